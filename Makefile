@@ -1,0 +1,116 @@
+# Feedwater. `make demo` shows it at work, `make test` checks everything; both install what they need below this folder.
+#
+#   make demo [DATA=folder]   build, start a node, train a small network on real JPEGs
+#   make test                 every test, Go and Python
+#   make build                bin/feedwater
+#   make lint                 linters, and that generated files are up to date
+#   make bench [DATA=folder]  the measurements of the README
+#   make fuzz  [TIME=30s]     the fuzz targets, one after the other
+#   make wheel                dist/feedwater-*.whl, with the program inside
+#   make generate             protobuf and assembly
+#   make clean                remove everything that was made here
+
+SHELL         := bash
+.SHELLFLAGS   := -euo pipefail -c
+.DEFAULT_GOAL := build
+MAKEFLAGS     += --no-print-directory
+
+GO     ?= go
+PYTHON ?= python3
+TOOLS  := $(CURDIR)/.tools/bin
+VENV   := $(CURDIR)/.venv
+TIME   ?= 30s
+# Folder of photographs, classes in sub-folders. Pictures are generated where it is empty.
+DATA   ?=
+
+export FEEDWATER_PHOTOS ?= $(abspath $(or $(DATA),$(wildcard ../shared/data/photos)))
+export FEEDWATER_BINARY := $(CURDIR)/bin/feedwater
+export FEEDWATER_PYTHON  = $(VENV)/bin/python
+export CGO_ENABLED      ?= 0
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+BUF          := github.com/bufbuild/buf/cmd/buf@v1.75.0
+PROTOC_GO    := google.golang.org/protobuf/cmd/protoc-gen-go@v1.36.12
+PROTOC_GRPC  := google.golang.org/grpc/cmd/protoc-gen-go-grpc@v1.6.2
+GOLANGCI     := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+PIP          := pip==26.3
+TORCH        := torch==2.15.0 torchvision==0.29.2
+VERSION      := $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' python/feedwater/_version.py)
+
+say = @printf '\n\033[1m==> %s\033[0m\n' "$(1)"
+
+.PHONY: build demo test test-go test-race test-python lint generate check-generated bench fuzz wheel clean
+
+build:
+	@mkdir -p bin
+	@$(GO) build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/feedwater ./cmd/feedwater
+	@bin/feedwater version
+
+demo: build $(VENV)/.ready
+	@DATA='$(abspath $(DATA))' VENV='$(VENV)' examples/demo.sh
+
+test: test-go test-race test-python
+	$(call say,all tests passed)
+
+test-go: $(VENV)/.ready
+	$(call say,Go tests)
+	$(GO) vet ./...
+	$(GO) test ./...
+	$(call say,Go tests without assembly)
+	$(GO) test -tags purego ./pipeline/...
+
+test-race:
+	$(call say,Go tests under the race detector)
+	CGO_ENABLED=1 $(GO) test -race ./...
+
+test-python: build $(VENV)/.ready
+	$(call say,Python tests)
+	cd python && $(VENV)/bin/python -m pytest -q
+
+lint: $(TOOLS)/.ready $(VENV)/.ready check-generated
+	$(call say,linters)
+	$(TOOLS)/golangci-lint run ./...
+	$(TOOLS)/buf lint
+	$(TOOLS)/buf format -d --exit-code
+	cd python && $(VENV)/bin/ruff check . ../examples ../bench && $(VENV)/bin/ruff format --check . ../examples ../bench && $(VENV)/bin/mypy
+
+generate: $(TOOLS)/.ready
+	$(call say,generate protobuf and assembly)
+	PATH="$(TOOLS):$$PATH" $(TOOLS)/buf generate
+	$(GO) generate ./...
+
+check-generated: generate
+	@git diff --exit-code --stat -- '*.pb.go' '*.s' '*_stubs_amd64.go' || { echo 'generated files are out of date: make generate, and commit'; exit 1; }
+
+bench: build $(VENV)/.ready
+	@VENV='$(VENV)' bench/run.sh
+
+fuzz:
+	@for p in $$($(GO) list ./...); do \
+	  for f in $$($(GO) test -list '^Fuzz' $$p | grep '^Fuzz' || true); do \
+	    printf '\033[1m==> %s %s\033[0m\n' $$p $$f; \
+	    $(GO) test -run '^$$' -fuzz "^$$f$$" -fuzztime $(TIME) -fuzzminimizetime 10x $$p; \
+	  done; \
+	done
+
+wheel: build $(VENV)/.ready
+	@mkdir -p dist
+	cd python && FEEDWATER_WHEEL_BINARY=../bin/feedwater $(VENV)/bin/python -m pip wheel -q --no-deps --wheel-dir ../dist .
+	@ls -l dist/*.whl
+
+clean:
+	rm -rf bin dist .tools .venv demo
+
+$(VENV)/.ready: python/pyproject.toml Makefile
+	$(call say,Python environment in .venv: about a minute the first time)
+	$(PYTHON) -m venv $(VENV)
+	$(VENV)/bin/python -m pip install -q '$(PIP)'
+	$(VENV)/bin/python -m pip install -q $(TORCH)
+	cd python && $(VENV)/bin/python -m pip install -q --group dev -e .
+	@touch $@
+
+$(TOOLS)/.ready: Makefile
+	$(call say,linters and generators in .tools: two or three minutes the first time)
+	@mkdir -p $(TOOLS)
+	for tool in $(BUF) $(PROTOC_GO) $(PROTOC_GRPC) $(GOLANGCI); do GOBIN=$(TOOLS) $(GO) install $$tool; done
+	@touch $@
