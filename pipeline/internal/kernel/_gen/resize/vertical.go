@@ -1,0 +1,110 @@
+package main
+
+import (
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	. "github.com/mmcloughlin/avo/reg"
+)
+
+// vertical makes 32 samples at a time. The bytes of two rows are interleaved: so VPMADDUBSW sums a tap pair's products with the upper
+// parts of the weights in words, and, once widened, VPMADDWD with the lower 16 bits in dwords. The sum of both is upper<<16 +
+// lower modulo 2³², so its upper word is upper + lower>>16 modulo 2¹⁶. The last 32 samples of a row overlap the ones before.
+func vertical() {
+	TEXT("resizeVerticalAVX2", NOSPLIT, "func(dst, src *byte, stride int, weights *int32, taps, n int)")
+	Pragma("noescape")
+	Doc("resizeVerticalAVX2 makes n ≥ 32 samples of one row from as many rows as there are taps, stride apart.",
+		"weights holds two dwords per pair of taps, see Vertical.pack. With an odd number of taps the last pair's second weight is",
+		"not looked at.")
+	dst, src := Load(Param("dst"), GP64()), Load(Param("src"), GP64())
+	stride, weights := Load(Param("stride"), GP64()), Load(Param("weights"), GP64())
+	taps, left := Load(Param("taps"), GP64()), Load(Param("n"), GP64())
+	pairs := GP64()
+	MOVQ(taps, pairs)
+	SHRQ(U8(1), pairs)
+	zero, half := YMM(), broadcast(0x00200020) // 1<<21, as upper words
+	VPXOR(zero, zero, zero)
+
+	Label("block")
+	upper, lower := vectors(2), vectors(4)
+	for i := range upper {
+		VMOVDQA(half, upper[i])
+	}
+	for i := range lower {
+		VPXOR(lower[i], lower[i], lower[i])
+	}
+	p, w, n := GP64(), GP64(), GP64()
+	MOVQ(src, p)
+	MOVQ(weights, w)
+	MOVQ(pairs, n)
+	TESTQ(n, n)
+	JZ(LabelRef("single"))
+
+	Label("pair")
+	verticalPair(p, w, upper, lower, zero, func(unpack func(...Op), a, ab VecVirtual) {
+		unpack(Mem{Base: p, Index: stride, Scale: 1}, a, ab)
+	})
+	LEAQ(Mem{Base: p, Index: stride, Scale: 2}, p)
+	ADDQ(U8(8), w)
+	DECQ(n)
+	JNZ(LabelRef("pair"))
+
+	Label("single")
+	TESTQ(U32(1), taps)
+	JZ(LabelRef("store"))
+	verticalPair(p, w, upper, lower, zero, func(unpack func(...Op), a, ab VecVirtual) {
+		unpack(zero, a, ab)
+	})
+
+	Label("store")
+	for i := range lower {
+		VPSRAD(U8(16), lower[i], lower[i])
+	}
+	for i := range upper {
+		VPACKSSDW(lower[2*i+1], lower[2*i], lower[2*i])
+		VPADDW(lower[2*i], upper[i], upper[i])
+		VPSRAW(U8(weightBits-16), upper[i], upper[i])
+	}
+	VPACKUSWB(upper[1], upper[0], upper[0])
+	VMOVDQU(upper[0], Mem{Base: dst})
+	nextBlock(dst, src, left)
+	VZEROUPPER()
+	RET()
+}
+
+// verticalPair adds one pair of taps. second(unpack, a, ab) interleaves a with the second row.
+func verticalPair(p, w Register, upper, lower []VecVirtual, zero VecVirtual, second func(unpack func(...Op), a, ab VecVirtual)) {
+	a, wUpper, wLower, t := YMM(), YMM(), YMM(), YMM()
+	VPBROADCASTD(Mem{Base: w}, wUpper)
+	VPBROADCASTD(Mem{Base: w, Disp: 4}, wLower)
+	VMOVDQU(Mem{Base: p}, a)
+	bytesOf := []func(...Op){VPUNPCKLBW, VPUNPCKHBW}
+	for i, unpack := range bytesOf {
+		ab := YMM()
+		second(unpack, a, ab)
+		VPMADDUBSW(wUpper, ab, t)
+		VPADDW(t, upper[i], upper[i])
+		for j, widen := range bytesOf {
+			s := YMM()
+			widen(zero, ab, s)
+			VPMADDWD(wLower, s, s)
+			VPADDD(s, lower[2*i+j], lower[2*i+j])
+		}
+	}
+}
+
+// nextBlock goes to label block with the next 32 samples, moved back so that they end with the row; it falls through after the last.
+func nextBlock(dst, src, left Register) {
+	SUBQ(U8(32), left)
+	JZ(LabelRef("done"))
+	step := GP64()
+	MOVQ(U32(32), step)
+	CMPQ(left, step)
+	CMOVQLT(left, step)
+	ADDQ(step, dst)
+	ADDQ(step, src)
+	CMPQ(left, U8(32))
+	JGE(LabelRef("block"))
+	MOVQ(U32(32), left)
+	JMP(LabelRef("block"))
+	Label("done")
+}

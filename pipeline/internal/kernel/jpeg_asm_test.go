@@ -1,0 +1,86 @@
+//go:build amd64 && !purego && unix
+
+package kernel
+
+import (
+	"os"
+	"regexp"
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// The fast level really runs the assembly: a fault in the middle of a kernel is in a function of the generated file.
+func TestAssemblyRuns(t *testing.T) {
+	if Levels()[0] != AVX2 {
+		t.Skip("this processor has no AVX2")
+	}
+	k := vectorJPEG()
+	wild, err := syscall.Mmap(-1, 0, os.Getpagesize(), syscall.PROT_NONE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = syscall.Munmap(wild) }()
+	ok := make([]byte, 1000)
+	cases := map[string]func(){
+		"idctPairs":  func() { k.IDCT(wild[:7*16+16], 16, make([]Block, 2), new([64]uint16)) },
+		"colorRow":   func() { k.Color(ok, wild[:100], ok, ok) },
+		"greyRow":    func() { k.Grey(ok, wild[:100]) },
+		"h2v1Row":    func() { k.H2V1(ok, wild[:102]) },
+		"h2v2Row":    func() { k.H2V2(ok, wild[:102], ok) },
+		"h1v2Row":    func() { k.H1V2(ok, wild[:100], ok, 1) },
+		"unstuffRun": func() { k.Unstuff(ok, wild[:100]) },
+	}
+	for name, f := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := faultIn(f); !strings.HasSuffix(got, "."+name) {
+				t.Errorf("fault in %q", got)
+			}
+		})
+	}
+}
+
+// faultIn runs f and names the function in which it faulted.
+func faultIn(f func()) (name string) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if recover() == nil {
+			name = "no fault"
+			return
+		}
+		var pcs [32]uintptr
+		frames := runtime.CallersFrames(pcs[:runtime.Callers(0, pcs[:])])
+		for seen := false; ; {
+			fr, more := frames.Next()
+			if seen {
+				name = fr.Function
+				return
+			}
+			seen = fr.Function == "runtime.sigpanic"
+			if !more {
+				return
+			}
+		}
+	}()
+	f()
+	return ""
+}
+
+// avo numbers registers from 0 to 31 when it runs out of 16; those above 15 need AVX-512.
+func TestAssemblyIsAVX2(t *testing.T) {
+	high := regexp.MustCompile(`\b([XYZ](1[6-9]|2[0-9]|3[01])|Z[0-9]+|K[0-7])\b`)
+	for _, name := range []string{"jpeg_amd64.s"} {
+		b, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m := high.Find(b); m != nil {
+			t.Errorf("%s uses %s", name, m)
+		}
+		if text, zero := strings.Count(string(b), "\nTEXT "), strings.Count(string(b), "\tVZEROUPPER\n"); zero < text {
+			t.Errorf("%s: %d functions, %d VZEROUPPER", name, text, zero)
+		}
+	}
+}
