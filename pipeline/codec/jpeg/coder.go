@@ -1,0 +1,148 @@
+package jpeg
+
+import "math"
+
+// coder reads the Huffman-coded data of a scan, MCU after MCU. Damage is treated as libjpeg treats it: the MCU in which the
+// data of an interval runs out ends in zero bits, and the interval's MCUs behind it are empty.
+type coder struct {
+	scan    *scan
+	cursor  cursor
+	segment segment
+	bits    bits
+	empty   bool // the interval has no more data
+	left    int  // MCUs before a restart marker is due
+	next    int  // number of the next MCU
+	row     int  // MCUs in a row
+	units   []unit
+	dc      [4]dcTable
+	ac      [4]acTable
+	preds   [3]predictor // by place in the scan
+}
+
+// unit is a block of an MCU.
+type unit struct {
+	pred *predictor
+	comp int // in the frame
+	x, y int // place among the blocks that the component has in an MCU
+	w, h int // how many those are
+}
+
+// open sets the coder to the start of a scan.
+func (c *coder) open(src []byte, f *frame, s *scan) {
+	if c.scan != s {
+		c.scan = s
+		c.buildTables()
+		c.listUnits(f)
+	}
+	c.row, _ = s.mcus(f)
+	c.next = 0
+	c.cursor = cursor{src: src}
+	c.enter(s.data)
+}
+
+func (c *coder) buildTables() {
+	var dc, ac [4]bool
+	for i, sc := range c.scan.comps[:c.scan.n] {
+		if !dc[sc.dc] {
+			c.dc[sc.dc].build(sc.dcDef)
+			dc[sc.dc] = true
+		}
+		if !ac[sc.ac] {
+			c.ac[sc.ac].build(sc.acDef)
+			ac[sc.ac] = true
+		}
+		c.preds[i] = predictor{dc: &c.dc[sc.dc], ac: &c.ac[sc.ac]}
+	}
+}
+
+func (c *coder) listUnits(f *frame) {
+	c.units = c.units[:0]
+	for i, sc := range c.scan.comps[:c.scan.n] {
+		w, h := f.comps[sc.index].h, f.comps[sc.index].v
+		if c.scan.n == 1 {
+			w, h = 1, 1
+		}
+		for b := range w * h {
+			c.units = append(c.units, unit{pred: &c.preds[i], comp: sc.index, x: b % w, y: b / w, w: w, h: h})
+		}
+	}
+}
+
+// enter starts the interval whose data is at a place of the file.
+func (c *coder) enter(at int) {
+	c.segment.fill(c.cursor.src, at)
+	c.cursor.at = c.segment.end
+	c.cursor.find()
+	c.empty = false
+	c.begin()
+}
+
+// begin sets the reader to the start of the segment.
+func (c *coder) begin() {
+	c.bits = bits{}
+	for i := range c.preds {
+		c.preds[i].last = 0
+	}
+	c.left = math.MaxInt
+	if c.scan.restart > 0 {
+		c.left = c.scan.restart
+	}
+}
+
+// resume starts the next interval. An interval that was lost has no data; then libjpeg decodes one MCU from zero bits unless
+// the interval before ran out of data.
+func (c *coder) resume() {
+	c.empty = c.empty || c.bits.consumed() > c.segment.bits
+	if c.cursor.resume() {
+		c.enter(c.cursor.at)
+		return
+	}
+	c.segment.blank()
+	c.begin()
+}
+
+// mcu moves to the next MCU and reports whether it has data: then its units must be read.
+func (c *coder) mcu() bool {
+	if c.left == 0 {
+		c.resume()
+	}
+	c.left--
+	c.next++
+	if c.bits.consumed() > c.segment.bits {
+		c.empty = true
+	}
+	return !c.empty
+}
+
+// skip passes over n MCUs. It does not read an interval that it skips to the end if the restart marker behind it is the due
+// one: nothing in it matters then.
+func (c *coder) skip(n int) {
+	for n > 0 {
+		if c.left == 0 {
+			c.resume()
+		}
+		k := min(n, c.left)
+		n -= k
+		whole := k == c.left && c.cursor.marker == mRST0+c.cursor.number
+		c.left -= k
+		c.next += k
+		if !whole && !c.empty {
+			c.skipData(k)
+		}
+	}
+}
+
+// skipData reads past n MCUs of the segment.
+func (c *coder) skipData(n int) {
+	b, data, end := c.bits, c.segment.data, c.segment.bits
+	for range n {
+		if b.consumed() > end {
+			c.empty = true
+			break
+		}
+		for i := range c.units {
+			b = c.units[i].pred.skip(data, b)
+		}
+	}
+	c.bits = b
+}

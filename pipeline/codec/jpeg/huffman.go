@@ -1,0 +1,151 @@
+package jpeg
+
+// The tables' look-ups take this many bits: codes of AC tables with their values up to acBits, two symbols at once where both fit;
+// DC codes up to dcBits.
+const (
+	acBits = 11
+	dcBits = 9
+)
+
+// endOfBlock is how far a block's position moves on where the block ends: beyond what any run can reach.
+const endOfBlock = 80
+
+// An entry tells what the bits at hand start with: bits 0-7 the length of code and value, 8-15 of the code alone, 16-23
+// 63 less the length of the value, 24-31 how far the position in the block moves. 0: the code is longer than the look-up.
+type entry uint32
+
+// A pair is up to two symbols with their values. Of first bits 0-7 are the length of all, 8-15 the first symbol's move, 16-31
+// its value; of second bits 0-7 are the second symbol's move, 8-15 the length of the first one, 16-31 the second one's
+// value. A single symbol has a second move of 0 and its value twice. first is 0 where not even the first symbol fits.
+type pair struct{ first, second uint32 }
+
+type dcTable struct {
+	entries [1 << dcBits]entry
+	long    longCodes
+}
+
+type acTable struct {
+	pairs   [1 << acBits]pair
+	entries [1 << acBits]entry
+	long    longCodes
+}
+
+// longCodes finds a code of any length.
+type longCodes struct {
+	last    [17]int32 // the last code of each length, -1: none
+	offset  [17]int32 // from code to index of its symbol
+	symbols [256]byte
+}
+
+func (d definition) symbols() (n int) {
+	for _, c := range d[:16] {
+		n += int(c)
+	}
+	return n
+}
+
+// valid reports whether the definition is a prefix code without the code of all ones, and its symbols at most limit.
+func (d definition) valid(limit byte) bool {
+	code := 0
+	for i, n := range d[:16] {
+		code += int(n)
+		if n > 0 && code >= 2<<i {
+			return false
+		}
+		code <<= 1
+	}
+	for _, s := range d[16:] {
+		if s > limit {
+			return false
+		}
+	}
+	return true
+}
+
+// makeEntry describes a code of l bits for a symbol. A symbol of an AC table has the run of zeros in its high half.
+func makeEntry(l, symbol int, ac bool) entry {
+	size, move := symbol, 1
+	if ac {
+		size, move = symbol&15, symbol>>4+1
+		if size == 0 && move != 16 {
+			move = endOfBlock
+		}
+	}
+	return entry(l + size | l<<8 | (63-size)<<16 | move<<24)
+}
+
+// value takes the value that follows the code of e at the top of acc.
+func value(acc uint64, e entry) int32 {
+	x := acc << (e >> 8 & 63)
+	negative := ^uint64(int64(x) >> 63)
+	m := ((x ^ negative) >> 1) >> (e >> 16 & 63)
+	return int32((m ^ negative) - negative)
+}
+
+// build fills entries, of 2^bits, and c from a valid definition.
+func (c *longCodes) build(d definition, entries []entry, bits int, ac bool) {
+	symbols := d[16:]
+	copy(c.symbols[:], symbols)
+	code, k, at := 0, 0, 0
+	for l := 1; l <= 16; l++ {
+		c.offset[l] = int32(k - code)
+		c.last[l] = -1
+		n := int(d[l-1])
+		if n > 0 {
+			c.last[l] = int32(code + n - 1)
+		}
+		if l <= bits {
+			for _, s := range symbols[k : k+n] {
+				e := makeEntry(l, int(s), ac)
+				run := entries[at : at+1<<(bits-l)]
+				for i := range run {
+					run[i] = e
+				}
+				at += len(run)
+			}
+		}
+		k += n
+		code = (code + n) << 1
+	}
+	clear(entries[at:])
+}
+
+func (t *dcTable) build(d definition) { t.long.build(d, t.entries[:], dcBits, false) }
+
+func (t *acTable) build(d definition) {
+	t.long.build(d, t.entries[:], acBits, true)
+	for i := range uint32(1 << acBits) {
+		t.pairs[i] = t.pair(i)
+	}
+}
+
+// pair reads up to two symbols from acBits bits.
+func (t *acTable) pair(bits uint32) pair {
+	e := t.entries[bits]
+	l, move := uint32(e&255), uint32(e>>24)
+	if e == 0 || l > acBits {
+		return pair{}
+	}
+	v := uint32(uint16(value(uint64(bits)<<(64-acBits), e)))
+	rest := bits << l & (1<<acBits - 1)
+	e2 := t.entries[rest]
+	l2 := uint32(e2 & 255)
+	if move == endOfBlock || e2 == 0 || l+l2 > acBits {
+		return pair{l | move<<8 | v<<16, l<<8 | v<<16}
+	}
+	v2 := uint32(uint16(value(uint64(rest)<<(64-acBits), e2)))
+	return pair{l + l2 | move<<8 | v<<16, uint32(e2>>24) | l<<8 | v2<<16}
+}
+
+// find looks up a code longer than bits at the top of acc. A code that the table does not have counts as 17 bits for
+// symbol 0, as in libjpeg.
+//
+//go:noinline
+func (c *longCodes) find(acc uint64, bits int, ac bool) entry {
+	for l := bits + 1; l <= 16; l++ {
+		if code := int32(acc >> (64 - l)); code <= c.last[l] {
+			return makeEntry(l, int(c.symbols[uint8(code+c.offset[l])]), ac)
+		}
+	}
+	return makeEntry(17, 0, ac)
+}

@@ -1,0 +1,92 @@
+// Package jpeg decodes regions of sequential JPEG files to RGB rows. It gives the bytes of Pillow's convert("RGB") (libjpeg-turbo
+// with its defaults) and refuses what Pillow refuses; orientation tags and colour profiles are ignored, as they are there.
+//
+// A file passes three stages. Parse walks the markers and decides whether the file is accepted. A source turns
+// entropy-coded data into coefficients, a run of MCUs at a time. The output stage transforms them, upsamples, converts
+// colours and hands rows to a pixel.Sink. Only what the region needs is transformed; the rest is skipped in the
+// entropy-coded data. The package starts no goroutine.
+package jpeg
+
+import (
+	"errors"
+	"fmt"
+	"image"
+
+	"github.com/feedwater-io/feedwater/pipeline/internal/kernel"
+	"github.com/feedwater-io/feedwater/pipeline/pixel"
+)
+
+// The verdicts of Parse. Every error of Parse wraps one of them and says what is wrong and at which byte.
+var (
+	// ErrNotJPEG: the bytes do not start like a JPEG file.
+	ErrNotJPEG = errors.New("not a JPEG file")
+	// ErrUnsupported: a kind of JPEG that this package does not decode.
+	ErrUnsupported = errors.New("unsupported kind of JPEG")
+	// ErrTruncated: the file ends before the picture does. Entropy-coded data that ends without any marker counts as
+	// truncated even if it would have been enough, which Pillow accepts in one such file of twenty.
+	ErrTruncated = errors.New("truncated JPEG")
+	// ErrBroken: a marker or a table that makes no sense.
+	ErrBroken = errors.New("broken JPEG")
+)
+
+// Decoder decodes one file after the other. It keeps its memory for the next file: some 150 KB, a copy of the
+// entropy-coded data, a few rows of MCUs of the region, and for files of several scans two bytes for each
+// sample of the region. It is not safe for concurrent use.
+type Decoder struct {
+	parser  parser
+	parsed  bool
+	coder   coder
+	single  sequential
+	several multiscan
+	output  output
+}
+
+// NewDecoder returns a decoder that uses the kernels of a level, which must be one that this processor can run.
+func NewDecoder(level string) *Decoder {
+	k := kernel.JPEGFor(level)
+	d := new(Decoder)
+	d.coder.segment.unstuff = k.Unstuff
+	d.output.kernels = k
+	return d
+}
+
+// Parse reads everything of a file but its entropy-coded data and returns the size of the picture, or one of the verdicts
+// above. The verdict is final: Decode of an accepted file succeeds for every region, and damage inside the
+// entropy-coded data gives the pixels that libjpeg gives. Parse allocates no memory that depends on the size the file claims, so
+// the caller can refuse a size before Decode. The decoder keeps src until the next Parse; it must not change.
+func (d *Decoder) Parse(src []byte) (w, h int, err error) {
+	d.parsed = false
+	if err := d.parser.parse(src, &d.coder.segment); err != nil {
+		return 0, 0, fmt.Errorf("jpeg: %w", err)
+	}
+	d.parsed = true
+	d.coder.scan = nil
+	return d.parser.frame.w, d.parser.frame.h, nil
+}
+
+// Decode gives the pixels of region r of the parsed file to sink, top to bottom, up to 8 rows at a time. It can be called
+// again, also with another region. It fails only if there is no parsed file or r is empty or not inside the picture.
+func (d *Decoder) Decode(r image.Rectangle, sink pixel.Sink) error {
+	f := &d.parser.frame
+	if !d.parsed {
+		return errors.New("jpeg: decode without a parsed file")
+	}
+	if r.Empty() || !r.In(image.Rect(0, 0, f.w, f.h)) {
+		return fmt.Errorf("jpeg: region %v is not inside the picture of %dx%d", r, f.w, f.h)
+	}
+	d.output.begin(f, d.parser.rgb(), r, sink)
+	d.output.run(d.source())
+	return nil
+}
+
+// source opens the stage that makes the coefficients of the MCUs which the output stage needs.
+func (d *Decoder) source() source {
+	f, scans := &d.parser.frame, d.parser.scans
+	if f.interleaved(&scans[0]) {
+		d.coder.open(d.parser.src, f, &scans[0])
+		d.single.open(&d.coder)
+		return &d.single
+	}
+	d.several.decode(d.parser.src, f, scans, &d.coder, d.output.mcus)
+	return &d.several
+}

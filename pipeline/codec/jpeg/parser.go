@@ -1,0 +1,175 @@
+package jpeg
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+)
+
+// parser reads the markers of a file and decides whether it is accepted. Two programs decide that in Pillow: its own walk
+// over the header, and libjpeg. What either refuses is refused here; they agree on where segments start in every file that
+// libjpeg accepts, so one walk is enough.
+type parser struct {
+	src   []byte
+	at    int
+	cut   bool // a read went past the end
+	frame frame
+	scans []scan
+
+	quant   [4]quantTable
+	dc, ac  [4]definition
+	restart int
+	jfif    bool
+	adobe   int    // transform of the Adobe segment, -1: none
+	icc     []byte // the least of the ICC segments before the frame
+}
+
+type quantTable struct {
+	set bool
+	q   [64]uint16 // row by row
+}
+
+// definition is a Huffman table as the file has it: 16 counts, then the symbols. nil: not defined.
+type definition []byte
+
+// failure is a refusal at a byte of the file.
+func (p *parser) failure(verdict error, format string, args ...any) error {
+	return fmt.Errorf("%w at byte %d: %s", verdict, p.at, fmt.Sprintf(format, args...))
+}
+
+func (p *parser) broken(format string, args ...any) error {
+	return p.failure(ErrBroken, format, args...)
+}
+
+func (p *parser) truncated() error {
+	p.at = len(p.src)
+	return p.failure(ErrTruncated, "the file ends here")
+}
+
+// parse reads a whole file. first takes the data of its first restart interval.
+func (p *parser) parse(src []byte, first *segment) error {
+	*p = parser{src: src, at: 2, scans: p.scans[:0], adobe: -1}
+	first.forget()
+	if !bytes.HasPrefix(src, []byte{0xff, mSOI, 0xff}) {
+		return ErrNotJPEG
+	}
+	more, err := p.segments(0)
+	if err == nil && !more {
+		return p.broken("no scan")
+	}
+	for err == nil && more {
+		more, err = p.scan(first)
+	}
+	return err
+}
+
+// scan reads the scan whose header starts at p.at and the segments behind it, up to the next scan if there is more.
+func (p *parser) scan(first *segment) (more bool, err error) {
+	s, err := p.scanHeader()
+	if err != nil {
+		return false, err
+	}
+	if err := p.useTables(&s); err != nil {
+		return false, err
+	}
+	p.scans = append(p.scans, s)
+	marker, err := p.walk(&s, first)
+	if err != nil {
+		return false, err
+	}
+	if !p.frame.interleaved(&p.scans[0]) {
+		return p.segments(marker)
+	}
+	more, err = p.segments(marker)
+	if more {
+		if _, err = p.scanHeader(); !errors.Is(err, ErrTruncated) {
+			return false, p.broken("a second scan behind a complete one")
+		}
+	}
+	if errors.Is(err, ErrTruncated) { // all rows are there: a missing EOI is no harm
+		return false, nil
+	}
+	return false, err
+}
+
+// segments reads marker segments up to SOS, which it leaves to be read, or EOI, where it returns false. It starts with marker
+// unless that is 0.
+func (p *parser) segments(marker byte) (sos bool, err error) {
+	for ; ; marker = 0 {
+		if marker == 0 {
+			if marker, p.at = findMarker(p.src, p.at); marker == 0 {
+				return false, p.truncated()
+			}
+		}
+		switch marker {
+		case mSOS:
+			return true, nil
+		case mEOI:
+			if len(p.scans) > 0 || p.frame.n > 0 {
+				return false, nil
+			}
+			err = p.restartFile()
+		default:
+			err = p.segment(marker)
+		}
+		if err != nil {
+			return false, err
+		}
+	}
+}
+
+// restartFile passes from a file that holds tables alone to the picture that follows it and uses them.
+func (p *parser) restartFile() error {
+	if p.at+2 > len(p.src) {
+		return p.truncated()
+	}
+	if p.src[p.at] != 0xff || p.src[p.at+1] != mSOI {
+		return p.broken("tables without a picture")
+	}
+	p.at += 2
+	p.restart, p.jfif, p.adobe = 0, false, -1
+	return nil
+}
+
+// segment reads a marker that is neither SOS nor EOI, and its segment.
+func (p *parser) segment(m byte) error {
+	switch {
+	case m >= mRST0 && m <= mRST7, m == mTEM && len(p.scans) > 0:
+		return nil
+	case m == mSOI:
+		return p.broken("a second SOI marker")
+	case m < mSOF0, m == mJPG, m > mDRI && m < mAPP0, m > mAPPF && m < mCOM:
+		return p.broken("marker %#x", m)
+	}
+	if unsupported, ok := frameKind(m); ok {
+		return p.startFrame(unsupported)
+	}
+	n := p.u16() - 2
+	switch {
+	case p.cut:
+		return p.truncated()
+	case m == mDHT:
+		return p.huffmanTables(n)
+	case m == mDQT:
+		return p.quantTables(n)
+	case m == mDAC:
+		return p.conditioning(n)
+	case m == mDRI:
+		return p.restartInterval(n)
+	default:
+		return p.application(m, max(n, 0))
+	}
+}
+
+// u8 reads a byte, or sets cut and gives 0. Segments are read like this, byte by byte and without a look at their length,
+// because libjpeg does: which of two things wrong with a segment comes first decides the verdict of some files.
+func (p *parser) u8() int {
+	if p.at >= len(p.src) {
+		p.cut = true
+		return 0
+	}
+	p.at++
+	return int(p.src[p.at-1])
+}
+
+func (p *parser) u16() int { return p.u8()<<8 | p.u8() }

@@ -1,0 +1,134 @@
+package jpeg
+
+// scan is a scan header, the tables that are defined when the scan starts, and where its data is.
+type scan struct {
+	n       int // components
+	comps   [3]scanComponent
+	restart int // MCUs between restart markers, 0: none
+	data    int // first byte of entropy-coded data
+}
+
+type scanComponent struct {
+	index        int // in the frame
+	dc, ac       int // numbers of the Huffman tables
+	dcDef, acDef definition
+}
+
+const maxBlocks = 10 // in an MCU, of libjpeg and the standard
+
+// scanHeader reads an SOS segment.
+func (p *parser) scanHeader() (s scan, err error) {
+	if p.frame.n == 0 {
+		return s, p.broken("a scan before the frame header")
+	}
+	size, n := p.u16(), p.u8()
+	switch {
+	case p.cut:
+		return s, p.truncated()
+	case n < 1 || n > 4 || size != 6+2*n:
+		return s, p.broken("scan header of %d bytes for %d components", size, n)
+	}
+	for i := range n {
+		id, tables := p.u8(), p.u8()
+		if p.cut {
+			return s, p.truncated()
+		}
+		c := p.frame.find(byte(id), i, &s)
+		if c < 0 {
+			return s, p.broken("scan of component %d, unknown or out of order", id)
+		}
+		s.comps[i] = scanComponent{index: c, dc: tables >> 4, ac: tables & 15}
+		s.n++
+	}
+	for range 3 { // first and last coefficient and precision mean nothing here
+		p.u8()
+	}
+	if p.cut {
+		return s, p.truncated()
+	}
+	s.restart, s.data = p.restart, p.at
+	return s, nil
+}
+
+// find gives the component of the i-th entry of a scan header, or -1. It repeats a quirk of libjpeg-turbo: entry i finds
+// components from i on only, so that a scan has to list them in the frame's order.
+func (f *frame) find(id byte, i int, s *scan) int {
+	for c := i; c < f.n; c++ {
+		if f.comps[c].id != id {
+			continue
+		}
+		for _, other := range s.comps[:s.n] {
+			if other.index == c {
+				return -1
+			}
+		}
+		return c
+	}
+	return -1
+}
+
+// useTables checks the tables that the scan needs and keeps those of this moment.
+func (p *parser) useTables(s *scan) error {
+	if len(p.scans) == 0 {
+		p.standardTables()
+	}
+	blocks := 0
+	for i := range s.n {
+		sc := &s.comps[i]
+		c := &p.frame.comps[sc.index]
+		blocks += c.h * c.v
+		if !c.latched {
+			if c.quant > 3 || !p.quant[c.quant].set {
+				return p.broken("quantisation table %d is not defined", c.quant)
+			}
+			c.latched, c.q = true, p.quant[c.quant].q
+		}
+		if sc.dc > 3 || sc.ac > 3 || p.dc[sc.dc] == nil || p.ac[sc.ac] == nil {
+			return p.broken("Huffman table %d or %d is not defined", sc.dc, sc.ac)
+		}
+		sc.dcDef, sc.acDef = p.dc[sc.dc], p.ac[sc.ac]
+		if !sc.dcDef.valid(15) || !sc.acDef.valid(255) {
+			return p.broken("Huffman table %d or %d makes no sense", sc.dc, sc.ac)
+		}
+	}
+	if s.n > 1 && blocks > maxBlocks {
+		return p.broken("%d blocks in an MCU", blocks)
+	}
+	return nil
+}
+
+// mcus is how many MCUs a row of the scan has, and how many rows.
+func (s *scan) mcus(f *frame) (x, y int) {
+	if s.n == 1 {
+		c := &f.comps[s.comps[0].index]
+		return c.blocksX, c.blocksY
+	}
+	return f.mcusX, f.mcusY
+}
+
+// walk passes over the data of a scan and returns the marker behind it, which is read. first takes the first interval if
+// the scan is the first one.
+func (p *parser) walk(s *scan, first *segment) (marker byte, err error) {
+	c := cursor{src: p.src, at: p.at}
+	if len(p.scans) == 1 {
+		first.fill(p.src, p.at)
+		c.at = first.end
+	}
+	if s.restart > 0 {
+		x, y := s.mcus(&p.frame)
+		for n := (x*y - 1) / s.restart; n > 0; n-- {
+			if c.resume() {
+				continue
+			}
+			if c.marker < mRST0 || c.marker > mRST7 { // nothing moves from here on
+				break
+			}
+		}
+	}
+	found := c.marker != 0 || c.find()
+	p.at = c.at
+	if !found {
+		return 0, p.truncated()
+	}
+	return c.marker, nil
+}

@@ -1,0 +1,43 @@
+package jpeg
+
+// segmentPad is how many zero bytes follow the data of a segment, so that an MCU which starts inside the data can be decoded
+// to its end whatever its bits are.
+const segmentPad = maxBlocks*blockBytes + 2*refillBytes
+
+// segment is the data of one restart interval without the stuffed zeros, followed by segmentPad zeros.
+type segment struct {
+	unstuff func(dst, src []byte) (written, read int)
+	start   int // place in the file, 0: nothing is here
+	end     int // place in the file of the marker behind it
+	data    []byte
+	bits    int // in data, padding not counted
+}
+
+// forget makes the segment empty.
+func (s *segment) forget() { s.start = 0 }
+
+// fill takes the data at src[at:] up to the next marker, unless it is here already.
+func (s *segment) fill(src []byte, at int) {
+	if s.start == at {
+		return
+	}
+	rest := src[at:]
+	s.data = room(s.data, len(rest)+segmentPad)
+	n, read := s.unstuff(s.data, rest)
+	clear(s.data[n : n+segmentPad])
+	s.start, s.end, s.bits = at, at+read, 8*n
+}
+
+// room returns memory of at least n bytes, b itself if it is large enough.
+func room(b []byte, n int) []byte {
+	if len(b) >= n {
+		return b
+	}
+	return make([]byte, n+n/4)
+}
+
+// blank makes a segment without data.
+func (s *segment) blank() {
+	clear(s.data[:segmentPad])
+	s.start, s.bits = 0, 0
+}
