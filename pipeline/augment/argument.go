@@ -1,0 +1,206 @@
+package augment
+
+import (
+	"encoding/json"
+	"fmt"
+	"image"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+)
+
+// ops has every op that is offered. Its function reads the arguments, in torchvision's order.
+var ops = map[string]func(a *arguments) op{
+	"CenterCrop":           newCenterCrop,
+	"RandomHorizontalFlip": newRandomHorizontalFlip,
+	"RandomResizedCrop":    newRandomResizedCrop,
+	"RandomVerticalFlip":   newRandomVerticalFlip,
+	"Resize":               newResize,
+}
+
+// notYet are the other classes of torchvision.transforms.v2 that take images.
+var notYet = strings.Fields(`AugMix AutoAugment ColorJitter CutMix ElasticTransform FiveCrop GaussianBlur GaussianNoise Grayscale
+	JPEG MixUp Normalize Pad PILToTensor RandAugment RandomAdjustSharpness RandomAffine RandomApply RandomAutocontrast
+	RandomChannelPermutation RandomChoice RandomCrop RandomEqualize RandomErasing RandomGrayscale RandomInvert RandomIoUCrop RandomOrder
+	RandomPerspective RandomPhotometricDistort RandomPosterize RandomResize RandomRotation RandomShortestSize RandomSolarize RandomZoomOut
+	RGB ScaleJitter TenCrop ToDtype ToImage ToPILImage ToPureTensor ToTensor TrivialAugmentWide`)
+
+// MaxSide is the longest side of any picture, in pixels.
+const MaxSide = 65500
+
+func parseOp(i int, raw json.RawMessage) (string, op, error) {
+	a := &arguments{step: i}
+	if err := json.Unmarshal(raw, &a.raw); err != nil || a.raw == nil {
+		return "", nil, &PlanError{Step: i, Problem: "must be an object with a member op", Nearest: `{"op":"Resize","size":256}`}
+	}
+	names := slices.Sorted(maps.Keys(ops))
+	if err := json.Unmarshal(a.raw["op"], &a.op); err != nil || a.op == "" {
+		return "", nil, &PlanError{Step: i, Argument: "op", Problem: "must name a transform", Nearest: strings.Join(names, ", ")}
+	}
+	delete(a.raw, "op")
+	read := ops[a.op]
+	if read == nil {
+		problem, near := "no such transform", nearest(a.op, names)
+		if slices.Contains(notYet, a.op) {
+			problem, near = "not offered yet", strings.Join(names, ", ")
+		}
+		return "", nil, &PlanError{Step: i, Op: brief(a.op), Problem: problem, Nearest: near}
+	}
+	o := read(a)
+	if err := a.finish(); err != nil {
+		return "", nil, err
+	}
+	return a.op, o, nil
+}
+
+// arguments reads an op's arguments by name. The first thing that is wrong is kept, and reading goes on.
+type arguments struct {
+	step  int
+	op    string
+	raw   map[string]json.RawMessage
+	known []string
+	err   *PlanError
+}
+
+// take returns an argument; false when it is left out.
+func (a *arguments) take(name string) (json.RawMessage, bool) {
+	raw, ok := a.raw[name]
+	a.known = append(a.known, name)
+	delete(a.raw, name)
+	return raw, ok
+}
+
+// refuse notes that an argument is wrong.
+func (a *arguments) refuse(name, problem string, near any) {
+	if a.err == nil {
+		a.err = &PlanError{Step: a.step, Op: a.op, Argument: name, Problem: problem, Nearest: string(canonical(near))}
+	}
+}
+
+// finish returns what was wrong; arguments that nobody took are.
+func (a *arguments) finish() error {
+	if a.err == nil && len(a.raw) > 0 {
+		name := slices.Min(slices.Collect(maps.Keys(a.raw)))
+		a.err = &PlanError{Step: a.step, Op: a.op, Argument: brief(name), Problem: "no such argument", Nearest: nearest(name, a.known)}
+	}
+	if a.err != nil {
+		return a.err
+	}
+	return nil
+}
+
+// whole reads one whole number from 1 to MaxSide.
+func (a *arguments) whole(name string, raw json.RawMessage) int {
+	var x float64
+	if err := json.Unmarshal(raw, &x); err != nil || isNull(raw) || x != math.Trunc(x) || x < 1 || x > MaxSide {
+		a.refuse(name, fmt.Sprintf("must be a whole number from 1 to %d, got %s", MaxSide, brief(raw)), int(math.Round(min(max(x, 1), MaxSide))))
+		return 1
+	}
+	return int(x)
+}
+
+// wholes reads a whole number or a list of one or two.
+func (a *arguments) wholes(name string, raw json.RawMessage) []int {
+	var list []json.RawMessage
+	if err := json.Unmarshal(raw, &list); err != nil || isNull(raw) {
+		list = []json.RawMessage{raw}
+	}
+	if len(list) != 1 && len(list) != 2 {
+		a.refuse(name, fmt.Sprintf("must be a number, or a list of one or two, got %s", brief(raw)), []int{224, 224})
+		return []int{1}
+	}
+	sizes := make([]int, len(list))
+	for i, x := range list {
+		sizes[i] = a.whole(name, x)
+	}
+	return sizes
+}
+
+// size reads a size where one number means a square.
+func (a *arguments) size(name string) size {
+	raw, ok := a.take(name)
+	if !ok {
+		a.refuse(name, "is missing", 224)
+		return size{1, 1}
+	}
+	s := a.wholes(name, raw)
+	return size{s[0], s[len(s)-1]}
+}
+
+// number reads a number from low to high.
+func (a *arguments) number(name string, raw json.RawMessage, low, high float64) float64 {
+	var x float64
+	if err := json.Unmarshal(raw, &x); err != nil || isNull(raw) || x < low || x > high {
+		a.refuse(name, fmt.Sprintf("must be a number from %v to %v, got %s", low, high, brief(raw)), min(max(x, low), high))
+		return low
+	}
+	return x + 0 // −0 becomes 0
+}
+
+// probability reads p, which is ½ when left out.
+func (a *arguments) probability() float64 {
+	raw, ok := a.take("p")
+	if !ok {
+		return 0.5
+	}
+	return a.number("p", raw, 0, 1)
+}
+
+// span reads two numbers from low to high in ascending order.
+func (a *arguments) span(name string, standard [2]float64, low, high float64) [2]float64 {
+	raw, ok := a.take(name)
+	if !ok {
+		return standard
+	}
+	var list []json.RawMessage
+	if err := json.Unmarshal(raw, &list); err != nil || len(list) != 2 {
+		a.refuse(name, fmt.Sprintf("must be a list of two numbers, got %s", brief(raw)), standard)
+		return standard
+	}
+	x := [2]float64{a.number(name, list[0], low, high), a.number(name, list[1], low, high)}
+	if x[0] > x[1] {
+		a.refuse(name, fmt.Sprintf("must ascend, got %s", brief(raw)), [2]float64{x[1], x[0]})
+	}
+	return x
+}
+
+// interpolation reads the filter's name. Of antialias, PIL images know true alone.
+func (a *arguments) interpolation() string {
+	const offered = "bilinear"
+	if raw, ok := a.take("interpolation"); ok {
+		var name string
+		switch err := json.Unmarshal(raw, &name); {
+		case err != nil:
+			a.refuse("interpolation", fmt.Sprintf("must be a name, got %s", brief(raw)), offered)
+		case slices.Contains([]string{"nearest", "nearest-exact", "bicubic", "box", "hamming", "lanczos"}, name):
+			a.refuse("interpolation", fmt.Sprintf("%q is not offered yet", name), offered)
+		case name != offered:
+			a.refuse("interpolation", fmt.Sprintf("no such filter, got %s", brief(raw)), offered)
+		}
+	}
+	return offered
+}
+
+// antialias reads an argument that changes nothing: PIL images are always antialiased.
+func (a *arguments) antialias() {
+	if raw, ok := a.take("antialias"); ok && !isNull(raw) && string(raw) != "true" {
+		a.refuse("antialias", fmt.Sprintf("PIL images are always antialiased, got %s", brief(raw)), true)
+	}
+}
+
+func isNull(raw json.RawMessage) bool { return string(raw) == "null" }
+
+// brief is text from outside, fit for an error message.
+func brief[T ~string | ~[]byte](text T) string {
+	s := string(text)
+	if len(s) > 40 {
+		s = s[:40] + "…"
+	}
+	return strings.ToValidUTF8(s, "\uFFFD")
+}
+
+// size is height and width, as torchvision writes sizes.
+type size [2]int
+
+func (s size) point() image.Point { return image.Pt(s[1], s[0]) }

@@ -1,0 +1,75 @@
+package augment
+
+import (
+	"fmt"
+	"strings"
+)
+
+// PlanError says what is wrong with a plan's transforms and what would be right.
+type PlanError struct {
+	// Step is the index of the transform.
+	Step int
+	// Op is its class; empty where none is named.
+	Op string
+	// Argument is empty where the op itself is meant.
+	Argument string
+	Problem  string
+	// Nearest is a form that would be accepted, as JSON or a name; empty where there is none.
+	Nearest string
+}
+
+// Field is the place in the plan.
+func (e *PlanError) Field() string {
+	if e.Argument == "" {
+		return fmt.Sprintf("transforms[%d]", e.Step)
+	}
+	return fmt.Sprintf("transforms[%d].%s", e.Step, e.Argument)
+}
+
+func (e *PlanError) Error() string {
+	parts := []string{fmt.Sprintf("transforms[%d]", e.Step)}
+	for _, p := range []string{e.Op, e.Argument, e.Problem} {
+		if p != "" {
+			parts = append(parts, p)
+		}
+	}
+	text := strings.Join(parts, ": ")
+	if e.Nearest != "" {
+		text += "; nearest: " + e.Nearest
+	}
+	return text
+}
+
+// nearest is the name that is fewest edits away.
+func nearest(name string, names []string) string {
+	best, distance := "", len(name)+1000
+	for _, n := range names {
+		if d := edits(strings.ToLower(name), strings.ToLower(n)); d < distance {
+			best, distance = n, d
+		}
+	}
+	return best
+}
+
+// edits is the Levenshtein distance, in bytes. Names are short; what is beyond 64 bytes counts as edits.
+func edits(a, b string) int {
+	extra := max(len(a)-64, 0)
+	a = a[:len(a)-extra]
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)] + extra
+}

@@ -1,0 +1,180 @@
+package augment
+
+import (
+	"errors"
+	"fmt"
+	"image"
+	"slices"
+
+	"github.com/feedwater-io/feedwater/pipeline/internal/kernel"
+	"github.com/feedwater-io/feedwater/pipeline/order"
+	"github.com/feedwater-io/feedwater/pipeline/pixel"
+)
+
+// A Source is an encoded or a decoded picture.
+type Source interface {
+	// Decode hands the rows of region r, which is not empty and lies inside the picture, to sink from top to bottom.
+	Decode(r image.Rectangle, sink pixel.Sink) error
+}
+
+// Options of a Runner. All but Level decide pixels, so they come from the plan.
+type Options struct {
+	// Seed of all draws.
+	Seed uint64
+	// Reference whose pixels are made; empty: Pillow13.
+	Reference Reference
+	// MaxPixels of any picture that an op makes; 0: 178,956,970, where Pillow calls a file a bomb.
+	MaxPixels int
+	// Level of the kernels; empty: the best one of this processor, or the one that FEEDWATER_KERNELS names.
+	Level string
+}
+
+func (o Options) withDefaults() (Options, error) {
+	if o.Reference == "" {
+		o.Reference = Pillow13
+	}
+	if o.Reference != Pillow13 && o.Reference != Pillow12 {
+		return o, fmt.Errorf("reference: %q is not offered; nearest: %s", string(o.Reference), Pillow13)
+	}
+	if o.MaxPixels == 0 {
+		o.MaxPixels = 178956970
+	}
+	if o.Level == "" {
+		level, err := kernel.Best()
+		o.Level = level
+		return o, err
+	}
+	if !slices.Contains(kernel.Levels(), o.Level) {
+		return o, fmt.Errorf("level: %q; this processor can run %v", o.Level, kernel.Levels())
+	}
+	return o, nil
+}
+
+// OpError says that an op cannot work on a picture of this size; torchvision would raise there too, or run out of memory. It is
+// the sample's fault: every node would say the same.
+type OpError struct {
+	// Op is the op's class.
+	Op    string
+	Cause error
+}
+
+func (e *OpError) Error() string { return e.Op + ": " + e.Cause.Error() }
+
+// Unwrap returns the cause.
+func (e *OpError) Unwrap() error { return e.Cause }
+
+// Runner runs a chain on one sample after the other, in memory of its own. It is not safe for concurrent use. After the first samples it
+// allocates nothing, Draws apart.
+type Runner struct {
+	chain     Chain
+	keys      []order.Key // of the ops
+	program   program
+	resampler *Resampler
+	scratch   [2]pixel.Image
+}
+
+// NewRunner makes a Runner for one worker.
+func NewRunner(c Chain, o Options) (*Runner, error) {
+	o, err := o.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	r := &Runner{chain: c, program: program{maxPixels: o.MaxPixels}, resampler: NewResampler(o.Level, o.Reference)}
+	for _, s := range c.steps {
+		r.keys = append(r.keys, order.NewKey(o.Seed, s.path))
+	}
+	return r, nil
+}
+
+// Begin draws the parameters of sample s, a picture of w×h ≥ 1×1 pixels, and returns the size of the result. An error is an *OpError.
+func (r *Runner) Begin(w, h int, s order.Sample) (outW, outH int, err error) {
+	if err := r.draw(w, h, s, nil); err != nil {
+		return 0, 0, err
+	}
+	size := r.program.size()
+	return size.X, size.Y, nil
+}
+
+// Draws returns what every op draws for sample s, a picture of w×h pixels. It decodes nothing. What was begun is forgotten.
+func (r *Runner) Draws(w, h int, s order.Sample) ([]Draw, error) {
+	draws := make([]Draw, len(r.chain.steps))
+	err := r.draw(w, h, s, draws)
+	r.program.views = r.program.views[:0]
+	return draws, err
+}
+
+func (r *Runner) draw(w, h int, s order.Sample, draws []Draw) error {
+	r.program.begin(image.Pt(w, h))
+	for i, step := range r.chain.steps {
+		var rec *Draw
+		if draws != nil {
+			rec = &draws[i]
+			*rec = Draw{Op: step.name, Applied: true, Parameters: []byte("{}")}
+		}
+		if err := step.draw(dice{r.keys[i], s}, &r.program, rec); err != nil {
+			r.program.views = r.program.views[:0]
+			return &OpError{step.name, err}
+		}
+	}
+	return nil
+}
+
+// Run makes the result of what Begin drew: rows of 8-bit RGB at dst[y*stride:], nothing between them. src must be the picture whose size
+// Begin was told. An error is src's own, or says that dst or src breaks this contract.
+func (r *Runner) Run(src Source, dst []byte, stride int) error {
+	last := len(r.program.views) - 1
+	if last < 0 {
+		return errors.New("augment: nothing was begun")
+	}
+	if size := r.program.size(); stride < 3*size.X || len(dst) < (size.Y-1)*stride+3*size.X {
+		return fmt.Errorf("augment: %d bytes in rows of %d cannot hold %d×%d pixels", len(dst), stride, size.X, size.Y)
+	}
+	for i, v := range r.program.views[:last] {
+		m := &r.scratch[i%2]
+		m.Reset(v.canvas.X, v.canvas.Y)
+		if err := r.render(v, src, m.Pix, m.Stride); err != nil {
+			return err
+		}
+		src = (*picture)(m)
+	}
+	return r.render(r.program.views[last], src, dst, stride)
+}
+
+// render makes one view.
+func (r *Runner) render(v view, src Source, dst []byte, stride int) error {
+	v.blank(dst, stride)
+	if v.window.Empty() {
+		return nil
+	}
+	r.resampler.Begin(Window{From: v.source.Size(), To: v.to, Rect: v.window, Mirror: v.mirror, Flip: v.flip},
+		dst[v.at.Y*stride+3*v.at.X:], stride)
+	if err := src.Decode(r.resampler.Need().Add(v.source.Min), r.resampler); err != nil {
+		return err
+	}
+	if n := r.resampler.Missing(); n > 0 {
+		return fmt.Errorf("augment: the source left out %d rows", n)
+	}
+	return nil
+}
+
+// blank zeroes the canvas around the window.
+func (v *view) blank(dst []byte, stride int) {
+	w, place := 3*v.canvas.X, v.window.Sub(v.window.Min).Add(v.at)
+	for y := range v.canvas.Y {
+		row := dst[y*stride:][:w]
+		if y < place.Min.Y || y >= place.Max.Y {
+			clear(row)
+			continue
+		}
+		clear(row[:3*place.Min.X])
+		clear(row[3*place.Max.X:])
+	}
+}
+
+// picture is an image as a Source.
+type picture pixel.Image
+
+func (p *picture) Decode(r image.Rectangle, sink pixel.Sink) error {
+	sink.Rows(p.Pix[r.Min.Y*p.Stride+3*r.Min.X:], p.Stride, r.Dy())
+	return nil
+}

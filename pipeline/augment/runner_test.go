@@ -1,0 +1,329 @@
+package augment
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/feedwater-io/feedwater/pipeline/internal/kernel"
+	"github.com/feedwater-io/feedwater/pipeline/order"
+)
+
+func newRunner(t testing.TB, c Chain, o Options) *Runner {
+	t.Helper()
+	r, err := NewRunner(c, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// randomPlan is any sequence of ops, small sizes, all argument forms.
+func randomPlan(r *rand.Rand) string {
+	side := func() int { return 1 + r.IntN(40) }
+	ops := make([]string, r.IntN(6))
+	for i := range ops {
+		switch r.IntN(8) {
+		case 0:
+			ops[i] = fmt.Sprintf(`{"op":"RandomResizedCrop","size":[%d,%d],"scale":[0.1,1]}`, side(), side())
+		case 1:
+			ops[i] = fmt.Sprintf(`{"op":"Resize","size":%d}`, side())
+		case 2:
+			ops[i] = fmt.Sprintf(`{"op":"Resize","size":[%d,%d]}`, side(), side())
+		case 3:
+			n := side()
+			ops[i] = fmt.Sprintf(`{"op":"Resize","size":%d,"max_size":%d}`, n, n+side())
+		case 4, 5:
+			ops[i] = fmt.Sprintf(`{"op":"CenterCrop","size":[%d,%d]}`, side(), side())
+		case 6:
+			ops[i] = `{"op":"RandomHorizontalFlip"}`
+		case 7:
+			ops[i] = `{"op":"RandomVerticalFlip","p":0.7}`
+		}
+	}
+	return strings.Join(ops, ",")
+}
+
+// apply runs a chain op by op on whole pictures, from its canonical arguments and what was drawn.
+func (p naive) apply(t *testing.T, infos []Info, draws []Draw, ref Reference) naive {
+	t.Helper()
+	for i, d := range draws {
+		var a struct {
+			Size                     any
+			Max                      int `json:"max_size"`
+			Top, Left, Height, Width int
+		}
+		for _, raw := range []json.RawMessage{infos[i].Arguments, d.Parameters} {
+			if err := json.Unmarshal(raw, &a); err != nil {
+				t.Fatal(err)
+			}
+		}
+		sizes, _ := a.Size.([]any)
+		switch {
+		case !d.Applied:
+		case d.Op == "RandomHorizontalFlip":
+			p = p.flip(Flips{X: true})
+		case d.Op == "RandomVerticalFlip":
+			p = p.flip(Flips{Y: true})
+		case d.Op == "RandomResizedCrop":
+			p = p.crop(rectangle(a.Left, a.Top, a.Width, a.Height))
+			p = p.resize(int(sizes[1].(float64)), int(sizes[0].(float64)), ref)
+		case d.Op == "CenterCrop":
+			p = p.centerCrop(int(sizes[0].(float64)), int(sizes[1].(float64)))
+		case d.Op == "Resize" && sizes != nil:
+			p = p.resize(int(sizes[1].(float64)), int(sizes[0].(float64)), ref)
+		case d.Op == "Resize":
+			p = p.resizeShort(int(a.Size.(float64)), a.Max, ref)
+		}
+	}
+	return p
+}
+
+// centerCrop pads, then crops, as torchvision's function does.
+func (p naive) centerCrop(h, w int) naive {
+	if left, top := max(w-p.w, 0)/2, max(h-p.h, 0)/2; w > p.w || h > p.h {
+		p = p.crop(rectangle(-left, -top, max(w, p.w), max(h, p.h)))
+	}
+	half := func(x int) int { // round half to even of x/2
+		if x%4 == 3 {
+			return x/2 + 1
+		}
+		return x / 2
+	}
+	return p.crop(rectangle(half(p.w-w), half(p.h-h), w, h))
+}
+
+func (p naive) resizeShort(short, most int, ref Reference) naive {
+	long := short * max(p.w, p.h) / min(p.w, p.h)
+	if most > 0 && long > most {
+		short, long = most*short/long, most
+	}
+	if p.w <= p.h {
+		return p.resize(short, long, ref)
+	}
+	return p.resize(long, short, ref)
+}
+
+func TestFoldedChainsEqualOpByOp(t *testing.T) {
+	r := rand.New(rand.NewPCG(8, 8))
+	views := map[int]int{}
+	refused := 0
+	for k := range 700 {
+		c := parseOrNot(t, randomPlan(r))
+		p := randomNaive(r, 1+r.IntN(60), 1+r.IntN(60))
+		ref := []Reference{Pillow13, Pillow12}[k%2]
+		s := order.Sample{Epoch: r.Uint32(), Index: r.Uint32(), Repeat: r.Uint32()}
+		for _, level := range kernel.Levels() {
+			rn := newRunner(t, c, Options{Seed: 5, Reference: ref, Level: level})
+			draws, err := rn.Draws(p.w, p.h, s)
+			if err != nil {
+				refused++
+				continue
+			}
+			want := p.apply(t, c.Infos(), draws, ref)
+			if got := runChain(t, rn, p, s, r); !got.equal(want) {
+				plan, _ := c.MarshalJSON()
+				t.Fatalf("%s, %s: %s of %d×%d differs: %+v", level, ref, plan, p.w, p.h, draws)
+			}
+			views[len(rn.program.views)]++
+		}
+	}
+	if views[1] < 300 || views[2] < 80 || views[3] < 20 || refused > 50 {
+		t.Errorf("chains of as many views: %v; %d refused", views, refused)
+	}
+}
+
+// parseOrNot takes the plans that randomPlan makes; now and then a size is impossible, and the empty chain serves.
+func parseOrNot(t *testing.T, plan string) Chain {
+	t.Helper()
+	c, err := tryParse(t, plan)
+	if err != nil && !strings.Contains(err.Error(), "makes pictures of") {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func runChain(t *testing.T, rn *Runner, p naive, s order.Sample, r *rand.Rand) naive {
+	t.Helper()
+	w, h, err := rn.Begin(p.w, p.h, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if fh, fw, fixed := rn.chain.OutputSize(); fixed && (fh != h || fw != w) {
+		t.Fatalf("%d×%d, but OutputSize says %d×%d", w, h, fw, fh)
+	}
+	stride := 3*w + r.IntN(20)
+	whole := bytes.Repeat([]byte{0xa5}, h*stride+64)
+	end := 32 + (h-1)*stride + 3*w
+	if err := rn.Run(&feed{naive: p, r: r, chunk: 1 + r.IntN(30)}, whole[32:end:end], stride); err != nil {
+		t.Fatal(err)
+	}
+	q := newNaive(w, h)
+	for y := range h {
+		copy(q.pix[3*y*w:], whole[32+y*stride:][:3*w])
+		copy(whole[32+y*stride:], bytes.Repeat([]byte{0xa5}, 3*w))
+	}
+	if bytes.Count(whole, []byte{0xa5}) != len(whole) {
+		t.Fatal("wrote outside of the rows")
+	}
+	return q
+}
+
+// The usual plans are one pass, and decode no more than they need.
+func TestUsualPlansAreOneView(t *testing.T) {
+	r := rand.New(rand.NewPCG(9, 9))
+	p := randomNaive(r, 250, 200)
+	for plan, all := range map[string]bool{
+		`{"op":"RandomResizedCrop","size":32,"scale":[0.08,0.3]},{"op":"Resize","size":32},{"op":"RandomHorizontalFlip"}`:   false,
+		`{"op":"RandomHorizontalFlip"},{"op":"RandomVerticalFlip"},{"op":"RandomResizedCrop","size":32,"scale":[0.08,0.3]}`: false,
+		`{"op":"Resize","size":64},{"op":"CenterCrop","size":40}`:                                                           false,
+		`{"op":"CenterCrop","size":[300,260]},{"op":"RandomVerticalFlip"}`:                                                  true,
+		`{"op":"CenterCrop","size":100},{"op":"Resize","size":50},{"op":"RandomHorizontalFlip"}`:                            false,
+	} {
+		rn := newRunner(t, parse(t, plan), Options{})
+		for i := range uint32(20) {
+			if _, _, err := rn.Begin(p.w, p.h, order.Sample{Index: i}); err != nil {
+				t.Fatal(err)
+			}
+			f := &feed{naive: p, r: r, chunk: 16}
+			w, h := rn.program.size().X, rn.program.size().Y
+			if err := rn.Run(f, make([]byte, 3*w*h), 3*w); err != nil {
+				t.Fatal(err)
+			}
+			if n := len(rn.program.views); n != 1 {
+				t.Fatalf("%s: %d views", plan, n)
+			}
+			if got := f.asked.Dx()*f.asked.Dy() == p.w*p.h; got != all {
+				t.Fatalf("%s: asks for %v of %d×%d", plan, f.asked, p.w, p.h)
+			}
+		}
+	}
+}
+
+// Each op of a class has its own draws, and they do not move when ops of other classes come or go.
+func TestDrawsDoNotMove(t *testing.T) {
+	s := order.Sample{Epoch: 3, Index: 99}
+	draw := func(plan string, i int) string {
+		d, err := newRunner(t, parse(t, plan), Options{Seed: 4}).Draws(500, 375, s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(d[i].Parameters) + fmt.Sprint(d[i].Applied)
+	}
+	crop, flip := `{"op":"RandomResizedCrop","size":[375,500]}`, `{"op":"RandomHorizontalFlip"}`
+	alone := draw(crop, 0)
+	if got := draw(flip+","+crop, 1); got != alone {
+		t.Errorf("a flip before moves %s to %s", alone, got)
+	}
+	if got := draw(crop+","+crop, 0); got != alone {
+		t.Errorf("a second crop behind moves %s to %s", alone, got)
+	}
+	if got := draw(crop+","+crop, 1); got == alone {
+		t.Errorf("both crops draw %s", got)
+	}
+}
+
+func TestDrawsAreReportedInTorchvisionsWords(t *testing.T) {
+	rn := newRunner(t, parse(t, `{"op":"RandomResizedCrop","size":224},{"op":"RandomHorizontalFlip","p":0},{"op":"Resize","size":9},{"op":"RandomVerticalFlip","p":1}`), Options{Seed: 17})
+	draws, err := rn.Draws(500, 375, order.Sample{Index: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, _ := json.Marshal(draws)
+	// The numbers pin the recipe: seed 17, sample 1 of epoch 0.
+	want := `[{"op":"RandomResizedCrop","applied":true,"parameters":{"top":18,"left":23,"height":216,"width":175}},` +
+		`{"op":"RandomHorizontalFlip","applied":false,"parameters":{}},{"op":"Resize","applied":true,"parameters":{}},` +
+		`{"op":"RandomVerticalFlip","applied":true,"parameters":{}}]`
+	if string(got) != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	if err := rn.Run(nil, nil, 0); err == nil {
+		t.Error("Run after Draws runs something")
+	}
+}
+
+func TestImpossibleSizesAreTheSamplesFault(t *testing.T) {
+	for plan, want := range map[string]string{
+		`{"op":"Resize","size":256}`:                                                   "Resize: a picture of 1×60000 pixels would become one of 256×15360000, but a side has at most 65500",
+		`{"op":"Resize","size":null,"max_size":300}`:                                   "Resize: a picture of 1×60000 pixels would become one of 0×300, which is empty",
+		`{"op":"RandomHorizontalFlip"},{"op":"CenterCrop","size":[40000,4500]}`:        "CenterCrop: a picture of 1×60000 pixels would become one of 4500×40000, but the limit is 178956970 pixels",
+		`{"op":"RandomResizedCrop","size":8,"scale":[0,0],"ratio":[1e5,1e6]}`:          "RandomResizedCrop: a picture of 1×60000 pixels would become one of 1×0, which is empty",
+		`{"op":"CenterCrop","size":[40000,4000]},{"op":"Resize","size":[40000,40000]}`: "Resize: a picture of 4000×40000 pixels would become one of 40000×40000, but the limit is 178956970 pixels",
+	} {
+		rn := newRunner(t, parse(t, plan), Options{})
+		_, _, err := rn.Begin(1, 60000, order.Sample{})
+		var o *OpError
+		if !errors.As(err, &o) || err.Error() != want || !errors.Is(err, o.Cause) {
+			t.Errorf("%s\n says %v\n want %s", plan, err, want)
+		}
+		if err := rn.Run(nil, nil, 0); err == nil {
+			t.Errorf("%s: runs nevertheless", plan)
+		}
+	}
+}
+
+func TestRunRefusesBadMemoryAndBadSources(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 3))
+	rn := newRunner(t, parse(t, `{"op":"CenterCrop","size":[4,5]}`), Options{})
+	for name, run := range map[string]func() error{
+		"short":  func() error { return rn.Run(nil, make([]byte, 3*4*5-1), 15) },
+		"narrow": func() error { return rn.Run(nil, make([]byte, 100), 14) },
+		"rows": func() error {
+			return rn.Run(&feed{naive: randomNaive(r, 9, 9), r: r, chunk: 3, missed: 1}, make([]byte, 60), 15)
+		},
+		"source": func() error { return rn.Run(broken{}, make([]byte, 60), 15) },
+	} {
+		if _, _, err := rn.Begin(9, 9, order.Sample{}); err != nil {
+			t.Fatal(err)
+		}
+		if err := run(); err == nil {
+			t.Errorf("%s: no error", name)
+		} else if name == "source" && !errors.Is(err, errBroken) {
+			t.Errorf("the source's error is lost: %v", err)
+		}
+	}
+}
+
+func TestOptionsAreChecked(t *testing.T) {
+	for _, o := range []Options{{Reference: "pillow-11"}, {Level: "avx1024"}} {
+		if _, err := NewRunner(Chain{}, o); err == nil {
+			t.Errorf("%+v is taken", o)
+		}
+	}
+	t.Setenv(kernel.EnvLevel, "nothing")
+	if _, err := NewRunner(Chain{}, Options{}); err == nil {
+		t.Error("the environment's level is not looked at")
+	}
+}
+
+func TestRunAllocatesNothing(t *testing.T) {
+	for _, plan := range []string{
+		`{"op":"RandomResizedCrop","size":32},{"op":"RandomHorizontalFlip"},{"op":"RandomVerticalFlip"}`,
+		`{"op":"Resize","size":40},{"op":"CenterCrop","size":50},{"op":"Resize","size":[20,30]},{"op":"RandomVerticalFlip"}`,
+	} {
+		rn := newRunner(t, parse(t, plan), Options{})
+		m := randomImage(rand.New(rand.NewPCG(1, 1)), 100, 80)
+		dst := make([]byte, 3*100*100)
+		next := uint32(0)
+		once := func() {
+			next = (next + 1) % 50
+			w, _, err := rn.Begin(m.W, m.H, order.Sample{Index: next})
+			if err == nil {
+				err = rn.Run((*picture)(m), dst, 3*w)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		for range 50 {
+			once()
+		}
+		if n := testing.AllocsPerRun(100, once); n != 0 {
+			t.Errorf("%s: %v allocations per sample", plan, n)
+		}
+	}
+}
