@@ -1,0 +1,288 @@
+package dataset
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestManifestIsUsedAgain(t *testing.T) {
+	root, o := grow(t, t.TempDir(), "a/x.jpg", "a/b/y.jpg", "c/z.jpg"), options(t)
+	first := open(t, root, o)
+	if first.Cached() {
+		t.Error("the first snapshot came from the cache")
+	}
+	second := open(t, root, o)
+	if !second.Cached() || second.Fingerprint() != first.Fingerprint() || second.Path() != first.Path() {
+		t.Errorf("the second is %+v, the first %+v", second, first)
+	}
+	o.Refresh = true
+	if open(t, root, o).Cached() {
+		t.Error("Refresh did not scan")
+	}
+}
+
+func TestRootsAreToldApartByRealPath(t *testing.T) {
+	root, o := grow(t, t.TempDir(), "train/a/x.jpg", "val/a/y.jpg", "link -> train"), options(t)
+	train := open(t, root+"/train", o)
+	if open(t, root+"/val", o).Cached() {
+		t.Error("val came from train's manifest")
+	}
+	if s := open(t, root+"/link", o); !s.Cached() || s.Path() != train.Path() {
+		t.Errorf("the link to train: path %s, cached %v", s.Path(), s.Cached())
+	}
+}
+
+// TestDirectoriesTellChanges: whatever happens to a directory, the next snapshot is a new one, and is right.
+func TestDirectoriesTellChanges(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		change func(t *testing.T, root string)
+		keys   string
+	}{
+		{"added", func(t *testing.T, root string) { grow(t, root, "a/b/new.jpg") }, "a/x.jpg a/b/new.jpg a/b/y.jpg c/z.jpg"},
+		{"removed", func(t *testing.T, root string) { must(t, os.Remove(root+"/a/b/y.jpg")) }, "a/x.jpg c/z.jpg"},
+		{"renamed", func(t *testing.T, root string) { must(t, os.Rename(root+"/a/x.jpg", root+"/a/w.jpg")) }, "a/w.jpg a/b/y.jpg c/z.jpg"},
+		{"class added", func(t *testing.T, root string) { grow(t, root, "b/x.jpg") }, "a/x.jpg a/b/y.jpg b/x.jpg c/z.jpg"},
+		{"class renamed", func(t *testing.T, root string) { must(t, os.Rename(root+"/a", root+"/d")) }, "c/z.jpg d/x.jpg d/b/y.jpg"},
+		{"folder renamed", func(t *testing.T, root string) { must(t, os.Rename(root+"/a/b", root+"/a/0")) }, "a/x.jpg a/0/y.jpg c/z.jpg"},
+		{"folder removed", func(t *testing.T, root string) { must(t, os.RemoveAll(root+"/a/b")) }, "a/x.jpg c/z.jpg"},
+		{"behind a link", func(t *testing.T, root string) { grow(t, filepath.Dir(root), "elsewhere/new.jpg") }, "a/x.jpg a/b/y.jpg c/z.jpg c/far/new.jpg"},
+		{"link turned", func(t *testing.T, root string) {
+			must(t, os.Remove(root+"/c/far"))
+			must(t, os.Symlink("../a/b", root+"/c/far"))
+		}, "a/x.jpg a/b/y.jpg c/z.jpg c/far/y.jpg"},
+		{"exchanged", func(t *testing.T, root string) {
+			must(t, os.Rename(root, root+".old"))
+			grow(t, root, "a/1.jpg")
+		}, "a/1.jpg"},
+		{"exchanged with old times", func(t *testing.T, root string) {
+			fi, err := os.Stat(root + "/a/b")
+			must(t, err)
+			must(t, os.Remove(root+"/a/b/y.jpg"))
+			must(t, os.Chtimes(root+"/a/b", fi.ModTime(), fi.ModTime()))
+		}, "a/x.jpg c/z.jpg"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			if portable && test.name == "exchanged with old times" {
+				return // needs the time of change
+			}
+			root, o := t.TempDir()+"/root", options(t)
+			grow(t, root, "a/x.jpg", "a/b/y.jpg", "c/z.jpg", "c/far -> ../../elsewhere", "../elsewhere/")
+			before := open(t, root, o)
+			if !open(t, root, o).Cached() {
+				t.Fatal("the manifest was no good before the change")
+			}
+			test.change(t, root)
+			after := open(t, root, o)
+			if after.Cached() {
+				t.Error("the change was not noticed")
+			}
+			if got := strings.Join(keys(t, after), " "); got != test.keys {
+				t.Errorf("samples %s, want %s", got, test.keys)
+			}
+			if after.Fingerprint() == before.Fingerprint() {
+				t.Error("the fingerprint is the old one")
+			}
+		})
+	}
+}
+
+// TestYoungDirectoriesAreNotTrusted: what changed just before a scan could have changed again with the same time.
+func TestYoungDirectoriesAreNotTrusted(t *testing.T) {
+	root, o := grow(t, t.TempDir(), "a/x.jpg"), options(t)
+	for _, test := range []struct {
+		sinceChange time.Duration
+		cached      bool
+	}{{0, false}, {1900 * time.Millisecond, false}, {10 * time.Second, true}} {
+		fi, err := os.Stat(root + "/a")
+		must(t, err)
+		o.now = func() time.Time { return fi.ModTime().Add(test.sinceChange) }
+		o.Refresh = true
+		open(t, root, o)
+		o.Refresh = false
+		if got := open(t, root, o).Cached(); got != test.cached {
+			t.Errorf("scanned %v after the change: cached is %v, want %v", test.sinceChange, got, test.cached)
+		}
+	}
+}
+
+func TestDirectoryIsStillTheSame(t *testing.T) {
+	then := attributes{kind: kindFolder, size: 1, modified: 2, changed: 3, device: 4, inode: 5}
+	for _, test := range []struct {
+		now  attributes
+		same bool
+	}{
+		{then, true},
+		{attributes{kindFolder, 9, 2, 3, 9, 5}, true},
+		{attributes{kindFolder, 1, 9, 3, 4, 5}, false},
+		{attributes{kindFolder, 1, 2, 9, 4, 5}, false},
+		{attributes{kindFolder, 1, 2, 3, 4, 9}, false},
+	} {
+		if test.now.isStill(then) != test.same {
+			t.Errorf("%+v after %+v: want %v", test.now, then, test.same)
+		}
+	}
+}
+
+func TestManifestOfAnotherRoot(t *testing.T) {
+	s := &Snapshot{path: "/elsewhere"}
+	if err := s.use(memory{data: encoded(t, grow(t, t.TempDir(), "a/x.jpg"))}); !errors.Is(err, errDamaged) {
+		t.Errorf("%v, want %v", err, errDamaged)
+	}
+}
+
+// manifestFile is the only file of a cache.
+func manifestFile(t testing.TB, dir string) string {
+	t.Helper()
+	files, err := os.ReadDir(dir)
+	must(t, err)
+	if len(files) != 1 || !strings.HasSuffix(files[0].Name(), ".manifest") {
+		t.Fatalf("the cache has %v, want one manifest", files)
+	}
+	return filepath.Join(dir, files[0].Name())
+}
+
+func TestDamagedManifestIsMadeAnew(t *testing.T) {
+	root, o := grow(t, t.TempDir(), "a/x.jpg", "b/y.jpg"), options(t)
+	want := open(t, root, o).Fingerprint()
+	path := manifestFile(t, o.CacheDir)
+	good, err := os.ReadFile(path)
+	must(t, err)
+	foreign := encoded(t, grow(t, t.TempDir(), "a/x.jpg"))
+	for name, data := range map[string][]byte{
+		"empty": {}, "short": good[:40], "cut": good[:len(good)-1], "foreign": foreign, "longer": append(good[:len(good):len(good)], 0),
+		"flipped": append([]byte("FWSNAP1\n"), good[8:]...), "zeros": make([]byte, len(good)),
+	} {
+		must(t, os.WriteFile(path+".new", data, 0o600))
+		must(t, os.Rename(path+".new", path))
+		s := open(t, root, o)
+		if s.Cached() || s.Fingerprint() != want {
+			t.Errorf("%s manifest: cached %v, fingerprint %s, want %s", name, s.Cached(), s.Fingerprint(), want)
+		}
+		if !open(t, root, o).Cached() {
+			t.Errorf("%s manifest was not replaced", name)
+		}
+	}
+	must(t, os.Remove(path))
+	must(t, os.Mkdir(path, 0o700))
+	if s := open(t, root, o); s.Cached() || s.Fingerprint() != want {
+		t.Error("a folder in the manifest's place: not scanned")
+	}
+	manifestFile(t, o.CacheDir) // and nothing half done beside it
+}
+
+func TestCacheThatCannotBeWritten(t *testing.T) {
+	root := grow(t, t.TempDir(), "a/x.jpg")
+	file := grow(t, t.TempDir(), "file") + "/file"
+	s := open(t, root, Options{CacheDir: file + "/below", now: later})
+	if got := keys(t, s); len(got) != 1 {
+		t.Errorf("samples %q", got)
+	}
+	for _, variable := range []string{"XDG_CACHE_HOME", "HOME"} {
+		t.Setenv(variable, "")
+	}
+	s = open(t, root, Options{now: later})
+	if got := keys(t, s); len(got) != 1 {
+		t.Errorf("without a home: samples %q", got)
+	}
+}
+
+func TestDefaultCacheDir(t *testing.T) {
+	home := t.TempDir()
+	t.Setenv("XDG_CACHE_HOME", home)
+	open(t, grow(t, t.TempDir(), "a/x.jpg"), Options{now: later})
+	manifestFile(t, home+"/feedwater/snapshots")
+}
+
+func TestLeftoversAreSweptUp(t *testing.T) {
+	root, o := grow(t, t.TempDir(), "a/x.jpg"), options(t)
+	open(t, root, o)
+	c := cache{manifestFile(t, o.CacheDir)}
+	var left [2]string
+	for i := range left {
+		f, err := c.create()
+		must(t, err)
+		left[i] = f.Name()
+		must(t, f.Close())
+	}
+	old, young := left[0], left[1]
+	must(t, os.Chtimes(old, time.Time{}, time.Now().Add(-2*time.Hour)))
+	o.Refresh = true
+	open(t, root, o)
+	if _, err := os.Stat(old); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the old leftover is still there: %v", err)
+	}
+	if _, err := os.Stat(young); err != nil {
+		t.Errorf("another process's file is gone: %v", err)
+	}
+}
+
+func TestManyOpenAtOnce(t *testing.T) {
+	root, o := many(t, 2000, 100), options(t)
+	type result struct {
+		fingerprint string
+		err         error
+	}
+	results := make(chan result)
+	for i := range 8 {
+		go func() {
+			o := o
+			o.Refresh = i%2 == 0
+			s, err := Open(t.Context(), root, o)
+			if err != nil {
+				results <- result{err: err}
+				return
+			}
+			_, err = s.At(s.Len()-1, nil)
+			results <- result{s.Fingerprint(), errors.Join(err, s.Close())}
+		}()
+	}
+	want := open(t, root, Options{CacheDir: t.TempDir()}).Fingerprint()
+	for range 8 {
+		r := <-results
+		must(t, r.err)
+		if r.fingerprint != want {
+			t.Errorf("fingerprint %s, want %s", r.fingerprint, want)
+		}
+	}
+	manifestFile(t, o.CacheDir)
+}
+
+// TestTwoProcesses: this test is both the parent and, where the environment names a root, the children.
+func TestTwoProcesses(t *testing.T) {
+	const variable = "FEEDWATER_TEST_ROOT"
+	if root := os.Getenv(variable); root != "" {
+		for range 20 {
+			o := Options{CacheDir: os.Getenv("FEEDWATER_TEST_CACHE"), Refresh: true, now: later}
+			s := open(t, root, o)
+			o.Refresh = false
+			if again := open(t, root, o); s.Fingerprint() != again.Fingerprint() || !again.Cached() {
+				t.Errorf("fingerprints %s, %s, cached %v", s.Fingerprint(), again.Fingerprint(), again.Cached())
+			}
+		}
+		return
+	}
+	root, cache := many(t, 1000, 100), t.TempDir()
+	ended := make(chan error)
+	for range 3 {
+		go func() {
+			c := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestTwoProcesses$")
+			c.Env = append(os.Environ(), variable+"="+root, "FEEDWATER_TEST_CACHE="+cache)
+			out, err := c.CombinedOutput()
+			if err != nil {
+				err = fmt.Errorf("%w: %s", err, out)
+			}
+			ended <- err
+		}()
+	}
+	for range 3 {
+		must(t, <-ended)
+	}
+	manifestFile(t, cache)
+}

@@ -1,0 +1,195 @@
+// Package dataset turns a folder of pictures into a snapshot, and a snapshot into samples and their encoded bytes. Which
+// files are samples, their order and their labels are exactly those of torchvision's ImageFolder. A snapshot lives in a
+// manifest, one mapped file kept in a cache directory, so that opening it again costs one stat per directory. The package
+// decodes nothing, orders nothing and knows no plan. Open runs at most Options.Readers goroutines, and
+// one that puts their findings in order, and waits for them; nothing else here starts any.
+package dataset
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"math"
+	"path/filepath"
+	"runtime/debug"
+	"sync"
+	"time"
+)
+
+// Options say how to open a data set. The zero value works.
+type Options struct {
+	// CacheDir keeps the manifests. Default: feedwater/snapshots in the user's cache directory. Where it cannot be written,
+	// manifests stay in memory.
+	CacheDir string
+	// Progress is told how many samples the scan has found so far, every few thousand and at the end; never by two
+	// goroutines at once. It is not called when the cached manifest is good. Default: nobody is told.
+	Progress func(samples int)
+	// Readers is how many directories are read at once. Default 8.
+	Readers int
+	// Refresh scans even where the cached manifest looks good.
+	Refresh bool
+	// MaxEncodedBytes is the size of the largest file that Read reads. Default 256 MiB.
+	MaxEncodedBytes int64
+
+	now func() time.Time // tests stop the clock here
+}
+
+func (o Options) withDefaults() Options {
+	if o.Readers <= 0 {
+		o.Readers = 8
+	}
+	if o.MaxEncodedBytes <= 0 {
+		o.MaxEncodedBytes = 256 << 20
+	}
+	o.MaxEncodedBytes = min(o.MaxEncodedBytes, math.MaxInt/2)
+	if o.Progress == nil {
+		o.Progress = func(int) {}
+	}
+	if o.now == nil {
+		o.now = time.Now
+	}
+	return o
+}
+
+// Sample is one line of a snapshot.
+type Sample struct {
+	// Key is the file's path below the root, "class/…/name", with slashes on every system. It lies in the buffer given to At.
+	Key []byte
+	// Label is the class's place in Classes.
+	Label int
+	// Size is the file's size in bytes.
+	Size int64
+	// ModifiedNanos is the file's modification time in nanoseconds since 1970.
+	ModifiedNanos int64
+}
+
+// Snapshot is a frozen list of samples. All methods may be called by many goroutines at once.
+type Snapshot struct {
+	path        string // of the root, absolute, without links
+	cached      bool
+	classes     []Class
+	samples     int
+	fingerprint string
+	maxBytes    int64
+	cache       cache
+	forget      sync.Once
+
+	mu       sync.RWMutex // held for reading while manifest or root are in use, for writing by Close
+	root     *root
+	memory   memory
+	manifest *manifest // nil after Close
+}
+
+// Open takes the snapshot of the pictures below path, from the cache when no directory has changed since, else by reading
+// every directory. A cancelled context ends it between two reads of a directory. A folder that is not laid out as an image
+// folder is an error that wraps ErrLayout. The caller must Close the snapshot.
+func Open(ctx context.Context, path string, options Options) (*Snapshot, error) {
+	o := options.withDefaults()
+	s := &Snapshot{maxBytes: o.MaxEncodedBytes}
+	if err := s.open(ctx, path, o); err != nil {
+		return nil, fmt.Errorf("open data set %s: %w", path, errors.Join(err, s.Close()))
+	}
+	return s, nil
+}
+
+func (s *Snapshot) open(ctx context.Context, path string, o Options) error {
+	absolute, err := filepath.Abs(path)
+	if err != nil {
+		return err
+	}
+	if s.path, err = filepath.EvalSymlinks(absolute); err != nil {
+		return err
+	}
+	if s.root, err = openRoot(s.path); err != nil {
+		return err
+	}
+	s.cache = newCache(o.CacheDir, s.path)
+	if !o.Refresh && s.load(ctx, o) {
+		return nil
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return s.scan(ctx, o)
+}
+
+// load reports whether the cached manifest is there, whole, of this root and still true.
+func (s *Snapshot) load(ctx context.Context, o Options) bool {
+	m, err := s.cache.load()
+	if err != nil {
+		return false
+	}
+	if err := s.use(m); err == nil && s.current(ctx, o.Readers) {
+		s.cached = true
+		return true
+	}
+	m.free()
+	s.memory, s.manifest = m, nil
+	return false
+}
+
+func (s *Snapshot) scan(ctx context.Context, o Options) error {
+	data, err := scan(ctx, s.root, s.path, o)
+	if err != nil {
+		return err
+	}
+	return s.use(s.cache.store(data))
+}
+
+// use checks a manifest and makes it the snapshot's.
+func (s *Snapshot) use(m memory) (err error) {
+	defer recoverFault(debug.SetPanicOnFault(true), &err)
+	manifest, err := parse(m.data)
+	if err != nil {
+		return err
+	}
+	if manifest.root() != s.path {
+		return fmt.Errorf("%w: it belongs to %s", errDamaged, manifest.root())
+	}
+	s.memory, s.manifest = m, manifest
+	s.samples, s.classes = manifest.samples, manifest.classList()
+	s.fingerprint = hex.EncodeToString(manifest.fingerprint())
+	return nil
+}
+
+// Len is the number of samples.
+func (s *Snapshot) Len() int { return s.samples }
+
+// Fingerprint is a SHA-256 over class names, labels, file names and sizes, in hex: the same pictures in another place or with
+// other times have the same fingerprint.
+func (s *Snapshot) Fingerprint() string { return s.fingerprint }
+
+// Classes lists the classes in label order. The caller must not change the slice.
+func (s *Snapshot) Classes() []Class { return s.classes }
+
+// Path is the root's absolute path without symbolic links.
+func (s *Snapshot) Path() string { return s.path }
+
+// Cached reports whether the snapshot came from the cache, not from a scan.
+func (s *Snapshot) Cached() bool { return s.cached }
+
+// At tells sample i, 0 ≤ i < Len. Its key is written over buf, which grows if it must; with 4 KiB it never does.
+func (s *Snapshot) At(i int, buf []byte) (_ Sample, err error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.manifest == nil {
+		return Sample{}, ErrClosed
+	}
+	defer recoverFault(debug.SetPanicOnFault(true), &err)
+	return s.manifest.at(i, buf)
+}
+
+// Close waits for calls of At, and for the opening of files by Read, then gives the memory and the root's handle back. Later
+// calls of At and Read return ErrClosed. Closing twice does nothing.
+func (s *Snapshot) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var err error
+	if s.root != nil {
+		err = s.root.close()
+	}
+	s.memory.free()
+	s.manifest, s.root = nil, nil
+	return err
+}

@@ -1,0 +1,59 @@
+package dataset
+
+import (
+	"errors"
+	"fmt"
+	"runtime/debug"
+)
+
+var (
+	// ErrClosed is returned by methods of a closed snapshot.
+	ErrClosed = errors.New("the snapshot is closed")
+	// ErrLayout is wrapped by Open's error when a folder is not laid out as an image folder.
+	ErrLayout = errors.New("not an image folder")
+
+	// errNoFile says that a name stands for a device, a FIFO or the like; errDamaged is wrapped by every error about a manifest that is not whole.
+	errNoFile  = errors.New("not a regular file")
+	errDamaged = errors.New("the manifest is damaged; delete it, or open the data set with Refresh")
+)
+
+// ChangedError says that a file is not the one the snapshot lists.
+type ChangedError struct {
+	// Path is the sample's key.
+	Path string
+	// What differs, in words.
+	What string
+}
+
+// Error says which file changed, how, and what to do.
+func (e *ChangedError) Error() string {
+	return fmt.Sprintf("%s %s: the data changed since the snapshot was taken; open the data set again", e.Path, e.What)
+}
+
+// TooLargeError says that a file is larger than Options.MaxEncodedBytes. Nothing of it was read.
+type TooLargeError struct {
+	// Path is the sample's key.
+	Path string
+	// Size of the file and the Limit that it passes, in bytes.
+	Size, Limit int64
+}
+
+// Error names the file, its size and the limit.
+func (e *TooLargeError) Error() string {
+	return fmt.Sprintf("%s has %d bytes, the limit is %d; raise MaxEncodedBytes if it is a picture", e.Path, e.Size, e.Limit)
+}
+
+// recoverFault, deferred, turns a fault on mapped memory into an error and restores the goroutine's setting: a manifest that is
+// cut short or whose disk fails while it is mapped must not end the process.
+func recoverFault(old bool, err *error) {
+	debug.SetPanicOnFault(old)
+	r := recover()
+	if r == nil {
+		return
+	}
+	fault, ok := r.(interface{ Addr() uintptr })
+	if !ok {
+		panic(r)
+	}
+	*err = fmt.Errorf("%w: its file cannot be read at address %#x", errDamaged, fault.Addr())
+}

@@ -1,0 +1,191 @@
+package dataset
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"os"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestReadLeavesRoomBehindTheData(t *testing.T) {
+	root := grow(t, t.TempDir(), "a/1.jpg", "a/22222222.jpg", "a/empty.jpg")
+	must(t, os.Truncate(root+"/a/empty.jpg", 0))
+	s := open(t, root, options(t))
+	for _, room := range []int{0, 1, 6, 7, 7 + Spare, 1000} {
+		for i, want := range []int{len("a/1.jpg"), len("a/22222222.jpg"), 0} {
+			buf := bytes.Repeat([]byte{'?'}, room)
+			got, err := s.Read(i, buf)
+			must(t, err)
+			if !bytes.Equal(got, bytes.Repeat([]byte{'x'}, want)) || cap(got)-len(got) < Spare {
+				t.Errorf("sample %d with room %d: %q, spare %d", i, room, got, cap(got)-len(got))
+			}
+			if room >= want+Spare && &got[:1][0] != &buf[0] {
+				t.Errorf("sample %d with room %d: read into another buffer", i, room)
+			}
+		}
+	}
+}
+
+func TestTooLarge(t *testing.T) {
+	o := options(t)
+	o.MaxEncodedBytes = 8
+	s := open(t, grow(t, t.TempDir(), "a/1.jpg", "a/22.jpg", "a/333.jpg"), o)
+	for i := range 2 {
+		if _, err := s.Read(i, nil); err != nil {
+			t.Errorf("sample %d: %v", i, err)
+		}
+	}
+	var tooLarge *TooLargeError
+	if _, err := s.Read(2, nil); !errors.As(err, &tooLarge) || *tooLarge != (TooLargeError{"a/333.jpg", 9, 8}) {
+		t.Errorf("%v, want a TooLargeError", err)
+	}
+}
+
+// TestFilesTellChanges: a file that is not the one of the snapshot is never read, and the next Open scans.
+func TestFilesTellChanges(t *testing.T) {
+	write := func(path, data string) func(*testing.T, string) {
+		return func(t *testing.T, root string) { must(t, os.WriteFile(root+path, []byte(data), 0o600)) }
+	}
+	for _, test := range []struct {
+		name   string
+		change func(t *testing.T, root string)
+		what   string
+	}{
+		{"longer", write("/a/x.jpg", "12345678"), "has 8 bytes, had 7"},
+		{"shorter", func(t *testing.T, root string) { must(t, os.Truncate(root+"/a/x.jpg", 3)) }, "has 3 bytes, had 7"},
+		{"written over", write("/a/x.jpg", "1234567"), "was written at"},
+		{"touched", func(t *testing.T, root string) {
+			must(t, os.Chtimes(root+"/a/x.jpg", time.Time{}, time.Unix(1, 500)))
+		}, "was written at 1970-01-01T00:00:01.0000005Z, had 2001-09-09T01:46:40.123456789Z"},
+		{"replaced", func(t *testing.T, root string) {
+			grow(t, root, "a/y.jpg")
+			must(t, os.Rename(root+"/a/y.jpg", root+"/a/x.jpg"))
+		}, "was written at"},
+		{"removed", func(t *testing.T, root string) { must(t, os.Remove(root+"/a/x.jpg")) }, "is gone"},
+		{"class renamed", func(t *testing.T, root string) { must(t, os.Rename(root+"/a", root+"/b")) }, "is gone"},
+		{"class is a file", func(t *testing.T, root string) {
+			must(t, os.RemoveAll(root+"/a"))
+			grow(t, root, "a")
+		}, "is gone"},
+		{"folder in its place", func(t *testing.T, root string) {
+			must(t, os.Remove(root+"/a/x.jpg"))
+			grow(t, root, "a/x.jpg/")
+		}, "is not a regular file"},
+		{"device in its place", func(t *testing.T, root string) {
+			must(t, os.Remove(root+"/a/x.jpg"))
+			grow(t, root, "a/x.jpg -> /dev/zero")
+		}, "is not a regular file"},
+		{"link that leads nowhere", func(t *testing.T, root string) {
+			must(t, os.Remove(root+"/a/x.jpg"))
+			grow(t, root, "a/x.jpg -> nowhere")
+		}, "is gone"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			root, o := grow(t, t.TempDir(), "a/x.jpg"), options(t)
+			must(t, os.Chtimes(root+"/a/x.jpg", time.Time{}, time.Unix(1e9, 123456789)))
+			s := open(t, root, o)
+			buf, err := s.Read(0, nil)
+			must(t, err)
+			test.change(t, root)
+			buf, err = s.Read(0, buf)
+			var changed *ChangedError
+			if !errors.As(err, &changed) || changed.Path != "a/x.jpg" || !strings.HasPrefix(changed.What, test.what) {
+				t.Fatalf("%v, want a ChangedError %q", err, test.what)
+			}
+			if len(buf) != 0 || cap(buf) == 0 {
+				t.Errorf("the buffer came back with %d bytes of %d", len(buf), cap(buf))
+			}
+			if next, err := Open(t.Context(), root, o); err == nil {
+				if next.Cached() {
+					t.Error("the next snapshot is the old one")
+				}
+				must(t, next.Close())
+			}
+		})
+	}
+}
+
+// TestRootMoves: an open snapshot goes on reading the folder it opened.
+func TestRootMoves(t *testing.T) {
+	if portable {
+		return // goes by the path
+	}
+	root := t.TempDir() + "/root"
+	s := open(t, grow(t, root, "a/x.jpg"), options(t))
+	must(t, os.Rename(root, root+".moved"))
+	grow(t, root, "a/x.jpg/")
+	if _, err := s.Read(0, nil); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestFileEndsEarly: the file is cut between the look at its size and the read.
+func TestFileEndsEarly(t *testing.T) {
+	s := open(t, grow(t, t.TempDir(), "a/x.jpg"), options(t))
+	sample, f, err := s.openSample(0, nil)
+	must(t, err)
+	defer f.close()
+	err = s.fill(f, &sample, make([]byte, 9))
+	var changed *ChangedError
+	if !errors.As(err, &changed) || changed.What != "ended after 7 bytes of 9" {
+		t.Errorf("%v, want a ChangedError", err)
+	}
+}
+
+// TestReadError: what the system refuses is no verdict on the data.
+func TestReadError(t *testing.T) {
+	root := grow(t, t.TempDir(), "a/x.jpg")
+	s := open(t, root, options(t))
+	sample, err := s.At(0, nil)
+	must(t, err)
+	f, err := s.root.openFile([]byte("a/x.jpg"))
+	must(t, err)
+	f.close()
+	var refused *fs.PathError
+	for name, err := range map[string]error{"read": s.fill(f, &sample, make([]byte, 7)), "stat": s.same(f, &sample)} {
+		if !errors.As(err, &refused) || refused.Path != "a/x.jpg" || refused.Op != name {
+			t.Errorf("%s: %v, want a PathError", name, err)
+		}
+	}
+}
+
+// TestForbidden: root may read everything, so it sees nothing here.
+func TestForbidden(t *testing.T) {
+	root, o := grow(t, t.TempDir(), "a/x.jpg", "b/y.jpg"), options(t)
+	s := open(t, root, o)
+	must(t, os.Chmod(root+"/a/x.jpg", 0))
+	must(t, os.Chmod(root+"/b", 0))
+	defer func() { must(t, os.Chmod(root+"/b", 0o700)) }()
+	if _, err := os.ReadDir(root + "/b"); err == nil {
+		return
+	}
+	var refused *fs.PathError
+	if _, err := s.Read(0, nil); !errors.As(err, &refused) || refused.Path != "a/x.jpg" || !errors.Is(err, fs.ErrPermission) {
+		t.Errorf("read: %v, want a PathError about a/x.jpg", err)
+	}
+	if _, err := Open(t.Context(), root, o); !errors.As(err, &refused) || refused.Path != "b" || !errors.Is(err, fs.ErrPermission) {
+		t.Errorf("scan: %v, want a PathError about b", err)
+	}
+}
+
+// TestWrittenWhileRead: the file is written between the look at its time and the read, or between two reads.
+func TestWrittenWhileRead(t *testing.T) {
+	root := grow(t, t.TempDir(), "a/x.jpg")
+	must(t, os.Chtimes(root+"/a/x.jpg", time.Time{}, time.Unix(1e9, 0)))
+	s := open(t, root, options(t))
+	sample, f, err := s.openSample(0, nil)
+	must(t, err)
+	defer f.close()
+	must(t, s.same(f, &sample))
+	w, err := os.OpenFile(root+"/a/x.jpg", os.O_WRONLY, 0)
+	must(t, err)
+	_, err = w.WriteString("1234567")
+	must(t, errors.Join(err, w.Close()))
+	var changed *ChangedError
+	if err := s.fill(f, &sample, make([]byte, 7)); !errors.As(err, &changed) || !strings.HasPrefix(changed.What, "was written at") {
+		t.Errorf("%v, want a ChangedError", err)
+	}
+}

@@ -1,0 +1,190 @@
+//go:build linux && !portable
+
+package dataset
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// root is a handle on a data set's folder: what is below it stays reachable when the folder is renamed.
+type root struct{ fd int }
+
+func openRoot(path string) (*root, error) {
+	fd, err := openDirectory(unix.AT_FDCWD, path)
+	if err != nil {
+		return nil, &fs.PathError{Op: "open", Path: path, Err: err}
+	}
+	return &root{fd}, nil
+}
+
+func (r *root) close() error { return unix.Close(r.fd) }
+
+// stat follows links; path is below the root, "" for the root itself.
+func (r *root) stat(path string) (attributes, error) { return statAt(r.fd, cmp.Or(path, ".")) }
+
+// openFile opens for reading and never waits: not for the writer of a FIFO, nor for a device. It appends to key.
+func (r *root) openFile(key []byte) (file, error) {
+	const flags = unix.O_RDONLY | unix.O_CLOEXEC | unix.O_NONBLOCK | unix.O_NOCTTY | unix.O_LARGEFILE
+	key = append(key, 0)
+	for {
+		// unix.Openat would copy the key to the heap.
+		fd, _, errno := unix.Syscall6(unix.SYS_OPENAT, uintptr(r.fd), uintptr(unsafe.Pointer(&key[0])), flags, 0, 0, 0)
+		if errno == 0 {
+			return file{int(fd)}, nil
+		}
+		if errno != unix.EINTR {
+			return file{-1}, errno
+		}
+	}
+}
+
+// file is an open file.
+type file struct{ fd int }
+
+func (f file) close() { _ = unix.Close(f.fd) } // nothing was written
+
+func (f file) attributes() (attributes, error) {
+	var st unix.Stat_t
+	err := retry(func() error { return unix.Fstat(f.fd, &st) })
+	return attributesOf(&st), err
+}
+
+// read returns 0 at the end of the file.
+func (f file) read(p []byte) (n int, err error) {
+	err = retry(func() (err error) {
+		n, err = unix.Read(f.fd, p)
+		return err
+	})
+	return n, err
+}
+
+// directory reads the entries of an open directory.
+type directory struct {
+	fd        int
+	buf, rest []byte
+}
+
+// openDir opens the directory path below the root, "" for the root itself; buf is its working memory.
+func (r *root) openDir(path string, buf []byte) (*directory, error) {
+	fd, err := openDirectory(r.fd, cmp.Or(path, "."))
+	return &directory{fd: fd, buf: buf}, err
+}
+
+func (d *directory) close() { _ = unix.Close(d.fd) }
+
+func (d *directory) attributes() (attributes, error) { return file{d.fd}.attributes() }
+
+func (d *directory) stat(name []byte) (attributes, error) { return statAt(d.fd, string(name)) }
+
+// next returns entries in the file system's order, without "." and "..", and io.EOF after the last. The name is valid until
+// the next call.
+func (d *directory) next() ([]byte, kind, error) {
+	for {
+		if len(d.rest) == 0 {
+			if err := d.fill(); err != nil {
+				return nil, kindUnknown, err
+			}
+		}
+		name, k, err := d.entry()
+		if err != nil || (string(name) != "." && string(name) != "..") {
+			return name, k, err
+		}
+	}
+}
+
+func (d *directory) rewind() error {
+	_, err := unix.Seek(d.fd, 0, io.SeekStart)
+	return err
+}
+
+func (d *directory) fill() error {
+	var n int
+	err := retry(func() (err error) {
+		n, err = unix.Getdents(d.fd, d.buf)
+		return err
+	})
+	if err == nil && n == 0 {
+		err = io.EOF
+	}
+	d.rest = d.buf[:max(n, 0)]
+	return err
+}
+
+// entry takes one struct linux_dirent64: u64 inode, i64 offset, u16 length, u8 type, name and zero.
+func (d *directory) entry() ([]byte, kind, error) {
+	const head = 19
+	if len(d.rest) < head {
+		return nil, kindUnknown, unix.EIO
+	}
+	length := int(binary.NativeEndian.Uint16(d.rest[16:]))
+	if length < head || length > len(d.rest) {
+		return nil, kindUnknown, unix.EIO
+	}
+	typ, name := d.rest[18], d.rest[head:length]
+	d.rest = d.rest[length:]
+	if end := bytes.IndexByte(name, 0); end >= 0 {
+		name = name[:end]
+	}
+	switch typ {
+	case unix.DT_DIR:
+		return name, kindFolder, nil
+	case unix.DT_REG:
+		return name, kindFile, nil
+	case unix.DT_LNK, unix.DT_UNKNOWN:
+		return name, kindUnknown, nil
+	}
+	return name, kindOther, nil
+}
+
+func openDirectory(at int, path string) (fd int, err error) {
+	err = retry(func() (err error) {
+		fd, err = unix.Openat(at, path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC|unix.O_LARGEFILE, 0)
+		return err
+	})
+	return fd, err
+}
+
+func statAt(at int, path string) (attributes, error) {
+	var st unix.Stat_t
+	err := retry(func() error { return unix.Fstatat(at, path, &st, 0) })
+	return attributesOf(&st), err
+}
+
+func attributesOf(st *unix.Stat_t) attributes {
+	k := kindOther
+	switch st.Mode & unix.S_IFMT {
+	case unix.S_IFDIR:
+		k = kindFolder
+	case unix.S_IFREG:
+		k = kindFile
+	}
+	return attributes{
+		kind: k, size: st.Size, modified: st.Mtim.Nano(), changed: st.Ctim.Nano(),
+		device: uint64(st.Dev), inode: st.Ino, //nolint:unconvert // 32 bits on MIPS
+	}
+}
+
+// mapFile maps a whole file of size > 0 bytes for reading. f may be closed afterwards.
+func mapFile(f *os.File, size int) (memory, error) {
+	data, err := unix.Mmap(int(f.Fd()), 0, size, unix.PROT_READ, unix.MAP_SHARED)
+	return memory{data: data, mapped: err == nil}, err
+}
+
+func unmap(data []byte) { _ = unix.Munmap(data) } // fails only for what Mmap did not return
+
+func retry(call func() error) error {
+	for {
+		if err := call(); !errors.Is(err, unix.EINTR) {
+			return err
+		}
+	}
+}

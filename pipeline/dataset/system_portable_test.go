@@ -1,0 +1,5 @@
+//go:build !linux || portable
+
+package dataset
+
+const portable = true
