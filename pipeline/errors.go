@@ -1,0 +1,69 @@
+package pipeline
+
+import (
+	"errors"
+	"fmt"
+)
+
+// ErrCancelled ends a want whose Cancel was called before it was made.
+var ErrCancelled = errors.New("the want was cancelled")
+
+// ErrClosed ends the wants that a pipeline still holds when it is closed.
+var ErrClosed = errors.New("the pipeline is closed")
+
+// PlanError says what is wrong with a plan or a name, and what would be right.
+type PlanError struct {
+	// Field is the member, e.g. "transforms[1].size".
+	Field   string
+	Message string
+	// Nearest is a valid form near to what was given, or empty.
+	Nearest string
+}
+
+func (e *PlanError) Error() string {
+	s := e.Field + ": " + e.Message
+	if e.Nearest != "" {
+		s += "; did you mean " + e.Nearest + "?"
+	}
+	return s
+}
+
+// SampleError says that a completely read file does not decode, or breaks a limit of the plan. It depends on the sample's
+// name and bytes alone, so every node comes to the same verdict.
+type SampleError struct {
+	// Offset is the sample's place in the batch.
+	Offset int
+	Index  uint64
+	Key    string
+	// Op is what refused it: "decode" or the name of a transform.
+	Op    string
+	Cause error
+	// Substitute is the index of the sample that stands in its place, if Substituted.
+	Substitute  uint64
+	Substituted bool
+}
+
+func (e *SampleError) Error() string {
+	return fmt.Sprintf("%s (index %d): %s: %v", e.Key, e.Index, e.Op, e.Cause)
+}
+
+func (e *SampleError) Unwrap() error { return e.Cause }
+
+// ReadError says that this machine could not read a file as the snapshot has it: a trouble of this machine's storage and no
+// verdict on the sample.
+type ReadError struct {
+	Index uint64
+	Key   string
+	Cause error
+}
+
+func (e *ReadError) Error() string {
+	return fmt.Sprintf("read %s (index %d): %v", e.Key, e.Index, e.Cause)
+}
+
+func (e *ReadError) Unwrap() error { return e.Cause }
+
+// RoomError says that a batch of samples of different sizes does not fit the room it was given.
+type RoomError struct{ Bytes int }
+
+func (e *RoomError) Error() string { return fmt.Sprintf("the batch takes %d bytes", e.Bytes) }

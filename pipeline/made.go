@@ -1,0 +1,166 @@
+package pipeline
+
+import (
+	"errors"
+	"hash/crc32"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/feedwater-io/feedwater/pipeline/order"
+)
+
+// made is what there is of a batch so far.
+type made struct {
+	order  *order.Permutation
+	fields []Field
+	bytes  int // of the batch, without pictures of differing sizes
+	image  int // where the images begin
+	// sums are the images' checksums, if they are wanted; of pictures that differ in size there are sizes and pixels instead.
+	sums     []uint32
+	sizes    []size
+	pictures [][]byte
+
+	mu     sync.Mutex
+	begun  time.Time
+	errors []SampleError
+	// failed is the first sample, in the batch's order, that ends the want, and err what it says.
+	failed int
+	err    error
+}
+
+// prepare readies w for j's workers.
+func (w *Want) prepare(j *Job) {
+	n := w.Name.Len()
+	w.job = j
+	w.left.Store(int64(n))
+	m := &w.made
+	m.fields, m.bytes = j.Layout(n)
+	m.image = offsetOf(m.fields, "image")
+	m.failed = n
+	if w.Name.List == nil {
+		m.order = j.permutation(w.Name.Epoch)
+	}
+	switch {
+	case !j.images:
+	case j.pixels == 0:
+		m.sizes, m.pictures = make([]size, n), make([][]byte, n)
+	case w.Checksum:
+		m.sums = make([]uint32, n)
+	}
+}
+
+// ref is sample i of the want.
+func (w *Want) ref(i int) Ref {
+	if w.Name.List != nil {
+		return w.Name.List[i]
+	}
+	index, repeat := w.made.order.At(w.Name.Position + uint64(i))
+	return Ref{uint64(index), repeat}
+}
+
+// fail ends the want with what sample i met. Of several samples the first in the batch's order decides, so that the answer does not
+// depend on who came first; a machine's own trouble decides over a verdict, since then the verdicts are not all in.
+func (w *Want) fail(i int, err error) {
+	w.made.mu.Lock()
+	defer w.made.mu.Unlock()
+	was, is := isVerdict(w.made.err), isVerdict(err)
+	if w.made.err == nil || was && !is || was == is && i < w.made.failed {
+		w.made.failed, w.made.err = i, err
+	}
+}
+
+func isVerdict(err error) bool {
+	var v *SampleError
+	return errors.As(err, &v)
+}
+
+// verdict notes a sample that did not decode in a batch that goes on.
+func (w *Want) verdict(e SampleError) {
+	w.made.mu.Lock()
+	defer w.made.mu.Unlock()
+	w.made.errors = append(w.made.errors, e)
+}
+
+// begin notes when the first worker took the want up.
+func (w *Want) begin() {
+	w.made.mu.Lock()
+	defer w.made.mu.Unlock()
+	if w.made.begun.IsZero() {
+		w.made.begun = time.Now()
+	}
+}
+
+// finish counts n samples as done; the last one ends the want.
+func (w *Want) finish(n int) {
+	if w.left.Add(-int64(n)) == 0 {
+		w.Done(w.result())
+	}
+}
+
+// result puts the answer together. Nobody else touches the want any more.
+func (w *Want) result() Result {
+	m := &w.made
+	r := Result{Err: m.err, CoreSeconds: time.Duration(w.busy.Load()).Seconds(), Begun: m.begun}
+	if r.Err != nil {
+		return r
+	}
+	slices.SortFunc(m.errors, func(a, b SampleError) int { return a.Offset - b.Offset })
+	r.Errors, r.Fields, r.Bytes = m.errors, m.fields, m.bytes
+	if m.pictures != nil {
+		if r.Err = w.assemble(&r); r.Err != nil {
+			return Result{Err: r.Err, CoreSeconds: r.CoreSeconds, Begun: r.Begun}
+		}
+	}
+	w.clearGaps()
+	if w.Checksum {
+		r.CRC32C = w.checksum(r.Bytes)
+	}
+	return r
+}
+
+// assemble puts pictures that differ in size behind each other.
+func (w *Want) assemble(r *Result) error {
+	for i, p := range w.made.pictures {
+		r.Bytes += len(p)
+		r.Sizes = append(r.Sizes, [2]int{w.made.sizes[i].h, w.made.sizes[i].w})
+	}
+	if len(w.Dst) < r.Bytes {
+		var room []byte
+		if w.Grow != nil {
+			room = w.Grow(r.Bytes)
+		}
+		if len(room) < r.Bytes {
+			return &RoomError{r.Bytes}
+		}
+		copy(room, w.Dst[:w.made.bytes])
+		w.Dst = room
+	}
+	o := w.made.image
+	for _, p := range w.made.pictures {
+		o += copy(w.Dst[o:], p)
+	}
+	return nil
+}
+
+// clearGaps zeroes the bytes between fields: a name decides all of a batch's bytes.
+func (w *Want) clearGaps() {
+	for _, f := range w.made.fields {
+		if f.Bytes > 0 && (f.Name != "image" || w.Image == nil) {
+			clear(w.Dst[f.Offset+f.Bytes : min(align(f.Offset+f.Bytes), len(w.Dst))])
+		}
+	}
+}
+
+// checksum joins those of the images, taken while they were in the cache, with those of the rest.
+func (w *Want) checksum(bytes int) uint32 {
+	m := &w.made
+	if m.sums == nil {
+		return crc32.Checksum(w.Dst[:bytes], castagnoli)
+	}
+	sum := crc32.Checksum(w.Dst[:m.image], castagnoli)
+	for _, s := range m.sums {
+		sum = w.job.tail.apply(sum) ^ s
+	}
+	return crc32.Update(sum, castagnoli, w.Dst[m.image+len(m.sums)*w.job.pixels:bytes])
+}

@@ -1,0 +1,103 @@
+package pipeline
+
+import (
+	"crypto/sha256"
+	"embed"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"hash"
+	"io/fs"
+
+	"github.com/feedwater-io/feedwater/pipeline/augment"
+	"github.com/feedwater-io/feedwater/pipeline/codec"
+	"github.com/feedwater-io/feedwater/pipeline/order"
+)
+
+// numericsFiles are small pictures of every kind that has code of its own, two of them damaged.
+//
+//go:embed numerics/*.jpg
+var numericsFiles embed.FS
+
+// numericsRuns between them run all pixel code: both resize passes in both orders, up and down, and flips.
+var numericsRuns = []struct {
+	transforms string
+	reference  augment.Reference
+	epochs     uint32
+}{
+	{`[]`, augment.Pillow13, 1},
+	{`[{"op": "RandomResizedCrop", "size": [32, 48]}, {"op": "RandomHorizontalFlip"}, {"op": "RandomVerticalFlip"}]`, augment.Pillow13, 2},
+	{`[{"op": "RandomResizedCrop", "size": [48, 32]}]`, augment.Pillow12, 1},
+	{`[{"op": "Resize", "size": [24]}, {"op": "CenterCrop", "size": [20, 28]}, {"op": "Resize", "size": [90, 31]}]`, augment.Pillow13, 1},
+}
+
+// measureNumerics is the self-test: it runs the kernels of the level, the draws and the orders on known input and digests what comes out.
+// Machines with the same digest make the same bytes; nobody has to remember to raise a number. salt stages another machine.
+func measureNumerics(level, salt string) (string, error) {
+	h := sha256.New()
+	h.Write([]byte(salt))
+	measureOrder(h)
+	files, err := fs.Glob(numericsFiles, "numerics/*.jpg")
+	if err != nil {
+		return "", err
+	}
+	decoder := codec.NewDecoder(level)
+	for _, r := range numericsRuns {
+		var raw []json.RawMessage
+		if err := json.Unmarshal([]byte(r.transforms), &raw); err != nil {
+			return "", err
+		}
+		chain, err := augment.Parse(raw)
+		if err != nil {
+			return "", err
+		}
+		run, err := augment.NewRunner(chain, augment.Options{Seed: 1, Reference: r.reference, Level: level})
+		if err != nil {
+			return "", err
+		}
+		for i, name := range files {
+			if err := measureFile(h, decoder, run, name, uint32(i), r.epochs); err != nil {
+				return "", fmt.Errorf("self-test, kernels %s: %s: %w", level, name, err)
+			}
+		}
+	}
+	return hex.EncodeToString(h.Sum(nil)[:16]), nil
+}
+
+// measureFile digests what a chain makes of a file in some epochs.
+func measureFile(h hash.Hash, d *codec.Decoder, run *augment.Runner, name string, index, epochs uint32) error {
+	text, err := numericsFiles.ReadFile(name)
+	if err != nil {
+		return err
+	}
+	file := append(make([]byte, 0, len(text)+64), text...)
+	for epoch := range epochs {
+		w, height, err := d.Parse(file, codec.DefaultLimits())
+		if err != nil {
+			return err
+		}
+		outW, outH, err := run.Begin(w, height, order.Sample{Epoch: epoch, Index: index})
+		if err != nil {
+			return err
+		}
+		pixels := make([]byte, 3*outW*outH)
+		if err := run.Run(d, pixels, 3*outW); err != nil {
+			return err
+		}
+		h.Write(binary.LittleEndian.AppendUint32(nil, uint32(outW)))
+		h.Write(pixels)
+	}
+	return nil
+}
+
+// measureOrder digests orders and draws.
+func measureOrder(h hash.Hash) {
+	for _, n := range []uint64{7, 1024, 1025, 1_281_167} {
+		p := order.NewPermutation(n, 3, 5)
+		for position := range uint64(64) {
+			index, repeat := p.At(position * (n / 7))
+			h.Write(binary.LittleEndian.AppendUint32(binary.LittleEndian.AppendUint32(nil, index), repeat))
+		}
+	}
+}

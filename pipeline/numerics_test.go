@@ -1,0 +1,108 @@
+package pipeline
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/feedwater-io/feedwater/pipeline/codec/jpeg/jpegtest"
+	"github.com/feedwater-io/feedwater/pipeline/internal/kernel"
+)
+
+var update = flag.Bool("update", false, "write the pictures of the numerics self-test")
+
+// numericsPictures are the self-test's pictures: every sampling with code of its own, both orders of magnitude of size, restart markers,
+// quantisers that drive the inverse transform out of range, and a scan with flipped bits.
+func numericsPictures() map[string][]byte {
+	encode := func(seed uint64, w, h int, o jpegtest.Options) []byte {
+		return jpegtest.Encode(jpegtest.Photograph(seed, int(seed), w, h), o)
+	}
+	wild := [64]uint16{}
+	for i := range wild {
+		wild[i] = uint16(1 + i*977%60000)
+	}
+	damaged := encode(9, 90, 60, jpegtest.Options{Sampling: jpegtest.S420})
+	for i := len(damaged) / 2; i < len(damaged)-2; i += 37 {
+		damaged[i] ^= 0x10
+		if damaged[i] == 0xff || damaged[i-1] == 0xff {
+			damaged[i] = 0
+		}
+	}
+	return map[string][]byte{
+		"444.jpg":     encode(1, 97, 64, jpegtest.Options{}),
+		"420.jpg":     encode(2, 101, 75, jpegtest.Options{Sampling: jpegtest.S420}),
+		"422.jpg":     encode(3, 66, 103, jpegtest.Options{Sampling: jpegtest.S422, Restart: 3}),
+		"440.jpg":     encode(4, 71, 55, jpegtest.Options{Sampling: jpegtest.S440}),
+		"411.jpg":     encode(5, 83, 49, jpegtest.Options{Sampling: jpegtest.S411}),
+		"grey.jpg":    encode(6, 59, 77, jpegtest.Options{Sampling: jpegtest.Grey}),
+		"rgb.jpg":     encode(7, 40, 33, jpegtest.Options{Header: jpegtest.HeaderAdobeRGB}),
+		"wild.jpg":    encode(8, 64, 48, jpegtest.Options{WideQuant: true, ClaimQuant: &[2][64]uint16{wild, wild}}),
+		"damaged.jpg": damaged,
+	}
+}
+
+// The pictures are committed, so that the self-test does not depend on the encoder; this says where they come from.
+func TestNumericsPicturesAreTheEncoders(t *testing.T) {
+	for name, want := range numericsPictures() {
+		path := filepath.Join("numerics", name)
+		if *update {
+			if err := os.WriteFile(path, want, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if have, err := os.ReadFile(path); err != nil || !bytes.Equal(have, want) {
+			t.Errorf("%s is not what the encoder makes (%v); run go test ./pipeline -run Numerics -update", name, err)
+		}
+	}
+}
+
+func TestNumericsAreThoseOfAllLevels(t *testing.T) {
+	seen := map[string]string{}
+	for _, level := range kernel.Levels() {
+		digest, err := measureNumerics(level, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen[digest] = level
+	}
+	if len(seen) != 1 {
+		t.Errorf("levels compute differently: %v", seen)
+	}
+}
+
+// The digest is pinned: a change of it says that runs cannot go on from states of earlier versions with the same pixels.
+func TestNumericsArePinned(t *testing.T) {
+	digest, err := measureNumerics(kernel.Scalar, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if digest != pinnedNumerics {
+		t.Errorf("numerics %s, pinned %s: all pixels or draws of this version differ from those of the last", digest, pinnedNumerics)
+	}
+}
+
+const pinnedNumerics = "2cc355a4053b25314185115c6f042950"
+
+func TestNumericsTellASaltApart(t *testing.T) {
+	a, err := measureNumerics(kernel.Scalar, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b, err := measureNumerics(kernel.Scalar, "other"); err != nil || a == b {
+		t.Errorf("numerics %s and, salted, %s (%v)", a, b, err)
+	}
+}
+
+func BenchmarkNumerics(b *testing.B) {
+	level, err := kernel.Best()
+	if err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		if _, err := measureNumerics(level, ""); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

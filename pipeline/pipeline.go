@@ -1,0 +1,107 @@
+// Package pipeline turns a plan and a batch's name into pixels. A Pipeline owns a fixed set of worker goroutines that serve all
+// jobs of a process sample by sample; a Job is a plan bound to a snapshot; a Want asks for one batch, straight into memory that the
+// caller lends. It knows nothing of trainers, positions, networks or protocols, and the bytes it makes depend on plan, name and numerics alone.
+package pipeline
+
+import (
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/feedwater-io/feedwater/pipeline/internal/kernel"
+)
+
+// Options of a Pipeline. The zero value uses all cores.
+type Options struct {
+	// Workers is how many samples are decoded at once. 0: one per core this process may use.
+	Workers int
+	// Readers is how many files are read ahead of the workers, so that cores do not idle while storage is slow. 0: twice Workers.
+	Readers int
+	// Kernels forces a level of package kernel, "avx2" or "scalar". Empty: FEEDWATER_KERNELS, else the best of this processor.
+	Kernels string
+	// Numerics, if set, is added to what the self-test measures, so that tests can stage a node that computes differently.
+	Numerics string
+}
+
+func (o *Options) setDefaults() error {
+	if o.Workers <= 0 {
+		o.Workers = runtime.GOMAXPROCS(0)
+	}
+	if o.Readers <= 0 {
+		o.Readers = 2 * o.Workers
+	}
+	if o.Kernels == "" {
+		var err error
+		if o.Kernels, err = kernel.Best(); err != nil {
+			return err
+		}
+	}
+	return kernel.Check(o.Kernels)
+}
+
+// Pipeline is a set of workers. Its methods may be used by many callers at once.
+type Pipeline struct {
+	options  Options
+	numerics string
+	queue    queue
+	decoders chan *decoder // of idle decoders; having one is the right to use a core
+	workers  sync.WaitGroup
+	cost     atomic.Int64 // moving average of worker nanoseconds per sample
+}
+
+// Open measures this machine's numerics and starts the workers.
+func Open(o Options) (*Pipeline, error) {
+	if err := o.setDefaults(); err != nil {
+		return nil, err
+	}
+	p := &Pipeline{options: o, decoders: make(chan *decoder, o.Workers)}
+	p.queue.init()
+	for range o.Workers {
+		p.decoders <- newDecoder(o.Kernels)
+	}
+	var err error
+	if p.numerics, err = measureNumerics(o.Kernels, o.Numerics); err != nil {
+		return nil, err
+	}
+	for range o.Workers + o.Readers {
+		p.workers.Go(p.work)
+	}
+	return p, nil
+}
+
+// Close ends the workers after the samples they are at, then ends every want that is left with ErrClosed, and returns when all of
+// that is done.
+func (p *Pipeline) Close() {
+	rest := p.queue.close()
+	p.workers.Wait()
+	for _, w := range rest {
+		w.fail(0, ErrClosed)
+		w.finish(w.Name.Len() - w.next)
+	}
+}
+
+// Numerics is the digest of the start-up self-test of all pixel code on this machine: same numerics, same bytes.
+func (p *Pipeline) Numerics() string { return p.numerics }
+
+// Kernels is the level in use.
+func (p *Pipeline) Kernels() string { return p.options.Kernels }
+
+// Workers is how many samples are decoded at once.
+func (p *Pipeline) Workers() int { return p.options.Workers }
+
+// Queued estimates the core-seconds of work that is queued.
+func (p *Pipeline) Queued() float64 {
+	return float64(p.queue.length()) * time.Duration(p.cost.Load()).Seconds()
+}
+
+// spent counts what a sample cost into the moving average. Lost updates do no harm.
+func (p *Pipeline) spent(d time.Duration) {
+	const weight = 64
+	old := p.cost.Load()
+	if old == 0 {
+		p.cost.Store(int64(d))
+		return
+	}
+	p.cost.Store(old + (int64(d)-old)/weight)
+}

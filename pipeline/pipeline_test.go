@@ -1,0 +1,482 @@
+package pipeline
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/feedwater-io/feedwater/pipeline/codec"
+	"github.com/feedwater-io/feedwater/pipeline/codec/jpeg/jpegtest"
+	"github.com/feedwater-io/feedwater/pipeline/dataset"
+	"github.com/feedwater-io/feedwater/pipeline/internal/kernel"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const cropPlan = `{"seed": 17, "shuffle": true, "transforms": [{"op": "RandomResizedCrop", "size": [64, 48]}, {"op": "RandomHorizontalFlip"}]%s}`
+
+// pictures are small pictures of every kind, by key.
+var pictures = sync.OnceValue(func() map[string][]byte {
+	kinds := []jpegtest.Options{{}, {Sampling: jpegtest.S420}, {Sampling: jpegtest.S422}, {Sampling: jpegtest.S440}, {Sampling: jpegtest.Grey}, {Sampling: jpegtest.S420, Restart: 2}}
+	files := map[string][]byte{}
+	for class := range 3 {
+		for i := range 7 {
+			seed := uint64(class*7 + i)
+			picture := jpegtest.Photograph(seed, class, 40+int(seed)*13%90, 30+int(seed)*29%80)
+			files[fmt.Sprintf("class_%d/img_%d.jpg", class, i)] = jpegtest.Encode(picture, kinds[seed%6])
+		}
+	}
+	return files
+})
+
+// folder makes an image folder of them.
+func folder(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	for key, data := range pictures() {
+		if err := os.MkdirAll(filepath.Join(dir, filepath.Dir(key)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		write(t, filepath.Join(dir, key), data)
+	}
+	return dir
+}
+
+func write(t *testing.T, path string, data []byte) {
+	t.Helper()
+	if err := os.WriteFile(path, data, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// open opens a plan on a folder.
+func open(t *testing.T, dir, plan string, o Options) *Job {
+	t.Helper()
+	p, err := Open(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.Close)
+	return prepare(t, p, dir, plan)
+}
+
+func prepare(t *testing.T, p *Pipeline, dir, plan string) *Job {
+	t.Helper()
+	parsed, err := ParsePlan([]byte(plan))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := dataset.Open(context.Background(), dir, dataset.Options{CacheDir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	j, err := p.Prepare(parsed, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return j
+}
+
+// fetch makes one batch, with a checksum.
+func fetch(t *testing.T, j *Job, n Name) ([]byte, Result) {
+	t.Helper()
+	w := &Want{Name: n, Checksum: true}
+	_, bytes := j.Layout(n.Len())
+	w.Dst = make([]byte, bytes)
+	for i := range w.Dst {
+		w.Dst[i] = 0xA5 // whatever was there before must not show
+	}
+	w.Grow = func(n int) []byte { return make([]byte, n) }
+	done := make(chan Result, 1)
+	w.Done = func(r Result) { done <- r }
+	if err := j.Submit(w); err != nil {
+		t.Fatal(err)
+	}
+	r := <-done
+	return w.Dst, r
+}
+
+// epochDigest hashes an epoch: for each sample index, label, pixels.
+func epochDigest(t *testing.T, j *Job, epoch uint32, batch int) string {
+	t.Helper()
+	h := sha256.New()
+	for at := 0; at < int(j.Samples()); at += batch {
+		n := min(batch, int(j.Samples())-at)
+		b, r := fetch(t, j, Name{Epoch: epoch, Position: uint64(at), Count: n})
+		if r.Err != nil {
+			t.Fatal(r.Err)
+		}
+		if sum := crc32.Checksum(b[:r.Bytes], castagnoli); sum != r.CRC32C {
+			t.Fatalf("checksum %08x, of the bytes %08x", r.CRC32C, sum)
+		}
+		for i := range n {
+			h.Write(b[offsetOf(r.Fields, "index")+8*i:][:8])
+			h.Write(b[offsetOf(r.Fields, "label")+8*i:][:8])
+			h.Write(b[i*j.pixels : (i+1)*j.pixels])
+		}
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// The one idea: a batch is a name. Whoever makes it, with whatever company, makes the same bytes.
+func TestSameNameSameBytes(t *testing.T) {
+	dir := folder(t)
+	want := epochDigest(t, open(t, dir, fmt.Sprintf(cropPlan, ""), Options{Workers: 1}), 1, 4)
+	for _, level := range kernel.Levels() {
+		for _, o := range []Options{{Workers: 1, Readers: 1, Kernels: level}, {Workers: 8, Kernels: level}} {
+			for _, batch := range []int{1, 5, 21} {
+				if got := epochDigest(t, open(t, dir, fmt.Sprintf(cropPlan, ""), o), 1, batch); got != want {
+					t.Errorf("%+v, batches of %d: %s, want %s", o, batch, got, want)
+				}
+			}
+		}
+	}
+}
+
+func TestOtherNameOtherBytes(t *testing.T) {
+	dir := folder(t)
+	j := open(t, dir, fmt.Sprintf(cropPlan, ""), Options{})
+	seen := map[string]string{epochDigest(t, j, 0, 4): "the plan itself"}
+	note := func(what, d string) {
+		if was, ok := seen[d]; ok {
+			t.Errorf("%s gives the same bytes as %s", what, was)
+		}
+		seen[d] = what
+	}
+	note("another epoch", epochDigest(t, j, 1, 4))
+	for what, plan := range map[string]string{
+		"another seed":  strings.Replace(cropPlan, "17", "18", 1),
+		"no shuffle":    strings.Replace(cropPlan, "true", "false", 1),
+		"another scale": strings.Replace(cropPlan, `"size": [64, 48]`, `"size": [64, 48], "scale": [0.5, 1]`, 1),
+		"another p":     strings.Replace(cropPlan, `HorizontalFlip"`, `HorizontalFlip", "p": 1`, 1),
+	} {
+		note(what, epochDigest(t, open(t, dir, fmt.Sprintf(plan, ""), Options{}), 0, 4))
+	}
+}
+
+// A list names samples one by one; the same samples by position and by list are the same bytes.
+func TestListIsTheSameAsPositions(t *testing.T) {
+	j := open(t, folder(t), fmt.Sprintf(cropPlan, ""), Options{})
+	byPosition, r := fetch(t, j, Name{Epoch: 2, Position: 19, Count: 6}) // runs over the end: repeats
+	var list []Ref
+	for i := range 6 {
+		index, repeat := j.permutation(2).At(19 + uint64(i))
+		list = append(list, Ref{uint64(index), repeat})
+	}
+	byList, _ := fetch(t, j, Name{Epoch: 2, List: list})
+	if r.Err != nil || !bytes.Equal(byPosition, byList) {
+		t.Errorf("positions and list differ (%v)", r.Err)
+	}
+	if list[2].Repeat != 1 {
+		t.Errorf("position 21 of 21 samples has repeat %d", list[2].Repeat)
+	}
+}
+
+func TestImageHookGetsEverySampleOnce(t *testing.T) {
+	j := open(t, folder(t), fmt.Sprintf(cropPlan, ""), Options{Workers: 4})
+	n := Name{Count: 20}
+	want, _ := fetch(t, j, n)
+	got := make([]byte, 20*j.pixels)
+	_, size := j.Layout(20)
+	done := make(chan Result, 1)
+	w := &Want{
+		Name: n, Dst: make([]byte, size), Done: func(r Result) { done <- r },
+		Image: func(i int, pix []byte) { copy(got[i*j.pixels:], pix) },
+	}
+	if err := j.Submit(w); err != nil {
+		t.Fatal(err)
+	}
+	if r := <-done; r.Err != nil || !bytes.Equal(got, want[:len(got)]) {
+		t.Errorf("images by hook differ (%v)", r.Err)
+	}
+	if o := offsetOf(w.made.fields, "label"); !bytes.Equal(w.Dst[o:], want[o:]) {
+		t.Error("labels and indices differ")
+	}
+}
+
+func TestPicturesOfDifferentSizes(t *testing.T) {
+	dir := folder(t)
+	j := open(t, dir, `{"shuffle": true}`, Options{})
+	if j.FixedSize() {
+		t.Fatal("plain decode of different pictures has one size")
+	}
+	b, r := fetch(t, j, Name{Count: 21})
+	if r.Err != nil {
+		t.Fatal(r.Err)
+	}
+	samples, err := j.Replay(context.Background(), Name{Count: 21}, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := offsetOf(r.Fields, "image")
+	for i, s := range samples {
+		if r.Sizes[i] != [2]int{s.Height, s.Width} || !bytes.Equal(b[at:at+len(s.Image)], s.Image) {
+			t.Fatalf("sample %d differs from its replay", i)
+		}
+		at += len(s.Image)
+	}
+	if at != r.Bytes || crc32.Checksum(b[:r.Bytes], castagnoli) != r.CRC32C {
+		t.Errorf("%d bytes, %d in pictures, checksum %08x", r.Bytes, at, r.CRC32C)
+	}
+}
+
+func TestNoRoom(t *testing.T) {
+	j := open(t, folder(t), `{}`, Options{})
+	done := make(chan Result, 1)
+	w := &Want{Name: Name{Count: 3}, Dst: make([]byte, 1000), Done: func(r Result) { done <- r }}
+	if err := j.Submit(w); err != nil {
+		t.Fatal(err)
+	}
+	var room *RoomError
+	if r := <-done; !errors.As(r.Err, &room) || room.Bytes < 3*40*30*3 {
+		t.Errorf("%v", r.Err)
+	}
+	if err := j.Submit(&Want{Name: Name{Count: 3}, Dst: nil}); !errors.As(err, &room) {
+		t.Errorf("no room at all: %v", err)
+	}
+}
+
+func TestReplayTellsTheDraws(t *testing.T) {
+	j := open(t, folder(t), fmt.Sprintf(cropPlan, ""), Options{})
+	b, _ := fetch(t, j, Name{Epoch: 3, Position: 5, Count: 2})
+	samples, err := j.Replay(context.Background(), Name{Epoch: 3, Position: 5, Count: 2}, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, s := range samples {
+		if !bytes.Equal(s.Image, b[i*j.pixels:(i+1)*j.pixels]) || len(s.Draws) != 2 || !strings.Contains(string(s.Draws[0].Parameters), `"top":`) {
+			t.Errorf("sample %d: %d bytes, draws %v", i, len(s.Image), s.Draws)
+		}
+		if index := binary.LittleEndian.Uint64(b[offsetOf(j.made(2), "index")+8*i:]); index != s.Index {
+			t.Errorf("sample %d: index %d, in the batch %d", i, s.Index, index)
+		}
+	}
+	names, err := j.Replay(context.Background(), Name{Epoch: 3, Position: 5, Count: 2}, false)
+	if err != nil || names[0].Key != samples[0].Key || names[0].Image != nil || names[0].EncodedBytes == 0 {
+		t.Errorf("without pixels: %+v, %v", names[0], err)
+	}
+}
+
+// made is the layout of a batch of n samples.
+func (j *Job) made(n int) []Field {
+	f, _ := j.Layout(n)
+	return f
+}
+
+// broken breaks some files of a folder and returns their keys, in order.
+func broken(t *testing.T, dir string) []string {
+	t.Helper()
+	whole, err := os.ReadFile(filepath.Join(dir, "class_0", "img_3.jpg"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	bad := map[string][]byte{
+		"class_0/img_3.jpg": whole[:len(whole)/2],
+		"class_1/img_0.jpg": nil,
+		"class_2/img_6.jpg": []byte("not a picture at all, but long enough to look at"),
+	}
+	for key, data := range bad {
+		write(t, filepath.Join(dir, key), data)
+	}
+	return []string{"class_0/img_3.jpg", "class_1/img_0.jpg", "class_2/img_6.jpg"}
+}
+
+func TestBrokenSampleRaises(t *testing.T) {
+	dir := folder(t)
+	keys := broken(t, dir)
+	for workers := range 4 {
+		j := open(t, dir, `{"transforms": [{"op": "Resize", "size": [20, 20]}]}`, Options{Workers: 1 + workers})
+		_, r := fetch(t, j, Name{Count: 21})
+		var e *SampleError
+		if !errors.As(r.Err, &e) || e.Key != keys[0] || e.Offset != 3 || e.Op != "decode" {
+			t.Errorf("%d workers: %v", 1+workers, r.Err) // always the first in order
+		}
+	}
+}
+
+func TestBrokenSampleIsSkipped(t *testing.T) {
+	dir := folder(t)
+	keys := broken(t, dir)
+	j := open(t, dir, `{"on_error": "skip", "transforms": [{"op": "Resize", "size": [20, 20]}]}`, Options{})
+	b, r := fetch(t, j, Name{Count: 21})
+	if r.Err != nil || len(r.Errors) != 3 {
+		t.Fatalf("%v, %d errors", r.Err, len(r.Errors))
+	}
+	for i, e := range r.Errors {
+		hole := b[e.Offset*1200 : (e.Offset+1)*1200]
+		if e.Key != keys[i] || e.Substituted || !bytes.Equal(hole, make([]byte, 1200)) {
+			t.Errorf("error %d: %+v", i, e)
+		}
+		if index := binary.LittleEndian.Uint64(b[offsetOf(r.Fields, "index")+8*e.Offset:]); index != e.Index {
+			t.Errorf("hole %d has index %d", i, index)
+		}
+	}
+	if crc32.Checksum(b[:r.Bytes], castagnoli) != r.CRC32C {
+		t.Error("checksum of a batch with holes")
+	}
+}
+
+func TestBrokenSampleIsSubstituted(t *testing.T) {
+	dir := folder(t)
+	broken(t, dir)
+	plan := `{"seed": 4, "on_error": "substitute", "transforms": [{"op": "RandomResizedCrop", "size": [20, 20]}]}`
+	first, r := fetch(t, open(t, dir, plan, Options{Workers: 1}), Name{Count: 21})
+	again, s := fetch(t, open(t, dir, plan, Options{Workers: 8}), Name{Count: 21})
+	if r.Err != nil || s.Err != nil || !bytes.Equal(first, again) || len(r.Errors) != 3 {
+		t.Fatalf("%v, %v, %d errors", r.Err, s.Err, len(r.Errors))
+	}
+	for i, e := range r.Errors {
+		index := binary.LittleEndian.Uint64(first[offsetOf(r.Fields, "index")+8*e.Offset:])
+		if !e.Substituted || e.Substitute == e.Index || index != e.Substitute || s.Errors[i].Substitute != e.Substitute {
+			t.Errorf("error %d: %+v, index in the batch %d", i, e, index)
+		}
+	}
+}
+
+// A file that cannot be read is this machine's trouble and no verdict, whatever the plan says of broken samples.
+func TestChangedFileIsNoVerdict(t *testing.T) {
+	dir := folder(t)
+	j := open(t, dir, `{"on_error": "skip", "transforms": [{"op": "Resize", "size": [20, 20]}]}`, Options{})
+	write(t, filepath.Join(dir, "class_1", "img_2.jpg"), []byte("another file"))
+	_, r := fetch(t, j, Name{Count: 21})
+	var read *ReadError
+	var changed *dataset.ChangedError
+	if !errors.As(r.Err, &read) || !errors.As(r.Err, &changed) || read.Key != "class_1/img_2.jpg" {
+		t.Errorf("%v", r.Err)
+	}
+}
+
+func TestLimitsAreVerdicts(t *testing.T) {
+	dir := folder(t)
+	for _, limits := range []string{`{"encoded_bytes": 100}`, `{"side": 30}`, `{"pixels": 600}`} {
+		j := open(t, dir, `{"transforms": [{"op": "Resize", "size": [20, 20]}], "limits": `+limits+`}`, Options{})
+		_, r := fetch(t, j, Name{Count: 1})
+		var e *SampleError
+		if !errors.As(r.Err, &e) || !errors.Is(r.Err, codec.ErrTooLarge) {
+			t.Errorf("%s: %v", limits, r.Err)
+		}
+	}
+}
+
+// hold keeps the only worker busy until release is called, in the Image hook of a want that was submitted first.
+func hold(t *testing.T, j *Job) (release func(), done chan Result) {
+	t.Helper()
+	entered, gate := make(chan struct{}), make(chan struct{})
+	done = make(chan Result, 1)
+	_, size := j.Layout(1)
+	w := &Want{Name: Name{Count: 1}, Dst: make([]byte, size), Done: func(r Result) { done <- r }, Image: func(int, []byte) {
+		close(entered)
+		<-gate
+	}}
+	if err := j.Submit(w); err != nil {
+		t.Fatal(err)
+	}
+	<-entered
+	return func() { close(gate) }, done
+}
+
+func submit(t *testing.T, j *Job, n Name, due time.Time, done func(Result)) *Want {
+	t.Helper()
+	_, size := j.Layout(n.Len())
+	w := &Want{Name: n, Dst: make([]byte, size), Due: due, Done: done}
+	if err := j.Submit(w); err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+func TestEarliestDueIsMadeFirst(t *testing.T) {
+	j := open(t, folder(t), fmt.Sprintf(cropPlan, ""), Options{Workers: 1, Readers: 1})
+	release, _ := hold(t, j)
+	order := make(chan string, 3)
+	now := time.Now()
+	submit(t, j, Name{Position: 1, Count: 5}, now.Add(time.Hour), func(Result) { order <- "far" })
+	submit(t, j, Name{Position: 6, Count: 5}, now.Add(time.Minute), func(Result) { order <- "near" })
+	submit(t, j, Name{Position: 11, Count: 5}, time.Time{}, func(Result) { order <- "now" })
+	release()
+	// The second worker may have read one file of the first want; it finishes no want with it.
+	for _, want := range []string{"now", "near", "far"} {
+		if got := <-order; got != want {
+			t.Errorf("%s before %s", got, want)
+		}
+	}
+}
+
+func TestCancel(t *testing.T) {
+	j := open(t, folder(t), fmt.Sprintf(cropPlan, ""), Options{Workers: 1, Readers: 1})
+	release, held := hold(t, j)
+	cancelled, kept := make(chan Result, 1), make(chan Result, 1)
+	w := submit(t, j, Name{Position: 1, Count: 20}, time.Time{}, func(r Result) { cancelled <- r })
+	submit(t, j, Name{Position: 1, Count: 2}, time.Time{}, func(r Result) { kept <- r })
+	w.Cancel()
+	w.Cancel()
+	release()
+	if r := <-cancelled; !errors.Is(r.Err, ErrCancelled) {
+		t.Errorf("cancelled want: %v", r.Err)
+	}
+	for _, c := range []chan Result{held, kept} {
+		if r := <-c; r.Err != nil {
+			t.Errorf("a want beside it: %v", r.Err)
+		}
+	}
+}
+
+func TestCloseEndsEveryWant(t *testing.T) {
+	p, err := Open(Options{Workers: 1, Readers: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	j := prepare(t, p, folder(t), fmt.Sprintf(cropPlan, ""))
+	release, held := hold(t, j)
+	rest := make(chan Result, 10)
+	for i := range 10 {
+		submit(t, j, Name{Position: uint64(i), Count: 3}, time.Time{}, func(r Result) { rest <- r })
+	}
+	closed := make(chan struct{})
+	go func() {
+		defer close(closed)
+		p.Close()
+	}()
+	release()
+	<-closed
+	if r := <-held; r.Err != nil {
+		t.Errorf("the sample that was begun: %v", r.Err)
+	}
+	for range 10 {
+		if r := <-rest; r.Err != nil && !errors.Is(r.Err, ErrClosed) {
+			t.Errorf("%v", r.Err)
+		}
+	}
+	if err := j.Submit(&Want{Name: Name{Count: 1}, Dst: make([]byte, 1<<20)}); !errors.Is(err, ErrClosed) {
+		t.Errorf("after Close: %v", err)
+	}
+}
+
+func TestNamesOutOfRange(t *testing.T) {
+	j := open(t, folder(t), `{}`, Options{})
+	for _, n := range []Name{
+		{}, {Count: -1}, {Count: MaxBatch + 1}, {Count: 1, Position: 1 << 63}, {List: []Ref{}}, {List: []Ref{{Index: 21}}},
+	} {
+		var e *PlanError
+		if err := j.Submit(&Want{Name: n}); !errors.As(err, &e) {
+			t.Errorf("%+v: %v", n, err)
+		}
+		if _, err := j.Replay(context.Background(), n, false); !errors.As(err, &e) {
+			t.Errorf("replay of %+v: %v", n, err)
+		}
+	}
+}

@@ -1,0 +1,203 @@
+package pipeline
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/feedwater-io/feedwater/pipeline/augment"
+	"github.com/feedwater-io/feedwater/pipeline/codec"
+)
+
+// Plan says what to do to each sample. It is data, never code: it comes as JSON (docs/plan.md), its members have defaults, and
+// together with a batch name and the machine's numerics it decides every byte of a batch.
+type Plan struct {
+	// Version of this format; 1.
+	Version int    `json:"version"`
+	Source  Source `json:"source"`
+	// Seed of the order and of all draws.
+	Seed    uint64 `json:"seed"`
+	Shuffle bool   `json:"shuffle"`
+	// Reference names whose pixels are reproduced: "pillow-13" or "pillow-12".
+	Reference  augment.Reference `json:"reference"`
+	Transforms augment.Chain     `json:"transforms"`
+	// Fields of a batch: "image", "label". Every batch has "index" too.
+	Fields []string `json:"fields"`
+	// OnError is "raise", "skip" or "substitute".
+	OnError string       `json:"on_error"`
+	Limits  codec.Limits `json:"limits"`
+}
+
+// Source names the data.
+type Source struct {
+	// Root is the name a node serves a folder under; empty on the machine that has the folder.
+	Root string `json:"root"`
+	// Path is the folder below the root.
+	Path string `json:"path"`
+	// Fingerprint pins the snapshot. Empty: whatever is there.
+	Fingerprint string `json:"fingerprint"`
+}
+
+// What a batch does with a sample that does not decode.
+const (
+	Raise      = "raise"      // the batch fails
+	Skip       = "skip"       // a hole: zeros, and an entry in Result.Errors
+	Substitute = "substitute" // another sample, drawn by name, stands in its place
+)
+
+// maxPlanBytes bounds the plans that are looked at.
+const maxPlanBytes = 1 << 20
+
+// ParsePlan reads a plan, fills in defaults and checks it. Errors are *PlanError.
+func ParsePlan(text []byte) (*Plan, error) {
+	if len(text) > maxPlanBytes {
+		return nil, &PlanError{Field: "plan", Message: fmt.Sprintf("%d bytes; the limit is %d", len(text), maxPlanBytes)}
+	}
+	p := &Plan{
+		Version:   1,
+		Reference: augment.Pillow13,
+		Fields:    []string{"image", "label"},
+		OnError:   Raise,
+		Limits:    codec.DefaultLimits(),
+	}
+	if err := p.decode(text); err != nil {
+		return nil, err
+	}
+	// The index is always there; asking for it is no difference.
+	p.Fields = slices.DeleteFunc(p.Fields, func(f string) bool { return f == "index" })
+	return p, p.check()
+}
+
+// decode reads the members that text has.
+func (p *Plan) decode(text []byte) error {
+	type plan Plan // without methods, and with the transforms still to be parsed
+	raw := struct {
+		*plan
+		Transforms []json.RawMessage `json:"transforms"`
+	}{plan: (*plan)(p)}
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&raw); err != nil {
+		return jsonError(err)
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return &PlanError{Field: "plan", Message: "text after the JSON object"}
+	}
+	chain, err := augment.Parse(raw.Transforms)
+	if err != nil {
+		return transformError(err)
+	}
+	p.Transforms = chain
+	return nil
+}
+
+// transformError is the PlanError of what augment says of a transform.
+func transformError(err error) error {
+	var e *augment.PlanError
+	if !errors.As(err, &e) {
+		return &PlanError{Field: "transforms", Message: err.Error()}
+	}
+	message := e.Problem
+	if e.Op != "" {
+		message = e.Op + ": " + message
+	}
+	return &PlanError{Field: e.Field(), Message: message, Nearest: e.Nearest}
+}
+
+// jsonError turns what encoding/json says into a PlanError.
+func jsonError(err error) error {
+	var t *json.UnmarshalTypeError
+	if errors.As(err, &t) {
+		return &PlanError{Field: t.Field, Message: fmt.Sprintf("a JSON %s where a %s belongs", t.Value, t.Type)}
+	}
+	if name, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
+		return &PlanError{Field: strings.Trim(name, `"`), Message: "no such member"}
+	}
+	return &PlanError{Field: "plan", Message: err.Error()}
+}
+
+func (p *Plan) check() error {
+	oneOf := func(field, got string, want ...string) error {
+		if slices.Contains(want, got) {
+			return nil
+		}
+		return &PlanError{Field: field, Message: fmt.Sprintf("%q is none of %s", got, strings.Join(want, ", "))}
+	}
+	if p.Version != 1 {
+		return &PlanError{Field: "version", Message: fmt.Sprintf("%d is not supported", p.Version), Nearest: "1"}
+	}
+	if err := oneOf("reference", string(p.Reference), string(augment.Pillow13), string(augment.Pillow12)); err != nil {
+		return err
+	}
+	if err := oneOf("on_error", p.OnError, Raise, Skip, Substitute); err != nil {
+		return err
+	}
+	for i, f := range p.Fields {
+		if err := oneOf(fmt.Sprintf("fields[%d]", i), f, "image", "label"); err != nil {
+			return err
+		}
+		if slices.Contains(p.Fields[:i], f) {
+			return &PlanError{Field: fmt.Sprintf("fields[%d]", i), Message: f + " is there twice"}
+		}
+	}
+	if f := p.Source.Fingerprint; f != "" {
+		if b, err := hex.DecodeString(f); err != nil || len(b) != sha256.Size {
+			return &PlanError{Field: "source.fingerprint", Message: "not a SHA-256 in hex"}
+		}
+	}
+	if err := p.Limits.Check(); err != nil {
+		return &PlanError{Field: "limits", Message: err.Error()}
+	}
+	if h, w, fixed := p.Transforms.OutputSize(); fixed && int64(h)*int64(w) > p.Limits.Pixels {
+		return &PlanError{Field: "transforms", Message: fmt.Sprintf("every result would have %d×%d pixels, over limits.pixels", w, h)}
+	}
+	return nil
+}
+
+// Canonical returns the plan as JSON with every member present and in order.
+func (p *Plan) Canonical() []byte { return canonical(p) }
+
+// Hash is the SHA-256, in hex, of what decides a batch's bytes besides its name: the canonical plan without the place where this
+// machine finds the data. The fingerprint must be pinned.
+func (p *Plan) Hash() string {
+	q := *p
+	q.Source.Root, q.Source.Path = "", ""
+	return digest("plan", q)
+}
+
+// OrderHash is the SHA-256, in hex, of what decides which sample stands at which position.
+func (p *Plan) OrderHash() string {
+	return digest("order", struct {
+		Fingerprint string `json:"fingerprint"`
+		Seed        uint64 `json:"seed"`
+		Shuffle     bool   `json:"shuffle"`
+	}{p.Source.Fingerprint, p.Seed, p.Shuffle})
+}
+
+// PixelHash is the SHA-256, in hex, of what decides what is made of a sample.
+func (p *Plan) PixelHash() string {
+	q := *p
+	q.Source, q.Shuffle = Source{}, false
+	return digest("pixels", q)
+}
+
+func digest(what string, v any) string {
+	h := sha256.New()
+	fmt.Fprintf(h, "feedwater %s 1\x00", what)
+	h.Write(canonical(v))
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+func canonical(v any) []byte {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic("a plan cannot be written as JSON: " + err.Error()) // no member can fail
+	}
+	return b
+}

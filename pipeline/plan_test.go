@@ -1,0 +1,111 @@
+package pipeline
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+)
+
+func parse(t *testing.T, text string) *Plan {
+	t.Helper()
+	p, err := ParsePlan([]byte(text))
+	if err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	return p
+}
+
+// The canonical form and the hashes are a contract: states and batch names outlive versions.
+func TestCanonicalPlanIsPinned(t *testing.T) {
+	p := parse(t, `{"seed": 18446744073709551615, "transforms": [{"op": "RandomResizedCrop", "size": 224}]}`)
+	const want = `{"version":1,"source":{"root":"","path":"","fingerprint":""},"seed":18446744073709551615,"shuffle":false,"reference":"pillow-13",` +
+		`"transforms":[{"op":"RandomResizedCrop","size":[224,224],"scale":[0.08,1],"ratio":[0.75,1.3333333333333333],"interpolation":"bilinear"}],` +
+		`"fields":["image","label"],"on_error":"raise","limits":{"encoded_bytes":268435456,"side":65500,"pixels":178956970}}`
+	if got := string(p.Canonical()); got != want {
+		t.Errorf("canonical form\n%s\nwant\n%s", got, want)
+	}
+	if again := parse(t, want); string(again.Canonical()) != want {
+		t.Error("the canonical form is not its own canonical form")
+	}
+	for name, h := range map[string][2]string{
+		"plan": {p.Hash(), "623215b6d0078785f609a0226d31045e8de80d089f94bbe3a8c439665e346ade"}, "order": {p.OrderHash(), "b25d9b46c0054deee9a68417d1f8b4143e275ae06695d3c1c6f53eb893a40a45"}, "pixels": {p.PixelHash(), "9fa3bacc14e23f3295545a5e51835099a96024946cfd88b40f99aaa1e3f69989"},
+	} {
+		if h[0] != h[1] {
+			t.Errorf("%s hash %s, pinned %s", name, h[0], h[1])
+		}
+	}
+}
+
+func TestHashesCoverWhatTheyShould(t *testing.T) {
+	base := parse(t, `{}`)
+	for _, c := range []struct {
+		text                string
+		plan, order, pixels bool // changed
+	}{
+		{`{"source": {"root": "a", "path": "b"}}`, false, false, false},
+		{`{"source": {"fingerprint": "` + strings.Repeat("ab", 32) + `"}}`, true, true, false},
+		{`{"seed": 1}`, true, true, true},
+		{`{"shuffle": true}`, true, true, false},
+		{`{"transforms": [{"op": "CenterCrop", "size": 5}]}`, true, false, true},
+		{`{"reference": "pillow-12"}`, true, false, true},
+		{`{"on_error": "skip"}`, true, false, true},
+		{`{"limits": {"side": 9}}`, true, false, true},
+		{`{"fields": ["label"]}`, true, false, true},
+		{`{"fields": ["image", "label", "index"]}`, false, false, false},
+	} {
+		p := parse(t, c.text)
+		got := [3]bool{p.Hash() != base.Hash(), p.OrderHash() != base.OrderHash(), p.PixelHash() != base.PixelHash()}
+		if got != [3]bool{c.plan, c.order, c.pixels} {
+			t.Errorf("%s changed plan, order, pixels: %v", c.text, got)
+		}
+	}
+}
+
+func TestBadPlans(t *testing.T) {
+	for text, want := range map[string]string{
+		``:                                   "plan",
+		`[]`:                                 "JSON",
+		`{} {}`:                              "text after",
+		`{"sed": 1}`:                         "sed: no such member",
+		`{"seed": -1}`:                       "seed",
+		`{"seed": "1"}`:                      "seed: a JSON string",
+		`{"version": 2}`:                     "did you mean 1",
+		`{"reference": "pillow-11"}`:         "pillow-13",
+		`{"on_error": "ignore"}`:             "raise, skip, substitute",
+		`{"fields": ["image", "mask"]}`:      `fields[1]: "mask"`,
+		`{"fields": ["image", "image"]}`:     "twice",
+		`{"source": {"fingerprint": "xyz"}}`: "source.fingerprint",
+		`{"limits": {"side": 70000}}`:        "limits: side 70000",
+		`{"limits": {"scans": 7}}`:           "scans: no such member",
+		`{"transforms": [{"op": "RandomResizedCorp", "size": 224}]}`:                   "did you mean RandomResizedCrop?",
+		`{"transforms": [{"op": "Resize", "size": [1, 2, 3]}]}`:                        "transforms[0].size",
+		`{"transforms": [{"op": "Resize", "size": 5, "antialas": true}]}`:              "transforms[0].antialas",
+		`{"limits": {"pixels": 99}, "transforms": [{"op": "CenterCrop", "size": 10}]}`: "over limits.pixels",
+		strings.Repeat(" ", maxPlanBytes+1):                                            "the limit is",
+	} {
+		_, err := ParsePlan([]byte(text))
+		var e *PlanError
+		if !errors.As(err, &e) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%.80s: %v, want something with %q", text, err, want)
+		}
+	}
+}
+
+func FuzzParsePlan(f *testing.F) {
+	f.Add([]byte(`{"seed": 1, "transforms": [{"op": "Resize", "size": [256]}, {"op": "CenterCrop", "size": [224, 224]}]}`))
+	f.Add([]byte(`{"limits": {"side": 1e3}, "fields": null, "source": {"fingerprint": ""}}`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		p, err := ParsePlan(text)
+		if err != nil {
+			var e *PlanError
+			if !errors.As(err, &e) {
+				t.Fatalf("%T: %v", err, err)
+			}
+			return
+		}
+		if c := p.Canonical(); !json.Valid(c) || string(parse(t, string(c)).Canonical()) != string(c) {
+			t.Fatalf("the canonical form is not stable: %s", c)
+		}
+	})
+}

@@ -1,0 +1,96 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+
+	"github.com/feedwater-io/feedwater/pipeline/augment"
+	"github.com/feedwater-io/feedwater/pipeline/order"
+)
+
+// Sample is one sample made again, with all that was drawn for it.
+type Sample struct {
+	Ref
+	Key          string
+	Label        int
+	EncodedBytes int64
+	// Image is Height × Width × 3 bytes; empty where pixels were not asked for or Err is set.
+	Height, Width int
+	Image         []byte
+	Draws         []augment.Draw
+	Err           *SampleError
+}
+
+// Replay makes the samples of a name again, with all that was drawn for them. Without pixels no file is opened, and Sample holds only
+// what the snapshot knows. A sample that does not decode is no error; its Sample says so.
+func (j *Job) Replay(ctx context.Context, n Name, pixels bool) ([]Sample, error) {
+	if err := n.check(j.Samples()); err != nil {
+		return nil, err
+	}
+	w := &Want{Name: n}
+	w.prepare(j)
+	samples := make([]Sample, n.Len())
+	var file []byte
+	for i := range samples {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		var err error
+		if file, err = w.replay(i, &samples[i], pixels, file); err != nil {
+			return nil, err
+		}
+	}
+	return samples, nil
+}
+
+// replay fills s with sample i. An error is this machine's trouble.
+func (w *Want) replay(i int, s *Sample, pixels bool, file []byte) ([]byte, error) {
+	s.Ref = w.ref(i)
+	line, err := w.job.snapshot.At(int(s.Index), nil)
+	if err != nil {
+		return file, &ReadError{Index: s.Index, Cause: err}
+	}
+	s.Key, s.Label, s.EncodedBytes = string(line.Key), line.Label, line.Size
+	if !pixels {
+		return file, nil
+	}
+	if file, err = w.job.read(s.Ref, &line, file); err == nil {
+		d, giveBack := w.borrow()
+		defer giveBack()
+		if err = w.remake(d, s, file); err != nil {
+			err = w.job.verdict(s.Ref, &line, err)
+		}
+	}
+	if errors.As(err, &s.Err) {
+		s.Err.Offset = i
+		return file, nil
+	}
+	return file, err
+}
+
+// remake decodes and transforms a file, and tells what was drawn.
+func (w *Want) remake(d *decoder, s *Sample, file []byte) error {
+	name := order.Sample{Epoch: w.Name.Epoch, Index: uint32(s.Index), Repeat: s.Repeat}
+	r, picture, result, err := d.begin(w.job, name, file)
+	if err != nil {
+		return err
+	}
+	image := make([]byte, result.bytes())
+	if err := r.Run(d.codec, image, 3*result.w); err != nil {
+		return err
+	}
+	if s.Draws, err = r.Draws(picture.w, picture.h, name); err != nil {
+		return err
+	}
+	s.Height, s.Width, s.Image = result.h, result.w, image
+	return nil
+}
+
+// opOf names the step that refused a sample, and gives its reason.
+func opOf(err error) (op string, cause error) {
+	var e *augment.OpError
+	if errors.As(err, &e) {
+		return e.Op, e.Cause
+	}
+	return "decode", err
+}

@@ -1,0 +1,161 @@
+package pipeline
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"math/bits"
+
+	"github.com/feedwater-io/feedwater/pipeline/dataset"
+	"github.com/feedwater-io/feedwater/pipeline/order"
+)
+
+// sample makes sample i of the want, or what the plan wants in its place. file is the worker's buffer, returned as it has grown.
+func (w *Want) sample(i int, file []byte) []byte {
+	ref := w.ref(i)
+	file, err := w.attempt(i, ref, file)
+	var verdict *SampleError
+	if errors.As(err, &verdict) {
+		verdict.Offset = i
+		if w.job.plan.OnError != Raise {
+			file, err = w.replace(i, ref, verdict, file)
+		}
+	}
+	if err != nil {
+		w.fail(i, err)
+	}
+	return file
+}
+
+// replace deals with a sample that does not decode where the plan does not say raise.
+func (w *Want) replace(i int, ref Ref, verdict *SampleError, file []byte) ([]byte, error) {
+	if w.job.plan.OnError == Skip {
+		w.hole(i)
+		w.verdict(*verdict)
+		return file, nil
+	}
+	for try := range uint32(maxSubstitutes) {
+		other := w.job.standIn(w.Name.Epoch, ref, try)
+		var err error
+		var again *SampleError
+		if file, err = w.attempt(i, other, file); err == nil {
+			verdict.Substitute, verdict.Substituted = other.Index, true
+			w.verdict(*verdict)
+			return file, nil
+		} else if !errors.As(err, &again) {
+			return file, err
+		}
+	}
+	return file, fmt.Errorf("none of the %d samples drawn to stand in for it decodes either: %w", maxSubstitutes, verdict)
+}
+
+// maxSubstitutes bounds the search for a sample that decodes.
+const maxSubstitutes = 100
+
+// standIn draws a sample for the place of a broken one. Which one depends on the broken one's name alone.
+func (j *Job) standIn(epoch uint32, broken Ref, try uint32) Ref {
+	x := j.substitute.Block(order.Sample{Epoch: epoch, Index: uint32(broken.Index), Repeat: broken.Repeat}, try)
+	index, _ := bits.Mul64(uint64(x[0])<<32|uint64(x[1]), j.Samples())
+	return Ref{index, broken.Repeat}
+}
+
+// attempt reads, decodes and transforms one sample into place i. An error is a *SampleError or a *ReadError.
+func (w *Want) attempt(i int, ref Ref, file []byte) ([]byte, error) {
+	j := w.job
+	var room [512]byte
+	s, err := j.snapshot.At(int(ref.Index), room[:])
+	if err != nil {
+		return file, &ReadError{Index: ref.Index, Cause: err}
+	}
+	w.number("label", i, uint64(s.Label))
+	w.number("index", i, ref.Index)
+	if !j.images {
+		return file, nil
+	}
+	if file, err = j.read(ref, &s, file); err != nil {
+		return file, err
+	}
+	d, giveBack := w.borrow()
+	defer giveBack()
+	if err := w.make(d, i, ref, file); err != nil {
+		return file, j.verdict(ref, &s, err)
+	}
+	return file, nil
+}
+
+// read reads a sample's file.
+func (j *Job) read(ref Ref, s *dataset.Sample, file []byte) ([]byte, error) {
+	if err := j.plan.Limits.CheckFile(s.Size); err != nil {
+		return file, j.verdict(ref, s, err)
+	}
+	data, err := j.snapshot.Read(int(ref.Index), file)
+	if err != nil {
+		return file, &ReadError{Index: ref.Index, Key: string(s.Key), Cause: err}
+	}
+	return data, nil
+}
+
+func (j *Job) verdict(ref Ref, s *dataset.Sample, cause error) *SampleError {
+	op, cause := opOf(cause)
+	return &SampleError{Index: ref.Index, Key: string(s.Key), Op: op, Cause: cause}
+}
+
+// make decodes and transforms a file into place i.
+func (w *Want) make(d *decoder, i int, ref Ref, file []byte) error {
+	j := w.job
+	r, _, result, err := d.begin(j, order.Sample{Epoch: w.Name.Epoch, Index: uint32(ref.Index), Repeat: ref.Repeat}, file)
+	if err != nil {
+		return err
+	}
+	dst := w.place(d, i, result)
+	if err := r.Run(d.codec, dst, 3*result.w); err != nil {
+		return err
+	}
+	switch {
+	case w.Image != nil:
+		w.Image(i, dst)
+	case w.Checksum && j.pixels > 0:
+		w.made.sums[i] = crc32.Checksum(dst, castagnoli)
+	}
+	return nil
+}
+
+// place is where the pixels of sample i go.
+func (w *Want) place(d *decoder, i int, result size) []byte {
+	n := result.bytes()
+	switch {
+	case w.job.pixels == 0: // put together when all sizes are known
+		w.made.pictures[i], w.made.sizes[i] = make([]byte, n), result
+		return w.made.pictures[i]
+	case w.Image != nil:
+		if cap(d.pixels) < n {
+			d.pixels = make([]byte, n)
+		}
+		return d.pixels[:n]
+	}
+	o := w.made.image + i*n
+	return w.Dst[o : o+n : o+n]
+}
+
+// hole fills the place of a sample that is left out.
+func (w *Want) hole(i int) {
+	if n := w.job.pixels; n > 0 {
+		dst := w.place(&decoder{}, i, size{w.job.width, w.job.height})
+		clear(dst)
+		switch {
+		case w.Image != nil:
+			w.Image(i, dst)
+		case w.Checksum:
+			w.made.sums[i] = crc32.Checksum(dst, castagnoli)
+		}
+	}
+	w.number("label", i, 0)
+}
+
+// number writes element i of a field of integers, if the batch has it.
+func (w *Want) number(field string, i int, v uint64) {
+	if o := offsetOf(w.made.fields, field); o >= 0 {
+		binary.LittleEndian.PutUint64(w.Dst[o+8*i:], v)
+	}
+}

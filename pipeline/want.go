@@ -1,0 +1,58 @@
+package pipeline
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+// A Want asks for one batch. It is used once.
+type Want struct {
+	Name Name
+	// Dst takes the batch, fields placed as Job.Layout(Name.Len()) says. The pipeline owns it from Submit to Done.
+	// Where samples differ in size and Dst is too small, Grow is asked; if it is nil or returns nil, the want ends with *RoomError.
+	Dst  []byte
+	Grow func(bytes int) []byte
+	// Image, if set, gets the pixels of each sample, height × width × 3 bytes, in place of Dst: from any worker, in any
+	// order, once for each. pix is valid until it returns. Only for plans whose samples are of one size.
+	Image func(offset int, pix []byte)
+	// Checksum asks for Result.CRC32C. Not together with Image.
+	Checksum bool
+	// Due is when the batch is needed. Earlier is made first; the zero time before all others.
+	Due time.Time
+	// Done is called exactly once, from a goroutine of the pipeline. It must not block. Afterwards nobody writes Dst.
+	Done func(Result)
+
+	job       *Job
+	seq       uint64
+	next      int // the next sample to hand out; guarded by the queue
+	left      atomic.Int64
+	cancelled atomic.Bool
+	busy      atomic.Int64 // nanoseconds of decoders
+	made      made
+}
+
+// Result is what became of a want.
+type Result struct {
+	// Err is nil, *SampleError (the first in order; the plan says raise), *ReadError, *RoomError, ErrCancelled or ErrClosed.
+	Err error
+	// Errors are the samples that did not decode, in order, where the plan says skip or substitute. A skipped sample is a hole: zeros.
+	Errors []SampleError
+	// Bytes is the size of the batch in Dst, Fields its arrays.
+	Bytes  int
+	Fields []Field
+	// Sizes holds height and width of each sample where they differ; the pixels lie behind each other.
+	Sizes [][2]int
+	// CRC32C covers Dst[:Bytes].
+	CRC32C uint32
+	// CoreSeconds is the time workers spent on it.
+	CoreSeconds float64
+	// Begun is when the first worker took it up.
+	Begun time.Time
+}
+
+// Cancel gives a submitted want up. Samples that were begun are finished; then Done gets ErrCancelled, unless the batch was complete.
+func (w *Want) Cancel() {
+	if w.cancelled.CompareAndSwap(false, true) && w.job != nil {
+		w.job.p.queue.drop(w)
+	}
+}
