@@ -1,0 +1,186 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/feedwater-io/feedwater/pipeline"
+	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
+)
+
+// want is one want of a stream, from its arrival to the end of its answer. Fields are guarded by stream.mu, but for those that
+// the pipeline has until made.
+type want struct {
+	id        uint64
+	arrived   time.Time
+	due       time.Time
+	slots     []*slot // the last one holds the batch
+	inner     Want
+	made      Made
+	cancelled bool
+}
+
+// accept takes a want on, or queues a failure as its answer.
+func (t *stream) accept(r *pb.Want) error {
+	id := r.GetId()
+	switch {
+	case t.job == nil:
+		return &ProtocolError{"a want before the start"}
+	case id == 0:
+		return &ProtocolError{"a want without an id"}
+	case t.holds(id):
+		return &ProtocolError{fmt.Sprintf("id %d is in use", id)}
+	}
+	w := &want{id: id, arrived: time.Now()}
+	w.due = w.arrived.Add(max(r.GetDue().AsDuration(), 0))
+	name, err := toName(r.GetName())
+	if err == nil {
+		err = t.admit(w, name)
+	}
+	if err != nil {
+		return t.refuse(w, err)
+	}
+	w.inner = Want{Dst: w.slots[0].buf, Checksum: true, Due: w.due}
+	w.inner.Grow = func(bytes int) []byte { return t.grow(w, bytes) }
+	w.inner.Done = func(m Made) { t.done(w, m) }
+	t.job.submitName(&w.inner, name)
+	return nil
+}
+
+func (t *stream) holds(id uint64) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.wants[id] != nil
+}
+
+// admit lends a want its slot and enters it.
+func (t *stream) admit(w *want, name pipeline.Name) error {
+	if t.server.draining() {
+		return errDraining
+	}
+	bytes := t.job.bytes(name)
+	if !t.quota.fits(bytes) {
+		return t.tooLarge(bytes)
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.ended {
+		return errDraining
+	}
+	if len(t.wants) >= t.server.options.StreamWants {
+		return &BusyError{Message: fmt.Sprintf("the stream holds %d wants already", len(t.wants)), RetryAfter: retryBusy}
+	}
+	s := t.quota.take(bytes)
+	if s == nil {
+		return &BusyError{Message: "the memory for batches is used up", RetryAfter: retryBusy}
+	}
+	w.slots = []*slot{s}
+	t.wants[w.id] = w
+	t.making.Add(1)
+	return nil
+}
+
+// maxAnswers bounds what a trainer that asks and does not listen can make a node remember.
+const maxAnswers = 1 << 14
+
+// refuse answers a want that was not taken on.
+func (t *stream) refuse(w *want, err error) error {
+	w.made = Made{Failure: toFailure(err)}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.answers) >= maxAnswers {
+		return &BusyError{Message: fmt.Sprintf("%d answers wait for the trainer", len(t.answers)), RetryAfter: retryBusy}
+	}
+	t.answer(w)
+	return nil
+}
+
+// answer queues a want's answer. mu is held.
+func (t *stream) answer(w *want) {
+	t.answers = append(t.answers, w)
+	t.poke()
+}
+
+func (t *stream) poke() {
+	select {
+	case t.wake <- struct{}{}:
+	default:
+	}
+}
+
+// grow lends a larger slot to a want whose samples differ in size. The first one is kept: the pipeline may have written to it.
+func (t *stream) grow(w *want, bytes int) []byte {
+	if !t.quota.fits(bytes) {
+		return nil
+	}
+	s := t.quota.take(bytes)
+	if s == nil {
+		return nil
+	}
+	w.slots = append(w.slots, s)
+	return s.buf
+}
+
+// done takes a want back from the pipeline.
+func (t *stream) done(w *want, m Made) {
+	defer t.making.Done()
+	t.check(&m)
+	t.server.metrics.made(w, &m)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	w.made = m
+	for len(w.slots) > 1 || m.Failure != nil && len(w.slots) > 0 {
+		w.slots[0].release(true)
+		w.slots = w.slots[1:]
+	}
+	if t.ended {
+		t.drop(w)
+		return
+	}
+	t.answer(w)
+}
+
+// maxHeader bounds the description of a batch, so that its first piece stays below the 4 MiB that gRPC clients take.
+const maxHeader = 1 << 20
+
+// check makes failures of batches that cannot be sent from here.
+func (t *stream) check(m *Made) {
+	var room *pipeline.RoomError
+	switch {
+	case errors.As(m.Err, &room) && !t.quota.fits(room.Bytes):
+		m.Failure = toFailure(t.tooLarge(room.Bytes))
+	case m.Failure == nil && proto.Size(m.Header) > maxHeader:
+		m.Failure = toFailure(&BusyError{Message: "the description of the batch is too long for a message; want fewer samples"})
+	}
+}
+
+func (t *stream) tooLarge(bytes int) error {
+	return &BusyError{Message: fmt.Sprintf("a batch of %d bytes; this node makes none over %d", bytes, t.quota.limit)}
+}
+
+// drop forgets a want that nobody waits for. mu is held, and the pipeline has given the want back.
+func (t *stream) drop(w *want) {
+	for _, s := range w.slots {
+		s.release(true)
+	}
+	w.slots = nil
+	if t.wants[w.id] == w { // a refused one never was
+		delete(t.wants, w.id)
+	}
+}
+
+// cancel gives a want up. What is being sent of it is cut short.
+func (t *stream) cancel(id uint64) {
+	t.mu.Lock()
+	w := t.wants[id]
+	if w != nil {
+		w.cancelled = true
+	}
+	t.mu.Unlock()
+	if w != nil {
+		t.job.Cancel(&w.inner)
+	}
+}

@@ -1,0 +1,115 @@
+package server
+
+import (
+	"fmt"
+
+	"github.com/feedwater-io/feedwater/pipeline"
+	"github.com/feedwater-io/feedwater/pipeline/dataset"
+	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
+)
+
+// All conversion between the pipeline's values and the wire's.
+
+func toName(n *pb.Name) (pipeline.Name, error) {
+	switch s := n.GetSamples().(type) {
+	case *pb.Name_Range:
+		name := pipeline.Name{Epoch: n.Epoch, Position: s.Range.GetPosition(), Count: int(s.Range.GetCount())}
+		return name, checkCount(name.Count)
+	case *pb.Name_List:
+		return toList(n.Epoch, s.List)
+	}
+	return pipeline.Name{}, &pipeline.PlanError{Field: "name", Message: "neither a range nor a list"}
+}
+
+func toList(epoch uint32, l *pb.List) (pipeline.Name, error) {
+	indices, repeats := l.GetIndices(), l.GetRepeats()
+	if len(indices) != len(repeats) {
+		return pipeline.Name{}, &pipeline.PlanError{Field: "name.list", Message: fmt.Sprintf("%d indices and %d repeats", len(indices), len(repeats))}
+	}
+	if err := checkCount(len(indices)); err != nil {
+		return pipeline.Name{}, err
+	}
+	name := pipeline.Name{Epoch: epoch, List: make([]pipeline.Ref, len(indices))}
+	for i := range indices {
+		name.List[i] = pipeline.Ref{Index: indices[i], Repeat: repeats[i]}
+	}
+	return name, nil
+}
+
+// checkCount keeps counts in bounds before anything is computed from them.
+func checkCount(n int) error {
+	if n < 1 || n > pipeline.MaxBatch {
+		return &pipeline.PlanError{Field: "name", Message: fmt.Sprintf("a batch of %d samples", n), Nearest: fmt.Sprintf("1 to %d", pipeline.MaxBatch)}
+	}
+	return nil
+}
+
+func fromHeader(r *pipeline.Result, count int) *pb.Header {
+	h := &pb.Header{Crc32C: r.CRC32C, CoreSeconds: r.CoreSeconds}
+	for _, f := range r.Fields {
+		field := fromField(f)
+		field.Shape = append([]uint64{uint64(count)}, field.Shape...)
+		field.Offset = uint64(f.Offset)
+		if f.Bytes == 0 && r.Sizes != nil {
+			setRagged(field, r.Sizes)
+		}
+		h.Fields = append(h.Fields, field)
+	}
+	for i := range r.Errors {
+		h.Errors = append(h.Errors, fromSampleError(&r.Errors[i]))
+	}
+	return h
+}
+
+// setRagged describes samples that lie behind each other and differ in size.
+func setRagged(f *pb.Field, sizes [][2]int) {
+	f.RaggedOffsets = make([]uint64, 1, len(sizes)+1)
+	at := uint64(0)
+	for _, s := range sizes {
+		at += uint64(s[0]) * uint64(s[1]) * 3
+		f.RaggedOffsets = append(f.RaggedOffsets, at)
+		f.RaggedShapes = append(f.RaggedShapes, uint32(s[0]), uint32(s[1]), 3)
+	}
+}
+
+// fromField describes a field of one sample.
+func fromField(f pipeline.Field) *pb.Field {
+	field := &pb.Field{Name: f.Name, Dtype: f.DType}
+	for _, d := range f.Shape {
+		field.Shape = append(field.Shape, uint64(d))
+	}
+	return field
+}
+
+func fromSampleError(e *pipeline.SampleError) *pb.SampleError {
+	s := &pb.SampleError{
+		Offset: uint32(e.Offset), Index: e.Index, Key: valid(e.Key), Op: e.Op,
+		Substitute: e.Substitute, Substituted: e.Substituted,
+	}
+	if e.Cause != nil {
+		s.Cause = valid(e.Cause.Error())
+	}
+	return s
+}
+
+func fromClasses(classes []dataset.Class) []*pb.Class {
+	all := make([]*pb.Class, len(classes))
+	for i, c := range classes {
+		all[i] = &pb.Class{Name: valid(c.Name), Samples: uint64(c.Samples), Digest: c.Digest}
+	}
+	return all
+}
+
+func fromSample(s *pipeline.Sample) *pb.Sample {
+	p := &pb.Sample{
+		Key: valid(s.Key), Index: s.Index, Repeat: s.Repeat, Label: int64(s.Label), EncodedBytes: uint64(s.EncodedBytes),
+		Height: uint32(s.Height), Width: uint32(s.Width), Image: s.Image,
+	}
+	if s.Err != nil {
+		p.Error = fromSampleError(s.Err)
+	}
+	for _, d := range s.Draws {
+		p.Draws = append(p.Draws, &pb.Draw{Op: d.Op, Applied: d.Applied, Parameters: string(d.Parameters)})
+	}
+	return p
+}

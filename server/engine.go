@@ -1,0 +1,71 @@
+package server
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/feedwater-io/feedwater/pipeline"
+	"github.com/feedwater-io/feedwater/pipeline/augment"
+	"github.com/feedwater-io/feedwater/pipeline/dataset"
+)
+
+// Engine is what a node makes batches with: a pipeline (NewEngine), or a stand-in where pixels do not matter.
+type Engine interface {
+	// Scan takes the snapshot of a folder, from the cache where it is still true. The caller closes it.
+	Scan(ctx context.Context, folder string) (Data, error)
+	// Prepare binds a plan to a snapshot of Scan.
+	Prepare(plan *pipeline.Plan, data Data) (Maker, error)
+	Numerics() string
+	Kernels() string
+	Workers() int
+	// Queued is the core-seconds of work that is queued.
+	Queued() float64
+}
+
+// Data is a snapshot.
+type Data interface {
+	Fingerprint() string
+	Len() int
+	Classes() []dataset.Class
+	Close() error
+}
+
+// Maker makes the batches of a plan; see pipeline.Job.
+type Maker interface {
+	Plan() *pipeline.Plan
+	Fields() []pipeline.Field
+	Ops() []augment.Info
+	Layout(count int) (fields []pipeline.Field, bytes int)
+	Submit(*pipeline.Want) error
+	// Cancel gives a submitted want up: its Done comes soon, unless it came before.
+	Cancel(*pipeline.Want)
+	Replay(ctx context.Context, n pipeline.Name, pixels bool) ([]pipeline.Sample, error)
+}
+
+// NewEngine makes batches with a pipeline. The pipeline is not closed by the server.
+func NewEngine(p *pipeline.Pipeline, o dataset.Options) Engine { return engine{p, o} }
+
+type engine struct {
+	*pipeline.Pipeline
+	options dataset.Options
+}
+
+func (e engine) Scan(ctx context.Context, folder string) (Data, error) {
+	return dataset.Open(ctx, folder, e.options)
+}
+
+func (e engine) Prepare(plan *pipeline.Plan, data Data) (Maker, error) {
+	s, ok := data.(*dataset.Snapshot)
+	if !ok {
+		return nil, fmt.Errorf("a pipeline cannot read a %T", data)
+	}
+	j, err := e.Pipeline.Prepare(plan, s)
+	if err != nil {
+		return nil, err
+	}
+	return job{j}, nil
+}
+
+type job struct{ *pipeline.Job }
+
+func (job) Cancel(w *pipeline.Want) { w.Cancel() }

@@ -1,0 +1,20 @@
+package server
+
+// Memory tells tests the bytes of all slots and of those that are lent.
+func (s *Server) Memory() (used, lent int64) { return s.memory.stats() }
+
+// Streams is the number of streams whose handler runs.
+func (s *Server) Streams() int { return s.streamCount() }
+
+// Waiting is the number of callers that wait for scans.
+func (s *Server) Waiting() int {
+	s.library.mu.Lock()
+	defer s.library.mu.Unlock()
+	n := 0
+	for _, f := range s.library.folders {
+		if f.scan != nil {
+			n += f.scan.waiters
+		}
+	}
+	return n
+}

@@ -1,0 +1,213 @@
+package server
+
+import (
+	"errors"
+	"io"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/grpc"
+
+	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
+)
+
+// stream is one Fetch call. Its handler only watches: the call can be ended from this side alone by the handler's return, while
+// receiving and sending may both be blocked.
+type stream struct {
+	server     *Server
+	rpc        grpc.BidiStreamingServer[pb.FetchRequest, pb.FetchResponse]
+	quota      *quota
+	goroutines sync.WaitGroup // receive and send
+	wake       chan struct{}  // told when answers or complete change
+	sending    atomic.Int64   // when the send in progress began, nanoseconds since 1970; 0: none is
+
+	// Of receive, and of others when it has ended.
+	job        *Job
+	pieceBytes int
+
+	mu       sync.Mutex
+	wants    map[uint64]*want
+	answers  []*want // in the order in which they are sent
+	complete bool    // no more wants come
+	ended    bool
+	making   sync.WaitGroup // wants that the pipeline has
+}
+
+// Fetch implements the service Feed.
+func (s *Server) Fetch(rpc grpc.BidiStreamingServer[pb.FetchRequest, pb.FetchResponse]) error {
+	if err := s.enter(); err != nil {
+		return toStatus(err)
+	}
+	t := &stream{
+		server: s, rpc: rpc, quota: newQuota(s.memory, s.options.StreamBytes),
+		wake: make(chan struct{}, 1), wants: map[uint64]*want{},
+	}
+	received, sent := make(chan error, 1), make(chan error, 1)
+	t.goroutines.Go(func() { received <- t.receive() })
+	t.goroutines.Go(func() { sent <- t.send() })
+	err := t.watch(received, sent)
+	t.end()
+	go func() { // Close waits for running
+		defer s.running.Done()
+		t.settle()
+	}()
+	s.leave()
+	return toStatus(err)
+}
+
+// watch returns when the stream is to end, and why.
+func (t *stream) watch(received, sent <-chan error) error {
+	limit := t.server.options.StallTimeout
+	tick := time.NewTicker(limit / 4)
+	defer tick.Stop()
+	for {
+		select {
+		case err := <-received:
+			if err != nil {
+				return err
+			}
+			received = nil
+			t.finish()
+		case err := <-sent:
+			return err
+		case now := <-tick.C:
+			if began := t.sending.Load(); began != 0 && now.Sub(time.Unix(0, began)) > limit {
+				t.server.metrics.stalled.Inc()
+				t.server.options.Log.Warn("stream ended: the trainer takes no data", "limit", limit)
+				return &StalledError{After: limit}
+			}
+		}
+	}
+}
+
+// receive handles requests until the trainer ends its side.
+func (t *stream) receive() error {
+	for {
+		request, err := t.rpc.Recv()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if err := t.handle(request); err != nil {
+			return err
+		}
+	}
+}
+
+// handle does one request. It never waits for the pipeline, for memory or for the trainer. An error ends the stream.
+func (t *stream) handle(request *pb.FetchRequest) error {
+	switch r := request.Request.(type) {
+	case *pb.FetchRequest_Start:
+		return t.start(r.Start)
+	case *pb.FetchRequest_Want:
+		return t.accept(r.Want)
+	case *pb.FetchRequest_Cancel:
+		t.cancel(r.Cancel.GetId())
+	}
+	return nil // requests of later versions are left alone
+}
+
+const (
+	pieceBytes    = 1 << 20
+	minPieceBytes = 256 << 10
+	maxPieceBytes = 2 << 20
+)
+
+func (t *stream) start(start *pb.Start) error {
+	if t.job != nil {
+		return &ProtocolError{"a second start on one stream"}
+	}
+	j, err := t.server.bind(t.rpc.Context(), start.GetPlan(), start.GetNumerics(), false)
+	if err != nil {
+		return err
+	}
+	t.job, t.pieceBytes = j, pieceBytes
+	if n := start.GetPieceBytes(); n > 0 {
+		t.pieceBytes = int(min(max(n, minPieceBytes), maxPieceBytes))
+	}
+	return nil
+}
+
+// finish says that no more wants come.
+func (t *stream) finish() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.complete = true
+	t.poke()
+}
+
+// end drops the answers that were not sent and keeps further ones from being queued.
+func (t *stream) end() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.ended = true
+	for _, w := range t.answers {
+		t.drop(w)
+	}
+	t.answers = nil
+}
+
+// settle gives up all wants of a stream whose handler has returned, and waits until the pipeline and gRPC have given back what was
+// lent to it.
+func (t *stream) settle() {
+	t.goroutines.Wait()
+	t.abandon()
+	t.making.Wait()
+	if t.job != nil {
+		t.job.Close()
+	}
+	t.rpc = nil // it leads to what gRPC has queued, which would be kept from the garbage collector
+	t.reclaim()
+	if t.server.streamCount() == 0 {
+		t.server.memory.trim()
+	}
+}
+
+func (t *stream) abandon() {
+	t.mu.Lock()
+	left := make([]*want, 0, len(t.wants))
+	for _, w := range t.wants {
+		left = append(left, w)
+	}
+	t.mu.Unlock()
+	for _, w := range left {
+		t.job.Cancel(&w.inner)
+	}
+}
+
+// reclaim gets slots back that gRPC has forgotten: those of a connection that died with data queued are found by the garbage
+// collector, which in a calm process runs every two minutes only. A trainer that keeps its connection open and takes nothing may hold
+// its slots for longer than this tries; they stay counted.
+func (t *stream) reclaim() {
+	ended := time.Now()
+	for _, wait := range []time.Duration{50 * time.Millisecond, 200 * time.Millisecond, time.Second, 4 * time.Second} {
+		if t.returned(wait) {
+			return
+		}
+		t.server.garbage.collect(ended)
+		ended = time.Now()
+	}
+	if t.returned(time.Second) {
+		return
+	}
+	t.server.options.Log.Warn("a trainer's connection holds memory of a stream that ended", "bytes", t.quota.outstanding())
+}
+
+// returned waits until the stream holds nothing, no longer than d, and not when the server closes.
+func (t *stream) returned(d time.Duration) bool {
+	timeout := time.NewTimer(d)
+	defer timeout.Stop()
+	for t.quota.outstanding() > 0 {
+		select {
+		case <-t.quota.change:
+		case <-timeout.C:
+			return false
+		case <-t.server.closing:
+			return true
+		}
+	}
+	return true
+}

@@ -1,0 +1,132 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/feedwater-io/feedwater/pipeline"
+	"github.com/feedwater-io/feedwater/pipeline/dataset"
+	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
+)
+
+// Job is a plan bound to this machine's data: what a Fetch stream works for, and what makes the server of this process a node
+// without any wire. It may be used from many goroutines at once.
+type Job struct {
+	maker Maker
+	data  *snapshot
+}
+
+// Want asks a job for one batch. It is used once.
+type Want struct {
+	Name *pb.Name
+	// Dst takes the batch. It belongs to the job from Submit to Done.
+	Dst []byte
+	// Grow is asked for room where Dst is too small: samples may differ in size.
+	Grow func(bytes int) []byte
+	// Image and Checksum: see pipeline.Want.
+	Image    func(offset int, pix []byte)
+	Checksum bool
+	// Due is when the batch is needed.
+	Due time.Time
+	// Done is called exactly once, from any goroutine. It must not block. Afterwards nobody writes Dst.
+	Done func(Made)
+
+	inner pipeline.Want
+}
+
+// Made is what became of a want.
+type Made struct {
+	// Failure is nil if the batch was made; else Err is what it was made of.
+	Failure *pb.Failure
+	Err     error
+	Header  *pb.Header
+	// Data is the batch, in Dst or in what Grow gave.
+	Data []byte
+}
+
+// Job binds a plan to the data that it names. The caller closes it after the last Done.
+func (s *Server) Job(ctx context.Context, start *pb.Start) (*Job, error) {
+	j, err := s.bind(ctx, start.GetPlan(), start.GetNumerics(), false)
+	return j, toStatus(err)
+}
+
+// bind binds a plan; with again set it looks at the data again even if a snapshot that the plan pins is open.
+func (s *Server) bind(ctx context.Context, text, numerics string, again bool) (*Job, error) {
+	if have := s.engine.Numerics(); numerics != "" && numerics != have {
+		return nil, &DiffersError{Numerics: true, Pinned: numerics, Found: have}
+	}
+	plan, err := pipeline.ParsePlan([]byte(text))
+	if err != nil {
+		return nil, err
+	}
+	data, err := s.snapshot(ctx, plan.Source, again)
+	if err != nil {
+		return nil, err
+	}
+	if pinned := plan.Source.Fingerprint; pinned != "" && pinned != data.Fingerprint() {
+		data.release()
+		return nil, &DiffersError{Pinned: pinned, Found: data.Fingerprint()}
+	}
+	maker, err := s.engine.Prepare(plan, data.Data)
+	if err != nil {
+		data.release()
+		return nil, err
+	}
+	return &Job{maker, data}, nil
+}
+
+// Close lets go of the data.
+func (j *Job) Close() { j.data.release() }
+
+// Submit queues a want. A name that is not one of this job's is a Failure.
+func (j *Job) Submit(w *Want) {
+	name, err := toName(w.Name)
+	if err != nil {
+		w.Done(Made{Failure: toFailure(err), Err: err})
+		return
+	}
+	j.submitName(w, name)
+}
+
+// submitName is Submit for a name that was converted.
+func (j *Job) submitName(w *Want, name pipeline.Name) {
+	if err := j.submit(w, name); err != nil {
+		w.Done(Made{Failure: toFailure(err), Err: err})
+	}
+}
+
+func (j *Job) submit(w *Want, name pipeline.Name) error {
+	data := w.Dst
+	w.inner = pipeline.Want{Name: name, Dst: w.Dst, Image: w.Image, Checksum: w.Checksum, Due: w.Due}
+	if w.Grow != nil {
+		w.inner.Grow = func(bytes int) []byte {
+			b := w.Grow(bytes)
+			if b != nil {
+				data = b
+			}
+			return b
+		}
+	}
+	count := name.Len()
+	w.inner.Done = func(r pipeline.Result) {
+		if changed := (*dataset.ChangedError)(nil); errors.As(r.Err, &changed) {
+			j.data.spoil()
+		}
+		if r.Err != nil {
+			w.Done(Made{Failure: toFailure(r.Err), Err: r.Err})
+			return
+		}
+		w.Done(Made{Header: fromHeader(&r, count), Data: data[:r.Bytes]})
+	}
+	return j.maker.Submit(&w.inner)
+}
+
+// Cancel gives a submitted want up; its Done comes soon, unless it came before.
+func (j *Job) Cancel(w *Want) { j.maker.Cancel(&w.inner) }
+
+// bytes is what a batch takes, without samples of differing sizes.
+func (j *Job) bytes(name pipeline.Name) int {
+	_, n := j.maker.Layout(name.Len())
+	return n
+}

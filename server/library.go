@@ -1,0 +1,261 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+)
+
+// library holds the snapshots in use, one per folder, and takes new ones: one scan at a time per folder, however many ask. Each
+// scan runs in a goroutine of its own, ends when nobody waits for it any more, and is waited for by close.
+type library struct {
+	engine Engine
+	// idle is how long a snapshot that nobody uses is kept.
+	idle  time.Duration
+	scans func(took time.Duration) // told of each scan that ended well
+
+	mu      sync.Mutex
+	closed  bool
+	folders map[string]*folder
+	running sync.WaitGroup
+}
+
+// folder is what is known of one folder. It is guarded by library.mu.
+type folder struct {
+	path    string
+	scan    *scan     // in progress
+	current *snapshot // the newest
+}
+
+// scan is one call of Engine.Scan.
+type scan struct {
+	waiters int
+	cancel  context.CancelFunc
+	done    chan struct{} // closed when snapshot or err is set
+	result  *snapshot     // every waiter has a use of it
+	err     error
+}
+
+// snapshot is data with its users. It is guarded by library.mu.
+type snapshot struct {
+	Data
+	library *library
+	folder  *folder
+	users   int
+	taken   time.Time
+	timer   *time.Timer // runs while nobody uses it
+}
+
+// fresh is how old a snapshot may be to be taken as it is.
+const fresh = time.Second
+
+func newLibrary(e Engine, idle time.Duration) *library {
+	return &library{engine: e, idle: idle, folders: map[string]*folder{}, scans: func(time.Duration) {}}
+}
+
+// open returns the snapshot of a folder as it is now; the caller releases it. A snapshot that has the fingerprint pinned is taken
+// without looking at the folder again.
+func (l *library) open(ctx context.Context, path, pinned string) (*snapshot, error) {
+	l.mu.Lock()
+	if l.closed {
+		l.mu.Unlock()
+		return nil, errDraining
+	}
+	f := l.folders[path]
+	if f == nil {
+		f = &folder{path: path}
+		l.folders[path] = f
+	}
+	if s := f.current; s != nil && (s.Fingerprint() == pinned || time.Since(s.taken) < fresh) {
+		defer l.mu.Unlock()
+		return s.use(), nil
+	}
+	if f.scan == nil {
+		l.begin(f)
+	}
+	n := f.scan
+	n.waiters++
+	l.mu.Unlock()
+	select {
+	case <-n.done:
+		return n.result, n.err
+	case <-ctx.Done():
+		l.abandon(f, n)
+		return nil, ctx.Err()
+	}
+}
+
+// find returns an open snapshot by its fingerprint; nil if there is none.
+func (l *library) find(fingerprint string) *snapshot {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, f := range l.folders {
+		if f.current != nil && !l.closed && f.current.Fingerprint() == fingerprint {
+			return f.current.use()
+		}
+	}
+	return nil
+}
+
+// begin starts a scan. mu is held.
+func (l *library) begin(f *folder) {
+	ctx, cancel := context.WithCancel(context.Background())
+	n := &scan{cancel: cancel, done: make(chan struct{})}
+	f.scan = n
+	l.running.Go(func() {
+		defer cancel()
+		began := time.Now()
+		data, err := l.engine.Scan(ctx, f.path)
+		if err == nil {
+			l.scans(time.Since(began))
+		}
+		l.end(f, n, data, err)
+	})
+}
+
+// end hands a scan's result to those who wait for it.
+func (l *library) end(f *folder, n *scan, data Data, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	defer close(n.done)
+	n.err = err
+	if err == nil {
+		n.result = &snapshot{Data: data, library: l, folder: f, users: n.waiters, taken: time.Now()}
+	}
+	if f.scan != n { // all who waited have gone, and another may have begun
+		if n.result != nil {
+			n.result.shut()
+		}
+		return
+	}
+	f.scan = nil
+	old := f.current
+	f.current = n.result
+	if old != nil && old.users == 0 {
+		old.shut()
+	}
+	l.tidy(f)
+}
+
+// abandon takes one waiter off a scan; the last one ends it.
+func (l *library) abandon(f *folder, n *scan) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	select {
+	case <-n.done:
+		if n.result != nil {
+			n.result.unuse()
+		}
+		return
+	default:
+	}
+	if n.waiters--; n.waiters == 0 {
+		n.cancel()
+		f.scan = nil
+		l.tidy(f)
+	}
+}
+
+// tidy forgets a folder of which nothing is left. mu is held.
+func (l *library) tidy(f *folder) {
+	if f.scan == nil && f.current == nil && l.folders[f.path] == f {
+		delete(l.folders, f.path)
+	}
+}
+
+// use counts one more user. library.mu is held.
+func (s *snapshot) use() *snapshot {
+	if s.timer != nil {
+		s.timer.Stop()
+		s.timer = nil
+	}
+	s.users++
+	return s
+}
+
+// release ends a use.
+func (s *snapshot) release() {
+	s.library.mu.Lock()
+	defer s.library.mu.Unlock()
+	s.unuse()
+}
+
+func (s *snapshot) unuse() {
+	switch s.users--; {
+	case s.users > 0:
+	case s.folder.current != s || s.library.closed:
+		s.shut()
+	default:
+		s.rest()
+	}
+}
+
+// spoil says that the folder has changed: nobody gets this snapshot any more, those who use it keep it.
+func (s *snapshot) spoil() {
+	s.library.mu.Lock()
+	defer s.library.mu.Unlock()
+	if s.folder.current == s {
+		s.folder.current = nil
+		s.library.tidy(s.folder)
+	}
+}
+
+// rest keeps a snapshot that nobody uses for a while: whoever opened a plan is about to fetch.
+func (s *snapshot) rest() {
+	var t *time.Timer
+	t = time.AfterFunc(s.library.idle, func() {
+		s.library.mu.Lock()
+		defer s.library.mu.Unlock()
+		if s.timer != t { // it is in use again, or closed
+			return
+		}
+		s.shut()
+	})
+	s.timer = t
+}
+
+// shut closes a snapshot that nobody uses. library.mu is held.
+func (s *snapshot) shut() {
+	if s.timer != nil {
+		s.timer.Stop()
+		s.timer = nil
+	}
+	if s.folder.current == s {
+		s.folder.current = nil
+		s.library.tidy(s.folder)
+	}
+	_ = s.Close() // read only: there is nothing to lose
+}
+
+// count is the number of folders that have a snapshot.
+func (l *library) count() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	n := 0
+	for _, f := range l.folders {
+		if f.current != nil {
+			n++
+		}
+	}
+	return n
+}
+
+// close ends all scans, closes what nobody uses, and waits for the scans. What is in use is closed by its last release.
+func (l *library) close() {
+	l.mu.Lock()
+	l.closed = true
+	for _, f := range l.folders {
+		if f.scan != nil {
+			f.scan.cancel()
+		}
+		if s := f.current; s != nil && s.users == 0 {
+			s.shut()
+		}
+	}
+	l.mu.Unlock()
+	l.running.Wait()
+}
+
+// errDraining says that a node takes no more work.
+var errDraining = errors.New("the node shuts down; ask another one")

@@ -1,0 +1,252 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/feedwater-io/feedwater/pipeline"
+	"github.com/feedwater-io/feedwater/pipeline/dataset"
+)
+
+// scanner is an engine that scans only. Each snapshot has the fingerprint that is set when its scan begins.
+type scanner struct {
+	fingerprint atomic.Value
+	scans, open atomic.Int64
+	took        time.Duration
+	err         error
+}
+
+func (e *scanner) Scan(ctx context.Context, _ string) (Data, error) {
+	e.scans.Add(1)
+	f, _ := e.fingerprint.Load().(string)
+	select {
+	case <-time.After(e.took):
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	if e.err != nil {
+		return nil, e.err
+	}
+	e.open.Add(1)
+	return &scanned{e, f}, nil
+}
+
+func (*scanner) Prepare(*pipeline.Plan, Data) (Maker, error) { return nil, errors.New("scans only") }
+func (*scanner) Numerics() string                            { return "" }
+func (*scanner) Kernels() string                             { return "" }
+func (*scanner) Workers() int                                { return 1 }
+func (*scanner) Queued() float64                             { return 0 }
+
+type scanned struct {
+	engine      *scanner
+	fingerprint string
+}
+
+func (d *scanned) Fingerprint() string    { return d.fingerprint }
+func (*scanned) Len() int                 { return 1 }
+func (*scanned) Classes() []dataset.Class { return nil }
+func (d *scanned) Close() error {
+	d.engine.open.Add(-1)
+	return nil
+}
+
+func TestOneScanForAllWhoAsk(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := &scanner{took: 10 * time.Second}
+		l := newLibrary(e, time.Minute)
+		for i := range 10 {
+			go func() {
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				if i == 0 { // the one that began it goes away
+					time.AfterFunc(time.Second, cancel)
+				}
+				s, err := l.open(ctx, "a", "")
+				if i == 0 {
+					if !errors.Is(err, context.Canceled) {
+						t.Errorf("error %v after its own cancel", err)
+					}
+					return
+				}
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				s.release()
+			}()
+		}
+		time.Sleep(11 * time.Second)
+		if n := e.scans.Load(); n != 1 {
+			t.Errorf("%d scans for ten that asked at once", n)
+		}
+		if l.count() != 1 || e.open.Load() != 1 {
+			t.Error("the snapshot is gone")
+		}
+		time.Sleep(time.Minute)
+		if e.open.Load() != 0 || len(l.folders) != 0 {
+			t.Error("an unused snapshot is kept for ever")
+		}
+		l.close()
+	})
+}
+
+func TestScanEndsWhenNobodyWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := &scanner{took: time.Hour}
+		l := newLibrary(e, time.Minute)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		begun := time.Now()
+		if _, err := l.open(ctx, "a", ""); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("error %v", err)
+		}
+		l.running.Wait()
+		if time.Since(begun) != time.Second || len(l.folders) != 0 {
+			t.Errorf("the scan went on for %s", time.Since(begun))
+		}
+		e.took = 0
+		s, err := l.open(t.Context(), "a", "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.release()
+		l.close()
+		if e.open.Load() != 0 {
+			t.Error("a snapshot is open after close")
+		}
+	})
+}
+
+func TestSnapshotIsTakenAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := &scanner{}
+		l := newLibrary(e, time.Minute)
+		open := func(pinned string) *snapshot {
+			t.Helper()
+			s, err := l.open(t.Context(), "a", pinned)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return s
+		}
+		e.fingerprint.Store("one")
+		first := open("")
+		e.fingerprint.Store("two")
+		if s := open(""); s != first {
+			t.Error("scanned again within a second")
+		} else {
+			s.release()
+		}
+		time.Sleep(2 * fresh)
+		if s := open("one"); s != first {
+			t.Error("a pinned snapshot that is open was scanned again")
+		} else {
+			s.release()
+		}
+		second := open("")
+		if second == first || second.Fingerprint() != "two" {
+			t.Error("the folder was not looked at again")
+		}
+		if e.open.Load() != 2 {
+			t.Error("a snapshot in use was closed")
+		}
+		first.release()
+		if e.open.Load() != 1 {
+			t.Error("the old snapshot is kept after its last use")
+		}
+		if l.find("one") != nil {
+			t.Error("the old snapshot is still offered")
+		}
+		if s := l.find("two"); s != second {
+			t.Error("the new snapshot is not offered")
+		} else {
+			s.release()
+		}
+		second.release()
+		time.Sleep(30 * time.Second)
+		open("two").release() // begins its rest anew
+		time.Sleep(45 * time.Second)
+		if e.open.Load() != 1 {
+			t.Error("closed too early")
+		}
+		time.Sleep(time.Minute)
+		if e.open.Load() != 0 {
+			t.Error("kept too long")
+		}
+		l.close()
+	})
+}
+
+// A snapshot whose folder is known to have changed is not given to anybody else.
+func TestSpoiledSnapshot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := &scanner{}
+		e.fingerprint.Store("one")
+		l := newLibrary(e, time.Minute)
+		first, err := l.open(t.Context(), "a", "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		first.spoil()
+		second, err := l.open(t.Context(), "a", "one")
+		if err != nil || second == first || e.open.Load() != 2 {
+			t.Errorf("%v, %d open", err, e.open.Load())
+		}
+		first.spoil() // it has been replaced already
+		first.release()
+		if l.count() != 1 || e.open.Load() != 1 {
+			t.Error("the new one is gone")
+		}
+		second.release()
+		l.close()
+		if e.open.Load() != 0 {
+			t.Error("one is open at the end")
+		}
+	})
+}
+
+func TestFailedScan(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := &scanner{err: errors.New("no")}
+		l := newLibrary(e, time.Minute)
+		if _, err := l.open(t.Context(), "a", ""); !errors.Is(err, e.err) {
+			t.Errorf("error %v", err)
+		}
+		if len(l.folders) != 0 {
+			t.Error("a folder that does not exist is remembered")
+		}
+		l.close()
+		if _, err := l.open(t.Context(), "a", ""); !errors.Is(err, errDraining) {
+			t.Errorf("error %v after close", err)
+		}
+	})
+}
+
+// Closed while scans run and snapshots are in use.
+func TestLibraryCloses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := &scanner{}
+		l := newLibrary(e, time.Minute)
+		used, err := l.open(t.Context(), "a", "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		e.took = time.Hour
+		go func() {
+			if _, err := l.open(t.Context(), "b", ""); err == nil {
+				t.Error("a scan outlived close")
+			}
+		}()
+		synctest.Wait()
+		l.close()
+		used.release()
+		synctest.Wait()
+		if e.open.Load() != 0 {
+			t.Error("a snapshot is open at the end")
+		}
+	})
+}

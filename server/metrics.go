@@ -1,0 +1,140 @@
+package server
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"google.golang.org/grpc/codes"
+
+	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
+)
+
+// metrics is all that a node tells Prometheus. Everything is counted in base units: seconds, bytes, core-seconds.
+type metrics struct {
+	batches, samples, bytes, coreSeconds, late prometheus.Counter
+	stalled                                    prometheus.Counter
+	failures                                   *prometheus.CounterVec
+	sampleErrors                               *prometheus.CounterVec
+	makeSeconds, waitSeconds, scanSeconds      prometheus.Histogram
+	gauges                                     []prometheus.Collector
+}
+
+func newMetrics(s *Server) *metrics {
+	return &metrics{
+		batches:      counter("batches_total", "Batches sent."),
+		samples:      counter("samples_total", "Samples in batches sent."),
+		bytes:        counter("sent_bytes_total", "Bytes of batches sent."),
+		coreSeconds:  counter("make_core_seconds_total", "Core-seconds that making batches took, sent or not."),
+		late:         counter("late_batches_total", "Batches that were made after they were due."),
+		stalled:      counter("stalled_streams_total", "Streams ended because the trainer took no data."),
+		failures:     counters("failures_total", "Wants answered with a failure, by code.", "code"),
+		sampleErrors: counters("sample_errors_total", "Samples that did not decode, by what became of them.", "outcome"),
+		makeSeconds:  histogram("make_seconds", "From a want's arrival until its batch was made.", 0.001, 4),
+		waitSeconds:  histogram("send_seconds", "From a want's arrival until its batch was handed to the network.", 0.001, 4),
+		scanSeconds:  histogram("scan_seconds", "Time that taking a snapshot took.", 0.01, 4),
+		gauges: []prometheus.Collector{
+			gauge("streams", "Streams that are open.", func() float64 { return float64(s.streamCount()) }),
+			gauge("slot_bytes", "Memory of all slots, lent or free.", func() float64 { used, _ := s.memory.stats(); return float64(used) }),
+			gauge("lent_bytes", "Memory of slots that hold or await a batch.", func() float64 { _, lent := s.memory.stats(); return float64(lent) }),
+			gauge("limit_bytes", "Memory that slots may take.", func() float64 { return float64(s.memory.limit) }),
+			gauge("queued_core_seconds", "Work that is queued.", func() float64 { return s.engine.Queued() }),
+			gauge("workers", "Samples that are made at once.", func() float64 { return float64(s.engine.Workers()) }),
+			gauge("snapshots", "Data sets that are open.", func() float64 { return float64(s.library.count()) }),
+			gauge("draining", "1 while the node shuts down.", func() float64 { return oneIf(s.draining()) }),
+			info(s),
+		},
+	}
+}
+
+const namespace, subsystem = "feedwater", "node"
+
+func counter(name, help string) prometheus.Counter {
+	return prometheus.NewCounter(prometheus.CounterOpts{Namespace: namespace, Subsystem: subsystem, Name: name, Help: help})
+}
+
+func counters(name, help, label string) *prometheus.CounterVec {
+	return prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: namespace, Subsystem: subsystem, Name: name, Help: help}, []string{label})
+}
+
+func histogram(name, help string, from, factor float64) prometheus.Histogram {
+	return prometheus.NewHistogram(prometheus.HistogramOpts{
+		Namespace: namespace, Subsystem: subsystem, Name: name, Help: help,
+		Buckets: prometheus.ExponentialBuckets(from, factor, 9),
+	})
+}
+
+func gauge(name, help string, value func() float64) prometheus.Collector {
+	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: namespace, Subsystem: subsystem, Name: name, Help: help}, value)
+}
+
+func info(s *Server) prometheus.Collector {
+	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Namespace: namespace, Subsystem: subsystem, Name: "info", Help: "1; the labels say what runs here.",
+		ConstLabels: prometheus.Labels{"version": s.options.Version, "kernels": s.engine.Kernels(), "numerics": s.engine.Numerics()},
+	}, func() float64 { return 1 })
+}
+
+func oneIf(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+func (m *metrics) all() []prometheus.Collector {
+	return append([]prometheus.Collector{
+		m.batches, m.samples, m.bytes, m.coreSeconds, m.late, m.stalled, m.failures, m.sampleErrors, m.makeSeconds, m.waitSeconds, m.scanSeconds,
+	}, m.gauges...)
+}
+
+// Describe implements prometheus.Collector.
+func (s *Server) Describe(ch chan<- *prometheus.Desc) {
+	for _, c := range s.metrics.all() {
+		c.Describe(ch)
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (s *Server) Collect(ch chan<- prometheus.Metric) {
+	for _, c := range s.metrics.all() {
+		c.Collect(ch)
+	}
+}
+
+// made counts a want that came back from the pipeline.
+func (m *metrics) made(w *want, made *Made) {
+	if made.Failure != nil {
+		return
+	}
+	now := time.Now()
+	m.makeSeconds.Observe(now.Sub(w.arrived).Seconds())
+	m.coreSeconds.Add(made.Header.CoreSeconds)
+	if w.due.After(w.arrived) && now.After(w.due) {
+		m.late.Inc()
+	}
+	for _, e := range made.Header.Errors {
+		if e.Substituted {
+			m.sampleErrors.WithLabelValues("substituted").Inc()
+		} else {
+			m.sampleErrors.WithLabelValues("skipped").Inc()
+		}
+	}
+}
+
+func (m *metrics) failed(f *pb.Failure) {
+	m.failures.WithLabelValues(codes.Code(f.Code).String()).Inc()
+	if f.SampleError != nil {
+		m.sampleErrors.WithLabelValues("raised").Inc()
+	}
+}
+
+func (m *metrics) sent(w *want, bytes int) {
+	m.batches.Inc()
+	m.bytes.Add(float64(bytes))
+	if f := w.made.Header.Fields; len(f) > 0 && len(f[0].Shape) > 0 {
+		m.samples.Add(float64(f[0].Shape[0]))
+	}
+	m.waitSeconds.Observe(time.Since(w.arrived).Seconds())
+}
+
+func (m *metrics) scanned(took time.Duration) { m.scanSeconds.Observe(took.Seconds()) }

@@ -1,0 +1,94 @@
+package server
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/feedwater-io/feedwater/pipeline"
+	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
+)
+
+// Open implements the service Feed. Errors are gRPC status errors.
+func (s *Server) Open(ctx context.Context, request *pb.OpenRequest) (*pb.OpenResponse, error) {
+	if s.draining() {
+		return nil, toStatus(errDraining)
+	}
+	j, err := s.bind(ctx, request.GetPlan(), request.GetNumerics(), true)
+	if err != nil {
+		return nil, toStatus(err)
+	}
+	defer j.Close()
+	return s.describe(j), nil
+}
+
+func (s *Server) describe(j *Job) *pb.OpenResponse {
+	plan := j.maker.Plan()
+	r := &pb.OpenResponse{
+		Plan: string(plan.Canonical()), PlanHash: plan.Hash(), OrderHash: plan.OrderHash(), PixelHash: plan.PixelHash(),
+		Numerics: s.engine.Numerics(), Fingerprint: j.data.Fingerprint(), Samples: uint64(j.data.Len()),
+		Classes: fromClasses(j.data.Classes()),
+		Version: s.options.Version, Kernels: s.engine.Kernels(), Workers: uint32(s.engine.Workers()),
+	}
+	for _, f := range j.maker.Fields() {
+		r.Fields = append(r.Fields, fromField(f))
+	}
+	for _, o := range j.maker.Ops() {
+		r.Ops = append(r.Ops, &pb.Op{Name: o.Name, Place: "node", Dialect: o.Dialect, Tier: o.Tier, Arguments: string(o.Arguments)})
+	}
+	return r
+}
+
+// Replay implements the service Feed. Errors are gRPC status errors.
+func (s *Server) Replay(ctx context.Context, request *pb.ReplayRequest) (*pb.ReplayResponse, error) {
+	if s.draining() {
+		return nil, toStatus(errDraining)
+	}
+	j, err := s.bind(ctx, request.GetPlan(), request.GetNumerics(), false)
+	if err != nil {
+		return nil, toStatus(err)
+	}
+	defer j.Close()
+	r, err := s.replay(ctx, j, request)
+	return r, toStatus(err)
+}
+
+// replayStep is how many samples are made before their size is looked at.
+const replayStep = 16
+
+func (s *Server) replay(ctx context.Context, j *Job, request *pb.ReplayRequest) (*pb.ReplayResponse, error) {
+	name, err := toName(request.GetName())
+	if err != nil {
+		return nil, err
+	}
+	if n := name.Len(); n > s.options.ReplaySamples {
+		return nil, &pipeline.PlanError{Field: "name", Message: fmt.Sprintf("%d samples in one replay", n), Nearest: fmt.Sprintf("at most %d", s.options.ReplaySamples)}
+	}
+	r := &pb.ReplayResponse{}
+	bytes := 0
+	for at := 0; at < name.Len(); at += replayStep {
+		samples, err := j.maker.Replay(ctx, part(name, at, min(at+replayStep, name.Len())), request.GetPixels())
+		if err != nil {
+			return nil, err
+		}
+		for i := range samples {
+			p := fromSample(&samples[i])
+			if p.Error != nil {
+				p.Error.Offset = uint32(at + i)
+			}
+			bytes += len(p.Image)
+			r.Samples = append(r.Samples, p)
+		}
+		if bytes > s.options.ReplayBytes {
+			return nil, &BusyError{Message: fmt.Sprintf("the answer takes more than %d bytes; replay fewer samples at once", s.options.ReplayBytes)}
+		}
+	}
+	return r, nil
+}
+
+// part is samples from to to-1 of a name.
+func part(n pipeline.Name, from, to int) pipeline.Name {
+	if n.List != nil {
+		return pipeline.Name{Epoch: n.Epoch, List: n.List[from:to]}
+	}
+	return pipeline.Name{Epoch: n.Epoch, Position: n.Position + uint64(from), Count: to - from}
+}

@@ -1,0 +1,144 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/feedwater-io/feedwater/pipeline"
+	"github.com/feedwater-io/feedwater/pipeline/dataset"
+)
+
+// RootError says that a node serves no root of that name.
+type RootError struct {
+	// Root that was asked for; empty where only a fingerprint was given.
+	Root        string
+	Fingerprint string
+	// Have are the names of those it serves.
+	Have []string
+}
+
+func (e *RootError) Error() string {
+	have := "it serves none"
+	if len(e.Have) > 0 {
+		have = "it serves " + strings.Join(e.Have, ", ")
+	}
+	switch {
+	case e.Root != "":
+		return fmt.Sprintf("this node serves no root %q; %s", e.Root, have)
+	case e.Fingerprint != "":
+		return fmt.Sprintf("this node has no data with fingerprint %.12s; name a root and a path: %s", e.Fingerprint, have)
+	}
+	return "the plan names no root; " + have
+}
+
+// PathError says that a path may not be served.
+type PathError struct{ Root, Path, Message string }
+
+func (e *PathError) Error() string {
+	return fmt.Sprintf("path %q of root %q %s", e.Path, e.Root, e.Message)
+}
+
+// MissingError says that there is no data set at a place.
+type MissingError struct {
+	Root, Path string
+	Cause      error
+}
+
+func (e *MissingError) Error() string {
+	if e.Root == "" {
+		return e.Cause.Error()
+	}
+	return fmt.Sprintf("path %q of root %q: %v", e.Path, e.Root, e.Cause)
+}
+
+func (e *MissingError) Unwrap() error { return e.Cause }
+
+// snapshot finds the data that a plan names; the caller releases it. With again set the folder is looked at again, else a
+// snapshot that has the plan's fingerprint is good enough.
+func (s *Server) snapshot(ctx context.Context, source pipeline.Source, again bool) (*snapshot, error) {
+	if source.Root == "" && (source.Path == "" || !s.options.AnyPath) {
+		return s.byFingerprint(ctx, source.Fingerprint)
+	}
+	folder, err := s.folder(source)
+	if err != nil {
+		return nil, err
+	}
+	pinned := source.Fingerprint
+	if again {
+		pinned = ""
+	}
+	data, err := s.library.open(ctx, folder, pinned)
+	return data, missing(source, err)
+}
+
+// missing marks errors that say that there is no data set.
+func missing(source pipeline.Source, err error) error {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, dataset.ErrLayout) {
+		return &MissingError{source.Root, source.Path, err}
+	}
+	return err
+}
+
+// folder is the folder that a source names, without links. It lies below its root: a path may not climb out, and neither may a
+// link on the way. (A link that somebody with write access swaps between this check and the scan is not guarded against.)
+func (s *Server) folder(source pipeline.Source) (string, error) {
+	if source.Root == "" {
+		if !filepath.IsAbs(source.Path) {
+			return "", &PathError{Path: source.Path, Message: "is not absolute"}
+		}
+		return filepath.Clean(source.Path), nil
+	}
+	root, ok := s.options.Roots[source.Root]
+	if !ok {
+		return "", &RootError{Root: source.Root, Have: s.rootNames()}
+	}
+	path := filepath.FromSlash(source.Path)
+	if path != "" && !filepath.IsLocal(path) {
+		return "", &PathError{source.Root, source.Path, "leads out of it"}
+	}
+	base, err := filepath.EvalSymlinks(root)
+	if err != nil {
+		return "", missing(source, err)
+	}
+	folder, err := filepath.EvalSymlinks(filepath.Join(base, path))
+	if err != nil {
+		return "", missing(source, err)
+	}
+	if below, err := filepath.Rel(base, folder); err != nil || !filepath.IsLocal(below) {
+		return "", &PathError{source.Root, source.Path, "leads out of it"}
+	}
+	return folder, nil
+}
+
+// byFingerprint finds data that is open, or that is a root as a whole.
+func (s *Server) byFingerprint(ctx context.Context, fingerprint string) (*snapshot, error) {
+	if fingerprint == "" {
+		return nil, &RootError{Have: s.rootNames()}
+	}
+	if data := s.library.find(fingerprint); data != nil {
+		return data, nil
+	}
+	for _, name := range s.rootNames() {
+		data, err := s.snapshot(ctx, pipeline.Source{Root: name}, true)
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if err != nil {
+			continue // a root that is no data set itself
+		}
+		if data.Fingerprint() == fingerprint {
+			return data, nil
+		}
+		data.release()
+	}
+	return nil, &RootError{Fingerprint: fingerprint, Have: s.rootNames()}
+}
+
+func (s *Server) rootNames() []string { return slices.Sorted(maps.Keys(s.options.Roots)) }

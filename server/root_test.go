@@ -1,0 +1,69 @@
+package server
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/feedwater-io/feedwater/pipeline"
+)
+
+func TestPathsStayBelowTheirRoot(t *testing.T) {
+	top, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	root := filepath.Join(top, "root")
+	for _, d := range []string{"root/a/b", "root/..x", "outside", "rootlike"} {
+		if err := os.MkdirAll(filepath.Join(top, d), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for link, to := range map[string]string{"root/in": "a/b", "root/out": "../outside", "root/like": "../rootlike", "root/abs": top, "root/back": "../root/a", "root/gone": "nowhere", "alias": "root"} {
+		if err := os.Symlink(to, filepath.Join(top, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := New(Options{Engine: &scanner{}, Roots: map[string]string{"r": root, "alias": filepath.Join(top, "alias")}})
+	var path *PathError
+	var missing *MissingError
+	var unknown *RootError
+	for _, c := range []struct {
+		root, path, folder string
+		err                any
+	}{
+		{"r", "", "root", nil},
+		{"r", ".", "root", nil},
+		{"r", "a/b", "root/a/b", nil},
+		{"r", "a//b/", "root/a/b", nil},
+		{"r", "a/../a/b", "root/a/b", nil},
+		{"r", "in", "root/a/b", nil},
+		{"r", "back/b", "root/a/b", nil},
+		{"r", "..x", "root/..x", nil},
+		{"alias", "a", "root/a", nil},
+		{"r", "..", "", &path},
+		{"r", "../root", "", &path},
+		{"r", "a/../../root", "", &path},
+		{"r", "/etc", "", &path},
+		{"r", top, "", &path},
+		{"r", "out", "", &path},
+		{"r", "like", "", &path},
+		{"r", "abs/outside", "", &path},
+		{"r", "gone", "", &missing},
+		{"r", "a/none", "", &missing},
+		{"r", "a/\x00", "", new(error)},
+		{"none", "a", "", &unknown},
+	} {
+		folder, err := s.folder(pipeline.Source{Root: c.root, Path: c.path})
+		switch {
+		case c.err == nil && (err != nil || folder != filepath.Join(top, c.folder)):
+			t.Errorf("%q: %q, %v", c.path, folder, err)
+		case c.err != nil && (err == nil || !errors.As(err, c.err)):
+			t.Errorf("%q: %q, error %v", c.path, folder, err)
+		}
+	}
+	if _, err := s.folder(pipeline.Source{Path: "a"}); !errors.As(err, &path) {
+		t.Errorf("a relative path without a root: %v", err)
+	}
+}

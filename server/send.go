@@ -1,0 +1,146 @@
+package server
+
+import (
+	"time"
+
+	"github.com/feedwater-io/feedwater/pipeline"
+	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
+)
+
+// noticeEvery is how often a node that holds wants speaks at least. Trainers take one that is silent for a second for dead.
+const noticeEvery = 200 * time.Millisecond
+
+// send sends answers as they become ready, and notices, until the stream is complete or breaks.
+func (t *stream) send() error {
+	tick := time.NewTicker(noticeEvery)
+	defer tick.Stop()
+	drained := t.server.drained
+	for {
+		for {
+			w := t.next()
+			if w == nil {
+				break
+			}
+			if err := t.sendAnswer(w, tick.C); err != nil {
+				return err
+			}
+		}
+		if t.idle() {
+			return nil
+		}
+		select {
+		case <-t.wake:
+		case <-tick.C:
+			if err := t.notice(false); err != nil {
+				return err
+			}
+		case <-drained:
+			drained = nil
+			if err := t.notice(true); err != nil {
+				return err
+			}
+		case <-t.rpc.Context().Done():
+			return t.rpc.Context().Err()
+		}
+	}
+}
+
+// next takes the first answer; nil if there is none.
+func (t *stream) next() *want {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.answers) == 0 || t.ended {
+		return nil
+	}
+	w := t.answers[0]
+	t.answers = t.answers[1:]
+	return w
+}
+
+// idle reports whether the stream is at its end: no wants are there, and none come.
+func (t *stream) idle() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return (t.complete || t.server.draining()) && len(t.wants) == 0 && len(t.answers) == 0
+}
+
+// notice tells how the node is, if the trainer has wants here or must know.
+func (t *stream) notice(must bool) error {
+	t.mu.Lock()
+	n := len(t.wants)
+	t.mu.Unlock()
+	if n == 0 && !must {
+		return nil
+	}
+	return t.sendMessage(&pb.FetchResponse{Notice: &pb.Notice{
+		Draining: t.server.draining(), Wants: uint32(n), Queued: t.server.engine.Queued(),
+	}})
+}
+
+// sendAnswer sends a failure or a batch, and ends the want.
+func (t *stream) sendAnswer(w *want, tick <-chan time.Time) error {
+	defer t.close(w)
+	switch {
+	case w.made.Failure != nil:
+		return t.fail(w, w.made.Failure)
+	case t.isCancelled(w):
+		return t.fail(w, toFailure(pipeline.ErrCancelled))
+	}
+	return t.sendBatch(w, tick)
+}
+
+// close ends a want whose answer was sent.
+func (t *stream) close(w *want) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.drop(w)
+}
+
+func (t *stream) isCancelled(w *want) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return w.cancelled
+}
+
+func (t *stream) fail(w *want, f *pb.Failure) error {
+	t.server.metrics.failed(f)
+	return t.sendMessage(&pb.FetchResponse{Id: w.id, Failure: f})
+}
+
+// sendBatch sends a batch in pieces that refer to its slot. The slot goes back when gRPC has let go of the last of them.
+func (t *stream) sendBatch(w *want, tick <-chan time.Time) error {
+	size := len(w.made.Data)
+	batch := w.slots[0].lease(size)
+	w.slots = nil
+	defer batch.Free()
+	for offset := 0; offset < size; {
+		if offset > 0 && t.isCancelled(w) {
+			return t.fail(w, toFailure(pipeline.ErrCancelled))
+		}
+		end := min(offset+t.pieceBytes, size)
+		p := &piece{head: &pb.FetchResponse{Id: w.id, Offset: uint64(offset), Size: uint64(size)}, data: batch.Slice(offset, end)}
+		if offset == 0 {
+			p.head.Header = w.made.Header
+		}
+		if err := t.sendMessage(p); err != nil {
+			return err
+		}
+		offset = end
+		select {
+		case <-tick:
+			if err := t.notice(true); err != nil {
+				return err
+			}
+		default:
+		}
+	}
+	t.server.metrics.sent(w, size)
+	return nil
+}
+
+// sendMessage sends a FetchResponse or a piece of one; it blocks while the trainer takes nothing.
+func (t *stream) sendMessage(m any) error {
+	t.sending.Store(time.Now().UnixNano())
+	defer t.sending.Store(0)
+	return t.rpc.SendMsg(m)
+}

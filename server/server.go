@@ -1,0 +1,253 @@
+// Package server is a node: it offers a pipeline's batches over gRPC as proto/feedwater/v1 says. It finds the data that plans
+// name and shares each snapshot among all who use it, lends slots within a budget, sends batches by reference to them, and turns
+// errors into codes. It makes no pixels itself, keeps nothing of a trainer beyond its stream, and listens nowhere: that is the
+// caller's part.
+//
+// Goroutines: each Fetch stream has its handler, one goroutine that receives, one that sends, and after its end one that waits
+// until everything lent to it is back; each scan of a folder has one. Close waits for all of them.
+package server
+
+import (
+	"context"
+	"log/slog"
+	"runtime"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/keepalive"
+
+	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
+)
+
+// Options of a Server. Engine is required; the zero value of all others works.
+type Options struct {
+	Engine Engine
+	// Roots are the folders that plans may name, by name.
+	Roots map[string]string
+	// AnyPath lets plans without a root name any absolute path: for a node within the process that asks.
+	AnyPath bool
+	// NodeBytes is the memory for batches, all streams together. Default 4 GiB.
+	NodeBytes int64
+	// StreamBytes is what one stream may take of it, and so the largest batch. Default a quarter of NodeBytes.
+	StreamBytes int64
+	// StreamWants is how many wants one stream may hold. Default 1024.
+	StreamWants int
+	// SnapshotIdle is how long a snapshot is kept that nobody uses. Default 10 min.
+	SnapshotIdle time.Duration
+	// StallTimeout ends a stream that takes no data for so long while there is some. Default 60 s.
+	StallTimeout time.Duration
+	// ReplaySamples and ReplayBytes bound one answer of Replay. Default 4096 samples and 32 MiB of pixels.
+	ReplaySamples int
+	ReplayBytes   int
+	// Version is told to trainers.
+	Version string
+	// OnDrain, if set, is called once when Drain begins: the place to stop being announced as healthy.
+	OnDrain func()
+	// Log is told of streams that end badly. Default: nobody is.
+	Log *slog.Logger
+}
+
+func (o Options) withDefaults() Options {
+	if o.NodeBytes <= 0 {
+		o.NodeBytes = 4 << 30
+	}
+	if o.StreamBytes <= 0 {
+		o.StreamBytes = o.NodeBytes / 4
+	}
+	if o.StreamWants <= 0 {
+		o.StreamWants = 1024
+	}
+	if o.SnapshotIdle <= 0 {
+		o.SnapshotIdle = 10 * time.Minute
+	}
+	if o.StallTimeout <= 0 {
+		o.StallTimeout = time.Minute
+	}
+	if o.ReplaySamples <= 0 {
+		o.ReplaySamples = 4096
+	}
+	if o.ReplayBytes <= 0 {
+		o.ReplayBytes = 32 << 20
+	}
+	if o.OnDrain == nil {
+		o.OnDrain = func() {}
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	return o
+}
+
+// Server is a node. Its methods may be called from many goroutines at once; those that take and give messages of
+// feedwater.proto work without a wire too.
+type Server struct {
+	pb.UnimplementedFeedServer
+	options Options
+	engine  Engine
+	library *library
+	memory  *memory
+	metrics *metrics
+	closing chan struct{} // closed by Close
+	drained chan struct{} // closed by Drain
+	running sync.WaitGroup
+	garbage collector
+
+	mu      sync.Mutex
+	streams int
+	gone    chan struct{} // closed when draining and no stream is left
+	closed  bool
+}
+
+// New returns a server that does nothing yet.
+func New(o Options) *Server {
+	o = o.withDefaults()
+	s := &Server{
+		options: o, engine: o.Engine, library: newLibrary(o.Engine, o.SnapshotIdle), memory: &memory{limit: o.NodeBytes},
+		closing: make(chan struct{}), drained: make(chan struct{}), gone: make(chan struct{}),
+	}
+	s.metrics = newMetrics(s)
+	s.library.scans = s.metrics.scanned
+	return s
+}
+
+// Register offers the node at a gRPC server, which has to be made with GRPCOptions.
+func (s *Server) Register(r grpc.ServiceRegistrar) { pb.RegisterFeedServer(r, s) }
+
+const (
+	writeBuffer  = 1 << 20  // fewer, larger writes: 1.7 times the speed of gRPC's 32 KiB
+	maxRequest   = 4 << 20  // a list of half a million samples
+	maxHeaders   = 64 << 10 // bytes
+	maxRPCs      = 256      // at once on one connection
+	maxHandshake = 20 * time.Second
+)
+
+// GRPCOptions are the options that a gRPC server of nodes has to be made with. Nothing here ends long streams: no maximum age of
+// connections. Both flow control windows follow gRPC's estimate of the link; setting one would leave the other at 64 KiB.
+func (s *Server) GRPCOptions() []grpc.ServerOption {
+	return []grpc.ServerOption{
+		grpc.ForceServerCodecV2(newCodec()),
+		grpc.WriteBufferSize(writeBuffer),
+		grpc.MaxRecvMsgSize(maxRequest),
+		grpc.MaxHeaderListSize(maxHeaders),
+		grpc.MaxConcurrentStreams(maxRPCs),
+		grpc.ConnectionTimeout(maxHandshake),
+		// Trainers ping every 10 s, also between epochs. Half of that keeps a ping that was held up from being a strike.
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
+		// A trainer written in Python may not answer while it holds the interpreter's lock.
+		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 30 * time.Second, Timeout: time.Minute}),
+	}
+}
+
+// Stop ends the node in order: it drains, lets the gRPC server deliver what is on its way, and stops it. When ctx ends before, it
+// breaks off and returns ctx's error; trainers then fetch elsewhere what they did not get.
+func (s *Server) Stop(ctx context.Context, g *grpc.Server) error {
+	broken := make(chan struct{})
+	calm := context.AfterFunc(ctx, func() {
+		defer close(broken)
+		g.Stop()
+	})
+	err := s.Drain(ctx)
+	g.GracefulStop()
+	if !calm() {
+		<-broken
+		return ctx.Err()
+	}
+	return err
+}
+
+// Drain tells all trainers that the node goes, takes no more wants, lets streams finish what they hold, and returns when all have
+// ended or ctx does. What they sent last may still be on its way; Stop waits for that too.
+func (s *Server) Drain(ctx context.Context) error {
+	s.drain()
+	select {
+	case <-s.gone:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (s *Server) drain() {
+	s.mu.Lock()
+	first := !s.draining()
+	if first {
+		close(s.drained)
+		if s.streams == 0 {
+			close(s.gone)
+		}
+	}
+	s.mu.Unlock()
+	if first {
+		s.options.OnDrain()
+	}
+}
+
+func (s *Server) draining() bool {
+	select {
+	case <-s.drained:
+		return true
+	default:
+		return false
+	}
+}
+
+// Close ends all scans, waits until nothing of the server runs any more, and closes the snapshots. The gRPC server has to be
+// stopped before, and the pipeline closed after.
+func (s *Server) Close() {
+	s.drain()
+	s.mu.Lock()
+	if !s.closed {
+		s.closed = true
+		close(s.closing)
+	}
+	s.mu.Unlock()
+	s.running.Wait()
+	s.library.close()
+	s.memory.trim()
+}
+
+// enter counts a stream in, unless the node goes.
+func (s *Server) enter() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.draining() {
+		return errDraining
+	}
+	s.streams++
+	s.running.Add(1)
+	return nil
+}
+
+// leave counts a stream out, whose handler returns. Some of what was lent to it may still be out; see settle.
+func (s *Server) leave() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.streams--
+	if s.streams == 0 && s.draining() {
+		close(s.gone)
+	}
+}
+
+func (s *Server) streamCount() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.streams
+}
+
+// collector runs the garbage collector for streams that died, once for all that wait for it at the same time.
+type collector struct {
+	mu   sync.Mutex
+	last time.Time // when the latest run began
+}
+
+// collect returns when a run that began after since has ended.
+func (c *collector) collect(since time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.last.After(since) {
+		return
+	}
+	c.last = time.Now()
+	runtime.GC()
+}

@@ -1,0 +1,270 @@
+package server_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"google.golang.org/grpc/codes"
+
+	"github.com/feedwater-io/feedwater/pipeline"
+	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
+	"github.com/feedwater-io/feedwater/server"
+	"github.com/feedwater-io/feedwater/server/servertest"
+)
+
+// Stop delivers what is on its way to a trainer that reads slowly.
+func TestStopDelivers(t *testing.T) {
+	n := newNode(t, &servertest.Engine{Height: 200, Width: 200}, server.Options{})
+	tr := n.started()
+	for id := range uint64(4) {
+		tr.want(id+1, rangeOf(0, id, 20))
+	}
+	tr.piece()
+	until(t, "batches are not made", func() bool { return n.engine.Making() == 0 })
+	stopped := make(chan error)
+	go func() { stopped <- n.Stop(t.Context(), n.grpc) }()
+	bytes := 0
+	for {
+		m, err := tr.stream.Recv()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		bytes += len(m.Data)
+	}
+	if want := 4*(20*200*200*3+2*192) - 1<<20; bytes != want {
+		t.Errorf("%d bytes came, want %d", bytes, want)
+	}
+	if err := <-stopped; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestStopBreaksOff(t *testing.T) {
+	n := newNode(t, &servertest.Engine{Delay: hang}, server.Options{})
+	tr := n.started()
+	tr.want(1, rangeOf(9, 0, 8))
+	tr.want(2, rangeOf(0, 0, 8))
+	tr.mustNext()
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if err := n.Stop(ctx, n.grpc); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("error %v", err)
+	}
+	n.settled()
+}
+
+func TestTenTrainersScanOnce(t *testing.T) {
+	var scans atomic.Int64
+	begun, proceed := make(chan struct{}, 100), make(chan struct{})
+	e := &servertest.Engine{Scanning: func(ctx context.Context, _ string) error {
+		scans.Add(1)
+		begun <- struct{}{}
+		select {
+		case <-proceed:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}}
+	n := newNode(t, e, server.Options{})
+	gone, leave := context.WithCancel(t.Context())
+	first := make(chan error)
+	go func() {
+		_, err := pb.NewFeedClient(n.conn()).Open(gone, &pb.OpenRequest{Plan: plan})
+		first <- err
+	}()
+	<-begun
+	var wg sync.WaitGroup
+	for range 10 {
+		c := n.conn()
+		wg.Go(func() {
+			if _, err := pb.NewFeedClient(c).Open(t.Context(), &pb.OpenRequest{Plan: plan}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	until(t, "trainers do not wait for the scan", func() bool { return n.Waiting() == 11 })
+	leave() // whoever began the scan goes away
+	if err := <-first; err == nil {
+		t.Error("no error for the one that left")
+	}
+	until(t, "the one that left is still waited for", func() bool { return n.Waiting() == 10 })
+	close(proceed)
+	wg.Wait()
+	tr := n.fetch(n.conn())
+	tr.start(n.open(plan).Plan)
+	tr.want(1, rangeOf(0, 0, 8))
+	tr.mustNext()
+	tr.cancel()
+	if k := scans.Load(); k != 1 {
+		t.Errorf("%d scans", k)
+	}
+}
+
+// The server of this process makes batches without a wire.
+func TestJob(t *testing.T) {
+	e := &servertest.Engine{Delay: hang}
+	root := t.TempDir()
+	n := newNode(t, e, server.Options{AnyPath: true})
+	r, err := n.Open(t.Context(), &pb.OpenRequest{Plan: `{"source": {"path": "` + root + `"}}`})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := n.Open(t.Context(), &pb.OpenRequest{Plan: `{"source": {"path": "relative"}}`}); err == nil {
+		t.Error("a relative path is taken")
+	}
+	j, err := n.Job(t.Context(), &pb.Start{Plan: r.Plan})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer j.Close()
+	made := make(chan server.Made, 1)
+	submit := func(w *server.Want) server.Made {
+		w.Done = func(m server.Made) { made <- m }
+		j.Submit(w)
+		return <-made
+	}
+	if m := submit(&server.Want{Name: rangeOf(0, 0, 8), Dst: make([]byte, 1000)}); m.Failure != nil || len(m.Data) != 8*48+2*64 || m.Header.Crc32C != 0 {
+		t.Errorf("got %d bytes, %v", len(m.Data), m.Failure)
+	}
+	var room *pipeline.RoomError
+	if m := submit(&server.Want{Name: rangeOf(0, 0, 8), Dst: make([]byte, 10)}); !errors.As(m.Err, &room) || room.Bytes != 8*48+2*64 || m.Failure == nil {
+		t.Errorf("too little room: %v", m.Err)
+	}
+	grown := make([]byte, 1000)
+	if m := submit(&server.Want{Name: rangeOf(0, 0, 8), Grow: func(int) []byte { return grown }}); m.Err != nil || &m.Data[0] != &grown[0] {
+		t.Errorf("grown: %v", m.Err)
+	}
+	if m := submit(&server.Want{Name: rangeOf(0, 0, 0)}); m.Failure.GetReason() != pb.Reason_REASON_NAME {
+		t.Errorf("no samples: %v", m.Failure)
+	}
+	w := &server.Want{Name: rangeOf(9, 0, 8), Dst: make([]byte, 1000), Done: func(m server.Made) { made <- m }}
+	j.Submit(w)
+	j.Cancel(w)
+	if m := <-made; !errors.Is(m.Err, pipeline.ErrCancelled) || codes.Code(m.Failure.Code) != codes.Canceled {
+		t.Errorf("cancelled: %v", m.Err)
+	}
+	if _, err := n.Job(t.Context(), &pb.Start{Plan: r.Plan, Numerics: "others"}); err == nil {
+		t.Error("other numerics are taken")
+	}
+}
+
+func TestReplay(t *testing.T) {
+	n := newNode(t, &servertest.Engine{Height: 100, Width: 100}, server.Options{ReplaySamples: 50, ReplayBytes: 40 * 30_000})
+	text := n.open(plan).Plan
+	feed := pb.NewFeedClient(n.conn())
+	replay := func(name *pb.Name, pixels bool) (*pb.ReplayResponse, error) {
+		return feed.Replay(t.Context(), &pb.ReplayRequest{Plan: text, Name: name, Pixels: pixels})
+	}
+	r, err := replay(rangeOf(0, 985, 40), true)
+	if err != nil || len(r.Samples) != 40 {
+		t.Fatalf("%d samples, %v", len(r.GetSamples()), err)
+	}
+	for i, s := range r.Samples {
+		if s.Index != uint64(985+i)%1000 || s.Repeat != uint32(985+i)/1000 || len(s.Image) != 30_000 || s.Height != 100 {
+			t.Fatalf("sample %d is %d, repeat %d, of %d bytes", i, s.Index, s.Repeat, len(s.Image))
+		}
+	}
+	list := &pb.Name{Samples: &pb.Name_List{List: &pb.List{}}}
+	for i := range uint64(20) {
+		list.GetList().Indices = append(list.GetList().Indices, 7*i)
+		list.GetList().Repeats = append(list.GetList().Repeats, 0)
+	}
+	if r, err := replay(list, false); err != nil || len(r.Samples) != 20 || r.Samples[19].Index != 133 || len(r.Samples[0].Image) != 0 {
+		t.Errorf("%d samples, %v", len(r.GetSamples()), err)
+	}
+	for name, c := range map[string]struct {
+		name   *pb.Name
+		reason pb.Reason
+	}{
+		"bytes":   {rangeOf(0, 0, 50), pb.Reason_REASON_TOO_LARGE},
+		"samples": {rangeOf(0, 0, 51), pb.Reason_REASON_NAME},
+		"none":    {nil, pb.Reason_REASON_NAME},
+	} {
+		if _, err := replay(c.name, true); err == nil {
+			t.Errorf("%s: no error", name)
+		} else if _, reason := reasonOf(err); reason != c.reason.String() {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestMetrics(t *testing.T) {
+	e := &servertest.Engine{Fail: func(n *pipeline.Name) error {
+		if n.Epoch == 1 {
+			return &pipeline.SampleError{Key: "a", Op: "decode", Cause: errors.New("damaged")}
+		}
+		return nil
+	}}
+	n := newNode(t, e, server.Options{NodeBytes: 1 << 20, Version: "v1"})
+	tr := n.started()
+	for id := range uint64(3) {
+		tr.want(id+1, rangeOf(uint32(id%2), 0, 8))
+		tr.mustNext()
+	}
+	n.settled()
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(n)
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]float64{}
+	for _, f := range families {
+		for _, m := range f.Metric {
+			name := f.GetName()
+			for _, l := range m.Label {
+				name += "," + l.GetName() + "=" + l.GetValue()
+			}
+			got[name] = m.GetCounter().GetValue() + m.GetGauge().GetValue() + float64(m.GetHistogram().GetSampleCount())
+		}
+		if !strings.HasPrefix(f.GetName(), "feedwater_node_") || f.GetHelp() == "" {
+			t.Errorf("%s: %s", f.GetName(), f.GetHelp())
+		}
+	}
+	for name, want := range map[string]float64{
+		"feedwater_node_batches_total": 2, "feedwater_node_samples_total": 16, "feedwater_node_sent_bytes_total": 1024,
+		"feedwater_node_failures_total,code=DataLoss": 1, "feedwater_node_sample_errors_total,outcome=raised": 1,
+		"feedwater_node_make_seconds": 2, "feedwater_node_send_seconds": 2, "feedwater_node_scan_seconds": 1, "feedwater_node_late_batches_total": 0,
+		"feedwater_node_streams": 1, "feedwater_node_slot_bytes": 4096, "feedwater_node_lent_bytes": 0, "feedwater_node_limit_bytes": 1 << 20,
+		"feedwater_node_workers": 2, "feedwater_node_snapshots": 1, "feedwater_node_draining": 0, "feedwater_node_queued_core_seconds": 0,
+		"feedwater_node_info,kernels=none,numerics=numerics,version=v1": 1, "feedwater_node_stalled_streams_total": 0,
+	} {
+		if v, ok := got[name]; !ok || v != want {
+			t.Errorf("%s is %v, want %v", name, v, want)
+		}
+	}
+	if v := got["feedwater_node_make_core_seconds_total"]; v <= 0 {
+		t.Errorf("core-seconds %v", v)
+	}
+}
+
+// Two paths to one folder share its snapshot.
+func TestPathsToOneFolderShareItsSnapshot(t *testing.T) {
+	root := t.TempDir()
+	if err := os.Mkdir(filepath.Join(root, "a"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("a", filepath.Join(root, "link")); err != nil {
+		t.Fatal(err)
+	}
+	n := newNode(t, &servertest.Engine{}, server.Options{Roots: map[string]string{"one": root, "two": filepath.Join(root, "a")}})
+	for _, source := range []string{`"root": "one", "path": "a"`, `"root": "one", "path": "link"`, `"root": "two"`} {
+		n.open(`{"source": {` + source + `}}`)
+	}
+	if k := n.engine.Open(); k != 1 {
+		t.Errorf("%d snapshots", k)
+	}
+}

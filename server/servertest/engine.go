@@ -1,0 +1,350 @@
+// Package servertest has a stand-in for the pipeline, so that the wire can be tested and measured without pictures: its batches
+// are cheap, and their bytes are a function of data, seed and name, as a pipeline's are. It starts one goroutine per want; Close waits
+// for them.
+package servertest
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"hash/crc32"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/feedwater-io/feedwater/pipeline"
+	"github.com/feedwater-io/feedwater/pipeline/augment"
+	"github.com/feedwater-io/feedwater/pipeline/dataset"
+	"github.com/feedwater-io/feedwater/server"
+)
+
+// Engine implements server.Engine. Fields are set before use; the zero value makes batches of small pictures at once.
+type Engine struct {
+	// Samples in the data set. Default 1000.
+	Samples int
+	// Height and Width of every picture. Default 4 × 4. With Ragged, sample i is 1 + i mod Height high.
+	Height, Width int
+	Ragged        bool
+	// Content decides fingerprint and pixels. Two engines of the same content make the same batches.
+	Content string
+	// Digest is what Numerics returns. Default "numerics".
+	Digest string
+	// Cores is what Workers returns. Default 2.
+	Cores int
+	// Delay, if set, is how long a batch takes.
+	Delay func(*pipeline.Name) time.Duration
+	// Fail, if set, is asked for the error of a batch.
+	Fail func(*pipeline.Name) error
+	// Result, if set, may change what is said of a batch before it is handed over.
+	Result func(*pipeline.Name, *pipeline.Result)
+	// Scanning, if set, is called by each Scan, which fails with its error.
+	Scanning func(ctx context.Context, folder string) error
+
+	running sync.WaitGroup
+	mu      sync.Mutex
+	wants   map[*pipeline.Want]chan struct{} // closed by Cancel
+	open    int                              // snapshots
+}
+
+func orDefault(n, standard int) int {
+	if n == 0 {
+		return standard
+	}
+	return n
+}
+
+// Close waits for all wants.
+func (e *Engine) Close() { e.running.Wait() }
+
+// Open is the number of snapshots that were not closed.
+func (e *Engine) Open() int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.open
+}
+
+// Making is the number of wants that have not ended.
+func (e *Engine) Making() int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return len(e.wants)
+}
+
+// Numerics implements server.Engine.
+func (e *Engine) Numerics() string {
+	if e.Digest == "" {
+		return "numerics"
+	}
+	return e.Digest
+}
+
+// Kernels implements server.Engine.
+func (e *Engine) Kernels() string { return "none" }
+
+// Workers implements server.Engine.
+func (e *Engine) Workers() int { return orDefault(e.Cores, 2) }
+
+// Queued implements server.Engine.
+func (e *Engine) Queued() float64 { return float64(e.Making()) }
+
+// Scan implements server.Engine.
+func (e *Engine) Scan(ctx context.Context, folder string) (server.Data, error) {
+	if e.Scanning != nil {
+		if err := e.Scanning(ctx, folder); err != nil {
+			return nil, err
+		}
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.open++
+	return &data{engine: e, content: e.Content}, nil
+}
+
+// Change gives the folders other content, which the next Scan sees.
+func (e *Engine) Change(content string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.Content = content
+}
+
+type data struct {
+	engine  *Engine
+	content string
+	once    sync.Once
+}
+
+func (d *data) Fingerprint() string {
+	h := sha256.Sum256(fmt.Appendf(nil, "%s of %d", d.content, d.Len()))
+	return hex.EncodeToString(h[:])
+}
+
+func (d *data) Len() int { return orDefault(d.engine.Samples, 1000) }
+
+// classes is the number of classes.
+const classes = 10
+
+func (d *data) Classes() []dataset.Class {
+	all := make([]dataset.Class, classes)
+	digest := binary.BigEndian.Uint64([]byte(d.Fingerprint())[:8])
+	for i := range all {
+		all[i] = dataset.Class{Name: "class" + strconv.Itoa(i), Samples: (d.Len() + classes - 1 - i) / classes, Digest: uint64(i)}
+	}
+	all[classes-1].Digest = digest // contents differ in the last class
+	return all
+}
+
+func (d *data) Close() error {
+	d.once.Do(func() {
+		d.engine.mu.Lock()
+		defer d.engine.mu.Unlock()
+		d.engine.open--
+	})
+	return nil
+}
+
+// Prepare implements server.Engine.
+func (e *Engine) Prepare(plan *pipeline.Plan, d server.Data) (server.Maker, error) {
+	pinned := *plan
+	pinned.Source.Fingerprint = d.Fingerprint()
+	snapshot, ok := d.(*data)
+	if !ok {
+		return nil, fmt.Errorf("a %T is no snapshot of this engine", d)
+	}
+	return &maker{engine: e, plan: &pinned, content: snapshot.content, samples: uint64(d.Len())}, nil
+}
+
+type maker struct {
+	engine  *Engine
+	plan    *pipeline.Plan
+	content string
+	samples uint64
+}
+
+func (m *maker) Plan() *pipeline.Plan { return m.plan }
+
+func (m *maker) size() (h, w int) { return orDefault(m.engine.Height, 4), orDefault(m.engine.Width, 4) }
+
+func (m *maker) Fields() []pipeline.Field {
+	h, w := m.size()
+	if m.engine.Ragged {
+		h, w = 0, 0
+	}
+	return []pipeline.Field{
+		{Name: "image", DType: "uint8", Shape: []int{h, w, 3}},
+		{Name: "label", DType: "int64"},
+		{Name: "index", DType: "int64"},
+	}
+}
+
+func (m *maker) Ops() []augment.Info { return m.plan.Transforms.Infos() }
+
+func (m *maker) Layout(count int) ([]pipeline.Field, int) { return m.place(count, 0) }
+
+// place lays the fields out; ragged is the size of images of different sizes.
+func (m *maker) place(count, ragged int) (fields []pipeline.Field, bytes int) {
+	for _, f := range m.Fields() {
+		f.Offset, f.Bytes = bytes, 8*count
+		room := f.Bytes
+		if f.Name == "image" {
+			f.Bytes = count * f.Shape[0] * f.Shape[1] * 3
+			room = max(f.Bytes, ragged)
+		}
+		bytes += (room + 63) &^ 63
+		fields = append(fields, f)
+	}
+	return fields, bytes
+}
+
+// Submit implements server.Maker.
+func (m *maker) Submit(w *pipeline.Want) error {
+	for i := range w.Name.List {
+		if w.Name.List[i].Index >= m.samples {
+			return &pipeline.PlanError{Field: "name.list", Message: "no such index"}
+		}
+	}
+	e := m.engine
+	cancelled := make(chan struct{})
+	e.mu.Lock()
+	if e.wants == nil {
+		e.wants = map[*pipeline.Want]chan struct{}{}
+	}
+	e.wants[w] = cancelled
+	e.mu.Unlock()
+	e.running.Go(func() {
+		r := m.make(w, cancelled)
+		e.mu.Lock()
+		delete(e.wants, w)
+		e.mu.Unlock()
+		w.Done(r)
+	})
+	return nil
+}
+
+// Cancel implements server.Maker.
+func (m *maker) Cancel(w *pipeline.Want) {
+	m.engine.mu.Lock()
+	defer m.engine.mu.Unlock()
+	if c := m.engine.wants[w]; c != nil {
+		close(c)
+		m.engine.wants[w] = nil
+	}
+}
+
+func (m *maker) make(w *pipeline.Want, cancelled <-chan struct{}) pipeline.Result {
+	e := m.engine
+	begun := time.Now()
+	if e.Delay != nil {
+		t := time.NewTimer(e.Delay(&w.Name))
+		defer t.Stop()
+		select {
+		case <-t.C:
+		case <-cancelled:
+		}
+	}
+	select {
+	case <-cancelled:
+		return pipeline.Result{Err: pipeline.ErrCancelled}
+	default:
+	}
+	if e.Fail != nil {
+		if err := e.Fail(&w.Name); err != nil {
+			return pipeline.Result{Err: err}
+		}
+	}
+	r := m.fill(w)
+	r.Begun = begun
+	r.CoreSeconds = time.Since(begun).Seconds()
+	if e.Result != nil {
+		e.Result(&w.Name, &r)
+	}
+	return r
+}
+
+// fill writes a batch.
+func (m *maker) fill(w *pipeline.Want) pipeline.Result {
+	count := w.Name.Len()
+	refs := make([]pipeline.Ref, count)
+	sizes := make([][2]int, count)
+	ragged := 0
+	for i := range refs {
+		refs[i] = m.ref(&w.Name, i)
+		sizes[i][0], sizes[i][1] = m.size()
+		if m.engine.Ragged {
+			sizes[i][0] = 1 + int(refs[i].Index)%sizes[i][0]
+			ragged += 3 * sizes[i][0] * sizes[i][1]
+		}
+	}
+	fields, bytes := m.place(count, ragged)
+	dst := w.Dst
+	if len(dst) < bytes && w.Grow != nil {
+		dst = w.Grow(bytes)
+	}
+	if len(dst) < bytes {
+		return pipeline.Result{Err: &pipeline.RoomError{Bytes: bytes}}
+	}
+	clear(dst[:bytes])
+	at := 0
+	for i, r := range refs {
+		n := 3 * sizes[i][0] * sizes[i][1]
+		m.pixels(dst[at:at+n], r)
+		at += n
+		binary.LittleEndian.PutUint64(dst[fields[1].Offset+8*i:], r.Index%classes)
+		binary.LittleEndian.PutUint64(dst[fields[2].Offset+8*i:], r.Index)
+	}
+	r := pipeline.Result{Bytes: bytes, Fields: fields}
+	if m.engine.Ragged {
+		r.Sizes = sizes
+	}
+	if w.Checksum {
+		r.CRC32C = crc32.Checksum(dst[:bytes], crc32.MakeTable(crc32.Castagnoli))
+	}
+	return r
+}
+
+// ref is sample i of a name. The order is a rotation by epoch and seed.
+func (m *maker) ref(n *pipeline.Name, i int) pipeline.Ref {
+	if n.List != nil {
+		return n.List[i]
+	}
+	p := n.Position + uint64(i)
+	return pipeline.Ref{Index: (p + uint64(n.Epoch) + m.plan.Seed) % m.samples, Repeat: uint32(p / m.samples)}
+}
+
+// pixels is a cheap function of content, index and repeat.
+func (m *maker) pixels(dst []byte, r pipeline.Ref) {
+	x := r.Index*0x9e3779b97f4a7c15 + uint64(r.Repeat) + uint64(crc32.ChecksumIEEE([]byte(m.content)))
+	n := min(len(dst), 96)
+	for i := range n {
+		x ^= x << 13
+		x ^= x >> 7
+		x ^= x << 17
+		dst[i] = byte(x)
+	}
+	for n < len(dst) {
+		n += copy(dst[n:], dst[:n])
+	}
+}
+
+// Replay implements server.Maker.
+func (m *maker) Replay(ctx context.Context, n pipeline.Name, pixels bool) ([]pipeline.Sample, error) {
+	samples := make([]pipeline.Sample, n.Len())
+	for i := range samples {
+		r := m.ref(&n, i)
+		if r.Index >= m.samples {
+			return nil, &pipeline.PlanError{Field: "name.list", Message: "no such index"}
+		}
+		s := pipeline.Sample{Ref: r, Key: "class" + strconv.Itoa(int(r.Index%classes)) + "/" + strconv.Itoa(int(r.Index)), Label: int(r.Index % classes), EncodedBytes: 100}
+		if r.Index%classes == classes-1 {
+			s.EncodedBytes += int64(len(m.content)) // contents differ in the last class
+		}
+		if pixels {
+			s.Height, s.Width = m.size()
+			s.Image = make([]byte, 3*s.Height*s.Width)
+			m.pixels(s.Image, r)
+		}
+		samples[i] = s
+	}
+	return samples, ctx.Err()
+}

@@ -1,0 +1,173 @@
+package server
+
+import (
+	"math"
+	"runtime"
+	"slices"
+	"sync"
+
+	"google.golang.org/grpc/mem"
+)
+
+// memory lends slots within a node's budget. A slot counts against the budget from the moment it is allocated until the garbage
+// collector may have it; returned slots are kept for the next want, since fresh memory costs more than sending a batch.
+type memory struct {
+	limit int64
+
+	mu   sync.Mutex
+	used int64    // bytes of all slots, lent or free
+	lent int64    // bytes of the lent ones
+	free [][]byte // the latest returned last
+}
+
+// quota is what one stream may hold of a memory.
+type quota struct {
+	memory *memory
+	limit  int64
+	lent   int64         // guarded by memory.mu
+	change chan struct{} // told when lent falls
+}
+
+func newQuota(m *memory, limit int64) *quota {
+	return &quota{memory: m, limit: min(limit, m.limit), change: make(chan struct{}, 1)}
+}
+
+// slot is room for one batch, lent by a quota until release.
+type slot struct {
+	quota *quota
+	buf   []byte
+}
+
+// slotStep is what sizes of slots are rounded up to. It also keeps slots above the size below which gRPC does not tell when
+// it is done with a buffer.
+const slotStep = 4 << 10
+
+func roundUp(bytes int) int64 { return (int64(bytes) + slotStep - 1) / slotStep * slotStep }
+
+// fits reports whether a slot of that size can be had at all.
+func (q *quota) fits(bytes int) bool {
+	return bytes >= 0 && bytes < math.MaxInt-slotStep && roundUp(bytes) <= q.limit
+}
+
+// take lends a slot of at least one byte, or nothing when the budget is used up.
+func (q *quota) take(bytes int) *slot {
+	m := q.memory
+	size := roundUp(max(bytes, 1))
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if q.lent+size > q.limit {
+		return nil
+	}
+	buf := m.reuse(size)
+	if buf == nil {
+		if !m.makeRoom(size) {
+			return nil
+		}
+		m.used += size
+		buf = make([]byte, size)
+	}
+	q.lent += int64(len(buf))
+	m.lent += int64(len(buf))
+	return &slot{quota: q, buf: buf}
+}
+
+// reuse finds a free slot that is not much too large.
+func (m *memory) reuse(size int64) []byte {
+	for i, b := range slices.Backward(m.free) {
+		if n := int64(len(b)); n >= size && n <= size+size/4 {
+			m.free = slices.Delete(m.free, i, i+1)
+			return b
+		}
+	}
+	return nil
+}
+
+// makeRoom drops free slots, the longest unused first, until size more bytes fit.
+func (m *memory) makeRoom(size int64) bool {
+	for m.used+size > m.limit && len(m.free) > 0 {
+		m.used -= int64(len(m.free[0]))
+		m.free = slices.Delete(m.free, 0, 1)
+	}
+	return m.used+size <= m.limit
+}
+
+// release ends a loan. With keep the memory may be lent again at once; without, somebody may still look at it, and it is left to
+// the garbage collector.
+func (s *slot) release(keep bool) {
+	q := s.quota
+	m := q.memory
+	size := int64(len(s.buf))
+	m.mu.Lock()
+	q.lent -= size
+	m.lent -= size
+	if keep {
+		m.free = append(m.free, s.buf)
+	} else {
+		m.used -= size
+	}
+	m.mu.Unlock()
+	select {
+	case q.change <- struct{}{}:
+	default:
+	}
+}
+
+// trim drops all free slots.
+func (m *memory) trim() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, b := range m.free {
+		m.used -= int64(len(b))
+	}
+	m.free = nil
+}
+
+// outstanding is the bytes that a stream holds.
+func (q *quota) outstanding() int64 {
+	q.memory.mu.Lock()
+	defer q.memory.mu.Unlock()
+	return q.lent
+}
+
+// stats are the bytes of all slots and of the lent ones.
+func (m *memory) stats() (used, lent int64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.used, m.lent
+}
+
+// lease hands the first bytes of a slot to gRPC. The slot is released once the last reference to the buffer has been freed. When a
+// connection dies, gRPC forgets some of what it had queued without freeing it: then the slot is released when the garbage collector
+// finds the buffer unreachable.
+func (s *slot) lease(bytes int) mem.Buffer {
+	handle := new([]byte)
+	*handle = s.buf[:bytes]
+	l := &lease{slot: s}
+	l.cleanup = runtime.AddCleanup(handle, (*lease).lost, l)
+	return mem.NewBuffer(handle, l)
+}
+
+// lease is a gRPC buffer pool for one buffer.
+type lease struct {
+	slot    *slot
+	once    sync.Once
+	cleanup runtime.Cleanup
+}
+
+// Get implements mem.BufferPool. Nobody calls it.
+func (l *lease) Get(n int) *[]byte {
+	b := make([]byte, n)
+	return &b
+}
+
+// Put implements mem.BufferPool: gRPC is done with the buffer.
+func (l *lease) Put(*[]byte) {
+	l.once.Do(func() {
+		l.cleanup.Stop()
+		l.slot.release(true)
+	})
+}
+
+func (l *lease) lost() {
+	l.once.Do(func() { l.slot.release(false) })
+}

@@ -1,0 +1,148 @@
+package server
+
+import (
+	"math"
+	"math/rand/v2"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/mem"
+)
+
+func TestQuotaAndBudget(t *testing.T) {
+	m := &memory{limit: 100 << 10}
+	a, b := newQuota(m, 60<<10), newQuota(m, 1<<40)
+	if a.fits(61<<10) || !a.fits(60<<10) || b.fits(101<<10) || !b.fits(100<<10) || a.fits(-1) || b.fits(math.MaxInt) {
+		t.Error("fits does not follow the limits")
+	}
+	s := a.take(50 << 10)
+	if s == nil || len(s.buf) != 52<<10 {
+		t.Fatal("no slot within the budget, or none of whole steps")
+	}
+	if a.take(12<<10) != nil {
+		t.Error("a slot over the quota")
+	}
+	if b.take(49<<10) != nil {
+		t.Error("a slot over the budget")
+	}
+	u := b.take(48 << 10)
+	if u == nil {
+		t.Fatal("no slot though the budget has room for it")
+	}
+	s.release(true)
+	u.release(false)
+	if used, lent := m.stats(); used != 52<<10 || lent != 0 || a.outstanding() != 0 || b.outstanding() != 0 {
+		t.Errorf("%d bytes used, %d lent after all were returned", used, lent)
+	}
+	m.trim()
+	if used, _ := m.stats(); used != 0 {
+		t.Errorf("%d bytes used after a trim", used)
+	}
+}
+
+func TestSlotsAreReused(t *testing.T) {
+	m := &memory{limit: 1 << 20}
+	q := newQuota(m, 1<<20)
+	s := q.take(300_000)
+	first := &s.buf[0]
+	s.release(true)
+	if s = q.take(290_000); &s.buf[0] != first {
+		t.Error("a free slot that fits was not taken")
+	}
+	s.release(true)
+	if s = q.take(1000); &s.buf[0] == first {
+		t.Error("a slot far too large was taken")
+	}
+	if q.take(1_000_000) == nil {
+		t.Error("free slots stand in the way of a larger one")
+	}
+}
+
+// The way from lease to release: whoever frees last, and also if nobody does.
+func TestLease(t *testing.T) {
+	m := &memory{limit: 1 << 20}
+	q := newQuota(m, 1<<20)
+	for _, size := range []int{1, 1000, 1024, 1025, 5000, 200_000} { // gRPC treats up to 1024 bytes differently
+		batch := q.take(size).lease(size)
+		half := batch.Slice(0, (size+1)/2)
+		batch.Free()
+		if q.outstanding() == 0 {
+			t.Errorf("%d bytes: released while a piece is out", size)
+		}
+		half.Free()
+		if n := q.outstanding(); n != 0 {
+			t.Errorf("%d bytes: %d still lent after the last piece", size, n)
+		}
+	}
+	used, _ := m.stats()
+	forget(q.take(5000).lease(5000))
+	for q.outstanding() > 0 { // the cleanup runs some time after the collection
+		runtime.GC()
+		runtime.Gosched()
+	}
+	if after, _ := m.stats(); after > used {
+		t.Errorf("a lost slot still counts: %d bytes used, %d before", after, used)
+	}
+}
+
+//go:noinline
+func forget(b mem.Buffer) { _ = b.Slice(0, 10) }
+
+// Many goroutines, random sizes: at the end the books are even.
+func TestMemoryUnderLoad(t *testing.T) {
+	m := &memory{limit: 1 << 20}
+	var wg sync.WaitGroup
+	for g := range 8 {
+		wg.Go(func() {
+			r := rand.New(rand.NewPCG(uint64(g), 0))
+			q := newQuota(m, 1<<18)
+			for range 2000 {
+				n := 1 + r.IntN(100_000)
+				s := q.take(n)
+				if s == nil {
+					continue
+				}
+				if used, _ := m.stats(); used > m.limit {
+					t.Error("over the budget")
+				}
+				switch r.IntN(3) {
+				case 0:
+					s.release(true)
+				case 1:
+					s.release(false)
+				default:
+					b := s.lease(n)
+					p := b.Slice(0, 1)
+					b.Free()
+					p.Free()
+				}
+			}
+			if n := q.outstanding(); n != 0 {
+				t.Errorf("%d bytes lent at the end", n)
+			}
+		})
+	}
+	wg.Wait()
+	m.trim()
+	if used, lent := m.stats(); used != 0 || lent != 0 {
+		t.Errorf("%d bytes used, %d lent at the end", used, lent)
+	}
+}
+
+func TestCollectorRunsOnceForMany(t *testing.T) {
+	var c collector
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	since := time.Now()
+	var wg sync.WaitGroup
+	for range 50 {
+		wg.Go(func() { c.collect(since) })
+	}
+	wg.Wait()
+	runtime.ReadMemStats(&after)
+	if n := after.NumForcedGC - before.NumForcedGC; n != 1 {
+		t.Errorf("%d collections for 50 that waited together", n)
+	}
+}

@@ -1,0 +1,204 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/protoadapt"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/feedwater-io/feedwater/pipeline"
+	"github.com/feedwater-io/feedwater/pipeline/dataset"
+	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
+)
+
+// DiffersError says that a node has other data, or other numerics, than a request pins.
+type DiffersError struct {
+	// Numerics: it is those that differ, not the data.
+	Numerics      bool
+	Pinned, Found string
+}
+
+func (e *DiffersError) Error() string {
+	what := "data"
+	if e.Numerics {
+		what = "numerics"
+	}
+	return fmt.Sprintf("this node's %s: %.12s; the request pins %.12s", what, e.Found, e.Pinned)
+}
+
+// BusyError says that a node has no room now.
+type BusyError struct {
+	Message string
+	// RetryAfter; 0: never, the batch is too large for this node.
+	RetryAfter time.Duration
+}
+
+func (e *BusyError) Error() string { return e.Message }
+
+// ProtocolError says how a trainer broke the rules of feedwater.proto.
+type ProtocolError struct{ Message string }
+
+func (e *ProtocolError) Error() string { return e.Message }
+
+// StalledError says that a trainer took no data for too long.
+type StalledError struct{ After time.Duration }
+
+func (e *StalledError) Error() string {
+	return fmt.Sprintf("the trainer took no data for %s", e.After.Round(time.Second))
+}
+
+// verdict is what an error means to a trainer.
+type verdict struct {
+	code   codes.Code
+	reason pb.Reason
+	retry  time.Duration
+	// metadata of ErrorInfo; field of BadRequest.
+	metadata map[string]string
+	field    string
+}
+
+// judge is the one place where errors become codes.
+func judge(err error) verdict {
+	var plan *pipeline.PlanError
+	var sample *pipeline.SampleError
+	var read *pipeline.ReadError
+	var room *pipeline.RoomError
+	var changed *dataset.ChangedError
+	var root *RootError
+	var path *PathError
+	var missing *MissingError
+	var differs *DiffersError
+	var busy *BusyError
+	var protocol *ProtocolError
+	var stalled *StalledError
+	switch {
+	case errors.As(err, &plan):
+		return planVerdict(plan)
+	case errors.As(err, &sample):
+		return verdict{code: codes.DataLoss, reason: pb.Reason_REASON_SAMPLE}
+	case errors.As(err, &changed):
+		return verdict{code: codes.FailedPrecondition, reason: pb.Reason_REASON_DATA_CHANGED}
+	case errors.As(err, &read):
+		return verdict{code: codes.Unavailable, reason: pb.Reason_REASON_READ}
+	case errors.As(err, &room):
+		return verdict{code: codes.ResourceExhausted, reason: pb.Reason_REASON_BUSY, retry: retryBusy}
+	case errors.As(err, &root):
+		return verdict{code: codes.NotFound, reason: pb.Reason_REASON_ROOT, metadata: map[string]string{"roots": strings.Join(root.Have, ",")}}
+	case errors.As(err, &path):
+		return verdict{code: codes.InvalidArgument, reason: pb.Reason_REASON_ROOT, field: "source.path", metadata: map[string]string{"path": path.Path}}
+	case errors.As(err, &missing):
+		return verdict{code: codes.NotFound, reason: pb.Reason_REASON_DATA_MISSING, metadata: map[string]string{"path": missing.Path}}
+	case errors.As(err, &differs):
+		return differsVerdict(differs)
+	case errors.As(err, &busy) && busy.RetryAfter == 0:
+		return verdict{code: codes.ResourceExhausted, reason: pb.Reason_REASON_TOO_LARGE}
+	case errors.As(err, &busy):
+		return verdict{code: codes.ResourceExhausted, reason: pb.Reason_REASON_BUSY, retry: busy.RetryAfter}
+	case errors.As(err, &protocol):
+		return verdict{code: codes.InvalidArgument, reason: pb.Reason_REASON_PROTOCOL}
+	case errors.As(err, &stalled):
+		return verdict{code: codes.DeadlineExceeded, reason: pb.Reason_REASON_STALLED}
+	}
+	return sentinelVerdict(err)
+}
+
+func sentinelVerdict(err error) verdict {
+	switch {
+	case errors.Is(err, errDraining), errors.Is(err, pipeline.ErrClosed), errors.Is(err, dataset.ErrClosed):
+		return verdict{code: codes.Unavailable, reason: pb.Reason_REASON_DRAINING}
+	case errors.Is(err, pipeline.ErrCancelled), errors.Is(err, context.Canceled):
+		return verdict{code: codes.Canceled, reason: pb.Reason_REASON_CANCELLED}
+	case errors.Is(err, context.DeadlineExceeded):
+		return verdict{code: codes.DeadlineExceeded, reason: pb.Reason_REASON_CANCELLED}
+	}
+	// What is left comes from the system: a scan that could not read a directory.
+	return verdict{code: codes.Unavailable, reason: pb.Reason_REASON_READ}
+}
+
+func planVerdict(e *pipeline.PlanError) verdict {
+	v := verdict{code: codes.InvalidArgument, reason: pb.Reason_REASON_PLAN, field: e.Field}
+	if e.Field == "name" || strings.HasPrefix(e.Field, "name.") {
+		v.reason = pb.Reason_REASON_NAME
+	}
+	if e.Nearest != "" {
+		v.metadata = map[string]string{"nearest": e.Nearest}
+	}
+	return v
+}
+
+func differsVerdict(e *DiffersError) verdict {
+	v := verdict{code: codes.FailedPrecondition, reason: pb.Reason_REASON_DATA_DIFFERS}
+	if e.Numerics {
+		v.reason = pb.Reason_REASON_NUMERICS
+	}
+	v.metadata = map[string]string{"pinned": e.Pinned, "found": e.Found}
+	return v
+}
+
+// toStatus makes a gRPC error with details of err. Errors that are status errors already come back as they are.
+func toStatus(err error) error {
+	if err == nil {
+		return nil
+	}
+	if s, ok := err.(interface{ GRPCStatus() *status.Status }); ok { // not one that is wrapped: it would lose the words around it
+		return s.GRPCStatus().Err()
+	}
+	v := judge(err)
+	s := status.New(v.code, valid(err.Error()))
+	details := []protoadapt.MessageV1{&errdetails.ErrorInfo{Domain: "feedwater", Reason: v.reason.String(), Metadata: validMap(v.metadata)}}
+	if v.field != "" {
+		details = append(details, &errdetails.BadRequest{FieldViolations: []*errdetails.BadRequest_FieldViolation{
+			{Field: valid(v.field), Description: valid(description(err))},
+		}})
+	}
+	if v.retry > 0 {
+		details = append(details, &errdetails.RetryInfo{RetryDelay: durationpb.New(v.retry)})
+	}
+	if with, err := s.WithDetails(details...); err == nil {
+		s = with
+	}
+	return s.Err()
+}
+
+// description is an error's text without the field that it is about.
+func description(err error) string {
+	var plan *pipeline.PlanError
+	if errors.As(err, &plan) {
+		return plan.Message
+	}
+	return err.Error()
+}
+
+// toFailure makes the answer to a want of err.
+func toFailure(err error) *pb.Failure {
+	v := judge(err)
+	f := &pb.Failure{Code: int32(v.code), Message: valid(err.Error()), Reason: v.reason}
+	if v.retry > 0 {
+		f.RetryAfter = durationpb.New(v.retry)
+	}
+	var sample *pipeline.SampleError
+	if v.reason == pb.Reason_REASON_SAMPLE && errors.As(err, &sample) {
+		f.SampleError = fromSampleError(sample)
+	}
+	return f
+}
+
+// retryBusy is when a trainer may ask a busy node again.
+const retryBusy = 200 * time.Millisecond
+
+// valid makes s fit for protobuf, whose strings are UTF-8; file names need not be.
+func valid(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
+
+func validMap(m map[string]string) map[string]string {
+	for k, v := range m {
+		m[k] = valid(v)
+	}
+	return m
+}
