@@ -1,0 +1,6 @@
+//go:build !race
+
+package client
+
+// checked turns on checks that cost time.
+const checked = false

@@ -1,0 +1,120 @@
+package client
+
+import (
+	"hash/crc32"
+
+	"google.golang.org/grpc/encoding"
+	grpcproto "google.golang.org/grpc/encoding/proto"
+	"google.golang.org/grpc/mem"
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+
+	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
+)
+
+// codec is gRPC's standard codec, but a FetchResponse that is received into an *inbound has its data copied once only: from the
+// transport's frames to its place in the batch. The bytes on the wire are an ordinary protobuf message.
+type codec struct{ encoding.CodecV2 }
+
+func newCodec() codec { return codec{encoding.GetCodecV2(grpcproto.Name)} }
+
+// Name is that of the standard codec: the content type stays the normal one.
+func (codec) Name() string { return grpcproto.Name }
+
+// inbound takes the responses of one stream, one at a time.
+type inbound struct {
+	// take gets each response without its data, and the data. Both are valid until it returns; sub-messages may be kept. An error
+	// ends the stream.
+	take func(*pb.FetchResponse, payload) error
+
+	message pb.FetchResponse
+	scratch [headBytes]byte
+}
+
+// headBytes is how much of a message is searched for its data. The first piece of a batch of many samples of differing sizes has a
+// longer header; it takes the slow way.
+const headBytes = 4 << 10
+
+// dataField is the number of FetchResponse.data.
+const dataField protowire.Number = 15
+
+// Unmarshal implements encoding.CodecV2.
+func (c codec) Unmarshal(data mem.BufferSlice, v any) error {
+	in, ok := v.(*inbound)
+	if !ok {
+		return c.CodecV2.Unmarshal(data, v)
+	}
+	if head, p, ok := in.split(data); ok {
+		if err := proto.Unmarshal(head, &in.message); err != nil {
+			return err
+		}
+		return in.take(&in.message, p)
+	}
+	if err := proto.Unmarshal(data.Materialize(), &in.message); err != nil {
+		return err
+	}
+	p := payload{bytes: len(in.message.Data), frames: mem.BufferSlice{mem.SliceBuffer(in.message.Data)}}
+	in.message.Data = nil
+	return in.take(&in.message, p)
+}
+
+// split cuts a message into what comes before its data, and the data. It fails on everything unusual: data that is not the last
+// field, a long header, damage.
+func (in *inbound) split(data mem.BufferSlice) (head []byte, p payload, ok bool) {
+	total := data.Len()
+	front := in.front(data, total)
+	for at := 0; at < len(front); {
+		number, kind, n := protowire.ConsumeTag(front[at:])
+		if n < 0 {
+			return nil, payload{}, false
+		}
+		if number == dataField && kind == protowire.BytesType {
+			size, k := protowire.ConsumeVarint(front[at+n:])
+			if start := at + n + k; k > 0 && start <= total && size == uint64(total-start) {
+				return front[:at], payload{frames: data, skip: start, bytes: total - start}, true
+			}
+			return nil, payload{}, false
+		}
+		k := protowire.ConsumeFieldValue(number, kind, front[at+n:])
+		if k < 0 {
+			return nil, payload{}, false
+		}
+		at += n + k
+	}
+	return front, payload{}, len(front) == total
+}
+
+// front is the first headBytes of a message, or all of it, in one slice.
+func (in *inbound) front(data mem.BufferSlice, total int) []byte {
+	if len(data) > 0 {
+		if first := data[0].ReadOnlyData(); len(first) >= min(total, headBytes) {
+			return first
+		}
+	}
+	return in.scratch[:data.CopyTo(in.scratch[:])]
+}
+
+// payload is the data of a response, still in the transport's frames.
+type payload struct {
+	frames      mem.BufferSlice
+	skip, bytes int
+}
+
+// castagnoli is CRC-32C, the checksum of batches.
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// copyTo writes the data to dst, which has room for it, and carries the checksum of the batch on while the bytes are in the cache.
+func (p payload) copyTo(dst []byte, crc uint32) uint32 {
+	skip := p.skip
+	for _, f := range p.frames {
+		b := f.ReadOnlyData()
+		if skip >= len(b) {
+			skip -= len(b)
+			continue
+		}
+		n := copy(dst, b[skip:])
+		crc = crc32.Update(crc, castagnoli, dst[:n])
+		dst, skip = dst[n:], 0
+	}
+	return crc
+}

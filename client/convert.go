@@ -1,0 +1,62 @@
+package client
+
+import (
+	"fmt"
+
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
+)
+
+// fromStatus makes an error of this package from what a call returned. What has no Reason comes back as it is: trouble on the way.
+func fromStatus(err error) error {
+	s, ok := status.FromError(err)
+	if !ok || err == nil {
+		return err
+	}
+	var info errdetails.ErrorInfo
+	var request errdetails.BadRequest
+	for _, d := range s.Details() {
+		switch d := d.(type) {
+		case *errdetails.ErrorInfo:
+			info.Reason, info.Metadata = d.Reason, d.Metadata
+		case *errdetails.BadRequest:
+			request.FieldViolations = d.FieldViolations
+		}
+	}
+	reason := pb.Reason(pb.Reason_value[info.Reason])
+	if v := request.FieldViolations; len(v) > 0 && (reason == pb.Reason_REASON_PLAN || reason == pb.Reason_REASON_NAME) {
+		return &PlanError{Field: v[0].Field, Message: v[0].Description, Nearest: info.Metadata["nearest"]}
+	}
+	if e := fromReason(reason, s.Message(), info.Metadata); e != nil {
+		return e
+	}
+	return err
+}
+
+func fromReason(r pb.Reason, message string, metadata map[string]string) error {
+	switch r {
+	case pb.Reason_REASON_PLAN:
+		return &PlanError{Field: "plan", Message: message}
+	case pb.Reason_REASON_NAME:
+		return &PlanError{Field: "name", Message: message}
+	case pb.Reason_REASON_ROOT, pb.Reason_REASON_DATA_MISSING, pb.Reason_REASON_DATA_DIFFERS, pb.Reason_REASON_DATA_CHANGED:
+		return &DataError{Path: metadata["path"], Message: message}
+	case pb.Reason_REASON_NUMERICS:
+		return &NumericsError{Pinned: metadata["pinned"], Found: metadata["found"], Message: message}
+	}
+	return nil
+}
+
+// fromFailure makes an error of what a node says of one want.
+func fromFailure(f *pb.Failure, addr string) error {
+	if f.SampleError != nil && codes.Code(f.Code) == codes.DataLoss {
+		return &SampleError{SampleError: f.SampleError, Node: addr}
+	}
+	if e := fromReason(f.Reason, f.Message, nil); e != nil {
+		return e
+	}
+	return fmt.Errorf("%s: %s", codes.Code(f.Code), f.Message)
+}

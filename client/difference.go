@@ -1,0 +1,95 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
+)
+
+// side is a node and what it said of its data.
+type side struct {
+	node Node
+	info *pb.OpenResponse
+}
+
+const (
+	differenceTimeout = 10 * time.Second
+	differenceStep    = 1000 // samples per Replay
+)
+
+// difference says in words what is the first that differs between the data of two nodes.
+func difference(ctx context.Context, ours, theirs side) string {
+	a, b := ours.info.Classes, theirs.info.Classes
+	first := uint64(0)
+	for i := range max(len(a), len(b)) {
+		switch {
+		case i >= len(a):
+			return fmt.Sprintf("it has one more class, %q", b[i].Name)
+		case i >= len(b):
+			return fmt.Sprintf("it lacks class %q", a[i].Name)
+		case a[i].Name != b[i].Name:
+			return fmt.Sprintf("class %d is %q there and %q on %s", i, b[i].Name, a[i].Name, ours.node.Addr())
+		case a[i].Digest != b[i].Digest || a[i].Samples != b[i].Samples:
+			return fmt.Sprintf("class %q has %d samples there and %d on %s", a[i].Name, b[i].Samples, a[i].Samples, ours.node.Addr()) +
+				fileDifference(ctx, ours, theirs, first, first+max(a[i].Samples, b[i].Samples))
+		}
+		first += a[i].Samples
+	}
+	return "their classes look alike"
+}
+
+// fileDifference names the first sample in [from, to) that differs; nothing if that cannot be found out.
+func fileDifference(ctx context.Context, ours, theirs side, from, to uint64) string {
+	ctx, cancel := context.WithTimeout(ctx, differenceTimeout)
+	defer cancel()
+	for at := from; at < to; at += differenceStep {
+		end := min(at+differenceStep, to)
+		a, err := listSamples(ctx, ours, at, min(end, ours.info.Samples))
+		if err != nil {
+			return ""
+		}
+		b, err := listSamples(ctx, theirs, at, min(end, theirs.info.Samples))
+		if err != nil {
+			return ""
+		}
+		if d := sampleDifference(a, b, ours.node.Addr()); d != "" {
+			return "; first difference: " + d
+		}
+	}
+	return ""
+}
+
+func listSamples(ctx context.Context, s side, from, to uint64) ([]*pb.Sample, error) {
+	if from >= to {
+		return nil, nil
+	}
+	list := &pb.List{}
+	for i := from; i < to; i++ {
+		list.Indices = append(list.Indices, i)
+		list.Repeats = append(list.Repeats, 0)
+	}
+	name := &pb.Name{Samples: &pb.Name_List{List: list}}
+	r, err := s.node.Replay(ctx, &pb.ReplayRequest{Plan: s.info.Plan, Numerics: s.info.Numerics, Name: name})
+	if err != nil {
+		return nil, err
+	}
+	return r.Samples, nil
+}
+
+func sampleDifference(a, b []*pb.Sample, ourAddr string) string {
+	for i := range max(len(a), len(b)) {
+		switch {
+		case i >= len(a):
+			return fmt.Sprintf("%s is there alone", b[i].Key)
+		case i >= len(b):
+			return fmt.Sprintf("%s is on %s alone", a[i].Key, ourAddr)
+		case a[i].Key != b[i].Key:
+			return fmt.Sprintf("%s there, %s on %s", b[i].Key, a[i].Key, ourAddr)
+		case a[i].EncodedBytes != b[i].EncodedBytes:
+			return fmt.Sprintf("%s has %d bytes there and %d on %s", a[i].Key, b[i].EncodedBytes, a[i].EncodedBytes, ourAddr)
+		}
+	}
+	return ""
+}

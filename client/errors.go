@@ -1,0 +1,139 @@
+package client
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
+)
+
+var (
+	// ErrCancelled ends a want that was cancelled.
+	ErrCancelled = errors.New("the want was cancelled")
+	// ErrClosed ends the wants that a fleet still holds when it is closed.
+	ErrClosed = errors.New("the fleet is closed")
+	// ErrChecksum says that a batch arrived with other bytes than the node made.
+	ErrChecksum = errors.New("the batch arrived damaged: its checksum differs")
+)
+
+// PlanError says what is wrong with a plan or a name, and what would be right. Every node would say the same.
+type PlanError struct {
+	// Field is the member, e.g. "transforms[1].size".
+	Field   string
+	Message string
+	// Nearest is a valid form near to what was given, or empty.
+	Nearest string
+}
+
+func (e *PlanError) Error() string {
+	s := e.Field + ": " + e.Message
+	if e.Nearest != "" {
+		s += "; did you mean " + e.Nearest + "?"
+	}
+	return s
+}
+
+// DataError says that data is missing, empty, has changed on disk, or is not the same on all nodes.
+type DataError struct {
+	// Path is what was looked for, as far as known.
+	Path    string
+	Message string
+}
+
+func (e *DataError) Error() string { return e.Message }
+
+// NumericsError says that nodes compute other pixels than the job's first node did.
+type NumericsError struct {
+	// Pinned is what the job needs, Found what the node has.
+	Pinned, Found string
+	Message       string
+}
+
+func (e *NumericsError) Error() string { return e.Message }
+
+// SampleError is a sample that does not decode where the plan says raise. Every node would say the same.
+type SampleError struct {
+	*pb.SampleError
+	// Node that said so.
+	Node string
+}
+
+func (e *SampleError) Error() string {
+	return fmt.Sprintf("%s (index %d, place %d in the batch): %s: %s (said by node %s)", e.Key, e.Index, e.Offset, e.Op, e.Cause, e.Node)
+}
+
+// RoomError says that a batch needs more memory than its want lent.
+type RoomError struct{ Bytes uint64 }
+
+func (e *RoomError) Error() string {
+	return fmt.Sprintf("the batch takes %d bytes; lend that much", e.Bytes)
+}
+
+// NodeError is how a node is, and its last error.
+type NodeError struct {
+	Addr  string
+	State NodeState
+	// Err may be nil.
+	Err error
+}
+
+func (e NodeError) Error() string {
+	if e.Err == nil {
+		return fmt.Sprintf("%s: %s", e.Addr, e.State)
+	}
+	return fmt.Sprintf("%s: %s: %v", e.Addr, e.State, e.Err)
+}
+
+// StallError says that no batch came from any node for too long.
+type StallError struct {
+	// After is how long was waited.
+	After time.Duration
+	Nodes []NodeError
+}
+
+func (e *StallError) Error() string {
+	return fmt.Sprintf("no batch from any node for %s: %s", e.After.Round(time.Millisecond), list(e.Nodes))
+}
+
+// NodesError says that every node that is up has answered, and none can do what was asked.
+type NodesError struct{ Nodes []NodeError }
+
+func (e *NodesError) Error() string { return "no node can: " + list(e.Nodes) }
+
+// Unwrap gives the nodes' errors to errors.Is and errors.As.
+func (e *NodesError) Unwrap() []error {
+	var errs []error
+	for _, n := range e.Nodes {
+		if n.Err != nil {
+			errs = append(errs, n.Err)
+		}
+	}
+	return errs
+}
+
+func list(nodes []NodeError) string {
+	if len(nodes) == 0 {
+		return "there are no nodes"
+	}
+	lines := make([]string, len(nodes))
+	for i, n := range nodes {
+		lines[i] = n.Error()
+	}
+	return strings.Join(lines, "; ")
+}
+
+// lostError ends the attempts of a stream that ended.
+type lostError struct{ cause error }
+
+func (e *lostError) Error() string {
+	if e.cause == nil {
+		return "the node ended the stream"
+	}
+	return "the stream to the node broke: " + e.cause.Error()
+}
+
+func (e *lostError) Unwrap() error { return e.cause }
+
+func lost(cause error) error { return &lostError{cause} }

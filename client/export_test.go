@@ -1,0 +1,4 @@
+package client
+
+// Checked tells tests whether released batches are checked.
+const Checked = checked

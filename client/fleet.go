@@ -1,0 +1,242 @@
+// Package client is the trainer's side of Feedwater in Go. A Fleet holds streams to the nodes of one job, sends each want to the
+// node that will have it soonest, and sends it elsewhere whenever that node dies, falls silent, is busy or delivers damage, so that
+// a want has a batch as its answer as long as any node can make it. A Loader on top delivers an epoch's batches in order and keeps the cursor. The package
+// makes no pixels and knows no slots, sockets or processes.
+//
+// Goroutines: one per Fleet owns all its state; one per node opens and re-opens it; each stream has one that sends and one that
+// receives. Fleet.Close waits for all of them.
+package client
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
+)
+
+// Options of a Fleet.
+type Options struct {
+	// Plan says what to do to each sample: JSON, docs/plan.md.
+	Plan string
+	// Job is a name for logs and metrics.
+	Job string
+	// Nodes by address.
+	Nodes []string
+	// Local, if set, is one more node: the pipeline of this process.
+	Local Node
+	// Numerics and Fingerprint, if set, are those that the job began with: nodes of others are left out. Empty: those of the first
+	// node that answers.
+	Numerics, Fingerprint string
+	// StartTimeout is how long to wait for the first batch, or for the first node, before giving up. 0: 900 s; negative: for ever.
+	StartTimeout time.Duration
+	// Timeout is how long to wait when no further batch comes from any node. 0: 120 s; negative: for ever.
+	Timeout time.Duration
+	// Dialing says how to reach the nodes.
+	Dialing DialOptions
+	// Dial makes a node of an address; nil: Dial with Dialing.
+	Dial func(addr string) (Node, error)
+	// Log is told of nodes that come, go and misbehave. Nil: nobody is.
+	Log *slog.Logger
+}
+
+func (o Options) withDefaults() Options {
+	o.StartTimeout = orDefault(o.StartTimeout, 900*time.Second)
+	o.Timeout = orDefault(o.Timeout, 120*time.Second)
+	if o.Dial == nil {
+		dialing := o.Dialing
+		o.Dial = func(addr string) (Node, error) { return Dial(addr, dialing) }
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	return o
+}
+
+func orDefault(d, standard time.Duration) time.Duration {
+	switch {
+	case d == 0:
+		return standard
+	case d < 0:
+		return 1 << 62
+	}
+	return d
+}
+
+// Fleet is the nodes of one job.
+type Fleet struct {
+	options Options
+	log     *slog.Logger
+	inbox   *inbox
+	first   []*member // of New, until Open
+
+	ctx     context.Context
+	cancel  context.CancelFunc
+	start   sync.Once
+	stopped chan struct{}
+	keepers sync.WaitGroup
+
+	info     atomic.Pointer[pb.OpenResponse] // of the first node that was let in
+	ready    chan struct{}                   // closed when info or openErr is there
+	openErr  error
+	readied  sync.Once
+	statuses atomic.Pointer[[]NodeStatus]
+
+	// Of the fleet's goroutine.
+	members  []*member
+	queue    []*Want // not at a node
+	wants    map[*Want]struct{}
+	seq      uint64
+	progress time.Time // of the last batch, or of the first want after there was none, or of Open
+	batches  uint64
+}
+
+// New returns a fleet that does nothing until Open. An error is about an address.
+func New(o Options) (*Fleet, error) {
+	f := &Fleet{
+		options: o.withDefaults(), inbox: newInbox(), wants: map[*Want]struct{}{},
+		ready: make(chan struct{}), stopped: make(chan struct{}),
+	}
+	f.log = f.options.Log
+	f.ctx, f.cancel = context.WithCancel(context.Background())
+	for _, addr := range o.Nodes {
+		n, err := f.options.Dial(addr)
+		if err != nil {
+			return nil, err
+		}
+		f.first = append(f.first, &member{fleet: f, node: n})
+	}
+	if o.Local != nil {
+		f.first = append(f.first, &member{fleet: f, node: o.Local})
+	}
+	if len(f.first) == 0 {
+		return nil, fmt.Errorf("a fleet without nodes: name some, or give a local one")
+	}
+	return f, nil
+}
+
+// Open opens the plan on all nodes and returns the answer of the first that may take part; the others join when they answer. It
+// fails when all nodes have answered and none can: then the error is or wraps *PlanError, *DataError or *NumericsError; or with
+// *StallError after StartTimeout. A fleet that failed to open has to be closed too.
+func (f *Fleet) Open(ctx context.Context) (*pb.OpenResponse, error) {
+	f.start.Do(func() {
+		f.progress = time.Now()
+		go f.run() // Close waits for stopped
+	})
+	select {
+	case <-f.ready:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-f.ctx.Done():
+		return nil, ErrClosed
+	}
+	if f.openErr != nil {
+		return nil, f.openErr
+	}
+	return f.info.Load(), nil
+}
+
+// Close ends all streams, answers all wants with ErrClosed and returns when nothing of the fleet runs any more.
+func (f *Fleet) Close() {
+	f.cancel()
+	f.start.Do(func() { // never opened
+		f.leave()
+		close(f.stopped)
+	})
+	<-f.stopped
+}
+
+// Want asks for a batch. It does not block.
+func (f *Fleet) Want(w *Want) {
+	if !f.inbox.post(func() { f.submit(w) }) {
+		w.Done(Result{Err: ErrClosed})
+	}
+}
+
+// Cancel gives a want up: its Done comes soon, unless it came before.
+func (f *Fleet) Cancel(w *Want) {
+	f.inbox.post(func() { f.decide(w, ErrCancelled) })
+}
+
+// run owns the fleet's state.
+func (f *Fleet) run() {
+	defer close(f.stopped)
+	for _, m := range f.first {
+		f.enter(m)
+	}
+	tick := time.NewTicker(tickEvery)
+	defer tick.Stop()
+	for f.ctx.Err() == nil {
+		select {
+		case <-f.inbox.wake:
+			for _, event := range f.inbox.take(false) {
+				event()
+			}
+		case <-tick.C:
+			f.watch(time.Now())
+		case <-f.ctx.Done():
+		}
+		f.assign(time.Now())
+	}
+	f.keepers.Wait() // closes the streams, so that every attempt has its answer
+	f.leave()
+}
+
+// leave handles what is still in the inbox and answers the wants that are left. No node holds any of them.
+func (f *Fleet) leave() {
+	for _, event := range f.inbox.take(true) {
+		event()
+	}
+	for w := range f.wants {
+		f.finish(w, Result{Err: ErrClosed})
+	}
+}
+
+// enter begins to hold a stream to a node.
+func (f *Fleet) enter(m *member) {
+	ctx, stop := context.WithCancel(f.ctx)
+	m.stop = stop
+	f.members = append(f.members, m)
+	f.keepers.Go(func() {
+		defer stop()
+		m.keep(ctx)
+	})
+}
+
+// SetNodes replaces the nodes by address; the local node stays. Wants at a node that goes are sent elsewhere. An error, about an
+// address, changes nothing.
+func (f *Fleet) SetNodes(addrs []string) error {
+	nodes := make(map[string]Node, len(addrs))
+	for _, addr := range addrs {
+		n, err := f.options.Dial(addr)
+		if err != nil {
+			return err
+		}
+		nodes[addr] = n
+	}
+	f.inbox.post(func() { f.replace(nodes) })
+	return nil
+}
+
+func (f *Fleet) replace(nodes map[string]Node) {
+	if f.ctx.Err() != nil {
+		return
+	}
+	var stay []*member
+	for _, m := range f.members {
+		if _, ok := nodes[m.node.Addr()]; ok || m.node == f.options.Local {
+			stay = append(stay, m)
+			delete(nodes, m.node.Addr())
+			continue
+		}
+		f.log.Info("node removed", "node", m.node.Addr())
+		m.stop()
+	}
+	f.members = stay
+	for _, n := range nodes {
+		f.enter(&member{fleet: f, node: n})
+	}
+}

@@ -1,0 +1,136 @@
+package client_test
+
+import (
+	"errors"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+
+	"github.com/feedwater-io/feedwater/client"
+	"github.com/feedwater-io/feedwater/pipeline"
+	"github.com/feedwater-io/feedwater/server"
+	"github.com/feedwater-io/feedwater/server/servertest"
+)
+
+const room = 64 << 10
+
+func TestOneBatch(t *testing.T) {
+	c := newCluster(t)
+	c.start("a", &servertest.Engine{}, server.Options{})
+	f := c.open(c.options("a"))
+	r := ask(f, rangeOf(0, 5, 8), room)
+	if r.Err != nil || r.Node != "a" || len(r.Data) != 8*48+2*64 || len(r.Header.Fields) != 3 || cap(r.Data) != room {
+		t.Errorf("got %d bytes, %v", len(r.Data), r)
+	}
+	if i := f.Info(); i.Samples != 1000 {
+		t.Errorf("info %v", i)
+	}
+}
+
+// Trouble that is nobody's fault but the want's: no other node is asked.
+func TestFinalFailures(t *testing.T) {
+	c := newCluster(t)
+	var made atomic.Int64
+	fail := func(n *pipeline.Name) error {
+		made.Add(1)
+		if n.Epoch == 1 {
+			return &pipeline.SampleError{Offset: 2, Index: 7, Key: "cat/7.jpg", Op: "decode", Cause: errors.New("damaged")}
+		}
+		return nil
+	}
+	c.start("a", &servertest.Engine{Fail: fail}, server.Options{})
+	c.start("b", &servertest.Engine{Fail: fail}, server.Options{})
+	f := c.open(c.options("a", "b"))
+	var sample *client.SampleError
+	if r := ask(f, rangeOf(1, 0, 8), room); !errors.As(r.Err, &sample) || sample.Key != "cat/7.jpg" || sample.Offset != 2 || sample.Node == "" {
+		t.Errorf("a sample that does not decode: %v", r.Err)
+	}
+	if n := made.Load(); n != 1 {
+		t.Errorf("it was tried %d times", n)
+	}
+	var plan *client.PlanError
+	if r := ask(f, rangeOf(0, 0, 0), room); !errors.As(r.Err, &plan) {
+		t.Errorf("a name that is none: %v", r.Err)
+	}
+	var small *client.RoomError
+	if r := ask(f, rangeOf(0, 0, 8), 100); !errors.As(r.Err, &small) || small.Bytes != 8*48+2*64 {
+		t.Errorf("too little room: %v", r.Err)
+	}
+	if r := ask(f, rangeOf(0, 0, 8), room); r.Err != nil {
+		t.Errorf("afterwards: %v", r.Err)
+	}
+}
+
+func TestGrow(t *testing.T) {
+	c := newCluster(t)
+	c.start("a", &servertest.Engine{Ragged: true, Height: 30, Width: 30}, server.Options{})
+	f := c.open(c.options("a"))
+	result := make(chan client.Result, 1)
+	f.Want(&client.Want{
+		Name: rangeOf(0, 0, 100), Dst: make([]byte, 100),
+		Grow: func(n int) []byte { return make([]byte, n) }, Done: func(r client.Result) { result <- r },
+	})
+	if r := <-result; r.Err != nil || len(r.Data) < 100*30*30*3/3 {
+		t.Errorf("%d bytes, %v", len(r.Data), r.Err)
+	}
+	f.Want(&client.Want{
+		Name: rangeOf(0, 0, 100), Dst: make([]byte, 100),
+		Grow: func(int) []byte { return nil }, Done: func(r client.Result) { result <- r },
+	})
+	var small *client.RoomError
+	if r := <-result; !errors.As(r.Err, &small) {
+		t.Errorf("no room: %v", r.Err)
+	}
+}
+
+// Trouble of one node: another one makes the batch.
+func TestNodesTrouble(t *testing.T) {
+	sick := &pipeline.ReadError{Index: 7, Key: "cat/7.jpg", Cause: errors.New("input/output error")}
+	for name, e := range map[string]*servertest.Engine{
+		"storage": {Fail: func(*pipeline.Name) error { return sick }},
+		"damage":  {Result: func(_ *pipeline.Name, r *pipeline.Result) { r.CRC32C ^= 1 }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(t)
+			c.start("sick", e, server.Options{})
+			c.start("well", &servertest.Engine{}, server.Options{})
+			f := c.open(c.options("sick", "well"))
+			for i := range uint64(50) {
+				if r := ask(f, rangeOf(0, i, 8), room); r.Err != nil || r.Node != "well" {
+					t.Fatalf("batch %d: %v from %q", i, r.Err, r.Node)
+				}
+			}
+			c.until("failures are not counted", func() bool {
+				s := f.Status()[0]
+				return s.Addr == "sick" && s.Failures > 0 && (s.Damaged == 1) == (name == "damage") // then it is asked last
+			})
+		})
+	}
+}
+
+// A want fails for good only after every node has failed it twice.
+func TestAllNodesFail(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t)
+		var tries atomic.Int64
+		sick := func(n *pipeline.Name) error {
+			if n.Epoch == 0 {
+				return nil
+			}
+			tries.Add(1)
+			return &pipeline.ReadError{Index: 7, Key: "cat/7.jpg", Cause: errors.New("input/output error")}
+		}
+		c.start("a", &servertest.Engine{Fail: sick}, server.Options{})
+		c.start("b", &servertest.Engine{Fail: sick}, server.Options{})
+		f := c.open(c.options("a", "b", "nobody"))
+		var all *client.NodesError
+		if r := ask(f, rangeOf(1, 0, 8), room); !errors.As(r.Err, &all) || len(all.Nodes) != 2 || !strings.Contains(r.Err.Error(), "input/output error") {
+			t.Errorf("error %v", r.Err)
+		}
+		if n := tries.Load(); n != 4 {
+			t.Errorf("%d tries", n)
+		}
+		f.Close()
+	})
+}

@@ -1,0 +1,38 @@
+package client
+
+import "sync"
+
+// inbox carries events to the goroutine that owns a fleet's state. Posting never blocks, so it may be done from any callback.
+type inbox struct {
+	wake chan struct{}
+
+	mu     sync.Mutex
+	closed bool
+	events []func()
+}
+
+func newInbox() *inbox { return &inbox{wake: make(chan struct{}, 1)} }
+
+// post queues an event; false when nobody will handle it any more.
+func (b *inbox) post(event func()) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
+		return false
+	}
+	b.events = append(b.events, event)
+	select {
+	case b.wake <- struct{}{}:
+	default:
+	}
+	return true
+}
+
+// take empties the inbox. With last set, nothing is accepted afterwards.
+func (b *inbox) take(last bool) []func() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	events := b.events
+	b.events, b.closed = nil, b.closed || last
+	return events
+}

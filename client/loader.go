@@ -1,0 +1,236 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"iter"
+
+	"github.com/feedwater-io/feedwater/pipeline/order"
+	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
+)
+
+// LoaderOptions of a Loader.
+type LoaderOptions struct {
+	Options
+	// Batch is the size of this rank's full batches.
+	Batch int
+	// Rank of Ranks that share every step. Ranks 0: 1.
+	Rank, Ranks int
+	// Tail says what becomes of the last step of an epoch; empty: order.Short.
+	Tail order.Tail
+	// Steps per epoch; 0: as many as the samples give.
+	Steps uint64
+	// Epochs is how many there will be; 0: no end. Batches of the next epoch are wanted before this one ends.
+	Epochs uint32
+	// Window is how many batches are wanted or ready at once; 0: what keeps the nodes busy.
+	Window int
+}
+
+// Loader delivers the batches of one rank in order. It is used by one goroutine at a time. All its memory is slots that go round:
+// a batch holds one from the moment it is wanted until its Release.
+type Loader struct {
+	options LoaderOptions
+	fleet   *Fleet
+	info    *pb.OpenResponse
+	epoch   order.Epoch
+	slots   slots
+
+	cursor  cursor // of the next batch to deliver
+	ahead   cursor // of the next batch to want
+	pending []*pending
+	restore *State
+}
+
+// cursor is a place in the run: an epoch, and how many of its positions all ranks together have consumed.
+type cursor struct {
+	epoch    uint32
+	consumed uint64
+}
+
+// pending is a batch that was wanted and not delivered.
+type pending struct {
+	want   Want
+	share  order.Share
+	epoch  uint32
+	result chan Result
+}
+
+// NewLoader returns a Loader that does nothing until Open or Batches.
+func NewLoader(o LoaderOptions) (*Loader, error) {
+	if o.Ranks == 0 {
+		o.Ranks = 1
+	}
+	if o.Rank < 0 || o.Rank >= o.Ranks {
+		return nil, fmt.Errorf("rank %d of %d", o.Rank, o.Ranks)
+	}
+	e := order.Epoch{Samples: 1, Ranks: o.Ranks, Batch: o.Batch, Tail: o.Tail, Steps: o.Steps}
+	if err := e.Check(); err != nil {
+		return nil, err
+	}
+	return &Loader{options: o, epoch: e}, nil
+}
+
+// Open opens the plan at the nodes, unless that is done; see Fleet.Open. Batches does it by itself.
+func (l *Loader) Open(ctx context.Context) (*pb.OpenResponse, error) {
+	if l.info != nil {
+		return l.info, nil
+	}
+	if l.fleet == nil {
+		o := l.options.Options
+		if s := l.restore; s != nil {
+			o.Numerics, o.Fingerprint = s.Numerics, s.Fingerprint
+		}
+		f, err := New(o)
+		if err != nil {
+			return nil, err
+		}
+		l.fleet = f
+	}
+	info, err := l.fleet.Open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	l.epoch.Samples = info.Samples
+	if err := l.epoch.Check(); err != nil {
+		return nil, err
+	}
+	if l.restore != nil {
+		if err := l.restore.check(info); err != nil {
+			return nil, err
+		}
+	}
+	l.info = info
+	return info, nil
+}
+
+// Fleet is the Loader's fleet, nil before Open.
+func (l *Loader) Fleet() *Fleet { return l.fleet }
+
+// Steps is the number of batches in an epoch; 0 before Open.
+func (l *Loader) Steps() uint64 {
+	if l.info == nil {
+		return 0
+	}
+	return l.epoch.StepCount()
+}
+
+// Batches delivers the rest of the current epoch, or the next epoch if none of it is left. Every batch has to be released. After
+// an error, or when the loop was left early, the next call goes on behind the last batch that was delivered.
+func (l *Loader) Batches(ctx context.Context) iter.Seq2[*Batch, error] {
+	return func(yield func(*Batch, error) bool) {
+		if _, err := l.Open(ctx); err != nil {
+			yield(nil, err)
+			return
+		}
+		if l.cursor.consumed > 0 {
+			l.turn()
+		}
+		if l.epoch.StepsLeft(l.cursor.consumed) == 0 {
+			yield(nil, fmt.Errorf("%d samples make no step of %d ranks with batches of %d", l.epoch.Samples, l.epoch.Ranks, l.epoch.Batch))
+			return
+		}
+		for l.epoch.StepsLeft(l.cursor.consumed) > 0 {
+			b, err := l.next(ctx)
+			if !yield(b, err) || err != nil {
+				return
+			}
+		}
+		l.turn()
+	}
+}
+
+// turn begins the next epoch if nothing is left of this one.
+func (l *Loader) turn() {
+	if l.epoch.StepsLeft(l.cursor.consumed) == 0 {
+		l.cursor = cursor{epoch: l.cursor.epoch + 1}
+	}
+}
+
+// next waits for the batch at the cursor and moves the cursor.
+func (l *Loader) next(ctx context.Context) (*Batch, error) {
+	l.fill()
+	p := l.pending[0]
+	var r Result
+	select {
+	case r = <-p.result:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	l.pending = l.pending[1:]
+	if r.Err != nil {
+		l.slots.put(p.want.Dst)
+		l.reset()
+		return nil, r.Err
+	}
+	if &r.Data[0] != &p.want.Dst[0] { // it grew
+		l.slots.put(p.want.Dst)
+	}
+	b, err := newBatch(p, r, &l.slots)
+	if err != nil {
+		l.slots.put(r.Data)
+		l.reset()
+		return nil, err
+	}
+	l.cursor.consumed = p.share.Next
+	return b, nil
+}
+
+// fill wants batches up to the window.
+func (l *Loader) fill() {
+	window := l.options.Window
+	if window <= 0 {
+		window = l.fleet.Window(l.options.Batch)
+	}
+	if len(l.pending) == 0 {
+		l.ahead = l.cursor
+	}
+	for len(l.pending) < window {
+		share, ok := l.epoch.Step(l.ahead.consumed, l.options.Rank)
+		if !ok {
+			if n := l.options.Epochs; n > 0 && l.ahead.epoch+1 >= n {
+				return
+			}
+			l.ahead = cursor{epoch: l.ahead.epoch + 1}
+			continue
+		}
+		l.want(share)
+		l.ahead.consumed = share.Next
+	}
+}
+
+func (l *Loader) want(share order.Share) {
+	p := &pending{share: share, epoch: l.ahead.epoch, result: make(chan Result, 1)}
+	name := &pb.Range{Position: share.Position, Count: uint32(share.Count)}
+	p.want = Want{
+		Name: &pb.Name{Epoch: p.epoch, Samples: &pb.Name_Range{Range: name}},
+		Dst:  l.slots.get(batchBytes(l.info.Fields, share.Count)),
+		Grow: func(n int) []byte { return make([]byte, n) },
+		Done: func(r Result) { p.result <- r },
+	}
+	l.pending = append(l.pending, p)
+	l.fleet.Want(&p.want)
+}
+
+// reset gives up what is pending, so that wants begin again at the cursor.
+func (l *Loader) reset() {
+	for _, p := range l.pending {
+		l.fleet.Cancel(&p.want)
+	}
+	for _, p := range l.pending {
+		<-p.result
+		l.slots.put(p.want.Dst)
+	}
+	l.pending = nil
+}
+
+// Close gives up what is pending and returns when nothing of the Loader runs any more. Batches that were delivered stay valid
+// until their Release.
+func (l *Loader) Close() {
+	if l.fleet != nil {
+		l.fleet.Close()
+		l.reset()
+	}
+}
+
+// Lent is the number of batches that were delivered and not released.
+func (l *Loader) Lent() int { return int(l.slots.lent.Load()) }

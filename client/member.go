@@ -1,0 +1,205 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
+)
+
+// NodeState is a node as a fleet sees it.
+type NodeState string
+
+// The states.
+const (
+	Connecting NodeState = "connecting" // not heard of yet
+	Ready      NodeState = "ready"
+	Busy       NodeState = "busy"     // it asked to be left alone for a while
+	Silent     NodeState = "silent"   // it holds wants and says nothing
+	Draining   NodeState = "draining" // it shuts down
+	LeftOut    NodeState = "left out" // other data, other numerics, or it refused
+	Down       NodeState = "down"
+)
+
+// member is a node of a fleet. Its fields belong to the fleet's goroutine; keep runs in one of its own.
+type member struct {
+	fleet *Fleet
+	node  Node
+	stop  context.CancelFunc
+
+	session   *session // nil while there is no stream
+	err       error    // the last one
+	tried     bool     // there was an answer, or there was none
+	leftOut   bool
+	changed   string  // what it said of data that changed while it was in
+	pace      float64 // seconds per sample, moving average; 0: unknown
+	busyUntil time.Time
+	lastUntil time.Time // other nodes first: it sent damaged data
+	forecast  int       // samples that assign has planned for it
+	batches   uint64
+	failures  uint64
+	damaged   uint64
+}
+
+// session is one stream to a node, and what is going on there.
+type session struct {
+	member   *member
+	stream   Stream
+	quit     context.CancelFunc
+	workers  int
+	wants    map[*Want]struct{}
+	samples  int       // of wants
+	asked    time.Time // of the first want after it held none
+	answered time.Time
+	queued   float64 // core-seconds of all jobs, as it last told
+	draining bool
+	silence  silence
+}
+
+// usable reports whether a node takes wants at all. A busy one does, later.
+func (m *member) usable() bool {
+	return m.session != nil && !m.session.draining && !m.session.silence.on
+}
+
+func (m *member) state(now time.Time) NodeState {
+	switch s := m.session; {
+	case s == nil && m.leftOut:
+		return LeftOut
+	case s == nil && m.tried:
+		return Down
+	case s == nil:
+		return Connecting
+	case s.draining:
+		return Draining
+	case s.silence.on:
+		return Silent
+	case now.Before(m.busyUntil):
+		return Busy
+	}
+	return Ready
+}
+
+const (
+	backoffMin  = 100 * time.Millisecond
+	backoffMax  = 5 * time.Second
+	leftOutWait = 30 * time.Second // until a node that was left out is looked at again
+)
+
+// keep holds a stream to the node open until ctx ends.
+func (m *member) keep(ctx context.Context) {
+	delay := backoffMin
+	for ctx.Err() == nil {
+		began := time.Now()
+		err := m.serve(ctx)
+		m.fleet.inbox.post(func() { m.fleet.lost(m, err) })
+		if time.Since(began) > backoffMax {
+			delay = backoffMin
+		}
+		wait := time.Duration(float64(delay) * (0.75 + rand.Float64()/2))
+		delay = min(2*delay, backoffMax)
+		if refused(err) {
+			wait = leftOutWait
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(wait):
+		}
+	}
+	if err := m.node.Close(); err != nil {
+		m.fleet.log.Warn("closing a node failed", "node", m.node.Addr(), "err", err)
+	}
+}
+
+// serve opens the plan at the node, has the fleet judge the answer, and holds the stream until it ends. It returns why.
+func (m *member) serve(ctx context.Context) error {
+	ctx, quit := context.WithCancel(ctx)
+	defer quit()
+	o := &m.fleet.options
+	r, err := m.node.Open(ctx, &pb.OpenRequest{Plan: o.Plan, Job: o.Job})
+	if err != nil {
+		return fromStatus(err)
+	}
+	if err := m.judge(ctx, r); err != nil {
+		return err
+	}
+	s := &session{member: m, quit: quit, wants: map[*Want]struct{}{}, workers: int(r.Workers)}
+	notice := func(n *pb.Notice) { m.fleet.inbox.post(func() { m.fleet.noticed(s, n) }) }
+	s.stream, err = m.node.Fetch(ctx, &pb.Start{Plan: r.Plan, Job: o.Job, Numerics: r.Numerics}, notice)
+	if err != nil {
+		return fromStatus(err)
+	}
+	defer s.stream.Close()
+	m.fleet.inbox.post(func() { m.fleet.joined(s) })
+	select {
+	case <-s.stream.Ended():
+		return fromStatus(s.stream.Err())
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// judge asks the fleet whether the node may take part. Where the data differs it says what differs.
+func (m *member) judge(ctx context.Context, r *pb.OpenResponse) error {
+	verdict := make(chan judgement, 1)
+	m.fleet.inbox.post(func() { verdict <- m.fleet.judge(r) })
+	select {
+	case v := <-verdict:
+		var data *DataError
+		if errors.As(v.err, &data) && v.reference != nil {
+			data.Message += ": " + difference(ctx, side{v.reference, v.info}, side{m.node, r})
+		}
+		return v.err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// refused reports whether a node said no for a reason that does not go away by itself.
+func refused(err error) bool {
+	var plan *PlanError
+	var data *DataError
+	var numerics *NumericsError
+	return errors.As(err, &plan) || errors.As(err, &data) || errors.As(err, &numerics)
+}
+
+// judgement is a fleet's answer to a node that wants to join; reference is a node that is in, where the data differs.
+type judgement struct {
+	err       error
+	reference Node
+	info      *pb.OpenResponse
+}
+
+// judge compares a node's answer with what the job has pinned, and pins what is not yet. It runs on the fleet's goroutine.
+func (f *Fleet) judge(r *pb.OpenResponse) judgement {
+	first := f.info.Load()
+	numerics, fingerprint := f.options.Numerics, f.options.Fingerprint
+	if first != nil {
+		numerics, fingerprint = first.Numerics, first.Fingerprint
+	}
+	switch {
+	case numerics != "" && r.Numerics != numerics:
+		return judgement{err: &NumericsError{Pinned: numerics, Found: r.Numerics,
+			Message: fmt.Sprintf("computes other pixels (numerics %.12s, the job's are %.12s)", r.Numerics, numerics)}}
+	case fingerprint != "" && r.Fingerprint != fingerprint:
+		e := &DataError{Message: fmt.Sprintf("has other data (fingerprint %.12s, the job's is %.12s)", r.Fingerprint, fingerprint)}
+		return judgement{e, f.reference(), first}
+	case first != nil && r.PlanHash != first.PlanHash:
+		return judgement{err: &PlanError{Field: "plan", Message: fmt.Sprintf("means other batches there (hash %.12s, the job's is %.12s): another version?", r.PlanHash, first.PlanHash)}}
+	case first == nil:
+		f.info.Store(r)
+	}
+	return judgement{}
+}
+
+// reference is a node of the job's data.
+func (f *Fleet) reference() Node {
+	for _, m := range f.members {
+		if m.session != nil {
+			return m.node
+		}
+	}
+	return nil
+}

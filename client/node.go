@@ -1,0 +1,71 @@
+package client
+
+import (
+	"context"
+	"time"
+
+	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
+)
+
+// Node is what makes batches: a process reached over gRPC (Dial), or the pipeline of this process. A Fleet calls Open, Fetch and
+// Close from one goroutine, one after the other, and begins again with Open when the stream of Fetch has ended; Replay may be
+// called at any time between.
+type Node interface {
+	// Addr names the node in errors and logs.
+	Addr() string
+	// Open checks a plan. Errors are gRPC status errors with the details that feedwater.proto lists.
+	Open(context.Context, *pb.OpenRequest) (*pb.OpenResponse, error)
+	// Replay makes samples again. Errors are as those of Open.
+	Replay(context.Context, *pb.ReplayRequest) (*pb.ReplayResponse, error)
+	// Fetch starts a stream of batches after a successful Open. notice is called from any goroutine with what the node tells of
+	// itself, and must not block.
+	Fetch(ctx context.Context, start *pb.Start, notice func(*pb.Notice)) (Stream, error)
+	// Close gives up what Open and Replay hold. The stream is closed before.
+	Close() error
+}
+
+// Stream takes attempts. Its methods may be called from any goroutine and do not block for longer than a copy of one piece takes.
+type Stream interface {
+	// Send asks for a batch. An attempt is sent once.
+	Send(*Attempt)
+	// Cancel gives an attempt up; its Done comes soon, unless it came before.
+	Cancel(*Attempt)
+	// Heard is when the node last spoke. A node in this process always speaks now.
+	Heard() time.Time
+	// Ended is closed when the stream takes no more attempts and every attempt has its answer.
+	Ended() <-chan struct{}
+	// Err says why the stream ended: nil when the node ended it in order.
+	Err() error
+	// Close ends the stream and returns when Ended is closed.
+	Close()
+}
+
+// Attempt is one want sent to one node. The node may write Dst from Send until it calls Done, and never after.
+type Attempt struct {
+	Name *pb.Name
+	// Dst takes the batch.
+	Dst []byte
+	// Grow, if set, is asked for room when Dst is too small; nil from it, or no Grow, ends the attempt with *RoomError.
+	Grow func(bytes int) []byte
+	// Image, if set, may be used by a node of this process to give each image away, once, from any goroutine, instead of writing
+	// it to Dst; Answer.Imaged tells that it was. pix is height × width × 3 bytes, valid until Image returns.
+	Image func(offset int, pix []byte)
+	// Due is when the batch is needed; the zero time: at once.
+	Due time.Time
+	// Done is called exactly once, from any goroutine, also from within Send and Cancel. It must not block.
+	Done func(Answer)
+}
+
+// Answer ends an attempt: with a batch, with the node's Failure, or with trouble on the way.
+type Answer struct {
+	// Header describes the batch, which is Data. Only if Failure and Err are nil.
+	Header *pb.Header
+	// Data is Dst, or what Grow gave, cut to the batch's size.
+	Data []byte
+	// Imaged tells that images went to Attempt.Image and are not in Data.
+	Imaged bool
+	// Failure is what the node says.
+	Failure *pb.Failure
+	// Err is ErrCancelled, ErrChecksum, *RoomError, or why the stream ended.
+	Err error
+}

@@ -1,0 +1,111 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
+)
+
+// NodeStatus is how a node is.
+type NodeStatus struct {
+	Addr  string
+	State NodeState
+	// Err is the last error; nil if there was none since it joined.
+	Err error
+	// Wants it holds of this fleet.
+	Wants int
+	// Workers it has; 0 while it is not connected.
+	Workers int
+	// Queued is the core-seconds of work for all jobs that it last told of.
+	Queued float64
+	// SecondsPerSample is a moving average; 0: unknown.
+	SecondsPerSample float64
+	// Batches delivered, Failures of its own, batches that arrived Damaged.
+	Batches, Failures, Damaged uint64
+}
+
+// Status tells how the nodes are, as of at most 0.1 s ago. It never blocks.
+func (f *Fleet) Status() []NodeStatus {
+	if s := f.statuses.Load(); s != nil {
+		return *s
+	}
+	return nil
+}
+
+// Info is what Open returned, nil before.
+func (f *Fleet) Info() *pb.OpenResponse { return f.info.Load() }
+
+// Window is how many batches of that many samples keep the nodes that are up busy, with two to spare. It never blocks.
+func (f *Fleet) Window(batch int) int {
+	n := 2
+	for _, s := range f.Status() {
+		if s.State == Ready || s.State == Busy {
+			n += inFlight(s.Workers, batch)
+		}
+	}
+	return max(n, 2+inFlight(1, batch))
+}
+
+func (f *Fleet) publish(now time.Time) {
+	all := make([]NodeStatus, len(f.members))
+	for i, m := range f.members {
+		all[i] = NodeStatus{
+			Addr: m.node.Addr(), State: m.state(now), Err: m.err, SecondsPerSample: m.pace,
+			Batches: m.batches, Failures: m.failures, Damaged: m.damaged,
+		}
+		if s := m.session; s != nil {
+			all[i].Wants, all[i].Workers, all[i].Queued = len(s.wants), s.workers, s.queued
+		}
+	}
+	f.statuses.Store(&all)
+}
+
+// Replay makes samples of the job again on any node that is up. The request's plan and numerics are filled in.
+func (f *Fleet) Replay(ctx context.Context, request *pb.ReplayRequest) (*pb.ReplayResponse, error) {
+	info := f.info.Load()
+	if info == nil {
+		return nil, errors.New("replay: the fleet is not open")
+	}
+	reply := make(chan []Node, 1)
+	if !f.inbox.post(func() { reply <- f.replayers() }) {
+		return nil, ErrClosed
+	}
+	var nodes []Node
+	select {
+	case nodes = <-reply:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-f.stopped:
+		return nil, ErrClosed
+	}
+	failures := &NodesError{}
+	for _, n := range nodes {
+		r, err := n.Replay(ctx, &pb.ReplayRequest{Plan: info.Plan, Numerics: info.Numerics, Name: request.Name, Pixels: request.Pixels})
+		if err == nil {
+			return r, nil
+		}
+		err = fromStatus(err)
+		var plan *PlanError
+		if errors.As(err, &plan) {
+			return nil, err
+		}
+		failures.Nodes = append(failures.Nodes, NodeError{n.Addr(), Ready, err})
+	}
+	return nil, failures
+}
+
+// replayers are the nodes that are up, those that are not known to be in trouble first.
+func (f *Fleet) replayers() []Node {
+	var good, other []Node
+	for _, m := range f.members {
+		switch {
+		case m.usable() && !time.Now().Before(m.busyUntil):
+			good = append(good, m.node)
+		case m.session != nil:
+			other = append(other, m.node)
+		}
+	}
+	return append(good, other...)
+}

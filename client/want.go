@@ -1,0 +1,100 @@
+package client
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
+)
+
+// Want asks a fleet for one batch. It is used once.
+type Want struct {
+	Name *pb.Name
+	// Dst takes the batch. It is lent from Fleet.Want to Done.
+	Dst []byte
+	// Grow, if set, is asked for more room when Dst is too small, again for every node that is tried.
+	Grow func(bytes int) []byte
+	// Image, if set, may get the images of the batch instead of Dst; see Attempt.Image.
+	Image func(offset int, pix []byte)
+	// Due is when the batch is needed; earlier is asked for first. The zero time comes before all others.
+	Due time.Time
+	// Done is called exactly once, from a goroutine of the fleet. It must not block. Afterwards nobody writes Dst.
+	Done func(Result)
+
+	// Of the fleet's goroutine.
+	count   int
+	seq     uint64
+	session *session // that makes it; nil while it waits in the queue
+	attempt *Attempt
+	sent    time.Time
+	final   error // decided, but a node may still write Dst
+	tries   map[*member]try
+}
+
+// Result is what became of a want.
+type Result struct {
+	// Err is nil, *SampleError, *PlanError, *RoomError, *StallError, *NodesError, ErrCancelled or ErrClosed.
+	Err error
+	// Header describes the batch, which is Data: Dst or what Grow gave, cut to size.
+	Header *pb.Header
+	Data   []byte
+	// Imaged tells that images went to Want.Image.
+	Imaged bool
+	// Node that made it.
+	Node string
+}
+
+// try counts how often a node has failed a want by itself, not by trouble on the way.
+type try struct {
+	failures int
+	again    time.Time // not to be asked earlier
+	err      error
+}
+
+const (
+	maxTries   = 2
+	retryAfter = time.Second
+)
+
+// failed counts a node's failure.
+func (w *Want) failed(m *member, err error, now time.Time) {
+	if w.tries == nil {
+		w.tries = map[*member]try{}
+	}
+	w.tries[m] = try{w.tries[m].failures + 1, now.Add(retryAfter), err}
+}
+
+// hopeless returns an error when every usable node has failed the want often enough.
+func (w *Want) hopeless(members []*member) error {
+	var errs []NodeError
+	for _, m := range members {
+		if !m.usable() {
+			continue
+		}
+		t := w.tries[m]
+		if t.failures < maxTries {
+			return nil
+		}
+		errs = append(errs, NodeError{m.node.Addr(), m.state(time.Time{}), t.err})
+	}
+	if len(errs) == 0 {
+		return nil
+	}
+	return &NodesError{errs}
+}
+
+// sortByDue puts the earliest due first, and what was wanted first among equals.
+func sortByDue(queue []*Want) {
+	slices.SortFunc(queue, func(a, b *Want) int {
+		return cmp.Or(a.Due.Compare(b.Due), cmp.Compare(a.seq, b.seq))
+	})
+}
+
+// countOf is the number of samples that a name stands for.
+func countOf(n *pb.Name) int {
+	if l := n.GetList(); l != nil {
+		return len(l.Indices)
+	}
+	return int(n.GetRange().GetCount())
+}

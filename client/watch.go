@@ -1,0 +1,90 @@
+package client
+
+import "time"
+
+const (
+	tickEvery   = 100 * time.Millisecond
+	silentAfter = time.Second // a node that holds wants speaks every 0.25 s
+	probeMin    = time.Second
+	probeMax    = 30 * time.Second
+)
+
+// silence is what a fleet knows of a node that holds wants and says nothing.
+type silence struct {
+	on    bool
+	since time.Time
+	delay time.Duration // from one probe to the next
+	probe time.Time     // of the next
+}
+
+// watch does what depends on time alone.
+func (f *Fleet) watch(now time.Time) {
+	for _, m := range f.members {
+		if m.session != nil {
+			f.listen(m.session, now)
+		}
+	}
+	f.checkStall(now)
+	f.publish(now)
+}
+
+// listen takes the wants of a node that has fallen silent away, and gives a node that speaks again its place back.
+func (f *Fleet) listen(s *session, now time.Time) {
+	q, heard := &s.silence, s.stream.Heard()
+	if q.on && heard.After(q.since) {
+		f.log.Info("node speaks again", "node", s.member.node.Addr())
+		*q = silence{}
+	}
+	if heard.Before(s.asked) {
+		heard = s.asked
+	}
+	if len(s.wants) == 0 || now.Sub(heard) <= silentAfter {
+		return
+	}
+	if !q.on {
+		f.log.Warn("node silent: its wants go elsewhere", "node", s.member.node.Addr(), "wants", len(s.wants))
+		*q = silence{on: true, since: now, delay: probeMin, probe: now.Add(probeMin)}
+	}
+	for w := range s.wants {
+		s.stream.Cancel(w.attempt)
+	}
+}
+
+// probe gives silent nodes one want now and then, the one that is needed last.
+func (f *Fleet) probe(now time.Time) {
+	for _, m := range f.members {
+		if m.session == nil || !m.session.silence.on || len(f.queue) == 0 {
+			continue
+		}
+		s := m.session
+		if q := &s.silence; !now.Before(q.probe) && len(s.wants) == 0 {
+			q.delay = min(2*q.delay, probeMax)
+			q.probe = now.Add(q.delay)
+			sortByDue(f.queue)
+			last := len(f.queue) - 1
+			w := f.queue[last]
+			f.queue = f.queue[:last]
+			f.send(w, s, now)
+		}
+	}
+}
+
+// checkStall gives up all wants when nothing has come from any node for too long.
+func (f *Fleet) checkStall(now time.Time) {
+	limit := f.options.Timeout
+	if f.batches == 0 {
+		limit = f.options.StartTimeout
+	}
+	waited := now.Sub(f.progress)
+	if waited < limit {
+		return
+	}
+	f.progress = now
+	err := &StallError{After: waited, Nodes: f.nodeErrors()}
+	if f.info.Load() == nil {
+		f.failed(err)
+	}
+	for w := range f.wants {
+		f.decide(w, err)
+	}
+}
