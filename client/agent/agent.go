@@ -1,0 +1,211 @@
+// Package agent is the process beside a trainer rank: it takes wants from the Python package over a socket pair and puts batches
+// into the trainer's shared memory. docs/agent.md has the protocol and says who owns what. It makes no pixels and keeps no
+// position: what is wanted goes to a client.Fleet, what comes back goes to the slot that the want lent.
+//
+// Goroutines: one that reads the control socket, one that waits for the trainer's end, and for each Loader one that reads its
+// socket, one that writes it, and one for each call in progress.
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/feedwater-io/feedwater/client"
+)
+
+// Options of an agent.
+type Options struct {
+	// Control is the trainer's control socket, a SOCK_SEQPACKET.
+	Control *os.File
+	// Trainer is a pidfd of the trainer; nil: the control socket alone tells its end.
+	Trainer *os.File
+	// Connect makes the fleet that serves a Loader. It does no more than client.New: nothing is opened yet.
+	Connect func(context.Context, Plan) (*client.Fleet, error)
+	Log     *slog.Logger
+}
+
+// Plan is what a Loader asks for.
+type Plan struct {
+	// Text of the plan, JSON.
+	Text []byte
+	// Nodes by address; none: this process's own pipeline.
+	Nodes []string
+	// Local is the folder of this machine that holds the data, if there are nodes and it is here too: to match by fingerprint.
+	Local string
+	Job   string
+	// Numerics to pin; empty: those of the first node that answers.
+	Numerics string
+	// Workers of this process's own pipeline; 0: one per core that is the rank's.
+	Workers int
+	// StartTimeout and Timeout bound the waits for the first and for further batches; negative: for ever.
+	StartTimeout, Timeout time.Duration
+	// Log goes to the trainer's log.
+	Log *slog.Logger
+}
+
+// Agent serves the Loaders of one trainer.
+type Agent struct {
+	options Options
+
+	mu      sync.Mutex
+	loaders map[*loader]struct{}
+	running sync.WaitGroup
+}
+
+// New returns an agent that is not running yet.
+func New(o Options) *Agent {
+	return &Agent{options: o, loaders: map[*loader]struct{}{}}
+}
+
+// Run serves until the trainer ends or ctx does, and returns when everything it started has ended and the slots' memory is given back.
+func (a *Agent) Run(ctx context.Context) error {
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	control, err := packetConn(a.options.Control)
+	if err != nil {
+		return fmt.Errorf("control socket: %w", err)
+	}
+	stop := context.AfterFunc(ctx, func() { _ = control.Close() })
+	defer stop()
+	var watch sync.WaitGroup
+	if a.options.Trainer != nil {
+		wake, done, err := waker()
+		if err != nil {
+			return err
+		}
+		defer watch.Wait()
+		defer done()
+		watch.Go(func() {
+			if awaitExit(a.options.Trainer, wake) {
+				a.discard()
+				end()
+			}
+		})
+	}
+	err = a.accept(ctx, control)
+	end()
+	_ = control.Close()
+	a.running.Wait()
+	return err
+}
+
+// accept takes Loaders' sockets from the control socket until it closes.
+func (a *Agent) accept(ctx context.Context, control *net.UnixConn) error {
+	packet := make([]byte, 256)
+	for {
+		kind, files, err := readPacket(control, packet)
+		if err != nil {
+			if errors.Is(err, io.EOF) || ctx.Err() != nil {
+				a.discard()
+				return nil //nolint:nilerr // the trainer is gone, which is how an agent ends
+			}
+			return fmt.Errorf("control socket: %w", err)
+		}
+		if len(kind) != 1 || kind[0] != kindLoader || len(files) != 1 {
+			closeAll(files)
+			return fmt.Errorf("control socket: a packet of %d bytes with %d handles", len(kind), len(files))
+		}
+		conn, err := packetConn(files[0])
+		if err != nil {
+			return fmt.Errorf("loader socket: %w", err)
+		}
+		a.serve(ctx, conn)
+	}
+}
+
+func (a *Agent) serve(ctx context.Context, conn *net.UnixConn) {
+	l := newLoader(a, conn)
+	a.mu.Lock()
+	a.loaders[l] = struct{}{}
+	a.mu.Unlock()
+	a.running.Go(func() {
+		defer func() {
+			a.mu.Lock()
+			delete(a.loaders, l)
+			a.mu.Unlock()
+		}()
+		l.run(ctx)
+	})
+}
+
+// discard gives all slots' memory back: the trainer is gone, and forked children of it would keep the memory.
+func (a *Agent) discard() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for l := range a.loaders {
+		l.discard()
+	}
+}
+
+// packetConn makes a connection of a socket's file and closes the file.
+func packetConn(f *os.File) (*net.UnixConn, error) {
+	defer f.Close()
+	c, err := net.FileConn(f)
+	if err != nil {
+		return nil, err
+	}
+	u, ok := c.(*net.UnixConn)
+	if !ok {
+		_ = c.Close()
+		return nil, fmt.Errorf("a %T, not a unix socket", c)
+	}
+	return u, nil
+}
+
+// readPacket reads one packet and the handles that came with it. The other end's close is io.EOF.
+func readPacket(c *net.UnixConn, buf []byte) ([]byte, []*os.File, error) {
+	control := make([]byte, unix.CmsgSpace(4*4))
+	n, k, flags, _, err := c.ReadMsgUnix(buf, control)
+	if err != nil {
+		return nil, nil, err
+	}
+	files, err := handles(control[:k])
+	switch {
+	case err != nil:
+		return nil, nil, err
+	case n == 0 && len(files) == 0:
+		return nil, nil, io.EOF
+	case flags&(unix.MSG_TRUNC|unix.MSG_CTRUNC) != 0:
+		closeAll(files)
+		return nil, nil, fmt.Errorf("a packet of over %d bytes", len(buf))
+	}
+	return buf[:n], files, nil
+}
+
+func handles(control []byte) ([]*os.File, error) {
+	if len(control) == 0 {
+		return nil, nil
+	}
+	messages, err := unix.ParseSocketControlMessage(control)
+	if err != nil {
+		return nil, err
+	}
+	var files []*os.File
+	for i := range messages {
+		fds, err := unix.ParseUnixRights(&messages[i])
+		if err != nil {
+			closeAll(files)
+			return nil, err
+		}
+		for _, fd := range fds {
+			unix.CloseOnExec(fd)
+			files = append(files, os.NewFile(uintptr(fd), "from the trainer"))
+		}
+	}
+	return files, nil
+}
+
+func closeAll(files []*os.File) {
+	for _, f := range files {
+		_ = f.Close()
+	}
+}

@@ -1,0 +1,236 @@
+package agent
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+
+	"github.com/feedwater-io/feedwater/client"
+	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
+)
+
+// batch is a want's room: the slot in its final form, and where the batch arrives in it.
+//
+// A batch that is not converted arrives at the slot's start. One that is arrives at the slot's end, and images are converted from there
+// towards the start: the results are at least as big as the sources, so a result never covers a source that is still needed, but
+// its own at most.
+type batch struct {
+	want  want
+	slots *slots
+	name  *pb.Name
+	slot  []byte
+	wire  []byte                       // Dst of the want
+	image func(offset int, pix []byte) // converts at once, where the node is this process
+	grow  func(bytes int) []byte
+	// sample and result are the bytes of one image before and after conversion; 0 where samples differ in size.
+	sample, result int
+}
+
+// newBatch lends the want's slot; deliver gives it back.
+func newBatch(w want, info *pb.OpenResponse, s *slots) (*batch, error) {
+	if w.count < 1 || int(w.count) > s.batch {
+		return nil, &roomError{place(s.fields, int(w.count)).bytes}
+	}
+	slot, err := s.lend(w.slot)
+	if err != nil {
+		return nil, err
+	}
+	b := &batch{want: w, slots: s, slot: slot, wire: slot}
+	b.name = &pb.Name{Epoch: w.epoch, Samples: &pb.Name_Range{Range: &pb.Range{Position: w.position, Count: w.count}}}
+	if w.flags&flagListed != 0 {
+		b.name.Samples = &pb.Name_List{List: b.list()}
+	}
+	if s.convert == nil {
+		return b, nil
+	}
+	wire := 0
+	for _, f := range info.Fields {
+		n := int(w.count) * typeBytes(f.Dtype)
+		for _, d := range f.Shape {
+			n *= int(d)
+		}
+		if f.Name == "image" {
+			b.sample = n / int(w.count)
+		}
+		wire = align(wire + n)
+	}
+	if b.sample == 0 { // samples differ in size, or there are no images
+		return b, nil
+	}
+	b.result = b.sample * s.imageBytes()
+	b.wire = slot[len(slot)-wire:]
+	b.image = func(offset int, pix []byte) {
+		s.convert(slot[offset*b.result:(offset+1)*b.result], pix)
+	}
+	return b, nil
+}
+
+// list reads the indices that the trainer put into the slot.
+func (b *batch) list() *pb.List {
+	n := int(b.want.count)
+	l := &pb.List{Indices: make([]uint64, n), Repeats: make([]uint32, n)}
+	raw := b.slot[b.slots.offset("index"):]
+	for i := range n {
+		l.Indices[i] = binary.LittleEndian.Uint64(raw[8*i:])
+		l.Repeats[i] = uint32(b.want.position) + uint32(i)
+	}
+	return l
+}
+
+// converts tells whether settle has pixels to convert.
+func (b *batch) converts(r client.Result) bool { return b.slots.convert != nil && !r.Imaged }
+
+// settle brings an arrived batch into its final form and returns the JSON that goes with it, or nil.
+func (b *batch) settle(r client.Result) ([]byte, error) {
+	if r.Err != nil {
+		return nil, r.Err
+	}
+	arrived, err := b.arrays(r)
+	if err != nil {
+		return nil, fmt.Errorf("node %s: %w", r.Node, err)
+	}
+	small := map[string][]byte{}
+	var picture *arrival
+	for _, f := range arrived {
+		if f.Name == "image" {
+			picture = f
+		} else {
+			small[f.Name] = append([]byte(nil), f.data...)
+		}
+	}
+	var ragged *raggedJSON
+	if picture != nil && !r.Imaged {
+		if ragged, err = b.settleImages(picture); err != nil {
+			return nil, err
+		}
+	}
+	for name, data := range small {
+		if o := b.slots.offset(name); o >= 0 {
+			copy(b.slot[o:], data)
+		}
+	}
+	return extraJSON(r, ragged), nil
+}
+
+// arrival is one array of an arrived batch.
+type arrival struct {
+	*pb.Field
+	data []byte
+}
+
+// arrays checks that the batch is what was wanted: the fields of the slot, for that many samples, within its bytes.
+func (b *batch) arrays(r client.Result) ([]*arrival, error) {
+	var all []*arrival
+	for _, f := range r.Header.Fields {
+		n := typeBytes(f.Dtype)
+		if len(f.Shape) == 0 || f.Shape[0] != uint64(b.want.count) {
+			return nil, fmt.Errorf("field %q of shape %v for %d samples", f.Name, f.Shape, b.want.count)
+		}
+		for _, d := range f.Shape {
+			n *= int(d)
+		}
+		if k := len(f.RaggedOffsets); k > 0 {
+			n = int(f.RaggedOffsets[k-1])
+		}
+		if r.Imaged && f.Name == "image" {
+			n = 0
+		}
+		if f.Offset > uint64(len(r.Data)) || n > len(r.Data)-int(f.Offset) {
+			return nil, fmt.Errorf("field %q does not lie within the batch of %d bytes", f.Name, len(r.Data))
+		}
+		all = append(all, &arrival{f, r.Data[f.Offset : int(f.Offset)+n]})
+	}
+	return all, nil
+}
+
+// settleImages converts images that arrived, or moves them to their place.
+func (b *batch) settleImages(f *arrival) (*raggedJSON, error) {
+	o := b.slots.offset("image")
+	if o < 0 {
+		return nil, nil
+	}
+	if len(f.RaggedOffsets) > 0 {
+		return b.settleRagged(f, b.slot[o:])
+	}
+	if b.slots.convert == nil {
+		if int(f.Offset) != o {
+			copy(b.slot[o:], f.data)
+		}
+		return nil, nil
+	}
+	if len(f.data) != int(b.want.count)*b.sample {
+		return nil, fmt.Errorf("%d bytes of images for %d samples of %d", len(f.data), b.want.count, b.sample)
+	}
+	var aside []byte
+	arrived := len(b.slot) - len(b.wire) + int(f.Offset)
+	for i := range int(b.want.count) {
+		src := f.data[i*b.sample : (i+1)*b.sample]
+		if (i+1)*b.result > arrived+i*b.sample { // the result covers its own source
+			aside = append(aside[:0], src...)
+			src = aside
+		}
+		b.image(i, src)
+	}
+	return nil, nil
+}
+
+// raggedJSON tells where the images of differing sizes lie.
+type raggedJSON struct {
+	Offsets []int    `json:"offsets"`
+	Shapes  [][3]int `json:"shapes"`
+}
+
+// settleRagged puts images of differing sizes behind each other at dst.
+func (b *batch) settleRagged(f *arrival, dst []byte) (*raggedJSON, error) {
+	n := int(b.want.count)
+	if len(f.RaggedOffsets) != n+1 || len(f.RaggedShapes) != 3*n {
+		return nil, fmt.Errorf("%d offsets and %d shapes for %d images", len(f.RaggedOffsets), len(f.RaggedShapes), n)
+	}
+	scale := b.slots.imageBytes()
+	src := append([]byte(nil), f.data...)
+	if len(src)*scale > len(dst) {
+		return nil, &roomError{len(b.slot) - len(dst) + len(src)*scale}
+	}
+	j := &raggedJSON{Offsets: make([]int, n+1), Shapes: make([][3]int, n)}
+	for i := range n {
+		from, to := int(f.RaggedOffsets[i]), int(f.RaggedOffsets[i+1])
+		h, w := int(f.RaggedShapes[3*i]), int(f.RaggedShapes[3*i+1])
+		if from > to || to > len(src) || to-from != h*w*3 {
+			return nil, fmt.Errorf("image %d: %d×%d pixels in bytes %d to %d", i, w, h, from, to)
+		}
+		out := dst[from*scale : to*scale]
+		j.Shapes[i], j.Offsets[i+1] = [3]int{h, w, 3}, to*scale
+		switch {
+		case b.slots.convert == nil:
+			copy(out, src[from:to])
+		case to > from:
+			b.slots.convert(out, src[from:to])
+		}
+		if b.slots.planar {
+			j.Shapes[i] = [3]int{3, h, w}
+		}
+	}
+	return j, nil
+}
+
+// extraJSON is what goes with a done packet, nil if there is nothing to say.
+func extraJSON(r client.Result, ragged *raggedJSON) []byte {
+	if len(r.Header.Errors) == 0 && ragged == nil {
+		return nil
+	}
+	extra := struct {
+		Errors []sampleError          `json:"errors,omitempty"`
+		Ragged map[string]*raggedJSON `json:"ragged,omitempty"`
+	}{}
+	for _, e := range r.Header.Errors {
+		extra.Errors = append(extra.Errors, newSampleError(e, r.Node))
+	}
+	if ragged != nil {
+		extra.Ragged = map[string]*raggedJSON{"image": ragged}
+	}
+	b, err := json.Marshal(extra)
+	if err != nil {
+		return nil
+	}
+	return b
+}

@@ -1,0 +1,364 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/feedwater-io/feedwater/client"
+	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
+)
+
+// answer runs a call and writes its result to the trainer's file.
+func (l *loader) answer(ctx context.Context, c call, result *os.File, more []*os.File) {
+	defer result.Close()
+	v, blob, err := l.call(ctx, c, more)
+	body := []byte(nil)
+	if err != nil {
+		body = describe(err).json()
+	} else {
+		body = mustJSON(v)
+	}
+	if werr := write(result, body, blob); werr != nil {
+		err = fmt.Errorf("write the result of %s: %w", c.method, werr)
+		l.agent.options.Log.Error("a call", "method", c.method, "error", err)
+		body, blob = nil, nil
+	}
+	l.out.send(answerPacket(c.seq, err == nil, len(body), len(blob)))
+}
+
+func write(f *os.File, parts ...[]byte) error {
+	offset := int64(0)
+	for _, p := range parts {
+		if _, err := f.WriteAt(p, offset); err != nil {
+			return err
+		}
+		offset += int64(len(p))
+	}
+	return nil
+}
+
+func (l *loader) call(ctx context.Context, c call, files []*os.File) (v any, blob []byte, err error) {
+	if c.method == "slots" {
+		if len(files) != 1 {
+			closeAll(files)
+			return nil, nil, fmt.Errorf("slots: %d handles", len(files))
+		}
+		v, err = l.setSlots(c.params, files[0])
+		return v, nil, err
+	}
+	closeAll(files)
+	switch c.method {
+	case "open":
+		v, err = l.open(ctx, c.params)
+	case "replay":
+		return l.replay(ctx, c.params)
+	case "status":
+		v = l.status()
+	default:
+		err = fmt.Errorf("unknown method %q", c.method)
+	}
+	return v, nil, err
+}
+
+type openParams struct {
+	Plan         json.RawMessage `json:"plan"`
+	Nodes        []string        `json:"nodes"`
+	Local        string          `json:"local"`
+	Job          string          `json:"job"`
+	Numerics     string          `json:"numerics"`
+	Workers      int             `json:"workers"`
+	StartTimeout float64         `json:"start_timeout"`
+	Timeout      float64         `json:"timeout"`
+}
+
+type openResult struct {
+	Plan        string      `json:"plan"`
+	PlanHash    string      `json:"plan_hash"`
+	OrderHash   string      `json:"order_hash"`
+	PixelHash   string      `json:"pixel_hash"`
+	Numerics    string      `json:"numerics"`
+	Fingerprint string      `json:"fingerprint"`
+	Samples     uint64      `json:"samples"`
+	Classes     []classJSON `json:"classes"`
+	Fields      []fieldJSON `json:"fields"`
+	Ops         []opJSON    `json:"ops"`
+	Window      int         `json:"window"`
+	Version     string      `json:"version"`
+	Kernels     string      `json:"kernels"`
+	Workers     uint32      `json:"workers"`
+	Nodes       []nodeState `json:"nodes"`
+}
+
+type classJSON struct {
+	Name    string `json:"name"`
+	Samples uint64 `json:"samples"`
+}
+
+type fieldJSON struct {
+	Name  string   `json:"name"`
+	DType string   `json:"dtype"`
+	Shape []uint64 `json:"shape"`
+}
+
+type opJSON struct {
+	Name      string          `json:"name"`
+	Place     string          `json:"place"`
+	Dialect   string          `json:"dialect"`
+	Tier      string          `json:"tier"`
+	Arguments json.RawMessage `json:"arguments"`
+}
+
+func (l *loader) open(ctx context.Context, params json.RawMessage) (*openResult, error) {
+	var p openParams
+	if err := json.Unmarshal(params, &p); err != nil {
+		return nil, fmt.Errorf("open: %w", err)
+	}
+	text, err := p.text()
+	if err != nil {
+		return nil, err
+	}
+	fleet, err := l.agent.options.Connect(ctx, Plan{
+		Text: text, Nodes: p.Nodes, Local: p.Local, Job: p.Job, Numerics: p.Numerics, Workers: p.Workers,
+		StartTimeout: seconds(p.StartTimeout), Timeout: seconds(p.Timeout), Log: slog.New(&noticeHandler{l.notice}),
+	})
+	if err != nil {
+		return nil, err
+	}
+	l.mu.Lock()
+	twice := l.fleet != nil
+	if !twice {
+		l.fleet = fleet
+	}
+	l.mu.Unlock()
+	if twice {
+		fleet.Close()
+		return nil, errors.New("open: this Loader is open already")
+	}
+	info, err := fleet.Open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	l.mu.Lock()
+	l.info = info
+	l.mu.Unlock()
+	return newOpenResult(info, fleet), nil
+}
+
+// seconds is a time-out of the trainer's: 0 means for ever, to a fleet that is what is negative.
+func seconds(s float64) time.Duration {
+	if s <= 0 {
+		return -1
+	}
+	return time.Duration(min(s, 1e9) * float64(time.Second))
+}
+
+// text is the plan as JSON text. With nodes its source is written as people do, "root/path below it".
+func (p *openParams) text() ([]byte, error) {
+	text := []byte(p.Plan)
+	var quoted string
+	if json.Unmarshal(p.Plan, &quoted) == nil {
+		text = []byte(quoted)
+	}
+	if len(p.Nodes) == 0 {
+		return text, nil
+	}
+	var plan map[string]json.RawMessage
+	var source struct {
+		Root        string `json:"root"`
+		Path        string `json:"path"`
+		Fingerprint string `json:"fingerprint"`
+	}
+	if err := json.Unmarshal(text, &plan); err != nil {
+		return nil, &failure{Kind: "plan", Field: "plan", Message: err.Error()}
+	}
+	if err := json.Unmarshal(plan["source"], &source); err != nil || source.Root != "" || filepath.IsAbs(source.Path) {
+		return text, nil //nolint:nilerr // the node says what is wrong with it
+	}
+	source.Root, source.Path, _ = strings.Cut(source.Path, "/")
+	plan["source"] = mustJSON(source)
+	return json.Marshal(plan)
+}
+
+func newOpenResult(info *pb.OpenResponse, fleet *client.Fleet) *openResult {
+	r := &openResult{
+		Plan: info.Plan, PlanHash: info.PlanHash, OrderHash: info.OrderHash, PixelHash: info.PixelHash,
+		Numerics: info.Numerics, Fingerprint: info.Fingerprint, Samples: info.Samples,
+		Version: info.Version, Kernels: info.Kernels, Workers: info.Workers,
+		Window: fleet.Window(1), Nodes: states(fleet), Ops: []opJSON{},
+	}
+	for _, c := range info.Classes {
+		r.Classes = append(r.Classes, classJSON{c.Name, c.Samples})
+	}
+	for _, f := range info.Fields {
+		r.Fields = append(r.Fields, fieldJSON{f.Name, f.Dtype, append([]uint64{}, f.Shape...)})
+	}
+	for _, o := range info.Ops {
+		r.Ops = append(r.Ops, opJSON{o.Name, o.Place, o.Dialect, o.Tier, json.RawMessage(o.Arguments)})
+	}
+	return r
+}
+
+func states(fleet *client.Fleet) []nodeState {
+	all := []nodeState{}
+	for _, s := range fleet.Status() {
+		n := nodeState{Addr: s.Addr, State: string(s.State), Wants: s.Wants}
+		if s.Err != nil {
+			n.Error = s.Err.Error()
+		}
+		all = append(all, n)
+	}
+	return all
+}
+
+func (l *loader) status() any {
+	l.mu.Lock()
+	fleet := l.fleet
+	l.mu.Unlock()
+	r := struct {
+		Nodes  []nodeState `json:"nodes"`
+		Queued float64     `json:"queued"`
+	}{Nodes: []nodeState{}}
+	if fleet == nil {
+		return r
+	}
+	r.Nodes = states(fleet)
+	for _, s := range fleet.Status() {
+		r.Queued += s.Queued
+	}
+	return r
+}
+
+type slotsParams struct {
+	Count   int      `json:"count"`
+	Stride  int      `json:"stride"`
+	Batch   int      `json:"batch"`
+	LastHop *LastHop `json:"last_hop"`
+}
+
+type slotsResult struct {
+	Fields []field `json:"fields"`
+	Bytes  int     `json:"bytes"`
+}
+
+func (l *loader) setSlots(params json.RawMessage, memory *os.File) (*slotsResult, error) {
+	p := slotsParams{LastHop: &LastHop{}}
+	if err := json.Unmarshal(params, &p); err != nil {
+		_ = memory.Close()
+		return nil, fmt.Errorf("slots: %w", err)
+	}
+	if p.LastHop == nil {
+		p.LastHop = &LastHop{}
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.info == nil || p.Batch < 1 {
+		_ = memory.Close()
+		return nil, fmt.Errorf("slots for batches of %d, before a plan was opened or of no samples", p.Batch)
+	}
+	s, err := mapSlots(memory, p.Count, p.Stride, place(finalFields(l.info.Fields, p.LastHop), p.Batch), p.LastHop)
+	if err != nil {
+		return nil, err
+	}
+	if l.slots != nil {
+		l.slots.drop()
+	}
+	l.slots = s
+	return &slotsResult{s.fields, s.bytes}, nil
+}
+
+// finalFields are the arrays as they leave the agent.
+func finalFields(fields []*pb.Field, hop *LastHop) []field {
+	var all []field
+	for _, f := range fields {
+		g := field{Name: f.Name, DType: f.Dtype, Shape: []int{}}
+		for _, d := range f.Shape {
+			g.Shape = append(g.Shape, int(d))
+		}
+		if f.Name == "image" && len(g.Shape) == 3 {
+			if hop.DType != "" {
+				g.DType = hop.DType
+			}
+			if hop.Layout == "chw" {
+				g.Shape = []int{g.Shape[2], g.Shape[0], g.Shape[1]}
+			}
+		}
+		all = append(all, g)
+	}
+	return all
+}
+
+type replayParams struct {
+	Epoch    uint32   `json:"epoch"`
+	Position uint64   `json:"position"`
+	Count    uint32   `json:"count"`
+	Indices  []uint64 `json:"indices"`
+	Repeats  []uint32 `json:"repeats"`
+	Pixels   bool     `json:"pixels"`
+}
+
+type sampleJSON struct {
+	Key          string            `json:"key"`
+	Index        uint64            `json:"index"`
+	Repeat       uint32            `json:"repeat"`
+	Label        int64             `json:"label"`
+	EncodedBytes uint64            `json:"encoded_bytes"`
+	Height       uint32            `json:"height"`
+	Width        uint32            `json:"width"`
+	Offset       int               `json:"offset"`
+	Draws        []json.RawMessage `json:"draws"`
+	Error        *sampleError      `json:"error"`
+}
+
+func (l *loader) replay(ctx context.Context, params json.RawMessage) (any, []byte, error) {
+	var p replayParams
+	if err := json.Unmarshal(params, &p); err != nil {
+		return nil, nil, fmt.Errorf("replay: %w", err)
+	}
+	name := &pb.Name{Epoch: p.Epoch, Samples: &pb.Name_Range{Range: &pb.Range{Position: p.Position, Count: p.Count}}}
+	if p.Indices != nil {
+		name.Samples = &pb.Name_List{List: &pb.List{Indices: p.Indices, Repeats: p.Repeats}}
+	}
+	l.mu.Lock()
+	fleet := l.fleet
+	l.mu.Unlock()
+	if fleet == nil {
+		return nil, nil, errors.New("replay before open")
+	}
+	answer, err := fleet.Replay(ctx, &pb.ReplayRequest{Name: name, Pixels: p.Pixels})
+	if err != nil {
+		return nil, nil, err
+	}
+	var blob []byte
+	samples := []sampleJSON{}
+	for _, s := range answer.Samples {
+		j := sampleJSON{
+			Key: s.Key, Index: s.Index, Repeat: s.Repeat, Label: s.Label, EncodedBytes: s.EncodedBytes,
+			Height: s.Height, Width: s.Width, Offset: len(blob), Draws: []json.RawMessage{},
+		}
+		for _, d := range s.Draws {
+			j.Draws = append(j.Draws, drawJSON(d))
+		}
+		if s.Error != nil {
+			e := newSampleError(s.Error, "")
+			j.Error = &e
+		}
+		blob = append(blob, s.Image...)
+		samples = append(samples, j)
+	}
+	return map[string]any{"samples": samples}, blob, nil
+}
+
+// drawJSON is a draw as one flat object.
+func drawJSON(d *pb.Draw) json.RawMessage {
+	all := map[string]json.RawMessage{}
+	_ = json.Unmarshal([]byte(d.Parameters), &all) // parameters are optional
+	all["op"], all["applied"] = mustJSON(d.Op), mustJSON(d.Applied)
+	return mustJSON(all)
+}

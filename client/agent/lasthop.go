@@ -1,0 +1,119 @@
+package agent
+
+import (
+	"encoding/base64"
+	"encoding/binary"
+	"fmt"
+	"unsafe"
+)
+
+// LastHop says how images leave the agent: the pointwise end of the transforms (ToDtype, Normalize) as a table, and the layout.
+// The zero value leaves them as they come: uint8, height × width × channel.
+type LastHop struct {
+	// DType is "uint8", "float32", "float16" or "bfloat16".
+	DType string `json:"dtype"`
+	// Table maps each value of each channel: base64 of [3][256] elements, little-endian. Empty: values stay as they are, and DType is
+	// "uint8".
+	Table string `json:"table"`
+	// Layout is "hwc" or "chw".
+	Layout string `json:"layout"`
+}
+
+// A convert writes one image to dst in its last form. src is height × width × 3 bytes; they do not overlap.
+type convert func(dst, src []byte)
+
+// elementBytes is the size of one element, 0 for an unknown type.
+func (l *LastHop) elementBytes() int {
+	return map[string]int{"": 1, "uint8": 1, "float16": 2, "bfloat16": 2, "float32": 4}[l.DType]
+}
+
+// converter makes the conversion; nil means that images stay as they come.
+func (l *LastHop) converter() (convert, error) {
+	size, planar := l.elementBytes(), l.Layout == "chw"
+	switch {
+	case size == 0:
+		return nil, fmt.Errorf("last_hop.dtype %q is none of uint8, float16, bfloat16, float32", l.DType)
+	case l.Layout != "" && l.Layout != "hwc" && !planar:
+		return nil, fmt.Errorf("last_hop.layout %q is neither hwc nor chw", l.Layout)
+	case l.Table == "" && size != 1:
+		return nil, fmt.Errorf("last_hop.dtype %q needs a table", l.DType)
+	}
+	raw, err := base64.StdEncoding.DecodeString(l.Table)
+	if err != nil || l.Table != "" && len(raw) != 3*256*size {
+		return nil, fmt.Errorf("last_hop.table: %d bytes, not [3][256] of %s", len(raw), l.DType)
+	}
+	switch {
+	case size == 4:
+		return mapped(decodeTable(raw, binary.LittleEndian.Uint32), planar), nil
+	case size == 2:
+		return mapped(decodeTable(raw, binary.LittleEndian.Uint16), planar), nil
+	case l.Table != "":
+		return mapped(decodeTable(raw, func(b []byte) uint8 { return b[0] }), planar), nil
+	case planar:
+		return split, nil
+	}
+	return nil, nil
+}
+
+type element interface{ ~uint8 | ~uint16 | ~uint32 }
+
+// table is one value per channel and sample value.
+type table[T element] [3][256]T
+
+func decodeTable[T element](raw []byte, get func([]byte) T) *table[T] {
+	var t table[T]
+	size := int(unsafe.Sizeof(t[0][0]))
+	for c := range t {
+		for v := range t[c] {
+			t[c][v] = get(raw[(c*256+v)*size:])
+		}
+	}
+	return &t
+}
+
+// mapped looks every value up.
+func mapped[T element](t *table[T], planar bool) convert {
+	return func(dst, src []byte) {
+		out := elements[T](dst, len(src))
+		if planar {
+			n := len(src) / 3
+			mapPlanes(out[:n], out[n:2*n], out[2*n:3*n], src, t)
+		} else {
+			mapPixels(out, src, t)
+		}
+	}
+}
+
+// elements views dst, which begins at a multiple of 64, as n elements in this machine's byte order.
+func elements[T element](dst []byte, n int) []T {
+	var e T
+	_ = dst[n*int(unsafe.Sizeof(e))-1]
+	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(dst))), n)
+}
+
+func mapPixels[T element](dst []T, src []byte, t *table[T]) {
+	r, g, b := &t[0], &t[1], &t[2]
+	for len(src) >= 3 && len(dst) >= 3 {
+		dst[0], dst[1], dst[2] = r[src[0]], g[src[1]], b[src[2]]
+		dst, src = dst[3:], src[3:]
+	}
+}
+
+func mapPlanes[T element](r, g, b []T, src []byte, t *table[T]) {
+	tr, tg, tb := &t[0], &t[1], &t[2]
+	g, b = g[:len(r)], b[:len(r)]
+	for i := range r {
+		p := src[3*i : 3*i+3 : 3*i+3]
+		r[i], g[i], b[i] = tr[p[0]], tg[p[1]], tb[p[2]]
+	}
+}
+
+// split separates the channels.
+func split(dst, src []byte) {
+	n := len(src) / 3
+	r, g, b := dst[:n], dst[n:2*n], dst[2*n:3*n]
+	for i := range r {
+		p := src[3*i : 3*i+3 : 3*i+3]
+		r[i], g[i], b[i] = p[0], p[1], p[2]
+	}
+}

@@ -1,0 +1,264 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/feedwater-io/feedwater/client"
+	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
+)
+
+// loader serves one Loader's socket.
+type loader struct {
+	agent *Agent
+	conn  *net.UnixConn
+	out   *outbox
+	calls sync.WaitGroup
+
+	mu    sync.Mutex
+	fleet *client.Fleet // nil until an open call
+	info  *pb.OpenResponse
+	slots *slots
+	wants map[uint64]*client.Want
+}
+
+func newLoader(a *Agent, c *net.UnixConn) *loader {
+	return &loader{agent: a, conn: c, out: newOutbox(c), wants: map[uint64]*client.Want{}}
+}
+
+// run serves until the socket closes or ctx ends, and returns when nothing of the loader runs any more.
+func (l *loader) run(ctx context.Context) {
+	ctx, cancel := context.WithCancel(ctx)
+	stop := context.AfterFunc(ctx, func() { _ = l.conn.Close() })
+	defer stop()
+	var writer sync.WaitGroup
+	writer.Go(l.out.run)
+	err := l.read(ctx)
+	if err != nil && ctx.Err() == nil {
+		l.agent.options.Log.Error("a Loader's socket", "error", err)
+		l.out.send(noticePacket("warning", "the agent gives this Loader up: "+err.Error()))
+	}
+	cancel()
+	l.calls.Wait()
+	l.end()
+	l.out.close()
+	writer.Wait()
+	_ = l.conn.Close()
+}
+
+// end lets go of the fleet, which answers all wants, and of the slots.
+func (l *loader) end() {
+	l.mu.Lock()
+	fleet, s := l.fleet, l.slots
+	l.slots = nil
+	l.mu.Unlock()
+	if fleet != nil {
+		fleet.Close()
+	}
+	l.calls.Wait() // conversions of batches that came while it closed
+	if s != nil {
+		s.drop()
+	}
+}
+
+// discard gives the slots' memory back at once.
+func (l *loader) discard() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.slots != nil {
+		l.slots.discard()
+	}
+}
+
+// read handles packets until the socket closes.
+func (l *loader) read(ctx context.Context) error {
+	packet := make([]byte, maxPacket)
+	for {
+		b, files, err := readPacket(l.conn, packet)
+		if err != nil {
+			return nil //nolint:nilerr // closed, by either end
+		}
+		if len(b) == 0 {
+			closeAll(files)
+			return fmt.Errorf("an empty packet")
+		}
+		if err := l.handle(ctx, b[0], b[1:], files); err != nil {
+			return err
+		}
+	}
+}
+
+func (l *loader) handle(ctx context.Context, kind byte, body []byte, files []*os.File) error {
+	switch kind {
+	case kindCall:
+		c, err := parseCall(body)
+		if err != nil || len(files) == 0 {
+			closeAll(files)
+			return errors.Join(fmt.Errorf("a call with %d handles", len(files)), err)
+		}
+		l.calls.Go(func() { l.answer(ctx, c, files[0], files[1:]) })
+		return nil
+	case kindWants:
+		closeAll(files)
+		wants, err := parseWants(body)
+		for _, w := range wants {
+			l.want(w)
+		}
+		return err
+	case kindCancel:
+		closeAll(files)
+		ids, err := parseCancel(body)
+		for _, id := range ids {
+			l.cancel(id)
+		}
+		return err
+	}
+	closeAll(files)
+	return fmt.Errorf("a packet of unknown kind %q", kind)
+}
+
+// want sends a want to the fleet. Its answer goes to the trainer from there.
+func (l *loader) want(w want) {
+	l.mu.Lock()
+	fleet, info, s := l.fleet, l.info, l.slots
+	l.mu.Unlock()
+	if fleet == nil || info == nil || s == nil {
+		l.out.send(failedPacket(w.id, &failure{Kind: "bug", Message: "a want before open and slots"}))
+		return
+	}
+	b, err := newBatch(w, info, s)
+	if err != nil {
+		l.out.send(failedPacket(w.id, describe(err)))
+		return
+	}
+	request := &client.Want{Name: b.name, Dst: b.wire, Grow: b.grow, Image: b.image}
+	if w.due > 0 {
+		request.Due = time.Now().Add(w.due)
+	}
+	request.Done = func(r client.Result) {
+		l.mu.Lock()
+		delete(l.wants, w.id)
+		l.mu.Unlock()
+		l.finish(b, r)
+	}
+	l.mu.Lock()
+	_, twice := l.wants[w.id]
+	if !twice {
+		l.wants[w.id] = request
+	}
+	l.mu.Unlock()
+	if twice {
+		s.drop()
+		l.out.send(failedPacket(w.id, &failure{Kind: "bug", Message: fmt.Sprintf("want %d is out already", w.id)}))
+		return
+	}
+	fleet.Want(request)
+}
+
+func (l *loader) cancel(id uint64) {
+	l.mu.Lock()
+	w, fleet := l.wants[id], l.fleet
+	l.mu.Unlock()
+	if w != nil {
+		fleet.Cancel(w)
+	}
+}
+
+// finish answers a want. Where images have to be converted that is left to a goroutine: the fleet's must not block.
+func (l *loader) finish(b *batch, r client.Result) {
+	if r.Err == nil && b.converts(r) {
+		l.calls.Go(func() { l.deliver(b, r) })
+		return
+	}
+	l.deliver(b, r)
+}
+
+func (l *loader) deliver(b *batch, r client.Result) {
+	packet := l.packet(b, r)
+	b.slots.drop()
+	l.out.send(packet)
+}
+
+// packet puts the batch into its final places and says so.
+func (l *loader) packet(b *batch, r client.Result) []byte {
+	if errors.Is(r.Err, client.ErrCancelled) || errors.Is(r.Err, client.ErrClosed) {
+		return cancelledPacket(b.want.id)
+	}
+	extra, err := b.settle(r)
+	if err != nil {
+		return failedPacket(b.want.id, describe(err))
+	}
+	l.mu.Lock()
+	fleet := l.fleet
+	l.mu.Unlock()
+	return donePacket(b.want, fleet.Window(int(b.want.count)), extra)
+}
+
+// notice tells the trainer's log.
+func (l *loader) notice(level, message string) { l.out.send(noticePacket(level, message)) }
+
+// outbox is the packets on their way to the trainer. It never blocks its callers: there are no more answers than wants and calls.
+type outbox struct {
+	conn *net.UnixConn
+
+	mu      sync.Mutex
+	change  sync.Cond
+	packets [][]byte
+	closed  bool
+}
+
+func newOutbox(c *net.UnixConn) *outbox {
+	o := &outbox{conn: c}
+	o.change.L = &o.mu
+	return o
+}
+
+func (o *outbox) send(packet []byte) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.packets = append(o.packets, packet)
+	o.change.Signal()
+}
+
+// close lets run end when all is sent or the socket is gone.
+func (o *outbox) close() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.closed = true
+	o.change.Signal()
+}
+
+// run writes packets until close.
+func (o *outbox) run() {
+	for {
+		o.mu.Lock()
+		for len(o.packets) == 0 && !o.closed {
+			o.change.Wait()
+		}
+		packets := o.packets
+		o.packets = nil
+		o.mu.Unlock()
+		if len(packets) == 0 {
+			return
+		}
+		for _, p := range packets {
+			if _, err := o.conn.Write(p); err != nil {
+				break // the trainer is gone; the reader sees it too
+			}
+		}
+	}
+}
+
+func mustJSON(v any) []byte {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return describe(err).json()
+	}
+	return b
+}

@@ -1,0 +1,142 @@
+package agent
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"math"
+	"time"
+)
+
+// Kinds of packets on a Loader's socket; docs/agent.md has the layouts.
+const (
+	kindCall      = 'C'
+	kindWants     = 'W'
+	kindCancel    = 'X'
+	kindAnswer    = 'A'
+	kindDone      = 'D'
+	kindFailed    = 'E'
+	kindCancelled = 'X'
+	kindNotice    = 'N'
+	kindLoader    = 'L' // on the control socket
+)
+
+const (
+	maxPacket  = 64 << 10
+	wantBytes  = 48
+	flagListed = 1
+)
+
+// want is one record of a wants packet.
+type want struct {
+	id       uint64
+	position uint64
+	epoch    uint32
+	count    uint32
+	slot     uint32
+	flags    uint32
+	due      time.Duration
+}
+
+// parseWants reads the records of a wants packet, without its kind.
+func parseWants(b []byte) ([]want, error) {
+	if len(b) == 0 || len(b)%wantBytes != 0 {
+		return nil, fmt.Errorf("a wants packet of %d bytes", len(b))
+	}
+	wants := make([]want, 0, len(b)/wantBytes)
+	for ; len(b) > 0; b = b[wantBytes:] {
+		due := math.Float64frombits(binary.LittleEndian.Uint64(b[32:]))
+		if !(due >= 0) { // also not a number
+			due = 0
+		}
+		wants = append(wants, want{
+			id:       binary.LittleEndian.Uint64(b),
+			position: binary.LittleEndian.Uint64(b[8:]),
+			epoch:    binary.LittleEndian.Uint32(b[16:]),
+			count:    binary.LittleEndian.Uint32(b[20:]),
+			slot:     binary.LittleEndian.Uint32(b[24:]),
+			flags:    binary.LittleEndian.Uint32(b[28:]),
+			due:      time.Duration(min(due, 3600) * float64(time.Second)),
+		})
+	}
+	return wants, nil
+}
+
+// parseCancel reads the ids of a cancel packet, without its kind.
+func parseCancel(b []byte) ([]uint64, error) {
+	if len(b) == 0 || len(b)%8 != 0 {
+		return nil, fmt.Errorf("a cancel packet of %d bytes", len(b))
+	}
+	ids := make([]uint64, 0, len(b)/8)
+	for ; len(b) > 0; b = b[8:] {
+		ids = append(ids, binary.LittleEndian.Uint64(b))
+	}
+	return ids, nil
+}
+
+// call is a request with an answer.
+type call struct {
+	seq    uint32
+	method string
+	params json.RawMessage
+}
+
+func parseCall(b []byte) (call, error) {
+	if len(b) < 4 {
+		return call{}, fmt.Errorf("a call of %d bytes", len(b))
+	}
+	var body struct {
+		Method string          `json:"method"`
+		Params json.RawMessage `json:"params"`
+	}
+	if err := json.Unmarshal(b[4:], &body); err != nil {
+		return call{}, fmt.Errorf("a call that is no JSON: %w", err)
+	}
+	return call{binary.LittleEndian.Uint32(b), body.Method, body.Params}, nil
+}
+
+func answerPacket(seq uint32, ok bool, jsonBytes, blobBytes int) []byte {
+	b := []byte{kindAnswer}
+	b = binary.LittleEndian.AppendUint32(b, seq)
+	if ok {
+		b = append(b, 1, 0, 0, 0)
+	} else {
+		b = append(b, 0, 0, 0, 0)
+	}
+	b = binary.LittleEndian.AppendUint64(b, uint64(jsonBytes))
+	return binary.LittleEndian.AppendUint64(b, uint64(blobBytes))
+}
+
+// donePacket answers a want. extra is nil or JSON.
+func donePacket(w want, window int, extra []byte) []byte {
+	b := append(make([]byte, 0, 25+len(extra)), kindDone)
+	b = binary.LittleEndian.AppendUint64(b, w.id)
+	b = binary.LittleEndian.AppendUint32(b, w.slot)
+	b = binary.LittleEndian.AppendUint32(b, w.count)
+	b = binary.LittleEndian.AppendUint32(b, uint32(window))
+	b = binary.LittleEndian.AppendUint32(b, uint32(len(extra)))
+	return append(b, extra...)
+}
+
+func failedPacket(id uint64, e *failure) []byte {
+	return append(binary.LittleEndian.AppendUint64([]byte{kindFailed}, id), e.json()...)
+}
+
+func cancelledPacket(id uint64) []byte {
+	return binary.LittleEndian.AppendUint64([]byte{kindCancelled}, id)
+}
+
+func noticePacket(level, message string) []byte {
+	b, _ := json.Marshal(map[string]string{"level": level, "message": clip(message)})
+	return append([]byte{kindNotice}, b...)
+}
+
+// maxMessage bounds the texts that go into one packet.
+const maxMessage = 16 << 10
+
+func clip(s string) string {
+	if len(s) > maxMessage {
+		return s[:maxMessage] + " …"
+	}
+	return s
+}

@@ -1,0 +1,158 @@
+package agent
+
+import (
+	"fmt"
+	"os"
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+// field is one array of a batch as the trainer sees it, placed for the largest batch.
+type field struct {
+	Name   string `json:"name"`
+	DType  string `json:"dtype"`
+	Shape  []int  `json:"shape"`
+	Offset int    `json:"offset"`
+}
+
+const fieldAlign = 64
+
+// layout is where the arrays of a batch of up to batch samples lie in a slot.
+type layout struct {
+	batch  int
+	fields []field
+	bytes  int
+}
+
+// place lays fields of the given shapes (of one sample) out for batch samples. A field of differing sizes comes last, has all that is
+// left of the slot, and counts nothing.
+func place(fields []field, batch int) layout {
+	l := layout{batch: batch}
+	var last []field
+	for _, f := range fields {
+		n := f.bytes(batch)
+		if n == 0 {
+			last = append(last, f)
+			continue
+		}
+		f.Offset = l.bytes
+		l.fields = append(l.fields, f)
+		l.bytes += align(n)
+	}
+	for _, f := range last {
+		f.Offset = l.bytes
+		l.fields = append(l.fields, f)
+	}
+	return l
+}
+
+func (f *field) bytes(batch int) int {
+	n := batch * typeBytes(f.DType)
+	for _, d := range f.Shape {
+		n *= d
+	}
+	return n
+}
+
+func typeBytes(dtype string) int {
+	if dtype == "int64" {
+		return 8
+	}
+	l := LastHop{DType: dtype}
+	return l.elementBytes()
+}
+
+func align(n int) int { return (n + fieldAlign - 1) &^ (fieldAlign - 1) }
+
+// offset of the named field, -1 if there is none.
+func (l *layout) offset(name string) int {
+	for _, f := range l.fields {
+		if f.Name == name {
+			return f.Offset
+		}
+	}
+	return -1
+}
+
+// slots is the trainer's memory, cut into equal slots. It is unmapped when the Loader has let go of it and no want holds a slot of it.
+type slots struct {
+	layout
+	count, stride int
+	convert       convert // nil: images stay as they come
+	element       int     // bytes of one element of an image
+	planar        bool
+
+	mu     sync.Mutex
+	memory []byte
+	users  int // the Loader, and wants
+}
+
+// maxSlotBytes bounds what a trainer can make the agent map.
+const maxSlotBytes = 1 << 46
+
+// mapSlots maps the trainer's file. It takes the file over.
+func mapSlots(file *os.File, count, stride int, l layout, hop *LastHop) (*slots, error) {
+	defer file.Close()
+	c, err := hop.converter()
+	if err != nil {
+		return nil, err
+	}
+	if count < 1 || count > 1<<16 || stride < 1 || stride > maxSlotBytes/count || stride%fieldAlign != 0 {
+		return nil, fmt.Errorf("%d slots of %d bytes", count, stride)
+	}
+	if l.bytes > stride {
+		return nil, &roomError{l.bytes}
+	}
+	size := count * stride
+	if info, err := file.Stat(); err != nil {
+		return nil, err
+	} else if info.Size() < int64(size) {
+		return nil, fmt.Errorf("a file of %d bytes for %d slots of %d", info.Size(), count, stride)
+	}
+	memory, err := unix.Mmap(int(file.Fd()), 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	if err != nil {
+		return nil, fmt.Errorf("map %d bytes of slots: %w", size, err)
+	}
+	// Where the host allows huge pages for shared memory on request, they make the first batches cheaper; elsewhere this does nothing.
+	_ = unix.Madvise(memory, unix.MADV_HUGEPAGE)
+	return &slots{
+		layout: l, count: count, stride: stride, memory: memory, users: 1,
+		convert: c, element: hop.elementBytes(), planar: hop.Layout == "chw",
+	}, nil
+}
+
+// imageBytes is how many bytes one byte of an image becomes.
+func (s *slots) imageBytes() int { return s.element }
+
+// lend gives slot i to a want; every lend needs a drop.
+func (s *slots) lend(i uint32) ([]byte, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if int64(i) >= int64(s.count) {
+		return nil, fmt.Errorf("slot %d of %d", i, s.count)
+	}
+	s.users++
+	o := int(i) * s.stride
+	return s.memory[o : o+s.stride : o+s.stride], nil
+}
+
+// drop ends one use; the last one unmaps.
+func (s *slots) drop() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.users--; s.users == 0 {
+		_ = unix.Munmap(s.memory)
+		s.memory = nil
+	}
+}
+
+// discard gives the memory back to the system at once, whoever else maps it: forked children of a dead trainer would keep it else.
+// What is read there afterwards is zeros.
+func (s *slots) discard() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.memory != nil {
+		_ = unix.Madvise(s.memory, unix.MADV_REMOVE)
+	}
+}
