@@ -1,0 +1,71 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/feedwater-io/feedwater/client/agent"
+)
+
+// agentEnv names the handle of the trainer's pidfd; docs/agent.md.
+const (
+	agentPidfdEnv  = "FEEDWATER_AGENT_PIDFD"
+	agentControlFD = 3
+)
+
+func newAgent() *cobra.Command {
+	var insecure bool
+	c := &cobra.Command{
+		Use:    "agent",
+		Short:  "The process beside a trainer; the Python package starts it",
+		Hidden: true,
+		Args:   cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			return runAgent(c.Context(), insecure)
+		},
+	}
+	c.Flags().BoolVar(&insecure, "insecure", false, "reach nodes on other machines without encryption")
+	addConfig(c)
+	return c
+}
+
+func runAgent(ctx context.Context, insecure bool) error {
+	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
+	preferToBeKilled()
+	trainer, err := trainerHandle()
+	if err != nil {
+		return err
+	}
+	local := &localPipelines{log: log}
+	defer local.close()
+	a := agent.New(agent.Options{
+		Control: os.NewFile(agentControlFD, "control"),
+		Trainer: trainer,
+		Connect: connector(local, insecure),
+		Log:     log,
+	})
+	return a.Run(ctx)
+}
+
+// trainerHandle is the pidfd that the trainer handed down, nil if it said that there is none.
+func trainerHandle() (*os.File, error) {
+	text := os.Getenv(agentPidfdEnv)
+	if text == "" {
+		return nil, nil
+	}
+	fd, err := strconv.Atoi(text)
+	if err != nil || fd <= agentControlFD {
+		return nil, fmt.Errorf("%s=%q is no handle", agentPidfdEnv, text)
+	}
+	return os.NewFile(uintptr(fd), "trainer"), nil
+}
+
+// preferToBeKilled asks the kernel to end this process, not the trainer, if memory runs out: an agent can be started again.
+func preferToBeKilled() {
+	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("900"), 0) // not allowed everywhere, and then not needed for being right
+}

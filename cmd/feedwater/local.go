@@ -1,0 +1,258 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"runtime"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/feedwater-io/feedwater/client"
+	"github.com/feedwater-io/feedwater/client/agent"
+	"github.com/feedwater-io/feedwater/pipeline"
+	"github.com/feedwater-io/feedwater/pipeline/dataset"
+	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
+	"github.com/feedwater-io/feedwater/server"
+)
+
+// localPipelines are the pipelines of an agent's own process, one per number of workers, made when the first Loader needs it.
+type localPipelines struct {
+	log *slog.Logger
+
+	mu      sync.Mutex
+	servers map[int]*localServer
+}
+
+type localServer struct {
+	*server.Server
+	pipeline *pipeline.Pipeline
+}
+
+// get returns the server of a pipeline with that many workers; 0: this rank's share of the cores.
+func (l *localPipelines) get(workers int) (*localServer, error) {
+	if workers <= 0 {
+		workers = shareOfCores()
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if s := l.servers[workers]; s != nil {
+		return s, nil
+	}
+	p, err := pipeline.Open(pipeline.Options{Workers: workers})
+	if err != nil {
+		return nil, err
+	}
+	s := &localServer{pipeline: p, Server: server.New(server.Options{
+		Engine:  server.NewEngine(p, dataset.Options{Progress: scanProgress(l.log)}),
+		AnyPath: true,
+		Version: version,
+		Log:     l.log,
+	})}
+	if l.servers == nil {
+		l.servers = map[int]*localServer{}
+	}
+	l.servers[workers] = s
+	return s, nil
+}
+
+func (l *localPipelines) close() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, s := range l.servers {
+		s.Close()
+		s.pipeline.Close()
+	}
+}
+
+// shareOfCores is the cores this process may use, by affinity and by its control group, divided among the ranks of this host.
+func shareOfCores() int {
+	ranks, err := strconv.Atoi(os.Getenv("LOCAL_WORLD_SIZE"))
+	if err != nil || ranks < 1 {
+		ranks = 1
+	}
+	return max(1, runtime.GOMAXPROCS(0)/ranks)
+}
+
+// connector makes the fleet of a Loader: its nodes, or else this process's own pipeline.
+func connector(local *localPipelines, insecure bool) func(context.Context, agent.Plan) (*client.Fleet, error) {
+	return func(ctx context.Context, p agent.Plan) (*client.Fleet, error) {
+		o := client.Options{
+			Plan: string(p.Text), Job: p.Job, Nodes: p.Nodes, Numerics: p.Numerics,
+			StartTimeout: p.StartTimeout, Timeout: p.Timeout,
+			Dialing: client.DialOptions{Insecure: insecure}, Log: p.Log,
+		}
+		switch {
+		case len(p.Nodes) == 0:
+			s, err := local.get(p.Workers)
+			if err != nil {
+				return nil, err
+			}
+			o.Local = &localNode{server: s}
+		case p.Local != "":
+			text, err := matchByFingerprint(ctx, p)
+			if err != nil {
+				return nil, err
+			}
+			o.Plan = text
+		}
+		return client.New(o)
+	}
+}
+
+// matchByFingerprint turns a plan for a folder of this machine into one for whatever folder of the nodes holds the same data.
+func matchByFingerprint(ctx context.Context, p agent.Plan) (string, error) {
+	s, err := dataset.Open(ctx, p.Local, dataset.Options{})
+	if err != nil {
+		return "", fmt.Errorf("match %s by fingerprint: %w", p.Local, err)
+	}
+	defer s.Close()
+	plan, err := pipeline.ParsePlan(p.Text)
+	if err != nil {
+		return "", err
+	}
+	plan.Source = pipeline.Source{Fingerprint: s.Fingerprint()}
+	return string(plan.Canonical()), nil
+}
+
+// localNode is this process's own pipeline as a node of a fleet: no wire, no copies, images handed over as they are made.
+type localNode struct{ server *localServer }
+
+// Addr implements client.Node.
+func (n *localNode) Addr() string { return "this process" }
+
+// Open implements client.Node.
+func (n *localNode) Open(ctx context.Context, r *pb.OpenRequest) (*pb.OpenResponse, error) {
+	return n.server.Open(ctx, r)
+}
+
+// Replay implements client.Node.
+func (n *localNode) Replay(ctx context.Context, r *pb.ReplayRequest) (*pb.ReplayResponse, error) {
+	return n.server.Replay(ctx, r)
+}
+
+// Close implements client.Node.
+func (n *localNode) Close() error { return nil }
+
+// Fetch implements client.Node.
+func (n *localNode) Fetch(ctx context.Context, start *pb.Start, _ func(*pb.Notice)) (client.Stream, error) {
+	job, err := n.server.Job(ctx, start)
+	if err != nil {
+		return nil, err
+	}
+	return &localStream{job: job, ended: make(chan struct{}), wants: map[*client.Attempt]*localWant{}}, nil
+}
+
+// localStream hands attempts to a job of this process. It has no goroutine of its own.
+type localStream struct {
+	job   *server.Job
+	ended chan struct{}
+
+	mu     sync.Mutex
+	closed bool
+	over   bool // ended is closed
+	wants  map[*client.Attempt]*localWant
+}
+
+// localWant keeps a Cancel that comes while the want is being submitted from getting lost.
+type localWant struct {
+	server.Want
+
+	mu                   sync.Mutex
+	submitted, cancelled bool
+}
+
+func (w *localWant) submit(j *server.Job) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.cancelled {
+		w.Done(server.Made{Err: client.ErrCancelled})
+		return
+	}
+	j.Submit(&w.Want)
+	w.submitted = true
+}
+
+func (w *localWant) cancel(j *server.Job) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.cancelled = true
+	if w.submitted {
+		j.Cancel(&w.Want)
+	}
+}
+
+// Send implements client.Stream.
+func (s *localStream) Send(a *client.Attempt) {
+	w := &localWant{Want: server.Want{Name: a.Name, Dst: a.Dst, Grow: a.Grow, Image: a.Image, Due: a.Due}}
+	w.Done = func(m server.Made) { s.done(a, m) }
+	s.mu.Lock()
+	closed := s.closed
+	if !closed {
+		s.wants[a] = w
+	}
+	s.mu.Unlock()
+	if closed {
+		a.Done(client.Answer{Err: client.ErrClosed})
+		return
+	}
+	w.submit(s.job)
+}
+
+func (s *localStream) done(a *client.Attempt, m server.Made) {
+	answer := client.Answer{Header: m.Header, Data: m.Data, Imaged: a.Image != nil, Failure: m.Failure}
+	if m.Header == nil && m.Failure == nil {
+		answer.Err = m.Err
+	}
+	a.Done(answer)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.wants, a)
+	s.endIfIdle()
+}
+
+// Cancel implements client.Stream.
+func (s *localStream) Cancel(a *client.Attempt) {
+	s.mu.Lock()
+	w := s.wants[a]
+	s.mu.Unlock()
+	if w != nil {
+		w.cancel(s.job)
+	}
+}
+
+// Heard implements client.Stream.
+func (s *localStream) Heard() time.Time { return time.Now() }
+
+// Ended implements client.Stream.
+func (s *localStream) Ended() <-chan struct{} { return s.ended }
+
+// Err implements client.Stream.
+func (s *localStream) Err() error { return nil }
+
+// Close implements client.Stream.
+func (s *localStream) Close() {
+	s.mu.Lock()
+	s.closed = true
+	var rest []*localWant
+	for _, w := range s.wants {
+		rest = append(rest, w)
+	}
+	s.endIfIdle()
+	s.mu.Unlock()
+	for _, w := range rest {
+		w.cancel(s.job)
+	}
+	<-s.ended
+}
+
+// endIfIdle closes ended, and lets go of the job, when nothing more can come. mu is held.
+func (s *localStream) endIfIdle() {
+	if s.closed && !s.over && len(s.wants) == 0 {
+		s.over = true
+		s.job.Close()
+		close(s.ended)
+	}
+}

@@ -1,0 +1,89 @@
+// Command feedwater keeps accelerators fed: `feedwater serve` makes batches of decoded and augmented images on a CPU node;
+// `feedwater agent` is what the Python package starts beside each trainer. It wires the packages together and does nothing else:
+// flags → options → run.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+// version is set when a release is linked.
+var version = "dev"
+
+// Exit codes.
+const (
+	exitOK    = 0
+	exitError = 1
+	exitUsage = 2
+)
+
+// usageError marks what the caller should have typed differently.
+type usageError struct{ error }
+
+func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
+
+func run(args []string, stdout, stderr io.Writer) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	root := newRoot()
+	root.SetArgs(args)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	err := root.ExecuteContext(ctx)
+	var usage usageError
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.As(err, &usage):
+		fmt.Fprintf(stderr, "feedwater: %v\nRun '%s --help' for the options.\n", err, command(root, args))
+		return exitUsage
+	default:
+		fmt.Fprintf(stderr, "feedwater: %v\n", err)
+		return exitError
+	}
+}
+
+// command is the command that args name, as far as they do.
+func command(root *cobra.Command, args []string) string {
+	if c, _, err := root.Find(args); err == nil {
+		return c.CommandPath()
+	}
+	return root.Name()
+}
+
+func newRoot() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "feedwater",
+		Short: "Keeps accelerators fed with decoded and augmented images",
+		Long: `Feedwater keeps accelerators fed: CPU nodes decode and augment images and stream ready batches to trainers.
+
+  feedwater serve --data photos=/data/photos      on each CPU node
+  feedwater.Loader("photos", ..., nodes="HOST:7070")   in the training script
+
+Every flag can also be set by an environment variable (--max-memory: FEEDWATER_MAX_MEMORY) or in a YAML file
+given with --config (max-memory: 8GiB). A flag wins over the environment, the environment over the file.`,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Args:          func(_ *cobra.Command, args []string) error { return unknownCommand(args) },
+		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	root.CompletionOptions.HiddenDefaultCmd = true
+	root.AddCommand(newServe(), newAgent(), newVersion())
+	return root
+}
+
+func unknownCommand(args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	return usageError{fmt.Errorf("unknown command %q; there are serve, agent and version", args[0])}
+}

@@ -1,0 +1,28 @@
+package main
+
+import (
+	"fmt"
+	"runtime"
+
+	"github.com/spf13/cobra"
+
+	"github.com/feedwater-io/feedwater/pipeline"
+)
+
+func newVersion() *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Print the version, the kernels in use and this machine's numerics",
+		Args:  cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			p, err := pipeline.Open(pipeline.Options{Workers: 1, Readers: 1})
+			if err != nil {
+				return err
+			}
+			defer p.Close()
+			fmt.Fprintf(c.OutOrStdout(), "feedwater %s\ngo        %s %s/%s\nkernels   %s\nnumerics  %s\n",
+				version, runtime.Version(), runtime.GOOS, runtime.GOARCH, p.Kernels(), p.Numerics())
+			return nil
+		},
+	}
+}
