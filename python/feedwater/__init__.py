@@ -1,0 +1,54 @@
+"""Feedwater: batches of decoded and augmented pictures for training loops, from this machine or from nodes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from . import transforms
+from ._loader import Loader
+from ._version import __version__
+from .errors import (
+    AgentError,
+    DataError,
+    Error,
+    ForkedError,
+    NotYetError,
+    NumericsError,
+    PlanError,
+    SampleError,
+    StallError,
+    StateMismatchError,
+    UnsupportedTransformError,
+)
+
+if TYPE_CHECKING:
+    from ._remote import RemoteDataset
+
+__all__ = [
+    "AgentError",
+    "DataError",
+    "Error",
+    "ForkedError",
+    "Loader",
+    "NotYetError",
+    "NumericsError",
+    "PlanError",
+    "RemoteDataset",
+    "SampleError",
+    "StallError",
+    "StateMismatchError",
+    "UnsupportedTransformError",
+    "__version__",
+    "transforms",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """RemoteDataset is made when it is asked for, because it needs torch; Table is not there yet."""
+    if name == "RemoteDataset":
+        from ._remote import RemoteDataset
+
+        return RemoteDataset
+    if name == "Table":
+        raise NotYetError("feedwater.Table is not there yet: pass a folder of class folders, or an ImageFolder")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,124 @@
+"""A transform, as the user wrote it, to what nodes do and what the last hop does.
+
+Everything that cannot run there is refused here, at construction, by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from . import _torchvision, transforms
+from ._table import IDENTITY, Pixels, Table
+from .errors import UnsupportedTransformError
+
+__all__ = ["Compiled", "compile_transform"]
+
+SUPPORTED = sorted(name for name in transforms.__all__)
+CONVERSIONS = ("ToImage", "PILToTensor", "ToTensor")
+AFTERWARDS = "what a plan cannot say can run in this process, on whole batches: batch_transform=fn(batch, rng)"
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """A transform, cut in two."""
+
+    ops: tuple[transforms.Op, ...]
+    """Run on nodes, in order."""
+    tail: tuple[str, ...]
+    """What the last hop does, for people."""
+    table: Table
+    """What it does to values."""
+    to_tensor: bool
+    """Whether the user asked for tensors (channels first) rather than pictures."""
+
+    @property
+    def fixed_size(self) -> bool:
+        """Whether all samples come out in one size."""
+        return any(op.fixed_size for op in self.ops)
+
+
+def compile_transform(transform: Any) -> Compiled:
+    """Compiles torchvision objects or feedwater.transforms; None is plain decoding."""
+    ops: list[transforms.Op] = []
+    tail: list[Any] = []
+    for leaf in _leaves(transform):
+        step = _recognised(leaf)
+        if step is None:
+            continue
+        if isinstance(step, transforms.Op):
+            if tail:
+                raise UnsupportedTransformError(_behind(step, tail[0]))
+            ops.append(step)
+        else:
+            _check_tail(step, tail)
+            tail.append(leaf)
+    return Compiled(tuple(ops), tuple(map(_name, tail)), _table(tail), bool(tail))
+
+
+def _leaves(transform: Any) -> Iterator[Any]:
+    if transform is None:
+        return
+    inner = transform if isinstance(transform, (list, tuple)) else _torchvision.inside(transform)
+    if inner is None and isinstance(transform, transforms.Compose):
+        inner = transform.transforms
+    if inner is None:
+        yield transform
+        return
+    for part in inner:
+        yield from _leaves(part)
+
+
+def _recognised(leaf: Any) -> transforms.Op | transforms.Pointwise | None:
+    """The step a leaf means; None for one that does nothing."""
+    if isinstance(leaf, (transforms.Op, transforms.Pointwise)):
+        return leaf
+    try:
+        step = _torchvision.convert(leaf)
+    except LookupError as error:
+        raise UnsupportedTransformError(_unknown(leaf, str(error.args[0]))) from None
+    return step
+
+
+def _unknown(leaf: Any, why: str) -> str:
+    import difflib
+
+    name = type(leaf).__name__ if not hasattr(leaf, "__name__") else leaf.__name__
+    near = difflib.get_close_matches(name, SUPPORTED, 1, 0.5)
+    hint = f" The nearest that is there: {near[0]}." if near else ""
+    return f"transform {name}: {why}.{hint} Supported: {', '.join(SUPPORTED)}; {AFTERWARDS}"
+
+
+def _behind(step: transforms.Op, first: Any) -> str:
+    name = type(step).__name__
+    conversion = type(first).__name__
+    return (
+        f"{name} after {conversion} is the tensor dialect, with other pixels than on a picture: not there yet. "
+        f"Move {conversion} behind {name}"
+    )
+
+
+def _check_tail(step: Any, tail: list[Any]) -> None:
+    name = type(step).__name__
+    if not tail and name not in CONVERSIONS:
+        raise UnsupportedTransformError(f"{name} needs a tensor: put ToImage() in front of it")
+    if tail and name == "ToTensor":
+        raise UnsupportedTransformError(f"ToTensor after {type(tail[0]).__name__} does nothing: leave it out")
+
+
+def _table(tail: list[Any]) -> Table:
+    if not tail:
+        return IDENTITY
+    if not any(isinstance(leaf, transforms.Pointwise) for leaf in tail):
+        return _torchvision.table(tail)
+    pixels = Pixels.probe()
+    for leaf in tail:
+        step = _recognised(leaf)
+        assert isinstance(step, transforms.Pointwise)
+        pixels = step.apply(pixels)
+    return pixels.table()
+
+
+def _name(leaf: Any) -> str:
+    return repr(leaf) if isinstance(leaf, transforms.Pointwise) else str(leaf)

@@ -1,0 +1,132 @@
+"""A Loader's arguments, checked. Nothing is ignored in silence: what has no meaning here is refused with the reason."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from . import _arguments, _compile, _output, _source
+from ._compile import Compiled
+from ._order import Tail
+from ._output import Output
+from ._source import Source
+
+__all__ = ["Config"]
+
+
+@dataclass(frozen=True)
+class Config:
+    """What a Loader was asked to do."""
+
+    source: Source
+    compiled: Compiled
+    output: Output
+    names: dict[str, str]
+    """Wanted fields: our names to the user's."""
+    as_dict: bool
+    batch_size: int | None
+    shuffle: bool
+    sampler: Any
+    batch_sampler: Any
+    tail: Tail
+    seed: int
+    steps_per_epoch: int | None
+    rank: int | None
+    num_replicas: int | None
+    mesh: Any
+    batch_transform: Callable[..., Any] | None
+    memory: int | None
+    on_error: str
+    max_errors: float
+    timeout: float
+    start_timeout: float
+    nodes: tuple[str, ...]
+    local_workers: int
+    job: str | None
+
+    @classmethod
+    def check(cls, source: Any, transform: Any, given: Mapping[str, Any], unknown: Mapping[str, Any]) -> Config:
+        """The arguments of Loader, each checked and all together; raises TypeError, ValueError or NotYetError."""
+        _arguments.refuse(given, unknown)
+        nodes = _arguments.nodes_of(given["nodes"])
+        resolved = _source.resolve(source, nodes)
+        compiled = _compile.compile_transform(resolved.transform if transform is None else transform)
+        fields = given["fields"]
+        config = cls(
+            source=replace(resolved, transform=None),
+            compiled=compiled,
+            output=_output.resolve(compiled, given["dtype"], given["memory_format"]),
+            names=_output.field_names(fields),
+            as_dict=isinstance(fields, Mapping),
+            batch_size=given["batch_size"],
+            shuffle=bool(given["shuffle"]),
+            sampler=given["sampler"],
+            batch_sampler=given["batch_sampler"],
+            tail=_arguments.tail_of(given["tail"], given["drop_last"]),
+            seed=_arguments.seed_of(given["seed"]),
+            steps_per_epoch=given["steps_per_epoch"],
+            rank=given["rank"],
+            num_replicas=given["num_replicas"],
+            mesh=given["mesh"],
+            batch_transform=given["batch_transform"],
+            memory=_arguments.memory_of(given["memory"]),
+            on_error=_arguments.one_of("on_error", given["on_error"], ("raise", "skip", "substitute")),
+            max_errors=_arguments.max_errors_of(given["max_errors"]),
+            timeout=_arguments.seconds_of("timeout", given["timeout"]),
+            start_timeout=_arguments.seconds_of("start_timeout", given["start_timeout"]),
+            nodes=nodes,
+            local_workers=_arguments.workers_of(given["local_workers"], nodes),
+            job=_arguments.job_of(given["job"]),
+        )
+        config._check_together()
+        return config
+
+    def _check_together(self) -> None:
+        self._check_batch()
+        if self.steps_per_epoch is not None:
+            _arguments.check_count("steps_per_epoch", self.steps_per_epoch)
+            if self.listed:
+                raise ValueError("steps_per_epoch does not go with a sampler or a Subset: their length is the epoch's")
+        if (self.rank is None) != (self.num_replicas is None):
+            raise ValueError("rank and num_replicas go together: pass both or none")
+        if self.rank is not None and self.mesh is not None:
+            raise ValueError("mesh says what rank and num_replicas say: pass one or the other")
+        if self.tail == "valid" and "valid" not in self.names:
+            raise ValueError(
+                'tail="valid" fills up the last batch: ask for the mask too, fields=("image", "label", "valid")'
+            )
+        if self.batch_transform is not None and not callable(self.batch_transform):
+            raise TypeError("batch_transform must be a function (batch, rng) -> batch")
+
+    def _check_batch(self) -> None:
+        if self.source.indices is not None and (self.sampler is not None or self.batch_sampler is not None):
+            raise ValueError("a Subset and a sampler both choose samples: pass the whole data set and the sampler")
+        if self.batch_sampler is not None:
+            others = {"batch_size": self.batch_size, "sampler": self.sampler, "shuffle": self.shuffle or None}
+            clash = next((name for name, value in others.items() if value is not None), None)
+            if clash or self.tail != "short":
+                raise ValueError(f"batch_sampler decides about {clash or 'the last batch'} already: leave it out")
+            return
+        if self.batch_size is None:
+            raise ValueError("batch_size is missing: the samples of one batch of one rank")
+        _arguments.check_count("batch_size", self.batch_size)
+        if self.sampler is not None and self.shuffle:
+            raise ValueError("sampler decides the order: leave out shuffle")
+
+    @property
+    def listed(self) -> bool:
+        """Whether the trainer's side decides the order."""
+        return self.sampler is not None or self.batch_sampler is not None or self.source.indices is not None
+
+    def plan(self) -> dict[str, Any]:
+        """The plan as JSON says it (docs/plan.md)."""
+        return {
+            "version": 1,
+            "source": self.source.plan(),
+            "seed": self.seed,
+            "shuffle": self.shuffle and not self.listed,
+            "transforms": [op.plan() for op in self.compiled.ops],
+            "fields": ["image", "label"],
+            "on_error": self.on_error,
+        }

@@ -1,0 +1,113 @@
+"""Where a run stands: the cursor, and what iter, set_epoch and load_state_dict do to it. No I/O, no clock.
+
+The place and what was returned there are one tuple, replaced by one store: an exception leaves either the old or the
+new state, never half of it.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any, NamedTuple
+
+__all__ = ["At", "Cursor"]
+
+KEPT = 256
+
+
+class At(NamedTuple):
+    """A place in the run."""
+
+    epoch: int
+    consumed: int
+    """Samples of the epoch that all ranks have consumed."""
+    returned: bool
+    """Whether this pass has returned a batch."""
+    last: Any
+    """What is known of the last batch that was returned."""
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """The names of what comes next."""
+        return self.epoch, self.consumed
+
+
+class Cursor:
+    """The state machine of passes. A pass is what one iter() yields."""
+
+    def __init__(self) -> None:
+        self.at = At(0, 0, False, None)
+        self.habit: int | None = None
+        """Where the last pass was broken off; the next one probably is too."""
+        self.failed = False
+        """An error of ours ended the pass: the next one goes on at the cursor."""
+        self.loaded = False
+        """A state was loaded and no batch returned since."""
+        self._next: tuple[int, int] | None = (0, 0)
+        """Where the next pass begins, if that is decided."""
+        self._history: deque[tuple[int, int]] = deque(maxlen=KEPT)
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """The names of the next batch, if no iter() comes in between."""
+        return self._next or self.at.place
+
+    def begin(self) -> None:
+        """A pass begins: at the decided place, else at the cursor if nothing was returned or we failed, else anew."""
+        epoch, consumed, returned, last = self.at
+        if self._next is not None:
+            epoch, consumed = self._next
+        elif returned and not self.failed:
+            self.habit = consumed
+            self.loaded = False
+            epoch, consumed = epoch + 1, 0
+        self.at = At(epoch, consumed, False, last)
+        self._next = None
+        self.failed = False
+
+    def prepare(self) -> None:
+        """Notes the place before a batch; harmless when repeated."""
+        place = self.at.place
+        if not self._history or self._history[-1] != place:
+            self._history.append(place)
+
+    def finish(self) -> None:
+        """The pass has yielded all of its epoch."""
+        self.habit = None
+        self.loaded = False
+        self._next = (self.at.epoch + 1, 0)
+
+    def set_epoch(self, epoch: int) -> None:
+        """The next pass is that epoch from its beginning; a state just loaded for that epoch keeps its cursor."""
+        fresh = self.loaded and (self._next is not None or not self.at.returned)
+        if fresh and self.place[0] == epoch:
+            return
+        self.loaded = False
+        self._next = (epoch, 0)
+
+    def load(self, epoch: int, consumed: int) -> None:
+        """Continues there, with the first batch from now on."""
+        self._history.clear()
+        self.habit, self.failed = None, False
+        self._next = (epoch, consumed)
+        self.loaded = True
+
+    @property
+    def pending(self) -> bool:
+        """Whether it is decided where the next pass begins."""
+        return self._next is not None
+
+    @property
+    def moved(self) -> bool:
+        """Whether a state was loaded that the running pass has not taken up."""
+        return self.loaded and self._next is not None
+
+    def back(self, lag: int) -> tuple[int, int]:
+        """The place as if the last lag returned batches had not been."""
+        if lag == 0:
+            return self.place
+        known = list(self._history)
+        if known and known[-1] == self.at.place:  # prepared, not returned
+            known.pop()
+        if not 0 < lag <= len(known):
+            raise ValueError(f"lag={lag}: the last {len(known)} batches are known (at most {KEPT})")
+        return known[-lag]

@@ -1,0 +1,265 @@
+"""The run behind a Loader, from its first use on: the opened plan, the order of samples, and the next batch."""
+
+from __future__ import annotations
+
+import gc
+import logging
+import time
+from typing import Any
+
+import numpy as np
+
+from . import _ranks
+from ._batch import Builder, Rows, check_ragged
+from ._budget import Budget
+from ._config import Config
+from ._cursor import Cursor
+from ._feed import Feed
+from ._opened import Opened, Request
+from ._order import Order, RangeOrder, Step, count_steps
+from ._pace import Pace
+from ._ranks import Ranks
+from ._replay import Last, Totals, keys_of
+from ._samplers import BatchSamplerOrder, SamplerOrder, SubsetOrder
+from ._slots import Slots
+from ._state import State, describe
+from ._want import Done
+from .errors import StateMismatchError
+
+__all__ = ["Engine", "Ready"]
+
+log = logging.getLogger("feedwater")
+
+COLLECT_EVERY_S, COLLECT_IN_VAIN_S = 2.0, 60.0
+
+
+class Ready:
+    """A batch made for the loop and not yet returned."""
+
+    __slots__ = ("batch", "last", "step")
+
+    def __init__(self, batch: Any, step: Step, last: Last) -> None:
+        self.batch, self.step, self.last = batch, step, last
+
+
+class Engine:
+    """Everything of a Loader that belongs to this process and is not pickled. Not for two threads at once."""
+
+    def __init__(self, config: Config, cursor: Cursor) -> None:
+        self.config, self.cursor = config, cursor
+        self.pace = Pace()
+        self.feed = Feed(_request(config))
+        self.ranks: Ranks | None = None
+        self.order: Order | None = None
+        self.state: tuple[State, bool] | None = None
+        """A loaded state that was not compared with the opened plan yet, and whether strictly."""
+        self._builder: Builder | None = None
+        self._budget = Budget(config.max_errors)
+        self._warned = False
+        self._collect_after = 0.0
+
+    # -- opening ------------------------------------------------------------------------------------------------------
+
+    def opened(self) -> Opened:
+        """The opened plan; starts the agent if need be."""
+        session = self.feed.session
+        if session.opened is None:
+            if self.state is not None and self.state[1] and self.config.nodes:
+                session.numerics = self.state[0].raw.get("numerics")
+            session.live()
+            assert session.opened is not None
+            self.config.source.check(list(session.opened.classes), session.opened.samples)
+            check_ragged(self.config.batch_size or 1, session.opened)
+        return session.opened
+
+    def length(self) -> int:
+        """Steps of an epoch. Opens nothing where the arguments tell."""
+        ranks = _ranks.resolve(self.config.rank, self.config.num_replicas, self.config.mesh)
+        if self.config.steps_per_epoch is not None:
+            return self.config.steps_per_epoch
+        known = self.config.source.samples
+        if known is not None and not self.config.listed:
+            return count_steps(known, self.config.batch_size or 1, ranks, self.config.tail)
+        return self._ordered().steps(ranks)
+
+    def _ordered(self) -> Order:
+        if self.order is None:
+            self.order = _order(self.config, self.opened().samples)
+        return self.order
+
+    def start(self) -> None:
+        """A pass begins: finds out our place among the ranks, and whether a loaded state fits."""
+        opened, order = self.opened(), self._ordered()
+        ranks = _ranks.resolve(self.config.rank, self.config.num_replicas, self.config.mesh)
+        if ranks != self.ranks:
+            self._say(ranks)
+            self.feed.forget()
+            self.ranks = ranks
+        if self.state is not None:
+            self._compare(*self.state, opened, order)
+            self.state = None
+        if self._builder is None:
+            self._builder = Builder(self.config.output, opened, self.config.names, self.config.as_dict)
+
+    def _say(self, ranks: Ranks) -> None:
+        if self.config.batch_size is None:
+            log.info("rank %d/%d", *ranks)
+        else:
+            log.info("rank %d/%d, global batch %s", *ranks, f"{self.config.batch_size * ranks.world:,}")
+
+    # -- state --------------------------------------------------------------------------------------------------------
+
+    def describe(self, epoch: int, consumed: int) -> dict[str, Any]:
+        """The state at a place."""
+        if self.state is not None and self.state[0].raw:  # nothing was done since it was loaded
+            return {**self.state[0].raw, "epoch": epoch, "consumed": consumed}
+        known = describe(self.config.seed, self.config.shuffle, self.feed.session.opened)
+        return {**known, "epoch": epoch, "consumed": consumed, "sampler": self._sampler_state(epoch, consumed)}
+
+    def _sampler_state(self, epoch: int, consumed: int) -> dict[str, Any] | None:
+        indices = self.config.source.indices
+        if indices is not None:
+            import hashlib
+
+            return {"class": "Subset", "indices": hashlib.sha256(indices.tobytes()).hexdigest()[:16]}
+        if isinstance(self.order, (SamplerOrder, BatchSamplerOrder)) and self.ranks is not None:
+            return self.order.state(epoch, consumed, self.ranks)
+        return None
+
+    def load(self, state: State, strict: bool) -> None:
+        """Takes up a state; compares it at once if the plan is open, else when it is."""
+        opened = self.feed.session.opened
+        if opened is None or self.ranks is None:
+            self.state = (state, strict)
+            return
+        self._compare(state, strict, opened, self._ordered())
+        self.state = None
+
+    def _compare(self, state: State, strict: bool, opened: Opened, order: Order) -> None:
+        if not state.raw:
+            return
+        state.check_order(self.config.seed, self.config.shuffle, opened)
+        if strict:
+            state.check_pixels(opened)
+        before = state.raw.get("sampler")
+        if isinstance(order, (SamplerOrder, BatchSamplerOrder)) and (before is not None or not state.consumed):
+            assert self.ranks is not None
+            order.load(before, self.ranks)
+            self.feed.forget()
+        elif before != self._sampler_state(0, 0):
+            raise StateMismatchError("the state is of another choice of samples: another sampler or Subset")
+
+    # -- batches ------------------------------------------------------------------------------------------------------
+
+    def next(self) -> Ready | None:
+        """The batch at the cursor; None at the end of the epoch. Consumes nothing."""
+        assert self.order is not None and self.ranks is not None and self._builder is not None
+        at = self.cursor.at
+        step = self.order.at(at.epoch, at.consumed, self.ranks)
+        if step is None:
+            return None
+        done = self._take(step) if step.size else None
+        rows = self._builder.rows(step, done, self._crowded)
+        batch = self._builder.batch(rows, self._keys)
+        if self.config.batch_transform is not None:
+            rng = np.random.default_rng([self.config.seed, step.epoch, step.position])
+            batch = self.config.batch_transform(batch, rng)
+        last = self._account(step, rows, done)
+        self.cursor.prepare()
+        return Ready(batch, step, last)
+
+    def _take(self, step: Step) -> Done:
+        assert self.order is not None
+        done = self.feed.take(step.key, self.order.largest or step.size, self._upcoming, self.pace.due)
+        if done.errors:
+            self._budget.check(step.epoch, step.start, done.errors, self._epoch_samples())
+        return done
+
+    def _epoch_samples(self) -> int:
+        assert self.ranks is not None and self.feed.session.opened is not None
+        return -(-self.feed.session.opened.samples // self.ranks.world)
+
+    def _keys(self, indices: Any) -> list[str]:
+        return keys_of(self.feed.session, self.cursor.at.epoch, indices)
+
+    def _upcoming(self, epoch: int, start: int) -> Step | None:
+        """The step at or after a place on the way ahead, over the epoch's end and where the loop usually breaks off."""
+        assert self.order is not None and self.ranks is not None
+        at, habit, ahead = self.cursor.at, self.cursor.habit, self.order.known_ahead
+        if ahead and habit is not None and start >= habit and (epoch > at.epoch or at.consumed < habit):
+            epoch, start = epoch + 1, 0
+        step = self.order.at(epoch, start, self.ranks)
+        if step is None and ahead:
+            step = self.order.at(epoch + 1, 0, self.ranks)
+        return step
+
+    def _account(self, step: Step, rows: Rows, done: Done | None) -> Last:
+        before = self.cursor.at.last.totals if self.cursor.at.last else Totals()
+        errors = done.errors if done is not None else []
+        substituted = sum(error.get("substitute") is not None for error in errors) if errors else 0
+        totals = Totals(
+            before.batches + 1,
+            before.samples + rows.samples,
+            before.nbytes + rows.nbytes,
+            before.copied + rows.crowded,
+            before.skipped + len(errors) - substituted,
+            before.substituted + substituted,
+        )
+        return Last(step.epoch, step.position, rows.indices, totals, self.feed.session)
+
+    def _crowded(self, slots: Slots) -> bool:
+        """Whether live batches hold so many slots that this one must go to ordinary memory; never a deadlock."""
+        needed = self.feed.needed(slots)
+        if slots.unleased() >= needed:
+            return False
+        now = time.monotonic()
+        if now > self._collect_after and gc.isenabled():
+            # Batches in reference cycles: the collector sees no 38 MB in them and would not run by itself.
+            gc.collect()
+            helped = slots.unleased() >= needed
+            self._collect_after = time.monotonic() + (COLLECT_EVERY_S if helped else COLLECT_IN_VAIN_S)
+            if helped:
+                return False
+        if not self._warned:
+            self._warned = True
+            log.warning(
+                "the program holds %d batches; further ones are copied to ordinary memory, which costs time. "
+                "Keep fewer batches, or give more room with memory=",
+                slots.count - slots.unleased(),
+            )
+        return True
+
+    def close(self) -> None:
+        """Gives up the agent; batches that were handed out stay good."""
+        self.feed.close()
+        if self._builder is not None:
+            self._builder.forget()
+
+    def drop(self) -> None:
+        """close for finalisers."""
+        self.feed.session.drop()
+
+
+def _request(config: Config) -> Request:
+    return Request(
+        plan=config.plan(),
+        nodes=config.nodes,
+        local=config.source.local,
+        job=config.job,
+        workers=config.local_workers,
+        timeout=config.timeout,
+        start_timeout=config.start_timeout,
+        memory=config.memory,
+        last_hop=config.output.last_hop(),
+    )
+
+
+def _order(config: Config, samples: int) -> Order:
+    if config.batch_sampler is not None:
+        return BatchSamplerOrder(config.batch_sampler, config.seed, samples)
+    assert config.batch_size is not None
+    if config.sampler is not None:
+        return SamplerOrder(config.sampler, config.batch_size, config.tail, config.seed, samples)
+    if config.source.indices is not None:
+        return SubsetOrder(config.source.indices, config.batch_size, config.tail, config.shuffle, config.seed)
+    return RangeOrder(samples, config.batch_size, config.tail, config.steps_per_epoch)

@@ -1,0 +1,47 @@
+"""explain(): what a plan compiles to, for people."""
+
+from __future__ import annotations
+
+from ._config import Config
+from ._opened import Opened
+
+__all__ = ["explain"]
+
+LAST_HOP = "last hop"
+
+
+def explain(config: Config, opened: Opened) -> str:
+    """A table of the ops: where each runs, in whose arithmetic, how exact; and what runs it."""
+    rows: list[tuple[str, ...]] = [("op", "place", "dialect", "tier", "arguments")]
+    for op in opened.ops:
+        arguments = ", ".join(f"{name}={value}" for name, value in (op.get("arguments") or {}).items())
+        rows.append((op["name"], op["place"], op["dialect"], op["tier"], arguments))
+    rows += [(name.split("(")[0], LAST_HOP, "tensor", "A", _arguments(name)) for name in config.compiled.tail]
+    if config.output.dtype != config.compiled.table.dtype:
+        rows.append(("dtype", LAST_HOP, "tensor", "A", config.output.dtype))
+    widths = [max(len(row[column]) for row in rows) for column in range(5)]
+    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in rows]
+    return "\n".join([*lines, "", *_about(config, opened)])
+
+
+def _arguments(name: str) -> str:
+    return name.partition("(")[2].removesuffix(")")
+
+
+def _about(config: Config, opened: Opened) -> list[str]:
+    where = ", ".join(config.nodes) if config.nodes else "this machine"
+    output = config.output
+    order = "channels first" if output.channels_first else "channels last"
+    lines = [
+        f"data      {config.source.name}: {opened.samples:,} samples, {len(opened.classes)} classes, "
+        f"fingerprint {opened.fingerprint[:12]}",
+        f"made on   {where} ({opened.workers} workers here, kernels {opened.kernels or 'unknown'})",
+        f"batches   {output.dtype}, {order}, {'torch tensors' if output.torch else 'numpy arrays'}",
+        f"hashes    plan {opened.plan_hash[:12]}  order {opened.order_hash[:12]}  pixels {opened.pixel_hash[:12]}  "
+        f"numerics {opened.numerics[:12]}",
+        "place     last hop: a table of 256 values per channel, used by the agent; costs this process nothing",
+        "tier      A: the same bytes as the reference; B: within one level; C: same distribution",
+    ]
+    if config.batch_transform is not None:
+        lines.insert(3, "then      batch_transform, in this process, on whole batches")
+    return lines

@@ -1,0 +1,272 @@
+"""Wants out, batches in: keeps the window full ahead of the cursor.
+
+The cursor, which the Loader owns, is the only truth. Wants are kept by the place of their step; whatever is before the
+cursor is over, whatever is not on the way ahead is cancelled, whatever is missing is asked for. So an exception at any
+point, a Ctrl-C or the agent's death, is repaired by looking at what is there: the next take does that.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import struct
+import time
+from collections.abc import Callable
+from typing import Any
+
+from ._failure import error_of
+from ._link import Link
+from ._opened import Request
+from ._order import Step
+from ._session import IN_USE, SLACK_S, Session
+from ._slots import Slots
+from ._want import Done, Failed, Want
+from .errors import Error, StallError
+
+__all__ = ["Feed", "Upcoming"]
+
+log = logging.getLogger("feedwater")
+
+Upcoming = Callable[[int, int], "Step | None"]
+"""The step at or after a place (epoch, start) on the way ahead; None if it is not known yet."""
+
+_DONE = struct.Struct("<xQ8xII")
+_ID = struct.Struct("<xQ")
+
+
+class Feed:
+    """The batches of one Loader. Not for two threads at once."""
+
+    def __init__(self, request: Request) -> None:
+        self.session = Session(request)
+        self.batches = 0
+        """Batches received so far."""
+        self._wants: dict[tuple[int, int], Want] = {}
+        """By place, in the order of need; answered or not."""
+        self._out: dict[int, Want] = {}
+        """By id: sent on this link and not answered. Their slots are lent."""
+        self._link: Link | None = None
+        self._ident = 0
+        self.window = 0
+        """Batches the agent would like to have wanted or ready at once."""
+        self._tail: tuple[int, int] | None = None
+        """Where the next want goes; None when that must be found out anew."""
+
+    def forget(self) -> None:
+        """Drops everything that was asked for: the same places mean other batches from now on."""
+        dropped, self._wants = self._wants, {}
+        self._tail = None
+        if self._link is not None:
+            self._cancel(self._link, list(dropped.values()))
+
+    def close(self) -> None:
+        """Ends the session and lets go of all slots; batches handed out keep their mapping."""
+        self.session.close()
+        self._wants, self._out, self._link = {}, {}, None
+
+    def needed(self, slots: Slots) -> int:
+        """How many slots live batches must leave: the window's belong to the agent, whatever the program keeps."""
+        return max(1, min(self.window, slots.count - IN_USE))
+
+    def take(self, key: tuple[int, int], batch: int, upcoming: Upcoming, due: Callable[[int], float]) -> Done:
+        """The batch of the step at key; blocks until it is there. Asks for those after it meanwhile."""
+        began = time.monotonic()
+        while True:
+            try:
+                link = self._ready(batch)
+                want = self._ask(link, key, began, upcoming, due)
+                while want.answer is None:
+                    self._wait(link, began)
+                done = self._settle(want, began, batch)
+                if done is not None:
+                    return done
+            except ConnectionError:
+                self._tail = None
+                self._salvage()
+                self.session.lost()
+
+    def _ready(self, batch: int) -> Link:
+        session = self.session
+        if session.link is not self._link or session.slots is None or session.batch < batch:
+            session.reserve(batch)
+        link = session.live()
+        if link is not self._link:  # what the last agent did not answer must be asked for again
+            self._out = {}
+            self._wants = {key: want for key, want in self._wants.items() if want.answer is not None}
+            self._tail, self._link = None, link
+            assert session.opened is not None
+            self.window = session.opened.window
+        return link
+
+    # -- asking -------------------------------------------------------------------------------------------------------
+
+    def _ask(
+        self, link: Link, key: tuple[int, int], began: float, upcoming: Upcoming, due: Callable[[int], float]
+    ) -> Want:
+        """The want of the step at key, sent now or before; and the window behind it is full."""
+        if self._tail is None or key not in self._wants:
+            self._replan(link, key, upcoming)
+        while key in self._wants and (earlier := next(iter(self._wants))) != key:
+            del self._wants[earlier]
+        while True:
+            tail, self._tail = self._tail, None  # an exception from here on: look again
+            self._tail = self._top_up(link, tail or key, upcoming, due)
+            if key in self._wants:
+                return self._wants[key]
+            self._make_room(link, began)
+
+    def _replan(self, link: Link, key: tuple[int, int], upcoming: Upcoming) -> None:
+        """Keeps what is on the way ahead from key, cancels the rest."""
+        for ident, want in list(self._out.items()):
+            if not want.sent:  # an exception came between noting and sending it
+                self._out.pop(ident, None)
+                self._wants = {k: w for k, w in self._wants.items() if w is not want}
+        path: list[tuple[int, int]] = []
+        place = key
+        while len(path) < self._limit():
+            step = upcoming(*place)
+            if step is None:
+                break
+            if step.size:
+                path.append(step.key)
+            place = (step.epoch, step.end)
+        kept = {place: self._wants[place] for place in path if place in self._wants}
+        dropped = [want for place, want in self._wants.items() if place not in kept]
+        self._wants = kept
+        self._tail = key
+        self._cancel(link, dropped)
+
+    def _limit(self) -> int:
+        assert self.session.slots is not None
+        return self.needed(self.session.slots)
+
+    def _top_up(
+        self, link: Link, tail: tuple[int, int], upcoming: Upcoming, due: Callable[[int], float]
+    ) -> tuple[int, int]:
+        """Sends wants until the window is full, the slots are out or the way is not known further."""
+        limit = self._limit()
+        while len(self._wants) < limit:
+            step = upcoming(*tail)
+            if step is None:
+                break
+            if step.size and step.key not in self._wants:
+                session = self.session
+                slots = session.slots if step.size <= session.batch else None
+                if slots is None:
+                    slots = session.reserve(step.size)
+                slot = slots.free(self._busy(slots))
+                if slot is None:
+                    link.drain()
+                    self._handle(link)
+                    slot = slots.free(self._busy(slots))
+                if slot is None:
+                    break
+                self._send(link, step, slots, slot, due(len(self._wants)))
+            tail = (step.epoch, step.end)
+        return tail
+
+    def _busy(self, slots: Slots) -> set[int]:
+        busy = {want.slot for want in self._wants.values() if want.slots is slots}
+        busy.update(want.slot for want in self._out.values() if want.slots is slots)
+        return busy
+
+    def _send(self, link: Link, step: Step, slots: Slots, slot: int, due: float) -> None:
+        if step.indices is not None:
+            slots.column(slot, "index", step.size)[:] = step.indices
+        self._ident += 1
+        want = Want(self._ident, step, slots, slot)
+        self._out[want.ident] = want
+        link.send(b"W" + want.record(due), want.sent)
+        self._wants[step.key] = want
+
+    def _cancel(self, link: Link, wants: list[Want]) -> None:
+        """They stay out, and their slots lent, until the agent answers."""
+        idents = [want.ident for want in wants if want.ident in self._out]
+        for first in range(0, len(idents), 1000):
+            some = idents[first : first + 1000]
+            link.send(struct.pack(f"<c{len(some)}Q", b"X", *some), [])
+
+    def _make_room(self, link: Link, began: float) -> None:
+        """No slot for the batch that is needed now: waits for a cancelled want, else gives up a later batch."""
+        if any(self._wants.get(want.step.key) is not want for want in self._out.values()):
+            self._wait(link, began)
+        elif self._wants:
+            last = next(reversed(self._wants))
+            self._cancel(link, [self._wants.pop(last)])
+        else:
+            raise Error("no slot is free although none is wanted: this is a bug in feedwater")
+
+    # -- receiving ----------------------------------------------------------------------------------------------------
+
+    def _wait(self, link: Link, began: float) -> None:
+        if not link.inbox and not link.receive():
+            request = self.session.request
+            limit = request.timeout if self.batches else request.start_timeout
+            if limit and time.monotonic() - began > limit + SLACK_S:
+                self.session.lost(hung=True)
+                raise StallError(
+                    f"the agent has said nothing for {limit + SLACK_S:.0f} s; it is ended, next starts another"
+                )
+            return
+        self._handle(link)
+
+    def _salvage(self) -> None:
+        """The agent is gone: what it finished before is in the socket still."""
+        link = self.session.link
+        if link is None or link is not self._link:
+            return
+        try:
+            link.drain()
+        except ConnectionError:
+            pass
+        self._handle(link)
+
+    def _handle(self, link: Link) -> None:
+        """Notes all packets of the inbox. Each may be noted twice: it is deleted after it was noted."""
+        inbox = link.inbox
+        while inbox:
+            packet = inbox[0]
+            kind = packet[:1]
+            if kind == b"D":
+                self._note_done(packet)
+            elif kind in (b"E", b"X"):
+                self._note_failed(packet, None if kind == b"X" else json.loads(packet[9:]))
+            elif kind == b"N":
+                notice = json.loads(packet[1:])
+                log.log(logging.WARNING if notice.get("level") == "warning" else logging.INFO, "%s", notice["message"])
+            del inbox[0]
+
+    def _note_done(self, packet: bytes) -> None:
+        ident, self.window, json_bytes = _DONE.unpack_from(packet)
+        want = self._out.get(ident)
+        if want is None:
+            return
+        want.answer = Done(want, json.loads(packet[25 : 25 + json_bytes]) if json_bytes else {})
+        self._out.pop(ident, None)
+
+    def _note_failed(self, packet: bytes, error: dict[str, Any] | None) -> None:
+        (ident,) = _ID.unpack_from(packet)
+        want = self._out.get(ident)
+        if want is None:
+            return
+        want.answer = Failed(error)
+        self._out.pop(ident, None)
+
+    def _settle(self, want: Want, began: float, batch: int) -> Done | None:
+        """The batch; None if it must be asked for again. An error is raised; then the next take asks again."""
+        answer = want.answer
+        if isinstance(answer, Done):
+            self.batches += 1
+            return answer
+        assert isinstance(answer, Failed)
+        self._wants = {key: other for key, other in self._wants.items() if other is not want}
+        self._tail = None
+        error = answer.error
+        if error is None:
+            return None
+        if error.get("kind") == "room" and error["bytes"] > want.slots.stride:
+            self.session.reserve(batch, int(error["bytes"] * 1.25))
+            return None
+        if error.get("kind") == "stall" and answer.at < began:  # it was true then; perhaps not now
+            return None
+        raise error_of(error)

@@ -1,0 +1,411 @@
+"""Loader: what the training loop touches."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, overload
+
+from ._config import Config
+from ._cursor import At, Cursor
+from ._engine import Engine, Ready
+from ._explain import explain
+from ._order import Tail
+from ._pace import Stats
+from ._pass import EpochShim, Pass, Sized
+from ._replay import Last, Sample, Totals, replay
+from ._state import State
+from .errors import Error, NotYetError
+
+if TYPE_CHECKING:
+    import numpy as np
+    import torch
+    from typing_extensions import Unpack
+
+    from ._typing import Options
+
+__all__ = ["Loader"]
+
+B = TypeVar("B")
+
+
+class Loader(Generic[B]):
+    """Batches of decoded and augmented pictures, in a fixed order, from this machine or from nodes.
+
+    Iterate it like a PyTorch DataLoader, once per epoch; the epoch number advances by itself. Every sample comes once
+    per epoch, and its pixels depend on seed, epoch and sample alone: not on nodes, ranks, restarts or timing. Nothing
+    is started before the first batch is asked for. One thread at a time may use it.
+
+    source           a folder of class folders; with nodes, a root's name and a path below it; or a torchvision
+                     ImageFolder, or a Subset of one
+    transform        torchvision.transforms objects or feedwater.transforms; None: the ImageFolder's, else just decoding
+    batch_size       samples per batch and rank
+    shuffle          another order each epoch, by seed
+    sampler          indices in the order to use, as PyTorch has it: the order of all ranks, split among them, unless
+                     it splits by itself (DistributedSampler)
+    batch_sampler    lists of indices, each the batch of one step over all ranks, in place of batch_size
+    tail             the last step when samples are left over: "short", a smaller one, equal on all ranks; "valid", a
+                     full one, whose field `valid` says which rows count; "drop", none (also drop_last=True)
+    steps_per_epoch  ends an epoch after so many steps, whatever the number of samples
+    rank, num_replicas, mesh
+                     this process's place; by default torch.distributed's, else RANK and WORLD_SIZE
+    fields           what a batch holds: a tuple of names gives tuples, a dict {name: your name} gives dicts. The names
+                     are image, label, index, key, valid
+    batch_transform  fn(batch, rng) -> batch, called on each batch; rng is a numpy Generator of its own for each
+    dtype            of images, in place of what the transform gives
+    memory_format    torch.channels_last or torch.contiguous_format; by default channels_last for uint8
+    memory           bytes for batches that are ready or being made
+    on_error         for pictures that do not decode: "raise"; "skip", leave out the row; "substitute", another sample
+    max_errors       how many of them end the run: a share of the epoch, or a count; per rank
+    timeout          seconds without a batch before StallError; start_timeout before the first one. 0: wait for ever
+    nodes            "host:port, …" that make the batches; without, this machine does
+    local_workers    cores to use on this machine
+    job              a name for logs and metrics
+
+    Batches are torch tensors if torch was imported before, [B, C, H, W]; otherwise numpy arrays, [B, H, W, C] like
+    pictures unless the transform makes tensors. Where pictures come out in different sizes, image is a list.
+    """
+
+    if TYPE_CHECKING:
+
+        @overload
+        def __init__(
+            self: Loader[tuple[torch.Tensor, torch.Tensor]],
+            source: Any,
+            transform: Any = None,
+            **options: Unpack[Options],
+        ) -> None: ...
+        @overload
+        def __init__(
+            self: Loader[dict[str, Any]],
+            source: Any,
+            transform: Any = None,
+            *,
+            fields: Mapping[str, str],
+            **options: Unpack[Options],
+        ) -> None: ...
+        @overload
+        def __init__(
+            self: Loader[tuple[Any, ...]],
+            source: Any,
+            transform: Any = None,
+            *,
+            fields: Sequence[str],
+            **options: Unpack[Options],
+        ) -> None: ...
+        @overload
+        def __init__(
+            self: Loader[B],
+            source: Any,
+            transform: Any = None,
+            *,
+            batch_transform: Callable[[Any, np.random.Generator], B],
+            fields: Sequence[str] | Mapping[str, str] = ...,
+            **options: Unpack[Options],
+        ) -> None: ...
+
+    def __init__(
+        self,
+        source: Any,
+        transform: Any = None,
+        *,
+        batch_size: int | None = None,
+        shuffle: bool = False,
+        sampler: Any = None,
+        batch_sampler: Any = None,
+        weights: Any = None,
+        tail: Tail = "short",
+        drop_last: bool = False,
+        seed: int = 0,
+        steps_per_epoch: int | None = None,
+        rank: int | None = None,
+        num_replicas: int | None = None,
+        mesh: Any = None,
+        fields: Sequence[str] | Mapping[str, str] = ("image", "label"),
+        python: Any = None,
+        batch_transform: Callable[..., Any] | None = None,
+        device: Any = None,
+        dtype: Any = None,
+        memory_format: Any = None,
+        memory: int | Literal["auto"] = "auto",
+        on_error: Literal["raise", "skip", "substitute"] = "raise",
+        max_errors: float = 0.001,
+        timeout: float = 120,
+        start_timeout: float = 900,
+        fallback: Literal["local"] | None = None,
+        nodes: str | Sequence[str] | None = None,
+        local_workers: int | Literal["auto"] = "auto",
+        job: str | None = None,
+        **unknown: Any,
+    ) -> None:
+        given = {k: v for k, v in locals().items() if k not in ("self", "source", "transform", "unknown", "__class__")}
+        self._config = Config.check(source, transform, given, unknown)
+        self._begin_anew()
+
+    def _begin_anew(self) -> None:
+        self._cursor = Cursor()
+        self._engine = Engine(self._config, self._cursor)
+        self._peeked: Ready | None = None
+        self._passes = 0
+        self._user: dict[str, int] = {}
+
+    # -- iteration ----------------------------------------------------------------------------------------------------
+
+    def __iter__(self) -> Iterator[B]:
+        """A pass over an epoch. Nothing happens before its first next.
+
+        It is the next epoch if the last pass returned a batch, and epoch e from its beginning after set_epoch(e). It
+        goes on at the cursor after load_state_dict, and after an error that was ours.
+        """
+        return Pass(self)
+
+    def __len__(self) -> int:
+        """Steps of a whole epoch, the same on every rank. May start the agent, to count the samples."""
+        return self._engine.length()
+
+    def set_epoch(self, epoch: int) -> None:
+        """The next pass is that epoch. Needed only to go elsewhere than on; a state just loaded keeps its cursor."""
+        if isinstance(epoch, bool) or not isinstance(epoch, int) or not 0 <= epoch < 1 << 32:
+            raise ValueError(f"set_epoch({epoch!r}): needs a whole number from 0 to 2**32 - 1")
+        self._cursor.set_epoch(epoch)
+
+    def peek(self) -> B | None:
+        """The batch that next will return, without consuming it; None at the end of an epoch."""
+        self._claim()
+        try:
+            if self._passes == 0 or self._cursor.pending:
+                self._begin()
+            if self._peeked is None:
+                self._peeked = self._engine.next()
+            return None if self._peeked is None else self._peeked.batch
+        finally:
+            self._user.clear()
+
+    def _begin(self) -> int:
+        """A pass begins, and any other ends. Its number."""
+        self._cursor.begin()
+        if self._peeked is not None and self._peeked.step.key != self._cursor.at.place:
+            self._peeked = None
+        self._passes += 1
+        self._engine.start()
+        return self._passes
+
+    def _advance(self) -> Any:
+        """The next batch. The store into the cursor is the last thing that happens; all before it may be repeated."""
+        entered = self._engine.pace.enter()
+        try:
+            ready = self._peeked or self._engine.next()
+        except Error:
+            self._cursor.failed = True
+            raise
+        if ready is None:
+            self._engine.pace.rest()
+            self._cursor.finish()
+            raise StopIteration
+        self._engine.pace.leave(entered)
+        step, batch = ready.step, ready.batch
+        at = At(step.epoch, step.end, True, ready.last)
+        self._peeked, self._cursor.at = None, at
+        return batch
+
+    def _claim(self) -> None:
+        """One thread at a time."""
+        me = threading.get_ident()
+        if self._user.setdefault("thread", me) != me:
+            raise Error("another thread is in next of this Loader: give each thread a Loader of its own")
+
+    # -- state --------------------------------------------------------------------------------------------------------
+
+    def state_dict(self, lag: int = 0) -> dict[str, Any]:
+        """Everything needed to go on from here, on any number of ranks: JSON below 1 KB, the same on every rank.
+
+        Batches made ahead do not count. lag=n treats the last n returned batches as not consumed.
+        """
+        return self._engine.describe(*self._cursor.back(lag))
+
+    def load_state_dict(self, state: Mapping[str, Any], strict: bool = True) -> None:
+        """Goes on where state was taken; {} is the beginning. The next batch is the first one after it.
+
+        Raises StateMismatchError, here or with the first batch, if the state is of another order; with strict, also if
+        it is of other pixels or numerics.
+        """
+        loaded = State.of(state)
+        self._engine.load(loaded, strict)
+        self._cursor.load(loaded.epoch, loaded.consumed)
+        self._peeked = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"config": self._config, "state": self.state_dict()}
+
+    def __setstate__(self, pickled: dict[str, Any]) -> None:
+        self._config = pickled["config"]
+        self._begin_anew()
+        state = pickled["state"]
+        if state["epoch"] or state["consumed"]:
+            self.load_state_dict(state)
+
+    # -- looking ------------------------------------------------------------------------------------------------------
+
+    @property
+    def last(self) -> Last | None:
+        """The batch that next returned last: .epoch .position .indices .keys."""
+        last: Last | None = self._cursor.at.last
+        return last
+
+    @property
+    def classes(self) -> list[str]:
+        """Names of the classes; class i has label i. May start the agent."""
+        return list(self._engine.opened().classes)
+
+    @property
+    def class_to_idx(self) -> dict[str, int]:
+        """Labels of the classes by name. May start the agent."""
+        return {name: label for label, name in enumerate(self.classes)}
+
+    def stats(self) -> Stats:
+        """What was done and waited for so far."""
+        engine, pace = self._engine, self._engine.pace
+        totals = self.last.totals if self.last else Totals()
+        slots = engine.feed.session.slots
+        return Stats(
+            batches=totals.batches,
+            samples=totals.samples,
+            received_bytes=totals.nbytes,
+            wait_s=pace.wait_s,
+            step_s=pace.step_s,
+            last_wait_s=pace.last_wait_s,
+            window=engine.feed.window,
+            slots=slots.count if slots else 0,
+            copied_batches=totals.copied,
+            skipped=totals.skipped,
+            substituted=totals.substituted,
+            agent_restarts=max(0, engine.feed.session.respawns),
+        )
+
+    def explain(self) -> str:
+        """What the transforms compile to: where each op runs, in whose arithmetic, how exact. May start the agent."""
+        return explain(self._config, self._engine.opened())
+
+    def replay(self, index: int, epoch: int | None = None, repeat: int | None = None) -> Sample:
+        """One sample as a batch had it: pixels before the last hop, and every number that was drawn for it.
+
+        epoch is that of the last batch by default. repeat tells the appearances of one sample in one epoch apart: by
+        default the one in the last batch, if it is there, else 0. (With a sampler it is the place in the global order.)
+        """
+        if repeat is None:
+            repeat = self._repeat(index, epoch)
+        params = {"epoch": self._epoch(epoch), "indices": [index], "repeats": [repeat]}
+        self._engine.opened()
+        return replay(self._engine.feed.session, params)[0]
+
+    def replay_batch(self, position: int, epoch: int | None = None) -> list[Sample]:
+        """The samples of this rank's batch that begins at position (loader.last.position), as replay gives them."""
+        last = self.last
+        epoch = self._epoch(epoch)
+        if last is not None and (last.position, last.epoch) == (position, epoch):
+            held = [(at, int(index)) for at, index in enumerate(last.indices) if index >= 0]
+            repeats = [self._repeat_at(position + at) for at, _ in held]
+            params: dict[str, Any] = {"epoch": epoch, "indices": [i for _, i in held], "repeats": repeats}
+        elif self._config.listed or self._config.batch_size is None:
+            raise Error("with a sampler only the last batch can be replayed by position; use replay(index, epoch)")
+        else:
+            params = {"epoch": epoch, "position": position, "count": self._config.batch_size}
+        self._engine.opened()
+        return replay(self._engine.feed.session, params)
+
+    def _epoch(self, epoch: int | None) -> int:
+        if epoch is not None:
+            return epoch
+        return self.last.epoch if self.last else self._cursor.place[0]
+
+    def _repeat(self, index: int, epoch: int | None) -> int:
+        last = self.last
+        if last is None or last.epoch != self._epoch(epoch):
+            return 0
+        rows = [row for row, held in enumerate(last.indices) if held == index]
+        return self._repeat_at(last.position + rows[0]) if rows else 0
+
+    def _repeat_at(self, position: int) -> int:
+        """The repeat of the sample at a position of the epoch."""
+        if self._config.listed:
+            return position & 0xFFFFFFFF
+        return position // self._engine.opened().samples
+
+    # -- what frameworks look for -------------------------------------------------------------------------------------
+
+    @property
+    def dataset(self) -> Sized:
+        """Something with a length: the samples of the data set."""
+        return Sized(self)
+
+    @property
+    def sampler(self) -> EpochShim:
+        """Something with set_epoch, which Lightning and others call in place of ours."""
+        return EpochShim(self)
+
+    @property
+    def batch_sampler(self) -> None:
+        """None: batches are not made here."""
+        return None
+
+    @property
+    def batch_size(self) -> int | None:
+        """Samples per batch and rank; None with a batch_sampler."""
+        return self._config.batch_size
+
+    @property
+    def drop_last(self) -> bool:
+        """Whether the samples left over at the end of an epoch are dropped."""
+        return self._config.tail == "drop"
+
+    @property
+    def num_workers(self) -> Literal[0]:
+        """0: there are no worker processes of Python."""
+        return 0
+
+    def __repr__(self) -> str:
+        where = f", nodes={','.join(self._config.nodes)!r}" if self._config.nodes else ""
+        return f"Loader({self._config.source.name!r}, batch_size={self.batch_size}, seed={self._config.seed}{where})"
+
+    # -- not yet ------------------------------------------------------------------------------------------------------
+
+    def select(self, indices: Any) -> Any:
+        """Not there yet."""
+        raise NotYetError("select is not there yet: pass a torch Subset of an ImageFolder, or sampler=indices")
+
+    def relabel(self, mapping: Any) -> Any:
+        """Not there yet."""
+        raise NotYetError("relabel is not there yet: change labels in batch_transform=fn(batch, rng)")
+
+    def concat(self, *others: Any) -> Any:
+        """Not there yet."""
+        raise NotYetError("concat is not there yet: put the class folders (or links to them) into one folder")
+
+    def mix(self, shares: Any) -> Any:
+        """Not there yet."""
+        raise NotYetError("mix is not there yet: iterate one Loader per data set and join their batches")
+
+    def doctor(self) -> Any:
+        """Not there yet."""
+        raise NotYetError("doctor() is not there yet: stats() has the wait, `feedwater doctor -- python …` the verdict")
+
+    def feedback(self, index: int, value: float) -> None:
+        """Not there yet."""
+        raise NotYetError("feedback() is not there yet: no op that learns from it is there either")
+
+    # -- the end ------------------------------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Ends it for good; batches that were handed out stay good. The last Loader of the process ends the agent."""
+        self._engine.close()
+
+    def __enter__(self) -> Loader[B]:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        engine = getattr(self, "_engine", None)
+        if engine is not None:
+            engine.drop()

@@ -1,0 +1,114 @@
+"""The steps of an epoch: which positions of its order each rank takes. Arithmetic only.
+
+The twin of the Go package pipeline/order. Cursor c counts the positions of the epoch that all ranks together have
+consumed. With N samples, W ranks, batches of B and G = W B, a step takes n = min(G, N - c) positions; rank k takes m of
+them from c + k m on, where m is ceil(n / W), or B if the shape must not change. So every rank has the same number of
+steps of the same size, and another world or batch size continues the same order with nothing lost or repeated.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from ._ranks import Ranks
+
+__all__ = ["Indices", "Order", "RangeOrder", "Step", "Tail", "share"]
+
+Tail = Literal["short", "valid", "drop"]
+Indices = npt.NDArray[np.int64]
+
+
+class Step(NamedTuple):
+    """One step of the training loop, as this rank sees it."""
+
+    epoch: int
+    start: int
+    """Samples of the epoch before it, over all ranks: the cursor at which it begins."""
+    take: int
+    """Samples it takes over all ranks."""
+    position: int
+    """This rank's first position in the epoch's order."""
+    size: int
+    """Samples this rank wants; 0 when the epoch's last step leaves nothing for it (tail="valid")."""
+    rows: int
+    """Rows of this rank's batch: more than size only with tail="valid"."""
+    indices: Indices | None = None
+    """The samples, if they are not a range of the epoch's own order."""
+
+    @property
+    def key(self) -> tuple[int, int]:
+        """What names the step within this rank's run."""
+        return self.epoch, self.start
+
+    @property
+    def end(self) -> int:
+        """The cursor after it."""
+        return self.start + self.take
+
+
+class Order(Protocol):
+    """The steps of every epoch, by their place."""
+
+    known_ahead: bool
+    """Whether a later epoch's steps may be asked for while this one runs."""
+
+    @property
+    def largest(self) -> int | None:
+        """Most samples one step can want on one rank; None if only the steps tell."""
+
+    def at(self, epoch: int, start: int, ranks: Ranks) -> Step | None:
+        """The step that begins at cursor start; None at the epoch's end."""
+
+    def steps(self, ranks: Ranks) -> int:
+        """Steps of a whole epoch."""
+
+
+def share(start: int, left: int, batch: int, ranks: Ranks, tail: Tail) -> tuple[int, int, int, int] | None:
+    """Of the step at cursor start with left samples to go: take, position, size, rows. None if there is no step.
+
+    With "short" the last step is smaller, equal on all ranks, and repeats at most world - 1 samples; with "valid" the
+    last ranks' last rows hold no sample; with "drop" it is left out.
+    """
+    whole = batch * ranks.world
+    take = min(whole, left)
+    if take <= 0 or (tail == "drop" and take < whole):
+        return None
+    if tail == "valid":
+        position = start + ranks.rank * batch
+        return take, position, max(0, min(batch, start + take - position)), batch
+    each = -(-take // ranks.world)
+    return take, start + ranks.rank * each, each, each
+
+
+def count_steps(samples: int, batch: int, ranks: Ranks, tail: Tail) -> int:
+    """Steps of an epoch of that many samples."""
+    whole = batch * ranks.world
+    return samples // whole if tail == "drop" else -(-samples // whole)
+
+
+class RangeOrder:
+    """The epoch's own order: a want is a range of positions. Position p is sample order(p mod N), repeat p div N."""
+
+    known_ahead = True
+
+    def __init__(self, samples: int, batch: int, tail: Tail, steps_per_epoch: int | None) -> None:
+        self.samples, self.batch, self.tail = samples, batch, tail
+        self.fixed = steps_per_epoch
+        self.largest = batch
+
+    def at(self, epoch: int, start: int, ranks: Ranks) -> Step | None:
+        if self.fixed is None:
+            part = share(start, self.samples - start, self.batch, ranks, self.tail)
+            return None if part is None else Step(epoch, start, *part)
+        whole = self.batch * ranks.world
+        if start >= self.fixed * whole:
+            return None
+        return Step(epoch, start, whole, start + ranks.rank * self.batch, self.batch, self.batch)
+
+    def steps(self, ranks: Ranks) -> int:
+        if self.fixed is not None:
+            return self.fixed
+        return count_steps(self.samples, self.batch, ranks, self.tail)

@@ -1,0 +1,81 @@
+"""What batches look like: type, layout and framework, decided once from the transform and the arguments."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from ._compile import Compiled
+from ._table import Table, dtype_name
+
+__all__ = ["FIELDS", "Output", "field_names", "resolve"]
+
+FIELDS = ("image", "label", "index", "key", "valid")
+
+
+@dataclass(frozen=True)
+class Output:
+    """How `image` leaves the agent and how it is shown to the user."""
+
+    dtype: str
+    table: Table
+    layout: Literal["hwc", "chw"]
+    """Order of the values in memory."""
+    channels_first: bool
+    """Order of the dimensions the user sees."""
+    torch: bool
+    """Tensors, or numpy arrays."""
+
+    def last_hop(self) -> dict[str, Any]:
+        """As the agent takes it."""
+        return {"dtype": self.dtype, "table": self.table.encoded(), "layout": self.layout}
+
+
+def resolve(compiled: Compiled, dtype: Any, memory_format: Any) -> Output:
+    """The Output that the arguments mean. Tensors if torch was imported before, otherwise numpy arrays.
+
+    Tensors are [B, C, H, W]. 8-bit ones have channels-last strides unless memory_format says otherwise (that is how
+    pictures come, so nothing is moved); floats are contiguous. Arrays are [B, H, W, C] like pictures, unless the
+    transform makes tensors (ToImage and the like) or memory_format is given: then as tensors.
+    """
+    table = compiled.table if dtype is None else compiled.table.cast(dtype_name(dtype))
+    torch = "torch" in sys.modules
+    if table.dtype == "bfloat16" and not torch:
+        raise TypeError("dtype bfloat16 needs torch: numpy has no such type. Import torch before making the Loader")
+    wanted = _memory_format(memory_format)
+    channels_first = torch or compiled.to_tensor or wanted is not None
+    if not channels_first:
+        layout: Literal["hwc", "chw"] = "hwc"
+    elif wanted is None:
+        layout = "hwc" if table.dtype == "uint8" else "chw"
+    else:
+        layout = wanted
+    return Output(table.dtype, table, layout, channels_first, torch)
+
+
+def _memory_format(wanted: Any) -> Literal["hwc", "chw"] | None:
+    if wanted is None:
+        return None
+    name = str(wanted).removeprefix("torch.")
+    if name == "channels_last":
+        return "hwc"
+    if name in ("contiguous_format", "contiguous"):
+        return "chw"
+    raise ValueError(f"memory_format={wanted!r}: supported are torch.contiguous_format and torch.channels_last")
+
+
+def field_names(fields: Sequence[str] | Mapping[str, str]) -> dict[str, str]:
+    """Our names of the wanted fields to the user's, in order."""
+    if isinstance(fields, str):
+        raise TypeError(f'fields={fields!r}: pass a tuple of names, like ("image", "label"), or a dict that renames')
+    names = dict(fields) if isinstance(fields, Mapping) else {name: name for name in fields}
+    unknown = [name for name in names if name not in FIELDS]
+    if unknown:
+        raise ValueError(f"fields: no field {unknown[0]!r}; there are {', '.join(FIELDS)}")
+    if not names:
+        raise ValueError("fields is empty")
+    if len(set(names.values())) < len(names):
+        raise ValueError(f"fields: two fields get one name in {names}")
+    return names

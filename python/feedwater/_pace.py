@@ -1,0 +1,79 @@
+"""How fast the training loop goes: the wait in next, the step around it, and when each batch ahead is due."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from time import perf_counter
+
+__all__ = ["Pace", "Stats"]
+
+RECENT = 16
+QUARTILE = 4
+
+
+@dataclass(frozen=True)
+class Stats:
+    """What a Loader has done since it was made. Times in seconds."""
+
+    batches: int
+    samples: int
+    """Rows that came from the data set; padding is not counted."""
+    received_bytes: int
+    wait_s: float
+    """Time the loop was blocked in next."""
+    step_s: float
+    """Time of all turns of the loop, wait included; what lies between two passes is not counted."""
+    last_wait_s: float
+    window: int
+    """Batches the agent would like to have wanted or ready at once."""
+    slots: int
+    copied_batches: int
+    """Batches put into ordinary memory because live tensors held the slots."""
+    skipped: int
+    """Broken samples left out (on_error="skip")."""
+    substituted: int
+    """Broken samples replaced by others (on_error="substitute")."""
+    agent_restarts: int
+
+    @property
+    def wait_share(self) -> float:
+        """Part of the loop's time that went into waiting: 0 is fed, 1 is starved."""
+        return self.wait_s / self.step_s if self.step_s else 0.0
+
+
+class Pace:
+    """Times of one loop. c, the time a turn takes when it need not wait, is the low quartile of the recent ones:
+
+    a mean would hold the stalls of peers that this rank waited for inside its step.
+    """
+
+    def __init__(self) -> None:
+        self.wait_s = self.step_s = self.last_wait_s = 0.0
+        self._recent: deque[float] = deque(maxlen=RECENT)
+        self._returned: float | None = None
+
+    def enter(self) -> float:
+        """next was called."""
+        now = perf_counter()
+        if self._returned is not None:
+            self._recent.append(now - self._returned)
+        return now
+
+    def leave(self, entered: float) -> None:
+        """next returns."""
+        now = perf_counter()
+        self.last_wait_s = now - entered
+        self.wait_s += self.last_wait_s
+        self.step_s += now - (self._returned if self._returned is not None else entered)
+        self._returned = now
+
+    def rest(self) -> None:
+        """A pass ended: what comes before the next batch is no step."""
+        self._returned = None
+
+    def due(self, ahead: int) -> float:
+        """Seconds until the batch that many places ahead is needed; 0 while that is unknown."""
+        if len(self._recent) < QUARTILE:
+            return 0.0
+        return ahead * sorted(self._recent)[QUARTILE - 1]

@@ -1,0 +1,85 @@
+"""One pass over an epoch, and the small objects that frameworks look for on a loader."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from .errors import Error
+
+if TYPE_CHECKING:
+    from ._loader import Loader
+
+__all__ = ["EpochShim", "Pass", "Sized"]
+
+PROFILER_LABEL = "enumerate(DataLoader)#feedwater.Loader.__next__"
+"""Profilers count a span as data loading if its name looks like PyTorch's own."""
+
+NOT_BEGUN = -1
+
+B = TypeVar("B")
+
+
+class Pass(Iterator[B]):
+    """One pass over an epoch. Begins with its first next."""
+
+    __slots__ = ("_ended", "_loader", "_number")
+
+    def __init__(self, loader: Loader[B]) -> None:
+        self._loader = loader
+        self._number = NOT_BEGUN
+        self._ended = False
+
+    def __next__(self) -> B:
+        loader = self._loader
+        loader._claim()
+        try:
+            if self._ended:
+                raise StopIteration
+            if loader._passes != self._number or loader._cursor.moved:
+                self._begin()
+            profiler = profiling()
+            if profiler is None:
+                batch: B = loader._advance()
+            else:
+                with profiler.record_function(PROFILER_LABEL):
+                    batch = loader._advance()
+        except BaseException as error:
+            self._ended = self._ended or isinstance(error, StopIteration)
+            loader._user.clear()
+            raise
+        del loader._user["thread"]  # no call: a Ctrl-C between here and the loop would lose the batch
+        return batch
+
+    def _begin(self) -> None:
+        loader = self._loader
+        if NOT_BEGUN != self._number != loader._passes:
+            raise Error("this iterator was left behind by a newer iter() of the same Loader: use that one, or peek()")
+        self._number = loader._begin()
+
+
+class Sized:
+    """The data set's length, for frameworks that ask."""
+
+    def __init__(self, loader: Loader[Any]) -> None:
+        self._loader = loader
+
+    def __len__(self) -> int:
+        return self._loader._engine.opened().samples
+
+
+class EpochShim:
+    """Hands set_epoch on."""
+
+    def __init__(self, loader: Loader[Any]) -> None:
+        self._loader = loader
+
+    def set_epoch(self, epoch: int) -> None:
+        self._loader.set_epoch(epoch)
+
+
+def profiling() -> Any:
+    """The profiler module of torch if a profile is being taken."""
+    torch = sys.modules.get("torch")
+    return torch.autograd.profiler if torch is not None and torch.autograd._profiler_enabled() else None

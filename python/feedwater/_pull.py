@@ -1,0 +1,140 @@
+"""One epoch of a PyTorch sampler, drawn in this process.
+
+It runs under a random state of its own, seeded by (seed, epoch): the program's random numbers are never touched, and a
+resumed run draws the same epoch again and skips what is consumed.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+from array import array
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from ._order import Indices
+
+__all__ = ["Pull", "seed_of"]
+
+KEPT_STATES = 300
+
+
+def seed_of(seed: int, epoch: int) -> int:
+    """64 bits for one epoch of one seed."""
+    import hashlib
+
+    digest = hashlib.sha256(f"feedwater sampler {seed} {epoch}".encode()).digest()
+    return int.from_bytes(digest[:8], "little")
+
+
+class RandomState:
+    """The states of random, numpy and torch, of which a sampler may draw: the program's are put back after each run."""
+
+    def __init__(self, seed: int) -> None:
+        self._mine: tuple[Any, ...] | None = None
+        self._seed = seed
+
+    def run(self, draw: Callable[[], Any]) -> None:
+        """Calls draw under this state."""
+        theirs = _states()
+        try:
+            if self._mine is None:
+                self._start()
+            else:
+                _restore(self._mine)
+            draw()
+            self._mine = _states()
+        finally:
+            _restore(theirs)
+
+    def _start(self) -> None:
+        random.seed(self._seed)
+        np.random.seed(self._seed & 0xFFFFFFFF)
+        torch = sys.modules.get("torch")
+        if torch is not None:
+            torch.default_generator.manual_seed(self._seed & 0x7FFFFFFFFFFFFFFF)
+
+
+def _states() -> tuple[Any, ...]:
+    torch = sys.modules.get("torch")
+    return random.getstate(), np.random.get_state(), None if torch is None else torch.get_rng_state()
+
+
+def _restore(states: tuple[Any, ...]) -> None:
+    random.setstate(states[0])
+    np.random.set_state(states[1])
+    if states[2] is not None:
+        sys.modules["torch"].set_rng_state(states[2])
+
+
+class Pull:
+    """One epoch of a sampler, drawn as it is needed and kept, so that steps can be looked at again.
+
+    Items are indices, or lists of them (a batch sampler); both are kept flat. base counts the samples before the first
+    one kept: more than 0 only if the sampler restored a state of its own.
+    """
+
+    def __init__(self, sampler: Any, seed: int, epoch: int, resume: dict[str, Any] | None) -> None:
+        self.epoch, self.ended = epoch, False
+        self.flat = array("q")
+        self.bounds = array("q", [0])
+        """Where each list of a batch sampler ends, in flat."""
+        self.base = 0 if resume is None else int(resume["drawn"])
+        self.states: dict[int, Any] = {}
+        """The sampler's own state by samples drawn, where it has one; the latest of them."""
+        self._sampler, self._resume = sampler, resume
+        self._random = RandomState(0)
+        self._seed = seed_of(seed, epoch)
+        self._iterator: Iterator[Any] | None = None
+
+    def ensure(self, drawn: int, *, lists: bool = False) -> None:
+        """Draws until that many samples are there, or the epoch ends."""
+        while not self.ended and self.base + len(self.flat) < drawn:
+            try:
+                if self._iterator is None:
+                    self._random = RandomState(self._seed)
+                    self._random.run(partial(self._begin, lists))
+                self._random.run(partial(self._draw, drawn - self.base - len(self.flat), lists))
+            except BaseException:  # a generator that was interrupted is dead: the next draw begins it anew and skips
+                self._iterator = None
+                raise
+
+    def _begin(self, lists: bool) -> None:
+        for sampler in (self._sampler, getattr(self._sampler, "sampler", None)):
+            if sampler is not None and hasattr(sampler, "set_epoch"):
+                sampler.set_epoch(self.epoch)
+        if self._resume is not None:
+            self._sampler.load_state_dict(self._resume["state"])
+        iterator = iter(self._sampler)
+        done = len(self.bounds) - 1 if lists else len(self.flat)
+        next(islice(iterator, done, done), None)
+        self._iterator = iterator
+
+    def _draw(self, wanted: int, lists: bool) -> None:
+        assert self._iterator is not None
+        before = len(self.flat)
+        if lists:
+            del self.flat[self.bounds[-1] :]  # what an interrupted draw left
+            drawn = list(islice(self._iterator, 1))
+            for items in drawn:
+                self.flat.extend(items)
+                self.bounds.append(len(self.flat))
+            self.ended = not drawn
+        else:
+            self.flat.extend(islice(self._iterator, wanted))
+            self.ended = len(self.flat) - before < wanted
+        if hasattr(self._sampler, "state_dict"):
+            self.states[self.base + len(self.flat)] = self._sampler.state_dict()
+            if len(self.states) > KEPT_STATES:
+                del self.states[next(iter(self.states))]
+
+    def take(self, position: int, count: int) -> Indices:
+        """count samples from position on; beyond the end the epoch begins again."""
+        first, length = position - self.base, len(self.flat)
+        if first + count <= length:
+            return np.array(self.flat[first : first + count], np.int64)
+        return np.array([self.flat[place % length] for place in range(first, first + count)], np.int64)

@@ -1,0 +1,109 @@
+"""Looking at single samples again: their pixels, and every number that was drawn for them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ._failure import error_of
+from ._order import Indices
+from ._session import SLACK_S, Session
+from .errors import Error
+
+__all__ = ["Last", "Sample", "keys_of", "replay"]
+
+KEYS_AT_ONCE = 65536
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One sample as a batch had it, before the last hop."""
+
+    key: str
+    index: int
+    label: int
+    image: npt.NDArray[np.uint8] | None
+    """[height, width, 3]; None where it does not decode."""
+    draws: list[dict[str, Any]]
+    """Per op: {"op": its class, "applied": whether it did anything, and its parameters, named as torchvision does}."""
+    repeat: int = 0
+    """Tells the appearances of one sample in one epoch apart."""
+    error: Error | None = None
+    """Why it does not decode."""
+    encoded_bytes: int = 0
+    """Size of its file."""
+
+
+class Totals(NamedTuple):
+    """Counts since the Loader was made."""
+
+    batches: int = 0
+    samples: int = 0
+    nbytes: int = 0
+    copied: int = 0
+    skipped: int = 0
+    substituted: int = 0
+
+
+class Last:
+    """The batch that next returned last."""
+
+    __slots__ = ("_session", "epoch", "indices", "position", "totals")
+
+    def __init__(self, epoch: int, position: int, indices: Indices, totals: Totals, session: Session) -> None:
+        self.epoch = epoch
+        self.position = position
+        """This rank's first position in the epoch's order."""
+        self.indices = indices
+        """Of its samples in the data set, row by row; -1 where a row holds none."""
+        self.totals = totals
+        self._session = session
+
+    def __repr__(self) -> str:
+        return f"Last(epoch={self.epoch}, position={self.position}, indices={self.indices})"
+
+    @property
+    def keys(self) -> list[str]:
+        """The samples' names; asked for when looked at. Empty where a row holds none."""
+        return keys_of(self._session, self.epoch, self.indices)
+
+
+def keys_of(session: Session, epoch: int, indices: Indices) -> list[str]:
+    """The names of samples."""
+    held = indices[indices >= 0]
+    names: list[str] = []
+    for first in range(0, len(held), KEYS_AT_ONCE):
+        some = [int(index) for index in held[first : first + KEYS_AT_ONCE]]
+        params = {"epoch": epoch, "indices": some, "repeats": [0] * len(some), "pixels": False}
+        answer, _ = session.call("replay", params, session.request.start_timeout or SLACK_S)
+        names += [sample["key"] for sample in answer["samples"]]
+    row = iter(names)
+    return [next(row) if index >= 0 else "" for index in indices]
+
+
+def replay(session: Session, params: dict[str, Any]) -> list[Sample]:
+    """Makes samples again. params name them as docs/agent.md says."""
+    timeout = session.request.start_timeout or float("inf")
+    answer, blob = session.call("replay", {**params, "pixels": True}, timeout)
+    return [_sample(entry, blob) for entry in answer["samples"]]
+
+
+def _sample(entry: dict[str, Any], blob: bytes) -> Sample:
+    image = None
+    if not entry.get("error"):
+        shape = entry["height"], entry["width"], 3
+        start = entry["offset"]
+        image = np.frombuffer(blob, np.uint8, int(np.prod(shape)), start).reshape(shape).copy()
+    return Sample(
+        key=entry["key"],
+        index=entry["index"],
+        label=entry["label"],
+        image=image,
+        draws=entry.get("draws") or [],
+        repeat=entry.get("repeat", 0),
+        error=error_of({"kind": "sample", **entry["error"]}) if entry.get("error") else None,
+        encoded_bytes=entry.get("encoded_bytes", 0),
+    )

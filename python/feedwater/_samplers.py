@@ -1,0 +1,178 @@
+"""Orders that come from the trainer: PyTorch samplers and batch samplers, and subsets. They want lists of indices."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from typing import Any
+
+import numpy as np
+
+from ._order import Indices, Step, Tail, count_steps, share
+from ._pull import Pull, seed_of
+from ._ranks import Ranks
+from .errors import DataError, StateMismatchError
+
+__all__ = ["BatchSamplerOrder", "SamplerOrder", "SubsetOrder", "is_sharded"]
+
+
+def is_sharded(sampler: Any) -> bool:
+    """Whether it gives out only its rank's part, as DistributedSampler does."""
+    return hasattr(sampler, "num_replicas") and hasattr(sampler, "rank")
+
+
+class SubsetOrder:
+    """A fixed list of samples, shuffled anew every epoch if asked for."""
+
+    known_ahead = True
+
+    def __init__(self, indices: Indices, batch: int, tail: Tail, shuffle: bool, seed: int) -> None:
+        self.indices, self.batch, self.tail = indices, batch, tail
+        self.shuffle, self.seed = shuffle, seed
+        self.largest = batch
+        self._epochs: dict[int, Indices] = {}
+
+    def at(self, epoch: int, start: int, ranks: Ranks) -> Step | None:
+        part = share(start, len(self.indices) - start, self.batch, ranks, self.tail)
+        if part is None:
+            return None
+        _, position, count, _ = part
+        places = np.arange(position, position + count) % len(self.indices)
+        return Step(epoch, start, *part, self._epoch(epoch)[places])
+
+    def steps(self, ranks: Ranks) -> int:
+        return count_steps(len(self.indices), self.batch, ranks, self.tail)
+
+    def _epoch(self, epoch: int) -> Indices:
+        if not self.shuffle:
+            return self.indices
+        if epoch not in self._epochs:
+            if len(self._epochs) > 1:
+                del self._epochs[min(self._epochs)]
+            # Sorting by a keyed hash is a permutation that no library version changes.
+            hashes = _mix(np.arange(len(self.indices), dtype=np.uint64) + np.uint64(seed_of(self.seed, epoch)))
+            self._epochs[epoch] = self.indices[np.argsort(hashes, kind="stable")]
+        return self._epochs[epoch]
+
+
+def _mix(x: np.ndarray[Any, np.dtype[np.uint64]]) -> np.ndarray[Any, np.dtype[np.uint64]]:
+    """The finaliser of splitmix64, wrapping."""
+    with np.errstate(over="ignore"):
+        x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        x ^= x >> np.uint64(31)
+    return x
+
+
+class _Pulled:
+    """What the orders of samplers share: the epoch being pulled, the checks, the state."""
+
+    known_ahead = False
+    largest: int | None
+
+    def __init__(self, sampler: Any, seed: int, samples: int) -> None:
+        self.sampler, self.seed, self.samples = sampler, seed, samples
+        self.sharded = is_sharded(sampler) or is_sharded(getattr(sampler, "sampler", None))
+        self._pull: Pull | None = None
+        self._resume: dict[str, Any] | None = None
+
+    def _epoch(self, epoch: int) -> Pull:
+        if self._pull is None or self._pull.epoch != epoch:
+            resume, self._resume = self._resume, None
+            if resume is not None and resume["epoch"] != epoch:
+                resume = None
+            self._pull = Pull(self.sampler, self.seed, epoch, resume)
+        return self._pull
+
+    def _checked(self, indices: Indices) -> Indices:
+        bad = indices[(indices < 0) | (indices >= self.samples)]
+        if len(bad):
+            name = type(self.sampler).__name__
+            raise DataError(f"{name} gave index {bad[0]}, but the data set has samples 0 to {self.samples - 1}")
+        return indices
+
+    def state(self, epoch: int, consumed: int, ranks: Ranks) -> dict[str, Any]:
+        """What a resumed run must know of the sampler besides the cursor."""
+        kind = type(self.sampler)
+        state: dict[str, Any] = {"class": f"{kind.__module__}.{kind.__qualname__}"}
+        if self.sharded:
+            state["world"] = ranks.world
+        drawn = consumed // ranks.world if self.sharded else consumed
+        if self._pull is not None and self._pull.epoch == epoch and drawn in self._pull.states:
+            state |= {"epoch": epoch, "drawn": drawn, "state": self._pull.states[drawn]}
+        return state
+
+    def load(self, state: dict[str, Any] | None, ranks: Ranks) -> None:
+        """Takes up what state said; None is a beginning. Raises StateMismatchError if it cannot go on from there."""
+        self._pull = self._resume = None
+        if state is None:
+            return
+        kind = type(self.sampler)
+        if state["class"] != f"{kind.__module__}.{kind.__qualname__}":
+            raise StateMismatchError(f"the state is of sampler {state['class']}, this Loader has {kind.__qualname__}")
+        if self.sharded and state.get("world") != ranks.world:
+            raise StateMismatchError(
+                f"{kind.__qualname__} splits the data by itself, over {state.get('world')} ranks in the state and "
+                f"{ranks.world} now: resume on as many ranks, or pass a sampler of the whole order"
+            )
+        if "state" in state and hasattr(self.sampler, "load_state_dict"):
+            self._resume = state
+
+
+class SamplerOrder(_Pulled):
+    """An order given index by index: the global one, or one rank's part if the sampler splits by itself."""
+
+    def __init__(self, sampler: Any, batch: int, tail: Tail, seed: int, samples: int) -> None:
+        super().__init__(sampler, seed, samples)
+        self.batch, self.tail = batch, tail
+        self.largest = batch
+
+    def at(self, epoch: int, start: int, ranks: Ranks) -> Step | None:
+        pull = self._epoch(epoch)
+        # A sampler that splits by itself is the whole order of a world of one.
+        alone, factor = (Ranks(0, 1), ranks.world) if self.sharded else (ranks, 1)
+        begin = start // factor
+        pull.ensure(begin + self.batch * alone.world)
+        left = pull.base + len(pull.flat) - begin
+        part = share(begin, left, self.batch, alone, self.tail)
+        if part is None:
+            return None
+        take, position, count, rows = part
+        indices = self._checked(pull.take(position, count))
+        if self.sharded:
+            position = start + ranks.rank * take
+        return Step(epoch, start, take * factor, position, count, rows, indices)
+
+    def steps(self, ranks: Ranks) -> int:
+        return count_steps(len(self.sampler), self.batch, Ranks(0, 1) if self.sharded else ranks, self.tail)
+
+
+class BatchSamplerOrder(_Pulled):
+    """An order given list by list. A list is the batch of one step: of all ranks, or of this one if it is split."""
+
+    def __init__(self, sampler: Any, seed: int, samples: int) -> None:
+        super().__init__(sampler, seed, samples)
+        self.largest = None
+
+    def at(self, epoch: int, start: int, ranks: Ranks) -> Step | None:
+        pull = self._epoch(epoch)
+        factor = ranks.world if self.sharded else 1
+        begin = start // factor - pull.base
+        pull.ensure(start // factor + 1, lists=True)
+        if begin >= len(pull.flat):
+            return None
+        number = bisect_right(pull.bounds, begin) - 1
+        first, end = pull.bounds[number], pull.bounds[number + 1]
+        items = np.array(pull.flat[first:end], np.int64)
+        return self._step(epoch, start, first + pull.base, items, ranks)
+
+    def _step(self, epoch: int, start: int, first: int, items: Indices, ranks: Ranks) -> Step:
+        take = len(items)
+        if self.sharded:
+            position = first * ranks.world + ranks.rank * take
+            return Step(epoch, start, take * ranks.world, position, take, take, self._checked(items))
+        each = -(-take // ranks.world)
+        places = np.arange(ranks.rank * each, (ranks.rank + 1) * each) % take
+        return Step(epoch, start, take, first + ranks.rank * each, each, each, self._checked(items[places]))
+
+    def steps(self, ranks: Ranks) -> int:
+        return len(self.sampler)

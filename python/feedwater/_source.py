@@ -1,0 +1,106 @@
+"""What a Loader reads: a folder by path, a torchvision ImageFolder, or a Subset of one."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ._order import Indices
+from .errors import DataError
+
+__all__ = ["Source", "resolve"]
+
+
+@dataclass(frozen=True)
+class Source:
+    """A data set, as the plan names it."""
+
+    path: str
+    """Without a root an absolute path; else below the root."""
+    root: str = ""
+    """The name that nodes serve a folder under; empty: the folder of that path on this machine."""
+    local: str | None = None
+    """With nodes: the same folder on this machine, if there is one, to be matched by fingerprint."""
+    transform: Any = None
+    """The data set's own transform."""
+    indices: Indices | None = None
+    """The samples to use, in this order; None for all."""
+    classes: tuple[str, ...] | None = None
+    """The classes the data set object found; the agent must find the same."""
+    samples: int | None = None
+    """How many samples it found."""
+
+    @property
+    def name(self) -> str:
+        """For messages."""
+        return f"{self.root}/{self.path}" if self.root else self.path
+
+    def plan(self) -> dict[str, str]:
+        """As the plan says it."""
+        return {"root": self.root, "path": self.path}
+
+    def check(self, classes: list[str], samples: int) -> None:
+        """Raises DataError if the agent sees another data set than the object that was passed."""
+        if self.classes is not None and list(self.classes) != classes:
+            first = next((a for a, b in zip(self.classes, classes) if a != b), "their number")
+            raise DataError(f"{self.name}: classes differ from those of the ImageFolder (first difference: {first})")
+        if self.samples is not None and self.samples != samples:
+            raise DataError(f"{self.name}: {samples} samples, but the ImageFolder has {self.samples}: has it changed?")
+
+
+def resolve(source: Any, nodes: tuple[str, ...]) -> Source:
+    """The Source that a source= argument means. Nothing is opened."""
+    if isinstance(source, (str, os.PathLike)):
+        return _of_path(os.fspath(source), nodes)
+    kind = type(source)
+    home = f"{kind.__module__}.{kind.__qualname__}"
+    if home == "torchvision.datasets.folder.ImageFolder":
+        return _of_image_folder(source, nodes)
+    if home == "torch.utils.data.dataset.Subset":
+        return _of_subset(source, nodes)
+    raise TypeError(
+        f"source={home}: pass the path of a folder of class folders, a torchvision ImageFolder or a Subset of one. "
+        "A data set with code of its own cannot travel to nodes"
+    )
+
+
+def _of_path(path: str, nodes: tuple[str, ...]) -> Source:
+    path = os.path.expanduser(path)
+    here = os.path.abspath(path) if os.path.isdir(path) else None
+    if nodes:
+        root, _, below = ("", "", path) if os.path.isabs(path) else path.strip("/").partition("/")
+        return Source(below, root, local=here)
+    if here is None:
+        kind = "not a folder" if os.path.exists(path) else "no such folder"
+        raise DataError(f"{path}: {kind} (looked from {Path.cwd()})")
+    return Source(here)
+
+
+def _of_image_folder(folder: Any, nodes: tuple[str, ...]) -> Source:
+    if getattr(folder.loader, "__module__", "") != "torchvision.datasets.folder":
+        raise TypeError(f"this ImageFolder has a loader of its own, {folder.loader!r}: nodes decode by themselves")
+    if folder.target_transform is not None:
+        raise TypeError(
+            "this ImageFolder has a target_transform, which cannot travel to nodes: apply it in batch_transform"
+        )
+    if folder.extensions is None:
+        raise TypeError(
+            "this ImageFolder has an is_valid_file, which cannot travel: pass a Subset with the good samples"
+        )
+    named = _of_path(os.path.abspath(folder.root), nodes)
+    return replace(named, transform=folder.transform, classes=tuple(folder.classes), samples=len(folder.samples))
+
+
+def _of_subset(subset: Any, nodes: tuple[str, ...]) -> Source:
+    inner = resolve(subset.dataset, nodes)
+    indices = np.asarray(subset.indices, dtype=np.int64).reshape(-1)
+    whole = inner.samples if inner.indices is None else len(inner.indices)
+    if whole is not None and len(indices) and not 0 <= indices.min() <= indices.max() < whole:
+        raise DataError(f"the Subset's indices reach from {indices.min()} to {indices.max()}, its data set has {whole}")
+    if inner.indices is not None:
+        indices = inner.indices[indices]
+    return replace(inner, indices=indices)

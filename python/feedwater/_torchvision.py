@@ -1,0 +1,112 @@
+"""torchvision's own objects: transforms and image folders, recognised by their exact class.
+
+Nothing here imports torch or torchvision: who passes such an object has done so.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from . import transforms
+from ._table import CHANNELS, DTYPES, VALUES, Table
+from .errors import UnsupportedTransformError
+
+__all__ = ["convert", "inside", "is_torchvision", "table"]
+
+_HOMES = ("torchvision.transforms.v2.", "torchvision.transforms.transforms")
+_Step = transforms.Op | transforms.Pointwise
+
+
+def is_torchvision(thing: Any) -> bool:
+    """Whether its exact class is one of torchvision's transforms."""
+    home = type(thing).__module__
+    return any(home.startswith(prefix) for prefix in _HOMES)
+
+
+def inside(transform: Any) -> Sequence[Any] | None:
+    """The transforms in a Compose, or torch's Sequential; None for anything else."""
+    kind = type(transform)
+    if kind.__name__ == "Compose" and is_torchvision(transform):
+        return list(transform.transforms)
+    if kind.__name__ == "Sequential" and kind.__module__.startswith("torch.nn"):
+        return list(transform)
+    return None
+
+
+def convert(leaf: Any) -> _Step | None:
+    """The same transform of ours; None if it does nothing. Raises LookupError with the reason if there is none."""
+    name = type(leaf).__name__
+    if not is_torchvision(leaf):
+        above = next((base for base in type(leaf).__mro__ if base.__name__ in _BUILDERS and _at_home(base)), None)
+        if above is not None:
+            raise LookupError(f"a subclass of {above.__name__} may do anything, and code does not travel")
+        raise LookupError("code of your own does not travel to nodes")
+    if name == "Identity":
+        return None
+    if name not in _BUILDERS:
+        raise LookupError("not there yet")
+    return _BUILDERS[name](leaf)
+
+
+def _at_home(kind: type) -> bool:
+    return any(kind.__module__.startswith(prefix) for prefix in _HOMES)
+
+
+def _sides(leaf: Any) -> Any:
+    return leaf.size if leaf.size is None or isinstance(leaf.size, int) else tuple(leaf.size)
+
+
+def _resized_crop(leaf: Any) -> _Step:
+    return transforms.RandomResizedCrop(
+        _sides(leaf), tuple(leaf.scale), tuple(leaf.ratio), leaf.interpolation, leaf.antialias
+    )
+
+
+def _resize(leaf: Any) -> _Step:
+    return transforms.Resize(_sides(leaf), leaf.interpolation, leaf.max_size, leaf.antialias)
+
+
+def _to_dtype(leaf: Any) -> _Step:
+    return transforms.ToDtype(leaf.dtype if not isinstance(leaf.dtype, dict) else "float32", leaf.scale)
+
+
+_BUILDERS: dict[str, Callable[[Any], _Step]] = {
+    "RandomResizedCrop": _resized_crop,
+    "Resize": _resize,
+    "CenterCrop": lambda leaf: transforms.CenterCrop(_sides(leaf)),
+    "RandomHorizontalFlip": lambda leaf: transforms.RandomHorizontalFlip(leaf.p),
+    "RandomVerticalFlip": lambda leaf: transforms.RandomVerticalFlip(leaf.p),
+    "ToImage": lambda leaf: transforms.ToImage(),
+    "PILToTensor": lambda leaf: transforms.PILToTensor(),
+    "ToPureTensor": lambda leaf: transforms.ToPureTensor(),
+    "ToTensor": lambda leaf: transforms.ToTensor(),
+    "ToDtype": _to_dtype,
+    "ConvertImageDtype": lambda leaf: transforms.ConvertImageDtype(leaf.dtype),
+    "Normalize": lambda leaf: transforms.Normalize(leaf.mean, leaf.std),
+}
+
+
+def table(tail: Sequence[Any]) -> Table:
+    """What torchvision's own objects make of every value: they are applied to a picture that holds them all."""
+    import numpy as np
+    import PIL.Image
+
+    torch = sys.modules["torch"]
+    probe = np.repeat(np.arange(VALUES, dtype=np.uint8)[None, :, None], CHANNELS, axis=2)
+    values: Any = PIL.Image.fromarray(probe)
+    for leaf in tail:
+        try:
+            values = leaf(values)
+        except (TypeError, ValueError, RuntimeError) as error:
+            raise UnsupportedTransformError(f"{leaf}: {error}") from error
+    dtype = str(values.dtype).removeprefix("torch.")
+    if dtype not in DTYPES or tuple(values.shape) != (CHANNELS, 1, VALUES):
+        raise UnsupportedTransformError(
+            f"the transforms make {dtype} of shape {tuple(values.shape)}: supported are {', '.join(DTYPES)}, 3 channels"
+        )
+    plain = values.as_subclass(torch.Tensor).contiguous()
+    if dtype == "bfloat16":
+        plain = plain.view(torch.int16)
+    return Table(dtype, plain.numpy().tobytes())

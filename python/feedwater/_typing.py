@@ -1,0 +1,40 @@
+"""Types for the type checker only."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal, TypedDict
+
+from ._order import Tail
+
+__all__ = ["Options"]
+
+
+class Options(TypedDict, total=False):
+    """Loader's keyword arguments that do not change the type of a batch."""
+
+    batch_size: int | None
+    shuffle: bool
+    sampler: Any
+    batch_sampler: Any
+    weights: Any
+    tail: Tail
+    drop_last: bool
+    seed: int
+    steps_per_epoch: int | None
+    rank: int | None
+    num_replicas: int | None
+    mesh: Any
+    python: Any
+    device: Any
+    dtype: Any
+    memory_format: Any
+    memory: int | Literal["auto"]
+    on_error: Literal["raise", "skip", "substitute"]
+    max_errors: float
+    timeout: float
+    start_timeout: float
+    fallback: Literal["local"] | None
+    nodes: str | Sequence[str] | None
+    local_workers: int | Literal["auto"]
+    job: str | None

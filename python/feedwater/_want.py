@@ -1,0 +1,55 @@
+"""One want and its answer."""
+
+from __future__ import annotations
+
+import struct
+import time
+from typing import Any
+
+from ._order import Step
+from ._slots import Slots
+
+__all__ = ["Done", "Failed", "Want"]
+
+LISTED = 1
+REPEATS = 1 << 32
+_RECORD = struct.Struct("<QQIIIIdQ")
+
+
+class Want:
+    """A batch that was asked for."""
+
+    __slots__ = ("answer", "ident", "sent", "slot", "slots", "step")
+
+    def __init__(self, ident: int, step: Step, slots: Slots, slot: int) -> None:
+        self.ident, self.step, self.slots, self.slot = ident, step, slots, slot
+        self.sent: list[int] = []
+        """Not empty when it is on its way; see Link.send."""
+        self.answer: Done | Failed | None = None
+
+    def record(self, due: float) -> bytes:
+        """As the agent takes it; due is in seconds from now."""
+        step = self.step
+        listed = step.indices is not None
+        position = step.position % REPEATS if listed else step.position
+        return _RECORD.pack(self.ident, position, step.epoch, step.size, self.slot, LISTED * listed, due, 0)
+
+
+class Done:
+    """The answer to a want: the batch is in its slot."""
+
+    __slots__ = ("errors", "ragged", "slot", "slots", "step")
+
+    def __init__(self, want: Want, details: dict[str, Any]) -> None:
+        self.step, self.slots, self.slot = want.step, want.slots, want.slot
+        self.errors: list[dict[str, Any]] = details.get("errors") or []
+        self.ragged: dict[str, Any] = details.get("ragged") or {}
+
+
+class Failed:
+    """The answer to a want: an error object, or None if it was cancelled."""
+
+    __slots__ = ("at", "error")
+
+    def __init__(self, error: dict[str, Any] | None) -> None:
+        self.error, self.at = error, time.monotonic()

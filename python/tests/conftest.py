@@ -1,0 +1,178 @@
+"""Fixtures: the fake agent, and generated pictures."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import feedwater
+from feedwater._agent import agent
+
+HERE = Path(__file__).parent
+SIZE = 8
+
+# Programs that tests start find the package too.
+os.environ["PYTHONPATH"] = os.pathsep.join([str(HERE.parent), str(HERE), os.environ.get("PYTHONPATH", "")])
+
+
+class Fake:
+    """The fake agent of one test; see fake_agent.py."""
+
+    def __init__(self, directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.directory, self._monkeypatch = directory, monkeypatch
+        program = directory / "feedwater"
+        program.write_text(f'#!/bin/sh\nexec {sys.executable} -S -E {HERE / "fake_agent.py"} "$@"\n')
+        program.chmod(0o755)
+        self.data = directory / "data"
+        self.data.mkdir()
+        monkeypatch.setenv("FEEDWATER_BINARY", str(program))
+        monkeypatch.setenv("FAKE_AGENT_DIR", str(directory))
+        self.set()
+
+    def set(self, **spec: Any) -> None:
+        """How the next agent behaves."""
+        self._monkeypatch.setenv("FAKE_AGENT", json.dumps(spec))
+
+    def log(self, kind: str | None = None) -> list[dict[str, Any]]:
+        """What agents were told, in order."""
+        file = self.directory / "log"
+        lines = [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
+        return [line for line in lines if kind is None or kind in line]
+
+    def until(self, told: Callable[[], Any]) -> None:
+        """Waits until agents have been told something; a minute at most."""
+        end = time.monotonic() + 60
+        while not told():
+            assert time.monotonic() < end, self.log()
+            os.sched_yield()
+
+    def unreaped(self) -> list[int]:
+        """Agents of this test that are children of this process still, dead or alive."""
+        return [line["pid"] for line in self.log("start") if line["pid"] in children()]
+
+    def loader(self, **options: Any) -> feedwater.Loader[Any]:
+        """A Loader on the fake data set, of 8 x 8 pictures."""
+        options.setdefault("batch_size", 10)
+        transform = options.pop("transform", feedwater.transforms.CenterCrop(SIZE))
+        return feedwater.Loader(self.data, transform, **options)
+
+
+@pytest.fixture
+def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The fake agent in place of the real one."""
+    for name in ("RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE"):
+        monkeypatch.delenv(name, raising=False)
+    yield Fake(tmp_path, monkeypatch)
+    stop_agent()
+
+
+def stop_agent() -> None:
+    """Ends the process's agent, so that the next test starts its own."""
+    process, agent._process = agent._process, None
+    if process is not None:
+        process.end(1)
+    agent._deaths.clear()
+    agent._users.clear()
+
+
+def children() -> list[int]:
+    """Processes whose parent is this one."""
+    return [int(pid) for pid in Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").read_text().split()]
+
+
+# -- the real agent ----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="session")
+def binary() -> str:
+    """The feedwater program. It must be there: FEEDWATER_BINARY, or bin/feedwater of the repository (make build)."""
+    path = Path(os.environ.get("FEEDWATER_BINARY") or HERE.parents[1] / "bin" / "feedwater")
+    assert path.is_file(), f"{path} is missing: run make build, or set FEEDWATER_BINARY"
+    return str(path)
+
+
+@pytest.fixture
+def real(binary: str, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Loaders of this test use the real agent."""
+    for name in ("RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("FEEDWATER_BINARY", binary)
+    yield binary
+    stop_agent()
+
+
+@pytest.fixture(scope="session")
+def photos(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of JPEGs in class folders: FEEDWATER_PHOTOS, else generated ones of many kinds."""
+    given = os.environ.get("FEEDWATER_PHOTOS")
+    if given:
+        return Path(given)
+    beside = HERE.parents[2] / "shared" / "data" / "photos"
+    return beside if beside.is_dir() else make_photos(tmp_path_factory.mktemp("photos"), 120)
+
+
+def make_photos(folder: Path, count: int) -> Path:
+    """JPEGs of mixed sizes, grey and in colour, of all common kinds of subsampling, over five classes."""
+    import numpy as np
+    import PIL.Image
+
+    for number in range(count):
+        rng = np.random.default_rng(number)
+        height, width = (int(side) for side in rng.integers(40, 500, 2))
+        coarse = rng.integers(0, 256, (max(2, height // 16), max(2, width // 16), 3), dtype=np.uint8)
+        picture = PIL.Image.fromarray(coarse).resize((width, height), PIL.Image.Resampling.BICUBIC)
+        noisy = np.asarray(picture).astype(int) + rng.integers(-8, 9, (height, width, 3))
+        picture = PIL.Image.fromarray(noisy.clip(0, 255).astype(np.uint8))
+        if number % 10 == 9:
+            picture = picture.convert("L")
+        place = folder / f"class{number % 5}"
+        place.mkdir(exist_ok=True)
+        options = {"subsampling": ("4:4:4", "4:2:0", "4:2:2")[number % 3]} if picture.mode == "RGB" else {}
+        picture.save(place / f"{number:04}.jpg", quality=int(rng.integers(60, 97)), **options)
+    return folder
+
+
+class Nodes:
+    """Nodes of this machine, on unix sockets."""
+
+    def __init__(self, binary: str, directory: Path) -> None:
+        self._binary, self._directory = binary, directory
+        self.running: list[subprocess.Popen[str]] = []
+
+    def start(self, data: Path, *flags: str, name: str = "photos") -> str:
+        """Starts a node; its address."""
+        address = f"unix:{self._directory}/node{len(self.running)}.sock"
+        command = [self._binary, "serve", "--data", f"{name}={data}", "--listen", address, "--workers", "1"]
+        log = open(self._directory / f"node{len(self.running)}.log", "w")  # noqa: SIM115
+        self.running.append(subprocess.Popen([*command, *flags], stdout=log, stderr=log, text=True))
+        end = time.monotonic() + 60
+        while not os.path.exists(address.removeprefix("unix:")):
+            assert self.running[-1].poll() is None, "the node did not start"
+            assert time.monotonic() < end
+            os.sched_yield()
+        return address
+
+    def stop(self) -> None:
+        """Ends them all."""
+        for node in self.running:
+            if node.poll() is None:
+                node.send_signal(signal.SIGCONT)
+                node.kill()
+            node.wait()
+
+
+@pytest.fixture
+def nodes(binary: str, tmp_path: Path) -> Any:
+    """Starts real nodes."""
+    made = Nodes(binary, tmp_path)
+    yield made
+    made.stop()

@@ -1,0 +1,294 @@
+"""Arguments: what is refused, and with which reason."""
+
+from __future__ import annotations
+
+import inspect
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import feedwater
+from feedwater import Loader
+
+torch = pytest.importorskip("torch")
+datasets = pytest.importorskip("torchvision.datasets")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """An image folder; nobody decodes these files."""
+    for name in ("a/1.jpg", "a/2.jpg", "b/3.jpg"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes(b"?")
+    return tmp_path
+
+
+def test_the_signature_is_the_designed_one() -> None:
+    parameters = inspect.signature(Loader).parameters
+    assert [(p.name, p.default) for p in parameters.values() if p.kind is not p.VAR_KEYWORD] == [
+        ("source", inspect.Parameter.empty),
+        ("transform", None),
+        *{
+            "batch_size": None,
+            "shuffle": False,
+            "sampler": None,
+            "batch_sampler": None,
+            "weights": None,
+            "tail": "short",
+            "drop_last": False,
+            "seed": 0,
+            "steps_per_epoch": None,
+            "rank": None,
+            "num_replicas": None,
+            "mesh": None,
+            "fields": ("image", "label"),
+            "python": None,
+            "batch_transform": None,
+            "device": None,
+            "dtype": None,
+            "memory_format": None,
+            "memory": "auto",
+            "on_error": "raise",
+            "max_errors": 0.001,
+            "timeout": 120,
+            "start_timeout": 900,
+            "fallback": None,
+            "nodes": None,
+            "local_workers": "auto",
+            "job": None,
+        }.items(),
+    ]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "num_workers",
+        "pin_memory",
+        "prefetch_factor",
+        "persistent_workers",
+        "collate_fn",
+        "worker_init_fn",
+        "generator",
+        "multiprocessing_context",
+        "pin_memory_device",
+        "in_order",
+    ],
+)
+def test_arguments_of_dataloader_without_meaning_are_refused_with_the_reason(folder: Path, name: str) -> None:
+    with pytest.raises(TypeError, match=f"no argument {name}: .{{20,}}"):
+        Loader(folder, batch_size=1, **{name: None})
+
+
+def test_unknown_arguments_are_refused(folder: Path) -> None:
+    with pytest.raises(TypeError, match="unexpected argument 'bath_size'"):
+        Loader(folder, bath_size=1)
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ({"weights": [1.0]}, "weights= is not there yet: .*WeightedRandomSampler"),
+        ({"python": print}, "python= is not there yet: .*batch_transform"),
+        ({"device": "cuda"}, "device='cuda' is not there yet: .*to.device"),
+        ({"device": torch.device("cuda", 1)}, "cuda:1"),
+        ({"fallback": "local"}, "fallback= is not there yet"),
+        ({"local_workers": 2, "nodes": "a:1"}, "local_workers= together with nodes="),
+    ],
+)
+def test_what_is_not_there_yet_says_what_to_do_instead(folder: Path, options: dict[str, Any], why: str) -> None:
+    with pytest.raises(feedwater.NotYetError, match=why) as caught:
+        Loader(folder, batch_size=1, **options)
+    assert isinstance(caught.value, NotImplementedError)
+
+
+def test_methods_that_are_not_there_yet(folder: Path) -> None:
+    loader: Any = Loader(folder, batch_size=1)
+    for name, arguments in {
+        "select": ([1],),
+        "relabel": ({},),
+        "concat": (),
+        "mix": ({},),
+        "doctor": (),
+        "feedback": (1, 0.5),
+    }.items():
+        with pytest.raises(feedwater.NotYetError, match=f"{name}.* is not there yet: .{{10,}}"):
+            getattr(loader, name)(*arguments)
+    with pytest.raises(feedwater.NotYetError, match="Table"):
+        feedwater.Table  # noqa: B018
+    with pytest.raises(AttributeError):
+        feedwater.Tabel  # noqa: B018
+
+
+def clash(**options: Any) -> dict[str, Any]:
+    return options
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "why"),
+    [
+        (clash(), ValueError, "batch_size is missing"),
+        (clash(batch_size=0), ValueError, "batch_size=0"),
+        (clash(batch_size=-3), ValueError, "batch_size=-3"),
+        (clash(batch_size=2.0), TypeError, "whole number"),
+        (clash(batch_size=True), TypeError, "whole number"),
+        (clash(batch_size=1, shuffle=True, sampler=[0]), ValueError, "leave out shuffle"),
+        (clash(batch_size=1, batch_sampler=[[0]]), ValueError, "batch_sampler decides about batch_size"),
+        (clash(shuffle=True, batch_sampler=[[0]]), ValueError, "batch_sampler decides about shuffle"),
+        (clash(sampler=[0], batch_sampler=[[0]]), ValueError, "batch_sampler decides about sampler"),
+        (clash(drop_last=True, batch_sampler=[[0]]), ValueError, "batch_sampler decides about the last batch"),
+        (clash(batch_size=1, drop_last=True, tail="valid"), ValueError, "contradict"),
+        (clash(batch_size=1, tail="valid"), ValueError, "ask for the mask"),
+        (clash(batch_size=1, tail="long"), ValueError, "'short', 'valid', 'drop'"),
+        (clash(batch_size=1, seed=-1), ValueError, "seed=-1"),
+        (clash(batch_size=1, seed=1 << 64), ValueError, "2..64"),
+        (clash(batch_size=1, seed=0.5), ValueError, "seed=0.5"),
+        (clash(batch_size=1, steps_per_epoch=0), ValueError, "steps_per_epoch=0"),
+        (clash(batch_size=1, steps_per_epoch=3, sampler=[0]), ValueError, "steps_per_epoch does not go with"),
+        (clash(batch_size=1, rank=0), ValueError, "rank and num_replicas go together"),
+        (clash(batch_size=1, rank=0, num_replicas=1, mesh=object()), ValueError, "one or the other"),
+        (clash(batch_size=1, fields="image"), TypeError, "tuple of names"),
+        (clash(batch_size=1, fields=()), ValueError, "empty"),
+        (clash(batch_size=1, fields=("image", "mask")), ValueError, "no field 'mask'"),
+        (clash(batch_size=1, fields={"image": "x", "label": "x"}), ValueError, "one name"),
+        (clash(batch_size=1, batch_transform=3), TypeError, "batch, rng"),
+        (clash(batch_size=1, dtype="int64"), TypeError, "int64"),
+        (clash(batch_size=1, memory_format="nhwc"), ValueError, "channels_last"),
+        (clash(batch_size=1, memory=0), ValueError, "memory=0"),
+        (clash(batch_size=1, memory="1GB"), TypeError, "whole number"),
+        (clash(batch_size=1, on_error="ignore"), ValueError, "'raise', 'skip', 'substitute'"),
+        (clash(batch_size=1, max_errors=-1), ValueError, "max_errors"),
+        (clash(batch_size=1, max_errors=1.5), ValueError, "max_errors"),
+        (clash(batch_size=1, timeout=-1), ValueError, "timeout"),
+        (clash(batch_size=1, start_timeout="soon"), ValueError, "start_timeout"),
+        (clash(batch_size=1, nodes=""), ValueError, "names no node"),
+        (clash(batch_size=1, nodes=[]), ValueError, "names no node"),
+        (clash(batch_size=1, local_workers=0), ValueError, "local_workers=0"),
+    ],
+)
+def test_arguments_are_checked(folder: Path, options: dict[str, Any], error: type[Exception], why: str) -> None:
+    with pytest.raises(error, match=why):
+        Loader(folder, **options)
+
+
+def test_uint8_cannot_hold_what_floats_made(folder: Path) -> None:
+    t = feedwater.transforms
+    with pytest.raises(feedwater.UnsupportedTransformError, match="leave out ToDtype"):
+        Loader(folder, [t.ToImage(), t.ToDtype("float32")], batch_size=1, dtype="uint8")
+
+
+def test_a_missing_folder_is_named_at_once(folder: Path) -> None:
+    with pytest.raises(feedwater.DataError, match=f"{folder}/c: no such folder"):
+        Loader(folder / "c", batch_size=1)
+    with pytest.raises(feedwater.DataError, match="not a folder"):
+        Loader(folder / "a/1.jpg", batch_size=1)
+
+
+@pytest.mark.parametrize("source", [3, np.zeros(3), torch.utils.data.TensorDataset(torch.zeros(3))])
+def test_other_sources_are_refused(source: Any) -> None:
+    with pytest.raises(TypeError, match="pass the path of a folder"):
+        Loader(source, batch_size=1)
+
+
+def test_how_sources_are_named_in_the_plan(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder.parent)
+    sources = {
+        (str(folder), None): ({"root": "", "path": str(folder)}, None),
+        (folder.name, None): ({"root": "", "path": str(folder)}, None),
+        ("imagenet/train/x", "n:1"): ({"root": "imagenet", "path": "train/x"}, None),
+        ("imagenet", "n:1"): ({"root": "imagenet", "path": ""}, None),
+        (str(folder), "n:1"): ({"root": "", "path": str(folder)}, str(folder)),
+        ("/not/here", "n:1"): ({"root": "", "path": "/not/here"}, None),
+        (f"{folder.name}/a", "n:1"): ({"root": folder.name, "path": "a"}, str(folder / "a")),
+    }
+    for (source, nodes), (plan, local) in sources.items():
+        config = Loader(source, batch_size=1, nodes=nodes)._config
+        assert (config.plan()["source"], config.source.local) == (plan, local)
+
+
+@pytest.mark.parametrize("nodes", ["a:1,b:2", " a:1 , b:2,", ["a:1", "b:2"], ("a:1", "b:2")])
+def test_nodes_come_with_commas_or_as_a_list(nodes: Any) -> None:
+    assert Loader("x", batch_size=1, nodes=nodes)._config.nodes == ("a:1", "b:2")
+
+
+def test_an_image_folder_brings_its_transform(folder: Path) -> None:
+    ours, theirs = feedwater.transforms.CenterCrop(9), feedwater.transforms.CenterCrop(5)
+    data = datasets.ImageFolder(folder, transform=theirs)
+    assert Loader(data, batch_size=1)._config.compiled.ops == (theirs,)
+    assert Loader(data, ours, batch_size=1)._config.compiled.ops == (ours,)
+    subset = torch.utils.data.Subset(torch.utils.data.Subset(data, [2, 1]), [1])
+    config = Loader(subset, batch_size=1)._config
+    assert config.compiled.ops == (theirs,)
+    assert config.source.indices is not None
+    assert config.source.indices.tolist() == [1]
+
+
+def test_image_folders_with_code_are_refused(folder: Path) -> None:
+    def load(path: str) -> None: ...
+
+    for data, why in (
+        (datasets.ImageFolder(folder, loader=load), "loader of its own"),
+        (datasets.ImageFolder(folder, target_transform=load), "target_transform"),
+        (datasets.ImageFolder(folder, is_valid_file=lambda path: True), "is_valid_file"),
+        (type("Mine", (datasets.ImageFolder,), {})(folder), "pass the path"),
+    ):
+        with pytest.raises(TypeError, match=why):
+            Loader(data, batch_size=1)
+    with pytest.raises(feedwater.DataError, match="from 0 to 3"):
+        Loader(torch.utils.data.Subset(datasets.ImageFolder(folder), [0, 3]), batch_size=1)
+    subset = torch.utils.data.Subset(datasets.ImageFolder(folder), [0])
+    for options in ({"batch_size": 1, "sampler": [0]}, {"batch_sampler": [[0]]}):
+        with pytest.raises(ValueError, match="both choose"):
+            Loader(subset, **options)
+
+
+@pytest.mark.parametrize(
+    ("transform", "options", "expected"),
+    [  # dtype, layout, channels first
+        ("picture", {}, ("uint8", "hwc", True)),
+        ("picture", {"memory_format": torch.contiguous_format}, ("uint8", "chw", True)),
+        ("picture", {"memory_format": torch.channels_last}, ("uint8", "hwc", True)),
+        ("picture", {"dtype": torch.float16}, ("float16", "chw", True)),
+        ("float", {}, ("float32", "chw", True)),
+        ("float", {"memory_format": torch.channels_last}, ("float32", "hwc", True)),
+        ("float", {"dtype": torch.bfloat16}, ("bfloat16", "chw", True)),
+    ],
+)
+def test_the_look_of_tensors(folder: Path, transform: str, options: dict[str, Any], expected: tuple[Any, ...]) -> None:
+    t = feedwater.transforms
+    steps = {"picture": [t.CenterCrop(8)], "float": [t.ToImage(), t.ToDtype("float32", scale=True)]}[transform]
+    output = Loader(folder, steps, batch_size=1, **options)._config.output
+    assert (output.dtype, output.layout, output.channels_first) == expected
+    assert output.torch
+
+
+def test_the_look_of_arrays_without_torch(folder: Path) -> None:
+    script = f"""
+import sys, feedwater
+t = feedwater.transforms
+def look(steps, **options):
+    o = feedwater.Loader({str(folder)!r}, steps, batch_size=1, **options)._config.output
+    assert not o.torch
+    return o.dtype, o.layout, o.channels_first
+assert look([t.CenterCrop(8)]) == ("uint8", "hwc", False)
+assert look([t.CenterCrop(8)], dtype="float32") == ("float32", "hwc", False)
+assert look([t.CenterCrop(8), t.ToImage()]) == ("uint8", "hwc", True)
+assert look([t.ToImage(), t.ToDtype("float32", scale=True)]) == ("float32", "chw", True)
+assert look([t.CenterCrop(8)], memory_format="contiguous") == ("uint8", "chw", True)
+assert look([t.ToImage(), t.ToDtype("float32")], memory_format="channels_last") == ("float32", "hwc", True)
+try: look([t.ToImage(), t.ToDtype("bfloat16")])
+except TypeError as error: assert "needs torch" in str(error)
+else: raise AssertionError
+assert "torch" not in sys.modules
+"""
+    subprocess.run([sys.executable, "-c", script], check=True)
+
+
+def test_a_job_is_named_by_its_launcher(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert Loader(folder, batch_size=1, job="mine")._config.job == "mine"
+    monkeypatch.setenv("SLURM_JOB_ID", "77")
+    assert Loader(folder, batch_size=1)._config.job == "77"

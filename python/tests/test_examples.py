@@ -1,0 +1,64 @@
+"""The examples run as their first lines say."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import HERE, make_photos
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("torchvision")
+
+pytestmark = pytest.mark.usefixtures("real")
+
+TRAIN = str(HERE.parents[1] / "examples" / "train.py")
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Generated pictures."""
+    return make_photos(tmp_path_factory.mktemp("data"), 60)
+
+
+def run(*command: str) -> list[tuple[int, float]]:
+    """Runs a program; epoch and loss of each line it prints."""
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, env=environment)
+    assert done.returncode == 0, done.stderr
+    lines = re.findall(r"^epoch (\d+): loss ([\d.]+), [\d,]+ images/s, \d+% of the time", done.stdout, re.MULTILINE)
+    return [(int(epoch), float(loss)) for epoch, loss in lines]
+
+
+def test_train_and_resume(data: Path, tmp_path: Path) -> None:
+    options = ["--data", str(data), "--batch-size", "16"]
+    first = run(sys.executable, TRAIN, *options, "--epochs", "2", "--checkpoint", str(tmp_path / "state.pt"))
+    assert [epoch for epoch, _ in first] == [0, 1]
+    rest = run(sys.executable, TRAIN, *options, "--epochs", "3", "--checkpoint", str(tmp_path / "state.pt"))
+    assert [epoch for epoch, _ in rest] == [2]
+
+
+SEEDED = """
+import runpy, sys, torch
+torch.manual_seed(1)
+del sys.argv[0]
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
+
+
+def test_train_with_nodes_is_the_same_training(nodes: Any, data: Path) -> None:
+    options = ["--batch-size", "16", "--epochs", "1"]
+    here = run(sys.executable, "-c", SEEDED, TRAIN, "--data", str(data), *options)
+    there = run(sys.executable, "-c", SEEDED, TRAIN, "--data", "photos", "--nodes", nodes.start(data), *options)
+    assert here == there
+
+
+def test_train_on_two_ranks(data: Path) -> None:
+    launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    lines = run(*launch, TRAIN, "--data", str(data), "--batch-size", "8", "--epochs", "2")
+    assert [epoch for epoch, _ in lines] == [0, 1]

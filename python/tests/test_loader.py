@@ -1,0 +1,1036 @@
+"""The Loader against the fake agent: what batches hold, and what iterating means."""
+
+from __future__ import annotations
+
+import copy
+import json
+import logging
+import multiprocessing
+import pickle
+import threading
+from typing import Any
+
+import numpy as np
+import pytest
+from conftest import SIZE
+from expect import check, order, picture, whole_epoch
+
+import feedwater
+from feedwater import Loader, StateMismatchError, transforms
+
+torch = pytest.importorskip("torch")
+v2 = pytest.importorskip("torchvision.transforms.v2")
+
+
+def ids(batches: Any, loader: Loader[Any]) -> list[int]:
+    """Indices of all samples of a pass."""
+    return [i for _ in batches for i in loader.last.indices.tolist()]  # type: ignore[union-attr]
+
+
+# -- batches -----------------------------------------------------------------------------------------------------------
+
+
+def test_epochs_are_complete_right_and_different(fake: Any) -> None:
+    loader = fake.loader(shuffle=True, batch_size=16)
+    assert len(loader) == 7
+    for epoch in range(3):
+        whole_epoch(loader, epoch)
+    assert order(0) != order(1)
+
+
+def test_without_shuffle_the_order_is_the_data_sets(fake: Any) -> None:
+    loader = fake.loader()
+    whole_epoch(loader, 0, shuffle=False)
+
+
+def test_nothing_is_started_before_the_first_next(fake: Any) -> None:
+    loader = fake.loader()
+    iter(loader)
+    assert not loader.state_dict()["consumed"]
+    assert (loader.batch_size, loader.drop_last, loader.num_workers, loader.batch_sampler) == (10, False, 0, None)
+    assert fake.log() == []
+    assert len(loader) == 10, "to know the number of samples the agent must look"
+    assert [line["call"] for line in fake.log("call")] == ["open"], "and nothing else"
+
+
+def test_uint8_tensors_are_views_with_channels_last(fake: Any) -> None:
+    loader = fake.loader()
+    image, label = next(iter(loader))
+    assert image.shape == (10, 3, SIZE, SIZE)
+    assert image.dtype == torch.uint8
+    assert image.is_contiguous(memory_format=torch.channels_last)
+    assert label.dtype == torch.int64
+    check(image, range(10))
+    slots = loader._engine.feed.session.slots
+    assert slots.unleased() == slots.count - 1, "the batch is in its slot, not a copy"
+    image.add_(1)
+    assert image[0, 0, 0, 0] == picture(0)[0, 0, 0] + 1
+
+
+@pytest.mark.parametrize("memory_format", [None, torch.channels_last, torch.contiguous_format])
+@pytest.mark.parametrize("dtype", [None, torch.float32, torch.float16, torch.bfloat16])
+def test_floats_are_torchvisions(fake: Any, dtype: Any, memory_format: Any) -> None:
+    tail = [v2.ToImage(), v2.ToDtype(torch.float32, scale=True), v2.Normalize((0.4, 0.5, 0.6), (0.2, 0.3, 0.4))]
+    loader = fake.loader(transform=[v2.CenterCrop(SIZE), *tail], dtype=dtype, memory_format=memory_format)
+    image, _ = next(iter(loader))
+    pictures = torch.stack([torch.from_numpy(picture(i).copy()).permute(2, 0, 1) for i in range(10)])
+    expected = v2.Compose(tail[1:])(pictures).to(dtype or torch.float32)
+    assert torch.equal(image, expected)
+    wanted = memory_format or torch.contiguous_format
+    assert image.is_contiguous(memory_format=wanted)
+
+
+def test_contiguous_uint8(fake: Any) -> None:
+    image, _ = next(iter(fake.loader(memory_format=torch.contiguous_format)))
+    assert image.is_contiguous()
+    check(image, range(10))
+
+
+def test_a_cast_without_scaling(fake: Any) -> None:
+    image, _ = next(iter(fake.loader(dtype=torch.float32)))
+    assert torch.equal(image[3].permute(1, 2, 0), torch.from_numpy(picture(3).astype(np.float32)))
+
+
+def test_arrays_where_there_is_no_torch(fake: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    import sys
+
+    loaders = []
+    with monkeypatch.context() as without:
+        without.delitem(sys.modules, "torch")
+        t = transforms
+        steps = {
+            "picture": [t.CenterCrop(SIZE)],
+            "tensor": [t.CenterCrop(SIZE), t.ToImage()],
+            "float": [t.CenterCrop(SIZE), t.ToImage(), t.ToDtype("float32", scale=True)],
+        }
+        loaders = {name: fake.loader(transform=some) for name, some in steps.items()}
+    batches = {name: next(iter(loader)) for name, loader in loaders.items()}
+    for image, label in batches.values():
+        assert type(image) is type(label) is np.ndarray
+    assert batches["picture"][0].shape == (10, SIZE, SIZE, 3)
+    check(batches["picture"][0], range(10))
+    assert batches["tensor"][0].shape == (10, 3, SIZE, SIZE)
+    check(batches["tensor"][0], range(10))
+    image = batches["float"][0]
+    assert image.dtype == np.float32
+    assert image.flags.c_contiguous
+    assert np.array_equal(image[3].transpose(1, 2, 0), picture(3).astype(np.float32) * np.float32(1 / 255))
+
+
+def test_fields_choose_and_rename(fake: Any) -> None:
+    loader = fake.loader(fields=("key", "index", "label", "image", "valid"), shuffle=True)
+    key, index, label, image, valid = next(iter(loader))
+    assert index.tolist() == loader.last.indices.tolist() == order()[:10]
+    assert key == [f"class{i % 10}/{i}.jpg" for i in order()[:10]]
+    assert label.tolist() == [i % 10 for i in order()[:10]]
+    assert valid.tolist() == [True] * 10
+    check(image, order()[:10])
+    batch = next(iter(fake.loader(fields={"image": "pixel_values", "label": "labels"})))
+    assert list(batch) == ["pixel_values", "labels"]
+    check(batch["pixel_values"], range(10))
+
+
+def test_batch_transform_gets_a_generator_of_its_own_for_each_batch(fake: Any) -> None:
+    def mix(batch: Any, rng: np.random.Generator) -> Any:
+        return batch[1].tolist(), int(rng.integers(1 << 40))
+
+    first, again = (list(fake.loader(batch_transform=mix, seed=5)) for _ in range(2))
+    assert first == again
+    assert len({number for _, number in first}) == 10
+    other = list(fake.loader(batch_transform=mix, seed=6))
+    assert not {number for _, number in first} & {number for _, number in other}
+    loader = fake.loader(batch_transform=mix, seed=5)
+    loader.load_state_dict({**loader.state_dict(), "consumed": 30})
+    assert list(loader) == first[3:], "also after a resume"
+    assert list(loader) != first
+
+
+def test_pictures_of_different_sizes_come_as_a_list(fake: Any) -> None:
+    loader = Loader(fake.data, batch_size=10)
+    image, label = next(iter(loader))
+    assert [tuple(i.shape) for i in image] == [(3, 4 + i % 5, 4 + i % 3) for i in range(10)]
+    for i in range(10):
+        assert np.array_equal(image[i].permute(1, 2, 0), picture(i, size=(4 + i % 5, 4 + i % 3)))
+    assert label.tolist() == list(range(10))
+    slots = loader._engine.feed.session.slots
+    kept = image[7]
+    del image
+    assert slots.unleased() == slots.count - 1, "one picture holds the slot"
+    del kept
+    assert slots.unleased() == slots.count
+
+
+def test_pictures_of_different_sizes_as_floats(fake: Any) -> None:
+    loader = Loader(fake.data, [transforms.ToImage(), transforms.ToDtype("float32")], batch_size=10)
+    image, _ = next(iter(loader))
+    for i in range(10):
+        assert np.array_equal(image[i].permute(1, 2, 0), picture(i, size=(4 + i % 5, 4 + i % 3)).astype(np.float32))
+
+
+def test_large_batches_of_different_sizes_are_refused(fake: Any) -> None:
+    with pytest.raises(feedwater.DataError, match=r"goes up to 2048 in a batch, not 4000: add CenterCrop"):
+        next(iter(Loader(fake.data, batch_size=4000)))
+
+
+# -- ranks and tails ---------------------------------------------------------------------------------------------------
+
+
+def test_ranks_split_every_step(fake: Any) -> None:
+    loaders = [fake.loader(shuffle=True, batch_size=16, rank=rank, num_replicas=3) for rank in range(3)]
+    assert {len(loader) for loader in loaders} == {3}
+    passes = [[loader.last.indices.tolist() for _ in loader] for loader in loaders]
+    together = [i for step in zip(*passes, strict=True) for part in step for i in part]
+    assert together[:100] == order()
+    assert together[100:] == order()[:2], "equal sizes: two samples come once more"
+    assert [len(part) for part in passes[0]] == [16, 16, 2]
+
+
+def test_repeats_have_draws_of_their_own(fake: Any) -> None:
+    loader = fake.loader(shuffle=True, batch_size=16, rank=2, num_replicas=3)
+    *_, (image, _) = loader
+    assert loader.last.position == 100
+    check(image, order()[:2], repeats=[1, 1])
+
+
+@pytest.mark.parametrize("world", [1, 3, 8])
+def test_valid_says_which_rows_count(fake: Any, world: int) -> None:
+    seen = []
+    for rank in range(world):
+        loader = fake.loader(
+            batch_size=16, tail="valid", fields=("image", "label", "valid", "index"), rank=rank, num_replicas=world
+        )
+        for image, label, valid, index in loader:
+            assert len(image) == len(label) == len(valid) == 16
+            assert image.shape == (16, 3, SIZE, SIZE)
+            held = index[valid].tolist()
+            check(image[valid], held)
+            assert label[valid].tolist() == [i % 10 for i in held]
+            assert not image[~valid].any()
+            assert not label[~valid].any()
+            assert (index[~valid] == -1).all()
+            seen += held
+        assert len(loader) == -(-100 // (16 * world))
+    assert sorted(seen) == list(range(100))
+
+
+def test_a_rank_that_never_gets_a_sample_has_as_many_steps(fake: Any) -> None:
+    loader = fake.loader(batch_size=100, tail="valid", fields=("image", "valid"), rank=1, num_replicas=2)
+    for _ in range(2):
+        batches = list(loader)
+        assert len(batches) == 1
+        assert not batches[0][1].any()
+        assert batches[0][0].shape == (100, 3, SIZE, SIZE)
+    assert fake.log("want") == []
+
+
+def test_drop_leaves_the_rest(fake: Any) -> None:
+    loader = fake.loader(batch_size=16, drop_last=True)
+    assert loader.drop_last
+    assert len(loader) == 6
+    assert ids(loader, loader) == list(range(96))
+
+
+def test_steps_per_epoch_ends_or_lengthens_an_epoch(fake: Any) -> None:
+    loader = fake.loader(batch_size=16, steps_per_epoch=3, shuffle=True)
+    assert len(loader) == 3
+    assert fake.log() == [], "the length is an argument"
+    assert ids(loader, loader) == order(0)[:48]
+    assert ids(loader, loader) == order(1)[:48]
+    loader = fake.loader(batch_size=16, steps_per_epoch=8, shuffle=True)
+    assert ids(loader, loader) == order(0) + order(0)[:28]
+
+
+# -- what iterating means ----------------------------------------------------------------------------------------------
+
+
+def test_iter_just_to_look_changes_nothing(fake: Any) -> None:
+    loader = fake.loader(shuffle=True)
+    iter(loader)
+    it = iter(loader)
+    iter(loader)
+    next(it)
+    assert loader.last.indices.tolist() == order(0)[:10]
+
+
+def test_the_first_batches_of_epochs_again_and_again(fake: Any) -> None:
+    loader = fake.loader(shuffle=True)
+    for epoch in range(20):
+        next(iter(loader))
+        assert loader.last.indices.tolist() == order(epoch)[:10]
+    assert len(fake.log("start")) == 1
+    assert len(fake.log("cancel")) <= 3, "after the first time the habit is known, and nothing is made in vain"
+    assert len(fake.log("want")) <= 20 + 4 + 4
+
+
+def test_a_loop_that_breaks_off_is_met_at_its_habit(fake: Any) -> None:
+    loader = fake.loader(shuffle=True)
+    for epoch in range(5):
+        for step, _ in enumerate(loader):
+            assert loader.last.indices.tolist() == order(epoch)[step * 10 : step * 10 + 10]
+            if step == 5:
+                break
+    wanted = [tuple(line["want"][1:3]) for line in fake.log("want")]
+    assert (60, 0) in wanted
+    assert (60, 1) not in wanted, "what the loop will not reach is not made"
+    whole_epoch(loader, 5)
+    whole_epoch(loader, 6)
+
+
+def test_the_next_epochs_first_batches_are_wanted_before_this_one_ends(fake: Any) -> None:
+    loader = fake.loader(shuffle=True)
+    it = iter(loader)
+    for _ in range(9):
+        next(it)
+    fake.until(lambda: len(fake.log("want")) >= 12)
+    wanted = [tuple(line["want"][1:3]) for line in fake.log("want")]
+    assert wanted[-3:] == [(90, 0), (0, 1), (10, 1)]
+
+
+def test_an_ended_iterator_stays_ended(fake: Any) -> None:
+    loader = fake.loader()
+    it = iter(loader)
+    list(it)
+    for _ in range(2):
+        with pytest.raises(StopIteration):
+            next(it)
+    assert loader.state_dict()["epoch"] == 1
+
+
+def test_an_iterator_left_behind_says_so(fake: Any) -> None:
+    loader = fake.loader()
+    old = iter(loader)
+    next(old)
+    next(iter(loader))
+    with pytest.raises(feedwater.Error, match="left behind by a newer iter"):
+        next(old)
+
+
+def test_set_epoch_goes_elsewhere(fake: Any) -> None:
+    loader = fake.loader(shuffle=True)
+    next(iter(loader))
+    loader.set_epoch(7)
+    whole_epoch(loader, 7)
+    loader.sampler.set_epoch(3)
+    whole_epoch(loader, 3)
+    whole_epoch(loader, 4)
+    for bad in (-1, 1.5, True, 1 << 32):
+        with pytest.raises(ValueError, match="set_epoch"):
+            loader.set_epoch(bad)
+
+
+def test_peek_consumes_nothing(fake: Any) -> None:
+    loader = fake.loader(shuffle=True)
+    peeked, _ = loader.peek()
+    assert loader.peek()[0] is peeked
+    assert loader.last is None
+    assert loader.state_dict()["consumed"] == 0
+    it = iter(loader)
+    assert next(it)[0] is peeked
+    for place in range(1, 10):
+        assert loader.peek() is not None
+        assert loader.state_dict()["consumed"] == 10 * place
+        next(it)
+        assert loader.last.indices.tolist() == order(0)[place * 10 : place * 10 + 10]
+    assert loader.peek() is None, "the epoch ends here"
+    assert next(it, None) is None
+    loader.peek()
+    whole_epoch(loader, 1)
+    loader.peek()
+    loader.set_epoch(9)
+    whole_epoch(loader, 9)
+
+
+# -- state -------------------------------------------------------------------------------------------------------------
+
+
+def test_state_is_small_json_and_the_same_on_every_rank(fake: Any) -> None:
+    loaders = [fake.loader(shuffle=True, rank=rank, num_replicas=3) for rank in range(3)]
+    for loader in loaders:
+        for _ in zip(range(2), loader):
+            pass
+    states = [json.dumps(loader.state_dict(), sort_keys=True) for loader in loaders]
+    assert states[0] == states[1] == states[2]
+    assert len(states[0]) < 1024
+    assert json.loads(states[0])["consumed"] == 60
+
+
+@pytest.mark.parametrize("at", [1, 4, 9, 10])
+def test_a_run_resumes_exactly(fake: Any, at: int) -> None:
+    loader = fake.loader(shuffle=True)
+    it = iter(loader)
+    for _ in range(at):
+        next(it)
+    state = json.loads(json.dumps(loader.state_dict()))
+    resumed = fake.loader(shuffle=True)
+    resumed.load_state_dict(state)
+    assert resumed.state_dict() == state
+    iter(resumed)  # as frameworks do, just to look
+    assert ids(resumed, resumed) == order(0)[at * 10 :]
+    assert len(resumed) == 10, "later epochs are whole again"
+    whole_epoch(resumed, 1)
+
+
+def test_a_run_resumes_on_another_world_and_batch_size(fake: Any) -> None:
+    first = [fake.loader(shuffle=True, batch_size=8, rank=rank, num_replicas=3) for rank in range(3)]
+    held = []
+    for loader in first:
+        it = iter(loader)
+        next(it)
+        held.append(loader.last.indices.tolist())
+    state = first[1].state_dict()
+    rest = [fake.loader(shuffle=True, batch_size=5, rank=rank, num_replicas=2) for rank in range(2)]
+    parts = []
+    for loader in rest:
+        loader.load_state_dict(state)
+        parts.append([loader.last.indices.tolist() for _ in loader])
+    together = [i for part in held for i in part] + [
+        i for step in zip(*parts, strict=True) for part in step for i in part
+    ]
+    assert together == order(0)
+
+
+def test_a_state_after_the_epoch_begins_the_next_one(fake: Any) -> None:
+    loader = fake.loader(shuffle=True)
+    whole_epoch(loader, 0)
+    state = loader.state_dict()
+    assert (state["epoch"], state["consumed"]) == (1, 0)
+    resumed = fake.loader(shuffle=True)
+    resumed.load_state_dict(state)
+    resumed.set_epoch(1)
+    whole_epoch(resumed, 1)
+
+
+def test_lag_treats_returned_batches_as_not_consumed(fake: Any) -> None:
+    loader = fake.loader(shuffle=True)
+    for _ in zip(range(5), loader):
+        pass
+    assert [loader.state_dict(lag=lag)["consumed"] for lag in range(3)] == [50, 40, 30]
+    with pytest.raises(ValueError, match="lag=9"):
+        loader.state_dict(lag=9)
+
+
+def test_loading_back_into_a_running_loader(fake: Any) -> None:
+    loader = fake.loader(shuffle=True)
+    it = iter(loader)
+    next(it)
+    state = loader.state_dict()
+    list(it)
+    loader.load_state_dict(state)
+    loader.set_epoch(0)  # the state's own epoch: keeps the cursor
+    assert ids(loader, loader) == order(0)[10:]
+    it = iter(loader)
+    next(it)
+    loader.load_state_dict(state)
+    next(it)
+    assert (loader.last.epoch, loader.last.indices.tolist()) == (0, order(0)[10:20])
+    loader.load_state_dict({})
+    whole_epoch(loader, 0)
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"seed": 1}, "seed was 0, is 1"),
+        ({"shuffle": False}, "shuffle was True, is False"),
+    ],
+)
+def test_a_state_of_another_order_is_always_an_error(fake: Any, change: dict[str, Any], why: str) -> None:
+    loader = fake.loader(shuffle=True)
+    next(iter(loader))
+    for strict in (True, False):
+        other = fake.loader(**{"shuffle": True, **change})
+        other.load_state_dict(loader.state_dict(), strict=strict)
+        with pytest.raises(StateMismatchError, match=why) as caught:
+            next(iter(other))
+        assert isinstance(caught.value, ValueError)
+    other.load_state_dict({})
+    next(iter(other))
+    with pytest.raises(StateMismatchError, match=why):  # the plan is open now: at once
+        other.load_state_dict(loader.state_dict())
+    next(iter(other))
+    assert other.last.epoch == 1, "a state that was refused changes nothing"
+
+
+def test_a_state_of_other_data_is_an_error(fake: Any) -> None:
+    loader = fake.loader(shuffle=True)
+    next(iter(loader))
+    loader.close()
+    fake.set(samples=100, salt=1)
+    other = fake.loader(shuffle=True)
+    other.load_state_dict(loader.state_dict())
+    with pytest.raises(StateMismatchError, match=r"the data set \(fingerprint\) was 257fe82663aa…, is "):
+        next(iter(other))
+
+
+def test_other_pixels_and_numerics_must_be_meant(fake: Any) -> None:
+    loader = fake.loader(shuffle=True)
+    next(iter(loader))
+    state = loader.state_dict()
+    loader.close()
+    for spec, options, why in (
+        ({}, {"transform": transforms.CenterCrop(6)}, "transforms .pixel hash. were .* strict=False"),
+        ({"numerics": "2a" * 32}, {}, "numerics of the nodes were 171717171717…, are 2a2a2a2a2a2a…"),
+    ):
+        fake.set(**spec)
+        other = fake.loader(shuffle=True, **options)
+        other.load_state_dict(state)
+        with pytest.raises(StateMismatchError, match=why):
+            next(iter(other))
+        other.load_state_dict(state, strict=False)
+        next(iter(other))
+        assert other.last.indices.tolist() == order(0)[10:20]
+        other.close()
+
+
+@pytest.mark.parametrize(
+    "state", [{"version": 2}, {"version": 1, "epoch": -1, "consumed": 0}, {"version": 1}, {"epoch": 1}]
+)
+def test_what_is_no_state_is_refused_at_once(fake: Any, state: dict[str, Any]) -> None:
+    with pytest.raises(StateMismatchError):
+        fake.loader().load_state_dict(state)
+
+
+def test_torch_save_takes_the_state_with_weights_only(fake: Any, tmp_path: Any) -> None:
+    loader = fake.loader(shuffle=True)
+    next(iter(loader))
+    torch.save(loader.state_dict(), tmp_path / "state.pt")
+    assert torch.load(tmp_path / "state.pt", weights_only=True) == loader.state_dict()
+
+
+# -- samplers ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_sampler_decides_the_order_and_its_repeats_have_draws_of_their_own(fake: Any) -> None:
+    indices = [5, 99, 5, 0, 5, 17, 99]
+    loader = fake.loader(sampler=indices, batch_size=3)
+    assert len(loader) == 3
+    seen = []
+    for image, label in loader:
+        places = range(loader.last.position, loader.last.position + len(image))
+        assert loader.last.indices.tolist() == [indices[place] for place in places]
+        assert label.tolist() == [indices[place] % 10 for place in places]
+        check(image, loader.last.indices, repeats=places)
+        seen += loader.last.indices.tolist()
+    assert seen == indices
+    assert ids(loader, loader) == indices, "and again"
+
+
+def test_samplers_of_pytorch(fake: Any) -> None:
+    from torch.utils.data import BatchSampler, DistributedSampler, RandomSampler
+
+    torch.manual_seed(1)
+    before = torch.get_rng_state()
+    loader = fake.loader(sampler=RandomSampler(range(100)))
+    epochs = [ids(loader, loader) for _ in range(2)]
+    assert sorted(epochs[0]) == sorted(epochs[1]) == list(range(100))
+    assert epochs[0] != epochs[1]
+    assert torch.equal(torch.get_rng_state(), before)
+    sampler = DistributedSampler(range(100), 3, 1)
+    loader = fake.loader(sampler=sampler, rank=1, num_replicas=3)
+    sampler.set_epoch(0)
+    assert ids(loader, loader) == list(DistributedSampler(range(100), 3, 1))
+    lists = BatchSampler(range(100), 7, drop_last=True)
+    loader = fake.loader(batch_sampler=lists, batch_size=None)
+    assert (len(loader), loader.batch_size) == (14, None)
+    assert [loader.last.indices.tolist() for _ in loader] == list(lists)
+
+
+def test_a_batch_sampler_with_batches_that_grow(fake: Any) -> None:
+    lists = [[1], [2, 3], list(range(50)), [4], list(range(99))]
+    loader = fake.loader(batch_sampler=lists, batch_size=None)
+    for _ in range(2):
+        seen = []
+        for image, _ in loader:
+            last = loader.last
+            seen.append(last.indices.tolist())
+            check(image, last.indices, last.epoch, repeats=range(last.position, last.position + len(image)))
+        assert seen == lists
+
+
+def test_a_samplers_run_resumes(fake: Any) -> None:
+    from torch.utils.data import WeightedRandomSampler
+
+    def make() -> Any:
+        return fake.loader(sampler=WeightedRandomSampler([float(i) for i in range(100)], 60))
+
+    loader = make()
+    whole = [ids(loader, loader) for _ in range(2)]
+    loader = make()
+    list(loader)
+    for _ in zip(range(3), loader):
+        pass
+    state = json.loads(json.dumps(loader.state_dict()))
+    assert len(json.dumps(state)) < 1024
+    resumed = make()
+    resumed.load_state_dict(state)
+    assert ids(resumed, resumed) == whole[1][30:]
+    for other in (fake.loader(), fake.loader(sampler=list(range(100)))):
+        other.load_state_dict(state, strict=False)
+        with pytest.raises(StateMismatchError, match="sampler"):
+            next(iter(other))
+
+
+def test_a_subset_of_an_image_folder(fake: Any) -> None:
+    from torch.utils.data import Subset
+    from torchvision.datasets import ImageFolder
+
+    for c in range(10):
+        (fake.data / f"class{c}").mkdir()
+        for i in range(10):
+            (fake.data / f"class{c}" / f"{i}.jpg").touch()
+    folder = ImageFolder(fake.data)
+    chosen = [3, 1, 4, 1, 5, 92, 65]
+    loader = Loader(Subset(folder, chosen), transforms.CenterCrop(SIZE), batch_size=3)
+    assert len(loader) == 3
+    assert ids(loader, loader) == chosen
+    state = loader.state_dict()
+    shuffled = Loader(Subset(folder, chosen), transforms.CenterCrop(SIZE), batch_size=3, shuffle=True)
+    epochs = [ids(shuffled, shuffled) for _ in range(3)]
+    assert all(sorted(epoch) == sorted(chosen) for epoch in epochs)
+    assert len({tuple(epoch) for epoch in epochs}) > 1
+    other = Loader(Subset(folder, [*chosen[:-1], 66]), transforms.CenterCrop(SIZE), batch_size=3)
+    other.load_state_dict(state)
+    with pytest.raises(StateMismatchError, match="Subset"):
+        next(iter(other))
+    whole = Loader(folder, transforms.CenterCrop(SIZE), batch_size=3)
+    before = len(fake.log("call"))
+    assert len(whole) == 34
+    assert len(fake.log("call")) == before, "the ImageFolder has counted"
+    assert next(iter(whole)) is not None
+
+
+def test_an_image_folder_that_is_not_what_the_agent_sees(fake: Any) -> None:
+    from torchvision.datasets import ImageFolder
+
+    (fake.data / "class0").mkdir()
+    (fake.data / "class0" / "1.jpg").touch()
+    with pytest.raises(feedwater.DataError, match="classes differ from those of the ImageFolder"):
+        next(iter(Loader(ImageFolder(fake.data), batch_size=3)))
+
+
+# -- broken samples ----------------------------------------------------------------------------------------------------
+
+
+def test_a_broken_sample_is_named_and_the_loader_stands_before_it(fake: Any) -> None:
+    fake.set(broken=[25])
+    loader = fake.loader()
+    it = iter(loader)
+    next(it)
+    next(it)
+    for attempt in (it, iter(loader), iter(loader)):
+        with pytest.raises(feedwater.SampleError) as caught:
+            next(attempt)
+        error = caught.value
+        assert (error.key, error.index, error.op, error.node) == ("class5/25.jpg", 25, "decode", "")
+        assert error.cause == "no picture in 25"
+        assert str(error).startswith("class5/25.jpg (index 25): decode: no picture in 25. Pass on_error=")
+        assert loader.state_dict()["consumed"] == 20
+    copied = pickle.loads(pickle.dumps(error))
+    assert (str(copied), copied.index) == (str(error), 25)
+    sample = loader.replay(25)
+    assert sample.image is None
+    assert isinstance(sample.error, feedwater.SampleError)
+
+
+def test_skip_leaves_out_rows(fake: Any) -> None:
+    fake.set(broken=[1, 25, 29])
+    loader = fake.loader(on_error="skip", max_errors=3)
+    seen = []
+    for image, label in loader:
+        indices = loader.last.indices.tolist()
+        check(image, indices)
+        assert label.tolist() == [i % 10 for i in indices]
+        seen += indices
+    assert seen == [i for i in range(100) if i not in (1, 25, 29)]
+    assert loader.stats().skipped == 3
+    assert loader.stats().samples == 97
+    assert loader.state_dict()["epoch"] == 1, "the cursor counts them: a hole shifts nothing"
+
+
+def test_skip_with_valid_keeps_the_rows_as_zeros(fake: Any) -> None:
+    fake.set(broken=[1, 25, 29])
+    loader = fake.loader(
+        on_error="skip", max_errors=3, fields=("image", "label", "valid", "index"), tail="valid", batch_size=16
+    )
+    seen = []
+    for image, _, valid, index in loader:
+        assert image.shape == (16, 3, SIZE, SIZE)
+        check(image[valid], index[valid])
+        assert not image[~valid].any()
+        seen += index[valid].tolist()
+    assert seen == [i for i in range(100) if i not in (1, 25, 29)]
+
+
+def test_substitute_puts_another_sample_there(fake: Any) -> None:
+    fake.set(broken=[1, 25, 29])
+    loader = fake.loader(on_error="substitute", max_errors=3)
+    for image, label in loader:
+        check(image, loader.last.indices)
+        assert label.tolist() == [i % 10 for i in loader.last.indices]
+        assert not {1, 25, 29} & set(loader.last.indices.tolist())
+    assert loader.stats().substituted == 3
+    assert loader.stats().skipped == 0
+
+
+def test_skipped_pictures_of_different_sizes(fake: Any) -> None:
+    fake.set(broken=[3])
+    loader = Loader(fake.data, batch_size=10, on_error="skip", max_errors=1)
+    image, _ = next(iter(loader))
+    assert [tuple(i.shape[1:]) for i in image] == [(4 + i % 5, 4 + i % 3) for i in range(10) if i != 3]
+
+
+@pytest.mark.parametrize(("max_errors", "allowed"), [(2, 2), (0.02, 2), (0.001, 1), (0, 0), (0.0, 0)])
+def test_too_many_broken_samples_end_the_run_and_are_named(fake: Any, max_errors: float, allowed: int) -> None:
+    fake.set(broken=[5, 15, 25, 35])
+    for _ in range(2):
+        loader = fake.loader(on_error="skip", max_errors=max_errors)
+        steps = 0
+        with pytest.raises(feedwater.DataError) as caught:
+            for _ in loader:
+                steps += 1
+        assert steps == allowed, "always at the same place"
+        assert f"{allowed + 1} broken samples in epoch 0, and max_errors={max_errors} allows {allowed}" in str(
+            caught.value
+        )
+        assert "class5/5.jpg" in str(caught.value)
+        assert f"no picture in {allowed * 10 + 5}" in str(caught.value)
+    fake.set(broken=[])
+
+
+def test_the_budget_is_for_each_epoch(fake: Any) -> None:
+    fake.set(broken=[5, 15])
+    loader = fake.loader(on_error="skip", max_errors=2)
+    for _ in range(3):
+        assert len(ids(loader, loader)) == 98
+
+
+# -- looking -----------------------------------------------------------------------------------------------------------
+
+
+def test_replay_shows_the_sample_as_the_batch_had_it(fake: Any) -> None:
+    loader = fake.loader(
+        shuffle=True, transform=[transforms.CenterCrop(SIZE), transforms.ToImage(), transforms.ToDtype("float32")]
+    )
+    it = iter(loader)
+    next(it)
+    image, _ = next(it)
+    index = int(loader.last.indices[3])
+    sample = loader.replay(index)
+    assert (sample.key, sample.index, sample.label) == (f"class{index % 10}/{index}.jpg", index, index % 10)
+    assert sample.draws == [{"op": "CenterCrop", "applied": True, "epoch": 0}]
+    assert sample.image.dtype == np.uint8
+    assert np.array_equal(sample.image, image[3].permute(1, 2, 0))
+    assert np.array_equal(loader.replay(index, epoch=4).image, picture(index, 4))
+    batch = loader.replay_batch(loader.last.position, 0)
+    assert [s.index for s in batch] == loader.last.indices.tolist()
+    assert np.array_equal(np.stack([s.image for s in batch]), image.permute(0, 2, 3, 1))
+    assert [s.index for s in loader.replay_batch(50, 3)] == order(3)[50:60]
+
+
+def test_replay_knows_the_repeat(fake: Any) -> None:
+    loader = fake.loader(steps_per_epoch=20)
+    for image, _ in loader:
+        index = int(loader.last.indices[2])
+        assert np.array_equal(loader.replay(index).image, image[2].permute(1, 2, 0))
+    assert loader.last.position == 190
+    assert loader.replay(192 % 100).repeat == 1
+    assert loader.replay(5).repeat == 0, "not in the last batch"
+    loader = fake.loader(sampler=[7, 8, 7, 9, 7, 7], batch_size=3)
+    for image, _ in loader:
+        batch = loader.replay_batch(loader.last.position)
+        assert np.array_equal(np.stack([s.image for s in batch]), image.permute(0, 2, 3, 1))
+    with pytest.raises(feedwater.Error, match="only the last batch"):
+        loader.replay_batch(0, 5)
+
+
+def test_replay_works_before_anything_and_without_a_transform(fake: Any) -> None:
+    loader = Loader(fake.data, batch_size=1)
+    sample = loader.replay(7)
+    assert np.array_equal(sample.image, picture(7, size=(4 + 7 % 5, 4 + 7 % 3)))
+    assert sample.encoded_bytes == 107
+
+
+def test_last_and_its_keys(fake: Any) -> None:
+    loader = fake.loader(shuffle=True)
+    assert loader.last is None
+    for place, _ in enumerate(loader):
+        last = loader.last
+        assert (last.epoch, last.position) == (0, place * 10)
+    assert last.keys == [f"class{i % 10}/{i}.jpg" for i in order()[90:]]
+
+
+def test_stats(fake: Any) -> None:
+    loader = fake.loader(batch_size=16)
+    assert loader.stats().batches == 0
+    list(loader)
+    stats = loader.stats()
+    assert (stats.batches, stats.samples, stats.received_bytes) == (7, 100, 100 * SIZE * SIZE * 3)
+    assert (stats.window, stats.slots, stats.copied_batches, stats.agent_restarts) == (4, 64, 0, 0)
+    assert 0 < stats.last_wait_s <= stats.wait_s <= stats.step_s
+    assert 0 < stats.wait_share <= 1
+
+
+def test_explain(fake: Any) -> None:
+    steps = [v2.CenterCrop(SIZE), v2.ToImage(), v2.ToDtype(torch.float32, scale=True)]
+    text = fake.loader(transform=steps, dtype="bfloat16", batch_transform=lambda b, r: b).explain()
+    lines = text.splitlines()
+    assert lines[0].split() == ["op", "place", "dialect", "tier", "arguments"]
+    assert lines[1].split()[:4] == ["CenterCrop", "node", "pil", "A"]
+    assert [line.split()[0] for line in lines[2:5]] == ["ToImage", "ToDtype", "dtype"]
+    assert "last hop" in lines[3]
+    assert "100 samples, 10 classes" in text
+    assert "bfloat16, channels first, torch tensors" in text
+    assert "batch_transform" in text
+
+
+def test_classes_and_sizes(fake: Any) -> None:
+    loader = fake.loader()
+    assert loader.classes == [f"class{i}" for i in range(10)]
+    assert loader.class_to_idx["class3"] == 3
+    assert len(loader.dataset) == 100
+    assert repr(loader) == f"Loader({str(fake.data)!r}, batch_size=10, seed=0)"
+
+
+def test_notices_go_to_the_log(fake: Any, caplog: pytest.LogCaptureFixture) -> None:
+    fake.set(faults=[{"at": "make", "nth": 2, "do": "notice", "message": "node a left out: other numerics"}])
+    loader = fake.loader()
+    with caplog.at_level(logging.WARNING, "feedwater"):
+        list(loader)
+    assert [r.message for r in caplog.records] == ["node a left out: other numerics"]
+
+
+def test_due_is_the_batchs_distance_times_the_loops_pace(fake: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    import feedwater._pace
+
+    clock = [0.0]
+    monkeypatch.setattr(feedwater._pace, "perf_counter", lambda: clock[0])
+    loader = fake.loader(steps_per_epoch=40)
+    for step, _ in enumerate(loader):
+        clock[0] += 0.5 if step % 2 else 2.0  # a step of 0.5 s without, and stalls in every other one
+    dues = [line["due"] for line in fake.log("want")]
+    assert dues[:4] == [0, 0, 0, 0], "unknown"
+    assert dues[-5] == 3 * 0.5, "three are asked for already; the low quartile holds no stalls"
+
+
+# -- memory ------------------------------------------------------------------------------------------------------------
+
+
+def test_batches_that_are_kept_go_to_ordinary_memory_with_one_warning(
+    fake: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    stride = 4096
+    loader = fake.loader(memory=7 * stride, shuffle=True)
+    with caplog.at_level(logging.WARNING, "feedwater"):
+        kept = [(image[:, :, ::2], loader.last.epoch, loader.last.indices) for _ in range(3) for image, _ in loader]
+    for image, epoch, indices in kept:
+        for row, index in zip(image, indices):
+            assert np.array_equal(row.permute(1, 2, 0), picture(int(index), epoch)[::2])
+    assert loader.stats().slots == 7
+    assert loader.stats().copied_batches == 30 - 3
+    assert ["copied to ordinary memory" in r.message for r in caplog.records] == [True]
+    before = loader.stats().copied_batches
+    kept.clear()
+    for image, _ in loader:
+        check(image, loader.last.indices, 3)
+    assert loader.stats().copied_batches == before, "given back, nothing is copied any more"
+
+
+def test_batches_in_cycles_are_collected(fake: Any) -> None:
+    class Cycle: ...
+
+    loader = fake.loader(memory=7 * 4096)
+    for _ in range(3):
+        for image, _ in loader:
+            cycle: Any = Cycle()
+            cycle.me, cycle.image = cycle, image
+    assert loader.stats().copied_batches < 30
+
+
+def test_too_little_memory_is_said(fake: Any) -> None:
+    with pytest.raises(
+        ValueError, match=r"memory=8,192 holds 2 batches of 4,096 bytes; at least 4 .* pass memory=16,384"
+    ):
+        next(iter(fake.loader(memory=8192)))
+
+
+def test_the_fewest_slots_are_enough(fake: Any) -> None:
+    loader = fake.loader(memory=4 * 4096, shuffle=True)
+    kept = []
+    for image, _ in loader:
+        kept.append(image)
+        check(image, loader.last.indices)
+    assert loader.stats().slots == 4
+
+
+def test_a_batch_that_needs_a_bigger_slot_is_wanted_again(fake: Any) -> None:
+    error = {"kind": "room", "message": "too small", "bytes": 1 << 20}
+    fake.set(faults=[{"at": "make", "nth": 3, "do": "fail", "error": error}])
+    loader = fake.loader(shuffle=True)
+    whole_epoch(loader, 0)
+    strides = [line["params"]["stride"] for line in fake.log("call") if line["call"] == "slots"]
+    assert len(strides) == 2
+    assert strides[1] >= 1.25 * (1 << 20)
+
+
+# -- the rest ----------------------------------------------------------------------------------------------------------
+
+
+def test_several_loaders_share_one_agent(fake: Any) -> None:
+    loaders = [fake.loader(shuffle=True), fake.loader(batch_size=7), fake.loader(shuffle=True, batch_size=33)]
+    for _ in range(20):
+        for loader in loaders:
+            if next(it := iter(loader), None) is not None:
+                check(next(it)[0], loader.last.indices, loader.last.epoch)
+    assert len(fake.log("start")) == 1
+    loaders[0].close()
+    assert len(fake.log("end")) == 0
+    next(iter(loaders[1]))
+    loaders[1].close()
+    loaders[2].close()
+    assert fake.log("end")[0]["end"] == "control", "the last one ends the agent"
+
+
+def test_batches_outlive_their_loader(fake: Any) -> None:
+    with fake.loader() as loader:
+        image, _ = next(iter(loader))
+    del loader
+    check(image, range(10))
+
+
+def test_a_closed_loader_says_so(fake: Any) -> None:
+    loader = fake.loader()
+    it = iter(loader)
+    next(it)
+    loader.close()
+    loader.close()
+    with pytest.raises(feedwater.Error, match="closed"):
+        next(it)
+    assert loader.state_dict()["consumed"] == 10
+
+
+def test_a_loader_that_is_dropped_gives_up_its_socket(fake: Any) -> None:
+    loader = fake.loader()
+    image, _ = next(iter(loader))
+    del loader
+    other = fake.loader()
+    next(iter(other))
+    assert len(fake.log("closed")) == 1
+    check(image, range(10))
+
+
+def test_pickling_keeps_config_and_state(fake: Any) -> None:
+    loader = fake.loader(shuffle=True)
+    for _ in zip(range(3), loader):
+        pass
+    twin = pickle.loads(pickle.dumps(loader))
+    assert twin.state_dict() == loader.state_dict()
+    assert ids(twin, twin) == order(0)[30:]
+    again = copy.deepcopy(fake.loader(shuffle=True))
+    whole_epoch(again, 0)
+
+
+def spawned(loader: Any, queue: Any) -> None:
+    queue.put(ids(loader, loader))
+
+
+@pytest.mark.parametrize("method", ["spawn", "forkserver"])
+def test_a_loader_travels_to_another_process(fake: Any, method: str) -> None:
+    loader = fake.loader(shuffle=True)
+    for _ in zip(range(3), loader):
+        pass
+    context = multiprocessing.get_context(method)
+    queue = context.Queue()
+    child = context.Process(target=spawned, args=(loader, queue))
+    child.start()
+    assert queue.get(timeout=60) == order(0)[30:]
+    child.join()
+    assert child.exitcode == 0
+
+
+def test_a_stock_dataloader_around_it(fake: Any) -> None:
+    from torch.utils.data import DataLoader
+
+    loader = fake.loader(shuffle=True)
+    dataset = feedwater.RemoteDataset(loader)
+    stock = DataLoader(dataset, batch_size=None)
+    assert len(stock) == 10
+    for epoch in range(2):
+        seen = []
+        for image, label in stock:
+            check(image, loader.last.indices, epoch)
+            assert label.tolist() == [i % 10 for i in loader.last.indices]
+            seen += loader.last.indices.tolist()
+        assert seen == order(epoch)
+    dataset.set_epoch(7)
+    next(iter(stock))
+    state = dataset.state_dict()
+    assert (state["epoch"], state["consumed"]) == (7, 10)
+    dataset.load_state_dict(state)
+
+
+def test_a_stock_dataloader_with_workers_is_told(fake: Any) -> None:
+    from torch.utils.data import DataLoader
+
+    stock = DataLoader(feedwater.RemoteDataset(fake.loader()), batch_size=None, num_workers=1)
+    with pytest.raises(feedwater.Error, match="needs num_workers=0"):
+        next(iter(stock))
+
+
+def test_a_second_thread_is_told(fake: Any, tmp_path: Any) -> None:
+    import os
+
+    gate = tmp_path / "gate"
+    os.mkfifo(gate)
+    fake.set(gate=str(gate))
+    loader = fake.loader()
+    failed: list[BaseException] = []
+    batches: list[Any] = []
+    opened = os.open(gate, os.O_RDWR)
+    thread = threading.Thread(target=lambda: batches.append(next(iter(loader))), daemon=True)
+    thread.start()
+    while not fake.log("want"):
+        thread.join(0.005)
+    try:
+        next(iter(loader))
+    except feedwater.Error as error:
+        failed.append(error)
+    os.write(opened, b"x" * 10)
+    thread.join(30)
+    assert "another thread" in str(failed[0])
+    check(batches[0][0], range(10))
+    next(iter(loader))  # one after the other is fine
+    os.close(opened)
+
+
+def test_close_wakes_a_thread_that_waits(fake: Any, tmp_path: Any) -> None:
+    import os
+
+    gate = tmp_path / "gate"
+    os.mkfifo(gate)
+    fake.set(gate=str(gate))
+    loader = fake.loader()
+    failed: list[BaseException] = []
+
+    def wait() -> None:
+        try:
+            next(iter(loader))
+        except feedwater.Error as error:
+            failed.append(error)
+
+    thread = threading.Thread(target=wait, daemon=True)
+    thread.start()
+    while not fake.log("want"):
+        thread.join(0.005)
+    loader.close()
+    thread.join(30)
+    assert "closed" in str(failed[0])
+
+
+def test_profilers_see_the_wait_as_data_loading(fake: Any) -> None:
+    from torch.profiler import ProfilerActivity, profile
+
+    loader = fake.loader()
+    with profile(activities=[ProfilerActivity.CPU]) as taken:
+        list(loader)
+    names = [event.key for event in taken.key_averages()]
+    assert any(name.startswith("enumerate(DataLoader)#") and name.endswith(".__next__") for name in names)

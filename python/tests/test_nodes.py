@@ -1,0 +1,186 @@
+"""With real nodes, on unix sockets of this machine: the same bytes as on this machine alone, whoever makes them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import make_photos
+from test_real import USUAL, Hashes, digest, make
+
+import feedwater
+from feedwater import Loader
+from feedwater._agent import agent
+
+torch = pytest.importorskip("torch")
+
+pytestmark = pytest.mark.usefixtures("real")
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Generated pictures."""
+    return make_photos(tmp_path_factory.mktemp("data"), 60)
+
+
+def remote(nodes: str, source: Any = "photos", **options: Any) -> Loader[Any]:
+    return make(source, nodes=nodes, **options)
+
+
+def test_the_same_bytes_from_no_node_one_and_three(nodes: Any, data: Path) -> None:
+    expected = digest(make(data), 2)
+    addresses = [nodes.start(data) for _ in range(3)]
+    assert digest(remote(addresses[0]), 2) == expected
+    assert digest(remote(",".join(addresses)), 2) == expected
+    tensors = [list(make(data, dtype=torch.float32)), list(remote(addresses[1], dtype=torch.float32))]
+    assert all(torch.equal(a, b) for (a, _), (b, _) in zip(*tensors, strict=True))
+
+
+def test_a_local_folder_is_found_on_the_nodes_by_its_fingerprint(nodes: Any, data: Path, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "copy"
+    shutil.copytree(data, elsewhere)
+    address = nodes.start(elsewhere, name="other")
+    assert digest(remote(address, data)) == digest(make(data))
+
+
+def test_a_part_of_a_root(nodes: Any, data: Path, tmp_path: Path) -> None:
+    (tmp_path / "all").mkdir()
+    shutil.copytree(data, tmp_path / "all" / "train")
+    loader = remote(nodes.start(tmp_path / "all", name="mine"), "mine/train")
+    assert digest(loader) == digest(make(data))
+    assert loader.classes == sorted(p.name for p in data.iterdir())
+
+
+def test_a_wrong_root_lists_those_there_are(nodes: Any, data: Path) -> None:
+    address = nodes.start(data)
+    with pytest.raises(feedwater.DataError, match="photos"):
+        next(iter(remote(address, "imagenet/train", start_timeout=20)))
+
+
+def test_a_node_killed_amid_an_epoch_changes_nothing(nodes: Any, data: Path) -> None:
+    expected = digest(make(data), 3)
+    loader = remote(",".join(nodes.start(data) for _ in range(2)))
+    hashes = Hashes()
+    for epoch in range(3):
+        for step, batch in enumerate(loader):
+            hashes.add(batch, loader)
+            if (epoch, step) == (0, 3):
+                nodes.running[0].kill()
+    assert hashes.text() == expected
+
+
+def test_a_node_that_freezes_changes_nothing(nodes: Any, data: Path) -> None:
+    expected = digest(make(data), 3)
+    loader = remote(",".join(nodes.start(data) for _ in range(2)))
+    hashes = Hashes()
+    for epoch in range(3):
+        for step, batch in enumerate(loader):
+            hashes.add(batch, loader)
+            if (epoch, step) == (0, 3):
+                nodes.running[1].send_signal(signal.SIGSTOP)
+    assert hashes.text() == expected
+
+
+def test_a_node_and_the_agent_killed(nodes: Any, data: Path) -> None:
+    expected = digest(make(data), 2)
+    loader = remote(",".join(nodes.start(data) for _ in range(2)))
+    hashes = Hashes()
+    for epoch in range(2):
+        for step, batch in enumerate(loader):
+            hashes.add(batch, loader)
+            if (epoch, step) == (0, 2):
+                nodes.running[0].kill()
+                assert agent.pid is not None
+                os.kill(agent.pid, signal.SIGKILL)
+    assert hashes.text() == expected
+
+
+def test_all_nodes_gone_is_a_stall_that_names_each_and_goes_on_when_one_is_back(nodes: Any, data: Path) -> None:
+    expected = digest(make(data), 1)
+    address = nodes.start(data)
+    loader = remote(address, timeout=3)
+    hashes = Hashes()
+    it = iter(loader)
+    hashes.add(next(it), loader)
+    nodes.running[0].kill()
+    nodes.running[0].wait()
+    os.unlink(address.removeprefix("unix:"))
+    with pytest.raises(feedwater.StallError) as caught:
+        for batch in it:  # what is ready still comes
+            hashes.add(batch, loader)
+    assert address in str(caught.value)
+    again = nodes.start(data)
+    os.rename(again.removeprefix("unix:"), address.removeprefix("unix:"))
+    while len(hashes) < len(loader):
+        try:
+            for batch in iter(loader):
+                hashes.add(batch, loader)
+        except feedwater.StallError:  # it is looked for again at growing intervals
+            continue
+    assert hashes.text() == expected
+
+
+def test_no_node_at_all_is_a_stall_at_the_start(tmp_path: Path) -> None:
+    loader = remote(f"unix:{tmp_path}/none.sock", start_timeout=2)
+    with pytest.raises(feedwater.StallError, match=r"none\.sock"):
+        next(iter(loader))
+
+
+def test_nodes_of_other_numerics_are_left_out_and_named(nodes: Any, data: Path) -> None:
+    good = nodes.start(data)
+    loader = remote(good)
+    it = iter(loader)
+    next(it)
+    state = loader.state_dict()
+    other = nodes.start(data, "--test-numerics", "ab" * 16)
+    resumed = remote(other, start_timeout=5)
+    resumed.load_state_dict(state)
+    with pytest.raises((feedwater.NumericsError, feedwater.StateMismatchError), match="numerics"):
+        next(iter(resumed))
+
+
+def test_broken_samples_name_the_node(nodes: Any, tmp_path: Path) -> None:
+    folder = tmp_path / "data"
+    folder.mkdir()
+    make_photos(folder, 12)
+    file = sorted(folder.rglob("*.jpg"))[5]
+    file.write_bytes(file.read_bytes()[:50])
+    address = nodes.start(folder)
+    with pytest.raises(feedwater.SampleError) as caught:
+        list(remote(address, shuffle=False, batch_size=4))
+    assert caught.value.key == str(file.relative_to(folder))
+    assert caught.value.node == address
+    assert address in str(caught.value)
+    loader = remote(address, on_error="skip", max_errors=1)
+    assert sum(len(label) for _, label in loader) == 11
+
+
+def test_replay_and_explain(nodes: Any, data: Path) -> None:
+    address = nodes.start(data)
+    loader = remote(address)
+    image, _ = next(iter(loader))
+    sample = loader.replay(int(loader.last.indices[2]))
+    assert torch.equal(torch.from_numpy(sample.image), image[2].permute(1, 2, 0))
+    assert loader.last.keys[2] == sample.key
+    assert address in loader.explain()
+
+
+def test_pictures_of_different_sizes(nodes: Any, data: Path) -> None:
+    pairs = zip(Loader(data, batch_size=8), Loader("photos", batch_size=8, nodes=nodes.start(data)), strict=True)
+    for (here, _), (there, _) in pairs:
+        assert all(torch.equal(a, b) for a, b in zip(here, there, strict=True))
+
+
+def test_a_sampler_and_a_subset(nodes: Any, data: Path) -> None:
+    address = nodes.start(data)
+    chosen = [3, 1, 4, 1, 5, 9, 2, 6]
+    both = [
+        list(make(source, nodes=n, sampler=chosen, shuffle=False, batch_size=3))
+        for source, n in (("photos", address), (data, None))
+    ]
+    assert all(torch.equal(a, b) for (a, _), (b, _) in zip(*both, strict=True))
+    assert USUAL

@@ -1,0 +1,171 @@
+"""The package as others meet it: its names, its types, its wheel, and where it finds the program."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import HERE
+
+import feedwater
+from feedwater import _binary
+
+
+def test_every_public_name_is_there_and_documented() -> None:
+    for name in feedwater.__all__:
+        if name == "RemoteDataset":
+            pytest.importorskip("torch")
+        thing = getattr(feedwater, name)
+        assert isinstance(thing, str) or thing.__doc__, name
+    public = [name for name in dir(feedwater.Loader) if not name.startswith("_")]
+    assert all(getattr(feedwater.Loader, name).__doc__ for name in public)
+    errors = [getattr(feedwater, name) for name in feedwater.__all__ if name.endswith("Error")]
+    assert all(issubclass(error, feedwater.Error) for error in errors)
+    assert issubclass(feedwater.Error, RuntimeError)
+
+
+REVEALED = """
+from typing import Any
+import numpy as np
+import torch
+import feedwater
+
+plain = feedwater.Loader("x", batch_size=1, shuffle=True)
+for x, y in plain:
+    reveal_type(x)
+named = feedwater.Loader("x", batch_size=1, fields={"image": "pixel_values"})
+for batch in named:
+    reveal_type(batch)
+chosen = feedwater.Loader("x", batch_size=1, fields=("image", "index", "valid"))
+for row in chosen:
+    reveal_type(row)
+
+def mix(batch: Any, rng: np.random.Generator) -> list[int]:
+    return [1]
+
+mixed = feedwater.Loader("x", batch_size=1, batch_transform=mix)
+for numbers in mixed:
+    reveal_type(numbers)
+reveal_type(plain.state_dict())
+reveal_type(plain.last)
+reveal_type(plain.replay(1).image)
+feedwater.Loader("x", batch_sizes=1)
+"""
+
+
+def test_type_checkers_see_what_comes_out(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    pytest.importorskip("mypy")
+    file = tmp_path / "use.py"
+    file.write_text(REVEALED)
+    command = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(tmp_path / "cache"), str(file)]
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=300, env={**os.environ, "MYPYPATH": str(HERE.parent)}
+    )
+    revealed = [line.split('"')[1] for line in done.stdout.splitlines() if "Revealed type" in line]
+    assert revealed[:4] == ["torch._tensor.Tensor", "dict[str, Any]", "tuple[Any, ...]", "list[int]"], done.stdout
+    assert revealed[4] == "dict[str, Any]"
+    assert "Last" in revealed[5]
+    assert "ndarray" in revealed[6]
+    errors = [line for line in done.stdout.splitlines() if ": error:" in line]
+    assert {error.split(":")[1] for error in errors} == {"26"}, done.stdout
+    assert 'did you mean "batch_size"' in errors[0]
+
+
+# -- the program -------------------------------------------------------------------------------------------------------
+
+
+def program(path: Path, content: bytes = b"\x7fELF") -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+    path.chmod(0o755)
+    return path
+
+
+@pytest.fixture
+def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """An environment with nothing in it: its scripts, and PATH."""
+    monkeypatch.delenv("FEEDWATER_BINARY", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path / "path"))
+    monkeypatch.setattr(_binary, "_scripts", lambda: iter([tmp_path / "scripts", tmp_path / "user"]))
+    return tmp_path
+
+
+def test_the_variable_comes_first_then_the_wheels_then_path(places: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(feedwater.AgentError, match=r"not found.*scripts.*not on PATH.*make build"):
+        _binary.find()
+    expected = program(places / "path" / "feedwater")
+    assert _binary.find() == str(expected)
+    expected = program(places / "user" / "feedwater")
+    assert _binary.find() == str(expected)
+    expected = program(places / "scripts" / "feedwater")
+    assert _binary.find() == str(expected)
+    expected = program(places / "mine")
+    monkeypatch.setenv("FEEDWATER_BINARY", str(expected))
+    assert _binary.find() == str(expected)
+
+
+def test_a_python_script_of_the_same_name_is_not_it(places: Path) -> None:
+    program(places / "scripts" / "feedwater", b"#!/usr/bin/python3\nimport feedwater\n")
+    expected = program(places / "path" / "feedwater")
+    assert _binary.find() == str(expected)
+
+
+def test_where_installers_put_scripts() -> None:
+    found = list(map(str, _binary._scripts()))
+    assert os.path.dirname(sys.executable) in found
+    assert any(".local" in place or "Python" in place for place in found), "pip install --user"
+
+
+# -- the wheel ---------------------------------------------------------------------------------------------------------
+
+
+def build(tmp_path: Path, **environment: str) -> zipfile.ZipFile:
+    pytest.importorskip("hatchling")
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path / "dist")]
+    done = subprocess.run(
+        command, cwd=HERE.parent, capture_output=True, text=True, env={**os.environ, **environment}, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    (wheel,) = (tmp_path / "dist").glob("*.whl")
+    return zipfile.ZipFile(wheel)
+
+
+def test_a_wheel_with_the_program(tmp_path: Path) -> None:
+    binary = program(tmp_path / "build" / "whatever", b"\x7fELF program")
+    wheel = build(tmp_path, FEEDWATER_WHEEL_BINARY=str(binary))
+    version = feedwater.__version__
+    script = f"feedwater-{version}.data/scripts/feedwater"
+    assert wheel.read(script) == b"\x7fELF program"
+    assert wheel.getinfo(script).external_attr >> 16 & 0o111
+    assert f"py3-none-manylinux_2_17_{os.uname().machine}" in str(wheel.filename)
+    names = wheel.namelist()
+    assert "feedwater/py.typed" in names
+    assert "feedwater/__init__.py" in names
+    assert not any("test" in name for name in names)
+    text = wheel.read(f"feedwater-{version}.dist-info/METADATA").decode()
+    for line in (
+        "License-Expression: Apache-2.0",
+        "Requires-Python: >=3.10",
+        "Requires-Dist: numpy",
+        "Provides-Extra: torch",
+    ):
+        assert line in text
+    assert "Root-Is-Purelib: false" in wheel.read(f"feedwater-{version}.dist-info/WHEEL").decode()
+
+
+def test_a_wheel_without_the_program_is_pure(tmp_path: Path) -> None:
+    wheel = build(tmp_path, FEEDWATER_WHEEL_BINARY="")
+    assert str(wheel.filename).endswith("-py3-none-any.whl")
+
+
+def test_a_wheel_for_another_machine(tmp_path: Path) -> None:
+    binary = program(tmp_path / "arm")
+    tag = "manylinux2014_aarch64"
+    wheel = build(tmp_path, FEEDWATER_WHEEL_BINARY=str(binary), FEEDWATER_WHEEL_PLATFORM=tag)
+    assert str(wheel.filename).endswith(f"-py3-none-{tag}.whl")

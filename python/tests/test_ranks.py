@@ -1,0 +1,86 @@
+"""Rank and world: who is asked, in which order."""
+
+from __future__ import annotations
+
+import logging
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from feedwater._ranks import Ranks, resolve
+
+
+class Mesh:
+    """What is used of a DeviceMesh."""
+
+    def __init__(self, names: Any, sizes: tuple[int, ...], here: tuple[int, ...]) -> None:
+        self.mesh_dim_names, self._sizes, self._here = names, sizes, here
+        self.ndim = len(sizes)
+
+    def size(self, dim: int) -> int:
+        return self._sizes[dim]
+
+    def get_local_rank(self, dim: int) -> int:
+        return self._here[dim]
+
+
+@pytest.mark.parametrize(
+    ("mesh", "place"),
+    [
+        (Mesh(("dp",), (8,), (5,)), (5, 8)),
+        (Mesh(None, (8,), (5,)), (5, 8)),
+        (Mesh(("whatever",), (8,), (5,)), (5, 8)),
+        (Mesh(("dp", "tp"), (4, 2), (3, 1)), (3, 4)),
+        (Mesh(("pp", "dp_replicate", "dp_shard", "tp"), (2, 3, 4, 2), (1, 2, 1, 0)), (9, 12)),
+        (Mesh(("replicate", "shard"), (2, 4), (1, 3)), (7, 8)),
+    ],
+)
+def test_the_data_parallel_part_of_a_mesh(mesh: Mesh, place: tuple[int, int]) -> None:
+    assert resolve(None, None, mesh) == place
+
+
+@pytest.mark.parametrize(("names", "why"), [(None, "without names"), (("pp", "tp"), "none of them data-parallel")])
+def test_a_mesh_without_a_data_parallel_part(names: Any, why: str) -> None:
+    with pytest.raises(ValueError, match=why):
+        resolve(None, None, Mesh(names, (2, 2), (0, 0)))
+
+
+def test_arguments_come_before_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RANK", "3")
+    monkeypatch.setenv("WORLD_SIZE", "4")
+    assert resolve(None, None, None) == (3, 4)
+    assert resolve(1, 2, None) == (1, 2)
+    monkeypatch.delenv("WORLD_SIZE")
+    assert resolve(None, None, None) == (0, 1)
+
+
+@pytest.mark.parametrize(("rank", "world"), [(2, 2), (-1, 2), (0, 0)])
+def test_a_rank_outside_of_the_world(rank: int, world: int) -> None:
+    with pytest.raises(ValueError, match=f"rank={rank} and num_replicas={world}"):
+        resolve(rank, world, None)
+
+
+def test_torch_distributed_is_asked_when_it_is_initialised() -> None:
+    script = """
+import os, tempfile, torch, torch.distributed as dist
+from feedwater._ranks import resolve
+os.environ.update(RANK="3", WORLD_SIZE="4")
+assert resolve(None, None, None) == (3, 4)
+with tempfile.TemporaryDirectory() as folder:
+    dist.init_process_group("gloo", init_method=f"file://{folder}/store", rank=0, world_size=1)
+    assert resolve(None, None, None) == (0, 1), "not the environment"
+    dist.destroy_process_group()
+"""
+    pytest.importorskip("torch")
+    subprocess.run([sys.executable, "-c", script], check=True)
+
+
+def test_the_first_step_tells_rank_and_global_batch(fake: Any, caplog: pytest.LogCaptureFixture) -> None:
+    loader = fake.loader(rank=3, num_replicas=64, batch_size=256)
+    with caplog.at_level(logging.INFO, "feedwater"):
+        next(iter(loader))
+        next(iter(loader))
+    assert [record.message for record in caplog.records] == ["rank 3/64, global batch 16,384"]
+    assert Ranks(3, 64) == loader._engine.ranks

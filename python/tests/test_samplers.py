@@ -1,0 +1,287 @@
+"""Orders from the trainer's side: samplers, batch samplers, subsets."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from feedwater import DataError, StateMismatchError
+from feedwater._order import Step
+from feedwater._ranks import Ranks
+from feedwater._samplers import BatchSamplerOrder, SamplerOrder, SubsetOrder
+
+torch = pytest.importorskip("torch")
+from torch.utils.data import BatchSampler, DistributedSampler, RandomSampler, SequentialSampler, WeightedRandomSampler  # noqa: E402
+
+N = 100
+ALONE = Ranks(0, 1)
+
+
+def walk(order: Any, ranks: Ranks = ALONE, epoch: int = 0, start: int = 0) -> list[Step]:
+    """All steps from a cursor on."""
+    steps = []
+    while (step := order.at(epoch, start, ranks)) is not None:
+        steps.append(step)
+        start = step.end
+    return steps
+
+
+def indices(steps: list[Step]) -> list[int]:
+    return [int(i) for step in steps if step.indices is not None for i in step.indices]
+
+
+class Drawing:
+    """A sampler that draws from every global generator while it is iterated."""
+
+    def __init__(self, length: int = N) -> None:
+        self.length, self.begun = length, 0
+
+    def __len__(self) -> int:
+        return self.length
+
+    def __iter__(self) -> Iterator[int]:
+        self.begun += 1
+        for _ in range(self.length):
+            yield (random.randrange(N) + int(np.random.randint(N)) + int(torch.randint(N, ()))) % N
+
+
+def global_states() -> tuple[Any, ...]:
+    return random.getstate(), np.random.get_state()[1].tolist(), torch.get_rng_state().tolist()
+
+
+def test_a_sampler_never_touches_the_programs_random_numbers() -> None:
+    random.seed(1)
+    np.random.seed(2)
+    torch.manual_seed(3)
+    before = global_states()
+    order = SamplerOrder(Drawing(), 7, "short", 0, N)
+    walk(order)
+    SamplerOrder(RandomSampler(range(N)), 7, "short", 0, N).at(0, 0, ALONE)
+    assert global_states() == before
+
+
+def test_an_order_depends_on_seed_and_epoch_alone() -> None:
+    first = indices(walk(SamplerOrder(Drawing(), 7, "short", 5, N)))
+    torch.manual_seed(99)
+    assert indices(walk(SamplerOrder(Drawing(), 9, "short", 5, N))) == first
+    assert indices(walk(SamplerOrder(Drawing(), 7, "short", 6, N))) != first
+    order = SamplerOrder(Drawing(), 7, "short", 5, N)
+    assert indices(walk(order, epoch=1)) != first
+    assert indices(walk(order, epoch=0)) == first
+
+
+@pytest.mark.parametrize("world", [1, 2, 3, 8])
+@pytest.mark.parametrize("batch", [1, 7, 16])
+def test_the_global_order_is_split_over_ranks(batch: int, world: int) -> None:
+    whole = indices(walk(SamplerOrder(Drawing(), N, "short", 5, N)))
+    ranks = [walk(SamplerOrder(Drawing(), batch, "short", 5, N), Ranks(rank, world)) for rank in range(world)]
+    taken = []
+    for step in zip(*ranks, strict=True):
+        assert len({part.size for part in step}) == 1
+        for part in step:
+            assert part.indices is not None
+            places = range(part.position, part.position + part.size)
+            assert part.indices.tolist() == [whole[place % N] for place in places]
+            taken += places
+    assert taken == list(range(len(taken)))
+    assert N <= len(taken) < N + world
+    assert len(ranks[0]) == SamplerOrder(Drawing(), batch, "short", 5, N).steps(Ranks(0, world))
+
+
+def test_the_other_tails() -> None:
+    steps = [walk(SamplerOrder(SequentialSampler(range(N)), 16, "valid", 0, N), Ranks(rank, 4)) for rank in range(4)]
+    assert sorted(i for rank in steps for i in indices(rank)) == list(range(N))
+    assert all(step.rows == 16 for rank in steps for step in rank)
+    assert len(walk(SamplerOrder(SequentialSampler(range(N)), 16, "drop", 0, N), Ranks(0, 4))) == 1
+
+
+@pytest.mark.parametrize(
+    "sampler", [lambda: Drawing(), lambda: RandomSampler(range(N)), lambda: WeightedRandomSampler([1.0] * N, N)]
+)
+def test_a_resumed_order_goes_on_exactly_on_another_world(sampler: Any) -> None:
+    whole = indices(walk(SamplerOrder(sampler(), N, "short", 5, N), epoch=3))
+    order = SamplerOrder(sampler(), 6, "short", 5, N)
+    first = order.at(3, 0, Ranks(0, 2))
+    assert first is not None
+    state = json.loads(json.dumps(order.state(3, first.end, Ranks(0, 2))))
+    rest = SamplerOrder(sampler(), 11, "short", 5, N)
+    rest.load(state, ALONE)
+    assert indices(walk(rest, epoch=3, start=first.end)) == whole[12:]
+
+
+def test_looking_back_draws_nothing_anew() -> None:
+    sampler = Drawing()
+    order = SamplerOrder(sampler, 7, "short", 5, N)
+    steps = walk(order)
+    assert [order.at(0, step.start, ALONE).indices.tolist() for step in steps] == [s.indices.tolist() for s in steps]  # type: ignore[union-attr]
+    assert sampler.begun == 1
+
+
+def test_a_distributed_sampler_has_split_the_data_already() -> None:
+    world = 3
+    orders = [SamplerOrder(DistributedSampler(range(N), world, rank), 7, "short", 0, N) for rank in range(world)]
+    ranks = [walk(order, Ranks(rank, world), epoch=2) for rank, order in enumerate(orders)]
+    for rank, steps in enumerate(ranks):
+        theirs = DistributedSampler(range(N), world, rank)
+        theirs.set_epoch(2)
+        assert indices(steps) == list(theirs), "set_epoch was called"
+        assert len(steps) == orders[rank].steps(Ranks(rank, world))
+    positions = [
+        p for step in zip(*ranks, strict=True) for part in step for p in range(part.position, part.position + part.size)
+    ]
+    assert positions == list(range(len(positions))), "every appearance has draws of its own"
+
+
+def test_what_is_split_already_resumes_only_on_the_same_world() -> None:
+    order = SamplerOrder(DistributedSampler(range(N), 2, 0), 7, "short", 0, N)
+    step = order.at(0, 0, Ranks(0, 2))
+    assert step is not None
+    state = order.state(0, step.end, Ranks(0, 2))
+    SamplerOrder(DistributedSampler(range(N), 2, 1), 7, "short", 0, N).load(state, Ranks(1, 2))
+    with pytest.raises(StateMismatchError, match="over 2 ranks in the state and 3 now"):
+        SamplerOrder(DistributedSampler(range(N), 3, 1), 7, "short", 0, N).load(state, Ranks(1, 3))
+    with pytest.raises(StateMismatchError, match="DistributedSampler, this Loader has RandomSampler"):
+        SamplerOrder(RandomSampler(range(N)), 7, "short", 0, N).load(state, Ranks(0, 2))
+
+
+class Stateful:
+    """A sampler that keeps its place itself, and cannot be drawn again."""
+
+    def __init__(self, salt: int) -> None:
+        self.salt, self.given, self.skipped = salt, 0, 0
+
+    def __len__(self) -> int:
+        return N
+
+    def __iter__(self) -> Iterator[int]:
+        while self.given < N:
+            self.given += 1
+            yield (self.given * self.salt) % N
+
+    def state_dict(self) -> dict[str, int]:
+        return {"given": self.given, "salt": self.salt}
+
+    def load_state_dict(self, state: dict[str, int]) -> None:
+        self.given, self.salt = state["given"], state["salt"]
+
+
+def test_a_sampler_with_a_state_of_its_own_is_resumed_by_it() -> None:
+    order = SamplerOrder(Stateful(7), 10, "short", 0, N)
+    steps = walk(order)[:8]  # drawn far ahead of what is consumed
+    state = json.loads(json.dumps(order.state(0, steps[2].end, ALONE)))
+    assert state["state"] == {"given": 30, "salt": 7}
+    resumed = SamplerOrder(Stateful(1), 10, "short", 0, N)
+    resumed.load(state, ALONE)
+    assert indices(walk(resumed, start=30)) == indices(steps)[30:] + [(i * 7) % N for i in range(81, 101)]
+
+
+def test_a_batch_samplers_list_is_the_batch_of_a_step_over_all_ranks() -> None:
+    sampler = BatchSampler(SequentialSampler(range(N)), 9, drop_last=False)
+    whole = walk(BatchSamplerOrder(sampler, 0, N))
+    assert [s.indices.tolist() for s in whole] == list(sampler)  # type: ignore[union-attr]
+    assert BatchSamplerOrder(sampler, 0, N).steps(ALONE) == len(whole) == 12
+    ranks = [walk(BatchSamplerOrder(sampler, 0, N), Ranks(rank, 2)) for rank in range(2)]
+    for step, (left, right) in zip(whole, zip(*ranks, strict=True)):
+        assert step.indices is not None
+        assert left.size == right.size == -(-step.size // 2)
+        both = indices([left, right])
+        assert both[: step.size] == step.indices.tolist()
+        assert both[step.size :] == step.indices.tolist()[: len(both) - step.size]
+        assert left.end == right.end == step.end
+
+
+def test_lists_of_any_length_and_empty_ones() -> None:
+    lists = [[1], [], [2, 3, 4], [5, 6], []]
+    order = BatchSamplerOrder(lists, 0, N)
+    assert [s.indices.tolist() for s in walk(order)] == [[1], [2, 3, 4], [5, 6]]  # type: ignore[union-attr]
+    assert [s.indices.tolist() for s in walk(BatchSamplerOrder(lists, 0, N), start=4)] == [[5, 6]]  # type: ignore[union-attr]
+
+
+def test_a_batch_sampler_over_a_distributed_sampler_is_split_already() -> None:
+    lists = [
+        BatchSampler(DistributedSampler(range(N), 2, rank, shuffle=False), 8, drop_last=False) for rank in range(2)
+    ]
+    ranks = [walk(BatchSamplerOrder(lists[rank], 0, N), Ranks(rank, 2)) for rank in range(2)]
+    assert [[s.indices.tolist() for s in steps] for steps in ranks] == [list(some) for some in lists]  # type: ignore[union-attr]
+    assert [s.start for s in ranks[0]] == [16 * i for i in range(7)]
+    positions = [
+        p for step in zip(*ranks, strict=True) for part in step for p in range(part.position, part.position + part.size)
+    ]
+    assert positions == list(range(len(positions)))
+
+
+@pytest.mark.parametrize("bad", [-1, N])
+def test_indices_outside_of_the_data_set(bad: int) -> None:
+    with pytest.raises(DataError, match=f"list gave index {bad}, but the data set has samples 0 to 99"):
+        SamplerOrder([0, bad], 2, "short", 0, N).at(0, 0, ALONE)
+
+
+def test_indices_may_be_tensors_and_numpy_numbers() -> None:
+    order = SamplerOrder([torch.tensor(3), np.int64(4), 5], 3, "short", 0, N)
+    assert indices(walk(order)) == [3, 4, 5]
+
+
+def test_a_sampler_that_is_interrupted_is_begun_anew_and_skipped() -> None:
+    class Interrupted(Drawing):
+        strikes = 3
+
+        def __iter__(self) -> Iterator[int]:
+            for number, index in enumerate(super().__iter__()):
+                if number == 40 and self.strikes:
+                    self.strikes -= 1
+                    raise KeyboardInterrupt
+                yield index
+
+    whole = indices(walk(SamplerOrder(Drawing(), N, "short", 5, N)))
+    before = global_states()
+    order, start, taken = SamplerOrder(Interrupted(), 7, "short", 5, N), 0, []
+    while True:
+        try:
+            step = order.at(0, start, ALONE)
+        except KeyboardInterrupt:
+            assert global_states() == before
+            continue
+        if step is None:
+            break
+        taken.append(step)
+        start = step.end
+    assert indices(taken) == whole
+
+
+def test_a_subset_is_shuffled_anew_every_epoch_and_splits_like_any_order() -> None:
+    chosen = np.arange(0, N, 3)
+    plain = SubsetOrder(chosen, 8, "short", False, 0)
+    assert indices(walk(plain)) == indices(walk(plain, epoch=1)) == chosen.tolist()
+    shuffled = SubsetOrder(chosen, 8, "short", True, 7)
+    first, second = indices(walk(shuffled)), indices(walk(shuffled, epoch=1))
+    assert sorted(first) == sorted(second) == chosen.tolist()
+    assert first != second
+    assert indices(walk(SubsetOrder(chosen, 8, "short", True, 7))) == first
+    assert indices(walk(SubsetOrder(chosen, 8, "short", True, 8))) != first
+    ranks = [walk(shuffled, Ranks(rank, 3)) for rank in range(3)]
+    held = [p for step in zip(*ranks, strict=True) for part in step for p in indices([part])]
+    assert held[: len(first)] == first
+    assert held[len(first) :] == first[: len(held) - len(first)]
+
+
+def test_the_shuffle_of_a_subset_is_pinned() -> None:
+    # The order of a run must not change with a release: written out once more, in whole numbers of Python.
+    key = int.from_bytes(hashlib.sha256(b"feedwater sampler 17 0").digest()[:8], "little")
+
+    def splitmix(x: int) -> int:
+        x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9 & MASK
+        x = (x ^ (x >> 27)) * 0x94D049BB133111EB & MASK
+        return x ^ (x >> 31)
+
+    expected = sorted(range(1000), key=lambda i: splitmix((i + key) & MASK))
+    assert indices(walk(SubsetOrder(np.arange(1000), 8, "short", True, 17))) == expected
+    assert expected[:4] == [432, 7, 885, 448]
+
+
+MASK = (1 << 64) - 1

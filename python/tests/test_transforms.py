@@ -1,0 +1,215 @@
+"""Compiling transforms: what is accepted, what it becomes, and how the rest is refused."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+
+from feedwater import UnsupportedTransformError, transforms
+from feedwater._compile import compile_transform
+from feedwater._table import IDENTITY, Pixels, dtype_name
+
+torch = pytest.importorskip("torch")
+tv1 = pytest.importorskip("torchvision.transforms")
+v2 = pytest.importorskip("torchvision.transforms.v2")
+
+MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+own = transforms
+
+
+def both(build: Any) -> list[Any]:
+    """The same transform by torchvision and by us."""
+    return [build(v2), build(own)]
+
+
+TAILS = {
+    "ToImage": lambda m: [m.ToImage()],
+    "PILToTensor": lambda m: [m.PILToTensor(), m.ToPureTensor()],
+    "ToTensor": lambda m: [m.ToTensor()],
+    "ToTensor, Normalize": lambda m: [m.ToTensor(), m.Normalize(MEAN, STD)],
+    "unscaled": lambda m: [m.ToImage(), m.ToDtype(torch.float32)],
+    "usual": lambda m: [m.ToImage(), m.ToDtype(torch.float32, scale=True), m.Normalize(MEAN, STD)],
+    "one channel's numbers": lambda m: [m.ToImage(), m.ToDtype(torch.float32, scale=True), m.Normalize([0.5], [0.25])],
+    "ConvertImageDtype": lambda m: [m.PILToTensor(), m.ConvertImageDtype(torch.float32), m.Normalize(MEAN, STD)],
+    "half": lambda m: [m.ToImage(), m.ToDtype(torch.float16, scale=True), m.Normalize(MEAN, STD)],
+    "bfloat16": lambda m: [m.ToImage(), m.ToDtype(torch.bfloat16, scale=True), m.Normalize(MEAN, STD)],
+    "half, unscaled": lambda m: [m.ToImage(), m.ToDtype(torch.bfloat16), m.Normalize(MEAN, STD)],
+    "float32, then half": lambda m: [m.ToImage(), m.ToDtype(torch.float32, scale=True), m.ToDtype(torch.float16)],
+}
+
+
+@pytest.mark.filterwarnings("ignore:The transform `ToTensor")
+@pytest.mark.parametrize("name", TAILS)
+def test_the_table_is_what_torchvision_makes_of_every_value(name: str) -> None:
+    theirs, ours = both(TAILS[name])
+    compiled = compile_transform(v2.Compose([v2.CenterCrop(8), *theirs]))
+    assert compiled.to_tensor
+    # torchvision itself, on a picture of every value in another arrangement than the table's probe
+    import PIL.Image
+
+    values = np.random.default_rng(1).permuted(np.tile(np.arange(256, dtype=np.uint8), 3)).reshape(16, 16, 3)
+    result = v2.Compose(theirs)(PIL.Image.fromarray(values)).as_subclass(torch.Tensor)
+    assert str(result.dtype) == f"torch.{compiled.table.dtype}"
+    table = compiled.table.floats()
+    expected = np.stack([table[c][values[:, :, c]] for c in range(3)])
+    assert np.array_equal(result.to(torch.float32).numpy(), expected)
+    # and our own spelling, in numpy, to the bit
+    assert compile_transform(own.Compose(ours)).table == compiled.table
+    # mixed
+    assert compile_transform([*theirs[:1], *ours[1:]]).table == compiled.table
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
+def test_a_cast_table_is_torchs_cast(dtype: str) -> None:
+    table = compile_transform(TAILS["usual"](v2)).table
+    theirs = torch.from_numpy(table.floats().copy()).to(getattr(torch, dtype)).to(torch.float32).numpy()
+    assert np.array_equal(table.cast(dtype).floats(), theirs)
+
+
+def test_the_identity_needs_no_table() -> None:
+    assert IDENTITY.encoded() is None
+    assert compile_transform(None).table is IDENTITY
+    assert compile_transform([v2.ToImage()]).table.encoded() is None
+    assert compile_transform(TAILS["usual"](v2)).table.encoded() is not None
+
+
+OPS = {
+    "RandomResizedCrop": lambda m: m.RandomResizedCrop(224),
+    "RandomResizedCrop, all": lambda m: m.RandomResizedCrop((160, 200), (0.5, 1.0), (0.9, 1.1), antialias=True),
+    "Resize short": lambda m: m.Resize(256),
+    "Resize list": lambda m: m.Resize([256]),
+    "Resize max_size": lambda m: m.Resize(256, max_size=300),
+    "Resize both": lambda m: m.Resize((224, 192)),
+    "CenterCrop": lambda m: m.CenterCrop(224),
+    "CenterCrop both": lambda m: m.CenterCrop((224, 192)),
+    "RandomHorizontalFlip": lambda m: m.RandomHorizontalFlip(),
+    "RandomVerticalFlip": lambda m: m.RandomVerticalFlip(0.25),
+}
+
+
+@pytest.mark.parametrize("name", OPS)
+def test_torchvision_and_our_spelling_make_the_same_plan(name: str) -> None:
+    plans = [[op.plan() for op in compile_transform(OPS[name](module)).ops] for module in (v2, own, tv1)]
+    assert plans[0] == plans[1] == plans[2]
+    assert plans[0][0]["op"] == name.split()[0].rstrip(",")
+
+
+def test_the_plan_of_each_op_written_out() -> None:
+    plans = [op.plan() for op in compile_transform([build(own) for build in OPS.values()]).ops]
+    ratio = [3 / 4, 4 / 3]
+    bilinear = {"interpolation": "bilinear"}
+    assert plans == [
+        {"op": "RandomResizedCrop", "size": [224, 224], "scale": [0.08, 1.0], "ratio": ratio, **bilinear},
+        {"op": "RandomResizedCrop", "size": [160, 200], "scale": [0.5, 1.0], "ratio": [0.9, 1.1], **bilinear},
+        {"op": "Resize", "size": [256], "max_size": None, **bilinear},
+        {"op": "Resize", "size": [256], "max_size": None, **bilinear},
+        {"op": "Resize", "size": [256], "max_size": 300, **bilinear},
+        {"op": "Resize", "size": [224, 192], "max_size": None, **bilinear},
+        {"op": "CenterCrop", "size": [224, 224]},
+        {"op": "CenterCrop", "size": [224, 192]},
+        {"op": "RandomHorizontalFlip", "p": 0.5},
+        {"op": "RandomVerticalFlip", "p": 0.25},
+    ]
+
+
+def test_nesting_is_flattened() -> None:
+    nested = v2.Compose([v2.Compose([v2.Resize(9), v2.Compose([v2.CenterCrop(8)])]), v2.Identity(), v2.ToImage()])
+    flat = compile_transform([own.Resize(9), own.CenterCrop(8), own.ToImage()])
+    assert compile_transform(nested).ops == flat.ops
+    assert compile_transform(torch.nn.Sequential(v2.Resize(9), v2.CenterCrop(8))).ops == flat.ops
+
+
+@pytest.mark.parametrize(
+    ("spelled", "fixed"),
+    [
+        (own.Resize(9), False),
+        (own.Resize((9, 9)), True),
+        (own.CenterCrop(9), True),
+        (own.RandomHorizontalFlip(), False),
+    ],
+)
+def test_whether_sizes_are_one(spelled: Any, fixed: bool) -> None:
+    assert compile_transform(spelled).fixed_size is fixed
+
+
+class Doctored(v2.Resize):
+    """A subclass may do anything."""
+
+
+def mine(picture: Any) -> Any:
+    return picture
+
+
+REFUSED = [
+    (v2.RandAugment(), "RandAugment: not there yet"),
+    (v2.RandomCrop(8), "nearest that is there: .*Crop"),
+    (v2.Resize(8, interpolation=v2.InterpolationMode.BICUBIC), 'interpolation=.*"bilinear"'),
+    (v2.RandomResizedCrop(8, interpolation=v2.InterpolationMode.NEAREST), "RandomResizedCrop.interpolation"),
+    (v2.RandomResizedCrop(8, antialias=False), "antialias=True"),
+    (v2.Resize(None, max_size=8), "Resize.size=None. is not there yet"),
+    (Doctored(8), "a subclass of Resize may do anything"),
+    (mine, "transform mine: code of your own does not travel.*batch_transform"),
+    (v2.Lambda(mine), "Lambda: not there yet"),
+    ([v2.ToImage(), v2.Resize(8)], "Resize after ToImage is the tensor dialect.*Move ToImage behind Resize"),
+    ([v2.ToImage(), v2.RandomHorizontalFlip()], "Move ToImage behind RandomHorizontalFlip"),
+    ([v2.ToDtype(torch.float32, scale=True), v2.ToImage()], "ToDtype needs a tensor: put ToImage"),
+    ([v2.Normalize(MEAN, STD)], "Normalize needs a tensor"),
+    ([v2.ToImage(), v2.Normalize(MEAN, STD)], "float"),
+    ([own.ToImage(), own.Normalize(MEAN, STD)], "Normalize works on floats"),
+    ([v2.ToImage(), v2.ToDtype(torch.int32)], "int32"),
+    ([own.ToImage(), own.ToTensor()], "ToTensor after ToImage does nothing"),
+    (3, "transform int"),
+    (v2.RandomApply([v2.CenterCrop(8)]), "RandomApply: not there yet"),
+]
+
+
+@pytest.mark.parametrize(("transform", "why"), REFUSED, ids=[str(i) for i in range(len(REFUSED))])
+def test_what_cannot_run_on_nodes_is_refused_by_name(transform: Any, why: str) -> None:
+    with pytest.raises(UnsupportedTransformError, match=why) as caught:
+        compile_transform(transform)
+    assert isinstance(caught.value, TypeError)
+
+
+@pytest.mark.parametrize(
+    ("make", "why"),
+    [
+        (lambda: own.CenterCrop(0), "CenterCrop.size=0"),
+        (lambda: own.CenterCrop((1, 2, 3)), "positive whole number"),
+        (lambda: own.CenterCrop(2.5), "positive whole number"),
+        (lambda: own.RandomHorizontalFlip(1.5), "from 0 to 1"),
+        (lambda: own.RandomResizedCrop(8, scale=(0.5, 0.1)), "scale"),
+        (lambda: own.RandomResizedCrop(8, scale=(0.5, 1.1)), "max <= 1"),
+        (lambda: own.RandomResizedCrop(8, ratio=(0, 1)), "ratio"),
+        (lambda: own.RandomResizedCrop(8, ratio=1.0), "two numbers"),
+        (lambda: own.Resize((8, 8), max_size=9), "one number"),
+        (lambda: own.Resize(8, max_size=8), "above size"),
+        (lambda: own.Normalize((1, 2), (1, 2, 3)), "one number or three"),
+        (lambda: own.Normalize(0.5, 0.5), "iterable"),
+        (lambda: own.Normalize((0, 0, 0), (1, 0, 1)), "divide by zero"),
+        (lambda: own.ToDtype("float64"), "float64"),
+    ],
+)
+def test_arguments_of_our_own_are_checked(make: Any, why: str) -> None:
+    with pytest.raises(TypeError, match=why):
+        make()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "torch.float32", np.float32, torch.float32, np.dtype("float32")])
+def test_a_type_may_be_spelled_in_any_way(dtype: Any) -> None:
+    assert dtype_name(dtype) == "float32"
+
+
+def test_compiling_draws_no_random_numbers_and_warns_of_nothing() -> None:
+    torch.manual_seed(3)
+    before = torch.get_rng_state()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        compile_transform(v2.Compose([v2.RandomResizedCrop(8), v2.RandomHorizontalFlip(), *TAILS["usual"](v2)]))
+    assert torch.equal(before, torch.get_rng_state())
+
+
+def test_the_probe_holds_every_value() -> None:
+    assert np.array_equal(Pixels.probe().values, np.tile(np.arange(256), (3, 1)))
