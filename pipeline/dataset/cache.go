@@ -50,7 +50,7 @@ func (c cache) load() (memory, error) {
 	if err != nil {
 		return memory{}, err
 	}
-	defer f.Close() //nolint:errcheck // only read
+	defer f.Close()
 	return mapWhole(f)
 }
 
