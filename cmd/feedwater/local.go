@@ -106,7 +106,7 @@ func connector(local *localPipelines, insecure bool) func(context.Context, agent
 func matchByFingerprint(ctx context.Context, p agent.Plan) (string, error) {
 	s, err := dataset.Open(ctx, p.Local, dataset.Options{})
 	if err != nil {
-		return "", fmt.Errorf("match %s by fingerprint: %w", p.Local, err)
+		return "", &client.DataError{Path: p.Local, Message: fmt.Sprintf("find %s on the nodes by its fingerprint: %v", p.Local, err)}
 	}
 	defer s.Close()
 	plan, err := pipeline.ParsePlan(p.Text)

@@ -36,8 +36,9 @@ class Loader(Generic[B]):
     per epoch, and its pixels depend on seed, epoch and sample alone: not on nodes, ranks, restarts or timing. Nothing
     is started before the first batch is asked for. One thread at a time may use it.
 
-    source           a folder of class folders; with nodes, a root's name and a path below it; or a torchvision
-                     ImageFolder, or a Subset of one
+    source           a folder of class folders; with nodes, "root/path": a root's name and a path below it (or, if it
+                     begins with / . or ~, a folder here that they have too); or a torchvision ImageFolder, or a
+                     Subset of one
     transform        torchvision.transforms objects or feedwater.transforms; None: the ImageFolder's, else just decoding
     batch_size       samples per batch and rank
     shuffle          another order each epoch, by seed

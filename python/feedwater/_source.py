@@ -14,6 +14,9 @@ from .errors import DataError
 
 __all__ = ["Source", "resolve"]
 
+PATH_STARTS = ("/", "./", "../", "~")
+"""With nodes, a string that begins like this, or a Path, is a folder here; any other names a root of theirs."""
+
 
 @dataclass(frozen=True)
 class Source:
@@ -24,7 +27,7 @@ class Source:
     root: str = ""
     """The name that nodes serve a folder under; empty: the folder of that path on this machine."""
     local: str | None = None
-    """With nodes: the same folder on this machine, if there is one, to be matched by fingerprint."""
+    """With nodes: a folder of this machine, to be matched with theirs by fingerprint; then root and path are empty."""
     transform: Any = None
     """The data set's own transform."""
     indices: Indices | None = None
@@ -37,7 +40,7 @@ class Source:
     @property
     def name(self) -> str:
         """For messages."""
-        return f"{self.root}/{self.path}" if self.root else self.path
+        return self.local or "/".join(filter(None, (self.root, self.path)))
 
     def plan(self) -> dict[str, str]:
         """As the plan says it."""
@@ -54,6 +57,9 @@ class Source:
 
 def resolve(source: Any, nodes: tuple[str, ...]) -> Source:
     """The Source that a source= argument means. Nothing is opened."""
+    if isinstance(source, str) and nodes and not source.startswith(PATH_STARTS):
+        root, _, below = source.strip("/").partition("/")
+        return Source(below, root)
     if isinstance(source, (str, os.PathLike)):
         return _of_path(os.fspath(source), nodes)
     kind = type(source)
@@ -70,14 +76,12 @@ def resolve(source: Any, nodes: tuple[str, ...]) -> Source:
 
 def _of_path(path: str, nodes: tuple[str, ...]) -> Source:
     path = os.path.expanduser(path)
-    here = os.path.abspath(path) if os.path.isdir(path) else None
-    if nodes:
-        root, _, below = ("", "", path) if os.path.isabs(path) else path.strip("/").partition("/")
-        return Source(below, root, local=here)
-    if here is None:
+    if not os.path.isdir(path):
         kind = "not a folder" if os.path.exists(path) else "no such folder"
-        raise DataError(f"{path}: {kind} (looked from {Path.cwd()})")
-    return Source(here)
+        hint = '. To name a root of the nodes and a path below it, write "root/path"' if nodes else ""
+        raise DataError(f"{path}: {kind} (looked from {Path.cwd()}){hint}")
+    here = os.path.abspath(path)
+    return Source("", local=here) if nodes else Source(here)
 
 
 def _of_image_folder(folder: Any, nodes: tuple[str, ...]) -> Source:

@@ -201,13 +201,16 @@ def test_how_sources_are_named_in_the_plan(folder: Path, monkeypatch: pytest.Mon
         (folder.name, None): ({"root": "", "path": str(folder)}, None),
         ("imagenet/train/x", "n:1"): ({"root": "imagenet", "path": "train/x"}, None),
         ("imagenet", "n:1"): ({"root": "imagenet", "path": ""}, None),
-        (str(folder), "n:1"): ({"root": "", "path": str(folder)}, str(folder)),
-        ("/not/here", "n:1"): ({"root": "", "path": "/not/here"}, None),
-        (f"{folder.name}/a", "n:1"): ({"root": folder.name, "path": "a"}, str(folder / "a")),
+        (str(folder), "n:1"): ({"root": "", "path": ""}, str(folder)),
+        (Path(folder.name), "n:1"): ({"root": "", "path": ""}, str(folder)),
+        (f"./{folder.name}/a", "n:1"): ({"root": "", "path": ""}, str(folder / "a")),
+        (f"{folder.name}/a", "n:1"): ({"root": folder.name, "path": "a"}, None),
     }
     for (source, nodes), (plan, local) in sources.items():
         config = Loader(source, batch_size=1, nodes=nodes)._config
         assert (config.plan()["source"], config.source.local) == (plan, local)
+    with pytest.raises(feedwater.DataError, match=r"/not/here: no such folder .* write \"root/path\""):
+        Loader("/not/here", batch_size=1, nodes="n:1")
 
 
 @pytest.mark.parametrize("nodes", ["a:1,b:2", " a:1 , b:2,", ["a:1", "b:2"], ("a:1", "b:2")])

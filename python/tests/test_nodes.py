@@ -47,6 +47,19 @@ def test_a_local_folder_is_found_on_the_nodes_by_its_fingerprint(nodes: Any, dat
     assert digest(remote(address, data)) == digest(make(data))
 
 
+def test_a_name_is_a_root_even_where_a_folder_here_has_it(
+    nodes: Any, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = digest(make(data))
+    address = nodes.start(data)
+    (tmp_path / "photos" / "class").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path)
+    assert digest(remote(address)) == expected
+    for here in (Path("photos"), "./photos", "./nowhere"):
+        with pytest.raises(feedwater.DataError, match="photos|nowhere"):
+            next(iter(remote(address, here, start_timeout=20)))
+
+
 def test_a_part_of_a_root(nodes: Any, data: Path, tmp_path: Path) -> None:
     (tmp_path / "all").mkdir()
     shutil.copytree(data, tmp_path / "all" / "train")
@@ -69,7 +82,7 @@ def test_a_node_killed_amid_an_epoch_changes_nothing(nodes: Any, data: Path) -> 
         for step, batch in enumerate(loader):
             hashes.add(batch, loader)
             if (epoch, step) == (0, 3):
-                nodes.running[0].kill()
+                nodes.running[0].process.kill()
     assert hashes.text() == expected
 
 
@@ -81,7 +94,7 @@ def test_a_node_that_freezes_changes_nothing(nodes: Any, data: Path) -> None:
         for step, batch in enumerate(loader):
             hashes.add(batch, loader)
             if (epoch, step) == (0, 3):
-                nodes.running[1].send_signal(signal.SIGSTOP)
+                nodes.running[1].process.send_signal(signal.SIGSTOP)
     assert hashes.text() == expected
 
 
@@ -93,7 +106,7 @@ def test_a_node_and_the_agent_killed(nodes: Any, data: Path) -> None:
         for step, batch in enumerate(loader):
             hashes.add(batch, loader)
             if (epoch, step) == (0, 2):
-                nodes.running[0].kill()
+                nodes.running[0].process.kill()
                 assert agent.pid is not None
                 os.kill(agent.pid, signal.SIGKILL)
     assert hashes.text() == expected
@@ -106,8 +119,8 @@ def test_all_nodes_gone_is_a_stall_that_names_each_and_goes_on_when_one_is_back(
     hashes = Hashes()
     it = iter(loader)
     hashes.add(next(it), loader)
-    nodes.running[0].kill()
-    nodes.running[0].wait()
+    nodes.running[0].process.kill()
+    nodes.running[0].process.wait()
     os.unlink(address.removeprefix("unix:"))
     with pytest.raises(feedwater.StallError) as caught:
         for batch in it:  # what is ready still comes
