@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 from conftest import make_photos
-from test_real import USUAL, Hashes, digest, make
+from digest import Digest, digest
+from test_real import USUAL, make
 
 import feedwater
 from feedwater import Loader
@@ -56,7 +57,7 @@ def test_a_name_is_a_root_even_where_a_folder_here_has_it(
     monkeypatch.chdir(tmp_path)
     assert digest(remote(address)) == expected
     for here in (Path("photos"), "./photos", "./nowhere"):
-        with pytest.raises(feedwater.DataError, match="photos|nowhere"):
+        with pytest.raises(feedwater.DataError, match=r"photos|nowhere"):
             next(iter(remote(address, here, start_timeout=20)))
 
 
@@ -77,64 +78,64 @@ def test_a_wrong_root_lists_those_there_are(nodes: Any, data: Path) -> None:
 def test_a_node_killed_amid_an_epoch_changes_nothing(nodes: Any, data: Path) -> None:
     expected = digest(make(data), 3)
     loader = remote(",".join(nodes.start(data) for _ in range(2)))
-    hashes = Hashes()
+    running = Digest()
     for epoch in range(3):
         for step, batch in enumerate(loader):
-            hashes.add(batch, loader)
+            running.add(batch, loader)
             if (epoch, step) == (0, 3):
                 nodes.running[0].process.kill()
-    assert hashes.text() == expected
+    assert running.hex() == expected
 
 
 def test_a_node_that_freezes_changes_nothing(nodes: Any, data: Path) -> None:
     expected = digest(make(data), 3)
     loader = remote(",".join(nodes.start(data) for _ in range(2)))
-    hashes = Hashes()
+    running = Digest()
     for epoch in range(3):
         for step, batch in enumerate(loader):
-            hashes.add(batch, loader)
+            running.add(batch, loader)
             if (epoch, step) == (0, 3):
                 nodes.running[1].process.send_signal(signal.SIGSTOP)
-    assert hashes.text() == expected
+    assert running.hex() == expected
 
 
 def test_a_node_and_the_agent_killed(nodes: Any, data: Path) -> None:
     expected = digest(make(data), 2)
     loader = remote(",".join(nodes.start(data) for _ in range(2)))
-    hashes = Hashes()
+    running = Digest()
     for epoch in range(2):
         for step, batch in enumerate(loader):
-            hashes.add(batch, loader)
+            running.add(batch, loader)
             if (epoch, step) == (0, 2):
                 nodes.running[0].process.kill()
                 assert agent.pid is not None
                 os.kill(agent.pid, signal.SIGKILL)
-    assert hashes.text() == expected
+    assert running.hex() == expected
 
 
 def test_all_nodes_gone_is_a_stall_that_names_each_and_goes_on_when_one_is_back(nodes: Any, data: Path) -> None:
     expected = digest(make(data), 1)
     address = nodes.start(data)
     loader = remote(address, timeout=3)
-    hashes = Hashes()
+    running = Digest()
     it = iter(loader)
-    hashes.add(next(it), loader)
+    running.add(next(it), loader)
     nodes.running[0].process.kill()
     nodes.running[0].process.wait()
     os.unlink(address.removeprefix("unix:"))
     with pytest.raises(feedwater.StallError) as caught:
         for batch in it:  # what is ready still comes
-            hashes.add(batch, loader)
+            running.add(batch, loader)
     assert address in str(caught.value)
     again = nodes.start(data)
     os.rename(again.removeprefix("unix:"), address.removeprefix("unix:"))
-    while len(hashes) < len(loader):
+    while running.batches < len(loader):
         try:
             for batch in iter(loader):
-                hashes.add(batch, loader)
+                running.add(batch, loader)
         except feedwater.StallError:  # it is looked for again at growing intervals
             continue
-    assert hashes.text() == expected
+    assert running.hex() == expected
 
 
 def test_no_node_at_all_is_a_stall_at_the_start(tmp_path: Path) -> None:
