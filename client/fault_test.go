@@ -190,6 +190,9 @@ func TestStallAtStart(t *testing.T) {
 		if took := time.Since(began); !errors.As(err, &stall) || took < 40*time.Second || took > 41*time.Second {
 			t.Errorf("after %s: %v", took, err)
 		}
+		if n := strings.Count(c.log.String(), "waiting for nodes"); n != 2 { // after 3 and 33 s
+			t.Errorf("it was said %d times what it waits for:\n%s", n, c.log)
+		}
 		f.Close()
 	})
 }
@@ -394,4 +397,24 @@ func TestDataChanges(t *testing.T) {
 		}
 		f.Close()
 	})
+}
+
+func TestAddresses(t *testing.T) {
+	for addr, right := range map[string]bool{
+		"127.0.0.1:7070": true, "localhost:1": true, "[::1]:7070": true, "unix:/run/feedwater": true,
+		"127.0.0.1": false, ":7070": false, "localhost:http": false, "localhost:99999": false, "http://localhost:7070": false, "a b:3": false, "": false,
+		"cpu-1:7070": false, // another machine
+	} {
+		_, err := client.Dial(addr, client.DialOptions{})
+		var address *client.AddressError
+		if right && err != nil || !right && !errors.As(err, &address) {
+			t.Errorf("%q: %v", addr, err)
+		}
+	}
+	if _, err := client.Dial("cpu-1:7070", client.DialOptions{Insecure: true}); err != nil {
+		t.Error(err)
+	}
+	if _, err := client.Dial("cpu-1:7070", client.DialOptions{}); !strings.Contains(err.Error(), "FEEDWATER_INSECURE=1") {
+		t.Errorf("%v does not say what allows it", err)
+	}
 }

@@ -39,6 +39,8 @@ type Plan struct {
 	Text []byte
 	// Nodes by address; none: this process's own pipeline.
 	Nodes []string
+	// Insecure allows connections to other machines that are not encrypted.
+	Insecure bool
 	// Local is the folder of this machine that holds the data, if there are nodes and it is here too: to match by fingerprint.
 	Local string
 	Job   string

@@ -38,6 +38,9 @@ type sampleError struct {
 
 func newSampleError(e *pb.SampleError, node string) sampleError {
 	s := sampleError{Offset: e.Offset, Index: e.Index, Key: e.Key, Op: e.Op, Cause: clip(e.Cause), Node: node}
+	if node == client.Local {
+		s.Node = ""
+	}
 	if e.Substituted {
 		s.Substitute = &e.Substitute
 	}
@@ -78,6 +81,7 @@ func describe(err error) *failure {
 		f        *failure
 		sample   *client.SampleError
 		plan     *client.PlanError
+		address  *client.AddressError
 		data     *client.DataError
 		numerics *client.NumericsError
 		room     *client.RoomError
@@ -94,6 +98,8 @@ func describe(err error) *failure {
 		return &failure{Kind: "sample", Message: text, sampleError: &e}
 	case errors.As(err, &plan):
 		return &failure{Kind: "plan", Message: text, Field: plan.Field, Nearest: plan.Nearest}
+	case errors.As(err, &address):
+		return &failure{Kind: "plan", Message: text, Field: "nodes"}
 	case errors.As(err, &numerics):
 		return &failure{Kind: "numerics", Message: text, Nodes: nodeErrors(err)}
 	case errors.As(err, &data):

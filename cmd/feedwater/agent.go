@@ -19,22 +19,18 @@ const (
 )
 
 func newAgent() *cobra.Command {
-	var insecure bool
-	c := &cobra.Command{
+	return &cobra.Command{
 		Use:    "agent",
 		Short:  "The process beside a trainer; the Python package starts it",
 		Hidden: true,
 		Args:   cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return runAgent(c.Context(), insecure)
+			return runAgent(c.Context())
 		},
 	}
-	c.Flags().BoolVar(&insecure, "insecure", false, "reach nodes on other machines without encryption")
-	addConfig(c)
-	return c
 }
 
-func runAgent(ctx context.Context, insecure bool) error {
+func runAgent(ctx context.Context) error {
 	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
 	preferToBeKilled()
 	trainer, err := trainerHandle()
@@ -46,7 +42,7 @@ func runAgent(ctx context.Context, insecure bool) error {
 	a := agent.New(agent.Options{
 		Control: os.NewFile(agentControlFD, "control"),
 		Trainer: trainer,
-		Connect: connector(local, insecure),
+		Connect: connector(local),
 		Log:     log,
 	})
 	return a.Run(ctx)

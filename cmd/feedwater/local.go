@@ -77,12 +77,12 @@ func shareOfCores() int {
 }
 
 // connector makes the fleet of a Loader: its nodes, or else this process's own pipeline.
-func connector(local *localPipelines, insecure bool) func(context.Context, agent.Plan) (*client.Fleet, error) {
+func connector(local *localPipelines) func(context.Context, agent.Plan) (*client.Fleet, error) {
 	return func(ctx context.Context, p agent.Plan) (*client.Fleet, error) {
 		o := client.Options{
 			Plan: string(p.Text), Job: p.Job, Nodes: p.Nodes, Numerics: p.Numerics,
 			StartTimeout: p.StartTimeout, Timeout: p.Timeout,
-			Dialing: client.DialOptions{Insecure: insecure}, Log: p.Log,
+			Dialing: client.DialOptions{Insecure: p.Insecure}, Log: p.Log,
 		}
 		switch {
 		case len(p.Nodes) == 0:
@@ -121,7 +121,7 @@ func matchByFingerprint(ctx context.Context, p agent.Plan) (string, error) {
 type localNode struct{ server *localServer }
 
 // Addr implements client.Node.
-func (n *localNode) Addr() string { return "this process" }
+func (n *localNode) Addr() string { return client.Local }
 
 // Open implements client.Node.
 func (n *localNode) Open(ctx context.Context, r *pb.OpenRequest) (*pb.OpenResponse, error) {
