@@ -108,9 +108,7 @@ func (f *Fleet) checkStall(now time.Time) {
 	}
 	f.progress = now
 	err := &StallError{After: waited, Nodes: f.nodeErrors()}
-	if f.info.Load() == nil {
-		f.failed(err)
-	}
+	f.failed(err) // if Open still waits: a node may have answered it and never have taken a stream
 	for w := range f.wants {
 		f.decide(w, err)
 	}

@@ -15,6 +15,7 @@ import (
 	"net"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -56,7 +57,8 @@ type Plan struct {
 
 // Agent serves the Loaders of one trainer.
 type Agent struct {
-	options Options
+	options  Options
+	orphaned atomic.Bool // the trainer is gone
 
 	mu      sync.Mutex
 	loaders map[*loader]struct{}
@@ -141,6 +143,7 @@ func (a *Agent) serve(ctx context.Context, conn *net.UnixConn) {
 
 // discard gives all slots' memory back: the trainer is gone, and forked children of it would keep the memory.
 func (a *Agent) discard() {
+	a.orphaned.Store(true)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for l := range a.loaders {

@@ -28,10 +28,10 @@ type failure struct {
 type sampleError struct {
 	Offset uint32 `json:"offset"`
 	Index  uint64 `json:"index"`
-	Key    string `json:"key"`
-	Op     string `json:"op"`
-	Cause  string `json:"cause"`
-	Node   string `json:"node"`
+	Key    string `json:"key,omitempty"`
+	Op     string `json:"op,omitempty"`
+	Cause  string `json:"cause,omitempty"`
+	Node   string `json:"node,omitempty"`
 	// Substitute is the index of the sample in its place, if there is one.
 	Substitute *uint64 `json:"substitute,omitempty"`
 }
@@ -45,6 +45,16 @@ func newSampleError(e *pb.SampleError, node string) sampleError {
 		s.Substitute = &e.Substitute
 	}
 	return s
+}
+
+// brief is e without its texts, or with short ones.
+func (e sampleError) brief(named bool) sampleError {
+	const some = 256
+	if !named {
+		return sampleError{Offset: e.Offset, Index: e.Index, Substitute: e.Substitute}
+	}
+	e.Key, e.Cause = e.Key[:min(len(e.Key), some)], e.Cause[:min(len(e.Cause), some)]
+	return e
 }
 
 // nodeState is how a node is, in words.

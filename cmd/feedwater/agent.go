@@ -2,12 +2,14 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
 	"strconv"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
 
 	"github.com/feedwater-io/feedwater/client/agent"
 )
@@ -23,7 +25,7 @@ func newAgent() *cobra.Command {
 		Use:    "agent",
 		Short:  "The process beside a trainer; the Python package starts it",
 		Hidden: true,
-		Args:   cobra.NoArgs,
+		Args:   noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return runAgent(c.Context())
 		},
@@ -31,6 +33,9 @@ func newAgent() *cobra.Command {
 }
 
 func runAgent(ctx context.Context) error {
+	if _, err := unix.GetsockoptInt(agentControlFD, unix.SOL_SOCKET, unix.SO_TYPE); err != nil {
+		return usageError{errors.New("the agent is started by feedwater.Loader, never by hand: its socket, handle 3, is not there")}
+	}
 	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
 	preferToBeKilled()
 	trainer, err := trainerHandle()

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -202,15 +203,24 @@ func (s *localStream) Send(a *client.Attempt) {
 }
 
 func (s *localStream) done(a *client.Attempt, m server.Made) {
-	answer := client.Answer{Header: m.Header, Data: m.Data, Imaged: a.Image != nil, Failure: m.Failure}
-	if m.Header == nil && m.Failure == nil {
-		answer.Err = m.Err
-	}
-	a.Done(answer)
+	a.Done(answerOf(a, m))
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.wants, a)
 	s.endIfIdle()
+}
+
+func answerOf(a *client.Attempt, m server.Made) client.Answer {
+	var room *pipeline.RoomError
+	switch {
+	case errors.As(m.Err, &room): // what was lent is too small, as a stream over the wire says it too
+		return client.Answer{Err: &client.RoomError{Bytes: uint64(room.Bytes)}}
+	case m.Failure != nil:
+		return client.Answer{Failure: m.Failure}
+	case m.Header == nil:
+		return client.Answer{Err: m.Err}
+	}
+	return client.Answer{Header: m.Header, Data: m.Data, Imaged: a.Image != nil}
 }
 
 // Cancel implements client.Stream.
