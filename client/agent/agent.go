@@ -29,6 +29,9 @@ type Options struct {
 	Control *os.File
 	// Trainer is a pidfd of the trainer; nil: the control socket alone tells its end.
 	Trainer *os.File
+	// TrainerPID is the trainer's process id. Sockets may close although the trainer lives on and still looks at batches, so this tells
+	// whether the slots' memory may be taken away. 0: only Trainer tells.
+	TrainerPID int
 	// Connect makes the fleet that serves a Loader. It does no more than client.New: nothing is opened yet.
 	Connect func(context.Context, Plan) (*client.Fleet, error)
 	Log     *slog.Logger
@@ -58,7 +61,7 @@ type Plan struct {
 // Agent serves the Loaders of one trainer.
 type Agent struct {
 	options  Options
-	orphaned atomic.Bool // the trainer is gone
+	orphaned atomic.Bool // the trainer's pidfd said that it is gone
 
 	mu      sync.Mutex
 	loaders map[*loader]struct{}
@@ -70,7 +73,8 @@ func New(o Options) *Agent {
 	return &Agent{options: o, loaders: map[*loader]struct{}{}}
 }
 
-// Run serves until the trainer ends or ctx does, and returns when everything it started has ended and the slots' memory is given back.
+// Run serves until the control socket closes, the trainer ends or ctx does, and returns when everything it started has ended. If the
+// trainer is gone the slots' memory is given back then.
 func (a *Agent) Run(ctx context.Context) error {
 	ctx, end := context.WithCancel(ctx)
 	defer end()
@@ -109,8 +113,7 @@ func (a *Agent) accept(ctx context.Context, control *net.UnixConn) error {
 		kind, files, err := readPacket(control, packet)
 		if err != nil {
 			if errors.Is(err, io.EOF) || ctx.Err() != nil {
-				a.discard()
-				return nil //nolint:nilerr // the trainer is gone, which is how an agent ends
+				return nil //nolint:nilerr // the trainer is gone or wants no agent, which is how an agent ends
 			}
 			return fmt.Errorf("control socket: %w", err)
 		}
@@ -139,6 +142,12 @@ func (a *Agent) serve(ctx context.Context, conn *net.UnixConn) {
 		}()
 		l.run(ctx)
 	})
+}
+
+// trainerGone reports whether the trainer has ended or is on its way out. A process that dies closes its handles one after the other,
+// so a Loader's socket may end before the pidfd says anything.
+func (a *Agent) trainerGone() bool {
+	return a.orphaned.Load() || exiting(a.options.TrainerPID)
 }
 
 // discard gives all slots' memory back: the trainer is gone, and forked children of it would keep the memory.

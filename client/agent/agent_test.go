@@ -12,6 +12,7 @@ import (
 	"math"
 	"net"
 	"os"
+	"os/exec"
 	"strings"
 	"sync"
 	"testing"
@@ -98,7 +99,7 @@ func (s *fakeStream) Send(a *client.Attempt) {
 		return
 	}
 	s.cancels[a] = cancelled
-	s.mu.Unlock()
+	defer s.mu.Unlock() // Close waits for what runs: it must not begin to between here and there
 	s.running.Go(func() {
 		if s.node.gate != nil {
 			select {
@@ -239,10 +240,18 @@ func memory(t *testing.T, size int) *os.File {
 // start runs an agent over a node and connects one Loader.
 func start(t *testing.T, n client.Node) *trainer {
 	t.Helper()
+	return startWith(t, n, Options{})
+}
+
+// startWith is start with some options set.
+func startWith(t *testing.T, n client.Node, o Options) *trainer {
+	t.Helper()
 	theirs, control := pair(t)
-	a := New(Options{Control: theirs, Log: slog.New(slog.DiscardHandler), Connect: func(_ context.Context, p Plan) (*client.Fleet, error) {
+	o.Control, o.Log = theirs, slog.New(slog.DiscardHandler)
+	o.Connect = func(_ context.Context, p Plan) (*client.Fleet, error) {
 		return client.New(client.Options{Plan: string(p.Text), Local: n, StartTimeout: p.StartTimeout, Timeout: p.Timeout, Log: p.Log})
-	}})
+	}
+	a := New(o)
 	c := &trainer{t: t, control: control, ended: make(chan error, 1), fields: map[string]int{}}
 	go func() { c.ended <- a.Run(context.Background()) }()
 	t.Cleanup(func() {
@@ -607,10 +616,11 @@ func TestReplayAndStatus(t *testing.T) {
 	}
 }
 
-// When the trainer's sockets close, whatever is out, the agent ends, and leaves no goroutine and no mapping behind.
-func TestTrainerGoesAway(t *testing.T) {
+// When the control socket closes, whatever is out, the agent ends, and leaves no goroutine and no mapping behind. The trainer lives on
+// and may look at its batches.
+func TestTrainerWantsNoAgent(t *testing.T) {
 	for range 20 {
-		c := start(t, &fakeNode{gate: make(chan struct{}), late: true}) // batches in the making write on
+		c := start(t, &fakeNode{gate: make(chan struct{})})
 		c.open(4, nil)
 		c.send(c.loader, wantPacket(want{id: 1, count: 4, slot: 0}, want{id: 2, count: 4, slot: 1}))
 		c.call("status", nil, false) // behind the wants
@@ -620,9 +630,80 @@ func TestTrainerGoesAway(t *testing.T) {
 			t.Fatal(err)
 		}
 		c.ended <- nil // for the clean-up
-		if i := bytes.IndexFunc(c.slots, func(r rune) bool { return r != 0 }); i >= 0 {
-			t.Fatalf("the slots' memory was not given back: %q", c.slots[i:i+10])
+		if string(c.slots[:10]) != "still here" {
+			t.Fatal("the slots' memory was taken from a living trainer")
 		}
+	}
+}
+
+// When the trainer ends, whatever tells first, its memory is given back.
+func TestTrainerGoesAway(t *testing.T) {
+	tells := map[string]func(*trainer, *exec.Cmd){
+		"the pidfd":          func(*trainer, *exec.Cmd) {},
+		"the control socket": func(c *trainer, dead *exec.Cmd) { awaitDead(t, dead); c.control.Close() },
+		"a Loader's socket":  func(c *trainer, dead *exec.Cmd) { awaitDead(t, dead); c.loader.Close(); c.control.Close() },
+	}
+	for name, tell := range tells {
+		t.Run(name, func(t *testing.T) {
+			process := exec.Command("cat")
+			if _, err := process.StdinPipe(); err != nil {
+				t.Fatal(err)
+			}
+			if err := process.Start(); err != nil {
+				t.Fatal(err)
+			}
+			defer process.Wait()
+			o := Options{TrainerPID: process.Process.Pid}
+			if name == "the pidfd" {
+				fd, err := unix.PidfdOpen(o.TrainerPID, 0)
+				if err != nil {
+					t.Fatal(err)
+				}
+				o = Options{Trainer: os.NewFile(uintptr(fd), "pidfd")}
+				defer o.Trainer.Close()
+			}
+			c := startWith(t, &fakeNode{gate: make(chan struct{}), late: true}, o) // batches in the making write on
+			c.open(4, nil)
+			c.send(c.loader, wantPacket(want{id: 1, count: 4, slot: 0}, want{id: 2, count: 4, slot: 1}))
+			c.call("status", nil, false) // behind the wants
+			copy(c.slots, "still here")
+			if err := process.Process.Kill(); err != nil {
+				t.Fatal(err)
+			}
+			tell(c, process)
+			if err := <-c.ended; err != nil {
+				t.Fatal(err)
+			}
+			c.ended <- nil // for the clean-up
+			if i := bytes.IndexFunc(c.slots, func(r rune) bool { return r != 0 }); i >= 0 {
+				t.Fatalf("the slots' memory was not given back: %q", c.slots[i:i+10])
+			}
+		})
+	}
+}
+
+// awaitDead waits until the process has ended, and leaves it to be reaped.
+func awaitDead(t *testing.T, c *exec.Cmd) {
+	t.Helper()
+	if err := unix.Waitid(unix.P_PID, c.Process.Pid, nil, unix.WEXITED|unix.WNOWAIT, nil); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestExiting(t *testing.T) {
+	process := exec.Command("true")
+	if err := process.Start(); err != nil {
+		t.Fatal(err)
+	}
+	awaitDead(t, process)
+	if !exiting(process.Process.Pid) {
+		t.Error("a process that was not reaped yet is said to live")
+	}
+	if err := process.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	if !exiting(process.Process.Pid) || exiting(os.Getpid()) || exiting(0) {
+		t.Error("the living and the dead are confused")
 	}
 }
 

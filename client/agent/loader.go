@@ -67,8 +67,8 @@ func (l *loader) end() {
 	if s == nil {
 		return
 	}
-	if l.agent.orphaned.Load() {
-		s.discard() // again: batches in the making have written to it since
+	if l.agent.trainerGone() { // if it lives it may look at batches in there for as long as it likes
+		s.discard() // perhaps again: batches in the making have written to it since
 	}
 	s.drop()
 }

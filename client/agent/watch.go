@@ -1,8 +1,12 @@
 package agent
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"strconv"
 
 	"golang.org/x/sys/unix"
 )
@@ -34,4 +38,24 @@ func awaitExit(pidfd, wake *os.File) bool {
 			return false
 		}
 	}
+}
+
+// exiting reports whether a process has ended or begun to end: it will not run a line of its program again. False for process 0, and
+// where /proc does not tell.
+func exiting(pid int) bool {
+	if pid <= 0 {
+		return false
+	}
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return errors.Is(err, fs.ErrNotExist)
+	}
+	// proc_pid_stat(5): field 9 has the kernel's flags, among them PF_EXITING. Field 2, the name, may hold spaces; field 3 follows it.
+	const flagsField, flagExiting = 9 - 3, 0x4
+	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
+	if len(fields) <= flagsField {
+		return false
+	}
+	flags, err := strconv.ParseUint(string(fields[flagsField]), 10, 64)
+	return err == nil && flags&flagExiting != 0
 }

@@ -45,10 +45,11 @@ func runAgent(ctx context.Context) error {
 	local := &localPipelines{log: log}
 	defer local.close()
 	a := agent.New(agent.Options{
-		Control: os.NewFile(agentControlFD, "control"),
-		Trainer: trainer,
-		Connect: connector(local),
-		Log:     log,
+		Control:    os.NewFile(agentControlFD, "control"),
+		Trainer:    trainer,
+		TrainerPID: os.Getppid(), // it starts its agent itself
+		Connect:    connector(local),
+		Log:        log,
 	})
 	return a.Run(ctx)
 }
