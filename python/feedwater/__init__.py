@@ -52,3 +52,7 @@ def __getattr__(name: str) -> Any:
     if name == "Table":
         raise NotYetError("feedwater.Table is not there yet: pass a folder of class folders, or an ImageFolder")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

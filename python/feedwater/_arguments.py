@@ -4,60 +4,28 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from ._order import Tail
+from ._pull import index_of
 from .errors import NotYetError
 
 __all__ = [
     "check_count",
+    "check_mesh",
+    "flag_of",
     "job_of",
     "max_errors_of",
     "memory_of",
     "nodes_of",
     "one_of",
-    "refuse",
+    "sampler_of",
     "seconds_of",
     "seed_of",
     "tail_of",
     "workers_of",
 ]
-
-_HERE = "batches are made by another program, which"
-MEANINGLESS = {
-    "num_workers": f"{_HERE} uses all cores it may; nodes= adds machines, local_workers= limits this one",
-    "pin_memory": "batches are already in memory of their own; copy to the device with .to(device, non_blocking=True)",
-    "pin_memory_device": "see pin_memory: there is nothing to pin",
-    "prefetch_factor": f"{_HERE} decides how far to work ahead, within memory=",
-    "persistent_workers": f"{_HERE} lives as long as the Loader",
-    "collate_fn": "samples are never single here; batch_transform=fn(batch, rng) changes whole batches",
-    "worker_init_fn": "no worker runs your Python; random numbers depend on seed=, epoch and sample alone",
-    "generator": "random numbers depend on seed=, epoch and sample alone; pass seed=",
-    "multiprocessing_context": "there are no worker processes of Python",
-    "in_order": "batches always come in order, which costs nothing here",
-}
-NOT_YET = {
-    "weights": "a torch WeightedRandomSampler as sampler= does it in this process",
-    "python": "batch_transform=fn(batch, rng) runs your code on whole batches",
-    "fallback": "without nodes= the Loader works on this machine",
-}
-
-
-def refuse(given: Mapping[str, Any], unknown: Mapping[str, Any]) -> None:
-    """Raises for arguments that DataLoader has and we do not, that nobody has, and that are not there yet."""
-    for name in unknown:
-        if name in MEANINGLESS:
-            raise TypeError(f"Loader has no argument {name}: {MEANINGLESS[name]}")
-        raise TypeError(f"Loader got an unexpected argument {name!r}")
-    for name, instead in NOT_YET.items():
-        if given[name] is not None:
-            raise NotYetError(f"{name}= is not there yet: {instead}")
-    device = given["device"]
-    if device is not None and str(device) != "cpu":
-        raise NotYetError(
-            f"device={str(device)!r} is not there yet: leave it out and call .to(device, non_blocking=True)"
-        )
 
 
 def check_count(name: str, value: Any) -> None:
@@ -72,15 +40,49 @@ def nodes_of(nodes: str | Sequence[str] | None) -> tuple[str, ...]:
     """Addresses, given with commas or as a list."""
     if nodes is None:
         return ()
+    if not isinstance(nodes, Sequence) or not all(isinstance(name, str) for name in nodes):
+        raise TypeError(f'nodes={nodes!r}: pass "host:port", several with commas or as a list')
     names = nodes.split(",") if isinstance(nodes, str) else list(nodes)
     cleaned = tuple(name.strip() for name in names if name.strip())
     if not cleaned:
         raise ValueError(f'nodes={nodes!r} names no node: pass "host:port", or leave it out to work on this machine')
+    for name in cleaned:
+        host, _, port = name.rpartition(":")
+        if not name.startswith("unix:") and not (host and port.isdigit()):
+            raise ValueError(f'nodes: {name!r} is no address: write host:port, like "cpu-1:7070", or unix:/path')
     return cleaned
 
 
-def tail_of(tail: str, drop_last: bool) -> Tail:
+def flag_of(name: str, value: Any) -> bool:
+    """True or False."""
+    if not isinstance(value, bool):
+        raise TypeError(f"{name}={value!r}: needs True or False")
+    return value
+
+
+def sampler_of(name: str, sampler: Any) -> Any:
+    """Something that gives an epoch's indices, or lists of them, every time it is iterated."""
+    if sampler is None:
+        return None
+    if isinstance(sampler, (str, bytes)) or not (isinstance(sampler, Iterable) or hasattr(sampler, "__getitem__")):
+        raise TypeError(f"{name}={sampler!r}: pass a sampler of PyTorch, or a list of indices")
+    if isinstance(sampler, Iterator):
+        raise TypeError(f"{name}={sampler!r} would be used up after one epoch: pass list(…) of it, or a sampler")
+    if name == "sampler" and isinstance(sampler, (list, tuple)):
+        for item in sampler:
+            index_of(item, sampler)
+    return sampler
+
+
+def check_mesh(mesh: Any) -> None:
+    """Raises TypeError unless mesh has what is used of a DeviceMesh."""
+    if mesh is not None and not all(hasattr(mesh, name) for name in ("mesh_dim_names", "get_local_rank", "size")):
+        raise TypeError(f"mesh={mesh!r}: pass a torch DeviceMesh, or rank and num_replicas")
+
+
+def tail_of(tail: str, drop_last: Any) -> Tail:
     """The tail; drop_last is another word for one of them."""
+    drop_last = flag_of("drop_last", drop_last)
     checked: Any = one_of("tail", tail, ("short", "valid", "drop"))
     if drop_last and checked == "valid":
         raise ValueError('drop_last=True and tail="valid" contradict each other')
@@ -137,6 +139,8 @@ def workers_of(workers: Any, nodes: tuple[str, ...]) -> int:
 
 def job_of(job: Any) -> str | None:
     """One name for all ranks of a job: given, else what the launcher calls it."""
+    if job is not None and not isinstance(job, str):
+        raise TypeError(f'job={job!r}: needs a name, like job="{job}"')
     if job is not None:
         return str(job)
     return next((os.environ[name] for name in ("TORCHELASTIC_RUN_ID", "SLURM_JOB_ID") if os.environ.get(name)), None)

@@ -7,7 +7,7 @@ from typing import Any
 
 from .errors import DataError
 
-__all__ = ["Budget"]
+__all__ = ["Budget", "named"]
 
 NAMED = 5
 
@@ -32,8 +32,13 @@ class Budget:
         limit = math.ceil(self._max_errors * samples) if share else self._max_errors
         known = [error for some in self._steps.values() for error in some]
         if len(known) > limit:
-            keys = ", ".join(str(error.get("key")) for error in known[:NAMED])
             raise DataError(
                 f"{len(known)} broken samples in epoch {epoch}, and max_errors={self._max_errors} allows {limit:g}. "
-                f"The first: {keys}; the last: {known[-1].get('cause')}. Repair them, or allow more"
+                f"The first: {named(known)}; the last: {known[-1].get('cause')}. Repair them, or allow more"
             )
+
+
+def named(errors: list[dict[str, Any]]) -> str:
+    """The first few of broken samples, for messages."""
+    keys = ", ".join(str(error.get("key")) for error in errors[:NAMED])
+    return keys + (f" and {len(errors) - NAMED} more" if len(errors) > NAMED else "")

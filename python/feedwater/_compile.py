@@ -18,6 +18,18 @@ __all__ = ["Compiled", "compile_transform"]
 SUPPORTED = sorted(name for name in transforms.__all__)
 CONVERSIONS = ("ToImage", "PILToTensor", "ToTensor")
 AFTERWARDS = "what a plan cannot say can run in this process, on whole batches: batch_transform=fn(batch, rng)"
+INSTEAD = {
+    "RandomCrop": "RandomResizedCrop, with a random zoom too, or CenterCrop",
+    "FiveCrop": "CenterCrop",
+    "TenCrop": "CenterCrop",
+    "RandomShortestSize": "Resize",
+    "ScaleJitter": "RandomResizedCrop",
+    "MixUp": "batch_transform=MixUp(…), as it works on batches",
+    "CutMix": "batch_transform=CutMix(…), as it works on batches",
+    "RGB": "nothing, as pictures are RGB always: leave it out",
+    "ToPILImage": "nothing, as pictures are pictures until ToImage: leave it out",
+}
+"""What serves instead of a transform that is not there."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +61,7 @@ def compile_transform(transform: Any) -> Compiled:
             continue
         if isinstance(step, transforms.Op):
             if tail:
-                raise UnsupportedTransformError(_behind(step, tail[0]))
+                _check_behind(step, tail)
             ops.append(step)
         else:
             _check_tail(step, tail)
@@ -74,6 +86,7 @@ def _recognised(leaf: Any) -> transforms.Op | transforms.Pointwise | None:
     """The step a leaf means; None for one that does nothing."""
     if isinstance(leaf, (transforms.Op, transforms.Pointwise)):
         return leaf
+    _check_object(leaf)
     try:
         step = _torchvision.convert(leaf)
     except LookupError as error:
@@ -81,22 +94,40 @@ def _recognised(leaf: Any) -> transforms.Op | transforms.Pointwise | None:
     return step
 
 
-def _unknown(leaf: Any, why: str) -> str:
-    import difflib
+def _check_object(leaf: Any) -> None:
+    """Raises UnsupportedTransformError for what is no transform object at all."""
+    if isinstance(leaf, type):
+        raise UnsupportedTransformError(f"{leaf.__name__} is the class of a transform: write {leaf.__name__}(…)")
+    if isinstance(leaf, (int, float)):
+        raise UnsupportedTransformError(f"transform={leaf!r}: needs transform objects. Is batch_size={leaf!r} meant?")
+    if not callable(leaf):
+        raise UnsupportedTransformError(f"transform={leaf!r:.80}: needs transform objects, got a {type(leaf).__name__}")
 
+
+def _unknown(leaf: Any, why: str) -> str:
     name = type(leaf).__name__ if not hasattr(leaf, "__name__") else leaf.__name__
-    near = difflib.get_close_matches(name, SUPPORTED, 1, 0.5)
-    hint = f" The nearest that is there: {near[0]}." if near else ""
+    hint = f" Instead: {INSTEAD[name]}." if name in INSTEAD and _torchvision.is_torchvision(leaf) else ""
     return f"transform {name}: {why}.{hint} Supported: {', '.join(SUPPORTED)}; {AFTERWARDS}"
 
 
-def _behind(step: transforms.Op, first: Any) -> str:
-    name = type(step).__name__
-    conversion = type(first).__name__
-    return (
-        f"{name} after {conversion} is the tensor dialect, with other pixels than on a picture: not there yet. "
-        f"Move {conversion} behind {name}"
-    )
+def _check_behind(step: transforms.Op, tail: list[Any]) -> None:
+    """Raises UnsupportedTransformError if a step makes other pixels of tensors than of pictures.
+
+    Flips move values, CenterCrop does too and puts zeros around them. So they may run before the steps on values,
+    unless one of those moves zero.
+    """
+    name, conversion = type(step).__name__, type(tail[0]).__name__
+    if isinstance(step, transforms.RandomHorizontalFlip):
+        return
+    if not isinstance(step, transforms.CenterCrop):
+        raise UnsupportedTransformError(
+            f"{name} after {conversion} resizes a tensor, which comes out otherwise than a picture: not there yet. Put "
+            f"{conversion} behind {name}, which gives PIL's pixels"
+        )
+    if _table(tail).floats()[:, 0].any():
+        raise UnsupportedTransformError(
+            f"{name} after {type(tail[-1]).__name__} puts zeros around what was shifted: put it before"
+        )
 
 
 def _check_tail(step: Any, tail: list[Any]) -> None:

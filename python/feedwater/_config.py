@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from . import _arguments, _compile, _output, _source
+from . import _arguments, _batch_transform, _compile, _output, _source
 from ._compile import Compiled
 from ._order import Tail
 from ._output import Output
@@ -46,9 +46,8 @@ class Config:
     job: str | None
 
     @classmethod
-    def check(cls, source: Any, transform: Any, given: Mapping[str, Any], unknown: Mapping[str, Any]) -> Config:
+    def check(cls, source: Any, transform: Any, given: Mapping[str, Any]) -> Config:
         """The arguments of Loader, each checked and all together; raises TypeError, ValueError or NotYetError."""
-        _arguments.refuse(given, unknown)
         nodes = _arguments.nodes_of(given["nodes"])
         resolved = _source.resolve(source, nodes)
         compiled = _compile.compile_transform(resolved.transform if transform is None else transform)
@@ -60,9 +59,9 @@ class Config:
             names=_output.field_names(fields),
             as_dict=isinstance(fields, Mapping),
             batch_size=given["batch_size"],
-            shuffle=bool(given["shuffle"]),
-            sampler=given["sampler"],
-            batch_sampler=given["batch_sampler"],
+            shuffle=_arguments.flag_of("shuffle", False if given["shuffle"] is None else given["shuffle"]),
+            sampler=_arguments.sampler_of("sampler", given["sampler"]),
+            batch_sampler=_arguments.sampler_of("batch_sampler", given["batch_sampler"]),
             tail=_arguments.tail_of(given["tail"], given["drop_last"]),
             seed=_arguments.seed_of(given["seed"]),
             steps_per_epoch=given["steps_per_epoch"],
@@ -92,12 +91,13 @@ class Config:
             raise ValueError("rank and num_replicas go together: pass both or none")
         if self.rank is not None and self.mesh is not None:
             raise ValueError("mesh says what rank and num_replicas say: pass one or the other")
+        _arguments.check_mesh(self.mesh)
         if self.tail == "valid" and "valid" not in self.names:
             raise ValueError(
                 'tail="valid" fills up the last batch: ask for the mask too, fields=("image", "label", "valid")'
             )
-        if self.batch_transform is not None and not callable(self.batch_transform):
-            raise TypeError("batch_transform must be a function (batch, rng) -> batch")
+        if self.batch_transform is not None:
+            _batch_transform.check(self.batch_transform)
 
     def _check_batch(self) -> None:
         if self.source.indices is not None and (self.sampler is not None or self.batch_sampler is not None):
@@ -113,6 +113,23 @@ class Config:
         _arguments.check_count("batch_size", self.batch_size)
         if self.sampler is not None and self.shuffle:
             raise ValueError("sampler decides the order: leave out shuffle")
+
+    def __str__(self) -> str:
+        """The arguments that matter most, as they were given."""
+        said = [repr(self.source.name), f"batch_size={self.batch_size}", f"seed={self.seed}"]
+        if self.source.indices is not None:
+            said[0] += f" (a Subset of {len(self.source.indices):,})"
+        if self.shuffle:
+            said.append("shuffle=True")
+        for name, sampler in (("sampler", self.sampler), ("batch_sampler", self.batch_sampler)):
+            if sampler is not None:
+                said.append(f"{name}={type(sampler).__name__}(…)")
+        for name, value, default in (("tail", self.tail, "short"), ("on_error", self.on_error, "raise")):
+            if value != default:
+                said.append(f"{name}={value!r}")
+        if self.nodes:
+            said.append(f"nodes={','.join(self.nodes)!r}")
+        return ", ".join(said)
 
     @property
     def listed(self) -> bool:

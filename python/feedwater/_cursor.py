@@ -24,6 +24,8 @@ class At(NamedTuple):
     """Whether this pass has returned a batch."""
     last: Any
     """What is known of the last batch that was returned."""
+    totals: Any = None
+    """Counts of what was consumed since the run began."""
 
     @property
     def place(self) -> tuple[int, int]:
@@ -53,14 +55,14 @@ class Cursor:
 
     def begin(self) -> None:
         """A pass begins: at the decided place, else at the cursor if nothing was returned or we failed, else anew."""
-        epoch, consumed, returned, last = self.at
+        epoch, consumed, returned, *_ = self.at
         if self._next is not None:
             epoch, consumed = self._next
         elif returned and not self.failed:
             self.habit = consumed
             self.loaded = False
             epoch, consumed = epoch + 1, 0
-        self.at = At(epoch, consumed, False, last)
+        self.at = self.at._replace(epoch=epoch, consumed=consumed, returned=False)
         self._next = None
         self.failed = False
 

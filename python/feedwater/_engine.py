@@ -7,24 +7,23 @@ import logging
 import time
 from typing import Any
 
-import numpy as np
-
-from . import _ranks
+from . import _batch_transform, _ranks
 from ._batch import Builder, Rows, check_ragged
-from ._budget import Budget
+from ._budget import Budget, named
 from ._config import Config
 from ._cursor import Cursor
 from ._feed import Feed
 from ._opened import Opened, Request
-from ._order import Order, RangeOrder, Step, count_steps
+from ._order import Order, RangeOrder, Step, count_steps, share
 from ._pace import Pace
 from ._ranks import Ranks
 from ._replay import Last, Totals, keys_of
+from ._sampler_epoch import SamplerEpoch
 from ._samplers import BatchSamplerOrder, SamplerOrder, SubsetOrder
 from ._slots import Slots
 from ._state import State, describe
 from ._want import Done
-from .errors import StateMismatchError
+from .errors import DataError, StateMismatchError
 
 __all__ = ["Engine", "Ready"]
 
@@ -36,10 +35,10 @@ COLLECT_EVERY_S, COLLECT_IN_VAIN_S = 2.0, 60.0
 class Ready:
     """A batch made for the loop and not yet returned."""
 
-    __slots__ = ("batch", "last", "step")
+    __slots__ = ("batch", "last", "step", "totals")
 
-    def __init__(self, batch: Any, step: Step, last: Last) -> None:
-        self.batch, self.step, self.last = batch, step, last
+    def __init__(self, batch: Any, step: Step, last: Last, totals: Totals) -> None:
+        self.batch, self.step, self.last, self.totals = batch, step, last, totals
 
 
 class Engine:
@@ -49,6 +48,7 @@ class Engine:
         self.config, self.cursor = config, cursor
         self.pace = Pace()
         self.feed = Feed(_request(config))
+        self.told = SamplerEpoch(config.batch_sampler if config.sampler is None else config.sampler)
         self.ranks: Ranks | None = None
         self.order: Order | None = None
         self.state: tuple[State, bool] | None = None
@@ -72,6 +72,31 @@ class Engine:
             check_ragged(self.config.batch_size or 1, session.opened)
         return session.opened
 
+    def samples(self) -> int:
+        """Samples that an epoch can choose from. Opens nothing where the source tells."""
+        source = self.config.source
+        if source.indices is not None:
+            return len(source.indices)
+        return source.samples if source.samples is not None else self.opened().samples
+
+    def positions(self) -> int:
+        """Positions that an epoch's order has."""
+        fixed = self.config.steps_per_epoch
+        if fixed is None or self.config.batch_size is None:
+            return 1 << 63 if self.config.listed else self.opened().samples
+        ranks = _ranks.resolve(self.config.rank, self.config.num_replicas, self.config.mesh)
+        return fixed * self.config.batch_size * ranks.world
+
+    def drawn(self) -> int:
+        """Samples of a whole epoch on this rank, where no sampler decides."""
+        ranks = _ranks.resolve(self.config.rank, self.config.num_replicas, self.config.mesh)
+        steps, batch = self.length(), self.config.batch_size or 1
+        if self.config.steps_per_epoch is not None:
+            return steps * batch
+        begun = max(0, steps - 1) * batch
+        last = share(begun * ranks.world, self.samples() - begun * ranks.world, batch, ranks, self.config.tail)
+        return begun + (last[2] if last else 0)
+
     def length(self) -> int:
         """Steps of an epoch. Opens nothing where the arguments tell."""
         ranks = _ranks.resolve(self.config.rank, self.config.num_replicas, self.config.mesh)
@@ -79,12 +104,24 @@ class Engine:
             return self.config.steps_per_epoch
         known = self.config.source.samples
         if known is not None and not self.config.listed:
-            return count_steps(known, self.config.batch_size or 1, ranks, self.config.tail)
-        return self._ordered().steps(ranks)
+            steps = count_steps(known, self.config.batch_size or 1, ranks, self.config.tail)
+        else:
+            steps = self._ordered().steps(ranks)
+        if not steps:
+            self._check_drop(ranks)
+        return steps
+
+    def _check_drop(self, ranks: Ranks) -> None:
+        """An epoch without any step: raises ValueError if the tail is to blame. It would train nothing, in silence."""
+        if self.config.tail == "drop":
+            raise ValueError(
+                f"batch_size={self.config.batch_size} on {ranks.world} rank(s) is more than an epoch has samples, and "
+                'tail="drop" leaves out what is no whole step: no batch is left. Use a smaller one, or tail="short"'
+            )
 
     def _ordered(self) -> Order:
         if self.order is None:
-            self.order = _order(self.config, self.opened().samples)
+            self.order = _order(self.config, self.opened().samples, self.told)
         return self.order
 
     def start(self) -> None:
@@ -152,21 +189,49 @@ class Engine:
     # -- batches ------------------------------------------------------------------------------------------------------
 
     def next(self) -> Ready | None:
-        """The batch at the cursor; None at the end of the epoch. Consumes nothing."""
-        assert self.order is not None and self.ranks is not None and self._builder is not None
+        """The batch at the cursor; None at the epoch's end. Consumes nothing, except steps of which nothing is left."""
+        assert self._builder is not None
+        while (step := self._step()) is not None:
+            done = self._take(step) if step.size else None
+            errors = done.errors if done is not None else []
+            rows = self._builder.rows(step, done, self._crowded)
+            totals = self._count(rows, errors)
+            if not len(rows.labels):
+                self._pass_over(step, errors, totals)
+                continue
+            batch = self._transformed(self._builder.batch(rows, self._keys), step)
+            last = Last(step.epoch, step.position, rows.indices, self.feed.session)
+            self.cursor.prepare()
+            return Ready(batch, step, last, totals)
+        return None
+
+    def _step(self) -> Step | None:
+        assert self.order is not None and self.ranks is not None
         at = self.cursor.at
         step = self.order.at(at.epoch, at.consumed, self.ranks)
-        if step is None:
-            return None
-        done = self._take(step) if step.size else None
-        rows = self._builder.rows(step, done, self._crowded)
-        batch = self._builder.batch(rows, self._keys)
-        if self.config.batch_transform is not None:
-            rng = np.random.default_rng([self.config.seed, step.epoch, step.position])
-            batch = self.config.batch_transform(batch, rng)
-        last = self._account(step, rows, done)
-        self.cursor.prepare()
-        return Ready(batch, step, last)
+        if step is None and not at.consumed:
+            self._check_drop(self.ranks)
+        return step
+
+    def _pass_over(self, step: Step, errors: list[dict[str, Any]], totals: Totals) -> None:
+        """A step all of whose samples were skipped. Raises DataError if other ranks do not leave it out with us."""
+        assert self.ranks is not None
+        if self.ranks.world > 1:
+            raise DataError(
+                f'on_error="skip" leaves nothing of rank {self.ranks.rank}\'s batch at position {step.position} of '
+                f"epoch {step.epoch}: none of {named(errors)} decodes. The other ranks have theirs and would wait for "
+                'this one: repair the files, or pass on_error="substitute"'
+            )
+        self.cursor.at = self.cursor.at._replace(consumed=step.end, totals=totals)
+
+    def _transformed(self, batch: Any, step: Step) -> Any:
+        transform = self.config.batch_transform
+        if transform is None:
+            return batch
+        began = time.perf_counter()
+        batch = _batch_transform.apply(transform, batch, (self.config.seed, step.epoch, step.position))
+        self.pace.transformed(time.perf_counter() - began)
+        return batch
 
     def _take(self, step: Step) -> Done:
         assert self.order is not None
@@ -193,19 +258,18 @@ class Engine:
             step = self.order.at(epoch + 1, 0, self.ranks)
         return step
 
-    def _account(self, step: Step, rows: Rows, done: Done | None) -> Last:
-        before = self.cursor.at.last.totals if self.cursor.at.last else Totals()
-        errors = done.errors if done is not None else []
-        substituted = sum(error.get("substitute") is not None for error in errors) if errors else 0
-        totals = Totals(
-            before.batches + 1,
+    def _count(self, rows: Rows, errors: list[dict[str, Any]]) -> Totals:
+        """What will have been consumed with these rows."""
+        before = self.cursor.at.totals or Totals()
+        substituted = sum(error.get("substitute") is not None for error in errors)
+        return Totals(
+            before.batches + bool(len(rows.labels)),
             before.samples + rows.samples,
             before.nbytes + rows.nbytes,
             before.copied + rows.crowded,
             before.skipped + len(errors) - substituted,
             before.substituted + substituted,
         )
-        return Last(step.epoch, step.position, rows.indices, totals, self.feed.session)
 
     def _crowded(self, slots: Slots) -> bool:
         """Whether live batches hold so many slots that this one must go to ordinary memory; never a deadlock."""
@@ -254,12 +318,12 @@ def _request(config: Config) -> Request:
     )
 
 
-def _order(config: Config, samples: int) -> Order:
+def _order(config: Config, samples: int, told: SamplerEpoch) -> Order:
     if config.batch_sampler is not None:
-        return BatchSamplerOrder(config.batch_sampler, config.seed, samples)
+        return BatchSamplerOrder(config.batch_sampler, config.seed, samples, told)
     assert config.batch_size is not None
     if config.sampler is not None:
-        return SamplerOrder(config.sampler, config.batch_size, config.tail, config.seed, samples)
+        return SamplerOrder(config.sampler, config.batch_size, config.tail, config.seed, samples, told)
     if config.source.indices is not None:
         return SubsetOrder(config.source.indices, config.batch_size, config.tail, config.shuffle, config.seed)
     return RangeOrder(samples, config.batch_size, config.tail, config.steps_per_epoch)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, Literal, NoReturn, TypeVar, overload
 
 from ._config import Config
 from ._cursor import At, Cursor
@@ -13,8 +14,9 @@ from ._explain import explain
 from ._order import Tail
 from ._pace import Stats
 from ._pass import EpochShim, Pass, Sized
-from ._replay import Last, Sample, Totals, replay
+from ._replay import Last, Sample, Totals, number, replay
 from ._state import State
+from ._unknown import refuse
 from .errors import Error, NotYetError
 
 if TYPE_CHECKING:
@@ -52,16 +54,23 @@ class Loader(Generic[B]):
                      this process's place; by default torch.distributed's, else RANK and WORLD_SIZE
     fields           what a batch holds: a tuple of names gives tuples, a dict {name: your name} gives dicts. The names
                      are image, label, index, key, valid
-    batch_transform  fn(batch, rng) -> batch, called on each batch; rng is a numpy Generator of its own for each
+    batch_transform  fn(batch, rng) -> batch, called on each batch in the training loop's thread; or MixUp, CutMix or a
+                     choice of them, as torchvision has them, called as fn(images, labels). rng is a numpy Generator of
+                     its own for each batch; the global generators of random, numpy and torch (CPU) are seeded for the
+                     call and put back. So batches come out the same again
     dtype            of images, in place of what the transform gives
     memory_format    torch.channels_last or torch.contiguous_format; by default channels_last for uint8
     memory           bytes for batches that are ready or being made
-    on_error         for pictures that do not decode: "raise"; "skip", leave out the row; "substitute", another sample
+    on_error         for pictures that do not decode: "raise"; "skip", leave out the row; "substitute", another sample.
+                     A step that "skip" leaves nothing of is left out on a single rank, and a DataError on several,
+                     which must all make the same steps
     max_errors       how many of them end the run: a share of the epoch, or a count; per rank
     timeout          seconds without a batch before StallError; start_timeout before the first one. 0: wait for ever
     nodes            "host:port, …" that make the batches; without, this machine does
     local_workers    cores to use on this machine
     job              a name for logs and metrics
+
+    Not there yet, and refused: weights, python, fallback, device (but "cpu").
 
     Batches are torch tensors if torch was imported before, [B, C, H, W]; otherwise numpy arrays, [B, H, W, C] like
     pictures unless the transform makes tensors. Where pictures come out in different sizes, image is a list.
@@ -107,9 +116,9 @@ class Loader(Generic[B]):
 
     def __init__(
         self,
-        source: Any,
+        source: Any = None,
         transform: Any = None,
-        *,
+        *misplaced: Any,
         batch_size: int | None = None,
         shuffle: bool = False,
         sampler: Any = None,
@@ -139,8 +148,12 @@ class Loader(Generic[B]):
         job: str | None = None,
         **unknown: Any,
     ) -> None:
-        given = {k: v for k, v in locals().items() if k not in ("self", "source", "transform", "unknown", "__class__")}
-        self._config = Config.check(source, transform, given, unknown)
+        others = ("self", "source", "transform", "misplaced", "unknown", "__class__")
+        given = {k: v for k, v in locals().items() if k not in others}
+        refuse(source, misplaced, given, unknown)
+        self._config = Config.check(source, transform, given)
+        self._dataset = None if isinstance(source, (str, os.PathLike)) else source
+        """Not pickled: a copy of the Loader has only its length."""
         self._begin_anew()
 
     def _begin_anew(self) -> None:
@@ -155,8 +168,9 @@ class Loader(Generic[B]):
     def __iter__(self) -> Iterator[B]:
         """A pass over an epoch. Nothing happens before its first next.
 
-        It is the next epoch if the last pass returned a batch, and epoch e from its beginning after set_epoch(e). It
-        goes on at the cursor after load_state_dict, and after an error that was ours.
+        It is the next epoch if the last pass returned a batch, and epoch e from its beginning after set_epoch(e), ours
+        or that of the sampler that was passed (which is heard if it has an attribute `epoch`, as DistributedSampler
+        has). It goes on at the cursor after load_state_dict, and after an error that was ours.
         """
         return Pass(self)
 
@@ -169,6 +183,13 @@ class Loader(Generic[B]):
         if isinstance(epoch, bool) or not isinstance(epoch, int) or not 0 <= epoch < 1 << 32:
             raise ValueError(f"set_epoch({epoch!r}): needs a whole number from 0 to 2**32 - 1")
         self._cursor.set_epoch(epoch)
+        self._engine.told.note()
+
+    def _heed(self) -> None:
+        """What the program told its sampler is told to us."""
+        wish = self._engine.told.heard()
+        if wish is not None:
+            self.set_epoch(wish)
 
     def peek(self) -> B | None:
         """The batch that next will return, without consuming it; None at the end of an epoch."""
@@ -184,6 +205,7 @@ class Loader(Generic[B]):
 
     def _begin(self) -> int:
         """A pass begins, and any other ends. Its number."""
+        self._heed()
         self._cursor.begin()
         if self._peeked is not None and self._peeked.step.key != self._cursor.at.place:
             self._peeked = None
@@ -202,10 +224,11 @@ class Loader(Generic[B]):
         if ready is None:
             self._engine.pace.rest()
             self._cursor.finish()
+            self._engine.told.expect(self._cursor.place[0])
             raise StopIteration
         self._engine.pace.leave(entered)
         step, batch = ready.step, ready.batch
-        at = At(step.epoch, step.end, True, ready.last)
+        at = At(step.epoch, step.end, True, ready.last, ready.totals)
         self._peeked, self._cursor.at = None, at
         return batch
 
@@ -233,17 +256,19 @@ class Loader(Generic[B]):
         loaded = State.of(state)
         self._engine.load(loaded, strict)
         self._cursor.load(loaded.epoch, loaded.consumed)
+        self._engine.told.note()
         self._peeked = None
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"config": self._config, "state": self.state_dict()}
+        return {"config": self._config, "state": self.state_dict(), "told": self._engine.told.known}
 
     def __setstate__(self, pickled: dict[str, Any]) -> None:
-        self._config = pickled["config"]
+        self._config, self._dataset = pickled["config"], None
         self._begin_anew()
         state = pickled["state"]
         if state["epoch"] or state["consumed"]:
             self.load_state_dict(state)
+        self._engine.told.known = pickled["told"]
 
     # -- looking ------------------------------------------------------------------------------------------------------
 
@@ -266,13 +291,14 @@ class Loader(Generic[B]):
     def stats(self) -> Stats:
         """What was done and waited for so far."""
         engine, pace = self._engine, self._engine.pace
-        totals = self.last.totals if self.last else Totals()
+        totals = self._cursor.at.totals or Totals()
         slots = engine.feed.session.slots
         return Stats(
             batches=totals.batches,
             samples=totals.samples,
             received_bytes=totals.nbytes,
             wait_s=pace.wait_s,
+            transform_s=pace.transform_s,
             step_s=pace.step_s,
             last_wait_s=pace.last_wait_s,
             window=engine.feed.window,
@@ -293,16 +319,16 @@ class Loader(Generic[B]):
         epoch is that of the last batch by default. repeat tells the appearances of one sample in one epoch apart: by
         default the one in the last batch, if it is there, else 0. (With a sampler it is the place in the global order.)
         """
-        if repeat is None:
-            repeat = self._repeat(index, epoch)
+        index = number("index", index, self._engine.opened().samples)
+        repeat = self._repeat(index, epoch) if repeat is None else number("repeat", repeat, 1 << 32)
         params = {"epoch": self._epoch(epoch), "indices": [index], "repeats": [repeat]}
-        self._engine.opened()
         return replay(self._engine.feed.session, params)[0]
 
     def replay_batch(self, position: int, epoch: int | None = None) -> list[Sample]:
         """The samples of this rank's batch that begins at position (loader.last.position), as replay gives them."""
         last = self.last
         epoch = self._epoch(epoch)
+        position = number("position", position, self._engine.positions())
         if last is not None and (last.position, last.epoch) == (position, epoch):
             held = [(at, int(index)) for at, index in enumerate(last.indices) if index >= 0]
             repeats = [self._repeat_at(position + at) for at, _ in held]
@@ -311,12 +337,11 @@ class Loader(Generic[B]):
             raise Error("with a sampler only the last batch can be replayed by position; use replay(index, epoch)")
         else:
             params = {"epoch": epoch, "position": position, "count": self._config.batch_size}
-        self._engine.opened()
         return replay(self._engine.feed.session, params)
 
     def _epoch(self, epoch: int | None) -> int:
         if epoch is not None:
-            return epoch
+            return number("epoch", epoch, 1 << 32)
         return self.last.epoch if self.last else self._cursor.place[0]
 
     def _repeat(self, index: int, epoch: int | None) -> int:
@@ -335,19 +360,23 @@ class Loader(Generic[B]):
     # -- what frameworks look for -------------------------------------------------------------------------------------
 
     @property
-    def dataset(self) -> Sized:
-        """Something with a length: the samples of the data set."""
-        return Sized(self)
+    def dataset(self) -> Any:
+        """The object that was passed as source; for a path something with a length, the samples of the data set."""
+        return Sized(self) if self._dataset is None else self._dataset
 
     @property
-    def sampler(self) -> EpochShim:
-        """Something with set_epoch, which Lightning and others call in place of ours."""
-        return EpochShim(self)
+    def sampler(self) -> Any:
+        """The one that was passed; else something with this rank's samples as its length, and set_epoch.
+
+        Lightning and others call that in place of ours.
+        """
+        passed = getattr(self._config.batch_sampler, "sampler", self._config.sampler)
+        return EpochShim(self) if passed is None else passed
 
     @property
-    def batch_sampler(self) -> None:
-        """None: batches are not made here."""
-        return None
+    def batch_sampler(self) -> Any:
+        """The one that was passed; else None, for batches are not made here."""
+        return self._config.batch_sampler
 
     @property
     def batch_size(self) -> int | None:
@@ -364,9 +393,16 @@ class Loader(Generic[B]):
         """0: there are no worker processes of Python."""
         return 0
 
+    def __getitem__(self, index: Any) -> NoReturn:
+        """Not a data set."""
+        raise TypeError(
+            "a Loader gives whole batches and only in order: write `for batch in loader`. For code that insists on a "
+            "DataLoader pass DataLoader(feedwater.RemoteDataset(loader), batch_size=None); loader.replay(index) gives "
+            "one sample"
+        )
+
     def __repr__(self) -> str:
-        where = f", nodes={','.join(self._config.nodes)!r}" if self._config.nodes else ""
-        return f"Loader({self._config.source.name!r}, batch_size={self.batch_size}, seed={self._config.seed}{where})"
+        return f"Loader({self._config})"
 
     # -- not yet ------------------------------------------------------------------------------------------------------
 
@@ -388,7 +424,7 @@ class Loader(Generic[B]):
 
     def doctor(self) -> Any:
         """Not there yet."""
-        raise NotYetError("doctor() is not there yet: stats() has the wait, `feedwater doctor -- python …` the verdict")
+        raise NotYetError("doctor() is not there yet: stats() has the wait, explain() says what runs where")
 
     def feedback(self, index: int, value: float) -> None:
         """Not there yet."""

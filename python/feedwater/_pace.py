@@ -21,9 +21,11 @@ class Stats:
     """Rows that came from the data set; padding is not counted."""
     received_bytes: int
     wait_s: float
-    """Time the loop was blocked in next."""
+    """Time the loop was blocked in next, waiting for batches."""
+    transform_s: float
+    """Time of batch_transform, which runs in the loop's own thread, inside next."""
     step_s: float
-    """Time of all turns of the loop, wait included; what lies between two passes is not counted."""
+    """Time of all turns of the loop, wait_s and transform_s included; what lies between two passes is not counted."""
     last_wait_s: float
     window: int
     """Batches the agent would like to have wanted or ready at once."""
@@ -49,7 +51,8 @@ class Pace:
     """
 
     def __init__(self) -> None:
-        self.wait_s = self.step_s = self.last_wait_s = 0.0
+        self.wait_s = self.transform_s = self.step_s = self.last_wait_s = 0.0
+        self._inside = self._turned = 0.0
         self._recent: deque[float] = deque(maxlen=RECENT)
         self._returned: float | None = None
 
@@ -57,13 +60,20 @@ class Pace:
         """next was called."""
         now = perf_counter()
         if self._returned is not None:
-            self._recent.append(now - self._returned)
+            self._recent.append(now - self._returned + self._turned)
+        self._inside = 0.0
         return now
+
+    def transformed(self, seconds: float) -> None:
+        """batch_transform took so long: work of the loop, no wait for us."""
+        self.transform_s += seconds
+        self._inside += seconds
 
     def leave(self, entered: float) -> None:
         """next returns."""
         now = perf_counter()
-        self.last_wait_s = now - entered
+        self._turned = self._inside
+        self.last_wait_s = now - entered - self._turned
         self.wait_s += self.last_wait_s
         self.step_s += now - (self._returned if self._returned is not None else entered)
         self._returned = now

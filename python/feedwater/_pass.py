@@ -60,20 +60,25 @@ class Pass(Iterator[B]):
 
 
 class Sized:
-    """The data set's length, for frameworks that ask."""
+    """The length of the data set, or of the part of it that was chosen, for frameworks that ask."""
 
     def __init__(self, loader: Loader[Any]) -> None:
         self._loader = loader
 
     def __len__(self) -> int:
-        return self._loader._engine.opened().samples
+        return self._loader._engine.samples()
 
 
 class EpochShim:
-    """Hands set_epoch on."""
+    """In place of a sampler: this rank's samples per epoch as its length, and set_epoch handed on."""
 
     def __init__(self, loader: Loader[Any]) -> None:
         self._loader = loader
+
+    def __len__(self) -> int:
+        if self._loader._config.batch_sampler is not None:
+            raise TypeError("the batch_sampler decides how many samples an epoch has")
+        return self._loader._engine.drawn()
 
     def set_epoch(self, epoch: int) -> None:
         self._loader.set_epoch(epoch)

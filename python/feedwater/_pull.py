@@ -6,10 +6,9 @@ resumed run draws the same epoch again and skips what is consumed.
 
 from __future__ import annotations
 
-import random
-import sys
+import operator
 from array import array
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
 from itertools import islice
 from typing import Any
@@ -17,8 +16,10 @@ from typing import Any
 import numpy as np
 
 from ._order import Indices
+from ._random import RandomState
+from ._sampler_epoch import SamplerEpoch
 
-__all__ = ["Pull", "seed_of"]
+__all__ = ["Pull", "index_of", "seed_of"]
 
 KEPT_STATES = 300
 
@@ -31,44 +32,19 @@ def seed_of(seed: int, epoch: int) -> int:
     return int.from_bytes(digest[:8], "little")
 
 
-class RandomState:
-    """The states of random, numpy and torch, of which a sampler may draw: the program's are put back after each run."""
-
-    def __init__(self, seed: int) -> None:
-        self._mine: tuple[Any, ...] | None = None
-        self._seed = seed
-
-    def run(self, draw: Callable[[], Any]) -> None:
-        """Calls draw under this state."""
-        theirs = _states()
-        try:
-            if self._mine is None:
-                self._start()
-            else:
-                _restore(self._mine)
-            draw()
-            self._mine = _states()
-        finally:
-            _restore(theirs)
-
-    def _start(self) -> None:
-        random.seed(self._seed)
-        np.random.seed(self._seed & 0xFFFFFFFF)
-        torch = sys.modules.get("torch")
-        if torch is not None:
-            torch.default_generator.manual_seed(self._seed & 0x7FFFFFFFFFFFFFFF)
+def index_of(item: Any, sampler: Any) -> int:
+    """An index as a sampler gave it; raises TypeError if it is none."""
+    try:
+        return operator.index(item)
+    except TypeError:
+        name = type(sampler).__name__
+        raise TypeError(f"{name} gave {item!r:.50}: needs indices, whole numbers (lists: batch_sampler=)") from None
 
 
-def _states() -> tuple[Any, ...]:
-    torch = sys.modules.get("torch")
-    return random.getstate(), np.random.get_state(), None if torch is None else torch.get_rng_state()
-
-
-def _restore(states: tuple[Any, ...]) -> None:
-    random.setstate(states[0])
-    np.random.set_state(states[1])
-    if states[2] is not None:
-        sys.modules["torch"].set_rng_state(states[2])
+def _listed(items: Any, sampler: Any) -> Any:
+    if not isinstance(items, Iterable):
+        raise TypeError(f"{type(sampler).__name__} gave {items!r:.50}: a batch_sampler gives lists of indices")
+    return items
 
 
 class Pull:
@@ -78,7 +54,7 @@ class Pull:
     one kept: more than 0 only if the sampler restored a state of its own.
     """
 
-    def __init__(self, sampler: Any, seed: int, epoch: int, resume: dict[str, Any] | None) -> None:
+    def __init__(self, sampler: Any, seed: int, epoch: int, resume: dict[str, Any] | None, told: SamplerEpoch) -> None:
         self.epoch, self.ended = epoch, False
         self.flat = array("q")
         self.bounds = array("q", [0])
@@ -86,7 +62,7 @@ class Pull:
         self.base = 0 if resume is None else int(resume["drawn"])
         self.states: dict[int, Any] = {}
         """The sampler's own state by samples drawn, where it has one; the latest of them."""
-        self._sampler, self._resume = sampler, resume
+        self._sampler, self._resume, self._told = sampler, resume, told
         self._random = RandomState(0)
         self._seed = seed_of(seed, epoch)
         self._iterator: Iterator[Any] | None = None
@@ -98,21 +74,21 @@ class Pull:
                 if self._iterator is None:
                     self._random = RandomState(self._seed)
                     self._random.run(partial(self._begin, lists))
-                self._random.run(partial(self._draw, drawn - self.base - len(self.flat), lists))
+                with self._told.drawing():
+                    self._random.run(partial(self._draw, drawn - self.base - len(self.flat), lists))
             except BaseException:  # a generator that was interrupted is dead: the next draw begins it anew and skips
                 self._iterator = None
                 raise
 
     def _begin(self, lists: bool) -> None:
-        for sampler in (self._sampler, getattr(self._sampler, "sampler", None)):
-            if sampler is not None and hasattr(sampler, "set_epoch"):
-                sampler.set_epoch(self.epoch)
+        self._told.tell(self.epoch)
         if self._resume is not None:
             self._sampler.load_state_dict(self._resume["state"])
         iterator = iter(self._sampler)
         done = len(self.bounds) - 1 if lists else len(self.flat)
         next(islice(iterator, done, done), None)
         self._iterator = iterator
+        self._told.note()
 
     def _draw(self, wanted: int, lists: bool) -> None:
         assert self._iterator is not None
@@ -121,11 +97,11 @@ class Pull:
             del self.flat[self.bounds[-1] :]  # what an interrupted draw left
             drawn = list(islice(self._iterator, 1))
             for items in drawn:
-                self.flat.extend(items)
+                self.flat.extend(index_of(item, self._sampler) for item in _listed(items, self._sampler))
                 self.bounds.append(len(self.flat))
             self.ended = not drawn
         else:
-            self.flat.extend(islice(self._iterator, wanted))
+            self.flat.extend(index_of(item, self._sampler) for item in islice(self._iterator, wanted))
             self.ended = len(self.flat) - before < wanted
         if hasattr(self._sampler, "state_dict"):
             self.states[self.base + len(self.flat)] = self._sampler.state_dict()

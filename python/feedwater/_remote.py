@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from typing import Any
 
-from torch.utils.data import IterableDataset, get_worker_info
+from torch.utils.data import IterableDataset, default_collate, get_worker_info
 
 from ._loader import Loader
 from .errors import Error
@@ -13,11 +14,22 @@ from .errors import Error
 __all__ = ["RemoteDataset"]
 
 
+def _check_not_stacked(fetcher: Any) -> None:
+    """Raises Error if who iterates is a DataLoader that would stack batches; nothing else tells a data set about that.
+
+    fetcher is the object that DataLoader reads an IterableDataset with; anything else is no business of ours.
+    """
+    if getattr(fetcher, "auto_collation", False) and getattr(fetcher, "collate_fn", None) is default_collate:
+        raise Error(
+            "DataLoader(RemoteDataset(…)) needs batch_size=None: these are whole batches, and it would stack them"
+        )
+
+
 class RemoteDataset(IterableDataset[Any]):
     """For code that insists on a DataLoader: DataLoader(RemoteDataset(loader), batch_size=None).
 
-    It yields whole batches. num_workers must stay 0: batches are made outside this process already, and workers would
-    only copy them once more.
+    It yields whole batches: with a batch_size the DataLoader would stack them, which is refused. num_workers must stay
+    0: batches are made outside this process already, and workers would only copy them once more.
     """
 
     def __init__(self, loader: Loader[Any]) -> None:
@@ -29,6 +41,7 @@ class RemoteDataset(IterableDataset[Any]):
             raise Error(
                 "DataLoader(RemoteDataset(…)) needs num_workers=0: batches are made outside this process already"
             )
+        _check_not_stacked(sys._getframe(1).f_locals.get("self"))
         return iter(self.loader)
 
     def __len__(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -13,7 +14,7 @@ from ._order import Indices
 from ._session import SLACK_S, Session
 from .errors import Error
 
-__all__ = ["Last", "Sample", "keys_of", "replay"]
+__all__ = ["Last", "Sample", "keys_of", "number", "replay"]
 
 KEYS_AT_ONCE = 65536
 
@@ -51,15 +52,14 @@ class Totals(NamedTuple):
 class Last:
     """The batch that next returned last."""
 
-    __slots__ = ("_session", "epoch", "indices", "position", "totals")
+    __slots__ = ("_session", "epoch", "indices", "position")
 
-    def __init__(self, epoch: int, position: int, indices: Indices, totals: Totals, session: Session) -> None:
+    def __init__(self, epoch: int, position: int, indices: Indices, session: Session) -> None:
         self.epoch = epoch
         self.position = position
         """This rank's first position in the epoch's order."""
         self.indices = indices
         """Of its samples in the data set, row by row; -1 where a row holds none."""
-        self.totals = totals
         self._session = session
 
     def __repr__(self) -> str:
@@ -69,6 +69,17 @@ class Last:
     def keys(self) -> list[str]:
         """The samples' names; asked for when looked at. Empty where a row holds none."""
         return keys_of(self._session, self.epoch, self.indices)
+
+
+def number(name: str, value: Any, count: int) -> int:
+    """value as one of the numbers below count; raises TypeError or IndexError."""
+    try:
+        whole = operator.index(value)
+    except TypeError:
+        raise TypeError(f"replay: {name}={value!r} is no whole number") from None
+    if not 0 <= whole < count:
+        raise IndexError(f"replay: {name}={whole}, but there are 0 to {count - 1}")
+    return whole
 
 
 def keys_of(session: Session, epoch: int, indices: Indices) -> list[str]:

@@ -10,6 +10,7 @@ import numpy as np
 from ._order import Indices, Step, Tail, count_steps, share
 from ._pull import Pull, seed_of
 from ._ranks import Ranks
+from ._sampler_epoch import SamplerEpoch
 from .errors import DataError, StateMismatchError
 
 __all__ = ["BatchSamplerOrder", "SamplerOrder", "SubsetOrder", "is_sharded"]
@@ -69,8 +70,9 @@ class _Pulled:
     known_ahead = False
     largest: int | None
 
-    def __init__(self, sampler: Any, seed: int, samples: int) -> None:
+    def __init__(self, sampler: Any, seed: int, samples: int, told: SamplerEpoch | None) -> None:
         self.sampler, self.seed, self.samples = sampler, seed, samples
+        self.told = told or SamplerEpoch(sampler)
         self.sharded = is_sharded(sampler) or is_sharded(getattr(sampler, "sampler", None))
         self._pull: Pull | None = None
         self._resume: dict[str, Any] | None = None
@@ -80,7 +82,7 @@ class _Pulled:
             resume, self._resume = self._resume, None
             if resume is not None and resume["epoch"] != epoch:
                 resume = None
-            self._pull = Pull(self.sampler, self.seed, epoch, resume)
+            self._pull = Pull(self.sampler, self.seed, epoch, resume, self.told)
         return self._pull
 
     def _checked(self, indices: Indices) -> Indices:
@@ -121,8 +123,10 @@ class _Pulled:
 class SamplerOrder(_Pulled):
     """An order given index by index: the global one, or one rank's part if the sampler splits by itself."""
 
-    def __init__(self, sampler: Any, batch: int, tail: Tail, seed: int, samples: int) -> None:
-        super().__init__(sampler, seed, samples)
+    def __init__(
+        self, sampler: Any, batch: int, tail: Tail, seed: int, samples: int, told: SamplerEpoch | None = None
+    ) -> None:
+        super().__init__(sampler, seed, samples, told)
         self.batch, self.tail = batch, tail
         self.largest = batch
 
@@ -149,8 +153,8 @@ class SamplerOrder(_Pulled):
 class BatchSamplerOrder(_Pulled):
     """An order given list by list. A list is the batch of one step: of all ranks, or of this one if it is split."""
 
-    def __init__(self, sampler: Any, seed: int, samples: int) -> None:
-        super().__init__(sampler, seed, samples)
+    def __init__(self, sampler: Any, seed: int, samples: int, told: SamplerEpoch | None = None) -> None:
+        super().__init__(sampler, seed, samples, told)
         self.largest = None
 
     def at(self, epoch: int, start: int, ranks: Ranks) -> Step | None:

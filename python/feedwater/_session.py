@@ -127,6 +127,7 @@ class Session:
         params = {
             "plan": wanted.plan,
             "nodes": list(wanted.nodes),
+            "insecure": os.environ.get("FEEDWATER_INSECURE", "").lower() in ("1", "true"),
             "local": wanted.local,
             "job": wanted.job,
             "numerics": self.numerics,
@@ -137,9 +138,10 @@ class Session:
         answer, _ = self._call(link, "open", params, timeout=_limit(wanted.start_timeout))
         opened = Opened.of(answer)
         if self.opened is not None and opened.identity() != self.opened.identity():
-            raise DataError("the data set changed while it was in use: start again, or resume with strict=False")
+            raise DataError("the data set changed while it was in use: its samples are others now. Start anew")
         if opened.samples == 0:
-            raise DataError(f"{wanted.plan['source']['path']}: no pictures in it")
+            name = wanted.local or "/".join(filter(None, wanted.plan["source"].values()))
+            raise DataError(f"{name}: no pictures in it")
         self.opened = opened
 
     def reserve(self, batch: int, need: int = 0) -> Slots:
@@ -206,12 +208,22 @@ class Session:
                     f"needed: pass memory={FEWEST_SLOTS * stride:,} or a smaller batch_size"
                 )
             count = FEWEST_SLOTS
+            self._check_room(count * stride)
         slots = Slots(count, stride)
         most = self.opened.window + IN_USE
         if slots.reserved and count > most:  # room in a file system is taken whether it is used or not
             slots.close()
             slots = Slots(max(FEWEST_SLOTS, most), stride)
         return slots
+
+    def _check_room(self, need: int) -> None:
+        """Raises ValueError if not even the fewest batches fit into the machine."""
+        room = _memory.available()
+        if need > room:
+            raise ValueError(
+                f"a batch of {self.batch:,} samples takes {need // FEWEST_SLOTS:,} bytes, and {FEWEST_SLOTS} must fit: "
+                f"{need:,} bytes, where this machine has {room:,} left. Pass a smaller batch_size"
+            )
 
     def _stride(self, limit: int) -> int:
         assert self.opened is not None

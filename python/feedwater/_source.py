@@ -52,7 +52,10 @@ class Source:
             first = next((a for a, b in zip(self.classes, classes) if a != b), "their number")
             raise DataError(f"{self.name}: classes differ from those of the ImageFolder (first difference: {first})")
         if self.samples is not None and self.samples != samples:
-            raise DataError(f"{self.name}: {samples} samples, but the ImageFolder has {self.samples}: has it changed?")
+            raise DataError(
+                f"{self.name}: {samples} samples, but the ImageFolder has {self.samples}. "
+                "If you took some out of it, pass the whole one in a Subset: torch.utils.data.Subset(folder, indices)"
+            )
 
 
 def resolve(source: Any, nodes: tuple[str, ...]) -> Source:
@@ -70,7 +73,7 @@ def resolve(source: Any, nodes: tuple[str, ...]) -> Source:
         return _of_subset(source, nodes)
     raise TypeError(
         f"source={home}: pass the path of a folder of class folders, a torchvision ImageFolder or a Subset of one. "
-        "A data set with code of its own cannot travel to nodes"
+        "A data set with code of its own cannot travel to nodes; to choose samples use a Subset"
     )
 
 

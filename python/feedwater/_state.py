@@ -25,6 +25,8 @@ class State:
     @classmethod
     def of(cls, state: Mapping[str, Any]) -> State:
         """Reads what state_dict gave. An empty one is the beginning."""
+        if not isinstance(state, Mapping):
+            raise TypeError(f"load_state_dict takes what state_dict() gave, not {state!r:.50}; {{}} is the beginning")
         raw = dict(state)
         if not raw:
             return cls(0, 0, {})

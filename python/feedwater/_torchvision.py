@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from types import FunctionType
 from typing import Any
 
 from . import transforms
@@ -16,20 +17,24 @@ from .errors import UnsupportedTransformError
 __all__ = ["convert", "inside", "is_torchvision", "table"]
 
 _HOMES = ("torchvision.transforms.v2.", "torchvision.transforms.transforms")
+"""Where the transforms are that names below mean."""
+_PRESETS = "torchvision.transforms._presets"
 _Step = transforms.Op | transforms.Pointwise
 
 
 def is_torchvision(thing: Any) -> bool:
-    """Whether its exact class is one of torchvision's transforms."""
-    home = type(thing).__module__
-    return any(home.startswith(prefix) for prefix in _HOMES)
+    """Whether its exact class, or it if it is a function, is torchvision's."""
+    home = getattr(thing, "__module__", None) if isinstance(thing, FunctionType) else type(thing).__module__
+    return str(home).startswith("torchvision.")
 
 
 def inside(transform: Any) -> Sequence[Any] | None:
-    """The transforms in a Compose, or torch's Sequential; None for anything else."""
+    """The transforms in a Compose, torch's Sequential or a preset that comes with weights; None for anything else."""
     kind = type(transform)
-    if kind.__name__ == "Compose" and is_torchvision(transform):
+    if kind.__name__ == "Compose" and _at_home(kind):
         return list(transform.transforms)
+    if kind.__name__ == "ImageClassification" and kind.__module__ == _PRESETS:
+        return _preset(transform)
     if kind.__name__ == "Sequential" and kind.__module__.startswith("torch.nn"):
         return list(transform)
     return None
@@ -38,7 +43,9 @@ def inside(transform: Any) -> Sequence[Any] | None:
 def convert(leaf: Any) -> _Step | None:
     """The same transform of ours; None if it does nothing. Raises LookupError with the reason if there is none."""
     name = type(leaf).__name__
-    if not is_torchvision(leaf):
+    if not _at_home(type(leaf)):
+        if is_torchvision(leaf):
+            raise LookupError("not there yet")
         above = next((base for base in type(leaf).__mro__ if base.__name__ in _BUILDERS and _at_home(base)), None)
         if above is not None:
             raise LookupError(f"a subclass of {above.__name__} may do anything, and code does not travel")
@@ -48,6 +55,19 @@ def convert(leaf: Any) -> _Step | None:
     if name not in _BUILDERS:
         raise LookupError("not there yet")
     return _BUILDERS[name](leaf)
+
+
+def _preset(preset: Any) -> list[_Step]:
+    """What it does to pictures, which are always antialiased. It divides by 255, as ToTensor does."""
+    try:
+        return [
+            transforms.Resize(tuple(preset.resize_size), preset.interpolation),
+            transforms.CenterCrop(tuple(preset.crop_size)),
+            transforms.ToTensor(),
+            transforms.Normalize(preset.mean, preset.std),
+        ]
+    except UnsupportedTransformError as error:
+        raise UnsupportedTransformError(f"in the preset ImageClassification: {error}") from None
 
 
 def _at_home(kind: type) -> bool:

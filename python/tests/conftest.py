@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
+import threading
 import time
+import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -110,14 +113,19 @@ def real(binary: str, monkeypatch: pytest.MonkeyPatch) -> Any:
     stop_agent()
 
 
-@pytest.fixture(scope="session")
-def photos(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder of JPEGs in class folders: FEEDWATER_PHOTOS, else generated ones of many kinds."""
+def photographs() -> Path | None:
+    """The photographs, in class folders: FEEDWATER_PHOTOS, or shared/data/photos beside the repository."""
     given = os.environ.get("FEEDWATER_PHOTOS")
     if given:
         return Path(given)
     beside = HERE.parents[2] / "shared" / "data" / "photos"
-    return beside if beside.is_dir() else make_photos(tmp_path_factory.mktemp("photos"), 120)
+    return beside if beside.is_dir() else None
+
+
+@pytest.fixture(scope="session")
+def photos(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of JPEGs in class folders: the photographs, else generated ones of many kinds."""
+    return photographs() or make_photos(tmp_path_factory.mktemp("photos"), 120)
 
 
 def make_photos(folder: Path, count: int) -> Path:
@@ -141,33 +149,67 @@ def make_photos(folder: Path, count: int) -> Path:
     return folder
 
 
+class Node:
+    """A running `feedwater serve` of this machine."""
+
+    def __init__(self, binary: str, arguments: list[str], environment: dict[str, str]) -> None:
+        command = [binary, "serve", *arguments, "--http", "127.0.0.1:0", "--workers", "1"]
+        self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env={**os.environ, **environment})
+        self.log: list[str] = []
+        self._told: dict[str, str] = {}
+        self._listens = threading.Event()
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+        assert self._listens.wait(60) and "listening" in self._told, "".join(self.log)
+
+    def _read(self) -> None:
+        assert self.process.stderr is not None
+        for line in self.process.stderr:
+            self.log.append(line)
+            if found := re.search(r"msg=(listening|http) addr=(\S+)", line):
+                self._told[found[1]] = found[2]
+            if "listening" in self._told:
+                self._listens.set()
+        self._listens.set()
+
+    @property
+    def port(self) -> str:
+        """host:port, if it listens on one."""
+        return self._told["listening"]
+
+    def metric(self, name: str) -> float:
+        """One number of its /metrics."""
+        with urllib.request.urlopen(f"http://{self._told['http']}/metrics", timeout=60) as page:
+            lines = page.read().decode().splitlines()
+        return next(float(line.split()[1]) for line in lines if line.startswith(f"{name} "))
+
+    def stop(self) -> None:
+        """Ends it."""
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGCONT)
+            self.process.kill()
+        self.process.wait()
+        self._reader.join(60)
+
+
 class Nodes:
-    """Nodes of this machine, on unix sockets."""
+    """Nodes of this machine, each with one worker."""
 
     def __init__(self, binary: str, directory: Path) -> None:
         self._binary, self._directory = binary, directory
-        self.running: list[subprocess.Popen[str]] = []
+        self.running: list[Node] = []
 
-    def start(self, data: Path, *flags: str, name: str = "photos") -> str:
-        """Starts a node; its address."""
-        address = f"unix:{self._directory}/node{len(self.running)}.sock"
-        command = [self._binary, "serve", "--data", f"{name}={data}", "--listen", address, "--workers", "1"]
-        log = open(self._directory / f"node{len(self.running)}.log", "w")  # noqa: SIM115
-        self.running.append(subprocess.Popen([*command, *flags], stdout=log, stderr=log, text=True))
-        end = time.monotonic() + 60
-        while not os.path.exists(address.removeprefix("unix:")):
-            assert self.running[-1].poll() is None, "the node did not start"
-            assert time.monotonic() < end
-            os.sched_yield()
-        return address
+    def start(self, data: Path, *flags: str, name: str = "photos", listen: str = "", **environment: str) -> str:
+        """Starts a node, on a unix socket if listen names no port; its address."""
+        address = listen or f"unix:{self._directory}/node{len(self.running)}.sock"
+        arguments = ["--data", f"{name}={data}", "--listen", address, *flags]
+        self.running.append(Node(self._binary, arguments, environment))
+        return self.running[-1].port if listen else address
 
     def stop(self) -> None:
         """Ends them all."""
         for node in self.running:
-            if node.poll() is None:
-                node.send_signal(signal.SIGCONT)
-                node.kill()
-            node.wait()
+            node.stop()
 
 
 @pytest.fixture

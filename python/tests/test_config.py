@@ -28,9 +28,9 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_the_signature_is_the_designed_one() -> None:
-    parameters = inspect.signature(Loader).parameters
-    assert [(p.name, p.default) for p in parameters.values() if p.kind is not p.VAR_KEYWORD] == [
-        ("source", inspect.Parameter.empty),
+    parameters = inspect.signature(Loader).parameters.values()
+    assert [(p.name, p.default) for p in parameters if p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)] == [
+        ("source", None),
         ("transform", None),
         *{
             "batch_size": None,
@@ -64,29 +64,78 @@ def test_the_signature_is_the_designed_one() -> None:
     ]
 
 
+MEANINGLESS = {
+    "num_workers": 8,
+    "pin_memory": True,
+    "prefetch_factor": 2,
+    "persistent_workers": True,
+    "collate_fn": list,
+    "worker_init_fn": print,
+    "generator": torch.Generator(),
+    "multiprocessing_context": "spawn",
+    "pin_memory_device": "cuda",
+    "in_order": False,
+}
+
+
+@pytest.mark.parametrize("name", MEANINGLESS)
+def test_arguments_of_dataloader_without_meaning_are_refused_with_the_reason(folder: Path, name: str) -> None:
+    with pytest.raises(TypeError, match=f"no argument {name}: .{{14,}}"):
+        Loader(folder, batch_size=1, **{name: MEANINGLESS[name]})
+
+
+def test_what_is_refused_is_refused_at_once(folder: Path) -> None:
+    with pytest.raises(TypeError) as caught:
+        Loader(folder, batch_size=1, bath_size=1, **MEANINGLESS)
+    lines = str(caught.value).splitlines()
+    assert lines[0] == "Loader got an unexpected argument 'bath_size': is batch_size= meant?"
+    assert [line.split(":")[0] for line in lines[1:]] == [f"Loader has no argument {name}" for name in MEANINGLESS]
+
+
+def test_values_of_dataloader_that_say_what_happens_anyway_are_taken(folder: Path) -> None:
+    parameters = inspect.signature(torch.utils.data.DataLoader).parameters
+    defaults = {name: parameters[name].default for name in MEANINGLESS}
+    del defaults["pin_memory"]  # its default differs between versions
+    Loader(folder, batch_size=1, pin_memory=False, shuffle=None, **defaults)
+
+
+def test_pin_memory_promises_nothing_that_is_not_there(folder: Path) -> None:
+    with pytest.raises(TypeError, match=r"not pinned, so \.to\(device\) waits for its copy; .* is not there yet"):
+        Loader(folder, batch_size=1, pin_memory=True)
+
+
 @pytest.mark.parametrize(
-    "name",
+    ("name", "meant"),
     [
-        "num_workers",
-        "pin_memory",
-        "prefetch_factor",
-        "persistent_workers",
-        "collate_fn",
-        "worker_init_fn",
-        "generator",
-        "multiprocessing_context",
-        "pin_memory_device",
-        "in_order",
+        ("bath_size", "batch_size"),
+        ("bs", "batch_size"),
+        ("world_size", "num_replicas"),
+        ("transforms", "transform"),
+        ("workers", "local_workers"),
+        ("dataset", "source"),
+        ("root", "source"),
+        ("suffle", "shuffle"),
+        ("drop_remainder", "drop_last"),
     ],
 )
-def test_arguments_of_dataloader_without_meaning_are_refused_with_the_reason(folder: Path, name: str) -> None:
-    with pytest.raises(TypeError, match=f"no argument {name}: .{{20,}}"):
-        Loader(folder, batch_size=1, **{name: None})
+def test_unknown_arguments_are_refused_with_what_is_meant(folder: Path, name: str, meant: str) -> None:
+    with pytest.raises(TypeError, match=f"unexpected argument '{name}': is {meant}= meant"):
+        Loader(folder, **{name: 1})
 
 
-def test_unknown_arguments_are_refused(folder: Path) -> None:
-    with pytest.raises(TypeError, match="unexpected argument 'bath_size'"):
-        Loader(folder, bath_size=1)
+def test_what_nobody_means_is_given_no_meaning(folder: Path) -> None:
+    with pytest.raises(TypeError, match=r"unexpected argument 'train'$"):
+        Loader(folder, batch_size=1, train=True)
+
+
+def test_arguments_by_place(folder: Path) -> None:
+    loader: Any = Loader
+    with pytest.raises(TypeError, match="by name, like batch_size=256, shuffle=True; 1 more came by place"):
+        loader(folder, 256, True)
+    with pytest.raises(feedwater.UnsupportedTransformError, match="Is batch_size=256 meant"):
+        loader(folder, 256)
+    with pytest.raises(TypeError, match="source is missing: pass the path"):
+        loader(batch_size=1)
 
 
 @pytest.mark.parametrize(
@@ -167,6 +216,24 @@ def clash(**options: Any) -> dict[str, Any]:
         (clash(batch_size=1, start_timeout="soon"), ValueError, "start_timeout"),
         (clash(batch_size=1, nodes=""), ValueError, "names no node"),
         (clash(batch_size=1, nodes=[]), ValueError, "names no node"),
+        (clash(batch_size=1, nodes=3), TypeError, "nodes=3: pass .host:port"),
+        (clash(batch_size=1, nodes=["a:1", 3]), TypeError, "nodes=.'a:1', 3.: pass .host:port"),
+        (clash(batch_size=1, mesh=3), TypeError, "mesh=3: pass a torch DeviceMesh, or rank and num_replicas"),
+        (clash(batch_size=1, sampler=3), TypeError, "sampler=3: pass a sampler of PyTorch, or a list"),
+        (clash(batch_size=1, sampler="abc"), TypeError, "sampler='abc': pass a sampler"),
+        (clash(batch_size=1, sampler=["a"]), TypeError, "list gave 'a': needs indices"),
+        (clash(batch_size=1, sampler=[[1, 2]]), TypeError, r"list gave \[1, 2\]: .*batch_sampler="),
+        (clash(batch_size=1, sampler=iter([1])), TypeError, "used up after one epoch: pass list"),
+        (clash(batch_sampler=3), TypeError, "batch_sampler=3"),
+        (clash(batch_size=1, shuffle="yes"), TypeError, "shuffle='yes': needs True or False"),
+        (clash(batch_size=1, shuffle=0), TypeError, "shuffle=0: needs True or False"),
+        (clash(batch_size=1, drop_last=None), TypeError, "drop_last=None: needs True or False"),
+        (clash(batch_size=1, job=3), TypeError, 'job=3: needs a name, like job="3"'),
+        (clash(batch_size=1, batch_transform=lambda batch: batch), TypeError, "called with .batch, rng., and this one"),
+        (clash(batch_size=1, batch_transform=dict), TypeError, "must be a function"),
+        (clash(batch_size=1, nodes="cpu-1"), ValueError, "'cpu-1' is no address: write host:port"),
+        (clash(batch_size=1, nodes="cpu-1:7070,:7070"), ValueError, "':7070' is no address"),
+        (clash(batch_size=1, nodes="http://cpu-1/"), ValueError, "is no address"),
         (clash(batch_size=1, local_workers=0), ValueError, "local_workers=0"),
     ],
 )

@@ -35,14 +35,6 @@ def run(*command: str) -> list[tuple[int, float]]:
     return [(int(epoch), float(loss)) for epoch, loss in lines]
 
 
-def test_train_and_resume(data: Path, tmp_path: Path) -> None:
-    options = ["--data", str(data), "--batch-size", "16"]
-    first = run(sys.executable, TRAIN, *options, "--epochs", "2", "--checkpoint", str(tmp_path / "state.pt"))
-    assert [epoch for epoch, _ in first] == [0, 1]
-    rest = run(sys.executable, TRAIN, *options, "--epochs", "3", "--checkpoint", str(tmp_path / "state.pt"))
-    assert [epoch for epoch, _ in rest] == [2]
-
-
 SEEDED = """
 import runpy, sys, torch
 torch.manual_seed(1)
@@ -51,11 +43,15 @@ runpy.run_path(sys.argv[0], run_name="__main__")
 """
 
 
-def test_train_with_nodes_is_the_same_training(nodes: Any, data: Path) -> None:
-    options = ["--batch-size", "16", "--epochs", "1"]
-    here = run(sys.executable, "-c", SEEDED, TRAIN, "--data", str(data), *options)
-    there = run(sys.executable, "-c", SEEDED, TRAIN, "--data", "photos", "--nodes", nodes.start(data), *options)
-    assert here == there
+def test_train_on_this_machine_or_with_a_node_and_resume(nodes: Any, data: Path, tmp_path: Path) -> None:
+    options = ["--batch-size", "16", "--checkpoint", str(tmp_path / "state.pt")]
+    here = run(sys.executable, "-c", SEEDED, TRAIN, "--data", str(data), *options, "--epochs", "1")
+    assert [epoch for epoch, _ in here] == [0]
+    rest = run(sys.executable, TRAIN, "--data", str(data), *options, "--epochs", "3")
+    assert [epoch for epoch, _ in rest] == [1, 2]
+    remote = ["--data", "photos", "--nodes", nodes.start(data)]
+    there = run(sys.executable, "-c", SEEDED, TRAIN, *remote, "--batch-size", "16", "--epochs", "1")
+    assert here == there, "the same training"
 
 
 def test_train_on_two_ranks(data: Path) -> None:

@@ -198,3 +198,17 @@ def test_a_sampler_and_a_subset(nodes: Any, data: Path) -> None:
     ]
     assert all(torch.equal(a, b) for (a, _), (b, _) in zip(*both, strict=True))
     assert USUAL
+
+
+def test_insecure_is_asked_again_after_a_refusal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("FEEDWATER_INSECURE", raising=False)
+    elsewhere = "10.255.255.1:7070"
+    refused = remote(elsewhere, start_timeout=1)
+    with pytest.raises(feedwater.Error, match=r"is another machine, .*FEEDWATER_INSECURE=1"):
+        next(iter(refused))
+    serial = agent.serial
+    monkeypatch.setenv("FEEDWATER_INSECURE", "1")
+    for loader in (refused, remote(elsewhere, start_timeout=1)):
+        with pytest.raises(feedwater.StallError, match=elsewhere):
+            next(iter(loader))
+    assert agent.serial == serial, "the same agent"

@@ -7,10 +7,11 @@ import select
 import signal
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import HERE
+from conftest import HERE, make_photos
 from expect import check, order
 
 import feedwater
@@ -34,7 +35,24 @@ sys.stdin.readline()
 """
 
 
-def start(fake: Any, code: str, **options: Any) -> tuple[subprocess.Popen[str], int]:
+@pytest.fixture(scope="module")
+def hundred(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """100 pictures."""
+    return make_photos(tmp_path_factory.mktemp("hundred"), 100)
+
+
+@pytest.fixture(params=["fake agent", "real agent"])
+def data(request: pytest.FixtureRequest) -> Path:
+    """A data set of 100 pictures; and the agent that programs of the test use."""
+    if request.param == "fake agent":
+        made: Path = request.getfixturevalue("fake").data
+        return made
+    request.getfixturevalue("real")
+    folder: Path = request.getfixturevalue("hundred")
+    return folder
+
+
+def start(data: Path, code: str, **options: Any) -> tuple[subprocess.Popen[str], int]:
     """A program that has read two batches and goes on with code; and a handle of its agent."""
     program = subprocess.Popen(
         [sys.executable, "-W", "error", "-c", BEGIN + code],
@@ -42,7 +60,7 @@ def start(fake: Any, code: str, **options: Any) -> tuple[subprocess.Popen[str], 
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env={**os.environ, "DATA": str(fake.data), "NEEDS": "torch" if "tensors" in code else ""},
+        env={**os.environ, "DATA": str(data), "NEEDS": "torch" if "tensors" in code else ""},
         **options,
     )
     assert program.stdin is not None
@@ -76,9 +94,9 @@ ENDS = {
 
 
 @pytest.mark.parametrize("name", ENDS)
-def test_the_agent_ends_with_the_program(fake: Any, name: str) -> None:
+def test_the_agent_ends_with_the_program(data: Path, name: str) -> None:
     code, expected = ENDS[name]
-    program, handle = start(fake, code)
+    program, handle = start(data, code)
     try:
         _, errors = program.communicate(timeout=60)
         assert program.returncode == expected, errors
@@ -92,7 +110,7 @@ def test_the_agent_ends_with_the_program(fake: Any, name: str) -> None:
 
 
 @pytest.mark.parametrize("fork", ["os.fork()", "ctypes.CDLL(None).fork()"])
-def test_the_agent_ends_although_forked_children_live_on(fake: Any, fork: str) -> None:
+def test_the_agent_ends_although_forked_children_live_on(data: Path, fork: str) -> None:
     code = f"""
 if {fork} == 0:
     sys.stdin.read()
@@ -100,7 +118,7 @@ if {fork} == 0:
 print(flush=True)
 signal.pause()
 """
-    program, handle = start(fake, code)
+    program, handle = start(data, code)
     try:
         assert program.stdout is not None
         program.stdout.readline()
@@ -111,7 +129,7 @@ signal.pause()
         program.communicate()
 
 
-def test_a_ctrl_c_of_the_terminal_is_not_for_the_agent(fake: Any) -> None:
+def test_a_ctrl_c_of_the_terminal_is_not_for_the_agent(data: Path) -> None:
     code = """
 try:
     print(flush=True)
@@ -121,7 +139,7 @@ except KeyboardInterrupt:
     seen = [i for _ in it for i in loader.last.indices.tolist()]
     print(len(seen), agent.serial, flush=True)
 """
-    program, handle = start(fake, code, start_new_session=True)
+    program, handle = start(data, code, start_new_session=True)
     try:
         assert program.stdout is not None
         program.stdout.readline()
@@ -131,6 +149,24 @@ except KeyboardInterrupt:
         assert gone(handle)
     finally:
         os.close(handle)
+
+
+def test_a_program_without_standard_handles(data: Path, tmp_path: Path) -> None:
+    # Then the agent's sockets and files have the numbers 0, 1, 2 …, which are others in the agent.
+    script = """
+import os, sys
+os.closerange(0, 100)
+import feedwater
+loader = feedwater.Loader(sys.argv[1], feedwater.transforms.CenterCrop(8), batch_size=10)
+text = str(sorted(i for _ in loader for i in loader.last.indices.tolist()))
+loader.close()
+with open(sys.argv[2], "w") as file:
+    file.write(text)
+"""
+    out = tmp_path / "out"
+    done = subprocess.run([sys.executable, "-W", "error", "-c", script, str(data), str(out)], timeout=120, check=False)
+    assert done.returncode == 0
+    assert out.read_text() == str(list(range(100)))
 
 
 def in_child(function: Any) -> str:

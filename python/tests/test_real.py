@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import random
@@ -17,7 +16,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import HERE, children, make_photos, stop_agent
+from conftest import HERE, children, stop_agent
+from digest import Digest, digest
 
 import feedwater
 from feedwater import Loader, transforms
@@ -47,37 +47,6 @@ def few(photos: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def open_picture(folder: Path, key: str) -> Any:
     return PIL.open(folder / key).convert("RGB")
-
-
-def digest(loader: Any, epochs: int = 1) -> str:
-    """Of all samples of some epochs in order, however they are cut into batches."""
-    hashes = Hashes()
-    for _ in range(epochs):
-        for batch in loader:
-            hashes.add(batch, loader)
-    return hashes.text()
-
-
-class Hashes:
-    """Running hashes of the samples of batches."""
-
-    def __init__(self) -> None:
-        self._states = [hashlib.sha256() for _ in range(3)]
-        self._batches = 0
-
-    def __len__(self) -> int:
-        return self._batches
-
-    def add(self, batch: Any, loader: Loader[Any]) -> None:
-        image, label = batch
-        self._batches += 1
-        assert loader.last is not None
-        parts = np.ascontiguousarray(image.permute(0, 2, 3, 1).numpy()), label.numpy(), loader.last.indices
-        for state, part in zip(self._states, parts, strict=True):
-            state.update(part.tobytes())
-
-    def text(self) -> str:
-        return " ".join(state.hexdigest() for state in self._states)
 
 
 # -- pixels ------------------------------------------------------------------------------------------------------------
@@ -176,13 +145,13 @@ def test_the_same_with_an_agent_killed_between_batches(few: Path) -> None:
     expected = digest(make(few))
     for kill_at in range(8):
         loader = make(few)
-        hashes = Hashes()
+        running = Digest()
         for step, batch in enumerate(loader):
-            hashes.add(batch, loader)
+            running.add(batch, loader)
             if step == kill_at:
                 assert agent.pid is not None
                 os.kill(agent.pid, signal.SIGKILL)
-        assert hashes.text() == expected
+        assert running.hex() == expected
         loader.close()
         agent._deaths.clear()
 
@@ -272,100 +241,7 @@ def test_valid_tails(few: Path) -> None:
     assert len(keys) == len(set(keys)) == 60
 
 
-# -- broken files ------------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def broken(tmp_path: Path) -> Path:
-    """20 pictures; four of them do not decode."""
-    folder = make_photos(tmp_path / "pictures" if not (tmp_path / "pictures").mkdir() else tmp_path, 20)
-    files = sorted(folder.rglob("*.jpg"))
-    files[3].write_bytes(b"")
-    files[7].write_text("this is not a picture")
-    files[11].write_bytes(files[11].read_bytes()[:40])
-    files[15].write_bytes(bomb())
-    return folder
-
-
-def bomb() -> bytes:
-    """A header that claims 65,500 x 65,500 pixels, and nothing behind it."""
-    side = (65500).to_bytes(2, "big")
-    frame = b"\xff\xc0\x00\x11\x08" + side + side + b"\x03\x01\x22\x00\x02\x11\x01\x03\x11\x01"
-    return b"\xff\xd8" + frame + b"\xff\xd9"
-
-
-BROKEN = [3, 7, 11, 15]
-
-
-def test_a_broken_file_is_named_with_its_cause(broken: Path) -> None:
-    loader = Loader(broken, USUAL, batch_size=1)
-    found = {}
-    for index in range(20):
-        loader.load_state_dict({"version": 1, "epoch": 0, "consumed": index})
-        try:
-            next(iter(loader))
-        except feedwater.SampleError as error:
-            found[index] = error
-    assert sorted(found) == BROKEN
-    files = sorted(broken.rglob("*.jpg"))
-    for index, error in found.items():
-        assert (error.index, error.key) == (index, str(files[index].relative_to(broken)))
-        assert error.op == "decode"
-        assert error.cause
-        assert error.key in str(error)
-        assert 'on_error="skip"' in str(error)
-        sample = loader.replay(index)
-        assert sample.image is None
-        assert sample.error is not None
-
-
-def test_skipping_is_deterministic_and_counted(broken: Path) -> None:
-    expected = [i for i in range(20) if i not in BROKEN]
-    for size in (3, 20):
-        loader = Loader(broken, USUAL, batch_size=size, on_error="skip", max_errors=4)
-        assert [i for _ in loader for i in loader.last.indices.tolist()] == expected
-        assert loader.stats().skipped == 4
-    loader = Loader(broken, USUAL, batch_size=8, on_error="skip", max_errors=4, fields=("image", "valid", "index"))
-    held = []
-    for image, valid, index in loader:
-        assert not image[~valid].any()
-        held += index[valid].tolist()
-    assert held == expected
-
-
-def test_substitutes_are_deterministic_and_whole(broken: Path) -> None:
-    runs = []
-    for size in (3, 20):
-        loader = Loader(broken, USUAL, batch_size=size, on_error="substitute", max_errors=4)
-        runs.append([i for _ in loader for i in loader.last.indices.tolist()])
-        assert loader.stats().substituted == 4
-    assert runs[0] == runs[1]
-    assert len(runs[0]) == 20
-    assert not set(BROKEN) & set(runs[0])
-
-
-def test_too_many_broken_files_end_the_run(broken: Path) -> None:
-    loader = Loader(broken, USUAL, batch_size=4, on_error="skip", max_errors=2)
-    with pytest.raises(feedwater.DataError, match="3 broken samples in epoch 0, and max_errors=2 allows 2"):
-        list(loader)
-
-
-def test_missing_empty_and_changed_data(tmp_path: Path) -> None:
-    (tmp_path / "empty").mkdir()
-    with pytest.raises(feedwater.DataError, match="empty"):
-        next(iter(Loader(tmp_path / "empty", USUAL, batch_size=4)))
-    folder = tmp_path / "data"
-    folder.mkdir()
-    make_photos(folder, 20)
-    loader = Loader(folder, USUAL, batch_size=4, memory=4 << 20)
-    it = iter(loader)
-    next(it)
-    for file in folder.rglob("*.jpg"):
-        file.write_bytes(file.read_bytes() + b"more")
-    with pytest.raises(feedwater.DataError, match="chang"):
-        for _ in range(50):  # what was made before is good
-            list(it)
-            it = iter(loader)
+# -- plans -------------------------------------------------------------------------------------------------------------
 
 
 def test_a_plan_the_agent_refuses(few: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import io
 import pickle
@@ -35,6 +36,9 @@ NUMPY: dict[str, Callable[[Any], Any]] = {
     "other type": lambda a: a.reshape(-1).view(np.uint16),
     "memoryview": memoryview,
     "array of a memoryview": lambda a: np.asarray(memoryview(a)),
+    "frombuffer": lambda a: np.frombuffer(a, np.uint8)[9:],
+    "broadcast of a subclass": lambda a: np.broadcast_to(a.view(type("Mine", (np.ndarray,), {})), (2, *a.shape)),
+    "ctypes": lambda a: ctypes.c_uint8.from_buffer(a),
     "dlpack": np.from_dlpack,
     "rows": list,
     "one row": lambda a: a[0],
@@ -65,6 +69,10 @@ TORCH: dict[str, Callable[[Any], Any]] = {
     "set_": lambda t: torch.empty(0, dtype=torch.uint8).set_(t),
     "other type": lambda t: t.reshape(-1).view(torch.int16),
     "parameter": lambda t: torch.nn.Parameter(t, requires_grad=False),
+    "as_tensor": lambda t: torch.as_tensor(t)[1:],
+    "frombuffer": lambda t: torch.frombuffer(t.numpy(), dtype=torch.uint8),
+    "strided": lambda t: torch.as_strided(t, (3,), (1,)),
+    "a graph that holds it": lambda t: torch.ones(600, requires_grad=True) * t.reshape(2, -1)[0].view(torch.uint8),
 }
 
 
@@ -109,10 +117,13 @@ def test_copies_hold_nothing(slots: Slots) -> None:
     file = io.BytesIO()
     torch.save(tensor, file)
     copies = [tensor.clone(), tensor.float(), pickle.loads(pickle.dumps(tensor)), tensor.numpy().copy()]
+    with pytest.raises(RuntimeError):
+        tensor.resize_(1 << 20)  # what is not ours cannot grow
+    copies.append(tensor.share_memory_())
     del tensor
     gc.collect()
     assert slots.free(set()) == 0
-    assert len(copies) == 4
+    assert len(copies) == 5
 
 
 def test_a_batch_may_be_written_and_outlives_slots_and_file(slots: Slots) -> None:

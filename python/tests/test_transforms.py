@@ -15,6 +15,7 @@ from feedwater._table import IDENTITY, Pixels, dtype_name
 torch = pytest.importorskip("torch")
 tv1 = pytest.importorskip("torchvision.transforms")
 v2 = pytest.importorskip("torchvision.transforms.v2")
+models = pytest.importorskip("torchvision.models")
 
 MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 own = transforms
@@ -122,6 +123,50 @@ def test_nesting_is_flattened() -> None:
     assert compile_transform(torch.nn.Sequential(v2.Resize(9), v2.CenterCrop(8))).ops == flat.ops
 
 
+USUAL = [v2.ToDtype(torch.float32, scale=True), v2.Normalize(MEAN, STD)]
+FLIPS = [v2.RandomHorizontalFlip(), v2.RandomVerticalFlip(0.25)]
+
+
+@pytest.mark.parametrize(
+    "mixed",
+    [
+        [v2.CenterCrop(8), v2.ToImage(), *FLIPS, *USUAL],
+        [v2.ToImage(), v2.CenterCrop(8), *FLIPS, *USUAL],
+        [v2.PILToTensor(), v2.ToDtype(torch.float32, scale=True), v2.CenterCrop(8), v2.Normalize(MEAN, STD), *FLIPS],
+    ],
+)
+def test_what_only_moves_values_may_stand_behind_to_image(mixed: list[Any]) -> None:
+    compiled, usual = (compile_transform(steps) for steps in (mixed, [v2.CenterCrop(8), *FLIPS, v2.ToImage(), *USUAL]))
+    assert (compiled.ops, compiled.table) == (usual.ops, usual.table)
+
+
+@pytest.mark.parametrize("size", [4, 5, 8, (3, 20), (21, 6), 40])
+@pytest.mark.parametrize("step", ["CenterCrop", "RandomHorizontalFlip", "RandomVerticalFlip"])
+def test_torchvision_moves_values_of_tensors_as_those_of_pictures(step: str, size: Any) -> None:
+    import PIL.Image
+
+    moved = v2.CenterCrop(size) if step == "CenterCrop" else getattr(v2, step)(1.0)
+    for height, width in ((9, 14), (10, 13)):
+        values = np.random.default_rng(1).integers(0, 256, (height, width, 3), np.uint8)
+        picture = PIL.Image.fromarray(values)
+        before, behind = (v2.Compose(steps)(picture) for steps in ([v2.ToImage(), moved], [moved, v2.ToImage()]))
+        assert torch.equal(before, behind)
+
+
+@pytest.mark.parametrize("weights", [models.ResNet50_Weights.IMAGENET1K_V1, models.ResNet50_Weights.IMAGENET1K_V2])
+def test_the_preset_of_weights(weights: Any) -> None:
+    import PIL.Image
+
+    preset = weights.transforms()
+    compiled = compile_transform(preset)
+    (short,), (side,) = preset.resize_size, preset.crop_size
+    assert compiled.ops == (own.Resize(short), own.CenterCrop(side))
+    preset.resize_size = preset.crop_size = [16]  # the picture's own: what is left is arithmetic on values
+    values = np.arange(16 * 16, dtype=np.uint8).reshape(16, 16, 1).repeat(3, 2)
+    expected = preset(PIL.Image.fromarray(values)).reshape(3, 256)
+    assert np.array_equal(compiled.table.floats(), expected.numpy())
+
+
 @pytest.mark.parametrize(
     ("spelled", "fixed"),
     [
@@ -145,7 +190,17 @@ def mine(picture: Any) -> Any:
 
 REFUSED = [
     (v2.RandAugment(), "RandAugment: not there yet"),
-    (v2.RandomCrop(8), "nearest that is there: .*Crop"),
+    (v2.RandomCrop(8), "RandomCrop: not there yet. Instead: RandomResizedCrop, .* or CenterCrop"),
+    (v2.ColorJitter(0.4), "ColorJitter: not there yet. Supported"),  # nothing that is spelled like it serves
+    (v2.MixUp(num_classes=2), "batch_transform=MixUp"),
+    (tv1.AutoAugment(), "AutoAugment: not there yet"),
+    (v2.functional.horizontal_flip, "horizontal_flip: not there yet"),
+    (models.detection.FasterRCNN_ResNet50_FPN_Weights.DEFAULT.transforms(), "ObjectDetection: not there yet"),
+    (models.EfficientNet_B0_Weights.DEFAULT.transforms(), "preset ImageClassification: Resize.interpolation=.*BICUBIC"),
+    (v2.RandomResizedCrop, "RandomResizedCrop is the class of a transform: write RandomResizedCrop.…."),
+    ([own.CenterCrop, own.ToImage()], "CenterCrop is the class"),
+    ("RandomResizedCrop(224)", "needs transform objects, got a str"),
+    ({"size": 3}, "needs transform objects, got a dict"),
     (v2.Resize(8, interpolation=v2.InterpolationMode.BICUBIC), 'interpolation=.*"bilinear"'),
     (v2.RandomResizedCrop(8, interpolation=v2.InterpolationMode.NEAREST), "RandomResizedCrop.interpolation"),
     (v2.RandomResizedCrop(8, antialias=False), "antialias=True"),
@@ -153,15 +208,19 @@ REFUSED = [
     (Doctored(8), "a subclass of Resize may do anything"),
     (mine, "transform mine: code of your own does not travel.*batch_transform"),
     (v2.Lambda(mine), "Lambda: not there yet"),
-    ([v2.ToImage(), v2.Resize(8)], "Resize after ToImage is the tensor dialect.*Move ToImage behind Resize"),
-    ([v2.ToImage(), v2.RandomHorizontalFlip()], "Move ToImage behind RandomHorizontalFlip"),
+    (
+        [v2.ToImage(), v2.Resize(8)],
+        "Resize after ToImage resizes a tensor, .* Put ToImage behind Resize",
+    ),
+    ([v2.ToImage(), v2.RandomHorizontalFlip(), v2.RandomResizedCrop(8)], "Put ToImage behind RandomResizedCrop"),
+    ([tv1.ToTensor(), tv1.Normalize(MEAN, STD), tv1.CenterCrop(8)], "CenterCrop after Normalize puts zeros"),
     ([v2.ToDtype(torch.float32, scale=True), v2.ToImage()], "ToDtype needs a tensor: put ToImage"),
     ([v2.Normalize(MEAN, STD)], "Normalize needs a tensor"),
     ([v2.ToImage(), v2.Normalize(MEAN, STD)], "float"),
     ([own.ToImage(), own.Normalize(MEAN, STD)], "Normalize works on floats"),
     ([v2.ToImage(), v2.ToDtype(torch.int32)], "int32"),
     ([own.ToImage(), own.ToTensor()], "ToTensor after ToImage does nothing"),
-    (3, "transform int"),
+    (3, "transform=3: needs transform objects. Is batch_size=3 meant"),
     (v2.RandomApply([v2.CenterCrop(8)]), "RandomApply: not there yet"),
 ]
 

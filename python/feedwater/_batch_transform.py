@@ -1,0 +1,46 @@
+"""The program's batch_transform, called with random numbers that belong to the batch."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ._random import RandomState
+from ._torchvision import is_torchvision
+
+__all__ = ["apply", "check"]
+
+
+def check(transform: Any) -> None:
+    """Raises TypeError unless it can be called as apply does."""
+    if not callable(transform) or isinstance(transform, type):
+        raise TypeError(f"batch_transform={transform!r}: must be a function (batch, rng) -> batch")
+    if is_torchvision(transform):
+        return
+    try:
+        signature = inspect.signature(transform)
+    except ValueError:  # written in C
+        return
+    try:
+        signature.bind(None, None)
+    except TypeError as error:
+        raise TypeError(f"batch_transform is called with (batch, rng), and this one cannot be: {error}") from None
+
+
+def apply(transform: Callable[..., Any], batch: Any, names: Sequence[int]) -> Any:
+    """What transform makes of a batch; the same for the same names.
+
+    It gets the batch and a numpy Generator. The global generators of random, numpy and torch's CPU are seeded for the
+    call too, and put back. torchvision's transforms draw from these, and get the batch as torchvision has it: MixUp and
+    CutMix take (images, labels).
+    """
+    seeds = np.random.SeedSequence(names)
+    globals_ = RandomState(int(seeds.spawn(1)[0].generate_state(1, np.uint64)[0]))
+    if not is_torchvision(transform):
+        return globals_.run(partial(transform, batch, np.random.default_rng(seeds)))
+    fields = batch if isinstance(batch, tuple) else (batch,)
+    return globals_.run(partial(transform, *fields))

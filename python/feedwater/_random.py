@@ -1,0 +1,55 @@
+"""Random numbers for code of the program that draws from the global generators: samplers and batch_transform."""
+
+from __future__ import annotations
+
+import random
+import sys
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numpy as np
+
+__all__ = ["RandomState"]
+
+T = TypeVar("T")
+
+
+class RandomState:
+    """The global states of random, numpy and torch's CPU generator: the program's are put back after each run."""
+
+    def __init__(self, seed: int) -> None:
+        self._mine: tuple[Any, ...] | None = None
+        self._seed = seed
+
+    def run(self, draw: Callable[[], T]) -> T:
+        """Calls draw under this state."""
+        theirs = _states()
+        try:
+            if self._mine is None:
+                self._start()
+            else:
+                _restore(self._mine)
+            drawn = draw()
+            self._mine = _states()
+            return drawn
+        finally:
+            _restore(theirs)
+
+    def _start(self) -> None:
+        random.seed(self._seed)
+        np.random.seed(self._seed & 0xFFFFFFFF)
+        torch = sys.modules.get("torch")
+        if torch is not None:
+            torch.default_generator.manual_seed(self._seed & 0x7FFFFFFFFFFFFFFF)
+
+
+def _states() -> tuple[Any, ...]:
+    torch = sys.modules.get("torch")
+    return random.getstate(), np.random.get_state(), None if torch is None else torch.get_rng_state()
+
+
+def _restore(states: tuple[Any, ...]) -> None:
+    random.setstate(states[0])
+    np.random.set_state(states[1])
+    if states[2] is not None:
+        sys.modules["torch"].set_rng_state(states[2])
