@@ -10,7 +10,11 @@ import (
 	"fmt"
 	"image"
 
+	"github.com/feedwater-io/feedwater/pipeline/codec/bmp"
+	"github.com/feedwater-io/feedwater/pipeline/codec/gif"
 	"github.com/feedwater-io/feedwater/pipeline/codec/jpeg"
+	"github.com/feedwater-io/feedwater/pipeline/codec/png"
+	"github.com/feedwater-io/feedwater/pipeline/codec/webp"
 	"github.com/feedwater-io/feedwater/pipeline/pixel"
 )
 
@@ -69,32 +73,71 @@ func (l Limits) checkSize(w, h int) error {
 	return nil
 }
 
+// A format decodes one picture after another, in memory of its own. Parse allocates nothing that depends on the size it returns.
+type format interface {
+	Parse(src []byte) (w, h int, err error)
+	Decode(r image.Rectangle, sink pixel.Sink) error
+}
+
 // A Decoder decodes one picture after another. It reuses its memory and is not for concurrent use.
-type Decoder struct{ jpeg *jpeg.Decoder }
+type Decoder struct {
+	formats []named
+	current format
+}
+
+// named is a format and what its files begin with.
+type named struct {
+	prefix string
+	format
+}
 
 // NewDecoder returns a decoder that runs the kernels of the level.
-func NewDecoder(level string) *Decoder { return &Decoder{jpeg.NewDecoder(level)} }
+func NewDecoder(level string) *Decoder {
+	return &Decoder{formats: []named{
+		{"\xff\xd8", jpeg.NewDecoder(level)},
+		{png.Signature, png.NewDecoder()},
+		{"RIFF", webp.NewDecoder()},
+		{"GIF8", gif.NewDecoder()},
+		{"BM", bmp.NewDecoder()},
+	}}
+}
 
 // Parse looks at a file and returns the picture's size. The decoder keeps src until the next call.
 func (d *Decoder) Parse(src []byte, l Limits) (w, h int, err error) {
-	if !bytes.HasPrefix(src, []byte("\xff\xd8")) {
+	d.current = nil
+	f := d.find(src)
+	if f == nil {
 		return 0, 0, unknown(src)
 	}
-	if w, h, err = d.jpeg.Parse(src); err != nil {
+	if w, h, err = f.Parse(src); err != nil {
 		return 0, 0, err
 	}
-	return w, h, l.checkSize(w, h)
+	if err := l.checkSize(w, h); err != nil {
+		return 0, 0, err
+	}
+	d.current = f
+	return w, h, nil
 }
 
-// Decode gives the rows of region r of the parsed picture, as RGB, to sink.
-func (d *Decoder) Decode(r image.Rectangle, sink pixel.Sink) error { return d.jpeg.Decode(r, sink) }
+func (d *Decoder) find(src []byte) format {
+	for _, f := range d.formats {
+		if bytes.HasPrefix(src, []byte(f.prefix)) {
+			return f.format
+		}
+	}
+	return nil
+}
+
+// Decode gives the rows of region r of the parsed picture, as RGB, to sink. Damage that shows only there is an error too.
+func (d *Decoder) Decode(r image.Rectangle, sink pixel.Sink) error {
+	if d.current == nil {
+		return errors.New("decode without a parsed picture")
+	}
+	return d.current.Decode(r, sink)
+}
 
 // magics are the first bytes of formats people have in their folders, to name what is refused.
 var magics = []struct{ prefix, name string }{
-	{"\x89PNG\r\n\x1a\n", "a PNG"},
-	{"GIF8", "a GIF"},
-	{"RIFF", "a WebP or other RIFF file"},
-	{"BM", "a BMP"},
 	{"II*\x00", "a TIFF"},
 	{"MM\x00*", "a TIFF"},
 	{"\x00\x00\x00\x0cjP", "a JPEG 2000"},
