@@ -56,6 +56,7 @@ func (d *Decoder) Decode(r image.Rectangle, sink pixel.Sink) error {
 	if r.Empty() || !r.In(image.Rect(0, 0, f.w, f.h)) {
 		return fmt.Errorf("bmp: region %v is not inside the picture of %dx%d", r, f.w, f.h)
 	}
+	defer func() { d.runs = strip.Keep(d.runs) }()
 	data, err := d.data()
 	if err != nil {
 		return fmt.Errorf("bmp: %w", err)

@@ -55,6 +55,7 @@ func (d *Decoder) Decode(r image.Rectangle, sink pixel.Sink) error {
 	if r.Empty() || !r.In(image.Rectangle{Max: d.file.size}) {
 		return fmt.Errorf("gif: region %v is not inside the picture of %dx%d", r, d.file.size.X, d.file.size.Y)
 	}
+	defer func() { d.frame = strip.Keep(d.frame) }()
 	if err := d.decode(); err != nil {
 		return fmt.Errorf("gif: %w", err)
 	}

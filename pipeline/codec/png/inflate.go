@@ -22,7 +22,6 @@ type inflater struct {
 	sum    hash.Hash32
 	begun  bool
 	rows   int
-	err    error // of the header of the compressed data
 }
 
 // part is where a chunk's payload ends: in the compressed data, and the chunk in the file.

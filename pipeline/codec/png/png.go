@@ -58,6 +58,9 @@ func (d *Decoder) Decode(r image.Rectangle, sink pixel.Sink) error {
 	if r.Empty() || !r.In(image.Rect(0, 0, d.reader.w, d.reader.h)) {
 		return fmt.Errorf("png: region %v is not inside the picture of %dx%d", r, d.reader.w, d.reader.h)
 	}
+	defer func() {
+		d.data.joined, d.out.canvas.Pix = strip.Keep(d.data.joined), strip.Keep(d.out.canvas.Pix)
+	}()
 	if err := d.decode(r, sink); err != nil {
 		return fmt.Errorf("png: %w", err)
 	}

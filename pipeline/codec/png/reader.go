@@ -134,7 +134,7 @@ func (r *reader) rest(at int) error {
 	several := r.animated && (r.frames > 1 || !r.framed)
 	for {
 		c, err := r.chunk(at)
-		if err != nil || string(c.name) == "IEND" || several && string(c.name) == "fcTL" {
+		if errors.Is(err, errEnd) || string(c.name) == "IEND" || several && string(c.name) == "fcTL" {
 			return nil // a missing end is no damage
 		}
 		if err := r.take(&c); err != nil {

@@ -40,3 +40,14 @@ func (w *Writer) Flush() {
 		w.n = 0
 	}
 }
+
+// keep is the most memory, in bytes, that a decoder holds on to between pictures in any one buffer.
+const keep = 32 << 20
+
+// Keep returns b, or nil if that is too much to hold on to.
+func Keep(b []byte) []byte {
+	if cap(b) > keep {
+		return nil
+	}
+	return b
+}

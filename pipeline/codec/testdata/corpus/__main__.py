@@ -48,7 +48,8 @@ def verdict(path):
 
 
 def table(folder):
-    yield f"# Pillow {PIL.__version__}, libwebp {features.version('webp')}: name, verdict, width, height, half the SHA-256"
+    versions = f"Pillow {PIL.__version__}, libwebp {features.version('webp')}"
+    yield f"# {versions}: name, verdict, width, height, half the SHA-256"
     for name in sorted(os.listdir(folder)):
         yield f"{name}\t{verdict(os.path.join(folder, name))}"
 

@@ -1,4 +1,4 @@
-"""PNG: every colour type, depth, interlacing and filter by a writer of our own; Pillow's files; odd but accepted chunks."""
+"""PNG: every colour type, depth, interlacing and filter by a writer of our own; Pillow's files; odd chunks."""
 
 import struct
 import zlib
