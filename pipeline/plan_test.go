@@ -51,6 +51,8 @@ func TestHashesCoverWhatTheyShould(t *testing.T) {
 		{`{"reference": "pillow-12"}`, true, false, true},
 		{`{"on_error": "skip"}`, true, false, true},
 		{`{"limits": {"side": 9}}`, true, false, true},
+		{`{"apply_exif": true}`, true, false, true},
+		{`{"apply_exif": false}`, false, false, false},
 		{`{"fields": ["label"]}`, true, false, true},
 		{`{"fields": ["image", "label", "index"]}`, false, false, false},
 	} {

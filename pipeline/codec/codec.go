@@ -83,6 +83,7 @@ type format interface {
 type Decoder struct {
 	formats []named
 	current format
+	turn    upright
 }
 
 // named is a format and what its files begin with.
@@ -102,9 +103,9 @@ func NewDecoder(level string) *Decoder {
 	}}
 }
 
-// Parse looks at a file and returns the picture's size. The decoder keeps src until the next call.
+// Parse looks at a file and returns the picture's size. Orientation tags are ignored. The decoder keeps src until the next call.
 func (d *Decoder) Parse(src []byte, l Limits) (w, h int, err error) {
-	d.current = nil
+	d.current, d.turn.orientation = nil, 1
 	f := d.find(src)
 	if f == nil {
 		return 0, 0, unknown(src)
@@ -132,6 +133,9 @@ func (d *Decoder) find(src []byte) format {
 func (d *Decoder) Decode(r image.Rectangle, sink pixel.Sink) error {
 	if d.current == nil {
 		return errors.New("decode without a parsed picture")
+	}
+	if d.turn.orientation != 1 {
+		return d.turn.decode(d.current, r, sink)
 	}
 	return d.current.Decode(r, sink)
 }

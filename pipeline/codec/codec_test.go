@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/feedwater-io/feedwater/pipeline/codec/exif"
 )
 
 // chunk is a piece of a PNG.
@@ -141,20 +143,20 @@ func TestRegions(t *testing.T) {
 	d := NewDecoder("scalar")
 	r := rand.New(rand.NewPCG(5, 5))
 	for name, b := range c.files {
-		w, h, pix, err := decode(d, b, DefaultLimits(), image.Rectangle{})
-		if err != nil {
-			if w, h, err := d.Parse(b, DefaultLimits()); err == nil {
-				if err := d.Decode(randomRegion(r, w, h), collectorOf{new(collector), 1}); err == nil {
+		for _, parse := range []func([]byte, Limits) (int, int, error){d.Parse, d.ParseUpright} {
+			w, h, pix, err := decodeAs(d, parse, b, DefaultLimits(), image.Rectangle{})
+			if err != nil {
+				if w, h, err := parse(b, DefaultLimits()); err == nil && d.Decode(randomRegion(r, w, h), collectorOf{new(collector), 1}) == nil {
 					t.Errorf("%s: refused as a whole, but not in part", name)
 				}
+				continue
 			}
-			continue
-		}
-		for range 3 {
-			part := randomRegion(r, w, h)
-			_, _, got, err := decode(d, b, DefaultLimits(), part)
-			if err != nil || !bytes.Equal(got, crop(pix, w, part)) {
-				t.Errorf("%s: %v of %d×%d differs (%v)", name, part, w, h, err)
+			for range 3 {
+				part := randomRegion(r, w, h)
+				_, _, got, err := decodeAs(d, parse, b, DefaultLimits(), part)
+				if err != nil || !bytes.Equal(got, crop(pix, w, part)) {
+					t.Errorf("%s: %v of %d×%d differs (%v)", name, part, w, h, err)
+				}
 			}
 		}
 	}
@@ -246,6 +248,21 @@ func fuzz(f *testing.F, prefix string) {
 		part := randomRegion(rand.New(rand.NewPCG(seed, 1)), w, h)
 		if _, _, got, err := decode(d, b, limits, part); err != nil || !bytes.Equal(got, crop(pix, w, part)) {
 			t.Fatalf("%v of %d×%d differs (%v)", part, w, h, err)
+		}
+	})
+}
+
+// FuzzOrientation: any bytes say something within a second.
+func FuzzOrientation(f *testing.F) {
+	for name, b := range archived(f).files {
+		if strings.HasPrefix(name, "turned-") {
+			f.Add(b)
+		}
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		begun := time.Now()
+		if o := exif.Orientation(b); o < 1 || o > 8 || time.Since(begun) > time.Second {
+			t.Errorf("orientation %d after %v", o, time.Since(begun))
 		}
 	})
 }

@@ -42,7 +42,11 @@ func (c collectorOf) Rows(pix []byte, stride, n int) {
 
 // decode gives a region, or the whole picture if r is empty.
 func decode(d *Decoder, b []byte, l Limits, r image.Rectangle) (w, h int, pix []byte, err error) {
-	if w, h, err = d.Parse(b, l); err != nil {
+	return decodeAs(d, d.Parse, b, l, r)
+}
+
+func decodeAs(d *Decoder, parse func([]byte, Limits) (int, int, error), b []byte, l Limits, r image.Rectangle) (w, h int, pix []byte, err error) {
+	if w, h, err = parse(b, l); err != nil {
 		return 0, 0, nil, err
 	}
 	if r.Empty() {
@@ -59,8 +63,12 @@ func decode(d *Decoder, b []byte, l Limits, r image.Rectangle) (w, h int, pix []
 }
 
 // outcome is how the table has it: "refused", or size and hash.
-func outcome(d *Decoder, b []byte) (string, error) {
-	w, h, pix, err := decode(d, b, DefaultLimits(), image.Rectangle{})
+func outcome(d *Decoder, name string, b []byte) (string, error) {
+	parse := d.Parse
+	if strings.HasPrefix(name, "turned-") {
+		parse = d.ParseUpright
+	}
+	w, h, pix, err := decodeAs(d, parse, b, DefaultLimits(), image.Rectangle{})
 	if err != nil {
 		return "refused", err
 	}
@@ -204,7 +212,7 @@ func compare(t *testing.T, c corpus, whole, damaged int) {
 	for name, want := range c.table {
 		isDamaged := strings.HasPrefix(name, "damaged-")
 		n[isDamaged]++
-		got, err := outcome(d, c.files[name])
+		got, err := outcome(d, name, c.files[name])
 		if got == want {
 			continue
 		}

@@ -20,9 +20,10 @@ import damage
 import gifs
 import PIL
 import pngs
+import turned
 import webps
 from pictures import Pictures
-from PIL import Image, features
+from PIL import Image, ImageOps, features
 
 warnings.simplefilter("ignore")
 
@@ -34,14 +35,18 @@ def files(seed):
     for module in (pngs, webps, gifs, bmps):
         whole.update(module.files(pictures))
     yield from whole.items()
+    yield from turned.files(pictures).items()
     yield from damage.files(pictures, whole)
 
 
 def verdict(path):
-    """What torchvision's loader sees: an open file, converted to RGB."""
+    """What torchvision's loader sees: an open file, converted to RGB, and turned if it is about that."""
     try:
         with open(path, "rb") as file:
-            image = Image.open(file).convert("RGB")
+            image = Image.open(file)
+            if os.path.basename(path).startswith("turned-"):
+                image = ImageOps.exif_transpose(image)
+            image = image.convert("RGB")
     except Exception as error:  # Pillow refuses in many ways
         return f"refused\t{type(error).__name__}: {error}".replace(path, "FILE").replace("\n", " ")[:90]
     return f"ok\t{image.width}\t{image.height}\t{hashlib.sha256(image.tobytes()).hexdigest()[:32]}"
