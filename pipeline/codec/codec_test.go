@@ -69,7 +69,7 @@ func bombs() map[string][]byte {
 		return riff("VP8L", append(append([]byte{0x2f}, le((w-1)|(h-1)<<14)...), make([]byte, 101)...))
 	}
 	return map[string][]byte{
-		"PNG of a megabyte":    pngOf(20000, 20000, 220<<20),
+		"PNG of a megabyte":    pngOf(20000, 20000, 220<<20, chunk("tEXt", make([]byte, 750_000))),
 		"PNG of 2³¹":           pngOf(1<<31-1, 1<<31-1, 100),
 		"GIF canvas":           []byte("GIF89a\xff\xff\xff\xff\x00\x00\x00,\x00\x00\x00\x00\x01\x00\x01\x00\x00\x08\x02\x00\x01\x00;"),
 		"GIF frame":            gif("\xff\xff", "\xff\xff"),
