@@ -79,18 +79,13 @@ func paeth4(cur, prev []byte) {
 // nearest is the neighbour that is nearest to left + up − corner; of equals, the first in that order.
 func nearest(left, up, corner int) int {
 	a, b := up-corner, left-corner
-	c := abs(a + b)
-	a, b = abs(a), abs(b)
-	if a > b || a > c {
+	c := a + b
+	a, b, c = max(a, -a), max(b, -b), max(c, -c)
+	if b < a {
+		a, left = b, up
+	}
+	if c < a {
 		left = corner
-		if b <= c {
-			left = up
-		}
 	}
 	return left
-}
-
-func abs(v int) int {
-	sign := v >> 63
-	return (v ^ sign) - sign
 }
