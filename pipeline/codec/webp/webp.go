@@ -123,7 +123,7 @@ func checkAlpha(b []byte, size image.Point) error {
 	}
 	method, cleaned, reserved := b[0]&3, b[0]>>4&3, b[0]>>6
 	switch {
-	case method > 1 || cleaned > 1 || reserved > 1:
+	case method > 1 || cleaned > 1 || reserved > 0:
 		return fmt.Errorf("transparency of kind %#x", b[0])
 	case method == 0 && len(b)-1 < size.X*size.Y:
 		return fmt.Errorf("%d bytes of transparency", len(b)-1)

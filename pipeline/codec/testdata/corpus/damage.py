@@ -6,6 +6,7 @@ import zlib
 import gifs
 from pictures import le
 from pngs import END, SIGNATURE, chunk, ihdr, scanned
+from webps import bitstream, canvas, riff
 
 # Files that any damage is done to.
 BASES = """png-c2b8i0-33x18 png-c6b8i1-13x11 png-c3b4i0-33x18 png-text png-text-after png-animated
@@ -18,7 +19,16 @@ def files(pictures, whole):
     for name in BASES:
         for i, (what, data) in enumerate(anything(pictures.rng, whole[name])):
             yield f"damaged-{name}-{i}-{what}", data
-    for name, data in {**png(pictures), **webp(whole), **gif(pictures), **bmp(whole)}.items():
+    made = {
+        **png(pictures),
+        **far_checksums(),
+        **webp(whole),
+        **alphas(pictures),
+        **gif(pictures),
+        **far_ends(pictures),
+        **bmp(whole),
+    }
+    for name, data in made.items():
         yield f"damaged-{name}", data
 
 
@@ -203,6 +213,37 @@ def png(pictures):
     return out
 
 
+def far_checksums():
+    """Wrong checksums of the pixels, whole and not in the first 65,536 bytes of a chunk, which Pillow reads at once."""
+    out = {}
+    for w, h in ((2620, 25), (850, 77)):
+        raw = bytes((w + 1) * h)
+        stored = b"\x78\x01\x01" + le("HH", len(raw), len(raw) ^ 0xFFFF) + raw
+        for name, end in (("wrong", b"1234"), ("right", struct.pack(">I", zlib.adler32(raw)))):
+            out[f"png-far-{w}-{name}"] = SIGNATURE + ihdr(w, h, 8, 0) + chunk(b"IDAT", stored + end) + END
+    return out
+
+
+def alphas(pictures):
+    """Transparency of every kind, and too little of it."""
+    out = {}
+    picture = bitstream(pictures.photo(16, 12))
+    for kind in (0x00, 0x04, 0x02, 0x03, 0x10, 0x20, 0x30, 0x40, 0x80, 0xC0, 0x01):
+        for n in (16 * 12, 16 * 12 - 1, 1, 0):
+            out[f"webp-alpha-{kind:02x}-{n}"] = riff(canvas(16, 16, 12), (b"ALPH", bytes([kind]) + bytes(n)), picture)
+    out["webp-alpha-empty"] = riff(canvas(16, 16, 12), (b"ALPH", b""), picture)
+    out["webp-alpha-empty-no-flag"] = riff(canvas(0, 16, 12), (b"ALPH", b""), picture)
+    out["webp-alpha-behind"] = riff(canvas(16, 16, 12), picture, (b"ALPH", bytes(193)))
+    out["webp-alpha-twice"] = riff(canvas(16, 16, 12), (b"ALPH", bytes(193)), (b"ALPH", bytes(193)), picture)
+    out["webp-alpha-alone"] = riff(canvas(16, 16, 12), (b"ALPH", bytes(193)))
+    out["webp-alpha-lossless"] = riff(
+        canvas(16, 16, 12), (b"ALPH", bytes(193)), bitstream(pictures.photo(16, 12), lossless=True)
+    )
+    out["webp-two-pictures"] = riff(canvas(0, 16, 12), picture, picture)
+    out["webp-other-canvas"] = riff(canvas(0, 17, 12), picture)
+    return out
+
+
 def webp(whole):
     out = {}
     for kind in ("lossy-33x31", "lossless-33x31", "glass-33x31", "animated-lossy", "animated-parts0"):
@@ -277,6 +318,21 @@ def gif(pictures):
     file("code-first", head, place, b"\4", gifs.blocks(b"\x74\xff\x12"), b";")
     for i in range(20):
         file(f"noise{i}", head, place, bytes([2 + i % 7]), gifs.blocks(pictures.bytes(900), 1 + 17 * i % 255), b";")
+    return out
+
+
+def far_ends(pictures):
+    """End codes before the last pixel. Pillow goes on behind each, if it has not yet read all of the file."""
+    out = {}
+    place = b"," + le("HHHHB", 0, 0, 20, 20, 0) + b"\7"
+    pixels = bytes(v & 127 for v in pictures.bytes(400))
+    rest = b"".join(b"\x80" + pixels[i : i + 100] for i in range(100, 400, 100))
+    for ends in range(5):
+        for far in (0, 60000, 70000, 140000):
+            first = gifs.blocks(b"\x80" + pixels[:100] + b"\x81" * ends)
+            out[f"gif-ends{ends}-{far}"] = (
+                gifs.head(20, 20, pictures.bytes(48)) + place + first + bytes(far) + gifs.blocks(rest) + b";"
+            )
     return out
 
 

@@ -113,6 +113,7 @@ def files(pictures):
         "gif-loop-odd": gif(lead=b"\x21\xff\x0bNETSCAPE2.0\0\0"),
         "gif-text": gif(lead=b"\x21\x01" + blocks(bytes(12)) + b"\x21\xff" + blocks(b"ICCRGBG1012" + bytes(300))),
         "gif-empty-control": gif(lead=b"\x21\xf9\0\0"),
+        "gif-empty-extensions": gif(lead=b"\x21\xf9\0\3,,;\0" + b"\x21\x01\0\2,;\0"),
         "gif-stray": gif(lead=b"\0\0xyz"),
         "gif-two-controls": gif(lead=control(3) + control(), box=part),
     }
