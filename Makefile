@@ -93,9 +93,10 @@ fuzz:
 	  done; \
 	done
 
-wheel: build $(VENV)/.ready
+wheel: build
 	@mkdir -p dist
-	cd python && FEEDWATER_WHEEL_BINARY=../bin/feedwater $(VENV)/bin/python -m pip wheel -q --no-deps --wheel-dir ../dist .
+	@[ -d .tools/wheel ] || $(PYTHON) -m venv .tools/wheel
+	cd python && FEEDWATER_WHEEL_BINARY=../bin/feedwater ../.tools/wheel/bin/python -m pip wheel -q --no-deps --wheel-dir ../dist .
 	@ls -l dist/*.whl
 
 clean:

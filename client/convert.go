@@ -2,6 +2,7 @@ package client
 
 import (
 	"fmt"
+	"strings"
 
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc/codes"
@@ -32,6 +33,9 @@ func fromStatus(err error) error {
 	}
 	if e := fromReason(reason, s.Message(), info.Metadata); e != nil {
 		return e
+	}
+	if strings.Contains(s.Message(), "HTTP/1.1 header") {
+		return fmt.Errorf("%w; is this the port of --http, not of --listen?", err)
 	}
 	return err
 }

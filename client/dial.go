@@ -3,8 +3,8 @@ package client
 import (
 	"context"
 	"crypto/tls"
-	"fmt"
 	"net"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -39,19 +39,32 @@ const (
 	maxMessage     = 64 << 20        // of an answer to Open or Replay; pieces of batches are far smaller
 )
 
-// Dial returns the node at addr, "host:port" or "unix:path". It does not connect yet.
+// Dial returns the node at addr, "host:port" or "unix:path". It does not connect yet. Errors are *AddressError.
 func Dial(addr string, o DialOptions) (Node, error) {
-	if o.TLS == nil && !o.Insecure && o.Connect == nil && !isLocal(addr) {
-		return nil, fmt.Errorf("node %s: plaintext to another machine; use TLS, or allow it (insecure)", addr)
+	if o.Connect == nil {
+		if err := checkAddress(addr); err != nil {
+			return nil, err
+		}
+		if o.TLS == nil && !o.Insecure && !isLocal(addr) {
+			return nil, &AddressError{addr, "is another machine, and the connection would not be encrypted; FEEDWATER_INSECURE=1 (in Go DialOptions.Insecure) says that the network is yours"}
+		}
 	}
 	target := addr
 	if !strings.HasPrefix(addr, "unix:") {
-		if _, _, err := net.SplitHostPort(addr); err != nil && o.Connect == nil {
-			return nil, fmt.Errorf("node %s: %w; write host:port or unix:path", addr, err)
-		}
 		target = "passthrough:///" + addr
 	}
 	return &remote{addr: addr, target: target, options: o}, nil
+}
+
+func checkAddress(addr string) error {
+	if strings.HasPrefix(addr, "unix:") {
+		return nil
+	}
+	host, port, err := net.SplitHostPort(addr)
+	if n, e := strconv.Atoi(port); err != nil || host == "" || e != nil || n < 1 || n > 65535 || strings.ContainsAny(host, "/ ") {
+		return &AddressError{addr, "is no address of a node; write host:port (like cpu-1:7070), or unix:path"}
+	}
+	return nil
 }
 
 // isLocal reports whether nothing sent to addr leaves this machine.

@@ -61,7 +61,11 @@ type SampleError struct {
 }
 
 func (e *SampleError) Error() string {
-	return fmt.Sprintf("%s (index %d, place %d in the batch): %s: %s (said by node %s)", e.Key, e.Index, e.Offset, e.Op, e.Cause, e.Node)
+	s := fmt.Sprintf("%s (index %d, place %d in the batch): %s: %s", e.Key, e.Index, e.Offset, e.Op, e.Cause)
+	if e.Node != Local {
+		s += " (said by node " + e.Node + ")"
+	}
+	return s
 }
 
 // RoomError says that a batch needs more memory than its want lent.
@@ -70,6 +74,11 @@ type RoomError struct{ Bytes uint64 }
 func (e *RoomError) Error() string {
 	return fmt.Sprintf("the batch takes %d bytes; lend that much", e.Bytes)
 }
+
+// AddressError says what is wrong with the address of a node.
+type AddressError struct{ Addr, Message string }
+
+func (e *AddressError) Error() string { return fmt.Sprintf("node %q %s", e.Addr, e.Message) }
 
 // NodeError is how a node is, and its last error.
 type NodeError struct {

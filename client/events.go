@@ -1,7 +1,9 @@
 package client
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -35,7 +37,8 @@ func (f *Fleet) lost(m *member, err error) {
 	if f.ctx.Err() != nil {
 		return
 	}
-	if now := m.state(time.Time{}); now != was {
+	quit := m.changed != "" && errors.Is(err, context.Canceled) // by us, and said why
+	if now := m.state(time.Time{}); now != was && !quit {
 		f.log.Warn("node "+string(now), "node", m.node.Addr(), "err", err)
 	}
 	f.checkOpen()
@@ -102,8 +105,10 @@ func (f *Fleet) checkRefused() {
 
 // allErrors is the only node's error, or those of all nodes.
 func (f *Fleet) allErrors() error {
-	if len(f.members) == 1 {
-		return f.members[0].err
+	if m := f.members[0]; len(f.members) == 1 && m.node.Addr() == Local {
+		return m.err
+	} else if len(f.members) == 1 {
+		return fmt.Errorf("node %s: %w", m.node.Addr(), m.err)
 	}
 	return &NodesError{f.nodeErrors()}
 }
@@ -242,7 +247,9 @@ func (f *Fleet) failure(w *Want, s *session, failure *pb.Failure, now time.Time)
 	case failure.Reason == pb.Reason_REASON_DRAINING:
 		s.draining = true
 	case failure.Reason == pb.Reason_REASON_DATA_CHANGED:
-		f.log.Warn("the data changed on a node", "node", m.node.Addr(), "err", err)
+		if m.changed == "" {
+			f.log.Warn("the data changed on a node", "node", m.node.Addr(), "err", err)
+		}
 		f.charge(w, m, err, now)
 		m.changed = failure.Message
 		s.quit() // to open it again and see what it has now

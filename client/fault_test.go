@@ -13,6 +13,7 @@ import (
 	"github.com/feedwater-io/feedwater/client"
 	"github.com/feedwater-io/feedwater/pipeline"
 	"github.com/feedwater-io/feedwater/pipeline/dataset"
+	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 	"github.com/feedwater-io/feedwater/server"
 	"github.com/feedwater-io/feedwater/server/servertest"
 )
@@ -189,6 +190,39 @@ func TestStallAtStart(t *testing.T) {
 		var stall *client.StallError
 		if took := time.Since(began); !errors.As(err, &stall) || took < 40*time.Second || took > 41*time.Second {
 			t.Errorf("after %s: %v", took, err)
+		}
+		if n := strings.Count(c.log.String(), "waiting for nodes"); n != 2 { // after 3 and 33 s
+			t.Errorf("it was said %d times what it waits for:\n%s", n, c.log)
+		}
+		f.Close()
+	})
+}
+
+// half is a node that answers Open and takes no stream.
+type half struct{ client.Node }
+
+func (half) Fetch(context.Context, *pb.Start, func(*pb.Notice)) (client.Stream, error) {
+	return nil, errors.New("no stream today")
+}
+
+// A node that answers and never takes a stream keeps nobody waiting for ever.
+func TestStallOfANodeThatTakesNoStream(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t)
+		c.start("a", &servertest.Engine{}, server.Options{})
+		n, err := client.Dial("a", c.options().Dialing)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := client.New(client.Options{Plan: plan, Local: half{n}, StartTimeout: 30 * time.Second})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		var stall *client.StallError
+		if _, err := f.Open(ctx); !errors.As(err, &stall) || !strings.Contains(err.Error(), "no stream today") {
+			t.Errorf("error %v", err)
 		}
 		f.Close()
 	})
@@ -394,4 +428,24 @@ func TestDataChanges(t *testing.T) {
 		}
 		f.Close()
 	})
+}
+
+func TestAddresses(t *testing.T) {
+	for addr, right := range map[string]bool{
+		"127.0.0.1:7070": true, "localhost:1": true, "[::1]:7070": true, "unix:/run/feedwater": true,
+		"127.0.0.1": false, ":7070": false, "localhost:http": false, "localhost:99999": false, "http://localhost:7070": false, "a b:3": false, "": false,
+		"cpu-1:7070": false, // another machine
+	} {
+		_, err := client.Dial(addr, client.DialOptions{})
+		var address *client.AddressError
+		if right && err != nil || !right && !errors.As(err, &address) {
+			t.Errorf("%q: %v", addr, err)
+		}
+	}
+	if _, err := client.Dial("cpu-1:7070", client.DialOptions{Insecure: true}); err != nil {
+		t.Error(err)
+	}
+	if _, err := client.Dial("cpu-1:7070", client.DialOptions{}); !strings.Contains(err.Error(), "FEEDWATER_INSECURE=1") {
+		t.Errorf("%v does not say what allows it", err)
+	}
 }

@@ -182,9 +182,9 @@ func (f *Fleet) judge(r *pb.OpenResponse) judgement {
 	switch {
 	case numerics != "" && r.Numerics != numerics:
 		return judgement{err: &NumericsError{Pinned: numerics, Found: r.Numerics,
-			Message: fmt.Sprintf("computes other pixels (numerics %.12s, the job's are %.12s)", r.Numerics, numerics)}}
+			Message: fmt.Sprintf("other pixels than the job began with (numerics %.12s, the job's are %.12s)", r.Numerics, numerics)}}
 	case fingerprint != "" && r.Fingerprint != fingerprint:
-		e := &DataError{Message: fmt.Sprintf("has other data (fingerprint %.12s, the job's is %.12s)", r.Fingerprint, fingerprint)}
+		e := &DataError{Message: fmt.Sprintf("other data than the job began with (fingerprint %.12s, the job's is %.12s)", r.Fingerprint, fingerprint)}
 		return judgement{e, f.reference(), first}
 	case first != nil && r.PlanHash != first.PlanHash:
 		return judgement{err: &PlanError{Field: "plan", Message: fmt.Sprintf("means other batches there (hash %.12s, the job's is %.12s): another version?", r.PlanHash, first.PlanHash)}}

@@ -7,6 +7,9 @@ import (
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 )
 
+// Local is the Addr of a node that is the process's own pipeline.
+const Local = "this process"
+
 // Node is what makes batches: a process reached over gRPC (Dial), or the pipeline of this process. A Fleet calls Open, Fetch and
 // Close from one goroutine, one after the other, and begins again with Open when the stream of Fetch has ended; Replay may be
 // called at any time between.

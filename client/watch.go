@@ -1,12 +1,17 @@
 package client
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 const (
 	tickEvery   = 100 * time.Millisecond
 	silentAfter = time.Second // a node that holds wants speaks every 0.25 s
 	probeMin    = time.Second
 	probeMax    = 30 * time.Second
+	remindFirst = 3 * time.Second
+	remindEvery = 30 * time.Second
 )
 
 // silence is what a fleet knows of a node that holds wants and says nothing.
@@ -24,8 +29,26 @@ func (f *Fleet) watch(now time.Time) {
 			f.listen(m.session, now)
 		}
 	}
+	f.remind(now)
 	f.checkStall(now)
 	f.publish(now)
+}
+
+// remind says now and then that there is no node, and why: the wait may be a long one.
+func (f *Fleet) remind(now time.Time) {
+	idle := len(f.wants) == 0 && f.info.Load() != nil
+	if idle || slices.ContainsFunc(f.members, func(m *member) bool { return m.session != nil }) {
+		f.reminder = time.Time{}
+		return
+	}
+	if f.reminder.IsZero() {
+		f.reminder = now.Add(remindFirst)
+	}
+	if now.Before(f.reminder) {
+		return
+	}
+	f.reminder = now.Add(remindEvery)
+	f.log.Warn("waiting for nodes", "waited", now.Sub(f.progress).Round(time.Second), "timeout", f.limit().Round(time.Second), "nodes", list(f.nodeErrors()))
 }
 
 // listen takes the wants of a node that has fallen silent away, and gives a node that speaks again its place back.
@@ -69,21 +92,23 @@ func (f *Fleet) probe(now time.Time) {
 	}
 }
 
+// limit is how long may be waited for a batch.
+func (f *Fleet) limit() time.Duration {
+	if f.batches == 0 {
+		return f.options.StartTimeout
+	}
+	return f.options.Timeout
+}
+
 // checkStall gives up all wants when nothing has come from any node for too long.
 func (f *Fleet) checkStall(now time.Time) {
-	limit := f.options.Timeout
-	if f.batches == 0 {
-		limit = f.options.StartTimeout
-	}
 	waited := now.Sub(f.progress)
-	if waited < limit {
+	if waited < f.limit() {
 		return
 	}
 	f.progress = now
 	err := &StallError{After: waited, Nodes: f.nodeErrors()}
-	if f.info.Load() == nil {
-		f.failed(err)
-	}
+	f.failed(err) // if Open still waits: a node may have answered it and never have taken a stream
 	for w := range f.wants {
 		f.decide(w, err)
 	}

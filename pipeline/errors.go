@@ -63,7 +63,8 @@ func (e *ReadError) Error() string {
 
 func (e *ReadError) Unwrap() error { return e.Cause }
 
-// RoomError says that a batch of samples of different sizes does not fit the room it was given.
+// RoomError says that a batch of samples of different sizes does not fit the room it was given. It takes Bytes at least: all of them,
+// or what it had taken when Want.Charge said no.
 type RoomError struct{ Bytes int }
 
 func (e *RoomError) Error() string { return fmt.Sprintf("the batch takes %d bytes", e.Bytes) }

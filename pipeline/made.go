@@ -5,6 +5,7 @@ import (
 	"hash/crc32"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/feedwater-io/feedwater/pipeline/order"
@@ -20,6 +21,7 @@ type made struct {
 	sums     []uint32
 	sizes    []size
 	pictures [][]byte
+	taken    atomic.Int64 // bytes of pictures
 
 	mu     sync.Mutex
 	begun  time.Time
@@ -65,7 +67,8 @@ func (w *Want) fail(i int, err error) {
 	w.made.mu.Lock()
 	defer w.made.mu.Unlock()
 	was, is := isVerdict(w.made.err), isVerdict(err)
-	if w.made.err == nil || was && !is || was == is && i < w.made.failed {
+	before := i < w.made.failed && !errors.Is(err, ErrCancelled) // which may follow from the other one
+	if w.made.err == nil || was && !is || was == is && before {
 		w.made.failed, w.made.err = i, err
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -247,6 +248,92 @@ func TestNoRoom(t *testing.T) {
 	}
 	if err := j.Submit(&Want{Name: Name{Count: 3}, Dst: nil}); !errors.As(err, &room) {
 		t.Errorf("no room at all: %v", err)
+	}
+}
+
+// A want whose memory is refused ends with what it would take, and so does one that meets trouble of this machine: at once, without
+// a look at the rest of its samples.
+func TestTroubleEndsAWant(t *testing.T) {
+	dir := folder(t)
+	list := make([]Ref, 5000)
+	for i := range list {
+		list[i].Index = uint64(i % 21)
+	}
+	for range 20 {
+		j := open(t, dir, `{"on_error": "skip"}`, Options{Workers: 4})
+		var charges, bytes atomic.Int64
+		submit := func(most int64) Result {
+			charges.Store(0)
+			bytes.Store(0)
+			done := make(chan Result, 1)
+			w := &Want{Name: Name{List: list}, Dst: make([]byte, 1<<20), Done: func(r Result) { done <- r }}
+			w.Charge = func(n int) bool {
+				bytes.Add(int64(n))
+				return charges.Add(1) <= most
+			}
+			if err := j.Submit(w); err != nil {
+				t.Fatal(err)
+			}
+			return <-done
+		}
+		var room *RoomError
+		if r := submit(10); !errors.As(r.Err, &room) || room.Bytes < int(bytes.Load())/2 || charges.Load() > 50 {
+			t.Fatalf("%v after %d samples of %d bytes", r.Err, charges.Load(), bytes.Load())
+		}
+		write(t, filepath.Join(dir, "class_1", "img_2.jpg"), []byte("another file"))
+		var read *ReadError
+		if r := submit(1 << 20); !errors.As(r.Err, &read) || charges.Load() > 200 {
+			t.Fatalf("%v after %d samples", r.Err, charges.Load())
+		}
+		dir = folder(t)
+	}
+}
+
+// Which of several errors a want ends with does not depend on the order of its workers, as far as others rely on it.
+func TestErrorThatDecides(t *testing.T) {
+	verdict := func(i int) error { return &SampleError{Offset: i} }
+	read := func(i int) error { return &ReadError{Index: uint64(i)} }
+	type failure struct {
+		at  int
+		err error
+	}
+	early, late, trouble := failure{2, verdict(2)}, failure{7, verdict(7)}, failure{5, read(5)}
+	cancelled := failure{1, ErrCancelled}
+	for _, c := range []struct {
+		met  []failure
+		want failure
+	}{
+		{[]failure{late, early}, early},
+		{[]failure{early, late}, early},
+		{[]failure{early, trouble}, trouble},
+		{[]failure{trouble, early}, trouble},
+		{[]failure{trouble, cancelled}, trouble}, // trouble cancels the rest of its want
+		{[]failure{early, cancelled}, cancelled},
+	} {
+		w := &Want{made: made{failed: 10}}
+		for _, f := range c.met {
+			w.fail(f.at, f.err)
+		}
+		if !errors.Is(w.made.err, c.want.err) {
+			t.Errorf("%v: %v, want %v", c.met, w.made.err, c.want.err)
+		}
+	}
+}
+
+// All that a batch of pictures of different sizes takes besides its own memory is told.
+func TestCharge(t *testing.T) {
+	j := open(t, folder(t), `{}`, Options{Workers: 4})
+	var charged atomic.Int64
+	done := make(chan Result, 1)
+	w := &Want{
+		Name: Name{Count: 21}, Dst: make([]byte, 1<<20), Done: func(r Result) { done <- r },
+		Charge: func(n int) bool { charged.Add(int64(n)); return true },
+	}
+	if err := j.Submit(w); err != nil {
+		t.Fatal(err)
+	}
+	if r := <-done; r.Err != nil || int(charged.Load()) != r.Bytes-offsetOf(r.Fields, "image") {
+		t.Errorf("%d bytes told of %d, %v", charged.Load(), r.Bytes, r.Err)
 	}
 }
 

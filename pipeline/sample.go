@@ -25,6 +25,9 @@ func (w *Want) sample(i int, file []byte) []byte {
 	if err != nil {
 		w.fail(i, err)
 	}
+	if err != nil && !isVerdict(err) {
+		w.Cancel() // the rest of it is of no use
+	}
 	return file
 }
 
@@ -60,7 +63,7 @@ func (j *Job) standIn(epoch uint32, broken Ref, try uint32) Ref {
 	return Ref{index, broken.Repeat}
 }
 
-// attempt reads, decodes and transforms one sample into place i. An error is a *SampleError or a *ReadError.
+// attempt reads, decodes and transforms one sample into place i. An error is a *SampleError, a *ReadError or a *RoomError.
 func (w *Want) attempt(i int, ref Ref, file []byte) ([]byte, error) {
 	j := w.job
 	var room [512]byte
@@ -78,10 +81,11 @@ func (w *Want) attempt(i int, ref Ref, file []byte) ([]byte, error) {
 	}
 	d, giveBack := w.borrow()
 	defer giveBack()
-	if err := w.make(d, i, ref, file); err != nil {
-		return file, j.verdict(ref, &s, err)
+	err = w.make(d, i, ref, file)
+	if small := (*RoomError)(nil); err != nil && !errors.As(err, &small) {
+		err = j.verdict(ref, &s, err)
 	}
-	return file, nil
+	return file, err
 }
 
 // read reads a sample's file.
@@ -108,7 +112,10 @@ func (w *Want) make(d *decoder, i int, ref Ref, file []byte) error {
 	if err != nil {
 		return err
 	}
-	dst := w.place(d, i, result)
+	dst, err := w.place(d, i, result)
+	if err != nil {
+		return err
+	}
 	if err := r.Run(d.codec, dst, 3*result.w); err != nil {
 		return err
 	}
@@ -122,13 +129,17 @@ func (w *Want) make(d *decoder, i int, ref Ref, file []byte) error {
 }
 
 // place is where the pixels of sample i go.
-func (w *Want) place(d *decoder, i int, result size) []byte {
-	n := result.bytes()
-	switch {
-	case w.job.pixels == 0: // put together when all sizes are known
-		w.made.pictures[i], w.made.sizes[i] = make([]byte, n), result
-		return w.made.pictures[i]
-	case w.Image != nil:
+func (w *Want) place(d *decoder, i int, result size) ([]byte, error) {
+	if w.job.pixels == 0 {
+		return w.picture(i, result)
+	}
+	return w.fixed(d, i), nil
+}
+
+// fixed is the place of sample i where all samples are of one size.
+func (w *Want) fixed(d *decoder, i int) []byte {
+	n := w.job.pixels
+	if w.Image != nil {
 		if cap(d.pixels) < n {
 			d.pixels = make([]byte, n)
 		}
@@ -138,10 +149,21 @@ func (w *Want) place(d *decoder, i int, result size) []byte {
 	return w.Dst[o : o+n : o+n]
 }
 
+// picture makes a place for a sample of a batch that is put together when all sizes are known.
+func (w *Want) picture(i int, result size) ([]byte, error) {
+	n, m := result.bytes(), &w.made
+	taken := m.taken.Add(int64(n))
+	if w.Charge != nil && !w.Charge(n) {
+		return nil, &RoomError{m.bytes + int(taken)}
+	}
+	m.pictures[i], m.sizes[i] = make([]byte, n), result
+	return m.pictures[i], nil
+}
+
 // hole fills the place of a sample that is left out.
 func (w *Want) hole(i int) {
-	if n := w.job.pixels; n > 0 {
-		dst := w.place(&decoder{}, i, size{w.job.width, w.job.height})
+	if w.job.pixels > 0 {
+		dst := w.fixed(&decoder{}, i)
 		clear(dst)
 		switch {
 		case w.Image != nil:

@@ -12,6 +12,9 @@ type Want struct {
 	// Where samples differ in size and Dst is too small, Grow is asked; if it is nil or returns nil, the want ends with *RoomError.
 	Dst  []byte
 	Grow func(bytes int) []byte
+	// Charge, if set, is asked, from any worker, before memory is taken besides Dst: for pictures that differ in size, until Done. Where
+	// it returns false the want ends with *RoomError.
+	Charge func(bytes int) bool
 	// Image, if set, gets the pixels of each sample, height × width × 3 bytes, in place of Dst: from any worker, in any
 	// order, once for each. pix is valid until it returns. Only for plans whose samples are of one size.
 	Image func(offset int, pix []byte)

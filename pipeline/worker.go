@@ -24,8 +24,14 @@ func (p *Pipeline) work() {
 			file = w.sample(first, file)
 		}
 		w.finish(n)
+		if cap(file) > keptBytes {
+			file = nil
+		}
 	}
 }
+
+// keptBytes is the most that a worker keeps for the next file.
+const keptBytes = 32 << 20
 
 // decoder is what one core needs to make samples, all of it reused: having one is the right to use a core.
 type decoder struct {
@@ -86,6 +92,9 @@ func (w *Want) borrow() (d *decoder, giveBack func()) {
 	begun := time.Now()
 	return d, func() {
 		spent := time.Since(begun)
+		if cap(d.pixels) > keptBytes {
+			d.pixels = nil
+		}
 		p.decoders <- d
 		w.busy.Add(int64(spent))
 		p.spent(spent)

@@ -3,6 +3,7 @@ package server
 import (
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -18,6 +19,7 @@ type want struct {
 	arrived   time.Time
 	due       time.Time
 	slots     []*slot // the last one holds the batch
+	charged   atomic.Int64
 	inner     Want
 	made      Made
 	cancelled bool
@@ -45,6 +47,7 @@ func (t *stream) accept(r *pb.Want) error {
 	}
 	w.inner = Want{Dst: w.slots[0].buf, Checksum: true, Due: w.due}
 	w.inner.Grow = func(bytes int) []byte { return t.grow(w, bytes) }
+	w.inner.Charge = func(bytes int) bool { return t.charge(w, int64(bytes)) }
 	w.inner.Done = func(m Made) { t.done(w, m) }
 	t.job.submitName(&w.inner, name)
 	return nil
@@ -63,7 +66,7 @@ func (t *stream) admit(w *want, name pipeline.Name) error {
 	}
 	bytes := t.job.bytes(name)
 	if !t.quota.fits(bytes) {
-		return t.tooLarge(bytes)
+		return tooLarge(bytes, t.quota.limit)
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -124,9 +127,19 @@ func (t *stream) grow(w *want, bytes int) []byte {
 	return s.buf
 }
 
+// charge takes memory for samples that differ in size out of the budget, until done.
+func (t *stream) charge(w *want, bytes int64) bool {
+	if !t.quota.charge(bytes) {
+		return false
+	}
+	w.charged.Add(bytes)
+	return true
+}
+
 // done takes a want back from the pipeline.
 func (t *stream) done(w *want, m Made) {
 	defer t.making.Done()
+	t.quota.discharge(w.charged.Load())
 	t.check(&m)
 	t.server.metrics.made(w, &m)
 	t.mu.Lock()
@@ -150,15 +163,15 @@ const maxHeader = 1 << 20
 func (t *stream) check(m *Made) {
 	var room *pipeline.RoomError
 	switch {
-	case errors.As(m.Err, &room) && !t.quota.fits(room.Bytes):
-		m.Failure = toFailure(t.tooLarge(room.Bytes))
+	case errors.As(m.Err, &room) && !t.quota.fits(2*room.Bytes): // it is there twice while its samples are put together
+		m.Failure = toFailure(tooLarge(room.Bytes, t.quota.limit/2))
 	case m.Failure == nil && proto.Size(m.Header) > maxHeader:
 		m.Failure = toFailure(&BusyError{Message: "the description of the batch is too long for a message; want fewer samples"})
 	}
 }
 
-func (t *stream) tooLarge(bytes int) error {
-	return &BusyError{Message: fmt.Sprintf("a batch of %d bytes; this node makes none over %d", bytes, t.quota.limit)}
+func tooLarge(bytes int, limit int64) error {
+	return &BusyError{Message: fmt.Sprintf("a batch of %d bytes; this node makes none over %d", bytes, limit)}
 }
 
 // drop forgets a want that nobody waits for. mu is held, and the pipeline has given the want back.

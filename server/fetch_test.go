@@ -6,7 +6,9 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
+	"io/fs"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,6 +20,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/feedwater-io/feedwater/pipeline"
+	"github.com/feedwater-io/feedwater/pipeline/dataset"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 	"github.com/feedwater-io/feedwater/server"
 	"github.com/feedwater-io/feedwater/server/servertest"
@@ -93,6 +96,37 @@ func TestOpenByFingerprintScansRoots(t *testing.T) {
 	}
 }
 
+// What trying again would not mend is said at once; what may pass is said to be the node's trouble.
+func TestOpenTellsLastingTroubleFromPassing(t *testing.T) {
+	var trouble error
+	n := newNode(t, &servertest.Engine{Scanning: func(context.Context, string) error { return trouble }}, server.Options{})
+	for cause, reason := range map[error]pb.Reason{
+		fs.ErrNotExist:          pb.Reason_REASON_DATA_MISSING,
+		syscall.EACCES:          pb.Reason_REASON_DATA_MISSING,
+		syscall.ENOTDIR:         pb.Reason_REASON_DATA_MISSING,
+		syscall.ELOOP:           pb.Reason_REASON_DATA_MISSING,
+		dataset.ErrLayout:       pb.Reason_REASON_DATA_MISSING,
+		syscall.EIO:             pb.Reason_REASON_READ,
+		syscall.ESTALE:          pb.Reason_REASON_READ,
+		syscall.EMFILE:          pb.Reason_REASON_READ,
+		errors.New("any other"): pb.Reason_REASON_READ,
+	} {
+		trouble = &fs.PathError{Op: "open", Path: "a", Err: cause}
+		if _, err := n.Open(t.Context(), &pb.OpenRequest{Plan: plan}); err == nil {
+			t.Errorf("%v: no error", cause)
+		} else if _, got := reasonOf(err); got != reason.String() {
+			t.Errorf("%v: %s, want %s", cause, got, reason)
+		}
+	}
+	trouble = nil
+	for _, path := range []string{`a\u0000b`, strings.Repeat("a", 300)} {
+		_, err := n.Open(t.Context(), &pb.OpenRequest{Plan: `{"source": {"root": "photos", "path": "` + path + `"}}`})
+		if _, reason := reasonOf(err); reason != pb.Reason_REASON_DATA_MISSING.String() {
+			t.Errorf("path %q: %v", path, err)
+		}
+	}
+}
+
 func TestFetch(t *testing.T) {
 	e := &servertest.Engine{Height: 64, Width: 100}
 	n := newNode(t, e, server.Options{})
@@ -164,6 +198,27 @@ func TestRagged(t *testing.T) {
 	f := a.header.Fields[0]
 	if len(f.RaggedOffsets) != 121 || len(f.RaggedShapes) != 360 || f.RaggedShapes[3*49] != 50 || f.RaggedOffsets[2] != 3*20*3 {
 		t.Errorf("%d offsets, %d shapes, sample 49 is %d high", len(f.RaggedOffsets), len(f.RaggedShapes), f.RaggedShapes[3*49])
+	}
+	n.settled()
+}
+
+// Samples that differ in size are in the budget too, while a batch of them is put together: twice for a moment.
+func TestRaggedBudget(t *testing.T) {
+	e := &servertest.Engine{Ragged: true, Height: 100, Width: 100}
+	n := newNode(t, e, server.Options{NodeBytes: 4 << 20, StreamBytes: 1 << 20})
+	tr := n.started()
+	for _, c := range []struct {
+		count uint32
+		fits  bool
+	}{{25, true}, {40, true}, {50, true}, {60, false}, {100, false}, {25, true}} { // sample i takes 300 (i + 1) bytes
+		tr.want(1, rangeOf(0, 0, c.count))
+		a := tr.mustNext()
+		switch {
+		case c.fits && a.failure != nil:
+			t.Errorf("%d samples, %d bytes: %v", c.count, len(a.data), a.failure)
+		case !c.fits && (a.failure.GetReason() != pb.Reason_REASON_TOO_LARGE || !strings.Contains(a.failure.GetMessage(), "none over 524288")):
+			t.Errorf("%d samples, %d bytes: %v", c.count, len(a.data), a.failure)
+		}
 	}
 	n.settled()
 }

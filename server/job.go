@@ -24,7 +24,8 @@ type Want struct {
 	Dst []byte
 	// Grow is asked for room where Dst is too small: samples may differ in size.
 	Grow func(bytes int) []byte
-	// Image and Checksum: see pipeline.Want.
+	// Charge, Image and Checksum: see pipeline.Want.
+	Charge   func(bytes int) bool
 	Image    func(offset int, pix []byte)
 	Checksum bool
 	// Due is when the batch is needed.
@@ -98,7 +99,7 @@ func (j *Job) submitName(w *Want, name pipeline.Name) {
 
 func (j *Job) submit(w *Want, name pipeline.Name) error {
 	data := w.Dst
-	w.inner = pipeline.Want{Name: name, Dst: w.Dst, Image: w.Image, Checksum: w.Checksum, Due: w.Due}
+	w.inner = pipeline.Want{Name: name, Dst: w.Dst, Charge: w.Charge, Image: w.Image, Checksum: w.Checksum, Due: w.Due}
 	if w.Grow != nil {
 		w.inner.Grow = func(bytes int) []byte {
 			b := w.Grow(bytes)

@@ -43,6 +43,14 @@ func (s *Server) Replay(ctx context.Context, request *pb.ReplayRequest) (*pb.Rep
 	if s.draining() {
 		return nil, toStatus(errDraining)
 	}
+	select {
+	case s.replays <- struct{}{}:
+		defer func() { <-s.replays }()
+	case <-s.drained:
+		return nil, toStatus(errDraining)
+	case <-ctx.Done():
+		return nil, toStatus(ctx.Err())
+	}
 	j, err := s.bind(ctx, request.GetPlan(), request.GetNumerics(), false)
 	if err != nil {
 		return nil, toStatus(err)
@@ -51,9 +59,6 @@ func (s *Server) Replay(ctx context.Context, request *pb.ReplayRequest) (*pb.Rep
 	r, err := s.replay(ctx, j, request)
 	return r, toStatus(err)
 }
-
-// replayStep is how many samples are made before their size is looked at.
-const replayStep = 16
 
 func (s *Server) replay(ctx context.Context, j *Job, request *pb.ReplayRequest) (*pb.ReplayResponse, error) {
 	name, err := toName(request.GetName())
@@ -65,8 +70,12 @@ func (s *Server) replay(ctx context.Context, j *Job, request *pb.ReplayRequest) 
 	}
 	r := &pb.ReplayResponse{}
 	bytes := 0
-	for at := 0; at < name.Len(); at += replayStep {
-		samples, err := j.maker.Replay(ctx, part(name, at, min(at+replayStep, name.Len())), request.GetPixels())
+	step := name.Len()
+	if request.GetPixels() {
+		step = 1 // they may be huge: the size so far is looked at after each
+	}
+	for at := 0; at < name.Len(); at += step {
+		samples, err := j.maker.Replay(ctx, part(name, at, min(at+step, name.Len())), request.GetPixels())
 		if err != nil {
 			return nil, err
 		}

@@ -78,10 +78,14 @@ func (s *Server) snapshot(ctx context.Context, source pipeline.Source, again boo
 	return data, missing(source, err)
 }
 
-// missing marks errors that say that there is no data set.
+// missing marks errors that say that there is no data set, or none for this process: trying again would not help.
 func missing(source pipeline.Source, err error) error {
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, dataset.ErrLayout) {
-		return &MissingError{source.Root, source.Path, err}
+	for _, cause := range []error{
+		fs.ErrNotExist, fs.ErrPermission, syscall.ENOTDIR, syscall.ELOOP, syscall.ENAMETOOLONG, syscall.EINVAL, dataset.ErrLayout,
+	} {
+		if errors.Is(err, cause) {
+			return &MissingError{source.Root, source.Path, err}
+		}
 	}
 	return err
 }

@@ -40,6 +40,8 @@ type Options struct {
 	// ReplaySamples and ReplayBytes bound one answer of Replay. Default 4096 samples and 32 MiB of pixels.
 	ReplaySamples int
 	ReplayBytes   int
+	// Replays is how many are answered at once; further ones wait their turn. Default 4.
+	Replays int
 	// Version is told to trainers.
 	Version string
 	// OnDrain, if set, is called once when Drain begins: the place to stop being announced as healthy.
@@ -70,6 +72,9 @@ func (o Options) withDefaults() Options {
 	if o.ReplayBytes <= 0 {
 		o.ReplayBytes = 32 << 20
 	}
+	if o.Replays <= 0 {
+		o.Replays = 4
+	}
 	if o.OnDrain == nil {
 		o.OnDrain = func() {}
 	}
@@ -90,6 +95,7 @@ type Server struct {
 	metrics *metrics
 	closing chan struct{} // closed by Close
 	drained chan struct{} // closed by Drain
+	replays chan struct{} // holds one element per Replay that is being answered
 	running sync.WaitGroup
 	garbage collector
 
@@ -104,7 +110,7 @@ func New(o Options) *Server {
 	o = o.withDefaults()
 	s := &Server{
 		options: o, engine: o.Engine, library: newLibrary(o.Engine, o.SnapshotIdle), memory: &memory{limit: o.NodeBytes},
-		closing: make(chan struct{}), drained: make(chan struct{}), gone: make(chan struct{}),
+		closing: make(chan struct{}), drained: make(chan struct{}), gone: make(chan struct{}), replays: make(chan struct{}, o.Replays),
 	}
 	s.metrics = newMetrics(s)
 	s.library.scans = s.metrics.scanned
@@ -139,21 +145,43 @@ func (s *Server) GRPCOptions() []grpc.ServerOption {
 	}
 }
 
+// lastWords is how long Stop waits, once all streams are over, for calls of other services, which may have no end.
+const lastWords = 5 * time.Second
+
 // Stop ends the node in order: it drains, lets the gRPC server deliver what is on its way, and stops it. When ctx ends before, it
 // breaks off and returns ctx's error; trainers then fetch elsewhere what they did not get.
 func (s *Server) Stop(ctx context.Context, g *grpc.Server) error {
+	err := s.Drain(ctx)
+	if err == nil {
+		err = s.returned(ctx)
+	}
+	ctx, cancel := context.WithTimeout(ctx, lastWords)
+	defer cancel()
 	broken := make(chan struct{})
 	calm := context.AfterFunc(ctx, func() {
 		defer close(broken)
 		g.Stop()
 	})
-	err := s.Drain(ctx)
 	g.GracefulStop()
 	if !calm() {
 		<-broken
-		return ctx.Err()
 	}
 	return err
+}
+
+// returned waits until gRPC has written all that streams lent to it, or has lost it.
+func (s *Server) returned(ctx context.Context) error {
+	done := make(chan struct{})
+	go func() { // ends with the last stream, as Close does
+		defer close(done)
+		s.running.Wait()
+	}()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // Drain tells all trainers that the node goes, takes no more wants, lets streams finish what they hold, and returns when all have

@@ -10,10 +10,15 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/health"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/test/bufconn"
 
 	"github.com/feedwater-io/feedwater/pipeline"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
@@ -63,6 +68,45 @@ func TestStopBreaksOff(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 	n.settled()
+}
+
+// Calls of other services that have no end do not keep a node from stopping once its trainers have all they wait for.
+func TestStopDoesNotWaitForWatchers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := &servertest.Engine{Delay: func(*pipeline.Name) time.Duration { return 10 * time.Second }}
+		n := newNode(t, e, server.Options{})
+		n.grpc.Stop() // to serve one more service
+		<-n.served
+		n.grpc, n.listener = grpc.NewServer(n.GRPCOptions()...), bufconn.Listen(1<<20)
+		n.Register(n.grpc)
+		healthpb.RegisterHealthServer(n.grpc, health.NewServer())
+		go func() { n.served <- n.grpc.Serve(n.listener) }()
+		c := n.conn()
+		watch, err := healthpb.NewHealthClient(c).Watch(t.Context(), &healthpb.HealthCheckRequest{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := watch.Recv(); err != nil {
+			t.Fatal(err)
+		}
+		tr := n.started()
+		tr.want(1, rangeOf(0, 0, 8))
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		began := time.Now()
+		stopped := make(chan error)
+		go func() { stopped <- n.Stop(ctx, n.grpc) }()
+		if a := tr.mustNext(); a.failure != nil {
+			t.Error(a.failure)
+		}
+		if err := <-stopped; err != nil || time.Since(began) > 20*time.Second {
+			t.Errorf("stopped after %s: %v", time.Since(began), err)
+		}
+		if _, err := watch.Recv(); err == nil {
+			t.Error("the watcher was not told")
+		}
+	})
 }
 
 func TestTenTrainersScanOnce(t *testing.T) {
@@ -197,6 +241,48 @@ func TestReplay(t *testing.T) {
 			t.Errorf("%s: no error", name)
 		} else if _, reason := reasonOf(err); reason != c.reason.String() {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// Replays wait for one another, and give up waiting when their callers do or the node goes.
+func TestReplaysTakeTurns(t *testing.T) {
+	entered, proceed := make(chan struct{}), make(chan struct{})
+	e := &servertest.Engine{Scanning: func(context.Context, string) error {
+		entered <- struct{}{}
+		<-proceed
+		return nil
+	}}
+	n := newNode(t, e, server.Options{Replays: 2})
+	replay := func(ctx context.Context, path string) <-chan error {
+		done := make(chan error, 1)
+		text := `{"source": {"root": "photos", "path": "` + path + `"}}`
+		go func() {
+			_, err := n.Replay(ctx, &pb.ReplayRequest{Plan: text, Name: rangeOf(0, 0, 1)})
+			done <- err
+		}()
+		return done
+	}
+	first := []<-chan error{replay(t.Context(), ""), replay(t.Context(), ".")}
+	<-entered // one scan for both
+	until(t, "two do not run at once", func() bool { return n.Waiting() == 2 })
+	ctx, cancel := context.WithCancel(t.Context())
+	third, fourth := replay(ctx, ""), replay(t.Context(), "")
+	cancel()
+	if code, reason := reasonOf(<-third); code != codes.Canceled || reason != pb.Reason_REASON_CANCELLED.String() {
+		t.Errorf("the one whose caller left: %v, %s", code, reason)
+	}
+	if k := n.Waiting(); k != 2 {
+		t.Errorf("%d run at once", k)
+	}
+	go func() { _ = n.Drain(t.Context()) }()
+	if _, reason := reasonOf(<-fourth); reason != pb.Reason_REASON_DRAINING.String() {
+		t.Errorf("the one that waited when the node went: %s", reason)
+	}
+	close(proceed)
+	for _, done := range first {
+		if err := <-done; err != nil {
+			t.Errorf("what had begun when the node went: %v", err)
 		}
 	}
 }

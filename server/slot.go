@@ -106,10 +106,38 @@ func (s *slot) release(keep bool) {
 		m.used -= size
 	}
 	m.mu.Unlock()
+	q.tell()
+}
+
+func (q *quota) tell() {
 	select {
 	case q.change <- struct{}{}:
 	default:
 	}
+}
+
+// charge counts memory that is no slot as lent, until discharge; false when the budget is used up.
+func (q *quota) charge(bytes int64) bool {
+	m := q.memory
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if q.lent+bytes > q.limit || !m.makeRoom(bytes) {
+		return false
+	}
+	q.lent += bytes
+	m.lent += bytes
+	m.used += bytes
+	return true
+}
+
+func (q *quota) discharge(bytes int64) {
+	m := q.memory
+	m.mu.Lock()
+	q.lent -= bytes
+	m.lent -= bytes
+	m.used -= bytes
+	m.mu.Unlock()
+	q.tell()
 }
 
 // trim drops all free slots.

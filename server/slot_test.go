@@ -42,6 +42,31 @@ func TestQuotaAndBudget(t *testing.T) {
 	}
 }
 
+// Memory that is no slot counts as if it were one, and free slots make room for it.
+func TestCharge(t *testing.T) {
+	m := &memory{limit: 100 << 10}
+	a, b := newQuota(m, 60<<10), newQuota(m, 100<<10)
+	a.take(20 << 10).release(true)
+	switch {
+	case a.charge(61 << 10):
+		t.Error("a charge over the quota")
+	case !a.charge(60<<10) || a.take(1) != nil:
+		t.Error("a charge of the whole quota leaves room for a slot, or is not taken")
+	case b.charge(41 << 10):
+		t.Error("a charge over the budget")
+	case !b.charge(40 << 10):
+		t.Error("no charge though the budget has room for it")
+	}
+	if used, lent := m.stats(); used != 100<<10 || lent != 100<<10 || a.outstanding() != 60<<10 {
+		t.Errorf("%d bytes used, %d lent", used, lent)
+	}
+	a.discharge(60 << 10)
+	b.discharge(40 << 10)
+	if used, lent := m.stats(); used != 0 || lent != 0 || a.outstanding() != 0 || len(a.change) != 1 {
+		t.Errorf("%d bytes used, %d lent after all was given back", used, lent)
+	}
+}
+
 func TestSlotsAreReused(t *testing.T) {
 	m := &memory{limit: 1 << 20}
 	q := newQuota(m, 1<<20)
@@ -100,6 +125,9 @@ func TestMemoryUnderLoad(t *testing.T) {
 			q := newQuota(m, 1<<18)
 			for range 2000 {
 				n := 1 + r.IntN(100_000)
+				if q.charge(int64(n)) {
+					q.discharge(int64(n))
+				}
 				s := q.take(n)
 				if s == nil {
 					continue

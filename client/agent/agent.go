@@ -15,6 +15,7 @@ import (
 	"net"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -39,6 +40,8 @@ type Plan struct {
 	Text []byte
 	// Nodes by address; none: this process's own pipeline.
 	Nodes []string
+	// Insecure allows connections to other machines that are not encrypted.
+	Insecure bool
 	// Local is the folder of this machine that holds the data, if there are nodes and it is here too: to match by fingerprint.
 	Local string
 	Job   string
@@ -54,7 +57,8 @@ type Plan struct {
 
 // Agent serves the Loaders of one trainer.
 type Agent struct {
-	options Options
+	options  Options
+	orphaned atomic.Bool // the trainer is gone
 
 	mu      sync.Mutex
 	loaders map[*loader]struct{}
@@ -139,6 +143,7 @@ func (a *Agent) serve(ctx context.Context, conn *net.UnixConn) {
 
 // discard gives all slots' memory back: the trainer is gone, and forked children of it would keep the memory.
 func (a *Agent) discard() {
+	a.orphaned.Store(true)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for l := range a.loaders {

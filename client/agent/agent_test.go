@@ -37,6 +37,8 @@ type fakeNode struct {
 	images bool          // hands images over one by one
 	ragged bool          // sample i is i%3+1 pixels wide
 	gate   chan struct{} // if set, attempts wait for it to close
+	late   bool          // writes to the memory of an attempt that is cancelled, before it answers
+	broken int           // samples said not to decode
 }
 
 func (n *fakeNode) Addr() string { return "fake" }
@@ -102,6 +104,9 @@ func (s *fakeStream) Send(a *client.Attempt) {
 			select {
 			case <-s.node.gate:
 			case <-cancelled:
+				if s.node.late {
+					copy(a.Dst, "late")
+				}
 				a.Done(client.Answer{Err: client.ErrCancelled})
 				return
 			}
@@ -184,9 +189,14 @@ func (n *fakeNode) make(a *client.Attempt) client.Answer {
 		binary.LittleEndian.PutUint64(a.Dst[int(label.Offset)+8*k:], i%7)
 		binary.LittleEndian.PutUint64(a.Dst[int(index.Offset)+8*k:], i)
 	}
-	return client.Answer{
-		Header: &pb.Header{Fields: []*pb.Field{image, label, index}}, Data: a.Dst[:total], Imaged: n.images && a.Image != nil,
+	header := &pb.Header{Fields: []*pb.Field{image, label, index}}
+	for i := range n.broken {
+		header.Errors = append(header.Errors, &pb.SampleError{
+			Offset: uint32(i), Index: uint64(1_000_000 + i), Key: fmt.Sprintf("cat/a rather long name of a file %d.jpg", i), Op: "decode",
+			Cause: strings.Repeat("not a picture at all; ", 10), Substituted: i%2 == 1, Substitute: uint64(i),
+		})
 	}
+	return client.Answer{Header: header, Data: a.Dst[:total], Imaged: n.images && a.Image != nil}
 }
 
 // trainer is the other end of the sockets.
@@ -491,6 +501,36 @@ func TestBrokenSample(t *testing.T) {
 	}
 }
 
+// However many samples of a batch are broken, its answer is one packet: first the words about most of them go, then the batch.
+func TestManyBrokenSamples(t *testing.T) {
+	for _, c := range []struct{ broken, named int }{{1, 1}, {100, 100}, {1000, named}, {1500, named}, {3000, 0}} {
+		t.Run(fmt.Sprint(c.broken), func(t *testing.T) {
+			trainer := start(t, &fakeNode{broken: c.broken})
+			trainer.open(4, nil)
+			w := want{id: 1, position: 20, count: 4, slot: 2}
+			trainer.send(trainer.loader, wantPacket(w))
+			if c.named == 0 {
+				a := trainer.receive()
+				var f map[string]any
+				if err := json.Unmarshal(a[9:], &f); a[0] != kindFailed || err != nil || f["kind"] != "data" || !strings.Contains(f["message"].(string), "the first: cat/a rather long name of a file 0.jpg: decode: not a picture") {
+					t.Errorf("%q: %v", a, err)
+				}
+				return
+			}
+			_, text := trainer.done(w)
+			var extra struct{ Errors []sampleError }
+			if err := json.Unmarshal([]byte(text), &extra); err != nil || len(extra.Errors) != c.broken {
+				t.Fatalf("%d errors, %v", len(extra.Errors), err)
+			}
+			for i, e := range extra.Errors {
+				if e.Offset != uint32(i) || e.Index != uint64(1_000_000+i) || (e.Substitute != nil) != (i%2 == 1) || (e.Key != "") != (i < c.named) || (e.Cause != "") != (i < c.named) {
+					t.Fatalf("error %d: %+v", i, e)
+				}
+			}
+		})
+	}
+}
+
 func TestCancelledWantIsAnswered(t *testing.T) {
 	n := &fakeNode{gate: make(chan struct{})}
 	c := start(t, n)
@@ -570,17 +610,18 @@ func TestReplayAndStatus(t *testing.T) {
 // When the trainer's sockets close, whatever is out, the agent ends, and leaves no goroutine and no mapping behind.
 func TestTrainerGoesAway(t *testing.T) {
 	for range 20 {
-		c := start(t, &fakeNode{gate: make(chan struct{})})
+		c := start(t, &fakeNode{gate: make(chan struct{}), late: true}) // batches in the making write on
 		c.open(4, nil)
 		c.send(c.loader, wantPacket(want{id: 1, count: 4, slot: 0}, want{id: 2, count: 4, slot: 1}))
+		c.call("status", nil, false) // behind the wants
 		copy(c.slots, "still here")
 		c.control.Close()
 		if err := <-c.ended; err != nil {
 			t.Fatal(err)
 		}
 		c.ended <- nil // for the clean-up
-		if c.slots[0] != 0 {
-			t.Fatal("the slots' memory was not given back")
+		if i := bytes.IndexFunc(c.slots, func(r rune) bool { return r != 0 }); i >= 0 {
+			t.Fatalf("the slots' memory was not given back: %q", c.slots[i:i+10])
 		}
 	}
 }

@@ -2,7 +2,6 @@ package agent
 
 import (
 	"encoding/binary"
-	"encoding/json"
 	"fmt"
 
 	"github.com/feedwater-io/feedwater/client"
@@ -213,6 +212,9 @@ func (b *batch) settleRagged(f *arrival, dst []byte) (*raggedJSON, error) {
 	return j, nil
 }
 
+// named is how many broken samples of a batch are told with all that is known of them, if they are too many for a packet.
+const named = 16
+
 // extraJSON is what goes with a done packet, nil if there is nothing to say.
 func extraJSON(r client.Result, ragged *raggedJSON) []byte {
 	if len(r.Header.Errors) == 0 && ragged == nil {
@@ -228,9 +230,23 @@ func extraJSON(r client.Result, ragged *raggedJSON) []byte {
 	if ragged != nil {
 		extra.Ragged = map[string]*raggedJSON{"image": ragged}
 	}
-	b, err := json.Marshal(extra)
-	if err != nil {
-		return nil
+	b := mustJSON(extra)
+	if len(b) <= maxExtra {
+		return b
 	}
-	return b
+	for i := range extra.Errors {
+		extra.Errors[i] = extra.Errors[i].brief(i < named)
+	}
+	return mustJSON(extra)
+}
+
+// tooMuchToTell is the error of a batch whose description does not fit a packet, not even in brief.
+func tooMuchToTell(count uint32, r client.Result) error {
+	errs := r.Header.Errors
+	if len(errs) == 0 {
+		return &failure{Kind: "data", Message: fmt.Sprintf("%d samples of different sizes are too many for one batch", count)}
+	}
+	first := newSampleError(errs[0], r.Node)
+	return &failure{Kind: "data", Message: fmt.Sprintf("%d of the %d samples of a batch do not decode, too many to go on; the first: %s: %s: %s",
+		len(errs), count, first.Key, first.Op, first.Cause)}
 }

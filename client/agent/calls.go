@@ -70,6 +70,7 @@ func (l *loader) call(ctx context.Context, c call, files []*os.File) (v any, blo
 type openParams struct {
 	Plan         json.RawMessage `json:"plan"`
 	Nodes        []string        `json:"nodes"`
+	Insecure     bool            `json:"insecure"`
 	Local        string          `json:"local"`
 	Job          string          `json:"job"`
 	Numerics     string          `json:"numerics"`
@@ -125,7 +126,7 @@ func (l *loader) open(ctx context.Context, params json.RawMessage) (*openResult,
 		return nil, err
 	}
 	fleet, err := l.agent.options.Connect(ctx, Plan{
-		Text: text, Nodes: p.Nodes, Local: p.Local, Job: p.Job, Numerics: p.Numerics, Workers: p.Workers,
+		Text: text, Nodes: p.Nodes, Insecure: p.Insecure, Local: p.Local, Job: p.Job, Numerics: p.Numerics, Workers: p.Workers,
 		StartTimeout: seconds(p.StartTimeout), Timeout: seconds(p.Timeout), Log: slog.New(&noticeHandler{l.notice}),
 	})
 	if err != nil {

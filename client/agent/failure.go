@@ -28,20 +28,33 @@ type failure struct {
 type sampleError struct {
 	Offset uint32 `json:"offset"`
 	Index  uint64 `json:"index"`
-	Key    string `json:"key"`
-	Op     string `json:"op"`
-	Cause  string `json:"cause"`
-	Node   string `json:"node"`
+	Key    string `json:"key,omitempty"`
+	Op     string `json:"op,omitempty"`
+	Cause  string `json:"cause,omitempty"`
+	Node   string `json:"node,omitempty"`
 	// Substitute is the index of the sample in its place, if there is one.
 	Substitute *uint64 `json:"substitute,omitempty"`
 }
 
 func newSampleError(e *pb.SampleError, node string) sampleError {
 	s := sampleError{Offset: e.Offset, Index: e.Index, Key: e.Key, Op: e.Op, Cause: clip(e.Cause), Node: node}
+	if node == client.Local {
+		s.Node = ""
+	}
 	if e.Substituted {
 		s.Substitute = &e.Substitute
 	}
 	return s
+}
+
+// brief is e without its texts, or with short ones.
+func (e sampleError) brief(named bool) sampleError {
+	const some = 256
+	if !named {
+		return sampleError{Offset: e.Offset, Index: e.Index, Substitute: e.Substitute}
+	}
+	e.Key, e.Cause = e.Key[:min(len(e.Key), some)], e.Cause[:min(len(e.Cause), some)]
+	return e
 }
 
 // nodeState is how a node is, in words.
@@ -78,6 +91,7 @@ func describe(err error) *failure {
 		f        *failure
 		sample   *client.SampleError
 		plan     *client.PlanError
+		address  *client.AddressError
 		data     *client.DataError
 		numerics *client.NumericsError
 		room     *client.RoomError
@@ -94,6 +108,8 @@ func describe(err error) *failure {
 		return &failure{Kind: "sample", Message: text, sampleError: &e}
 	case errors.As(err, &plan):
 		return &failure{Kind: "plan", Message: text, Field: plan.Field, Nearest: plan.Nearest}
+	case errors.As(err, &address):
+		return &failure{Kind: "plan", Message: text, Field: "nodes"}
 	case errors.As(err, &numerics):
 		return &failure{Kind: "numerics", Message: text, Nodes: nodeErrors(err)}
 	case errors.As(err, &data):

@@ -20,6 +20,8 @@ type loader struct {
 	conn  *net.UnixConn
 	out   *outbox
 	calls sync.WaitGroup
+	// conversions of batches that came; begun by the fleet's goroutine.
+	conversions sync.WaitGroup
 
 	mu    sync.Mutex
 	fleet *client.Fleet // nil until an open call
@@ -61,10 +63,14 @@ func (l *loader) end() {
 	if fleet != nil {
 		fleet.Close()
 	}
-	l.calls.Wait() // conversions of batches that came while it closed
-	if s != nil {
-		s.drop()
+	l.conversions.Wait()
+	if s == nil {
+		return
 	}
+	if l.agent.orphaned.Load() {
+		s.discard() // again: batches in the making have written to it since
+	}
+	s.drop()
 }
 
 // discard gives the slots' memory back at once.
@@ -173,7 +179,7 @@ func (l *loader) cancel(id uint64) {
 // finish answers a want. Where images have to be converted that is left to a goroutine: the fleet's must not block.
 func (l *loader) finish(b *batch, r client.Result) {
 	if r.Err == nil && b.converts(r) {
-		l.calls.Go(func() { l.deliver(b, r) })
+		l.conversions.Go(func() { l.deliver(b, r) })
 		return
 	}
 	l.deliver(b, r)
@@ -191,6 +197,9 @@ func (l *loader) packet(b *batch, r client.Result) []byte {
 		return cancelledPacket(b.want.id)
 	}
 	extra, err := b.settle(r)
+	if err == nil && len(extra) > maxExtra {
+		err = tooMuchToTell(b.want.count, r)
+	}
 	if err != nil {
 		return failedPacket(b.want.id, describe(err))
 	}

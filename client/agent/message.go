@@ -23,6 +23,8 @@ const (
 
 const (
 	maxPacket  = 64 << 10
+	doneBytes  = 25 // of a done packet, without its JSON
+	maxExtra   = maxPacket - doneBytes
 	wantBytes  = 48
 	flagListed = 1
 )
@@ -109,7 +111,7 @@ func answerPacket(seq uint32, ok bool, jsonBytes, blobBytes int) []byte {
 
 // donePacket answers a want. extra is nil or JSON.
 func donePacket(w want, window int, extra []byte) []byte {
-	b := append(make([]byte, 0, 25+len(extra)), kindDone)
+	b := append(make([]byte, 0, doneBytes+len(extra)), kindDone)
 	b = binary.LittleEndian.AppendUint64(b, w.id)
 	b = binary.LittleEndian.AppendUint32(b, w.slot)
 	b = binary.LittleEndian.AppendUint32(b, w.count)

@@ -2,12 +2,14 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
 	"strconv"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
 
 	"github.com/feedwater-io/feedwater/client/agent"
 )
@@ -19,22 +21,21 @@ const (
 )
 
 func newAgent() *cobra.Command {
-	var insecure bool
-	c := &cobra.Command{
+	return &cobra.Command{
 		Use:    "agent",
 		Short:  "The process beside a trainer; the Python package starts it",
 		Hidden: true,
-		Args:   cobra.NoArgs,
+		Args:   noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return runAgent(c.Context(), insecure)
+			return runAgent(c.Context())
 		},
 	}
-	c.Flags().BoolVar(&insecure, "insecure", false, "reach nodes on other machines without encryption")
-	addConfig(c)
-	return c
 }
 
-func runAgent(ctx context.Context, insecure bool) error {
+func runAgent(ctx context.Context) error {
+	if _, err := unix.GetsockoptInt(agentControlFD, unix.SOL_SOCKET, unix.SO_TYPE); err != nil {
+		return usageError{errors.New("the agent is started by feedwater.Loader, never by hand: its socket, handle 3, is not there")}
+	}
 	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
 	preferToBeKilled()
 	trainer, err := trainerHandle()
@@ -46,7 +47,7 @@ func runAgent(ctx context.Context, insecure bool) error {
 	a := agent.New(agent.Options{
 		Control: os.NewFile(agentControlFD, "control"),
 		Trainer: trainer,
-		Connect: connector(local, insecure),
+		Connect: connector(local),
 		Log:     log,
 	})
 	return a.Run(ctx)

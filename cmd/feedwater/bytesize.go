@@ -25,7 +25,7 @@ func (b *byteSize) Set(s string) error {
 			continue
 		}
 		v, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
-		if err != nil || !(v >= 1 && v*u.factor < 1<<62) {
+		if err != nil || !(v*u.factor >= 1 && v*u.factor < 1<<62) {
 			return fmt.Errorf("%q is no size; write it like 4GiB or 500MB", s)
 		}
 		*b = byteSize(v * u.factor)

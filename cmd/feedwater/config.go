@@ -4,7 +4,10 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -25,6 +28,9 @@ func addConfig(c *cobra.Command) {
 		if err != nil {
 			return usageError{err}
 		}
+		if err := checkKeys(c.Flags(), settings); err != nil {
+			return usageError{fmt.Errorf("%s: %w", *file, err)}
+		}
 		if err := fillFlags(c.Flags(), settings); err != nil {
 			return usageError{err}
 		}
@@ -32,7 +38,7 @@ func addConfig(c *cobra.Command) {
 	}
 }
 
-// readSettings reads a YAML file of scalars and lists. No file gives none.
+// readSettings reads a YAML file of scalars, lists and mappings. No file, and an empty one, gives none.
 func readSettings(file string) (map[string][]string, error) {
 	if file == "" {
 		return nil, nil
@@ -42,8 +48,12 @@ func readSettings(file string) (map[string][]string, error) {
 		return nil, err
 	}
 	var nodes map[string]yaml.Node
-	if err := yaml.NewDecoder(bytes.NewReader(text)).Decode(&nodes); err != nil {
+	decoder := yaml.NewDecoder(bytes.NewReader(text))
+	if err := decoder.Decode(&nodes); err != nil && !errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	if err := decoder.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("%s: more than one YAML document", file)
 	}
 	settings := make(map[string][]string, len(nodes))
 	for key, n := range nodes {
@@ -58,34 +68,54 @@ func readSettings(file string) (map[string][]string, error) {
 
 // scalars are the values of a flag: one, a list, or a mapping as key=value.
 func scalars(n *yaml.Node) ([]string, error) {
+	n = meant(n)
 	if n.Kind == yaml.ScalarNode {
 		return []string{n.Value}, nil
 	}
 	var values []string
 	for i, k := range n.Content {
+		k = meant(k)
 		if k.Kind != yaml.ScalarNode {
 			return nil, errors.New("neither a value nor a list of values")
 		}
 		switch {
 		case n.Kind == yaml.SequenceNode:
 			values = append(values, k.Value)
-		case n.Kind == yaml.MappingNode && i%2 == 1:
-			values = append(values, n.Content[i-1].Value+"="+k.Value)
+		case i%2 == 1:
+			values = append(values, meant(n.Content[i-1]).Value+"="+k.Value)
 		}
 	}
 	return values, nil
 }
 
-// fillFlags sets every flag that was not given. A setting that is no flag is an error.
-func fillFlags(flags *pflag.FlagSet, settings map[string][]string) error {
-	for key := range settings {
-		if flags.Lookup(key) == nil || key == "config" || key == "help" {
-			return fmt.Errorf("the config file sets %q, which is no option of this command", key)
+// meant is what an alias stands for, and anything else itself.
+func meant(n *yaml.Node) *yaml.Node {
+	if n.Kind == yaml.AliasNode {
+		return n.Alias
+	}
+	return n
+}
+
+func isSetting(f *pflag.Flag) bool { return f != nil && f.Name != "config" && f.Name != "help" }
+
+// checkKeys finds settings that are no options of the command.
+func checkKeys(flags *pflag.FlagSet, settings map[string][]string) error {
+	for _, key := range slices.Sorted(maps.Keys(settings)) {
+		if !isSetting(flags.Lookup(key)) {
+			return fmt.Errorf("%q is no option of this command", key)
 		}
 	}
+	return nil
+}
+
+// many is a flag that may be given more than once.
+type many interface{ many() }
+
+// fillFlags sets every flag that was not given and has a setting.
+func fillFlags(flags *pflag.FlagSet, settings map[string][]string) error {
 	var errs []error
 	flags.VisitAll(func(f *pflag.Flag) {
-		if f.Changed || f.Name == "config" || f.Name == "help" {
+		if f.Changed || !isSetting(f) {
 			return
 		}
 		name := envPrefix + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
@@ -93,8 +123,12 @@ func fillFlags(flags *pflag.FlagSet, settings map[string][]string) error {
 		if env, ok := os.LookupEnv(name); ok {
 			values, from = []string{env}, name
 		}
+		if _, ok := f.Value.(many); !ok && len(values) > 1 {
+			errs = append(errs, fmt.Errorf("%s: --%s takes one value, not %d", from, f.Name, len(values)))
+			return
+		}
 		for _, v := range values {
-			if err := flags.Set(f.Name, v); err != nil {
+			if err := f.Value.Set(v); err != nil {
 				errs = append(errs, fmt.Errorf("%s: --%s %q: %w", from, f.Name, v, err))
 			}
 		}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -77,12 +78,12 @@ func shareOfCores() int {
 }
 
 // connector makes the fleet of a Loader: its nodes, or else this process's own pipeline.
-func connector(local *localPipelines, insecure bool) func(context.Context, agent.Plan) (*client.Fleet, error) {
+func connector(local *localPipelines) func(context.Context, agent.Plan) (*client.Fleet, error) {
 	return func(ctx context.Context, p agent.Plan) (*client.Fleet, error) {
 		o := client.Options{
 			Plan: string(p.Text), Job: p.Job, Nodes: p.Nodes, Numerics: p.Numerics,
 			StartTimeout: p.StartTimeout, Timeout: p.Timeout,
-			Dialing: client.DialOptions{Insecure: insecure}, Log: p.Log,
+			Dialing: client.DialOptions{Insecure: p.Insecure}, Log: p.Log,
 		}
 		switch {
 		case len(p.Nodes) == 0:
@@ -121,7 +122,7 @@ func matchByFingerprint(ctx context.Context, p agent.Plan) (string, error) {
 type localNode struct{ server *localServer }
 
 // Addr implements client.Node.
-func (n *localNode) Addr() string { return "this process" }
+func (n *localNode) Addr() string { return client.Local }
 
 // Open implements client.Node.
 func (n *localNode) Open(ctx context.Context, r *pb.OpenRequest) (*pb.OpenResponse, error) {
@@ -202,15 +203,24 @@ func (s *localStream) Send(a *client.Attempt) {
 }
 
 func (s *localStream) done(a *client.Attempt, m server.Made) {
-	answer := client.Answer{Header: m.Header, Data: m.Data, Imaged: a.Image != nil, Failure: m.Failure}
-	if m.Header == nil && m.Failure == nil {
-		answer.Err = m.Err
-	}
-	a.Done(answer)
+	a.Done(answerOf(a, m))
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.wants, a)
 	s.endIfIdle()
+}
+
+func answerOf(a *client.Attempt, m server.Made) client.Answer {
+	var room *pipeline.RoomError
+	switch {
+	case errors.As(m.Err, &room): // what was lent is too small, as a stream over the wire says it too
+		return client.Answer{Err: &client.RoomError{Bytes: uint64(room.Bytes)}}
+	case m.Failure != nil:
+		return client.Answer{Failure: m.Failure}
+	case m.Header == nil:
+		return client.Answer{Err: m.Err}
+	}
+	return client.Answer{Header: m.Header, Data: m.Data, Imaged: a.Image != nil}
 }
 
 // Cancel implements client.Stream.

@@ -31,7 +31,7 @@ type usageError struct{ error }
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 
 func run(args []string, stdout, stderr io.Writer) int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := untilSignal()
 	defer stop()
 	root := newRoot()
 	root.SetArgs(args)
@@ -48,6 +48,27 @@ func run(args []string, stdout, stderr io.Writer) int {
 	default:
 		fmt.Fprintf(stderr, "feedwater: %v\n", err)
 		return exitError
+	}
+}
+
+// untilSignal returns a context that ends with the first SIGINT or SIGTERM; from then on a second one ends the process, as usual.
+func untilSignal() (ctx context.Context, stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		select {
+		case <-signals:
+		case <-ctx.Done():
+		}
+		signal.Stop(signals)
+		cancel()
+	}()
+	return ctx, func() {
+		cancel()
+		<-done
 	}
 }
 
@@ -79,6 +100,14 @@ given with --config (max-memory: 8GiB). A flag wins over the environment, the en
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.AddCommand(newServe(), newAgent(), newVersion())
 	return root
+}
+
+// noArguments is cobra.NoArgs as a mistake of the caller's.
+func noArguments(c *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	return usageError{fmt.Errorf("%s takes no arguments, only flags: what is %q?", c.CommandPath(), args[0])}
 }
 
 func unknownCommand(args []string) error {

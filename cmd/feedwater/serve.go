@@ -4,18 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
-	"net"
-	"net/http"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
+	"sync"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/spf13/cobra"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/health"
@@ -30,7 +26,7 @@ import (
 
 // serveOptions are the flags of `feedwater serve`.
 type serveOptions struct {
-	data         map[string]string
+	data         folders
 	listen, http string
 	insecure     bool
 	workers      int
@@ -43,7 +39,7 @@ type serveOptions struct {
 }
 
 func newServe() *cobra.Command {
-	o := &serveOptions{memory: 4 << 30}
+	o := &serveOptions{data: folders{}, memory: 4 << 30}
 	level := "info"
 	c := &cobra.Command{
 		Use:   "serve --data NAME=FOLDER",
@@ -54,20 +50,20 @@ A folder holds one folder per class, as torchvision's ImageFolder wants it. A tr
 feedwater.Loader("imagenet/train", ..., nodes="HOST:7070"). All nodes of a job need the same files; where they lie does not matter.
 
 The node keeps nothing: it can be killed, restarted or joined by others at any time, and trainers go on with the same batches.
-SIGTERM and Ctrl-C finish what is in flight, then exit 0.`,
+SIGTERM and Ctrl-C finish what is in flight, then exit 0; a second one ends the node at once.`,
 		Example: `  feedwater serve --data imagenet=/data/imagenet
   feedwater serve --data imagenet=/data/imagenet --listen 10.0.0.5:7070 --insecure --http :7071
   FEEDWATER_DATA=photos=/data/photos feedwater serve`,
-		Args: cobra.NoArgs,
+		Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if err := o.logLevel.UnmarshalText([]byte(level)); err != nil {
 				return usageError{fmt.Errorf("--log-level %q is none of debug, info, warn, error", level)}
 			}
-			return o.run(c.Context())
+			return o.run(c.Context(), c.ErrOrStderr())
 		},
 	}
 	f := c.Flags()
-	f.StringToStringVar(&o.data, "data", nil, "folder to serve and the `NAME=FOLDER` it has for trainers; more than once for more")
+	f.Var(o.data, "data", "folder to serve and the name that trainers know it by; more than once for more")
 	f.StringVar(&o.listen, "listen", "127.0.0.1:7070", "`address` to listen on: host:port, :port for all networks, or unix:/path")
 	f.StringVar(&o.http, "http", "", "`address` for /metrics and /healthz; none by default")
 	f.BoolVar(&o.insecure, "insecure", false, "allow unencrypted connections from other machines")
@@ -83,57 +79,56 @@ SIGTERM and Ctrl-C finish what is in flight, then exit 0.`,
 	return c
 }
 
+// maxWorkers is more than any machine has cores.
+const maxWorkers = 4096
+
 func (o *serveOptions) check() error {
+	if err := checkAddress(o.listen); err != nil {
+		return fmt.Errorf("--listen %s: %w", o.listen, err)
+	}
 	switch {
 	case len(o.data) == 0:
 		return errors.New("nothing to serve: give --data NAME=FOLDER")
 	case o.logFormat != "text" && o.logFormat != "json":
 		return fmt.Errorf("--log-format %q is neither text nor json", o.logFormat)
+	case o.workers < 0 || o.workers > maxWorkers:
+		return fmt.Errorf("--workers %d is not within 0 (one per core) to %d", o.workers, maxWorkers)
+	case o.drain < 0:
+		return fmt.Errorf("--drain-timeout %s is negative", o.drain)
 	case !o.insecure && !isLocalAddress(o.listen):
 		return fmt.Errorf("--listen %s is reachable from other machines and nothing is encrypted: listen on 127.0.0.1 or unix:/path, or allow it with --insecure", o.listen)
 	}
-	for name, folder := range o.data {
-		if name == "" || strings.Contains(name, "/") {
-			return fmt.Errorf("--data %s=%s: a name is one word without slashes", name, folder)
+	if o.http != "" {
+		if err := checkHostPort(o.http); err != nil {
+			return fmt.Errorf("--http %s: %w", o.http, err)
 		}
-		info, err := os.Stat(folder)
+	}
+	for _, name := range o.data.names() {
+		info, err := os.Stat(o.data[name])
 		if err != nil {
 			return fmt.Errorf("--data %s: %w", name, err)
 		}
 		if !info.IsDir() {
-			return fmt.Errorf("--data %s: %s is no folder", name, folder)
+			return fmt.Errorf("--data %s: %s is no folder", name, o.data[name])
 		}
 	}
 	return nil
 }
 
-// isLocalAddress reports whether only this machine can connect to addr.
-func isLocalAddress(addr string) bool {
-	if strings.HasPrefix(addr, "unix:") {
-		return true
-	}
-	host, _, err := net.SplitHostPort(addr)
-	if err != nil {
-		return false
-	}
-	ip := net.ParseIP(host)
-	return host == "localhost" || ip != nil && ip.IsLoopback()
-}
-
-func (o *serveOptions) log() *slog.Logger {
+func (o *serveOptions) log(w io.Writer) *slog.Logger {
 	options := &slog.HandlerOptions{Level: o.logLevel}
 	if o.logFormat == "json" {
-		return slog.New(slog.NewJSONHandler(os.Stderr, options))
+		return slog.New(slog.NewJSONHandler(w, options))
 	}
-	return slog.New(slog.NewTextHandler(os.Stderr, options))
+	return slog.New(slog.NewTextHandler(w, options))
 }
 
 // run serves until ctx ends, then drains.
-func (o *serveOptions) run(ctx context.Context) error {
+func (o *serveOptions) run(ctx context.Context, stderr io.Writer) error {
 	if err := o.check(); err != nil {
 		return usageError{err}
 	}
-	log := o.log()
+	log := o.log(stderr)
 	p, err := pipeline.Open(pipeline.Options{Workers: o.workers, Numerics: o.numerics})
 	if err != nil {
 		return err
@@ -150,6 +145,7 @@ func (o *serveOptions) run(ctx context.Context) error {
 	})
 	defer s.Close()
 	g := grpc.NewServer(s.GRPCOptions()...)
+	defer g.Stop() // does nothing after stop
 	s.Register(g)
 	healthpb.RegisterHealthServer(g, node)
 	reflection.Register(g)
@@ -165,7 +161,7 @@ func (o *serveOptions) run(ctx context.Context) error {
 		return err
 	}
 	defer stopHTTP()
-	log.Info("listening", "addr", listener.Addr().String(), "data", o.names(), "workers", p.Workers(), "kernels", p.Kernels(), "numerics", p.Numerics(), "version", version)
+	log.Info("listening", "addr", addressOf(listener), "data", strings.Join(o.data.names(), ","), "workers", p.Workers(), "kernels", p.Kernels(), "numerics", p.Numerics(), "version", version)
 	served := make(chan error, 1)
 	go func() { served <- g.Serve(listener) }()
 	select {
@@ -174,7 +170,10 @@ func (o *serveOptions) run(ctx context.Context) error {
 	case <-ctx.Done():
 	}
 	o.stop(g, s, log)
-	return <-served
+	if err := <-served; !errors.Is(err, grpc.ErrServerStopped) { // told to stop before it had begun to serve
+		return err
+	}
+	return nil
 }
 
 // stop finishes what is in flight, for as long as --drain-timeout allows.
@@ -182,10 +181,9 @@ func (o *serveOptions) stop(g *grpc.Server, s *server.Server, log *slog.Logger) 
 	log.Info("draining", "timeout", o.drain)
 	ctx, cancel := context.WithTimeout(context.Background(), o.drain)
 	defer cancel()
-	if err := s.Drain(ctx); err != nil {
+	if err := s.Stop(ctx, g); err != nil {
 		log.Warn("drain timed out; trainers take what was in flight elsewhere")
 	}
-	g.Stop()
 	log.Info("stopped")
 }
 
@@ -200,19 +198,13 @@ func (o *serveOptions) absolute() map[string]string {
 	return roots
 }
 
-func (o *serveOptions) names() string {
-	var names []string
-	for name := range o.data {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return strings.Join(names, ",")
-}
-
-// scanProgress logs how far a scan is, at most every few seconds.
+// scanProgress logs how far scans are, at most every few seconds, however many there are at once.
 func scanProgress(log *slog.Logger) func(int) {
+	var mu sync.Mutex
 	var last time.Time
 	return func(files int) {
+		mu.Lock()
+		defer mu.Unlock()
 		if now := time.Now(); now.Sub(last) > 3*time.Second {
 			if !last.IsZero() {
 				log.Info("scanning", "files", files)
@@ -220,60 +212,4 @@ func scanProgress(log *slog.Logger) func(int) {
 			last = now
 		}
 	}
-}
-
-// listen opens the port, or the socket of a path.
-func listen(ctx context.Context, addr string) (net.Listener, error) {
-	network := "tcp"
-	if path, ok := strings.CutPrefix(addr, "unix:"); ok {
-		network, addr = "unix", path
-	}
-	l, err := new(net.ListenConfig).Listen(ctx, network, addr)
-	if err != nil {
-		return nil, fmt.Errorf("--listen %s: %w", addr, err)
-	}
-	return l, nil
-}
-
-// serveHTTP serves /metrics and /healthz if addr is set; stop ends it.
-func serveHTTP(ctx context.Context, addr string, s *server.Server, node *health.Server, log *slog.Logger) (stop func(), err error) {
-	if addr == "" {
-		return func() {}, nil
-	}
-	registry := prometheus.NewRegistry()
-	for _, c := range []prometheus.Collector{s, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{})} {
-		if err := registry.Register(c); err != nil {
-			return nil, err
-		}
-	}
-	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, r *http.Request) { healthz(w, r, node) })
-	l, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
-	if err != nil {
-		return nil, fmt.Errorf("--http %s: %w", addr, err)
-	}
-	h := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		if err := h.Serve(l); !errors.Is(err, http.ErrServerClosed) {
-			log.Error("http", "error", err)
-		}
-	}()
-	log.Info("http", "addr", l.Addr().String())
-	return func() {
-		_ = h.Close()
-		<-done
-	}, nil
-}
-
-// healthz is 200 while the node takes wants, 503 while it drains.
-func healthz(w http.ResponseWriter, r *http.Request, node *health.Server) {
-	answer, err := node.Check(r.Context(), &healthpb.HealthCheckRequest{})
-	if err != nil || answer.Status != healthpb.HealthCheckResponse_SERVING {
-		http.Error(w, "draining", http.StatusServiceUnavailable)
-		return
-	}
-	fmt.Fprintln(w, "ok")
 }

@@ -13,7 +13,7 @@ func newVersion() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Print the version, the kernels in use and this machine's numerics",
-		Args:  cobra.NoArgs,
+		Args:  noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			p, err := pipeline.Open(pipeline.Options{Workers: 1, Readers: 1})
 			if err != nil {

@@ -35,11 +35,17 @@ func (p *program) resize(to image.Point) error {
 		return nil
 	}
 	if !p.last().resize(to) {
+		if from := p.size(); from.X*from.Y > maxHeld {
+			return fmt.Errorf("a picture of %d×%d pixels would be resized once more, but the limit for that is %d pixels", from.X, from.Y, maxHeld)
+		}
 		p.views = append(p.views, whole(p.size()))
 		p.last().resize(to)
 	}
 	return nil
 }
+
+// maxHeld is the largest picture that is held in memory between two passes, in pixels: 200 MB for each worker, far beyond any real plan.
+const maxHeld = 1 << 26
 
 func (p *program) flipX() { p.last().flipX() }
 func (p *program) flipY() { p.last().flipY() }

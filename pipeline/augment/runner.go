@@ -137,7 +137,18 @@ func (r *Runner) Run(src Source, dst []byte, stride int) error {
 		}
 		src = (*picture)(m)
 	}
+	defer r.shrink()
 	return r.render(r.program.views[last], src, dst, stride)
+}
+
+// shrink gives memory back that only a huge picture needs.
+func (r *Runner) shrink() {
+	const keep = 32 << 20 // bytes
+	for i := range r.scratch {
+		if cap(r.scratch[i].Pix) > keep {
+			r.scratch[i] = pixel.Image{}
+		}
+	}
 }
 
 // render makes one view.

@@ -37,20 +37,22 @@ type Limits struct {
 // maxSide is the largest side that the JPEG decoder and Pillow take.
 const maxSide = 65500
 
-// DefaultLimits are Pillow's: sides to 65,500 and 178,956,970 pixels, beyond which it speaks of a decompression bomb; and files to 256 MiB.
+// DefaultLimits are Pillow's: sides to 65,500 and 178,956,970 pixels, beyond which it refuses a file as a decompression bomb; and
+// files to 256 MiB. They are the highest limits too.
 func DefaultLimits() Limits {
 	return Limits{EncodedBytes: 256 << 20, Side: maxSide, Pixels: 178_956_970}
 }
 
 // Check says what is wrong with the limits themselves.
 func (l Limits) Check() error {
+	most := DefaultLimits()
 	switch {
-	case l.EncodedBytes < 1 || l.EncodedBytes > 1<<30:
-		return fmt.Errorf("encoded_bytes %d is not within 1 to %d", l.EncodedBytes, 1<<30)
-	case l.Side < 1 || l.Side > maxSide:
-		return fmt.Errorf("side %d is not within 1 to %d", l.Side, maxSide)
-	case l.Pixels < 1 || l.Pixels > 1<<32:
-		return fmt.Errorf("pixels %d is not within 1 to %d", l.Pixels, int64(1)<<32)
+	case l.EncodedBytes < 1 || l.EncodedBytes > most.EncodedBytes:
+		return fmt.Errorf("encoded_bytes %d is not within 1 to %d", l.EncodedBytes, most.EncodedBytes)
+	case l.Side < 1 || l.Side > most.Side:
+		return fmt.Errorf("side %d is not within 1 to %d", l.Side, most.Side)
+	case l.Pixels < 1 || l.Pixels > most.Pixels:
+		return fmt.Errorf("pixels %d is not within 1 to %d", l.Pixels, most.Pixels)
 	}
 	return nil
 }

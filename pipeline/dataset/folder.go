@@ -92,7 +92,7 @@ func (s *scanner) read(ctx context.Context, path string, up *folder) (*folder, e
 func (f *folder) checkLoop() error {
 	for up := f.up; up != nil; up = up.up {
 		if up.inode == f.inode && up.device == f.device {
-			return fmt.Errorf("%s leads back to the folder %q that holds it: remove the link", f.path, up.path)
+			return fmt.Errorf("%w: %s leads back to the folder %q that holds it: remove the link", ErrLayout, f.path, up.path)
 		}
 	}
 	return nil
@@ -180,7 +180,7 @@ func (f *folder) entry(d *directory, name []byte, k kind) error {
 	case !isPicture:
 		return nil
 	case a.kind != kindFile:
-		return &fs.PathError{Op: "scan", Path: f.key(name), Err: errNoFile}
+		return fmt.Errorf("%w: %w", ErrLayout, &fs.PathError{Op: "scan", Path: f.key(name), Err: errNoFile})
 	}
 	return f.add(name, a)
 }

@@ -5,10 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -66,19 +68,20 @@ func TestTreesThatCannotBeRead(t *testing.T) {
 		name string
 		tree []string
 		want string
+		is   error
 	}{
-		{"loop", []string{"a/x.jpg", "a/loop -> ."}, "a/loop leads back"},
-		{"loop to the class", []string{"a/x.jpg", "a/b/c/up -> ../.."}, "a/b/c/up leads back"},
-		{"loop to the root", []string{"a/x.jpg", "a/up -> .."}, "a/up leads back"},
-		{"class is the root", []string{"a/x.jpg", "b -> ."}, "b leads back"},
-		{"two classes", []string{"a/x.jpg", "a/b -> ../b", "b/x.jpg", "b/a -> ../a"}, "leads back"},
-		{"picture that leads nowhere", []string{"a/x.jpg", "a/y.jpg -> nowhere"}, "a/y.jpg"},
-		{"picture in a circle", []string{"a/x.jpg", "a/y.jpg -> y.jpg"}, "a/y.jpg"},
-		{"picture that is a device", []string{"a/x.jpg", "a/y.jpg -> /dev/null"}, "a/y.jpg: not a regular file"},
+		{"loop", []string{"a/x.jpg", "a/loop -> ."}, "a/loop leads back", ErrLayout},
+		{"loop to the class", []string{"a/x.jpg", "a/b/c/up -> ../.."}, "a/b/c/up leads back", ErrLayout},
+		{"loop to the root", []string{"a/x.jpg", "a/up -> .."}, "a/up leads back", ErrLayout},
+		{"class is the root", []string{"a/x.jpg", "b -> ."}, "b leads back", ErrLayout},
+		{"two classes", []string{"a/x.jpg", "a/b -> ../b", "b/x.jpg", "b/a -> ../a"}, "leads back", ErrLayout},
+		{"picture that leads nowhere", []string{"a/x.jpg", "a/y.jpg -> nowhere"}, "a/y.jpg", fs.ErrNotExist},
+		{"picture in a circle", []string{"a/x.jpg", "a/y.jpg -> y.jpg"}, "a/y.jpg", syscall.ELOOP},
+		{"picture that is a device", []string{"a/x.jpg", "a/y.jpg -> /dev/null"}, "a/y.jpg: not a regular file", ErrLayout},
 	} {
 		_, err := Open(t.Context(), grow(t, t.TempDir(), test.tree...), options(t))
-		if err == nil || !strings.Contains(err.Error(), test.want) {
-			t.Errorf("%s: %v, want %q", test.name, err, test.want)
+		if err == nil || !strings.Contains(err.Error(), test.want) || !errors.Is(err, test.is) {
+			t.Errorf("%s: %v, want %q, which is %q", test.name, err, test.want, test.is)
 		}
 	}
 }

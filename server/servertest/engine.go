@@ -277,6 +277,9 @@ func (m *maker) fill(w *pipeline.Want) pipeline.Result {
 		}
 	}
 	fields, bytes := m.place(count, ragged)
+	if ragged > 0 && w.Charge != nil && !w.Charge(ragged) {
+		return pipeline.Result{Err: &pipeline.RoomError{Bytes: bytes}}
+	}
 	dst := w.Dst
 	if len(dst) < bytes && w.Grow != nil {
 		dst = w.Grow(bytes)

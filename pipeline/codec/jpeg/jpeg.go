@@ -31,7 +31,7 @@ var (
 
 // Decoder decodes one file after the other. It keeps its memory for the next file: some 150 KB, a copy of the
 // entropy-coded data, a few rows of MCUs of the region, and for files of several scans two bytes for each
-// sample of the region. It is not safe for concurrent use.
+// sample of the region; but not what only a huge picture needs. It is not safe for concurrent use.
 type Decoder struct {
 	parser  parser
 	parsed  bool
@@ -40,6 +40,9 @@ type Decoder struct {
 	several multiscan
 	output  output
 }
+
+// keptBytes is the most that each of a decoder's buffers keeps for the next file.
+const keptBytes = 32 << 20
 
 // NewDecoder returns a decoder that uses the kernels of a level, which must be one that this processor can run.
 func NewDecoder(level string) *Decoder {
@@ -76,6 +79,7 @@ func (d *Decoder) Decode(r image.Rectangle, sink pixel.Sink) error {
 	}
 	d.output.begin(f, d.parser.rgb(), r, sink)
 	d.output.run(d.source())
+	d.several.shrink()
 	return nil
 }
 

@@ -33,6 +33,16 @@ func (m *multiscan) decode(src []byte, f *frame, scans []scan, c *coder, mcus im
 	}
 }
 
+// shrink gives memory back that only a huge picture needs.
+func (m *multiscan) shrink() {
+	const keep = keptBytes / (2 * len(kernel.Block{}))
+	for i := range m.comps {
+		if cap(m.comps[i].b) > keep {
+			m.comps[i], m.run[i] = blocks{}, blocks{}
+		}
+	}
+}
+
 // scan reads one scan. Its MCUs are those of the picture, or single blocks if it has one component.
 func (m *multiscan) scan(c *coder) {
 	r := m.mcus

@@ -13,8 +13,13 @@ type segment struct {
 	bits    int // in data, padding not counted
 }
 
-// forget makes the segment empty.
-func (s *segment) forget() { s.start = 0 }
+// forget makes the segment empty, and gives memory back that only a huge file needs.
+func (s *segment) forget() {
+	s.start = 0
+	if len(s.data) > keptBytes {
+		s.data = nil
+	}
+}
 
 // fill takes the data at src[at:] up to the next marker, unless it is here already.
 func (s *segment) fill(src []byte, at int) {

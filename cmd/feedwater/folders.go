@@ -1,0 +1,61 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// folders is a flag of folders by the names that trainers know them by: NAME=FOLDER, or several with commas between them.
+type folders map[string]string
+
+// Set implements pflag.Value. A comma parts two folders only where a NAME= follows: folders may have commas in their names.
+func (f folders) Set(s string) error {
+	var pairs []string
+	for _, part := range strings.Split(s, ",") {
+		name, _, ok := strings.Cut(part, "=")
+		if last := len(pairs) - 1; last >= 0 && (!ok || strings.Contains(name, "/")) {
+			pairs[last] += "," + part
+			continue
+		}
+		pairs = append(pairs, strings.TrimSpace(part))
+	}
+	for _, pair := range pairs {
+		if err := f.add(pair); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (f folders) add(pair string) error {
+	name, folder, ok := strings.Cut(pair, "=")
+	_, twice := f[name]
+	switch {
+	case !ok || name == "" || folder == "":
+		return fmt.Errorf("%q is not NAME=FOLDER", pair)
+	case strings.Contains(name, "/"):
+		return fmt.Errorf("the name %q has a slash: it is one word", name)
+	case twice:
+		return fmt.Errorf("the name %q is there twice", name)
+	}
+	f[name] = folder
+	return nil
+}
+
+// String implements pflag.Value.
+func (f folders) String() string {
+	pairs := make([]string, 0, len(f))
+	for _, name := range f.names() {
+		pairs = append(pairs, name+"="+f[name])
+	}
+	return strings.Join(pairs, ",")
+}
+
+// Type implements pflag.Value.
+func (f folders) Type() string { return "NAME=FOLDER" }
+
+func (f folders) many() {}
+
+func (f folders) names() []string { return slices.Sorted(maps.Keys(f)) }

@@ -1,0 +1,124 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/pflag"
+	"go.uber.org/goleak"
+)
+
+// asProgram makes the test binary behave as the program: for tests that need a process of its own.
+const asProgram = "FEEDWATER_TEST_AS_PROGRAM"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asProgram) != "" {
+		main()
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// program is the program as a process, killed after a minute.
+func program(t *testing.T, args ...string) *exec.Cmd {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	t.Cleanup(cancel)
+	c := exec.CommandContext(ctx, self, args...)
+	c.Env = append(os.Environ(), asProgram+"=1")
+	return c
+}
+
+// call runs the program in this process.
+func call(args ...string) (code int, out, errs string) {
+	var stdout, stderr bytes.Buffer
+	code = run(args, &stdout, &stderr)
+	return code, stdout.String(), stderr.String()
+}
+
+func TestExitCodesAndMessages(t *testing.T) {
+	dir := t.TempDir()
+	for _, c := range []struct {
+		args []string
+		code int
+		says string
+	}{
+		{nil, exitOK, ""},
+		{[]string{"version"}, exitOK, ""},
+		{[]string{"serv"}, exitUsage, `unknown command "serv"; there are serve`},
+		{[]string{"version", "now"}, exitUsage, `feedwater version takes no arguments, only flags: what is "now"?`},
+		{[]string{"serve", "photos"}, exitUsage, `feedwater serve takes no arguments`},
+		{[]string{"serve"}, exitUsage, "nothing to serve: give --data NAME=FOLDER"},
+		{[]string{"serve", "--nonsense"}, exitUsage, "unknown flag: --nonsense"},
+		{[]string{"serve", "--workers", "some"}, exitUsage, `invalid argument "some" for "--workers"`},
+		{[]string{"serve", "--data", dir}, exitUsage, "is not NAME=FOLDER"},
+		{[]string{"serve", "--data", "a=" + dir + "/none"}, exitUsage, "no such file"},
+		{[]string{"serve", "--data", "a=" + dir, "--log-level", "loud"}, exitUsage, `--log-level "loud" is none of`},
+		{[]string{"serve", "--data", "a=" + dir, "--config", dir + "/none.yaml"}, exitUsage, "none.yaml: no such file"},
+		{[]string{"serve", "--data", "a=" + dir, "--listen", "unix:" + dir + "/none/socket"}, exitError, "--listen unix:" + dir + "/none/socket: "},
+	} {
+		code, out, errs := call(c.args...)
+		if code != c.code || !strings.Contains(errs, c.says) {
+			t.Errorf("%q: exit code %d, %s", c.args, code, errs)
+		}
+		if code == exitOK && (out == "" || errs != "") {
+			t.Errorf("%q: output %q, errors %q", c.args, out, errs)
+		}
+		if hint := "--help' for the options"; strings.Contains(errs, hint) != (code == exitUsage) {
+			t.Errorf("%q: exit code %d: %s", c.args, code, errs)
+		}
+	}
+}
+
+func TestPortInUse(t *testing.T) {
+	n := start(t, "--data", "a="+t.TempDir())
+	code, _, errs := call("serve", "--data", "a="+t.TempDir(), "--listen", n.addr)
+	if code != exitError || !strings.Contains(errs, "address already in use") {
+		t.Errorf("exit code %d: %s", code, errs)
+	}
+}
+
+func TestHelp(t *testing.T) {
+	for _, c := range newRoot().Commands() {
+		code, out, errs := call(c.Name(), "--help")
+		if code != exitOK || errs != "" || c.Short == "" || !strings.Contains(out, "Usage:") || !strings.Contains(out, "feedwater "+c.Name()) {
+			t.Errorf("%s: exit code %d, %s%s", c.Name(), code, out, errs)
+		}
+	}
+	_, out, _ := call("serve", "--help")
+	newServe().Flags().VisitAll(func(f *pflag.Flag) {
+		if f.Usage == "" || strings.Contains(out, "--"+f.Name+" ") == f.Hidden {
+			t.Errorf("help of serve and flag --%s:\n%s", f.Name, out)
+		}
+	})
+}
+
+func TestVersion(t *testing.T) {
+	_, out, _ := call("version")
+	for _, w := range []string{"feedwater " + version, "kernels", "numerics"} {
+		if !strings.Contains(out, w) {
+			t.Errorf("%q is not in\n%s", w, out)
+		}
+	}
+}
+
+// Somebody who tries `feedwater agent` at a prompt is told what it is.
+func TestAgentByHand(t *testing.T) {
+	c := program(t, "agent")
+	var errs bytes.Buffer
+	c.Stderr = &errs
+	err := c.Run()
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.ExitCode() != exitUsage || !strings.Contains(errs.String(), "started by feedwater.Loader") {
+		t.Errorf("%v: %s", err, &errs)
+	}
+}
