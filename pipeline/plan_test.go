@@ -21,7 +21,7 @@ func TestCanonicalPlanIsPinned(t *testing.T) {
 	p := parse(t, `{"seed": 18446744073709551615, "transforms": [{"op": "RandomResizedCrop", "size": 224}]}`)
 	const want = `{"version":1,"source":{"root":"","path":"","fingerprint":""},"seed":18446744073709551615,"shuffle":false,"reference":"pillow-13",` +
 		`"transforms":[{"op":"RandomResizedCrop","size":[224,224],"scale":[0.08,1],"ratio":[0.75,1.3333333333333333],"interpolation":"bilinear"}],` +
-		`"fields":["image","label"],"on_error":"raise","limits":{"encoded_bytes":268435456,"side":65500,"pixels":178956970}}`
+		`"fields":["image","label"],"on_error":"raise","limits":{"encoded_bytes":268435456,"side":65500,"pixels":178956970,"scans":1000,"scan_blocks":134217728}}`
 	if got := string(p.Canonical()); got != want {
 		t.Errorf("canonical form\n%s\nwant\n%s", got, want)
 	}

@@ -28,14 +28,22 @@ type Limits struct {
 	Side int `json:"side"`
 	// Pixels is the largest width × height.
 	Pixels int64 `json:"pixels"`
+	// Scans is the largest number of scans of a JPEG file.
+	Scans int `json:"scans"`
+	// ScanBlocks is the largest sum over the scans of a JPEG file of several of the blocks of 8×8 samples that each visits.
+	ScanBlocks int64 `json:"scan_blocks"`
 }
 
 // maxSide is the largest side that the JPEG decoder and Pillow take.
 const maxSide = 65500
 
-// DefaultLimits are Pillow's: sides to 65,500 and 178,956,970 pixels, beyond which it speaks of a decompression bomb; and files to 256 MiB.
+// DefaultLimits are Pillow's: sides to 65,500 and 178,956,970 pixels, beyond which it speaks of a decompression bomb. Files to 256 MiB, and the
+// scans of a JPEG, which it does not limit, to what jpeg.Limits says.
 func DefaultLimits() Limits {
-	return Limits{EncodedBytes: 256 << 20, Side: maxSide, Pixels: 178_956_970}
+	return Limits{
+		EncodedBytes: 256 << 20, Side: maxSide, Pixels: 178_956_970,
+		Scans: jpeg.DefaultScans, ScanBlocks: jpeg.DefaultScanBlocks,
+	}
 }
 
 // Check says what is wrong with the limits themselves.
@@ -47,6 +55,10 @@ func (l Limits) Check() error {
 		return fmt.Errorf("side %d is not within 1 to %d", l.Side, maxSide)
 	case l.Pixels < 1 || l.Pixels > 1<<32:
 		return fmt.Errorf("pixels %d is not within 1 to %d", l.Pixels, int64(1)<<32)
+	case l.Scans < 1 || l.Scans > 1<<20:
+		return fmt.Errorf("scans %d is not within 1 to %d", l.Scans, 1<<20)
+	case l.ScanBlocks < 1 || l.ScanBlocks > 1<<40:
+		return fmt.Errorf("scan_blocks %d is not within 1 to %d", l.ScanBlocks, int64(1)<<40)
 	}
 	return nil
 }
@@ -80,7 +92,11 @@ func (d *Decoder) Parse(src []byte, l Limits) (w, h int, err error) {
 	if !bytes.HasPrefix(src, []byte("\xff\xd8")) {
 		return 0, 0, unknown(src)
 	}
-	if w, h, err = d.jpeg.Parse(src); err != nil {
+	w, h, err = d.jpeg.Parse(src, jpeg.Limits{Scans: l.Scans, ScanBlocks: l.ScanBlocks})
+	switch {
+	case errors.Is(err, jpeg.ErrLimit):
+		return 0, 0, fmt.Errorf("%w: %w", ErrTooLarge, err)
+	case err != nil:
 		return 0, 0, err
 	}
 	return w, h, l.checkSize(w, h)

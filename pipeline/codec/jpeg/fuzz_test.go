@@ -27,7 +27,7 @@ func FuzzOracle(f *testing.F) {
 	fuzzSeeds(f)
 	decoders := allLevels()
 	f.Fuzz(func(t *testing.T, b []byte, seed uint64) {
-		if _, _, err := decoders[0].Parse(b); err == nil && decoders[0].parser.frame.w*decoders[0].parser.frame.h > 1<<16 {
+		if _, _, err := decoders[0].Parse(b, Limits{}); err == nil && decoders[0].parser.frame.w*decoders[0].parser.frame.h > 1<<16 {
 			t.Skip("too slow for the oracle")
 		}
 		check(t, decoders, guardedCopy(t, b), rand.New(rand.NewPCG(seed, 1)), 2)
@@ -44,7 +44,7 @@ func FuzzRegion(f *testing.F) {
 		r := rand.New(rand.NewPCG(seed, 2))
 		var first []byte
 		for i, d := range decoders {
-			w, h, err := d.Parse(b)
+			w, h, err := d.Parse(b, Limits{})
 			if err != nil || w*h > 1<<28 {
 				return
 			}

@@ -48,7 +48,7 @@ func decodeRegion(d *Decoder, r image.Rectangle) ([]byte, error) {
 }
 
 func decodeAll(d *Decoder, b []byte) (w, h int, pix []byte, err error) {
-	if w, h, err = d.Parse(b); err != nil {
+	if w, h, err = d.Parse(b, Limits{}); err != nil {
 		return 0, 0, nil, err
 	}
 	pix, err = decodeRegion(d, image.Rect(0, 0, w, h))
@@ -91,7 +91,7 @@ func check(t testing.TB, decoders []*Decoder, b []byte, r *rand.Rand, regions in
 		}
 	}
 	for _, d := range decoders {
-		gotW, gotH, err := d.Parse(b)
+		gotW, gotH, err := d.Parse(b, Limits{})
 		if (err == nil) != (refused == nil) || gotW != w || gotH != h {
 			t.Fatalf("%s: %dx%d, %v; the oracle says %dx%d, %v", d.output.kernels.Level, gotW, gotH, err, w, h, refused)
 		}
@@ -258,7 +258,7 @@ func TestParseDecidesAll(t *testing.T) {
 	b := jpegtest.Encode(jpegtest.Photograph(1, 1, 100, 80), jpegtest.Options{})
 	forLevels(t, func(t *testing.T, d *Decoder) {
 		for _, c := range cases {
-			w, h, err := d.Parse(c.file(b))
+			w, h, err := d.Parse(c.file(b), Limits{})
 			if !errors.Is(err, c.want) || err == nil && (w != 100 || h != 80) {
 				t.Errorf("%s: %dx%d, %v; want %v", c.name, w, h, err, c.want)
 			}
@@ -274,7 +274,7 @@ func TestWrongRegions(t *testing.T) {
 	if err := d.Decode(image.Rect(0, 0, 1, 1), &collector{}); err == nil {
 		t.Error("decoded without a file")
 	}
-	if _, _, err := d.Parse(jpegtest.Encode(jpegtest.Photograph(1, 1, 20, 10), jpegtest.Options{})); err != nil {
+	if _, _, err := d.Parse(jpegtest.Encode(jpegtest.Photograph(1, 1, 20, 10), jpegtest.Options{}), Limits{}); err != nil {
 		t.Fatal(err)
 	}
 	for _, r := range []image.Rectangle{{}, image.Rect(0, 0, 21, 10), image.Rect(-1, 0, 3, 3), image.Rect(5, 5, 5, 9), image.Rect(0, 9, 2, 11)} {
@@ -288,7 +288,7 @@ func TestWrongRegions(t *testing.T) {
 func TestRowsAreFew(t *testing.T) {
 	d := NewDecoder(kernel.Scalar)
 	m := jpegtest.Photograph(1, 1, 64, 200)
-	if _, _, err := d.Parse(jpegtest.Encode(m, jpegtest.Options{Sampling: jpegtest.S420})); err != nil {
+	if _, _, err := d.Parse(jpegtest.Encode(m, jpegtest.Options{Sampling: jpegtest.S420}), Limits{}); err != nil {
 		t.Fatal(err)
 	}
 	c := collector{width: 3 * 64}
@@ -310,7 +310,7 @@ func TestNoAllocation(t *testing.T) {
 		var s pixel.Sink = nowhere{}
 		if n := testing.AllocsPerRun(3, func() {
 			for _, b := range files {
-				w, h, err := d.Parse(b)
+				w, h, err := d.Parse(b, Limits{})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -335,7 +335,7 @@ func TestClaimsCostNothing(t *testing.T) {
 	b = overwrite(b, find(b, 0xdd, 0).start+4, 0, 1)
 	d := NewDecoder(kernel.Levels()[0])
 	parse := func() {
-		if w, h, err := d.Parse(b); w != 65500 || h != 65500 || err != nil {
+		if w, h, err := d.Parse(b, Limits{}); w != 65500 || h != 65500 || err != nil {
 			t.Fatal(w, h, err)
 		}
 	}
@@ -379,7 +379,7 @@ func bench(b *testing.B, level string, files [][]byte, region func(w, h int) ima
 	b.SetBytes(int64(size / len(files)))
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
-		w, h, err := d.Parse(files[i%len(files)])
+		w, h, err := d.Parse(files[i%len(files)], Limits{})
 		if err != nil {
 			b.Fatal(err)
 		}
