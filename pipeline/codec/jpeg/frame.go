@@ -84,7 +84,7 @@ func (p *parser) startFrame(m byte, unsupported string) error {
 		if c.h < 1 || c.h > 4 || c.v < 1 || c.v > 4 {
 			return p.broken("sampling factors %dx%d", c.h, c.v)
 		}
-		if n == 1 { // a scan of one component has MCUs of one block
+		if n == 1 && m != mSOF2 { // a scan of one component has MCUs of one block; smoothing goes by the factors all the same
 			c.h, c.v = 1, 1
 		}
 		f.comps[i] = c

@@ -17,6 +17,9 @@ func fuzzSeeds(f *testing.F) {
 		if i%5 == 0 && len(o.Sampling) == 3 {
 			o.Scans = [][]int{{0}, {1, 2}}
 		}
+		if i%3 == 1 {
+			o.Progressive = jpegtest.Script(len(o.Sampling))[:len(o.Sampling)*(1+i%4)]
+		}
 		f.Add(jpegtest.Encode(m, o), uint64(i))
 	}
 }

@@ -124,9 +124,56 @@ func TestSmallPictures(t *testing.T) {
 				small := pixel.Image{Pix: m.Pix, W: 1 + size%17, H: 1 + size/17, Stride: m.Stride}
 				o := jpegtest.Options{Sampling: samplings[name], Restart: size % 4, Quality: 50 + size%50}
 				check(t, decoders, jpegtest.Encode(&small, o), r, 3)
+				script := jpegtest.Script(len(o.Sampling))
+				o.Progressive = script[:1+size%len(script)]
+				check(t, decoders, jpegtest.Encode(&small, o), r, 2)
 			}
 		})
 	}
+}
+
+// A progressive file has the pixels of the sequential one with the same coefficients, whatever the scans, in every region.
+func TestProgressiveIsSequential(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 5))
+	forLevels(t, func(t *testing.T, d *Decoder) {
+		for i, name := range inOrder(bandScripts) {
+			m := jpegtest.Photograph(uint64(i), i, 150+r.IntN(40), 90+r.IntN(40))
+			o := jpegtest.Options{Sampling: samplings[inOrder(samplings)[i]], Quality: 80}
+			_, _, want, err := decodeAll(d, jpegtest.Encode(m, o))
+			if err != nil {
+				t.Fatal(err)
+			}
+			o.Progressive, o.Restart = bandScripts[name], i*3
+			if _, _, err := d.Parse(jpegtest.Encode(m, o), Limits{}); err != nil {
+				t.Fatal(err)
+			}
+			for range 20 {
+				region := randomRegion(r, m.W, m.H)
+				if got, err := decodeRegion(d, region); err != nil || !bytes.Equal(got, crop(want, m.W, region)) {
+					t.Errorf("%s: region %v differs (%v)", name, region, err)
+				}
+			}
+		}
+	})
+}
+
+// The corpus in regions: whatever is wrong with a file, a part of it is that part of the whole, which TestPillow compares.
+func TestCorpusInRegions(t *testing.T) {
+	r := rand.New(rand.NewPCG(6, 6))
+	forLevels(t, func(t *testing.T, d *Decoder) {
+		for _, s := range newCorpus() {
+			w, h, whole, err := decodeAll(d, s.data)
+			if err != nil {
+				continue
+			}
+			for range 3 {
+				region := randomRegion(r, w, h)
+				if got, err := decodeRegion(d, region); err != nil || !bytes.Equal(got, crop(whole, w, region)) {
+					t.Errorf("%s: region %v differs (%v)", s.name, region, err)
+				}
+			}
+		}
+	})
 }
 
 // Pictures of many MCUs, in one scan and in several, with many regions.
@@ -194,8 +241,11 @@ func TestDamage(t *testing.T) {
 		if i%5 == 4 && len(o.Sampling) == 3 {
 			o.Scans = [][]int{{0, 1}, {2}}
 		}
+		if i%3 == 1 {
+			o.Progressive = jpegtest.Script(len(o.Sampling))
+		}
 		b := jpegtest.Encode(jpegtest.Photograph(uint64(i), i, 40+r.IntN(30), 30+r.IntN(30)), o)
-		for range 100 {
+		for range 150 {
 			check(t, decoders, damaged(r, b), r, 2)
 		}
 	}
@@ -247,7 +297,10 @@ func TestParseDecidesAll(t *testing.T) {
 		{"half the data", ErrTruncated, func(b []byte) []byte { return b[:len(b)/2] }},
 		{"no EOI", ErrTruncated, func(b []byte) []byte { return b[:len(b)-2] }},
 		{"half the data and EOI", nil, func(b []byte) []byte { return append(bytes.Clone(b[:len(b)/2]), eoi...) }},
-		{"progressive", ErrUnsupported, func(b []byte) []byte { return overwrite(b, find(b, 0xc0, 0).start+1, 0xc2) }},
+		{"arithmetic", ErrUnsupported, func(b []byte) []byte { return overwrite(b, find(b, 0xc0, 0).start+1, 0xc9) }},
+		{"progressive arithmetic", ErrUnsupported, func(b []byte) []byte { return overwrite(b, find(b, 0xc0, 0).start+1, 0xca) }},
+		{"lossless", ErrUnsupported, func(b []byte) []byte { return overwrite(b, find(b, 0xc0, 0).start+1, 0xc3) }},
+		{"baseline called progressive", ErrBroken, func(b []byte) []byte { return overwrite(b, find(b, 0xc0, 0).start+1, 0xc2) }},
 		{"12 bits", ErrUnsupported, func(b []byte) []byte { return overwrite(b, find(b, 0xc0, 0).start+4, 12) }},
 		{"scan behind the last row", ErrBroken, func(b []byte) []byte {
 			s := find(b, 0xda, 0)
@@ -305,7 +358,9 @@ func TestNoAllocation(t *testing.T) {
 	files := pictures(t, 12)
 	m := jpegtest.Photograph(1, 1, 90, 70)
 	files = append(files, jpegtest.Encode(m, jpegtest.Options{Sampling: jpegtest.S410, Restart: 3}),
-		jpegtest.Encode(m, jpegtest.Options{Scans: [][]int{{0}, {1}, {2}}}), jpegtest.Encode(m, jpegtest.Options{Sampling: jpegtest.S440}))
+		jpegtest.Encode(m, jpegtest.Options{Scans: [][]int{{0}, {1}, {2}}}), jpegtest.Encode(m, jpegtest.Options{Progressive: jpegtest.Script(3)}),
+		jpegtest.Encode(m, jpegtest.Options{Progressive: jpegtest.Script(3)[:5], Sampling: jpegtest.S420}),
+		jpegtest.Encode(m, jpegtest.Options{Sampling: jpegtest.CMYK, Progressive: jpegtest.Script(4)}), jpegtest.Encode(m, jpegtest.Options{Sampling: jpegtest.S440}))
 	forLevels(t, func(t *testing.T, d *Decoder) {
 		var s pixel.Sink = nowhere{}
 		if n := testing.AllocsPerRun(3, func() {
