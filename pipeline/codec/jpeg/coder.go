@@ -100,12 +100,18 @@ func (c *coder) begin() {
 // the interval before ran out of data.
 func (c *coder) resume() {
 	c.empty = c.empty || c.bits.consumed() > c.segment.bits
-	if c.cursor.resume() {
+	switch {
+	case c.cursor.resume():
 		c.enter(c.cursor.at)
-		return
+	case c.empty:
+		c.begin()
+		if c.cursor.marker < mRST0 || c.cursor.marker > mRST7 { // nothing but the end of the scan comes any more
+			c.left = math.MaxInt
+		}
+	default:
+		c.segment.blank()
+		c.begin()
 	}
-	c.segment.blank()
-	c.begin()
 }
 
 // mcu moves to the next MCU and reports whether it has data: then its units must be read.

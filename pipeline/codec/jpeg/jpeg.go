@@ -34,7 +34,7 @@ var (
 // Limits bound the work that a file of several scans can ask for. Files of one scan have none to limit but their pixels. A limit
 // that is 0 has its default.
 type Limits struct {
-	// Scans is the largest number of scans. They are counted by the markers in the bytes behind the first scan. Default 1000; encoders
+	// Scans is the largest number of scans. They are counted by the markers in the bytes behind the first scan's header. Default 1000; encoders
 	// write 4 to 20, and 190 if each coefficient has its own.
 	Scans int
 	// ScanBlocks is the largest sum over all scans of the blocks of 8x8 samples that a scan visits. Default 1<<27, which is 256 scans of all
@@ -58,9 +58,10 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// Decoder decodes one file after the other. It keeps its memory for the next file: some 150 KB, a copy of the
-// entropy-coded data, a few rows of MCUs of the region, and for files of several scans two bytes for each
-// sample of the region and, if they are progressive, an eighth of a byte for each sample of the picture. It is not safe for concurrent use.
+// Decoder decodes one file after the other. It keeps its memory for the next file: some 170 KB, a copy of the
+// entropy-coded data, and a few rows of MCUs of the region. For files of several scans Decode takes two bytes for each
+// sample of the region and, if they are progressive, an eighth of a byte for each sample of the picture; the next Parse lets go
+// of what is above 64 MiB for a component. It is not safe for concurrent use.
 type Decoder struct {
 	parser  parser
 	parsed  bool
@@ -85,6 +86,7 @@ func NewDecoder(level string) *Decoder {
 // the caller can refuse a size before Decode. The decoder keeps src until the next Parse; it must not change.
 func (d *Decoder) Parse(src []byte, l Limits) (w, h int, err error) {
 	d.parsed = false
+	d.several.trim()
 	if err := d.parser.parse(src, l.withDefaults(), &d.coder.segment); err != nil {
 		return 0, 0, fmt.Errorf("jpeg: %w", err)
 	}

@@ -60,6 +60,22 @@ func (g *grid) reset(c *component, mcus image.Rectangle, progressive bool) {
 	}
 }
 
+// keptBlocks is how many blocks of a component are kept for the next file: 32 MiB of coefficients.
+const keptBlocks = 1 << 18
+
+// trim lets go of the memory of a large picture.
+func (m *multiscan) trim() {
+	for i := range m.grids {
+		g := &m.grids[i]
+		if cap(g.b) > keptBlocks {
+			g.b = nil
+		}
+		if cap(g.sent) > 16*keptBlocks {
+			g.sent = nil
+		}
+	}
+}
+
 // zeroed returns n zero elements, in s if it has room.
 func zeroed[E any](s []E, n int) []E {
 	if cap(s) < n {

@@ -97,18 +97,20 @@ func (p *parser) scan(first *segment) (more bool, err error) {
 	return false, err
 }
 
-// checkWork adds a scan to the work the file asks for. The scans to come are counted at the second one, ahead of all that would be
-// kept of them.
+// checkWork adds a scan to the work the file asks for. The scans to come are counted at the first one of a progressive file and at the
+// second one of another, ahead of all that would be kept of them.
 func (p *parser) checkWork(s *scan) error {
-	if p.blocks += s.blocks(&p.frame); len(p.scans) == 0 {
-		return nil
+	p.blocks += s.blocks(&p.frame)
+	several := 1
+	if p.frame.progressive {
+		several = 0
 	}
-	if len(p.scans) == 1 {
-		if n := 2 + bytes.Count(p.src[p.at:], []byte{0xff, mSOS}); n > p.limits.Scans {
+	if len(p.scans) == several {
+		if n := several + 1 + bytes.Count(p.src[p.at:], []byte{0xff, mSOS}); n > p.limits.Scans {
 			return p.failure(ErrLimit, "%d scans, at most %d are decoded", n, p.limits.Scans)
 		}
 	}
-	if p.blocks > p.limits.ScanBlocks {
+	if len(p.scans) >= several && p.blocks > p.limits.ScanBlocks {
 		return p.failure(ErrLimit, "%d blocks in scans so far, at most %d are decoded", p.blocks, p.limits.ScanBlocks)
 	}
 	return nil
