@@ -188,67 +188,70 @@ func (c *coder) refineBlocks(out []kernel.Block, left int, sent []uint64) {
 func (c *coder) refineBand(out *kernel.Block, sent *uint64) {
 	b, data, t := c.bits, c.segment.data, &c.band
 	last, low := c.scan.band.last, c.scan.band.low
-	mask := *sent
-	for k := c.scan.band.first; k <= last; {
+	mask, rest := *sent, c.scan.band.mask() // rest: what of the band is to come
+	for rest != 0 {
 		b = b.refill(data)
 		e := t.entry(b.acc)
-		rest := (band{first: k, last: last}).mask()
 		if more, ok := e.ends(b.acc); ok {
 			b = b.drop(uint32(e & 255))
 			c.ended = more
 			b = correct(data, b, out, mask&rest, low)
 			break
 		}
-		sign := int64(b.acc<<(e>>8&63)) >> 63 // -1: the new coefficient is positive
+		sign := int16(b.acc << (e >> 8 & 63) >> 63) // 1: the new coefficient is positive
 		b = b.drop(uint32(e >> 8 & 255))
-		isNew := e>>16&63 != 63
-		if isNew {
-			b = b.drop(1)
-		}
 		free := rest &^ mask
-		for run := e >> 24; run > 1 && free != 0; run-- {
+		for run := e >> 24; run > 1; run-- {
 			free &= free - 1
 		}
-		at := last + 1 // where the run leads
-		if free != 0 {
-			at = mathbits.TrailingZeros64(free)
-			rest &= 1<<at - 1
+		passed := rest & (free&-free - 1) // where the run leads, all if it leads past the band
+		if e>>16&63 == 63 {
+			b = correct(data, b, out, mask&passed, low)
+			rest &^= passed | free&-free
+			continue
 		}
-		b = correct(data, b, out, mask&rest, low)
-		if isNew { // libjpeg puts it behind the band if the run leads there
-			place := min(at, 63)
-			mask |= 1 << place
-			if out != nil {
-				out[zigzag[place]] = int16(-1-2*sign) << low
-			}
+		b = correct(data, b.drop(1), out, mask&passed, low)
+		at := min(mathbits.TrailingZeros64(free), last+1, 63) // libjpeg puts it behind the band if the run leads there
+		mask |= 1 << at
+		if out != nil {
+			out[zigzag[at]] = (2*sign - 1) << low
 		}
-		k = at + 1
+		rest &^= passed | free&-free
 	}
 	c.bits, *sent = b, mask
 }
 
 // correct reads a bit for each coefficient of places and makes it larger by 1<<low where the bit is set, unless damaged data has set that before.
 func correct(data []byte, b bits, out *kernel.Block, places uint64, low int) bits {
-	if places == 0 {
+	n := uint(mathbits.OnesCount64(places))
+	if n > b.n {
+		b = b.refill(data)
+		if n > b.n {
+			places, b = correctFirst(data, b, out, places, low)
+			n = uint(mathbits.OnesCount64(places))
+		}
+	}
+	acc := b.acc
+	b = b.drop(uint32(n))
+	if out == nil {
 		return b
 	}
-	if out == nil {
-		n := uint32(mathbits.OnesCount64(places))
-		b = b.refill(data).drop(min(n, 32))
-		return b.refill(data).drop(n - min(n, 32))
-	}
-	for places != 0 {
-		b = b.refill(data)
-		acc, n := b.acc, uint32(0)
-		for ; n < 56 && places != 0; n++ {
-			p := &out[zigzag[mathbits.TrailingZeros64(places)&63]&63]
-			places &= places - 1
-			v := *p
-			set := int16(acc>>63) &^ (v >> low)
-			*p = v + (v>>15|1)*(set<<low)
-			acc <<= 1
-		}
-		b = b.drop(n)
+	for ; places != 0; places &= places - 1 {
+		p := &out[zigzag[mathbits.TrailingZeros64(places)&63]&63]
+		v := *p
+		set := int16(acc>>63) &^ (v >> low)
+		*p = v + (v>>15|1)*(set<<low)
+		acc <<= 1
 	}
 	return b
+}
+
+// correctFirst does the first 32 of many coefficients and returns the others.
+func correctFirst(data []byte, b bits, out *kernel.Block, places uint64, low int) (uint64, bits) {
+	rest := places
+	for range 32 {
+		rest &= rest - 1
+	}
+	b = correct(data, b, out, places&^rest, low)
+	return rest, b.refill(data)
 }

@@ -8,9 +8,10 @@ import io
 import sys
 import warnings
 
-from PIL import Image
+from PIL import Image, ImageFile
 
 warnings.simplefilter("ignore")
+ImageFile.MAXBLOCK = 1 << 24  # the buffer that a progressive file has to fit in
 
 
 def encoded(image, mode, **options):
