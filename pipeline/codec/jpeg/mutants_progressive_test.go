@@ -86,7 +86,7 @@ func (c *corpus) scanMutantsOf(add func(string, []byte), b []byte, scans []span,
 		add(name(fmt.Sprintf("middle%d", what)), insert(b, (data+s.end)/2, x))
 	}
 	changes := map[string][]byte{ // bytes before the data, new byte
-		"se0": {2, 0}, "se63": {2, 63}, "se64": {2, 64}, "ss1": {3, 1}, "ss9": {3, 9}, "ss0": {3, 0}, "al0": {1, 0}, "al1": {1, 1}, "al13": {1, 13}, "al14": {1, 14},
+		"se0": {2, 0}, "se5": {2, 5}, "se20": {2, 20}, "se63": {2, 63}, "se64": {2, 64}, "ss1": {3, 1}, "ss9": {3, 9}, "ss0": {3, 0}, "al0": {1, 0}, "al1": {1, 1}, "al13": {1, 13}, "al14": {1, 14},
 		"ah1": {1, 0x10}, "ah2": {1, 0x21}, "ah3": {1, 0x31}, "ah14": {1, 0xed}, "table3": {4, 0x33}, "table4": {4, 0x44},
 	}
 	for _, what := range inOrder(changes) {
