@@ -32,15 +32,22 @@ type Limits struct {
 	Side int `json:"side"`
 	// Pixels is the largest width × height.
 	Pixels int64 `json:"pixels"`
+	// Scans is the largest number of scans of a JPEG file.
+	Scans int `json:"scans"`
+	// ScanBlocks is the largest sum over the scans of a JPEG file of several of the blocks of 8×8 samples that each visits.
+	ScanBlocks int64 `json:"scan_blocks"`
 }
 
 // maxSide is the largest side that the JPEG decoder and Pillow take.
 const maxSide = 65500
 
-// DefaultLimits are Pillow's: sides to 65,500 and 178,956,970 pixels, beyond which it refuses a file as a decompression bomb; and
-// files to 256 MiB. They are the highest limits too.
+// DefaultLimits are Pillow's: sides to 65,500 and 178,956,970 pixels, beyond which it refuses a file as a decompression bomb. Files to 256 MiB,
+// and the scans of a JPEG, which it does not limit, to what jpeg.Limits says. They are the highest limits too.
 func DefaultLimits() Limits {
-	return Limits{EncodedBytes: 256 << 20, Side: maxSide, Pixels: 178_956_970}
+	return Limits{
+		EncodedBytes: 256 << 20, Side: maxSide, Pixels: 178_956_970,
+		Scans: jpeg.DefaultScans, ScanBlocks: jpeg.DefaultScanBlocks,
+	}
 }
 
 // Check says what is wrong with the limits themselves.
@@ -53,6 +60,10 @@ func (l Limits) Check() error {
 		return fmt.Errorf("side %d is not within 1 to %d", l.Side, most.Side)
 	case l.Pixels < 1 || l.Pixels > most.Pixels:
 		return fmt.Errorf("pixels %d is not within 1 to %d", l.Pixels, most.Pixels)
+	case l.Scans < 1 || l.Scans > most.Scans:
+		return fmt.Errorf("scans %d is not within 1 to %d", l.Scans, most.Scans)
+	case l.ScanBlocks < 1 || l.ScanBlocks > most.ScanBlocks:
+		return fmt.Errorf("scan_blocks %d is not within 1 to %d", l.ScanBlocks, most.ScanBlocks)
 	}
 	return nil
 }
@@ -83,9 +94,25 @@ type format interface {
 
 // A Decoder decodes one picture after another. It reuses its memory and is not for concurrent use.
 type Decoder struct {
+	jpeg    *scans
 	formats []named
 	current format
 	turn    upright
+}
+
+// scans is the JPEG decoder, which has limits of its own.
+type scans struct {
+	*jpeg.Decoder
+	limits jpeg.Limits
+}
+
+// Parse implements format.
+func (s *scans) Parse(src []byte) (w, h int, err error) {
+	w, h, err = s.Decoder.Parse(src, s.limits)
+	if errors.Is(err, jpeg.ErrLimit) {
+		err = fmt.Errorf("%w: %w", ErrTooLarge, err)
+	}
+	return w, h, err
 }
 
 // named is a format and what its files begin with.
@@ -96,8 +123,9 @@ type named struct {
 
 // NewDecoder returns a decoder that runs the kernels of the level.
 func NewDecoder(level string) *Decoder {
-	return &Decoder{formats: []named{
-		{"\xff\xd8", jpeg.NewDecoder(level)},
+	j := &scans{Decoder: jpeg.NewDecoder(level)}
+	return &Decoder{jpeg: j, formats: []named{
+		{"\xff\xd8", j},
 		{png.Signature, png.NewDecoder()},
 		{"RIFF", webp.NewDecoder()},
 		{"GIF8", gif.NewDecoder()},
@@ -108,6 +136,7 @@ func NewDecoder(level string) *Decoder {
 // Parse looks at a file and returns the picture's size. Orientation tags are ignored. The decoder keeps src until the next call.
 func (d *Decoder) Parse(src []byte, l Limits) (w, h int, err error) {
 	d.current, d.turn.orientation = nil, 1
+	d.jpeg.limits = jpeg.Limits{Scans: l.Scans, ScanBlocks: l.ScanBlocks}
 	f := d.find(src)
 	if f == nil {
 		return 0, 0, unknown(src)
