@@ -15,9 +15,9 @@ import (
 	"github.com/feedwater-io/feedwater/pipeline/order"
 )
 
-// numericsFiles are small pictures of every kind that has code of its own, two of them damaged.
+// numericsFiles are small pictures of every format, and of every kind that has code of its own; two of them are damaged.
 //
-//go:embed numerics/*.jpg
+//go:embed numerics/*
 var numericsFiles embed.FS
 
 // numericsRuns between them run all pixel code: both resize passes in both orders, up and down, and flips.
@@ -38,7 +38,7 @@ func measureNumerics(level, salt string) (string, error) {
 	h := sha256.New()
 	h.Write([]byte(salt))
 	measureOrder(h)
-	files, err := fs.Glob(numericsFiles, "numerics/*.jpg")
+	files, err := fs.Glob(numericsFiles, "numerics/*")
 	if err != nil {
 		return "", err
 	}

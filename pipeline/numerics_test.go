@@ -1,8 +1,10 @@
 package pipeline
 
 import (
+	"archive/zip"
 	"bytes"
 	"flag"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"testing"
@@ -14,7 +16,8 @@ import (
 var update = flag.Bool("update", false, "write the pictures of the numerics self-test")
 
 // numericsPictures are the self-test's pictures: every sampling with code of its own, both orders of magnitude of size, restart markers,
-// quantisers that drive the inverse transform out of range, and a scan with flipped bits.
+// quantisers that drive the inverse transform out of range, a scan with flipped bits, progressive files, whole and cut short so that blocks are smoothed
+// with and without some of their low coefficients, and both kinds of four components.
 func numericsPictures() map[string][]byte {
 	encode := func(seed uint64, w, h int, o jpegtest.Options) []byte {
 		return jpegtest.Encode(jpegtest.Photograph(seed, int(seed), w, h), o)
@@ -40,6 +43,34 @@ func numericsPictures() map[string][]byte {
 		"rgb.jpg":     encode(7, 40, 33, jpegtest.Options{Header: jpegtest.HeaderAdobeRGB}),
 		"wild.jpg":    encode(8, 64, 48, jpegtest.Options{WideQuant: true, ClaimQuant: &[2][64]uint16{wild, wild}}),
 		"damaged.jpg": damaged,
+
+		"progressive.jpg": encode(10, 75, 82, jpegtest.Options{Sampling: jpegtest.S420, Progressive: jpegtest.Script(3), Restart: 7}),
+		"smoothed.jpg":    encode(11, 91, 70, jpegtest.Options{Sampling: jpegtest.S420, Progressive: jpegtest.Script(3)[:3]}),
+		"cmyk.jpg":        encode(12, 50, 37, jpegtest.Options{Sampling: jpegtest.CMYK, Header: jpegtest.HeaderNone}),
+		"ycck.jpg":        encode(13, 37, 50, jpegtest.Options{Sampling: jpegtest.CMYK, Header: jpegtest.HeaderAdobeYCCK}),
+	}
+}
+
+// numericsCopies are the self-test's pictures that are files of the codec's corpus.
+var numericsCopies = map[string]string{
+	"interlaced.png": "png-c6b8i1-13x11", "indexed.png": "png-c3b4i0-13x11", "lossy.webp": "webp-lossy-33x31", "lossless.webp": "webp-lossless-15x17",
+	"interlaced.gif": "gif-16-1-0", "runs.bmp": "bmp-rle4-17x6", "masks.bmp": "bmp-mask-565-17x6",
+}
+
+func TestNumericsPicturesAreOfTheCorpus(t *testing.T) {
+	z, err := zip.OpenReader("codec/testdata/corpus.zip")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer z.Close()
+	for name, of := range numericsCopies {
+		want, err := fs.ReadFile(z, of)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if have, err := numericsFiles.ReadFile("numerics/" + name); err != nil || !bytes.Equal(have, want) {
+			t.Errorf("%s is not %s (%v)", name, of, err)
+		}
 	}
 }
 
@@ -83,7 +114,7 @@ func TestNumericsArePinned(t *testing.T) {
 	}
 }
 
-const pinnedNumerics = "2cc355a4053b25314185115c6f042950"
+const pinnedNumerics = "6402b7d1351f5091d3f4e5fcfb99a40a"
 
 func TestNumericsTellASaltApart(t *testing.T) {
 	a, err := measureNumerics(kernel.Scalar, "")

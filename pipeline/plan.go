@@ -29,6 +29,8 @@ type Plan struct {
 	Transforms augment.Chain     `json:"transforms"`
 	// Fields of a batch: "image", "label". Every batch has "index" too.
 	Fields []string `json:"fields"`
+	// ApplyEXIF turns pictures as their EXIF data says before anything else. Plans without it are as they were before it existed.
+	ApplyEXIF bool `json:"apply_exif,omitempty"`
 	// OnError is "raise", "skip" or "substitute".
 	OnError string       `json:"on_error"`
 	Limits  codec.Limits `json:"limits"`
@@ -160,7 +162,7 @@ func (p *Plan) check() error {
 	return nil
 }
 
-// Canonical returns the plan as JSON with every member present and in order.
+// Canonical returns the plan as JSON with every member present and in order, but for an apply_exif of false.
 func (p *Plan) Canonical() []byte { return canonical(p) }
 
 // Hash is the SHA-256, in hex, of what decides a batch's bytes besides its name: the canonical plan without the place where this

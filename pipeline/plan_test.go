@@ -21,7 +21,7 @@ func TestCanonicalPlanIsPinned(t *testing.T) {
 	p := parse(t, `{"seed": 18446744073709551615, "transforms": [{"op": "RandomResizedCrop", "size": 224}]}`)
 	const want = `{"version":1,"source":{"root":"","path":"","fingerprint":""},"seed":18446744073709551615,"shuffle":false,"reference":"pillow-13",` +
 		`"transforms":[{"op":"RandomResizedCrop","size":[224,224],"scale":[0.08,1],"ratio":[0.75,1.3333333333333333],"interpolation":"bilinear"}],` +
-		`"fields":["image","label"],"on_error":"raise","limits":{"encoded_bytes":268435456,"side":65500,"pixels":178956970}}`
+		`"fields":["image","label"],"on_error":"raise","limits":{"encoded_bytes":268435456,"side":65500,"pixels":178956970,"scans":1000,"scan_blocks":134217728}}`
 	if got := string(p.Canonical()); got != want {
 		t.Errorf("canonical form\n%s\nwant\n%s", got, want)
 	}
@@ -29,7 +29,7 @@ func TestCanonicalPlanIsPinned(t *testing.T) {
 		t.Error("the canonical form is not its own canonical form")
 	}
 	for name, h := range map[string][2]string{
-		"plan": {p.Hash(), "623215b6d0078785f609a0226d31045e8de80d089f94bbe3a8c439665e346ade"}, "order": {p.OrderHash(), "b25d9b46c0054deee9a68417d1f8b4143e275ae06695d3c1c6f53eb893a40a45"}, "pixels": {p.PixelHash(), "9fa3bacc14e23f3295545a5e51835099a96024946cfd88b40f99aaa1e3f69989"},
+		"plan": {p.Hash(), "f0492b84aac7e43f19ef6105121b73a4c9d173fe7947afa42b638aea4d3748ad"}, "order": {p.OrderHash(), "b25d9b46c0054deee9a68417d1f8b4143e275ae06695d3c1c6f53eb893a40a45"}, "pixels": {p.PixelHash(), "b39973176da15f6132593ce221c78215d4f8d9dbbbd640b9a3e2ea4cd438f73c"},
 	} {
 		if h[0] != h[1] {
 			t.Errorf("%s hash %s, pinned %s", name, h[0], h[1])
@@ -51,6 +51,8 @@ func TestHashesCoverWhatTheyShould(t *testing.T) {
 		{`{"reference": "pillow-12"}`, true, false, true},
 		{`{"on_error": "skip"}`, true, false, true},
 		{`{"limits": {"side": 9}}`, true, false, true},
+		{`{"apply_exif": true}`, true, false, true},
+		{`{"apply_exif": false}`, false, false, false},
 		{`{"fields": ["label"]}`, true, false, true},
 		{`{"fields": ["image", "label", "index"]}`, false, false, false},
 	} {
@@ -77,7 +79,9 @@ func TestBadPlans(t *testing.T) {
 		`{"fields": ["image", "image"]}`:     "twice",
 		`{"source": {"fingerprint": "xyz"}}`: "source.fingerprint",
 		`{"limits": {"side": 70000}}`:        "limits: side 70000",
-		`{"limits": {"scans": 7}}`:           "scans: no such member",
+		`{"limits": {"scans": 0}}`:           "limits: scans 0",
+		`{"limits": {"scan_blocks": -1}}`:    "limits: scan_blocks -1",
+		`{"limits": {"scenes": 7}}`:          "scenes: no such member",
 		`{"transforms": [{"op": "RandomResizedCorp", "size": 224}]}`:                   "did you mean RandomResizedCrop?",
 		`{"transforms": [{"op": "Resize", "size": [1, 2, 3]}]}`:                        "transforms[0].size",
 		`{"transforms": [{"op": "Resize", "size": 5, "antialas": true}]}`:              "transforms[0].antialas",

@@ -69,7 +69,11 @@ func (d *decoder) begin(j *Job, s order.Sample, file []byte) (r *augment.Runner,
 	if r, err = d.runner(j); err != nil {
 		return nil, size{}, size{}, err
 	}
-	if picture.w, picture.h, err = d.codec.Parse(file, j.plan.Limits); err != nil {
+	parse := d.codec.Parse
+	if j.plan.ApplyEXIF {
+		parse = d.codec.ParseUpright
+	}
+	if picture.w, picture.h, err = parse(file, j.plan.Limits); err != nil {
 		return nil, size{}, size{}, err
 	}
 	result.w, result.h, err = r.Begin(picture.w, picture.h, s)

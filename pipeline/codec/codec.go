@@ -10,7 +10,11 @@ import (
 	"fmt"
 	"image"
 
+	"github.com/feedwater-io/feedwater/pipeline/codec/bmp"
+	"github.com/feedwater-io/feedwater/pipeline/codec/gif"
 	"github.com/feedwater-io/feedwater/pipeline/codec/jpeg"
+	"github.com/feedwater-io/feedwater/pipeline/codec/png"
+	"github.com/feedwater-io/feedwater/pipeline/codec/webp"
 	"github.com/feedwater-io/feedwater/pipeline/pixel"
 )
 
@@ -28,15 +32,22 @@ type Limits struct {
 	Side int `json:"side"`
 	// Pixels is the largest width × height.
 	Pixels int64 `json:"pixels"`
+	// Scans is the largest number of scans of a JPEG file.
+	Scans int `json:"scans"`
+	// ScanBlocks is the largest sum over the scans of a JPEG file of several of the blocks of 8×8 samples that each visits.
+	ScanBlocks int64 `json:"scan_blocks"`
 }
 
 // maxSide is the largest side that the JPEG decoder and Pillow take.
 const maxSide = 65500
 
-// DefaultLimits are Pillow's: sides to 65,500 and 178,956,970 pixels, beyond which it refuses a file as a decompression bomb; and
-// files to 256 MiB. They are the highest limits too.
+// DefaultLimits are Pillow's: sides to 65,500 and 178,956,970 pixels, beyond which it refuses a file as a decompression bomb. Files to 256 MiB,
+// and the scans of a JPEG, which it does not limit, to what jpeg.Limits says. They are the highest limits too.
 func DefaultLimits() Limits {
-	return Limits{EncodedBytes: 256 << 20, Side: maxSide, Pixels: 178_956_970}
+	return Limits{
+		EncodedBytes: 256 << 20, Side: maxSide, Pixels: 178_956_970,
+		Scans: jpeg.DefaultScans, ScanBlocks: jpeg.DefaultScanBlocks,
+	}
 }
 
 // Check says what is wrong with the limits themselves.
@@ -49,6 +60,10 @@ func (l Limits) Check() error {
 		return fmt.Errorf("side %d is not within 1 to %d", l.Side, most.Side)
 	case l.Pixels < 1 || l.Pixels > most.Pixels:
 		return fmt.Errorf("pixels %d is not within 1 to %d", l.Pixels, most.Pixels)
+	case l.Scans < 1 || l.Scans > most.Scans:
+		return fmt.Errorf("scans %d is not within 1 to %d", l.Scans, most.Scans)
+	case l.ScanBlocks < 1 || l.ScanBlocks > most.ScanBlocks:
+		return fmt.Errorf("scan_blocks %d is not within 1 to %d", l.ScanBlocks, most.ScanBlocks)
 	}
 	return nil
 }
@@ -71,32 +86,93 @@ func (l Limits) checkSize(w, h int) error {
 	return nil
 }
 
-// A Decoder decodes one picture after another. It reuses its memory and is not for concurrent use.
-type Decoder struct{ jpeg *jpeg.Decoder }
-
-// NewDecoder returns a decoder that runs the kernels of the level.
-func NewDecoder(level string) *Decoder { return &Decoder{jpeg.NewDecoder(level)} }
-
-// Parse looks at a file and returns the picture's size. The decoder keeps src until the next call.
-func (d *Decoder) Parse(src []byte, l Limits) (w, h int, err error) {
-	if !bytes.HasPrefix(src, []byte("\xff\xd8")) {
-		return 0, 0, unknown(src)
-	}
-	if w, h, err = d.jpeg.Parse(src); err != nil {
-		return 0, 0, err
-	}
-	return w, h, l.checkSize(w, h)
+// A format decodes one picture after another, in memory of its own. Parse allocates nothing that depends on the size it returns.
+type format interface {
+	Parse(src []byte) (w, h int, err error)
+	Decode(r image.Rectangle, sink pixel.Sink) error
 }
 
-// Decode gives the rows of region r of the parsed picture, as RGB, to sink.
-func (d *Decoder) Decode(r image.Rectangle, sink pixel.Sink) error { return d.jpeg.Decode(r, sink) }
+// A Decoder decodes one picture after another. It reuses its memory and is not for concurrent use.
+type Decoder struct {
+	jpeg    *scans
+	formats []named
+	current format
+	turn    upright
+}
+
+// scans is the JPEG decoder, which has limits of its own.
+type scans struct {
+	*jpeg.Decoder
+	limits jpeg.Limits
+}
+
+// Parse implements format.
+func (s *scans) Parse(src []byte) (w, h int, err error) {
+	w, h, err = s.Decoder.Parse(src, s.limits)
+	if errors.Is(err, jpeg.ErrLimit) {
+		err = fmt.Errorf("%w: %w", ErrTooLarge, err)
+	}
+	return w, h, err
+}
+
+// named is a format and what its files begin with.
+type named struct {
+	prefix string
+	format
+}
+
+// NewDecoder returns a decoder that runs the kernels of the level.
+func NewDecoder(level string) *Decoder {
+	j := &scans{Decoder: jpeg.NewDecoder(level)}
+	return &Decoder{jpeg: j, formats: []named{
+		{"\xff\xd8", j},
+		{png.Signature, png.NewDecoder()},
+		{"RIFF", webp.NewDecoder()},
+		{"GIF8", gif.NewDecoder()},
+		{"BM", bmp.NewDecoder()},
+	}}
+}
+
+// Parse looks at a file and returns the picture's size. Orientation tags are ignored. The decoder keeps src until the next call.
+func (d *Decoder) Parse(src []byte, l Limits) (w, h int, err error) {
+	d.current, d.turn.orientation = nil, 1
+	d.jpeg.limits = jpeg.Limits{Scans: l.Scans, ScanBlocks: l.ScanBlocks}
+	f := d.find(src)
+	if f == nil {
+		return 0, 0, unknown(src)
+	}
+	if w, h, err = f.Parse(src); err != nil {
+		return 0, 0, err
+	}
+	if err := l.checkSize(w, h); err != nil {
+		return 0, 0, err
+	}
+	d.current = f
+	return w, h, nil
+}
+
+func (d *Decoder) find(src []byte) format {
+	for _, f := range d.formats {
+		if bytes.HasPrefix(src, []byte(f.prefix)) {
+			return f.format
+		}
+	}
+	return nil
+}
+
+// Decode gives the rows of region r of the parsed picture, as RGB, to sink. Damage that shows only there is an error too.
+func (d *Decoder) Decode(r image.Rectangle, sink pixel.Sink) error {
+	if d.current == nil {
+		return errors.New("decode without a parsed picture")
+	}
+	if d.turn.orientation != 1 {
+		return d.turn.decode(d.current, r, sink)
+	}
+	return d.current.Decode(r, sink)
+}
 
 // magics are the first bytes of formats people have in their folders, to name what is refused.
 var magics = []struct{ prefix, name string }{
-	{"\x89PNG\r\n\x1a\n", "a PNG"},
-	{"GIF8", "a GIF"},
-	{"RIFF", "a WebP or other RIFF file"},
-	{"BM", "a BMP"},
 	{"II*\x00", "a TIFF"},
 	{"MM\x00*", "a TIFF"},
 	{"\x00\x00\x00\x0cjP", "a JPEG 2000"},

@@ -37,6 +37,7 @@ class Config:
     mesh: Any
     batch_transform: Callable[..., Any] | None
     memory: int | None
+    apply_exif: bool
     on_error: str
     max_errors: float
     timeout: float
@@ -70,6 +71,7 @@ class Config:
             mesh=given["mesh"],
             batch_transform=given["batch_transform"],
             memory=_arguments.memory_of(given["memory"]),
+            apply_exif=bool(given["apply_exif"]),
             on_error=_arguments.one_of("on_error", given["on_error"], ("raise", "skip", "substitute")),
             max_errors=_arguments.max_errors_of(given["max_errors"]),
             timeout=_arguments.seconds_of("timeout", given["timeout"]),
@@ -138,7 +140,7 @@ class Config:
 
     def plan(self) -> dict[str, Any]:
         """The plan as JSON says it (docs/plan.md)."""
-        return {
+        plan = {
             "version": 1,
             "source": self.source.plan(),
             "seed": self.seed,
@@ -147,3 +149,4 @@ class Config:
             "fields": ["image", "label"],
             "on_error": self.on_error,
         }
+        return plan | {"apply_exif": True} if self.apply_exif else plan

@@ -61,6 +61,7 @@ class Loader(Generic[B]):
     dtype            of images, in place of what the transform gives
     memory_format    torch.channels_last or torch.contiguous_format; by default channels_last for uint8
     memory           bytes for batches that are ready or being made
+    apply_exif       turn pictures as their EXIF data says; ImageFolder does not
     on_error         for pictures that do not decode: "raise"; "skip", leave out the row; "substitute", another sample.
                      A step that "skip" leaves nothing of is left out on a single rank, and a DataError on several,
                      which must all make the same steps
@@ -138,6 +139,7 @@ class Loader(Generic[B]):
         dtype: Any = None,
         memory_format: Any = None,
         memory: int | Literal["auto"] = "auto",
+        apply_exif: bool = False,
         on_error: Literal["raise", "skip", "substitute"] = "raise",
         max_errors: float = 0.001,
         timeout: float = 120,

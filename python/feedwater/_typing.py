@@ -30,6 +30,7 @@ class Options(TypedDict, total=False):
     dtype: Any
     memory_format: Any
     memory: int | Literal["auto"]
+    apply_exif: bool
     on_error: Literal["raise", "skip", "substitute"]
     max_errors: float
     timeout: float

@@ -52,6 +52,7 @@ def test_the_signature_is_the_designed_one() -> None:
             "dtype": None,
             "memory_format": None,
             "memory": "auto",
+            "apply_exif": False,
             "on_error": "raise",
             "max_errors": 0.001,
             "timeout": 120,
@@ -278,6 +279,11 @@ def test_how_sources_are_named_in_the_plan(folder: Path, monkeypatch: pytest.Mon
         assert (config.plan()["source"], config.source.local) == (plan, local)
     with pytest.raises(feedwater.DataError, match=r"/not/here: no such folder .* write \"root/path\""):
         Loader("/not/here", batch_size=1, nodes="n:1")
+
+
+def test_apply_exif_is_in_the_plan_only_where_it_is_asked_for(folder: Path) -> None:
+    assert "apply_exif" not in Loader(folder, batch_size=1)._config.plan()
+    assert Loader(folder, batch_size=1, apply_exif=True)._config.plan()["apply_exif"] is True
 
 
 @pytest.mark.parametrize("nodes", ["a:1,b:2", " a:1 , b:2,", ["a:1", "b:2"], ("a:1", "b:2")])

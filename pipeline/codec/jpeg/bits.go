@@ -71,7 +71,7 @@ func (p *predictor) first(data []byte, b bits) bits {
 	b = b.refill(data)
 	e := p.dc.entries[b.acc>>(64-dcBits)]
 	if e == 0 {
-		e = p.dc.long.find(b.acc, dcBits, false)
+		e = p.dc.long.find(b.acc, dcBits, kindDC)
 	}
 	p.last += value(b.acc, e)
 	return b.drop(uint32(e & 255))
@@ -156,7 +156,7 @@ func (t *acTable) skip(data []byte, b bits) bits {
 func (t *acTable) entry(acc uint64) entry {
 	e := t.entries[acc>>(64-acBits)]
 	if e == 0 {
-		e = t.long.find(acc, acBits, true)
+		e = t.long.find(acc, acBits, kindAC)
 	}
 	return e
 }

@@ -16,7 +16,9 @@ type coder struct {
 	units   []unit
 	dc      [4]dcTable
 	ac      [4]acTable
-	preds   [3]predictor // by place in the scan
+	band    bandTable
+	ended   int                      // blocks that end before their band begins, progressive files only
+	preds   [maxComponents]predictor // by place in the scan
 }
 
 // unit is a block of an MCU.
@@ -31,7 +33,7 @@ type unit struct {
 func (c *coder) open(src []byte, f *frame, s *scan) {
 	if c.scan != s {
 		c.scan = s
-		c.buildTables()
+		c.buildTables(f.progressive)
 		c.listUnits(f)
 	}
 	c.row, _ = s.mcus(f)
@@ -40,18 +42,23 @@ func (c *coder) open(src []byte, f *frame, s *scan) {
 	c.enter(s.data)
 }
 
-func (c *coder) buildTables() {
+// buildTables makes the look-ups of the tables that the scan needs. A scan of a progressive file that has AC coefficients has one component.
+func (c *coder) buildTables(progressive bool) {
 	var dc, ac [4]bool
 	for i, sc := range c.scan.comps[:c.scan.n] {
-		if !dc[sc.dc] {
+		if sc.dcDef != nil && !dc[sc.dc] {
 			c.dc[sc.dc].build(sc.dcDef)
 			dc[sc.dc] = true
 		}
-		if !ac[sc.ac] {
+		switch {
+		case sc.acDef == nil:
+		case progressive:
+			c.band.build(sc.acDef)
+		case !ac[sc.ac]:
 			c.ac[sc.ac].build(sc.acDef)
 			ac[sc.ac] = true
 		}
-		c.preds[i] = predictor{dc: &c.dc[sc.dc], ac: &c.ac[sc.ac]}
+		c.preds[i] = predictor{dc: &c.dc[sc.dc&3], ac: &c.ac[sc.ac&3]}
 	}
 }
 
@@ -79,7 +86,7 @@ func (c *coder) enter(at int) {
 
 // begin sets the reader to the start of the segment.
 func (c *coder) begin() {
-	c.bits = bits{}
+	c.bits, c.ended = bits{}, 0
 	for i := range c.preds {
 		c.preds[i].last = 0
 	}
@@ -93,12 +100,18 @@ func (c *coder) begin() {
 // the interval before ran out of data.
 func (c *coder) resume() {
 	c.empty = c.empty || c.bits.consumed() > c.segment.bits
-	if c.cursor.resume() {
+	switch {
+	case c.cursor.resume():
 		c.enter(c.cursor.at)
-		return
+	case c.empty:
+		c.begin()
+		if c.cursor.marker < mRST0 || c.cursor.marker > mRST7 { // nothing but the end of the scan comes any more
+			c.left = math.MaxInt
+		}
+	default:
+		c.segment.blank()
+		c.begin()
 	}
-	c.segment.blank()
-	c.begin()
 }
 
 // mcu moves to the next MCU and reports whether it has data: then its units must be read.
@@ -112,6 +125,19 @@ func (c *coder) mcu() bool {
 		c.empty = true
 	}
 	return !c.empty
+}
+
+// take moves past up to n MCUs, at least one, that lie in one interval, and returns how many. If the interval has data they must be read;
+// c.empty says that it has none.
+func (c *coder) take(n int) int {
+	if c.left == 0 {
+		c.resume()
+	}
+	n = min(n, c.left)
+	c.left -= n
+	c.next += n
+	c.empty = c.empty || c.bits.consumed() > c.segment.bits
+	return n
 }
 
 // skip passes over n MCUs. It does not read an interval that it skips to the end if the restart marker behind it is the due

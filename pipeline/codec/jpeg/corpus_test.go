@@ -37,6 +37,10 @@ func newCorpus() []sample {
 	c.mutants("base", base)
 	c.mutants("rst", restarts)
 	c.restartMutants(restarts)
+	c.progressive()
+	c.fourComponents()
+	c.progressiveMutants("prog", jpegtest.Encode(picture, jpegtest.Options{Sampling: jpegtest.S420, Quality: 70, Progressive: jpegtest.Script(3)}))
+	c.progressiveMutants("prog-rst", jpegtest.Encode(picture, jpegtest.Options{Sampling: jpegtest.S422, Quality: 50, Progressive: jpegtest.Script(3), Restart: 9}))
 	for i, b := range [][]byte{nil, {0xff, 0xd8}, {0xff, 0xd8, 0xff}, {0xff, 0xd8, 0xff, 0xd9}, make([]byte, 1000)} {
 		c.add(fmt.Sprintf("tiny.%d", i), b)
 	}
@@ -54,7 +58,7 @@ var samplings = map[string][]jpegtest.Factors{
 	"13": {{1, 3}, {1, 1}, {1, 1}}, "32": {{3, 2}, {1, 1}, {1, 1}}, "22-21-11": {{2, 2}, {2, 1}, {1, 1}},
 	"22-12-11": {{2, 2}, {1, 2}, {1, 1}}, "22-22-11": {{2, 2}, {2, 2}, {1, 1}}, "11-22-22": {{1, 1}, {2, 2}, {2, 2}},
 	"11-21-12": {{1, 1}, {2, 1}, {1, 2}}, "21-12-11": {{2, 1}, {1, 2}, {1, 1}}, "12-21-11": {{1, 2}, {2, 1}, {1, 1}},
-	"42-22-11": {{4, 2}, {1, 1}, {1, 1}}, "12-11-12": {{1, 2}, {1, 1}, {1, 2}}, "11-14-11": {{1, 1}, {1, 4}, {1, 1}},
+	"k1111": jpegtest.CMYK, "k2112": {{2, 2}, {1, 1}, {1, 1}, {2, 2}}, "42-22-11": {{4, 2}, {1, 1}, {1, 1}}, "12-11-12": {{1, 2}, {1, 1}, {1, 2}}, "11-14-11": {{1, 1}, {1, 4}, {1, 1}},
 }
 
 // layouts are all samplings in sizes that leave MCUs full, cut and nearly empty.

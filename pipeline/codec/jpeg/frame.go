@@ -3,11 +3,14 @@ package jpeg
 // frame is the picture's shape.
 type frame struct {
 	w, h         int
+	progressive  bool
 	n            int // components, 0 before the frame header
-	comps        [3]component
+	comps        [maxComponents]component
 	hMax, vMax   int // largest sampling factors
 	mcusX, mcusY int // of a scan of all components
 }
+
+const maxComponents = 4
 
 // component is one of the planes of the picture.
 type component struct {
@@ -19,6 +22,8 @@ type component struct {
 	blocksY      int
 	latched      bool       // q is set: by the first scan that has this component
 	q            [64]uint16 // row by row; all zero if no scan has the component
+	known        accuracy   // of a progressive file, at its end
+	before       accuracy   // the same before the last scan that has this component
 	upX, upY     int        // factors to full size
 	interpolated bool       // upsampled with neighbours, not by repetition
 }
@@ -28,10 +33,8 @@ const maxSide = 65500 // of libjpeg
 // frameKind is the name of a kind of frame that is not decoded here, by its marker, and whether m starts a frame at all.
 func frameKind(m byte) (unsupported string, frame bool) {
 	switch m {
-	case mSOF0, mSOF1:
+	case mSOF0, mSOF1, mSOF2:
 		return "", true
-	case 0xc2:
-		return "progressive", true
 	case 0xc3:
 		return "lossless", true
 	case 0xc9:
@@ -46,8 +49,8 @@ func frameKind(m byte) (unsupported string, frame bool) {
 	return "", false
 }
 
-// startFrame reads a frame header. unsupported is the name of its kind if that is not decoded here.
-func (p *parser) startFrame(unsupported string) error {
+// startFrame reads the frame header behind marker m. unsupported is the name of its kind if that is not decoded here.
+func (p *parser) startFrame(m byte, unsupported string) error {
 	f := &p.frame
 	if f.n != 0 {
 		return p.broken("a second frame header")
@@ -66,9 +69,7 @@ func (p *parser) startFrame(unsupported string) error {
 		return p.truncated()
 	case precision != 8:
 		return p.failure(ErrUnsupported, "%d bits per sample", precision)
-	case n == 4:
-		return p.failure(ErrUnsupported, "CMYK")
-	case n != 1 && n != 3:
+	case n != 1 && n != 3 && n != 4:
 		return p.failure(ErrUnsupported, "%d components", n)
 	case size != 8+3*n:
 		return p.broken("frame header of %d bytes for %d components", size, n)
@@ -79,16 +80,16 @@ func (p *parser) startFrame(unsupported string) error {
 	}
 	for i := range n {
 		id, factors, quant := p.u8(), p.u8(), p.u8()
-		c := component{id: byte(id), h: factors >> 4, v: factors & 15, quant: quant}
+		c := component{id: byte(id), h: factors >> 4, v: factors & 15, quant: quant, known: unknown, before: unknown}
 		if c.h < 1 || c.h > 4 || c.v < 1 || c.v > 4 {
 			return p.broken("sampling factors %dx%d", c.h, c.v)
 		}
-		if n == 1 { // a scan of one component has MCUs of one block
+		if n == 1 && m != mSOF2 { // a scan of one component has MCUs of one block; smoothing goes by the factors all the same
 			c.h, c.v = 1, 1
 		}
 		f.comps[i] = c
 	}
-	f.n = n
+	f.n, f.progressive = n, m == mSOF2
 	return p.layOut()
 }
 
@@ -115,18 +116,5 @@ func (p *parser) layOut() error {
 
 func ceilDiv(a, b int) int { return (a + b - 1) / b }
 
-// interleaved reports whether s, the first scan, has all components. Then it is the only one.
-func (f *frame) interleaved(s *scan) bool { return s.n == f.n }
-
-// rgb reports whether the file of three components holds RGB, by libjpeg's rules.
-func (p *parser) rgb() bool {
-	c := &p.frame.comps
-	switch {
-	case p.jfif:
-		return false
-	case p.adobe >= 0:
-		return p.adobe == 0
-	default:
-		return c[0].id == 'R' && c[1].id == 'G' && c[2].id == 'B'
-	}
-}
+// single reports whether s, the first scan, is the only one: that of a sequential file with all components.
+func (f *frame) single(s *scan) bool { return !f.progressive && s.n == f.n }

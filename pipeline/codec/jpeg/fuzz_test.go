@@ -17,6 +17,9 @@ func fuzzSeeds(f *testing.F) {
 		if i%5 == 0 && len(o.Sampling) == 3 {
 			o.Scans = [][]int{{0}, {1, 2}}
 		}
+		if i%3 == 1 {
+			o.Progressive = jpegtest.Script(len(o.Sampling))[:len(o.Sampling)*(1+i%4)]
+		}
 		f.Add(jpegtest.Encode(m, o), uint64(i))
 	}
 }
@@ -27,7 +30,7 @@ func FuzzOracle(f *testing.F) {
 	fuzzSeeds(f)
 	decoders := allLevels()
 	f.Fuzz(func(t *testing.T, b []byte, seed uint64) {
-		if _, _, err := decoders[0].Parse(b); err == nil && decoders[0].parser.frame.w*decoders[0].parser.frame.h > 1<<16 {
+		if _, _, err := decoders[0].Parse(b, Limits{}); err == nil && decoders[0].parser.frame.w*decoders[0].parser.frame.h > 1<<16 {
 			t.Skip("too slow for the oracle")
 		}
 		check(t, decoders, guardedCopy(t, b), rand.New(rand.NewPCG(seed, 1)), 2)
@@ -44,7 +47,7 @@ func FuzzRegion(f *testing.F) {
 		r := rand.New(rand.NewPCG(seed, 2))
 		var first []byte
 		for i, d := range decoders {
-			w, h, err := d.Parse(b)
+			w, h, err := d.Parse(b, Limits{})
 			if err != nil || w*h > 1<<28 {
 				return
 			}

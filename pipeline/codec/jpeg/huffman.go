@@ -62,12 +62,24 @@ func (d definition) valid(limit byte) bool {
 	return true
 }
 
-// makeEntry describes a code of l bits for a symbol. A symbol of an AC table has the run of zeros in its high half.
-func makeEntry(l, symbol int, ac bool) entry {
+// kind is what the symbols of a table mean.
+type kind int
+
+const (
+	kindDC   kind = iota // the size of a difference
+	kindAC               // a run of zeros in the high half, the size of a value in the low one
+	kindBand             // the same of a progressive file: without a value, the size of a count of blocks that end
+)
+
+// makeEntry describes a code of l bits for a symbol.
+func makeEntry(l, symbol int, k kind) entry {
 	size, move := symbol, 1
-	if ac {
+	if k != kindDC {
 		size, move = symbol&15, symbol>>4+1
 		if size == 0 && move != 16 {
+			if k == kindBand {
+				size = symbol >> 4
+			}
 			move = endOfBlock
 		}
 	}
@@ -83,7 +95,7 @@ func value(acc uint64, e entry) int32 {
 }
 
 // build fills entries, of 2^bits, and c from a valid definition.
-func (c *longCodes) build(d definition, entries []entry, bits int, ac bool) {
+func (c *longCodes) build(d definition, entries []entry, bits int, of kind) {
 	symbols := d[16:]
 	copy(c.symbols[:], symbols)
 	code, k, at := 0, 0, 0
@@ -96,7 +108,7 @@ func (c *longCodes) build(d definition, entries []entry, bits int, ac bool) {
 		}
 		if l <= bits {
 			for _, s := range symbols[k : k+n] {
-				e := makeEntry(l, int(s), ac)
+				e := makeEntry(l, int(s), of)
 				run := entries[at : at+1<<(bits-l)]
 				for i := range run {
 					run[i] = e
@@ -110,10 +122,10 @@ func (c *longCodes) build(d definition, entries []entry, bits int, ac bool) {
 	clear(entries[at:])
 }
 
-func (t *dcTable) build(d definition) { t.long.build(d, t.entries[:], dcBits, false) }
+func (t *dcTable) build(d definition) { t.long.build(d, t.entries[:], dcBits, kindDC) }
 
 func (t *acTable) build(d definition) {
-	t.long.build(d, t.entries[:], acBits, true)
+	t.long.build(d, t.entries[:], acBits, kindAC)
 	for i := range uint32(1 << acBits) {
 		t.pairs[i] = t.pair(i)
 	}
@@ -141,11 +153,11 @@ func (t *acTable) pair(bits uint32) pair {
 // symbol 0, as in libjpeg.
 //
 //go:noinline
-func (c *longCodes) find(acc uint64, bits int, ac bool) entry {
+func (c *longCodes) find(acc uint64, bits int, of kind) entry {
 	for l := bits + 1; l <= 16; l++ {
 		if code := int32(acc >> (64 - l)); code <= c.last[l] {
-			return makeEntry(l, int(c.symbols[uint8(code+c.offset[l])]), ac)
+			return makeEntry(l, int(c.symbols[uint8(code+c.offset[l])]), of)
 		}
 	}
-	return makeEntry(17, 0, ac)
+	return makeEntry(17, 0, of)
 }

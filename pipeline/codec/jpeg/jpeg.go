@@ -1,8 +1,8 @@
-// Package jpeg decodes regions of sequential JPEG files to RGB rows. It gives the bytes of Pillow's convert("RGB") (libjpeg-turbo
+// Package jpeg decodes regions of sequential and progressive JPEG files to RGB rows. It gives the bytes of Pillow's convert("RGB") (libjpeg-turbo
 // with its defaults) and refuses what Pillow refuses; orientation tags and colour profiles are ignored, as they are there.
 //
 // A file passes three stages. Parse walks the markers and decides whether the file is accepted. A source turns
-// entropy-coded data into coefficients, a run of MCUs at a time. The output stage transforms them, upsamples, converts
+// entropy-coded data into coefficients, a run of MCUs at a time, or, for files of several scans, all of the region's first. The output stage transforms them, upsamples, converts
 // colours and hands rows to a pixel.Sink. Only what the region needs is transformed; the rest is skipped in the
 // entropy-coded data. The package starts no goroutine.
 package jpeg
@@ -27,11 +27,41 @@ var (
 	ErrTruncated = errors.New("truncated JPEG")
 	// ErrBroken: a marker or a table that makes no sense.
 	ErrBroken = errors.New("broken JPEG")
+	// ErrLimit: the scans are more than the limits allow, which Pillow does not limit.
+	ErrLimit = errors.New("over the limit of a JPEG's scans")
 )
 
-// Decoder decodes one file after the other. It keeps its memory for the next file: some 150 KB, a copy of the
-// entropy-coded data, a few rows of MCUs of the region, and for files of several scans two bytes for each
-// sample of the region; but not what only a huge picture needs. It is not safe for concurrent use.
+// Limits bound the work that a file of several scans can ask for. Files of one scan have none to limit but their pixels. A limit
+// that is 0 has its default.
+type Limits struct {
+	// Scans is the largest number of scans. They are counted by the markers in the bytes behind the first scan's header. Default 1000; encoders
+	// write 4 to 20, and 190 if each coefficient has its own.
+	Scans int
+	// ScanBlocks is the largest sum over all scans of the blocks of 8x8 samples that a scan visits. Default 1<<27, which is 256 scans of all
+	// components of 11 megapixels, or 16 of 178. An empty visit takes a scan of a few bytes some nanoseconds.
+	ScanBlocks int64
+}
+
+// The defaults of Limits.
+const (
+	DefaultScans      = 1000
+	DefaultScanBlocks = 1 << 27
+)
+
+func (l Limits) withDefaults() Limits {
+	if l.Scans == 0 {
+		l.Scans = DefaultScans
+	}
+	if l.ScanBlocks == 0 {
+		l.ScanBlocks = DefaultScanBlocks
+	}
+	return l
+}
+
+// Decoder decodes one file after the other. It keeps its memory for the next file: some 170 KB, a copy of the
+// entropy-coded data, and a few rows of MCUs of the region. For files of several scans Decode takes two bytes for each
+// sample of the region and, if they are progressive, an eighth of a byte for each sample of the picture; the next Parse lets go
+// of what is above 64 MiB for a component. It is not safe for concurrent use.
 type Decoder struct {
 	parser  parser
 	parsed  bool
@@ -57,9 +87,10 @@ func NewDecoder(level string) *Decoder {
 // above. The verdict is final: Decode of an accepted file succeeds for every region, and damage inside the
 // entropy-coded data gives the pixels that libjpeg gives. Parse allocates no memory that depends on the size the file claims, so
 // the caller can refuse a size before Decode. The decoder keeps src until the next Parse; it must not change.
-func (d *Decoder) Parse(src []byte) (w, h int, err error) {
+func (d *Decoder) Parse(src []byte, l Limits) (w, h int, err error) {
 	d.parsed = false
-	if err := d.parser.parse(src, &d.coder.segment); err != nil {
+	d.several.trim()
+	if err := d.parser.parse(src, l.withDefaults(), &d.coder.segment); err != nil {
 		return 0, 0, fmt.Errorf("jpeg: %w", err)
 	}
 	d.parsed = true
@@ -77,16 +108,15 @@ func (d *Decoder) Decode(r image.Rectangle, sink pixel.Sink) error {
 	if r.Empty() || !r.In(image.Rect(0, 0, f.w, f.h)) {
 		return fmt.Errorf("jpeg: region %v is not inside the picture of %dx%d", r, f.w, f.h)
 	}
-	d.output.begin(f, d.parser.rgb(), r, sink)
+	d.output.begin(f, d.parser.space(), r, sink)
 	d.output.run(d.source())
-	d.several.shrink()
 	return nil
 }
 
 // source opens the stage that makes the coefficients of the MCUs which the output stage needs.
 func (d *Decoder) source() source {
 	f, scans := &d.parser.frame, d.parser.scans
-	if f.interleaved(&scans[0]) {
+	if f.single(&scans[0]) {
 		d.coder.open(d.parser.src, f, &scans[0])
 		d.single.open(&d.coder)
 		return &d.single

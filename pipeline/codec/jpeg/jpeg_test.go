@@ -48,7 +48,7 @@ func decodeRegion(d *Decoder, r image.Rectangle) ([]byte, error) {
 }
 
 func decodeAll(d *Decoder, b []byte) (w, h int, pix []byte, err error) {
-	if w, h, err = d.Parse(b); err != nil {
+	if w, h, err = d.Parse(b, Limits{}); err != nil {
 		return 0, 0, nil, err
 	}
 	pix, err = decodeRegion(d, image.Rect(0, 0, w, h))
@@ -91,7 +91,7 @@ func check(t testing.TB, decoders []*Decoder, b []byte, r *rand.Rand, regions in
 		}
 	}
 	for _, d := range decoders {
-		gotW, gotH, err := d.Parse(b)
+		gotW, gotH, err := d.Parse(b, Limits{})
 		if (err == nil) != (refused == nil) || gotW != w || gotH != h {
 			t.Fatalf("%s: %dx%d, %v; the oracle says %dx%d, %v", d.output.kernels.Level, gotW, gotH, err, w, h, refused)
 		}
@@ -124,9 +124,58 @@ func TestSmallPictures(t *testing.T) {
 				small := pixel.Image{Pix: m.Pix, W: 1 + size%17, H: 1 + size/17, Stride: m.Stride}
 				o := jpegtest.Options{Sampling: samplings[name], Restart: size % 4, Quality: 50 + size%50}
 				check(t, decoders, jpegtest.Encode(&small, o), r, 3)
+				if size%4 != 1 {
+					continue
+				}
+				script := jpegtest.Script(len(o.Sampling))
+				o.Progressive = script[:1+size%len(script)]
+				check(t, decoders, jpegtest.Encode(&small, o), r, 2)
 			}
 		})
 	}
+}
+
+// A progressive file has the pixels of the sequential one with the same coefficients, whatever the scans, in every region.
+func TestProgressiveIsSequential(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 5))
+	forLevels(t, func(t *testing.T, d *Decoder) {
+		for i, name := range inOrder(bandScripts) {
+			m := jpegtest.Photograph(uint64(i), i, 150+r.IntN(40), 90+r.IntN(40))
+			o := jpegtest.Options{Sampling: samplings[inOrder(samplings)[i]], Quality: 80}
+			_, _, want, err := decodeAll(d, jpegtest.Encode(m, o))
+			if err != nil {
+				t.Fatal(err)
+			}
+			o.Progressive, o.Restart = bandScripts[name], i*3
+			if _, _, err := d.Parse(jpegtest.Encode(m, o), Limits{}); err != nil {
+				t.Fatal(err)
+			}
+			for range 20 {
+				region := randomRegion(r, m.W, m.H)
+				if got, err := decodeRegion(d, region); err != nil || !bytes.Equal(got, crop(want, m.W, region)) {
+					t.Errorf("%s: region %v differs (%v)", name, region, err)
+				}
+			}
+		}
+	})
+}
+
+// The corpus in regions: whatever is wrong with a file, a part of it is that part of the whole, which TestPillow compares.
+func TestCorpusInRegions(t *testing.T) {
+	r := rand.New(rand.NewPCG(6, 6))
+	corpus := newCorpus()
+	forLevels(t, func(t *testing.T, d *Decoder) {
+		for _, s := range corpus {
+			w, h, whole, err := decodeAll(d, s.data)
+			if err != nil {
+				continue
+			}
+			region := randomRegion(r, w, h)
+			if got, err := decodeRegion(d, region); err != nil || !bytes.Equal(got, crop(whole, w, region)) {
+				t.Errorf("%s: region %v differs (%v)", s.name, region, err)
+			}
+		}
+	})
 }
 
 // Pictures of many MCUs, in one scan and in several, with many regions.
@@ -194,8 +243,11 @@ func TestDamage(t *testing.T) {
 		if i%5 == 4 && len(o.Sampling) == 3 {
 			o.Scans = [][]int{{0, 1}, {2}}
 		}
+		if i%3 == 1 {
+			o.Progressive = jpegtest.Script(len(o.Sampling))
+		}
 		b := jpegtest.Encode(jpegtest.Photograph(uint64(i), i, 40+r.IntN(30), 30+r.IntN(30)), o)
-		for range 100 {
+		for range 150 {
 			check(t, decoders, damaged(r, b), r, 2)
 		}
 	}
@@ -247,7 +299,10 @@ func TestParseDecidesAll(t *testing.T) {
 		{"half the data", ErrTruncated, func(b []byte) []byte { return b[:len(b)/2] }},
 		{"no EOI", ErrTruncated, func(b []byte) []byte { return b[:len(b)-2] }},
 		{"half the data and EOI", nil, func(b []byte) []byte { return append(bytes.Clone(b[:len(b)/2]), eoi...) }},
-		{"progressive", ErrUnsupported, func(b []byte) []byte { return overwrite(b, find(b, 0xc0, 0).start+1, 0xc2) }},
+		{"arithmetic", ErrUnsupported, func(b []byte) []byte { return overwrite(b, find(b, 0xc0, 0).start+1, 0xc9) }},
+		{"progressive arithmetic", ErrUnsupported, func(b []byte) []byte { return overwrite(b, find(b, 0xc0, 0).start+1, 0xca) }},
+		{"lossless", ErrUnsupported, func(b []byte) []byte { return overwrite(b, find(b, 0xc0, 0).start+1, 0xc3) }},
+		{"baseline called progressive", ErrBroken, func(b []byte) []byte { return overwrite(b, find(b, 0xc0, 0).start+1, 0xc2) }},
 		{"12 bits", ErrUnsupported, func(b []byte) []byte { return overwrite(b, find(b, 0xc0, 0).start+4, 12) }},
 		{"scan behind the last row", ErrBroken, func(b []byte) []byte {
 			s := find(b, 0xda, 0)
@@ -258,7 +313,7 @@ func TestParseDecidesAll(t *testing.T) {
 	b := jpegtest.Encode(jpegtest.Photograph(1, 1, 100, 80), jpegtest.Options{})
 	forLevels(t, func(t *testing.T, d *Decoder) {
 		for _, c := range cases {
-			w, h, err := d.Parse(c.file(b))
+			w, h, err := d.Parse(c.file(b), Limits{})
 			if !errors.Is(err, c.want) || err == nil && (w != 100 || h != 80) {
 				t.Errorf("%s: %dx%d, %v; want %v", c.name, w, h, err, c.want)
 			}
@@ -274,7 +329,7 @@ func TestWrongRegions(t *testing.T) {
 	if err := d.Decode(image.Rect(0, 0, 1, 1), &collector{}); err == nil {
 		t.Error("decoded without a file")
 	}
-	if _, _, err := d.Parse(jpegtest.Encode(jpegtest.Photograph(1, 1, 20, 10), jpegtest.Options{})); err != nil {
+	if _, _, err := d.Parse(jpegtest.Encode(jpegtest.Photograph(1, 1, 20, 10), jpegtest.Options{}), Limits{}); err != nil {
 		t.Fatal(err)
 	}
 	for _, r := range []image.Rectangle{{}, image.Rect(0, 0, 21, 10), image.Rect(-1, 0, 3, 3), image.Rect(5, 5, 5, 9), image.Rect(0, 9, 2, 11)} {
@@ -288,7 +343,7 @@ func TestWrongRegions(t *testing.T) {
 func TestRowsAreFew(t *testing.T) {
 	d := NewDecoder(kernel.Scalar)
 	m := jpegtest.Photograph(1, 1, 64, 200)
-	if _, _, err := d.Parse(jpegtest.Encode(m, jpegtest.Options{Sampling: jpegtest.S420})); err != nil {
+	if _, _, err := d.Parse(jpegtest.Encode(m, jpegtest.Options{Sampling: jpegtest.S420}), Limits{}); err != nil {
 		t.Fatal(err)
 	}
 	c := collector{width: 3 * 64}
@@ -305,12 +360,14 @@ func TestNoAllocation(t *testing.T) {
 	files := pictures(t, 12)
 	m := jpegtest.Photograph(1, 1, 90, 70)
 	files = append(files, jpegtest.Encode(m, jpegtest.Options{Sampling: jpegtest.S410, Restart: 3}),
-		jpegtest.Encode(m, jpegtest.Options{Scans: [][]int{{0}, {1}, {2}}}), jpegtest.Encode(m, jpegtest.Options{Sampling: jpegtest.S440}))
+		jpegtest.Encode(m, jpegtest.Options{Scans: [][]int{{0}, {1}, {2}}}), jpegtest.Encode(m, jpegtest.Options{Progressive: jpegtest.Script(3)}),
+		jpegtest.Encode(m, jpegtest.Options{Progressive: jpegtest.Script(3)[:5], Sampling: jpegtest.S420}),
+		jpegtest.Encode(m, jpegtest.Options{Sampling: jpegtest.CMYK, Progressive: jpegtest.Script(4)}), jpegtest.Encode(m, jpegtest.Options{Sampling: jpegtest.S440}))
 	forLevels(t, func(t *testing.T, d *Decoder) {
 		var s pixel.Sink = nowhere{}
 		if n := testing.AllocsPerRun(3, func() {
 			for _, b := range files {
-				w, h, err := d.Parse(b)
+				w, h, err := d.Parse(b, Limits{})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -335,7 +392,7 @@ func TestClaimsCostNothing(t *testing.T) {
 	b = overwrite(b, find(b, 0xdd, 0).start+4, 0, 1)
 	d := NewDecoder(kernel.Levels()[0])
 	parse := func() {
-		if w, h, err := d.Parse(b); w != 65500 || h != 65500 || err != nil {
+		if w, h, err := d.Parse(b, Limits{}); w != 65500 || h != 65500 || err != nil {
 			t.Fatal(w, h, err)
 		}
 	}
@@ -351,40 +408,5 @@ func TestClaimsCostNothing(t *testing.T) {
 	}
 	if n := cap(d.output.rows) + cap(d.output.planes[0].pix); n > 1<<16 {
 		t.Errorf("%d bytes held for a region of 10x6", n)
-	}
-}
-
-func BenchmarkDecode(b *testing.B) {
-	files := pictures(b, 60)
-	for _, level := range kernel.Levels() {
-		b.Run("part=all/level="+level, func(b *testing.B) {
-			bench(b, level, files, func(w, h int) image.Rectangle { return image.Rect(0, 0, w, h) })
-		})
-		// The mean RandomResizedCrop: 0.43 of the area.
-		b.Run("part=crop/level="+level, func(b *testing.B) {
-			bench(b, level, files, func(w, h int) image.Rectangle {
-				return image.Rect(w*17/100, h*17/100, w*83/100, h*83/100)
-			})
-		})
-	}
-}
-
-// bench decodes a region of one file after the other. The bytes per second are those of the files.
-func bench(b *testing.B, level string, files [][]byte, region func(w, h int) image.Rectangle) {
-	d := NewDecoder(level)
-	size := 0
-	for _, f := range files {
-		size += len(f)
-	}
-	b.SetBytes(int64(size / len(files)))
-	b.ReportAllocs()
-	for i := 0; b.Loop(); i++ {
-		w, h, err := d.Parse(files[i%len(files)])
-		if err != nil {
-			b.Fatal(err)
-		}
-		if err := d.Decode(region(w, h), nowhere{}); err != nil {
-			b.Fatal(err)
-		}
 	}
 }

@@ -7,6 +7,7 @@ const (
 	mTEM  = 0x01
 	mSOF0 = 0xc0 // baseline
 	mSOF1 = 0xc1 // extended sequential
+	mSOF2 = 0xc2 // progressive
 	mDHT  = 0xc4
 	mJPG  = 0xc8
 	mDAC  = 0xcc

@@ -6,50 +6,108 @@ import (
 	"github.com/feedwater-io/feedwater/pipeline/internal/kernel"
 )
 
-// multiscan is the source for files of several scans: all coefficients of the region, made before the first is used.
+// multiscan is the source for files of several scans: all coefficients of the region, made before the first is used. Rows of the picture
+// below the region are not decoded.
 type multiscan struct {
-	frame *frame
-	mcus  image.Rectangle // that it holds
-	comps [3]blocks
-	run   run
+	frame  *frame
+	mcus   image.Rectangle // that it holds
+	grids  [maxComponents]grid
+	good   int // the last row of MCUs in which the last scan had data
+	smooth smoother
+	run    run
 }
 
-// decode reads all scans.
+// grid is the blocks of one component, those of the region with what is around them for smoothing.
+type grid struct {
+	blocks
+	area image.Rectangle // that it holds, in blocks of the component
+	// sent has a bit for each coefficient that is not zero, in the order of the file, of all blocks of the picture down to the end of
+	// the area, row by row. Refining a block takes that many bits, whether the region needs the block or not. Progressive files only.
+	sent []uint64
+}
+
+// decode reads all scans for a region.
 func (m *multiscan) decode(src []byte, f *frame, scans []scan, c *coder, mcus image.Rectangle) {
+	smoothed := f.smoothed()
+	if smoothed {
+		mcus = mcus.Inset(-smoothReach).Intersect(image.Rect(0, 0, f.mcusX, f.mcusY))
+	}
 	m.frame, m.mcus = f, mcus
 	for i := range f.n {
-		comp, b := &f.comps[i], &m.comps[i]
-		b.stride = even(mcus.Dx() * comp.h)
-		size := b.stride * mcus.Dy() * comp.v
-		if cap(b.b) < size {
-			b.b = make([]kernel.Block, size)
-		}
-		b.b = b.b[:size]
-		clear(b.b)
+		m.grids[i].reset(&f.comps[i], mcus, f.progressive)
 	}
 	for i := range scans {
 		c.open(src, f, &scans[i])
-		m.scan(c)
+		if f.progressive {
+			m.progressive(c)
+		} else {
+			m.sequential(c)
+		}
+	}
+	m.smooth.on = smoothed
+	if smoothed {
+		m.smooth.begin(f, len(scans) == 1, m.good)
 	}
 }
 
-// shrink gives memory back that only a huge picture needs.
-func (m *multiscan) shrink() {
-	const keep = keptBytes / (2 * len(kernel.Block{}))
-	for i := range m.comps {
-		if cap(m.comps[i].b) > keep {
-			m.comps[i], m.run[i] = blocks{}, blocks{}
+// reset makes room for the component's blocks of some MCUs, all zero.
+func (g *grid) reset(c *component, mcus image.Rectangle, progressive bool) {
+	g.area = image.Rect(mcus.Min.X*c.h, mcus.Min.Y*c.v, mcus.Max.X*c.h, mcus.Max.Y*c.v)
+	g.stride = even(g.area.Dx())
+	g.b = zeroed(g.b, g.stride*g.area.Dy())
+	if progressive {
+		g.sent = zeroed(g.sent, c.blocksX*min(g.area.Max.Y, c.blocksY))
+	}
+}
+
+// keptBlocks is how many blocks of a component are kept for the next file: 32 MiB of coefficients.
+const keptBlocks = 1 << 18
+
+// trim lets go of the memory of a large picture.
+func (m *multiscan) trim() {
+	for i := range m.grids {
+		g := &m.grids[i]
+		if cap(g.b) > keptBlocks {
+			g.b = nil
+		}
+		if cap(g.sent) > 16*keptBlocks {
+			g.sent = nil
 		}
 	}
 }
 
-// scan reads one scan. Its MCUs are those of the picture, or single blocks if it has one component.
-func (m *multiscan) scan(c *coder) {
+// zeroed returns n zero elements, in s if it has room.
+func zeroed[E any](s []E, n int) []E {
+	if cap(s) < n {
+		return make([]E, n)
+	}
+	s = s[:n]
+	clear(s)
+	return s
+}
+
+// row is the blocks of row y, nil if the grid does not have it.
+func (g *grid) row(y int) []kernel.Block {
+	if y < g.area.Min.Y || y >= g.area.Max.Y {
+		return nil
+	}
+	return g.b[(y-g.area.Min.Y)*g.stride:][:g.area.Dx()]
+}
+
+// at is block (x, y), nil if the grid does not have it.
+func (g *grid) at(x, y int) *kernel.Block {
+	if !(image.Point{X: x, Y: y}).In(g.area) {
+		return nil
+	}
+	return &g.b[(y-g.area.Min.Y)*g.stride+x-g.area.Min.X]
+}
+
+// sequential reads one scan of a sequential file. Its MCUs are those of the picture, or single blocks if it has one component.
+func (m *multiscan) sequential(c *coder) {
 	r := m.mcus
 	if c.scan.n == 1 {
 		comp := &m.frame.comps[c.scan.comps[0].index]
-		r = image.Rect(r.Min.X*comp.h, r.Min.Y*comp.v, r.Max.X*comp.h, r.Max.Y*comp.v)
-		r = r.Intersect(image.Rect(0, 0, comp.blocksX, comp.blocksY))
+		r = m.grids[c.scan.comps[0].index].area.Intersect(image.Rect(0, 0, comp.blocksX, comp.blocksY))
 	}
 	for y := r.Min.Y; y < r.Max.Y; y++ {
 		c.skip(y*c.row + r.Min.X - c.next)
@@ -66,8 +124,8 @@ func (m *multiscan) mcu(c *coder, x, y int) {
 	for _, u := range c.units {
 		var b kernel.Block
 		c.bits = u.pred.block(c.segment.data, c.bits, &b)
-		plane := &m.comps[u.comp]
-		out := &plane.b[(y*u.h+u.y)*plane.stride+x*u.w+u.x]
+		g := &m.grids[u.comp]
+		out := &g.b[(y*u.h+u.y)*g.stride+x*u.w+u.x]
 		out[0] = b[0]
 		for i, v := range b {
 			if v != 0 {
@@ -77,11 +135,15 @@ func (m *multiscan) mcu(c *coder, x, y int) {
 	}
 }
 
-func (m *multiscan) read(x, y, _ int) *run {
+func (m *multiscan) read(x, y, n int) *run {
 	for i := range m.frame.n {
-		comp, b := &m.frame.comps[i], &m.comps[i]
-		at := (y-m.mcus.Min.Y)*comp.v*b.stride + (x-m.mcus.Min.X)*comp.h
-		m.run[i] = blocks{b: b.b[at:], stride: b.stride}
+		comp, g := &m.frame.comps[i], &m.grids[i]
+		if m.smooth.on {
+			m.run[i] = m.smooth.blocks(i, g, image.Rect(x*comp.h, y*comp.v, (x+n)*comp.h, (y+1)*comp.v))
+			continue
+		}
+		at := (y*comp.v-g.area.Min.Y)*g.stride + x*comp.h - g.area.Min.X
+		m.run[i] = blocks{b: g.b[at:], stride: g.stride}
 	}
 	return &m.run
 }

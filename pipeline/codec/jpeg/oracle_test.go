@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// oracle is a second decoder for sequential Huffman-coded files, written for plainness: it reads bit by bit, holds all
+// oracle is a second decoder for Huffman-coded files, written for plainness: it reads bit by bit, holds all
 // coefficients and makes the whole picture. It follows Pillow and libjpeg step by step, including the two separate walks
 // over the header, and shares no code with the decoder under test.
 type oracle struct {
@@ -29,6 +29,12 @@ type oracle struct {
 	acc     uint64
 	nb      int
 	insuf   bool
+
+	prog           bool
+	ss, se, ah, al int
+	eobrun         int
+	scans          int
+	good           int // the last row of MCUs that began with data
 }
 
 type oracleComponent struct {
@@ -39,6 +45,7 @@ type oracleComponent struct {
 	q                    *[64]int
 	pred                 int
 	pix                  []byte
+	bits, prev           [64]int // of progressive files: Al of each coefficient, -1: none; before the last scan of the component
 }
 
 type oracleTable struct {
@@ -127,7 +134,7 @@ func pillowWalk(b []byte) error {
 		p += n
 		switch {
 		case m >= 0xc0 && m <= 0xcf && m != 0xc4 && m != 0xcc || m == 0xde:
-			if len(seg) < 6 || seg[0] != 8 || seg[5] != 1 && seg[5] != 3 || (len(seg)-6)%3 != 0 {
+			if len(seg) < 6 || seg[0] != 8 || seg[5] != 1 && seg[5] != 3 && seg[5] != 4 || (len(seg)-6)%3 != 0 {
 				return errUnknown
 			}
 			ok = seg[1]|seg[2] != 0 && seg[3]|seg[4] != 0
@@ -233,7 +240,8 @@ func (o *oracle) markers() bool {
 			return false
 		case m == 0x01 || m >= 0xd0 && m <= 0xd7:
 			continue
-		case m == 0xc0 || m == 0xc1:
+		case m == 0xc0 || m == 0xc1 || m == 0xc2:
+			o.prog = m == 0xc2
 			o.frame()
 			continue
 		case m < 0xc4, m > 0xc4 && m <= 0xcf && m != 0xcc, m == 0xd8, m == 0xde, m == 0xdf, m >= 0xf0 && m <= 0xfd:
@@ -408,11 +416,14 @@ func (o *oracle) setup() {
 		c.dw, c.dh = ceil(o.w*c.h, o.hm), ceil(o.h*c.v, o.vm)
 		c.bw = o.mx * c.h
 		c.coef = make([][64]int16, c.bw*o.my*c.v)
+		for i := range c.bits {
+			c.bits[i], c.prev[i] = -1, -1
+		}
 		if o.hm%c.h != 0 || o.vm%c.v != 0 {
 			o.fail(errBroken)
 		}
 	}
-	o.multi = len(o.scan) < len(o.comps)
+	o.multi = o.prog || len(o.scan) < len(o.comps)
 }
 
 func (o *oracle) sos(n int) {
@@ -443,9 +454,11 @@ func (o *oracle) sos(n int) {
 		c.td, c.ta = t>>4, t&15
 		o.scan = append(o.scan, c)
 	}
-	o.u16()
-	o.u8()
+	o.ss, o.se = o.u8(), o.u8()
+	a := o.u8()
+	o.ah, o.al = a>>4, a&15
 	o.rst = 0
+	o.scans++
 }
 
 func (o *oracle) run() {
@@ -454,7 +467,9 @@ func (o *oracle) run() {
 		o.fail(errBroken)
 	}
 	o.setup()
-	o.standard()
+	if !o.prog {
+		o.standard()
+	}
 	for {
 		o.decodeScan()
 		if !o.multi || !o.markers() {
@@ -560,23 +575,31 @@ func (o *oracle) decodeScan() {
 			c.q = o.qt[c.tq]
 		}
 		blocks += c.h * c.v
-		if c.td > 3 || c.ta > 3 || o.dc[c.td] == nil || o.ac[c.ta] == nil || o.dc[c.td].bad || o.ac[c.ta].bad {
-			o.fail(errBroken)
-		}
-		for _, s := range o.dc[c.td].vals {
-			if s > 15 {
+		if !o.prog || o.ss == 0 && o.ah == 0 {
+			if c.td > 3 || o.dc[c.td] == nil || o.dc[c.td].bad {
 				o.fail(errBroken)
 			}
+			for _, s := range o.dc[c.td].vals {
+				if s > 15 {
+					o.fail(errBroken)
+				}
+			}
+		}
+		if (!o.prog || o.ss > 0) && (c.ta > 3 || o.ac[c.ta] == nil || o.ac[c.ta].bad) {
+			o.fail(errBroken)
 		}
 		c.pred = 0
+	}
+	if o.prog {
+		o.progression()
 	}
 	if len(o.scan) > 1 && blocks > 10 {
 		o.fail(errBroken)
 	}
 	o.endsInMarker()
-	o.nb, o.acc, o.insuf = 0, 0, false
+	o.nb, o.acc, o.insuf, o.eobrun = 0, 0, false, 0
 	todo := o.ri
-	mcu := func(f func()) {
+	mcu := func(row int, f func()) {
 		if o.ri > 0 {
 			if todo == 0 {
 				o.restart()
@@ -585,6 +608,7 @@ func (o *oracle) decodeScan() {
 			todo--
 		}
 		if !o.insuf {
+			o.good = row
 			f()
 		}
 	}
@@ -592,13 +616,13 @@ func (o *oracle) decodeScan() {
 		c := o.scan[0]
 		for y := range c.hb {
 			for x := range c.wb {
-				mcu(func() { o.block(c, &c.coef[y*c.bw+x]) })
+				mcu(y/c.v, func() { o.block(c, &c.coef[y*c.bw+x]) })
 			}
 		}
 	} else {
 		for y := range o.my {
 			for x := range o.mx {
-				mcu(func() {
+				mcu(y, func() {
 					for _, c := range o.scan {
 						for b := range c.h * c.v {
 							o.block(c, &c.coef[(y*c.v+b/c.h)*c.bw+x*c.h+b%c.h])
@@ -631,6 +655,10 @@ func (o *oracle) endsInMarker() {
 }
 
 func (o *oracle) block(c *oracleComponent, b *[64]int16) {
+	if o.prog {
+		o.band(c, b)
+		return
+	}
 	c.pred += o.coefficient(o.symbol(o.dc[c.td]))
 	b[0] = int16(c.pred)
 	for k := 1; k < 64; k++ {
@@ -650,7 +678,7 @@ func (o *oracle) block(c *oracleComponent, b *[64]int16) {
 
 // restart reads the restart marker or works out where the data is (libjpeg's jpeg_resync_to_restart).
 func (o *oracle) restart() {
-	o.nb, o.acc = 0, 0
+	o.nb, o.acc, o.eobrun = 0, 0, 0
 	if o.pending == 0 {
 		o.pending = o.nextMarker()
 	}
@@ -674,14 +702,19 @@ func (o *oracle) restart() {
 }
 
 func (o *oracle) output() []byte {
-	var full [3][]byte
+	var full [4][]byte
+	smooth := o.smoothing()
 	for i, c := range o.comps {
 		c.pix = make([]byte, len(c.coef)*64)
 		for b := range c.coef {
 			if c.q == nil {
 				c.q = new([64]int)
 			}
-			s := oracleIDCT(&c.coef[b], c.q)
+			coef := c.coef[b]
+			if x, y := b%c.bw, b/c.bw; smooth && x < c.wb && y < c.hb {
+				coef = o.smoothed(c, x, y)
+			}
+			s := oracleIDCT(&coef, c.q)
 			for j, v := range s {
 				c.pix[(b/c.bw*8+j/8)*c.bw*8+b%c.bw*8+j%8] = v
 			}
@@ -690,7 +723,7 @@ func (o *oracle) output() []byte {
 	}
 	out := make([]byte, 3*o.w*o.h)
 	clip := func(v int) byte { return byte(max(0, min(255, v))) }
-	rgb := !o.jfif && (o.adobe == 0 || o.adobe < 0 && len(o.comps) == 3 &&
+	rgb := len(o.comps) == 4 && o.adobe <= 0 || len(o.comps) == 3 && !o.jfif && (o.adobe == 0 || o.adobe < 0 && len(o.comps) == 3 &&
 		o.comps[0].id == 'R' && o.comps[1].id == 'G' && o.comps[2].id == 'B')
 	for i := range o.w * o.h {
 		p := out[3*i : 3*i+3]
@@ -704,6 +737,16 @@ func (o *oracle) output() []byte {
 			p[0] = clip(y + (91881*cr+32768)>>16)
 			p[1] = clip(y + (-22554*cb-46802*cr+32768)>>16)
 			p[2] = clip(y + (116130*cb+32768)>>16)
+		}
+		if len(o.comps) == 4 { // libjpeg's CMYK, inverted by Pillow, then its CMYK to RGB
+			for j, v := range p {
+				if o.adobe > 0 {
+					v = 255 - v // YCCK to CMYK
+				}
+				c, k := 255-int(v), int(full[3][i]) // k is 255 less the inverted black
+				t := c*k + 128
+				p[j] = clip(k - (t>>8+t)>>8)
+			}
 		}
 	}
 	return out

@@ -12,11 +12,11 @@ import (
 type output struct {
 	kernels *kernel.JPEG
 	frame   *frame
-	rgbFile bool // the three components are R, G, B
+	space   space
 	sink    pixel.Sink
 	region  image.Rectangle
 	mcus    image.Rectangle // that are transformed
-	planes  [3]plane
+	planes  [maxComponents]plane
 	lag     int // rows at the end of an MCU row that need the next one
 	next    int // the next row to give
 	rows    []byte
@@ -27,8 +27,8 @@ type output struct {
 const rowsPerCall = 8
 
 // begin readies the stage for a region.
-func (o *output) begin(f *frame, rgbFile bool, r image.Rectangle, sink pixel.Sink) {
-	o.frame, o.rgbFile, o.region, o.sink, o.next, o.lag = f, rgbFile, r, sink, r.Min.Y, 0
+func (o *output) begin(f *frame, s space, r image.Rectangle, sink pixel.Sink) {
+	o.frame, o.space, o.region, o.sink, o.next, o.lag = f, s, r, sink, r.Min.Y, 0
 	o.mcus = image.Rectangle{}
 	for i := range f.n {
 		p := &o.planes[i]
@@ -91,17 +91,20 @@ func (o *output) give(end int) {
 // row makes row y.
 func (o *output) row(y int, dst []byte) {
 	first := o.planes[0].samples(o.kernels, y)
-	if o.frame.n == 1 {
+	if o.space == grey {
 		o.kernels.Grey(dst, first)
 		return
 	}
 	second, third := o.planes[1].samples(o.kernels, y), o.planes[2].samples(o.kernels, y)
-	if !o.rgbFile {
+	switch o.space {
+	case rgb:
+		interleave(dst, first, second, third, 0)
+	case cmyk:
+		interleave(dst, first, second, third, 255)
+	default:
 		o.kernels.Color(dst, first, second, third)
-		return
 	}
-	for i, v := range first {
-		d := dst[3*i : 3*i+3]
-		d[0], d[1], d[2] = v, second[i], third[i]
+	if o.space == cmyk || o.space == ycck {
+		underBlack(dst, o.planes[3].samples(o.kernels, y))
 	}
 }

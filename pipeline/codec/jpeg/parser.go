@@ -10,11 +10,13 @@ import (
 // over the header, and libjpeg. What either refuses is refused here; they agree on where segments start in every file that
 // libjpeg accepts, so one walk is enough.
 type parser struct {
-	src   []byte
-	at    int
-	cut   bool // a read went past the end
-	frame frame
-	scans []scan
+	src    []byte
+	limits Limits
+	at     int
+	cut    bool // a read went past the end
+	frame  frame
+	scans  []scan
+	blocks int64 // that the scans visit
 
 	quant   [4]quantTable
 	dc, ac  [4]definition
@@ -47,8 +49,8 @@ func (p *parser) truncated() error {
 }
 
 // parse reads a whole file. first takes the data of its first restart interval.
-func (p *parser) parse(src []byte, first *segment) error {
-	*p = parser{src: src, at: 2, scans: p.scans[:0], adobe: -1}
+func (p *parser) parse(src []byte, l Limits, first *segment) error {
+	*p = parser{src: src, limits: l, at: 2, scans: p.scans[:0], adobe: -1}
 	first.forget()
 	if !bytes.HasPrefix(src, []byte{0xff, mSOI, 0xff}) {
 		return ErrNotJPEG
@@ -72,12 +74,15 @@ func (p *parser) scan(first *segment) (more bool, err error) {
 	if err := p.useTables(&s); err != nil {
 		return false, err
 	}
+	if err := p.checkWork(&s); err != nil {
+		return false, err
+	}
 	p.scans = append(p.scans, s)
 	marker, err := p.walk(&s, first)
 	if err != nil {
 		return false, err
 	}
-	if !p.frame.interleaved(&p.scans[0]) {
+	if !p.frame.single(&p.scans[0]) {
 		return p.segments(marker)
 	}
 	more, err = p.segments(marker)
@@ -90,6 +95,25 @@ func (p *parser) scan(first *segment) (more bool, err error) {
 		return false, nil
 	}
 	return false, err
+}
+
+// checkWork adds a scan to the work the file asks for. The scans to come are counted at the first one of a progressive file and at the
+// second one of another, ahead of all that would be kept of them.
+func (p *parser) checkWork(s *scan) error {
+	p.blocks += s.blocks(&p.frame)
+	several := 1
+	if p.frame.progressive {
+		several = 0
+	}
+	if len(p.scans) == several {
+		if n := several + 1 + bytes.Count(p.src[p.at:], []byte{0xff, mSOS}); n > p.limits.Scans {
+			return p.failure(ErrLimit, "%d scans, at most %d are decoded", n, p.limits.Scans)
+		}
+	}
+	if len(p.scans) >= several && p.blocks > p.limits.ScanBlocks {
+		return p.failure(ErrLimit, "%d blocks in scans so far, at most %d are decoded", p.blocks, p.limits.ScanBlocks)
+	}
+	return nil
 }
 
 // segments reads marker segments up to SOS, which it leaves to be read, or EOI, where it returns false. It starts with marker
@@ -142,7 +166,7 @@ func (p *parser) segment(m byte) error {
 		return p.broken("marker %#x", m)
 	}
 	if unsupported, ok := frameKind(m); ok {
-		return p.startFrame(unsupported)
+		return p.startFrame(m, unsupported)
 	}
 	n := p.u16() - 2
 	switch {

@@ -3,7 +3,8 @@ package jpeg
 // scan is a scan header, the tables that are defined when the scan starts, and where its data is.
 type scan struct {
 	n       int // components
-	comps   [3]scanComponent
+	comps   [maxComponents]scanComponent
+	band    band
 	restart int // MCUs between restart markers, 0: none
 	data    int // first byte of entropy-coded data
 }
@@ -40,9 +41,9 @@ func (p *parser) scanHeader() (s scan, err error) {
 		s.comps[i] = scanComponent{index: c, dc: tables >> 4, ac: tables & 15}
 		s.n++
 	}
-	for range 3 { // first and last coefficient and precision mean nothing here
-		p.u8()
-	}
+	s.band.first, s.band.last = p.u8(), p.u8()
+	bits := p.u8()
+	s.band.high, s.band.low = bits>>4, bits&15
 	if p.cut {
 		return s, p.truncated()
 	}
@@ -69,7 +70,10 @@ func (f *frame) find(id byte, i int, s *scan) int {
 
 // useTables checks the tables that the scan needs and keeps those of this moment.
 func (p *parser) useTables(s *scan) error {
-	if len(p.scans) == 0 {
+	needDC, needAC := true, true
+	if p.frame.progressive {
+		needDC, needAC = s.band.first == 0 && s.band.high == 0, s.band.first > 0
+	} else if len(p.scans) == 0 {
 		p.standardTables()
 	}
 	blocks := 0
@@ -83,18 +87,46 @@ func (p *parser) useTables(s *scan) error {
 			}
 			c.latched, c.q = true, p.quant[c.quant].q
 		}
-		if sc.dc > 3 || sc.ac > 3 || p.dc[sc.dc] == nil || p.ac[sc.ac] == nil {
-			return p.broken("Huffman table %d or %d is not defined", sc.dc, sc.ac)
+		var err error
+		if needDC {
+			sc.dcDef, err = p.table(&p.dc, sc.dc, 15)
 		}
-		sc.dcDef, sc.acDef = p.dc[sc.dc], p.ac[sc.ac]
-		if !sc.dcDef.valid(15) || !sc.acDef.valid(255) {
-			return p.broken("Huffman table %d or %d makes no sense", sc.dc, sc.ac)
+		if needAC && err == nil {
+			sc.acDef, err = p.table(&p.ac, sc.ac, 255)
+		}
+		if err != nil {
+			return err
 		}
 	}
 	if s.n > 1 && blocks > maxBlocks {
 		return p.broken("%d blocks in an MCU", blocks)
 	}
+	if p.frame.progressive {
+		return p.useBand(s)
+	}
 	return nil
+}
+
+// useBand checks the band of a scan and takes note of it.
+func (p *parser) useBand(s *scan) error {
+	if !s.band.valid(s.n) {
+		return p.broken("coefficients %d to %d with %d to %d bits missing of %d components", s.band.first, s.band.last, s.band.low, s.band.high, s.n)
+	}
+	for _, sc := range s.comps[:s.n] {
+		p.frame.comps[sc.index].note(s.band, len(p.scans) == 0)
+	}
+	return nil
+}
+
+// table gives a Huffman table whose symbols are at most limit.
+func (p *parser) table(tables *[4]definition, number int, limit byte) (definition, error) {
+	switch {
+	case number > 3 || tables[number] == nil:
+		return nil, p.broken("Huffman table %d is not defined", number)
+	case !tables[number].valid(limit):
+		return nil, p.broken("Huffman table %d makes no sense", number)
+	}
+	return tables[number], nil
 }
 
 // mcus is how many MCUs a row of the scan has, and how many rows.
@@ -104,6 +136,18 @@ func (s *scan) mcus(f *frame) (x, y int) {
 		return c.blocksX, c.blocksY
 	}
 	return f.mcusX, f.mcusY
+}
+
+// blocks is how many blocks the scan visits.
+func (s *scan) blocks(f *frame) (n int64) {
+	x, y := s.mcus(f)
+	if s.n == 1 {
+		return int64(x) * int64(y)
+	}
+	for _, sc := range s.comps[:s.n] {
+		n += int64(f.comps[sc.index].h * f.comps[sc.index].v)
+	}
+	return n * int64(x) * int64(y)
 }
 
 // walk passes over the data of a scan and returns the marker behind it, which is read. first takes the first interval if

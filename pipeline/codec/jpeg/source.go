@@ -16,7 +16,7 @@ type source interface {
 const runLength = 8
 
 // run holds the blocks of neighbouring MCUs of one MCU row, by component.
-type run [3]blocks
+type run [maxComponents]blocks
 
 // blocks are those of one component: block (x, y) is b[y*stride+x]. Where a row of the run has an odd number of blocks, one
 // more exists behind it, whatever it holds.

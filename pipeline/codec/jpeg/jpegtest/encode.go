@@ -20,6 +20,12 @@ func Encode(m *pixel.Image, o Options) []byte {
 		e.comps = append(e.comps, e.transform(planes[i], s, &e.quant[min(i, 1)]))
 	}
 	e.header()
+	if o.Progressive != nil {
+		for i := range o.Progressive {
+			e.band(&o.Progressive[i])
+		}
+		return append(e.out, 0xff, 0xd9)
+	}
 	for _, s := range o.Scans {
 		e.scan(s)
 	}
@@ -61,6 +67,8 @@ func (e *encoder) header() {
 		e.segment(0xe0, []byte("JFIF\x00\x01\x01\x00\x00\x01\x00\x01\x00\x00")...)
 	case HeaderAdobeYCbCr:
 		e.segment(0xee, []byte("Adobe\x00\x64\x00\x00\x00\x00\x01")...)
+	case HeaderAdobeYCCK:
+		e.segment(0xee, []byte("Adobe\x00\x64\x00\x00\x00\x00\x02")...)
 	case HeaderAdobeRGB:
 		e.segment(0xee, []byte("Adobe\x00\x64\x00\x00\x00\x00\x00")...)
 	case HeaderNone:
@@ -73,7 +81,10 @@ func (e *encoder) header() {
 		e.segment(0xdb, quantBody(i, &tables[i], e.WideQuant)...)
 	}
 	sof := byte(0xc0)
-	if e.Extended {
+	switch {
+	case e.Progressive != nil:
+		sof = 0xc2
+	case e.Extended:
 		sof = 0xc1
 	}
 	body := []byte{8, byte(e.h >> 8), byte(e.h), byte(e.w >> 8), byte(e.w), byte(len(e.comps))}
@@ -102,13 +113,10 @@ func quantBody(number int, q *[64]uint16, wide bool) []byte {
 
 // scan appends a scan of some components.
 func (e *encoder) scan(comps []int) {
+	walk := func(symbol func(table, byte, uint32, int), restart func()) { e.walk(comps, symbol, restart) }
 	tables := standardTables()
 	if !e.StandardTables {
-		var counts [4]frequencies
-		e.walk(comps, func(t table, symbol byte, _ uint32, _ int) { counts[t][symbol]++ }, func() {})
-		for t := range counts {
-			tables[t] = counts[t].optimal()
-		}
+		tables = e.optimalTables(walk)
 	}
 	if !e.OmitTables {
 		for t, d := range tables {
@@ -117,25 +125,49 @@ func (e *encoder) scan(comps []int) {
 			}
 		}
 	}
+	e.scanHeader(comps, 0, 63, 0)
+	e.data(walk, tables)
+}
+
+// scanHeader appends an SOS segment.
+func (e *encoder) scanHeader(comps []int, first, last, bits byte) {
 	body := []byte{byte(len(comps))}
 	for _, c := range comps {
 		body = append(body, e.IDs[c], byte(min(c, 1)*0x11))
 	}
-	e.segment(0xda, append(body, 0, 63, 0)...)
-	e.data(comps, tables)
+	e.segment(0xda, append(body, first, last, bits)...)
+}
+
+// walker visits the symbols of a scan. noTable is for bits that follow no symbol.
+type walker func(symbol func(t table, symbol byte, v uint32, n int), restart func())
+
+// optimalTables are the best for what a walker visits.
+func (e *encoder) optimalTables(walk walker) (tables [4]definition) {
+	var counts [4]frequencies
+	walk(func(t table, symbol byte, _ uint32, _ int) {
+		if t != noTable {
+			counts[t][symbol]++
+		}
+	}, func() {})
+	for t := range counts {
+		tables[t] = counts[t].optimal()
+	}
+	return tables
 }
 
 // data appends the entropy-coded data of a scan.
-func (e *encoder) data(comps []int, tables [4]definition) {
+func (e *encoder) data(walk walker, tables [4]definition) {
 	var codes [4]codebook
 	for t, d := range tables {
 		codes[t] = d.codes()
 	}
 	w := bitWriter{out: e.out}
 	restarts := byte(0)
-	e.walk(comps, func(t table, symbol byte, v uint32, n int) {
-		c := codes[t][symbol]
-		w.put(c.bits, c.n)
+	walk(func(t table, symbol byte, v uint32, n int) {
+		if t != noTable {
+			c := codes[t][symbol]
+			w.put(c.bits, c.n)
+		}
 		w.put(v, n)
 	}, func() {
 		w.flush()

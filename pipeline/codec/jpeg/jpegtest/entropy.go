@@ -5,6 +5,8 @@ import "math/bits"
 // table is one of the four Huffman tables: DC and AC of the first component, DC and AC of the others, as class<<1 | number.
 type table int
 
+const noTable table = -1
+
 // walk visits the symbols of a scan in order, each with the n bits v that follow it.
 func (e *encoder) walk(comps []int, symbol func(t table, symbol byte, v uint32, n int), restart func()) {
 	var last [4]int16
@@ -15,11 +17,18 @@ func (e *encoder) walk(comps []int, symbol func(t table, symbol byte, v uint32, 
 		symbol(number, byte(n), v, n)
 		walkAC(b, func(s byte, v uint32, n int) { symbol(2|number, s, v, n) })
 	}
+	e.units(comps, unit, func() {
+		restart()
+		last = [4]int16{}
+	})
+}
+
+// units visits the blocks of a scan in order.
+func (e *encoder) units(comps []int, unit func(comp int, b *[64]int16), restart func()) {
 	mcu := 0
 	next := func() {
 		if e.Restart > 0 && mcu > 0 && mcu%e.Restart == 0 {
 			restart()
-			last = [4]int16{}
 		}
 		mcu++
 	}

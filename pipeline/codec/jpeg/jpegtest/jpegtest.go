@@ -1,5 +1,5 @@
 // Package jpegtest makes JPEG files for tests, benchmarks and demonstrations: pictures that compress like photographs, a
-// writer for every kind of sequential file, and whole image folders. The same arguments give the same bytes on every
+// writer for every kind of sequential or progressive file, and whole image folders. The same arguments give the same bytes on every
 // machine and with every version of Go: all arithmetic is on integers. Only Folder starts goroutines, and waits for them.
 package jpegtest
 

@@ -12,6 +12,7 @@ var (
 	S411 = []Factors{{4, 1}, {1, 1}, {1, 1}}
 	S410 = []Factors{{4, 2}, {1, 1}, {1, 1}}
 	Grey = []Factors{{1, 1}}
+	CMYK = []Factors{{1, 1}, {1, 1}, {1, 1}, {1, 1}}
 )
 
 // Header says which marker segments tell the colour space.
@@ -23,11 +24,13 @@ const (
 	HeaderNone
 	HeaderAdobeYCbCr
 	HeaderAdobeRGB
+	HeaderAdobeYCCK
 )
 
 // Options say what kind of file Encode writes. The zero value is a baseline JFIF file without subsampling.
 type Options struct {
-	// Sampling has the factors of each component; nil: S444. One component makes a grey file.
+	// Sampling has the factors of each component; nil: S444. One component makes a grey file, four one of C, M, Y, K, or of Y, Cb, Cr, K with
+	// HeaderAdobeYCCK.
 	Sampling []Factors
 	// Quality from 1 to 100 scales the example tables of the standard as libjpeg does; 0: 90.
 	Quality int
@@ -35,10 +38,12 @@ type Options struct {
 	Restart int
 	// Header chooses the marker segments. With HeaderAdobeRGB, or IDs of "RGB", the samples are RGB.
 	Header Header
-	// IDs are the components' numbers; nil: 1, 2, 3.
+	// IDs are the components' numbers; nil: 1, 2, 3, 4.
 	IDs []byte
 	// Scans lists the components of each scan; nil: one scan of all.
 	Scans [][]int
+	// Progressive makes a progressive file of these scans, instead of Scans.
+	Progressive []Band
 	// StandardTables uses the example Huffman tables of the standard; else each scan has tables made for it.
 	StandardTables bool
 	// OmitTables leaves the standard tables out of the file.
@@ -60,8 +65,9 @@ func (o Options) withDefaults() Options {
 		o.Quality = 90
 	}
 	if o.IDs == nil {
-		o.IDs = []byte{1, 2, 3}
+		o.IDs = []byte{1, 2, 3, 4}
 	}
+	o.StandardTables = (o.StandardTables || o.OmitTables) && o.Progressive == nil
 	if o.Scans == nil {
 		all := []int{}
 		for i := range o.Sampling {
@@ -69,11 +75,13 @@ func (o Options) withDefaults() Options {
 		}
 		o.Scans = [][]int{all}
 	}
-	o.StandardTables = o.StandardTables || o.OmitTables
 	return o
 }
 
 // rgb reports whether the samples are RGB.
 func (o *Options) rgb() bool {
+	if len(o.Sampling) == 4 {
+		return o.Header != HeaderAdobeYCCK
+	}
 	return o.Header == HeaderAdobeRGB || o.Header == HeaderNone && string(o.IDs) == "RGB"
 }

@@ -2,9 +2,10 @@ package jpegtest
 
 import "github.com/feedwater-io/feedwater/pipeline/pixel"
 
-// split gives the planes of a picture at full size: RGB, YCbCr or, of one component, its brightness.
+// split gives the planes of a picture at full size: RGB, YCbCr or, of one component, its brightness. A fourth one is half the
+// brightness of the pixel that lies opposite.
 func split(m *pixel.Image, rgb bool, n int) [][]byte {
-	planes := make([][]byte, max(n, 3))
+	planes := make([][]byte, 4)
 	for i := range planes {
 		planes[i] = make([]byte, m.W*m.H)
 	}
@@ -18,6 +19,8 @@ func split(m *pixel.Image, rgb bool, n int) [][]byte {
 			for i := range 3 {
 				planes[i][y*m.W+x] = c[i]
 			}
+			p = m.Pix[(m.H-1-y)*m.Stride+3*(m.W-1-x):]
+			planes[3][y*m.W+x] = ycc(int(p[0]), int(p[1]), int(p[2]))[0]/2 + 99
 		}
 	}
 	return planes[:n]

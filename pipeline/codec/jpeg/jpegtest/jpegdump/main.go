@@ -66,7 +66,7 @@ func decode(d *jpeg.Decoder, line string) ([]byte, image.Point, error) {
 	if err != nil {
 		return nil, image.Point{}, err
 	}
-	w, h, err := d.Parse(b)
+	w, h, err := d.Parse(b, jpeg.Limits{})
 	if err != nil {
 		return nil, image.Point{}, err
 	}

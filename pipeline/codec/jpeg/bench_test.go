@@ -1,0 +1,87 @@
+package jpeg
+
+import (
+	"image"
+	"testing"
+
+	"github.com/feedwater-io/feedwater/pipeline/codec/jpeg/jpegtest"
+	"github.com/feedwater-io/feedwater/pipeline/internal/kernel"
+	"github.com/feedwater-io/feedwater/pipeline/pixel"
+)
+
+func BenchmarkDecode(b *testing.B) {
+	files := pictures(b, 60)
+	benchParts(b, files)
+}
+
+// The same pictures in other kinds of files.
+func BenchmarkKinds(b *testing.B) {
+	var decoded []pixel.Image
+	d := NewDecoder(kernel.Levels()[0])
+	for _, file := range pictures(b, 20) {
+		w, h, pix, err := decodeAll(d, file)
+		if err != nil {
+			b.Fatal(err)
+		}
+		decoded = append(decoded, pixel.Image{Pix: pix, W: w, H: h, Stride: 3 * w})
+	}
+	for _, kind := range []struct {
+		name string
+		o    jpegtest.Options
+	}{
+		{"sequential", jpegtest.Options{}},
+		{"scans", jpegtest.Options{Scans: [][]int{{0}, {1}, {2}}}},
+		{"progressive", jpegtest.Options{Progressive: jpegtest.Script(3)}},
+		{"progressive420", jpegtest.Options{Progressive: jpegtest.Script(3), Sampling: jpegtest.S420}},
+		{"smoothed", jpegtest.Options{Progressive: jpegtest.Script(3)[:6]}},
+		{"cmyk", jpegtest.Options{Sampling: jpegtest.CMYK}},
+	} {
+		var files [][]byte
+		for i := range decoded {
+			files = append(files, jpegtest.Encode(&decoded[i], kind.o))
+		}
+		b.Run("kind="+kind.name, func(b *testing.B) { benchParts(b, files) })
+	}
+}
+
+// benchParts decodes files whole and in part, at each level.
+func benchParts(b *testing.B, files [][]byte) {
+	for _, level := range kernel.Levels() {
+		b.Run("part=all/level="+level, func(b *testing.B) {
+			bench(b, level, files, func(w, h int) image.Rectangle { return image.Rect(0, 0, w, h) })
+		})
+		// The mean RandomResizedCrop: 0.43 of the area.
+		b.Run("part=crop/level="+level, func(b *testing.B) {
+			bench(b, level, files, func(w, h int) image.Rectangle {
+				return image.Rect(w*17/100, h*17/100, w*83/100, h*83/100)
+			})
+		})
+	}
+}
+
+// bench decodes a region of one file after the other. The bytes per second are those of the files.
+func bench(b *testing.B, level string, files [][]byte, region func(w, h int) image.Rectangle) {
+	d := NewDecoder(level)
+	size := 0
+	for _, f := range files { // takes the memory that the decoder keeps, so that the steady state is measured
+		size += len(f)
+		w, h, err := d.Parse(f, Limits{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		if err := d.Decode(region(w, h), nowhere{}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.SetBytes(int64(size / len(files)))
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		w, h, err := d.Parse(files[i%len(files)], Limits{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		if err := d.Decode(region(w, h), nowhere{}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,103 @@
+package jpeg
+
+import (
+	"bytes"
+	"errors"
+	"image"
+	"slices"
+	"testing"
+
+	"github.com/feedwater-io/feedwater/pipeline/codec/jpeg/jpegtest"
+	"github.com/feedwater-io/feedwater/pipeline/internal/kernel"
+)
+
+// bomb is a progressive file of a size with many scans that each visit all blocks of the first component and take a few bytes.
+func bomb(w, h, scans int) []byte {
+	b := jpegtest.Encode(jpegtest.Photograph(1, 1, 16, 16), jpegtest.Options{Progressive: jpegtest.Script(3)[:2]})
+	sof := find(b, 0xc2, 0).start
+	b = overwrite(b, sof+5, byte(h>>8), byte(h), byte(w>>8), byte(w))
+	b = b[:len(b)-2]
+	b = append(b, "\xff\xc4\x00\x14\x10\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\xe0"...) // one code: 14 bits of blocks follow
+	end := []byte{}
+	for range w*h/64/32767*15/8 + 3 {
+		end = append(end, 0x7e)
+	}
+	for range scans {
+		b = append(b, "\xff\xda\x00\x08\x01\x01\x00\x06\x3f\x21"...)
+		b = append(b, end...)
+	}
+	return append(b, eoi...)
+}
+
+// Scans without end are refused before anything of the picture's size, or of the scans' number, is allocated.
+func TestScansAreLimited(t *testing.T) {
+	d := NewDecoder(kernel.Levels()[0])
+	two := jpegtest.Encode(jpegtest.Photograph(1, 1, 40, 40), jpegtest.Options{Scans: [][]int{{0}, {1, 2}}})
+	again := slices.Concat(two[:find(two, 0xda, 1).start], bytes.Repeat(two[find(two, 0xda, 0).start:find(two, 0xda, 0).end], 1200), eoi)
+	for _, c := range []struct {
+		name string
+		file []byte
+		l    Limits
+		ok   bool
+	}{
+		{"10,000 scans", bomb(16, 16, 10_000), Limits{}, false},
+		{"1,000 scans", bomb(16, 16, 998), Limits{}, true},
+		{"1,001 scans", bomb(16, 16, 999), Limits{}, false},
+		{"sequential scans", again, Limits{}, false},
+		{"10 scans, 9 allowed", bomb(16, 16, 8), Limits{Scans: 9}, false},
+		{"10 scans, 10 allowed", bomb(16, 16, 8), Limits{Scans: 10}, true},
+		{"600 scans of 16 megapixels", bomb(4000, 4000, 600), Limits{}, false},
+		{"530 scans of 16 megapixels", bomb(4000, 4000, 530), Limits{}, true},
+		{"300 scans of 178 megapixels", bomb(13377, 13377, 300), Limits{}, false},
+		{"blocks", bomb(800, 800, 8), Limits{ScanBlocks: 3*10_000 + 9*10_000}, true},
+		{"a block too many", bomb(800, 800, 8), Limits{ScanBlocks: 3*10_000 + 9*10_000 - 1}, false},
+	} {
+		_, _, err := d.Parse(c.file, c.l)
+		if c.ok != (err == nil) || !c.ok && !errors.Is(err, ErrLimit) {
+			t.Errorf("%s: %v", c.name, err)
+		}
+		if n := cap(d.parser.scans); !c.ok && n > 700 {
+			t.Errorf("%s: %d scans kept", c.name, n)
+		}
+		d.parser.scans = nil
+	}
+	fresh, file := NewDecoder(kernel.Levels()[0]), bomb(16, 16, 10_000)
+	if _, _, err := fresh.Parse(file, Limits{}); !errors.Is(err, ErrLimit) || cap(fresh.parser.scans)+cap(fresh.coder.segment.data) > 0 {
+		t.Errorf("%v, %d scans and %d bytes held", err, cap(fresh.parser.scans), cap(fresh.coder.segment.data))
+	}
+}
+
+// A file that claims much and has little is decoded in the region alone.
+func TestBombInSmall(t *testing.T) {
+	d := NewDecoder(kernel.Levels()[0])
+	if _, _, err := d.Parse(bomb(13377, 13377, 3), Limits{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Decode(image.Rect(9000, 60, 9100, 120), nowhere{}); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 3 {
+		if g := &d.several.grids[i]; cap(g.b) > 1000 || cap(g.sent) > 1<<17 {
+			t.Errorf("%d and %d blocks held", cap(g.b), cap(g.sent))
+		}
+	}
+}
+
+// A large picture's memory is not kept.
+func TestLargeIsNotKept(t *testing.T) {
+	d := NewDecoder(kernel.Levels()[0])
+	if _, _, err := d.Parse(bomb(4800, 4000, 1), Limits{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Decode(image.Rect(0, 0, 4800, 4000), nowhere{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := d.Parse(nil, Limits{}); err == nil {
+		t.Fatal("parsed nothing")
+	}
+	for i := range 3 {
+		if n := cap(d.several.grids[i].b); n > keptBlocks {
+			t.Errorf("%d blocks kept", n)
+		}
+	}
+}

@@ -1,0 +1,219 @@
+// Package png decodes regions of PNG files to RGB rows. It gives the bytes of Pillow's convert("RGB") and refuses what Pillow
+// refuses: transparency is dropped, not blended; colour profiles, gamma and orientation are ignored; of 16 bits the upper eight
+// remain, but 16-bit grey is cut at 255; of an animation the first frame remains.
+//
+// A file passes three stages. The reader walks the chunks in front of the data. The inflater decompresses the data, row by row
+// and no further than the last row. The output stage undoes the filters and makes RGB. The whole file is decompressed whatever
+// the region, since damage anywhere decides the verdict; but for interlaced files no more than two rows are held. Text and
+// profiles are never decompressed. The package starts no goroutine.
+package png
+
+import (
+	"errors"
+	"fmt"
+	"image"
+
+	"github.com/feedwater-io/feedwater/pipeline/codec/internal/strip"
+	"github.com/feedwater-io/feedwater/pipeline/pixel"
+)
+
+// The verdicts. Every error of a Decoder that is about the file wraps one of them.
+var (
+	// ErrTruncated: the file ends before the picture does.
+	ErrTruncated = errors.New("truncated PNG")
+	// ErrBroken: a chunk or compressed data that makes no sense.
+	ErrBroken = errors.New("broken PNG")
+)
+
+// Decoder decodes one file after the other. It keeps its memory for the next file: two rows, some 50 KB for decompression, a
+// copy of the compressed data where that comes in several chunks, and for interlaced files the region. It is not safe for
+// concurrent use.
+type Decoder struct {
+	reader reader
+	parsed bool
+	data   inflater
+	out    output
+}
+
+// NewDecoder returns a decoder.
+func NewDecoder() *Decoder { return new(Decoder) }
+
+// Parse reads what stands in front of the pixels' data and returns the picture's size. It allocates nothing that depends on
+// the size, so the caller can refuse a size before Decode. The decoder keeps src until the next Parse; it must not change.
+func (d *Decoder) Parse(src []byte) (w, h int, err error) {
+	d.parsed = false
+	if err := d.reader.header(src); err != nil {
+		return 0, 0, fmt.Errorf("png: %w", err)
+	}
+	d.parsed = true
+	return d.reader.w, d.reader.h, nil
+}
+
+// Decode gives the pixels of region r of the parsed file to sink, top to bottom. An error about the file is the same whatever
+// the region; the sink may have got rows before it comes.
+func (d *Decoder) Decode(r image.Rectangle, sink pixel.Sink) error {
+	if !d.parsed {
+		return errors.New("png: decode without a parsed file")
+	}
+	if r.Empty() || !r.In(image.Rect(0, 0, d.reader.w, d.reader.h)) {
+		return fmt.Errorf("png: region %v is not inside the picture of %dx%d", r, d.reader.w, d.reader.h)
+	}
+	defer func() {
+		d.data.joined, d.out.canvas.Pix = strip.Keep(d.data.joined), strip.Keep(d.out.canvas.Pix)
+	}()
+	if err := d.decode(r, sink); err != nil {
+		return fmt.Errorf("png: %w", err)
+	}
+	return nil
+}
+
+func (d *Decoder) decode(r image.Rectangle, sink pixel.Sink) error {
+	d.data.open(&d.reader)
+	d.out.begin(&d.reader, r, sink)
+	after, err := d.out.run(&d.data)
+	if err != nil {
+		return err
+	}
+	return d.reader.rest(after)
+}
+
+// output turns filtered rows into RGB rows of the region.
+type output struct {
+	file   *reader
+	region image.Rectangle
+	rows   strip.Writer
+	canvas pixel.Image // the region, where rows do not come in order
+	lines  [2][]byte   // the row being made and the one above it
+	line   []byte      // a pass's row as RGB
+}
+
+func (o *output) begin(f *reader, r image.Rectangle, sink pixel.Sink) {
+	o.file, o.region = f, r
+	o.rows.Begin(r.Dx(), sink)
+	for i := range o.lines {
+		o.lines[i] = room(o.lines[i], 1+f.rowBytes(f.box.Dx()))
+	}
+}
+
+// run makes all rows, and returns where the chunks go on after the data.
+func (o *output) run(data *inflater) (after int, err error) {
+	f := o.file
+	if !f.interlaced && f.box == image.Rect(0, 0, f.w, f.h) {
+		if _, err := o.pass(data, whole, o.give); err != nil {
+			return 0, err
+		}
+	} else if err := o.collect(data); err != nil {
+		return 0, err
+	}
+	o.rows.Flush()
+	return data.finish()
+}
+
+// A pass is a grid of pixels that are stored together.
+type pass struct{ x, y, dx, dy int }
+
+var (
+	whole = pass{0, 0, 1, 1}
+	adam7 = [7]pass{{0, 0, 8, 8}, {4, 0, 8, 8}, {0, 4, 4, 8}, {2, 0, 4, 4}, {0, 2, 2, 4}, {1, 0, 2, 2}, {0, 1, 1, 2}}
+)
+
+// pass decompresses the rows of a pass and hands row y of the frame, its filter undone, to use. Data that ends behind a row
+// ends the picture: what is missing is zero, and ended is true.
+func (o *output) pass(data *inflater, p pass, use func(p pass, y int, raw []byte)) (ended bool, err error) {
+	size := o.file.box.Size()
+	n := (size.X - p.x + p.dx - 1) / p.dx
+	if n <= 0 {
+		return false, nil
+	}
+	bytes := o.file.rowBytes(n)
+	cur, prev := o.lines[0][:1+bytes], o.lines[1][:1+bytes]
+	clear(prev)
+	for y := p.y; y < size.Y; y += p.dy {
+		if !ended {
+			ended, err = o.read(data, cur, prev, y)
+		}
+		if err != nil {
+			return false, err
+		}
+		if ended {
+			clear(cur)
+		}
+		use(p, y, cur[1:])
+		cur, prev = prev, cur
+	}
+	return ended, nil
+}
+
+// read decompresses a row and undoes its filter.
+func (o *output) read(data *inflater, cur, prev []byte, y int) (ended bool, err error) {
+	ended, err = data.row(cur)
+	if err == nil && !ended && !unfilter(cur[0], cur[1:], prev[1:], o.file.pixelBytes()) {
+		err = fmt.Errorf("%w: filter %d in row %d", ErrBroken, cur[0], y)
+	}
+	return ended, err
+}
+
+// give hands row y on.
+func (o *output) give(_ pass, y int, raw []byte) {
+	if y >= o.region.Min.Y && y < o.region.Max.Y {
+		o.file.expand(o.rows.Row(), raw, o.region.Min.X)
+	}
+}
+
+// collect makes pictures whose rows do not come in order, or do not fill the picture.
+func (o *output) collect(data *inflater) error {
+	o.canvas.Reset(o.region.Dx(), o.region.Dy())
+	o.fill()
+	o.line = room(o.line, 3*o.file.box.Dx())
+	passes := adam7[:]
+	if !o.file.interlaced {
+		passes = []pass{whole}
+	}
+	for _, p := range passes {
+		if ended, err := o.pass(data, p, o.scatter); err != nil {
+			return err
+		} else if ended {
+			break
+		}
+	}
+	for y := range o.canvas.H {
+		copy(o.rows.Row(), o.canvas.Pix[y*o.canvas.Stride:])
+	}
+	return nil
+}
+
+// fill makes every pixel what a zero means.
+func (o *output) fill() {
+	var zero [8]byte
+	var c [3]byte
+	o.file.expand(c[:], zero[:], 0)
+	pix := o.canvas.Pix[:o.canvas.H*o.canvas.Stride]
+	for i := copy(pix, c[:]); i < len(pix); i *= 2 {
+		copy(pix[i:], pix[:i])
+	}
+}
+
+// scatter puts row y of a pass in its place.
+func (o *output) scatter(p pass, y int, raw []byte) {
+	box := o.file.box
+	if y += box.Min.Y; y < o.region.Min.Y || y >= o.region.Max.Y {
+		return
+	}
+	row := o.canvas.Pix[(y-o.region.Min.Y)*o.canvas.Stride:]
+	n := (box.Dx() - p.x + p.dx - 1) / p.dx
+	line := o.line[:3*n]
+	o.file.expand(line, raw, 0)
+	for i := range n {
+		if x := box.Min.X + p.x + i*p.dx; x >= o.region.Min.X && x < o.region.Max.X {
+			copy(row[3*(x-o.region.Min.X):][:3], line[3*i:])
+		}
+	}
+}
+
+// room returns n bytes, b's own where it has them.
+func room(b []byte, n int) []byte {
+	if cap(b) < n {
+		return make([]byte, n)
+	}
+	return b[:n]
+}
