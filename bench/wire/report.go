@@ -1,0 +1,142 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"text/tabwriter"
+)
+
+// report is a whole run.
+type report struct {
+	CPU         string       `json:"cpu"`
+	Cores       int          `json:"cores"`
+	Kernel      string       `json:"kernel"`
+	Go          string       `json:"go"`
+	GRPC        string       `json:"grpc"`
+	Command     string       `json:"command"`
+	BatchBytes  int          `json:"batch_bytes"`
+	Contestants []contestant `json:"contestants"`
+	Rounds      []round      `json:"rounds"`
+}
+
+func (r *report) print(w io.Writer) error {
+	var text bytes.Buffer
+	fmt.Fprintf(&text, "%s, %d cores, Linux %s, %s, grpc-go %s; batches of %.1f MB; medians of %d rounds, ratios of the same round\n\n",
+		r.CPU, r.Cores, r.Kernel, r.Go, r.GRPC, float64(r.BatchBytes)/1e6, len(r.Rounds)/len(r.Contestants))
+	text.WriteString("\tGB/s\tof raw\tCPU-s/GB receiver\tsender\t\n")
+	for _, c := range r.Contestants {
+		fmt.Fprintf(&text, "%s\t%.2f\t%.2f\t%.3f\t%.3f\t\n", c.Name, median(r.of(c.Name, speed)), r.ratio(c),
+			median(r.of(c.Name, func(m round) float64 { return m.Receiver })), median(r.of(c.Name, func(m round) float64 { return m.Sender })))
+	}
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	if _, err := text.WriteTo(t); err != nil {
+		return err
+	}
+	return t.Flush()
+}
+
+// leastOfRaw is what batches must reach of a raw socket of the same kind.
+const leastOfRaw = 0.6
+
+// figure is what bench/figure.py reads.
+type figure struct {
+	Name  string  `json:"name"`
+	Value float64 `json:"value"`
+	Limit float64 `json:"limit"`
+	Unit  string  `json:"unit"`
+	Least bool    `json:"least"`
+}
+
+// save adds the figures with limits to a file: all that goes over TCP.
+func (r *report) save(file string) error {
+	if file == "" {
+		return nil
+	}
+	f, err := os.OpenFile(file, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o666)
+	if err != nil {
+		return err
+	}
+	e := json.NewEncoder(f)
+	for _, c := range r.Contestants {
+		if c.Kind == "raw" || c.Network != "tcp" {
+			continue
+		}
+		if err := e.Encode(figure{"GB/s: " + c.Name + ", of raw TCP", r.ratio(c), leastOfRaw, "", true}); err != nil {
+			_ = f.Close()
+			return err
+		}
+	}
+	return f.Close()
+}
+
+// ratio compares a contestant with the raw socket of its kind, round by round.
+func (r *report) ratio(c contestant) float64 {
+	i := slices.IndexFunc(r.Contestants, func(o contestant) bool {
+		return o.Kind == "raw" && o.Network == c.Network && o.Congestion == c.Congestion
+	})
+	raw := r.of(r.Contestants[i].Name, speed)
+	ratios := r.of(c.Name, speed)
+	for i := range ratios {
+		ratios[i] /= raw[i]
+	}
+	return median(ratios)
+}
+
+func speed(m round) float64 { return m.GBPerSecond }
+
+// of is a number of a contestant's measurements, by round.
+func (r *report) of(name string, number func(round) float64) []float64 {
+	var values []float64
+	for _, m := range r.Rounds {
+		if m.Contestant == name {
+			values = append(values, number(m))
+		}
+	}
+	return values
+}
+
+func median(values []float64) float64 {
+	slices.Sort(values)
+	return (values[(len(values)-1)/2] + values[len(values)/2]) / 2
+}
+
+func firstLine(path string) string {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return "unknown"
+	}
+	line, _, _ := strings.Cut(string(b), "\n")
+	return line
+}
+
+func cpuModel() string {
+	b, err := os.ReadFile("/proc/cpuinfo")
+	if err != nil {
+		return runtime.GOARCH
+	}
+	for line := range strings.Lines(string(b)) {
+		if name, ok := strings.CutPrefix(line, "model name"); ok {
+			return strings.TrimLeft(strings.TrimSpace(name), ": ")
+		}
+	}
+	return runtime.GOARCH
+}
+
+// moduleVersion is that of a module this program is built with.
+func moduleVersion(path string) string {
+	if b, ok := debug.ReadBuildInfo(); ok {
+		for _, m := range b.Deps {
+			if m.Path == path {
+				return m.Version
+			}
+		}
+	}
+	return "unknown"
+}
