@@ -46,6 +46,9 @@ func fetch(ctx context.Context, feed pb.FeedClient, start *pb.Start, notice func
 		cancel()
 		return nil, err
 	}
+	// This commits the call to its connection. When that breaks early gRPC would else begin the call again on a new one by itself,
+	// and while receiving went on there, Send might have been told that the call is over: nothing would ever be asked for.
+	_ = rpc.Context()
 	s := &stream{
 		rpc: rpc, notice: notice, cancel: cancel,
 		wake: make(chan struct{}, 1), ended: make(chan struct{}),

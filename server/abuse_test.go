@@ -7,8 +7,10 @@ import (
 	"runtime"
 	"sync"
 	"testing"
+	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
 
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
@@ -145,6 +147,41 @@ func TestStalledReaders(t *testing.T) {
 		t.Error(a.failure)
 	}
 	tr.cancel()
+}
+
+// Trainers that take nothing, until the node ends their streams.
+func TestTrainersThatStall(t *testing.T) {
+	t.Parallel()
+	n := newNode(t, &servertest.Engine{Height: 64, Width: 64}, server.Options{NodeBytes: 128 << 20, StallTimeout: 50 * time.Millisecond})
+	text := n.open(plan).Plan
+	const wave = 100
+	for done := wave; done <= abuses; done += wave {
+		c := n.conn(grpc.WithInitialWindowSize(64<<10), grpc.WithInitialConnWindowSize(64<<20)) // that does not grow
+		trainers := make([]*trainer, wave)
+		for i := range trainers {
+			trainers[i] = n.fetch(c)
+			trainers[i].start(text)
+			for id := range uint64(4) {
+				trainers[i].want(id+1, rangeOf(0, 0, 8))
+			}
+		}
+		until(t, "streams are not ended", func() bool { return n.counted("stalled_streams_total") == done })
+		for _, tr := range trainers {
+			var err error
+			for err == nil {
+				_, err = tr.next()
+			}
+			if code, reason := reasonOf(err); code != codes.DeadlineExceeded || reason != pb.Reason_REASON_STALLED.String() {
+				t.Fatalf("ended with %v", err)
+			}
+		}
+		c.Close()
+	}
+	n.settled()
+	until(t, "slots are kept though no stream is left", func() bool { used, _ := n.Memory(); return used == 0 })
+	if n.Streams() != 0 || n.engine.Making() != 0 {
+		t.Errorf("%d streams, %d wants are left", n.Streams(), n.engine.Making())
+	}
 }
 
 // The node itself stops, without waiting for anybody.

@@ -129,11 +129,11 @@ func (t *stream) grow(w *want, bytes int) []byte {
 
 // charge takes memory for samples that differ in size out of the budget, until done.
 func (t *stream) charge(w *want, bytes int64) bool {
-	if !t.quota.charge(bytes) {
-		return false
+	if total := w.charged.Add(bytes); t.quota.fits(int(2*total)) && t.quota.charge(bytes) { // see check
+		return true
 	}
-	w.charged.Add(bytes)
-	return true
+	w.charged.Add(-bytes)
+	return false
 }
 
 // done takes a want back from the pipeline.

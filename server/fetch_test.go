@@ -502,6 +502,7 @@ func TestDrain(t *testing.T) {
 	busy.want(1, rangeOf(9, 0, 8))
 	idle.want(1, rangeOf(0, 0, 8))
 	idle.mustNext()
+	until(t, "the want does not arrive", func() bool { return n.engine.Making() == 1 })
 	drained := make(chan error)
 	go func() { drained <- n.Drain(t.Context()) }()
 	if a, err := idle.next(); !errors.Is(err, io.EOF) || len(a.notices) == 0 || !a.notices[len(a.notices)-1].Draining {

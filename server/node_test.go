@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/goleak"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
@@ -64,6 +65,24 @@ func (n *node) settled() {
 	until(n.t, "slots are still lent", func() bool { _, lent := n.Memory(); return lent == 0 })
 }
 
+// counted is a metric's value.
+func (n *node) counted(name string) int {
+	n.t.Helper()
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(n)
+	families, err := registry.Gather()
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	for _, f := range families {
+		if f.GetName() == "feedwater_node_"+name {
+			return int(f.Metric[0].GetCounter().GetValue() + f.Metric[0].GetGauge().GetValue())
+		}
+	}
+	n.t.Fatalf("no metric %s", name)
+	return 0
+}
+
 // until waits for something that tells nobody when it happens.
 func until(t testing.TB, otherwise string, done func() bool) {
 	t.Helper()
@@ -75,10 +94,10 @@ func until(t testing.TB, otherwise string, done func() bool) {
 }
 
 // conn is a stock gRPC client's connection.
-func (n *node) conn() *grpc.ClientConn {
+func (n *node) conn(options ...grpc.DialOption) *grpc.ClientConn {
 	n.t.Helper()
-	c, err := grpc.NewClient("passthrough:///node", grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return n.listener.DialContext(ctx) }))
+	c, err := grpc.NewClient("passthrough:///node", append(options, grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return n.listener.DialContext(ctx) }))...)
 	if err != nil {
 		n.t.Fatal(err)
 	}
