@@ -103,8 +103,9 @@ type payload struct {
 // castagnoli is CRC-32C, the checksum of batches.
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// copyTo writes the data to dst, which has room for it, and carries the checksum of the batch on while the bytes are in the cache.
+// copyTo writes the data to dst, which has room for it, and carries the checksum of the batch on.
 func (p payload) copyTo(dst []byte, crc uint32) uint32 {
+	defer fence()
 	skip := p.skip
 	for _, f := range p.frames {
 		b := f.ReadOnlyData()
@@ -112,9 +113,9 @@ func (p payload) copyTo(dst []byte, crc uint32) uint32 {
 			skip -= len(b)
 			continue
 		}
-		n := copy(dst, b[skip:])
-		crc = crc32.Update(crc, castagnoli, dst[:n])
-		dst, skip = dst[n:], 0
+		b = b[skip:]
+		crc = copySum(dst, b, crc)
+		dst, skip = dst[len(b):], 0
 	}
 	return crc
 }

@@ -34,7 +34,8 @@ type DialOptions struct {
 }
 
 const (
-	readBuffer     = 1 << 20         // fewer, larger reads: 1.7 times the speed of gRPC's 32 KiB
+	readBuffer     = 256 << 10       // fewer, larger reads, which still lie in the cache when they are copied from
+	window         = 8 << 20         // bytes on their way, of a stream and of its connection
 	connectTimeout = 5 * time.Second // of one attempt
 	maxMessage     = 64 << 20        // of an answer to Open or Replay; pieces of batches are far smaller
 )
@@ -163,7 +164,9 @@ func (r *remote) dialOptions() []grpc.DialOption {
 		grpc.WithTransportCredentials(security),
 		grpc.WithReadBufferSize(readBuffer),
 		experimental.WithBufferPool(&r.frames),
-		// Both windows follow gRPC's estimate of the link; setting one would leave the other at 64 KiB.
+		// Fixed: gRPC's estimate of the link stops growing after one lucky sample, at a few hundred KiB, and pings all the while. Setting
+		// one alone would leave the other at 64 KiB.
+		grpc.WithStaticStreamWindowSize(window), grpc.WithStaticConnWindowSize(window),
 		grpc.WithDefaultCallOptions(grpc.ForceCodecV2(newCodec()), grpc.MaxCallRecvMsgSize(maxMessage)),
 		// A dead link shows after 10 s without, 2 s with unacknowledged data: gRPC makes Timeout the socket's TCP_USER_TIMEOUT too.
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 10 * time.Second, Timeout: 2 * time.Second, PermitWithoutStream: true}),

@@ -1,0 +1,31 @@
+package client
+
+import (
+	"bytes"
+	"hash/crc32"
+	"math/rand/v2"
+	"testing"
+)
+
+// TestCopySum compares with copy and crc32 at every alignment, and looks at the bytes around what was to be written.
+func TestCopySum(t *testing.T) {
+	src, dst, want := make([]byte, 40<<10), make([]byte, 40<<10), make([]byte, 40<<10)
+	_, _ = rand.NewChaCha8([32]byte{1}).Read(src)
+	for range 5000 {
+		from, to, n, crc := rand.IntN(2*lineBytes), rand.IntN(2*lineBytes), rand.IntN(5*blockBytes), rand.Uint32()
+		if rand.IntN(4) == 0 {
+			n %= 2 * leastBytes
+		}
+		clear(dst)
+		clear(want)
+		copy(want[to:], src[from:from+n])
+		got := copySum(dst[to:], src[from:from+n], crc)
+		fence()
+		if !bytes.Equal(dst, want) {
+			t.Fatalf("%d bytes from %d to %d: other bytes", n, from, to)
+		}
+		if w := crc32.Update(crc, castagnoli, src[from:from+n]); got != w {
+			t.Fatalf("%d bytes from %d to %d: checksum %08x, not %08x", n, from, to, got, w)
+		}
+	}
+}
