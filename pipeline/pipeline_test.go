@@ -9,6 +9,8 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"image"
+	"image/png"
 	"os"
 	"path/filepath"
 	"strings"
@@ -414,6 +416,36 @@ func TestBrokenSampleIsSkipped(t *testing.T) {
 	}
 	if crc32.Checksum(b[:r.Bytes], castagnoli) != r.CRC32C {
 		t.Error("checksum of a batch with holes")
+	}
+}
+
+// Whether a sample turns out broken by its header or in the middle of its pixels, what is left out is the same hole.
+func TestHolesAmongPicturesOfDifferentSizes(t *testing.T) {
+	dir := folder(t)
+	var picture bytes.Buffer
+	noise := image.NewNRGBA(image.Rect(0, 0, 90, 70))
+	for i := range noise.Pix {
+		noise.Pix[i] = byte(i * i >> 5)
+	}
+	if err := png.Encode(&picture, noise); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(dir, "class_0", "img_3.jpg"), nil)
+	write(t, filepath.Join(dir, "class_0", "img_5.jpg"), picture.Bytes()[:picture.Len()/2])
+	j := open(t, dir, `{"on_error": "skip"}`, Options{})
+	b, r := fetch(t, j, Name{Count: 7})
+	if r.Err != nil || len(r.Errors) != 2 || r.Errors[0].Offset != 3 || r.Errors[1].Offset != 5 {
+		t.Fatalf("%v, %v", r.Err, r.Errors)
+	}
+	pixels := 0
+	for i, s := range r.Sizes {
+		if (i == 3 || i == 5) != (s == [2]int{}) {
+			t.Errorf("sample %d has %d×%d pixels (%v)", i, s[1], s[0], r.Errors)
+		}
+		pixels += 3 * s[0] * s[1]
+	}
+	if r.Bytes != offsetOf(r.Fields, "image")+pixels || crc32.Checksum(b[:r.Bytes], castagnoli) != r.CRC32C {
+		t.Errorf("%d bytes for %d of pixels", r.Bytes, pixels)
 	}
 }
 

@@ -160,8 +160,11 @@ func (w *Want) picture(i int, result size) ([]byte, error) {
 	return m.pictures[i], nil
 }
 
-// hole fills the place of a sample that is left out.
+// hole fills the place of a sample that is left out: with zeros where all samples are of one size, else with nothing.
 func (w *Want) hole(i int) {
+	if w.made.pictures != nil { // it may have been begun
+		w.made.pictures[i], w.made.sizes[i] = nil, size{}
+	}
 	if w.job.pixels > 0 {
 		dst := w.fixed(&decoder{}, i)
 		clear(dst)

@@ -287,12 +287,12 @@ if sys.argv[2] != "alone":
     child = os.fork() if sys.argv[2] == "fork" else ctypes.CDLL(None).fork()
     if child == 0:
         image.sum()
-        print("touched", flush=True)
+        os.write(1, b"touched\\n")  # one write for a line: two processes share the pipe
         sys.stdin.read()
         os._exit(0)
 for _ in it:
     pass
-print(agent.pid, child, flush=True)
+os.write(1, f"{agent.pid} {child}\\n".encode())
 while True:
     for _ in loader:
         pass
