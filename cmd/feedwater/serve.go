@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"time"
@@ -129,6 +130,7 @@ func (o *serveOptions) run(ctx context.Context, stderr io.Writer) error {
 		return usageError{err}
 	}
 	log := o.log(stderr)
+	defer limitMemory(int64(o.memory))()
 	p, err := pipeline.Open(pipeline.Options{Workers: o.workers, Numerics: o.numerics})
 	if err != nil {
 		return err
@@ -174,6 +176,18 @@ func (o *serveOptions) run(ctx context.Context, stderr io.Writer) error {
 		return err
 	}
 	return nil
+}
+
+// besideSlots is what a node may take besides the memory for batches before the garbage collector hurries, in bytes.
+const besideSlots = 256 << 20
+
+// limitMemory keeps garbage from making a node much larger than --max-memory, unless the environment says otherwise; undo ends that.
+func limitMemory(slots int64) (undo func()) {
+	if os.Getenv("GOMEMLIMIT") != "" {
+		return func() {}
+	}
+	before := debug.SetMemoryLimit(slots + besideSlots)
+	return func() { debug.SetMemoryLimit(before) }
 }
 
 // stop finishes what is in flight, for as long as --drain-timeout allows.

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -486,6 +487,24 @@ func TestServeRefuses(t *testing.T) {
 	open.listen, open.insecure = ":7070", true
 	if err := open.check(); err != nil {
 		t.Errorf("with --insecure: %v", err)
+	}
+}
+
+func TestMemoryLimit(t *testing.T) {
+	t.Setenv("GOMEMLIMIT", "")
+	before := debug.SetMemoryLimit(-1)
+	undo := limitMemory(1 << 30)
+	if got := debug.SetMemoryLimit(-1); got != 1<<30+besideSlots {
+		t.Errorf("the limit is %d", got)
+	}
+	undo()
+	if got := debug.SetMemoryLimit(-1); got != before {
+		t.Errorf("the limit is %d afterwards, was %d", got, before)
+	}
+	t.Setenv("GOMEMLIMIT", "2GiB")
+	limitMemory(1 << 30)()
+	if got := debug.SetMemoryLimit(-1); got != before {
+		t.Errorf("the limit is %d though the environment says another", got)
 	}
 }
 

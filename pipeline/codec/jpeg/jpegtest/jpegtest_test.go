@@ -10,8 +10,12 @@ import (
 	"path/filepath"
 	"testing"
 
+	"go.uber.org/goleak"
+
 	"github.com/feedwater-io/feedwater/pipeline/pixel"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // The first files of two classes. The hash holds the promise of the same bytes on every machine and with every version of
 // Go; a change of it changes every data set that somebody has made with this package.
