@@ -6,6 +6,7 @@ python bench/figure.py FILE
 from __future__ import annotations
 
 import json
+import statistics
 import sys
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
@@ -37,6 +38,11 @@ def table(figures: Iterable[Figure]) -> str:
         verdict = "ok" if figure.ok else "MISSED"
         lines.append(f"{figure.name:62}{figure.value:10.3g}{limit:>12}  {figure.unit:8}{verdict}")
     return "\n".join(lines)
+
+
+def spread(values: list[float]) -> str:
+    """Median and range."""
+    return f"{statistics.median(values):8.4f} ({min(values):.4f} … {max(values):.4f})"
 
 
 def report(figures: list[Figure], file: str | None) -> None:

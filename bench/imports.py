@@ -2,16 +2,18 @@
 
     python bench/imports.py [--rounds 5]
 
-Time of `import feedwater` less that of `import numpy`, each timed within a fresh process, in turns; and whether torch,
-grpc or google.protobuf came with it.
+Time of `import feedwater` less that of `import numpy`, each timed within a fresh process, in turns, from compiled files
+as an installer leaves them; and whether torch, grpc or google.protobuf came with it.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import statistics
 import subprocess
 import sys
+import tempfile
 
 import machine
 from figure import Figure, report
@@ -25,11 +27,27 @@ print((time.perf_counter() - began) * 1000, *[heavy for heavy in {heavy} if heav
 """
 
 
-def run(name: str) -> tuple[float, list[str]]:
+def run(name: str, cache: str) -> tuple[float, list[str]]:
     """Milliseconds that the import took in a process of its own, and the heavy modules that came with it."""
     command = [sys.executable, "-c", TIMED.format(name=name, heavy=HEAVY)]
-    took, *heavy = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, timeout=60).stdout.split()
+    env = {**os.environ, "PYTHONPYCACHEPREFIX": cache, "PYTHONDONTWRITEBYTECODE": ""}
+    done = subprocess.run(command, env=env, stdout=subprocess.PIPE, text=True, check=True, timeout=60)
+    took, *heavy = done.stdout.split()
     return float(took), heavy
+
+
+def measure(rounds: int) -> tuple[dict[str, list[float]], set[str]]:
+    """Times by module, and the heavy modules that came along."""
+    took: dict[str, list[float]] = {"numpy": [], "feedwater": []}
+    heavy: set[str] = set()
+    with tempfile.TemporaryDirectory() as cache:
+        for name in took:
+            run(name, cache)  # compiles
+        for _, name in machine.turns(rounds, list(took)):
+            milliseconds, found = run(name, cache)
+            took[name].append(milliseconds)
+            heavy.update(found)
+    return took, heavy
 
 
 def main() -> None:
@@ -39,14 +57,7 @@ def main() -> None:
     parser.add_argument("--figures", metavar="FILE", help="add the figures to this file")
     args = parser.parse_args()
     print(machine.settings())
-    took: dict[str, list[float]] = {"numpy": [], "feedwater": []}
-    heavy: set[str] = set()
-    for name in took:
-        run(name)  # the files are in the page cache from now on
-    for _, name in machine.turns(5 * args.rounds, list(took)):
-        milliseconds, found = run(name)
-        took[name].append(milliseconds)
-        heavy.update(found)
+    took, heavy = measure(5 * args.rounds)
     for name, times in took.items():
         print(f"import {name:10} {statistics.median(times):6.1f} ms ({min(times):.1f} … {max(times):.1f})")
     print(f"of {', '.join(HEAVY)} it brings: {', '.join(sorted(heavy)) or 'none'}")

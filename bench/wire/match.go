@@ -54,6 +54,8 @@ type round struct {
 
 // measure runs all rounds, every other one backwards, so that slow changes of the machine hit all contestants alike.
 func (o *options) measure(r *report) error {
+	rest := newOthers()
+	defer func() { r.Others = rest.cores() }()
 	for i := range o.rounds {
 		turn := slices.Clone(r.Contestants)
 		if i%2 == 1 {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"syscall"
 	"time"
 
 	"github.com/feedwater-io/feedwater/client"
@@ -37,7 +38,7 @@ func (m *meter) add(n int) (bool, error) {
 		return true, nil
 	}
 	if m.batches == warmUp {
-		m.warm, m.cpu = now, cpuSeconds()
+		m.warm, m.cpu = now, cpuSeconds(syscall.RUSAGE_SELF)
 		fmt.Println("warm")
 		return true, nil
 	}
@@ -46,7 +47,7 @@ func (m *meter) add(n int) (bool, error) {
 	if took < m.limit {
 		return true, nil
 	}
-	text, err := json.Marshal(received{m.bytes, took.Seconds(), cpuSeconds() - m.cpu})
+	text, err := json.Marshal(received{m.bytes, took.Seconds(), cpuSeconds(syscall.RUSAGE_SELF) - m.cpu})
 	fmt.Println(string(text))
 	return false, err
 }

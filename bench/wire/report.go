@@ -24,6 +24,8 @@ type report struct {
 	BatchBytes  int          `json:"batch_bytes"`
 	Contestants []contestant `json:"contestants"`
 	Rounds      []round      `json:"rounds"`
+	// Others is the cores that other processes used meanwhile.
+	Others float64 `json:"others"`
 }
 
 func (r *report) print(w io.Writer) error {
@@ -39,7 +41,11 @@ func (r *report) print(w io.Writer) error {
 	if _, err := text.WriteTo(t); err != nil {
 		return err
 	}
-	return t.Flush()
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(w, "\nother processes used %.2f cores meanwhile\n", r.Others)
+	return err
 }
 
 // leastOfRaw is what batches must reach of a raw socket of the same kind.

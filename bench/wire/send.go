@@ -37,7 +37,7 @@ func (o *options) send() error {
 	defer end()
 	fmt.Println(l.Addr())
 	for in := bufio.NewScanner(os.Stdin); in.Scan(); {
-		fmt.Println(cpuSeconds())
+		fmt.Println(cpuSeconds(syscall.RUSAGE_SELF))
 	}
 	return nil
 }
@@ -106,13 +106,4 @@ func noise(n int) []byte {
 	var seed [32]byte
 	_, _ = io.ReadFull(rand.NewChaCha8(seed), b)
 	return b
-}
-
-// cpuSeconds is what this process has used.
-func cpuSeconds() float64 {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		return 0
-	}
-	return float64(u.Utime.Sec+u.Stime.Sec) + float64(u.Utime.Usec+u.Stime.Usec)/1e6
 }
