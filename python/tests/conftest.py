@@ -27,6 +27,11 @@ SIZE = 8
 os.environ["PYTHONPATH"] = os.pathsep.join([str(HERE.parent), str(HERE), os.environ.get("PYTHONPATH", "")])
 
 
+# A shell's background jobs ignore SIGINT, and so would all programs that tests start and interrupt.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 class Fake:
     """The fake agent of one test; see fake_agent.py."""
 
