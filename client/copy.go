@@ -17,15 +17,11 @@ const (
 func copySum(dst, src []byte, crc uint32) uint32 {
 	if len(src) >= leastBytes {
 		head := int(-uintptr(unsafe.Pointer(&dst[0])) % lineBytes)
+		lines := (len(src) - head) &^ (lineBytes - 1)
 		copy(dst, src[:head])
 		crc = crc32.Update(crc, castagnoli, src[:head])
-		dst, src = dst[head:], src[head:]
-		for len(src) >= lineBytes {
-			n := min(len(src)&^(lineBytes-1), blockBytes)
-			crc = crc32.Update(crc, castagnoli, src[:n])
-			copyPast(dst[:n], src[:n])
-			dst, src = dst[n:], src[n:]
-		}
+		crc = copySumLines(dst[head:head+lines], src[head:head+lines], crc)
+		dst, src = dst[head+lines:], src[head+lines:]
 	}
 	copy(dst, src)
 	return crc32.Update(crc, castagnoli, src)

@@ -86,7 +86,6 @@ func isLocal(addr string) bool {
 type remote struct {
 	addr, target string
 	options      DialOptions
-	frames       frames
 
 	mu   sync.Mutex
 	conn *grpc.ClientConn
@@ -156,14 +155,15 @@ func (r *remote) swap(conn *grpc.ClientConn) error {
 }
 
 func (r *remote) dialOptions() []grpc.DialOption {
-	security := insecure.NewCredentials()
+	f := &frames{}
+	security, buffer := scatter(insecure.NewCredentials(), f)
 	if r.options.TLS != nil {
-		security = credentials.NewTLS(r.options.TLS)
+		security, buffer = credentials.NewTLS(r.options.TLS), readBuffer
 	}
 	options := []grpc.DialOption{
 		grpc.WithTransportCredentials(security),
-		grpc.WithReadBufferSize(readBuffer),
-		experimental.WithBufferPool(&r.frames),
+		grpc.WithReadBufferSize(buffer),
+		experimental.WithBufferPool(f),
 		// Fixed: gRPC's estimate of the link stops growing after one lucky sample, at a few hundred KiB, and pings all the while. Setting
 		// one alone would leave the other at 64 KiB.
 		grpc.WithStaticStreamWindowSize(window), grpc.WithStaticConnWindowSize(window),

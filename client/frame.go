@@ -7,36 +7,51 @@ import "sync"
 type frames struct {
 	mu   sync.Mutex
 	free []*[]byte
+	next *[]byte
 }
 
 const (
 	frameBytes = 16 << 10 // the largest HTTP/2 frame that gRPC takes
-	keptFrames = 256      // as much as two pieces and what is read ahead
+	keptFrames = 640      // as much as a window, and two pieces
 )
 
-// Get implements mem.BufferPool.
+// Get implements mem.BufferPool. A buffer that was laid goes to a full frame only: it may hold the start of what follows a smaller one.
 func (f *frames) Get(n int) *[]byte {
 	if n > frameBytes {
 		b := make([]byte, n)
 		return &b
 	}
-	if b := f.last(); b != nil {
-		*b = (*b)[:n]
-		return b
-	}
-	b := make([]byte, n, frameBytes)
-	return &b
+	b := f.get(n == frameBytes)
+	*b = (*b)[:n]
+	return b
 }
 
-func (f *frames) last() *[]byte {
+// spare returns a buffer of the size of a frame, whatever was laid.
+func (f *frames) spare() *[]byte { return f.get(false) }
+
+// lay makes a buffer the one for the next full frame. It returns the one that was laid before, nil if it was handed out.
+func (f *frames) lay(b *[]byte) (before *[]byte) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	before, f.next = f.next, b
+	return before
+}
+
+func (f *frames) get(full bool) *[]byte {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if b := f.next; full && b != nil {
+		f.next = nil
+		return b
+	}
 	n := len(f.free)
 	if n == 0 {
-		return nil
+		b := make([]byte, frameBytes)
+		return &b
 	}
 	b := f.free[n-1]
 	f.free = f.free[:n-1]
+	*b = (*b)[:frameBytes]
 	return b
 }
 

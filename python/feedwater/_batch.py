@@ -128,12 +128,12 @@ class Builder:
         return self._shown(images, (0, 3, 1, 2))
 
     def _shown(self, array: _Array, turned: tuple[int, ...]) -> Any:
+        if self._turn:
+            array = array.transpose(turned)  # cheaper than Tensor.permute
         if self._torch is None:
-            return array.transpose(turned) if self._turn else array
+            return array
         tensor = self._torch.from_numpy(array)
-        if self._output.dtype == "bfloat16":
-            tensor = tensor.view(self._torch.bfloat16)
-        return tensor.permute(turned) if self._turn else tensor
+        return tensor.view(self._torch.bfloat16) if self._output.dtype == "bfloat16" else tensor
 
     def _empty(self) -> Rows:
         stored = Field("image", self._output.dtype, self._shape, 0).stored
