@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"runtime"
 	"sync/atomic"
 	"syscall"
 
@@ -137,8 +138,9 @@ func (s *scattered) serve(p []byte) int {
 	return n
 }
 
-// fill reads into p, and ahead of it.
+// fill reads into p, and ahead of it. First it lets those run who take what was read before, while that is in the cache.
 func (s *scattered) fill(p []byte) (int, error) {
+	runtime.Gosched()
 	parts := s.layOut(p)
 	s.into = append(s.into[:0], p)
 	for _, a := range parts {

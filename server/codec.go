@@ -29,6 +29,14 @@ type piece struct {
 // dataField is the number of FetchResponse.data, the last of the message.
 const dataField protowire.Number = 15
 
+// frontBytes is what a message with data has on the wire before its data, when all of it has total bytes: gRPC's prefix, the other
+// fields, tag and length.
+func frontBytes(head *pb.FetchResponse, total int) int {
+	const prefix = 5
+	n := prefix + proto.Size(head) + protowire.SizeTag(dataField)
+	return n + protowire.SizeVarint(uint64(total-n))
+}
+
 // Marshal implements encoding.CodecV2.
 func (c codec) Marshal(v any) (mem.BufferSlice, error) {
 	p, ok := v.(*piece)

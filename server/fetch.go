@@ -110,10 +110,12 @@ func (t *stream) handle(request *pb.FetchRequest) error {
 	return nil // requests of later versions are left alone
 }
 
+// Bytes of pieces on the wire, whole HTTP/2 frames: 16 KiB each.
 const (
 	pieceBytes    = 1 << 20
 	minPieceBytes = 256 << 10
 	maxPieceBytes = 2 << 20
+	frameBytes    = 16 << 10
 )
 
 func (t *stream) start(start *pb.Start) error {
@@ -126,7 +128,7 @@ func (t *stream) start(start *pb.Start) error {
 	}
 	t.job, t.pieceBytes = j, pieceBytes
 	if n := start.GetPieceBytes(); n > 0 {
-		t.pieceBytes = int(min(max(n, minPieceBytes), maxPieceBytes))
+		t.pieceBytes = int(min(max(n, minPieceBytes), maxPieceBytes)) &^ (frameBytes - 1)
 	}
 	return nil
 }

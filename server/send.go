@@ -117,11 +117,12 @@ func (t *stream) sendBatch(w *want, tick <-chan time.Time) error {
 		if offset > 0 && t.isCancelled(w) {
 			return t.fail(w, toFailure(pipeline.ErrCancelled))
 		}
-		end := min(offset+t.pieceBytes, size)
-		p := &piece{head: &pb.FetchResponse{Id: w.id, Offset: uint64(offset), Size: uint64(size)}, data: batch.Slice(offset, end)}
+		head := &pb.FetchResponse{Id: w.id, Offset: uint64(offset), Size: uint64(size)}
 		if offset == 0 {
-			p.head.Header = w.made.Header
+			head.Header = w.made.Header
 		}
+		end := min(offset+t.pieceBytes-frontBytes(head, t.pieceBytes), size)
+		p := &piece{head: head, data: batch.Slice(offset, end)}
 		if err := t.sendMessage(p); err != nil {
 			return err
 		}

@@ -33,11 +33,10 @@ func TestStopDelivers(t *testing.T) {
 	for id := range uint64(4) {
 		tr.want(id+1, rangeOf(0, id, 20))
 	}
-	tr.piece()
-	until(t, "batches are not made", func() bool { return n.engine.Making() == 0 })
+	bytes := len(tr.piece().Data)
+	until(t, "batches are not made", func() bool { return n.engine.Made() == 4 })
 	stopped := make(chan error)
 	go func() { stopped <- n.Stop(t.Context(), n.grpc) }()
-	bytes := 0
 	for {
 		m, err := tr.stream.Recv()
 		if errors.Is(err, io.EOF) {
@@ -48,7 +47,7 @@ func TestStopDelivers(t *testing.T) {
 		}
 		bytes += len(m.Data)
 	}
-	if want := 4*(20*200*200*3+2*192) - 1<<20; bytes != want {
+	if want := 4 * (20*200*200*3 + 2*192); bytes != want {
 		t.Errorf("%d bytes came, want %d", bytes, want)
 	}
 	if err := <-stopped; err != nil {

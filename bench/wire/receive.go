@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"runtime"
 	"syscall"
 	"time"
 
@@ -84,6 +85,7 @@ func (o *options) receiveRaw(m *meter) error {
 
 // receiveBatches is a trainer: checksums are verified, batches come in order, memory is used again.
 func (o *options) receiveBatches(m *meter) error {
+	runtime.GOMAXPROCS(1) // as agents begin
 	addr := o.addr
 	if o.network == "unix" {
 		addr = "unix:" + addr

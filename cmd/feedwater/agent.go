@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"strconv"
+	"sync"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
@@ -42,7 +43,13 @@ func runAgent(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	local := &localPipelines{log: log}
+	c := newCores()
+	ctx, done := context.WithCancel(ctx)
+	var watcher sync.WaitGroup
+	watcher.Go(func() { c.watch(ctx) })
+	defer watcher.Wait()
+	defer done()
+	local := &localPipelines{log: log, cores: c}
 	defer local.close()
 	a := agent.New(agent.Options{
 		Control:    os.NewFile(agentControlFD, "control"),

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"runtime"
 	"strconv"
 	"sync"
 	"time"
@@ -21,7 +20,8 @@ import (
 
 // localPipelines are the pipelines of an agent's own process, one per number of workers, made when the first Loader needs it.
 type localPipelines struct {
-	log *slog.Logger
+	log   *slog.Logger
+	cores *cores
 
 	mu      sync.Mutex
 	servers map[int]*localServer
@@ -35,8 +35,9 @@ type localServer struct {
 // get returns the server of a pipeline with that many workers; 0: this rank's share of the cores.
 func (l *localPipelines) get(workers int) (*localServer, error) {
 	if workers <= 0 {
-		workers = shareOfCores()
+		workers = shareOfCores(l.cores.all)
 	}
+	l.cores.takeAll()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if s := l.servers[workers]; s != nil {
@@ -68,13 +69,13 @@ func (l *localPipelines) close() {
 	}
 }
 
-// shareOfCores is the cores this process may use, by affinity and by its control group, divided among the ranks of this host.
-func shareOfCores() int {
+// shareOfCores divides the cores this process may use among the ranks of this host.
+func shareOfCores(all int) int {
 	ranks, err := strconv.Atoi(os.Getenv("LOCAL_WORLD_SIZE"))
 	if err != nil || ranks < 1 {
 		ranks = 1
 	}
-	return max(1, runtime.GOMAXPROCS(0)/ranks)
+	return max(1, all/ranks)
 }
 
 // connector makes the fleet of a Loader: its nodes, or else this process's own pipeline.

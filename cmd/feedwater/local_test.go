@@ -23,7 +23,7 @@ import (
 func pipelines(t *testing.T) *localPipelines {
 	t.Helper()
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
-	l := &localPipelines{log: slog.New(slog.DiscardHandler)}
+	l := &localPipelines{log: slog.New(slog.DiscardHandler), cores: newCores()}
 	t.Cleanup(l.close)
 	return l
 }
@@ -253,7 +253,7 @@ func TestShareOfCores(t *testing.T) {
 	cores := runtime.GOMAXPROCS(0)
 	for ranks, want := range map[string]int{"": cores, "1": cores, "0": cores, "-1": cores, "x": cores, fmt.Sprint(cores): 1, "1000000": 1} {
 		t.Setenv("LOCAL_WORLD_SIZE", ranks)
-		if got := shareOfCores(); got != want {
+		if got := shareOfCores(runtime.GOMAXPROCS(0)); got != want {
 			t.Errorf("%q ranks: %d of %d cores, want %d", ranks, got, cores, want)
 		}
 	}

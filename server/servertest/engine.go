@@ -45,7 +45,8 @@ type Engine struct {
 	running sync.WaitGroup
 	mu      sync.Mutex
 	wants   map[*pipeline.Want]chan struct{} // closed by Cancel
-	open    int                              // snapshots
+	made    int
+	open    int // snapshots
 }
 
 func orDefault(n, standard int) int {
@@ -70,6 +71,13 @@ func (e *Engine) Making() int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return len(e.wants)
+}
+
+// Made is the number of wants that have ended.
+func (e *Engine) Made() int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.made
 }
 
 // Numerics implements server.Engine.
@@ -216,6 +224,7 @@ func (m *maker) Submit(w *pipeline.Want) error {
 		r := m.make(w, cancelled)
 		e.mu.Lock()
 		delete(e.wants, w)
+		e.made++
 		e.mu.Unlock()
 		w.Done(r)
 	})

@@ -687,7 +687,8 @@ type Start struct {
 	Plan     string `protobuf:"bytes,1,opt,name=plan,proto3" json:"plan,omitempty"`
 	Job      string `protobuf:"bytes,2,opt,name=job,proto3" json:"job,omitempty"`
 	Numerics string `protobuf:"bytes,3,opt,name=numerics,proto3" json:"numerics,omitempty"`
-	// Size of the pieces batches come in; the node clamps it to 256 KiB to 2 MiB. 0: 1 MiB.
+	// Size of the messages that the pieces of batches come in, gRPC prefix included: whole frames of 16 KiB. The node clamps it to 256 KiB
+	// to 2 MiB. 0: 1 MiB.
 	PieceBytes    uint32 `protobuf:"varint,4,opt,name=piece_bytes,json=pieceBytes,proto3" json:"piece_bytes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
