@@ -3,6 +3,7 @@ module github.com/feedwater-io/feedwater
 go 1.26.0
 
 require (
+	github.com/disintegration/imaging v1.6.2
 	github.com/klauspost/compress v1.20.3
 	github.com/prometheus/client_golang v1.25.0
 	github.com/spf13/cobra v1.10.2

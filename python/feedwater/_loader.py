@@ -14,6 +14,7 @@ from ._explain import explain
 from ._order import Tail
 from ._pace import Stats
 from ._pass import EpochShim, Pass, Sized
+from ._preview import Preview, draw
 from ._replay import Last, Sample, Totals, number, replay
 from ._state import State
 from ._unknown import refuse
@@ -314,6 +315,14 @@ class Loader(Generic[B]):
     def explain(self) -> str:
         """What the transforms compile to: where each op runs, in whose arithmetic, how exact. May start the agent."""
         return explain(self._config, self._engine.opened())
+
+    def preview(self, samples: int = 4, epochs: int = 5, *, seed: int = 0, width: int = 224) -> Preview:
+        """A sheet of pictures, one row per sample: as it is, and as epochs 0, 1, … have it, over what was drawn for it.
+
+        Notebooks show it; save(path) writes a PNG file. Another seed takes other samples; pictures are at most width
+        pixels wide and high. It needs the folder on this machine, and shows what comes before the last hop.
+        """
+        return draw(self._config, samples, epochs, seed, width)
 
     def replay(self, index: int, epoch: int | None = None, repeat: int | None = None) -> Sample:
         """One sample as a batch had it: pixels before the last hop, and every number that was drawn for it.

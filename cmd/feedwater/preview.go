@@ -1,0 +1,171 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"image"
+	"image/png"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/feedwater-io/feedwater/pipeline"
+	"github.com/feedwater-io/feedwater/pipeline/augment"
+	"github.com/feedwater-io/feedwater/pipeline/dataset"
+)
+
+// previewOptions are the flags of `feedwater preview`.
+type previewOptions struct {
+	folder, plan, out string
+	samples, epochs   int
+	seed              uint64
+	width             int
+}
+
+func newPreview() *cobra.Command {
+	o := &previewOptions{}
+	c := &cobra.Command{
+		Use:   "preview FOLDER",
+		Short: "Draw a sheet of pictures, before and after the transforms",
+		Long: `Draws a sheet as a PNG file: a row for each of some samples, with the picture as it is and what a plan makes of it in one epoch after
+the other, each over what was drawn for it.
+
+In Python loader.preview() does this with a Loader's own transforms, and notebooks show it. docs/plan.md says how to write a plan by hand.`,
+		Example: `  feedwater preview /data/photos --plan plan.json
+  echo '{"transforms": [{"op": "RandomResizedCrop", "size": 224}]}' | feedwater preview /data/photos --plan - -o sheet.png`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usageError{fmt.Errorf("preview takes one folder, not %d", len(args))}
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			o.folder = args[0]
+			return o.run(c.Context(), c.InOrStdin(), c.OutOrStdout(), c.ErrOrStderr())
+		},
+	}
+	f := c.Flags()
+	f.StringVar(&o.plan, "plan", "", "`file` with the plan, JSON; - for standard input; none: pictures as they are")
+	f.StringVarP(&o.out, "out", "o", "preview.png", "`file` to write; - for standard output")
+	f.IntVar(&o.samples, "samples", 4, "rows: samples, from all over the folder")
+	f.IntVar(&o.epochs, "epochs", 5, "results in a row, one for each epoch")
+	f.Uint64Var(&o.seed, "seed", 0, "other samples")
+	f.IntVar(&o.width, "width", 224, "largest width and height of a picture on the sheet, in pixels")
+	return c
+}
+
+func (o *previewOptions) check() error {
+	for _, n := range []struct {
+		name             string
+		value, low, high int
+	}{{"samples", o.samples, 1, 1000}, {"epochs", o.epochs, 1, 100}, {"width", o.width, 32, 2048}} {
+		if n.value < n.low || n.value > n.high {
+			return usageError{fmt.Errorf("--%s %d is not within %d to %d", n.name, n.value, n.low, n.high)}
+		}
+	}
+	const most = 1 << 28
+	if pixels := o.samples * (o.epochs + 1) * o.width * o.width; pixels > most {
+		return usageError{fmt.Errorf("a sheet of %d million pixels; the limit is %d: fewer --samples or --epochs, or a smaller --width", pixels>>20, most>>20)}
+	}
+	return nil
+}
+
+func (o *previewOptions) run(ctx context.Context, in io.Reader, out, status io.Writer) error {
+	if err := o.check(); err != nil {
+		return err
+	}
+	plan, err := o.readPlan(in)
+	if err != nil {
+		return err
+	}
+	rows, err := o.rows(ctx, plan)
+	if err != nil {
+		return err
+	}
+	sheet := drawSheet(rows, o.width)
+	if o.out == "-" {
+		return png.Encode(out, sheet)
+	}
+	if err := writePNG(o.out, sheet); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(status, "%s: %d samples, each as it is and in %d epochs\n", o.out, len(rows), o.epochs)
+	return err
+}
+
+func (o *previewOptions) readPlan(in io.Reader) (*pipeline.Plan, error) {
+	text := []byte("{}")
+	var err error
+	switch o.plan {
+	case "":
+	case "-":
+		text, err = io.ReadAll(io.LimitReader(in, 2<<20))
+	default:
+		text, err = os.ReadFile(o.plan)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("--plan: %w", err)
+	}
+	plan, err := pipeline.ParsePlan(text)
+	if err != nil {
+		return nil, usageError{fmt.Errorf("--plan %s: %w", o.plan, err)}
+	}
+	plan.Source, plan.Fields = pipeline.Source{}, []string{"image", "label"}
+	return plan, nil
+}
+
+// rows makes what the sheet shows.
+func (o *previewOptions) rows(ctx context.Context, plan *pipeline.Plan) ([]sheetRow, error) {
+	data, err := dataset.Open(ctx, o.folder, dataset.Options{})
+	if err != nil {
+		return nil, err
+	}
+	defer data.Close()
+	p, err := pipeline.Open(pipeline.Options{})
+	if err != nil {
+		return nil, err
+	}
+	defer p.Close()
+	plain := *plan
+	plain.Transforms = augment.Chain{}
+	names := o.choose(uint64(data.Len()))
+	rows := make([]sheetRow, len(names))
+	for column := range o.epochs + 1 {
+		of, epoch := plan, column-1
+		if column == 0 {
+			of, epoch = &plain, 0
+		}
+		job, err := p.Prepare(of, data)
+		if err != nil {
+			return nil, err
+		}
+		made, err := job.Replay(ctx, pipeline.Name{Epoch: uint32(epoch), List: names}, true)
+		if err != nil {
+			return nil, err
+		}
+		for i := range made {
+			rows[i].add(&made[i], column == 0)
+		}
+	}
+	return rows, nil
+}
+
+// choose takes samples from all over the data set, other ones for other seeds.
+func (o *previewOptions) choose(samples uint64) []pipeline.Ref {
+	n := min(uint64(o.samples), samples)
+	names := make([]pipeline.Ref, n)
+	for i := range names {
+		names[i].Index = (uint64(i)*samples/n + o.seed) % samples
+	}
+	return names
+}
+
+func writePNG(name string, m image.Image) error {
+	f, err := os.Create(name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(png.Encode(f, m), f.Close())
+}

@@ -1,0 +1,128 @@
+package main
+
+import (
+	"bytes"
+	"image"
+	"image/png"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestPreview looks at the sheet: it has a row for each sample, the damaged one with a text, and the pictures are where they belong.
+func TestPreview(t *testing.T) {
+	dir, out := pictures(t, 3), filepath.Join(t.TempDir(), "sheet.png")
+	plan := filepath.Join(t.TempDir(), "plan.json")
+	if err := os.WriteFile(plan, []byte(`{"transforms": [{"op": "Resize", "size": [40, 20]}, {"op": "RandomHorizontalFlip", "p": 1}]}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	code, _, errs := call("preview", dir, "--plan", plan, "-o", out, "--samples", "3", "--epochs", "2", "--width", "64")
+	if code != exitOK || !strings.Contains(errs, "3 samples") {
+		t.Fatalf("code %d: %s", code, errs)
+	}
+	sheet := decodePNG(t, out)
+	if got, want := sheet.Bounds().Dx(), sheetGap+3*(64+sheetGap); got != want {
+		t.Errorf("%d pixels wide, want %d", got, want)
+	}
+	for x, want := range map[int]bool{sheetGap - 1: false, sheetGap: true, 2*sheetGap + 64: true, 2*sheetGap + 64 + 20: false, sheet.Bounds().Dx() - 1: false} {
+		if got := inked(sheet, x, sheetGap, sheetGap+40); got != want {
+			t.Errorf("column %d of pixels: something is there: %v, want %v", x, got, want)
+		}
+	}
+}
+
+func TestPreviewSaysWhatIsWrong(t *testing.T) {
+	dir := pictures(t, 1)
+	plan := filepath.Join(t.TempDir(), "plan.json")
+	if err := os.WriteFile(plan, []byte(`{"transforms": [{"op": "Resise"}]}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		args []string
+		code int
+		says string
+	}{
+		{nil, exitUsage, "preview takes one folder, not 0"},
+		{[]string{dir + "/none"}, exitError, dir + "/none"},
+		{[]string{dir, "--samples", "0"}, exitUsage, "--samples 0 is not within 1 to 1000"},
+		{[]string{dir, "--samples", "1000", "--epochs", "100"}, exitUsage, "million pixels"},
+		{[]string{dir, "--plan", plan}, exitUsage, "Resize"},
+		{[]string{dir, "--plan", plan + ".none"}, exitError, "--plan"},
+		{[]string{dir, "-o", dir + "/none/sheet.png"}, exitError, "sheet.png"},
+	} {
+		code, _, errs := call(append([]string{"preview"}, c.args...)...)
+		if code != c.code || !strings.Contains(errs, c.says) {
+			t.Errorf("%v: code %d: %s", c.args, code, errs)
+		}
+	}
+}
+
+// TestPreviewShowsDamage: a picture that does not decode has its reason on the sheet, and stops nothing.
+func TestPreviewShowsDamage(t *testing.T) {
+	dir := pictures(t, 2)
+	files, err := filepath.Glob(dir + "/*/*")
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	if err := os.WriteFile(files[0], []byte("no picture"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	code, out, errs := call("preview", dir, "-o", "-", "--samples", "1000", "--epochs", "1")
+	if code != exitOK {
+		t.Fatalf("code %d: %s", code, errs)
+	}
+	sheet, err := png.Decode(bytes.NewReader([]byte(out)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	red := 0
+	for y := range sheet.Bounds().Dy() {
+		for x := range sheet.Bounds().Dx() {
+			if r, g, b, _ := sheet.At(x, y).RGBA(); r>>8 == 190 && g>>8 == 30 && b>>8 == 30 {
+				red++
+			}
+		}
+	}
+	if red < 100 {
+		t.Errorf("%d pixels in the colour of errors", red)
+	}
+}
+
+func TestBrokenLines(t *testing.T) {
+	for text, want := range map[string]string{
+		"short":                    "short",
+		"RandomResizedCrop top 1":  "RandomResi|  zedCrop|  top 1",
+		"one two three four":       "one two|  three|  four",
+		"ten letter":               "ten letter",
+		"abcdefghijklmnopqrstuvwx": "abcdefghij|  klmnopqr|  stuvwx",
+	} {
+		if got := strings.Join(broken(text, 10), "|"); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}
+
+func decodePNG(t *testing.T, name string) image.Image {
+	t.Helper()
+	f, err := os.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = f.Close() }()
+	m, err := png.Decode(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// inked reports whether a column has other than paper between two rows.
+func inked(m image.Image, x, from, to int) bool {
+	for y := from; y < to; y++ {
+		if r, g, b, _ := m.At(x, y).RGBA(); r != 0xffff || g != 0xffff || b != 0xffff {
+			return true
+		}
+	}
+	return false
+}

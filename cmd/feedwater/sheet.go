@@ -1,0 +1,199 @@
+package main
+
+import (
+	"fmt"
+	"image"
+	"image/color"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/disintegration/imaging"
+	"golang.org/x/image/font"
+	"golang.org/x/image/font/basicfont"
+	"golang.org/x/image/math/fixed"
+
+	"github.com/feedwater-io/feedwater/pipeline"
+	"github.com/feedwater-io/feedwater/pipeline/augment"
+)
+
+// sheetRow is a sample on a contact sheet: the picture as it is, and what became of it.
+type sheetRow struct{ cells []sheetCell }
+
+// sheetCell is a picture over some lines of text.
+type sheetCell struct {
+	picture image.Image // nil if there is none
+	lines   []sheetLine
+}
+
+type sheetLine struct {
+	text string
+	ink  color.Color
+}
+
+var (
+	sheetPaper = color.NRGBA{255, 255, 255, 255}
+	sheetInk   = color.NRGBA{30, 36, 44, 255}
+	sheetFaint = color.NRGBA{150, 156, 164, 255}
+	sheetError = color.NRGBA{190, 30, 30, 255}
+	sheetFont  = basicfont.Face7x13
+)
+
+const (
+	sheetGap  = 12
+	lineSpace = 15
+)
+
+// add puts a sample behind what is there. The first one is the original, which has a title instead of draws.
+func (r *sheetRow) add(s *pipeline.Sample, original bool) {
+	c := sheetCell{}
+	if s.Err != nil {
+		c.lines = append(c.lines, sheetLine{s.Err.Cause.Error(), sheetError})
+	} else {
+		c.picture = toImage(s)
+	}
+	if original {
+		c.lines = append([]sheetLine{{s.Key, sheetInk}}, c.lines...)
+		c.lines = append(c.lines, sheetLine{fmt.Sprintf("%d x %d, index %d", s.Width, s.Height, s.Index), sheetFaint})
+	}
+	for i := range s.Draws {
+		c.lines = append(c.lines, drawnLine(&s.Draws[i]))
+	}
+	r.cells = append(r.cells, c)
+}
+
+// drawnLine is what an op drew, faint where it left the picture alone.
+func drawnLine(d *augment.Draw) sheetLine {
+	if !d.Applied {
+		return sheetLine{d.Op + ": no", sheetFaint}
+	}
+	text := fractions.ReplaceAllStringFunc(string(d.Parameters), func(number string) string {
+		x, err := strconv.ParseFloat(number, 64)
+		if err != nil {
+			return number
+		}
+		return strconv.FormatFloat(x, 'g', 4, 64)
+	})
+	text = strings.NewReplacer(`"`, "", "{", "", "}", "", ":", " ", ",", ", ").Replace(text)
+	return sheetLine{strings.TrimSpace(d.Op + " " + text), sheetInk}
+}
+
+// fractions are numbers of JSON with more digits than people read.
+var fractions = regexp.MustCompile(`-?\d+(\.\d+([eE][-+]?\d+)?|[eE][-+]?\d+)`)
+
+// toImage is a sample's picture for drawing.
+func toImage(s *pipeline.Sample) image.Image {
+	m := image.NewNRGBA(image.Rect(0, 0, s.Width, s.Height))
+	for i, j := 0, 0; i < len(s.Image); i, j = i+3, j+4 {
+		copy(m.Pix[j:], s.Image[i:i+3])
+		m.Pix[j+3] = 255
+	}
+	return m
+}
+
+// drawSheet draws rows of cells, pictures of at most width × width.
+func drawSheet(rows []sheetRow, width int) image.Image {
+	columns := 0
+	for i := range rows {
+		rows[i].fit(width)
+		columns = max(columns, len(rows[i].cells))
+	}
+	height := sheetGap
+	for i := range rows {
+		height += rows[i].height() + sheetGap
+	}
+	sheet := imaging.New(sheetGap+columns*(width+sheetGap), height, sheetPaper)
+	y := sheetGap
+	for i := range rows {
+		rows[i].draw(sheet, y, width)
+		y += rows[i].height() + sheetGap
+	}
+	return sheet
+}
+
+// fit makes pictures small enough, and breaks lines.
+func (r *sheetRow) fit(width int) {
+	letters := max(1, width/sheetFont.Advance)
+	for i := range r.cells {
+		c := &r.cells[i]
+		if c.picture != nil {
+			c.picture = imaging.Fit(c.picture, width, width, imaging.Lanczos)
+		}
+		var lines []sheetLine
+		for _, l := range c.lines {
+			for _, text := range broken(l.text, letters) {
+				lines = append(lines, sheetLine{text, l.ink})
+			}
+		}
+		c.lines = lines
+	}
+}
+
+// broken breaks text into lines of so many letters, at spaces where it can; those after the first are indented.
+func broken(text string, letters int) (lines []string) {
+	rest := []rune(text)
+	for len(rest) > letters {
+		cut := letters
+		if at := lastSpace(rest[:letters+1]); at > letters/3 {
+			cut = at
+		}
+		lines = append(lines, string(rest[:cut]))
+		rest = append([]rune("  "), []rune(strings.TrimLeft(string(rest[cut:]), " "))...)
+		if letters < 4 {
+			rest = rest[2:]
+		}
+	}
+	return append(lines, string(rest))
+}
+
+func lastSpace(text []rune) int {
+	for i := len(text) - 1; i >= 0; i-- {
+		if text[i] == ' ' {
+			return i
+		}
+	}
+	return -1
+}
+
+// pictures is the height of the tallest one.
+func (r *sheetRow) pictures() int {
+	h := 0
+	for _, c := range r.cells {
+		if c.picture != nil {
+			h = max(h, c.picture.Bounds().Dy())
+		}
+	}
+	return h
+}
+
+func (r *sheetRow) height() int {
+	lines := slices.MaxFunc(r.cells, func(a, b sheetCell) int { return len(a.lines) - len(b.lines) })
+	return r.pictures() + 4 + lineSpace*len(lines.lines)
+}
+
+func (r *sheetRow) draw(sheet *image.NRGBA, top, width int) {
+	below := top + r.pictures()
+	for i, c := range r.cells {
+		left := sheetGap + i*(width+sheetGap)
+		if c.picture != nil {
+			place(sheet, c.picture, image.Pt(left, below-c.picture.Bounds().Dy()))
+		}
+		for n, l := range c.lines {
+			pen := font.Drawer{Dst: sheet, Src: image.NewUniform(l.ink), Face: sheetFont, Dot: fixed.P(left, below+4+sheetFont.Ascent+n*lineSpace)}
+			pen.DrawString(l.text)
+		}
+	}
+}
+
+// place copies a picture to where its upper left corner is to be.
+func place(sheet *image.NRGBA, picture image.Image, at image.Point) {
+	b := picture.Bounds()
+	m, ok := picture.(*image.NRGBA)
+	if !ok {
+		m = imaging.Clone(picture)
+	}
+	for y := range b.Dy() {
+		copy(sheet.Pix[sheet.PixOffset(at.X, at.Y+y):], m.Pix[m.PixOffset(b.Min.X, b.Min.Y+y):][:4*b.Dx()])
+	}
+}

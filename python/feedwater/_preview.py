@@ -1,0 +1,56 @@
+"""preview(): a picture of what the transforms do, for people."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from . import _binary
+from ._config import Config
+from .errors import DataError, Error
+
+__all__ = ["Preview", "draw"]
+
+
+@dataclass(frozen=True, repr=False)
+class Preview:
+    """A sheet of pictures. Notebooks show it; save() writes it to a file."""
+
+    png: bytes
+    """The sheet, as a PNG file."""
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Writes the PNG file, and returns its path."""
+        target = Path(path)
+        target.write_bytes(self.png)
+        return target
+
+    def _repr_png_(self) -> bytes:
+        return self.png
+
+    def __repr__(self) -> str:
+        return f"<Preview: a PNG of {len(self.png):,} bytes; notebooks show it, save(path) writes it>"
+
+
+def draw(config: Config, samples: int, epochs: int, seed: int, width: int) -> Preview:
+    """Runs `feedwater preview` on the Loader's plan and folder.
+
+    Raises DataError if the folder is not on this machine, and Error with what the program says if it fails.
+    """
+    folder = config.source.local or ("" if config.source.root else config.source.path)
+    if not folder:
+        raise DataError(
+            f"preview() draws pictures of a folder of this machine, and {config.source.name} is on the nodes: run "
+            "`feedwater preview` there, or look at single samples with replay()"
+        )
+    flags = {"samples": samples, "epochs": epochs, "seed": seed, "width": width}
+    command = [_binary.find(), "preview", folder, "--plan", "-", "--out", "-"]
+    command += [f"--{name}={value}" for name, value in flags.items()]
+    plan = json.dumps(config.plan()).encode()
+    run = subprocess.run(command, input=plan, capture_output=True, check=False)  # noqa: S603 (our own program)
+    if run.returncode:
+        raise Error(run.stderr.decode(errors="replace").removeprefix("feedwater: ").strip())
+    return Preview(run.stdout)
