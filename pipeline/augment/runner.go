@@ -70,7 +70,9 @@ type Runner struct {
 	keys      []order.Key // of the ops
 	program   program
 	resampler *Resampler
-	scratch   [2]pixel.Image
+	scratch   [2]pixel.Image // pictures between passes
+	result    pixel.Image
+	workspace workspace
 }
 
 // NewRunner makes a Runner for one worker.
@@ -79,7 +81,7 @@ func NewRunner(c Chain, o Options) (*Runner, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Runner{chain: c, program: program{maxPixels: o.MaxPixels}, resampler: NewResampler(o.Level, o.Reference)}
+	r := &Runner{chain: c, program: program{maxPixels: o.MaxPixels}, resampler: NewResampler(o.Level, o.Reference), workspace: workspace{level: o.Level}}
 	for _, s := range c.steps {
 		r.keys = append(r.keys, order.NewKey(o.Seed, s.path))
 	}
@@ -99,7 +101,7 @@ func (r *Runner) Begin(w, h int, s order.Sample) (outW, outH int, err error) {
 func (r *Runner) Draws(w, h int, s order.Sample) ([]Draw, error) {
 	draws := make([]Draw, len(r.chain.steps))
 	err := r.draw(w, h, s, draws)
-	r.program.views = r.program.views[:0]
+	r.program.passes = r.program.passes[:0]
 	return draws, err
 }
 
@@ -112,7 +114,7 @@ func (r *Runner) draw(w, h int, s order.Sample, draws []Draw) error {
 			*rec = Draw{Op: step.name, Applied: true, Parameters: []byte("{}")}
 		}
 		if err := step.draw(dice{r.keys[i], s}, &r.program, rec); err != nil {
-			r.program.views = r.program.views[:0]
+			r.program.passes = r.program.passes[:0]
 			return &OpError{step.name, err}
 		}
 	}
@@ -122,26 +124,49 @@ func (r *Runner) draw(w, h int, s order.Sample, draws []Draw) error {
 // Run makes the result of what Begin drew: rows of 8-bit RGB at dst[y*stride:], nothing between them. src must be the picture whose size
 // Begin was told. An error is src's own, or says that dst or src breaks this contract.
 func (r *Runner) Run(src Source, dst []byte, stride int) error {
-	last := len(r.program.views) - 1
-	if last < 0 {
+	if len(r.program.passes) == 0 {
 		return errors.New("augment: nothing was begun")
 	}
-	if size := r.program.size(); stride < 3*size.X || len(dst) < (size.Y-1)*stride+3*size.X {
+	size := r.program.size()
+	if stride < 3*size.X || len(dst) < (size.Y-1)*stride+3*size.X {
 		return fmt.Errorf("augment: %d bytes in rows of %d cannot hold %d×%d pixels", len(dst), stride, size.X, size.Y)
 	}
-	for i, v := range r.program.views[:last] {
-		m := &r.scratch[i%2]
-		m.Reset(v.canvas.X, v.canvas.Y)
-		if err := r.render(v, src, m.Pix, m.Stride); err != nil {
+	defer r.shrink()
+	r.result = pixel.Image{Pix: dst, W: size.X, H: size.Y, Stride: stride}
+	result := &r.result
+	var now *pixel.Image // what the passes so far made
+	for i := range r.program.passes {
+		p := &r.program.passes[i]
+		if !p.moves() {
+			p.effect.inPlace(&p.effect, &r.workspace, now)
+			continue
+		}
+		to := r.target(i, now, result)
+		if p.effect.across != nil {
+			p.effect.across(&p.effect, &r.workspace, to, now)
+		} else if err := r.render(p.view, src, to.Pix, to.Stride); err != nil {
 			return err
 		}
-		src = (*picture)(m)
+		now, src = to, (*picture)(to)
 	}
-	defer r.shrink()
-	return r.render(r.program.views[last], src, dst, stride)
+	return nil
 }
 
-// shrink gives memory back that only a huge picture needs.
+// target is where pass i, which moves, writes: to the result if no other moves after it.
+func (r *Runner) target(i int, now, result *pixel.Image) *pixel.Image {
+	p := &r.program.passes[i]
+	if !slices.ContainsFunc(r.program.passes[i+1:], func(q pass) bool { return q.moves() }) {
+		return result
+	}
+	to := &r.scratch[0]
+	if now == to {
+		to = &r.scratch[1]
+	}
+	to.Reset(p.size().X, p.size().Y)
+	return to
+}
+
+// shrink gives memory back that only a huge picture needs, and lets go of the result.
 func (r *Runner) shrink() {
 	const keep = 32 << 20 // bytes
 	for i := range r.scratch {
@@ -149,6 +174,10 @@ func (r *Runner) shrink() {
 			r.scratch[i] = pixel.Image{}
 		}
 	}
+	if w := &r.workspace; 4*cap(w.floats)+cap(w.bytes) > keep {
+		w.floats, w.bytes = nil, nil
+	}
+	r.result = pixel.Image{}
 }
 
 // render makes one view.
