@@ -1,0 +1,8 @@
+"""All cases, by family."""
+
+from __future__ import annotations
+
+import cases_view
+from case import Case
+
+CASES: dict[str, list[Case]] = {"views": cases_view.CASES}
