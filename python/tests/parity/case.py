@@ -1,4 +1,4 @@
-"""One transform against torchvision's, through the whole product: files in, batches out, parameters by replay_batch()."""
+"""One transform against torchvision's, through the whole product: files in, batches out, replay tells the draws."""
 
 from __future__ import annotations
 

@@ -23,9 +23,8 @@ def main() -> int:
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     print(f"torchvision {torchvision.__version__}, torch {torch.__version__}, Pillow {PIL.__version__}\n")
-    print(
-        "| transform | dialect | images × draws | applied | values that differ | by at most |\n|---|---|--:|--:|--:|--:|"
-    )
+    print("| transform | dialect | images × draws | applied | values that differ | by at most |")
+    print("|---|---|--:|--:|--:|--:|")
     wrong = 0
     with tempfile.TemporaryDirectory() as scratch:
         for case in (case for family in CASES.values() for case in family):

@@ -1,4 +1,4 @@
-"""Every op of every family. FEEDWATER_PARITY_IMAGES and FEEDWATER_PARITY_EPOCHS: how many photographs, draws of each."""
+"""Every op. FEEDWATER_PARITY_IMAGES and FEEDWATER_PARITY_EPOCHS say how many photographs, and draws for each."""
 
 from __future__ import annotations
 
