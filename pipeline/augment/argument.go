@@ -13,17 +13,19 @@ import (
 // ops has every op that is offered. Its function reads the arguments, in torchvision's order.
 var ops = map[string]func(a *arguments) op{
 	"CenterCrop":           newCenterCrop,
+	"RandomAffine":         newRandomAffine,
 	"RandomHorizontalFlip": newRandomHorizontalFlip,
 	"RandomResizedCrop":    newRandomResizedCrop,
+	"RandomRotation":       newRandomRotation,
 	"RandomVerticalFlip":   newRandomVerticalFlip,
 	"Resize":               newResize,
 }
 
 // notYet are the other classes of torchvision.transforms.v2 that take images.
 var notYet = strings.Fields(`AugMix AutoAugment ColorJitter CutMix ElasticTransform FiveCrop GaussianBlur GaussianNoise Grayscale
-	JPEG MixUp Normalize Pad PILToTensor RandAugment RandomAdjustSharpness RandomAffine RandomApply RandomAutocontrast
+	JPEG MixUp Normalize Pad PILToTensor RandAugment RandomAdjustSharpness RandomApply RandomAutocontrast
 	RandomChannelPermutation RandomChoice RandomCrop RandomEqualize RandomErasing RandomGrayscale RandomInvert RandomIoUCrop RandomOrder
-	RandomPerspective RandomPhotometricDistort RandomPosterize RandomResize RandomRotation RandomShortestSize RandomSolarize RandomZoomOut
+	RandomPerspective RandomPhotometricDistort RandomPosterize RandomResize RandomShortestSize RandomSolarize RandomZoomOut
 	RGB ScaleJitter TenCrop ToDtype ToImage ToPILImage ToPureTensor ToTensor TrivialAugmentWide`)
 
 // MaxSide is the longest side of any picture, in pixels.
