@@ -18,7 +18,7 @@ func (p *program) rotate(angle float64, b brush, expand bool, center *[2]float64
 			}
 			return p.flipY()
 		case (angle == 90 || angle == 270) && (expand || size.X == size.Y):
-			return p.apply(turn(angle), image.Pt(size.Y, size.X))
+			return p.apply(quarter(angle), image.Pt(size.Y, size.X))
 		}
 	}
 	m, to := rotation(angle, size, expand, center)

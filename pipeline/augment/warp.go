@@ -182,10 +182,10 @@ func shiftRow(row []byte, src *pixel.Image, twice int, y float64, c [3]byte) {
 	fillRow(row[3*max(first, end):], c)
 }
 
-// turn is a quarter of a turn, against the clock where the first number is 90, else with it.
-func turn(angle float64) effect { return effect{across: turned, numbers: [16]float64{angle}} }
+// quarter is a quarter of a turn, against the clock where the first number is 90, else with it.
+func quarter(angle float64) effect { return effect{across: turnQuarter, numbers: [16]float64{angle}} }
 
-func turned(e *effect, _ *workspace, dst, src *pixel.Image) {
+func turnQuarter(e *effect, _ *workspace, dst, src *pixel.Image) {
 	start, step := 3*(src.W-1), -3
 	across := src.Stride
 	if e.numbers[0] != 90 {

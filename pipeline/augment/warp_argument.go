@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // widest is the limit of angles in degrees and of positions in pixels, far beyond any real plan.
@@ -33,7 +34,8 @@ func (a *arguments) numbers(name string, low, high float64, lengths ...int) []fl
 	}
 	var list []json.RawMessage
 	if err := json.Unmarshal(raw, &list); err != nil || !slices.Contains(lengths, len(list)) {
-		a.refuse(name, fmt.Sprintf("must be a list of numbers, as many as %v, got %s", lengths, brief(raw)), make([]float64, lengths[0]))
+		counts := strings.Join(strings.Fields(strings.Trim(fmt.Sprint(lengths), "[]")), " or ")
+		a.refuse(name, fmt.Sprintf("must be a list of %s numbers, got %s", counts, brief(raw)), make([]float64, lengths[0]))
 		return nil
 	}
 	x := make([]float64, len(list))

@@ -92,11 +92,23 @@ def _to_dtype(leaf: Any) -> _Step:
     return transforms.ToDtype(leaf.dtype if not isinstance(leaf.dtype, dict) else "float32", leaf.scale)
 
 
+def _warp(leaf: Any, *names: str) -> _Step:
+    """Our class of the same name, with those arguments, interpolation and fill."""
+    fill = leaf.fill
+    if isinstance(fill, dict):
+        fill = fill.get(sys.modules["PIL.Image"].Image, fill.get("others"))
+    arguments = {name: getattr(leaf, name) for name in names}
+    kind: type[transforms.Op] = getattr(transforms, type(leaf).__name__)
+    return kind(**arguments, interpolation=leaf.interpolation, fill=fill)
+
+
 _BUILDERS: dict[str, Callable[[Any], _Step]] = {
     "RandomResizedCrop": _resized_crop,
     "Resize": _resize,
     "CenterCrop": lambda leaf: transforms.CenterCrop(_sides(leaf)),
     "RandomHorizontalFlip": lambda leaf: transforms.RandomHorizontalFlip(leaf.p),
+    "RandomAffine": lambda leaf: _warp(leaf, "degrees", "translate", "scale", "shear", "center"),
+    "RandomRotation": lambda leaf: _warp(leaf, "degrees", "expand", "center"),
     "RandomVerticalFlip": lambda leaf: transforms.RandomVerticalFlip(leaf.p),
     "ToImage": lambda leaf: transforms.ToImage(),
     "PILToTensor": lambda leaf: transforms.PILToTensor(),

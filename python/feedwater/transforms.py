@@ -19,8 +19,10 @@ __all__ = [
     "ConvertImageDtype",
     "Normalize",
     "PILToTensor",
+    "RandomAffine",
     "RandomHorizontalFlip",
     "RandomResizedCrop",
+    "RandomRotation",
     "RandomVerticalFlip",
     "Resize",
     "ToDtype",
@@ -285,3 +287,6 @@ def _check_filter(op: Any) -> None:
         )
     object.__setattr__(op, "interpolation", "bilinear")
     object.__setattr__(op, "antialias", True)
+
+
+from ._warp import RandomAffine, RandomRotation  # noqa: E402 - needs Op

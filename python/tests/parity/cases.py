@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import cases_view
+import cases_warp
 from case import Case
 
-CASES: dict[str, list[Case]] = {"views": cases_view.CASES}
+CASES: dict[str, list[Case]] = {"views": cases_view.CASES, "warps": cases_warp.CASES}
