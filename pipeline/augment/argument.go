@@ -12,21 +12,24 @@ import (
 
 // ops has every op that is offered. Its function reads the arguments, in torchvision's order.
 var ops = map[string]func(a *arguments) op{
+	"AutoAugment":          newAutoAugment,
 	"CenterCrop":           newCenterCrop,
+	"RandAugment":          newRandAugment,
 	"RandomAffine":         newRandomAffine,
 	"RandomHorizontalFlip": newRandomHorizontalFlip,
 	"RandomResizedCrop":    newRandomResizedCrop,
 	"RandomRotation":       newRandomRotation,
 	"RandomVerticalFlip":   newRandomVerticalFlip,
 	"Resize":               newResize,
+	"TrivialAugmentWide":   newTrivialAugmentWide,
 }
 
 // notYet are the other classes of torchvision.transforms.v2 that take images.
-var notYet = strings.Fields(`AugMix AutoAugment ColorJitter CutMix ElasticTransform FiveCrop GaussianBlur GaussianNoise Grayscale
-	JPEG MixUp Normalize Pad PILToTensor RandAugment RandomAdjustSharpness RandomApply RandomAutocontrast
+var notYet = strings.Fields(`AugMix ColorJitter CutMix ElasticTransform FiveCrop GaussianBlur GaussianNoise Grayscale
+	JPEG MixUp Normalize Pad PILToTensor RandomAdjustSharpness RandomApply RandomAutocontrast
 	RandomChannelPermutation RandomChoice RandomCrop RandomEqualize RandomErasing RandomGrayscale RandomInvert RandomIoUCrop RandomOrder
 	RandomPerspective RandomPhotometricDistort RandomPosterize RandomResize RandomShortestSize RandomSolarize RandomZoomOut
-	RGB ScaleJitter TenCrop ToDtype ToImage ToPILImage ToPureTensor ToTensor TrivialAugmentWide`)
+	RGB ScaleJitter TenCrop ToDtype ToImage ToPILImage ToPureTensor ToTensor`)
 
 // MaxSide is the longest side of any picture, in pixels.
 const MaxSide = 65500

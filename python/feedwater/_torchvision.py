@@ -10,13 +10,13 @@ from collections.abc import Callable, Sequence
 from types import FunctionType
 from typing import Any
 
-from . import transforms
+from . import _torchvision_warp, transforms
 from ._table import CHANNELS, DTYPES, VALUES, Table
 from .errors import UnsupportedTransformError
 
 __all__ = ["convert", "inside", "is_torchvision", "table"]
 
-_HOMES = ("torchvision.transforms.v2.", "torchvision.transforms.transforms")
+_HOMES = ("torchvision.transforms.v2.", "torchvision.transforms.transforms", "torchvision.transforms.autoaugment")
 """Where the transforms are that names below mean."""
 _PRESETS = "torchvision.transforms._presets"
 _Step = transforms.Op | transforms.Pointwise
@@ -92,23 +92,11 @@ def _to_dtype(leaf: Any) -> _Step:
     return transforms.ToDtype(leaf.dtype if not isinstance(leaf.dtype, dict) else "float32", leaf.scale)
 
 
-def _warp(leaf: Any, *names: str) -> _Step:
-    """Our class of the same name, with those arguments, interpolation and fill."""
-    fill = leaf.fill
-    if isinstance(fill, dict):
-        fill = fill.get(sys.modules["PIL.Image"].Image, fill.get("others"))
-    arguments = {name: getattr(leaf, name) for name in names}
-    kind: type[transforms.Op] = getattr(transforms, type(leaf).__name__)
-    return kind(**arguments, interpolation=leaf.interpolation, fill=fill)
-
-
 _BUILDERS: dict[str, Callable[[Any], _Step]] = {
     "RandomResizedCrop": _resized_crop,
     "Resize": _resize,
     "CenterCrop": lambda leaf: transforms.CenterCrop(_sides(leaf)),
     "RandomHorizontalFlip": lambda leaf: transforms.RandomHorizontalFlip(leaf.p),
-    "RandomAffine": lambda leaf: _warp(leaf, "degrees", "translate", "scale", "shear", "center"),
-    "RandomRotation": lambda leaf: _warp(leaf, "degrees", "expand", "center"),
     "RandomVerticalFlip": lambda leaf: transforms.RandomVerticalFlip(leaf.p),
     "ToImage": lambda leaf: transforms.ToImage(),
     "PILToTensor": lambda leaf: transforms.PILToTensor(),
@@ -117,6 +105,7 @@ _BUILDERS: dict[str, Callable[[Any], _Step]] = {
     "ToDtype": _to_dtype,
     "ConvertImageDtype": lambda leaf: transforms.ConvertImageDtype(leaf.dtype),
     "Normalize": lambda leaf: transforms.Normalize(leaf.mean, leaf.std),
+    **_torchvision_warp.BUILDERS,
 }
 
 

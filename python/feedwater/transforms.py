@@ -14,11 +14,13 @@ from . import _table
 from .errors import UnsupportedTransformError
 
 __all__ = [
+    "AutoAugment",
     "CenterCrop",
     "Compose",
     "ConvertImageDtype",
     "Normalize",
     "PILToTensor",
+    "RandAugment",
     "RandomAffine",
     "RandomHorizontalFlip",
     "RandomResizedCrop",
@@ -29,6 +31,7 @@ __all__ = [
     "ToImage",
     "ToPureTensor",
     "ToTensor",
+    "TrivialAugmentWide",
 ]
 
 
@@ -289,4 +292,5 @@ def _check_filter(op: Any) -> None:
     object.__setattr__(op, "antialias", True)
 
 
+from ._policies import AutoAugment, RandAugment, TrivialAugmentWide  # noqa: E402 - needs Op
 from ._warp import RandomAffine, RandomRotation  # noqa: E402 - needs Op

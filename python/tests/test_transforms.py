@@ -189,11 +189,11 @@ def mine(picture: Any) -> Any:
 
 
 REFUSED = [
-    (v2.RandAugment(), "RandAugment: not there yet"),
+    (v2.RandomIoUCrop(), "RandomIoUCrop: not there yet"),
     (v2.RandomCrop(8), "RandomCrop: not there yet. Instead: RandomResizedCrop, .* or CenterCrop"),
     (v2.ColorJitter(0.4), "ColorJitter: not there yet. Supported"),  # nothing that is spelled like it serves
     (v2.MixUp(num_classes=2), "batch_transform=MixUp"),
-    (tv1.AutoAugment(), "AutoAugment: not there yet"),
+    (tv1.Lambda(mine), "Lambda: not there yet"),
     (v2.functional.horizontal_flip, "horizontal_flip: not there yet"),
     (models.detection.FasterRCNN_ResNet50_FPN_Weights.DEFAULT.transforms(), "ObjectDetection: not there yet"),
     (models.EfficientNet_B0_Weights.DEFAULT.transforms(), "preset ImageClassification: Resize.interpolation=.*BICUBIC"),

@@ -1,0 +1,62 @@
+"""Policies: ops that are chosen at random, as papers found them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ._warp import Warp
+
+__all__ = ["AutoAugment", "RandAugment", "TrivialAugmentWide"]
+
+
+class _Policy(Warp):
+    def check_whole(self, argument: str, low: int, high: int) -> None:
+        value = getattr(self, argument)
+        if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
+            raise self.refuse(argument, f"a whole number from {low} to {high}")
+
+
+@dataclass(frozen=True)
+class RandAugment(_Policy):
+    """Some ops, chosen at random, all at one magnitude."""
+
+    num_ops: int = 2
+    magnitude: int = 9
+    num_magnitude_bins: int = 31
+    interpolation: Any = "nearest"
+    fill: Any = None
+
+    def __post_init__(self) -> None:
+        self.check_whole("num_ops", 0, 64)
+        self.check_whole("num_magnitude_bins", 2, 1000)
+        self.check_whole("magnitude", 0, self.num_magnitude_bins - 1)
+        self.check_look()
+
+
+@dataclass(frozen=True)
+class TrivialAugmentWide(_Policy):
+    """One op at one magnitude, both chosen at random."""
+
+    num_magnitude_bins: int = 31
+    interpolation: Any = "nearest"
+    fill: Any = None
+
+    def __post_init__(self) -> None:
+        self.check_whole("num_magnitude_bins", 2, 1000)
+        self.check_look()
+
+
+@dataclass(frozen=True)
+class AutoAugment(_Policy):
+    """Two ops at most: one of 25 pairs that a search on a data set found."""
+
+    policy: Any = "imagenet"
+    interpolation: Any = "nearest"
+    fill: Any = None
+
+    def __post_init__(self) -> None:
+        self.set("policy", getattr(self.policy, "value", self.policy))
+        if self.policy not in ("imagenet", "cifar10", "svhn"):
+            raise self.refuse("policy", '"imagenet", "cifar10" or "svhn"')
+        self.check_look()

@@ -1,0 +1,125 @@
+"""Warps and policies draw as torchvision does: the same magnitudes, equally often.
+
+FEEDWATER_PARITY_DRAWS says how many draws are compared; seeds are fixed, so results do not change from run to run.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import subprocess
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+from test_order_draws import ROOT, kolmogorov_smirnov
+from torchvision.transforms import v2
+
+from feedwater._compile import compile_transform
+
+DRAWS = min(int(os.environ.get("FEEDWATER_PARITY_DRAWS", "40000")), 40000)
+SIZE = (331, 250)
+
+
+def ours(transform: Any, count: int) -> list[dict[str, Any]]:
+    """What is drawn for so many samples: names and values of torchvision's make_params."""
+    plan = [op.plan() for op in compile_transform(transform).ops]
+    request = {"transforms": plan, "seed": 17, "w": SIZE[0], "h": SIZE[1], "count": count}
+    run = subprocess.run(
+        ["go", "run", "./pipeline/augment/internal/cmd/parity", "tell"],
+        cwd=ROOT, input=json.dumps(request).encode() + b"\n", capture_output=True, check=False,
+    )  # fmt: skip
+    assert run.returncode == 0, run.stderr.decode()
+    return [json.loads(line)[0]["parameters"] for line in run.stdout.splitlines()]
+
+
+def flat(parameters: dict[str, Any]) -> dict[str, float]:
+    """Every number by a name of its own."""
+    numbers = {}
+    for name, value in parameters.items():
+        for i, number in enumerate(value if isinstance(value, (list, tuple)) else [value]):
+            numbers[f"{name}{i}"] = float(number)
+    return numbers
+
+
+@pytest.mark.parametrize(
+    "transform",
+    [
+        v2.RandomRotation(30),
+        v2.RandomRotation((-400, 1000)),
+        v2.RandomAffine(30),
+        v2.RandomAffine((10, 50), (0.1, 0.3), (0.5, 1.7), 20),
+        v2.RandomAffine(0, (1, 0), None, (-20, 20, 5, 30)),
+    ],
+    ids=str,
+)
+def test_parameters_are_distributed_as_torchvisions(transform: Any) -> None:
+    torch.manual_seed(1)
+    image = [Image.new("RGB", SIZE)]
+    count = min(DRAWS, 20000)
+    theirs = [flat(transform.make_params(image)) for _ in range(count)]
+    drawn = [flat(parameters) for parameters in ours(transform, count)]
+    assert drawn[0].keys() == theirs[0].keys()
+    columns = []
+    for name in drawn[0]:
+        a, b = (np.array([row[name] for row in rows]) for rows in (drawn, theirs))
+        assert a.min() >= b.min() - np.ptp(b) / 500 and a.max() <= b.max() + np.ptp(b) / 500
+        assert kolmogorov_smirnov(a, b) > 0.001, name
+        if np.ptp(a):
+            columns.append(a)
+    if len(columns) > 1:  # the parameters of one sample are unrelated
+        assert np.abs(np.corrcoef(columns) - np.eye(len(columns))).max() < 4.5 / math.sqrt(count)
+
+
+def recorded(policy: Any, count: int) -> list[list[tuple[str, float]]]:
+    """What torchvision's policy applies."""
+    torch.manual_seed(1)
+    image, all_applied = Image.new("RGB", SIZE), []
+
+    def note(picture: Any, name: str, magnitude: float, **_: Any) -> Any:
+        all_applied[-1].append((name, magnitude))
+        return picture
+
+    policy._apply_image_or_video_transform = note
+    for _ in range(count):
+        all_applied.append([])
+        policy(image)
+    del policy._apply_image_or_video_transform
+    return all_applied
+
+
+def deviation(a: Counter[Any], b: Counter[Any]) -> float:
+    """Of two samples' counts, in standard deviations of chi-square; rare outcomes count as one."""
+    outcomes = {key if a[key] + b[key] >= 20 else "rare" for key in a.keys() | b.keys()}
+    na, nb, chi = sum(a.values()), sum(b.values()), 0.0
+    for key in outcomes - {"rare"}:
+        chi += (a[key] * math.sqrt(nb / na) - b[key] * math.sqrt(na / nb)) ** 2 / (a[key] + b[key])
+    degrees = len(outcomes) - 1
+    return (chi - degrees) / math.sqrt(2 * degrees)
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        v2.RandAugment(),
+        v2.RandAugment(3, 4, 10),
+        v2.TrivialAugmentWide(),
+        v2.TrivialAugmentWide(8),
+        *map(v2.AutoAugment, v2.AutoAugmentPolicy),
+    ],
+    ids=lambda policy: f"{type(policy).__name__} {getattr(policy, 'policy', '')}",
+)
+def test_policies_apply_the_same_as_often(policy: Any) -> None:
+    theirs = recorded(policy, DRAWS)
+    drawn = [[(op["name"], op["magnitude"]) for op in parameters["ops"]] for parameters in ours(policy, DRAWS)]
+    singles = [Counter(op for ops in rows for op in ops) for rows in (drawn, theirs)]
+    assert singles[0].keys() == singles[1].keys()  # every magnitude, to the bit
+    assert deviation(*singles) < 3.1
+    names = [Counter(tuple(name for name, _ in ops) for ops in rows) for rows in (drawn, theirs)]
+    assert deviation(*names) < 3.1
+    shifted = Counter({key: count + 0.3 * count * (index % 2) for index, (key, count) in enumerate(singles[0].items())})
+    assert deviation(shifted, singles[1]) > 3.1  # and the test would notice
