@@ -17,6 +17,7 @@ var ops = map[string]func(a *arguments) op{
 	"RandAugment":          newRandAugment,
 	"RandomAffine":         newRandomAffine,
 	"RandomHorizontalFlip": newRandomHorizontalFlip,
+	"RandomPerspective":    newRandomPerspective,
 	"RandomResizedCrop":    newRandomResizedCrop,
 	"RandomRotation":       newRandomRotation,
 	"RandomVerticalFlip":   newRandomVerticalFlip,
@@ -28,7 +29,7 @@ var ops = map[string]func(a *arguments) op{
 var notYet = strings.Fields(`AugMix ColorJitter CutMix ElasticTransform FiveCrop GaussianBlur GaussianNoise Grayscale
 	JPEG MixUp Normalize Pad PILToTensor RandomAdjustSharpness RandomApply RandomAutocontrast
 	RandomChannelPermutation RandomChoice RandomCrop RandomEqualize RandomErasing RandomGrayscale RandomInvert RandomIoUCrop RandomOrder
-	RandomPerspective RandomPhotometricDistort RandomPosterize RandomResize RandomShortestSize RandomSolarize RandomZoomOut
+	RandomPhotometricDistort RandomPosterize RandomResize RandomShortestSize RandomSolarize RandomZoomOut
 	RGB ScaleJitter TenCrop ToDtype ToImage ToPILImage ToPureTensor ToTensor`)
 
 // MaxSide is the longest side of any picture, in pixels.

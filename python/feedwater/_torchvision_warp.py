@@ -33,6 +33,7 @@ BUILDERS: dict[str, Callable[[Any], transforms.Op]] = {
     "AutoAugment": _same("policy"),
     "RandAugment": _same("num_ops", "magnitude", "num_magnitude_bins"),
     "RandomAffine": _same("degrees", "translate", "scale", "shear", "center"),
+    "RandomPerspective": _same("distortion_scale", "p"),
     "RandomRotation": _same("degrees", "expand", "center"),
     "TrivialAugmentWide": _same("num_magnitude_bins"),
 }

@@ -9,7 +9,7 @@ from typing import Any
 from .errors import UnsupportedTransformError
 from .transforms import Op
 
-__all__ = ["RandomAffine", "RandomRotation"]
+__all__ = ["RandomAffine", "RandomPerspective", "RandomRotation"]
 
 _FILTERS = {"nearest": "nearest", "nearest-exact": "nearest", "bilinear": "bilinear", "bicubic": "bicubic"}
 _FILTERS_OF_PILLOW = {0: "nearest", 2: "bilinear", 3: "bicubic"}
@@ -105,6 +105,22 @@ class RandomAffine(Warp):
         self.check_numbers("scale", 1e-6, 1e6, 2)
         self.check_angles("shear", 2, 4)
         self.check_numbers("center", -1e6, 1e6, 2)
+        self.check_look()
+
+
+@dataclass(frozen=True)
+class RandomPerspective(Warp):
+    """The picture as if seen from another point, with probability p."""
+
+    distortion_scale: float = 0.5
+    p: float = 0.5
+    interpolation: Any = "bilinear"
+    fill: float | Sequence[float] | None = 0
+
+    def __post_init__(self) -> None:
+        for argument in ("distortion_scale", "p"):
+            if not _numbers([getattr(self, argument)], 0, 1):
+                raise self.refuse(argument, "a number from 0 to 1")
         self.check_look()
 
 

@@ -23,6 +23,7 @@ __all__ = [
     "RandAugment",
     "RandomAffine",
     "RandomHorizontalFlip",
+    "RandomPerspective",
     "RandomResizedCrop",
     "RandomRotation",
     "RandomVerticalFlip",
@@ -293,4 +294,4 @@ def _check_filter(op: Any) -> None:
 
 
 from ._policies import AutoAugment, RandAugment, TrivialAugmentWide  # noqa: E402 - needs Op
-from ._warp import RandomAffine, RandomRotation  # noqa: E402 - needs Op
+from ._warp import RandomAffine, RandomPerspective, RandomRotation  # noqa: E402 - needs Op

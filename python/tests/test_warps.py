@@ -30,6 +30,10 @@ OPS = {
             "interpolation": "bilinear", "fill": [7, 7, 7], "center": [8, 9],
         },
     ),
+    "RandomPerspective": (
+        lambda m: m.RandomPerspective(0.3, 0.8, fill=9),
+        {"distortion_scale": 0.3, "p": 0.8, "interpolation": "bilinear", "fill": [9] * 3},
+    ),
     "RandAugment": (
         lambda m: m.RandAugment(),
         {"num_ops": 2, "magnitude": 9, "num_magnitude_bins": 31, "interpolation": "nearest", "fill": None},
@@ -76,6 +80,7 @@ def test_a_fill_for_each_type_is_that_of_pictures(fill: Any, expected: Any) -> N
         (lambda: transforms.RandomAffine(30, translate=(0, 1.5)), "translate.*from 0 to 1"),
         (lambda: transforms.RandomAffine(30, scale=(0, 1)), "scale"),
         (lambda: transforms.RandomAffine(30, shear=(0, 1, 2)), "shear.*2 or 4 numbers"),
+        (lambda: transforms.RandomPerspective(1.5), "distortion_scale=1.5"),
         (lambda: transforms.RandAugment(2.5), "num_ops=2.5"),  # type: ignore[arg-type]
         (lambda: transforms.RandAugment(magnitude=31), "magnitude=31.*from 0 to 30"),
         (lambda: transforms.AutoAugment("cifar100"), 'policy="?.*cifar10'),

@@ -8,7 +8,7 @@ from case import Case, Draws, Picture
 from torchvision.transforms import v2
 
 F = v2.functional
-FUNCTIONS = {"RandomRotation": "rotate", "RandomAffine": "affine"}
+FUNCTIONS = {"RandomRotation": "rotate", "RandomAffine": "affine", "RandomPerspective": "perspective"}
 
 
 def _case(kind: str, **arguments: Any) -> Case:
@@ -21,6 +21,8 @@ def _case(kind: str, **arguments: Any) -> Case:
         drawn = {name: value for name, value in draws[0].items() if name not in ("op", "applied")}
         if not draws[0]["applied"]:
             return picture
+        if kind == "RandomPerspective":
+            drawn |= {"startpoints": None, "endpoints": None}
         return getattr(F, FUNCTIONS[kind])(picture, **drawn, **fixed, interpolation=op.interpolation)
 
     return Case(f"{kind}({spelled})", lambda: op, expect)
@@ -53,4 +55,8 @@ CASES = [
     _case("RandomAffine", degrees=0, shear=(0, 0, -30, 30), fill=(1, 2, 3)),
     _case("RandomAffine", degrees=(-180, 180), center=(30, 40), fill=(255, 254.9, 0), **ALL),
     _case("RandomAffine", degrees=(90, 90), center=(30, 40)),
+    _case("RandomPerspective"),
+    *(_case("RandomPerspective", distortion_scale=0.8, p=1, interpolation=name, fill=(1, 90, 255)) for name in FILTERS),
+    _case("RandomPerspective", distortion_scale=0.02, p=1, fill=None),
+    _case("RandomPerspective", distortion_scale=1, p=1),
 ]
