@@ -79,7 +79,7 @@ func perspective(from, to *[4][2]float64) (matrix, error) {
 		return m, errors.New("three of the corners lie on a line, and no perspective moves them so")
 	}
 	for i := range m {
-		m[i] = float64(float32(m[i]))
+		m[i] = float64(float32(m[i])) + 0 // −0 becomes 0
 	}
 	return m, nil
 }
