@@ -27,6 +27,8 @@ func warp(m matrix, b brush, to image.Point) effect {
 		copy(e.numbers[len(m):], b.fill[:])
 	}
 	switch {
+	case m.shifts():
+		e.across = warpAdded
 	case b.interpolation == "bilinear":
 		e.across = warpBilinear
 	case b.interpolation == "bicubic":
@@ -38,6 +40,11 @@ func warp(m matrix, b brush, to image.Point) effect {
 		e.across = warpFixed
 	}
 	return e
+}
+
+// shifts reports whether the matrix moves by whole pixels, where no filter has anything to mix.
+func (m *matrix) shifts() bool {
+	return *m == matrix{1, 0, math.Trunc(m[2]), 0, 1, math.Trunc(m[5])}
 }
 
 // fits reports whether the four corners are in the range of 16.16 fixed point.

@@ -64,20 +64,25 @@ func warpNearest(e *effect, ws *workspace, dst, src *pixel.Image) {
 	}
 }
 
-// mix is a+(b−a)·t for 8-bit values in the low bits of a and b.
-func mix(a, b uint32, t float64) float64 {
-	a, b = a&255, b&255
-	return float64(int32(a)) + float64(float64(int32(b)-int32(a))*t)
-}
-
+// lerp is a+(b−a)·t.
 func lerp(a, b, t float64) float64 { return a + float64((b-a)*t) }
+
+// mix is the same for 8-bit values, as mixed 24 bits apart in a word: 6 bytes are two pixels.
+func mix(w uint64, t float64) float64 {
+	a, b := int32(w&255), int32(w>>24&255) //nolint:gosec // 8 bits
+	return float64(a) + float64(float64(b-a)*t)
+}
 
 // warpBilinear mixes the four pixels around each spot, along x first.
 func warpBilinear(e *effect, ws *workspace, dst, src *pixel.Image) {
 	c, w, h := e.paint(), float64(src.W), float64(src.H)
+	pix, stride := src.Pix, src.Stride
 	for j := range dst.H {
 		row := dst.Pix[j*dst.Stride:][:3*dst.W]
 		for _, s := range e.spots(ws, j, dst.W) {
+			if len(row) < 3 {
+				break
+			}
 			out := row[:3]
 			row = row[3:]
 			if !s.inside(w, h) {
@@ -86,16 +91,26 @@ func warpBilinear(e *effect, ws *workspace, dst, src *pixel.Image) {
 			}
 			x, dx := tap(s.x)
 			y, dy := tap(s.y)
-			upper := src.Pix[clamp(y, src.H)*src.Stride:]
-			lower := src.Pix[clamp(y+1, src.H)*src.Stride:]
-			x0, x1 := 3*clamp(x, src.W), 3*clamp(x+1, src.W)
-			a, b := binary.LittleEndian.Uint32(upper[x0:]), binary.LittleEndian.Uint32(upper[x1:])
-			f, g := binary.LittleEndian.Uint32(lower[x0:]), binary.LittleEndian.Uint32(lower[x1:])
-			out[0] = byte(int32(lerp(mix(a, b, dx), mix(f, g, dx), dy)))
-			out[1] = byte(int32(lerp(mix(a>>8, b>>8, dx), mix(f>>8, g>>8, dx), dy)))
-			out[2] = byte(int32(lerp(mix(a>>16, b>>16, dx), mix(f>>16, g>>16, dx), dy)))
+			var upper, lower uint64
+			if x >= 0 && x < src.W-1 && y >= 0 && y < src.H-1 {
+				o := y*stride + 3*x
+				upper, lower = binary.LittleEndian.Uint64(pix[o:]), binary.LittleEndian.Uint64(pix[o+stride:])
+			} else {
+				upper, lower = atEdge(src, x, clamp(y, src.H)), atEdge(src, x, clamp(y+1, src.H))
+			}
+			out[0] = byte(int32(lerp(mix(upper, dx), mix(lower, dx), dy)))
+			out[1] = byte(int32(lerp(mix(upper>>8, dx), mix(lower>>8, dx), dy)))
+			out[2] = byte(int32(lerp(mix(upper>>16, dx), mix(lower>>16, dx), dy)))
 		}
 	}
+}
+
+// atEdge returns the pixels x and x+1 of row y, or the nearest that there are.
+func atEdge(src *pixel.Image, x, y int) uint64 {
+	line := src.Pix[y*src.Stride:]
+	a := binary.LittleEndian.Uint32(line[3*clamp(x, src.W):])
+	b := binary.LittleEndian.Uint32(line[3*clamp(x+1, src.W):])
+	return uint64(a&0xffffff) | uint64(b)<<24
 }
 
 // cubic is the cubic through b and c at t, with the slopes (c−a) and (d−b).
