@@ -12,6 +12,7 @@ import (
 
 // ops has every op that is offered. Its function reads the arguments, in torchvision's order.
 var ops = map[string]func(a *arguments) op{
+	"AugMix":               newAugMix,
 	"AutoAugment":          newAutoAugment,
 	"CenterCrop":           newCenterCrop,
 	"RandAugment":          newRandAugment,
@@ -26,7 +27,7 @@ var ops = map[string]func(a *arguments) op{
 }
 
 // notYet are the other classes of torchvision.transforms.v2 that take images.
-var notYet = strings.Fields(`AugMix ColorJitter CutMix ElasticTransform FiveCrop GaussianBlur GaussianNoise Grayscale
+var notYet = strings.Fields(`ColorJitter CutMix ElasticTransform FiveCrop GaussianBlur GaussianNoise Grayscale
 	JPEG MixUp Normalize Pad PILToTensor RandomAdjustSharpness RandomApply RandomAutocontrast
 	RandomChannelPermutation RandomChoice RandomCrop RandomEqualize RandomErasing RandomGrayscale RandomInvert RandomIoUCrop RandomOrder
 	RandomPhotometricDistort RandomPosterize RandomResize RandomShortestSize RandomSolarize RandomZoomOut

@@ -19,9 +19,12 @@ func (e *effect) none() bool { return e.inPlace == nil && e.across == nil }
 
 // workspace is memory that effects share, one after the other.
 type workspace struct {
-	level  string // of kernels
-	tables [3][256]byte
-	floats []float32
-	bytes  []byte
-	spots  []spot
+	level    string // of kernels
+	tables   [3][256]byte
+	floats   []float32
+	bytes    []byte
+	spots    []spot
+	tweak    effect
+	sums     []float32
+	pictures [2]pixel.Image
 }

@@ -23,7 +23,8 @@ var randomOps = [14]string{
 type space struct {
 	shear, degrees, enhance float64
 	share                   float64 // of a side, that translations go
-	pixels                  float64 // that they go instead, where share is 0
+	parts                   float64 // or that a side is divided by
+	pixels                  float64 // or that they go
 	bits, fewer             float64 // of posterize: at most, and how many less at least
 }
 
@@ -40,9 +41,9 @@ func (s *space) at(name string, bin, bins int, negative bool, size image.Point) 
 	case "ShearX", "ShearY":
 		most = s.shear
 	case "TranslateX":
-		most = s.pixels + float64(s.share*float64(size.X))
+		most = s.translation(size.X)
 	case "TranslateY":
-		most = s.pixels + float64(s.share*float64(size.Y))
+		most = s.translation(size.Y)
 	case "Rotate":
 		most = s.degrees
 	case "Brightness", "Color", "Contrast", "Sharpness":
@@ -60,6 +61,13 @@ func (s *space) at(name string, bin, bins int, negative bool, size image.Point) 
 		m = -m
 	}
 	return tweak{name, m + 0}
+}
+
+func (s *space) translation(side int) float64 {
+	if s.parts > 0 {
+		return float64(side) / s.parts
+	}
+	return s.pixels + float64(s.share*float64(side))
 }
 
 // linspace is element i of torch.linspace(a, b, n), n > 1: counted from the nearer end, rounded once. The sums are exact in float64.

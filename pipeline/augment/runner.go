@@ -177,6 +177,9 @@ func (r *Runner) shrink() {
 	if w := &r.workspace; 4*cap(w.floats)+cap(w.bytes) > keep {
 		w.floats, w.bytes = nil, nil
 	}
+	if w := &r.workspace; 4*cap(w.sums) > keep {
+		w.sums, w.pictures = nil, [2]pixel.Image{}
+	}
 	r.result = pixel.Image{}
 }
 

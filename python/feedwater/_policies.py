@@ -7,7 +7,7 @@ from typing import Any
 
 from ._warp import Warp
 
-__all__ = ["AutoAugment", "RandAugment", "TrivialAugmentWide"]
+__all__ = ["AugMix", "AutoAugment", "RandAugment", "TrivialAugmentWide"]
 
 
 class _Policy(Warp):
@@ -60,3 +60,29 @@ class AutoAugment(_Policy):
         if self.policy not in ("imagenet", "cifar10", "svhn"):
             raise self.refuse("policy", '"imagenet", "cifar10" or "svhn"')
         self.check_look()
+
+
+@dataclass(frozen=True)
+class AugMix(_Policy):
+    """The picture mixed with what some chains of random ops make of it. Works on tensors, also where the picture is none."""
+
+    severity: int = 3
+    mixture_width: int = 3
+    chain_depth: int = -1
+    alpha: float = 1.0
+    all_ops: bool = True
+    interpolation: Any = "bilinear"
+    fill: Any = None
+
+    def __post_init__(self) -> None:
+        self.check_whole("severity", 1, 10)
+        self.check_whole("mixture_width", 1, 32)
+        if isinstance(self.chain_depth, int) and self.chain_depth < 1:
+            self.set("chain_depth", -1)
+        self.check_whole("chain_depth", -1, 32)
+        if not isinstance(self.alpha, (int, float)) or not 0.01 <= self.alpha <= 1000:
+            raise self.refuse("alpha", "a number from 0.01 to 1000")
+        self.set("all_ops", bool(self.all_ops))
+        self.check_look()
+        if self.interpolation == "bicubic":
+            raise self.refuse("interpolation", '"nearest" or "bilinear", as it works on tensors')

@@ -30,6 +30,7 @@ def _of_pictures(fill: Any) -> Any:
 
 
 BUILDERS: dict[str, Callable[[Any], transforms.Op]] = {
+    "AugMix": _same("severity", "mixture_width", "chain_depth", "alpha", "all_ops"),
     "AutoAugment": _same("policy"),
     "RandAugment": _same("num_ops", "magnitude", "num_magnitude_bins"),
     "RandomAffine": _same("degrees", "translate", "scale", "shear", "center"),

@@ -14,6 +14,7 @@ from . import _table
 from .errors import UnsupportedTransformError
 
 __all__ = [
+    "AugMix",
     "AutoAugment",
     "CenterCrop",
     "Compose",
@@ -293,5 +294,5 @@ def _check_filter(op: Any) -> None:
     object.__setattr__(op, "antialias", True)
 
 
-from ._policies import AutoAugment, RandAugment, TrivialAugmentWide  # noqa: E402 - needs Op
+from ._policies import AugMix, AutoAugment, RandAugment, TrivialAugmentWide  # noqa: E402 - needs Op
 from ._warp import RandomAffine, RandomPerspective, RandomRotation  # noqa: E402 - needs Op

@@ -50,6 +50,13 @@ OPS = {
         lambda m: m.AutoAugment(tv1.AutoAugmentPolicy.SVHN),
         {"policy": "svhn", "interpolation": "nearest", "fill": None},
     ),
+    "AugMix": (
+        lambda m: m.AugMix(5, chain_depth=0, fill=9),
+        {
+            "severity": 5, "mixture_width": 3, "chain_depth": -1, "alpha": 1.0, "all_ops": True,
+            "interpolation": "bilinear", "fill": [9] * 3,
+        },
+    ),
 }  # fmt: skip
 
 
@@ -84,6 +91,9 @@ def test_a_fill_for_each_type_is_that_of_pictures(fill: Any, expected: Any) -> N
         (lambda: transforms.RandAugment(2.5), "num_ops=2.5"),  # type: ignore[arg-type]
         (lambda: transforms.RandAugment(magnitude=31), "magnitude=31.*from 0 to 30"),
         (lambda: transforms.AutoAugment("cifar100"), 'policy="?.*cifar10'),
+        (lambda: transforms.AugMix(0), "severity=0"),
+        (lambda: transforms.AugMix(alpha=0), "alpha=0"),
+        (lambda: transforms.AugMix(interpolation="bicubic"), "works on tensors"),
         (lambda: transforms.TrivialAugmentWide(1), "num_magnitude_bins=1"),
     ],
 )

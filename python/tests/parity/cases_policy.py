@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import torch
 from case import Case, Draws, Picture
 from torchvision.transforms import v2
 
@@ -22,6 +23,25 @@ def _case(kind: str, **arguments: Any) -> Case:
     return Case(f"{kind}({spelled})", lambda: op, expect)
 
 
+def _mix(**arguments: Any) -> Case:
+    """The same for AugMix, whose sums are those of its forward."""
+    op = v2.AugMix(**arguments)
+
+    def expect(picture: Picture, draws: Draws) -> Any:
+        batch = v2.functional.pil_to_tensor(picture)
+        total = torch.tensor([draws[0]["weight"]]) * batch
+        for chain in draws[0]["chains"]:
+            aug = batch
+            for tweak in chain["ops"]:
+                aug = op._apply_image_or_video_transform(
+                    aug, tweak["name"], tweak["magnitude"], interpolation=op.interpolation, fill=op._fill
+                )
+            total.add_(torch.tensor([chain["weight"]]) * aug)
+        return v2.functional.to_pil_image(total.to(torch.uint8))
+
+    return Case(f"AugMix({', '.join(f'{k}={v!r}' for k, v in arguments.items())})", lambda: op, expect, "tensor")
+
+
 CASES = [
     _case("RandAugment"),
     _case("RandAugment", num_ops=4, magnitude=0),
@@ -32,4 +52,9 @@ CASES = [
     _case("TrivialAugmentWide", num_magnitude_bins=7, interpolation="bilinear", fill=255),
     *(_case("AutoAugment", policy=policy) for policy in v2.AutoAugmentPolicy),
     _case("AutoAugment", policy=v2.AutoAugmentPolicy.SVHN, interpolation="bilinear", fill=[127]),
+    _mix(),
+    _mix(severity=10, mixture_width=2, chain_depth=4),
+    _mix(severity=10, mixture_width=5, chain_depth=2, alpha=0.3, interpolation="nearest", fill=(10, 20.7, 255)),
+    _mix(severity=8, mixture_width=4, alpha=8.0, all_ops=False, fill=127),
+    *(_mix(severity=10, mixture_width=1, chain_depth=1, interpolation=name) for name in ("nearest", "bilinear")),
 ]

@@ -126,3 +126,29 @@ def test_policies_apply_the_same_as_often(policy: Any) -> None:
     assert deviation(*names) < 3.1
     shifted = Counter({key: count + 0.3 * count * (index % 2) for index, (key, count) in enumerate(singles[0].items())})
     assert deviation(shifted, singles[1]) > 3.1  # and the test would notice
+
+
+@pytest.mark.parametrize(
+    ("width", "alpha", "all_ops"), [(3, 1.0, True), (5, 0.3, False), (2, 8.0, True)], ids=lambda value: str(value)
+)
+def test_augmix_mixes_as_torchvision_does(width: int, alpha: float, all_ops: bool) -> None:
+    policy, count = v2.AugMix(10, width, alpha=alpha, all_ops=all_ops), DRAWS // 4
+    drawn = ours(policy, count)
+    torch.manual_seed(1)
+    pairs, parts = (torch._sample_dirichlet(torch.full((count, n), alpha)).numpy() for n in (2, width))
+    assert kolmogorov_smirnov(np.array([row["weight"] for row in drawn]), pairs[:, 0]) > 0.001
+    for i in range(width):
+        weights = np.array([row["chains"][i]["weight"] for row in drawn])
+        assert kolmogorov_smirnov(weights, parts[:, i] * pairs[:, 1]) > 0.001
+    depths = Counter(len(chain["ops"]) for row in drawn for chain in row["chains"])
+    assert deviation(depths, Counter({n: count * width // 3 for n in (1, 2, 3)})) < 3.1
+    space = policy._AUGMENTATION_SPACE if all_ops else policy._PARTIAL_AUGMENTATION_SPACE
+    theirs: Counter[Any] = Counter()  # as often as should be, in many draws
+    for name, (magnitudes, signed) in space.items():
+        table = magnitudes(10, SIZE[1], SIZE[0])
+        for m in [0.0] * 10 if table is None else map(float, table):
+            for sign in (1, -1) if signed else (1, 1):
+                theirs[name, sign * m] += 10**6
+    assert (mine := Counter((op["name"], op["magnitude"]) for row in drawn for c in row["chains"] for op in c["ops"]))
+    assert mine.keys() == theirs.keys()
+    assert deviation(mine, theirs) < 3.1
