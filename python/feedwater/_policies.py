@@ -64,7 +64,7 @@ class AutoAugment(_Policy):
 
 @dataclass(frozen=True)
 class AugMix(_Policy):
-    """The picture mixed with what some chains of random ops make of it. Works on tensors, also where the picture is none."""
+    """The picture mixed with what some chains of random ops make of it, in the arithmetic of tensors."""
 
     severity: int = 3
     mixture_width: int = 3

@@ -141,7 +141,7 @@ def test_augmix_mixes_as_torchvision_does(width: int, alpha: float, all_ops: boo
         weights = np.array([row["chains"][i]["weight"] for row in drawn])
         assert kolmogorov_smirnov(weights, parts[:, i] * pairs[:, 1]) > 0.001
     depths = Counter(len(chain["ops"]) for row in drawn for chain in row["chains"])
-    assert deviation(depths, Counter({n: count * width // 3 for n in (1, 2, 3)})) < 3.1
+    assert deviation(depths, Counter(dict.fromkeys((1, 2, 3), count * width // 3))) < 3.1
     space = policy._AUGMENTATION_SPACE if all_ops else policy._PARTIAL_AUGMENTATION_SPACE
     theirs: Counter[Any] = Counter()  # as often as should be, in many draws
     for name, (magnitudes, signed) in space.items():
