@@ -17,6 +17,16 @@ var ops = map[string]func(a *arguments) op{
 	"RandomResizedCrop":    newRandomResizedCrop,
 	"RandomVerticalFlip":   newRandomVerticalFlip,
 	"Resize":               newResize,
+
+	"ColorJitter":           newColorJitter,
+	"Grayscale":             newGrayscale,
+	"RandomAdjustSharpness": newRandomAdjustSharpness,
+	"RandomAutocontrast":    newRandomAutocontrast,
+	"RandomEqualize":        newRandomEqualize,
+	"RandomGrayscale":       newRandomGrayscale,
+	"RandomInvert":          newRandomInvert,
+	"RandomPosterize":       newRandomPosterize,
+	"RandomSolarize":        newRandomSolarize,
 }
 
 // notYet are the other classes of torchvision.transforms.v2 that take images.

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any
 
-from . import _table
+from . import _colour, _table
+from ._colour import *  # noqa: F403
+from ._op import Op as Op
 from .errors import UnsupportedTransformError
 
 __all__ = [
@@ -28,16 +30,7 @@ __all__ = [
     "ToPureTensor",
     "ToTensor",
 ]
-
-
-class Op:
-    """A step that nodes run."""
-
-    fixed_size: ClassVar[bool] = False
-
-    def plan(self) -> dict[str, Any]:
-        """The step as the plan says it."""
-        raise NotImplementedError
+__all__ += _colour.__all__
 
 
 class Pointwise:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import cases_colour
 import cases_view
 from case import Case
 
 CASES: dict[str, list[Case]] = {"views": cases_view.CASES}
+CASES["colours"] = cases_colour.CASES
