@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ._op import Op, check_number, check_probability, is_list, pair
 from .errors import UnsupportedTransformError
+from .transforms import Op
 
 __all__ = [
     "ColorJitter",
@@ -159,3 +159,33 @@ class RandomAdjustSharpness(Op):
             "sharpness_factor": float(self.sharpness_factor),
             "p": float(self.p),
         }
+
+
+def check_probability(op: Any) -> None:
+    """Raises UnsupportedTransformError if op.p is none."""
+    check_number(op, "p", 0, 1)
+
+
+def check_number(op: Any, argument: str, low: float, high: float) -> None:
+    """Raises UnsupportedTransformError if the argument is no number from low to high."""
+    value = getattr(op, argument)
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not low <= value <= high:
+        raise UnsupportedTransformError(
+            f"{type(op).__name__}({argument}={value!r}): needs a number from {low:g} to {high:g}"
+        )
+
+
+def pair(op: Any, argument: str, low: float, high: float) -> tuple[float, float]:
+    """The argument as two numbers from low to high, in ascending order."""
+    value = getattr(op, argument)
+    numbers = [float(number) for number in value if isinstance(number, (int, float))] if is_list(value) else []
+    if len(numbers) != 2 or len(value) != 2 or not low <= numbers[0] <= numbers[1] <= high:
+        raise UnsupportedTransformError(
+            f"{type(op).__name__}({argument}={value!r}): needs two numbers, {low:g} <= min <= max <= {high:g}"
+        )
+    return numbers[0], numbers[1]
+
+
+def is_list(value: Any) -> bool:
+    """Whether it is a sequence and no text."""
+    return isinstance(value, Sequence) and not isinstance(value, str)

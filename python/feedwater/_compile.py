@@ -120,9 +120,8 @@ def _check_behind(step: transforms.Op, tail: list[Any]) -> None:
     if isinstance(step, transforms.RandomHorizontalFlip):
         return
     if not isinstance(step, transforms.CenterCrop):
-        work = "resizes" if "Resize" in name else "changes"
         raise UnsupportedTransformError(
-            f"{name} after {conversion} {work} a tensor, which comes out otherwise than a picture: not there yet. Put "
+            f"{name} after {conversion} resizes a tensor, which comes out otherwise than a picture: not there yet. Put "
             f"{conversion} behind {name}, which gives PIL's pixels"
         )
     if _table(tail).floats()[:, 0].any():

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from . import _colour
-from ._op import Op
+from .transforms import Op
 
 __all__ = ["BUILDERS"]
 

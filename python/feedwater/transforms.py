@@ -8,21 +8,28 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
-from . import _colour, _table
-from ._colour import *  # noqa: F403
-from ._op import Op as Op
+from . import _table
 from .errors import UnsupportedTransformError
 
 __all__ = [
     "CenterCrop",
+    "ColorJitter",
     "Compose",
     "ConvertImageDtype",
+    "Grayscale",
     "Normalize",
     "PILToTensor",
+    "RandomAdjustSharpness",
+    "RandomAutocontrast",
+    "RandomEqualize",
+    "RandomGrayscale",
     "RandomHorizontalFlip",
+    "RandomInvert",
+    "RandomPosterize",
     "RandomResizedCrop",
+    "RandomSolarize",
     "RandomVerticalFlip",
     "Resize",
     "ToDtype",
@@ -30,7 +37,16 @@ __all__ = [
     "ToPureTensor",
     "ToTensor",
 ]
-__all__ += _colour.__all__
+
+
+class Op:
+    """A step that nodes run."""
+
+    fixed_size: ClassVar[bool] = False
+
+    def plan(self) -> dict[str, Any]:
+        """The step as the plan says it."""
+        raise NotImplementedError
 
 
 class Pointwise:
@@ -278,3 +294,16 @@ def _check_filter(op: Any) -> None:
         )
     object.__setattr__(op, "interpolation", "bilinear")
     object.__setattr__(op, "antialias", True)
+
+
+from ._colour import (  # noqa: E402 - needs Op
+    ColorJitter,
+    Grayscale,
+    RandomAdjustSharpness,
+    RandomAutocontrast,
+    RandomEqualize,
+    RandomGrayscale,
+    RandomInvert,
+    RandomPosterize,
+    RandomSolarize,
+)
