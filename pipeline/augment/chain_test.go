@@ -112,6 +112,7 @@ func FuzzParse(f *testing.F) {
 	f.Add(`{"op":"Resize","size":null,"max_size":300}`)
 	f.Add(`{"op":"CenterCrop","size":[1e3]}`)
 	f.Add(`{"op":"RandomHorizontalFlip","p":-0}`)
+	f.Add(`{"op":"RandomChoice","p":[1,2],"transforms":[{"op":"Identity"},{"op":"ColorJitter","hue":0.1}]}`)
 	f.Fuzz(func(t *testing.T, text string) {
 		c, err := Parse([]json.RawMessage{json.RawMessage(text)})
 		if err != nil {

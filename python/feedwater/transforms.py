@@ -19,14 +19,18 @@ __all__ = [
     "Compose",
     "ConvertImageDtype",
     "Grayscale",
+    "Identity",
     "Normalize",
     "PILToTensor",
     "RandomAdjustSharpness",
+    "RandomApply",
     "RandomAutocontrast",
+    "RandomChoice",
     "RandomEqualize",
     "RandomGrayscale",
     "RandomHorizontalFlip",
     "RandomInvert",
+    "RandomOrder",
     "RandomPosterize",
     "RandomResizedCrop",
     "RandomSolarize",
@@ -307,3 +311,4 @@ from ._colour import (  # noqa: E402 - needs Op
     RandomPosterize,
     RandomSolarize,
 )
+from ._containers import Identity, RandomApply, RandomChoice, RandomOrder  # noqa: E402 - needs Op

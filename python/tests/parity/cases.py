@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import cases_colour
+import cases_containers
 import cases_view
 from case import Case
 
 CASES: dict[str, list[Case]] = {"views": cases_view.CASES}
 CASES["colours"] = cases_colour.CASES
+CASES["containers"] = cases_containers.CASES
