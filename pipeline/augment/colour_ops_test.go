@@ -17,6 +17,8 @@ func TestCanonicalFormOfColourOps(t *testing.T) {
 		`{"op":"Grayscale","num_output_channels":3}`:                                          `[{"op":"Grayscale","num_output_channels":3}]`,
 		`{"op":"RandomGrayscale"}`: `[{"op":"RandomGrayscale","p":0.1}]`,
 		`{"op":"RandomInvert"},{"op":"RandomEqualize","p":1},{"op":"RandomAutocontrast"}`: `[{"op":"RandomInvert","p":0.5},{"op":"RandomEqualize","p":1},{"op":"RandomAutocontrast","p":0.5}]`,
+		`{"op":"RandomPhotometricDistort","p":0.25}`:                                      `[{"op":"RandomPhotometricDistort","brightness":[0.875,1.125],"contrast":[0.5,1.5],"saturation":[0.5,1.5],"hue":[-0.05,0.05],"p":0.25}]`,
+		`{"op":"RandomChannelPermutation"}`:                                               `[{"op":"RandomChannelPermutation"}]`,
 		`{"op":"RandomPosterize","bits":2,"p":0.2}`:                                       `[{"op":"RandomPosterize","bits":2,"p":0.2}]`,
 		`{"op":"RandomSolarize","threshold":192.5}`:                                       `[{"op":"RandomSolarize","threshold":192.5,"p":0.5}]`,
 		`{"op":"RandomAdjustSharpness","sharpness_factor":2}`:                             `[{"op":"RandomAdjustSharpness","sharpness_factor":2,"p":0.5}]`,
@@ -59,7 +61,7 @@ func TestPlanErrorsOfColourOps(t *testing.T) {
 
 const everyColourOp = `{"op":"ColorJitter","brightness":0.4,"contrast":0.4,"saturation":0.4,"hue":0.1},{"op":"RandomGrayscale"},
 	{"op":"RandomInvert"},{"op":"RandomEqualize"},{"op":"RandomAutocontrast"},{"op":"RandomPosterize","bits":4},
-	{"op":"RandomSolarize","threshold":128},{"op":"RandomAdjustSharpness","sharpness_factor":1.7}`
+	{"op":"RandomSolarize","threshold":128},{"op":"RandomAdjustSharpness","sharpness_factor":1.7},{"op":"RandomPhotometricDistort"},{"op":"RandomChannelPermutation"}`
 
 func TestColourOpsAllocateNothing(t *testing.T) {
 	for _, plan := range []string{

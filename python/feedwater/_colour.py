@@ -14,9 +14,11 @@ __all__ = [
     "Grayscale",
     "RandomAdjustSharpness",
     "RandomAutocontrast",
+    "RandomChannelPermutation",
     "RandomEqualize",
     "RandomGrayscale",
     "RandomInvert",
+    "RandomPhotometricDistort",
     "RandomPosterize",
     "RandomSolarize",
 ]
@@ -159,6 +161,35 @@ class RandomAdjustSharpness(Op):
             "sharpness_factor": float(self.sharpness_factor),
             "p": float(self.p),
         }
+
+
+@dataclass(frozen=True)
+class RandomPhotometricDistort(Op):
+    """Brightness, contrast, saturation, hue and the order of channels changed at random, each with probability p."""
+
+    brightness: Sequence[float] = (0.875, 1.125)
+    contrast: Sequence[float] = (0.5, 1.5)
+    saturation: Sequence[float] = (0.5, 1.5)
+    hue: Sequence[float] = (-0.05, 0.05)
+    p: float = 0.5
+
+    def __post_init__(self) -> None:
+        for argument in ("brightness", "contrast", "saturation"):
+            object.__setattr__(self, argument, pair(self, argument, 0.0, MOST))
+        object.__setattr__(self, "hue", pair(self, "hue", -0.5, 0.5))
+        check_probability(self)
+
+    def plan(self) -> dict[str, Any]:
+        ranges = {name: list(getattr(self, name)) for name in ("brightness", "contrast", "saturation", "hue")}
+        return {"op": "RandomPhotometricDistort", **ranges, "p": float(self.p)}
+
+
+@dataclass(frozen=True)
+class RandomChannelPermutation(Op):
+    """Red, green and blue in random order."""
+
+    def plan(self) -> dict[str, Any]:
+        return {"op": "RandomChannelPermutation"}
 
 
 def check_probability(op: Any) -> None:

@@ -15,9 +15,13 @@ BUILDERS: dict[str, Callable[[Any], Op]] = {
     "Grayscale": lambda leaf: _colour.Grayscale(leaf.num_output_channels),
     "RandomAdjustSharpness": lambda leaf: _colour.RandomAdjustSharpness(leaf.sharpness_factor, leaf.p),
     "RandomAutocontrast": lambda leaf: _colour.RandomAutocontrast(leaf.p),
+    "RandomChannelPermutation": lambda leaf: _colour.RandomChannelPermutation(),
     "RandomEqualize": lambda leaf: _colour.RandomEqualize(leaf.p),
     "RandomGrayscale": lambda leaf: _colour.RandomGrayscale(leaf.p),
     "RandomInvert": lambda leaf: _colour.RandomInvert(leaf.p),
+    "RandomPhotometricDistort": lambda leaf: _colour.RandomPhotometricDistort(
+        leaf.brightness, leaf.contrast, leaf.saturation, leaf.hue, leaf.p
+    ),
     "RandomPosterize": lambda leaf: _colour.RandomPosterize(leaf.bits, leaf.p),
     "RandomSolarize": lambda leaf: _colour.RandomSolarize(leaf.threshold, leaf.p),
 }

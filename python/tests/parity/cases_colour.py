@@ -26,6 +26,19 @@ def jitter(picture: Picture, draws: Draws) -> Any:
     return picture
 
 
+def distorted(picture: Picture, draws: Draws) -> Any:
+    """RandomPhotometricDistort, with what was drawn."""
+    draw = draws[0]
+    names = ["brightness", "contrast", "saturation", "hue"]
+    if not draw["contrast_before"]:
+        names = ["brightness", "saturation", "hue", "contrast"]
+    for name in names:
+        if draw[f"{name}_factor"] is not None:
+            picture = getattr(F, f"adjust_{name}")(picture, draw[f"{name}_factor"])
+    permutation = draw["channel_permutation"]
+    return picture if permutation is None else F.permute_channels(picture, permutation)
+
+
 def _jitter(spelled: str, **arguments: Any) -> Case:
     return Case(f"ColorJitter({spelled})", lambda: v2.ColorJitter(**arguments), jitter)
 
@@ -75,5 +88,12 @@ CASES = [
     _random("RandomAutocontrast", F.autocontrast),
     _random("RandomAutocontrast", F.autocontrast, p=1),
     _random("RandomAdjustSharpness", F.adjust_sharpness, 2),
+    Case("RandomPhotometricDistort()", lambda: v2.RandomPhotometricDistort(), distorted),
+    Case("RandomPhotometricDistort(p=1)", lambda: v2.RandomPhotometricDistort(p=1), distorted),
+    Case(
+        "RandomChannelPermutation()",
+        lambda: v2.RandomChannelPermutation(),
+        lambda picture, draws: F.permute_channels(picture, draws[0]["permutation"]),
+    ),
     *(_random("RandomAdjustSharpness", F.adjust_sharpness, factor, p=1) for factor in (0, 0.3, 1, 1.7, 10)),
 ]
