@@ -19,6 +19,7 @@ var ops = map[string]func(a *arguments) op{
 	"Resize":               newResize,
 
 	"ColorJitter":              newColorJitter,
+	"GaussianBlur":             newGaussianBlur,
 	"Grayscale":                newGrayscale,
 	"RandomAdjustSharpness":    newRandomAdjustSharpness,
 	"RandomAutocontrast":       newRandomAutocontrast,

@@ -48,3 +48,19 @@ func (a *arguments) around(name string, center, low, high float64) *[2]float64 {
 	}
 	return &ends
 }
+
+// ends reads a range as one number, which is both its ends, or two; nil when it is left out.
+func (a *arguments) ends(name string, low, high float64) *[2]float64 {
+	raw, ok := a.raw[name]
+	if !ok {
+		a.take(name)
+		return nil
+	}
+	if x := 0.0; !isNull(raw) && json.Unmarshal(raw, &x) == nil {
+		a.take(name)
+		x = a.number(name, raw, low, high)
+		return &[2]float64{x, x}
+	}
+	span := a.span(name, [2]float64{low, high}, low, high)
+	return &span
+}

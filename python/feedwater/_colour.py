@@ -11,6 +11,7 @@ from .transforms import Op
 
 __all__ = [
     "ColorJitter",
+    "GaussianBlur",
     "Grayscale",
     "RandomAdjustSharpness",
     "RandomAutocontrast",
@@ -25,6 +26,8 @@ __all__ = [
 
 MOST = 1e6
 """The largest factor, far beyond any real one."""
+MOST_TAPS = 127
+LEAST_SIGMA = 1e-6
 Range = float | Sequence[float] | None
 
 
@@ -190,6 +193,31 @@ class RandomChannelPermutation(Op):
 
     def plan(self) -> dict[str, Any]:
         return {"op": "RandomChannelPermutation"}
+
+
+@dataclass(frozen=True)
+class GaussianBlur(Op):
+    """Blurred by a kernel of so many taps (one number, or width and height), of random sigma."""
+
+    kernel_size: int | Sequence[int]
+    sigma: float | Sequence[float] = (0.1, 2.0)
+
+    def __post_init__(self) -> None:
+        sizes = tuple(self.kernel_size) if is_list(self.kernel_size) else (self.kernel_size,)  # type: ignore[arg-type]
+        if len(sizes) not in (1, 2) or not all(isinstance(n, int) and n % 2 and 0 < n <= MOST_TAPS for n in sizes):
+            raise UnsupportedTransformError(
+                f"GaussianBlur(kernel_size={self.kernel_size!r}): needs an odd number up to {MOST_TAPS}, or two, "
+                "for width and height"
+            )
+        object.__setattr__(self, "kernel_size", (sizes[0], sizes[-1]))
+        if is_list(self.sigma):
+            object.__setattr__(self, "sigma", pair(self, "sigma", LEAST_SIGMA, 1000))
+        else:
+            check_number(self, "sigma", LEAST_SIGMA, 1000)
+            object.__setattr__(self, "sigma", (float(self.sigma), float(self.sigma)))  # type: ignore[arg-type]
+
+    def plan(self) -> dict[str, Any]:
+        return {"op": "GaussianBlur", "kernel_size": list(self.kernel_size), "sigma": list(self.sigma)}  # type: ignore[arg-type]
 
 
 def check_probability(op: Any) -> None:

@@ -12,6 +12,7 @@ __all__ = ["BUILDERS"]
 
 BUILDERS: dict[str, Callable[[Any], Op]] = {
     "ColorJitter": lambda leaf: _colour.ColorJitter(leaf.brightness, leaf.contrast, leaf.saturation, leaf.hue),
+    "GaussianBlur": lambda leaf: _colour.GaussianBlur(tuple(leaf.kernel_size), tuple(leaf.sigma)),
     "Grayscale": lambda leaf: _colour.Grayscale(leaf.num_output_channels),
     "RandomAdjustSharpness": lambda leaf: _colour.RandomAdjustSharpness(leaf.sharpness_factor, leaf.p),
     "RandomAutocontrast": lambda leaf: _colour.RandomAutocontrast(leaf.p),

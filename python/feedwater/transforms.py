@@ -18,6 +18,7 @@ __all__ = [
     "ColorJitter",
     "Compose",
     "ConvertImageDtype",
+    "GaussianBlur",
     "Grayscale",
     "Identity",
     "Normalize",
@@ -304,6 +305,7 @@ def _check_filter(op: Any) -> None:
 
 from ._colour import (  # noqa: E402 - needs Op
     ColorJitter,
+    GaussianBlur,
     Grayscale,
     RandomAdjustSharpness,
     RandomAutocontrast,

@@ -52,6 +52,15 @@ def _random(name: str, change: Callable[..., Any], *arguments: Any, **named: Any
     )
 
 
+def _blur(spelled: str, kernel: Any, **arguments: Any) -> Case:
+    sizes = [kernel, kernel] if isinstance(kernel, int) else list(kernel)
+    return Case(
+        f"GaussianBlur({spelled})",
+        lambda: v2.GaussianBlur(kernel, **arguments),
+        lambda picture, draws: F.gaussian_blur(picture, sizes, draws[0]["sigma"]),
+    )
+
+
 def _grey(picture: Picture) -> Any:
     return F.rgb_to_grayscale(picture, num_output_channels=3)
 
@@ -88,6 +97,11 @@ CASES = [
     _random("RandomAutocontrast", F.autocontrast),
     _random("RandomAutocontrast", F.autocontrast, p=1),
     _random("RandomAdjustSharpness", F.adjust_sharpness, 2),
+    _blur("3", 3),
+    _blur("5, sigma=(0.1, 2)", 5, sigma=(0.1, 2.0)),
+    _blur("9, sigma=(0.1, 5)", 9, sigma=(0.1, 5.0)),
+    _blur("(7, 3)", (7, 3)),
+    _blur("23", 23),
     Case("RandomPhotometricDistort()", lambda: v2.RandomPhotometricDistort(), distorted),
     Case("RandomPhotometricDistort(p=1)", lambda: v2.RandomPhotometricDistort(p=1), distorted),
     Case(

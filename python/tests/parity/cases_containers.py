@@ -18,6 +18,7 @@ OPS: dict[str, Callable[[Picture, dict[str, Any]], Any]] = {
     "RandomHorizontalFlip": lambda picture, _: F.horizontal_flip(picture),
     "RandomSolarize": lambda picture, _: F.solarize(picture, 128),
     "RandomEqualize": lambda picture, _: F.equalize(picture),
+    "GaussianBlur": lambda picture, draw: F.gaussian_blur(picture, [23, 23], draw["sigma"]),
     "Identity": lambda picture, _: picture,
     "RandomResizedCrop": lambda picture, draw: F.resized_crop(
         picture, *(draw[name] for name in ("top", "left", "height", "width")), [224, 224], antialias=True
@@ -37,12 +38,15 @@ def replayed(picture: Picture, draws: Draws) -> Any:
 
 
 def _simclr() -> Any:
+    """The ops of contrastive training."""
     return v2.Compose(
         [
             v2.RandomResizedCrop(224),
             v2.RandomHorizontalFlip(),
             v2.RandomApply([v2.ColorJitter(0.8, 0.8, 0.8, 0.2)], p=0.8),
             v2.RandomGrayscale(0.2),
+            v2.RandomApply([v2.GaussianBlur(23)]),
+            v2.RandomSolarize(128, 0.2),
         ]
     )
 
@@ -67,5 +71,5 @@ CASES = [
         ),
         replayed,
     ),
-    Case("RandomResizedCrop(224), flip, RandomApply([ColorJitter]), RandomGrayscale", _simclr, replayed),
+    Case("the views of SimCLR and BYOL", _simclr, replayed),
 ]
