@@ -21,6 +21,7 @@ var ops = map[string]func(a *arguments) op{
 	"ColorJitter":              newColorJitter,
 	"GaussianBlur":             newGaussianBlur,
 	"Grayscale":                newGrayscale,
+	"JPEG":                     newJPEG,
 	"RandomAdjustSharpness":    newRandomAdjustSharpness,
 	"RandomAutocontrast":       newRandomAutocontrast,
 	"RandomChannelPermutation": newRandomChannelPermutation,

@@ -23,4 +23,5 @@ type workspace struct {
 	tables [3][256]byte
 	floats []float32
 	bytes  []byte
+	jpeg   compression
 }

@@ -10,6 +10,7 @@ from .errors import UnsupportedTransformError
 from .transforms import Op
 
 __all__ = [
+    "JPEG",
     "ColorJitter",
     "GaussianBlur",
     "Grayscale",
@@ -218,6 +219,26 @@ class GaussianBlur(Op):
 
     def plan(self) -> dict[str, Any]:
         return {"op": "GaussianBlur", "kernel_size": list(self.kernel_size), "sigma": list(self.sigma)}  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True)
+class JPEG(Op):
+    """What a JPEG file keeps of the picture, of random quality from 1 to 100."""
+
+    quality: int | Sequence[int]
+
+    def __post_init__(self) -> None:
+        ends: tuple[Any, ...] = (self.quality, self.quality)
+        if is_list(self.quality):
+            ends = tuple(self.quality)  # type: ignore[arg-type]
+        if len(ends) != 2 or not all(isinstance(n, int) for n in ends) or not 1 <= ends[0] <= ends[1] <= 100:
+            raise UnsupportedTransformError(
+                f"JPEG(quality={self.quality!r}): needs a whole number from 1 to 100, or two in ascending order"
+            )
+        object.__setattr__(self, "quality", ends)
+
+    def plan(self) -> dict[str, Any]:
+        return {"op": "JPEG", "quality": list(self.quality)}  # type: ignore[arg-type]
 
 
 def check_probability(op: Any) -> None:

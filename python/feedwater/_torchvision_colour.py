@@ -14,6 +14,7 @@ BUILDERS: dict[str, Callable[[Any], Op]] = {
     "ColorJitter": lambda leaf: _colour.ColorJitter(leaf.brightness, leaf.contrast, leaf.saturation, leaf.hue),
     "GaussianBlur": lambda leaf: _colour.GaussianBlur(tuple(leaf.kernel_size), tuple(leaf.sigma)),
     "Grayscale": lambda leaf: _colour.Grayscale(leaf.num_output_channels),
+    "JPEG": lambda leaf: _colour.JPEG(tuple(leaf.quality)),
     "RandomAdjustSharpness": lambda leaf: _colour.RandomAdjustSharpness(leaf.sharpness_factor, leaf.p),
     "RandomAutocontrast": lambda leaf: _colour.RandomAutocontrast(leaf.p),
     "RandomChannelPermutation": lambda leaf: _colour.RandomChannelPermutation(),

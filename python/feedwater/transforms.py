@@ -14,6 +14,7 @@ from . import _table
 from .errors import UnsupportedTransformError
 
 __all__ = [
+    "JPEG",
     "CenterCrop",
     "ColorJitter",
     "Compose",
@@ -304,6 +305,7 @@ def _check_filter(op: Any) -> None:
 
 
 from ._colour import (  # noqa: E402 - needs Op
+    JPEG,
     ColorJitter,
     GaussianBlur,
     Grayscale,

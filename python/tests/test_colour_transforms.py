@@ -28,6 +28,8 @@ PLANS: list[tuple[Any, dict[str, Any]]] = [
     (lambda m: m.RandomAutocontrast(0.25), {"p": 0.25}),
     (lambda m: m.RandomPosterize(2), {"bits": 2, "p": 0.5}),
     (lambda m: m.RandomSolarize(192, p=0.2), {"threshold": 192.0, "p": 0.2}),
+    (lambda m: m.JPEG(50), {"quality": [50, 50]}),
+    (lambda m: m.JPEG((5, 95)), {"quality": [5, 95]}),
     (lambda m: m.RandomChannelPermutation(), {}),
     (
         lambda m: m.RandomPhotometricDistort(hue=(-0.1, 0), p=0.2),
@@ -62,6 +64,8 @@ def test_torchvision_and_our_spelling_make_the_same_plan(build: Any, arguments: 
         (lambda: own.RandomGrayscale(2), "RandomGrayscale.p=2.: needs a number from 0 to 1"),
         (lambda: own.RandomPosterize(0), "bits=0.: needs a number from 1 to 8"),
         (lambda: own.RandomPosterize(2.5), "whole number"),
+        (lambda: own.JPEG(0), "quality=0.: needs a whole number from 1 to 100"),
+        (lambda: own.JPEG((50, 20)), "ascending"),
         (lambda: own.GaussianBlur(4), "kernel_size=4.: needs an odd number"),
         (lambda: own.GaussianBlur((3, 5, 7)), "kernel_size"),
         (lambda: own.GaussianBlur(3, (2, 1)), "sigma=.*needs two numbers"),

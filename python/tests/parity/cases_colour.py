@@ -61,6 +61,10 @@ def _blur(spelled: str, kernel: Any, **arguments: Any) -> Case:
     )
 
 
+def _jpeg(picture: Picture, draws: Draws) -> Any:
+    return F.jpeg(picture, draws[0]["quality"])
+
+
 def _grey(picture: Picture) -> Any:
     return F.rgb_to_grayscale(picture, num_output_channels=3)
 
@@ -102,6 +106,10 @@ CASES = [
     _blur("9, sigma=(0.1, 5)", 9, sigma=(0.1, 5.0)),
     _blur("(7, 3)", (7, 3)),
     _blur("23", 23),
+    *(
+        Case(f"JPEG({quality})", lambda quality=quality: v2.JPEG(quality), _jpeg)
+        for quality in (1, 10, 50, 75, 95, 100, (1, 100))
+    ),
     Case("RandomPhotometricDistort()", lambda: v2.RandomPhotometricDistort(), distorted),
     Case("RandomPhotometricDistort(p=1)", lambda: v2.RandomPhotometricDistort(p=1), distorted),
     Case(
