@@ -127,9 +127,12 @@ func TestDrawsInsideContainersHaveTheirOwnPath(t *testing.T) {
 	if len(seen) != 4 {
 		t.Errorf("draws repeat: %v", seen)
 	}
-	direct := order.NewKey(4, "RandomApply/0/ColorJitter/0").Block(order.Sample{Index: 3}, 1)[0]
-	if want := fmt.Sprint(float64(order.Uniform(direct, 0.5, 1.5))); inside != want {
-		t.Errorf("draws %s inside, want %s", inside, want)
+	deeper := brightness(fmt.Sprintf(apply, fmt.Sprintf(apply, jitter)))[0]
+	for path, got := range map[string]string{"RandomApply/0/ColorJitter/0": inside, "RandomApply/0/RandomApply/0/ColorJitter/0": deeper} {
+		direct := order.NewKey(4, path).Block(order.Sample{Index: 3}, 1)[0]
+		if want := fmt.Sprint(float64(order.Uniform(direct, 0.5, 1.5))); got != want {
+			t.Errorf("%s draws %s, want %s", path, got, want)
+		}
 	}
 }
 
@@ -172,7 +175,7 @@ func TestChoicesComeByWeightAndOrdersEvenly(t *testing.T) {
 		d.shuffle(s[:])
 		orders[fmt.Sprint(s)]++
 	}
-	if chosen["1"] != 0 || choice.pick(math.MaxUint32) != 3 || choice.pick(0) != 0 {
+	if chosen["1"] != 0 || choice.pick(math.MaxUint32) != 3 || choice.pick(0) != 0 || choice.pick(1<<29) != 2 {
 		t.Error("a weight of 0 is chosen, or an end is not")
 	}
 	// p = 0.001 is 13.8 for two degrees of freedom, 49.7 for 23.

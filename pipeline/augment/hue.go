@@ -14,13 +14,12 @@ type turned struct {
 	top, mid, bottom uint8  // the channels in the order of their values
 }
 
-// A hueCircle has what turnHue looks up. Pillow computes in float32 and truncates; whole numbers give the same, but for quotients that are
+// A hueCircle has what turnHue looks up. Pillow computes in float32 and truncates; whole numbers give the same, but for hues that are
 // whole, which may come out one less: those are the ties.
 type hueCircle struct {
-	hues           [256]turned
-	inverse        [256]uint64 // ⌊2³² ÷ i⌋ + 1: products with it, shifted by 32, are quotients of any number below 2¹⁸
-	hueTies        [256]uint8
-	saturationTies [256]uint8
+	hues    [256]turned
+	inverse [256]uint64 // ⌊2³² ÷ i⌋ + 1: products with it, shifted by 32, are quotients of any number below 2¹⁸
+	ties    [256]uint8
 }
 
 func turnHue(e *effect, _ *workspace, m *pixel.Image) {
@@ -62,14 +61,13 @@ func around(r, g, b, high, span int32) uint32 {
 func (c *hueCircle) hue(at uint32, span int32) byte {
 	n := 85 * uint64(at)
 	h := n * c.inverse[byte(span)] >> 33
-	return byte(h) - c.hueTies[byte(h)]&noRest(n-2*h*uint64(span))
+	return byte(h) - c.ties[byte(h)]&noRest(n-2*h*uint64(span))
 }
 
 // saturation is 255 · span ÷ high, as Pillow truncates it.
 func (c *hueCircle) saturation(span, high int32) uint32 {
 	n := 255 * uint64(span)
-	s := n * c.inverse[byte(high)] >> 32
-	return uint32(byte(s) - c.saturationTies[byte(s)]&noRest(n-s*uint64(high)))
+	return uint32(n * c.inverse[byte(high)] >> 32)
 }
 
 // noRest is 1 for a rest of 0.
@@ -87,8 +85,7 @@ func (c *hueCircle) turn(by byte) {
 		o := orders[sector%6]
 		c.hues[h] = turned{share, o[0], o[1], o[2]}
 		c.inverse[h] = 1<<32/uint64(max(h, 1)) + 1
-		c.saturationTies[h] = uint8(h) - byte(int32(float64(float64(float32(h)/255)*255)))
-		c.hueTies[h] = uint8(h) - hueByFloats(2*int32(h))
+		c.ties[h] = uint8(h) - hueByFloats(2*int32(h))
 	}
 }
 
