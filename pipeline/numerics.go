@@ -20,7 +20,7 @@ import (
 //go:embed numerics/*
 var numericsFiles embed.FS
 
-// numericsRuns between them run all pixel code: both resize passes in both orders, up and down, and flips.
+// numericsRuns between them run all pixel code: both resize passes in both orders, up and down, flips, and colours.
 var numericsRuns = []struct {
 	transforms string
 	reference  augment.Reference
@@ -30,6 +30,9 @@ var numericsRuns = []struct {
 	{`[{"op": "RandomResizedCrop", "size": [32, 48]}, {"op": "RandomHorizontalFlip"}, {"op": "RandomVerticalFlip"}]`, augment.Pillow13, 2},
 	{`[{"op": "RandomResizedCrop", "size": [48, 32]}]`, augment.Pillow12, 1},
 	{`[{"op": "Resize", "size": [24]}, {"op": "CenterCrop", "size": [20, 28]}, {"op": "Resize", "size": [90, 31]}]`, augment.Pillow13, 1},
+	{`[{"op": "CenterCrop", "size": 40}, {"op": "ColorJitter", "brightness": 0.4, "contrast": 0.4, "saturation": 0.4, "hue": 0.1},
+		{"op": "RandomChoice", "transforms": [{"op": "RandomAutocontrast"}, {"op": "RandomEqualize"}]},
+		{"op": "RandomAdjustSharpness", "sharpness_factor": 1.7}, {"op": "GaussianBlur", "kernel_size": 9}]`, augment.Pillow13, 2},
 }
 
 // measureNumerics is the self-test: it runs the kernels of the level, the draws and the orders on known input and digests what comes out.

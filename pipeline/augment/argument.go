@@ -24,6 +24,26 @@ var ops = map[string]func(a *arguments) op{
 	"RandomVerticalFlip":   newRandomVerticalFlip,
 	"Resize":               newResize,
 	"TrivialAugmentWide":   newTrivialAugmentWide,
+
+	"ColorJitter":              newColorJitter,
+	"GaussianBlur":             newGaussianBlur,
+	"Grayscale":                newGrayscale,
+	"JPEG":                     newJPEG,
+	"RandomAdjustSharpness":    newRandomAdjustSharpness,
+	"RandomAutocontrast":       newRandomAutocontrast,
+	"RandomChannelPermutation": newRandomChannelPermutation,
+	"RandomEqualize":           newRandomEqualize,
+	"RandomGrayscale":          newRandomGrayscale,
+	"RandomInvert":             newRandomInvert,
+	"RandomPhotometricDistort": newRandomPhotometricDistort,
+	"RandomPosterize":          newRandomPosterize,
+	"RandomSolarize":           newRandomSolarize,
+
+	"Compose":      newCompose,
+	"Identity":     newIdentity,
+	"RandomApply":  newRandomApply,
+	"RandomChoice": newRandomChoice,
+	"RandomOrder":  newRandomOrder,
 }
 
 // notYet are the other classes of torchvision.transforms.v2 that take images.
@@ -36,8 +56,8 @@ var notYet = strings.Fields(`ColorJitter CutMix ElasticTransform FiveCrop Gaussi
 // MaxSide is the longest side of any picture, in pixels.
 const MaxSide = 65500
 
-func parseOp(i int, raw json.RawMessage) (string, op, error) {
-	a := &arguments{step: i}
+func parseOp(i int, raw json.RawMessage, depth int) (string, op, *PlanError) {
+	a := &arguments{step: i, depth: depth, parse: parseSteps}
 	if err := json.Unmarshal(raw, &a.raw); err != nil || a.raw == nil {
 		return "", nil, &PlanError{Step: i, Problem: "must be an object with a member op", Nearest: `{"op":"Resize","size":256}`}
 	}
@@ -68,6 +88,8 @@ type arguments struct {
 	raw   map[string]json.RawMessage
 	known []string
 	err   *PlanError
+	depth int // how many ops this one is inside of
+	parse func(transforms []json.RawMessage, depth int) (Chain, *PlanError)
 }
 
 // take returns an argument; false when it is left out.
@@ -86,15 +108,12 @@ func (a *arguments) refuse(name, problem string, near any) {
 }
 
 // finish returns what was wrong; arguments that nobody took are.
-func (a *arguments) finish() error {
+func (a *arguments) finish() *PlanError {
 	if a.err == nil && len(a.raw) > 0 {
 		name := slices.Min(slices.Collect(maps.Keys(a.raw)))
 		a.err = &PlanError{Step: a.step, Op: a.op, Argument: brief(name), Problem: "no such argument", Nearest: nearest(name, a.known)}
 	}
-	if a.err != nil {
-		return a.err
-	}
-	return nil
+	return a.err
 }
 
 // whole reads one whole number from 1 to MaxSide.

@@ -26,6 +26,7 @@ type op interface {
 type dice struct {
 	key    order.Key
 	sample order.Sample
+	inside []keyring // of the ops inside it
 }
 
 func (d dice) block(i uint32) [4]uint32 { return d.key.Block(d.sample, i) }
@@ -59,16 +60,25 @@ func Parse(transforms []json.RawMessage) (Chain, error) {
 	if len(transforms) > maxSteps {
 		return Chain{}, &PlanError{Step: maxSteps, Problem: fmt.Sprintf("a plan has at most %d transforms", maxSteps)}
 	}
+	c, err := parseSteps(transforms, 0)
+	if err != nil {
+		return Chain{}, err
+	}
+	return c, nil
+}
+
+// parseSteps parses the transforms of a plan, or those inside an op, depth ops deep. Sizes are known only in a plan.
+func parseSteps(transforms []json.RawMessage, depth int) (Chain, *PlanError) {
 	var c Chain
 	seen := map[string]int{}
 	for i, raw := range transforms {
-		name, o, err := parseOp(i, raw)
+		name, o, err := parseOp(i, raw, depth)
 		if err != nil {
 			return Chain{}, err
 		}
 		c.steps = append(c.steps, step{o, name, fmt.Sprintf("%s/%d", name, seen[name])})
 		seen[name]++
-		if h, w, fixed := c.OutputSize(); fixed && (min(h, w) < 1 || max(h, w) > MaxSide) {
+		if h, w, fixed := c.OutputSize(); depth == 0 && fixed && (min(h, w) < 1 || max(h, w) > MaxSide) {
 			problem := fmt.Sprintf("makes pictures of %d×%d pixels here; a side has 1 to %d", w, h, MaxSide)
 			return Chain{}, &PlanError{Step: i, Op: name, Problem: problem}
 		}
@@ -78,10 +88,7 @@ func Parse(transforms []json.RawMessage) (Chain, error) {
 
 // OutputSize is the size of every result; fixed is false when it differs from sample to sample.
 func (c Chain) OutputSize() (h, w int, fixed bool) {
-	var size image.Point
-	for _, s := range c.steps {
-		size, fixed = s.resultOf(size, fixed)
-	}
+	size, fixed := c.then(image.Point{}, false)
 	if !fixed {
 		return 0, 0, false
 	}

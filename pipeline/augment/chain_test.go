@@ -55,15 +55,15 @@ func TestCanonicalFormHasAllArgumentsInTorchvisionsOrder(t *testing.T) {
 }
 
 func TestPlanErrorsNameOpArgumentAndNearestForm(t *testing.T) {
-	all := strings.Join(slices.Sorted(maps.Keys(ops)), ", ")
+	offered := strings.Join(slices.Sorted(maps.Keys(ops)), ", ")
 	for plan, want := range map[string]string{
 		`7`:                                  `transforms[0]: must be an object with a member op; nearest: {"op":"Resize","size":256}`,
 		`null`:                               `transforms[0]: must be an object with a member op; nearest: {"op":"Resize","size":256}`,
-		`{"size":7}`:                         `transforms[0]: op: must name a transform; nearest: CenterCrop, RandomHorizontalFlip, RandomResizedCrop, RandomVerticalFlip, Resize`,
-		`{"op":["a"]}`:                       `transforms[0]: op: must name a transform; nearest: CenterCrop, RandomHorizontalFlip, RandomResizedCrop, RandomVerticalFlip, Resize`,
+		`{"size":7}`:                         `transforms[0]: op: must name a transform; nearest: ` + offered,
+		`{"op":["a"]}`:                       `transforms[0]: op: must name a transform; nearest: ` + offered,
 		`{"op":"resze"}`:                     `transforms[0]: resze: no such transform; nearest: Resize`,
 		`{"op":"RandomResizeCrop","size":1}`: `transforms[0]: RandomResizeCrop: no such transform; nearest: RandomResizedCrop`,
-		`{"op":"MixUp"}`:                     `transforms[0]: MixUp: not offered yet; nearest: CenterCrop, RandomHorizontalFlip, RandomResizedCrop, RandomVerticalFlip, Resize`,
+		`{"op":"MixUp"}`:                     `transforms[0]: MixUp: not offered yet; nearest: ` + offered,
 		`{"op":"Resize","size":8},{"op":"Resize","size":8,"maxsize":9}`:  `transforms[1]: Resize: maxsize: no such argument; nearest: max_size`,
 		`{"op":"RandomHorizontalFlip","prob":1}`:                         `transforms[0]: RandomHorizontalFlip: prob: no such argument; nearest: p`,
 		`{"op":"RandomHorizontalFlip","p":1.5}`:                          `transforms[0]: RandomHorizontalFlip: p: must be a number from 0 to 1, got 1.5; nearest: 1`,
@@ -90,7 +90,6 @@ func TestPlanErrorsNameOpArgumentAndNearestForm(t *testing.T) {
 		`{"op":"CenterCrop","size":[1,9000]},{"op":"Resize","size":256}`:               `transforms[1]: Resize: makes pictures of 2304000×256 pixels here; a side has 1 to 65500`,
 		`{"op":"CenterCrop","size":[1,9000]},{"op":"Resize","size":null,"max_size":8}`: `transforms[1]: Resize: makes pictures of 8×0 pixels here; a side has 1 to 65500`,
 	} {
-		want = strings.Replace(want, "CenterCrop, RandomHorizontalFlip, RandomResizedCrop, RandomVerticalFlip, Resize", all, 1)
 		_, err := tryParse(t, plan)
 		var p *PlanError
 		if !errors.As(err, &p) || err.Error() != want {
@@ -113,6 +112,7 @@ func FuzzParse(f *testing.F) {
 	f.Add(`{"op":"Resize","size":null,"max_size":300}`)
 	f.Add(`{"op":"CenterCrop","size":[1e3]}`)
 	f.Add(`{"op":"RandomHorizontalFlip","p":-0}`)
+	f.Add(`{"op":"RandomChoice","p":[1,2],"transforms":[{"op":"Identity"},{"op":"ColorJitter","hue":0.1}]}`)
 	f.Fuzz(func(t *testing.T, text string) {
 		c, err := Parse([]json.RawMessage{json.RawMessage(text)})
 		if err != nil {

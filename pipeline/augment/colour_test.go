@@ -189,6 +189,11 @@ func colours() map[string]struct {
 			return p.values(func(v int) int { return v &^ (1<<(8-bits) - 1) })
 		}}
 	}
+	for _, p := range [][3]int{{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}} {
+		all[fmt.Sprint("channels ", p)] = pair{permuteChannels(p), func(q naive) naive {
+			return q.each(func(x [3]int) [3]int { return [3]int{x[p[0]], x[p[1]], x[p[2]]} })
+		}}
+	}
 	for _, at := range []float64{-3, 0, 0.5, 127.99, 128, 255, 255.5, 300} {
 		all[fmt.Sprint("solarize ", at)] = pair{solarize(at), func(p naive) naive {
 			return p.values(func(v int) int {

@@ -27,4 +27,5 @@ type workspace struct {
 	tweak    effect
 	sums     []float32
 	pictures [2]pixel.Image
+	jpeg     compression
 }

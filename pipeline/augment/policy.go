@@ -49,14 +49,14 @@ func (s *space) at(name string, bin, bins int, negative bool, size image.Point) 
 	case "Brightness", "Color", "Contrast", "Sharpness":
 		most = s.enhance
 	case "Solarize":
-		return tweak{name, linspace(1, 0, bin, bins)}
+		return tweak{name, spaced(1, 0, bin, bins)}
 	case "Posterize":
 		less := float32(bin) / float32(float64(bins-1)/s.fewer)
 		return tweak{name, math.RoundToEven(float64(float32(s.bits) - less))}
 	default:
 		return tweak{name, 0}
 	}
-	m := linspace(0, float32(most), bin, bins)
+	m := spaced(0, float32(most), bin, bins)
 	if negative {
 		m = -m
 	}
@@ -70,8 +70,8 @@ func (s *space) translation(side int) float64 {
 	return s.pixels + float64(s.share*float64(side))
 }
 
-// linspace is element i of torch.linspace(a, b, n), n > 1: counted from the nearer end, rounded once. The sums are exact in float64.
-func linspace(a, b float32, i, n int) float64 {
+// spaced is element i of torch.spaced(a, b, n), n > 1: counted from the nearer end, rounded once. The sums are exact in float64.
+func spaced(a, b float32, i, n int) float64 {
 	step := float64((b - a) / float32(n-1))
 	if i < n/2 {
 		return float64(float32(float64(a) + float64(float64(i)*step)))

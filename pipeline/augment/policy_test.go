@@ -10,7 +10,7 @@ import (
 )
 
 // Values that torch.linspace gives.
-func TestLinspaceRoundsAsTorchDoes(t *testing.T) {
+func TestSpacedRoundsAsTorchDoes(t *testing.T) {
 	for _, v := range []struct {
 		a, b float32
 		i, n int
@@ -32,7 +32,7 @@ func TestLinspaceRoundsAsTorchDoes(t *testing.T) {
 		{0, 30, 1, 2, 0x1.e000000000000p+4},
 		{0, 0.9, 613, 1000, 0x1.1ac0ce0000000p-1},
 	} {
-		if got := linspace(v.a, v.b, v.i, v.n); got != v.want {
+		if got := spaced(v.a, v.b, v.i, v.n); got != v.want {
 			t.Errorf("linspace(%v, %v, %d)[%d] = %x, want %x", v.a, v.b, v.n, v.i, got, v.want)
 		}
 	}

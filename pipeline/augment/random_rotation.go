@@ -1,10 +1,6 @@
 package augment
 
-import (
-	"image"
-
-	"github.com/feedwater-io/feedwater/pipeline/order"
-)
+import "image"
 
 type randomRotation struct {
 	Degrees       [2]float64  `json:"degrees"`
@@ -36,9 +32,4 @@ func (o *randomRotation) draw(d dice, p *program, rec *Draw) error {
 		}{angle})
 	}
 	return p.rotate(angle, brush{o.Interpolation, o.Fill}, o.Expand, o.Center)
-}
-
-// uniform is a number of a range, in float32, as torch draws.
-func uniform(x uint32, span [2]float64) float64 {
-	return float64(order.Uniform(x, float32(span[0]), float32(span[1])))
 }

@@ -67,7 +67,7 @@ func (e *OpError) Unwrap() error { return e.Cause }
 // allocates nothing, Draws apart.
 type Runner struct {
 	chain     Chain
-	keys      []order.Key // of the ops
+	keys      []keyring // of the ops
 	program   program
 	resampler *Resampler
 	scratch   [2]pixel.Image // pictures between passes
@@ -82,9 +82,7 @@ func NewRunner(c Chain, o Options) (*Runner, error) {
 		return nil, err
 	}
 	r := &Runner{chain: c, program: program{maxPixels: o.MaxPixels}, resampler: NewResampler(o.Level, o.Reference), workspace: workspace{level: o.Level}}
-	for _, s := range c.steps {
-		r.keys = append(r.keys, order.NewKey(o.Seed, s.path))
-	}
+	r.keys = c.keys(o.Seed, "")
 	return r, nil
 }
 
@@ -107,18 +105,11 @@ func (r *Runner) Draws(w, h int, s order.Sample) ([]Draw, error) {
 
 func (r *Runner) draw(w, h int, s order.Sample, draws []Draw) error {
 	r.program.begin(image.Pt(w, h))
-	for i, step := range r.chain.steps {
-		var rec *Draw
-		if draws != nil {
-			rec = &draws[i]
-			*rec = Draw{Op: step.name, Applied: true, Parameters: []byte("{}")}
-		}
-		if err := step.draw(dice{r.keys[i], s}, &r.program, rec); err != nil {
-			r.program.passes = r.program.passes[:0]
-			return &OpError{step.name, err}
-		}
+	err := r.chain.draw(r.keys, s, &r.program, draws)
+	if err != nil {
+		r.program.passes = r.program.passes[:0]
 	}
-	return nil
+	return err
 }
 
 // Run makes the result of what Begin drew: rows of 8-bit RGB at dst[y*stride:], nothing between them. src must be the picture whose size

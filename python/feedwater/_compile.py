@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from . import _torchvision, transforms
+from ._containers import Container, grouped
 from ._table import IDENTITY, Pixels, Table
 from .errors import UnsupportedTransformError
 
@@ -84,14 +85,29 @@ def _leaves(transform: Any) -> Iterator[Any]:
 
 def _recognised(leaf: Any) -> transforms.Op | transforms.Pointwise | None:
     """The step a leaf means; None for one that does nothing."""
-    if isinstance(leaf, (transforms.Op, transforms.Pointwise)):
-        return leaf
+    step = leaf if isinstance(leaf, (transforms.Op, transforms.Pointwise)) else _converted(leaf)
+    if isinstance(step, Container):
+        return step.compiled(lambda part: _inside(part, step))
+    return None if isinstance(step, transforms.Identity) else step
+
+
+def _inside(part: Any, container: Container) -> transforms.Op:
+    """The op for one of a container's transforms; raises UnsupportedTransformError for steps on values."""
+    steps = [step for leaf in _leaves(part) if (step := _recognised(leaf)) is not None]
+    for step in steps:
+        if not isinstance(step, transforms.Op):
+            raise UnsupportedTransformError(
+                f"{type(step).__name__} inside {type(container).__name__}: only what nodes do can be there"
+            )
+    return grouped([step for step in steps if isinstance(step, transforms.Op)])
+
+
+def _converted(leaf: Any) -> transforms.Op | transforms.Pointwise | None:
     _check_object(leaf)
     try:
-        step = _torchvision.convert(leaf)
+        return _torchvision.convert(leaf)
     except LookupError as error:
         raise UnsupportedTransformError(_unknown(leaf, str(error.args[0]))) from None
-    return step
 
 
 def _check_object(leaf: Any) -> None:

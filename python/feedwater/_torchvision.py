@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from types import FunctionType
 from typing import Any
 
-from . import _torchvision_warp, transforms
+from . import _torchvision_colour, _torchvision_containers, _torchvision_warp, transforms
 from ._table import CHANNELS, DTYPES, VALUES, Table
 from .errors import UnsupportedTransformError
 
@@ -106,6 +106,8 @@ _BUILDERS: dict[str, Callable[[Any], _Step]] = {
     "ConvertImageDtype": lambda leaf: transforms.ConvertImageDtype(leaf.dtype),
     "Normalize": lambda leaf: transforms.Normalize(leaf.mean, leaf.std),
     **_torchvision_warp.BUILDERS,
+    **_torchvision_colour.BUILDERS,
+    **_torchvision_containers.BUILDERS,
 }
 
 

@@ -14,19 +14,36 @@ from . import _table
 from .errors import UnsupportedTransformError
 
 __all__ = [
+    "JPEG",
     "AugMix",
     "AutoAugment",
     "CenterCrop",
+    "ColorJitter",
     "Compose",
     "ConvertImageDtype",
+    "GaussianBlur",
+    "Grayscale",
+    "Identity",
     "Normalize",
     "PILToTensor",
     "RandAugment",
+    "RandomAdjustSharpness",
     "RandomAffine",
+    "RandomApply",
+    "RandomAutocontrast",
+    "RandomChannelPermutation",
+    "RandomChoice",
+    "RandomEqualize",
+    "RandomGrayscale",
     "RandomHorizontalFlip",
+    "RandomInvert",
+    "RandomOrder",
     "RandomPerspective",
+    "RandomPhotometricDistort",
+    "RandomPosterize",
     "RandomResizedCrop",
     "RandomRotation",
+    "RandomSolarize",
     "RandomVerticalFlip",
     "Resize",
     "ToDtype",
@@ -294,5 +311,21 @@ def _check_filter(op: Any) -> None:
     object.__setattr__(op, "antialias", True)
 
 
+from ._colour import (  # noqa: E402 - needs Op
+    JPEG,
+    ColorJitter,
+    GaussianBlur,
+    Grayscale,
+    RandomAdjustSharpness,
+    RandomAutocontrast,
+    RandomChannelPermutation,
+    RandomEqualize,
+    RandomGrayscale,
+    RandomInvert,
+    RandomPhotometricDistort,
+    RandomPosterize,
+    RandomSolarize,
+)
+from ._containers import Identity, RandomApply, RandomChoice, RandomOrder  # noqa: E402 - needs Op
 from ._policies import AugMix, AutoAugment, RandAugment, TrivialAugmentWide  # noqa: E402 - needs Op
 from ._warp import RandomAffine, RandomPerspective, RandomRotation  # noqa: E402 - needs Op

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import cases_colour
+import cases_containers
 import cases_policy
 import cases_view
 import cases_warp
 from case import Case
 
 CASES: dict[str, list[Case]] = {"views": cases_view.CASES, "warps": cases_warp.CASES, "policies": cases_policy.CASES}
+CASES["colours"] = cases_colour.CASES
+CASES["containers"] = cases_containers.CASES
