@@ -20,7 +20,7 @@ import (
 //go:embed numerics/*
 var numericsFiles embed.FS
 
-// numericsRuns between them run all pixel code: both resize passes in both orders, up and down, flips, and colours.
+// numericsRuns between them run all pixel code: both resize passes in both orders, up and down, flips, colours and warps.
 var numericsRuns = []struct {
 	transforms string
 	reference  augment.Reference
@@ -33,6 +33,9 @@ var numericsRuns = []struct {
 	{`[{"op": "CenterCrop", "size": 40}, {"op": "ColorJitter", "brightness": 0.4, "contrast": 0.4, "saturation": 0.4, "hue": 0.1},
 		{"op": "RandomChoice", "transforms": [{"op": "RandomAutocontrast"}, {"op": "RandomEqualize"}]},
 		{"op": "RandomAdjustSharpness", "sharpness_factor": 1.7}, {"op": "GaussianBlur", "kernel_size": 9}]`, augment.Pillow13, 2},
+	{`[{"op": "CenterCrop", "size": 40}, {"op": "RandomAffine", "degrees": 30, "shear": [-9, 9, -9, 9], "interpolation": "bilinear"},
+		{"op": "RandomPerspective", "p": 1, "interpolation": "bicubic"}, {"op": "RandAugment", "num_ops": 3},
+		{"op": "AugMix", "mixture_width": 2}, {"op": "RandomRotation", "degrees": 180, "expand": true}]`, augment.Pillow13, 2},
 }
 
 // measureNumerics is the self-test: it runs the kernels of the level, the draws and the orders on known input and digests what comes out.
