@@ -13,18 +13,24 @@ import (
 // ops has every op that is offered. Its function reads the arguments, in torchvision's order.
 var ops = map[string]func(a *arguments) op{
 	"CenterCrop":           newCenterCrop,
+	"Pad":                  newPad,
+	"RandomCrop":           newRandomCrop,
 	"RandomHorizontalFlip": newRandomHorizontalFlip,
+	"RandomResize":         newRandomResize,
 	"RandomResizedCrop":    newRandomResizedCrop,
+	"RandomShortestSize":   newRandomShortestSize,
 	"RandomVerticalFlip":   newRandomVerticalFlip,
+	"RandomZoomOut":        newRandomZoomOut,
 	"Resize":               newResize,
+	"ScaleJitter":          newScaleJitter,
 }
 
 // notYet are the other classes of torchvision.transforms.v2 that take images.
 var notYet = strings.Fields(`AugMix AutoAugment ColorJitter CutMix ElasticTransform FiveCrop GaussianBlur GaussianNoise Grayscale
-	JPEG MixUp Normalize Pad PILToTensor RandAugment RandomAdjustSharpness RandomAffine RandomApply RandomAutocontrast
-	RandomChannelPermutation RandomChoice RandomCrop RandomEqualize RandomErasing RandomGrayscale RandomInvert RandomIoUCrop RandomOrder
-	RandomPerspective RandomPhotometricDistort RandomPosterize RandomResize RandomRotation RandomShortestSize RandomSolarize RandomZoomOut
-	RGB ScaleJitter TenCrop ToDtype ToImage ToPILImage ToPureTensor ToTensor TrivialAugmentWide`)
+	JPEG MixUp Normalize PILToTensor RandAugment RandomAdjustSharpness RandomAffine RandomApply RandomAutocontrast
+	RandomChannelPermutation RandomChoice RandomEqualize RandomErasing RandomGrayscale RandomInvert RandomIoUCrop RandomOrder
+	RandomPerspective RandomPhotometricDistort RandomPosterize RandomRotation RandomSolarize
+	RGB TenCrop ToDtype ToImage ToPILImage ToPureTensor ToTensor TrivialAugmentWide`)
 
 // MaxSide is the longest side of any picture, in pixels.
 const MaxSide = 65500
@@ -48,6 +54,7 @@ func parseOp(i int, raw json.RawMessage) (string, op, error) {
 		return "", nil, &PlanError{Step: i, Op: brief(a.op), Problem: problem, Nearest: near}
 	}
 	o := read(a)
+	a.settle()
 	if err := a.finish(); err != nil {
 		return "", nil, err
 	}
@@ -165,28 +172,18 @@ func (a *arguments) span(name string, standard [2]float64, low, high float64) [2
 	return x
 }
 
-// interpolation reads the filter's name. Of antialias, PIL images know true alone.
-func (a *arguments) interpolation() string {
-	const offered = "bilinear"
-	if raw, ok := a.take("interpolation"); ok {
-		var name string
-		switch err := json.Unmarshal(raw, &name); {
-		case err != nil:
-			a.refuse("interpolation", fmt.Sprintf("must be a name, got %s", brief(raw)), offered)
-		case slices.Contains([]string{"nearest", "nearest-exact", "bicubic", "box", "hamming", "lanczos"}, name):
-			a.refuse("interpolation", fmt.Sprintf("%q is not offered yet", name), offered)
-		case name != offered:
-			a.refuse("interpolation", fmt.Sprintf("no such filter, got %s", brief(raw)), offered)
-		}
+// choice reads one of some names.
+func (a *arguments) choice(name string, raw json.RawMessage, names []string) string {
+	var s string
+	switch err := json.Unmarshal(raw, &s); {
+	case err != nil || isNull(raw):
+		a.refuse(name, fmt.Sprintf("must be a name, got %s", brief(raw)), names[0])
+	case !slices.Contains(names, s):
+		a.refuse(name, fmt.Sprintf("no such name, got %s", brief(raw)), nearest(s, names))
+	default:
+		return s
 	}
-	return offered
-}
-
-// antialias reads an argument that changes nothing: PIL images are always antialiased.
-func (a *arguments) antialias() {
-	if raw, ok := a.take("antialias"); ok && !isNull(raw) && string(raw) != "true" {
-		a.refuse("antialias", fmt.Sprintf("PIL images are always antialiased, got %s", brief(raw)), true)
-	}
+	return names[0]
 }
 
 func isNull(raw json.RawMessage) bool { return string(raw) == "null" }

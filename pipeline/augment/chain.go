@@ -104,7 +104,7 @@ type Info struct {
 func (c Chain) Infos() []Info {
 	infos := make([]Info, len(c.steps))
 	for i, s := range c.steps {
-		infos[i] = Info{Name: s.name, Dialect: "pil", Tier: "A", Arguments: canonical(s.op)}
+		infos[i] = Info{Name: s.name, Dialect: dialectOf(s.op), Tier: "A", Arguments: canonical(s.op)}
 	}
 	return infos
 }

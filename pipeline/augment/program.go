@@ -49,18 +49,24 @@ func (p *program) next() (*view, error) {
 // maxHeld is the largest picture that is held in memory between two passes, in pixels: 200 MB for each worker, far beyond any real plan.
 const maxHeld = 1 << 26
 
-func (p *program) crop(r image.Rectangle) error {
+// crop cuts r out of the picture, with zeros outside of it.
+func (p *program) crop(r image.Rectangle) error { return p.pad(r, [3]byte{}) }
+
+// pad is crop with another colour.
+func (p *program) pad(r image.Rectangle, fill [3]byte) error {
 	if err := p.check(r.Size()); err != nil {
 		return err
 	}
 	v, err := p.open()
-	if err == nil {
-		v.crop(r)
+	if err == nil && !v.crop(r, fill) {
+		if v, err = p.next(); err == nil {
+			v.crop(r, fill)
+		}
 	}
 	return err
 }
 
-func (p *program) resize(to image.Point) error {
+func (p *program) resize(to image.Point, m Method) error {
 	if err := p.check(to); err != nil {
 		return err
 	}
@@ -68,9 +74,9 @@ func (p *program) resize(to image.Point) error {
 		return nil
 	}
 	v, err := p.open()
-	if err == nil && !v.resize(to) {
+	if err == nil && !v.resize(to, m) {
 		if v, err = p.next(); err == nil {
-			v.resize(to)
+			v.resize(to, m)
 		}
 	}
 	return err
