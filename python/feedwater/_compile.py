@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from . import _torchvision, transforms
+from ._sizes import OnTensor, on_picture
 from ._table import IDENTITY, Pixels, Table
 from .errors import UnsupportedTransformError
 
@@ -19,11 +20,8 @@ SUPPORTED = sorted(name for name in transforms.__all__)
 CONVERSIONS = ("ToImage", "PILToTensor", "ToTensor")
 AFTERWARDS = "what a plan cannot say can run in this process, on whole batches: batch_transform=fn(batch, rng)"
 INSTEAD = {
-    "RandomCrop": "RandomResizedCrop, with a random zoom too, or CenterCrop",
     "FiveCrop": "CenterCrop",
     "TenCrop": "CenterCrop",
-    "RandomShortestSize": "Resize",
-    "ScaleJitter": "RandomResizedCrop",
     "MixUp": "batch_transform=MixUp(…), as it works on batches",
     "CutMix": "batch_transform=CutMix(…), as it works on batches",
     "RGB": "nothing, as pictures are RGB always: leave it out",
@@ -60,9 +58,7 @@ def compile_transform(transform: Any) -> Compiled:
         if step is None:
             continue
         if isinstance(step, transforms.Op):
-            if tail:
-                _check_behind(step, tail)
-            ops.append(step)
+            ops.append(_behind(step, tail) if tail else on_picture(step))
         else:
             _check_tail(step, tail)
             tail.append(leaf)
@@ -110,24 +106,30 @@ def _unknown(leaf: Any, why: str) -> str:
     return f"transform {name}: {why}.{hint} Supported: {', '.join(SUPPORTED)}; {AFTERWARDS}"
 
 
-def _check_behind(step: transforms.Op, tail: list[Any]) -> None:
-    """Raises UnsupportedTransformError if a step makes other pixels of tensors than of pictures.
+def _behind(step: transforms.Op, tail: list[Any]) -> transforms.Op:
+    """A step behind steps on values: as it is where it only moves them, else in torchvision's arithmetic for tensors.
 
-    Flips move values, CenterCrop does too and puts zeros around them. So they may run before the steps on values,
-    unless one of those moves zero.
+    What moves values may run before the steps on values. What sets some may not, where those change them.
     """
     name, conversion = type(step).__name__, type(tail[0]).__name__
-    if isinstance(step, transforms.RandomHorizontalFlip):
-        return
-    if not isinstance(step, transforms.CenterCrop):
+    table = _table(tail)
+    if step.alike:
+        if any((table.floats()[:, value] != value).any() for value in step.paints):
+            what = f"fill={step.paints}" if any(step.paints) else "zeros"
+            raise UnsupportedTransformError(
+                f"{name} after {type(tail[-1]).__name__} puts {what} around what was shifted: put it before"
+            )
+        return step
+    if not hasattr(step, "antialias"):
         raise UnsupportedTransformError(
-            f"{name} after {conversion} resizes a tensor, which comes out otherwise than a picture: not there yet. Put "
-            f"{conversion} behind {name}, which gives PIL's pixels"
+            f"{name} after {conversion} works on a tensor, which comes out otherwise than a picture: not there yet. "
+            f"Put {conversion} behind {name}, which gives PIL's pixels"
         )
-    if _table(tail).floats()[:, 0].any():
+    if not table.is_identity():
         raise UnsupportedTransformError(
-            f"{name} after {type(tail[-1]).__name__} puts zeros around what was shifted: put it before"
+            f"{name} after {type(tail[-1]).__name__} resizes floats, which is not there: put it before"
         )
+    return OnTensor(step)
 
 
 def _check_tail(step: Any, tail: list[Any]) -> None:
