@@ -2,11 +2,13 @@ package augment
 
 import (
 	"fmt"
+	"image"
 	"math"
 	"math/rand/v2"
 	"testing"
 
 	"github.com/feedwater-io/feedwater/pipeline/internal/kernel"
+	"github.com/feedwater-io/feedwater/pipeline/pixel"
 )
 
 // plainFilter is the filter as its authors write it.
@@ -211,6 +213,27 @@ func TestSineIsPrecise(t *testing.T) {
 		x := math.Pi * float64(i) / 10000
 		if got, want := sine(x), math.Sin(x); math.Abs(got-want) > 3e-16 {
 			t.Fatalf("sine(%v) = %v, want %v", x, got, want)
+		}
+	}
+}
+
+// BenchmarkMethods makes 224×224 pixels of typical crops that come 16 rows at a time.
+func BenchmarkMethods(b *testing.B) {
+	const stride, batch = 1536, 16
+	src := append(randomNaive(rand.New(rand.NewPCG(1, 1)), stride/3, 375).pix, make([]byte, pixel.Pad)...)
+	dst := make([]byte, 3*224*224)
+	for _, level := range kernel.Levels() {
+		for _, m := range methods() {
+			b.Run(fmt.Sprintf("level=%s/filter=%s/tensor=%v/aliased=%v", level, m.Filter, m.Tensor, m.Aliased), func(b *testing.B) {
+				rs, sizes := NewResampler(level, Pillow13), crops("all")
+				for i := range b.N {
+					from := sizes[i%len(sizes)]
+					rs.Begin(Window{From: from, To: image.Pt(224, 224), Rect: image.Rect(0, 0, 224, 224), Method: m}, dst, 3*224)
+					for y := 0; y < from.Y; y += batch {
+						rs.Rows(src[y*stride:], stride, min(batch, from.Y-y))
+					}
+				}
+			})
 		}
 	}
 }
