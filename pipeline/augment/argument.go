@@ -15,6 +15,7 @@ var ops = map[string]func(a *arguments) op{
 	"CenterCrop":           newCenterCrop,
 	"Pad":                  newPad,
 	"RandomCrop":           newRandomCrop,
+	"RandomErasing":        newRandomErasing,
 	"RandomHorizontalFlip": newRandomHorizontalFlip,
 	"RandomResize":         newRandomResize,
 	"RandomResizedCrop":    newRandomResizedCrop,
@@ -28,7 +29,7 @@ var ops = map[string]func(a *arguments) op{
 // notYet are the other classes of torchvision.transforms.v2 that take images.
 var notYet = strings.Fields(`AugMix AutoAugment ColorJitter CutMix ElasticTransform FiveCrop GaussianBlur GaussianNoise Grayscale
 	JPEG MixUp Normalize PILToTensor RandAugment RandomAdjustSharpness RandomAffine RandomApply RandomAutocontrast
-	RandomChannelPermutation RandomChoice RandomEqualize RandomErasing RandomGrayscale RandomInvert RandomIoUCrop RandomOrder
+	RandomChannelPermutation RandomChoice RandomEqualize RandomGrayscale RandomInvert RandomIoUCrop RandomOrder
 	RandomPerspective RandomPhotometricDistort RandomPosterize RandomRotation RandomSolarize
 	RGB TenCrop ToDtype ToImage ToPILImage ToPureTensor ToTensor TrivialAugmentWide`)
 

@@ -159,7 +159,7 @@ func TestOutputSize(t *testing.T) {
 
 func TestInfos(t *testing.T) {
 	infos := parse(t, `{"op":"CenterCrop","size":7},{"op":"RandomVerticalFlip"}`).Infos()
-	if got, want := fmt.Sprintf("%s", infos), `[{CenterCrop pil A {"size":[7,7]}} {RandomVerticalFlip pil A {"p":0.5}}]`; got != want {
+	if got, want := fmt.Sprintf("%s", infos), `[{CenterCrop node pil A {"size":[7,7]}} {RandomVerticalFlip node pil A {"p":0.5}}]`; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 }

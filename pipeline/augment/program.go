@@ -9,6 +9,7 @@ import (
 type program struct {
 	passes    []pass
 	maxPixels int
+	boxes     []Box // to be erased in the end
 }
 
 // A pass is one walk over pixels: a view, or, if it has one, an effect.
@@ -23,7 +24,9 @@ func (p *pass) size() image.Point { return p.view.canvas }
 // moves reports whether the pass writes another picture than it reads.
 func (p *pass) moves() bool { return p.effect.inPlace == nil }
 
-func (p *program) begin(size image.Point) { p.passes = append(p.passes[:0], pass{view: whole(size)}) }
+func (p *program) begin(size image.Point) {
+	p.passes, p.boxes = append(p.passes[:0], pass{view: whole(size)}), p.boxes[:0]
+}
 
 // size is that of the picture so far.
 func (p *program) size() image.Point { return p.passes[len(p.passes)-1].size() }
