@@ -282,6 +282,7 @@ func TestSizesAllocateNothing(t *testing.T) {
 		`{"op":"RandomResizedCrop","size":32,"interpolation":"lanczos"},{"op":"RandomResize","min_size":8,"max_size":40,"interpolation":"nearest"}`,
 		`{"op":"RandomResizedCrop","size":32,"dialect":"tensor"},{"op":"Resize","size":50,"dialect":"tensor","interpolation":"bicubic","antialias":false}`,
 		`{"op":"ScaleJitter","target_size":[40,40],"interpolation":"hamming"}`,
+		`{"op":"CenterCrop","size":60},{"op":"RandomErasing"},{"op":"RandomErasing","value":[1,2,3]}`,
 	} {
 		rn := newRunner(t, parse(t, plan), Options{})
 		m := randomImage(rand.New(rand.NewPCG(1, 1)), 100, 80)

@@ -64,6 +64,8 @@ func (o *randomErasing) resultOf(size image.Point, fixed bool) (image.Point, boo
 
 func (o *randomErasing) place() string { return lastHop }
 
+func (o *randomErasing) dialect() string { return tensorDialect }
+
 func (o *randomErasing) draw(d dice, p *program, rec *Draw) error {
 	if !happens(d, o.P, rec) {
 		p.boxes = append(p.boxes, Box{})

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from . import _torchvision, transforms
+from ._erasing import RandomErasing, erasure
 from ._sizes import OnTensor, on_picture
 from ._table import IDENTITY, Pixels, Table
 from .errors import UnsupportedTransformError
@@ -42,6 +43,14 @@ class Compiled:
     """What it does to values."""
     to_tensor: bool
     """Whether the user asked for tensors (channels first) rather than pictures."""
+    erasing: tuple[RandomErasing, ...] = ()
+    """Ops behind all others: nodes draw their rectangles, the last hop fills them."""
+    erasures: tuple[Table, ...] = ()
+    """With what; tables of one value per channel."""
+
+    def plan(self) -> list[dict[str, Any]]:
+        """The transforms of the plan."""
+        return [op.plan() for op in self.ops] + [step.plan() for step in self.erasing]
 
     @property
     def fixed_size(self) -> bool:
@@ -53,16 +62,31 @@ def compile_transform(transform: Any) -> Compiled:
     """Compiles torchvision objects or feedwater.transforms; None is plain decoding."""
     ops: list[transforms.Op] = []
     tail: list[Any] = []
+    erasing: list[tuple[RandomErasing, int]] = []
     for leaf in _leaves(transform):
         step = _recognised(leaf)
         if step is None:
             continue
         if isinstance(step, transforms.Op):
+            if erasing:
+                raise UnsupportedTransformError(
+                    f"{type(step).__name__} after RandomErasing, which is done last: put RandomErasing behind it"
+                )
             ops.append(_behind(step, tail) if tail else on_picture(step))
         else:
             _check_tail(step, tail)
-            tail.append(leaf)
-    return Compiled(tuple(ops), tuple(map(_name, tail)), _table(tail), bool(tail))
+            if isinstance(step, RandomErasing):
+                erasing.append((step, len(tail)))
+            else:
+                tail.append(leaf)
+    erased = tuple(_erasure(step, tail, before) for step, before in erasing)
+    steps = tuple(step for step, _ in erasing)
+    return Compiled(tuple(ops), tuple(map(_name, tail)), _table(tail), bool(tail), steps, erased)
+
+
+def _erasure(step: RandomErasing, tail: list[Any], before: int) -> Table:
+    behind = [other for leaf in tail[before:] if isinstance(other := _recognised(leaf), transforms.Pointwise)]
+    return erasure(step, _table(tail[:before]).dtype, behind)
 
 
 def _leaves(transform: Any) -> Iterator[Any]:

@@ -116,6 +116,7 @@ _BUILDERS: dict[str, Callable[[Any], _Step]] = {
     "CenterCrop": lambda leaf: transforms.CenterCrop(_sides(leaf)),
     "Pad": lambda leaf: transforms.Pad(leaf.padding, _fill(leaf), leaf.padding_mode),
     "RandomCrop": _random_crop,
+    "RandomErasing": lambda leaf: transforms.RandomErasing(leaf.p, leaf.scale, leaf.ratio, leaf.value),
     "RandomResize": lambda leaf: _drawn_size(leaf, "min_size", "max_size"),
     "RandomShortestSize": lambda leaf: _drawn_size(leaf, "min_size", "max_size"),
     "RandomZoomOut": lambda leaf: transforms.RandomZoomOut(_fill(leaf), leaf.side_range, leaf.p),

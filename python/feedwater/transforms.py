@@ -21,6 +21,7 @@ __all__ = [
     "PILToTensor",
     "Pad",
     "RandomCrop",
+    "RandomErasing",
     "RandomHorizontalFlip",
     "RandomResize",
     "RandomResizedCrop",
@@ -285,6 +286,7 @@ def _check_probability(op: Any) -> None:
 
 
 from . import _sizes  # noqa: E402 - needs Op
+from ._erasing import RandomErasing  # noqa: E402
 from ._sizes import (  # noqa: E402
     Pad,
     RandomCrop,

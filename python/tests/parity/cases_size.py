@@ -56,6 +56,23 @@ def _small(name: str, make: Make) -> tuple[str, Make]:
     return f"Resize(80), {name}", lambda: [v2.Resize(80), *make()]
 
 
+def _erased() -> Callable[[Picture, Draws], Any]:
+    def expect(picture: Picture, draws: Draws) -> Any:
+        image = _tensor(picture)
+        for draw in draws:
+            if draw["applied"] and draw["v"] is not None:
+                value = torch.tensor(draw["v"])[:, None, None]
+                image = v2.functional.erase(image, draw["i"], draw["j"], draw["h"], draw["w"], value)
+        return image.permute(1, 2, 0).numpy()
+
+    return expect
+
+
+def _erasing(*arguments: Any, **named: Any) -> Case:
+    name, make = _make(v2.RandomErasing, *arguments, **named)
+    return Case(f"ToImage(), {name}", lambda: v2.Compose([v2.ToImage(), *make()]), _erased(), "tensor")
+
+
 CASES = [
     *(_case(*_make(v2.RandomResizedCrop, 224, interpolation=name)) for name in ALL if name != "bilinear"),
     *(_on_tensor(*_make(v2.RandomResizedCrop, 224, interpolation=name)) for name in OF_TENSORS),
@@ -85,6 +102,8 @@ CASES = [
     *_both(*_make(v2.RandomShortestSize, 224)),
     *_both(*_make(v2.ScaleJitter, (224, 224))),
     *_both(*_make(v2.ScaleJitter, (300, 200), scale_range=(0.5, 1.5), interpolation="bicubic")),
+    _erasing(value=9),
+    _erasing(1.0, (0.3, 1.0), (0.2, 5.0), (124, 116, 103)),
     _on_tensor(
         "RandomResizedCrop(224, antialias=True), RandomHorizontalFlip()",
         lambda: [v2.RandomResizedCrop(224, antialias=True), v2.RandomHorizontalFlip()],

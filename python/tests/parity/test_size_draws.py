@@ -26,7 +26,8 @@ Numbers = np.ndarray[Any, Any]
 
 def ours(transform: Any, w: int, h: int) -> list[dict[str, Any]]:
     """The parameters of each sample for which it is applied."""
-    plan = [op.plan() for op in compile_transform(transform).ops]
+    steps = [v2.ToImage(), transform] if isinstance(transform, v2.RandomErasing) else transform
+    plan = compile_transform(steps).plan()
     request = {"transforms": plan, "seed": 17, "sample": {}, "w": w, "h": h, "count": DRAWS}
     run = subprocess.run(
         ["go", "run", "./pipeline/augment/internal/cmd/parity", "tell"],
@@ -50,6 +51,11 @@ CASES = {
     "RandomZoomOut, more": (lambda: v2.RandomZoomOut(side_range=(1.5, 1.75), p=1), lambda p: tuple(p["padding"])),
     "RandomResize": (lambda: v2.RandomResize(100, 107), lambda p: tuple(p["size"])),
     "RandomShortestSize": (lambda: v2.RandomShortestSize([90, 80, 100, 80], 120), lambda p: tuple(p["size"])),
+    "RandomErasing": (lambda: v2.RandomErasing(p=1), lambda p: (p["i"], p["j"], p["h"], p["w"])),
+    "RandomErasing, large": (
+        lambda: v2.RandomErasing(1, (0.6, 1.0), (0.1, 10)),
+        lambda p: (p["i"], p["j"], p["h"], p["w"], p["v"] is None),
+    ),
     "ScaleJitter": (lambda: v2.ScaleJitter((200, 300)), lambda p: tuple(p["size"])),
 }
 
