@@ -73,7 +73,10 @@ func Parse(transforms []json.RawMessage) (Chain, error) {
 			return Chain{}, &PlanError{Step: i, Op: name, Problem: problem}
 		}
 	}
-	return c, c.checkLast()
+	if err := c.checkLast(); err != nil {
+		return Chain{}, err
+	}
+	return c, nil
 }
 
 // OutputSize is the size of every result; fixed is false when it differs from sample to sample.
