@@ -101,7 +101,7 @@ func (a *axis) weigh(m Method, by scaling, from, to, out int) (bits int) {
 func quantize(dst []int32, w []float64, bits int, trim bool) (skipped, count int) {
 	unit := float64(int(1) << bits)
 	for _, x := range w {
-		q := int32(x*unit+math.Copysign(0.5, x)) << (kernel.WeightBits - bits)
+		q := int32(float64(x*unit)+math.Copysign(0.5, x)) << (kernel.WeightBits - bits)
 		if q == 0 && count == 0 && trim {
 			skipped++
 			continue

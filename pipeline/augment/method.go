@@ -59,7 +59,7 @@ func (m Method) scaling(in, out int) scaling {
 // tensorBits is the precision of torch's weights for tensors: the largest with which all of them fit 16 bits.
 func tensorBits(largest float64) int {
 	bits := 0
-	for bits < kernel.WeightBits && int(0.5+largest*float64(int(2)<<bits)) < 1<<15 {
+	for bits < kernel.WeightBits && int(0.5+float64(largest*float64(int(2)<<bits))) < 1<<15 {
 		bits++
 	}
 	return bits

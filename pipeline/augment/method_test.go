@@ -220,7 +220,8 @@ func TestSineIsPrecise(t *testing.T) {
 // BenchmarkMethods makes 224×224 pixels of typical crops that come 16 rows at a time.
 func BenchmarkMethods(b *testing.B) {
 	const stride, batch = 1536, 16
-	src := append(randomNaive(rand.New(rand.NewPCG(1, 1)), stride/3, 375).pix, make([]byte, pixel.Pad)...)
+	src := randomNaive(rand.New(rand.NewPCG(1, 1)), stride/3, 375).pix
+	src = append(src, make([]byte, pixel.Pad)...)
 	dst := make([]byte, 3*224*224)
 	for _, level := range kernel.Levels() {
 		for _, m := range methods() {
