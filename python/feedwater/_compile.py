@@ -25,7 +25,6 @@ INSTEAD = {
     "TenCrop": "CenterCrop",
     "MixUp": "batch_transform=MixUp(…), as it works on batches",
     "CutMix": "batch_transform=CutMix(…), as it works on batches",
-    "RGB": "nothing, as pictures are RGB always: leave it out",
     "ToPILImage": "nothing, as pictures are pictures until ToImage: leave it out",
 }
 """What serves instead of a transform that is not there."""

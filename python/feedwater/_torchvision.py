@@ -50,7 +50,7 @@ def convert(leaf: Any) -> _Step | None:
         if above is not None:
             raise LookupError(f"a subclass of {above.__name__} may do anything, and code does not travel")
         raise LookupError("code of your own does not travel to nodes")
-    if name == "Identity":
+    if name in ("Identity", "RGB"):  # pictures are RGB always
         return None
     if name not in _BUILDERS:
         raise LookupError("not there yet")
@@ -89,9 +89,10 @@ def _resize(leaf: Any) -> _Step:
 
 
 def _fill(leaf: Any) -> Any:
-    if isinstance(leaf.fill, dict):
-        raise LookupError(f"fill={leaf.fill!r} is not there yet; give a number, or three")
-    return leaf.fill
+    fill = leaf.fill
+    if isinstance(fill, dict) and list(fill) != ["others"]:
+        raise LookupError(f"fill={fill!r} is not there yet; give a number, or three")
+    return fill["others"] if isinstance(fill, dict) else fill
 
 
 def _drawn_size(leaf: Any, *names: str) -> _Step:
@@ -107,7 +108,11 @@ def _random_crop(leaf: Any) -> _Step:
 
 
 def _to_dtype(leaf: Any) -> _Step:
-    return transforms.ToDtype(leaf.dtype if not isinstance(leaf.dtype, dict) else "float32", leaf.scale)
+    dtype = leaf.dtype
+    if isinstance(dtype, dict):
+        named = {getattr(kind, "__name__", kind): wanted for kind, wanted in dtype.items()}
+        dtype = named.get("Image", named.get("others"))
+    return transforms.ToPureTensor() if dtype is None else transforms.ToDtype(dtype, leaf.scale)
 
 
 _BUILDERS: dict[str, Callable[[Any], _Step]] = {

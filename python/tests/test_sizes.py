@@ -94,6 +94,17 @@ def test_antialias_is_said_where_it_counts(antialias: bool | None) -> None:
     assert "antialias" not in resize
 
 
+def test_types_and_colours_may_be_given_by_kind() -> None:
+    tv_tensors = pytest.importorskip("torchvision.tv_tensors")
+    behind = own.Normalize([0.5], [0.5])
+    for dtype in ({tv_tensors.Image: torch.float16, "others": None}, {"others": torch.float16}):
+        mixed = [v2.RGB(), v2.ToImage(), v2.ToDtype(dtype, scale=True), behind]
+        assert compile_transform(mixed).table.dtype == "float16"
+    kept = [v2.ToImage(), v2.ToDtype({tv_tensors.Mask: torch.int64, "others": None}), own.ToPureTensor()]
+    assert compile_transform(kept).table.dtype == "uint8"
+    assert plans(v2.Pad(3, fill={"others": 9})) == plans(v2.Pad(3, fill=9))
+
+
 def test_a_preset_with_another_filter() -> None:
     assert plans(models.EfficientNet_B0_Weights.DEFAULT.transforms())[0]["interpolation"] == "bicubic"
 

@@ -209,7 +209,7 @@ REFUSED = [
     ([v2.ToImage(), v2.Resize(8, interpolation="box")], "Put ToImage behind Resize"),
     ([v2.ToImage(), v2.Resize(8, interpolation="lanczos", antialias=False)], "needs True with lanczos"),
     ([tv1.ToTensor(), v2.Pad(3, fill=9)], "Pad after ToTensor puts fill=.9, 9, 9. around what was shifted"),
-    (v2.Pad(3, fill={"others": 9}), "Pad: fill=.* is not there yet"),
+    (v2.Pad(3, fill={torch.Tensor: 9}), "Pad: fill=.* is not there yet"),
     ([tv1.ToTensor(), tv1.Normalize(MEAN, STD), tv1.CenterCrop(8)], "CenterCrop after Normalize puts zeros"),
     ([v2.ToDtype(torch.float32, scale=True), v2.ToImage()], "ToDtype needs a tensor: put ToImage"),
     ([v2.Normalize(MEAN, STD)], "Normalize needs a tensor"),
