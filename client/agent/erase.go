@@ -4,12 +4,15 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"fmt"
+
+	"github.com/feedwater-io/feedwater/pipeline/order"
 )
 
-// eraseField is the array of the rectangles to erase: for each RandomErasing top, left, height and width, int64. Height 0: none.
+// eraseField is the array of the rectangles to erase: for each RandomErasing top, left, height, width and two words of noise, int64.
+// Height 0: none; first word 0: no noise.
 const eraseField = "erase"
 
-const boxBytes = 4 * 8
+const boxBytes = 6 * 8
 
 // erasures are what rectangles are filled with: three elements each, one per channel.
 func (l *LastHop) erasures() ([][]byte, error) {
@@ -39,7 +42,7 @@ func (b *batch) erase(ragged *raggedJSON) error {
 			at, n = images+ragged.Offsets[i], ragged.Offsets[i+1]-ragged.Offsets[i]
 			h, w = s.sides(ragged.Shapes[i][:])
 		}
-		img := canvas{b.slot[at : at+n], h, w, s.element, s.planar}
+		img := canvas{b.slot[at : at+n], h, w, s.element, s.planar, s.put}
 		for k, value := range s.erasures {
 			if !img.erase(b.slot[boxes+(i*len(s.erasures)+k)*boxBytes:], value) {
 				return fmt.Errorf("sample %d: a rectangle to erase leaves its image of %d×%d pixels", i, w, h)
@@ -73,11 +76,12 @@ type canvas struct {
 	h, w    int
 	element int
 	planar  bool
+	put     func(dst []byte, x float32) // writes one element; nil for bytes
 }
 
 // erase fills one box with three elements; false where it leaves the image.
 func (c canvas) erase(box, value []byte) bool {
-	var n [4]uint64 // top, left, height, width
+	var n [6]uint64 // top, left, height, width, noise
 	for i := range n {
 		n[i] = binary.LittleEndian.Uint64(box[8*i:])
 	}
@@ -89,6 +93,10 @@ func (c canvas) erase(box, value []byte) bool {
 		return false
 	}
 	top, left, rows, columns := int(n[0]), int(n[1]), int(n[2]), int(n[3])
+	if n[4] != 0 && c.put != nil {
+		c.noise(order.Key{uint32(n[4]), uint32(n[5])}, top, left, rows, columns)
+		return true
+	}
 	if !c.planar {
 		fillRows(c.pix, value, (top*c.w+left)*len(value), rows, columns, c.w)
 		return true

@@ -9,11 +9,11 @@ import (
 )
 
 func box(n ...uint64) []byte {
-	var b []byte
+	b := make([]byte, 0, boxBytes)
 	for _, x := range n {
 		b = binary.LittleEndian.AppendUint64(b, x)
 	}
-	return b
+	return b[:boxBytes]
 }
 
 // Every value of an image is either its own or the erasing one, in every type and layout.
@@ -42,7 +42,7 @@ func TestEraseFillsTheRectangle(t *testing.T) {
 				}
 			}
 		}
-		img := canvas{pix, h, w, element, planar}
+		img := canvas{pix, h, w, element, planar, nil}
 		if !img.erase(box(uint64(top), uint64(left), uint64(height), uint64(width)), value) || !bytes.Equal(pix, want) {
 			t.Fatalf("%d×%d+%d+%d of %d×%d, %d bytes, planar %v: differs", width, height, left, top, w, h, element, planar)
 		}
@@ -52,13 +52,13 @@ func TestEraseFillsTheRectangle(t *testing.T) {
 func TestEraseStaysInside(t *testing.T) {
 	huge := ^uint64(0)
 	for _, b := range [][]byte{box(0, 0, 4, 1), box(3, 0, 1, 1), box(0, 2, 1, 2), box(huge, 0, 2, 1), box(0, 1, 1, huge), box(0, 0, huge, huge)} {
-		img := canvas{make([]byte, 27), 3, 3, 1, false}
+		img := canvas{make([]byte, 27), 3, 3, 1, false, nil}
 		if img.erase(b, []byte{1, 1, 1}) {
 			t.Errorf("%v is taken", b)
 		}
 	}
 	for _, b := range [][]byte{box(2, 2, 1, 1), box(0, 0, 3, 3), box(9, 9, 0, 0)} {
-		img := canvas{make([]byte, 27), 3, 3, 1, true}
+		img := canvas{make([]byte, 27), 3, 3, 1, true, nil}
 		if !img.erase(b, []byte{1, 1, 1}) {
 			t.Errorf("%v is refused", b)
 		}

@@ -83,6 +83,7 @@ type slots struct {
 	element       int     // bytes of one element of an image
 	planar        bool
 	erasures      [][]byte
+	put           func(dst []byte, x float32) // one element; nil for bytes
 
 	mu     sync.Mutex
 	memory []byte
@@ -123,7 +124,7 @@ func mapSlots(file *os.File, count, stride int, l layout, hop *LastHop) (*slots,
 	_ = unix.Madvise(memory, unix.MADV_HUGEPAGE)
 	return &slots{
 		layout: l, count: count, stride: stride, memory: memory, users: 1,
-		convert: c, element: hop.elementBytes(), planar: hop.Layout == "chw", erasures: erasures,
+		convert: c, element: hop.elementBytes(), planar: hop.Layout == "chw", erasures: erasures, put: hop.put(),
 	}, nil
 }
 

@@ -9,9 +9,9 @@ import (
 	"github.com/feedwater-io/feedwater/pipeline/order"
 )
 
-// A Box is a rectangle of the result: i, its top, j, its left side, its height and its width, as torchvision's RandomErasing names them.
-// Without height there is none.
-type Box [4]int
+// A Box is a rectangle of the result: i, its top, j, its left side, its height and its width, as torchvision's RandomErasing names them,
+// and two words for the noise that fills it, the first of which is 0 where a value does. Without height there is none.
+type Box [6]int
 
 // randomErasing chooses a rectangle. The pixels stay as they are: the value that erases is one of those that the last hop makes, most
 // of which no byte can stand for, so that the rectangle travels with the batch and is erased there.
@@ -19,7 +19,7 @@ type randomErasing struct {
 	P     float64    `json:"p"`
 	Scale [2]float64 `json:"scale"`
 	Ratio [2]float64 `json:"ratio"`
-	Value []float64  `json:"value"`
+	Value any        `json:"value"` // numbers, or noise
 
 	scale, logRatio [2]float32
 }
@@ -37,18 +37,24 @@ func newRandomErasing(a *arguments) op {
 	return o
 }
 
-// erasingValue reads one number, or one for each channel.
-func (a *arguments) erasingValue() []float64 {
+// noise as a value fills rectangles with normal numbers.
+const noise = "random"
+
+// erasingValue reads one number, or one for each channel, or noise.
+func (a *arguments) erasingValue() any {
 	raw, ok := a.take("value")
 	if !ok {
 		return []float64{0}
+	}
+	if string(raw) == `"`+noise+`"` {
+		return noise
 	}
 	var list []json.RawMessage
 	if err := json.Unmarshal(raw, &list); err != nil || isNull(raw) {
 		list = []json.RawMessage{raw}
 	}
 	if len(list) != 1 && len(list) != 3 {
-		a.refuse("value", fmt.Sprintf("must be a number, or a list of three, got %s", brief(raw)), 0)
+		a.refuse("value", fmt.Sprintf(`must be a number, a list of three, or "random", got %s`, brief(raw)), 0)
 		return []float64{0}
 	}
 	values := make([]float64, len(list))
@@ -76,11 +82,11 @@ func (o *randomErasing) draw(d dice, p *program, rec *Draw) error {
 	p.boxes = append(p.boxes, b)
 	if rec != nil {
 		told := struct {
-			I int       `json:"i"`
-			J int       `json:"j"`
-			H int       `json:"h"`
-			W int       `json:"w"`
-			V []float64 `json:"v"`
+			I int `json:"i"`
+			J int `json:"j"`
+			H int `json:"h"`
+			W int `json:"w"`
+			V any `json:"v"`
 		}{b[0], b[1], b[2], b[3], o.Value}
 		if !found {
 			told.H, told.W, told.V = size.Y, size.X, nil
@@ -90,7 +96,8 @@ func (o *randomErasing) draw(d dice, p *program, rec *Draw) error {
 	return nil
 }
 
-// box is torchvision's make_params. Attempt k draws from block k+1: area, ratio, top, left.
+// box is torchvision's make_params. Attempt k draws from block k+1: area, ratio, top, left. Block 11 has
+// the words of noise.
 func (o *randomErasing) box(d dice, size image.Point) (b Box, found bool) {
 	area := float64(size.X) * float64(size.Y)
 	for k := range uint32(10) {
@@ -101,7 +108,12 @@ func (o *randomErasing) box(d dice, size image.Point) (b Box, found bool) {
 		w := int(math.RoundToEven(math.Sqrt(target / ratio)))
 		if h < size.Y && w < size.X {
 			top, left := order.Below(x[2], uint32(size.Y-h+1)), order.Below(x[3], uint32(size.X-w+1))
-			return Box{int(top), int(left), h, w}, true
+			b = Box{int(top), int(left), h, w}
+			if o.Value == noise {
+				x = d.block(11)
+				b[4], b[5] = int(x[0]|1), int(x[1])
+			}
+			return b, true
 		}
 	}
 	return Box{}, false

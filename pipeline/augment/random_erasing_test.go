@@ -45,7 +45,7 @@ func TestErasingIsReportedInTorchvisionsWords(t *testing.T) {
 	if got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
-	if n := c.Boxes(); n != 3 || fmt.Sprint(rn.Boxes()) != "[[40 0 59 43] [0 0 0 0] [0 0 0 0]]" {
+	if n := c.Boxes(); n != 3 || fmt.Sprint(rn.Boxes()) != "[[40 0 59 43 0 0] [0 0 0 0 0 0] [0 0 0 0 0 0]]" {
 		t.Errorf("%d boxes, %v", n, rn.Boxes())
 	}
 }
@@ -56,8 +56,8 @@ func TestErasingIsLast(t *testing.T) {
 	}
 	for plan, want := range map[string]string{
 		`{"op":"RandomErasing"},{"op":"RandomHorizontalFlip"}`: `transforms[1]: RandomHorizontalFlip: must stand before RandomErasing, which is done last`,
-		`{"op":"RandomErasing","value":[1,2]}`:                 `transforms[0]: RandomErasing: value: must be a number, or a list of three, got [1,2]; nearest: 0`,
-		`{"op":"RandomErasing","value":"random"}`:              `transforms[0]: RandomErasing: value: must be a number from -3.4028234663852886e+38 to 3.4028234663852886e+38, got "random"; nearest: 0`,
+		`{"op":"RandomErasing","value":[1,2]}`:                 `transforms[0]: RandomErasing: value: must be a number, a list of three, or "random", got [1,2]; nearest: 0`,
+		`{"op":"RandomErasing","value":"noise"}`:               `transforms[0]: RandomErasing: value: must be a number from -3.4028234663852886e+38 to 3.4028234663852886e+38, got "noise"; nearest: 0`,
 		`{"op":"RandomErasing","scale":[0,2]}`:                 `transforms[0]: RandomErasing: scale: must be a number from 0 to 1, got 2; nearest: 1`,
 	} {
 		_, err := tryParse(t, plan)

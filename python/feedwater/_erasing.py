@@ -38,11 +38,12 @@ class RandomErasing(Pointwise):
 
     def _set_value(self) -> None:
         value = self.value
-        if value is None or value == "random":
-            raise UnsupportedTransformError('RandomErasing(value="random") is not there yet: pass a number, or three')
+        if value is None or value == "random":  # torchvision keeps None
+            object.__setattr__(self, "value", "random")
+            return
         numbers = (value,) if isinstance(value, (int, float)) else tuple(value) if isinstance(value, Sequence) else ()
         if len(numbers) not in (1, 3) or not all(isinstance(number, (int, float)) for number in numbers):
-            raise self._refusal("value", "a number, or three (RGB)")
+            raise self._refusal("value", "a number, three (RGB), or 'random'")
         object.__setattr__(self, "value", tuple(map(float, numbers)))
 
     def _refusal(self, argument: str, needs: str) -> UnsupportedTransformError:
@@ -55,7 +56,7 @@ class RandomErasing(Pointwise):
             "p": float(self.p),
             "scale": list(self.scale),
             "ratio": list(self.ratio),
-            "value": list(self.value),
+            "value": self.value if self.value == "random" else list(self.value),
         }
 
     def apply(self, pixels: _table.Pixels) -> _table.Pixels:
@@ -67,6 +68,8 @@ def erasure(step: RandomErasing, dtype: str, behind: Sequence[Pointwise]) -> _ta
 
     It is written as a table in which every value becomes the same.
     """
+    if step.value == "random":
+        return _noise(dtype, behind)
     numbers = step.value
     if dtype == "uint8" and not all(0 <= number <= 255 and number.is_integer() for number in numbers):
         raise UnsupportedTransformError(
@@ -78,3 +81,17 @@ def erasure(step: RandomErasing, dtype: str, behind: Sequence[Pointwise]) -> _ta
     for other in behind:
         pixels = other.apply(pixels)
     return pixels.table()
+
+
+def _noise(dtype: str, behind: Sequence[Pointwise]) -> _table.Table:
+    """What goes for noise, which the agent makes: nothing. Steps behind would have to change it."""
+    if dtype == "uint8":
+        raise UnsupportedTransformError('RandomErasing(value="random") on 8-bit pictures: put ToDtype before it')
+    probe = _table.Pixels(np.ones((_table.CHANNELS, _table.VALUES), np.float32), dtype)
+    for other in behind:
+        changed = other.apply(probe)
+        if not np.array_equal(changed.values, probe.values) or changed.dtype != dtype:
+            raise UnsupportedTransformError(
+                f'{type(other).__name__} after RandomErasing(value="random"): put RandomErasing last'
+            )
+    return _table.Pixels(np.zeros_like(probe.values), dtype).table()

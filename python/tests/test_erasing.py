@@ -96,6 +96,30 @@ def test_holes_stay_empty(tmp_path: Path) -> None:
         assert bool((image == 9).any()) == (i != 3)
 
 
+@pytest.mark.usefixtures("real")
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
+def test_noise_is_normal_and_the_same_everywhere(nodes: Any, photos: Path, dtype: str) -> None:
+    steps = [CROP, v2.ToImage(), FLOAT, NORMALIZE, v2.RandomErasing(1.0, (0.2, 0.5), value="random")]
+    loader = Loader(photos, steps, batch_size=40, seed=3, dtype=dtype)
+    images, _ = next(iter(loader))
+    samples = loader.replay_batch(loader.last.position)
+    numbers = []
+    for sample, image in zip(samples, images, strict=True):
+        (draw,) = (draw for draw in sample.draws if draw["op"] == "RandomErasing")
+        clean = NORMALIZE(FLOAT(torch.from_numpy(sample.image).permute(2, 0, 1))).to(image.dtype)
+        assert draw["v"] == "random"
+        rectangle = slice(draw["i"], draw["i"] + draw["h"]), slice(draw["j"], draw["j"] + draw["w"])
+        numbers.append(image[:, rectangle[0], rectangle[1]].flatten().double())
+        image[:, rectangle[0], rectangle[1]] = clean[:, rectangle[0], rectangle[1]]
+        assert torch.equal(image, clean)
+    every = torch.cat(numbers)
+    assert abs(every.mean()) < 4 / len(every) ** 0.5
+    assert abs(every.var() - 1) < 4 * (2 / len(every)) ** 0.5
+    again, _ = next(iter(Loader(photos, steps, batch_size=40, seed=3, dtype=dtype)))
+    there, _ = next(iter(Loader("photos", steps, batch_size=40, seed=3, dtype=dtype, nodes=nodes.start(photos))))
+    assert torch.equal(again, there)
+
+
 def test_the_plan_has_the_op_last_and_the_last_hop_its_value() -> None:
     compiled = compile_transform([CROP, *TAILS["twice"]])
     assert [step["op"] for step in compiled.plan()] == ["RandomResizedCrop", "RandomErasing", "RandomErasing"]
@@ -127,7 +151,8 @@ def test_both_spellings_are_one() -> None:
     [
         (lambda: [v2.RandomErasing()], "RandomErasing needs a tensor: put ToImage"),
         (lambda: [v2.ToImage(), v2.RandomErasing(), v2.RandomHorizontalFlip()], "put RandomErasing behind it"),
-        (lambda: [v2.ToImage(), v2.RandomErasing(value="random")], "random.* not there yet"),
+        (lambda: [v2.ToImage(), v2.RandomErasing(value="random")], "random.* put ToDtype before it"),
+        (lambda: [v2.ToImage(), FLOAT, v2.RandomErasing(value="random"), NORMALIZE], "put RandomErasing last"),
         (lambda: [v2.ToImage(), v2.RandomErasing(value=0.5)], "whole numbers from 0 to 255"),
         (lambda: own.RandomErasing(2), "from 0 to 1"),
         (lambda: own.RandomErasing(scale=(0.5, 2)), "scale=.*up to 1"),
