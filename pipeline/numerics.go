@@ -20,13 +20,19 @@ import (
 //go:embed numerics/*
 var numericsFiles embed.FS
 
-// numericsRuns between them run all pixel code: both resize passes in both orders, up and down, flips, colours and warps.
+// numericsRuns between them run all pixel code: both resize passes in both orders, up and down, all filters, both dialects, padding, flips,
+// colours and warps.
 var numericsRuns = []struct {
 	transforms string
 	reference  augment.Reference
 	epochs     uint32
 }{
 	{`[]`, augment.Pillow13, 1},
+	{`[{"op": "RandomResizedCrop", "size": [30, 40], "interpolation": "bicubic"}, {"op": "RandomCrop", "size": [33, 38], "padding": 3, "pad_if_needed": true,
+		"padding_mode": "reflect"}, {"op": "RandomShortestSize", "min_size": [20, 40], "interpolation": "lanczos"}]`, augment.Pillow13, 2},
+	{`[{"op": "RandomResizedCrop", "size": [40, 30], "dialect": "tensor"}, {"op": "Resize", "size": [31, 29], "dialect": "tensor", "interpolation": "bicubic", "antialias": false},
+		{"op": "RandomZoomOut", "fill": [1, 2, 3]}, {"op": "Resize", "size": [20, 50], "interpolation": "hamming"}, {"op": "ScaleJitter", "target_size": [30, 30],
+		"interpolation": "nearest"}]`, augment.Pillow13, 2},
 	{`[{"op": "RandomResizedCrop", "size": [32, 48]}, {"op": "RandomHorizontalFlip"}, {"op": "RandomVerticalFlip"}]`, augment.Pillow13, 2},
 	{`[{"op": "RandomResizedCrop", "size": [48, 32]}]`, augment.Pillow12, 1},
 	{`[{"op": "Resize", "size": [24]}, {"op": "CenterCrop", "size": [20, 28]}, {"op": "Resize", "size": [90, 31]}]`, augment.Pillow13, 1},

@@ -21,7 +21,13 @@ var ops = map[string]func(a *arguments) op{
 	"RandomPerspective":    newRandomPerspective,
 	"RandomResizedCrop":    newRandomResizedCrop,
 	"RandomRotation":       newRandomRotation,
+	"Pad":                  newPad,
+	"RandomCrop":           newRandomCrop,
+	"RandomErasing":        newRandomErasing,
+	"RandomResize":         newRandomResize,
+	"RandomShortestSize":   newRandomShortestSize,
 	"RandomVerticalFlip":   newRandomVerticalFlip,
+	"RandomZoomOut":        newRandomZoomOut,
 	"Resize":               newResize,
 	"TrivialAugmentWide":   newTrivialAugmentWide,
 
@@ -44,14 +50,12 @@ var ops = map[string]func(a *arguments) op{
 	"RandomApply":  newRandomApply,
 	"RandomChoice": newRandomChoice,
 	"RandomOrder":  newRandomOrder,
+	"ScaleJitter":  newScaleJitter,
 }
 
 // notYet are the other classes of torchvision.transforms.v2 that take images.
-var notYet = strings.Fields(`ColorJitter CutMix ElasticTransform FiveCrop GaussianBlur GaussianNoise Grayscale
-	JPEG MixUp Normalize Pad PILToTensor RandomAdjustSharpness RandomApply RandomAutocontrast
-	RandomChannelPermutation RandomChoice RandomCrop RandomEqualize RandomErasing RandomGrayscale RandomInvert RandomIoUCrop RandomOrder
-	RandomPhotometricDistort RandomPosterize RandomResize RandomShortestSize RandomSolarize RandomZoomOut
-	RGB ScaleJitter TenCrop ToDtype ToImage ToPILImage ToPureTensor ToTensor`)
+var notYet = strings.Fields(`CutMix ElasticTransform FiveCrop GaussianNoise MixUp Normalize PILToTensor RandomIoUCrop RGB
+	TenCrop ToDtype ToImage ToPILImage ToPureTensor ToTensor`)
 
 // MaxSide is the longest side of any picture, in pixels.
 const MaxSide = 65500
@@ -75,6 +79,7 @@ func parseOp(i int, raw json.RawMessage, depth int) (string, op, *PlanError) {
 		return "", nil, &PlanError{Step: i, Op: brief(a.op), Problem: problem, Nearest: near}
 	}
 	o := read(a)
+	a.settle()
 	if err := a.finish(); err != nil {
 		return "", nil, err
 	}
@@ -191,28 +196,18 @@ func (a *arguments) span(name string, standard [2]float64, low, high float64) [2
 	return x
 }
 
-// interpolation reads the filter's name. Of antialias, PIL images know true alone.
-func (a *arguments) interpolation() string {
-	const offered = "bilinear"
-	if raw, ok := a.take("interpolation"); ok {
-		var name string
-		switch err := json.Unmarshal(raw, &name); {
-		case err != nil:
-			a.refuse("interpolation", fmt.Sprintf("must be a name, got %s", brief(raw)), offered)
-		case slices.Contains([]string{"nearest", "nearest-exact", "bicubic", "box", "hamming", "lanczos"}, name):
-			a.refuse("interpolation", fmt.Sprintf("%q is not offered yet", name), offered)
-		case name != offered:
-			a.refuse("interpolation", fmt.Sprintf("no such filter, got %s", brief(raw)), offered)
-		}
+// choice reads one of some names.
+func (a *arguments) choice(name string, raw json.RawMessage, names []string) string {
+	var s string
+	switch err := json.Unmarshal(raw, &s); {
+	case err != nil || isNull(raw):
+		a.refuse(name, fmt.Sprintf("must be a name, got %s", brief(raw)), names[0])
+	case !slices.Contains(names, s):
+		a.refuse(name, fmt.Sprintf("no such name, got %s", brief(raw)), nearest(s, names))
+	default:
+		return s
 	}
-	return offered
-}
-
-// antialias reads an argument that changes nothing: PIL images are always antialiased.
-func (a *arguments) antialias() {
-	if raw, ok := a.take("antialias"); ok && !isNull(raw) && string(raw) != "true" {
-		a.refuse("antialias", fmt.Sprintf("PIL images are always antialiased, got %s", brief(raw)), true)
-	}
+	return names[0]
 }
 
 func isNull(raw json.RawMessage) bool { return string(raw) == "null" }

@@ -34,9 +34,9 @@ const (
 
 func newAugMix(a *arguments) op {
 	o := &augMix{
-		Severity:     a.count("severity", 3, 1, 10),
-		MixtureWidth: a.count("mixture_width", 3, 1, mostChains),
-		ChainDepth:   a.count("chain_depth", -1, -1, deepest),
+		Severity:     a.within("severity", 3, 1, 10),
+		MixtureWidth: a.within("mixture_width", 3, 1, mostChains),
+		ChainDepth:   a.within("chain_depth", -1, -1, deepest),
 		Alpha:        1,
 	}
 	if raw, ok := a.take("alpha"); ok {
@@ -178,7 +178,7 @@ func (o *augMix) tweak(d dice, i, k int, size image.Point) tweak {
 // mixed runs the chains one after the other, and adds up in float32.
 func mixed(e *effect, w *workspace, dst, src *pixel.Image) {
 	o := mixOf(e)
-	b := brush{o.Interpolation, nil}
+	b := brush{interpolation: o.Interpolation, tensor: true}
 	if e.numbers[6] != 0 {
 		b.fill = (*[3]float64)(e.numbers[7:])
 	}

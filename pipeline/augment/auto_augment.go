@@ -16,6 +16,7 @@ type autoAugment struct {
 	Policy        string      `json:"policy"`
 	Interpolation string      `json:"interpolation"`
 	Fill          *[3]float64 `json:"fill"`
+	policyDialect
 
 	pairs [][2]chance
 }
@@ -29,6 +30,7 @@ type chance struct {
 
 func newAutoAugment(a *arguments) op {
 	o := &autoAugment{Policy: a.policy(), Interpolation: a.warping("nearest"), Fill: a.paint(nil)}
+	o.policyDialect = a.policyDialect(o.Interpolation)
 	o.pairs = readPolicy(policies[o.Policy])
 	return o
 }
@@ -53,7 +55,7 @@ func (o *autoAugment) resultOf(size image.Point, fixed bool) (image.Point, bool)
 
 // draw takes the pair from block 0; for its tweak k, whether it comes and its sign from block 1+k.
 func (o *autoAugment) draw(d dice, p *program, rec *Draw) error {
-	told, b := newReport(rec), brush{o.Interpolation, o.Fill}
+	told, b := newReport(rec), o.brush(o.Interpolation, o.Fill)
 	pair := &o.pairs[order.Below(d.block(0)[0], uint32(len(o.pairs)))] //nolint:gosec // 25
 	for k, c := range pair {
 		x := d.block(1 + uint32(k)) //nolint:gosec // 0 or 1

@@ -83,6 +83,9 @@ func parseSteps(transforms []json.RawMessage, depth int) (Chain, *PlanError) {
 			return Chain{}, &PlanError{Step: i, Op: name, Problem: problem}
 		}
 	}
+	if err := c.checkLast(); err != nil {
+		return Chain{}, err
+	}
 	return c, nil
 }
 
@@ -99,6 +102,8 @@ func (c Chain) OutputSize() (h, w int, fixed bool) {
 type Info struct {
 	// Name is the op's class in torchvision.transforms.v2.
 	Name string
+	// Place is where it changes pixels: "node" or "last hop".
+	Place string
 	// Dialect says whose arithmetic the op repeats: "pil" or "tensor".
 	Dialect string
 	// Tier is "A": all values equal, "B": within one level, or "C": the same distribution.
@@ -111,7 +116,7 @@ type Info struct {
 func (c Chain) Infos() []Info {
 	infos := make([]Info, len(c.steps))
 	for i, s := range c.steps {
-		infos[i] = Info{Name: s.name, Dialect: "pil", Tier: "A", Arguments: canonical(s.op)}
+		infos[i] = Info{Name: s.name, Place: placeOf(s.op), Dialect: dialectOf(s.op), Tier: "A", Arguments: canonical(s.op)}
 	}
 	return infos
 }

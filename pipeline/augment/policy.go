@@ -84,6 +84,13 @@ func negated(x uint32) bool { return order.Unit(x) <= 0.5 }
 
 // tweak adds one to the program.
 func (p *program) tweak(t tweak, b brush) error {
+	if b.tensor {
+		e := t.onTensor(b, p.size())
+		if e.none() {
+			return nil
+		}
+		return p.apply(e, p.size())
+	}
 	m, a := t.Magnitude, affinity{scale: 1}
 	switch t.Name {
 	case "Identity":
@@ -128,6 +135,27 @@ func (t tweak) effect() effect {
 	default:
 		return invert()
 	}
+}
+
+// policyDialect is whose arithmetic a policy repeats.
+type policyDialect struct {
+	Dialect string `json:"dialect,omitempty"` // empty: pil
+}
+
+func (d policyDialect) dialect() string { return d.Dialect }
+
+func (d policyDialect) brush(interpolation string, fill *[3]float64) brush {
+	return brush{interpolation, fill, d.Dialect == tensorDialect}
+}
+
+func (a *arguments) policyDialect(interpolation string) policyDialect {
+	if a.dialect() != tensorDialect {
+		return policyDialect{}
+	}
+	if interpolation == "bicubic" {
+		a.refuse("interpolation", "tensors have no bicubic warps", "bilinear")
+	}
+	return policyDialect{tensorDialect}
 }
 
 // A report collects tweaks for replay. The nil report forgets them.

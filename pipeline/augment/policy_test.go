@@ -56,6 +56,7 @@ func TestPoliciesAllocateNothing(t *testing.T) {
 	for _, plan := range []string{
 		`{"op":"RandAugment","num_ops":3,"fill":9},{"op":"RandomHorizontalFlip"}`,
 		`{"op":"TrivialAugmentWide","interpolation":"bilinear"},{"op":"RandomHorizontalFlip"}`,
+		`{"op":"RandAugment","num_ops":3,"dialect":"tensor","interpolation":"bilinear","fill":9},{"op":"RandomHorizontalFlip"}`,
 		`{"op":"AutoAugment"},{"op":"AutoAugment","policy":"cifar10"},{"op":"AutoAugment","policy":"svhn"}`,
 	} {
 		if n := allocations(t, plan); n != 0 {
@@ -84,19 +85,21 @@ func TestPolicyArguments(t *testing.T) {
 	for plan, want := range map[string]string{
 		`{"op":"RandAugment"}`: `[{"op":"RandAugment","num_ops":2,"magnitude":9,"num_magnitude_bins":31,"interpolation":"nearest","fill":null}]`,
 		`{"op":"RandAugment","num_ops":0,"magnitude":4,"num_magnitude_bins":5,"interpolation":"bicubic","fill":7}`: `[{"op":"RandAugment","num_ops":0,"magnitude":4,"num_magnitude_bins":5,"interpolation":"bicubic","fill":[7,7,7]}]`,
-		`{"op":"TrivialAugmentWide"}`:          `[{"op":"TrivialAugmentWide","num_magnitude_bins":31,"interpolation":"nearest","fill":null}]`,
-		`{"op":"AutoAugment","policy":"svhn"}`: `[{"op":"AutoAugment","policy":"svhn","interpolation":"nearest","fill":null}]`,
+		`{"op":"TrivialAugmentWide"}`:                    `[{"op":"TrivialAugmentWide","num_magnitude_bins":31,"interpolation":"nearest","fill":null}]`,
+		`{"op":"TrivialAugmentWide","dialect":"tensor"}`: `[{"op":"TrivialAugmentWide","num_magnitude_bins":31,"interpolation":"nearest","fill":null,"dialect":"tensor"}]`,
+		`{"op":"AutoAugment","policy":"svhn"}`:           `[{"op":"AutoAugment","policy":"svhn","interpolation":"nearest","fill":null}]`,
 	} {
 		if got, _ := parse(t, plan).MarshalJSON(); string(got) != want {
 			t.Errorf("%s\n gives %s\n  want %s", plan, got, want)
 		}
 	}
 	for plan, want := range map[string]string{
-		`{"op":"RandAugment","magnitude":31}`:                `magnitude: must be a whole number from 0 to 30, got 31; nearest: 30`,
-		`{"op":"RandAugment","num_magnitude_bins":9}`:        `magnitude: must be a whole number from 0 to 8, got 9; nearest: 8`,
-		`{"op":"RandAugment","num_ops":-1}`:                  `num_ops: must be a whole number from 0 to 64, got -1; nearest: 0`,
-		`{"op":"TrivialAugmentWide","num_magnitude_bins":1}`: `num_magnitude_bins: must be a whole number from 2 to 1000, got 1; nearest: 2`,
-		`{"op":"AutoAugment","policy":"cifar100"}`:           `policy: no such policy, got "cifar100"; nearest: "cifar10"`,
+		`{"op":"RandAugment","magnitude":31}`:                               `magnitude: must be a whole number from 0 to 30, got 31; nearest: 30`,
+		`{"op":"RandAugment","num_magnitude_bins":9}`:                       `magnitude: must be a whole number from 0 to 8, got 9; nearest: 8`,
+		`{"op":"RandAugment","num_ops":-1}`:                                 `num_ops: must be a whole number from 0 to 64, got -1; nearest: 0`,
+		`{"op":"TrivialAugmentWide","num_magnitude_bins":1}`:                `num_magnitude_bins: must be a whole number from 2 to 1000, got 1; nearest: 2`,
+		`{"op":"AutoAugment","dialect":"tensor","interpolation":"bicubic"}`: `interpolation: tensors have no bicubic warps; nearest: "bilinear"`,
+		`{"op":"AutoAugment","policy":"cifar100"}`:                          `policy: no such policy, got "cifar100"; nearest: "cifar10"`,
 	} {
 		if _, err := tryParse(t, plan); err == nil || !strings.HasSuffix(err.Error(), want) {
 			t.Errorf("%s\n says %v\n want … %s", plan, err, want)

@@ -9,6 +9,7 @@ import (
 type program struct {
 	passes    []pass
 	maxPixels int
+	boxes     []Box // to be erased in the end
 }
 
 // A pass is one walk over pixels: a view, or, if it has one, an effect.
@@ -23,7 +24,9 @@ func (p *pass) size() image.Point { return p.view.canvas }
 // moves reports whether the pass writes another picture than it reads.
 func (p *pass) moves() bool { return p.effect.inPlace == nil }
 
-func (p *program) begin(size image.Point) { p.passes = append(p.passes[:0], pass{view: whole(size)}) }
+func (p *program) begin(size image.Point) {
+	p.passes, p.boxes = append(p.passes[:0], pass{view: whole(size)}), p.boxes[:0]
+}
 
 // size is that of the picture so far.
 func (p *program) size() image.Point { return p.passes[len(p.passes)-1].size() }
@@ -49,18 +52,24 @@ func (p *program) next() (*view, error) {
 // maxHeld is the largest picture that is held in memory between two passes, in pixels: 200 MB for each worker, far beyond any real plan.
 const maxHeld = 1 << 26
 
-func (p *program) crop(r image.Rectangle) error {
+// crop cuts r out of the picture, with zeros outside of it.
+func (p *program) crop(r image.Rectangle) error { return p.pad(r, [3]byte{}) }
+
+// pad is crop with another colour.
+func (p *program) pad(r image.Rectangle, fill [3]byte) error {
 	if err := p.check(r.Size()); err != nil {
 		return err
 	}
 	v, err := p.open()
-	if err == nil {
-		v.crop(r)
+	if err == nil && !v.crop(r, fill) {
+		if v, err = p.next(); err == nil {
+			v.crop(r, fill)
+		}
 	}
 	return err
 }
 
-func (p *program) resize(to image.Point) error {
+func (p *program) resize(to image.Point, m Method) error {
 	if err := p.check(to); err != nil {
 		return err
 	}
@@ -68,9 +77,9 @@ func (p *program) resize(to image.Point) error {
 		return nil
 	}
 	v, err := p.open()
-	if err == nil && !v.resize(to) {
+	if err == nil && !v.resize(to, m) {
 		if v, err = p.next(); err == nil {
-			v.resize(to)
+			v.resize(to, m)
 		}
 	}
 	return err

@@ -14,18 +14,20 @@ type randAugment struct {
 	NumMagnitudeBins int         `json:"num_magnitude_bins"`
 	Interpolation    string      `json:"interpolation"`
 	Fill             *[3]float64 `json:"fill"`
+	policyDialect
 }
 
 func newRandAugment(a *arguments) op {
-	o := &randAugment{NumOps: a.count("num_ops", 2, 0, 64), NumMagnitudeBins: a.count("num_magnitude_bins", 31, 2, 1000)}
-	o.Magnitude = a.count("magnitude", 9, 0, o.NumMagnitudeBins-1)
+	o := &randAugment{NumOps: a.within("num_ops", 2, 0, 64), NumMagnitudeBins: a.within("num_magnitude_bins", 31, 2, 1000)}
+	o.Magnitude = a.within("magnitude", 9, 0, o.NumMagnitudeBins-1)
 	o.Interpolation = a.warping("nearest")
 	o.Fill = a.paint(nil)
+	o.policyDialect = a.policyDialect(o.Interpolation)
 	return o
 }
 
-// count reads a whole number from low to high.
-func (a *arguments) count(name string, standard, low, high int) int {
+// within reads a whole number from low to high.
+func (a *arguments) within(name string, standard, low, high int) int {
 	raw, ok := a.take(name)
 	if !ok && standard <= high {
 		return standard
@@ -46,7 +48,7 @@ func (o *randAugment) resultOf(size image.Point, fixed bool) (image.Point, bool)
 
 // draw takes op and sign of tweak k from block k.
 func (o *randAugment) draw(d dice, p *program, rec *Draw) error {
-	told, b := newReport(rec), brush{o.Interpolation, o.Fill}
+	told, b := newReport(rec), o.brush(o.Interpolation, o.Fill)
 	for k := range o.NumOps {
 		x := d.block(uint32(k)) //nolint:gosec // at most 64
 		name := randomOps[order.Below(x[0], uint32(len(randomOps)))]

@@ -44,7 +44,7 @@ func (o *randomAffine) draw(d dice, p *program, rec *Draw) error {
 			Shear     [2]float64 `json:"shear"`
 		}{x.angle, x.translate, x.scale, x.shear})
 	}
-	return p.affine(x, brush{o.Interpolation, o.Fill}, o.Center)
+	return p.affine(x, brush{interpolation: o.Interpolation, fill: o.Fill}, o.Center)
 }
 
 // affinity is torchvision's make_params. Block 0 draws angle, both translations and scale, block 1 the shears.

@@ -41,7 +41,7 @@ func (o *randomPerspective) draw(d dice, p *program, rec *Draw) error {
 			Coefficients matrix `json:"coefficients"`
 		}{m})
 	}
-	return p.apply(warp(m, brush{o.Interpolation, o.Fill}, p.size()), p.size())
+	return p.apply(warp(m, brush{interpolation: o.Interpolation, fill: o.Fill}, p.size()), p.size())
 }
 
 // matrix is torchvision's make_params: where the four corners go, clockwise from the upper left one. Blocks 1 and 2 draw x and y of two each.

@@ -31,5 +31,5 @@ func (o *randomRotation) draw(d dice, p *program, rec *Draw) error {
 			Angle float64 `json:"angle"`
 		}{angle})
 	}
-	return p.rotate(angle, brush{o.Interpolation, o.Fill}, o.Expand, o.Center)
+	return p.rotate(angle, brush{interpolation: o.Interpolation, fill: o.Fill}, o.Expand, o.Center)
 }

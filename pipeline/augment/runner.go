@@ -180,7 +180,7 @@ func (r *Runner) render(v view, src Source, dst []byte, stride int) error {
 	if v.window.Empty() {
 		return nil
 	}
-	r.resampler.Begin(Window{From: v.source.Size(), To: v.to, Rect: v.window, Mirror: v.mirror, Flip: v.flip},
+	r.resampler.Begin(Window{From: v.source.Size(), To: v.to, Rect: v.window, Mirror: v.mirror, Flip: v.flip, Method: v.method},
 		dst[v.at.Y*stride+3*v.at.X:], stride)
 	if err := src.Decode(r.resampler.Need().Add(v.source.Min), r.resampler); err != nil {
 		return err
@@ -191,17 +191,29 @@ func (r *Runner) render(v view, src Source, dst []byte, stride int) error {
 	return nil
 }
 
-// blank zeroes the canvas around the window.
+// blank paints the canvas around the window.
 func (v *view) blank(dst []byte, stride int) {
 	w, place := 3*v.canvas.X, v.window.Sub(v.window.Min).Add(v.at)
 	for y := range v.canvas.Y {
 		row := dst[y*stride:][:w]
 		if y < place.Min.Y || y >= place.Max.Y {
-			clear(row)
+			paint(row, v.fill)
 			continue
 		}
-		clear(row[:3*place.Min.X])
-		clear(row[3*place.Max.X:])
+		paint(row[:3*place.Min.X], v.fill)
+		paint(row[3*place.Max.X:], v.fill)
+	}
+}
+
+// paint fills whole pixels.
+func paint(row []byte, fill [3]byte) {
+	if fill == [3]byte{} || len(row) == 0 {
+		clear(row)
+		return
+	}
+	copy(row, fill[:])
+	for n := 3; n < len(row); n *= 2 {
+		copy(row[n:], row[:n])
 	}
 }
 

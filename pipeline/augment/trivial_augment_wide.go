@@ -10,10 +10,13 @@ type trivialAugmentWide struct {
 	NumMagnitudeBins int         `json:"num_magnitude_bins"`
 	Interpolation    string      `json:"interpolation"`
 	Fill             *[3]float64 `json:"fill"`
+	policyDialect
 }
 
 func newTrivialAugmentWide(a *arguments) op {
-	return &trivialAugmentWide{a.count("num_magnitude_bins", 31, 2, 1000), a.warping("nearest"), a.paint(nil)}
+	o := &trivialAugmentWide{NumMagnitudeBins: a.within("num_magnitude_bins", 31, 2, 1000), Interpolation: a.warping("nearest"), Fill: a.paint(nil)}
+	o.policyDialect = a.policyDialect(o.Interpolation)
+	return o
 }
 
 func (o *trivialAugmentWide) resultOf(size image.Point, fixed bool) (image.Point, bool) {
@@ -29,5 +32,5 @@ func (o *trivialAugmentWide) draw(d dice, p *program, rec *Draw) error {
 	told := newReport(rec)
 	told.add(t)
 	told.write()
-	return p.tweak(t, brush{o.Interpolation, o.Fill})
+	return p.tweak(t, o.brush(o.Interpolation, o.Fill))
 }

@@ -16,6 +16,7 @@ type matrix [8]float64
 type brush struct {
 	interpolation string
 	fill          *[3]float64 // of what lies outside of the picture; nil is zero
+	tensor        bool        // in the dialect of tensors, which tweaks know
 }
 
 // warp is Pillow's Image.transform, which makes a picture of size to. Positions of pixels are float64 there, except that nearest under

@@ -21,7 +21,7 @@ func BenchmarkWarp(b *testing.B) {
 		tilted[6], tilted[7] = 1e-4, 2e-4
 		for name, m := range map[string]matrix{"rotate": turned, "shear": sheared, "translate": moved, "perspective": tilted} {
 			for _, filter := range []string{"nearest", "bilinear", "bicubic"} {
-				e, w := warp(m, brush{filter, nil}, size), &workspace{}
+				e, w := warp(m, brush{interpolation: filter}, size), &workspace{}
 				b.Run(fmt.Sprintf("%dx%d/%s/%s", size.X, size.Y, name, filter), func(b *testing.B) {
 					for b.Loop() {
 						e.across(&e, w, dst, src)

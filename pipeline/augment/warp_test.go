@@ -44,14 +44,14 @@ func reference(m matrix, b brush, to image.Point, src *pixel.Image) naive {
 					}
 					continue
 				}
-				q.pix[3*(j*to.X+i)+c] = sampled(src, b.interpolation, x, y, c)
+				q.pix[3*(j*to.X+i)+c] = warped(src, b.interpolation, x, y, c)
 			}
 		}
 	}
 	return q
 }
 
-func sampled(src *pixel.Image, interpolation string, x, y float64, c int) byte {
+func warped(src *pixel.Image, interpolation string, x, y float64, c int) byte {
 	at := func(x, y int) float64 {
 		return float64(src.Pix[min(max(y, 0), src.H-1)*src.Stride+3*min(max(x, 0), src.W-1)+c])
 	}
@@ -83,7 +83,7 @@ func TestWarpsEqualThePlainReference(t *testing.T) {
 		m, way := randomMatrix(r)
 		ways[way]++
 		for _, name := range []string{"nearest", "bilinear", "bicubic"} {
-			b := brush{name, &[3]float64{float64(r.IntN(256)), 200.9, 7}}
+			b := brush{interpolation: name, fill: &[3]float64{float64(r.IntN(256)), 200.9, 7}}
 			if r.IntN(3) == 0 {
 				b.fill = nil
 			}

@@ -6,11 +6,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from ._warp import Warp
+from .transforms import Op
 
 __all__ = ["AugMix", "AutoAugment", "RandAugment", "TrivialAugmentWide"]
 
 
-class _Policy(Warp):
+class Policy(Warp):
+    """An op that nodes do in both dialects."""
+
     def check_whole(self, argument: str, low: int, high: int) -> None:
         value = getattr(self, argument)
         if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
@@ -18,7 +21,7 @@ class _Policy(Warp):
 
 
 @dataclass(frozen=True)
-class RandAugment(_Policy):
+class RandAugment(Policy):
     """Some ops, chosen at random, all at one magnitude."""
 
     num_ops: int = 2
@@ -35,7 +38,7 @@ class RandAugment(_Policy):
 
 
 @dataclass(frozen=True)
-class TrivialAugmentWide(_Policy):
+class TrivialAugmentWide(Policy):
     """One op at one magnitude, both chosen at random."""
 
     num_magnitude_bins: int = 31
@@ -48,7 +51,7 @@ class TrivialAugmentWide(_Policy):
 
 
 @dataclass(frozen=True)
-class AutoAugment(_Policy):
+class AutoAugment(Policy):
     """Two ops at most: one of 25 pairs that a search on a data set found."""
 
     policy: Any = "imagenet"
@@ -63,7 +66,7 @@ class AutoAugment(_Policy):
 
 
 @dataclass(frozen=True)
-class AugMix(_Policy):
+class AugMix(Policy):
     """The picture mixed with what some chains of random ops make of it, in the arithmetic of tensors."""
 
     severity: int = 3
@@ -86,3 +89,17 @@ class AugMix(_Policy):
         self.check_look()
         if self.interpolation == "bicubic":
             raise self.refuse("interpolation", '"nearest" or "bilinear", as it works on tensors')
+
+
+@dataclass(frozen=True)
+class PolicyOnTensor(Op):
+    """A policy behind ToImage, where torchvision's arithmetic is another one. AugMix has one only."""
+
+    op: Policy
+
+    def __post_init__(self) -> None:
+        if self.op.interpolation == "bicubic":
+            raise self.op.refuse("interpolation", '"nearest" or "bilinear" behind ToImage')
+
+    def plan(self) -> dict[str, Any]:
+        return self.op.plan() if isinstance(self.op, AugMix) else {**self.op.plan(), "dialect": "tensor"}

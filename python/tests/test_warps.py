@@ -100,3 +100,19 @@ def test_a_fill_for_each_type_is_that_of_pictures(fill: Any, expected: Any) -> N
 def test_arguments_are_checked(make: Any, why: str) -> None:
     with pytest.raises(UnsupportedTransformError, match=why):
         make()
+
+
+def test_policies_behind_to_image_are_tensors() -> None:
+    policies = [v2.RandAugment(), v2.TrivialAugmentWide(), v2.AutoAugment()]
+    for op in compile_transform([v2.ToImage(), *policies]).ops:
+        assert op.plan()["dialect"] == "tensor"
+    (mixed,) = compile_transform([v2.ToImage(), v2.AugMix()]).ops
+    assert mixed.plan() == compile_transform(v2.AugMix()).ops[0].plan()  # it is one always
+    with pytest.raises(UnsupportedTransformError, match='"nearest" or "bilinear" behind ToImage'):
+        compile_transform([v2.ToImage(), v2.RandAugment(interpolation=v2.InterpolationMode.BICUBIC)])
+    with pytest.raises(UnsupportedTransformError, match="RandAugment after ToTensor works on floats"):
+        compile_transform([tv1.ToTensor(), v2.RandAugment()])
+    with pytest.raises(
+        UnsupportedTransformError, match=r"RandomRotation after ToImage works on a tensor.*not there yet"
+    ):
+        compile_transform([v2.ToImage(), v2.RandomRotation(9)])

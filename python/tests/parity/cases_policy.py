@@ -23,6 +23,21 @@ def _case(kind: str, **arguments: Any) -> Case:
     return Case(f"{kind}({spelled})", lambda: op, expect)
 
 
+def _tensor(kind: str, **arguments: Any) -> Case:
+    """The same behind ToImage."""
+    case, op = _case(kind, **arguments), getattr(v2, kind)(**arguments)
+
+    def expect(picture: Picture, draws: Draws) -> Any:
+        image = v2.functional.to_image(picture)
+        for tweak in draws[0]["ops"]:
+            image = op._apply_image_or_video_transform(
+                image, tweak["name"], tweak["magnitude"], interpolation=op.interpolation, fill=op._fill
+            )
+        return image.permute(1, 2, 0).numpy()
+
+    return Case(f"ToImage(), {case.name}", lambda: v2.Compose([v2.ToImage(), op]), expect, "tensor")
+
+
 def _mix(**arguments: Any) -> Case:
     """The same for AugMix, whose sums are those of its forward."""
     op = v2.AugMix(**arguments)
@@ -57,4 +72,9 @@ CASES = [
     _mix(severity=10, mixture_width=5, chain_depth=2, alpha=0.3, interpolation="nearest", fill=(10, 20.7, 255)),
     _mix(severity=8, mixture_width=4, alpha=8.0, all_ops=False, fill=127),
     *(_mix(severity=10, mixture_width=1, chain_depth=1, interpolation=name) for name in ("nearest", "bilinear")),
+    _tensor("RandAugment"),
+    _tensor("RandAugment", num_ops=3, magnitude=14, interpolation="bilinear", fill=(124, 116.5, 104)),
+    _tensor("TrivialAugmentWide"),
+    _tensor("TrivialAugmentWide", num_magnitude_bins=4, interpolation="bilinear"),
+    *(_tensor("AutoAugment", policy=policy, fill=7) for policy in v2.AutoAugmentPolicy),
 ]
