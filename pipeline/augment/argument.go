@@ -20,6 +20,7 @@ var ops = map[string]func(a *arguments) op{
 
 	"ColorJitter":              newColorJitter,
 	"GaussianBlur":             newGaussianBlur,
+	"GaussianNoise":            newGaussianNoise,
 	"Grayscale":                newGrayscale,
 	"JPEG":                     newJPEG,
 	"RandomAdjustSharpness":    newRandomAdjustSharpness,

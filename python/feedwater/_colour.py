@@ -13,6 +13,7 @@ __all__ = [
     "JPEG",
     "ColorJitter",
     "GaussianBlur",
+    "GaussianNoise",
     "Grayscale",
     "RandomAdjustSharpness",
     "RandomAutocontrast",
@@ -219,6 +220,24 @@ class GaussianBlur(Op):
 
     def plan(self) -> dict[str, Any]:
         return {"op": "GaussianBlur", "kernel_size": list(self.kernel_size), "sigma": list(self.sigma)}  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True)
+class GaussianNoise(Op):
+    """Normal noise added, of this mean and sigma where white is 1. Not torch's own numbers, but their distribution."""
+
+    mean: float = 0.0
+    sigma: float = 0.1
+    clip: bool = True
+
+    def __post_init__(self) -> None:
+        check_number(self, "mean", -MOST, MOST)
+        check_number(self, "sigma", 0, MOST)
+        if self.clip is not True:
+            raise UnsupportedTransformError(f"GaussianNoise(clip={self.clip!r}): 8-bit values are always clipped")
+
+    def plan(self) -> dict[str, Any]:
+        return {"op": "GaussianNoise", "mean": float(self.mean), "sigma": float(self.sigma)}
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ __all__ = ["BUILDERS"]
 BUILDERS: dict[str, Callable[[Any], Op]] = {
     "ColorJitter": lambda leaf: _colour.ColorJitter(leaf.brightness, leaf.contrast, leaf.saturation, leaf.hue),
     "GaussianBlur": lambda leaf: _colour.GaussianBlur(tuple(leaf.kernel_size), tuple(leaf.sigma)),
+    "GaussianNoise": lambda leaf: _colour.GaussianNoise(leaf.mean, leaf.sigma, leaf.clip),
     "Grayscale": lambda leaf: _colour.Grayscale(leaf.num_output_channels),
     "JPEG": lambda leaf: _colour.JPEG(tuple(leaf.quality)),
     "RandomAdjustSharpness": lambda leaf: _colour.RandomAdjustSharpness(leaf.sharpness_factor, leaf.p),

@@ -191,7 +191,7 @@ def mine(picture: Any) -> Any:
 REFUSED = [
     (v2.RandAugment(), "RandAugment: not there yet"),
     (v2.RandomCrop(8), "RandomCrop: not there yet. Instead: RandomResizedCrop, .* or CenterCrop"),
-    (v2.GaussianNoise(), "GaussianNoise: not there yet. Supported"),  # nothing that is spelled like it serves
+    (v2.ElasticTransform(), "ElasticTransform: not there yet. Supported"),  # nothing that is spelled like it serves
     (v2.MixUp(num_classes=2), "batch_transform=MixUp"),
     (tv1.AutoAugment(), "AutoAugment: not there yet"),
     (v2.functional.horizontal_flip, "horizontal_flip: not there yet"),
