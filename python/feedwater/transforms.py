@@ -306,10 +306,7 @@ def _check_filter(op: Any) -> None:
 
 
 from ._colour import (  # noqa: E402 - needs Op
-    JPEG,
     ColorJitter,
-    GaussianBlur,
-    GaussianNoise,
     Grayscale,
     RandomAdjustSharpness,
     RandomAutocontrast,
@@ -322,3 +319,4 @@ from ._colour import (  # noqa: E402 - needs Op
     RandomSolarize,
 )
 from ._containers import Identity, RandomApply, RandomChoice, RandomOrder  # noqa: E402 - needs Op
+from ._lossy import JPEG, GaussianBlur, GaussianNoise  # noqa: E402 - needs Op
