@@ -168,6 +168,9 @@ func (r *Runner) shrink() {
 	if w := &r.workspace; 4*cap(w.floats)+cap(w.bytes) > keep {
 		w.floats, w.bytes = nil, nil
 	}
+	if j := &r.workspace.jpeg; 2*cap(j.planes[0].pix) > keep {
+		*j = compression{}
+	}
 	r.result = pixel.Image{}
 }
 
