@@ -33,6 +33,7 @@ var ops = map[string]func(a *arguments) op{
 
 	"ColorJitter":              newColorJitter,
 	"GaussianBlur":             newGaussianBlur,
+	"GaussianNoise":            newGaussianNoise,
 	"Grayscale":                newGrayscale,
 	"JPEG":                     newJPEG,
 	"RandomAdjustSharpness":    newRandomAdjustSharpness,
@@ -54,7 +55,7 @@ var ops = map[string]func(a *arguments) op{
 }
 
 // notYet are the other classes of torchvision.transforms.v2 that take images.
-var notYet = strings.Fields(`CutMix ElasticTransform FiveCrop GaussianNoise MixUp Normalize PILToTensor RandomIoUCrop RGB
+var notYet = strings.Fields(`CutMix ElasticTransform FiveCrop MixUp Normalize PILToTensor RandomIoUCrop RGB
 	TenCrop ToDtype ToImage ToPILImage ToPureTensor ToTensor`)
 
 // MaxSide is the longest side of any picture, in pixels.

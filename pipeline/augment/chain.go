@@ -116,9 +116,17 @@ type Info struct {
 func (c Chain) Infos() []Info {
 	infos := make([]Info, len(c.steps))
 	for i, s := range c.steps {
-		infos[i] = Info{Name: s.name, Place: placeOf(s.op), Dialect: dialectOf(s.op), Tier: "A", Arguments: canonical(s.op)}
+		infos[i] = Info{Name: s.name, Place: placeOf(s.op), Dialect: dialectOf(s.op), Tier: tierOf(s.op), Arguments: canonical(s.op)}
 	}
 	return infos
+}
+
+// tierOf is A but for ops that say otherwise.
+func tierOf(o op) string {
+	if t, ok := o.(interface{ tier() string }); ok {
+		return t.tier()
+	}
+	return "A"
 }
 
 // MarshalJSON writes the canonical form: defaults filled in, members in a fixed order. Equal chains have equal bytes.

@@ -15,6 +15,8 @@ func TestCanonicalFormOfColourOps(t *testing.T) {
 		`{"op":"ColorJitter","brightness":0.4,"contrast":1.5,"saturation":[0.5,1],"hue":0.1}`: `[{"op":"ColorJitter","brightness":[0.6,1.4],"contrast":[0,2.5],"saturation":[0.5,1],"hue":[-0.1,0.1]}]`,
 		`{"op":"ColorJitter","brightness":0,"contrast":[1,1],"saturation":null,"hue":[0,0]}`:  `[{"op":"ColorJitter","brightness":null,"contrast":null,"saturation":null,"hue":null}]`,
 		`{"op":"Grayscale","num_output_channels":3}`:                                          `[{"op":"Grayscale","num_output_channels":3}]`,
+		`{"op":"JPEG","quality":50},{"op":"JPEG","quality":[5,95]}`:                           `[{"op":"JPEG","quality":[50,50]},{"op":"JPEG","quality":[5,95]}]`,
+		`{"op":"GaussianNoise"},{"op":"GaussianNoise","mean":0.1,"sigma":0,"clip":true}`:      `[{"op":"GaussianNoise","mean":0,"sigma":0.1},{"op":"GaussianNoise","mean":0.1,"sigma":0}]`,
 		`{"op":"RandomGrayscale"}`: `[{"op":"RandomGrayscale","p":0.1}]`,
 		`{"op":"RandomInvert"},{"op":"RandomEqualize","p":1},{"op":"RandomAutocontrast"}`:                                                                   `[{"op":"RandomInvert","p":0.5},{"op":"RandomEqualize","p":1},{"op":"RandomAutocontrast","p":0.5}]`,
 		`{"op":"RandomPhotometricDistort","p":0.25}`:                                                                                                        `[{"op":"RandomPhotometricDistort","brightness":[0.875,1.125],"contrast":[0.5,1.5],"saturation":[0.5,1.5],"hue":[-0.05,0.05],"p":0.25}]`,

@@ -18,6 +18,15 @@ type within struct {
 
 func (o *within) inside() Chain { return o.Transforms }
 
+// tier is the worst inside.
+func (o *within) tier() string {
+	worst := "A"
+	for _, s := range o.Transforms.steps {
+		worst = max(worst, tierOf(s.op))
+	}
+	return worst
+}
+
 // transforms reads the ops inside.
 func (a *arguments) transforms() within {
 	raw, ok := a.take("transforms")

@@ -153,6 +153,18 @@ func TestReplayShowsWhatRanInside(t *testing.T) {
 	}
 }
 
+func TestTierOfContainersIsTheWorstInside(t *testing.T) {
+	noise := `{"op":"Compose","transforms":[{"op":"RandomInvert"},{"op":"GaussianNoise"}]}`
+	got := ""
+	for _, info := range parse(t, `{"op":"RandomInvert"},{"op":"GaussianNoise"},{"op":"RandomApply","transforms":[{"op":"RandomInvert"}]},
+		{"op":"RandomApply","transforms":[`+noise+`]}`).Infos() {
+		got += info.Tier
+	}
+	if got != "ACAC" {
+		t.Errorf("tiers %s, want ACAC", got)
+	}
+}
+
 // chiSquare is how far counts are from expected ones.
 func chiSquare(counts map[string]int, expected map[string]float64) float64 {
 	x := 0.0

@@ -12,7 +12,8 @@ type effect struct {
 	// numbers mean what the function says.
 	numbers [16]float64
 	// dice are for effects that draw while they work: noise.
-	dice dice
+	dice  dice
+	noise *noise // to add
 }
 
 func (e *effect) none() bool { return e.inPlace == nil && e.across == nil }

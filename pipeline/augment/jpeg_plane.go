@@ -54,9 +54,9 @@ func (c *compression) split(src *pixel.Image) {
 	for y := range src.H {
 		cb, cr := c.halves[y%2][0], c.halves[y%2][1]
 		splitRow(luma.row(y)[1:], cb, cr, rowOf(src, y))
-		prolong(luma.row(y)[1:], src.W)
-		prolong(cb, src.W)
-		prolong(cr, src.W)
+		repeatLast(luma.row(y)[1:], src.W)
+		repeatLast(cb, src.W)
+		repeatLast(cr, src.W)
 		for i, p := range c.planes[1:] {
 			switch {
 			case y%2 == 1:
@@ -88,8 +88,8 @@ func splitRow(luma, cb, cr, rgb []byte) {
 	}
 }
 
-// prolong repeats sample n−1 to the end.
-func prolong(row []byte, n int) {
+// repeatLast repeats sample n−1 to the end.
+func repeatLast(row []byte, n int) {
 	last := row[n-1]
 	for i := n; i < len(row); i++ {
 		row[i] = last

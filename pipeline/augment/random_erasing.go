@@ -37,8 +37,8 @@ func newRandomErasing(a *arguments) op {
 	return o
 }
 
-// noise as a value fills rectangles with normal numbers.
-const noise = "random"
+// normalNoise as a value fills rectangles with normal numbers.
+const normalNoise = "random"
 
 // erasingValue reads one number, or one for each channel, or noise.
 func (a *arguments) erasingValue() any {
@@ -46,8 +46,8 @@ func (a *arguments) erasingValue() any {
 	if !ok {
 		return []float64{0}
 	}
-	if string(raw) == `"`+noise+`"` {
-		return noise
+	if string(raw) == `"`+normalNoise+`"` {
+		return normalNoise
 	}
 	var list []json.RawMessage
 	if err := json.Unmarshal(raw, &list); err != nil || isNull(raw) {
@@ -109,7 +109,7 @@ func (o *randomErasing) box(d dice, size image.Point) (b Box, found bool) {
 		if h < size.Y && w < size.X {
 			top, left := order.Below(x[2], uint32(size.Y-h+1)), order.Below(x[3], uint32(size.X-w+1))
 			b = Box{int(top), int(left), h, w}
-			if o.Value == noise {
+			if o.Value == normalNoise {
 				x = d.block(11)
 				b[4], b[5] = int(x[0]|1), int(x[1])
 			}

@@ -171,6 +171,9 @@ func (r *Runner) shrink() {
 	if w := &r.workspace; 4*cap(w.sums) > keep {
 		w.sums, w.pictures = nil, [2]pixel.Image{}
 	}
+	if j := &r.workspace.jpeg; 2*cap(j.planes[0].pix) > keep {
+		*j = compression{}
+	}
 	r.result = pixel.Image{}
 }
 

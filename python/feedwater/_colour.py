@@ -6,13 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ._checks import MOST, check_number, check_probability, is_list, pair
 from .errors import UnsupportedTransformError
 from .transforms import Op
 
 __all__ = [
-    "JPEG",
     "ColorJitter",
-    "GaussianBlur",
     "Grayscale",
     "RandomAdjustSharpness",
     "RandomAutocontrast",
@@ -25,10 +24,6 @@ __all__ = [
     "RandomSolarize",
 ]
 
-MOST = 1e6
-"""The largest factor, far beyond any real one."""
-MOST_TAPS = 127
-LEAST_SIGMA = 1e-6
 Range = float | Sequence[float] | None
 
 
@@ -194,78 +189,3 @@ class RandomChannelPermutation(Op):
 
     def plan(self) -> dict[str, Any]:
         return {"op": "RandomChannelPermutation"}
-
-
-@dataclass(frozen=True)
-class GaussianBlur(Op):
-    """Blurred by a kernel of so many taps (one number, or width and height), of random sigma."""
-
-    kernel_size: int | Sequence[int]
-    sigma: float | Sequence[float] = (0.1, 2.0)
-
-    def __post_init__(self) -> None:
-        sizes = tuple(self.kernel_size) if is_list(self.kernel_size) else (self.kernel_size,)  # type: ignore[arg-type]
-        if len(sizes) not in (1, 2) or not all(isinstance(n, int) and n % 2 and 0 < n <= MOST_TAPS for n in sizes):
-            raise UnsupportedTransformError(
-                f"GaussianBlur(kernel_size={self.kernel_size!r}): needs an odd number up to {MOST_TAPS}, or two, "
-                "for width and height"
-            )
-        object.__setattr__(self, "kernel_size", (sizes[0], sizes[-1]))
-        if is_list(self.sigma):
-            object.__setattr__(self, "sigma", pair(self, "sigma", LEAST_SIGMA, 1000))
-        else:
-            check_number(self, "sigma", LEAST_SIGMA, 1000)
-            object.__setattr__(self, "sigma", (float(self.sigma), float(self.sigma)))  # type: ignore[arg-type]
-
-    def plan(self) -> dict[str, Any]:
-        return {"op": "GaussianBlur", "kernel_size": list(self.kernel_size), "sigma": list(self.sigma)}  # type: ignore[arg-type]
-
-
-@dataclass(frozen=True)
-class JPEG(Op):
-    """What a JPEG file keeps of the picture, of random quality from 1 to 100."""
-
-    quality: int | Sequence[int]
-
-    def __post_init__(self) -> None:
-        ends: tuple[Any, ...] = (self.quality, self.quality)
-        if is_list(self.quality):
-            ends = tuple(self.quality)  # type: ignore[arg-type]
-        if len(ends) != 2 or not all(isinstance(n, int) for n in ends) or not 1 <= ends[0] <= ends[1] <= 100:
-            raise UnsupportedTransformError(
-                f"JPEG(quality={self.quality!r}): needs a whole number from 1 to 100, or two in ascending order"
-            )
-        object.__setattr__(self, "quality", ends)
-
-    def plan(self) -> dict[str, Any]:
-        return {"op": "JPEG", "quality": list(self.quality)}  # type: ignore[arg-type]
-
-
-def check_probability(op: Any) -> None:
-    """Raises UnsupportedTransformError if op.p is none."""
-    check_number(op, "p", 0, 1)
-
-
-def check_number(op: Any, argument: str, low: float, high: float) -> None:
-    """Raises UnsupportedTransformError if the argument is no number from low to high."""
-    value = getattr(op, argument)
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not low <= value <= high:
-        raise UnsupportedTransformError(
-            f"{type(op).__name__}({argument}={value!r}): needs a number from {low:g} to {high:g}"
-        )
-
-
-def pair(op: Any, argument: str, low: float, high: float) -> tuple[float, float]:
-    """The argument as two numbers from low to high, in ascending order."""
-    value = getattr(op, argument)
-    numbers = [float(number) for number in value if isinstance(number, (int, float))] if is_list(value) else []
-    if len(numbers) != 2 or len(value) != 2 or not low <= numbers[0] <= numbers[1] <= high:
-        raise UnsupportedTransformError(
-            f"{type(op).__name__}({argument}={value!r}): needs two numbers, {low:g} <= min <= max <= {high:g}"
-        )
-    return numbers[0], numbers[1]
-
-
-def is_list(value: Any) -> bool:
-    """Whether it is a sequence and no text."""
-    return isinstance(value, Sequence) and not isinstance(value, str)

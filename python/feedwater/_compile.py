@@ -160,6 +160,8 @@ def _behind(step: transforms.Op, tail: list[Any]) -> transforms.Op:
                 f"{name} after {type(tail[-1]).__name__} puts {what} around what was shifted: put it before"
             )
         return step
+    if isinstance(step, transforms.GaussianNoise) and table.is_identity():
+        return step  # values are 8 bits still
     if not hasattr(step, "antialias") and not isinstance(step, Policy):
         raise UnsupportedTransformError(
             f"{name} after {conversion} works on a tensor, which comes out otherwise than a picture: not there yet. "

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-from ._colour import MOST, check_probability, is_list
+from ._checks import MOST, check_probability, is_list
 from .errors import UnsupportedTransformError
 from .transforms import Op
 

@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from . import _colour
+from . import _colour, _lossy
 from .transforms import Op
 
 __all__ = ["BUILDERS"]
 
 BUILDERS: dict[str, Callable[[Any], Op]] = {
     "ColorJitter": lambda leaf: _colour.ColorJitter(leaf.brightness, leaf.contrast, leaf.saturation, leaf.hue),
-    "GaussianBlur": lambda leaf: _colour.GaussianBlur(tuple(leaf.kernel_size), tuple(leaf.sigma)),
+    "GaussianBlur": lambda leaf: _lossy.GaussianBlur(tuple(leaf.kernel_size), tuple(leaf.sigma)),
+    "GaussianNoise": lambda leaf: _lossy.GaussianNoise(leaf.mean, leaf.sigma, leaf.clip),
     "Grayscale": lambda leaf: _colour.Grayscale(leaf.num_output_channels),
-    "JPEG": lambda leaf: _colour.JPEG(tuple(leaf.quality)),
+    "JPEG": lambda leaf: _lossy.JPEG(tuple(leaf.quality)),
     "RandomAdjustSharpness": lambda leaf: _colour.RandomAdjustSharpness(leaf.sharpness_factor, leaf.p),
     "RandomAutocontrast": lambda leaf: _colour.RandomAutocontrast(leaf.p),
     "RandomChannelPermutation": lambda leaf: _colour.RandomChannelPermutation(),

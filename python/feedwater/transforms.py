@@ -22,6 +22,7 @@ __all__ = [
     "Compose",
     "ConvertImageDtype",
     "GaussianBlur",
+    "GaussianNoise",
     "Grayscale",
     "Identity",
     "Normalize",
@@ -311,9 +312,7 @@ def _check_probability(op: Any) -> None:
 
 from . import _sizes  # noqa: E402 - needs Op
 from ._colour import (  # noqa: E402 - needs Op
-    JPEG,
     ColorJitter,
-    GaussianBlur,
     Grayscale,
     RandomAdjustSharpness,
     RandomAutocontrast,
@@ -327,6 +326,7 @@ from ._colour import (  # noqa: E402 - needs Op
 )
 from ._containers import Identity, RandomApply, RandomChoice, RandomOrder  # noqa: E402 - needs Op
 from ._erasing import RandomErasing  # noqa: E402
+from ._lossy import JPEG, GaussianBlur, GaussianNoise  # noqa: E402 - needs Op
 from ._policies import AugMix, AutoAugment, RandAugment, TrivialAugmentWide  # noqa: E402 - needs Op
 from ._sizes import (  # noqa: E402
     Pad,

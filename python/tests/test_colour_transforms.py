@@ -9,6 +9,7 @@ import pytest
 from feedwater import UnsupportedTransformError, transforms
 from feedwater._compile import compile_transform
 
+torch = pytest.importorskip("torch")
 v2 = pytest.importorskip("torchvision.transforms.v2")
 tv1 = pytest.importorskip("torchvision.transforms")
 own = transforms
@@ -28,6 +29,7 @@ PLANS: list[tuple[Any, dict[str, Any]]] = [
     (lambda m: m.RandomAutocontrast(0.25), {"p": 0.25}),
     (lambda m: m.RandomPosterize(2), {"bits": 2, "p": 0.5}),
     (lambda m: m.RandomSolarize(192, p=0.2), {"threshold": 192.0, "p": 0.2}),
+    (lambda m: m.GaussianNoise(), {"mean": 0.0, "sigma": 0.1}),
     (lambda m: m.JPEG(50), {"quality": [50, 50]}),
     (lambda m: m.JPEG((5, 95)), {"quality": [5, 95]}),
     (lambda m: m.RandomChannelPermutation(), {}),
@@ -51,6 +53,14 @@ def test_torchvision_and_our_spelling_make_the_same_plan(build: Any, arguments: 
         assert not op.fixed_size
 
 
+def test_noise_goes_onto_tensors_of_bytes() -> None:
+    """torchvision adds none to PIL images."""
+    behind, before = (
+        compile_transform(steps).ops for steps in ([v2.ToImage(), v2.GaussianNoise()], own.GaussianNoise())
+    )
+    assert behind == before
+
+
 @pytest.mark.parametrize(
     ("make", "why"),
     [
@@ -66,6 +76,12 @@ def test_torchvision_and_our_spelling_make_the_same_plan(build: Any, arguments: 
         (lambda: own.RandomPosterize(2.5), "whole number"),
         (lambda: own.JPEG(0), "quality=0.: needs a whole number from 1 to 100"),
         (lambda: own.JPEG((50, 20)), "ascending"),
+        (lambda: own.GaussianNoise(sigma=-1), "sigma=-1.: needs a number from 0"),
+        (lambda: compile_transform(v2.GaussianNoise(clip=False)), "clip=False"),
+        (
+            lambda: compile_transform([v2.ToImage(), v2.ToDtype(torch.float32, scale=True), v2.GaussianNoise()]),
+            "Put ToImage behind GaussianNoise",
+        ),
         (lambda: own.GaussianBlur(4), "kernel_size=4.: needs an odd number"),
         (lambda: own.GaussianBlur((3, 5, 7)), "kernel_size"),
         (lambda: own.GaussianBlur(3, (2, 1)), "sigma=.*needs two numbers"),

@@ -190,7 +190,7 @@ def mine(picture: Any) -> Any:
 
 REFUSED = [
     (v2.FiveCrop(8), "FiveCrop: not there yet. Instead: CenterCrop"),
-    (v2.GaussianNoise(), "GaussianNoise: not there yet. Supported"),  # nothing that is spelled like it serves
+    (v2.ElasticTransform(), "ElasticTransform: not there yet. Supported"),  # nothing that is spelled like it serves
     (v2.RandomIoUCrop(), "RandomIoUCrop: not there yet"),
     (v2.MixUp(num_classes=2), "batch_transform=MixUp"),
     (tv1.Lambda(mine), "Lambda: not there yet"),

@@ -14,6 +14,7 @@ import pytest
 import torch
 from PIL import Image
 from test_order_draws import kolmogorov_smirnov
+from test_resample import parity
 from torchvision.transforms import v2
 
 ROOT = Path(__file__).parents[3]
@@ -103,6 +104,23 @@ def independent(rows: list[dict[str, Any]]) -> bool:
         return True
     correlation = np.corrcoef(np.array(both)) - np.eye(len(both))
     return bool(np.abs(correlation).max() < 4.5 / DRAWS**0.5)
+
+
+@pytest.mark.parametrize(
+    ("level", "mean", "sigma"), [(128, 0.0, 0.1), (128, 0.02, 0.01), (10, 0.0, 0.1), (250, -0.1, 0.3)]
+)
+def test_noise_is_distributed_as_torchvisions(level: int, mean: float, sigma: float) -> None:
+    """Of pictures of one grey: every value's noise, the edges of the range too."""
+    flat = np.full((200, 200, 3), level, np.uint8)
+    step = {"op": "GaussianNoise", "mean": mean, "sigma": sigma}
+    q = {"transforms": [step], "seed": 3, "sample": {"epoch": 0, "index": 1, "repeat": 0}, "w": 200, "h": 200}
+    ours = np.frombuffer(parity("transform", [(q, flat)]).split(b"\n", 1)[1], np.uint8)
+    torch.manual_seed(4)
+    theirs = v2.functional.gaussian_noise(torch.from_numpy(flat), mean, sigma).numpy().ravel()
+    assert ours.shape == theirs.shape
+    often = np.flatnonzero(np.bincount(ours, minlength=256) + np.bincount(theirs, minlength=256) > 40)
+    a, b = (Counter(values[np.isin(values, often)].tolist()) for values in (ours, theirs))
+    assert chi_square(a, b) > 0.001
 
 
 def test_the_test_would_notice() -> None:

@@ -101,7 +101,7 @@ type sample struct {
 	Seed       uint64
 	Sample     order.Sample
 	W, H       int
-	Count      uint32 // of draw and tell: samples with indices from Sample.Index on
+	Count      uint32 // of draw: samples with indices from Sample.Index on
 }
 
 func (s sample) runner(level string) (*augment.Runner, error) {
@@ -178,30 +178,6 @@ func draw(c *conversation) error {
 			if err := binary.Write(c.out, binary.LittleEndian, [5]int32{applied, p.Top, p.Left, p.Height, p.Width}); err != nil {
 				return err
 			}
-		}
-		s.Sample.Index++
-	}
-	return nil
-}
-
-// tell answers with one line of JSON per sample: all that its ops drew.
-func tell(c *conversation) error {
-	var s sample
-	if err := c.request(&s); err != nil {
-		return err
-	}
-	r, err := s.runner("")
-	if err != nil {
-		return err
-	}
-	lines := json.NewEncoder(c.out)
-	for range s.Count {
-		draws, err := r.Draws(s.W, s.H, s.Sample)
-		if err != nil {
-			return err
-		}
-		if err := lines.Encode(draws); err != nil {
-			return err
 		}
 		s.Sample.Index++
 	}
