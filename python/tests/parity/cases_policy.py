@@ -8,6 +8,8 @@ import torch
 from case import Case, Draws, Picture
 from torchvision.transforms import v2
 
+torch.set_num_threads(1)  # torch's mean grey of a large tensor, in adjust_contrast, depends on how many there are
+
 
 def _case(kind: str, **arguments: Any) -> Case:
     spelled = ", ".join(f"{name}={getattr(value, 'value', value)!r}" for name, value in arguments.items())
