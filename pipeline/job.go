@@ -43,11 +43,18 @@ func (p *Pipeline) Prepare(plan *Plan, s *dataset.Snapshot) (*Job, error) {
 	j.height, j.width, _ = pinned.Transforms.OutputSize()
 	j.pixels = j.height * j.width * 3
 	j.tail = newShift(j.pixels)
-	for _, name := range append(slices.Clone(pinned.Fields), "index") {
+	j.images = slices.Contains(pinned.Fields, "image")
+	names := slices.Clone(pinned.Fields)
+	if j.images && pinned.Transforms.Boxes() > 0 {
+		names = append(names, boxField)
+	}
+	for _, name := range append(names, "index") {
 		f := Field{Name: name, DType: "int64"}
-		if name == "image" {
-			j.images = true
+		switch name {
+		case "image":
 			f = Field{Name: name, DType: "uint8", Shape: []int{j.height, j.width, 3}}
+		case boxField:
+			f.Shape = []int{pinned.Transforms.Boxes(), len(augment.Box{})}
 		}
 		j.fields = append(j.fields, f)
 	}
@@ -65,6 +72,9 @@ func (j *Job) Snapshot() *dataset.Snapshot { return j.snapshot }
 
 // Samples is the number of samples in the snapshot.
 func (j *Job) Samples() uint64 { return uint64(j.snapshot.Len()) }
+
+// boxField is the array of the rectangles that the last hop erases, for plans with RandomErasing.
+const boxField = "erase"
 
 // Fields lists the arrays of every batch in the order they are placed, "index" last.
 func (j *Job) Fields() []Field { return j.fields }

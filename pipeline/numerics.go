@@ -20,16 +20,28 @@ import (
 //go:embed numerics/*
 var numericsFiles embed.FS
 
-// numericsRuns between them run all pixel code: both resize passes in both orders, up and down, and flips.
+// numericsRuns between them run all pixel code: both resize passes in both orders, up and down, all filters, both dialects, padding, flips,
+// colours and warps.
 var numericsRuns = []struct {
 	transforms string
 	reference  augment.Reference
 	epochs     uint32
 }{
 	{`[]`, augment.Pillow13, 1},
+	{`[{"op": "RandomResizedCrop", "size": [30, 40], "interpolation": "bicubic"}, {"op": "RandomCrop", "size": [33, 38], "padding": 3, "pad_if_needed": true,
+		"padding_mode": "reflect"}, {"op": "RandomShortestSize", "min_size": [20, 40], "interpolation": "lanczos"}]`, augment.Pillow13, 2},
+	{`[{"op": "RandomResizedCrop", "size": [40, 30], "dialect": "tensor"}, {"op": "Resize", "size": [31, 29], "dialect": "tensor", "interpolation": "bicubic", "antialias": false},
+		{"op": "RandomZoomOut", "fill": [1, 2, 3]}, {"op": "Resize", "size": [20, 50], "interpolation": "hamming"}, {"op": "ScaleJitter", "target_size": [30, 30],
+		"interpolation": "nearest"}]`, augment.Pillow13, 2},
 	{`[{"op": "RandomResizedCrop", "size": [32, 48]}, {"op": "RandomHorizontalFlip"}, {"op": "RandomVerticalFlip"}]`, augment.Pillow13, 2},
 	{`[{"op": "RandomResizedCrop", "size": [48, 32]}]`, augment.Pillow12, 1},
 	{`[{"op": "Resize", "size": [24]}, {"op": "CenterCrop", "size": [20, 28]}, {"op": "Resize", "size": [90, 31]}]`, augment.Pillow13, 1},
+	{`[{"op": "CenterCrop", "size": 40}, {"op": "ColorJitter", "brightness": 0.4, "contrast": 0.4, "saturation": 0.4, "hue": 0.1},
+		{"op": "RandomChoice", "transforms": [{"op": "RandomAutocontrast"}, {"op": "RandomEqualize"}]},
+		{"op": "RandomAdjustSharpness", "sharpness_factor": 1.7}, {"op": "GaussianBlur", "kernel_size": 9}]`, augment.Pillow13, 2},
+	{`[{"op": "CenterCrop", "size": 40}, {"op": "RandomAffine", "degrees": 30, "shear": [-9, 9, -9, 9], "interpolation": "bilinear"},
+		{"op": "RandomPerspective", "p": 1, "interpolation": "bicubic"}, {"op": "RandAugment", "num_ops": 3},
+		{"op": "AugMix", "mixture_width": 2}, {"op": "RandomRotation", "degrees": 180, "expand": true}]`, augment.Pillow13, 2},
 }
 
 // measureNumerics is the self-test: it runs the kernels of the level, the draws and the orders on known input and digests what comes out.

@@ -7,6 +7,7 @@ import (
 	"hash/crc32"
 	"math/bits"
 
+	"github.com/feedwater-io/feedwater/pipeline/augment"
 	"github.com/feedwater-io/feedwater/pipeline/dataset"
 	"github.com/feedwater-io/feedwater/pipeline/order"
 )
@@ -116,6 +117,7 @@ func (w *Want) make(d *decoder, i int, ref Ref, file []byte) error {
 	if err != nil {
 		return err
 	}
+	w.boxes(i, r.Boxes())
 	if err := r.Run(d.codec, dst, 3*result.w); err != nil {
 		return err
 	}
@@ -176,6 +178,16 @@ func (w *Want) hole(i int) {
 		}
 	}
 	w.number("label", i, 0)
+	w.boxes(i, make([]augment.Box, w.job.plan.Transforms.Boxes()))
+}
+
+// boxes writes sample i's rectangles.
+func (w *Want) boxes(i int, boxes []augment.Box) {
+	for k, b := range boxes {
+		for n, x := range b {
+			w.number(boxField, (i*len(boxes)+k)*len(b)+n, uint64(x))
+		}
+	}
 }
 
 // number writes element i of a field of integers, if the batch has it.

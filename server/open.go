@@ -33,7 +33,7 @@ func (s *Server) describe(j *Job) *pb.OpenResponse {
 		r.Fields = append(r.Fields, fromField(f))
 	}
 	for _, o := range j.maker.Ops() {
-		r.Ops = append(r.Ops, &pb.Op{Name: o.Name, Place: "node", Dialect: o.Dialect, Tier: o.Tier, Arguments: string(o.Arguments)})
+		r.Ops = append(r.Ops, &pb.Op{Name: o.Name, Place: o.Place, Dialect: o.Dialect, Tier: o.Tier, Arguments: string(o.Arguments)})
 	}
 	return r
 }

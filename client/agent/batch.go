@@ -108,7 +108,7 @@ func (b *batch) settle(r client.Result) ([]byte, error) {
 			copy(b.slot[o:], data)
 		}
 	}
-	return extraJSON(r, ragged), nil
+	return extraJSON(r, ragged), b.erase(ragged)
 }
 
 // arrival is one array of an arrived batch.

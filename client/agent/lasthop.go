@@ -17,6 +17,8 @@ type LastHop struct {
 	Table string `json:"table"`
 	// Layout is "hwc" or "chw".
 	Layout string `json:"layout"`
+	// Erase is what rectangles of the batch's field "erase" are filled with: base64 of [n][3] elements, little-endian.
+	Erase string `json:"erase"`
 }
 
 // A convert writes one image to dst in its last form. src is height × width × 3 bytes; they do not overlap.

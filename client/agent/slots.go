@@ -82,6 +82,8 @@ type slots struct {
 	convert       convert // nil: images stay as they come
 	element       int     // bytes of one element of an image
 	planar        bool
+	erasures      [][]byte
+	put           func(dst []byte, x float32) // one element; nil for bytes
 
 	mu     sync.Mutex
 	memory []byte
@@ -95,6 +97,10 @@ const maxSlotBytes = 1 << 46
 func mapSlots(file *os.File, count, stride int, l layout, hop *LastHop) (*slots, error) {
 	defer file.Close()
 	c, err := hop.converter()
+	if err != nil {
+		return nil, err
+	}
+	erasures, err := hop.erasures()
 	if err != nil {
 		return nil, err
 	}
@@ -118,7 +124,7 @@ func mapSlots(file *os.File, count, stride int, l layout, hop *LastHop) (*slots,
 	_ = unix.Madvise(memory, unix.MADV_HUGEPAGE)
 	return &slots{
 		layout: l, count: count, stride: stride, memory: memory, users: 1,
-		convert: c, element: hop.elementBytes(), planar: hop.Layout == "chw",
+		convert: c, element: hop.elementBytes(), planar: hop.Layout == "chw", erasures: erasures, put: hop.put(),
 	}, nil
 }
 

@@ -12,25 +12,57 @@ import (
 
 // ops has every op that is offered. Its function reads the arguments, in torchvision's order.
 var ops = map[string]func(a *arguments) op{
+	"AugMix":               newAugMix,
+	"AutoAugment":          newAutoAugment,
 	"CenterCrop":           newCenterCrop,
+	"RandAugment":          newRandAugment,
+	"RandomAffine":         newRandomAffine,
 	"RandomHorizontalFlip": newRandomHorizontalFlip,
+	"RandomPerspective":    newRandomPerspective,
 	"RandomResizedCrop":    newRandomResizedCrop,
+	"RandomRotation":       newRandomRotation,
+	"Pad":                  newPad,
+	"RandomCrop":           newRandomCrop,
+	"RandomErasing":        newRandomErasing,
+	"RandomResize":         newRandomResize,
+	"RandomShortestSize":   newRandomShortestSize,
 	"RandomVerticalFlip":   newRandomVerticalFlip,
+	"RandomZoomOut":        newRandomZoomOut,
 	"Resize":               newResize,
+	"TrivialAugmentWide":   newTrivialAugmentWide,
+
+	"ColorJitter":              newColorJitter,
+	"GaussianBlur":             newGaussianBlur,
+	"GaussianNoise":            newGaussianNoise,
+	"Grayscale":                newGrayscale,
+	"JPEG":                     newJPEG,
+	"RandomAdjustSharpness":    newRandomAdjustSharpness,
+	"RandomAutocontrast":       newRandomAutocontrast,
+	"RandomChannelPermutation": newRandomChannelPermutation,
+	"RandomEqualize":           newRandomEqualize,
+	"RandomGrayscale":          newRandomGrayscale,
+	"RandomInvert":             newRandomInvert,
+	"RandomPhotometricDistort": newRandomPhotometricDistort,
+	"RandomPosterize":          newRandomPosterize,
+	"RandomSolarize":           newRandomSolarize,
+
+	"Compose":      newCompose,
+	"Identity":     newIdentity,
+	"RandomApply":  newRandomApply,
+	"RandomChoice": newRandomChoice,
+	"RandomOrder":  newRandomOrder,
+	"ScaleJitter":  newScaleJitter,
 }
 
 // notYet are the other classes of torchvision.transforms.v2 that take images.
-var notYet = strings.Fields(`AugMix AutoAugment ColorJitter CutMix ElasticTransform FiveCrop GaussianBlur GaussianNoise Grayscale
-	JPEG MixUp Normalize Pad PILToTensor RandAugment RandomAdjustSharpness RandomAffine RandomApply RandomAutocontrast
-	RandomChannelPermutation RandomChoice RandomCrop RandomEqualize RandomErasing RandomGrayscale RandomInvert RandomIoUCrop RandomOrder
-	RandomPerspective RandomPhotometricDistort RandomPosterize RandomResize RandomRotation RandomShortestSize RandomSolarize RandomZoomOut
-	RGB ScaleJitter TenCrop ToDtype ToImage ToPILImage ToPureTensor ToTensor TrivialAugmentWide`)
+var notYet = strings.Fields(`CutMix ElasticTransform FiveCrop MixUp Normalize PILToTensor RandomIoUCrop RGB
+	TenCrop ToDtype ToImage ToPILImage ToPureTensor ToTensor`)
 
 // MaxSide is the longest side of any picture, in pixels.
 const MaxSide = 65500
 
-func parseOp(i int, raw json.RawMessage) (string, op, error) {
-	a := &arguments{step: i}
+func parseOp(i int, raw json.RawMessage, depth int) (string, op, *PlanError) {
+	a := &arguments{step: i, depth: depth, parse: parseSteps}
 	if err := json.Unmarshal(raw, &a.raw); err != nil || a.raw == nil {
 		return "", nil, &PlanError{Step: i, Problem: "must be an object with a member op", Nearest: `{"op":"Resize","size":256}`}
 	}
@@ -48,6 +80,7 @@ func parseOp(i int, raw json.RawMessage) (string, op, error) {
 		return "", nil, &PlanError{Step: i, Op: brief(a.op), Problem: problem, Nearest: near}
 	}
 	o := read(a)
+	a.settle()
 	if err := a.finish(); err != nil {
 		return "", nil, err
 	}
@@ -61,6 +94,8 @@ type arguments struct {
 	raw   map[string]json.RawMessage
 	known []string
 	err   *PlanError
+	depth int // how many ops this one is inside of
+	parse func(transforms []json.RawMessage, depth int) (Chain, *PlanError)
 }
 
 // take returns an argument; false when it is left out.
@@ -79,15 +114,12 @@ func (a *arguments) refuse(name, problem string, near any) {
 }
 
 // finish returns what was wrong; arguments that nobody took are.
-func (a *arguments) finish() error {
+func (a *arguments) finish() *PlanError {
 	if a.err == nil && len(a.raw) > 0 {
 		name := slices.Min(slices.Collect(maps.Keys(a.raw)))
 		a.err = &PlanError{Step: a.step, Op: a.op, Argument: brief(name), Problem: "no such argument", Nearest: nearest(name, a.known)}
 	}
-	if a.err != nil {
-		return a.err
-	}
-	return nil
+	return a.err
 }
 
 // whole reads one whole number from 1 to MaxSide.
@@ -165,28 +197,18 @@ func (a *arguments) span(name string, standard [2]float64, low, high float64) [2
 	return x
 }
 
-// interpolation reads the filter's name. Of antialias, PIL images know true alone.
-func (a *arguments) interpolation() string {
-	const offered = "bilinear"
-	if raw, ok := a.take("interpolation"); ok {
-		var name string
-		switch err := json.Unmarshal(raw, &name); {
-		case err != nil:
-			a.refuse("interpolation", fmt.Sprintf("must be a name, got %s", brief(raw)), offered)
-		case slices.Contains([]string{"nearest", "nearest-exact", "bicubic", "box", "hamming", "lanczos"}, name):
-			a.refuse("interpolation", fmt.Sprintf("%q is not offered yet", name), offered)
-		case name != offered:
-			a.refuse("interpolation", fmt.Sprintf("no such filter, got %s", brief(raw)), offered)
-		}
+// choice reads one of some names.
+func (a *arguments) choice(name string, raw json.RawMessage, names []string) string {
+	var s string
+	switch err := json.Unmarshal(raw, &s); {
+	case err != nil || isNull(raw):
+		a.refuse(name, fmt.Sprintf("must be a name, got %s", brief(raw)), names[0])
+	case !slices.Contains(names, s):
+		a.refuse(name, fmt.Sprintf("no such name, got %s", brief(raw)), nearest(s, names))
+	default:
+		return s
 	}
-	return offered
-}
-
-// antialias reads an argument that changes nothing: PIL images are always antialiased.
-func (a *arguments) antialias() {
-	if raw, ok := a.take("antialias"); ok && !isNull(raw) && string(raw) != "true" {
-		a.refuse("antialias", fmt.Sprintf("PIL images are always antialiased, got %s", brief(raw)), true)
-	}
+	return names[0]
 }
 
 func isNull(raw json.RawMessage) bool { return string(raw) == "null" }

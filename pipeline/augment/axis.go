@@ -16,16 +16,22 @@ type axis struct {
 	reverse bool
 	taps    kernel.Taps // when resized; relative to lo
 
-	weights []float64 // scratch
+	// Scratch: weights of outputs, and the source coordinates where those begin and end.
+	weights []float64
+	spans   []span
 }
+
+type span struct{ begin, end int }
 
 // set plans outputs from … to−1 of a side of in pixels that is resized to out. The side is mirrored before it is resized, and
 // the outputs are flipped afterwards.
-func (a *axis) set(f filter, in, out, from, to int, mirror, flip bool) {
+func (a *axis) set(m Method, in, out, from, to int, mirror, flip bool) {
 	a.n, a.resized, a.reverse = to-from, in != out, mirror != flip
 	switch {
+	case a.resized && m.nearest():
+		a.pick(m, in, out, from, to, mirror)
 	case a.resized:
-		a.calculate(f, in, out, from, to, mirror)
+		a.calculate(m, in, out, from, to, mirror)
 	case mirror:
 		a.lo, a.hi = in-to, in-from
 	default:
@@ -35,37 +41,68 @@ func (a *axis) set(f filter, in, out, from, to int, mirror, flip bool) {
 
 // calculate makes the taps. Mirroring a side before it is resized is resizing with mirrored taps, bit for bit, since sums of integers
 // have no order.
-func (a *axis) calculate(f filter, in, out, from, to int, mirror bool) {
-	t, by := &a.taps, f.scaling(in, out)
+func (a *axis) calculate(m Method, in, out, from, to int, mirror bool) {
+	t, by := &a.taps, m.scaling(in, out)
 	t.Stride = (by.most() + 3) &^ 3
 	t.First, t.Count, t.Weights = grown(t.First, a.n), grown(t.Count, a.n), grown(t.Weights, a.n*t.Stride)
-	a.weights = grown(a.weights, t.Stride)
+	bits := a.weigh(m, by, from, to, out)
 	a.lo, a.hi = in, 0
 	for i := from; i < to; i++ {
 		j := i - from
-		first, w := by.weights(a.weights, i)
+		s, w := a.spans[j], a.weights[j*t.Stride:]
+		first, w := s.begin, w[:s.end-s.begin]
 		if mirror {
 			slices.Reverse(w)
-			j, first = to-1-i, in-first-len(w)
+			j, first = to-1-i, in-s.end
 		}
-		skipped, count := quantize(t.Weights[j*t.Stride:][:t.Stride], w)
+		skipped, count := quantize(t.Weights[j*t.Stride:][:t.Stride], w, bits, by.support <= 1)
 		first += skipped
 		t.First[j], t.Count[j] = int32(first), int32(count)
 		a.lo, a.hi = min(a.lo, first), max(a.hi, first+count)
 	}
-	for j := range t.First {
-		t.First[j] -= int32(a.lo)
-	}
-	t.Span = a.hi - a.lo
+	a.settle()
 }
 
-// quantize rounds weights to fixed point, half away from zero, and leaves out zeros at both ends. Not all of w are small, since
-// their sum is 1.
-func quantize(dst []int32, w []float64) (skipped, count int) {
-	const one = 1 << kernel.WeightBits
+// settle makes taps relative to lo.
+func (a *axis) settle() {
+	for j := range a.taps.First {
+		a.taps.First[j] -= int32(a.lo)
+	}
+	a.taps.Span = a.hi - a.lo
+}
+
+// weigh makes weights and spans of outputs from … to−1, and returns the weights' precision, which for tensors follows from all
+// outputs.
+func (a *axis) weigh(m Method, by scaling, from, to, out int) (bits int) {
+	stride := a.taps.Stride
+	a.weights, a.spans = grown(a.weights, (to-from+1)*stride), grown(a.spans, to-from+1)
+	low, high, largest := from, to, 0.0
+	if m.Tensor {
+		low, high = 0, out
+	}
+	for i := low; i < high; i++ {
+		j := to - from // where nobody looks
+		if from <= i && i < to {
+			j = i - from
+		}
+		first, w, top := by.weigh(a.weights[j*stride:][:stride], i)
+		a.spans[j] = span{first, first + len(w)}
+		largest = max(largest, top)
+	}
+	if m.Tensor {
+		return tensorBits(largest)
+	}
+	return kernel.WeightBits
+}
+
+// quantize rounds weights to fixed point of so many bits, half away from zero, and leaves out zeros at the end. With trim it does
+// so at the beginning too, which must not be done to filters with lobes: they have zeros inside, and beginnings would not ascend. Not
+// all of w are small, since their sum is 1.
+func quantize(dst []int32, w []float64, bits int, trim bool) (skipped, count int) {
+	unit := float64(int(1) << bits)
 	for _, x := range w {
-		q := int32(x*one + math.Copysign(0.5, x))
-		if q == 0 && count == 0 {
+		q := int32(float64(x*unit)+math.Copysign(0.5, x)) << (kernel.WeightBits - bits)
+		if q == 0 && count == 0 && trim {
 			skipped++
 			continue
 		}

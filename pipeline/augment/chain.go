@@ -26,6 +26,7 @@ type op interface {
 type dice struct {
 	key    order.Key
 	sample order.Sample
+	inside []keyring // of the ops inside it
 }
 
 func (d dice) block(i uint32) [4]uint32 { return d.key.Block(d.sample, i) }
@@ -59,29 +60,38 @@ func Parse(transforms []json.RawMessage) (Chain, error) {
 	if len(transforms) > maxSteps {
 		return Chain{}, &PlanError{Step: maxSteps, Problem: fmt.Sprintf("a plan has at most %d transforms", maxSteps)}
 	}
+	c, err := parseSteps(transforms, 0)
+	if err != nil {
+		return Chain{}, err
+	}
+	return c, nil
+}
+
+// parseSteps parses the transforms of a plan, or those inside an op, depth ops deep. Sizes are known only in a plan.
+func parseSteps(transforms []json.RawMessage, depth int) (Chain, *PlanError) {
 	var c Chain
 	seen := map[string]int{}
 	for i, raw := range transforms {
-		name, o, err := parseOp(i, raw)
+		name, o, err := parseOp(i, raw, depth)
 		if err != nil {
 			return Chain{}, err
 		}
 		c.steps = append(c.steps, step{o, name, fmt.Sprintf("%s/%d", name, seen[name])})
 		seen[name]++
-		if h, w, fixed := c.OutputSize(); fixed && (min(h, w) < 1 || max(h, w) > MaxSide) {
+		if h, w, fixed := c.OutputSize(); depth == 0 && fixed && (min(h, w) < 1 || max(h, w) > MaxSide) {
 			problem := fmt.Sprintf("makes pictures of %d×%d pixels here; a side has 1 to %d", w, h, MaxSide)
 			return Chain{}, &PlanError{Step: i, Op: name, Problem: problem}
 		}
+	}
+	if err := c.checkLast(); err != nil {
+		return Chain{}, err
 	}
 	return c, nil
 }
 
 // OutputSize is the size of every result; fixed is false when it differs from sample to sample.
 func (c Chain) OutputSize() (h, w int, fixed bool) {
-	var size image.Point
-	for _, s := range c.steps {
-		size, fixed = s.resultOf(size, fixed)
-	}
+	size, fixed := c.then(image.Point{}, false)
 	if !fixed {
 		return 0, 0, false
 	}
@@ -92,6 +102,8 @@ func (c Chain) OutputSize() (h, w int, fixed bool) {
 type Info struct {
 	// Name is the op's class in torchvision.transforms.v2.
 	Name string
+	// Place is where it changes pixels: "node" or "last hop".
+	Place string
 	// Dialect says whose arithmetic the op repeats: "pil" or "tensor".
 	Dialect string
 	// Tier is "A": all values equal, "B": within one level, or "C": the same distribution.
@@ -104,9 +116,17 @@ type Info struct {
 func (c Chain) Infos() []Info {
 	infos := make([]Info, len(c.steps))
 	for i, s := range c.steps {
-		infos[i] = Info{Name: s.name, Dialect: "pil", Tier: "A", Arguments: canonical(s.op)}
+		infos[i] = Info{Name: s.name, Place: placeOf(s.op), Dialect: dialectOf(s.op), Tier: tierOf(s.op), Arguments: canonical(s.op)}
 	}
 	return infos
+}
+
+// tierOf is A but for ops that say otherwise.
+func tierOf(o op) string {
+	if t, ok := o.(interface{ tier() string }); ok {
+		return t.tier()
+	}
+	return "A"
 }
 
 // MarshalJSON writes the canonical form: defaults filled in, members in a fixed order. Equal chains have equal bytes.

@@ -31,12 +31,13 @@ type scaling struct {
 	in             int
 	scale          float64 // in ÷ out
 	reach, inverse float64 // the stretched support; 1 ÷ stretch
+	aliased        bool    // nothing is stretched
 }
 
 func (f filter) scaling(in, out int) scaling {
 	scale := float64(in) / float64(out)
 	stretch := max(scale, 1)
-	return scaling{f, in, scale, float64(f.support * stretch), 1 / stretch}
+	return scaling{f, in, scale, float64(f.support * stretch), 1 / stretch, false}
 }
 
 // most is how many weights an output has at most.

@@ -8,7 +8,7 @@ import (
 
 // arm64 always has a fused multiply-add and Go uses it wherever the source allows: none may be left.
 func TestNothingIsFused(t *testing.T) {
-	cmd := exec.Command("go", "build", "-gcflags=-S", "filter.go")
+	cmd := exec.Command("go", "build", "-gcflags=-S", "filter.go", "filters.go")
 	cmd.Env = append(cmd.Environ(), "GOOS=linux", "GOARCH=arm64", "CGO_ENABLED=0")
 	out, err := cmd.CombinedOutput()
 	if err != nil {

@@ -5,50 +5,113 @@ import (
 	"image"
 )
 
-// program is what a chain does to one sample: views, each of the picture that the one before made.
+// program is what a chain does to one sample: passes, each over the picture that the one before made. The first is a view.
 type program struct {
-	views     []view
+	passes    []pass
 	maxPixels int
+	boxes     []Box // to be erased in the end
 }
 
-func (p *program) begin(size image.Point) { p.views = append(p.views[:0], whole(size)) }
+// A pass is one walk over pixels: a view, or, if it has one, an effect.
+type pass struct {
+	view   view
+	effect effect
+}
 
-// last is the view that grows.
-func (p *program) last() *view { return &p.views[len(p.views)-1] }
+// size is that of the picture that the pass makes.
+func (p *pass) size() image.Point { return p.view.canvas }
+
+// moves reports whether the pass writes another picture than it reads.
+func (p *pass) moves() bool { return p.effect.inPlace == nil }
+
+func (p *program) begin(size image.Point) {
+	p.passes, p.boxes = append(p.passes[:0], pass{view: whole(size)}), p.boxes[:0]
+}
 
 // size is that of the picture so far.
-func (p *program) size() image.Point { return p.last().canvas }
+func (p *program) size() image.Point { return p.passes[len(p.passes)-1].size() }
 
-func (p *program) crop(r image.Rectangle) error {
+// open is the view that grows: the last pass, or a new one behind an effect.
+func (p *program) open() (*view, error) {
+	if last := &p.passes[len(p.passes)-1]; last.effect.none() {
+		return &last.view, nil
+	}
+	return p.next()
+}
+
+// next begins another view.
+func (p *program) next() (*view, error) {
+	size := p.size()
+	if size.X*size.Y > maxHeld {
+		return nil, fmt.Errorf("a picture of %d×%d pixels would be held between two passes, but the limit for that is %d pixels", size.X, size.Y, maxHeld)
+	}
+	p.passes = append(p.passes, pass{view: whole(size)})
+	return &p.passes[len(p.passes)-1].view, nil
+}
+
+// maxHeld is the largest picture that is held in memory between two passes, in pixels: 200 MB for each worker, far beyond any real plan.
+const maxHeld = 1 << 26
+
+// crop cuts r out of the picture, with zeros outside of it.
+func (p *program) crop(r image.Rectangle) error { return p.pad(r, [3]byte{}) }
+
+// pad is crop with another colour.
+func (p *program) pad(r image.Rectangle, fill [3]byte) error {
 	if err := p.check(r.Size()); err != nil {
 		return err
 	}
-	p.last().crop(r)
-	return nil
+	v, err := p.open()
+	if err == nil && !v.crop(r, fill) {
+		if v, err = p.next(); err == nil {
+			v.crop(r, fill)
+		}
+	}
+	return err
 }
 
-func (p *program) resize(to image.Point) error {
+func (p *program) resize(to image.Point, m Method) error {
 	if err := p.check(to); err != nil {
 		return err
 	}
 	if to == p.size() {
 		return nil
 	}
-	if !p.last().resize(to) {
-		if from := p.size(); from.X*from.Y > maxHeld {
-			return fmt.Errorf("a picture of %d×%d pixels would be resized once more, but the limit for that is %d pixels", from.X, from.Y, maxHeld)
+	v, err := p.open()
+	if err == nil && !v.resize(to, m) {
+		if v, err = p.next(); err == nil {
+			v.resize(to, m)
 		}
-		p.views = append(p.views, whole(p.size()))
-		p.last().resize(to)
 	}
-	return nil
+	return err
 }
 
-// maxHeld is the largest picture that is held in memory between two passes, in pixels: 200 MB for each worker, far beyond any real plan.
-const maxHeld = 1 << 26
+func (p *program) flipX() error {
+	v, err := p.open()
+	if err == nil {
+		v.flipX()
+	}
+	return err
+}
 
-func (p *program) flipX() { p.last().flipX() }
-func (p *program) flipY() { p.last().flipY() }
+func (p *program) flipY() error {
+	v, err := p.open()
+	if err == nil {
+		v.flipY()
+	}
+	return err
+}
+
+// apply adds an effect. size is that of the picture it makes.
+func (p *program) apply(e effect, size image.Point) error {
+	if err := p.check(size); err != nil {
+		return err
+	}
+	if from := p.size(); max(from.X*from.Y, size.X*size.Y) > maxHeld {
+		return fmt.Errorf("a picture of %d×%d pixels would be held in memory, but the limit for that is %d pixels", from.X, from.Y, maxHeld)
+	}
+	p.passes = append(p.passes, pass{view{canvas: size}, e})
+	return nil
+}
 
 // check refuses sizes, whether or not a picture of that size would ever be held in memory.
 func (p *program) check(size image.Point) error {

@@ -17,10 +17,10 @@ func (o *randomHorizontalFlip) resultOf(size image.Point, fixed bool) (image.Poi
 }
 
 func (o *randomHorizontalFlip) draw(d dice, p *program, rec *Draw) error {
-	if happens(d, o.P, rec) {
-		p.flipX()
+	if !happens(d, o.P, rec) {
+		return nil
 	}
-	return nil
+	return p.flipX()
 }
 
 // happens draws whether a random op is applied, as torch compares: in float32.

@@ -8,22 +8,21 @@ import (
 )
 
 type randomResizedCrop struct {
-	Size          size       `json:"size"`
-	Scale         [2]float64 `json:"scale"`
-	Ratio         [2]float64 `json:"ratio"`
-	Interpolation string     `json:"interpolation"`
+	Size  size       `json:"size"`
+	Scale [2]float64 `json:"scale"`
+	Ratio [2]float64 `json:"ratio"`
+	method
 
 	scale, logRatio [2]float32
 }
 
 func newRandomResizedCrop(a *arguments) op {
 	o := &randomResizedCrop{
-		Size:          a.size("size"),
-		Scale:         a.span("scale", [2]float64{0.08, 1}, 0, 1000),
-		Ratio:         a.span("ratio", [2]float64{3.0 / 4, 4.0 / 3}, 1e-6, 1e6),
-		Interpolation: a.interpolation(),
+		Size:   a.size("size"),
+		Scale:  a.span("scale", [2]float64{0.08, 1}, 0, 1000),
+		Ratio:  a.span("ratio", [2]float64{3.0 / 4, 4.0 / 3}, 1e-6, 1e6),
+		method: a.method(),
 	}
-	a.antialias()
 	for i := range 2 {
 		o.scale[i], o.logRatio[i] = float32(o.Scale[i]), log32(o.Ratio[i])
 	}
@@ -50,7 +49,7 @@ func (o *randomResizedCrop) draw(d dice, p *program, rec *Draw) error {
 	if err := p.crop(crop); err != nil {
 		return err
 	}
-	return p.resize(o.Size.point())
+	return p.resize(o.Size.point(), o.of())
 }
 
 // crop is torchvision's make_params. Attempt k draws from block k: area, ratio, top, left.

@@ -13,8 +13,8 @@ func (o *randomVerticalFlip) resultOf(size image.Point, fixed bool) (image.Point
 }
 
 func (o *randomVerticalFlip) draw(d dice, p *program, rec *Draw) error {
-	if happens(d, o.P, rec) {
-		p.flipY()
+	if !happens(d, o.P, rec) {
+		return nil
 	}
-	return nil
+	return p.flipY()
 }

@@ -31,13 +31,13 @@ type Window struct {
 	From, To     image.Point
 	Rect         image.Rectangle
 	Mirror, Flip Flips
+	Method       Method
 }
 
 // Resampler resizes a picture while its rows stream in, and keeps no more of them than the filter spans. The bytes are those of
-// Pillow's Image.resize of the whole picture. It is a pixel.Sink, starts no goroutine and is not safe for concurrent use;
+// Pillow's Image.resize of the whole picture, or torch's interpolate. It is a pixel.Sink, starts no goroutine and is not safe for concurrent use;
 // once its buffers have grown it allocates nothing.
 type Resampler struct {
-	filter    filter
 	reference Reference
 	across    *kernel.Horizontal
 	down      *kernel.Vertical
@@ -61,24 +61,24 @@ const (
 	verticalHorizontal // the horizontal pass may be a copy
 )
 
-// NewResampler returns a bilinear Resampler. level is one of kernel.Levels.
+// NewResampler returns a Resampler. level is one of kernel.Levels.
 func NewResampler(level string, reference Reference) *Resampler {
 	return &Resampler{
-		filter: bilinear, reference: reference,
-		across: kernel.NewHorizontal(level), down: kernel.NewVertical(level),
+		reference: reference,
+		across:    kernel.NewHorizontal(level), down: kernel.NewVertical(level),
 	}
 }
 
 // Begin starts a picture. Its result goes to dst, row y at dst[y*stride:]; nothing between the rows is written. w.Rect must lie
 // inside w.To and not be empty, and dst must have room for it.
 func (r *Resampler) Begin(w Window, dst []byte, stride int) {
-	r.x.set(r.filter, w.From.X, w.To.X, w.Rect.Min.X, w.Rect.Max.X, w.Mirror.X, w.Flip.X)
-	r.y.set(r.filter, w.From.Y, w.To.Y, w.Rect.Min.Y, w.Rect.Max.Y, w.Mirror.Y, w.Flip.Y)
+	r.x.set(w.Method, w.From.X, w.To.X, w.Rect.Min.X, w.Rect.Max.X, w.Mirror.X, w.Flip.X)
+	r.y.set(w.Method, w.From.Y, w.To.Y, w.Rect.Min.Y, w.Rect.Max.Y, w.Mirror.Y, w.Flip.Y)
 	r.dst, r.stride, r.fed, r.next = dst[:(r.y.n-1)*stride+3*r.x.n], stride, 0, 0
 	switch {
 	case !r.y.resized:
 		r.passes = atMostHorizontal
-	case r.x.resized && !r.reference.verticalFirst(w.From, w.To):
+	case r.x.resized && !r.downFirst(w):
 		r.passes = horizontalVertical
 	default:
 		r.passes = verticalHorizontal
@@ -91,6 +91,12 @@ func (r *Resampler) Begin(w Window, dst []byte, stride int) {
 		r.down.Set(&r.y.taps)
 		r.makeRoom()
 	}
+}
+
+// downFirst tells whether the vertical pass comes first. With nearest ones the order does not show, but the rows that nobody takes
+// need no horizontal pass.
+func (r *Resampler) downFirst(w Window) bool {
+	return w.Method.nearest() || !w.Method.Tensor && r.reference.verticalFirst(w.From, w.To)
 }
 
 // Rows beyond the longest sum: enough to run a pass on all rows that a decoder hands over at a time.

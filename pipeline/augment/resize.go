@@ -7,9 +7,9 @@ import (
 
 type resize struct {
 	// Size is a number for the shorter side, height and width, or nil when MaxSize alone decides.
-	Size          any    `json:"size"`
-	Interpolation string `json:"interpolation"`
-	MaxSize       *int   `json:"max_size"`
+	Size any `json:"size"`
+	method
+	MaxSize *int `json:"max_size"`
 
 	short int  // 0: none
 	exact size // 0: none
@@ -19,12 +19,11 @@ type resize struct {
 func newResize(a *arguments) op {
 	o := &resize{}
 	raw, ok := a.take("size")
-	o.Interpolation = a.interpolation()
+	o.method = a.method()
 	if most, given := a.take("max_size"); given && !isNull(most) {
 		o.most = a.whole("max_size", most)
 		o.MaxSize = &o.most
 	}
-	a.antialias()
 	switch {
 	case !ok:
 		a.refuse("size", "is missing", 256)
@@ -62,7 +61,7 @@ func (o *resize) resultOf(from image.Point, fixed bool) (image.Point, bool) {
 }
 
 func (o *resize) draw(_ dice, p *program, _ *Draw) error {
-	return p.resize(o.to(p.size()))
+	return p.resize(o.to(p.size()), o.of())
 }
 
 // to is torchvision's size rule; it truncates, and may give 0.

@@ -67,10 +67,12 @@ func (e *OpError) Unwrap() error { return e.Cause }
 // allocates nothing, Draws apart.
 type Runner struct {
 	chain     Chain
-	keys      []order.Key // of the ops
+	keys      []keyring // of the ops
 	program   program
 	resampler *Resampler
-	scratch   [2]pixel.Image
+	scratch   [2]pixel.Image // pictures between passes
+	result    pixel.Image
+	workspace workspace
 }
 
 // NewRunner makes a Runner for one worker.
@@ -79,10 +81,8 @@ func NewRunner(c Chain, o Options) (*Runner, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Runner{chain: c, program: program{maxPixels: o.MaxPixels}, resampler: NewResampler(o.Level, o.Reference)}
-	for _, s := range c.steps {
-		r.keys = append(r.keys, order.NewKey(o.Seed, s.path))
-	}
+	r := &Runner{chain: c, program: program{maxPixels: o.MaxPixels}, resampler: NewResampler(o.Level, o.Reference), workspace: workspace{level: o.Level}}
+	r.keys = c.keys(o.Seed, "")
 	return r, nil
 }
 
@@ -99,49 +99,65 @@ func (r *Runner) Begin(w, h int, s order.Sample) (outW, outH int, err error) {
 func (r *Runner) Draws(w, h int, s order.Sample) ([]Draw, error) {
 	draws := make([]Draw, len(r.chain.steps))
 	err := r.draw(w, h, s, draws)
-	r.program.views = r.program.views[:0]
+	r.program.passes = r.program.passes[:0]
 	return draws, err
 }
 
 func (r *Runner) draw(w, h int, s order.Sample, draws []Draw) error {
 	r.program.begin(image.Pt(w, h))
-	for i, step := range r.chain.steps {
-		var rec *Draw
-		if draws != nil {
-			rec = &draws[i]
-			*rec = Draw{Op: step.name, Applied: true, Parameters: []byte("{}")}
-		}
-		if err := step.draw(dice{r.keys[i], s}, &r.program, rec); err != nil {
-			r.program.views = r.program.views[:0]
-			return &OpError{step.name, err}
-		}
+	err := r.chain.draw(r.keys, s, &r.program, draws)
+	if err != nil {
+		r.program.passes = r.program.passes[:0]
 	}
-	return nil
+	return err
 }
 
 // Run makes the result of what Begin drew: rows of 8-bit RGB at dst[y*stride:], nothing between them. src must be the picture whose size
 // Begin was told. An error is src's own, or says that dst or src breaks this contract.
 func (r *Runner) Run(src Source, dst []byte, stride int) error {
-	last := len(r.program.views) - 1
-	if last < 0 {
+	if len(r.program.passes) == 0 {
 		return errors.New("augment: nothing was begun")
 	}
-	if size := r.program.size(); stride < 3*size.X || len(dst) < (size.Y-1)*stride+3*size.X {
+	size := r.program.size()
+	if stride < 3*size.X || len(dst) < (size.Y-1)*stride+3*size.X {
 		return fmt.Errorf("augment: %d bytes in rows of %d cannot hold %d×%d pixels", len(dst), stride, size.X, size.Y)
 	}
-	for i, v := range r.program.views[:last] {
-		m := &r.scratch[i%2]
-		m.Reset(v.canvas.X, v.canvas.Y)
-		if err := r.render(v, src, m.Pix, m.Stride); err != nil {
+	defer r.shrink()
+	r.result = pixel.Image{Pix: dst, W: size.X, H: size.Y, Stride: stride}
+	result := &r.result
+	var now *pixel.Image // what the passes so far made
+	for i := range r.program.passes {
+		p := &r.program.passes[i]
+		if !p.moves() {
+			p.effect.inPlace(&p.effect, &r.workspace, now)
+			continue
+		}
+		to := r.target(i, now, result)
+		if p.effect.across != nil {
+			p.effect.across(&p.effect, &r.workspace, to, now)
+		} else if err := r.render(p.view, src, to.Pix, to.Stride); err != nil {
 			return err
 		}
-		src = (*picture)(m)
+		now, src = to, (*picture)(to)
 	}
-	defer r.shrink()
-	return r.render(r.program.views[last], src, dst, stride)
+	return nil
 }
 
-// shrink gives memory back that only a huge picture needs.
+// target is where pass i, which moves, writes: to the result if no other moves after it.
+func (r *Runner) target(i int, now, result *pixel.Image) *pixel.Image {
+	p := &r.program.passes[i]
+	if !slices.ContainsFunc(r.program.passes[i+1:], func(q pass) bool { return q.moves() }) {
+		return result
+	}
+	to := &r.scratch[0]
+	if now == to {
+		to = &r.scratch[1]
+	}
+	to.Reset(p.size().X, p.size().Y)
+	return to
+}
+
+// shrink gives memory back that only a huge picture needs, and lets go of the result.
 func (r *Runner) shrink() {
 	const keep = 32 << 20 // bytes
 	for i := range r.scratch {
@@ -149,6 +165,16 @@ func (r *Runner) shrink() {
 			r.scratch[i] = pixel.Image{}
 		}
 	}
+	if w := &r.workspace; 4*cap(w.floats)+cap(w.bytes) > keep {
+		w.floats, w.bytes = nil, nil
+	}
+	if w := &r.workspace; 4*cap(w.sums) > keep {
+		w.sums, w.pictures = nil, [2]pixel.Image{}
+	}
+	if j := &r.workspace.jpeg; 2*cap(j.planes[0].pix) > keep {
+		*j = compression{}
+	}
+	r.result = pixel.Image{}
 }
 
 // render makes one view.
@@ -157,7 +183,7 @@ func (r *Runner) render(v view, src Source, dst []byte, stride int) error {
 	if v.window.Empty() {
 		return nil
 	}
-	r.resampler.Begin(Window{From: v.source.Size(), To: v.to, Rect: v.window, Mirror: v.mirror, Flip: v.flip},
+	r.resampler.Begin(Window{From: v.source.Size(), To: v.to, Rect: v.window, Mirror: v.mirror, Flip: v.flip, Method: v.method},
 		dst[v.at.Y*stride+3*v.at.X:], stride)
 	if err := src.Decode(r.resampler.Need().Add(v.source.Min), r.resampler); err != nil {
 		return err
@@ -168,17 +194,29 @@ func (r *Runner) render(v view, src Source, dst []byte, stride int) error {
 	return nil
 }
 
-// blank zeroes the canvas around the window.
+// blank paints the canvas around the window.
 func (v *view) blank(dst []byte, stride int) {
 	w, place := 3*v.canvas.X, v.window.Sub(v.window.Min).Add(v.at)
 	for y := range v.canvas.Y {
 		row := dst[y*stride:][:w]
 		if y < place.Min.Y || y >= place.Max.Y {
-			clear(row)
+			paint(row, v.fill)
 			continue
 		}
-		clear(row[:3*place.Min.X])
-		clear(row[3*place.Max.X:])
+		paint(row[:3*place.Min.X], v.fill)
+		paint(row[3*place.Max.X:], v.fill)
+	}
+}
+
+// paint fills whole pixels.
+func paint(row []byte, fill [3]byte) {
+	if fill == [3]byte{} || len(row) == 0 {
+		clear(row)
+		return
+	}
+	copy(row, fill[:])
+	for n := 3; n < len(row); n *= 2 {
+		copy(row[n:], row[:n])
 	}
 }
 

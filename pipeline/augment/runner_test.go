@@ -129,7 +129,7 @@ func TestFoldedChainsEqualOpByOp(t *testing.T) {
 				plan, _ := c.MarshalJSON()
 				t.Fatalf("%s, %s: %s of %d×%d differs: %+v", level, ref, plan, p.w, p.h, draws)
 			}
-			views[len(rn.program.views)]++
+			views[len(rn.program.passes)]++
 		}
 	}
 	if views[1] < 300 || views[2] < 80 || views[3] < 20 || refused > 50 {
@@ -194,7 +194,7 @@ func TestUsualPlansAreOneView(t *testing.T) {
 			if err := rn.Run(f, make([]byte, 3*w*h), 3*w); err != nil {
 				t.Fatal(err)
 			}
-			if n := len(rn.program.views); n != 1 {
+			if n := len(rn.program.passes); n != 1 {
 				t.Fatalf("%s: %d views", plan, n)
 			}
 			if got := f.asked.Dx()*f.asked.Dy() == p.w*p.h; got != all {

@@ -3,15 +3,17 @@ package augment
 import "image"
 
 // A view is as much geometry as one pass over the pixels can do: the region source of a picture is mirrored and resized to
-// size to, window is cut out of that and flipped, and stands at place at of a canvas of zeros.
+// size to, window is cut out of that and flipped, and stands at place at of a canvas.
 type view struct {
 	source image.Rectangle
 	mirror Flips
 	to     image.Point
+	method Method
 	window image.Rectangle
 	flip   Flips
 	canvas image.Point
 	at     image.Point
+	fill   [3]byte // of the canvas around the window
 }
 
 // whole is a picture as it is.
@@ -20,8 +22,15 @@ func whole(size image.Point) view {
 	return view{source: all, to: size, window: all, canvas: size}
 }
 
-// crop cuts r out of the canvas, with zeros outside of it.
-func (v *view) crop(r image.Rectangle) {
+// crop cuts r out of the canvas, with fill outside of it. It returns false when it needs a pass of its own: where there is padding of
+// another colour.
+func (v *view) crop(r image.Rectangle, fill [3]byte) bool {
+	if !r.In(image.Rectangle{Max: v.canvas}) {
+		if v.fill != fill && v.canvas != v.window.Size() {
+			return false
+		}
+		v.fill = fill
+	}
 	place := v.window.Sub(v.window.Min).Add(v.at)
 	seen := place.Intersect(r)
 	left, top := seen.Min.X-place.Min.X, seen.Min.Y-place.Min.Y
@@ -36,6 +45,7 @@ func (v *view) crop(r image.Rectangle) {
 	if seen.Empty() {
 		v.window, v.at = image.Rectangle{}, image.Point{}
 	}
+	return true
 }
 
 func (v *view) flipX() {
@@ -49,13 +59,13 @@ func (v *view) flipY() {
 }
 
 // resize returns false when it needs a pass of its own: after another resize, or when padding would be resized too.
-func (v *view) resize(to image.Point) bool {
+func (v *view) resize(to image.Point, m Method) bool {
 	if v.to != v.source.Size() || v.canvas != v.window.Size() {
 		return false
 	}
 	*v = view{
 		source: v.window, mirror: v.flip,
-		to: to, window: image.Rectangle{Max: to}, canvas: to,
+		to: to, method: m, window: image.Rectangle{Max: to}, canvas: to,
 	}
 	return true
 }

@@ -39,7 +39,7 @@ func Unit(x uint32) float32 { return float32(x>>8) * (1.0 / (1 << 24)) }
 
 // Uniform makes a float32 in [a, b] of a random word, as torch's uniform_ does: Unit(x)·(b−a)+a with b−a rounded to float32
 // and one rounding for the rest. Rounding may reach b.
-func Uniform(x uint32, a, b float32) float32 { return fused(Unit(x), b-a, a) }
+func Uniform(x uint32, a, b float32) float32 { return Fused(Unit(x), b-a, a) }
 
 // Below makes an integer in [0, n) of a random word: the upper half of the 64-bit product x·n. n must not be 0.
 func Below(x, n uint32) uint32 {

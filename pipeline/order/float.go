@@ -40,9 +40,9 @@ func Log(x float64) float64 {
 	return float64(float64(k)*ln2High) + lo
 }
 
-// fused returns x·y+z with a single rounding. The product is exact in float64; the sum is rounded to odd there, which makes
+// Fused returns x·y+z with a single rounding. The product is exact in float64; the sum is rounded to odd there, which makes
 // the second rounding, to float32, the only one that counts.
-func fused(x, y, z float32) float32 {
+func Fused(x, y, z float32) float32 {
 	p, c := float64(float64(x)*float64(y)), float64(z)
 	s := p + c
 	d := s - p

@@ -10,6 +10,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from . import _torchvision, transforms
+from ._containers import Container, grouped
+from ._erasing import RandomErasing, erasure
+from ._policies import Policy, PolicyOnTensor
+from ._sizes import OnTensor, on_picture
 from ._table import IDENTITY, Pixels, Table
 from .errors import UnsupportedTransformError
 
@@ -19,14 +23,10 @@ SUPPORTED = sorted(name for name in transforms.__all__)
 CONVERSIONS = ("ToImage", "PILToTensor", "ToTensor")
 AFTERWARDS = "what a plan cannot say can run in this process, on whole batches: batch_transform=fn(batch, rng)"
 INSTEAD = {
-    "RandomCrop": "RandomResizedCrop, with a random zoom too, or CenterCrop",
     "FiveCrop": "CenterCrop",
     "TenCrop": "CenterCrop",
-    "RandomShortestSize": "Resize",
-    "ScaleJitter": "RandomResizedCrop",
     "MixUp": "batch_transform=MixUp(…), as it works on batches",
     "CutMix": "batch_transform=CutMix(…), as it works on batches",
-    "RGB": "nothing, as pictures are RGB always: leave it out",
     "ToPILImage": "nothing, as pictures are pictures until ToImage: leave it out",
 }
 """What serves instead of a transform that is not there."""
@@ -44,6 +44,14 @@ class Compiled:
     """What it does to values."""
     to_tensor: bool
     """Whether the user asked for tensors (channels first) rather than pictures."""
+    erasing: tuple[RandomErasing, ...] = ()
+    """Ops behind all others: nodes draw their rectangles, the last hop fills them."""
+    erasures: tuple[Table, ...] = ()
+    """With what; tables of one value per channel."""
+
+    def plan(self) -> list[dict[str, Any]]:
+        """The transforms of the plan."""
+        return [op.plan() for op in self.ops] + [step.plan() for step in self.erasing]
 
     @property
     def fixed_size(self) -> bool:
@@ -55,18 +63,31 @@ def compile_transform(transform: Any) -> Compiled:
     """Compiles torchvision objects or feedwater.transforms; None is plain decoding."""
     ops: list[transforms.Op] = []
     tail: list[Any] = []
+    erasing: list[tuple[RandomErasing, int]] = []
     for leaf in _leaves(transform):
         step = _recognised(leaf)
         if step is None:
             continue
         if isinstance(step, transforms.Op):
-            if tail:
-                _check_behind(step, tail)
-            ops.append(step)
+            if erasing:
+                raise UnsupportedTransformError(
+                    f"{type(step).__name__} after RandomErasing, which is done last: put RandomErasing behind it"
+                )
+            ops.append(_behind(step, tail) if tail else on_picture(step))
         else:
             _check_tail(step, tail)
-            tail.append(leaf)
-    return Compiled(tuple(ops), tuple(map(_name, tail)), _table(tail), bool(tail))
+            if isinstance(step, RandomErasing):
+                erasing.append((step, len(tail)))
+            else:
+                tail.append(leaf)
+    erased = tuple(_erasure(step, tail, before) for step, before in erasing)
+    steps = tuple(step for step, _ in erasing)
+    return Compiled(tuple(ops), tuple(map(_name, tail)), _table(tail), bool(tail), steps, erased)
+
+
+def _erasure(step: RandomErasing, tail: list[Any], before: int) -> Table:
+    behind = [other for leaf in tail[before:] if isinstance(other := _recognised(leaf), transforms.Pointwise)]
+    return erasure(step, _table(tail[:before]).dtype, behind)
 
 
 def _leaves(transform: Any) -> Iterator[Any]:
@@ -84,14 +105,29 @@ def _leaves(transform: Any) -> Iterator[Any]:
 
 def _recognised(leaf: Any) -> transforms.Op | transforms.Pointwise | None:
     """The step a leaf means; None for one that does nothing."""
-    if isinstance(leaf, (transforms.Op, transforms.Pointwise)):
-        return leaf
+    step = leaf if isinstance(leaf, (transforms.Op, transforms.Pointwise)) else _converted(leaf)
+    if isinstance(step, Container):
+        return step.compiled(lambda part: _inside(part, step))
+    return None if isinstance(step, transforms.Identity) else step
+
+
+def _inside(part: Any, container: Container) -> transforms.Op:
+    """The op for one of a container's transforms; raises UnsupportedTransformError for steps on values."""
+    steps = [step for leaf in _leaves(part) if (step := _recognised(leaf)) is not None]
+    for step in steps:
+        if not isinstance(step, transforms.Op):
+            raise UnsupportedTransformError(
+                f"{type(step).__name__} inside {type(container).__name__}: only what nodes do can be there"
+            )
+    return grouped([step for step in steps if isinstance(step, transforms.Op)])
+
+
+def _converted(leaf: Any) -> transforms.Op | transforms.Pointwise | None:
     _check_object(leaf)
     try:
-        step = _torchvision.convert(leaf)
+        return _torchvision.convert(leaf)
     except LookupError as error:
         raise UnsupportedTransformError(_unknown(leaf, str(error.args[0]))) from None
-    return step
 
 
 def _check_object(leaf: Any) -> None:
@@ -110,24 +146,33 @@ def _unknown(leaf: Any, why: str) -> str:
     return f"transform {name}: {why}.{hint} Supported: {', '.join(SUPPORTED)}; {AFTERWARDS}"
 
 
-def _check_behind(step: transforms.Op, tail: list[Any]) -> None:
-    """Raises UnsupportedTransformError if a step makes other pixels of tensors than of pictures.
+def _behind(step: transforms.Op, tail: list[Any]) -> transforms.Op:
+    """A step behind steps on values: as it is where it only moves them, else in torchvision's arithmetic for tensors.
 
-    Flips move values, CenterCrop does too and puts zeros around them. So they may run before the steps on values,
-    unless one of those moves zero.
+    What moves values may run before the steps on values. What sets some may not, where those change them.
     """
     name, conversion = type(step).__name__, type(tail[0]).__name__
-    if isinstance(step, transforms.RandomHorizontalFlip):
-        return
-    if not isinstance(step, transforms.CenterCrop):
+    table = _table(tail)
+    if step.alike:
+        if any((table.floats()[:, value] != value).any() for value in step.paints):
+            what = f"fill={step.paints}" if any(step.paints) else "zeros"
+            raise UnsupportedTransformError(
+                f"{name} after {type(tail[-1]).__name__} puts {what} around what was shifted: put it before"
+            )
+        return step
+    if isinstance(step, transforms.GaussianNoise) and table.is_identity():
+        return step  # values are 8 bits still
+    if not hasattr(step, "antialias") and not isinstance(step, Policy):
         raise UnsupportedTransformError(
-            f"{name} after {conversion} resizes a tensor, which comes out otherwise than a picture: not there yet. Put "
-            f"{conversion} behind {name}, which gives PIL's pixels"
+            f"{name} after {conversion} works on a tensor, which comes out otherwise than a picture: not there yet. "
+            f"Put {conversion} behind {name}, which gives PIL's pixels"
         )
-    if _table(tail).floats()[:, 0].any():
+    if not table.is_identity():
+        does = "works on" if isinstance(step, Policy) else "resizes"
         raise UnsupportedTransformError(
-            f"{name} after {type(tail[-1]).__name__} puts zeros around what was shifted: put it before"
+            f"{name} after {type(tail[-1]).__name__} {does} floats, which is not there: put it before"
         )
+    return PolicyOnTensor(step) if isinstance(step, Policy) else OnTensor(step)
 
 
 def _check_tail(step: Any, tail: list[Any]) -> None:

@@ -145,7 +145,7 @@ class Config:
             "source": self.source.plan(),
             "seed": self.seed,
             "shuffle": self.shuffle and not self.listed,
-            "transforms": [op.plan() for op in self.compiled.ops],
+            "transforms": self.compiled.plan(),
             "fields": ["image", "label"],
             "on_error": self.on_error,
         }

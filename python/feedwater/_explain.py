@@ -14,7 +14,8 @@ def explain(config: Config, opened: Opened) -> str:
     """A table of the ops: where each runs, in whose arithmetic, how exact; and what runs it."""
     rows: list[tuple[str, ...]] = [("op", "place", "dialect", "tier", "arguments")]
     for op in opened.ops:
-        arguments = ", ".join(f"{name}={value}" for name, value in (op.get("arguments") or {}).items())
+        given = (op.get("arguments") or {}).items()
+        arguments = ", ".join(f"{name}={value}" for name, value in given if name != "dialect")
         rows.append((op["name"], op["place"], op["dialect"], op["tier"], arguments))
     rows += [(name.split("(")[0], LAST_HOP, "tensor", "A", _arguments(name)) for name in config.compiled.tail]
     if config.output.dtype != config.compiled.table.dtype:

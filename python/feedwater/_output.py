@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from ._compile import Compiled
-from ._table import Table, dtype_name
+from ._table import Table, dtype_name, erased
 
 __all__ = ["FIELDS", "Output", "field_names", "resolve"]
 
@@ -27,10 +27,13 @@ class Output:
     """Order of the dimensions the user sees."""
     torch: bool
     """Tensors, or numpy arrays."""
+    erasures: tuple[Table, ...] = ()
+    """What fills the rectangles of each RandomErasing; of dtype too."""
 
     def last_hop(self) -> dict[str, Any]:
         """As the agent takes it."""
-        return {"dtype": self.dtype, "table": self.table.encoded(), "layout": self.layout}
+        hop = {"dtype": self.dtype, "table": self.table.encoded(), "layout": self.layout}
+        return {**hop, "erase": erased(self.erasures)} if self.erasures else hop
 
 
 def resolve(compiled: Compiled, dtype: Any, memory_format: Any) -> Output:
@@ -40,7 +43,8 @@ def resolve(compiled: Compiled, dtype: Any, memory_format: Any) -> Output:
     pictures come, so nothing is moved); floats are contiguous. Arrays are [B, H, W, C] like pictures, unless the
     transform makes tensors (ToImage and the like) or memory_format is given: then as tensors.
     """
-    table = compiled.table if dtype is None else compiled.table.cast(dtype_name(dtype))
+    tables = [compiled.table, *compiled.erasures]
+    table, *erasures = tables if dtype is None else [one.cast(dtype_name(dtype)) for one in tables]
     torch = "torch" in sys.modules
     if table.dtype == "bfloat16" and not torch:
         raise TypeError("dtype bfloat16 needs torch: numpy has no such type. Import torch before making the Loader")
@@ -52,7 +56,7 @@ def resolve(compiled: Compiled, dtype: Any, memory_format: Any) -> Output:
         layout = "hwc" if table.dtype == "uint8" else "chw"
     else:
         layout = wanted
-    return Output(table.dtype, table, layout, channels_first, torch)
+    return Output(table.dtype, table, layout, channels_first, torch, tuple(erasures))
 
 
 def _memory_format(wanted: Any) -> Literal["hwc", "chw"] | None:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from .errors import UnsupportedTransformError
 
-__all__ = ["DTYPES", "Pixels", "Table", "dtype_name"]
+__all__ = ["DTYPES", "Pixels", "Table", "dtype_name", "erased"]
 
 DTYPES = ("uint8", "float32", "float16", "bfloat16")
 CHANNELS, VALUES = 3, 256
@@ -119,6 +119,13 @@ class Table:
     def encoded(self) -> str | None:
         """As the agent takes it; None for the identity."""
         return None if self.is_identity() else base64.b64encode(self.data).decode()
+
+
+def erased(tables: Sequence[Table]) -> str:
+    """The one value per channel of each table, as the agent takes them."""
+    size = np.dtype("<u2" if tables[0].dtype == "bfloat16" else tables[0].dtype).itemsize
+    elements = [table.data[c * VALUES * size :][:size] for table in tables for c in range(CHANNELS)]
+    return base64.b64encode(b"".join(elements)).decode()
 
 
 IDENTITY = Pixels.probe().table()

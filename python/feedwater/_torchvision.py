@@ -10,13 +10,13 @@ from collections.abc import Callable, Sequence
 from types import FunctionType
 from typing import Any
 
-from . import transforms
+from . import _torchvision_colour, _torchvision_containers, _torchvision_warp, transforms
 from ._table import CHANNELS, DTYPES, VALUES, Table
 from .errors import UnsupportedTransformError
 
 __all__ = ["convert", "inside", "is_torchvision", "table"]
 
-_HOMES = ("torchvision.transforms.v2.", "torchvision.transforms.transforms")
+_HOMES = ("torchvision.transforms.v2.", "torchvision.transforms.transforms", "torchvision.transforms.autoaugment")
 """Where the transforms are that names below mean."""
 _PRESETS = "torchvision.transforms._presets"
 _Step = transforms.Op | transforms.Pointwise
@@ -50,7 +50,7 @@ def convert(leaf: Any) -> _Step | None:
         if above is not None:
             raise LookupError(f"a subclass of {above.__name__} may do anything, and code does not travel")
         raise LookupError("code of your own does not travel to nodes")
-    if name == "Identity":
+    if name in ("Identity", "RGB"):  # pictures are RGB always
         return None
     if name not in _BUILDERS:
         raise LookupError("not there yet")
@@ -88,14 +88,44 @@ def _resize(leaf: Any) -> _Step:
     return transforms.Resize(_sides(leaf), leaf.interpolation, leaf.max_size, leaf.antialias)
 
 
+def _fill(leaf: Any) -> Any:
+    fill = leaf.fill
+    if isinstance(fill, dict) and list(fill) != ["others"]:
+        raise LookupError(f"fill={fill!r} is not there yet; give a number, or three")
+    return fill["others"] if isinstance(fill, dict) else fill
+
+
+def _drawn_size(leaf: Any, *names: str) -> _Step:
+    kind: type[transforms.Op] = getattr(transforms, type(leaf).__name__)
+    return kind(**{name: getattr(leaf, name) for name in (*names, "interpolation", "antialias")})
+
+
+def _random_crop(leaf: Any) -> _Step:
+    padding = leaf.padding
+    if padding is not None and type(leaf).__module__.startswith("torchvision.transforms.v2."):
+        padding = [padding[side] for side in (0, 2, 1, 3)]  # v2 keeps left, right, top, bottom
+    return transforms.RandomCrop(_sides(leaf), padding, leaf.pad_if_needed, _fill(leaf), leaf.padding_mode)
+
+
 def _to_dtype(leaf: Any) -> _Step:
-    return transforms.ToDtype(leaf.dtype if not isinstance(leaf.dtype, dict) else "float32", leaf.scale)
+    dtype = leaf.dtype
+    if isinstance(dtype, dict):
+        named = {getattr(kind, "__name__", kind): wanted for kind, wanted in dtype.items()}
+        dtype = named.get("Image", named.get("others"))
+    return transforms.ToPureTensor() if dtype is None else transforms.ToDtype(dtype, leaf.scale)
 
 
 _BUILDERS: dict[str, Callable[[Any], _Step]] = {
     "RandomResizedCrop": _resized_crop,
     "Resize": _resize,
     "CenterCrop": lambda leaf: transforms.CenterCrop(_sides(leaf)),
+    "Pad": lambda leaf: transforms.Pad(leaf.padding, _fill(leaf), leaf.padding_mode),
+    "RandomCrop": _random_crop,
+    "RandomErasing": lambda leaf: transforms.RandomErasing(leaf.p, leaf.scale, leaf.ratio, leaf.value),
+    "RandomResize": lambda leaf: _drawn_size(leaf, "min_size", "max_size"),
+    "RandomShortestSize": lambda leaf: _drawn_size(leaf, "min_size", "max_size"),
+    "RandomZoomOut": lambda leaf: transforms.RandomZoomOut(_fill(leaf), leaf.side_range, leaf.p),
+    "ScaleJitter": lambda leaf: _drawn_size(leaf, "target_size", "scale_range"),
     "RandomHorizontalFlip": lambda leaf: transforms.RandomHorizontalFlip(leaf.p),
     "RandomVerticalFlip": lambda leaf: transforms.RandomVerticalFlip(leaf.p),
     "ToImage": lambda leaf: transforms.ToImage(),
@@ -105,6 +135,9 @@ _BUILDERS: dict[str, Callable[[Any], _Step]] = {
     "ToDtype": _to_dtype,
     "ConvertImageDtype": lambda leaf: transforms.ConvertImageDtype(leaf.dtype),
     "Normalize": lambda leaf: transforms.Normalize(leaf.mean, leaf.std),
+    **_torchvision_warp.BUILDERS,
+    **_torchvision_colour.BUILDERS,
+    **_torchvision_containers.BUILDERS,
 }
 
 

@@ -14,19 +14,51 @@ from . import _table
 from .errors import UnsupportedTransformError
 
 __all__ = [
+    "JPEG",
+    "AugMix",
+    "AutoAugment",
     "CenterCrop",
+    "ColorJitter",
     "Compose",
     "ConvertImageDtype",
+    "GaussianBlur",
+    "GaussianNoise",
+    "Grayscale",
+    "Identity",
     "Normalize",
     "PILToTensor",
+    "Pad",
+    "RandAugment",
+    "RandomAdjustSharpness",
+    "RandomAffine",
+    "RandomApply",
+    "RandomAutocontrast",
+    "RandomChannelPermutation",
+    "RandomChoice",
+    "RandomCrop",
+    "RandomEqualize",
+    "RandomErasing",
+    "RandomGrayscale",
     "RandomHorizontalFlip",
+    "RandomInvert",
+    "RandomOrder",
+    "RandomPerspective",
+    "RandomPhotometricDistort",
+    "RandomPosterize",
+    "RandomResize",
     "RandomResizedCrop",
+    "RandomRotation",
+    "RandomShortestSize",
+    "RandomSolarize",
     "RandomVerticalFlip",
+    "RandomZoomOut",
     "Resize",
+    "ScaleJitter",
     "ToDtype",
     "ToImage",
     "ToPureTensor",
     "ToTensor",
+    "TrivialAugmentWide",
 ]
 
 
@@ -34,6 +66,9 @@ class Op:
     """A step that nodes run."""
 
     fixed_size: ClassVar[bool] = False
+    alike: ClassVar[bool] = False
+    """Whether it does the same to tensors, as it only moves values, and sets some to paints."""
+    paints: ClassVar[tuple[int, ...]] = ()
 
     def plan(self) -> dict[str, Any]:
         """The step as the plan says it."""
@@ -88,7 +123,7 @@ class RandomResizedCrop(Op):
                 bound = f" <= {upper:g}" if upper is not None else ""
                 raise UnsupportedTransformError(f"{name}({argument}={value!r}): needs 0 < min <= max{bound}")
             object.__setattr__(self, argument, (low, high))
-        _check_filter(self)
+        _sizes.check_method(self)
 
     def plan(self) -> dict[str, Any]:
         return {
@@ -96,7 +131,7 @@ class RandomResizedCrop(Op):
             "size": list(self.size),  # type: ignore[arg-type]
             "scale": list(self.scale),
             "ratio": list(self.ratio),
-            "interpolation": "bilinear",
+            **_sizes.method(self),
         }
 
 
@@ -104,23 +139,23 @@ class RandomResizedCrop(Op):
 class Resize(Op):
     """The picture at another size: (h, w), or its short edge, with max_size as the limit of the long one."""
 
-    size: int | Sequence[int]
+    size: int | Sequence[int] | None
     interpolation: Any = "bilinear"
     max_size: int | None = None
     antialias: bool | None = True
 
     def __post_init__(self) -> None:
         if self.size is None:
-            raise UnsupportedTransformError(
-                "Resize(size=None) is not there yet: pass the short edge, or (height, width)"
-            )
-        object.__setattr__(self, "size", _whole("Resize", "size", self.size, (1, 2)))
+            if self.max_size is None:
+                raise UnsupportedTransformError("Resize(size=None): needs max_size")
+        else:
+            object.__setattr__(self, "size", _whole("Resize", "size", self.size, (1, 2)))
         if self.max_size is not None:
             self._check_max_size()
-        _check_filter(self)
+        _sizes.check_method(self)
 
     def _check_max_size(self) -> None:
-        sides = tuple(self.size)  # type: ignore[arg-type]
+        sides = tuple(self.size or (0,))  # type: ignore[arg-type]
         if not _positive(self.max_size):
             raise UnsupportedTransformError(f"Resize(max_size={self.max_size!r}): needs a positive whole number")
         if len(sides) == 2:
@@ -130,14 +165,14 @@ class Resize(Op):
 
     @property
     def fixed_size(self) -> bool:  # type: ignore[override]
-        return len(self.size) == 2  # type: ignore[arg-type]
+        return self.size is not None and len(self.size) == 2  # type: ignore[arg-type]
 
     def plan(self) -> dict[str, Any]:
         return {
             "op": "Resize",
-            "size": list(self.size),  # type: ignore[arg-type]
+            "size": None if self.size is None else list(self.size),  # type: ignore[arg-type]
             "max_size": self.max_size,
-            "interpolation": "bilinear",
+            **_sizes.method(self),
         }
 
 
@@ -147,6 +182,8 @@ class CenterCrop(Op):
 
     size: int | Sequence[int]
 
+    alike = True
+    paints = (0,)
     fixed_size = True
 
     def __post_init__(self) -> None:
@@ -161,6 +198,8 @@ class RandomHorizontalFlip(Op):
     """Left and right changed, with probability p."""
 
     p: float = 0.5
+
+    alike = True
 
     def __post_init__(self) -> None:
         _check_probability(self)
@@ -271,17 +310,30 @@ def _check_probability(op: Any) -> None:
         raise UnsupportedTransformError(f"{type(op).__name__}(p={op.p!r}): needs a number from 0 to 1")
 
 
-def _check_filter(op: Any) -> None:
-    """Only antialiased bilinear resizing; spelled as a string, torchvision's enum or Pillow's number."""
-    name = type(op).__name__
-    spelled = getattr(op.interpolation, "value", op.interpolation)
-    if spelled not in ("bilinear", 2):
-        raise UnsupportedTransformError(
-            f'{name}(interpolation={op.interpolation!r}) is not there yet: use interpolation="bilinear"'
-        )
-    if op.antialias is False:
-        raise UnsupportedTransformError(
-            f"{name}(antialias=False) is not there: pictures from files are always antialiased; pass antialias=True"
-        )
-    object.__setattr__(op, "interpolation", "bilinear")
-    object.__setattr__(op, "antialias", True)
+from . import _sizes  # noqa: E402 - needs Op
+from ._colour import (  # noqa: E402 - needs Op
+    ColorJitter,
+    Grayscale,
+    RandomAdjustSharpness,
+    RandomAutocontrast,
+    RandomChannelPermutation,
+    RandomEqualize,
+    RandomGrayscale,
+    RandomInvert,
+    RandomPhotometricDistort,
+    RandomPosterize,
+    RandomSolarize,
+)
+from ._containers import Identity, RandomApply, RandomChoice, RandomOrder  # noqa: E402 - needs Op
+from ._erasing import RandomErasing  # noqa: E402
+from ._lossy import JPEG, GaussianBlur, GaussianNoise  # noqa: E402 - needs Op
+from ._policies import AugMix, AutoAugment, RandAugment, TrivialAugmentWide  # noqa: E402 - needs Op
+from ._sizes import (  # noqa: E402
+    Pad,
+    RandomCrop,
+    RandomResize,
+    RandomShortestSize,
+    RandomZoomOut,
+    ScaleJitter,
+)
+from ._warp import RandomAffine, RandomPerspective, RandomRotation  # noqa: E402 - needs Op

@@ -114,6 +114,13 @@ def test_epochs_hold_every_sample_once_in_orders_of_their_own(few: Path) -> None
     assert len(set(map(tuple, orders))) == 3
 
 
+def test_explain_tells_the_dialect(few: Path) -> None:
+    text = Loader(few, [transforms.ToImage(), *USUAL], batch_size=7).explain()
+    (line,) = (line for line in text.splitlines() if line.startswith("RandomResizedCrop"))
+    assert line.split()[:4] == ["RandomResizedCrop", "node", "tensor", "A"]
+    assert "dialect=" not in text
+
+
 def test_explain_names_every_op(few: Path) -> None:
     text = Loader(few, [*USUAL, transforms.ToImage()], batch_size=7).explain()
     for name in ("RandomResizedCrop", "RandomHorizontalFlip", "ToImage", "pil", "tier"):

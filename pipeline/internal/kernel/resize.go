@@ -54,6 +54,7 @@ type Vertical struct {
 	vector  bool
 	fits    bool // packed is set
 	bounded bool
+	lifts   bool
 	taps    *Taps
 	packed  []int32 // as Weights, a pair of weights replaced by pack's dwords
 }
@@ -66,6 +67,7 @@ func (v *Vertical) Set(t *Taps) {
 	v.taps = t
 	v.fits = v.vector && v.pack()
 	v.bounded = !v.fits && t.bounded()
+	v.lifts = !v.fits && !v.bounded && t.liftable()
 }
 
 // pack cuts the weights for resizeVerticalAVX2: of each pair the first dword holds the upper parts as bytes, twice, and the second one the
@@ -99,6 +101,8 @@ func (v *Vertical) Row(i int, dst, src []byte, stride int) {
 		resizeVerticalAVX2(&dst[0], &src[0], stride, &v.packed[i*v.taps.Stride], count, n)
 	case v.bounded && n >= 8:
 		verticalScalar(dst, src, stride, v.taps.weights(i))
+	case v.lifts && n >= 8:
+		verticalLifted(dst, src, stride, v.taps.weights(i))
 	default:
 		verticalClipped(dst, src, stride, v.taps.weights(i))
 	}
@@ -108,6 +112,7 @@ func (v *Vertical) Row(i int, dst, src []byte, stride int) {
 type Horizontal struct {
 	vector  bool
 	bounded bool
+	lifts   bool
 	flipX   bool
 	flipY   bool
 	taps    *Taps
@@ -129,6 +134,7 @@ func (h *Horizontal) Set(t *Taps, flipX, flipY bool) {
 		h.group()
 	} else {
 		h.bounded = t.bounded()
+		h.lifts = !h.bounded && t.liftable()
 	}
 }
 
@@ -150,6 +156,8 @@ func (h *Horizontal) Rows(dst []byte, dstStride int, src []byte, srcStride, n in
 		resizeHorizontalAVX2(&dst[first], step, &src[0], srcStride, n, &h.packed[0], &h.places[0], h.groups, h.pairs)
 	case h.bounded && uint64(max(len(dst), len(src))) <= math.MaxUint32:
 		h.scalar(dst, dstStride, src, srcStride, n)
+	case h.lifts && uint64(max(len(dst), len(src))) <= math.MaxUint32:
+		h.lifted(dst, dstStride, src, srcStride, n)
 	default:
 		h.clipped(dst, dstStride, src, srcStride, n)
 	}

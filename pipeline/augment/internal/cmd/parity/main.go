@@ -29,9 +29,9 @@ func main() {
 }
 
 func run(args []string, in io.Reader, out io.Writer) error {
-	modes := map[string]func(*conversation) error{"resample": resample, "transform": transform, "draw": draw}
+	modes := map[string]func(*conversation) error{"resample": resample, "transform": transform, "draw": draw, "tell": tell}
 	if len(args) != 1 || modes[args[0]] == nil {
-		return errors.New("usage: parity resample | transform | draw")
+		return errors.New("usage: parity resample | transform | draw | tell")
 	}
 	c := &conversation{bufio.NewReaderSize(in, 1<<20), bufio.NewWriterSize(out, 1<<20)}
 	for {

@@ -1,0 +1,121 @@
+package agent
+
+import (
+	"encoding/base64"
+	"encoding/binary"
+	"fmt"
+
+	"github.com/feedwater-io/feedwater/pipeline/order"
+)
+
+// eraseField is the array of the rectangles to erase: for each RandomErasing top, left, height, width and two words of noise, int64.
+// Height 0: none; first word 0: no noise.
+const eraseField = "erase"
+
+const boxBytes = 6 * 8
+
+// erasures are what rectangles are filled with: three elements each, one per channel.
+func (l *LastHop) erasures() ([][]byte, error) {
+	raw, err := base64.StdEncoding.DecodeString(l.Erase)
+	size := 3 * l.elementBytes()
+	if err != nil || size > 0 && len(raw)%size != 0 {
+		return nil, fmt.Errorf("last_hop.erase: %d bytes, not [n][3] of %q", len(raw), l.DType)
+	}
+	var all [][]byte
+	for ; len(raw) > 0; raw = raw[size:] {
+		all = append(all, raw[:size])
+	}
+	return all, nil
+}
+
+// erase fills the rectangles of a batch whose images, and their sizes, are in their final form.
+func (b *batch) erase(ragged *raggedJSON) error {
+	s := b.slots
+	boxes, images := s.offset(eraseField), s.offset("image")
+	if len(s.erasures) == 0 || boxes < 0 || images < 0 {
+		return nil
+	}
+	h, w, n := s.shape()
+	for i := range int(b.want.count) {
+		at := images + i*n
+		if ragged != nil {
+			at, n = images+ragged.Offsets[i], ragged.Offsets[i+1]-ragged.Offsets[i]
+			h, w = s.sides(ragged.Shapes[i][:])
+		}
+		img := canvas{b.slot[at : at+n], h, w, s.element, s.planar, s.put}
+		for k, value := range s.erasures {
+			if !img.erase(b.slot[boxes+(i*len(s.erasures)+k)*boxBytes:], value) {
+				return fmt.Errorf("sample %d: a rectangle to erase leaves its image of %d×%d pixels", i, w, h)
+			}
+		}
+	}
+	return nil
+}
+
+// shape is height, width and bytes of images that are of one size.
+func (s *slots) shape() (h, w, bytes int) {
+	for _, f := range s.fields {
+		if f.Name == "image" {
+			h, w = s.sides(f.Shape)
+		}
+	}
+	return h, w, h * w * 3 * s.element
+}
+
+// sides are height and width of an image of that shape.
+func (s *slots) sides(shape []int) (h, w int) {
+	if s.planar {
+		return shape[1], shape[2]
+	}
+	return shape[0], shape[1]
+}
+
+// canvas is an image in its final form.
+type canvas struct {
+	pix     []byte
+	h, w    int
+	element int
+	planar  bool
+	put     func(dst []byte, x float32) // writes one element; nil for bytes
+}
+
+// erase fills one box with three elements; false where it leaves the image.
+func (c canvas) erase(box, value []byte) bool {
+	var n [6]uint64 // top, left, height, width, noise
+	for i := range n {
+		n[i] = binary.LittleEndian.Uint64(box[8*i:])
+	}
+	if n[2] == 0 || n[3] == 0 {
+		return true
+	}
+	h, w := uint64(c.h), uint64(c.w)
+	if max(n[0], n[2]) > h || max(n[1], n[3]) > w || n[0]+n[2] > h || n[1]+n[3] > w {
+		return false
+	}
+	top, left, rows, columns := int(n[0]), int(n[1]), int(n[2]), int(n[3])
+	if n[4] != 0 && c.put != nil {
+		c.noise(order.Key{uint32(n[4]), uint32(n[5])}, top, left, rows, columns)
+		return true
+	}
+	if !c.planar {
+		fillRows(c.pix, value, (top*c.w+left)*len(value), rows, columns, c.w)
+		return true
+	}
+	for k := range 3 {
+		plane := c.pix[k*c.h*c.w*c.element:]
+		fillRows(plane, value[k*c.element:(k+1)*c.element], (top*c.w+left)*c.element, rows, columns, c.w)
+	}
+	return true
+}
+
+// fillRows repeats value columns times in each of some rows of width values; the first row begins at byte first.
+func fillRows(pix, value []byte, first, rows, columns, width int) {
+	row := pix[first : first+columns*len(value)]
+	copy(row, value)
+	for n := len(value); n < len(row); n *= 2 {
+		copy(row[n:], row[:n])
+	}
+	for y := 1; y < rows; y++ {
+		copy(pix[first+y*width*len(value):], row)
+	}
+}

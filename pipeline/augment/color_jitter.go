@@ -1,0 +1,95 @@
+package augment
+
+import "github.com/feedwater-io/feedwater/pipeline/order"
+
+// colorJitter has the range of each factor; nil: that adjustment is left out.
+type colorJitter struct {
+	sameSize
+	Brightness *[2]float64 `json:"brightness"`
+	Contrast   *[2]float64 `json:"contrast"`
+	Saturation *[2]float64 `json:"saturation"`
+	Hue        *[2]float64 `json:"hue"`
+}
+
+func newColorJitter(a *arguments) op {
+	return &colorJitter{
+		Brightness: a.around("brightness", 1, 0, maxFactor),
+		Contrast:   a.around("contrast", 1, 0, maxFactor),
+		Saturation: a.around("saturation", 1, 0, maxFactor),
+		Hue:        a.around("hue", 0, -0.5, 0.5),
+	}
+}
+
+// adjusted is what ColorJitter calls adjustment i.
+func adjusted(i int, factor float64) effect {
+	switch i {
+	case 0:
+		return adjustBrightness(factor)
+	case 1:
+		return adjustContrast(factor)
+	case 2:
+		return adjustSaturation(factor)
+	}
+	return adjustHue(factor)
+}
+
+// jitter is what one draw of factors made; nil: left out.
+type jitter struct {
+	Brightness *float64 `json:"brightness_factor"`
+	Contrast   *float64 `json:"contrast_factor"`
+	Saturation *float64 `json:"saturation_factor"`
+	Hue        *float64 `json:"hue_factor"`
+}
+
+// draw takes the order of the adjustments from block 0, and their factors from block 1.
+func (o *colorJitter) draw(d dice, p *program, rec *Draw) error {
+	ranges := [4]*[2]float64{o.Brightness, o.Contrast, o.Saturation, o.Hue}
+	sequence, x := shuffled4(d.block(0)), d.block(1)
+	var factors [4]float64
+	for i, r := range ranges {
+		if r != nil {
+			factors[i] = uniform(x[i], *r)
+		}
+	}
+	if rec != nil {
+		rec.Parameters = canonical(struct {
+			Order [4]int `json:"fn_idx"`
+			jitter
+		}{sequence, tellFactors(ranges, factors)})
+	}
+	for _, i := range sequence {
+		if ranges[i] == nil {
+			continue
+		}
+		if err := p.apply(adjusted(i, factors[i]), p.size()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tellFactors is for replay, where allocating is fine.
+func tellFactors(ranges [4]*[2]float64, factors [4]float64) jitter {
+	var told [4]*float64
+	for i, r := range ranges {
+		if r != nil {
+			told[i] = &factors[i]
+		}
+	}
+	return jitter{told[0], told[1], told[2], told[3]}
+}
+
+// uniform draws a float32 from a range.
+func uniform(x uint32, ends [2]float64) float64 {
+	return float64(order.Uniform(x, float32(ends[0]), float32(ends[1])))
+}
+
+// shuffled4 is a permutation of 0…3: Fisher and Yates, forwards, one word a step.
+func shuffled4(x [4]uint32) [4]int {
+	s := [4]int{0, 1, 2, 3}
+	for i := range 3 {
+		j := i + int(order.Below(x[i], uint32(4-i)))
+		s[i], s[j] = s[j], s[i]
+	}
+	return s
+}

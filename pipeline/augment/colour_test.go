@@ -1,0 +1,306 @@
+package augment
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/feedwater-io/feedwater/pipeline/pixel"
+)
+
+// each applies f to every pixel.
+func (p naive) each(f func(rgb [3]int) [3]int) naive {
+	q := newNaive(p.w, p.h)
+	for i := 0; i < len(p.pix); i += 3 {
+		for c, v := range f([3]int{int(p.pix[i]), int(p.pix[i+1]), int(p.pix[i+2])}) {
+			q.pix[i+c] = byte(v)
+		}
+	}
+	return q
+}
+
+// values applies f to every value.
+func (p naive) values(f func(v int) int) naive {
+	return p.each(func(x [3]int) [3]int { return [3]int{f(x[0]), f(x[1]), f(x[2])} })
+}
+
+func plainGrey(x [3]int) int { return (x[0]*19595 + x[1]*38470 + x[2]*7471 + 0x8000) >> 16 }
+
+// plainBlend is Pillow's Image.blend of two values.
+func plainBlend(a, b int, factor float64) int {
+	product := float32(factor) * float32(b-a)
+	return int(max(0, min(float32(a)+product, 255)))
+}
+
+func (p naive) contrast(factor float64) naive {
+	sum := 0
+	p.each(func(x [3]int) [3]int { sum += plainGrey(x); return x })
+	mean := int(float64(sum)/float64(p.w*p.h) + 0.5)
+	return p.values(func(v int) int { return plainBlend(mean, v, factor) })
+}
+
+func (p naive) saturate(factor float64) naive {
+	return p.each(func(x [3]int) [3]int {
+		l := plainGrey(x)
+		return [3]int{plainBlend(l, x[0], factor), plainBlend(l, x[1], factor), plainBlend(l, x[2], factor)}
+	})
+}
+
+// sharpen sums in float32, row by row from below.
+func (p naive) sharpen(factor float64) naive {
+	one, five := float32(1)/13, float32(5)/13
+	q := newNaive(p.w, p.h)
+	copy(q.pix, p.pix)
+	for y := 1; y < p.h-1; y++ {
+		for x := 1; x < p.w-1; x++ {
+			for c := range 3 {
+				sum := float32(0.5)
+				for _, row := range []int{y + 1, y, y - 1} {
+					middle := one
+					if row == y {
+						middle = five
+					}
+					left, center := float32(float32(p.at(x-1, row)[c])*one), float32(float32(p.at(x, row)[c])*middle)
+					sum += (left + center) + float32(float32(p.at(x+1, row)[c])*one)
+				}
+				q.at(x, y)[c] = byte(plainBlend(int(sum), int(p.at(x, y)[c]), factor))
+			}
+		}
+	}
+	return q
+}
+
+// channels applies a table, made of a channel's histogram, to that channel.
+func (p naive) channels(table func(counts []int) []int) naive {
+	q := newNaive(p.w, p.h)
+	for c := range 3 {
+		counts := make([]int, 256)
+		for i := c; i < len(p.pix); i += 3 {
+			counts[p.pix[i]]++
+		}
+		t := table(counts)
+		for i := c; i < len(p.pix); i += 3 {
+			q.pix[i] = byte(t[p.pix[i]])
+		}
+	}
+	return q
+}
+
+func plainStretch(counts []int) []int {
+	low, high := 255, 0
+	for v, n := range counts {
+		if n > 0 {
+			low, high = min(low, v), max(high, v)
+		}
+	}
+	t := make([]int, 256)
+	for v := range t {
+		t[v] = v
+		if high > low {
+			scale := 255 / float64(high-low)
+			offset := float64(-low) * scale
+			t[v] = max(0, min(int(float64(float64(v)*scale)+offset), 255))
+		}
+	}
+	return t
+}
+
+func plainFlatten(counts []int) []int {
+	var present []int
+	sum := 0
+	for _, n := range counts {
+		if n > 0 {
+			present, sum = append(present, n), sum+n
+		}
+	}
+	step := (sum - present[len(present)-1]) / 255
+	t, n := make([]int, 256), step/2
+	for v := range t {
+		t[v] = v
+		if step > 0 {
+			t[v] = min(n/step, 255)
+		}
+		n += counts[v]
+	}
+	return t
+}
+
+// plainHue goes through HSV, as Pillow's Convert.c does.
+func plainHue(x [3]int, factor float64) [3]int {
+	high, low := max(x[0], x[1], x[2]), min(x[0], x[1], x[2])
+	if high == low {
+		return x
+	}
+	span := float32(high - low)
+	s := span / float32(high)
+	rc, gc, bc := float32(high-x[0])/span, float32(high-x[1])/span, float32(high-x[2])/span
+	h := bc - gc
+	if x[0] != high {
+		h = float32(2.0 + float64(rc) - float64(bc))
+		if x[1] != high {
+			h = float32(4.0 + float64(gc) - float64(rc))
+		}
+	}
+	h = float32(math.Mod(float64(h)/6.0+1.0, 1.0))
+	uh, us := int(float64(h)*255.0), int(float64(s)*255.0)
+	uh = (uh + int(factor*255) + 256) % 256
+	at := float64(uh) * 6.0 / 255.0
+	f, fs, v := float32(at-math.Floor(at)), float32(float64(us)/255.0), float64(high)
+	p := int(math.Round(v * (1.0 - float64(fs))))
+	q := int(math.Round(v * (1.0 - float64(float32(fs*f)))))
+	t := int(math.Round(v * (1.0 - float64(float64(fs)*(1.0-float64(f))))))
+	return [6][3]int{{high, t, p}, {q, high, p}, {p, high, t}, {p, q, high}, {t, p, high}, {high, p, q}}[int(at)%6]
+}
+
+// colours are effects and the same without haste.
+func colours() map[string]struct {
+	effect effect
+	plain  func(p naive) naive
+} {
+	type pair = struct {
+		effect effect
+		plain  func(p naive) naive
+	}
+	all := map[string]pair{
+		"grayscale": {grayscale(), func(p naive) naive {
+			return p.each(func(x [3]int) [3]int { return [3]int{plainGrey(x), plainGrey(x), plainGrey(x)} })
+		}},
+		"invert":       {invert(), func(p naive) naive { return p.values(func(v int) int { return 255 - v }) }},
+		"autocontrast": {autocontrast(), func(p naive) naive { return p.channels(plainStretch) }},
+		"equalize":     {equalize(), func(p naive) naive { return p.channels(plainFlatten) }},
+	}
+	for _, f := range []float64{0, 0.1, 0.3333333, 0.75, 1, 1.0000001, 1.3, 1.9, 2, 7.5, 1e9} {
+		all[fmt.Sprint("brightness ", f)] = pair{adjustBrightness(f), func(p naive) naive {
+			return p.values(func(v int) int { return plainBlend(0, v, f) })
+		}}
+		all[fmt.Sprint("contrast ", f)] = pair{adjustContrast(f), func(p naive) naive { return p.contrast(f) }}
+		all[fmt.Sprint("saturation ", f)] = pair{adjustSaturation(f), func(p naive) naive { return p.saturate(f) }}
+		all[fmt.Sprint("sharpness ", f)] = pair{adjustSharpness(f), func(p naive) naive { return p.sharpen(f) }}
+	}
+	for _, f := range []float64{-0.5, -0.31, -0.002, 0, 0.05, 0.25, 0.5} {
+		all[fmt.Sprint("hue ", f)] = pair{adjustHue(f), func(p naive) naive {
+			return p.each(func(x [3]int) [3]int { return plainHue(x, f) })
+		}}
+	}
+	for bits := 1; bits <= 8; bits++ {
+		all[fmt.Sprint("posterize ", bits)] = pair{posterize(bits), func(p naive) naive {
+			return p.values(func(v int) int { return v &^ (1<<(8-bits) - 1) })
+		}}
+	}
+	for _, p := range [][3]int{{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}} {
+		all[fmt.Sprint("channels ", p)] = pair{permuteChannels(p), func(q naive) naive {
+			return q.each(func(x [3]int) [3]int { return [3]int{x[p[0]], x[p[1]], x[p[2]]} })
+		}}
+	}
+	for _, at := range []float64{-3, 0, 0.5, 127.99, 128, 255, 255.5, 300} {
+		all[fmt.Sprint("solarize ", at)] = pair{solarize(at), func(p naive) naive {
+			return p.values(func(v int) int {
+				if float64(v) < at {
+					return v
+				}
+				return 255 - v
+			})
+		}}
+	}
+	return all
+}
+
+func TestColoursEqualThePlainForm(t *testing.T) {
+	r := rand.New(rand.NewPCG(4, 4))
+	pictures := []naive{everyColour()}
+	for _, size := range [][2]int{{1, 1}, {2, 9}, {9, 2}, {3, 3}, {4, 3}, {31, 17}, {64, 40}} {
+		pictures = append(pictures, randomNaive(r, size[0], size[1]), dull(r, size[0], size[1]))
+	}
+	w := &workspace{}
+	for name, c := range colours() {
+		for _, p := range pictures {
+			got, want := inPlace(t, c.effect, w, p, r.IntN(7)), c.plain(p)
+			for i := range want.pix {
+				if got.pix[i] != want.pix[i] {
+					t.Fatalf("%s of %d×%d: value %d becomes %d, want %d; pixel was %v", name, p.w, p.h, i, got.pix[i], want.pix[i], p.pix[i/3*3:][:3])
+				}
+			}
+		}
+	}
+}
+
+// everyColour has a good part of all colours, among them all with values of 0, 1, 254 and 255.
+func everyColour() naive {
+	var values []byte
+	for v := 0; v < 256; v++ {
+		if v < 6 || v > 250 || v%11 == 3 {
+			values = append(values, byte(v))
+		}
+	}
+	n := len(values)
+	p := newNaive(n*n, n)
+	for i := range p.w * p.h {
+		copy(p.pix[3*i:], []byte{values[i%n], values[i/n%n], values[i/n/n]})
+	}
+	return p
+}
+
+// dull is a picture of few values.
+func dull(r *rand.Rand, w, h int) naive {
+	p := newNaive(w, h)
+	for i := range p.pix {
+		p.pix[i] = byte(100 + 20*(i%3) + r.IntN(1+5*(i%3)))
+	}
+	return p
+}
+
+// inPlace runs an effect on p, in rows with pad bytes between them that must not change.
+func inPlace(t *testing.T, e effect, w *workspace, p naive, pad int) naive {
+	t.Helper()
+	stride := 3*p.w + pad
+	pix := bytes.Repeat([]byte{0xa5}, p.h*stride)
+	for y := range p.h {
+		copy(pix[y*stride:], p.pix[3*y*p.w:][:3*p.w])
+	}
+	end := len(pix) - pad
+	e.inPlace(&e, w, &pixel.Image{Pix: pix[:end:end], W: p.w, H: p.h, Stride: stride})
+	q := newNaive(p.w, p.h)
+	for y := range p.h {
+		copy(q.pix[3*y*p.w:], pix[y*stride:][:3*p.w])
+		if between := pix[y*stride+3*p.w:][:pad]; bytes.Count(between, []byte{0xa5}) != pad {
+			t.Fatalf("wrote behind row %d", y)
+		}
+	}
+	return q
+}
+
+// BenchmarkColours changes a 224×224 picture.
+func BenchmarkColours(b *testing.B) {
+	w := &workspace{}
+	for _, c := range []struct {
+		name   string
+		effect effect
+	}{
+		{"brightness", adjustBrightness(1.3)}, {"contrast", adjustContrast(1.3)}, {"saturation", adjustSaturation(1.3)}, {"hue", adjustHue(0.1)},
+		{"sharpness", adjustSharpness(1.3)}, {"grayscale", grayscale()}, {"autocontrast", autocontrast()}, {"equalize", equalize()},
+		{"posterize", posterize(4)},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			from, m := smooth(224, 224), smooth(224, 224)
+			b.ReportAllocs()
+			for b.Loop() {
+				copy(m.Pix, from.Pix)
+				c.effect.inPlace(&c.effect, w, m)
+			}
+		})
+	}
+}
+
+// smooth is a picture without noise.
+func smooth(w, h int) *pixel.Image {
+	m := &pixel.Image{}
+	m.Reset(w, h)
+	for y := range h {
+		for x := range w {
+			copy(m.Pix[y*m.Stride+3*x:], []byte{byte(40 + x/2 + y/8), byte(200 - y/2), byte(90 + (x*y)>>9)})
+		}
+	}
+	return m
+}

@@ -1,0 +1,154 @@
+package augment
+
+import (
+	"encoding/json"
+	"fmt"
+	"image"
+
+	"github.com/feedwater-io/feedwater/pipeline/order"
+)
+
+// maxDepth is how deep transforms may be nested.
+const maxDepth = 8
+
+// within is part of ops that have transforms inside. Of an error inside, the place is part of the argument's name.
+type within struct {
+	Transforms Chain `json:"transforms"`
+}
+
+func (o *within) inside() Chain { return o.Transforms }
+
+// tier is the worst inside.
+func (o *within) tier() string {
+	worst := "A"
+	for _, s := range o.Transforms.steps {
+		worst = max(worst, tierOf(s.op))
+	}
+	return worst
+}
+
+// transforms reads the ops inside.
+func (a *arguments) transforms() within {
+	raw, ok := a.take("transforms")
+	example := []json.RawMessage{json.RawMessage(`{"op":"RandomHorizontalFlip"}`)}
+	var list []json.RawMessage
+	switch err := json.Unmarshal(raw, &list); {
+	case !ok:
+		a.refuse("transforms", "is missing", example)
+	case err != nil || len(list) == 0:
+		a.refuse("transforms", fmt.Sprintf("must be a list of one or more transforms, got %s", brief(raw)), example)
+	case a.depth == maxDepth:
+		a.refuse("transforms", fmt.Sprintf("are nested more than %d deep", maxDepth), example)
+	case len(list) > maxSteps:
+		a.refuse("transforms", fmt.Sprintf("must be at most %d", maxSteps), example)
+	default:
+		return within{a.parsed(list)}
+	}
+	return within{}
+}
+
+// parsed parses the ops inside, and moves the first error outwards.
+func (a *arguments) parsed(list []json.RawMessage) Chain {
+	c, err := a.parse(list, a.depth+1)
+	if err == nil || a.err != nil {
+		return c
+	}
+	place := fmt.Sprintf("transforms[%d]", err.Step)
+	if err.Argument != "" {
+		place += "." + err.Argument
+	}
+	problem := err.Problem
+	if err.Op != "" {
+		problem = err.Op + ": " + problem
+	}
+	a.err = &PlanError{Step: a.step, Op: a.op, Argument: place, Problem: problem, Nearest: err.Nearest}
+	return c
+}
+
+// A keyring has an op's key, and the keyrings of the ops inside it.
+type keyring struct {
+	order.Key
+	inside []keyring
+}
+
+// keys are those of all ops. An op inside another has its path behind the other's, as "RandomApply/0/ColorJitter/0".
+func (c Chain) keys(seed uint64, path string) []keyring {
+	rings := make([]keyring, len(c.steps))
+	for i, s := range c.steps {
+		rings[i].Key = order.NewKey(seed, path+s.path)
+		if o, ok := s.op.(interface{ inside() Chain }); ok {
+			rings[i].inside = o.inside().keys(seed, path+s.path+"/")
+		}
+	}
+	return rings
+}
+
+// draw draws for all ops in order, and tells it to draws, unless that is nil. An error is an *OpError.
+func (c Chain) draw(keys []keyring, sample order.Sample, p *program, draws []Draw) error {
+	for i := range c.steps {
+		var rec *Draw
+		if draws != nil {
+			rec = &draws[i]
+		}
+		if err := c.steps[i].run(dice{keys[i].Key, sample, keys[i].inside}, p, rec); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *step) run(d dice, p *program, rec *Draw) error {
+	if rec != nil {
+		*rec = Draw{Op: s.name, Applied: true, Parameters: []byte("{}")}
+	}
+	if err := s.draw(d, p, rec); err != nil {
+		return &OpError{s.name, err}
+	}
+	return nil
+}
+
+// sequence is an order of ops. Its length is fixed so that no sample allocates.
+type sequence [maxSteps]uint8
+
+// run draws for some of the ops inside, in the order of which. rec gets their draws in that order.
+func (o *within) run(d dice, which []uint8, p *program, rec *Draw) ([]json.RawMessage, error) {
+	told := []json.RawMessage{}
+	for _, i := range which {
+		var inner *Draw
+		if rec != nil {
+			inner = &Draw{}
+		}
+		if err := o.Transforms.steps[i].run(dice{d.inside[i].Key, d.sample, d.inside[i].inside}, p, inner); err != nil {
+			return nil, err
+		}
+		if rec != nil {
+			told = append(told, inner.flat())
+		}
+	}
+	return told, nil
+}
+
+// flat has the parameters beside op and applied.
+func (d *Draw) flat() json.RawMessage {
+	head := fmt.Sprintf(`{"op":%q,"applied":%t`, d.Op, d.Applied)
+	if len(d.Parameters) > len("{}") {
+		head += ","
+	}
+	return append([]byte(head), d.Parameters[1:]...)
+}
+
+// then is the size of what the chain makes of pictures of a size.
+func (c Chain) then(size image.Point, fixed bool) (image.Point, bool) {
+	for _, s := range c.steps {
+		size, fixed = s.resultOf(size, fixed)
+	}
+	return size, fixed
+}
+
+// agree is a size that several outcomes have; not fixed if they differ.
+func agree(a, b image.Point, bothFixed bool) (image.Point, bool) {
+	if !bothFixed || a != b {
+		return image.Point{}, false
+	}
+	return a, true
+}

@@ -1,0 +1,32 @@
+package augment
+
+import "github.com/feedwater-io/feedwater/pipeline/pixel"
+
+// An effect is work on a whole picture that is no view. One of its functions is set, a top-level one, so that no sample allocates; all
+// it depends on is in the effect.
+type effect struct {
+	// inPlace changes m.
+	inPlace func(e *effect, w *workspace, m *pixel.Image)
+	// across reads src and writes all of dst, which has the size that was announced. They do not overlap.
+	across func(e *effect, w *workspace, dst, src *pixel.Image)
+	// numbers mean what the function says.
+	numbers [16]float64
+	// dice are for effects that draw while they work: noise.
+	dice  dice
+	noise *noise // to add
+}
+
+func (e *effect) none() bool { return e.inPlace == nil && e.across == nil }
+
+// workspace is memory that effects share, one after the other.
+type workspace struct {
+	level    string // of kernels
+	tables   [3][256]byte
+	floats   []float32
+	bytes    []byte
+	spots    []spot
+	tweak    effect
+	sums     []float32
+	pictures [2]pixel.Image
+	jpeg     compression
+}

@@ -1,0 +1,81 @@
+package augment
+
+import (
+	"image"
+
+	"github.com/feedwater-io/feedwater/pipeline/pixel"
+)
+
+// The ways to pad. All but constant continue the picture, as numpy.pad does.
+const (
+	constantMode  = "constant"
+	edgeMode      = "edge"
+	reflectMode   = "reflect"
+	symmetricMode = "symmetric"
+)
+
+// A continuation is how the picture goes on beyond its sides: abc as aaabccc, cbabcba, or baabccb.
+type continuation int
+
+const (
+	edge continuation = iota
+	reflect
+	symmetric
+)
+
+var continuations = map[string]continuation{edgeMode: edge, reflectMode: reflect, symmetricMode: symmetric}
+
+// at is the coordinate in a side of n that stands at i.
+func (c continuation) at(i, n int) int {
+	if 0 <= i && i < n {
+		return i
+	}
+	switch {
+	case c == edge || n == 1:
+		return max(0, min(i, n-1))
+	case c == reflect:
+		period := 2 * (n - 1)
+		i = max(i, -i) % period
+		return min(i, period-i)
+	default:
+		i %= 2 * n
+		if i < 0 {
+			i += 2 * n
+		}
+		return min(i, 2*n-1-i)
+	}
+}
+
+// extend cuts r out of the picture, which goes on outside as mode says.
+func (p *program) extend(r image.Rectangle, mode string) error {
+	if r.In(image.Rectangle{Max: p.size()}) {
+		return p.crop(r)
+	}
+	e := effect{across: extend, numbers: [16]float64{float64(r.Min.X), float64(r.Min.Y), float64(continuations[mode])}}
+	return p.apply(e, r.Size())
+}
+
+// extend makes the rectangle of dst's size at numbers 0 and 1 of a picture that goes on as number 2 says.
+func extend(e *effect, _ *workspace, dst, src *pixel.Image) {
+	left, top, how := int(e.numbers[0]), int(e.numbers[1]), continuation(e.numbers[2])
+	begin, end := min(max(-left, 0), dst.W), max(min(src.W-left, dst.W), 0) // the columns that src has
+	begin = min(begin, end)
+	for y := range dst.H {
+		to := dst.Pix[y*dst.Stride:][:3*dst.W]
+		from := src.Pix[how.at(y+top, src.H)*src.Stride:][:3*src.W]
+		if begin < end {
+			copy(to[3*begin:3*end], from[3*(begin+left):])
+		}
+		continueRow(to[:3*begin], from, left, how)
+		continueRow(to[3*end:], from, left+end, how)
+	}
+}
+
+// continueRow makes a row's pixels from x on, which src goes on to.
+func continueRow(dst, src []byte, x int, how continuation) {
+	for ; len(dst) >= 3; dst = dst[3:] {
+		at := 3 * how.at(x, len(src)/3)
+		*(*[3]byte)(dst) = *(*[3]byte)(src[at:])
+		x++
+	}
+}

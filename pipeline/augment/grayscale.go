@@ -1,0 +1,38 @@
+package augment
+
+import "fmt"
+
+type grayscaleOp struct {
+	sameSize
+	Channels int `json:"num_output_channels"`
+}
+
+// newGrayscale takes three channels alone. They are not the default of torchvision, whose one channel no batch can hold.
+func newGrayscale(a *arguments) op {
+	raw, ok := a.take("num_output_channels")
+	if !ok {
+		a.refuse("num_output_channels", "is 1 when left out, and pictures have 3 channels", 3)
+	} else if n := a.number("num_output_channels", raw, 1, 3); n != 3 {
+		a.refuse("num_output_channels", fmt.Sprintf("pictures have 3 channels, got %s", brief(raw)), 3)
+	}
+	return &grayscaleOp{Channels: 3}
+}
+
+func (o *grayscaleOp) draw(_ dice, p *program, _ *Draw) error { return p.apply(grayscale(), p.size()) }
+
+type randomGrayscale struct{ sometimes }
+
+func newRandomGrayscale(a *arguments) op {
+	p := 0.1
+	if raw, ok := a.take("p"); ok {
+		p = a.number("p", raw, 0, 1)
+	}
+	return &randomGrayscale{sometimes{P: p, effect: grayscale()}}
+}
+
+func (o *randomGrayscale) draw(d dice, p *program, rec *Draw) error {
+	if rec != nil {
+		rec.Parameters = canonical(map[string]int{"num_input_channels": 3})
+	}
+	return o.sometimes.draw(d, p, rec)
+}

@@ -1,0 +1,187 @@
+package augment
+
+import (
+	"image"
+	"math"
+
+	"github.com/feedwater-io/feedwater/pipeline/order"
+)
+
+// A tweak is what a policy does to a picture in one go: an op of torchvision's policies, and how strongly.
+type tweak struct {
+	Name      string  `json:"name"`
+	Magnitude float64 `json:"magnitude"`
+}
+
+// randomOps are what RandAugment and TrivialAugmentWide choose from, in torchvision's order.
+var randomOps = [14]string{
+	"Identity", "ShearX", "ShearY", "TranslateX", "TranslateY", "Rotate", "Brightness", "Color", "Contrast", "Sharpness",
+	"Posterize", "Solarize", "AutoContrast", "Equalize",
+}
+
+// A space says how far the tweaks of a policy go.
+type space struct {
+	shear, degrees, enhance float64
+	share                   float64 // of a side, that translations go
+	parts                   float64 // or that a side is divided by
+	pixels                  float64 // or that they go
+	bits, fewer             float64 // of posterize: at most, and how many less at least
+}
+
+// usual is the space of RandAugment and AutoAugment, wide that of TrivialAugmentWide.
+var (
+	usual = space{shear: 0.3, degrees: 30, enhance: 0.9, share: 150.0 / 331.0, bits: 8, fewer: 4}
+	wide  = space{shear: 0.99, degrees: 135, enhance: 0.99, pixels: 32, bits: 8, fewer: 6}
+)
+
+// at is a tweak at a bin of so many. negative is whether its sign is drawn so, which not all have.
+func (s *space) at(name string, bin, bins int, negative bool, size image.Point) tweak {
+	var most float64
+	switch name {
+	case "ShearX", "ShearY":
+		most = s.shear
+	case "TranslateX":
+		most = s.translation(size.X)
+	case "TranslateY":
+		most = s.translation(size.Y)
+	case "Rotate":
+		most = s.degrees
+	case "Brightness", "Color", "Contrast", "Sharpness":
+		most = s.enhance
+	case "Solarize":
+		return tweak{name, spaced(1, 0, bin, bins)}
+	case "Posterize":
+		less := float32(bin) / float32(float64(bins-1)/s.fewer)
+		return tweak{name, math.RoundToEven(float64(float32(s.bits) - less))}
+	default:
+		return tweak{name, 0}
+	}
+	m := spaced(0, float32(most), bin, bins)
+	if negative {
+		m = -m
+	}
+	return tweak{name, m + 0}
+}
+
+func (s *space) translation(side int) float64 {
+	if s.parts > 0 {
+		return float64(side) / s.parts
+	}
+	return s.pixels + float64(s.share*float64(side))
+}
+
+// spaced is element i of torch.spaced(a, b, n), n > 1: counted from the nearer end, rounded once. The sums are exact in float64.
+func spaced(a, b float32, i, n int) float64 {
+	step := float64((b - a) / float32(n-1))
+	if i < n/2 {
+		return float64(float32(float64(a) + float64(float64(i)*step)))
+	}
+	return float64(float32(float64(b) - float64(float64(n-1-i)*step)))
+}
+
+// negated draws a sign as torchvision does.
+func negated(x uint32) bool { return order.Unit(x) <= 0.5 }
+
+// tweak adds one to the program.
+func (p *program) tweak(t tweak, b brush) error {
+	if b.tensor {
+		e := t.onTensor(b, p.size())
+		if e.none() {
+			return nil
+		}
+		return p.apply(e, p.size())
+	}
+	m, a := t.Magnitude, affinity{scale: 1}
+	switch t.Name {
+	case "Identity":
+		return nil
+	case "ShearX":
+		a.shear[0] = degrees(atan(m))
+		return p.affine(a, b, &[2]float64{})
+	case "ShearY":
+		a.shear[1] = degrees(atan(m))
+		return p.affine(a, b, &[2]float64{})
+	case "TranslateX":
+		a.translate[0] = int(m)
+		return p.affine(a, b, nil)
+	case "TranslateY":
+		a.translate[1] = int(m)
+		return p.affine(a, b, nil)
+	case "Rotate":
+		return p.rotate(m, b, false, nil)
+	}
+	return p.apply(t.effect(), p.size())
+}
+
+// effect is a tweak of colours.
+func (t tweak) effect() effect {
+	switch m := t.Magnitude; t.Name {
+	case "Brightness":
+		return adjustBrightness(1 + m)
+	case "Color":
+		return adjustSaturation(1 + m)
+	case "Contrast":
+		return adjustContrast(1 + m)
+	case "Sharpness":
+		return adjustSharpness(1 + m)
+	case "Posterize":
+		return posterize(int(m))
+	case "Solarize":
+		return solarize(float64(255 * m))
+	case "AutoContrast":
+		return autocontrast()
+	case "Equalize":
+		return equalize()
+	default:
+		return invert()
+	}
+}
+
+// policyDialect is whose arithmetic a policy repeats.
+type policyDialect struct {
+	Dialect string `json:"dialect,omitempty"` // empty: pil
+}
+
+func (d policyDialect) dialect() string { return d.Dialect }
+
+func (d policyDialect) brush(interpolation string, fill *[3]float64) brush {
+	return brush{interpolation, fill, d.Dialect == tensorDialect}
+}
+
+func (a *arguments) policyDialect(interpolation string) policyDialect {
+	if a.dialect() != tensorDialect {
+		return policyDialect{}
+	}
+	if interpolation == "bicubic" {
+		a.refuse("interpolation", "tensors have no bicubic warps", "bilinear")
+	}
+	return policyDialect{tensorDialect}
+}
+
+// A report collects tweaks for replay. The nil report forgets them.
+type report struct {
+	draw *Draw
+	Ops  []tweak `json:"ops"`
+}
+
+// newReport returns nil when nobody asks.
+func newReport(rec *Draw) *report {
+	if rec == nil {
+		return nil
+	}
+	rec.Applied = false
+	return &report{rec, []tweak{}}
+}
+
+func (r *report) add(t tweak) {
+	if r != nil {
+		r.Ops = append(r.Ops, t)
+		r.draw.Applied = r.draw.Applied || t.Name != "Identity"
+	}
+}
+
+func (r *report) write() {
+	if r != nil {
+		r.draw.Parameters = canonical(r)
+	}
+}

@@ -1,0 +1,63 @@
+package augment
+
+import (
+	"encoding/json"
+	"fmt"
+	"image"
+
+	"github.com/feedwater-io/feedwater/pipeline/order"
+)
+
+type randAugment struct {
+	NumOps           int         `json:"num_ops"`
+	Magnitude        int         `json:"magnitude"`
+	NumMagnitudeBins int         `json:"num_magnitude_bins"`
+	Interpolation    string      `json:"interpolation"`
+	Fill             *[3]float64 `json:"fill"`
+	policyDialect
+}
+
+func newRandAugment(a *arguments) op {
+	o := &randAugment{NumOps: a.within("num_ops", 2, 0, 64), NumMagnitudeBins: a.within("num_magnitude_bins", 31, 2, 1000)}
+	o.Magnitude = a.within("magnitude", 9, 0, o.NumMagnitudeBins-1)
+	o.Interpolation = a.warping("nearest")
+	o.Fill = a.paint(nil)
+	o.policyDialect = a.policyDialect(o.Interpolation)
+	return o
+}
+
+// within reads a whole number from low to high.
+func (a *arguments) within(name string, standard, low, high int) int {
+	raw, ok := a.take(name)
+	if !ok && standard <= high {
+		return standard
+	}
+	if !ok {
+		raw = canonical(standard)
+	}
+	var x int
+	if err := json.Unmarshal(raw, &x); err != nil || isNull(raw) || x < low || x > high {
+		a.refuse(name, fmt.Sprintf("must be a whole number from %d to %d, got %s", low, high, brief(raw)), min(max(x, low), high))
+	}
+	return x
+}
+
+func (o *randAugment) resultOf(size image.Point, fixed bool) (image.Point, bool) {
+	return size, fixed
+}
+
+// draw takes op and sign of tweak k from block k.
+func (o *randAugment) draw(d dice, p *program, rec *Draw) error {
+	told, b := newReport(rec), o.brush(o.Interpolation, o.Fill)
+	for k := range o.NumOps {
+		x := d.block(uint32(k)) //nolint:gosec // at most 64
+		name := randomOps[order.Below(x[0], uint32(len(randomOps)))]
+		t := usual.at(name, o.Magnitude, o.NumMagnitudeBins, negated(x[1]), p.size())
+		told.add(t)
+		if err := p.tweak(t, b); err != nil {
+			return err
+		}
+	}
+	told.write()
+	return nil
+}

@@ -1,0 +1,70 @@
+package augment
+
+import (
+	"image"
+	"math"
+)
+
+type randomAffine struct {
+	Degrees       [2]float64  `json:"degrees"`
+	Translate     *[2]float64 `json:"translate"`
+	Scale         *[2]float64 `json:"scale"`
+	Shear         []float64   `json:"shear"` // of x, or of x and y: ranges
+	Interpolation string      `json:"interpolation"`
+	Fill          *[3]float64 `json:"fill"`
+	Center        *[2]float64 `json:"center"`
+}
+
+func newRandomAffine(a *arguments) op {
+	o := &randomAffine{Degrees: a.angles("degrees")}
+	if x := a.numbers("translate", 0, 1, 2); x != nil {
+		o.Translate = (*[2]float64)(x)
+	}
+	if x := a.numbers("scale", 1e-6, 1e6, 2); x != nil {
+		o.Scale = (*[2]float64)(x)
+	}
+	o.Shear = a.numbers("shear", -widest, widest, 2, 4)
+	o.Interpolation = a.warping("nearest")
+	o.Fill = a.paint(&[3]float64{})
+	o.Center = a.center()
+	return o
+}
+
+func (o *randomAffine) resultOf(size image.Point, fixed bool) (image.Point, bool) {
+	return size, fixed
+}
+
+func (o *randomAffine) draw(d dice, p *program, rec *Draw) error {
+	x := o.affinity(d, p.size())
+	if rec != nil {
+		rec.Parameters = canonical(struct {
+			Angle     float64    `json:"angle"`
+			Translate [2]int     `json:"translate"`
+			Scale     float64    `json:"scale"`
+			Shear     [2]float64 `json:"shear"`
+		}{x.angle, x.translate, x.scale, x.shear})
+	}
+	return p.affine(x, brush{interpolation: o.Interpolation, fill: o.Fill}, o.Center)
+}
+
+// affinity is torchvision's make_params. Block 0 draws angle, both translations and scale, block 1 the shears.
+func (o *randomAffine) affinity(d dice, size image.Point) affinity {
+	x := d.block(0)
+	a := affinity{angle: uniform(x[0], o.Degrees), scale: 1}
+	if o.Translate != nil {
+		for i, side := range [2]int{size.X, size.Y} {
+			most := float64(o.Translate[i] * float64(side))
+			a.translate[i] = int(math.RoundToEven(uniform(x[1+i], [2]float64{-most, most})))
+		}
+	}
+	if o.Scale != nil {
+		a.scale = uniform(x[3], *o.Scale)
+	}
+	if o.Shear != nil {
+		x = d.block(1)
+		for i := range len(o.Shear) / 2 {
+			a.shear[i] = uniform(x[i], [2]float64{o.Shear[2*i], o.Shear[2*i+1]})
+		}
+	}
+	return a
+}

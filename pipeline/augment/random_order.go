@@ -1,0 +1,69 @@
+package augment
+
+import (
+	"encoding/json"
+	"image"
+
+	"github.com/feedwater-io/feedwater/pipeline/order"
+)
+
+// randomOrder applies all of its ops.
+type randomOrder struct{ within }
+
+func newRandomOrder(a *arguments) op { return &randomOrder{a.transforms()} }
+
+// resultOf knows the size where at most one op changes any.
+func (o *randomOrder) resultOf(size image.Point, fixed bool) (image.Point, bool) {
+	var changes op
+	for _, s := range o.Transforms.steps {
+		if to, known := s.resultOf(size, fixed); to != size || known != fixed {
+			if changes != nil {
+				return image.Point{}, false
+			}
+			changes = s.op
+		}
+	}
+	if changes == nil {
+		return size, fixed
+	}
+	then, thenFixed := changes.resultOf(size, fixed)
+	for _, s := range o.Transforms.steps {
+		if to, known := s.resultOf(then, thenFixed); to != then || known != thenFixed {
+			return image.Point{}, false
+		}
+	}
+	return then, thenFixed
+}
+
+func (o *randomOrder) draw(d dice, p *program, rec *Draw) error {
+	var which sequence
+	n := len(o.Transforms.steps)
+	d.shuffle(which[:n])
+	told, err := o.run(d, which[:n], p, rec)
+	if rec != nil {
+		numbers := make([]int, n)
+		for k, i := range which[:n] {
+			numbers[k] = int(i)
+		}
+		rec.Parameters = canonical(struct {
+			Order      []int             `json:"order"`
+			Transforms []json.RawMessage `json:"transforms"`
+		}{numbers, told})
+	}
+	return err
+}
+
+// shuffle makes s a permutation of 0…len(s)−1: Fisher and Yates, forwards, step i from word i mod 4 of block i div 4.
+func (d dice) shuffle(s []uint8) {
+	for i := range s {
+		s[i] = uint8(i)
+	}
+	var x [4]uint32
+	for i := range len(s) - 1 {
+		if i%4 == 0 {
+			x = d.block(uint32(i / 4))
+		}
+		j := i + int(order.Below(x[i%4], uint32(len(s)-i)))
+		s[i], s[j] = s[j], s[i]
+	}
+}

@@ -1,0 +1,188 @@
+package augment
+
+import (
+	"math/bits"
+
+	"github.com/feedwater-io/feedwater/pipeline/order"
+	"github.com/feedwater-io/feedwater/pipeline/pixel"
+)
+
+// The effects of this file are those of colour.go as torchvision has them for 8-bit tensors on a processor with FMA: what mixes two values is
+// one float32 product and one fused sum. Sums of a value and a product of few bits are exact in float64, so that rounding them to
+// float32 fuses. Posterize, equalize and invert are alike.
+
+// tensorEffect is a tweak of colours in that dialect.
+func (t tweak) tensorEffect() effect {
+	f := [16]float64{1 + t.Magnitude}
+	switch t.Name {
+	case "Brightness":
+		return effect{inPlace: brightenTensor, numbers: f}
+	case "Color":
+		return effect{inPlace: saturateTensor, numbers: f}
+	case "Contrast":
+		return effect{inPlace: contrastTensor, numbers: f}
+	case "Sharpness":
+		return effect{inPlace: sharpenTensor, numbers: f}
+	case "Solarize":
+		return solarize(float64(float32(255 * t.Magnitude))) // compared in float32
+	case "AutoContrast":
+		return effect{inPlace: stretchTensor}
+	}
+	return t.effect()
+}
+
+func brightenTensor(e *effect, w *workspace, m *pixel.Image) { blendTable(w, m, 0, e.numbers[0]) }
+
+func contrastTensor(e *effect, w *workspace, m *pixel.Image) {
+	blendTable(w, m, meanOfTensor(w, m), e.numbers[0])
+}
+
+// blendTable makes factor·v + (1−factor)·other of every value v.
+func blendTable(w *workspace, m *pixel.Image, other float32, factor float64) {
+	t, f, rest := &w.tables[0], float32(factor), float32(1-factor)
+	for v := range t {
+		t[v] = cut(order.Fused(other, rest, float32(float32(v)*f)))
+	}
+	lookUp(m, t)
+}
+
+// cut is a value's integer part, between 0 and 255.
+func cut(x float32) byte { return byte(int32(min(max(x, 0), 255))) }
+
+// greyOfTensor is the integer part of torchvision's grey.
+func greyOfTensor(p []byte) int32 {
+	x := float32(float32(p[0]) * 0.2989)
+	x = float32(float64(x) + float64(float64(p[1])*float64(float32(0.587))))
+	return int32(float32(float64(x) + float64(float64(p[2])*float64(float32(0.114)))))
+}
+
+func saturateTensor(e *effect, w *workspace, m *pixel.Image) {
+	w.floats = grown(w.floats, 256)
+	own, f, rest := (*[256]float32)(w.floats), float32(e.numbers[0]), float64(float32(1-e.numbers[0]))
+	for v := range own {
+		own[v] = float32(float32(v) * f)
+	}
+	for y := range m.H {
+		row := rowOf(m, y)
+		for i := 0; i < len(row); i += 3 {
+			p := row[i : i+3 : i+3]
+			other := float64(float64(greyOfTensor(p)) * rest)
+			p[0] = cut(float32(float64(own[p[0]]) + other))
+			p[1] = cut(float32(float64(own[p[1]]) + other))
+			p[2] = cut(float32(float64(own[p[2]]) + other))
+		}
+	}
+}
+
+// sharpenTensor blurs by weights of 1, in the middle 5, by 13, rounded; the border stays as it is.
+func sharpenTensor(e *effect, w *workspace, m *pixel.Image) {
+	if m.W < 3 || m.H < 3 {
+		return
+	}
+	rest, size := float64(float32(1-e.numbers[0])), 3*m.W
+	w.bytes = grown(w.bytes, 2*size)
+	above, here := w.bytes[:size], w.bytes[size:]
+	copy(above, rowOf(m, 0))
+	for y := 1; y < m.H-1; y++ {
+		row, below := rowOf(m, y), rowOf(m, y+1)
+		copy(here, row)
+		for i := 3; i < size-3; i++ {
+			p := int32(here[i])
+			n := 4*p + int32(above[i-3]) + int32(above[i]) + int32(above[i+3]) + int32(here[i-3]) + p + int32(here[i+3]) +
+				int32(below[i-3]) + int32(below[i]) + int32(below[i+3])
+			row[i] = cut(float32(float64(p) + float64(float64((2*n+13)/26-p)*rest)))
+		}
+		above, here = here, above
+	}
+}
+
+func stretchTensor(_ *effect, w *workspace, m *pixel.Image) {
+	h := histograms(m)
+	for c := range h {
+		low, high := 0, 255
+		for low < 255 && h[c][low] == 0 {
+			low++
+		}
+		for high > 0 && h[c][high] == 0 {
+			high--
+		}
+		scale := float32(1)
+		if high > low {
+			scale = float32(float32(high-low) * float32(1.0/255))
+		} else {
+			low = 0
+		}
+		for v := range w.tables[c] {
+			w.tables[c][v] = cut(float32(v-low) / scale)
+		}
+	}
+	lookUpEach(m, &w.tables)
+}
+
+// meanOfTensor is the mean grey, summed up as one thread of torch does.
+func meanOfTensor(w *workspace, m *pixel.Image) float32 {
+	w.bytes = grown(w.bytes, m.W*m.H)
+	grey, sum, k := w.bytes, 0, 0
+	for y := range m.H {
+		row := rowOf(m, y)
+		for i := 0; i < len(row); i += 3 {
+			g := greyOfTensor(row[i : i+3 : i+3])
+			grey[k] = byte(g)
+			sum += int(g)
+			k++
+		}
+	}
+	if sum < 1<<24 { // exact in any order
+		return float32(sum) / float32(k)
+	}
+	return torchSum(grey) / float32(k)
+}
+
+// torchSum adds up values in float32, in torch's order: 32 lanes, each a cascade of four sums, of which each takes the one before in after so many
+// steps; then the lanes. There are many values.
+func torchSum(values []byte) float32 {
+	const lanes, width = 8, 32
+	var sums [4][width]float32
+	rows := len(values) / width
+	level := max(4, bits.Len(uint(rows-1))/4) //nolint:gosec // rows > 0
+	for i := 1; i <= rows; i++ {
+		row := values[(i-1)*width:][:width]
+		for k, v := range row {
+			sums[0][k] += float32(v)
+		}
+		if i&(1<<level-1) != 0 {
+			continue
+		}
+		for j := 1; j < 4; j++ {
+			for k := range width {
+				sums[j][k] += sums[j-1][k]
+			}
+			sums[j-1] = [width]float32{}
+			if i&((1<<level-1)<<(j*level)) != 0 {
+				break
+			}
+		}
+	}
+	for j := 1; j < 4; j++ {
+		for k := range width {
+			sums[0][k] += sums[j][k]
+		}
+	}
+	s, rest := &sums[0], values[rows*width:]
+	for ; len(rest) >= lanes; rest = rest[lanes:] {
+		for k := range lanes {
+			s[k] += float32(rest[k])
+		}
+	}
+	for k := lanes; k < width; k++ {
+		s[k%lanes] += s[k]
+	}
+	total := float32(0)
+	for _, v := range rest {
+		total += float32(v)
+	}
+	for k := range lanes {
+		total += s[k]
+	}
+	return total
+}

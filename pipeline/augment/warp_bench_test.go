@@ -1,0 +1,33 @@
+package augment
+
+import (
+	"fmt"
+	"image"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/feedwater-io/feedwater/pipeline/pixel"
+)
+
+func BenchmarkWarp(b *testing.B) {
+	r := rand.New(rand.NewPCG(1, 1))
+	for _, size := range []image.Point{{224, 224}, {500, 375}} {
+		src, dst := randomImage(r, size.X, size.Y), &pixel.Image{}
+		dst.Reset(size.X, size.Y)
+		turned, _ := rotation(17, size, false, nil)
+		sheared := affinity{scale: 1, shear: [2]float64{0, 9}}.inverse(&[2]float64{})
+		moved := affinity{scale: 1, translate: [2]int{9, 7}}.inverse(&[2]float64{112, 112})
+		tilted := turned
+		tilted[6], tilted[7] = 1e-4, 2e-4
+		for name, m := range map[string]matrix{"rotate": turned, "shear": sheared, "translate": moved, "perspective": tilted} {
+			for _, filter := range []string{"nearest", "bilinear", "bicubic"} {
+				e, w := warp(m, brush{interpolation: filter}, size), &workspace{}
+				b.Run(fmt.Sprintf("%dx%d/%s/%s", size.X, size.Y, name, filter), func(b *testing.B) {
+					for b.Loop() {
+						e.across(&e, w, dst, src)
+					}
+				})
+			}
+		}
+	}
+}

@@ -1,0 +1,217 @@
+package augment
+
+import (
+	"image"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/feedwater-io/feedwater/pipeline/order"
+	"github.com/feedwater-io/feedwater/pipeline/pixel"
+)
+
+// reference is warp, one pixel after the other.
+func reference(m matrix, b brush, to image.Point, src *pixel.Image) naive {
+	q := newNaive(to.X, to.Y)
+	straight := m[1] == 0 && m[3] == 0
+	projective := m[6] != 0 || m[7] != 0
+	var addX, addY float64
+	for j := range to.Y {
+		addX, addY = m[2]+float64(m[1]*0.5)+float64(m[0]*0.5), m[5]+float64(m[4]*0.5)+float64(m[3]*0.5)
+		for range j {
+			addX, addY = addX+m[1], addY+m[4]
+		}
+		for i := range to.X {
+			u, v := float64(i)+0.5, float64(j)+0.5
+			x, y := m.at(u, v)
+			d := float64(m[6]*u) + float64(m[7]*v) + 1
+			x, y = x/d, y/d
+			switch {
+			case b.interpolation != "nearest" || projective:
+			case straight || !m.fits(to):
+				x, y = addX, addY
+			default:
+				fx := fixed(m[2]+float64(m[0]*0.5)+float64(m[1]*0.5)) + i*fixed(m[0]) + j*fixed(m[1])
+				fy := fixed(m[5]+float64(m[3]*0.5)+float64(m[4]*0.5)) + i*fixed(m[3]) + j*fixed(m[4])
+				x, y = math.Floor(float64(fx)/one), math.Floor(float64(fy)/one)
+			}
+			addX, addY = addX+m[0], addY+m[3]
+			for c := range 3 {
+				if x < 0 || y < 0 || x >= float64(src.W) || y >= float64(src.H) {
+					if b.fill != nil {
+						q.pix[3*(j*to.X+i)+c] = byte(b.fill[c])
+					}
+					continue
+				}
+				q.pix[3*(j*to.X+i)+c] = warped(src, b.interpolation, x, y, c)
+			}
+		}
+	}
+	return q
+}
+
+func warped(src *pixel.Image, interpolation string, x, y float64, c int) byte {
+	at := func(x, y int) float64 {
+		return float64(src.Pix[min(max(y, 0), src.H-1)*src.Stride+3*min(max(x, 0), src.W-1)+c])
+	}
+	if interpolation == "nearest" {
+		return byte(at(int(x), int(y)))
+	}
+	x, y = x-0.5, y-0.5
+	i, j := int(math.Floor(x)), int(math.Floor(y))
+	dx, dy := x-math.Floor(x), y-math.Floor(y)
+	if interpolation == "bilinear" {
+		upper := at(i, j) + float64((at(i+1, j)-at(i, j))*dx)
+		lower := at(i, j+1) + float64((at(i+1, j+1)-at(i, j+1))*dx)
+		return byte(int(upper + float64((lower-upper)*dy)))
+	}
+	var v [4]float64
+	for k := range v {
+		v[k] = cubic(at(i-1, j+k-1), at(i, j+k-1), at(i+1, j+k-1), at(i+2, j+k-1), dx)
+	}
+	return byte(int(min(max(cubic(v[0], v[1], v[2], v[3], dy), 0), 255)))
+}
+
+func TestWarpsEqualThePlainReference(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 7))
+	ways := map[string]int{}
+	var w workspace
+	for range 4000 {
+		src := randomImage(r, 1+r.IntN(24), 1+r.IntN(24))
+		to := image.Pt(1+r.IntN(24), 1+r.IntN(24))
+		m, way := randomMatrix(r)
+		ways[way]++
+		for _, name := range []string{"nearest", "bilinear", "bicubic"} {
+			b := brush{interpolation: name, fill: &[3]float64{float64(r.IntN(256)), 200.9, 7}}
+			if r.IntN(3) == 0 {
+				b.fill = nil
+			}
+			e := warp(m, b, to)
+			got := newNaive(to.X, to.Y)
+			stride := 3*to.X + r.IntN(9)
+			dst := make([]byte, (to.Y-1)*stride+3*to.X)
+			e.across(&e, &w, &pixel.Image{Pix: dst, W: to.X, H: to.Y, Stride: stride}, src)
+			for y := range to.Y {
+				copy(got.pix[3*y*to.X:][:3*to.X], dst[y*stride:])
+			}
+			if want := reference(m, b, to, src); !got.equal(want) {
+				t.Fatalf("%s, %s, %d×%d to %v by %v differs", way, name, src.W, src.H, to, m)
+			}
+		}
+	}
+	if len(ways) != 6 {
+		t.Error(ways)
+	}
+}
+
+func randomMatrix(r *rand.Rand) (matrix, string) {
+	n := func() float64 { return r.NormFloat64() }
+	offset := func() float64 { return float64(r.IntN(41)-20) / float64(1+r.IntN(2)) }
+	switch r.IntN(6) {
+	case 0:
+		return matrix{1, 0, offset(), 0, 1, offset()}, "shift"
+	case 1:
+		return matrix{1, n(), offset(), 0, 1 + n(), 3 * n()}, "shear"
+	case 2:
+		return matrix{n(), 0, 5 * n(), 0, n(), 5 * n()}, "scale"
+	case 3:
+		return matrix{n() * 1e5, n(), n(), n(), n(), 20 * n()}, "beyond fixed point"
+	case 4:
+		return matrix{1 + n()/3, n() / 3, 3 * n(), n() / 3, 1 + n()/3, 3 * n(), n() / 50, n() / 50}, "perspective"
+	}
+	return matrix{n(), n(), 9 * n(), n(), n(), 9 * n()}, "affine"
+}
+
+func TestQuarterTurns(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 8))
+	src := randomImage(r, 7, 5)
+	for angle, from := range map[float64]func(i, j int) (x, y int){
+		90:  func(i, j int) (x, y int) { return 6 - j, i },
+		270: func(i, j int) (x, y int) { return j, 4 - i },
+	} {
+		dst := &pixel.Image{}
+		dst.Reset(5, 7)
+		e := quarter(angle)
+		e.across(&e, nil, dst, src)
+		for j := range 7 {
+			for i := range 5 {
+				x, y := from(i, j)
+				if [3]byte(dst.Pix[j*dst.Stride+3*i:]) != [3]byte(src.Pix[y*src.Stride+3*x:]) {
+					t.Fatalf("%v: %d, %d", angle, i, j)
+				}
+			}
+		}
+	}
+}
+
+// allocations runs a plan on pictures of 100×80 pixels and returns how often a sample allocates.
+func allocations(t *testing.T, plan string) float64 {
+	t.Helper()
+	rn := newRunner(t, parse(t, plan), Options{})
+	m := randomImage(rand.New(rand.NewPCG(1, 1)), 100, 80)
+	var dst []byte
+	next := uint32(0)
+	once := func() {
+		next = (next + 1) % 50
+		w, h, err := rn.Begin(m.W, m.H, order.Sample{Index: next})
+		if need := 3 * w * h; err == nil && need > len(dst) {
+			dst = make([]byte, need)
+		}
+		if err == nil {
+			err = rn.Run((*picture)(m), dst, 3*w)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 50 {
+		once()
+	}
+	return testing.AllocsPerRun(100, once)
+}
+
+func TestWarpsAllocateNothing(t *testing.T) {
+	for _, plan := range []string{
+		`{"op":"RandomRotation","degrees":180,"expand":true,"fill":3},{"op":"RandomRotation","degrees":[90,90],"expand":true}`,
+		`{"op":"RandomAffine","degrees":30,"translate":[0.1,0.2],"scale":[0.5,2],"shear":[-9,9,-8,8],"interpolation":"bilinear"}`,
+		`{"op":"RandomAffine","degrees":30,"interpolation":"bicubic"},{"op":"RandomAffine","degrees":0,"translate":[0.5,0.5],"center":[1,2]}`,
+	} {
+		if n := allocations(t, plan); n != 0 {
+			t.Errorf("%s: %v allocations per sample", plan, n)
+		}
+	}
+}
+
+func TestWarpArguments(t *testing.T) {
+	for plan, want := range map[string]string{
+		`{"op":"RandomRotation","degrees":30}`: `[{"op":"RandomRotation","degrees":[-30,30],"interpolation":"nearest","expand":false,"center":null,"fill":[0,0,0]}]`,
+		`{"op":"RandomRotation","degrees":[0,90],"expand":true,"center":[1,2],"fill":[3],"interpolation":"bicubic"}`: `[{"op":"RandomRotation","degrees":[0,90],"interpolation":"bicubic","expand":true,"center":[1,2],"fill":[3,3,3]}]`,
+		`{"op":"RandomAffine","degrees":0}`: `[{"op":"RandomAffine","degrees":[0,0],"translate":null,"scale":null,"shear":null,"interpolation":"nearest","fill":[0,0,0],"center":null}]`,
+		`{"op":"RandomAffine","degrees":[1,2],"translate":[0,1],"scale":[0.5,2],"shear":[1,2],"fill":null}`: `[{"op":"RandomAffine","degrees":[1,2],"translate":[0,1],"scale":[0.5,2],"shear":[1,2],"interpolation":"nearest","fill":null,"center":null}]`,
+	} {
+		if got, _ := parse(t, plan).MarshalJSON(); string(got) != want {
+			t.Errorf("%s\n gives %s\n  want %s", plan, got, want)
+		}
+	}
+	for plan, want := range map[string]string{
+		`{"op":"RandomRotation"}`:                                         `degrees: is missing; nearest: [-30,30]`,
+		`{"op":"RandomRotation","degrees":-1}`:                            `degrees: must be a number from 0 to 1e+06, got -1; nearest: 0`,
+		`{"op":"RandomRotation","degrees":[1,2,3]}`:                       `degrees: must be a number, or a list of two, got [1,2,3]; nearest: [-30,30]`,
+		`{"op":"RandomRotation","degrees":1,"interpolation":"lanczos"}`:   `interpolation: no such filter for warps, got "lanczos"; nearest: "nearest"`,
+		`{"op":"RandomRotation","degrees":1,"interpolation":null}`:        `interpolation: must be a name, got null; nearest: "nearest"`,
+		`{"op":"RandomRotation","degrees":1,"fill":[1,2]}`:                `fill: must be a number, or a list of three, got [1,2]; nearest: [0,0,0]`,
+		`{"op":"RandomRotation","degrees":1,"fill":256}`:                  `fill: must be a number from 0 to 255, got 256; nearest: 255`,
+		`{"op":"RandomRotation","degrees":1,"expand":1}`:                  `expand: must be true or false, got 1; nearest: false`,
+		`{"op":"RandomRotation","degrees":1,"center":[1]}`:                `center: must be a list of 2 numbers, got [1]; nearest: [0,0]`,
+		`{"op":"RandomAffine","degrees":1,"shear":[1]}`:                   `shear: must be a list of 2 or 4 numbers, got [1]; nearest: [0,0]`,
+		`{"op":"RandomAffine","degrees":1,"scale":[0,1]}`:                 `scale: must be a number from 1e-06 to 1e+06, got 0; nearest: 0.000001`,
+		`{"op":"RandomAffine","degrees":1,"translate":[0,2]}`:             `translate: must be a number from 0 to 1, got 2; nearest: 1`,
+		`{"op":"RandomAffine","degrees":1,"translate":[0,0],"scale":[1]}`: `scale: must be a list of 2 numbers, got [1]; nearest: [0,0]`,
+	} {
+		_, err := tryParse(t, plan)
+		if err == nil || !strings.HasSuffix(err.Error(), want) {
+			t.Errorf("%s\n says %v\n want … %s", plan, err, want)
+		}
+	}
+}

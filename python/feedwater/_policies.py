@@ -1,0 +1,105 @@
+"""Policies: ops that are chosen at random, as papers found them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ._warp import Warp
+from .transforms import Op
+
+__all__ = ["AugMix", "AutoAugment", "RandAugment", "TrivialAugmentWide"]
+
+
+class Policy(Warp):
+    """An op that nodes do in both dialects."""
+
+    def check_whole(self, argument: str, low: int, high: int) -> None:
+        value = getattr(self, argument)
+        if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
+            raise self.refuse(argument, f"a whole number from {low} to {high}")
+
+
+@dataclass(frozen=True)
+class RandAugment(Policy):
+    """Some ops, chosen at random, all at one magnitude."""
+
+    num_ops: int = 2
+    magnitude: int = 9
+    num_magnitude_bins: int = 31
+    interpolation: Any = "nearest"
+    fill: Any = None
+
+    def __post_init__(self) -> None:
+        self.check_whole("num_ops", 0, 64)
+        self.check_whole("num_magnitude_bins", 2, 1000)
+        self.check_whole("magnitude", 0, self.num_magnitude_bins - 1)
+        self.check_look()
+
+
+@dataclass(frozen=True)
+class TrivialAugmentWide(Policy):
+    """One op at one magnitude, both chosen at random."""
+
+    num_magnitude_bins: int = 31
+    interpolation: Any = "nearest"
+    fill: Any = None
+
+    def __post_init__(self) -> None:
+        self.check_whole("num_magnitude_bins", 2, 1000)
+        self.check_look()
+
+
+@dataclass(frozen=True)
+class AutoAugment(Policy):
+    """Two ops at most: one of 25 pairs that a search on a data set found."""
+
+    policy: Any = "imagenet"
+    interpolation: Any = "nearest"
+    fill: Any = None
+
+    def __post_init__(self) -> None:
+        self.set("policy", getattr(self.policy, "value", self.policy))
+        if self.policy not in ("imagenet", "cifar10", "svhn"):
+            raise self.refuse("policy", '"imagenet", "cifar10" or "svhn"')
+        self.check_look()
+
+
+@dataclass(frozen=True)
+class AugMix(Policy):
+    """The picture mixed with what some chains of random ops make of it, in the arithmetic of tensors."""
+
+    severity: int = 3
+    mixture_width: int = 3
+    chain_depth: int = -1
+    alpha: float = 1.0
+    all_ops: bool = True
+    interpolation: Any = "bilinear"
+    fill: Any = None
+
+    def __post_init__(self) -> None:
+        self.check_whole("severity", 1, 10)
+        self.check_whole("mixture_width", 1, 32)
+        if isinstance(self.chain_depth, int) and self.chain_depth < 1:
+            self.set("chain_depth", -1)
+        self.check_whole("chain_depth", -1, 32)
+        if not isinstance(self.alpha, (int, float)) or not 0.01 <= self.alpha <= 1000:
+            raise self.refuse("alpha", "a number from 0.01 to 1000")
+        self.set("all_ops", bool(self.all_ops))
+        self.check_look()
+        if self.interpolation == "bicubic":
+            raise self.refuse("interpolation", '"nearest" or "bilinear", as it works on tensors')
+
+
+@dataclass(frozen=True)
+class PolicyOnTensor(Op):
+    """A policy behind ToImage, where torchvision's arithmetic is another one. AugMix has one only."""
+
+    op: Policy
+
+    def __post_init__(self) -> None:
+        if self.op.interpolation == "bicubic":
+            raise self.op.refuse("interpolation", '"nearest" or "bilinear" behind ToImage')
+
+    def plan(self) -> dict[str, Any]:
+        return self.op.plan() if isinstance(self.op, AugMix) else {**self.op.plan(), "dialect": "tensor"}

@@ -1,0 +1,276 @@
+"""Crops, padding, drawn sizes; how pictures are resized, and that tensors are resized otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from .errors import UnsupportedTransformError
+from .transforms import Op, _check_probability, _positive, height_width
+
+__all__ = [
+    "OnTensor",
+    "Pad",
+    "RandomCrop",
+    "RandomResize",
+    "RandomShortestSize",
+    "RandomZoomOut",
+    "ScaleJitter",
+    "check_method",
+    "method",
+    "on_picture",
+]
+
+_OF_PILLOW = {0: "nearest", 1: "lanczos", 2: "bilinear", 3: "bicubic", 4: "box", 5: "hamming"}
+_NAMES = ("nearest", "nearest-exact", "bilinear", "bicubic", "lanczos", "box", "hamming")
+_OF_PICTURES = ("box", "hamming")
+_ALIASED = ("bilinear", "bicubic")
+_MODES = ("constant", "edge", "reflect", "symmetric")
+_SIDE = 65500
+
+
+def check_method(op: Any) -> None:
+    """Brings the filter into its name; it may be spelled as that, as torchvision's enum or as Pillow's number."""
+    spelled = getattr(op.interpolation, "value", op.interpolation)
+    name = _OF_PILLOW.get(spelled) if isinstance(spelled, int) else spelled
+    if name not in _NAMES:
+        raise _refusal(op, "interpolation", " or ".join(_NAMES))
+    if op.antialias not in (True, False, None):
+        raise _refusal(op, "antialias", "True or False")
+    object.__setattr__(op, "interpolation", name)
+
+
+def method(op: Any) -> dict[str, Any]:
+    """What the plan says of it for pictures."""
+    return {"interpolation": op.interpolation}
+
+
+@dataclass(frozen=True)
+class OnTensor(Op):
+    """An op behind ToImage, where torchvision's arithmetic is another one."""
+
+    op: Op
+
+    @property
+    def fixed_size(self) -> bool:  # type: ignore[override]
+        return self.op.fixed_size
+
+    def __post_init__(self) -> None:
+        op: Any = self.op
+        if op.interpolation in _OF_PICTURES:
+            raise UnsupportedTransformError(
+                f"{type(op).__name__}(interpolation={op.interpolation!r}) behind ToImage: torch knows it for pictures "
+                f"only. Put ToImage behind {type(op).__name__}"
+            )
+        if op.interpolation == "lanczos" and not op.antialias:
+            raise _refusal(op, "antialias", "True with lanczos")
+
+    def plan(self) -> dict[str, Any]:
+        op: Any = self.op
+        plain = {} if op.antialias or op.interpolation not in _ALIASED else {"antialias": False}
+        return {**op.plan(), **plain, "dialect": "tensor"}
+
+
+def on_picture(op: Op) -> Op:
+    """An op in front of ToImage. Raises UnsupportedTransformError where it asks for what only tensors have."""
+    if getattr(op, "antialias", True) is False:
+        raise UnsupportedTransformError(
+            f"{type(op).__name__}(antialias=False) is not there: pictures from files are always antialiased; pass "
+            "antialias=True"
+        )
+    return replace(op, antialias=True) if hasattr(op, "antialias") else op  # type: ignore[type-var]
+
+
+@dataclass(frozen=True)
+class Pad(Op):
+    """More picture on each side.
+
+    padding is for all sides, or for (left and right, top and bottom), or for (left, top, right, bottom).
+    """
+
+    padding: int | Sequence[int]
+    fill: Any = 0
+    padding_mode: str = "constant"
+
+    alike = True
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "padding", _border(self, self.padding))
+        _check_look(self)
+
+    @property
+    def paints(self) -> tuple[int, ...]:  # type: ignore[override]
+        return self.fill if self.padding_mode == "constant" else ()
+
+    def plan(self) -> dict[str, Any]:
+        return {"op": "Pad", "padding": list(self.padding), **_look(self)}  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True)
+class RandomCrop(Op):
+    """A part of size somewhere in the picture, after it is padded."""
+
+    size: int | Sequence[int]
+    padding: int | Sequence[int] | None = None
+    pad_if_needed: bool = False
+    fill: Any = 0
+    padding_mode: str = "constant"
+
+    alike = True
+    fixed_size = True
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "size", height_width("RandomCrop", self.size))
+        if self.padding is not None:
+            object.__setattr__(self, "padding", _border(self, self.padding))
+        if not isinstance(self.pad_if_needed, bool):
+            raise _refusal(self, "pad_if_needed", "True or False")
+        _check_look(self)
+
+    @property
+    def paints(self) -> tuple[int, ...]:  # type: ignore[override]
+        pads = self.padding is not None or self.pad_if_needed
+        return self.fill if pads and self.padding_mode == "constant" else ()
+
+    def plan(self) -> dict[str, Any]:
+        return {
+            "op": "RandomCrop",
+            "size": list(self.size),  # type: ignore[arg-type]
+            "padding": None if self.padding is None else list(self.padding),  # type: ignore[arg-type]
+            "pad_if_needed": self.pad_if_needed,
+            **_look(self),
+        }
+
+
+@dataclass(frozen=True)
+class RandomZoomOut(Op):
+    """The picture somewhere on a larger canvas, with probability p; side_range says how much larger."""
+
+    fill: Any = 0
+    side_range: Sequence[float] = (1.0, 4.0)
+    p: float = 0.5
+
+    alike = True
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "fill", _colour(self))
+        object.__setattr__(self, "side_range", _range(self, "side_range", 1.0))
+        _check_probability(self)
+
+    @property
+    def paints(self) -> tuple[int, ...]:  # type: ignore[override]
+        return self.fill  # type: ignore[no-any-return]
+
+    def plan(self) -> dict[str, Any]:
+        return {
+            "op": "RandomZoomOut",
+            "fill": list(self.fill),
+            "side_range": list(self.side_range),
+            "p": float(self.p),
+        }
+
+
+@dataclass(frozen=True)
+class RandomResize(Op):
+    """The picture with a short edge from min_size to max_size - 1."""
+
+    min_size: int
+    max_size: int
+    interpolation: Any = "bilinear"
+    antialias: bool | None = True
+
+    def __post_init__(self) -> None:
+        for argument in ("min_size", "max_size"):
+            if not _positive(getattr(self, argument)):
+                raise _refusal(self, argument, "a positive whole number")
+        if self.max_size <= self.min_size:
+            raise _refusal(self, "max_size", f"more than min_size, {self.min_size}")
+        check_method(self)
+
+    def plan(self) -> dict[str, Any]:
+        return {"op": "RandomResize", "min_size": self.min_size, "max_size": self.max_size, **method(self)}
+
+
+@dataclass(frozen=True)
+class RandomShortestSize(Op):
+    """The picture with a short edge out of min_size, and a long one of at most max_size."""
+
+    min_size: int | Sequence[int]
+    max_size: int | None = None
+    interpolation: Any = "bilinear"
+    antialias: bool | None = True
+
+    def __post_init__(self) -> None:
+        sizes = (self.min_size,) if isinstance(self.min_size, int) else tuple(self.min_size)
+        if not sizes or not all(map(_positive, sizes)):
+            raise _refusal(self, "min_size", "a positive whole number, or several")
+        if self.max_size is not None and not _positive(self.max_size):
+            raise _refusal(self, "max_size", "a positive whole number")
+        object.__setattr__(self, "min_size", sizes)
+        check_method(self)
+
+    def plan(self) -> dict[str, Any]:
+        sizes = list(self.min_size)  # type: ignore[arg-type]
+        return {"op": "RandomShortestSize", "min_size": sizes, "max_size": self.max_size, **method(self)}
+
+
+@dataclass(frozen=True)
+class ScaleJitter(Op):
+    """The picture scaled to target_size, and by a random factor from scale_range."""
+
+    target_size: Sequence[int]
+    scale_range: Sequence[float] = (0.1, 2.0)
+    interpolation: Any = "bilinear"
+    antialias: bool | None = True
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.target_size, Sequence) or len(self.target_size) != 2:
+            raise _refusal(self, "target_size", "two positive whole numbers")
+        object.__setattr__(self, "target_size", height_width("ScaleJitter", self.target_size))
+        object.__setattr__(self, "scale_range", _range(self, "scale_range", 0.0))
+        check_method(self)
+
+    def plan(self) -> dict[str, Any]:
+        sizes = {"target_size": list(self.target_size), "scale_range": list(self.scale_range)}
+        return {"op": "ScaleJitter", **sizes, **method(self)}
+
+
+def _look(op: Any) -> dict[str, Any]:
+    return {"fill": list(op.fill), "padding_mode": op.padding_mode}
+
+
+def _check_look(op: Any) -> None:
+    if op.padding_mode not in _MODES:
+        raise _refusal(op, "padding_mode", " or ".join(_MODES))
+    object.__setattr__(op, "fill", _colour(op))
+
+
+def _colour(op: Any) -> tuple[int, int, int]:
+    """fill as three whole numbers; fractions are cut off, as torchvision does."""
+    fill = 0 if op.fill is None else op.fill
+    numbers = (fill,) if isinstance(fill, (int, float)) else tuple(fill) if isinstance(fill, Sequence) else ()
+    if len(numbers) not in (1, 3) or not all(isinstance(x, (int, float)) and 0 <= x <= 255 for x in numbers):
+        raise _refusal(op, "fill", "a number from 0 to 255, or three (RGB)")
+    return (int(numbers[0]), int(numbers[len(numbers) // 2]), int(numbers[-1]))
+
+
+def _border(op: Any, padding: Any) -> tuple[int, ...]:
+    """(left, top, right, bottom)."""
+    numbers = (padding,) if isinstance(padding, int) else tuple(padding) if isinstance(padding, Sequence) else ()
+    if len(numbers) not in (1, 2, 4) or not all(
+        isinstance(x, int) and not isinstance(x, bool) and 0 <= x <= _SIDE for x in numbers
+    ):
+        raise _refusal(op, "padding", "a whole number from 0, or two, or four (left, top, right, bottom)")
+    return tuple((numbers * 4)[:4])
+
+
+def _range(op: Any, argument: str, low: float) -> tuple[float, float]:
+    value = getattr(op, argument)
+    if not isinstance(value, Sequence) or len(value) != 2 or not low <= value[0] <= value[1]:
+        raise _refusal(op, argument, f"two ascending numbers from {low:g}")
+    return (float(value[0]), float(value[1]))
+
+
+def _refusal(op: Any, argument: str, needs: str) -> UnsupportedTransformError:
+    return UnsupportedTransformError(f"{type(op).__name__}({argument}={getattr(op, argument)!r}): needs {needs}")

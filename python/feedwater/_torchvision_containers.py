@@ -1,0 +1,24 @@
+"""torchvision's transforms with transforms inside, to ours."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from . import _containers
+from .transforms import Op
+
+__all__ = ["BUILDERS"]
+
+
+def _choice(leaf: Any) -> Op:
+    """v2 divides the weights by their sum itself."""
+    shares = leaf.p if "v2" not in type(leaf).__module__ else _containers.Shares(leaf.p)
+    return _containers.RandomChoice(list(leaf.transforms), shares)
+
+
+BUILDERS: dict[str, Callable[[Any], Op]] = {
+    "RandomApply": lambda leaf: _containers.RandomApply(list(leaf.transforms), leaf.p),
+    "RandomChoice": _choice,
+    "RandomOrder": lambda leaf: _containers.RandomOrder(list(leaf.transforms)),
+}

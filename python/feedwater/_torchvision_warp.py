@@ -1,0 +1,40 @@
+"""torchvision's warps and policies as ours."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from . import transforms
+
+__all__ = ["BUILDERS"]
+
+
+def _same(*names: str) -> Callable[[Any], transforms.Op]:
+    """Makes our class of the same name, with those arguments, interpolation and fill."""
+
+    def build(leaf: Any) -> transforms.Op:
+        arguments = {name: getattr(leaf, name) for name in names}
+        kind: Callable[..., transforms.Op] = getattr(transforms, type(leaf).__name__)
+        return kind(**arguments, interpolation=leaf.interpolation, fill=_of_pictures(leaf.fill))
+
+    return build
+
+
+def _of_pictures(fill: Any) -> Any:
+    """What a fill says of PIL images, where it says something for each type."""
+    if not isinstance(fill, dict):
+        return fill
+    return fill.get(sys.modules["PIL.Image"].Image, fill.get("others"))
+
+
+BUILDERS: dict[str, Callable[[Any], transforms.Op]] = {
+    "AugMix": _same("severity", "mixture_width", "chain_depth", "alpha", "all_ops"),
+    "AutoAugment": _same("policy"),
+    "RandAugment": _same("num_ops", "magnitude", "num_magnitude_bins"),
+    "RandomAffine": _same("degrees", "translate", "scale", "shear", "center"),
+    "RandomPerspective": _same("distortion_scale", "p"),
+    "RandomRotation": _same("degrees", "expand", "center"),
+    "TrivialAugmentWide": _same("num_magnitude_bins"),
+}

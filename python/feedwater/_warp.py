@@ -1,0 +1,132 @@
+"""Rotations and other warps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from .errors import UnsupportedTransformError
+from .transforms import Op
+
+__all__ = ["RandomAffine", "RandomPerspective", "RandomRotation"]
+
+_FILTERS = {"nearest": "nearest", "nearest-exact": "nearest", "bilinear": "bilinear", "bicubic": "bicubic"}
+_FILTERS_OF_PILLOW = {0: "nearest", 2: "bilinear", 3: "bicubic"}
+
+
+class Warp(Op):
+    """An op whose plan is its fields."""
+
+    interpolation: Any
+    fill: Any
+
+    def plan(self) -> dict[str, Any]:
+        return {"op": type(self).__name__, **asdict(self)}  # type: ignore[call-overload]
+
+    def set(self, argument: str, value: Any) -> None:
+        """Replaces an argument by its plain form."""
+        object.__setattr__(self, argument, value)
+
+    def refuse(self, argument: str, needs: str) -> UnsupportedTransformError:
+        """The error that says what an argument needs."""
+        return UnsupportedTransformError(
+            f"{type(self).__name__}({argument}={getattr(self, argument)!r}): needs {needs}"
+        )
+
+    def check_look(self) -> None:
+        """Brings interpolation and fill into their plain form."""
+        spelled = getattr(self.interpolation, "value", self.interpolation)
+        plain = _FILTERS_OF_PILLOW.get(spelled) if isinstance(spelled, int) else _FILTERS.get(spelled)
+        if plain is None:
+            raise self.refuse("interpolation", '"nearest", "bilinear" or "bicubic", which are all that PIL images have')
+        self.set("interpolation", plain)
+        if self.fill is None:
+            return
+        fill = (self.fill,) if isinstance(self.fill, (int, float)) else self.fill
+        if not _numbers(fill, 0, 255) or len(fill) not in (1, 3):
+            raise self.refuse("fill", "a number from 0 to 255, or three (RGB)")
+        self.set("fill", [float(fill[i % len(fill)]) for i in range(3)])
+
+    def check_numbers(self, argument: str, low: float, high: float, *lengths: int) -> None:
+        """Brings an argument that may be None into a list of numbers."""
+        value = getattr(self, argument)
+        if value is None:
+            return
+        if not _numbers(value, low, high) or len(value) not in lengths:
+            count = " or ".join(map(str, lengths))
+            raise self.refuse(argument, f"{count} numbers from {low:g} to {high:g}")
+        self.set(argument, [float(number) for number in value])
+
+    def check_angles(self, argument: str, *lengths: int) -> None:
+        """The same for ranges of degrees, where x alone means from -x to x."""
+        value = getattr(self, argument)
+        if isinstance(value, (int, float)) and value >= 0:
+            self.set(argument, [-value, value])
+        self.check_numbers(argument, -1e6, 1e6, *lengths)
+
+
+@dataclass(frozen=True)
+class RandomRotation(Warp):
+    """The picture turned by a random angle, in degrees against the clock."""
+
+    degrees: float | Sequence[float]
+    interpolation: Any = "nearest"
+    expand: bool = False
+    center: Sequence[float] | None = None
+    fill: float | Sequence[float] | None = 0
+
+    def __post_init__(self) -> None:
+        if self.degrees is None:
+            raise self.refuse("degrees", "a number, or two")
+        self.check_angles("degrees", 2)
+        self.check_numbers("center", -1e6, 1e6, 2)
+        self.check_look()
+        self.set("expand", bool(self.expand))
+
+
+@dataclass(frozen=True)
+class RandomAffine(Warp):
+    """The picture turned, moved, scaled and sheared at random."""
+
+    degrees: float | Sequence[float]
+    translate: Sequence[float] | None = None
+    scale: Sequence[float] | None = None
+    shear: float | Sequence[float] | None = None
+    interpolation: Any = "nearest"
+    fill: float | Sequence[float] | None = 0
+    center: Sequence[float] | None = None
+
+    def __post_init__(self) -> None:
+        if self.degrees is None:
+            raise self.refuse("degrees", "a number, or two")
+        self.check_angles("degrees", 2)
+        self.check_numbers("translate", 0, 1, 2)
+        self.check_numbers("scale", 1e-6, 1e6, 2)
+        self.check_angles("shear", 2, 4)
+        self.check_numbers("center", -1e6, 1e6, 2)
+        self.check_look()
+
+
+@dataclass(frozen=True)
+class RandomPerspective(Warp):
+    """The picture as if seen from another point, with probability p."""
+
+    distortion_scale: float = 0.5
+    p: float = 0.5
+    interpolation: Any = "bilinear"
+    fill: float | Sequence[float] | None = 0
+
+    def __post_init__(self) -> None:
+        for argument in ("distortion_scale", "p"):
+            if not _numbers([getattr(self, argument)], 0, 1):
+                raise self.refuse(argument, "a number from 0 to 1")
+        self.check_look()
+
+
+def _numbers(value: Any, low: float, high: float) -> bool:
+    return (
+        isinstance(value, Sequence)
+        and not isinstance(value, str)
+        and all(isinstance(number, (int, float)) and low <= number <= high for number in value)
+    )
