@@ -63,14 +63,21 @@ func forward8(v []int32, step int) {
 	v[3*step], v[step] = d1*dct3072+z2+z3, d0*dct1501+z1+z4
 }
 
+// A divisor is 8·q: products with inverse, shifted by 32, are quotients of any number below 2²¹.
+type divisor struct{ half, inverse uint32 }
+
+func divisors(q *[64]uint16) (d [64]divisor) {
+	for i, n := range q {
+		d[i] = divisor{4 * uint32(n), uint32(1<<32/(8*uint64(n))) + 1}
+	}
+	return d
+}
+
 // divide rounds coefficients times 8 to multiples of q, halves away from zero.
-func divide(b *kernel.Block, q *[64]uint16) {
+func divide(b *kernel.Block, by *[64]divisor) {
 	for i, v := range b {
-		d, x := uint32(q[i])*8, int32(v)
-		n := int32((uint32(max(x, -x)) + d/2) / d)
-		if x < 0 {
-			n = -n
-		}
-		b[i] = int16(n)
+		sign := int32(v) >> 31
+		n := uint64(uint32((int32(v)^sign)-sign)+by[i].half) * uint64(by[i].inverse) >> 32
+		b[i] = int16((int32(n) ^ sign) - sign)
 	}
 }

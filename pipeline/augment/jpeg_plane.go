@@ -107,11 +107,12 @@ func halve(dst, above, below []byte) {
 
 // quantize transforms all blocks, rounds them by q, and transforms them back.
 func (s *samples) quantize(c *compression, q *[64]uint16) {
+	by := divisors(q)
 	for y := range s.down {
 		pix := s.pix[8*y*s.stride+1:]
 		for x := range s.across {
 			forward(&c.blocks[x], pix[8*x:], s.stride)
-			divide(&c.blocks[x], q)
+			divide(&c.blocks[x], &by)
 		}
 		c.kernels.IDCT(pix[:7*s.stride+8*s.across], s.stride, c.blocks[:s.across], q)
 	}
