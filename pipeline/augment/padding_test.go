@@ -306,3 +306,37 @@ func TestSizesAllocateNothing(t *testing.T) {
 		}
 	}
 }
+
+// BenchmarkPadding runs ops on a picture of 500×375 pixels in memory.
+func BenchmarkPadding(b *testing.B) {
+	m := randomImage(rand.New(rand.NewPCG(1, 1)), 500, 375)
+	for _, plan := range []string{
+		`{"op":"RandomCrop","size":224,"padding":28}`,
+		`{"op":"RandomCrop","size":224,"padding":28,"padding_mode":"reflect"}`,
+		`{"op":"Pad","padding":40,"fill":[1,2,3]}`,
+		`{"op":"Pad","padding":40,"padding_mode":"reflect"}`,
+		`{"op":"RandomZoomOut","p":1}`,
+	} {
+		b.Run(plan, func(b *testing.B) {
+			rn, dst := newRunner(b, parseFor(b, plan), Options{}), make([]byte, 3*2000*1500)
+			for i := range b.N {
+				w, _, err := rn.Begin(m.W, m.H, order.Sample{Index: uint32(i)})
+				if err == nil {
+					err = rn.Run((*picture)(m), dst, 3*w)
+				}
+				if err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+func parseFor(b *testing.B, plan string) Chain {
+	b.Helper()
+	c, err := Parse([]json.RawMessage{json.RawMessage(plan)})
+	if err != nil {
+		b.Fatal(err)
+	}
+	return c
+}
