@@ -29,7 +29,7 @@ type device struct {
 
 // read reads the GPU and then its MIG instances.
 func (d *device) read() []gpu.GPU {
-	g := gpu.GPU{Index: d.index}
+	g := gpu.GPU{Index: d.index, Unknown: map[string]string{}}
 	if d.handle == nil {
 		h := call(&d.caller, func() (nvml.Device, nvml.Return) { return d.api.DeviceGetHandleByIndex(d.index) },
 			"nvmlDeviceGetHandleByIndex_v2", "nvmlDeviceGetHandleByIndex")

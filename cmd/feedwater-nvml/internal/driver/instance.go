@@ -40,7 +40,7 @@ func (d *device) readInstances(g gpu.GPU, mig bool) []gpu.GPU {
 }
 
 func (d *device) readInstance(whole gpu.GPU, index int, h nvml.Device, before map[string]*activity) gpu.GPU {
-	g := gpu.GPU{Index: index, Parent: text(whole.UUID), MIG: new(true)}
+	g := gpu.GPU{Index: index, Parent: text(whole.UUID), MIG: new(true), Unknown: map[string]string{}}
 	uuid, name := d.whoIs(h)
 	put(&g, "uuid", &g.UUID, uuid)
 	put(&g, "name", &g.Name, name)
