@@ -174,6 +174,20 @@ func TestUtilisationFromTraces(t *testing.T) {
 	}
 }
 
+// Some drivers take no samples while a GPU is idle.
+func TestIdleWithoutSamples(t *testing.T) {
+	for _, trace := range []string{"stuck.txt", ""} {
+		line, _, _ := once(t, "new", "idle", trace)
+		if g := line.GPUs[0]; !near(g.Utilisation, 0) || g.UtilisationSeconds != nil {
+			t.Errorf("trace %q: %+v", trace, g)
+		}
+	}
+	line, _, _ := once(t, "new", "idle", "steady.txt") // samples say more than the value of now
+	if g := line.GPUs[0]; !near(g.Utilisation, 0.5) {
+		t.Errorf("%+v", g)
+	}
+}
+
 func TestBeforeHopper(t *testing.T) {
 	line, _, _ := once(t, "new", "ampere", "steady.txt")
 	g := line.GPUs[0]

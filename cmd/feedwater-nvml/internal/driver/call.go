@@ -17,6 +17,7 @@ var (
 	errUnsupported = errors.New("not supported")
 	errPermission  = errors.New("no permission")
 	errNothingNew  = errors.New("nothing new from the driver in this interval")
+	errIdle        = errors.New("no samples: the GPU is idle")
 	errFirst       = errors.New("needs two readings that are more than 0.1 s apart")
 )
 

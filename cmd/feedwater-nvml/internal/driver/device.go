@@ -72,8 +72,8 @@ func (d *device) migMode() (bool, nvml.Return) {
 	return now == nvml.DEVICE_MIG_ENABLE, ret
 }
 
-// utilisation asks for the whole buffer, not for what is newer than the last look: the driver compares wall-clock times, and after a
-// clock was set back would find nothing new for as long.
+// utilisation asks for the whole buffer, not for what is newer than the last look: the driver compares times, and after a
+// clock was set back may find nothing new for as long.
 func (d *device) utilisation(g *gpu.GPU) {
 	o := call(&d.caller, d.samples, "nvmlDeviceGetSamples")
 	share, covered, newest := gpu.Utilisation(o.value, d.seen)
@@ -84,11 +84,21 @@ func (d *device) utilisation(g *gpu.GPU) {
 		g.Miss(o.err, "utilisation", "utilisation_seconds")
 	case first:
 		g.Miss(errFirst, "utilisation", "utilisation_seconds")
+	case covered == 0 && d.idle():
+		g.Utilisation = new(0.0)
+		g.Miss(errIdle, "utilisation_seconds")
 	case covered == 0:
 		g.Miss(errNothingNew, "utilisation", "utilisation_seconds")
 	default:
 		g.Utilisation, g.UtilisationSeconds = &share, new(covered.Seconds())
 	}
+}
+
+// idle reports whether the driver says that no kernel runs. Where there are no samples either, they are none because of that: some
+// drivers take none while a GPU is idle. Any other value is of a sample that was counted already.
+func (d *device) idle() bool {
+	o := call(&d.caller, d.handle.GetUtilizationRates, "nvmlDeviceGetUtilizationRates")
+	return o.err == nil && o.value.Gpu == 0
 }
 
 // samples is the driver's buffer. An entry without a time is none: the buffer may shrink between the question of how many there are

@@ -6,16 +6,18 @@ import (
 )
 
 const (
-	// sampleMax is the longest time that one sample can stand for. NVML documents sample periods of 1/6 s to 1 s, by product; a
-	// distance beyond twice the longest is a gap or a clock that was set, and nobody knows what the GPU did in it.
+	// sampleMax is the longest distance of two samples that follow each other. NVML documents sample periods of 1/6 s to 1 s, by
+	// product, so beyond twice the longest there is a gap or a clock that was set, and no sample knows what the GPU did in it.
 	sampleMax = 2 * time.Second
+	// gapFactor times the usual distance is a gap as well: some drivers take no samples while a GPU is idle.
+	gapFactor = 2
 	// samplePeriod is taken where a buffer does not tell.
 	samplePeriod = time.Second / 6
 )
 
 // Sample is one entry of the driver's buffer: the share of time in which a kernel ran, over the sample period that ended at Time.
 type Sample struct {
-	Time  time.Duration // since the Unix epoch, by the driver's clock
+	Time  time.Duration // by the driver's clock: since the epoch or since boot, by driver
 	Share float64
 }
 
@@ -30,12 +32,13 @@ func Utilisation(buffer []Sample, seen time.Duration) (share float64, covered, n
 		return 0, 0, seen
 	}
 	usual := usualDistance(buffer)
+	longest := min(sampleMax, gapFactor*usual)
 	first := afterSeen(buffer, seen)
 	var busy float64
 	for i := first; i < len(buffer); i++ {
 		weight := usual
 		if i > 0 {
-			if d := buffer[i].Time - buffer[i-1].Time; d >= 0 && d <= sampleMax {
+			if d := buffer[i].Time - buffer[i-1].Time; d >= 0 && d <= longest {
 				weight = d
 			}
 		}

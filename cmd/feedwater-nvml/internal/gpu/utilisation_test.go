@@ -30,6 +30,9 @@ func TestUtilisation(t *testing.T) {
 		"a lone sample has the default period":       {[]gpu.Sample{at(1000, 60)}, 0, 60, 166, 1000},
 		// 1200 → 9000 is no period: the sample at 9000 stands for the usual 200 ms before it, the rest is not covered.
 		"a gap is not covered": {[]gpu.Sample{at(1000, 0), at(1200, 100), at(9000, 0), at(9200, 0)}, 1000, 100.0 / 3, 600, 9200},
+		// The GPU was idle for 1.2 s and had no samples: the first one after it does not stand for that time.
+		"idle between samples": {[]gpu.Sample{at(1000, 0), at(1200, 100), at(1400, 0), at(2600, 100), at(2800, 100)}, 1000,
+			75, 800, 2800},
 		// The wall clock went back by 5 s after 6200: arrival order decides what is new, not the time.
 		"a clock set back":     {[]gpu.Sample{at(6000, 0), at(6200, 0), at(1300, 100), at(1500, 50)}, 6200, 75, 400, 1500},
 		"a clock set forward":  {[]gpu.Sample{at(1000, 0), at(1200, 0), at(901000, 80), at(901200, 40)}, 1200, 60, 400, 901200},

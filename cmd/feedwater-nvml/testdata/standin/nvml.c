@@ -1,7 +1,7 @@
 // A stand-in for libnvidia-ml.so.1: it answers as the documentation of NVIDIA's library says, with GPUs that do not exist. What it plays is
 // chosen by the environment:
 //
-//   STANDIN        one of: ampere, hopper, mig, two-programs, lost, hang, hang-init, no-permission, gpu-no-permission, mismatch,
+//   STANDIN        one of: ampere, hopper, idle, mig, two-programs, lost, hang, hang-init, no-permission, gpu-no-permission, mismatch,
 //                  not-loaded, no-gpu, noisy, unsupported
 //   STANDIN_TRACE  a file of GPU utilisation samples: "microseconds percent" per line, one block per look at the buffer, blocks
 //                  separated by "--"; the last block repeats. Empty: no samples.
@@ -100,6 +100,7 @@ int nvmlDeviceGetComputeRunningProcesses_v2(gpu *g, unsigned *n, process *p) { r
 int nvmlDeviceGetClockInfo(gpu *g, int kind, unsigned *mhz) { CHECK(g); return *mhz = kind == 1 ? 1410 : 1593, OK; }
 int nvmlDeviceGetMaxClockInfo(gpu *g, int kind, unsigned *mhz) { CHECK(g); return *mhz = kind == 1 ? 1980 : 2619, OK; }
 int nvmlDeviceGetCurrentClocksThrottleReasons(gpu *g, unsigned long long *bits) { CHECK(g); return *bits = 0x4 | 0x40, OK; }
+int nvmlDeviceGetUtilizationRates(gpu *g, unsigned *percent) { CHECK(g); return percent[0] = percent[1] = plays("idle") ? 0 : 40, OK; }
 int nvmlDeviceGetPcieThroughput(gpu *g, int rx, unsigned *kilobytes) { CHECK(g); return *kilobytes = rx ? 1200000 : 3000, OK; }
 
 #ifndef OLD
