@@ -55,6 +55,12 @@ func buildAndRun(m *testing.M) (int, error) {
 			return 0, fmt.Errorf("stand-in: %w\n%s", err, out)
 		}
 	}
+	if err := os.Mkdir(filepath.Join(dir, "broken"), 0o755); err != nil {
+		return 0, err
+	}
+	if err := os.WriteFile(filepath.Join(dir, "broken", "libnvidia-ml.so.1"), []byte("no library"), 0o644); err != nil {
+		return 0, err
+	}
 	args := append([]string{"build", "-o", filepath.Join(dir, "feedwater-nvml"), "-ldflags=-extldflags=-Wl,-z,lazy"}, raceFlags...)
 	build := exec.Command("go", append(args, ".")...)
 	build.Env = append(os.Environ(), "CGO_ENABLED=1", "CGO_CFLAGS=-O2 -g -Wno-deprecated-declarations")
@@ -65,7 +71,7 @@ func buildAndRun(m *testing.M) (int, error) {
 	return m.Run(), nil
 }
 
-// command runs the program with a stand-in (new, old, other or none) that plays something.
+// command runs the program with a stand-in (new, old, other or broken) that plays something.
 func command(t *testing.T, standin, plays, trace string, args ...string) *exec.Cmd {
 	t.Helper()
 	if program == "" {
@@ -280,7 +286,7 @@ func TestNothingSupported(t *testing.T) {
 
 func TestNoGPUs(t *testing.T) {
 	for _, c := range []struct{ standin, plays, reason string }{
-		{"none", "", "no NVIDIA driver: libnvidia-ml.so.1: cannot open shared object file"},
+		{"broken", "", "no NVIDIA driver: "},
 		{"other", "", "it has no nvmlInit"},
 		{"new", "not-loaded", "kernel module is not loaded"},
 		{"new", "no-permission", "does not start: no permission"},
@@ -291,6 +297,14 @@ func TestNoGPUs(t *testing.T) {
 		if code != 0 || len(line.GPUs) != 0 || !strings.Contains(line.Reason, c.reason) || stderr != "" {
 			t.Errorf("%+v: exit %d, reason %q, %s", c, code, line.Reason, stderr)
 		}
+	}
+}
+
+// Nothing will change, so it does not wait either.
+func TestEndsWithoutGPUs(t *testing.T) {
+	out, err := command(t, "new", "not-loaded", "", "--interval", "1h").Output()
+	if line := parse(t, out); err != nil || len(line.GPUs) != 0 {
+		t.Errorf("%v: %s", err, out)
 	}
 }
 
