@@ -3,6 +3,7 @@
 package driver
 
 import (
+	"cmp"
 	"errors"
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
@@ -48,14 +49,14 @@ func (d *device) readInstance(whole gpu.GPU, index int, h nvml.Device, before ma
 	d.memory(&g, h)
 	d.processes(&g, h)
 	id := call(&d.caller, h.GetGpuInstanceId, "nvmlDeviceGetGpuInstanceId")
-	if id.err != nil {
-		g.Miss(id.err, "engine_activity", "sm_activity")
+	if err := cmp.Or(uuid.err, id.err); err != nil {
+		g.Miss(err, "engine_activity", "sm_activity")
 	} else {
-		a := before[text(g.UUID)]
+		a := before[uuid.value]
 		if a == nil {
 			a = &activity{}
 		}
-		d.instances[text(g.UUID)] = a
+		d.instances[uuid.value] = a
 		d.readActivity(&g, a, d.handle, func(s nvml.GpmSample) nvml.Return { return s.MigGet(d.handle, id.value) }, "nvmlGpmMigSampleGet")
 	}
 	if g.PCIeReceived == nil {
