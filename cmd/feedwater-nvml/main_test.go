@@ -78,7 +78,7 @@ func command(t *testing.T, standin, plays, trace string, args ...string) *exec.C
 		t.Skip("no C compiler: the program cannot be built here")
 	}
 	c := exec.CommandContext(t.Context(), program, args...)
-	c.Env = append(os.Environ(), "LD_LIBRARY_PATH="+filepath.Join(standins, standin), "STANDIN="+plays)
+	c.Env = append(os.Environ(), "LD_LIBRARY_PATH="+filepath.Join(standins, standin), "STANDIN="+plays, "GORACE=atexit_sleep_ms=10")
 	if trace != "" {
 		c.Env = append(c.Env, "STANDIN_TRACE="+filepath.Join("testdata/traces", trace))
 	}
