@@ -2,7 +2,7 @@
 #
 #   make demo [DATA=folder]   build, start a node, train a small network on real JPEGs
 #   make test                 every test, Go and Python
-#   make build                bin/feedwater
+#   make build                bin/feedwater, and bin/feedwater-nvml where there is a C compiler
 #   make lint                 linters, and that generated files are up to date
 #   make bench [DATA=folder]  the measurements of the README
 #   make fuzz  [TIME=30s]     the fuzz targets, one after the other
@@ -27,6 +27,8 @@ export FEEDWATER_PHOTOS ?= $(abspath $(or $(DATA),$(wildcard ../shared/data/phot
 export FEEDWATER_BINARY := $(CURDIR)/bin/feedwater
 export FEEDWATER_PYTHON  = $(VENV)/bin/python
 export CGO_ENABLED      ?= 0
+# The header of NVIDIA's library marks functions that nobody here calls as deprecated.
+export CGO_CFLAGS       ?= -O2 -g -Wno-deprecated-declarations
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 BUF          := github.com/bufbuild/buf/cmd/buf@v1.75.0
@@ -35,6 +37,9 @@ PROTOC_GRPC  := google.golang.org/grpc/cmd/protoc-gen-go-grpc@v1.6.2
 GOLANGCI     := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 PIP          := pip==26.3
 TORCH        := torch==2.15.0 torchvision==0.29.2
+HAS_CC       := printf '\043include <stdlib.h>\nint main(void) { return 0; }\n' | $$($(GO) env CC) -x c -o /dev/null - 2>/dev/null
+# Lazy binding: NVIDIA's library is looked up while running, and may lack any function.
+BUILD_NVML    = CGO_ENABLED=1 $(GO) build -trimpath -ldflags '-s -w -X main.version=$(VERSION) -extldflags=-Wl,-z,lazy' -o bin/feedwater-nvml ./cmd/feedwater-nvml
 VERSION      := $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' python/feedwater/_version.py)
 
 say = @printf '\n\033[1m==> %s\033[0m\n' "$(1)"
@@ -44,6 +49,7 @@ say = @printf '\n\033[1m==> %s\033[0m\n' "$(1)"
 build:
 	@mkdir -p bin
 	@$(GO) build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/feedwater ./cmd/feedwater
+	@if $(HAS_CC); then $(BUILD_NVML); else echo 'feedwater-nvml: not built, it needs a C compiler; GPU readings are unknown without it'; fi
 	@bin/feedwater version
 
 demo: build $(VENV)/.ready
@@ -70,6 +76,7 @@ test-python: build $(VENV)/.ready
 lint: $(TOOLS)/.ready $(VENV)/.ready check-generated
 	$(call say,linters)
 	$(TOOLS)/golangci-lint run ./...
+	CGO_ENABLED=1 $(TOOLS)/golangci-lint run ./cmd/feedwater-nvml/...
 	$(TOOLS)/buf lint
 	$(TOOLS)/buf format -d --exit-code
 	cd python && $(VENV)/bin/ruff check . ../examples ../bench && $(VENV)/bin/ruff format --check . ../examples ../bench && $(VENV)/bin/mypy

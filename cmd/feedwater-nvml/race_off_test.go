@@ -1,0 +1,6 @@
+//go:build !race
+
+package main
+
+// raceFlags builds the program as this test was.
+var raceFlags []string
