@@ -119,7 +119,7 @@ def _inside(part: Any, container: Container) -> transforms.Op:
             raise UnsupportedTransformError(
                 f"{type(step).__name__} inside {type(container).__name__}: only what nodes do can be there"
             )
-    return grouped([step for step in steps if isinstance(step, transforms.Op)])
+    return grouped([on_picture(step) for step in steps if isinstance(step, transforms.Op)])
 
 
 def _converted(leaf: Any) -> transforms.Op | transforms.Pointwise | None:
