@@ -10,12 +10,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from . import _torchvision, transforms
-from ._containers import Container, grouped
-from ._erasing import RandomErasing, erasure
-from ._policies import Policy, PolicyOnTensor
-from ._sizes import OnTensor, on_picture
 from ._table import IDENTITY, Pixels, Table
 from .errors import UnsupportedTransformError
+from .transforms._containers import Container, grouped
+from .transforms._erasing import RandomErasing, erasure
+from .transforms._op import Op, Pointwise
+from .transforms._policies import Policy, PolicyOnTensor
+from .transforms._sizes import OnTensor, on_picture
 
 __all__ = ["Compiled", "compile_transform"]
 
@@ -36,7 +37,7 @@ INSTEAD = {
 class Compiled:
     """A transform, cut in two."""
 
-    ops: tuple[transforms.Op, ...]
+    ops: tuple[Op, ...]
     """Run on nodes, in order."""
     tail: tuple[str, ...]
     """What the last hop does, for people."""
@@ -61,14 +62,14 @@ class Compiled:
 
 def compile_transform(transform: Any) -> Compiled:
     """Compiles torchvision objects or feedwater.transforms; None is plain decoding."""
-    ops: list[transforms.Op] = []
+    ops: list[Op] = []
     tail: list[Any] = []
     erasing: list[tuple[RandomErasing, int]] = []
     for leaf in _leaves(transform):
         step = _recognised(leaf)
         if step is None:
             continue
-        if isinstance(step, transforms.Op):
+        if isinstance(step, Op):
             if erasing:
                 raise UnsupportedTransformError(
                     f"{type(step).__name__} after RandomErasing, which is done last: put RandomErasing behind it"
@@ -86,7 +87,7 @@ def compile_transform(transform: Any) -> Compiled:
 
 
 def _erasure(step: RandomErasing, tail: list[Any], before: int) -> Table:
-    behind = [other for leaf in tail[before:] if isinstance(other := _recognised(leaf), transforms.Pointwise)]
+    behind = [other for leaf in tail[before:] if isinstance(other := _recognised(leaf), Pointwise)]
     return erasure(step, _table(tail[:before]).dtype, behind)
 
 
@@ -103,26 +104,26 @@ def _leaves(transform: Any) -> Iterator[Any]:
         yield from _leaves(part)
 
 
-def _recognised(leaf: Any) -> transforms.Op | transforms.Pointwise | None:
+def _recognised(leaf: Any) -> Op | Pointwise | None:
     """The step a leaf means; None for one that does nothing."""
-    step = leaf if isinstance(leaf, (transforms.Op, transforms.Pointwise)) else _converted(leaf)
+    step = leaf if isinstance(leaf, (Op, Pointwise)) else _converted(leaf)
     if isinstance(step, Container):
         return step.compiled(lambda part: _inside(part, step))
     return None if isinstance(step, transforms.Identity) else step
 
 
-def _inside(part: Any, container: Container) -> transforms.Op:
+def _inside(part: Any, container: Container) -> Op:
     """The op for one of a container's transforms; raises UnsupportedTransformError for steps on values."""
     steps = [step for leaf in _leaves(part) if (step := _recognised(leaf)) is not None]
     for step in steps:
-        if not isinstance(step, transforms.Op):
+        if not isinstance(step, Op):
             raise UnsupportedTransformError(
                 f"{type(step).__name__} inside {type(container).__name__}: only what nodes do can be there"
             )
-    return grouped([on_picture(step) for step in steps if isinstance(step, transforms.Op)])
+    return grouped([on_picture(step) for step in steps if isinstance(step, Op)])
 
 
-def _converted(leaf: Any) -> transforms.Op | transforms.Pointwise | None:
+def _converted(leaf: Any) -> Op | Pointwise | None:
     _check_object(leaf)
     try:
         return _torchvision.convert(leaf)
@@ -146,7 +147,7 @@ def _unknown(leaf: Any, why: str) -> str:
     return f"transform {name}: {why}.{hint} Supported: {', '.join(SUPPORTED)}; {AFTERWARDS}"
 
 
-def _behind(step: transforms.Op, tail: list[Any]) -> transforms.Op:
+def _behind(step: Op, tail: list[Any]) -> Op:
     """A step behind steps on values: as it is where it only moves them, else in torchvision's arithmetic for tensors.
 
     What moves values may run before the steps on values. What sets some may not, where those change them.
@@ -186,15 +187,15 @@ def _check_tail(step: Any, tail: list[Any]) -> None:
 def _table(tail: list[Any]) -> Table:
     if not tail:
         return IDENTITY
-    if not any(isinstance(leaf, transforms.Pointwise) for leaf in tail):
+    if not any(isinstance(leaf, Pointwise) for leaf in tail):
         return _torchvision.table(tail)
     pixels = Pixels.probe()
     for leaf in tail:
         step = _recognised(leaf)
-        assert isinstance(step, transforms.Pointwise)
+        assert isinstance(step, Pointwise)
         pixels = step.apply(pixels)
     return pixels.table()
 
 
 def _name(leaf: Any) -> str:
-    return repr(leaf) if isinstance(leaf, transforms.Pointwise) else str(leaf)
+    return repr(leaf) if isinstance(leaf, Pointwise) else str(leaf)

@@ -13,13 +13,14 @@ from typing import Any
 from . import _torchvision_colour, _torchvision_containers, _torchvision_warp, transforms
 from ._table import CHANNELS, DTYPES, VALUES, Table
 from .errors import UnsupportedTransformError
+from .transforms._op import Op, Pointwise
 
 __all__ = ["convert", "inside", "is_torchvision", "table"]
 
 _HOMES = ("torchvision.transforms.v2.", "torchvision.transforms.transforms", "torchvision.transforms.autoaugment")
 """Where the transforms are that names below mean."""
 _PRESETS = "torchvision.transforms._presets"
-_Step = transforms.Op | transforms.Pointwise
+_Step = Op | Pointwise
 
 
 def is_torchvision(thing: Any) -> bool:
@@ -96,7 +97,7 @@ def _fill(leaf: Any) -> Any:
 
 
 def _drawn_size(leaf: Any, *names: str) -> _Step:
-    kind: type[transforms.Op] = getattr(transforms, type(leaf).__name__)
+    kind: type[Op] = getattr(transforms, type(leaf).__name__)
     return kind(**{name: getattr(leaf, name) for name in (*names, "interpolation", "antialias")})
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from . import _colour, _lossy
-from .transforms import Op
+from .transforms import _colour, _lossy
+from .transforms._op import Op
 
 __all__ = ["BUILDERS"]
 

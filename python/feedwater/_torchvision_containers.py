@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from . import _containers
-from .transforms import Op
+from .transforms import _containers
+from .transforms._op import Op
 
 __all__ = ["BUILDERS"]
 

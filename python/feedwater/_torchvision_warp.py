@@ -7,16 +7,17 @@ from collections.abc import Callable
 from typing import Any
 
 from . import transforms
+from .transforms._op import Op
 
 __all__ = ["BUILDERS"]
 
 
-def _same(*names: str) -> Callable[[Any], transforms.Op]:
+def _same(*names: str) -> Callable[[Any], Op]:
     """Makes our class of the same name, with those arguments, interpolation and fill."""
 
-    def build(leaf: Any) -> transforms.Op:
+    def build(leaf: Any) -> Op:
         arguments = {name: getattr(leaf, name) for name in names}
-        kind: Callable[..., transforms.Op] = getattr(transforms, type(leaf).__name__)
+        kind: Callable[..., Op] = getattr(transforms, type(leaf).__name__)
         return kind(**arguments, interpolation=leaf.interpolation, fill=_of_pictures(leaf.fill))
 
     return build
@@ -29,7 +30,7 @@ def _of_pictures(fill: Any) -> Any:
     return fill.get(sys.modules["PIL.Image"].Image, fill.get("others"))
 
 
-BUILDERS: dict[str, Callable[[Any], transforms.Op]] = {
+BUILDERS: dict[str, Callable[[Any], Op]] = {
     "AugMix": _same("severity", "mixture_width", "chain_depth", "alpha", "all_ops"),
     "AutoAugment": _same("policy"),
     "RandAugment": _same("num_ops", "magnitude", "num_magnitude_bins"),

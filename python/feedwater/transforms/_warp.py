@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from .errors import UnsupportedTransformError
-from .transforms import Op
+from ..errors import UnsupportedTransformError
+from ._op import Op
 
 __all__ = ["RandomAffine", "RandomPerspective", "RandomRotation"]
 

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from . import _table
-from .errors import UnsupportedTransformError
-from .transforms import Pointwise, _check_probability
+from .. import _table
+from ..errors import UnsupportedTransformError
+from ._checks import check_probability
+from ._op import Pointwise
 
 __all__ = ["RandomErasing", "erasure"]
 
@@ -26,7 +27,7 @@ class RandomErasing(Pointwise):
     inplace: bool = False
 
     def __post_init__(self) -> None:
-        _check_probability(self)
+        check_probability(self)
         for argument, upper in (("scale", 1.0), ("ratio", 1e6)):
             numbers = getattr(self, argument)
             if not isinstance(numbers, Sequence) or len(numbers) != 2 or not 0 <= numbers[0] <= numbers[1] <= upper:

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from .errors import UnsupportedTransformError
-from .transforms import Op, _check_probability, _positive, height_width
+from ..errors import UnsupportedTransformError
+from ._checks import check_probability, height_width, positive
+from ._op import Op
 
 __all__ = [
     "OnTensor",
@@ -156,7 +157,7 @@ class RandomZoomOut(Op):
     def __post_init__(self) -> None:
         object.__setattr__(self, "fill", _colour(self))
         object.__setattr__(self, "side_range", _range(self, "side_range", 1.0))
-        _check_probability(self)
+        check_probability(self)
 
     @property
     def paints(self) -> tuple[int, ...]:  # type: ignore[override]
@@ -182,7 +183,7 @@ class RandomResize(Op):
 
     def __post_init__(self) -> None:
         for argument in ("min_size", "max_size"):
-            if not _positive(getattr(self, argument)):
+            if not positive(getattr(self, argument)):
                 raise _refusal(self, argument, "a positive whole number")
         if self.max_size <= self.min_size:
             raise _refusal(self, "max_size", f"more than min_size, {self.min_size}")
@@ -203,9 +204,9 @@ class RandomShortestSize(Op):
 
     def __post_init__(self) -> None:
         sizes = (self.min_size,) if isinstance(self.min_size, int) else tuple(self.min_size)
-        if not sizes or not all(map(_positive, sizes)):
+        if not sizes or not all(map(positive, sizes)):
             raise _refusal(self, "min_size", "a positive whole number, or several")
-        if self.max_size is not None and not _positive(self.max_size):
+        if self.max_size is not None and not positive(self.max_size):
             raise _refusal(self, "max_size", "a positive whole number")
         object.__setattr__(self, "min_size", sizes)
         check_method(self)

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ..errors import UnsupportedTransformError
 from ._checks import MOST, check_number, check_probability, is_list, pair
-from .errors import UnsupportedTransformError
-from .transforms import Op
+from ._op import Op
 
 __all__ = [
     "ColorJitter",

@@ -2,17 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
+from ..errors import UnsupportedTransformError
 from ._checks import MOST, check_probability, is_list
-from .errors import UnsupportedTransformError
-from .transforms import Op
+from ._op import Op
 
-__all__ = ["Container", "Identity", "RandomApply", "RandomChoice", "RandomOrder", "Shares", "grouped"]
+__all__ = ["Compose", "Container", "Identity", "RandomApply", "RandomChoice", "RandomOrder", "Shares", "grouped"]
 
 _C = TypeVar("_C", bound="Container")
+
+
+@dataclass(frozen=True)
+class Compose:
+    """Several transforms, one after another. May be nested."""
+
+    transforms: Sequence[Any]
+
+    def __post_init__(self) -> None:
+        if isinstance(self.transforms, str) or not isinstance(self.transforms, Sequence):
+            raise TypeError("Compose takes a sequence of transforms")
+        if not self.transforms:
+            raise ValueError("Compose needs at least one transform")
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.transforms)
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .errors import UnsupportedTransformError
+from ..errors import UnsupportedTransformError
 
-__all__ = ["MOST", "check_number", "check_probability", "is_list", "pair"]
+__all__ = ["MOST", "check_number", "check_probability", "height_width", "is_list", "pair", "positive", "whole"]
 
 MOST = 1e6
 """The largest factor, far beyond any real one."""
@@ -41,3 +41,22 @@ def pair(op: Any, argument: str, low: float, high: float) -> tuple[float, float]
 def is_list(value: Any) -> bool:
     """Whether it is a sequence and no text."""
     return isinstance(value, Sequence) and not isinstance(value, str)
+
+
+def height_width(op: str, size: Any) -> tuple[int, int]:
+    """(h, w) of a size argument that means a fixed size: one number is a square."""
+    sides = whole(op, "size", size, (1, 2))
+    return (sides[0], sides[-1])
+
+
+def whole(op: str, argument: str, value: Any, lengths: tuple[int, ...]) -> tuple[int, ...]:
+    numbers = (value,) if isinstance(value, int) else tuple(value) if isinstance(value, Sequence) else ()
+    if len(numbers) not in lengths or not all(positive(number) for number in numbers):
+        raise UnsupportedTransformError(
+            f"{op}({argument}={value!r}): needs a positive whole number, or (height, width)"
+        )
+    return tuple(int(number) for number in numbers)
+
+
+def positive(number: Any) -> bool:
+    return isinstance(number, int) and not isinstance(number, bool) and number > 0

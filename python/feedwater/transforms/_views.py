@@ -1,0 +1,128 @@
+"""Crops, flips and sizes that nearly everybody uses."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..errors import UnsupportedTransformError
+from ._checks import check_probability, height_width, positive, whole
+from ._op import Op
+from ._sizes import check_method, method
+
+__all__ = ["CenterCrop", "RandomHorizontalFlip", "RandomResizedCrop", "RandomVerticalFlip", "Resize"]
+
+
+@dataclass(frozen=True)
+class RandomResizedCrop(Op):
+    """A random part of the picture, of random area and shape, resized to size."""
+
+    size: int | Sequence[int]
+    scale: Sequence[float] = (0.08, 1.0)
+    ratio: Sequence[float] = (3.0 / 4.0, 4.0 / 3.0)
+    interpolation: Any = "bilinear"
+    antialias: bool | None = True
+
+    fixed_size = True
+
+    def __post_init__(self) -> None:
+        name = type(self).__name__
+        object.__setattr__(self, "size", height_width(name, self.size))
+        for argument, upper in (("scale", 1.0), ("ratio", None)):
+            value = getattr(self, argument)
+            if not isinstance(value, Sequence) or len(value) != 2:
+                raise UnsupportedTransformError(f"{name}({argument}={value!r}): needs two numbers, (min, max)")
+            low, high = float(value[0]), float(value[1])
+            if not 0 < low <= high or (upper is not None and high > upper):
+                bound = f" <= {upper:g}" if upper is not None else ""
+                raise UnsupportedTransformError(f"{name}({argument}={value!r}): needs 0 < min <= max{bound}")
+            object.__setattr__(self, argument, (low, high))
+        check_method(self)
+
+    def plan(self) -> dict[str, Any]:
+        return {
+            "op": "RandomResizedCrop",
+            "size": list(self.size),  # type: ignore[arg-type]
+            "scale": list(self.scale),
+            "ratio": list(self.ratio),
+            **method(self),
+        }
+
+
+@dataclass(frozen=True)
+class Resize(Op):
+    """The picture at another size: (h, w), or its short edge, with max_size as the limit of the long one."""
+
+    size: int | Sequence[int] | None
+    interpolation: Any = "bilinear"
+    max_size: int | None = None
+    antialias: bool | None = True
+
+    def __post_init__(self) -> None:
+        if self.size is None:
+            if self.max_size is None:
+                raise UnsupportedTransformError("Resize(size=None): needs max_size")
+        else:
+            object.__setattr__(self, "size", whole("Resize", "size", self.size, (1, 2)))
+        if self.max_size is not None:
+            self._check_max_size()
+        check_method(self)
+
+    def _check_max_size(self) -> None:
+        sides = tuple(self.size or (0,))  # type: ignore[arg-type]
+        if not positive(self.max_size):
+            raise UnsupportedTransformError(f"Resize(max_size={self.max_size!r}): needs a positive whole number")
+        if len(sides) == 2:
+            raise UnsupportedTransformError("Resize(max_size=…) goes with one number for size")
+        if self.max_size <= sides[0]:  # type: ignore[operator]
+            raise UnsupportedTransformError(f"Resize(max_size={self.max_size}) must be above size, {sides[0]}")
+
+    @property
+    def fixed_size(self) -> bool:  # type: ignore[override]
+        return self.size is not None and len(self.size) == 2  # type: ignore[arg-type]
+
+    def plan(self) -> dict[str, Any]:
+        return {
+            "op": "Resize",
+            "size": None if self.size is None else list(self.size),  # type: ignore[arg-type]
+            "max_size": self.max_size,
+            **method(self),
+        }
+
+
+@dataclass(frozen=True)
+class CenterCrop(Op):
+    """The middle of the picture; zeros around it where the picture is smaller."""
+
+    size: int | Sequence[int]
+
+    alike = True
+    paints = (0,)
+    fixed_size = True
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "size", height_width("CenterCrop", self.size))
+
+    def plan(self) -> dict[str, Any]:
+        return {"op": "CenterCrop", "size": list(self.size)}  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True)
+class RandomHorizontalFlip(Op):
+    """Left and right changed, with probability p."""
+
+    p: float = 0.5
+
+    alike = True
+
+    def __post_init__(self) -> None:
+        check_probability(self)
+
+    def plan(self) -> dict[str, Any]:
+        return {"op": type(self).__name__, "p": float(self.p)}
+
+
+@dataclass(frozen=True)
+class RandomVerticalFlip(RandomHorizontalFlip):
+    """Top and bottom changed, with probability p."""
