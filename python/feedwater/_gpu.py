@@ -33,8 +33,8 @@ class Mark(Protocol):
 class Gpu(Protocol):
     """What a meter needs of a GPU. Any method may raise what the driver raises."""
 
-    def mark(self) -> Mark:
-        """Records a mark on the stream that the calling thread uses now."""
+    def mark(self) -> Mark | None:
+        """Records a mark on the stream that the calling thread uses now; None while that is impossible."""
         ...
 
     def free(self, mark: Any) -> None:
@@ -70,9 +70,11 @@ class Cuda:
         self._torch = torch
         self._spare: list[CudaMark] = []
 
-    def mark(self) -> CudaMark:
-        """Records an event on the current stream."""
+    def mark(self) -> CudaMark | None:
+        """Records an event on the current stream; none into a CUDA graph that is being captured."""
         cuda = self._torch.cuda
+        if cuda.is_current_stream_capturing():
+            return None
         mark = self._spare.pop() if self._spare else CudaMark(cuda.Event(enable_timing=True))
         stream = cuda.current_stream()
         mark.event.record(stream)

@@ -401,6 +401,7 @@ def paper(segments: list[dict[str, Any]], backend: str = "native") -> Any:
         cuda=SimpleNamespace(
             Event=Event,
             current_stream=lambda: stream,
+            is_current_stream_capturing=lambda: False,
             memory_snapshot=lambda: segments,
             get_allocator_backend=lambda: backend,
         )
@@ -416,6 +417,7 @@ def test_cuda_events_are_used_again() -> None:
     gpu = Cuda(torch)
     for _ in range(3):
         one, two = gpu.mark(), gpu.mark()
+        assert one is not None and two is not None
         assert one.place == (2, 0) and one.done() and one.until(two) == 0.25
         gpu.free(one)
         gpu.free(two)
