@@ -7,8 +7,8 @@ GPU has come to them. One thread's loop; calls of other threads are left to the 
 
 from __future__ import annotations
 
-import threading
 from collections import Counter, deque
+from threading import get_ident
 from time import perf_counter
 from typing import Any, Literal, NamedTuple
 from weakref import WeakKeyDictionary
@@ -100,13 +100,11 @@ class Loop:
         self.trained += spent[BACKWARD] > 0 or spent[OPTIMIZER] > 0
 
 
-class Cut(NamedTuple):
-    """A stage begins at the mark, and perhaps a call of next."""
+class Call(NamedTuple):
+    """next of a loader is called, for the first time in a pass or again; or a pass ends."""
 
-    mark: Mark
-    stage: int
-    loop: Loop | None = None
-    event: Literal["", "first", "next", "end"] = ""
+    loop: Loop
+    event: Literal["first", "next", "end"]
     waited: float = 0.0
     torn: bool = False
     warm: bool = True
@@ -116,7 +114,7 @@ class Timeline:
     """Stages and loops of the thread that made it."""
 
     def __init__(self) -> None:
-        self.thread = threading.get_ident()
+        self.thread = get_ident()
         self.restart(Host())
 
     def restart(self, clock: Gpu) -> None:
@@ -133,19 +131,22 @@ class Timeline:
         self.home: tuple[int, int] | None = None
         self._totals = [0.0] * len(STAGES)
         self._stack: list[tuple[int, object]] = []
-        self._cuts: deque[Cut] = deque()
-        self._last: Cut | None = None
+        self._cuts: deque[tuple[Mark, int, Call | None]] = deque()
+        """Where stages begin, and which; the clock may not have come to them."""
+        self._mark: Mark | None = None
+        """The last cut that was taken in, and the stage that began there."""
+        self._begun = OTHER
         self._waited = self._entered = 0.0
 
     def pause(self) -> None:
         """A block ends: what is open is no step."""
         self._stack.clear()
         for loop in set(self.loop_of.values()):
-            self._cut(OTHER, loop, "end")
+            self._cut(OTHER, Call(loop, "end"))
 
     def resume(self) -> None:
         """A block begins, in the calling thread."""
-        self.thread = threading.get_ident()
+        self.thread = get_ident()
 
     def elsewhere(self) -> str:
         """Why the loop's stream is not all of the GPU's work; "" if it seems to be, or there is none."""
@@ -156,7 +157,7 @@ class Timeline:
 
     def mine(self) -> bool:
         """Whether the calling thread is the loop's."""
-        return threading.get_ident() == self.thread
+        return get_ident() == self.thread
 
     @property
     def stage(self) -> int:
@@ -187,23 +188,16 @@ class Timeline:
         self.settle()
         torn = bool(self._stack)
         self._stack = [(DATA, loop)]
-        self._cut(DATA, loop, "first" if first else "next", torn, warm)
+        self._cut(DATA, Call(loop, "first" if first else "next", self._waited, torn, warm))
         self._entered = perf_counter()
 
     def end(self, loop: Loop, got: bool) -> None:
         """next returns, with or without a batch."""
         self._waited += perf_counter() - self._entered
         self._stack.clear()
-        self._cut(OTHER, loop, "" if got else "end")
+        self._cut(OTHER, None if got else Call(loop, "end"))
 
-    def _cut(
-        self,
-        stage: int,
-        loop: Loop | None = None,
-        event: Literal["", "first", "next", "end"] = "",
-        torn: bool = False,
-        warm: bool = True,
-    ) -> None:
+    def _cut(self, stage: int, call: Call | None = None) -> None:
         if self.failure:
             return
         try:
@@ -213,38 +207,39 @@ class Timeline:
             return
         if mark is None:  # a CUDA graph is being captured
             return
-        if event in ("first", "next"):
+        if call is not None:
             self.home = mark.place
-        elif not event and mark.place != self.home:
+        elif mark.place != self.home:
             self.strayed = self.strayed or self.home is not None
             self.clock.free(mark)
             return
-        self._cuts.append(Cut(mark, stage, loop, event, self._waited, torn, warm))
+        self._cuts.append((mark, stage, call))
 
     def settle(self) -> None:
         """Takes in the cuts that the clock has come to."""
         try:
-            while self._cuts and self._cuts[0].mark.done():
-                self._take(self._cuts.popleft())
+            while self._cuts and self._cuts[0][0].done():
+                self._take(*self._cuts.popleft())
         except (RuntimeError, NotImplementedError) as error:
             self.failure = f"events cannot be read: {error}"
             self._cuts.clear()
 
-    def _take(self, cut: Cut) -> None:
-        last, self._last = self._last, cut
+    def _take(self, mark: Mark, stage: int, call: Call | None) -> None:
+        last = self._mark
         if last is not None:
-            if last.mark.place == cut.mark.place:
-                self._totals[last.stage] += last.mark.until(cut.mark)
+            if last.place == mark.place:
+                self._totals[self._begun] += last.until(mark)
             else:
                 self._blame(MOVED)
-            self.clock.free(last.mark)
-        if cut.torn:
-            self._blame(TORN)
-        if cut.loop is not None and cut.event:
-            self._happen(cut.loop, cut)
+            self.clock.free(last)
+        self._mark, self._begun = mark, stage
+        if call is not None:
+            self._happen(call.loop, call)
 
-    def _happen(self, loop: Loop, cut: Cut) -> None:
-        if cut.event == "end":
+    def _happen(self, loop: Loop, call: Call) -> None:
+        if call.torn:
+            self._blame(TORN)
+        if call.event == "end":
             loop.end()
             return
         if loop not in self.loops:
@@ -252,7 +247,7 @@ class Timeline:
         for other in self.loops:
             if other is not loop:
                 other.passed_by(loop)
-        loop.begin((*self._totals, cut.waited), first=cut.event == "first", warm=cut.warm)
+        loop.begin((*self._totals, call.waited), first=call.event == "first", warm=call.warm)
 
     def _blame(self, fault: str) -> None:
         for loop in self.loops:
