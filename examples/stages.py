@@ -9,7 +9,7 @@ import feedwater
 import torch
 from torch import nn
 from torch.utils.data import DataLoader
-from torchvision import datasets, models
+from torchvision import datasets
 from torchvision.transforms import v2
 
 parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -21,7 +21,8 @@ args = parser.parse_args()
 ops = [v2.RandomResizedCrop(96), v2.RandomHorizontalFlip(), v2.ToImage(), v2.ToDtype(torch.float32, scale=True)]
 folder = datasets.ImageFolder(args.data, v2.Compose(ops))
 device = "cuda" if torch.cuda.is_available() else "cpu"
-model = models.resnet18(num_classes=len(folder.classes)).to(device)
+layers = [layer for i, o in ((3, 16), (16, 32), (32, 64)) for layer in (nn.Conv2d(i, o, 3, stride=2), nn.ReLU())]
+model = nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(64, len(folder.classes))).to(device)
 optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
 
 options = {"batch_size": args.batch_size, "shuffle": True}
