@@ -8,6 +8,7 @@ GPU has come to them. One thread's loop; calls of other threads are left to the 
 from __future__ import annotations
 
 from collections import Counter, deque
+from os import getpid
 from threading import get_ident
 from time import perf_counter
 from typing import Any, Literal, NamedTuple
@@ -20,6 +21,8 @@ __all__ = ["BACKWARD", "COPY", "DATA", "FORWARD", "OPTIMIZER", "OTHER", "STAGES"
 STAGES = ("data wait", "host-to-device", "forward", "backward", "optimizer", "other")
 DATA, COPY, FORWARD, BACKWARD, OPTIMIZER, OTHER = range(len(STAGES))
 
+MOST_CUTS = 1000
+"""Cuts after which those that are reached are taken in, though no loader is asked for a batch."""
 KEPT_STEPS = 10_000
 """Steps that figures are made of: the latest."""
 WARM_UP = "warm-up"
@@ -114,7 +117,7 @@ class Timeline:
     """Stages and loops of the thread that made it."""
 
     def __init__(self) -> None:
-        self.thread = get_ident()
+        self.resume()
         self.restart(Host())
 
     def restart(self, clock: Gpu) -> None:
@@ -129,6 +132,8 @@ class Timeline:
         self.strayed = False
         """Whether a stage was on another stream than the call of next. Its work counts where it is waited for."""
         self.home: tuple[int, int] | None = None
+        self._open: dict[Loop, None] = {}
+        """Loops with a step begun."""
         self._totals = [0.0] * len(STAGES)
         self._stack: list[tuple[int, object]] = []
         self._cuts: deque[tuple[Mark, int, Call | None]] = deque()
@@ -146,7 +151,7 @@ class Timeline:
 
     def resume(self) -> None:
         """A block begins, in the calling thread."""
-        self.thread = get_ident()
+        self._thread, self._pid = get_ident(), getpid()
 
     def elsewhere(self) -> str:
         """Why the loop's stream is not all of the GPU's work; "" if it seems to be, or there is none."""
@@ -156,8 +161,8 @@ class Timeline:
             return ""
 
     def mine(self) -> bool:
-        """Whether the calling thread is the loop's."""
-        return get_ident() == self.thread
+        """Whether the calling thread is the loop's, and no forked child's."""
+        return get_ident() == self._thread and getpid() == self._pid
 
     @property
     def stage(self) -> int:
@@ -214,6 +219,8 @@ class Timeline:
             self.clock.free(mark)
             return
         self._cuts.append((mark, stage, call))
+        if len(self._cuts) >= MOST_CUTS:
+            self.settle()
 
     def settle(self) -> None:
         """Takes in the cuts that the clock has come to."""
@@ -241,14 +248,17 @@ class Timeline:
             self._blame(TORN)
         if call.event == "end":
             loop.end()
+            self._open.pop(loop, None)
             return
-        if loop not in self.loops:
-            self.loops.append(loop)
-        for other in self.loops:
+        if loop not in self._open:
+            self._open[loop] = None
+            if loop not in self.loops:
+                self.loops.append(loop)
+        for other in self._open:
             if other is not loop:
                 other.passed_by(loop)
         loop.begin((*self._totals, call.waited), first=call.event == "first", warm=call.warm)
 
     def _blame(self, fault: str) -> None:
-        for loop in self.loops:
+        for loop in self._open:
             loop.fault = fault

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import io
 import json
+import os
 import subprocess
 import sys
 import threading
@@ -517,6 +518,30 @@ def test_other_threads_are_not_the_loop(clock: SimClock) -> None:
             thread.start()
             thread.join()
     assert means(s) == {**WHOLE, "other": 303.0, "step": 317.0}
+
+
+def test_nothing_grows_where_no_loader_is_asked(clock: SimClock) -> None:
+    model = Model(clock)
+    with feedwater.stages(model) as s:
+        for batch in loader(clock, 4 * MS):
+            model(batch)
+        for _ in range(3000):
+            model(batch)
+        assert len(s._timeline._cuts) < 1000
+    assert means(s) == {"data wait": 4.0, "forward": 3.0, "step": 7.0} and s.steps == 19
+
+
+def test_forked_children_are_not_the_loop(clock: SimClock) -> None:
+    model = Model(clock)
+    with feedwater.stages(model) as s:
+        for batch in loader(clock, 4 * MS, 2):
+            model(batch)
+        before = len(s._timeline._cuts)
+        child = os.fork()
+        if not child:
+            model(batch)
+            os._exit(len(s._timeline._cuts) - before)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
 def test_blocks_inside_blocks(clock: SimClock) -> None:
