@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import transforms
 from ._loader import Loader
+from ._stages import stages
 from ._version import __version__
 from .errors import (
     AgentError,
@@ -39,6 +40,7 @@ __all__ = [
     "StateMismatchError",
     "UnsupportedTransformError",
     "__version__",
+    "stages",
     "transforms",
 ]
 

@@ -228,6 +228,7 @@ class Engine:
         transform = self.config.batch_transform
         if transform is None:
             return batch
+        self.pace.arrived()
         began = time.perf_counter()
         batch = _batch_transform.apply(transform, batch, (self.config.seed, step.epoch, step.position))
         self.pace.transformed(time.perf_counter() - began)

@@ -294,6 +294,7 @@ class Loader(Generic[B]):
     def stats(self) -> Stats:
         """What was done and waited for so far."""
         engine, pace = self._engine, self._engine.pace
+        pace.meter.read()
         totals = self._cursor.at.totals or Totals()
         slots = engine.feed.session.slots
         return Stats(
@@ -310,6 +311,7 @@ class Loader(Generic[B]):
             skipped=totals.skipped,
             substituted=totals.substituted,
             agent_restarts=max(0, engine.feed.session.respawns),
+            **pace.meter.figures(),
         )
 
     def explain(self) -> str:

@@ -1,10 +1,12 @@
-"""How fast the training loop goes: the wait in next, the step around it, and when each batch ahead is due."""
+"""How fast the training loop goes: the wait in next, the step around it, the GPU's idle, when batches are due."""
 
 from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass
 from time import perf_counter
+
+from ._idle import Meter
 
 __all__ = ["Pace", "Stats"]
 
@@ -37,11 +39,30 @@ class Stats:
     substituted: int
     """Broken samples replaced by others (on_error="substitute")."""
     agent_restarts: int
+    idle_s: float | None
+    """Time the GPU stood still because the loop was blocked in next; None: unknown, see idle_unknown.
+
+    Per step, the time between two events in the loop's stream, recorded when next is called and when the batch is
+    there, and at most the wait: what of the wait the stream had nothing to do in. Steps whose events the GPU has not
+    come to are not in it yet. Low by the host's time from next's return to the first work it submits to the GPU, where
+    the stream had run dry.
+    """
+    idle_step_s: float
+    """Time of the turns of the loop that idle_s is of."""
+    last_idle_s: float | None
+    """idle_s of the last step that was read."""
+    idle_unknown: str
+    """Why idle_s is None; "" if it is known. Work on several streams, threads or GPUs, and no CUDA, are unknown."""
 
     @property
     def wait_share(self) -> float:
         """Part of the loop's time that went into waiting: 0 is fed, 1 is starved."""
         return self.wait_s / self.step_s if self.step_s else 0.0
+
+    @property
+    def idle_share(self) -> float | None:
+        """Part of the time in which the GPU stood still for data: what faster data would save. None: unknown."""
+        return self.idle_s / self.idle_step_s if self.idle_s is not None and self.idle_step_s else None
 
 
 class Pace:
@@ -50,7 +71,8 @@ class Pace:
     a mean would hold the stalls of peers that this rank waited for inside its step.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, meter: Meter | None = None) -> None:
+        self.meter = meter or Meter()
         self.wait_s = self.transform_s = self.step_s = self.last_wait_s = 0.0
         self._inside = self._turned = 0.0
         self._recent: deque[float] = deque(maxlen=RECENT)
@@ -62,7 +84,12 @@ class Pace:
         if self._returned is not None:
             self._recent.append(now - self._returned + self._turned)
         self._inside = 0.0
+        self.meter.enter()
         return now
+
+    def arrived(self) -> None:
+        """The batch is there; what follows inside next is batch_transform."""
+        self.meter.arrived()
 
     def transformed(self, seconds: float) -> None:
         """batch_transform took so long: work of the loop, no wait for us."""
@@ -75,12 +102,15 @@ class Pace:
         self._turned = self._inside
         self.last_wait_s = now - entered - self._turned
         self.wait_s += self.last_wait_s
-        self.step_s += now - (self._returned if self._returned is not None else entered)
+        step_s = now - (self._returned if self._returned is not None else entered)
+        self.step_s += step_s
         self._returned = now
+        self.meter.leave(self.last_wait_s, step_s)
 
     def rest(self) -> None:
         """A pass ended: what comes before the next batch is no step."""
         self._returned = None
+        self.meter.rest()
 
     def due(self, ahead: int) -> float:
         """Seconds until the batch that many places ahead is needed; 0 while that is unknown."""

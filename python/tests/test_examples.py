@@ -58,3 +58,18 @@ def test_train_on_two_ranks(data: Path) -> None:
     launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
     lines = run(*launch, TRAIN, "--data", str(data), "--batch-size", "8", "--epochs", "2")
     assert [epoch for epoch, _ in lines] == [0, 1]
+
+
+def test_stages(data: Path) -> None:
+    script = str(HERE.parents[1] / "examples" / "stages.py")
+    done = subprocess.run(
+        [sys.executable, script, "--data", str(data), "--batch-size", "10"], capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stderr
+    tables = done.stdout.strip().split("\n\n")
+    assert [table.split("\n")[0] for table in tables] == ["torch.utils.data.dataloader", "feedwater._loader"]
+    for table in tables:
+        assert "11 steps by the" in table and "left out: 1 warm-up" in table
+        for stage in ("data wait", "forward", "backward", "optimizer", "other", "step"):
+            row = re.search(rf"^{stage} +([\d.]+) .*%$", table, re.MULTILINE)
+            assert row is not None and float(row[1]) > 0, table

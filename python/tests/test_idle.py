@@ -1,0 +1,434 @@
+"""The idle meter against a simulated GPU whose idle is known."""
+
+from __future__ import annotations
+
+import random
+import sys
+import threading
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from sim_gpu import SimClock, SimGpu
+
+import feedwater._gpu
+import feedwater._pace
+from feedwater._gpu import Cuda, present
+from feedwater._idle import Meter
+from feedwater._pace import Pace
+
+MS = 1e-3
+
+
+class Loop:
+    """A training loop over a loader whose batches come late, or, with ready, never do."""
+
+    def __init__(self, ready: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.clock = SimClock()
+        self.gpu = SimGpu(self.clock)
+        monkeypatch.setattr(feedwater._pace, "perf_counter", self.clock)
+        self.pace = Pace(Meter(lambda: self.gpu))
+        self.random = random.Random(1)
+        self.steps = 0
+        self._ready = ready
+
+    def next(self, late: float, transform: float = 0) -> None:
+        """A batch that comes so late; batch_transform takes so long."""
+        entered = self.pace.enter()
+        self.clock.spend(2e-6 if self._ready else late)
+        if transform:
+            self.pace.arrived()
+            self.clock.spend(transform)
+            self.pace.transformed(transform)
+        self.pace.leave(entered)
+        self.steps += 1
+
+    def end_pass(self) -> None:
+        self.pace.enter()
+        self.pace.rest()
+
+    def finish(self) -> float:
+        """When the GPU has done everything."""
+        self.gpu.synchronize()
+        self.pace.meter.read()
+        return self.clock.now
+
+
+def fed(loop: Loop) -> None:
+    for _ in range(200):
+        loop.next(0.01 * MS)
+        loop.gpu.kernels(20 * MS)
+
+
+def blocked_but_busy(loop: Loop) -> None:
+    """The host is far ahead of the GPU: waiting 15 ms of every 20 costs nothing."""
+    for _ in range(200):
+        loop.next(15 * MS)
+        loop.gpu.kernels(20 * MS)
+
+
+def starved(loop: Loop) -> None:
+    for _ in range(200):
+        loop.next(30 * MS)
+        loop.gpu.kernels(20 * MS)
+
+
+def item_each_step(loop: Loop) -> None:
+    for _ in range(200):
+        loop.next(7 * MS)
+        loop.gpu.kernels(20 * MS)
+        loop.gpu.synchronize()
+
+
+def item_each_tenth_step(loop: Loop) -> None:
+    for step in range(200):
+        loop.next(12 * MS)
+        loop.gpu.kernels(20 * MS)
+        if step % 10 == 9:
+            loop.gpu.synchronize()
+
+
+def one_slow_batch_in_50(loop: Loop) -> None:
+    for step in range(300):
+        loop.next(400 * MS if step % 50 == 49 else 0.01 * MS)
+        loop.gpu.kernels(20 * MS, 80)
+
+
+def one_slow_batch_in_50_with_item(loop: Loop) -> None:
+    for step in range(300):
+        loop.next(400 * MS if step % 50 == 49 else 0.01 * MS)
+        loop.gpu.kernels(20 * MS)
+        loop.gpu.synchronize()
+
+
+def gradient_accumulation(loop: Loop) -> None:
+    """Four small steps, then the optimizer and a look at the loss."""
+    for step in range(200):
+        loop.next(9 * MS)
+        loop.gpu.kernels(8 * MS)
+        if step % 4 == 3:
+            loop.gpu.kernels(30 * MS)
+            loop.gpu.synchronize()
+
+
+def evaluation_pauses(loop: Loop) -> None:
+    """Ten steps, then one and a half seconds of other work on GPU and host, before the next batch is asked for."""
+    for step in range(100):
+        loop.next(25 * MS)
+        loop.gpu.kernels(20 * MS)
+        if step % 10 == 9:
+            for _ in range(50):
+                loop.gpu.kernels(10 * MS)
+                loop.gpu.synchronize()
+                loop.clock.spend(20 * MS)
+
+
+def checkpoint_pauses(loop: Loop) -> None:
+    """The GPU stands still, but not for data."""
+    for step in range(100):
+        loop.next(25 * MS)
+        loop.gpu.kernels(20 * MS)
+        if step % 20 == 19:
+            loop.gpu.synchronize()
+            loop.clock.spend(5)
+
+
+def pageable_copies(loop: Loop) -> None:
+    for _ in range(200):
+        loop.next(18 * MS)
+        loop.gpu.copy(6 * MS, pinned=False)
+        loop.gpu.kernels(20 * MS)
+
+
+def pinned_copies(loop: Loop) -> None:
+    for _ in range(200):
+        loop.next(31 * MS)
+        loop.gpu.copy(6 * MS, pinned=True)
+        loop.gpu.kernels(20 * MS)
+
+
+def slow_at_launching(loop: Loop) -> None:
+    """The GPU waits for the host all the time, and for data besides."""
+    for _ in range(200):
+        loop.next(10 * MS)
+        loop.gpu.kernels(10 * MS, 200, host=100e-6)
+
+
+def deep_run_ahead(loop: Loop) -> None:
+    """Host 20 ms, GPU 100 ms, a batch every 150 ms."""
+    for _ in range(100):
+        loop.next(130 * MS)
+        loop.gpu.kernels(100 * MS, 200, host=100e-6)
+
+
+def bursts(loop: Loop) -> None:
+    """Eight batches at once, then a long wait: workers that make a batch each at the same time."""
+    for step in range(240):
+        loop.next(200 * MS if step % 8 == 0 else 0.01 * MS)
+        loop.gpu.kernels(20 * MS)
+
+
+def random_waits_and_work(loop: Loop) -> None:
+    for _ in range(400):
+        loop.next(loop.random.expovariate(1 / 20) * MS)
+        loop.gpu.kernels(loop.random.uniform(5, 40) * MS)
+        if loop.random.random() < 0.1:
+            loop.gpu.synchronize()
+
+
+def batch_transforms(loop: Loop) -> None:
+    """Work of the loop's own inside next is no wait for data."""
+    for _ in range(200):
+        loop.next(12 * MS, transform=5 * MS)
+        loop.gpu.kernels(20 * MS)
+        loop.gpu.synchronize()
+
+
+def epoch_edges(loop: Loop) -> None:
+    """Workers that start anew each epoch; the loss is read at its end."""
+    for _ in range(10):
+        for step in range(20):
+            loop.next(300 * MS if step == 0 else 3 * MS)
+            loop.gpu.kernels(20 * MS)
+        loop.end_pass()
+        loop.gpu.synchronize()
+
+
+PATTERNS: list[Callable[[Loop], None]] = [
+    fed,
+    blocked_but_busy,
+    starved,
+    item_each_step,
+    item_each_tenth_step,
+    one_slow_batch_in_50,
+    one_slow_batch_in_50_with_item,
+    gradient_accumulation,
+    evaluation_pauses,
+    checkpoint_pauses,
+    pageable_copies,
+    pinned_copies,
+    slow_at_launching,
+    deep_run_ahead,
+    bursts,
+    random_waits_and_work,
+    batch_transforms,
+    epoch_edges,
+]
+
+
+def play(pattern: Callable[[Loop], None], monkeypatch: pytest.MonkeyPatch) -> tuple[Loop, float]:
+    """The loop after the pattern, and the idle that data caused: busy time being equal, how much longer it took."""
+    loop, ready = (Loop(ready, monkeypatch) for ready in (False, True))
+    ends = []
+    for each in (ready, loop):
+        monkeypatch.setattr(feedwater._pace, "perf_counter", each.clock)
+        pattern(each)
+        ends.append(each.finish())
+    assert loop.gpu.busy == ready.gpu.busy
+    return loop, ends[1] - ends[0]
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_idle_is_right_to_a_hundredth_of_a_step(
+    pattern: Callable[[Loop], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loop, truth = play(pattern, monkeypatch)
+    figures = loop.pace.meter.figures()
+    step = loop.pace.step_s / loop.steps
+    error = abs(figures["idle_s"] - truth) / loop.steps / step
+    print(f"{pattern.__name__:32} idle {figures['idle_s'] / loop.steps * 1e3:7.3f} ms a step, error {error:.3%}")
+    assert error <= 0.01, (figures, truth)
+    assert figures["idle_step_s"] == pytest.approx(loop.pace.step_s)
+    assert figures["last_idle_s"] is not None and figures["idle_unknown"] == ""
+
+
+def test_a_wait_that_the_gpu_did_not_feel_is_no_idle(monkeypatch: pytest.MonkeyPatch) -> None:
+    loop, _ = play(blocked_but_busy, monkeypatch)
+    assert loop.pace.wait_s > 0.5 * loop.pace.step_s
+    assert loop.pace.meter.idle_s < 0.01 * loop.pace.step_s
+
+
+def test_the_hosts_work_before_the_first_launch_is_what_it_is_low_by(monkeypatch: pytest.MonkeyPatch) -> None:
+    def late_launches(loop: Loop) -> None:
+        for _ in range(200):
+            loop.next(30 * MS)
+            loop.clock.spend(2 * MS)
+            loop.gpu.kernels(20 * MS)
+
+    loop, truth = play(late_launches, monkeypatch)
+    assert (truth - loop.pace.meter.idle_s) / loop.steps == pytest.approx(2 * MS, rel=0.1)
+
+
+def test_events_are_read_only_when_the_gpu_has_come_to_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    loop = Loop(False, monkeypatch)
+    for _ in range(3):
+        loop.next(1 * MS)
+        loop.gpu.launch(10)
+    assert loop.pace.meter.figures()["idle_s"] == 1 * MS, "the first turn's"
+    assert loop.clock.now < 1, "nothing waited for the GPU"
+    loop.finish()
+    assert loop.pace.meter.figures()["last_idle_s"] == 0
+
+
+def test_a_gpu_that_stands_still_costs_no_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    loop = Loop(False, monkeypatch)
+    loop.gpu.launch(1e6)
+    for _ in range(1000):
+        loop.next(1 * MS)
+    assert len(loop.pace.meter._pending) == 256
+    assert loop.pace.meter.figures()["idle_s"] is None
+
+
+def unknown(loop: Loop) -> str:
+    """Why; checks that nothing reads as 0."""
+    stats = loop.pace.meter.figures()
+    assert stats["idle_s"] is None and stats["last_idle_s"] is None and stats["idle_step_s"] == 0
+    return str(stats["idle_unknown"])
+
+
+def turn(loop: Loop) -> None:
+    loop.next(5 * MS)
+    loop.gpu.kernels(10 * MS)
+    loop.gpu.synchronize()
+
+
+def test_other_streams_and_gpus_are_unknown_for_good(monkeypatch: pytest.MonkeyPatch) -> None:
+    for place in ((0, 7), (1, 0)):
+        loop = Loop(False, monkeypatch)
+        turn(loop)
+        assert loop.pace.meter.figures()["idle_s"] is not None
+        loop.gpu.place = place
+        turn(loop)
+        assert "several streams or GPUs" in unknown(loop)
+        loop.gpu.place = (0, 0)
+        turn(loop)
+        assert "several streams or GPUs" in unknown(loop)
+
+
+def test_work_elsewhere_is_looked_for_again_and_again_but_seldom(monkeypatch: pytest.MonkeyPatch) -> None:
+    loop = Loop(False, monkeypatch)
+    for _ in range(3000):
+        turn(loop)
+    assert 11 <= loop.gpu.asked <= 14
+    loop.gpu.other_work = "the program uses further streams"
+    for _ in range(1024):
+        turn(loop)
+    assert unknown(loop) == "the program uses further streams"
+
+
+def test_another_thread_is_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
+    loop = Loop(False, monkeypatch)
+    turn(loop)
+    thread = threading.Thread(target=turn, args=(loop,))
+    thread.start()
+    thread.join()
+    turn(loop)
+    assert "outside the main thread" in unknown(loop)
+
+
+def test_a_gpu_without_events_is_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: Any) -> Any:
+        raise RuntimeError("no timing here")
+
+    for name in ("mark", "elsewhere"):
+        loop = Loop(False, monkeypatch)
+        monkeypatch.setattr(loop.gpu, name, fail)
+        turn(loop)
+        turn(loop)
+        assert "no timing here" in unknown(loop)
+    loop = Loop(False, monkeypatch)
+    monkeypatch.setattr("sim_gpu.SimMark.until", fail)
+    turn(loop)
+    assert "no timing here" in unknown(loop)
+
+
+def test_no_torch_and_no_cuda_are_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
+    for torch in (None, SimpleNamespace(), SimpleNamespace(cuda=SimpleNamespace(is_initialized=lambda: False))):
+        monkeypatch.setitem(sys.modules, "torch", torch)
+        assert present() is None
+    loop = Loop(False, monkeypatch)
+    loop.pace.meter = Meter()
+    turn(loop)
+    assert "no GPU" in unknown(loop)
+
+
+def test_the_loader_tells(fake: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = SimClock()
+    gpu = SimGpu(clock)
+    monkeypatch.setattr(feedwater._gpu, "present", lambda: gpu)
+    loader = fake.loader(batch_transform=lambda batch, rng: clock.spend(2.0) or batch)
+    assert loader.stats().idle_s is loader.stats().idle_share is loader.stats().last_idle_s is None
+    monkeypatch.setattr(feedwater._pace, "perf_counter", clock)
+    monkeypatch.setattr(feedwater._engine.time, "perf_counter", clock)
+    take = loader._engine.feed.take
+    monkeypatch.setattr(loader._engine.feed, "take", lambda *a: clock.spend(1.0) or take(*a))
+    it = iter(loader)
+    for _ in range(5):
+        next(it)
+        gpu.launch(4.0, host=0.25)
+        gpu.synchronize()
+    stats = loader.stats()
+    assert (stats.wait_s, stats.idle_s, stats.last_idle_s) == (5.0, 5.0, 1.0)
+    assert stats.idle_step_s == stats.step_s == 3.0 + 4 * 7.25
+    assert stats.idle_share == 5 / 32 and stats.idle_unknown == ""
+
+
+# -- CUDA's events, with a torch made of paper -------------------------------------------------------------------------
+
+
+def paper(segments: list[dict[str, Any]], backend: str = "native") -> Any:
+    """Only what Cuda asks torch for."""
+
+    class Event:
+        made = 0
+
+        def __init__(self, enable_timing: bool) -> None:
+            assert enable_timing
+            Event.made += 1
+
+        def record(self, stream: Any) -> None:
+            self.stream = stream
+
+        def query(self) -> bool:
+            return True
+
+        def elapsed_time(self, other: Any) -> float:
+            return 250.0
+
+    stream = SimpleNamespace(device_index=2, cuda_stream=0)
+    return SimpleNamespace(
+        cuda=SimpleNamespace(
+            Event=Event,
+            current_stream=lambda: stream,
+            is_current_stream_capturing=lambda: False,
+            memory_snapshot=lambda: segments,
+            get_allocator_backend=lambda: backend,
+        )
+    )
+
+
+def segment(device: int = 2, stream: int = 0, size: int = 512, pool: tuple[int, int] = (0, 0)) -> dict[str, Any]:
+    return {"device": device, "stream": stream, "allocated_size": size, "segment_pool_id": pool}
+
+
+def test_cuda_events_are_used_again() -> None:
+    torch = paper([])
+    gpu = Cuda(torch)
+    for _ in range(3):
+        one, two = gpu.mark(), gpu.mark()
+        assert one is not None and two is not None
+        assert one.place == (2, 0) and one.done() and one.until(two) == 0.25
+        gpu.free(one)
+        gpu.free(two)
+    assert torch.cuda.Event.made == 2
+
+
+def test_cuda_tells_of_work_elsewhere_by_the_memory_it_holds() -> None:
+    def elsewhere(*segments: dict[str, Any]) -> str:
+        return Cuda(paper(list(segments))).elsewhere((2, 0))
+
+    assert elsewhere(segment(), segment(stream=9, size=0), segment(stream=9, pool=(0, 1))) == ""
+    assert "GPU 3" in elsewhere(segment(), segment(device=3))
+    assert "further streams" in elsewhere(segment(), segment(stream=9))
+    assert "cudaMallocAsync" in Cuda(paper([], "cudaMallocAsync")).elsewhere((2, 0))
