@@ -171,21 +171,24 @@ class Timeline:
 
     def enter(self, stage: int, owner: object) -> None:
         """A stage begins. All of a backward pass is backward, and all of next is data wait but for copies."""
-        before = self.stage
+        stack = self._stack
+        before = stack[-1][0] if stack else OTHER
         if before == BACKWARD or (before == DATA and stage != COPY):
             stage = before
-        self._stack.append((stage, owner))
+        stack.append((stage, owner))
         if stage != before:
             self._cut(stage)
 
     def leave(self, owner: object) -> None:
         """The stage that owner began ends, and all inside it that were not ended."""
-        for at in range(len(self._stack) - 1, -1, -1):
-            if self._stack[at][1] is owner:
-                before = self.stage
-                del self._stack[at:]
-                if self.stage != before:
-                    self._cut(self.stage)
+        stack = self._stack
+        for at in range(len(stack) - 1, -1, -1):
+            if stack[at][1] is owner:
+                before = stack[-1][0]
+                del stack[at:]
+                after = stack[-1][0] if stack else OTHER
+                if after != before:
+                    self._cut(after)
                 return
 
     def begin(self, loop: Loop, *, first: bool, warm: bool) -> None:
