@@ -44,6 +44,8 @@ def inside(transform: Any) -> Sequence[Any] | None:
 def convert(leaf: Any) -> _Step | None:
     """The same transform of ours; None if it does nothing. Raises LookupError with the reason if there is none."""
     name = type(leaf).__name__
+    if _is_identity(type(leaf)):
+        return None
     if not _at_home(type(leaf)):
         if is_torchvision(leaf):
             raise LookupError("not there yet")
@@ -51,11 +53,16 @@ def convert(leaf: Any) -> _Step | None:
         if above is not None:
             raise LookupError(f"a subclass of {above.__name__} may do anything, and code does not travel")
         raise LookupError("code of your own does not travel to nodes")
-    if name in ("Identity", "RGB"):  # pictures are RGB always
+    if name == "RGB":  # pictures are that always
         return None
     if name not in _BUILDERS:
         raise LookupError("not there yet")
     return _BUILDERS[name](leaf)
+
+
+def _is_identity(kind: type) -> bool:
+    """torch's own, or the one in torchvision."""
+    return kind.__name__ == "Identity" and (_at_home(kind) or kind.__module__ == "torch.nn.modules.linear")
 
 
 def _preset(preset: Any) -> list[_Step]:

@@ -1,0 +1,112 @@
+"""Checks on your own pictures: that a transform gives torchvision's values."""
+
+from __future__ import annotations
+
+import importlib
+import os
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from . import _torchvision
+from ._loader import Loader
+from ._replay import Sample
+from .errors import UnsupportedTransformError
+
+__all__ = ["assert_parity"]
+
+_CONVERSIONS = ("ToImage", "PILToTensor", "ToTensor")
+_VALUES = ("ToDtype", "ConvertImageDtype", "Normalize", "RandomErasing", "ToPureTensor", "Identity", "RGB")
+_BOOKS = ("op", "applied", "transforms")
+
+
+def assert_parity(
+    transform: Any, folder: str | os.PathLike[str], *, samples: int = 100, epochs: int = 3, tolerance: int = 0
+) -> int:
+    """Compares what nodes make of pictures with what torchvision makes of them and of the parameters drawn here.
+
+    transform is made of torchvision.transforms.v2 objects. Of the pictures in folder, an image folder, some come from
+    all over, each in that many epochs. 8-bit values are compared, before ToDtype and what follows. Returns how many
+    pictures were equal, within tolerance levels. Raises AssertionError that names the first picture, what was drawn and
+    the difference, and UnsupportedTransformError for what cannot be run or, like the policies, be repeated from draws.
+    """
+    from PIL import Image
+
+    equal = 0
+    steps = list(_leaves(transform))
+    with Loader(folder, transform, batch_size=1) as loader:
+        total = len(loader)
+        for number in range(min(samples, total)):
+            index = number * total // min(samples, total)
+            for epoch in range(epochs):
+                sample = loader.replay(index, epoch)
+                with Image.open(os.path.join(folder, sample.key)) as file:
+                    picture = file.convert("RGB")
+                _compare(sample, _expected(steps, picture, sample.draws), epoch, tolerance)
+                equal += 1
+    return equal
+
+
+def _compare(sample: Sample, expected: Any, epoch: int, tolerance: int) -> None:
+    where = f"{sample.key} in epoch {epoch}, drawn {sample.draws}"
+    assert sample.image is not None, f"{where}: {sample.error}"
+    assert sample.image.shape == expected.shape, f"{where}: {sample.image.shape}, torchvision's is {expected.shape}"
+    distance = np.abs(sample.image.astype(np.int16) - expected)
+    differing = int(np.count_nonzero(distance > tolerance))
+    assert not differing, f"{where}: {differing} of {distance.size} values differ, by up to {distance.max()}"
+
+
+def _leaves(transform: Any) -> Iterator[Any]:
+    inner = transform if isinstance(transform, (list, tuple)) else _torchvision.inside(transform)
+    if inner is None:
+        yield transform
+        return
+    for part in inner:
+        yield from _leaves(part)
+
+
+def _expected(steps: Sequence[Any], picture: Any, draws: list[dict[str, Any]]) -> Any:
+    left = iter(draws)
+    for step in steps:
+        name = type(step).__name__
+        if name in _CONVERSIONS:
+            picture = _to_image(picture)
+        elif name not in _VALUES:
+            picture = _applied(step, picture, next(left))
+    return np.asarray(picture) if not hasattr(picture, "permute") else picture.permute(1, 2, 0).numpy()
+
+
+def _to_image(picture: Any) -> Any:
+    return importlib.import_module("torchvision.transforms.v2.functional").to_image(picture)
+
+
+def _applied(step: Any, picture: Any, draw: dict[str, Any]) -> Any:
+    """What torchvision's own object does with what was drawn."""
+    name = type(step).__name__
+    if name in ("RandomApply", "RandomChoice", "RandomOrder"):
+        return _contained(step, picture, draw)
+    if not draw["applied"]:
+        return picture
+    parameters = {key: value for key, value in draw.items() if key not in _BOOKS}
+    if "ops" in parameters or not hasattr(step, "transform"):
+        raise UnsupportedTransformError(
+            f"{name} cannot be repeated from what was drawn: leave it out of the comparison"
+        )
+    return step.transform(picture, parameters)
+
+
+def _contained(step: Any, picture: Any, draw: dict[str, Any]) -> Any:
+    inside = list(step.transforms)
+    if type(step).__name__ == "RandomChoice":
+        inside = [inside[draw["index"]]]
+    elif type(step).__name__ == "RandomOrder":
+        inside = [inside[place] for place in draw["order"]]
+    elif not draw["applied"]:
+        return picture
+    left = iter(draw["transforms"])
+    for part in inside:
+        for leaf in _leaves(part):
+            if type(leaf).__name__ != "Identity":
+                picture = _applied(leaf, picture, next(left))
+    return picture

@@ -1,0 +1,55 @@
+"""feedwater.testing: it finds equality, and a single value that is off by one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from feedwater import Loader, testing
+from feedwater.errors import UnsupportedTransformError
+
+torch = pytest.importorskip("torch")
+v2 = pytest.importorskip("torchvision.transforms.v2")
+
+pytestmark = pytest.mark.usefixtures("real")
+
+TRAINING = v2.Compose(
+    [
+        v2.RandomResizedCrop(64, interpolation=3),
+        v2.RandomHorizontalFlip(),
+        v2.RandomApply([v2.ColorJitter(0.4, 0.4, 0.4, 0.1)], p=0.8),
+        v2.RandomChoice([v2.RandomRotation(20), v2.RandomSolarize(128, p=1.0), torch.nn.Identity()]),
+        v2.RandomOrder([v2.RandomGrayscale(0.5), v2.RandomInvert()]),
+        v2.ToImage(),
+        v2.ToDtype(torch.float32, scale=True),
+        v2.Normalize([0.5], [0.5]),
+        v2.RandomErasing(),
+    ]
+)
+ON_TENSORS = v2.Compose([v2.ToImage(), v2.RandomResizedCrop(64), v2.RandomHorizontalFlip()])
+
+
+@pytest.mark.parametrize("transform", [TRAINING, ON_TENSORS])
+def test_equal(photos: Path, transform: Any) -> None:
+    assert testing.assert_parity(transform, photos, samples=7, epochs=3) == 21
+
+
+def test_one_value_off_by_one(photos: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    replay = Loader.replay
+
+    def spoilt(loader: Any, index: int, epoch: int) -> Any:
+        sample = replay(loader, index, epoch)
+        sample.image[3, 4, 1] ^= 1
+        return sample
+
+    monkeypatch.setattr(Loader, "replay", spoilt)
+    with pytest.raises(AssertionError, match=r"in epoch 0, drawn .*: 1 of 12288 values differ, by up to 1"):
+        testing.assert_parity(v2.RandomResizedCrop(64), photos, samples=3)
+    assert testing.assert_parity(v2.RandomResizedCrop(64), photos, samples=3, epochs=1, tolerance=1) == 3
+
+
+def test_what_cannot_be_repeated(photos: Path) -> None:
+    with pytest.raises(UnsupportedTransformError, match="RandAugment cannot be repeated"):
+        testing.assert_parity(v2.RandAugment(), photos, samples=3)
