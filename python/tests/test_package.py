@@ -168,7 +168,7 @@ def test_a_wheel_with_the_program(tmp_path: Path) -> None:
     names = wheel.namelist()
     assert "feedwater/py.typed" in names
     assert "feedwater/__init__.py" in names
-    assert not any("test" in name for name in names)
+    assert not any("tests/" in name or "test_" in name for name in names)
     text = wheel.read(f"feedwater-{version}.dist-info/METADATA").decode()
     for line in (
         "License-Expression: Apache-2.0",
