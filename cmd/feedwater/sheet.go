@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"image"
 	"image/color"
+	"image/draw"
 	"regexp"
 	"slices"
 	"strconv"
@@ -177,23 +178,12 @@ func (r *sheetRow) draw(sheet *image.NRGBA, top, width int) {
 	for i, c := range r.cells {
 		left := sheetGap + i*(width+sheetGap)
 		if c.picture != nil {
-			place(sheet, c.picture, image.Pt(left, below-c.picture.Bounds().Dy()))
+			b := c.picture.Bounds()
+			draw.Draw(sheet, b.Sub(b.Min).Add(image.Pt(left, below-b.Dy())), c.picture, b.Min, draw.Src)
 		}
 		for n, l := range c.lines {
 			pen := font.Drawer{Dst: sheet, Src: image.NewUniform(l.ink), Face: sheetFont, Dot: fixed.P(left, below+4+sheetFont.Ascent+n*lineSpace)}
 			pen.DrawString(l.text)
 		}
-	}
-}
-
-// place copies a picture to where its upper left corner is to be.
-func place(sheet *image.NRGBA, picture image.Image, at image.Point) {
-	b := picture.Bounds()
-	m, ok := picture.(*image.NRGBA)
-	if !ok {
-		m = imaging.Clone(picture)
-	}
-	for y := range b.Dy() {
-		copy(sheet.Pix[sheet.PixOffset(at.X, at.Y+y):], m.Pix[m.PixOffset(b.Min.X, b.Min.Y+y):][:4*b.Dx()])
 	}
 }

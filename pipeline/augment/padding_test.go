@@ -284,26 +284,7 @@ func TestSizesAllocateNothing(t *testing.T) {
 		`{"op":"ScaleJitter","target_size":[40,40],"interpolation":"hamming"}`,
 		`{"op":"CenterCrop","size":60},{"op":"RandomErasing"},{"op":"RandomErasing","value":[1,2,3]}`,
 	} {
-		rn := newRunner(t, parse(t, plan), Options{})
-		m := randomImage(rand.New(rand.NewPCG(1, 1)), 100, 80)
-		dst := make([]byte, 3*120*120)
-		next := uint32(0)
-		once := func() {
-			next = (next + 1) % 50
-			w, _, err := rn.Begin(m.W, m.H, order.Sample{Index: next})
-			if err == nil {
-				err = rn.Run((*picture)(m), dst, 3*w)
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-		}
-		for range 50 {
-			once()
-		}
-		if n := testing.AllocsPerRun(100, once); n != 0 {
-			t.Errorf("%s: %v allocations per sample", plan, n)
-		}
+		allocatesNothing(t, plan)
 	}
 }
 

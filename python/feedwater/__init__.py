@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 from . import transforms
 from ._loader import Loader
-from ._stages import stages
 from ._version import __version__
 from .errors import (
     AgentError,
@@ -24,6 +23,7 @@ from .errors import (
 
 if TYPE_CHECKING:
     from ._remote import RemoteDataset
+    from ._stages import stages
 
 __all__ = [
     "AgentError",
@@ -46,11 +46,15 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """RemoteDataset is made when it is asked for, because it needs torch; Table is not there yet."""
+    """What not every program needs comes when it is asked for; RemoteDataset needs torch. Table is not there yet."""
     if name == "RemoteDataset":
         from ._remote import RemoteDataset
 
         return RemoteDataset
+    if name == "stages":
+        from ._stages import stages
+
+        return stages
     if name == "Table":
         raise NotYetError("feedwater.Table is not there yet: pass a folder of class folders, or an ImageFolder")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

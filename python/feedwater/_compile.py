@@ -18,7 +18,7 @@ from .transforms._op import Op, Pointwise
 from .transforms._policies import Policy, PolicyOnTensor
 from .transforms._sizes import OnTensor, on_picture
 
-__all__ = ["Compiled", "compile_transform"]
+__all__ = ["CONVERSIONS", "Compiled", "compile_transform", "leaves", "recognised"]
 
 SUPPORTED = sorted(name for name in transforms.__all__)
 CONVERSIONS = ("ToImage", "PILToTensor", "ToTensor")
@@ -65,8 +65,8 @@ def compile_transform(transform: Any) -> Compiled:
     ops: list[Op] = []
     tail: list[Any] = []
     erasing: list[tuple[RandomErasing, int]] = []
-    for leaf in _leaves(transform):
-        step = _recognised(leaf)
+    for leaf in leaves(transform):
+        step = recognised(leaf)
         if step is None:
             continue
         if isinstance(step, Op):
@@ -87,11 +87,12 @@ def compile_transform(transform: Any) -> Compiled:
 
 
 def _erasure(step: RandomErasing, tail: list[Any], before: int) -> Table:
-    behind = [other for leaf in tail[before:] if isinstance(other := _recognised(leaf), Pointwise)]
+    behind = [other for leaf in tail[before:] if isinstance(other := recognised(leaf), Pointwise)]
     return erasure(step, _table(tail[:before]).dtype, behind)
 
 
-def _leaves(transform: Any) -> Iterator[Any]:
+def leaves(transform: Any) -> Iterator[Any]:
+    """The transforms in it, one after the other, whatever they are composed by."""
     if transform is None:
         return
     inner = transform if isinstance(transform, (list, tuple)) else _torchvision.inside(transform)
@@ -101,10 +102,10 @@ def _leaves(transform: Any) -> Iterator[Any]:
         yield transform
         return
     for part in inner:
-        yield from _leaves(part)
+        yield from leaves(part)
 
 
-def _recognised(leaf: Any) -> Op | Pointwise | None:
+def recognised(leaf: Any) -> Op | Pointwise | None:
     """The step a leaf means; None for one that does nothing."""
     step = leaf if isinstance(leaf, (Op, Pointwise)) else _converted(leaf)
     if isinstance(step, Container):
@@ -114,7 +115,7 @@ def _recognised(leaf: Any) -> Op | Pointwise | None:
 
 def _inside(part: Any, container: Container) -> Op:
     """The op for one of a container's transforms; raises UnsupportedTransformError for steps on values."""
-    steps = [step for leaf in _leaves(part) if (step := _recognised(leaf)) is not None]
+    steps = [step for leaf in leaves(part) if (step := recognised(leaf)) is not None]
     for step in steps:
         if not isinstance(step, Op):
             raise UnsupportedTransformError(
@@ -191,7 +192,7 @@ def _table(tail: list[Any]) -> Table:
         return _torchvision.table(tail)
     pixels = Pixels.probe()
     for leaf in tail:
-        step = _recognised(leaf)
+        step = recognised(leaf)
         assert isinstance(step, Pointwise)
         pixels = step.apply(pixels)
     return pixels.table()

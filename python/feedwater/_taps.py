@@ -149,16 +149,19 @@ class Taps:
             self._begin_search(torch.nn.modules.module)
         self._tap_optimizers(sys.modules["torch.optim.optimizer"], optimizers)
 
+    def _within(self, stage: int, owner: object, original: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+        """What original returns; its time is the stage's."""
+        self.timeline.enter(stage, owner)
+        try:
+            return original(*args, **kwargs)
+        finally:
+            self.timeline.leave(owner)
+
     def _backward(self, original: Callable[..., Any]) -> Callable[..., Any]:
         def backward(*args: Any, **kwargs: Any) -> Any:
             if not self._seen():
                 return original(*args, **kwargs)
-            owner = object()
-            self.timeline.enter(BACKWARD, owner)
-            try:
-                return original(*args, **kwargs)
-            finally:
-                self.timeline.leave(owner)
+            return self._within(BACKWARD, object(), original, *args, **kwargs)
 
         return backward
 
@@ -168,12 +171,7 @@ class Taps:
         def copy(tensor: Any, *args: Any, **kwargs: Any) -> Any:
             if not tensor.is_cpu or not self._seen() or not _elsewhere(original.__name__, args, kwargs):
                 return original(tensor, *args, **kwargs)
-            owner = object()
-            self.timeline.enter(COPY, owner)
-            try:
-                return original(tensor, *args, **kwargs)
-            finally:
-                self.timeline.leave(owner)
+            return self._within(COPY, object(), original, tensor, *args, **kwargs)
 
         return copy
 
@@ -194,11 +192,7 @@ class Taps:
         def call(*args: Any, **kwargs: Any) -> Any:
             if not self._seen():
                 return original(*args, **kwargs)
-            self.timeline.enter(FORWARD, model)
-            try:
-                return original(*args, **kwargs)
-            finally:
-                self.timeline.leave(model)
+            return self._within(FORWARD, model, original, *args, **kwargs)
 
         return call
 

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import importlib
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from . import _torchvision
+from ._compile import CONVERSIONS, leaves, recognised
 from ._loader import Loader
 from ._replay import Sample
 from .errors import UnsupportedTransformError
+from .transforms._op import Op
 
 __all__ = ["assert_parity"]
 
-_CONVERSIONS = ("ToImage", "PILToTensor", "ToTensor")
-_VALUES = ("ToDtype", "ConvertImageDtype", "Normalize", "RandomErasing", "ToPureTensor", "Identity", "RGB")
 _BOOKS = ("op", "applied", "transforms")
 
 
@@ -34,7 +33,9 @@ def assert_parity(
     from PIL import Image
 
     equal = 0
-    steps = list(_leaves(transform))
+    steps = [
+        leaf for leaf in leaves(transform) if type(leaf).__name__ in CONVERSIONS or isinstance(recognised(leaf), Op)
+    ]
     with Loader(folder, transform, batch_size=1) as loader:
         total = len(loader)
         for number in range(min(samples, total)):
@@ -57,23 +58,10 @@ def _compare(sample: Sample, expected: Any, epoch: int, tolerance: int) -> None:
     assert not differing, f"{where}: {differing} of {distance.size} values differ, by up to {distance.max()}"
 
 
-def _leaves(transform: Any) -> Iterator[Any]:
-    inner = transform if isinstance(transform, (list, tuple)) else _torchvision.inside(transform)
-    if inner is None:
-        yield transform
-        return
-    for part in inner:
-        yield from _leaves(part)
-
-
 def _expected(steps: Sequence[Any], picture: Any, draws: list[dict[str, Any]]) -> Any:
     left = iter(draws)
     for step in steps:
-        name = type(step).__name__
-        if name in _CONVERSIONS:
-            picture = _to_image(picture)
-        elif name not in _VALUES:
-            picture = _applied(step, picture, next(left))
+        picture = _to_image(picture) if type(step).__name__ in CONVERSIONS else _applied(step, picture, next(left))
     return np.asarray(picture) if not hasattr(picture, "permute") else picture.permute(1, 2, 0).numpy()
 
 
@@ -106,7 +94,7 @@ def _contained(step: Any, picture: Any, draw: dict[str, Any]) -> Any:
         return picture
     left = iter(draw["transforms"])
     for part in inside:
-        for leaf in _leaves(part):
-            if type(leaf).__name__ != "Identity":
+        for leaf in leaves(part):
+            if recognised(leaf) is not None:
                 picture = _applied(leaf, picture, next(left))
     return picture

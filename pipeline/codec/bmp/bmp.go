@@ -49,12 +49,9 @@ func (d *Decoder) Parse(src []byte) (w, h int, err error) {
 // Decode gives the pixels of region r of the parsed file to sink, top to bottom. An error about the file is the same whatever
 // the region.
 func (d *Decoder) Decode(r image.Rectangle, sink pixel.Sink) error {
-	if !d.parsed {
-		return errors.New("bmp: decode without a parsed file")
-	}
 	f := &d.file
-	if r.Empty() || !r.In(image.Rect(0, 0, f.w, f.h)) {
-		return fmt.Errorf("bmp: region %v is not inside the picture of %dx%d", r, f.w, f.h)
+	if err := strip.CheckRegion("bmp", d.parsed, r, f.w, f.h); err != nil {
+		return err
 	}
 	defer func() { d.runs = strip.Keep(d.runs) }()
 	data, err := d.data()

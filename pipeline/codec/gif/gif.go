@@ -49,11 +49,8 @@ func (d *Decoder) Parse(src []byte) (w, h int, err error) {
 // Decode gives the pixels of region r of the parsed file to sink, top to bottom. An error about the file is the same whatever
 // the region.
 func (d *Decoder) Decode(r image.Rectangle, sink pixel.Sink) error {
-	if !d.parsed {
-		return errors.New("gif: decode without a parsed file")
-	}
-	if r.Empty() || !r.In(image.Rectangle{Max: d.file.size}) {
-		return fmt.Errorf("gif: region %v is not inside the picture of %dx%d", r, d.file.size.X, d.file.size.Y)
+	if err := strip.CheckRegion("gif", d.parsed, r, d.file.size.X, d.file.size.Y); err != nil {
+		return err
 	}
 	defer func() { d.frame = strip.Keep(d.frame) }()
 	if err := d.decode(); err != nil {

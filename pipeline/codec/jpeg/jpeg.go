@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"image"
 
+	"github.com/feedwater-io/feedwater/pipeline/codec/internal/strip"
 	"github.com/feedwater-io/feedwater/pipeline/internal/kernel"
 	"github.com/feedwater-io/feedwater/pipeline/pixel"
 )
@@ -102,11 +103,8 @@ func (d *Decoder) Parse(src []byte, l Limits) (w, h int, err error) {
 // again, also with another region. It fails only if there is no parsed file or r is empty or not inside the picture.
 func (d *Decoder) Decode(r image.Rectangle, sink pixel.Sink) error {
 	f := &d.parser.frame
-	if !d.parsed {
-		return errors.New("jpeg: decode without a parsed file")
-	}
-	if r.Empty() || !r.In(image.Rect(0, 0, f.w, f.h)) {
-		return fmt.Errorf("jpeg: region %v is not inside the picture of %dx%d", r, f.w, f.h)
+	if err := strip.CheckRegion("jpeg", d.parsed, r, f.w, f.h); err != nil {
+		return err
 	}
 	d.output.begin(f, d.parser.space(), r, sink)
 	d.output.run(d.source())

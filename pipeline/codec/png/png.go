@@ -52,11 +52,8 @@ func (d *Decoder) Parse(src []byte) (w, h int, err error) {
 // Decode gives the pixels of region r of the parsed file to sink, top to bottom. An error about the file is the same whatever
 // the region; the sink may have got rows before it comes.
 func (d *Decoder) Decode(r image.Rectangle, sink pixel.Sink) error {
-	if !d.parsed {
-		return errors.New("png: decode without a parsed file")
-	}
-	if r.Empty() || !r.In(image.Rect(0, 0, d.reader.w, d.reader.h)) {
-		return fmt.Errorf("png: region %v is not inside the picture of %dx%d", r, d.reader.w, d.reader.h)
+	if err := strip.CheckRegion("png", d.parsed, r, d.reader.w, d.reader.h); err != nil {
+		return err
 	}
 	defer func() {
 		d.data.joined, d.out.canvas.Pix = strip.Keep(d.data.joined), strip.Keep(d.out.canvas.Pix)

@@ -55,11 +55,8 @@ func (d *Decoder) Parse(src []byte) (w, h int, err error) {
 // Decode gives the pixels of region r of the parsed file to sink, top to bottom. An error about the file is the same whatever
 // the region.
 func (d *Decoder) Decode(r image.Rectangle, sink pixel.Sink) error {
-	if !d.parsed {
-		return errors.New("webp: decode without a parsed file")
-	}
-	if r.Empty() || !r.In(image.Rectangle{Max: d.file.canvas}) {
-		return fmt.Errorf("webp: region %v is not inside the picture of %dx%d", r, d.file.canvas.X, d.file.canvas.Y)
+	if err := strip.CheckRegion("webp", d.parsed, r, d.file.canvas.X, d.file.canvas.Y); err != nil {
+		return err
 	}
 	row, err := d.decode(&d.file.first)
 	if err != nil {

@@ -1,4 +1,5 @@
-// Package strip hands the rows that a decoder makes one by one to a pixel.Sink, a few at a time. It starts no goroutine.
+// Package strip is what decoders share: the check of the region they are asked for, and the way of the rows they make one by one to a pixel.Sink, a
+// few at a time. It starts no goroutine.
 package strip
 
 import "github.com/feedwater-io/feedwater/pipeline/pixel"

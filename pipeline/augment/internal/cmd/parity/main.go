@@ -153,6 +153,32 @@ func transform(c *conversation) error {
 
 // draw answers with five little-endian int32 per op and sample: applied, top, left, height, width.
 func draw(c *conversation) error {
+	return eachSample(c, func(draws []augment.Draw) error {
+		for _, d := range draws {
+			var p struct{ Top, Left, Height, Width int32 }
+			if err := json.Unmarshal(d.Parameters, &p); err != nil {
+				return err
+			}
+			applied := int32(0)
+			if d.Applied {
+				applied = 1
+			}
+			if err := binary.Write(c.out, binary.LittleEndian, [5]int32{applied, p.Top, p.Left, p.Height, p.Width}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// tell answers with what was drawn for each sample, one JSON array of augment.Draw per line.
+func tell(c *conversation) error {
+	out := json.NewEncoder(c.out)
+	return eachSample(c, func(draws []augment.Draw) error { return out.Encode(draws) })
+}
+
+// eachSample draws for each sample that is asked for.
+func eachSample(c *conversation, answer func([]augment.Draw) error) error {
 	var s sample
 	if err := c.request(&s); err != nil {
 		return err
@@ -166,18 +192,8 @@ func draw(c *conversation) error {
 		if err != nil {
 			return err
 		}
-		for _, d := range draws {
-			var p struct{ Top, Left, Height, Width int32 }
-			if err := json.Unmarshal(d.Parameters, &p); err != nil {
-				return err
-			}
-			applied := int32(0)
-			if d.Applied {
-				applied = 1
-			}
-			if err := binary.Write(c.out, binary.LittleEndian, [5]int32{applied, p.Top, p.Left, p.Height, p.Width}); err != nil {
-				return err
-			}
+		if err := answer(draws); err != nil {
+			return err
 		}
 		s.Sample.Index++
 	}
