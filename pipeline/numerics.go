@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"embed"
 	"encoding/binary"
@@ -8,7 +9,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash"
+	"io"
 	"io/fs"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/feedwater-io/feedwater/pipeline/augment"
 	"github.com/feedwater-io/feedwater/pipeline/codec"
@@ -20,13 +24,16 @@ import (
 //go:embed numerics/*
 var numericsFiles embed.FS
 
-// numericsRuns between them run all pixel code: both resize passes in both orders, up and down, all filters, both dialects, padding, flips,
-// colours and warps.
-var numericsRuns = []struct {
+// numericsRun is a chain of the self-test.
+type numericsRun struct {
 	transforms string
 	reference  augment.Reference
 	epochs     uint32
-}{
+}
+
+// numericsRuns between them run all pixel code: both resize passes in both orders, up and down, all filters, both dialects, padding, flips,
+// colours and warps.
+var numericsRuns = []numericsRun{
 	{`[]`, augment.Pillow13, 1},
 	{`[{"op": "RandomResizedCrop", "size": [30, 40], "interpolation": "bicubic"}, {"op": "RandomCrop", "size": [33, 38], "padding": 3, "pad_if_needed": true,
 		"padding_mode": "reflect"}, {"op": "RandomShortestSize", "min_size": [20, 40], "interpolation": "lanczos"}]`, augment.Pillow13, 2},
@@ -54,31 +61,45 @@ func measureNumerics(level, salt string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	decoder := codec.NewDecoder(level)
-	for _, r := range numericsRuns {
-		var raw []json.RawMessage
-		if err := json.Unmarshal([]byte(r.transforms), &raw); err != nil {
-			return "", err
-		}
-		chain, err := augment.Parse(raw)
-		if err != nil {
-			return "", err
-		}
-		run, err := augment.NewRunner(chain, augment.Options{Seed: 1, Reference: r.reference, Level: level})
-		if err != nil {
-			return "", err
-		}
-		for i, name := range files {
-			if err := measureFile(h, decoder, run, name, uint32(i), r.epochs); err != nil {
-				return "", fmt.Errorf("self-test, kernels %s: %s: %w", level, name, err)
-			}
-		}
+	made := make([]bytes.Buffer, len(numericsRuns))
+	var runs errgroup.Group // side by side: a process cannot begin before
+	for i := range numericsRuns {
+		runs.Go(func() error { return numericsRuns[i].measure(&made[i], files, level) })
+	}
+	if err := runs.Wait(); err != nil {
+		return "", err
+	}
+	for i := range made {
+		h.Write(made[i].Bytes())
 	}
 	return hex.EncodeToString(h.Sum(nil)[:16]), nil
 }
 
-// measureFile digests what a chain makes of a file in some epochs.
-func measureFile(h hash.Hash, d *codec.Decoder, run *augment.Runner, name string, index, epochs uint32) error {
+// measure writes what a run makes of the files.
+func (r *numericsRun) measure(w io.Writer, files []string, level string) error {
+	var raw []json.RawMessage
+	if err := json.Unmarshal([]byte(r.transforms), &raw); err != nil {
+		return err
+	}
+	chain, err := augment.Parse(raw)
+	if err != nil {
+		return err
+	}
+	run, err := augment.NewRunner(chain, augment.Options{Seed: 1, Reference: r.reference, Level: level})
+	if err != nil {
+		return err
+	}
+	decoder := codec.NewDecoder(level)
+	for i, name := range files {
+		if err := measureFile(w, decoder, run, name, uint32(i), r.epochs); err != nil {
+			return fmt.Errorf("self-test, kernels %s: %s: %w", level, name, err)
+		}
+	}
+	return nil
+}
+
+// measureFile writes what a chain makes of a file in some epochs.
+func measureFile(out io.Writer, d *codec.Decoder, run *augment.Runner, name string, index, epochs uint32) error {
 	text, err := numericsFiles.ReadFile(name)
 	if err != nil {
 		return err
@@ -97,8 +118,12 @@ func measureFile(h hash.Hash, d *codec.Decoder, run *augment.Runner, name string
 		if err := run.Run(d, pixels, 3*outW); err != nil {
 			return err
 		}
-		h.Write(binary.LittleEndian.AppendUint32(nil, uint32(outW)))
-		h.Write(pixels)
+		if _, err := out.Write(binary.LittleEndian.AppendUint32(nil, uint32(outW))); err != nil {
+			return err
+		}
+		if _, err := out.Write(pixels); err != nil {
+			return err
+		}
 	}
 	return nil
 }
