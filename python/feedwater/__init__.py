@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from . import transforms
 from ._loader import Loader
 from ._version import __version__
 from .errors import (
@@ -22,6 +22,7 @@ from .errors import (
 )
 
 if TYPE_CHECKING:
+    from . import transforms
     from ._remote import RemoteDataset
     from ._stages import stages
 
@@ -55,6 +56,8 @@ def __getattr__(name: str) -> Any:
         from ._stages import stages
 
         return stages
+    if name == "transforms":
+        return import_module(".transforms", __name__)
     if name == "Table":
         raise NotYetError("feedwater.Table is not there yet: pass a folder of class folders, or an ImageFolder")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from ._origin import is_torchvision
 from ._random import RandomState
-from ._torchvision import is_torchvision
 
 __all__ = ["apply", "check"]
 

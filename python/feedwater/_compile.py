@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from . import _torchvision, transforms
+from ._origin import is_torchvision
 from ._table import IDENTITY, Pixels, Table
 from .errors import UnsupportedTransformError
 from .transforms._containers import Container, grouped
@@ -144,7 +145,7 @@ def _check_object(leaf: Any) -> None:
 
 def _unknown(leaf: Any, why: str) -> str:
     name = type(leaf).__name__ if not hasattr(leaf, "__name__") else leaf.__name__
-    hint = f" Instead: {INSTEAD[name]}." if name in INSTEAD and _torchvision.is_torchvision(leaf) else ""
+    hint = f" Instead: {INSTEAD[name]}." if name in INSTEAD and is_torchvision(leaf) else ""
     return f"transform {name}: {why}.{hint} Supported: {', '.join(SUPPORTED)}; {AFTERWARDS}"
 
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from . import _arguments, _batch_transform, _compile, _output, _source
-from ._compile import Compiled
+from . import _arguments, _batch_transform, _output, _source
 from ._order import Tail
 from ._output import Output
 from ._source import Source
+
+if TYPE_CHECKING:
+    from ._compile import Compiled
 
 __all__ = ["Config"]
 
@@ -49,6 +51,8 @@ class Config:
     @classmethod
     def check(cls, source: Any, transform: Any, given: Mapping[str, Any]) -> Config:
         """The arguments of Loader, each checked and all together; raises TypeError, ValueError or NotYetError."""
+        from . import _compile  # all transforms come with it, half of what the package takes to import
+
         nodes = _arguments.nodes_of(given["nodes"])
         resolved = _source.resolve(source, nodes)
         compiled = _compile.compile_transform(resolved.transform if transform is None else transform)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from ._compile import Compiled
 from ._table import Table, dtype_name, erased
+
+if TYPE_CHECKING:
+    from ._compile import Compiled
 
 __all__ = ["FIELDS", "Output", "field_names", "resolve"]
 

@@ -7,26 +7,20 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from types import FunctionType
 from typing import Any
 
 from . import _torchvision_colour, _torchvision_containers, _torchvision_warp, transforms
+from ._origin import is_torchvision
 from ._table import CHANNELS, DTYPES, VALUES, Table
 from .errors import UnsupportedTransformError
 from .transforms._op import Op, Pointwise
 
-__all__ = ["convert", "inside", "is_torchvision", "table"]
+__all__ = ["convert", "inside", "table"]
 
 _HOMES = ("torchvision.transforms.v2.", "torchvision.transforms.transforms", "torchvision.transforms.autoaugment")
 """Where the transforms are that names below mean."""
 _PRESETS = "torchvision.transforms._presets"
 _Step = Op | Pointwise
-
-
-def is_torchvision(thing: Any) -> bool:
-    """Whether its exact class, or it if it is a function, is torchvision's."""
-    home = getattr(thing, "__module__", None) if isinstance(thing, FunctionType) else type(thing).__module__
-    return str(home).startswith("torchvision.")
 
 
 def inside(transform: Any) -> Sequence[Any] | None:
