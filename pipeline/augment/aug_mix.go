@@ -138,7 +138,7 @@ func gamma(d dice, block uint32, alpha float64) float64 {
 		if v <= 0 {
 			continue
 		}
-		v = float64(v*v) * v
+		v = float64(float64(v*v) * v)
 		if order.Log(open(x[2])) >= float64(0.5*float64(z*z))+float64(third*(1-v+order.Log(v))) && k < 63 {
 			continue
 		}

@@ -30,7 +30,7 @@ func plainGrey(x [3]int) int { return (x[0]*19595 + x[1]*38470 + x[2]*7471 + 0x8
 
 // plainBlend is Pillow's Image.blend of two values.
 func plainBlend(a, b int, factor float64) int {
-	product := float32(factor) * float32(b-a)
+	product := float32(float32(factor) * float32(b-a))
 	return int(max(0, min(float32(a)+product, 255)))
 }
 
@@ -100,7 +100,7 @@ func plainStretch(counts []int) []int {
 		t[v] = v
 		if high > low {
 			scale := 255 / float64(high-low)
-			offset := float64(-low) * scale
+			offset := float64(float64(-low) * scale)
 			t[v] = max(0, min(int(float64(float64(v)*scale)+offset), 255))
 		}
 	}

@@ -109,7 +109,7 @@ func (b *blurring) prepare(w *workspace, sigma float32) {
 	var droppedAcross, droppedDown float64
 	b.across, droppedAcross = upperHalf(b.across)
 	b.down, droppedDown = upperHalf(b.down)
-	margin += 256*(droppedAcross+droppedDown) + float64(len(b.across)+len(b.down)+2)*0x1p-15
+	margin += float64(256*(droppedAcross+droppedDown)) + float64(float64(len(b.across)+len(b.down)+2)*0x1p-15)
 	b.margin = float32(margin)
 }
 
@@ -206,6 +206,6 @@ func scaleRow(dst, a []float32, k float32) {
 func addPair(dst, a, b []float32, k float32) {
 	a, b = a[:len(dst)], b[:len(dst)]
 	for i := range dst {
-		dst[i] += (a[i] + b[i]) * k
+		dst[i] += float32((a[i] + b[i]) * k)
 	}
 }

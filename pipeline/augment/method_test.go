@@ -32,7 +32,7 @@ func plainFilter(m Method) (support float64, f func(x float64) float64) {
 			if math.Abs(x) >= 1 {
 				return 0
 			}
-			return sinc(x) * (float64(float32(0.54)) + float64(float32(0.46))*math.Cos(x*math.Pi))
+			return sinc(x) * (float64(float32(0.54)) + float64(float64(float32(0.46))*math.Cos(x*math.Pi)))
 		}
 	case "lanczos":
 		return 3, func(x float64) float64 {
@@ -49,9 +49,9 @@ func plainFilter(m Method) (support float64, f func(x float64) float64) {
 		return 2, func(x float64) float64 {
 			switch x = math.Abs(x); {
 			case x < 1:
-				return (a+2)*x*x*x - (a+3)*x*x + 1
+				return float64((a+2)*x*x*x) - float64((a+3)*x*x) + 1
 			case x < 2:
-				return a*x*x*x - 5*a*x*x + 8*a*x - 4*a
+				return float64(a*x*x*x) - float64(5*a*x*x) + float64(8*a*x) - 4*a
 			}
 			return 0
 		}
@@ -73,8 +73,8 @@ func plainTaps(m Method, in, out, i int) (taps []plainTap, largest float64) {
 	if m.Aliased {
 		stretch = 1
 	}
-	center, sum := (float64(i)+0.5)*scale, 0.0
-	first, end := int(math.Floor(center-support*stretch+0.5)), int(center+support*stretch+0.5)
+	center, sum := float64((float64(i)+0.5)*scale), 0.0
+	first, end := int(math.Floor(center-float64(support*stretch)+0.5)), int(center+float64(support*stretch)+0.5)
 	if m.Aliased {
 		end = first + 2*int(support)
 	}

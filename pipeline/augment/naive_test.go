@@ -92,11 +92,11 @@ func (p naive) narrow(w int) naive {
 	scale := float64(p.w) / float64(w)
 	stretch := math.Max(scale, 1)
 	for x := range w {
-		center := (float64(x) + 0.5) * scale
+		center := float64((float64(x) + 0.5) * scale)
 		first, end := max(int(center-stretch+0.5), 0), min(int(center+stretch+0.5), p.w)
 		weights, sum := []float64{}, 0.0
 		for i := first; i < end; i++ {
-			f := math.Max(1-math.Abs((float64(i)-center+0.5)*(1/stretch)), 0)
+			f := math.Max(1-math.Abs(float64((float64(i)-center+0.5)*(1/stretch))), 0)
 			weights, sum = append(weights, f), sum+f
 		}
 		for y := range p.h {
