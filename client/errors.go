@@ -14,8 +14,6 @@ var (
 	ErrCancelled = errors.New("the want was cancelled")
 	// ErrClosed ends the wants that a fleet still holds when it is closed.
 	ErrClosed = errors.New("the fleet is closed")
-	// ErrChecksum says that a batch arrived with other bytes than the node made.
-	ErrChecksum = errors.New("the batch arrived damaged: its checksum differs")
 )
 
 // PlanError says what is wrong with a plan or a name, and what would be right. Every node would say the same.

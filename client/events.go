@@ -168,7 +168,7 @@ func (f *Fleet) send(w *Want, s *session, now time.Time) {
 	s.wants[w] = struct{}{}
 	s.samples += w.count
 	w.session, w.sent = s, now
-	w.attempt = &Attempt{Name: w.Name, Dst: w.Dst, Grow: w.Grow, Image: w.Image, Due: w.Due}
+	w.attempt = &Attempt{Name: w.Name, Dst: w.Dst, Grow: w.Grow, Image: w.Image, Due: w.Due, layout: f.info.Load().GetFields()}
 	w.attempt.Done = func(a Answer) { f.inbox.post(func() { f.answered(w, s, a) }) }
 	s.stream.Send(w.attempt)
 }
@@ -219,13 +219,14 @@ const paceWeight = 0.2
 func (f *Fleet) blame(w *Want, s *session, a Answer, now time.Time) error {
 	m := s.member
 	var room *RoomError
+	var damaged *DamageError
 	switch {
 	case errors.As(a.Err, &room):
 		return a.Err
-	case errors.Is(a.Err, ErrChecksum):
+	case errors.As(a.Err, &damaged):
 		m.damaged++
 		m.lastUntil = now.Add(lastFor)
-		f.log.Warn("a batch arrived damaged and is fetched elsewhere", "node", m.node.Addr(), "times", m.damaged)
+		f.log.Warn("a batch arrived damaged and is fetched elsewhere", "node", m.node.Addr(), "times", m.damaged, "what", damaged.What)
 		f.charge(w, m, a.Err, now)
 	case a.Failure != nil:
 		return f.failure(w, s, a.Failure, now)

@@ -2,3 +2,10 @@ package client
 
 // Checked tells tests whether released batches are checked.
 const Checked = checked
+
+// Spare is how many batches' memory a Loader holds that no batch is in.
+func (l *Loader) Spare() int {
+	l.slots.mu.Lock()
+	defer l.slots.mu.Unlock()
+	return len(l.slots.free)
+}

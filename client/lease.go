@@ -39,6 +39,9 @@ func (l *lease) land(m *pb.FetchResponse, p payload) (*Answer, error) {
 		return nil, err
 	}
 	if m.Offset == 0 {
+		if err := l.attempt.layout.check(m.Header, countOf(l.attempt.Name), m.Size); err != nil {
+			return &Answer{Err: err}, nil
+		}
 		l.header = m.Header
 		if !l.makeRoom(m.Size) {
 			return &Answer{Err: &RoomError{Bytes: m.Size}}, nil
@@ -50,7 +53,7 @@ func (l *lease) land(m *pb.FetchResponse, p payload) (*Answer, error) {
 	case l.next < m.Size:
 		return nil, nil
 	case l.crc != l.header.Crc32C:
-		return &Answer{Err: ErrChecksum}, nil
+		return &Answer{Err: damage("its checksum differs")}, nil
 	}
 	return &Answer{Header: l.header, Data: l.room}, nil
 }

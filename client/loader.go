@@ -162,15 +162,7 @@ func (l *Loader) next(ctx context.Context) (*Batch, error) {
 		l.reset()
 		return nil, r.Err
 	}
-	if &r.Data[0] != &p.want.Dst[0] { // it grew
-		l.slots.put(p.want.Dst)
-	}
-	b, err := newBatch(p, r, &l.slots)
-	if err != nil {
-		l.slots.put(r.Data)
-		l.reset()
-		return nil, err
-	}
+	b := newBatch(p, r, &l.slots) // where it grew the smaller memory is forgotten, so that there is no more with each turn
 	l.cursor.consumed = p.share.Next
 	return b, nil
 }

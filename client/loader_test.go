@@ -52,6 +52,21 @@ func TestRaggedStream(t *testing.T) {
 	}
 }
 
+// Batches that outgrow their memory leave no more of it behind, however many there were.
+func TestRaggedStreamKeepsNoMoreMemory(t *testing.T) {
+	c := newCluster(t)
+	e := small()
+	e.Ragged = true
+	c.start("a", e, server.Options{})
+	l := newLoader(t, client.LoaderOptions{Options: c.options("a"), Batch: 7, Window: 3})
+	for range 10 {
+		digest(t, l, 1)
+		if n := l.Spare(); n > 4 {
+			t.Fatalf("memory of %d batches is kept where 3 are wanted at once", n)
+		}
+	}
+}
+
 // Ranks, batch sizes and tails: every position of the epoch is delivered as order.Epoch says.
 func TestRanks(t *testing.T) {
 	c := newCluster(t)

@@ -122,6 +122,9 @@ func (m *member) serve(ctx context.Context) error {
 	if err != nil {
 		return fromStatus(err)
 	}
+	if err := checkOpened(r); err != nil {
+		return err
+	}
 	if err := m.judge(ctx, r); err != nil {
 		return err
 	}

@@ -57,6 +57,8 @@ type Attempt struct {
 	Due time.Time
 	// Done is called exactly once, from any goroutine, also from within Send and Cancel. It must not block.
 	Done func(Answer)
+
+	layout layout // what the batch has to be
 }
 
 // Answer ends an attempt: with a batch, with the node's Failure, or with trouble on the way.
@@ -69,6 +71,6 @@ type Answer struct {
 	Imaged bool
 	// Failure is what the node says.
 	Failure *pb.Failure
-	// Err is ErrCancelled, ErrChecksum, *RoomError, or why the stream ended.
+	// Err is ErrCancelled, *DamageError, *RoomError, or why the stream ended.
 	Err error
 }

@@ -201,8 +201,7 @@ func (s *stream) take(m *pb.FetchResponse, p payload) error {
 func (s *stream) finish(l *lease, answer Answer) {
 	s.mu.Lock()
 	mine := s.remove(l.id) != nil
-	var room *RoomError
-	if mine && errors.As(answer.Err, &room) {
+	if mine && answer.Err != nil {
 		s.post(outgoing{request: cancelRequest(l.id)}) // the rest of it is of no use
 	}
 	s.mu.Unlock()

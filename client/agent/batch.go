@@ -117,27 +117,18 @@ type arrival struct {
 	data []byte
 }
 
-// arrays checks that the batch is what was wanted: the fields of the slot, for that many samples, within its bytes.
+// arrays are those of an arrived batch, of which the client has seen that they are what was wanted.
 func (b *batch) arrays(r client.Result) ([]*arrival, error) {
 	var all []*arrival
 	for _, f := range r.Header.Fields {
-		n := typeBytes(f.Dtype)
-		if len(f.Shape) == 0 || f.Shape[0] != uint64(b.want.count) {
-			return nil, fmt.Errorf("field %q of shape %v for %d samples", f.Name, f.Shape, b.want.count)
-		}
-		for _, d := range f.Shape {
-			n *= int(d)
-		}
-		if k := len(f.RaggedOffsets); k > 0 {
-			n = int(f.RaggedOffsets[k-1])
-		}
+		n, ok := client.FieldBytes(f)
 		if r.Imaged && f.Name == "image" {
 			n = 0
 		}
-		if f.Offset > uint64(len(r.Data)) || n > len(r.Data)-int(f.Offset) {
+		if !ok || f.Offset > uint64(len(r.Data)) || n > uint64(len(r.Data))-f.Offset {
 			return nil, fmt.Errorf("field %q does not lie within the batch of %d bytes", f.Name, len(r.Data))
 		}
-		all = append(all, &arrival{f, r.Data[f.Offset : int(f.Offset)+n]})
+		all = append(all, &arrival{f, r.Data[f.Offset : f.Offset+n]})
 	}
 	return all, nil
 }
