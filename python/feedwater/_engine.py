@@ -84,12 +84,16 @@ class Engine:
         fixed = self.config.steps_per_epoch
         if fixed is None or self.config.batch_size is None:
             return 1 << 63 if self.config.listed else self.opened().samples
-        ranks = _ranks.resolve(self.config.rank, self.config.num_replicas, self.config.mesh)
+        ranks = self.placed()
         return fixed * self.config.batch_size * ranks.world
+
+    def placed(self) -> Ranks:
+        """This rank's place among all, as it is now."""
+        return _ranks.resolve(self.config.rank, self.config.num_replicas, self.config.mesh)
 
     def drawn(self) -> int:
         """Samples of a whole epoch on this rank, where no sampler decides."""
-        ranks = _ranks.resolve(self.config.rank, self.config.num_replicas, self.config.mesh)
+        ranks = self.placed()
         steps, batch = self.length(), self.config.batch_size or 1
         if self.config.steps_per_epoch is not None:
             return steps * batch
@@ -99,7 +103,7 @@ class Engine:
 
     def length(self) -> int:
         """Steps of an epoch. Opens nothing where the arguments tell."""
-        ranks = _ranks.resolve(self.config.rank, self.config.num_replicas, self.config.mesh)
+        ranks = self.placed()
         if self.config.steps_per_epoch is not None:
             return self.config.steps_per_epoch
         known = self.config.source.samples
@@ -127,7 +131,7 @@ class Engine:
     def start(self) -> None:
         """A pass begins: finds out our place among the ranks, and whether a loaded state fits."""
         opened, order = self.opened(), self._ordered()
-        ranks = _ranks.resolve(self.config.rank, self.config.num_replicas, self.config.mesh)
+        ranks = self.placed()
         if ranks != self.ranks:
             self._say(ranks)
             self.feed.forget()

@@ -396,6 +396,13 @@ class Loader(Generic[B]):
         """Samples per batch and rank; None with a batch_sampler."""
         return self._config.batch_size
 
+    @batch_size.setter
+    def batch_size(self, value: int | None) -> None:
+        raise AttributeError(
+            f"a Loader keeps its batch_size: go on with another by new = Loader(…, batch_size={value}); "
+            "new.load_state_dict(old.state_dict())"
+        )
+
     @property
     def drop_last(self) -> bool:
         """Whether the samples left over at the end of an epoch are dropped."""

@@ -60,13 +60,32 @@ class Pass(Iterator[B]):
 
 
 class Sized:
-    """The length of the data set, or of the part of it that was chosen, for frameworks that ask."""
+    """The data set, or the part of it that was chosen, as far as frameworks and scripts ask: its length and classes."""
 
     def __init__(self, loader: Loader[Any]) -> None:
         self._loader = loader
 
     def __len__(self) -> int:
         return self._loader._engine.samples()
+
+    def __repr__(self) -> str:
+        return f"<the data set of {self._loader!r}>"
+
+    @property
+    def classes(self) -> list[str]:
+        """As Loader.classes."""
+        return self._loader.classes
+
+    @property
+    def class_to_idx(self) -> dict[str, int]:
+        """As Loader.class_to_idx."""
+        return self._loader.class_to_idx
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(
+            f"the data set has no {name!r} here, its pictures are elsewhere: single samples come from "
+            "loader.replay(index), classes from loader.classes; pass an ImageFolder to have its attributes"
+        )
 
 
 class EpochShim:

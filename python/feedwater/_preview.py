@@ -23,8 +23,12 @@ class Preview:
     """The sheet, as a PNG file."""
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Writes the PNG file, and returns its path."""
+        """Writes the PNG file, and returns its path. Raises ValueError for a name that promises another format."""
         target = Path(path)
+        if target.suffix.lower() != ".png":
+            raise ValueError(
+                f"save({str(target)!r}): what is written is a PNG, call it {target.with_suffix('.png').name}"
+            )
         target.write_bytes(self.png)
         return target
 

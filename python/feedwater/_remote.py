@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from types import FrameType
 from typing import Any
 
 from torch.utils.data import IterableDataset, default_collate, get_worker_info
@@ -25,6 +26,19 @@ def _check_not_stacked(fetcher: Any) -> None:
         )
 
 
+def _check_not_split(frame: FrameType | None, loader: Loader[Any]) -> None:
+    """Raises Error if Accelerate would split among the ranks what this rank has its share of already."""
+    ranks = loader._engine.placed()
+    while frame is not None and ranks.world > 1:
+        if frame.f_globals.get("__name__") == "accelerate.data_loader":
+            raise Error(
+                "Accelerate splits the batches of a DataLoader(RemoteDataset(…)) among the ranks, and the Loader has "
+                f"done that already (rank {ranks.rank} of {ranks.world}): pass the Loader itself to prepare(), which "
+                "leaves it as it is, and move its batches by .to(accelerator.device)"
+            )
+        frame = frame.f_back
+
+
 class RemoteDataset(IterableDataset[Any]):
     """For code that insists on a DataLoader: DataLoader(RemoteDataset(loader), batch_size=None).
 
@@ -42,6 +56,7 @@ class RemoteDataset(IterableDataset[Any]):
                 "DataLoader(RemoteDataset(…)) needs num_workers=0: batches are made outside this process already"
             )
         _check_not_stacked(sys._getframe(1).f_locals.get("self"))
+        _check_not_split(sys._getframe(1), self.loader)
         return iter(self.loader)
 
     def __len__(self) -> int:

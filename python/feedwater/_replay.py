@@ -78,7 +78,7 @@ def number(name: str, value: Any, count: int) -> int:
     except TypeError:
         raise TypeError(f"replay: {name}={value!r} is no whole number") from None
     if not 0 <= whole < count:
-        raise IndexError(f"replay: {name}={whole}, but there are 0 to {count - 1}")
+        raise IndexError(f"replay: {name}={whole}: it must be one of 0 to {count - 1}")
     return whole
 
 

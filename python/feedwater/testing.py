@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -26,9 +27,10 @@ def assert_parity(
     """Compares what nodes make of pictures with what torchvision makes of them and of the parameters drawn here.
 
     transform is made of torchvision.transforms.v2 objects. Of the pictures in folder, an image folder, some come from
-    all over, each in that many epochs. 8-bit values are compared, before ToDtype and what follows. Returns how many
-    pictures were equal, within tolerance levels. Raises AssertionError that names the first picture, what was drawn and
-    the difference, and UnsupportedTransformError for what cannot be run or, like the policies, be repeated from draws.
+    all over, each in that many epochs. 8-bit values are compared, before ToDtype and what follows, so RandomErasing is
+    not. Returns how many pictures were equal, within tolerance levels. Raises AssertionError that names the first
+    picture, what was drawn and the difference, and UnsupportedTransformError for what cannot be run, or not be repeated
+    from what was drawn: objects of torchvision.transforms (v1).
     """
     from PIL import Image
 
@@ -77,11 +79,34 @@ def _applied(step: Any, picture: Any, draw: dict[str, Any]) -> Any:
     if not draw["applied"]:
         return picture
     parameters = {key: value for key, value in draw.items() if key not in _BOOKS}
-    if "ops" in parameters or not hasattr(step, "transform"):
+    if hasattr(step, "_apply_image_or_video_transform"):
+        return _mixed(step, picture, draw) if "chains" in draw else _tweaked(step, picture, draw["ops"])
+    if not hasattr(step, "transform"):
         raise UnsupportedTransformError(
-            f"{name} cannot be repeated from what was drawn: leave it out of the comparison"
+            f"{type(step).__module__}.{name} cannot be repeated from what was drawn: "
+            f"pass torchvision.transforms.v2.{name}, which has the same pixels"
         )
     return step.transform(picture, parameters)
+
+
+def _tweaked(policy: Any, picture: Any, ops: list[dict[str, Any]]) -> Any:
+    """What a policy's own method makes of a picture by the ops that were drawn, one after the other."""
+    how = {"interpolation": policy.interpolation, "fill": policy._fill}
+    for op in ops:
+        picture = policy._apply_image_or_video_transform(picture, op["name"], op["magnitude"], **how)
+    return picture
+
+
+def _mixed(policy: Any, picture: Any, draw: dict[str, Any]) -> Any:
+    """The same of AugMix, which works on tensors and adds its chains up in float32."""
+    torch, functional = sys.modules["torch"], importlib.import_module("torchvision.transforms.v2.functional")
+    drawn_on = hasattr(picture, "permute")
+    image = picture if drawn_on else functional.pil_to_tensor(picture)
+    total = torch.tensor([draw["weight"]]) * image
+    for chain in draw["chains"]:
+        total.add_(torch.tensor([chain["weight"]]) * _tweaked(policy, image, chain["ops"]))
+    mixed = total.to(torch.uint8)
+    return mixed if drawn_on else functional.to_pil_image(mixed)
 
 
 def _contained(step: Any, picture: Any, draw: dict[str, Any]) -> Any:

@@ -239,6 +239,31 @@ def test_a_dataloader_that_would_stack_batches_is_told(fake: Any, size: int) -> 
     assert len(next(iter(dataset))[0]) == 10
 
 
+def test_accelerate_would_split_a_ranks_share_once_more(fake: Any) -> None:
+    """It does so inside its DataLoader's __iter__, in this module."""
+    accelerate: dict[str, Any] = {"__name__": "accelerate.data_loader"}
+    exec("def prepared(data):\n    yield from data", accelerate)
+    dataset = feedwater.RemoteDataset(fake.loader(rank=1, num_replicas=2))
+    with pytest.raises(feedwater.Error, match=r"pass the Loader itself to prepare\(\)"):
+        next(accelerate["prepared"](DataLoader(dataset, batch_size=None)))
+    alone = feedwater.RemoteDataset(fake.loader())
+    assert len(next(accelerate["prepared"](DataLoader(alone, batch_size=None)))[0]) == 10
+
+
+def test_the_data_set_of_a_path_knows_its_classes(fake: Any) -> None:
+    loader = fake.loader()
+    assert loader.dataset.classes == loader.classes
+    assert loader.dataset.class_to_idx == loader.class_to_idx
+    assert "Loader(" in repr(loader.dataset)
+    with pytest.raises(AttributeError, match=r"no 'targets' here.*loader\.replay"):
+        loader.dataset.targets  # noqa: B018
+
+
+def test_another_batch_size_goes_by_the_state(fake: Any) -> None:
+    with pytest.raises(AttributeError, match=r"Loader\(…, batch_size=8\); new\.load_state_dict"):
+        fake.loader().batch_size = 8
+
+
 def test_repr_shows_what_is_not_the_default(fake: Any, folder: Any) -> None:
     name = repr(str(fake.data))
     for options, shown in (
@@ -398,8 +423,8 @@ def test_replay_checks_its_numbers_here(fake: Any) -> None:
     next(iter(loader))
     asked = len(fake.log("call"))
     for arguments, error, why in (
-        ((-1,), IndexError, "index=-1, but there are 0 to 99"),
-        ((5000,), IndexError, "index=5000, but there are 0 to 99"),
+        ((-1,), IndexError, "index=-1: it must be one of 0 to 99"),
+        ((5000,), IndexError, "index=5000: it must be one of 0 to 99"),
         (("a",), TypeError, "index='a' is no whole number"),
         ((1, -1), IndexError, "epoch=-1"),
         ((1, 0, -1), IndexError, "repeat=-1"),

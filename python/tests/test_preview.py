@@ -28,6 +28,8 @@ def test_cells_are_what_replay_gives(photos: Path, tmp_path: Path) -> None:
     assert sheet._repr_png_() == sheet.png
     assert sheet.save(tmp_path / "sheet.png").read_bytes() == sheet.png
     assert "save(path)" in repr(sheet)
+    with pytest.raises(ValueError, match=r"is a PNG, call it sheet\.png"):
+        sheet.save(tmp_path / "sheet.jpg")
 
 
 def test_what_is_wrong_is_said(photos: Path) -> None:
