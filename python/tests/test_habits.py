@@ -432,7 +432,7 @@ def test_replay_checks_its_numbers_here(fake: Any) -> None:
         with pytest.raises(error, match=why):
             loader.replay(*arguments)
     for position in (-1, 100):
-        with pytest.raises(IndexError, match=f"position={position}, but there are 0 to 99"):
+        with pytest.raises(IndexError, match=f"position={position}: it must be one of 0 to 99"):
             loader.replay_batch(position)
     assert len(fake.log("call")) == asked
     assert loader.replay(loader.last.indices[3]).index == 3
