@@ -8,6 +8,7 @@ from . import transforms
 from ._loader import Loader
 from ._version import __version__
 from .errors import (
+    AccessError,
     AgentError,
     DataError,
     Error,
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from ._stages import stages
 
 __all__ = [
+    "AccessError",
     "AgentError",
     "DataError",
     "Error",

@@ -11,6 +11,7 @@ from ._compile import Compiled
 from ._order import Tail
 from ._output import Output
 from ._source import Source
+from ._trust import Trust
 
 __all__ = ["Config"]
 
@@ -45,6 +46,7 @@ class Config:
     nodes: tuple[str, ...]
     local_workers: int
     job: str | None
+    trust: Trust
 
     @classmethod
     def check(cls, source: Any, transform: Any, given: Mapping[str, Any]) -> Config:
@@ -79,6 +81,7 @@ class Config:
             nodes=nodes,
             local_workers=_arguments.workers_of(given["local_workers"], nodes),
             job=_arguments.job_of(given["job"]),
+            trust=Trust.check(given["tls"], given["token_file"], given["insecure"], nodes),
         )
         config._check_together()
         return config
