@@ -79,7 +79,10 @@ func judge(err error) verdict {
 	var protocol *ProtocolError
 	var stalled *StalledError
 	var access *AccessError
+	var panicked *pipeline.PanicError
 	switch {
+	case errors.As(err, &panicked):
+		return verdict{code: codes.Internal}
 	case errors.As(err, &access) && access.Identity == "":
 		return verdict{code: codes.Unauthenticated}
 	case errors.As(err, &access):

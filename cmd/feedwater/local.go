@@ -43,7 +43,7 @@ func (l *localPipelines) get(workers int) (*localServer, error) {
 	if s := l.servers[workers]; s != nil {
 		return s, nil
 	}
-	p, err := pipeline.Open(pipeline.Options{Workers: workers})
+	p, err := pipeline.Open(pipeline.Options{Workers: workers, OnPanic: panicLog(l.log)})
 	if err != nil {
 		return nil, err
 	}

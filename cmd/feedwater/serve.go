@@ -141,7 +141,7 @@ func (o *serveOptions) run(ctx context.Context, stdout, stderr io.Writer) error 
 		return err
 	}
 	defer limitMemory(int64(o.memory))()
-	p, err := pipeline.Open(pipeline.Options{Workers: o.workers, Numerics: o.numerics})
+	p, err := pipeline.Open(pipeline.Options{Workers: o.workers, Numerics: o.numerics, OnPanic: panicLog(log)})
 	if err != nil {
 		return err
 	}
@@ -187,6 +187,11 @@ func (o *serveOptions) run(ctx context.Context, stdout, stderr io.Writer) error 
 		return err
 	}
 	return nil
+}
+
+// panicLog logs panics on samples, whose wants end with the error.
+func panicLog(log *slog.Logger) func(*pipeline.PanicError) {
+	return func(e *pipeline.PanicError) { log.Error("panic", "err", e, "stack", string(e.Stack)) }
 }
 
 // besideSlots is what a node may take besides the memory for batches before the garbage collector hurries, in bytes.
