@@ -3,6 +3,7 @@ package agent
 import (
 	"encoding/binary"
 	"fmt"
+	"math"
 
 	"github.com/feedwater-io/feedwater/client"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
@@ -55,6 +56,10 @@ func newBatch(w want, info *pb.OpenResponse, s *slots) (*batch, error) {
 	}
 	if b.sample == 0 { // samples differ in size, or there are no images
 		return b, nil
+	}
+	if wire > len(slot) {
+		s.drop()
+		return nil, &roomError{wire}
 	}
 	b.result = b.sample * s.imageBytes()
 	b.wire = slot[len(slot)-wire:]
@@ -121,20 +126,17 @@ type arrival struct {
 func (b *batch) arrays(r client.Result) ([]*arrival, error) {
 	var all []*arrival
 	for _, f := range r.Header.Fields {
-		n := typeBytes(f.Dtype)
-		if len(f.Shape) == 0 || f.Shape[0] != uint64(b.want.count) {
+		n, ok := arrayBytes(f.Dtype, f.Shape)
+		if !ok || len(f.Shape) == 0 || f.Shape[0] != uint64(b.want.count) {
 			return nil, fmt.Errorf("field %q of shape %v for %d samples", f.Name, f.Shape, b.want.count)
 		}
-		for _, d := range f.Shape {
-			n *= int(d)
-		}
 		if k := len(f.RaggedOffsets); k > 0 {
-			n = int(f.RaggedOffsets[k-1])
+			n = int(min(f.RaggedOffsets[k-1], math.MaxInt))
 		}
 		if r.Imaged && f.Name == "image" {
 			n = 0
 		}
-		if f.Offset > uint64(len(r.Data)) || n > len(r.Data)-int(f.Offset) {
+		if f.Offset > uint64(len(r.Data)) || n < 0 || n > len(r.Data)-int(f.Offset) {
 			return nil, fmt.Errorf("field %q does not lie within the batch of %d bytes", f.Name, len(r.Data))
 		}
 		all = append(all, &arrival{f, r.Data[f.Offset : int(f.Offset)+n]})

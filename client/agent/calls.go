@@ -160,6 +160,9 @@ func (l *loader) open(ctx context.Context, params json.RawMessage) (*openResult,
 		return nil, errors.New("open: this Loader is open already")
 	}
 	info, err := fleet.Open(ctx)
+	if err == nil {
+		err = checkFields(info.Fields)
+	}
 	if err != nil {
 		return nil, err
 	}
