@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -75,15 +76,22 @@ type wire struct {
 
 func (g *guarded) wire() *wire {
 	g.t.Helper()
-	c, err := net.Dial("tcp", g.addr)
+	w, err := g.tryWire()
 	if err != nil {
 		g.t.Fatal(err)
 	}
-	g.t.Cleanup(func() { c.Close() })
+	g.t.Cleanup(func() { w.Close() })
+	return w
+}
+
+func (g *guarded) tryWire() (*wire, error) {
+	c, err := net.Dial("tcp", g.addr)
+	if err != nil {
+		return nil, err
+	}
 	w := &wire{Conn: c, Framer: http2.NewFramer(c, c), t: g.t}
 	w.hpack, w.decoder = hpack.NewEncoder(&w.block), hpack.NewDecoder(4096, nil)
-	_ = c.SetDeadline(time.Now().Add(time.Minute))
-	return w
+	return w, c.SetDeadline(time.Now().Add(time.Minute))
 }
 
 // hello is how a connection begins.
@@ -125,12 +133,13 @@ func (w *wire) call(id uint32, method string, more ...string) error {
 
 // message sends one of gRPC's messages, in frames.
 func (w *wire) message(id uint32, compressed bool, b []byte) error {
-	head := make([]byte, 5, 5+len(b))
+	head := make([]byte, 5)
 	if compressed {
 		head[0] = 1
 	}
 	binary.BigEndian.PutUint32(head[1:], uint32(len(b)))
-	for all := append(head, b...); ; {
+	all := slices.Concat(head, b)
+	for {
 		part := all[:min(len(all), 16<<10)]
 		all = all[len(part):]
 		if err := w.WriteData(id, len(all) == 0, part); err != nil || len(all) == 0 {
@@ -218,7 +227,7 @@ func TestPathTricksInEveryString(t *testing.T) {
 			switch s.Code() {
 			case codes.InvalidArgument, codes.NotFound, codes.FailedPrecondition:
 			case codes.OK:
-				if field != "path" || !(trick == "//" || strings.HasPrefix(trick, "photos")) {
+				if field != "path" || trick != "//" && !strings.HasPrefix(trick, "photos") {
 					t.Errorf("%s: %.40q is taken", field, trick)
 				}
 			default:
@@ -396,10 +405,10 @@ func TestGarbageOnTheWire(t *testing.T) {
 	}
 	for range 100 {
 		w := g.wire()
-		_, _ = w.Conn.Write(noise(1 + r.IntN(4096)))
+		_, _ = w.Write(noise(1 + r.IntN(4096)))
 		w.Close()
 		w = g.wire().hello()
-		_, _ = w.Conn.Write(noise(1 + r.IntN(4096)))
+		_, _ = w.Write(noise(1 + r.IntN(4096)))
 		w.Close()
 		w = g.wire().hello()
 		_ = w.call(1, "Fetch")
