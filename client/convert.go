@@ -34,6 +34,12 @@ func fromStatus(err error) error {
 	if e := fromReason(reason, s.Message(), info.Metadata); e != nil {
 		return e
 	}
+	if s.Code() == codes.Unauthenticated || s.Code() == codes.PermissionDenied {
+		return &AccessError{s.Message()}
+	}
+	if strings.Contains(s.Message(), "error reading server preface: EOF") || strings.Contains(s.Message(), "error reading server preface: read tcp") {
+		return fmt.Errorf("%w; the node hung up at once: if it serves TLS, pass tls=", err)
+	}
 	if strings.Contains(s.Message(), "HTTP/1.1 header") {
 		return fmt.Errorf("%w; is this the port of --http, not of --listen?", err)
 	}

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
@@ -25,6 +26,10 @@ import (
 type DialOptions struct {
 	// TLS of the connection; nil: plaintext.
 	TLS *tls.Config
+	// Files, if set and TLS is not, are what TLS is made of, anew for each connection.
+	Files *TLSFiles
+	// TokenFile, if set, holds a token, which is shown at each call. It goes over TLS, or stays on this machine.
+	TokenFile string
 	// Insecure allows plaintext to other machines.
 	Insecure bool
 	// PieceBytes is the size of the pieces that batches come in. 0: the node's choice, 1 MiB.
@@ -46,8 +51,8 @@ func Dial(addr string, o DialOptions) (Node, error) {
 		if err := checkAddress(addr); err != nil {
 			return nil, err
 		}
-		if o.TLS == nil && !o.Insecure && !isLocal(addr) {
-			return nil, &AddressError{addr, "is another machine, and the connection would not be encrypted; FEEDWATER_INSECURE=1 (in Go DialOptions.Insecure) says that the network is yours"}
+		if err := o.checkSecret(addr); err != nil {
+			return nil, err
 		}
 	}
 	target := addr
@@ -55,6 +60,30 @@ func Dial(addr string, o DialOptions) (Node, error) {
 		target = "passthrough:///" + addr
 	}
 	return &remote{addr: addr, target: target, options: o}, nil
+}
+
+// checkSecret keeps plaintext on this machine, unless the network is said to be one's own, and tokens always.
+func (o *DialOptions) checkSecret(addr string) error {
+	switch {
+	case o.TLS != nil || o.Files != nil || isLocal(addr):
+		return nil
+	case o.TokenFile != "":
+		return &AddressError{addr, "is another machine, and a token goes over TLS only: pass tls= (in Go DialOptions.Files), or no token"}
+	case !o.Insecure:
+		return &AddressError{addr, "is another machine, and the connection would not be encrypted: pass tls= (in Go DialOptions.Files); insecure=True, or FEEDWATER_INSECURE=1 (in Go DialOptions.Insecure), says that the network is yours"}
+	}
+	return nil
+}
+
+// security is the TLS of a connection; nil: plaintext.
+func (r *remote) security() credentials.TransportCredentials {
+	switch {
+	case r.options.TLS != nil:
+		return newTrusting(func() (*tls.Config, error) { return r.options.TLS, nil }, &r.failed)
+	case r.options.Files != nil:
+		return newTrusting(r.options.Files.config, &r.failed)
+	}
+	return nil
 }
 
 func checkAddress(addr string) error {
@@ -87,6 +116,9 @@ type remote struct {
 	addr, target string
 	options      DialOptions
 
+	// failed is why the latest connection came to nothing, if one side did not trust the other.
+	failed atomic.Pointer[AccessError]
+
 	mu   sync.Mutex
 	conn *grpc.ClientConn
 }
@@ -103,7 +135,12 @@ func (r *remote) Open(ctx context.Context, request *pb.OpenRequest) (*pb.OpenRes
 	if err := r.swap(conn); err != nil {
 		return nil, err
 	}
-	return pb.NewFeedClient(conn).Open(ctx, request)
+	r.failed.Store(nil)
+	opened, err := pb.NewFeedClient(conn).Open(ctx, request)
+	if denied := r.failed.Load(); err != nil && denied != nil {
+		return nil, denied
+	}
+	return opened, err
 }
 
 // Replay implements Node.
@@ -157,8 +194,8 @@ func (r *remote) swap(conn *grpc.ClientConn) error {
 func (r *remote) dialOptions() []grpc.DialOption {
 	f := &frames{}
 	security, buffer := scatter(insecure.NewCredentials(), f)
-	if r.options.TLS != nil {
-		security, buffer = credentials.NewTLS(r.options.TLS), readBuffer
+	if secure := r.security(); secure != nil {
+		security, buffer = secure, readBuffer
 	}
 	options := []grpc.DialOption{
 		grpc.WithTransportCredentials(security),
@@ -175,6 +212,9 @@ func (r *remote) dialOptions() []grpc.DialOption {
 		grpc.WithDisableRetry(),
 		grpc.WithDisableServiceConfig(),
 		grpc.WithNoProxy(),
+	}
+	if r.options.TokenFile != "" {
+		options = append(options, grpc.WithPerRPCCredentials(bearer{r.options.TokenFile}))
 	}
 	if r.options.Connect != nil {
 		options = append(options, grpc.WithContextDialer(r.options.Connect))

@@ -51,6 +51,11 @@ type NumericsError struct {
 
 func (e *NumericsError) Error() string { return e.Message }
 
+// AccessError says that a node and this side do not trust each other, or that the node does not allow what was asked for.
+type AccessError struct{ Message string }
+
+func (e *AccessError) Error() string { return e.Message }
+
 // SampleError is a sample that does not decode where the plan says raise. Every node would say the same.
 type SampleError struct {
 	*pb.SampleError

@@ -26,8 +26,8 @@ const (
 	mostWorkers    = 4096
 )
 
-// checkOpened tells whether what a node says of the job's batches makes sense. Workers beyond what any machine has are forgotten.
-func checkOpened(r *pb.OpenResponse) error {
+// CheckOpened tells whether what a node says of the job's batches makes sense. Workers beyond what any machine has are forgotten.
+func CheckOpened(r *pb.OpenResponse) error {
 	if len(r.Fields) == 0 || len(r.Fields) > mostFields {
 		return fmt.Errorf("it says that batches have %d fields", len(r.Fields))
 	}

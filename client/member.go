@@ -122,7 +122,7 @@ func (m *member) serve(ctx context.Context) error {
 	if err != nil {
 		return fromStatus(err)
 	}
-	if err := checkOpened(r); err != nil {
+	if err := CheckOpened(r); err != nil {
 		return err
 	}
 	if err := m.judge(ctx, r); err != nil {
@@ -165,7 +165,8 @@ func refused(err error) bool {
 	var plan *PlanError
 	var data *DataError
 	var numerics *NumericsError
-	return errors.As(err, &plan) || errors.As(err, &data) || errors.As(err, &numerics)
+	var access *AccessError
+	return errors.As(err, &plan) || errors.As(err, &data) || errors.As(err, &numerics) || errors.As(err, &access)
 }
 
 // judgement is a fleet's answer to a node that wants to join; reference is a node that is in, where the data differs.

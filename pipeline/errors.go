@@ -63,6 +63,20 @@ func (e *ReadError) Error() string {
 
 func (e *ReadError) Unwrap() error { return e.Cause }
 
+// PanicError says that code of ours panicked on a sample. It is this machine's trouble and no verdict: a mistake in the assembly of one
+// machine must not decide what a batch is. Another node is asked; if all panic, the run ends with this error, which names the sample.
+type PanicError struct {
+	Index uint64
+	Key   string
+	// Value is what it panicked with, Stack where.
+	Value any
+	Stack []byte
+}
+
+func (e *PanicError) Error() string {
+	return fmt.Sprintf("a panic while %s (index %d) was made: %v; please report it, with that file", e.Key, e.Index, e.Value)
+}
+
 // RoomError says that a batch of samples of different sizes does not fit the room it was given. It takes Bytes at least: all of them,
 // or what it had taken when Want.Charge said no.
 type RoomError struct{ Bytes int }

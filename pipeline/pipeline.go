@@ -20,6 +20,9 @@ type Options struct {
 	Readers int
 	// Kernels forces a level of package kernel, "avx2" or "scalar". Empty: FEEDWATER_KERNELS, else the best of this processor.
 	Kernels string
+	// OnPanic, if set, is told of panics in the code that makes samples, from any worker; the sample's want then ends with the error. Nil:
+	// a panic ends the process, as tests want it.
+	OnPanic func(*PanicError)
 	// Numerics, if set, is added to what the self-test measures, so that tests can stage a node that computes differently.
 	Numerics string
 }

@@ -57,7 +57,7 @@ func (w *Want) replay(i int, s *Sample, pixels bool, file []byte) ([]byte, error
 	if file, err = w.job.read(s.Ref, &line, file); err == nil {
 		d, giveBack := w.borrow()
 		defer giveBack()
-		if err = w.remake(d, s, file); err != nil {
+		if err = w.guard(d, s.Ref, &line, func() error { return w.remake(d, s, file) }); !isOurs(err) {
 			err = w.job.verdict(s.Ref, &line, err)
 		}
 	}

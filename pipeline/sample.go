@@ -82,11 +82,18 @@ func (w *Want) attempt(i int, ref Ref, file []byte) ([]byte, error) {
 	}
 	d, giveBack := w.borrow()
 	defer giveBack()
-	err = w.make(d, i, ref, file)
-	if small := (*RoomError)(nil); err != nil && !errors.As(err, &small) {
-		err = j.verdict(ref, &s, err)
+	err = w.guard(d, ref, &s, func() error { return w.make(d, i, ref, file) })
+	if isOurs(err) {
+		return file, err
 	}
-	return file, err
+	return file, j.verdict(ref, &s, err)
+}
+
+// isOurs reports whether an error of making a sample is no verdict on the sample.
+func isOurs(err error) bool {
+	var small *RoomError
+	var panicked *PanicError
+	return err == nil || errors.As(err, &small) || errors.As(err, &panicked)
 }
 
 // read reads a sample's file.

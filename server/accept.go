@@ -76,8 +76,12 @@ func (t *stream) admit(w *want, name pipeline.Name) error {
 	if len(t.wants) >= t.server.options.StreamWants {
 		return &BusyError{Message: fmt.Sprintf("the stream holds %d wants already", len(t.wants)), RetryAfter: retryBusy}
 	}
+	if err := t.account.hold(); err != nil {
+		return err
+	}
 	s := t.quota.take(bytes)
 	if s == nil {
+		t.account.letGo()
 		return &BusyError{Message: "the memory for batches is used up", RetryAfter: retryBusy}
 	}
 	w.slots = []*slot{s}
@@ -142,6 +146,7 @@ func (t *stream) done(w *want, m Made) {
 	t.quota.discharge(w.charged.Load())
 	t.check(&m)
 	t.server.metrics.made(w, &m)
+	t.record.made(&m)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	w.made = m
@@ -182,6 +187,7 @@ func (t *stream) drop(w *want) {
 	w.slots = nil
 	if t.wants[w.id] == w { // a refused one never was
 		delete(t.wants, w.id)
+		t.account.letGo()
 	}
 }
 

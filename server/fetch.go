@@ -17,6 +17,7 @@ import (
 type stream struct {
 	server     *Server
 	rpc        grpc.BidiStreamingServer[pb.FetchRequest, pb.FetchResponse]
+	account    *account
 	quota      *quota
 	goroutines sync.WaitGroup // receive and send
 	wake       chan struct{}  // told when answers or complete change
@@ -24,6 +25,7 @@ type stream struct {
 
 	// Of receive, and of others when it has ended.
 	job        *Job
+	record     *record
 	pieceBytes int
 
 	mu       sync.Mutex
@@ -36,18 +38,29 @@ type stream struct {
 
 // Fetch implements the service Feed.
 func (s *Server) Fetch(rpc grpc.BidiStreamingServer[pb.FetchRequest, pb.FetchResponse]) error {
+	caller, err := s.admitted(rpc.Context())
+	if err != nil {
+		return toStatus(err)
+	}
+	if err := caller.enter(); err != nil {
+		return toStatus(err)
+	}
+	defer caller.leave()
 	if err := s.enter(); err != nil {
 		return toStatus(err)
 	}
 	t := &stream{
-		server: s, rpc: rpc, quota: newQuota(s.memory, s.options.StreamBytes),
+		server: s, rpc: rpc, account: caller.of(), quota: newQuota(s.memory, s.options.StreamBytes).within(caller.budget()),
 		wake: make(chan struct{}, 1), wants: map[uint64]*want{},
 	}
 	received, sent := make(chan error, 1), make(chan error, 1)
 	t.goroutines.Go(func() { received <- t.receive() })
 	t.goroutines.Go(func() { sent <- t.send() })
-	err := t.watch(received, sent)
+	err = t.watch(received, sent)
 	t.end()
+	if rpc.Context().Err() != nil { // both end at once; until then this call is one of those that its connection may have
+		t.goroutines.Wait()
+	}
 	go func() { // Close waits for running
 		defer s.running.Done()
 		t.settle()
@@ -91,6 +104,9 @@ func (t *stream) receive() error {
 		if err != nil {
 			return err
 		}
+		if err := t.account.heed(t.rpc.Context()); err != nil {
+			return err
+		}
 		if err := t.handle(request); err != nil {
 			return err
 		}
@@ -122,11 +138,15 @@ func (t *stream) start(start *pb.Start) error {
 	if t.job != nil {
 		return &ProtocolError{"a second start on one stream"}
 	}
+	if err := checkJob(start.GetJob()); err != nil {
+		return err
+	}
 	j, err := t.server.bind(t.rpc.Context(), start.GetPlan(), start.GetNumerics(), false)
 	if err != nil {
 		return err
 	}
 	t.job, t.pieceBytes = j, pieceBytes
+	t.record = t.server.audit.begin(t.rpc.Context(), start.GetJob(), j)
 	if n := start.GetPieceBytes(); n > 0 {
 		t.pieceBytes = int(min(max(n, minPieceBytes), maxPieceBytes)) &^ (frameBytes - 1)
 	}
@@ -160,6 +180,7 @@ func (t *stream) settle() {
 	t.making.Wait()
 	if t.job != nil {
 		t.job.Close()
+		t.record.close()
 	}
 	t.rpc = nil // it leads to what gRPC has queued, which would be kept from the garbage collector
 	t.reclaim()

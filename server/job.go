@@ -54,8 +54,11 @@ func (s *Server) Job(ctx context.Context, start *pb.Start) (*Job, error) {
 
 // bind binds a plan; with again set it looks at the data again even if a snapshot that the plan pins is open.
 func (s *Server) bind(ctx context.Context, text, numerics string, again bool) (*Job, error) {
+	if _, err := s.admitted(ctx); err != nil {
+		return nil, err
+	}
 	if have := s.engine.Numerics(); numerics != "" && numerics != have {
-		return nil, &DiffersError{Numerics: true, Pinned: numerics, Found: have}
+		return nil, &DiffersError{Numerics: true, Pinned: brief(numerics), Found: have}
 	}
 	plan, err := pipeline.ParsePlan([]byte(text))
 	if err != nil {

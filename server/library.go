@@ -86,12 +86,12 @@ func (l *library) open(ctx context.Context, path, pinned string) (*snapshot, err
 	}
 }
 
-// find returns an open snapshot by its fingerprint; nil if there is none.
-func (l *library) find(fingerprint string) *snapshot {
+// find returns an open snapshot by its fingerprint, of a folder that may be looked at; nil if there is none.
+func (l *library) find(fingerprint string, may func(folder string) bool) *snapshot {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, f := range l.folders {
-		if f.current != nil && !l.closed && f.current.Fingerprint() == fingerprint {
+		if f.current != nil && !l.closed && f.current.Fingerprint() == fingerprint && may(f.path) {
 			return f.current.use()
 		}
 	}

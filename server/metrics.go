@@ -13,7 +13,7 @@ import (
 type metrics struct {
 	batches, samples, bytes, coreSeconds, late prometheus.Counter
 	stalled                                    prometheus.Counter
-	failures                                   *prometheus.CounterVec
+	failures, refused                          *prometheus.CounterVec
 	sampleErrors                               *prometheus.CounterVec
 	makeSeconds, waitSeconds, scanSeconds      prometheus.Histogram
 	gauges                                     []prometheus.Collector
@@ -28,6 +28,7 @@ func newMetrics(s *Server) *metrics {
 		late:         counter("late_batches_total", "Batches that were made after they were due."),
 		stalled:      counter("stalled_streams_total", "Streams ended because the trainer took no data."),
 		failures:     counters("failures_total", "Wants answered with a failure, by code.", "code"),
+		refused:      counters("refused_calls_total", "Calls turned away before anything of them was read, by code.", "code"),
 		sampleErrors: counters("sample_errors_total", "Samples that did not decode, by what became of them.", "outcome"),
 		makeSeconds:  histogram("make_seconds", "From a want's arrival until its batch was made.", 0.001, 4),
 		waitSeconds:  histogram("send_seconds", "From a want's arrival until its batch was handed to the network.", 0.001, 4),
@@ -83,7 +84,7 @@ func oneIf(b bool) float64 {
 
 func (m *metrics) all() []prometheus.Collector {
 	return append([]prometheus.Collector{
-		m.batches, m.samples, m.bytes, m.coreSeconds, m.late, m.stalled, m.failures, m.sampleErrors, m.makeSeconds, m.waitSeconds, m.scanSeconds,
+		m.batches, m.samples, m.bytes, m.coreSeconds, m.late, m.stalled, m.failures, m.refused, m.sampleErrors, m.makeSeconds, m.waitSeconds, m.scanSeconds,
 	}, m.gauges...)
 }
 
@@ -131,10 +132,16 @@ func (m *metrics) failed(f *pb.Failure) {
 func (m *metrics) sent(w *want, bytes int) {
 	m.batches.Inc()
 	m.bytes.Add(float64(bytes))
-	if f := w.made.Header.Fields; len(f) > 0 && len(f[0].Shape) > 0 {
-		m.samples.Add(float64(f[0].Shape[0]))
-	}
+	m.samples.Add(float64(samplesOf(w.made.Header)))
 	m.waitSeconds.Observe(time.Since(w.arrived).Seconds())
+}
+
+// samplesOf is how many samples a batch has.
+func samplesOf(h *pb.Header) uint64 {
+	if f := h.GetFields(); len(f) > 0 && len(f[0].Shape) > 0 {
+		return f[0].Shape[0]
+	}
+	return 0
 }
 
 func (m *metrics) scanned(took time.Duration) { m.scanSeconds.Observe(took.Seconds()) }

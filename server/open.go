@@ -8,10 +8,23 @@ import (
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 )
 
+// maxJobBytes bounds the names of jobs.
+const maxJobBytes = 256
+
+func checkJob(name string) error {
+	if len(name) > maxJobBytes {
+		return &pipeline.PlanError{Field: "job", Message: fmt.Sprintf("a name of %d bytes", len(name)), Nearest: fmt.Sprintf("at most %d", maxJobBytes)}
+	}
+	return nil
+}
+
 // Open implements the service Feed. Errors are gRPC status errors.
 func (s *Server) Open(ctx context.Context, request *pb.OpenRequest) (*pb.OpenResponse, error) {
 	if s.draining() {
 		return nil, toStatus(errDraining)
+	}
+	if err := checkJob(request.GetJob()); err != nil {
+		return nil, toStatus(err)
 	}
 	j, err := s.bind(ctx, request.GetPlan(), request.GetNumerics(), true)
 	if err != nil {

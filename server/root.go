@@ -66,6 +66,9 @@ func (s *Server) snapshot(ctx context.Context, source pipeline.Source, again boo
 	if source.Root == "" && (source.Path == "" || !s.options.AnyPath) {
 		return s.byFingerprint(ctx, source.Fingerprint)
 	}
+	if err := callerOf(ctx).checkRoot(source.Root, s.rootNames()); err != nil {
+		return nil, err
+	}
 	folder, err := s.folder(source)
 	if err != nil {
 		return nil, err
@@ -101,7 +104,10 @@ func (s *Server) folder(source pipeline.Source) (string, error) {
 	}
 	root, ok := s.options.Roots[source.Root]
 	if !ok {
-		return "", &RootError{Root: source.Root, Have: s.rootNames()}
+		return "", &RootError{Root: brief(source.Root), Have: s.rootNames()}
+	}
+	if len(source.Path) > maxPathBytes {
+		return "", &PathError{source.Root, brief(source.Path), "is too long"}
 	}
 	path := filepath.FromSlash(source.Path)
 	if path != "" && !filepath.IsLocal(path) {
@@ -121,15 +127,19 @@ func (s *Server) folder(source pipeline.Source) (string, error) {
 	return folder, nil
 }
 
-// byFingerprint finds data that is open, or that is a root as a whole.
+// maxPathBytes is Linux's longest path.
+const maxPathBytes = 4095
+
+// byFingerprint finds data that is open, or that is a root as a whole, among what the caller may read.
 func (s *Server) byFingerprint(ctx context.Context, fingerprint string) (*snapshot, error) {
+	names := callerOf(ctx).roots(s.rootNames())
 	if fingerprint == "" {
-		return nil, &RootError{Have: s.rootNames()}
+		return nil, &RootError{Have: names}
 	}
-	if data := s.library.find(fingerprint); data != nil {
+	if data := s.library.find(fingerprint, s.below(names)); data != nil {
 		return data, nil
 	}
-	for _, name := range s.rootNames() {
+	for _, name := range names {
 		data, err := s.snapshot(ctx, pipeline.Source{Root: name}, true)
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
@@ -142,7 +152,26 @@ func (s *Server) byFingerprint(ctx context.Context, fingerprint string) (*snapsh
 		}
 		data.release()
 	}
-	return nil, &RootError{Fingerprint: fingerprint, Have: s.rootNames()}
+	return nil, &RootError{Fingerprint: fingerprint, Have: names}
+}
+
+// below reports whether a folder, without links, is one of these roots or lies in one. All folders that a node opens lie in some.
+func (s *Server) below(names []string) func(folder string) bool {
+	if len(names) == len(s.options.Roots) {
+		return func(string) bool { return true }
+	}
+	var bases []string
+	for _, name := range names {
+		if base, err := filepath.EvalSymlinks(s.options.Roots[name]); err == nil {
+			bases = append(bases, base)
+		}
+	}
+	return func(folder string) bool {
+		return slices.ContainsFunc(bases, func(base string) bool {
+			below, err := filepath.Rel(base, folder)
+			return err == nil && filepath.IsLocal(below)
+		})
+	}
 }
 
 func (s *Server) rootNames() []string { return slices.Sorted(maps.Keys(s.options.Roots)) }

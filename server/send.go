@@ -122,6 +122,9 @@ func (t *stream) sendBatch(w *want, tick <-chan time.Time) error {
 			head.Header = w.made.Header
 		}
 		end := min(offset+t.pieceBytes-frontBytes(head, t.pieceBytes), size)
+		if err := t.pause(t.account.afford(end-offset), tick); err != nil {
+			return err
+		}
 		p := &piece{head: head, data: batch.Slice(offset, end)}
 		if err := t.sendMessage(p); err != nil {
 			return err
@@ -136,7 +139,29 @@ func (t *stream) sendBatch(w *want, tick <-chan time.Time) error {
 		}
 	}
 	t.server.metrics.sent(w, size)
+	t.record.sent(w.made.Header, size)
 	return nil
+}
+
+// pause keeps an identity to its rate. The node goes on saying that it lives.
+func (t *stream) pause(d time.Duration, tick <-chan time.Time) error {
+	if d <= 0 {
+		return nil
+	}
+	over := time.NewTimer(d)
+	defer over.Stop()
+	for {
+		select {
+		case <-over.C:
+			return nil
+		case <-tick:
+			if err := t.notice(true); err != nil {
+				return err
+			}
+		case <-t.rpc.Context().Done():
+			return t.rpc.Context().Err()
+		}
+	}
 }
 
 // sendMessage sends a FetchResponse or a piece of one; it blocks while the trainer takes nothing.

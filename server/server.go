@@ -9,6 +9,7 @@ package server
 
 import (
 	"context"
+	"crypto/tls"
 	"log/slog"
 	"runtime"
 	"sync"
@@ -42,6 +43,16 @@ type Options struct {
 	ReplayBytes   int
 	// Replays is how many are answered at once; further ones wait their turn. Default 4.
 	Replays int
+	// TLS of connections; nil: plaintext. TLSFiles makes one.
+	TLS *tls.Config
+	// HostConnections and Connections are how many are open at once, from one address and together. Default 256 and 4096.
+	HostConnections, Connections int
+	// Access says who may ask for what.
+	Access Access
+	// HelloTimeout ends a call whose first message does not come for so long. Default 20 s.
+	HelloTimeout time.Duration
+	// Audit, if set, is told of each job when its last stream here ends, and of calls that were turned away. It must not block for long.
+	Audit func(AuditLine)
 	// Version is told to trainers.
 	Version string
 	// OnDrain, if set, is called once when Drain begins: the place to stop being announced as healthy.
@@ -75,6 +86,15 @@ func (o Options) withDefaults() Options {
 	if o.Replays <= 0 {
 		o.Replays = 4
 	}
+	if o.HostConnections <= 0 {
+		o.HostConnections = 256
+	}
+	if o.Connections <= 0 {
+		o.Connections = 4096
+	}
+	if o.HelloTimeout <= 0 {
+		o.HelloTimeout = 20 * time.Second
+	}
 	if o.OnDrain == nil {
 		o.OnDrain = func() {}
 	}
@@ -88,16 +108,18 @@ func (o Options) withDefaults() Options {
 // feedwater.proto work without a wire too.
 type Server struct {
 	pb.UnimplementedFeedServer
-	options Options
-	engine  Engine
-	library *library
-	memory  *memory
-	metrics *metrics
-	closing chan struct{} // closed by Close
-	drained chan struct{} // closed by Drain
-	replays chan struct{} // holds one element per Replay that is being answered
-	running sync.WaitGroup
-	garbage collector
+	options  Options
+	engine   Engine
+	library  *library
+	memory   *memory
+	metrics  *metrics
+	closing  chan struct{} // closed by Close
+	drained  chan struct{} // closed by Drain
+	replays  chan struct{} // holds one element per Replay that is being answered
+	running  sync.WaitGroup
+	garbage  collector
+	accounts accounts
+	audit    *audit
 
 	mu      sync.Mutex
 	streams int
@@ -114,6 +136,8 @@ func New(o Options) *Server {
 	}
 	s.metrics = newMetrics(s)
 	s.library.scans = s.metrics.scanned
+	s.accounts.all = map[string]*account{}
+	s.audit = newAudit(o.Audit, s.metrics)
 	return s
 }
 
@@ -123,9 +147,10 @@ func (s *Server) Register(r grpc.ServiceRegistrar) { pb.RegisterFeedServer(r, s)
 const (
 	writeBuffer  = 256 << 10 // fewer, larger writes, which still lie in the cache when the kernel copies them
 	maxRequest   = 4 << 20   // a list of half a million samples
-	maxHeaders   = 64 << 10  // bytes
+	maxHeaders   = 16 << 10  // bytes
 	maxRPCs      = 256       // at once on one connection
 	maxHandshake = 20 * time.Second
+	maxIdle      = 5 * time.Minute // of a connection without calls
 )
 
 // GRPCOptions are the options that a gRPC server of nodes has to be made with. Nothing here ends long streams: no maximum age of
@@ -138,10 +163,14 @@ func (s *Server) GRPCOptions() []grpc.ServerOption {
 		grpc.MaxHeaderListSize(maxHeaders),
 		grpc.MaxConcurrentStreams(maxRPCs),
 		grpc.ConnectionTimeout(maxHandshake),
+		grpc.Creds(s.credentials()),
+		grpc.InTapHandle(s.door),
+		grpc.ChainUnaryInterceptor(unary),
+		grpc.ChainStreamInterceptor(streaming),
 		// Trainers ping every 10 s, also between epochs. Half of that keeps a ping that was held up from being a strike.
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
 		// A trainer written in Python may not answer while it holds the interpreter's lock.
-		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 30 * time.Second, Timeout: time.Minute}),
+		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 30 * time.Second, Timeout: time.Minute, MaxConnectionIdle: maxIdle}),
 	}
 }
 

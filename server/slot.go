@@ -24,12 +24,36 @@ type memory struct {
 type quota struct {
 	memory *memory
 	limit  int64
+	group  *budget       // what it shares with other streams; nil: nothing
 	lent   int64         // guarded by memory.mu
 	change chan struct{} // told when lent falls
 }
 
+// budget is what several streams together may hold of a memory. It is guarded by memory.mu.
+type budget struct {
+	limit int64 // 0: none
+	lent  int64
+}
+
+func (b *budget) fits(bytes int64) bool { return b == nil || b.limit <= 0 || b.lent+bytes <= b.limit }
+
+func (b *budget) add(bytes int64) {
+	if b != nil {
+		b.lent += bytes
+	}
+}
+
 func newQuota(m *memory, limit int64) *quota {
 	return &quota{memory: m, limit: min(limit, m.limit), change: make(chan struct{}, 1)}
+}
+
+// within makes a quota part of a budget that it shares with others.
+func (q *quota) within(group *budget) *quota {
+	q.group = group
+	if group != nil && group.limit > 0 {
+		q.limit = min(q.limit, group.limit)
+	}
+	return q
 }
 
 // slot is room for one batch, lent by a quota until release.
@@ -55,7 +79,7 @@ func (q *quota) take(bytes int) *slot {
 	size := roundUp(max(bytes, 1))
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if q.lent+size > q.limit {
+	if q.lent+size > q.limit || !q.group.fits(size) {
 		return nil
 	}
 	buf := m.reuse(size)
@@ -67,6 +91,7 @@ func (q *quota) take(bytes int) *slot {
 		buf = make([]byte, size)
 	}
 	q.lent += int64(len(buf))
+	q.group.add(int64(len(buf)))
 	m.lent += int64(len(buf))
 	return &slot{quota: q, buf: buf}
 }
@@ -99,6 +124,7 @@ func (s *slot) release(keep bool) {
 	size := int64(len(s.buf))
 	m.mu.Lock()
 	q.lent -= size
+	q.group.add(-size)
 	m.lent -= size
 	if keep {
 		m.free = append(m.free, s.buf)
@@ -121,10 +147,11 @@ func (q *quota) charge(bytes int64) bool {
 	m := q.memory
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if q.lent+bytes > q.limit || !m.makeRoom(bytes) {
+	if q.lent+bytes > q.limit || !q.group.fits(bytes) || !m.makeRoom(bytes) {
 		return false
 	}
 	q.lent += bytes
+	q.group.add(bytes)
 	m.lent += bytes
 	m.used += bytes
 	return true
@@ -134,6 +161,7 @@ func (q *quota) discharge(bytes int64) {
 	m := q.memory
 	m.mu.Lock()
 	q.lent -= bytes
+	q.group.add(-bytes)
 	m.lent -= bytes
 	m.used -= bytes
 	m.mu.Unlock()

@@ -78,7 +78,15 @@ func judge(err error) verdict {
 	var busy *BusyError
 	var protocol *ProtocolError
 	var stalled *StalledError
+	var access *AccessError
+	var panicked *pipeline.PanicError
 	switch {
+	case errors.As(err, &panicked):
+		return verdict{code: codes.Internal}
+	case errors.As(err, &access) && access.Identity == "":
+		return verdict{code: codes.Unauthenticated}
+	case errors.As(err, &access):
+		return verdict{code: codes.PermissionDenied}
 	case errors.As(err, &plan):
 		return planVerdict(plan)
 	case errors.As(err, &sample):
@@ -151,11 +159,11 @@ func toStatus(err error) error {
 		return s.GRPCStatus().Err()
 	}
 	v := judge(err)
-	s := status.New(v.code, valid(err.Error()))
+	s := status.New(v.code, told(err.Error()))
 	details := []protoadapt.MessageV1{&errdetails.ErrorInfo{Domain: "feedwater", Reason: v.reason.String(), Metadata: validMap(v.metadata)}}
 	if v.field != "" {
 		details = append(details, &errdetails.BadRequest{FieldViolations: []*errdetails.BadRequest_FieldViolation{
-			{Field: valid(v.field), Description: valid(description(err))},
+			{Field: told(v.field), Description: told(description(err))},
 		}})
 	}
 	if v.retry > 0 {
@@ -179,7 +187,7 @@ func description(err error) string {
 // toFailure makes the answer to a want of err.
 func toFailure(err error) *pb.Failure {
 	v := judge(err)
-	f := &pb.Failure{Code: int32(v.code), Message: valid(err.Error()), Reason: v.reason}
+	f := &pb.Failure{Code: int32(v.code), Message: told(err.Error()), Reason: v.reason}
 	if v.retry > 0 {
 		f.RetryAfter = durationpb.New(v.retry)
 	}
@@ -196,9 +204,18 @@ const retryBusy = 200 * time.Millisecond
 // valid makes s fit for protobuf, whose strings are UTF-8; file names need not be.
 func valid(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
 
+// told is text of an error, which may repeat what a trainer sent: no longer than a header should be.
+func told(s string) string {
+	const most = 2 << 10
+	if len(s) > most {
+		s = s[:most] + "…"
+	}
+	return valid(s)
+}
+
 func validMap(m map[string]string) map[string]string {
 	for k, v := range m {
-		m[k] = valid(v)
+		m[k] = told(v)
 	}
 	return m
 }

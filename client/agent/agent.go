@@ -45,6 +45,9 @@ type Plan struct {
 	Nodes []string
 	// Insecure allows connections to other machines that are not encrypted.
 	Insecure bool
+	// TLS, if set, are the files of encrypted connections; TokenFile, if set, holds what is shown to nodes.
+	TLS       *client.TLSFiles
+	TokenFile string
 	// Local is the folder of this machine that holds the data, if there are nodes and it is here too: to match by fingerprint.
 	Local string
 	Job   string

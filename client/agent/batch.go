@@ -3,6 +3,7 @@ package agent
 import (
 	"encoding/binary"
 	"fmt"
+	"math"
 
 	"github.com/feedwater-io/feedwater/client"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
@@ -55,6 +56,10 @@ func newBatch(w want, info *pb.OpenResponse, s *slots) (*batch, error) {
 	}
 	if b.sample == 0 { // samples differ in size, or there are no images
 		return b, nil
+	}
+	if wire > len(slot) {
+		s.drop()
+		return nil, &roomError{wire}
 	}
 	b.result = b.sample * s.imageBytes()
 	b.wire = slot[len(slot)-wire:]
@@ -117,18 +122,24 @@ type arrival struct {
 	data []byte
 }
 
-// arrays are those of an arrived batch, of which the client has seen that they are what was wanted.
+// arrays checks that the batch is what was wanted: the fields of the slot, for that many samples, within its bytes.
 func (b *batch) arrays(r client.Result) ([]*arrival, error) {
 	var all []*arrival
 	for _, f := range r.Header.Fields {
-		n, ok := client.FieldBytes(f)
+		n, ok := arrayBytes(f.Dtype, f.Shape)
+		if !ok || len(f.Shape) == 0 || f.Shape[0] != uint64(b.want.count) {
+			return nil, fmt.Errorf("field %q of shape %v for %d samples", f.Name, f.Shape, b.want.count)
+		}
+		if k := len(f.RaggedOffsets); k > 0 {
+			n = int(min(f.RaggedOffsets[k-1], math.MaxInt))
+		}
 		if r.Imaged && f.Name == "image" {
 			n = 0
 		}
-		if !ok || f.Offset > uint64(len(r.Data)) || n > uint64(len(r.Data))-f.Offset {
+		if f.Offset > uint64(len(r.Data)) || n < 0 || n > len(r.Data)-int(f.Offset) {
 			return nil, fmt.Errorf("field %q does not lie within the batch of %d bytes", f.Name, len(r.Data))
 		}
-		all = append(all, &arrival{f, r.Data[f.Offset : f.Offset+n]})
+		all = append(all, &arrival{f, r.Data[f.Offset : int(f.Offset)+n]})
 	}
 	return all, nil
 }

@@ -71,12 +71,29 @@ type openParams struct {
 	Plan         json.RawMessage `json:"plan"`
 	Nodes        []string        `json:"nodes"`
 	Insecure     bool            `json:"insecure"`
+	TLS          *tlsParams      `json:"tls"`
+	TokenFile    string          `json:"token_file"`
 	Local        string          `json:"local"`
 	Job          string          `json:"job"`
 	Numerics     string          `json:"numerics"`
 	Workers      int             `json:"workers"`
 	StartTimeout float64         `json:"start_timeout"`
 	Timeout      float64         `json:"timeout"`
+}
+
+// tlsParams are paths, and the name that nodes' certificates are made out to.
+type tlsParams struct {
+	CA         string `json:"ca"`
+	Cert       string `json:"cert"`
+	Key        string `json:"key"`
+	ServerName string `json:"server_name"`
+}
+
+func (p *tlsParams) files() *client.TLSFiles {
+	if p == nil {
+		return nil
+	}
+	return &client.TLSFiles{CA: p.CA, Cert: p.Cert, Key: p.Key, ServerName: p.ServerName}
 }
 
 type openResult struct {
@@ -126,7 +143,7 @@ func (l *loader) open(ctx context.Context, params json.RawMessage) (*openResult,
 		return nil, err
 	}
 	fleet, err := l.agent.options.Connect(ctx, Plan{
-		Text: text, Nodes: p.Nodes, Insecure: p.Insecure, Local: p.Local, Job: p.Job, Numerics: p.Numerics, Workers: p.Workers,
+		Text: text, Nodes: p.Nodes, Insecure: p.Insecure, TLS: p.TLS.files(), TokenFile: p.TokenFile, Local: p.Local, Job: p.Job, Numerics: p.Numerics, Workers: p.Workers,
 		StartTimeout: seconds(p.StartTimeout), Timeout: seconds(p.Timeout), Log: slog.New(&noticeHandler{l.notice}),
 	})
 	if err != nil {

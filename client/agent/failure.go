@@ -94,6 +94,7 @@ func describe(err error) *failure {
 		address  *client.AddressError
 		data     *client.DataError
 		numerics *client.NumericsError
+		access   *client.AccessError
 		room     *client.RoomError
 		slot     *roomError
 		stall    *client.StallError
@@ -112,6 +113,8 @@ func describe(err error) *failure {
 		return &failure{Kind: "plan", Message: text, Field: "nodes"}
 	case errors.As(err, &numerics):
 		return &failure{Kind: "numerics", Message: text, Nodes: nodeErrors(err)}
+	case errors.As(err, &access):
+		return &failure{Kind: "access", Message: text, Nodes: nodeErrors(err)}
 	case errors.As(err, &data):
 		return &failure{Kind: "data", Message: text, Path: data.Path, Nodes: nodeErrors(err)}
 	case errors.As(err, &room):

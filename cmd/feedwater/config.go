@@ -39,7 +39,7 @@ func addConfig(c *cobra.Command) {
 }
 
 // readSettings reads a YAML file of scalars, lists and mappings. No file, and an empty one, gives none.
-func readSettings(file string) (map[string][]string, error) {
+func readSettings(file string) (map[string]setting, error) {
 	if file == "" {
 		return nil, nil
 	}
@@ -55,15 +55,53 @@ func readSettings(file string) (map[string][]string, error) {
 	if err := decoder.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("%s: more than one YAML document", file)
 	}
-	settings := make(map[string][]string, len(nodes))
+	settings := make(map[string]setting, len(nodes))
 	for key, n := range nodes {
-		values, err := scalars(&n)
-		if err != nil {
-			return nil, fmt.Errorf("%s: line %d: %s: %w", file, n.Line, key, err)
-		}
-		settings[key] = values
+		settings[key] = setting{node: n}
 	}
 	return settings, nil
+}
+
+// setting is what a flag is set to, by the file or the environment.
+type setting struct {
+	node yaml.Node // of the file
+	text *string   // of the environment, else nil
+}
+
+// structured is a flag with more than a value, a list or a mapping of values.
+type structured interface{ SetNode(n *yaml.Node) error }
+
+// values are what to call Set with.
+func (s *setting) values(key string) ([]string, error) {
+	if s.text != nil {
+		return []string{*s.text}, nil
+	}
+	values, err := scalars(&s.node)
+	if err != nil {
+		return nil, fmt.Errorf("line %d: %s: %w", s.node.Line, key, err)
+	}
+	return values, nil
+}
+
+// fill sets a flag.
+func (s *setting) fill(f *pflag.Flag) error {
+	if v, ok := f.Value.(structured); ok && s.text == nil {
+		return v.SetNode(&s.node)
+	}
+	values, err := s.values(f.Name)
+	if err != nil {
+		return err
+	}
+	if _, ok := f.Value.(many); !ok && len(values) > 1 {
+		return fmt.Errorf("--%s takes one value, not %d", f.Name, len(values))
+	}
+	var errs []error
+	for _, v := range values {
+		if err := f.Value.Set(v); err != nil {
+			errs = append(errs, fmt.Errorf("--%s %q: %w", f.Name, v, err))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // scalars are the values of a flag: one, a list, or a mapping as key=value.
@@ -99,38 +137,47 @@ func meant(n *yaml.Node) *yaml.Node {
 func isSetting(f *pflag.Flag) bool { return f != nil && f.Name != "config" && f.Name != "help" }
 
 // checkKeys finds settings that are no options of the command.
-func checkKeys(flags *pflag.FlagSet, settings map[string][]string) error {
+func checkKeys(flags *pflag.FlagSet, settings map[string]setting) error {
 	for _, key := range slices.Sorted(maps.Keys(settings)) {
 		if !isSetting(flags.Lookup(key)) {
-			return fmt.Errorf("%q is no option of this command", key)
+			return fmt.Errorf("%q is no option of this command%s", key, meaning(key, settable(flags)))
 		}
 	}
 	return nil
+}
+
+// settable are the names of all flags that a file may set.
+func settable(flags *pflag.FlagSet) []string {
+	var names []string
+	flags.VisitAll(func(f *pflag.Flag) {
+		if isSetting(f) && !f.Hidden {
+			names = append(names, f.Name)
+		}
+	})
+	return names
 }
 
 // many is a flag that may be given more than once.
 type many interface{ many() }
 
 // fillFlags sets every flag that was not given and has a setting.
-func fillFlags(flags *pflag.FlagSet, settings map[string][]string) error {
+func fillFlags(flags *pflag.FlagSet, settings map[string]setting) error {
 	var errs []error
 	flags.VisitAll(func(f *pflag.Flag) {
 		if f.Changed || !isSetting(f) {
 			return
 		}
 		name := envPrefix + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
-		values, from := settings[f.Name], "the config file"
-		if env, ok := os.LookupEnv(name); ok {
-			values, from = []string{env}, name
+		s, ok := settings[f.Name]
+		from := "the config file"
+		if env, set := os.LookupEnv(name); set {
+			s, ok, from = setting{text: &env}, true, name
 		}
-		if _, ok := f.Value.(many); !ok && len(values) > 1 {
-			errs = append(errs, fmt.Errorf("%s: --%s takes one value, not %d", from, f.Name, len(values)))
+		if !ok {
 			return
 		}
-		for _, v := range values {
-			if err := f.Value.Set(v); err != nil {
-				errs = append(errs, fmt.Errorf("%s: --%s %q: %w", from, f.Name, v, err))
-			}
+		if err := s.fill(f); err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", from, err))
 		}
 	})
 	return errors.Join(errs...)

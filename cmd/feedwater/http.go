@@ -36,7 +36,10 @@ func serveHTTP(ctx context.Context, addr string, s *server.Server, node *health.
 	if err != nil {
 		return nil, fmt.Errorf("--http %s: %w", addr, err)
 	}
-	h := &http.Server{Handler: mux, ReadTimeout: 10 * time.Second, WriteTimeout: time.Minute, IdleTimeout: 2 * time.Minute}
+	h := &http.Server{
+		Handler: mux, MaxHeaderBytes: 16 << 10,
+		ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: time.Minute, IdleTimeout: 2 * time.Minute,
+	}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

@@ -43,7 +43,7 @@ func (l *localPipelines) get(workers int) (*localServer, error) {
 	if s := l.servers[workers]; s != nil {
 		return s, nil
 	}
-	p, err := pipeline.Open(pipeline.Options{Workers: workers})
+	p, err := pipeline.Open(pipeline.Options{Workers: workers, OnPanic: panicLog(l.log)})
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +84,7 @@ func connector(local *localPipelines) func(context.Context, agent.Plan) (*client
 		o := client.Options{
 			Plan: string(p.Text), Job: p.Job, Nodes: p.Nodes, Numerics: p.Numerics,
 			StartTimeout: p.StartTimeout, Timeout: p.Timeout,
-			Dialing: client.DialOptions{Insecure: p.Insecure}, Log: p.Log,
+			Dialing: client.DialOptions{Insecure: p.Insecure, Files: p.TLS, TokenFile: p.TokenFile}, Log: p.Log,
 		}
 		switch {
 		case len(p.Nodes) == 0:

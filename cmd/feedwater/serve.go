@@ -29,14 +29,15 @@ import (
 type serveOptions struct {
 	data         folders
 	listen, http string
-	insecure     bool
-	workers      int
-	memory       byteSize
-	cacheDir     string
-	drain        time.Duration
-	logFormat    string
-	logLevel     slog.Level
-	numerics     string
+	secureOptions
+	hostConns int
+	workers   int
+	memory    byteSize
+	cacheDir  string
+	drain     time.Duration
+	logFormat string
+	logLevel  slog.Level
+	numerics  string
 }
 
 func newServe() *cobra.Command {
@@ -53,6 +54,7 @@ feedwater.Loader("imagenet/train", ..., nodes="HOST:7070"). All nodes of a job n
 The node keeps nothing: it can be killed, restarted or joined by others at any time, and trainers go on with the same batches.
 SIGTERM and Ctrl-C finish what is in flight, then exit 0; a second one ends the node at once.`,
 		Example: `  feedwater serve --data imagenet=/data/imagenet
+  feedwater serve --data imagenet=/data/imagenet --listen :7070 --tls-cert node.pem --tls-key node-key.pem --client-ca ca.pem
   feedwater serve --data imagenet=/data/imagenet --listen 10.0.0.5:7070 --insecure --http :7071
   FEEDWATER_DATA=photos=/data/photos feedwater serve`,
 		Args: noArguments,
@@ -60,14 +62,15 @@ SIGTERM and Ctrl-C finish what is in flight, then exit 0; a second one ends the 
 			if err := o.logLevel.UnmarshalText([]byte(level)); err != nil {
 				return usageError{fmt.Errorf("--log-level %q is none of debug, info, warn, error", level)}
 			}
-			return o.run(c.Context(), c.ErrOrStderr())
+			return o.run(c.Context(), c.OutOrStdout(), c.ErrOrStderr())
 		},
 	}
 	f := c.Flags()
 	f.Var(o.data, "data", "folder to serve and the name that trainers know it by; more than once for more")
 	f.StringVar(&o.listen, "listen", "127.0.0.1:7070", "`address` to listen on: host:port, :port for all networks, or unix:/path")
 	f.StringVar(&o.http, "http", "", "`address` for /metrics and /healthz; none by default")
-	f.BoolVar(&o.insecure, "insecure", false, "allow unencrypted connections from other machines")
+	o.addTo(f)
+	f.IntVar(&o.hostConns, "max-connections", 0, "connections from one address at once (default 256)")
 	f.IntVar(&o.workers, "workers", 0, "samples to decode at once (default: one per core this process may use)")
 	f.Var(&o.memory, "max-memory", "memory for batches in the making and on their way")
 	f.StringVar(&o.cacheDir, "cache-dir", "", "`folder` for lists of files, so that a restart need not scan again (default: the user's cache folder)")
@@ -96,13 +99,16 @@ func (o *serveOptions) check() error {
 		return fmt.Errorf("--workers %d is not within 0 (one per core) to %d", o.workers, maxWorkers)
 	case o.drain < 0:
 		return fmt.Errorf("--drain-timeout %s is negative", o.drain)
-	case !o.insecure && !isLocalAddress(o.listen):
-		return fmt.Errorf("--listen %s is reachable from other machines and nothing is encrypted: listen on 127.0.0.1 or unix:/path, or allow it with --insecure", o.listen)
+	case o.hostConns < 0:
+		return fmt.Errorf("--max-connections %d is negative", o.hostConns)
 	}
 	if o.http != "" {
 		if err := checkHostPort(o.http); err != nil {
 			return fmt.Errorf("--http %s: %w", o.http, err)
 		}
+	}
+	if err := o.secureOptions.check(o.listen, o.http, o.data.names()); err != nil {
+		return err
 	}
 	for _, name := range o.data.names() {
 		info, err := os.Stat(o.data[name])
@@ -125,13 +131,17 @@ func (o *serveOptions) log(w io.Writer) *slog.Logger {
 }
 
 // run serves until ctx ends, then drains.
-func (o *serveOptions) run(ctx context.Context, stderr io.Writer) error {
+func (o *serveOptions) run(ctx context.Context, stdout, stderr io.Writer) error {
 	if err := o.check(); err != nil {
 		return usageError{err}
 	}
 	log := o.log(stderr)
+	secure, err := o.open(stdout, log)
+	if err != nil {
+		return err
+	}
 	defer limitMemory(int64(o.memory))()
-	p, err := pipeline.Open(pipeline.Options{Workers: o.workers, Numerics: o.numerics})
+	p, err := pipeline.Open(pipeline.Options{Workers: o.workers, Numerics: o.numerics, OnPanic: panicLog(log)})
 	if err != nil {
 		return err
 	}
@@ -144,6 +154,7 @@ func (o *serveOptions) run(ctx context.Context, stderr io.Writer) error {
 		Version:   version,
 		OnDrain:   node.Shutdown,
 		Log:       log,
+		TLS:       secure.tls, Access: secure.access, Audit: secure.audit, HostConnections: o.hostConns,
 	})
 	defer s.Close()
 	g := grpc.NewServer(s.GRPCOptions()...)
@@ -176,6 +187,11 @@ func (o *serveOptions) run(ctx context.Context, stderr io.Writer) error {
 		return err
 	}
 	return nil
+}
+
+// panicLog logs panics on samples, whose wants end with the error.
+func panicLog(log *slog.Logger) func(*pipeline.PanicError) {
+	return func(e *pipeline.PanicError) { log.Error("panic", "err", e, "stack", string(e.Stack)) }
 }
 
 // besideSlots is what a node may take besides the memory for batches before the garbage collector hurries, in bytes.

@@ -349,7 +349,7 @@ func TestStopAtOnce(t *testing.T) {
 	cancel()
 	for range 50 {
 		o := &serveOptions{data: folders{"a": t.TempDir()}, listen: "127.0.0.1:0", http: "127.0.0.1:0", logFormat: "json", memory: 1 << 20}
-		if err := o.run(ctx, io.Discard); err != nil {
+		if err := o.run(ctx, io.Discard, io.Discard); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -479,7 +479,7 @@ func TestServeRefuses(t *testing.T) {
 			t.Errorf("%s: %v, want %q", name, err, c.says)
 		}
 		var usage usageError
-		if err := o.run(t.Context(), io.Discard); !errors.As(err, &usage) {
+		if err := o.run(t.Context(), io.Discard, io.Discard); !errors.As(err, &usage) {
 			t.Errorf("%s: %v is no usage error", name, err)
 		}
 	}

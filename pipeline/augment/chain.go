@@ -51,8 +51,11 @@ type step struct {
 // Chain is a list of transforms. It is a value that does not change; the empty Chain leaves pictures as they are.
 type Chain struct{ steps []step }
 
-// maxSteps is far beyond any real plan.
-const maxSteps = 100
+// maxSteps in one list, and maxOps in all of a plan, are far beyond any real plan.
+const (
+	maxSteps = 100
+	maxOps   = 500
+)
 
 // Parse reads a plan's transforms, as {"op": "RandomResizedCrop", "size": 224}. Arguments that are left out take torchvision's
 // defaults. An error is a *PlanError.
@@ -64,7 +67,21 @@ func Parse(transforms []json.RawMessage) (Chain, error) {
 	if err != nil {
 		return Chain{}, err
 	}
+	if n := c.ops(); n > maxOps {
+		return Chain{}, &PlanError{Problem: fmt.Sprintf("a plan has at most %d transforms, those inside others counted; these are %d", maxOps, n)}
+	}
 	return c, nil
+}
+
+// ops is the number of all transforms, those inside others too.
+func (c Chain) ops() int {
+	n := len(c.steps)
+	for _, s := range c.steps {
+		if o, ok := s.op.(interface{ inside() Chain }); ok {
+			n += o.inside().ops()
+		}
+	}
+	return n
 }
 
 // parseSteps parses the transforms of a plan, or those inside an op, depth ops deep. Sizes are known only in a plan.

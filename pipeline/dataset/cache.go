@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"syscall"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -46,7 +47,7 @@ func newCache(dir, root string) cache {
 }
 
 func (c cache) load() (memory, error) {
-	f, err := os.Open(c.path)
+	f, err := os.OpenFile(c.path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a FIFO in its place must not make us wait for a writer
 	if err != nil {
 		return memory{}, err
 	}

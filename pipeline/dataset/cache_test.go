@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -285,4 +286,30 @@ func TestTwoProcesses(t *testing.T) {
 		must(t, <-ended)
 	}
 	manifestFile(t, cache)
+}
+
+// Whatever somebody puts in a manifest's place, opening the data set does not wait for it.
+func TestFIFOInAManifestsPlace(t *testing.T) {
+	root, dir := t.TempDir(), t.TempDir()
+	if err := os.MkdirAll(filepath.Join(root, "class"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(root, "class", "a.jpg"), []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	path, err := filepath.EvalSymlinks(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Mkfifo(newCache(dir, path).path, 0o600); err != nil {
+		t.Skip(err)
+	}
+	s, err := Open(t.Context(), root, Options{CacheDir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if s.Cached() || s.Len() != 1 {
+		t.Errorf("cached %v, %d samples", s.Cached(), s.Len())
+	}
 }

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ._loader import Loader
 from ._version import __version__
 from .errors import (
+    AccessError,
     AgentError,
     DataError,
     Error,
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from ._stages import stages
 
 __all__ = [
+    "AccessError",
     "AgentError",
     "DataError",
     "Error",

@@ -10,6 +10,7 @@ from . import _arguments, _batch_transform, _output, _source
 from ._order import Tail
 from ._output import Output
 from ._source import Source
+from ._trust import Trust
 
 if TYPE_CHECKING:
     from ._compile import Compiled
@@ -47,6 +48,7 @@ class Config:
     nodes: tuple[str, ...]
     local_workers: int
     job: str | None
+    trust: Trust
 
     @classmethod
     def check(cls, source: Any, transform: Any, given: Mapping[str, Any]) -> Config:
@@ -83,6 +85,7 @@ class Config:
             nodes=nodes,
             local_workers=_arguments.workers_of(given["local_workers"], nodes),
             job=_arguments.job_of(given["job"]),
+            trust=Trust.check(given["tls"], given["token_file"], given["insecure"], nodes),
         )
         config._check_together()
         return config

@@ -320,6 +320,7 @@ def _request(config: Config) -> Request:
         start_timeout=config.start_timeout,
         memory=config.memory,
         last_hop=config.output.last_hop(),
+        trust=config.trust,
     )
 
 

@@ -71,6 +71,11 @@ class Loader(Generic[B]):
     nodes            "host:port, …" that make the batches; without, this machine does
     local_workers    cores to use on this machine
     job              a name for logs and metrics
+    tls              connections to nodes are encrypted: True, by the system's CAs; the file of a CA; or a dict of "ca",
+                     "cert" and "key" (files: the client certificate, for nodes that ask for one) and "server_name".
+                     In place of them FEEDWATER_TLS=1, FEEDWATER_TLS_CA, _CERT, _KEY and _SERVER_NAME
+    token_file       a file with the token that nodes ask for; or FEEDWATER_TOKEN_FILE
+    insecure         True: nodes on other machines may be reached unencrypted; or FEEDWATER_INSECURE=1
 
     Not there yet, and refused: weights, python, fallback, device (but "cpu").
 
@@ -149,6 +154,9 @@ class Loader(Generic[B]):
         nodes: str | Sequence[str] | None = None,
         local_workers: int | Literal["auto"] = "auto",
         job: str | None = None,
+        tls: bool | str | os.PathLike[str] | Mapping[str, Any] | None = None,
+        token_file: str | os.PathLike[str] | None = None,
+        insecure: bool | None = None,
         **unknown: Any,
     ) -> None:
         others = ("self", "source", "transform", "misplaced", "unknown", "__class__")

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from ._slots import Field
+from ._trust import Trust
 
 __all__ = ["Opened", "Request"]
 
@@ -24,6 +25,7 @@ class Request:
     memory: int | None
     """Most bytes for slots; None: as the machine has room."""
     last_hop: dict[str, Any]
+    trust: Trust = field(default_factory=Trust)
 
 
 @dataclass(frozen=True)

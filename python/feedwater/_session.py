@@ -127,7 +127,7 @@ class Session:
         params = {
             "plan": wanted.plan,
             "nodes": list(wanted.nodes),
-            "insecure": os.environ.get("FEEDWATER_INSECURE", "").lower() in ("1", "true"),
+            **wanted.trust.plan(),
             "local": wanted.local,
             "job": wanted.job,
             "numerics": self.numerics,

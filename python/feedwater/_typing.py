@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypedDict
 
 from ._order import Tail
@@ -39,3 +40,6 @@ class Options(TypedDict, total=False):
     nodes: str | Sequence[str] | None
     local_workers: int | Literal["auto"]
     job: str | None
+    tls: bool | str | os.PathLike[str] | Mapping[str, Any] | None
+    token_file: str | os.PathLike[str] | None
+    insecure: bool | None

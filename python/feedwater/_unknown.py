@@ -52,6 +52,9 @@ MEANT = {
     "mesh": ("device_mesh",),
     "batch_transform": ("collate", "batch_fn", "transform_batch"),
     "on_error": ("ignore_errors", "skip_errors", "errors"),
+    "tls": ("ssl", "credentials", "ca", "certificate", "tls_ca", "tls_cert", "secure"),
+    "token_file": ("token", "api_key", "auth", "password"),
+    "insecure": ("plaintext", "verify", "no_tls"),
     "job": ("name", "job_name", "job_id", "run_id"),
 }
 """Our arguments, and what others call them."""

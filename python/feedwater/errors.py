@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 __all__ = [
+    "AccessError",
     "AgentError",
     "DataError",
     "Error",
@@ -71,6 +72,10 @@ class ForkedError(Error):
 
 class DataError(Error):
     """The data set is missing, empty, changed, different between nodes, or too much of it is broken."""
+
+
+class AccessError(Error, PermissionError):
+    """Nodes and this side do not trust each other, or no node allows what was asked for."""
 
 
 class AgentError(Error):

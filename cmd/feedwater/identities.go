@@ -1,0 +1,141 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/feedwater-io/feedwater/server"
+)
+
+// identities is a flag of what each identity may do, by its name; "*" is all others.
+type identities map[string]identity
+
+// identity is one of them, as it stands in the config file. docs/configuration.md describes the members.
+type identity struct {
+	Roots          []string `yaml:"roots"`
+	MaxStreams     int      `yaml:"max-streams"`
+	MaxWants       int      `yaml:"max-wants"`
+	MaxMemory      byteSize `yaml:"max-memory"`
+	CallsPerSecond float64  `yaml:"calls-per-second"`
+	WantsPerSecond float64  `yaml:"wants-per-second"`
+	BytesPerSecond byteSize `yaml:"bytes-per-second"`
+}
+
+// identityKeys are the members of an identity.
+var identityKeys = []string{"roots", "max-streams", "max-wants", "max-memory", "calls-per-second", "wants-per-second", "bytes-per-second"}
+
+// Set implements pflag.Value. All identities come at once.
+func (i *identities) Set(s string) error {
+	var raw map[string]map[string]yaml.Node
+	if err := decodeYAML(s, &raw); err != nil {
+		return fmt.Errorf("not identities, as {NAME: {roots: [ROOT]}}: %w", err)
+	}
+	all := identities{}
+	for name, members := range raw {
+		for _, key := range slices.Sorted(maps.Keys(members)) {
+			if !slices.Contains(identityKeys, key) {
+				return fmt.Errorf("identity %s: %q is no member of an identity%s", name, key, meaning(key, identityKeys))
+			}
+		}
+	}
+	if err := decodeYAML(s, &all); err != nil {
+		return err
+	}
+	*i = all
+	return nil
+}
+
+func decodeYAML(s string, v any) error {
+	d := yaml.NewDecoder(strings.NewReader(s))
+	if err := d.Decode(v); err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	return nil
+}
+
+// SetNode implements structured.
+func (i *identities) SetNode(n *yaml.Node) error {
+	var b bytes.Buffer
+	if err := yaml.NewEncoder(&b).Encode(n); err != nil {
+		return err
+	}
+	return i.Set(b.String())
+}
+
+// UnmarshalYAML implements yaml.Unmarshaler.
+func (b *byteSize) UnmarshalYAML(n *yaml.Node) error { return b.Set(n.Value) }
+
+// String implements pflag.Value.
+func (i *identities) String() string { return strings.Join(slices.Sorted(maps.Keys(*i)), ",") }
+
+// Type implements pflag.Value.
+func (i *identities) Type() string { return "YAML" }
+
+// check finds roots that the node does not serve, and numbers below 0.
+func (i identities) check(roots []string) error {
+	for _, name := range slices.Sorted(maps.Keys(i)) {
+		one := i[name]
+		for _, root := range one.Roots {
+			if root != "*" && !slices.Contains(roots, root) {
+				return fmt.Errorf("identity %s: there is no root %q; --data has %s", name, root, strings.Join(roots, ", "))
+			}
+		}
+		if min(float64(one.MaxStreams), float64(one.MaxWants), one.CallsPerSecond, one.WantsPerSecond) < 0 {
+			return fmt.Errorf("identity %s: a limit below 0; 0 is none", name)
+		}
+	}
+	return nil
+}
+
+// rules are what the server makes of them.
+func (i identities) rules() map[string]server.Rule {
+	rules := map[string]server.Rule{}
+	for name, one := range i {
+		rules[name] = server.Rule{
+			Roots: one.Roots, Streams: one.MaxStreams, Wants: one.MaxWants, Bytes: int64(one.MaxMemory),
+			CallsPerSecond: one.CallsPerSecond, WantsPerSecond: one.WantsPerSecond, BytesPerSecond: float64(one.BytesPerSecond),
+		}
+	}
+	return rules
+}
+
+// meaning suggests the name that a wrong one is nearest to.
+func meaning(wrong string, names []string) string {
+	best, least := "", 1+max(2, len(wrong)/3)
+	for _, name := range names {
+		if d := distance(wrong, name); d < least {
+			best, least = name, d
+		}
+	}
+	if best == "" {
+		return "; there are " + strings.Join(names, ", ")
+	}
+	return "; did you mean " + best + "?"
+}
+
+// distance is Levenshtein's: how many letters to add, drop or change.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		before := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := 1
+			if a[i] == b[j] {
+				cost = 0
+			}
+			before, row[j+1] = row[j+1], min(before+cost, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}

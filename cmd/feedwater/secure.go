@@ -1,0 +1,104 @@
+package main
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+
+	"github.com/spf13/pflag"
+
+	"github.com/feedwater-io/feedwater/server"
+)
+
+// secureOptions are the flags of serve that say who may ask for what, and how that is kept from others.
+type secureOptions struct {
+	cert, key, clientCA string
+	tokenFile           string
+	insecure            bool
+	httpInsecure        bool
+	identities          identities
+	audit               string
+}
+
+func (o *secureOptions) addTo(f *pflag.FlagSet) {
+	f.StringVar(&o.cert, "tls-cert", "", "`file` of the node's certificate, PEM: connections are TLS 1.3. Read again when it changes, as all such files")
+	f.StringVar(&o.key, "tls-key", "", "`file` of its private key")
+	f.StringVar(&o.clientCA, "client-ca", "", "`file` of the CAs of trainers' certificates: with it trainers have to show one, or a token")
+	f.StringVar(&o.tokenFile, "token-file", "", "`file` of lines IDENTITY TOKEN: with it trainers have to show one, or a certificate")
+	f.Var(&o.identities, "identities", "what each identity may do, as YAML; docs/configuration.md")
+	f.BoolVar(&o.insecure, "insecure", false, "allow unencrypted connections from other machines")
+	f.BoolVar(&o.httpInsecure, "http-insecure", false, "allow --http, which is not encrypted, to other machines")
+	f.StringVar(&o.audit, "audit", "", "`file` for a line of JSON per job, - for standard output")
+}
+
+// restricted reports whether trainers have to say who they are.
+func (o *secureOptions) restricted() bool { return o.clientCA != "" || o.tokenFile != "" }
+
+func (o *secureOptions) check(listen, http string, roots []string) error {
+	local := isLocalAddress(listen)
+	switch {
+	case (o.cert == "") != (o.key == ""):
+		return errors.New("--tls-cert and --tls-key go together")
+	case o.clientCA != "" && o.cert == "":
+		return errors.New("--client-ca is about TLS: give --tls-cert and --tls-key too")
+	case o.insecure && o.cert != "":
+		return errors.New("--insecure and --tls-cert contradict each other: leave one of them out")
+	case o.tokenFile != "" && o.cert == "" && !local:
+		return fmt.Errorf("--token-file with --listen %s: tokens go over TLS only; give --tls-cert and --tls-key, or listen on 127.0.0.1 or unix:/path", listen)
+	case !o.insecure && o.cert == "" && !local:
+		return fmt.Errorf("--listen %s is reachable from other machines and nothing is encrypted: give --tls-cert and --tls-key, listen on 127.0.0.1 or unix:/path, or allow it with --insecure", listen)
+	case http != "" && !isLocalAddress(http) && !o.insecure && !o.httpInsecure:
+		return fmt.Errorf("--http %s is reachable from other machines and is not encrypted: use 127.0.0.1, or allow it with --http-insecure", http)
+	case len(o.identities) > 0 && !o.restricted():
+		return errors.New("identities say what each may do, but nobody has to say who he is: give --token-file, or --client-ca")
+	}
+	return o.identities.check(roots)
+}
+
+// security is what the flags come to.
+type security struct {
+	tls    *tls.Config // nil: plaintext
+	access server.Access
+	audit  func(server.AuditLine)
+}
+
+// open reads the files.
+func (o *secureOptions) open(stdout io.Writer, log *slog.Logger) (s security, err error) {
+	if s.tls, err = o.config(log); err != nil {
+		return s, err
+	}
+	if s.access, err = o.access(log); err != nil {
+		return s, err
+	}
+	if s.audit, err = newAudit(o.audit, stdout, log); err != nil {
+		return s, fmt.Errorf("--audit: %w", err)
+	}
+	return s, nil
+}
+
+func (o *secureOptions) access(log *slog.Logger) (server.Access, error) {
+	a := server.Access{Certificates: o.clientCA != "", Rules: o.identities.rules()}
+	if o.tokenFile == "" {
+		return a, nil
+	}
+	var err error
+	if a.Tokens, err = server.ReadTokens(o.tokenFile, log); err != nil {
+		return a, fmt.Errorf("--token-file: %w", err)
+	}
+	return a, nil
+}
+
+// config is the node's TLS; nil: plaintext.
+func (o *secureOptions) config(log *slog.Logger) (*tls.Config, error) {
+	if o.cert == "" {
+		return nil, nil
+	}
+	files := server.TLSFiles{Cert: o.cert, Key: o.key, ClientCA: o.clientCA, Optional: o.tokenFile != ""}
+	c, err := files.Config(log)
+	if err != nil {
+		return nil, fmt.Errorf("--tls-cert, --tls-key, --client-ca: %w", err)
+	}
+	return c, nil
+}

@@ -1,0 +1,149 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/feedwater-io/feedwater/client"
+	"github.com/feedwater-io/feedwater/server"
+	"github.com/feedwater-io/feedwater/server/servertest"
+)
+
+// A node with everything on: TLS, certificates, tokens, rules and the audit log, by a config file.
+func TestServeSecurely(t *testing.T) {
+	dir, photos := t.TempDir(), pictures(t, 1)
+	ca := servertest.NewAuthority(t, "ca")
+	node, mine := ca.Issue("node", time.Hour), ca.Issue("trainer", time.Hour)
+	path := func(name string) string { return filepath.Join(dir, name) }
+	write := func(name, text string) {
+		if err := os.WriteFile(path(name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("tokens", "team-a 0123456789abcdef0123\nteam-b fedcba98765432100123\n")
+	write("token-b", "fedcba98765432100123\n")
+	write("feedwater.yaml", `
+data: {photos: `+photos+`}
+tls-cert: `+node.Cert+`
+tls-key: `+node.Key+`
+client-ca: `+ca.File+`
+token-file: `+path("tokens")+`
+audit: `+path("audit.json")+`
+identities:
+  team-a: {roots: [photos], max-wants: 100, max-memory: 64MiB, bytes-per-second: 100MB}
+  trainer: {roots: ["*"]}
+  team-b: {roots: []}
+`)
+	n := start(t, "--config", path("feedwater.yaml"))
+	plain := digest(t, client.Options{Plan: crops, Nodes: []string{start(t, "--data", "photos="+photos).addr}}, 5)
+	for name, d := range map[string]client.DialOptions{
+		"token":       {Files: &client.TLSFiles{CA: ca.File}, TokenFile: path("tokens")},
+		"certificate": {Files: &client.TLSFiles{CA: ca.File, Cert: mine.Cert, Key: mine.Key}},
+	} {
+		if got := digest(t, client.Options{Plan: crops, Job: name, Nodes: []string{n.addr}, Dialing: d}, 5); got != plain {
+			t.Errorf("%s: %s, want %s", name, got, plain)
+		}
+	}
+	f, err := client.New(client.Options{Plan: crops, Nodes: []string{n.addr}, Dialing: client.DialOptions{Files: &client.TLSFiles{CA: ca.File}, TokenFile: path("token-b")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Open(t.Context()); err == nil || !strings.Contains(err.Error(), `"team-b" may not read root "photos" here; it may read none`) {
+		t.Error(err)
+	}
+	f.Close()
+	n.stop()
+	text, err := os.ReadFile(path("audit.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	jobs := map[string]server.AuditLine{}
+	for line := range strings.Lines(string(text)) {
+		var l server.AuditLine
+		if err := json.Unmarshal([]byte(line), &l); err != nil {
+			t.Fatalf("%q: %v", line, err)
+		}
+		jobs[l.Job] = l
+	}
+	for name, identity := range map[string]string{"token": "team-a", "certificate": "trainer"} {
+		if l := jobs[name]; l.Identity != identity || l.Samples != 16 || l.Root != "photos" || l.Event != "job" {
+			t.Errorf("%s: %+v", name, l)
+		}
+	}
+	if info, err := os.Stat(path("audit.json")); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the audit log: %v, %v", info.Mode(), err)
+	}
+}
+
+func TestSecureOptionsRefuse(t *testing.T) {
+	dir := t.TempDir()
+	for name, c := range map[string]struct {
+		args []string
+		says string
+	}{
+		"half a pair":         {[]string{"--tls-cert", "x"}, "--tls-cert and --tls-key go together"},
+		"CA alone":            {[]string{"--client-ca", "x"}, "--client-ca is about TLS"},
+		"both ways":           {[]string{"--tls-cert", "x", "--tls-key", "y", "--insecure"}, "contradict each other"},
+		"token in the clear":  {[]string{"--token-file", "x", "--listen", ":0", "--insecure"}, "tokens go over TLS only"},
+		"nothing encrypted":   {[]string{"--listen", ":0"}, "give --tls-cert and --tls-key"},
+		"http to all":         {[]string{"--http", ":0"}, "--http-insecure"},
+		"nobody to tell":      {[]string{"--identities", "{a: {roots: [photos]}}"}, "nobody has to say who he is"},
+		"unknown root":        {[]string{"--token-file", "x", "--identities", "{a: {roots: [fotos]}}"}, `identity a: there is no root "fotos"; --data has photos`},
+		"negative":            {[]string{"--token-file", "x", "--identities", "{a: {max-wants: -1}}"}, "a limit below 0"},
+		"unknown member":      {[]string{"--identities", "{a: {root: [photos]}}"}, `"root" is no member of an identity; did you mean roots?`},
+		"not yet":             {[]string{"--identities", "{a: {weight: 3}}"}, `"weight" is no member`},
+		"no identities":       {[]string{"--identities", "a"}, "not identities"},
+		"no such certificate": {[]string{"--tls-cert", dir + "/none", "--tls-key", dir + "/none"}, "no such file"},
+		"no such tokens":      {[]string{"--token-file", dir + "/none"}, "no such file"},
+		"no place for audit":  {[]string{"--audit", dir + "/none/audit"}, "--audit: open"},
+		"connections":         {[]string{"--max-connections", "-1"}, "--max-connections -1"},
+	} {
+		code, _, errs := call(append([]string{"serve", "--data", "photos=" + dir}, c.args...)...)
+		if code == exitOK || !strings.Contains(errs, c.says) {
+			t.Errorf("%s: exit code %d, %s", name, code, errs)
+		}
+	}
+}
+
+func TestMeaning(t *testing.T) {
+	names := []string{"listen", "data", "max-memory", "tls-cert"}
+	for wrong, says := range map[string]string{
+		"lisen": "; did you mean listen?", "max_memory": "; did you mean max-memory?", "dta": "; did you mean data?", "something-else": "; there are listen, data",
+	} {
+		if got := meaning(wrong, names); !strings.HasPrefix(got, says) {
+			t.Errorf("%s: %q", wrong, got)
+		}
+	}
+}
+
+// The file is opened for each line, so that it can be moved away while the node runs.
+func TestAuditLogMayBeMoved(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "audit")
+	write, err := newAudit(path, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(server.AuditLine{Event: "one"})
+	if err := os.Rename(path, path+".1"); err != nil {
+		t.Fatal(err)
+	}
+	write(server.AuditLine{Event: "two"})
+	for file, event := range map[string]string{path + ".1": "one", path: "two"} {
+		text, err := os.ReadFile(file)
+		if err != nil || strings.Count(string(text), "\n") != 1 || !strings.Contains(string(text), event) {
+			t.Errorf("%s: %q, %v", file, text, err)
+		}
+	}
+	var out strings.Builder
+	if write, err = newAudit("-", &out, nil); err != nil {
+		t.Fatal(err)
+	}
+	write(server.AuditLine{Event: "three"})
+	if !strings.Contains(out.String(), "three") {
+		t.Error(out.String())
+	}
+}

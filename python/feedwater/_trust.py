@@ -1,0 +1,97 @@
+"""How nodes and this side know each other: TLS, tokens, or a network that is one's own."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = ["Trust"]
+
+FILES = {"ca": "FEEDWATER_TLS_CA", "cert": "FEEDWATER_TLS_CERT", "key": "FEEDWATER_TLS_KEY"}
+"""Members of tls= that are files, and the variables that stand in for them."""
+SERVER_NAME = "FEEDWATER_TLS_SERVER_NAME"
+YES, NO = ("1", "true", "yes", "on"), ("", "0", "false", "no", "off")
+
+
+@dataclass(frozen=True)
+class Trust:
+    """A Loader's arguments. What they leave out comes from the environment, as it is when the agent connects."""
+
+    tls: Any = None
+    token_file: Any = None
+    insecure: bool | None = None
+
+    @classmethod
+    def check(cls, tls: Any, token_file: Any, insecure: Any, nodes: tuple[str, ...]) -> Trust:
+        """The arguments, checked; raises TypeError, ValueError or FileNotFoundError."""
+        if not nodes:
+            given = {"tls": tls, "token_file": token_file, "insecure": insecure}
+            name = next((name for name, value in given.items() if value), None)
+            if name:
+                raise ValueError(f"{name}= is about connections to nodes, and there are none: pass nodes= too")
+            return cls()
+        if insecure is not None and not isinstance(insecure, bool):
+            raise TypeError(f"insecure={insecure!r}: needs True or False")
+        if insecure and tls:
+            raise ValueError("insecure=True and tls= contradict each other: leave one of them out")
+        trust = cls(tls, token_file, insecure)
+        trust.plan()
+        return trust
+
+    def plan(self) -> dict[str, Any]:
+        """Members of the agent's open (docs/agent.md). Paths are absolute."""
+        tls = None if self.insecure else _tls_of(self.tls)
+        insecure = self.insecure
+        if insecure is None:
+            insecure = tls is None and _flag("FEEDWATER_INSECURE")
+        token = self.token_file
+        if token is None:
+            token = os.environ.get("FEEDWATER_TOKEN_FILE") or None
+        path = "" if token is None else _file("token_file", token)
+        return {"tls": tls, "token_file": path, "insecure": insecure}
+
+
+def _tls_of(tls: Any) -> dict[str, str] | None:
+    """The files of tls=; None: not encrypted. True trusts the system's CAs, a path is a CA."""
+    if tls is False:
+        return None
+    env = {name: os.environ[variable] for name, variable in FILES.items() if os.environ.get(variable)}
+    if os.environ.get(SERVER_NAME):
+        env["server_name"] = os.environ[SERVER_NAME]
+    if tls is None:
+        if not env and not _flag("FEEDWATER_TLS"):
+            return None
+        given: dict[str, Any] = {}
+    elif tls is True:
+        given = {}
+    elif isinstance(tls, (str, os.PathLike)):
+        given = {"ca": tls}
+    elif isinstance(tls, Mapping):
+        given = dict(tls)
+    else:
+        raise TypeError(f'tls={tls!r}: pass True, the file of a CA, or {{"ca": …, "cert": …, "key": …}}')
+    strange = next((name for name in given if name not in (*FILES, "server_name")), None)
+    if strange is not None:
+        raise ValueError(f"tls has no member {strange!r}: there are ca, cert, key and server_name")
+    merged = {**env, **{name: value for name, value in given.items() if value is not None}}
+    if ("cert" in merged) != ("key" in merged):
+        raise ValueError("tls: cert and key go together: the client certificate and its private key")
+    return {name: str(v) if name == "server_name" else _file(f"tls: {name}", v) for name, v in merged.items()}
+
+
+def _file(name: str, path: Any) -> str:
+    if not isinstance(path, (str, os.PathLike)):
+        raise TypeError(f"{name}={path!r}: needs the path of a file")
+    full = os.path.abspath(os.path.expanduser(os.fspath(path)))
+    if not os.path.isfile(full):
+        raise FileNotFoundError(f"{name}: there is no file {full}")
+    return str(full)
+
+
+def _flag(variable: str) -> bool:
+    value = os.environ.get(variable, "").lower()
+    if value not in (*YES, *NO):
+        raise ValueError(f"{variable}={value!r}: needs 1 or 0")
+    return value in YES

@@ -1,0 +1,92 @@
+package server
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Access says who may ask a node for what. The zero value lets everybody do everything: for the machine itself and for networks that
+// are one's own.
+type Access struct {
+	// Tokens, if set, are what trainers may show. A token that is not among them is refused, whatever else a trainer shows.
+	Tokens *Tokens
+	// Certificates lets in who shows a certificate that the connection's TLS has verified.
+	Certificates bool
+	// Rules by identity; that of "*" is for all identities without one of their own. With none at all, whoever is let in may have all
+	// data; else what no rule allows is refused.
+	Rules map[string]Rule
+}
+
+// Rule is what one identity may do. Numbers count all its streams together; 0 is no limit but the node's own.
+type Rule struct {
+	// Roots are the names of those it may read; "*" stands for all.
+	Roots []string
+	// Streams at once, and Wants held at once.
+	Streams, Wants int
+	// Bytes of memory for its batches.
+	Bytes int64
+	// CallsPerSecond bounds Open, Fetch and Replay, WantsPerSecond what comes in over its streams, BytesPerSecond the batches that go
+	// out. Calls beyond are refused as busy; wants and bytes wait.
+	CallsPerSecond, WantsPerSecond, BytesPerSecond float64
+	// Weight is its share of the cores against other identities; 0: 1.
+	Weight float64
+}
+
+// AccessError says that somebody may not do what he asked for.
+type AccessError struct {
+	// Identity is who asked; empty: nobody that is known here.
+	Identity string
+	Message  string
+}
+
+func (e *AccessError) Error() string {
+	if e.Identity == "" {
+		return e.Message
+	}
+	return fmt.Sprintf("%q %s", e.Identity, e.Message)
+}
+
+// restricted reports whether callers have to say who they are.
+func (a *Access) restricted() bool { return a.Tokens != nil || a.Certificates || len(a.Rules) > 0 }
+
+// rule is what holds for an identity.
+func (a *Access) rule(identity string) (Rule, error) {
+	if len(a.Rules) == 0 {
+		return Rule{Roots: []string{anyRoot}}, nil
+	}
+	for _, name := range []string{identity, anyRoot} {
+		if r, ok := a.Rules[name]; ok {
+			return r, nil
+		}
+	}
+	return Rule{}, &AccessError{identity, "has no rule on this node: whoever runs it has to name it in identities"}
+}
+
+// anyRoot stands for all roots, and among identities for all that have no rule.
+const anyRoot = "*"
+
+// may reports whether a root may be read.
+func (r *Rule) may(root string) bool {
+	return slices.Contains(r.Roots, root) || slices.Contains(r.Roots, anyRoot)
+}
+
+// checkRoot refuses roots that an identity may not read. Of those the answer does not tell whether the node has them.
+func (c *caller) checkRoot(root string, have []string) error {
+	if c == nil || c.account.rule.may(root) {
+		return nil
+	}
+	allowed := "it may read none"
+	if names := c.roots(have); len(names) > 0 {
+		allowed = "it may read " + strings.Join(names, ", ")
+	}
+	return &AccessError{c.identity, fmt.Sprintf("may not read root %q here; %s", brief(root), allowed)}
+}
+
+// roots are those of have that a caller may read.
+func (c *caller) roots(have []string) []string {
+	if c == nil {
+		return have
+	}
+	return slices.DeleteFunc(slices.Clone(have), func(name string) bool { return !c.account.rule.may(name) })
+}

@@ -1,0 +1,181 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/peer"
+	"google.golang.org/grpc/status"
+	"google.golang.org/grpc/tap"
+)
+
+// caller is who makes a call over the wire. It is made when the call's headers have come, before anything else of it is read. Calls from
+// within the process have none.
+type caller struct {
+	identity string // empty where nobody has to say who he is
+	host     string // address without port
+	account  *account
+	prompt   *time.Timer // ends a call whose first message does not come
+}
+
+type callerKey struct{}
+
+// callerOf is who made the call that a context belongs to; nil within the process.
+func callerOf(ctx context.Context) *caller {
+	c, _ := ctx.Value(callerKey{}).(*caller)
+	return c
+}
+
+// admitted is callerOf for what needs an identity: a node that asks for one takes no call that did not pass its door.
+func (s *Server) admitted(ctx context.Context) (*caller, error) {
+	c := callerOf(ctx)
+	if (c == nil || c.identity == "") && s.options.Access.restricted() {
+		return nil, &AccessError{Message: "the call shows no identity"}
+	}
+	return c, nil
+}
+
+// enter counts one more stream of the caller's in; leave counts it out.
+func (c *caller) enter() error { return c.of().enter() }
+func (c *caller) leave()       { c.of().leave() }
+
+// of is the caller's account; nil within the process.
+func (c *caller) of() *account {
+	if c == nil {
+		return nil
+	}
+	return c.account
+}
+
+// budget is what all streams of the caller may hold together.
+func (c *caller) budget() *budget {
+	if c == nil {
+		return nil
+	}
+	return &c.account.budget
+}
+
+// healthMethods may be called by anybody: they tell whether the node takes wants, and nothing else.
+const healthMethods = "/grpc.health.v1.Health/"
+
+// door looks at each call when its headers have come: it finds out who calls, and turns away those who may not. It must not wait.
+func (s *Server) door(ctx context.Context, info *tap.Info) (context.Context, error) {
+	c := &caller{}
+	if p, ok := peer.FromContext(ctx); ok {
+		c.host = hostOf(p.Addr)
+	}
+	err := s.identify(ctx, c, info)
+	if err == nil {
+		c.account, err = s.accounts.of(c, &s.options.Access)
+	}
+	if err == nil && !c.account.calls.Allow() {
+		err = &BusyError{Message: "too many calls at once", RetryAfter: time.Second}
+	}
+	if err != nil {
+		s.audit.refused(c, info.FullMethodName, err)
+		return ctx, toStatus(err)
+	}
+	ctx, cancel := context.WithCancelCause(ctx) // the call's own end ends it
+	c.prompt = time.AfterFunc(s.options.HelloTimeout, func() { cancel(errTardy) })
+	return context.WithValue(ctx, callerKey{}, c), nil
+}
+
+// errTardy ends calls that say nothing.
+var errTardy = status.Error(codes.DeadlineExceeded, "the call's first message did not come in time")
+
+// started says that a call's first message is there.
+func (c *caller) started() {
+	if c != nil {
+		c.prompt.Stop()
+	}
+}
+
+// identify finds out who calls.
+func (s *Server) identify(ctx context.Context, c *caller, info *tap.Info) error {
+	a := &s.options.Access
+	if strings.HasPrefix(info.FullMethodName, healthMethods) || !a.restricted() {
+		return nil
+	}
+	if len(info.Header["authorization"]) > 0 && a.Tokens != nil {
+		return a.byToken(c, info.Header)
+	}
+	if name := certified(ctx); name != "" && a.Certificates {
+		c.identity = name
+		return nil
+	}
+	switch {
+	case a.Tokens == nil:
+		return &AccessError{Message: "this node wants a client certificate with a name: its CA is that of --client-ca"}
+	case a.Certificates:
+		return &AccessError{Message: "this node wants a client certificate or a token, and there is neither"}
+	}
+	return &AccessError{Message: "this node wants a token, and there is none"}
+}
+
+func (a *Access) byToken(c *caller, header metadata.MD) error {
+	secret, ok := strings.CutPrefix(header["authorization"][0], "Bearer ")
+	if !ok || len(header["authorization"]) != 1 {
+		return &AccessError{Message: `the authorization is not one "Bearer TOKEN"`}
+	}
+	if c.identity, ok = a.Tokens.Identity(secret); !ok {
+		return &AccessError{Message: "this node does not know that token"}
+	}
+	return nil
+}
+
+// certified is the name of the client certificate that TLS has verified, if there is one.
+func certified(ctx context.Context) string {
+	p, ok := peer.FromContext(ctx)
+	if !ok {
+		return ""
+	}
+	info, ok := p.AuthInfo.(credentials.TLSInfo)
+	if !ok || len(info.State.VerifiedChains) == 0 || len(info.State.PeerCertificates) == 0 {
+		return ""
+	}
+	return nameOf(info.State.PeerCertificates[0])
+}
+
+// unary notes that a call's only request has come.
+func unary(ctx context.Context, request any, _ *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
+	callerOf(ctx).started()
+	return handle(ctx, request)
+}
+
+// streaming notes when a stream's first request comes.
+func streaming(server any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
+	c := callerOf(stream.Context())
+	defer c.started()
+	return handle(server, &prompted{stream, c})
+}
+
+// prompted is a stream whose first request has to come in time.
+type prompted struct {
+	grpc.ServerStream
+	caller *caller
+}
+
+// RecvMsg implements grpc.ServerStream.
+func (p *prompted) RecvMsg(m any) error {
+	err := p.ServerStream.RecvMsg(m)
+	p.caller.started()
+	if cause := context.Cause(p.Context()); err != nil && cause == errTardy { //nolint:errorlint // this very one
+		return errTardy
+	}
+	return err
+}
+
+// brief is text from outside, fit for a message.
+func brief(s string) string {
+	const most = 200
+	if len(s) > most {
+		s = fmt.Sprintf("%s… (%d bytes)", s[:most], len(s))
+	}
+	return s
+}

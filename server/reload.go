@@ -1,0 +1,89 @@
+package server
+
+import (
+	"errors"
+	"log/slog"
+	"os"
+	"slices"
+	"sync"
+	"time"
+)
+
+// reloaded is a value made of files. It is made again when one of them has changed; where that fails, the last good one stays, and the
+// log says so once per change.
+type reloaded[T any] struct {
+	files []string
+	parse func() (T, error)
+	log   *slog.Logger
+
+	mu    sync.Mutex
+	value T
+	seen  []version
+}
+
+// version is what tells one state of a file from another. A file that is not there has the zero one.
+type version struct {
+	size     int64
+	modified time.Time
+	info     os.FileInfo
+}
+
+func (v version) isStill(w version) bool {
+	same := v.info == nil && w.info == nil || v.info != nil && w.info != nil && os.SameFile(v.info, w.info)
+	return same && v.size == w.size && v.modified.Equal(w.modified)
+}
+
+// reload makes the value for the first time.
+func reload[T any](log *slog.Logger, parse func() (T, error), files ...string) (*reloaded[T], error) {
+	r := &reloaded[T]{parse: parse, log: log}
+	for _, file := range files {
+		if file != "" {
+			r.files = append(r.files, file)
+		}
+	}
+	r.seen = r.look()
+	var err error
+	r.value, err = parse()
+	return r, err
+}
+
+// get returns the value of the files as they are.
+func (r *reloaded[T]) get() T {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now := r.look()
+	if slices.EqualFunc(now, r.seen, version.isStill) {
+		return r.value
+	}
+	r.seen = now
+	value, err := r.parse()
+	if err != nil {
+		r.log.Warn("a changed file is not used; what it held before stays in force", "files", r.files, "err", err)
+		return r.value
+	}
+	r.value = value
+	r.log.Info("read again", "files", r.files)
+	return value
+}
+
+func (r *reloaded[T]) look() []version {
+	all := make([]version, len(r.files))
+	for i, file := range r.files {
+		if info, err := os.Stat(file); err == nil {
+			all[i] = version{info.Size(), info.ModTime(), info}
+		}
+	}
+	return all
+}
+
+// maxSecretBytes bounds files of certificates and tokens.
+const maxSecretBytes = 1 << 20
+
+// readSecret reads a small file.
+func readSecret(path string) ([]byte, error) {
+	b, err := os.ReadFile(path)
+	if err == nil && len(b) > maxSecretBytes {
+		err = &os.PathError{Op: "read", Path: path, Err: errors.New("more than 1 MiB; is it the right file?")}
+	}
+	return b, err
+}
