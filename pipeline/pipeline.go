@@ -20,6 +20,8 @@ type Options struct {
 	Readers int
 	// Kernels forces a level of package kernel, "avx2" or "scalar". Empty: FEEDWATER_KERNELS, else the best of this processor.
 	Kernels string
+	// Index, if set, keeps indexes of pictures, so that what lies outside their crops is skipped.
+	Index *Index
 	// Numerics, if set, is added to what the self-test measures, so that tests can stage a node that computes differently.
 	Numerics string
 }
@@ -44,6 +46,7 @@ func (o *Options) setDefaults() error {
 type Pipeline struct {
 	options  Options
 	numerics string
+	indexes  indexes
 	queue    queue
 	decoders chan *decoder // of idle decoders; having one is the right to use a core
 	workers  sync.WaitGroup
@@ -56,6 +59,10 @@ func Open(o Options) (*Pipeline, error) {
 		return nil, err
 	}
 	p := &Pipeline{options: o, decoders: make(chan *decoder, o.Workers)}
+	if o.Index != nil {
+		index := o.Index.withDefaults()
+		p.indexes.index = &index
+	}
 	p.queue.init()
 	for range o.Workers {
 		p.decoders <- newDecoder(o.Kernels)
@@ -79,6 +86,7 @@ func (p *Pipeline) Close() {
 		w.fail(0, ErrClosed)
 		w.finish(w.Name.Len() - w.next)
 	}
+	p.indexes.close()
 }
 
 // Numerics is the digest of the start-up self-test of all pixel code on this machine: same numerics, same bytes.
