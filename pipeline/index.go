@@ -15,7 +15,7 @@ type Index struct {
 	Dir string
 	// MaxBytes is what all files in Dir may take. Default 4 GiB.
 	MaxBytes int64
-	// Interval is how many MCUs lie between two places that decoding can start at: fewer skip more and take more bytes. Default 8.
+	// Interval is how many blocks of 8 columns lie between two places that decoding can start at: fewer skip more and take more bytes. Default 8.
 	Interval int
 	// Trouble is told why no more is kept of a data set: the limit, a full disk, a folder that cannot be written. It must not block. Default:
 	// nobody is told.

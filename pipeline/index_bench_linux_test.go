@@ -17,7 +17,7 @@ import (
 )
 
 // BenchmarkIndex: what one core does for a photograph of FEEDWATER_PHOTOS, from the file's bytes in memory to 224×224 pixels: without an index,
-// with one, with one of every 4 MCUs, in the first epoch, which makes it on the way, and the making alone. Contestants take turns of an epoch each;
+// with one, with one of every 4 blocks, in the first epoch, which makes it on the way, and the making alone. Contestants take turns of an epoch each;
 // times are CPU times of the thread, medians of the rounds.
 func BenchmarkIndex(b *testing.B) {
 	dir := os.Getenv("FEEDWATER_PHOTOS")

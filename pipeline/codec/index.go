@@ -8,7 +8,7 @@ import (
 )
 
 // UseIndex is about the next Parse, or ParseUpright, alone. index is what AppendIndex once made of the very same bytes: then Decode skips what
-// lies outside its region. Where it is empty, or makes no sense, Decode notes one on its way, with a mark every so many MCUs, for AppendIndex; an
+// lies outside its region. Where it is empty, or makes no sense, Decode notes one on its way, with a mark every interval × 8 columns, for AppendIndex; an
 // interval of 0 says not to. Sequential JPEG files of one scan have an index, others do not.
 func (d *Decoder) UseIndex(index []byte, interval int) {
 	d.jpeg.index, d.jpeg.interval = index, interval

@@ -87,7 +87,7 @@ func bench(b *testing.B, level string, files [][]byte, region func(w, h int) ima
 	}
 }
 
-// BenchmarkIndex: regions with and without an index of every 8 MCUs, as the first epoch has them, which makes it on the way, and the
+// BenchmarkIndex: regions with and without an index of every 8 blocks, as the first epoch has them, which makes it on the way, and the
 // making alone; in turns, since machines drift. The times of each are in its metric.
 func BenchmarkIndex(b *testing.B) {
 	files := pictures(b, 60)

@@ -9,11 +9,11 @@ import (
 // An index says where in the data of a scan MCUs begin, so that a region is decoded without what lies before it. It is made of the file,
 // adds nothing to it, and belongs to these bytes alone: whoever keeps it makes sure of that. As bytes it is
 //
-//	uvarint interval: a mark stands at the start of each row of MCUs, and every so many MCUs from there
+//	uvarint interval: a mark stands at the start of each row of MCUs, and every so many blocks from there, as mcuInterval counts
 //	each mark, row by row: uvarint bits since the mark before, varint for each component of the scan: its predictor less the one before
 //	uvarint bits from the last mark to the end of the data
 type index struct {
-	interval int
+	interval int // in MCUs
 	perRow   int
 	marks    []mark // perRow for each row of MCUs, and the end of the data
 }
@@ -25,10 +25,10 @@ type mark struct {
 	last [maxComponents]int32
 }
 
-// MaxIndexInterval is the largest number of MCUs from one mark of an index to the next.
+// MaxIndexInterval is the largest number of blocks from one mark of an index to the next.
 const MaxIndexInterval = 1 << 16
 
-// IndexInterval is how many MCUs lie between two marks of an index that AppendIndex made; 0 if it makes no sense.
+// IndexInterval is how many blocks lie between two marks of an index that AppendIndex made; 0 if it makes no sense.
 func IndexInterval(index []byte) int {
 	n, k := binary.Uvarint(index)
 	if k <= 0 || n > MaxIndexInterval {
@@ -42,10 +42,14 @@ func (p *parser) indexable() bool {
 	return p.frame.single(&p.scans[0]) && p.scans[0].restart == 0
 }
 
+// mcuInterval turns an interval in blocks, of 8 columns of the picture, to one in MCUs.
+func mcuInterval(interval int, f *frame) int { return max(1, interval/f.hMax) }
+
 // lay sets the places of the marks of a scan and returns how many there are, the end not counted.
 func (x *index) lay(interval int, f *frame, s *scan) int {
 	w, h := s.mcus(f)
-	x.interval, x.perRow, x.marks = interval, ceilDiv(w, interval), x.marks[:0]
+	x.interval, x.marks = mcuInterval(interval, f), x.marks[:0]
+	x.perRow = ceilDiv(w, x.interval)
 	return x.perRow * h
 }
 
@@ -97,8 +101,8 @@ func uvarint(b []byte) (uint64, []byte) {
 }
 
 // write appends the index to dst, as read takes it.
-func (x *index) write(dst []byte, components int) []byte {
-	dst = binary.AppendUvarint(dst, uint64(x.interval))
+func (x *index) write(dst []byte, interval, components int) []byte {
+	dst = binary.AppendUvarint(dst, uint64(interval))
 	var before mark
 	end := len(x.marks) - 1
 	for _, m := range x.marks[:end] {
@@ -145,8 +149,8 @@ func (d *Decoder) ParseIndexed(src []byte, l Limits, index []byte) (w, h int, er
 	return d.parser.frame.w, d.parser.frame.h, nil
 }
 
-// Record makes Decode note an index on its way, with a mark every so many MCUs, at most MaxIndexInterval; 0: not. It is called after Parse,
-// and does nothing where there is an index or will be none.
+// Record makes Decode note an index on its way, with a mark every so many blocks of 8 columns, at most MaxIndexInterval; 0: not. It is called
+// after Parse, and does nothing where there is an index or will be none.
 func (d *Decoder) Record(interval int) {
 	d.interval = 0
 	if d.parsed && d.parser.indexable() && len(d.index.marks) == 0 {
@@ -163,7 +167,7 @@ func (d *Decoder) AppendIndex(dst []byte) []byte {
 	c, s := &d.coder, &d.parser.scans[0]
 	if c.scan != s || c.due < 0 { // nothing was decoded since
 		c.open(d.parser.src, &d.parser.frame, s)
-		c.record(d.interval)
+		c.record(mcuInterval(d.interval, &d.parser.frame))
 	}
 	w, h := s.mcus(&d.parser.frame)
 	c.skip(w*h - c.next)
@@ -174,7 +178,7 @@ func (d *Decoder) AppendIndex(dst []byte) []byte {
 	x.lay(d.interval, &d.parser.frame, s)
 	x.marks = append(x.marks, c.marks...)
 	x.stuff(c.cursor.src[s.data:c.segment.end])
-	dst = x.write(dst, s.n)
+	dst = x.write(dst, d.interval, s.n)
 	x.marks, d.interval = x.marks[:0], 0
 	return dst
 }
