@@ -86,12 +86,13 @@ func (o *indexOptions) run(ctx context.Context, out, status io.Writer) error {
 	index := pipeline.Index{Dir: dir, MaxBytes: int64(o.limit), Interval: o.interval}
 	done, err := pipeline.IndexSnapshot(ctx, data, index, o.workers, func(n pipeline.Indexed) { show.step(n.Seen, data.Len()) })
 	show.end()
+	if err != nil && !errors.Is(err, context.Canceled) {
+		return err
+	}
 	o.report(out, dir, done, time.Since(began))
 	switch {
-	case errors.Is(err, context.Canceled):
-		return fmt.Errorf("interrupted after %d of %d pictures; what was made stays, and running it again goes on from there", done.Seen, data.Len())
 	case err != nil:
-		return err
+		return fmt.Errorf("interrupted after %d of %d pictures; what was made stays, and running it again goes on from there", done.Seen, data.Len())
 	case done.Failed > 0:
 		return fmt.Errorf("%d of %d pictures could not be read, the first: %w", done.Failed, data.Len(), done.Failure)
 	}

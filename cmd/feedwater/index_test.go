@@ -59,8 +59,7 @@ func TestIndexSaysWhatIsWrong(t *testing.T) {
 		{[]string{"index", dir, "--index", filepath.Join(file, "x")}, exitError, "not a directory"},
 		{[]string{"index", dir, "--index", t.TempDir(), "--index-limit", "10"}, exitError, "limit"},
 	} {
-		args := append(test.args, "--cache-dir", t.TempDir())
-		if code, _, errs := call(args...); code != test.code || !strings.Contains(errs, test.says) {
+		if code, _, errs := call(append([]string{"--cache-dir", t.TempDir()}, test.args...)...); code != test.code || !strings.Contains(errs, test.says) {
 			t.Errorf("%v: code %d: %s", test.args, code, errs)
 		}
 	}

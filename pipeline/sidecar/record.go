@@ -53,10 +53,11 @@ func (s *Store) Find(sample int, file, buf []byte) (data []byte, make bool) {
 	record, at, found := s.fetch(sample, buf)
 	if found {
 		if data, ok := dataOf(record, sample, file); ok {
+			s.tendIfDue(at)
 			return data, false
 		}
 	}
-	s.lookNow()
+	s.tendIfDue(0)
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return record[:0], at != nothing && !s.closed && !s.stopped

@@ -121,7 +121,7 @@ func TestStaleAndForeign(t *testing.T) {
 	o := Options{Dir: t.TempDir()}
 	s := open(t, o)
 	fill(s)
-	changed := append(fileOf(5)[1:], 0)
+	changed := append([]byte{99}, fileOf(5)[1:]...)
 	data, make := s.Find(5, changed, nil)
 	if len(data) != 0 || !make {
 		t.Errorf("found %x for a changed file", data)
@@ -410,6 +410,29 @@ func TestFilesOfOthers(t *testing.T) {
 	s.mu.Unlock()
 	s.Find(0, fileOf(0), nil)
 	s.running.Wait()
+	if n := found(t, s); n != samples {
+		t.Errorf("%d found", n)
+	}
+}
+
+// What was gathered is written after a while, also where nothing more comes.
+func TestOldRecordsAreWritten(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, Options{Dir: dir})
+	fill(s)
+	found(t, s)
+	s.running.Wait()
+	if names := filesIn(t, dir); len(names) != 0 {
+		t.Errorf("written at once: %v", names)
+	}
+	s.mu.Lock()
+	s.pending.begun = s.pending.begun.Add(-flushAge - time.Second)
+	s.mu.Unlock()
+	found(t, s)
+	s.running.Wait()
+	if names := filesIn(t, dir); len(names) != 1 {
+		t.Errorf("files %v", names)
+	}
 	if n := found(t, s); n != samples {
 		t.Errorf("%d found", n)
 	}

@@ -32,17 +32,16 @@ func (s *Store) tend() {
 	})
 }
 
-// lookNow tends if that was long ago.
-func (s *Store) lookNow() {
+// tendIfDue tends if the record at this place was gathered long ago, or there is none and the last look for those of others was long ago.
+func (s *Store) tendIfDue(at place) {
 	s.mu.RLock()
-	due := time.Since(s.looked) > lookAge
+	due := at == 0 && time.Since(s.looked) > lookAge ||
+		at != 0 && s.pending != nil && s.pending.segment == at.segment() && time.Since(s.pending.begun) > flushAge
 	s.mu.RUnlock()
 	if due {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if time.Since(s.looked) > lookAge {
-			s.tend()
-		}
+		s.tend()
 	}
 }
 
