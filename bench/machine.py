@@ -121,9 +121,9 @@ class Apart:
 
 
 @contextmanager
-def node(folder: str) -> Iterator[tuple[int, str]]:
+def node(folder: str, index: str = "off") -> Iterator[tuple[int, str]]:
     """A node that serves folder as the root "bench": its process id and its address."""
-    command = [program(), "serve", "--data", f"bench={folder}", "--listen", "127.0.0.1:0"]
+    command = [program(), "serve", "--data", f"bench={folder}", "--listen", "127.0.0.1:0", "--index", index]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     try:
         assert process.stderr is not None

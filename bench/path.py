@@ -1,11 +1,12 @@
 """The whole path, files to tensor: PyTorch's DataLoader against Feedwater, on the same cores and the same pictures.
 
-    python bench/path.py FOLDER [--rounds 5] [--images 4000]
+    python bench/path.py FOLDER [--rounds 5] [--images 4000] [--index]
 
 The same work for all: decode, RandomResizedCrop(224), RandomHorizontalFlip, shuffled, collated to uint8 batches of 128
 in the training process, which reads one pixel of each. The files are in the page cache. Every run is a process of its
 own; contestants take turns, forwards and backwards. Rates are those from the 8th batch on; each round's are compared
-with that round's best number of workers of the DataLoader. CPU is that of all processes a contestant needs.
+with that round's best number of workers of the DataLoader. CPU is that of all processes a contestant needs. With
+--index Feedwater runs a second time with an index of the pictures that was made before, else it runs without.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ import argparse
 import json
 import os
 import statistics
+import subprocess
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -26,6 +29,7 @@ from figure import Figure, report
 
 BATCH, SIZE, SKIP = 128, 224, 8
 PIL, IO, LOCAL, NODE = "DataLoader, PIL", "DataLoader, torchvision.io", "feedwater, local", "feedwater, one node"
+INDEXED = ", indexed"
 
 
 # -- contestants: each yields uint8 batches ---------------------------------------------------------------------------
@@ -66,12 +70,13 @@ def feedwater(folder: str, images: int) -> Iterator[Any]:
             yield batch
 
 
-def contestants() -> dict[str, Callable[[str, int], Iterator[Any]]]:
+def contestants(indexed: bool = True) -> dict[str, Callable[[str, int], Iterator[Any]]]:
     """All of them by name, the DataLoader with each number of workers that may be its best."""
     some = sorted({1, 2, 4, machine.CORES, 2 * machine.CORES})
     pil = {f"{PIL}, {n} workers": partial(dataloader, workers=n, decode=PIL) for n in (0, *some)}
     io = {f"{IO}, {n} workers": partial(dataloader, workers=n, decode=IO) for n in some if n > 1}
-    return {**pil, **io, LOCAL: feedwater, NODE: feedwater}
+    ours = [name + index for index in ("", INDEXED)[: 1 + indexed] for name in (LOCAL, NODE)]
+    return {**pil, **io, **dict.fromkeys(ours, feedwater)}
 
 
 # -- one run ----------------------------------------------------------------------------------------------------------
@@ -100,12 +105,13 @@ def run(name: str, folder: str, images: int) -> None:
 # -- all runs ---------------------------------------------------------------------------------------------------------
 
 
-def measure(apart: machine.Apart, name: str, folder: str, images: int) -> dict[str, float]:
+def measure(apart: machine.Apart, name: str, folder: str, images: int, index: str) -> dict[str, float]:
     """Runs a contestant in a process of its own, with a fresh node if it needs one."""
     with ExitStack() as stack:
-        environment = {"PYTHONWARNINGS": "ignore"}  # of more workers than cores
-        if name == NODE:
-            pid, address = stack.enter_context(machine.node(folder))
+        index = index if name.endswith(INDEXED) else "off"
+        environment = {"PYTHONWARNINGS": "ignore", "FEEDWATER_INDEX": index}  # warnings of more workers than cores
+        if name.startswith(NODE):
+            pid, address = stack.enter_context(machine.node(folder, index))
             environment |= {"BENCH_NODE": address, "BENCH_NODE_PID": str(pid)}
         return apart.run(folder, "--images", str(images), "--run", name, environment=environment)
 
@@ -134,11 +140,16 @@ def table(runs: Runs) -> str:
 
 def figures(runs: Runs) -> list[Figure]:
     """What must be reached."""
-    limits = {LOCAL: 3.0, NODE: 2.5}
-    return [
+    limits = {LOCAL: 3.0, NODE: 2.5, LOCAL + INDEXED: 3.8}
+    found = [
         Figure(f"images/s: {name}, against DataLoader + PIL", statistics.median(ratios(runs, name)), limit, "×", True)
         for name, limit in limits.items()
+        if name in runs
     ]
+    if LOCAL + INDEXED in runs:
+        gains = [ours["rate"] / other["rate"] for ours, other in zip(runs[LOCAL + INDEXED], runs[LOCAL])]
+        found.append(Figure("images/s: with an index, against without", statistics.median(gains), 1.2, "×", True))
+    return found
 
 
 def warm(folder: str) -> int:
@@ -155,6 +166,7 @@ def main() -> None:
     parser.add_argument("folder", help="image folder, classes in sub-folders")
     parser.add_argument("--rounds", type=int, default=5, help="how often each contestant runs")
     parser.add_argument("--images", type=int, default=4000, help="images per run, rounded up to whole passes")
+    parser.add_argument("--index", action="store_true", help="run Feedwater with an index of the pictures too")
     parser.add_argument("--figures", metavar="FILE", help="add the figures to this file")
     parser.add_argument("--run", metavar="NAME", help=argparse.SUPPRESS)
     args = parser.parse_args()
@@ -164,12 +176,15 @@ def main() -> None:
     pictures = warm(args.folder)
     images = pictures * -(-args.images // pictures)
     print(f"{machine.settings()}\n{pictures} pictures, {images} images per run, {args.rounds} rounds\n", flush=True)
-    apart = machine.Apart()
-    runs: Runs = {name: [] for name in contestants()}
-    for number, name in machine.turns(args.rounds, list(runs)):
-        result = measure(apart, name, args.folder, images)
-        runs[name].append(result)
-        print(f"  round {number + 1}: {name:38}{result['rate']:8.0f} images/s", flush=True)
+    runs: Runs = {name: [] for name in contestants(args.index)}
+    with tempfile.TemporaryDirectory() as index:
+        if args.index:
+            subprocess.run([machine.program(), "index", args.folder, "--index", index], check=True)
+        apart = machine.Apart()
+        for number, name in machine.turns(args.rounds, list(runs)):
+            result = measure(apart, name, args.folder, images, index)
+            runs[name].append(result)
+            print(f"  round {number + 1}: {name:38}{result['rate']:8.0f} images/s", flush=True)
     print(f"\n{table(runs)}\n{apart.others()}")
     report(figures(runs), args.figures)
 

@@ -28,7 +28,7 @@ trap 'rm -rf "$scratch"' EXIT
 figures=$scratch/figures
 
 say "the whole path, files to tensor: bench/path.py"
-"$python" bench/path.py "$data" --rounds "$rounds" --figures "$figures"
+"$python" bench/path.py "$data" --index --rounds "$rounds" --figures "$figures"
 say "the wire, a node with ready batches to a trainer's memory: go run ./bench/wire"
 go run ./bench/wire --rounds "$rounds" --python "$python" --figures "$figures"
 say "the training process: bench/trainer.py"

@@ -7,6 +7,7 @@ import (
 	"github.com/feedwater-io/feedwater/pipeline/augment"
 	"github.com/feedwater-io/feedwater/pipeline/dataset"
 	"github.com/feedwater-io/feedwater/pipeline/order"
+	"github.com/feedwater-io/feedwater/pipeline/sidecar"
 )
 
 // A Job is a plan on a snapshot, ready to make batches. It holds no position and no goroutine, and may be used by many
@@ -20,7 +21,8 @@ type Job struct {
 	// height and width of every sample's image, 0 where samples differ; pixels is its bytes. tail appends one to a checksum.
 	height, width, pixels int
 	tail                  shift
-	images                bool // the plan asks for images
+	images                bool           // the plan asks for images
+	index                 *sidecar.Store // nil: none is kept
 	substitute            order.Key
 
 	mu     sync.Mutex
@@ -44,6 +46,9 @@ func (p *Pipeline) Prepare(plan *Plan, s *dataset.Snapshot) (*Job, error) {
 	j.pixels = j.height * j.width * 3
 	j.tail = newShift(j.pixels)
 	j.images = slices.Contains(pinned.Fields, "image")
+	if j.images {
+		j.index = p.indexes.of(s.Fingerprint(), s.Len())
+	}
 	names := slices.Clone(pinned.Fields)
 	if j.images && pinned.Transforms.Boxes() > 0 {
 		names = append(names, boxField)

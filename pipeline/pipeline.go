@@ -23,6 +23,8 @@ type Options struct {
 	// OnPanic, if set, is told of panics in the code that makes samples, from any worker; the sample's want then ends with the error. Nil:
 	// a panic ends the process, as tests want it.
 	OnPanic func(*PanicError)
+	// Index, if set, keeps indexes of pictures, so that what lies outside their crops is skipped.
+	Index *Index
 	// Numerics, if set, is added to what the self-test measures, so that tests can stage a node that computes differently.
 	Numerics string
 }
@@ -47,6 +49,7 @@ func (o *Options) setDefaults() error {
 type Pipeline struct {
 	options  Options
 	numerics string
+	indexes  indexes
 	queue    queue
 	decoders chan *decoder // of idle decoders; having one is the right to use a core
 	workers  sync.WaitGroup
@@ -59,6 +62,10 @@ func Open(o Options) (*Pipeline, error) {
 		return nil, err
 	}
 	p := &Pipeline{options: o, decoders: make(chan *decoder, o.Workers)}
+	if o.Index != nil {
+		index := o.Index.withDefaults()
+		p.indexes.index = &index
+	}
 	p.queue.init()
 	for range o.Workers {
 		p.decoders <- newDecoder(o.Kernels)
@@ -82,6 +89,7 @@ func (p *Pipeline) Close() {
 		w.fail(0, ErrClosed)
 		w.finish(w.Name.Len() - w.next)
 	}
+	p.indexes.close()
 }
 
 // Numerics is the digest of the start-up self-test of all pixel code on this machine: same numerics, same bytes.

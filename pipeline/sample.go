@@ -128,6 +128,7 @@ func (w *Want) make(d *decoder, i int, ref Ref, file []byte) error {
 	if err := r.Run(d.codec, dst, 3*result.w); err != nil {
 		return err
 	}
+	d.keep(j, ref.Index, file)
 	switch {
 	case w.Image != nil:
 		w.Image(i, dst)

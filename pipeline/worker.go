@@ -39,6 +39,7 @@ type decoder struct {
 	codec   *codec.Decoder
 	runners map[*Job]*augment.Runner
 	pixels  []byte
+	indexing
 }
 
 func newDecoder(level string) *decoder {
@@ -73,6 +74,7 @@ func (d *decoder) begin(j *Job, s order.Sample, file []byte) (r *augment.Runner,
 	if j.plan.ApplyEXIF {
 		parse = d.codec.ParseUpright
 	}
+	d.lookUp(j, uint64(s.Index), file)
 	if picture.w, picture.h, err = parse(file, j.plan.Limits); err != nil {
 		return nil, size{}, size{}, err
 	}

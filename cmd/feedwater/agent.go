@@ -43,13 +43,17 @@ func runAgent(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	indexes, err := indexFromEnvironment()
+	if err != nil {
+		return usageError{err}
+	}
 	c := newCores()
 	ctx, done := context.WithCancel(ctx)
 	var watcher sync.WaitGroup
 	watcher.Go(func() { c.watch(ctx) })
 	defer watcher.Wait()
 	defer done()
-	local := &localPipelines{log: log, cores: c}
+	local := &localPipelines{log: log, cores: c, index: indexes.index("", log)}
 	defer local.close()
 	a := agent.New(agent.Options{
 		Control:    os.NewFile(agentControlFD, "control"),

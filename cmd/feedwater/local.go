@@ -22,6 +22,7 @@ import (
 type localPipelines struct {
 	log   *slog.Logger
 	cores *cores
+	index *pipeline.Index // nil: none
 
 	mu      sync.Mutex
 	servers map[int]*localServer
@@ -43,7 +44,7 @@ func (l *localPipelines) get(workers int) (*localServer, error) {
 	if s := l.servers[workers]; s != nil {
 		return s, nil
 	}
-	p, err := pipeline.Open(pipeline.Options{Workers: workers, OnPanic: panicLog(l.log)})
+	p, err := pipeline.Open(pipeline.Options{Workers: workers, OnPanic: panicLog(l.log), Index: l.index})
 	if err != nil {
 		return nil, err
 	}

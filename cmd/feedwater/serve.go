@@ -34,6 +34,7 @@ type serveOptions struct {
 	workers   int
 	memory    byteSize
 	cacheDir  string
+	indexes   indexPlace
 	drain     time.Duration
 	logFormat string
 	logLevel  slog.Level
@@ -74,6 +75,7 @@ SIGTERM and Ctrl-C finish what is in flight, then exit 0; a second one ends the 
 	f.IntVar(&o.workers, "workers", 0, "samples to decode at once (default: one per core this process may use)")
 	f.Var(&o.memory, "max-memory", "memory for batches in the making and on their way")
 	f.StringVar(&o.cacheDir, "cache-dir", "", "`folder` for lists of files, so that a restart need not scan again (default: the user's cache folder)")
+	o.indexes.addFlags(f, "; off: none")
 	f.DurationVar(&o.drain, "drain-timeout", 30*time.Second, "how long to finish what is in flight when told to stop")
 	f.StringVar(&o.logFormat, "log-format", "text", "text or json")
 	f.StringVar(&level, "log-level", "info", "debug, info, warn or error")
@@ -141,7 +143,7 @@ func (o *serveOptions) run(ctx context.Context, stdout, stderr io.Writer) error 
 		return err
 	}
 	defer limitMemory(int64(o.memory))()
-	p, err := pipeline.Open(pipeline.Options{Workers: o.workers, Numerics: o.numerics, OnPanic: panicLog(log)})
+	p, err := pipeline.Open(pipeline.Options{Workers: o.workers, Numerics: o.numerics, OnPanic: panicLog(log), Index: o.indexes.index(o.cacheDir, log)})
 	if err != nil {
 		return err
 	}

@@ -100,21 +100,6 @@ type Decoder struct {
 	turn    upright
 }
 
-// scans is the JPEG decoder, which has limits of its own.
-type scans struct {
-	*jpeg.Decoder
-	limits jpeg.Limits
-}
-
-// Parse implements format.
-func (s *scans) Parse(src []byte) (w, h int, err error) {
-	w, h, err = s.Decoder.Parse(src, s.limits)
-	if errors.Is(err, jpeg.ErrLimit) {
-		err = fmt.Errorf("%w: %w", ErrTooLarge, err)
-	}
-	return w, h, err
-}
-
 // named is a format and what its files begin with.
 type named struct {
 	prefix string
@@ -136,6 +121,7 @@ func NewDecoder(level string) *Decoder {
 // Parse looks at a file and returns the picture's size. Orientation tags are ignored. The decoder keeps src until the next call.
 func (d *Decoder) Parse(src []byte, l Limits) (w, h int, err error) {
 	d.current, d.turn.orientation = nil, 1
+	defer d.UseIndex(nil, 0)
 	d.jpeg.limits = jpeg.Limits{Scans: l.Scans, ScanBlocks: l.ScanBlocks}
 	f := d.find(src)
 	if f == nil {

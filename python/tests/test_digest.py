@@ -110,6 +110,19 @@ def test_with_any_kernels(data: Path, expected: str, level: str, monkeypatch: py
     assert loader._engine.opened().kernels == level
 
 
+def test_with_an_index_and_without(data: Path, expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for index in ("off", str(tmp_path), str(tmp_path), "/dev/null/nowhere"):
+        monkeypatch.setenv("FEEDWATER_INDEX", index)
+        assert digest(make(data), 2) == expected, index
+        stop_agent()
+    [kept] = tmp_path.glob("*.index")
+    damaged = bytearray(kept.read_bytes())
+    damaged[len(damaged) // 2] ^= 1
+    kept.write_bytes(damaged)
+    monkeypatch.setenv("FEEDWATER_INDEX", str(tmp_path))
+    assert digest(make(data), 2) == expected
+
+
 @pytest.mark.parametrize("batch_size", [1, 7, 500])
 def test_with_any_batch_size(data: Path, expected: str, batch_size: int) -> None:
     assert digest(make(data, batch_size=batch_size), 2) == expected

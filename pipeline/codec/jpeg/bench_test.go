@@ -3,6 +3,7 @@ package jpeg
 import (
 	"image"
 	"testing"
+	"time"
 
 	"github.com/feedwater-io/feedwater/pipeline/codec/jpeg/jpegtest"
 	"github.com/feedwater-io/feedwater/pipeline/internal/kernel"
@@ -83,5 +84,53 @@ func bench(b *testing.B, level string, files [][]byte, region func(w, h int) ima
 		if err := d.Decode(region(w, h), nowhere{}); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// BenchmarkIndex: regions with and without an index of every 8 blocks, as the first epoch has them, which makes it on the way, and the
+// making alone; in turns, since machines drift. The times of each are in its metric.
+func BenchmarkIndex(b *testing.B) {
+	files := pictures(b, 60)
+	for _, level := range kernel.Levels() {
+		b.Run("level="+level, func(b *testing.B) { benchIndex(b, NewDecoder(level), files) })
+	}
+}
+
+func benchIndex(b *testing.B, d *Decoder, files [][]byte) {
+	indexes, room := make([][]byte, len(files)), make([]byte, 0, 1<<20)
+	kinds := []struct {
+		name string
+		run  func(i int)
+	}{
+		{"plain", func(i int) { benchCrop(b, d, files[i], nil, 0) }},
+		{"indexed", func(i int) { benchCrop(b, d, files[i], indexes[i], 0) }},
+		{"first", func(i int) { benchCrop(b, d, files[i], nil, 8); d.AppendIndex(room) }},
+		{"made", func(i int) { _, _, _ = d.Parse(files[i], Limits{}); d.Record(8); d.AppendIndex(room) }},
+	}
+	for i, f := range files {
+		indexes[i] = indexOf(b, d, f, 8, image.Rectangle{})
+	}
+	spent := make([]time.Duration, len(kinds))
+	for i := 0; b.Loop(); i++ {
+		for k := range kinds {
+			began := time.Now()
+			kinds[k].run(i % len(files))
+			spent[k] += time.Since(began)
+		}
+	}
+	for k := range kinds {
+		b.ReportMetric(float64(spent[k].Microseconds())/float64(b.N), kinds[k].name+"-us/op")
+	}
+}
+
+// benchCrop decodes the mean RandomResizedCrop.
+func benchCrop(b *testing.B, d *Decoder, file, index []byte, interval int) {
+	w, h, err := d.ParseIndexed(file, Limits{}, index)
+	if err != nil {
+		b.Fatal(err)
+	}
+	d.Record(interval)
+	if err := d.Decode(image.Rect(w*17/100, h*17/100, w*83/100, h*83/100), nowhere{}); err != nil {
+		b.Fatal(err)
 	}
 }

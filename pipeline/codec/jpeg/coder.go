@@ -19,6 +19,7 @@ type coder struct {
 	band    bandTable
 	ended   int                      // blocks that end before their band begins, progressive files only
 	preds   [maxComponents]predictor // by place in the scan
+	notes
 }
 
 // unit is a block of an MCU.
@@ -31,6 +32,12 @@ type unit struct {
 
 // open sets the coder to the start of a scan.
 func (c *coder) open(src []byte, f *frame, s *scan) {
+	c.ready(src, f, s)
+	c.enter(s.data)
+}
+
+// ready sets the coder to a scan, but to no place in it.
+func (c *coder) ready(src []byte, f *frame, s *scan) {
 	if c.scan != s {
 		c.scan = s
 		c.buildTables(f.progressive)
@@ -39,7 +46,7 @@ func (c *coder) open(src []byte, f *frame, s *scan) {
 	c.row, _ = s.mcus(f)
 	c.next = 0
 	c.cursor = cursor{src: src}
-	c.enter(s.data)
+	c.due = unrecorded
 }
 
 // buildTables makes the look-ups of the tables that the scan needs. A scan of a progressive file that has AC coefficients has one component.
@@ -119,6 +126,9 @@ func (c *coder) mcu() bool {
 	if c.left == 0 {
 		c.resume()
 	}
+	if c.next == c.due {
+		c.note()
+	}
 	c.left--
 	c.next++
 	if c.bits.consumed() > c.segment.bits {
@@ -148,6 +158,9 @@ func (c *coder) skip(n int) {
 			c.resume()
 		}
 		k := min(n, c.left)
+		if c.due >= 0 {
+			k = c.noteBefore(k)
+		}
 		n -= k
 		whole := k == c.left && c.cursor.marker == mRST0+c.cursor.number
 		c.left -= k

@@ -35,6 +35,7 @@ type longCodes struct {
 	last    [17]int32 // the last code of each length, -1: none
 	offset  [17]int32 // from code to index of its symbol
 	symbols [256]byte
+	missed  bool // a code was looked for that the table does not have
 }
 
 func (d definition) symbols() (n int) {
@@ -98,6 +99,7 @@ func value(acc uint64, e entry) int32 {
 func (c *longCodes) build(d definition, entries []entry, bits int, of kind) {
 	symbols := d[16:]
 	copy(c.symbols[:], symbols)
+	c.missed = false
 	code, k, at := 0, 0, 0
 	for l := 1; l <= 16; l++ {
 		c.offset[l] = int32(k - code)
@@ -159,5 +161,6 @@ func (c *longCodes) find(acc uint64, bits int, of kind) entry {
 			return makeEntry(l, int(c.symbols[uint8(code+c.offset[l])]), of)
 		}
 	}
+	c.missed = true
 	return makeEntry(17, 0, of)
 }

@@ -4,7 +4,7 @@
 // A file passes three stages. Parse walks the markers and decides whether the file is accepted. A source turns
 // entropy-coded data into coefficients, a run of MCUs at a time, or, for files of several scans, all of the region's first. The output stage transforms them, upsamples, converts
 // colours and hands rows to a pixel.Sink. Only what the region needs is transformed; the rest is skipped in the
-// entropy-coded data. The package starts no goroutine.
+// entropy-coded data, or, in a file of one scan whose index is at hand, not even read. The package starts no goroutine.
 package jpeg
 
 import (
@@ -64,12 +64,15 @@ func (l Limits) withDefaults() Limits {
 // sample of the region and, if they are progressive, an eighth of a byte for each sample of the picture; the next Parse lets go
 // of what is above 64 MiB for a component. It is not safe for concurrent use.
 type Decoder struct {
-	parser  parser
-	parsed  bool
-	coder   coder
-	single  sequential
-	several multiscan
-	output  output
+	parser   parser
+	parsed   bool
+	coder    coder
+	single   sequential
+	indexed  indexed
+	several  multiscan
+	output   output
+	index    index // no marks: none
+	interval int   // of the index to note, 0: none
 }
 
 // keptBytes is the most that each of a decoder's buffers keeps for the next file.
@@ -89,14 +92,19 @@ func NewDecoder(level string) *Decoder {
 // entropy-coded data gives the pixels that libjpeg gives. Parse allocates no memory that depends on the size the file claims, so
 // the caller can refuse a size before Decode. The decoder keeps src until the next Parse; it must not change.
 func (d *Decoder) Parse(src []byte, l Limits) (w, h int, err error) {
-	d.parsed = false
+	d.parsed, d.interval, d.index.marks = false, 0, d.index.marks[:0]
 	d.several.trim()
 	if err := d.parser.parse(src, l.withDefaults(), &d.coder.segment); err != nil {
 		return 0, 0, fmt.Errorf("jpeg: %w", err)
 	}
+	d.accept()
+	return d.parser.frame.w, d.parser.frame.h, nil
+}
+
+// accept makes the parsed file the one to decode.
+func (d *Decoder) accept() {
 	d.parsed = true
 	d.coder.scan = nil
-	return d.parser.frame.w, d.parser.frame.h, nil
 }
 
 // Decode gives the pixels of region r of the parsed file to sink, top to bottom, up to 8 rows at a time. It can be called
@@ -114,8 +122,14 @@ func (d *Decoder) Decode(r image.Rectangle, sink pixel.Sink) error {
 // source opens the stage that makes the coefficients of the MCUs which the output stage needs.
 func (d *Decoder) source() source {
 	f, scans := &d.parser.frame, d.parser.scans
+	if len(d.index.marks) > 0 {
+		d.coder.ready(d.parser.src, f, &scans[0])
+		d.indexed.open(&d.coder, &d.index, d.output.mcus.Max.X)
+		return &d.indexed
+	}
 	if f.single(&scans[0]) {
 		d.coder.open(d.parser.src, f, &scans[0])
+		d.coder.record(mcuInterval(d.interval, f))
 		d.single.open(&d.coder)
 		return &d.single
 	}

@@ -50,35 +50,52 @@ func (p *parser) truncated() error {
 
 // parse reads a whole file. first takes the data of its first restart interval.
 func (p *parser) parse(src []byte, l Limits, first *segment) error {
+	err := p.parseHeader(src, l, first)
+	more := true
+	for err == nil && more {
+		if more, err = p.behindScan(first); more && err == nil {
+			err = p.startScan()
+		}
+	}
+	return err
+}
+
+// parseHeader reads a file up to the data of its first scan.
+func (p *parser) parseHeader(src []byte, l Limits, first *segment) error {
 	*p = parser{src: src, limits: l, at: 2, scans: p.scans[:0], adobe: -1}
 	first.forget()
 	if !bytes.HasPrefix(src, []byte{0xff, mSOI, 0xff}) {
 		return ErrNotJPEG
 	}
 	more, err := p.segments(0)
-	if err == nil && !more {
+	if err != nil {
+		return err
+	}
+	if !more {
 		return p.broken("no scan")
 	}
-	for err == nil && more {
-		more, err = p.scan(first)
-	}
-	return err
+	return p.startScan()
 }
 
-// scan reads the scan whose header starts at p.at and the segments behind it, up to the next scan if there is more.
-func (p *parser) scan(first *segment) (more bool, err error) {
+// startScan reads the scan header at p.at.
+func (p *parser) startScan() error {
 	s, err := p.scanHeader()
 	if err != nil {
-		return false, err
+		return err
 	}
 	if err := p.useTables(&s); err != nil {
-		return false, err
+		return err
 	}
 	if err := p.checkWork(&s); err != nil {
-		return false, err
+		return err
 	}
 	p.scans = append(p.scans, s)
-	marker, err := p.walk(&s, first)
+	return nil
+}
+
+// behindScan passes over the data of the last scan and reads the segments behind it, up to the next scan if there is more.
+func (p *parser) behindScan(first *segment) (more bool, err error) {
+	marker, err := p.walk(&p.scans[len(p.scans)-1], first)
 	if err != nil {
 		return false, err
 	}

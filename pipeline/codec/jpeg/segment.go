@@ -33,6 +33,14 @@ func (s *segment) fill(src []byte, at int) {
 	s.start, s.end, s.bits = at, at+read, 8*n
 }
 
+// take takes a piece of data without markers.
+func (s *segment) take(src []byte) {
+	s.data = room(s.data, len(src)+segmentPad)
+	n, _ := s.unstuff(s.data, src)
+	clear(s.data[n : n+segmentPad])
+	s.start, s.bits = 0, 8*n
+}
+
 // room returns memory of at least n bytes, b itself if it is large enough.
 func room(b []byte, n int) []byte {
 	if len(b) >= n {

@@ -3,7 +3,7 @@ package jpeg
 import "github.com/feedwater-io/feedwater/pipeline/internal/kernel"
 
 // A source makes quantised coefficients. It is the seam between entropy decoding and everything behind it: the output
-// stage does not know whether they come from one scan (sequential), from several (multiscan) or from elsewhere.
+// stage does not know whether they come from one scan (sequential, or indexed, which enters it anywhere), from several (multiscan) or from elsewhere.
 type source interface {
 	// read gives the coefficients of the n MCUs from column x of MCU row y on; n is at most runLength. Calls go from left
 	// to right and from top to bottom, columns by multiples of runLength; MCUs between two calls are not needed. The

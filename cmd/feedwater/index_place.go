@@ -1,0 +1,74 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/spf13/pflag"
+
+	"github.com/feedwater-io/feedwater/pipeline"
+	"github.com/feedwater-io/feedwater/pipeline/sidecar"
+)
+
+// indexPlace is where indexes of pictures are kept: the flags --index and --index-limit, or for an agent the environment variables of the same names.
+type indexPlace struct {
+	dir   string
+	limit byteSize
+}
+
+// indexOff is the --index of those who want none.
+const indexOff = "off"
+
+func (p *indexPlace) addFlags(f *pflag.FlagSet, more string) {
+	p.limit = 4 << 30
+	f.StringVar(&p.dir, "index", "", "`folder` for indexes of JPEG files, which make crops faster and change no byte"+more+" (default: index below --cache-dir, else the user's cache folder)")
+	f.Var(&p.limit, "index-limit", "what the indexes of all data sets may take")
+}
+
+// indexFromEnvironment is an agent's.
+func indexFromEnvironment() (p indexPlace, err error) {
+	f := pflag.NewFlagSet("agent", pflag.ContinueOnError)
+	p.addFlags(f, "")
+	err = fillFlags(f, nil)
+	return p, err
+}
+
+// index is nil where none is wanted. What goes wrong is logged, once.
+func (p *indexPlace) index(cacheDir string, log *slog.Logger) *pipeline.Index {
+	dir := p.dir
+	switch {
+	case dir == indexOff:
+		return nil
+	case dir == "" && cacheDir != "":
+		dir = filepath.Join(cacheDir, "index")
+	}
+	var once sync.Once
+	return &pipeline.Index{Dir: dir, MaxBytes: int64(p.limit), Trouble: func(err error) {
+		once.Do(func() {
+			what := "the index of pictures is not kept: crops are slower than they could be"
+			if errors.Is(err, sidecar.ErrFull) {
+				what = "the index of pictures is as large as it may be; --index-limit, or FEEDWATER_INDEX_LIMIT, raises that"
+			}
+			log.Warn(what, "err", err)
+		})
+	}}
+}
+
+// resolve names the folder that is used, for people.
+func (p *indexPlace) resolve(cacheDir string) (string, error) {
+	if p.dir != "" {
+		return p.dir, nil
+	}
+	if cacheDir != "" {
+		return filepath.Join(cacheDir, "index"), nil
+	}
+	user, err := os.UserCacheDir()
+	if err != nil {
+		return "", fmt.Errorf("no cache folder: %w; give --index", err)
+	}
+	return filepath.Join(user, "feedwater", "index"), nil
+}

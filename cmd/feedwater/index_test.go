@@ -1,0 +1,128 @@
+package main
+
+import (
+	"bytes"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/feedwater-io/feedwater/client"
+	"github.com/feedwater-io/feedwater/pipeline/sidecar"
+)
+
+// indexFiles are the files of a folder for indexes.
+func indexFiles(t *testing.T, dir string) []string {
+	t.Helper()
+	names, err := filepath.Glob(filepath.Join(dir, "*.index"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
+
+func TestIndex(t *testing.T) {
+	dir, cache := pictures(t, 2), t.TempDir()
+	code, out, errs := call("index", dir, "--cache-dir", cache)
+	if code != exitOK || !strings.Contains(out, "16 indexed, 0 had an index, 0 have none") || errs != "" {
+		t.Fatalf("code %d: %s%s", code, out, errs)
+	}
+	if n := len(indexFiles(t, filepath.Join(cache, "index"))); n != 1 || !strings.Contains(out, filepath.Join(cache, "index")) {
+		t.Errorf("%d files: %s", n, out)
+	}
+	if _, out, _ = call("index", dir, "--cache-dir", cache); !strings.Contains(out, "0 indexed, 16 had an index") {
+		t.Errorf("again: %s", out)
+	}
+	elsewhere := filepath.Join(t.TempDir(), "x")
+	t.Setenv("FEEDWATER_INDEX", elsewhere)
+	if code, out, errs := call("index", dir, "--cache-dir", cache, "--interval", "1"); code != exitOK || len(indexFiles(t, elsewhere)) != 1 {
+		t.Errorf("elsewhere: code %d: %s%s", code, out, errs)
+	}
+}
+
+func TestIndexSaysWhatIsWrong(t *testing.T) {
+	dir := pictures(t, 1)
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		args []string
+		code int
+		says string
+	}{
+		{[]string{"index"}, exitUsage, "takes one folder"},
+		{[]string{"index", dir, "--interval", "0"}, exitUsage, "--interval 0"},
+		{[]string{"index", dir, "--index", "off"}, exitUsage, "nothing to do"},
+		{[]string{"index", dir + "-not"}, exitError, "no such file"},
+		{[]string{"index", dir, "--index", filepath.Join(file, "x")}, exitError, "not a directory"},
+		{[]string{"index", dir, "--index", t.TempDir(), "--index-limit", "10"}, exitError, "limit"},
+	} {
+		if code, _, errs := call(append([]string{"--cache-dir", t.TempDir()}, test.args...)...); code != test.code || !strings.Contains(errs, test.says) {
+			t.Errorf("%v: code %d: %s", test.args, code, errs)
+		}
+	}
+}
+
+// A node makes the same batches without an index, while it makes one, and with one.
+func TestNodesIndexOnTheirWay(t *testing.T) {
+	dir, index := pictures(t, 2), t.TempDir()
+	var digests []string
+	for _, where := range []string{indexOff, index, index} {
+		n := start(t, "--data", "photos="+dir, "--index", where)
+		for range 2 {
+			digests = append(digests, digest(t, client.Options{Plan: crops, Nodes: []string{n.addr}}, 5))
+		}
+		n.stop()
+	}
+	for _, d := range digests[1:] {
+		if d != digests[0] {
+			t.Fatalf("digests %v", digests)
+		}
+	}
+	if n := len(indexFiles(t, index)); n != 1 {
+		t.Errorf("%d files", n)
+	}
+}
+
+func TestIndexPlace(t *testing.T) {
+	t.Setenv("FEEDWATER_INDEX", "off")
+	if p, err := indexFromEnvironment(); err != nil || p.index("", slog.Default()) != nil {
+		t.Error("off is not off", err)
+	}
+	t.Setenv("FEEDWATER_INDEX", "/there")
+	t.Setenv("FEEDWATER_INDEX_LIMIT", "5MB")
+	p, err := indexFromEnvironment()
+	var log bytes.Buffer
+	x := p.index("/cache", slog.New(slog.NewTextHandler(&log, nil)))
+	if err != nil || x.Dir != "/there" || x.MaxBytes != 5e6 {
+		t.Errorf("%+v, %v", x, err)
+	}
+	x.Trouble(sidecar.ErrFull)
+	x.Trouble(sidecar.ErrFull)
+	if strings.Count(log.String(), "FEEDWATER_INDEX_LIMIT") != 1 {
+		t.Errorf("logged %s", log.String())
+	}
+	t.Setenv("FEEDWATER_INDEX_LIMIT", "many")
+	if _, err := indexFromEnvironment(); err == nil || !strings.Contains(err.Error(), "FEEDWATER_INDEX_LIMIT") {
+		t.Errorf("%v", err)
+	}
+	if x := (&indexPlace{}).index("/cache", slog.Default()); x.Dir != "/cache/index" {
+		t.Errorf("%+v", x)
+	}
+}
+
+func TestProgress(t *testing.T) {
+	var w bytes.Buffer
+	p := newProgress(&w)
+	p.terminal = true
+	for i := range 5 {
+		p.shown = p.shown.Add(-1e9)
+		p.step(i, 10)
+	}
+	p.end()
+	if out := w.String(); !strings.Contains(out, "[############..................]  40 %  4 of 10 pictures") || !strings.HasSuffix(out, "\r\x1b[K") {
+		t.Errorf("%q", out)
+	}
+}

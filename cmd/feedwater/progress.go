@@ -1,0 +1,82 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+)
+
+// progress shows how far a command is: a bar on a terminal, a line every few seconds elsewhere.
+type progress struct {
+	w        io.Writer
+	terminal bool
+	began    time.Time // of the steps
+	shown    time.Time
+	open     bool // the line is not ended
+}
+
+func newProgress(w io.Writer) *progress {
+	p := &progress{w: w, shown: time.Now()}
+	if f, ok := w.(*os.File); ok {
+		info, err := f.Stat()
+		p.terminal = err == nil && info.Mode()&os.ModeCharDevice != 0
+	}
+	return p
+}
+
+// scanned shows a number whose end is not known.
+func (p *progress) scanned(files int) { p.show(fmt.Sprintf("scanning: %d pictures", files)) }
+
+// step shows n of all.
+func (p *progress) step(n, all int) {
+	if p.began.IsZero() {
+		p.began = time.Now()
+	}
+	if !p.due() {
+		return
+	}
+	const width = 30
+	share := float64(n) / float64(max(all, 1))
+	left := time.Duration(float64(time.Since(p.began)) * (1/max(share, 1e-9) - 1)).Round(time.Second)
+	full := int(share * width)
+	bar := strings.Repeat("#", full) + strings.Repeat(".", width-full)
+	p.print(fmt.Sprintf("[%s] %3.0f %%  %d of %d pictures, %s left", bar, 100*share, n, all, left))
+}
+
+func (p *progress) show(text string) {
+	if p.due() {
+		p.print(text)
+	}
+}
+
+// due reports whether it is time to show something.
+func (p *progress) due() bool {
+	every := 5 * time.Second
+	if p.terminal {
+		every = 100 * time.Millisecond
+	}
+	if time.Since(p.shown) < every {
+		return false
+	}
+	p.shown = time.Now()
+	return true
+}
+
+func (p *progress) print(text string) {
+	if p.terminal {
+		fmt.Fprintf(p.w, "\r\x1b[K%s", text)
+		p.open = true
+		return
+	}
+	fmt.Fprintln(p.w, text)
+}
+
+// end takes a bar away.
+func (p *progress) end() {
+	if p.open {
+		fmt.Fprintf(p.w, "\r\x1b[K")
+		p.open = false
+	}
+}

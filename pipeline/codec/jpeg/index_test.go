@@ -1,0 +1,257 @@
+package jpeg
+
+import (
+	"bytes"
+	"encoding/binary"
+	"image"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/feedwater-io/feedwater/pipeline/codec/jpeg/jpegtest"
+	"github.com/feedwater-io/feedwater/pipeline/internal/kernel"
+	"github.com/feedwater-io/feedwater/pipeline/pixel"
+)
+
+// indexOf makes the index of a file on the way of decoding a region; empty: none.
+func indexOf(t testing.TB, d *Decoder, file []byte, interval int, r image.Rectangle) []byte {
+	t.Helper()
+	if _, _, err := d.Parse(file, Limits{}); err != nil {
+		t.Fatal(err)
+	}
+	d.Record(interval)
+	if !r.Empty() {
+		if err := d.Decode(r, nowhere{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return d.AppendIndex(nil)
+}
+
+// checkIndexed compares regions with and without an index.
+func checkIndexed(t testing.TB, d *Decoder, file, index []byte, r *rand.Rand, regions int) {
+	t.Helper()
+	w, h, whole, err := decodeAll(d, file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file = guardedCopy(t, file)
+	for i := range regions {
+		region := image.Rect(0, 0, w, h)
+		if i > 0 {
+			region = randomRegion(r, w, h)
+		}
+		gotW, gotH, err := d.ParseIndexed(file, Limits{}, index)
+		if err != nil || gotW != w || gotH != h {
+			t.Fatalf("%dx%d, %v; want %dx%d", gotW, gotH, err, w, h)
+		}
+		if len(d.index.marks) == 0 {
+			t.Fatal("the index was not used")
+		}
+		if got, err := decodeRegion(d, region); err != nil || !bytes.Equal(got, crop(whole, w, region)) {
+			t.Fatalf("region %v of %dx%d differs with an index of every %d (%v)", region, w, h, IndexInterval(index), err)
+		}
+	}
+}
+
+// Every sampling, sizes of one MCU to many, intervals from 1 to more than a row: the same pixels in every region.
+func TestIndexChangesNoPixel(t *testing.T) {
+	forLevels(t, func(t *testing.T, d *Decoder) {
+		r := rand.New(rand.NewPCG(7, 7))
+		for i, name := range inOrder(samplings) {
+			for _, side := range []int{1, 17, 150} {
+				m := jpegtest.Photograph(uint64(i), i, side+r.IntN(side), side+r.IntN(side))
+				file := jpegtest.Encode(m, jpegtest.Options{Sampling: samplings[name], Quality: 50 + 3*i})
+				for _, interval := range []int{1, 3, 8, 1000} {
+					index := indexOf(t, d, file, interval, randomRegion(r, m.W, m.H))
+					if len(index) == 0 {
+						t.Fatalf("%s: no index", name)
+					}
+					if IndexInterval(index) != interval {
+						t.Fatalf("%s: interval %d of %d", name, IndexInterval(index), interval)
+					}
+					checkIndexed(t, d, file, index, r, 6)
+				}
+			}
+		}
+	})
+}
+
+// It does not matter which region was decoded when an index was made, if any.
+func TestIndexDoesNotDependOnTheRegion(t *testing.T) {
+	r := rand.New(rand.NewPCG(8, 8))
+	d := NewDecoder(kernel.Levels()[0])
+	for _, file := range pictures(t, 12) {
+		w, h, err := d.Parse(file, Limits{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := indexOf(t, d, file, 8, image.Rectangle{})
+		for range 5 {
+			if got := indexOf(t, d, file, 8, randomRegion(r, w, h)); !bytes.Equal(got, want) {
+				t.Fatalf("%d bytes, and %d when nothing was decoded", len(got), len(want))
+			}
+		}
+		if len(want) > 0 {
+			checkIndexed(t, d, file, want, r, 12)
+		}
+	}
+}
+
+// Data with many bytes 0xFF, so that marks stand before, in and behind stuffed ones.
+func TestIndexOfStuffedData(t *testing.T) {
+	r := rand.New(rand.NewPCG(9, 9))
+	d := NewDecoder(kernel.Scalar)
+	stuffed := 0
+	for seed := range uint64(20) {
+		m := pixel.Image{W: 64, H: 64, Stride: 192, Pix: make([]byte, 64*192+pixel.Pad)}
+		for i := range m.Pix {
+			m.Pix[i] = byte(-(r.Uint32() & 1))
+		}
+		file := jpegtest.Encode(&m, jpegtest.Options{Quality: 100, StandardTables: seed%2 == 0})
+		stuffed += bytes.Count(file, []byte{0xff, 0})
+		checkIndexed(t, d, file, indexOf(t, d, file, 1, image.Rectangle{}), r, 20)
+	}
+	if stuffed < 1000 {
+		t.Errorf("%d stuffed bytes", stuffed)
+	}
+}
+
+// Files that have no index: of other kinds, and damaged ones.
+func TestNoIndex(t *testing.T) {
+	d := NewDecoder(kernel.Levels()[0])
+	m := jpegtest.Photograph(1, 1, 100, 80)
+	whole := jpegtest.Encode(m, jpegtest.Options{})
+	data := find(whole, mSOS, 0).start + 20 // behind the header
+	for name, file := range map[string][]byte{
+		"progressive":      jpegtest.Encode(m, jpegtest.Options{Progressive: jpegtest.Script(3)}),
+		"several scans":    jpegtest.Encode(m, jpegtest.Options{Scans: [][]int{{0}, {1}, {2}}}),
+		"restart markers":  jpegtest.Encode(m, jpegtest.Options{Restart: 5}),
+		"half the data":    append(bytes.Clone(whole[:data+(len(whole)-data)/2]), eoi...),
+		"too much data":    insert(whole, len(whole)-2, []byte{1, 2, 3}),
+		"bytes left out":   append(bytes.Clone(whole[:data+100]), whole[data+700:]...),
+		"a run of garbage": overwrite(whole, data+50, bytes.Repeat([]byte{0xff, 0}, 30)...),
+	} {
+		if index := indexOf(t, d, file, 8, image.Rect(3, 3, 9, 9)); len(index) != 0 {
+			t.Errorf("%s: an index of %d bytes", name, len(index))
+		}
+	}
+	if index := indexOf(t, d, whole, 0, image.Rect(3, 3, 9, 9)); len(index) != 0 {
+		t.Errorf("an index of %d bytes nobody asked for", len(index))
+	}
+	if index := indexOf(t, d, whole, 8, image.Rect(3, 3, 9, 9)); len(index) == 0 {
+		t.Error("the whole file has no index")
+	}
+}
+
+// Damaged files have their pixels and verdict with the index that they have, if they have one.
+func TestIndexOfDamage(t *testing.T) {
+	d := NewDecoder(kernel.Levels()[0])
+	r := rand.New(rand.NewPCG(10, 10))
+	have, damages := 0, 1000
+	for i := range damages {
+		o := jpegtest.Options{Sampling: samplings[inOrder(samplings)[i%len(samplings)]], Quality: 70}
+		file := damaged(r, jpegtest.Encode(jpegtest.Photograph(uint64(i%9), i, 40+r.IntN(30), 30+r.IntN(30)), o))
+		if _, _, err := d.Parse(file, Limits{}); err != nil {
+			continue
+		}
+		if index := indexOf(t, d, file, 1+i%8, image.Rectangle{}); len(index) > 0 {
+			have++
+			checkIndexed(t, d, file, index, r, 4)
+		}
+	}
+	if have == 0 || have > damages/4 {
+		t.Errorf("%d of %d damaged files have an index", have, damages)
+	}
+}
+
+// Senseless bytes are no index: the file is decoded without one.
+func TestSenselessIndex(t *testing.T) {
+	d := NewDecoder(kernel.Scalar)
+	file := jpegtest.Encode(jpegtest.Photograph(1, 1, 100, 80), jpegtest.Options{})
+	w, h, want, err := decodeAll(d, file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	good := indexOf(t, d, file, 8, image.Rectangle{})
+	for name, index := range map[string][]byte{
+		"empty": nil, "zero": {0}, "half": good[:len(good)/2], "longer": append(bytes.Clone(good), 0),
+		"another interval": append([]byte{3}, good[1:]...),
+		"interval too big": binary.AppendUvarint(nil, MaxIndexInterval+1),
+		"huge steps":       append([]byte{8}, bytes.Repeat([]byte{0xff}, 400)...),
+		"overflow":         append([]byte{8}, bytes.Repeat([]byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1, 0, 0, 0}, 40)...),
+	} {
+		gotW, gotH, err := d.ParseIndexed(file, Limits{}, index)
+		if err != nil || gotW != w || gotH != h || len(d.index.marks) != 0 {
+			t.Errorf("%s: %dx%d, %d marks, %v", name, gotW, gotH, len(d.index.marks), err)
+		}
+		d.Record(8)
+		if got, err := decodeRegion(d, image.Rect(0, 0, w, h)); err != nil || !bytes.Equal(got, want) {
+			t.Errorf("%s: other pixels (%v)", name, err)
+		}
+		if again := d.AppendIndex(nil); !bytes.Equal(again, good) {
+			t.Errorf("%s: it is not made again", name)
+		}
+	}
+}
+
+// With an index nothing is allocated either, and nothing while one is made.
+func TestIndexAllocatesNothing(t *testing.T) {
+	d := NewDecoder(kernel.Levels()[0])
+	files := pictures(t, 12)
+	indexes, room := make([][]byte, len(files)), make([]byte, 0, 1<<20)
+	if n := testing.AllocsPerRun(3, func() {
+		for i, b := range files {
+			w, h, err := d.Parse(b, Limits{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			d.Record(8)
+			if err := d.Decode(image.Rect(w/5, h/5, w, h), nowhere{}); err != nil {
+				t.Fatal(err)
+			}
+			if index := d.AppendIndex(room); indexes[i] == nil {
+				indexes[i] = bytes.Clone(index)
+			}
+			if w, h, err = d.ParseIndexed(b, Limits{}, indexes[i]); err != nil {
+				t.Fatal(err)
+			}
+			if err := d.Decode(image.Rect(w/5, h/5, w, h), nowhere{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+// FuzzIndex: any bytes as the index of any file do no harm: rows come, all of them, within the memory that the file takes; and the index
+// that the file has changes nothing.
+func FuzzIndex(f *testing.F) {
+	d := NewDecoder(kernel.Levels()[0])
+	for i, s := range [][]jpegtest.Factors{jpegtest.S444, jpegtest.S420, jpegtest.Grey} {
+		file := jpegtest.Encode(jpegtest.Photograph(uint64(i), i, 30+i, 40-i), jpegtest.Options{Sampling: s, Quality: 40})
+		f.Add(file, indexOf(f, d, file, 2, image.Rectangle{}), uint64(i))
+	}
+	f.Fuzz(func(t *testing.T, file, index []byte, seed uint64) {
+		file = guardedCopy(t, file)
+		w, h, err := d.ParseIndexed(file, Limits{}, index)
+		if err != nil || w*h > 1<<20 {
+			return
+		}
+		if room := 64 * (len(file) + len(index) + 1<<12); cap(d.index.marks)*24 > max(room, 1<<20) {
+			t.Fatalf("%d marks of an index of %d bytes", cap(d.index.marks), len(index))
+		}
+		r := rand.New(rand.NewPCG(seed, 3))
+		region := randomRegion(r, w, h)
+		if got, err := decodeRegion(d, region); err != nil || len(got) != 3*region.Dx()*region.Dy() {
+			t.Fatalf("%d bytes of %v, %v", len(got), region, err)
+		}
+		if _, _, err := d.Parse(file, Limits{}); err != nil {
+			return
+		}
+		d.Record(1 + int(seed%9))
+		if own := d.AppendIndex(nil); len(own) > 0 {
+			checkIndexed(t, d, file, own, r, 3)
+		}
+	})
+}

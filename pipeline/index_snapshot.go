@@ -1,0 +1,129 @@
+package pipeline
+
+import (
+	"context"
+	"runtime"
+	"sync"
+	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/feedwater-io/feedwater/pipeline/codec"
+	"github.com/feedwater-io/feedwater/pipeline/dataset"
+	"github.com/feedwater-io/feedwater/pipeline/internal/kernel"
+	"github.com/feedwater-io/feedwater/pipeline/sidecar"
+)
+
+// Indexed says what IndexSnapshot found.
+type Indexed struct {
+	// Seen is how many pictures were looked at; of these Made have an index now, Kept had one, None can have none, and Failed could not be read.
+	Seen, Made, Kept, None, Failed int
+	// FileBytes is the size of all pictures seen, IndexBytes that of their indexes.
+	FileBytes, IndexBytes int64
+	// Failure is why the first of those that failed did.
+	Failure error
+}
+
+// IndexSnapshot makes the indexes of all pictures ahead of time, workers at once, 0: one per core this process may use. An index that is there
+// and has the interval is kept. progress, if set, is told what there is so far after each picture; never by two goroutines at once. What was made
+// until ctx ends, or until an index can be kept no more, stays. The error is the context's, or says why it could not be kept.
+func IndexSnapshot(ctx context.Context, s *dataset.Snapshot, index Index, workers int, progress func(Indexed)) (Indexed, error) {
+	if workers <= 0 {
+		workers = runtime.GOMAXPROCS(0)
+	}
+	level, err := kernel.Best()
+	if err != nil {
+		return Indexed{}, err
+	}
+	m := &indexMaker{index: index.withDefaults(), snapshot: s, progress: progress}
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	m.index.Trouble = func(err error) { stop(err) }
+	if m.store, err = m.index.open(s.Fingerprint(), s.Len()); err != nil {
+		return Indexed{}, err
+	}
+	var group errgroup.Group
+	for range workers {
+		group.Go(func() error {
+			m.work(ctx, codec.NewDecoder(level))
+			return nil
+		})
+	}
+	_ = group.Wait() // they return nil
+	m.store.Close()
+	return m.seen, context.Cause(ctx)
+}
+
+// indexMaker is one run of IndexSnapshot.
+type indexMaker struct {
+	index    Index
+	snapshot *dataset.Snapshot
+	store    *sidecar.Store
+	next     atomic.Int64
+	progress func(Indexed)
+
+	mu   sync.Mutex
+	seen Indexed
+}
+
+// work takes one picture after the other.
+func (m *indexMaker) work(ctx context.Context, d *codec.Decoder) {
+	var file, index []byte
+	for ctx.Err() == nil {
+		i := int(m.next.Add(1)) - 1
+		if i >= m.snapshot.Len() {
+			return
+		}
+		var err error
+		if file, err = m.snapshot.Read(i, file); err != nil {
+			m.count(func(n *Indexed) { n.fail(err) })
+			continue
+		}
+		index = m.picture(d, i, file, index)
+	}
+}
+
+// picture sees to the index of one picture. index is the worker's buffer, returned as it has grown.
+func (m *indexMaker) picture(d *codec.Decoder, i int, file, index []byte) []byte {
+	index, _ = m.store.Find(i, file, index)
+	kept := len(index) > 0 && codec.IndexInterval(index) == m.index.Interval
+	if !kept {
+		d.UseIndex(nil, m.index.Interval)
+		index = index[:0]
+		if _, _, err := d.Parse(file, codec.DefaultLimits()); err == nil {
+			index = d.AppendIndex(index)
+		}
+		m.store.Put(i, file, index)
+	}
+	m.count(func(n *Indexed) {
+		n.FileBytes += int64(len(file))
+		n.IndexBytes += int64(len(index))
+		switch {
+		case kept:
+			n.Kept++
+		case len(index) > 0:
+			n.Made++
+		default:
+			n.None++
+		}
+	})
+	return index
+}
+
+// count adds a picture to what was seen.
+func (m *indexMaker) count(add func(*Indexed)) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.seen.Seen++
+	add(&m.seen)
+	if m.progress != nil {
+		m.progress(m.seen)
+	}
+}
+
+func (n *Indexed) fail(err error) {
+	n.Failed++
+	if n.Failure == nil {
+		n.Failure = err
+	}
+}

@@ -1,0 +1,238 @@
+package pipeline
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"github.com/feedwater-io/feedwater/pipeline/codec/jpeg/jpegtest"
+	"github.com/feedwater-io/feedwater/pipeline/dataset"
+	"github.com/feedwater-io/feedwater/pipeline/sidecar"
+)
+
+// skipPlan leaves out what does not decode.
+var skipPlan = fmt.Sprintf(cropPlan, `, "on_error": "skip"`)
+
+// indexFolder is the pictures with some that have no index, or do not decode.
+func indexFolder(t *testing.T) string {
+	t.Helper()
+	dir := folder(t)
+	m := jpegtest.Photograph(3, 3, 120, 90)
+	whole := jpegtest.Encode(m, jpegtest.Options{})
+	write(t, dir+"/class_0/progressive.jpg", jpegtest.Encode(m, jpegtest.Options{Progressive: jpegtest.Script(3)}))
+	write(t, dir+"/class_1/damaged.jpg", append(bytes.Clone(whole[:len(whole)/2]), 0xff, 0xd9))
+	write(t, dir+"/class_1/truncated.jpg", whole[:len(whole)/2])
+	write(t, dir+"/class_2/text.jpg", []byte("no picture"))
+	return dir
+}
+
+// indexCount is how many samples of a job have an index, written or not.
+func indexCount(t *testing.T, j *Job) (n int) {
+	t.Helper()
+	for i := range int(j.Samples()) {
+		file, err := j.snapshot.Read(i, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if index, _ := j.index.Find(i, file, nil); len(index) > 0 {
+			n++
+		}
+	}
+	return n
+}
+
+func indexFiles(t *testing.T, dir string) []string {
+	t.Helper()
+	names, err := filepath.Glob(filepath.Join(dir, "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
+
+// epochs digests two epochs: in the first one indexes may be made, in the second one they are used.
+func epochs(t *testing.T, j *Job) (digests [2]string) {
+	t.Helper()
+	for e := range digests {
+		digests[e] = epochDigest(t, j, uint32(e), 5)
+	}
+	return digests
+}
+
+// An index changes no byte and no verdict: not while it is made, not when it is used, nor by the next process, nor with other workers; not
+// damaged, stale or where it cannot be kept.
+func TestIndexChangesNothing(t *testing.T) {
+	dir, cache := indexFolder(t), t.TempDir()
+	want := epochs(t, open(t, dir, skipPlan, Options{}))
+	run := func(what string, o Options, indexed int) {
+		t.Helper()
+		p, err := Open(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer p.Close()
+		j := prepare(t, p, dir, skipPlan)
+		if got := epochs(t, j); got != want {
+			t.Errorf("%s: other bytes", what)
+		}
+		if n := indexCount(t, j); n != indexed {
+			t.Errorf("%s: %d pictures have an index, not %d", what, n, indexed)
+		}
+	}
+	const all = 18 // of 21 pictures in one scan 3 have restart markers
+	run("first", Options{Index: &Index{Dir: cache}}, all)
+	if n := len(indexFiles(t, cache)); n != 1 {
+		t.Fatalf("%d files", n)
+	}
+	run("again", Options{Workers: 1, Index: &Index{Dir: cache}}, all)
+	run("another interval", Options{Workers: 3, Index: &Index{Dir: t.TempDir(), Interval: 2}}, all)
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 20 {
+		name := indexFiles(t, cache)[r.IntN(len(indexFiles(t, cache)))]
+		data, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		data[r.IntN(len(data))] ^= 1 << r.IntN(8)
+		write(t, name, data)
+		run("a flipped bit", Options{Index: &Index{Dir: cache}}, all)
+	}
+	var told error
+	blocked := filepath.Join(t.TempDir(), "file")
+	write(t, blocked, nil)
+	run("no folder", Options{Index: &Index{Dir: blocked, Trouble: func(err error) { told = err }}}, all) // in memory
+	if told == nil {
+		t.Error("nobody was told that nothing was kept")
+	}
+	run("no room", Options{Index: &Index{Dir: t.TempDir(), MaxBytes: 1, Trouble: func(err error) { told = err }}}, all)
+	if !errors.Is(told, sidecar.ErrFull) {
+		t.Errorf("told %v", told)
+	}
+}
+
+// Several pipelines that make the same index at once.
+func TestIndexTogether(t *testing.T) {
+	dir, cache := indexFolder(t), t.TempDir()
+	want := epochs(t, open(t, dir, skipPlan, Options{}))
+	var all sync.WaitGroup
+	for range 3 {
+		p, err := Open(Options{Workers: 2, Index: &Index{Dir: cache}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		j := prepare(t, p, dir, skipPlan)
+		all.Go(func() {
+			if got := epochs(t, j); got != want {
+				t.Error("other bytes")
+			}
+			p.Close()
+		})
+	}
+	all.Wait()
+	j := open(t, dir, skipPlan, Options{Index: &Index{Dir: cache}})
+	if n, got := indexCount(t, j), epochs(t, j); n != 18 || got != want {
+		t.Errorf("%d indexes, other bytes: %v", n, got != want)
+	}
+}
+
+// A file that was overwritten with another picture of the same size in the same nanosecond has the pixels of that picture.
+func TestStaleIndex(t *testing.T) {
+	dir, cache := t.TempDir(), t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "a"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	a := jpegtest.Encode(jpegtest.Photograph(1, 1, 100, 80), jpegtest.Options{})
+	b := jpegtest.Encode(jpegtest.Photograph(2, 2, 100, 80), jpegtest.Options{})
+	size := max(len(a), len(b))
+	path := filepath.Join(dir, "a", "x.jpg")
+	write(t, path, append(a, make([]byte, size-len(a))...))
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := Options{Index: &Index{Dir: cache}}
+	j := open(t, dir, skipPlan, o)
+	before := epochs(t, j)
+	write(t, path, append(b, make([]byte, size-len(b))...))
+	if err := os.Chtimes(path, info.ModTime(), info.ModTime()); err != nil {
+		t.Fatal(err)
+	}
+	want := epochs(t, open(t, dir, skipPlan, Options{}))
+	if got := epochs(t, j); got != want || got == before {
+		t.Error("not the pixels of the new file")
+	}
+	if n := indexCount(t, j); n != 1 {
+		t.Error("its index was not made again")
+	}
+}
+
+// Pictures indexed ahead of time; what is there is kept, unless it has another interval.
+func TestIndexSnapshot(t *testing.T) {
+	dir, cache := indexFolder(t), t.TempDir()
+	s, err := dataset.Open(context.Background(), dir, dataset.Options{CacheDir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	told := 0
+	run := func(interval int) Indexed {
+		t.Helper()
+		n, err := IndexSnapshot(context.Background(), s, Index{Dir: cache, Interval: interval}, 2, func(Indexed) { told++ })
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	first := run(8)
+	if first.Seen != 25 || first.Made != 18 || first.None != 7 || first.IndexBytes == 0 || first.FileBytes == 0 || told != 25 {
+		t.Errorf("%+v, told %d times", first, told)
+	}
+	if n := run(8); n.Kept != 18 || n.Made != 0 || n.IndexBytes != first.IndexBytes {
+		t.Errorf("again %+v", n)
+	}
+	if n := run(2); n.Kept != 0 || n.Made != 18 || n.IndexBytes <= first.IndexBytes {
+		t.Errorf("with another interval %+v", n)
+	}
+	if n := run(2); n.Kept != 18 {
+		t.Errorf("that again %+v", n)
+	}
+	want := epochs(t, open(t, dir, skipPlan, Options{}))
+	if got := epochs(t, open(t, dir, skipPlan, Options{Index: &Index{Dir: cache}})); got != want {
+		t.Error("other bytes")
+	}
+}
+
+// Who is interrupted keeps what was made; who has no place to keep it is told.
+func TestIndexSnapshotEnds(t *testing.T) {
+	dir, cache := indexFolder(t), t.TempDir()
+	s, err := dataset.Open(context.Background(), dir, dataset.Options{CacheDir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	ctx, cancel := context.WithCancel(context.Background())
+	n, err := IndexSnapshot(ctx, s, Index{Dir: cache}, 1, func(n Indexed) {
+		if n.Made == 5 {
+			cancel()
+		}
+	})
+	if !errors.Is(err, context.Canceled) || n.Made != 5 {
+		t.Errorf("%+v, %v", n, err)
+	}
+	if n, err := IndexSnapshot(context.Background(), s, Index{Dir: cache}, 2, nil); err != nil || n.Kept != 5 || n.Made != 13 {
+		t.Errorf("%+v, %v", n, err)
+	}
+	if _, err := IndexSnapshot(context.Background(), s, Index{Dir: t.TempDir(), MaxBytes: 1}, 2, nil); !errors.Is(err, sidecar.ErrFull) {
+		t.Errorf("%v", err)
+	}
+	write(t, filepath.Join(dir, "class_0", "img_0.jpg"), []byte("changed"))
+	if n, err := IndexSnapshot(context.Background(), s, Index{Dir: cache}, 2, nil); err != nil || n.Failed != 1 || n.Failure == nil {
+		t.Errorf("%+v, %v", n, err)
+	}
+}

@@ -1,0 +1,108 @@
+package sidecar
+
+import (
+	"encoding/binary"
+	"time"
+
+	"github.com/cespare/xxhash/v2"
+)
+
+// A record is: u32 bytes of data, the data, u32 sample, u64 XXH64 of the file it is about, u64 XXH64 of all that from the data on. Integers are
+// little-endian.
+const (
+	lengthBytes  = 4
+	trailerBytes = 20
+)
+
+func appendRecord(dst []byte, sample int, digest uint64, data []byte) []byte {
+	dst = binary.LittleEndian.AppendUint32(dst, uint32(len(data)))
+	start := len(dst)
+	dst = append(dst, data...)
+	dst = binary.LittleEndian.AppendUint32(dst, uint32(sample))
+	dst = binary.LittleEndian.AppendUint64(dst, digest)
+	return binary.LittleEndian.AppendUint64(dst, xxhash.Sum64(dst[start:]))
+}
+
+// copyRecord copies the record at an offset over buf, without its length.
+func copyRecord(records []byte, offset int, buf []byte) ([]byte, bool) {
+	if offset+lengthBytes > len(records) {
+		return buf[:0], false
+	}
+	n := int64(binary.LittleEndian.Uint32(records[offset:])) + trailerBytes
+	rest := records[offset+lengthBytes:]
+	if n > int64(len(rest)) {
+		return buf[:0], false
+	}
+	return append(buf[:0], rest[:n]...), true
+}
+
+// dataOf is the data of a copied record if that is whole, and about a sample with a file of this digest.
+func dataOf(record []byte, sample int, file []byte) ([]byte, bool) {
+	n := len(record) - trailerBytes
+	tail := record[n:]
+	whole := binary.LittleEndian.Uint64(tail[12:]) == xxhash.Sum64(record[:n+12]) && binary.LittleEndian.Uint32(tail) == uint32(sample)
+	if !whole || binary.LittleEndian.Uint64(tail[4:]) != xxhash.Sum64(file) {
+		return record[:0], false
+	}
+	return record[:n], true
+}
+
+// Find copies the record of a sample over buf if there is one that was made of these bytes of its file, and returns it in buf, grown where
+// it must. Else it is empty, and make says whether Put is worth while.
+func (s *Store) Find(sample int, file, buf []byte) (data []byte, make bool) {
+	record, at, found := s.fetch(sample, buf)
+	if found {
+		if data, ok := dataOf(record, sample, file); ok {
+			s.tendIfDue(at)
+			return data, false
+		}
+	}
+	s.tendIfDue(0)
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return record[:0], at != nothing && !s.closed && !s.stopped
+}
+
+// fetch copies a record.
+func (s *Store) fetch(sample int, buf []byte) (record []byte, at place, found bool) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if sample < 0 || sample >= len(s.places) {
+		return buf[:0], nothing, false
+	}
+	at = s.places[sample]
+	if at <= nothing {
+		return buf[:0], at, false
+	}
+	record = buf[:0]
+	err := guarded(func() { record, found = copyRecord(s.segments[at.segment()].records, at.offset(), buf) })
+	return record, at, found && err == nil
+}
+
+// Put keeps a record about a file, in place of any other about that sample; empty data says that there is none, for as long as the Store lives.
+func (s *Store) Put(sample int, file, data []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.closed || s.stopped || sample < 0 || sample >= len(s.places):
+		return
+	case len(data) == 0:
+		s.places[sample] = nothing
+		return
+	case s.pending == nil:
+		s.segments = append(s.segments, segment{})
+		s.pending = &pending{segment: len(s.segments) - 1, begun: time.Now()}
+	case len(s.pending.records) >= 2*s.options.pendingBytes: // the disk does not keep up
+		return
+	}
+	p := s.pending
+	offset := uint32(len(p.records))
+	p.records = appendRecord(p.records, sample, xxhash.Sum64(file), data)
+	p.entries = binary.LittleEndian.AppendUint32(p.entries, uint32(sample))
+	p.entries = binary.LittleEndian.AppendUint32(p.entries, offset)
+	s.segments[p.segment].records = p.records
+	s.places[sample] = placeIn(p.segment, offset)
+	if len(p.records) >= s.options.pendingBytes || time.Since(p.begun) > flushAge {
+		s.tend()
+	}
+}

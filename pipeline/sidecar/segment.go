@@ -1,0 +1,156 @@
+package sidecar
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"runtime/debug"
+	"time"
+
+	"github.com/cespare/xxhash/v2"
+)
+
+// A segment is a file of records that is never changed. Integers are little-endian:
+//
+//	head      magic [8], key of the data set [32], entries u32, bytes of records u32
+//	entries   each: sample u32, offset of its record in the records u32
+//	checksum  XXH64 u64 of all before
+//	records
+//
+// A Store checks all but the records when it opens a segment, and a record when it is asked for.
+const (
+	magic         = "fwindex1"
+	headBytes     = 48
+	entryBytes    = 8
+	checksumBytes = 8
+)
+
+// segment is what a Store has of one: mapped, or still in memory.
+type segment struct {
+	memory
+	records []byte
+}
+
+func (s *segment) free() {
+	s.memory.free()
+	s.records = nil
+}
+
+// pending is a segment that is being gathered.
+type pending struct {
+	segment          int // among the Store's
+	begun            time.Time
+	entries, records []byte
+}
+
+// head is what comes before the records.
+func (p *pending) head(key [sha256.Size]byte) []byte {
+	b := append([]byte(magic), key[:]...)
+	b = binary.LittleEndian.AppendUint32(b, uint32(len(p.entries)/entryBytes))
+	b = binary.LittleEndian.AppendUint32(b, uint32(len(p.records)))
+	b = append(b, p.entries...)
+	return binary.LittleEndian.AppendUint64(b, xxhash.Sum64(b))
+}
+
+var errDamaged = errors.New("the index file is damaged, or of other data")
+
+// parse finds entries and records of a segment of the data set. The entries are a copy: nobody can change them any more.
+func parse(data []byte, key [sha256.Size]byte, samples int) (entries, records []byte, err error) {
+	if len(data) < headBytes || string(data[:len(magic)]) != magic || string(data[len(magic):len(magic)+len(key)]) != string(key[:]) {
+		return nil, nil, errDamaged
+	}
+	count, size := binary.LittleEndian.Uint32(data[headBytes-8:]), binary.LittleEndian.Uint32(data[headBytes-4:])
+	end := headBytes + entryBytes*int64(count)
+	if int64(len(data)) != end+checksumBytes+int64(size) {
+		return nil, nil, errDamaged
+	}
+	checked := bytes.Clone(data[:end+checksumBytes])
+	if binary.LittleEndian.Uint64(checked[end:]) != xxhash.Sum64(checked[:end]) {
+		return nil, nil, errDamaged
+	}
+	entries, records = checked[headBytes:end], data[end+checksumBytes:]
+	for i := 0; i < len(entries); i += entryBytes {
+		sample, offset := binary.LittleEndian.Uint32(entries[i:]), binary.LittleEndian.Uint32(entries[i+4:])
+		if uint64(sample) >= uint64(samples) || offset >= size {
+			return nil, nil, errDamaged
+		}
+	}
+	return entries, records, nil
+}
+
+// load makes the records of a file findable.
+func (s *Store) load(path string) error {
+	m, err := mapPath(path)
+	if err != nil {
+		return err
+	}
+	var entries, records []byte
+	fault := guarded(func() { entries, records, err = parse(m.data, s.key, len(s.places)) })
+	if err = errors.Join(fault, err); err != nil {
+		m.free()
+		return err
+	}
+	s.adopt(m, entries, records)
+	return nil
+}
+
+// adopt takes a parsed segment. What it says of a sample replaces what was known.
+func (s *Store) adopt(m memory, entries, records []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.segments = append(s.segments, segment{m, records})
+	for i := 0; i < len(entries); i += entryBytes {
+		s.places[binary.LittleEndian.Uint32(entries[i:])] = placeIn(len(s.segments)-1, binary.LittleEndian.Uint32(entries[i+4:]))
+	}
+}
+
+// memory is the bytes of a file.
+type memory struct {
+	data   []byte
+	mapped bool
+}
+
+func (m *memory) free() {
+	if m.mapped {
+		unmap(m.data)
+	}
+	*m = memory{}
+}
+
+// mapPath maps a whole file.
+func mapPath(path string) (memory, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return memory{}, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return memory{}, err
+	}
+	if !info.Mode().IsRegular() || info.Size() < headBytes+checksumBytes || info.Size() > 1<<33 {
+		return memory{}, errDamaged
+	}
+	return mapFile(f, int(info.Size()))
+}
+
+// guarded calls f, which reads mapped memory: a file that is cut short, or whose disk fails, meanwhile is an error and not the end of the process.
+func guarded(f func()) (err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		r := recover()
+		if r == nil {
+			return
+		}
+		fault, ok := r.(interface{ Addr() uintptr })
+		if !ok {
+			panic(r)
+		}
+		err = fmt.Errorf("%w: it cannot be read at address %#x", errDamaged, fault.Addr())
+	}()
+	f()
+	return nil
+}

@@ -1,0 +1,132 @@
+// Package sidecar keeps a small record about each file of a data set: something made of the file's bytes that is worth having
+// again. Records are found by the sample's number and used only for the very bytes that they were made of: each holds the digest of these bytes
+// and a checksum of itself. So whatever happens to its files or to the data, a record is right or is not found. The files are a cache: they
+// may be deleted at any time, several processes share them, and where they cannot be written or there is no room nothing is kept.
+// The package knows neither pictures nor data sets. A Store runs at most one goroutine at a time, which writes and looks for files, so
+// that nobody who asks or tells waits for that; Close waits for it.
+package sidecar
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+)
+
+// Options of a Store. The zero value works.
+type Options struct {
+	// Dir keeps the files. Default: feedwater/index in the user's cache directory.
+	Dir string
+	// MaxBytes is what all files in Dir may take, those of other data sets too. The files of data sets that were not used for longest make
+	// room. Default 4 GiB.
+	MaxBytes int64
+	// Trouble is told, once, why nothing more is kept: an error that wraps ErrFull, or one of the system. It must not block. Default: nobody
+	// is told.
+	Trouble func(error)
+
+	pendingBytes int                          // records that are gathered for a file; tests write after fewer
+	create       func(string) (writer, error) // makes a file of this pattern; tests fill the disk here
+}
+
+// ErrFull says that the files of one data set take all that Options.MaxBytes allows.
+var ErrFull = errors.New("the index has reached its limit of bytes")
+
+const (
+	defaultMaxBytes     = 4 << 30
+	defaultPendingBytes = 8 << 20
+	// flushAge is how long records are gathered at most: what is lost where a process is killed.
+	flushAge = time.Minute
+	// lookAge is how often a Store that lacks records looks for the files of other processes.
+	lookAge = 30 * time.Second
+)
+
+func (o Options) withDefaults() (Options, error) {
+	if o.Dir == "" {
+		user, err := os.UserCacheDir()
+		if err != nil {
+			return o, err
+		}
+		o.Dir = filepath.Join(user, "feedwater", "index")
+	}
+	if o.MaxBytes <= 0 {
+		o.MaxBytes = defaultMaxBytes
+	}
+	if o.Trouble == nil {
+		o.Trouble = func(error) {}
+	}
+	if o.pendingBytes <= 0 {
+		o.pendingBytes = defaultPendingBytes
+	}
+	if o.create == nil {
+		o.create = createTemp
+	}
+	return o, nil
+}
+
+// Store has the records of one data set. Its methods may be called by many goroutines at once.
+type Store struct {
+	options Options
+	key     [sha256.Size]byte // of the data set
+	known   map[string]bool   // names of files that are in use or were refused; of the one that tends
+
+	mu       sync.RWMutex
+	closed   bool
+	stopped  bool // nothing is kept any more
+	tending  bool // a goroutine is at work
+	looked   time.Time
+	places   []place // by sample
+	segments []segment
+	pending  *pending // nil: nothing is gathered
+	running  sync.WaitGroup
+}
+
+// place is where a sample's record is: of a segment, counted from 1, the offset in its records. 0: there is none.
+type place uint64
+
+// nothing is the place of a sample that has no record, which was found out.
+const nothing place = 1
+
+func placeIn(segment int, offset uint32) place { return place(segment+1)<<32 | place(offset) }
+func (p place) segment() int                   { return int(p>>32) - 1 }
+func (p place) offset() int                    { return int(uint32(p)) }
+
+// Open finds the records of a data set, which has so many samples and is named by what decides them, its fingerprint. The caller must Close
+// the store. It fails only where there is no place for files.
+func Open(fingerprint string, samples int, options Options) (*Store, error) {
+	o, err := options.withDefaults()
+	if err != nil {
+		return nil, fmt.Errorf("open index: %w", err)
+	}
+	s := &Store{
+		options: o, known: map[string]bool{}, places: make([]place, samples), looked: time.Now(),
+		key: sha256.Sum256(fmt.Appendf(nil, "%d samples of %s", samples, fingerprint)),
+	}
+	s.look()
+	return s, nil
+}
+
+// prefix begins the names of the data set's files.
+func (s *Store) prefix() string { return hex.EncodeToString(s.key[:16]) + "-" }
+
+// Close writes what was gathered and gives all memory back. Later calls find nothing and keep nothing. Closing twice does nothing.
+func (s *Store) Close() {
+	s.mu.Lock()
+	again := s.closed
+	s.closed = true
+	s.mu.Unlock()
+	s.running.Wait()
+	if again {
+		return
+	}
+	s.flush()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := range s.segments {
+		s.segments[i].free()
+	}
+	s.segments, s.places, s.pending = nil, nil, nil
+}

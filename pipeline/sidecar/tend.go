@@ -1,0 +1,188 @@
+package sidecar
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+const (
+	ending     = ".index"
+	unfinished = ".tmp"
+)
+
+// tend writes what was gathered, and looks for the files of others, in a goroutine unless one is at it. mu is held.
+func (s *Store) tend() {
+	if s.tending || s.closed {
+		return
+	}
+	s.tending, s.looked = true, time.Now()
+	s.running.Go(func() {
+		s.flush()
+		s.look()
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.tending = false
+	})
+}
+
+// tendIfDue tends if the record at this place was gathered long ago, or there is none and the last look for those of others was long ago.
+func (s *Store) tendIfDue(at place) {
+	s.mu.RLock()
+	due := at == 0 && time.Since(s.looked) > lookAge ||
+		at != 0 && s.pending != nil && s.pending.segment == at.segment() && time.Since(s.pending.begun) > flushAge
+	s.mu.RUnlock()
+	if due {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.tend()
+	}
+}
+
+// look loads the files of this data set that it does not know. Later names are later files.
+func (s *Store) look() {
+	entries, err := os.ReadDir(s.options.Dir)
+	if err != nil {
+		return // there is none yet, or never will be
+	}
+	for _, e := range entries {
+		name := e.Name()
+		if s.known[name] || !strings.HasPrefix(name, s.prefix()) || !strings.HasSuffix(name, ending) {
+			continue
+		}
+		s.known[name] = true
+		path := filepath.Join(s.options.Dir, name)
+		switch err := s.load(path); {
+		case err == nil:
+			now := time.Now()
+			_ = os.Chtimes(path, now, now) // it is in use; where that cannot be said it is not
+		case errors.Is(err, errDamaged):
+			_ = os.Remove(path) // where that is not allowed somebody else will
+		}
+	}
+}
+
+// flush writes what was gathered. What cannot be written stays in memory, and nothing more is gathered.
+func (s *Store) flush() {
+	s.mu.Lock()
+	p := s.pending
+	s.pending = nil
+	stopped := s.stopped
+	s.mu.Unlock()
+	if p == nil || stopped {
+		return
+	}
+	path, err := s.write(p)
+	if err != nil {
+		s.stop(err)
+		return
+	}
+	m, err := mapPath(path)
+	if err != nil {
+		return // it stays in memory
+	}
+	head := len(m.data) - len(p.records)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.segments[p.segment] = segment{m, m.data[head:]}
+}
+
+// stop keeps nothing from now on.
+func (s *Store) stop(err error) {
+	s.mu.Lock()
+	again := s.stopped
+	s.stopped = true
+	s.mu.Unlock()
+	if !again {
+		s.options.Trouble(fmt.Errorf("keep the index in %s: %w", s.options.Dir, err))
+	}
+}
+
+// write makes a file of what was gathered: under another name first, so that a file with its name is whole.
+func (s *Store) write(p *pending) (path string, err error) {
+	if err := os.MkdirAll(s.options.Dir, 0o700); err != nil {
+		return "", err
+	}
+	head := p.head(s.key)
+	if err := s.makeRoom(int64(len(head) + len(p.records))); err != nil {
+		return "", err
+	}
+	f, err := s.options.create(filepath.Join(s.options.Dir, fmt.Sprintf("%s%016x-*%s", s.prefix(), time.Now().UnixNano(), unfinished)))
+	if err != nil {
+		return "", err
+	}
+	_, err = f.Write(head)
+	if err == nil {
+		_, err = f.Write(p.records)
+	}
+	err = errors.Join(err, f.Close())
+	path = strings.TrimSuffix(f.Name(), unfinished) + ending
+	if err == nil {
+		s.known[filepath.Base(path)] = true
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(f.Name())
+	}
+	return path, err
+}
+
+// writer is a file that is being written.
+type writer interface {
+	io.WriteCloser
+	Name() string
+}
+
+func createTemp(pattern string) (writer, error) {
+	return os.CreateTemp(filepath.Dir(pattern), filepath.Base(pattern))
+}
+
+// makeRoom sees to it that n more bytes are within the limit.
+func (s *Store) makeRoom(n int64) error {
+	files, err := s.files()
+	if err != nil {
+		return err
+	}
+	total := n
+	for _, f := range files {
+		total += f.Size()
+	}
+	slices.SortFunc(files, func(a, b fs.FileInfo) int { return a.ModTime().Compare(b.ModTime()) })
+	for _, f := range files {
+		if total <= s.options.MaxBytes {
+			return nil
+		}
+		if !strings.HasPrefix(f.Name(), s.prefix()) && os.Remove(filepath.Join(s.options.Dir, f.Name())) == nil {
+			total -= f.Size()
+		}
+	}
+	if total > s.options.MaxBytes {
+		return fmt.Errorf("%w, %d", ErrFull, s.options.MaxBytes)
+	}
+	return nil
+}
+
+// files lists all files that count, and removes what killed processes left behind.
+func (s *Store) files() (files []fs.FileInfo, err error) {
+	entries, err := os.ReadDir(s.options.Dir)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range entries {
+		info, err := e.Info()
+		switch {
+		case err != nil: // it is gone
+		case strings.HasSuffix(e.Name(), ending):
+			files = append(files, info)
+		case strings.HasSuffix(e.Name(), unfinished) && time.Since(info.ModTime()) > time.Hour:
+			_ = os.Remove(filepath.Join(s.options.Dir, e.Name()))
+		}
+	}
+	return files, nil
+}
