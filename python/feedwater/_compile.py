@@ -15,8 +15,7 @@ from .errors import UnsupportedTransformError
 from .transforms._containers import Container, grouped
 from .transforms._erasing import RandomErasing, erasure
 from .transforms._op import Op, Pointwise
-from .transforms._policies import Policy, PolicyOnTensor
-from .transforms._sizes import OnTensor, on_picture
+from .transforms._sizes import on_picture
 
 __all__ = ["CONVERSIONS", "Compiled", "compile_transform", "leaves", "recognised"]
 
@@ -54,11 +53,6 @@ class Compiled:
         """The transforms of the plan."""
         return [op.plan() for op in self.ops] + [step.plan() for step in self.erasing]
 
-    @property
-    def fixed_size(self) -> bool:
-        """Whether all samples come out in one size."""
-        return any(op.fixed_size for op in self.ops)
-
 
 def compile_transform(transform: Any) -> Compiled:
     """Compiles torchvision objects or feedwater.transforms; None is plain decoding."""
@@ -74,7 +68,7 @@ def compile_transform(transform: Any) -> Compiled:
                 raise UnsupportedTransformError(
                     f"{type(step).__name__} after RandomErasing, which is done last: put RandomErasing behind it"
                 )
-            ops.append(_behind(step, tail) if tail else on_picture(step))
+            ops.append(_placed(step, tail))
         else:
             _check_tail(step, tail)
             if isinstance(step, RandomErasing):
@@ -108,12 +102,17 @@ def leaves(transform: Any) -> Iterator[Any]:
 def recognised(leaf: Any) -> Op | Pointwise | None:
     """The step a leaf means; None for one that does nothing."""
     step = leaf if isinstance(leaf, (Op, Pointwise)) else _converted(leaf)
-    if isinstance(step, Container):
-        return step.compiled(lambda part: _inside(part, step))
     return None if isinstance(step, transforms.Identity) else step
 
 
-def _inside(part: Any, container: Container) -> Op:
+def _placed(step: Op, tail: list[Any]) -> Op:
+    """The step as nodes do it behind the steps on values so far."""
+    if isinstance(step, Container):
+        return step.compiled(lambda part: _inside(part, step, tail))
+    return _behind(step, tail) if tail else on_picture(step)
+
+
+def _inside(part: Any, container: Container, tail: list[Any]) -> Op:
     """The op for one of a container's transforms; raises UnsupportedTransformError for steps on values."""
     steps = [step for leaf in leaves(part) if (step := recognised(leaf)) is not None]
     for step in steps:
@@ -121,7 +120,7 @@ def _inside(part: Any, container: Container) -> Op:
             raise UnsupportedTransformError(
                 f"{type(step).__name__} inside {type(container).__name__}: only what nodes do can be there"
             )
-    return grouped([on_picture(step) for step in steps if isinstance(step, Op)])
+    return grouped([_placed(step, tail) for step in steps if isinstance(step, Op)])
 
 
 def _converted(leaf: Any) -> Op | Pointwise | None:
@@ -153,7 +152,7 @@ def _behind(step: Op, tail: list[Any]) -> Op:
 
     What moves values may run before the steps on values. What sets some may not, where those change them.
     """
-    name, conversion = type(step).__name__, type(tail[0]).__name__
+    name = type(step).__name__
     table = _table(tail)
     if step.alike:
         if any((table.floats()[:, value] != value).any() for value in step.paints):
@@ -162,19 +161,11 @@ def _behind(step: Op, tail: list[Any]) -> Op:
                 f"{name} after {type(tail[-1]).__name__} puts {what} around what was shifted: put it before"
             )
         return step
-    if isinstance(step, transforms.GaussianNoise) and table.is_identity():
-        return step  # values are 8 bits still
-    if not hasattr(step, "antialias") and not isinstance(step, Policy):
-        raise UnsupportedTransformError(
-            f"{name} after {conversion} works on a tensor, which comes out otherwise than a picture: not there yet. "
-            f"Put {conversion} behind {name}, which gives PIL's pixels"
-        )
     if not table.is_identity():
-        does = "works on" if isinstance(step, Policy) else "resizes"
         raise UnsupportedTransformError(
-            f"{name} after {type(tail[-1]).__name__} {does} floats, which is not there: put it before"
+            f"{name} after {type(tail[-1]).__name__} works on floats, which is not there: put it before"
         )
-    return PolicyOnTensor(step) if isinstance(step, Policy) else OnTensor(step)
+    return step.on_tensor()
 
 
 def _check_tail(step: Any, tail: list[Any]) -> None:

@@ -167,19 +167,6 @@ def test_the_preset_of_weights(weights: Any) -> None:
     assert np.array_equal(compiled.table.floats(), expected.numpy())
 
 
-@pytest.mark.parametrize(
-    ("spelled", "fixed"),
-    [
-        (own.Resize(9), False),
-        (own.Resize((9, 9)), True),
-        (own.CenterCrop(9), True),
-        (own.RandomHorizontalFlip(), False),
-    ],
-)
-def test_whether_sizes_are_one(spelled: Any, fixed: bool) -> None:
-    assert compile_transform(spelled).fixed_size is fixed
-
-
 class Doctored(v2.Resize):
     """A subclass may do anything."""
 
@@ -206,7 +193,7 @@ REFUSED = [
     (Doctored(8), "a subclass of Resize may do anything"),
     (mine, "transform mine: code of your own does not travel.*batch_transform"),
     (v2.Lambda(mine), "Lambda: not there yet"),
-    ([tv1.ToTensor(), v2.Resize(8)], "Resize after ToTensor resizes floats, .* put it before"),
+    ([tv1.ToTensor(), v2.Resize(8)], "Resize after ToTensor works on floats, .* put it before"),
     ([v2.ToImage(), v2.Resize(8, interpolation="box")], "Put ToImage behind Resize"),
     ([v2.ToImage(), v2.Resize(8, interpolation="lanczos", antialias=False)], "needs True with lanczos"),
     ([tv1.ToTensor(), v2.Pad(3, fill=9)], "Pad after ToTensor puts fill=.9, 9, 9. around what was shifted"),

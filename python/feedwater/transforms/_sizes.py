@@ -8,7 +8,7 @@ from typing import Any
 
 from ..errors import UnsupportedTransformError
 from ._checks import check_probability, height_width, positive
-from ._op import Op
+from ._op import BehindToImage, Op
 
 __all__ = [
     "OnTensor",
@@ -17,6 +17,7 @@ __all__ = [
     "RandomResize",
     "RandomShortestSize",
     "RandomZoomOut",
+    "Resizing",
     "ScaleJitter",
     "check_method",
     "method",
@@ -48,14 +49,8 @@ def method(op: Any) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class OnTensor(Op):
-    """An op behind ToImage, where torchvision's arithmetic is another one."""
-
-    op: Op
-
-    @property
-    def fixed_size(self) -> bool:  # type: ignore[override]
-        return self.op.fixed_size
+class OnTensor(BehindToImage):
+    """An op that resizes behind ToImage."""
 
     def __post_init__(self) -> None:
         op: Any = self.op
@@ -70,7 +65,14 @@ class OnTensor(Op):
     def plan(self) -> dict[str, Any]:
         op: Any = self.op
         plain = {} if op.antialias or op.interpolation not in _ALIASED else {"antialias": False}
-        return {**op.plan(), **plain, "dialect": "tensor"}
+        return {**super().plan(), **plain}
+
+
+class Resizing(Op):
+    """What resizes."""
+
+    def on_tensor(self) -> Op:
+        return OnTensor(self)
 
 
 def on_picture(op: Op) -> Op:
@@ -119,7 +121,6 @@ class RandomCrop(Op):
     padding_mode: str = "constant"
 
     alike = True
-    fixed_size = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "size", height_width("RandomCrop", self.size))
@@ -173,7 +174,7 @@ class RandomZoomOut(Op):
 
 
 @dataclass(frozen=True)
-class RandomResize(Op):
+class RandomResize(Resizing):
     """The picture with a short edge from min_size to max_size - 1."""
 
     min_size: int
@@ -194,7 +195,7 @@ class RandomResize(Op):
 
 
 @dataclass(frozen=True)
-class RandomShortestSize(Op):
+class RandomShortestSize(Resizing):
     """The picture with a short edge out of min_size, and a long one of at most max_size."""
 
     min_size: int | Sequence[int]
@@ -217,7 +218,7 @@ class RandomShortestSize(Op):
 
 
 @dataclass(frozen=True)
-class ScaleJitter(Op):
+class ScaleJitter(Resizing):
     """The picture scaled to target_size, and by a random factor from scale_range."""
 
     target_size: Sequence[int]

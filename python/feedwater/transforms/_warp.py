@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from ..errors import UnsupportedTransformError
-from ._op import Op
+from ._op import BehindToImage, Op
 
 __all__ = ["RandomAffine", "RandomPerspective", "RandomRotation"]
 
@@ -23,6 +23,11 @@ class Warp(Op):
 
     def plan(self) -> dict[str, Any]:
         return {"op": type(self).__name__, **asdict(self)}  # type: ignore[call-overload]
+
+    def on_tensor(self) -> Op:
+        if self.interpolation == "bicubic":
+            raise self.refuse("interpolation", '"nearest" or "bilinear" behind ToImage')
+        return BehindToImage(self)
 
     def set(self, argument: str, value: Any) -> None:
         """Replaces an argument by its plain form."""

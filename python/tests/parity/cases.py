@@ -6,6 +6,7 @@ import cases_colour
 import cases_containers
 import cases_policy
 import cases_size
+import cases_tensor
 import cases_view
 import cases_warp
 from case import Case
@@ -14,3 +15,4 @@ CASES: dict[str, list[Case]] = {"views": cases_view.CASES, "warps": cases_warp.C
 CASES["colours"] = cases_colour.CASES
 CASES["containers"] = cases_containers.CASES
 CASES["sizes"] = cases_size.CASES
+CASES["tensors"] = cases_tensor.CASES
