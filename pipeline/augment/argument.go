@@ -32,6 +32,7 @@ var ops = map[string]func(a *arguments) op{
 	"TrivialAugmentWide":   newTrivialAugmentWide,
 
 	"ColorJitter":              newColorJitter,
+	"ElasticTransform":         newElasticTransform,
 	"GaussianBlur":             newGaussianBlur,
 	"GaussianNoise":            newGaussianNoise,
 	"Grayscale":                newGrayscale,
@@ -55,7 +56,7 @@ var ops = map[string]func(a *arguments) op{
 }
 
 // notYet are the other classes of torchvision.transforms.v2 that take images.
-var notYet = strings.Fields(`CutMix ElasticTransform FiveCrop MixUp Normalize PILToTensor RandomIoUCrop RGB
+var notYet = strings.Fields(`CutMix FiveCrop MixUp Normalize PILToTensor RandomIoUCrop RGB
 	TenCrop ToDtype ToImage ToPILImage ToPureTensor ToTensor`)
 
 // MaxSide is the longest side of any picture, in pixels.

@@ -50,12 +50,16 @@ func (g *grid) points(w *workspace, dst *pixel.Image, j int) []point {
 
 // fusedPair is u·a + v·b + c, as a matrix product adds it up.
 func fusedPair(u, v, a, b, c float32) float32 {
-	first := float32(u * a)
-	sum := float64(first) + float64(float64(v)*float64(b))
+	return fused(v, b, float32(u*a)) + c
+}
+
+// fused is order.Fused for normal numbers.
+func fused(x, y, z float32) float32 {
+	sum := float64(z) + float64(float64(x)*float64(y))
 	if math.Float64bits(sum)&(1<<29-1) == 1<<28 {
-		return order.Fused(v, b, first) + c // a tie, which may be none before the rounding to float64
+		return order.Fused(x, y, z) // a tie, which may be none before the rounding to float64
 	}
-	return float32(sum) + c
+	return float32(sum)
 }
 
 // inPixels is a place from −1 to 1 in pixels of a side.

@@ -177,7 +177,6 @@ def mine(picture: Any) -> Any:
 
 REFUSED = [
     (v2.FiveCrop(8), "FiveCrop: not there yet. Instead: CenterCrop"),
-    (v2.ElasticTransform(), "ElasticTransform: not there yet. Supported"),  # nothing that is spelled like it serves
     (v2.RandomIoUCrop(), "RandomIoUCrop: not there yet"),
     (v2.RandomApply([v2.Resize(8, antialias=False)]), "Resize.antialias=False. is not there"),
     (v2.MixUp(num_classes=2), "batch_transform=MixUp"),

@@ -24,7 +24,7 @@ from ._policies import AugMix, AutoAugment, RandAugment, TrivialAugmentWide
 from ._sizes import Pad, RandomCrop, RandomResize, RandomShortestSize, RandomZoomOut, ScaleJitter
 from ._values import ConvertImageDtype, Normalize, PILToTensor, ToDtype, ToImage, ToPureTensor, ToTensor
 from ._views import CenterCrop, RandomHorizontalFlip, RandomResizedCrop, RandomVerticalFlip, Resize
-from ._warp import RandomAffine, RandomPerspective, RandomRotation
+from ._warp import ElasticTransform, RandomAffine, RandomPerspective, RandomRotation
 
 __all__ = [
     "JPEG",
@@ -34,6 +34,7 @@ __all__ = [
     "ColorJitter",
     "Compose",
     "ConvertImageDtype",
+    "ElasticTransform",
     "GaussianBlur",
     "GaussianNoise",
     "Grayscale",

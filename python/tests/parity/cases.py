@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import cases_colour
 import cases_containers
+import cases_elastic
 import cases_policy
 import cases_size
 import cases_tensor
@@ -16,3 +17,4 @@ CASES["colours"] = cases_colour.CASES
 CASES["containers"] = cases_containers.CASES
 CASES["sizes"] = cases_size.CASES
 CASES["tensors"] = cases_tensor.CASES
+CASES["elastic"] = cases_elastic.CASES
