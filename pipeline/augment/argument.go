@@ -33,6 +33,7 @@ var ops = map[string]func(a *arguments) op{
 
 	"ColorJitter":              newColorJitter,
 	"ElasticTransform":         newElasticTransform,
+	"FiveCrop":                 newFiveCrop,
 	"GaussianBlur":             newGaussianBlur,
 	"GaussianNoise":            newGaussianNoise,
 	"Grayscale":                newGrayscale,
@@ -53,11 +54,12 @@ var ops = map[string]func(a *arguments) op{
 	"RandomChoice": newRandomChoice,
 	"RandomOrder":  newRandomOrder,
 	"ScaleJitter":  newScaleJitter,
+	"TenCrop":      newTenCrop,
 }
 
 // notYet are the other classes of torchvision.transforms.v2 that take images.
-var notYet = strings.Fields(`CutMix FiveCrop MixUp Normalize PILToTensor RandomIoUCrop RGB
-	TenCrop ToDtype ToImage ToPILImage ToPureTensor ToTensor`)
+var notYet = strings.Fields(`CutMix MixUp Normalize PILToTensor RandomIoUCrop RGB
+	ToDtype ToImage ToPILImage ToPureTensor ToTensor`)
 
 // MaxSide is the longest side of any picture, in pixels.
 const MaxSide = 65500

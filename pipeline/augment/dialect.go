@@ -14,8 +14,8 @@ const (
 
 // alike are the ops that do the same in both dialects: they move pixels, or set them, or torchvision makes tensors of PIL images for them. They
 // carry none.
-var alike = strings.Fields(`AugMix CenterCrop Compose ElasticTransform GaussianBlur GaussianNoise Identity JPEG Pad RandomApply RandomChannelPermutation RandomChoice RandomCrop
-	RandomEqualize RandomErasing RandomHorizontalFlip RandomInvert RandomOrder RandomPosterize RandomVerticalFlip RandomZoomOut`)
+var alike = strings.Fields(`AugMix CenterCrop Compose ElasticTransform FiveCrop GaussianBlur GaussianNoise Identity JPEG Pad RandomApply RandomChannelPermutation RandomChoice RandomCrop
+	RandomEqualize RandomErasing RandomHorizontalFlip RandomInvert RandomOrder RandomPosterize RandomVerticalFlip RandomZoomOut TenCrop`)
 
 // bilingual is part of ops that know both dialects.
 type bilingual struct {

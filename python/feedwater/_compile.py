@@ -23,8 +23,6 @@ SUPPORTED = sorted(name for name in transforms.__all__)
 CONVERSIONS = ("ToImage", "PILToTensor", "ToTensor")
 AFTERWARDS = "what a plan cannot say can run in this process, on whole batches: batch_transform=fn(batch, rng)"
 INSTEAD = {
-    "FiveCrop": "CenterCrop",
-    "TenCrop": "CenterCrop",
     "MixUp": "batch_transform=MixUp(…), as it works on batches",
     "CutMix": "batch_transform=CutMix(…), as it works on batches",
     "ToPILImage": "nothing, as pictures are pictures until ToImage: leave it out",
@@ -48,6 +46,8 @@ class Compiled:
     """Ops behind all others: nodes draw their rectangles, the last hop fills them."""
     erasures: tuple[Table, ...] = ()
     """With what; tables of one value per channel."""
+    crops: int = 1
+    """How many pictures nodes make of one, below each other."""
 
     def plan(self) -> list[dict[str, Any]]:
         """The transforms of the plan."""
@@ -60,6 +60,7 @@ def compile_transform(transform: Any) -> Compiled:
     tail: list[Any] = []
     erasing: list[tuple[RandomErasing, int]] = []
     for leaf in leaves(transform):
+        _check_crops(leaf, ops)
         step = recognised(leaf)
         if step is None:
             continue
@@ -77,7 +78,25 @@ def compile_transform(transform: Any) -> Compiled:
                 tail.append(leaf)
     erased = tuple(_erasure(step, tail, before) for step, before in erasing)
     steps = tuple(step for step, _ in erasing)
-    return Compiled(tuple(ops), tuple(map(_name, tail)), _table(tail), bool(tail), steps, erased)
+    return Compiled(tuple(ops), tuple(map(_name, tail)), _table(tail), bool(tail), steps, erased, _crops(ops))
+
+
+def _crops(ops: list[Op]) -> int:
+    return ops[-1].crops if ops else 1
+
+
+def _check_crops(leaf: Any, ops: list[Op]) -> None:
+    """Raises UnsupportedTransformError for what cannot be done to several crops."""
+    if _crops(ops) == 1:
+        return
+    name, crops = type(leaf).__name__, type(ops[-1]).__name__
+    if name == "Lambda":
+        raise UnsupportedTransformError(
+            f"Lambda after {crops}: crops come stacked, [B, {_crops(ops)}, 3, h, w]: leave out what stacks them, and "
+            "write ToImage, ToDtype or ToTensor behind it as for one picture"
+        )
+    if isinstance(step := recognised(leaf), (Op, RandomErasing)):
+        raise UnsupportedTransformError(f"{type(step).__name__} after {crops}, which is done last: put it before")
 
 
 def _erasure(step: RandomErasing, tail: list[Any], before: int) -> Table:

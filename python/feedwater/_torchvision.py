@@ -127,6 +127,8 @@ _BUILDERS: dict[str, Callable[[Any], _Step]] = {
     "RandomResizedCrop": _resized_crop,
     "Resize": _resize,
     "CenterCrop": lambda leaf: transforms.CenterCrop(_sides(leaf)),
+    "FiveCrop": lambda leaf: transforms.FiveCrop(_sides(leaf)),
+    "TenCrop": lambda leaf: transforms.TenCrop(_sides(leaf), leaf.vertical_flip),
     "Pad": lambda leaf: transforms.Pad(leaf.padding, _fill(leaf), leaf.padding_mode),
     "RandomCrop": _random_crop,
     "RandomErasing": lambda leaf: transforms.RandomErasing(leaf.p, leaf.scale, leaf.ratio, leaf.value),

@@ -176,7 +176,9 @@ def mine(picture: Any) -> Any:
 
 
 REFUSED = [
-    (v2.FiveCrop(8), "FiveCrop: not there yet. Instead: CenterCrop"),
+    ([v2.FiveCrop(8), v2.Lambda(mine)], r"Lambda after FiveCrop: crops come stacked, .B, 5, 3, h, w.: leave out"),
+    ([v2.TenCrop(8), v2.RandomHorizontalFlip()], "RandomHorizontalFlip after TenCrop, which is done last"),
+    ([v2.FiveCrop(8), v2.ToImage(), v2.RandomErasing()], "RandomErasing after FiveCrop"),
     (v2.RandomIoUCrop(), "RandomIoUCrop: not there yet"),
     (v2.RandomApply([v2.Resize(8, antialias=False)]), "Resize.antialias=False. is not there"),
     (v2.MixUp(num_classes=2), "batch_transform=MixUp"),

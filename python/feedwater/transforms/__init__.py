@@ -23,7 +23,15 @@ from ._lossy import JPEG, GaussianBlur, GaussianNoise
 from ._policies import AugMix, AutoAugment, RandAugment, TrivialAugmentWide
 from ._sizes import Pad, RandomCrop, RandomResize, RandomShortestSize, RandomZoomOut, ScaleJitter
 from ._values import ConvertImageDtype, Normalize, PILToTensor, ToDtype, ToImage, ToPureTensor, ToTensor
-from ._views import CenterCrop, RandomHorizontalFlip, RandomResizedCrop, RandomVerticalFlip, Resize
+from ._views import (
+    CenterCrop,
+    FiveCrop,
+    RandomHorizontalFlip,
+    RandomResizedCrop,
+    RandomVerticalFlip,
+    Resize,
+    TenCrop,
+)
 from ._warp import ElasticTransform, RandomAffine, RandomPerspective, RandomRotation
 
 __all__ = [
@@ -35,6 +43,7 @@ __all__ = [
     "Compose",
     "ConvertImageDtype",
     "ElasticTransform",
+    "FiveCrop",
     "GaussianBlur",
     "GaussianNoise",
     "Grayscale",
@@ -68,6 +77,7 @@ __all__ = [
     "RandomZoomOut",
     "Resize",
     "ScaleJitter",
+    "TenCrop",
     "ToDtype",
     "ToImage",
     "ToPureTensor",

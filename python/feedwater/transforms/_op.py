@@ -16,6 +16,8 @@ class Op:
     alike: ClassVar[bool] = False
     """Whether it does the same to tensors, as it only moves values, and sets some to paints."""
     paints: ClassVar[tuple[int, ...]] = ()
+    crops: ClassVar[int] = 1
+    """How many pictures it makes of one."""
     same: ClassVar[bool] = False
     """Whether it makes the same of 8-bit tensors."""
 

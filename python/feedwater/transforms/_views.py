@@ -11,7 +11,15 @@ from ._checks import check_probability, height_width, positive, whole
 from ._op import Op
 from ._sizes import Resizing, check_method, method
 
-__all__ = ["CenterCrop", "RandomHorizontalFlip", "RandomResizedCrop", "RandomVerticalFlip", "Resize"]
+__all__ = [
+    "CenterCrop",
+    "FiveCrop",
+    "RandomHorizontalFlip",
+    "RandomResizedCrop",
+    "RandomVerticalFlip",
+    "Resize",
+    "TenCrop",
+]
 
 
 @dataclass(frozen=True)
@@ -99,6 +107,34 @@ class CenterCrop(Op):
 
     def plan(self) -> dict[str, Any]:
         return {"op": "CenterCrop", "size": list(self.size)}  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True)
+class FiveCrop(Op):
+    """The four corners and the middle: batches are [B, 5, 3, h, w]. Behind all that nodes do."""
+
+    size: int | Sequence[int]
+
+    alike = True
+    crops = 5
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "size", height_width(type(self).__name__, self.size))
+
+    def plan(self) -> dict[str, Any]:
+        return {"op": type(self).__name__, "size": list(self.size)}  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True)
+class TenCrop(FiveCrop):
+    """The same, and of the flipped picture too: [B, 10, 3, h, w]."""
+
+    vertical_flip: bool = False
+
+    crops = 10
+
+    def plan(self) -> dict[str, Any]:
+        return {**super().plan(), "vertical_flip": bool(self.vertical_flip)}
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import cases_colour
 import cases_containers
+import cases_crops
 import cases_elastic
 import cases_policy
 import cases_size
@@ -18,3 +19,4 @@ CASES["containers"] = cases_containers.CASES
 CASES["sizes"] = cases_size.CASES
 CASES["tensors"] = cases_tensor.CASES
 CASES["elastic"] = cases_elastic.CASES
+CASES["crops"] = cases_crops.CASES
