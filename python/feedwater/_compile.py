@@ -6,11 +6,11 @@ Everything that cannot run there is refused here, at construction, by name.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from . import _torchvision, transforms
-from ._table import IDENTITY, Pixels, Table
+from ._table import CHANNELS, IDENTITY, Pixels, Table, first_that_becomes
 from .errors import UnsupportedTransformError
 from .transforms._containers import Container, grouped
 from .transforms._erasing import RandomErasing, erasure
@@ -69,6 +69,7 @@ def compile_transform(transform: Any) -> Compiled:
                 raise UnsupportedTransformError(
                     f"{type(step).__name__} after RandomErasing, which is done last: put RandomErasing behind it"
                 )
+            _check_generation(leaf, step, tail)
             ops.append(_placed(step, tail))
         else:
             _check_tail(step, tail)
@@ -124,6 +125,18 @@ def recognised(leaf: Any) -> Op | Pointwise | None:
     return None if isinstance(step, transforms.Identity) else step
 
 
+def _check_generation(leaf: Any, step: Any, tail: list[Any]) -> None:
+    """Raises UnsupportedTransformError for transforms of the first generation whose arithmetic is not that of v2."""
+    if not tail or not isinstance(step, Op) or step.alike or step.same or isinstance(step, Container):
+        return
+    if _torchvision.is_first(leaf):
+        name = type(leaf).__name__
+        raise UnsupportedTransformError(
+            f"torchvision.transforms.{name} after {type(tail[0]).__name__} works on tensors by arithmetic of its own: "
+            f"write torchvision.transforms.v2.{name}, or put it before"
+        )
+
+
 def _placed(step: Op, tail: list[Any]) -> Op:
     """The step as nodes do it behind the steps on values so far."""
     if isinstance(step, Container):
@@ -139,6 +152,8 @@ def _inside(part: Any, container: Container, tail: list[Any]) -> Op:
             raise UnsupportedTransformError(
                 f"{type(step).__name__} inside {type(container).__name__}: only what nodes do can be there"
             )
+    for leaf in leaves(part):
+        _check_generation(leaf, recognised(leaf), tail)
     return grouped([_placed(step, tail) for step in steps if isinstance(step, Op)])
 
 
@@ -169,22 +184,32 @@ def _unknown(leaf: Any, why: str) -> str:
 def _behind(step: Op, tail: list[Any]) -> Op:
     """A step behind steps on values: as it is where it only moves them, else in torchvision's arithmetic for tensors.
 
-    What moves values may run before the steps on values. What sets some may not, where those change them.
+    What moves values may run before the steps on values; what sets some, where a value becomes what it sets.
     """
     name = type(step).__name__
     table = _table(tail)
     if step.alike:
-        if any((table.floats()[:, value] != value).any() for value in step.paints):
-            what = f"fill={step.paints}" if any(step.paints) else "zeros"
-            raise UnsupportedTransformError(
-                f"{name} after {type(tail[-1]).__name__} puts {what} around what was shifted: put it before"
-            )
-        return step
+        return step if table.is_identity() else _repainted(step, table, tail)
     if not table.is_identity():
         raise UnsupportedTransformError(
             f"{name} after {type(tail[-1]).__name__} works on floats, which is not there: put it before"
         )
     return step.on_tensor()
+
+
+def _repainted(step: Op, table: Table, tail: list[Any]) -> Op:
+    """A step that sets values behind those of the table, painting what becomes its colour."""
+    if not step.paints:
+        return step
+    colour = [step.paints[channel % len(step.paints)] for channel in range(CHANNELS)]
+    before = [first_that_becomes(wanted, values, table.dtype) for wanted, values in zip(colour, table.floats())]
+    if None in before or (not hasattr(step, "fill") and any(before)):
+        what = f"fill={tuple(colour)}" if any(colour) else "zeros"
+        raise UnsupportedTransformError(
+            f"{type(step).__name__} after {type(tail[-1]).__name__} puts {what} around, which no 8-bit value becomes "
+            "there: put it before"
+        )
+    return replace(step, fill=tuple(before)) if hasattr(step, "fill") else step  # type: ignore[type-var]
 
 
 def _check_tail(step: Any, tail: list[Any]) -> None:

@@ -15,7 +15,7 @@ from ._table import CHANNELS, DTYPES, VALUES, Table
 from .errors import UnsupportedTransformError
 from .transforms._op import Op, Pointwise
 
-__all__ = ["convert", "inside", "is_torchvision", "table"]
+__all__ = ["convert", "inside", "is_first", "is_torchvision", "table"]
 
 _HOMES = ("torchvision.transforms.v2.", "torchvision.transforms.transforms", "torchvision.transforms.autoaugment")
 """Where the transforms are that names below mean."""
@@ -27,6 +27,11 @@ def is_torchvision(thing: Any) -> bool:
     """Whether its exact class, or it if it is a function, is torchvision's."""
     home = getattr(thing, "__module__", None) if isinstance(thing, FunctionType) else type(thing).__module__
     return str(home).startswith("torchvision.")
+
+
+def is_first(thing: Any) -> bool:
+    """Whether its exact class is one of torchvision.transforms, not of v2."""
+    return str(type(thing).__module__) in _HOMES[1:]
 
 
 def inside(transform: Any) -> Sequence[Any] | None:

@@ -15,7 +15,8 @@ class Op:
 
     alike: ClassVar[bool] = False
     """Whether it does the same to tensors, as it only moves values, and sets some to paints."""
-    paints: ClassVar[tuple[int, ...]] = ()
+    paints: ClassVar[tuple[float, ...]] = ()
+    """The colour: one number for all channels or three, or none."""
     crops: ClassVar[int] = 1
     """How many pictures it makes of one."""
     same: ClassVar[bool] = False

@@ -103,7 +103,7 @@ class Pad(Op):
         _check_look(self)
 
     @property
-    def paints(self) -> tuple[int, ...]:  # type: ignore[override]
+    def paints(self) -> tuple[float, ...]:  # type: ignore[override]
         return self.fill if self.padding_mode == "constant" else ()
 
     def plan(self) -> dict[str, Any]:
@@ -131,7 +131,7 @@ class RandomCrop(Op):
         _check_look(self)
 
     @property
-    def paints(self) -> tuple[int, ...]:  # type: ignore[override]
+    def paints(self) -> tuple[float, ...]:  # type: ignore[override]
         pads = self.padding is not None or self.pad_if_needed
         return self.fill if pads and self.padding_mode == "constant" else ()
 
@@ -161,13 +161,13 @@ class RandomZoomOut(Op):
         check_probability(self)
 
     @property
-    def paints(self) -> tuple[int, ...]:  # type: ignore[override]
+    def paints(self) -> tuple[float, ...]:  # type: ignore[override]
         return self.fill  # type: ignore[no-any-return]
 
     def plan(self) -> dict[str, Any]:
         return {
             "op": "RandomZoomOut",
-            "fill": list(self.fill),
+            "fill": _whole(self.fill),
             "side_range": list(self.side_range),
             "p": float(self.p),
         }
@@ -239,7 +239,7 @@ class ScaleJitter(Resizing):
 
 
 def _look(op: Any) -> dict[str, Any]:
-    return {"fill": list(op.fill), "padding_mode": op.padding_mode}
+    return {"fill": _whole(op.fill), "padding_mode": op.padding_mode}
 
 
 def _check_look(op: Any) -> None:
@@ -248,13 +248,18 @@ def _check_look(op: Any) -> None:
     object.__setattr__(op, "fill", _colour(op))
 
 
-def _colour(op: Any) -> tuple[int, int, int]:
-    """fill as three whole numbers; fractions are cut off, as torchvision does."""
+def _whole(fill: Sequence[float]) -> list[int]:
+    """The colour on pictures: fractions are cut off, as torchvision does."""
+    return [int(x) for x in fill]
+
+
+def _colour(op: Any) -> tuple[float, float, float]:
+    """fill as three numbers."""
     fill = 0 if op.fill is None else op.fill
     numbers = (fill,) if isinstance(fill, (int, float)) else tuple(fill) if isinstance(fill, Sequence) else ()
     if len(numbers) not in (1, 3) or not all(isinstance(x, (int, float)) and 0 <= x <= 255 for x in numbers):
         raise _refusal(op, "fill", "a number from 0 to 255, or three (RGB)")
-    return (int(numbers[0]), int(numbers[len(numbers) // 2]), int(numbers[-1]))
+    return (numbers[0], numbers[len(numbers) // 2], numbers[-1])
 
 
 def _border(op: Any, padding: Any) -> tuple[int, ...]:

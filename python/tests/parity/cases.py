@@ -6,6 +6,7 @@ import cases_colour
 import cases_containers
 import cases_crops
 import cases_elastic
+import cases_first
 import cases_policy
 import cases_size
 import cases_tensor
@@ -20,3 +21,4 @@ CASES["sizes"] = cases_size.CASES
 CASES["tensors"] = cases_tensor.CASES
 CASES["elastic"] = cases_elastic.CASES
 CASES["crops"] = cases_crops.CASES
+CASES["first generation"] = cases_first.CASES
