@@ -14,7 +14,6 @@ type elastic struct {
 	bilinear bool
 	fill     fillTensor
 	point    [1]point
-	again    [3]byte
 }
 
 func stretchElastic(e *effect, w *workspace, dst, src *pixel.Image) {

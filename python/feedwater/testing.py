@@ -62,10 +62,17 @@ def _expected(steps: Sequence[Any], picture: Any, draws: list[dict[str, Any]]) -
     left = iter(draws)
     for step in steps:
         picture = _to_image(picture) if type(step).__name__ in CONVERSIONS else _applied(step, picture, next(left))
+    crops = picture if isinstance(picture, tuple) else (picture,)
+    return np.concatenate([_array(crop) for crop in crops])
+
+
+def _array(picture: Any) -> Any:
     return np.asarray(picture) if not hasattr(picture, "permute") else picture.permute(1, 2, 0).numpy()
 
 
 def _to_image(picture: Any) -> Any:
+    if isinstance(picture, tuple):
+        return tuple(map(_to_image, picture))
     return importlib.import_module("torchvision.transforms.v2.functional").to_image(picture)
 
 
@@ -77,7 +84,7 @@ def _applied(step: Any, picture: Any, draw: dict[str, Any]) -> Any:
     if not draw["applied"]:
         return picture
     parameters = {key: value for key, value in draw.items() if key not in _BOOKS}
-    if "ops" in parameters or not hasattr(step, "transform"):
+    if "ops" in parameters or "counter" in parameters or not hasattr(step, "transform"):
         raise UnsupportedTransformError(
             f"{name} cannot be repeated from what was drawn: leave it out of the comparison"
         )

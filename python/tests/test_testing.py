@@ -28,10 +28,23 @@ TRAINING = v2.Compose(
         v2.RandomErasing(),
     ]
 )
-ON_TENSORS = v2.Compose([v2.ToImage(), v2.RandomResizedCrop(64), v2.RandomHorizontalFlip()])
+ON_TENSORS = v2.Compose(
+    [
+        v2.ToImage(),
+        v2.RandomResizedCrop(64),
+        v2.RandomHorizontalFlip(),
+        v2.RandomApply([v2.ColorJitter(0.4, 0.4, 0.4, 0.1)], p=0.8),
+        v2.RandomChoice([v2.RandomRotation(20), v2.RandomSolarize(128, p=1.0), torch.nn.Identity()]),
+        v2.RandomGrayscale(0.2),
+        v2.RandomApply([v2.GaussianBlur(7)]),
+        v2.ToDtype(torch.float32, scale=True),
+        v2.Normalize([0.5], [0.5]),
+    ]
+)
+CROPS = v2.Compose([v2.Resize((70, 80)), v2.TenCrop(64), v2.ToImage()])
 
 
-@pytest.mark.parametrize("transform", [TRAINING, ON_TENSORS])
+@pytest.mark.parametrize("transform", [TRAINING, ON_TENSORS, CROPS], ids=["pictures", "tensors", "crops"])
 def test_equal(photos: Path, transform: Any) -> None:
     assert testing.assert_parity(transform, photos, samples=7, epochs=3) == 21
 
@@ -51,5 +64,6 @@ def test_one_value_off_by_one(photos: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_what_cannot_be_repeated(photos: Path) -> None:
-    with pytest.raises(UnsupportedTransformError, match="RandAugment cannot be repeated"):
-        testing.assert_parity(v2.RandAugment(), photos, samples=3)
+    for op in (v2.RandAugment(), v2.Compose([v2.Resize(64), v2.ElasticTransform()])):
+        with pytest.raises(UnsupportedTransformError, match=r"(RandAugment|ElasticTransform) cannot be repeated"):
+            testing.assert_parity(op, photos, samples=3)
