@@ -18,35 +18,42 @@ type elastic struct {
 
 func stretchElastic(e *effect, w *workspace, dst, src *pixel.Image) {
 	s := elastic{src: src, bilinear: e.numbers[4] != 0, fill: e.fillTensor()}
-	sides, free := [2]int{src.W, src.H}, 0
-	for k := range s.fields {
-		f := &s.fields[k]
-		f.dice, f.first = e.dice, uint32(k)<<28 //nolint:gosec // 0 or 1
-		f.w, f.h, f.alpha, f.side = src.W, src.H, float32(e.numbers[k]), sides[k]
-		f.n = elasticTaps(e.numbers[2+k])
-		free += f.room()
-	}
-	w.floats = grown(w.floats, free+src.W+src.H)
-	rest := w.floats
-	var along [2][]float32 // places of columns and of rows, from −1 to 1
-	for k, n := range sides {
-		along[k], rest = rest[:n:n], rest[n:]
-		linspace(along[k], float32(float64(1-n)/float64(n)), float32(float64(n-1)/float64(n)))
-	}
-	for k := range s.fields {
-		rest = s.fields[k].prepare(rest, e.numbers[2], e.numbers[3])
-	}
+	columns, rows := s.prepare(e, w)
 	for y := range src.H {
-		dx, dy := s.fields[0].row(y), s.fields[1].row(y)
-		row := rowOf(dst, y)
-		for x := range dx {
-			p := point{s.fields[0].place(along[0][x], dx[x]), s.fields[1].place(along[1][y], dy[x])}
-			out := row[3*x:][:3]
-			if !s.sure(out, p) {
-				p.x = s.fields[0].place(along[0][x], s.fields[0].exact(x, y))
-				p.y = s.fields[1].place(along[1][y], s.fields[1].exact(x, y))
-				s.sample(out, p)
-			}
+		s.row(rowOf(dst, y), y, columns, rows[y])
+	}
+}
+
+// prepare divides the workspace. It returns the places of columns and rows, from −1 to 1.
+func (s *elastic) prepare(e *effect, w *workspace) (columns, rows []float32) {
+	width, height := s.src.W, s.src.H
+	size := width + height
+	for k, side := range [2]int{width, height} {
+		s.fields[k] = displacement{
+			dice: e.dice, first: uint32(k) << 28, w: width, h: height, //nolint:gosec // 0 or 1
+			n: elasticTaps(e.numbers[2+k]), alpha: float32(e.numbers[k]), side: side,
+		}
+		size += s.fields[k].room()
+	}
+	w.floats = grown(w.floats, size)
+	columns, rows = w.floats[:width], w.floats[width:width+height]
+	linspace(columns, float32(float64(1-width)/float64(width)), float32(float64(width-1)/float64(width)))
+	linspace(rows, float32(float64(1-height)/float64(height)), float32(float64(height-1)/float64(height)))
+	free := w.floats[width+height:]
+	for k := range s.fields {
+		free = s.fields[k].prepare(free, e.numbers[2], e.numbers[3])
+	}
+	return columns, rows
+}
+
+// row makes row y, whose place is at.
+func (s *elastic) row(row []byte, y int, columns []float32, at float32) {
+	alongX, alongY := &s.fields[0], &s.fields[1]
+	dx, dy := alongX.row(y), alongY.row(y)
+	for x := range dx {
+		out := row[3*x:][:3]
+		if !s.sure(out, point{alongX.place(columns[x], dx[x]), alongY.place(at, dy[x])}) {
+			s.sample(out, point{alongX.place(columns[x], alongX.exact(x, y)), alongY.place(at, alongY.exact(x, y))})
 		}
 	}
 }

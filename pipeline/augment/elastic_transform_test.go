@@ -60,8 +60,8 @@ func TestElasticIsThePlainOne(t *testing.T) {
 }
 
 func TestElasticAllocatesNothing(t *testing.T) {
-	allocatesNothing(t, `{"op":"ElasticTransform"}`)
-	allocatesNothing(t, `{"op":"ElasticTransform","interpolation":"nearest","sigma":[2,3]}`)
+	allocatesNothing(t, `{"op":"ElasticTransform","sigma":[0.5,1]}`)
+	allocatesNothing(t, `{"op":"ElasticTransform","interpolation":"nearest","sigma":[1,2]}`)
 }
 
 func TestNoiseTooCoarseForAPictureIsTheSamplesFault(t *testing.T) {
