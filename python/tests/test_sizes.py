@@ -148,7 +148,7 @@ PADS = [
     (v2.Pad(3, fill=1.0), [v2.ToDtype(torch.float32, scale=True)]),
     (v2.Pad((1, 2), fill=(0.0, 1.0, 0.0)), [v2.ToDtype(torch.float32, scale=True)]),
     (v2.Pad(3, fill=77), [v2.ToDtype(torch.float32)]),
-    (v2.RandomZoomOut(fill=1.0, p=1.0), [v2.ToDtype(torch.float32, scale=True), v2.Normalize([0.5], [0.5])]),
+    (v2.Pad(2, fill=1.0), [v2.ToDtype(torch.float32, scale=True), v2.Normalize([0.5], [0.5])]),
     (v2.Pad(3, fill=1.0), [v2.ToDtype(torch.bfloat16, scale=True)]),
 ]
 
