@@ -49,6 +49,11 @@ var numericsRuns = []numericsRun{
 	{`[{"op": "CenterCrop", "size": 40}, {"op": "RandomAffine", "degrees": 30, "shear": [-9, 9, -9, 9], "interpolation": "bilinear"},
 		{"op": "RandomPerspective", "p": 1, "interpolation": "bicubic"}, {"op": "RandAugment", "num_ops": 3},
 		{"op": "AugMix", "mixture_width": 2}, {"op": "RandomRotation", "degrees": 180, "expand": true}]`, augment.Pillow13, 2},
+	{`[{"op": "CenterCrop", "size": 32}, {"op": "ColorJitter", "brightness": 0.4, "contrast": 0.4, "saturation": 0.4, "hue": 0.1, "dialect": "tensor"},
+		{"op": "RandomAdjustSharpness", "sharpness_factor": 1.7, "dialect": "tensor"}, {"op": "RandomAutocontrast", "dialect": "tensor"},
+		{"op": "RandomAffine", "degrees": 30, "shear": [-9, 9, -9, 9], "interpolation": "bilinear", "dialect": "tensor"},
+		{"op": "RandomPerspective", "p": 1, "fill": 9, "dialect": "tensor"}, {"op": "ElasticTransform", "sigma": [1, 2]},
+		{"op": "RandomGrayscale", "dialect": "tensor"}, {"op": "RandomRotation", "degrees": 180, "expand": true, "dialect": "tensor"}]`, augment.Pillow13, 1},
 }
 
 // measureNumerics is the self-test: it runs the kernels of the level, the draws and the orders on known input and digests what comes out.

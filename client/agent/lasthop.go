@@ -19,6 +19,8 @@ type LastHop struct {
 	Layout string `json:"layout"`
 	// Erase is what rectangles of the batch's field "erase" are filled with: base64 of [n][3] elements, little-endian.
 	Erase string `json:"erase"`
+	// Crops is how many pictures of one size stand below each other in an image, each converted by itself; 0: one.
+	Crops int `json:"crops"`
 }
 
 // A convert writes one image to dst in its last form. src is height × width × 3 bytes; they do not overlap.
@@ -31,6 +33,20 @@ func (l *LastHop) elementBytes() int {
 
 // converter makes the conversion; nil means that images stay as they come.
 func (l *LastHop) converter() (convert, error) {
+	one, err := l.single()
+	if err != nil || one == nil || l.Crops < 2 {
+		return one, err
+	}
+	return func(dst, src []byte) {
+		from, to := len(src)/l.Crops, len(dst)/l.Crops
+		for i := range l.Crops {
+			one(dst[i*to:(i+1)*to], src[i*from:(i+1)*from])
+		}
+	}, nil
+}
+
+// single is converter for one picture.
+func (l *LastHop) single() (convert, error) {
 	size, planar := l.elementBytes(), l.Layout == "chw"
 	switch {
 	case size == 0:

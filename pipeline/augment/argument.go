@@ -32,6 +32,8 @@ var ops = map[string]func(a *arguments) op{
 	"TrivialAugmentWide":   newTrivialAugmentWide,
 
 	"ColorJitter":              newColorJitter,
+	"ElasticTransform":         newElasticTransform,
+	"FiveCrop":                 newFiveCrop,
 	"GaussianBlur":             newGaussianBlur,
 	"GaussianNoise":            newGaussianNoise,
 	"Grayscale":                newGrayscale,
@@ -52,11 +54,12 @@ var ops = map[string]func(a *arguments) op{
 	"RandomChoice": newRandomChoice,
 	"RandomOrder":  newRandomOrder,
 	"ScaleJitter":  newScaleJitter,
+	"TenCrop":      newTenCrop,
 }
 
 // notYet are the other classes of torchvision.transforms.v2 that take images.
-var notYet = strings.Fields(`CutMix ElasticTransform FiveCrop MixUp Normalize PILToTensor RandomIoUCrop RGB
-	TenCrop ToDtype ToImage ToPILImage ToPureTensor ToTensor`)
+var notYet = strings.Fields(`CutMix MixUp Normalize PILToTensor RandomIoUCrop RGB
+	ToDtype ToImage ToPILImage ToPureTensor ToTensor`)
 
 // MaxSide is the longest side of any picture, in pixels.
 const MaxSide = 65500

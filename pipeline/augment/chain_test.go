@@ -63,7 +63,7 @@ func TestPlanErrorsNameOpArgumentAndNearestForm(t *testing.T) {
 		`{"op":["a"]}`:                       `transforms[0]: op: must name a transform; nearest: ` + offered,
 		`{"op":"resze"}`:                     `transforms[0]: resze: no such transform; nearest: Resize`,
 		`{"op":"RandomResizeCrop","size":1}`: `transforms[0]: RandomResizeCrop: no such transform; nearest: RandomResizedCrop`,
-		`{"op":"FiveCrop"}`:                  `transforms[0]: FiveCrop: not offered yet; nearest: ` + offered,
+		`{"op":"RandomIoUCrop"}`:             `transforms[0]: RandomIoUCrop: not offered yet; nearest: ` + offered,
 		`{"op":"Resize","size":8},{"op":"Resize","size":8,"maxsize":9}`:  `transforms[1]: Resize: maxsize: no such argument; nearest: max_size`,
 		`{"op":"RandomHorizontalFlip","prob":1}`:                         `transforms[0]: RandomHorizontalFlip: prob: no such argument; nearest: p`,
 		`{"op":"RandomHorizontalFlip","p":1.5}`:                          `transforms[0]: RandomHorizontalFlip: p: must be a number from 0 to 1, got 1.5; nearest: 1`,

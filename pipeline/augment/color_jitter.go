@@ -9,6 +9,7 @@ type colorJitter struct {
 	Contrast   *[2]float64 `json:"contrast"`
 	Saturation *[2]float64 `json:"saturation"`
 	Hue        *[2]float64 `json:"hue"`
+	bilingual
 }
 
 func newColorJitter(a *arguments) op {
@@ -17,11 +18,15 @@ func newColorJitter(a *arguments) op {
 		Contrast:   a.around("contrast", 1, 0, maxFactor),
 		Saturation: a.around("saturation", 1, 0, maxFactor),
 		Hue:        a.around("hue", 0, -0.5, 0.5),
+		bilingual:  a.bilingual(),
 	}
 }
 
 // adjusted is what ColorJitter calls adjustment i.
-func adjusted(i int, factor float64) effect {
+func adjusted(i int, factor float64, tensor bool) effect {
+	if tensor {
+		return adjustedTensor(i, factor)
+	}
 	switch i {
 	case 0:
 		return adjustBrightness(factor)
@@ -61,7 +66,7 @@ func (o *colorJitter) draw(d dice, p *program, rec *Draw) error {
 		if ranges[i] == nil {
 			continue
 		}
-		if err := p.apply(adjusted(i, factors[i]), p.size()); err != nil {
+		if err := p.apply(adjusted(i, factors[i], o.tensor()), p.size()); err != nil {
 			return err
 		}
 	}

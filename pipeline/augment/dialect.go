@@ -12,8 +12,27 @@ const (
 	tensorDialect = "tensor"
 )
 
-// alike are the ops that move pixels, or set them, and do the same in both dialects. They carry none.
-var alike = strings.Fields(`AugMix CenterCrop Pad RandomCrop RandomErasing RandomHorizontalFlip RandomVerticalFlip RandomZoomOut`)
+// alike are the ops that do the same in both dialects: they move pixels, or set them, or torchvision makes tensors of PIL images for them. They
+// carry none.
+var alike = strings.Fields(`AugMix CenterCrop Compose ElasticTransform FiveCrop GaussianBlur GaussianNoise Identity JPEG Pad RandomApply RandomChannelPermutation RandomChoice RandomCrop
+	RandomEqualize RandomErasing RandomHorizontalFlip RandomInvert RandomOrder RandomPosterize RandomVerticalFlip RandomZoomOut TenCrop`)
+
+// bilingual is part of ops that know both dialects.
+type bilingual struct {
+	Dialect string `json:"dialect,omitempty"` // empty: pil
+}
+
+func (b bilingual) dialect() string { return b.Dialect }
+
+func (b bilingual) tensor() bool { return b.Dialect == tensorDialect }
+
+// bilingual reads the dialect of an op that knows both.
+func (a *arguments) bilingual() bilingual {
+	if a.dialect() == tensorDialect {
+		return bilingual{tensorDialect}
+	}
+	return bilingual{}
+}
 
 // dialect reads whose arithmetic is meant; left out, it is pil.
 func (a *arguments) dialect() string {

@@ -25,6 +25,7 @@ type workspace struct {
 	floats   []float32
 	bytes    []byte
 	spots    []spot
+	points   []point
 	tweak    effect
 	sums     []float32
 	pictures [2]pixel.Image

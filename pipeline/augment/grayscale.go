@@ -5,6 +5,7 @@ import "fmt"
 type grayscaleOp struct {
 	sameSize
 	Channels int `json:"num_output_channels"`
+	bilingual
 }
 
 // newGrayscale takes three channels alone. They are not the default of torchvision, whose one channel no batch can hold.
@@ -15,19 +16,33 @@ func newGrayscale(a *arguments) op {
 	} else if n := a.number("num_output_channels", raw, 1, 3); n != 3 {
 		a.refuse("num_output_channels", fmt.Sprintf("pictures have 3 channels, got %s", brief(raw)), 3)
 	}
-	return &grayscaleOp{Channels: 3}
+	return &grayscaleOp{Channels: 3, bilingual: a.bilingual()}
 }
 
-func (o *grayscaleOp) draw(_ dice, p *program, _ *Draw) error { return p.apply(grayscale(), p.size()) }
+func (o *grayscaleOp) draw(_ dice, p *program, _ *Draw) error {
+	return p.apply(grayscaleIn(o.tensor()), p.size())
+}
 
-type randomGrayscale struct{ sometimes }
+// grayscaleIn is grayscale in a dialect.
+func grayscaleIn(tensor bool) effect {
+	if tensor {
+		return effect{inPlace: desaturateTensor}
+	}
+	return grayscale()
+}
+
+type randomGrayscale struct {
+	sometimes
+	bilingual
+}
 
 func newRandomGrayscale(a *arguments) op {
 	p := 0.1
 	if raw, ok := a.take("p"); ok {
 		p = a.number("p", raw, 0, 1)
 	}
-	return &randomGrayscale{sometimes{P: p, effect: grayscale()}}
+	b := a.bilingual()
+	return &randomGrayscale{sometimes{P: p, effect: grayscaleIn(b.tensor())}, b}
 }
 
 func (o *randomGrayscale) draw(d dice, p *program, rec *Draw) error {

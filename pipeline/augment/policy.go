@@ -137,7 +137,7 @@ func (t tweak) effect() effect {
 	}
 }
 
-// policyDialect is whose arithmetic a policy repeats.
+// policyDialect is whose arithmetic a policy or a warp repeats.
 type policyDialect struct {
 	Dialect string `json:"dialect,omitempty"` // empty: pil
 }

@@ -13,6 +13,7 @@ type randomAffine struct {
 	Interpolation string      `json:"interpolation"`
 	Fill          *[3]float64 `json:"fill"`
 	Center        *[2]float64 `json:"center"`
+	policyDialect
 }
 
 func newRandomAffine(a *arguments) op {
@@ -27,6 +28,7 @@ func newRandomAffine(a *arguments) op {
 	o.Interpolation = a.warping("nearest")
 	o.Fill = a.paint(&[3]float64{})
 	o.Center = a.center()
+	o.policyDialect = a.policyDialect(o.Interpolation)
 	return o
 }
 
@@ -44,7 +46,7 @@ func (o *randomAffine) draw(d dice, p *program, rec *Draw) error {
 			Shear     [2]float64 `json:"shear"`
 		}{x.angle, x.translate, x.scale, x.shear})
 	}
-	return p.affine(x, brush{interpolation: o.Interpolation, fill: o.Fill}, o.Center)
+	return p.affine(x, o.brush(o.Interpolation, o.Fill), o.Center)
 }
 
 // affinity is torchvision's make_params. Block 0 draws angle, both translations and scale, block 1 the shears.

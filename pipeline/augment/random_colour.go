@@ -1,6 +1,9 @@
 package augment
 
-import "image"
+import (
+	"fmt"
+	"image"
+)
 
 // sameSize is part of ops that change no size.
 type sameSize struct{}
@@ -31,7 +34,16 @@ func newRandomEqualize(a *arguments) op {
 }
 
 func newRandomAutocontrast(a *arguments) op {
-	return &sometimes{P: a.probability(), effect: autocontrast()}
+	o := &randomAutocontrast{sometimes{P: a.probability(), effect: autocontrast()}, a.bilingual()}
+	if o.tensor() {
+		o.effect = effect{inPlace: stretchTensor}
+	}
+	return o
+}
+
+type randomAutocontrast struct {
+	sometimes
+	bilingual
 }
 
 type randomPosterize struct {
@@ -47,19 +59,32 @@ func newRandomPosterize(a *arguments) op {
 type randomSolarize struct {
 	Threshold float64 `json:"threshold"`
 	sometimes
+	bilingual
 }
 
 func newRandomSolarize(a *arguments) op {
 	threshold := a.required("threshold", 128, -maxFactor, maxFactor)
-	return &randomSolarize{threshold, sometimes{P: a.probability(), effect: solarize(threshold)}}
+	o := &randomSolarize{threshold, sometimes{P: a.probability(), effect: solarize(threshold)}, a.bilingual()}
+	if o.tensor() && threshold > 255 {
+		a.refuse("threshold", fmt.Sprintf("may not be above 255 for tensors, got %v", threshold), 255)
+	}
+	if o.tensor() {
+		o.effect = solarizeTensor(threshold)
+	}
+	return o
 }
 
 type randomAdjustSharpness struct {
 	Factor float64 `json:"sharpness_factor"`
 	sometimes
+	bilingual
 }
 
 func newRandomAdjustSharpness(a *arguments) op {
 	factor := a.required("sharpness_factor", 2, 0, maxFactor)
-	return &randomAdjustSharpness{factor, sometimes{P: a.probability(), effect: adjustSharpness(factor)}}
+	o := &randomAdjustSharpness{factor, sometimes{P: a.probability(), effect: adjustSharpness(factor)}, a.bilingual()}
+	if o.tensor() {
+		o.effect = effect{inPlace: sharpenTensor, numbers: [16]float64{factor}}
+	}
+	return o
 }

@@ -142,6 +142,9 @@ func (c Chain) Boxes() (n int) {
 
 // checkLast refuses ops behind those of the last hop, which would move pixels under their rectangles.
 func (c Chain) checkLast() *PlanError {
+	if err := c.checkCorners(); err != nil {
+		return err
+	}
 	for i := 1; i < len(c.steps); i++ {
 		if placeOf(c.steps[i-1].op) == lastHop && placeOf(c.steps[i].op) != lastHop {
 			return &PlanError{Step: i, Op: c.steps[i].name, Problem: "must stand before " + c.steps[i-1].name + ", which is done last"}

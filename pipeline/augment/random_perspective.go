@@ -13,6 +13,7 @@ type randomPerspective struct {
 	P               float64     `json:"p"`
 	Interpolation   string      `json:"interpolation"`
 	Fill            *[3]float64 `json:"fill"`
+	policyDialect
 }
 
 func newRandomPerspective(a *arguments) op {
@@ -21,6 +22,7 @@ func newRandomPerspective(a *arguments) op {
 		o.DistortionScale = a.number("distortion_scale", raw, 0, 1)
 	}
 	o.P, o.Interpolation, o.Fill = a.probability(), a.warping("bilinear"), a.paint(&[3]float64{})
+	o.policyDialect = a.policyDialect(o.Interpolation)
 	return o
 }
 
@@ -41,7 +43,11 @@ func (o *randomPerspective) draw(d dice, p *program, rec *Draw) error {
 			Coefficients matrix `json:"coefficients"`
 		}{m})
 	}
-	return p.apply(warp(m, brush{interpolation: o.Interpolation, fill: o.Fill}, p.size()), p.size())
+	b, size := o.brush(o.Interpolation, o.Fill), p.size()
+	if b.tensor {
+		return p.apply(perspectiveTensor(m, b, size), size)
+	}
+	return p.apply(warp(m, b, size), size)
 }
 
 // matrix is torchvision's make_params: where the four corners go, clockwise from the upper left one. Blocks 1 and 2 draw x and y of two each.

@@ -9,6 +9,7 @@ type randomPhotometricDistort struct {
 	Saturation [2]float64 `json:"saturation"`
 	Hue        [2]float64 `json:"hue"`
 	P          float64    `json:"p"`
+	bilingual
 }
 
 func newRandomPhotometricDistort(a *arguments) op {
@@ -18,6 +19,7 @@ func newRandomPhotometricDistort(a *arguments) op {
 		Saturation: a.span("saturation", [2]float64{0.5, 1.5}, 0, maxFactor),
 		Hue:        a.span("hue", [2]float64{-0.05, 0.05}, -0.5, 0.5),
 		P:          a.probability(),
+		bilingual:  a.bilingual(),
 	}
 }
 
@@ -70,7 +72,7 @@ func (o *randomPhotometricDistort) draw(d dice, p *program, rec *Draw) error {
 		if t.ranges[i] == nil {
 			continue
 		}
-		if err := p.apply(adjusted(i, t.factors[i]), p.size()); err != nil {
+		if err := p.apply(adjusted(i, t.factors[i], o.tensor()), p.size()); err != nil {
 			return err
 		}
 	}

@@ -8,16 +8,19 @@ type randomRotation struct {
 	Expand        bool        `json:"expand"`
 	Center        *[2]float64 `json:"center"`
 	Fill          *[3]float64 `json:"fill"`
+	policyDialect
 }
 
 func newRandomRotation(a *arguments) op {
-	return &randomRotation{
+	o := &randomRotation{
 		Degrees:       a.angles("degrees"),
 		Interpolation: a.warping("nearest"),
 		Expand:        a.yes("expand", false),
 		Center:        a.center(),
 		Fill:          a.paint(&[3]float64{}),
 	}
+	o.policyDialect = a.policyDialect(o.Interpolation)
+	return o
 }
 
 func (o *randomRotation) resultOf(size image.Point, fixed bool) (image.Point, bool) {
@@ -31,5 +34,5 @@ func (o *randomRotation) draw(d dice, p *program, rec *Draw) error {
 			Angle float64 `json:"angle"`
 		}{angle})
 	}
-	return p.rotate(angle, brush{interpolation: o.Interpolation, fill: o.Fill}, o.Expand, o.Center)
+	return p.rotate(angle, o.brush(o.Interpolation, o.Fill), o.Expand, o.Center)
 }

@@ -7,6 +7,9 @@ import (
 
 // rotate is Pillow's Image.rotate: angle in degrees, against the clock, around center or the middle.
 func (p *program) rotate(angle float64, b brush, expand bool, center *[2]float64) error {
+	if b.tensor {
+		return p.rotateTensor(angle, b, expand, center)
+	}
 	angle, size := modulo360(angle), p.size()
 	if center == nil {
 		switch {
@@ -72,6 +75,9 @@ type affinity struct {
 // affine is torchvision's function, around center or the middle.
 func (p *program) affine(a affinity, b brush, center *[2]float64) error {
 	size := p.size()
+	if b.tensor {
+		return p.apply(warpTensor(a.inverse(fromMiddle(center, size)), b, size), size)
+	}
 	if center == nil {
 		center = &[2]float64{float64(size.X) * 0.5, float64(size.Y) * 0.5}
 	}

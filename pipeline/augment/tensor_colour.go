@@ -9,7 +9,7 @@ import (
 
 // The effects of this file are those of colour.go as torchvision has them for 8-bit tensors on a processor with FMA: what mixes two values is
 // one float32 product and one fused sum. Sums of a value and a product of few bits are exact in float64, so that rounding them to
-// float32 fuses. Posterize, equalize and invert are alike.
+// float32 fuses. Posterize, equalize and invert are alike. Hues are in hue_tensor.go.
 
 // tensorEffect is a tweak of colours in that dialect.
 func (t tweak) tensorEffect() effect {
@@ -24,11 +24,32 @@ func (t tweak) tensorEffect() effect {
 	case "Sharpness":
 		return effect{inPlace: sharpenTensor, numbers: f}
 	case "Solarize":
-		return solarize(float64(float32(255 * t.Magnitude))) // compared in float32
+		return solarizeTensor(255 * t.Magnitude)
 	case "AutoContrast":
 		return effect{inPlace: stretchTensor}
 	}
 	return t.effect()
+}
+
+// adjustedTensor is what ColorJitter calls adjustment i.
+func adjustedTensor(i int, factor float64) effect {
+	change := [4]func(e *effect, w *workspace, m *pixel.Image){brightenTensor, contrastTensor, saturateTensor, turnHueTensor}[i]
+	return effect{inPlace: change, numbers: [16]float64{factor}}
+}
+
+// solarizeTensor compares in float32.
+func solarizeTensor(threshold float64) effect { return solarize(float64(float32(threshold))) }
+
+// desaturateTensor makes all channels the grey.
+func desaturateTensor(_ *effect, _ *workspace, m *pixel.Image) {
+	for y := range m.H {
+		row := rowOf(m, y)
+		for i := 0; i < len(row); i += 3 {
+			p := row[i : i+3 : i+3]
+			l := byte(greyOfTensor(p))
+			p[0], p[1], p[2] = l, l, l
+		}
+	}
 }
 
 func brightenTensor(e *effect, w *workspace, m *pixel.Image) { blendTable(w, m, 0, e.numbers[0]) }

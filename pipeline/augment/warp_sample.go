@@ -133,23 +133,42 @@ func warpBicubic(e *effect, ws *workspace, dst, src *pixel.Image) {
 			}
 			x, dx := tap(s.x)
 			y, dy := tap(s.y)
-			var at [4]int
-			for k := range at {
-				at[k] = 3 * clamp(x+k-1, src.W)
-			}
 			var v [3][4]float64
-			for k := range 4 {
-				line := src.Pix[clamp(y+k-1, src.H)*src.Stride:]
-				a, b := line[at[0]:][:3], line[at[1]:][:3]
-				c, d := line[at[2]:][:3], line[at[3]:][:3]
-				v[0][k] = cubic(float64(a[0]), float64(b[0]), float64(c[0]), float64(d[0]), dx)
-				v[1][k] = cubic(float64(a[1]), float64(b[1]), float64(c[1]), float64(d[1]), dx)
-				v[2][k] = cubic(float64(a[2]), float64(b[2]), float64(c[2]), float64(d[2]), dx)
+			if x >= 1 && x < src.W-2 && y >= 1 && y < src.H-2 {
+				cubicRows(&v, src.Pix[(y-1)*src.Stride+3*(x-1):], src.Stride, dx)
+			} else {
+				cubicRowsAtEdge(&v, src, x, y, dx)
 			}
 			for i := range out {
 				z := cubic(v[i][0], v[i][1], v[i][2], v[i][3], dy)
 				out[i] = byte(int32(min(max(z, 0), 255)))
 			}
+		}
+	}
+}
+
+// cubicRows mixes four rows of four pixels each, the first of them at pix, along x: channel c of row k is v[c][k].
+func cubicRows(v *[3][4]float64, pix []byte, stride int, dx float64) {
+	for k := range 4 {
+		p := pix[k*stride:][:12]
+		v[0][k] = cubic(float64(p[0]), float64(p[3]), float64(p[6]), float64(p[9]), dx)
+		v[1][k] = cubic(float64(p[1]), float64(p[4]), float64(p[7]), float64(p[10]), dx)
+		v[2][k] = cubic(float64(p[2]), float64(p[5]), float64(p[8]), float64(p[11]), dx)
+	}
+}
+
+// cubicRowsAtEdge is cubicRows around x, y, where some pixels are the nearest that there are.
+func cubicRowsAtEdge(v *[3][4]float64, src *pixel.Image, x, y int, dx float64) {
+	var at [4]int
+	for k := range at {
+		at[k] = 3 * clamp(x+k-1, src.W)
+	}
+	for k := range 4 {
+		line := src.Pix[clamp(y+k-1, src.H)*src.Stride:]
+		a, b := line[at[0]:][:3], line[at[1]:][:3]
+		c, d := line[at[2]:][:3], line[at[3]:][:3]
+		for i := range v {
+			v[i][k] = cubic(float64(a[i]), float64(b[i]), float64(c[i]), float64(d[i]), dx)
 		}
 	}
 }

@@ -79,7 +79,8 @@ class Builder:
 
     def __init__(self, output: Output, opened: Opened, names: dict[str, str], as_dict: bool) -> None:
         height, width, channels = next(field for field in opened.fields if field.name == "image").shape
-        self._shape = (height, width, channels) if output.layout == "hwc" else (channels, height, width)
+        height, crops = height // output.crops, (output.crops,) if output.crops > 1 else ()
+        self._shape = (*crops, *((height, width, channels) if output.layout == "hwc" else (channels, height, width)))
         self.ragged = 0 in self._shape
         self._output, self._names, self._as_dict = output, names, as_dict
         self._mask = "valid" in names
@@ -125,7 +126,7 @@ class Builder:
     def _images(self, images: Any) -> Any:
         if isinstance(images, list):
             return [self._shown(image, (2, 0, 1)) for image in images]
-        return self._shown(images, (0, 3, 1, 2))
+        return self._shown(images, (0, 3, 1, 2) if images.ndim == 4 else (0, 1, 4, 2, 3))
 
     def _shown(self, array: _Array, turned: tuple[int, ...]) -> Any:
         if self._turn:

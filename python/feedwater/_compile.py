@@ -6,18 +6,17 @@ Everything that cannot run there is refused here, at construction, by name.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from . import _torchvision, transforms
 from ._origin import is_torchvision
-from ._table import IDENTITY, Pixels, Table
+from ._table import CHANNELS, IDENTITY, Pixels, Table, first_that_becomes
 from .errors import UnsupportedTransformError
 from .transforms._containers import Container, grouped
 from .transforms._erasing import RandomErasing, erasure
 from .transforms._op import Op, Pointwise
-from .transforms._policies import Policy, PolicyOnTensor
-from .transforms._sizes import OnTensor, on_picture
+from .transforms._sizes import on_picture
 
 __all__ = ["CONVERSIONS", "Compiled", "compile_transform", "leaves", "recognised"]
 
@@ -25,8 +24,6 @@ SUPPORTED = sorted(name for name in transforms.__all__)
 CONVERSIONS = ("ToImage", "PILToTensor", "ToTensor")
 AFTERWARDS = "what a plan cannot say can run in this process, on whole batches: batch_transform=fn(batch, rng)"
 INSTEAD = {
-    "FiveCrop": "CenterCrop",
-    "TenCrop": "CenterCrop",
     "MixUp": "batch_transform=MixUp(…), as it works on batches",
     "CutMix": "batch_transform=CutMix(…), as it works on batches",
     "ToPILImage": "nothing, as pictures are pictures until ToImage: leave it out",
@@ -50,15 +47,12 @@ class Compiled:
     """Ops behind all others: nodes draw their rectangles, the last hop fills them."""
     erasures: tuple[Table, ...] = ()
     """With what; tables of one value per channel."""
+    crops: int = 1
+    """How many pictures nodes make of one, below each other."""
 
     def plan(self) -> list[dict[str, Any]]:
         """The transforms of the plan."""
         return [op.plan() for op in self.ops] + [step.plan() for step in self.erasing]
-
-    @property
-    def fixed_size(self) -> bool:
-        """Whether all samples come out in one size."""
-        return any(op.fixed_size for op in self.ops)
 
 
 def compile_transform(transform: Any) -> Compiled:
@@ -67,6 +61,7 @@ def compile_transform(transform: Any) -> Compiled:
     tail: list[Any] = []
     erasing: list[tuple[RandomErasing, int]] = []
     for leaf in leaves(transform):
+        _check_crops(leaf, ops)
         step = recognised(leaf)
         if step is None:
             continue
@@ -75,7 +70,8 @@ def compile_transform(transform: Any) -> Compiled:
                 raise UnsupportedTransformError(
                     f"{type(step).__name__} after RandomErasing, which is done last: put RandomErasing behind it"
                 )
-            ops.append(_behind(step, tail) if tail else on_picture(step))
+            _check_generation(leaf, step, tail)
+            ops.append(_placed(step, tail))
         else:
             _check_tail(step, tail)
             if isinstance(step, RandomErasing):
@@ -84,7 +80,25 @@ def compile_transform(transform: Any) -> Compiled:
                 tail.append(leaf)
     erased = tuple(_erasure(step, tail, before) for step, before in erasing)
     steps = tuple(step for step, _ in erasing)
-    return Compiled(tuple(ops), tuple(map(_name, tail)), _table(tail), bool(tail), steps, erased)
+    return Compiled(tuple(ops), tuple(map(_name, tail)), _table(tail), bool(tail), steps, erased, _crops(ops))
+
+
+def _crops(ops: list[Op]) -> int:
+    return ops[-1].crops if ops else 1
+
+
+def _check_crops(leaf: Any, ops: list[Op]) -> None:
+    """Raises UnsupportedTransformError for what cannot be done to several crops."""
+    if _crops(ops) == 1:
+        return
+    name, crops = type(leaf).__name__, type(ops[-1]).__name__
+    if name == "Lambda":
+        raise UnsupportedTransformError(
+            f"Lambda after {crops}: crops come stacked, [B, {_crops(ops)}, 3, h, w]: leave out what stacks them, and "
+            "write ToImage, ToDtype or ToTensor behind it as for one picture"
+        )
+    if isinstance(step := recognised(leaf), (Op, RandomErasing)):
+        raise UnsupportedTransformError(f"{type(step).__name__} after {crops}, which is done last: put it before")
 
 
 def _erasure(step: RandomErasing, tail: list[Any], before: int) -> Table:
@@ -109,12 +123,29 @@ def leaves(transform: Any) -> Iterator[Any]:
 def recognised(leaf: Any) -> Op | Pointwise | None:
     """The step a leaf means; None for one that does nothing."""
     step = leaf if isinstance(leaf, (Op, Pointwise)) else _converted(leaf)
-    if isinstance(step, Container):
-        return step.compiled(lambda part: _inside(part, step))
     return None if isinstance(step, transforms.Identity) else step
 
 
-def _inside(part: Any, container: Container) -> Op:
+def _check_generation(leaf: Any, step: Any, tail: list[Any]) -> None:
+    """Raises UnsupportedTransformError for transforms of the first generation whose arithmetic is not that of v2."""
+    if not tail or not isinstance(step, Op) or step.alike or step.same or isinstance(step, Container):
+        return
+    if _torchvision.is_first(leaf):
+        name = type(leaf).__name__
+        raise UnsupportedTransformError(
+            f"torchvision.transforms.{name} after {type(tail[0]).__name__} works on tensors by arithmetic of its own: "
+            f"write torchvision.transforms.v2.{name}, or put it before"
+        )
+
+
+def _placed(step: Op, tail: list[Any]) -> Op:
+    """The step as nodes do it behind the steps on values so far."""
+    if isinstance(step, Container):
+        return step.compiled(lambda part: _inside(part, step, tail))
+    return _behind(step, tail) if tail else on_picture(step)
+
+
+def _inside(part: Any, container: Container, tail: list[Any]) -> Op:
     """The op for one of a container's transforms; raises UnsupportedTransformError for steps on values."""
     steps = [step for leaf in leaves(part) if (step := recognised(leaf)) is not None]
     for step in steps:
@@ -122,7 +153,9 @@ def _inside(part: Any, container: Container) -> Op:
             raise UnsupportedTransformError(
                 f"{type(step).__name__} inside {type(container).__name__}: only what nodes do can be there"
             )
-    return grouped([on_picture(step) for step in steps if isinstance(step, Op)])
+    for leaf in leaves(part):
+        _check_generation(leaf, recognised(leaf), tail)
+    return grouped([_placed(step, tail) for step in steps if isinstance(step, Op)])
 
 
 def _converted(leaf: Any) -> Op | Pointwise | None:
@@ -152,30 +185,32 @@ def _unknown(leaf: Any, why: str) -> str:
 def _behind(step: Op, tail: list[Any]) -> Op:
     """A step behind steps on values: as it is where it only moves them, else in torchvision's arithmetic for tensors.
 
-    What moves values may run before the steps on values. What sets some may not, where those change them.
+    What moves values may run before the steps on values; what sets some, where a value becomes what it sets.
     """
-    name, conversion = type(step).__name__, type(tail[0]).__name__
+    name = type(step).__name__
     table = _table(tail)
     if step.alike:
-        if any((table.floats()[:, value] != value).any() for value in step.paints):
-            what = f"fill={step.paints}" if any(step.paints) else "zeros"
-            raise UnsupportedTransformError(
-                f"{name} after {type(tail[-1]).__name__} puts {what} around what was shifted: put it before"
-            )
-        return step
-    if isinstance(step, transforms.GaussianNoise) and table.is_identity():
-        return step  # values are 8 bits still
-    if not hasattr(step, "antialias") and not isinstance(step, Policy):
-        raise UnsupportedTransformError(
-            f"{name} after {conversion} works on a tensor, which comes out otherwise than a picture: not there yet. "
-            f"Put {conversion} behind {name}, which gives PIL's pixels"
-        )
+        return step if table.is_identity() else _repainted(step, table, tail)
     if not table.is_identity():
-        does = "works on" if isinstance(step, Policy) else "resizes"
         raise UnsupportedTransformError(
-            f"{name} after {type(tail[-1]).__name__} {does} floats, which is not there: put it before"
+            f"{name} after {type(tail[-1]).__name__} works on floats, which is not there: put it before"
         )
-    return PolicyOnTensor(step) if isinstance(step, Policy) else OnTensor(step)
+    return step.on_tensor()
+
+
+def _repainted(step: Op, table: Table, tail: list[Any]) -> Op:
+    """A step that sets values behind those of the table, painting what becomes its colour."""
+    if not step.paints:
+        return step
+    colour = [step.paints[channel % len(step.paints)] for channel in range(CHANNELS)]
+    before = [first_that_becomes(wanted, values, table.dtype) for wanted, values in zip(colour, table.floats())]
+    if None in before or (not hasattr(step, "fill") and any(before)):
+        what = f"fill={tuple(colour)}" if any(colour) else "zeros"
+        raise UnsupportedTransformError(
+            f"{type(step).__name__} after {type(tail[-1]).__name__} puts {what} around, which no 8-bit value becomes "
+            "there: put it before"
+        )
+    return replace(step, fill=tuple(before)) if hasattr(step, "fill") else step  # type: ignore[type-var]
 
 
 def _check_tail(step: Any, tail: list[Any]) -> None:

@@ -31,10 +31,14 @@ class Output:
     """Tensors, or numpy arrays."""
     erasures: tuple[Table, ...] = ()
     """What fills the rectangles of each RandomErasing; of dtype too."""
+    crops: int = 1
+    """Pictures that one sample is, below each other as they come."""
 
     def last_hop(self) -> dict[str, Any]:
         """As the agent takes it."""
-        hop = {"dtype": self.dtype, "table": self.table.encoded(), "layout": self.layout}
+        hop: dict[str, Any] = {"dtype": self.dtype, "table": self.table.encoded(), "layout": self.layout}
+        if self.crops > 1:
+            hop["crops"] = self.crops
         return {**hop, "erase": erased(self.erasures)} if self.erasures else hop
 
 
@@ -58,7 +62,7 @@ def resolve(compiled: Compiled, dtype: Any, memory_format: Any) -> Output:
         layout = "hwc" if table.dtype == "uint8" else "chw"
     else:
         layout = wanted
-    return Output(table.dtype, table, layout, channels_first, torch, tuple(erasures))
+    return Output(table.dtype, table, layout, channels_first, torch, tuple(erasures), compiled.crops)
 
 
 def _memory_format(wanted: Any) -> Literal["hwc", "chw"] | None:

@@ -27,7 +27,7 @@ class Sample:
     index: int
     label: int
     image: npt.NDArray[np.uint8] | None
-    """[height, width, 3]; None where it does not decode."""
+    """[height, width, 3], several crops below each other; None where it does not decode."""
     draws: list[dict[str, Any]]
     """Per op: {"op": its class, "applied": whether it did anything, and its parameters, named as torchvision does}."""
     repeat: int = 0

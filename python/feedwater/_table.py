@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from .errors import UnsupportedTransformError
 
-__all__ = ["DTYPES", "Pixels", "Table", "dtype_name", "erased"]
+__all__ = ["CHANNELS", "DTYPES", "Pixels", "Table", "dtype_name", "erased", "first_that_becomes"]
 
 DTYPES = ("uint8", "float32", "float16", "bfloat16")
 CHANNELS, VALUES = 3, 256
@@ -119,6 +119,12 @@ class Table:
     def encoded(self) -> str | None:
         """As the agent takes it; None for the identity."""
         return None if self.is_identity() else base64.b64encode(self.data).decode()
+
+
+def first_that_becomes(wanted: float, values: _Floats, dtype: str) -> int | None:
+    """The least of the 256 values that becomes the number, as the type has it."""
+    (places,) = np.nonzero(values == _rounded(np.array(wanted, np.float64), dtype))
+    return int(places[0]) if len(places) else None
 
 
 def erased(tables: Sequence[Table]) -> str:

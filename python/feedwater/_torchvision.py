@@ -15,12 +15,17 @@ from ._table import CHANNELS, DTYPES, VALUES, Table
 from .errors import UnsupportedTransformError
 from .transforms._op import Op, Pointwise
 
-__all__ = ["convert", "inside", "table"]
+__all__ = ["convert", "inside", "is_first", "table"]
 
 _HOMES = ("torchvision.transforms.v2.", "torchvision.transforms.transforms", "torchvision.transforms.autoaugment")
 """Where the transforms are that names below mean."""
 _PRESETS = "torchvision.transforms._presets"
 _Step = Op | Pointwise
+
+
+def is_first(thing: Any) -> bool:
+    """Whether its exact class is one of torchvision.transforms, not of v2."""
+    return str(type(thing).__module__) in _HOMES[1:]
 
 
 def inside(transform: Any) -> Sequence[Any] | None:
@@ -121,6 +126,8 @@ _BUILDERS: dict[str, Callable[[Any], _Step]] = {
     "RandomResizedCrop": _resized_crop,
     "Resize": _resize,
     "CenterCrop": lambda leaf: transforms.CenterCrop(_sides(leaf)),
+    "FiveCrop": lambda leaf: transforms.FiveCrop(_sides(leaf)),
+    "TenCrop": lambda leaf: transforms.TenCrop(_sides(leaf), leaf.vertical_flip),
     "Pad": lambda leaf: transforms.Pad(leaf.padding, _fill(leaf), leaf.padding_mode),
     "RandomCrop": _random_crop,
     "RandomErasing": lambda leaf: transforms.RandomErasing(leaf.p, leaf.scale, leaf.ratio, leaf.value),

@@ -33,6 +33,7 @@ def _of_pictures(fill: Any) -> Any:
 BUILDERS: dict[str, Callable[[Any], Op]] = {
     "AugMix": _same("severity", "mixture_width", "chain_depth", "alpha", "all_ops"),
     "AutoAugment": _same("policy"),
+    "ElasticTransform": _same("alpha", "sigma"),
     "RandAugment": _same("num_ops", "magnitude", "num_magnitude_bins"),
     "RandomAffine": _same("degrees", "translate", "scale", "shear", "center"),
     "RandomPerspective": _same("distortion_scale", "p"),

@@ -64,10 +64,17 @@ def _expected(steps: Sequence[Any], picture: Any, draws: list[dict[str, Any]]) -
     left = iter(draws)
     for step in steps:
         picture = _to_image(picture) if type(step).__name__ in CONVERSIONS else _applied(step, picture, next(left))
+    crops = picture if isinstance(picture, tuple) else (picture,)
+    return np.concatenate([_array(crop) for crop in crops])
+
+
+def _array(picture: Any) -> Any:
     return np.asarray(picture) if not hasattr(picture, "permute") else picture.permute(1, 2, 0).numpy()
 
 
 def _to_image(picture: Any) -> Any:
+    if isinstance(picture, tuple):
+        return tuple(map(_to_image, picture))
     return importlib.import_module("torchvision.transforms.v2.functional").to_image(picture)
 
 
@@ -81,6 +88,10 @@ def _applied(step: Any, picture: Any, draw: dict[str, Any]) -> Any:
     parameters = {key: value for key, value in draw.items() if key not in _BOOKS}
     if hasattr(step, "_apply_image_or_video_transform"):
         return _mixed(step, picture, draw) if "chains" in draw else _tweaked(step, picture, draw["ops"])
+    if "counter" in parameters:
+        raise UnsupportedTransformError(
+            f"{name} cannot be repeated from what was drawn, its noise: leave it out of the comparison"
+        )
     if not hasattr(step, "transform"):
         raise UnsupportedTransformError(
             f"{type(step).__module__}.{name} cannot be repeated from what was drawn: "

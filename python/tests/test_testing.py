@@ -28,12 +28,25 @@ TRAINING = v2.Compose(
         v2.RandomErasing(),
     ]
 )
-ON_TENSORS = v2.Compose([v2.ToImage(), v2.RandomResizedCrop(64), v2.RandomHorizontalFlip()])
+ON_TENSORS = v2.Compose(
+    [
+        v2.ToImage(),
+        v2.RandomResizedCrop(64),
+        v2.RandomHorizontalFlip(),
+        v2.RandomApply([v2.ColorJitter(0.4, 0.4, 0.4, 0.1)], p=0.8),
+        v2.RandomChoice([v2.RandomRotation(20), v2.RandomSolarize(128, p=1.0), torch.nn.Identity()]),
+        v2.RandomGrayscale(0.2),
+        v2.RandomApply([v2.GaussianBlur(7)]),
+        v2.ToDtype(torch.float32, scale=True),
+        v2.Normalize([0.5], [0.5]),
+    ]
+)
+CROPS = v2.Compose([v2.Resize((70, 80)), v2.TenCrop(64), v2.ToImage()])
 POLICIES = v2.Compose([v2.Resize(64), v2.RandAugment(), v2.TrivialAugmentWide(), v2.AutoAugment()])
 POLICIES_ON_TENSORS = v2.Compose([v2.Resize(64), v2.AugMix(), v2.ToImage(), v2.RandAugment()])
 
 
-@pytest.mark.parametrize("transform", [TRAINING, ON_TENSORS, POLICIES, POLICIES_ON_TENSORS])
+@pytest.mark.parametrize("transform", [TRAINING, ON_TENSORS, CROPS, POLICIES, POLICIES_ON_TENSORS])
 def test_equal(photos: Path, transform: Any) -> None:
     assert testing.assert_parity(transform, photos, samples=7, epochs=3) == 21
 
@@ -56,3 +69,5 @@ def test_what_cannot_be_repeated(photos: Path) -> None:
     v1 = pytest.importorskip("torchvision.transforms")
     with pytest.raises(UnsupportedTransformError, match=r"pass torchvision\.transforms\.v2\.RandomRotation"):
         testing.assert_parity(v1.RandomRotation(10), photos, samples=3)
+    with pytest.raises(UnsupportedTransformError, match=r"ElasticTransform cannot be repeated"):
+        testing.assert_parity(v2.Compose([v2.Resize(64), v2.ElasticTransform()]), photos, samples=3)

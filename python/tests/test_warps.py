@@ -112,7 +112,13 @@ def test_policies_behind_to_image_are_tensors() -> None:
         compile_transform([v2.ToImage(), v2.RandAugment(interpolation=v2.InterpolationMode.BICUBIC)])
     with pytest.raises(UnsupportedTransformError, match="RandAugment after ToTensor works on floats"):
         compile_transform([tv1.ToTensor(), v2.RandAugment()])
-    with pytest.raises(
-        UnsupportedTransformError, match=r"RandomRotation after ToImage works on a tensor.*not there yet"
-    ):
-        compile_transform([v2.ToImage(), v2.RandomRotation(9)])
+
+
+def test_warps_behind_to_image_are_tensors() -> None:
+    for op in (v2.RandomRotation(9), v2.RandomAffine(9), v2.RandomPerspective()):
+        (before,), (behind,) = (compile_transform(steps).ops for steps in (op, [v2.ToImage(), op]))
+        assert behind.plan() == {**before.plan(), "dialect": "tensor"}
+    bicubic = v2.RandomAffine(9, interpolation=v2.InterpolationMode.BICUBIC)
+    compile_transform(bicubic)
+    with pytest.raises(UnsupportedTransformError, match=r'RandomAffine.*"nearest" or "bilinear" behind ToImage'):
+        compile_transform([v2.ToImage(), bicubic])

@@ -23,8 +23,16 @@ from ._lossy import JPEG, GaussianBlur, GaussianNoise
 from ._policies import AugMix, AutoAugment, RandAugment, TrivialAugmentWide
 from ._sizes import Pad, RandomCrop, RandomResize, RandomShortestSize, RandomZoomOut, ScaleJitter
 from ._values import ConvertImageDtype, Normalize, PILToTensor, ToDtype, ToImage, ToPureTensor, ToTensor
-from ._views import CenterCrop, RandomHorizontalFlip, RandomResizedCrop, RandomVerticalFlip, Resize
-from ._warp import RandomAffine, RandomPerspective, RandomRotation
+from ._views import (
+    CenterCrop,
+    FiveCrop,
+    RandomHorizontalFlip,
+    RandomResizedCrop,
+    RandomVerticalFlip,
+    Resize,
+    TenCrop,
+)
+from ._warp import ElasticTransform, RandomAffine, RandomPerspective, RandomRotation
 
 __all__ = [
     "JPEG",
@@ -34,6 +42,8 @@ __all__ = [
     "ColorJitter",
     "Compose",
     "ConvertImageDtype",
+    "ElasticTransform",
+    "FiveCrop",
     "GaussianBlur",
     "GaussianNoise",
     "Grayscale",
@@ -67,6 +77,7 @@ __all__ = [
     "RandomZoomOut",
     "Resize",
     "ScaleJitter",
+    "TenCrop",
     "ToDtype",
     "ToImage",
     "ToPureTensor",

@@ -100,10 +100,14 @@ class RandomGrayscale(_Sometimes):
 class RandomInvert(_Sometimes):
     """A negative, with probability p."""
 
+    same = True
+
 
 @dataclass(frozen=True)
 class RandomEqualize(_Sometimes):
     """Every channel's histogram made even, with probability p."""
+
+    same = True
 
 
 @dataclass(frozen=True)
@@ -117,6 +121,8 @@ class RandomPosterize(Op):
 
     bits: int
     p: float = 0.5
+
+    same = True
 
     def __post_init__(self) -> None:
         check_probability(self)
@@ -138,6 +144,13 @@ class RandomSolarize(Op):
     def __post_init__(self) -> None:
         check_probability(self)
         check_number(self, "threshold", -MOST, MOST)
+
+    def on_tensor(self) -> Op:
+        if self.threshold > 255:
+            raise UnsupportedTransformError(
+                f"RandomSolarize(threshold={self.threshold!r}) behind ToImage: needs 255 at most"
+            )
+        return super().on_tensor()
 
     def plan(self) -> dict[str, Any]:
         return {"op": "RandomSolarize", "threshold": float(self.threshold), "p": float(self.p)}
@@ -186,6 +199,8 @@ class RandomPhotometricDistort(Op):
 @dataclass(frozen=True)
 class RandomChannelPermutation(Op):
     """Red, green and blue in random order."""
+
+    same = True
 
     def plan(self) -> dict[str, Any]:
         return {"op": "RandomChannelPermutation"}

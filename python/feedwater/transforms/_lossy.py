@@ -23,6 +23,8 @@ class GaussianBlur(Op):
     kernel_size: int | Sequence[int]
     sigma: float | Sequence[float] = (0.1, 2.0)
 
+    same = True
+
     def __post_init__(self) -> None:
         sizes = tuple(self.kernel_size) if is_list(self.kernel_size) else (self.kernel_size,)  # type: ignore[arg-type]
         if len(sizes) not in (1, 2) or not all(isinstance(n, int) and n % 2 and 0 < n <= MOST_TAPS for n in sizes):
@@ -49,6 +51,8 @@ class GaussianNoise(Op):
     sigma: float = 0.1
     clip: bool = True
 
+    same = True
+
     def __post_init__(self) -> None:
         check_number(self, "mean", -MOST, MOST)
         check_number(self, "sigma", 0, MOST)
@@ -64,6 +68,8 @@ class JPEG(Op):
     """What a JPEG file keeps of the picture, of random quality from 1 to 100."""
 
     quality: int | Sequence[int]
+
+    same = True
 
     def __post_init__(self) -> None:
         ends: tuple[Any, ...] = (self.quality, self.quality)

@@ -2,24 +2,43 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from .. import _table
 
-__all__ = ["Op", "Pointwise"]
+__all__ = ["BehindToImage", "Op", "Pointwise"]
 
 
 class Op:
     """A step that nodes run."""
 
-    fixed_size: ClassVar[bool] = False
     alike: ClassVar[bool] = False
     """Whether it does the same to tensors, as it only moves values, and sets some to paints."""
-    paints: ClassVar[tuple[int, ...]] = ()
+    paints: ClassVar[tuple[float, ...]] = ()
+    """The colour: one number for all channels or three, or none."""
+    crops: ClassVar[int] = 1
+    """How many pictures it makes of one."""
+    same: ClassVar[bool] = False
+    """Whether it makes the same of 8-bit tensors."""
+
+    def on_tensor(self) -> Op:
+        """The step where pictures are 8-bit tensors."""
+        return self if self.same or self.alike else BehindToImage(self)
 
     def plan(self) -> dict[str, Any]:
         """The step as the plan says it."""
         raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class BehindToImage(Op):
+    """A step behind ToImage, where torchvision's arithmetic is another one."""
+
+    op: Op
+
+    def plan(self) -> dict[str, Any]:
+        return {**self.op.plan(), "dialect": "tensor"}
 
 
 class Pointwise:

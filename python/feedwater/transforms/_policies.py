@@ -90,16 +90,5 @@ class AugMix(Policy):
         if self.interpolation == "bicubic":
             raise self.refuse("interpolation", '"nearest" or "bilinear", as it works on tensors')
 
-
-@dataclass(frozen=True)
-class PolicyOnTensor(Op):
-    """A policy behind ToImage, where torchvision's arithmetic is another one. AugMix has one only."""
-
-    op: Policy
-
-    def __post_init__(self) -> None:
-        if self.op.interpolation == "bicubic":
-            raise self.op.refuse("interpolation", '"nearest" or "bilinear" behind ToImage')
-
-    def plan(self) -> dict[str, Any]:
-        return self.op.plan() if isinstance(self.op, AugMix) else {**self.op.plan(), "dialect": "tensor"}
+    def on_tensor(self) -> Op:
+        return self  # it has that arithmetic only

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..errors import UnsupportedTransformError
 from ._checks import check_probability, height_width, positive
-from ._op import Op
+from ._op import BehindToImage, Op
 
 __all__ = [
     "OnTensor",
@@ -17,6 +17,7 @@ __all__ = [
     "RandomResize",
     "RandomShortestSize",
     "RandomZoomOut",
+    "Resizing",
     "ScaleJitter",
     "check_method",
     "method",
@@ -48,14 +49,8 @@ def method(op: Any) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class OnTensor(Op):
-    """An op behind ToImage, where torchvision's arithmetic is another one."""
-
-    op: Op
-
-    @property
-    def fixed_size(self) -> bool:  # type: ignore[override]
-        return self.op.fixed_size
+class OnTensor(BehindToImage):
+    """An op that resizes behind ToImage."""
 
     def __post_init__(self) -> None:
         op: Any = self.op
@@ -70,7 +65,14 @@ class OnTensor(Op):
     def plan(self) -> dict[str, Any]:
         op: Any = self.op
         plain = {} if op.antialias or op.interpolation not in _ALIASED else {"antialias": False}
-        return {**op.plan(), **plain, "dialect": "tensor"}
+        return {**super().plan(), **plain}
+
+
+class Resizing(Op):
+    """What resizes."""
+
+    def on_tensor(self) -> Op:
+        return OnTensor(self)
 
 
 def on_picture(op: Op) -> Op:
@@ -101,7 +103,7 @@ class Pad(Op):
         _check_look(self)
 
     @property
-    def paints(self) -> tuple[int, ...]:  # type: ignore[override]
+    def paints(self) -> tuple[float, ...]:  # type: ignore[override]
         return self.fill if self.padding_mode == "constant" else ()
 
     def plan(self) -> dict[str, Any]:
@@ -119,7 +121,6 @@ class RandomCrop(Op):
     padding_mode: str = "constant"
 
     alike = True
-    fixed_size = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "size", height_width("RandomCrop", self.size))
@@ -130,7 +131,7 @@ class RandomCrop(Op):
         _check_look(self)
 
     @property
-    def paints(self) -> tuple[int, ...]:  # type: ignore[override]
+    def paints(self) -> tuple[float, ...]:  # type: ignore[override]
         pads = self.padding is not None or self.pad_if_needed
         return self.fill if pads and self.padding_mode == "constant" else ()
 
@@ -160,20 +161,20 @@ class RandomZoomOut(Op):
         check_probability(self)
 
     @property
-    def paints(self) -> tuple[int, ...]:  # type: ignore[override]
+    def paints(self) -> tuple[float, ...]:  # type: ignore[override]
         return self.fill  # type: ignore[no-any-return]
 
     def plan(self) -> dict[str, Any]:
         return {
             "op": "RandomZoomOut",
-            "fill": list(self.fill),
+            "fill": _whole(self.fill),
             "side_range": list(self.side_range),
             "p": float(self.p),
         }
 
 
 @dataclass(frozen=True)
-class RandomResize(Op):
+class RandomResize(Resizing):
     """The picture with a short edge from min_size to max_size - 1."""
 
     min_size: int
@@ -194,7 +195,7 @@ class RandomResize(Op):
 
 
 @dataclass(frozen=True)
-class RandomShortestSize(Op):
+class RandomShortestSize(Resizing):
     """The picture with a short edge out of min_size, and a long one of at most max_size."""
 
     min_size: int | Sequence[int]
@@ -217,7 +218,7 @@ class RandomShortestSize(Op):
 
 
 @dataclass(frozen=True)
-class ScaleJitter(Op):
+class ScaleJitter(Resizing):
     """The picture scaled to target_size, and by a random factor from scale_range."""
 
     target_size: Sequence[int]
@@ -238,7 +239,7 @@ class ScaleJitter(Op):
 
 
 def _look(op: Any) -> dict[str, Any]:
-    return {"fill": list(op.fill), "padding_mode": op.padding_mode}
+    return {"fill": _whole(op.fill), "padding_mode": op.padding_mode}
 
 
 def _check_look(op: Any) -> None:
@@ -247,13 +248,18 @@ def _check_look(op: Any) -> None:
     object.__setattr__(op, "fill", _colour(op))
 
 
-def _colour(op: Any) -> tuple[int, int, int]:
-    """fill as three whole numbers; fractions are cut off, as torchvision does."""
+def _whole(fill: Sequence[float]) -> list[int]:
+    """The colour on pictures: fractions are cut off, as torchvision does."""
+    return [int(x) for x in fill]
+
+
+def _colour(op: Any) -> tuple[float, float, float]:
+    """fill as three numbers."""
     fill = 0 if op.fill is None else op.fill
     numbers = (fill,) if isinstance(fill, (int, float)) else tuple(fill) if isinstance(fill, Sequence) else ()
     if len(numbers) not in (1, 3) or not all(isinstance(x, (int, float)) and 0 <= x <= 255 for x in numbers):
         raise _refusal(op, "fill", "a number from 0 to 255, or three (RGB)")
-    return (int(numbers[0]), int(numbers[len(numbers) // 2]), int(numbers[-1]))
+    return (numbers[0], numbers[len(numbers) // 2], numbers[-1])
 
 
 def _border(op: Any, padding: Any) -> tuple[int, ...]:

@@ -9,13 +9,21 @@ from typing import Any
 from ..errors import UnsupportedTransformError
 from ._checks import check_probability, height_width, positive, whole
 from ._op import Op
-from ._sizes import check_method, method
+from ._sizes import Resizing, check_method, method
 
-__all__ = ["CenterCrop", "RandomHorizontalFlip", "RandomResizedCrop", "RandomVerticalFlip", "Resize"]
+__all__ = [
+    "CenterCrop",
+    "FiveCrop",
+    "RandomHorizontalFlip",
+    "RandomResizedCrop",
+    "RandomVerticalFlip",
+    "Resize",
+    "TenCrop",
+]
 
 
 @dataclass(frozen=True)
-class RandomResizedCrop(Op):
+class RandomResizedCrop(Resizing):
     """A random part of the picture, of random area and shape, resized to size."""
 
     size: int | Sequence[int]
@@ -23,8 +31,6 @@ class RandomResizedCrop(Op):
     ratio: Sequence[float] = (3.0 / 4.0, 4.0 / 3.0)
     interpolation: Any = "bilinear"
     antialias: bool | None = True
-
-    fixed_size = True
 
     def __post_init__(self) -> None:
         name = type(self).__name__
@@ -51,7 +57,7 @@ class RandomResizedCrop(Op):
 
 
 @dataclass(frozen=True)
-class Resize(Op):
+class Resize(Resizing):
     """The picture at another size: (h, w), or its short edge, with max_size as the limit of the long one."""
 
     size: int | Sequence[int] | None
@@ -78,10 +84,6 @@ class Resize(Op):
         if self.max_size <= sides[0]:  # type: ignore[operator]
             raise UnsupportedTransformError(f"Resize(max_size={self.max_size}) must be above size, {sides[0]}")
 
-    @property
-    def fixed_size(self) -> bool:  # type: ignore[override]
-        return self.size is not None and len(self.size) == 2  # type: ignore[arg-type]
-
     def plan(self) -> dict[str, Any]:
         return {
             "op": "Resize",
@@ -99,13 +101,40 @@ class CenterCrop(Op):
 
     alike = True
     paints = (0,)
-    fixed_size = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "size", height_width("CenterCrop", self.size))
 
     def plan(self) -> dict[str, Any]:
         return {"op": "CenterCrop", "size": list(self.size)}  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True)
+class FiveCrop(Op):
+    """The four corners and the middle: batches are [B, 5, 3, h, w]. Behind all that nodes do."""
+
+    size: int | Sequence[int]
+
+    alike = True
+    crops = 5
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "size", height_width(type(self).__name__, self.size))
+
+    def plan(self) -> dict[str, Any]:
+        return {"op": type(self).__name__, "size": list(self.size)}  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True)
+class TenCrop(FiveCrop):
+    """The same, and of the flipped picture too: [B, 10, 3, h, w]."""
+
+    vertical_flip: bool = False
+
+    crops = 10
+
+    def plan(self) -> dict[str, Any]:
+        return {**super().plan(), "vertical_flip": bool(self.vertical_flip)}
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,9 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from ..errors import UnsupportedTransformError
-from ._op import Op
+from ._op import BehindToImage, Op
 
-__all__ = ["RandomAffine", "RandomPerspective", "RandomRotation"]
+__all__ = ["ElasticTransform", "RandomAffine", "RandomPerspective", "RandomRotation"]
 
 _FILTERS = {"nearest": "nearest", "nearest-exact": "nearest", "bilinear": "bilinear", "bicubic": "bicubic"}
 _FILTERS_OF_PILLOW = {0: "nearest", 2: "bilinear", 3: "bicubic"}
@@ -23,6 +23,11 @@ class Warp(Op):
 
     def plan(self) -> dict[str, Any]:
         return {"op": type(self).__name__, **asdict(self)}  # type: ignore[call-overload]
+
+    def on_tensor(self) -> Op:
+        if self.interpolation == "bicubic":
+            raise self.refuse("interpolation", '"nearest" or "bilinear" behind ToImage')
+        return BehindToImage(self)
 
     def set(self, argument: str, value: Any) -> None:
         """Replaces an argument by its plain form."""
@@ -122,6 +127,33 @@ class RandomPerspective(Warp):
             if not _numbers([getattr(self, argument)], 0, 1):
                 raise self.refuse(argument, "a number from 0 to 1")
         self.check_look()
+
+
+@dataclass(frozen=True)
+class ElasticTransform(Warp):
+    """Every pixel moved by smoothed noise: alpha says how far, sigma how smoothly; one number, or two for x and y."""
+
+    alpha: float | Sequence[float] = 50.0
+    sigma: float | Sequence[float] = 5.0
+    interpolation: Any = "bilinear"
+    fill: float | Sequence[float] | None = 0
+
+    same = True
+
+    def __post_init__(self) -> None:
+        for argument, low, high in (("alpha", -1e6, 1e6), ("sigma", 1e-3, 31.0)):
+            value = getattr(self, argument)
+            if value is None:
+                raise self.refuse(argument, "a number, or two")
+            if isinstance(value, (int, float)):
+                self.set(argument, [value, value])
+            self.check_numbers(argument, low, high, 2)
+        self.check_look()
+        if self.interpolation == "bicubic":
+            raise self.refuse("interpolation", '"nearest" or "bilinear", as it works on tensors')
+
+    def on_tensor(self) -> Op:
+        return self
 
 
 def _numbers(value: Any, low: float, high: float) -> bool:

@@ -98,6 +98,8 @@ def samples(case: Case, folder: Path, epochs: int) -> Iterator[tuple[Any, npt.ND
 
 def array(image: Any) -> npt.NDArray[np.uint8]:
     """A picture of a batch as [height, width, 3]."""
+    if image.ndim == 4:  # crops: below each other
+        image = image.permute(1, 0, 2, 3).flatten(1, 2)
     if isinstance(image, np.ndarray):
         return image
     pixels: npt.NDArray[np.uint8] = image.permute(1, 2, 0).numpy() if image.shape[0] == 3 else image.numpy()

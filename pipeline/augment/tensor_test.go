@@ -1,0 +1,114 @@
+package augment
+
+import (
+	"encoding/json"
+	"image"
+	"strings"
+	"testing"
+
+	"github.com/feedwater-io/feedwater/pipeline/order"
+	"github.com/feedwater-io/feedwater/pipeline/pixel"
+)
+
+// onTensors are ops in the dialect of tensors.
+var onTensors = []string{
+	`{"op":"ColorJitter","brightness":0.4,"contrast":0.4,"saturation":0.4,"hue":0.1,"dialect":"tensor"}`,
+	`{"op":"RandomPhotometricDistort","dialect":"tensor"}`,
+	`{"op":"Grayscale","num_output_channels":3,"dialect":"tensor"}`,
+	`{"op":"RandomGrayscale","dialect":"tensor"}`,
+	`{"op":"RandomSolarize","threshold":128,"dialect":"tensor"}`,
+	`{"op":"RandomAutocontrast","dialect":"tensor"}`,
+	`{"op":"RandomAdjustSharpness","sharpness_factor":2,"dialect":"tensor"}`,
+	`{"op":"RandomRotation","degrees":180,"dialect":"tensor"}`,
+	`{"op":"RandomAffine","degrees":30,"shear":[-9,9],"interpolation":"bilinear","dialect":"tensor"}`,
+	`{"op":"RandomPerspective","dialect":"tensor"}`,
+}
+
+func TestOpsOnTensorsAllocateNothing(t *testing.T) {
+	for _, plan := range onTensors {
+		allocatesNothing(t, plan)
+	}
+}
+
+// Both dialects draw alike: where ToImage stands moves no crop and no factor.
+func TestDialectsDrawAlike(t *testing.T) {
+	for _, plan := range onTensors {
+		for i := range uint32(20) {
+			s := order.Sample{Index: i}
+			tensor, err := newRunner(t, parse(t, plan), Options{}).Draws(90, 60, s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			pil, err := newRunner(t, parse(t, strings.Replace(plan, `,"dialect":"tensor"`, "", 1)), Options{}).Draws(90, 60, s)
+			if err != nil || string(tensor[0].Parameters) != string(pil[0].Parameters) || tensor[0].Applied != pil[0].Applied {
+				t.Fatalf("%s: %s on a tensor, %s, %v", plan, tensor[0].Parameters, pil[0].Parameters, err)
+			}
+		}
+	}
+}
+
+func TestTensorsHaveNoBicubicWarps(t *testing.T) {
+	for _, name := range []string{"RandomRotation", "RandomAffine", "RandomPerspective"} {
+		plan := `{"op":"` + name + `","degrees":9,"interpolation":"bicubic","dialect":"tensor"}`
+		if name == "RandomPerspective" {
+			plan = strings.Replace(plan, `"degrees":9,`, "", 1)
+		}
+		if _, err := Parse([]json.RawMessage{json.RawMessage(plan)}); err == nil || !strings.Contains(err.Error(), "no bicubic warps") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// A hue that is turned by nothing, or all around, is the picture: torchvision's way to HSV and back loses nothing of 8 bits there.
+func TestHuesOfTensorsReturn(t *testing.T) {
+	var w workspace
+	m, want := manyColours()
+	turnHueTensor(&effect{}, &w, m)
+	for i := range want {
+		if m.Pix[i] != want[i] {
+			t.Fatalf("value %d: %d became %d", i, want[i], m.Pix[i])
+		}
+	}
+}
+
+// manyColours is a picture of many colours, and its values.
+func manyColours() (*pixel.Image, []byte) {
+	m := &pixel.Image{}
+	m.Reset(128, 128)
+	for y := range m.H {
+		for x := range m.W {
+			copy(m.Pix[y*m.Stride+3*x:], []byte{byte(2 * x), byte(x ^ y), byte(2 * y)})
+		}
+	}
+	return m, append([]byte(nil), m.Pix...)
+}
+
+// fusedPair fuses once, also where the sum in float64 lands between two numbers of float32.
+func TestFusedPairFusesOnce(t *testing.T) {
+	u, a := float32(249.5), float32(6.123234e-17)/250
+	for i := range 500 {
+		v, b := float32(i)-249.5, float32(-1)/float32(187.5)
+		if have, want := fusedPair(u, v, a, b, 0), order.Fused(v, b, u*a); have != want {
+			t.Errorf("%v·%v + %v·%v = %v, want %v", u, a, v, b, have, want)
+		}
+	}
+}
+
+// What torchvision says of some pictures that grow.
+func TestBoundsOfTensors(t *testing.T) {
+	for _, v := range []struct {
+		angle float64
+		size  image.Point
+		want  image.Point
+	}{
+		{30, image.Pt(500, 375), image.Pt(622, 575)},
+		{-45.5, image.Pt(64, 48), image.Pt(80, 80)},
+		{90, image.Pt(31, 20), image.Pt(21, 32)},
+		{1e-3, image.Pt(7, 9), image.Pt(7, 9)},
+	} {
+		m := affinity{angle: -v.angle, scale: 1}.inverse(&[2]float64{})
+		if got := m.boundsOfTensor(v.size); got != v.want {
+			t.Errorf("%v turned by %v: %v, want %v", v.size, v.angle, got, v.want)
+		}
+	}
+}
