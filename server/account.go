@@ -24,8 +24,8 @@ type account struct {
 	seen    time.Time
 }
 
-// Rates that nobody has a reason to pass, for accounts whose rule sets none, per second. A burst of ten times as much is fine: all ranks of
-// a large job come at once.
+// Rates that nobody has a reason to pass, for accounts whose rule sets none, per second. Bursts are fine, for all ranks of a large job come
+// at once: of calls two seconds' worth, of wants, which cost far less, ten.
 const (
 	maxCalls = 1000
 	maxWants = 10_000
@@ -34,7 +34,7 @@ const (
 func newAccount(r Rule) *account {
 	return &account{
 		rule:   r,
-		calls:  limiter(r.CallsPerSecond, maxCalls, 10),
+		calls:  limiter(r.CallsPerSecond, maxCalls, 2),
 		wants:  limiter(r.WantsPerSecond, maxWants, 10),
 		bytes:  limiter(r.BytesPerSecond, math.MaxFloat64, 1),
 		budget: budget{limit: r.Bytes},

@@ -61,6 +61,9 @@ def test_the_signature_is_the_designed_one() -> None:
             "nodes": None,
             "local_workers": "auto",
             "job": None,
+            "tls": None,
+            "token_file": None,
+            "insecure": None,
         }.items(),
     ]
 
