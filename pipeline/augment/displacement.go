@@ -61,8 +61,8 @@ func (f *displacement) setReach(dropped float64) {
 	if f.n >= 25 {
 		unit = 0x1p-25
 	}
-	smoothed := 5*float64(f.n)*unit + float64(f.n+4)*0x1p-24 + dropped
-	f.reach = float32(smoothed*math.Abs(float64(f.alpha))/2 + float64(f.side)*0x1p-22)
+	smoothed := float64(5*float64(f.n)*unit) + float64(float64(f.n+4)*0x1p-24) + dropped
+	f.reach = float32(float64(smoothed*math.Abs(float64(f.alpha))/2) + float64(float64(f.side)*0x1p-22))
 }
 
 // row returns the smoothed noise of row y, approximately. Rows are asked for in order.
@@ -107,7 +107,7 @@ func (f *displacement) draw(dst []float32, i int) {
 		if i%4 == 0 {
 			x = f.dice.block(f.first + uint32(i/4)) //nolint:gosec // below 2²⁶
 		}
-		dst[k] = 2*order.Unit(x[i%4]) - 1
+		dst[k] = float32(2*order.Unit(x[i%4])) - 1
 		i++
 	}
 }

@@ -95,7 +95,7 @@ func (s *elastic) sure(out []byte, p point) bool {
 		across := max(apart(a[c], a[c+3]), apart(b[c], b[c+3]))
 		down := max(apart(a[c], b[c]), apart(a[c+3], b[c+3]))
 		whole := int32(v + 0.5)
-		if margin := across*rx + down*ry + 0x1p-12; near32(v+0.5-float32(whole), margin) {
+		if margin := float32(across*rx) + float32(down*ry) + 0x1p-12; near32(v+0.5-float32(whole), margin) {
 			return false
 		}
 		out[c] = byte(whole)
@@ -105,7 +105,7 @@ func (s *elastic) sure(out []byte, p point) bool {
 
 // sureAtEdge is sure where some neighbours are missing. What they would add goes from all to nothing within a pixel.
 func (s *elastic) sureAtEdge(out []byte, shares *foursome, west, north int) bool {
-	margin := 510*(s.fields[0].reach+s.fields[1].reach) + 0x1p-12
+	margin := float32(510*(s.fields[0].reach+s.fields[1].reach)) + 0x1p-12
 	var taps [4][3]byte
 	mask := float32(0)
 	for k := range taps {

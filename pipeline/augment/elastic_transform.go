@@ -60,4 +60,4 @@ func (o *elasticTransform) effect(d dice) effect {
 }
 
 // elasticTaps is how many taps torchvision smooths noise by: those within 4·sigma, an odd number.
-func elasticTaps(sigma float64) int { return int(8*sigma+1) | 1 }
+func elasticTaps(sigma float64) int { return int(float64(8*sigma)+1) | 1 }

@@ -59,7 +59,7 @@ func fraction(x float32) float32 { return x - float32(int32(x)) }
 
 // colourOf is the colour of a hue, a saturation and a value.
 func colourOf(h, s, v float32) (r, g, b byte) {
-	h *= 6
+	h = float32(h * 6)
 	sector := int32(h)
 	f := h - float32(sector)
 	share := float32(s * f)

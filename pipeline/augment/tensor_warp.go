@@ -87,7 +87,7 @@ func fromMiddle(center *[2]float64, size image.Point) *[2]float64 {
 	if center == nil {
 		return &[2]float64{}
 	}
-	return &[2]float64{center[0] - float64(size.X)*0.5, center[1] - float64(size.Y)*0.5}
+	return &[2]float64{center[0] - float64(float64(size.X)*0.5), center[1] - float64(float64(size.Y)*0.5)}
 }
 
 // boundsOfTensor is what the corners of a picture span, as torchvision counts it: in float32, cut to ten thousandths of a pixel.

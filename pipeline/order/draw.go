@@ -35,7 +35,7 @@ func (k Key) Block(s Sample, block uint32) [4]uint32 {
 }
 
 // Unit makes a float32 in [0, 1) of a random word: its upper 24 bits, times 2⁻²⁴.
-func Unit(x uint32) float32 { return float32(x>>8) * (1.0 / (1 << 24)) }
+func Unit(x uint32) float32 { return float32(float32(x>>8) * (1.0 / (1 << 24))) }
 
 // Uniform makes a float32 in [a, b] of a random word, as torch's uniform_ does: Unit(x)·(b−a)+a with b−a rounded to float32
 // and one rounding for the rest. Rounding may reach b.
