@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from . import _torchvision, transforms
-from ._origin import is_torchvision
 from ._table import CHANNELS, IDENTITY, Pixels, Table, first_that_becomes
 from .errors import UnsupportedTransformError
 from .transforms._containers import Container, grouped
@@ -27,8 +26,16 @@ INSTEAD = {
     "MixUp": "batch_transform=MixUp(…), as it works on batches",
     "CutMix": "batch_transform=CutMix(…), as it works on batches",
     "ToPILImage": "nothing, as pictures are pictures until ToImage: leave it out",
+    "Lambda": "nothing, if it makes pictures RGB, which they are: leave it out",
+    "partial": "weights.transforms(), with the parentheses, if that is meant",
+    "MaybeToTensor": "ToTensor",
+    "ToNumpy": "nothing, and memory_format or dtype of the Loader",
+    "RandomResizedCropAndInterpolation": "RandomResizedCrop",
+    "ResizeKeepRatio": "Resize, if pictures are cropped to a square behind it",
+    "CenterCropOrPad": "CenterCrop",
+    "RandomCropOrPad": "RandomCrop(pad_if_needed=True)",
 }
-"""What serves instead of a transform that is not there."""
+"""What serves instead of a transform that is not there, by its class: torchvision's, functools' and timm's."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +56,8 @@ class Compiled:
     """With what; tables of one value per channel."""
     crops: int = 1
     """How many pictures nodes make of one, below each other."""
+    erased_behind: tuple[int, ...] = ()
+    """How many steps of the tail come before each erasing."""
 
     def plan(self) -> list[dict[str, Any]]:
         """The transforms of the plan."""
@@ -80,7 +89,9 @@ def compile_transform(transform: Any) -> Compiled:
                 tail.append(leaf)
     erased = tuple(_erasure(step, tail, before) for step, before in erasing)
     steps = tuple(step for step, _ in erasing)
-    return Compiled(tuple(ops), tuple(map(_name, tail)), _table(tail), bool(tail), steps, erased, _crops(ops))
+    behind = tuple(before for _, before in erasing)
+    said = tuple(repr(recognised(leaf)) for leaf in tail)
+    return Compiled(tuple(ops), said, _table(tail), bool(tail), steps, erased, _crops(ops), behind)
 
 
 def _crops(ops: list[Op]) -> int:
@@ -178,8 +189,11 @@ def _check_object(leaf: Any) -> None:
 
 def _unknown(leaf: Any, why: str) -> str:
     name = type(leaf).__name__ if not hasattr(leaf, "__name__") else leaf.__name__
-    hint = f" Instead: {INSTEAD[name]}." if name in INSTEAD and is_torchvision(leaf) else ""
-    return f"transform {name}: {why}.{hint} Supported: {', '.join(SUPPORTED)}; {AFTERWARDS}"
+    known = name in INSTEAD and type(leaf).__module__.split(".")[0] in ("torchvision", "timm", "functools")
+    above = next((base.__name__ for base in type(leaf).__mro__[1:] if base.__name__ in SUPPORTED), None)
+    instead = INSTEAD[name] if known else above and f"{above}, if it does no more than that"
+    hint = f" Instead: {instead}." if instead else ""
+    return f"transform {name}: {why}.{hint} Else {AFTERWARDS}.\nSupported: {', '.join(SUPPORTED)}"
 
 
 def _behind(step: Op, tail: list[Any]) -> Op:
@@ -232,7 +246,3 @@ def _table(tail: list[Any]) -> Table:
         assert isinstance(step, Pointwise)
         pixels = step.apply(pixels)
     return pixels.table()
-
-
-def _name(leaf: Any) -> str:
-    return repr(leaf) if isinstance(leaf, Pointwise) else str(leaf)

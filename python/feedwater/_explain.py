@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ._config import Config
 from ._opened import Opened
 
@@ -13,16 +15,26 @@ LAST_HOP = "last hop"
 def explain(config: Config, opened: Opened) -> str:
     """A table of the ops: where each runs, in whose arithmetic, how exact; and what runs it."""
     rows: list[tuple[str, ...]] = [("op", "place", "dialect", "tier", "arguments")]
-    for op in opened.ops:
-        given = (op.get("arguments") or {}).items()
-        arguments = ", ".join(f"{name}={value}" for name, value in given if name != "dialect")
-        rows.append((op["name"], op["place"], op["dialect"], op["tier"], arguments))
-    rows += [(name.split("(")[0], LAST_HOP, "tensor", "A", _arguments(name)) for name in config.compiled.tail]
+    ops = [_row(op) for op in opened.ops]
+    rows += [row for row in ops if row[1] != LAST_HOP]
+    last: list[tuple[str, ...]] = [
+        (name.split("(")[0], LAST_HOP, "tensor", "A", _arguments(name)) for name in config.compiled.tail
+    ]
+    erasing = zip((row for row in ops if row[1] == LAST_HOP), config.compiled.erased_behind)
+    for number, (row, behind) in enumerate(erasing):
+        last.insert(behind + number, row)
+    rows += last
     if config.output.dtype != config.compiled.table.dtype:
         rows.append(("dtype", LAST_HOP, "tensor", "A", config.output.dtype))
     widths = [max(len(row[column]) for row in rows) for column in range(5)]
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in rows]
     return "\n".join([*lines, "", *_about(config, opened)])
+
+
+def _row(op: dict[str, Any]) -> tuple[str, ...]:
+    given = (op.get("arguments") or {}).items()
+    arguments = ", ".join(f"{name}={value}" for name, value in given if name != "dialect")
+    return op["name"], op["place"], op["dialect"], op["tier"], arguments
 
 
 def _arguments(name: str) -> str:

@@ -52,6 +52,8 @@ def convert(leaf: Any) -> _Step | None:
         if above is not None:
             raise LookupError(f"a subclass of {above.__name__} may do anything, and code does not travel")
         raise LookupError("code of your own does not travel to nodes")
+    if name == "Lambda":
+        raise LookupError("code of your own does not travel to nodes")
     if name == "RGB":  # pictures are that always
         return None
     if name not in _BUILDERS:

@@ -127,6 +127,15 @@ def test_explain_names_every_op(few: Path) -> None:
         assert name in text
 
 
+def test_explain_has_the_order_in_which_things_run(few: Path) -> None:
+    tail: list[Any] = [transforms.ToTensor(), transforms.Normalize([0.5] * 3, [0.5] * 3)]
+    erasing = transforms.RandomErasing(p=1)
+    for steps in ([*tail, erasing], [tail[0], erasing, tail[1]]):
+        text = Loader(few, [transforms.Resize((9, 9)), *steps], batch_size=7).explain()
+        rows = [line.split()[0] for line in text.split("\n\n")[0].splitlines()]
+        assert rows == ["op", "Resize", *(type(step).__name__ for step in steps)]
+
+
 # -- the same whatever happens -----------------------------------------------------------------------------------------
 
 
