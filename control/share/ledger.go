@@ -1,0 +1,61 @@
+// Package share decides whom a node works for next: arithmetic only, without clock or goroutine. The caller guards it, and passes time in
+// seconds since whatever it likes.
+//
+// An account whose earliest want is due within twice the time that one of its batches takes is urgent, and urgent accounts go first: among
+// them the one with the least virtual time, which grows by the core-seconds it was served over its weight. So a trainer that is fed asks
+// for nothing that hurts others, and one that says all is due at once gains its share and no more. What nobody urgent wants goes to
+// whoever's want is due first, and is charged to nobody.
+package share
+
+import (
+	"math"
+
+	"github.com/feedwater-io/feedwater/control"
+)
+
+// urgentMakes is within how many times a batch's making it is urgent.
+const urgentMakes = 2
+
+// Account is what shares are counted by: a job. One belongs to one Queue.
+type Account struct {
+	weight float64
+	v      float64 // virtual time: core-seconds of service over weight
+	urgent bool
+	makes  control.Longest
+}
+
+// NewAccount returns the account of a job with a weight; what is not a positive number counts as 1.
+func NewAccount(weight float64) *Account {
+	if !(weight > 0) || math.IsInf(weight, 0) {
+		weight = 1
+	}
+	return &Account{weight: weight}
+}
+
+// Made takes how long one of its batches took from the first sample's beginning to the end, in seconds.
+func (a *Account) Made(seconds float64) { a.makes.Add(seconds) }
+
+// ledger is the virtual time of a node.
+type ledger struct{ v float64 }
+
+// rouse notes whether an account whose earliest want is due in so many seconds is urgent. One that becomes urgent brings no credit from the
+// time in which it was not.
+func (l *ledger) rouse(a *Account, due float64) {
+	urgent := due <= urgentMakes*a.makes.Value()
+	if urgent && !a.urgent {
+		a.v = max(a.v, l.v)
+	}
+	a.urgent = urgent
+}
+
+// serve charges an account that is urgent for what it is about to get, and returns the charge.
+func (l *ledger) serve(a *Account, coreSeconds float64) float64 {
+	if !a.urgent || !(coreSeconds > 0) || math.IsInf(coreSeconds, 0) {
+		coreSeconds = 0
+	}
+	if a.urgent {
+		l.v = max(l.v, a.v)
+	}
+	a.v += coreSeconds / a.weight
+	return coreSeconds
+}
