@@ -29,7 +29,7 @@ type Job struct {
 	sum   sums // of the period
 	known Reading
 	quiet float64 // seconds since the last step or sign of life
-	cost  average
+	cost  Average
 }
 
 // rank is what a Job keeps of one.
@@ -170,7 +170,7 @@ func (j *Job) samples() float64 {
 // Made takes what nodes spent on the job: core-seconds, for so many samples.
 func (j *Job) Made(coreSeconds, samples float64) {
 	if samples >= 1 {
-		j.cost.add(coreSeconds/samples, costWeight)
+		j.cost.Add(coreSeconds/samples, costWeight)
 	}
 }
 

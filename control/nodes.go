@@ -26,8 +26,8 @@ type Load struct {
 
 // Scaler turns demands into a number of nodes, period by period. The zero value is ready.
 type Scaler struct {
-	effective average // core-seconds per second that a node does while it has work
-	cores     average
+	effective Average // core-seconds per second that a node does while it has work
+	cores     Average
 	wishes    []wish
 }
 
@@ -88,10 +88,10 @@ func (s *Scaler) learn(seconds float64, loads []Load) (silent float64) {
 		done, n = done+min(l.CoreSeconds/l.BusySeconds, l.Cores), n+1
 	}
 	if n > 0 {
-		s.effective.add(done/n, effectiveWeight)
+		s.effective.Add(done/n, effectiveWeight)
 	}
 	if k > 0 {
-		s.cores.add(cores/k, 1)
+		s.cores.Add(cores/k, 1)
 	}
 	return silent
 }

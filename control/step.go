@@ -104,16 +104,16 @@ func (l *Longest) Add(x float64) {
 // Value is the largest; 0 before the first.
 func (l *Longest) Value() float64 { return max(l.newer, l.older) }
 
-// average is a moving average whose first value counts in full; 0: none yet.
-type average float64
+// Average is a moving average whose first value counts in full; 0: none yet.
+type Average float64
 
-// add takes a value with the given weight; what is not a positive number is left out.
-func (a *average) add(x, weight float64) {
+// Add takes a value with the given weight; what is not a positive number is left out.
+func (a *Average) Add(x, weight float64) {
 	switch {
 	case !(x > 0) || math.IsInf(x, 0):
 	case *a == 0:
-		*a = average(x)
+		*a = Average(x)
 	default:
-		*a += average(weight) * (average(x) - *a)
+		*a += Average(weight) * (Average(x) - *a)
 	}
 }

@@ -48,6 +48,7 @@ type Pipeline struct {
 	decoders chan *decoder // of idle decoders; having one is the right to use a core
 	workers  sync.WaitGroup
 	cost     atomic.Int64 // moving average of worker nanoseconds per sample
+	done     atomic.Int64 // worker nanoseconds in all
 }
 
 // Open measures this machine's numerics and starts the workers.
@@ -56,7 +57,7 @@ func Open(o Options) (*Pipeline, error) {
 		return nil, err
 	}
 	p := &Pipeline{options: o, decoders: make(chan *decoder, o.Workers)}
-	p.queue.init()
+	p.queue.init(o.Workers)
 	for range o.Workers {
 		p.decoders <- newDecoder(o.Kernels)
 	}
@@ -77,7 +78,7 @@ func (p *Pipeline) Close() {
 	p.workers.Wait()
 	for _, w := range rest {
 		w.fail(0, ErrClosed)
-		w.finish(w.Name.Len() - w.next)
+		w.finish(w.Name.Len() - w.entry.Begun())
 	}
 }
 
@@ -98,6 +99,7 @@ func (p *Pipeline) Queued() float64 {
 // spent counts what a sample cost into the moving average. Lost updates do no harm.
 func (p *Pipeline) spent(d time.Duration) {
 	const weight = 64
+	p.done.Add(int64(d))
 	old := p.cost.Load()
 	if old == 0 {
 		p.cost.Store(int64(d))

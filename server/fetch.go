@@ -122,7 +122,7 @@ func (t *stream) start(start *pb.Start) error {
 	if t.job != nil {
 		return &ProtocolError{"a second start on one stream"}
 	}
-	j, err := t.server.bind(t.rpc.Context(), start.GetPlan(), start.GetNumerics(), false)
+	j, err := t.server.begin(t.rpc.Context(), start)
 	if err != nil {
 		return err
 	}

@@ -42,6 +42,10 @@ type Options struct {
 	ReplayBytes   int
 	// Replays is how many are answered at once; further ones wait their turn. Default 4.
 	Replays int
+	// Identity tells who a stream is of, from its context. Default: nobody knows.
+	Identity func(context.Context) string
+	// Weights are the shares of identities where all want more than there is; see control/share. Default 1 each.
+	Weights map[string]float64
 	// Version is told to trainers.
 	Version string
 	// OnDrain, if set, is called once when Drain begins: the place to stop being announced as healthy.
@@ -75,6 +79,9 @@ func (o Options) withDefaults() Options {
 	if o.Replays <= 0 {
 		o.Replays = 4
 	}
+	if o.Identity == nil {
+		o.Identity = func(context.Context) string { return "" }
+	}
 	if o.OnDrain == nil {
 		o.OnDrain = func() {}
 	}
@@ -88,16 +95,17 @@ func (o Options) withDefaults() Options {
 // feedwater.proto work without a wire too.
 type Server struct {
 	pb.UnimplementedFeedServer
-	options Options
-	engine  Engine
-	library *library
-	memory  *memory
-	metrics *metrics
-	closing chan struct{} // closed by Close
-	drained chan struct{} // closed by Drain
-	replays chan struct{} // holds one element per Replay that is being answered
-	running sync.WaitGroup
-	garbage collector
+	options  Options
+	engine   Engine
+	library  *library
+	memory   *memory
+	metrics  *metrics
+	closing  chan struct{} // closed by Close
+	drained  chan struct{} // closed by Drain
+	replays  chan struct{} // holds one element per Replay that is being answered
+	running  sync.WaitGroup
+	garbage  collector
+	accounts accounts
 
 	mu      sync.Mutex
 	streams int
@@ -112,6 +120,7 @@ func New(o Options) *Server {
 		options: o, engine: o.Engine, library: newLibrary(o.Engine, o.SnapshotIdle), memory: &memory{limit: o.NodeBytes},
 		closing: make(chan struct{}), drained: make(chan struct{}), gone: make(chan struct{}), replays: make(chan struct{}, o.Replays),
 	}
+	s.accounts.weights = o.Weights
 	s.metrics = newMetrics(s)
 	s.library.scans = s.metrics.scanned
 	return s

@@ -16,12 +16,16 @@ import (
 // urgentMakes is within how many times a batch's making it is urgent.
 const urgentMakes = 2
 
+// costWeight is that of the newest batch in what a job's samples cost.
+const costWeight = 0.1
+
 // Account is what shares are counted by: a job. One belongs to one Queue.
 type Account struct {
 	weight float64
 	v      float64 // virtual time: core-seconds of service over weight
 	urgent bool
 	makes  control.Longest
+	cost   control.Average // core-seconds per sample
 }
 
 // NewAccount returns the account of a job with a weight; what is not a positive number counts as 1.
@@ -32,11 +36,19 @@ func NewAccount(weight float64) *Account {
 	return &Account{weight: weight}
 }
 
-// Made takes how long one of its batches took from the first sample's beginning to the end, in seconds.
-func (a *Account) Made(seconds float64) { a.makes.Add(seconds) }
-
 // ledger is the virtual time of a node.
-type ledger struct{ v float64 }
+type ledger struct {
+	v    float64
+	cost control.Average // core-seconds per sample, of all accounts
+}
+
+// made takes what a batch of so many samples took: seconds from the first sample's beginning to the end, and core-seconds.
+func (l *ledger) made(a *Account, seconds, coreSeconds float64, samples int) {
+	a.makes.Add(seconds)
+	perSample := coreSeconds / float64(max(samples, 1))
+	a.cost.Add(perSample, costWeight)
+	l.cost.Add(perSample, costWeight)
+}
 
 // rouse notes whether an account whose earliest want is due in so many seconds is urgent. One that becomes urgent brings no credit from the
 // time in which it was not.
@@ -48,14 +60,15 @@ func (l *ledger) rouse(a *Account, due float64) {
 	a.urgent = urgent
 }
 
-// serve charges an account that is urgent for what it is about to get, and returns the charge.
-func (l *ledger) serve(a *Account, coreSeconds float64) float64 {
-	if !a.urgent || !(coreSeconds > 0) || math.IsInf(coreSeconds, 0) {
-		coreSeconds = 0
+// serve charges an urgent account for one sample: what its samples cost, or those of all while that is unknown.
+func (l *ledger) serve(a *Account) {
+	if !a.urgent {
+		return
 	}
-	if a.urgent {
-		l.v = max(l.v, a.v)
+	l.v = max(l.v, a.v)
+	cost := a.cost
+	if cost == 0 {
+		cost = l.cost
 	}
-	a.v += coreSeconds / a.weight
-	return coreSeconds
+	a.v += float64(cost) / a.weight
 }

@@ -33,8 +33,6 @@ type line[T any] struct {
 type Turn[T any] struct {
 	Entry        *Entry[T]
 	First, Count int
-
-	charge float64
 }
 
 // Push queues count samples that are due at a time, in seconds.
@@ -88,8 +86,8 @@ func (q *Queue[T]) tidy(l *line[T]) {
 	}
 }
 
-// Take hands out the next sample, which is expected to take so many core-seconds; false if there is none.
-func (q *Queue[T]) Take(now, coreSeconds float64) (Turn[T], bool) {
+// Take hands out the next sample; false if there is none.
+func (q *Queue[T]) Take(now float64) (Turn[T], bool) {
 	if len(q.dropped) > 0 {
 		e := q.dropped[0]
 		q.dropped = q.dropped[1:]
@@ -103,7 +101,8 @@ func (q *Queue[T]) Take(now, coreSeconds float64) (Turn[T], bool) {
 		return Turn[T]{}, false
 	}
 	e := l.entries[0]
-	t := Turn[T]{Entry: e, First: e.next, Count: 1, charge: q.ledger.serve(l.account, coreSeconds)}
+	t := Turn[T]{Entry: e, First: e.next, Count: 1}
+	q.ledger.serve(l.account)
 	e.next++
 	q.samples--
 	if e.next == e.count {
@@ -136,15 +135,10 @@ func (l *line[T]) precedes(m *line[T]) bool {
 	return l.entries[0].before(m.entries[0])
 }
 
-// Settle corrects a turn's charge by what it took.
-func (q *Queue[T]) Settle(t Turn[T], coreSeconds float64) {
-	if a := t.Entry.account; t.charge > 0 && coreSeconds >= 0 && coreSeconds < 1e6 {
-		a.v += (coreSeconds - t.charge) / a.weight
-	}
+// Made takes what an entry took: seconds from its first sample's beginning to its end, and core-seconds.
+func (q *Queue[T]) Made(e *Entry[T], seconds, coreSeconds float64) {
+	q.ledger.made(e.account, seconds, coreSeconds, e.count)
 }
-
-// Made takes how long an entry took from its first sample's beginning to its end, in seconds.
-func (q *Queue[T]) Made(e *Entry[T], seconds float64) { e.account.Made(seconds) }
 
 // Samples is how many were not handed out.
 func (q *Queue[T]) Samples() int { return q.samples }

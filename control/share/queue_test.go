@@ -39,13 +39,12 @@ func play(seconds float64, trainers ...*trainer) {
 		for _, tr := range trainers {
 			later = min(later, tr.advance(&q, now, seconds/10))
 		}
-		turn, ok := q.Take(now, 0)
+		turn, ok := q.Take(now)
 		if !ok {
 			now = later
 			continue
 		}
 		w := turn.Entry.Value
-		turn.charge = q.ledger.serve(w.account, w.cost) // known exactly here
 		if turn.First == 0 {
 			*w.begun = now
 		}
@@ -55,7 +54,7 @@ func play(seconds float64, trainers ...*trainer) {
 		}
 		if turn.First == w.batch-1 {
 			w.ready[w.number] = now
-			w.account.Made(now - *w.begun)
+			q.Made(turn.Entry, now-*w.begun, w.cost*float64(w.batch))
 		}
 	}
 }
@@ -188,7 +187,7 @@ func TestOrderWithinAnAccount(t *testing.T) {
 	q.Push("second", a, 3, 1)
 	got := ""
 	for {
-		turn, ok := q.Take(0, 1)
+		turn, ok := q.Take(0)
 		if !ok {
 			break
 		}
@@ -203,17 +202,17 @@ func TestDrop(t *testing.T) {
 	var q Queue[int]
 	a := NewAccount(1)
 	first, second := q.Push(1, a, 0, 4), q.Push(2, a, 1, 5)
-	q.Take(0, 1)
+	q.Take(0)
 	q.Drop(second)
 	q.Drop(second)
 	q.Drop(first)
 	for _, want := range []Turn[int]{{Entry: second, First: 0, Count: 5}, {Entry: first, First: 1, Count: 3}} {
-		if turn, ok := q.Take(0, 1); !ok || turn != want {
+		if turn, ok := q.Take(0); !ok || turn != want {
 			t.Errorf("%+v, want %+v", turn, want)
 		}
 	}
 	q.Drop(first)
-	if _, ok := q.Take(0, 1); ok || q.Samples() != 0 {
+	if _, ok := q.Take(0); ok || q.Samples() != 0 {
 		t.Errorf("something is left: %d samples", q.Samples())
 	}
 }
@@ -222,7 +221,7 @@ func TestClear(t *testing.T) {
 	var q Queue[int]
 	q.Push(1, NewAccount(1), 0, 4)
 	q.Drop(q.Push(2, NewAccount(1), 0, 4))
-	q.Take(0, 1)
+	q.Take(0)
 	if rest := q.Clear(); len(rest) != 1 || rest[0].Value != 1 {
 		t.Errorf("%d entries", len(rest))
 	}
@@ -235,16 +234,16 @@ func TestLies(t *testing.T) {
 		for _, y := range lies {
 			var q Queue[int]
 			bad, good := NewAccount(x), NewAccount(1)
-			bad.Made(y)
+			q.ledger.made(bad, y, x, -3)
 			q.Push(0, bad, y, 100)
 			q.Push(1, good, 0, 100)
 			served := 0
 			for range 200 {
-				turn, ok := q.Take(0, x)
+				turn, ok := q.Take(0)
 				if !ok {
 					t.Fatalf("%v %v: nothing to do, %d samples left", x, y, q.Samples())
 				}
-				q.Settle(turn, y)
+				q.Made(turn.Entry, y, x)
 				served += turn.Entry.Value
 			}
 			if served != 100 {
@@ -254,5 +253,15 @@ func TestLies(t *testing.T) {
 				t.Errorf("%v %v: virtual time %v", x, y, bad.v)
 			}
 		}
+	}
+}
+
+func TestHand(t *testing.T) {
+	h := Hand{Workers: 4}
+	h.Add(2, 10) // nothing until here
+	h.Add(10, 11)
+	h.Add(-12, 13)
+	if s := h.Seconds(20); s != 0.5+2 {
+		t.Errorf("%v s with work at hand, want 2.5", s)
 	}
 }

@@ -1372,7 +1372,9 @@ type Header struct {
 	// Samples that could not be decoded and what became of them; empty unless the plan says skip or substitute.
 	Errors []*SampleError `protobuf:"bytes,3,rep,name=errors,proto3" json:"errors,omitempty"`
 	// Core-seconds that making the batch took.
-	CoreSeconds   float64 `protobuf:"fixed64,4,opt,name=core_seconds,json=coreSeconds,proto3" json:"core_seconds,omitempty"`
+	CoreSeconds float64 `protobuf:"fixed64,4,opt,name=core_seconds,json=coreSeconds,proto3" json:"core_seconds,omitempty"`
+	// Seconds from the want's arrival until its first sample was begun.
+	QueuedSeconds float64 `protobuf:"fixed64,5,opt,name=queued_seconds,json=queuedSeconds,proto3" json:"queued_seconds,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1431,6 +1433,13 @@ func (x *Header) GetErrors() []*SampleError {
 func (x *Header) GetCoreSeconds() float64 {
 	if x != nil {
 		return x.CoreSeconds
+	}
+	return 0
+}
+
+func (x *Header) GetQueuedSeconds() float64 {
+	if x != nil {
+		return x.QueuedSeconds
 	}
 	return 0
 }
@@ -3058,12 +3067,13 @@ const file_feedwater_v1_feedwater_proto_rawDesc = "" +
 	"\x06header\x18\x04 \x01(\v2\x14.feedwater.v1.HeaderR\x06header\x12/\n" +
 	"\afailure\x18\x05 \x01(\v2\x15.feedwater.v1.FailureR\afailure\x12,\n" +
 	"\x06notice\x18\x06 \x01(\v2\x14.feedwater.v1.NoticeR\x06notice\x12\x12\n" +
-	"\x04data\x18\x0f \x01(\fR\x04data\"\xa3\x01\n" +
+	"\x04data\x18\x0f \x01(\fR\x04data\"\xca\x01\n" +
 	"\x06Header\x12+\n" +
 	"\x06fields\x18\x01 \x03(\v2\x13.feedwater.v1.FieldR\x06fields\x12\x16\n" +
 	"\x06crc32c\x18\x02 \x01(\aR\x06crc32c\x121\n" +
 	"\x06errors\x18\x03 \x03(\v2\x19.feedwater.v1.SampleErrorR\x06errors\x12!\n" +
-	"\fcore_seconds\x18\x04 \x01(\x01R\vcoreSeconds\"\xb5\x01\n" +
+	"\fcore_seconds\x18\x04 \x01(\x01R\vcoreSeconds\x12%\n" +
+	"\x0equeued_seconds\x18\x05 \x01(\x01R\rqueuedSeconds\"\xb5\x01\n" +
 	"\vSampleError\x12\x16\n" +
 	"\x06offset\x18\x01 \x01(\rR\x06offset\x12\x14\n" +
 	"\x05index\x18\x02 \x01(\x04R\x05index\x12\x10\n" +
