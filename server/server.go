@@ -18,6 +18,7 @@ import (
 	"google.golang.org/grpc/keepalive"
 
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
+	"github.com/feedwater-io/feedwater/pulse"
 )
 
 // Options of a Server. Engine is required; the zero value of all others works.
@@ -98,6 +99,7 @@ type Server struct {
 	replays chan struct{} // holds one element per Replay that is being answered
 	running sync.WaitGroup
 	garbage collector
+	book    pulse.Book
 
 	mu      sync.Mutex
 	streams int
