@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc"
 
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
+	"github.com/feedwater-io/feedwater/pulse"
 )
 
 // stream is one Fetch call. Its handler only watches: the call can be ended from this side alone by the handler's return, while
@@ -25,6 +26,7 @@ type stream struct {
 	// Of receive, and of others when it has ended.
 	job        *Job
 	pieceBytes int
+	line       *pulse.Line
 
 	mu       sync.Mutex
 	wants    map[uint64]*want
@@ -106,6 +108,8 @@ func (t *stream) handle(request *pb.FetchRequest) error {
 		return t.accept(r.Want)
 	case *pb.FetchRequest_Cancel:
 		t.cancel(r.Cancel.GetId())
+	case *pb.FetchRequest_Pulse:
+		t.line.Tell(r.Pulse, time.Now())
 	}
 	return nil // requests of later versions are left alone
 }
@@ -127,6 +131,7 @@ func (t *stream) start(start *pb.Start) error {
 		return err
 	}
 	t.job, t.pieceBytes = j, pieceBytes
+	t.line = t.server.book.Enter(start.GetJob(), j.maker.Plan().Hash(), time.Now())
 	if n := start.GetPieceBytes(); n > 0 {
 		t.pieceBytes = int(min(max(n, minPieceBytes), maxPieceBytes)) &^ (frameBytes - 1)
 	}
@@ -156,6 +161,7 @@ func (t *stream) end() {
 // lent to it.
 func (t *stream) settle() {
 	t.goroutines.Wait()
+	t.line.Leave(time.Now())
 	t.abandon()
 	t.making.Wait()
 	if t.job != nil {

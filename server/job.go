@@ -59,7 +59,7 @@ func (s *Server) begin(ctx context.Context, start *pb.Start) (*Job, error) {
 	if err != nil {
 		return nil, err
 	}
-	j.account = s.accounts.enter(runKey{s.options.Identity(ctx), start.GetJob(), j.maker.Plan().Hash()})
+	j.account = s.shares.enter(runKey{s.options.Identity(ctx), start.GetJob(), j.maker.Plan().Hash()})
 	return j, nil
 }
 

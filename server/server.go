@@ -18,6 +18,7 @@ import (
 	"google.golang.org/grpc/keepalive"
 
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
+	"github.com/feedwater-io/feedwater/pulse"
 )
 
 // Options of a Server. Engine is required; the zero value of all others works.
@@ -95,17 +96,18 @@ func (o Options) withDefaults() Options {
 // feedwater.proto work without a wire too.
 type Server struct {
 	pb.UnimplementedFeedServer
-	options  Options
-	engine   Engine
-	library  *library
-	memory   *memory
-	metrics  *metrics
-	closing  chan struct{} // closed by Close
-	drained  chan struct{} // closed by Drain
-	replays  chan struct{} // holds one element per Replay that is being answered
-	running  sync.WaitGroup
-	garbage  collector
-	accounts accounts
+	options Options
+	engine  Engine
+	library *library
+	memory  *memory
+	metrics *metrics
+	closing chan struct{} // closed by Close
+	drained chan struct{} // closed by Drain
+	replays chan struct{} // holds one element per Replay that is being answered
+	running sync.WaitGroup
+	garbage collector
+	book    pulse.Book
+	shares  accounts
 
 	mu      sync.Mutex
 	streams int
@@ -120,7 +122,7 @@ func New(o Options) *Server {
 		options: o, engine: o.Engine, library: newLibrary(o.Engine, o.SnapshotIdle), memory: &memory{limit: o.NodeBytes},
 		closing: make(chan struct{}), drained: make(chan struct{}), gone: make(chan struct{}), replays: make(chan struct{}, o.Replays),
 	}
-	s.accounts.weights = o.Weights
+	s.shares.weights = o.Weights
 	s.metrics = newMetrics(s)
 	s.library.scans = s.metrics.scanned
 	return s

@@ -21,6 +21,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/feedwater-io/feedwater/client"
+	"github.com/feedwater-io/feedwater/pulse"
 )
 
 // Options of an agent.
@@ -62,6 +63,8 @@ type Plan struct {
 type Agent struct {
 	options  Options
 	orphaned atomic.Bool // the trainer's pidfd said that it is gone
+	book     pulse.Book
+	host     string
 
 	mu      sync.Mutex
 	loaders map[*loader]struct{}
@@ -70,7 +73,8 @@ type Agent struct {
 
 // New returns an agent that is not running yet.
 func New(o Options) *Agent {
-	return &Agent{options: o, loaders: map[*loader]struct{}{}}
+	host, _ := os.Hostname() // for people; they live without
+	return &Agent{options: o, host: host, loaders: map[*loader]struct{}{}}
 }
 
 // Run serves until the control socket closes, the trainer ends or ctx does, and returns when everything it started has ended. If the

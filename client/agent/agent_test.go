@@ -40,6 +40,7 @@ type fakeNode struct {
 	gate   chan struct{} // if set, attempts wait for it to close
 	late   bool          // writes to the memory of an attempt that is cancelled, before it answers
 	broken int           // samples said not to decode
+	pulses chan *pb.Pulse
 }
 
 func (n *fakeNode) Addr() string { return "fake" }
@@ -89,6 +90,11 @@ type fakeStream struct {
 func (s *fakeStream) Heard() time.Time       { return time.Now() }
 func (s *fakeStream) Ended() <-chan struct{} { return s.ended }
 func (s *fakeStream) Err() error             { return nil }
+func (s *fakeStream) Pulse(p *pb.Pulse) {
+	if s.node.pulses != nil {
+		s.node.pulses <- p
+	}
+}
 
 func (s *fakeStream) Send(a *client.Attempt) {
 	cancelled := make(chan struct{})

@@ -12,6 +12,7 @@ import (
 
 	"github.com/feedwater-io/feedwater/client"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
+	"github.com/feedwater-io/feedwater/pulse"
 )
 
 // loader serves one Loader's socket.
@@ -28,6 +29,7 @@ type loader struct {
 	info  *pb.OpenResponse
 	slots *slots
 	wants map[uint64]*client.Want
+	line  *pulse.Line // nil until the plan is open
 }
 
 func newLoader(a *Agent, c *net.UnixConn) *loader {
@@ -59,6 +61,7 @@ func (l *loader) end() {
 	l.mu.Lock()
 	fleet, s := l.fleet, l.slots
 	l.slots = nil
+	l.line.Leave(time.Now())
 	l.mu.Unlock()
 	if fleet != nil {
 		fleet.Close()
@@ -115,6 +118,13 @@ func (l *loader) handle(ctx context.Context, kind byte, body []byte, files []*os
 		wants, err := parseWants(body)
 		for _, w := range wants {
 			l.want(w)
+		}
+		return err
+	case kindPulse:
+		closeAll(files)
+		p, err := parsePulse(body)
+		if err == nil {
+			l.pulse(p)
 		}
 		return err
 	case kindCancel:

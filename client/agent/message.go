@@ -18,6 +18,7 @@ const (
 	kindFailed    = 'E'
 	kindCancelled = 'X'
 	kindNotice    = 'N'
+	kindPulse     = 'P'
 	kindLoader    = 'L' // on the control socket
 )
 

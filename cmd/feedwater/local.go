@@ -234,6 +234,9 @@ func (s *localStream) Cancel(a *client.Attempt) {
 	}
 }
 
+// Pulse implements client.Stream. The agent, which is this process, knows it already.
+func (s *localStream) Pulse(*pb.Pulse) {}
+
 // Heard implements client.Stream.
 func (s *localStream) Heard() time.Time { return time.Now() }
 

@@ -49,6 +49,8 @@ class Feed:
         self._ident = 0
         self.window = 0
         """Batches the agent would like to have wanted or ready at once."""
+        self.waiting: Callable[[float], None] | None = None
+        """Told now and then, while take is blocked, for how long it has been."""
         self._tail: tuple[int, int] | None = None
         """Where the next want goes; None when that must be found out anew."""
 
@@ -63,6 +65,10 @@ class Feed:
         """Ends the session and lets go of all slots; batches handed out keep their mapping."""
         self.session.close()
         self._wants, self._out, self._link = {}, {}, None
+
+    def ready(self) -> int:
+        """Batches that are there and were not taken."""
+        return sum(want.answer is not None for want in list(self._wants.values()))
 
     def needed(self, slots: Slots) -> int:
         """How many slots live batches must leave: the window's belong to the agent, whatever the program keeps."""
@@ -199,6 +205,8 @@ class Feed:
     # -- receiving ----------------------------------------------------------------------------------------------------
 
     def _wait(self, link: Link, began: float) -> None:
+        if self.waiting is not None:
+            self.waiting(time.monotonic() - began)
         if not link.inbox and not link.receive():
             request = self.session.request
             limit = request.timeout if self.batches else request.start_timeout

@@ -8,7 +8,7 @@ from time import perf_counter
 
 from ._idle import Meter
 
-__all__ = ["Pace", "Stats"]
+__all__ = ["Pace", "Stats", "Turn"]
 
 RECENT = 16
 QUARTILE = 4
@@ -65,6 +65,17 @@ class Stats:
         return self.idle_s / self.idle_step_s if self.idle_s is not None and self.idle_step_s else None
 
 
+class Turn:
+    """One turn of the loop, from one return of next to the following one."""
+
+    __slots__ = ("idle_s", "step_s", "wait_s")
+
+    def __init__(self, step_s: float, wait_s: float) -> None:
+        self.step_s, self.wait_s = step_s, wait_s
+        self.idle_s: float | None = None
+        """None until the meter has read it; not a number if it cannot be known."""
+
+
 class Pace:
     """Times of one loop. c, the time a turn takes when it need not wait, is the low quartile of the recent ones:
 
@@ -76,6 +87,8 @@ class Pace:
         self.wait_s = self.transform_s = self.step_s = self.last_wait_s = 0.0
         self._inside = self._turned = 0.0
         self._recent: deque[float] = deque(maxlen=RECENT)
+        self.turn: Turn | None = None
+        """The latest turn; None if what came before is no turn: a pass has just begun."""
         self._returned: float | None = None
 
     def enter(self) -> float:
@@ -104,8 +117,9 @@ class Pace:
         self.wait_s += self.last_wait_s
         step_s = now - (self._returned if self._returned is not None else entered)
         self.step_s += step_s
+        self.turn = None if self._returned is None else Turn(step_s, self.last_wait_s)
         self._returned = now
-        self.meter.leave(self.last_wait_s, step_s)
+        self.meter.leave(self.last_wait_s, step_s, self.turn)
 
     def rest(self) -> None:
         """A pass ended: what comes before the next batch is no step."""

@@ -117,6 +117,11 @@ class Loader:
                 self.note({"want": want[:6], "due": want[6]})
                 self.faults.at("want")
                 self.queue.append((self.memory, *want, self.place))
+        elif kind == b"P":
+            rank, world, samples, ready, window, blocked = struct.unpack_from("<IIIIId", packet, 1)
+            steps = [list(step) for step in struct.iter_unpack("<Qdddd", packet[29:])]
+            head = {"rank": rank, "world": world, "samples": samples, "ready": ready, "window": window}
+            self.note({"pulse": steps, "blocked": blocked, **head})
         elif kind == b"X":
             for (ident,) in struct.iter_unpack("<Q", packet[1:]):
                 self.note({"cancel": ident})
