@@ -182,6 +182,7 @@ func (f *Fleet) answered(w *Want, s *session, a Answer) {
 	final := w.final
 	if a.Err == nil && a.Failure == nil {
 		f.delivered(w, s, now)
+		f.loop.arrived(now.Sub(w.sent), a.Header.GetQueuedSeconds())
 	} else if final == nil {
 		final = f.blame(w, s, a, now)
 	}

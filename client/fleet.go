@@ -84,6 +84,7 @@ type Fleet struct {
 	openErr  error
 	readied  sync.Once
 	statuses atomic.Pointer[[]NodeStatus]
+	loop     loop
 
 	// Of the fleet's goroutine.
 	members  []*member

@@ -37,15 +37,15 @@ func (f *Fleet) Status() []NodeStatus {
 // Info is what Open returned, nil before.
 func (f *Fleet) Info() *pb.OpenResponse { return f.info.Load() }
 
-// Window is how many batches of that many samples keep the nodes that are up busy, with two to spare. It never blocks.
-func (f *Fleet) Window(batch int) int {
-	n := 2
+// inHand is how many batches of that many samples keep the nodes that are up busy, with some to spare.
+func (f *Fleet) inHand(batch int) int {
+	n := spare
 	for _, s := range f.Status() {
 		if s.State == Ready || s.State == Busy {
 			n += inFlight(s.Workers, batch)
 		}
 	}
-	return max(n, 2+inFlight(1, batch))
+	return max(n, spare+inFlight(1, batch))
 }
 
 func (f *Fleet) publish(now time.Time) {

@@ -154,8 +154,8 @@ func (l *loader) want(w want) {
 		return
 	}
 	request := &client.Want{Name: b.name, Dst: b.wire, Grow: b.grow, Image: b.image}
-	if w.due > 0 {
-		request.Due = time.Now().Add(w.due)
+	if due := fleet.Due(int(min(w.ahead, maxAhead))); due > 0 {
+		request.Due = time.Now().Add(due)
 	}
 	request.Done = func(r client.Result) {
 		l.mu.Lock()
@@ -176,6 +176,9 @@ func (l *loader) want(w want) {
 	}
 	fleet.Want(request)
 }
+
+// maxAhead bounds how far ahead of the loop a want is said to be.
+const maxAhead = 1 << 20
 
 func (l *loader) cancel(id uint64) {
 	l.mu.Lock()

@@ -240,7 +240,7 @@ class Engine:
 
     def _take(self, step: Step) -> Done:
         assert self.order is not None
-        done = self.feed.take(step.key, self.order.largest or step.size, self._upcoming, self.pace.due)
+        done = self.feed.take(step.key, self.order.largest or step.size, self._upcoming)
         if done.errors:
             self._budget.check(step.epoch, step.start, done.errors, self._epoch_samples())
         return done

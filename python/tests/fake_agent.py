@@ -28,7 +28,7 @@ import traceback
 
 CONTROL, PIDFD = 3, 4
 SIZES = {"uint8": 1, "float32": 4, "float16": 2, "bfloat16": 2, "int64": 8}
-WANT = struct.Struct("<QQIIIIdQ")
+WANT = struct.Struct("<QQIIIIQQ")
 
 
 def pixel_bytes(index, epoch, repeat, height, width):
@@ -114,7 +114,7 @@ class Loader:
         elif kind == b"W":
             for record in range(1, len(packet), WANT.size):
                 want = WANT.unpack_from(packet, record)
-                self.note({"want": want[:6], "due": want[6]})
+                self.note({"want": want[:6], "ahead": want[6]})
                 self.faults.at("want")
                 self.queue.append((self.memory, *want, self.place))
         elif kind == b"P":
@@ -253,7 +253,7 @@ class Loader:
                 os.read(self.gate, 1)
             self.make(*want)
 
-    def make(self, memory, ident, position, epoch, count, slot, flags, due, _, place):
+    def make(self, memory, ident, position, epoch, count, slot, flags, ahead, _, place):
         stride, offsets = place
         for fault in self.faults.at("make"):
             if fault["do"] == "fail":
