@@ -37,6 +37,8 @@ type Options struct {
 	Timeout time.Duration
 	// Dialing says how to reach the nodes.
 	Dialing DialOptions
+	// Tell, if set, is told of the training loop as the nodes are: for what scales them. It is called from any goroutine and must not block.
+	Tell func(*pb.Pulse)
 	// Dial makes a node of an address; nil: Dial with Dialing.
 	Dial func(addr string) (Node, error)
 	// Log is told of nodes that come, go and misbehave. Nil: nobody is.

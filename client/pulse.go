@@ -6,6 +6,9 @@ import pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 // fleet's from then on.
 func (f *Fleet) Pulse(p *pb.Pulse) {
 	f.loop.told(p)
+	if f.options.Tell != nil {
+		f.options.Tell(p)
+	}
 	f.inbox.post(func() {
 		for _, m := range f.members {
 			if m.session != nil {

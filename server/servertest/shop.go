@@ -52,7 +52,7 @@ func (e *Engine) submit(m *maker, w *pipeline.Want, end func(pipeline.Result)) {
 	}
 	s.hand.Add(o.left, s.now())
 	s.entries[w] = s.queue.Push(o, a, due, o.left)
-	if s.cores < e.Workers() {
+	for range min(o.left, e.Workers()-s.cores) {
 		s.cores++
 		e.running.Go(e.work)
 	}
