@@ -48,6 +48,7 @@ type Pipeline struct {
 	decoders chan *decoder // of idle decoders; having one is the right to use a core
 	workers  sync.WaitGroup
 	cost     atomic.Int64 // moving average of worker nanoseconds per sample
+	spending spending
 }
 
 // Open measures this machine's numerics and starts the workers.
@@ -98,6 +99,7 @@ func (p *Pipeline) Queued() float64 {
 // spent counts what a sample cost into the moving average. Lost updates do no harm.
 func (p *Pipeline) spent(d time.Duration) {
 	const weight = 64
+	p.spending.making.Add(int64(d))
 	old := p.cost.Load()
 	if old == 0 {
 		p.cost.Store(int64(d))

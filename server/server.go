@@ -12,6 +12,7 @@ import (
 	"log/slog"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
@@ -19,6 +20,7 @@ import (
 
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 	"github.com/feedwater-io/feedwater/pulse"
+	"github.com/feedwater-io/feedwater/watch"
 )
 
 // Options of a Server. Engine is required; the zero value of all others works.
@@ -100,6 +102,10 @@ type Server struct {
 	running sync.WaitGroup
 	garbage collector
 	book    pulse.Book
+	load    load
+	source  *watch.Source
+
+	watchers atomic.Int64
 
 	mu      sync.Mutex
 	streams int
@@ -115,6 +121,7 @@ func New(o Options) *Server {
 		closing: make(chan struct{}), drained: make(chan struct{}), gone: make(chan struct{}), replays: make(chan struct{}, o.Replays),
 	}
 	s.metrics = newMetrics(s)
+	s.source = newSource(s)
 	s.library.scans = s.metrics.scanned
 	return s
 }
