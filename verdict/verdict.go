@@ -37,6 +37,8 @@ type Facts struct {
 type Nodes struct {
 	// Local: the trainer's own machine makes them.
 	Local bool
+	// Partial: there may be more nodes than this process knows.
+	Partial bool
 	// All nodes, and those that take wants.
 	All, Ready int
 	// Trouble is what is wrong with one that does not.
@@ -145,6 +147,9 @@ func (f Facts) more() string {
 	}
 	if f.Nodes.Local {
 		return fmt.Sprintf("×%.1f cores: %.0f → %.0f%s; or nodes=", factor, f.Nodes.Cores, math.Ceil(factor*f.Nodes.Cores), bound)
+	}
+	if f.Nodes.Partial {
+		return fmt.Sprintf("×%.1f the nodes that it has%s: %s → under 2 %%", factor, bound, percent(loss))
 	}
 	wanted := math.Ceil(factor * float64(f.Nodes.Ready))
 	return fmt.Sprintf("%d → %.0f nodes%s: %s → under 2 %%", f.Nodes.Ready, wanted, bound, percent(loss))

@@ -16,7 +16,6 @@ import (
 	"github.com/feedwater-io/feedwater/machine"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 	"github.com/feedwater-io/feedwater/pulse"
-	"github.com/feedwater-io/feedwater/verdict"
 )
 
 // Options of a Source.
@@ -127,8 +126,7 @@ func (s *Source) addJobs(r *pb.WatchResponse, now time.Time) {
 		for _, rank := range job.Ranks {
 			rank.Attempts = attempts[Rank{j.Name, j.Plan, rank.Rank}]
 		}
-		f := verdict.Judge(s.facts(&j, job, r, now))
-		job.Verdict, job.Cause, job.Action = f.Verdict, f.Cause, f.Action
+		judge(job, j.Steps(), s.pool(r), facts(r, s.options.Kind == "agent"))
 		r.Jobs = append(r.Jobs, job)
 	}
 }
@@ -141,68 +139,6 @@ func countReady(nodes []*pb.NodeStatus) int {
 		}
 	}
 	return n
-}
-
-// facts are what verdict needs of a job.
-func (s *Source) facts(j *pulse.Job, job *pb.JobStatus, r *pb.WatchResponse, now time.Time) verdict.Facts {
-	f := verdict.Facts{
-		Steps: j.Steps(), Wait: value(job.Wait), Idle: value(job.Idle), Blocked: j.Blocked(now).Seconds(),
-		GPUBusy: meanBusy(r.Gpus), HostBusy: math.NaN(), Nodes: s.pool(r),
-	}
-	if s.options.Kind == "agent" {
-		f.HostBusy = value(r.Process.HostBusy)
-	}
-	return f
-}
-
-// pool sums the nodes up.
-func (s *Source) pool(r *pb.WatchResponse) verdict.Nodes {
-	n := verdict.Nodes{All: len(r.Nodes), Busy: math.NaN(), Full: math.NaN(), Read: math.NaN(), IOWait: math.NaN()}
-	full := 0
-	for _, node := range r.Nodes {
-		if node.State != "ready" {
-			n.Trouble = node.Addr + " " + node.State + " " + node.Error
-			continue
-		}
-		n.Ready++
-		n.Cores += node.Cores
-		if node.Queued > 0 && node.Wants > 0 {
-			full++
-		}
-		if node.Read != nil {
-			n.Read = *node.Read
-		}
-	}
-	if n.Ready > 0 {
-		n.Full = float64(full) / float64(n.Ready)
-	}
-	if s.makes(r) { // its own cores are the ones that make batches
-		n.Local = s.options.Kind == "agent"
-		n.Busy = min(r.Process.BusyCores/max(n.Cores, 1), 1)
-		n.IOWait = value(r.Process.HostIoWait)
-	}
-	return n
-}
-
-// makes reports whether this process makes the batches itself: a node does, and an agent without nodes.
-func (s *Source) makes(r *pb.WatchResponse) bool {
-	return s.options.Kind == "node" || len(r.Nodes) == 1 && r.Nodes[0].Addr == "this process"
-}
-
-func value(v *float64) float64 {
-	if v == nil {
-		return math.NaN()
-	}
-	return *v
-}
-
-// meanBusy is the share of time in which GPUs run kernels; NaN unless all tell.
-func meanBusy(gpus []*pb.GpuStatus) float64 {
-	sum := 0.0
-	for _, g := range gpus {
-		sum += value(g.Busy)
-	}
-	return sum / float64(len(gpus)) // 0/0 is not a number
 }
 
 const (
