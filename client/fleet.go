@@ -95,6 +95,7 @@ type Fleet struct {
 	seq      uint64
 	progress time.Time // of the last batch, or of the first want after there was none, or of Open
 	batches  uint64
+	traces   traces
 	reminder time.Time // when to say that there is no node
 }
 

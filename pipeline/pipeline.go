@@ -48,7 +48,7 @@ type Pipeline struct {
 	decoders chan *decoder // of idle decoders; having one is the right to use a core
 	workers  sync.WaitGroup
 	cost     atomic.Int64 // moving average of worker nanoseconds per sample
-	done     atomic.Int64 // worker nanoseconds in all
+	spending spending
 }
 
 // Open measures this machine's numerics and starts the workers.
@@ -99,7 +99,7 @@ func (p *Pipeline) Queued() float64 {
 // spent counts what a sample cost into the moving average. Lost updates do no harm.
 func (p *Pipeline) spent(d time.Duration) {
 	const weight = 64
-	p.done.Add(int64(d))
+	p.spending.making.Add(int64(d))
 	old := p.cost.Load()
 	if old == 0 {
 		p.cost.Store(int64(d))

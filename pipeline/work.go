@@ -14,5 +14,5 @@ type Work struct {
 func (p *Pipeline) Work() Work {
 	p.queue.mu.Lock()
 	defer p.queue.mu.Unlock()
-	return Work{time.Duration(p.done.Load()).Seconds(), p.queue.hand.Seconds(p.queue.seconds(time.Now()))}
+	return Work{time.Duration(p.spending.making.Load()).Seconds(), p.queue.hand.Seconds(p.queue.seconds(time.Now()))}
 }

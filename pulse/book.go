@@ -118,6 +118,16 @@ func (l *Line) Leave(now time.Time) {
 	l.book.forget(now)
 }
 
+// Job is the job's name as it is told to people.
+func (l *Line) Job() string { return l.job }
+
+// Rank is the number of the rank that told last; 0 before.
+func (l *Line) Rank() uint32 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.rank.Rank
+}
+
 func (l *Line) leftAt() time.Time {
 	l.mu.Lock()
 	defer l.mu.Unlock()

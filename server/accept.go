@@ -82,6 +82,7 @@ func (t *stream) admit(w *want, name pipeline.Name) error {
 	}
 	w.slots = []*slot{s}
 	t.wants[w.id] = w
+	t.server.load.wants.Add(1)
 	t.making.Add(1)
 	return nil
 }
@@ -142,6 +143,7 @@ func (t *stream) done(w *want, m Made) {
 	t.quota.discharge(w.charged.Load())
 	t.check(&m)
 	t.server.metrics.made(w, &m)
+	t.server.load.made(&m)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	w.made = m
@@ -182,6 +184,7 @@ func (t *stream) drop(w *want) {
 	w.slots = nil
 	if t.wants[w.id] == w { // a refused one never was
 		delete(t.wants, w.id)
+		t.server.load.wants.Add(-1)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"log/slog"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
@@ -19,6 +20,7 @@ import (
 
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 	"github.com/feedwater-io/feedwater/pulse"
+	"github.com/feedwater-io/feedwater/watch"
 )
 
 // Options of a Server. Engine is required; the zero value of all others works.
@@ -108,6 +110,10 @@ type Server struct {
 	garbage collector
 	book    pulse.Book
 	shares  accounts
+	load    load
+	source  *watch.Source
+
+	watchers atomic.Int64
 
 	mu      sync.Mutex
 	streams int
@@ -124,6 +130,7 @@ func New(o Options) *Server {
 	}
 	s.shares.weights = o.Weights
 	s.metrics = newMetrics(s)
+	s.source = newSource(s)
 	s.library.scans = s.metrics.scanned
 	return s
 }

@@ -21,7 +21,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/feedwater-io/feedwater/client"
+	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 	"github.com/feedwater-io/feedwater/pulse"
+	"github.com/feedwater-io/feedwater/watch"
 )
 
 // Options of an agent.
@@ -36,6 +38,10 @@ type Options struct {
 	// Connect makes the fleet that serves a Loader. It does no more than client.New: nothing is opened yet.
 	Connect func(context.Context, Plan) (*client.Fleet, error)
 	Log     *slog.Logger
+	// Version and Cores that this process may use are told to watchers, and what GPUs says, if it is set.
+	Version string
+	Cores   float64
+	GPUs    func() []*pb.GpuStatus
 }
 
 // Plan is what a Loader asks for.
@@ -65,6 +71,7 @@ type Agent struct {
 	orphaned atomic.Bool // the trainer's pidfd said that it is gone
 	book     pulse.Book
 	host     string
+	source   *watch.Source
 
 	mu      sync.Mutex
 	loaders map[*loader]struct{}
@@ -74,7 +81,9 @@ type Agent struct {
 // New returns an agent that is not running yet.
 func New(o Options) *Agent {
 	host, _ := os.Hostname() // for people; they live without
-	return &Agent{options: o, host: host, loaders: map[*loader]struct{}{}}
+	a := &Agent{options: o, host: host, loaders: map[*loader]struct{}{}}
+	a.source = newSource(a)
+	return a
 }
 
 // Run serves until the control socket closes, the trainer ends or ctx does, and returns when everything it started has ended. If the
