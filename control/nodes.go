@@ -104,6 +104,15 @@ func (s *Scaler) capacity() float64 {
 	return float64(s.cores)
 }
 
+// Nodes that would feed the job, of which each does so many cores' worth of work; 0: unknown, or it asks for nothing.
+func (r Reading) Nodes(effective float64) int {
+	n := math.Ceil(headroom*r.Demand*r.Cost/effective - 1e-9)
+	if !(n > 0) || math.IsInf(n, 0) {
+		return 0
+	}
+	return int(min(n, maxNodes))
+}
+
 // need is the nodes that all demands together take, and whether a job runs.
 func (s *Scaler) need(jobs []Reading) (nodes float64, active bool) {
 	work := 0.0

@@ -3,7 +3,9 @@ package server
 import (
 	"sync"
 
+	"github.com/feedwater-io/feedwater/control"
 	"github.com/feedwater-io/feedwater/control/share"
+	"github.com/feedwater-io/feedwater/pulse"
 )
 
 // runKey names a training run: what bears the same name and has the same plan, for the same identity.
@@ -16,8 +18,8 @@ type account struct {
 	share *share.Account
 
 	// Guarded by accounts.mu.
-	users                int
-	coreSeconds, samples float64 // made for it
+	users int
+	cost  control.Average // core-seconds per sample
 }
 
 // accounts are those of all runs that have streams here.
@@ -53,10 +55,24 @@ func (a *account) leave() {
 	}
 }
 
+// costWeight is that of the newest batch in what a job's samples cost.
+const costWeight = 0.05
+
 // made counts a batch.
 func (a *account) made(coreSeconds float64, samples int) {
 	a.book.mu.Lock()
 	defer a.book.mu.Unlock()
-	a.coreSeconds += coreSeconds
-	a.samples += float64(samples)
+	a.cost.Add(coreSeconds/float64(samples), costWeight)
+}
+
+// cost is the core-seconds that a sample of a job took of late; 0: unknown. The name is as pulse.Clean leaves it.
+func (b *accounts) cost(job, plan string) float64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for k, a := range b.all {
+		if k.plan == plan && pulse.Clean(k.job) == job {
+			return float64(a.cost)
+		}
+	}
+	return 0
 }

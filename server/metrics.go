@@ -40,6 +40,7 @@ func newMetrics(s *Server) *metrics {
 			gauge("queued_core_seconds", "Work that is queued.", func() float64 { return s.engine.Queued() }),
 			gauge("workers", "Samples that are made at once.", func() float64 { return float64(s.engine.Workers()) }),
 			gauge("snapshots", "Data sets that are open.", func() float64 { return float64(s.library.count()) }),
+			gauge("nodes_wanted", "Nodes like this one that would feed the jobs that have streams here; not a number: unknown.", s.nodesWanted),
 			gauge("draining", "1 while the node shuts down.", func() float64 { return oneIf(s.draining()) }),
 			info(s),
 		},

@@ -110,6 +110,7 @@ type Server struct {
 	garbage collector
 	book    pulse.Book
 	shares  accounts
+	wanted  wanted
 	load    load
 	source  *watch.Source
 
