@@ -37,6 +37,8 @@ type Options struct {
 	Timeout time.Duration
 	// Dialing says how to reach the nodes.
 	Dialing DialOptions
+	// Scaler, if set, is asked for nodes while there is none: a trainer that waits opens its plan there, again and again.
+	Scaler Node
 	// Tell, if set, is told of the training loop as the nodes are: for what scales them. It is called from any goroutine and must not block.
 	Tell func(*pb.Pulse)
 	// Dial makes a node of an address; nil: Dial with Dialing.
@@ -80,6 +82,7 @@ type Fleet struct {
 	start   sync.Once
 	stopped chan struct{}
 	keepers sync.WaitGroup
+	knocks  knocks
 
 	info     atomic.Pointer[pb.OpenResponse] // of the first node that was let in
 	ready    chan struct{}                   // closed when info or openErr is there
@@ -187,6 +190,7 @@ func (f *Fleet) run() {
 		f.assign(time.Now())
 	}
 	f.keepers.Wait() // closes the streams, so that every attempt has its answer
+	f.closeScaler()
 	f.leave()
 }
 

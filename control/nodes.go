@@ -53,21 +53,27 @@ func (s *Scaler) Tick(seconds float64, jobs []Reading, loads []Load, now int) Wa
 	}
 	silent := s.learn(seconds, loads)
 	need, active := s.need(jobs)
-	blind, bound := 0.0, false
+	blind := false
 	for _, r := range jobs {
-		if r.Starved || r.UpperBound {
-			bound = true
-			blind = math.Ceil(blindGrowth * float64(max(now, 0)))
-		}
+		blind = blind || r.Starved || r.UpperBound
 	}
-	n := max(need+silent, blind)
+	return Wanted{Nodes: s.Settle(seconds, need+silent, active, blind, now), UpperBound: blind, Effective: s.capacity()}
+}
+
+// Settle is Tick where it is known how many nodes are needed: it holds what was wanted, and bounds the growth. blind tells that the need
+// is not all that a job would take.
+func (s *Scaler) Settle(seconds, need float64, active, blind bool, now int) int {
+	n := max(need, 0)
+	if blind {
+		n = max(n, math.Ceil(blindGrowth*float64(max(now, 0))))
+	}
 	if active {
 		n = max(n, 1)
 	}
 	if now >= 0 {
 		n = min(n, float64(max(growthFactor*now, now+growthNodes)))
 	}
-	return Wanted{Nodes: int(s.hold(seconds, min(n, maxNodes), now)), UpperBound: bound, Effective: s.capacity()}
+	return int(s.hold(seconds, min(n, maxNodes), now))
 }
 
 // learn takes what nodes did, and counts the silent ones.

@@ -13,9 +13,9 @@ import (
 // Job is a plan bound to this machine's data: what a Fetch stream works for, and what makes the server of this process a node
 // without any wire. It may be used from many goroutines at once.
 type Job struct {
-	maker   Maker
-	data    *snapshot
-	account *account // nil while it makes no batches
+	maker Maker
+	data  *snapshot
+	stake *stake // nil while it makes no batches
 }
 
 // Want asks a job for one batch. It is used once.
@@ -59,7 +59,7 @@ func (s *Server) begin(ctx context.Context, start *pb.Start) (*Job, error) {
 	if err != nil {
 		return nil, err
 	}
-	j.account = s.shares.enter(runKey{s.options.Identity(ctx), start.GetJob(), j.maker.Plan().Hash()})
+	j.stake = s.shares.enter(runKey{s.options.Identity(ctx), start.GetJob(), j.maker.Plan().Hash()})
 	return j, nil
 }
 
@@ -91,8 +91,8 @@ func (s *Server) bind(ctx context.Context, text, numerics string, again bool) (*
 // Close lets go of the data.
 func (j *Job) Close() {
 	j.data.release()
-	if j.account != nil {
-		j.account.leave()
+	if j.stake != nil {
+		j.stake.leave()
 	}
 }
 
@@ -116,8 +116,8 @@ func (j *Job) submitName(w *Want, name pipeline.Name) {
 func (j *Job) submit(w *Want, name pipeline.Name) error {
 	data := w.Dst
 	w.inner = pipeline.Want{Name: name, Dst: w.Dst, Charge: w.Charge, Image: w.Image, Checksum: w.Checksum, Due: w.Due}
-	if j.account != nil {
-		w.inner.Account = j.account.share
+	if j.stake != nil {
+		w.inner.Account = j.stake.share
 	}
 	arrived := time.Now()
 	if w.Grow != nil {
@@ -138,8 +138,8 @@ func (j *Job) submit(w *Want, name pipeline.Name) error {
 			w.Done(Made{Failure: toFailure(r.Err), Err: r.Err})
 			return
 		}
-		if j.account != nil {
-			j.account.made(r.CoreSeconds, count)
+		if j.stake != nil {
+			j.stake.made(r.CoreSeconds, count)
 		}
 		header := fromHeader(&r, count)
 		header.QueuedSeconds = max(r.Begun.Sub(arrived).Seconds(), 0)

@@ -109,7 +109,7 @@ type Server struct {
 	running sync.WaitGroup
 	garbage collector
 	book    pulse.Book
-	shares  accounts
+	shares  stakes
 	wanted  wanted
 	load    load
 	source  *watch.Source

@@ -86,6 +86,11 @@ func connector(local *localPipelines) func(context.Context, agent.Plan) (*client
 			StartTimeout: p.StartTimeout, Timeout: p.Timeout,
 			Dialing: client.DialOptions{Insecure: p.Insecure}, Log: p.Log,
 		}
+		asked, err := scalerOf(p, o.Dialing)
+		if err != nil {
+			return nil, err
+		}
+		o.Scaler = asked
 		switch {
 		case len(p.Nodes) == 0:
 			s, err := local.get(p.Workers)

@@ -11,34 +11,34 @@ import (
 // runKey names a training run: what bears the same name and has the same plan, for the same identity.
 type runKey struct{ identity, job, plan string }
 
-// account is what a node keeps of a run for as long as it has streams of it.
-type account struct {
+// stake is what a node keeps of a run for as long as it has streams of it.
+type stake struct {
 	key   runKey
-	book  *accounts
+	book  *stakes
 	share *share.Account
 
-	// Guarded by accounts.mu.
+	// Guarded by stakes.mu.
 	users int
 	cost  control.Average // core-seconds per sample
 }
 
-// accounts are those of all runs that have streams here.
-type accounts struct {
+// stakes are those of all runs that have streams here.
+type stakes struct {
 	weights map[string]float64
 
 	mu  sync.Mutex
-	all map[runKey]*account
+	all map[runKey]*stake
 }
 
-// enter returns the run's account; every enter needs a leave.
-func (b *accounts) enter(k runKey) *account {
+// enter returns the run's stake; every enter needs a leave.
+func (b *stakes) enter(k runKey) *stake {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	a := b.all[k]
 	if a == nil {
-		a = &account{key: k, book: b, share: share.NewAccount(b.weights[k.identity])}
+		a = &stake{key: k, book: b, share: share.NewAccount(b.weights[k.identity])}
 		if b.all == nil {
-			b.all = map[runKey]*account{}
+			b.all = map[runKey]*stake{}
 		}
 		b.all[k] = a
 	}
@@ -47,7 +47,7 @@ func (b *accounts) enter(k runKey) *account {
 }
 
 // leave ends one use. What a run did is forgotten with the last.
-func (a *account) leave() {
+func (a *stake) leave() {
 	a.book.mu.Lock()
 	defer a.book.mu.Unlock()
 	if a.users--; a.users == 0 {
@@ -59,14 +59,14 @@ func (a *account) leave() {
 const costWeight = 0.05
 
 // made counts a batch.
-func (a *account) made(coreSeconds float64, samples int) {
+func (a *stake) made(coreSeconds float64, samples int) {
 	a.book.mu.Lock()
 	defer a.book.mu.Unlock()
 	a.cost.Add(coreSeconds/float64(samples), costWeight)
 }
 
 // cost is the core-seconds that a sample of a job took of late; 0: unknown. The name is as pulse.Clean leaves it.
-func (b *accounts) cost(job, plan string) float64 {
+func (b *stakes) cost(job, plan string) float64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for k, a := range b.all {
