@@ -79,7 +79,7 @@ func (j *Job) Add(r Report) {
 	k := j.ranks[r.Rank]
 	k.samples, k.blocked = r.Samples, r.Blocked
 	for _, s := range r.Steps {
-		if s, ok := s.checked(); ok && !(k.told && s.Number == k.last) {
+		if s, ok := s.checked(); ok && (!k.told || s.Number != k.last) {
 			k.last, k.told = s.Number, true
 			j.step(s)
 		}

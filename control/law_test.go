@@ -178,7 +178,7 @@ func lie(t *testing.T, a, b, c float64) {
 	var w Window
 	var s Scaler
 	for k := range uint64(40) {
-		step := Step{Number: k * uint64(1+k%3), Seconds: a, Wait: b, Idle: c}
+		step := Step{Number: k * (1 + k%3), Seconds: a, Wait: b, Idle: c}
 		if k%2 == 0 {
 			step.Seconds = 0.1
 		}

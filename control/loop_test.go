@@ -114,8 +114,8 @@ func (l *loop) defaults() {
 
 // lane is one rank's clock: when it called and left next, when its GPU was done, and the same with data always there.
 type lane struct {
-	call, left, done, before float64
-	ideal, idealDone         float64
+	call, left, done float64
+	ideal, idealDone float64
 }
 
 func (l *loop) play() {

@@ -1,6 +1,9 @@
 package control
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 const (
 	headroom        = 1.15
@@ -137,15 +140,15 @@ func (s *Scaler) need(jobs []Reading) (nodes float64, active bool) {
 
 // hold keeps the number up until no wish of the last 120 s asks for it.
 func (s *Scaler) hold(seconds, nodes float64, now int) float64 {
-	kept := s.wishes[:0]
+	for i := range s.wishes {
+		s.wishes[i].age += seconds
+	}
+	s.wishes = slices.DeleteFunc(s.wishes, func(w wish) bool { return w.age > downSeconds+1e-9 })
+	s.wishes = append(s.wishes, wish{0, nodes})
 	most := nodes
 	for _, w := range s.wishes {
-		if w.age += seconds; w.age <= downSeconds+1e-9 {
-			kept = append(kept, w)
-			most = max(most, w.nodes)
-		}
+		most = max(most, w.nodes)
 	}
-	s.wishes = append(kept, wish{0, nodes})
 	switch {
 	case now < 0:
 		return most
