@@ -120,8 +120,8 @@ func New(o Options) *Server {
 		options: o, engine: o.Engine, library: newLibrary(o.Engine, o.SnapshotIdle), memory: &memory{limit: o.NodeBytes},
 		closing: make(chan struct{}), drained: make(chan struct{}), gone: make(chan struct{}), replays: make(chan struct{}, o.Replays),
 	}
-	s.metrics = newMetrics(s)
 	s.source = newSource(s)
+	s.metrics = newMetrics(s)
 	s.library.scans = s.metrics.scanned
 	return s
 }
