@@ -29,6 +29,8 @@ type Facts struct {
 	GPUBusy float64
 	// Nodes that make the batches.
 	Nodes Nodes
+	// Wanted is how many nodes would feed the job, as measured; 0: unknown.
+	Wanted int
 	// HostBusy is the share of the trainer's own machine's cores that is in use.
 	HostBusy float64
 }
@@ -134,8 +136,15 @@ func starved(f Facts, also string) Finding {
 	return Finding{DataBound, also + "the way between: nodes have cores to spare" + others(f, "link"), "check the network to the nodes: feedwater bench --nodes"}
 }
 
-// more says how much more decoding would feed the job: what a step takes without its idle, and 15 % for bad luck.
+// more says how much more decoding would feed the job: as many nodes as are wanted, else what a step takes without its idle, and 15 %
+// for bad luck.
 func (f Facts) more() string {
+	switch {
+	case f.Wanted > 0 && f.Nodes.Partial:
+		return fmt.Sprintf("%d nodes like this one feed it: %s → under 2 %%", f.Wanted, percent(f.Loss()))
+	case f.Wanted > f.Nodes.Ready && !f.Nodes.Local:
+		return fmt.Sprintf("%d → %d nodes: %s → under 2 %%", f.Nodes.Ready, f.Wanted, percent(f.Loss()))
+	}
 	loss := min(f.Loss(), 0.95)
 	if !(loss >= slight) {
 		return "more nodes or cores"

@@ -9,7 +9,7 @@ import (
 
 // judge writes what verdict says of a job into it.
 func judge(job *pb.JobStatus, steps int, nodes verdict.Nodes, f verdict.Facts) {
-	f.Steps, f.Wait, f.Idle, f.Nodes = steps, value(job.Wait), value(job.Idle), nodes
+	f.Steps, f.Wait, f.Idle, f.Nodes, f.Wanted = steps, value(job.Wait), value(job.Idle), nodes, int(job.GetNodesWanted())
 	for _, r := range job.Ranks {
 		f.Blocked = max(f.Blocked, r.GetBlocked().AsDuration().Seconds())
 	}
