@@ -108,13 +108,16 @@ def lightning(loader: Loader[Any], every: int = 50) -> Any:
 
 
 def transformers(loader: Loader[Any]) -> Any:
-    """A TrainerCallback for Trainer(callbacks=[…]): whatever the Trainer logs has the scalars too."""
+    """A TrainerCallback for Trainer(callbacks=[…]): what the Trainer prints has the scalars too.
+
+    The trackers of report_to come before it; trainer.callback_handler.callbacks.insert(0, it) lets them see
+    """
     from transformers import TrainerCallback
 
     figures = Figures(loader)
 
     class DataCallback(TrainerCallback):  # type: ignore[misc, unused-ignore]
-        """Adds what the Loader waits for. Make it the first of the callbacks, so that the others see it."""
+        """Adds what the Loader waits for."""
 
         def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, float] | None = None, **_: Any) -> None:
             """Adds to what is logged."""
