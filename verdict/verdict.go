@@ -121,15 +121,15 @@ func starved(f Facts, also string) Finding {
 	}
 	switch {
 	case atLimit:
-		return Finding{DataBound, also + who + " CPU: " + busy(n) + others(f, "cpu"), f.more()}
+		return Finding{DataBound, also + who + " CPU: " + busy(n) + missing(n) + others(f, "cpu"), f.more()}
 	case reading:
 		return Finding{DataBound, also + "storage: workers spend " + evidence(n.Read) + " of their time reading files" + others(f, "read"),
 			"faster or nearer storage, or more nodes that share the reading"}
+	case n.Ready < n.All:
+		return Finding{DataBound, also + fmt.Sprintf("only %d of %d nodes take work%s", n.Ready, n.All, trouble(n)), "bring the others back, or add nodes"}
 	case host && !n.Local:
 		return Finding{DataBound, also + fmt.Sprintf("this host's CPU: %s of it in use, nodes have cores to spare", percent(f.HostBusy)),
 			"move work off this host: fewer local workers, no other jobs"}
-	case n.Ready < n.All:
-		return Finding{DataBound, also + fmt.Sprintf("%d of %d nodes take work%s", n.Ready, n.All, trouble(n)), "bring the others back, or add nodes"}
 	case math.IsNaN(n.Busy) && math.IsNaN(n.Full):
 		return Finding{DataBound, also + "not known yet", ""}
 	}
@@ -165,6 +165,14 @@ func (f Facts) more() string {
 }
 
 func noNode(n Nodes) string { return fmt.Sprintf("none of %d nodes takes work%s", n.All, trouble(n)) }
+
+// missing says that nodes are not there that might be.
+func missing(n Nodes) string {
+	if n.Ready == n.All {
+		return ""
+	}
+	return fmt.Sprintf("; only %d of %d nodes take work", n.Ready, n.All)
+}
 
 func trouble(n Nodes) string {
 	if n.Trouble == "" {

@@ -50,6 +50,8 @@ func TestJudge(t *testing.T) {
 		"host":    {with(facts(0.5, 0.5), func(f *verdict.Facts) { f.Nodes.Busy, f.HostBusy = 0.2, 0.99 }), verdict.DataBound, "this host's CPU: 99 %", ""},
 		"nodes down": {with(facts(0.5, 0.5), func(f *verdict.Facts) { f.Nodes.Busy, f.Nodes.Ready, f.Nodes.Trouble = 0.2, 6, "cpu-3: refused" }),
 			verdict.DataBound, "6 of 9 nodes take work: cpu-3: refused", "bring"},
+		"nodes down, the others at their limit": {with(facts(0.5, 0.5), func(f *verdict.Facts) { f.Nodes.Busy, f.Nodes.Ready = 0.99, 6 }), verdict.DataBound,
+			"cores busy; only 6 of 9 nodes", "6 → 14 nodes"},
 		"all down": {with(facts(0, 0), func(f *verdict.Facts) { f.Blocked, f.Nodes.Ready = 20, 0 }), verdict.DataBound, "none of 9 nodes", "feedwater serve"},
 		"stuck":    {with(facts(0, 0), func(f *verdict.Facts) { f.Blocked, f.Nodes.Busy = 20, 0.1 }), verdict.DataBound, "blocked in next for 20 s; the way between", ""},
 		"link":     {with(facts(0.5, 0.4), func(f *verdict.Facts) { f.Nodes.Busy = 0.3 }), verdict.DataBound, "the way between: nodes have cores to spare; not node CPU 30 %", "network"},

@@ -50,7 +50,7 @@ func count(nodes []*pb.NodeStatus) verdict.Nodes {
 	full, read, reading, busy, cores := 0, 0.0, 0, 0.0, 0.0
 	for _, node := range nodes {
 		if node.State != "ready" {
-			n.Trouble = node.Addr + " is " + node.State
+			n.Trouble = node.Addr + " " + node.State
 			if node.Error != "" {
 				n.Trouble += ": " + node.Error
 			}
