@@ -64,7 +64,9 @@ function show(id, content) {
 const wasted = (job) => (known(job.idle) ? job.idle * job.world : null);
 const loss = (rank) => (known(rank.idle) ? rank.idle : rank.wait);
 const stepped = (job) => job.ranks.filter((r) => r.step_p50 > 0);
-const worst = (job) => stepped(job).sort((a, b) => loss(b) - loss(a))[0];
+// Where some ranks know their idle, a wait that may be hidden is nothing to compare with it.
+const comparable = (job) => (known(job.idle) ? stepped(job).filter((r) => known(r.idle)) : stepped(job));
+const worst = (job) => comparable(job).sort((a, b) => loss(b) - loss(a))[0];
 
 function glance(picture, job) {
   const section = document.getElementById("glance");
@@ -95,10 +97,10 @@ function jobs(picture, job) {
   const columns = [
     ["job", "text", (j) => j.job],
     ["verdict", "text", (j) => make("span", `verdict ${j.verdict}`, j.verdict)],
-    ["GPUs", "", (j) => String(j.world)],
+    ["GPUs", "wide", (j) => String(j.world)],
     ["wasted", "", (j) => (known(j.idle) ? wasted(j).toFixed(1) : "?")],
     ["idle", "", (j) => percent(j.idle)],
-    ["wait", "", (j) => percent(j.wait)],
+    ["wait", "wide", (j) => percent(j.wait)],
     ["images/s", "wide", (j) => short(j.supply)],
     ["nodes", "wide", (j) => (known(j.nodes_wanted) ? `${j.nodes}/${j.nodes_wanted}` : String(j.nodes))],
   ];
