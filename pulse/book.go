@@ -16,6 +16,13 @@ import (
 type Book struct {
 	mu    sync.Mutex
 	lines map[*Line]struct{}
+	left  []leaving // oldest first
+}
+
+// leaving is a line that ended, and when.
+type leaving struct {
+	line *Line
+	at   time.Time
 }
 
 const (
@@ -38,7 +45,7 @@ type Line struct {
 	rank    Rank
 	steps   ring
 	entered time.Time
-	left    time.Time // zero: it has not
+	left    bool
 }
 
 // Rank is one rank's state. Steps are the latest ones, oldest first.
@@ -111,10 +118,11 @@ func (l *Line) Leave(now time.Time) {
 		return
 	}
 	l.mu.Lock()
-	l.left = now
+	l.left = true
 	l.mu.Unlock()
 	l.book.mu.Lock()
 	defer l.book.mu.Unlock()
+	l.book.left = append(l.book.left, leaving{l, now})
 	l.book.forget(now)
 }
 
@@ -128,31 +136,11 @@ func (l *Line) Rank() uint32 {
 	return l.rank.Rank
 }
 
-func (l *Line) leftAt() time.Time {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.left
-}
-
 // forget drops lines that ended long ago, and the oldest of too many. mu is held.
 func (b *Book) forget(now time.Time) {
-	var left []*Line
-	for l := range b.lines {
-		at := l.leftAt()
-		switch {
-		case at.IsZero():
-		case now.Sub(at) > kept:
-			delete(b.lines, l)
-		default:
-			left = append(left, l)
-		}
-	}
-	if len(left) <= maxLeft {
-		return
-	}
-	slices.SortFunc(left, func(a, b *Line) int { return a.leftAt().Compare(b.leftAt()) })
-	for _, l := range left[:len(left)-maxLeft] {
-		delete(b.lines, l)
+	for len(b.left) > 0 && (len(b.left) > maxLeft || now.Sub(b.left[0].at) > kept) {
+		delete(b.lines, b.left[0].line)
+		b.left = b.left[1:]
 	}
 }
 
@@ -160,7 +148,7 @@ func (l *Line) read() Rank {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	r := l.rank
-	r.Steps, r.Entered, r.Left = l.steps.all(), l.entered, !l.left.IsZero()
+	r.Steps, r.Entered, r.Left = l.steps.all(), l.entered, l.left
 	return r
 }
 

@@ -138,3 +138,11 @@ func TestNilLine(t *testing.T) {
 	l.Tell(&pb.Pulse{}, start)
 	l.Leave(start)
 }
+
+// What a trainer costs that comes and goes all the time does not grow with those that did before.
+func BenchmarkEnterAndLeave(b *testing.B) {
+	var book pulse.Book
+	for b.Loop() {
+		book.Enter("job", "plan", start).Leave(start)
+	}
+}

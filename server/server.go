@@ -130,8 +130,8 @@ func New(o Options) *Server {
 		closing: make(chan struct{}), drained: make(chan struct{}), gone: make(chan struct{}), replays: make(chan struct{}, o.Replays),
 	}
 	s.shares.weights = o.Weights
-	s.metrics = newMetrics(s)
 	s.source = newSource(s)
+	s.metrics = newMetrics(s)
 	s.library.scans = s.metrics.scanned
 	return s
 }

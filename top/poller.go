@@ -171,7 +171,7 @@ func (p *Poller) Picture(now time.Time) *watch.Picture {
 			state, _ := proto.Clone(t.state).(*pb.WatchResponse) // Merge takes it over
 			all = append(all, watch.Told{Addr: addr, State: state})
 		case t.err != nil:
-			errs = append(errs, watch.TargetError{Addr: addr, Error: status.Convert(t.err).Message()})
+			errs = append(errs, watch.TargetError{Addr: addr, Error: watch.Plain(status.Convert(t.err).Message())})
 		}
 	}
 	p.mu.Unlock()

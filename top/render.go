@@ -157,11 +157,12 @@ func cost(j *pb.JobStatus) string {
 	return "idle unknown"
 }
 
-// Worst is the rank that loses most; nil if none is known.
+// Worst is the rank that loses most; nil if none is known. Where some ranks know their idle, a wait that may be hidden is nothing to
+// compare with it.
 func Worst(j *pb.JobStatus) *pb.RankStatus {
 	var w *pb.RankStatus
 	for _, r := range j.Ranks {
-		if r.StepP50 > 0 && (w == nil || loss(r) > loss(w)) {
+		if r.StepP50 > 0 && (r.Idle != nil || j.Idle == nil) && (w == nil || loss(r) > loss(w)) {
 			w = r
 		}
 	}

@@ -23,6 +23,7 @@ func starving() *pb.JobStatus {
 		Cause: "node CPU: 139.7 of 144 cores busy; not storage 3 %, this host 18 %", Action: "9 → 14 nodes: 31 % → under 2 %",
 		Ranks: []*pb.RankStatus{
 			{Rank: 3, Host: "gpu-1", Step: 900, StepP50: 0.18, StepP99: 0.3, WaitP50: 0.05, WaitP99: 0.12, Idle: proto.Float64(0.2), Wait: 0.3, Ready: 3, Window: 16},
+			{Rank: 5, Host: "gpu-2", Step: 900, StepP50: 0.18, StepP99: 0.3, Wait: 0.9, Window: 16}, // no meter: its wait may be hidden
 			{
 				Rank: 17, Host: "gpu-3", Step: 901, StepP50: 0.18, StepP99: 0.3, WaitP50: 0.055, WaitP99: 0.14, Idle: proto.Float64(0.34), Wait: 0.4, Window: 16,
 				Blocked:  durationpb.New(3 * time.Second),

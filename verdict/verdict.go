@@ -29,6 +29,8 @@ type Facts struct {
 	GPUBusy float64
 	// Nodes that make the batches.
 	Nodes Nodes
+	// Wanted is how many nodes would feed the job, as measured; 0: unknown.
+	Wanted int
 	// HostBusy is the share of the trainer's own machine's cores that is in use.
 	HostBusy float64
 }
@@ -119,23 +121,30 @@ func starved(f Facts, also string) Finding {
 	}
 	switch {
 	case atLimit:
-		return Finding{DataBound, also + who + " CPU: " + busy(n) + others(f, "cpu"), f.more()}
+		return Finding{DataBound, also + who + " CPU: " + busy(n) + missing(n) + others(f, "cpu"), f.more()}
 	case reading:
 		return Finding{DataBound, also + "storage: workers spend " + evidence(n.Read) + " of their time reading files" + others(f, "read"),
 			"faster or nearer storage, or more nodes that share the reading"}
+	case n.Ready < n.All:
+		return Finding{DataBound, also + fmt.Sprintf("only %d of %d nodes take work%s", n.Ready, n.All, trouble(n)), "bring the others back, or add nodes"}
 	case host && !n.Local:
 		return Finding{DataBound, also + fmt.Sprintf("this host's CPU: %s of it in use, nodes have cores to spare", percent(f.HostBusy)),
 			"move work off this host: fewer local workers, no other jobs"}
-	case n.Ready < n.All:
-		return Finding{DataBound, also + fmt.Sprintf("%d of %d nodes take work%s", n.Ready, n.All, trouble(n)), "bring the others back, or add nodes"}
 	case math.IsNaN(n.Busy) && math.IsNaN(n.Full):
 		return Finding{DataBound, also + "not known yet", ""}
 	}
 	return Finding{DataBound, also + "the way between: nodes have cores to spare" + others(f, "link"), "check the network to the nodes: feedwater bench --nodes"}
 }
 
-// more says how much more decoding would feed the job: what a step takes without its idle, and 15 % for bad luck.
+// more says how much more decoding would feed the job: as many nodes as are wanted, else what a step takes without its idle, and 15 %
+// for bad luck.
 func (f Facts) more() string {
+	switch {
+	case f.Wanted > 0 && f.Nodes.Partial:
+		return fmt.Sprintf("%d nodes like this one feed it: %s → under 2 %%", f.Wanted, percent(f.Loss()))
+	case f.Wanted > f.Nodes.Ready && !f.Nodes.Local:
+		return fmt.Sprintf("%d → %d nodes: %s → under 2 %%", f.Nodes.Ready, f.Wanted, percent(f.Loss()))
+	}
 	loss := min(f.Loss(), 0.95)
 	if !(loss >= slight) {
 		return "more nodes or cores"
@@ -156,6 +165,14 @@ func (f Facts) more() string {
 }
 
 func noNode(n Nodes) string { return fmt.Sprintf("none of %d nodes takes work%s", n.All, trouble(n)) }
+
+// missing says that nodes are not there that might be.
+func missing(n Nodes) string {
+	if n.Ready == n.All {
+		return ""
+	}
+	return fmt.Sprintf("; only %d of %d nodes take work", n.Ready, n.All)
+}
 
 func trouble(n Nodes) string {
 	if n.Trouble == "" {

@@ -38,6 +38,10 @@ func TestJudge(t *testing.T) {
 			"node CPU: 139.7 of 144 cores busy; not storage 3 %, this host 18 %", "9 → 15 nodes: 31 % → under 2 %"},
 		"nodes' cores, told by their queues": {with(facts(0.4, nan), func(f *verdict.Facts) { f.Nodes.Full = 1 }), verdict.DataBound,
 			"all that are up have work queued", "9 → 18 nodes at most"},
+		"nodes' cores, and how many are wanted is measured": {with(facts(0.4, 0.31), func(f *verdict.Facts) { f.Nodes.Busy, f.Wanted = 0.97, 14 }), verdict.DataBound,
+			"node CPU", "9 → 14 nodes: 31 % → under 2 %"},
+		"a node's view": {with(facts(0.4, 0.31), func(f *verdict.Facts) { f.Nodes.Busy, f.Nodes.Partial, f.Wanted = 0.97, true, 14 }), verdict.DataBound,
+			"node CPU", "14 nodes like this one"},
 		"own cores": {with(facts(0.5, 0.5), func(f *verdict.Facts) {
 			f.Nodes = verdict.Nodes{Local: true, All: 1, Ready: 1, Cores: 8, Busy: 1, Read: nan, IOWait: nan}
 		}),
@@ -46,6 +50,8 @@ func TestJudge(t *testing.T) {
 		"host":    {with(facts(0.5, 0.5), func(f *verdict.Facts) { f.Nodes.Busy, f.HostBusy = 0.2, 0.99 }), verdict.DataBound, "this host's CPU: 99 %", ""},
 		"nodes down": {with(facts(0.5, 0.5), func(f *verdict.Facts) { f.Nodes.Busy, f.Nodes.Ready, f.Nodes.Trouble = 0.2, 6, "cpu-3: refused" }),
 			verdict.DataBound, "6 of 9 nodes take work: cpu-3: refused", "bring"},
+		"nodes down, the others at their limit": {with(facts(0.5, 0.5), func(f *verdict.Facts) { f.Nodes.Busy, f.Nodes.Ready = 0.99, 6 }), verdict.DataBound,
+			"cores busy; only 6 of 9 nodes", "6 → 14 nodes"},
 		"all down": {with(facts(0, 0), func(f *verdict.Facts) { f.Blocked, f.Nodes.Ready = 20, 0 }), verdict.DataBound, "none of 9 nodes", "feedwater serve"},
 		"stuck":    {with(facts(0, 0), func(f *verdict.Facts) { f.Blocked, f.Nodes.Busy = 20, 0.1 }), verdict.DataBound, "blocked in next for 20 s; the way between", ""},
 		"link":     {with(facts(0.5, 0.4), func(f *verdict.Facts) { f.Nodes.Busy = 0.3 }), verdict.DataBound, "the way between: nodes have cores to spare; not node CPU 30 %", "network"},

@@ -9,7 +9,7 @@ import (
 
 // judge writes what verdict says of a job into it.
 func judge(job *pb.JobStatus, steps int, nodes verdict.Nodes, f verdict.Facts) {
-	f.Steps, f.Wait, f.Idle, f.Nodes = steps, value(job.Wait), value(job.Idle), nodes
+	f.Steps, f.Wait, f.Idle, f.Nodes, f.Wanted = steps, value(job.Wait), value(job.Idle), nodes, int(job.GetNodesWanted())
 	for _, r := range job.Ranks {
 		f.Blocked = max(f.Blocked, r.GetBlocked().AsDuration().Seconds())
 	}
@@ -50,7 +50,7 @@ func count(nodes []*pb.NodeStatus) verdict.Nodes {
 	full, read, reading, busy, cores := 0, 0.0, 0, 0.0, 0.0
 	for _, node := range nodes {
 		if node.State != "ready" {
-			n.Trouble = node.Addr + " is " + node.State
+			n.Trouble = node.Addr + " " + node.State
 			if node.Error != "" {
 				n.Trouble += ": " + node.Error
 			}

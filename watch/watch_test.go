@@ -49,7 +49,7 @@ func TestNextJudges(t *testing.T) {
 		"a node alone":      {state("node", 2, 2, node("", "ready", 4)), "node CPU: 4.0 of 4 cores", "×1.9 the nodes"},
 		"an agent, its own": {state("agent", 1, 1, node(watch.Local, "ready", 4)), "this host's CPU: 4.0 of 4 cores", "4 → 8"},
 		"a node that rests": {state("node", 2, 2, node("", "ready", 1)), "the way between", "network"},
-		"one down":          {state("agent", 1, 1, node("a", "ready", 1), node("b", "failed", -1)), "1 of 2 nodes take work: b is failed", "bring"},
+		"one down":          {state("agent", 1, 1, node("a", "ready", 1), node("b", "failed", -1)), "only 1 of 2 nodes take work: b failed", "bring"},
 	} {
 		j := c.state.Jobs[0]
 		if j.Verdict != verdict.DataBound || !strings.Contains(j.Cause, c.cause) || !strings.Contains(j.Action, c.action) {

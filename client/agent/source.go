@@ -97,7 +97,7 @@ func (a *Agent) nodes() []*pb.NodeStatus {
 func nodeStatus(s client.NodeStatus) *pb.NodeStatus {
 	n := &pb.NodeStatus{Addr: s.Addr, State: stateOf(s.State), Cores: float64(s.Workers), Queued: s.Queued, Wants: uint32(s.Wants)}
 	if s.Err != nil {
-		n.Error = pulse.Clean(s.Err.Error())
+		n.Error = pulse.Clean(watch.Plain(s.Err.Error()))
 	}
 	return n
 }

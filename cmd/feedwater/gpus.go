@@ -119,6 +119,7 @@ func (g *gpus) run(ctx context.Context, program string) {
 		g.log.Warn("GPU readings are unknown", "error", err)
 		return
 	}
+	defer context.AfterFunc(ctx, func() { _ = out.Close() })() // children of the program may hold the other end
 	lines := bufio.NewScanner(out)
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() && g.wanted() {

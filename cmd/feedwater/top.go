@@ -3,21 +3,27 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"net"
+	"net/http"
 	"os"
 	"time"
 
 	"github.com/charmbracelet/colorprofile"
 	"github.com/spf13/cobra"
 
+	"github.com/feedwater-io/feedwater/page"
 	"github.com/feedwater-io/feedwater/top"
+	"github.com/feedwater-io/feedwater/watch"
 )
 
 // topOptions are the flags of `feedwater top`.
 type topOptions struct {
 	interval   time.Duration
 	once, json bool
+	http       string
 }
 
 func newTop() *cobra.Command {
@@ -39,6 +45,7 @@ In the line of wants each letter is a batch that arrived, by node; capitals are 
 	f.DurationVar(&o.interval, "interval", time.Second, "time between two looks, 0.1s to 60s")
 	f.BoolVar(&o.once, "once", false, "print once and end")
 	f.BoolVar(&o.json, "json", false, "print JSON: once with --once, else one object per line")
+	f.StringVar(&o.http, "http", "", "show it as a page at this `address` instead, for a browser")
 	addConfig(c)
 	return c
 }
@@ -46,6 +53,11 @@ In the line of wants each letter is a batch that arrived, by node; capitals are 
 func (o *topOptions) check(hosts []string) error {
 	if o.interval < 100*time.Millisecond || o.interval > time.Minute {
 		return fmt.Errorf("--interval %s is not within 0.1s to 60s", o.interval)
+	}
+	if o.http != "" {
+		if err := checkHostPort(o.http); err != nil {
+			return fmt.Errorf("--http %s: %w", o.http, err)
+		}
 	}
 	for _, h := range hosts {
 		if err := checkAddress(h); err != nil {
@@ -63,12 +75,33 @@ func (o *topOptions) run(ctx context.Context, hosts []string, out io.Writer) err
 	p.Start()
 	defer p.Close()
 	switch {
+	case o.http != "":
+		return o.serve(ctx, p, out)
 	case o.once:
 		return o.printOnce(ctx, p, out)
 	case o.json:
 		return o.printLines(ctx, p, out)
 	}
 	return top.Show(ctx, p, version)
+}
+
+// serve shows the page until ctx ends.
+func (o *topOptions) serve(ctx context.Context, p *top.Poller, out io.Writer) error {
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", o.http)
+	if err != nil {
+		return fmt.Errorf("--http %s: %w", o.http, err)
+	}
+	h := &http.Server{
+		Handler:     page.Handler(func(*http.Request) *watch.Picture { return p.Picture(time.Now()) }),
+		ReadTimeout: 10 * time.Second, WriteTimeout: time.Minute, IdleTimeout: 2 * time.Minute,
+	}
+	stop := context.AfterFunc(ctx, func() { _ = h.Close() })
+	defer stop()
+	fmt.Fprintf(out, "http://%s\n", l.Addr())
+	if err := h.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
 }
 
 // patience is how long --once waits for hosts that do not answer.
