@@ -168,6 +168,7 @@ func (f *Fleet) send(w *Want, s *session, now time.Time) {
 	s.wants[w] = struct{}{}
 	s.samples += w.count
 	w.session, w.sent = s, now
+	w.trace = f.traces.sent(w.seq, s.member.node.Addr(), now)
 	w.attempt = &Attempt{Name: w.Name, Dst: w.Dst, Grow: w.Grow, Image: w.Image, Due: w.Due, layout: f.info.Load().GetFields()}
 	w.attempt.Done = func(a Answer) { f.inbox.post(func() { f.answered(w, s, a) }) }
 	s.stream.Send(w.attempt)
@@ -180,8 +181,11 @@ func (f *Fleet) answered(w *Want, s *session, a Answer) {
 	s.samples -= w.count
 	w.session, w.attempt = nil, nil
 	final := w.final
+	w.trace.end(&a, now)
 	if a.Err == nil && a.Failure == nil {
 		f.delivered(w, s, now)
+		f.loop.arrived(now.Sub(w.sent), a.Header.GetQueuedSeconds())
+		s.member.bytes += uint64(len(a.Data))
 	} else if final == nil {
 		final = f.blame(w, s, a, now)
 	}
@@ -209,6 +213,7 @@ func (f *Fleet) delivered(w *Want, s *session, now time.Time) {
 	m.pace += paceWeight * (pace - m.pace)
 	s.answered, f.progress = now, now
 	m.batches++
+	m.samples += uint64(w.count)
 	f.batches++
 }
 

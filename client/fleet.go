@@ -37,6 +37,10 @@ type Options struct {
 	Timeout time.Duration
 	// Dialing says how to reach the nodes.
 	Dialing DialOptions
+	// Scaler, if set, is asked for nodes while there is none: a trainer that waits opens its plan there, again and again.
+	Scaler Node
+	// Tell, if set, is told of the training loop as the nodes are: for what scales them. It is called from any goroutine and must not block.
+	Tell func(*pb.Pulse)
 	// Dial makes a node of an address; nil: Dial with Dialing.
 	Dial func(addr string) (Node, error)
 	// Log is told of nodes that come, go and misbehave. Nil: nobody is.
@@ -78,12 +82,14 @@ type Fleet struct {
 	start   sync.Once
 	stopped chan struct{}
 	keepers sync.WaitGroup
+	knocks  knocks
 
 	info     atomic.Pointer[pb.OpenResponse] // of the first node that was let in
 	ready    chan struct{}                   // closed when info or openErr is there
 	openErr  error
 	readied  sync.Once
 	statuses atomic.Pointer[[]NodeStatus]
+	loop     loop
 
 	// Of the fleet's goroutine.
 	members  []*member
@@ -92,6 +98,7 @@ type Fleet struct {
 	seq      uint64
 	progress time.Time // of the last batch, or of the first want after there was none, or of Open
 	batches  uint64
+	traces   traces
 	reminder time.Time // when to say that there is no node
 }
 
@@ -183,6 +190,7 @@ func (f *Fleet) run() {
 		f.assign(time.Now())
 	}
 	f.keepers.Wait() // closes the streams, so that every attempt has its answer
+	f.closeScaler()
 	f.leave()
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"time"
 
 	"github.com/feedwater-io/feedwater/pipeline/order"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
@@ -22,8 +23,13 @@ type LoaderOptions struct {
 	Steps uint64
 	// Epochs is how many there will be; 0: no end. Batches of the next epoch are wanted before this one ends.
 	Epochs uint32
-	// Window is how many batches are wanted or ready at once; 0: what keeps the nodes busy.
+	// Window is how many batches are wanted or ready at once; 0: what the loop's pace and the nodes ask for; see Fleet.Window.
 	Window int
+	// WindowBytes bounds the memory of batches that are wanted or ready where Window is 0. 0: 1 GiB.
+	WindowBytes int
+	// Idle, if set, tells how long the accelerator stood still for data in the turn of the loop that ends, when the next batch is
+	// about to be returned. Nil, or a negative time: unknown, and the wait counts instead.
+	Idle func() time.Duration
 }
 
 // Loader delivers the batches of one rank in order. It is used by one goroutine at a time. All its memory is slots that go round:
@@ -39,6 +45,7 @@ type Loader struct {
 	ahead   cursor // of the next batch to want
 	pending []*pending
 	restore *State
+	steps   steps
 }
 
 // cursor is a place in the run: an epoch, and how many of its positions all ranks together have consumed.
@@ -118,6 +125,7 @@ func (l *Loader) Steps() uint64 {
 // an error, or when the loop was left early, the next call goes on behind the last batch that was delivered.
 func (l *Loader) Batches(ctx context.Context) iter.Seq2[*Batch, error] {
 	return func(yield func(*Batch, error) bool) {
+		l.steps.rest()
 		if _, err := l.Open(ctx); err != nil {
 			yield(nil, err)
 			return
@@ -150,11 +158,9 @@ func (l *Loader) turn() {
 func (l *Loader) next(ctx context.Context) (*Batch, error) {
 	l.fill()
 	p := l.pending[0]
-	var r Result
-	select {
-	case r = <-p.result:
-	case <-ctx.Done():
-		return nil, ctx.Err()
+	r, wait, err := l.await(ctx, p)
+	if err != nil {
+		return nil, err
 	}
 	l.pending = l.pending[1:]
 	if r.Err != nil {
@@ -164,15 +170,13 @@ func (l *Loader) next(ctx context.Context) (*Batch, error) {
 	}
 	b := newBatch(p, r, &l.slots) // where it grew the smaller memory is forgotten, so that there is no more with each turn
 	l.cursor.consumed = p.share.Next
+	l.stepped(p, wait)
 	return b, nil
 }
 
 // fill wants batches up to the window.
 func (l *Loader) fill() {
-	window := l.options.Window
-	if window <= 0 {
-		window = l.fleet.Window(l.options.Batch)
-	}
+	window := l.window()
 	if len(l.pending) == 0 {
 		l.ahead = l.cursor
 	}
@@ -198,6 +202,9 @@ func (l *Loader) want(share order.Share) {
 		Dst:  l.slots.get(batchBytes(l.info.Fields, share.Count)),
 		Grow: func(n int) []byte { return make([]byte, n) },
 		Done: func(r Result) { p.result <- r },
+	}
+	if due := l.fleet.Due(len(l.pending)); due > 0 {
+		p.want.Due = time.Now().Add(due)
 	}
 	l.pending = append(l.pending, p)
 	l.fleet.Want(&p.want)

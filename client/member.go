@@ -42,6 +42,8 @@ type member struct {
 	batches   uint64
 	failures  uint64
 	damaged   uint64
+	samples   uint64 // delivered
+	bytes     uint64
 }
 
 // session is one stream to a node, and what is going on there.

@@ -33,6 +33,8 @@ type Stream interface {
 	Send(*Attempt)
 	// Cancel gives an attempt up; its Done comes soon, unless it came before.
 	Cancel(*Attempt)
+	// Pulse tells the node how the trainer's loop fares. It may be merged with others, and gets lost where the stream is slow.
+	Pulse(*pb.Pulse)
 	// Heard is when the node last spoke. A node in this process always speaks now.
 	Heard() time.Time
 	// Ended is closed when the stream takes no more attempts and every attempt has its answer.

@@ -24,6 +24,8 @@ type NodeStatus struct {
 	SecondsPerSample float64
 	// Batches delivered, Failures of its own, batches that arrived Damaged.
 	Batches, Failures, Damaged uint64
+	// Samples and Bytes delivered.
+	Samples, Bytes uint64
 }
 
 // Status tells how the nodes are, as of at most 0.1 s ago. It never blocks.
@@ -37,15 +39,15 @@ func (f *Fleet) Status() []NodeStatus {
 // Info is what Open returned, nil before.
 func (f *Fleet) Info() *pb.OpenResponse { return f.info.Load() }
 
-// Window is how many batches of that many samples keep the nodes that are up busy, with two to spare. It never blocks.
-func (f *Fleet) Window(batch int) int {
-	n := 2
+// inHand is how many batches of that many samples keep the nodes that are up busy, with some to spare.
+func (f *Fleet) inHand(batch int) int {
+	n := spare
 	for _, s := range f.Status() {
 		if s.State == Ready || s.State == Busy {
 			n += inFlight(s.Workers, batch)
 		}
 	}
-	return max(n, 2+inFlight(1, batch))
+	return max(n, spare+inFlight(1, batch))
 }
 
 func (f *Fleet) publish(now time.Time) {
@@ -53,13 +55,14 @@ func (f *Fleet) publish(now time.Time) {
 	for i, m := range f.members {
 		all[i] = NodeStatus{
 			Addr: m.node.Addr(), State: m.state(now), Err: m.err, SecondsPerSample: m.pace,
-			Batches: m.batches, Failures: m.failures, Damaged: m.damaged,
+			Batches: m.batches, Failures: m.failures, Damaged: m.damaged, Samples: m.samples, Bytes: m.bytes,
 		}
 		if s := m.session; s != nil {
 			all[i].Wants, all[i].Workers, all[i].Queued = len(s.wants), s.workers, s.queued
 		}
 	}
 	f.statuses.Store(&all)
+	f.traces.publish()
 }
 
 // Replay makes samples of the job again on any node that is up. The request's plan and numerics are filled in.

@@ -30,6 +30,7 @@ type stream struct {
 	leases map[uint64]*lease
 	ids    map[*Attempt]uint64
 	outbox []outgoing
+	pulse  *pb.Pulse // not sent yet
 }
 
 // outgoing is a request to be sent; if attempt is set, its want.
@@ -146,6 +147,10 @@ func (s *stream) send(ctx context.Context) {
 		s.mu.Lock()
 		batch := s.outbox
 		s.outbox = nil
+		if s.pulse != nil {
+			batch = append(batch, outgoing{request: &pb.FetchRequest{Request: &pb.FetchRequest_Pulse{Pulse: s.pulse}}})
+			s.pulse = nil
+		}
 		s.mu.Unlock()
 		for _, o := range batch {
 			if w := o.request.GetWant(); w != nil && !o.due.IsZero() {

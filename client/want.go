@@ -28,6 +28,7 @@ type Want struct {
 	session *session // that makes it; nil while it waits in the queue
 	attempt *Attempt
 	sent    time.Time
+	trace   *Trace
 	final   error // decided, but a node may still write Dst
 	tries   map[*member]try
 }

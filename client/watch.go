@@ -30,6 +30,7 @@ func (f *Fleet) watch(now time.Time) {
 		}
 	}
 	f.remind(now)
+	f.knock(now)
 	f.checkStall(now)
 	f.publish(now)
 }

@@ -96,9 +96,15 @@ func (w *Want) begin() {
 
 // finish counts n samples as done; the last one ends the want.
 func (w *Want) finish(n int) {
-	if w.left.Add(-int64(n)) == 0 {
-		w.Done(w.result())
+	w.job.p.queue.finished(n)
+	if w.left.Add(-int64(n)) > 0 {
+		return
 	}
+	r := w.result()
+	if r.Err == nil {
+		w.job.p.queue.made(w, r.Begun, r.CoreSeconds)
+	}
+	w.Done(r)
 }
 
 // result puts the answer together. Nobody else touches the want any more.

@@ -54,6 +54,7 @@ type Pipeline struct {
 	decoders chan *decoder // of idle decoders; having one is the right to use a core
 	workers  sync.WaitGroup
 	cost     atomic.Int64 // moving average of worker nanoseconds per sample
+	spending spending
 }
 
 // Open measures this machine's numerics and starts the workers.
@@ -66,7 +67,7 @@ func Open(o Options) (*Pipeline, error) {
 		index := o.Index.withDefaults()
 		p.indexes.index = &index
 	}
-	p.queue.init()
+	p.queue.init(o.Workers)
 	for range o.Workers {
 		p.decoders <- newDecoder(o.Kernels)
 	}
@@ -87,7 +88,7 @@ func (p *Pipeline) Close() {
 	p.workers.Wait()
 	for _, w := range rest {
 		w.fail(0, ErrClosed)
-		w.finish(w.Name.Len() - w.next)
+		w.finish(w.Name.Len() - w.entry.Begun())
 	}
 	p.indexes.close()
 }
@@ -109,6 +110,7 @@ func (p *Pipeline) Queued() float64 {
 // spent counts what a sample cost into the moving average. Lost updates do no harm.
 func (p *Pipeline) spent(d time.Duration) {
 	const weight = 64
+	p.spending.making.Add(int64(d))
 	old := p.cost.Load()
 	if old == 0 {
 		p.cost.Store(int64(d))

@@ -11,6 +11,7 @@ import (
 	"hash/crc32"
 	"image"
 	"image/png"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -21,6 +22,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/feedwater-io/feedwater/control/share"
 	"github.com/feedwater-io/feedwater/pipeline/codec"
 	"github.com/feedwater-io/feedwater/pipeline/codec/jpeg/jpegtest"
 	"github.com/feedwater-io/feedwater/pipeline/dataset"
@@ -512,6 +514,51 @@ func submit(t *testing.T, j *Job, n Name, due time.Time, done func(Result)) *Wan
 		t.Fatal(err)
 	}
 	return w
+}
+
+// A job that was served much goes behind one that was not, whose wants are no more urgent.
+func TestSharesAreByAccount(t *testing.T) {
+	j := open(t, folder(t), fmt.Sprintf(cropPlan, ""), Options{Workers: 1, Readers: 1})
+	busy, calm := share.NewAccount(1), share.NewAccount(1)
+	all := make(chan string, 21)
+	put := func(a *share.Account, name string, position uint64) {
+		_, size := j.Layout(20)
+		w := &Want{Name: Name{Position: position, Count: 20}, Dst: make([]byte, size), Account: a, Done: func(Result) { all <- name }}
+		if err := j.Submit(w); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put(busy, "first", 0) // tells what a sample costs
+	<-all
+	release, _ := hold(t, j)
+	for i := range uint64(10) {
+		put(busy, "busy", 20*i)
+	}
+	put(calm, "calm", 0)
+	release()
+	place := 0
+	for <-all != "calm" {
+		place++
+	}
+	if place > 3 {
+		t.Errorf("the batch of a job with one want came after %d of another's ten", place)
+	}
+}
+
+// A pipeline does no more than its workers can in the time in which it has work.
+func TestWork(t *testing.T) {
+	j := open(t, folder(t), fmt.Sprintf(cropPlan, ""), Options{Workers: 2})
+	if w := j.p.Work(); w != (Work{}) {
+		t.Errorf("before any work %+v", w)
+	}
+	_, r := fetch(t, j, Name{Count: 50})
+	w := j.p.Work()
+	if math.Abs(w.CoreSeconds-r.CoreSeconds) > 1e-6 || w.CoreSeconds <= 0 || w.CoreSeconds > 2.01*w.BusySeconds {
+		t.Errorf("%+v after a batch of %v core-seconds", w, r.CoreSeconds)
+	}
+	if again := j.p.Work(); again != w {
+		t.Errorf("%+v without work, was %+v", again, w)
+	}
 }
 
 func TestEarliestDueIsMadeFirst(t *testing.T) {

@@ -1,28 +1,37 @@
 package pipeline
 
 import (
-	"slices"
 	"sync"
+	"time"
+
+	"github.com/feedwater-io/feedwater/control/share"
 )
 
-// queue hands out samples of wants, one at a time: always of the want that is due first, and among equals of the one that came
-// first. So a want that comes in late and is due early waits for one sample, never for a batch.
+// queue hands out samples of wants, one at a time, by urgency and shares over all accounts: see control/share. So a want that becomes
+// urgent waits for one sample, never for a batch.
 type queue struct {
 	mu     sync.Mutex
 	change sync.Cond
-	wants  []*Want // not all handed out yet, in the order they are served
-	seq    uint64
-	queued int // samples not handed out
+	began  time.Time
+	wants  share.Queue[*Want]
+	own    *share.Account // of wants that name none
+	hand   share.Hand
 	closed bool
 }
 
-func (q *queue) init() { q.change.L = &q.mu }
+func (q *queue) init(workers int) {
+	q.change.L = &q.mu
+	q.began = time.Now()
+	q.own = share.NewAccount(1)
+	q.hand.Workers = workers
+}
 
-func before(a, b *Want) bool {
-	if c := a.Due.Compare(b.Due); c != 0 {
-		return c < 0
+// seconds is a time as control/share takes it; the zero time comes before all others.
+func (q *queue) seconds(t time.Time) float64 {
+	if t.IsZero() {
+		return -1
 	}
-	return a.seq < b.seq
+	return max(t.Sub(q.began).Seconds(), -1)
 }
 
 // push queues w, or returns false if the queue is closed.
@@ -32,26 +41,27 @@ func (q *queue) push(w *Want) bool {
 	if q.closed {
 		return false
 	}
-	q.seq++
-	w.seq = q.seq
-	q.queued += w.Name.Len()
-	i := len(q.wants)
-	for i > 0 && before(w, q.wants[i-1]) {
-		i--
+	a := w.Account
+	if a == nil {
+		a = q.own
 	}
-	q.wants = slices.Insert(q.wants, i, w)
+	q.hand.Add(w.Name.Len(), q.seconds(time.Now()))
+	w.entry = q.wants.Push(w, a, q.seconds(w.Due), w.Name.Len())
+	if w.cancelled.Load() {
+		q.wants.Drop(w.entry)
+	}
 	q.change.Broadcast()
 	return true
 }
 
-// drop moves a cancelled want to the front, so that it ends soon.
+// drop makes a cancelled want end soon.
 func (q *queue) drop(w *Want) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if i := slices.Index(q.wants, w); i > 0 {
-		q.wants = slices.Insert(slices.Delete(q.wants, i, i+1), 0, w)
+	if w.entry != nil && !q.closed {
+		q.wants.Drop(w.entry)
+		q.change.Broadcast()
 	}
-	q.change.Broadcast()
 }
 
 // take waits for work. It returns samples first to first+n-1 of w: one to make, or all that are left of a cancelled want to
@@ -59,22 +69,29 @@ func (q *queue) drop(w *Want) {
 func (q *queue) take() (w *Want, first, n int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for len(q.wants) == 0 && !q.closed {
+	for !q.closed {
+		if t, ok := q.wants.Take(q.seconds(time.Now())); ok {
+			return t.Entry.Value, t.First, t.Count
+		}
 		q.change.Wait()
 	}
-	if q.closed {
-		return nil, 0, 0
+	return nil, 0, 0
+}
+
+// finished counts n samples that were taken as done.
+func (q *queue) finished(n int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.hand.Add(-n, q.seconds(time.Now()))
+}
+
+// made takes what a want's batch took.
+func (q *queue) made(w *Want, begun time.Time, coreSeconds float64) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if !q.closed {
+		q.wants.Made(w.entry, time.Since(begun).Seconds(), coreSeconds)
 	}
-	w, first, n = q.wants[0], q.wants[0].next, 1
-	if w.cancelled.Load() {
-		n = w.Name.Len() - first
-	}
-	w.next += n
-	q.queued -= n
-	if w.next == w.Name.Len() {
-		q.wants = slices.Delete(q.wants, 0, 1)
-	}
-	return w, first, n
 }
 
 // close makes take return nil and returns the wants that are not all handed out.
@@ -83,8 +100,10 @@ func (q *queue) close() []*Want {
 	defer q.mu.Unlock()
 	q.closed = true
 	q.change.Broadcast()
-	rest := q.wants
-	q.wants = nil
+	var rest []*Want
+	for _, e := range q.wants.Clear() {
+		rest = append(rest, e.Value)
+	}
 	return rest
 }
 
@@ -92,5 +111,5 @@ func (q *queue) close() []*Want {
 func (q *queue) length() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.queued
+	return q.wants.Samples()
 }

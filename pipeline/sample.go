@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"math/bits"
+	"time"
 
 	"github.com/feedwater-io/feedwater/pipeline/augment"
 	"github.com/feedwater-io/feedwater/pipeline/dataset"
@@ -101,7 +102,9 @@ func (j *Job) read(ref Ref, s *dataset.Sample, file []byte) ([]byte, error) {
 	if err := j.plan.Limits.CheckFile(s.Size); err != nil {
 		return file, j.verdict(ref, s, err)
 	}
+	begun := time.Now()
 	data, err := j.snapshot.Read(int(ref.Index), file)
+	j.p.spending.reading.Add(int64(time.Since(begun)))
 	if err != nil {
 		return file, &ReadError{Index: ref.Index, Key: string(s.Key), Cause: err}
 	}

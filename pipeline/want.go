@@ -3,6 +3,8 @@ package pipeline
 import (
 	"sync/atomic"
 	"time"
+
+	"github.com/feedwater-io/feedwater/control/share"
 )
 
 // A Want asks for one batch. It is used once.
@@ -20,14 +22,15 @@ type Want struct {
 	Image func(offset int, pix []byte)
 	// Checksum asks for Result.CRC32C. Not together with Image.
 	Checksum bool
-	// Due is when the batch is needed. Earlier is made first; the zero time before all others.
+	// Due is when the batch is needed. Earlier is made first within an Account; the zero time before all others.
 	Due time.Time
+	// Account is whose share of the pipeline it takes; see control/share. Nil: one of the pipeline's own.
+	Account *share.Account
 	// Done is called exactly once, from a goroutine of the pipeline. It must not block. Afterwards nobody writes Dst.
 	Done func(Result)
 
 	job       *Job
-	seq       uint64
-	next      int // the next sample to hand out; guarded by the queue
+	entry     *share.Entry[*Want] // guarded by the queue until the want ends
 	left      atomic.Int64
 	cancelled atomic.Bool
 	busy      atomic.Int64 // nanoseconds of decoders

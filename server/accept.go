@@ -86,6 +86,7 @@ func (t *stream) admit(w *want, name pipeline.Name) error {
 	}
 	w.slots = []*slot{s}
 	t.wants[w.id] = w
+	t.server.load.wants.Add(1)
 	t.making.Add(1)
 	return nil
 }
@@ -147,6 +148,7 @@ func (t *stream) done(w *want, m Made) {
 	t.check(&m)
 	t.server.metrics.made(w, &m)
 	t.record.made(&m)
+	t.server.load.made(&m)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	w.made = m
@@ -188,6 +190,7 @@ func (t *stream) drop(w *want) {
 	if t.wants[w.id] == w { // a refused one never was
 		delete(t.wants, w.id)
 		t.account.letGo()
+		t.server.load.wants.Add(-1)
 	}
 }
 

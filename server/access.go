@@ -29,7 +29,7 @@ type Rule struct {
 	// CallsPerSecond bounds Open, Fetch and Replay, WantsPerSecond what comes in over its streams, BytesPerSecond the batches that go
 	// out. Calls beyond are refused as busy; wants and bytes wait.
 	CallsPerSecond, WantsPerSecond, BytesPerSecond float64
-	// Weight is its share of the cores against other identities; 0: 1.
+	// Weight is its share of the cores where all want more than there is, see control/share; 0: 1.
 	Weight float64
 }
 
@@ -61,6 +61,12 @@ func (a *Access) rule(identity string) (Rule, error) {
 		}
 	}
 	return Rule{}, &AccessError{identity, "has no rule on this node: whoever runs it has to name it in identities"}
+}
+
+// weight is an identity's share of the cores; 0: as any other.
+func (a *Access) weight(identity string) float64 {
+	r, _ := a.rule(identity)
+	return r.Weight
 }
 
 // anyRoot stands for all roots, and among identities for all that have no rule.

@@ -32,6 +32,14 @@ func callerOf(ctx context.Context) *caller {
 	return c
 }
 
+// name is the caller's identity; empty within the process, and where nobody has to say who he is.
+func (c *caller) name() string {
+	if c == nil {
+		return ""
+	}
+	return c.identity
+}
+
 // admitted is callerOf for what needs an identity: a node that asks for one takes no call that did not pass its door.
 func (s *Server) admitted(ctx context.Context) (*caller, error) {
 	c := callerOf(ctx)

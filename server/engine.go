@@ -20,6 +20,8 @@ type Engine interface {
 	Workers() int
 	// Queued is the core-seconds of work that is queued.
 	Queued() float64
+	// Work is what was done since the start.
+	Work() pipeline.Work
 }
 
 // Data is a snapshot.

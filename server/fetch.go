@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc"
 
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
+	"github.com/feedwater-io/feedwater/pulse"
 )
 
 // stream is one Fetch call. Its handler only watches: the call can be ended from this side alone by the handler's return, while
@@ -27,6 +28,7 @@ type stream struct {
 	job        *Job
 	record     *record
 	pieceBytes int
+	line       *pulse.Line
 
 	mu       sync.Mutex
 	wants    map[uint64]*want
@@ -122,6 +124,8 @@ func (t *stream) handle(request *pb.FetchRequest) error {
 		return t.accept(r.Want)
 	case *pb.FetchRequest_Cancel:
 		t.cancel(r.Cancel.GetId())
+	case *pb.FetchRequest_Pulse:
+		t.line.Tell(r.Pulse, time.Now())
 	}
 	return nil // requests of later versions are left alone
 }
@@ -141,12 +145,13 @@ func (t *stream) start(start *pb.Start) error {
 	if err := checkJob(start.GetJob()); err != nil {
 		return err
 	}
-	j, err := t.server.bind(t.rpc.Context(), start.GetPlan(), start.GetNumerics(), false)
+	j, err := t.server.begin(t.rpc.Context(), start)
 	if err != nil {
 		return err
 	}
 	t.job, t.pieceBytes = j, pieceBytes
 	t.record = t.server.audit.begin(t.rpc.Context(), start.GetJob(), j)
+	t.line = t.server.book.Enter(start.GetJob(), j.maker.Plan().Hash(), time.Now())
 	if n := start.GetPieceBytes(); n > 0 {
 		t.pieceBytes = int(min(max(n, minPieceBytes), maxPieceBytes)) &^ (frameBytes - 1)
 	}
@@ -176,6 +181,7 @@ func (t *stream) end() {
 // lent to it.
 func (t *stream) settle() {
 	t.goroutines.Wait()
+	t.line.Leave(time.Now())
 	t.abandon()
 	t.making.Wait()
 	if t.job != nil {

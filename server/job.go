@@ -15,6 +15,7 @@ import (
 type Job struct {
 	maker Maker
 	data  *snapshot
+	stake *stake // nil while it makes no batches
 }
 
 // Want asks a job for one batch. It is used once.
@@ -48,8 +49,18 @@ type Made struct {
 
 // Job binds a plan to the data that it names. The caller closes it after the last Done.
 func (s *Server) Job(ctx context.Context, start *pb.Start) (*Job, error) {
-	j, err := s.bind(ctx, start.GetPlan(), start.GetNumerics(), false)
+	j, err := s.begin(ctx, start)
 	return j, toStatus(err)
+}
+
+// begin binds a plan to make batches of it.
+func (s *Server) begin(ctx context.Context, start *pb.Start) (*Job, error) {
+	j, err := s.bind(ctx, start.GetPlan(), start.GetNumerics(), false)
+	if err != nil {
+		return nil, err
+	}
+	j.stake = s.shares.enter(runKey{callerOf(ctx).name(), start.GetJob(), j.maker.Plan().Hash()})
+	return j, nil
 }
 
 // bind binds a plan; with again set it looks at the data again even if a snapshot that the plan pins is open.
@@ -77,11 +88,16 @@ func (s *Server) bind(ctx context.Context, text, numerics string, again bool) (*
 		data.release()
 		return nil, err
 	}
-	return &Job{maker, data}, nil
+	return &Job{maker: maker, data: data}, nil
 }
 
 // Close lets go of the data.
-func (j *Job) Close() { j.data.release() }
+func (j *Job) Close() {
+	j.data.release()
+	if j.stake != nil {
+		j.stake.leave()
+	}
+}
 
 // Submit queues a want. A name that is not one of this job's is a Failure.
 func (j *Job) Submit(w *Want) {
@@ -103,6 +119,10 @@ func (j *Job) submitName(w *Want, name pipeline.Name) {
 func (j *Job) submit(w *Want, name pipeline.Name) error {
 	data := w.Dst
 	w.inner = pipeline.Want{Name: name, Dst: w.Dst, Charge: w.Charge, Image: w.Image, Checksum: w.Checksum, Due: w.Due}
+	if j.stake != nil {
+		w.inner.Account = j.stake.share
+	}
+	arrived := time.Now()
 	if w.Grow != nil {
 		w.inner.Grow = func(bytes int) []byte {
 			b := w.Grow(bytes)
@@ -121,7 +141,12 @@ func (j *Job) submit(w *Want, name pipeline.Name) error {
 			w.Done(Made{Failure: toFailure(r.Err), Err: r.Err})
 			return
 		}
-		w.Done(Made{Header: fromHeader(&r, count), Data: data[:r.Bytes]})
+		if j.stake != nil {
+			j.stake.made(r.CoreSeconds, count)
+		}
+		header := fromHeader(&r, count)
+		header.QueuedSeconds = max(r.Begun.Sub(arrived).Seconds(), 0)
+		w.Done(Made{Header: header, Data: data[:r.Bytes]})
 	}
 	return j.maker.Submit(&w.inner)
 }

@@ -40,6 +40,7 @@ func (*scanner) Numerics() string                            { return "" }
 func (*scanner) Kernels() string                             { return "" }
 func (*scanner) Workers() int                                { return 1 }
 func (*scanner) Queued() float64                             { return 0 }
+func (*scanner) Work() pipeline.Work                         { return pipeline.Work{} }
 
 type scanned struct {
 	engine      *scanner

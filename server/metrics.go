@@ -17,6 +17,7 @@ type metrics struct {
 	sampleErrors                               *prometheus.CounterVec
 	makeSeconds, waitSeconds, scanSeconds      prometheus.Histogram
 	gauges                                     []prometheus.Collector
+	jobs, reading, making                      prometheus.Collector
 }
 
 func newMetrics(s *Server) *metrics {
@@ -33,6 +34,9 @@ func newMetrics(s *Server) *metrics {
 		makeSeconds:  histogram("make_seconds", "From a want's arrival until its batch was made.", 0.001, 4),
 		waitSeconds:  histogram("send_seconds", "From a want's arrival until its batch was handed to the network.", 0.001, 4),
 		scanSeconds:  histogram("scan_seconds", "Time that taking a snapshot took.", 0.01, 4),
+		jobs:         newJobMetrics(s.source),
+		reading:      spent(s, "read_seconds_total", "Time of workers that went into reading files.", func(r, _ time.Duration) time.Duration { return r }),
+		making:       spent(s, "decode_core_seconds_total", "Core-seconds that went into decoding and transforming.", func(_, m time.Duration) time.Duration { return m }),
 		gauges: []prometheus.Collector{
 			gauge("streams", "Streams that are open.", func() float64 { return float64(s.streamCount()) }),
 			gauge("slot_bytes", "Memory of all slots, lent or free.", func() float64 { used, _ := s.memory.stats(); return float64(used) }),
@@ -41,6 +45,7 @@ func newMetrics(s *Server) *metrics {
 			gauge("queued_core_seconds", "Work that is queued.", func() float64 { return s.engine.Queued() }),
 			gauge("workers", "Samples that are made at once.", func() float64 { return float64(s.engine.Workers()) }),
 			gauge("snapshots", "Data sets that are open.", func() float64 { return float64(s.library.count()) }),
+			gauge("nodes_wanted", "Nodes like this one that would feed the jobs that have streams here; not a number: unknown.", s.nodesWanted),
 			gauge("draining", "1 while the node shuts down.", func() float64 { return oneIf(s.draining()) }),
 			info(s),
 		},
@@ -68,6 +73,16 @@ func gauge(name, help string, value func() float64) prometheus.Collector {
 	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: namespace, Subsystem: subsystem, Name: name, Help: help}, value)
 }
 
+// spent counts where workers' time goes; 0 where the engine does not tell.
+func spent(s *Server, name, help string, pick func(reading, making time.Duration) time.Duration) prometheus.Collector {
+	return prometheus.NewCounterFunc(prometheus.CounterOpts{Namespace: namespace, Subsystem: subsystem, Name: name, Help: help}, func() float64 {
+		if e, ok := s.engine.(spender); ok {
+			return pick(e.Spent()).Seconds()
+		}
+		return 0
+	})
+}
+
 func info(s *Server) prometheus.Collector {
 	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Namespace: namespace, Subsystem: subsystem, Name: "info", Help: "1; the labels say what runs here.",
@@ -84,6 +99,7 @@ func oneIf(b bool) float64 {
 
 func (m *metrics) all() []prometheus.Collector {
 	return append([]prometheus.Collector{
+		m.jobs, m.reading, m.making,
 		m.batches, m.samples, m.bytes, m.coreSeconds, m.late, m.stalled, m.failures, m.refused, m.sampleErrors, m.makeSeconds, m.waitSeconds, m.scanSeconds,
 	}, m.gauges...)
 }

@@ -140,6 +140,7 @@ func (t *stream) sendBatch(w *want, tick <-chan time.Time) error {
 	}
 	t.server.metrics.sent(w, size)
 	t.record.sent(w.made.Header, size)
+	t.server.load.sent(&w.made, size)
 	return nil
 }
 

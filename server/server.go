@@ -13,12 +13,15 @@ import (
 	"log/slog"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/keepalive"
 
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
+	"github.com/feedwater-io/feedwater/pulse"
+	"github.com/feedwater-io/feedwater/watch"
 )
 
 // Options of a Server. Engine is required; the zero value of all others works.
@@ -120,6 +123,13 @@ type Server struct {
 	garbage  collector
 	accounts accounts
 	audit    *audit
+	book     pulse.Book
+	shares   stakes
+	wanted   wanted
+	load     load
+	source   *watch.Source
+
+	watchers atomic.Int64
 
 	mu      sync.Mutex
 	streams int
@@ -134,6 +144,8 @@ func New(o Options) *Server {
 		options: o, engine: o.Engine, library: newLibrary(o.Engine, o.SnapshotIdle), memory: &memory{limit: o.NodeBytes},
 		closing: make(chan struct{}), drained: make(chan struct{}), gone: make(chan struct{}), replays: make(chan struct{}, o.Replays),
 	}
+	s.shares.weight = s.options.Access.weight
+	s.source = newSource(s)
 	s.metrics = newMetrics(s)
 	s.library.scans = s.metrics.scanned
 	s.accounts.all = map[string]*account{}

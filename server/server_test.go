@@ -315,7 +315,7 @@ func TestMetrics(t *testing.T) {
 			}
 			got[name] = m.GetCounter().GetValue() + m.GetGauge().GetValue() + float64(m.GetHistogram().GetSampleCount())
 		}
-		if !strings.HasPrefix(f.GetName(), "feedwater_node_") || f.GetHelp() == "" {
+		if ours := strings.HasPrefix(f.GetName(), "feedwater_node_") || strings.HasPrefix(f.GetName(), "feedwater_job"); !ours || f.GetHelp() == "" {
 			t.Errorf("%s: %s", f.GetName(), f.GetHelp())
 		}
 	}

@@ -21,6 +21,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/feedwater-io/feedwater/client"
+	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
+	"github.com/feedwater-io/feedwater/pulse"
+	"github.com/feedwater-io/feedwater/watch"
 )
 
 // Options of an agent.
@@ -35,6 +38,10 @@ type Options struct {
 	// Connect makes the fleet that serves a Loader. It does no more than client.New: nothing is opened yet.
 	Connect func(context.Context, Plan) (*client.Fleet, error)
 	Log     *slog.Logger
+	// Version and Cores that this process may use are told to watchers, and what GPUs says, if it is set.
+	Version string
+	Cores   float64
+	GPUs    func() []*pb.GpuStatus
 }
 
 // Plan is what a Loader asks for.
@@ -65,6 +72,9 @@ type Plan struct {
 type Agent struct {
 	options  Options
 	orphaned atomic.Bool // the trainer's pidfd said that it is gone
+	book     pulse.Book
+	host     string
+	source   *watch.Source
 
 	mu      sync.Mutex
 	loaders map[*loader]struct{}
@@ -73,7 +83,10 @@ type Agent struct {
 
 // New returns an agent that is not running yet.
 func New(o Options) *Agent {
-	return &Agent{options: o, loaders: map[*loader]struct{}{}}
+	host, _ := os.Hostname() // for people; they live without
+	a := &Agent{options: o, host: host, loaders: map[*loader]struct{}{}}
+	a.source = newSource(a)
+	return a
 }
 
 // Run serves until the control socket closes, the trainer ends or ctx does, and returns when everything it started has ended. If the

@@ -40,6 +40,8 @@ type fakeNode struct {
 	gate   chan struct{} // if set, attempts wait for it to close
 	late   bool          // writes to the memory of an attempt that is cancelled, before it answers
 	broken int           // samples said not to decode
+	pulses chan *pb.Pulse
+	dues   chan time.Time // of attempts
 }
 
 func (n *fakeNode) Addr() string { return "fake" }
@@ -89,8 +91,16 @@ type fakeStream struct {
 func (s *fakeStream) Heard() time.Time       { return time.Now() }
 func (s *fakeStream) Ended() <-chan struct{} { return s.ended }
 func (s *fakeStream) Err() error             { return nil }
+func (s *fakeStream) Pulse(p *pb.Pulse) {
+	if s.node.pulses != nil {
+		s.node.pulses <- p
+	}
+}
 
 func (s *fakeStream) Send(a *client.Attempt) {
+	if s.node.dues != nil {
+		s.node.dues <- a.Due
+	}
 	cancelled := make(chan struct{})
 	s.mu.Lock()
 	if s.closed {
@@ -364,7 +374,7 @@ func wantPacket(wants ...want) []byte {
 		for _, v := range []uint32{w.epoch, w.count, w.slot, w.flags} {
 			b = binary.LittleEndian.AppendUint32(b, v)
 		}
-		b = binary.LittleEndian.AppendUint64(b, math.Float64bits(w.due.Seconds()))
+		b = binary.LittleEndian.AppendUint64(b, w.ahead)
 		b = binary.LittleEndian.AppendUint64(b, 0)
 	}
 	return b

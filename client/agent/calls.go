@@ -165,6 +165,7 @@ func (l *loader) open(ctx context.Context, params json.RawMessage) (*openResult,
 	}
 	l.mu.Lock()
 	l.info = info
+	l.line = l.agent.book.Enter(p.Job, info.PlanHash, time.Now())
 	l.mu.Unlock()
 	return newOpenResult(info, fleet), nil
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/feedwater-io/feedwater/client"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
+	"github.com/feedwater-io/feedwater/pulse"
 )
 
 // loader serves one Loader's socket.
@@ -28,6 +29,7 @@ type loader struct {
 	info  *pb.OpenResponse
 	slots *slots
 	wants map[uint64]*client.Want
+	line  *pulse.Line // nil until the plan is open
 }
 
 func newLoader(a *Agent, c *net.UnixConn) *loader {
@@ -59,6 +61,7 @@ func (l *loader) end() {
 	l.mu.Lock()
 	fleet, s := l.fleet, l.slots
 	l.slots = nil
+	l.line.Leave(time.Now())
 	l.mu.Unlock()
 	if fleet != nil {
 		fleet.Close()
@@ -117,6 +120,13 @@ func (l *loader) handle(ctx context.Context, kind byte, body []byte, files []*os
 			l.want(w)
 		}
 		return err
+	case kindPulse:
+		closeAll(files)
+		p, err := parsePulse(body)
+		if err == nil {
+			l.pulse(p)
+		}
+		return err
 	case kindCancel:
 		closeAll(files)
 		ids, err := parseCancel(body)
@@ -144,8 +154,8 @@ func (l *loader) want(w want) {
 		return
 	}
 	request := &client.Want{Name: b.name, Dst: b.wire, Grow: b.grow, Image: b.image}
-	if w.due > 0 {
-		request.Due = time.Now().Add(w.due)
+	if due := fleet.Due(int(min(w.ahead, maxAhead))); due > 0 {
+		request.Due = time.Now().Add(due)
 	}
 	request.Done = func(r client.Result) {
 		l.mu.Lock()
@@ -166,6 +176,9 @@ func (l *loader) want(w want) {
 	}
 	fleet.Want(request)
 }
+
+// maxAhead bounds how far ahead of the loop a want is said to be.
+const maxAhead = 1 << 20
 
 func (l *loader) cancel(id uint64) {
 	l.mu.Lock()

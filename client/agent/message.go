@@ -4,8 +4,6 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
-	"math"
-	"time"
 )
 
 // Kinds of packets on a Loader's socket; docs/agent.md has the layouts.
@@ -18,6 +16,7 @@ const (
 	kindFailed    = 'E'
 	kindCancelled = 'X'
 	kindNotice    = 'N'
+	kindPulse     = 'P'
 	kindLoader    = 'L' // on the control socket
 )
 
@@ -37,7 +36,7 @@ type want struct {
 	count    uint32
 	slot     uint32
 	flags    uint32
-	due      time.Duration
+	ahead    uint64 // batches that the loop takes before this one
 }
 
 // parseWants reads the records of a wants packet, without its kind.
@@ -47,10 +46,6 @@ func parseWants(b []byte) ([]want, error) {
 	}
 	wants := make([]want, 0, len(b)/wantBytes)
 	for ; len(b) > 0; b = b[wantBytes:] {
-		due := math.Float64frombits(binary.LittleEndian.Uint64(b[32:]))
-		if !(due >= 0) { // also not a number
-			due = 0
-		}
 		wants = append(wants, want{
 			id:       binary.LittleEndian.Uint64(b),
 			position: binary.LittleEndian.Uint64(b[8:]),
@@ -58,7 +53,7 @@ func parseWants(b []byte) ([]want, error) {
 			count:    binary.LittleEndian.Uint32(b[20:]),
 			slot:     binary.LittleEndian.Uint32(b[24:]),
 			flags:    binary.LittleEndian.Uint32(b[28:]),
-			due:      time.Duration(min(due, 3600) * float64(time.Second)),
+			ahead:    binary.LittleEndian.Uint64(b[32:]),
 		})
 	}
 	return wants, nil

@@ -51,6 +51,8 @@ func runAgent(ctx context.Context) error {
 	ctx, done := context.WithCancel(ctx)
 	var watcher sync.WaitGroup
 	watcher.Go(func() { c.watch(ctx) })
+	gpus := newGPUs(log)
+	watcher.Go(func() { gpus.watch(ctx) })
 	defer watcher.Wait()
 	defer done()
 	local := &localPipelines{log: log, cores: c, index: indexes.index("", log)}
@@ -61,7 +63,15 @@ func runAgent(ctx context.Context) error {
 		TrainerPID: os.Getppid(), // it starts its agent itself
 		Connect:    connector(local),
 		Log:        log,
+		Version:    version,
+		Cores:      float64(c.all),
+		GPUs:       gpus.read,
 	})
+	stop, err := serveWatchers(ctx, a.Source())
+	if err != nil {
+		log.Warn("feedwater top will not find this agent", "error", err)
+	}
+	defer stop()
 	return a.Run(ctx)
 }
 

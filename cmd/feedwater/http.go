@@ -15,10 +15,11 @@ import (
 	"google.golang.org/grpc/health"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 
+	"github.com/feedwater-io/feedwater/page"
 	"github.com/feedwater-io/feedwater/server"
 )
 
-// serveHTTP serves /metrics and /healthz if addr is set; stop ends it.
+// serveHTTP serves the page, /metrics and /healthz if addr is set; stop ends it.
 func serveHTTP(ctx context.Context, addr string, s *server.Server, node *health.Server, log *slog.Logger) (stop func(), err error) {
 	if addr == "" {
 		return func() {}, nil
@@ -31,6 +32,7 @@ func serveHTTP(ctx context.Context, addr string, s *server.Server, node *health.
 	}
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
+	mux.Handle("GET /", page.Handler(page.NewLive(s.Source()).Picture))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, r *http.Request) { healthz(w, r, node) })
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
 	if err != nil {

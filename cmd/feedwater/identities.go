@@ -26,10 +26,11 @@ type identity struct {
 	CallsPerSecond float64  `yaml:"calls-per-second"`
 	WantsPerSecond float64  `yaml:"wants-per-second"`
 	BytesPerSecond byteSize `yaml:"bytes-per-second"`
+	Weight         float64  `yaml:"weight"`
 }
 
 // identityKeys are the members of an identity.
-var identityKeys = []string{"roots", "max-streams", "max-wants", "max-memory", "calls-per-second", "wants-per-second", "bytes-per-second"}
+var identityKeys = []string{"roots", "max-streams", "max-wants", "max-memory", "calls-per-second", "wants-per-second", "bytes-per-second", "weight"}
 
 // Set implements pflag.Value. All identities come at once.
 func (i *identities) Set(s string) error {
@@ -87,7 +88,7 @@ func (i identities) check(roots []string) error {
 				return fmt.Errorf("identity %s: there is no root %q; --data has %s", name, root, strings.Join(roots, ", "))
 			}
 		}
-		if min(float64(one.MaxStreams), float64(one.MaxWants), one.CallsPerSecond, one.WantsPerSecond) < 0 {
+		if min(float64(one.MaxStreams), float64(one.MaxWants), one.CallsPerSecond, one.WantsPerSecond, one.Weight) < 0 {
 			return fmt.Errorf("identity %s: a limit below 0; 0 is none", name)
 		}
 	}
@@ -100,7 +101,7 @@ func (i identities) rules() map[string]server.Rule {
 	for name, one := range i {
 		rules[name] = server.Rule{
 			Roots: one.Roots, Streams: one.MaxStreams, Wants: one.MaxWants, Bytes: int64(one.MaxMemory),
-			CallsPerSecond: one.CallsPerSecond, WantsPerSecond: one.WantsPerSecond, BytesPerSecond: float64(one.BytesPerSecond),
+			CallsPerSecond: one.CallsPerSecond, WantsPerSecond: one.WantsPerSecond, BytesPerSecond: float64(one.BytesPerSecond), Weight: one.Weight,
 		}
 	}
 	return rules

@@ -87,6 +87,11 @@ func connector(local *localPipelines) func(context.Context, agent.Plan) (*client
 			StartTimeout: p.StartTimeout, Timeout: p.Timeout,
 			Dialing: client.DialOptions{Insecure: p.Insecure, Files: p.TLS, TokenFile: p.TokenFile}, Log: p.Log,
 		}
+		asked, err := scalerOf(p, o.Dialing)
+		if err != nil {
+			return nil, err
+		}
+		o.Scaler = asked
 		switch {
 		case len(p.Nodes) == 0:
 			s, err := local.get(p.Workers)
@@ -234,6 +239,9 @@ func (s *localStream) Cancel(a *client.Attempt) {
 		w.cancel(s.job)
 	}
 }
+
+// Pulse implements client.Stream. The agent, which is this process, knows it already.
+func (s *localStream) Pulse(*pb.Pulse) {}
 
 // Heard implements client.Stream.
 func (s *localStream) Heard() time.Time { return time.Now() }

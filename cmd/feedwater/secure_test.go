@@ -95,7 +95,7 @@ func TestSecureOptionsRefuse(t *testing.T) {
 		"unknown root":        {[]string{"--token-file", "x", "--identities", "{a: {roots: [fotos]}}"}, `identity a: there is no root "fotos"; --data has photos`},
 		"negative":            {[]string{"--token-file", "x", "--identities", "{a: {max-wants: -1}}"}, "a limit below 0"},
 		"unknown member":      {[]string{"--identities", "{a: {root: [photos]}}"}, `"root" is no member of an identity; did you mean roots?`},
-		"not yet":             {[]string{"--identities", "{a: {weight: 3}}"}, `"weight" is no member`},
+		"not yet":             {[]string{"--identities", "{a: {cores: 3}}"}, `"cores" is no member`},
 		"no identities":       {[]string{"--identities", "a"}, "not identities"},
 		"no such certificate": {[]string{"--tls-cert", dir + "/none", "--tls-key", dir + "/none"}, "no such file"},
 		"no such tokens":      {[]string{"--token-file", dir + "/none"}, "no such file"},

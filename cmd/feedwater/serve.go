@@ -69,7 +69,7 @@ SIGTERM and Ctrl-C finish what is in flight, then exit 0; a second one ends the 
 	f := c.Flags()
 	f.Var(o.data, "data", "folder to serve and the name that trainers know it by; more than once for more")
 	f.StringVar(&o.listen, "listen", "127.0.0.1:7070", "`address` to listen on: host:port, :port for all networks, or unix:/path")
-	f.StringVar(&o.http, "http", "", "`address` for /metrics and /healthz; none by default")
+	f.StringVar(&o.http, "http", "", "`address` for the page that shows what top shows, /metrics and /healthz; none by default")
 	o.addTo(f)
 	f.IntVar(&o.hostConns, "max-connections", 0, "connections from one address at once (default 256)")
 	f.IntVar(&o.workers, "workers", 0, "samples to decode at once (default: one per core this process may use)")

@@ -13,9 +13,11 @@ from ._budget import Budget, named
 from ._config import Config
 from ._cursor import Cursor
 from ._feed import Feed
+from ._job import name_of
 from ._opened import Opened, Request
 from ._order import Order, RangeOrder, Step, count_steps, share
 from ._pace import Pace
+from ._pulse import Pulse
 from ._ranks import Ranks
 from ._replay import Last, Totals, keys_of
 from ._sampler_epoch import SamplerEpoch
@@ -48,6 +50,7 @@ class Engine:
         self.config, self.cursor = config, cursor
         self.pace = Pace()
         self.feed = Feed(_request(config))
+        self.pulse = Pulse(self.pace, self.feed)
         self.told = SamplerEpoch(config.batch_sampler if config.sampler is None else config.sampler)
         self.ranks: Ranks | None = None
         self.order: Order | None = None
@@ -139,6 +142,7 @@ class Engine:
         if self.state is not None:
             self._compare(*self.state, opened, order)
             self.state = None
+        self.pulse.begin(order, self.config.batch_size, ranks)
         if self._builder is None:
             self._builder = Builder(self.config.output, opened, self.config.names, self.config.as_dict)
 
@@ -240,7 +244,7 @@ class Engine:
 
     def _take(self, step: Step) -> Done:
         assert self.order is not None
-        done = self.feed.take(step.key, self.order.largest or step.size, self._upcoming, self.pace.due)
+        done = self.feed.take(step.key, self.order.largest or step.size, self._upcoming)
         if done.errors:
             self._budget.check(step.epoch, step.start, done.errors, self._epoch_samples())
         return done
@@ -314,7 +318,7 @@ def _request(config: Config) -> Request:
         plan=config.plan(),
         nodes=config.nodes,
         local=config.source.local,
-        job=config.job,
+        job=name_of(config.job),
         workers=config.local_workers,
         timeout=config.timeout,
         start_timeout=config.start_timeout,

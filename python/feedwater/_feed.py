@@ -49,6 +49,8 @@ class Feed:
         self._ident = 0
         self.window = 0
         """Batches the agent would like to have wanted or ready at once."""
+        self.waiting: Callable[[float], None] | None = None
+        """Told now and then, while take is blocked, for how long it has been."""
         self._tail: tuple[int, int] | None = None
         """Where the next want goes; None when that must be found out anew."""
 
@@ -64,17 +66,21 @@ class Feed:
         self.session.close()
         self._wants, self._out, self._link = {}, {}, None
 
+    def ready(self) -> int:
+        """Batches that are there and were not taken."""
+        return sum(want.answer is not None for want in list(self._wants.values()))
+
     def needed(self, slots: Slots) -> int:
         """How many slots live batches must leave: the window's belong to the agent, whatever the program keeps."""
         return max(1, min(self.window, slots.count - IN_USE))
 
-    def take(self, key: tuple[int, int], batch: int, upcoming: Upcoming, due: Callable[[int], float]) -> Done:
+    def take(self, key: tuple[int, int], batch: int, upcoming: Upcoming) -> Done:
         """The batch of the step at key; blocks until it is there. Asks for those after it meanwhile."""
         began = time.monotonic()
         while True:
             try:
                 link = self._ready(batch)
-                want = self._ask(link, key, began, upcoming, due)
+                want = self._ask(link, key, began, upcoming)
                 while want.answer is None:
                     self._wait(link, began)
                 done = self._settle(want, began, batch)
@@ -100,9 +106,7 @@ class Feed:
 
     # -- asking -------------------------------------------------------------------------------------------------------
 
-    def _ask(
-        self, link: Link, key: tuple[int, int], began: float, upcoming: Upcoming, due: Callable[[int], float]
-    ) -> Want:
+    def _ask(self, link: Link, key: tuple[int, int], began: float, upcoming: Upcoming) -> Want:
         """The want of the step at key, sent now or before; and the window behind it is full."""
         if self._tail is None or key not in self._wants:
             self._replan(link, key, upcoming)
@@ -110,7 +114,7 @@ class Feed:
             del self._wants[earlier]
         while True:
             tail, self._tail = self._tail, None  # an exception from here on: look again
-            self._tail = self._top_up(link, tail or key, upcoming, due)
+            self._tail = self._top_up(link, tail or key, upcoming)
             if key in self._wants:
                 return self._wants[key]
             self._make_room(link, began)
@@ -140,9 +144,7 @@ class Feed:
         assert self.session.slots is not None
         return self.needed(self.session.slots)
 
-    def _top_up(
-        self, link: Link, tail: tuple[int, int], upcoming: Upcoming, due: Callable[[int], float]
-    ) -> tuple[int, int]:
+    def _top_up(self, link: Link, tail: tuple[int, int], upcoming: Upcoming) -> tuple[int, int]:
         """Sends wants until the window is full, the slots are out or the way is not known further."""
         limit = self._limit()
         while len(self._wants) < limit:
@@ -161,7 +163,7 @@ class Feed:
                     slot = slots.free(self._busy(slots))
                 if slot is None:
                     break
-                self._send(link, step, slots, slot, due(len(self._wants)))
+                self._send(link, step, slots, slot, len(self._wants))
             tail = (step.epoch, step.end)
         return tail
 
@@ -170,13 +172,13 @@ class Feed:
         busy.update(want.slot for want in self._out.values() if want.slots is slots)
         return busy
 
-    def _send(self, link: Link, step: Step, slots: Slots, slot: int, due: float) -> None:
+    def _send(self, link: Link, step: Step, slots: Slots, slot: int, ahead: int) -> None:
         if step.indices is not None:
             slots.column(slot, "index", step.size)[:] = step.indices
         self._ident += 1
         want = Want(self._ident, step, slots, slot)
         self._out[want.ident] = want
-        link.send(b"W" + want.record(due), want.sent)
+        link.send(b"W" + want.record(ahead), want.sent)
         self._wants[step.key] = want
 
     def _cancel(self, link: Link, wants: list[Want]) -> None:
@@ -199,6 +201,8 @@ class Feed:
     # -- receiving ----------------------------------------------------------------------------------------------------
 
     def _wait(self, link: Link, began: float) -> None:
+        if self.waiting is not None:
+            self.waiting(time.monotonic() - began)
         if not link.inbox and not link.receive():
             request = self.session.request
             limit = request.timeout if self.batches else request.start_timeout

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from . import _gpu
 from ._gpu import Gpu, Mark
@@ -14,8 +14,15 @@ __all__ = ["Meter"]
 
 MOST_PENDING = 256
 """Turns whose marks the GPU has not reached; further ones are not measured."""
+UNKNOWN = float("nan")
 LOOK_EVERY = 1024
 """Readings between two looks for work elsewhere; the first looks come after 1, 2, 4, 8 ... readings."""
+
+
+class Reader(Protocol):
+    """Wants to know of a turn how long the GPU stood still for data."""
+
+    idle_s: float | None
 
 
 class Turn(NamedTuple):
@@ -25,6 +32,7 @@ class Turn(NamedTuple):
     after: Mark
     wait_s: float
     step_s: float
+    reader: Reader | None
 
 
 class Meter:
@@ -69,12 +77,17 @@ class Meter:
         if self._before is not None and self._after is None:
             self._after = self._mark()
 
-    def leave(self, wait_s: float, step_s: float) -> None:
-        """next returns, after that much blocked time in a turn that took so long."""
+    def leave(self, wait_s: float, step_s: float, reader: Reader | None = None) -> None:
+        """next returns, after that much blocked time in a turn that took so long.
+
+        reader is given the turn's idle when it is read; not a number at once, or later, if it will not be.
+        """
         self.arrived()
         if self._before is not None and self._after is not None:
-            self._pending.append(Turn(self._before, self._after, wait_s, step_s))
+            self._pending.append(Turn(self._before, self._after, wait_s, step_s, reader))
             self._before = self._after = None
+        elif reader is not None:
+            reader.idle_s = UNKNOWN
         self.read()
 
     def rest(self) -> None:
@@ -103,11 +116,15 @@ class Meter:
         gpu = self._gpu
         assert gpu is not None
         if not turn.before.place == turn.after.place == (self._place or turn.after.place):
+            if turn.reader is not None:
+                turn.reader.idle_s = UNKNOWN
             self._give_up("the loop uses several streams or GPUs")
             return
         self._place = turn.after.place
         self.last_idle_s = max(0.0, min(turn.before.until(turn.after), turn.wait_s))
         self.idle_s += self.last_idle_s
+        if turn.reader is not None:
+            turn.reader.idle_s = self.last_idle_s
         self.step_s += turn.step_s
         self.unknown = ""
         gpu.free(turn.before)
@@ -143,4 +160,7 @@ class Meter:
     def _give_up(self, reason: str) -> None:
         self._off, self.unknown, self.last_idle_s = True, reason, None
         self._before = self._after = None
+        for turn in self._pending:
+            if turn.reader is not None:
+                turn.reader.idle_s = UNKNOWN
         self._pending.clear()

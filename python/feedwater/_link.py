@@ -61,6 +61,13 @@ class Link:
             _check_closed(error)
             raise
 
+    def tell(self, packet: bytes) -> None:
+        """Sends a packet that may get lost: never waits, and leaves it to others to see that the agent is gone."""
+        try:
+            self._send(packet, socket.MSG_DONTWAIT)
+        except OSError:
+            pass
+
     def receive(self, flags: int = 0) -> bool:
         """Puts the next packet into the inbox. False if none came within POLL_S. Raises ConnectionError at the end."""
         try:

@@ -70,7 +70,7 @@ class Loader(Generic[B]):
     timeout          seconds without a batch before StallError; start_timeout before the first one. 0: wait for ever
     nodes            "host:port, …" that make the batches; without, this machine does
     local_workers    cores to use on this machine
-    job              a name for logs and metrics
+    job              a name for logs, metrics and `feedwater top`; by default the launcher's id, else the script's
     tls              connections to nodes are encrypted: True, by the system's CAs; the file of a CA; or a dict of "ca",
                      "cert" and "key" (files: the client certificate, for nodes that ask for one) and "server_name".
                      In place of them FEEDWATER_TLS=1, FEEDWATER_TLS_CA, _CERT, _KEY and _SERVER_NAME
@@ -238,6 +238,7 @@ class Loader(Generic[B]):
             self._engine.told.expect(self._cursor.place[0])
             raise StopIteration
         self._engine.pace.leave(entered)
+        self._engine.pulse.step(ready.step)
         step, batch = ready.step, ready.batch
         at = At(step.epoch, step.end, True, ready.last, ready.totals)
         self._peeked, self._cursor.at = None, at

@@ -18,7 +18,7 @@ class Request:
     plan: dict[str, Any]
     nodes: tuple[str, ...]
     local: str | None
-    job: str | None
+    job: str
     workers: int
     timeout: float
     start_timeout: float

@@ -1,17 +1,13 @@
-"""How fast the training loop goes: the wait in next, the step around it, the GPU's idle, when batches are due."""
+"""How fast the training loop goes: the wait in next, the step around it, the GPU's idle."""
 
 from __future__ import annotations
 
-from collections import deque
 from dataclasses import dataclass
 from time import perf_counter
 
 from ._idle import Meter
 
-__all__ = ["Pace", "Stats"]
-
-RECENT = 16
-QUARTILE = 4
+__all__ = ["Pace", "Stats", "Turn"]
 
 
 @dataclass(frozen=True)
@@ -65,24 +61,31 @@ class Stats:
         return self.idle_s / self.idle_step_s if self.idle_s is not None and self.idle_step_s else None
 
 
-class Pace:
-    """Times of one loop. c, the time a turn takes when it need not wait, is the low quartile of the recent ones:
+class Turn:
+    """One turn of the loop, from one return of next to the following one."""
 
-    a mean would hold the stalls of peers that this rank waited for inside its step.
-    """
+    __slots__ = ("idle_s", "step_s", "wait_s")
+
+    def __init__(self, step_s: float, wait_s: float) -> None:
+        self.step_s, self.wait_s = step_s, wait_s
+        self.idle_s: float | None = None
+        """None until the meter has read it; not a number if it cannot be known."""
+
+
+class Pace:
+    """Times of one loop."""
 
     def __init__(self, meter: Meter | None = None) -> None:
         self.meter = meter or Meter()
         self.wait_s = self.transform_s = self.step_s = self.last_wait_s = 0.0
-        self._inside = self._turned = 0.0
-        self._recent: deque[float] = deque(maxlen=RECENT)
+        self._inside = 0.0
+        self.turn: Turn | None = None
+        """The latest turn; None if what came before is no turn: a pass has just begun."""
         self._returned: float | None = None
 
     def enter(self) -> float:
         """next was called."""
         now = perf_counter()
-        if self._returned is not None:
-            self._recent.append(now - self._returned + self._turned)
         self._inside = 0.0
         self.meter.enter()
         return now
@@ -99,21 +102,15 @@ class Pace:
     def leave(self, entered: float) -> None:
         """next returns."""
         now = perf_counter()
-        self._turned = self._inside
-        self.last_wait_s = now - entered - self._turned
+        self.last_wait_s = now - entered - self._inside
         self.wait_s += self.last_wait_s
         step_s = now - (self._returned if self._returned is not None else entered)
         self.step_s += step_s
+        self.turn = None if self._returned is None else Turn(step_s, self.last_wait_s)
         self._returned = now
-        self.meter.leave(self.last_wait_s, step_s)
+        self.meter.leave(self.last_wait_s, step_s, self.turn)
 
     def rest(self) -> None:
         """A pass ended: what comes before the next batch is no step."""
         self._returned = None
         self.meter.rest()
-
-    def due(self, ahead: int) -> float:
-        """Seconds until the batch that many places ahead is needed; 0 while that is unknown."""
-        if len(self._recent) < QUARTILE:
-            return 0.0
-        return ahead * sorted(self._recent)[QUARTILE - 1]

@@ -13,7 +13,7 @@ __all__ = ["Done", "Failed", "Want"]
 
 LISTED = 1
 REPEATS = 1 << 32
-_RECORD = struct.Struct("<QQIIIIdQ")
+_RECORD = struct.Struct("<QQIIIIQQ")
 
 
 class Want:
@@ -27,12 +27,12 @@ class Want:
         """Not empty when it is on its way; see Link.send."""
         self.answer: Done | Failed | None = None
 
-    def record(self, due: float) -> bytes:
-        """As the agent takes it; due is in seconds from now."""
+    def record(self, ahead: int) -> bytes:
+        """As the agent takes it; the loop takes ahead batches before this one."""
         step = self.step
         listed = step.indices is not None
         position = step.position % REPEATS if listed else step.position
-        return _RECORD.pack(self.ident, position, step.epoch, step.size, self.slot, LISTED * listed, due, 0)
+        return _RECORD.pack(self.ident, position, step.epoch, step.size, self.slot, LISTED * listed, ahead, 0)
 
 
 class Done:

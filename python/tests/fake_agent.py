@@ -28,7 +28,7 @@ import traceback
 
 CONTROL, PIDFD = 3, 4
 SIZES = {"uint8": 1, "float32": 4, "float16": 2, "bfloat16": 2, "int64": 8}
-WANT = struct.Struct("<QQIIIIdQ")
+WANT = struct.Struct("<QQIIIIQQ")
 
 
 def pixel_bytes(index, epoch, repeat, height, width):
@@ -114,9 +114,14 @@ class Loader:
         elif kind == b"W":
             for record in range(1, len(packet), WANT.size):
                 want = WANT.unpack_from(packet, record)
-                self.note({"want": want[:6], "due": want[6]})
+                self.note({"want": want[:6], "ahead": want[6]})
                 self.faults.at("want")
                 self.queue.append((self.memory, *want, self.place))
+        elif kind == b"P":
+            rank, world, samples, ready, window, blocked = struct.unpack_from("<IIIIId", packet, 1)
+            steps = [list(step) for step in struct.iter_unpack("<Qdddd", packet[29:])]
+            head = {"rank": rank, "world": world, "samples": samples, "ready": ready, "window": window}
+            self.note({"pulse": steps, "blocked": blocked, **head})
         elif kind == b"X":
             for (ident,) in struct.iter_unpack("<Q", packet[1:]):
                 self.note({"cancel": ident})
@@ -248,7 +253,7 @@ class Loader:
                 os.read(self.gate, 1)
             self.make(*want)
 
-    def make(self, memory, ident, position, epoch, count, slot, flags, due, _, place):
+    def make(self, memory, ident, position, epoch, count, slot, flags, ahead, _, place):
         stride, offsets = place
         for fault in self.faults.at("make"):
             if fault["do"] == "fail":

@@ -799,17 +799,11 @@ def test_notices_go_to_the_log(fake: Any, caplog: pytest.LogCaptureFixture) -> N
     assert [r.message for r in caplog.records] == ["node a left out: other numerics"]
 
 
-def test_due_is_the_batchs_distance_times_the_loops_pace(fake: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    import feedwater._pace
-
-    clock = [0.0]
-    monkeypatch.setattr(feedwater._pace, "perf_counter", lambda: clock[0])
-    loader = fake.loader(steps_per_epoch=40)
-    for step, _ in enumerate(loader):
-        clock[0] += 0.5 if step % 2 else 2.0  # a step of 0.5 s without, and stalls in every other one
-    dues = [line["due"] for line in fake.log("want")]
-    assert dues[:4] == [0, 0, 0, 0], "unknown"
-    assert dues[-5] == 3 * 0.5, "three are asked for already; the low quartile holds no stalls"
+def test_wants_tell_how_far_ahead_of_the_loop_they_are(fake: Any) -> None:
+    list(fake.loader(steps_per_epoch=40))
+    ahead = [line["ahead"] for line in fake.log("want")]
+    assert ahead[:5] == [0, 1, 2, 3, 3], "the window is four"
+    assert set(ahead[5:]) == {3}
 
 
 # -- memory ------------------------------------------------------------------------------------------------------------

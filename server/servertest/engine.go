@@ -33,8 +33,10 @@ type Engine struct {
 	Digest string
 	// Cores is what Workers returns. Default 2.
 	Cores int
-	// Delay, if set, is how long a batch takes.
+	// Delay, if set, is how long a batch takes, however many there are.
 	Delay func(*pipeline.Name) time.Duration
+	// SampleTime, if set, is how long each sample keeps one of the Cores, which are given to wants sample by sample as a pipeline's are.
+	SampleTime time.Duration
 	// Fail, if set, is asked for the error of a batch.
 	Fail func(*pipeline.Name) error
 	// Result, if set, may change what is said of a batch before it is handed over.
@@ -43,6 +45,7 @@ type Engine struct {
 	Scanning func(ctx context.Context, folder string) error
 
 	running sync.WaitGroup
+	shop    shop
 	mu      sync.Mutex
 	wants   map[*pipeline.Want]chan struct{} // closed by Cancel
 	made    int
@@ -220,14 +223,18 @@ func (m *maker) Submit(w *pipeline.Want) error {
 	}
 	e.wants[w] = cancelled
 	e.mu.Unlock()
-	e.running.Go(func() {
-		r := m.make(w, cancelled)
+	end := func(r pipeline.Result) {
 		e.mu.Lock()
 		delete(e.wants, w)
 		e.made++
 		e.mu.Unlock()
 		w.Done(r)
-	})
+	}
+	if e.SampleTime > 0 {
+		e.submit(m, w, end)
+		return nil
+	}
+	e.running.Go(func() { end(m.make(w, cancelled)) })
 	return nil
 }
 
@@ -238,6 +245,7 @@ func (m *maker) Cancel(w *pipeline.Want) {
 	if c := m.engine.wants[w]; c != nil {
 		close(c)
 		m.engine.wants[w] = nil
+		m.engine.shop.drop(w)
 	}
 }
 

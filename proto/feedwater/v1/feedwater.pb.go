@@ -589,6 +589,7 @@ type FetchRequest struct {
 	//	*FetchRequest_Start
 	//	*FetchRequest_Want
 	//	*FetchRequest_Cancel
+	//	*FetchRequest_Pulse
 	Request       isFetchRequest_Request `protobuf_oneof:"request"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -658,6 +659,15 @@ func (x *FetchRequest) GetCancel() *Cancel {
 	return nil
 }
 
+func (x *FetchRequest) GetPulse() *Pulse {
+	if x != nil {
+		if x, ok := x.Request.(*FetchRequest_Pulse); ok {
+			return x.Pulse
+		}
+	}
+	return nil
+}
+
 type isFetchRequest_Request interface {
 	isFetchRequest_Request()
 }
@@ -675,11 +685,17 @@ type FetchRequest_Cancel struct {
 	Cancel *Cancel `protobuf:"bytes,3,opt,name=cancel,proto3,oneof"`
 }
 
+type FetchRequest_Pulse struct {
+	Pulse *Pulse `protobuf:"bytes,4,opt,name=pulse,proto3,oneof"`
+}
+
 func (*FetchRequest_Start) isFetchRequest_Request() {}
 
 func (*FetchRequest_Want) isFetchRequest_Request() {}
 
 func (*FetchRequest_Cancel) isFetchRequest_Request() {}
+
+func (*FetchRequest_Pulse) isFetchRequest_Request() {}
 
 type Start struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1060,6 +1076,194 @@ func (x *Cancel) GetId() uint64 {
 	return 0
 }
 
+// Pulse tells how the trainer's loop fares. A trainer sends one at most every 0.25 s while it steps, and at least one a second while it is
+// blocked. Nothing that it says changes a batch: a false pulse may cost nodes, never correctness.
+type Pulse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Rank  uint32                 `protobuf:"varint,1,opt,name=rank,proto3" json:"rank,omitempty"`
+	World uint32                 `protobuf:"varint,2,opt,name=world,proto3" json:"world,omitempty"`
+	// Steps that ended since the last pulse, oldest first; a trainer that is far behind may leave out the oldest.
+	Steps []*Step `protobuf:"bytes,3,rep,name=steps,proto3" json:"steps,omitempty"`
+	// Samples that one step takes from this rank.
+	Samples uint32 `protobuf:"varint,4,opt,name=samples,proto3" json:"samples,omitempty"`
+	// Batches in the trainer's memory that the loop has not taken, and how many it would have wanted or ready.
+	Ready  uint32 `protobuf:"varint,5,opt,name=ready,proto3" json:"ready,omitempty"`
+	Window uint32 `protobuf:"varint,6,opt,name=window,proto3" json:"window,omitempty"`
+	// For how long the loop has been blocked in next, now. Absent: it is not.
+	Blocked *durationpb.Duration `protobuf:"bytes,7,opt,name=blocked,proto3" json:"blocked,omitempty"`
+	// Host of the trainer, for people.
+	Host          string `protobuf:"bytes,8,opt,name=host,proto3" json:"host,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Pulse) Reset() {
+	*x = Pulse{}
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Pulse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Pulse) ProtoMessage() {}
+
+func (x *Pulse) ProtoReflect() protoreflect.Message {
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Pulse.ProtoReflect.Descriptor instead.
+func (*Pulse) Descriptor() ([]byte, []int) {
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *Pulse) GetRank() uint32 {
+	if x != nil {
+		return x.Rank
+	}
+	return 0
+}
+
+func (x *Pulse) GetWorld() uint32 {
+	if x != nil {
+		return x.World
+	}
+	return 0
+}
+
+func (x *Pulse) GetSteps() []*Step {
+	if x != nil {
+		return x.Steps
+	}
+	return nil
+}
+
+func (x *Pulse) GetSamples() uint32 {
+	if x != nil {
+		return x.Samples
+	}
+	return 0
+}
+
+func (x *Pulse) GetReady() uint32 {
+	if x != nil {
+		return x.Ready
+	}
+	return 0
+}
+
+func (x *Pulse) GetWindow() uint32 {
+	if x != nil {
+		return x.Window
+	}
+	return 0
+}
+
+func (x *Pulse) GetBlocked() *durationpb.Duration {
+	if x != nil {
+		return x.Blocked
+	}
+	return nil
+}
+
+func (x *Pulse) GetHost() string {
+	if x != nil {
+		return x.Host
+	}
+	return ""
+}
+
+// Step is one turn of the training loop, from one return of next to the following one. Seconds.
+type Step struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Counts over the whole job, equal on all ranks: what lines them up.
+	Number uint64  `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
+	Step   float64 `protobuf:"fixed64,2,opt,name=step,proto3" json:"step,omitempty"`
+	// The part of it that the loop was blocked in next.
+	Wait float64 `protobuf:"fixed64,3,opt,name=wait,proto3" json:"wait,omitempty"`
+	// The part of it that the GPU stood still for data. Absent: unknown, which is never 0.
+	Idle *float64 `protobuf:"fixed64,4,opt,name=idle,proto3,oneof" json:"idle,omitempty"`
+	// The part of it that the loop's stream waited for the copy to the GPU. Absent: unknown.
+	Transfer      *float64 `protobuf:"fixed64,5,opt,name=transfer,proto3,oneof" json:"transfer,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Step) Reset() {
+	*x = Step{}
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Step) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Step) ProtoMessage() {}
+
+func (x *Step) ProtoReflect() protoreflect.Message {
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Step.ProtoReflect.Descriptor instead.
+func (*Step) Descriptor() ([]byte, []int) {
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *Step) GetNumber() uint64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *Step) GetStep() float64 {
+	if x != nil {
+		return x.Step
+	}
+	return 0
+}
+
+func (x *Step) GetWait() float64 {
+	if x != nil {
+		return x.Wait
+	}
+	return 0
+}
+
+func (x *Step) GetIdle() float64 {
+	if x != nil && x.Idle != nil {
+		return *x.Idle
+	}
+	return 0
+}
+
+func (x *Step) GetTransfer() float64 {
+	if x != nil && x.Transfer != nil {
+		return *x.Transfer
+	}
+	return 0
+}
+
 // FetchResponse is a piece of a batch, the failure of a want, or a notice.
 // Pieces of one batch come in order of offset, without other batches between them.
 type FetchResponse struct {
@@ -1082,7 +1286,7 @@ type FetchResponse struct {
 
 func (x *FetchResponse) Reset() {
 	*x = FetchResponse{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[12]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1094,7 +1298,7 @@ func (x *FetchResponse) String() string {
 func (*FetchResponse) ProtoMessage() {}
 
 func (x *FetchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[12]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1107,7 +1311,7 @@ func (x *FetchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchResponse.ProtoReflect.Descriptor instead.
 func (*FetchResponse) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{12}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *FetchResponse) GetId() uint64 {
@@ -1168,14 +1372,16 @@ type Header struct {
 	// Samples that could not be decoded and what became of them; empty unless the plan says skip or substitute.
 	Errors []*SampleError `protobuf:"bytes,3,rep,name=errors,proto3" json:"errors,omitempty"`
 	// Core-seconds that making the batch took.
-	CoreSeconds   float64 `protobuf:"fixed64,4,opt,name=core_seconds,json=coreSeconds,proto3" json:"core_seconds,omitempty"`
+	CoreSeconds float64 `protobuf:"fixed64,4,opt,name=core_seconds,json=coreSeconds,proto3" json:"core_seconds,omitempty"`
+	// Seconds from the want's arrival until its first sample was begun.
+	QueuedSeconds float64 `protobuf:"fixed64,5,opt,name=queued_seconds,json=queuedSeconds,proto3" json:"queued_seconds,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Header) Reset() {
 	*x = Header{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[13]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1187,7 +1393,7 @@ func (x *Header) String() string {
 func (*Header) ProtoMessage() {}
 
 func (x *Header) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[13]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1200,7 +1406,7 @@ func (x *Header) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Header.ProtoReflect.Descriptor instead.
 func (*Header) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{13}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Header) GetFields() []*Field {
@@ -1231,6 +1437,13 @@ func (x *Header) GetCoreSeconds() float64 {
 	return 0
 }
 
+func (x *Header) GetQueuedSeconds() float64 {
+	if x != nil {
+		return x.QueuedSeconds
+	}
+	return 0
+}
+
 // SampleError: a completely read file that does not decode.
 type SampleError struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1250,7 +1463,7 @@ type SampleError struct {
 
 func (x *SampleError) Reset() {
 	*x = SampleError{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[14]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1262,7 +1475,7 @@ func (x *SampleError) String() string {
 func (*SampleError) ProtoMessage() {}
 
 func (x *SampleError) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[14]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1275,7 +1488,7 @@ func (x *SampleError) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SampleError.ProtoReflect.Descriptor instead.
 func (*SampleError) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{14}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *SampleError) GetOffset() uint32 {
@@ -1344,7 +1557,7 @@ type Failure struct {
 
 func (x *Failure) Reset() {
 	*x = Failure{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[15]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1356,7 +1569,7 @@ func (x *Failure) String() string {
 func (*Failure) ProtoMessage() {}
 
 func (x *Failure) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[15]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1369,7 +1582,7 @@ func (x *Failure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failure.ProtoReflect.Descriptor instead.
 func (*Failure) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{15}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Failure) GetCode() int32 {
@@ -1423,7 +1636,7 @@ type Notice struct {
 
 func (x *Notice) Reset() {
 	*x = Notice{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[16]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1435,7 +1648,7 @@ func (x *Notice) String() string {
 func (*Notice) ProtoMessage() {}
 
 func (x *Notice) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[16]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1448,7 +1661,7 @@ func (x *Notice) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Notice.ProtoReflect.Descriptor instead.
 func (*Notice) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{16}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Notice) GetDraining() bool {
@@ -1485,7 +1698,7 @@ type ReplayRequest struct {
 
 func (x *ReplayRequest) Reset() {
 	*x = ReplayRequest{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[17]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1497,7 +1710,7 @@ func (x *ReplayRequest) String() string {
 func (*ReplayRequest) ProtoMessage() {}
 
 func (x *ReplayRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[17]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1510,7 +1723,7 @@ func (x *ReplayRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplayRequest.ProtoReflect.Descriptor instead.
 func (*ReplayRequest) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{17}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ReplayRequest) GetPlan() string {
@@ -1550,7 +1763,7 @@ type ReplayResponse struct {
 
 func (x *ReplayResponse) Reset() {
 	*x = ReplayResponse{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[18]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1562,7 +1775,7 @@ func (x *ReplayResponse) String() string {
 func (*ReplayResponse) ProtoMessage() {}
 
 func (x *ReplayResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[18]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1575,7 +1788,7 @@ func (x *ReplayResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplayResponse.ProtoReflect.Descriptor instead.
 func (*ReplayResponse) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{18}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ReplayResponse) GetSamples() []*Sample {
@@ -1606,7 +1819,7 @@ type Sample struct {
 
 func (x *Sample) Reset() {
 	*x = Sample{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[19]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1618,7 +1831,7 @@ func (x *Sample) String() string {
 func (*Sample) ProtoMessage() {}
 
 func (x *Sample) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[19]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1631,7 +1844,7 @@ func (x *Sample) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Sample.ProtoReflect.Descriptor instead.
 func (*Sample) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{19}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Sample) GetKey() string {
@@ -1718,7 +1931,7 @@ type Draw struct {
 
 func (x *Draw) Reset() {
 	*x = Draw{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[20]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1730,7 +1943,7 @@ func (x *Draw) String() string {
 func (*Draw) ProtoMessage() {}
 
 func (x *Draw) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[20]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1743,7 +1956,7 @@ func (x *Draw) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Draw.ProtoReflect.Descriptor instead.
 func (*Draw) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{20}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Draw) GetOp() string {
@@ -1765,6 +1978,997 @@ func (x *Draw) GetParameters() string {
 		return x.Parameters
 	}
 	return ""
+}
+
+type WatchRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Time between two responses, 0.1 s to 60 s. Absent: 1 s.
+	Interval      *durationpb.Duration `protobuf:"bytes,1,opt,name=interval,proto3" json:"interval,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WatchRequest) Reset() {
+	*x = WatchRequest{}
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[23]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WatchRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WatchRequest) ProtoMessage() {}
+
+func (x *WatchRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[23]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
+func (*WatchRequest) Descriptor() ([]byte, []int) {
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{23}
+}
+
+func (x *WatchRequest) GetInterval() *durationpb.Duration {
+	if x != nil {
+		return x.Interval
+	}
+	return nil
+}
+
+// WatchResponse is the whole state, each time: whoever misses one has lost nothing.
+type WatchResponse struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Process *Process               `protobuf:"bytes,1,opt,name=process,proto3" json:"process,omitempty"`
+	// Jobs, the one that wastes most first.
+	Jobs []*JobStatus `protobuf:"bytes,2,rep,name=jobs,proto3" json:"jobs,omitempty"`
+	// Nodes that this process knows: a node tells of itself, an agent of those it talks to.
+	Nodes         []*NodeStatus `protobuf:"bytes,3,rep,name=nodes,proto3" json:"nodes,omitempty"`
+	Gpus          []*GpuStatus  `protobuf:"bytes,4,rep,name=gpus,proto3" json:"gpus,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WatchResponse) Reset() {
+	*x = WatchResponse{}
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[24]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WatchResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WatchResponse) ProtoMessage() {}
+
+func (x *WatchResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[24]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WatchResponse.ProtoReflect.Descriptor instead.
+func (*WatchResponse) Descriptor() ([]byte, []int) {
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{24}
+}
+
+func (x *WatchResponse) GetProcess() *Process {
+	if x != nil {
+		return x.Process
+	}
+	return nil
+}
+
+func (x *WatchResponse) GetJobs() []*JobStatus {
+	if x != nil {
+		return x.Jobs
+	}
+	return nil
+}
+
+func (x *WatchResponse) GetNodes() []*NodeStatus {
+	if x != nil {
+		return x.Nodes
+	}
+	return nil
+}
+
+func (x *WatchResponse) GetGpus() []*GpuStatus {
+	if x != nil {
+		return x.Gpus
+	}
+	return nil
+}
+
+// Process that answers, and its machine.
+type Process struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Host  string                 `protobuf:"bytes,1,opt,name=host,proto3" json:"host,omitempty"`
+	// "node" or "agent".
+	Kind    string               `protobuf:"bytes,2,opt,name=kind,proto3" json:"kind,omitempty"`
+	Version string               `protobuf:"bytes,3,opt,name=version,proto3" json:"version,omitempty"`
+	Pid     uint32               `protobuf:"varint,4,opt,name=pid,proto3" json:"pid,omitempty"`
+	Uptime  *durationpb.Duration `protobuf:"bytes,5,opt,name=uptime,proto3" json:"uptime,omitempty"`
+	// Cores it may use, and how many it kept busy over the last interval.
+	Cores     float64 `protobuf:"fixed64,6,opt,name=cores,proto3" json:"cores,omitempty"`
+	BusyCores float64 `protobuf:"fixed64,7,opt,name=busy_cores,json=busyCores,proto3" json:"busy_cores,omitempty"`
+	// Bytes it holds in memory.
+	ResidentBytes uint64 `protobuf:"varint,8,opt,name=resident_bytes,json=residentBytes,proto3" json:"resident_bytes,omitempty"`
+	// The machine: share of its cores that were busy, share that waited for storage, bytes read from storage and received from
+	// the network per second. Absent: unknown.
+	HostBusy                     *float64 `protobuf:"fixed64,9,opt,name=host_busy,json=hostBusy,proto3,oneof" json:"host_busy,omitempty"`
+	HostIoWait                   *float64 `protobuf:"fixed64,10,opt,name=host_io_wait,json=hostIoWait,proto3,oneof" json:"host_io_wait,omitempty"`
+	DiskReadBytesPerSecond       *float64 `protobuf:"fixed64,11,opt,name=disk_read_bytes_per_second,json=diskReadBytesPerSecond,proto3,oneof" json:"disk_read_bytes_per_second,omitempty"`
+	NetworkReceiveBytesPerSecond *float64 `protobuf:"fixed64,12,opt,name=network_receive_bytes_per_second,json=networkReceiveBytesPerSecond,proto3,oneof" json:"network_receive_bytes_per_second,omitempty"`
+	unknownFields                protoimpl.UnknownFields
+	sizeCache                    protoimpl.SizeCache
+}
+
+func (x *Process) Reset() {
+	*x = Process{}
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[25]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Process) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Process) ProtoMessage() {}
+
+func (x *Process) ProtoReflect() protoreflect.Message {
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[25]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Process.ProtoReflect.Descriptor instead.
+func (*Process) Descriptor() ([]byte, []int) {
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{25}
+}
+
+func (x *Process) GetHost() string {
+	if x != nil {
+		return x.Host
+	}
+	return ""
+}
+
+func (x *Process) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+func (x *Process) GetVersion() string {
+	if x != nil {
+		return x.Version
+	}
+	return ""
+}
+
+func (x *Process) GetPid() uint32 {
+	if x != nil {
+		return x.Pid
+	}
+	return 0
+}
+
+func (x *Process) GetUptime() *durationpb.Duration {
+	if x != nil {
+		return x.Uptime
+	}
+	return nil
+}
+
+func (x *Process) GetCores() float64 {
+	if x != nil {
+		return x.Cores
+	}
+	return 0
+}
+
+func (x *Process) GetBusyCores() float64 {
+	if x != nil {
+		return x.BusyCores
+	}
+	return 0
+}
+
+func (x *Process) GetResidentBytes() uint64 {
+	if x != nil {
+		return x.ResidentBytes
+	}
+	return 0
+}
+
+func (x *Process) GetHostBusy() float64 {
+	if x != nil && x.HostBusy != nil {
+		return *x.HostBusy
+	}
+	return 0
+}
+
+func (x *Process) GetHostIoWait() float64 {
+	if x != nil && x.HostIoWait != nil {
+		return *x.HostIoWait
+	}
+	return 0
+}
+
+func (x *Process) GetDiskReadBytesPerSecond() float64 {
+	if x != nil && x.DiskReadBytesPerSecond != nil {
+		return *x.DiskReadBytesPerSecond
+	}
+	return 0
+}
+
+func (x *Process) GetNetworkReceiveBytesPerSecond() float64 {
+	if x != nil && x.NetworkReceiveBytesPerSecond != nil {
+		return *x.NetworkReceiveBytesPerSecond
+	}
+	return 0
+}
+
+// JobStatus is a training run as this process sees it: a node sees all its ranks, an agent its own.
+type JobStatus struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Job   string                 `protobuf:"bytes,1,opt,name=job,proto3" json:"job,omitempty"`
+	World uint32                 `protobuf:"varint,2,opt,name=world,proto3" json:"world,omitempty"`
+	// Samples per second that the job takes when data is always ready, and that it gets. Absent: unknown.
+	Demand *float64 `protobuf:"fixed64,3,opt,name=demand,proto3,oneof" json:"demand,omitempty"`
+	Supply *float64 `protobuf:"fixed64,4,opt,name=supply,proto3,oneof" json:"supply,omitempty"`
+	// Share of the step that its GPUs stand still for data, mean over ranks. Absent: unknown. Times world: wasted GPUs.
+	Idle *float64 `protobuf:"fixed64,5,opt,name=idle,proto3,oneof" json:"idle,omitempty"`
+	// Share of the step that its loops are blocked in next, mean over ranks.
+	Wait *float64 `protobuf:"fixed64,6,opt,name=wait,proto3,oneof" json:"wait,omitempty"`
+	// "healthy", "data-bound", "not-data" or "unknown".
+	Verdict string `protobuf:"bytes,7,opt,name=verdict,proto3" json:"verdict,omitempty"`
+	// What most likely is the reason, with its evidence, and what to do, each in one line for people. Empty: nothing to say.
+	Cause  string `protobuf:"bytes,8,opt,name=cause,proto3" json:"cause,omitempty"`
+	Action string `protobuf:"bytes,9,opt,name=action,proto3" json:"action,omitempty"`
+	// Nodes that would feed it, and nodes that serve it. Absent: unknown.
+	NodesWanted *uint32 `protobuf:"varint,10,opt,name=nodes_wanted,json=nodesWanted,proto3,oneof" json:"nodes_wanted,omitempty"`
+	Nodes       uint32  `protobuf:"varint,11,opt,name=nodes,proto3" json:"nodes,omitempty"`
+	// True where the demand is an upper bound, because no rank has a meter.
+	UpperBound    bool          `protobuf:"varint,12,opt,name=upper_bound,json=upperBound,proto3" json:"upper_bound,omitempty"`
+	Ranks         []*RankStatus `protobuf:"bytes,13,rep,name=ranks,proto3" json:"ranks,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *JobStatus) Reset() {
+	*x = JobStatus{}
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[26]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *JobStatus) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*JobStatus) ProtoMessage() {}
+
+func (x *JobStatus) ProtoReflect() protoreflect.Message {
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[26]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use JobStatus.ProtoReflect.Descriptor instead.
+func (*JobStatus) Descriptor() ([]byte, []int) {
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{26}
+}
+
+func (x *JobStatus) GetJob() string {
+	if x != nil {
+		return x.Job
+	}
+	return ""
+}
+
+func (x *JobStatus) GetWorld() uint32 {
+	if x != nil {
+		return x.World
+	}
+	return 0
+}
+
+func (x *JobStatus) GetDemand() float64 {
+	if x != nil && x.Demand != nil {
+		return *x.Demand
+	}
+	return 0
+}
+
+func (x *JobStatus) GetSupply() float64 {
+	if x != nil && x.Supply != nil {
+		return *x.Supply
+	}
+	return 0
+}
+
+func (x *JobStatus) GetIdle() float64 {
+	if x != nil && x.Idle != nil {
+		return *x.Idle
+	}
+	return 0
+}
+
+func (x *JobStatus) GetWait() float64 {
+	if x != nil && x.Wait != nil {
+		return *x.Wait
+	}
+	return 0
+}
+
+func (x *JobStatus) GetVerdict() string {
+	if x != nil {
+		return x.Verdict
+	}
+	return ""
+}
+
+func (x *JobStatus) GetCause() string {
+	if x != nil {
+		return x.Cause
+	}
+	return ""
+}
+
+func (x *JobStatus) GetAction() string {
+	if x != nil {
+		return x.Action
+	}
+	return ""
+}
+
+func (x *JobStatus) GetNodesWanted() uint32 {
+	if x != nil && x.NodesWanted != nil {
+		return *x.NodesWanted
+	}
+	return 0
+}
+
+func (x *JobStatus) GetNodes() uint32 {
+	if x != nil {
+		return x.Nodes
+	}
+	return 0
+}
+
+func (x *JobStatus) GetUpperBound() bool {
+	if x != nil {
+		return x.UpperBound
+	}
+	return false
+}
+
+func (x *JobStatus) GetRanks() []*RankStatus {
+	if x != nil {
+		return x.Ranks
+	}
+	return nil
+}
+
+type RankStatus struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Rank  uint32                 `protobuf:"varint,1,opt,name=rank,proto3" json:"rank,omitempty"`
+	Host  string                 `protobuf:"bytes,2,opt,name=host,proto3" json:"host,omitempty"`
+	// Number of the latest step.
+	Step uint64 `protobuf:"varint,3,opt,name=step,proto3" json:"step,omitempty"`
+	// Seconds, over the latest steps: medians and 99th percentiles.
+	StepP50 float64 `protobuf:"fixed64,4,opt,name=step_p50,json=stepP50,proto3" json:"step_p50,omitempty"`
+	StepP99 float64 `protobuf:"fixed64,5,opt,name=step_p99,json=stepP99,proto3" json:"step_p99,omitempty"`
+	WaitP50 float64 `protobuf:"fixed64,6,opt,name=wait_p50,json=waitP50,proto3" json:"wait_p50,omitempty"`
+	WaitP99 float64 `protobuf:"fixed64,7,opt,name=wait_p99,json=waitP99,proto3" json:"wait_p99,omitempty"`
+	// Shares of the step. Absent: unknown.
+	Idle     *float64 `protobuf:"fixed64,8,opt,name=idle,proto3,oneof" json:"idle,omitempty"`
+	Transfer *float64 `protobuf:"fixed64,9,opt,name=transfer,proto3,oneof" json:"transfer,omitempty"`
+	Wait     float64  `protobuf:"fixed64,10,opt,name=wait,proto3" json:"wait,omitempty"`
+	Ready    uint32   `protobuf:"varint,11,opt,name=ready,proto3" json:"ready,omitempty"`
+	Window   uint32   `protobuf:"varint,12,opt,name=window,proto3" json:"window,omitempty"`
+	// For how long it has been blocked in next, and since when nothing was heard of it.
+	Blocked *durationpb.Duration `protobuf:"bytes,13,opt,name=blocked,proto3" json:"blocked,omitempty"`
+	Silent  *durationpb.Duration `protobuf:"bytes,14,opt,name=silent,proto3" json:"silent,omitempty"`
+	// Its latest batches, oldest first. Only an agent tells them.
+	Attempts      []*Attempt `protobuf:"bytes,15,rep,name=attempts,proto3" json:"attempts,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RankStatus) Reset() {
+	*x = RankStatus{}
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[27]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RankStatus) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RankStatus) ProtoMessage() {}
+
+func (x *RankStatus) ProtoReflect() protoreflect.Message {
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[27]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RankStatus.ProtoReflect.Descriptor instead.
+func (*RankStatus) Descriptor() ([]byte, []int) {
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{27}
+}
+
+func (x *RankStatus) GetRank() uint32 {
+	if x != nil {
+		return x.Rank
+	}
+	return 0
+}
+
+func (x *RankStatus) GetHost() string {
+	if x != nil {
+		return x.Host
+	}
+	return ""
+}
+
+func (x *RankStatus) GetStep() uint64 {
+	if x != nil {
+		return x.Step
+	}
+	return 0
+}
+
+func (x *RankStatus) GetStepP50() float64 {
+	if x != nil {
+		return x.StepP50
+	}
+	return 0
+}
+
+func (x *RankStatus) GetStepP99() float64 {
+	if x != nil {
+		return x.StepP99
+	}
+	return 0
+}
+
+func (x *RankStatus) GetWaitP50() float64 {
+	if x != nil {
+		return x.WaitP50
+	}
+	return 0
+}
+
+func (x *RankStatus) GetWaitP99() float64 {
+	if x != nil {
+		return x.WaitP99
+	}
+	return 0
+}
+
+func (x *RankStatus) GetIdle() float64 {
+	if x != nil && x.Idle != nil {
+		return *x.Idle
+	}
+	return 0
+}
+
+func (x *RankStatus) GetTransfer() float64 {
+	if x != nil && x.Transfer != nil {
+		return *x.Transfer
+	}
+	return 0
+}
+
+func (x *RankStatus) GetWait() float64 {
+	if x != nil {
+		return x.Wait
+	}
+	return 0
+}
+
+func (x *RankStatus) GetReady() uint32 {
+	if x != nil {
+		return x.Ready
+	}
+	return 0
+}
+
+func (x *RankStatus) GetWindow() uint32 {
+	if x != nil {
+		return x.Window
+	}
+	return 0
+}
+
+func (x *RankStatus) GetBlocked() *durationpb.Duration {
+	if x != nil {
+		return x.Blocked
+	}
+	return nil
+}
+
+func (x *RankStatus) GetSilent() *durationpb.Duration {
+	if x != nil {
+		return x.Silent
+	}
+	return nil
+}
+
+func (x *RankStatus) GetAttempts() []*Attempt {
+	if x != nil {
+		return x.Attempts
+	}
+	return nil
+}
+
+// Attempt is one want sent to one node, for the timeline.
+type Attempt struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Batch uint64                 `protobuf:"varint,1,opt,name=batch,proto3" json:"batch,omitempty"`
+	Node  string                 `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
+	// Before this response was made: when it was sent and when it ended. Absent end: it is out.
+	Sent  *durationpb.Duration `protobuf:"bytes,3,opt,name=sent,proto3" json:"sent,omitempty"`
+	Ended *durationpb.Duration `protobuf:"bytes,4,opt,name=ended,proto3" json:"ended,omitempty"`
+	// True for the second want of a batch that was out already.
+	Hedge bool `protobuf:"varint,5,opt,name=hedge,proto3" json:"hedge,omitempty"`
+	// "out", "done", "cancelled" or "failed".
+	State         string `protobuf:"bytes,6,opt,name=state,proto3" json:"state,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Attempt) Reset() {
+	*x = Attempt{}
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[28]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Attempt) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Attempt) ProtoMessage() {}
+
+func (x *Attempt) ProtoReflect() protoreflect.Message {
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[28]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Attempt.ProtoReflect.Descriptor instead.
+func (*Attempt) Descriptor() ([]byte, []int) {
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{28}
+}
+
+func (x *Attempt) GetBatch() uint64 {
+	if x != nil {
+		return x.Batch
+	}
+	return 0
+}
+
+func (x *Attempt) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *Attempt) GetSent() *durationpb.Duration {
+	if x != nil {
+		return x.Sent
+	}
+	return nil
+}
+
+func (x *Attempt) GetEnded() *durationpb.Duration {
+	if x != nil {
+		return x.Ended
+	}
+	return nil
+}
+
+func (x *Attempt) GetHedge() bool {
+	if x != nil {
+		return x.Hedge
+	}
+	return false
+}
+
+func (x *Attempt) GetState() string {
+	if x != nil {
+		return x.State
+	}
+	return ""
+}
+
+type NodeStatus struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Addr  string                 `protobuf:"bytes,1,opt,name=addr,proto3" json:"addr,omitempty"`
+	// "ready", "connecting", "draining", "silent" or "failed", and the latest error.
+	State string  `protobuf:"bytes,2,opt,name=state,proto3" json:"state,omitempty"`
+	Error string  `protobuf:"bytes,3,opt,name=error,proto3" json:"error,omitempty"`
+	Cores float64 `protobuf:"fixed64,4,opt,name=cores,proto3" json:"cores,omitempty"`
+	// Core-seconds of work queued, and core-seconds done per second with work in hand. Absent: unknown.
+	Queued               float64  `protobuf:"fixed64,5,opt,name=queued,proto3" json:"queued,omitempty"`
+	EffectiveCores       *float64 `protobuf:"fixed64,6,opt,name=effective_cores,json=effectiveCores,proto3,oneof" json:"effective_cores,omitempty"`
+	CoreSecondsPerSample *float64 `protobuf:"fixed64,7,opt,name=core_seconds_per_sample,json=coreSecondsPerSample,proto3,oneof" json:"core_seconds_per_sample,omitempty"`
+	SamplesPerSecond     float64  `protobuf:"fixed64,8,opt,name=samples_per_second,json=samplesPerSecond,proto3" json:"samples_per_second,omitempty"`
+	BytesPerSecond       float64  `protobuf:"fixed64,9,opt,name=bytes_per_second,json=bytesPerSecond,proto3" json:"bytes_per_second,omitempty"`
+	// Wants that it holds.
+	Wants uint32 `protobuf:"varint,10,opt,name=wants,proto3" json:"wants,omitempty"`
+	// Share of worker time over the last interval that went into reading, decoding and transforming. Absent: unknown.
+	Read          *float64 `protobuf:"fixed64,11,opt,name=read,proto3,oneof" json:"read,omitempty"`
+	Decode        *float64 `protobuf:"fixed64,12,opt,name=decode,proto3,oneof" json:"decode,omitempty"`
+	Transform     *float64 `protobuf:"fixed64,13,opt,name=transform,proto3,oneof" json:"transform,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NodeStatus) Reset() {
+	*x = NodeStatus{}
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[29]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NodeStatus) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NodeStatus) ProtoMessage() {}
+
+func (x *NodeStatus) ProtoReflect() protoreflect.Message {
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[29]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NodeStatus.ProtoReflect.Descriptor instead.
+func (*NodeStatus) Descriptor() ([]byte, []int) {
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{29}
+}
+
+func (x *NodeStatus) GetAddr() string {
+	if x != nil {
+		return x.Addr
+	}
+	return ""
+}
+
+func (x *NodeStatus) GetState() string {
+	if x != nil {
+		return x.State
+	}
+	return ""
+}
+
+func (x *NodeStatus) GetError() string {
+	if x != nil {
+		return x.Error
+	}
+	return ""
+}
+
+func (x *NodeStatus) GetCores() float64 {
+	if x != nil {
+		return x.Cores
+	}
+	return 0
+}
+
+func (x *NodeStatus) GetQueued() float64 {
+	if x != nil {
+		return x.Queued
+	}
+	return 0
+}
+
+func (x *NodeStatus) GetEffectiveCores() float64 {
+	if x != nil && x.EffectiveCores != nil {
+		return *x.EffectiveCores
+	}
+	return 0
+}
+
+func (x *NodeStatus) GetCoreSecondsPerSample() float64 {
+	if x != nil && x.CoreSecondsPerSample != nil {
+		return *x.CoreSecondsPerSample
+	}
+	return 0
+}
+
+func (x *NodeStatus) GetSamplesPerSecond() float64 {
+	if x != nil {
+		return x.SamplesPerSecond
+	}
+	return 0
+}
+
+func (x *NodeStatus) GetBytesPerSecond() float64 {
+	if x != nil {
+		return x.BytesPerSecond
+	}
+	return 0
+}
+
+func (x *NodeStatus) GetWants() uint32 {
+	if x != nil {
+		return x.Wants
+	}
+	return 0
+}
+
+func (x *NodeStatus) GetRead() float64 {
+	if x != nil && x.Read != nil {
+		return *x.Read
+	}
+	return 0
+}
+
+func (x *NodeStatus) GetDecode() float64 {
+	if x != nil && x.Decode != nil {
+		return *x.Decode
+	}
+	return 0
+}
+
+func (x *NodeStatus) GetTransform() float64 {
+	if x != nil && x.Transform != nil {
+		return *x.Transform
+	}
+	return 0
+}
+
+// GpuStatus is what the driver says. Absent members: unknown, which is never 0.
+type GpuStatus struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Host  string                 `protobuf:"bytes,1,opt,name=host,proto3" json:"host,omitempty"`
+	Index uint32                 `protobuf:"varint,2,opt,name=index,proto3" json:"index,omitempty"`
+	Name  string                 `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
+	Uuid  string                 `protobuf:"bytes,4,opt,name=uuid,proto3" json:"uuid,omitempty"`
+	// Share of time in which a kernel ran.
+	Busy             *float64 `protobuf:"fixed64,5,opt,name=busy,proto3,oneof" json:"busy,omitempty"`
+	MemoryUsedBytes  *uint64  `protobuf:"varint,6,opt,name=memory_used_bytes,json=memoryUsedBytes,proto3,oneof" json:"memory_used_bytes,omitempty"`
+	MemoryTotalBytes *uint64  `protobuf:"varint,7,opt,name=memory_total_bytes,json=memoryTotalBytes,proto3,oneof" json:"memory_total_bytes,omitempty"`
+	Watts            *float64 `protobuf:"fixed64,8,opt,name=watts,proto3,oneof" json:"watts,omitempty"`
+	Celsius          *float64 `protobuf:"fixed64,9,opt,name=celsius,proto3,oneof" json:"celsius,omitempty"`
+	// Reasons why clocks are held down.
+	Throttles []string      `protobuf:"bytes,10,rep,name=throttles,proto3" json:"throttles,omitempty"`
+	Processes []*GpuProcess `protobuf:"bytes,11,rep,name=processes,proto3" json:"processes,omitempty"`
+	// Why nothing is known, where that is so.
+	Unknown       string `protobuf:"bytes,12,opt,name=unknown,proto3" json:"unknown,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GpuStatus) Reset() {
+	*x = GpuStatus{}
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[30]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GpuStatus) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GpuStatus) ProtoMessage() {}
+
+func (x *GpuStatus) ProtoReflect() protoreflect.Message {
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[30]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GpuStatus.ProtoReflect.Descriptor instead.
+func (*GpuStatus) Descriptor() ([]byte, []int) {
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{30}
+}
+
+func (x *GpuStatus) GetHost() string {
+	if x != nil {
+		return x.Host
+	}
+	return ""
+}
+
+func (x *GpuStatus) GetIndex() uint32 {
+	if x != nil {
+		return x.Index
+	}
+	return 0
+}
+
+func (x *GpuStatus) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *GpuStatus) GetUuid() string {
+	if x != nil {
+		return x.Uuid
+	}
+	return ""
+}
+
+func (x *GpuStatus) GetBusy() float64 {
+	if x != nil && x.Busy != nil {
+		return *x.Busy
+	}
+	return 0
+}
+
+func (x *GpuStatus) GetMemoryUsedBytes() uint64 {
+	if x != nil && x.MemoryUsedBytes != nil {
+		return *x.MemoryUsedBytes
+	}
+	return 0
+}
+
+func (x *GpuStatus) GetMemoryTotalBytes() uint64 {
+	if x != nil && x.MemoryTotalBytes != nil {
+		return *x.MemoryTotalBytes
+	}
+	return 0
+}
+
+func (x *GpuStatus) GetWatts() float64 {
+	if x != nil && x.Watts != nil {
+		return *x.Watts
+	}
+	return 0
+}
+
+func (x *GpuStatus) GetCelsius() float64 {
+	if x != nil && x.Celsius != nil {
+		return *x.Celsius
+	}
+	return 0
+}
+
+func (x *GpuStatus) GetThrottles() []string {
+	if x != nil {
+		return x.Throttles
+	}
+	return nil
+}
+
+func (x *GpuStatus) GetProcesses() []*GpuProcess {
+	if x != nil {
+		return x.Processes
+	}
+	return nil
+}
+
+func (x *GpuStatus) GetUnknown() string {
+	if x != nil {
+		return x.Unknown
+	}
+	return ""
+}
+
+type GpuProcess struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Pid           uint32                 `protobuf:"varint,1,opt,name=pid,proto3" json:"pid,omitempty"`
+	Name          string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	MemoryBytes   *uint64                `protobuf:"varint,3,opt,name=memory_bytes,json=memoryBytes,proto3,oneof" json:"memory_bytes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GpuProcess) Reset() {
+	*x = GpuProcess{}
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[31]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GpuProcess) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GpuProcess) ProtoMessage() {}
+
+func (x *GpuProcess) ProtoReflect() protoreflect.Message {
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[31]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GpuProcess.ProtoReflect.Descriptor instead.
+func (*GpuProcess) Descriptor() ([]byte, []int) {
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{31}
+}
+
+func (x *GpuProcess) GetPid() uint32 {
+	if x != nil {
+		return x.Pid
+	}
+	return 0
+}
+
+func (x *GpuProcess) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *GpuProcess) GetMemoryBytes() uint64 {
+	if x != nil && x.MemoryBytes != nil {
+		return *x.MemoryBytes
+	}
+	return 0
 }
 
 var File_feedwater_v1_feedwater_proto protoreflect.FileDescriptor
@@ -1809,12 +3013,13 @@ const file_feedwater_v1_feedwater_proto_rawDesc = "" +
 	"\x05place\x18\x02 \x01(\tR\x05place\x12\x18\n" +
 	"\adialect\x18\x03 \x01(\tR\adialect\x12\x12\n" +
 	"\x04tier\x18\x04 \x01(\tR\x04tier\x12\x1c\n" +
-	"\targuments\x18\x05 \x01(\tR\targuments\"\xa6\x01\n" +
+	"\targuments\x18\x05 \x01(\tR\targuments\"\xcd\x01\n" +
 	"\fFetchRequest\x12+\n" +
 	"\x05start\x18\x01 \x01(\v2\x13.feedwater.v1.StartH\x00R\x05start\x12(\n" +
 	"\x04want\x18\x02 \x01(\v2\x12.feedwater.v1.WantH\x00R\x04want\x12.\n" +
-	"\x06cancel\x18\x03 \x01(\v2\x14.feedwater.v1.CancelH\x00R\x06cancelB\t\n" +
-	"\arequestJ\x04\b\x04\x10\x05\"j\n" +
+	"\x06cancel\x18\x03 \x01(\v2\x14.feedwater.v1.CancelH\x00R\x06cancel\x12+\n" +
+	"\x05pulse\x18\x04 \x01(\v2\x13.feedwater.v1.PulseH\x00R\x05pulseB\t\n" +
+	"\arequest\"j\n" +
 	"\x05Start\x12\x12\n" +
 	"\x04plan\x18\x01 \x01(\tR\x04plan\x12\x10\n" +
 	"\x03job\x18\x02 \x01(\tR\x03job\x12\x1a\n" +
@@ -1838,6 +3043,23 @@ const file_feedwater_v1_feedwater_proto_rawDesc = "" +
 	"\arepeats\x18\x02 \x03(\rR\arepeats\"\x18\n" +
 	"\x06Cancel\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\"\xec\x01\n" +
+	"\x05Pulse\x12\x12\n" +
+	"\x04rank\x18\x01 \x01(\rR\x04rank\x12\x14\n" +
+	"\x05world\x18\x02 \x01(\rR\x05world\x12(\n" +
+	"\x05steps\x18\x03 \x03(\v2\x12.feedwater.v1.StepR\x05steps\x12\x18\n" +
+	"\asamples\x18\x04 \x01(\rR\asamples\x12\x14\n" +
+	"\x05ready\x18\x05 \x01(\rR\x05ready\x12\x16\n" +
+	"\x06window\x18\x06 \x01(\rR\x06window\x123\n" +
+	"\ablocked\x18\a \x01(\v2\x19.google.protobuf.DurationR\ablocked\x12\x12\n" +
+	"\x04host\x18\b \x01(\tR\x04host\"\x96\x01\n" +
+	"\x04Step\x12\x16\n" +
+	"\x06number\x18\x01 \x01(\x04R\x06number\x12\x12\n" +
+	"\x04step\x18\x02 \x01(\x01R\x04step\x12\x12\n" +
+	"\x04wait\x18\x03 \x01(\x01R\x04wait\x12\x17\n" +
+	"\x04idle\x18\x04 \x01(\x01H\x00R\x04idle\x88\x01\x01\x12\x1f\n" +
+	"\btransfer\x18\x05 \x01(\x01H\x01R\btransfer\x88\x01\x01B\a\n" +
+	"\x05_idleB\v\n" +
+	"\t_transfer\"\xec\x01\n" +
 	"\rFetchResponse\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x16\n" +
 	"\x06offset\x18\x02 \x01(\x04R\x06offset\x12\x12\n" +
@@ -1845,12 +3067,13 @@ const file_feedwater_v1_feedwater_proto_rawDesc = "" +
 	"\x06header\x18\x04 \x01(\v2\x14.feedwater.v1.HeaderR\x06header\x12/\n" +
 	"\afailure\x18\x05 \x01(\v2\x15.feedwater.v1.FailureR\afailure\x12,\n" +
 	"\x06notice\x18\x06 \x01(\v2\x14.feedwater.v1.NoticeR\x06notice\x12\x12\n" +
-	"\x04data\x18\x0f \x01(\fR\x04data\"\xa3\x01\n" +
+	"\x04data\x18\x0f \x01(\fR\x04data\"\xca\x01\n" +
 	"\x06Header\x12+\n" +
 	"\x06fields\x18\x01 \x03(\v2\x13.feedwater.v1.FieldR\x06fields\x12\x16\n" +
 	"\x06crc32c\x18\x02 \x01(\aR\x06crc32c\x121\n" +
 	"\x06errors\x18\x03 \x03(\v2\x19.feedwater.v1.SampleErrorR\x06errors\x12!\n" +
-	"\fcore_seconds\x18\x04 \x01(\x01R\vcoreSeconds\"\xb5\x01\n" +
+	"\fcore_seconds\x18\x04 \x01(\x01R\vcoreSeconds\x12%\n" +
+	"\x0equeued_seconds\x18\x05 \x01(\x01R\rqueuedSeconds\"\xb5\x01\n" +
 	"\vSampleError\x12\x16\n" +
 	"\x06offset\x18\x01 \x01(\rR\x06offset\x12\x14\n" +
 	"\x05index\x18\x02 \x01(\x04R\x05index\x12\x10\n" +
@@ -1896,7 +3119,131 @@ const file_feedwater_v1_feedwater_proto_rawDesc = "" +
 	"\aapplied\x18\x02 \x01(\bR\aapplied\x12\x1e\n" +
 	"\n" +
 	"parameters\x18\x03 \x01(\tR\n" +
-	"parameters*\xd2\x02\n" +
+	"parameters\"E\n" +
+	"\fWatchRequest\x125\n" +
+	"\binterval\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\binterval\"\xca\x01\n" +
+	"\rWatchResponse\x12/\n" +
+	"\aprocess\x18\x01 \x01(\v2\x15.feedwater.v1.ProcessR\aprocess\x12+\n" +
+	"\x04jobs\x18\x02 \x03(\v2\x17.feedwater.v1.JobStatusR\x04jobs\x12.\n" +
+	"\x05nodes\x18\x03 \x03(\v2\x18.feedwater.v1.NodeStatusR\x05nodes\x12+\n" +
+	"\x04gpus\x18\x04 \x03(\v2\x17.feedwater.v1.GpuStatusR\x04gpus\"\xa6\x04\n" +
+	"\aProcess\x12\x12\n" +
+	"\x04host\x18\x01 \x01(\tR\x04host\x12\x12\n" +
+	"\x04kind\x18\x02 \x01(\tR\x04kind\x12\x18\n" +
+	"\aversion\x18\x03 \x01(\tR\aversion\x12\x10\n" +
+	"\x03pid\x18\x04 \x01(\rR\x03pid\x121\n" +
+	"\x06uptime\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\x06uptime\x12\x14\n" +
+	"\x05cores\x18\x06 \x01(\x01R\x05cores\x12\x1d\n" +
+	"\n" +
+	"busy_cores\x18\a \x01(\x01R\tbusyCores\x12%\n" +
+	"\x0eresident_bytes\x18\b \x01(\x04R\rresidentBytes\x12 \n" +
+	"\thost_busy\x18\t \x01(\x01H\x00R\bhostBusy\x88\x01\x01\x12%\n" +
+	"\fhost_io_wait\x18\n" +
+	" \x01(\x01H\x01R\n" +
+	"hostIoWait\x88\x01\x01\x12?\n" +
+	"\x1adisk_read_bytes_per_second\x18\v \x01(\x01H\x02R\x16diskReadBytesPerSecond\x88\x01\x01\x12K\n" +
+	" network_receive_bytes_per_second\x18\f \x01(\x01H\x03R\x1cnetworkReceiveBytesPerSecond\x88\x01\x01B\f\n" +
+	"\n" +
+	"_host_busyB\x0f\n" +
+	"\r_host_io_waitB\x1d\n" +
+	"\x1b_disk_read_bytes_per_secondB#\n" +
+	"!_network_receive_bytes_per_second\"\xaf\x03\n" +
+	"\tJobStatus\x12\x10\n" +
+	"\x03job\x18\x01 \x01(\tR\x03job\x12\x14\n" +
+	"\x05world\x18\x02 \x01(\rR\x05world\x12\x1b\n" +
+	"\x06demand\x18\x03 \x01(\x01H\x00R\x06demand\x88\x01\x01\x12\x1b\n" +
+	"\x06supply\x18\x04 \x01(\x01H\x01R\x06supply\x88\x01\x01\x12\x17\n" +
+	"\x04idle\x18\x05 \x01(\x01H\x02R\x04idle\x88\x01\x01\x12\x17\n" +
+	"\x04wait\x18\x06 \x01(\x01H\x03R\x04wait\x88\x01\x01\x12\x18\n" +
+	"\averdict\x18\a \x01(\tR\averdict\x12\x14\n" +
+	"\x05cause\x18\b \x01(\tR\x05cause\x12\x16\n" +
+	"\x06action\x18\t \x01(\tR\x06action\x12&\n" +
+	"\fnodes_wanted\x18\n" +
+	" \x01(\rH\x04R\vnodesWanted\x88\x01\x01\x12\x14\n" +
+	"\x05nodes\x18\v \x01(\rR\x05nodes\x12\x1f\n" +
+	"\vupper_bound\x18\f \x01(\bR\n" +
+	"upperBound\x12.\n" +
+	"\x05ranks\x18\r \x03(\v2\x18.feedwater.v1.RankStatusR\x05ranksB\t\n" +
+	"\a_demandB\t\n" +
+	"\a_supplyB\a\n" +
+	"\x05_idleB\a\n" +
+	"\x05_waitB\x0f\n" +
+	"\r_nodes_wanted\"\xe1\x03\n" +
+	"\n" +
+	"RankStatus\x12\x12\n" +
+	"\x04rank\x18\x01 \x01(\rR\x04rank\x12\x12\n" +
+	"\x04host\x18\x02 \x01(\tR\x04host\x12\x12\n" +
+	"\x04step\x18\x03 \x01(\x04R\x04step\x12\x19\n" +
+	"\bstep_p50\x18\x04 \x01(\x01R\astepP50\x12\x19\n" +
+	"\bstep_p99\x18\x05 \x01(\x01R\astepP99\x12\x19\n" +
+	"\bwait_p50\x18\x06 \x01(\x01R\awaitP50\x12\x19\n" +
+	"\bwait_p99\x18\a \x01(\x01R\awaitP99\x12\x17\n" +
+	"\x04idle\x18\b \x01(\x01H\x00R\x04idle\x88\x01\x01\x12\x1f\n" +
+	"\btransfer\x18\t \x01(\x01H\x01R\btransfer\x88\x01\x01\x12\x12\n" +
+	"\x04wait\x18\n" +
+	" \x01(\x01R\x04wait\x12\x14\n" +
+	"\x05ready\x18\v \x01(\rR\x05ready\x12\x16\n" +
+	"\x06window\x18\f \x01(\rR\x06window\x123\n" +
+	"\ablocked\x18\r \x01(\v2\x19.google.protobuf.DurationR\ablocked\x121\n" +
+	"\x06silent\x18\x0e \x01(\v2\x19.google.protobuf.DurationR\x06silent\x121\n" +
+	"\battempts\x18\x0f \x03(\v2\x15.feedwater.v1.AttemptR\battemptsB\a\n" +
+	"\x05_idleB\v\n" +
+	"\t_transfer\"\xbf\x01\n" +
+	"\aAttempt\x12\x14\n" +
+	"\x05batch\x18\x01 \x01(\x04R\x05batch\x12\x12\n" +
+	"\x04node\x18\x02 \x01(\tR\x04node\x12-\n" +
+	"\x04sent\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x04sent\x12/\n" +
+	"\x05ended\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\x05ended\x12\x14\n" +
+	"\x05hedge\x18\x05 \x01(\bR\x05hedge\x12\x14\n" +
+	"\x05state\x18\x06 \x01(\tR\x05state\"\xfd\x03\n" +
+	"\n" +
+	"NodeStatus\x12\x12\n" +
+	"\x04addr\x18\x01 \x01(\tR\x04addr\x12\x14\n" +
+	"\x05state\x18\x02 \x01(\tR\x05state\x12\x14\n" +
+	"\x05error\x18\x03 \x01(\tR\x05error\x12\x14\n" +
+	"\x05cores\x18\x04 \x01(\x01R\x05cores\x12\x16\n" +
+	"\x06queued\x18\x05 \x01(\x01R\x06queued\x12,\n" +
+	"\x0feffective_cores\x18\x06 \x01(\x01H\x00R\x0eeffectiveCores\x88\x01\x01\x12:\n" +
+	"\x17core_seconds_per_sample\x18\a \x01(\x01H\x01R\x14coreSecondsPerSample\x88\x01\x01\x12,\n" +
+	"\x12samples_per_second\x18\b \x01(\x01R\x10samplesPerSecond\x12(\n" +
+	"\x10bytes_per_second\x18\t \x01(\x01R\x0ebytesPerSecond\x12\x14\n" +
+	"\x05wants\x18\n" +
+	" \x01(\rR\x05wants\x12\x17\n" +
+	"\x04read\x18\v \x01(\x01H\x02R\x04read\x88\x01\x01\x12\x1b\n" +
+	"\x06decode\x18\f \x01(\x01H\x03R\x06decode\x88\x01\x01\x12!\n" +
+	"\ttransform\x18\r \x01(\x01H\x04R\ttransform\x88\x01\x01B\x12\n" +
+	"\x10_effective_coresB\x1a\n" +
+	"\x18_core_seconds_per_sampleB\a\n" +
+	"\x05_readB\t\n" +
+	"\a_decodeB\f\n" +
+	"\n" +
+	"_transform\"\xd0\x03\n" +
+	"\tGpuStatus\x12\x12\n" +
+	"\x04host\x18\x01 \x01(\tR\x04host\x12\x14\n" +
+	"\x05index\x18\x02 \x01(\rR\x05index\x12\x12\n" +
+	"\x04name\x18\x03 \x01(\tR\x04name\x12\x12\n" +
+	"\x04uuid\x18\x04 \x01(\tR\x04uuid\x12\x17\n" +
+	"\x04busy\x18\x05 \x01(\x01H\x00R\x04busy\x88\x01\x01\x12/\n" +
+	"\x11memory_used_bytes\x18\x06 \x01(\x04H\x01R\x0fmemoryUsedBytes\x88\x01\x01\x121\n" +
+	"\x12memory_total_bytes\x18\a \x01(\x04H\x02R\x10memoryTotalBytes\x88\x01\x01\x12\x19\n" +
+	"\x05watts\x18\b \x01(\x01H\x03R\x05watts\x88\x01\x01\x12\x1d\n" +
+	"\acelsius\x18\t \x01(\x01H\x04R\acelsius\x88\x01\x01\x12\x1c\n" +
+	"\tthrottles\x18\n" +
+	" \x03(\tR\tthrottles\x126\n" +
+	"\tprocesses\x18\v \x03(\v2\x18.feedwater.v1.GpuProcessR\tprocesses\x12\x18\n" +
+	"\aunknown\x18\f \x01(\tR\aunknownB\a\n" +
+	"\x05_busyB\x14\n" +
+	"\x12_memory_used_bytesB\x15\n" +
+	"\x13_memory_total_bytesB\b\n" +
+	"\x06_wattsB\n" +
+	"\n" +
+	"\b_celsius\"k\n" +
+	"\n" +
+	"GpuProcess\x12\x10\n" +
+	"\x03pid\x18\x01 \x01(\rR\x03pid\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12&\n" +
+	"\fmemory_bytes\x18\x03 \x01(\x04H\x00R\vmemoryBytes\x88\x01\x01B\x0f\n" +
+	"\r_memory_bytes*\xd2\x02\n" +
 	"\x06Reason\x12\x16\n" +
 	"\x12REASON_UNSPECIFIED\x10\x00\x12\x0f\n" +
 	"\vREASON_PLAN\x10\x01\x12\x0f\n" +
@@ -1914,11 +3261,12 @@ const file_feedwater_v1_feedwater_proto_rawDesc = "" +
 	"\vREASON_READ\x10\f\x12\x11\n" +
 	"\rREASON_SAMPLE\x10\r\x12\x14\n" +
 	"\x10REASON_CANCELLED\x10\x0e\x12\x12\n" +
-	"\x0eREASON_STALLED\x10\x0f2\xd0\x01\n" +
+	"\x0eREASON_STALLED\x10\x0f2\x94\x02\n" +
 	"\x04Feed\x12=\n" +
 	"\x04Open\x12\x19.feedwater.v1.OpenRequest\x1a\x1a.feedwater.v1.OpenResponse\x12D\n" +
 	"\x05Fetch\x12\x1a.feedwater.v1.FetchRequest\x1a\x1b.feedwater.v1.FetchResponse(\x010\x01\x12C\n" +
-	"\x06Replay\x12\x1b.feedwater.v1.ReplayRequest\x1a\x1c.feedwater.v1.ReplayResponseB\xb5\x01\n" +
+	"\x06Replay\x12\x1b.feedwater.v1.ReplayRequest\x1a\x1c.feedwater.v1.ReplayResponse\x12B\n" +
+	"\x05Watch\x12\x1a.feedwater.v1.WatchRequest\x1a\x1b.feedwater.v1.WatchResponse0\x01B\xb5\x01\n" +
 	"\x10com.feedwater.v1B\x0eFeedwaterProtoP\x01Z@github.com/feedwater-io/feedwater/proto/feedwater/v1;feedwaterv1\xa2\x02\x03FXX\xaa\x02\fFeedwater.V1\xca\x02\fFeedwater\\V1\xe2\x02\x18Feedwater\\V1\\GPBMetadata\xea\x02\rFeedwater::V1b\x06proto3"
 
 var (
@@ -1934,7 +3282,7 @@ func file_feedwater_v1_feedwater_proto_rawDescGZIP() []byte {
 }
 
 var file_feedwater_v1_feedwater_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_feedwater_v1_feedwater_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
+var file_feedwater_v1_feedwater_proto_msgTypes = make([]protoimpl.MessageInfo, 32)
 var file_feedwater_v1_feedwater_proto_goTypes = []any{
 	(Reason)(0),                 // 0: feedwater.v1.Reason
 	(*OpenRequest)(nil),         // 1: feedwater.v1.OpenRequest
@@ -1949,16 +3297,27 @@ var file_feedwater_v1_feedwater_proto_goTypes = []any{
 	(*Range)(nil),               // 10: feedwater.v1.Range
 	(*List)(nil),                // 11: feedwater.v1.List
 	(*Cancel)(nil),              // 12: feedwater.v1.Cancel
-	(*FetchResponse)(nil),       // 13: feedwater.v1.FetchResponse
-	(*Header)(nil),              // 14: feedwater.v1.Header
-	(*SampleError)(nil),         // 15: feedwater.v1.SampleError
-	(*Failure)(nil),             // 16: feedwater.v1.Failure
-	(*Notice)(nil),              // 17: feedwater.v1.Notice
-	(*ReplayRequest)(nil),       // 18: feedwater.v1.ReplayRequest
-	(*ReplayResponse)(nil),      // 19: feedwater.v1.ReplayResponse
-	(*Sample)(nil),              // 20: feedwater.v1.Sample
-	(*Draw)(nil),                // 21: feedwater.v1.Draw
-	(*durationpb.Duration)(nil), // 22: google.protobuf.Duration
+	(*Pulse)(nil),               // 13: feedwater.v1.Pulse
+	(*Step)(nil),                // 14: feedwater.v1.Step
+	(*FetchResponse)(nil),       // 15: feedwater.v1.FetchResponse
+	(*Header)(nil),              // 16: feedwater.v1.Header
+	(*SampleError)(nil),         // 17: feedwater.v1.SampleError
+	(*Failure)(nil),             // 18: feedwater.v1.Failure
+	(*Notice)(nil),              // 19: feedwater.v1.Notice
+	(*ReplayRequest)(nil),       // 20: feedwater.v1.ReplayRequest
+	(*ReplayResponse)(nil),      // 21: feedwater.v1.ReplayResponse
+	(*Sample)(nil),              // 22: feedwater.v1.Sample
+	(*Draw)(nil),                // 23: feedwater.v1.Draw
+	(*WatchRequest)(nil),        // 24: feedwater.v1.WatchRequest
+	(*WatchResponse)(nil),       // 25: feedwater.v1.WatchResponse
+	(*Process)(nil),             // 26: feedwater.v1.Process
+	(*JobStatus)(nil),           // 27: feedwater.v1.JobStatus
+	(*RankStatus)(nil),          // 28: feedwater.v1.RankStatus
+	(*Attempt)(nil),             // 29: feedwater.v1.Attempt
+	(*NodeStatus)(nil),          // 30: feedwater.v1.NodeStatus
+	(*GpuStatus)(nil),           // 31: feedwater.v1.GpuStatus
+	(*GpuProcess)(nil),          // 32: feedwater.v1.GpuProcess
+	(*durationpb.Duration)(nil), // 33: google.protobuf.Duration
 }
 var file_feedwater_v1_feedwater_proto_depIdxs = []int32{
 	3,  // 0: feedwater.v1.OpenResponse.classes:type_name -> feedwater.v1.Class
@@ -1967,33 +3326,51 @@ var file_feedwater_v1_feedwater_proto_depIdxs = []int32{
 	7,  // 3: feedwater.v1.FetchRequest.start:type_name -> feedwater.v1.Start
 	8,  // 4: feedwater.v1.FetchRequest.want:type_name -> feedwater.v1.Want
 	12, // 5: feedwater.v1.FetchRequest.cancel:type_name -> feedwater.v1.Cancel
-	9,  // 6: feedwater.v1.Want.name:type_name -> feedwater.v1.Name
-	22, // 7: feedwater.v1.Want.due:type_name -> google.protobuf.Duration
-	10, // 8: feedwater.v1.Name.range:type_name -> feedwater.v1.Range
-	11, // 9: feedwater.v1.Name.list:type_name -> feedwater.v1.List
-	14, // 10: feedwater.v1.FetchResponse.header:type_name -> feedwater.v1.Header
-	16, // 11: feedwater.v1.FetchResponse.failure:type_name -> feedwater.v1.Failure
-	17, // 12: feedwater.v1.FetchResponse.notice:type_name -> feedwater.v1.Notice
-	4,  // 13: feedwater.v1.Header.fields:type_name -> feedwater.v1.Field
-	15, // 14: feedwater.v1.Header.errors:type_name -> feedwater.v1.SampleError
-	15, // 15: feedwater.v1.Failure.sample_error:type_name -> feedwater.v1.SampleError
-	22, // 16: feedwater.v1.Failure.retry_after:type_name -> google.protobuf.Duration
-	0,  // 17: feedwater.v1.Failure.reason:type_name -> feedwater.v1.Reason
-	9,  // 18: feedwater.v1.ReplayRequest.name:type_name -> feedwater.v1.Name
-	20, // 19: feedwater.v1.ReplayResponse.samples:type_name -> feedwater.v1.Sample
-	21, // 20: feedwater.v1.Sample.draws:type_name -> feedwater.v1.Draw
-	15, // 21: feedwater.v1.Sample.error:type_name -> feedwater.v1.SampleError
-	1,  // 22: feedwater.v1.Feed.Open:input_type -> feedwater.v1.OpenRequest
-	6,  // 23: feedwater.v1.Feed.Fetch:input_type -> feedwater.v1.FetchRequest
-	18, // 24: feedwater.v1.Feed.Replay:input_type -> feedwater.v1.ReplayRequest
-	2,  // 25: feedwater.v1.Feed.Open:output_type -> feedwater.v1.OpenResponse
-	13, // 26: feedwater.v1.Feed.Fetch:output_type -> feedwater.v1.FetchResponse
-	19, // 27: feedwater.v1.Feed.Replay:output_type -> feedwater.v1.ReplayResponse
-	25, // [25:28] is the sub-list for method output_type
-	22, // [22:25] is the sub-list for method input_type
-	22, // [22:22] is the sub-list for extension type_name
-	22, // [22:22] is the sub-list for extension extendee
-	0,  // [0:22] is the sub-list for field type_name
+	13, // 6: feedwater.v1.FetchRequest.pulse:type_name -> feedwater.v1.Pulse
+	9,  // 7: feedwater.v1.Want.name:type_name -> feedwater.v1.Name
+	33, // 8: feedwater.v1.Want.due:type_name -> google.protobuf.Duration
+	10, // 9: feedwater.v1.Name.range:type_name -> feedwater.v1.Range
+	11, // 10: feedwater.v1.Name.list:type_name -> feedwater.v1.List
+	14, // 11: feedwater.v1.Pulse.steps:type_name -> feedwater.v1.Step
+	33, // 12: feedwater.v1.Pulse.blocked:type_name -> google.protobuf.Duration
+	16, // 13: feedwater.v1.FetchResponse.header:type_name -> feedwater.v1.Header
+	18, // 14: feedwater.v1.FetchResponse.failure:type_name -> feedwater.v1.Failure
+	19, // 15: feedwater.v1.FetchResponse.notice:type_name -> feedwater.v1.Notice
+	4,  // 16: feedwater.v1.Header.fields:type_name -> feedwater.v1.Field
+	17, // 17: feedwater.v1.Header.errors:type_name -> feedwater.v1.SampleError
+	17, // 18: feedwater.v1.Failure.sample_error:type_name -> feedwater.v1.SampleError
+	33, // 19: feedwater.v1.Failure.retry_after:type_name -> google.protobuf.Duration
+	0,  // 20: feedwater.v1.Failure.reason:type_name -> feedwater.v1.Reason
+	9,  // 21: feedwater.v1.ReplayRequest.name:type_name -> feedwater.v1.Name
+	22, // 22: feedwater.v1.ReplayResponse.samples:type_name -> feedwater.v1.Sample
+	23, // 23: feedwater.v1.Sample.draws:type_name -> feedwater.v1.Draw
+	17, // 24: feedwater.v1.Sample.error:type_name -> feedwater.v1.SampleError
+	33, // 25: feedwater.v1.WatchRequest.interval:type_name -> google.protobuf.Duration
+	26, // 26: feedwater.v1.WatchResponse.process:type_name -> feedwater.v1.Process
+	27, // 27: feedwater.v1.WatchResponse.jobs:type_name -> feedwater.v1.JobStatus
+	30, // 28: feedwater.v1.WatchResponse.nodes:type_name -> feedwater.v1.NodeStatus
+	31, // 29: feedwater.v1.WatchResponse.gpus:type_name -> feedwater.v1.GpuStatus
+	33, // 30: feedwater.v1.Process.uptime:type_name -> google.protobuf.Duration
+	28, // 31: feedwater.v1.JobStatus.ranks:type_name -> feedwater.v1.RankStatus
+	33, // 32: feedwater.v1.RankStatus.blocked:type_name -> google.protobuf.Duration
+	33, // 33: feedwater.v1.RankStatus.silent:type_name -> google.protobuf.Duration
+	29, // 34: feedwater.v1.RankStatus.attempts:type_name -> feedwater.v1.Attempt
+	33, // 35: feedwater.v1.Attempt.sent:type_name -> google.protobuf.Duration
+	33, // 36: feedwater.v1.Attempt.ended:type_name -> google.protobuf.Duration
+	32, // 37: feedwater.v1.GpuStatus.processes:type_name -> feedwater.v1.GpuProcess
+	1,  // 38: feedwater.v1.Feed.Open:input_type -> feedwater.v1.OpenRequest
+	6,  // 39: feedwater.v1.Feed.Fetch:input_type -> feedwater.v1.FetchRequest
+	20, // 40: feedwater.v1.Feed.Replay:input_type -> feedwater.v1.ReplayRequest
+	24, // 41: feedwater.v1.Feed.Watch:input_type -> feedwater.v1.WatchRequest
+	2,  // 42: feedwater.v1.Feed.Open:output_type -> feedwater.v1.OpenResponse
+	15, // 43: feedwater.v1.Feed.Fetch:output_type -> feedwater.v1.FetchResponse
+	21, // 44: feedwater.v1.Feed.Replay:output_type -> feedwater.v1.ReplayResponse
+	25, // 45: feedwater.v1.Feed.Watch:output_type -> feedwater.v1.WatchResponse
+	42, // [42:46] is the sub-list for method output_type
+	38, // [38:42] is the sub-list for method input_type
+	38, // [38:38] is the sub-list for extension type_name
+	38, // [38:38] is the sub-list for extension extendee
+	0,  // [0:38] is the sub-list for field type_name
 }
 
 func init() { file_feedwater_v1_feedwater_proto_init() }
@@ -2005,18 +3382,26 @@ func file_feedwater_v1_feedwater_proto_init() {
 		(*FetchRequest_Start)(nil),
 		(*FetchRequest_Want)(nil),
 		(*FetchRequest_Cancel)(nil),
+		(*FetchRequest_Pulse)(nil),
 	}
 	file_feedwater_v1_feedwater_proto_msgTypes[8].OneofWrappers = []any{
 		(*Name_Range)(nil),
 		(*Name_List)(nil),
 	}
+	file_feedwater_v1_feedwater_proto_msgTypes[13].OneofWrappers = []any{}
+	file_feedwater_v1_feedwater_proto_msgTypes[25].OneofWrappers = []any{}
+	file_feedwater_v1_feedwater_proto_msgTypes[26].OneofWrappers = []any{}
+	file_feedwater_v1_feedwater_proto_msgTypes[27].OneofWrappers = []any{}
+	file_feedwater_v1_feedwater_proto_msgTypes[29].OneofWrappers = []any{}
+	file_feedwater_v1_feedwater_proto_msgTypes[30].OneofWrappers = []any{}
+	file_feedwater_v1_feedwater_proto_msgTypes[31].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_feedwater_v1_feedwater_proto_rawDesc), len(file_feedwater_v1_feedwater_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   21,
+			NumMessages:   32,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

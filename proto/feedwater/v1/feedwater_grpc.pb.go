@@ -29,6 +29,7 @@ const (
 	Feed_Open_FullMethodName   = "/feedwater.v1.Feed/Open"
 	Feed_Fetch_FullMethodName  = "/feedwater.v1.Feed/Fetch"
 	Feed_Replay_FullMethodName = "/feedwater.v1.Feed/Replay"
+	Feed_Watch_FullMethodName  = "/feedwater.v1.Feed/Watch"
 )
 
 // FeedClient is the client API for Feed service.
@@ -52,6 +53,8 @@ type FeedClient interface {
 	Fetch(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[FetchRequest, FetchResponse], error)
 	// Replay makes a few samples again and tells every number that was drawn for them.
 	Replay(ctx context.Context, in *ReplayRequest, opts ...grpc.CallOption) (*ReplayResponse, error)
+	// Watch tells, again and again, what this process knows of jobs, nodes and GPUs. Agents answer it too, on a socket of their own.
+	Watch(ctx context.Context, in *WatchRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WatchResponse], error)
 }
 
 type feedClient struct {
@@ -95,6 +98,25 @@ func (c *feedClient) Replay(ctx context.Context, in *ReplayRequest, opts ...grpc
 	return out, nil
 }
 
+func (c *feedClient) Watch(ctx context.Context, in *WatchRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WatchResponse], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &Feed_ServiceDesc.Streams[1], Feed_Watch_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[WatchRequest, WatchResponse]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Feed_WatchClient = grpc.ServerStreamingClient[WatchResponse]
+
 // FeedServer is the server API for Feed service.
 // All implementations must embed UnimplementedFeedServer
 // for forward compatibility.
@@ -116,6 +138,8 @@ type FeedServer interface {
 	Fetch(grpc.BidiStreamingServer[FetchRequest, FetchResponse]) error
 	// Replay makes a few samples again and tells every number that was drawn for them.
 	Replay(context.Context, *ReplayRequest) (*ReplayResponse, error)
+	// Watch tells, again and again, what this process knows of jobs, nodes and GPUs. Agents answer it too, on a socket of their own.
+	Watch(*WatchRequest, grpc.ServerStreamingServer[WatchResponse]) error
 	mustEmbedUnimplementedFeedServer()
 }
 
@@ -134,6 +158,9 @@ func (UnimplementedFeedServer) Fetch(grpc.BidiStreamingServer[FetchRequest, Fetc
 }
 func (UnimplementedFeedServer) Replay(context.Context, *ReplayRequest) (*ReplayResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Replay not implemented")
+}
+func (UnimplementedFeedServer) Watch(*WatchRequest, grpc.ServerStreamingServer[WatchResponse]) error {
+	return status.Error(codes.Unimplemented, "method Watch not implemented")
 }
 func (UnimplementedFeedServer) mustEmbedUnimplementedFeedServer() {}
 func (UnimplementedFeedServer) testEmbeddedByValue()              {}
@@ -199,6 +226,17 @@ func _Feed_Replay_Handler(srv interface{}, ctx context.Context, dec func(interfa
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Feed_Watch_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(WatchRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(FeedServer).Watch(m, &grpc.GenericServerStream[WatchRequest, WatchResponse]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Feed_WatchServer = grpc.ServerStreamingServer[WatchResponse]
+
 // Feed_ServiceDesc is the grpc.ServiceDesc for Feed service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -221,6 +259,11 @@ var Feed_ServiceDesc = grpc.ServiceDesc{
 			Handler:       _Feed_Fetch_Handler,
 			ServerStreams: true,
 			ClientStreams: true,
+		},
+		{
+			StreamName:    "Watch",
+			Handler:       _Feed_Watch_Handler,
+			ServerStreams: true,
 		},
 	},
 	Metadata: "feedwater/v1/feedwater.proto",

@@ -1,0 +1,144 @@
+package agent
+
+import (
+	"math"
+	"time"
+
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/feedwater-io/feedwater/client"
+	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
+	"github.com/feedwater-io/feedwater/pulse"
+	"github.com/feedwater-io/feedwater/watch"
+)
+
+// Source is what there is to watch of this agent: its Loaders' jobs, the nodes they talk to, their latest wants.
+func (a *Agent) Source() *watch.Source { return a.source }
+
+func newSource(a *Agent) *watch.Source {
+	return watch.New(watch.Options{
+		Kind: "agent", Version: a.options.Version, Cores: a.options.Cores, Book: &a.book,
+		Nodes: a.watchNodes, Attempts: a.attempts, GPUs: a.options.GPUs,
+	})
+}
+
+// open are the Loaders that have a plan.
+func (a *Agent) open() []*loader {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var all []*loader
+	for l := range a.loaders {
+		if l.isOpen() {
+			all = append(all, l)
+		}
+	}
+	return all
+}
+
+func (l *loader) isOpen() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.fleet != nil
+}
+
+// tally is what a node has delivered to all Loaders so far.
+type tally struct{ samples, bytes float64 }
+
+// watchNodes tells of the nodes that any Loader talks to, each once, with rates since it was asked last.
+func (a *Agent) watchNodes(began time.Time) func(time.Time) []*pb.NodeStatus {
+	before, at := map[string]tally{}, began
+	for addr, t := range a.tallies() {
+		before[addr] = t
+	}
+	return func(now time.Time) []*pb.NodeStatus {
+		after, seconds := a.tallies(), now.Sub(at).Seconds()
+		nodes := a.nodes()
+		for _, n := range nodes {
+			if t, b := after[n.Addr], before[n.Addr]; seconds > 0 && t.samples >= b.samples {
+				n.SamplesPerSecond, n.BytesPerSecond = (t.samples-b.samples)/seconds, (t.bytes-b.bytes)/seconds
+			}
+		}
+		before, at = after, now
+		return nodes
+	}
+}
+
+func (a *Agent) tallies() map[string]tally {
+	all := map[string]tally{}
+	for _, l := range a.open() {
+		for _, s := range l.fleet.Status() {
+			t := all[s.Addr]
+			all[s.Addr] = tally{t.samples + float64(s.Samples), t.bytes + float64(s.Bytes)}
+		}
+	}
+	return all
+}
+
+// nodes are those of all Loaders, without rates.
+func (a *Agent) nodes() []*pb.NodeStatus {
+	var all []*pb.NodeStatus
+	known := map[string]*pb.NodeStatus{}
+	for _, l := range a.open() {
+		for _, s := range l.fleet.Status() {
+			n := known[s.Addr]
+			if n == nil {
+				n = nodeStatus(s)
+				known[s.Addr] = n
+				all = append(all, n)
+				continue
+			}
+			n.Wants += uint32(s.Wants)
+			n.Queued = math.Max(n.Queued, s.Queued)
+		}
+	}
+	return all
+}
+
+func nodeStatus(s client.NodeStatus) *pb.NodeStatus {
+	n := &pb.NodeStatus{Addr: s.Addr, State: stateOf(s.State), Cores: float64(s.Workers), Queued: s.Queued, Wants: uint32(s.Wants)}
+	if s.Err != nil {
+		n.Error = pulse.Clean(watch.Plain(s.Err.Error()))
+	}
+	return n
+}
+
+// stateOf is a state in the words of feedwater.proto.
+func stateOf(s client.NodeState) string {
+	switch s {
+	case client.Busy:
+		return "ready"
+	case client.Down, client.LeftOut:
+		return "failed"
+	}
+	return string(s)
+}
+
+// attempts are the latest wants of each Loader's rank.
+func (a *Agent) attempts(now time.Time) map[watch.Rank][]*pb.Attempt {
+	all := map[watch.Rank][]*pb.Attempt{}
+	for _, l := range a.open() {
+		key, ok := l.rank()
+		if !ok {
+			continue
+		}
+		for _, t := range l.fleet.Traces() {
+			at := &pb.Attempt{Batch: t.Batch, Node: t.Node, Sent: durationpb.New(now.Sub(t.Sent)), Hedge: t.Hedge, State: string(t.State)}
+			if !t.Ended.IsZero() {
+				at.Ended = durationpb.New(now.Sub(t.Ended))
+			}
+			all[key] = append(all[key], at)
+		}
+	}
+	return all
+}
+
+// rank names the rank that a Loader's pulses are of.
+func (l *loader) rank() (watch.Rank, bool) {
+	l.mu.Lock()
+	line, info := l.line, l.info
+	l.mu.Unlock()
+	if line == nil || info == nil {
+		return watch.Rank{}, false
+	}
+	return watch.Rank{Job: line.Job(), Plan: info.PlanHash, Rank: line.Rank()}, true
+}

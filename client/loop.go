@@ -1,0 +1,72 @@
+package client
+
+import (
+	"math"
+	"sync"
+	"time"
+
+	"github.com/feedwater-io/feedwater/control"
+	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
+)
+
+// silenceSeconds is for how long batches must last when a node falls silent: until that is noticed and the batch came from elsewhere.
+const silenceSeconds = 2
+
+// loop is what a fleet knows of the training loop that it feeds, by its pulses, and of how long batches take.
+type loop struct {
+	mu     sync.Mutex
+	pace   control.Pace
+	window control.Window
+	ready  int // batches in the trainer's memory
+}
+
+// told takes a pulse.
+func (l *loop) told(p *pb.Pulse) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.ready = int(min(p.Ready, 1<<16))
+	for _, s := range p.Steps {
+		step := control.Step{Number: s.Number, Seconds: s.Step, Wait: s.Wait, Idle: math.NaN()}
+		if s.Idle != nil {
+			step.Idle = *s.Idle
+		}
+		l.pace.Add(step)
+		l.window.Stepped(step)
+	}
+}
+
+// arrived takes how long a batch took to come, queued seconds of it in a node's queue.
+func (l *loop) arrived(took time.Duration, queued float64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.window.Arrived(took.Seconds() - max(queued, 0))
+}
+
+// Due is when the loop will need the batch that has ahead others before it, from now; 0, at once, while its pace is unknown. It never
+// blocks.
+func (f *Fleet) Due(ahead int) time.Duration {
+	f.loop.mu.Lock()
+	defer f.loop.mu.Unlock()
+	return time.Duration(min(f.loop.pace.Due(ahead), 3600) * float64(time.Second))
+}
+
+// Window is how many batches of that many samples to have wanted or ready: enough to outlast the slowest of late and a node that falls
+// silent, by the loop's pace. While nothing comes ahead of need more than what keeps the nodes busy would only take memory, so the
+// window grows with what is ready. It never blocks.
+func (f *Fleet) Window(batch int) int {
+	busy := f.inHand(batch)
+	silence := float64(silenceSeconds)
+	if len(f.options.Nodes) == 0 { // this process does not fall silent
+		silence = 0
+	}
+	f.loop.mu.Lock()
+	defer f.loop.mu.Unlock()
+	n := f.loop.window.Batches(f.loop.pace.Seconds(), silence)
+	if n == 0 {
+		return busy
+	}
+	return min(n, busy+2*(f.loop.ready+spare))
+}
+
+// spare is how many batches are wanted beside those that keep nodes busy.
+const spare = 2

@@ -1,0 +1,147 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"strings"
+	"sync"
+
+	"github.com/spf13/cobra"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/health"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/reflection"
+
+	"github.com/feedwater-io/feedwater/client"
+	"github.com/feedwater-io/feedwater/client/agent"
+	"github.com/feedwater-io/feedwater/scaler"
+)
+
+// scalerEnv names the scaler that a trainer asks for nodes while there is none.
+const scalerEnv = "FEEDWATER_SCALER"
+
+// scalerOptions are the flags of `feedwater scaler`.
+type scalerOptions struct {
+	listen   string
+	nodes    []string
+	insecure bool
+}
+
+func newScaler() *cobra.Command {
+	o := &scalerOptions{}
+	c := &cobra.Command{
+		Use:   "scaler --nodes HOST:PORT",
+		Short: "Say how many nodes there should be: KEDA's external scaler",
+		Long: `Says how many nodes would feed all jobs, to KEDA's triggers "external" and "external-push", by the metric nodes_wanted with target 1.
+
+It watches the nodes that there are, which read it off what trainers tell them; a name that stands for several machines is looked up
+each 5 s. Trainers that have ` + scalerEnv + `=HOST:PORT of the scaler in their environment ask it for the first node. It keeps nothing:
+it can be restarted at any time, and run twice. docs/control.md says by which law it goes.`,
+		Example: `  feedwater scaler --nodes preproc:7070 --listen :7072 --insecure`,
+		Args:    noArguments,
+		RunE:    func(c *cobra.Command, _ []string) error { return o.run(c.Context(), c.ErrOrStderr()) },
+	}
+	f := c.Flags()
+	f.StringVar(&o.listen, "listen", "127.0.0.1:7072", "`address` to listen on: host:port, or :port for all networks")
+	f.StringSliceVar(&o.nodes, "nodes", nil, "`address` of the nodes, host:port; more than once for more")
+	f.BoolVar(&o.insecure, "insecure", false, "allow unencrypted connections to and from other machines")
+	addConfig(c)
+	return c
+}
+
+func (o *scalerOptions) check() error {
+	if len(o.nodes) == 0 {
+		return errors.New("nothing to watch: give --nodes HOST:PORT")
+	}
+	if err := checkAddress(o.listen); err != nil {
+		return fmt.Errorf("--listen %s: %w", o.listen, err)
+	}
+	if !o.insecure && !isLocalAddress(o.listen) {
+		return fmt.Errorf("--listen %s is reachable from other machines and nothing is encrypted: listen on 127.0.0.1, or allow it with --insecure", o.listen)
+	}
+	for _, addr := range o.nodes {
+		if err := checkHostPort(addr); err != nil {
+			return fmt.Errorf("--nodes %s: %w", addr, err)
+		}
+		if !o.insecure && !isLocalAddress(addr) {
+			return fmt.Errorf("--nodes %s is another machine and nothing is encrypted: allow it with --insecure", addr)
+		}
+	}
+	return nil
+}
+
+// run answers until ctx ends.
+func (o *scalerOptions) run(ctx context.Context, stderr io.Writer) error {
+	if err := o.check(); err != nil {
+		return usageError{err}
+	}
+	log := slog.New(slog.NewTextHandler(stderr, nil))
+	s := scaler.New(scaler.Options{Nodes: o.look, Dial: dialNode, Log: log})
+	g := grpc.NewServer()
+	s.Register(g)
+	healthpb.RegisterHealthServer(g, health.NewServer())
+	reflection.Register(g)
+	listener, err := listen(ctx, o.listen)
+	if err != nil {
+		return err
+	}
+	log.Info("listening", "addr", addressOf(listener), "nodes", strings.Join(o.nodes, ","), "version", version)
+	var running sync.WaitGroup
+	defer running.Wait()
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	running.Go(func() { s.Run(ctx) })
+	running.Go(func() {
+		<-ctx.Done()
+		g.Stop() // KEDA's streams have no end
+	})
+	if err := g.Serve(listener); !errors.Is(err, grpc.ErrServerStopped) {
+		return err
+	}
+	return nil
+}
+
+func dialNode(addr string) (*grpc.ClientConn, error) {
+	return grpc.NewClient("passthrough:///"+addr, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithNoProxy())
+}
+
+// look lists the machines that the nodes' names stand for now. A name that stands for none is no error: there are no nodes yet.
+func (o *scalerOptions) look(ctx context.Context) ([]string, error) {
+	var all []string
+	for _, addr := range o.nodes {
+		host, port, err := net.SplitHostPort(addr)
+		if err != nil {
+			return nil, err
+		}
+		ips, err := net.DefaultResolver.LookupHost(ctx, host)
+		var missing *net.DNSError
+		switch {
+		case errors.As(err, &missing) && missing.IsNotFound:
+		case err != nil:
+			return nil, err
+		}
+		for _, ip := range ips {
+			all = append(all, net.JoinHostPort(ip, port))
+		}
+	}
+	return all, nil
+}
+
+// scalerOf is the scaler that a Loader with nodes asks for the first one; nil: none is named.
+func scalerOf(p agent.Plan, o client.DialOptions) (client.Node, error) {
+	addr := os.Getenv(scalerEnv)
+	if addr == "" || len(p.Nodes) == 0 {
+		return nil, nil
+	}
+	n, err := client.Dial(addr, o)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", scalerEnv, err)
+	}
+	return n, nil
+}

@@ -1,0 +1,136 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"time"
+
+	"github.com/charmbracelet/colorprofile"
+	"github.com/spf13/cobra"
+
+	"github.com/feedwater-io/feedwater/page"
+	"github.com/feedwater-io/feedwater/top"
+	"github.com/feedwater-io/feedwater/watch"
+)
+
+// topOptions are the flags of `feedwater top`.
+type topOptions struct {
+	interval   time.Duration
+	once, json bool
+	http       string
+}
+
+func newTop() *cobra.Command {
+	o := &topOptions{}
+	c := &cobra.Command{
+		Use:   "top [HOST:PORT...]",
+		Short: "Show whether GPUs wait for data, why, and what to do",
+		Long: `Shows, for each job, how many GPUs stand still for data, the most likely cause and what to do about it; then ranks, nodes, GPUs and
+machines. Trainers of this user on this machine are found by themselves; nodes are named.
+
+"?" is what nobody knows; it is never shown as 0. The idle of GPUs is known where a training loop uses one CUDA stream.
+In the line of wants each letter is a batch that arrived, by node; capitals are hedges, · is out, x cancelled, ! failed.`,
+		Example: `  feedwater top
+  feedwater top cpu-1:7070 cpu-2:7070 --interval 0.5s
+  feedwater top --once --json | jq '.jobs[0].verdict'`,
+		RunE: func(c *cobra.Command, hosts []string) error { return o.run(c.Context(), hosts, c.OutOrStdout()) },
+	}
+	f := c.Flags()
+	f.DurationVar(&o.interval, "interval", time.Second, "time between two looks, 0.1s to 60s")
+	f.BoolVar(&o.once, "once", false, "print once and end")
+	f.BoolVar(&o.json, "json", false, "print JSON: once with --once, else one object per line")
+	f.StringVar(&o.http, "http", "", "show it as a page at this `address` instead, for a browser")
+	addConfig(c)
+	return c
+}
+
+func (o *topOptions) check(hosts []string) error {
+	if o.interval < 100*time.Millisecond || o.interval > time.Minute {
+		return fmt.Errorf("--interval %s is not within 0.1s to 60s", o.interval)
+	}
+	if o.http != "" {
+		if err := checkHostPort(o.http); err != nil {
+			return fmt.Errorf("--http %s: %w", o.http, err)
+		}
+	}
+	for _, h := range hosts {
+		if err := checkAddress(h); err != nil {
+			return fmt.Errorf("%s: %w", h, err)
+		}
+	}
+	return nil
+}
+
+func (o *topOptions) run(ctx context.Context, hosts []string, out io.Writer) error {
+	if err := o.check(hosts); err != nil {
+		return usageError{err}
+	}
+	p := top.NewPoller(top.Options{Hosts: hosts, Agents: agentSockets, Interval: o.interval})
+	p.Start()
+	defer p.Close()
+	switch {
+	case o.http != "":
+		return o.serve(ctx, p, out)
+	case o.once:
+		return o.printOnce(ctx, p, out)
+	case o.json:
+		return o.printLines(ctx, p, out)
+	}
+	return top.Show(ctx, p, version)
+}
+
+// serve shows the page until ctx ends.
+func (o *topOptions) serve(ctx context.Context, p *top.Poller, out io.Writer) error {
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", o.http)
+	if err != nil {
+		return fmt.Errorf("--http %s: %w", o.http, err)
+	}
+	h := &http.Server{
+		Handler:     page.Handler(func(*http.Request) *watch.Picture { return p.Picture(time.Now()) }),
+		ReadTimeout: 10 * time.Second, WriteTimeout: time.Minute, IdleTimeout: 2 * time.Minute,
+	}
+	stop := context.AfterFunc(ctx, func() { _ = h.Close() })
+	defer stop()
+	fmt.Fprintf(out, "http://%s\n", l.Addr())
+	if err := h.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}
+
+// patience is how long --once waits for hosts that do not answer.
+const patience = 5 * time.Second
+
+func (o *topOptions) printOnce(ctx context.Context, p *top.Poller, out io.Writer) error {
+	p.Await(ctx, patience+2*o.interval)
+	picture := p.Picture(time.Now())
+	if o.json {
+		return json.NewEncoder(out).Encode(picture)
+	}
+	text := top.Render(top.Screen{Picture: picture, Width: terminalWidth(out), Interval: o.interval, Open: true, Version: version})
+	_, err := fmt.Fprintln(colorprofile.NewWriter(out, os.Environ()), text)
+	return err
+}
+
+// printLines prints an object per interval until ctx ends.
+func (o *topOptions) printLines(ctx context.Context, p *top.Poller, out io.Writer) error {
+	tick := time.NewTicker(o.interval)
+	defer tick.Stop()
+	encoder := json.NewEncoder(out)
+	for {
+		select {
+		case now := <-tick.C:
+			if err := encoder.Encode(p.Picture(now)); err != nil {
+				return err
+			}
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}

@@ -1,0 +1,246 @@
+package control
+
+import "math"
+
+const (
+	maxOpen    = 64      // numbers that not all ranks have told of
+	maxRanks   = 1 << 16 // of a job
+	maxSamples = 1 << 30 // of a step, all ranks together
+	quietLimit = 30.0    // seconds without a step after which a job asks for nothing
+	costWeight = 0.3     // of the newest period in a job's cost per sample
+	fedWait    = 1e-3    // seconds; a rank that waits less is fed
+	fedRun     = 8       // fed steps before the first that counts
+	fedLeast   = 8       // that count, for a mean
+	settling   = 8       // steps after a pause or the start, in which the host runs ahead of the GPU again, shorter than its steps
+	waitLeast  = 0.02    // share of the step from which on wait may hide a demand
+	mostFaster = 4.0     // a job is not taken to be faster than so many times what it shows
+	unmetered  = 1.5     // the same for one without a meter
+)
+
+// Job lines up the steps of a training job's ranks by their number and reads its demand off them. The zero value is ready.
+type Job struct {
+	ranks map[uint32]rank
+	world uint32
+	open  []turn // in the order in which they were begun
+	usual usual
+	fed   int // steps in a row in which no rank waited
+	since int // steps since the start or the latest pause
+
+	sum   sums // of the period
+	known Reading
+	quiet float64 // seconds since the last step or sign of life
+	cost  Average
+}
+
+// rank is what a Job keeps of one.
+type rank struct {
+	last    uint64 // number
+	told    bool
+	samples uint32
+	blocked bool
+}
+
+// turn is one step number over the ranks.
+type turn struct {
+	number           uint64
+	ranks, metered   uint32
+	seconds          float64 // sum over ranks
+	wait, idle, lost float64 // the largest
+	active           float64 // the least
+}
+
+// sums are over the turns of a period.
+type sums struct {
+	turns, fedTurns, settling   int
+	seconds, active, idle, wait float64 // over turns
+	fedSeconds                  float64
+	metered, unmetered          bool // some rank has a meter; some has none
+}
+
+// Report is what one rank tells at once.
+type Report struct {
+	Rank, World uint32
+	// Samples that one step takes from this rank.
+	Samples uint32
+	// Steps that ended since the last report, oldest first.
+	Steps []Step
+	// Blocked tells that the loop is blocked in next, now.
+	Blocked bool
+}
+
+// Add takes a rank's report. Reports of ranks that cannot be are left out.
+func (j *Job) Add(r Report) {
+	if r.World == 0 || r.World > maxRanks || r.Rank >= r.World {
+		return
+	}
+	if r.World != j.world { // it began again with another world
+		*j = Job{world: r.World, ranks: map[uint32]rank{}, known: j.known, cost: j.cost}
+	}
+	k := j.ranks[r.Rank]
+	k.samples, k.blocked = r.Samples, r.Blocked
+	for _, s := range r.Steps {
+		if s, ok := s.checked(); ok && (!k.told || s.Number != k.last) {
+			k.last, k.told = s.Number, true
+			j.step(s)
+		}
+	}
+	j.ranks[r.Rank] = k
+}
+
+// step enters one rank's step, and counts its number when it is the last rank's.
+func (j *Job) step(s Step) {
+	i := 0
+	for i < len(j.open) && j.open[i].number != s.Number {
+		i++
+	}
+	if i == len(j.open) {
+		if len(j.open) == maxOpen { // some rank does not tell: what there is has to do
+			j.count(j.open[0])
+			j.open = append(j.open[:0], j.open[1:]...)
+			i--
+		}
+		j.open = append(j.open, turn{number: s.Number, active: math.Inf(1)})
+	}
+	t := &j.open[i]
+	t.add(s)
+	if t.ranks >= j.world {
+		j.count(*t)
+		j.open = append(j.open[:i], j.open[i+1:]...)
+	}
+}
+
+func (t *turn) add(s Step) {
+	t.ranks++
+	t.seconds += s.Seconds
+	t.wait = max(t.wait, s.Wait)
+	t.lost = max(t.lost, s.lost())
+	if s.metered() {
+		t.metered++
+		t.idle = max(t.idle, s.Idle)
+		t.active = min(t.active, s.Seconds-s.Idle)
+	}
+}
+
+// count takes a turn into the period, unless it was a pause or came right after one.
+func (j *Job) count(t turn) {
+	seconds := t.seconds / float64(t.ranks)
+	active := t.active
+	if t.metered == 0 {
+		active = seconds
+	}
+	if j.usual.pause(seconds, active, t.lost) {
+		j.sum.settling++
+		j.since = 0
+		return
+	}
+	p := &j.sum
+	if j.since++; j.since <= settling {
+		p.settling++
+		return
+	}
+	p.turns++
+	p.seconds += seconds
+	p.active += active
+	p.idle += t.idle
+	p.wait += t.wait
+	p.metered = p.metered || t.metered > 0
+	p.unmetered = p.unmetered || t.metered < t.ranks
+	if t.wait >= fedWait {
+		j.fed = 0
+		return
+	}
+	if j.fed++; j.fed > fedRun {
+		p.fedTurns++
+		p.fedSeconds += seconds
+	}
+}
+
+// samples is what one step of all ranks takes; ranks that are not heard count as the others.
+func (j *Job) samples() float64 {
+	sum := 0.0
+	for _, r := range j.ranks {
+		sum += float64(r.samples)
+	}
+	if len(j.ranks) == 0 {
+		return 0
+	}
+	return min(sum*float64(j.world)/float64(len(j.ranks)), maxSamples)
+}
+
+// Made takes what nodes spent on the job: core-seconds, for so many samples.
+func (j *Job) Made(coreSeconds, samples float64) {
+	if samples >= 1 {
+		j.cost.Add(coreSeconds/samples, costWeight)
+	}
+}
+
+// Reading is what a job shows over one period.
+type Reading struct {
+	// Demand is the samples per second that it would take if data were always there, Supply what it took. 0: it asks for none, or
+	// nothing is known yet.
+	Demand, Supply float64
+	// Idle and Wait are shares of its step, the worst rank's. Idle is NaN where no rank has a meter.
+	Idle, Wait float64
+	// Cost is the core-seconds that a sample takes a node; 0: unknown.
+	Cost float64
+	// UpperBound tells that Demand is one, because a rank without a meter waits.
+	UpperBound bool
+	// Starved tells that no step ends and a rank is blocked for data.
+	Starved bool
+	// Active tells that the job has trainers.
+	Active bool
+}
+
+// Read ends a period of so many seconds and returns what it showed. A job without steps keeps what it showed before for 30 s.
+func (j *Job) Read(seconds float64) Reading {
+	if !(seconds > 0) {
+		seconds = 0
+	}
+	p := j.sum
+	j.sum = sums{}
+	if p.turns > 0 || p.settling > 0 {
+		j.quiet = 0
+	} else {
+		j.quiet += min(seconds, quietLimit+1)
+	}
+	if p.turns > 0 {
+		j.known = p.reading(j.samples())
+	}
+	r, blocked := j.known, j.blocked()
+	if j.quiet >= quietLimit || r.Demand == 0 {
+		r = Reading{Idle: math.NaN(), Starved: blocked}
+	}
+	r.Cost, r.Active = float64(j.cost), len(j.ranks) > 0
+	return r
+}
+
+func (j *Job) blocked() bool {
+	for _, r := range j.ranks {
+		if r.blocked {
+			return true
+		}
+	}
+	return false
+}
+
+// reading is the period's, of steps that take so many samples.
+func (p sums) reading(samples float64) Reading {
+	n := float64(p.turns)
+	step, wait := p.seconds/n, p.wait/n
+	// The first term is exact where ranks wait for each other in every step, the second where they are fed and where they do so rarely.
+	c := max(p.active/n, step-p.idle/n)
+	r := Reading{Idle: p.idle / p.seconds, Wait: p.wait / p.seconds, Supply: samples / step}
+	switch {
+	case !p.unmetered:
+	case p.fedTurns > fedLeast:
+		c = min(c, p.fedSeconds/float64(p.fedTurns))
+	case wait > waitLeast*step:
+		c = min(c, max(step-wait, step/unmetered))
+		r.UpperBound = true
+	}
+	if !p.metered {
+		r.Idle = math.NaN()
+	}
+	r.Demand = samples / max(c, step/mostFaster)
+	return r
+}

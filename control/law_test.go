@@ -1,0 +1,209 @@
+package control
+
+import (
+	"math"
+	"testing"
+)
+
+var nan, inf = math.NaN(), math.Inf(1)
+
+// Script 2: when another rank starves at each step, every rank's own mean holds the others' stalls; lined up by step none is left.
+func TestRanksAreLinedUp(t *testing.T) {
+	const ranks, step, idle = 4, 0.2, 0.1
+	var j Job
+	for k := range uint64(100) {
+		for r := range uint32(ranks) {
+			s := Step{Number: k, Seconds: step}
+			if uint64(r) == k%ranks {
+				s.Idle, s.Wait = idle, idle
+			}
+			j.Add(Report{Rank: r, World: ranks, Samples: 64, Steps: []Step{s}})
+		}
+	}
+	r := j.Read(15)
+	if c := ranks * 64 / r.Demand; math.Abs(c/0.1-1) > 0.01 {
+		t.Errorf("a step without idle takes %.4f s, want 0.1", c)
+	}
+	if r.Idle != 0.5 || math.Abs(r.Supply-ranks*64/step) > 1e-9 || r.UpperBound {
+		t.Errorf("%+v", r)
+	}
+}
+
+// An asynchronous loop submits in 20 ms what the GPU runs in 100: wait is no idle, and does not scale.
+func TestWaitThatTheGPUDoesNotFeel(t *testing.T) {
+	var j Job
+	for k := range uint64(150) {
+		j.Add(Report{World: 1, Samples: 100, Steps: []Step{{Number: k, Seconds: 0.1, Wait: 0.08}}})
+	}
+	if r := j.Read(15); math.Abs(r.Demand-1000) > 1e-6 || r.Idle != 0 || math.Abs(r.Wait-0.8) > 1e-9 {
+		t.Errorf("%+v", r)
+	}
+}
+
+// A rank that reports nothing, or twice, holds nobody up.
+func TestReportsThatGetLost(t *testing.T) {
+	var j Job
+	for k := range uint64(300) {
+		for r := range uint32(3) { // of 4
+			s := []Step{{Number: k, Seconds: 0.1}}
+			j.Add(Report{Rank: r, World: 4, Samples: 10, Steps: s})
+			j.Add(Report{Rank: r, World: 4, Samples: 10, Steps: s})
+		}
+	}
+	if len(j.open) > maxOpen {
+		t.Errorf("%d numbers are open", len(j.open))
+	}
+	if r := j.Read(15); math.Abs(r.Demand-400) > 1e-6 {
+		t.Errorf("%+v", r)
+	}
+}
+
+// Steps that have become ten times longer for good are steps, not pauses.
+func TestLongerSteps(t *testing.T) {
+	var j Job
+	feed := func(from, n uint64, seconds float64) Reading {
+		for k := from; k < from+n; k++ {
+			j.Add(Report{World: 1, Samples: 100, Steps: []Step{{Number: k, Seconds: seconds}}})
+		}
+		return j.Read(15)
+	}
+	feed(0, 100, 0.1)
+	if r := feed(100, 2, 60); math.Abs(r.Demand-1000) > 1e-6 {
+		t.Errorf("two pauses: %+v", r)
+	}
+	feed(102, 20, 2)
+	if r := feed(122, 20, 2); math.Abs(r.Demand-50) > 1 {
+		t.Errorf("longer steps: %+v", r)
+	}
+}
+
+func TestNoStepForLong(t *testing.T) {
+	var j Job
+	for k := range uint64(100) {
+		j.Add(Report{World: 1, Samples: 100, Steps: []Step{{Number: k, Seconds: 0.1}}})
+	}
+	for i, demand := range []float64{1000, 1000, 0} {
+		if r := j.Read(15); math.Abs(r.Demand-demand) > 1e-6 || !r.Active || r.Starved {
+			t.Errorf("period %d: %+v", i, r)
+		}
+	}
+	j.Add(Report{World: 1, Samples: 100, Blocked: true})
+	var s Scaler
+	if r := j.Read(15); !r.Starved {
+		t.Errorf("blocked: %+v", r)
+	} else if w := s.Tick(15, []Reading{r}, nil, 4); w.Nodes != 6 || !w.UpperBound {
+		t.Errorf("blocked with 4 nodes: %+v", w)
+	}
+}
+
+// Before anything is known one node is wanted, and of a job that waits with no nodes four at most.
+func TestFirstTrainer(t *testing.T) {
+	var s Scaler
+	var j Job
+	if w := s.Tick(15, nil, nil, 0); w.Nodes != 0 {
+		t.Errorf("nobody asks: %+v", w)
+	}
+	j.Add(Report{World: 8, Samples: 256, Blocked: true})
+	if w := s.Tick(15, []Reading{j.Read(15)}, nil, 0); w.Nodes != 1 {
+		t.Errorf("the first trainer: %+v", w)
+	}
+}
+
+func TestPaceAndDue(t *testing.T) {
+	var p Pace
+	for i := range 3 {
+		p.Add(Step{Number: uint64(i), Seconds: 0.1})
+	}
+	if p.Seconds() != 0 || p.Due(5) != 0 {
+		t.Errorf("known after three steps: %v", p.Seconds())
+	}
+	for i := range 16 { // a rank that waits for starving peers in three steps of four
+		s := Step{Seconds: 0.1}
+		if i%4 != 0 {
+			s.Seconds = 0.5
+		}
+		p.Add(s)
+	}
+	if p.Seconds() != 0.1 || p.Due(5) != 0.5 || p.Due(-1) != 0 {
+		t.Errorf("%v s, due %v", p.Seconds(), p.Due(5))
+	}
+}
+
+func TestWindow(t *testing.T) {
+	var w Window
+	if n := w.Batches(0.1, 2); n != 0 {
+		t.Errorf("nothing is known, window %d", n)
+	}
+	w.Arrived(0.35)
+	if n := w.Batches(0.1, 2); n != 24+2 {
+		t.Errorf("window %d", n)
+	}
+	if n := w.Batches(1, 2); n != 3+2 {
+		t.Errorf("a slow loop: window %d", n)
+	}
+	for range 3 {
+		w.Stepped(Step{Seconds: 0.1, Idle: 0.05})
+	}
+	grown := w.Batches(0.1, 0)
+	for range 2000 {
+		w.Stepped(Step{Seconds: 0.1})
+	}
+	if n := w.Batches(0.1, 0); grown != 9 || n != 6 {
+		t.Errorf("window %d after stalls, %d later", grown, n)
+	}
+	for range 2 * longestHalf {
+		w.Arrived(0.05)
+	}
+	if n := w.Batches(0.1, 0); n != 3 {
+		t.Errorf("window %d when batches are quick again", n)
+	}
+}
+
+// A meter that lies costs nodes or memory: every answer stays finite and plausible, and a job that runs has a node.
+func TestLies(t *testing.T) {
+	lies := []float64{nan, inf, -inf, -1, 0, 1e-300, 1e300, math.MaxFloat64}
+	for _, a := range lies {
+		for _, b := range lies {
+			for _, c := range lies {
+				lie(t, a, b, c)
+			}
+		}
+	}
+}
+
+func lie(t *testing.T, a, b, c float64) {
+	t.Helper()
+	var j Job
+	var p Pace
+	var w Window
+	var s Scaler
+	for k := range uint64(40) {
+		step := Step{Number: k * (1 + k%3), Seconds: a, Wait: b, Idle: c}
+		if k%2 == 0 {
+			step.Seconds = 0.1
+		}
+		p.Add(step)
+		w.Stepped(step)
+		w.Arrived(a)
+		j.Add(Report{Rank: uint32(k) % 9, World: 8, Samples: math.MaxUint32, Steps: []Step{step}})
+		j.Made(b, c)
+	}
+	r := j.Read(c)
+	if !(r.Demand >= 0) || math.IsInf(r.Demand, 0) || r.Demand > mostFaster*maxSamples/1e-9 {
+		t.Errorf("%v %v %v: demand %v", a, b, c, r.Demand)
+	}
+	if due := p.Due(10); !(due >= 0) || due > 10*longest {
+		t.Errorf("%v %v %v: due %v", a, b, c, due)
+	}
+	if n := w.Batches(p.Seconds(), b); n < 0 || n > windowMost {
+		t.Errorf("%v %v %v: window %d", a, b, c, n)
+	}
+	loads := []Load{{Cores: a, CoreSeconds: b, BusySeconds: c}, {Cores: 16, CoreSeconds: b, BusySeconds: c}, {Cores: c, CoreSeconds: a, BusySeconds: b}}
+	readings := []Reading{r, {Demand: a, Cost: b, Active: true}, {Demand: c, Cost: a, UpperBound: true, Active: true}}
+	for _, now := range []int{-1, 0, 3} {
+		n := s.Tick(a, readings, loads, now).Nodes
+		if n < 1 || n > maxNodes || now >= 0 && n > max(2*now, now+4) {
+			t.Errorf("%v %v %v: %d nodes of %d", a, b, c, n, now)
+		}
+	}
+}

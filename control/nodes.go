@@ -1,0 +1,159 @@
+package control
+
+import (
+	"math"
+	"slices"
+)
+
+const (
+	headroom        = 1.15
+	effectiveWeight = 0.3  // of the newest period
+	busyLeast       = 0.05 // share of the period that a node must have had work in, to tell what it can do
+	downSeconds     = 120.0
+	blindGrowth     = 1.5 // where only waiting is known
+	growthFactor    = 2   // at most, per period; or
+	growthNodes     = 4
+	maxNodes        = 1 << 20
+)
+
+// Load is what one node did over one period.
+type Load struct {
+	// Cores it has.
+	Cores float64
+	// CoreSeconds it spent on making samples, and BusySeconds in which it had work in hand; a second in which it had work for half of
+	// its cores counts half.
+	CoreSeconds, BusySeconds float64
+	// Silent tells that it counts as a node and does not answer.
+	Silent bool
+}
+
+// Scaler turns demands into a number of nodes, period by period. The zero value is ready.
+type Scaler struct {
+	effective Average // core-seconds per second that a node does while it has work
+	cores     Average
+	wishes    []wish
+}
+
+// wish is what a period asked for.
+type wish struct{ age, nodes float64 }
+
+// Wanted is a Scaler's answer.
+type Wanted struct {
+	// Nodes that would feed all jobs.
+	Nodes int
+	// UpperBound tells that some job's demand is one.
+	UpperBound bool
+	// Effective is the cores' worth of work that a node does; 0: unknown.
+	Effective float64
+}
+
+// Tick ends a period of so many seconds. jobs are the readings of all jobs, loads those of all nodes that are known. now is how many
+// nodes there are or are starting; negative: unknown, then nothing bounds the growth. More are wanted at once, fewer only when none of
+// the last 120 s asked for more.
+func (s *Scaler) Tick(seconds float64, jobs []Reading, loads []Load, now int) Wanted {
+	if !(seconds > 0) || math.IsInf(seconds, 0) {
+		seconds = 1
+	}
+	silent := s.learn(seconds, loads)
+	need, active := s.need(jobs)
+	blind := false
+	for _, r := range jobs {
+		blind = blind || r.Starved || r.UpperBound
+	}
+	return Wanted{Nodes: s.Settle(seconds, need+silent, active, blind, now), UpperBound: blind, Effective: s.capacity()}
+}
+
+// Settle is Tick where it is known how many nodes are needed: it holds what was wanted, and bounds the growth. blind tells that the need
+// is not all that a job would take.
+func (s *Scaler) Settle(seconds, need float64, active, blind bool, now int) int {
+	n := max(need, 0)
+	if blind {
+		n = max(n, math.Ceil(blindGrowth*float64(max(now, 0))))
+	}
+	if active {
+		n = max(n, 1)
+	}
+	if now >= 0 {
+		n = min(n, float64(max(growthFactor*now, now+growthNodes)))
+	}
+	return int(s.hold(seconds, min(n, maxNodes), now))
+}
+
+// learn takes what nodes did, and counts the silent ones.
+func (s *Scaler) learn(seconds float64, loads []Load) (silent float64) {
+	done, cores, n, k := 0.0, 0.0, 0.0, 0.0
+	for _, l := range loads {
+		if l.Silent {
+			silent++
+			continue
+		}
+		if !(l.Cores > 0) || l.Cores > 1<<16 {
+			continue
+		}
+		cores, k = cores+l.Cores, k+1
+		if !(l.CoreSeconds > 0) || !(l.BusySeconds > busyLeast*seconds) {
+			continue
+		}
+		done, n = done+min(l.CoreSeconds/l.BusySeconds, l.Cores), n+1
+	}
+	if n > 0 {
+		s.effective.Add(done/n, effectiveWeight)
+	}
+	if k > 0 {
+		s.cores.Add(cores/k, 1)
+	}
+	return silent
+}
+
+// capacity is what a node does, as measured or else as it has cores; 0: unknown.
+func (s *Scaler) capacity() float64 {
+	if s.effective > 0 {
+		return float64(s.effective)
+	}
+	return float64(s.cores)
+}
+
+// Nodes that would feed the job, of which each does so many cores' worth of work; 0: unknown, or it asks for nothing.
+func (r Reading) Nodes(effective float64) int {
+	n := math.Ceil(headroom*r.Demand*r.Cost/effective - 1e-9)
+	if !(n > 0) || math.IsInf(n, 0) {
+		return 0
+	}
+	return int(min(n, maxNodes))
+}
+
+// need is the nodes that all demands together take, and whether a job runs.
+func (s *Scaler) need(jobs []Reading) (nodes float64, active bool) {
+	work := 0.0
+	for _, r := range jobs {
+		active = active || r.Active
+		if w := r.Demand * r.Cost; w > 0 && !math.IsInf(w, 0) {
+			work += w
+		}
+	}
+	e := s.capacity()
+	if e == 0 || work == 0 {
+		return 0, active
+	}
+	return math.Ceil(headroom*work/e - 1e-9), active
+}
+
+// hold keeps the number up until no wish of the last 120 s asks for it.
+func (s *Scaler) hold(seconds, nodes float64, now int) float64 {
+	for i := range s.wishes {
+		s.wishes[i].age += seconds
+	}
+	s.wishes = slices.DeleteFunc(s.wishes, func(w wish) bool { return w.age > downSeconds+1e-9 })
+	s.wishes = append(s.wishes, wish{0, nodes})
+	most := nodes
+	for _, w := range s.wishes {
+		most = max(most, w.nodes)
+	}
+	switch {
+	case now < 0:
+		return most
+	case nodes > float64(now):
+		return nodes
+	}
+	return min(most, float64(now))
+}

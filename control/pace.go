@@ -1,0 +1,40 @@
+package control
+
+import "slices"
+
+const (
+	paceSteps = 16 // that the pace is taken from
+	paceRank  = 3  // of 16 sorted steps, the 4th
+	paceLeast = 4  // steps before it is known
+)
+
+// Pace is how fast one rank's loop goes when data is there. The zero value knows nothing yet.
+type Pace struct {
+	recent [paceSteps]float64
+	steps  int
+}
+
+// Add takes the rank's latest step.
+func (p *Pace) Add(s Step) {
+	s, ok := s.checked()
+	if !ok {
+		return
+	}
+	p.recent[p.steps%paceSteps] = s.Seconds - s.lost()
+	p.steps++
+}
+
+// Seconds is what a step takes without what data cost it: the low quartile of the last 16, since a mean would hold the stalls of peers
+// that this rank waited for inside its step. 0: unknown.
+func (p *Pace) Seconds() float64 {
+	n := min(p.steps, paceSteps)
+	if n < paceLeast {
+		return 0
+	}
+	sorted := p.recent
+	slices.Sort(sorted[:n])
+	return sorted[paceRank*n/paceSteps]
+}
+
+// Due is when the batch is needed that has ahead others before it, in seconds from now; 0 while the pace is unknown: at once.
+func (p *Pace) Due(ahead int) float64 { return float64(max(ahead, 0)) * p.Seconds() }

@@ -1,0 +1,157 @@
+package share
+
+import "slices"
+
+// Queue holds entries by account and hands them out one sample at a time, so that whoever becomes urgent waits for a sample, never for
+// a batch. The zero value is ready.
+type Queue[T any] struct {
+	ledger  ledger
+	lines   []*line[T]  // of accounts with entries
+	dropped []*Entry[T] // to be handed out whole, before all others
+	seq     uint64
+	samples int
+}
+
+// Entry is one want in a Queue.
+type Entry[T any] struct {
+	Value T
+
+	account *Account
+	due     float64
+	seq     uint64
+	next    int // sample to hand out
+	count   int
+}
+
+// line is one account's entries, the earliest due first.
+type line[T any] struct {
+	account *Account
+	entries []*Entry[T]
+}
+
+// Turn is what a Queue hands out: samples First to First+Count-1 of an entry.
+type Turn[T any] struct {
+	Entry        *Entry[T]
+	First, Count int
+}
+
+// Push queues count samples that are due at a time, in seconds.
+func (q *Queue[T]) Push(value T, a *Account, due float64, count int) *Entry[T] {
+	q.seq++
+	q.samples += count
+	e := &Entry[T]{Value: value, account: a, due: due, seq: q.seq, count: count}
+	l := q.line(a)
+	i := len(l.entries)
+	for i > 0 && e.before(l.entries[i-1]) {
+		i--
+	}
+	l.entries = slices.Insert(l.entries, i, e)
+	return e
+}
+
+func (e *Entry[T]) before(f *Entry[T]) bool {
+	return e.due < f.due || e.due == f.due && e.seq < f.seq
+}
+
+// line is the account's, made if it has none.
+func (q *Queue[T]) line(a *Account) *line[T] {
+	for _, l := range q.lines {
+		if l.account == a {
+			return l
+		}
+	}
+	l := &line[T]{account: a}
+	q.lines = append(q.lines, l)
+	return l
+}
+
+// Drop makes an entry come next, with all that is left of it in one turn that nobody pays for. One that was handed out whole stays so.
+func (q *Queue[T]) Drop(e *Entry[T]) {
+	if e.next == e.count || slices.Contains(q.dropped, e) {
+		return
+	}
+	l := q.line(e.account)
+	if i := slices.Index(l.entries, e); i >= 0 {
+		l.entries = slices.Delete(l.entries, i, i+1)
+		q.dropped = append(q.dropped, e)
+	}
+	q.tidy(l)
+}
+
+// tidy forgets a line without entries.
+func (q *Queue[T]) tidy(l *line[T]) {
+	if len(l.entries) == 0 {
+		l.account.urgent = false
+		q.lines = slices.DeleteFunc(q.lines, func(m *line[T]) bool { return m == l })
+	}
+}
+
+// Take hands out the next sample; false if there is none.
+func (q *Queue[T]) Take(now float64) (Turn[T], bool) {
+	if len(q.dropped) > 0 {
+		e := q.dropped[0]
+		q.dropped = q.dropped[1:]
+		t := Turn[T]{Entry: e, First: e.next, Count: e.count - e.next}
+		e.next = e.count
+		q.samples -= t.Count
+		return t, true
+	}
+	l := q.choose(now)
+	if l == nil {
+		return Turn[T]{}, false
+	}
+	e := l.entries[0]
+	t := Turn[T]{Entry: e, First: e.next, Count: 1}
+	q.ledger.serve(l.account)
+	e.next++
+	q.samples--
+	if e.next == e.count {
+		l.entries = slices.Delete(l.entries, 0, 1)
+		q.tidy(l)
+	}
+	return t, true
+}
+
+// choose is the line that is served next: of urgent accounts the one with the least virtual time, else the one whose want is due first.
+func (q *Queue[T]) choose(now float64) *line[T] {
+	var best *line[T]
+	for _, l := range q.lines {
+		q.ledger.rouse(l.account, l.entries[0].due-now)
+		if best == nil || l.precedes(best) {
+			best = l
+		}
+	}
+	return best
+}
+
+func (l *line[T]) precedes(m *line[T]) bool {
+	a, b := l.account, m.account
+	switch {
+	case a.urgent != b.urgent:
+		return a.urgent
+	case a.urgent && a.v != b.v:
+		return a.v < b.v
+	}
+	return l.entries[0].before(m.entries[0])
+}
+
+// Made takes what an entry took: seconds from its first sample's beginning to its end, and core-seconds.
+func (q *Queue[T]) Made(e *Entry[T], seconds, coreSeconds float64) {
+	q.ledger.made(e.account, seconds, coreSeconds, e.count)
+}
+
+// Samples is how many were not handed out.
+func (q *Queue[T]) Samples() int { return q.samples }
+
+// Clear empties the queue and returns the entries that were not handed out whole, in no order.
+func (q *Queue[T]) Clear() []*Entry[T] {
+	all := q.dropped
+	for _, l := range q.lines {
+		all = append(all, l.entries...)
+	}
+	*q = Queue[T]{}
+	return all
+}
+
+// Begun is how many of an entry's samples were handed out.
+func (e *Entry[T]) Begun() int { return e.next }

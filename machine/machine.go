@@ -1,0 +1,146 @@
+// Package machine reads what this machine and this process have done so far, from /proc. What cannot be read is unknown, which is never
+// 0. It starts nothing and keeps nothing: two readings make a rate.
+package machine
+
+import (
+	"bytes"
+	"math"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Reading is counters that only grow, as of one moment. NaN: unknown.
+type Reading struct {
+	At time.Time
+	// Process is the CPU time that this process has used, in seconds.
+	Process float64
+	// Resident is the bytes that it holds in memory; no counter.
+	Resident uint64
+	// Busy, IOWait and All are the machine's CPU times, in seconds: at work, waiting for storage, and altogether.
+	Busy, IOWait, All float64
+	// DiskRead and Received are bytes read from storage and received from the network, without loopback.
+	DiskRead, Received float64
+}
+
+// Read takes a reading.
+func Read(now time.Time) Reading {
+	r := Reading{At: now, Process: processSeconds(), Resident: resident()}
+	r.Busy, r.IOWait, r.All = cpuSeconds(file("/proc/stat"))
+	r.DiskRead = diskBytes(file("/proc/diskstats"))
+	r.Received = receivedBytes(file("/proc/net/dev"))
+	return r
+}
+
+// Rate is the growth per second of a counter between two readings; NaN where that is unknown.
+func (r Reading) Rate(since Reading, counter func(Reading) float64) float64 {
+	seconds := r.At.Sub(since.At).Seconds()
+	if rate := (counter(r) - counter(since)) / seconds; seconds > 0 && rate >= 0 {
+		return rate
+	}
+	return math.NaN()
+}
+
+// Share is the part of the machine's CPU time since another reading that a counter had.
+func (r Reading) Share(since Reading, counter func(Reading) float64) float64 {
+	all := r.All - since.All
+	if share := (counter(r) - counter(since)) / all; all > 0 && share >= 0 {
+		return min(share, 1)
+	}
+	return math.NaN()
+}
+
+func file(name string) []byte {
+	b, _ := os.ReadFile(name) // without: unknown
+	return b
+}
+
+func processSeconds() float64 {
+	var u unix.Rusage
+	if unix.Getrusage(unix.RUSAGE_SELF, &u) != nil {
+		return math.NaN()
+	}
+	return float64(u.Utime.Nano()+u.Stime.Nano()) / 1e9
+}
+
+func resident() uint64 {
+	fields := bytes.Fields(file("/proc/self/statm"))
+	if len(fields) < 2 {
+		return 0
+	}
+	pages, _ := strconv.ParseUint(string(fields[1]), 10, 64)
+	return pages * uint64(os.Getpagesize())
+}
+
+// cpuSeconds reads /proc/stat. Its first line has, in hundredths of a second: user nice system idle iowait irq softirq steal …
+func cpuSeconds(text []byte) (busy, ioWait, all float64) {
+	line, _, _ := bytes.Cut(text, []byte("\n"))
+	fields := strings.Fields(string(line))
+	if len(fields) < 9 || fields[0] != "cpu" {
+		return math.NaN(), math.NaN(), math.NaN()
+	}
+	var times [8]float64
+	for i := range times {
+		times[i] = number(fields[i+1])
+		all += times[i]
+	}
+	ioWait = times[4]
+	return (all - times[3] - ioWait) / 100, ioWait / 100, all / 100
+}
+
+// diskBytes reads /proc/diskstats: sectors of 512 bytes read by whole devices, each counted once.
+func diskBytes(text []byte) float64 {
+	sum, any := 0.0, false
+	for line := range strings.Lines(string(text)) {
+		fields := strings.Fields(line)
+		if len(fields) < 6 || !wholeDisk(fields[2]) {
+			continue
+		}
+		sum, any = sum+512*number(fields[5]), true
+	}
+	if !any {
+		return math.NaN()
+	}
+	return sum
+}
+
+// wholeDisk tells devices from partitions of them and from what is stacked on others.
+func wholeDisk(name string) bool {
+	if strings.HasPrefix(name, "nvme") || strings.HasPrefix(name, "mmcblk") {
+		return !strings.Contains(name, "p")
+	}
+	for _, prefix := range []string{"sd", "vd", "xvd", "hd"} {
+		if strings.HasPrefix(name, prefix) {
+			return name[len(name)-1] > '9'
+		}
+	}
+	return false
+}
+
+// receivedBytes reads /proc/net/dev: after the name and a colon the bytes received.
+func receivedBytes(text []byte) float64 {
+	sum, any := 0.0, false
+	for line := range strings.Lines(string(text)) {
+		name, rest, ok := strings.Cut(line, ":")
+		fields := strings.Fields(rest)
+		if !ok || len(fields) == 0 || strings.TrimSpace(name) == "lo" {
+			continue
+		}
+		sum, any = sum+number(fields[0]), true
+	}
+	if !any {
+		return math.NaN()
+	}
+	return sum
+}
+
+func number(s string) float64 {
+	f, err := strconv.ParseFloat(s, 64)
+	if err != nil {
+		return math.NaN()
+	}
+	return f
+}

@@ -1,0 +1,80 @@
+// Package page is the web page that shows what `feedwater top` shows: static files, all embedded, and one JSON document that they fetch
+// again and again. It decides nothing (see watch), and loads nothing from anywhere else. It starts no goroutine.
+package page
+
+import (
+	"embed"
+	"encoding/json"
+	"io/fs"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/feedwater-io/feedwater/watch"
+)
+
+//go:embed web
+var web embed.FS
+
+// Handler serves the page at / and what picture returns at /watch.json.
+func Handler(picture func(*http.Request) *watch.Picture) http.Handler {
+	files, err := fs.Sub(web, "web")
+	if err != nil {
+		panic(err) // the folder is embedded above
+	}
+	mux := http.NewServeMux()
+	mux.Handle("GET /{$}", guarded(http.FileServerFS(files)))
+	mux.Handle("GET /page.css", guarded(http.FileServerFS(files)))
+	mux.Handle("GET /page.js", guarded(http.FileServerFS(files)))
+	mux.Handle("GET /watch.json", guarded(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(picture(r)) // a reader that has left is no error
+	})))
+	return mux
+}
+
+// guarded keeps browsers from running or fetching anything that is not ours, and from keeping an old version.
+func guarded(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; frame-ancestors 'none'")
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		w.Header().Set("Referrer-Policy", "no-referrer")
+		w.Header().Set("Cache-Control", "no-cache")
+		h.ServeHTTP(w, r)
+	})
+}
+
+// Live is one source for any number of readers: its rates are over the time between two pictures.
+type Live struct {
+	source *watch.Source
+
+	mu      sync.Mutex
+	watcher *watch.Watcher
+	latest  *watch.Picture
+}
+
+// NewLive returns what makes pictures of a source.
+func NewLive(s *watch.Source) *Live { return &Live{source: s} }
+
+const (
+	fresh = 500 * time.Millisecond // a picture is shown to all who ask so soon
+	stale = 10 * time.Second       // rates over more than that say nothing of now
+	brief = 200 * time.Millisecond // rates need some time
+)
+
+// Picture is the state now. After a while without readers it takes a moment.
+func (l *Live) Picture(*http.Request) *watch.Picture {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := time.Now()
+	if l.latest != nil && now.Sub(l.latest.Time) < fresh {
+		return l.latest
+	}
+	if l.latest == nil || now.Sub(l.latest.Time) > stale {
+		l.watcher = l.source.Begin(now)
+		time.Sleep(brief)
+		now = time.Now()
+	}
+	l.latest = watch.Merge([]watch.Told{{Addr: "this node", State: l.watcher.Next(now)}}, now)
+	return l.latest
+}

@@ -1,0 +1,85 @@
+package page_test
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/feedwater-io/feedwater/page"
+	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
+	"github.com/feedwater-io/feedwater/pulse"
+	"github.com/feedwater-io/feedwater/watch"
+)
+
+func source(name string) *watch.Source {
+	var b pulse.Book
+	b.Enter(name, "plan", time.Now())
+	return watch.New(watch.Options{Kind: "node", Book: &b, Nodes: func(time.Time) func(time.Time) []*pb.NodeStatus {
+		return func(time.Time) []*pb.NodeStatus { return []*pb.NodeStatus{{State: "ready", Cores: 4}} }
+	}})
+}
+
+func get(t *testing.T, h http.Handler, path string) (int, http.Header, string) {
+	t.Helper()
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
+	body, err := io.ReadAll(w.Result().Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w.Code, w.Result().Header, string(body)
+}
+
+func TestJSON(t *testing.T) {
+	h := page.Handler(page.NewLive(source("rn50")).Picture)
+	code, header, text := get(t, h, "/watch.json")
+	var p struct {
+		Jobs  []struct{ Job, Verdict string }
+		Nodes []struct{ Addr, State string }
+	}
+	if err := json.Unmarshal([]byte(text), &p); err != nil || code != http.StatusOK || header.Get("Content-Type") != "application/json" {
+		t.Fatalf("%d %v %s", code, err, text)
+	}
+	if len(p.Jobs) != 1 || p.Jobs[0].Job != "rn50" || p.Jobs[0].Verdict != "unknown" || len(p.Nodes) != 1 || p.Nodes[0].Addr != "this node" {
+		t.Errorf("%s", text)
+	}
+}
+
+// The page works without any other host, and its policy would stop it if it did not.
+func TestNothingComesFromElsewhere(t *testing.T) {
+	h := page.Handler(page.NewLive(source("rn50")).Picture)
+	elsewhere := regexp.MustCompile(`(?i)(https?:)?//[a-z0-9.-]+\.[a-z]+|@import|innerHTML|eval\(`)
+	for _, path := range []string{"/", "/page.css", "/page.js"} {
+		code, header, text := get(t, h, path)
+		if code != http.StatusOK || len(text) < 500 {
+			t.Fatalf("%s: %d, %d bytes", path, code, len(text))
+		}
+		for _, found := range elsewhere.FindAllString(text, -1) {
+			if !strings.Contains(found, "//www.w3.org") { // a name, not an address
+				t.Errorf("%s has %s", path, found)
+			}
+		}
+		policy := header.Get("Content-Security-Policy")
+		if !strings.Contains(policy, "default-src 'none'") || strings.Contains(policy, "unsafe") || header.Get("X-Content-Type-Options") != "nosniff" {
+			t.Errorf("%s: policy %q", path, policy)
+		}
+	}
+	for _, path := range []string{"/web/", "/../page.go", "/none", "/page.js/"} {
+		if code, _, _ := get(t, h, path); code == http.StatusOK {
+			t.Errorf("%s is there", path)
+		}
+	}
+}
+
+// Readers share pictures: many of them cost no more than one.
+func TestPicturesAreShared(t *testing.T) {
+	l := page.NewLive(source("rn50"))
+	if a, b := l.Picture(nil), l.Picture(nil); a != b {
+		t.Error("two pictures at once")
+	}
+}

@@ -1,0 +1,146 @@
+"""What the agent is told of the loop's steps."""
+
+from __future__ import annotations
+
+import math
+import sys
+import time
+from typing import Any
+
+import numpy as np
+import pytest
+from sim_gpu import SimClock, SimGpu
+
+from feedwater import _pulse
+from feedwater._idle import Meter
+from feedwater._job import name_of
+from feedwater._order import RangeOrder, Step
+from feedwater._pace import Pace
+from feedwater._ranks import Ranks
+
+
+def told(fake: Any) -> list[list[float]]:
+    """All steps that the agent was told of: number, step, wait, idle, transfer."""
+    return [step for line in fake.log("pulse") for step in line["pulse"]]
+
+
+@pytest.fixture
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each step is told by itself."""
+    monkeypatch.setattr(_pulse, "EVERY_S", 0.0)
+
+
+def test_every_turn_is_told_once(fake: Any, at_once: None) -> None:
+    fake.set(samples=60, window=4)
+    with fake.loader(num_replicas=2, rank=1, batch_size=10) as loader:
+        for _ in range(2):
+            for _ in loader:
+                pass
+        fake.until(lambda: len(told(fake)) == 4)
+        stats = loader.stats()
+    steps = told(fake)
+    # 3 steps an epoch on both ranks; what comes before the first batch of a pass is no turn.
+    assert [step[0] for step in steps] == [1, 2, 4, 5]
+    assert all(0 <= wait <= step for _, step, wait, _, _ in steps)
+    assert sum(wait for _, _, wait, _, _ in steps) <= stats.wait_s
+    assert all(math.isnan(step[3]) for step in steps), "no GPU: unknown, never 0"
+    head = fake.log("pulse")[-1]
+    assert (head["rank"], head["world"], head["samples"]) == (1, 2, 10)
+    assert head["window"] == 4 and head["blocked"] < 0
+
+
+def test_few_are_sent(fake: Any) -> None:
+    fake.set(samples=1000, window=4)
+    began = time.monotonic()
+    with fake.loader(batch_size=10) as loader:
+        for _ in loader:
+            pass
+        took = time.monotonic() - began
+    assert len(fake.log("pulse")) <= took / _pulse.EVERY_S + 1
+
+
+def test_a_blocked_loop_is_told_of(fake: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_pulse, "BLOCKED_S", 0.0)
+    with fake.loader() as loader:
+        next(iter(loader))
+        fake.until(lambda: any(line["blocked"] >= 0 for line in fake.log("pulse")))
+
+
+class Meanwhile:
+    """A Feed of which only what Pulse needs is there, and a link that keeps what is told."""
+
+    def __init__(self) -> None:
+        self.session, self.link, self.window, self.packets = self, self, 8, list[bytes]()
+
+    def ready(self) -> int:
+        return 3
+
+    def tell(self, packet: bytes) -> None:
+        self.packets.append(packet)
+
+    def steps(self) -> list[tuple[float, ...]]:
+        return [step for packet in self.packets for step in _pulse._STEP.iter_unpack(packet[_pulse._HEAD.size :])]
+
+
+def test_idle_belongs_to_its_step(monkeypatch: pytest.MonkeyPatch, at_once: None) -> None:
+    clock = SimClock()
+    monkeypatch.setattr("feedwater._pace.perf_counter", clock)
+    gpu = SimGpu(clock)
+    pace, feed = Pace(Meter(lambda: gpu)), Meanwhile()
+    pulse = _pulse.Pulse(pace, feed)  # type: ignore[arg-type]
+    pulse.begin(RangeOrder(1000, 10, "short", None), 10, Ranks(0, 1))
+    waits = [0.0, 0.05, 0.0, 0.5, 0.0, 0.0]
+    for number, wait in enumerate(waits):
+        entered = pace.enter()
+        clock.spend(wait)
+        pace.arrived()
+        pace.leave(entered)
+        pulse.step(Step(2, 10 * number, 10, 10 * number, 10, 10))
+        gpu.launch(0.1)
+        clock.spend(0.001)
+    gpu.synchronize()
+    pulse.wait(1.0)
+    steps = feed.steps()
+    assert [step[0] for step in steps] == [201, 202, 203, 204, 205]
+    # The GPU has 0.3 s of work when the loop begins to wait for the fourth batch: only for the rest it stands still.
+    assert [round(step[3], 3) for step in steps] == [0.0, 0.0, 0.253, 0.0, 0.0]
+    assert [round(step[2], 3) for step in steps] == waits[1:]
+
+
+def test_idle_that_stays_unknown_keeps_no_step_back(at_once: None) -> None:
+    clock = SimClock()
+    gpu = SimGpu(clock)
+    pace, feed = Pace(Meter(lambda: gpu)), Meanwhile()
+    pulse = _pulse.Pulse(pace, feed)  # type: ignore[arg-type]
+    pulse.begin(RangeOrder(10000, 10, "short", None), 10, Ranks(0, 1))
+    gpu.free_at = math.inf  # the GPU hangs: no mark is ever reached
+    for number in range(200):
+        pace.leave(pace.enter())
+        pulse.step(Step(0, 10 * number, 10, 10 * number, 10, 10))
+    steps = feed.steps()
+    assert len(steps) >= 200 - _pulse.OVERDUE - 1
+    assert all(math.isnan(step[3]) for step in steps)
+
+
+@pytest.mark.parametrize(
+    ("order", "batch", "numbers"), [((95, 10, "short", None), 10, [12, 13, 14]), (None, None, None)]
+)
+def test_numbers_are_the_same_on_all_ranks(order: Any, batch: int | None, numbers: list[int] | None) -> None:
+    seen = []
+    for rank in range(3):
+        ranks = Ranks(rank, 3)
+        pulse = _pulse.Pulse(Pace(), Meanwhile())  # type: ignore[arg-type]
+        if order is not None:
+            pulse.begin(RangeOrder(*order), batch, ranks)
+        steps = [Step(3, start, 30, start + rank * 10, 10, 10, np.arange(10)) for start in (0, 30, 60)]
+        seen.append([pulse.number(step) for step in steps])
+    assert seen[0] == seen[1] == seen[2] == sorted(set(seen[0]))
+    assert numbers is None or seen[0] == numbers
+
+
+def test_job_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    scripts = {"/home/me/train.py": "train", "/a/trainer/__main__.py": "trainer", "-c": "python", "": "python"}
+    for script, name in scripts.items():
+        monkeypatch.setattr(sys, "argv", [script])
+        assert name_of(None) == name_of("none") == name
+    assert name_of("mine") == "mine"

@@ -1,0 +1,153 @@
+"""`feedwater top` beside real trainers and nodes."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import feedwater
+from feedwater._agent import agent
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where agents of this test put their sockets, apart from all others of this machine."""
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    return tmp_path / "feedwater"
+
+
+def loader_of(photos: Path, **options: Any) -> feedwater.Loader[Any]:
+    return feedwater.Loader(photos, feedwater.transforms.CenterCrop(8), batch_size=4, local_workers=1, **options)
+
+
+def top(binary: str, *arguments: str) -> str:
+    command = [binary, "top", "--once", "--interval", "0.2s", *arguments]
+    return subprocess.run(command, check=True, capture_output=True, text=True, timeout=120).stdout
+
+
+def picture(binary: str, *arguments: str) -> dict[str, Any]:
+    told: dict[str, Any] = json.loads(top(binary, "--json", *arguments))
+    return told
+
+
+def until(what: Any) -> Any:
+    """What is no longer false; a minute at most."""
+    end = time.monotonic() + 60
+    while not (found := what()):
+        assert time.monotonic() < end
+    return found
+
+
+def test_nothing_runs(binary: str, folder: Path) -> None:
+    assert "Nothing is running here" in top(binary)
+    assert picture(binary)["jobs"] == []
+
+
+def test_a_trainer_is_found_by_itself(real: str, folder: Path, photos: Path) -> None:
+    with feedwater.Loader(
+        photos, feedwater.transforms.CenterCrop(8), batch_size=4, job="rn50", local_workers=1
+    ) as loader:
+        batches = iter(loader)
+        next(batches)
+        sockets = list(folder.glob("*.sock"))
+        assert [path.stem for path in sockets] == [str(agent.pid)]
+        assert folder.stat().st_mode & 0o777 == 0o700
+
+        def steps() -> Any:
+            for _ in range(5):
+                next(batches)
+                time.sleep(0.06)  # a step
+            told = picture(real)
+            return told if told["jobs"] and told["jobs"][0].get("wait") is not None else None
+
+        told = until(steps)
+        (job,) = told["jobs"]
+        assert job["job"] == "rn50" and job["world"] == 1 and job["nodes"] == 1
+        assert "idle" not in job, "no GPU: unknown"
+        (rank,) = job["ranks"]
+        assert rank["step_p50"] >= 0.06 and 0 <= rank["wait"] < 1
+        assert rank["attempts"], "the wants of a rank are told"
+        assert told["processes"][0]["kind"] == "agent" and told["nodes"][0]["state"] == "ready"
+        assert "rn50" in top(real)
+    until(lambda: not list(folder.glob("*.sock")))
+
+
+def test_the_socket_of_a_killed_agent_is_cleared_away(real: str, folder: Path, photos: Path) -> None:
+    with loader_of(photos) as loader:
+        batches = iter(loader)
+        next(batches)
+        pid = agent.pid
+        assert pid is not None
+        os.kill(pid, signal.SIGKILL)
+        until(lambda: agent.pid != pid or not next(batches, True))  # another one takes over
+        until(lambda: str(pid) not in [path.stem for path in folder.glob("*.sock")])
+
+
+def test_nobody_elses_folder_is_used(real: str, folder: Path, photos: Path) -> None:
+    folder.mkdir(mode=0o755)
+    folder.chmod(0o755)
+    with loader_of(photos) as loader:
+        next(iter(loader))
+        assert not list(folder.iterdir())
+        assert list((folder.parent / f"feedwater-{os.getuid()}").glob("*.sock")), "the next place is taken"
+
+
+def test_an_agent_works_where_it_cannot_be_watched(real: str, monkeypatch: pytest.MonkeyPatch, photos: Path) -> None:
+    monkeypatch.setenv("XDG_RUNTIME_DIR", "/nowhere")
+    monkeypatch.setenv("TMPDIR", "/nowhere")
+    with loader_of(photos) as loader:
+        assert len(next(iter(loader))) == 2
+
+
+def test_nodes_tell_of_all_ranks(nodes: Any, real: str, folder: Path, photos: Path) -> None:
+    address = nodes.start(photos)
+    script = """
+import sys, time, feedwater
+loader = feedwater.Loader("photos", feedwater.transforms.CenterCrop(8), batch_size=4, nodes=sys.argv[1], job="two",
+    rank=int(sys.argv[2]), num_replicas=2, steps_per_epoch=10**6)
+for _ in loader:
+    time.sleep(0.05)
+"""
+    ranks = [subprocess.Popen([sys.executable, "-c", script, address, str(rank)]) for rank in range(2)]
+    try:
+
+        def both() -> Any:
+            told = picture(real, address)
+            return (
+                told
+                if told["jobs"] and len([r for r in told["jobs"][0]["ranks"] if int(r["step"]) > 10]) == 2
+                else None
+            )
+
+        told = until(both)
+        assert told["jobs"][0]["world"] == 2 and [r["rank"] for r in told["jobs"][0]["ranks"]] == [0, 1]
+        assert sorted(p["kind"] for p in told["processes"]) == ["agent", "agent", "node"]
+        assert [n["addr"] for n in told["nodes"]] == [address], "what is told of one node is put together"
+        for process in ranks:
+            process.kill()
+            process.wait()
+        until(lambda: picture(real, address)["jobs"] == [])
+    finally:
+        for process in ranks:
+            process.kill()
+            process.wait()
+
+
+def test_a_node_that_is_not_there(binary: str, folder: Path) -> None:
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{s.getsockname()[1]}"
+        (error,) = picture(binary, address)["errors"]
+    assert error["addr"] == address and "refused" in error["error"]
+    bad = subprocess.run([binary, "top", "--once", "nonsense"], capture_output=True, text=True)
+    assert bad.returncode == 2 and "host:port" in bad.stderr

@@ -1,0 +1,71 @@
+package scaler
+
+import (
+	"context"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/feedwater-io/feedwater/proto/externalscaler"
+)
+
+// Metric is the name that KEDA knows the number of nodes by. Its target is 1, so that the number is the metric.
+const Metric = "nodes_wanted"
+
+// Wanted is how many nodes there should be. An error: nodes are there and none answers, so that nothing is known; the number should stay.
+func (s *Scaler) Wanted() (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, n := range s.nodes {
+		if n.last != nil && s.settled.Sub(n.heard) <= answerWithin {
+			return s.wanted, nil
+		}
+	}
+	if len(s.nodes) > 0 && s.wanted == 0 || s.settled.IsZero() {
+		return 0, status.Error(codes.Unavailable, "no node answers: how many are wanted is not known")
+	}
+	return s.wanted, nil
+}
+
+// IsActive implements KEDA's contract: whether there should be any node.
+func (s *Scaler) IsActive(context.Context, *externalscaler.ScaledObjectRef) (*externalscaler.IsActiveResponse, error) {
+	n, err := s.Wanted()
+	if err != nil {
+		return nil, err
+	}
+	return &externalscaler.IsActiveResponse{Result: n > 0}, nil
+}
+
+// StreamIsActive implements KEDA's contract: the same, at once and whenever the number changes.
+func (s *Scaler) StreamIsActive(_ *externalscaler.ScaledObjectRef, stream grpc.ServerStreamingServer[externalscaler.IsActiveResponse]) error {
+	for {
+		s.mu.Lock()
+		active, change := s.wanted > 0, s.change
+		s.mu.Unlock()
+		if err := stream.Send(&externalscaler.IsActiveResponse{Result: active}); err != nil {
+			return err
+		}
+		select {
+		case <-change:
+		case <-stream.Context().Done():
+			return nil
+		}
+	}
+}
+
+// GetMetricSpec implements KEDA's contract.
+func (s *Scaler) GetMetricSpec(context.Context, *externalscaler.ScaledObjectRef) (*externalscaler.GetMetricSpecResponse, error) {
+	return &externalscaler.GetMetricSpecResponse{MetricSpecs: []*externalscaler.MetricSpec{{MetricName: Metric, TargetSize: 1, TargetSizeFloat: 1}}}, nil
+}
+
+// GetMetrics implements KEDA's contract.
+func (s *Scaler) GetMetrics(context.Context, *externalscaler.GetMetricsRequest) (*externalscaler.GetMetricsResponse, error) {
+	n, err := s.Wanted()
+	if err != nil {
+		return nil, err
+	}
+	return &externalscaler.GetMetricsResponse{MetricValues: []*externalscaler.MetricValue{
+		{MetricName: Metric, MetricValue: int64(n), MetricValueFloat: float64(n)},
+	}}, nil
+}

@@ -1,0 +1,231 @@
+// Package scaler says how many nodes there should be, to KEDA and to whoever asks: it watches the nodes there are, which tell how many
+// like them each job wants, and hears trainers that wait while there is none. What it knows it has from the last few seconds, so it may be restarted
+// at any time, and run more than once. It starts and ends no nodes itself.
+//
+// Goroutines: Run has one that looks for nodes and settles the number, and one per node that watches it; Run waits for all.
+package scaler
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/feedwater-io/feedwater/control"
+	"github.com/feedwater-io/feedwater/proto/externalscaler"
+	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
+)
+
+const (
+	period       = 15 * time.Second // between two numbers
+	lookEvery    = 5 * time.Second  // for nodes that come and go
+	watchEvery   = 5 * time.Second
+	answerWithin = 15 * time.Second // else a node is silent
+	silentFor    = 10 * time.Minute // it counts as a node that long
+	knockFor     = 6 * time.Second  // a trainer that waits says so every 2 s
+	startsWithin = 5 * time.Minute  // nodes that were asked for count as starting that long
+)
+
+// Options of a Scaler.
+type Options struct {
+	// Nodes lists the addresses of the nodes that there are now.
+	Nodes func(context.Context) ([]string, error)
+	// Dial makes a connection to a node.
+	Dial func(addr string) (*grpc.ClientConn, error)
+	// Log is told of nodes that come and go, and of numbers that change. Nil: nobody is.
+	Log *slog.Logger
+}
+
+// Scaler is what its package says. Its methods may be called from many goroutines at once.
+type Scaler struct {
+	pb.UnimplementedFeedServer
+	externalscaler.UnimplementedExternalScalerServer
+	options Options
+	knocked chan struct{}
+
+	mu      sync.Mutex
+	nodes   map[string]*node
+	knock   time.Time // when a trainer last said that it waits
+	law     control.Scaler
+	settled time.Time
+	wanted  int
+	since   time.Time     // wanted is what it is
+	change  chan struct{} // closed when it becomes another
+}
+
+// node is one that was listed.
+type node struct {
+	stop  context.CancelFunc
+	last  *pb.WatchResponse
+	heard time.Time
+}
+
+// New returns a scaler that does nothing until Run.
+func New(o Options) *Scaler {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	return &Scaler{options: o, knocked: make(chan struct{}, 1), nodes: map[string]*node{}, change: make(chan struct{})}
+}
+
+// Register offers the scaler to KEDA, and to trainers that wait, at a gRPC server.
+func (s *Scaler) Register(r grpc.ServiceRegistrar) {
+	pb.RegisterFeedServer(r, s)
+	externalscaler.RegisterExternalScalerServer(r, s)
+}
+
+// Open implements the service Feed: it is how a trainer says that it waits for a node. There is nothing to open here.
+func (s *Scaler) Open(context.Context, *pb.OpenRequest) (*pb.OpenResponse, error) {
+	s.mu.Lock()
+	s.knock = time.Now()
+	s.mu.Unlock()
+	select {
+	case s.knocked <- struct{}{}:
+	default:
+	}
+	return nil, status.Error(codes.Unavailable, "this is a scaler, which makes no batches: it has been told that a node is waited for")
+}
+
+// Run watches nodes and settles the number until ctx ends.
+func (s *Scaler) Run(ctx context.Context) {
+	var watchers sync.WaitGroup
+	defer watchers.Wait()
+	look := time.NewTicker(lookEvery)
+	defer look.Stop()
+	for ctx.Err() == nil {
+		s.look(ctx, &watchers)
+		s.settle(time.Now(), false)
+		select {
+		case <-look.C:
+		case <-s.knocked:
+			s.settle(time.Now(), true)
+		case <-ctx.Done():
+		}
+	}
+}
+
+// look begins to watch nodes that are new, and stops with those that are listed no more.
+func (s *Scaler) look(ctx context.Context, watchers *sync.WaitGroup) {
+	addrs, err := s.options.Nodes(ctx)
+	if err != nil {
+		s.options.Log.Warn("the nodes cannot be listed", "err", err)
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	listed := map[string]bool{}
+	for _, addr := range addrs {
+		listed[addr] = true
+		if s.nodes[addr] != nil {
+			continue
+		}
+		ctx, stop := context.WithCancel(ctx)
+		n := &node{stop: stop}
+		s.nodes[addr] = n
+		watchers.Go(func() {
+			defer stop()
+			s.watch(ctx, addr, n)
+		})
+	}
+	for addr, n := range s.nodes {
+		if !listed[addr] {
+			n.stop()
+			delete(s.nodes, addr)
+		}
+	}
+}
+
+// watch keeps a node's latest state until ctx ends.
+func (s *Scaler) watch(ctx context.Context, addr string, n *node) {
+	conn, err := s.options.Dial(addr)
+	if err != nil {
+		s.options.Log.Warn("a node cannot be watched", "node", addr, "err", err)
+		return
+	}
+	defer func() { _ = conn.Close() }()
+	for ctx.Err() == nil {
+		stream, err := pb.NewFeedClient(conn).Watch(ctx, &pb.WatchRequest{Interval: durationpb.New(watchEvery)})
+		for err == nil {
+			var r *pb.WatchResponse
+			if r, err = stream.Recv(); err == nil {
+				s.mu.Lock()
+				n.last, n.heard = r, time.Now()
+				s.mu.Unlock()
+			}
+		}
+		select {
+		case <-time.After(time.Second):
+		case <-ctx.Done():
+		}
+	}
+}
+
+// settle ends a period, if it is over or somebody asks for the first node.
+func (s *Scaler) settle(now time.Time, knocked bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	seconds := period.Seconds()
+	if !s.settled.IsZero() {
+		seconds = now.Sub(s.settled).Seconds()
+	}
+	first := knocked && s.wanted == 0
+	if !s.settled.IsZero() && now.Sub(s.settled) < period && !first {
+		return
+	}
+	p := s.survey(now)
+	s.settled = now
+	wanted := s.law.Settle(seconds, p.need+float64(p.silent), p.active, p.blind, s.existing(now, p))
+	if wanted == s.wanted {
+		return
+	}
+	s.options.Log.Info("nodes wanted", "nodes", wanted, "before", s.wanted, "up", p.up, "silent", p.silent)
+	s.wanted, s.since = wanted, now
+	close(s.change)
+	s.change = make(chan struct{})
+}
+
+// existing is how many nodes there are or are starting. What was asked for and did not come within a while is not counted.
+func (s *Scaler) existing(now time.Time, p survey) int {
+	if now.Sub(s.since) < startsWithin {
+		return max(s.wanted, p.up+p.silent)
+	}
+	return p.up + p.silent
+}
+
+// survey is what all nodes together tell.
+type survey struct {
+	up, silent    int
+	need          float64
+	active, blind bool
+}
+
+// survey asks of each job what the nodes that hear it say; they hear it well or less well, so the one that wants most counts. mu is held.
+func (s *Scaler) survey(now time.Time) survey {
+	p := survey{active: !s.knock.IsZero() && now.Sub(s.knock) < knockFor}
+	jobs := map[string]uint32{}
+	for _, n := range s.nodes {
+		age := now.Sub(n.heard)
+		switch {
+		case n.last == nil, age > silentFor:
+			continue
+		case age > answerWithin:
+			p.silent++
+			continue
+		}
+		p.up++
+		for _, j := range n.last.Jobs {
+			jobs[j.Job] = max(jobs[j.Job], j.GetNodesWanted())
+			p.blind = p.blind || j.UpperBound
+		}
+	}
+	for _, n := range jobs {
+		p.active = true
+		p.need += float64(n)
+	}
+	return p
+}

@@ -1,0 +1,246 @@
+package scaler_test
+
+import (
+	"context"
+	"net"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
+	"google.golang.org/grpc/test/bufconn"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/feedwater-io/feedwater/client"
+	"github.com/feedwater-io/feedwater/proto/externalscaler"
+	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
+	"github.com/feedwater-io/feedwater/scaler"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// fakeNode answers Watch with jobs.
+type fakeNode struct {
+	pb.UnimplementedFeedServer
+	mu   sync.Mutex
+	jobs map[string]uint32
+	hung bool
+}
+
+func (n *fakeNode) Watch(r *pb.WatchRequest, stream grpc.ServerStreamingServer[pb.WatchResponse]) error {
+	for {
+		n.mu.Lock()
+		var jobs []*pb.JobStatus
+		for name, wanted := range n.jobs {
+			jobs = append(jobs, &pb.JobStatus{Job: name, NodesWanted: proto.Uint32(wanted)})
+		}
+		hung := n.hung
+		n.mu.Unlock()
+		if !hung {
+			if err := stream.Send(&pb.WatchResponse{Jobs: jobs}); err != nil {
+				return err
+			}
+		}
+		select {
+		case <-time.After(r.Interval.AsDuration()):
+		case <-stream.Context().Done():
+			return nil
+		}
+	}
+}
+
+func (n *fakeNode) set(jobs map[string]uint32, hung bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.jobs, n.hung = jobs, hung
+}
+
+// world is nodes and a scaler on listeners in memory.
+type world struct {
+	t         *testing.T
+	mu        sync.Mutex
+	listeners map[string]*bufconn.Listener
+	scaler    *scaler.Scaler
+	keda      externalscaler.ExternalScalerClient
+}
+
+func (w *world) connect(ctx context.Context, addr string) (net.Conn, error) {
+	w.mu.Lock()
+	l := w.listeners[addr]
+	w.mu.Unlock()
+	if l == nil {
+		return nil, net.ErrClosed
+	}
+	return l.DialContext(ctx)
+}
+
+func (w *world) dial(addr string) (*grpc.ClientConn, error) {
+	return grpc.NewClient("passthrough:///"+addr, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithContextDialer(w.connect))
+}
+
+func (w *world) serve(addr string, register func(*grpc.Server)) {
+	g, l := grpc.NewServer(), bufconn.Listen(1<<16)
+	register(g)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = g.Serve(l)
+	}()
+	w.mu.Lock()
+	w.listeners[addr] = l
+	w.mu.Unlock()
+	w.t.Cleanup(func() { g.Stop(); <-done })
+}
+
+func (w *world) node(addr string) *fakeNode {
+	n := &fakeNode{}
+	w.serve(addr, func(g *grpc.Server) { pb.RegisterFeedServer(g, n) })
+	return n
+}
+
+func (w *world) nodes(context.Context) ([]string, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var all []string
+	for addr := range w.listeners {
+		if addr != "scaler" {
+			all = append(all, addr)
+		}
+	}
+	slices.Sort(all)
+	return all, nil
+}
+
+func newWorld(t *testing.T) *world {
+	w := &world{t: t, listeners: map[string]*bufconn.Listener{}}
+	w.scaler = scaler.New(scaler.Options{Nodes: w.nodes, Dial: w.dial})
+	w.serve("scaler", func(g *grpc.Server) { w.scaler.Register(g) })
+	conn, err := w.dial("scaler")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.keda = externalscaler.NewExternalScalerClient(conn)
+	ctx, stop := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { w.scaler.Run(ctx) })
+	t.Cleanup(func() { stop(); running.Wait(); conn.Close() })
+	return w
+}
+
+func (w *world) metric() int {
+	w.t.Helper()
+	r, err := w.keda.GetMetrics(w.t.Context(), &externalscaler.GetMetricsRequest{MetricName: scaler.Metric})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return int(r.MetricValues[0].MetricValueFloat)
+}
+
+// With no nodes and no trainers none are wanted. The first trainer that waits is heard at once, by KEDA's stream too.
+func TestFromNoNodes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		stream, err := w.keda.StreamIsActive(t.Context(), &externalscaler.ScaledObjectRef{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r, err := stream.Recv(); err != nil || r.Result {
+			t.Fatalf("at first %v, %v", r, err)
+		}
+		time.Sleep(time.Minute)
+		if n := w.metric(); n != 0 {
+			t.Errorf("%d nodes for nobody", n)
+		}
+		dialing := client.DialOptions{Connect: w.connect}
+		knock, err := client.Dial("scaler", dialing)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := client.New(client.Options{Plan: `{}`, Nodes: []string{"nobody"}, Dialing: dialing, Scaler: knock})
+		if err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+		go func() { _, _ = f.Open(ctx) }()
+		if r, err := stream.Recv(); err != nil || !r.Result {
+			t.Fatalf("the first trainer: %v, %v", r, err)
+		}
+		if took := time.Since(began); took > 3*time.Second {
+			t.Errorf("it took %s", took)
+		}
+		time.Sleep(5 * time.Minute) // it waits on
+		if n := w.metric(); n != 1 {
+			t.Errorf("%d nodes for a trainer that waits", n)
+		}
+		cancel()
+		f.Close()
+		time.Sleep(4 * time.Minute)
+		if n := w.metric(); n != 0 {
+			t.Errorf("%d nodes after it left", n)
+		}
+	})
+}
+
+// Each job counts once, as the node says that hears it best; jobs add up; growth is bounded, and what is wanted no more goes after 120 s.
+func TestJobsAddUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		a, b := w.node("a"), w.node("b")
+		a.set(map[string]uint32{"x": 2, "y": 1}, false)
+		b.set(map[string]uint32{"x": 1}, false)
+		time.Sleep(time.Minute)
+		if n := w.metric(); n != 3 {
+			t.Errorf("%d nodes, want 3", n)
+		}
+		a.set(map[string]uint32{"x": 100}, false)
+		time.Sleep(25 * time.Second)
+		if n := w.metric(); n < 7 || n > 14 {
+			t.Errorf("%d nodes: 3, 7, 14 ... is as fast as it goes", n)
+		}
+		time.Sleep(2 * time.Minute)
+		if n := w.metric(); n != 100 {
+			t.Errorf("%d nodes, want 100", n)
+		}
+		a.set(map[string]uint32{"x": 2}, false)
+		time.Sleep(100 * time.Second)
+		if n := w.metric(); n != 100 {
+			t.Errorf("%d nodes before two minutes are over", n)
+		}
+		time.Sleep(time.Minute)
+		if n := w.metric(); n != 2 {
+			t.Errorf("%d nodes, want 2", n)
+		}
+	})
+}
+
+// A node that answers no more is replaced as long as it is listed. Where no node answers nothing is known, and that is no 0.
+func TestSilentNodes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		a, b := w.node("a"), w.node("b")
+		a.set(nil, true)
+		b.set(nil, true)
+		time.Sleep(time.Minute)
+		if _, err := w.keda.GetMetrics(t.Context(), &externalscaler.GetMetricsRequest{}); status.Code(err) != codes.Unavailable {
+			t.Errorf("no node answers: %v", err)
+		}
+		a.set(map[string]uint32{"x": 2}, false)
+		b.set(map[string]uint32{"x": 2}, false)
+		time.Sleep(time.Minute)
+		if n := w.metric(); n != 2 {
+			t.Errorf("%d nodes, want 2", n)
+		}
+		b.set(nil, true)
+		time.Sleep(time.Minute)
+		if n := w.metric(); n != 3 {
+			t.Errorf("%d nodes with one silent, want 3", n)
+		}
+	})
+}

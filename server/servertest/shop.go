@@ -1,0 +1,127 @@
+package servertest
+
+import (
+	"sync"
+	"time"
+
+	"github.com/feedwater-io/feedwater/control/share"
+	"github.com/feedwater-io/feedwater/pipeline"
+)
+
+// shop makes samples on so many cores, each of which takes a fixed time. It runs a goroutine per core while there is work.
+type shop struct {
+	mu      sync.Mutex
+	began   time.Time
+	queue   share.Queue[*order]
+	hand    share.Hand
+	own     *share.Account
+	entries map[*pipeline.Want]*share.Entry[*order]
+	cores   int // that work
+	done    time.Duration
+}
+
+// order is a want in the shop.
+type order struct {
+	maker     *maker
+	want      *pipeline.Want
+	end       func(pipeline.Result)
+	begun     time.Time
+	left      int
+	cancelled bool
+}
+
+func (s *shop) now() float64 { return time.Since(s.began).Seconds() }
+
+// submit queues a want; end gets its result.
+func (e *Engine) submit(m *maker, w *pipeline.Want, end func(pipeline.Result)) {
+	s := &e.shop
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.entries == nil {
+		s.began, s.own, s.entries = time.Now(), share.NewAccount(1), map[*pipeline.Want]*share.Entry[*order]{}
+		s.hand.Workers = e.Workers()
+	}
+	a := w.Account
+	if a == nil {
+		a = s.own
+	}
+	o := &order{maker: m, want: w, end: end, left: w.Name.Len()}
+	due := -1.0
+	if !w.Due.IsZero() {
+		due = w.Due.Sub(s.began).Seconds()
+	}
+	s.hand.Add(o.left, s.now())
+	s.entries[w] = s.queue.Push(o, a, due, o.left)
+	for range min(o.left, e.Workers()-s.cores) {
+		s.cores++
+		e.running.Go(e.work)
+	}
+}
+
+// drop ends a want early.
+func (s *shop) drop(w *pipeline.Want) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if entry := s.entries[w]; entry != nil {
+		entry.Value.cancelled = true
+		s.queue.Drop(entry)
+	}
+}
+
+// work is one core: it makes samples until there are none.
+func (e *Engine) work() {
+	s := &e.shop
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for {
+		turn, ok := s.queue.Take(s.now())
+		if !ok {
+			s.cores--
+			return
+		}
+		o := turn.Entry.Value
+		if o.begun.IsZero() {
+			o.begun = time.Now()
+		}
+		if !o.cancelled {
+			s.mu.Unlock()
+			time.Sleep(e.SampleTime)
+			s.mu.Lock()
+			s.done += e.SampleTime
+		}
+		s.hand.Add(-turn.Count, s.now())
+		if o.left -= turn.Count; o.left == 0 {
+			e.finish(turn.Entry)
+		}
+	}
+}
+
+// finish ends a want. mu is held, and let go of while others are told.
+func (e *Engine) finish(entry *share.Entry[*order]) {
+	s, o := &e.shop, entry.Value
+	delete(s.entries, o.want)
+	r := pipeline.Result{Err: pipeline.ErrCancelled}
+	cost := e.SampleTime.Seconds() * float64(o.want.Name.Len())
+	if !o.cancelled {
+		s.queue.Made(entry, time.Since(o.begun).Seconds(), cost)
+	}
+	cancelled := o.cancelled
+	s.mu.Unlock()
+	defer s.mu.Lock()
+	if !cancelled {
+		r = o.maker.fill(o.want)
+		r.Begun, r.CoreSeconds = o.begun, cost
+	}
+	o.end(r)
+}
+
+// Work implements server.Engine. Without SampleTime it is always nothing.
+func (e *Engine) Work() pipeline.Work {
+	s := &e.shop
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.entries == nil {
+		return pipeline.Work{}
+	}
+	return pipeline.Work{CoreSeconds: s.done.Seconds(), BusySeconds: s.hand.Seconds(s.now())}
+}

@@ -1,0 +1,71 @@
+package server
+
+import (
+	"math"
+	"sync"
+	"time"
+
+	"github.com/feedwater-io/feedwater/control"
+	"github.com/feedwater-io/feedwater/pipeline"
+	"github.com/feedwater-io/feedwater/pulse"
+)
+
+// wantedEvery is the time over which a node's own speed is measured.
+const wantedEvery = 15 * time.Second
+
+// wanted reads off pulses and this node's own speed how many nodes like this one would feed its jobs. It is measured when somebody asks.
+type wanted struct {
+	mu     sync.Mutex
+	scaler control.Scaler
+	at     time.Time
+	work   pipeline.Work
+	answer control.Wanted
+}
+
+// Wanted is how many nodes like this one would feed all the jobs that have streams here.
+func (s *Server) Wanted() control.Wanted {
+	w, now := &s.wanted, time.Now()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.at.IsZero() && now.Sub(w.at) < wantedEvery {
+		return w.answer
+	}
+	var readings []control.Reading
+	for _, j := range s.book.Jobs(now) {
+		readings = append(readings, s.reading(&j))
+	}
+	work := s.engine.Work()
+	load := control.Load{
+		Cores: float64(s.engine.Workers()), CoreSeconds: work.CoreSeconds - w.work.CoreSeconds, BusySeconds: work.BusySeconds - w.work.BusySeconds,
+	}
+	seconds := wantedEvery.Seconds()
+	if !w.at.IsZero() {
+		seconds = now.Sub(w.at).Seconds()
+	}
+	w.answer = w.scaler.Tick(seconds, readings, []control.Load{load}, -1)
+	w.at, w.work = now, work
+	return w.answer
+}
+
+// reading is a job's demand, and what this node spends on its samples.
+func (s *Server) reading(j *pulse.Job) control.Reading {
+	r := j.Reading()
+	r.Cost = s.shares.cost(j.Name, j.Plan)
+	return r
+}
+
+// wantedOf is how many nodes like this one would feed a job; false: unknown.
+func (s *Server) wantedOf(j pulse.Job) (nodes int, upperBound, ok bool) {
+	r := s.reading(&j)
+	n := r.Nodes(s.Wanted().Effective)
+	return n, r.UpperBound, n > 0
+}
+
+// nodesWanted is for the metric: not a number while it is unknown.
+func (s *Server) nodesWanted() float64 {
+	w := s.Wanted()
+	if w.Effective == 0 {
+		return math.NaN()
+	}
+	return float64(w.Nodes)
+}

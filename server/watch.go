@@ -1,0 +1,115 @@
+package server
+
+import (
+	"math"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
+	"github.com/feedwater-io/feedwater/watch"
+)
+
+// maxWatchers bounds how many Watch calls are answered at once.
+const maxWatchers = 64
+
+// Watch implements the service Feed. It ends when the node has drained.
+func (s *Server) Watch(r *pb.WatchRequest, rpc grpc.ServerStreamingServer[pb.WatchResponse]) error {
+	if s.watchers.Add(1) > maxWatchers {
+		s.watchers.Add(-1)
+		return status.Errorf(codes.ResourceExhausted, "%d watchers are here already", maxWatchers)
+	}
+	defer s.watchers.Add(-1)
+	return s.Source().Serve(rpc.Context(), s.gone, r, rpc.Send)
+}
+
+// Source is what there is to watch of this node.
+func (s *Server) Source() *watch.Source { return s.source }
+
+func newSource(s *Server) *watch.Source {
+	return watch.New(watch.Options{
+		Kind: "node", Version: s.options.Version, Cores: float64(s.engine.Workers()), Book: &s.book, Wanted: s.wantedOf,
+		Nodes: func(now time.Time) func(time.Time) []*pb.NodeStatus {
+			before := s.load.read(s.engine, now)
+			return func(now time.Time) []*pb.NodeStatus {
+				after := s.load.read(s.engine, now)
+				n := s.nodeStatus(before, after)
+				before = after
+				return []*pb.NodeStatus{n}
+			}
+		},
+	})
+}
+
+// load counts what a node has done.
+type load struct {
+	batches, samples, bytes atomic.Int64
+	making                  atomic.Int64 // nanoseconds of cores
+	wants                   atomic.Int64 // held now
+}
+
+func (l *load) made(m *Made) {
+	if m.Failure == nil {
+		l.making.Add(int64(m.Header.GetCoreSeconds() * 1e9))
+	}
+}
+
+func (l *load) sent(m *Made, bytes int) {
+	l.batches.Add(1)
+	l.bytes.Add(int64(bytes))
+	if f := m.Header.GetFields(); len(f) > 0 && len(f[0].Shape) > 0 {
+		l.samples.Add(int64(f[0].Shape[0]))
+	}
+}
+
+// reading is a load as of one moment, in base units.
+type reading struct {
+	at                            time.Time
+	samples, bytes, making, files float64
+}
+
+// spender is an engine that tells how long its workers have read files, and how long cores have made samples of them.
+type spender interface {
+	Spent() (reading, making time.Duration)
+}
+
+func (l *load) read(e Engine, now time.Time) reading {
+	r := reading{now, float64(l.samples.Load()), float64(l.bytes.Load()), float64(l.making.Load()) / 1e9, math.NaN()}
+	if s, ok := e.(spender); ok {
+		files, making := s.Spent()
+		r.files, r.making = files.Seconds(), making.Seconds()
+	}
+	return r
+}
+
+// nodeStatus is this node, with rates between two readings.
+func (s *Server) nodeStatus(before, after reading) *pb.NodeStatus {
+	n := &pb.NodeStatus{
+		State: "ready", Cores: float64(s.engine.Workers()), Queued: s.engine.Queued(), Wants: uint32(max(s.load.wants.Load(), 0)),
+	}
+	if s.draining() {
+		n.State = "draining"
+	}
+	seconds := after.at.Sub(before.at).Seconds()
+	if seconds <= 0 {
+		return n
+	}
+	making, samples := after.making-before.making, after.samples-before.samples
+	n.SamplesPerSecond, n.BytesPerSecond = samples/seconds, (after.bytes-before.bytes)/seconds
+	if n.Wants > 0 || making > 0 {
+		cores := making / seconds
+		n.EffectiveCores = &cores
+	}
+	if samples > 0 && making > 0 {
+		cost := making / samples
+		n.CoreSecondsPerSample = &cost
+	}
+	if files := after.files - before.files; files+making > 0 {
+		read := files / (files + making)
+		n.Read = &read
+	}
+	return n
+}

@@ -1,0 +1,93 @@
+package top
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+)
+
+// Show runs the terminal view until the user or ctx ends it.
+func Show(ctx context.Context, p *Poller, version string) error {
+	m := &model{poller: p, screen: Screen{Picture: p.Picture(time.Now()), Interval: p.options.Interval, Width: 80, Height: 24, Version: version}}
+	_, err := tea.NewProgram(m, tea.WithContext(ctx)).Run()
+	if errors.Is(err, tea.ErrInterrupted) || ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+// model is the terminal's state.
+type model struct {
+	poller *Poller
+	screen Screen
+	job    string // that is selected, by name: rows move
+}
+
+// tick asks for the next picture.
+type tick time.Time
+
+func (m *model) next() tea.Cmd {
+	return tea.Tick(m.screen.Interval, func(t time.Time) tea.Msg { return tick(t) })
+}
+
+// Init implements tea.Model.
+func (m *model) Init() tea.Cmd { return m.next() }
+
+// Update implements tea.Model.
+func (m *model) Update(message tea.Msg) (tea.Model, tea.Cmd) {
+	switch msg := message.(type) {
+	case tea.WindowSizeMsg:
+		m.screen.Width, m.screen.Height = msg.Width, msg.Height
+	case tick:
+		m.refresh(time.Time(msg))
+		return m, m.next()
+	case tea.KeyPressMsg:
+		return m, m.key(msg.String())
+	}
+	return m, nil
+}
+
+func (m *model) key(name string) tea.Cmd {
+	switch name {
+	case "q", "ctrl+c":
+		return tea.Quit
+	case "esc":
+		m.screen.Open = false
+	case "enter", "space":
+		m.screen.Open = !m.screen.Open
+	case "up", "k":
+		m.choose(-1)
+	case "down", "j":
+		m.choose(1)
+	}
+	return nil
+}
+
+func (m *model) choose(step int) {
+	jobs := m.screen.Picture.Jobs
+	if len(jobs) == 0 {
+		return
+	}
+	m.screen.Selected = min(max(m.screen.Selected+step, 0), len(jobs)-1)
+	m.job = jobs[m.screen.Selected].Job
+}
+
+// refresh takes the latest picture; the selected job stays selected wherever it goes, and the worst one is until one was chosen.
+func (m *model) refresh(now time.Time) {
+	m.screen.Picture = m.poller.Picture(now)
+	m.screen.Selected = 0
+	for i, j := range m.screen.Picture.Jobs {
+		if m.job != "" && j.Job == m.job {
+			m.screen.Selected = i
+		}
+	}
+}
+
+// View implements tea.Model.
+func (m *model) View() tea.View {
+	v := tea.NewView(Render(m.screen))
+	v.AltScreen = true
+	return v
+}

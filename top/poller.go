@@ -1,0 +1,210 @@
+// Package top is `feedwater top`: it watches agents of this machine and nodes anywhere, and shows in a terminal what each job wastes for
+// data, why, and what to do. What is shown is decided by package watch; this one fetches, lays out and takes keys.
+//
+// Goroutines: a Poller has one that looks for agents and one for each process that it watches; Close waits for them.
+package top
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
+	"github.com/feedwater-io/feedwater/watch"
+)
+
+// Options of a Poller.
+type Options struct {
+	// Hosts are nodes to watch, host:port or unix:path.
+	Hosts []string
+	// Agents lists the sockets of this machine's agents; nil: none are looked for.
+	Agents func() []string
+	// Interval between two answers.
+	Interval time.Duration
+	// Credentials for hosts; nil: plaintext.
+	Credentials credentials.TransportCredentials
+}
+
+// Poller watches processes.
+type Poller struct {
+	options Options
+	ctx     context.Context
+	cancel  context.CancelFunc
+	running sync.WaitGroup
+
+	mu      sync.Mutex
+	targets map[string]*target
+}
+
+// target is one process that is watched.
+type target struct {
+	host  bool // asked for by name, not found
+	state *pb.WatchResponse
+	err   error
+	news  int // answers so far
+}
+
+// NewPoller returns a poller that does nothing until Start.
+func NewPoller(o Options) *Poller {
+	p := &Poller{options: o, targets: map[string]*target{}}
+	p.ctx, p.cancel = context.WithCancel(context.Background())
+	return p
+}
+
+// lookEvery is how often new agents are looked for.
+const lookEvery = 2 * time.Second
+
+// Start begins to watch. Agents that are there already are known when it returns.
+func (p *Poller) Start() {
+	for _, h := range p.options.Hosts {
+		p.add(h, true)
+	}
+	p.look()
+	p.running.Go(func() {
+		tick := time.NewTicker(lookEvery)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+				p.look()
+			case <-p.ctx.Done():
+				return
+			}
+		}
+	})
+}
+
+// Close ends it.
+func (p *Poller) Close() {
+	p.cancel()
+	p.running.Wait()
+}
+
+func (p *Poller) look() {
+	if p.options.Agents == nil {
+		return
+	}
+	for _, path := range p.options.Agents() {
+		p.add("unix:"+path, false)
+	}
+}
+
+func (p *Poller) add(addr string, host bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.targets[addr] != nil || p.ctx.Err() != nil {
+		return
+	}
+	t := &target{host: host}
+	p.targets[addr] = t
+	p.running.Go(func() { p.follow(addr, t) })
+}
+
+// follow watches one process: a host until the end, an agent until it is gone.
+func (p *Poller) follow(addr string, t *target) {
+	for p.ctx.Err() == nil {
+		err := p.receive(addr, t)
+		p.mu.Lock()
+		t.err, t.state = err, nil
+		if !t.host {
+			delete(p.targets, addr)
+		}
+		p.mu.Unlock()
+		if !t.host {
+			return
+		}
+		select {
+		case <-time.After(time.Second):
+		case <-p.ctx.Done():
+		}
+	}
+}
+
+func (p *Poller) receive(addr string, t *target) error {
+	creds := p.options.Credentials
+	if creds == nil || !t.host {
+		creds = insecure.NewCredentials()
+	}
+	name := addr
+	if !strings.HasPrefix(addr, "unix:") {
+		name = "passthrough:///" + addr
+	}
+	conn, err := grpc.NewClient(name, grpc.WithTransportCredentials(creds), grpc.WithNoProxy())
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	stream, err := pb.NewFeedClient(conn).Watch(p.ctx, &pb.WatchRequest{Interval: durationpb.New(p.options.Interval)})
+	if err != nil {
+		return err
+	}
+	for {
+		state, err := stream.Recv()
+		if err != nil {
+			return err
+		}
+		p.mu.Lock()
+		t.state, t.err = state, nil
+		t.news++
+		p.mu.Unlock()
+	}
+}
+
+// Picture is what is known now.
+func (p *Poller) Picture(now time.Time) *watch.Picture {
+	p.mu.Lock()
+	var all []watch.Told
+	var errs []watch.TargetError
+	for addr, t := range p.targets {
+		switch {
+		case t.state != nil:
+			state, _ := proto.Clone(t.state).(*pb.WatchResponse) // Merge takes it over
+			all = append(all, watch.Told{Addr: addr, State: state})
+		case t.err != nil:
+			errs = append(errs, watch.TargetError{Addr: addr, Error: watch.Plain(status.Convert(t.err).Message())})
+		}
+	}
+	p.mu.Unlock()
+	slices.SortFunc(all, func(a, b watch.Told) int { return cmp.Compare(a.Addr, b.Addr) })
+	slices.SortFunc(errs, func(a, b watch.TargetError) int { return cmp.Compare(a.Addr, b.Addr) })
+	picture := watch.Merge(all, now)
+	picture.Errors = errs
+	return picture
+}
+
+// Await waits until each process has told so much that rates are known, or cannot be reached; for no longer than limit.
+func (p *Poller) Await(ctx context.Context, limit time.Duration) {
+	deadline := time.After(limit)
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for !p.settled() {
+		select {
+		case <-tick.C:
+		case <-deadline:
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (p *Poller) settled() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, t := range p.targets {
+		if t.err == nil && t.news < 2 {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,228 @@
+package top
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"charm.land/lipgloss/v2"
+
+	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
+	"github.com/feedwater-io/feedwater/pulse"
+	"github.com/feedwater-io/feedwater/verdict"
+	"github.com/feedwater-io/feedwater/watch"
+)
+
+// Screen is what is to be seen.
+type Screen struct {
+	Picture  *watch.Picture
+	Width    int
+	Height   int // 0: as much as there is
+	Selected int // job
+	Open     bool
+	Interval time.Duration
+	// Version of this program.
+	Version string
+}
+
+var (
+	bold = lipgloss.NewStyle().Bold(true)
+	dim  = lipgloss.NewStyle().Faint(true)
+	head = lipgloss.NewStyle().Bold(true).Reverse(true)
+	bad  = lipgloss.NewStyle().Bold(true).Foreground(lipgloss.Red)
+	good = lipgloss.NewStyle().Foreground(lipgloss.Green)
+	fair = lipgloss.NewStyle().Foreground(lipgloss.Yellow)
+)
+
+// minWidth is what lines are laid out for at least.
+const minWidth = 60
+
+// Render lays a screen out. No line is wider than the screen.
+func Render(s Screen) string {
+	s.Width = max(s.Width, minWidth)
+	lines := []string{s.title(), ""}
+	p := s.Picture
+	for _, e := range p.Errors {
+		lines = append(lines, bad.Render(" "+e.Addr)+" "+e.Error)
+	}
+	if len(p.Jobs) == 0 {
+		lines = append(lines, s.nothing()...)
+	} else {
+		s.Selected = min(max(s.Selected, 0), len(p.Jobs)-1)
+		lines = append(lines, s.glance(p.Jobs[s.Selected])...)
+		lines = append(lines, "")
+		lines = append(lines, s.jobs()...)
+		if s.Open {
+			lines = append(lines, "")
+			lines = append(lines, s.ranks(p.Jobs[s.Selected])...)
+		}
+	}
+	for _, part := range [][]string{s.nodes(), s.gpus(), s.hosts()} {
+		if len(part) > 0 {
+			lines = append(append(lines, ""), part...)
+		}
+	}
+	if s.Height > 0 {
+		lines = s.fit(lines)
+	}
+	for i, l := range lines {
+		lines[i] = lipgloss.NewStyle().MaxWidth(s.Width).Render(l)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// fit cuts what has no room, and says so.
+func (s Screen) fit(lines []string) []string {
+	keys := dim.Render(" ↑↓ job   enter ranks   q quit")
+	room := s.Height - 1
+	if room == 0 {
+		return lines[:1]
+	}
+	if len(lines) > room {
+		more := len(lines) - room + 1
+		lines = append(lines[:max(room-1, 0)], dim.Render(fmt.Sprintf(" … %d more lines", more)))
+	}
+	for len(lines) < room {
+		lines = append(lines, "")
+	}
+	return append(lines, keys)
+}
+
+func (s Screen) title() string {
+	p := s.Picture
+	left := fmt.Sprintf(" feedwater top   %s  %s", count(len(p.Jobs), "job"), count(len(p.Nodes), "node"))
+	right := fmt.Sprintf("%s  every %s ", p.Time.Format("15:04:05"), s.Interval)
+	gap := s.Width - lipgloss.Width(left) - lipgloss.Width(right)
+	return head.Render(left + strings.Repeat(" ", max(gap, 1)) + right)
+}
+
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+func (s Screen) nothing() []string {
+	if len(s.Picture.Processes) > 0 {
+		return []string{" No job is running: nodes wait for trainers."}
+	}
+	return []string{
+		bold.Render(" Nothing is running here."),
+		"",
+		" Trainers of this user and machine are found by themselves, as soon as a",
+		" feedwater.Loader has given its first batch. To look at nodes, name them:",
+		"",
+		"   feedwater top HOST:7070 …",
+	}
+}
+
+// glance is the first thing to read: what it costs, why, what to do, who is worst.
+func (s Screen) glance(j *pb.JobStatus) []string {
+	lines := []string{fmt.Sprintf(" %s  %s  %s  %s", bold.Render(j.Job), count(int(j.World), "GPU"), verdictStyle(j.Verdict).Render(strings.ToUpper(j.Verdict)), cost(j))}
+	if j.Cause != "" {
+		lines = append(lines, s.wrapped("cause", j.Cause)...)
+	}
+	if j.Action != "" {
+		lines = append(lines, s.wrapped("do", j.Action)...)
+	}
+	if w := Worst(j); w != nil && j.Verdict != verdict.Healthy {
+		lines = append(lines, s.wrapped("worst", worst(w, j))...)
+	}
+	return lines
+}
+
+func (s Screen) wrapped(name, text string) []string {
+	var lines []string
+	for i, part := range strings.Split(lipgloss.NewStyle().Width(s.Width-9).Render(text), "\n") {
+		if i > 0 {
+			name = ""
+		}
+		lines = append(lines, fmt.Sprintf(" %s %s", bold.Render(fmt.Sprintf("%-6s", name)), strings.TrimRight(part, " ")))
+	}
+	return lines
+}
+
+// cost is what a job wastes, in words.
+func cost(j *pb.JobStatus) string {
+	switch {
+	case j.Idle != nil:
+		return fmt.Sprintf("idle %s = %.1f GPUs", percent(j.Idle), pulse.Wasted(j))
+	case j.Wait != nil && *j.Wait >= 0.005:
+		return fmt.Sprintf("idle unknown, at most the wait: %s = %.1f GPUs", percent(j.Wait), *j.Wait*float64(j.World))
+	case j.Wait != nil:
+		return "waits for nothing"
+	}
+	return "idle unknown"
+}
+
+// Worst is the rank that loses most; nil if none is known. Where some ranks know their idle, a wait that may be hidden is nothing to
+// compare with it.
+func Worst(j *pb.JobStatus) *pb.RankStatus {
+	var w *pb.RankStatus
+	for _, r := range j.Ranks {
+		if r.StepP50 > 0 && (r.Idle != nil || j.Idle == nil) && (w == nil || loss(r) > loss(w)) {
+			w = r
+		}
+	}
+	return w
+}
+
+func loss(r *pb.RankStatus) float64 {
+	if r.Idle != nil {
+		return *r.Idle
+	}
+	return r.Wait
+}
+
+func worst(r *pb.RankStatus, j *pb.JobStatus) string {
+	wanted := ""
+	if j.NodesWanted != nil {
+		wanted = fmt.Sprintf("/%d", *j.NodesWanted)
+	}
+	return fmt.Sprintf("rank %d on %s: idle %s, wait p50/p99 %.0f/%.0f ms, ready %d/%d, nodes %d%s",
+		r.Rank, r.Host, percent(r.Idle), 1e3*r.WaitP50, 1e3*r.WaitP99, r.Ready, r.Window, j.Nodes, wanted)
+}
+
+func verdictStyle(v string) lipgloss.Style {
+	switch v {
+	case verdict.Healthy:
+		return good
+	case verdict.DataBound:
+		return bad
+	case verdict.NotData:
+		return fair
+	}
+	return dim
+}
+
+// percent is a share for people; "?" is unknown, never 0.
+func percent(share *float64) string {
+	if share == nil || math.IsNaN(*share) {
+		return "?"
+	}
+	return fmt.Sprintf("%.0f %%", 100**share)
+}
+
+// short is a number in at most five characters.
+func short(v float64) string {
+	switch {
+	case v >= 9.95e8:
+		return fmt.Sprintf("%.1fG", v/1e9)
+	case v >= 9.95e5:
+		return fmt.Sprintf("%.1fM", v/1e6)
+	case v >= 9995:
+		return fmt.Sprintf("%.0fk", v/1e3)
+	case v >= 10 || v == 0:
+		return fmt.Sprintf("%.0f", v)
+	}
+	return fmt.Sprintf("%.1f", v)
+}
+
+func shortOr(v *float64) string {
+	if v == nil {
+		return "?"
+	}
+	return short(*v)
+}

@@ -1,0 +1,124 @@
+package top
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	"charm.land/lipgloss/v2"
+	"github.com/charmbracelet/x/ansi"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
+	"github.com/feedwater-io/feedwater/watch"
+)
+
+func starving() *pb.JobStatus {
+	return &pb.JobStatus{
+		Job: "rn50-a", World: 64, Idle: proto.Float64(0.31), Wait: proto.Float64(0.4), Verdict: "data-bound", Nodes: 9, NodesWanted: proto.Uint32(14),
+		Supply: proto.Float64(12345), Demand: proto.Float64(18000),
+		Cause: "node CPU: 139.7 of 144 cores busy; not storage 3 %, this host 18 %", Action: "9 → 14 nodes: 31 % → under 2 %",
+		Ranks: []*pb.RankStatus{
+			{Rank: 3, Host: "gpu-1", Step: 900, StepP50: 0.18, StepP99: 0.3, WaitP50: 0.05, WaitP99: 0.12, Idle: proto.Float64(0.2), Wait: 0.3, Ready: 3, Window: 16},
+			{Rank: 5, Host: "gpu-2", Step: 900, StepP50: 0.18, StepP99: 0.3, Wait: 0.9, Window: 16}, // no meter: its wait may be hidden
+			{
+				Rank: 17, Host: "gpu-3", Step: 901, StepP50: 0.18, StepP99: 0.3, WaitP50: 0.055, WaitP99: 0.14, Idle: proto.Float64(0.34), Wait: 0.4, Window: 16,
+				Blocked:  durationpb.New(3 * time.Second),
+				Attempts: []*pb.Attempt{{Node: "a", State: "done"}, {Node: "b", State: "done", Hedge: true}, {Node: "a", State: "cancelled"}, {Node: "b", State: "failed"}, {Node: "a", State: "out"}},
+			},
+		},
+	}
+}
+
+func picture() *watch.Picture {
+	return &watch.Picture{
+		Time: time.Date(2026, 1, 1, 14, 3, 22, 0, time.UTC),
+		Jobs: []*pb.JobStatus{starving(), {Job: strings.Repeat("long", 40), World: 8, Verdict: "unknown"}},
+		Nodes: []*pb.NodeStatus{
+			{Addr: "cpu-1:7070", State: "ready", Cores: 16, EffectiveCores: proto.Float64(15.9)},
+			{Addr: "cpu-2:7070", State: "failed", Error: strings.Repeat("connection refused ", 20)},
+		},
+		Gpus:      []*pb.GpuStatus{{Host: "gpu-1", Name: "NVIDIA H200", Unknown: "no permission"}, {Index: 1, Busy: proto.Float64(0.69)}},
+		Processes: []*pb.Process{{Kind: "node", Host: "cpu-1", Cores: 16}},
+		Errors:    []watch.TargetError{{Addr: "cpu-3:7070", Error: "connection refused"}},
+	}
+}
+
+func TestRenderTellsTheFirstThingsFirst(t *testing.T) {
+	text := ansi.Strip(Render(Screen{Picture: picture(), Width: 120, Open: true, Interval: time.Second}))
+	at := 0
+	for _, want := range []string{
+		"cpu-3:7070 connection refused", "rn50-a  64 GPUs  DATA-BOUND  idle 31 % = 19.8 GPUs", "cause  node CPU: 139.7 of 144", "do     9 → 14 nodes",
+		"worst  rank 17 on gpu-3: idle 34 %, wait p50/p99 55/140 ms, ready 0/16, nodes 9/14", "9→14", "blocked for 3s", "wants aBx!·", "15.9/16", "NVIDIA H200", "69 %",
+	} {
+		i := strings.Index(text[at:], want)
+		if i < 0 {
+			t.Fatalf("%q is not there, or not in its place:\n%s", want, text)
+		}
+		at += i
+	}
+	unknown := text[strings.Index(text, "longlong"):]
+	if line, _, _ := strings.Cut(unknown, "\n"); !strings.Contains(line, "?") || strings.Contains(line, " 0 %") {
+		t.Errorf("unknown is shown as a number: %s", line)
+	}
+}
+
+func TestRenderKeepsToTheScreen(t *testing.T) {
+	for _, width := range []int{60, 80, 100, 160, 300} {
+		for _, height := range []int{0, 1, 10, 24, 100} {
+			text := Render(Screen{Picture: picture(), Width: width, Height: height, Open: true, Interval: time.Second})
+			lines := strings.Split(text, "\n")
+			if height > 0 && len(lines) != height {
+				t.Errorf("%d×%d: %d lines", width, height, len(lines))
+			}
+			for _, l := range lines {
+				if n := lipgloss.Width(l); n > width {
+					t.Errorf("%d×%d: a line of %d: %s", width, height, n, ansi.Strip(l))
+				}
+			}
+		}
+	}
+}
+
+func TestRenderWhenNothingRuns(t *testing.T) {
+	text := ansi.Strip(Render(Screen{Picture: &watch.Picture{}, Width: 80, Interval: time.Second}))
+	if !strings.Contains(text, "Nothing is running here") || !strings.Contains(text, "feedwater top HOST:7070") {
+		t.Error(text)
+	}
+	text = ansi.Strip(Render(Screen{Picture: &watch.Picture{Processes: []*pb.Process{{Kind: "node"}}}, Width: 80}))
+	if !strings.Contains(text, "No job is running") {
+		t.Error(text)
+	}
+}
+
+func TestKeys(t *testing.T) {
+	p := NewPoller(Options{Interval: time.Second})
+	defer p.Close()
+	m := &model{poller: p, screen: Screen{Picture: picture(), Width: 80, Height: 24}}
+	press := func(k tea.KeyPressMsg) tea.Cmd {
+		_, cmd := m.Update(k)
+		return cmd
+	}
+	press(tea.KeyPressMsg{Code: tea.KeyDown})
+	if m.screen.Selected != 1 || !strings.HasPrefix(m.job, "long") {
+		t.Errorf("down selects %d", m.screen.Selected)
+	}
+	press(tea.KeyPressMsg{Code: tea.KeyDown})
+	press(tea.KeyPressMsg{Code: tea.KeyEnter})
+	if m.screen.Selected != 1 || !m.screen.Open {
+		t.Error("enter does not open, or down leaves the list")
+	}
+	press(tea.KeyPressMsg{Code: tea.KeyEscape})
+	if m.screen.Open {
+		t.Error("escape does not close")
+	}
+	if cmd := press(tea.KeyPressMsg{Code: 'q', Text: "q"}); cmd == nil || fmt.Sprintf("%T", cmd()) != "tea.QuitMsg" {
+		t.Error("q does not quit")
+	}
+	if view := m.View(); !strings.Contains(view.Content, "rn50-a") {
+		t.Error("the view is empty")
+	}
+}

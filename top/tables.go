@@ -1,0 +1,244 @@
+package top
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"charm.land/lipgloss/v2"
+
+	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
+	"github.com/feedwater-io/feedwater/pulse"
+)
+
+// column of a table. Those with a higher need for width are left out on narrow screens.
+type column struct {
+	name  string
+	width int
+	left  bool
+	from  int // least width of the screen
+}
+
+// row lays cells out by columns.
+func (s Screen) row(columns []column, cells []string) string {
+	var b strings.Builder
+	for i, c := range columns {
+		if s.Width < c.from {
+			continue
+		}
+		cell := clip(cells[i], c.width)
+		pad := strings.Repeat(" ", c.width-lipgloss.Width(cell))
+		if c.left {
+			cell += pad
+		} else {
+			cell = pad + cell
+		}
+		b.WriteString(" " + cell)
+	}
+	return b.String()
+}
+
+func (s Screen) header(columns []column) string {
+	names := make([]string, len(columns))
+	for i, c := range columns {
+		names[i] = c.name
+	}
+	line := s.row(columns, names)
+	return dim.Render(line + strings.Repeat(" ", max(0, s.Width-lipgloss.Width(line))))
+}
+
+func clip(s string, width int) string {
+	if lipgloss.Width(s) <= width {
+		return s
+	}
+	return lipgloss.NewStyle().MaxWidth(width-1).Render(s) + "…"
+}
+
+// name is the width of the first column: what is left of the screen.
+func (s Screen) name(columns []column) int {
+	rest := 0
+	for _, c := range columns[1:] {
+		if s.Width >= c.from {
+			rest += c.width + 1
+		}
+	}
+	return min(max(s.Width-rest-1, 8), 48)
+}
+
+func (s Screen) jobs() []string {
+	columns := []column{
+		{"JOB", 0, true, 0}, {"GPUS", 5, false, 0}, {"WASTED", 6, false, 0}, {"VERDICT", 10, true, 0}, {"IDLE", 5, false, 0}, {"WAIT", 5, false, 0},
+		{"STEP ms", 7, false, 0}, {"IMG/S", 6, false, 0}, {"WOULD TAKE", 10, false, 100}, {"NODES", 7, false, 0}, {"RANKS HEARD", 11, false, 110},
+	}
+	columns[0].width = s.name(columns)
+	lines := []string{s.header(columns)}
+	for i, j := range s.Picture.Jobs {
+		wasted := "?"
+		if j.Idle != nil {
+			wasted = fmt.Sprintf("%.1f", pulse.Wasted(j))
+		}
+		step := "?"
+		if w := Worst(j); w != nil {
+			step = fmt.Sprintf("%.0f", 1e3*w.StepP50)
+		}
+		line := s.row(columns, []string{
+			j.Job, fmt.Sprint(j.World), wasted, verdictStyle(j.Verdict).Render(j.Verdict), percent(j.Idle), percent(j.Wait), step,
+			shortOr(j.Supply), shortOr(j.Demand), nodesOf(j), fmt.Sprintf("%d/%d", len(j.Ranks), j.World),
+		})
+		if i == s.Selected && s.Height > 0 {
+			line = bold.Render("›") + line[1:]
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// nodesOf is nodes there and, if they should be others, wanted.
+func nodesOf(j *pb.JobStatus) string {
+	if j.NodesWanted != nil && *j.NodesWanted != j.Nodes {
+		return fmt.Sprintf("%d→%d", j.Nodes, *j.NodesWanted)
+	}
+	return fmt.Sprint(j.Nodes)
+}
+
+func (s Screen) ranks(j *pb.JobStatus) []string {
+	columns := []column{
+		{"RANK", 4, false, 0}, {"HOST", 14, true, 0}, {"STEP", 8, false, 0}, {"IDLE", 5, false, 0}, {"WAIT", 5, false, 0},
+		{"STEP p50/p99 ms", 15, false, 0}, {"WAIT p50/p99", 12, false, 0}, {"READY", 7, false, 0}, {"STATE", 24, true, 100},
+	}
+	lines := []string{s.header(columns)}
+	for _, r := range j.Ranks {
+		step := fmt.Sprint(r.Step)
+		if r.Step >= 1<<32 { // of an epoch whose length is not known
+			step = fmt.Sprintf("e%d", r.Step>>32)
+		}
+		lines = append(lines, s.row(columns, []string{
+			fmt.Sprint(r.Rank), r.Host, step, percent(r.Idle), percent(&r.Wait),
+			fmt.Sprintf("%.0f/%.0f", 1e3*r.StepP50, 1e3*r.StepP99), fmt.Sprintf("%.0f/%.0f", 1e3*r.WaitP50, 1e3*r.WaitP99),
+			fmt.Sprintf("%d/%d", r.Ready, r.Window), state(r),
+		}))
+		if strip := timeline(r.Attempts, s.Width-12); strip != "" {
+			lines = append(lines, "      wants "+strip)
+		}
+	}
+	return lines
+}
+
+func state(r *pb.RankStatus) string {
+	switch {
+	case r.Blocked != nil:
+		return bad.Render("blocked for " + r.Blocked.AsDuration().Round(time.Second).String())
+	case r.Silent != nil:
+		return fair.Render("silent for " + r.Silent.AsDuration().Round(time.Second).String())
+	}
+	return ""
+}
+
+// marks are what attempts look like, by state.
+var marks = map[string]string{"out": "·", "done": "■", "cancelled": "x", "failed": "!"}
+
+// timeline is the latest attempts, each as the letter of its node; capitals are hedges, and what did not arrive is marked.
+func timeline(attempts []*pb.Attempt, width int) string {
+	var b strings.Builder
+	names := map[string]int{}
+	for _, a := range attempts[max(0, len(attempts)-width):] {
+		k, ok := names[a.Node]
+		if !ok {
+			k = len(names)
+			names[a.Node] = k
+		}
+		mark := marks[a.State]
+		if a.State == "done" {
+			mark = string(rune('a' + k%26))
+		}
+		if a.Hedge {
+			mark = strings.ToUpper(mark)
+		}
+		b.WriteString(mark)
+	}
+	return b.String()
+}
+
+func (s Screen) nodes() []string {
+	if len(s.Picture.Nodes) == 0 {
+		return nil
+	}
+	columns := []column{
+		{"NODE", 0, true, 0}, {"STATE", 10, true, 0}, {"CORES", 9, false, 0}, {"QUEUED s", 8, false, 0}, {"WANTS", 5, false, 0}, {"IMG/S", 6, false, 0},
+		{"MB/S", 6, false, 0}, {"ms/IMG", 6, false, 0}, {"READ", 5, false, 90}, {"ERROR", 40, true, 130},
+	}
+	columns[0].width = s.name(columns)
+	lines := []string{s.header(columns)}
+	for _, n := range s.Picture.Nodes {
+		cores := short(n.Cores)
+		if n.EffectiveCores != nil {
+			cores = fmt.Sprintf("%.1f/%s", *n.EffectiveCores, short(n.Cores))
+		}
+		cost := "?"
+		if n.CoreSecondsPerSample != nil {
+			cost = short(1e3 * *n.CoreSecondsPerSample)
+		}
+		style := good
+		if n.State != "ready" {
+			style = bad
+		}
+		lines = append(lines, s.row(columns, []string{
+			n.Addr, style.Render(n.State), cores, short(n.Queued), fmt.Sprint(n.Wants), short(n.SamplesPerSecond), short(n.BytesPerSecond / 1e6),
+			cost, percent(n.Read), n.Error,
+		}))
+		if n.Error != "" && s.Width < 130 {
+			lines = append(lines, "   "+fair.Render(clip(n.Error, s.Width-4)))
+		}
+	}
+	return lines
+}
+
+func (s Screen) gpus() []string {
+	if len(s.Picture.Gpus) == 0 {
+		return nil
+	}
+	columns := []column{
+		{"GPU", 3, false, 0}, {"HOST", 14, true, 0}, {"NAME", 22, true, 0}, {"BUSY", 5, false, 0}, {"MEMORY GB", 11, false, 0}, {"PROCS", 5, false, 0},
+		{"HELD DOWN BY", 24, true, 90},
+	}
+	lines := []string{s.header(columns)}
+	for _, g := range s.Picture.Gpus {
+		busy := percent(g.Busy)
+		memory := "?"
+		if g.MemoryUsedBytes != nil && g.MemoryTotalBytes != nil {
+			memory = fmt.Sprintf("%.1f/%.0f", float64(*g.MemoryUsedBytes)/1e9, float64(*g.MemoryTotalBytes)/1e9)
+		}
+		note := strings.Join(g.Throttles, ",")
+		if g.Unknown != "" {
+			note = g.Unknown
+		}
+		lines = append(lines, s.row(columns, []string{fmt.Sprint(g.Index), g.Host, g.Name, busy, memory, fmt.Sprint(len(g.Processes)), note}))
+	}
+	return lines
+}
+
+func (s Screen) hosts() []string {
+	if len(s.Picture.Processes) == 0 {
+		return nil
+	}
+	columns := []column{
+		{"PROCESS", 22, true, 0}, {"CORES", 9, false, 0}, {"MEM MB", 6, false, 0}, {"HOST CPU", 8, false, 0}, {"I/O WAIT", 8, false, 0},
+		{"READ MB/S", 9, false, 0}, {"NET MB/S", 8, false, 0}, {"UP", 9, false, 100},
+	}
+	lines := []string{s.header(columns)}
+	for _, p := range s.Picture.Processes {
+		lines = append(lines, s.row(columns, []string{
+			fmt.Sprintf("%s %s", p.Kind, p.Host), fmt.Sprintf("%.1f/%s", p.BusyCores, short(p.Cores)), short(float64(p.ResidentBytes) / 1e6),
+			percent(p.HostBusy), percent(p.HostIoWait), mega(p.DiskReadBytesPerSecond), mega(p.NetworkReceiveBytesPerSecond),
+			p.Uptime.AsDuration().Round(time.Second).String(),
+		}))
+	}
+	return lines
+}
+
+func mega(bytes *float64) string {
+	if bytes == nil {
+		return "?"
+	}
+	return short(*bytes / 1e6)
+}

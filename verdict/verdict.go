@@ -1,0 +1,216 @@
+// Package verdict says whether data is why GPUs stand still, what most likely is the reason, and what to do about it. It is rules over
+// numbers that others measured: arithmetic only, one place for the terminal view, the page and whatever else tells people. Unknown is
+// not a number (NaN), and is never taken for 0.
+package verdict
+
+import (
+	"fmt"
+	"math"
+	"strings"
+)
+
+// The verdicts.
+const (
+	Healthy   = "healthy"
+	DataBound = "data-bound"
+	NotData   = "not-data"
+	Unknown   = "unknown"
+)
+
+// Facts are what is known of a job. Shares are from 0 to 1, NaN where unknown.
+type Facts struct {
+	// Steps is how many steps the shares are of.
+	Steps int
+	// Wait is the share of the step that the loop is blocked in next, Idle the share that the GPU stands still for data.
+	Wait, Idle float64
+	// Blocked is for how many seconds a loop has been blocked in next, now.
+	Blocked float64
+	// GPUBusy is the share of time in which the GPUs run kernels.
+	GPUBusy float64
+	// Nodes that make the batches.
+	Nodes Nodes
+	// Wanted is how many nodes would feed the job, as measured; 0: unknown.
+	Wanted int
+	// HostBusy is the share of the trainer's own machine's cores that is in use.
+	HostBusy float64
+}
+
+// Nodes are what makes a job's batches: one or more machines, or the trainer's own.
+type Nodes struct {
+	// Local: the trainer's own machine makes them.
+	Local bool
+	// Partial: there may be more nodes than this process knows.
+	Partial bool
+	// All nodes, and those that take wants.
+	All, Ready int
+	// Trouble is what is wrong with one that does not.
+	Trouble string
+	// Cores that the ready ones have, and the share of those that is busy making batches.
+	Cores, Busy float64
+	// Full is the share of ready nodes that have more work queued than they can begin, where Busy is unknown.
+	Full float64
+	// Read is the share of workers' time that goes into reading files, IOWait that of cores waiting for storage.
+	Read, IOWait float64
+}
+
+// Finding is what people read: the verdict, and one line each for the reason and for what to do. Both may be empty.
+type Finding struct{ Verdict, Cause, Action string }
+
+const (
+	// few steps tell nothing.
+	few = 8
+	// slight is the share below which a wait or an idle is not worth anybody's time.
+	slight = 0.02
+	// stuck is after how many seconds in next a loop counts as starving, whatever its steps were.
+	stuck = 5
+	// full is the share from which cores, or a machine, have nothing to spare.
+	full = 0.85
+	// mostly is the share of workers' time in reading from which storage is to blame.
+	mostly = 0.5
+	// lazy is the share below which a GPU that never waits for data is worth a word.
+	lazy = 0.7
+)
+
+// Judge applies the rules.
+func Judge(f Facts) Finding {
+	switch {
+	case f.Nodes.All > 0 && f.Nodes.Ready == 0 && (f.Blocked >= stuck || f.Steps < few):
+		return Finding{DataBound, noNode(f.Nodes), "start a node: feedwater serve --data …"}
+	case f.Blocked >= stuck:
+		return starved(f, fmt.Sprintf("blocked in next for %.0f s; ", f.Blocked))
+	case f.Steps < few:
+		return Finding{Verdict: Unknown, Cause: fmt.Sprintf("only %d steps so far", f.Steps)}
+	case f.Loss() >= slight:
+		return starved(f, "")
+	case math.IsNaN(f.Loss()):
+		return Finding{Verdict: Unknown}
+	}
+	return fed(f)
+}
+
+// Loss is the share of the step that faster data would save: idle, or at most the wait where the GPU tells nothing. A GPU does not
+// stand still for data while its loop does not wait.
+func (f Facts) Loss() float64 {
+	if !math.IsNaN(f.Idle) {
+		return f.Idle
+	}
+	return f.Wait
+}
+
+// fed is a job whose data is there in time.
+func fed(f Facts) Finding {
+	switch {
+	case f.GPUBusy < lazy: // false if unknown
+		return Finding{NotData, fmt.Sprintf("GPUs are busy %s of the time, but not for want of data", percent(f.GPUBusy)),
+			"look at the training step: feedwater.stages(model, optimizer)"}
+	case f.Wait >= slight:
+		return Finding{Healthy, fmt.Sprintf("next blocks %s of the step while the GPU still works: leave it", percent(f.Wait)), ""}
+	}
+	return Finding{Verdict: Healthy}
+}
+
+// starved is a job that data holds up: the first cause whose evidence is there.
+func starved(f Facts, also string) Finding {
+	n := f.Nodes
+	atLimit := n.Busy >= full || math.IsNaN(n.Busy) && n.Full >= full
+	reading := n.Read >= mostly || n.IOWait >= mostly/2
+	host := f.HostBusy >= full
+	who := "node"
+	if n.Local {
+		who = "this host's"
+	}
+	switch {
+	case atLimit:
+		return Finding{DataBound, also + who + " CPU: " + busy(n) + missing(n) + others(f, "cpu"), f.more()}
+	case reading:
+		return Finding{DataBound, also + "storage: workers spend " + evidence(n.Read) + " of their time reading files" + others(f, "read"),
+			"faster or nearer storage, or more nodes that share the reading"}
+	case n.Ready < n.All:
+		return Finding{DataBound, also + fmt.Sprintf("only %d of %d nodes take work%s", n.Ready, n.All, trouble(n)), "bring the others back, or add nodes"}
+	case host && !n.Local:
+		return Finding{DataBound, also + fmt.Sprintf("this host's CPU: %s of it in use, nodes have cores to spare", percent(f.HostBusy)),
+			"move work off this host: fewer local workers, no other jobs"}
+	case math.IsNaN(n.Busy) && math.IsNaN(n.Full):
+		return Finding{DataBound, also + "not known yet", ""}
+	}
+	return Finding{DataBound, also + "the way between: nodes have cores to spare" + others(f, "link"), "check the network to the nodes: feedwater bench --nodes"}
+}
+
+// more says how much more decoding would feed the job: as many nodes as are wanted, else what a step takes without its idle, and 15 %
+// for bad luck.
+func (f Facts) more() string {
+	switch {
+	case f.Wanted > 0 && f.Nodes.Partial:
+		return fmt.Sprintf("%d nodes like this one feed it: %s → under 2 %%", f.Wanted, percent(f.Loss()))
+	case f.Wanted > f.Nodes.Ready && !f.Nodes.Local:
+		return fmt.Sprintf("%d → %d nodes: %s → under 2 %%", f.Nodes.Ready, f.Wanted, percent(f.Loss()))
+	}
+	loss := min(f.Loss(), 0.95)
+	if !(loss >= slight) {
+		return "more nodes or cores"
+	}
+	factor := 1.15 / (1 - loss)
+	bound := ""
+	if math.IsNaN(f.Idle) {
+		bound = " at most"
+	}
+	if f.Nodes.Local {
+		return fmt.Sprintf("×%.1f cores: %.0f → %.0f%s; or nodes=", factor, f.Nodes.Cores, math.Ceil(factor*f.Nodes.Cores), bound)
+	}
+	if f.Nodes.Partial {
+		return fmt.Sprintf("×%.1f the nodes that it has%s: %s → under 2 %%", factor, bound, percent(loss))
+	}
+	wanted := math.Ceil(factor * float64(f.Nodes.Ready))
+	return fmt.Sprintf("%d → %.0f nodes%s: %s → under 2 %%", f.Nodes.Ready, wanted, bound, percent(loss))
+}
+
+func noNode(n Nodes) string { return fmt.Sprintf("none of %d nodes takes work%s", n.All, trouble(n)) }
+
+// missing says that nodes are not there that might be.
+func missing(n Nodes) string {
+	if n.Ready == n.All {
+		return ""
+	}
+	return fmt.Sprintf("; only %d of %d nodes take work", n.Ready, n.All)
+}
+
+func trouble(n Nodes) string {
+	if n.Trouble == "" {
+		return ""
+	}
+	return ": " + n.Trouble
+}
+
+func busy(n Nodes) string {
+	if math.IsNaN(n.Busy) {
+		return "all that are up have work queued"
+	}
+	return fmt.Sprintf("%.1f of %.0f cores busy", n.Busy*n.Cores, n.Cores)
+}
+
+// others says what it is not, as far as that is known.
+func others(f Facts, cause string) string {
+	var not []string
+	if cause != "cpu" && f.Nodes.Busy < full {
+		not = append(not, "node CPU "+percent(f.Nodes.Busy))
+	}
+	if cause != "read" && f.Nodes.Read < mostly {
+		not = append(not, "storage "+percent(f.Nodes.Read))
+	}
+	if !f.Nodes.Local && f.HostBusy < full {
+		not = append(not, "this host "+percent(f.HostBusy))
+	}
+	if len(not) == 0 {
+		return ""
+	}
+	return "; not " + strings.Join(not, ", ")
+}
+
+func evidence(share float64) string {
+	if math.IsNaN(share) {
+		return "much"
+	}
+	return percent(share)
+}
+
+func percent(share float64) string { return fmt.Sprintf("%.0f %%", 100*share) }

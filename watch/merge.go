@@ -1,0 +1,138 @@
+package watch
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
+
+	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
+	"github.com/feedwater-io/feedwater/pulse"
+	"github.com/feedwater-io/feedwater/verdict"
+)
+
+// Picture is what several processes tell, put together: of each job all ranks, of each node what it says of itself and what trainers
+// see of it.
+type Picture struct {
+	Time      time.Time
+	Processes []*pb.Process
+	Jobs      []*pb.JobStatus
+	Nodes     []*pb.NodeStatus
+	Gpus      []*pb.GpuStatus
+	// Errors are of processes that were asked and tell nothing.
+	Errors []TargetError
+}
+
+// Told is the latest state of one process. Addr is where it was reached.
+type Told struct {
+	Addr  string
+	State *pb.WatchResponse
+}
+
+// Merge puts states together. It takes them over.
+func Merge(all []Told, now time.Time) *Picture {
+	p := &Picture{Time: now}
+	for _, t := range all {
+		if t.State.GetProcess() == nil {
+			continue
+		}
+		p.Processes = append(p.Processes, t.State.Process)
+		p.Gpus = append(p.Gpus, t.State.Gpus...)
+		for _, n := range t.State.Nodes {
+			if n.Addr == "" { // itself
+				n.Addr = t.Addr
+			}
+			if n.Addr == Local {
+				n.Addr = "local on " + t.State.Process.Host
+			}
+			p.addNode(n)
+		}
+	}
+	for _, t := range all {
+		for _, j := range t.State.GetJobs() {
+			p.addJob(j)
+		}
+	}
+	if len(p.Processes) > 1 {
+		p.judge()
+	}
+	pulse.Sort(p.Jobs)
+	slices.SortFunc(p.Nodes, func(a, b *pb.NodeStatus) int { return cmp.Compare(a.Addr, b.Addr) })
+	return p
+}
+
+// addNode adds a node, or what else is told of it: it knows its own load, trainers know whether it answers.
+func (p *Picture) addNode(n *pb.NodeStatus) {
+	i := slices.IndexFunc(p.Nodes, func(o *pb.NodeStatus) bool { return o.Addr == n.Addr })
+	if i < 0 {
+		p.Nodes = append(p.Nodes, n)
+		return
+	}
+	known, other := p.Nodes[i], n
+	if n.EffectiveCores != nil || n.Read != nil {
+		known, other = n, known
+		p.Nodes[i] = n
+	}
+	if known.State == "ready" && other.State != "ready" {
+		known.State, known.Error = other.State, other.Error
+	}
+}
+
+// addJob adds a job, or its further ranks. Who hears most ranks knows best.
+func (p *Picture) addJob(j *pb.JobStatus) {
+	i := slices.IndexFunc(p.Jobs, func(o *pb.JobStatus) bool { return o.Job == j.Job })
+	if i < 0 {
+		p.Jobs = append(p.Jobs, j)
+		return
+	}
+	best, other := p.Jobs[i], j
+	if len(j.Ranks) > len(best.Ranks) {
+		best, other = j, best
+	}
+	p.Jobs[i] = best
+	best.Nodes = max(best.Nodes, other.Nodes)
+	if best.NodesWanted == nil {
+		best.NodesWanted, best.UpperBound = other.NodesWanted, other.UpperBound
+	}
+	for _, r := range other.Ranks {
+		k := slices.IndexFunc(best.Ranks, func(o *pb.RankStatus) bool { return o.Rank == r.Rank })
+		switch {
+		case k < 0:
+			best.Ranks = append(best.Ranks, r)
+		case len(best.Ranks[k].Attempts) == 0:
+			best.Ranks[k].Attempts = r.Attempts
+		}
+	}
+	slices.SortFunc(best.Ranks, func(a, b *pb.RankStatus) int { return cmp.Compare(a.Rank, b.Rank) })
+}
+
+// judge says anew what is the matter, now that more is known than any process alone does.
+func (p *Picture) judge() {
+	nodes := count(p.Nodes)
+	f := verdict.Facts{GPUBusy: meanBusy(p.Gpus), HostBusy: math.NaN()}
+	told := false
+	for _, process := range p.Processes {
+		switch {
+		case process.Kind == "node":
+			told = true
+			nodes.IOWait = larger(nodes.IOWait, process.HostIoWait)
+		default:
+			f.HostBusy = larger(f.HostBusy, process.HostBusy)
+		}
+	}
+	for _, j := range p.Jobs {
+		if told && j.Verdict != verdict.Unknown { // else the job's own agent has said all
+			judge(j, enough, nodes, f)
+		}
+	}
+}
+
+// enough is a number of steps that tells something, for jobs whose teller had that many.
+const enough = 100
+
+func larger(a float64, b *float64) float64 {
+	if b != nil && !(a >= *b) {
+		return *b
+	}
+	return a
+}

@@ -1,0 +1,184 @@
+// Package watch answers Watch: what a process knows of jobs, nodes and GPUs, again and again, for `feedwater top`, the page and
+// /metrics. It gathers what others keep (pulse, machine, the process's own nodes) and lets verdict judge it. It keeps nothing between
+// two answers but the counters that rates are made of, and starts no goroutine: each watcher is served by its caller's.
+package watch
+
+import (
+	"context"
+	"math"
+	"os"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/feedwater-io/feedwater/machine"
+	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
+	"github.com/feedwater-io/feedwater/pulse"
+)
+
+// Options of a Source.
+type Options struct {
+	// Kind of the process: "node" or "agent".
+	Kind    string
+	Version string
+	// Cores that the process may use.
+	Cores float64
+	// Book of what trainers tell.
+	Book *pulse.Book
+	// Nodes begins to watch the nodes that this process knows: what it returns tells how they are, with rates since it was called last.
+	Nodes func(time.Time) func(time.Time) []*pb.NodeStatus
+	// Attempts, if set, are a rank's latest wants, by job's name and rank.
+	Attempts func(now time.Time) map[Rank][]*pb.Attempt
+	// GPUs, if set, are those of this machine, as they were told last.
+	GPUs func() []*pb.GpuStatus
+	// Wanted, if set, tells how many nodes would feed a job, and whether that is an upper bound.
+	Wanted func(pulse.Job) (nodes int, upperBound, ok bool)
+}
+
+// Rank names one rank of a job.
+type Rank struct {
+	Job, Plan string
+	Rank      uint32
+}
+
+// Source is what there is to watch of a process.
+type Source struct {
+	options Options
+	host    string
+	began   time.Time
+}
+
+// New returns a source.
+func New(o Options) *Source {
+	host, _ := os.Hostname() // for people; they live without
+	return &Source{options: o, host: pulse.Clean(host), began: time.Now()}
+}
+
+// Watcher makes one watcher's answers. It is used by one goroutine at a time.
+type Watcher struct {
+	source *Source
+	before machine.Reading
+	nodes  func(time.Time) []*pb.NodeStatus
+}
+
+// Begin begins to watch: rates are over the time between two calls of Next, and since Begin at first.
+func (s *Source) Begin(now time.Time) *Watcher {
+	return &Watcher{source: s, before: machine.Read(now), nodes: s.options.Nodes(now)}
+}
+
+// Next is the state now.
+func (w *Watcher) Next(now time.Time) *pb.WatchResponse {
+	s := w.source
+	reading := machine.Read(now)
+	r := &pb.WatchResponse{Process: s.process(reading, w.before), Nodes: w.nodes(now)}
+	w.before = reading
+	if s.options.GPUs != nil {
+		r.Gpus = s.options.GPUs()
+	}
+	s.addJobs(r, now)
+	pulse.Sort(r.Jobs)
+	return r
+}
+
+func (s *Source) process(now, before machine.Reading) *pb.Process {
+	busy := now.Rate(before, func(r machine.Reading) float64 { return r.Process })
+	if math.IsNaN(busy) {
+		busy = 0
+	}
+	return &pb.Process{
+		Host: s.host, Kind: s.options.Kind, Version: s.options.Version, Pid: uint32(os.Getpid()),
+		Uptime: durationpb.New(now.At.Sub(s.began)), Cores: s.options.Cores, BusyCores: busy, ResidentBytes: now.Resident,
+		HostBusy:                     known(now.Share(before, func(r machine.Reading) float64 { return r.Busy })),
+		HostIoWait:                   known(now.Share(before, func(r machine.Reading) float64 { return r.IOWait })),
+		DiskReadBytesPerSecond:       known(now.Rate(before, func(r machine.Reading) float64 { return r.DiskRead })),
+		NetworkReceiveBytesPerSecond: known(now.Rate(before, func(r machine.Reading) float64 { return r.Received })),
+	}
+}
+
+func known(v float64) *float64 {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return nil
+	}
+	return &v
+}
+
+func (s *Source) addJobs(r *pb.WatchResponse, now time.Time) {
+	var attempts map[Rank][]*pb.Attempt
+	if s.options.Attempts != nil {
+		attempts = s.options.Attempts(now)
+	}
+	ready := countReady(r.Nodes)
+	named := map[string]int{}
+	for _, j := range s.options.Book.Jobs(now) {
+		job := j.Status(now)
+		if named[j.Name]++; named[j.Name] > 1 && len(j.Plan) >= 4 { // another plan of the same program, such as its evaluation
+			job.Job += " #" + j.Plan[:4]
+		}
+		job.Nodes = uint32(ready)
+		if s.options.Wanted != nil {
+			if n, bound, ok := s.options.Wanted(j); ok {
+				wanted := uint32(n)
+				job.NodesWanted, job.UpperBound = &wanted, bound
+			}
+		}
+		for _, rank := range job.Ranks {
+			rank.Attempts = attempts[Rank{j.Name, j.Plan, rank.Rank}]
+		}
+		judge(job, j.Steps(), s.pool(r), facts(r, s.options.Kind == "agent"))
+		r.Jobs = append(r.Jobs, job)
+	}
+}
+
+func countReady(nodes []*pb.NodeStatus) int {
+	n := 0
+	for _, node := range nodes {
+		if node.State == "ready" {
+			n++
+		}
+	}
+	return n
+}
+
+const (
+	standard, shortest, longest = time.Second, 100 * time.Millisecond, time.Minute
+	// first is how long the first answer takes at most: rates need some time.
+	first = 200 * time.Millisecond
+)
+
+// Interval is the time between two answers that a request asks for.
+func Interval(r *pb.WatchRequest) (time.Duration, error) {
+	if r.GetInterval() == nil {
+		return standard, nil
+	}
+	d := r.Interval.AsDuration()
+	if r.Interval.CheckValid() != nil || d < shortest || d > longest {
+		return 0, status.Errorf(codes.InvalidArgument, "interval: %s is not within %s to %s", d, shortest, longest)
+	}
+	return d, nil
+}
+
+// Serve answers one Watch call until ctx ends, over closes, or send fails.
+func (s *Source) Serve(ctx context.Context, over <-chan struct{}, r *pb.WatchRequest, send func(*pb.WatchResponse) error) error {
+	interval, err := Interval(r)
+	if err != nil {
+		return err
+	}
+	w := s.Begin(time.Now())
+	wait := time.NewTimer(min(first, interval))
+	defer wait.Stop()
+	for {
+		select {
+		case now := <-wait.C:
+			if err := send(w.Next(now)); err != nil {
+				return err
+			}
+			wait.Reset(interval)
+		case <-over:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
