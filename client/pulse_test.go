@@ -32,7 +32,7 @@ func (l *listener) Fetch(rpc grpc.BidiStreamingServer[pb.FetchRequest, pb.FetchR
 	for {
 		r, err := rpc.Recv()
 		if err != nil {
-			return nil
+			return nil //nolint:nilerr // the trainer is done
 		}
 		if p := r.GetPulse(); p != nil {
 			l.pulses <- p

@@ -133,7 +133,7 @@ func TestBookTellsJobsAndRanks(t *testing.T) {
 	}
 }
 
-func TestNilLine(t *testing.T) {
+func TestNilLine(*testing.T) {
 	var l *pulse.Line
 	l.Tell(&pb.Pulse{}, start)
 	l.Leave(start)

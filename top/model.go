@@ -13,7 +13,7 @@ func Show(ctx context.Context, p *Poller, version string) error {
 	m := &model{poller: p, screen: Screen{Picture: p.Picture(time.Now()), Interval: p.options.Interval, Width: 80, Height: 24, Version: version}}
 	_, err := tea.NewProgram(m, tea.WithContext(ctx)).Run()
 	if errors.Is(err, tea.ErrInterrupted) || ctx.Err() != nil {
-		return nil
+		return nil //nolint:nilerr // the user or a signal ended it, which is how it ends
 	}
 	return err
 }

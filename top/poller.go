@@ -143,7 +143,7 @@ func (p *Poller) receive(addr string, t *target) error {
 	if err != nil {
 		return err
 	}
-	defer conn.Close()
+	defer func() { _ = conn.Close() }()
 	stream, err := pb.NewFeedClient(conn).Watch(p.ctx, &pb.WatchRequest{Interval: durationpb.New(p.options.Interval)})
 	if err != nil {
 		return err

@@ -60,7 +60,7 @@ func TestRenderTellsTheFirstThingsFirst(t *testing.T) {
 		}
 		at += i
 	}
-	unknown := text[strings.Index(text, "longlong"):]
+	_, unknown, _ := strings.Cut(text, "longlong")
 	if line, _, _ := strings.Cut(unknown, "\n"); !strings.Contains(line, "?") || strings.Contains(line, " 0 %") {
 		t.Errorf("unknown is shown as a number: %s", line)
 	}

@@ -112,8 +112,8 @@ func (p *Picture) judge() {
 	f := verdict.Facts{GPUBusy: meanBusy(p.Gpus), HostBusy: math.NaN()}
 	told := false
 	for _, process := range p.Processes {
-		switch {
-		case process.Kind == "node":
+		switch process.Kind {
+		case "node":
 			told = true
 			nodes.IOWait = larger(nodes.IOWait, process.HostIoWait)
 		default:

@@ -197,8 +197,11 @@ func TestServe(t *testing.T) {
 	if code, body := n.get("/healthz"); code != http.StatusOK || body != "ok\n" {
 		t.Errorf("healthz: %d %q", code, body)
 	}
-	if code, _ := n.get("/"); code != http.StatusNotFound {
-		t.Errorf("/: %d", code)
+	if code, body := n.get("/"); code != http.StatusOK || !strings.Contains(body, "<title>Feedwater</title>") {
+		t.Errorf("/: %d %q", code, body)
+	}
+	if code, _ := n.get("/none"); code != http.StatusNotFound {
+		t.Errorf("/none: %d", code)
 	}
 	_, metrics := n.get("/metrics")
 	for _, w := range []string{

@@ -7,7 +7,6 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"time"
 
@@ -129,6 +128,3 @@ type watched struct {
 func (w *watched) Watch(r *pb.WatchRequest, rpc grpc.ServerStreamingServer[pb.WatchResponse]) error {
 	return w.source.Serve(rpc.Context(), w.over, r, rpc.Send)
 }
-
-// pidOf is the process whose socket that is, for people.
-func pidOf(path string) string { return strings.TrimSuffix(filepath.Base(path), socketSuffix) }

@@ -23,7 +23,7 @@ import (
 type topOptions struct {
 	interval   time.Duration
 	once, json bool
-	http       string
+	page       string
 }
 
 func newTop() *cobra.Command {
@@ -45,7 +45,7 @@ In the line of wants each letter is a batch that arrived, by node; capitals are 
 	f.DurationVar(&o.interval, "interval", time.Second, "time between two looks, 0.1s to 60s")
 	f.BoolVar(&o.once, "once", false, "print once and end")
 	f.BoolVar(&o.json, "json", false, "print JSON: once with --once, else one object per line")
-	f.StringVar(&o.http, "http", "", "show it as a page at this `address` instead, for a browser")
+	f.StringVar(&o.page, "page", "", "show it as a page at this `address` instead, for a browser")
 	addConfig(c)
 	return c
 }
@@ -54,9 +54,9 @@ func (o *topOptions) check(hosts []string) error {
 	if o.interval < 100*time.Millisecond || o.interval > time.Minute {
 		return fmt.Errorf("--interval %s is not within 0.1s to 60s", o.interval)
 	}
-	if o.http != "" {
-		if err := checkHostPort(o.http); err != nil {
-			return fmt.Errorf("--http %s: %w", o.http, err)
+	if o.page != "" {
+		if err := checkHostPort(o.page); err != nil {
+			return fmt.Errorf("--page %s: %w", o.page, err)
 		}
 	}
 	for _, h := range hosts {
@@ -75,7 +75,7 @@ func (o *topOptions) run(ctx context.Context, hosts []string, out io.Writer) err
 	p.Start()
 	defer p.Close()
 	switch {
-	case o.http != "":
+	case o.page != "":
 		return o.serve(ctx, p, out)
 	case o.once:
 		return o.printOnce(ctx, p, out)
@@ -87,9 +87,9 @@ func (o *topOptions) run(ctx context.Context, hosts []string, out io.Writer) err
 
 // serve shows the page until ctx ends.
 func (o *topOptions) serve(ctx context.Context, p *top.Poller, out io.Writer) error {
-	l, err := new(net.ListenConfig).Listen(ctx, "tcp", o.http)
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", o.page)
 	if err != nil {
-		return fmt.Errorf("--http %s: %w", o.http, err)
+		return fmt.Errorf("--page %s: %w", o.page, err)
 	}
 	h := &http.Server{
 		Handler:     page.Handler(func(*http.Request) *watch.Picture { return p.Picture(time.Now()) }),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+import weakref
 from collections import deque
 from time import perf_counter
 
@@ -28,7 +29,9 @@ class Pulse:
     """Gathers steps, and sends them at most every EVERY_S. Never waits; what is lost is lost."""
 
     def __init__(self, pace: Pace, feed: Feed) -> None:
-        self._pace, self._feed = pace, feed
+        self._pace = pace
+        self._feed = weakref.proxy(feed)
+        """It knows us: no cycle, so that a Loader's memory goes when the last reference to it does."""
         self._turns: deque[tuple[int, Turn]] = deque(maxlen=MOST_STEPS)
         self._after = 0.0
         self._place = Ranks(0, 1)

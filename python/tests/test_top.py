@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import time
+import urllib.request
 from pathlib import Path
 from typing import Any
 
@@ -151,3 +152,25 @@ def test_a_node_that_is_not_there(binary: str, folder: Path) -> None:
     assert error["addr"] == address and "refused" in error["error"]
     bad = subprocess.run([binary, "top", "--once", "nonsense"], capture_output=True, text=True)
     assert bad.returncode == 2 and "host:port" in bad.stderr
+
+
+def test_the_page_of_all_that_top_sees(real: str, folder: Path, photos: Path) -> None:
+    page = subprocess.Popen([real, "top", "--page", "127.0.0.1:0"], stdout=subprocess.PIPE, text=True)
+    try:
+        assert page.stdout is not None
+        address = page.stdout.readline().strip()
+        with loader_of(photos, job="rn50") as loader:
+            next(iter(loader))
+
+            def shown() -> Any:
+                with urllib.request.urlopen(address + "/watch.json", timeout=60) as answer:
+                    return json.load(answer)["jobs"]
+
+            assert until(shown)[0]["job"] == "rn50"
+        with urllib.request.urlopen(address, timeout=60) as answer:
+            assert "<title>Feedwater</title>" in answer.read().decode()
+    finally:
+        page.terminate()
+        assert page.wait(60) == 0
+        assert page.stdout is not None
+        page.stdout.close()
