@@ -98,7 +98,7 @@ given with --config (max-memory: 8GiB). A flag wins over the environment, the en
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newServe(), newPreview(), newAgent(), newVersion())
+	root.AddCommand(newServe(), newPreview(), newDoctor(), newAgent(), newVersion())
 	return root
 }
 
@@ -114,5 +114,5 @@ func unknownCommand(args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	return usageError{fmt.Errorf("unknown command %q; there are serve, preview, agent and version", args[0])}
+	return usageError{fmt.Errorf("unknown command %q; there are serve, preview, doctor, agent and version", args[0])}
 }
