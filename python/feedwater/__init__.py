@@ -24,6 +24,7 @@ from .errors import (
 if TYPE_CHECKING:
     from ._remote import RemoteDataset
     from ._stages import stages
+    from .doctor.live import diagnose
 
 __all__ = [
     "AgentError",
@@ -40,6 +41,7 @@ __all__ = [
     "StateMismatchError",
     "UnsupportedTransformError",
     "__version__",
+    "diagnose",
     "stages",
     "transforms",
 ]
@@ -55,6 +57,10 @@ def __getattr__(name: str) -> Any:
         from ._stages import stages
 
         return stages
+    if name == "diagnose":
+        from .doctor.live import diagnose
+
+        return diagnose
     if name == "Table":
         raise NotYetError("feedwater.Table is not there yet: pass a folder of class folders, or an ImageFolder")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

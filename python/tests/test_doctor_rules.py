@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 
 from feedwater.doctor import advice, screen
+from feedwater.doctor.measured import of
 from feedwater.doctor.probe.board import FIELDS
 from feedwater.doctor.report import Report, Run
 from feedwater.doctor.rules import judge, judge_loop, judge_ranks
-from feedwater.doctor.signals import Signals, of
+from feedwater.doctor.signals import Signals
 from feedwater.doctor.step import Step
 from feedwater.doctor.verdict import CAUSES, Verdict
 
@@ -166,8 +167,19 @@ def test_the_model_of_a_step() -> None:
     assert step.best(range(1, 9)) == 2
     taken = Step(replace(LATE, others=1.0, loop_cores=0.0))
     assert taken.seconds(1) == pytest.approx(0.03)
-    assert taken.seconds(4, cpu_s=0.04) > 0.02, "others hold a core"
+    assert taken.seconds(4, cpu_s=0.04) == pytest.approx(0.025), "four of five threads are ours"
     assert taken.seconds(4, cpu_s=0.04, alone=True) == pytest.approx(0.02)
+
+
+def test_others_are_counted_by_how_our_threads_queue() -> None:
+    """Recorded beside a load of 1.6 cores that had 4.5 threads to run: one worker got 0.36 of a core, two 0.62."""
+    s = Signals(step_s=0.151, ready_s=0.0165, wait=0.9, cpu=0.36, queued=0.63, duty=1.0, others=1.6, loop_cores=0.0)
+    step = Step(replace(s, batch_cpu_s=0.054))
+    assert step.seconds(1) == pytest.approx(0.151, rel=0.05)
+    assert step.seconds(2) == pytest.approx(0.093, rel=0.1)
+    assert step.seconds(1, alone=True) == pytest.approx(0.054)
+    alone = Step(replace(s, workers=8, cpu=0.25, queued=0.75, others=0.0, batch_cpu_s=0.054))
+    assert alone.seconds(8) == pytest.approx(alone.seconds(8, alone=True)), "our own workers are not others"
 
 
 def test_the_runner_up_is_named() -> None:

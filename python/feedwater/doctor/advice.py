@@ -19,12 +19,11 @@ SPARE = 0.95
 
 def tested(s: Signals) -> list[Tip]:
     """Tip, result and reason. yes: measured to help; no: measured not to; try: it may, and only a run would tell."""
-    return [*_workers(s), *_pictures(s), *_gpu(s)]
+    ours = s.loader.startswith("feedwater")
+    return [*_gpu(s)] if ours else [*_workers(s), *_pictures(s), *_gpu(s)]
 
 
 def _workers(s: Signals) -> Iterator[Tip]:
-    if s.loader.startswith("feedwater"):
-        return
     yield _curve(s)
     yield _prefetch(s)
     edge = s.edge_s / s.period_s

@@ -11,7 +11,10 @@ from typing import Any
 
 from .probe.board import FIELDS
 
-__all__ = ["Report", "Run", "read"]
+__all__ = ["Report", "Run", "boards", "read"]
+
+
+Counters = dict[str, float]
 
 
 @dataclass(frozen=True)
@@ -20,8 +23,10 @@ class Run:
 
     about: dict[str, Any]
     """As probe.session.Session.report has it."""
-    boards: list[dict[str, float]] = field(default_factory=list)
-    """Counters of its workers; of itself where a loader has none."""
+    boards: list[Counters] = field(default_factory=list)
+    """Counters of its workers."""
+    own: Counters | None = None
+    """Its own, where a loader had no workers."""
 
     @property
     def steps(self) -> int:
@@ -49,25 +54,22 @@ class Report:
 def read(folder: str, exit_code: int = 0, gpus: list[dict[str, Any]] | None = None) -> Report:
     """What was written so far. Files that are being replaced are read as they were before."""
     place = Path(folder)
-    boards: dict[int, list[dict[str, float]]] = {}
-    own: dict[int, dict[str, float]] = {}
-    for file in place.glob("board-*"):
-        _, parent, pid = file.name.split("-")
-        counters = _board(file)
-        if counters:
-            boards.setdefault(int(parent), []).append(counters)
-            own[int(pid)] = counters
-    runs = []
-    for file in sorted(place.glob("run-*.json")):
-        about = json.loads(file.read_text())
-        mine = boards.get(about["pid"], [])
-        runs.append(Run(about, mine or [own[about["pid"]]] if about["pid"] in own else mine))
+    abouts = [json.loads(file.read_text()) for file in sorted(place.glob("run-*.json"))]
+    runs = [Run(about, *boards(folder, about["pid"])) for about in abouts]
     seen = frozenset(int(file.name.split("-")[1]) for file in place.glob("seen-*"))
     errors = [file.read_text()[:300].strip() for file in place.glob("error-*")]
     return Report(runs, len(seen), seen, errors, exit_code, gpus or [])
 
 
-def _board(file: Path) -> dict[str, float]:
+def boards(folder: str, pid: int) -> tuple[list[Counters], Counters | None]:
+    """Of the workers of a process, and its own."""
+    place = Path(folder)
+    workers = [_board(file) for file in place.glob(f"board-{pid}-*")]
+    own = [_board(file) for file in place.glob(f"board-*-{pid}")]
+    return [counters for counters in workers if counters], next(filter(None, own), None)
+
+
+def _board(file: Path) -> Counters:
     size = 8 * len(FIELDS)
     with file.open("rb") as opened:
         if os.fstat(opened.fileno()).st_size < size:

@@ -11,8 +11,9 @@ from statistics import median
 
 from . import advice
 from .causes import Action, Cause, cause_of, causes, nodes
+from .measured import of
 from .report import Report, Run
-from .signals import Signals, of
+from .signals import Signals
 from .step import Step
 from .verdict import Verdict
 

@@ -28,7 +28,7 @@ def text(v: Verdict) -> str:
     lines += _actions(v.actions)
     if s is not None:
         lines += [*_row("step", _step(s)), *_row("batch", _batch(s)), *_row("host", _host(s))]
-    lines += [*_ranks(v), *_tips(v)]
+    lines += [*_curve(v), *_ranks(v), *_tips(v)]
     for note in v.notes:
         lines += _row("note", note)
     return "\n".join(lines)
@@ -109,8 +109,15 @@ def _batch(s: Signals) -> str:
 
 
 def _host(s: Signals) -> str:
+    if not s.host:
+        return ""
     workers = f"{s.workers} workers busy {percent(s.duty)}, " if s.fetches and s.workers else ""
     return f"{workers}loop {s.loop_cores:.1f} cores, others {s.others:.1f} of {s.cores} cores"
+
+
+def _curve(v: Verdict) -> list[str]:
+    told = ", ".join(f"{n}: {took * 1e3:.1f}" for n, took in v.curve.items())
+    return _row("curve", f"num_workers {told} ms a batch, by itself") if told else []
 
 
 def _ranks(v: Verdict) -> list[str]:

@@ -48,6 +48,13 @@ CAUSES = {
 """Every cause, in a line."""
 
 
+OF_FETCHES = {"fetch_s", "cpu", "queued", "blocked", "collate", "decode", "extra", "duty", "uneven", "batch_cpu_s"}
+OF_FETCHES |= {"batch_blocked_s", "samples", "read_bytes", "disk", "broken"}
+OF_HOST = {"loop_cores", "others", "loop_queued", "throttled", "torch_threads", "network_bytes", "grows_bytes"}
+OF_LOOKS = {"sync", "after_sync", "copy", "autocast"}
+"""What is unknown, and None in the evidence, where no fetch was seen, nor the machine, nor single steps."""
+
+
 @dataclass(frozen=True)
 class Verdict:
     """One verdict and its evidence. str() is one screen of text."""
@@ -68,6 +75,8 @@ class Verdict:
     advice: list[tuple[str, str, str]] = field(default_factory=list)
     """Tip, what becomes of it here (yes, no, try, unknown), why."""
     notes: list[str] = field(default_factory=list)
+    curve: dict[int, float] = field(default_factory=dict)
+    """Seconds per batch by num_workers, where that was measured."""
 
     @property
     def ceiling(self) -> float | None:
@@ -99,6 +108,7 @@ class Verdict:
             "ranks": {str(rank): stall for rank, stall in sorted(self.ranks.items())},
             "advice": [{"tip": tip, "result": result, "why": why} for tip, result, why in self.advice],
             "notes": list(self.notes),
+            "curve": {str(n): took for n, took in self.curve.items()},
         }
 
     def __str__(self) -> str:
@@ -110,5 +120,7 @@ class Verdict:
 def _evidence(s: Signals | None) -> dict[str, Any]:
     if s is None:
         return {}
-    shown = {k: v for k, v in vars(s).items() if k not in ("idle", "wait")}
+    seen = ((s.fetches, OF_FETCHES), (s.host, OF_HOST), (s.looked, OF_LOOKS))
+    unseen = {name for was, names in seen if not was for name in names}
+    shown = {k: None if k in unseen else v for k, v in vars(s).items() if k not in ("idle", "wait")}
     return {**shown, "fed_s": s.fed_s, "void": s.replayed_s is not None}

@@ -19,6 +19,10 @@ class Here:
         self._board: Board | None = None
         self._failed = False
 
+    def begin(self) -> None:
+        """Forgets what was measured: a new folder."""
+        self._board, self._failed = None, False
+
     def board(self) -> Board | None:
         """None once it has failed."""
         if self._failed:

@@ -15,7 +15,7 @@ from . import backward
 MOST_NODES = 4000
 MOST_FRAMES = 12
 CO_OPTIMIZED = 1
-OURS = os.path.dirname(os.path.abspath(__file__))
+OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 LIBRARIES = (
     f"{os.sep}site-packages{os.sep}",
     f"{os.sep}dist-packages{os.sep}",
@@ -53,7 +53,7 @@ class Frames:
             if grown is not None:
                 alive = True
                 if grown:
-                    self.graphs.setdefault(f"{name} at {_line(frame)}", []).append(grown)
+                    self.graphs.setdefault(f"{name} at {os.path.basename(_line(frame))}", []).append(grown)
         _let_go(frame, names)
         self.looks += 1
         missing = alive and torch.is_grad_enabled() and backward.passes[0] == self._backward

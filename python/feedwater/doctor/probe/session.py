@@ -45,9 +45,13 @@ class Session:
         """Of a loader of the script."""
         loop = self._loop_of.get(loader)
         if loop is None:
-            loop = self._loop_of[loader] = Loop(about(loader))
-            self.loops.append(loop)
+            loop = self._loop_of[loader] = self.add(about(loader))
         return loop
+
+    def add(self, about: dict[str, Any]) -> Loop:
+        """A loop of its own."""
+        self.loops.append(Loop(about))
+        return self.loops[-1]
 
     def advance(self, loop: Loop, iterator: Any, original: Callable[[Any], Any]) -> Any:
         """next of the script's iterator, timed. A loader inside a loader is its own affair."""
