@@ -35,7 +35,7 @@ FIRES = {
     ),
     "worker-blocked": replace(LATE, blocked=0.8, cpu=0.2, batch_cpu_s=0.006, batch_blocked_s=0.024),
     "slow-collate": replace(LATE, workers=2, collate=0.8, batch_cpu_s=0.06, fetch_s=0.06),
-    "giant-images": replace(LATE, workers=2, read_bytes=3e6, samples=2.0, batch_cpu_s=0.06, fetch_s=0.06),
+    "giant-images": replace(LATE, workers=2, pixels=12e6, samples=2.0, batch_cpu_s=0.06, fetch_s=0.06),
     "epoch-boundary": replace(LATE, wait=0.02, step_s=0.02, edge_s=0.02, steps_per_pass=12.0, batch_cpu_s=0.008),
     "tiny-model": replace(LATE, step_s=1e-3, ready_s=3e-4, wait=0.8, batch_cpu_s=8e-4, samples=16.0, workers=2),
     "uneven-batches": replace(LATE, workers=2, uneven=9.0, held=0.5, duty=0.6, batch_cpu_s=0.015),
@@ -66,7 +66,7 @@ DOES_NOT = {
     "slow-link": FIRES["storage"],
     "worker-blocked": FIRES["slow-link"],
     "slow-collate": replace(LATE, collate=0.1),
-    "giant-images": replace(LATE, workers=2, read_bytes=1.2e5, samples=2.0, batch_cpu_s=0.06),
+    "giant-images": replace(LATE, workers=2, read_bytes=1.2e5, pixels=2e5, samples=2.0, batch_cpu_s=0.06),
     "epoch-boundary": replace(LATE, edge_s=0.001, steps_per_pass=12.0),
     "tiny-model": replace(LATE, step_s=1e-3, ready_s=3e-4, wait=0.8, batch_cpu_s=8e-3, samples=16.0),
     "uneven-batches": replace(FIRES["uneven-batches"], uneven=1.2),
@@ -258,6 +258,7 @@ def run(*, rows: list[list[Any]], boards: int = 1, **loop: Any) -> Run:
         "wall_ns": 4e9,
         "cpu_ns": 3e9,
         "process_cpu_ns": 3e9,
+        "threads_cpu_ns": 3e9,
         "queued_ns": 0.4e9,
         "read_bytes": 1.6e8,
         "longest_ns": 4e7,
@@ -281,6 +282,8 @@ def test_signals_of_a_report() -> None:
     assert s.step_s == pytest.approx(0.020), "a pause is no step"
     assert s.wait == pytest.approx(0.3)
     assert s.fed_s == pytest.approx(0.014) and s.ready_steps == 9
+    late = of(run(rows=[row(6, 20)] * 100 + [row(5, 19, burst=True)] * 10))
+    assert late is not None and late.ready_s is None, "no batch was ready after all"
     assert s.idle is None and s.stall == pytest.approx(0.3)
     assert (s.cpu, s.queued, s.blocked) == pytest.approx((0.75, 0.1, 0.15))
     assert s.batch_cpu_s == pytest.approx(0.015) and s.read_bytes == pytest.approx(1e5)

@@ -17,9 +17,9 @@ COLLATE = 0.35
 EXTRA = 0.30
 EDGE = 0.5
 """Share of the stall that lies at the beginning of passes."""
-GIANT_BYTES, GIANT_S = 1e6, 0.01
-CROP_BYTES = 1.5e5
-"""Of a picture that is not too large for the usual crop."""
+GIANT_BYTES, GIANT_PIXELS, GIANT_S = 1e6, 4e6, 0.01
+SMALL_BYTES, SMALL_PIXELS, SMALL_S = 1.5e5, 500 * 375, 0.005
+"""Of a picture that is not too large for the usual crop, and what Pillow and torchvision take for one at least."""
 TINY_S, TINY_SAMPLE_S = 2e-3, 2e-4
 NETWORK = 0.3
 """Share of what is read that came through the network, to call the link the cause."""
@@ -100,9 +100,8 @@ def _all(s: Signals, step: Step) -> Iterator[Cause]:
         near = step.gain(step.seconds(max(1, s.workers), blocked_s=0.0))
         do = f"num_workers={n} (they wait, not compute); or the data near, or cached: {near:.2f}x"
         yield cause(_blocked(s), do, step.seconds(n), f"num_workers={n}")
-    if s.read_bytes > GIANT_BYTES and s.sample_cpu_s > GIANT_S:
-        smaller = step.seconds(cpu_s=s.batch_cpu_s * CROP_BYTES / s.read_bytes)
-        yield cause("giant-images", f"store smaller pictures: {s.read_bytes / 1e6:.1f} MB each now", smaller)
+    if (s.read_bytes > GIANT_BYTES or s.pixels > GIANT_PIXELS) and s.sample_cpu_s > GIANT_S:
+        yield cause("giant-images", f"store smaller pictures: {_size(s)} each now", step.seconds(cpu_s=_small_s(s)))
     if s.fed_s < TINY_S and s.sample_cpu_s < TINY_SAMPLE_S:
         do = "whole tensors from memory, or a larger batch: no DataLoader per sample"
         yield cause("tiny-model", do, s.fed_s * LIKE_FEW + s.edge_s, told=False)
@@ -122,6 +121,16 @@ def _edge(s: Signals, step: Step) -> Cause:
     do = "persistent_workers=True" if fresh else "longer epochs: workers begin each with an empty queue"
     gain = round(step.gain(seconds), 2) if fresh else None
     return Cause("epoch-boundary", Action(do, gain, "persistent_workers=True" if fresh else ""), seconds)
+
+
+def _size(s: Signals) -> str:
+    return f"{s.pixels / 1e6:.0f} megapixels" if s.pixels else f"{s.read_bytes / 1e6:.1f} MB"
+
+
+def _small_s(s: Signals) -> float:
+    """What a batch of small pictures would cost: decoding and resizing go by pixels, else by bytes."""
+    share = SMALL_PIXELS / s.pixels if s.pixels else SMALL_BYTES / s.read_bytes
+    return min(s.batch_cpu_s, max(s.batch_cpu_s * share, SMALL_S * s.samples))
 
 
 def _others(s: Signals) -> str:

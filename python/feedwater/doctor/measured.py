@@ -14,6 +14,8 @@ __all__ = ["of"]
 PAUSE = 20.0
 """A step that many times the median is a pause: a checkpoint, an evaluation."""
 LEAST_BURST = 3
+LATE_NS = 1_000_000
+"""A step after a burst that waited longer than this, and than a quarter of the usual wait, had no batch ready."""
 GROWN = 50
 """Nodes, or list entries, that a graph must have reached to be called growing."""
 
@@ -50,7 +52,8 @@ def _times(loop: dict[str, Any]) -> dict[str, Any]:
     cut = PAUSE * median(row.period(by_gpu) for row in usual)
     steady = [row for row in usual if row.period(by_gpu) < cut] or usual
     step_ns = mean(row.period(by_gpu) for row in steady)
-    free = sorted(row.period(by_gpu) for row in rows if row.burst)
+    late_ns = max(LATE_NS, 0.25 * mean(row.wait_ns for row in usual))
+    free = sorted(row.period(by_gpu) for row in rows if row.burst and row.wait_ns <= late_ns)
     free = free[: max(1, int(len(free) * 0.9))] if len(free) >= LEAST_BURST else []
     first, passes = loop["first_ns"][1:], loop["passes"]
     per_pass = loop["steps"] / max(1, passes)
@@ -103,7 +106,8 @@ def _fetches(run: Run, loop: dict[str, Any]) -> dict[str, Any]:
         "blocked": blocked,
         "collate": sums["collate_ns"] / wall,
         "decode": sums["decode_ns"] / wall if sums["decoded"] else None,
-        "extra": max(0.0, all_cpu - sums["cpu_ns"]) / wall,
+        "pixels": sums["pixels"] / sums["decoded"] if sums["decoded"] else 0.0,
+        "extra": max(0.0, sums["threads_cpu_ns"] - sums["cpu_ns"]) / wall if loop["workers"] else 0.0,
         "duty": wall / (wall + sums["rest_ns"]),
         "uneven": max(board["longest_ns"] for board in boards) / (wall / number),
         "batch_cpu_s": all_cpu / number / 1e9,

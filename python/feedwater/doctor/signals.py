@@ -64,6 +64,8 @@ class Signals:
     collate: float = 0.0
     decode: float | None = None
     """Share in which pictures were decoded; None: no picture was seen to be."""
+    pixels: float = 0.0
+    """Of a picture, as far as it was decoded; 0 where that is unknown."""
     extra: float = 0.0
     """CPU time of further threads of the workers, in shares of the fetch."""
     duty: float = 0.5

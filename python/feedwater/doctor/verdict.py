@@ -48,8 +48,8 @@ CAUSES = {
 """Every cause, in a line."""
 
 
-OF_FETCHES = {"fetch_s", "cpu", "queued", "blocked", "collate", "decode", "extra", "duty", "uneven", "batch_cpu_s"}
-OF_FETCHES |= {"batch_blocked_s", "samples", "read_bytes", "disk", "broken"}
+OF_FETCHES = {"fetch_s", "cpu", "queued", "blocked", "collate", "decode", "extra", "duty", "uneven", "pixels"}
+OF_FETCHES |= {"batch_cpu_s", "batch_blocked_s", "samples", "read_bytes", "disk", "broken"}
 OF_HOST = {"loop_cores", "others", "loop_queued", "throttled", "torch_threads", "network_bytes", "grows_bytes"}
 OF_LOOKS = {"sync", "after_sync", "copy", "autocast"}
 """What is unknown, and None in the evidence, where no fetch was seen, nor the machine, nor single steps."""

@@ -17,12 +17,14 @@ FIELDS = (
     "queued_ns",
     "collate_ns",
     "rest_ns",
+    "threads_cpu_ns",
     "process_cpu_ns",
     "begun_ns",
     "ended_ns",
     "broken",
     "decoded",
     "decode_ns",
+    "pixels",
     "read_bytes",
     "disk_bytes",
     "read_samples",
@@ -30,7 +32,8 @@ FIELDS = (
     "threads",
     "longest_ns",
 )
-"""In the file's order, as doubles. rest: between fetches. read_…: over the first read_samples samples."""
+"""In the file's order, as doubles. rest: between fetches. threads_cpu: of all threads during
+fetches; process_cpu: of all, always. read_…: over the first read_samples samples."""
 
 LOOK_NS = 50_000_000
 """Between two looks at what costs more than a clock."""
@@ -52,18 +55,18 @@ class Board:
         self._faults, self._cpu = proc.process()["faults"], process_time_ns()
         self._left = self._looked = 0
 
-    def enter(self) -> tuple[int, int, int]:
+    def enter(self) -> tuple[int, int, int, int]:
         """A fetch begins."""
         if self._thread != get_ident():
             self._thread = get_ident()
             self._queueing.close()
             self._queueing = proc.Queueing()
-        queued, cpu, now = self._queueing.ns(), thread_time_ns(), perf_counter_ns()
+        queued, threads, cpu, now = self._queueing.ns(), process_time_ns(), thread_time_ns(), perf_counter_ns()
         if self._left:
             self._counts["rest_ns"] += now - self._left
-        return now, cpu, queued
+        return now, cpu, queued, threads
 
-    def leave(self, entered: tuple[int, int, int], samples: int, collate_ns: int) -> None:
+    def leave(self, entered: tuple[int, int, int, int], samples: int, collate_ns: int) -> None:
         """A fetch ended."""
         now, counts = perf_counter_ns(), self._counts
         wall = now - entered[0]
@@ -73,7 +76,9 @@ class Board:
         counts["cpu_ns"] += thread_time_ns() - entered[1]
         counts["queued_ns"] += self._queueing.ns() - entered[2]
         counts["collate_ns"] += collate_ns
-        counts["process_cpu_ns"] = process_time_ns() - self._cpu
+        process = process_time_ns()
+        counts["threads_cpu_ns"] += process - entered[3]
+        counts["process_cpu_ns"] = process - self._cpu
         counts["longest_ns"] = max(counts["longest_ns"], wall)
         for name, count in pictures.counts.items():
             counts[name] = count - self._pictures[name]
