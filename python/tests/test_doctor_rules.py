@@ -258,7 +258,9 @@ def run(*, rows: list[list[Any]], boards: int = 1, **loop: Any) -> Run:
         "wall_ns": 4e9,
         "cpu_ns": 3e9,
         "process_cpu_ns": 3e9,
-        "threads_cpu_ns": 3e9,
+        "looked_threads_ns": 0.4e9,
+        "looked_cpu_ns": 0.3e9,
+        "looked_wall_ns": 0.5e9,
         "queued_ns": 0.4e9,
         "read_bytes": 1.6e8,
         "longest_ns": 4e7,
@@ -286,6 +288,7 @@ def test_signals_of_a_report() -> None:
     assert late is not None and late.ready_s is None, "no batch was ready after all"
     assert s.idle is None and s.stall == pytest.approx(0.3)
     assert (s.cpu, s.queued, s.blocked) == pytest.approx((0.75, 0.1, 0.15))
+    assert s.extra == pytest.approx(0.2)
     assert s.batch_cpu_s == pytest.approx(0.015) and s.read_bytes == pytest.approx(1e5)
     assert s.loop_cores == pytest.approx(0.1)
     assert s.others == 0.0, "2 core-seconds in 4 s, and the workers used more"

@@ -107,7 +107,7 @@ def _fetches(run: Run, loop: dict[str, Any]) -> dict[str, Any]:
         "collate": sums["collate_ns"] / wall,
         "decode": sums["decode_ns"] / wall if sums["decoded"] else None,
         "pixels": sums["pixels"] / sums["decoded"] if sums["decoded"] else 0.0,
-        "extra": max(0.0, sums["threads_cpu_ns"] - sums["cpu_ns"]) / wall if loop["workers"] else 0.0,
+        "extra": _extra(sums) if loop["workers"] else 0.0,
         "duty": wall / (wall + sums["rest_ns"]),
         "uneven": max(board["longest_ns"] for board in boards) / (wall / number),
         "batch_cpu_s": all_cpu / number / 1e9,
@@ -117,6 +117,10 @@ def _fetches(run: Run, loop: dict[str, Any]) -> dict[str, Any]:
         "disk": sums["disk_bytes"] / max(1.0, sums["read_bytes"]),
         "broken": sums["broken"] / max(1.0, samples),
     }
+
+
+def _extra(sums: dict[str, float]) -> float:
+    return max(0.0, sums["looked_threads_ns"] - sums["looked_cpu_ns"]) / (sums["looked_wall_ns"] or 1.0)
 
 
 def _machine(run: Run, siblings: Sequence[Run]) -> dict[str, Any]:

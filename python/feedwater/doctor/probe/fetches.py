@@ -86,7 +86,7 @@ def _time_fetch(kind: Any) -> None:
     kind.fetch = fetch
 
 
-def _leave(fetcher: Any, board: Board, entered: tuple[int, int, int, int]) -> None:
+def _leave(fetcher: Any, board: Board, entered: tuple[int, int, int]) -> None:
     try:
         board.leave(entered, fetcher._doctor_samples, fetcher._doctor_collate_ns)
     except Exception as error:

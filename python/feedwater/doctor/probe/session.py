@@ -17,6 +17,8 @@ from . import looks, proc, settings
 from .loop import WARM_STEPS, Loop
 
 SAVE_NS = 2_000_000_000
+RARELY = 1000
+"""Times what the last report took to write: at least that long until the next."""
 FIRST_VERDICT_STEPS = 200
 """After which the first verdict is given."""
 MEMORY_EVERY = 5
@@ -33,9 +35,10 @@ class Session:
         self._path = f"{settings.FOLDER}/run-{self.pid}-{time.time_ns()}.json"
         """A program that execs another begins again under the same pid."""
         self._inside = self._failed = False
-        self._saved = 0
+        self._saved = self._save_took = 0
         self._start: dict[str, Any] = {}
         self._resident: list[tuple[int, int]] = []
+        self._memory = proc.Resident()
         self.looks = looks.Looks()
         atexit.register(self.end)
 
@@ -85,7 +88,7 @@ class Session:
             self._start = self._usage()
         self.looks.step(loop)
         if loop.steps % MEMORY_EVERY == 0 and len(self._resident) < MOST_MEMORY:
-            self._resident.append((sum(loop.steps for loop in self.loops), proc.process()["resident_bytes"]))
+            self._resident.append((sum(loop.steps for loop in self.loops), self._memory.nbytes()))
         if loop.steps == FIRST_VERDICT_STEPS:
             self.save()
         self._save_now_and_then()
@@ -109,9 +112,12 @@ class Session:
             "now_ns": perf_counter_ns(),
             "cpu_ns": time.process_time_ns(),
             "queued_ns": proc.main_queueing_ns(),
-            "agent_s": proc.children_s("feedwater"),
+            "agent_s": proc.children_s("feedwater") if self._ours() else 0.0,
             "steps": sum(loop.steps for loop in self.loops),
         }
+
+    def _ours(self) -> bool:
+        return any(loop.about["loader"].startswith("feedwater") for loop in self.loops)
 
     def report(self) -> dict[str, Any]:
         """Everything so far."""
@@ -143,8 +149,10 @@ class Session:
         self._saved = perf_counter_ns()
 
     def _save_now_and_then(self) -> None:
-        if perf_counter_ns() - self._saved > SAVE_NS:
+        now = perf_counter_ns()
+        if now - self._saved > max(SAVE_NS, RARELY * self._save_took):
             self.save()
+            self._save_took = perf_counter_ns() - now
 
     def end(self) -> None:
         """The interpreter ends."""
