@@ -217,6 +217,27 @@ def test_waiting_workers(doctor: Doctor) -> None:
     assert all(len(line) <= 80 for line in done.stderr[first:].split("\n")[1:])
 
 
+OURS = """
+import sys, time, feedwater
+loader = feedwater.Loader(sys.argv[1], feedwater.transforms.CenterCrop(8), batch_size=1)
+seen = 0
+while seen < 60:
+    for batch in loader:
+        seen += 1
+        time.sleep(0.01)
+print("saw enough", "torch" in sys.modules)
+"""
+
+
+def test_a_loader_of_ours(doctor: Doctor, fake: Any) -> None:
+    done = doctor.run(sys.executable, doctor.script(OURS), str(fake.data))
+    assert done.stdout == "saw enough False\n", done.stderr
+    assert doctor.verdict["evidence"]["loader"] == "feedwater.Loader", done.stderr
+    assert doctor.verdict["evidence"]["steps"] >= 60
+    assert doctor.verdict["evidence"]["cpu"] is None, "there are no workers to see"
+    assert doctor.verdict["verdict"] in ("healthy", "data-bound", "not-data")
+
+
 def test_tried_arguments_and_replay(doctor: Doctor) -> None:
     script = doctor.script(BUSY)
     doctor.run(sys.executable, script)

@@ -81,7 +81,7 @@ DOES_NOT = {
     "gpu-shared": FED,
     "launch-bound": replace(FED, dry=0.3),
     "sync-in-loop": replace(FED, dry=0.95, sync=0.9, after_sync=0.01),
-    "host-contended": Signals(loop_queued=0.05, others=1.2),
+    "host-contended": replace(FED, loop_queued=0.4, others=1.2),
     "gpu-bound": Signals(),
     "step-bound": FED,
     "idle-unknown": replace(FED, idle=None, idle_unknown="the program uses further streams"),
@@ -195,6 +195,7 @@ def test_a_straggler_is_named() -> None:
     ranks = [replace(LATE, rank=0, wait=0.02), replace(LATE, rank=1, wait=0.5), replace(LATE, rank=2, wait=0.03)]
     verdict = judge_ranks(ranks)
     assert (verdict.verdict, verdict.cause) == ("data-bound", "straggler-rank")
+    assert all(action.gain is None for action in verdict.actions)
     assert "rank 1" in verdict.why and "too-few-workers" in verdict.why
     assert "worst   rank 1 50 %, rank 2 3 %, rank 0 2 %" in str(verdict)
     assert judge_ranks([replace(LATE, rank=r) for r in range(3)]).cause == "too-few-workers"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from statistics import median
 
 from . import advice
@@ -56,7 +57,8 @@ def judge_ranks(ranks: Sequence[Signals], *, shared: bool | None = None) -> Verd
     fields = {**vars(verdict), "ranks": stalls}
     if (worst.stall or 0.0) - median(others) > STRAGGLER:
         under = f"rank {worst.rank} waits for data, the others for it; there: {verdict.cause}"
-        fields |= {"verdict": "data-bound", "cause": "straggler-rank", "why": under}
+        untold = [replace(action, gain=None) for action in verdict.actions]  # the job's pace is that of all ranks
+        fields |= {"verdict": "data-bound", "cause": "straggler-rank", "why": under, "actions": untold}
     return Verdict(**fields)
 
 
@@ -134,7 +136,7 @@ def _own(s: Signals, shared: bool | None) -> tuple[str, str, list[Action]]:
         return "not-data", "gpu-shared", [Action("give this job a GPU of its own, or wait for the other's end")]
     if s.gpu and (s.dry or 0.0) > DRY:
         return _host_bound(s)
-    if s.loop_queued > CONTENDED and s.others > CONTENDED * s.cores:
+    if not s.gpu and s.loop_queued > CONTENDED and s.others > CONTENDED * s.cores:
         do = f"stop or move the other programs: they take {s.others:.1f} of {s.cores} cores"
         return "not-data", "host-contended", [Action(do)]
     if s.workers > 2 * s.cores:

@@ -52,7 +52,7 @@ class Looks:
         """A batch was returned."""
         if self._loop is loop:
             self._within(loop)
-        elif self._loop is None and loop.steps in WINDOWS and not _compiled():
+        elif self._loop is None and loop.steps in WINDOWS and "torch" in sys.modules and not _compiled():
             self._open(loop)
         if loop.steps in FRAMES_AT:
             self.frames.look()
