@@ -201,6 +201,15 @@ def test_a_straggler_is_named() -> None:
     assert judge_ranks([replace(LATE, rank=r) for r in range(3)]).cause == "too-few-workers"
 
 
+def test_programs_one_after_the_other_are_no_ranks() -> None:
+    trained, evaluated = run(rows=[row(1, 20)] * 100), run(rows=[row(15, 20)] * 30, steps=30)
+    verdict = judge(Report([trained, evaluated], 2))
+    assert verdict.cause == "step-bound" and not verdict.ranks
+    for rank, one in enumerate((trained, evaluated)):
+        one.about.update(rank=rank, world=2)
+    assert judge(Report([trained, evaluated], 2)).cause == "straggler-rank"
+
+
 # -- a whole report ----------------------------------------------------------------------------------------------------
 
 
@@ -214,6 +223,7 @@ def run(*, rows: list[list[Any]], boards: int = 1, **loop: Any) -> Run:
     about = {
         "pid": 7,
         "rank": 0,
+        "world": 1,
         "cores": 2,
         "torch_threads": 2,
         "start": start,

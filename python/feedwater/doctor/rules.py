@@ -37,13 +37,24 @@ MEMORY = re.compile(r"out of memory|cannot allocate memory|MemoryError", re.IGNO
 
 def judge(report: Report) -> Verdict:
     """Of everything that is known of a script."""
-    ranks = [of(run, _siblings(report, run)) for run in report.runs]
-    measured = [signals for signals in ranks if signals is not None]
+    measured = _ranks(report)
     if report.exit_code not in ENDED_BY_USER:
         return _failed(report, measured)
     if not measured:
         return _unmeasured(report)
     return judge_ranks(measured, shared=_shared(report))
+
+
+def _ranks(report: Report) -> list[Signals]:
+    """Of the processes that ran longest: one per rank of the largest job, else one alone."""
+    world = max((run.about["world"] for run in report.runs), default=1)
+    longest: dict[int, Signals] = {}
+    for run in report.runs:
+        s = of(run, _siblings(report, run)) if run.about["world"] == world else None
+        rank = run.about["rank"] if world > 1 else 0
+        if s is not None and (rank not in longest or s.steps * s.step_s > longest[rank].steps * longest[rank].step_s):
+            longest[rank] = s
+    return list(longest.values())
 
 
 def judge_ranks(ranks: Sequence[Signals], *, shared: bool | None = None) -> Verdict:
