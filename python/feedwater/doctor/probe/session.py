@@ -19,8 +19,8 @@ from .loop import WARM_STEPS, Loop
 SAVE_NS = 2_000_000_000
 RARELY = 1000
 """Times what the last report took to write: at least that long until the next."""
-FIRST_VERDICT_STEPS = 200
-"""After which the first verdict is given."""
+SAVE_AT = (40, 100, 200)
+"""Steps of a loop after which a report is written in any case: for scripts that are killed, and for the first verdict."""
 MEMORY_EVERY = 5
 MOST_MEMORY = 2000
 
@@ -89,7 +89,7 @@ class Session:
         self.looks.step(loop)
         if loop.steps % MEMORY_EVERY == 0 and len(self._resident) < MOST_MEMORY:
             self._resident.append((sum(loop.steps for loop in self.loops), self._memory.nbytes()))
-        if loop.steps == FIRST_VERDICT_STEPS:
+        if loop.steps in SAVE_AT:
             self.save()
         self._save_now_and_then()
 
