@@ -20,7 +20,7 @@ SAVE_NS = 2_000_000_000
 RARELY = 1000
 """Times what the last report took to write: at least that long until the next."""
 SAVE_AT = (40, 100, 200)
-"""Steps of a loop after which a report is written in any case: for scripts that are killed, and for the first verdict."""
+"""Steps of a loop after which a report is written in any case: for scripts that are killed, for the first verdict."""
 MEMORY_EVERY = 5
 MOST_MEMORY = 2000
 
