@@ -29,7 +29,8 @@ SYNC, AFTER_SYNC = 0.15, 0.05
 DRY = 0.8
 COPY = 0.10
 STRAGGLER = 0.10
-CONTENDED = 0.20
+CONTENDED, TAKEN = 0.20, 0.35
+"""Share of time in which the loop's thread has no core, and of the cores that others have: its workers queue it too."""
 ENDED_BY_USER = (0, -2, 130, -15, 143)
 KILLED = (-9, 137)
 MEMORY = re.compile(r"out of memory|cannot allocate memory|MemoryError", re.IGNORECASE)
@@ -147,7 +148,7 @@ def _own(s: Signals, shared: bool | None) -> tuple[str, str, list[Action]]:
         return "not-data", "gpu-shared", [Action("give this job a GPU of its own, or wait for the other's end")]
     if s.gpu and (s.dry or 0.0) > DRY:
         return _host_bound(s)
-    if not s.gpu and s.loop_queued > CONTENDED and s.others > CONTENDED * s.cores:
+    if not s.gpu and s.loop_queued > CONTENDED and s.others > TAKEN * s.cores:
         do = f"stop or move the other programs: they take {s.others:.1f} of {s.cores} cores"
         return "not-data", "host-contended", [Action(do)]
     if s.workers > 2 * s.cores:
