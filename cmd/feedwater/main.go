@@ -98,7 +98,7 @@ given with --config (max-memory: 8GiB). A flag wins over the environment, the en
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newServe(), newTop(), newIndex(), newPreview(), newScaler(), newAgent(), newVersion())
+	root.AddCommand(newServe(), newTop(), newDoctor(), newIndex(), newPreview(), newScaler(), newAgent(), newVersion())
 	return root
 }
 
@@ -114,5 +114,5 @@ func unknownCommand(args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	return usageError{fmt.Errorf("unknown command %q; there are serve, top, index, preview, scaler, agent and version", args[0])}
+	return usageError{fmt.Errorf("unknown command %q; there are serve, top, doctor, index, preview, scaler, agent and version", args[0])}
 }

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from . import transforms
     from ._remote import RemoteDataset
     from ._stages import stages
+    from .doctor.live import diagnose
 
 __all__ = [
     "AccessError",
@@ -43,6 +44,7 @@ __all__ = [
     "StateMismatchError",
     "UnsupportedTransformError",
     "__version__",
+    "diagnose",
     "stages",
     "transforms",
 ]
@@ -60,6 +62,10 @@ def __getattr__(name: str) -> Any:
         return stages
     if name == "transforms":
         return import_module(".transforms", __name__)
+    if name == "diagnose":
+        from .doctor.live import diagnose
+
+        return diagnose
     if name == "Table":
         raise NotYetError("feedwater.Table is not there yet: pass a folder of class folders, or an ImageFolder")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from ._typing import Options
+    from .doctor.verdict import Verdict
 
 __all__ = ["Loader"]
 
@@ -433,6 +434,15 @@ class Loader(Generic[B]):
     def __repr__(self) -> str:
         return f"Loader({self._config})"
 
+    def doctor(self) -> Verdict:
+        """Whether data is what the loop waits for, what that costs and what to do, by what was counted so far.
+
+        feedwater.diagnose(loader, step) measures more, and so does `feedwater doctor -- python train.py`. Print it.
+        """
+        from .doctor.live import of_stats
+
+        return of_stats(self.stats(), elsewhere=bool(self._config.nodes))
+
     # -- not yet ------------------------------------------------------------------------------------------------------
 
     def select(self, indices: Any) -> Any:
@@ -450,10 +460,6 @@ class Loader(Generic[B]):
     def mix(self, shares: Any) -> Any:
         """Not there yet."""
         raise NotYetError("mix is not there yet: iterate one Loader per data set and join their batches")
-
-    def doctor(self) -> Any:
-        """Not there yet."""
-        raise NotYetError("doctor() is not there yet: stats() has the wait, explain() says what runs where")
 
     def feedback(self, index: int, value: float) -> None:
         """Not there yet."""

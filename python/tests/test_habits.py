@@ -285,12 +285,6 @@ def test_a_shortened_image_folder_is_shown_the_subset(folder: Any) -> None:
         next(iter(Loader(folder, transforms.CenterCrop(SIZE), batch_size=1)))
 
 
-def test_doctor_promises_no_command(fake: Any) -> None:
-    with pytest.raises(feedwater.NotYetError) as caught:
-        fake.loader().doctor()
-    assert "feedwater doctor" not in str(caught.value)
-
-
 # -- batch_transform ---------------------------------------------------------------------------------------------------
 
 

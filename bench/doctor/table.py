@@ -1,0 +1,138 @@
+"""Every staged script under the doctor: what it should say and says, and what it promises against what is achieved.
+
+    python bench/doctor/table.py [--variant 1] [--markdown FILE] [NAME …]
+
+Where an action has a gain, the script runs again with it: by --try, or by FIX=1 where it is no argument of a
+DataLoader. Achieved is the quotient of the two steps. Other programs on this machine are in the figures, and named.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
+
+RUN_S = 240
+LEAST, MOST = 0.7, 1.4
+"""Achieved over promised."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One script."""
+
+    name: str
+    expected: str
+    found: str
+    verdict: str
+    stall: float | None
+    promised: float | None
+    achieved: float | None
+    others: float
+
+    @property
+    def kept(self) -> bool | None:
+        """Whether the promise was; None: there was none."""
+        if self.promised is None or self.achieved is None:
+            return None
+        return LEAST <= self.achieved / self.promised <= MOST
+
+
+def run(name: str, variant: int, *options: str, fix: bool = False) -> dict[str, Any]:
+    """A script under the doctor: the verdict."""
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder) / "verdict.json"
+        script = [sys.executable, str(HERE / "staged.py"), name]
+        if name == "straggler":
+            script[1:1] = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+        env = {**os.environ, "VARIANT": str(variant), "FIX": str(int(fix)), "FEEDWATER_NVML": ""}
+        if name == "gpu_shared":
+            env |= {"FEEDWATER_NVML": str(stand_in(folder)), "STAGED_PID": f"{folder}/pid"}
+        command = [sys.executable, "-m", "feedwater.doctor", "--json", str(out), *options, "--", *script]
+        done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=RUN_S)
+        if not out.exists():
+            raise SystemExit(f"{name}: no verdict\n{done.stderr}")
+        verdict: dict[str, Any] = json.loads(out.read_text())
+        return verdict | {"said": done.stderr}
+
+
+def stand_in(folder: str) -> Path:
+    """nvml.py as a program without arguments."""
+    program = Path(folder) / "nvml"
+    program.write_text(f"#!/bin/sh\nexec {sys.executable} {HERE / 'nvml.py'}\n")
+    program.chmod(0o755)
+    return program
+
+
+def row(name: str, expected: str, variant: int, show: bool) -> Row:
+    """Runs a script, and again with the first action that promises something."""
+    found = run(name, variant)
+    if show:
+        print(found["said"])
+    promise = next((action for action in found["actions"][:1] if action["gain"] is not None), None)
+    achieved = None
+    if promise and "nodes" not in promise["do"] and ("try" in promise or found["cause"] == expected):
+        tried = ["--try", promise["try"]] if "try" in promise else []
+        again = run(name, variant, "--no-bursts", *tried, fix=not tried)
+        achieved = found["period_s"] / again["period_s"] if again["period_s"] else None
+    gain = promise["gain"] if achieved is not None and promise else None
+    others = found["evidence"].get("others", 0.0)
+    return Row(name, expected, found["cause"], found["verdict"], found["stall"], gain, achieved, others)
+
+
+def line(row: Row) -> str:
+    """For people."""
+    stall = "unknown" if row.stall is None else f"{row.stall:.0%}"
+    promise = f"{row.promised:.2f} → {row.achieved:.2f}" if row.promised and row.achieved else "none offered"
+    right = "ok" if row.expected == row.found else "NO"
+    return f"{row.name:24}{right:4}{row.found:18}{row.verdict:12}{stall:>8}   {promise:16}others {row.others:.1f} cores"
+
+
+def markdown(rows: list[Row]) -> str:
+    """The table of docs/doctor.md."""
+    lines = [
+        "| staged script | expected | found | stall | promised → achieved | other programs, cores |",
+        "|---|---|---|--:|--:|--:|",
+    ]
+    for row in rows:
+        stall = "unknown" if row.stall is None else f"{row.stall:.0%}"
+        found = row.found if row.found == row.expected else f"**{row.found}**"
+        promise = f"{row.promised:.2f} → {row.achieved:.2f}" if row.promised and row.achieved else "–"
+        lines.append(f"| {row.name} | {row.expected} | {found} | {stall} | {promise} | {row.others:.1f} |")
+    return "\n".join(lines) + "\n"
+
+
+def main() -> int:
+    """Prints a line per script; 0 if at least nine in ten are right and every promise was kept."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--variant", type=int, choices=(0, 1), default=0)
+    parser.add_argument("--markdown", metavar="FILE", help="write the table here too")
+    parser.add_argument("--show", action="store_true", help="print what the doctor says")
+    parser.add_argument("names", nargs="*", metavar="NAME")
+    args = parser.parse_args()
+    from staged import SCRIPTS
+
+    rows = []
+    for name in args.names or SCRIPTS:
+        rows.append(row(name, SCRIPTS[name][0], args.variant, args.show))
+        print(line(rows[-1]), flush=True)
+        if args.markdown:
+            Path(args.markdown).write_text(markdown(rows))
+    right = sum(row.expected == row.found for row in rows)
+    promised = [row for row in rows if row.kept is not None]
+    kept = sum(bool(row.kept) for row in promised)
+    print(f"{right} of {len(rows)} right; {kept} of {len(promised)} promises within {LEAST} to {MOST}")
+    return 0 if right >= 0.9 * len(rows) and kept == len(promised) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,144 @@
+"""What may hold data back: each cause where its evidence is, with what its remedy would make of a step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from .signals import Signals
+from .step import Step
+
+__all__ = ["Action", "Cause", "cause_of", "causes", "nodes"]
+
+QUEUED, OTHERS = 0.25, 0.25
+"""Share of a fetch without a core, and share of the cores that others have: starved."""
+BLOCKED = 0.40
+COLLATE = 0.35
+EXTRA = 0.30
+EDGE = 0.5
+"""Share of the stall that lies at the beginning of passes."""
+GIANT_BYTES, GIANT_PIXELS, GIANT_S = 1e6, 4e6, 0.01
+SMALL_BYTES, SMALL_PIXELS, SMALL_S = 1.5e5, 500 * 375, 0.005
+"""Of a picture that is not too large for the usual crop, and what Pillow and torchvision take for one at least."""
+TINY_S, TINY_SAMPLE_S = 2e-3, 2e-4
+NETWORK = 0.3
+"""Share of what is read that came through the network, to call the link the cause."""
+READ_BYTES = 1000.0
+WORTH = 1.03
+NEAR = 1.05
+LIKE_FEW = 0.95
+
+
+@dataclass(frozen=True)
+class Action:
+    """Something to do."""
+
+    do: str
+    gain: float | None = None
+    """How much faster the loop gets; None: that cannot be told before it is tried."""
+    arguments: str = ""
+    """The same for `feedwater doctor --try`, if it is a matter of a DataLoader's arguments."""
+
+
+@dataclass(frozen=True)
+class Cause:
+    """Why data is late."""
+
+    name: str
+    action: Action
+    step_s: float
+    """With the remedy, edges included."""
+
+
+def causes(s: Signals) -> list[Cause]:
+    """Those with evidence whose remedy is worth something, or cannot be foretold; in the order of ties."""
+    step = Step(s)
+    return [cause for cause in _all(s, step) if step.gain(cause.step_s) >= WORTH]
+
+
+def cause_of(s: Signals, found: list[Cause]) -> str:
+    """The one that gains most; of those within 5 % the first."""
+    step = Step(s)
+    if found:
+        most = max(step.gain(cause.step_s) for cause in found)
+        return next(cause.name for cause in found if step.gain(cause.step_s) * NEAR >= most)
+    if s.loader.startswith("feedwater"):
+        return "few-nodes" if s.data == "nodes" else "cores-used-up"
+    if s.workers > 1.5 * s.cores + 1 and s.queued > QUEUED:
+        return "too-many-workers"
+    if s.workers and s.duty < 0.6 and s.held < 0.5 and s.queued < QUEUED:
+        return "hand-over"
+    return "cores-used-up"
+
+
+def nodes(s: Signals) -> Action:
+    """Data made elsewhere: what the host can see of it is a lower bound."""
+    return Action("feedwater nodes (data made elsewhere), at least", Step(s).gain(s.fed_s))
+
+
+def _all(s: Signals, step: Step) -> Iterator[Cause]:
+    def cause(name: str, do: str, seconds: float, arguments: str = "", told: bool = True) -> Cause:
+        return Cause(name, Action(do, round(step.gain(seconds), 2) if told else None, arguments), seconds)
+
+    if s.edge_s / s.period_s > EDGE * (s.stall or 0.0):
+        yield _edge(s, step)
+    if not s.fetches:
+        if s.others > OTHERS * s.cores and s.loop_queued > QUEUED:
+            yield cause("cpu-starved", _others(s), step.seconds(alone=True), told=False)
+        return
+    if s.extra > EXTRA and s.workers:
+        do = "one thread per worker: torch.set_num_threads(1), OMP_NUM_THREADS=1, cv2.setNumThreads(0)"
+        lean = step.seconds(cpu_s=s.cpu / max(1e-9, s.cpu + s.extra) * s.batch_cpu_s, blocked_s=0.0)
+        yield cause("worker-threads", do, lean, told=False)  # threads that spin and threads that work look alike
+    if s.queued > QUEUED and s.others > OTHERS * s.cores:
+        yield cause("cpu-starved", _others(s), step.seconds(alone=True))
+    if s.collate > COLLATE and s.sample_cpu_s > 2e-5:
+        lean_s = max(0.0, s.batch_cpu_s - 0.9 * s.collate * s.fetch_s)
+        yield cause("slow-collate", "vectorise collate_fn: stack once, no loop over values", step.seconds(cpu_s=lean_s))
+    if s.blocked > BLOCKED:
+        n = step.best(range(max(1, s.workers), 8 * s.cores + 1))
+        near = step.gain(step.seconds(max(1, s.workers), blocked_s=0.0))
+        do = f"num_workers={n} (they wait, not compute); or the data near, or cached: {near:.2f}x"
+        yield cause(_blocked(s), do, step.seconds(n), f"num_workers={n}")
+    if (s.read_bytes > GIANT_BYTES or s.pixels > GIANT_PIXELS) and s.sample_cpu_s > GIANT_S:
+        yield cause("giant-images", f"store smaller pictures: {_size(s)} each now", step.seconds(cpu_s=_small_s(s)))
+    if s.fed_s < TINY_S and s.sample_cpu_s < TINY_SAMPLE_S:
+        do = "whole tensors from memory, or a larger batch: no DataLoader per sample"
+        yield cause("tiny-model", do, s.fed_s * LIKE_FEW + s.edge_s, told=False)
+    elif s.blocked < BLOCKED:
+        n = step.best(range(s.workers, s.cores + 1)) if s.workers <= s.cores else s.workers
+        if n > s.workers:
+            yield cause("too-few-workers", f"num_workers={n}", step.seconds(n), f"num_workers={n}")
+    if s.workers and s.uneven > 3 and s.held > 0.2 and s.duty < 0.85:
+        do = f"prefetch_factor={4 * max(2, s.prefetch)}: batches take unevenly long"
+        yield cause("uneven-batches", do, step.seconds(), f"prefetch_factor={4 * max(2, s.prefetch)}", told=False)
+
+
+def _edge(s: Signals, step: Step) -> Cause:
+    """Workers start anew at each pass, or fill the queue anew."""
+    seconds = s.step_s + min(s.edge_s, (s.batch_cpu_s + s.batch_blocked_s) / s.steps_per_pass)
+    fresh = s.workers and not s.persistent
+    do = "persistent_workers=True" if fresh else "longer epochs: workers begin each with an empty queue"
+    gain = round(step.gain(seconds), 2) if fresh else None
+    return Cause("epoch-boundary", Action(do, gain, "persistent_workers=True" if fresh else ""), seconds)
+
+
+def _size(s: Signals) -> str:
+    return f"{s.pixels / 1e6:.0f} megapixels" if s.pixels else f"{s.read_bytes / 1e6:.1f} MB"
+
+
+def _small_s(s: Signals) -> float:
+    """What a batch of small pictures would cost: decoding and resizing go by pixels, else by bytes."""
+    share = SMALL_PIXELS / s.pixels if s.pixels else SMALL_BYTES / s.read_bytes
+    return min(s.batch_cpu_s, max(s.batch_cpu_s * share, SMALL_S * s.samples))
+
+
+def _others(s: Signals) -> str:
+    return f"stop or move the other programs: they take {s.others:.1f} of {s.cores} cores"
+
+
+def _blocked(s: Signals) -> str:
+    """Bytes say what workers wait for; reads of sockets are no reads of files."""
+    if s.network_bytes > 4096 and s.network_bytes > NETWORK * max(s.read_bytes, 4096):
+        return "slow-link"
+    return "storage" if s.read_bytes > READ_BYTES else "worker-blocked"

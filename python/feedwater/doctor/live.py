@@ -1,0 +1,156 @@
+"""The doctor inside a program: diagnose() runs a loop by itself, of_stats() judges a Loader by what it has counted."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from time import perf_counter, perf_counter_ns
+from typing import Any
+
+from .._pace import Stats
+from ..errors import Error
+from . import curve, report
+from .measured import of
+from .probe import fetches, loaders, passes, settings
+from .probe.session import Session
+from .rules import judge_loop
+from .signals import LEAST_ROWS, Signals
+from .verdict import Verdict
+
+__all__ = ["diagnose", "of_stats"]
+
+LEAST_STEPS = 40
+REPLAYED = 8
+"""Batches that come again and again to time a step that waits for nothing."""
+WARM_REPLAYS = 3
+
+
+def diagnose(dataloader: Any, step: Callable[[Any], Any], *, steps: int = 100, workers: bool = True) -> Verdict:
+    """Runs so many steps over a DataLoader or Loader and says what data costs, why, and what to do:
+
+        print(feedwater.diagnose(loader, lambda batch: train_step(*batch)))
+
+    step gets a batch and does what the training loop does with it. It is called steps times with batches as they come,
+    and then with some of them again: that times a step for which data is always ready, the true ceiling. So the model
+    is trained on, with batches seen twice: do this before training, or on a copy. With workers, the DataLoader's data
+    set is then fetched with 0, 1, 2, 4 … workers for two seconds each, to measure what num_workers gives. Workers must
+    be forked for their own times to be seen. torch's and Python's random state are afterwards as after the steps alone.
+    """
+    if steps < LEAST_STEPS:
+        raise ValueError(f"steps={steps}: needs at least {LEAST_STEPS}")
+    session = Session()
+    try:
+        with _fetches() as folder:
+            kept = _run(session, dataloader, step, steps)
+            boards = report.boards(folder, os.getpid())
+        measured = of(report.Run(session.report(), *boards))
+    finally:
+        session.looks.close()
+        atexit.unregister(session.end)
+    if measured is None:
+        raise Error(f"the loader gave fewer than {LEAST_ROWS + 10} batches in a row: too few to judge by")
+    s = replace(measured, replayed_s=_replay(step, kept, steps // 2), ready_s=None)
+    times = curve.measure(dataloader, s) if workers else {}
+    return curve.heed(judge_loop(s), times)
+
+
+def of_stats(stats: Stats, *, elsewhere: bool) -> Verdict:
+    """Of a feedwater.Loader, by its own counters. elsewhere: nodes make its batches."""
+    if stats.batches < LEAST_ROWS or not stats.step_s:
+        return Verdict("unknown", "too-short", f"{stats.batches} batches; it takes {LEAST_ROWS}")
+    gpu = stats.idle_unknown != "the program uses no GPU with CUDA events"
+    s = Signals(
+        loader="feedwater.Loader",
+        data="nodes" if elsewhere else "folder",
+        workers=0,
+        steps=stats.batches,
+        cores=len(os.sched_getaffinity(0)),
+        step_s=stats.step_s / stats.batches,
+        wait=stats.wait_share,
+        gpu=gpu,
+        idle=stats.idle_share if gpu else None,
+        idle_unknown=stats.idle_unknown if gpu else "",
+        fetches=0,
+        host=False,
+        broken=(stats.skipped + stats.substituted) / max(1, stats.samples),
+    )
+    return judge_loop(s)
+
+
+# -- the loop ----------------------------------------------------------------------------------------------------------
+
+
+def _run(session: Session, dataloader: Any, step: Callable[[Any], Any], steps: int) -> list[Any]:
+    """As many steps, in as many passes as they take. The last batches."""
+    kept: list[Any] = []
+    loop = session.add(_about(dataloader))
+    while loop.steps < steps:
+        before, began = loop.steps, perf_counter_ns()
+        iterator = iter(dataloader)
+        loop.begin(began)
+        while loop.steps < steps:
+            try:
+                batch = session.advance(loop, iterator, next)
+            except StopIteration:
+                break
+            kept = [*kept[1 - REPLAYED :], batch]
+            step(batch)
+        if loop.steps == before:
+            raise Error("the loader is empty")
+    return kept
+
+
+def _replay(step: Callable[[Any], Any], batches: list[Any], number: int) -> float:
+    """Mean time of a step with batches that are there, in seconds."""
+    for at in range(WARM_REPLAYS):
+        step(batches[at % len(batches)])
+    _synchronize()
+    began = perf_counter()
+    for at in range(number):
+        step(batches[at % len(batches)])
+    _synchronize()
+    return (perf_counter() - began) / number
+
+
+def _synchronize() -> None:
+    cuda = getattr(sys.modules.get("torch"), "cuda", None)
+    if cuda is not None and cuda.is_initialized():
+        cuda.synchronize()
+
+
+def _about(loader: Any) -> dict[str, Any]:
+    if hasattr(loader, "_config"):
+        return passes.about(loader)
+    if hasattr(loader, "num_workers") and hasattr(loader, "dataset"):
+        return loaders.about(loader)
+    about: dict[str, Any] = {"loader": type(loader).__name__, "workers": 0, "batch_size": 0, "pin_memory": False}
+    return about | {"prefetch": 0, "persistent": False, "data": "", "iterable": True}
+
+
+@contextmanager
+def _fetches() -> Iterator[str]:
+    """Times fetches, in this process and in those that it forks meanwhile; yields the folder of their boards."""
+    module = sys.modules.get("torch.utils.data._utils.fetch")
+    before = settings.FOLDER
+    with tempfile.TemporaryDirectory(prefix="feedwater-doctor-") as folder:
+        settings.FOLDER = folder
+        kinds: list[Any] = []
+        if module is not None:
+            kinds = [module._BaseDatasetFetcher, module._MapDatasetFetcher, module._IterableDatasetFetcher]
+        kept = [
+            (kind, name, vars(kind)[name]) for kind in kinds for name in ("__init__", "fetch") if name in vars(kind)
+        ]
+        fetches.here.begin()
+        try:
+            if module is not None:
+                fetches.patch(module)
+            yield folder
+        finally:
+            settings.FOLDER = before
+            for kind, name, original in kept:
+                setattr(kind, name, original)

@@ -1,0 +1,94 @@
+"""Times what a DataLoader's workers do, or the main process where it has none: the fetcher is made where it works, so
+fork, spawn and forkserver are all seen and nothing is pickled.
+"""
+
+from __future__ import annotations
+
+import os
+from time import perf_counter_ns
+from typing import Any
+
+from . import settings
+from .board import Board
+
+
+class Here:
+    """This process's board, a new one after a fork."""
+
+    def __init__(self) -> None:
+        self._board: Board | None = None
+        self._failed = False
+
+    def begin(self) -> None:
+        """Forgets what was measured: a new folder."""
+        self._board, self._failed = None, False
+
+    def board(self) -> Board | None:
+        """None once it has failed."""
+        if self._failed:
+            return None
+        if self._board is None or self._board.pid != os.getpid():
+            self._board = Board()
+        return self._board
+
+    def failed(self, error: Exception) -> None:
+        """Nothing more is measured here."""
+        self._failed = True
+        settings.note(f"fetch: {error!r}")
+
+
+here = Here()
+
+
+def patch(module: Any) -> None:
+    """Of torch.utils.data._utils.fetch."""
+    _time_collate(module._BaseDatasetFetcher)
+    _time_fetch(module._MapDatasetFetcher)
+    _time_fetch(module._IterableDatasetFetcher)
+
+
+def _time_collate(base: Any) -> None:
+    begin = base.__init__
+
+    def __init__(self: Any, dataset: Any, auto_collation: Any, collate_fn: Any, drop_last: Any) -> None:  # noqa: N807
+        begin(self, dataset, auto_collation, collate_fn, drop_last)
+        self._doctor_collate_ns, self._doctor_samples = 0, 0
+
+        def collate(samples: Any) -> Any:
+            self._doctor_samples = len(samples) if auto_collation and hasattr(samples, "__len__") else 1
+            began = perf_counter_ns()
+            try:
+                return collate_fn(samples)
+            finally:
+                self._doctor_collate_ns += perf_counter_ns() - began
+
+        self.collate_fn = collate
+
+    base.__init__ = __init__
+
+
+def _time_fetch(kind: Any) -> None:
+    original = kind.fetch
+
+    def fetch(self: Any, indices: Any) -> Any:
+        try:
+            board = here.board()
+            entered = board.enter() if board else None
+        except Exception as error:
+            here.failed(error)
+            board = entered = None
+        try:
+            return original(self, indices)
+        finally:
+            if board is not None and entered is not None:
+                _leave(self, board, entered)
+
+    kind.fetch = fetch
+
+
+def _leave(fetcher: Any, board: Board, entered: tuple[int, int, int]) -> None:
+    try:
+        board.leave(entered, fetcher._doctor_samples, fetcher._doctor_collate_ns)
+    except Exception as error:
+        here.failed(error)
+    fetcher._doctor_collate_ns = fetcher._doctor_samples = 0

@@ -1,0 +1,98 @@
+"""torch's DataLoader: next of its iterators, timed. Attributes of its classes are replaced and call the original, so
+that subclasses, pickles and profiler labels stay as they are.
+"""
+
+from __future__ import annotations
+
+import inspect
+from functools import wraps
+from time import perf_counter_ns
+from typing import Any
+
+from . import settings
+from .session import sessions
+
+
+def patch(module: Any) -> None:
+    """Of torch.utils.data.dataloader."""
+    base, loader = module._BaseDataLoaderIter, module.DataLoader
+    if settings.TRY:
+        loader.__init__ = _tried(loader.__init__)
+    base.__init__ = _init(base.__init__)
+    base.__next__ = _next(base.__next__)
+    loader.__iter__ = _iter(loader.__iter__)
+
+
+def about(loader: Any) -> dict[str, Any]:
+    """What a DataLoader was told."""
+    data = getattr(loader, "dataset", None)
+    sampler = getattr(loader, "batch_sampler", None)
+    return {
+        "loader": type(loader).__name__,
+        "workers": int(loader.num_workers),
+        "batch_size": loader.batch_size or getattr(sampler, "batch_size", None) or 0,
+        "pin_memory": bool(loader.pin_memory),
+        "prefetch": loader.prefetch_factor or 0,
+        "persistent": bool(loader.persistent_workers),
+        "data": type(data).__name__,
+        "iterable": not hasattr(data, "__getitem__"),
+    }
+
+
+def _init(original: Any) -> Any:
+    @wraps(original)
+    def __init__(self: Any, loader: Any) -> None:  # noqa: N807
+        original(self, loader)
+        try:
+            session = sessions.get()
+            self._doctor_loop, self._doctor_session = session.loop(loader, about), session
+        except Exception as error:
+            settings.note(f"iter: {error!r}")
+
+    return __init__
+
+
+def _iter(original: Any) -> Any:
+    @wraps(original)
+    def __iter__(self: Any) -> Any:  # noqa: N807
+        began = perf_counter_ns()
+        iterator = original(self)
+        loop = getattr(iterator, "_doctor_loop", None)
+        if loop is not None and iterator._doctor_session is sessions.get():
+            loop.begin(began)
+        return iterator
+
+    return __iter__
+
+
+def _next(original: Any) -> Any:
+    @wraps(original)
+    def __next__(self: Any) -> Any:  # noqa: N807
+        session = getattr(self, "_doctor_session", None)
+        if session is None or session is not sessions.get():
+            return original(self)
+        return session.advance(self._doctor_loop, self, original)
+
+    return __next__
+
+
+def _tried(original: Any) -> Any:
+    """DataLoader's __init__ with some arguments given by whoever runs the doctor."""
+    signature = inspect.signature(original)
+    wanted = dict(pair.split("=") for pair in settings.TRY.split(","))
+
+    @wraps(original)
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807
+        given = signature.bind(self, *args, **kwargs).arguments
+        rest = given.pop("kwargs", {})
+        given.update({name: _value(text) for name, text in wanted.items()})
+        if not given.get("num_workers"):
+            given.pop("prefetch_factor", None)
+            given.pop("persistent_workers", None)
+        original(**given, **rest)
+
+    return __init__
+
+
+def _value(text: str) -> Any:
+    return {"True": True, "False": False}.get(text, int(text) if text.lstrip("-").isdigit() else text)

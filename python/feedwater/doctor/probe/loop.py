@@ -1,0 +1,179 @@
+"""The steps of one loader of the script, as numbers."""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from time import perf_counter_ns, sleep
+from typing import Any
+
+from . import backward, settings
+from .stream import Row, Stream
+
+WARM_STEPS = 8
+"""Left out at the beginning of a loop."""
+KEPT_STEPS = 400
+"""Rows that go into a report: the latest, and as many that followed a burst."""
+BURSTS = ((4, tuple(range(30, 200, 15))), (8, (40, 70, 100, 130, 160)), (1 << 30, (40, 90, 150)))
+"""Room in the prefetch queue, and the steps before which the loop waits until it is full: a short queue shows one
+or two steps at a time. The same on all ranks, so that they stay together.
+"""
+BURST_NS = 3_000_000_000
+MOST_FREE_STEPS = 16
+"""Steps watched after a burst."""
+REPLAY_FROM = 30
+REPLAY_BATCHES = 8
+MOST_SHAPES = 8
+
+
+class Loop:
+    """One loader. It is asked in the loop's thread alone."""
+
+    def __init__(self, about: dict[str, Any]) -> None:
+        self.about = about
+        self.steps = 0
+        self.stream = Stream()
+        self.off_thread = 0
+        self.first_ns: list[int] = []
+        """From iter() to the first batch, per pass."""
+        self.shapes: set[tuple[int, ...]] = set()
+        self.batch_bytes = 0
+        self.memory: dict[str, int] = {}
+        self.replayed_ns: list[int] = []
+        self._rows: deque[Row] = deque(maxlen=KEPT_STEPS)
+        self._free_rows: deque[Row] = deque(maxlen=KEPT_STEPS)
+        self._left = self._fresh = self._free_steps = 0
+        room = about["workers"] * about["prefetch"]
+        self._bursts = next(steps for most, steps in BURSTS if room <= most) if settings.BURSTS else ()
+        self._kept: list[Any] = []
+        self._backward0 = backward.passes[0]
+
+    # -- a pass -------------------------------------------------------------------------------------------------------
+
+    def begin(self, now: int) -> None:
+        """iter() was called."""
+        self._fresh, self._left, self._free_steps = now, 0, 0
+        self.stream.rest()
+
+    def rest(self) -> None:
+        """next returned no batch."""
+        self._left = self._free_steps = 0
+        self.stream.rest()
+
+    # -- a step -------------------------------------------------------------------------------------------------------
+
+    def enter(self, iterator: Any) -> tuple[int, int, int]:
+        """next was called: when, and how many batches are ready, how many of them out of their turn."""
+        ready, held = queue(iterator)
+        if ready >= 0 and self.steps in self._bursts:
+            self._fill(iterator)
+            ready, held = queue(iterator)
+        self.stream.enter()
+        return perf_counter_ns(), ready, held
+
+    def leave(self, entered: tuple[int, int, int], batch: Any) -> None:
+        """next returns a batch."""
+        now = perf_counter_ns()
+        began, ready, held = entered
+        row = None
+        if self._fresh:
+            self.first_ns.append(now - self._fresh)
+            self._fresh = 0
+        elif self._left:
+            row = Row(now - began, now - self._left, ready, held, self._free_steps > 0)
+            self._keep(row)
+        self._free_steps = max(0, self._free_steps - 1)
+        self.stream.leave(row)
+        self._left = now
+        self.steps += 1
+        if self.steps <= WARM_STEPS * 2:
+            self._look(batch)
+
+    def _keep(self, row: Row) -> None:
+        if row.burst:
+            if row.ready > row.held:
+                self._free_rows.append(row)
+        elif self.steps >= WARM_STEPS:
+            self._rows.append(row)
+
+    def _fill(self, iterator: Any) -> None:
+        """Waits until every batch that was asked for is there, so that the next steps need not."""
+        began = perf_counter_ns()
+        while perf_counter_ns() - began < BURST_NS and queue(iterator)[0] < len(iterator._task_info):
+            sleep(0.002)
+        self._free_steps = min(queue(iterator)[0], MOST_FREE_STEPS)
+        self._left = 0
+        self.stream.rest()
+
+    def _look(self, batch: Any) -> None:
+        self.batch_bytes = size(batch)
+        shape = first_shape(batch)
+        if shape and len(self.shapes) < MOST_SHAPES:
+            self.shapes.add(shape)
+
+    # -- replay, on request -------------------------------------------------------------------------------------------
+
+    def again(self) -> Any:
+        """A batch that was seen, in place of the next one; None while the real ones are to come."""
+        if not (settings.REPLAY and REPLAY_FROM <= self.steps < REPLAY_FROM + settings.REPLAY and self._kept):
+            return None
+        now = perf_counter_ns()
+        if self._left and self.steps > REPLAY_FROM + 6:
+            self.replayed_ns.append(now - self._left)
+        self._left, self.steps = now, self.steps + 1
+        return self._kept[self.steps % len(self._kept)]
+
+    def remember(self, batch: Any) -> None:
+        """Keeps a batch for again."""
+        if settings.REPLAY and len(self._kept) < REPLAY_BATCHES:
+            self._kept.append(batch)
+
+    # -- the report ---------------------------------------------------------------------------------------------------
+
+    def dump(self) -> dict[str, Any]:
+        """For the report."""
+        self.stream.settle()
+        return {
+            **self.about,
+            "steps": self.steps,
+            "rows": [row.dump() for row in (*self._rows, *self._free_rows)],
+            "first_ns": self.first_ns[-100:],
+            "passes": len(self.first_ns),
+            "gpu": self.stream.name,
+            "gpu_unknown": self.stream.unknown,
+            "off_thread": self.off_thread,
+            "shapes": len(self.shapes),
+            "batch_bytes": self.batch_bytes,
+            "memory": self.memory,
+            "replayed_ns": self.replayed_ns,
+            "backward": backward.passes[0] - self._backward0,
+            "pid": os.getpid(),
+        }
+
+
+def queue(iterator: Any) -> tuple[int, int]:
+    """Batches ready in the main process or on their way, and how many of them wait for an earlier one; -1: no queue."""
+    try:
+        tasks = iterator._task_info
+        held = sum(len(task) == 2 for task in tasks.values())
+        return iterator._data_queue.qsize() + held, held
+    except (AttributeError, NotImplementedError):
+        return -1, 0
+
+
+def size(batch: Any, depth: int = 3) -> int:
+    """Bytes of the tensors in a batch."""
+    if hasattr(batch, "element_size"):
+        return int(batch.numel() * batch.element_size())
+    if depth and isinstance(batch, dict):
+        batch = list(batch.values())
+    return sum(size(part, depth - 1) for part in batch) if depth and isinstance(batch, (list, tuple)) else 0
+
+
+def first_shape(batch: Any, depth: int = 3) -> tuple[int, ...]:
+    """Shape of the first tensor in a batch."""
+    if hasattr(batch, "element_size"):
+        return tuple(batch.shape)
+    if isinstance(batch, dict):
+        batch = list(batch.values())
+    return first_shape(batch[0], depth - 1) if depth and isinstance(batch, (list, tuple)) and batch else ()

@@ -1,0 +1,45 @@
+"""Feedwater's own Loader, timed like torch's."""
+
+from __future__ import annotations
+
+from functools import wraps
+from time import perf_counter_ns
+from typing import Any
+
+from . import settings
+from .session import sessions
+
+
+def patch(module: Any) -> None:
+    """Of feedwater._pass."""
+    original = module.Pass.__next__
+
+    @wraps(original)
+    def __next__(self: Any) -> Any:  # noqa: N807
+        try:
+            session = sessions.get()
+            loader = self._loader
+            loop = session.loop(loader, about)
+            if loader._passes != self._number and not self._ended:
+                loop.begin(perf_counter_ns())
+        except Exception as error:
+            settings.note(f"feedwater: {error!r}")
+            return original(self)
+        return session.advance(loop, self, original)
+
+    module.Pass.__next__ = __next__
+
+
+def about(loader: Any) -> dict[str, Any]:
+    """What a Loader was told."""
+    config = loader._config
+    return {
+        "loader": "feedwater.Loader",
+        "workers": 0,
+        "batch_size": loader.batch_size or 0,
+        "pin_memory": False,
+        "prefetch": 0,
+        "persistent": True,
+        "data": "nodes" if config.nodes else "folder",
+        "iterable": False,
+    }

@@ -1,0 +1,186 @@
+"""This process's loops, and the report that is written of them every two seconds and at exit."""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable
+from time import perf_counter_ns
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from . import looks, proc, settings
+from .loop import WARM_STEPS, Loop
+
+SAVE_NS = 2_000_000_000
+RARELY = 1000
+"""Times what the last report took to write: at least that long until the next."""
+SAVE_AT = (40, 100, 200)
+"""Steps of a loop after which a report is written in any case: for scripts that are killed, for the first verdict."""
+MEMORY_EVERY = 5
+MOST_MEMORY = 2000
+
+
+class Session:
+    """Of one process; a forked child has its own, once it uses a loader."""
+
+    def __init__(self) -> None:
+        self.pid = os.getpid()
+        self.loops: list[Loop] = []
+        self._loop_of: WeakKeyDictionary[Any, Loop] = WeakKeyDictionary()
+        self._path = f"{settings.FOLDER}/run-{self.pid}-{time.time_ns()}.json"
+        """A program that execs another begins again under the same pid."""
+        self._inside = self._failed = False
+        self._saved = self._save_took = 0
+        self._start: dict[str, Any] = {}
+        self._resident: list[tuple[int, int]] = []
+        self._memory = proc.Resident()
+        self.looks = looks.Looks()
+        atexit.register(self.end)
+
+    # -- steps --------------------------------------------------------------------------------------------------------
+
+    def loop(self, loader: Any, about: Callable[[Any], dict[str, Any]]) -> Loop:
+        """Of a loader of the script."""
+        loop = self._loop_of.get(loader)
+        if loop is None:
+            loop = self._loop_of[loader] = self.add(about(loader))
+        return loop
+
+    def add(self, about: dict[str, Any]) -> Loop:
+        """A loop of its own."""
+        self.loops.append(Loop(about))
+        return self.loops[-1]
+
+    def advance(self, loop: Loop, iterator: Any, original: Callable[[Any], Any]) -> Any:
+        """next of the script's iterator, timed. A loader inside a loader is its own affair."""
+        if self._inside or self._failed:
+            return original(iterator)
+        again = loop.again()
+        if again is not None:
+            return again
+        self._inside = True
+        try:
+            self.looks.entered()
+            entered = self._quietly(loop.enter, iterator)
+            try:
+                batch = original(iterator)
+            except BaseException:
+                self._quietly(loop.rest)
+                self._quietly(self._save_now_and_then)
+                raise
+            if entered is not None:
+                self._quietly(loop.leave, entered, batch)
+                self._quietly(self._housekeep, loop, batch)
+            return batch
+        finally:
+            self._inside = False
+
+    def _housekeep(self, loop: Loop, batch: Any) -> None:
+        if threading.current_thread() is not threading.main_thread():
+            loop.off_thread += 1
+        loop.remember(batch)
+        if loop.steps == WARM_STEPS and not self._start:
+            self._start = self._usage()
+        self.looks.step(loop)
+        if loop.steps % MEMORY_EVERY == 0 and len(self._resident) < MOST_MEMORY:
+            self._resident.append((sum(loop.steps for loop in self.loops), self._memory.nbytes()))
+        if loop.steps in SAVE_AT:
+            self.save()
+        self._save_now_and_then()
+
+    def _quietly(self, call: Callable[..., Any], *args: Any) -> Any:
+        """The script must not notice: after a failure nothing is measured any more."""
+        if self._failed:
+            return None
+        try:
+            return call(*args)
+        except Exception as error:
+            self._failed = True
+            settings.note(f"{call.__qualname__}: {error!r}")
+            return None
+
+    # -- the report ---------------------------------------------------------------------------------------------------
+
+    def _usage(self) -> dict[str, Any]:
+        return {
+            "machine": proc.machine(),
+            "now_ns": perf_counter_ns(),
+            "cpu_ns": time.process_time_ns(),
+            "queued_ns": proc.main_queueing_ns(),
+            "agent_s": proc.children_s("feedwater") if self._ours() else 0.0,
+            "steps": sum(loop.steps for loop in self.loops),
+        }
+
+    def _ours(self) -> bool:
+        return any(loop.about["loader"].startswith("feedwater") for loop in self.loops)
+
+    def report(self) -> dict[str, Any]:
+        """Everything so far."""
+        torch = sys.modules.get("torch")
+        end = self._usage()
+        return {
+            "pid": self.pid,
+            "rank": int(os.environ.get("RANK", 0)),
+            "world": int(os.environ.get("WORLD_SIZE", 1)),
+            "cores": len(os.sched_getaffinity(0)),
+            "torch_threads": torch.get_num_threads() if torch is not None else 0,
+            "start": self._start or end,
+            "end": end,
+            "resident": self._resident[-400:],
+            "failure": _failure(),
+            "failed": self._failed,
+            **self.looks.dump(),
+            "loops": [loop.dump() for loop in self.loops],
+        }
+
+    def save(self) -> None:
+        """Writes the report, all of it or nothing."""
+        if self.pid != os.getpid() or not settings.FOLDER:
+            return
+        text = json.dumps(self.report())
+        with open(self._path + ".part", "w") as file:
+            file.write(text)
+        os.replace(self._path + ".part", self._path)
+        self._saved = perf_counter_ns()
+
+    def _save_now_and_then(self) -> None:
+        now = perf_counter_ns()
+        if now - self._saved > max(SAVE_NS, RARELY * self._save_took):
+            self.save()
+            self._save_took = perf_counter_ns() - now
+
+    def end(self) -> None:
+        """The interpreter ends."""
+        if self.pid == os.getpid():
+            self.looks.close()
+            try:
+                self.save()
+            except Exception as error:  # the doctor may be gone with its folder
+                settings.note(f"the last report: {error!r}")
+
+
+def _failure() -> str:
+    """The exception that ends the script, in a line."""
+    error = getattr(sys, "last_value", None)
+    return "" if error is None else f"{type(error).__name__}: {error}"[:300]
+
+
+class Holder:
+    """This process's session."""
+
+    def __init__(self) -> None:
+        self._session: Session | None = None
+
+    def get(self) -> Session:
+        """Made when it is first asked for, again in a forked child."""
+        if self._session is None or self._session.pid != os.getpid():
+            self._session = Session()
+        return self._session
+
+
+sessions = Holder()

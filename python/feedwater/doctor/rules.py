@@ -1,0 +1,224 @@
+"""Signals of all ranks → one verdict. What was counted comes before what is inferred, data before the step itself.
+
+Thresholds are shares of time, or ratios to this machine's cores; only TINY_S (causes.py) is a time.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from statistics import median
+
+from . import advice
+from .causes import Action, Cause, cause_of, causes, nodes
+from .measured import of
+from .report import Report, Run
+from .signals import Signals
+from .step import Step
+from .verdict import Verdict
+
+__all__ = ["judge", "judge_loop", "judge_ranks"]
+
+STALL = 0.10
+"""Share of the time that data costs, from which on it is the problem."""
+WORD = 0.05
+"""From which on it is worth a word; also what must be there to gain."""
+BROKEN = 0.01
+SYNC, AFTER_SYNC = 0.15, 0.05
+DRY = 0.8
+COPY = 0.10
+STRAGGLER = 0.10
+CONTENDED, TAKEN = 0.20, 0.35
+"""Share of time in which the loop's thread has no core, and of the cores that others have: its workers queue it too."""
+ENDED_BY_USER = (0, -2, 130, -15, 143)
+KILLED = (-9, 137)
+MEMORY = re.compile(r"out of memory|cannot allocate memory|MemoryError", re.IGNORECASE)
+
+
+def judge(report: Report) -> Verdict:
+    """Of everything that is known of a script."""
+    measured = _ranks(report)
+    if report.exit_code not in ENDED_BY_USER:
+        return _failed(report, measured)
+    if not measured:
+        return _unmeasured(report)
+    return judge_ranks(measured, shared=_shared(report))
+
+
+def _ranks(report: Report) -> list[Signals]:
+    """Of the processes that ran longest: one per rank of the largest job, else one alone."""
+    world = max((run.about["world"] for run in report.runs), default=1)
+    longest: dict[int, Signals] = {}
+    for run in report.runs:
+        s = of(run, _siblings(report, run)) if run.about["world"] == world else None
+        rank = run.about["rank"] if world > 1 else 0
+        if s is not None and (rank not in longest or s.steps * s.step_s > longest[rank].steps * longest[rank].step_s):
+            longest[rank] = s
+    return list(longest.values())
+
+
+def judge_ranks(ranks: Sequence[Signals], *, shared: bool | None = None) -> Verdict:
+    """Of the ranks of one job; the worst one is shown. shared: whether another program uses the GPU, None: unknown."""
+    worst = max(ranks, key=lambda s: s.stall or 0.0)
+    verdict = judge_loop(worst, shared=shared)
+    if len(ranks) < 2:
+        return verdict
+    stalls = {s.rank: s.stall for s in ranks}
+    others = [s.stall or 0.0 for s in ranks if s is not worst]
+    fields = {**vars(verdict), "ranks": stalls}
+    if (worst.stall or 0.0) - median(others) > STRAGGLER:
+        under = f"rank {worst.rank} waits for data, the others for it; there: {verdict.cause}"
+        untold = [replace(action, gain=None) for action in verdict.actions]  # the job's pace is that of all ranks
+        fields |= {"verdict": "data-bound", "cause": "straggler-rank", "why": under, "actions": untold}
+    return Verdict(**fields)
+
+
+def judge_loop(s: Signals, *, shared: bool | None = None) -> Verdict:
+    """Of one loop."""
+    notes = _notes(s)
+    tips = advice.tested(s)
+    if s.off_thread > s.steps / 2:
+        return Verdict("unknown", "off-thread", signals=s, notes=notes)
+    if s.broken > BROKEN:
+        action = Action(f"take the broken files off the list: {s.broken:.0%} of what is decoded")
+        return Verdict("errors", "bad-images", signals=s, actions=[action], advice=tips, notes=notes)
+    if s.graph:
+        action = Action(f"{s.graph}: keep loss.item() or loss.detach(), not loss")
+        return Verdict("not-data", "graph-leak", signals=s, actions=[action], advice=tips, notes=notes)
+    if _data_bound(s):
+        return _late(s, tips, notes)
+    if s.stall is None and s.wait >= STALL:
+        return Verdict("unknown", "idle-unknown", s.idle_unknown, s, [], advice=tips, notes=notes)
+    verdict, cause, actions = _own(s, shared)
+    return Verdict(verdict, cause, signals=s, actions=actions, advice=tips, notes=notes)
+
+
+# -- data --------------------------------------------------------------------------------------------------------------
+
+
+def _data_bound(s: Signals) -> bool:
+    """Waiting on a busy host is not yet a gain: steps that were seen with data ready are the judge, where there are."""
+    if s.stall is None or s.stall < STALL or (s.without_backward and s.stall < 3 * STALL):
+        return False
+    gain = s.stall if s.ready_s is None else min(s.stall, 1 - s.fed_s / s.period_s)
+    return gain >= WORD
+
+
+def _late(s: Signals, tips: list[tuple[str, str, str]], notes: list[str]) -> Verdict:
+    found = causes(s)
+    cause = cause_of(s, found)
+    actions = [one.action for one in sorted(found, key=lambda one: one.name != cause)]
+    if cause == "too-many-workers":
+        actions += _fewer(s)
+    if cause == "few-nodes":
+        actions.append(Action(f"more nodes: {s.period_s / s.fed_s:.1f} times as many, if all are busy"))
+    elif cause != "tiny-model":
+        actions.append(nodes(s))
+    return Verdict("data-bound", cause, "", s, actions, _runner_up(found, cause), advice=tips, notes=notes)
+
+
+def _runner_up(found: list[Cause], cause: str) -> str:
+    others = sorted((one for one in found if one.name != cause), key=lambda one: one.step_s)
+    return others[0].name if others else ""
+
+
+def _fewer(s: Signals) -> list[Action]:
+    step = Step(s)
+    n = step.best(range(1, s.cores + 1))
+    gain = step.gain(step.seconds(n))
+    if gain < 0.98:
+        return []
+    return [Action(f"num_workers={n}: no slower, {s.workers - n} processes fewer", round(gain, 2), f"num_workers={n}")]
+
+
+# -- not data ----------------------------------------------------------------------------------------------------------
+
+
+def _own(s: Signals, shared: bool | None) -> tuple[str, str, list[Action]]:
+    if s.without_backward:
+        do = "with torch.inference_mode(): this loop builds graphs and never calls backward"
+        return "not-data", "missing-no-grad", [Action(do)]
+    if s.gpu and s.copy > COPY and not s.pin_memory:
+        do = (
+            f"pin_memory=True and .to(device, non_blocking=True){_at(s.copy_line)}: copies run {s.copy:.0%} of the time"
+        )
+        return "not-data", "pin-memory-off", [Action(do, None, "pin_memory=True")]
+    if s.gpu and shared:
+        return "not-data", "gpu-shared", [Action("give this job a GPU of its own, or wait for the other's end")]
+    if s.gpu and (s.dry or 0.0) > DRY:
+        return _host_bound(s)
+    if not s.gpu and s.loop_queued > CONTENDED and s.others > TAKEN * s.cores:
+        do = f"stop or move the other programs: they take {s.others:.1f} of {s.cores} cores"
+        return "not-data", "host-contended", [Action(do)]
+    if s.workers > 2 * s.cores:
+        return "healthy", "too-many-workers", _fewer(s)
+    return "healthy", "gpu-bound" if s.gpu else "step-bound", []
+
+
+def _host_bound(s: Signals) -> tuple[str, str, list[Action]]:
+    """The GPU had nothing to do when next was called. With waits in the loop that is no wonder, and may cost little."""
+    if s.sync <= SYNC:
+        do = "torch.compile(mode='reduce-overhead'), CUDA graphs or a larger batch: the GPU waits for the host"
+        return "not-data", "launch-bound", [Action(do)]
+    if s.after_sync <= AFTER_SYNC:
+        return "healthy", "gpu-bound", []
+    do = f"call it every 50th step{_at(s.sync_line)}: the GPU has no work from there to the next step's"
+    return "not-data", "sync-in-loop", [Action(do)]
+
+
+def _at(line: str) -> str:
+    return f" at {line.rpartition('/')[2]}" if line else ""
+
+
+def _notes(s: Signals) -> list[str]:
+    notes = []
+    if s.others > 0.25 * s.cores:
+        notes.append(f"other programs took {s.others:.1f} of {s.cores} cores: gains hold for that load")
+    if s.grows_bytes > 1e5 and not s.graph:
+        notes.append(f"memory of the process grows by {s.grows_bytes / 1e6:.1f} MB a step")
+    if s.throttled > 10:
+        notes.append("the container's CPU limit held this job back")
+    if s.idle_unknown and s.gpu:
+        notes.append(f"idle is unknown: {s.idle_unknown}")
+    if s.replayed_s is not None:
+        notes.append("batches were replayed: the training RESULT IS VOID")
+    return notes
+
+
+# -- nothing measured --------------------------------------------------------------------------------------------------
+
+
+def _failed(report: Report, measured: list[Signals]) -> Verdict:
+    worst = max(measured, key=lambda s: s.stall or 0.0, default=None)
+    said = next((run.about["failure"] for run in report.runs if run.about["failure"]), "")
+    code = report.exit_code
+    how = f"killed by signal {-code}" if code < 0 else f"exit code {code}"
+    if MEMORY.search(said) or code in KILLED:
+        why = said or "killed, as the kernel does when memory runs out"
+        return Verdict("errors", "out-of-memory", why, worst, advice.fits(worst))
+    return Verdict("errors", "script-failed", f"{how}: {said}" if said else how, worst)
+
+
+def _unmeasured(report: Report) -> Verdict:
+    notes = report.errors[:3]
+    if not report.hooked:
+        why = "python -I, -E or -S, sudo, a container, or a cleared PYTHONPATH keep the doctor out"
+        return Verdict("unknown", "not-hooked", why, notes=notes)
+    if not any(run.about["loops"] for run in report.runs):
+        return Verdict(
+            "unknown", "no-loader", "no DataLoader of torch and no feedwater.Loader was iterated", notes=notes
+        )
+    most = max(loop["steps"] for run in report.runs for loop in run.about["loops"])
+    return Verdict("unknown", "too-short", f"{most} steps; it takes about 30", notes=notes)
+
+
+def _siblings(report: Report, run: object) -> list[Run]:
+    return [other for other in report.runs if other is not run]
+
+
+def _shared(report: Report) -> bool | None:
+    """Whether a GPU that a process of ours is on has another program's process most of the time; None: unknown."""
+    pids = [{process["pid"] for process in gpu.get("processes") or []} for gpu in report.gpus]
+    ours = [seen for seen in pids if seen & report.pids]
+    return None if not ours else sum(bool(seen - report.pids) for seen in ours) > len(ours) / 2

@@ -1,0 +1,141 @@
+"""One screen: what it costs, why, what to do, who is worst. Lines end within 80 columns, wrapped, never cut."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+
+from .causes import Action
+from .signals import Signals
+from .verdict import CAUSES, Verdict
+
+__all__ = ["first_line", "text"]
+
+WIDTH = 80
+LABEL = 8
+MOST_ACTIONS = 3
+MOST_GAIN = 10.0
+"""Above, the step does nearly nothing, and a number says nothing."""
+NAMES = {"not-data": "NOT THE DATA", "data-bound": "DATA-BOUND"}
+
+
+def text(v: Verdict) -> str:
+    """The whole screen."""
+    lines = [first_line(v), *_row("cause", f"{v.cause}: {v.why or CAUSES[v.cause]}{_second(v)}")]
+    s = v.signals
+    if s is not None:
+        lines += _row("", _workers(s))
+    lines += _actions(v.actions)
+    if s is not None:
+        lines += [*_row("step", _step(s)), *_row("batch", _batch(s)), *_row("host", _host(s))]
+    lines += [*_curve(v), *_ranks(v), *_tips(v)]
+    for note in v.notes:
+        lines += _row("note", note)
+    return "\n".join(lines)
+
+
+def first_line(v: Verdict) -> str:
+    """Verdict, what it costs, what is possible at most."""
+    name = NAMES.get(v.verdict, v.verdict.upper())
+    return f"feedwater doctor  {name}{_cost(v)}"
+
+
+def _cost(v: Verdict) -> str:
+    s = v.signals
+    if s is None:
+        return ""
+    stall = f"  {'idle' if s.gpu else 'wait'} {percent(s.stall)}"
+    if v.verdict == "data-bound":
+        return f"{stall}, {_ceiling(v)}"
+    return f"{stall}; the data path is not your problem" if v.verdict == "healthy" else stall
+
+
+def _ceiling(v: Verdict) -> str:
+    most = v.ceiling or 1.0
+    if most > MOST_GAIN:
+        return "the step itself takes next to nothing"
+    return f"{most:.2f}x faster with data always ready"
+
+
+def percent(share: float | None) -> str:
+    """A share; unknown is not 0."""
+    return "unknown" if share is None else f"{100 * share:.0f} %"
+
+
+def _row(label: str, words: str) -> list[str]:
+    indent = " " * LABEL
+    return textwrap.wrap(words, WIDTH, initial_indent=f"{label:{LABEL}}", subsequent_indent=indent) if words else []
+
+
+def _second(v: Verdict) -> str:
+    return f" (or {v.runner_up})" if v.runner_up else ""
+
+
+def _actions(actions: list[Action]) -> Iterator[str]:
+    for place, action in enumerate(actions[:MOST_ACTIONS]):
+        gain = "" if action.gain is None else f"   {action.gain:.2f}x" if action.gain <= MOST_GAIN else "   > 10x"
+        yield from _row("" if place else "do", f"{place + 1}. {action.do}{gain}")
+
+
+def _workers(s: Signals) -> str:
+    if not s.fetches:
+        return ""
+    who = "workers" if s.workers else "the loop itself"
+    collate = f" (collate_fn {percent(s.collate)})" if s.collate >= 0.05 else ""
+    decode = f", decode {percent(s.decode)}" if s.decode is not None else ""
+    return (
+        f"of a fetch {who} compute {percent(s.cpu)}{collate}{decode}, "
+        f"wait {percent(s.blocked)}, queue for a core {percent(s.queued)}"
+    )
+
+
+def _step(s: Signals) -> str:
+    seen = f"seen in {s.ready_steps} steps" if s.ready_s is not None else "estimated"
+    words = f"{s.step_s * 1e3:.1f} ms, {s.fed_s * 1e3:.1f} ms with data ready ({seen})"
+    if s.replayed_s is not None:
+        words += f", {s.replayed_s * 1e3:.1f} ms with batches replayed"
+    if s.edge_s > 5e-5:
+        words += f"; epoch starts {s.edge_s * 1e3:.1f} ms a step"
+    if s.gpu:
+        words += f"; blocked in next {percent(s.wait)}"
+    return words
+
+
+def _batch(s: Signals) -> str:
+    if not s.fetches:
+        return ""
+    read = f", {s.read_bytes / 1e3:,.0f} KB read per sample" if s.read_bytes else ""
+    return f"{s.batch_cpu_s * 1e3:.1f} core-ms + {s.batch_blocked_s * 1e3:.1f} ms waiting{read}"
+
+
+def _host(s: Signals) -> str:
+    if not s.host:
+        return ""
+    workers = f"{s.workers} workers busy {percent(s.duty)}, " if s.fetches and s.workers else ""
+    return f"{workers}loop {s.loop_cores:.1f} cores, others {s.others:.1f} of {s.cores} cores"
+
+
+def _curve(v: Verdict) -> list[str]:
+    told = ", ".join(f"{n}: {took * 1e3:.1f}" for n, took in v.curve.items())
+    return _row("curve", f"num_workers {told} ms a batch, by itself") if told else []
+
+
+def _ranks(v: Verdict) -> list[str]:
+    if not v.ranks:
+        return []
+    shown = sorted(v.ranks.items(), key=lambda item: -(item[1] or 0.0))
+    return _row("worst", ", ".join(f"rank {rank} {percent(stall)}" for rank, stall in shown[:6]))
+
+
+def _tips(v: Verdict) -> list[str]:
+    """Tips that would not help, in a line; those that do are among the actions."""
+    useless = [tip for tip, result, _ in v.advice if result == "no"]
+    return _row("not it", ", ".join(useless)) if useless and v.verdict == "data-bound" else []
+
+
+def advice(v: Verdict) -> str:
+    """All tips with their results, for --advice."""
+    lines = []
+    for tip, result, why in v.advice:
+        lines += textwrap.wrap(f"{tip:38}{result:9}{why}", WIDTH + 20, subsequent_indent=" " * 47)
+    return "\n".join(lines)

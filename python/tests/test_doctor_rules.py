@@ -1,0 +1,427 @@
+"""The doctor's rules on recorded numbers: each cause with signals it is found in, and near ones it is not."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from feedwater.doctor import advice, screen
+from feedwater.doctor.measured import of
+from feedwater.doctor.probe.board import FIELDS
+from feedwater.doctor.report import Report, Run
+from feedwater.doctor.rules import judge, judge_loop, judge_ranks
+from feedwater.doctor.signals import Signals
+from feedwater.doctor.step import Step
+from feedwater.doctor.verdict import CAUSES, Verdict
+
+# Recorded on two cores: a loop of 20 ms that its one worker, 30 ms a batch, does not keep up with.
+LATE = Signals(step_s=0.03, ready_s=0.02, ready_steps=9, wait=0.35, cpu=0.99, duty=0.99, batch_cpu_s=0.03, fetch_s=0.03)
+# The same loop on a GPU, whose stream stood still while next was blocked.
+GPU = replace(LATE, gpu=True, idle=0.33, dry=0.5, looked=24)
+# A GPU that always has work.
+FED = Signals(gpu=True, idle=0.001, wait=0.01, dry=0.0, looked=24)
+
+FIRES = {
+    "too-few-workers": LATE,
+    "too-many-workers": replace(LATE, workers=8, queued=0.6, cpu=0.4, ready_s=0.026, batch_cpu_s=0.02, loop_cores=1.3),
+    "worker-threads": replace(LATE, workers=2, extra=2.0, batch_cpu_s=0.09, loop_cores=0.0),
+    "cpu-starved": replace(LATE, workers=2, queued=0.6, cpu=0.4, others=1.6, step_s=0.05, wait=0.6),
+    "storage": replace(LATE, blocked=0.8, cpu=0.2, batch_cpu_s=0.006, batch_blocked_s=0.024, read_bytes=1e5),
+    "slow-link": replace(
+        LATE, blocked=0.8, cpu=0.2, batch_cpu_s=0.006, batch_blocked_s=0.024, read_bytes=1e4, network_bytes=1e5
+    ),
+    "worker-blocked": replace(LATE, blocked=0.8, cpu=0.2, batch_cpu_s=0.006, batch_blocked_s=0.024),
+    "slow-collate": replace(LATE, workers=2, collate=0.8, batch_cpu_s=0.06, fetch_s=0.06),
+    "giant-images": replace(LATE, workers=2, pixels=12e6, samples=2.0, batch_cpu_s=0.06, fetch_s=0.06),
+    "epoch-boundary": replace(LATE, wait=0.02, step_s=0.02, edge_s=0.02, steps_per_pass=12.0, batch_cpu_s=0.008),
+    "tiny-model": replace(LATE, step_s=1e-3, ready_s=3e-4, wait=0.8, batch_cpu_s=8e-4, samples=16.0, workers=2),
+    "uneven-batches": replace(LATE, workers=2, uneven=9.0, held=0.5, duty=0.6, batch_cpu_s=0.015),
+    "hand-over": replace(LATE, workers=2, duty=0.3, batch_cpu_s=0.01),
+    "cores-used-up": replace(LATE, workers=2, batch_cpu_s=0.056, loop_cores=0.1),
+    "few-nodes": replace(LATE, loader="feedwater.Loader", data="nodes", fetches=0, workers=0),
+    "bad-images": replace(LATE, broken=0.2),
+    "graph-leak": replace(LATE, graph="total at train.py:9"),
+    "off-thread": replace(LATE, off_thread=190),
+    "missing-no-grad": Signals(without_backward=True, wait=0.2, ready_s=None),
+    "pin-memory-off": replace(FED, copy=0.3, copy_line="/x/train.py:12"),
+    "gpu-shared": FED,
+    "launch-bound": replace(FED, dry=0.95),
+    "sync-in-loop": replace(FED, dry=0.95, sync=0.4, after_sync=0.5, sync_line="/x/train.py:14"),
+    "host-contended": Signals(loop_queued=0.4, others=1.2),
+    "gpu-bound": FED,
+    "step-bound": Signals(),
+    "idle-unknown": replace(GPU, idle=None, idle_unknown="the program uses further streams"),
+}
+"""Signals in which the cause is found."""
+
+DOES_NOT = {
+    "too-few-workers": replace(LATE, workers=2, batch_cpu_s=0.056),
+    "too-many-workers": replace(LATE, workers=2, queued=0.6, cpu=0.4, batch_cpu_s=0.056),
+    "worker-threads": replace(LATE, workers=2, extra=0.1),
+    "cpu-starved": replace(LATE, workers=2, queued=0.6, cpu=0.4, others=0.1),
+    "storage": replace(LATE, blocked=0.2, cpu=0.8, batch_cpu_s=0.024, batch_blocked_s=0.006, read_bytes=1e5),
+    "slow-link": FIRES["storage"],
+    "worker-blocked": FIRES["slow-link"],
+    "slow-collate": replace(LATE, collate=0.1),
+    "giant-images": replace(LATE, workers=2, read_bytes=1.2e5, pixels=2e5, samples=2.0, batch_cpu_s=0.06),
+    "epoch-boundary": replace(LATE, edge_s=0.001, steps_per_pass=12.0),
+    "tiny-model": replace(LATE, step_s=1e-3, ready_s=3e-4, wait=0.8, batch_cpu_s=8e-3, samples=16.0),
+    "uneven-batches": replace(FIRES["uneven-batches"], uneven=1.2),
+    "hand-over": replace(LATE, workers=2, duty=0.95, batch_cpu_s=0.056),
+    "cores-used-up": replace(LATE, step_s=0.0201, wait=0.01),
+    "few-nodes": replace(LATE, loader="feedwater.Loader", data="folder", fetches=0, workers=0),
+    "bad-images": replace(LATE, broken=0.001),
+    "graph-leak": LATE,
+    "off-thread": replace(LATE, off_thread=3),
+    "missing-no-grad": Signals(without_backward=False, wait=0.2, ready_s=None),
+    "pin-memory-off": replace(FED, copy=0.3, pin_memory=True),
+    "gpu-shared": FED,
+    "launch-bound": replace(FED, dry=0.3),
+    "sync-in-loop": replace(FED, dry=0.95, sync=0.9, after_sync=0.01),
+    "host-contended": replace(FED, loop_queued=0.4, others=1.2),
+    "gpu-bound": Signals(),
+    "step-bound": FED,
+    "idle-unknown": replace(FED, idle=None, idle_unknown="the program uses further streams"),
+}
+
+
+def cause(name: str, s: Signals, *, fires: bool) -> Verdict:
+    return judge_loop(s, shared=fires if name == "gpu-shared" else None)
+
+
+@pytest.mark.parametrize("name", FIRES)
+def test_found(name: str) -> None:
+    verdict = cause(name, FIRES[name], fires=True)
+    assert verdict.cause == name, verdict
+
+
+@pytest.mark.parametrize("name", FIRES)
+def test_not_found(name: str) -> None:
+    assert cause(name, DOES_NOT[name], fires=False).cause != name
+
+
+def test_every_cause_is_tested() -> None:
+    of_ranks_or_programs = {"straggler-rank", "script-failed", "out-of-memory", "not-hooked", "no-loader", "too-short"}
+    assert set(FIRES) == set(DOES_NOT) == set(CAUSES) - of_ranks_or_programs
+
+
+VERDICTS = {
+    "data-bound": (*list(FIRES)[:15], "cores-used-up"),
+    "not-data": ("graph-leak", "missing-no-grad", "pin-memory-off", "gpu-shared", "launch-bound", "sync-in-loop"),
+    "healthy": ("gpu-bound", "step-bound"),
+    "errors": ("bad-images",),
+    "unknown": ("off-thread", "idle-unknown"),
+}
+
+
+@pytest.mark.parametrize("verdict", VERDICTS)
+def test_verdicts_and_exit_codes(verdict: str) -> None:
+    for name in VERDICTS[verdict]:
+        got = cause(name, FIRES[name], fires=True)
+        assert got.verdict == verdict, name
+        assert got.exit_code == {"healthy": 0, "not-data": 0, "data-bound": 3}.get(verdict, 1)
+
+
+# -- what is promised --------------------------------------------------------------------------------------------------
+
+
+def test_waiting_that_the_gpu_does_not_feel_is_no_problem() -> None:
+    assert judge_loop(replace(FED, wait=0.8)).cause == "gpu-bound"
+
+
+def test_ready_steps_are_the_judge_of_what_is_to_gain() -> None:
+    """Waits of 35 %, but steps that waited for nothing took as long: nothing would be gained."""
+    assert judge_loop(replace(LATE, ready_s=0.03)).verdict == "healthy"
+    assert judge_loop(replace(LATE, ready_s=None)).verdict == "data-bound"
+
+
+def test_gains() -> None:
+    best = judge_loop(LATE).actions[0]
+    assert best.do == "num_workers=2" and best.arguments == "num_workers=2"
+    assert best.gain == pytest.approx(0.03 / 0.02)
+    elsewhere = judge_loop(LATE).actions[-1]
+    assert elsewhere.do.startswith("feedwater nodes") and elsewhere.gain == pytest.approx(1.5)
+
+
+def test_a_slower_loop_is_never_promised() -> None:
+    """On a loaded machine more workers get more of it: fewer of them would cost. A gain below 1 is no advice."""
+    many = replace(FIRES["too-many-workers"], others=1.5)
+    verdict = judge_loop(many)
+    assert all(action.gain is None or action.gain >= 0.98 for action in verdict.actions)
+    assert Step(many).gain(2 * many.period_s) == 0.5, "not clamped"
+
+
+def test_nothing_is_promised_that_cannot_be_measured() -> None:
+    for name in ("worker-threads", "pin-memory-off", "launch-bound", "sync-in-loop", "uneven-batches", "tiny-model"):
+        assert cause(name, FIRES[name], fires=True).actions[0].gain is None, name
+
+
+def test_the_model_of_a_step() -> None:
+    step = Step(LATE)
+    assert step.seconds(1) == pytest.approx(0.03)
+    assert step.seconds(2) == pytest.approx(0.02), "the loop's own"
+    assert step.seconds(0) == pytest.approx(0.05), "one after the other"
+    assert step.best(range(1, 9)) == 2
+    taken = Step(replace(LATE, others=1.0, loop_cores=0.0))
+    assert taken.seconds(1) == pytest.approx(0.03)
+    assert taken.seconds(4, cpu_s=0.04) == pytest.approx(0.025), "four of five threads are ours"
+    assert taken.seconds(4, cpu_s=0.04, alone=True) == pytest.approx(0.02)
+
+
+def test_others_are_counted_by_how_our_threads_queue() -> None:
+    """Recorded beside a load of 1.6 cores that had 4.5 threads to run: one worker got 0.36 of a core, two 0.62."""
+    s = Signals(step_s=0.151, ready_s=0.0165, wait=0.9, cpu=0.36, queued=0.63, duty=1.0, others=1.6, loop_cores=0.0)
+    step = Step(replace(s, batch_cpu_s=0.054))
+    assert step.seconds(1) == pytest.approx(0.151, rel=0.05)
+    assert step.seconds(2) == pytest.approx(0.093, rel=0.1)
+    assert step.seconds(1, alone=True) == pytest.approx(0.054)
+    alone = Step(replace(s, workers=8, cpu=0.25, queued=0.75, others=0.0, batch_cpu_s=0.054))
+    assert alone.seconds(8) == pytest.approx(alone.seconds(8, alone=True)), "our own workers are not others"
+
+
+def test_the_runner_up_is_named() -> None:
+    both = replace(FIRES["giant-images"], collate=0.4, batch_cpu_s=0.09, fetch_s=0.09, step_s=0.045)
+    verdict = judge_loop(both)
+    assert (verdict.cause, verdict.runner_up) == ("giant-images", "slow-collate")
+
+
+# -- ranks -------------------------------------------------------------------------------------------------------------
+
+
+def test_a_straggler_is_named() -> None:
+    ranks = [replace(LATE, rank=0, wait=0.02), replace(LATE, rank=1, wait=0.5), replace(LATE, rank=2, wait=0.03)]
+    verdict = judge_ranks(ranks)
+    assert (verdict.verdict, verdict.cause) == ("data-bound", "straggler-rank")
+    assert all(action.gain is None for action in verdict.actions)
+    assert "rank 1" in verdict.why and "too-few-workers" in verdict.why
+    assert "worst   rank 1 50 %, rank 2 3 %, rank 0 2 %" in str(verdict)
+    assert judge_ranks([replace(LATE, rank=r) for r in range(3)]).cause == "too-few-workers"
+
+
+def test_programs_one_after_the_other_are_no_ranks() -> None:
+    trained, evaluated = run(rows=[row(1, 20)] * 100), run(rows=[row(15, 20)] * 30, steps=30)
+    verdict = judge(Report([trained, evaluated], 2))
+    assert verdict.cause == "step-bound" and not verdict.ranks
+    for rank, one in enumerate((trained, evaluated)):
+        one.about.update(rank=rank, world=2)
+    assert judge(Report([trained, evaluated], 2)).cause == "straggler-rank"
+
+
+# -- a whole report ----------------------------------------------------------------------------------------------------
+
+
+def run(*, rows: list[list[Any]], boards: int = 1, **loop: Any) -> Run:
+    machine = {"busy_s": 10.0, "idle_s": 30.0, "disk_s": 0.0, "stolen_s": 0.0, "network_bytes": 0, "throttled": 0}
+    start = {"machine": machine, "now_ns": 0, "cpu_ns": 0, "queued_ns": 0, "agent_s": 0.0, "steps": 8}
+    after = {**machine, "busy_s": 12.0}
+    end = {**start, "machine": after, "now_ns": 4_000_000_000, "cpu_ns": 400_000_000, "steps": 208}
+    look = dict.fromkeys(("steps", "ns", "waited_ns", "after_ns", "copied_ns", "copied_gpu_ns"), 0)
+    look |= dict.fromkeys(("pageable", "copies", "autocast"), 0)
+    about = {
+        "pid": 7,
+        "rank": 0,
+        "world": 1,
+        "cores": 2,
+        "torch_threads": 2,
+        "start": start,
+        "end": end,
+        "resident": [],
+        "failure": "",
+        "look": look,
+        "lines": {"waits": [], "copies": []},
+        "compiled": False,
+        "graphs": {},
+        "looks": 0,
+        "without_backward": 0,
+        "model": {},
+        "loops": [
+            {
+                "loader": "DataLoader",
+                "data": "Photos",
+                "workers": 1,
+                "batch_size": 8,
+                "pin_memory": False,
+                "prefetch": 2,
+                "persistent": False,
+                "iterable": False,
+                "steps": 208,
+                "rows": rows,
+                "first_ns": [50_000_000],
+                "passes": 1,
+                "gpu": "",
+                "gpu_unknown": "",
+                "off_thread": 0,
+                "shapes": 1,
+                "batch_bytes": 8,
+                "memory": {},
+                "replayed_ns": [],
+                **loop,
+            }
+        ],
+    }
+    board = dict.fromkeys(FIELDS, 0.0) | {
+        "fetches": 200.0,
+        "samples": 1600.0,
+        "read_samples": 1600.0,
+        "wall_ns": 4e9,
+        "cpu_ns": 3e9,
+        "process_cpu_ns": 3e9,
+        "looked_threads_ns": 0.4e9,
+        "looked_cpu_ns": 0.3e9,
+        "looked_wall_ns": 0.5e9,
+        "queued_ns": 0.4e9,
+        "read_bytes": 1.6e8,
+        "longest_ns": 4e7,
+        "ended_ns": 4e9,
+    }
+    return Run(about, [board] * boards)
+
+
+MS = 1_000_000
+
+
+def row(
+    wait: float, step: float, *, burst: bool = False, idle: Any = None, gpu: Any = None, dry: Any = None
+) -> list[Any]:
+    return [int(wait * MS), int(step * MS), 1, 0, burst, idle and int(idle * MS), gpu and int(gpu * MS), dry]
+
+
+def test_signals_of_a_report() -> None:
+    s = of(run(rows=[row(6, 20)] * 100 + [row(0, 900)] + [row(0, 14, burst=True)] * 10))
+    assert s is not None
+    assert s.step_s == pytest.approx(0.020), "a pause is no step"
+    assert s.wait == pytest.approx(0.3)
+    assert s.fed_s == pytest.approx(0.014) and s.ready_steps == 9
+    late = of(run(rows=[row(6, 20)] * 100 + [row(5, 19, burst=True)] * 10))
+    assert late is not None and late.ready_s is None, "no batch was ready after all"
+    assert s.idle is None and s.stall == pytest.approx(0.3)
+    assert (s.cpu, s.queued, s.blocked) == pytest.approx((0.75, 0.1, 0.15))
+    assert s.extra == pytest.approx(0.2)
+    assert s.batch_cpu_s == pytest.approx(0.015) and s.read_bytes == pytest.approx(1e5)
+    assert s.loop_cores == pytest.approx(0.1)
+    assert s.others == 0.0, "2 core-seconds in 4 s, and the workers used more"
+
+
+def test_signals_by_the_gpus_clock() -> None:
+    """An asynchronous loop: the host's steps are lumpy and it waits 19 of 23 ms, the GPU is never idle."""
+    lumpy = [row(19, 1 + 44 * (i % 2), idle=0.03, gpu=25, dry=False) for i in range(100)]
+    s = of(run(rows=lumpy, gpu="cuda"))
+    assert s is not None
+    assert s.step_s == pytest.approx(0.025) and s.idle == pytest.approx(0.0012, rel=0.01)
+    assert judge_loop(s).cause == "gpu-bound"
+    strayed = of(run(rows=lumpy, gpu="cuda", gpu_unknown="the program uses further streams"))
+    assert strayed is not None and strayed.idle is None and strayed.stall is None
+
+
+@pytest.mark.parametrize(
+    ("report", "verdict", "name"),
+    [
+        (Report([], 0), "unknown", "not-hooked"),
+        (Report([], 3), "unknown", "no-loader"),
+        (Report([run(rows=[row(1, 2)] * 5)], 1), "unknown", "too-short"),
+        (Report([run(rows=[row(9, 20)] * 50)], 1, exit_code=-2), "data-bound", "too-few-workers"),
+        (Report([run(rows=[row(9, 20)] * 50)], 1, exit_code=7), "errors", "script-failed"),
+        (Report([], 1, exit_code=137), "errors", "out-of-memory"),
+    ],
+)
+def test_reports(report: Report, verdict: str, name: str) -> None:
+    got = judge(report)
+    assert (got.verdict, got.cause) == (verdict, name)
+    assert name in str(got)
+
+
+def test_memory_that_ran_out_says_what_fits() -> None:
+    memory = {"total": 80_000_000_000, "free": 0, "held": 16_000_000_000, "most": 48_000_000_000}
+    full = run(rows=[row(1, 20)] * 50, memory=memory, batch_size=64)
+    full.about["failure"] = "OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB"
+    got = judge(Report([full], 1, exit_code=1))
+    assert got.cause == "out-of-memory"
+    assert got.actions[0].do.startswith("batch_size=120 "), "(0.95 × 80 - 16) ÷ (32 ÷ 64)"
+
+
+def test_another_program_on_the_gpu() -> None:
+    fed = run(rows=[row(0, 20, idle=0, gpu=20, dry=False)] * 50, gpu="cuda")
+
+    def seen(*pids: int) -> dict[str, Any]:
+        return {"processes": [{"pid": pid} for pid in pids]}
+
+    def verdict(*gpus: dict[str, Any]) -> str:
+        return judge(Report([fed], 1, frozenset({7, 8}), gpus=list(gpus))).cause
+
+    assert verdict(seen(7, 99), seen(7, 99), seen(7, 8)) == "gpu-shared"
+    assert verdict(seen(7, 8), seen(99)) == "gpu-bound", "theirs is another GPU"
+    assert verdict() == "gpu-bound"
+
+
+# -- tips --------------------------------------------------------------------------------------------------------------
+
+
+def tips(s: Signals) -> dict[str, tuple[str, str]]:
+    return {tip: (result, why) for tip, result, why in advice.tested(s)}
+
+
+def test_tips_are_tested() -> None:
+    late = tips(LATE)
+    assert late["num_workers"] == ("yes", "expected ms a step 0: 50.0, 1: 30.0, 2: 20.0, 4: 20.0, 8: 20.0")
+    assert late["prefetch_factor"][0] == "no", "the worker never rests"
+    assert late["persistent_workers"] == ("unknown", "one epoch was seen")
+    assert late["pin_memory"] == ("no", "no GPU")
+    assert tips(replace(LATE, duty=0.5))["prefetch_factor"][0] == "try"
+    assert tips(FIRES["epoch-boundary"])["persistent_workers"][0] == "yes"
+    assert tips(replace(LATE, workers=8, ready_s=0.029))["num_workers"][1].startswith("1 would do; more is not better")
+    assert tips(replace(LATE, decode=0.6))["a faster decoder"] == (
+        "yes",
+        "decoding is 60% of a fetch; one twice as fast gives 1.43x",
+    )
+    assert tips(replace(LATE, workers=2, decode=0.6))["a faster decoder"][0] == "yes"
+
+
+def test_tips_for_the_gpu() -> None:
+    model = {"convolutions": 20, "channels_last": False, "half": False, "cudnn_benchmark": True}
+    memory = {"total": 80_000_000_000, "free": 0, "held": 16_000_000_000, "most": 48_000_000_000}
+    fed = tips(replace(FED, model=model, memory=memory, batch_size=64, shapes=3))
+    assert fed["cudnn.benchmark"] == ("no", "it is on")
+    assert fed["channels_last"][0] == "try" and fed["AMP"][0] == "try"
+    assert fed["a larger batch"] == ("no", "about 120 fit, 64 are used; the GPU has work anyway")
+    off = {**model, "cudnn_benchmark": False}
+    assert tips(replace(FED, model=off, shapes=3))["cudnn.benchmark"] == ("no", "3 shapes of batches")
+    assert tips(replace(FED, model=off))["cudnn.benchmark"][0] == "try"
+    assert tips(replace(GPU, model=off))["AMP"][0] == "no", "a faster step would only wait longer"
+
+
+# -- text and JSON -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", FIRES)
+def test_one_screen(name: str) -> None:
+    verdict = cause(name, FIRES[name], fires=True)
+    lines = str(verdict).split("\n")
+    assert len(lines) <= 20 and all(len(line) <= 80 for line in lines), str(verdict)
+    assert lines[0].startswith("feedwater doctor  ")
+    assert lines[1].startswith(f"cause   {name}: ")
+    got = json.loads(json.dumps(verdict.to_dict()))
+    assert {"verdict", "cause", "idle", "wait", "ceiling", "evidence", "actions"} <= set(got)
+    assert got["verdict"] in ("healthy", "data-bound", "not-data", "errors", "unknown")
+
+
+def test_the_screen_says_it_in_this_order() -> None:
+    assert str(judge_loop(LATE)).split("\n")[:6] == [
+        "feedwater doctor  DATA-BOUND  wait 35 %, 1.50x faster with data always ready",
+        "cause   too-few-workers: workers compute all the time, and cores are free",
+        "        of a fetch workers compute 99 %, wait 0 %, queue for a core 0 %",
+        "do      1. num_workers=2   1.50x",
+        "        2. feedwater nodes (data made elsewhere), at least   1.50x",
+        "step    30.0 ms, 20.0 ms with data ready (seen in 9 steps)",
+    ]
+
+
+def test_unknown_is_not_zero() -> None:
+    verdict = judge_loop(FIRES["idle-unknown"])
+    assert "UNKNOWN  idle unknown" in str(verdict)
+    assert verdict.to_dict()["idle"] is None and verdict.to_dict()["ceiling"] is None
+    assert screen.percent(None) == "unknown"
+    empty = judge(Report([], 0))
+    assert "HEALTHY" not in str(empty) and empty.exit_code == 1
