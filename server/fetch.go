@@ -9,8 +9,8 @@ import (
 
 	"google.golang.org/grpc"
 
+	"github.com/feedwater-io/feedwater/control/pulse"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
-	"github.com/feedwater-io/feedwater/pulse"
 )
 
 // stream is one Fetch call. Its handler only watches: the call can be ended from this side alone by the handler's return, while

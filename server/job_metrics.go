@@ -6,10 +6,10 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/feedwater-io/feedwater/control/pulse"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
-	"github.com/feedwater-io/feedwater/pulse"
-	rules "github.com/feedwater-io/feedwater/verdict"
 	"github.com/feedwater-io/feedwater/watch"
+	rules "github.com/feedwater-io/feedwater/watch/verdict"
 )
 
 // maxJobMetrics bounds the series that names chosen by trainers can make: the jobs that waste most.

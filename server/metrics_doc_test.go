@@ -14,10 +14,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/feedwater-io/feedwater/page"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 	"github.com/feedwater-io/feedwater/server"
 	"github.com/feedwater-io/feedwater/server/servertest"
+	"github.com/feedwater-io/feedwater/watch/page"
 )
 
 // busyNode is a node in whose scrape every metric has a sample: there is a job with a meter, and there were failures.

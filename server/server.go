@@ -19,8 +19,8 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/keepalive"
 
+	"github.com/feedwater-io/feedwater/control/pulse"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
-	"github.com/feedwater-io/feedwater/pulse"
 	"github.com/feedwater-io/feedwater/watch"
 )
 

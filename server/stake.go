@@ -4,8 +4,8 @@ import (
 	"sync"
 
 	"github.com/feedwater-io/feedwater/control"
+	"github.com/feedwater-io/feedwater/control/pulse"
 	"github.com/feedwater-io/feedwater/control/share"
-	"github.com/feedwater-io/feedwater/pulse"
 )
 
 // runKey names a training run: what bears the same name and has the same plan, for the same identity.

@@ -4,7 +4,7 @@ import (
 	"math"
 
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
-	"github.com/feedwater-io/feedwater/verdict"
+	"github.com/feedwater-io/feedwater/watch/verdict"
 )
 
 // judge writes what verdict says of a job into it.

@@ -6,9 +6,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/feedwater-io/feedwater/control/pulse"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
-	"github.com/feedwater-io/feedwater/pulse"
-	"github.com/feedwater-io/feedwater/verdict"
+	"github.com/feedwater-io/feedwater/watch/verdict"
 )
 
 // Picture is what several processes tell, put together: of each job all ranks, of each node what it says of itself and what trainers

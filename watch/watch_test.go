@@ -8,10 +8,10 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/feedwater-io/feedwater/control/pulse"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
-	"github.com/feedwater-io/feedwater/pulse"
-	"github.com/feedwater-io/feedwater/verdict"
 	"github.com/feedwater-io/feedwater/watch"
+	"github.com/feedwater-io/feedwater/watch/verdict"
 )
 
 var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)

@@ -21,8 +21,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/feedwater-io/feedwater/client"
+	"github.com/feedwater-io/feedwater/control/pulse"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
-	"github.com/feedwater-io/feedwater/pulse"
 	"github.com/feedwater-io/feedwater/watch"
 )
 

@@ -15,8 +15,8 @@ import (
 	"google.golang.org/grpc/health"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 
-	"github.com/feedwater-io/feedwater/page"
 	"github.com/feedwater-io/feedwater/server"
+	"github.com/feedwater-io/feedwater/watch/page"
 )
 
 // serveHTTP serves the page, /metrics and /healthz if addr is set; stop ends it.

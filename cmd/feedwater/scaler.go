@@ -20,7 +20,7 @@ import (
 
 	"github.com/feedwater-io/feedwater/client"
 	"github.com/feedwater-io/feedwater/client/agent"
-	"github.com/feedwater-io/feedwater/scaler"
+	"github.com/feedwater-io/feedwater/control/scaler"
 )
 
 // scalerEnv names the scaler that a trainer asks for nodes while there is none.

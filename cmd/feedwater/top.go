@@ -14,9 +14,9 @@ import (
 	"github.com/charmbracelet/colorprofile"
 	"github.com/spf13/cobra"
 
-	"github.com/feedwater-io/feedwater/page"
-	"github.com/feedwater-io/feedwater/top"
 	"github.com/feedwater-io/feedwater/watch"
+	"github.com/feedwater-io/feedwater/watch/page"
+	"github.com/feedwater-io/feedwater/watch/top"
 )
 
 // topOptions are the flags of `feedwater top`.

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/feedwater-io/feedwater/verdict"
+	"github.com/feedwater-io/feedwater/watch/verdict"
 )
 
 var nan = math.NaN()

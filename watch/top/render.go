@@ -8,10 +8,10 @@ import (
 
 	"charm.land/lipgloss/v2"
 
+	"github.com/feedwater-io/feedwater/control/pulse"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
-	"github.com/feedwater-io/feedwater/pulse"
-	"github.com/feedwater-io/feedwater/verdict"
 	"github.com/feedwater-io/feedwater/watch"
+	"github.com/feedwater-io/feedwater/watch/verdict"
 )
 
 // Screen is what is to be seen.

@@ -10,10 +10,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/feedwater-io/feedwater/page"
+	"github.com/feedwater-io/feedwater/control/pulse"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
-	"github.com/feedwater-io/feedwater/pulse"
 	"github.com/feedwater-io/feedwater/watch"
+	"github.com/feedwater-io/feedwater/watch/page"
 )
 
 func source(name string) *watch.Source {
