@@ -62,6 +62,27 @@ func Dial(addr string, o DialOptions) (Node, error) {
 	return &remote{addr: addr, target: target, options: o}, nil
 }
 
+// GRPC are options of gRPC for a connection of one's own to addr, encrypted and with the token as those of a Fleet are. Errors are
+// *AddressError.
+func (o DialOptions) GRPC(addr string) ([]grpc.DialOption, error) {
+	if err := checkAddress(addr); err != nil {
+		return nil, err
+	}
+	if err := o.checkSecret(addr); err != nil {
+		return nil, err
+	}
+	r := remote{addr: addr, options: o}
+	security := r.security()
+	if security == nil {
+		security = insecure.NewCredentials()
+	}
+	options := []grpc.DialOption{grpc.WithTransportCredentials(security), grpc.WithNoProxy()}
+	if o.TokenFile != "" {
+		options = append(options, grpc.WithPerRPCCredentials(bearer{o.TokenFile}))
+	}
+	return options, nil
+}
+
 // checkSecret keeps plaintext on this machine, unless the network is said to be one's own, and tokens always.
 func (o *DialOptions) checkSecret(addr string) error {
 	switch {

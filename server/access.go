@@ -31,6 +31,8 @@ type Rule struct {
 	CallsPerSecond, WantsPerSecond, BytesPerSecond float64
 	// Weight is its share of the cores where all want more than there is, see control/share; 0: 1.
 	Weight float64
+	// Watch lets it see all jobs of the node by Watch.
+	Watch bool
 }
 
 // AccessError says that somebody may not do what he asked for.

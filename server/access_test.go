@@ -465,3 +465,23 @@ func TestAuditOfAJob(t *testing.T) {
 		t.Errorf("%+v", l)
 	}
 }
+
+// What Watch tells is of all jobs, so it takes a rule that says so.
+func TestWhoMayWatch(t *testing.T) {
+	g := guard(t, &servertest.Engine{}, server.Options{Access: server.Access{Rules: map[string]server.Rule{
+		"team-a": {Roots: []string{"photos"}}, "team-b": {Watch: true},
+	}}})
+	for token, want := range map[string]codes.Code{secretA: codes.PermissionDenied, secretB: codes.OK, "": codes.Unauthenticated} {
+		s := shown{}
+		if token != "" {
+			s.token = "Bearer " + token
+		}
+		stream, err := pb.NewFeedClient(g.dial(s)).Watch(s.context(t), &pb.WatchRequest{})
+		if err == nil {
+			_, err = stream.Recv()
+		}
+		if status.Code(err) != want {
+			t.Errorf("with token %.4q: %v, want %v", token, err, want)
+		}
+	}
+}

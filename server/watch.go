@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"math"
 	"sync/atomic"
 	"time"
@@ -18,12 +19,28 @@ const maxWatchers = 64
 
 // Watch implements the service Feed. It ends when the node has drained.
 func (s *Server) Watch(r *pb.WatchRequest, rpc grpc.ServerStreamingServer[pb.WatchResponse]) error {
+	if err := s.mayWatch(rpc.Context()); err != nil {
+		return toStatus(err)
+	}
 	if s.watchers.Add(1) > maxWatchers {
 		s.watchers.Add(-1)
 		return status.Errorf(codes.ResourceExhausted, "%d watchers are here already", maxWatchers)
 	}
 	defer s.watchers.Add(-1)
 	return s.Source().Serve(rpc.Context(), s.gone, r, rpc.Send)
+}
+
+// mayWatch refuses identities whose rule does not let them see everybody's jobs.
+func (s *Server) mayWatch(ctx context.Context) error {
+	c, err := s.admitted(ctx)
+	if err != nil || c == nil || len(s.options.Access.Rules) == 0 {
+		return err
+	}
+	r, err := s.options.Access.rule(c.identity)
+	if err == nil && !r.Watch {
+		err = &AccessError{c.identity, "may not watch this node, whose answer tells of all jobs: its rule needs watch"}
+	}
+	return err
 }
 
 // Source is what there is to watch of this node.

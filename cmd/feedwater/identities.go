@@ -27,10 +27,11 @@ type identity struct {
 	WantsPerSecond float64  `yaml:"wants-per-second"`
 	BytesPerSecond byteSize `yaml:"bytes-per-second"`
 	Weight         float64  `yaml:"weight"`
+	Watch          bool     `yaml:"watch"`
 }
 
 // identityKeys are the members of an identity.
-var identityKeys = []string{"roots", "max-streams", "max-wants", "max-memory", "calls-per-second", "wants-per-second", "bytes-per-second", "weight"}
+var identityKeys = []string{"roots", "max-streams", "max-wants", "max-memory", "calls-per-second", "wants-per-second", "bytes-per-second", "weight", "watch"}
 
 // Set implements pflag.Value. All identities come at once.
 func (i *identities) Set(s string) error {
@@ -101,7 +102,7 @@ func (i identities) rules() map[string]server.Rule {
 	for name, one := range i {
 		rules[name] = server.Rule{
 			Roots: one.Roots, Streams: one.MaxStreams, Wants: one.MaxWants, Bytes: int64(one.MaxMemory),
-			CallsPerSecond: one.CallsPerSecond, WantsPerSecond: one.WantsPerSecond, BytesPerSecond: float64(one.BytesPerSecond), Weight: one.Weight,
+			CallsPerSecond: one.CallsPerSecond, WantsPerSecond: one.WantsPerSecond, BytesPerSecond: float64(one.BytesPerSecond), Weight: one.Weight, Watch: one.Watch,
 		}
 	}
 	return rules

@@ -36,7 +36,7 @@ audit: `+path("audit.json")+`
 identities:
   team-a: {roots: [photos], max-wants: 100, max-memory: 64MiB, bytes-per-second: 100MB}
   trainer: {roots: ["*"]}
-  team-b: {roots: []}
+  team-b: {roots: [], watch: true}
 `)
 	n := start(t, "--config", path("feedwater.yaml"))
 	plain := digest(t, client.Options{Plan: crops, Nodes: []string{start(t, "--data", "photos="+photos).addr}}, 5)
@@ -56,6 +56,15 @@ identities:
 		t.Error(err)
 	}
 	f.Close()
+	for token, want := range map[string]string{"token-b": `"state":"ready"`, "tokens": `its rule needs watch`, "": "wants a client certificate or a token"} {
+		args := []string{"top", n.addr, "--once", "--json", "--tls-ca", ca.File}
+		if token != "" {
+			args = append(args, "--token-file", path(token))
+		}
+		if _, out, errs := call(args...); !strings.Contains(out+errs, want) {
+			t.Errorf("top with %q: %s%s, want %s", token, out, errs, want)
+		}
+	}
 	n.stop()
 	text, err := os.ReadFile(path("audit.json"))
 	if err != nil {

@@ -24,6 +24,7 @@ type topOptions struct {
 	interval   time.Duration
 	once, json bool
 	page       string
+	reach      reachOptions
 }
 
 func newTop() *cobra.Command {
@@ -46,6 +47,7 @@ In the line of wants each letter is a batch that arrived, by node; capitals are 
 	f.BoolVar(&o.once, "once", false, "print once and end")
 	f.BoolVar(&o.json, "json", false, "print JSON: once with --once, else one object per line")
 	f.StringVar(&o.page, "page", "", "show it as a page at this `address` instead, for a browser")
+	o.reach.addTo(f)
 	addConfig(c)
 	return c
 }
@@ -63,6 +65,9 @@ func (o *topOptions) check(hosts []string) error {
 		if err := checkAddress(h); err != nil {
 			return fmt.Errorf("%s: %w", h, err)
 		}
+		if _, err := o.reach.dial().GRPC(h); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -71,7 +76,7 @@ func (o *topOptions) run(ctx context.Context, hosts []string, out io.Writer) err
 	if err := o.check(hosts); err != nil {
 		return usageError{err}
 	}
-	p := top.NewPoller(top.Options{Hosts: hosts, Agents: agentSockets, Interval: o.interval})
+	p := top.NewPoller(top.Options{Hosts: hosts, Agents: agentSockets, Interval: o.interval, Dial: o.reach.dial().GRPC})
 	p.Start()
 	defer p.Close()
 	switch {

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
@@ -31,8 +30,8 @@ type Options struct {
 	Agents func() []string
 	// Interval between two answers.
 	Interval time.Duration
-	// Credentials for hosts; nil: plaintext.
-	Credentials credentials.TransportCredentials
+	// Dial gives what a connection to a host needs; nil: plaintext.
+	Dial func(host string) ([]grpc.DialOption, error)
 }
 
 // Poller watches processes.
@@ -131,15 +130,18 @@ func (p *Poller) follow(addr string, t *target) {
 }
 
 func (p *Poller) receive(addr string, t *target) error {
-	creds := p.options.Credentials
-	if creds == nil || !t.host {
-		creds = insecure.NewCredentials()
+	options := []grpc.DialOption{grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithNoProxy()}
+	if p.options.Dial != nil && t.host {
+		var err error
+		if options, err = p.options.Dial(addr); err != nil {
+			return err
+		}
 	}
 	name := addr
 	if !strings.HasPrefix(addr, "unix:") {
 		name = "passthrough:///" + addr
 	}
-	conn, err := grpc.NewClient(name, grpc.WithTransportCredentials(creds), grpc.WithNoProxy())
+	conn, err := grpc.NewClient(name, options...)
 	if err != nil {
 		return err
 	}
