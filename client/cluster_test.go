@@ -66,14 +66,19 @@ func (c *cluster) serve(addr string, o server.Options, end func()) *node {
 	n := &node{cluster: c, addr: addr, end: end, server: server.New(o), listener: bufconn.Listen(64 << 10), served: make(chan struct{})}
 	n.grpc = grpc.NewServer(n.server.GRPCOptions()...)
 	n.server.Register(n.grpc)
+	return n.listen()
+}
+
+// listen answers at the node's address until the end of the test.
+func (n *node) listen() *node {
 	go func() {
 		defer close(n.served)
 		_ = n.grpc.Serve(n.listener)
 	}()
-	c.mu.Lock()
-	c.nodes[addr] = n
-	c.mu.Unlock()
-	c.t.Cleanup(n.kill)
+	n.cluster.mu.Lock()
+	n.cluster.nodes[n.addr] = n
+	n.cluster.mu.Unlock()
+	n.cluster.t.Cleanup(n.kill)
 	return n
 }
 

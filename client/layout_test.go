@@ -73,14 +73,7 @@ func (c *cluster) lie(addr string, l *liar) {
 	n := &node{cluster: c, addr: addr, end: func() { conn.Close() }, server: server.New(server.Options{Engine: &servertest.Engine{}}), listener: bufconn.Listen(64 << 10), served: make(chan struct{})}
 	n.grpc = grpc.NewServer()
 	pb.RegisterFeedServer(n.grpc, l)
-	go func() {
-		defer close(n.served)
-		_ = n.grpc.Serve(n.listener)
-	}()
-	c.mu.Lock()
-	c.nodes[addr] = n
-	c.mu.Unlock()
-	c.t.Cleanup(n.kill)
+	n.listen()
 }
 
 // cut makes a whole batch of the first bytes of one, with the checksum of these.

@@ -11,21 +11,30 @@ func (p *program) rotate(angle float64, b brush, expand bool, center *[2]float64
 		return p.rotateTensor(angle, b, expand, center)
 	}
 	angle, size := modulo360(angle), p.size()
-	if center == nil {
-		switch {
-		case angle == 0:
-			return nil
-		case angle == 180:
-			if err := p.flipX(); err != nil {
-				return err
-			}
-			return p.flipY()
-		case (angle == 90 || angle == 270) && (expand || size.X == size.Y):
-			return p.apply(quarter(angle), image.Pt(size.Y, size.X))
-		}
+	if done, err := p.turn(angle, expand, center); done {
+		return err
 	}
 	m, to := rotation(angle, size, expand, center)
 	return p.apply(warp(m, b, to), to)
+}
+
+// turn rotates around the middle by quarters, where that only moves pixels, and tells whether it did.
+func (p *program) turn(angle float64, expand bool, center *[2]float64) (done bool, err error) {
+	size := p.size()
+	switch {
+	case center != nil:
+		return false, nil
+	case angle == 0:
+		return true, nil
+	case angle == 180:
+		if err := p.flipX(); err != nil {
+			return true, err
+		}
+		return true, p.flipY()
+	case (angle == 90 || angle == 270) && (expand || size.X == size.Y):
+		return true, p.apply(quarter(angle), image.Pt(size.Y, size.X))
+	}
+	return false, nil
 }
 
 // rotation is the matrix of rotate, and the size of its result.

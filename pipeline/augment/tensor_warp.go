@@ -62,18 +62,8 @@ func (e *effect) setFill(fill *[3]float64) {
 // rotateTensor is torchvision's rotate_image: angle in degrees, against the clock, around center or the middle.
 func (p *program) rotateTensor(angle float64, b brush, expand bool, center *[2]float64) error {
 	angle, size := modulo360(angle), p.size()
-	if center == nil {
-		switch {
-		case angle == 0:
-			return nil
-		case angle == 180:
-			if err := p.flipX(); err != nil {
-				return err
-			}
-			return p.flipY()
-		case (angle == 90 || angle == 270) && (expand || size.X == size.Y):
-			return p.apply(quarter(angle), image.Pt(size.Y, size.X))
-		}
+	if done, err := p.turn(angle, expand, center); done {
+		return err
 	}
 	m, to := affinity{angle: -angle, scale: 1}.inverse(fromMiddle(center, size)), size
 	if expand {
