@@ -45,6 +45,8 @@ const (
 //	FAILED_PRECONDITION  other data, or other numerics, than the request pins; or the data changed on disk
 //	RESOURCE_EXHAUSTED   the node is busy; RetryInfo says when to ask again
 //	UNAVAILABLE          the node is going away, or could not read its storage; ask another node
+//	UNAUTHENTICATED      the node asks for a token or a client certificate, and does not know the one it was shown
+//	PERMISSION_DENIED    the identity may not read that root, or not watch the node
 type FeedClient interface {
 	// Open checks a plan against this node's data and tells what its batches will look like. It makes no batch.
 	Open(ctx context.Context, in *OpenRequest, opts ...grpc.CallOption) (*OpenResponse, error)
@@ -130,6 +132,8 @@ type Feed_WatchClient = grpc.ServerStreamingClient[WatchResponse]
 //	FAILED_PRECONDITION  other data, or other numerics, than the request pins; or the data changed on disk
 //	RESOURCE_EXHAUSTED   the node is busy; RetryInfo says when to ask again
 //	UNAVAILABLE          the node is going away, or could not read its storage; ask another node
+//	UNAUTHENTICATED      the node asks for a token or a client certificate, and does not know the one it was shown
+//	PERMISSION_DENIED    the identity may not read that root, or not watch the node
 type FeedServer interface {
 	// Open checks a plan against this node's data and tells what its batches will look like. It makes no batch.
 	Open(context.Context, *OpenRequest) (*OpenResponse, error)
