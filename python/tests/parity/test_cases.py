@@ -9,7 +9,7 @@ import pytest
 from case import Case, compare
 from cases import CASES
 
-IMAGES = int(os.environ.get("FEEDWATER_PARITY_IMAGES", "8"))
+IMAGES = int(os.environ.get("FEEDWATER_PARITY_IMAGES", "4"))
 EPOCHS = int(os.environ.get("FEEDWATER_PARITY_EPOCHS", "2"))
 
 pytestmark = pytest.mark.usefixtures("real")
