@@ -48,10 +48,7 @@ const (
 // Dial returns the node at addr, "host:port" or "unix:path". It does not connect yet. Errors are *AddressError.
 func Dial(addr string, o DialOptions) (Node, error) {
 	if o.Connect == nil {
-		if err := checkAddress(addr); err != nil {
-			return nil, err
-		}
-		if err := o.checkSecret(addr); err != nil {
+		if err := o.check(addr); err != nil {
 			return nil, err
 		}
 	}
@@ -65,10 +62,7 @@ func Dial(addr string, o DialOptions) (Node, error) {
 // GRPC are options of gRPC for a connection of one's own to addr, encrypted and with the token as those of a Fleet are. Errors are
 // *AddressError.
 func (o DialOptions) GRPC(addr string) ([]grpc.DialOption, error) {
-	if err := checkAddress(addr); err != nil {
-		return nil, err
-	}
-	if err := o.checkSecret(addr); err != nil {
+	if err := o.check(addr); err != nil {
 		return nil, err
 	}
 	r := remote{addr: addr, options: o}
@@ -76,15 +70,22 @@ func (o DialOptions) GRPC(addr string) ([]grpc.DialOption, error) {
 	if security == nil {
 		security = insecure.NewCredentials()
 	}
-	options := []grpc.DialOption{grpc.WithTransportCredentials(security), grpc.WithNoProxy()}
-	if o.TokenFile != "" {
-		options = append(options, grpc.WithPerRPCCredentials(bearer{o.TokenFile}))
-	}
-	return options, nil
+	return append(o.token(), grpc.WithTransportCredentials(security), grpc.WithNoProxy()), nil
 }
 
-// checkSecret keeps plaintext on this machine, unless the network is said to be one's own, and tokens always.
-func (o *DialOptions) checkSecret(addr string) error {
+// token shows what TokenFile holds, if it is set.
+func (o *DialOptions) token() []grpc.DialOption {
+	if o.TokenFile == "" {
+		return nil
+	}
+	return []grpc.DialOption{grpc.WithPerRPCCredentials(bearer{o.TokenFile})}
+}
+
+// check refuses what is no address. It keeps plaintext on this machine, unless the network is said to be one's own, and tokens always.
+func (o *DialOptions) check(addr string) error {
+	if err := checkAddress(addr); err != nil {
+		return err
+	}
 	switch {
 	case o.TLS != nil || o.Files != nil || isLocal(addr):
 		return nil
@@ -234,9 +235,7 @@ func (r *remote) dialOptions() []grpc.DialOption {
 		grpc.WithDisableServiceConfig(),
 		grpc.WithNoProxy(),
 	}
-	if r.options.TokenFile != "" {
-		options = append(options, grpc.WithPerRPCCredentials(bearer{r.options.TokenFile}))
-	}
+	options = append(options, r.options.token()...)
 	if r.options.Connect != nil {
 		options = append(options, grpc.WithContextDialer(r.options.Connect))
 	}

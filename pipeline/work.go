@@ -1,11 +1,17 @@
 package pipeline
 
-import "time"
+import (
+	"sync/atomic"
+	"time"
+)
+
+// spending counts where the time of workers goes, in nanoseconds.
+type spending struct{ reading, making atomic.Int64 }
 
 // Work is what a pipeline has done since it was opened.
 type Work struct {
-	// CoreSeconds that decoders were in use.
-	CoreSeconds float64
+	// CoreSeconds that decoders were in use, and ReadSeconds that workers read files.
+	CoreSeconds, ReadSeconds float64
 	// BusySeconds with work at hand; see share.Hand.
 	BusySeconds float64
 }
@@ -14,5 +20,9 @@ type Work struct {
 func (p *Pipeline) Work() Work {
 	p.queue.mu.Lock()
 	defer p.queue.mu.Unlock()
-	return Work{time.Duration(p.spending.making.Load()).Seconds(), p.queue.hand.Seconds(p.queue.seconds(time.Now()))}
+	return Work{
+		CoreSeconds: time.Duration(p.spending.making.Load()).Seconds(),
+		ReadSeconds: time.Duration(p.spending.reading.Load()).Seconds(),
+		BusySeconds: p.queue.hand.Seconds(p.queue.seconds(time.Now())),
+	}
 }

@@ -148,7 +148,6 @@ func (t *stream) done(w *want, m Made) {
 	t.check(&m)
 	t.server.metrics.made(w, &m)
 	t.record.made(&m)
-	t.server.load.made(&m)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	w.made = m

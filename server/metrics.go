@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/feedwater-io/feedwater/pipeline"
 	"google.golang.org/grpc/codes"
 
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
@@ -35,8 +37,8 @@ func newMetrics(s *Server) *metrics {
 		waitSeconds:  histogram("send_seconds", "From a want's arrival until its batch was handed to the network.", 0.001, 4),
 		scanSeconds:  histogram("scan_seconds", "Time that taking a snapshot took.", 0.01, 4),
 		jobs:         newJobMetrics(s.source),
-		reading:      spent(s, "read_seconds_total", "Time of workers that went into reading files.", func(r, _ time.Duration) time.Duration { return r }),
-		making:       spent(s, "decode_core_seconds_total", "Core-seconds that went into decoding and transforming.", func(_, m time.Duration) time.Duration { return m }),
+		reading:      spent(s, "read_seconds_total", "Time of workers that went into reading files.", func(w pipeline.Work) float64 { return w.ReadSeconds }),
+		making:       spent(s, "decode_core_seconds_total", "Core-seconds that went into decoding and transforming.", func(w pipeline.Work) float64 { return w.CoreSeconds }),
 		gauges: []prometheus.Collector{
 			gauge("streams", "Streams that are open.", func() float64 { return float64(s.streamCount()) }),
 			gauge("slot_bytes", "Memory of all slots, lent or free.", func() float64 { used, _ := s.memory.stats(); return float64(used) }),
@@ -73,13 +75,10 @@ func gauge(name, help string, value func() float64) prometheus.Collector {
 	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: namespace, Subsystem: subsystem, Name: name, Help: help}, value)
 }
 
-// spent counts where workers' time goes; 0 where the engine does not tell.
-func spent(s *Server, name, help string, pick func(reading, making time.Duration) time.Duration) prometheus.Collector {
+// spent counts where workers' time goes.
+func spent(s *Server, name, help string, of func(pipeline.Work) float64) prometheus.Collector {
 	return prometheus.NewCounterFunc(prometheus.CounterOpts{Namespace: namespace, Subsystem: subsystem, Name: name, Help: help}, func() float64 {
-		if e, ok := s.engine.(spender); ok {
-			return pick(e.Spent()).Seconds()
-		}
-		return 0
+		return of(s.engine.Work())
 	})
 }
 

@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"math"
 	"sync/atomic"
 	"time"
 
@@ -64,14 +63,7 @@ func newSource(s *Server) *watch.Source {
 // load counts what a node has done.
 type load struct {
 	batches, samples, bytes atomic.Int64
-	making                  atomic.Int64 // nanoseconds of cores
 	wants                   atomic.Int64 // held now
-}
-
-func (l *load) made(m *Made) {
-	if m.Failure == nil {
-		l.making.Add(int64(m.Header.GetCoreSeconds() * 1e9))
-	}
 }
 
 func (l *load) sent(m *Made, bytes int) {
@@ -88,18 +80,9 @@ type reading struct {
 	samples, bytes, making, files float64
 }
 
-// spender is an engine that tells how long its workers have read files, and how long cores have made samples of them.
-type spender interface {
-	Spent() (reading, making time.Duration)
-}
-
 func (l *load) read(e Engine, now time.Time) reading {
-	r := reading{now, float64(l.samples.Load()), float64(l.bytes.Load()), float64(l.making.Load()) / 1e9, math.NaN()}
-	if s, ok := e.(spender); ok {
-		files, making := s.Spent()
-		r.files, r.making = files.Seconds(), making.Seconds()
-	}
-	return r
+	w := e.Work()
+	return reading{now, float64(l.samples.Load()), float64(l.bytes.Load()), w.CoreSeconds, w.ReadSeconds}
 }
 
 // nodeStatus is this node, with rates between two readings.

@@ -3,7 +3,6 @@ package agent
 import (
 	"encoding/binary"
 	"fmt"
-	"math"
 
 	"github.com/feedwater-io/feedwater/client"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
@@ -126,20 +125,17 @@ type arrival struct {
 func (b *batch) arrays(r client.Result) ([]*arrival, error) {
 	var all []*arrival
 	for _, f := range r.Header.Fields {
-		n, ok := arrayBytes(f.Dtype, f.Shape)
+		n, ok := client.FieldBytes(f)
 		if !ok || len(f.Shape) == 0 || f.Shape[0] != uint64(b.want.count) {
 			return nil, fmt.Errorf("field %q of shape %v for %d samples", f.Name, f.Shape, b.want.count)
-		}
-		if k := len(f.RaggedOffsets); k > 0 {
-			n = int(min(f.RaggedOffsets[k-1], math.MaxInt))
 		}
 		if r.Imaged && f.Name == "image" {
 			n = 0
 		}
-		if f.Offset > uint64(len(r.Data)) || n < 0 || n > len(r.Data)-int(f.Offset) {
+		if f.Offset > uint64(len(r.Data)) || n > uint64(len(r.Data))-f.Offset {
 			return nil, fmt.Errorf("field %q does not lie within the batch of %d bytes", f.Name, len(r.Data))
 		}
-		all = append(all, &arrival{f, r.Data[f.Offset : int(f.Offset)+n]})
+		all = append(all, &arrival{f, r.Data[f.Offset : f.Offset+n]})
 	}
 	return all, nil
 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"sync"
 
@@ -39,15 +38,11 @@ func indexFromEnvironment() (p indexPlace, err error) {
 
 // index is nil where none is wanted. What goes wrong is logged, once.
 func (p *indexPlace) index(cacheDir string, log *slog.Logger) *pipeline.Index {
-	dir := p.dir
-	switch {
-	case dir == indexOff:
+	if p.dir == indexOff {
 		return nil
-	case dir == "" && cacheDir != "":
-		dir = filepath.Join(cacheDir, "index")
 	}
 	var once sync.Once
-	return &pipeline.Index{Dir: dir, MaxBytes: int64(p.limit), Trouble: func(err error) {
+	return &pipeline.Index{Dir: p.named(cacheDir), MaxBytes: int64(p.limit), Trouble: func(err error) {
 		once.Do(func() {
 			what := "the index of pictures is not kept: crops are slower than they could be"
 			if errors.Is(err, sidecar.ErrFull) {
@@ -58,17 +53,22 @@ func (p *indexPlace) index(cacheDir string, log *slog.Logger) *pipeline.Index {
 	}}
 }
 
+// named is the folder that the flags come to; empty: sidecar.DefaultDir.
+func (p *indexPlace) named(cacheDir string) string {
+	if p.dir == "" && cacheDir != "" {
+		return filepath.Join(cacheDir, "index")
+	}
+	return p.dir
+}
+
 // resolve names the folder that is used, for people.
 func (p *indexPlace) resolve(cacheDir string) (string, error) {
-	if p.dir != "" {
-		return p.dir, nil
+	if dir := p.named(cacheDir); dir != "" {
+		return dir, nil
 	}
-	if cacheDir != "" {
-		return filepath.Join(cacheDir, "index"), nil
-	}
-	user, err := os.UserCacheDir()
+	dir, err := sidecar.DefaultDir()
 	if err != nil {
 		return "", fmt.Errorf("no cache folder: %w; give --index", err)
 	}
-	return filepath.Join(user, "feedwater", "index"), nil
+	return dir, nil
 }

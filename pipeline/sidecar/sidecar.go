@@ -44,13 +44,18 @@ const (
 	lookAge = 30 * time.Second
 )
 
+// DefaultDir is the folder of a Store whose Options name none.
+func DefaultDir() (string, error) {
+	user, err := os.UserCacheDir()
+	return filepath.Join(user, "feedwater", "index"), err
+}
+
 func (o Options) withDefaults() (Options, error) {
 	if o.Dir == "" {
-		user, err := os.UserCacheDir()
-		if err != nil {
+		var err error
+		if o.Dir, err = DefaultDir(); err != nil {
 			return o, err
 		}
-		o.Dir = filepath.Join(user, "feedwater", "index")
 	}
 	if o.MaxBytes <= 0 {
 		o.MaxBytes = defaultMaxBytes

@@ -44,12 +44,13 @@ type Engine struct {
 	// Scanning, if set, is called by each Scan, which fails with its error.
 	Scanning func(ctx context.Context, folder string) error
 
-	running sync.WaitGroup
-	shop    shop
-	mu      sync.Mutex
-	wants   map[*pipeline.Want]chan struct{} // closed by Cancel
-	made    int
-	open    int // snapshots
+	running     sync.WaitGroup
+	shop        shop
+	mu          sync.Mutex
+	coreSeconds float64                          // of batches made without SampleTime
+	wants       map[*pipeline.Want]chan struct{} // closed by Cancel
+	made        int
+	open        int // snapshots
 }
 
 func orDefault(n, standard int) int {
@@ -276,6 +277,9 @@ func (m *maker) make(w *pipeline.Want, cancelled <-chan struct{}) pipeline.Resul
 	if e.Result != nil {
 		e.Result(&w.Name, &r)
 	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.coreSeconds += r.CoreSeconds
 	return r
 }
 

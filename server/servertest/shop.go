@@ -115,13 +115,15 @@ func (e *Engine) finish(entry *share.Entry[*order]) {
 	o.end(r)
 }
 
-// Work implements server.Engine. Without SampleTime it is always nothing.
+// Work implements server.Engine. Without SampleTime no time is busy.
 func (e *Engine) Work() pipeline.Work {
 	s := &e.shop
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.entries == nil {
-		return pipeline.Work{}
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		return pipeline.Work{CoreSeconds: e.coreSeconds}
 	}
 	return pipeline.Work{CoreSeconds: s.done.Seconds(), BusySeconds: s.hand.Seconds(s.now())}
 }
