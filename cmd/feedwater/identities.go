@@ -11,6 +11,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/feedwater-io/feedwater/pipeline/spelling"
 	"github.com/feedwater-io/feedwater/server"
 )
 
@@ -112,7 +113,7 @@ func (i identities) rules() map[string]server.Rule {
 func meaning(wrong string, names []string) string {
 	best, least := "", 1+max(2, len(wrong)/3)
 	for _, name := range names {
-		if d := distance(wrong, name); d < least {
+		if d := spelling.Edits(wrong, name); d < least {
 			best, least = name, d
 		}
 	}
@@ -120,24 +121,4 @@ func meaning(wrong string, names []string) string {
 		return "; there are " + strings.Join(names, ", ")
 	}
 	return "; did you mean " + best + "?"
-}
-
-// distance is Levenshtein's: how many letters to add, drop or change.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		before := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := 1
-			if a[i] == b[j] {
-				cost = 0
-			}
-			before, row[j+1] = row[j+1], min(before+cost, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }

@@ -164,13 +164,3 @@ func TestInfos(t *testing.T) {
 		t.Errorf("%s, want %s", got, want)
 	}
 }
-
-func TestEdits(t *testing.T) {
-	for pair, want := range map[[2]string]int{
-		{"", ""}: 0, {"abc", ""}: 3, {"", "abc"}: 3, {"kitten", "sitting"}: 3, {"flaw", "lawn"}: 2, {strings.Repeat("a", 100), strings.Repeat("a", 64)}: 36,
-	} {
-		if got := edits(pair[0], pair[1]); got != want {
-			t.Errorf("%q: %d, want %d", pair, got, want)
-		}
-	}
-}

@@ -3,6 +3,8 @@ package augment
 import (
 	"fmt"
 	"strings"
+
+	"github.com/feedwater-io/feedwater/pipeline/spelling"
 )
 
 // PlanError says what is wrong with a plan's transforms and what would be right.
@@ -44,32 +46,9 @@ func (e *PlanError) Error() string {
 func nearest(name string, names []string) string {
 	best, distance := "", len(name)+1000
 	for _, n := range names {
-		if d := edits(strings.ToLower(name), strings.ToLower(n)); d < distance {
+		if d := spelling.Edits(strings.ToLower(name), strings.ToLower(n)); d < distance {
 			best, distance = n, d
 		}
 	}
 	return best
-}
-
-// edits is the Levenshtein distance, in bytes. Names are short; what is beyond 64 bytes counts as edits.
-func edits(a, b string) int {
-	extra := max(len(a)-64, 0)
-	a = a[:len(a)-extra]
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)] + extra
 }

@@ -1,0 +1,25 @@
+// Package spelling tells how far a wrong name is from a right one, for errors that suggest it.
+package spelling
+
+// Edits is the Levenshtein distance, in bytes. Names are short; what is beyond 64 bytes counts as edits.
+func Edits(a, b string) int {
+	extra := max(len(a)-64, 0)
+	a = a[:len(a)-extra]
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)] + extra
+}
