@@ -207,11 +207,11 @@ func TestRaggedBudget(t *testing.T) {
 	e := &servertest.Engine{Ragged: true, Height: 100, Width: 100}
 	n := newNode(t, e, server.Options{NodeBytes: 4 << 20, StreamBytes: 1 << 20})
 	tr := n.started()
-	for _, c := range []struct {
+	for id, c := range []struct {
 		count uint32
 		fits  bool
 	}{{25, true}, {40, true}, {50, true}, {60, false}, {100, false}, {25, true}} { // sample i takes 300 (i + 1) bytes
-		tr.want(1, rangeOf(0, 0, c.count))
+		tr.want(uint64(id+1), rangeOf(0, 0, c.count))
 		a := tr.mustNext()
 		switch {
 		case c.fits && a.failure != nil:
@@ -242,7 +242,7 @@ func TestFailures(t *testing.T) {
 	}
 	n := newNode(t, e, server.Options{StreamBytes: 1 << 20})
 	tr := n.started()
-	for _, c := range []struct {
+	for i, c := range []struct {
 		name   *pb.Name
 		code   codes.Code
 		reason pb.Reason
@@ -258,7 +258,7 @@ func TestFailures(t *testing.T) {
 		{&pb.Name{Samples: &pb.Name_List{List: &pb.List{Indices: []uint64{1}}}}, codes.InvalidArgument, pb.Reason_REASON_NAME},
 		{&pb.Name{Samples: &pb.Name_List{List: &pb.List{Indices: []uint64{1000}, Repeats: []uint32{0}}}}, codes.InvalidArgument, pb.Reason_REASON_NAME},
 	} {
-		tr.want(1, c.name)
+		tr.want(uint64(i+1), c.name)
 		a := tr.mustNext()
 		if a.failure == nil || codes.Code(a.failure.Code) != c.code || a.failure.Reason != c.reason {
 			t.Errorf("%v: %v, want %v %v", c.name, a.failure, c.code, c.reason)
@@ -267,7 +267,7 @@ func TestFailures(t *testing.T) {
 			t.Errorf("%v: %v", c.name, a.failure)
 		}
 	}
-	tr.want(1, rangeOf(3, 0, 8))
+	tr.want(100, rangeOf(3, 0, 8))
 	if a := tr.mustNext(); len(a.header.Errors) != 1 || a.header.Errors[0].Cause != "damaged" {
 		t.Errorf("skipped samples are told as %v", a.header.Errors)
 	}
@@ -466,8 +466,10 @@ func TestManyWantsFromATrainerThatListens(t *testing.T) {
 	n := newNode(t, &servertest.Engine{}, server.Options{StreamWants: 8})
 	tr := n.started()
 	const wants = 20_000
+	ahead := make(chan struct{}, 8192) // fewer than answers that a node remembers
 	go func() {
 		for id := range uint64(wants) {
+			ahead <- struct{}{}
 			if tr.stream.Send(wantOf(id+1, rangeOf(0, id, 1))) != nil {
 				return
 			}
@@ -475,7 +477,9 @@ func TestManyWantsFromATrainerThatListens(t *testing.T) {
 	}()
 	batches := 0
 	for range wants {
-		if a := tr.mustNext(); a.failure == nil {
+		a := tr.mustNext()
+		<-ahead
+		if a.failure == nil {
 			batches++
 		} else if a.failure.Reason != pb.Reason_REASON_BUSY {
 			t.Fatal(a.failure)

@@ -26,6 +26,9 @@ func (t *stream) send() error {
 			}
 		}
 		if t.idle() {
+			if drained != nil && t.server.draining() {
+				return t.notice(true)
+			}
 			return nil
 		}
 		select {
@@ -89,7 +92,7 @@ func (t *stream) sendAnswer(w *want, tick <-chan time.Time) error {
 	return t.sendBatch(w, tick)
 }
 
-// close ends a want whose answer was sent.
+// close ends a want before the last message of its answer goes: a trainer that has the whole answer may ask for the next.
 func (t *stream) close(w *want) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -104,6 +107,7 @@ func (t *stream) isCancelled(w *want) bool {
 
 func (t *stream) fail(w *want, f *pb.Failure) error {
 	t.server.metrics.failed(f)
+	t.close(w)
 	return t.sendMessage(&pb.FetchResponse{Id: w.id, Failure: f})
 }
 
@@ -124,6 +128,9 @@ func (t *stream) sendBatch(w *want, tick <-chan time.Time) error {
 		end := min(offset+t.pieceBytes-frontBytes(head, t.pieceBytes), size)
 		if err := t.pause(t.account.afford(end-offset), tick); err != nil {
 			return err
+		}
+		if end == size {
+			t.close(w)
 		}
 		p := &piece{head: head, data: batch.Slice(offset, end)}
 		if err := t.sendMessage(p); err != nil {
