@@ -2,6 +2,7 @@
 #
 #   make demo [DATA=folder]   build, start a node, train a small network on real JPEGs
 #   make test                 every test, Go and Python
+#   make simulate [SEEDS=20000]  nodes, trainers and faults in virtual time, so many seeds
 #   make build                bin/feedwater, and bin/feedwater-nvml where there is a C compiler
 #   make test-arm64           the pixels on arm64, where qemu-aarch64-static (Debian: qemu-user-static) runs it; half an hour
 #   make lint                 linters, and that generated files are up to date
@@ -21,6 +22,7 @@ PYTHON ?= python3
 TOOLS  := $(CURDIR)/.tools/bin
 VENV   := $(CURDIR)/.venv
 TIME   ?= 30s
+SEEDS  ?= 20000
 # Folder of photographs, classes in sub-folders. Pictures are generated where it is empty.
 DATA   ?=
 
@@ -45,7 +47,7 @@ VERSION      := $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' python/feedwater
 
 say = @printf '\n\033[1m==> %s\033[0m\n' "$(1)"
 
-.PHONY: build demo test test-go test-race test-python test-arm64 lint generate check-generated bench fuzz wheel clean
+.PHONY: build demo test test-go test-race test-python test-arm64 lint generate check-generated bench fuzz simulate wheel clean
 
 build:
 	@mkdir -p bin
@@ -105,6 +107,10 @@ fuzz:
 	    $(GO) test -run '^$$' -fuzz "^$$f$$" -fuzztime $(TIME) -fuzzminimizetime 10x $$p; \
 	  done; \
 	done
+
+simulate:
+	$(call say,$(SEEDS) seeds of nodes and trainers in virtual time)
+	$(GO) test ./client/simulation -run 'TestSeeds$$' -timeout 4h -seeds $(SEEDS)
 
 wheel: build
 	@mkdir -p dist

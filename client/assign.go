@@ -29,7 +29,7 @@ func (f *Fleet) assign(now time.Time) {
 		case m != nil:
 			m.forecast += w.count
 		default:
-			if err := w.hopeless(f.members); err != nil {
+			if err := w.hopeless(f.members, now); err != nil {
 				f.finish(w, Result{Err: err})
 				continue
 			}

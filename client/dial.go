@@ -159,10 +159,14 @@ func (r *remote) Open(ctx context.Context, request *pb.OpenRequest) (*pb.OpenRes
 	}
 	r.failed.Store(nil)
 	opened, err := pb.NewFeedClient(conn).Open(ctx, request)
-	if denied := r.failed.Load(); err != nil && denied != nil {
+	if err == nil {
+		return opened, nil
+	}
+	_ = r.swap(nil) // gRPC would go on dialing, to a timetable of its own
+	if denied := r.failed.Load(); denied != nil {
 		return nil, denied
 	}
-	return opened, err
+	return nil, err
 }
 
 // Replay implements Node.

@@ -11,6 +11,8 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -43,6 +45,8 @@ type Options struct {
 	Tell func(*pb.Pulse)
 	// Dial makes a node of an address; nil: Dial with Dialing.
 	Dial func(addr string) (Node, error)
+	// Seed decides how much the waits between attempts to reach a node vary, so that a run can be repeated. 0: chance does.
+	Seed uint64
 	// Log is told of nodes that come, go and misbehave. Nil: nobody is.
 	Log *slog.Logger
 }
@@ -245,7 +249,7 @@ func (f *Fleet) replace(nodes map[string]Node) {
 		m.stop()
 	}
 	f.members = stay
-	for _, n := range nodes {
-		f.enter(&member{fleet: f, node: n})
+	for _, addr := range slices.Sorted(maps.Keys(nodes)) {
+		f.enter(&member{fleet: f, node: nodes[addr]})
 	}
 }

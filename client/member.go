@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/cespare/xxhash/v2"
+
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 )
 
@@ -92,7 +94,7 @@ const (
 
 // keep holds a stream to the node open until ctx ends.
 func (m *member) keep(ctx context.Context) {
-	delay := backoffMin
+	delay, spread := backoffMin, m.spread()
 	for ctx.Err() == nil {
 		began := time.Now()
 		err := m.serve(ctx)
@@ -100,7 +102,7 @@ func (m *member) keep(ctx context.Context) {
 		if time.Since(began) > backoffMax {
 			delay = backoffMin
 		}
-		wait := time.Duration(float64(delay) * (0.75 + rand.Float64()/2))
+		wait := time.Duration(float64(delay) * (0.75 + spread.Float64()/2))
 		delay = min(2*delay, backoffMax)
 		if refused(err) {
 			wait = leftOutWait
@@ -113,6 +115,15 @@ func (m *member) keep(ctx context.Context) {
 	if err := m.node.Close(); err != nil {
 		m.fleet.log.Warn("closing a node failed", "node", m.node.Addr(), "err", err)
 	}
+}
+
+// spread are random numbers by which the waits vary, so that not all trainers come back at once.
+func (m *member) spread() *rand.Rand {
+	seed := m.fleet.options.Seed
+	if seed == 0 {
+		seed = rand.Uint64()
+	}
+	return rand.New(rand.NewPCG(seed, xxhash.Sum64String(m.node.Addr())))
 }
 
 // serve opens the plan at the node, has the fleet judge the answer, and holds the stream until it ends. It returns why.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -222,8 +224,8 @@ func (s *stream) end(err error) {
 	left := s.leases
 	s.leases, s.ids, s.outbox = nil, nil, nil
 	s.mu.Unlock()
-	for _, l := range left {
-		l.attempt.Done(Answer{Err: lost(err)})
+	for _, id := range slices.Sorted(maps.Keys(left)) {
+		left[id].attempt.Done(Answer{Err: lost(err)})
 	}
 	close(s.ended)
 }

@@ -66,20 +66,29 @@ func (w *Want) failed(m *member, err error, now time.Time) {
 	w.tries[m] = try{w.tries[m].failures + 1, now.Add(retryAfter), err}
 }
 
+// hopeFor is how long a want that all usable nodes have failed waits for those that are down: one may restart.
+const hopeFor = 30 * time.Second
+
 // hopeless returns an error when every usable node has failed the want often enough.
-func (w *Want) hopeless(members []*member) error {
+func (w *Want) hopeless(members []*member, now time.Time) error {
 	var errs []NodeError
+	var latest time.Time // of the times from which on a node could be asked again
+	down := false
 	for _, m := range members {
-		if !m.usable() {
-			continue
-		}
 		t := w.tries[m]
-		if t.failures < maxTries {
+		switch {
+		case t.failures >= maxTries && t.again.After(latest):
+			latest = t.again
+		case t.failures < maxTries && m.usable():
 			return nil
+		case t.failures < maxTries && !m.leftOut:
+			down = true
 		}
-		errs = append(errs, NodeError{m.node.Addr(), m.state(time.Time{}), t.err})
+		if m.usable() {
+			errs = append(errs, NodeError{m.node.Addr(), m.state(time.Time{}), t.err})
+		}
 	}
-	if len(errs) == 0 {
+	if len(errs) == 0 || down && now.Before(latest.Add(hopeFor)) {
 		return nil
 	}
 	return &NodesError{errs}

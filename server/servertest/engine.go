@@ -41,6 +41,8 @@ type Engine struct {
 	Fail func(*pipeline.Name) error
 	// Result, if set, may change what is said of a batch before it is handed over.
 	Result func(*pipeline.Name, *pipeline.Result)
+	// Damage, if set, may change the bytes of a batch after its checksum was taken.
+	Damage func(batch []byte)
 	// Scanning, if set, is called by each Scan, which fails with its error.
 	Scanning func(ctx context.Context, folder string) error
 
@@ -323,6 +325,9 @@ func (m *maker) fill(w *pipeline.Want) pipeline.Result {
 	}
 	if w.Checksum {
 		r.CRC32C = crc32.Checksum(dst[:bytes], crc32.MakeTable(crc32.Castagnoli))
+	}
+	if m.engine.Damage != nil {
+		m.engine.Damage(dst[:bytes])
 	}
 	return r
 }

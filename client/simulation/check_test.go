@@ -1,0 +1,178 @@
+package simulation
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"runtime"
+	"slices"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/feedwater-io/feedwater/client"
+)
+
+// place is a batch's place in the stream.
+type place struct {
+	epoch    uint32
+	position uint64
+}
+
+func (p place) compare(q place) int {
+	return cmp.Or(cmp.Compare(p.epoch, q.epoch), cmp.Compare(p.position, q.position))
+}
+
+// record is a batch that was delivered: index, label and pixels of each sample that counts.
+type record struct {
+	samples [][]byte
+}
+
+// delivered notes a batch. Within a rank batches come in order.
+func (w *world) delivered(rank int, name string, b *client.Batch) {
+	w.record("%s has %d/%d+%d from %s", name, b.Epoch, b.Position, b.Count, b.Node)
+	at := place{b.Epoch, b.Position}
+	var r record
+	indices, labels := b.Indices(), b.Labels()
+	for i := range b.Valid {
+		pix, _, _ := b.Image(i)
+		sample := binary.LittleEndian.AppendUint64(nil, uint64(indices[i]))
+		sample = binary.LittleEndian.AppendUint64(sample, uint64(labels[i]))
+		r.samples = append(r.samples, append(sample, pix...))
+	}
+	w.mu.Lock()
+	_, twice := w.stream[at]
+	last, any := w.last[name]
+	w.stream[at], w.last[name] = r, at
+	w.mu.Unlock()
+	if any && last.compare(at) >= 0 {
+		w.fail("rank %d got %d/%d after %d/%d", rank, at.epoch, at.position, last.epoch, last.position)
+	}
+	if twice && b.Valid > 0 {
+		w.fail("%d/%d was delivered twice", at.epoch, at.position)
+	}
+}
+
+// digest is that of the ordered stream. Every position has to be there once.
+func (w *world) digest() string {
+	places := make([]place, 0, len(w.stream))
+	for p := range w.stream {
+		places = append(places, p)
+	}
+	slices.SortFunc(places, place.compare)
+	h := sha256.New()
+	next := place{}
+	for _, p := range places {
+		if len(w.stream[p].samples) == 0 {
+			continue
+		}
+		if p != next {
+			w.fail("%d/%d comes where %d/%d is next", p.epoch, p.position, next.epoch, next.position)
+		}
+		for _, s := range w.stream[p].samples {
+			h.Write(s)
+		}
+		if next = (place{p.epoch, p.position + uint64(len(w.stream[p].samples))}); next.position >= uint64(w.shape.samples) {
+			next = place{p.epoch + 1, 0}
+		}
+	}
+	if end := (place{w.shape.epochs, 0}); next != end {
+		w.fail("the stream ends before %d/%d", next.epoch, next.position)
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// How long a trainer may wait for a batch: while a node is able that nothing is done to, and after all faults are over. A node that was
+// left out is looked at again after 30 s.
+const (
+	patience     = 45 * time.Second
+	calmPatience = 45 * time.Second
+)
+
+// Most wants of one stream that a node works on: see client's inFlight, for 2 cores and any batch.
+const mostWants = 4
+
+// observe looks at what must hold all the time, until the run is over.
+func (w *world) observe(ctx context.Context) {
+	calm := w.began.Add(w.end())
+	for {
+		select {
+		case <-time.After(49_999_993 * time.Nanosecond):
+		case <-ctx.Done():
+			return
+		}
+		w.checkWaits(calm)
+		w.checkWants()
+	}
+}
+
+func (w *world) checkWaits(calm time.Time) {
+	w.mu.Lock()
+	ranks := slices.Clone(w.ranks)
+	w.mu.Unlock()
+	for _, t := range ranks {
+		if d := t.waited(calm); d > calmPatience {
+			w.fail("%s has waited for a batch for %s since all faults were over", t.name, d)
+		}
+		if d := t.waited(w.began); w.steady() && d > patience {
+			w.fail("%s has waited for a batch for %s, though there is a node that nothing was done to", t.name, d)
+		}
+	}
+}
+
+func (w *world) checkWants() {
+	for _, n := range w.nodes {
+		n.mu.Lock()
+		making, most := 0, mostWants*len(n.links)
+		if n.run != nil {
+			making = n.run.engine.Making()
+		}
+		n.mu.Unlock()
+		if making > most {
+			w.fail("%s holds %d wants for %d connections", n.addr, making, most/mostWants)
+		}
+	}
+}
+
+// blamed looks for honest nodes that are said to have sent damage.
+func (w *world) blamed(f *client.Fleet) {
+	for _, s := range f.Status() {
+		if n := w.node(s.Addr); n != nil && !n.liar && s.Damaged > 0 {
+			w.fail("%s is said to have sent %d damaged batches", s.Addr, s.Damaged)
+		}
+	}
+}
+
+// checkMemory looks whether nodes that ended have all their slots back. Some come back by the garbage collector.
+func (w *world) checkMemory() {
+	for _, r := range w.dead {
+		lent := 0.0
+		for range 100 {
+			if lent = lentBytes(r); lent == 0 {
+				break
+			}
+			runtime.GC()
+			runtime.Gosched()
+		}
+		if lent != 0 {
+			w.fail("a node has ended and %.0f bytes are still lent", lent)
+		}
+	}
+}
+
+func lentBytes(r *running) float64 {
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(r.server)
+	families, err := registry.Gather()
+	if err != nil {
+		panic(err)
+	}
+	for _, f := range families {
+		if f.GetName() == "feedwater_node_lent_bytes" {
+			return f.GetMetric()[0].GetGauge().GetValue()
+		}
+	}
+	panic("nodes do not tell what they lent")
+}
