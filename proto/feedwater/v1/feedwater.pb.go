@@ -2680,7 +2680,7 @@ func (x *Attempt) GetState() string {
 type NodeStatus struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Addr  string                 `protobuf:"bytes,1,opt,name=addr,proto3" json:"addr,omitempty"`
-	// "ready", "connecting", "draining", "silent" or "failed", and the latest error.
+	// "ready", "connecting", "draining", "silent", "doubted" (it failed of late: others go first) or "failed", and the latest error.
 	State string  `protobuf:"bytes,2,opt,name=state,proto3" json:"state,omitempty"`
 	Error string  `protobuf:"bytes,3,opt,name=error,proto3" json:"error,omitempty"`
 	Cores float64 `protobuf:"fixed64,4,opt,name=cores,proto3" json:"cores,omitempty"`
