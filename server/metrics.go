@@ -19,7 +19,7 @@ type metrics struct {
 	sampleErrors                               *prometheus.CounterVec
 	makeSeconds, waitSeconds, scanSeconds      prometheus.Histogram
 	gauges                                     []prometheus.Collector
-	jobs, reading, making                      prometheus.Collector
+	jobs, reading, making, decoded             prometheus.Collector
 }
 
 func newMetrics(s *Server) *metrics {
@@ -39,6 +39,7 @@ func newMetrics(s *Server) *metrics {
 		jobs:         newJobMetrics(s.source),
 		reading:      spent(s, "read_seconds_total", "Time of workers that went into reading files.", func(w pipeline.Work) float64 { return w.ReadSeconds }),
 		making:       spent(s, "decode_core_seconds_total", "Core-seconds that went into decoding and transforming.", func(w pipeline.Work) float64 { return w.CoreSeconds }),
+		decoded:      spent(s, "decoded_samples_total", "Samples that were decoded, sent or not.", func(w pipeline.Work) float64 { return float64(w.Samples) }),
 		gauges: []prometheus.Collector{
 			gauge("streams", "Streams that are open.", func() float64 { return float64(s.streamCount()) }),
 			gauge("slot_bytes", "Memory of all slots, lent or free.", func() float64 { used, _ := s.memory.stats(); return float64(used) }),
@@ -98,7 +99,7 @@ func oneIf(b bool) float64 {
 
 func (m *metrics) all() []prometheus.Collector {
 	return append([]prometheus.Collector{
-		m.jobs, m.reading, m.making,
+		m.jobs, m.reading, m.making, m.decoded,
 		m.batches, m.samples, m.bytes, m.coreSeconds, m.late, m.stalled, m.failures, m.refused, m.sampleErrors, m.makeSeconds, m.waitSeconds, m.scanSeconds,
 	}, m.gauges...)
 }

@@ -39,6 +39,7 @@ type serveOptions struct {
 	logFormat string
 	logLevel  slog.Level
 	numerics  string
+	pace      time.Duration
 }
 
 func newServe() *cobra.Command {
@@ -80,7 +81,9 @@ SIGTERM and Ctrl-C finish what is in flight, then exit 0; a second one ends the 
 	f.StringVar(&o.logFormat, "log-format", "text", "text or json")
 	f.StringVar(&level, "log-level", "info", "debug, info, warn or error")
 	f.StringVar(&o.numerics, "test-numerics", "", "pretend to compute differently, for tests of trainers")
+	f.DurationVar(&o.pace, "test-sample-time", 0, "take at least so long for a sample, for tests of many nodes on one machine")
 	_ = f.MarkHidden("test-numerics")
+	_ = f.MarkHidden("test-sample-time")
 	addConfig(c)
 	return c
 }
@@ -143,7 +146,7 @@ func (o *serveOptions) run(ctx context.Context, stdout, stderr io.Writer) error 
 		return err
 	}
 	defer limitMemory(int64(o.memory))()
-	p, err := pipeline.Open(pipeline.Options{Workers: o.workers, Numerics: o.numerics, OnPanic: panicLog(log), Index: o.indexes.index(o.cacheDir, log)})
+	p, err := pipeline.Open(pipeline.Options{Workers: o.workers, Numerics: o.numerics, SampleTime: o.pace, OnPanic: panicLog(log), Index: o.indexes.index(o.cacheDir, log)})
 	if err != nil {
 		return err
 	}
