@@ -6,6 +6,7 @@
 #   make test-arm64           the pixels on arm64, where qemu-aarch64-static (Debian: qemu-user-static) runs it; half an hour
 #   make lint                 linters, and that generated files are up to date
 #   make bench [DATA=folder]  the measurements of the README
+#   make faults [DATA=folder] a training job on real nodes through every fault, a table; twenty minutes
 #   make fuzz  [TIME=30s]     the fuzz targets, one after the other
 #   make wheel                dist/feedwater-*.whl, with the program inside
 #   make generate             protobuf and assembly
@@ -23,6 +24,8 @@ VENV   := $(CURDIR)/.venv
 TIME   ?= 30s
 # Folder of photographs, classes in sub-folders. Pictures are generated where it is empty.
 DATA   ?=
+# Further flags of make faults, as --only loss.
+FAULTS ?=
 
 export FEEDWATER_PHOTOS ?= $(abspath $(or $(DATA),$(wildcard ../shared/data/photos)))
 export FEEDWATER_BINARY := $(CURDIR)/bin/feedwater
@@ -45,7 +48,7 @@ VERSION      := $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' python/feedwater
 
 say = @printf '\n\033[1m==> %s\033[0m\n' "$(1)"
 
-.PHONY: build demo test test-go test-race test-python test-arm64 lint generate check-generated bench fuzz wheel clean
+.PHONY: build demo test test-go test-race test-python test-arm64 lint generate check-generated bench faults fuzz wheel clean
 
 build:
 	@mkdir -p bin
@@ -97,6 +100,10 @@ check-generated: generate
 
 bench: build $(VENV)/.ready
 	@VENV='$(VENV)' bench/run.sh
+
+faults: build $(VENV)/.ready
+	$(call say,faults)
+	$(GO) run ./bench/faults $(FAULTS) $(or $(FEEDWATER_PHOTOS),$(error give DATA=folder of photographs))
 
 fuzz:
 	@for p in $$($(GO) list ./...); do \
