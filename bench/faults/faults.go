@@ -26,8 +26,8 @@ type fault struct {
 	whole bool
 	// still is how long the loops may stand still for it in all; 0: for half a percent of the time.
 	still time.Duration
-	// resumed is the number of ranks that the job goes on with after the fault has ended it; 0: it does not end.
-	resumed int
+	// resumed is the number of ranks that the job goes on with after each turn, which has ended it. Nil: it does not end.
+	resumed []int
 	// note says how it is staged, where the name does not.
 	note string
 }
@@ -65,8 +65,9 @@ func faults() []fault {
 		{name: "all nodes gone for 5 s", nodes: 1, ranks: 1, begin: killAll, end: startAll, lasts: 5 * time.Second, whole: true, still: 5*time.Second + moment},
 		{name: "all nodes gone for 5 s", nodes: 4, ranks: 4, begin: killAll, end: startAll, lasts: 5 * time.Second, whole: true, still: 5*time.Second + moment},
 		{name: "agent killed", nodes: 2, ranks: 2, begin: killAgent, whole: true, turns: 2},
-		{name: "trainer killed, resumed on 3 ranks", nodes: 2, ranks: 2, begin: killTrainers, whole: true, resumed: 3},
-		{name: "trainer killed, resumed on 1 rank", nodes: 2, ranks: 4, begin: killTrainers, whole: true, resumed: 1},
+		{name: "trainer killed, resumed on 3 ranks", nodes: 2, ranks: 2, begin: killTrainers, whole: true, resumed: []int{3}},
+		{name: "trainer killed, resumed on 1 rank", nodes: 2, ranks: 4, begin: killTrainers, whole: true, resumed: []int{1}},
+		{name: "1, 4, 2, 3 ranks, other nodes each time", nodes: 4, ranks: 1, begin: killMore, turns: 3, resumed: []int{4, 2, 3}, note: "trainers and one node are killed, another node comes back"},
 	}
 }
 
@@ -186,6 +187,17 @@ func killAgent(_ context.Context, r *run, _ int) error {
 		return err
 	}
 	return syscall.Kill(lines[len(lines)-1].Agent, syscall.SIGKILL)
+}
+
+// killMore changes the fleet too.
+func killMore(ctx context.Context, r *run, turn int) error {
+	if err := killTrainers(ctx, r, turn); err != nil {
+		return err
+	}
+	if err := r.victim(turn).kill(); err != nil || turn == 0 {
+		return err
+	}
+	return r.victim(turn - 1).start(ctx)
 }
 
 func killTrainers(_ context.Context, r *run, _ int) error {

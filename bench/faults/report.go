@@ -37,7 +37,7 @@ const (
 // verdict holds a row against its limits.
 func (out *result) verdict(f *fault, seconds float64) {
 	out.Limit = max(maxStall, f.still.Seconds()/seconds)
-	out.OK = out.difference == difference{} && out.Stall <= out.Limit && (out.Extra <= maxExtra || f.resumed > 0)
+	out.OK = out.difference == difference{} && out.Stall <= out.Limit && (out.Extra <= maxExtra || f.resumed != nil)
 }
 
 const (

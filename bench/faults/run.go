@@ -215,8 +215,8 @@ func (r *run) turn(ctx context.Context, turn int) error {
 	if err := f.begin(ctx, r, turn); err != nil {
 		return err
 	}
-	if f.resumed > 0 {
-		return r.resume(ctx)
+	if f.resumed != nil {
+		return r.resume(ctx, f.resumed[turn])
 	}
 	if f.end == nil {
 		return nil
@@ -227,24 +227,23 @@ func (r *run) turn(ctx context.Context, turn int) error {
 	return f.end(ctx, r, turn)
 }
 
-// resume starts the job again, on as many ranks as the fault says, at the last checkpoint that every rank had reached.
-func (r *run) resume(ctx context.Context) error {
+// resume starts the job again on so many ranks, at the last checkpoint that every rank had reached.
+func (r *run) resume(ctx context.Context, ranks int) error {
 	r.keep()
 	step := r.steps() / checkpoint * checkpoint
 	r.past = append(r.past, r.trainers...)
-	var state json.RawMessage
-	from := place{}
+	state := r.trainers[0].settings.State // where it began
 	if step > 0 {
 		lines, _ := r.trainers[0].said()
 		state = lines[step-1].State
-		var err error
-		if from, err = cursor(state); err != nil {
-			return err
-		}
+	}
+	from, err := cursor(state)
+	if err != nil {
+		return err
 	}
 	r.stream.forget(from)
-	r.period *= float64(r.fault.resumed) / float64(r.fault.ranks)
-	return r.train(ctx, r.fault.resumed, state)
+	r.period *= float64(ranks) / float64(len(r.trainers))
+	return r.train(ctx, ranks, state)
 }
 
 // keep adds what the ranks of now have told to the stream.

@@ -67,11 +67,14 @@ func (s stream) compare(undisturbed stream, until place, samples uint64) differe
 	return d
 }
 
-// cursor is the place that a state stands for.
+// cursor is the place that a state stands for; nil is the beginning.
 func cursor(state json.RawMessage) (place, error) {
 	var s struct {
 		Epoch    uint32 `json:"epoch"`
 		Consumed uint64 `json:"consumed"`
+	}
+	if state == nil { // the beginning
+		return place{}, nil
 	}
 	err := json.Unmarshal(state, &s)
 	return place{s.Epoch, s.Consumed}, err

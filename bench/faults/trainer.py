@@ -1,7 +1,7 @@
 """One rank of a training job that tells what it gets. The fault matrix starts it with its settings as JSON.
 
-It trains until its standard input ends: takes a batch, says on a line of JSON what was in it, "computes" for the rest of
-the period. Then it waits until what it has asked for is there, and says how much that is.
+It trains until its standard input ends: takes a batch, says on a line of JSON what was in it, "computes" for the rest
+of the period. Then it waits until what it has asked for is there, and says how much that is.
 """
 
 from __future__ import annotations
@@ -26,6 +26,12 @@ def say(**what: Any) -> None:
 def told_to_end() -> bool:
     """Nothing is ever written to the standard input; it only ends."""
     return bool(select.select([sys.stdin], [], [], 0)[0])
+
+
+def without_core() -> float:
+    """For how long this thread could have run, and had no core: on a busy machine that is no wait for data."""
+    with open("/proc/thread-self/schedstat") as stat:
+        return int(stat.read().split()[1]) / 1e9
 
 
 def samples(loader: feedwater.Loader[Any], images: Any, labels: Any) -> list[tuple[int, str]]:
@@ -63,13 +69,13 @@ def train(settings: dict[str, Any]) -> None:
     while True:
         batches = iter(loader)
         while True:
-            asked = time.perf_counter()
+            lacked, asked = without_core(), time.perf_counter()
             batch = next(batches, None)
             if batch is None:
                 break
             came = time.perf_counter()
             say(
-                wait=came - asked,
+                wait=max(0.0, came - asked - (without_core() - lacked)),
                 epoch=loader.last.epoch,
                 position=loader.last.position,
                 samples=samples(loader, *batch),
