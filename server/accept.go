@@ -49,7 +49,7 @@ func (t *stream) accept(r *pb.Want) error {
 	w.inner.Grow = func(bytes int) []byte { return t.grow(w, bytes) }
 	w.inner.Charge = func(bytes int) bool { return t.charge(w, int64(bytes)) }
 	w.inner.Done = func(m Made) { t.done(w, m) }
-	t.job.submitName(&w.inner, name)
+	t.job.flights.submit(t.job, &w.inner, name, r.GetName())
 	return nil
 }
 

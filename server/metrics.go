@@ -14,7 +14,7 @@ import (
 // metrics is all that a node tells Prometheus. Everything is counted in base units: seconds, bytes, core-seconds.
 type metrics struct {
 	batches, samples, bytes, coreSeconds, late prometheus.Counter
-	stalled                                    prometheus.Counter
+	stalled, shared                            prometheus.Counter
 	failures, refused                          *prometheus.CounterVec
 	sampleErrors                               *prometheus.CounterVec
 	makeSeconds, waitSeconds, scanSeconds      prometheus.Histogram
@@ -30,6 +30,7 @@ func newMetrics(s *Server) *metrics {
 		coreSeconds:  counter("make_core_seconds_total", "Core-seconds that making batches took, sent or not."),
 		late:         counter("late_batches_total", "Batches that were made after they were due."),
 		stalled:      counter("stalled_streams_total", "Streams ended because the trainer took no data."),
+		shared:       counter("shared_batches_total", "Batches that another want had made."),
 		failures:     counters("failures_total", "Wants answered with a failure, by code.", "code"),
 		refused:      counters("refused_calls_total", "Calls turned away before anything of them was read, by code.", "code"),
 		sampleErrors: counters("sample_errors_total", "Samples that did not decode, by what became of them.", "outcome"),
@@ -100,7 +101,7 @@ func oneIf(b bool) float64 {
 func (m *metrics) all() []prometheus.Collector {
 	return append([]prometheus.Collector{
 		m.jobs, m.reading, m.making, m.decoded,
-		m.batches, m.samples, m.bytes, m.coreSeconds, m.late, m.stalled, m.failures, m.refused, m.sampleErrors, m.makeSeconds, m.waitSeconds, m.scanSeconds,
+		m.batches, m.samples, m.bytes, m.coreSeconds, m.late, m.stalled, m.shared, m.failures, m.refused, m.sampleErrors, m.makeSeconds, m.waitSeconds, m.scanSeconds,
 	}, m.gauges...)
 }
 
@@ -126,6 +127,9 @@ func (m *metrics) made(w *want, made *Made) {
 	now := time.Now()
 	m.makeSeconds.Observe(now.Sub(w.arrived).Seconds())
 	m.coreSeconds.Add(made.Header.CoreSeconds)
+	if made.Shared {
+		m.shared.Inc()
+	}
 	if w.due.After(w.arrived) && now.After(w.due) {
 		m.late.Inc()
 	}
