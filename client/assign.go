@@ -1,9 +1,13 @@
 package client
 
-import "time"
+import (
+	"time"
 
-// unknownPace is assumed of nodes while nothing is known of any, in seconds per sample.
-const unknownPace = 0.004
+	"github.com/feedwater-io/feedwater/control/pick"
+)
+
+// unknownCost is assumed of samples while nothing is known of any, in core-seconds.
+const unknownCost = 0.008
 
 // assign gives wants from the queue to nodes, the earliest due first, each to the node that will have it soonest, counting what
 // that node has in hand and what was planned for it before. A want whose node is full waits: so slow nodes get wants that are due
@@ -14,14 +18,14 @@ func (f *Fleet) assign(now time.Time) {
 	if len(f.queue) == 0 || !f.hasRoom(now) {
 		return
 	}
-	assumed := f.usualPace()
 	for _, m := range f.members {
 		m.forecast = 0
 	}
+	f.measure()
 	sortByDue(f.queue)
 	waiting := f.queue[:0]
 	for _, w := range f.queue {
-		m := f.pick(w, assumed, now)
+		m := f.pick(w, now)
 		switch {
 		case m != nil && m.takes(w.count):
 			f.send(w, m.session, now)
@@ -38,51 +42,77 @@ func (f *Fleet) assign(now time.Time) {
 	}
 	clear(f.queue[len(waiting):])
 	f.queue = waiting
+	for _, m := range f.members {
+		m.forecast = 0
+	}
 }
 
-// pick is the node that will have a want soonest; nil if none may be asked now.
-func (f *Fleet) pick(w *Want, assumed float64, now time.Time) *member {
+// pick is the node that will have a want soonest and does not have it yet; nil if none may be asked now.
+func (f *Fleet) pick(w *Want, now time.Time) *member {
 	var best *member
 	var bestTier int
 	var bestFinish float64
 	for _, m := range f.members {
 		t := w.tries[m]
-		if !m.usable() || now.Before(m.busyUntil) || t.failures >= maxTries || now.Before(t.again) {
+		if !m.usable() || now.Before(m.busyUntil) || t.failures >= maxTries || now.Before(t.again) || w.isAt(m) {
 			continue
 		}
 		tier := t.failures
-		if now.Before(m.lastUntil) {
-			tier += maxTries
+		if w.left == m {
+			tier++
 		}
-		finish := m.finish(w.count, assumed)
-		if best == nil || tier < bestTier || tier == bestTier && finish < bestFinish {
+		if m.trust.Doubted() {
+			tier += maxTries + 1
+		}
+		finish := m.speed.Finish(f.load(m, w.count, now))
+		if best == nil || tier < bestTier || tier == bestTier && (finish < bestFinish || finish == bestFinish && pick.Tie(m.score, w.seq) > pick.Tie(best.score, w.seq)) {
 			best, bestTier, bestFinish = m, tier, finish
 		}
 	}
 	return best
 }
 
-// finish is how long a node will take until it has made count more samples, in seconds.
-func (m *member) finish(count int, assumed float64) float64 {
-	pace := m.pace
-	if pace == 0 {
-		pace = assumed
-	}
-	return float64(m.session.samples+m.forecast+count) * pace
-}
-
-// usualPace is the mean of the known paces.
-func (f *Fleet) usualPace() float64 {
-	sum, n := 0.0, 0
-	for _, m := range f.members {
-		if m.pace > 0 {
-			sum, n = sum+m.pace, n+1
+// elsewhere reports whether another node than m could take a want.
+func (f *Fleet) elsewhere(w *Want, m *member, now time.Time) bool {
+	for _, other := range f.members {
+		if other != m && other.usable() && !now.Before(other.busyUntil) && w.tries[other].failures < maxTries {
+			return true
 		}
 	}
-	if n == 0 {
-		return unknownPace
+	return false
+}
+
+// load is what a node has in hand, with count samples more.
+func (f *Fleet) load(m *member, count int, now time.Time) pick.Load {
+	s := m.session
+	return pick.Load{
+		Held: s.samples + m.forecast, Unheard: s.unheard() + m.forecast, Count: count,
+		Usual: f.cost / float64(max(s.workers, 1)), Now: f.clock(now),
 	}
-	return sum / float64(n)
+}
+
+// unheard is the samples of wants that the node had not heard of when it spoke last.
+func (s *session) unheard() int {
+	n := 0
+	for _, a := range s.wants {
+		if a.attempt.id > s.heard {
+			n += a.want.count
+		}
+	}
+	return n
+}
+
+// measure takes what a sample costs in core-seconds, as the nodes' median.
+func (f *Fleet) measure() {
+	var costs []float64
+	for _, m := range f.members {
+		if m.session != nil {
+			costs = append(costs, m.speed.Sample()*float64(max(m.session.workers, 1)))
+		}
+	}
+	if f.cost = pick.Usual(costs); f.cost == 0 {
+		f.cost = unknownCost
+	}
 }
 
 // takes reports whether a node may get one more want of count samples.

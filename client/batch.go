@@ -180,9 +180,11 @@ func (s *slots) get(n int) []byte {
 	return make([]byte, n)
 }
 
-// put takes memory back.
+// put takes memory back, if there is any.
 func (s *slots) put(b []byte) {
-	b = b[:cap(b)]
+	if b = b[:cap(b)]; len(b) == 0 {
+		return
+	}
 	if checked {
 		for i := range b {
 			b[i] = 0xdb

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -46,7 +47,14 @@ func (f *Fleet) lost(m *member, err error) {
 
 // noticed takes what a node tells of itself.
 func (f *Fleet) noticed(s *session, n *pb.Notice) {
-	s.queued = n.Queued
+	s.queued, s.heard = n.Queued, n.Heard
+	now := time.Now()
+	s.member.speed.Told(n.AheadSeconds, n.SampleSeconds, f.clock(now))
+	for _, a := range s.wants {
+		if a.begun.IsZero() && slices.Contains(n.Begun, a.attempt.id) {
+			a.begun = now
+		}
+	}
 	if n.Draining && !s.draining {
 		s.draining = true
 		f.log.Info("node draining", "node", s.member.node.Addr())
@@ -130,6 +138,7 @@ func (f *Fleet) submit(w *Want) {
 	w.seq, w.count = f.seq, countOf(w.Name)
 	f.wants[w] = struct{}{}
 	f.queue = append(f.queue, w)
+	f.hedges.Earn()
 }
 
 // decide ends a want with an error, at once or when no node can write its memory any more.
@@ -137,13 +146,13 @@ func (f *Fleet) decide(w *Want, err error) {
 	if _, ok := f.wants[w]; !ok || w.final != nil {
 		return
 	}
-	if w.session == nil {
+	if len(w.out) == 0 {
 		f.unqueue(w)
 		f.finish(w, Result{Err: err})
 		return
 	}
-	w.final = err
-	w.session.stream.Cancel(w.attempt)
+	w.final = &Result{Err: err}
+	w.cancel()
 }
 
 func (f *Fleet) unqueue(w *Want) {
@@ -160,69 +169,75 @@ func (f *Fleet) finish(w *Want, r Result) {
 	w.Done(r)
 }
 
-// send gives a want to a node.
-func (f *Fleet) send(w *Want, s *session, now time.Time) {
-	if len(s.wants) == 0 {
-		s.asked = now
-	}
-	s.wants[w] = struct{}{}
-	s.samples += w.count
-	w.session, w.sent = s, now
-	w.trace = f.traces.sent(w.seq, s.member.node.Addr(), now)
-	w.attempt = &Attempt{Name: w.Name, Dst: w.Dst, Grow: w.Grow, Image: w.Image, Due: w.Due, layout: f.info.Load().GetFields()}
-	w.attempt.Done = func(a Answer) { f.inbox.post(func() { f.answered(w, s, a) }) }
-	s.stream.Send(w.attempt)
-}
-
-// answered ends an attempt: the want is done, or it goes back to the queue.
-func (f *Fleet) answered(w *Want, s *session, a Answer) {
-	now := time.Now()
-	delete(s.wants, w)
-	s.samples -= w.count
-	w.session, w.attempt = nil, nil
-	final := w.final
-	w.trace.end(&a, now)
-	if a.Err == nil && a.Failure == nil {
-		f.delivered(w, s, now)
-		f.loop.arrived(now.Sub(w.sent), a.Header.GetQueuedSeconds())
-		s.member.bytes += uint64(len(a.Data))
-	} else if final == nil {
-		final = f.blame(w, s, a, now)
-	}
+// answered ends an attempt: the want is done, or is left to its other attempt, or goes back to the queue.
+func (f *Fleet) answered(a *asked, answer Answer) {
+	now, w, s := time.Now(), a.want, a.session
+	s.wants, s.samples = without(s.wants, a), s.samples-w.count
+	w.out = without(w.out, a)
+	a.trace.end(&answer, now)
+	used := false
 	switch {
-	case final != nil:
-		f.finish(w, Result{Err: final, Node: s.member.node.Addr()})
-	case a.Err == nil && a.Failure == nil:
-		f.finish(w, Result{Header: a.Header, Data: a.Data, Imaged: a.Imaged, Node: s.member.node.Addr()})
+	case answer.Err == nil && answer.Failure == nil:
+		f.delivered(a, &answer, now)
+		if used = w.final == nil; used {
+			w.final = &Result{Header: answer.Header, Data: answer.Data, Imaged: answer.Imaged, Node: s.member.node.Addr()}
+			s.member.trust.Delivered()
+			f.overtaken(w, a, now)
+		}
+	case w.final == nil:
+		if err := f.blame(a, answer, now); err != nil {
+			w.final = &Result{Err: err, Node: s.member.node.Addr()}
+			w.cancel()
+		}
+	}
+	f.effort.count(a, &answer, used)
+	switch {
+	case len(w.out) > 0: // that one's memory is not free yet, or it brings the batch
+	case w.final != nil:
+		f.finish(w, *w.final)
 	default:
 		f.queue = append(f.queue, w)
 	}
 }
 
-// delivered learns from a batch how fast the node is.
-func (f *Fleet) delivered(w *Want, s *session, now time.Time) {
-	m := s.member
-	began := w.sent
-	if s.answered.After(began) {
-		began = s.answered // it made another one until then
-	}
-	pace := now.Sub(began).Seconds() / float64(max(w.count, 1))
-	if m.pace == 0 {
-		m.pace = pace
-	}
-	m.pace += paceWeight * (pace - m.pace)
-	s.answered, f.progress = now, now
-	m.batches++
-	m.samples += uint64(w.count)
-	f.batches++
+func without(all []*asked, a *asked) []*asked {
+	return slices.DeleteFunc(all, func(b *asked) bool { return a == b })
 }
 
-// paceWeight is that of the newest batch in a node's pace.
-const paceWeight = 0.2
+// count takes an attempt's end: what was delivered, and what was made for nothing.
+func (e *Effort) count(a *asked, answer *Answer, used bool) {
+	samples := uint64(a.want.count)
+	arrived := answer.Err == nil && answer.Failure == nil
+	switch {
+	case used:
+		e.Batches++
+		e.Samples += samples
+	case arrived || !a.begun.IsZero():
+		e.Extra += samples
+	}
+}
+
+// delivered learns from a batch how fast the node is.
+func (f *Fleet) delivered(a *asked, answer *Answer, now time.Time) {
+	s, count := a.session, a.want.count
+	m := s.member
+	from := a.sent
+	if s.answered.After(from) {
+		from = s.answered // it made another one until then
+	}
+	took, queued := now.Sub(a.sent), answer.Header.GetQueuedSeconds()
+	m.speed.Arrived(count, now.Sub(from).Seconds(), took.Seconds()-max(queued, 0), f.clock(now))
+	f.took.Add(took.Seconds())
+	f.loop.arrived(took, queued)
+	s.answered, f.progress = now, now
+	m.batches++
+	m.samples += uint64(count)
+	m.bytes += uint64(len(answer.Data))
+}
 
 // blame finds out what an attempt without a batch means for its node. It returns an error if no other node would do better.
-func (f *Fleet) blame(w *Want, s *session, a Answer, now time.Time) error {
-	m := s.member
+func (f *Fleet) blame(asked *asked, a Answer, now time.Time) error {
+	w, m := asked.want, asked.session.member
 	var room *RoomError
 	var damaged *DamageError
 	switch {
@@ -230,24 +245,24 @@ func (f *Fleet) blame(w *Want, s *session, a Answer, now time.Time) error {
 		return a.Err
 	case errors.As(a.Err, &damaged):
 		m.damaged++
-		m.lastUntil = now.Add(lastFor)
+		m.trust.Damaged(f.clock(now))
 		f.log.Warn("a batch arrived damaged and is fetched elsewhere", "node", m.node.Addr(), "times", m.damaged, "what", damaged.What)
 		f.charge(w, m, a.Err, now)
 	case a.Failure != nil:
-		return f.failure(w, s, a.Failure, now)
+		return f.failure(asked, a.Failure, now)
 	}
 	return nil // cancelled by us, or the stream is gone
 }
 
-// lastFor is how long a node that sent damage gets wants only when no other node takes them.
-const lastFor = time.Minute
-
-func (f *Fleet) failure(w *Want, s *session, failure *pb.Failure, now time.Time) error {
+func (f *Fleet) failure(a *asked, failure *pb.Failure, now time.Time) error {
+	w, s := a.want, a.session
 	m := s.member
 	err := fromFailure(failure, m.node.Addr())
 	switch code := codes.Code(failure.Code); {
 	case code == codes.DataLoss || code == codes.InvalidArgument:
 		return err
+	case code == codes.Canceled: // its deadline was over there first
+		f.missed(a, now)
 	case failure.RetryAfter != nil:
 		m.busyUntil = now.Add(min(failure.RetryAfter.AsDuration(), longestBusy))
 	case failure.Reason == pb.Reason_REASON_DRAINING:
@@ -273,5 +288,6 @@ const longestBusy = 30 * time.Second
 func (f *Fleet) charge(w *Want, m *member, err error, now time.Time) {
 	m.failures++
 	m.err = err
+	m.trust.Failed(f.clock(now))
 	w.failed(m, err, now)
 }

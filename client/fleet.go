@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/feedwater-io/feedwater/control/pick"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 )
 
@@ -89,6 +90,7 @@ type Fleet struct {
 	openErr  error
 	readied  sync.Once
 	statuses atomic.Pointer[[]NodeStatus]
+	efforts  atomic.Pointer[Effort]
 	loop     loop
 
 	// Of the fleet's goroutine.
@@ -97,7 +99,11 @@ type Fleet struct {
 	wants    map[*Want]struct{}
 	seq      uint64
 	progress time.Time // of the last batch, or of the first want after there was none, or of Open
-	batches  uint64
+	epoch    time.Time // that package pick's seconds are counted from
+	cost     float64   // core-seconds of a sample
+	took     pick.Median
+	hedges   pick.Bank
+	effort   Effort
 	traces   traces
 	reminder time.Time // when to say that there is no node
 }
@@ -106,7 +112,7 @@ type Fleet struct {
 func New(o Options) (*Fleet, error) {
 	f := &Fleet{
 		options: o.withDefaults(), inbox: newInbox(), wants: map[*Want]struct{}{},
-		ready: make(chan struct{}), stopped: make(chan struct{}),
+		ready: make(chan struct{}), stopped: make(chan struct{}), epoch: time.Now(), cost: unknownCost,
 	}
 	f.log = f.options.Log
 	f.ctx, f.cancel = context.WithCancel(context.Background())
@@ -207,7 +213,7 @@ func (f *Fleet) leave() {
 // enter begins to hold a stream to a node.
 func (f *Fleet) enter(m *member) {
 	ctx, stop := context.WithCancel(f.ctx)
-	m.stop = stop
+	m.stop, m.score = stop, pick.Score(f.options.Job, m.node.Addr())
 	f.members = append(f.members, m)
 	f.keepers.Go(func() {
 		defer stop()

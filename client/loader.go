@@ -57,6 +57,7 @@ type cursor struct {
 // pending is a batch that was wanted and not delivered.
 type pending struct {
 	want   Want
+	spare  []byte // a second node may write it
 	share  order.Share
 	epoch  uint32
 	result chan Result
@@ -165,10 +166,12 @@ func (l *Loader) next(ctx context.Context) (*Batch, error) {
 	l.pending = l.pending[1:]
 	if r.Err != nil {
 		l.slots.put(p.want.Dst)
+		l.slots.put(p.spare)
 		l.reset()
 		return nil, r.Err
 	}
-	b := newBatch(p, r, &l.slots) // where it grew the smaller memory is forgotten, so that there is no more with each turn
+	b := newBatch(p, r, &l.slots)
+	p.settle(r.Data, &l.slots)
 	l.cursor.consumed = p.share.Next
 	l.stepped(p, wait)
 	return b, nil
@@ -201,6 +204,10 @@ func (l *Loader) want(share order.Share) {
 		Name: &pb.Name{Epoch: p.epoch, Samples: &pb.Name_Range{Range: name}},
 		Dst:  l.slots.get(batchBytes(l.info.Fields, share.Count)),
 		Grow: func(n int) []byte { return make([]byte, n) },
+		Spare: func(n int) []byte {
+			p.spare = l.slots.get(n)
+			return p.spare
+		},
 		Done: func(r Result) { p.result <- r },
 	}
 	if due := l.fleet.Due(len(l.pending)); due > 0 {
@@ -210,6 +217,20 @@ func (l *Loader) want(share order.Share) {
 	l.fleet.Want(&p.want)
 }
 
+// settle gives back the memory that the batch did not arrive in. Where it grew the smaller memory is forgotten, so that there is no more
+// with each turn.
+func (p *pending) settle(data []byte, s *slots) {
+	switch {
+	case p.spare == nil:
+	case same(data, p.spare):
+		s.put(p.want.Dst)
+	case same(data, p.want.Dst):
+		s.put(p.spare)
+	}
+}
+
+func same(a, b []byte) bool { return len(a) > 0 && len(b) > 0 && &a[0] == &b[0] }
+
 // reset gives up what is pending, so that wants begin again at the cursor.
 func (l *Loader) reset() {
 	for _, p := range l.pending {
@@ -218,6 +239,7 @@ func (l *Loader) reset() {
 	for _, p := range l.pending {
 		<-p.result
 		l.slots.put(p.want.Dst)
+		l.slots.put(p.spare)
 	}
 	l.pending = nil
 }

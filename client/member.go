@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/feedwater-io/feedwater/control/pick"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 )
 
@@ -19,6 +20,7 @@ const (
 	Ready      NodeState = "ready"
 	Busy       NodeState = "busy"     // it asked to be left alone for a while
 	Silent     NodeState = "silent"   // it holds wants and says nothing
+	Doubted    NodeState = "doubted"  // it failed of late: others go first
 	Draining   NodeState = "draining" // it shuts down
 	LeftOut    NodeState = "left out" // other data, other numerics, or it refused
 	Down       NodeState = "down"
@@ -34,11 +36,12 @@ type member struct {
 	err       error    // the last one
 	tried     bool     // there was an answer, or there was none
 	leftOut   bool
-	changed   string  // what it said of data that changed while it was in
-	pace      float64 // seconds per sample, moving average; 0: unknown
+	changed   string // what it said of data that changed while it was in
+	score     uint64 // breaks ties
+	speed     pick.Node
+	trust     pick.Trust
 	busyUntil time.Time
-	lastUntil time.Time // other nodes first: it sent damaged data
-	forecast  int       // samples that assign has planned for it
+	forecast  int // samples that assign has planned for it
 	batches   uint64
 	failures  uint64
 	damaged   uint64
@@ -52,10 +55,11 @@ type session struct {
 	stream   Stream
 	quit     context.CancelFunc
 	workers  int
-	wants    map[*Want]struct{}
+	wants    []*asked
 	samples  int       // of wants
-	asked    time.Time // of the first want after it held none
+	asked    time.Time // of the first want after it held none and had spoken
 	answered time.Time
+	heard    uint64  // the latest attempt that it had heard of when it last told
 	queued   float64 // core-seconds of all jobs, as it last told
 	draining bool
 	silence  silence
@@ -80,6 +84,8 @@ func (m *member) state(now time.Time) NodeState {
 		return Silent
 	case now.Before(m.busyUntil):
 		return Busy
+	case m.trust.Doubted():
+		return Doubted
 	}
 	return Ready
 }
@@ -130,7 +136,7 @@ func (m *member) serve(ctx context.Context) error {
 	if err := m.judge(ctx, r); err != nil {
 		return err
 	}
-	s := &session{member: m, quit: quit, wants: map[*Want]struct{}{}, workers: int(r.Workers)}
+	s := &session{member: m, quit: quit, workers: int(r.Workers)}
 	notice := func(n *pb.Notice) { m.fleet.inbox.post(func() { m.fleet.noticed(s, n) }) }
 	s.stream, err = m.node.Fetch(ctx, &pb.Start{Plan: r.Plan, Job: o.Job, Numerics: r.Numerics}, notice)
 	if err != nil {

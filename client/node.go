@@ -57,10 +57,13 @@ type Attempt struct {
 	Image func(offset int, pix []byte)
 	// Due is when the batch is needed; the zero time: at once.
 	Due time.Time
+	// Deadline is after how long the attempt will be cancelled, for a node that would not hear of it; 0: never.
+	Deadline time.Duration
 	// Done is called exactly once, from any goroutine, also from within Send and Cancel. It must not block.
 	Done func(Answer)
 
 	layout layout // what the batch has to be
+	id     uint64 // of the stream, from Send on
 }
 
 // Answer ends an attempt: with a batch, with the node's Failure, or with trouble on the way.

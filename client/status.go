@@ -20,7 +20,7 @@ type NodeStatus struct {
 	Workers int
 	// Queued is the core-seconds of work for all jobs that it last told of.
 	Queued float64
-	// SecondsPerSample is a moving average; 0: unknown.
+	// SecondsPerSample by what it says and what was seen; 0: unknown.
 	SecondsPerSample float64
 	// Batches delivered, Failures of its own, batches that arrived Damaged.
 	Batches, Failures, Damaged uint64
@@ -43,7 +43,7 @@ func (f *Fleet) Info() *pb.OpenResponse { return f.info.Load() }
 func (f *Fleet) inHand(batch int) int {
 	n := spare
 	for _, s := range f.Status() {
-		if s.State == Ready || s.State == Busy {
+		if s.State == Ready || s.State == Busy || s.State == Doubted {
 			n += inFlight(s.Workers, batch)
 		}
 	}
@@ -54,7 +54,7 @@ func (f *Fleet) publish(now time.Time) {
 	all := make([]NodeStatus, len(f.members))
 	for i, m := range f.members {
 		all[i] = NodeStatus{
-			Addr: m.node.Addr(), State: m.state(now), Err: m.err, SecondsPerSample: m.pace,
+			Addr: m.node.Addr(), State: m.state(now), Err: m.err, SecondsPerSample: m.speed.Sample(),
 			Batches: m.batches, Failures: m.failures, Damaged: m.damaged, Samples: m.samples, Bytes: m.bytes,
 		}
 		if s := m.session; s != nil {
@@ -62,6 +62,8 @@ func (f *Fleet) publish(now time.Time) {
 		}
 	}
 	f.statuses.Store(&all)
+	effort := f.effort
+	f.efforts.Store(&effort)
 	f.traces.publish()
 }
 

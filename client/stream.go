@@ -78,9 +78,13 @@ func (s *stream) Send(a *Attempt) {
 		return
 	}
 	s.lastID++
+	a.id = s.lastID
 	s.leases[s.lastID] = &lease{id: s.lastID, attempt: a}
 	s.ids[a] = s.lastID
 	want := &pb.Want{Id: s.lastID, Name: a.Name}
+	if a.Deadline > 0 {
+		want.Deadline = durationpb.New(a.Deadline)
+	}
 	s.post(outgoing{&pb.FetchRequest{Request: &pb.FetchRequest_Want{Want: want}}, a.Due})
 	s.mu.Unlock()
 }

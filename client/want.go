@@ -13,31 +13,35 @@ type Want struct {
 	Name *pb.Name
 	// Dst takes the batch. It is lent from Fleet.Want to Done.
 	Dst []byte
-	// Grow, if set, is asked for more room when Dst is too small, again for every node that is tried.
+	// Spare, if set, is asked, once, for as much memory again, so that a second node may be asked for a batch that is needed soon while
+	// the first one still writes Dst; nil from it: no. It is lent until Done, too, and Result.Data lies in one of the two. It is called
+	// from a goroutine of the fleet and must not block.
+	Spare func(bytes int) []byte
+	// Grow, if set, is asked for more room when Dst is too small, again for every node that is tried, with Spare by two at once.
 	Grow func(bytes int) []byte
 	// Image, if set, may get the images of the batch instead of Dst; see Attempt.Image.
 	Image func(offset int, pix []byte)
 	// Due is when the batch is needed; earlier is asked for first. The zero time comes before all others.
 	Due time.Time
-	// Done is called exactly once, from a goroutine of the fleet. It must not block. Afterwards nobody writes Dst.
+	// Done is called exactly once, from a goroutine of the fleet. It must not block. Afterwards nobody writes Dst or what Spare gave.
 	Done func(Result)
 
 	// Of the fleet's goroutine.
-	count   int
-	seq     uint64
-	session *session // that makes it; nil while it waits in the queue
-	attempt *Attempt
-	sent    time.Time
-	trace   *Trace
-	final   error // decided, but a node may still write Dst
-	tries   map[*member]try
+	count  int
+	seq    uint64
+	out    []*asked // at nodes; none while it waits in the queue
+	spare  []byte   // of Spare
+	final  *Result  // decided, but a node may still write memory of it
+	tries  map[*member]try
+	left   *member // that it was taken from last
+	missed int     // deadlines
 }
 
 // Result is what became of a want.
 type Result struct {
 	// Err is nil, *SampleError, *PlanError, *RoomError, *StallError, *NodesError, ErrCancelled or ErrClosed.
 	Err error
-	// Header describes the batch, which is Data: Dst or what Grow gave, cut to size.
+	// Header describes the batch, which is Data: Dst or what Spare or Grow gave, cut to size.
 	Header *pb.Header
 	Data   []byte
 	// Imaged tells that images went to Want.Image.
@@ -87,10 +91,12 @@ func (w *Want) hopeless(members []*member) error {
 
 // sortByDue puts the earliest due first, and what was wanted first among equals.
 func sortByDue(queue []*Want) {
-	slices.SortFunc(queue, func(a, b *Want) int {
-		return cmp.Or(a.Due.Compare(b.Due), cmp.Compare(a.seq, b.seq))
-	})
+	slices.SortFunc(queue, (*Want).compare)
 }
+
+func (w *Want) compare(v *Want) int { return cmp.Or(w.Due.Compare(v.Due), cmp.Compare(w.seq, v.seq)) }
+
+func (w *Want) before(v *Want) bool { return w.compare(v) < 0 }
 
 // countOf is the number of samples that a name stands for.
 func countOf(n *pb.Name) int {

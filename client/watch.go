@@ -29,6 +29,7 @@ func (f *Fleet) watch(now time.Time) {
 			f.listen(m.session, now)
 		}
 	}
+	f.tend(now)
 	f.remind(now)
 	f.knock(now)
 	f.checkStall(now)
@@ -59,43 +60,53 @@ func (f *Fleet) listen(s *session, now time.Time) {
 		f.log.Info("node speaks again", "node", s.member.node.Addr())
 		*q = silence{}
 	}
-	if heard.Before(s.asked) {
+	owes := heard.Before(s.asked) // an answer, be it to wants that were cancelled since
+	if owes {
 		heard = s.asked
 	}
-	if len(s.wants) == 0 || now.Sub(heard) <= silentAfter {
+	if len(s.wants) == 0 && !owes || now.Sub(heard) <= silentAfter {
 		return
 	}
 	if !q.on {
 		f.log.Warn("node silent: its wants go elsewhere", "node", s.member.node.Addr(), "wants", len(s.wants))
 		*q = silence{on: true, since: now, delay: probeMin, probe: now.Add(probeMin)}
 	}
-	for w := range s.wants {
-		s.stream.Cancel(w.attempt)
+	for _, a := range s.wants {
+		a.cancel()
 	}
 }
 
-// probe gives silent nodes one want now and then, the one that is needed last.
+// probe gives nodes that are silent or doubted one want now and then, the one that is needed last.
 func (f *Fleet) probe(now time.Time) {
 	for _, m := range f.members {
-		if m.session == nil || !m.session.silence.on || len(f.queue) == 0 {
+		if m.session == nil || len(m.session.wants) > 0 || len(f.queue) == 0 || !m.mayBeProbed(f.clock(now), now) {
 			continue
 		}
-		s := m.session
-		if q := &s.silence; !now.Before(q.probe) && len(s.wants) == 0 {
-			q.delay = min(2*q.delay, probeMax)
-			q.probe = now.Add(q.delay)
-			sortByDue(f.queue)
-			last := len(f.queue) - 1
-			w := f.queue[last]
-			f.queue = f.queue[:last]
-			f.send(w, s, now)
-		}
+		sortByDue(f.queue)
+		last := len(f.queue) - 1
+		w := f.queue[last]
+		f.queue = f.queue[:last]
+		f.send(w, m.session, now)
 	}
+}
+
+// mayBeProbed reports whether it is time for a probe; then the next one is later.
+func (m *member) mayBeProbed(clock float64, now time.Time) bool {
+	q := &m.session.silence
+	if !q.on {
+		return m.usable() && !now.Before(m.busyUntil) && m.trust.Probe(clock)
+	}
+	if now.Before(q.probe) {
+		return false
+	}
+	q.delay = min(2*q.delay, probeMax)
+	q.probe = now.Add(q.delay)
+	return true
 }
 
 // limit is how long may be waited for a batch.
 func (f *Fleet) limit() time.Duration {
-	if f.batches == 0 {
+	if f.effort.Batches == 0 {
 		return f.options.StartTimeout
 	}
 	return f.options.Timeout

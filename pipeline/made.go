@@ -88,9 +88,13 @@ func (w *Want) verdict(e SampleError) {
 // begin notes when the first worker took the want up.
 func (w *Want) begin() {
 	w.made.mu.Lock()
-	defer w.made.mu.Unlock()
-	if w.made.begun.IsZero() {
+	first := w.made.begun.IsZero()
+	if first {
 		w.made.begun = time.Now()
+	}
+	w.made.mu.Unlock()
+	if first && w.Begun != nil {
+		w.Begun()
 	}
 }
 

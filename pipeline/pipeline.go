@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/feedwater-io/feedwater/control/share"
 	"github.com/feedwater-io/feedwater/pipeline/internal/kernel"
 )
 
@@ -108,6 +109,9 @@ func (p *Pipeline) Workers() int { return p.options.Workers }
 func (p *Pipeline) Queued() float64 {
 	return float64(p.queue.length()) * time.Duration(p.cost.Load()).Seconds()
 }
+
+// Ahead estimates the core-seconds of work before a further want of an account.
+func (p *Pipeline) Ahead(a *share.Account) float64 { return p.queue.ahead(a) }
 
 // spent counts what a sample cost into the moving average. Lost updates do no harm.
 func (p *Pipeline) spent(d time.Duration) {

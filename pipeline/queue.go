@@ -113,3 +113,10 @@ func (q *queue) length() int {
 	defer q.mu.Unlock()
 	return q.wants.Samples()
 }
+
+// ahead is the core-seconds of work before a further want of an account.
+func (q *queue) ahead(a *share.Account) float64 {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.wants.Ahead(a)
+}

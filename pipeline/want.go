@@ -24,6 +24,8 @@ type Want struct {
 	Checksum bool
 	// Due is when the batch is needed. Earlier is made first within an Account; the zero time before all others.
 	Due time.Time
+	// Begun, if set, is called once, from a worker, when the first sample is taken up. It must not block.
+	Begun func()
 	// Account is whose share of the pipeline it takes; see control/share. Nil: one of the pipeline's own.
 	Account *share.Account
 	// Done is called exactly once, from a goroutine of the pipeline. It must not block. Afterwards nobody writes Dst.

@@ -20,6 +20,8 @@ type want struct {
 	due       time.Time
 	slots     []*slot // the last one holds the batch
 	charged   atomic.Int64
+	begun     atomic.Bool
+	deadline  *time.Timer // nil: none
 	inner     Want
 	made      Made
 	cancelled bool
@@ -36,6 +38,7 @@ func (t *stream) accept(r *pb.Want) error {
 	case t.holds(id):
 		return &ProtocolError{fmt.Sprintf("id %d is in use", id)}
 	}
+	t.heard.Store(id)
 	w := &want{id: id, arrived: time.Now()}
 	w.due = w.arrived.Add(max(r.GetDue().AsDuration(), 0))
 	name, err := toName(r.GetName())
@@ -48,9 +51,23 @@ func (t *stream) accept(r *pb.Want) error {
 	w.inner = Want{Dst: w.slots[0].buf, Checksum: true, Due: w.due}
 	w.inner.Grow = func(bytes int) []byte { return t.grow(w, bytes) }
 	w.inner.Charge = func(bytes int) bool { return t.charge(w, int64(bytes)) }
+	w.inner.Begun = func() { w.begun.Store(true) }
 	w.inner.Done = func(m Made) { t.done(w, m) }
 	t.job.flights.submit(t.job, &w.inner, name, r.GetName())
+	t.limit(w, r.GetDeadline().AsDuration())
 	return nil
+}
+
+// limit gives a want up when its trainer has done so, whether or not a word of that arrives. 0: never.
+func (t *stream) limit(w *want, d time.Duration) {
+	if d <= 0 {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.wants[w.id] == w {
+		w.deadline = time.AfterFunc(d, func() { t.cancel(w.id) })
+	}
 }
 
 func (t *stream) holds(id uint64) bool {
@@ -188,6 +205,9 @@ func (t *stream) drop(w *want) {
 	w.slots = nil
 	if t.wants[w.id] == w { // a refused one never was
 		delete(t.wants, w.id)
+		if w.deadline != nil {
+			w.deadline.Stop()
+		}
 		t.account.letGo()
 		t.server.load.wants.Add(-1)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/feedwater-io/feedwater/control/share"
 	"github.com/feedwater-io/feedwater/pipeline"
 	"github.com/feedwater-io/feedwater/pipeline/augment"
 	"github.com/feedwater-io/feedwater/pipeline/dataset"
@@ -20,6 +21,8 @@ type Engine interface {
 	Workers() int
 	// Queued is the core-seconds of work that is queued.
 	Queued() float64
+	// Ahead is the core-seconds of work before a further want of an account.
+	Ahead(*share.Account) float64
 	// Work is what was done since the start.
 	Work() pipeline.Work
 }

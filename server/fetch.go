@@ -22,6 +22,7 @@ type stream struct {
 	quota      *quota
 	goroutines sync.WaitGroup // receive and send
 	wake       chan struct{}  // told when answers or complete change
+	heard      atomic.Uint64  // id of the latest want
 	sending    atomic.Int64   // when the send in progress began, nanoseconds since 1970; 0: none is
 
 	// Of receive, and of others when it has ended.

@@ -34,6 +34,8 @@ type Want struct {
 	Checksum bool
 	// Due is when the batch is needed.
 	Due time.Time
+	// Begun, if set, is called once when its first sample is taken up, from any goroutine. It must not block.
+	Begun func()
 	// Done is called exactly once, from any goroutine. It must not block. Afterwards nobody writes Dst.
 	Done func(Made)
 
@@ -127,7 +129,7 @@ func (j *Job) submitName(w *Want, name pipeline.Name) {
 
 func (j *Job) submit(w *Want, name pipeline.Name) error {
 	data := w.Dst
-	w.inner = pipeline.Want{Name: name, Dst: w.Dst, Charge: w.Charge, Image: w.Image, Checksum: w.Checksum, Due: w.Due}
+	w.inner = pipeline.Want{Name: name, Dst: w.Dst, Charge: w.Charge, Image: w.Image, Checksum: w.Checksum, Due: w.Due, Begun: w.Begun}
 	if j.stake != nil {
 		w.inner.Account = j.stake.share
 	}

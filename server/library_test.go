@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/feedwater-io/feedwater/control/share"
 	"github.com/feedwater-io/feedwater/pipeline"
 	"github.com/feedwater-io/feedwater/pipeline/dataset"
 )
@@ -40,6 +41,7 @@ func (*scanner) Numerics() string                            { return "" }
 func (*scanner) Kernels() string                             { return "" }
 func (*scanner) Workers() int                                { return 1 }
 func (*scanner) Queued() float64                             { return 0 }
+func (*scanner) Ahead(*share.Account) float64                { return 0 }
 func (*scanner) Work() pipeline.Work                         { return pipeline.Work{} }
 
 type scanned struct {

@@ -69,15 +69,11 @@ func (t *stream) idle() bool {
 
 // notice tells how the node is, if the trainer has wants here or must know.
 func (t *stream) notice(must bool) error {
-	t.mu.Lock()
-	n := len(t.wants)
-	t.mu.Unlock()
-	if n == 0 && !must {
+	n := t.condition()
+	if n.Wants == 0 && !must {
 		return nil
 	}
-	return t.sendMessage(&pb.FetchResponse{Notice: &pb.Notice{
-		Draining: t.server.draining(), Wants: uint32(n), Queued: t.server.engine.Queued(),
-	}})
+	return t.sendMessage(&pb.FetchResponse{Notice: n})
 }
 
 // sendAnswer sends a failure or a batch, and ends the want.
@@ -117,6 +113,9 @@ func (t *stream) sendBatch(w *want, tick <-chan time.Time) error {
 	batch := w.slots[0].lease(size)
 	w.slots = nil
 	defer batch.Free()
+	if err := t.notice(true); err != nil {
+		return err
+	}
 	for offset := 0; offset < size; {
 		if offset > 0 && t.isCancelled(w) {
 			return t.fail(w, toFailure(pipeline.ErrCancelled))

@@ -65,6 +65,13 @@ func (a *stake) made(coreSeconds float64, samples int) {
 	a.cost.Add(coreSeconds/float64(samples), costWeight)
 }
 
+// spent is the core-seconds that a sample took of late; 0: unknown.
+func (a *stake) spent() float64 {
+	a.book.mu.Lock()
+	defer a.book.mu.Unlock()
+	return float64(a.cost)
+}
+
 // cost is the core-seconds that a sample of a job took of late; 0: unknown. The name is as pulse.Clean leaves it.
 func (b *stakes) cost(job, plan string) float64 {
 	b.mu.Lock()

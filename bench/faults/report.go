@@ -5,6 +5,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"strings"
 )
 
 // result is a row of the table.
@@ -51,11 +52,17 @@ func printHead(w io.Writer) {
 
 func (out *result) print(w io.Writer) {
 	if out.Err != "" {
-		fmt.Fprintf(w, "%-42s %5d %5d  %s\n", out.Fault, out.Nodes, out.Ranks, out.Err)
+		fmt.Fprintf(w, "%-42s %5d %5d  %s\n", out.Fault, out.Nodes, out.Ranks, lastLine(out.Err))
 		return
 	}
 	fmt.Fprintf(w, cells, out.Fault, out.Nodes, out.Ranks, out.Samples, out.Lost, out.Repeated, out.Changed,
 		100*out.Extra, 100*out.Stall, 100*out.Limit, out.Longest, out.word())
+}
+
+// lastLine is what a traceback comes to.
+func lastLine(s string) string {
+	lines := strings.Split(strings.TrimSpace(s), "\n")
+	return lines[len(lines)-1]
 }
 
 func (out *result) word() string {
@@ -75,7 +82,7 @@ func markdown(w io.Writer, results []result) {
 			name += " (" + r.Note + ")"
 		}
 		if r.Err != "" {
-			fmt.Fprintf(w, "| %s | %d | %d | | | | | | | | | %s |\n", name, r.Nodes, r.Ranks, r.Err)
+			fmt.Fprintf(w, "| %s | %d | %d | | | | | | | | | %s |\n", name, r.Nodes, r.Ranks, lastLine(r.Err))
 			continue
 		}
 		fmt.Fprintf(w, "| %s | %d | %d | %d | %d | %d | %d | %.1f %% | %.2f %% | %.1f %% | %.2f s | %s |\n", name, r.Nodes, r.Ranks, r.Samples,

@@ -40,6 +40,7 @@ const (
 	headroom   = 1.15            // of the capacity that is left over the demand
 	warmUp     = 4 * time.Second // until the window is full
 	calmFor    = time.Second     // between warm-up and fault at least, and random up to thrice that
+	settled    = 3 * time.Second // after a fault, until the rate is that with it standing
 	flatOut    = 5 * time.Second // for which capacity is measured
 	checkpoint = 10              // steps from one to the next
 	startUp    = time.Minute     // until the first batch at most
@@ -142,7 +143,8 @@ func (m *matrix) capacity(ctx context.Context, f *fault) (float64, error) {
 	}
 	defer r.close()
 	defer cancel()
-	if f.begin != nil && !f.whole {
+	standing := f.begin != nil && !f.whole
+	if standing && f.resumed != nil { // what ends a job is over when the next begins
 		if err := f.begin(ctx, r, 0); err != nil {
 			return 0, err
 		}
@@ -150,7 +152,12 @@ func (m *matrix) capacity(ctx context.Context, f *fault) (float64, error) {
 	if err := r.train(ctx, f.ranks, nil); err != nil {
 		return 0, err
 	}
-	if err := sleep(ctx, 2*time.Second); err != nil {
+	if standing && f.resumed == nil {
+		if err := f.begin(ctx, r, 0); err != nil {
+			return 0, err
+		}
+	}
+	if err := sleep(ctx, settled); err != nil {
 		return 0, err
 	}
 	before, began := r.taken(), time.Now()

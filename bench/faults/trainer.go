@@ -49,7 +49,9 @@ type sample struct {
 }
 
 // UnmarshalJSON implements json.Unmarshaler.
-func (s *sample) UnmarshalJSON(text []byte) error { return json.Unmarshal(text, &[]any{&s.index, &s.digest}) }
+func (s *sample) UnmarshalJSON(text []byte) error {
+	return json.Unmarshal(text, &[]any{&s.index, &s.digest})
+}
 
 // trainer is a training process, one rank. What it said may be looked at any time.
 type trainer struct {

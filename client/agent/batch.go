@@ -21,6 +21,7 @@ type batch struct {
 	wire  []byte                       // Dst of the want
 	image func(offset int, pix []byte) // converts at once, where the node is this process
 	grow  func(bytes int) []byte
+	spare []byte // where it arrives from a second node, if one was asked
 	// sample and result are the bytes of one image before and after conversion; 0 where samples differ in size.
 	sample, result int
 }
@@ -80,8 +81,21 @@ func (b *batch) list() *pb.List {
 	return l
 }
 
-// converts tells whether settle has pixels to convert.
-func (b *batch) converts(r client.Result) bool { return b.slots.convert != nil && !r.Imaged }
+// another lends memory for a second node.
+func (b *batch) another(bytes int) []byte {
+	b.spare = b.slots.landings.take(bytes)
+	return b.spare
+}
+
+// landed reports whether the batch arrived from a second node, beside its slot.
+func (b *batch) landed(r client.Result) bool {
+	return len(b.spare) > 0 && len(r.Data) > 0 && &b.spare[0] == &r.Data[0]
+}
+
+// takesLong tells whether settle has pixels to convert or to move.
+func (b *batch) takesLong(r client.Result) bool {
+	return b.slots.convert != nil && !r.Imaged || b.landed(r)
+}
 
 // settle brings an arrived batch into its final form and returns the JSON that goes with it, or nil.
 func (b *batch) settle(r client.Result) ([]byte, error) {
@@ -103,7 +117,7 @@ func (b *batch) settle(r client.Result) ([]byte, error) {
 	}
 	var ragged *raggedJSON
 	if picture != nil && !r.Imaged {
-		if ragged, err = b.settleImages(picture); err != nil {
+		if ragged, err = b.settleImages(picture, b.landed(r)); err != nil {
 			return nil, err
 		}
 	}
@@ -140,8 +154,8 @@ func (b *batch) arrays(r client.Result) ([]*arrival, error) {
 	return all, nil
 }
 
-// settleImages converts images that arrived, or moves them to their place.
-func (b *batch) settleImages(f *arrival) (*raggedJSON, error) {
+// settleImages converts images that arrived, in the slot or beside it, or moves them to their place.
+func (b *batch) settleImages(f *arrival, beside bool) (*raggedJSON, error) {
 	o := b.slots.offset("image")
 	if o < 0 {
 		return nil, nil
@@ -150,7 +164,7 @@ func (b *batch) settleImages(f *arrival) (*raggedJSON, error) {
 		return b.settleRagged(f, b.slot[o:])
 	}
 	if b.slots.convert == nil {
-		if int(f.Offset) != o {
+		if beside || int(f.Offset) != o {
 			copy(b.slot[o:], f.data)
 		}
 		return nil, nil
@@ -162,7 +176,7 @@ func (b *batch) settleImages(f *arrival) (*raggedJSON, error) {
 	arrived := len(b.slot) - len(b.wire) + int(f.Offset)
 	for i := range int(b.want.count) {
 		src := f.data[i*b.sample : (i+1)*b.sample]
-		if (i+1)*b.result > arrived+i*b.sample { // the result covers its own source
+		if !beside && (i+1)*b.result > arrived+i*b.sample { // the result covers its own source
 			aside = append(aside[:0], src...)
 			src = aside
 		}

@@ -153,7 +153,7 @@ func (l *loader) want(w want) {
 		l.out.send(failedPacket(w.id, describe(err)))
 		return
 	}
-	request := &client.Want{Name: b.name, Dst: b.wire, Grow: b.grow, Image: b.image}
+	request := &client.Want{Name: b.name, Dst: b.wire, Spare: b.another, Grow: b.grow, Image: b.image}
 	if due := fleet.Due(int(min(w.ahead, maxAhead))); due > 0 {
 		request.Due = time.Now().Add(due)
 	}
@@ -189,9 +189,9 @@ func (l *loader) cancel(id uint64) {
 	}
 }
 
-// finish answers a want. Where images have to be converted that is left to a goroutine: the fleet's must not block.
+// finish answers a want. Where images have to be converted or moved that is left to a goroutine: the fleet's must not block.
 func (l *loader) finish(b *batch, r client.Result) {
-	if r.Err == nil && b.converts(r) {
+	if r.Err == nil && b.takesLong(r) {
 		l.conversions.Go(func() { l.deliver(b, r) })
 		return
 	}
@@ -200,6 +200,7 @@ func (l *loader) finish(b *batch, r client.Result) {
 
 func (l *loader) deliver(b *batch, r client.Result) {
 	packet := l.packet(b, r)
+	b.slots.landings.give(b.spare)
 	b.slots.drop()
 	l.out.send(packet)
 }

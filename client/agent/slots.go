@@ -85,6 +85,8 @@ type slots struct {
 	erasures      [][]byte
 	put           func(dst []byte, x float32) // one element; nil for bytes
 
+	landings landings
+
 	mu     sync.Mutex
 	memory []byte
 	users  int // the Loader, and wants

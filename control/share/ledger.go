@@ -60,15 +60,19 @@ func (l *ledger) rouse(a *Account, due float64) {
 	a.urgent = urgent
 }
 
-// serve charges an urgent account for one sample: what its samples cost, or those of all while that is unknown.
+// serve charges an urgent account for one sample.
 func (l *ledger) serve(a *Account) {
 	if !a.urgent {
 		return
 	}
 	l.v = max(l.v, a.v)
-	cost := a.cost
-	if cost == 0 {
-		cost = l.cost
+	a.v += l.price(a) / a.weight
+}
+
+// price is the core-seconds that a sample of an account costs, or one of all accounts while that is unknown; 0: nothing is known yet.
+func (l *ledger) price(a *Account) float64 {
+	if a.cost == 0 {
+		return float64(l.cost)
 	}
-	a.v += float64(cost) / a.weight
+	return float64(a.cost)
 }

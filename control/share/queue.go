@@ -155,3 +155,27 @@ func (q *Queue[T]) Clear() []*Entry[T] {
 
 // Begun is how many of an entry's samples were handed out.
 func (e *Entry[T]) Begun() int { return e.next }
+
+// Ahead is the core-seconds of work before a further entry of an account: all that is queued, or what is queued of the account at the
+// share that it has beside the others that wait, whichever is less.
+func (q *Queue[T]) Ahead(a *Account) float64 {
+	var all, own, weights float64
+	for _, l := range q.lines {
+		work := q.ledger.price(l.account) * float64(l.samples())
+		all += work
+		weights += l.account.weight
+		if l.account == a {
+			own = work
+		}
+	}
+	return min(all, own*weights/a.weight)
+}
+
+// samples that were not handed out.
+func (l *line[T]) samples() int {
+	n := 0
+	for _, e := range l.entries {
+		n += e.count - e.next
+	}
+	return n
+}

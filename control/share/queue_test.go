@@ -265,3 +265,24 @@ func TestHand(t *testing.T) {
 		t.Errorf("%v s with work at hand, want 2.5", s)
 	}
 }
+
+// What is ahead of a newcomer's want is all that is queued, or its own at its share.
+func TestAhead(t *testing.T) {
+	var q Queue[int]
+	a, b, c := NewAccount(1), NewAccount(3), NewAccount(1)
+	made := func(a *Account) {
+		q.Push(0, a, 0, 1)
+		turn, _ := q.Take(0)
+		q.Made(turn.Entry, 1, 0.5)
+	}
+	made(a)
+	made(b)
+	q.Push(1, a, 0, 10) // 5 core-seconds
+	q.Push(2, b, 0, 90) // 45
+	q.Push(3, b, 0, 30) // 15
+	for account, want := range map[*Account]float64{a: 5 * 4, b: 65, c: 0} {
+		if got := q.Ahead(account); math.Abs(got-want) > 1e-9 {
+			t.Errorf("%g core-seconds ahead, want %g", got, want)
+		}
+	}
+}

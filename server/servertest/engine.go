@@ -253,6 +253,9 @@ func (m *maker) Cancel(w *pipeline.Want) {
 func (m *maker) make(w *pipeline.Want, cancelled <-chan struct{}) pipeline.Result {
 	e := m.engine
 	begun := time.Now()
+	if w.Begun != nil {
+		w.Begun()
+	}
 	if e.Delay != nil {
 		t := time.NewTimer(e.Delay(&w.Name))
 		defer t.Stop()

@@ -82,6 +82,9 @@ func (e *Engine) work() {
 		o := turn.Entry.Value
 		if o.begun.IsZero() {
 			o.begun = time.Now()
+			if o.want.Begun != nil {
+				o.want.Begun()
+			}
 		}
 		if !o.cancelled {
 			s.mu.Unlock()
@@ -94,6 +97,13 @@ func (e *Engine) work() {
 			e.finish(turn.Entry)
 		}
 	}
+}
+
+// Ahead implements server.Engine.
+func (e *Engine) Ahead(a *share.Account) float64 {
+	e.shop.mu.Lock()
+	defer e.shop.mu.Unlock()
+	return e.shop.queue.Ahead(a)
 }
 
 // finish ends a want. mu is held, and let go of while others are told.

@@ -776,7 +776,9 @@ type Want struct {
 	Id   uint64 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
 	Name *Name  `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
 	// When the trainer will need the batch, from now. Absent: at once.
-	Due           *durationpb.Duration `protobuf:"bytes,3,opt,name=due,proto3" json:"due,omitempty"`
+	Due *durationpb.Duration `protobuf:"bytes,3,opt,name=due,proto3" json:"due,omitempty"`
+	// When the trainer gives this want up and asks another node, from now: the node does so too. Absent: never.
+	Deadline      *durationpb.Duration `protobuf:"bytes,4,opt,name=deadline,proto3" json:"deadline,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -828,6 +830,13 @@ func (x *Want) GetName() *Name {
 func (x *Want) GetDue() *durationpb.Duration {
 	if x != nil {
 		return x.Due
+	}
+	return nil
+}
+
+func (x *Want) GetDeadline() *durationpb.Duration {
+	if x != nil {
+		return x.Deadline
 	}
 	return nil
 }
@@ -1621,7 +1630,7 @@ func (x *Failure) GetReason() Reason {
 }
 
 // Notice tells how the node is. A node that holds wants of a trainer sends one at least every 0.25 s,
-// so a silent node is a dead one.
+// so a silent node is a dead one. One comes before each batch, too.
 type Notice struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The node shuts down: it finishes what it holds and takes no further wants.
@@ -1629,7 +1638,16 @@ type Notice struct {
 	// Wants it holds of this trainer.
 	Wants uint32 `protobuf:"varint,2,opt,name=wants,proto3" json:"wants,omitempty"`
 	// Core-seconds of work queued for all jobs.
-	Queued        float64 `protobuf:"fixed64,3,opt,name=queued,proto3" json:"queued,omitempty"`
+	Queued float64 `protobuf:"fixed64,3,opt,name=queued,proto3" json:"queued,omitempty"`
+	// Seconds until the node would come to a further want of this trainer: the least of what it takes for all that is queued, and for what
+	// is queued of this trainer's job at the share that the job has beside the others that wait.
+	AheadSeconds float64 `protobuf:"fixed64,4,opt,name=ahead_seconds,json=aheadSeconds,proto3" json:"ahead_seconds,omitempty"`
+	// Seconds that a sample of this job has taken the node of late, all its cores at work on it. 0: unknown.
+	SampleSeconds float64 `protobuf:"fixed64,5,opt,name=sample_seconds,json=sampleSeconds,proto3" json:"sample_seconds,omitempty"`
+	// The latest want that it had heard of.
+	Heard uint64 `protobuf:"varint,6,opt,name=heard,proto3" json:"heard,omitempty"`
+	// The wants of this trainer that it has begun and not sent.
+	Begun         []uint64 `protobuf:"varint,7,rep,packed,name=begun,proto3" json:"begun,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1683,6 +1701,34 @@ func (x *Notice) GetQueued() float64 {
 		return x.Queued
 	}
 	return 0
+}
+
+func (x *Notice) GetAheadSeconds() float64 {
+	if x != nil {
+		return x.AheadSeconds
+	}
+	return 0
+}
+
+func (x *Notice) GetSampleSeconds() float64 {
+	if x != nil {
+		return x.SampleSeconds
+	}
+	return 0
+}
+
+func (x *Notice) GetHeard() uint64 {
+	if x != nil {
+		return x.Heard
+	}
+	return 0
+}
+
+func (x *Notice) GetBegun() []uint64 {
+	if x != nil {
+		return x.Begun
+	}
+	return nil
 }
 
 type ReplayRequest struct {
@@ -2634,7 +2680,7 @@ func (x *Attempt) GetState() string {
 type NodeStatus struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Addr  string                 `protobuf:"bytes,1,opt,name=addr,proto3" json:"addr,omitempty"`
-	// "ready", "connecting", "draining", "silent" or "failed", and the latest error.
+	// "ready", "connecting", "draining", "silent", "doubted" (it failed of late: others go first) or "failed", and the latest error.
 	State string  `protobuf:"bytes,2,opt,name=state,proto3" json:"state,omitempty"`
 	Error string  `protobuf:"bytes,3,opt,name=error,proto3" json:"error,omitempty"`
 	Cores float64 `protobuf:"fixed64,4,opt,name=cores,proto3" json:"cores,omitempty"`
@@ -3025,11 +3071,12 @@ const file_feedwater_v1_feedwater_proto_rawDesc = "" +
 	"\x03job\x18\x02 \x01(\tR\x03job\x12\x1a\n" +
 	"\bnumerics\x18\x03 \x01(\tR\bnumerics\x12\x1f\n" +
 	"\vpiece_bytes\x18\x04 \x01(\rR\n" +
-	"pieceBytes\"k\n" +
+	"pieceBytes\"\xa2\x01\n" +
 	"\x04Want\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12&\n" +
 	"\x04name\x18\x02 \x01(\v2\x12.feedwater.v1.NameR\x04name\x12+\n" +
-	"\x03due\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x03due\"~\n" +
+	"\x03due\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x03due\x125\n" +
+	"\bdeadline\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\bdeadline\"~\n" +
 	"\x04Name\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\rR\x05epoch\x12+\n" +
 	"\x05range\x18\x02 \x01(\v2\x13.feedwater.v1.RangeH\x00R\x05range\x12(\n" +
@@ -3090,11 +3137,15 @@ const file_feedwater_v1_feedwater_proto_rawDesc = "" +
 	"\fsample_error\x18\x03 \x01(\v2\x19.feedwater.v1.SampleErrorR\vsampleError\x12:\n" +
 	"\vretry_after\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\n" +
 	"retryAfter\x12,\n" +
-	"\x06reason\x18\x05 \x01(\x0e2\x14.feedwater.v1.ReasonR\x06reason\"R\n" +
+	"\x06reason\x18\x05 \x01(\x0e2\x14.feedwater.v1.ReasonR\x06reason\"\xca\x01\n" +
 	"\x06Notice\x12\x1a\n" +
 	"\bdraining\x18\x01 \x01(\bR\bdraining\x12\x14\n" +
 	"\x05wants\x18\x02 \x01(\rR\x05wants\x12\x16\n" +
-	"\x06queued\x18\x03 \x01(\x01R\x06queued\"\x7f\n" +
+	"\x06queued\x18\x03 \x01(\x01R\x06queued\x12#\n" +
+	"\rahead_seconds\x18\x04 \x01(\x01R\faheadSeconds\x12%\n" +
+	"\x0esample_seconds\x18\x05 \x01(\x01R\rsampleSeconds\x12\x14\n" +
+	"\x05heard\x18\x06 \x01(\x04R\x05heard\x12\x14\n" +
+	"\x05begun\x18\a \x03(\x04R\x05begun\"\x7f\n" +
 	"\rReplayRequest\x12\x12\n" +
 	"\x04plan\x18\x01 \x01(\tR\x04plan\x12\x1a\n" +
 	"\bnumerics\x18\x02 \x01(\tR\bnumerics\x12&\n" +
@@ -3329,48 +3380,49 @@ var file_feedwater_v1_feedwater_proto_depIdxs = []int32{
 	13, // 6: feedwater.v1.FetchRequest.pulse:type_name -> feedwater.v1.Pulse
 	9,  // 7: feedwater.v1.Want.name:type_name -> feedwater.v1.Name
 	33, // 8: feedwater.v1.Want.due:type_name -> google.protobuf.Duration
-	10, // 9: feedwater.v1.Name.range:type_name -> feedwater.v1.Range
-	11, // 10: feedwater.v1.Name.list:type_name -> feedwater.v1.List
-	14, // 11: feedwater.v1.Pulse.steps:type_name -> feedwater.v1.Step
-	33, // 12: feedwater.v1.Pulse.blocked:type_name -> google.protobuf.Duration
-	16, // 13: feedwater.v1.FetchResponse.header:type_name -> feedwater.v1.Header
-	18, // 14: feedwater.v1.FetchResponse.failure:type_name -> feedwater.v1.Failure
-	19, // 15: feedwater.v1.FetchResponse.notice:type_name -> feedwater.v1.Notice
-	4,  // 16: feedwater.v1.Header.fields:type_name -> feedwater.v1.Field
-	17, // 17: feedwater.v1.Header.errors:type_name -> feedwater.v1.SampleError
-	17, // 18: feedwater.v1.Failure.sample_error:type_name -> feedwater.v1.SampleError
-	33, // 19: feedwater.v1.Failure.retry_after:type_name -> google.protobuf.Duration
-	0,  // 20: feedwater.v1.Failure.reason:type_name -> feedwater.v1.Reason
-	9,  // 21: feedwater.v1.ReplayRequest.name:type_name -> feedwater.v1.Name
-	22, // 22: feedwater.v1.ReplayResponse.samples:type_name -> feedwater.v1.Sample
-	23, // 23: feedwater.v1.Sample.draws:type_name -> feedwater.v1.Draw
-	17, // 24: feedwater.v1.Sample.error:type_name -> feedwater.v1.SampleError
-	33, // 25: feedwater.v1.WatchRequest.interval:type_name -> google.protobuf.Duration
-	26, // 26: feedwater.v1.WatchResponse.process:type_name -> feedwater.v1.Process
-	27, // 27: feedwater.v1.WatchResponse.jobs:type_name -> feedwater.v1.JobStatus
-	30, // 28: feedwater.v1.WatchResponse.nodes:type_name -> feedwater.v1.NodeStatus
-	31, // 29: feedwater.v1.WatchResponse.gpus:type_name -> feedwater.v1.GpuStatus
-	33, // 30: feedwater.v1.Process.uptime:type_name -> google.protobuf.Duration
-	28, // 31: feedwater.v1.JobStatus.ranks:type_name -> feedwater.v1.RankStatus
-	33, // 32: feedwater.v1.RankStatus.blocked:type_name -> google.protobuf.Duration
-	33, // 33: feedwater.v1.RankStatus.silent:type_name -> google.protobuf.Duration
-	29, // 34: feedwater.v1.RankStatus.attempts:type_name -> feedwater.v1.Attempt
-	33, // 35: feedwater.v1.Attempt.sent:type_name -> google.protobuf.Duration
-	33, // 36: feedwater.v1.Attempt.ended:type_name -> google.protobuf.Duration
-	32, // 37: feedwater.v1.GpuStatus.processes:type_name -> feedwater.v1.GpuProcess
-	1,  // 38: feedwater.v1.Feed.Open:input_type -> feedwater.v1.OpenRequest
-	6,  // 39: feedwater.v1.Feed.Fetch:input_type -> feedwater.v1.FetchRequest
-	20, // 40: feedwater.v1.Feed.Replay:input_type -> feedwater.v1.ReplayRequest
-	24, // 41: feedwater.v1.Feed.Watch:input_type -> feedwater.v1.WatchRequest
-	2,  // 42: feedwater.v1.Feed.Open:output_type -> feedwater.v1.OpenResponse
-	15, // 43: feedwater.v1.Feed.Fetch:output_type -> feedwater.v1.FetchResponse
-	21, // 44: feedwater.v1.Feed.Replay:output_type -> feedwater.v1.ReplayResponse
-	25, // 45: feedwater.v1.Feed.Watch:output_type -> feedwater.v1.WatchResponse
-	42, // [42:46] is the sub-list for method output_type
-	38, // [38:42] is the sub-list for method input_type
-	38, // [38:38] is the sub-list for extension type_name
-	38, // [38:38] is the sub-list for extension extendee
-	0,  // [0:38] is the sub-list for field type_name
+	33, // 9: feedwater.v1.Want.deadline:type_name -> google.protobuf.Duration
+	10, // 10: feedwater.v1.Name.range:type_name -> feedwater.v1.Range
+	11, // 11: feedwater.v1.Name.list:type_name -> feedwater.v1.List
+	14, // 12: feedwater.v1.Pulse.steps:type_name -> feedwater.v1.Step
+	33, // 13: feedwater.v1.Pulse.blocked:type_name -> google.protobuf.Duration
+	16, // 14: feedwater.v1.FetchResponse.header:type_name -> feedwater.v1.Header
+	18, // 15: feedwater.v1.FetchResponse.failure:type_name -> feedwater.v1.Failure
+	19, // 16: feedwater.v1.FetchResponse.notice:type_name -> feedwater.v1.Notice
+	4,  // 17: feedwater.v1.Header.fields:type_name -> feedwater.v1.Field
+	17, // 18: feedwater.v1.Header.errors:type_name -> feedwater.v1.SampleError
+	17, // 19: feedwater.v1.Failure.sample_error:type_name -> feedwater.v1.SampleError
+	33, // 20: feedwater.v1.Failure.retry_after:type_name -> google.protobuf.Duration
+	0,  // 21: feedwater.v1.Failure.reason:type_name -> feedwater.v1.Reason
+	9,  // 22: feedwater.v1.ReplayRequest.name:type_name -> feedwater.v1.Name
+	22, // 23: feedwater.v1.ReplayResponse.samples:type_name -> feedwater.v1.Sample
+	23, // 24: feedwater.v1.Sample.draws:type_name -> feedwater.v1.Draw
+	17, // 25: feedwater.v1.Sample.error:type_name -> feedwater.v1.SampleError
+	33, // 26: feedwater.v1.WatchRequest.interval:type_name -> google.protobuf.Duration
+	26, // 27: feedwater.v1.WatchResponse.process:type_name -> feedwater.v1.Process
+	27, // 28: feedwater.v1.WatchResponse.jobs:type_name -> feedwater.v1.JobStatus
+	30, // 29: feedwater.v1.WatchResponse.nodes:type_name -> feedwater.v1.NodeStatus
+	31, // 30: feedwater.v1.WatchResponse.gpus:type_name -> feedwater.v1.GpuStatus
+	33, // 31: feedwater.v1.Process.uptime:type_name -> google.protobuf.Duration
+	28, // 32: feedwater.v1.JobStatus.ranks:type_name -> feedwater.v1.RankStatus
+	33, // 33: feedwater.v1.RankStatus.blocked:type_name -> google.protobuf.Duration
+	33, // 34: feedwater.v1.RankStatus.silent:type_name -> google.protobuf.Duration
+	29, // 35: feedwater.v1.RankStatus.attempts:type_name -> feedwater.v1.Attempt
+	33, // 36: feedwater.v1.Attempt.sent:type_name -> google.protobuf.Duration
+	33, // 37: feedwater.v1.Attempt.ended:type_name -> google.protobuf.Duration
+	32, // 38: feedwater.v1.GpuStatus.processes:type_name -> feedwater.v1.GpuProcess
+	1,  // 39: feedwater.v1.Feed.Open:input_type -> feedwater.v1.OpenRequest
+	6,  // 40: feedwater.v1.Feed.Fetch:input_type -> feedwater.v1.FetchRequest
+	20, // 41: feedwater.v1.Feed.Replay:input_type -> feedwater.v1.ReplayRequest
+	24, // 42: feedwater.v1.Feed.Watch:input_type -> feedwater.v1.WatchRequest
+	2,  // 43: feedwater.v1.Feed.Open:output_type -> feedwater.v1.OpenResponse
+	15, // 44: feedwater.v1.Feed.Fetch:output_type -> feedwater.v1.FetchResponse
+	21, // 45: feedwater.v1.Feed.Replay:output_type -> feedwater.v1.ReplayResponse
+	25, // 46: feedwater.v1.Feed.Watch:output_type -> feedwater.v1.WatchResponse
+	43, // [43:47] is the sub-list for method output_type
+	39, // [39:43] is the sub-list for method input_type
+	39, // [39:39] is the sub-list for extension type_name
+	39, // [39:39] is the sub-list for extension extendee
+	0,  // [0:39] is the sub-list for field type_name
 }
 
 func init() { file_feedwater_v1_feedwater_proto_init() }

@@ -1,0 +1,91 @@
+package pick
+
+import "math"
+
+const (
+	needed       = 2.0  // makes before a batch is due, from which on it is seen to
+	moveAge      = 0.1  // seconds: younger attempts may just not have been heard of
+	moveGain     = 0.5  // of the rest, within which another node has to be done
+	moveForecast = 2.0  // times the forecast after which any node that is quicker will do
+	moveSlack    = 0.05 // seconds
+	hedgeMakes   = 2.0  // makes after which a begun attempt is a straggler
+	hedgeLeast   = 0.01 // seconds: a shorter make is measured as noise
+)
+
+// Attempt is a want that is at a node, and what was thought when it was sent there. Seconds.
+type Attempt struct {
+	// Due is when its batch is needed, from now; negative: it is late.
+	Due float64
+	// Age is since it was sent; Begun since the node began with it, negative: it has not.
+	Age, Begun float64
+	// Forecast of when it would be done, and Make of its batch there, as they were when it was sent.
+	Forecast, Make float64
+	// Rest is when the node would come to it, as it is now.
+	Rest float64
+}
+
+// Choice is what to do about an Attempt.
+type Choice int
+
+// The choices: to leave it, to cancel it and ask another node, to ask another node too.
+const (
+	Leave Choice = iota
+	Move
+	Hedge
+)
+
+// Choose decides about one of the batches that are needed next, where another node would have it in so many seconds. A move costs
+// nothing; a hedge is for the caller's Bank to grant.
+func (a Attempt) Choose(other float64) Choice {
+	made := max(a.Make, hedgeLeast)
+	switch {
+	case a.Due >= needed*made:
+		return Leave
+	case a.Begun >= 0:
+		if a.Make > 0 && a.Begun > hedgeMakes*made {
+			return Hedge
+		}
+	case a.Age > moveAge && other < moveGain*a.Rest,
+		a.Age > moveForecast*a.Forecast+moveSlack && other < a.Age:
+		return Move
+	}
+	return Leave
+}
+
+const (
+	hedgeShare = 0.05 // of wants that may be asked for twice
+	hedgeBank  = 10.0 // that may be saved up
+	hedgeFirst = 2.0  // before any want
+)
+
+// Bank grants hedges: one for every twenty wants. The zero value is ready.
+type Bank struct{ earned float64 }
+
+// Earn counts a want.
+func (b *Bank) Earn() { b.earned = min(b.earned+hedgeShare, hedgeBank-hedgeFirst) }
+
+// Take grants a hedge, or does not.
+func (b *Bank) Take() bool {
+	if b.earned+hedgeFirst < 1 {
+		return false
+	}
+	b.earned--
+	return true
+}
+
+const (
+	deadlineKnown = 8     // answers, before which a deadline is a guess
+	deadlineGuess = 120.0 // seconds
+	deadlineLeast = 5.0   // seconds
+	deadlineTimes = 20.0  // the usual time
+	deadlineMost  = 6     // doublings
+)
+
+// Deadline is after how long an attempt is given up whose want missed so many deadlines before, took being how long wants took.
+func Deadline(took *Median, missed int) float64 {
+	d := deadlineGuess
+	if took.Count() >= deadlineKnown {
+		d = max(deadlineLeast, deadlineTimes*took.Value())
+	}
+	return d * math.Exp2(float64(min(missed, deadlineMost)))
+}

@@ -1,0 +1,129 @@
+// Package pick decides which node a trainer asks for a batch, and when it asks another one too: arithmetic only, in seconds and samples,
+// without clock or goroutine. The caller owns the values, and passes time in seconds since whatever it likes.
+package pick
+
+import (
+	"math"
+	"slices"
+
+	"github.com/feedwater-io/feedwater/control"
+)
+
+const (
+	seenWeight = 0.2  // of the newest batch in what a node's samples take
+	fadeAfter  = 5.0  // seconds without a want of ours, from which on what is known of a node gets old
+	fadeHalf   = 15.0 // seconds in which half of it is forgotten
+)
+
+// Node is what a trainer knows of how fast a node is: what the node says, and what came. The zero value knows nothing.
+type Node struct {
+	ahead, sample float64 // as told: seconds until a further want's turn, and per sample
+	toldAt        float64
+	seen          control.Average // seconds per sample
+	seenAt        float64
+	making        Median // seconds from a batch's beginning to its arrival
+}
+
+// Told takes what a node says: seconds until it would come to a further want, and seconds per sample, 0 if it does not know.
+func (n *Node) Told(ahead, sample, now float64) {
+	n.ahead, n.sample, n.toldAt = plausible(ahead), plausible(sample), now
+}
+
+func plausible(x float64) float64 {
+	if !(x > 0) || math.IsInf(x, 0) {
+		return 0
+	}
+	return min(x, 24*3600)
+}
+
+// Arrived takes a batch of so many samples: seconds since the node could turn to it, having sent what it held before, and seconds since it
+// began with it as it says itself.
+func (n *Node) Arrived(samples int, seconds, making, now float64) {
+	n.seen.Add(seconds/float64(max(samples, 1)), seenWeight)
+	n.seenAt = now
+	n.making.Add(making)
+}
+
+// Sample is how long a sample takes the node: the more of what it says and what is seen; 0: unknown.
+func (n *Node) Sample() float64 { return max(n.sample, float64(n.seen)) }
+
+// Load is what a trainer has at a node, and what it would ask for.
+type Load struct {
+	// Held samples are wanted of it, Unheard of them since it last spoke.
+	Held, Unheard int
+	// Count more would be wanted.
+	Count int
+	// Usual is what a sample takes the fleet's nodes, for what is unknown or out of date.
+	Usual float64
+	// Now is the time.
+	Now float64
+}
+
+// Finish is in how many seconds the node would have made the samples.
+func (n *Node) Finish(l Load) float64 {
+	told, seen := n.sample, float64(n.seen)
+	if told == 0 {
+		told = seen
+	}
+	if seen == 0 {
+		seen = told
+	}
+	told, seen = l.fresh(told, n.seenAt), l.fresh(seen, n.seenAt)
+	ahead := max(n.ahead-(l.Now-n.toldAt), 0)
+	return max(ahead+float64(l.Unheard+l.Count)*told, float64(l.Held+l.Count)*seen)
+}
+
+// fresh is what a sample takes, if it was known at a time: a node that was slow and got no wants since may have become fast.
+func (l *Load) fresh(sample, at float64) float64 {
+	idle := l.Now - at - fadeAfter
+	switch {
+	case sample == 0:
+		return l.Usual
+	case l.Held > 0 || idle <= 0 || sample <= l.Usual:
+		return sample
+	}
+	return l.Usual + (sample-l.Usual)*math.Exp2(-idle/fadeHalf)
+}
+
+// Make is how long a batch of count samples takes the node from its beginning to its arrival, other work aside; 0: unknown.
+func (n *Node) Make(count int) float64 {
+	return max(float64(count)*n.Sample(), n.making.Value())
+}
+
+// Usual is the median of what samples take nodes, of those of which it is known; otherwise 0.
+func Usual(samples []float64) float64 {
+	known := slices.DeleteFunc(slices.Clone(samples), func(x float64) bool { return !(x > 0) })
+	if len(known) == 0 {
+		return 0
+	}
+	slices.Sort(known)
+	return known[len(known)/2]
+}
+
+// Median is that of the last 32 values. The zero value is ready.
+type Median struct {
+	recent [32]float64
+	count  int
+}
+
+// Add takes a value; what is not a positive number is left out.
+func (m *Median) Add(x float64) {
+	if x = plausible(x); x > 0 {
+		m.recent[m.count%len(m.recent)] = x
+		m.count++
+	}
+}
+
+// Count is how many values it took.
+func (m *Median) Count() int { return m.count }
+
+// Value is the median; 0 before the first value.
+func (m *Median) Value() float64 {
+	n := min(m.count, len(m.recent))
+	if n == 0 {
+		return 0
+	}
+	sorted := m.recent
+	slices.Sort(sorted[:n])
+	return sorted[n/2]
+}
