@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// learn takes the undisturbed stream: the same job on this machine alone, without nodes, for as many epochs as any row may reach.
-func (m *matrix) learn(ctx context.Context) error {
+// learn takes the undisturbed stream: the same job on this machine alone, without nodes, for so many samples at least.
+func (m *matrix) learn(ctx context.Context, enough float64) error {
 	t, err := m.train(settings{Source: m.data, Batch: 32, Ranks: 1})
 	if err != nil {
 		return err
@@ -32,7 +32,7 @@ func (m *matrix) learn(ctx context.Context) error {
 			}
 		}
 		epochs = lines[len(lines)-1].Epoch
-		if epochs > 0 && float64(epochs-1)*float64(m.samples) > m.speed*(m.seconds+2*warmUp.Seconds()+5) {
+		if epochs > 0 && float64(epochs-1)*float64(m.samples) > enough {
 			m.undisturbed = stream{}
 			for _, l := range lines {
 				m.undisturbed.add(l, m.samples)

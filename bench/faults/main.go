@@ -8,6 +8,7 @@
 //
 //	go run ./bench/faults DATA                          prints a table; about 40 s for each row
 //	go run ./bench/faults --only black --json DATA      some rows, for programs
+//	go run ./bench/faults --soak 20 DATA                twenty minutes of faults at random
 package main
 
 import (
@@ -29,6 +30,7 @@ type options struct {
 	only, markdown string
 	json, verbose  bool
 	seed           uint64
+	minutes        float64
 }
 
 func main() {
@@ -40,6 +42,7 @@ func main() {
 	flag.StringVar(&o.python, "python", firstOf(os.Getenv("FEEDWATER_PYTHON"), "python3"), "`interpreter` with feedwater")
 	flag.Float64Var(&o.speed, "speed", 160, "samples a second that the whole fleet makes")
 	flag.Float64Var(&o.seconds, "seconds", 20, "for which each job is watched, after it has warmed up")
+	flag.Float64Var(&o.minutes, "soak", 0, "instead of the table, so many `minutes` of one job with faults at random; memory and handles must stay")
 	flag.StringVar(&o.only, "only", "", "only faults whose names hold this `text`")
 	flag.StringVar(&o.markdown, "markdown", "", "write the table to this `file`")
 	flag.BoolVar(&o.json, "json", false, "print JSON")
@@ -89,8 +92,15 @@ func (o *options) run(ctx context.Context, args []string) error {
 		return err
 	}
 	defer os.RemoveAll(o.scratch)
-	if err := o.learn(ctx); err != nil {
+	enough := o.speed * (o.seconds + 2*warmUp.Seconds() + 5)
+	if o.minutes > 0 {
+		enough = o.speed * soakLoad * (o.minutes*60 + 30)
+	}
+	if err := o.learn(ctx, enough); err != nil {
 		return fmt.Errorf("the undisturbed run: %w", err)
+	}
+	if o.minutes > 0 {
+		return o.soak(ctx, o.minutes, os.Stdout)
 	}
 	results, err := o.rows(ctx)
 	if err != nil {

@@ -163,26 +163,32 @@ var metricsClient = http.Client{Timeout: 2 * time.Second}
 
 // look asks the process how many samples it has decoded. One that does not answer has done what it last told.
 func (n *node) look() {
+	count := n.metric("feedwater_node_decoded_samples_total")
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.decoded = max(n.decoded, n.before+count)
+}
+
+// metric is one number that the process tells; 0: it does not answer.
+func (n *node) metric(name string) float64 {
 	n.mu.Lock()
 	addr, running := n.metrics, n.process != nil
 	n.mu.Unlock()
 	if !running {
-		return
+		return 0
 	}
 	page, err := metricsClient.Get("http://" + addr + "/metrics")
 	if err != nil {
-		return
+		return 0
 	}
 	defer page.Body.Close()
 	for lines := bufio.NewScanner(page.Body); lines.Scan(); {
-		if value, ok := strings.CutPrefix(lines.Text(), "feedwater_node_decoded_samples_total "); ok {
-			if count, err := strconv.ParseFloat(value, 64); err == nil {
-				n.mu.Lock()
-				n.decoded = n.before + count
-				n.mu.Unlock()
-			}
+		if value, ok := strings.CutPrefix(lines.Text(), name+" "); ok {
+			number, _ := strconv.ParseFloat(value, 64)
+			return number
 		}
 	}
+	return 0
 }
 
 // limitFiles bounds the files that the process may have open; those that are open stay so. 0: it opens none any more.

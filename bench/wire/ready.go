@@ -29,14 +29,12 @@ type ready struct {
 }
 
 // The parts of server.Engine that play no role here.
-func (*ready) Numerics() string    { return "none" }
-func (*ready) Kernels() string     { return "none" }
-func (*ready) Workers() int        { return 1 }
-func (*ready) Queued() float64     { return 0 }
-
-// Ahead implements server.Engine.
+func (*ready) Numerics() string             { return "none" }
+func (*ready) Kernels() string              { return "none" }
+func (*ready) Workers() int                 { return 1 }
+func (*ready) Queued() float64              { return 0 }
 func (*ready) Ahead(*share.Account) float64 { return 0 }
-func (*ready) Work() pipeline.Work { return pipeline.Work{} }
+func (*ready) Work() pipeline.Work          { return pipeline.Work{} }
 
 func (e *ready) Scan(context.Context, string) (server.Data, error) { return nothing{}, nil }
 
