@@ -7,6 +7,8 @@
 #   make test-arm64           the pixels on arm64, where qemu-aarch64-static (Debian: qemu-user-static) runs it; half an hour
 #   make lint                 linters, and that generated files are up to date
 #   make bench [DATA=folder]  the measurements of the README
+#   make faults [DATA=folder] a training job on real nodes through every fault, a table; twenty minutes
+#   make soak  [MINUTES=20]   the same job for as long, with faults at random: stream, memory, handles, goroutines
 #   make fuzz  [TIME=30s]     the fuzz targets, one after the other
 #   make wheel                dist/feedwater-*.whl, with the program inside
 #   make generate             protobuf and assembly
@@ -25,6 +27,9 @@ TIME   ?= 30s
 SEEDS  ?= 20000
 # Folder of photographs, classes in sub-folders. Pictures are generated where it is empty.
 DATA   ?=
+# Further flags of make faults, as --only loss.
+FAULTS ?=
+MINUTES ?= 20
 
 export FEEDWATER_PHOTOS ?= $(abspath $(or $(DATA),$(wildcard ../shared/data/photos)))
 export FEEDWATER_BINARY := $(CURDIR)/bin/feedwater
@@ -47,7 +52,7 @@ VERSION      := $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' python/feedwater
 
 say = @printf '\n\033[1m==> %s\033[0m\n' "$(1)"
 
-.PHONY: build demo test test-go test-race test-python test-arm64 lint generate check-generated bench fuzz simulate wheel clean
+.PHONY: build demo test test-go test-race test-python test-arm64 lint generate check-generated bench faults soak simulate fuzz wheel clean
 
 build:
 	@mkdir -p bin
@@ -99,6 +104,13 @@ check-generated: generate
 
 bench: build $(VENV)/.ready
 	@VENV='$(VENV)' bench/run.sh
+
+faults: build $(VENV)/.ready
+	$(call say,faults)
+	$(GO) run ./bench/faults $(FAULTS) $(or $(FEEDWATER_PHOTOS),$(error give DATA=folder of photographs))
+
+soak:
+	@$(MAKE) faults FAULTS='--soak $(MINUTES) $(FAULTS)'
 
 fuzz:
 	@for p in $$($(GO) list ./...); do \

@@ -26,6 +26,8 @@ type Options struct {
 	OnPanic func(*PanicError)
 	// Index, if set, keeps indexes of pictures, so that what lies outside their crops is skipped.
 	Index *Index
+	// SampleTime, if set, is the least that a worker takes for a sample, so that tests can stage many nodes of fixed speed on one machine.
+	SampleTime time.Duration
 	// Numerics, if set, is added to what the self-test measures, so that tests can stage a node that computes differently.
 	Numerics string
 }
@@ -115,6 +117,7 @@ func (p *Pipeline) Ahead(a *share.Account) float64 { return p.queue.ahead(a) }
 func (p *Pipeline) spent(d time.Duration) {
 	const weight = 64
 	p.spending.making.Add(int64(d))
+	p.spending.samples.Add(1)
 	old := p.cost.Load()
 	if old == 0 {
 		p.cost.Store(int64(d))

@@ -5,13 +5,18 @@ import (
 	"time"
 )
 
-// spending counts where the time of workers goes, in nanoseconds.
-type spending struct{ reading, making atomic.Int64 }
+// spending counts where the time of workers goes, in nanoseconds, and what came of it.
+type spending struct {
+	reading, making atomic.Int64
+	samples         atomic.Uint64
+}
 
 // Work is what a pipeline has done since it was opened.
 type Work struct {
 	// CoreSeconds that decoders were in use, and ReadSeconds that workers read files.
 	CoreSeconds, ReadSeconds float64
+	// Samples that took them, whatever became of their batches.
+	Samples uint64
 	// BusySeconds with work at hand; see share.Hand.
 	BusySeconds float64
 }
@@ -23,6 +28,7 @@ func (p *Pipeline) Work() Work {
 	return Work{
 		CoreSeconds: time.Duration(p.spending.making.Load()).Seconds(),
 		ReadSeconds: time.Duration(p.spending.reading.Load()).Seconds(),
+		Samples:     p.spending.samples.Load(),
 		BusySeconds: p.queue.hand.Seconds(p.queue.seconds(time.Now())),
 	}
 }

@@ -93,6 +93,7 @@ func (w *Want) borrow() (d *decoder, giveBack func()) {
 	d = <-p.decoders
 	begun := time.Now()
 	return d, func() {
+		time.Sleep(p.options.SampleTime - time.Since(begun))
 		spent := time.Since(begun)
 		if cap(d.pixels) > keptBytes {
 			d.pixels = nil

@@ -53,7 +53,7 @@ func (t *stream) accept(r *pb.Want) error {
 	w.inner.Charge = func(bytes int) bool { return t.charge(w, int64(bytes)) }
 	w.inner.Begun = func() { w.begun.Store(true) }
 	w.inner.Done = func(m Made) { t.done(w, m) }
-	t.job.submitName(&w.inner, name)
+	t.job.flights.submit(t.job, &w.inner, name, r.GetName())
 	t.limit(w, r.GetDeadline().AsDuration())
 	return nil
 }

@@ -16,6 +16,9 @@ type Job struct {
 	maker Maker
 	data  *snapshot
 	stake *stake // nil while it makes no batches
+	// flights share its batches with jobs of the same hash; nil: none does.
+	flights *flights
+	hash    string
 }
 
 // Want asks a job for one batch. It is used once.
@@ -37,6 +40,9 @@ type Want struct {
 	Done func(Made)
 
 	inner pipeline.Want
+	// Guarded by flights.mu: the flight that it waits for, else whether it is about to be served or submitted, and cancelled meanwhile.
+	flight              *flight
+	boarding, cancelled bool
 }
 
 // Made is what became of a want.
@@ -47,6 +53,8 @@ type Made struct {
 	Header  *pb.Header
 	// Data is the batch, in Dst or in what Grow gave.
 	Data []byte
+	// Shared tells that another want had it made.
+	Shared bool
 }
 
 // Job binds a plan to the data that it names. The caller closes it after the last Done.
@@ -61,7 +69,8 @@ func (s *Server) begin(ctx context.Context, start *pb.Start) (*Job, error) {
 	if err != nil {
 		return nil, err
 	}
-	j.stake = s.shares.enter(runKey{callerOf(ctx).name(), start.GetJob(), j.maker.Plan().Hash()})
+	j.hash, j.flights = j.maker.Plan().Hash(), s.flights
+	j.stake = s.shares.enter(runKey{callerOf(ctx).name(), start.GetJob(), j.hash})
 	return j, nil
 }
 
@@ -154,7 +163,11 @@ func (j *Job) submit(w *Want, name pipeline.Name) error {
 }
 
 // Cancel gives a submitted want up; its Done comes soon, unless it came before.
-func (j *Job) Cancel(w *Want) { j.maker.Cancel(&w.inner) }
+func (j *Job) Cancel(w *Want) {
+	if !j.flights.cancel(w) {
+		j.maker.Cancel(&w.inner)
+	}
+}
 
 // bytes is what a batch takes, without samples of differing sizes.
 func (j *Job) bytes(name pipeline.Name) int {

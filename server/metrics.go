@@ -14,12 +14,12 @@ import (
 // metrics is all that a node tells Prometheus. Everything is counted in base units: seconds, bytes, core-seconds.
 type metrics struct {
 	batches, samples, bytes, coreSeconds, late prometheus.Counter
-	stalled                                    prometheus.Counter
+	stalled, shared                            prometheus.Counter
 	failures, refused                          *prometheus.CounterVec
 	sampleErrors                               *prometheus.CounterVec
 	makeSeconds, waitSeconds, scanSeconds      prometheus.Histogram
 	gauges                                     []prometheus.Collector
-	jobs, reading, making                      prometheus.Collector
+	jobs, reading, making, decoded             prometheus.Collector
 }
 
 func newMetrics(s *Server) *metrics {
@@ -30,6 +30,7 @@ func newMetrics(s *Server) *metrics {
 		coreSeconds:  counter("make_core_seconds_total", "Core-seconds that making batches took, sent or not."),
 		late:         counter("late_batches_total", "Batches that were made after they were due."),
 		stalled:      counter("stalled_streams_total", "Streams ended because the trainer took no data."),
+		shared:       counter("shared_batches_total", "Batches that another want had made."),
 		failures:     counters("failures_total", "Wants answered with a failure, by code.", "code"),
 		refused:      counters("refused_calls_total", "Calls turned away before anything of them was read, by code.", "code"),
 		sampleErrors: counters("sample_errors_total", "Samples that did not decode, by what became of them.", "outcome"),
@@ -39,6 +40,7 @@ func newMetrics(s *Server) *metrics {
 		jobs:         newJobMetrics(s.source),
 		reading:      spent(s, "read_seconds_total", "Time of workers that went into reading files.", func(w pipeline.Work) float64 { return w.ReadSeconds }),
 		making:       spent(s, "decode_core_seconds_total", "Core-seconds that went into decoding and transforming.", func(w pipeline.Work) float64 { return w.CoreSeconds }),
+		decoded:      spent(s, "decoded_samples_total", "Samples that were decoded, sent or not.", func(w pipeline.Work) float64 { return float64(w.Samples) }),
 		gauges: []prometheus.Collector{
 			gauge("streams", "Streams that are open.", func() float64 { return float64(s.streamCount()) }),
 			gauge("slot_bytes", "Memory of all slots, lent or free.", func() float64 { used, _ := s.memory.stats(); return float64(used) }),
@@ -98,8 +100,8 @@ func oneIf(b bool) float64 {
 
 func (m *metrics) all() []prometheus.Collector {
 	return append([]prometheus.Collector{
-		m.jobs, m.reading, m.making,
-		m.batches, m.samples, m.bytes, m.coreSeconds, m.late, m.stalled, m.failures, m.refused, m.sampleErrors, m.makeSeconds, m.waitSeconds, m.scanSeconds,
+		m.jobs, m.reading, m.making, m.decoded,
+		m.batches, m.samples, m.bytes, m.coreSeconds, m.late, m.stalled, m.shared, m.failures, m.refused, m.sampleErrors, m.makeSeconds, m.waitSeconds, m.scanSeconds,
 	}, m.gauges...)
 }
 
@@ -125,6 +127,9 @@ func (m *metrics) made(w *want, made *Made) {
 	now := time.Now()
 	m.makeSeconds.Observe(now.Sub(w.arrived).Seconds())
 	m.coreSeconds.Add(made.Header.CoreSeconds)
+	if made.Shared {
+		m.shared.Inc()
+	}
 	if w.due.After(w.arrived) && now.After(w.due) {
 		m.late.Inc()
 	}

@@ -35,6 +35,9 @@ type Options struct {
 	NodeBytes int64
 	// StreamBytes is what one stream may take of it, and so the largest batch. Default a quarter of NodeBytes.
 	StreamBytes int64
+	// ShareBytes, if set, has equal batches that jobs want made once: it is the memory for those that are kept for jobs that come later,
+	// besides NodeBytes.
+	ShareBytes int64
 	// StreamWants is how many wants one stream may hold. Default 1024.
 	StreamWants int
 	// SnapshotIdle is how long a snapshot is kept that nobody uses. Default 10 min.
@@ -125,6 +128,7 @@ type Server struct {
 	audit    *audit
 	book     pulse.Book
 	shares   stakes
+	flights  *flights
 	wanted   wanted
 	load     load
 	source   *watch.Source
@@ -144,6 +148,7 @@ func New(o Options) *Server {
 		options: o, engine: o.Engine, library: newLibrary(o.Engine, o.SnapshotIdle), memory: &memory{limit: o.NodeBytes},
 		closing: make(chan struct{}), drained: make(chan struct{}), gone: make(chan struct{}), replays: make(chan struct{}, o.Replays),
 	}
+	s.flights = newFlights(o.ShareBytes)
 	s.shares.weight = s.options.Access.weight
 	s.source = newSource(s)
 	s.metrics = newMetrics(s)

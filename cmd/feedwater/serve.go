@@ -33,12 +33,14 @@ type serveOptions struct {
 	hostConns int
 	workers   int
 	memory    byteSize
+	share     byteSize
 	cacheDir  string
 	indexes   indexPlace
 	drain     time.Duration
 	logFormat string
 	logLevel  slog.Level
 	numerics  string
+	pace      time.Duration
 }
 
 func newServe() *cobra.Command {
@@ -74,13 +76,16 @@ SIGTERM and Ctrl-C finish what is in flight, then exit 0; a second one ends the 
 	f.IntVar(&o.hostConns, "max-connections", 0, "connections from one address at once (default 256)")
 	f.IntVar(&o.workers, "workers", 0, "samples to decode at once (default: one per core this process may use)")
 	f.Var(&o.memory, "max-memory", "memory for batches in the making and on their way")
+	f.Var(&o.share, "share-memory", "make batches that several jobs want once, and keep so much of them for those that come later; none by default")
 	f.StringVar(&o.cacheDir, "cache-dir", "", "`folder` for lists of files, so that a restart need not scan again (default: the user's cache folder)")
 	o.indexes.addFlags(f, "; off: none")
 	f.DurationVar(&o.drain, "drain-timeout", 30*time.Second, "how long to finish what is in flight when told to stop")
 	f.StringVar(&o.logFormat, "log-format", "text", "text or json")
 	f.StringVar(&level, "log-level", "info", "debug, info, warn or error")
 	f.StringVar(&o.numerics, "test-numerics", "", "pretend to compute differently, for tests of trainers")
+	f.DurationVar(&o.pace, "test-sample-time", 0, "take at least so long for a sample, for tests of many nodes on one machine")
 	_ = f.MarkHidden("test-numerics")
+	_ = f.MarkHidden("test-sample-time")
 	addConfig(c)
 	return c
 }
@@ -142,8 +147,8 @@ func (o *serveOptions) run(ctx context.Context, stdout, stderr io.Writer) error 
 	if err != nil {
 		return err
 	}
-	defer limitMemory(int64(o.memory))()
-	p, err := pipeline.Open(pipeline.Options{Workers: o.workers, Numerics: o.numerics, OnPanic: panicLog(log), Index: o.indexes.index(o.cacheDir, log)})
+	defer limitMemory(int64(o.memory + o.share))()
+	p, err := pipeline.Open(pipeline.Options{Workers: o.workers, Numerics: o.numerics, SampleTime: o.pace, OnPanic: panicLog(log), Index: o.indexes.index(o.cacheDir, log)})
 	if err != nil {
 		return err
 	}
@@ -152,11 +157,11 @@ func (o *serveOptions) run(ctx context.Context, stdout, stderr io.Writer) error 
 	s := server.New(server.Options{
 		Engine:    server.NewEngine(p, dataset.Options{CacheDir: o.cacheDir, Progress: scanProgress(log)}),
 		Roots:     o.absolute(),
-		NodeBytes: int64(o.memory),
-		Version:   version,
-		OnDrain:   node.Shutdown,
-		Log:       log,
-		TLS:       secure.tls, Access: secure.access, Audit: secure.audit, HostConnections: o.hostConns,
+		NodeBytes: int64(o.memory), ShareBytes: int64(o.share),
+		Version: version,
+		OnDrain: node.Shutdown,
+		Log:     log,
+		TLS:     secure.tls, Access: secure.access, Audit: secure.audit, HostConnections: o.hostConns,
 	})
 	defer s.Close()
 	g := grpc.NewServer(s.GRPCOptions()...)

@@ -1,0 +1,92 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+)
+
+// fleet is the nodes of one run.
+type fleet struct {
+	program    string
+	scratch    string
+	data       string
+	sampleTime time.Duration // of each node's one worker
+	log        func(string)
+	nodes      []*node
+	running    sync.WaitGroup
+	// trainers are the ranks that run now.
+	trainers []*trainer
+}
+
+// start makes so many nodes and their links, and starts those that prepare has not ended.
+func (f *fleet) start(ctx context.Context, count int, prepare func(*fleet) error) error {
+	for i := range count {
+		n := &node{fleet: f, name: fmt.Sprint("node", i), data: f.data}
+		f.nodes = append(f.nodes, n)
+		var err error
+		if n.link, err = newLink(n.socket()); err != nil {
+			return err
+		}
+	}
+	if prepare != nil {
+		if err := prepare(f); err != nil {
+			return err
+		}
+	}
+	for _, n := range f.nodes {
+		if err := n.start(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// close ends everything and waits for it.
+func (f *fleet) close() {
+	for _, t := range f.trainers {
+		t.kill()
+	}
+	for _, n := range f.nodes {
+		_ = n.kill()
+		n.link.close()
+	}
+	f.running.Wait()
+}
+
+// decoded is how many samples all nodes have decoded, whatever became of them.
+func (f *fleet) decoded() int {
+	total := 0.0
+	for _, n := range f.nodes {
+		n.look()
+		total += n.decoded
+	}
+	return int(total)
+}
+
+// addrs is what trainers are told.
+func (f *fleet) addrs() string {
+	all := ""
+	for _, n := range f.nodes {
+		all += "," + n.link.addr()
+	}
+	return all[1:]
+}
+
+// ownData gives a node a copy of the photographs that may be changed.
+func (n *node) ownData() error {
+	own := filepath.Join(n.fleet.scratch, n.name+".photos")
+	if err := os.CopyFS(own, os.DirFS(n.data)); err != nil {
+		return err
+	}
+	n.data = own
+	return nil
+}
+
+// photos are the files of a node's own copy.
+func (n *node) photos() ([]string, error) { return filepath.Glob(filepath.Join(n.data, "*", "*")) }

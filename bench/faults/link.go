@@ -1,0 +1,215 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"net"
+	"sync"
+	"time"
+)
+
+// condition is what is wrong with a link. The zero value is a good one.
+type condition struct {
+	// Hole swallows everything; connections stay open, and what is on its way comes when it is over, as after a cut cable.
+	Hole bool
+	// Delay of each direction.
+	Delay time.Duration
+	// BytesPerSecond of each direction; 0: as fast as it goes.
+	BytesPerSecond float64
+	// Loss is the share of segments lost. A proxy sees no segments: what it does is what TCP makes of a loss, the stream stands still
+	// for a round trip until the segment has come again, and for a time-out where nothing follows it.
+	Loss float64
+	// FlipEvery turns a bit round every so many bytes that come from the node, on average.
+	FlipEvery int
+}
+
+const (
+	chunkBytes   = 16 << 10
+	queuedChunks = 1024 // what is on its way at once in a link with delay: 16 MiB
+	segmentBytes = 1448
+	resent       = 20 * time.Millisecond
+	timedOut     = 200 * time.Millisecond
+)
+
+// link is a proxy between trainers and a node, at an address of its own.
+type link struct {
+	listener net.Listener
+	target   string // unix socket
+	running  sync.WaitGroup
+	ctx      context.Context
+	cancel   context.CancelFunc
+
+	mu      sync.Mutex
+	now     condition
+	changed chan struct{} // closed by set
+}
+
+func newLink(target string) (*link, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	l := &link{listener: listener, target: target, changed: make(chan struct{})}
+	l.ctx, l.cancel = context.WithCancel(context.Background())
+	l.running.Go(l.accept)
+	return l, nil
+}
+
+func (l *link) addr() string { return l.listener.Addr().String() }
+
+// set changes what is wrong with the link, for connections that are open too.
+func (l *link) set(c condition) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.now = c
+	close(l.changed)
+	l.changed = make(chan struct{})
+}
+
+func (l *link) condition() (condition, <-chan struct{}) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.now, l.changed
+}
+
+// close cuts all connections and waits until nothing runs any more.
+func (l *link) close() {
+	l.cancel()
+	_ = l.listener.Close()
+	l.running.Wait()
+}
+
+func (l *link) accept() {
+	for {
+		c, err := l.listener.Accept()
+		if err != nil {
+			return
+		}
+		l.running.Go(func() { l.carry(c) })
+	}
+}
+
+// carry serves one connection until either end closes it.
+func (l *link) carry(trainer net.Conn) {
+	defer trainer.Close()
+	if l.pass(l.ctx) != nil {
+		return
+	}
+	node, err := net.Dial("unix", l.target)
+	if err != nil {
+		return
+	}
+	defer node.Close()
+	ctx, cancel := context.WithCancel(l.ctx)
+	defer cancel()
+	stop := context.AfterFunc(ctx, func() {
+		_ = trainer.Close()
+		_ = node.Close()
+	})
+	defer stop()
+	var both sync.WaitGroup
+	both.Go(func() { defer cancel(); l.pump(ctx, node, trainer, false) })
+	both.Go(func() { defer cancel(); l.pump(ctx, trainer, node, true) })
+	both.Wait()
+}
+
+// chunk is some bytes and when they came.
+type chunk struct {
+	data []byte
+	came time.Time
+}
+
+// pump carries one direction.
+func (l *link) pump(ctx context.Context, to io.Writer, from io.Reader, fromNode bool) {
+	queue := make(chan chunk, queuedChunks)
+	var reader sync.WaitGroup
+	reader.Go(func() {
+		defer close(queue)
+		for {
+			data := make([]byte, chunkBytes)
+			n, err := from.Read(data)
+			if n > 0 {
+				select {
+				case queue <- chunk{data[:n], time.Now()}:
+				case <-ctx.Done():
+					return
+				}
+			}
+			if err != nil {
+				return
+			}
+		}
+	})
+	for c := range queue {
+		if l.hold(ctx, c, fromNode) != nil {
+			break
+		}
+		if _, err := to.Write(c.data); err != nil {
+			break
+		}
+	}
+	if closer, ok := from.(io.Closer); ok {
+		_ = closer.Close() // so that the reader ends
+	}
+	for range queue {
+	}
+	reader.Wait()
+}
+
+// hold does to a chunk what the link does to it.
+func (l *link) hold(ctx context.Context, c chunk, fromNode bool) error {
+	now, _ := l.condition()
+	wait := now.Delay - time.Since(c.came)
+	if now.BytesPerSecond > 0 {
+		wait = max(wait, 0) + time.Duration(float64(len(c.data))/now.BytesPerSecond*float64(time.Second))
+	}
+	for range (len(c.data) + segmentBytes - 1) / segmentBytes {
+		if rand.Float64() < now.Loss {
+			wait = max(wait, 0) + resent
+			if rand.IntN(20) == 0 {
+				wait += timedOut
+			}
+		}
+	}
+	if now.FlipEvery > 0 && fromNode && rand.Float64() < float64(len(c.data))/float64(now.FlipEvery) {
+		c.data[rand.IntN(len(c.data))] ^= 1 << rand.IntN(8)
+	}
+	if err := sleep(ctx, wait); err != nil {
+		return err
+	}
+	return l.pass(ctx)
+}
+
+// pass waits while the link is a hole.
+func (l *link) pass(ctx context.Context) error {
+	for {
+		now, changed := l.condition()
+		if !now.Hole {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return errors.New("the link was closed")
+		}
+	}
+}
+
+// sleep waits, or returns ctx's error.
+func sleep(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return ctx.Err()
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

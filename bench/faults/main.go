@@ -1,0 +1,158 @@
+//go:build linux
+
+// Command faults runs a training job on real nodes, which decode real photographs, through one fault after the other, and holds what
+// the job got against what it gets undisturbed: no sample lost, repeated or changed, how much work was done twice, and for how
+// long the loop stood still. Nodes are processes of `feedwater serve`, each at the same fixed speed, far below what the machine
+// could do; ranks are Python processes with a Loader each; faults of links are those of a proxy in front of each node. Demand is the
+// capacity measured with the fault standing, divided by 1.15. Everything it starts ends with it.
+//
+//	go run ./bench/faults DATA                          prints a table; about 40 s for each row
+//	go run ./bench/faults --only black --json DATA      some rows, for programs
+//	go run ./bench/faults --soak 20 DATA                twenty minutes of faults at random
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+)
+
+type options struct {
+	matrix
+	only, markdown string
+	json, verbose  bool
+	seed           uint64
+	minutes        float64
+}
+
+func main() {
+	if len(os.Args) > 1 && os.Args[1] == confined {
+		exit(runConfined(os.Args[2:]))
+	}
+	o := options{matrix: matrix{batch: 8}}
+	flag.StringVar(&o.program, "program", os.Getenv("FEEDWATER_BINARY"), "the feedwater `program`")
+	flag.StringVar(&o.python, "python", firstOf(os.Getenv("FEEDWATER_PYTHON"), "python3"), "`interpreter` with feedwater")
+	flag.Float64Var(&o.speed, "speed", 160, "samples a second that the whole fleet makes")
+	flag.Float64Var(&o.seconds, "seconds", 20, "for which each job is watched, after it has warmed up")
+	flag.Float64Var(&o.minutes, "soak", 0, "instead of the table, so many `minutes` of one job with faults at random; memory and handles must stay")
+	flag.StringVar(&o.only, "only", "", "only faults whose names hold this `text`")
+	flag.StringVar(&o.markdown, "markdown", "", "write the table to this `file`")
+	flag.BoolVar(&o.json, "json", false, "print JSON")
+	flag.BoolVar(&o.verbose, "verbose", false, "say what nodes and trainers say")
+	flag.Uint64Var(&o.seed, "seed", 1, "of the times at which faults happen")
+	flag.Parse()
+	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := o.run(ctx, flag.Args())
+	cancel()
+	exit(err)
+}
+
+func exit(err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "faults:", err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+func firstOf(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
+}
+
+var errMissed = errors.New("some rows missed their limits")
+
+func (o *options) run(ctx context.Context, args []string) error {
+	if len(args) != 1 || o.program == "" {
+		return errors.New("usage: faults [flags] FOLDER, and FEEDWATER_BINARY or --program names the program")
+	}
+	o.say = func(string) {}
+	if o.verbose {
+		o.say = func(s string) { fmt.Fprintln(os.Stderr, strings.TrimSuffix(s, "\n")) }
+	}
+	o.random = rand.New(rand.NewPCG(o.seed, 0))
+	var err error
+	if o.data, err = filepath.Abs(args[0]); err != nil {
+		return err
+	}
+	if o.program, err = filepath.Abs(o.program); err != nil {
+		return err
+	}
+	if o.scratch, err = os.MkdirTemp("", "faults"); err != nil {
+		return err
+	}
+	defer os.RemoveAll(o.scratch)
+	enough := o.speed * (o.seconds + 2*warmUp.Seconds() + 5)
+	if o.minutes > 0 {
+		enough = o.speed * soakLoad * (o.minutes*60 + 30)
+	}
+	if err := o.learn(ctx, enough); err != nil {
+		return fmt.Errorf("the undisturbed run: %w", err)
+	}
+	if o.minutes > 0 {
+		return o.soak(ctx, o.minutes, os.Stdout)
+	}
+	results, err := o.rows(ctx)
+	if err != nil {
+		return err
+	}
+	return o.report(results)
+}
+
+// rows measures all rows that were asked for, and prints each when it is there.
+func (o *options) rows(ctx context.Context) ([]result, error) {
+	if !o.json {
+		printHead(os.Stdout)
+	}
+	var results []result
+	for _, f := range faults() {
+		if !strings.Contains(f.name, o.only) {
+			continue
+		}
+		r, err := o.row(ctx, &f)
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if err != nil {
+			r.Err = err.Error()
+		}
+		if !o.json {
+			r.print(os.Stdout)
+		}
+		results = append(results, r)
+	}
+	return results, nil
+}
+
+func (o *options) report(results []result) error {
+	if o.json {
+		e := json.NewEncoder(os.Stdout)
+		e.SetIndent("", "  ")
+		if err := e.Encode(results); err != nil {
+			return err
+		}
+	}
+	if o.markdown != "" {
+		var text strings.Builder
+		markdown(&text, results)
+		if err := os.WriteFile(o.markdown, []byte(text.String()), 0o644); err != nil {
+			return err
+		}
+	}
+	for _, r := range results {
+		if !r.OK {
+			return errMissed
+		}
+	}
+	return nil
+}

@@ -1,0 +1,91 @@
+//go:build linux
+
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+)
+
+// result is a row of the table.
+type result struct {
+	Fault string `json:"fault"`
+	Nodes int    `json:"nodes"`
+	Ranks int    `json:"ranks"`
+	Note  string `json:"note,omitempty"`
+	// Samples that were compared.
+	Samples int `json:"samples"`
+	difference
+	// Capacity with the fault standing and Demand, in samples a second.
+	Capacity float64 `json:"capacity"`
+	Demand   float64 `json:"demand"`
+	// Extra is the work that the nodes did beyond what trainers got, as a share of that.
+	Extra float64 `json:"extra"`
+	// Stall is the share of the time for which the worst rank stood still, Limit what it may be, and Longest its longest wait in seconds.
+	Stall   float64 `json:"stall"`
+	Limit   float64 `json:"limit"`
+	Longest float64 `json:"longest_wait_seconds"`
+	OK      bool    `json:"ok"`
+	Err     string  `json:"error,omitempty"`
+}
+
+const (
+	maxExtra = 0.05
+	maxStall = 0.005
+)
+
+// verdict holds a row against its limits.
+func (out *result) verdict(f *fault, seconds float64) {
+	out.Limit = max(maxStall, f.still.Seconds()/seconds)
+	out.OK = out.difference == difference{} && out.Stall <= out.Limit && (out.Extra <= maxExtra || f.resumed != nil)
+}
+
+const (
+	head  = "%-42s %5s %5s %7s %5s %8s %7s %7s %8s %7s %8s  %s\n"
+	cells = "%-42s %5d %5d %7d %5d %8d %7d %6.1f%% %7.2f%% %6.1f%% %7.2fs  %s\n"
+)
+
+func printHead(w io.Writer) {
+	fmt.Fprintf(w, head, "fault", "nodes", "ranks", "samples", "lost", "repeated", "changed", "extra", "stall", "limit", "longest", "ok")
+}
+
+func (out *result) print(w io.Writer) {
+	if out.Err != "" {
+		fmt.Fprintf(w, "%-42s %5d %5d  %s\n", out.Fault, out.Nodes, out.Ranks, lastLine(out.Err))
+		return
+	}
+	fmt.Fprintf(w, cells, out.Fault, out.Nodes, out.Ranks, out.Samples, out.Lost, out.Repeated, out.Changed,
+		100*out.Extra, 100*out.Stall, 100*out.Limit, out.Longest, out.word())
+}
+
+// lastLine is what a traceback comes to.
+func lastLine(s string) string {
+	lines := strings.Split(strings.TrimSpace(s), "\n")
+	return lines[len(lines)-1]
+}
+
+func (out *result) word() string {
+	if out.OK {
+		return "ok"
+	}
+	return "MISSED"
+}
+
+// markdown writes the table for a document.
+func markdown(w io.Writer, results []result) {
+	fmt.Fprintln(w, "| fault | nodes | ranks | samples | lost | repeated | changed | extra work | stall | limit | longest wait | |")
+	fmt.Fprintln(w, "|---|---|---|---|---|---|---|---|---|---|---|---|")
+	for _, r := range results {
+		name := r.Fault
+		if r.Note != "" {
+			name += " (" + r.Note + ")"
+		}
+		if r.Err != "" {
+			fmt.Fprintf(w, "| %s | %d | %d | | | | | | | | | %s |\n", name, r.Nodes, r.Ranks, lastLine(r.Err))
+			continue
+		}
+		fmt.Fprintf(w, "| %s | %d | %d | %d | %d | %d | %d | %.1f %% | %.2f %% | %.1f %% | %.2f s | %s |\n", name, r.Nodes, r.Ranks, r.Samples,
+			r.Lost, r.Repeated, r.Changed, 100*r.Extra, 100*r.Stall, 100*r.Limit, r.Longest, r.word())
+	}
+}
