@@ -54,8 +54,8 @@ def nodes_of(nodes: str | Sequence[str] | None) -> tuple[str, ...]:
         host, _, port = name.rpartition(":")
         if not name.startswith(SOURCES) and not (host and port.isdigit() and "/" not in host):
             raise ValueError(
-                f"nodes: {name!r} is no address: write host:port (like cpu-1:7070) or unix:/path for one node; dns:name:port, "
-                "dns+srv:name, file:path or k8s:namespace/service:port for all that it stands for"
+                f"nodes: {name!r} is no address: write host:port (like cpu-1:7070) or unix:/path for one node; "
+                "dns:name:port, dns+srv:name, file:path or k8s:namespace/service:port for all that it stands for"
             )
     return tuple(_absolute(name) for name in cleaned)
 
