@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/tls"
 	"net"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -19,6 +18,7 @@ import (
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/status"
 
+	"github.com/feedwater-io/feedwater/client/membership"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 )
 
@@ -83,8 +83,8 @@ func (o *DialOptions) token() []grpc.DialOption {
 
 // check refuses what is no address. It keeps plaintext on this machine, unless the network is said to be one's own, and tokens always.
 func (o *DialOptions) check(addr string) error {
-	if err := checkAddress(addr); err != nil {
-		return err
+	if err := membership.CheckAddress(addr); err != nil {
+		return addressError(err)
 	}
 	switch {
 	case o.TLS != nil || o.Files != nil || isLocal(addr):
@@ -104,17 +104,6 @@ func (r *remote) security() credentials.TransportCredentials {
 		return newTrusting(func() (*tls.Config, error) { return r.options.TLS, nil }, &r.failed)
 	case r.options.Files != nil:
 		return newTrusting(r.options.Files.config, &r.failed)
-	}
-	return nil
-}
-
-func checkAddress(addr string) error {
-	if strings.HasPrefix(addr, "unix:") {
-		return nil
-	}
-	host, port, err := net.SplitHostPort(addr)
-	if n, e := strconv.Atoi(port); err != nil || host == "" || e != nil || n < 1 || n > 65535 || strings.ContainsAny(host, "/ ") {
-		return &AddressError{addr, "is no address of a node; write host:port (like cpu-1:7070), or unix:path"}
 	}
 	return nil
 }

@@ -10,8 +10,14 @@ import (
 
 // side is a node and what it said of its data.
 type side struct {
-	node Node
+	node replayer
 	info *pb.OpenResponse
+}
+
+// replayer is what is used of a Node.
+type replayer interface {
+	Addr() string
+	Replay(context.Context, *pb.ReplayRequest) (*pb.ReplayResponse, error)
 }
 
 const (
@@ -93,3 +99,15 @@ func sampleDifference(a, b []*pb.Sample, ourAddr string) string {
 	}
 	return ""
 }
+
+// Difference says in words what is the first that differs between the data of this fleet and of another. Both are open, and have one
+// node each, named in Options.Nodes.
+func (f *Fleet) Difference(ctx context.Context, other *Fleet) string {
+	return difference(ctx, side{only{f}, f.Info()}, side{only{other}, other.Info()})
+}
+
+// only is a fleet by the address of its first node.
+type only struct{ *Fleet }
+
+// Addr implements replayer.
+func (o only) Addr() string { return o.options.Nodes[0] }

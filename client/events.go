@@ -18,7 +18,7 @@ import (
 func (f *Fleet) joined(s *session) {
 	m := s.member
 	m.session, m.tried, m.leftOut, m.err, m.changed = s, true, false, nil, ""
-	s.answered = time.Now()
+	m.came, s.answered = true, time.Now()
 	f.log.Info("node joined", "node", m.node.Addr(), "workers", s.workers)
 	f.publish(s.answered)
 	f.opened()
@@ -74,7 +74,7 @@ func (f *Fleet) failed(err error) {
 // checkOpen ends the wait of Open when every node has been tried and one or more of them refused for good, or when one refuses the
 // plan.
 func (f *Fleet) checkOpen() {
-	if f.info.Load() != nil {
+	if f.info.Load() != nil || f.expects() {
 		return
 	}
 	refused := false
@@ -126,7 +126,7 @@ func (f *Fleet) nodeErrors() []NodeError {
 	for i, m := range f.members {
 		errs[i] = NodeError{m.node.Addr(), m.state(time.Now()), m.err}
 	}
-	return errs
+	return append(errs, f.sourceErrors()...)
 }
 
 // submit takes a want in.

@@ -17,6 +17,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/feedwater-io/feedwater/client/membership"
 	"github.com/feedwater-io/feedwater/control/pick"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 )
@@ -27,8 +28,11 @@ type Options struct {
 	Plan string
 	// Job is a name for logs and metrics.
 	Job string
-	// Nodes by address.
+	// Nodes: host:port or unix:path for one; dns:name:port, dns+srv:name, file:path, k8s:namespace/service:port for all that it stands
+	// for, now and later. docs/nodes.md.
 	Nodes []string
+	// Sources tell of further nodes.
+	Sources []membership.Source
 	// Local, if set, is one more node: the pipeline of this process.
 	Local Node
 	// Numerics and Fingerprint, if set, are those that the job began with: nodes of others are left out. Empty: those of the first
@@ -44,7 +48,7 @@ type Options struct {
 	Scaler Node
 	// Tell, if set, is told of the training loop as the nodes are: for what scales them. It is called from any goroutine and must not block.
 	Tell func(*pb.Pulse)
-	// Dial makes a node of an address; nil: Dial with Dialing.
+	// Dial makes a node of the address of one; nil: Dial with Dialing.
 	Dial func(addr string) (Node, error)
 	// Seed decides how much the waits between attempts to reach a node vary, so that a run can be repeated. 0: chance does.
 	Seed uint64
@@ -55,10 +59,6 @@ type Options struct {
 func (o Options) withDefaults() Options {
 	o.StartTimeout = orDefault(o.StartTimeout, 900*time.Second)
 	o.Timeout = orDefault(o.Timeout, 120*time.Second)
-	if o.Dial == nil {
-		dialing := o.Dialing
-		o.Dial = func(addr string) (Node, error) { return Dial(addr, dialing) }
-	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
@@ -81,6 +81,7 @@ type Fleet struct {
 	log     *slog.Logger
 	inbox   *inbox
 	first   []*member // of New, until Open
+	sources []*source
 
 	ctx     context.Context
 	cancel  context.CancelFunc
@@ -112,7 +113,7 @@ type Fleet struct {
 	reminder time.Time // when to say that there is no node
 }
 
-// New returns a fleet that does nothing until Open. An error is about an address.
+// New returns a fleet that does nothing until Open. Errors are *AddressError, but for a fleet without nodes.
 func New(o Options) (*Fleet, error) {
 	f := &Fleet{
 		options: o.withDefaults(), inbox: newInbox(), wants: map[*Want]struct{}{},
@@ -120,17 +121,24 @@ func New(o Options) (*Fleet, error) {
 	}
 	f.log = f.options.Log
 	f.ctx, f.cancel = context.WithCancel(context.Background())
-	for _, addr := range o.Nodes {
-		n, err := f.options.Dial(addr)
+	addrs, sources, err := membership.Parse(o.Nodes)
+	if err != nil {
+		return nil, addressError(err)
+	}
+	for _, addr := range addrs {
+		n, err := f.options.dial(addr, "")
 		if err != nil {
 			return nil, err
 		}
 		f.first = append(f.first, &member{fleet: f, node: n})
 	}
+	for _, s := range append(sources, o.Sources...) {
+		f.sources = append(f.sources, &source{Source: s})
+	}
 	if o.Local != nil {
 		f.first = append(f.first, &member{fleet: f, node: o.Local})
 	}
-	if len(f.first) == 0 {
+	if len(f.first) == 0 && len(f.sources) == 0 {
 		return nil, fmt.Errorf("a fleet without nodes: name some, or give a local one")
 	}
 	return f, nil
@@ -185,6 +193,7 @@ func (f *Fleet) run() {
 	for _, m := range f.first {
 		f.enter(m)
 	}
+	f.follow()
 	tick := time.NewTicker(tickEvery)
 	defer tick.Stop()
 	for f.ctx.Err() == nil {
@@ -225,12 +234,12 @@ func (f *Fleet) enter(m *member) {
 	})
 }
 
-// SetNodes replaces the nodes by address; the local node stays. Wants at a node that goes are sent elsewhere. An error, about an
-// address, changes nothing.
+// SetNodes replaces the nodes by address; the local node stays, and so do those that a source told of. Wants at a node that goes are sent
+// elsewhere. An error, about an address, changes nothing.
 func (f *Fleet) SetNodes(addrs []string) error {
 	nodes := make(map[string]Node, len(addrs))
 	for _, addr := range addrs {
-		n, err := f.options.Dial(addr)
+		n, err := f.options.dial(addr, "")
 		if err != nil {
 			return err
 		}
@@ -246,7 +255,7 @@ func (f *Fleet) replace(nodes map[string]Node) {
 	}
 	var stay []*member
 	for _, m := range f.members {
-		if _, ok := nodes[m.node.Addr()]; ok || m.node == f.options.Local {
+		if _, ok := nodes[m.node.Addr()]; ok || m.hint || m.node == f.options.Local {
 			stay = append(stay, m)
 			delete(nodes, m.node.Addr())
 			continue

@@ -33,6 +33,8 @@ type member struct {
 	fleet *Fleet
 	node  Node
 	stop  context.CancelFunc
+	hint  bool // a source told of it, which may err
+	came  bool // it had a stream once
 
 	session   *session // nil while there is no stream
 	err       error    // the last one

@@ -45,6 +45,9 @@ func run(args []string, stdout, stderr io.Writer) int {
 	case errors.As(err, &usage):
 		fmt.Fprintf(stderr, "feedwater: %v\nRun '%s --help' for the options.\n", err, command(root, args))
 		return exitUsage
+	case errors.As(err, new(notComparedError)):
+		fmt.Fprintf(stderr, "feedwater: %v\n", err)
+		return exitUsage
 	default:
 		fmt.Fprintf(stderr, "feedwater: %v\n", err)
 		return exitError
@@ -98,7 +101,7 @@ given with --config (max-memory: 8GiB). A flag wins over the environment, the en
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newServe(), newTop(), newDoctor(), newIndex(), newPreview(), newScaler(), newAgent(), newVersion())
+	root.AddCommand(newServe(), newTop(), newDoctor(), newIndex(), newPreview(), newVerify(), newScaler(), newAgent(), newVersion())
 	return root
 }
 
@@ -114,5 +117,5 @@ func unknownCommand(args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	return usageError{fmt.Errorf("unknown command %q; there are serve, top, doctor, index, preview, scaler, agent and version", args[0])}
+	return usageError{fmt.Errorf("unknown command %q; there are serve, top, doctor, index, preview, verify, scaler, agent and version", args[0])}
 }

@@ -14,11 +14,12 @@ type progress struct {
 	terminal bool
 	began    time.Time // of the steps
 	shown    time.Time
-	open     bool // the line is not ended
+	open     bool   // the line is not ended
+	of       string // what is counted
 }
 
 func newProgress(w io.Writer) *progress {
-	p := &progress{w: w, shown: time.Now()}
+	p := &progress{w: w, shown: time.Now(), of: "pictures"}
 	if f, ok := w.(*os.File); ok {
 		info, err := f.Stat()
 		p.terminal = err == nil && info.Mode()&os.ModeCharDevice != 0
@@ -42,7 +43,7 @@ func (p *progress) step(n, all int) {
 	left := time.Duration(float64(time.Since(p.began)) * (1/max(share, 1e-9) - 1)).Round(time.Second)
 	full := int(share * width)
 	bar := strings.Repeat("#", full) + strings.Repeat(".", width-full)
-	p.print(fmt.Sprintf("[%s] %3.0f %%  %d of %d pictures, %s left", bar, 100*share, n, all, left))
+	p.print(fmt.Sprintf("[%s] %3.0f %%  %d of %d %s, %s left", bar, 100*share, n, all, p.of, left))
 }
 
 func (p *progress) show(text string) {

@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"os"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/spf13/cobra"
 	"google.golang.org/grpc"
@@ -20,6 +20,7 @@ import (
 
 	"github.com/feedwater-io/feedwater/client"
 	"github.com/feedwater-io/feedwater/client/agent"
+	"github.com/feedwater-io/feedwater/client/membership"
 	"github.com/feedwater-io/feedwater/control/scaler"
 )
 
@@ -31,6 +32,8 @@ type scalerOptions struct {
 	listen   string
 	nodes    []string
 	insecure bool
+
+	list *membership.List
 }
 
 func newScaler() *cobra.Command {
@@ -40,16 +43,15 @@ func newScaler() *cobra.Command {
 		Short: "Say how many nodes there should be: KEDA's external scaler",
 		Long: `Says how many nodes would feed all jobs, to KEDA's triggers "external" and "external-push", by the metric nodes_wanted with target 1.
 
-It watches the nodes that there are, which read it off what trainers tell them; a name that stands for several machines is looked up
-each 5 s. Trainers that have ` + scalerEnv + `=HOST:PORT of the scaler in their environment ask it for the first node. It keeps nothing:
+It watches the nodes that there are, which read it off what trainers tell them. They are named as for trainers: docs/nodes.md. Trainers that have ` + scalerEnv + `=HOST:PORT of the scaler in their environment ask it for the first node. It keeps nothing:
 it can be restarted at any time, and run twice. docs/control.md says by which law it goes.`,
-		Example: `  feedwater scaler --nodes preproc:7070 --listen :7072 --insecure`,
+		Example: `  feedwater scaler --nodes dns:preproc:7070 --listen :7072 --insecure`,
 		Args:    noArguments,
 		RunE:    func(c *cobra.Command, _ []string) error { return o.run(c.Context(), c.ErrOrStderr()) },
 	}
 	f := c.Flags()
 	f.StringVar(&o.listen, "listen", "127.0.0.1:7072", "`address` to listen on: host:port, or :port for all networks")
-	f.StringSliceVar(&o.nodes, "nodes", nil, "`address` of the nodes, host:port; more than once for more")
+	f.StringSliceVar(&o.nodes, "nodes", nil, "`nodes`: host:port, dns:name:port, dns+srv:name, file:path or k8s:namespace/service:port; more than once for more")
 	f.BoolVar(&o.insecure, "insecure", false, "allow unencrypted connections to and from other machines")
 	addConfig(c)
 	return c
@@ -66,14 +68,23 @@ func (o *scalerOptions) check() error {
 		return fmt.Errorf("--listen %s is reachable from other machines and nothing is encrypted: listen on 127.0.0.1, or allow it with --insecure", o.listen)
 	}
 	for _, addr := range o.nodes {
-		if err := checkHostPort(addr); err != nil {
-			return fmt.Errorf("--nodes %s: %w", addr, err)
-		}
-		if !o.insecure && !isLocalAddress(addr) {
-			return fmt.Errorf("--nodes %s is another machine and nothing is encrypted: allow it with --insecure", addr)
+		if err := o.checkPlain(addr); err != nil && membership.CheckAddress(addr) == nil {
+			return err
 		}
 	}
+	var err error
+	if o.list, err = membership.NewList(o.nodes); err != nil {
+		return fmt.Errorf("--nodes %w", err)
+	}
 	return nil
+}
+
+// checkPlain refuses other machines, unless the network is said to be one's own.
+func (o *scalerOptions) checkPlain(addr string) error {
+	if o.insecure || isLocalAddress(addr) {
+		return nil
+	}
+	return fmt.Errorf("--nodes %s is another machine and nothing is encrypted: allow it with --insecure", addr)
 }
 
 // run answers until ctx ends.
@@ -82,7 +93,7 @@ func (o *scalerOptions) run(ctx context.Context, stderr io.Writer) error {
 		return usageError{err}
 	}
 	log := slog.New(slog.NewTextHandler(stderr, nil))
-	s := scaler.New(scaler.Options{Nodes: o.look, Dial: dialNode, Log: log})
+	s := scaler.New(scaler.Options{Nodes: o.look, Dial: o.dial, Log: log})
 	g := grpc.NewServer()
 	s.Register(g)
 	healthpb.RegisterHealthServer(g, health.NewServer())
@@ -96,6 +107,7 @@ func (o *scalerOptions) run(ctx context.Context, stderr io.Writer) error {
 	defer running.Wait()
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
+	running.Go(func() { o.list.Run(ctx) })
 	running.Go(func() { s.Run(ctx) })
 	running.Go(func() {
 		<-ctx.Done()
@@ -107,31 +119,22 @@ func (o *scalerOptions) run(ctx context.Context, stderr io.Writer) error {
 	return nil
 }
 
-func dialNode(addr string) (*grpc.ClientConn, error) {
+func (o *scalerOptions) dial(addr string) (*grpc.ClientConn, error) {
+	if err := o.checkPlain(addr); err != nil {
+		return nil, err
+	}
 	return grpc.NewClient("passthrough:///"+addr, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithNoProxy())
 }
 
-// look lists the machines that the nodes' names stand for now. A name that stands for none is no error: there are no nodes yet.
+// look lists the nodes that there are now. Names that stand for none are no error: there are no nodes yet.
 func (o *scalerOptions) look(ctx context.Context) ([]string, error) {
-	var all []string
-	for _, addr := range o.nodes {
-		host, port, err := net.SplitHostPort(addr)
-		if err != nil {
-			return nil, err
-		}
-		ips, err := net.DefaultResolver.LookupHost(ctx, host)
-		var missing *net.DNSError
-		switch {
-		case errors.As(err, &missing) && missing.IsNotFound:
-		case err != nil:
-			return nil, err
-		}
-		for _, ip := range ips {
-			all = append(all, net.JoinHostPort(ip, port))
-		}
-	}
-	return all, nil
+	ctx, cancel := context.WithTimeout(ctx, lookWithin)
+	defer cancel()
+	return o.list.Nodes(ctx)
 }
+
+// lookWithin is how long sources may take to answer at first.
+const lookWithin = 5 * time.Second
 
 // scalerOf is the scaler that a Loader with nodes asks for the first one; nil: none is named.
 func scalerOf(p agent.Plan, o client.DialOptions) (client.Node, error) {

@@ -1,8 +1,9 @@
 package main
 
 import (
-	"slices"
+	"context"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -12,7 +13,8 @@ func TestScalerOptions(t *testing.T) {
 		want string
 	}{
 		{scalerOptions{listen: "127.0.0.1:7072"}, "give --nodes"},
-		{scalerOptions{listen: "127.0.0.1:7072", nodes: []string{"cpu-1"}}, "--nodes cpu-1"},
+		{scalerOptions{listen: "127.0.0.1:7072", nodes: []string{"cpu-1"}}, `--nodes "cpu-1"`},
+		{scalerOptions{listen: "127.0.0.1:7072", nodes: []string{"dns:cpu"}}, "dns:name:port"},
 		{scalerOptions{listen: "127.0.0.1:7072", nodes: []string{"cpu-1:7070"}}, "another machine"},
 		{scalerOptions{listen: ":7072", nodes: []string{"localhost:7070"}}, "reachable from other machines"},
 		{scalerOptions{listen: ":7072", nodes: []string{"cpu-1:7070"}, insecure: true}, ""},
@@ -23,14 +25,23 @@ func TestScalerOptions(t *testing.T) {
 	}
 }
 
-// A name is looked up; one that nobody has yet stands for no nodes.
-func TestScalerLooksNamesUp(t *testing.T) {
-	o := scalerOptions{nodes: []string{"localhost:7070", "nobody.invalid:7070"}}
-	all, err := o.look(t.Context())
-	if err != nil {
-		t.Skip("names cannot be looked up here: ", err)
+// A name is looked up, one that nobody has yet stands for no nodes, and other machines are not dialled unasked.
+func TestScalerFollowsSources(t *testing.T) {
+	empty := t.TempDir()
+	o := scalerOptions{listen: "127.0.0.1:7072", nodes: []string{"dns:localhost:7070", "file:" + empty}}
+	if err := o.check(); err != nil {
+		t.Fatal(err)
 	}
-	if !slices.Contains(all, "127.0.0.1:7070") && !slices.Contains(all, "[::1]:7070") || slices.ContainsFunc(all, func(a string) bool { return strings.HasPrefix(a, "nobody") }) {
-		t.Errorf("%v", all)
+	var running sync.WaitGroup
+	defer running.Wait()
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	running.Go(func() { o.list.Run(ctx) })
+	all, err := o.look(ctx)
+	if err != nil || len(all) != 1 || all[0] != "127.0.0.1:7070" && all[0] != "[::1]:7070" {
+		t.Errorf("%q, %v", all, err)
+	}
+	if _, err := o.dial("10.0.0.1:7070"); err == nil || !strings.Contains(err.Error(), "--insecure") {
+		t.Errorf("another machine: %v", err)
 	}
 }

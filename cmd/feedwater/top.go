@@ -9,11 +9,13 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/charmbracelet/colorprofile"
 	"github.com/spf13/cobra"
 
+	"github.com/feedwater-io/feedwater/client/membership"
 	"github.com/feedwater-io/feedwater/watch"
 	"github.com/feedwater-io/feedwater/watch/page"
 	"github.com/feedwater-io/feedwater/watch/top"
@@ -30,10 +32,11 @@ type topOptions struct {
 func newTop() *cobra.Command {
 	o := &topOptions{}
 	c := &cobra.Command{
-		Use:   "top [HOST:PORT...]",
+		Use:   "top [NODES...]",
 		Short: "Show whether GPUs wait for data, why, and what to do",
 		Long: `Shows, for each job, how many GPUs stand still for data, the most likely cause and what to do about it; then ranks, nodes, GPUs and
-machines. Trainers of this user on this machine are found by themselves; nodes are named.
+machines. Trainers of this user on this machine are found by themselves; nodes are named, as for trainers: host:port, dns:name:port,
+file:path and others, docs/nodes.md.
 
 "?" is what nobody knows; it is never shown as 0. The idle of GPUs is known where a training loop uses one CUDA stream.
 In the line of wants each letter is a batch that arrived, by node; capitals are hedges, · is out, x cancelled, ! failed.`,
@@ -62,10 +65,7 @@ func (o *topOptions) check(hosts []string) error {
 		}
 	}
 	for _, h := range hosts {
-		if err := checkAddress(h); err != nil {
-			return fmt.Errorf("%s: %w", h, err)
-		}
-		if _, err := o.reach.dial().GRPC(h); err != nil {
+		if _, err := o.reach.dial().GRPC(h); err != nil && membership.CheckAddress(h) == nil {
 			return err
 		}
 	}
@@ -76,7 +76,16 @@ func (o *topOptions) run(ctx context.Context, hosts []string, out io.Writer) err
 	if err := o.check(hosts); err != nil {
 		return usageError{err}
 	}
-	p := top.NewPoller(top.Options{Hosts: hosts, Agents: agentSockets, Interval: o.interval, Dial: o.reach.dial().GRPC})
+	list, end, err := listNodes(ctx, hosts)
+	if err != nil {
+		return err
+	}
+	defer end()
+	listed := func() []string {
+		nodes, _ := list.Nodes(ctx) // the error is ctx's: sources that have told once keep what they told
+		return nodes
+	}
+	p := top.NewPoller(top.Options{Hosts: listed, Agents: agentSockets, Interval: o.interval, Dial: o.reach.dial().GRPC})
 	p.Start()
 	defer p.Close()
 	switch {
@@ -88,6 +97,27 @@ func (o *topOptions) run(ctx context.Context, hosts []string, out io.Writer) err
 		return o.printLines(ctx, p, out)
 	}
 	return top.Show(ctx, p, version)
+}
+
+// listNodes follows the nodes that are named until end is called. The first answers have come when it returns.
+func listNodes(ctx context.Context, named []string) (list *membership.List, end func(), err error) {
+	if list, err = membership.NewList(named); err != nil {
+		return nil, nil, usageError{err}
+	}
+	ctx, stop := context.WithCancel(ctx)
+	var running sync.WaitGroup
+	running.Go(func() { list.Run(ctx) })
+	end = func() {
+		stop()
+		running.Wait()
+	}
+	first, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	if _, err := list.Nodes(first); err != nil {
+		end()
+		return nil, nil, fmt.Errorf("the nodes cannot be listed: %w", err)
+	}
+	return list, end, nil
 }
 
 // serve shows the page until ctx ends.

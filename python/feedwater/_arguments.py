@@ -36,8 +36,12 @@ def check_count(name: str, value: Any) -> None:
         raise ValueError(f"{name}={value}: needs to be 1 or more")
 
 
+SOURCES = ("unix:", "dns:", "dns+srv:", "file:", "k8s:")
+"""How nodes begin that are not host:port; the agent checks what follows."""
+
+
 def nodes_of(nodes: str | Sequence[str] | None) -> tuple[str, ...]:
-    """Addresses, given with commas or as a list."""
+    """Nodes, given with commas or as a list, as the agent takes them (docs/nodes.md). Paths are absolute."""
     if nodes is None:
         return ()
     if not isinstance(nodes, Sequence) or not all(isinstance(name, str) for name in nodes):
@@ -48,9 +52,17 @@ def nodes_of(nodes: str | Sequence[str] | None) -> tuple[str, ...]:
         raise ValueError(f'nodes={nodes!r} names no node: pass "host:port", or leave it out to work on this machine')
     for name in cleaned:
         host, _, port = name.rpartition(":")
-        if not name.startswith("unix:") and not (host and port.isdigit()):
-            raise ValueError(f'nodes: {name!r} is no address: write host:port, like "cpu-1:7070", or unix:/path')
-    return cleaned
+        if not name.startswith(SOURCES) and not (host and port.isdigit() and "/" not in host):
+            raise ValueError(
+                f"nodes: {name!r} is no address: write host:port (like cpu-1:7070) or unix:/path for one node; "
+                "dns:name:port, dns+srv:name, file:path or k8s:namespace/service:port for all that it stands for"
+            )
+    return tuple(_absolute(name) for name in cleaned)
+
+
+def _absolute(name: str) -> str:
+    path = name.removeprefix("file:")
+    return name if path in (name, "") else "file:" + os.path.abspath(os.path.expanduser(path))
 
 
 def flag_of(name: str, value: Any) -> bool:

@@ -69,7 +69,8 @@ class Loader(Generic[B]):
                      which must all make the same steps
     max_errors       how many of them end the run: a share of the epoch, or a count; per rank
     timeout          seconds without a batch before StallError; start_timeout before the first one. 0: wait for ever
-    nodes            "host:port, …" that make the batches; without, this machine does
+    nodes            "host:port, …" that make the batches; "dns:name:port", "file:path", "k8s:namespace/service:port"
+                     for all that these stand for, now and later (docs/nodes.md); without, this machine does
     local_workers    cores to use on this machine
     job              a name for logs, metrics and `feedwater top`; by default the launcher's id, else the script's
     tls              connections to nodes are encrypted: True, by the system's CAs; the file of a CA; or a dict of "ca",

@@ -288,6 +288,22 @@ def test_apply_exif_is_in_the_plan_only_where_it_is_asked_for(folder: Path) -> N
     assert Loader(folder, batch_size=1, apply_exif=True)._config.plan()["apply_exif"] is True
 
 
+def test_sources_of_nodes_are_left_to_the_agent_with_absolute_paths(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    nodes = "dns:cpu:7070, dns+srv:_a._tcp.b, k8s:a/b:c, unix:/run/n, file:list, file:/etc/nodes"
+    config = Loader("x", batch_size=1, nodes=nodes)._config
+    assert config.nodes == (
+        "dns:cpu:7070",
+        "dns+srv:_a._tcp.b",
+        "k8s:a/b:c",
+        "unix:/run/n",
+        f"file:{tmp_path}/list",
+        "file:/etc/nodes",
+    )
+
+
 @pytest.mark.parametrize("nodes", ["a:1,b:2", " a:1 , b:2,", ["a:1", "b:2"], ("a:1", "b:2")])
 def test_nodes_come_with_commas_or_as_a_list(nodes: Any) -> None:
     assert Loader("x", batch_size=1, nodes=nodes)._config.nodes == ("a:1", "b:2")

@@ -138,6 +138,33 @@ def test_all_nodes_gone_is_a_stall_that_names_each_and_goes_on_when_one_is_back(
     assert running.hex() == expected
 
 
+def test_a_list_that_changes_amid_an_epoch(nodes: Any, data: Path, tmp_path: Path) -> None:
+    expected = digest(make(data), 3)
+    listed = tmp_path / "nodes"
+
+    def write(*addresses: str) -> None:
+        (tmp_path / "next").write_text("\n".join(addresses))
+        (tmp_path / "next").rename(listed)
+
+    write(nodes.start(data))
+    loader = remote(f"file:{listed}")
+    running = Digest()
+    for epoch in range(3):
+        for step, batch in enumerate(loader):
+            running.add(batch, loader)
+            if (epoch, step) == (0, 2):
+                write(nodes.start(data))
+                nodes.running[0].process.kill()
+            if (epoch, step) == (1, 1):
+                write()
+    assert running.hex() == expected
+
+
+def test_words_for_nodes_that_are_none_are_refused_with_the_right_ones(data: Path) -> None:
+    with pytest.raises(feedwater.PlanError, match="write dns:name:port"):
+        next(iter(remote("dns:cpu-1")))
+
+
 def test_no_node_at_all_is_a_stall_at_the_start(tmp_path: Path) -> None:
     loader = remote(f"unix:{tmp_path}/none.sock", start_timeout=2)
     with pytest.raises(feedwater.StallError, match=r"none\.sock"):

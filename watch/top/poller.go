@@ -24,8 +24,8 @@ import (
 
 // Options of a Poller.
 type Options struct {
-	// Hosts are nodes to watch, host:port or unix:path.
-	Hosts []string
+	// Hosts lists nodes to watch now, host:port or unix:path; nil: none.
+	Hosts func() []string
 	// Agents lists the sockets of this machine's agents; nil: none are looked for.
 	Agents func() []string
 	// Interval between two answers.
@@ -51,6 +51,7 @@ type target struct {
 	state *pb.WatchResponse
 	err   error
 	news  int // answers so far
+	stop  context.CancelFunc
 }
 
 // NewPoller returns a poller that does nothing until Start.
@@ -60,14 +61,11 @@ func NewPoller(o Options) *Poller {
 	return p
 }
 
-// lookEvery is how often new agents are looked for.
+// lookEvery is how often hosts and agents are looked for.
 const lookEvery = 2 * time.Second
 
-// Start begins to watch. Agents that are there already are known when it returns.
+// Start begins to watch. Hosts, and agents that are there already, are known when it returns.
 func (p *Poller) Start() {
-	for _, h := range p.options.Hosts {
-		p.add(h, true)
-	}
 	p.look()
 	p.running.Go(func() {
 		tick := time.NewTicker(lookEvery)
@@ -90,6 +88,9 @@ func (p *Poller) Close() {
 }
 
 func (p *Poller) look() {
+	if p.options.Hosts != nil {
+		p.follow(p.options.Hosts())
+	}
 	if p.options.Agents == nil {
 		return
 	}
@@ -104,15 +105,34 @@ func (p *Poller) add(addr string, host bool) {
 	if p.targets[addr] != nil || p.ctx.Err() != nil {
 		return
 	}
-	t := &target{host: host}
+	ctx, stop := context.WithCancel(p.ctx)
+	t := &target{host: host, stop: stop}
 	p.targets[addr] = t
-	p.running.Go(func() { p.follow(addr, t) })
+	p.running.Go(func() {
+		defer stop()
+		p.attend(ctx, addr, t)
+	})
 }
 
-// follow watches one process: a host until the end, an agent until it is gone.
-func (p *Poller) follow(addr string, t *target) {
-	for p.ctx.Err() == nil {
-		err := p.receive(addr, t)
+// follow replaces the hosts that are watched.
+func (p *Poller) follow(hosts []string) {
+	p.mu.Lock()
+	for addr, t := range p.targets {
+		if t.host && !slices.Contains(hosts, addr) {
+			t.stop()
+			delete(p.targets, addr)
+		}
+	}
+	p.mu.Unlock()
+	for _, h := range hosts {
+		p.add(h, true)
+	}
+}
+
+// attend watches one process: a host until ctx ends, an agent until it is gone.
+func (p *Poller) attend(ctx context.Context, addr string, t *target) {
+	for ctx.Err() == nil {
+		err := p.receive(ctx, addr, t)
 		p.mu.Lock()
 		t.err, t.state = err, nil
 		if !t.host {
@@ -124,12 +144,12 @@ func (p *Poller) follow(addr string, t *target) {
 		}
 		select {
 		case <-time.After(time.Second):
-		case <-p.ctx.Done():
+		case <-ctx.Done():
 		}
 	}
 }
 
-func (p *Poller) receive(addr string, t *target) error {
+func (p *Poller) receive(ctx context.Context, addr string, t *target) error {
 	options := []grpc.DialOption{grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithNoProxy()}
 	if p.options.Dial != nil && t.host {
 		var err error
@@ -146,7 +166,7 @@ func (p *Poller) receive(addr string, t *target) error {
 		return err
 	}
 	defer func() { _ = conn.Close() }()
-	stream, err := pb.NewFeedClient(conn).Watch(p.ctx, &pb.WatchRequest{Interval: durationpb.New(p.options.Interval)})
+	stream, err := pb.NewFeedClient(conn).Watch(ctx, &pb.WatchRequest{Interval: durationpb.New(p.options.Interval)})
 	if err != nil {
 		return err
 	}

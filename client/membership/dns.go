@@ -1,0 +1,87 @@
+package membership
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/netip"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const (
+	lookEvery  = 5 * time.Second
+	lookWithin = 10 * time.Second
+)
+
+// resolver is what is used of a net.Resolver.
+type resolver interface {
+	LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error)
+	LookupSRV(ctx context.Context, service, proto, name string) (string, []*net.SRV, error)
+}
+
+// dns asks for a name again and again. Resolvers that ask only when a connection breaks never see nodes that are added.
+type dns struct {
+	spelled, name string
+	port          string // empty: SRV records have it
+	resolver      resolver
+}
+
+func newDNS(spelled, rest string) (*dns, error) {
+	name, port, err := net.SplitHostPort(rest)
+	if err != nil || name == "" || !isPort(port) || strings.Contains(name, "/") {
+		return nil, &TargetError{spelled, "names no machines; write dns:name:port, like dns:preproc.example.org:7070"}
+	}
+	return &dns{spelled, name, port, net.DefaultResolver}, nil
+}
+
+func newSRV(spelled, name string) (*dns, error) {
+	if name == "" || strings.ContainsAny(name, ":/ ") {
+		return nil, &TargetError{spelled, "names no SRV record; write dns+srv:name, like dns+srv:_feedwater._tcp.example.org: ports stand in the records"}
+	}
+	return &dns{spelled: spelled, name: name, resolver: net.DefaultResolver}, nil
+}
+
+// String implements Source.
+func (d *dns) String() string { return d.spelled }
+
+// Watch implements Source.
+func (d *dns) Watch(ctx context.Context, tell func(Answer)) {
+	t := &teller{tell: tell}
+	for {
+		a := d.look(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		t.say(a)
+		pause(ctx, lookEvery)
+	}
+}
+
+func (d *dns) look(ctx context.Context) Answer {
+	ctx, cancel := context.WithTimeout(ctx, lookWithin)
+	defer cancel()
+	a := Answer{Nodes: []string{}}
+	if d.port == "" {
+		a.Nodes, a.Err = d.records(ctx)
+	} else {
+		ips, err := d.resolver.LookupNetIP(ctx, "ip", d.name)
+		a.Nodes, a.Err, a.ServerName = join(oneFamily(ips), d.port), err, d.name
+	}
+	var missing *net.DNSError
+	if len(a.Nodes) == 0 && a.Err != nil && !(errors.As(a.Err, &missing) && missing.IsNotFound) {
+		a.Nodes = nil
+	}
+	return a
+}
+
+// records are the targets of SRV records, of all priorities. They stay names: those of pods outlive their addresses, and stand in certificates.
+func (d *dns) records(ctx context.Context) ([]string, error) {
+	_, found, err := d.resolver.LookupSRV(ctx, "", "", d.name)
+	nodes := make([]string, len(found))
+	for i, r := range found {
+		nodes[i] = net.JoinHostPort(strings.TrimSuffix(r.Target, "."), strconv.Itoa(int(r.Port)))
+	}
+	return nodes, err
+}

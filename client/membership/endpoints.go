@@ -1,0 +1,110 @@
+package membership
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"slices"
+	"strconv"
+)
+
+// endpointSlices are those of one Service by name, in the words of discovery.k8s.io/v1.
+type endpointSlices map[string]*endpointSlice
+
+type endpointSlice struct {
+	Metadata  struct{ Name, ResourceVersion string }
+	Endpoints []endpoint
+	Ports     []struct {
+		Name string
+		Port int
+	}
+	// Of the Status in an ERROR.
+	Code    int
+	Message string
+}
+
+type endpoint struct {
+	Addresses  []string
+	Conditions struct{ Ready, Terminating *bool }
+}
+
+type watchEvent struct {
+	Type   string
+	Object endpointSlice
+}
+
+// apply takes a change in.
+func (s endpointSlices) apply(e *watchEvent) error {
+	switch e.Type {
+	case "ADDED", "MODIFIED":
+		s[e.Object.Metadata.Name] = &e.Object
+	case "DELETED":
+		delete(s, e.Object.Metadata.Name)
+	case "BOOKMARK":
+	case "ERROR":
+		return fmt.Errorf("the API server ends the watch: %d %s", e.Object.Code, e.Object.Message)
+	default:
+		return fmt.Errorf("the API server sends an event of unknown type %q", e.Type)
+	}
+	return nil
+}
+
+// takes reports whether an endpoint takes new streams. Not known counts as ready. One that terminates, serving or not, says to those who
+// have a stream that it drains, and takes no more; some Services call it ready all the while.
+func (e *endpoint) takes() bool {
+	ready, terminating := e.Conditions.Ready, e.Conditions.Terminating
+	return (ready == nil || *ready) && (terminating == nil || !*terminating)
+}
+
+// answer is the addresses of all endpoints. Their certificates are made out to the Service.
+func (s endpointSlices) answer(k *kubernetes, namespace string) Answer {
+	a := Answer{Nodes: []string{}, ServerName: k.service + "." + namespace + ".svc"}
+	byPort := map[string][]netip.Addr{}
+	for _, one := range s {
+		port, err := one.port(k.port)
+		if err != nil {
+			a.Err = err
+			continue
+		}
+		for _, e := range one.Endpoints {
+			if !e.takes() || len(e.Addresses) == 0 {
+				continue
+			}
+			host := e.Addresses[0] // all stand for the same pod
+			if ip, err := netip.ParseAddr(host); err == nil {
+				byPort[port] = append(byPort[port], ip)
+			} else {
+				a.Nodes = append(a.Nodes, net.JoinHostPort(host, port))
+			}
+		}
+	}
+	for port, ips := range byPort {
+		a.Nodes = append(a.Nodes, join(oneFamily(ips), port)...)
+	}
+	if len(a.Nodes) == 0 && a.Err == nil {
+		a.Err = fmt.Errorf("Service %s in namespace %s has no pod that is ready", k.service, namespace) //nolint:staticcheck // a name
+	}
+	return a
+}
+
+// port is the one that was named, as the pods have it.
+func (s *endpointSlice) port(named string) (string, error) {
+	if isPort(named) {
+		return named, nil
+	}
+	i := slices.IndexFunc(s.Ports, func(p struct {
+		Name string
+		Port int
+	}) bool {
+		return p.Name == named
+	})
+	switch {
+	case named == "" && len(s.Ports) == 1:
+		return strconv.Itoa(s.Ports[0].Port), nil
+	case named == "":
+		return "", fmt.Errorf("the Service has %d ports: name one; %s", len(s.Ports), kubernetesForm)
+	case i < 0:
+		return "", fmt.Errorf("the Service has no port %q", named)
+	}
+	return strconv.Itoa(s.Ports[i].Port), nil
+}

@@ -1,0 +1,155 @@
+package membership
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+)
+
+const (
+	readEvery  = 2 * time.Second       // where nobody tells of changes, as on NFS
+	settle     = 50 * time.Millisecond // from a change to reading: writers are seldom done at once
+	mostInFile = 1 << 20               // bytes
+)
+
+// file reads addresses, one or more in a line, from a file or from all files of a folder.
+type file struct{ spelled, path string }
+
+func newFile(spelled, path string) (*file, error) {
+	if path == "" {
+		return nil, &TargetError{spelled, "names no file; write file:path, of a file with an address in each line, or of a folder of such files"}
+	}
+	return &file{spelled, path}, nil
+}
+
+// String implements Source.
+func (f *file) String() string { return f.spelled }
+
+// Watch implements Source.
+func (f *file) Watch(ctx context.Context, tell func(Answer)) {
+	t := &teller{tell: tell}
+	n := newNotices(f.path)
+	defer n.close()
+	for ctx.Err() == nil {
+		t.say(f.read())
+		n.wait(ctx)
+	}
+}
+
+func (f *file) read() Answer {
+	paths, err := f.files()
+	if err != nil {
+		return Answer{Err: err}
+	}
+	a := Answer{Nodes: []string{}}
+	for _, p := range paths {
+		nodes, err := addressesIn(p)
+		a.Nodes = append(a.Nodes, nodes...)
+		a.Err = errors.Join(a.Err, err)
+	}
+	return a
+}
+
+// files are the file itself, or those of the folder. Names that begin with a dot or end with ~ or .tmp are being written, or none of ours.
+func (f *file) files() ([]string, error) {
+	info, err := os.Stat(f.path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
+		return []string{f.path}, nil
+	}
+	entries, err := os.ReadDir(f.path)
+	if err != nil {
+		return nil, err
+	}
+	paths := []string{}
+	for _, e := range entries {
+		name := e.Name()
+		if !e.IsDir() && !strings.HasPrefix(name, ".") && !strings.HasSuffix(name, "~") && !strings.HasSuffix(name, ".tmp") {
+			paths = append(paths, filepath.Join(f.path, name))
+		}
+	}
+	return paths, nil
+}
+
+// addressesIn reads a file. What is no address is left out, and is the error.
+func addressesIn(path string) ([]string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	var nodes []string
+	var wrong error
+	lines := bufio.NewScanner(io.LimitReader(f, mostInFile))
+	for n := 1; lines.Scan(); n++ {
+		text, _, _ := strings.Cut(lines.Text(), "#")
+		for _, addr := range strings.FieldsFunc(text, isSeparator) {
+			if err := CheckAddress(addr); err != nil {
+				wrong = errors.Join(wrong, fmt.Errorf("%s line %d: %w", path, n, err))
+				continue
+			}
+			nodes = append(nodes, addr)
+		}
+	}
+	return nodes, errors.Join(wrong, lines.Err())
+}
+
+func isSeparator(r rune) bool { return r == ' ' || r == '\t' || r == '\r' || r == ',' }
+
+// notices tell of changes, sooner than reading again now and then finds them. The zero value tells of none.
+type notices struct{ watcher *fsnotify.Watcher }
+
+// newNotices watches the folder of a file: replacing a file, or a link to it, changes the folder alone.
+func newNotices(path string) *notices {
+	w, err := fsnotify.NewWatcher()
+	if err != nil {
+		return &notices{}
+	}
+	_ = w.Add(filepath.Dir(path)) // without, reading now and then does
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		_ = w.Add(path)
+	}
+	return &notices{w}
+}
+
+func (n *notices) close() {
+	if n.watcher != nil {
+		_ = n.watcher.Close()
+	}
+}
+
+// wait returns when it is time to read again, or ctx ends.
+func (n *notices) wait(ctx context.Context) {
+	var events chan fsnotify.Event
+	var errs chan error
+	if n.watcher != nil {
+		events, errs = n.watcher.Events, n.watcher.Errors
+	}
+	timer := time.NewTimer(around(readEvery))
+	defer timer.Stop()
+	changed := false
+	for {
+		select {
+		case <-events:
+			if !changed {
+				changed = true
+				timer.Reset(settle)
+			}
+		case <-errs: // some changes were missed
+		case <-timer.C:
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
+}

@@ -1,0 +1,143 @@
+// Package membership finds out which nodes there are: those that a name in DNS stands for, that a file lists, that a Service of
+// Kubernetes has. What it tells is a hint, which may be late, empty or wrong; what nodes answer is the truth, and package client goes
+// by that. It connects to no node.
+//
+// Goroutines: none but List's, one per source, which List.Run waits for. A Source works on the goroutine that called Watch; one that
+// watches a file lets fsnotify have one more until Watch returns.
+package membership
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Source knows which nodes there are.
+type Source interface {
+	// Watch calls tell with what the source knows, first as soon as it can, then whenever that changes, until ctx ends. All calls come
+	// from the calling goroutine.
+	Watch(ctx context.Context, tell func(Answer))
+	// String is the source as it is spelled in lists of nodes.
+	String() string
+}
+
+// Answer is what a source knows.
+type Answer struct {
+	// Nodes by address, sorted, each once. Nil: the source cannot tell now; empty, not nil: it says that there are none.
+	Nodes []string
+	// ServerName is what these nodes' certificates are made out to; empty: the host of each address.
+	ServerName string
+	// Err is why Nodes is nil, or empty, or lacks some.
+	Err error
+}
+
+// TargetError says what is wrong with the spelling of nodes.
+type TargetError struct{ Target, Message string }
+
+func (e *TargetError) Error() string { return fmt.Sprintf("%q %s", e.Target, e.Message) }
+
+// Spellings of nodes, for errors.
+const Spellings = "host:port (like cpu-1:7070) or unix:path for one node; dns:name:port, dns+srv:name, file:path or k8s:namespace/service:port for all that it stands for"
+
+// Parse tells what users name apart: single nodes by address, which are not checked, and sources. Errors are *TargetError.
+func Parse(targets []string) (addrs []string, sources []Source, err error) {
+	for _, t := range targets {
+		s, err := parse(t)
+		switch {
+		case err != nil:
+			return nil, nil, err
+		case s != nil:
+			sources = append(sources, s)
+		default:
+			addrs = append(addrs, t)
+		}
+	}
+	return addrs, sources, nil
+}
+
+// parse returns no source for what can only be the address of one node.
+func parse(target string) (Source, error) {
+	scheme, rest, _ := strings.Cut(target, ":")
+	switch scheme {
+	case "dns":
+		return newDNS(target, rest)
+	case "dns+srv":
+		return newSRV(target, rest)
+	case "file":
+		return newFile(target, rest)
+	case "k8s":
+		return newKubernetes(target, rest)
+	}
+	return nil, nil
+}
+
+// CheckAddress says what is wrong with the address of one node: host:port, or unix:path. Errors are *TargetError.
+func CheckAddress(addr string) error {
+	if strings.HasPrefix(addr, "unix:") {
+		return nil
+	}
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil || host == "" || !isPort(port) || strings.ContainsAny(host, "/ \t") {
+		return &TargetError{addr, "is no address of a node; write " + Spellings}
+	}
+	return nil
+}
+
+func isPort(text string) bool {
+	n, err := strconv.Atoi(text)
+	return err == nil && n >= 1 && n <= 65535
+}
+
+// teller hands on what is new.
+type teller struct {
+	tell func(Answer)
+	told bool
+	last Answer
+}
+
+func (t *teller) say(a Answer) {
+	slices.Sort(a.Nodes)
+	a.Nodes = slices.Compact(a.Nodes)
+	if t.told && slices.Equal(a.Nodes, t.last.Nodes) && (a.Nodes == nil) == (t.last.Nodes == nil) && fmt.Sprint(a.Err) == fmt.Sprint(t.last.Err) {
+		return
+	}
+	t.told, t.last = true, a
+	t.tell(a)
+}
+
+// oneFamily leaves IPv6 out where there is IPv4: a machine that has both is one node.
+func oneFamily(ips []netip.Addr) []netip.Addr {
+	four := slices.DeleteFunc(slices.Clone(ips), func(ip netip.Addr) bool { return !ip.Unmap().Is4() })
+	if len(four) > 0 {
+		return four
+	}
+	return ips
+}
+
+// join makes addresses of one port.
+func join(ips []netip.Addr, port string) []string {
+	all := make([]string, len(ips))
+	for i, ip := range ips {
+		all[i] = net.JoinHostPort(ip.Unmap().String(), port)
+	}
+	return all
+}
+
+// pause waits for about d, so that many who began together do not ask together, or until ctx ends.
+func pause(ctx context.Context, d time.Duration) {
+	select {
+	case <-time.After(around(d)):
+	case <-ctx.Done():
+	}
+}
+
+// around is d ± 20 %.
+func around(d time.Duration) time.Duration {
+	return time.Duration(float64(d) * (0.8 + 0.4*rand.Float64()))
+}

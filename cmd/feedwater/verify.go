@@ -1,0 +1,262 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc/status"
+
+	"github.com/feedwater-io/feedwater/client"
+	"github.com/feedwater-io/feedwater/client/comparison"
+	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
+)
+
+// verifyOptions are the flags of `feedwater verify`.
+type verifyOptions struct {
+	nodes, data    []string
+	plan           string
+	batches, batch int
+	timeout        time.Duration
+	json           bool
+	reach          reachOptions
+}
+
+// notComparedError says that nothing is known of nodes that were to be compared.
+type notComparedError struct{ error }
+
+// errDiffer ends a comparison that found a difference.
+var errDiffer = errors.New("the nodes differ: a job must not go from one to the other")
+
+func newVerify() *cobra.Command {
+	o := &verifyOptions{}
+	c := &cobra.Command{
+		Use:   "verify --nodes A,B",
+		Short: "Compare batches of nodes bit for bit: the gate before a rollout",
+		Long: `Has all nodes make the same batches and compares them bit for bit. The first node is what the others are held against: one that runs
+today, say, and one of the version that is to come. It tells the first difference: batch, sample, file, field, offset, how many bytes.
+
+Without --plan, batches are made of all data that the first node serves, with random crops, flips and RandAugment.
+Exit codes: 0 equal, 1 different, 2 it could not be compared.`,
+		Example: `  feedwater verify --nodes cpu-1:7070,cpu-2:7070
+  feedwater verify --nodes cpu-1:7070,cpu-2:7070 --plan plan.json --batches 100 --json`,
+		Args: noArguments,
+		RunE: func(c *cobra.Command, _ []string) error {
+			return o.run(c.Context(), c.InOrStdin(), c.OutOrStdout(), c.ErrOrStderr())
+		},
+	}
+	f := c.Flags()
+	f.StringSliceVar(&o.nodes, "nodes", nil, "`nodes` to compare, two or more; docs/nodes.md")
+	f.StringVar(&o.plan, "plan", "", "`file` with the plan, JSON; - for standard input (docs/plan.md)")
+	f.StringSliceVar(&o.data, "data", nil, "`root` or root/path of the nodes to make batches of, without --plan (default: all roots of the first node)")
+	f.IntVar(&o.batches, "batches", 1000, "batches to compare")
+	f.IntVar(&o.batch, "batch-size", 32, "samples of a batch")
+	f.DurationVar(&o.timeout, "timeout", 2*time.Minute, "how long to wait for a node's answer and for each batch")
+	f.BoolVar(&o.json, "json", false, "print JSON")
+	o.reach.addTo(f)
+	addConfig(c)
+	return c
+}
+
+func (o *verifyOptions) check() error {
+	switch {
+	case o.batches < 1:
+		return fmt.Errorf("--batches %d: give 1 or more", o.batches)
+	case o.batch < 1 || o.batch > 4096:
+		return fmt.Errorf("--batch-size %d is not within 1 to 4096", o.batch)
+	case o.timeout <= 0:
+		return fmt.Errorf("--timeout %s: give more than 0", o.timeout)
+	case o.plan != "" && len(o.data) > 0:
+		return errors.New("--plan names its data itself: leave --data out")
+	}
+	return nil
+}
+
+func (o *verifyOptions) run(ctx context.Context, in io.Reader, out, errs io.Writer) error {
+	if err := o.check(); err != nil {
+		return usageError{err}
+	}
+	nodes, err := o.list(ctx)
+	if err != nil {
+		return err
+	}
+	plans, err := o.plans(ctx, in, nodes[0])
+	if err != nil {
+		return err
+	}
+	results, err := o.compare(ctx, plans, nodes, errs)
+	if err != nil {
+		return notComparedError{fmt.Errorf("not compared: %w", err)}
+	}
+	if err := o.print(out, results); err != nil {
+		return notComparedError{err}
+	}
+	if slices.ContainsFunc(results, func(r *comparison.Result) bool { return !r.Equal() }) {
+		return errDiffer
+	}
+	return nil
+}
+
+// list are the nodes, in the order in which they are named where each is named by itself.
+func (o *verifyOptions) list(ctx context.Context) ([]string, error) {
+	list, end, err := listNodes(ctx, o.nodes)
+	if usage := (usageError{}); errors.As(err, &usage) {
+		return nil, err
+	} else if err != nil {
+		return nil, notComparedError{err}
+	}
+	defer end()
+	nodes, err := list.Nodes(ctx)
+	if err != nil {
+		return nil, notComparedError{err}
+	}
+	slices.SortStableFunc(nodes, func(a, b string) int { return cmp.Compare(o.place(a), o.place(b)) })
+	if len(nodes) < 2 {
+		return nil, usageError{fmt.Errorf("--nodes %s stands for %d nodes: name two or more, the first is what the others are held against", strings.Join(o.nodes, ","), len(nodes))}
+	}
+	return nodes, nil
+}
+
+func (o *verifyOptions) place(node string) int {
+	if i := slices.Index(o.nodes, node); i >= 0 {
+		return i
+	}
+	return len(o.nodes)
+}
+
+// verified is what to compare.
+type verified struct {
+	plan    string
+	batches int
+}
+
+// plans are the user's, or one for each root, which share the batches.
+func (o *verifyOptions) plans(ctx context.Context, in io.Reader, node string) ([]verified, error) {
+	if o.plan != "" {
+		text, err := readPlan(o.plan, in)
+		if err != nil {
+			return nil, usageError{err}
+		}
+		return []verified{{string(text), o.batches}}, nil
+	}
+	data := o.data
+	if len(data) == 0 {
+		var err error
+		if data, err = o.roots(ctx, node); err != nil {
+			return nil, notComparedError{err}
+		}
+	}
+	plans := make([]verified, len(data))
+	for i, d := range data {
+		root, path, _ := strings.Cut(d, "/")
+		plans[i] = verified{usualPlan(root, path), (o.batches + len(data) - 1 - i) / len(data)}
+	}
+	return slices.DeleteFunc(plans, func(v verified) bool { return v.batches == 0 }), nil
+}
+
+func readPlan(name string, in io.Reader) ([]byte, error) {
+	text, err := os.ReadFile(name)
+	if name == "-" {
+		text, err = io.ReadAll(io.LimitReader(in, 2<<20))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("--plan: %w", err)
+	}
+	return text, nil
+}
+
+// usualPlan goes through decoding, resizing, warps and colours.
+func usualPlan(root, path string) string {
+	text, _ := json.Marshal(map[string]any{ // nothing in it can fail
+		"source":     map[string]string{"root": root, "path": path},
+		"seed":       17,
+		"shuffle":    true,
+		"on_error":   "skip",
+		"transforms": []any{map[string]any{"op": "RandomResizedCrop", "size": []int{224, 224}}, map[string]any{"op": "RandomHorizontalFlip"}, map[string]any{"op": "RandAugment"}},
+	})
+	return string(text)
+}
+
+// roots asks a node what it serves: its answer to a plan that names no data.
+func (o *verifyOptions) roots(ctx context.Context, addr string) ([]string, error) {
+	node, err := client.Dial(addr, o.reach.dial())
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = node.Close() }()
+	ctx, cancel := context.WithTimeout(ctx, o.timeout)
+	defer cancel()
+	_, err = node.Open(ctx, &pb.OpenRequest{Plan: "{}", Job: "verify"})
+	for _, d := range status.Convert(err).Details() {
+		if info, ok := d.(*errdetails.ErrorInfo); ok && info.Metadata["roots"] != "" {
+			return strings.Split(info.Metadata["roots"], ","), nil
+		}
+	}
+	return nil, fmt.Errorf("%s does not say what it serves (%w): name it by --data", addr, cmp.Or(err, errors.New("no error")))
+}
+
+func (o *verifyOptions) compare(ctx context.Context, plans []verified, nodes []string, errs io.Writer) ([]*comparison.Result, error) {
+	bar := newProgress(errs)
+	bar.of = "batches"
+	defer bar.end()
+	var mu sync.Mutex // of bar
+	log := slog.New(slog.NewTextHandler(errs, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	var results []*comparison.Result
+	done := 0
+	for _, p := range plans {
+		r, err := comparison.Run(ctx, comparison.Options{
+			Plan: p.plan, Nodes: nodes, Batches: p.batches, Samples: o.batch, Timeout: o.timeout, Dialing: o.reach.dial(), Log: log,
+			Compared: func(n int) {
+				mu.Lock()
+				defer mu.Unlock()
+				bar.step(done+n, o.batches)
+			},
+		})
+		if err != nil {
+			return nil, err
+		}
+		done += p.batches
+		results = append(results, r)
+	}
+	return results, nil
+}
+
+func (o *verifyOptions) print(out io.Writer, results []*comparison.Result) error {
+	if o.json {
+		e := json.NewEncoder(out)
+		e.SetIndent("", "  ")
+		equal := !slices.ContainsFunc(results, func(r *comparison.Result) bool { return !r.Equal() })
+		return e.Encode(map[string]any{"equal": equal, "comparisons": results})
+	}
+	for _, n := range results[0].Nodes {
+		fmt.Fprintf(out, "%s  %s  %s  numerics %.12s\n", n.Addr, n.Version, n.Kernels, n.Numerics)
+	}
+	for _, r := range results {
+		verdict := "all equal"
+		switch {
+		case r.Batches == 0:
+			verdict = "there is no sense in it"
+		case r.Differing > 0:
+			verdict = fmt.Sprintf("%d differ", r.Differing)
+		}
+		fmt.Fprintf(out, "data %.12s: %d batches of %d samples compared: %s\n", r.Data, r.Batches, r.Samples, verdict)
+		for _, a := range r.Answers {
+			fmt.Fprintf(out, "  %s\n", a)
+		}
+		if r.First != nil {
+			fmt.Fprintf(out, "  first: %s\n", r.First)
+		}
+	}
+	return nil
+}
