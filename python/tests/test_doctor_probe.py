@@ -97,6 +97,7 @@ def test_a_window_times_calls_that_wait_and_ends(monkeypatch: pytest.MonkeyPatch
         loop.steps += 1
         looks.entered()
         looks.step(loop)
+        loop.looked(loop.steps)
         assert one.item() == 1.0
     assert (dict(vars(torch.Tensor)), torch.cuda.synchronize) == before
     seen = looks.dump()
@@ -127,12 +128,12 @@ def test_the_gpus_clock(monkeypatch: pytest.MonkeyPatch) -> None:
         current = SimpleNamespace(query=lambda gpu=gpu, clock=clock: clock.now >= gpu.free_at)
         monkeypatch.setattr(torch.cuda, "current_stream", lambda current=current: current)
         rows = []
-        for _ in range(20):
+        for step in range(20):
             stream.enter()
             clock.spend(0.015)
             row = Row(15_000_000, 20_000_000, 1, 0, False)
             rows.append(row)
-            stream.leave(row)
+            stream.leave(row, step)
             gpu.launch(work, 0)
             clock.spend(0.005)
         gpu.synchronize()
@@ -151,10 +152,10 @@ def test_further_streams_are_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
     stream = Stream()
     stream.gpu = gpu
     monkeypatch.setattr(torch.cuda, "current_stream", lambda: SimpleNamespace(query=lambda: True))
-    for _ in range(10):
+    for step in range(10):
         stream.enter()
         clock.spend(0.01)
-        stream.leave(Row(1, 2, 0, 0, False))
+        stream.leave(Row(1, 2, 0, 0, False), step)
     stream.settle()
     assert stream.unknown == "the program uses further streams"
 

@@ -265,14 +265,12 @@ def run(*, rows: list[list[Any]], boards: int = 1, **loop: Any) -> Run:
     board = dict.fromkeys(FIELDS, 0.0) | {
         "fetches": 200.0,
         "samples": 1600.0,
-        "read_samples": 1600.0,
         "wall_ns": 4e9,
-        "cpu_ns": 3e9,
+        "cpu_ns": 0.375e9,
         "process_cpu_ns": 3e9,
-        "looked_threads_ns": 0.4e9,
-        "looked_cpu_ns": 0.3e9,
+        "looked_threads_ns": 0.475e9,
         "looked_wall_ns": 0.5e9,
-        "queued_ns": 0.4e9,
+        "queued_ns": 0.05e9,
         "read_bytes": 1.6e8,
         "longest_ns": 4e7,
         "ended_ns": 4e9,
@@ -295,6 +293,8 @@ def test_signals_of_a_report() -> None:
     assert s.step_s == pytest.approx(0.020), "a pause is no step"
     assert s.wait == pytest.approx(0.3)
     assert s.fed_s == pytest.approx(0.014) and s.ready_steps == 9
+    counted = of(run(rows=[row(6, 20)] * 30 + [row(6, 20)[:2]] * 70))
+    assert counted is not None and counted.wait == s.wait and counted.empty == 0.0, "steps that were only counted"
     late = of(run(rows=[row(6, 20)] * 100 + [row(5, 19, burst=True)] * 10))
     assert late is not None and late.ready_s is None, "no batch was ready after all"
     assert s.idle is None and s.stall == pytest.approx(0.3)

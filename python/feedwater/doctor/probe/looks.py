@@ -52,16 +52,21 @@ class Looks:
         """A batch was returned."""
         if self._loop is loop:
             self._within(loop)
-        elif self._loop is None and loop.steps in WINDOWS and "torch" in sys.modules and not _compiled():
+        elif self._loop is None and loop.passed(WINDOWS) and "torch" in sys.modules and not _compiled():
             self._open(loop)
-        if loop.steps in FRAMES_AT:
+        if loop.passed(FRAMES_AT):
             self.frames.look()
-        if loop.steps in MEMORY_AT and loop.stream.gpu is not None:
+        if loop.passed(MEMORY_AT) and loop.stream.gpu is not None:
             loop.memory = _memory()
+
+    @property
+    def open(self) -> bool:
+        """In a window, when every step counts."""
+        return self._loop is not None
 
     def entered(self) -> None:
         """next is called: what the loop did after its last wait, the GPU had no work meanwhile."""
-        if self._loop is not None and self._last_wait:
+        if self._last_wait:
             self.seen["after_ns"] += perf_counter_ns() - self._last_wait
         self._last_wait = 0
 
