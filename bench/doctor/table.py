@@ -1,6 +1,6 @@
 """Every staged script under the doctor: what it should say and says, and what it promises against what is achieved.
 
-    python bench/doctor/table.py [--variant 1] [--markdown FILE] [NAME …]
+    python bench/doctor/table.py [--set 2] [--variant 1] [--markdown FILE] [NAME …]
 
 Where an action has a gain, the script runs again with it: by --try, or by FIX=1 where it is no argument of a
 DataLoader. Achieved is the quotient of the two steps. Other programs on this machine are in the figures, and named.
@@ -9,6 +9,7 @@ DataLoader. Achieved is the quotient of the two steps. Other programs on this ma
 from __future__ import annotations
 
 import argparse
+import importlib
 import json
 import os
 import subprocess
@@ -47,11 +48,11 @@ class Row:
         return LEAST <= self.achieved / self.promised <= MOST
 
 
-def run(name: str, variant: int, *options: str, fix: bool = False) -> dict[str, Any]:
+def run(name: str, module: str, variant: int, *options: str, fix: bool = False) -> dict[str, Any]:
     """A script under the doctor: the verdict."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "verdict.json"
-        script = [sys.executable, str(HERE / "staged.py"), name]
+        script = [sys.executable, str(HERE / f"{module}.py"), name]
         if name == "straggler":
             script[1:1] = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
         env = {**os.environ, "VARIANT": str(variant), "FIX": str(int(fix)), "FEEDWATER_NVML": ""}
@@ -73,16 +74,16 @@ def stand_in(folder: str) -> Path:
     return program
 
 
-def row(name: str, expected: str, variant: int, show: bool) -> Row:
+def row(name: str, expected: str, module: str, variant: int, show: bool) -> Row:
     """Runs a script, and again with the first action that promises something."""
-    found = run(name, variant)
+    found = run(name, module, variant)
     if show:
         print(found["said"])
     promise = next((action for action in found["actions"][:1] if action["gain"] is not None), None)
     achieved = None
     if promise and "nodes" not in promise["do"] and ("try" in promise or found["cause"] == expected):
         tried = ["--try", promise["try"]] if "try" in promise else []
-        again = run(name, variant, "--no-bursts", *tried, fix=not tried)
+        again = run(name, module, variant, "--no-bursts", *tried, fix=not tried)
         achieved = found["period_s"] / again["period_s"] if again["period_s"] else None
     gain = promise["gain"] if achieved is not None and promise else None
     others = found["evidence"].get("others", 0.0)
@@ -114,16 +115,18 @@ def markdown(rows: list[Row]) -> str:
 def main() -> int:
     """Prints a line per script; 0 if at least nine in ten are right and every promise was kept."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--variant", type=int, choices=(0, 1), default=0)
+    parser.add_argument("--set", type=int, choices=(1, 2), default=1, help="2: other scripts with the same problems")
+    parser.add_argument("--variant", type=int, choices=(0, 1), default=0, help="of set 1")
     parser.add_argument("--markdown", metavar="FILE", help="write the table here too")
     parser.add_argument("--show", action="store_true", help="print what the doctor says")
     parser.add_argument("names", nargs="*", metavar="NAME")
     args = parser.parse_args()
-    from staged import SCRIPTS
+    module = "staged" if args.set == 1 else "staged2"
+    scripts = importlib.import_module(module).SCRIPTS
 
     rows = []
-    for name in args.names or SCRIPTS:
-        rows.append(row(name, SCRIPTS[name][0], args.variant, args.show))
+    for name in args.names or scripts:
+        rows.append(row(name, scripts[name][0], module, args.variant, args.show))
         print(line(rows[-1]), flush=True)
         if args.markdown:
             Path(args.markdown).write_text(markdown(rows))
