@@ -18,6 +18,7 @@ LEAST_LOOKS = 10
 """At steps, to know the idle of the GPU or the growth of memory by."""
 LATE_NS = 1_000_000
 """A step after a burst that waited longer than this, and than a quarter of the usual wait, had no batch ready."""
+LEAST_FRAMES = 3
 GROWN = 50
 """Nodes, or list entries, that a graph must have reached to be called growing."""
 
@@ -177,7 +178,7 @@ def _looks(about: dict[str, Any]) -> dict[str, Any]:
     pageable = look["pageable"] > look["copies"] / 2
     return {
         "graph": next((name for name, sizes in about["graphs"].items() if _grows(sizes)), ""),
-        "without_backward": about["looks"] >= 4 and about["without_backward"] >= about["looks"] - 1,
+        "without_backward": _without_backward(about["loops"]),
         "looked": look["steps"],
         "sync": look["waited_ns"] / ns,
         "after_sync": look["after_ns"] / ns,
@@ -188,6 +189,15 @@ def _looks(about: dict[str, Any]) -> dict[str, Any]:
         "compiled": about["compiled"],
         "model": about["model"],
     }
+
+
+def _without_backward(loops: Sequence[dict[str, Any]]) -> bool:
+    """Of a loop that takes a tenth of the time at least."""
+    took = [loop["steps"] * mean([row[1] for row in loop["rows"]] or [0]) for loop in loops]
+    return any(
+        loop["frames"] >= LEAST_FRAMES and loop["without_backward"] >= loop["frames"] - 1 and spent >= 0.1 * sum(took)
+        for loop, spent in zip(loops, took)
+    )
 
 
 def _grows(sizes: Sequence[int]) -> bool:

@@ -69,7 +69,7 @@ def _next(original: Any) -> Any:
     @wraps(original)
     def __next__(self: Any) -> Any:  # noqa: N807
         session = getattr(self, "_doctor_session", None)
-        if session is None or session is not sessions.current:
+        if session is not sessions.current or session is None:
             return original(self)
         return session.advance(self._doctor_loop, self, original)
 

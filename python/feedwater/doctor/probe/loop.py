@@ -8,7 +8,7 @@ import os
 import threading
 from bisect import bisect_right
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from time import perf_counter_ns, sleep
 from typing import Any
 
@@ -58,9 +58,12 @@ class Loop:
         self._free_rows: deque[Row] = deque(maxlen=KEPT_STEPS)
         self._left = self._fresh = self._free_steps = 0
         room = about["workers"] * about["prefetch"]
-        self._bursts = next(steps for most, steps in BURSTS if room <= most) if settings.BURSTS else ()
+        bursts = settings.BURSTS and about["workers"]
+        self._bursts = next(steps for most, steps in BURSTS if room <= most) if bursts else ()
         self._kept: list[Any] = []
-        self._backward0 = backward.passes[0]
+        self._backward0 = self._pass_backward = backward.passes[0]
+        self.frames = self.without_backward = 0
+        """Looks at frames, and those of them that found graphs in a pass that had not gone backward."""
 
     # -- a pass -------------------------------------------------------------------------------------------------------
 
@@ -68,6 +71,7 @@ class Loop:
         """iter() was called."""
         self._fresh, self._left, self._free_steps = now, 0, 0
         self.look_by = 0
+        self._pass_backward = backward.passes[0]
         self.stream.rest()
 
     def rest(self) -> None:
@@ -149,6 +153,11 @@ class Loop:
         if shape and len(self.shapes) < MOST_SHAPES:
             self.shapes.add(shape)
 
+    def look_at_frames(self, look: Callable[..., bool]) -> None:
+        """look is that of frames.Frames."""
+        self.frames += 1
+        self.without_backward += look(backward=backward.passes[0] > self._pass_backward)
+
     # -- replay, on request -------------------------------------------------------------------------------------------
 
     def again(self) -> Any:
@@ -185,6 +194,8 @@ class Loop:
             "memory": self.memory,
             "replayed_ns": self.replayed_ns,
             "backward": backward.passes[0] - self._backward0,
+            "frames": self.frames,
+            "without_backward": self.without_backward,
             "pid": os.getpid(),
         }
 
