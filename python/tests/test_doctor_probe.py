@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from sim_gpu import SimClock, SimGpu
 
+from feedwater.doctor.probe import backward
 from feedwater.doctor.probe import loop as loops
 from feedwater.doctor.probe.frames import Frames
 from feedwater.doctor.probe.looks import WINDOW_STEPS, Looks
@@ -60,14 +61,101 @@ def test_looking_keeps_nothing_alive() -> None:
 
 def test_graphs_without_backward() -> None:
     frames = Frames()
-    for _ in range(4):
-        out = graph()
+    out = graph()
+    assert frames.look()
+    with torch.no_grad():
+        assert not frames.look()
+    assert not frames.look(backward=True)
+    assert not frames.look(), "what training left behind"
+    more = graph()
+    assert frames.look()
+    out = more = None  # noqa: F841
+    assert not frames.look()
+
+
+def test_passes_without_backward() -> None:
+    loop, frames, looked = Loop(dict(ABOUT)), Frames(), []
+    for trains in (True, False):
+        loop.begin(1)
+        loss = graph()
+        if trains:
+            loss.backward()
+            backward.passes[0] += 1
+        else:
+            fresh = graph()  # noqa: F841
+        loop.look_at_frames(frames.look)
+        looked.append((loop.frames, loop.without_backward))
+    assert looked == [(1, 0), (2, 1)]
+
+
+class Meter:
+    """As scripts have them."""
+
+    def __init__(self) -> None:
+        self.sum: Any = 0.0
+
+
+def test_a_graph_that_grows_in_a_meter_is_named() -> None:
+    frames = Frames()
+    meter, sums = Meter(), {"loss": torch.zeros(())}
+    for _ in range(5):
+        for _ in range(20):
+            loss = graph()
+            meter.sum += loss
+            sums["loss"] = sums["loss"] + loss
         frames.look()
-    assert (frames.looks, frames.without_backward) == (4, 4)
-    with torch.inference_mode():
-        out = torch.ones(2)  # noqa: F841
-        frames.look()
-    assert frames.without_backward == 4
+    grown = {name.split(" at ")[0] for name, sizes in frames.dump()["graphs"].items() if sizes[-1] > 100}
+    assert grown == {"meter.sum", "sums['loss']"}
+
+
+def test_the_gpu_rests_until_the_first_copy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The loop waits for the GPU at the end of a step, and computes at the beginning of the next before it copies."""
+    item = torch.Tensor.item
+
+    def slow(tensor: Any) -> Any:
+        time.sleep(0.001)
+        return item(tensor)
+
+    slow.__name__ = "item"
+    monkeypatch.setattr(torch.Tensor, "item", slow)
+    monkeypatch.setattr(torch.Tensor, "to", to := (lambda tensor, *args: tensor))
+    to.__name__ = "to"
+    looks, loop, one = Looks(), Loop(dict(ABOUT)), torch.ones(())
+    loop.stream.gpu = SimpleNamespace(mark=lambda: None)  # type: ignore[assignment]
+    loop.steps = 21
+    looks.step(loop)
+    for computes in (0.0, 0.005):
+        one.item()
+        looks.entered()
+        looks.step(loop)
+        before = looks.seen["after_ns"]
+        time.sleep(computes)
+        one.to("cuda")
+        one.to("cuda")
+        assert looks.seen["after_ns"] - before >= computes * 1e9
+    after = looks.seen["after_ns"]
+    looks.entered()
+    looks.step(loop)
+    one.to("cuda")
+    assert looks.seen["after_ns"] == after, "nothing was waited for"
+    looks.close()
+
+
+def test_steps_between_close_looks_are_counted() -> None:
+    loop = Loop({"workers": 2, "prefetch": 2})
+    close, now = [], 0
+    while loop.steps < 400:
+        now += 20_000_000
+        if loop.steps >= loop.look_by or now >= loop.look_at:
+            close.append(loop.steps)
+            loop.leave(loop.enter(None), None)
+            loop.looked(now)
+        else:
+            loop.count(now - 1000, now)
+    rows = loop.dump()["rows"]
+    assert close[:12] == list(range(12)) and set(range(30, 200, 20)) <= set(close), "the first, and where bursts are"
+    assert 60 < len(close) < 110 and len(rows) > 380
+    assert len({step % 4 for step in close[20:]}) == 4, "not always the same step of a cycle"
 
 
 def test_the_model_is_found() -> None:
@@ -97,6 +185,7 @@ def test_a_window_times_calls_that_wait_and_ends(monkeypatch: pytest.MonkeyPatch
         loop.steps += 1
         looks.entered()
         looks.step(loop)
+        loop.looked(loop.steps)
         assert one.item() == 1.0
     assert (dict(vars(torch.Tensor)), torch.cuda.synchronize) == before
     seen = looks.dump()
@@ -127,12 +216,12 @@ def test_the_gpus_clock(monkeypatch: pytest.MonkeyPatch) -> None:
         current = SimpleNamespace(query=lambda gpu=gpu, clock=clock: clock.now >= gpu.free_at)
         monkeypatch.setattr(torch.cuda, "current_stream", lambda current=current: current)
         rows = []
-        for _ in range(20):
+        for step in range(20):
             stream.enter()
             clock.spend(0.015)
             row = Row(15_000_000, 20_000_000, 1, 0, False)
             rows.append(row)
-            stream.leave(row)
+            stream.leave(row, step)
             gpu.launch(work, 0)
             clock.spend(0.005)
         gpu.synchronize()
@@ -151,10 +240,10 @@ def test_further_streams_are_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
     stream = Stream()
     stream.gpu = gpu
     monkeypatch.setattr(torch.cuda, "current_stream", lambda: SimpleNamespace(query=lambda: True))
-    for _ in range(10):
+    for step in range(10):
         stream.enter()
         clock.spend(0.01)
-        stream.leave(Row(1, 2, 0, 0, False))
+        stream.leave(Row(1, 2, 0, 0, False), step)
     stream.settle()
     assert stream.unknown == "the program uses further streams"
 

@@ -155,8 +155,20 @@ def test_a_slower_loop_is_never_promised() -> None:
 
 
 def test_nothing_is_promised_that_cannot_be_measured() -> None:
-    for name in ("worker-threads", "pin-memory-off", "launch-bound", "sync-in-loop", "uneven-batches", "tiny-model"):
+    untold = "worker-threads", "pin-memory-off", "launch-bound", "sync-in-loop", "uneven-batches", "tiny-model"
+    for name in (*untold, "storage", "slow-link", "worker-blocked"):
         assert cause(name, FIRES[name], fires=True).actions[0].gain is None, name
+    many = replace(FIRES["too-many-workers"], iterable=True)
+    assert [action.gain for action in judge_loop(many).actions if action.arguments] == [None], "each may read it all"
+
+
+def test_a_small_model_that_decodes() -> None:
+    """Cores make data all the time, for a model that hardly uses it."""
+    s = replace(LATE, workers=2, batch_cpu_s=0.056, step_s=0.03, ready_s=0.005, wait=0.8)
+    assert judge_loop(replace(s, model={"parameters": 25_000_000})).cause == "cores-used-up"
+    small = judge_loop(replace(s, model={"parameters": 148_000}))
+    assert small.cause == "tiny-model" and small.actions[0].do.startswith("decode once")
+    assert judge_loop(replace(s, ready_s=0.02, wait=0.3, model={"parameters": 148_000})).cause == "cores-used-up"
 
 
 def test_the_model_of_a_step() -> None:
@@ -182,6 +194,12 @@ def test_others_are_counted_by_how_our_threads_queue() -> None:
     assert alone.seconds(8) == pytest.approx(alone.seconds(8, alone=True)), "our own workers are not others"
 
 
+def test_others_are_counted_by_how_the_loop_itself_queues() -> None:
+    """Without workers: recorded beside many programs, where one worker gained 1.5, not 4."""
+    s = Signals(step_s=0.28, wait=0.77, workers=0, cpu=0.18, queued=0.82, others=1.8, batch_cpu_s=0.0445)
+    assert Step(replace(s, loop_cores=0.2)).gain(Step(s).seconds(1)) == pytest.approx(1.2, rel=0.2)
+
+
 def test_the_runner_up_is_named() -> None:
     both = replace(FIRES["giant-images"], collate=0.4, batch_cpu_s=0.09, fetch_s=0.09, step_s=0.045)
     verdict = judge_loop(both)
@@ -199,6 +217,26 @@ def test_a_straggler_is_named() -> None:
     assert "rank 1" in verdict.why and "too-few-workers" in verdict.why
     assert "worst   rank 1 50 %, rank 2 3 %, rank 0 2 %" in str(verdict)
     assert judge_ranks([replace(LATE, rank=r) for r in range(3)]).cause == "too-few-workers"
+
+
+def test_a_rank_with_more_work_is_named() -> None:
+    ranks = [Signals(rank=0, loop_cores=0.4), Signals(rank=1, loop_cores=0.9)]
+    verdict = judge_ranks(ranks)
+    assert (verdict.verdict, verdict.cause) == ("not-data", "straggler-rank")
+    assert "rank 1 computes on 0.9 cores, the others on 0.4" in verdict.why
+    assert judge_ranks([replace(s, loop_cores=0.8) for s in ranks]).cause == "step-bound"
+    assert judge_ranks([replace(s, gpu=True) for s in ranks]).cause == "gpu-bound", "waiting may look like work there"
+    assert judge_ranks([replace(s, host=False) for s in ranks]).cause == "step-bound", "unknown is not uneven"
+
+
+def test_a_validation_without_backward() -> None:
+    """Beside a training loop; a short one is no matter."""
+    validated = run(rows=[row(1, 20)] * 60, steps=68, frames=4, without_backward=4)
+    for steps, is_so in ((68, True), (5000, False)):
+        both = run(rows=[row(1, 20)] * 100, steps=steps, frames=7, without_backward=0)
+        both.about["loops"] += validated.about["loops"]
+        s = of(both)
+        assert s is not None and s.without_backward == is_so
 
 
 def test_programs_one_after_the_other_are_no_ranks() -> None:
@@ -234,8 +272,6 @@ def run(*, rows: list[list[Any]], boards: int = 1, **loop: Any) -> Run:
         "lines": {"waits": [], "copies": []},
         "compiled": False,
         "graphs": {},
-        "looks": 0,
-        "without_backward": 0,
         "model": {},
         "loops": [
             {
@@ -258,6 +294,8 @@ def run(*, rows: list[list[Any]], boards: int = 1, **loop: Any) -> Run:
                 "batch_bytes": 8,
                 "memory": {},
                 "replayed_ns": [],
+                "frames": 0,
+                "without_backward": 0,
                 **loop,
             }
         ],
@@ -265,14 +303,12 @@ def run(*, rows: list[list[Any]], boards: int = 1, **loop: Any) -> Run:
     board = dict.fromkeys(FIELDS, 0.0) | {
         "fetches": 200.0,
         "samples": 1600.0,
-        "read_samples": 1600.0,
         "wall_ns": 4e9,
-        "cpu_ns": 3e9,
+        "cpu_ns": 0.375e9,
         "process_cpu_ns": 3e9,
-        "looked_threads_ns": 0.4e9,
-        "looked_cpu_ns": 0.3e9,
+        "looked_threads_ns": 0.475e9,
         "looked_wall_ns": 0.5e9,
-        "queued_ns": 0.4e9,
+        "queued_ns": 0.05e9,
         "read_bytes": 1.6e8,
         "longest_ns": 4e7,
         "ended_ns": 4e9,
@@ -295,6 +331,8 @@ def test_signals_of_a_report() -> None:
     assert s.step_s == pytest.approx(0.020), "a pause is no step"
     assert s.wait == pytest.approx(0.3)
     assert s.fed_s == pytest.approx(0.014) and s.ready_steps == 9
+    counted = of(run(rows=[row(6, 20)] * 30 + [row(6, 20)[:2]] * 70))
+    assert counted is not None and counted.wait == s.wait and counted.empty == 0.0, "steps that were only counted"
     late = of(run(rows=[row(6, 20)] * 100 + [row(5, 19, burst=True)] * 10))
     assert late is not None and late.ready_s is None, "no batch was ready after all"
     assert s.idle is None and s.stall == pytest.approx(0.3)

@@ -21,6 +21,8 @@ GIANT_BYTES, GIANT_PIXELS, GIANT_S = 1e6, 4e6, 0.01
 SMALL_BYTES, SMALL_PIXELS, SMALL_S = 1.5e5, 500 * 375, 0.005
 """Of a picture that is not too large for the usual crop, and what Pillow and torchvision take for one at least."""
 TINY_S, TINY_SAMPLE_S = 2e-3, 2e-4
+SMALL_MODEL, SMALL_STEP = 500_000, 0.25
+"""Parameters, and a step beside what its batch takes all cores: too little to decode for, again and again."""
 NETWORK = 0.3
 """Share of what is read that came through the network, to call the link the cause."""
 READ_BYTES = 1000.0
@@ -66,6 +68,8 @@ def cause_of(s: Signals, found: list[Cause]) -> str:
         return "few-nodes" if s.data == "nodes" else "cores-used-up"
     if s.workers > 1.5 * s.cores + 1 and s.queued > QUEUED:
         return "too-many-workers"
+    if s.model.get("parameters", SMALL_MODEL) < SMALL_MODEL and s.fed_s < SMALL_STEP * s.batch_cpu_s / s.cores:
+        return "tiny-model"
     if s.workers and s.duty < 0.6 and s.held < 0.5 and s.queued < QUEUED:
         return "hand-over"
     return "cores-used-up"
@@ -98,8 +102,10 @@ def _all(s: Signals, step: Step) -> Iterator[Cause]:
     if s.blocked > BLOCKED:
         n = step.best(range(max(1, s.workers), 8 * s.cores + 1))
         near = step.gain(step.seconds(max(1, s.workers), blocked_s=0.0))
-        do = f"num_workers={n} (they wait, not compute); or the data near, or cached: {near:.2f}x"
-        yield cause(_blocked(s), do, step.seconds(n), f"num_workers={n}")
+        each = step.gain(step.seconds(n))
+        do = f"the data near, or cached: {near:.2f}x; or num_workers={n}: {each:.2f}x if each waits for itself, "
+        do += "nothing if all share one limit"  # which one alone can tell by trying
+        yield cause(_blocked(s), do, step.seconds(n), f"num_workers={n}", told=False)
     if (s.read_bytes > GIANT_BYTES or s.pixels > GIANT_PIXELS) and s.sample_cpu_s > GIANT_S:
         yield cause("giant-images", f"store smaller pictures: {_size(s)} each now", step.seconds(cpu_s=_small_s(s)))
     if s.fed_s < TINY_S and s.sample_cpu_s < TINY_SAMPLE_S:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from statistics import mean, median
 from typing import Any
 
@@ -14,8 +14,11 @@ __all__ = ["of"]
 PAUSE = 20.0
 """A step that many times the median is a pause: a checkpoint, an evaluation."""
 LEAST_BURST = 3
+LEAST_LOOKS = 10
+"""At steps, to know the idle of the GPU or the growth of memory by."""
 LATE_NS = 1_000_000
 """A step after a burst that waited longer than this, and than a quarter of the usual wait, had no batch ready."""
+LEAST_FRAMES = 3
 GROWN = 50
 """Nodes, or list entries, that a graph must have reached to be called growing."""
 
@@ -46,7 +49,7 @@ def _times(loop: dict[str, Any]) -> dict[str, Any]:
     gpu, unknown = bool(loop["gpu"]), loop["gpu_unknown"]
     rows = [_Row(*row) for row in loop["rows"]]
     measured = [row for row in rows if row.gpu_ns is not None]
-    by_gpu = gpu and not unknown and len(measured) >= LEAST_ROWS
+    by_gpu = gpu and not unknown and len(measured) >= LEAST_LOOKS
     rows = measured if by_gpu else rows
     usual = [row for row in rows if not row.burst] or rows
     cut = PAUSE * median(row.period(by_gpu) for row in usual)
@@ -70,17 +73,22 @@ def _times(loop: dict[str, Any]) -> dict[str, Any]:
         "dry": mean(bool(row.dry) for row in steady) if by_gpu else None,
         "edge_s": mean(first) / per_pass / 1e9 if first else 0.0,
         "steps_per_pass": per_pass if passes > 1 else 1e9,
-        "empty": mean(row.ready == 0 for row in steady),
-        "held": mean(row.held > 0 for row in steady),
+        "empty": _share(row.ready == 0 for row in steady if row.ready >= 0),
+        "held": _share(row.held > 0 for row in steady if row.ready >= 0),
     }
 
 
-class _Row:
-    """As probe.stream.Row was dumped."""
+def _share(seen: Iterable[bool]) -> float:
+    """Of those that are true; 0 of none."""
+    return mean([*seen] or [0])
 
-    def __init__(self, wait: int, step: int, ready: int, held: int, burst: bool, idle: Any, gpu: Any, dry: Any) -> None:
-        self.wait_ns, self.step_ns, self.ready, self.held, self.burst = wait, step, ready, held, burst
-        self.idle_ns, self.gpu_ns, self.dry = idle, gpu, dry
+
+class _Row:
+    """As probe.stream.Row was dumped; of steps that were only counted there is no more than wait and step."""
+
+    def __init__(self, wait: int, step: int, *looked: Any) -> None:
+        self.wait_ns, self.step_ns = wait, step
+        self.ready, self.held, self.burst, self.idle_ns, self.gpu_ns, self.dry = looked or (-1, 0, False, *[None] * 3)
 
     def period(self, by_gpu: bool) -> float:
         """Of this step. The host's is lumpy where it runs ahead of the GPU."""
@@ -94,9 +102,10 @@ def _fetches(run: Run, loop: dict[str, Any]) -> dict[str, Any]:
         return {"fetches": 0, "batch_cpu_s": 0.0, "duty": 0.0, "cpu": 0.0, "samples": float(loop["batch_size"] or 1)}
     sums = {name: sum(board[name] for board in boards) for name in boards[0]}
     wall, number = sums["wall_ns"] or 1.0, sums["fetches"]
-    cpu, queued = sums["cpu_ns"] / wall, sums["queued_ns"] / wall
-    all_cpu = max(sums["cpu_ns"], sums["process_cpu_ns"]) if loop["workers"] else sums["cpu_ns"]
-    samples, read = sums["samples"], max(1.0, sums["read_samples"])
+    looked = sums["looked_wall_ns"] or 1.0
+    cpu, queued, threads = (sums[name] / looked for name in ("cpu_ns", "queued_ns", "looked_threads_ns"))
+    all_cpu = max(cpu * wall, sums["process_cpu_ns"]) if loop["workers"] else cpu * wall
+    samples = max(1.0, sums["samples"])
     blocked = max(0.0, 1 - cpu - queued)
     return {
         "fetches": int(number),
@@ -107,20 +116,16 @@ def _fetches(run: Run, loop: dict[str, Any]) -> dict[str, Any]:
         "collate": sums["collate_ns"] / wall,
         "decode": sums["decode_ns"] / wall if sums["decoded"] else None,
         "pixels": sums["pixels"] / sums["decoded"] if sums["decoded"] else 0.0,
-        "extra": _extra(sums) if loop["workers"] else 0.0,
+        "extra": max(0.0, threads - cpu) if loop["workers"] else 0.0,
         "duty": wall / (wall + sums["rest_ns"]),
         "uneven": max(board["longest_ns"] for board in boards) / (wall / number),
         "batch_cpu_s": all_cpu / number / 1e9,
         "batch_blocked_s": blocked * wall / number / 1e9,
         "samples": max(1.0, samples / number),
-        "read_bytes": sums["read_bytes"] / read,
+        "read_bytes": sums["read_bytes"] / samples,
         "disk": sums["disk_bytes"] / max(1.0, sums["read_bytes"]),
-        "broken": sums["broken"] / max(1.0, samples),
+        "broken": sums["broken"] / samples,
     }
-
-
-def _extra(sums: dict[str, float]) -> float:
-    return max(0.0, sums["looked_threads_ns"] - sums["looked_cpu_ns"]) / (sums["looked_wall_ns"] or 1.0)
 
 
 def _machine(run: Run, siblings: Sequence[Run]) -> dict[str, Any]:
@@ -161,7 +166,7 @@ def _used(run: Run) -> float:
 def _slope(points: Sequence[Sequence[float]]) -> float:
     """Least squares over the later two thirds."""
     points = points[len(points) // 3 :]
-    if len(points) < LEAST_ROWS:
+    if len(points) < LEAST_LOOKS:
         return 0.0
     x, y = mean(p[0] for p in points), mean(p[1] for p in points)
     return sum((p[0] - x) * (p[1] - y) for p in points) / max(1.0, sum((p[0] - x) ** 2 for p in points))
@@ -173,7 +178,7 @@ def _looks(about: dict[str, Any]) -> dict[str, Any]:
     pageable = look["pageable"] > look["copies"] / 2
     return {
         "graph": next((name for name, sizes in about["graphs"].items() if _grows(sizes)), ""),
-        "without_backward": about["looks"] >= 4 and about["without_backward"] >= about["looks"] - 1,
+        "without_backward": _without_backward(about["loops"]),
         "looked": look["steps"],
         "sync": look["waited_ns"] / ns,
         "after_sync": look["after_ns"] / ns,
@@ -184,6 +189,15 @@ def _looks(about: dict[str, Any]) -> dict[str, Any]:
         "compiled": about["compiled"],
         "model": about["model"],
     }
+
+
+def _without_backward(loops: Sequence[dict[str, Any]]) -> bool:
+    """Of a loop that takes a tenth of the time at least."""
+    took = [loop["steps"] * mean([row[1] for row in loop["rows"]] or [0]) for loop in loops]
+    return any(
+        loop["frames"] >= LEAST_FRAMES and loop["without_backward"] >= loop["frames"] - 1 and spent >= 0.1 * sum(took)
+        for loop, spent in zip(loops, took)
+    )
 
 
 def _grows(sizes: Sequence[int]) -> bool:

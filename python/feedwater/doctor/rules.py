@@ -9,6 +9,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from statistics import median
+from typing import Any
 
 from . import advice
 from .causes import Action, Cause, cause_of, causes, nodes
@@ -29,6 +30,8 @@ SYNC, AFTER_SYNC = 0.15, 0.05
 DRY = 0.8
 COPY = 0.10
 STRAGGLER = 0.10
+UNEVEN = 0.3
+"""Share of a rank's computing that the others have less."""
 CONTENDED, TAKEN = 0.20, 0.35
 """Share of time in which the loop's thread has no core, and of the cores that others have: its workers queue it too."""
 ENDED_BY_USER = (0, -2, 130, -15, 143)
@@ -71,7 +74,25 @@ def judge_ranks(ranks: Sequence[Signals], *, shared: bool | None = None) -> Verd
         under = f"rank {worst.rank} waits for data, the others for it; there: {verdict.cause}"
         untold = [replace(action, gain=None) for action in verdict.actions]  # the job's pace is that of all ranks
         fields |= {"verdict": "data-bound", "cause": "straggler-rank", "why": under, "actions": untold}
+    elif verdict.cause in ("step-bound", "host-contended"):
+        fields |= _uneven(ranks)
     return Verdict(**fields)
+
+
+def _uneven(ranks: Sequence[Signals]) -> dict[str, Any]:
+    """Ranks of one job have steps of one length: who computes in less of it waits for the others. Not told on GPUs,
+    where those who wait seem to compute.
+    """
+    if not all(s.host and not s.gpu for s in ranks):
+        return {}
+    work = {s.rank: s.loop_cores + s.loop_queued for s in ranks}
+    slow = max(ranks, key=lambda s: work[s.rank])
+    rest = median(work[s.rank] for s in ranks if s is not slow)
+    if work[slow.rank] - rest < UNEVEN * work[slow.rank]:
+        return {}
+    why = f"rank {slow.rank} computes on {work[slow.rank]:.1f} cores, the others on {rest:.1f}: they wait for it"
+    do = f"give all ranks the same work: batches of rank {slow.rank} are larger, or its cores slower"
+    return {"verdict": "not-data", "cause": "straggler-rank", "why": why, "signals": slow, "actions": [Action(do)]}
 
 
 def judge_loop(s: Signals, *, shared: bool | None = None) -> Verdict:
@@ -113,6 +134,8 @@ def _late(s: Signals, tips: list[tuple[str, str, str]], notes: list[str]) -> Ver
         actions += _fewer(s)
     if cause == "few-nodes":
         actions.append(Action(f"more nodes: {s.period_s / s.fed_s:.1f} times as many, if all are busy"))
+    elif cause == "tiny-model" and not actions:
+        actions.append(Action("decode once, and keep the tensors, or what a model makes of them, in memory or a file"))
     elif cause != "tiny-model":
         actions.append(nodes(s))
     return Verdict("data-bound", cause, "", s, actions, _runner_up(found, cause), advice=tips, notes=notes)
@@ -129,7 +152,8 @@ def _fewer(s: Signals) -> list[Action]:
     gain = step.gain(step.seconds(n))
     if gain < 0.98:
         return []
-    return [Action(f"num_workers={n}: no slower, {s.workers - n} processes fewer", round(gain, 2), f"num_workers={n}")]
+    told = None if s.iterable else round(gain, 2)  # who splits an IterableDataset may read all of it in each worker
+    return [Action(f"num_workers={n}: no slower, {s.workers - n} processes fewer", told, f"num_workers={n}")]
 
 
 # -- not data ----------------------------------------------------------------------------------------------------------
@@ -137,7 +161,7 @@ def _fewer(s: Signals) -> list[Action]:
 
 def _own(s: Signals, shared: bool | None) -> tuple[str, str, list[Action]]:
     if s.without_backward:
-        do = "with torch.inference_mode(): this loop builds graphs and never calls backward"
+        do = "with torch.inference_mode(): a loop builds graphs and never calls backward"
         return "not-data", "missing-no-grad", [Action(do)]
     if s.gpu and s.copy > COPY and not s.pin_memory:
         do = (

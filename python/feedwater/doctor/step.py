@@ -65,7 +65,7 @@ class Step:
 def _others(s: Signals, own: float) -> float:
     """Threads of other programs that want to run; at least the cores that they use."""
     rate = s.cpu / max(1e-9, s.cpu + s.queued)
-    if rate > FREE or not s.fetches or not s.workers:
+    if rate > FREE or not s.fetches:
         return s.others
-    ours = s.workers * s.duty * (s.cpu + s.queued + s.extra) + own
+    ours = s.workers * s.duty * (s.cpu + s.queued + s.extra) + own if s.workers else 1.0
     return max(s.others, s.cores / rate - ours)

@@ -13,30 +13,31 @@ FIELDS = (
     "fetches",
     "samples",
     "wall_ns",
-    "cpu_ns",
-    "queued_ns",
     "collate_ns",
     "rest_ns",
-    "process_cpu_ns",
-    "looked_wall_ns",
-    "looked_cpu_ns",
-    "looked_threads_ns",
+    "longest_ns",
     "begun_ns",
     "ended_ns",
+    "looked_wall_ns",
+    "cpu_ns",
+    "queued_ns",
+    "looked_threads_ns",
+    "process_cpu_ns",
     "broken",
     "decoded",
     "decode_ns",
     "pixels",
     "read_bytes",
     "disk_bytes",
-    "read_samples",
-    "longest_ns",
 )
-"""In the file's order, as doubles. rest: between fetches. process_cpu: of all threads, always.
-looked_…: of single fetches, where threads are all of the process. read_…: over the first read_samples samples."""
+"""In the file's order, as doubles, all as of the last close look. rest: between fetches. looked_wall, cpu, queued: of
+fetches that were looked at closely; looked_threads: CPU time of all threads in those. process_cpu: of all, always.
+"""
 
+CLOSELY = 4
+"""The first fetches, all looked at closely."""
 LOOK_NS = 100_000_000
-"""Between two looks at what costs more than a clock."""
+"""Between two close looks at fetches: what costs more than a clock."""
 
 
 class Board:
@@ -54,49 +55,52 @@ class Board:
         self._reading = proc.Reading()
         self._read, self._disk = self._reading.nbytes()
         self._cpu = process_time_ns()
-        self._left = self._looked = self._threads = 0
+        self._began = self._left = self._looked = 0
+        self._clocks: tuple[int, int, int] | None = None
 
-    def enter(self) -> tuple[int, int, int]:
+    def enter(self) -> None:
         """A fetch begins."""
+        now = self._began = perf_counter_ns()
+        if self._left:
+            self._counts["rest_ns"] += now - self._left
+        if now - self._looked > LOOK_NS or self._counts["fetches"] < CLOSELY:
+            self._clocks = self._read_clocks()
+
+    def leave(self, samples: int, collate_ns: int) -> None:
+        """A fetch ended."""
+        now, counts = perf_counter_ns(), self._counts
+        wall = now - self._began
+        counts["fetches"] += 1
+        counts["samples"] += samples
+        counts["wall_ns"] += wall
+        counts["collate_ns"] += collate_ns
+        if counts["fetches"] > 1 and wall > counts["longest_ns"]:  # the first opens and imports
+            counts["longest_ns"] = wall
+        self._left = now
+        if self._clocks is not None:
+            self._look(self._clocks, wall)
+            self._looked, self._clocks = now, None
+
+    def _read_clocks(self) -> tuple[int, int, int]:
+        """Of this thread: queued, computed; computed by all threads."""
         if self._thread != get_ident():
             self._thread = get_ident()
             self._queueing.close()
             self._queueing = proc.Queueing()
-        queued, cpu, now = self._queueing.ns(), thread_time_ns(), perf_counter_ns()
-        if now - self._looked > LOOK_NS:
-            self._threads = process_time_ns()
-        if self._left:
-            self._counts["rest_ns"] += now - self._left
-        return now, cpu, queued
+        return self._queueing.ns(), thread_time_ns(), process_time_ns()
 
-    def leave(self, entered: tuple[int, int, int], samples: int, collate_ns: int) -> None:
-        """A fetch ended."""
-        now, counts = perf_counter_ns(), self._counts
-        wall = now - entered[0]
-        counts["fetches"] += 1
-        counts["samples"] += samples
-        counts["wall_ns"] += wall
-        cpu = thread_time_ns() - entered[1]
-        counts["cpu_ns"] += cpu
-        counts["queued_ns"] += self._queueing.ns() - entered[2]
-        counts["collate_ns"] += collate_ns
-        if counts["fetches"] > 1:  # the first opens and imports
-            counts["longest_ns"] = max(counts["longest_ns"], wall)
-        for name, count in pictures.counts.items():
-            counts[name] = count - self._pictures[name]
-        if self._threads:
-            self._look(counts, wall, cpu)
-            self._looked, self._threads = now, 0
-        counts["ended_ns"] = self._left = now
-        for place, name in enumerate(FIELDS):
-            self._file[place] = counts[name]
-
-    def _look(self, counts: dict[str, float], wall: int, cpu: int) -> None:
-        process = process_time_ns()
-        counts["process_cpu_ns"] = process - self._cpu
-        counts["looked_threads_ns"] += process - self._threads
-        counts["looked_cpu_ns"] += cpu
+    def _look(self, before: tuple[int, int, int], wall: int) -> None:
+        counts = self._counts
+        queued, cpu, process = self._read_clocks()
         counts["looked_wall_ns"] += wall
+        counts["queued_ns"] += queued - before[0]
+        counts["cpu_ns"] += cpu - before[1]
+        counts["looked_threads_ns"] += process - before[2]
+        counts["process_cpu_ns"] = process - self._cpu
         read, disk = self._reading.nbytes()
         counts["read_bytes"], counts["disk_bytes"] = read - self._read, disk - self._disk
-        counts["read_samples"] = counts["samples"]
+        for name, count in pictures.counts.items():
+            counts[name] = count - self._pictures[name]
+        counts["ended_ns"] = self._left
+        for place, name in enumerate(FIELDS):
+            self._file[place] = counts[name]

@@ -20,14 +20,14 @@ class Here:
         self._failed = False
 
     def begin(self) -> None:
-        """Forgets what was measured: a new folder."""
+        """Forgets what was measured: a new folder, or a forked child."""
         self._board, self._failed = None, False
 
     def board(self) -> Board | None:
         """None once it has failed."""
         if self._failed:
             return None
-        if self._board is None or self._board.pid != os.getpid():
+        if self._board is None:
             self._board = Board()
         return self._board
 
@@ -38,6 +38,7 @@ class Here:
 
 
 here = Here()
+os.register_at_fork(after_in_child=here.begin)
 
 
 def patch(module: Any) -> None:
@@ -73,22 +74,23 @@ def _time_fetch(kind: Any) -> None:
     def fetch(self: Any, indices: Any) -> Any:
         try:
             board = here.board()
-            entered = board.enter() if board else None
+            if board is not None:
+                board.enter()
         except Exception as error:
             here.failed(error)
-            board = entered = None
+            board = None
         try:
             return original(self, indices)
         finally:
-            if board is not None and entered is not None:
-                _leave(self, board, entered)
+            if board is not None:
+                _leave(self, board)
 
     kind.fetch = fetch
 
 
-def _leave(fetcher: Any, board: Board, entered: tuple[int, int, int]) -> None:
+def _leave(fetcher: Any, board: Board) -> None:
     try:
-        board.leave(entered, fetcher._doctor_samples, fetcher._doctor_collate_ns)
+        board.leave(fetcher._doctor_samples, fetcher._doctor_collate_ns)
     except Exception as error:
         here.failed(error)
     fetcher._doctor_collate_ns = fetcher._doctor_samples = 0

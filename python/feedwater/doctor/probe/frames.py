@@ -7,14 +7,17 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
+from itertools import islice
 from types import FrameType
 from typing import Any
 
-from . import backward
-
 MOST_NODES = 4000
+MOST_HELD = 50
+"""Entries of a dict, or attributes of an object, that are looked into."""
 MOST_FRAMES = 12
 CO_OPTIMIZED = 1
+NOT_THE_SCRIPTS = ("builtins", "abc", "torch")
+"""Of objects that are not looked into: modules, functions, classes, tensors, loaders."""
 OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 LIBRARIES = (
     f"{os.sep}site-packages{os.sep}",
@@ -30,35 +33,40 @@ class Frames:
     def __init__(self) -> None:
         self.graphs: dict[str, list[int]] = {}
         """By variable and line: nodes of its autograd graph, or length of the list, at each look."""
-        self.looks = self.without_backward = 0
         self.model: dict[str, Any] = {}
-        self._backward = 0
+        self._trained: set[tuple[Any, str]] = set()
+        """Variables that held a graph in a loop that goes backward: what is left of it after its end is no news."""
 
-    def look(self) -> None:
-        """At the frame that called next, and at those around it for the model."""
+    def look(self, *, backward: bool = False) -> bool:
+        """At the frame that called next, and at those around it for the model. backward: whether this pass of the loop
+        has gone backward; says whether it has not, and yet builds graphs.
+        """
         torch = sys.modules.get("torch")
         if torch is None or sys.gettrace() is not None:
-            return
+            return False
         frame = _script_frame()
-        if frame is not None:
-            self._look_at(frame, torch)
-            if not self.model:
-                self._find_model(frame, torch)
+        if frame is None:
+            return False
+        alive = self._look_at(frame, torch)
+        if not self.model:
+            self._find_model(frame, torch)
+        if backward:
+            self._trained |= alive
+        return bool(alive - self._trained) and bool(torch.is_grad_enabled())
 
-    def _look_at(self, frame: FrameType, torch: Any) -> None:
+    def _look_at(self, frame: FrameType, torch: Any) -> set[tuple[Any, str]]:
+        """The frame's variables that hold graphs."""
         names = _names(frame)
-        alive = False
-        for name, value in list(names.items()):
+        alive = set()
+        for name, value in _held(names):
             grown = _graph(value, torch)
             if grown is not None:
-                alive = True
+                if name in names:
+                    alive.add((frame.f_code, name))
                 if grown:
                     self.graphs.setdefault(f"{name} at {os.path.basename(_line(frame))}", []).append(grown)
         _let_go(frame, names)
-        self.looks += 1
-        missing = alive and torch.is_grad_enabled() and backward.passes[0] == self._backward
-        self.without_backward += missing
-        self._backward = backward.passes[0]
+        return alive
 
     def _find_model(self, frame: FrameType | None, torch: Any) -> None:
         for _ in range(MOST_FRAMES):
@@ -74,12 +82,7 @@ class Frames:
 
     def dump(self) -> dict[str, Any]:
         """For the report."""
-        return {
-            "graphs": self.graphs,
-            "looks": self.looks,
-            "without_backward": self.without_backward,
-            "model": self.model,
-        }
+        return {"graphs": self.graphs, "model": self.model}
 
 
 def line_of_script() -> str:
@@ -111,6 +114,17 @@ def _let_go(frame: FrameType, names: dict[str, Any]) -> None:
     """Before Python 3.13 the dict of a function's names stays with its frame, and would keep their values alive."""
     if frame.f_code.co_flags & CO_OPTIMIZED:
         names.clear()
+
+
+def _held(names: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Variables, the entries of dicts, and attributes of objects that are the script's own: meters of losses."""
+    for name, value in list(names.items()):
+        yield name, value
+        if type(value) is dict:
+            yield from ((f"{name}[{key!r}]", one) for key, one in islice(value.items(), MOST_HELD))
+        elif type(value).__module__.partition(".")[0] not in NOT_THE_SCRIPTS:
+            inner = getattr(value, "__dict__", {})
+            yield from ((f"{name}.{attribute}", one) for attribute, one in islice(inner.items(), MOST_HELD))
 
 
 def _graph(value: Any, torch: Any) -> int | None:

@@ -58,7 +58,7 @@ def _iter(original: Any) -> Any:
         began = perf_counter_ns()
         iterator = original(self)
         loop = getattr(iterator, "_doctor_loop", None)
-        if loop is not None and iterator._doctor_session is sessions.get():
+        if loop is not None and iterator._doctor_session is sessions.current:
             loop.begin(began)
         return iterator
 
@@ -69,7 +69,7 @@ def _next(original: Any) -> Any:
     @wraps(original)
     def __next__(self: Any) -> Any:  # noqa: N807
         session = getattr(self, "_doctor_session", None)
-        if session is None or session is not sessions.get():
+        if session is not sessions.current or session is None:
             return original(self)
         return session.advance(self._doctor_loop, self, original)
 

@@ -41,7 +41,9 @@ class Looks:
         self._waited: Counter[str] = Counter()
         self._copied: Counter[str] = Counter()
         self._copies: list[tuple[Any, Any]] = []
-        self._last_wait = 0
+        self._last_wait = self._returned = 0
+        """When the last call that waited ended; when next returned with nothing left to do for the GPU."""
+        self._rests = False
         self._depth = 0
         self.seen = {"steps": 0, "ns": 0, "waited_ns": 0, "after_ns": 0, "copied_ns": 0, "copied_gpu_ns": 0}
         self.seen |= {"pageable": 0, "copies": 0, "autocast": 0}
@@ -51,19 +53,26 @@ class Looks:
     def step(self, loop: Loop) -> None:
         """A batch was returned."""
         if self._loop is loop:
+            self._returned = perf_counter_ns() if self._rests else 0
             self._within(loop)
-        elif self._loop is None and loop.steps in WINDOWS and "torch" in sys.modules and not _compiled():
+        elif self._loop is None and loop.passed(WINDOWS) and "torch" in sys.modules and not _compiled():
             self._open(loop)
-        if loop.steps in FRAMES_AT:
-            self.frames.look()
-        if loop.steps in MEMORY_AT and loop.stream.gpu is not None:
+        if loop.passed(FRAMES_AT):
+            loop.look_at_frames(self.frames.look)
+        if loop.passed(MEMORY_AT) and loop.stream.gpu is not None:
             loop.memory = _memory()
+
+    @property
+    def open(self) -> bool:
+        """In a window, when every step counts."""
+        return self._loop is not None
 
     def entered(self) -> None:
         """next is called: what the loop did after its last wait, the GPU had no work meanwhile."""
-        if self._loop is not None and self._last_wait:
+        if self._last_wait:
             self.seen["after_ns"] += perf_counter_ns() - self._last_wait
-        self._last_wait = 0
+        self._rests = self._last_wait > 0
+        self._last_wait = self._returned = 0
 
     def _within(self, loop: Loop) -> None:
         if loop.steps >= self._end:
@@ -132,7 +141,7 @@ class Looks:
         result, took = self._timed(original, args, kwargs, self._waited)
         self.seen["waited_ns"] += took
         if took > LONG_NS:
-            self._last_wait = perf_counter_ns()
+            self._last_wait, self._returned = perf_counter_ns(), 0
         return result
 
     def _copy(self, original: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
@@ -145,6 +154,9 @@ class Looks:
             or not _leaves(original, args, kwargs)
         ):
             return original(*args, **kwargs)
+        if self._returned:  # the GPU rests until the step's first copy
+            self.seen["after_ns"] += perf_counter_ns() - self._returned
+            self._returned = 0
         before = gpu.mark()
         result, took = self._timed(original, args, kwargs, self._copied)
         after = gpu.mark()

@@ -1,9 +1,14 @@
-"""The steps of one loader of the script, as numbers."""
+"""The steps of one loader of the script, as numbers. Most are counted, with two readings of the clock; some are looked
+at closely: on a machine whose caches the script's own work has emptied, whatever is touched costs microseconds.
+"""
 
 from __future__ import annotations
 
 import os
+import threading
+from bisect import bisect_right
 from collections import deque
+from collections.abc import Callable, Sequence
 from time import perf_counter_ns, sleep
 from typing import Any
 
@@ -14,7 +19,7 @@ WARM_STEPS = 8
 """Left out at the beginning of a loop."""
 KEPT_STEPS = 400
 """Rows that go into a report: the latest, and as many that followed a burst."""
-BURSTS = ((4, tuple(range(30, 200, 15))), (8, (40, 70, 100, 130, 160)), (1 << 30, (40, 90, 150)))
+BURSTS = ((4, tuple(range(30, 200, 20))), (8, (40, 70, 100, 130, 160)), (1 << 30, (40, 90, 150)))
 """Room in the prefetch queue, and the steps before which the loop waits until it is full: a short queue shows one
 or two steps at a time. The same on all ranks, so that they stay together.
 """
@@ -24,6 +29,11 @@ MOST_FREE_STEPS = 16
 REPLAY_FROM = 30
 REPLAY_BATCHES = 8
 MOST_SHAPES = 8
+CLOSELY = 12
+"""The first steps, all looked at closely."""
+LOOK_NS = 100_000_000
+"""Between two close looks, about: a fifth of the steps of 20 ms, all that are longer than this."""
+MOST_APART_NS = 1_000_000_000
 
 
 class Loop:
@@ -33,26 +43,35 @@ class Loop:
         self.about = about
         self.steps = 0
         self.stream = Stream()
-        self.off_thread = 0
+        self.looks = self.off_thread = 0
+        """Steps looked at closely, and those of them whose next was not called by the main thread."""
+        self.look_at = self.look_by = 0
+        """Time and step from which on the next one is looked at."""
+        self._looked = self._looked_ns = 0
         self.first_ns: list[int] = []
         """From iter() to the first batch, per pass."""
         self.shapes: set[tuple[int, ...]] = set()
         self.batch_bytes = 0
         self.memory: dict[str, int] = {}
         self.replayed_ns: list[int] = []
-        self._rows: deque[Row] = deque(maxlen=KEPT_STEPS)
+        self._rows: deque[Row | tuple[int, int]] = deque(maxlen=KEPT_STEPS)
         self._free_rows: deque[Row] = deque(maxlen=KEPT_STEPS)
         self._left = self._fresh = self._free_steps = 0
         room = about["workers"] * about["prefetch"]
-        self._bursts = next(steps for most, steps in BURSTS if room <= most) if settings.BURSTS else ()
+        bursts = settings.BURSTS and about["workers"]
+        self._bursts = next(steps for most, steps in BURSTS if room <= most) if bursts else ()
         self._kept: list[Any] = []
-        self._backward0 = backward.passes[0]
+        self._backward0 = self._pass_backward = backward.passes[0]
+        self.frames = self.without_backward = 0
+        """Looks at frames, and those of them that found graphs in a pass that had not gone backward."""
 
     # -- a pass -------------------------------------------------------------------------------------------------------
 
     def begin(self, now: int) -> None:
         """iter() was called."""
         self._fresh, self._left, self._free_steps = now, 0, 0
+        self.look_by = 0
+        self._pass_backward = backward.passes[0]
         self.stream.rest()
 
     def rest(self) -> None:
@@ -61,6 +80,29 @@ class Loop:
         self.stream.rest()
 
     # -- a step -------------------------------------------------------------------------------------------------------
+
+    def count(self, began: int, now: int) -> None:
+        """next has returned a batch; that is all to be known of this step."""
+        if self._left:
+            self._rows.append((now - began, now - self._left))
+        self._left = now
+        self.steps += 1
+
+    def passed(self, numbers: Sequence[int]) -> bool:
+        """Whether a step of these numbers was done since the close look before this one."""
+        return bisect_right(numbers, self.steps) > bisect_right(numbers, self._looked)
+
+    def looked(self, now: int, *, go_on: bool = False) -> None:
+        """A close look ends. The next, unless they go on, comes after a number of steps, not at a time: at a time it
+        would be the long ones that are looked at.
+        """
+        self.looks += 1
+        self.off_thread += threading.current_thread() is not threading.main_thread()
+        apart = LOOK_NS * (self.steps - self._looked) // max(1, now - self._looked_ns) + self.looks % 2
+        apart = 1 if go_on or self.steps < CLOSELY or self._free_steps or settings.REPLAY else max(1, apart)
+        self._looked, self._looked_ns, self.look_at = self.steps, now, now + MOST_APART_NS
+        held = next((step for step in self._bursts if step >= self.steps), self.steps + apart)
+        self.look_by = min(self.steps + apart - 1, held)
 
     def enter(self, iterator: Any) -> tuple[int, int, int]:
         """next was called: when, and how many batches are ready, how many of them out of their turn."""
@@ -83,10 +125,10 @@ class Loop:
             row = Row(now - began, now - self._left, ready, held, self._free_steps > 0)
             self._keep(row)
         self._free_steps = max(0, self._free_steps - 1)
-        self.stream.leave(row)
+        self.stream.leave(row, self.steps)
         self._left = now
         self.steps += 1
-        if self.steps <= WARM_STEPS * 2:
+        if self.steps <= CLOSELY:
             self._look(batch)
 
     def _keep(self, row: Row) -> None:
@@ -110,6 +152,11 @@ class Loop:
         shape = first_shape(batch)
         if shape and len(self.shapes) < MOST_SHAPES:
             self.shapes.add(shape)
+
+    def look_at_frames(self, look: Callable[..., bool]) -> None:
+        """look is that of frames.Frames."""
+        self.frames += 1
+        self.without_backward += look(backward=backward.passes[0] > self._pass_backward)
 
     # -- replay, on request -------------------------------------------------------------------------------------------
 
@@ -136,17 +183,19 @@ class Loop:
         return {
             **self.about,
             "steps": self.steps,
-            "rows": [row.dump() for row in (*self._rows, *self._free_rows)],
+            "rows": [row if isinstance(row, tuple) else row.dump() for row in (*self._rows, *self._free_rows)],
             "first_ns": self.first_ns[-100:],
             "passes": len(self.first_ns),
             "gpu": self.stream.name,
             "gpu_unknown": self.stream.unknown,
-            "off_thread": self.off_thread,
+            "off_thread": self.off_thread * self.steps // max(1, self.looks),
             "shapes": len(self.shapes),
             "batch_bytes": self.batch_bytes,
             "memory": self.memory,
             "replayed_ns": self.replayed_ns,
             "backward": backward.passes[0] - self._backward0,
+            "frames": self.frames,
+            "without_backward": self.without_backward,
             "pid": os.getpid(),
         }
 

@@ -6,7 +6,6 @@ import atexit
 import json
 import os
 import sys
-import threading
 import time
 from collections.abc import Callable
 from time import perf_counter_ns
@@ -21,8 +20,7 @@ RARELY = 1000
 """Times what the last report took to write: at least that long until the next."""
 SAVE_AT = (40, 100, 200)
 """Steps of a loop after which a report is written in any case: for scripts that are killed, for the first verdict."""
-MEMORY_EVERY = 5
-MOST_MEMORY = 2000
+MEMORY_AT = range(10, 20_000, 10)
 
 
 class Session:
@@ -60,12 +58,28 @@ class Session:
         """next of the script's iterator, timed. A loader inside a loader is its own affair."""
         if self._inside or self._failed:
             return original(iterator)
+        began = perf_counter_ns()
+        if loop.steps >= loop.look_by or began >= loop.look_at:
+            return self._closely(loop, iterator, original)
+        self._inside = True
+        try:
+            batch = original(iterator)
+        except BaseException:
+            loop.rest()
+            raise
+        finally:
+            self._inside = False
+        loop.count(began, perf_counter_ns())
+        return batch
+
+    def _closely(self, loop: Loop, iterator: Any, original: Callable[[Any], Any]) -> Any:
         again = loop.again()
         if again is not None:
             return again
         self._inside = True
         try:
-            self.looks.entered()
+            if self.looks.open:
+                self.looks.entered()
             entered = self._quietly(loop.enter, iterator)
             try:
                 batch = original(iterator)
@@ -81,17 +95,16 @@ class Session:
             self._inside = False
 
     def _housekeep(self, loop: Loop, batch: Any) -> None:
-        if threading.current_thread() is not threading.main_thread():
-            loop.off_thread += 1
         loop.remember(batch)
         if loop.steps == WARM_STEPS and not self._start:
             self._start = self._usage()
         self.looks.step(loop)
-        if loop.steps % MEMORY_EVERY == 0 and len(self._resident) < MOST_MEMORY:
+        if loop.passed(MEMORY_AT):
             self._resident.append((sum(loop.steps for loop in self.loops), self._memory.nbytes()))
-        if loop.steps in SAVE_AT:
+        if loop.passed(SAVE_AT):
             self.save()
         self._save_now_and_then()
+        loop.looked(perf_counter_ns(), go_on=self.looks.open)
 
     def _quietly(self, call: Callable[..., Any], *args: Any) -> Any:
         """The script must not notice: after a failure nothing is measured any more."""
@@ -174,13 +187,19 @@ class Holder:
     """This process's session."""
 
     def __init__(self) -> None:
-        self._session: Session | None = None
+        self.current: Session | None = None
+        """None until it is asked for."""
 
     def get(self) -> Session:
         """Made when it is first asked for, again in a forked child."""
-        if self._session is None or self._session.pid != os.getpid():
-            self._session = Session()
-        return self._session
+        if self.current is None:
+            self.current = Session()
+        return self.current
+
+    def forget(self) -> None:
+        """It was the parent's."""
+        self.current = None
 
 
 sessions = Holder()
+os.register_at_fork(after_in_child=sessions.forget)

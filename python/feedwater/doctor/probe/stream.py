@@ -38,8 +38,9 @@ class Stream:
         self.gpu: Cuda | None = None
         self._before: Mark | None = None
         self._last: Mark | None = None
+        self._last_step = 0
         self._dry: bool | None = None
-        self._pending: deque[tuple[Row, Mark, Mark, Mark | None]] = deque()
+        self._pending: deque[tuple[Row, Mark, Mark, Mark | None, int]] = deque()
         self._place: tuple[int, int] | None = None
         self._readings = 0
 
@@ -64,15 +65,17 @@ class Stream:
             except (RuntimeError, AttributeError, NotImplementedError) as error:
                 self._give_up(f"the GPU has no events: {error}")
 
-    def leave(self, row: Row | None) -> None:
-        """next returns; row is the step that ends with it, None for the first of a pass."""
+    def leave(self, row: Row | None, step: int) -> None:
+        """next returns; row is the step that ends with it, None for the first of a pass. step: how many were before;
+        those that were not marked share the GPU's time with this one.
+        """
         after = None
         if self._before is not None and self.gpu is not None:
             after = self.gpu.mark()
             if row is not None and after is not None:
                 row.dry = self._dry
-                self._pending.append((row, self._before, after, self._last))
-        self._last = after
+                self._pending.append((row, self._before, after, self._last, step - self._last_step))
+        self._last, self._last_step = after, step
 
     def rest(self) -> None:
         """A pass ended."""
@@ -86,14 +89,14 @@ class Stream:
         except (RuntimeError, NotImplementedError) as error:
             self._give_up(f"the GPU's events cannot be read: {error}")
 
-    def _take(self, row: Row, before: Mark, after: Mark, last: Mark | None) -> None:
+    def _take(self, row: Row, before: Mark, after: Mark, last: Mark | None, steps: int) -> None:
         if not before.place == after.place == (self._place or after.place):
             self._give_up("the loop uses several streams or GPUs")
             return
         self._place = after.place
         row.idle_ns = max(0, min(int(before.until(after) * 1e9), row.wait_ns))
         if last is not None and last.place == after.place:
-            row.gpu_ns = int(last.until(after) * 1e9)
+            row.gpu_ns = int(last.until(after) * 1e9) // steps
         self._readings += 1
         if self._readings in LOOKS:
             assert self.gpu is not None
