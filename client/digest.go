@@ -9,7 +9,7 @@ import (
 )
 
 // Digest hashes a stream of batches: SHA-256 over index (u64, little-endian), label (i64, little-endian) and pixels of each valid
-// sample in order. It does not depend on where batches are cut, so it is the same for every batch size and every set of nodes.
+// sample in order, those of one view after those of the other. It does not depend on where batches are cut, so it is the same for every batch size and every set of nodes.
 type Digest struct {
 	hash    hash.Hash
 	samples uint64
@@ -28,9 +28,11 @@ func (d *Digest) Add(b *Batch) error {
 	for i := range b.Valid {
 		binary.LittleEndian.PutUint64(head[:], uint64(indices[i]))
 		binary.LittleEndian.PutUint64(head[8:], uint64(labels[i]))
-		pix, _, _ := b.Image(i)
 		d.hash.Write(head[:])
-		d.hash.Write(pix)
+		for _, f := range b.Fields {
+			pix, _, _ := b.Picture(f.Name, i)
+			d.hash.Write(pix)
+		}
 		d.samples++
 	}
 	return nil

@@ -53,8 +53,9 @@ type Attempt struct {
 	// Grow, if set, is asked for room when Dst is too small; nil from it, or no Grow, ends the attempt with *RoomError.
 	Grow func(bytes int) []byte
 	// Image, if set, may be used by a node of this process to give each image away, once, from any goroutine, instead of writing
-	// it to Dst; Answer.Imaged tells that it was. pix is height × width × 3 bytes, valid until Image returns.
-	Image func(offset int, pix []byte)
+	// it to Dst; Answer.Imaged tells that it was. pix is height × width × 3 bytes, valid until Image returns; view counts the pictures of a
+	// sample, where a plan has several.
+	Image func(view, offset int, pix []byte)
 	// Due is when the batch is needed; the zero time: at once.
 	Due time.Time
 	// Deadline is after how long the attempt will be cancelled, for a node that would not hear of it; 0: never.

@@ -20,7 +20,7 @@ type Want struct {
 	// Grow, if set, is asked for more room when Dst is too small, again for every node that is tried, with Spare by two at once.
 	Grow func(bytes int) []byte
 	// Image, if set, may get the images of the batch instead of Dst; see Attempt.Image.
-	Image func(offset int, pix []byte)
+	Image func(view, offset int, pix []byte)
 	// Due is when the batch is needed; earlier is asked for first. The zero time comes before all others.
 	Due time.Time
 	// Done is called exactly once, from a goroutine of the fleet. It must not block. Afterwards nobody writes Dst or what Spare gave.

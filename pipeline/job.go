@@ -13,17 +13,14 @@ import (
 // A Job is a plan on a snapshot, ready to make batches. It holds no position and no goroutine, and may be used by many
 // callers at once. The snapshot must stay open as long as the job is used.
 type Job struct {
-	p        *Pipeline
-	plan     *Plan
-	hash     string
-	snapshot *dataset.Snapshot
-	fields   []Field
-	// height and width of every sample's image, 0 where samples differ; pixels is its bytes. tail appends one to a checksum.
-	height, width, pixels int
-	tail                  shift
-	images                bool           // the plan asks for images
-	index                 *sidecar.Store // nil: none is kept
-	substitute            order.Key
+	p          *Pipeline
+	plan       *Plan
+	hash       string
+	snapshot   *dataset.Snapshot
+	fields     []Field
+	pictures   []picture      // none where the plan asks for no images
+	index      *sidecar.Store // nil: none is kept
+	substitute order.Key
 
 	mu     sync.Mutex
 	orders map[uint32]*order.Permutation // of the epochs in use; guarded by mu
@@ -42,28 +39,31 @@ func (p *Pipeline) Prepare(plan *Plan, s *dataset.Snapshot) (*Job, error) {
 	}
 	j := &Job{p: p, plan: &pinned, hash: pinned.Hash(), snapshot: s, orders: map[uint32]*order.Permutation{}}
 	j.substitute = order.NewKey(pinned.Seed, "substitute")
-	j.height, j.width, _ = pinned.Transforms.OutputSize()
-	j.pixels = j.height * j.width * 3
-	j.tail = newShift(j.pixels)
-	j.images = slices.Contains(pinned.Fields, "image")
-	if j.images {
+	if slices.Contains(pinned.Fields, imageField) {
+		j.pictures = pinned.pictures()
 		j.index = p.indexes.of(s.Fingerprint(), s.Len())
 	}
-	names := slices.Clone(pinned.Fields)
-	if j.images && pinned.Transforms.Boxes() > 0 {
-		names = append(names, boxField)
-	}
-	for _, name := range append(names, "index") {
-		f := Field{Name: name, DType: "int64"}
-		switch name {
-		case "image":
-			f = Field{Name: name, DType: "uint8", Shape: []int{j.height, j.width, 3}}
-		case boxField:
-			f.Shape = []int{pinned.Transforms.Boxes(), len(augment.Box{})}
-		}
-		j.fields = append(j.fields, f)
-	}
+	j.setFields()
 	return j, nil
+}
+
+// setFields lists the arrays of a batch: those of the plan, pictures as so many as there are, the rectangles of theirs, the index.
+func (j *Job) setFields() {
+	for _, name := range j.plan.Fields {
+		if name != imageField {
+			j.fields = append(j.fields, Field{Name: name, DType: "int64"})
+			continue
+		}
+		for i := range j.pictures {
+			j.fields = append(j.fields, j.pictures[i].shape())
+		}
+	}
+	for _, p := range j.pictures {
+		if n := p.chain.Boxes(); n > 0 {
+			j.fields = append(j.fields, Field{Name: p.boxes, DType: "int64", Shape: []int{n, len(augment.Box{})}})
+		}
+	}
+	j.fields = append(j.fields, Field{Name: "index", DType: "int64"})
 }
 
 // Plan is the canonical plan, with its fingerprint pinned. Not to be changed.
@@ -78,21 +78,24 @@ func (j *Job) Snapshot() *dataset.Snapshot { return j.snapshot }
 // Samples is the number of samples in the snapshot.
 func (j *Job) Samples() uint64 { return uint64(j.snapshot.Len()) }
 
-// boxField is the array of the rectangles that the last hop erases, for plans with RandomErasing.
-const boxField = "erase"
-
 // Fields lists the arrays of every batch in the order they are placed, "index" last.
 func (j *Job) Fields() []Field { return j.fields }
 
 // FixedSize tells whether all samples have images of one size, so that a batch's size follows from its count.
-func (j *Job) FixedSize() bool { return j.pixels > 0 }
+func (j *Job) FixedSize() bool { return len(j.pictures) == 0 || !j.pictures[0].ragged() }
 
 // Layout places the fields of a batch of count samples. Where samples differ in size the image comes last, and bytes is what lies
 // before it.
 func (j *Job) Layout(count int) (fields []Field, bytes int) { return place(j.fields, count) }
 
-// Ops describes what the plan compiles to, in order.
-func (j *Job) Ops() []augment.Info { return j.plan.Transforms.Infos() }
+// Ops describes what the plan compiles to, in order; those of one view after those of the other.
+func (j *Job) Ops() []augment.Info {
+	all := j.plan.Transforms.Infos()
+	for _, c := range j.plan.Views {
+		all = append(all, c.Infos()...)
+	}
+	return all
+}
 
 // Submit queues a want. On an error Done is not called: a *PlanError if the name is not one of this job, a *RoomError if Dst is too
 // small for what is known beforehand, or ErrClosed.

@@ -16,12 +16,10 @@ type made struct {
 	order  *order.Permutation
 	fields []Field
 	bytes  int // of the batch, without pictures of differing sizes
-	image  int // where the images begin
-	// sums are the images' checksums, if they are wanted; of pictures that differ in size there are sizes and pixels instead.
-	sums     []uint32
+	// pictures are the batch's, as the job has them. sizes are of those that differ in size.
+	pictures []rows
 	sizes    []size
-	pictures [][]byte
-	taken    atomic.Int64 // bytes of pictures
+	taken    atomic.Int64 // bytes of pictures that differ in size
 
 	mu     sync.Mutex
 	begun  time.Time
@@ -31,6 +29,14 @@ type made struct {
 	err    error
 }
 
+// rows are one picture of all samples.
+type rows struct {
+	at   int      // where they begin in the batch
+	sums []uint32 // checksums, if they are wanted
+	// pixels of each, where they differ in size and are put together in the end.
+	pixels [][]byte
+}
+
 // prepare readies w for j's workers.
 func (w *Want) prepare(j *Job) {
 	n := w.Name.Len()
@@ -38,17 +44,20 @@ func (w *Want) prepare(j *Job) {
 	w.left.Store(int64(n))
 	m := &w.made
 	m.fields, m.bytes = j.Layout(n)
-	m.image = offsetOf(m.fields, "image")
 	m.failed = n
 	if w.Name.List == nil {
 		m.order = j.permutation(w.Name.Epoch)
 	}
-	switch {
-	case !j.images:
-	case j.pixels == 0:
-		m.sizes, m.pictures = make([]size, n), make([][]byte, n)
-	case w.Checksum:
-		m.sums = make([]uint32, n)
+	m.pictures = make([]rows, len(j.pictures))
+	for k := range m.pictures {
+		r := &m.pictures[k]
+		r.at = offsetOf(m.fields, j.pictures[k].field)
+		switch {
+		case j.pictures[k].ragged():
+			m.sizes, r.pixels = make([]size, n), make([][]byte, n)
+		case w.Checksum:
+			r.sums = make([]uint32, n)
+		}
 	}
 }
 
@@ -120,7 +129,7 @@ func (w *Want) result() Result {
 	}
 	slices.SortFunc(m.errors, func(a, b SampleError) int { return a.Offset - b.Offset })
 	r.Errors, r.Fields, r.Bytes = m.errors, m.fields, m.bytes
-	if m.pictures != nil {
+	if m.sizes != nil {
 		if r.Err = w.assemble(&r); r.Err != nil {
 			return Result{Err: r.Err, CoreSeconds: r.CoreSeconds, Begun: r.Begun}
 		}
@@ -134,7 +143,8 @@ func (w *Want) result() Result {
 
 // assemble puts pictures that differ in size behind each other.
 func (w *Want) assemble(r *Result) error {
-	for i, p := range w.made.pictures {
+	pixels := w.made.pictures[0].pixels
+	for i, p := range pixels {
 		r.Bytes += len(p)
 		r.Sizes = append(r.Sizes, [2]int{w.made.sizes[i].h, w.made.sizes[i].w})
 	}
@@ -149,8 +159,8 @@ func (w *Want) assemble(r *Result) error {
 		copy(room, w.Dst[:w.made.bytes])
 		w.Dst = room
 	}
-	o := w.made.image
-	for _, p := range w.made.pictures {
+	o := w.made.pictures[0].at
+	for _, p := range pixels {
 		o += copy(w.Dst[o:], p)
 	}
 	return nil
@@ -159,7 +169,7 @@ func (w *Want) assemble(r *Result) error {
 // clearGaps zeroes the bytes between fields: a name decides all of a batch's bytes.
 func (w *Want) clearGaps() {
 	for _, f := range w.made.fields {
-		if f.Bytes > 0 && (f.Name != "image" || w.Image == nil) {
+		if f.Bytes > 0 && (w.Image == nil || !w.job.isPicture(f.Name)) {
 			clear(w.Dst[f.Offset+f.Bytes : min(align(f.Offset+f.Bytes), len(w.Dst))])
 		}
 	}
@@ -167,13 +177,17 @@ func (w *Want) clearGaps() {
 
 // checksum joins those of the images, taken while they were in the cache, with those of the rest.
 func (w *Want) checksum(bytes int) uint32 {
-	m := &w.made
-	if m.sums == nil {
-		return crc32.Checksum(w.Dst[:bytes], castagnoli)
+	sum, done := uint32(0), 0
+	for k := range w.made.pictures {
+		p, r := &w.job.pictures[k], &w.made.pictures[k]
+		if r.sums == nil {
+			continue
+		}
+		sum = crc32.Update(sum, castagnoli, w.Dst[done:r.at])
+		for _, s := range r.sums {
+			sum = p.tail.apply(sum) ^ s
+		}
+		done = r.at + len(r.sums)*p.bytes
 	}
-	sum := crc32.Checksum(w.Dst[:m.image], castagnoli)
-	for _, s := range m.sums {
-		sum = w.job.tail.apply(sum) ^ s
-	}
-	return crc32.Update(sum, castagnoli, w.Dst[m.image+len(m.sums)*w.job.pixels:bytes])
+	return crc32.Update(sum, castagnoli, w.Dst[done:bytes])
 }

@@ -16,7 +16,7 @@ func TestPanicEndsTheWant(t *testing.T) {
 		defer mu.Unlock()
 		told = append(told, e)
 	}})
-	try := func(image func(int, []byte)) Result {
+	try := func(image func(_, _ int, _ []byte)) Result {
 		done := make(chan Result, 1)
 		_, bytes := j.Layout(4)
 		w := &Want{Name: Name{Count: 4}, Dst: make([]byte, bytes), Image: image, Done: func(r Result) { done <- r }}
@@ -26,7 +26,7 @@ func TestPanicEndsTheWant(t *testing.T) {
 		return <-done
 	}
 	var e *PanicError
-	if r := try(func(i int, _ []byte) {
+	if r := try(func(_, i int, _ []byte) {
 		if i == 2 {
 			panic("on purpose")
 		}
@@ -42,7 +42,7 @@ func TestPanicEndsTheWant(t *testing.T) {
 		t.Error("nobody was told")
 	}
 	mu.Unlock()
-	if r := try(func(int, []byte) {}); r.Err != nil {
+	if r := try(func(_, _ int, _ []byte) {}); r.Err != nil {
 		t.Errorf("the next want: %v", r.Err)
 	}
 }

@@ -132,7 +132,7 @@ func epochDigest(t *testing.T, j *Job, epoch uint32, batch int) string {
 		for i := range n {
 			h.Write(b[offsetOf(r.Fields, "index")+8*i:][:8])
 			h.Write(b[offsetOf(r.Fields, "label")+8*i:][:8])
-			h.Write(b[i*j.pixels : (i+1)*j.pixels])
+			h.Write(b[i*j.pictures[0].bytes : (i+1)*j.pictures[0].bytes])
 		}
 	}
 	return hex.EncodeToString(h.Sum(nil))
@@ -196,12 +196,12 @@ func TestImageHookGetsEverySampleOnce(t *testing.T) {
 	j := open(t, folder(t), fmt.Sprintf(cropPlan, ""), Options{Workers: 4})
 	n := Name{Count: 20}
 	want, _ := fetch(t, j, n)
-	got := make([]byte, 20*j.pixels)
+	got := make([]byte, 20*j.pictures[0].bytes)
 	_, size := j.Layout(20)
 	done := make(chan Result, 1)
 	w := &Want{
 		Name: n, Dst: make([]byte, size), Done: func(r Result) { done <- r },
-		Image: func(i int, pix []byte) { copy(got[i*j.pixels:], pix) },
+		Image: func(_, i int, pix []byte) { copy(got[i*j.pictures[0].bytes:], pix) },
 	}
 	if err := j.Submit(w); err != nil {
 		t.Fatal(err)
@@ -346,7 +346,7 @@ func TestReplayTellsTheDraws(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, s := range samples {
-		if !bytes.Equal(s.Image, b[i*j.pixels:(i+1)*j.pixels]) || len(s.Draws) != 2 || !strings.Contains(string(s.Draws[0].Parameters), `"top":`) {
+		if !bytes.Equal(s.Image, b[i*j.pictures[0].bytes:(i+1)*j.pictures[0].bytes]) || len(s.Draws) != 2 || !strings.Contains(string(s.Draws[0].Parameters), `"top":`) {
 			t.Errorf("sample %d: %d bytes, draws %v", i, len(s.Image), s.Draws)
 		}
 		if index := binary.LittleEndian.Uint64(b[offsetOf(j.made(2), "index")+8*i:]); index != s.Index {
@@ -496,7 +496,7 @@ func hold(t *testing.T, j *Job) (release func(), done chan Result) {
 	entered, gate := make(chan struct{}), make(chan struct{})
 	done = make(chan Result, 1)
 	_, size := j.Layout(1)
-	w := &Want{Name: Name{Count: 1}, Dst: make([]byte, size), Done: func(r Result) { done <- r }, Image: func(int, []byte) {
+	w := &Want{Name: Name{Count: 1}, Dst: make([]byte, size), Done: func(r Result) { done <- r }, Image: func(_, _ int, _ []byte) {
 		close(entered)
 		<-gate
 	}}
@@ -525,8 +525,8 @@ type tally struct {
 }
 
 // count is what a want of that name has for Image. At its sample number at it takes a note of how many of each name were made.
-func (c *tally) count(name string, at int, note *map[string]int) func(int, []byte) {
-	return func(int, []byte) {
+func (c *tally) count(name string, at int, note *map[string]int) func(_, _ int, _ []byte) {
+	return func(_, _ int, _ []byte) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		if c.made == nil {

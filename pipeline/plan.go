@@ -27,6 +27,8 @@ type Plan struct {
 	// Reference names whose pixels are reproduced: "pillow-13" or "pillow-12".
 	Reference  augment.Reference `json:"reference"`
 	Transforms augment.Chain     `json:"transforms"`
+	// Views are transforms in place of Transforms: each makes a picture of its own of the sample, with draws of its own.
+	Views []augment.Chain `json:"views,omitempty"`
 	// Fields of a batch: "image", "label". Every batch has "index" too.
 	Fields []string `json:"fields"`
 	// ApplyEXIF turns pictures as their EXIF data says before anything else. Plans without it are as they were before it existed.
@@ -81,7 +83,8 @@ func (p *Plan) decode(text []byte) error {
 	type plan Plan // without methods, and with the transforms still to be parsed
 	raw := struct {
 		*plan
-		Transforms []json.RawMessage `json:"transforms"`
+		Transforms []json.RawMessage   `json:"transforms"`
+		Views      [][]json.RawMessage `json:"views"`
 	}{plan: (*plan)(p)}
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
@@ -93,23 +96,23 @@ func (p *Plan) decode(text []byte) error {
 	}
 	chain, err := augment.Parse(raw.Transforms)
 	if err != nil {
-		return transformError(err)
+		return transformError("transforms", err)
 	}
 	p.Transforms = chain
-	return nil
+	return p.parseViews(raw.Views)
 }
 
-// transformError is the PlanError of what augment says of a transform.
-func transformError(err error) error {
+// transformError is the PlanError of what augment says of a transform in the list that field names.
+func transformError(field string, err error) error {
 	var e *augment.PlanError
 	if !errors.As(err, &e) {
-		return &PlanError{Field: "transforms", Message: err.Error()}
+		return &PlanError{Field: field, Message: err.Error()}
 	}
 	message := e.Problem
 	if e.Op != "" {
 		message = e.Op + ": " + message
 	}
-	return &PlanError{Field: e.Field(), Message: message, Nearest: e.Nearest}
+	return &PlanError{Field: field + strings.TrimPrefix(e.Field(), "transforms"), Message: message, Nearest: e.Nearest}
 }
 
 // jsonError turns what encoding/json says into a PlanError.
@@ -156,8 +159,13 @@ func (p *Plan) check() error {
 	if err := p.Limits.Check(); err != nil {
 		return &PlanError{Field: "limits", Message: err.Error()}
 	}
-	if h, w, fixed := p.Transforms.OutputSize(); fixed && int64(h)*int64(w) > p.Limits.Pixels {
-		return &PlanError{Field: "transforms", Message: fmt.Sprintf("every result would have %d×%d pixels, over limits.pixels", w, h)}
+	if len(p.Views) > 0 && len(p.Transforms.Infos()) > 0 {
+		return &PlanError{Field: "views", Message: "stand in place of transforms: put those into each view"}
+	}
+	for _, c := range append(p.Views[:len(p.Views):len(p.Views)], p.Transforms) {
+		if h, w, fixed := c.OutputSize(); fixed && int64(h)*int64(w) > p.Limits.Pixels {
+			return &PlanError{Field: "transforms", Message: fmt.Sprintf("every result would have %d×%d pixels, over limits.pixels", w, h)}
+		}
 	}
 	return nil
 }

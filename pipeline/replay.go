@@ -18,7 +18,16 @@ type Sample struct {
 	Height, Width int
 	Image         []byte
 	Draws         []augment.Draw
-	Err           *SampleError
+	// Views, of a plan that has some, stand in place of Height, Width, Image and Draws.
+	Views []View
+	Err   *SampleError
+}
+
+// View is one view of a sample made again; see Sample.
+type View struct {
+	Height, Width int
+	Image         []byte
+	Draws         []augment.Draw
 }
 
 // Replay makes the samples of a name again, with all that was drawn for them. Without pixels no file is opened, and Sample holds only
@@ -71,18 +80,30 @@ func (w *Want) replay(i int, s *Sample, pixels bool, file []byte) ([]byte, error
 // remake decodes and transforms a file, and tells what was drawn.
 func (w *Want) remake(d *decoder, s *Sample, file []byte) error {
 	name := order.Sample{Epoch: w.Name.Epoch, Index: uint32(s.Index), Repeat: s.Repeat}
-	r, picture, result, err := d.begin(w.job, name, file)
+	all, from, err := d.begin(w.job, name, file)
 	if err != nil {
 		return err
 	}
-	image := make([]byte, result.bytes())
-	if err := r.Run(d.codec, image, 3*result.w); err != nil {
+	src, err := d.source(all)
+	if err != nil {
 		return err
 	}
-	if s.Draws, err = r.Draws(picture.w, picture.h, name); err != nil {
-		return err
+	views := make([]View, len(all))
+	for k, r := range all {
+		v := &views[k]
+		v.Height, v.Width, v.Image = r.h, r.w, make([]byte, r.bytes())
+		if err := r.Run(src, v.Image, 3*r.w); err != nil {
+			return err
+		}
+		if v.Draws, err = r.Draws(from.w, from.h, name); err != nil {
+			return err
+		}
 	}
-	s.Height, s.Width, s.Image = result.h, result.w, image
+	if len(w.job.plan.Views) > 0 {
+		s.Views = views
+		return nil
+	}
+	s.Height, s.Width, s.Image, s.Draws = views[0].Height, views[0].Width, views[0].Image, views[0].Draws
 	return nil
 }
 

@@ -75,7 +75,7 @@ func (w *Want) attempt(i int, ref Ref, file []byte) ([]byte, error) {
 	}
 	w.number("label", i, uint64(s.Label))
 	w.number("index", i, ref.Index)
-	if !j.images {
+	if len(j.pictures) == 0 {
 		return file, nil
 	}
 	if file, err = j.read(ref, &s, file); err != nil {
@@ -118,85 +118,99 @@ func (j *Job) verdict(ref Ref, s *dataset.Sample, cause error) *SampleError {
 
 // make decodes and transforms a file into place i.
 func (w *Want) make(d *decoder, i int, ref Ref, file []byte) error {
-	j := w.job
-	r, _, result, err := d.begin(j, order.Sample{Epoch: w.Name.Epoch, Index: uint32(ref.Index), Repeat: ref.Repeat}, file)
+	all, _, err := d.begin(w.job, order.Sample{Epoch: w.Name.Epoch, Index: uint32(ref.Index), Repeat: ref.Repeat}, file)
 	if err != nil {
 		return err
 	}
-	dst, err := w.place(d, i, result)
+	src, err := d.source(all)
 	if err != nil {
 		return err
 	}
-	w.boxes(i, r.Boxes())
-	if err := r.Run(d.codec, dst, 3*result.w); err != nil {
-		return err
+	for k := range all {
+		if err := w.picture(d, k, i, &all[k], src); err != nil {
+			return err
+		}
 	}
-	d.keep(j, ref.Index, file)
-	switch {
-	case w.Image != nil:
-		w.Image(i, dst)
-	case w.Checksum && j.pixels > 0:
-		w.made.sums[i] = crc32.Checksum(dst, castagnoli)
-	}
+	d.keep(w.job, ref.Index, file)
 	return nil
 }
 
-// place is where the pixels of sample i go.
-func (w *Want) place(d *decoder, i int, result size) ([]byte, error) {
-	if w.job.pixels == 0 {
-		return w.picture(i, result)
+// picture makes picture k of sample i.
+func (w *Want) picture(d *decoder, k, i int, r *drawn, src augment.Source) error {
+	dst, err := w.place(d, k, i, r.size)
+	if err != nil {
+		return err
 	}
-	return w.fixed(d, i), nil
+	w.boxes(k, i, r.Boxes())
+	if err := r.Run(src, dst, 3*r.w); err != nil {
+		return err
+	}
+	w.done(k, i, dst)
+	return nil
 }
 
-// fixed is the place of sample i where all samples are of one size.
-func (w *Want) fixed(d *decoder, i int) []byte {
-	n := w.job.pixels
+// done hands the pixels of picture k of sample i on, or notes their checksum.
+func (w *Want) done(k, i int, dst []byte) {
+	switch {
+	case w.Image != nil:
+		w.Image(k, i, dst)
+	case w.made.pictures[k].sums != nil:
+		w.made.pictures[k].sums[i] = crc32.Checksum(dst, castagnoli)
+	}
+}
+
+// place is where the pixels of picture k of sample i go.
+func (w *Want) place(d *decoder, k, i int, result size) ([]byte, error) {
+	if w.job.pictures[k].ragged() {
+		return w.apart(k, i, result)
+	}
+	return w.fixed(d, k, i), nil
+}
+
+// fixed is the place of picture k of sample i where all samples are of one size.
+func (w *Want) fixed(d *decoder, k, i int) []byte {
+	n := w.job.pictures[k].bytes
 	if w.Image != nil {
 		if cap(d.pixels) < n {
 			d.pixels = make([]byte, n)
 		}
 		return d.pixels[:n]
 	}
-	o := w.made.image + i*n
+	o := w.made.pictures[k].at + i*n
 	return w.Dst[o : o+n : o+n]
 }
 
-// picture makes a place for a sample of a batch that is put together when all sizes are known.
-func (w *Want) picture(i int, result size) ([]byte, error) {
+// apart makes a place for picture k of a sample of a batch that is put together when all sizes are known.
+func (w *Want) apart(k, i int, result size) ([]byte, error) {
 	n, m := result.bytes(), &w.made
 	taken := m.taken.Add(int64(n))
 	if w.Charge != nil && !w.Charge(n) {
 		return nil, &RoomError{m.bytes + int(taken)}
 	}
-	m.pictures[i], m.sizes[i] = make([]byte, n), result
-	return m.pictures[i], nil
+	m.pictures[k].pixels[i], m.sizes[i] = make([]byte, n), result
+	return m.pictures[k].pixels[i], nil
 }
 
 // hole fills the place of a sample that is left out: with zeros where all samples are of one size, else with nothing.
 func (w *Want) hole(i int) {
-	if w.made.pictures != nil { // it may have been begun
-		w.made.pictures[i], w.made.sizes[i] = nil, size{}
-	}
-	if w.job.pixels > 0 {
-		dst := w.fixed(&decoder{}, i)
-		clear(dst)
-		switch {
-		case w.Image != nil:
-			w.Image(i, dst)
-		case w.Checksum:
-			w.made.sums[i] = crc32.Checksum(dst, castagnoli)
+	for k := range w.job.pictures {
+		if w.job.pictures[k].ragged() { // it may have been begun
+			w.made.pictures[k].pixels[i], w.made.sizes[i] = nil, size{}
+		} else {
+			dst := w.fixed(&decoder{}, k, i)
+			clear(dst)
+			w.done(k, i, dst)
 		}
+		w.boxes(k, i, make([]augment.Box, w.job.pictures[k].chain.Boxes()))
 	}
 	w.number("label", i, 0)
-	w.boxes(i, make([]augment.Box, w.job.plan.Transforms.Boxes()))
 }
 
-// boxes writes sample i's rectangles.
-func (w *Want) boxes(i int, boxes []augment.Box) {
-	for k, b := range boxes {
+// boxes writes the rectangles of picture k of sample i.
+func (w *Want) boxes(k, i int, boxes []augment.Box) {
+	for at, b := range boxes {
 		for n, x := range b {
-			w.number(boxField, (i*len(boxes)+k)*len(b)+n, uint64(x))
+			w.number(w.job.pictures[k].boxes, (i*len(boxes)+at)*len(b)+n, uint64(x))
 		}
 	}
 }

@@ -18,8 +18,8 @@ type Want struct {
 	// it returns false the want ends with *RoomError.
 	Charge func(bytes int) bool
 	// Image, if set, gets the pixels of each sample, height × width × 3 bytes, in place of Dst: from any worker, in any
-	// order, once for each. pix is valid until it returns. Only for plans whose samples are of one size.
-	Image func(offset int, pix []byte)
+	// order, once for each, of each view if there are several. pix is valid until it returns. Only for plans whose samples are of one size.
+	Image func(view, offset int, pix []byte)
 	// Checksum asks for Result.CRC32C. Not together with Image.
 	Checksum bool
 	// Due is when the batch is needed. Earlier is made first within an Account; the zero time before all others.

@@ -37,49 +37,65 @@ const keptBytes = 32 << 20
 type decoder struct {
 	level   string
 	codec   *codec.Decoder
-	runners map[*Job]*augment.Runner
+	runners map[*Job][]drawn
+	shared  shared
 	pixels  []byte
 	indexing
 }
 
 func newDecoder(level string) *decoder {
-	return &decoder{level: level, codec: codec.NewDecoder(level), runners: map[*Job]*augment.Runner{}}
+	return &decoder{level: level, codec: codec.NewDecoder(level), runners: map[*Job][]drawn{}}
 }
 
 // maxRunners is how many jobs' runners a decoder keeps. A runner holds no more than a few hundred kilobytes.
 const maxRunners = 8
 
-func (d *decoder) runner(j *Job) (*augment.Runner, error) {
-	if r := d.runners[j]; r != nil {
-		return r, nil
+// drawn is what makes one of a job's pictures, and the size of the one that was drawn last.
+type drawn struct {
+	*augment.Runner
+	size
+}
+
+func (d *decoder) ready(j *Job) ([]drawn, error) {
+	if all := d.runners[j]; all != nil {
+		return all, nil
 	}
 	if len(d.runners) >= maxRunners {
 		clear(d.runners)
 	}
-	r, err := augment.NewRunner(j.plan.Transforms, augment.Options{
-		Seed: j.plan.Seed, Reference: j.plan.Reference, MaxPixels: int(j.plan.Limits.Pixels), Level: d.level,
-	})
-	if err == nil {
-		d.runners[j] = r
+	all := make([]drawn, len(j.pictures))
+	for k := range all {
+		r, err := augment.NewRunner(j.pictures[k].chain, augment.Options{
+			Seed: j.plan.Seed, Path: j.pictures[k].path, Reference: j.plan.Reference, MaxPixels: int(j.plan.Limits.Pixels), Level: d.level,
+		})
+		if err != nil {
+			return nil, err
+		}
+		all[k].Runner = r
 	}
-	return r, err
+	d.runners[j] = all
+	return all, nil
 }
 
-// begin looks at a file and draws its parameters. It returns the size of the file's picture and of the result.
-func (d *decoder) begin(j *Job, s order.Sample, file []byte) (r *augment.Runner, picture, result size, err error) {
-	if r, err = d.runner(j); err != nil {
-		return nil, size{}, size{}, err
+// begin looks at a file and draws the parameters of all pictures. It returns the size of the file's own picture too.
+func (d *decoder) begin(j *Job, s order.Sample, file []byte) (all []drawn, from size, err error) {
+	if all, err = d.ready(j); err != nil {
+		return nil, size{}, err
 	}
 	parse := d.codec.Parse
 	if j.plan.ApplyEXIF {
 		parse = d.codec.ParseUpright
 	}
 	d.lookUp(j, uint64(s.Index), file)
-	if picture.w, picture.h, err = parse(file, j.plan.Limits); err != nil {
-		return nil, size{}, size{}, err
+	if from.w, from.h, err = parse(file, j.plan.Limits); err != nil {
+		return nil, size{}, err
 	}
-	result.w, result.h, err = r.Begin(picture.w, picture.h, s)
-	return r, picture, result, err
+	for k := range all {
+		if all[k].w, all[k].h, err = all[k].Begin(from.w, from.h, s); err != nil {
+			return nil, size{}, err
+		}
+	}
+	return all, from, nil
 }
 
 // size of a picture, in pixels.

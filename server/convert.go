@@ -1,9 +1,11 @@
 package server
 
 import (
+	"encoding/json"
 	"fmt"
 
 	"github.com/feedwater-io/feedwater/pipeline"
+	"github.com/feedwater-io/feedwater/pipeline/augment"
 	"github.com/feedwater-io/feedwater/pipeline/dataset"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 )
@@ -108,8 +110,36 @@ func fromSample(s *pipeline.Sample) *pb.Sample {
 	if s.Err != nil {
 		p.Error = fromSampleError(s.Err)
 	}
+	if len(s.Views) > 0 {
+		setViews(p, s.Views)
+	}
 	for _, d := range s.Draws {
-		p.Draws = append(p.Draws, &pb.Draw{Op: d.Op, Applied: d.Applied, Parameters: string(d.Parameters)})
+		p.Draws = append(p.Draws, fromDraw(d))
 	}
 	return p
+}
+
+func fromDraw(d augment.Draw) *pb.Draw {
+	return &pb.Draw{Op: d.Op, Applied: d.Applied, Parameters: string(d.Parameters)}
+}
+
+// setViews puts the pixels of all views behind each other, and tells their sizes and draws in one draw, as an op with others inside does.
+func setViews(p *pb.Sample, views []pipeline.View) {
+	type view struct {
+		Height     int               `json:"height"`
+		Width      int               `json:"width"`
+		Transforms []json.RawMessage `json:"transforms"`
+	}
+	told := struct {
+		Views []view `json:"views"`
+	}{make([]view, len(views))}
+	for k, v := range views {
+		told.Views[k] = view{v.Height, v.Width, []json.RawMessage{}}
+		for i := range v.Draws {
+			told.Views[k].Transforms = append(told.Views[k].Transforms, v.Draws[i].Flat())
+		}
+		p.Image = append(p.Image, v.Image...)
+	}
+	parameters, _ := json.Marshal(told) // parameters are JSON already
+	p.Draws = append(p.Draws, fromDraw(augment.Draw{Op: "Views", Applied: true, Parameters: parameters}))
 }

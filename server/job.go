@@ -30,7 +30,7 @@ type Want struct {
 	Grow func(bytes int) []byte
 	// Charge, Image and Checksum: see pipeline.Want.
 	Charge   func(bytes int) bool
-	Image    func(offset int, pix []byte)
+	Image    func(view, offset int, pix []byte)
 	Checksum bool
 	// Due is when the batch is needed.
 	Due time.Time

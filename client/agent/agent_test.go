@@ -188,7 +188,7 @@ func (n *fakeNode) make(a *client.Attempt) client.Answer {
 		pix := bytes.Repeat([]byte{byte(i)}, size(i))
 		pix[1]++ // channels differ
 		if n.images && a.Image != nil {
-			a.Image(k, pix)
+			a.Image(0, k, pix)
 		} else {
 			copy(a.Dst[at:], pix)
 		}
@@ -359,7 +359,7 @@ func (c *trainer) addSlots(batch int, hop *LastHop) {
 	}
 	c.t.Cleanup(func() { unix.Munmap(m) })
 	c.slots = m
-	v, _ := c.call("slots", map[string]any{"count": 4, "stride": testStride, "batch": batch, "last_hop": hop}, false, f)
+	v, _ := c.call("slots", map[string]any{"count": 4, "stride": testStride, "batch": batch, "last_hop": LastHops{"image": hop}}, false, f)
 	for _, f := range v["fields"].([]any) {
 		field := f.(map[string]any)
 		c.fields[field["name"].(string)] = int(field["offset"].(float64))
@@ -604,7 +604,7 @@ func TestRefusals(t *testing.T) {
 	if v, _ := c.call("slots", map[string]any{"count": 4, "stride": testStride, "batch": 4}, true, memory(t, 64)); v["kind"] != "bug" {
 		t.Errorf("a file that is too small: %v", v)
 	}
-	if v, _ := c.call("slots", map[string]any{"count": 1, "stride": testStride, "batch": 4, "last_hop": &LastHop{DType: "float64"}}, true, memory(t, testStride)); v["kind"] != "bug" {
+	if v, _ := c.call("slots", map[string]any{"count": 1, "stride": testStride, "batch": 4, "last_hop": LastHops{"image": {DType: "float64"}}}, true, memory(t, testStride)); v["kind"] != "bug" {
 		t.Errorf("an unknown type: %v", v)
 	}
 	c.call("open", map[string]any{"plan": "{}"}, true)

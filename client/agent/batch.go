@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 
@@ -18,12 +19,10 @@ type batch struct {
 	slots *slots
 	name  *pb.Name
 	slot  []byte
-	wire  []byte                       // Dst of the want
-	image func(offset int, pix []byte) // converts at once, where the node is this process
+	wire  []byte                             // Dst of the want
+	image func(view, offset int, pix []byte) // converts at once, where the node is this process
 	grow  func(bytes int) []byte
 	spare []byte // where it arrives from a second node, if one was asked
-	// sample and result are the bytes of one image before and after conversion; 0 where samples differ in size.
-	sample, result int
 }
 
 // newBatch lends the want's slot; deliver gives it back.
@@ -40,7 +39,7 @@ func newBatch(w want, info *pb.OpenResponse, s *slots) (*batch, error) {
 	if w.flags&flagListed != 0 {
 		b.name.Samples = &pb.Name_List{List: b.list()}
 	}
-	if s.convert == nil {
+	if !s.converts() {
 		return b, nil
 	}
 	wire := 0
@@ -49,25 +48,25 @@ func newBatch(w want, info *pb.OpenResponse, s *slots) (*batch, error) {
 		for _, d := range f.Shape {
 			n *= int(d)
 		}
-		if f.Name == "image" {
-			b.sample = n / int(w.count)
+		if n == 0 { // samples differ in size
+			return b, nil
 		}
 		wire = align(wire + n)
-	}
-	if b.sample == 0 { // samples differ in size, or there are no images
-		return b, nil
 	}
 	if wire > len(slot) {
 		s.drop()
 		return nil, &roomError{wire}
 	}
-	b.result = b.sample * s.imageBytes()
 	b.wire = slot[len(slot)-wire:]
-	b.image = func(offset int, pix []byte) {
-		s.convert(slot[offset*b.result:(offset+1)*b.result], pix)
+	b.image = func(view, offset int, pix []byte) {
+		p := &s.pictures[view]
+		p.write(b.place(p, offset), pix)
 	}
 	return b, nil
 }
+
+// place is where image i of a picture ends up.
+func (b *batch) place(p *picture, i int) []byte { return b.slot[p.at+i*p.result():][:p.result()] }
 
 // list reads the indices that the trainer put into the slot.
 func (b *batch) list() *pb.List {
@@ -94,7 +93,7 @@ func (b *batch) landed(r client.Result) bool {
 
 // takesLong tells whether settle has pixels to convert or to move.
 func (b *batch) takesLong(r client.Result) bool {
-	return b.slots.convert != nil && !r.Imaged || b.landed(r)
+	return b.slots.converts() && !r.Imaged || b.landed(r)
 }
 
 // settle brings an arrived batch into its final form and returns the JSON that goes with it, or nil.
@@ -107,17 +106,14 @@ func (b *batch) settle(r client.Result) ([]byte, error) {
 		return nil, fmt.Errorf("node %s: %w", r.Node, err)
 	}
 	small := map[string][]byte{}
-	var picture *arrival
-	for _, f := range arrived {
-		if f.Name == "image" {
-			picture = f
-		} else {
-			small[f.Name] = append([]byte(nil), f.data...)
+	for name, f := range arrived {
+		if !b.slots.isPicture(name) {
+			small[name] = append([]byte(nil), f.data...)
 		}
 	}
-	var ragged *raggedJSON
-	if picture != nil && !r.Imaged {
-		if ragged, err = b.settleImages(picture, b.landed(r)); err != nil {
+	var ragged raggedJSONs
+	if !r.Imaged {
+		if ragged, err = b.settlePictures(arrived, b.landed(r)); err != nil {
 			return nil, err
 		}
 	}
@@ -129,6 +125,31 @@ func (b *batch) settle(r client.Result) ([]byte, error) {
 	return extraJSON(r, ragged), b.erase(ragged)
 }
 
+// settlePictures settles all images: from the first on where they are converted, from the slot's end towards its start, and else from
+// the last on, since they move towards the end.
+func (b *batch) settlePictures(arrived map[string]*arrival, beside bool) (raggedJSONs, error) {
+	var all raggedJSONs
+	n := len(b.slots.pictures)
+	for k := range n {
+		if !b.slots.converts() {
+			k = n - 1 - k
+		}
+		p := &b.slots.pictures[k]
+		f := arrived[p.name]
+		if f == nil {
+			continue
+		}
+		ragged, err := b.settleImages(p, f, beside)
+		if err != nil {
+			return nil, err
+		}
+		if ragged != nil {
+			all = raggedJSONs{p.name: ragged}
+		}
+	}
+	return all, nil
+}
+
 // arrival is one array of an arrived batch.
 type arrival struct {
 	*pb.Field
@@ -136,51 +157,51 @@ type arrival struct {
 }
 
 // arrays checks that the batch is what was wanted: the fields of the slot, for that many samples, within its bytes.
-func (b *batch) arrays(r client.Result) ([]*arrival, error) {
-	var all []*arrival
+func (b *batch) arrays(r client.Result) (map[string]*arrival, error) {
+	all := map[string]*arrival{}
 	for _, f := range r.Header.Fields {
 		n, ok := client.FieldBytes(f)
 		if !ok || len(f.Shape) == 0 || f.Shape[0] != uint64(b.want.count) {
 			return nil, fmt.Errorf("field %q of shape %v for %d samples", f.Name, f.Shape, b.want.count)
 		}
-		if r.Imaged && f.Name == "image" {
+		if r.Imaged && b.slots.isPicture(f.Name) {
 			n = 0
 		}
 		if f.Offset > uint64(len(r.Data)) || n > uint64(len(r.Data))-f.Offset {
 			return nil, fmt.Errorf("field %q does not lie within the batch of %d bytes", f.Name, len(r.Data))
 		}
-		all = append(all, &arrival{f, r.Data[f.Offset : f.Offset+n]})
+		all[f.Name] = &arrival{f, r.Data[f.Offset : f.Offset+n]}
 	}
 	return all, nil
 }
 
 // settleImages converts images that arrived, in the slot or beside it, or moves them to their place.
-func (b *batch) settleImages(f *arrival, beside bool) (*raggedJSON, error) {
-	o := b.slots.offset("image")
-	if o < 0 {
-		return nil, nil
-	}
+func (b *batch) settleImages(p *picture, f *arrival, beside bool) (*raggedJSON, error) {
 	if len(f.RaggedOffsets) > 0 {
-		return b.settleRagged(f, b.slot[o:])
+		return b.settleRagged(p, f, b.slot[p.at:])
 	}
-	if b.slots.convert == nil {
-		if beside || int(f.Offset) != o {
-			copy(b.slot[o:], f.data)
+	n := p.sample()
+	if len(f.data) != int(b.want.count)*n {
+		return nil, fmt.Errorf("%d bytes of images for %d samples of %d", len(f.data), b.want.count, n)
+	}
+	if !b.slots.converts() {
+		if beside || int(f.Offset) != p.at {
+			copy(b.slot[p.at:], f.data)
 		}
 		return nil, nil
 	}
-	if len(f.data) != int(b.want.count)*b.sample {
-		return nil, fmt.Errorf("%d bytes of images for %d samples of %d", len(f.data), b.want.count, b.sample)
+	if n < fieldAlign { // what aligns the fields is more than what results grow by
+		f.data = bytes.Clone(f.data)
 	}
 	var aside []byte
 	arrived := len(b.slot) - len(b.wire) + int(f.Offset)
 	for i := range int(b.want.count) {
-		src := f.data[i*b.sample : (i+1)*b.sample]
-		if !beside && (i+1)*b.result > arrived+i*b.sample { // the result covers its own source
+		src := f.data[i*n : (i+1)*n]
+		if !beside && p.at+(i+1)*p.result() > arrived+i*n { // the result covers its own source
 			aside = append(aside[:0], src...)
 			src = aside
 		}
-		b.image(i, src)
+		p.write(b.place(p, i), src)
 	}
 	return nil, nil
 }
@@ -191,13 +212,16 @@ type raggedJSON struct {
 	Shapes  [][3]int `json:"shapes"`
 }
 
+// raggedJSONs are those of fields by name; nil if samples do not differ in size.
+type raggedJSONs map[string]*raggedJSON
+
 // settleRagged puts images of differing sizes behind each other at dst.
-func (b *batch) settleRagged(f *arrival, dst []byte) (*raggedJSON, error) {
+func (b *batch) settleRagged(p *picture, f *arrival, dst []byte) (*raggedJSON, error) {
 	n := int(b.want.count)
 	if len(f.RaggedOffsets) != n+1 || len(f.RaggedShapes) != 3*n {
 		return nil, fmt.Errorf("%d offsets and %d shapes for %d images", len(f.RaggedOffsets), len(f.RaggedShapes), n)
 	}
-	scale := b.slots.imageBytes()
+	scale := p.element
 	src := append([]byte(nil), f.data...)
 	if len(src)*scale > len(dst) {
 		return nil, &roomError{len(b.slot) - len(dst) + len(src)*scale}
@@ -211,13 +235,8 @@ func (b *batch) settleRagged(f *arrival, dst []byte) (*raggedJSON, error) {
 		}
 		out := dst[from*scale : to*scale]
 		j.Shapes[i], j.Offsets[i+1] = [3]int{h, w, 3}, to*scale
-		switch {
-		case b.slots.convert == nil:
-			copy(out, src[from:to])
-		case to > from:
-			b.slots.convert(out, src[from:to])
-		}
-		if b.slots.planar {
+		p.write(out, src[from:to])
+		if p.planar {
 			j.Shapes[i] = [3]int{3, h, w}
 		}
 	}
@@ -228,19 +247,16 @@ func (b *batch) settleRagged(f *arrival, dst []byte) (*raggedJSON, error) {
 const named = 16
 
 // extraJSON is what goes with a done packet, nil if there is nothing to say.
-func extraJSON(r client.Result, ragged *raggedJSON) []byte {
+func extraJSON(r client.Result, ragged raggedJSONs) []byte {
 	if len(r.Header.Errors) == 0 && ragged == nil {
 		return nil
 	}
 	extra := struct {
-		Errors []sampleError          `json:"errors,omitempty"`
-		Ragged map[string]*raggedJSON `json:"ragged,omitempty"`
-	}{}
+		Errors []sampleError `json:"errors,omitempty"`
+		Ragged raggedJSONs   `json:"ragged,omitempty"`
+	}{Ragged: ragged}
 	for _, e := range r.Header.Errors {
 		extra.Errors = append(extra.Errors, newSampleError(e, r.Node))
-	}
-	if ragged != nil {
-		extra.Ragged = map[string]*raggedJSON{"image": ragged}
 	}
 	b := mustJSON(extra)
 	if len(b) <= maxExtra {

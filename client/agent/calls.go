@@ -258,7 +258,7 @@ type slotsParams struct {
 	Count   int      `json:"count"`
 	Stride  int      `json:"stride"`
 	Batch   int      `json:"batch"`
-	LastHop *LastHop `json:"last_hop"`
+	LastHop LastHops `json:"last_hop"`
 }
 
 type slotsResult struct {
@@ -267,13 +267,10 @@ type slotsResult struct {
 }
 
 func (l *loader) setSlots(params json.RawMessage, memory *os.File) (*slotsResult, error) {
-	p := slotsParams{LastHop: &LastHop{}}
+	p := slotsParams{}
 	if err := json.Unmarshal(params, &p); err != nil {
 		_ = memory.Close()
 		return nil, fmt.Errorf("slots: %w", err)
-	}
-	if p.LastHop == nil {
-		p.LastHop = &LastHop{}
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -281,7 +278,7 @@ func (l *loader) setSlots(params json.RawMessage, memory *os.File) (*slotsResult
 		_ = memory.Close()
 		return nil, fmt.Errorf("slots for batches of %d, before a plan was opened or of no samples", p.Batch)
 	}
-	s, err := mapSlots(memory, p.Count, p.Stride, place(finalFields(l.info.Fields, p.LastHop), p.Batch), p.LastHop)
+	s, err := mapSlots(memory, p.Count, p.Stride, p.Batch, l.info.Fields, p.LastHop)
 	if err != nil {
 		return nil, err
 	}
@@ -293,14 +290,15 @@ func (l *loader) setSlots(params json.RawMessage, memory *os.File) (*slotsResult
 }
 
 // finalFields are the arrays as they leave the agent.
-func finalFields(fields []*pb.Field, hop *LastHop) []field {
+func finalFields(fields []*pb.Field, hops LastHops) []field {
 	var all []field
 	for _, f := range fields {
 		g := field{Name: f.Name, DType: f.Dtype, Shape: []int{}}
 		for _, d := range f.Shape {
 			g.Shape = append(g.Shape, int(d))
 		}
-		if f.Name == "image" && len(g.Shape) == 3 {
+		if isPicture(f) {
+			hop := hops.of(f.Name)
 			if hop.DType != "" {
 				g.DType = hop.DType
 			}

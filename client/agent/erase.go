@@ -8,7 +8,7 @@ import (
 	"github.com/feedwater-io/feedwater/pipeline/order"
 )
 
-// eraseField is the array of the rectangles to erase: for each RandomErasing top, left, height, width and two words of noise, int64.
+// eraseField is the array of the rectangles to erase, "erase.0" and so on those of views: for each RandomErasing top, left, height, width and two words of noise, int64.
 // Height 0: none; first word 0: no noise.
 const eraseField = "erase"
 
@@ -29,22 +29,32 @@ func (l *LastHop) erasures() ([][]byte, error) {
 }
 
 // erase fills the rectangles of a batch whose images, and their sizes, are in their final form.
-func (b *batch) erase(ragged *raggedJSON) error {
-	s := b.slots
-	boxes, images := s.offset(eraseField), s.offset("image")
-	if len(s.erasures) == 0 || boxes < 0 || images < 0 {
+func (b *batch) erase(ragged raggedJSONs) error {
+	for k := range b.slots.pictures {
+		p := &b.slots.pictures[k]
+		if err := b.eraseIn(p, ragged[p.name]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// eraseIn is erase for one field of images.
+func (b *batch) eraseIn(p *picture, ragged *raggedJSON) error {
+	boxes := b.slots.offset(p.boxes)
+	if len(p.erasures) == 0 || boxes < 0 {
 		return nil
 	}
-	h, w, n := s.shape()
+	h, w, n := p.height, p.width, p.result()
 	for i := range int(b.want.count) {
-		at := images + i*n
+		at := p.at + i*n
 		if ragged != nil {
-			at, n = images+ragged.Offsets[i], ragged.Offsets[i+1]-ragged.Offsets[i]
-			h, w = s.sides(ragged.Shapes[i][:])
+			at, n = p.at+ragged.Offsets[i], ragged.Offsets[i+1]-ragged.Offsets[i]
+			h, w = p.sides(ragged.Shapes[i])
 		}
-		img := canvas{b.slot[at : at+n], h, w, s.element, s.planar, s.put}
-		for k, value := range s.erasures {
-			if !img.erase(b.slot[boxes+(i*len(s.erasures)+k)*boxBytes:], value) {
+		img := canvas{b.slot[at : at+n], h, w, p.element, p.planar, p.put}
+		for k, value := range p.erasures {
+			if !img.erase(b.slot[boxes+(i*len(p.erasures)+k)*boxBytes:], value) {
 				return fmt.Errorf("sample %d: a rectangle to erase leaves its image of %d×%d pixels", i, w, h)
 			}
 		}
@@ -52,19 +62,9 @@ func (b *batch) erase(ragged *raggedJSON) error {
 	return nil
 }
 
-// shape is height, width and bytes of images that are of one size.
-func (s *slots) shape() (h, w, bytes int) {
-	for _, f := range s.fields {
-		if f.Name == "image" {
-			h, w = s.sides(f.Shape)
-		}
-	}
-	return h, w, h * w * 3 * s.element
-}
-
 // sides are height and width of an image of that shape.
-func (s *slots) sides(shape []int) (h, w int) {
-	if s.planar {
+func (p *picture) sides(shape [3]int) (h, w int) {
+	if p.planar {
 		return shape[1], shape[2]
 	}
 	return shape[0], shape[1]

@@ -44,7 +44,7 @@ func FuzzAnswers(f *testing.F) {
 			hop = &LastHop{DType: "uint8", Layout: "chw"}
 		}
 		const stride = 1 << 10
-		s, err := mapSlots(memory(t, 2*stride), 2, stride, place(finalFields(info.Fields, hop), count), hop)
+		s, err := mapSlots(memory(t, 2*stride), 2, stride, count, info.Fields, LastHops{"image": hop})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -82,7 +82,7 @@ func FuzzFields(f *testing.F) {
 			return
 		}
 		for _, hop := range []*LastHop{{}, {DType: "float32", Layout: "chw"}} {
-			if l := place(finalFields(r.Fields, hop), 1<<12); l.bytes < 0 {
+			if l := place(finalFields(r.Fields, LastHops{"image": hop}), 1<<12); l.bytes < 0 {
 				t.Errorf("%d bytes", l.bytes)
 			}
 		}

@@ -6,6 +6,8 @@ import (
 	"sync"
 
 	"golang.org/x/sys/unix"
+
+	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 )
 
 // field is one array of a batch as the trainer sees it, placed for the largest batch.
@@ -79,11 +81,7 @@ func (l *layout) offset(name string) int {
 type slots struct {
 	layout
 	count, stride int
-	convert       convert // nil: images stay as they come
-	element       int     // bytes of one element of an image
-	planar        bool
-	erasures      [][]byte
-	put           func(dst []byte, x float32) // one element; nil for bytes
+	pictures      []picture
 
 	landings landings
 
@@ -95,14 +93,11 @@ type slots struct {
 // maxSlotBytes bounds what a trainer can make the agent map.
 const maxSlotBytes = 1 << 46
 
-// mapSlots maps the trainer's file. It takes the file over.
-func mapSlots(file *os.File, count, stride int, l layout, hop *LastHop) (*slots, error) {
+// mapSlots maps the trainer's file. It takes the file over. fields are those of nodes.
+func mapSlots(file *os.File, count, stride, batch int, fields []*pb.Field, hops LastHops) (*slots, error) {
 	defer file.Close()
-	c, err := hop.converter()
-	if err != nil {
-		return nil, err
-	}
-	erasures, err := hop.erasures()
+	l := place(finalFields(fields, hops), batch)
+	pictures, err := newPictures(fields, &l, hops)
 	if err != nil {
 		return nil, err
 	}
@@ -124,14 +119,8 @@ func mapSlots(file *os.File, count, stride int, l layout, hop *LastHop) (*slots,
 	}
 	// Where the host allows huge pages for shared memory on request, they make the first batches cheaper; elsewhere this does nothing.
 	_ = unix.Madvise(memory, unix.MADV_HUGEPAGE)
-	return &slots{
-		layout: l, count: count, stride: stride, memory: memory, users: 1,
-		convert: c, element: hop.elementBytes(), planar: hop.Layout == "chw", erasures: erasures, put: hop.put(),
-	}, nil
+	return &slots{layout: l, count: count, stride: stride, memory: memory, users: 1, pictures: pictures}, nil
 }
-
-// imageBytes is how many bytes one byte of an image becomes.
-func (s *slots) imageBytes() int { return s.element }
 
 // lend gives slot i to a want; every lend needs a drop.
 func (s *slots) lend(i uint32) ([]byte, error) {

@@ -95,7 +95,7 @@ func TestLocalImages(t *testing.T) {
 	result := make(chan client.Result, 1)
 	f.Want(&client.Want{
 		Name: rangeOf(0, 16), Dst: make([]byte, 1<<20),
-		Image: func(i int, pix []byte) { images[i].Add(int64(len(pix))) },
+		Image: func(_, i int, pix []byte) { images[i].Add(int64(len(pix))) },
 		Done:  func(r client.Result) { result <- r },
 	})
 	if r := <-result; r.Err != nil || !r.Imaged || r.Node != client.Local {

@@ -30,7 +30,7 @@ func newPreview() *cobra.Command {
 		Use:   "preview FOLDER",
 		Short: "Draw a sheet of pictures, before and after the transforms",
 		Long: `Draws a sheet as a PNG file: a row for each of some samples, with the picture as it is and what a plan makes of it in one epoch after
-the other, each over what was drawn for it.
+the other, each over what was drawn for it. A plan with views has them side by side.
 
 In Python loader.preview() does this with a Loader's own transforms, and notebooks show it. docs/plan.md says how to write a plan by hand.`,
 		Example: `  feedwater preview /data/photos --plan plan.json
@@ -65,8 +65,13 @@ func (o *previewOptions) check() error {
 			return usageError{fmt.Errorf("--%s %d is not within %d to %d", n.name, n.value, n.low, n.high)}
 		}
 	}
+	return o.checkSheet(1)
+}
+
+// checkSheet bounds the sheet of so many views in each epoch.
+func (o *previewOptions) checkSheet(views int) error {
 	const most = 1 << 28
-	if pixels := o.samples * (o.epochs + 1) * o.width * o.width; pixels > most {
+	if pixels := o.samples * (o.epochs*views + 1) * o.width * o.width; pixels > most {
 		return usageError{fmt.Errorf("a sheet of %d million pixels; the limit is %d: fewer --samples or --epochs, or a smaller --width", pixels>>20, most>>20)}
 	}
 	return nil
@@ -113,7 +118,7 @@ func (o *previewOptions) readPlan(in io.Reader) (*pipeline.Plan, error) {
 		return nil, usageError{fmt.Errorf("--plan %s: %w", o.plan, err)}
 	}
 	plan.Source, plan.Fields = pipeline.Source{}, []string{"image", "label"}
-	return plan, nil
+	return plan, o.checkSheet(max(1, len(plan.Views)))
 }
 
 // rows makes what the sheet shows.
@@ -129,7 +134,7 @@ func (o *previewOptions) rows(ctx context.Context, plan *pipeline.Plan) ([]sheet
 	}
 	defer p.Close()
 	plain := *plan
-	plain.Transforms = augment.Chain{}
+	plain.Transforms, plain.Views = augment.Chain{}, nil
 	names := o.choose(uint64(data.Len()))
 	rows := make([]sheetRow, len(names))
 	for column := range o.epochs + 1 {

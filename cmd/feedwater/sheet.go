@@ -46,22 +46,28 @@ const (
 	lineSpace = 15
 )
 
-// add puts a sample behind what is there. The first one is the original, which has a title instead of draws.
+// add puts a sample behind what is there, each of its views in a cell. The first one is the original, which has a title instead of draws.
 func (r *sheetRow) add(s *pipeline.Sample, original bool) {
-	c := sheetCell{}
-	if s.Err != nil {
-		c.lines = append(c.lines, sheetLine{s.Err.Cause.Error(), sheetError})
-	} else {
-		c.picture = toImage(s)
+	views := s.Views
+	if len(views) == 0 {
+		views = []pipeline.View{{Height: s.Height, Width: s.Width, Image: s.Image, Draws: s.Draws}}
 	}
-	if original {
-		c.lines = append([]sheetLine{{s.Key, sheetInk}}, c.lines...)
-		c.lines = append(c.lines, sheetLine{fmt.Sprintf("%d x %d, index %d", s.Width, s.Height, s.Index), sheetFaint})
+	for i := range views {
+		c := sheetCell{}
+		if s.Err != nil {
+			c.lines = append(c.lines, sheetLine{s.Err.Cause.Error(), sheetError})
+		} else {
+			c.picture = toImage(&views[i])
+		}
+		if original {
+			c.lines = append([]sheetLine{{s.Key, sheetInk}}, c.lines...)
+			c.lines = append(c.lines, sheetLine{fmt.Sprintf("%d x %d, index %d", s.Width, s.Height, s.Index), sheetFaint})
+		}
+		for k := range views[i].Draws {
+			c.lines = append(c.lines, drawnLine(&views[i].Draws[k]))
+		}
+		r.cells = append(r.cells, c)
 	}
-	for i := range s.Draws {
-		c.lines = append(c.lines, drawnLine(&s.Draws[i]))
-	}
-	r.cells = append(r.cells, c)
 }
 
 // drawnLine is what an op drew, faint where it left the picture alone.
@@ -83,8 +89,8 @@ func drawnLine(d *augment.Draw) sheetLine {
 // fractions are numbers of JSON with more digits than people read.
 var fractions = regexp.MustCompile(`-?\d+(\.\d+([eE][-+]?\d+)?|[eE][-+]?\d+)`)
 
-// toImage is a sample's picture for drawing.
-func toImage(s *pipeline.Sample) image.Image {
+// toImage is a picture for drawing.
+func toImage(s *pipeline.View) image.Image {
 	m := image.NewNRGBA(image.Rect(0, 0, s.Width, s.Height))
 	for i, j := 0, 0; i < len(s.Image); i, j = i+3, j+4 {
 		copy(m.Pix[j:], s.Image[i:i+3])

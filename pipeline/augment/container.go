@@ -122,14 +122,14 @@ func (o *within) run(d dice, which []uint8, p *program, rec *Draw) ([]json.RawMe
 			return nil, err
 		}
 		if rec != nil {
-			told = append(told, inner.flat())
+			told = append(told, inner.Flat())
 		}
 	}
 	return told, nil
 }
 
-// flat has the parameters beside op and applied.
-func (d *Draw) flat() json.RawMessage {
+// Flat has the parameters beside op and applied.
+func (d *Draw) Flat() json.RawMessage {
 	head := fmt.Sprintf(`{"op":%q,"applied":%t`, d.Op, d.Applied)
 	if len(d.Parameters) > len("{}") {
 		head += ","

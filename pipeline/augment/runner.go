@@ -19,8 +19,9 @@ type Source interface {
 
 // Options of a Runner. All but Level decide pixels, so they come from the plan.
 type Options struct {
-	// Seed of all draws.
+	// Seed of all draws, and Path, which stands before those of the ops: another one draws independently.
 	Seed uint64
+	Path string
 	// Reference whose pixels are made; empty: Pillow13.
 	Reference Reference
 	// MaxPixels of any picture that an op makes; 0: 178,956,970, where Pillow calls a file a bomb.
@@ -82,7 +83,7 @@ func NewRunner(c Chain, o Options) (*Runner, error) {
 		return nil, err
 	}
 	r := &Runner{chain: c, program: program{maxPixels: o.MaxPixels}, resampler: NewResampler(o.Level, o.Reference), workspace: workspace{level: o.Level}}
-	r.keys = c.keys(o.Seed, "")
+	r.keys = c.keys(o.Seed, o.Path)
 	return r, nil
 }
 
@@ -93,6 +94,15 @@ func (r *Runner) Begin(w, h int, s order.Sample) (outW, outH int, err error) {
 	}
 	size := r.program.size()
 	return size.X, size.Y, nil
+}
+
+// Region is the part of the picture that Run will need after Begin, or somewhat more than that.
+func (r *Runner) Region() image.Rectangle {
+	v := &r.program.passes[0].view
+	if v.to != v.source.Size() && !v.window.Empty() {
+		return v.source
+	}
+	return v.window.Add(v.source.Min)
 }
 
 // Draws returns what every op draws for sample s, a picture of w×h pixels. It decodes nothing. What was begun is forgotten.

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from ._remote import RemoteDataset
     from ._stages import stages
     from .doctor.live import diagnose
+    from .transforms import Views
 
 __all__ = [
     "AccessError",
@@ -43,6 +44,7 @@ __all__ = [
     "StallError",
     "StateMismatchError",
     "UnsupportedTransformError",
+    "Views",
     "__version__",
     "diagnose",
     "stages",
@@ -62,6 +64,8 @@ def __getattr__(name: str) -> Any:
         return stages
     if name == "transforms":
         return import_module(".transforms", __name__)
+    if name == "Views":
+        return import_module(".transforms", __name__).Views
     if name == "diagnose":
         from .doctor.live import diagnose
 

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Collection
-from typing import Any
+from collections.abc import Callable, Collection, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from ._look import Images, Look, copied, kept, padded, size_of
 from ._opened import Opened
 from ._order import Indices, Step
-from ._output import Output
-from ._slots import Field, Slots
+from ._output import IMAGE
+from ._slots import Slots
 from ._want import Done
 from .errors import DataError
+
+if TYPE_CHECKING:
+    from ._pictures import Picture
 
 __all__ = ["Builder", "Rows"]
 
@@ -26,38 +30,36 @@ _Array = npt.NDArray[Any]
 class Rows:
     """The rows of one batch, as numpy arrays in the agent's layout."""
 
-    __slots__ = ("crowded", "images", "indices", "labels", "nbytes", "samples", "valid")
+    __slots__ = ("crowded", "indices", "labels", "nbytes", "pictures", "samples", "valid")
 
-    def __init__(self, images: Any, labels: _Array, indices: Indices) -> None:
-        self.images, self.labels, self.indices = images, labels, indices
+    def __init__(self, pictures: list[Images], labels: _Array, indices: Indices) -> None:
+        self.pictures, self.labels, self.indices = pictures, labels, indices
         self.valid: npt.NDArray[np.bool_] | None = None
         """Which rows hold a sample; None: all."""
         self.samples = len(labels)
-        self.nbytes = sum(image.nbytes for image in images) if isinstance(images, list) else images.nbytes
+        self.nbytes = sum(map(size_of, pictures))
         self.crowded = False
         """Whether it had to be copied to ordinary memory."""
 
     def to_ordinary_memory(self) -> None:
         """Copies the pictures, so that the slot is free."""
-        self.images = [i.copy() for i in self.images] if isinstance(self.images, list) else self.images.copy()
+        self.pictures = [copied(images) for images in self.pictures]
         self.crowded = True
 
     def leave_out(self, holes: Collection[int], *, mask: bool) -> None:
         """Broken samples: their rows go, or with a mask become zeros."""
-        kept = np.ones(len(self.labels), np.bool_)
-        kept[list(holes)] = False
-        self.samples = int(kept.sum())
+        rows = np.ones(len(self.labels), np.bool_)
+        rows[list(holes)] = False
+        self.samples = int(rows.sum())
         if mask:
-            self.valid = kept
-            self.labels[~kept] = 0
-            for hole in holes:
-                self.images[hole][...] = 0
+            self.valid = rows
+            self.labels[~rows] = 0
+            for images in self.pictures:
+                for hole in holes:
+                    images[hole][...] = 0
             return
-        self.labels, self.indices = self.labels[kept], self.indices[kept]
-        if isinstance(self.images, list):
-            self.images = [image for image, keep in zip(self.images, kept) if keep]
-        else:
-            self.images = self.images[kept]
+        self.labels, self.indices = self.labels[rows], self.indices[rows]
+        self.pictures = [kept(images, rows) for images in self.pictures]
 
     def pad(self, rows: int) -> None:
         """Zeros behind the rows, up to that many, and the mask that says so."""
@@ -66,26 +68,17 @@ class Rows:
         self.valid = np.concatenate([valid, np.zeros(more, np.bool_)])
         self.labels = np.concatenate([self.labels, np.zeros(more, np.int64)])
         self.indices = np.concatenate([self.indices, np.full(more, NO_INDEX, np.int64)])
-        if isinstance(self.images, list):
-            self.images += [np.zeros((0, 0, 0), np.uint8)] * more
-            return
-        images = np.zeros((rows, *self.images.shape[1:]), self.images.dtype)
-        images[: len(self.images)] = self.images
-        self.images = images
+        self.pictures = [padded(images, rows) for images in self.pictures]
 
 
 class Builder:
     """Makes batches of one look. A batch in a slot is a lease on it; see _slots."""
 
-    def __init__(self, output: Output, opened: Opened, names: dict[str, str], as_dict: bool) -> None:
-        height, width, channels = next(field for field in opened.fields if field.name == "image").shape
-        height, crops = height // output.crops, (output.crops,) if output.crops > 1 else ()
-        self._shape = (*crops, *((height, width, channels) if output.layout == "hwc" else (channels, height, width)))
-        self.ragged = 0 in self._shape
-        self._output, self._names, self._as_dict = output, names, as_dict
+    def __init__(self, pictures: Sequence[Picture], opened: Opened, names: dict[str, str], as_dict: bool) -> None:
+        self._torch = importlib.import_module("torch") if pictures[0].output.torch else None
+        self._looks = [Look(picture, opened, self._torch) for picture in pictures]
+        self._names, self._as_dict = names, as_dict
         self._mask = "valid" in names
-        self._turn = output.channels_first and output.layout == "hwc"
-        self._torch = importlib.import_module("torch") if output.torch else None
         self._slots: Slots | None = None
 
     def forget(self) -> None:
@@ -113,8 +106,9 @@ class Builder:
         return made if self._as_dict else tuple(made.values())
 
     def _field(self, name: str, rows: Rows, keys: Callable[[Indices], list[str]]) -> Any:
-        if name == "image":
-            return self._images(rows.images)
+        if name == IMAGE:
+            shown = [look.shown(images) for look, images in zip(self._looks, rows.pictures)]
+            return shown[0] if self._looks[0].field.name == IMAGE else shown
         if name == "key":
             return keys(rows.indices)
         if name == "valid":
@@ -123,40 +117,26 @@ class Builder:
             array = rows.labels if name == "label" else rows.indices
         return array if self._torch is None else self._torch.from_numpy(array)
 
-    def _images(self, images: Any) -> Any:
-        if isinstance(images, list):
-            return [self._shown(image, (2, 0, 1)) for image in images]
-        return self._shown(images, (0, 3, 1, 2) if images.ndim == 4 else (0, 1, 4, 2, 3))
-
-    def _shown(self, array: _Array, turned: tuple[int, ...]) -> Any:
-        if self._turn:
-            array = array.transpose(turned)  # cheaper than Tensor.permute
-        if self._torch is None:
-            return array
-        tensor = self._torch.from_numpy(array)
-        return tensor.view(self._torch.bfloat16) if self._output.dtype == "bfloat16" else tensor
-
     def _empty(self) -> Rows:
-        stored = Field("image", self._output.dtype, self._shape, 0).stored
-        images: Any = [] if self.ragged else np.zeros((0, *self._shape), stored)
-        return Rows(images, np.zeros(0, np.int64), np.zeros(0, np.int64))
+        return Rows([look.empty() for look in self._looks], np.zeros(0, np.int64), np.zeros(0, np.int64))
 
     def _received(self, step: Step, done: Done) -> Rows:
         slots, slot, count = done.slots, done.slot, step.size
         if slots is not self._slots:
-            self._image = Field("image", self._output.dtype, self._shape, slots.fields["image"].offset)
+            for look in self._looks:
+                look.placed(slots.fields[look.field.name].offset)
             self._slots = slots
         labels = slots.column(slot, "label", count).copy()
         indices = slots.column(slot, "index", count).copy()
-        images = self._cut(done, count) if self.ragged else slots.lease(slot, self._image, count)
-        return Rows(images, labels, indices)
+        return Rows(self._pictures(done, count), labels, indices)
 
-    def _cut(self, done: Done, count: int) -> list[_Array]:
-        """Samples of different sizes: views of one lease."""
-        memory = done.slots.tail(done.slot, self._image)
-        places = done.ragged["image"]
-        offsets, shapes, stored = places["offsets"], places["shapes"], self._image.stored
-        return [np.ndarray(tuple(shapes[i]), stored, memory[offsets[i] : offsets[i + 1]]) for i in range(count)]
+    def _pictures(self, done: Done, count: int) -> list[Images]:
+        """The pictures in a slot, all of one lease."""
+        first, *others = self._looks
+        if not others:
+            return [first.leased(done, count)]
+        memory = done.slots.tail(done.slot, first.field)
+        return [look.within(done, memory[look.field.offset - first.field.offset :], count) for look in self._looks]
 
     def _mend(self, rows: Rows, errors: list[dict[str, Any]]) -> None:
         holes = []
@@ -171,8 +151,7 @@ class Builder:
 
 def check_ragged(batch: int, opened: Opened) -> None:
     """Raises DataError if samples of different sizes come in batches that the agent cannot describe."""
-    image = next(field for field in opened.fields if field.name == "image")
-    if image.ragged and batch > MOST_RAGGED:
+    if batch > MOST_RAGGED and any(field.ragged for field in opened.fields):
         raise DataError(
             f"pictures come out in different sizes, which goes up to {MOST_RAGGED} in a batch, not {batch}: "
             "add CenterCrop(size) or Resize((h, w))"

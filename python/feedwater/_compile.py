@@ -36,6 +36,8 @@ INSTEAD = {
     "RandomCropOrPad": "RandomCrop(pad_if_needed=True)",
 }
 """What serves instead of a transform that is not there, by its class: torchvision's, functools' and timm's."""
+SEVERAL = ("view", "crops", "simclr", "byol", "dino", "swav", "moco", "contrast", "multi", "twice")
+"""What classes are called that make several pictures of one."""
 
 
 @dataclass(frozen=True)
@@ -181,6 +183,8 @@ def _check_object(leaf: Any) -> None:
     """Raises UnsupportedTransformError for what is no transform object at all."""
     if isinstance(leaf, type):
         raise UnsupportedTransformError(f"{leaf.__name__} is the class of a transform: write {leaf.__name__}(…)")
+    if isinstance(leaf, transforms.Views):
+        raise UnsupportedTransformError("Views inside another transform: it is the whole transform, put others into it")
     if isinstance(leaf, (int, float)):
         raise UnsupportedTransformError(f"transform={leaf!r}: needs transform objects. Is batch_size={leaf!r} meant?")
     if not callable(leaf):
@@ -192,6 +196,8 @@ def _unknown(leaf: Any, why: str) -> str:
     known = name in INSTEAD and type(leaf).__module__.split(".")[0] in ("torchvision", "timm", "functools")
     above = next((base.__name__ for base in type(leaf).__mro__[1:] if base.__name__ in SUPPORTED), None)
     instead = INSTEAD[name] if known else above and f"{above}, if it does no more than that"
+    if not instead and any(word in name.lower() for word in SEVERAL):
+        instead = "feedwater.Views([…]), with a transform for each, if it makes several pictures of one"
     hint = f" Instead: {instead}." if instead else ""
     return f"transform {name}: {why}.{hint} Else {AFTERWARDS}.\nSupported: {', '.join(SUPPORTED)}"
 

@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from . import _arguments, _batch_transform, _output, _source
 from ._order import Tail
-from ._output import Output
 from ._source import Source
 from ._trust import Trust
 
 if TYPE_CHECKING:
-    from ._compile import Compiled
+    from ._pictures import Picture
 
 __all__ = ["Config"]
 
@@ -23,8 +22,7 @@ class Config:
     """What a Loader was asked to do."""
 
     source: Source
-    compiled: Compiled
-    output: Output
+    pictures: tuple[Picture, ...]
     names: dict[str, str]
     """Wanted fields: our names to the user's."""
     as_dict: bool
@@ -53,16 +51,16 @@ class Config:
     @classmethod
     def check(cls, source: Any, transform: Any, given: Mapping[str, Any]) -> Config:
         """The arguments of Loader, each checked and all together; raises TypeError, ValueError or NotYetError."""
-        from . import _compile  # all transforms come with it, half of what the package takes to import
+        from . import _pictures  # all transforms come with it, half of what the package takes to import
 
         nodes = _arguments.nodes_of(given["nodes"])
         resolved = _source.resolve(source, nodes)
-        compiled = _compile.compile_transform(resolved.transform if transform is None else transform)
         fields = given["fields"]
         config = cls(
             source=replace(resolved, transform=None),
-            compiled=compiled,
-            output=_output.resolve(compiled, given["dtype"], given["memory_format"]),
+            pictures=_pictures.resolve(
+                resolved.transform if transform is None else transform, given["dtype"], given["memory_format"]
+            ),
             names=_output.field_names(fields),
             as_dict=isinstance(fields, Mapping),
             batch_size=given["batch_size"],
@@ -145,6 +143,15 @@ class Config:
         """Whether the trainer's side decides the order."""
         return self.sampler is not None or self.batch_sampler is not None or self.source.indices is not None
 
+    @property
+    def views(self) -> bool:
+        """Whether image is a list of views."""
+        return self.pictures[0].field != _output.IMAGE
+
+    def _transforms(self) -> dict[str, Any]:
+        made = [picture.compiled.plan() for picture in self.pictures]
+        return {"views": made} if self.views else {"transforms": made[0]}
+
     def plan(self) -> dict[str, Any]:
         """The plan as JSON says it (docs/plan.md)."""
         plan = {
@@ -152,7 +159,7 @@ class Config:
             "source": self.source.plan(),
             "seed": self.seed,
             "shuffle": self.shuffle and not self.listed,
-            "transforms": self.compiled.plan(),
+            **self._transforms(),
             "fields": ["image", "label"],
             "on_error": self.on_error,
         }

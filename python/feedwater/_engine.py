@@ -144,7 +144,7 @@ class Engine:
             self.state = None
         self.pulse.begin(order, self.config.batch_size, ranks)
         if self._builder is None:
-            self._builder = Builder(self.config.output, opened, self.config.names, self.config.as_dict)
+            self._builder = Builder(self.config.pictures, opened, self.config.names, self.config.as_dict)
 
     def _say(self, ranks: Ranks) -> None:
         if self.config.batch_size is None:
@@ -323,7 +323,7 @@ def _request(config: Config) -> Request:
         timeout=config.timeout,
         start_timeout=config.start_timeout,
         memory=config.memory,
-        last_hop=config.output.last_hop(),
+        last_hop={picture.field: picture.output.last_hop() for picture in config.pictures},
         trust=config.trust,
     )
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ._config import Config
 from ._opened import Opened
+
+if TYPE_CHECKING:
+    from ._pictures import Picture
 
 __all__ = ["explain"]
 
@@ -15,20 +18,30 @@ LAST_HOP = "last hop"
 def explain(config: Config, opened: Opened) -> str:
     """A table of the ops: where each runs, in whose arithmetic, how exact; and what runs it."""
     rows: list[tuple[str, ...]] = [("op", "place", "dialect", "tier", "arguments")]
-    ops = [_row(op) for op in opened.ops]
-    rows += [row for row in ops if row[1] != LAST_HOP]
-    last: list[tuple[str, ...]] = [
-        (name.split("(")[0], LAST_HOP, "tensor", "A", _arguments(name)) for name in config.compiled.tail
-    ]
-    erasing = zip((row for row in ops if row[1] == LAST_HOP), config.compiled.erased_behind)
-    for number, (row, behind) in enumerate(erasing):
-        last.insert(behind + number, row)
-    rows += last
-    if config.output.dtype != config.compiled.table.dtype:
-        rows.append(("dtype", LAST_HOP, "tensor", "A", config.output.dtype))
+    left = list(opened.ops)
+    for number, picture in enumerate(config.pictures):
+        if config.views:
+            rows.append((f"view {number}", "", "", "", ""))
+        count = len(picture.compiled.plan())
+        rows += _rows(picture, left[:count])
+        del left[:count]
     widths = [max(len(row[column]) for row in rows) for column in range(5)]
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in rows]
     return "\n".join([*lines, "", *_about(config, opened)])
+
+
+def _rows(picture: Picture, ops: list[dict[str, Any]]) -> list[tuple[str, ...]]:
+    """What is done to one picture."""
+    made, compiled = [_row(op) for op in ops], picture.compiled
+    last: list[tuple[str, ...]] = [
+        (name.split("(")[0], LAST_HOP, "tensor", "A", _arguments(name)) for name in compiled.tail
+    ]
+    erasing = zip((row for row in made if row[1] == LAST_HOP), compiled.erased_behind)
+    for number, (row, behind) in enumerate(erasing):
+        last.insert(behind + number, row)
+    if picture.output.dtype != compiled.table.dtype:
+        last.append(("dtype", LAST_HOP, "tensor", "A", picture.output.dtype))
+    return [row for row in made if row[1] != LAST_HOP] + last
 
 
 def _row(op: dict[str, Any]) -> tuple[str, ...]:
@@ -43,13 +56,15 @@ def _arguments(name: str) -> str:
 
 def _about(config: Config, opened: Opened) -> list[str]:
     where = ", ".join(config.nodes) if config.nodes else "this machine"
-    output = config.output
+    output = config.pictures[0].output
     order = "channels first" if output.channels_first else "channels last"
+    dtypes = dict.fromkeys(picture.output.dtype for picture in config.pictures)
+    several = f"{len(config.pictures)} views, " if config.views else ""
     lines = [
         f"data      {config.source.name}: {opened.samples:,} samples, {len(opened.classes)} classes, "
         f"fingerprint {opened.fingerprint[:12]}",
         f"made on   {where} ({opened.workers} workers here, kernels {opened.kernels or 'unknown'})",
-        f"batches   {output.dtype}, {order}, {'torch tensors' if output.torch else 'numpy arrays'}",
+        f"batches   {several}{' and '.join(dtypes)}, {order}, {'torch tensors' if output.torch else 'numpy arrays'}",
         f"hashes    plan {opened.plan_hash[:12]}  order {opened.order_hash[:12]}  pixels {opened.pixel_hash[:12]}  "
         f"numerics {opened.numerics[:12]}",
         "place     last hop: a table of 256 values per channel, used by the agent; costs this process nothing",

@@ -43,7 +43,8 @@ class Loader(Generic[B]):
     source           a folder of class folders; with nodes, "root/path": a root's name and a path below it (or, if it
                      begins with / . or ~, a folder here that they have too); or a torchvision ImageFolder, or a
                      Subset of one
-    transform        torchvision.transforms objects or feedwater.transforms; None: the ImageFolder's, else just decoding
+    transform        torchvision.transforms objects or feedwater.transforms; None: the ImageFolder's, else none.
+                     feedwater.Views([t1, t2, …]) makes several pictures of each: image is a list, a batch for each view
     batch_size       samples per batch and rank
     shuffle          another order each epoch, by seed
     sampler          indices in the order to use, as PyTorch has it: the order of all ranks, split among them, unless

@@ -24,7 +24,8 @@ class Request:
     start_timeout: float
     memory: int | None
     """Most bytes for slots; None: as the machine has room."""
-    last_hop: dict[str, Any]
+    last_hop: dict[str, dict[str, Any]]
+    """How fields of pictures leave the agent, by name."""
     trust: Trust = field(default_factory=Trust)
 
 

@@ -12,9 +12,10 @@ from ._table import Table, dtype_name, erased
 if TYPE_CHECKING:
     from ._compile import Compiled
 
-__all__ = ["FIELDS", "Output", "field_names", "resolve"]
+__all__ = ["FIELDS", "IMAGE", "Output", "field_names", "resolve"]
 
-FIELDS = ("image", "label", "index", "key", "valid")
+IMAGE = "image"
+FIELDS = (IMAGE, "label", "index", "key", "valid")
 
 
 @dataclass(frozen=True)

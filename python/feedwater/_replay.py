@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import operator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,7 +28,7 @@ class Sample:
     index: int
     label: int
     image: npt.NDArray[np.uint8] | None
-    """[height, width, 3], several crops below each other; None where it does not decode."""
+    """[height, width, 3], several crops below each other; None where it does not decode, and with Views."""
     draws: list[dict[str, Any]]
     """Per op: {"op": its class, "applied": whether it did anything, and its parameters, named as torchvision does}."""
     repeat: int = 0
@@ -36,6 +37,8 @@ class Sample:
     """Why it does not decode."""
     encoded_bytes: int = 0
     """Size of its file."""
+    views: tuple[Sample, ...] = ()
+    """With Views: the sample as each of them has it, with that one's image and draws."""
 
 
 class Totals(NamedTuple):
@@ -103,18 +106,33 @@ def replay(session: Session, params: dict[str, Any]) -> list[Sample]:
 
 
 def _sample(entry: dict[str, Any], blob: bytes) -> Sample:
-    image = None
-    if not entry.get("error"):
-        shape = entry["height"], entry["width"], 3
-        start = entry["offset"]
-        image = np.frombuffer(blob, np.uint8, int(np.prod(shape)), start).reshape(shape).copy()
-    return Sample(
+    draws: list[dict[str, Any]] = entry.get("draws") or []
+    error = error_of({"kind": "sample", **entry["error"]}) if entry.get("error") else None
+    several = bool(draws) and draws[0]["op"] == "Views"
+    sample = Sample(
         key=entry["key"],
         index=entry["index"],
         label=entry["label"],
-        image=image,
-        draws=entry.get("draws") or [],
+        image=None if error or several else _pixels(entry, entry["offset"], blob),
+        draws=[] if several else draws,
         repeat=entry.get("repeat", 0),
-        error=error_of({"kind": "sample", **entry["error"]}) if entry.get("error") else None,
+        error=error,
         encoded_bytes=entry.get("encoded_bytes", 0),
     )
+    return replace(sample, views=_views(sample, draws[0]["views"], entry["offset"], blob)) if several else sample
+
+
+def _views(sample: Sample, views: list[dict[str, Any]], start: int, blob: bytes) -> tuple[Sample, ...]:
+    """The sample as each view has it; their pixels lie behind each other."""
+    made = []
+    for view in views:
+        image = _pixels(view, start, blob)
+        made.append(replace(sample, image=image, draws=view["transforms"]))
+        start += image.nbytes
+    return tuple(made)
+
+
+def _pixels(sized: dict[str, Any], start: int, blob: bytes) -> npt.NDArray[np.uint8]:
+    shape = int(sized["height"]), int(sized["width"]), 3
+    pixels: npt.NDArray[np.uint8] = np.frombuffer(blob, np.uint8, math.prod(shape), start).reshape(shape).copy()
+    return pixels

@@ -229,7 +229,7 @@ class Session:
         assert self.opened is not None
         size = 0
         for field in self.opened.fields:
-            dtype = self.request.last_hop["dtype"] if field.name == "image" else field.dtype
+            dtype = self.request.last_hop.get(field.name, {}).get("dtype", field.dtype)
             sample = Field(field.name, dtype, field.shape, 0)
             if sample.ragged:  # sizes are not known: as much as there may be, of which only what is written counts
                 size += limit // (self.opened.window + IN_USE) - self.batch * ALIGN

@@ -15,6 +15,7 @@ from ._loader import Loader
 from ._replay import Sample
 from .errors import UnsupportedTransformError
 from .transforms._op import Op
+from .transforms._several import Views
 
 __all__ = ["assert_parity"]
 
@@ -35,9 +36,7 @@ def assert_parity(
     from PIL import Image
 
     equal = 0
-    steps = [
-        leaf for leaf in leaves(transform) if type(leaf).__name__ in CONVERSIONS or isinstance(recognised(leaf), Op)
-    ]
+    views = [_steps(view) for view in (transform.transforms if isinstance(transform, Views) else [transform])]
     with Loader(folder, transform, batch_size=1) as loader:
         total = len(loader)
         for number in range(min(samples, total)):
@@ -46,9 +45,16 @@ def assert_parity(
                 sample = loader.replay(index, epoch)
                 with Image.open(os.path.join(folder, sample.key)) as file:
                     picture = file.convert("RGB")
-                _compare(sample, _expected(steps, picture, sample.draws), epoch, tolerance)
+                for steps, seen in zip(views, sample.views or (sample,), strict=True):
+                    _compare(seen, _expected(steps, picture, seen.draws), epoch, tolerance)
                 equal += 1
     return equal
+
+
+def _steps(transform: Any) -> list[Any]:
+    return [
+        leaf for leaf in leaves(transform) if type(leaf).__name__ in CONVERSIONS or isinstance(recognised(leaf), Op)
+    ]
 
 
 def _compare(sample: Sample, expected: Any, epoch: int, tolerance: int) -> None:

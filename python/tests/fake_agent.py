@@ -181,7 +181,7 @@ class Loader:
         self.answer(seq, handles[0], answer)
 
     def slots(self, seq, params, handles):
-        hop = params.get("last_hop") or {"dtype": "uint8", "table": None, "layout": "hwc"}
+        hop = (params.get("last_hop") or {}).get("image") or {"dtype": "uint8", "table": None, "layout": "hwc"}
         self.hop, self.batch, stride = hop, params["batch"], params["stride"]
         fixed = any(len(op.get("size") or ()) == 2 for op in self.transforms)
         height, width = size_of(0, self.transforms) if fixed else (0, 0)

@@ -312,11 +312,11 @@ def test_nodes_come_with_commas_or_as_a_list(nodes: Any) -> None:
 def test_an_image_folder_brings_its_transform(folder: Path) -> None:
     ours, theirs = feedwater.transforms.CenterCrop(9), feedwater.transforms.CenterCrop(5)
     data = datasets.ImageFolder(folder, transform=theirs)
-    assert Loader(data, batch_size=1)._config.compiled.ops == (theirs,)
-    assert Loader(data, ours, batch_size=1)._config.compiled.ops == (ours,)
+    assert Loader(data, batch_size=1)._config.pictures[0].compiled.ops == (theirs,)
+    assert Loader(data, ours, batch_size=1)._config.pictures[0].compiled.ops == (ours,)
     subset = torch.utils.data.Subset(torch.utils.data.Subset(data, [2, 1]), [1])
     config = Loader(subset, batch_size=1)._config
-    assert config.compiled.ops == (theirs,)
+    assert config.pictures[0].compiled.ops == (theirs,)
     assert config.source.indices is not None
     assert config.source.indices.tolist() == [1]
 
@@ -355,7 +355,7 @@ def test_image_folders_with_code_are_refused(folder: Path) -> None:
 def test_the_look_of_tensors(folder: Path, transform: str, options: dict[str, Any], expected: tuple[Any, ...]) -> None:
     t = feedwater.transforms
     steps = {"picture": [t.CenterCrop(8)], "float": [t.ToImage(), t.ToDtype("float32", scale=True)]}[transform]
-    output = Loader(folder, steps, batch_size=1, **options)._config.output
+    output = Loader(folder, steps, batch_size=1, **options)._config.pictures[0].output
     assert (output.dtype, output.layout, output.channels_first) == expected
     assert output.torch
 
@@ -365,7 +365,7 @@ def test_the_look_of_arrays_without_torch(folder: Path) -> None:
 import sys, feedwater
 t = feedwater.transforms
 def look(steps, **options):
-    o = feedwater.Loader({str(folder)!r}, steps, batch_size=1, **options)._config.output
+    o = feedwater.Loader({str(folder)!r}, steps, batch_size=1, **options)._config.pictures[0].output
     assert not o.torch
     return o.dtype, o.layout, o.channels_first
 assert look([t.CenterCrop(8)]) == ("uint8", "hwc", False)

@@ -21,6 +21,7 @@ from ._containers import Compose, Identity, RandomApply, RandomChoice, RandomOrd
 from ._erasing import RandomErasing
 from ._lossy import JPEG, GaussianBlur, GaussianNoise
 from ._policies import AugMix, AutoAugment, RandAugment, TrivialAugmentWide
+from ._several import Views
 from ._sizes import Pad, RandomCrop, RandomResize, RandomShortestSize, RandomZoomOut, ScaleJitter
 from ._values import ConvertImageDtype, Normalize, PILToTensor, ToDtype, ToImage, ToPureTensor, ToTensor
 from ._views import (
@@ -83,4 +84,5 @@ __all__ = [
     "ToPureTensor",
     "ToTensor",
     "TrivialAugmentWide",
+    "Views",
 ]

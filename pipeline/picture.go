@@ -1,0 +1,58 @@
+package pipeline
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/feedwater-io/feedwater/pipeline/augment"
+)
+
+// imageField is the array of the pictures, and boxField that of the rectangles that the last hop erases in them, for plans with
+// RandomErasing. Of a plan with views each view has its own: "image.0", "erase.0".
+const (
+	imageField = "image"
+	boxField   = "erase"
+)
+
+// A picture is an image that a job makes of each sample: one field of the batch.
+type picture struct {
+	field, boxes string
+	chain        augment.Chain
+	path         string // what its draws are keyed behind
+	// height and width of all results, 0 where samples differ; bytes is what one takes. tail appends one to a checksum.
+	height, width, bytes int
+	tail                 shift
+}
+
+func newPicture(suffix, path string, c augment.Chain) picture {
+	p := picture{field: imageField + suffix, boxes: boxField + suffix, chain: c, path: path}
+	p.height, p.width, _ = c.OutputSize()
+	p.bytes = p.height * p.width * 3
+	p.tail = newShift(p.bytes)
+	return p
+}
+
+// pictures are those that the plan makes of a sample.
+func (p *Plan) pictures() []picture {
+	if len(p.Views) == 0 {
+		return []picture{newPicture("", "", p.Transforms)}
+	}
+	all := make([]picture, len(p.Views))
+	for k, c := range p.Views {
+		all[k] = newPicture(fmt.Sprintf(".%d", k), fmt.Sprintf("Views/%d/", k), c)
+	}
+	return all
+}
+
+// shape is the field of a batch that holds it.
+func (p *picture) shape() Field {
+	return Field{Name: p.field, DType: "uint8", Shape: []int{p.height, p.width, 3}}
+}
+
+// ragged reports whether samples differ in size.
+func (p *picture) ragged() bool { return p.bytes == 0 }
+
+// isPicture reports whether a field holds pictures.
+func (j *Job) isPicture(field string) bool {
+	return slices.ContainsFunc(j.pictures, func(p picture) bool { return p.field == field })
+}

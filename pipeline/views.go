@@ -1,0 +1,89 @@
+package pipeline
+
+import (
+	"encoding/json"
+	"fmt"
+	"image"
+
+	"github.com/feedwater-io/feedwater/pipeline/augment"
+	"github.com/feedwater-io/feedwater/pipeline/pixel"
+)
+
+// maxViews is how many views a plan may have.
+const maxViews = 16
+
+// parseViews reads the transforms of each view.
+func (p *Plan) parseViews(views [][]json.RawMessage) error {
+	if len(views) == 0 {
+		return nil
+	}
+	if len(views) > maxViews {
+		return &PlanError{Field: "views", Message: fmt.Sprintf("%d views", len(views)), Nearest: fmt.Sprintf("at most %d", maxViews)}
+	}
+	p.Views = make([]augment.Chain, len(views))
+	for k, raw := range views {
+		var err error
+		if p.Views[k], err = augment.Parse(raw); err != nil {
+			return transformError(fmt.Sprintf("views[%d]", k), err)
+		}
+		if _, _, fixed := p.Views[k].OutputSize(); !fixed {
+			message := "the results differ in size, which views cannot: end them with a size for all"
+			return &PlanError{Field: fmt.Sprintf("views[%d]", k), Message: message, Nearest: `{"op": "CenterCrop", "size": [224, 224]}`}
+		}
+	}
+	return nil
+}
+
+// shared is the part of a decoded picture that several views are made of: decoded once, and then a source of each.
+type shared struct {
+	image pixel.Image
+	at    image.Point // of its upper left corner in the picture
+	rows  int         // that have come
+}
+
+// read decodes the region.
+func (s *shared) read(src augment.Source, region image.Rectangle) error {
+	if cap(s.image.Pix) > keptBytes {
+		s.image = pixel.Image{}
+	}
+	s.image.Reset(region.Dx(), region.Dy())
+	s.at, s.rows = region.Min, 0
+	if region.Empty() {
+		return nil
+	}
+	if err := src.Decode(region, s); err != nil {
+		return err
+	}
+	if s.rows < s.image.H {
+		return fmt.Errorf("the picture ended after %d of %d rows", s.rows, s.image.H)
+	}
+	return nil
+}
+
+// Rows implements pixel.Sink.
+func (s *shared) Rows(pix []byte, stride, n int) {
+	m := &s.image
+	for i := range n {
+		copy(m.Pix[(s.rows+i)*m.Stride:][:3*m.W], pix[i*stride:])
+	}
+	s.rows += n
+}
+
+// Decode implements augment.Source for regions within the one that was read.
+func (s *shared) Decode(r image.Rectangle, sink pixel.Sink) error {
+	r = r.Sub(s.at)
+	sink.Rows(s.image.Pix[r.Min.Y*s.image.Stride+3*r.Min.X:], s.image.Stride, r.Dy())
+	return nil
+}
+
+// source is what pictures are made of: the codec itself for one, and for several what they need of it, decoded once.
+func (d *decoder) source(all []drawn) (augment.Source, error) {
+	if len(all) == 1 {
+		return d.codec, nil
+	}
+	var region image.Rectangle
+	for i := range all {
+		region = region.Union(all[i].Region())
+	}
+	return &d.shared, d.shared.read(d.codec, region)
+}

@@ -1,0 +1,95 @@
+"""One field of pictures: from a slot's bytes to what the loop gets."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ._opened import Opened
+from ._slots import Field
+from ._want import Done
+
+if TYPE_CHECKING:
+    from ._pictures import Picture
+
+__all__ = ["Look", "copied", "kept", "padded", "size_of"]
+
+_Array = npt.NDArray[Any]
+Images = Any
+"""An array, or a list of arrays where samples differ in size."""
+
+
+class Look:
+    """How a field lies in slots and is shown."""
+
+    def __init__(self, picture: Picture, opened: Opened, torch: Any) -> None:
+        output = picture.output
+        height, width, channels = next(field for field in opened.fields if field.name == picture.field).shape
+        height, crops = height // output.crops, (output.crops,) if output.crops > 1 else ()
+        sides = (height, width, channels) if output.layout == "hwc" else (channels, height, width)
+        self.field = Field(picture.field, output.dtype, (*crops, *sides), 0)
+        self._turn = output.channels_first and output.layout == "hwc"
+        self._torch = torch
+
+    def placed(self, offset: int) -> None:
+        """Where the agent puts it in each slot."""
+        self.field = Field(self.field.name, self.field.dtype, self.field.shape, offset)
+
+    def empty(self) -> Images:
+        """No sample."""
+        return [] if self.field.ragged else np.zeros((0, *self.field.shape), self.field.stored)
+
+    def leased(self, done: Done, count: int) -> Images:
+        """The only pictures in a slot."""
+        if self.field.ragged:
+            return self.within(done, done.slots.tail(done.slot, self.field), count)
+        return done.slots.lease(done.slot, self.field, count)
+
+    def within(self, done: Done, memory: _Array, count: int) -> Images:
+        """Those that begin memory, which is of one lease."""
+        shape, stored = self.field.shape, self.field.stored
+        if not self.field.ragged:
+            return np.ndarray((count, *shape), stored, memory[: count * stored.itemsize * int(np.prod(shape))])
+        places = done.ragged[self.field.name]
+        offsets, shapes = places["offsets"], places["shapes"]
+        return [np.ndarray(tuple(shapes[i]), stored, memory[offsets[i] : offsets[i + 1]]) for i in range(count)]
+
+    def shown(self, images: Images) -> Any:
+        """As the loop gets them."""
+        if isinstance(images, list):
+            return [self._shown(image, (2, 0, 1)) for image in images]
+        return self._shown(images, (0, 3, 1, 2) if images.ndim == 4 else (0, 1, 4, 2, 3))
+
+    def _shown(self, array: _Array, turned: tuple[int, ...]) -> Any:
+        if self._turn:
+            array = array.transpose(turned)  # cheaper than Tensor.permute
+        if self._torch is None:
+            return array
+        tensor = self._torch.from_numpy(array)
+        return tensor.view(self._torch.bfloat16) if self.field.dtype == "bfloat16" else tensor
+
+
+def copied(images: Images) -> Images:
+    """The same in ordinary memory."""
+    return [image.copy() for image in images] if isinstance(images, list) else images.copy()
+
+
+def kept(images: Images, rows: npt.NDArray[np.bool_]) -> Images:
+    """Without some rows."""
+    return [image for image, keep in zip(images, rows) if keep] if isinstance(images, list) else images[rows]
+
+
+def padded(images: Images, rows: int) -> Images:
+    """Zeros behind the rows, up to that many."""
+    if isinstance(images, list):
+        return images + [np.zeros((0, 0, 0), np.uint8)] * (rows - len(images))
+    more = np.zeros((rows, *images.shape[1:]), images.dtype)
+    more[: len(images)] = images
+    return more
+
+
+def size_of(images: Images) -> int:
+    """Bytes."""
+    return sum(image.nbytes for image in images) if isinstance(images, list) else int(images.nbytes)
