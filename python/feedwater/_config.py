@@ -38,6 +38,9 @@ class Config:
     rank: int | None
     num_replicas: int | None
     mesh: Any
+    python: Callable[..., Any] | None
+    python_workers: int
+    """Processes for python; 0: as many as there are cores."""
     batch_transform: Callable[..., Any] | None
     memory: int | None
     apply_exif: bool
@@ -63,7 +66,7 @@ class Config:
             source=replace(resolved, transform=None),
             compiled=compiled,
             output=_output.resolve(compiled, given["dtype"], given["memory_format"]),
-            names=_output.field_names(fields),
+            names=_output.field_names(fields, given["python"] is not None),
             as_dict=isinstance(fields, Mapping),
             batch_size=given["batch_size"],
             shuffle=_arguments.flag_of("shuffle", False if given["shuffle"] is None else given["shuffle"]),
@@ -75,6 +78,8 @@ class Config:
             rank=given["rank"],
             num_replicas=given["num_replicas"],
             mesh=given["mesh"],
+            python=given["python"],
+            python_workers=_arguments.python_workers_of(given["python_workers"], given["python"]),
             batch_transform=given["batch_transform"],
             memory=_arguments.memory_of(given["memory"]),
             apply_exif=bool(given["apply_exif"]),
@@ -105,6 +110,10 @@ class Config:
             raise ValueError(
                 'tail="valid" fills up the last batch: ask for the mask too, fields=("image", "label", "valid")'
             )
+        if self.python is not None:
+            from . import _python
+
+            _python.check(self.python)
         if self.batch_transform is not None:
             _batch_transform.check(self.batch_transform)
 

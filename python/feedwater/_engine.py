@@ -5,7 +5,9 @@ from __future__ import annotations
 import gc
 import logging
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from . import _batch_transform, _ranks
 from ._batch import Builder, Rows, check_ragged
@@ -26,6 +28,9 @@ from ._slots import Slots
 from ._state import State, describe
 from ._want import Done
 from .errors import DataError, StateMismatchError
+
+if TYPE_CHECKING:
+    from ._python import Stage
 
 __all__ = ["Engine", "Ready"]
 
@@ -56,6 +61,11 @@ class Engine:
         self.order: Order | None = None
         self.state: tuple[State, bool] | None = None
         """A loaded state that was not compared with the opened plan yet, and whether strictly."""
+        self.python: Stage | None = None
+        if config.python is not None:
+            from ._python import Stage
+
+            self.python = Stage(config)
         self._builder: Builder | None = None
         self._budget = Budget(config.max_errors)
         self._warned = False
@@ -133,6 +143,8 @@ class Engine:
 
     def start(self) -> None:
         """A pass begins: finds out our place among the ranks, and whether a loaded state fits."""
+        if self.python is not None:
+            self.python.start()
         opened, order = self.opened(), self._ordered()
         ranks = self.placed()
         if ranks != self.ranks:
@@ -144,7 +156,30 @@ class Engine:
             self.state = None
         self.pulse.begin(order, self.config.batch_size, ranks)
         if self._builder is None:
-            self._builder = Builder(self.config.output, opened, self.config.names, self.config.as_dict)
+            self._builder = self._build(opened)
+
+    def _build(self, opened: Opened) -> Builder:
+        look = self.config.output, opened, self.config.names, self.config.as_dict
+        if self.python is None:
+            return Builder(*look)
+        from ._python import PythonBuilder
+
+        return PythonBuilder(self.python, self.feed, *look)
+
+    def again(self, index: int, epoch: int, repeat: int) -> dict[str, Any]:
+        """What python= makes of one sample, by a want of its own."""
+        from ._python import PythonBuilder
+
+        opened = self.opened()
+        step = Step(epoch, 0, 1, repeat, 1, 1, np.array([index], np.int64))
+        feed = Feed(_request(self.config))
+        try:
+            done = feed.take(step.key, 1, lambda _, start: None if start else step)
+            builder = self._build(opened)
+            assert isinstance(builder, PythonBuilder)
+            return builder.sample(done, feed)
+        finally:
+            feed.close()
 
     def _say(self, ranks: Ranks) -> None:
         if self.config.batch_size is None:
@@ -245,6 +280,11 @@ class Engine:
     def _take(self, step: Step) -> Done:
         assert self.order is not None
         done = self.feed.take(step.key, self.order.largest or step.size, self._upcoming)
+        while (
+            self.python is not None and done.slots.file < 0
+        ):  # larger slots took the place of what processes could map
+            self.feed.forget()
+            done = self.feed.take(step.key, self.order.largest or step.size, self._upcoming)
         if done.errors:
             self._budget.check(step.epoch, step.start, done.errors, self._epoch_samples())
         return done
@@ -304,12 +344,16 @@ class Engine:
 
     def close(self) -> None:
         """Gives up the agent; batches that were handed out stay good."""
+        if self.python is not None:
+            self.python.close()
         self.feed.close()
         if self._builder is not None:
             self._builder.forget()
 
     def drop(self) -> None:
         """close for finalisers."""
+        if self.python is not None:
+            self.python.pool.drop()
         self.feed.session.drop()
 
 

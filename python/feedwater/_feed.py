@@ -70,6 +70,21 @@ class Feed:
         """Batches that are there and were not taken."""
         return sum(want.answer is not None for want in list(self._wants.values()))
 
+    def answered(self) -> list[Done]:
+        """The batches that are there and were not given up, in the order of need: the one taken last, and those ahead.
+
+        None that a file no longer open holds, which only the program can read. Never waits.
+        """
+        link = self.session.link
+        if link is not None and link is self._link:
+            try:
+                link.drain()
+            except ConnectionError:  # the next take sees to it
+                pass
+            self._handle(link)
+        done = [want.answer for want in self._wants.values() if isinstance(want.answer, Done)]
+        return [answer for answer in done if answer.slots.file >= 0]
+
     def needed(self, slots: Slots) -> int:
         """How many slots live batches must leave: the window's belong to the agent, whatever the program keeps."""
         return max(1, min(self.window, slots.count - IN_USE))

@@ -36,6 +36,8 @@ class Sample:
     """Why it does not decode."""
     encoded_bytes: int = 0
     """Size of its file."""
+    result: dict[str, Any] | None = None
+    """What python= made of it, after the last hop, by the names of fields, as numpy arrays."""
 
 
 class Totals(NamedTuple):
