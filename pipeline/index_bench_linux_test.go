@@ -116,7 +116,7 @@ func (n *indexBench) job(b *testing.B, index *Index) *Job {
 func (n *indexBench) epoch(b *testing.B, j *Job, epoch uint32) {
 	d := n.decoder
 	for i, file := range n.files {
-		r, _, _, err := d.begin(j, order.Sample{Epoch: epoch, Index: uint32(i)}, file)
+		r, _, _, err := d.begin(j, order.Sample{Epoch: epoch, Index: uint32(i)}, nil, file)
 		if err == nil {
 			err = r.Run(d.codec, n.pixels, 3*224)
 		}

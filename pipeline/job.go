@@ -97,7 +97,7 @@ func (j *Job) Ops() []augment.Info { return j.plan.Transforms.Infos() }
 // Submit queues a want. On an error Done is not called: a *PlanError if the name is not one of this job, a *RoomError if Dst is too
 // small for what is known beforehand, or ErrClosed.
 func (j *Job) Submit(w *Want) error {
-	if err := w.Name.check(j.Samples()); err != nil {
+	if err := j.check(&w.Name); err != nil {
 		return err
 	}
 	w.prepare(j)
@@ -108,6 +108,14 @@ func (j *Job) Submit(w *Want) error {
 		return ErrClosed
 	}
 	return nil
+}
+
+// check returns a *PlanError if the name is not one of this job.
+func (j *Job) check(n *Name) error {
+	if err := j.plan.Transforms.CheckPolicy(n.Policy); err != nil {
+		return &PlanError{Field: "name.policy", Message: err.Error()}
+	}
+	return n.check(j.Samples())
 }
 
 // permutation returns the order of an epoch.

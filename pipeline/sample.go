@@ -119,7 +119,7 @@ func (j *Job) verdict(ref Ref, s *dataset.Sample, cause error) *SampleError {
 // make decodes and transforms a file into place i.
 func (w *Want) make(d *decoder, i int, ref Ref, file []byte) error {
 	j := w.job
-	r, _, result, err := d.begin(j, order.Sample{Epoch: w.Name.Epoch, Index: uint32(ref.Index), Repeat: ref.Repeat}, file)
+	r, _, result, err := d.begin(j, order.Sample{Epoch: w.Name.Epoch, Index: uint32(ref.Index), Repeat: ref.Repeat}, w.Name.Policy, file)
 	if err != nil {
 		return err
 	}

@@ -66,10 +66,11 @@ func (d *decoder) runner(j *Job) (*augment.Runner, error) {
 }
 
 // begin looks at a file and draws its parameters. It returns the size of the file's picture and of the result.
-func (d *decoder) begin(j *Job, s order.Sample, file []byte) (r *augment.Runner, picture, result size, err error) {
+func (d *decoder) begin(j *Job, s order.Sample, policy, file []byte) (r *augment.Runner, picture, result size, err error) {
 	if r, err = d.runner(j); err != nil {
 		return nil, size{}, size{}, err
 	}
+	r.Follow(policy)
 	parse := d.codec.Parse
 	if j.plan.ApplyEXIF {
 		parse = d.codec.ParseUpright

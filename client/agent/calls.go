@@ -320,6 +320,7 @@ type replayParams struct {
 	Indices  []uint64 `json:"indices"`
 	Repeats  []uint32 `json:"repeats"`
 	Pixels   bool     `json:"pixels"`
+	Policy   []byte   `json:"policy"`
 }
 
 type sampleJSON struct {
@@ -344,6 +345,7 @@ func (l *loader) replay(ctx context.Context, params json.RawMessage) (any, []byt
 	if p.Indices != nil {
 		name.Samples = &pb.Name_List{List: &pb.List{Indices: p.Indices, Repeats: p.Repeats}}
 	}
+	name.Policy = p.Policy
 	l.mu.Lock()
 	fleet := l.fleet
 	l.mu.Unlock()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import logging
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,9 +17,11 @@ from ._config import Config
 from ._cursor import Cursor
 from ._feed import Feed
 from ._job import name_of
+from ._learning import Learning, rows_of
 from ._opened import Opened, Request
 from ._order import Order, RangeOrder, Step, count_steps, share
 from ._pace import Pace
+from ._policy import Weights
 from ._pulse import Pulse
 from ._ranks import Ranks
 from ._replay import Last, Totals, keys_of
@@ -27,7 +30,7 @@ from ._samplers import BatchSamplerOrder, SamplerOrder, SubsetOrder
 from ._slots import Slots
 from ._state import State, describe
 from ._want import Done
-from .errors import DataError, StateMismatchError
+from .errors import DataError, Error, StateMismatchError
 
 if TYPE_CHECKING:
     from ._python import Stage
@@ -66,6 +69,7 @@ class Engine:
             from ._python import Stage
 
             self.python = Stage(config)
+        self.learning = Learning.of(config)
         self._builder: Builder | None = None
         self._budget = Budget(config.max_errors)
         self._warned = False
@@ -171,7 +175,7 @@ class Engine:
         from ._python import PythonBuilder
 
         opened = self.opened()
-        step = Step(epoch, 0, 1, repeat, 1, 1, np.array([index], np.int64))
+        step = Step(epoch, 0, 1, repeat, 1, 1, np.array([index], np.int64), self.policy())
         feed = Feed(_request(self.config))
         try:
             done = feed.take(step.key, 1, lambda _, start: None if start else step)
@@ -194,6 +198,8 @@ class Engine:
         if self.state is not None and self.state[0].raw:  # nothing was done since it was loaded
             return {**self.state[0].raw, "epoch": epoch, "consumed": consumed}
         known = describe(self.config.seed, self.config.shuffle, self.feed.session.opened)
+        if self.learning is not None and self.ranks is not None:
+            known["policy"] = self.learning.policy.state(self._number(epoch, consumed))
         return {**known, "epoch": epoch, "consumed": consumed, "sampler": self._sampler_state(epoch, consumed)}
 
     def _sampler_state(self, epoch: int, consumed: int) -> dict[str, Any] | None:
@@ -216,6 +222,9 @@ class Engine:
         self.state = None
 
     def _compare(self, state: State, strict: bool, opened: Opened, order: Order) -> None:
+        if self.learning is not None:
+            self.learning.policy.load(state.raw.get("policy"), self._number(state.epoch, state.consumed))
+            self.feed.forget()
         if not state.raw:
             return
         state.check_order(self.config.seed, self.config.shuffle, opened)
@@ -254,7 +263,7 @@ class Engine:
         step = self.order.at(at.epoch, at.consumed, self.ranks)
         if step is None and not at.consumed:
             self._check_drop(self.ranks)
-        return step
+        return self._learnt(step)
 
     def _pass_over(self, step: Step, errors: list[dict[str, Any]], totals: Totals) -> None:
         """A step all of whose samples were skipped. Raises DataError if other ranks do not leave it out with us."""
@@ -305,7 +314,41 @@ class Engine:
         step = self.order.at(epoch, start, self.ranks)
         if step is None and ahead:
             step = self.order.at(epoch + 1, 0, self.ranks)
-        return step
+        return self._learnt(step)
+
+    # -- learning -----------------------------------------------------------------------------------------------------
+
+    def _number(self, epoch: int, consumed: int) -> int:
+        """How many steps of the run lie before a place."""
+        assert self.learning is not None
+        return self.learning.number(epoch, consumed, self.length(), self.placed())
+
+    def _learnt(self, step: Step | None) -> Step | None:
+        """The step with the policy its batch is made by; None if that is not known yet."""
+        if step is None or self.learning is None:
+            return step
+        weights = self.learning.weights(self._number(*step.key), self._number(*self.cursor.at.place))
+        return None if weights is None else step._replace(policy=weights)
+
+    def learn(self, indices: Any, values: Any, repeat_at: Callable[[int], int]) -> None:
+        """What the last batch's samples teach, of all ranks."""
+        if self.learning is None:
+            raise Error("feedback() teaches CTAugment, which the transform has not: feedwater.transforms.CTAugment()")
+        at = self.cursor.at
+        if at.last is None or self.ranks is None:
+            raise Error("feedback() is about the last batch, and there was none")
+        wanted, repeats, outcomes = rows_of(at.last, indices, values, repeat_at)
+        step = self._number(at.last.epoch, at.consumed) - 1
+        self.learning.learn(step, at.last.epoch, (wanted, repeats), outcomes, self.ranks)
+
+    def policy(self) -> Weights | None:
+        """What the last batch was made by; before the first one, what that is made by."""
+        if self.learning is None:
+            return None
+        self.opened()
+        at = self.cursor.at
+        number = self._number(*self.cursor.place) if at.last is None else self._number(at.last.epoch, at.consumed) - 1
+        return self.learning.policy.weights(number)
 
     def _count(self, rows: Rows, errors: list[dict[str, Any]]) -> Totals:
         """What will have been consumed with these rows."""

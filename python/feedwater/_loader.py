@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import dataclasses
 import os
 import threading
@@ -23,6 +24,7 @@ from .errors import Error, NotYetError
 
 if TYPE_CHECKING:
     import numpy as np
+    import numpy.typing as npt
     import torch
     from typing_extensions import Unpack
 
@@ -292,6 +294,28 @@ class Loader(Generic[B]):
             self.load_state_dict(state)
         self._engine.told.known = pickled["told"]
 
+    def feedback(self, indices: Any, values: Any) -> None:
+        """Teaches CTAugment: how well samples of the batch just returned came out, each from 0 to 1.
+
+        In FixMatch's words 1 - 0.5 * |softmax(model(x)) - onehot(y)|, summed over the classes. Samples that are no
+        probes (see probes) teach nothing and may be left out or not. With several ranks each must call it, as often as
+        the others: what they learn is gathered by torch.distributed. Call it before the next batch is asked for.
+        """
+        if self._peeked is not None:
+            raise Error("feedback() after peek(): the next batch is named already. Call it before")
+        self._engine.learn(indices, values, self._repeat_at)
+
+    def probes(self) -> npt.NDArray[np.bool_]:
+        """Which rows of the batch just returned are CTAugment's probes, that feedback is wanted of."""
+        last, learning = self.last, self._engine.learning
+        if last is None or learning is None:
+            raise Error("probes() is about the last batch of a Loader whose transform has CTAugment")
+        import numpy as np
+
+        repeats = np.array([self._repeat_at(last.position + row) for row in range(len(last.indices))])
+        found = learning.policy.probes(last.epoch, last.indices, repeats)
+        return found & (last.indices >= 0)
+
     # -- looking ------------------------------------------------------------------------------------------------------
 
     @property
@@ -354,7 +378,7 @@ class Loader(Generic[B]):
         """
         index = number("index", index, self._engine.opened().samples)
         repeat = self._repeat(index, epoch) if repeat is None else number("repeat", repeat, 1 << 32)
-        params = {"epoch": self._epoch(epoch), "indices": [index], "repeats": [repeat]}
+        params = {"epoch": self._epoch(epoch), "indices": [index], "repeats": [repeat], **self._policy()}
         sample = replay(self._engine.feed.session, params)[0]
         if self._config.python is None or sample.error is not None:
             return sample
@@ -373,7 +397,12 @@ class Loader(Generic[B]):
             raise Error("with a sampler only the last batch can be replayed by position; use replay(index, epoch)")
         else:
             params = {"epoch": epoch, "position": position, "count": self._config.batch_size}
-        return replay(self._engine.feed.session, params)
+        return replay(self._engine.feed.session, params | self._policy())
+
+    def _policy(self) -> dict[str, Any]:
+        """What CTAugment drew the last batch by, as the agent takes it."""
+        policy = self._engine.policy()
+        return {} if policy is None else {"policy": base64.b64encode(policy.encoded).decode()}
 
     def _epoch(self, epoch: int | None) -> int:
         if epoch is not None:
@@ -473,10 +502,6 @@ class Loader(Generic[B]):
     def mix(self, shares: Any) -> Any:
         """Not there yet."""
         raise NotYetError("mix is not there yet: iterate one Loader per data set and join their batches")
-
-    def feedback(self, index: int, value: float) -> None:
-        """Not there yet."""
-        raise NotYetError("feedback() is not there yet: no op that learns from it is there either")
 
     # -- the end ------------------------------------------------------------------------------------------------------
 
