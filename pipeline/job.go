@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"fmt"
 	"slices"
 	"sync"
 
@@ -100,7 +101,7 @@ func (j *Job) Ops() []augment.Info {
 // Submit queues a want. On an error Done is not called: a *PlanError if the name is not one of this job, a *RoomError if Dst is too
 // small for what is known beforehand, or ErrClosed.
 func (j *Job) Submit(w *Want) error {
-	if err := w.Name.check(j.Samples()); err != nil {
+	if err := j.check(&w.Name); err != nil {
 		return err
 	}
 	w.prepare(j)
@@ -111,6 +112,27 @@ func (j *Job) Submit(w *Want) error {
 		return ErrClosed
 	}
 	return nil
+}
+
+// check returns a *PlanError if the name is not one of this job.
+func (j *Job) check(n *Name) error {
+	if err := j.checkPolicy(n.Policy); err != nil {
+		return &PlanError{Field: "name.policy", Message: err.Error()}
+	}
+	return n.check(j.Samples())
+}
+
+// checkPolicy returns what is wrong with a policy that no picture's transforms take.
+func (j *Job) checkPolicy(policy []byte) (err error) {
+	for _, p := range j.pictures {
+		if err = p.chain.CheckPolicy(policy); err == nil {
+			return nil
+		}
+	}
+	if len(j.pictures) == 0 && len(policy) > 0 {
+		return fmt.Errorf("%d bytes for a plan without pictures", len(policy))
+	}
+	return err
 }
 
 // permutation returns the order of an epoch.

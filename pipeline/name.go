@@ -21,6 +21,8 @@ type Name struct {
 	Count    int
 	// List, if not nil, names the samples themselves; Position and Count are then ignored.
 	List []Ref
+	// Policy is what CTAugment draws by; see augment.Chain.CheckPolicy. Not to be changed until the want is done.
+	Policy []byte
 }
 
 // Len is the number of samples.

@@ -33,7 +33,7 @@ type View struct {
 // Replay makes the samples of a name again, with all that was drawn for them. Without pixels no file is opened, and Sample holds only
 // what the snapshot knows. A sample that does not decode is no error; its Sample says so.
 func (j *Job) Replay(ctx context.Context, n Name, pixels bool) ([]Sample, error) {
-	if err := n.check(j.Samples()); err != nil {
+	if err := j.check(&n); err != nil {
 		return nil, err
 	}
 	w := &Want{Name: n}
@@ -80,7 +80,7 @@ func (w *Want) replay(i int, s *Sample, pixels bool, file []byte) ([]byte, error
 // remake decodes and transforms a file, and tells what was drawn.
 func (w *Want) remake(d *decoder, s *Sample, file []byte) error {
 	name := order.Sample{Epoch: w.Name.Epoch, Index: uint32(s.Index), Repeat: s.Repeat}
-	all, from, err := d.begin(w.job, name, file)
+	all, from, err := d.begin(w.job, name, w.Name.Policy, file)
 	if err != nil {
 		return err
 	}

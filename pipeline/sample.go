@@ -118,7 +118,8 @@ func (j *Job) verdict(ref Ref, s *dataset.Sample, cause error) *SampleError {
 
 // make decodes and transforms a file into place i.
 func (w *Want) make(d *decoder, i int, ref Ref, file []byte) error {
-	all, _, err := d.begin(w.job, order.Sample{Epoch: w.Name.Epoch, Index: uint32(ref.Index), Repeat: ref.Repeat}, file)
+	name := order.Sample{Epoch: w.Name.Epoch, Index: uint32(ref.Index), Repeat: ref.Repeat}
+	all, _, err := d.begin(w.job, name, w.Name.Policy, file)
 	if err != nil {
 		return err
 	}

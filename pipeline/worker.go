@@ -78,7 +78,7 @@ func (d *decoder) ready(j *Job) ([]drawn, error) {
 }
 
 // begin looks at a file and draws the parameters of all pictures. It returns the size of the file's own picture too.
-func (d *decoder) begin(j *Job, s order.Sample, file []byte) (all []drawn, from size, err error) {
+func (d *decoder) begin(j *Job, s order.Sample, policy, file []byte) (all []drawn, from size, err error) {
 	if all, err = d.ready(j); err != nil {
 		return nil, size{}, err
 	}
@@ -91,6 +91,7 @@ func (d *decoder) begin(j *Job, s order.Sample, file []byte) (all []drawn, from 
 		return nil, size{}, err
 	}
 	for k := range all {
+		all[k].Follow(policy)
 		if all[k].w, all[k].h, err = all[k].Begin(from.w, from.h, s); err != nil {
 			return nil, size{}, err
 		}

@@ -15,15 +15,15 @@ import (
 func toName(n *pb.Name) (pipeline.Name, error) {
 	switch s := n.GetSamples().(type) {
 	case *pb.Name_Range:
-		name := pipeline.Name{Epoch: n.Epoch, Position: s.Range.GetPosition(), Count: int(s.Range.GetCount())}
+		name := pipeline.Name{Epoch: n.Epoch, Position: s.Range.GetPosition(), Count: int(s.Range.GetCount()), Policy: n.Policy}
 		return name, checkCount(name.Count)
 	case *pb.Name_List:
-		return toList(n.Epoch, s.List)
+		return toList(n, s.List)
 	}
 	return pipeline.Name{}, &pipeline.PlanError{Field: "name", Message: "neither a range nor a list"}
 }
 
-func toList(epoch uint32, l *pb.List) (pipeline.Name, error) {
+func toList(n *pb.Name, l *pb.List) (pipeline.Name, error) {
 	indices, repeats := l.GetIndices(), l.GetRepeats()
 	if len(indices) != len(repeats) {
 		return pipeline.Name{}, &pipeline.PlanError{Field: "name.list", Message: fmt.Sprintf("%d indices and %d repeats", len(indices), len(repeats))}
@@ -31,7 +31,7 @@ func toList(epoch uint32, l *pb.List) (pipeline.Name, error) {
 	if err := checkCount(len(indices)); err != nil {
 		return pipeline.Name{}, err
 	}
-	name := pipeline.Name{Epoch: epoch, List: make([]pipeline.Ref, len(indices))}
+	name := pipeline.Name{Epoch: n.Epoch, List: make([]pipeline.Ref, len(indices)), Policy: n.Policy}
 	for i := range indices {
 		name.List[i] = pipeline.Ref{Index: indices[i], Repeat: repeats[i]}
 	}

@@ -110,7 +110,7 @@ func (s *Server) replay(ctx context.Context, j *Job, request *pb.ReplayRequest) 
 // part is samples from to to-1 of a name.
 func part(n pipeline.Name, from, to int) pipeline.Name {
 	if n.List != nil {
-		return pipeline.Name{Epoch: n.Epoch, List: n.List[from:to]}
+		return pipeline.Name{Epoch: n.Epoch, List: n.List[from:to], Policy: n.Policy}
 	}
-	return pipeline.Name{Epoch: n.Epoch, Position: n.Position + uint64(from), Count: to - from}
+	return pipeline.Name{Epoch: n.Epoch, Position: n.Position + uint64(from), Count: to - from, Policy: n.Policy}
 }

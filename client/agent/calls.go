@@ -318,6 +318,7 @@ type replayParams struct {
 	Indices  []uint64 `json:"indices"`
 	Repeats  []uint32 `json:"repeats"`
 	Pixels   bool     `json:"pixels"`
+	Policy   []byte   `json:"policy"`
 }
 
 type sampleJSON struct {
@@ -342,6 +343,7 @@ func (l *loader) replay(ctx context.Context, params json.RawMessage) (any, []byt
 	if p.Indices != nil {
 		name.Samples = &pb.Name_List{List: &pb.List{Indices: p.Indices, Repeats: p.Repeats}}
 	}
+	name.Policy = p.Policy
 	l.mu.Lock()
 	fleet := l.fleet
 	l.mu.Unlock()

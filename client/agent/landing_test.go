@@ -35,10 +35,11 @@ func TestBatchThatLandedBesideItsSlot(t *testing.T) {
 			for i := range wire {
 				wire[i] = byte(r.Uint32())
 			}
-			l := place(finalFields(info.Fields, hop), count)
+			hops := LastHops{"image": hop}
+			l := place(finalFields(info.Fields, hops), count)
 			settled := func(beside bool) []byte {
 				stride := align(l.bytes + len(wire))
-				s, err := mapSlots(memory(t, stride), 1, stride, l, hop)
+				s, err := mapSlots(memory(t, stride), 1, stride, count, info.Fields, hops)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -23,6 +23,7 @@ type loader struct {
 	calls sync.WaitGroup
 	// conversions of batches that came; begun by the fleet's goroutine.
 	conversions sync.WaitGroup
+	policies    policies
 
 	mu    sync.Mutex
 	fleet *client.Fleet // nil until an open call
@@ -33,7 +34,7 @@ type loader struct {
 }
 
 func newLoader(a *Agent, c *net.UnixConn) *loader {
-	return &loader{agent: a, conn: c, out: newOutbox(c), wants: map[uint64]*client.Want{}}
+	return &loader{agent: a, conn: c, out: newOutbox(c), wants: map[uint64]*client.Want{}, policies: policies{}}
 }
 
 // run serves until the socket closes or ctx ends, and returns when nothing of the loader runs any more.
@@ -120,6 +121,9 @@ func (l *loader) handle(ctx context.Context, kind byte, body []byte, files []*os
 			l.want(w)
 		}
 		return err
+	case kindPolicy:
+		closeAll(files)
+		return l.policies.note(body)
 	case kindPulse:
 		closeAll(files)
 		p, err := parsePulse(body)
@@ -153,6 +157,7 @@ func (l *loader) want(w want) {
 		l.out.send(failedPacket(w.id, describe(err)))
 		return
 	}
+	b.name.Policy = l.policies[w.policy]
 	request := &client.Want{Name: b.name, Dst: b.wire, Spare: b.another, Grow: b.grow, Image: b.image}
 	if due := fleet.Due(int(min(w.ahead, maxAhead))); due > 0 {
 		request.Due = time.Now().Add(due)

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"maps"
 )
 
 // Kinds of packets on a Loader's socket; docs/agent.md has the layouts.
@@ -17,6 +18,7 @@ const (
 	kindCancelled = 'X'
 	kindNotice    = 'N'
 	kindPulse     = 'P'
+	kindPolicy    = 'T'
 	kindLoader    = 'L' // on the control socket
 )
 
@@ -37,6 +39,7 @@ type want struct {
 	slot     uint32
 	flags    uint32
 	ahead    uint64 // batches that the loop takes before this one
+	policy   uint64 // the number of the policy it is made by; 0: none
 }
 
 // parseWants reads the records of a wants packet, without its kind.
@@ -54,9 +57,27 @@ func parseWants(b []byte) ([]want, error) {
 			slot:     binary.LittleEndian.Uint32(b[24:]),
 			flags:    binary.LittleEndian.Uint32(b[28:]),
 			ahead:    binary.LittleEndian.Uint64(b[32:]),
+			policy:   binary.LittleEndian.Uint64(b[40:]),
 		})
 	}
 	return wants, nil
+}
+
+// policies are those that wants name, by number. Of the reader's goroutine.
+type policies map[uint64][]byte
+
+// maxPolicies bounds how many numbers lie between the oldest policy kept and the newest: far more than wants are ahead of each other.
+const maxPolicies = 1024
+
+// note keeps the policy of a policy packet, without its kind, and forgets old ones.
+func (p policies) note(b []byte) error {
+	if len(b) < 8 {
+		return fmt.Errorf("a policy packet of %d bytes", len(b))
+	}
+	number := binary.LittleEndian.Uint64(b)
+	p[number] = append([]byte(nil), b[8:]...)
+	maps.DeleteFunc(p, func(other uint64, _ []byte) bool { return other < number && number-other > maxPolicies })
+	return nil
 }
 
 // parseCancel reads the ids of a cancel packet, without its kind.

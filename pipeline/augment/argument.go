@@ -14,6 +14,7 @@ import (
 var ops = map[string]func(a *arguments) op{
 	"AugMix":               newAugMix,
 	"AutoAugment":          newAutoAugment,
+	"CTAugment":            newCTAugment,
 	"CenterCrop":           newCenterCrop,
 	"RandAugment":          newRandAugment,
 	"RandomAffine":         newRandomAffine,

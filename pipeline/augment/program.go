@@ -9,7 +9,8 @@ import (
 type program struct {
 	passes    []pass
 	maxPixels int
-	boxes     []Box // to be erased in the end
+	boxes     []Box  // to be erased in the end
+	policy    []byte // that CTAugment draws by; see Chain.CheckPolicy
 }
 
 // A pass is one walk over pixels: a view, or, if it has one, an effect.

@@ -87,6 +87,9 @@ func NewRunner(c Chain, o Options) (*Runner, error) {
 	return r, nil
 }
 
+// Follow has CTAugment draw by a policy from now on; see Chain.CheckPolicy. It is held until the next one.
+func (r *Runner) Follow(policy []byte) { r.program.policy = policy }
+
 // Begin draws the parameters of sample s, a picture of w×h ≥ 1×1 pixels, and returns the size of the result. An error is an *OpError.
 func (r *Runner) Begin(w, h int, s order.Sample) (outW, outH int, err error) {
 	if err := r.draw(w, h, s, nil); err != nil {

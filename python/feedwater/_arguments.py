@@ -20,6 +20,7 @@ __all__ = [
     "memory_of",
     "nodes_of",
     "one_of",
+    "python_workers_of",
     "sampler_of",
     "seconds_of",
     "seed_of",
@@ -146,6 +147,18 @@ def workers_of(workers: Any, nodes: tuple[str, ...]) -> int:
     check_count("local_workers", workers)
     if nodes:
         raise NotYetError("local_workers= together with nodes= is not there yet: leave one of them out")
+    return int(workers)
+
+
+def python_workers_of(workers: Any, python: Any) -> int:
+    """Processes for python=; 0 for as many as there are cores."""
+    if workers == "auto":
+        return 0
+    check_count("python_workers", workers)
+    if python is None:
+        raise ValueError("python_workers= counts the processes of python=, which is not given")
+    if workers > 512:
+        raise ValueError(f"python_workers={workers}: at most 512")
     return int(workers)
 
 

@@ -92,13 +92,17 @@ class Builder:
         """
         rows = self._empty() if done is None else self._received(step, done)
         if done is not None:
-            if crowded(done.slots):
+            if crowded(self.held(done)):
                 rows.to_ordinary_memory()
             if done.errors:
                 self._mend(rows, done.errors)
         if step.rows > step.size:
             rows.pad(step.rows)
         return rows
+
+    def held(self, done: Done) -> Slots:
+        """The slots that a batch's pictures lie in."""
+        return done.slots
 
     def batch(self, rows: Rows, keys: Callable[[Indices], list[str]]) -> Any:
         """What the loop gets: a tuple or a dict of the wanted fields."""

@@ -21,7 +21,10 @@ __all__ = ["CONVERSIONS", "Compiled", "compile_transform", "leaves", "recognised
 
 SUPPORTED = sorted(name for name in transforms.__all__)
 CONVERSIONS = ("ToImage", "PILToTensor", "ToTensor")
-AFTERWARDS = "what a plan cannot say can run in this process, on whole batches: batch_transform=fn(batch, rng)"
+AFTERWARDS = (
+    "what a plan cannot say can run behind it: on each sample, in processes of its own, python=fn(sample, rng); on "
+    "whole batches, in this one, batch_transform=fn(batch, rng)"
+)
 INSTEAD = {
     "MixUp": "batch_transform=MixUp(…), as it works on batches",
     "CutMix": "batch_transform=CutMix(…), as it works on batches",

@@ -10,6 +10,7 @@ from . import _arguments, _batch_transform, _output, _source
 from ._order import Tail
 from ._source import Source
 from ._trust import Trust
+from .errors import NotYetError
 
 if TYPE_CHECKING:
     from ._pictures import Picture
@@ -36,6 +37,9 @@ class Config:
     rank: int | None
     num_replicas: int | None
     mesh: Any
+    python: Callable[..., Any] | None
+    python_workers: int
+    """Processes for python; 0: as many as there are cores."""
     batch_transform: Callable[..., Any] | None
     memory: int | None
     apply_exif: bool
@@ -61,7 +65,7 @@ class Config:
             pictures=_pictures.resolve(
                 resolved.transform if transform is None else transform, given["dtype"], given["memory_format"]
             ),
-            names=_output.field_names(fields),
+            names=_output.field_names(fields, given["python"] is not None),
             as_dict=isinstance(fields, Mapping),
             batch_size=given["batch_size"],
             shuffle=_arguments.flag_of("shuffle", False if given["shuffle"] is None else given["shuffle"]),
@@ -73,6 +77,8 @@ class Config:
             rank=given["rank"],
             num_replicas=given["num_replicas"],
             mesh=given["mesh"],
+            python=given["python"],
+            python_workers=_arguments.python_workers_of(given["python_workers"], given["python"]),
             batch_transform=given["batch_transform"],
             memory=_arguments.memory_of(given["memory"]),
             apply_exif=bool(given["apply_exif"]),
@@ -103,6 +109,12 @@ class Config:
             raise ValueError(
                 'tail="valid" fills up the last batch: ask for the mask too, fields=("image", "label", "valid")'
             )
+        if self.python is not None:
+            from . import _python
+
+            _python.check(self.python)
+            if self.views:
+                raise NotYetError("python= behind Views is not there yet: it gets one picture of each sample")
         if self.batch_transform is not None:
             _batch_transform.check(self.batch_transform)
 

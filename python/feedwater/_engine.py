@@ -5,7 +5,10 @@ from __future__ import annotations
 import gc
 import logging
 import time
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from . import _batch_transform, _ranks
 from ._batch import Builder, Rows, check_ragged
@@ -14,9 +17,11 @@ from ._config import Config
 from ._cursor import Cursor
 from ._feed import Feed
 from ._job import name_of
+from ._learning import Learning, rows_of
 from ._opened import Opened, Request
 from ._order import Order, RangeOrder, Step, count_steps, share
 from ._pace import Pace
+from ._policy import Weights
 from ._pulse import Pulse
 from ._ranks import Ranks
 from ._replay import Last, Totals, keys_of
@@ -25,7 +30,10 @@ from ._samplers import BatchSamplerOrder, SamplerOrder, SubsetOrder
 from ._slots import Slots
 from ._state import State, describe
 from ._want import Done
-from .errors import DataError, StateMismatchError
+from .errors import DataError, Error, StateMismatchError
+
+if TYPE_CHECKING:
+    from ._python import Stage
 
 __all__ = ["Engine", "Ready"]
 
@@ -56,6 +64,12 @@ class Engine:
         self.order: Order | None = None
         self.state: tuple[State, bool] | None = None
         """A loaded state that was not compared with the opened plan yet, and whether strictly."""
+        self.python: Stage | None = None
+        if config.python is not None:
+            from ._python import Stage
+
+            self.python = Stage(config)
+        self.learning = Learning.of(config)
         self._builder: Builder | None = None
         self._budget = Budget(config.max_errors)
         self._warned = False
@@ -133,6 +147,8 @@ class Engine:
 
     def start(self) -> None:
         """A pass begins: finds out our place among the ranks, and whether a loaded state fits."""
+        if self.python is not None:
+            self.python.start()
         opened, order = self.opened(), self._ordered()
         ranks = self.placed()
         if ranks != self.ranks:
@@ -144,7 +160,30 @@ class Engine:
             self.state = None
         self.pulse.begin(order, self.config.batch_size, ranks)
         if self._builder is None:
-            self._builder = Builder(self.config.pictures, opened, self.config.names, self.config.as_dict)
+            self._builder = self._build(opened)
+
+    def _build(self, opened: Opened) -> Builder:
+        look = self.config.pictures, opened, self.config.names, self.config.as_dict
+        if self.python is None:
+            return Builder(*look)
+        from ._python import PythonBuilder
+
+        return PythonBuilder(self.python, self.feed, *look)
+
+    def again(self, index: int, epoch: int, repeat: int) -> dict[str, Any]:
+        """What python= makes of one sample, by a want of its own."""
+        from ._python import PythonBuilder
+
+        opened = self.opened()
+        step = Step(epoch, 0, 1, repeat, 1, 1, np.array([index], np.int64), self.policy())
+        feed = Feed(_request(self.config))
+        try:
+            done = feed.take(step.key, 1, lambda _, start: None if start else step)
+            builder = self._build(opened)
+            assert isinstance(builder, PythonBuilder)
+            return builder.sample(done, feed)
+        finally:
+            feed.close()
 
     def _say(self, ranks: Ranks) -> None:
         if self.config.batch_size is None:
@@ -159,6 +198,8 @@ class Engine:
         if self.state is not None and self.state[0].raw:  # nothing was done since it was loaded
             return {**self.state[0].raw, "epoch": epoch, "consumed": consumed}
         known = describe(self.config.seed, self.config.shuffle, self.feed.session.opened)
+        if self.learning is not None and self.ranks is not None:
+            known["policy"] = self.learning.policy.state(self._number(epoch, consumed))
         return {**known, "epoch": epoch, "consumed": consumed, "sampler": self._sampler_state(epoch, consumed)}
 
     def _sampler_state(self, epoch: int, consumed: int) -> dict[str, Any] | None:
@@ -181,6 +222,9 @@ class Engine:
         self.state = None
 
     def _compare(self, state: State, strict: bool, opened: Opened, order: Order) -> None:
+        if self.learning is not None:
+            self.learning.policy.load(state.raw.get("policy"), self._number(state.epoch, state.consumed))
+            self.feed.forget()
         if not state.raw:
             return
         state.check_order(self.config.seed, self.config.shuffle, opened)
@@ -219,7 +263,7 @@ class Engine:
         step = self.order.at(at.epoch, at.consumed, self.ranks)
         if step is None and not at.consumed:
             self._check_drop(self.ranks)
-        return step
+        return self._learnt(step)
 
     def _pass_over(self, step: Step, errors: list[dict[str, Any]], totals: Totals) -> None:
         """A step all of whose samples were skipped. Raises DataError if other ranks do not leave it out with us."""
@@ -245,6 +289,11 @@ class Engine:
     def _take(self, step: Step) -> Done:
         assert self.order is not None
         done = self.feed.take(step.key, self.order.largest or step.size, self._upcoming)
+        while (
+            self.python is not None and done.slots.file < 0
+        ):  # larger slots took the place of what processes could map
+            self.feed.forget()
+            done = self.feed.take(step.key, self.order.largest or step.size, self._upcoming)
         if done.errors:
             self._budget.check(step.epoch, step.start, done.errors, self._epoch_samples())
         return done
@@ -265,7 +314,41 @@ class Engine:
         step = self.order.at(epoch, start, self.ranks)
         if step is None and ahead:
             step = self.order.at(epoch + 1, 0, self.ranks)
-        return step
+        return self._learnt(step)
+
+    # -- learning -----------------------------------------------------------------------------------------------------
+
+    def _number(self, epoch: int, consumed: int) -> int:
+        """How many steps of the run lie before a place."""
+        assert self.learning is not None
+        return self.learning.number(epoch, consumed, self.length(), self.placed())
+
+    def _learnt(self, step: Step | None) -> Step | None:
+        """The step with the policy its batch is made by; None if that is not known yet."""
+        if step is None or self.learning is None:
+            return step
+        weights = self.learning.weights(self._number(*step.key), self._number(*self.cursor.at.place))
+        return None if weights is None else step._replace(policy=weights)
+
+    def learn(self, indices: Any, values: Any, repeat_at: Callable[[int], int]) -> None:
+        """What the last batch's samples teach, of all ranks."""
+        if self.learning is None:
+            raise Error("feedback() teaches CTAugment, which the transform has not: feedwater.transforms.CTAugment()")
+        at = self.cursor.at
+        if at.last is None or self.ranks is None:
+            raise Error("feedback() is about the last batch, and there was none")
+        wanted, repeats, outcomes = rows_of(at.last, indices, values, repeat_at)
+        step = self._number(at.last.epoch, at.consumed) - 1
+        self.learning.learn(step, at.last.epoch, (wanted, repeats), outcomes, self.ranks)
+
+    def policy(self) -> Weights | None:
+        """What the last batch was made by; before the first one, what that is made by."""
+        if self.learning is None:
+            return None
+        self.opened()
+        at = self.cursor.at
+        number = self._number(*self.cursor.place) if at.last is None else self._number(at.last.epoch, at.consumed) - 1
+        return self.learning.policy.weights(number)
 
     def _count(self, rows: Rows, errors: list[dict[str, Any]]) -> Totals:
         """What will have been consumed with these rows."""
@@ -304,12 +387,16 @@ class Engine:
 
     def close(self) -> None:
         """Gives up the agent; batches that were handed out stay good."""
+        if self.python is not None:
+            self.python.close()
         self.feed.close()
         if self._builder is not None:
             self._builder.forget()
 
     def drop(self) -> None:
         """close for finalisers."""
+        if self.python is not None:
+            self.python.pool.drop()
         self.feed.session.drop()
 
 

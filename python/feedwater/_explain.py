@@ -9,13 +9,14 @@ from ._opened import Opened
 
 if TYPE_CHECKING:
     from ._pictures import Picture
+    from ._python import Stage
 
 __all__ = ["explain"]
 
 LAST_HOP = "last hop"
 
 
-def explain(config: Config, opened: Opened) -> str:
+def explain(config: Config, opened: Opened, stage: Stage | None = None) -> str:
     """A table of the ops: where each runs, in whose arithmetic, how exact; and what runs it."""
     rows: list[tuple[str, ...]] = [("op", "place", "dialect", "tier", "arguments")]
     left = list(opened.ops)
@@ -25,9 +26,23 @@ def explain(config: Config, opened: Opened) -> str:
         count = len(picture.compiled.plan())
         rows += _rows(picture, left[:count])
         del left[:count]
+    if stage is not None:
+        rows.append(("python", "here", "its own", "-", stage.name))
     widths = [max(len(row[column]) for row in rows) for column in range(5)]
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in rows]
-    return "\n".join([*lines, "", *_about(config, opened)])
+    return "\n".join([*lines, "", *_about(config, opened), *_price(stage)])
+
+
+def _price(stage: Stage | None) -> list[str]:
+    """What python= costs beside what nodes do, which it cuts the plan from."""
+    if stage is None:
+        return []
+    line = f"python    in {stage.pool.count} processes on this machine, on each sample; nodes do what is above it"
+    if not stage.samples:
+        return [line, "          its price is known after the first batches"]
+    each_s = stage.busy_s / stage.samples
+    most = stage.pool.count / each_s
+    return [line, f"          {each_s * 1e3:.2f} ms per sample so far: {most:,.0f} samples/s at most"]
 
 
 def _rows(picture: Picture, ops: list[dict[str, Any]]) -> list[tuple[str, ...]]:

@@ -18,6 +18,7 @@ from ._failure import error_of
 from ._link import Link
 from ._opened import Request
 from ._order import Step
+from ._policy import Weights
 from ._session import IN_USE, SLACK_S, Session
 from ._slots import Slots
 from ._want import Done, Failed, Want
@@ -30,6 +31,7 @@ log = logging.getLogger("feedwater")
 Upcoming = Callable[[int, int], "Step | None"]
 """The step at or after a place (epoch, start) on the way ahead; None if it is not known yet."""
 
+MOST_POLICIES = 512
 _DONE = struct.Struct("<xQ8xII")
 _ID = struct.Struct("<xQ")
 
@@ -46,6 +48,8 @@ class Feed:
         self._out: dict[int, Want] = {}
         """By id: sent on this link and not answered. Their slots are lent."""
         self._link: Link | None = None
+        self._told: dict[int, bytes] = {}
+        """Policies that the agent knows, by number."""
         self._ident = 0
         self.window = 0
         """Batches the agent would like to have wanted or ready at once."""
@@ -69,6 +73,21 @@ class Feed:
     def ready(self) -> int:
         """Batches that are there and were not taken."""
         return sum(want.answer is not None for want in list(self._wants.values()))
+
+    def answered(self) -> list[Done]:
+        """The batches that are there and were not given up, in the order of need: the one taken last, and those ahead.
+
+        None that a file no longer open holds, which only the program can read. Never waits.
+        """
+        link = self.session.link
+        if link is not None and link is self._link:
+            try:
+                link.drain()
+            except ConnectionError:  # the next take sees to it
+                pass
+            self._handle(link)
+        done = [want.answer for want in self._wants.values() if isinstance(want.answer, Done)]
+        return [answer for answer in done if answer.slots.file >= 0]
 
     def needed(self, slots: Slots) -> int:
         """How many slots live batches must leave: the window's belong to the agent, whatever the program keeps."""
@@ -99,7 +118,7 @@ class Feed:
         if link is not self._link:  # what the last agent did not answer must be asked for again
             self._out = {}
             self._wants = {key: want for key, want in self._wants.items() if want.answer is not None}
-            self._tail, self._link = None, link
+            self._tail, self._link, self._told = None, link, {}
             assert session.opened is not None
             self.window = session.opened.window
         return link
@@ -175,11 +194,21 @@ class Feed:
     def _send(self, link: Link, step: Step, slots: Slots, slot: int, ahead: int) -> None:
         if step.indices is not None:
             slots.column(slot, "index", step.size)[:] = step.indices
+        if step.policy is not None:
+            self._tell(link, step.policy)
         self._ident += 1
         want = Want(self._ident, step, slots, slot)
         self._out[want.ident] = want
         link.send(b"W" + want.record(ahead), want.sent)
         self._wants[step.key] = want
+
+    def _tell(self, link: Link, policy: Weights) -> None:
+        """Sends a policy before the first want that names it."""
+        number, encoded = policy.step + 1, policy.encoded
+        if self._told.get(number) != encoded:
+            link.send(b"T" + struct.pack("<Q", number) + encoded, [])
+            self._told[number] = encoded
+            self._told.pop(number - MOST_POLICIES, None)
 
     def _cancel(self, link: Link, wants: list[Want]) -> None:
         """They stay out, and their slots lent, until the agent answers."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import dataclasses
 import os
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -22,6 +24,7 @@ from .errors import Error, NotYetError
 
 if TYPE_CHECKING:
     import numpy as np
+    import numpy.typing as npt
     import torch
     from typing_extensions import Unpack
 
@@ -57,6 +60,13 @@ class Loader(Generic[B]):
                      this process's place; by default torch.distributed's, else RANK and WORLD_SIZE
     fields           what a batch holds: a tuple of names gives tuples, a dict {name: your name} gives dicts. The names
                      are image, label, index, key, valid
+    python           fn(sample, rng) -> dict, called on each sample behind the transform, in processes of its own: for
+                     what transforms cannot say. sample is a dict of image (an array [H, W, C], or what the transform
+                     makes of it: with ToImage a tensor [C, H, W]), label and index. What it returns replaces these or
+                     adds fields, which fields= may ask for: arrays, tensors and numbers, of the first one's shape and
+                     type, stacked as they are. rng and the global generators are seeded for each sample. It must be a
+                     function of a module (or an object that can be pickled), not a lambda or closure
+    python_workers   processes for it; by default as many as there are cores
     batch_transform  fn(batch, rng) -> batch, called on each batch in the training loop's thread; or MixUp, CutMix or a
                      choice of them, as torchvision has them, called as fn(images, labels). rng is a numpy Generator of
                      its own for each batch; the global generators of random, numpy and torch (CPU) are seeded for the
@@ -80,7 +90,7 @@ class Loader(Generic[B]):
     token_file       a file with the token that nodes ask for; or FEEDWATER_TOKEN_FILE
     insecure         True: nodes on other machines may be reached unencrypted; or FEEDWATER_INSECURE=1
 
-    Not there yet, and refused: weights, python, fallback, device (but "cpu").
+    Not there yet, and refused: weights, fallback, device (but "cpu").
 
     Batches are torch tensors if torch was imported before, [B, C, H, W]; otherwise numpy arrays, [B, H, W, C] like
     pictures unless the transform makes tensors. Where pictures come out in different sizes, image is a list.
@@ -142,7 +152,8 @@ class Loader(Generic[B]):
         num_replicas: int | None = None,
         mesh: Any = None,
         fields: Sequence[str] | Mapping[str, str] = ("image", "label"),
-        python: Any = None,
+        python: Callable[[dict[str, Any], np.random.Generator], Mapping[str, Any]] | None = None,
+        python_workers: int | Literal["auto"] = "auto",
         batch_transform: Callable[..., Any] | None = None,
         device: Any = None,
         dtype: Any = None,
@@ -285,6 +296,28 @@ class Loader(Generic[B]):
             self.load_state_dict(state)
         self._engine.told.known = pickled["told"]
 
+    def feedback(self, indices: Any, values: Any) -> None:
+        """Teaches CTAugment: how well samples of the batch just returned came out, each from 0 to 1.
+
+        In FixMatch's words 1 - 0.5 * |softmax(model(x)) - onehot(y)|, summed over the classes. Samples that are no
+        probes (see probes) teach nothing and may be left out or not. With several ranks each must call it, as often as
+        the others: what they learn is gathered by torch.distributed. Call it before the next batch is asked for.
+        """
+        if self._peeked is not None:
+            raise Error("feedback() after peek(): the next batch is named already. Call it before")
+        self._engine.learn(indices, values, self._repeat_at)
+
+    def probes(self) -> npt.NDArray[np.bool_]:
+        """Which rows of the batch just returned are CTAugment's probes, that feedback is wanted of."""
+        last, learning = self.last, self._engine.learning
+        if last is None or learning is None:
+            raise Error("probes() is about the last batch of a Loader whose transform has CTAugment")
+        import numpy as np
+
+        repeats = np.array([self._repeat_at(last.position + row) for row in range(len(last.indices))])
+        found = learning.policy.probes(last.epoch, last.indices, repeats)
+        return found & (last.indices >= 0)
+
     # -- looking ------------------------------------------------------------------------------------------------------
 
     @property
@@ -315,6 +348,7 @@ class Loader(Generic[B]):
             received_bytes=totals.nbytes,
             wait_s=pace.wait_s,
             transform_s=pace.transform_s,
+            python_wait_s=engine.python.wait_s if engine.python is not None else 0.0,
             step_s=pace.step_s,
             last_wait_s=pace.last_wait_s,
             window=engine.feed.window,
@@ -328,7 +362,7 @@ class Loader(Generic[B]):
 
     def explain(self) -> str:
         """What the transforms compile to: where each op runs, in whose arithmetic, how exact. May start the agent."""
-        return explain(self._config, self._engine.opened())
+        return explain(self._config, self._engine.opened(), self._engine.python)
 
     def preview(self, samples: int = 4, epochs: int = 5, *, seed: int = 0, width: int = 224) -> Preview:
         """A sheet of pictures, one row per sample: as it is, and as epochs 0, 1, … have it, over what was drawn for it.
@@ -346,8 +380,11 @@ class Loader(Generic[B]):
         """
         index = number("index", index, self._engine.opened().samples)
         repeat = self._repeat(index, epoch) if repeat is None else number("repeat", repeat, 1 << 32)
-        params = {"epoch": self._epoch(epoch), "indices": [index], "repeats": [repeat]}
-        return replay(self._engine.feed.session, params)[0]
+        params = {"epoch": self._epoch(epoch), "indices": [index], "repeats": [repeat], **self._policy()}
+        sample = replay(self._engine.feed.session, params)[0]
+        if self._config.python is None or sample.error is not None:
+            return sample
+        return dataclasses.replace(sample, result=self._engine.again(index, self._epoch(epoch), repeat))
 
     def replay_batch(self, position: int, epoch: int | None = None) -> list[Sample]:
         """The samples of this rank's batch that begins at position (loader.last.position), as replay gives them."""
@@ -362,7 +399,12 @@ class Loader(Generic[B]):
             raise Error("with a sampler only the last batch can be replayed by position; use replay(index, epoch)")
         else:
             params = {"epoch": epoch, "position": position, "count": self._config.batch_size}
-        return replay(self._engine.feed.session, params)
+        return replay(self._engine.feed.session, params | self._policy())
+
+    def _policy(self) -> dict[str, Any]:
+        """What CTAugment drew the last batch by, as the agent takes it."""
+        policy = self._engine.policy()
+        return {} if policy is None else {"policy": base64.b64encode(policy.encoded).decode()}
 
     def _epoch(self, epoch: int | None) -> int:
         if epoch is not None:
@@ -462,10 +504,6 @@ class Loader(Generic[B]):
     def mix(self, shares: Any) -> Any:
         """Not there yet."""
         raise NotYetError("mix is not there yet: iterate one Loader per data set and join their batches")
-
-    def feedback(self, index: int, value: float) -> None:
-        """Not there yet."""
-        raise NotYetError("feedback() is not there yet: no op that learns from it is there either")
 
     # -- the end ------------------------------------------------------------------------------------------------------
 

@@ -13,6 +13,7 @@ from typing import Literal, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from ._policy import Weights
 from ._ranks import Ranks
 
 __all__ = ["Indices", "Order", "RangeOrder", "Step", "Tail", "share"]
@@ -37,6 +38,8 @@ class Step(NamedTuple):
     """Rows of this rank's batch: more than size only with tail="valid"."""
     indices: Indices | None = None
     """The samples, if they are not a range of the epoch's own order."""
+    policy: Weights | None = None
+    """What CTAugment draws by."""
 
     @property
     def key(self) -> tuple[int, int]:

@@ -77,12 +77,12 @@ def _memory_format(wanted: Any) -> Literal["hwc", "chw"] | None:
     raise ValueError(f"memory_format={wanted!r}: supported are torch.contiguous_format and torch.channels_last")
 
 
-def field_names(fields: Sequence[str] | Mapping[str, str]) -> dict[str, str]:
-    """Our names of the wanted fields to the user's, in order."""
+def field_names(fields: Sequence[str] | Mapping[str, str], more: bool = False) -> dict[str, str]:
+    """Our names of the wanted fields to the user's, in order. more: python= may give others than ours."""
     if isinstance(fields, str):
         raise TypeError(f'fields={fields!r}: pass a tuple of names, like ("image", "label"), or a dict that renames')
     names = dict(fields) if isinstance(fields, Mapping) else {name: name for name in fields}
-    unknown = [name for name in names if name not in FIELDS]
+    unknown = [name for name in names if name not in FIELDS and not more]
     if unknown:
         raise ValueError(f"fields: no field {unknown[0]!r}; there are {', '.join(FIELDS)}")
     if not names:

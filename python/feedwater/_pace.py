@@ -22,6 +22,8 @@ class Stats:
     """Time the loop was blocked in next, waiting for batches."""
     transform_s: float
     """Time of batch_transform, which runs in the loop's own thread, inside next."""
+    python_wait_s: float
+    """Part of wait_s: for the processes of python=, while the agent's batch was there."""
     step_s: float
     """Time of all turns of the loop, wait_s and transform_s included; what lies between two passes is not counted."""
     last_wait_s: float

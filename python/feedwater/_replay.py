@@ -39,6 +39,8 @@ class Sample:
     """Size of its file."""
     views: tuple[Sample, ...] = ()
     """With Views: the sample as each of them has it, with that one's image and draws."""
+    result: dict[str, Any] | None = None
+    """What python= made of it, after the last hop, by the names of fields, as numpy arrays."""
 
 
 class Totals(NamedTuple):

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, TypedDict
+
+import numpy as np
 
 from ._order import Tail
 
@@ -26,7 +28,8 @@ class Options(TypedDict, total=False):
     rank: int | None
     num_replicas: int | None
     mesh: Any
-    python: Any
+    python: Callable[[dict[str, Any], np.random.Generator], Mapping[str, Any]] | None
+    python_workers: int | Literal["auto"]
     device: Any
     dtype: Any
     memory_format: Any

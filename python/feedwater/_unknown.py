@@ -18,10 +18,10 @@ MEANINGLESS = {
     "pin_memory_device": "see pin_memory",
     "prefetch_factor": f"{_HERE} decides how far to work ahead, within memory=",
     "persistent_workers": f"{_HERE} lives as long as the Loader",
-    "collate_fn": "samples are never single here; batch_transform=fn(batch, rng) changes whole batches",
-    "worker_init_fn": "no worker runs your Python; random numbers depend on seed=, epoch and sample alone",
+    "collate_fn": "batch_transform=fn(batch, rng) changes whole batches, python=fn(sample, rng) single samples",
+    "worker_init_fn": "only python= runs your Python elsewhere; random numbers depend on seed=, epoch and sample alone",
     "generator": "random numbers depend on seed=, epoch and sample alone; pass seed=",
-    "multiprocessing_context": "there are no worker processes of Python",
+    "multiprocessing_context": "there are no worker processes of Python, but those of python=, which are spawned",
     "in_order": "batches always come in order, which costs nothing here",
 }
 """DataLoader's arguments that have no meaning here, and why."""
@@ -60,7 +60,6 @@ MEANT = {
 """Our arguments, and what others call them."""
 NOT_YET = {
     "weights": "a torch WeightedRandomSampler as sampler= does it in this process",
-    "python": "batch_transform=fn(batch, rng) runs your code on whole batches",
     "fallback": "without nodes= the Loader works on this machine",
 }
 

@@ -32,7 +32,16 @@ class Want:
         step = self.step
         listed = step.indices is not None
         position = step.position % REPEATS if listed else step.position
-        return _RECORD.pack(self.ident, position, step.epoch, step.size, self.slot, LISTED * listed, ahead, 0)
+        return _RECORD.pack(
+            self.ident,
+            position,
+            step.epoch,
+            step.size,
+            self.slot,
+            LISTED * listed,
+            ahead,
+            step.policy.step + 1 if step.policy is not None else 0,
+        )
 
 
 class Done:

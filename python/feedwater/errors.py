@@ -13,6 +13,7 @@ __all__ = [
     "NotYetError",
     "NumericsError",
     "PlanError",
+    "PythonError",
     "SampleError",
     "StallError",
     "StateMismatchError",
@@ -48,6 +49,24 @@ class SampleError(Error):
 
 def _sample_error(message: str, key: str, index: int, op: str, node: str, cause: str) -> SampleError:
     return SampleError(message, key=key, index=index, op=op, node=node, cause=cause)
+
+
+class PythonError(Error):
+    """What python= names raised, or its processes ended. The Loader stands before its batch; iter() retries it."""
+
+    def __init__(self, message: str, *, key: str = "", index: int = -1) -> None:
+        super().__init__(message)
+        self.key = key
+        """Name of the sample in its data set; empty if no one sample is to blame."""
+        self.index = index
+        """Number of the sample in its data set."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _python_error, (str(self), self.key, self.index)
+
+
+def _python_error(message: str, key: str, index: int) -> PythonError:
+    return PythonError(message, key=key, index=index)
 
 
 class StallError(Error, TimeoutError):

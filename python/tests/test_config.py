@@ -47,6 +47,7 @@ def test_the_signature_is_the_designed_one() -> None:
             "mesh": None,
             "fields": ("image", "label"),
             "python": None,
+            "python_workers": "auto",
             "batch_transform": None,
             "device": None,
             "dtype": None,
@@ -146,7 +147,6 @@ def test_arguments_by_place(folder: Path) -> None:
     ("options", "why"),
     [
         ({"weights": [1.0]}, "weights= is not there yet: .*WeightedRandomSampler"),
-        ({"python": print}, "python= is not there yet: .*batch_transform"),
         ({"device": "cuda"}, "device='cuda' is not there yet: .*to.device"),
         ({"device": torch.device("cuda", 1)}, "cuda:1"),
         ({"fallback": "local"}, "fallback= is not there yet"),

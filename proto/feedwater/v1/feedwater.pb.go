@@ -849,7 +849,10 @@ type Name struct {
 	//
 	//	*Name_Range
 	//	*Name_List
-	Samples       isName_Samples `protobuf_oneof:"samples"`
+	Samples isName_Samples `protobuf_oneof:"samples"`
+	// What CTAugment draws by: for each bin of each level of its ops, in the order of docs/plan.md, two bytes, little-endian, how likely it is among
+	// those of its level. Empty: all alike. Part of the name: another policy means other bytes.
+	Policy        []byte `protobuf:"bytes,4,opt,name=policy,proto3" json:"policy,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -912,6 +915,13 @@ func (x *Name) GetList() *List {
 		if x, ok := x.Samples.(*Name_List); ok {
 			return x.List
 		}
+	}
+	return nil
+}
+
+func (x *Name) GetPolicy() []byte {
+	if x != nil {
+		return x.Policy
 	}
 	return nil
 }
@@ -3077,11 +3087,12 @@ const file_feedwater_v1_feedwater_proto_rawDesc = "" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12&\n" +
 	"\x04name\x18\x02 \x01(\v2\x12.feedwater.v1.NameR\x04name\x12+\n" +
 	"\x03due\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x03due\x125\n" +
-	"\bdeadline\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\bdeadline\"~\n" +
+	"\bdeadline\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\bdeadline\"\x96\x01\n" +
 	"\x04Name\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\rR\x05epoch\x12+\n" +
 	"\x05range\x18\x02 \x01(\v2\x13.feedwater.v1.RangeH\x00R\x05range\x12(\n" +
-	"\x04list\x18\x03 \x01(\v2\x12.feedwater.v1.ListH\x00R\x04listB\t\n" +
+	"\x04list\x18\x03 \x01(\v2\x12.feedwater.v1.ListH\x00R\x04list\x12\x16\n" +
+	"\x06policy\x18\x04 \x01(\fR\x06policyB\t\n" +
 	"\asamples\"9\n" +
 	"\x05Range\x12\x1a\n" +
 	"\bposition\x18\x01 \x01(\x04R\bposition\x12\x14\n" +

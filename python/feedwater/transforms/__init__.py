@@ -19,6 +19,7 @@ from ._colour import (
 )
 from ._containers import Compose, Identity, RandomApply, RandomChoice, RandomOrder
 from ._erasing import RandomErasing
+from ._learnt import CTAugment
 from ._lossy import JPEG, GaussianBlur, GaussianNoise
 from ._policies import AugMix, AutoAugment, RandAugment, TrivialAugmentWide
 from ._several import Views
@@ -39,6 +40,7 @@ __all__ = [
     "JPEG",
     "AugMix",
     "AutoAugment",
+    "CTAugment",
     "CenterCrop",
     "ColorJitter",
     "Compose",

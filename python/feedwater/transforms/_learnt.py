@@ -1,0 +1,48 @@
+"""A policy that learns from the training loop."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from ..errors import UnsupportedTransformError
+from ._op import Op
+
+__all__ = ["CTAugment"]
+
+
+@dataclass(frozen=True)
+class CTAugment(Op):
+    """CTAugment (ReMixMatch, FixMatch): some of 19 ops, chosen evenly, at levels that Loader.feedback teaches.
+
+    depth      ops for each picture
+    probe      share of the samples that are probes: their levels are drawn evenly, and they alone teach
+    threshold  levels that went less well than this, next to the best one of their op, are not drawn any more
+    decay      how much of what was learnt a probe leaves as it is
+    lag        the batch of step t is drawn by what was learnt up to step t - lag, so at most lag batches are made ahead
+    """
+
+    depth: int = 2
+    probe: float = 0.5
+    threshold: float = 0.85
+    decay: float = 0.99
+    lag: int = 8
+
+    def __post_init__(self) -> None:
+        for name, most in (("depth", 16), ("lag", 256)):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
+                raise self._refuse(name, f"a whole number from 1 to {most}")
+        for name in ("probe", "threshold", "decay"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= 1:
+                raise self._refuse(name, "a number from 0 to 1")
+
+    def on_tensor(self) -> Op:
+        raise UnsupportedTransformError("CTAugment works on pictures, as its code does: put it before ToImage")
+
+    def plan(self) -> dict[str, Any]:
+        return {"op": "CTAugment", **asdict(self)}
+
+    def _refuse(self, argument: str, needs: str) -> UnsupportedTransformError:
+        return UnsupportedTransformError(f"CTAugment({argument}={getattr(self, argument)!r}): needs {needs}")
