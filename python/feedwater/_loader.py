@@ -55,8 +55,12 @@ class Loader(Generic[B]):
     steps_per_epoch  ends an epoch after so many steps, whatever the number of samples
     rank, num_replicas, mesh
                      this process's place; by default torch.distributed's, else RANK and WORLD_SIZE
+    masks            a folder of masks, for segmentation: for each picture the PNG of the same name, with a palette or
+                     grey, whose numbers are moved as the picture is, by the nearest one, as torchvision moves a
+                     tv_tensors.Mask. Batches are (image, mask) then, mask uint8, [B, H, W]. The pictures may lie in
+                     source itself, or in folders below it that masks has too
     fields           what a batch holds: a tuple of names gives tuples, a dict {name: your name} gives dicts. The names
-                     are image, label, index, key, valid
+                     are image, mask, label, index, key, valid
     batch_transform  fn(batch, rng) -> batch, called on each batch in the training loop's thread; or MixUp, CutMix or a
                      choice of them, as torchvision has them, called as fn(images, labels). rng is a numpy Generator of
                      its own for each batch; the global generators of random, numpy and torch (CPU) are seeded for the
@@ -141,6 +145,7 @@ class Loader(Generic[B]):
         num_replicas: int | None = None,
         mesh: Any = None,
         fields: Sequence[str] | Mapping[str, str] = ("image", "label"),
+        masks: str | os.PathLike[str] | None = None,
         python: Any = None,
         batch_transform: Callable[..., Any] | None = None,
         device: Any = None,

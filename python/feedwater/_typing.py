@@ -26,6 +26,7 @@ class Options(TypedDict, total=False):
     rank: int | None
     num_replicas: int | None
     mesh: Any
+    masks: str | os.PathLike[str] | None
     python: Any
     device: Any
     dtype: Any
