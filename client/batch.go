@@ -93,10 +93,10 @@ func (b *Batch) Images() []byte { return b.Bytes("image") }
 // Image is the picture of sample i, height × width × 3 bytes, and its size; nil if the plan asks for no images.
 func (b *Batch) Image(i int) (pix []byte, height, width int) { return b.Picture("image", i) }
 
-// Picture is that of sample i in a field of pictures: "image", or "image.0" and so on for a plan with views; nil if there is no such field.
+// Picture is that of sample i in a field of pictures: "image", or "image.0" and so on for a plan with views, "mask"; nil if there is no such field.
 func (b *Batch) Picture(field string, i int) (pix []byte, height, width int) {
 	f := b.field(field)
-	if f == nil || len(f.Shape) != 4 {
+	if f == nil || len(f.Shape) < 3 || f.Dtype != "uint8" {
 		return nil, 0, 0
 	}
 	all := b.Bytes(field)

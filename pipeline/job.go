@@ -20,6 +20,7 @@ type Job struct {
 	snapshot   *dataset.Snapshot
 	fields     []Field
 	pictures   []picture      // none where the plan asks for no images
+	masks      *masks         // nil: none
 	index      *sidecar.Store // nil: none is kept
 	substitute order.Key
 
@@ -51,12 +52,14 @@ func (p *Pipeline) Prepare(plan *Plan, s *dataset.Snapshot) (*Job, error) {
 // setFields lists the arrays of a batch: those of the plan, pictures as so many as there are, the rectangles of theirs, the index.
 func (j *Job) setFields() {
 	for _, name := range j.plan.Fields {
-		if name != imageField {
+		if name != imageField && name != maskField {
 			j.fields = append(j.fields, Field{Name: name, DType: "int64"})
 			continue
 		}
 		for i := range j.pictures {
-			j.fields = append(j.fields, j.pictures[i].shape())
+			if j.pictures[i].mask == (name == maskField) {
+				j.fields = append(j.fields, j.pictures[i].shape())
+			}
 		}
 	}
 	for _, p := range j.pictures {

@@ -169,7 +169,7 @@ func (w *Want) assemble(r *Result) error {
 // clearGaps zeroes the bytes between fields: a name decides all of a batch's bytes.
 func (w *Want) clearGaps() {
 	for _, f := range w.made.fields {
-		if f.Bytes > 0 && (w.Image == nil || !w.job.isPicture(f.Name)) {
+		if f.Bytes > 0 && (w.Image == nil || !w.job.handsOver(f.Name)) {
 			clear(w.Dst[f.Offset+f.Bytes : min(align(f.Offset+f.Bytes), len(w.Dst))])
 		}
 	}

@@ -22,6 +22,7 @@ type picture struct {
 	// height and width of all results, 0 where samples differ; bytes is what one takes. tail appends one to a checksum.
 	height, width, bytes int
 	tail                 shift
+	mask                 bool // of one number for each pixel
 }
 
 func newPicture(suffix, path string, c augment.Chain) picture {
@@ -32,8 +33,21 @@ func newPicture(suffix, path string, c augment.Chain) picture {
 	return p
 }
 
+// newMask is the mask of a picture that the chain makes.
+func newMask(c augment.Chain) picture {
+	c, _ = c.ForMasks() // the plan was checked
+	p := picture{field: maskField, chain: c, mask: true}
+	p.height, p.width, _ = c.OutputSize()
+	p.bytes = p.height * p.width
+	p.tail = newShift(p.bytes)
+	return p
+}
+
 // pictures are those that the plan makes of a sample.
 func (p *Plan) pictures() []picture {
+	if p.Masks != nil {
+		return []picture{newPicture("", "", p.Transforms), newMask(p.Transforms)}
+	}
 	if len(p.Views) == 0 {
 		return []picture{newPicture("", "", p.Transforms)}
 	}
@@ -46,13 +60,16 @@ func (p *Plan) pictures() []picture {
 
 // shape is the field of a batch that holds it.
 func (p *picture) shape() Field {
+	if p.mask {
+		return Field{Name: p.field, DType: "uint8", Shape: []int{p.height, p.width}}
+	}
 	return Field{Name: p.field, DType: "uint8", Shape: []int{p.height, p.width, 3}}
 }
 
 // ragged reports whether samples differ in size.
 func (p *picture) ragged() bool { return p.bytes == 0 }
 
-// isPicture reports whether a field holds pictures.
-func (j *Job) isPicture(field string) bool {
-	return slices.ContainsFunc(j.pictures, func(p picture) bool { return p.field == field })
+// handsOver reports whether a field holds pictures, which Want.Image gets; masks are none.
+func (j *Job) handsOver(field string) bool {
+	return slices.ContainsFunc(j.pictures, func(p picture) bool { return p.field == field && !p.mask })
 }

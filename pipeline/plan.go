@@ -29,7 +29,9 @@ type Plan struct {
 	Transforms augment.Chain     `json:"transforms"`
 	// Views are transforms in place of Transforms: each makes a picture of its own of the sample, with draws of its own.
 	Views []augment.Chain `json:"views,omitempty"`
-	// Fields of a batch: "image", "label". Every batch has "index" too.
+	// Masks are pictures of the same names as those of Source, whose pixels are numbers and are moved as those are: the field "mask".
+	Masks *Source `json:"masks,omitempty"`
+	// Fields of a batch: "image", "label", "mask". Every batch has "index" too.
 	Fields []string `json:"fields"`
 	// ApplyEXIF turns pictures as their EXIF data says before anything else. Plans without it are as they were before it existed.
 	ApplyEXIF bool `json:"apply_exif,omitempty"`
@@ -144,17 +146,23 @@ func (p *Plan) check() error {
 		return err
 	}
 	for i, f := range p.Fields {
-		if err := oneOf(fmt.Sprintf("fields[%d]", i), f, "image", "label"); err != nil {
+		if err := oneOf(fmt.Sprintf("fields[%d]", i), f, imageField, "label", maskField); err != nil {
 			return err
 		}
 		if slices.Contains(p.Fields[:i], f) {
 			return &PlanError{Field: fmt.Sprintf("fields[%d]", i), Message: f + " is there twice"}
 		}
 	}
-	if f := p.Source.Fingerprint; f != "" {
-		if b, err := hex.DecodeString(f); err != nil || len(b) != sha256.Size {
-			return &PlanError{Field: "source.fingerprint", Message: "not a SHA-256 in hex"}
+	if err := p.Source.check("source"); err != nil {
+		return err
+	}
+	if p.Masks != nil {
+		if err := p.Masks.check("masks"); err != nil {
+			return err
 		}
+	}
+	if err := p.checkMasks(); err != nil {
+		return err
 	}
 	if err := p.Limits.Check(); err != nil {
 		return &PlanError{Field: "limits", Message: err.Error()}
@@ -170,7 +178,16 @@ func (p *Plan) check() error {
 	return nil
 }
 
-// Canonical returns the plan as JSON with every member present and in order, but for an apply_exif of false.
+func (s *Source) check(field string) error {
+	if f := s.Fingerprint; f != "" {
+		if b, err := hex.DecodeString(f); err != nil || len(b) != sha256.Size {
+			return &PlanError{Field: field + ".fingerprint", Message: "not a SHA-256 in hex"}
+		}
+	}
+	return nil
+}
+
+// Canonical returns the plan as JSON with every member present and in order, but for views, masks and apply_exif where there are none.
 func (p *Plan) Canonical() []byte { return canonical(p) }
 
 // Hash is the SHA-256, in hex, of what decides a batch's bytes besides its name: the canonical plan without the place where this
@@ -178,6 +195,7 @@ func (p *Plan) Canonical() []byte { return canonical(p) }
 func (p *Plan) Hash() string {
 	q := *p
 	q.Source.Root, q.Source.Path = "", ""
+	q.Masks = q.Masks.placeless()
 	return digest("plan", q)
 }
 
@@ -193,8 +211,16 @@ func (p *Plan) OrderHash() string {
 // PixelHash is the SHA-256, in hex, of what decides what is made of a sample.
 func (p *Plan) PixelHash() string {
 	q := *p
-	q.Source, q.Shuffle = Source{}, false
+	q.Source, q.Shuffle, q.Masks = Source{}, false, q.Masks.placeless()
 	return digest("pixels", q)
+}
+
+// placeless is a source without the place where this machine finds it.
+func (s *Source) placeless() *Source {
+	if s == nil {
+		return nil
+	}
+	return &Source{Fingerprint: s.Fingerprint}
 }
 
 func digest(what string, v any) string {

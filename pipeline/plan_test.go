@@ -75,7 +75,7 @@ func TestBadPlans(t *testing.T) {
 		`{"version": 2}`:                     "did you mean 1",
 		`{"reference": "pillow-11"}`:         "pillow-13",
 		`{"on_error": "ignore"}`:             "raise, skip, substitute",
-		`{"fields": ["image", "mask"]}`:      `fields[1]: "mask"`,
+		`{"fields": ["image", "boxes"]}`:     `fields[1]: "boxes"`,
 		`{"fields": ["image", "image"]}`:     "twice",
 		`{"source": {"fingerprint": "xyz"}}`: "source.fingerprint",
 		`{"limits": {"side": 70000}}`:        "limits: side 70000",

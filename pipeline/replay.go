@@ -18,6 +18,8 @@ type Sample struct {
 	Height, Width int
 	Image         []byte
 	Draws         []augment.Draw
+	// Mask is Height × Width numbers, for plans with masks.
+	Mask []byte
 	// Views, of a plan that has some, stand in place of Height, Width, Image and Draws.
 	Views []View
 	Err   *SampleError
@@ -63,34 +65,51 @@ func (w *Want) replay(i int, s *Sample, pixels bool, file []byte) ([]byte, error
 	if !pixels {
 		return file, nil
 	}
-	if file, err = w.job.read(s.Ref, &line, file); err == nil {
+	if file, err = w.job.read(s.Ref, &line, file); err != nil {
+		return file, s.refused(i, err)
+	}
+	mask, release, err := w.job.readMask(s.Ref, &line)
+	defer release()
+	if err == nil {
 		d, giveBack := w.borrow()
 		defer giveBack()
-		if err = w.guard(d, s.Ref, &line, func() error { return w.remake(d, s, file) }); !isOurs(err) {
+		if err = w.guard(d, s.Ref, &line, func() error { return w.remake(d, s, file, &mask) }); !isOurs(err) {
 			err = w.job.verdict(s.Ref, &line, err)
 		}
 	}
-	if errors.As(err, &s.Err) {
-		s.Err.Offset = i
-		return file, nil
-	}
-	return file, err
+	return file, s.refused(i, err)
 }
 
-// remake decodes and transforms a file, and tells what was drawn.
-func (w *Want) remake(d *decoder, s *Sample, file []byte) error {
+// refused notes a verdict on sample i, and returns other errors.
+func (s *Sample) refused(i int, err error) error {
+	if errors.As(err, &s.Err) {
+		s.Err.Offset = i
+		return nil
+	}
+	return err
+}
+
+// remake decodes and transforms a file and its mask, and tells what was drawn.
+func (w *Want) remake(d *decoder, s *Sample, file []byte, mask *maskFile) error {
 	name := order.Sample{Epoch: w.Name.Epoch, Index: uint32(s.Index), Repeat: s.Repeat}
 	all, from, err := d.begin(w.job, name, w.Name.Policy, file)
 	if err != nil {
 		return err
 	}
-	src, err := d.source(all)
+	src, err := d.source(w.job, all)
 	if err != nil {
 		return err
 	}
 	views := make([]View, len(all))
 	for k, r := range all {
 		v := &views[k]
+		if w.job.pictures[k].mask {
+			s.Mask = make([]byte, w.job.pictures[k].bytes)
+			if err := d.mask(w.job, mask, from, &all[k], s.Mask); err != nil {
+				return err
+			}
+			continue
+		}
 		v.Height, v.Width, v.Image = r.h, r.w, make([]byte, r.bytes())
 		if err := r.Run(src, v.Image, 3*r.w); err != nil {
 			return err

@@ -81,9 +81,14 @@ func (w *Want) attempt(i int, ref Ref, file []byte) ([]byte, error) {
 	if file, err = j.read(ref, &s, file); err != nil {
 		return file, err
 	}
+	mask, release, err := j.readMask(ref, &s)
+	defer release()
+	if err != nil {
+		return file, err
+	}
 	d, giveBack := w.borrow()
 	defer giveBack()
-	err = w.guard(d, ref, &s, func() error { return w.make(d, i, ref, file) })
+	err = w.guard(d, ref, &s, func() error { return w.make(d, i, ref, file, &mask) })
 	if isOurs(err) {
 		return file, err
 	}
@@ -116,23 +121,38 @@ func (j *Job) verdict(ref Ref, s *dataset.Sample, cause error) *SampleError {
 	return &SampleError{Index: ref.Index, Key: string(s.Key), Op: op, Cause: cause}
 }
 
-// make decodes and transforms a file into place i.
-func (w *Want) make(d *decoder, i int, ref Ref, file []byte) error {
+// make decodes and transforms a file, and its mask if there are some, into place i.
+func (w *Want) make(d *decoder, i int, ref Ref, file []byte, mask *maskFile) error {
 	name := order.Sample{Epoch: w.Name.Epoch, Index: uint32(ref.Index), Repeat: ref.Repeat}
-	all, _, err := d.begin(w.job, name, w.Name.Policy, file)
+	all, from, err := d.begin(w.job, name, w.Name.Policy, file)
 	if err != nil {
 		return err
 	}
-	src, err := d.source(all)
+	src, err := d.source(w.job, all)
 	if err != nil {
 		return err
 	}
 	for k := range all {
-		if err := w.picture(d, k, i, &all[k], src); err != nil {
+		if w.job.pictures[k].mask {
+			err = w.mask(d, k, i, mask, from, &all[k])
+		} else {
+			err = w.picture(d, k, i, &all[k], src)
+		}
+		if err != nil {
 			return err
 		}
 	}
 	d.keep(w.job, ref.Index, file)
+	return nil
+}
+
+// mask makes the mask of sample i, which is picture k of the job.
+func (w *Want) mask(d *decoder, k, i int, f *maskFile, from size, r *drawn) error {
+	dst := w.fixed(d, k, i)
+	if err := d.mask(w.job, f, from, r, dst); err != nil {
+		return err
+	}
+	w.done(k, i, dst)
 	return nil
 }
 
@@ -153,7 +173,7 @@ func (w *Want) picture(d *decoder, k, i int, r *drawn, src augment.Source) error
 // done hands the pixels of picture k of sample i on, or notes their checksum.
 func (w *Want) done(k, i int, dst []byte) {
 	switch {
-	case w.Image != nil:
+	case w.Image != nil && !w.job.pictures[k].mask:
 		w.Image(k, i, dst)
 	case w.made.pictures[k].sums != nil:
 		w.made.pictures[k].sums[i] = crc32.Checksum(dst, castagnoli)
@@ -171,7 +191,7 @@ func (w *Want) place(d *decoder, k, i int, result size) ([]byte, error) {
 // fixed is the place of picture k of sample i where all samples are of one size.
 func (w *Want) fixed(d *decoder, k, i int) []byte {
 	n := w.job.pictures[k].bytes
-	if w.Image != nil {
+	if w.Image != nil && !w.job.pictures[k].mask {
 		if cap(d.pixels) < n {
 			d.pixels = make([]byte, n)
 		}

@@ -77,8 +77,8 @@ func (s *shared) Decode(r image.Rectangle, sink pixel.Sink) error {
 }
 
 // source is what pictures are made of: the codec itself for one, and for several what they need of it, decoded once.
-func (d *decoder) source(all []drawn) (augment.Source, error) {
-	if len(all) == 1 {
+func (d *decoder) source(j *Job, all []drawn) (augment.Source, error) {
+	if len(j.plan.Views) < 2 {
 		return d.codec, nil
 	}
 	var region image.Rectangle

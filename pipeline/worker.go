@@ -39,7 +39,10 @@ type decoder struct {
 	codec   *codec.Decoder
 	runners map[*Job][]drawn
 	shared  shared
-	pixels  []byte
+	// maskCodec and wide are for masks, which are pictures of three equal channels on the way.
+	maskCodec *codec.Decoder
+	wide      []byte
+	pixels    []byte
 	indexing
 }
 

@@ -105,7 +105,7 @@ func fromClasses(classes []dataset.Class) []*pb.Class {
 func fromSample(s *pipeline.Sample) *pb.Sample {
 	p := &pb.Sample{
 		Key: valid(s.Key), Index: s.Index, Repeat: s.Repeat, Label: int64(s.Label), EncodedBytes: uint64(s.EncodedBytes),
-		Height: uint32(s.Height), Width: uint32(s.Width), Image: s.Image,
+		Height: uint32(s.Height), Width: uint32(s.Width), Image: append(s.Image, s.Mask...),
 	}
 	if s.Err != nil {
 		p.Error = fromSampleError(s.Err)

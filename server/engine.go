@@ -27,6 +27,12 @@ type Engine interface {
 	Work() pipeline.Work
 }
 
+// A Masker is an Engine that makes plans with masks, too.
+type Masker interface {
+	// PrepareMasked binds a plan to two snapshots of Scan, pictures and masks.
+	PrepareMasked(plan *pipeline.Plan, data, masks Data) (Maker, error)
+}
+
 // Data is a snapshot.
 type Data interface {
 	Fingerprint() string
@@ -56,7 +62,9 @@ type engine struct {
 }
 
 func (e engine) Scan(ctx context.Context, folder string) (Data, error) {
-	return dataset.Open(ctx, folder, e.options)
+	o := e.options
+	o.Flat = true // plans with masks take such folders, see Prepare
+	return dataset.Open(ctx, folder, o)
 }
 
 func (e engine) Prepare(plan *pipeline.Plan, data Data) (Maker, error) {
@@ -64,7 +72,24 @@ func (e engine) Prepare(plan *pipeline.Plan, data Data) (Maker, error) {
 	if !ok {
 		return nil, fmt.Errorf("a pipeline cannot read a %T", data)
 	}
+	if s.Flat() {
+		return nil, dataset.Flat(s.Path(), s.Len())
+	}
 	j, err := e.Pipeline.Prepare(plan, s)
+	if err != nil {
+		return nil, err
+	}
+	return job{j}, nil
+}
+
+// PrepareMasked implements Masker.
+func (e engine) PrepareMasked(plan *pipeline.Plan, data, masks Data) (Maker, error) {
+	s, ok := data.(*dataset.Snapshot)
+	m, also := masks.(*dataset.Snapshot)
+	if !ok || !also {
+		return nil, fmt.Errorf("a pipeline cannot read a %T with masks in a %T", data, masks)
+	}
+	j, err := e.Pipeline.PrepareMasked(plan, s, m)
 	if err != nil {
 		return nil, err
 	}

@@ -23,9 +23,10 @@ type flights struct {
 
 // flightKey is a batch's name, and the data and plan that it is a name of.
 type flightKey struct {
-	data *snapshot
-	plan string
-	name string // the message, as bytes
+	data  *snapshot
+	masks *snapshot // nil: none
+	plan  string
+	name  string // the message, as bytes
 }
 
 // flight is a batch in the making.
@@ -61,7 +62,7 @@ func (l *flights) submit(j *Job, w *Want, name pipeline.Name, message *pb.Name) 
 		return
 	}
 	p := &passenger{j, w, name}
-	key := flightKey{j.data, j.hash, string(text)}
+	key := flightKey{j.data, j.masks, j.hash, string(text)}
 	l.mu.Lock()
 	if k := l.kept.take(key); k != nil {
 		l.mu.Unlock()

@@ -15,7 +15,8 @@ import (
 type Job struct {
 	maker Maker
 	data  *snapshot
-	stake *stake // nil while it makes no batches
+	masks *snapshot // nil: none
+	stake *stake    // nil while it makes no batches
 	// flights share its batches with jobs of the same hash; nil: none does.
 	flights *flights
 	hash    string
@@ -94,17 +95,46 @@ func (s *Server) bind(ctx context.Context, text, numerics string, again bool) (*
 		data.release()
 		return nil, &DiffersError{Pinned: pinned, Found: data.Fingerprint()}
 	}
+	if plan.Masks != nil {
+		return s.bindMasked(ctx, plan, data, again)
+	}
 	maker, err := s.engine.Prepare(plan, data.Data)
 	if err != nil {
 		data.release()
-		return nil, err
+		return nil, missing(plan.Source, err)
 	}
 	return &Job{maker: maker, data: data}, nil
+}
+
+// bindMasked is bind for a plan with masks. data is released with the job, or here.
+func (s *Server) bindMasked(ctx context.Context, plan *pipeline.Plan, data *snapshot, again bool) (*Job, error) {
+	j := &Job{data: data}
+	masker, ok := s.engine.(Masker)
+	if !ok {
+		data.release()
+		return nil, &pipeline.PlanError{Field: "masks", Message: "are not offered by this node"}
+	}
+	var err error
+	if j.masks, err = s.snapshot(ctx, *plan.Masks, again); err == nil {
+		if pinned := plan.Masks.Fingerprint; pinned != "" && pinned != j.masks.Fingerprint() {
+			err = &DiffersError{Pinned: pinned, Found: j.masks.Fingerprint()}
+		} else {
+			j.maker, err = masker.PrepareMasked(plan, data.Data, j.masks.Data)
+		}
+	}
+	if err != nil {
+		j.Close()
+		return nil, missing(plan.Source, err)
+	}
+	return j, nil
 }
 
 // Close lets go of the data.
 func (j *Job) Close() {
 	j.data.release()
+	if j.masks != nil {
+		j.masks.release()
+	}
 	if j.stake != nil {
 		j.stake.leave()
 	}
@@ -147,6 +177,9 @@ func (j *Job) submit(w *Want, name pipeline.Name) error {
 	w.inner.Done = func(r pipeline.Result) {
 		if changed := (*dataset.ChangedError)(nil); errors.As(r.Err, &changed) {
 			j.data.spoil()
+			if j.masks != nil {
+				j.masks.spoil()
+			}
 		}
 		if r.Err != nil {
 			w.Done(Made{Failure: toFailure(r.Err), Err: r.Err})

@@ -112,17 +112,33 @@ func connector(local *localPipelines) func(context.Context, agent.Plan) (*client
 
 // matchByFingerprint turns a plan for a folder of this machine into one for whatever folder of the nodes holds the same data.
 func matchByFingerprint(ctx context.Context, p agent.Plan) (string, error) {
-	s, err := dataset.Open(ctx, p.Local, dataset.Options{})
-	if err != nil {
-		return "", &client.DataError{Path: p.Local, Message: fmt.Sprintf("find %s on the nodes by its fingerprint: %v", p.Local, err)}
-	}
-	defer s.Close()
 	plan, err := pipeline.ParsePlan(p.Text)
 	if err != nil {
 		return "", err
 	}
-	plan.Source = pipeline.Source{Fingerprint: s.Fingerprint()}
+	flat := plan.Masks != nil
+	if plan.Source.Fingerprint, err = fingerprint(ctx, p.Local, flat); err != nil {
+		return "", err
+	}
+	plan.Source.Root, plan.Source.Path = "", ""
+	if flat && plan.Masks.Root == "" {
+		found, err := fingerprint(ctx, plan.Masks.Path, flat)
+		if err != nil {
+			return "", err
+		}
+		plan.Masks = &pipeline.Source{Fingerprint: found}
+	}
 	return string(plan.Canonical()), nil
+}
+
+// fingerprint is that of a folder of this machine.
+func fingerprint(ctx context.Context, folder string, flat bool) (string, error) {
+	s, err := dataset.Open(ctx, folder, dataset.Options{Flat: flat})
+	if err != nil {
+		return "", &client.DataError{Path: folder, Message: fmt.Sprintf("find %s on the nodes by its fingerprint: %v", folder, err)}
+	}
+	defer s.Close()
+	return s.Fingerprint(), nil
 }
 
 // localNode is this process's own pipeline as a node of a fleet: no wire, no copies, images handed over as they are made.

@@ -117,13 +117,13 @@ func (o *previewOptions) readPlan(in io.Reader) (*pipeline.Plan, error) {
 	if err != nil {
 		return nil, usageError{fmt.Errorf("--plan %s: %w", o.plan, err)}
 	}
-	plan.Source, plan.Fields = pipeline.Source{}, []string{"image", "label"}
+	plan.Source, plan.Masks, plan.Fields = pipeline.Source{}, nil, []string{"image", "label"}
 	return plan, o.checkSheet(max(1, len(plan.Views)))
 }
 
 // rows makes what the sheet shows.
 func (o *previewOptions) rows(ctx context.Context, plan *pipeline.Plan) ([]sheetRow, error) {
-	data, err := dataset.Open(ctx, o.folder, dataset.Options{})
+	data, err := dataset.Open(ctx, o.folder, dataset.Options{Flat: true})
 	if err != nil {
 		return nil, err
 	}

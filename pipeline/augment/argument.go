@@ -65,14 +65,14 @@ var notYet = strings.Fields(`CutMix MixUp Normalize PILToTensor RandomIoUCrop RG
 // MaxSide is the longest side of any picture, in pixels.
 const MaxSide = 65500
 
-func parseOp(i int, raw json.RawMessage, depth int) (string, op, *PlanError) {
+func parseOp(i int, raw json.RawMessage, depth int) (step, *PlanError) {
 	a := &arguments{step: i, depth: depth, parse: parseSteps}
 	if err := json.Unmarshal(raw, &a.raw); err != nil || a.raw == nil {
-		return "", nil, &PlanError{Step: i, Problem: "must be an object with a member op", Nearest: `{"op":"Resize","size":256}`}
+		return step{}, &PlanError{Step: i, Problem: "must be an object with a member op", Nearest: `{"op":"Resize","size":256}`}
 	}
 	names := slices.Sorted(maps.Keys(ops))
 	if err := json.Unmarshal(a.raw["op"], &a.op); err != nil || a.op == "" {
-		return "", nil, &PlanError{Step: i, Argument: "op", Problem: "must name a transform", Nearest: strings.Join(names, ", ")}
+		return step{}, &PlanError{Step: i, Argument: "op", Problem: "must name a transform", Nearest: strings.Join(names, ", ")}
 	}
 	delete(a.raw, "op")
 	read := ops[a.op]
@@ -81,14 +81,15 @@ func parseOp(i int, raw json.RawMessage, depth int) (string, op, *PlanError) {
 		if slices.Contains(notYet, a.op) {
 			problem, near = "not offered yet", strings.Join(names, ", ")
 		}
-		return "", nil, &PlanError{Step: i, Op: brief(a.op), Problem: problem, Nearest: near}
+		return step{}, &PlanError{Step: i, Op: brief(a.op), Problem: problem, Nearest: near}
 	}
 	o := read(a)
 	a.settle()
+	fill := a.maskFill()
 	if err := a.finish(); err != nil {
-		return "", nil, err
+		return step{}, err
 	}
-	return a.op, o, nil
+	return step{op: o, name: a.op, maskFill: fill}, nil
 }
 
 // arguments reads an op's arguments by name. The first thing that is wrong is kept, and reading goes on.

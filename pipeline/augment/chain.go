@@ -46,6 +46,8 @@ type step struct {
 	op
 	name string
 	path string // name and occurrence, what its draws are keyed by
+	// maskFill is what masks are filled with, if it is not what pictures are.
+	maskFill *byte
 }
 
 // Chain is a list of transforms. It is a value that does not change; the empty Chain leaves pictures as they are.
@@ -89,15 +91,16 @@ func parseSteps(transforms []json.RawMessage, depth int) (Chain, *PlanError) {
 	var c Chain
 	seen := map[string]int{}
 	for i, raw := range transforms {
-		name, o, err := parseOp(i, raw, depth)
+		s, err := parseOp(i, raw, depth)
 		if err != nil {
 			return Chain{}, err
 		}
-		c.steps = append(c.steps, step{o, name, fmt.Sprintf("%s/%d", name, seen[name])})
-		seen[name]++
+		s.path = fmt.Sprintf("%s/%d", s.name, seen[s.name])
+		seen[s.name]++
+		c.steps = append(c.steps, s)
 		if h, w, fixed := c.OutputSize(); depth == 0 && fixed && (min(h, w) < 1 || max(h, w) > MaxSide) {
 			problem := fmt.Sprintf("makes pictures of %d×%d pixels here; a side has 1 to %d", w, h, MaxSide)
-			return Chain{}, &PlanError{Step: i, Op: name, Problem: problem}
+			return Chain{}, &PlanError{Step: i, Op: s.name, Problem: problem}
 		}
 	}
 	if err := c.checkLast(); err != nil {
@@ -159,7 +162,11 @@ func (c Chain) MarshalJSON() ([]byte, error) {
 		if len(arguments) > len("{}") {
 			b.WriteByte(',')
 		}
-		b.Write(arguments[1:])
+		b.Write(arguments[1 : len(arguments)-1])
+		if s.maskFill != nil {
+			fmt.Fprintf(&b, `,"mask_fill":%d`, *s.maskFill)
+		}
+		b.WriteByte('}')
 	}
 	b.WriteByte(']')
 	return b.Bytes(), nil

@@ -137,6 +137,18 @@ func (d *Decoder) Parse(src []byte, l Limits) (w, h int, err error) {
 	return w, h, nil
 }
 
+// ParseMask is Parse for a mask, a PNG with a palette or grey; Decode then gives the number that each pixel is, three times.
+func (d *Decoder) ParseMask(src []byte, l Limits) (w, h int, err error) {
+	if w, h, err = d.Parse(src, l); err != nil {
+		return 0, 0, err
+	}
+	p, is := d.current.(*png.Decoder)
+	if !is {
+		return 0, 0, errors.New("a mask is a PNG with a palette or grey")
+	}
+	return w, h, p.Mask()
+}
+
 func (d *Decoder) find(src []byte) format {
 	for _, f := range d.formats {
 		if bytes.HasPrefix(src, []byte(f.prefix)) {

@@ -32,6 +32,9 @@ type Options struct {
 	// MaxEncodedBytes is the size of the largest file that Read reads. Default 256 MiB.
 	MaxEncodedBytes int64
 
+	// Flat takes a folder without folders in it too: its pictures are samples, of one class whose name is empty.
+	Flat bool
+
 	now func() time.Time // tests stop the clock here
 }
 
@@ -105,7 +108,7 @@ func (s *Snapshot) open(ctx context.Context, path string, o Options) error {
 		return err
 	}
 	s.cache = newCache(o.CacheDir, s.path)
-	if !o.Refresh && s.load(ctx, o) {
+	if !o.Refresh && s.load(ctx, o) && (o.Flat || !s.Flat()) {
 		return nil
 	}
 	if err := ctx.Err(); err != nil {
@@ -162,6 +165,9 @@ func (s *Snapshot) Fingerprint() string { return s.fingerprint }
 
 // Classes lists the classes in label order. The caller must not change the slice.
 func (s *Snapshot) Classes() []Class { return s.classes }
+
+// Flat reports whether the pictures lie in the root itself, without classes; see Options.Flat.
+func (s *Snapshot) Flat() bool { return len(s.classes) == 1 && s.classes[0].Name == "" }
 
 // Path is the root's absolute path without symbolic links.
 func (s *Snapshot) Path() string { return s.path }

@@ -44,7 +44,11 @@ func (b *builder) class(c *classScan) {
 		b.directory(f.path, f.attributes)
 		for _, p := range f.pictures {
 			name := f.name(p)
-			b.next = append(append(append(b.next[:0], f.path...), '/'), name...)
+			b.next = b.next[:0]
+			if f.path != "" {
+				b.next = append(append(b.next, f.path...), '/')
+			}
+			b.next = append(b.next, name...)
 			b.sample(p)
 		}
 	}

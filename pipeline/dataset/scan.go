@@ -45,10 +45,13 @@ func scan(ctx context.Context, r *root, path string, o Options) ([]byte, error) 
 	if err != nil {
 		return nil, err
 	}
+	b.directory(path, top.attributes)
+	if len(top.below) == 0 && len(top.pictures) > 0 && o.Flat {
+		return s.flat(ctx, b)
+	}
 	if len(top.below) == 0 {
 		return nil, noClasses(top)
 	}
-	b.directory(path, top.attributes)
 	var empty []string
 	err = s.classes(ctx, top, o.Readers, func(c *classScan) {
 		if c.samples() == 0 {
@@ -64,6 +67,24 @@ func scan(ctx context.Context, r *root, path string, o Options) ([]byte, error) 
 	}
 	s.progress.last()
 	return b.manifest(), nil
+}
+
+// flat makes the manifest of a folder whose pictures lie in it directly.
+func (s *scanner) flat(ctx context.Context, b *builder) ([]byte, error) {
+	f, err := s.read(ctx, "", &folder{})
+	if err != nil {
+		return nil, err
+	}
+	c := &classScan{folders: []*folder{f}}
+	c.sha256 = c.digest()
+	b.class(c)
+	s.progress.last()
+	return b.manifest(), nil
+}
+
+// Flat is the error of a flat folder, see Options.Flat, where classes are wanted.
+func Flat(path string, pictures int) error {
+	return fmt.Errorf("open data set %s: %w: %d pictures lie in it directly; each class needs a folder of its own: <root>/<class>/<picture>", path, ErrLayout, pictures)
 }
 
 // classes hands every class to take, in label order, one at a time. At most readers directories are read at once, and at most

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from ._look import Images, Look, copied, kept, padded, size_of
 from ._opened import Opened
 from ._order import Indices, Step
-from ._output import IMAGE
+from ._output import IMAGE, MASK
 from ._slots import Slots
 from ._want import Done
 from .errors import DataError
@@ -76,7 +76,10 @@ class Builder:
 
     def __init__(self, pictures: Sequence[Picture], opened: Opened, names: dict[str, str], as_dict: bool) -> None:
         self._torch = importlib.import_module("torch") if pictures[0].output.torch else None
-        self._looks = [Look(picture, opened, self._torch) for picture in pictures]
+        self._looks = [Look.of(picture, opened, self._torch) for picture in pictures]
+        self._several = pictures[0].field != IMAGE
+        if any(field.name == MASK for field in opened.fields):
+            self._looks.append(Look(opened.field(MASK), False, self._torch))
         self._names, self._as_dict = names, as_dict
         self._mask = "valid" in names
         self._slots: Slots | None = None
@@ -111,8 +114,11 @@ class Builder:
 
     def _field(self, name: str, rows: Rows, keys: Callable[[Indices], list[str]]) -> Any:
         if name == IMAGE:
-            shown = [look.shown(images) for look, images in zip(self._looks, rows.pictures)]
-            return shown[0] if self._looks[0].field.name == IMAGE else shown
+            if not self._several:
+                return self._looks[0].shown(rows.pictures[0])
+            return [look.shown(images) for look, images in zip(self._looks, rows.pictures)]
+        if name == MASK:
+            return self._looks[-1].shown(rows.pictures[-1])
         if name == "key":
             return keys(rows.indices)
         if name == "valid":

@@ -14,7 +14,7 @@ from ._table import CHANNELS, IDENTITY, Pixels, Table, first_that_becomes
 from .errors import UnsupportedTransformError
 from .transforms._containers import Container, grouped
 from .transforms._erasing import RandomErasing, erasure
-from .transforms._op import Op, Pointwise
+from .transforms._op import FillsMasks, Op, Pointwise
 from .transforms._sizes import on_picture
 
 __all__ = ["CONVERSIONS", "Compiled", "compile_transform", "leaves", "recognised"]
@@ -63,6 +63,8 @@ class Compiled:
     """How many pictures nodes make of one, below each other."""
     erased_behind: tuple[int, ...] = ()
     """How many steps of the tail come before each erasing."""
+    converts_masks: bool = False
+    """Whether a step gives masks another type."""
 
     def plan(self) -> list[dict[str, Any]]:
         """The transforms of the plan."""
@@ -85,7 +87,7 @@ def compile_transform(transform: Any) -> Compiled:
                     f"{type(step).__name__} after RandomErasing, which is done last: put RandomErasing behind it"
                 )
             _check_generation(leaf, step, tail)
-            ops.append(_placed(step, tail))
+            ops.append(_made(step, leaf, tail))
         else:
             _check_tail(step, tail)
             if isinstance(step, RandomErasing):
@@ -95,8 +97,9 @@ def compile_transform(transform: Any) -> Compiled:
     erased = tuple(_erasure(step, tail, before) for step, before in erasing)
     steps = tuple(step for step, _ in erasing)
     behind = tuple(before for _, before in erasing)
+    masks = any(_torchvision.converts_masks(leaf) for leaf in tail)
     said = tuple(repr(recognised(leaf)) for leaf in tail)
-    return Compiled(tuple(ops), said, _table(tail), bool(tail), steps, erased, _crops(ops), behind)
+    return Compiled(tuple(ops), said, _table(tail), bool(tail), steps, erased, _crops(ops), behind, masks)
 
 
 def _crops(ops: list[Op]) -> int:
@@ -163,15 +166,22 @@ def _placed(step: Op, tail: list[Any]) -> Op:
 
 def _inside(part: Any, container: Container, tail: list[Any]) -> Op:
     """The op for one of a container's transforms; raises UnsupportedTransformError for steps on values."""
-    steps = [step for leaf in leaves(part) if (step := recognised(leaf)) is not None]
-    for step in steps:
+    steps = [(step, leaf) for leaf in leaves(part) if (step := recognised(leaf)) is not None]
+    for step, _ in steps:
         if not isinstance(step, Op):
             raise UnsupportedTransformError(
                 f"{type(step).__name__} inside {type(container).__name__}: only what nodes do can be there"
             )
     for leaf in leaves(part):
         _check_generation(leaf, recognised(leaf), tail)
-    return grouped([_placed(step, tail) for step in steps if isinstance(step, Op)])
+    return grouped([_made(step, leaf, tail) for step, leaf in steps if isinstance(step, Op)])
+
+
+def _made(step: Op, leaf: Any, tail: list[Any]) -> Op:
+    """The step as nodes do it, with what its leaf puts around masks if that is another value than around pictures."""
+    step, mask_fill = _torchvision.filled(step, leaf, on_tensor=bool(tail))
+    op = _placed(step, tail)
+    return op if mask_fill is None else FillsMasks(op, mask_fill)
 
 
 def _converted(leaf: Any) -> Op | Pointwise | None:

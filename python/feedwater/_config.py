@@ -10,7 +10,7 @@ from . import _arguments, _batch_transform, _output, _source
 from ._order import Tail
 from ._source import Source
 from ._trust import Trust
-from .errors import NotYetError
+from .errors import NotYetError, UnsupportedTransformError
 
 if TYPE_CHECKING:
     from ._pictures import Picture
@@ -23,6 +23,8 @@ class Config:
     """What a Loader was asked to do."""
 
     source: Source
+    masks: Source | None
+    """Of the masks, which have the names of the pictures but for the ending."""
     pictures: tuple[Picture, ...]
     names: dict[str, str]
     """Wanted fields: our names to the user's."""
@@ -59,9 +61,13 @@ class Config:
 
         nodes = _arguments.nodes_of(given["nodes"])
         resolved = _source.resolve(source, nodes)
+        masks = None if given["masks"] is None else _source.folder("masks", given["masks"], nodes)
         fields = given["fields"]
+        if masks is not None and fields == ("image", "label"):
+            fields = ("image", "mask")
         config = cls(
             source=replace(resolved, transform=None),
+            masks=masks,
             pictures=_pictures.resolve(
                 resolved.transform if transform is None else transform, given["dtype"], given["memory_format"]
             ),
@@ -96,6 +102,7 @@ class Config:
 
     def _check_together(self) -> None:
         self._check_batch()
+        self._check_masks()
         if self.steps_per_epoch is not None:
             _arguments.check_count("steps_per_epoch", self.steps_per_epoch)
             if self.listed:
@@ -115,8 +122,25 @@ class Config:
             _python.check(self.python)
             if self.views:
                 raise NotYetError("python= behind Views is not there yet: it gets one picture of each sample")
+            if self.masks is not None:
+                raise NotYetError("python= together with masks= is not there yet: leave one of them out")
         if self.batch_transform is not None:
             _batch_transform.check(self.batch_transform)
+
+    def _check_masks(self) -> None:
+        if self.masks is None:
+            if _output.MASK in self.names:
+                raise ValueError("fields asks for masks: say where they are, masks=folder")
+            return
+        if self.views:
+            raise NotYetError("masks= together with Views is not there yet: leave one of them out")
+        if self.apply_exif:
+            raise ValueError("apply_exif=True turns pictures, and not their masks: leave it out")
+        if any(picture.compiled.converts_masks for picture in self.pictures):
+            raise UnsupportedTransformError(
+                "ToDtype has a type for tv_tensors.Mask, but masks come as uint8: leave that out, and write "
+                "mask.long() where it is needed, on the GPU"
+            )
 
     def _check_batch(self) -> None:
         if self.source.indices is not None and (self.sampler is not None or self.batch_sampler is not None):
@@ -166,7 +190,7 @@ class Config:
 
     def plan(self) -> dict[str, Any]:
         """The plan as JSON says it (docs/plan.md)."""
-        plan = {
+        plan: dict[str, Any] = {
             "version": 1,
             "source": self.source.plan(),
             "seed": self.seed,
@@ -175,4 +199,7 @@ class Config:
             "fields": ["image", "label"],
             "on_error": self.on_error,
         }
+        if self.masks is not None:
+            where = {"root": "", "path": self.masks.local} if self.masks.local else self.masks.plan()
+            plan |= {"masks": where, "fields": ["image", "label", "mask"]}
         return plan | {"apply_exif": True} if self.apply_exif else plan

@@ -58,8 +58,12 @@ class Loader(Generic[B]):
     steps_per_epoch  ends an epoch after so many steps, whatever the number of samples
     rank, num_replicas, mesh
                      this process's place; by default torch.distributed's, else RANK and WORLD_SIZE
+    masks            a folder of masks, for segmentation: for each picture the PNG of the same name, with a palette or
+                     grey, whose numbers are moved as the picture is, by the nearest one, as torchvision moves a
+                     tv_tensors.Mask. Batches are (image, mask) then, mask uint8, [B, H, W]. The pictures may lie in
+                     source itself, or in folders below it that masks has too
     fields           what a batch holds: a tuple of names gives tuples, a dict {name: your name} gives dicts. The names
-                     are image, label, index, key, valid
+                     are image, mask, label, index, key, valid
     python           fn(sample, rng) -> dict, called on each sample behind the transform, in processes of its own: for
                      what transforms cannot say. sample is a dict of image (an array [H, W, C], or what the transform
                      makes of it: with ToImage a tensor [C, H, W]), label and index. What it returns replaces these or
@@ -152,6 +156,7 @@ class Loader(Generic[B]):
         num_replicas: int | None = None,
         mesh: Any = None,
         fields: Sequence[str] | Mapping[str, str] = ("image", "label"),
+        masks: str | os.PathLike[str] | None = None,
         python: Callable[[dict[str, Any], np.random.Generator], Mapping[str, Any]] | None = None,
         python_workers: int | Literal["auto"] = "auto",
         batch_transform: Callable[..., Any] | None = None,

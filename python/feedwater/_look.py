@@ -24,14 +24,18 @@ Images = Any
 class Look:
     """How a field lies in slots and is shown."""
 
-    def __init__(self, picture: Picture, opened: Opened, torch: Any) -> None:
+    def __init__(self, field: Field, turn: bool, torch: Any) -> None:
+        self.field, self._turn, self._torch = field, turn, torch
+
+    @classmethod
+    def of(cls, picture: Picture, opened: Opened, torch: Any) -> Look:
+        """That of pictures."""
         output = picture.output
-        height, width, channels = next(field for field in opened.fields if field.name == picture.field).shape
+        height, width, channels = opened.field(picture.field).shape
         height, crops = height // output.crops, (output.crops,) if output.crops > 1 else ()
         sides = (height, width, channels) if output.layout == "hwc" else (channels, height, width)
-        self.field = Field(picture.field, output.dtype, (*crops, *sides), 0)
-        self._turn = output.channels_first and output.layout == "hwc"
-        self._torch = torch
+        field = Field(picture.field, output.dtype, (*crops, *sides), 0)
+        return cls(field, output.channels_first and output.layout == "hwc", torch)
 
     def placed(self, offset: int) -> None:
         """Where the agent puts it in each slot."""

@@ -64,6 +64,10 @@ class Opened:
             nodes=tuple(answer.get("nodes") or ()),
         )
 
+    def field(self, name: str) -> Field:
+        """The field of that name, which is there."""
+        return next(field for field in self.fields if field.name == name)
+
     def identity(self) -> tuple[str, str, str]:
         """What must not change when another agent takes over."""
         return self.fingerprint, self.order_hash, self.pixel_hash

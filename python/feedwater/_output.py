@@ -12,10 +12,10 @@ from ._table import Table, dtype_name, erased
 if TYPE_CHECKING:
     from ._compile import Compiled
 
-__all__ = ["FIELDS", "IMAGE", "Output", "field_names", "resolve"]
+__all__ = ["FIELDS", "IMAGE", "MASK", "Output", "field_names", "resolve"]
 
-IMAGE = "image"
-FIELDS = (IMAGE, "label", "index", "key", "valid")
+IMAGE, MASK = "image", "mask"
+FIELDS = (IMAGE, MASK, "label", "index", "key", "valid")
 
 
 @dataclass(frozen=True)

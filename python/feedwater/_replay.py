@@ -37,6 +37,8 @@ class Sample:
     """Why it does not decode."""
     encoded_bytes: int = 0
     """Size of its file."""
+    mask: npt.NDArray[np.uint8] | None = None
+    """With masks=: [height, width]."""
     views: tuple[Sample, ...] = ()
     """With Views: the sample as each of them has it, with that one's image and draws."""
     result: dict[str, Any] | None = None
@@ -104,10 +106,12 @@ def replay(session: Session, params: dict[str, Any]) -> list[Sample]:
     """Makes samples again. params name them as docs/agent.md says."""
     timeout = session.request.start_timeout or float("inf")
     answer, blob = session.call("replay", {**params, "pixels": True}, timeout)
-    return [_sample(entry, blob) for entry in answer["samples"]]
+    entries = answer["samples"]
+    ends = [*(entry["offset"] for entry in entries[1:]), len(blob)]
+    return [_sample(entry, blob, end) for entry, end in zip(entries, ends)]
 
 
-def _sample(entry: dict[str, Any], blob: bytes) -> Sample:
+def _sample(entry: dict[str, Any], blob: bytes, end: int) -> Sample:
     draws: list[dict[str, Any]] = entry.get("draws") or []
     error = error_of({"kind": "sample", **entry["error"]}) if entry.get("error") else None
     several = bool(draws) and draws[0]["op"] == "Views"
@@ -121,6 +125,9 @@ def _sample(entry: dict[str, Any], blob: bytes) -> Sample:
         error=error,
         encoded_bytes=entry.get("encoded_bytes", 0),
     )
+    if sample.image is not None and entry["offset"] + sample.image.nbytes < end:
+        mask = np.frombuffer(blob, np.uint8, sample.image.size // 3, entry["offset"] + sample.image.nbytes)
+        return replace(sample, mask=mask.reshape(sample.image.shape[:2]).copy())
     return replace(sample, views=_views(sample, draws[0]["views"], entry["offset"], blob)) if several else sample
 
 

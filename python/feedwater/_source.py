@@ -12,7 +12,7 @@ import numpy as np
 from ._order import Indices
 from .errors import DataError
 
-__all__ = ["Source", "resolve"]
+__all__ = ["Source", "folder", "resolve"]
 
 PATH_STARTS = ("/", "./", "../", "~")
 """With nodes, a string that begins like this, or a Path, is a folder here; any other names a root of theirs."""
@@ -75,6 +75,13 @@ def resolve(source: Any, nodes: tuple[str, ...]) -> Source:
         f"source={home}: pass the path of a folder of class folders, a torchvision ImageFolder or a Subset of one. "
         "A data set with code of its own cannot travel to nodes; to choose samples use a Subset"
     )
+
+
+def folder(name: str, value: Any, nodes: tuple[str, ...]) -> Source:
+    """The Source that an argument means which names a folder, as source does."""
+    if not isinstance(value, (str, os.PathLike)):
+        raise TypeError(f"{name}={value!r:.80}: pass the path of a folder")
+    return resolve(value, nodes)
 
 
 def _of_path(path: str, nodes: tuple[str, ...]) -> Source:

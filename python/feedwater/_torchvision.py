@@ -7,15 +7,17 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from . import _torchvision_colour, _torchvision_containers, _torchvision_warp, transforms
+from . import _torchvision_fill as _tv_fill
 from ._origin import is_torchvision
 from ._table import CHANNELS, DTYPES, VALUES, Table
 from .errors import UnsupportedTransformError
 from .transforms._op import Op, Pointwise
 
-__all__ = ["convert", "inside", "is_first", "table"]
+__all__ = ["convert", "converts_masks", "filled", "inside", "is_first", "table"]
 
 _HOMES = ("torchvision.transforms.v2.", "torchvision.transforms.transforms", "torchvision.transforms.autoaugment")
 """Where the transforms are that names below mean."""
@@ -98,10 +100,16 @@ def _resize(leaf: Any) -> _Step:
 
 
 def _fill(leaf: Any) -> Any:
-    fill = leaf.fill
-    if isinstance(fill, dict) and list(fill) != ["others"]:
-        raise LookupError(f"fill={fill!r} is not there yet; give a number, or three")
-    return fill["others"] if isinstance(fill, dict) else fill
+    return _tv_fill.of_pictures(leaf.fill)
+
+
+def filled(step: Op, leaf: Any, *, on_tensor: bool) -> tuple[Op, int | None]:
+    """The step with the fill that leaf has for pictures there, and what it puts around masks if that differs."""
+    fill = getattr(leaf, "fill", None)
+    if not isinstance(fill, dict) or not _at_home(type(leaf)):
+        return step, None
+    colour = _tv_fill.of_pictures(fill, on_tensor=on_tensor)
+    return replace(step, fill=colour), _tv_fill.of_masks(fill, colour)  # type: ignore[type-var]
 
 
 def _drawn_size(leaf: Any, *names: str) -> _Step:
@@ -122,6 +130,15 @@ def _to_dtype(leaf: Any) -> _Step:
         named = {getattr(kind, "__name__", kind): wanted for kind, wanted in dtype.items()}
         dtype = named.get("Image", named.get("others"))
     return transforms.ToPureTensor() if dtype is None else transforms.ToDtype(dtype, leaf.scale)
+
+
+def converts_masks(leaf: Any) -> bool:
+    """Whether a transform gives masks another type than they have."""
+    dtypes = getattr(leaf, "dtype", None) if type(leaf).__name__ == "ToDtype" else None
+    named = (
+        {getattr(kind, "__name__", kind): wanted for kind, wanted in dtypes.items()} if isinstance(dtypes, dict) else {}
+    )
+    return str(named.get("Mask", named.get("others"))) not in ("None", "torch.uint8")
 
 
 _BUILDERS: dict[str, Callable[[Any], _Step]] = {

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from typing import Any
 
 from . import transforms
+from ._torchvision_fill import of_pictures
 from .transforms._op import Op
 
 __all__ = ["BUILDERS"]
@@ -18,16 +18,9 @@ def _same(*names: str) -> Callable[[Any], Op]:
     def build(leaf: Any) -> Op:
         arguments = {name: getattr(leaf, name) for name in names}
         kind: Callable[..., Op] = getattr(transforms, type(leaf).__name__)
-        return kind(**arguments, interpolation=leaf.interpolation, fill=_of_pictures(leaf.fill))
+        return kind(**arguments, interpolation=leaf.interpolation, fill=of_pictures(leaf.fill))
 
     return build
-
-
-def _of_pictures(fill: Any) -> Any:
-    """What a fill says of PIL images, where it says something for each type."""
-    if not isinstance(fill, dict):
-        return fill
-    return fill.get(sys.modules["PIL.Image"].Image, fill.get("others"))
 
 
 BUILDERS: dict[str, Callable[[Any], Op]] = {

@@ -6,6 +6,7 @@ import importlib
 import os
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -23,21 +24,28 @@ _BOOKS = ("op", "applied", "transforms")
 
 
 def assert_parity(
-    transform: Any, folder: str | os.PathLike[str], *, samples: int = 100, epochs: int = 3, tolerance: int = 0
+    transform: Any,
+    folder: str | os.PathLike[str],
+    *,
+    masks: str | os.PathLike[str] | None = None,
+    samples: int = 100,
+    epochs: int = 3,
+    tolerance: int = 0,
 ) -> int:
     """Compares what nodes make of pictures with what torchvision makes of them and of the parameters drawn here.
 
     transform is made of torchvision.transforms.v2 objects. Of the pictures in folder, an image folder, some come from
     all over, each in that many epochs. 8-bit values are compared, before ToDtype and what follows, so RandomErasing is
-    not. Returns how many pictures were equal, within tolerance levels. Raises AssertionError that names the first
-    picture, what was drawn and the difference, and UnsupportedTransformError for what cannot be run, or not be repeated
-    from what was drawn: objects of torchvision.transforms (v1).
+    not; with masks, as a Loader takes them, a tv_tensors.Mask too. Returns how many pictures were equal, within
+    tolerance levels. Raises AssertionError that names the first picture, what was drawn and the difference, and
+    UnsupportedTransformError for what cannot be run, or not be repeated from what was drawn: objects of
+    torchvision.transforms (v1).
     """
     from PIL import Image
 
     equal = 0
     views = [_steps(view) for view in (transform.transforms if isinstance(transform, Views) else [transform])]
-    with Loader(folder, transform, batch_size=1) as loader:
+    with Loader(folder, transform, batch_size=1, masks=masks) as loader:
         total = len(loader)
         for number in range(min(samples, total)):
             index = number * total // min(samples, total)
@@ -47,6 +55,9 @@ def assert_parity(
                     picture = file.convert("RGB")
                 for steps, seen in zip(views, sample.views or (sample,), strict=True):
                     _compare(seen, _expected(steps, picture, seen.draws), epoch, tolerance)
+                if masks is not None:
+                    expected = _expected(views[0], _mask(masks, sample.key), sample.draws)
+                    _compare(replace(sample, image=sample.mask), expected, epoch, 0)
                 equal += 1
     return equal
 
@@ -74,13 +85,27 @@ def _expected(steps: Sequence[Any], picture: Any, draws: list[dict[str, Any]]) -
     return np.concatenate([_array(crop) for crop in crops])
 
 
+def _mask(folder: str | os.PathLike[str], key: str) -> Any:
+    """A mask as torchvision has it."""
+    from PIL import Image
+
+    stem = os.path.join(folder, os.path.splitext(key)[0])
+    torch, kinds = sys.modules["torch"], importlib.import_module("torchvision.tv_tensors")
+    with Image.open(f"{stem}.png") as file:
+        return kinds.Mask(torch.from_numpy(np.array(file, np.uint8)))
+
+
 def _array(picture: Any) -> Any:
-    return np.asarray(picture) if not hasattr(picture, "permute") else picture.permute(1, 2, 0).numpy()
+    if not hasattr(picture, "permute"):
+        return np.asarray(picture)
+    return picture.permute(1, 2, 0).numpy() if picture.ndim == 3 else picture.numpy()
 
 
 def _to_image(picture: Any) -> Any:
     if isinstance(picture, tuple):
         return tuple(map(_to_image, picture))
+    if type(picture).__name__ == "Mask":
+        return picture
     return importlib.import_module("torchvision.transforms.v2.functional").to_image(picture)
 
 

@@ -44,7 +44,7 @@ func (r *reader) expand(dst, raw []byte, x int) {
 	size := r.pixelBytes()
 	raw = raw[x*size : (x+n)*size]
 	switch {
-	case r.color == indexed:
+	case r.color == indexed && !r.indices:
 		for i, v := range raw {
 			r.color3(dst[3*i:], int(v))
 		}
@@ -56,7 +56,7 @@ func (r *reader) expand(dst, raw []byte, x int) {
 			}
 			dst[3*i], dst[3*i+1], dst[3*i+2] = v, v, v
 		}
-	case r.color == grey || r.color == greyAlpha:
+	case r.color == grey || r.color == greyAlpha || r.color == indexed:
 		for i := range n {
 			v := raw[i*size]
 			dst[3*i], dst[3*i+1], dst[3*i+2] = v, v, v
@@ -80,11 +80,14 @@ func (r *reader) expandBits(dst, raw []byte, x int) {
 		bit := (x + i) * r.depth
 		v := int(raw[bit/8]) >> (8 - r.depth - bit%8) & most
 		d := dst[3*i:][:3]
-		if r.color == indexed {
+		if r.color == indexed && !r.indices {
 			r.color3(d, v)
 			continue
 		}
 		g := byte(v * 255 / most)
+		if r.color == indexed || r.indices && most == 1 {
+			g = byte(v)
+		}
 		d[0], d[1], d[2] = g, g, g
 	}
 }

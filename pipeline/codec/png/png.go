@@ -49,6 +49,17 @@ func (d *Decoder) Parse(src []byte) (w, h int, err error) {
 	return d.reader.w, d.reader.h, nil
 }
 
+// Mask makes Decode give the numbers that the pixels of the parsed file are, three times each: indices of its palette, or grey values, as
+// Pillow has them in modes P, L and 1. Other kinds are refused.
+func (d *Decoder) Mask() error {
+	r := &d.reader
+	if !d.parsed || r.color != indexed && r.color != grey || r.depth == 16 {
+		return errors.New("png: a mask has a palette or 8-bit grey")
+	}
+	r.indices = true
+	return nil
+}
+
 // Decode gives the pixels of region r of the parsed file to sink, top to bottom. An error about the file is the same whatever
 // the region; the sink may have got rows before it comes.
 func (d *Decoder) Decode(r image.Rectangle, sink pixel.Sink) error {

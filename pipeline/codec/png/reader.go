@@ -27,6 +27,7 @@ type reader struct {
 	framed      bool // box was set by a frame header
 	frames      uint32
 	animated    bool // there is a frame count
+	indices     bool // a palette's indices are wanted, not its colours
 	sequence    int64
 	data        int // where the first data chunk begins
 }

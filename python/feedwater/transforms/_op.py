@@ -41,6 +41,17 @@ class BehindToImage(Op):
         return {**self.op.plan(), "dialect": "tensor"}
 
 
+@dataclass(frozen=True)
+class FillsMasks(Op):
+    """A step that puts another value around masks than around pictures."""
+
+    op: Op
+    mask_fill: int
+
+    def plan(self) -> dict[str, Any]:
+        return {**self.op.plan(), "mask_fill": self.mask_fill}
+
+
 class Pointwise:
     """A step on single values, behind the pictures' way through the nodes."""
 

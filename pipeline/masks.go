@@ -1,0 +1,162 @@
+package pipeline
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"sync"
+
+	"github.com/feedwater-io/feedwater/pipeline/augment"
+	"github.com/feedwater-io/feedwater/pipeline/codec"
+	"github.com/feedwater-io/feedwater/pipeline/dataset"
+)
+
+// maskField is the array of the masks: one number for each pixel, moved as the picture is.
+const maskField = "mask"
+
+// checkMasks looks at what a plan says of masks.
+func (p *Plan) checkMasks() error {
+	wanted := slices.Contains(p.Fields, maskField)
+	switch {
+	case p.Masks == nil && !wanted:
+		return nil
+	case p.Masks == nil:
+		return &PlanError{Field: "masks", Message: "are wanted by fields, and are missing"}
+	case !wanted || !slices.Contains(p.Fields, imageField):
+		return &PlanError{Field: "fields", Message: "masks go with pictures", Nearest: `["image", "mask"]`}
+	case len(p.Views) > 0:
+		return &PlanError{Field: "masks", Message: "of views are not offered"}
+	case p.ApplyEXIF:
+		return &PlanError{Field: "apply_exif", Message: "turns pictures, and not their masks"}
+	}
+	if _, err := p.Transforms.ForMasks(); err != nil {
+		return transformError("transforms", err)
+	}
+	if _, _, fixed := p.Transforms.OutputSize(); !fixed {
+		message := "the results differ in size, which is not offered with masks: end them with a size for all"
+		return &PlanError{Field: "transforms", Message: message, Nearest: `{"op": "CenterCrop", "size": [512, 512]}`}
+	}
+	return nil
+}
+
+// masks are the masks of a snapshot's pictures.
+type masks struct {
+	snapshot *dataset.Snapshot
+	of       []int32 // by the picture's index
+	files    sync.Pool
+}
+
+// PrepareMasked is Prepare for a plan with masks, which are those of another snapshot: of each picture the file of the same name but for its
+// ending. A picture that has none is an error that wraps dataset.ErrLayout.
+func (p *Pipeline) PrepareMasked(plan *Plan, s, of *dataset.Snapshot) (*Job, error) {
+	pinned := *plan
+	source := *plan.Masks
+	if source.Fingerprint != "" && source.Fingerprint != of.Fingerprint() {
+		return nil, &PlanError{Field: "masks.fingerprint", Message: "the masks here are " + of.Fingerprint() + ", the plan pins " + source.Fingerprint}
+	}
+	source.Fingerprint = of.Fingerprint()
+	pinned.Masks = &source
+	m, err := match(s, of)
+	if err != nil {
+		return nil, err
+	}
+	j, err := p.Prepare(&pinned, s)
+	if err != nil {
+		return nil, err
+	}
+	j.masks = m
+	return j, nil
+}
+
+// match finds the mask of each picture.
+func match(s, of *dataset.Snapshot) (*masks, error) {
+	stems := make(map[string]int32, of.Len())
+	var room [4096]byte
+	for i := range of.Len() {
+		line, err := of.At(i, room[:])
+		if err != nil {
+			return nil, err
+		}
+		stems[stem(line.Key)] = int32(i)
+	}
+	m := &masks{snapshot: of, of: make([]int32, s.Len())}
+	for i := range m.of {
+		line, err := s.At(i, room[:])
+		if err != nil {
+			return nil, err
+		}
+		at, there := stems[stem(line.Key)]
+		if !there {
+			return nil, fmt.Errorf("%w with masks: %s has no mask: there is no %s.png, nor another picture of that name",
+				dataset.ErrLayout, path.Join(s.Path(), string(line.Key)), path.Join(of.Path(), stem(line.Key)))
+		}
+		m.of[i] = at
+	}
+	return m, nil
+}
+
+// stem is a key without its ending.
+func stem(key []byte) string { return string(key[:len(key)-len(path.Ext(string(key)))]) }
+
+// maskFile is an encoded mask. The zero value stands for none.
+type maskFile struct {
+	key  string
+	data []byte
+}
+
+// readMask reads the mask of a picture, if the job has masks. An error is a *ReadError, or a verdict on the picture that s describes.
+// release gives the memory back.
+func (j *Job) readMask(ref Ref, s *dataset.Sample) (f maskFile, release func(), err error) {
+	if j.masks == nil {
+		return maskFile{}, func() {}, nil
+	}
+	room, _ := j.masks.files.Get().(*[]byte)
+	if room == nil {
+		room = new([]byte)
+	}
+	release = func() { j.masks.files.Put(room) }
+	at := int(j.masks.of[ref.Index])
+	line, err := j.masks.snapshot.At(at, nil)
+	if err != nil {
+		return f, release, &ReadError{Index: ref.Index, Cause: err}
+	}
+	f.key = string(line.Key)
+	if err := j.plan.Limits.CheckFile(line.Size); err != nil {
+		return f, release, j.verdict(ref, s, f.wrong(err))
+	}
+	if *room, err = j.masks.snapshot.Read(at, *room); err != nil {
+		return f, release, &ReadError{Index: ref.Index, Key: f.key, Cause: err}
+	}
+	f.data = *room
+	return f, release, nil
+}
+
+// wrong is an error about the mask.
+func (f *maskFile) wrong(err error) error {
+	return &augment.OpError{Op: maskField, Cause: fmt.Errorf("%s: %w", f.key, err)}
+}
+
+// mask makes the mask of a sample whose picture was of size from and whose chain was drawn.
+func (d *decoder) mask(j *Job, f *maskFile, from size, r *drawn, dst []byte) error {
+	if d.maskCodec == nil {
+		d.maskCodec = codec.NewDecoder(d.level)
+	}
+	w, h, err := d.maskCodec.ParseMask(f.data, j.plan.Limits)
+	if err != nil {
+		return f.wrong(err)
+	}
+	if (size{w, h}) != from {
+		return f.wrong(fmt.Errorf("has %d×%d pixels, its picture %d×%d", w, h, from.w, from.h))
+	}
+	n := r.bytes()
+	if cap(d.wide) < n {
+		d.wide = make([]byte, n)
+	}
+	if err := r.Run(d.maskCodec, d.wide[:n], 3*r.w); err != nil {
+		return f.wrong(err)
+	}
+	for i := range dst {
+		dst[i] = d.wide[3*i]
+	}
+	return nil
+}
