@@ -62,6 +62,8 @@ class Loop:
         self._bursts = next(steps for most, steps in BURSTS if room <= most) if bursts else ()
         self._kept: list[Any] = []
         self._backward0 = self._pass_backward = backward.passes[0]
+        self.first = False
+        """The latest step was the first of its pass."""
         self.frames = self.without_backward = 0
         """Looks at frames, and those of them that found graphs in a pass that had not gone backward."""
 
@@ -118,6 +120,7 @@ class Loop:
         now = perf_counter_ns()
         began, ready, held = entered
         row = None
+        self.first = self._fresh > 0
         if self._fresh:
             self.first_ns.append(now - self._fresh)
             self._fresh = 0
@@ -153,10 +156,10 @@ class Loop:
         if shape and len(self.shapes) < MOST_SHAPES:
             self.shapes.add(shape)
 
-    def look_at_frames(self, look: Callable[..., bool]) -> None:
+    def look_at_frames(self, look: Callable[[], bool]) -> None:
         """look is that of frames.Frames."""
         self.frames += 1
-        self.without_backward += look(backward=backward.passes[0] > self._pass_backward)
+        self.without_backward += look() and backward.passes[0] == self._pass_backward
 
     # -- replay, on request -------------------------------------------------------------------------------------------
 
