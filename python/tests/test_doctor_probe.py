@@ -156,6 +156,7 @@ def test_steps_between_close_looks_are_counted() -> None:
     rows = loop.dump()["rows"]
     assert close[:12] == list(range(12)) and set(range(30, 200, 20)) <= set(close), "the first, and where bursts are"
     assert 60 < len(close) < 110 and len(rows) > 380
+    assert sum(len(row) > 2 for row in rows) > 50, "those that were looked at are not crowded out"
     assert len({step % 4 for step in close[20:]}) == 4, "not always the same step of a cycle"
 
 

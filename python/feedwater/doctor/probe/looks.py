@@ -19,7 +19,7 @@ from .loop import Loop
 
 WINDOWS = (21, 101)
 """Steps at which a window begins."""
-WINDOW_STEPS = 12
+WINDOW_STEPS = 8
 FRAMES_AT = (10, 20, 40, 60, 80, 120, 160)
 """Steps at which the script's frames are looked at."""
 MEMORY_AT = (20, 100, 200)

@@ -18,7 +18,7 @@ from .stream import Row, Stream
 WARM_STEPS = 8
 """Left out at the beginning of a loop."""
 KEPT_STEPS = 400
-"""Rows that go into a report: the latest, and as many that followed a burst."""
+"""Rows that go into a report: the latest that were counted, that were looked at closely, and that followed a burst."""
 BURSTS = ((4, tuple(range(30, 200, 20))), (8, (40, 70, 100, 130, 160)), (1 << 30, (40, 90, 150)))
 """Room in the prefetch queue, and the steps before which the loop waits until it is full: a short queue shows one
 or two steps at a time. The same on all ranks, so that they stay together.
@@ -54,7 +54,8 @@ class Loop:
         self.batch_bytes = 0
         self.memory: dict[str, int] = {}
         self.replayed_ns: list[int] = []
-        self._rows: deque[Row | tuple[int, int]] = deque(maxlen=KEPT_STEPS)
+        self._counted: deque[tuple[int, int]] = deque(maxlen=KEPT_STEPS)
+        self._rows: deque[Row] = deque(maxlen=KEPT_STEPS)
         self._free_rows: deque[Row] = deque(maxlen=KEPT_STEPS)
         self._left = self._fresh = self._free_steps = 0
         room = about["workers"] * about["prefetch"]
@@ -86,7 +87,7 @@ class Loop:
     def count(self, began: int, now: int) -> None:
         """next has returned a batch; that is all to be known of this step."""
         if self._left:
-            self._rows.append((now - began, now - self._left))
+            self._counted.append((now - began, now - self._left))
         self._left = now
         self.steps += 1
 
@@ -186,7 +187,7 @@ class Loop:
         return {
             **self.about,
             "steps": self.steps,
-            "rows": [row if isinstance(row, tuple) else row.dump() for row in (*self._rows, *self._free_rows)],
+            "rows": [*self._counted, *(row.dump() for row in (*self._rows, *self._free_rows))],
             "first_ns": self.first_ns[-100:],
             "passes": len(self.first_ns),
             "gpu": self.stream.name,
