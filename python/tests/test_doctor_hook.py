@@ -120,7 +120,7 @@ def test_training_is_the_same(doctor: Doctor, method: str, workers: str) -> None
     assert after.returncode == {"data-bound": 3}.get(doctor.verdict["verdict"], 0), after.stderr
     evidence = doctor.verdict["evidence"]
     assert evidence["workers"] == int(workers) and evidence["steps"] == 100
-    assert evidence["fetches"] >= 100, "workers were seen"
+    assert evidence["fetches"] >= 4, "workers were seen, to their last close look"
 
 
 @pytest.mark.parametrize(

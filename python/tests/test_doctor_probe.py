@@ -65,12 +65,15 @@ def test_graphs_without_backward() -> None:
     assert frames.look()
     with torch.no_grad():
         assert not frames.look()
-    assert not frames.look(backward=True)
+    kept = [graph()]
+    frames.begin()
     assert not frames.look(), "what training left behind"
-    more = graph()
+    out = graph()
     assert frames.look()
-    out = more = None  # noqa: F841
+    out = None  # noqa: F841
     assert not frames.look()
+    kept.append(graph())
+    assert frames.look()
 
 
 def test_passes_without_backward() -> None:
@@ -81,8 +84,6 @@ def test_passes_without_backward() -> None:
         if trains:
             loss.backward()
             backward.passes[0] += 1
-        else:
-            fresh = graph()  # noqa: F841
         loop.look_at_frames(frames.look)
         looked.append((loop.frames, loop.without_backward))
     assert looked == [(1, 0), (2, 1)]
@@ -155,6 +156,7 @@ def test_steps_between_close_looks_are_counted() -> None:
     rows = loop.dump()["rows"]
     assert close[:12] == list(range(12)) and set(range(30, 200, 20)) <= set(close), "the first, and where bursts are"
     assert 60 < len(close) < 110 and len(rows) > 380
+    assert sum(len(row) > 2 for row in rows) > 50, "those that were looked at are not crowded out"
     assert len({step % 4 for step in close[20:]}) == 4, "not always the same step of a cycle"
 
 

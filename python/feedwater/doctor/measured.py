@@ -28,7 +28,7 @@ def of(run: Run, siblings: Sequence[Run] = ()) -> Signals | None:
     loops = [loop for loop in run.about["loops"] if len(loop["rows"]) >= LEAST_ROWS]
     if not loops:
         return None
-    loop = max(loops, key=lambda one: sum(row[1] for row in one["rows"]))
+    loop = max(loops, key=_took_ns)
     return Signals(
         **_told(run.about, loop),
         **_times(loop),
@@ -193,11 +193,14 @@ def _looks(about: dict[str, Any]) -> dict[str, Any]:
 
 def _without_backward(loops: Sequence[dict[str, Any]]) -> bool:
     """Of a loop that takes a tenth of the time at least."""
-    took = [loop["steps"] * mean([row[1] for row in loop["rows"]] or [0]) for loop in loops]
-    return any(
-        loop["frames"] >= LEAST_FRAMES and loop["without_backward"] >= loop["frames"] - 1 and spent >= 0.1 * sum(took)
-        for loop, spent in zip(loops, took)
-    )
+    least_ns = 0.1 * sum(_took_ns(loop) for loop in loops)
+    looked = [loop for loop in loops if loop["frames"] >= LEAST_FRAMES and _took_ns(loop) >= least_ns]
+    return any(loop["without_backward"] >= loop["frames"] - 1 for loop in looked)
+
+
+def _took_ns(loop: dict[str, Any]) -> float:
+    """All steps of a loop."""
+    return float(loop["steps"] * mean([row[1] for row in loop["rows"]] or [0]))
 
 
 def _grows(sizes: Sequence[int]) -> bool:

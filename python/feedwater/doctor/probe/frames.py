@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 import sys
+import weakref
 from collections.abc import Iterator
 from itertools import islice
 from types import FrameType
@@ -34,39 +35,44 @@ class Frames:
         self.graphs: dict[str, list[int]] = {}
         """By variable and line: nodes of its autograd graph, or length of the list, at each look."""
         self.model: dict[str, Any] = {}
-        self._trained: set[tuple[Any, str]] = set()
-        """Variables that held a graph in a loop that goes backward: what is left of it after its end is no news."""
+        self._left: dict[str, Any] = {}
+        """Variables that held graphs when the pass began: of tensors references that keep nothing, of lists lengths."""
 
-    def look(self, *, backward: bool = False) -> bool:
-        """At the frame that called next, and at those around it for the model. backward: whether this pass of the loop
-        has gone backward; says whether it has not, and yet builds graphs.
-        """
-        torch = sys.modules.get("torch")
-        if torch is None or sys.gettrace() is not None:
-            return False
-        frame = _script_frame()
+    def begin(self) -> None:
+        """A pass begins: what holds graphs now was left by what came before."""
+        torch, frame = _seen()
+        if frame is not None:
+            names = _names(frame)
+            held = {name: value for name, value in names.items() if _has_graph(value, torch)}
+            self._left = {n: len(v) if isinstance(v, list) else weakref.ref(v) for n, v in held.items()}
+            held.clear()
+            _let_go(frame, names)
+
+    def look(self) -> bool:
+        """At the frame that called next, and at those around it for the model. Says whether this pass builds graphs."""
+        torch, frame = _seen()
         if frame is None:
             return False
-        alive = self._look_at(frame, torch)
         if not self.model:
             self._find_model(frame, torch)
-        if backward:
-            self._trained |= alive
-        return bool(alive - self._trained) and bool(torch.is_grad_enabled())
+        return self._look_at(frame, torch) and bool(torch.is_grad_enabled())
 
-    def _look_at(self, frame: FrameType, torch: Any) -> set[tuple[Any, str]]:
-        """The frame's variables that hold graphs."""
+    def _look_at(self, frame: FrameType, torch: Any) -> bool:
+        """Whether there are variables with graphs that the pass did not begin with."""
         names = _names(frame)
-        alive = set()
+        fresh = False
         for name, value in _held(names):
             grown = _graph(value, torch)
             if grown is not None:
-                if name in names:
-                    alive.add((frame.f_code, name))
+                fresh |= name in names and self._is_fresh(name, value)
                 if grown:
                     self.graphs.setdefault(f"{name} at {os.path.basename(_line(frame))}", []).append(grown)
         _let_go(frame, names)
-        return alive
+        return fresh
+
+    def _is_fresh(self, name: str, value: Any) -> bool:
+        left = self._left.get(name)
+        return left is None or (len(value) > left if isinstance(left, int) else left() is not value)
 
     def _find_model(self, frame: FrameType | None, torch: Any) -> None:
         for _ in range(MOST_FRAMES):
@@ -127,13 +133,25 @@ def _held(names: dict[str, Any]) -> Iterator[tuple[str, Any]]:
             yield from ((f"{name}.{attribute}", one) for attribute, one in islice(inner.items(), MOST_HELD))
 
 
+def _seen() -> tuple[Any, FrameType | None]:
+    """torch, and the script's frame; none without torch, or under a debugger."""
+    torch = sys.modules.get("torch")
+    return torch, None if torch is None or sys.gettrace() is not None else _script_frame()
+
+
+def _has_graph(value: Any, torch: Any) -> bool:
+    """A tensor, or a list that ends with one."""
+    one = value[-1] if isinstance(value, list) and value else value
+    return isinstance(one, torch.Tensor) and one.grad_fn is not None
+
+
 def _graph(value: Any, torch: Any) -> int | None:
     """Nodes of a scalar's graph; length of a list of tensors with graphs; 0: of a larger tensor; None: no graph."""
-    if isinstance(value, torch.Tensor) and value.grad_fn is not None:
-        return _nodes(value.grad_fn) if value.numel() == 1 else 0
-    if isinstance(value, list) and value and isinstance(value[-1], torch.Tensor) and value[-1].grad_fn is not None:
+    if not _has_graph(value, torch):
+        return None
+    if isinstance(value, list):
         return len(value)
-    return None
+    return _nodes(value.grad_fn) if value.numel() == 1 else 0
 
 
 def _nodes(root: Any) -> int:

@@ -19,7 +19,7 @@ from .loop import Loop
 
 WINDOWS = (21, 101)
 """Steps at which a window begins."""
-WINDOW_STEPS = 12
+WINDOW_STEPS = 8
 FRAMES_AT = (10, 20, 40, 60, 80, 120, 160)
 """Steps at which the script's frames are looked at."""
 MEMORY_AT = (20, 100, 200)
@@ -57,6 +57,8 @@ class Looks:
             self._within(loop)
         elif self._loop is None and loop.passed(WINDOWS) and "torch" in sys.modules and not _compiled():
             self._open(loop)
+        if loop.first and loop.steps < FRAMES_AT[-1]:
+            self.frames.begin()
         if loop.passed(FRAMES_AT):
             loop.look_at_frames(self.frames.look)
         if loop.passed(MEMORY_AT) and loop.stream.gpu is not None:

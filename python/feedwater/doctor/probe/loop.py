@@ -18,7 +18,7 @@ from .stream import Row, Stream
 WARM_STEPS = 8
 """Left out at the beginning of a loop."""
 KEPT_STEPS = 400
-"""Rows that go into a report: the latest, and as many that followed a burst."""
+"""Rows that go into a report: the latest that were counted, that were looked at closely, and that followed a burst."""
 BURSTS = ((4, tuple(range(30, 200, 20))), (8, (40, 70, 100, 130, 160)), (1 << 30, (40, 90, 150)))
 """Room in the prefetch queue, and the steps before which the loop waits until it is full: a short queue shows one
 or two steps at a time. The same on all ranks, so that they stay together.
@@ -54,7 +54,8 @@ class Loop:
         self.batch_bytes = 0
         self.memory: dict[str, int] = {}
         self.replayed_ns: list[int] = []
-        self._rows: deque[Row | tuple[int, int]] = deque(maxlen=KEPT_STEPS)
+        self._counted: deque[tuple[int, int]] = deque(maxlen=KEPT_STEPS)
+        self._rows: deque[Row] = deque(maxlen=KEPT_STEPS)
         self._free_rows: deque[Row] = deque(maxlen=KEPT_STEPS)
         self._left = self._fresh = self._free_steps = 0
         room = about["workers"] * about["prefetch"]
@@ -62,6 +63,8 @@ class Loop:
         self._bursts = next(steps for most, steps in BURSTS if room <= most) if bursts else ()
         self._kept: list[Any] = []
         self._backward0 = self._pass_backward = backward.passes[0]
+        self.first = False
+        """The latest step was the first of its pass."""
         self.frames = self.without_backward = 0
         """Looks at frames, and those of them that found graphs in a pass that had not gone backward."""
 
@@ -84,7 +87,7 @@ class Loop:
     def count(self, began: int, now: int) -> None:
         """next has returned a batch; that is all to be known of this step."""
         if self._left:
-            self._rows.append((now - began, now - self._left))
+            self._counted.append((now - began, now - self._left))
         self._left = now
         self.steps += 1
 
@@ -118,6 +121,7 @@ class Loop:
         now = perf_counter_ns()
         began, ready, held = entered
         row = None
+        self.first = self._fresh > 0
         if self._fresh:
             self.first_ns.append(now - self._fresh)
             self._fresh = 0
@@ -153,10 +157,10 @@ class Loop:
         if shape and len(self.shapes) < MOST_SHAPES:
             self.shapes.add(shape)
 
-    def look_at_frames(self, look: Callable[..., bool]) -> None:
+    def look_at_frames(self, look: Callable[[], bool]) -> None:
         """look is that of frames.Frames."""
         self.frames += 1
-        self.without_backward += look(backward=backward.passes[0] > self._pass_backward)
+        self.without_backward += look() and backward.passes[0] == self._pass_backward
 
     # -- replay, on request -------------------------------------------------------------------------------------------
 
@@ -183,7 +187,7 @@ class Loop:
         return {
             **self.about,
             "steps": self.steps,
-            "rows": [row if isinstance(row, tuple) else row.dump() for row in (*self._rows, *self._free_rows)],
+            "rows": [*self._counted, *(row.dump() for row in (*self._rows, *self._free_rows))],
             "first_ns": self.first_ns[-100:],
             "passes": len(self.first_ns),
             "gpu": self.stream.name,

@@ -18,9 +18,9 @@ from .loop import WARM_STEPS, Loop
 SAVE_NS = 2_000_000_000
 RARELY = 1000
 """Times what the last report took to write: at least that long until the next."""
-SAVE_AT = (40, 100, 200)
+SAVE_AT = (40, 200)
 """Steps of a loop after which a report is written in any case: for scripts that are killed, for the first verdict."""
-MEMORY_AT = range(10, 20_000, 10)
+MEMORY_AT = range(20, 20_000, 20)
 
 
 class Session:
