@@ -20,6 +20,7 @@ from .errors import (
     StallError,
     StateMismatchError,
     UnsupportedTransformError,
+    VersionError,
 )
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ __all__ = [
     "StallError",
     "StateMismatchError",
     "UnsupportedTransformError",
+    "VersionError",
     "__version__",
     "diagnose",
     "stages",

@@ -17,6 +17,7 @@ __all__ = [
     "StallError",
     "StateMismatchError",
     "UnsupportedTransformError",
+    "VersionError",
 ]
 
 
@@ -84,6 +85,10 @@ class AgentError(Error):
 
 class NumericsError(Error):
     """No node has the numerics that the job is pinned to."""
+
+
+class VersionError(Error):
+    """No node speaks the protocol of this version; the message says what to update."""
 
 
 class NotYetError(Error, NotImplementedError):
