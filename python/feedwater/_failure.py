@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from .errors import AccessError, AgentError, DataError, Error, NumericsError, PlanError, SampleError, StallError, VersionError
+from .errors import (
+    AccessError,
+    AgentError,
+    DataError,
+    Error,
+    NumericsError,
+    PlanError,
+    SampleError,
+    StallError,
+    VersionError,
+)
 
 __all__ = ["error_of"]
 
