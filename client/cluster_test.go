@@ -62,7 +62,9 @@ func (c *cluster) start(addr string, e *servertest.Engine, o server.Options) *no
 
 // serve runs a node; end is called after it was stopped.
 func (c *cluster) serve(addr string, o server.Options, end func()) *node {
-	o.Version = addr
+	if o.Version == "" {
+		o.Version = addr
+	}
 	n := &node{cluster: c, addr: addr, end: end, server: server.New(o), listener: bufconn.Listen(64 << 10), served: make(chan struct{})}
 	n.grpc = grpc.NewServer(n.server.GRPCOptions()...)
 	n.server.Register(n.grpc)

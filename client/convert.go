@@ -37,6 +37,9 @@ func fromStatus(err error) error {
 	if s.Code() == codes.Unauthenticated || s.Code() == codes.PermissionDenied {
 		return &AccessError{s.Message()}
 	}
+	if s.Code() == codes.Unimplemented && strings.Contains(s.Message(), "unknown service") {
+		return &VersionError{"it does not speak feedwater.v1: another version of Feedwater, or something else that speaks gRPC"}
+	}
 	if strings.Contains(s.Message(), "error reading server preface: EOF") || strings.Contains(s.Message(), "error reading server preface: read tcp") {
 		return fmt.Errorf("%w; the node hung up at once: if it serves TLS, pass tls=", err)
 	}
@@ -56,6 +59,8 @@ func fromReason(r pb.Reason, message string, metadata map[string]string) error {
 		return &DataError{Path: metadata["path"], Message: message}
 	case pb.Reason_REASON_NUMERICS:
 		return &NumericsError{Pinned: metadata["pinned"], Found: metadata["found"], Message: message}
+	case pb.Reason_REASON_VERSION:
+		return &VersionError{message}
 	}
 	return nil
 }

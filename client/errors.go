@@ -51,6 +51,11 @@ type NumericsError struct {
 
 func (e *NumericsError) Error() string { return e.Message }
 
+// VersionError says that a node and this side do not speak the same protocol.
+type VersionError struct{ Message string }
+
+func (e *VersionError) Error() string { return e.Message }
+
 // AccessError says that a node and this side do not trust each other, or that the node does not allow what was asked for.
 type AccessError struct{ Message string }
 

@@ -9,3 +9,6 @@ func (l *Loader) Spare() int {
 	defer l.slots.mu.Unlock()
 	return len(l.slots.free)
 }
+
+// CheckProtocol is what a fleet asks of a node's answer.
+var CheckProtocol = checkProtocol

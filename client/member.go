@@ -139,9 +139,12 @@ func (m *member) serve(ctx context.Context) error {
 	ctx, quit := context.WithCancel(ctx)
 	defer quit()
 	o := &m.fleet.options
-	r, err := m.node.Open(ctx, &pb.OpenRequest{Plan: o.Plan, Job: o.Job})
+	r, err := m.node.Open(ctx, &pb.OpenRequest{Plan: o.Plan, Job: o.Job, Protocol: pb.Protocol})
 	if err != nil {
 		return fromStatus(err)
+	}
+	if err := checkProtocol(r, pb.OldestProtocol); err != nil {
+		return err
 	}
 	if err := CheckOpened(r); err != nil {
 		return err
@@ -187,7 +190,16 @@ func refused(err error) bool {
 	var data *DataError
 	var numerics *NumericsError
 	var access *AccessError
-	return errors.As(err, &plan) || errors.As(err, &data) || errors.As(err, &numerics) || errors.As(err, &access)
+	var version *VersionError
+	return errors.As(err, &plan) || errors.As(err, &data) || errors.As(err, &numerics) || errors.As(err, &access) || errors.As(err, &version)
+}
+
+// checkProtocol leaves nodes out that speak no revision of the contract from oldest on.
+func checkProtocol(r *pb.OpenResponse, oldest uint32) error {
+	if spoken := max(r.Protocol, 1); spoken < oldest {
+		return &VersionError{fmt.Sprintf("it speaks protocol %d (version %s), and this side needs %d or later: update the node", spoken, r.Version, oldest)}
+	}
+	return nil
 }
 
 // judgement is a fleet's answer to a node that wants to join; reference is a node that is in, where the data differs.

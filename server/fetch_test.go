@@ -81,6 +81,14 @@ func TestOpenRefuses(t *testing.T) {
 			t.Errorf("%s: %v, %s; want %v, %v", c.plan, err, reason, c.code, c.reason)
 		}
 	}
+	later := newNode(t, &servertest.Engine{}, server.Options{OldestProtocol: 2, Version: "v9"})
+	_, err := later.Open(t.Context(), &pb.OpenRequest{Plan: plan, Protocol: 1})
+	if code, reason := reasonOf(err); code != codes.FailedPrecondition || reason != pb.Reason_REASON_VERSION.String() || !strings.Contains(err.Error(), "v9") {
+		t.Errorf("an old trainer: %v", err)
+	}
+	if r, err := later.Open(t.Context(), &pb.OpenRequest{Plan: plan, Protocol: 2}); err != nil || r.Protocol != pb.Protocol {
+		t.Errorf("a trainer that is new enough: %v, %v", r, err)
+	}
 	byFingerprint := `{"source": {"fingerprint": "` + good.Fingerprint + `"}}`
 	if r := n.open(byFingerprint); r.PlanHash != good.PlanHash {
 		t.Error("data named by its fingerprint is other data")

@@ -26,12 +26,23 @@ func (s *Server) Open(ctx context.Context, request *pb.OpenRequest) (*pb.OpenRes
 	if err := checkJob(request.GetJob()); err != nil {
 		return nil, toStatus(err)
 	}
+	if err := s.checkProtocol(request.GetProtocol()); err != nil {
+		return nil, toStatus(err)
+	}
 	j, err := s.bind(ctx, request.GetPlan(), request.GetNumerics(), true)
 	if err != nil {
 		return nil, toStatus(err)
 	}
 	defer j.Close()
 	return s.describe(j), nil
+}
+
+// checkProtocol refuses trainers of a revision that is served no more.
+func (s *Server) checkProtocol(spoken uint32) error {
+	if o := &s.options; max(spoken, 1) < o.OldestProtocol {
+		return &VersionError{Spoken: max(spoken, 1), Oldest: o.OldestProtocol, Version: o.Version}
+	}
+	return nil
 }
 
 func (s *Server) describe(j *Job) *pb.OpenResponse {
@@ -41,6 +52,7 @@ func (s *Server) describe(j *Job) *pb.OpenResponse {
 		Numerics: s.engine.Numerics(), Fingerprint: j.data.Fingerprint(), Samples: uint64(j.data.Len()),
 		Classes: fromClasses(j.data.Classes()),
 		Version: s.options.Version, Kernels: s.engine.Kernels(), Workers: uint32(s.engine.Workers()),
+		Protocol: s.options.Protocol,
 	}
 	for _, f := range j.maker.Fields() {
 		r.Fields = append(r.Fields, fromField(f))

@@ -61,6 +61,9 @@ type Options struct {
 	Audit func(AuditLine)
 	// Version is told to trainers.
 	Version string
+	// Protocol is the latest revision of the contract that the node speaks, OldestProtocol the earliest that it serves. 0: those of this
+	// version.
+	Protocol, OldestProtocol uint32
 	// OnDrain, if set, is called once when Drain begins: the place to stop being announced as healthy.
 	OnDrain func()
 	// Log is told of streams that end badly. Default: nobody is.
@@ -68,6 +71,12 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
+	if o.Protocol == 0 {
+		o.Protocol = pb.Protocol
+	}
+	if o.OldestProtocol == 0 {
+		o.OldestProtocol = pb.OldestProtocol
+	}
 	if o.NodeBytes <= 0 {
 		o.NodeBytes = 4 << 30
 	}

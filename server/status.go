@@ -33,6 +33,18 @@ func (e *DiffersError) Error() string {
 	return fmt.Sprintf("this node's %s: %.12s; the request pins %.12s", what, e.Found, e.Pinned)
 }
 
+// VersionError says that a trainer is too old for a node.
+type VersionError struct {
+	// Spoken is the trainer's revision of the contract, Oldest the first that the node serves.
+	Spoken, Oldest uint32
+	// Version of the node.
+	Version string
+}
+
+func (e *VersionError) Error() string {
+	return fmt.Sprintf("the trainer speaks protocol %d, and this node (version %s) serves none before %d: update feedwater on the trainer, or use older nodes", e.Spoken, e.Version, e.Oldest)
+}
+
 // BusyError says that a node has no room now.
 type BusyError struct {
 	Message string
@@ -75,6 +87,7 @@ func judge(err error) verdict {
 	var path *PathError
 	var missing *MissingError
 	var differs *DiffersError
+	var version *VersionError
 	var busy *BusyError
 	var protocol *ProtocolError
 	var stalled *StalledError
@@ -109,6 +122,8 @@ func judge(err error) verdict {
 		return verdict{code: codes.ResourceExhausted, reason: pb.Reason_REASON_TOO_LARGE}
 	case errors.As(err, &busy):
 		return verdict{code: codes.ResourceExhausted, reason: pb.Reason_REASON_BUSY, retry: busy.RetryAfter}
+	case errors.As(err, &version):
+		return verdict{code: codes.FailedPrecondition, reason: pb.Reason_REASON_VERSION}
 	case errors.As(err, &protocol):
 		return verdict{code: codes.InvalidArgument, reason: pb.Reason_REASON_PROTOCOL}
 	case errors.As(err, &stalled):

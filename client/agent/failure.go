@@ -95,6 +95,7 @@ func describe(err error) *failure {
 		data     *client.DataError
 		numerics *client.NumericsError
 		access   *client.AccessError
+		version  *client.VersionError
 		room     *client.RoomError
 		slot     *roomError
 		stall    *client.StallError
@@ -115,6 +116,8 @@ func describe(err error) *failure {
 		return &failure{Kind: "numerics", Message: text, Nodes: nodeErrors(err)}
 	case errors.As(err, &access):
 		return &failure{Kind: "access", Message: text, Nodes: nodeErrors(err)}
+	case errors.As(err, &version):
+		return &failure{Kind: "version", Message: text, Nodes: nodeErrors(err)}
 	case errors.As(err, &data):
 		return &failure{Kind: "data", Message: text, Path: data.Path, Nodes: nodeErrors(err)}
 	case errors.As(err, &room):

@@ -21,6 +21,7 @@ from .errors import (
     StallError,
     StateMismatchError,
     UnsupportedTransformError,
+    VersionError,
 )
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ __all__ = [
     "StallError",
     "StateMismatchError",
     "UnsupportedTransformError",
+    "VersionError",
     "Views",
     "__version__",
     "diagnose",

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from .errors import AccessError, AgentError, DataError, Error, NumericsError, PlanError, SampleError, StallError
+from .errors import (
+    AccessError,
+    AgentError,
+    DataError,
+    Error,
+    NumericsError,
+    PlanError,
+    SampleError,
+    StallError,
+    VersionError,
+)
 
 __all__ = ["error_of"]
 
@@ -29,6 +39,8 @@ def error_of(error: dict[str, Any]) -> Error:
         return DataError(f"{path}: {message}" if path and path not in message else message)
     if kind == "numerics":
         return NumericsError(message + _each(error.get("nodes"), message))
+    if kind == "version":
+        return VersionError(message + _each(error.get("nodes"), message))
     if kind == "access":
         return AccessError(message + _each(error.get("nodes"), message))
     if kind == "stall":

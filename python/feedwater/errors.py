@@ -18,6 +18,7 @@ __all__ = [
     "StallError",
     "StateMismatchError",
     "UnsupportedTransformError",
+    "VersionError",
 ]
 
 
@@ -103,6 +104,10 @@ class AgentError(Error):
 
 class NumericsError(Error):
     """No node has the numerics that the job is pinned to."""
+
+
+class VersionError(Error):
+    """No node speaks the protocol of this version; the message says what to update."""
 
 
 class NotYetError(Error, NotImplementedError):

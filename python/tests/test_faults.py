@@ -197,6 +197,11 @@ def test_a_stall_that_was_over_before_the_batch_was_needed_is_none(fake: Any) ->
             feedwater.NumericsError,
             "none has 17\n  a:1: has 18",
         ),
+        (
+            {"kind": "version", "message": "too old", "nodes": [{"addr": "a:1", "error": "speaks 1"}]},
+            feedwater.VersionError,
+            "too old\n  a:1: speaks 1",
+        ),
         ({"kind": "bug", "message": "oops"}, feedwater.AgentError, "the agent failed: oops"),
     ],
 )

@@ -64,6 +64,8 @@ const (
 	Reason_REASON_CANCELLED Reason = 14
 	// The trainer took no data for too long.
 	Reason_REASON_STALLED Reason = 15
+	// The trainer speaks a revision of this contract that the node no longer serves.
+	Reason_REASON_VERSION Reason = 16
 )
 
 // Enum value maps for Reason.
@@ -85,6 +87,7 @@ var (
 		13: "REASON_SAMPLE",
 		14: "REASON_CANCELLED",
 		15: "REASON_STALLED",
+		16: "REASON_VERSION",
 	}
 	Reason_value = map[string]int32{
 		"REASON_UNSPECIFIED":  0,
@@ -103,6 +106,7 @@ var (
 		"REASON_SAMPLE":       13,
 		"REASON_CANCELLED":    14,
 		"REASON_STALLED":      15,
+		"REASON_VERSION":      16,
 	}
 )
 
@@ -142,7 +146,10 @@ type OpenRequest struct {
 	// Name of the job, for logs and metrics only.
 	Job string `protobuf:"bytes,2,opt,name=job,proto3" json:"job,omitempty"`
 	// When set, a node of other numerics refuses with FAILED_PRECONDITION.
-	Numerics      string `protobuf:"bytes,3,opt,name=numerics,proto3" json:"numerics,omitempty"`
+	Numerics string `protobuf:"bytes,3,opt,name=numerics,proto3" json:"numerics,omitempty"`
+	// Revision of this contract that the trainer speaks; 0: 1. A node that no longer serves it refuses with FAILED_PRECONDITION. Members
+	// that are added and may be ignored make no new revision.
+	Protocol      uint32 `protobuf:"varint,4,opt,name=protocol,proto3" json:"protocol,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -198,6 +205,13 @@ func (x *OpenRequest) GetNumerics() string {
 	return ""
 }
 
+func (x *OpenRequest) GetProtocol() uint32 {
+	if x != nil {
+		return x.Protocol
+	}
+	return 0
+}
+
 type OpenResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The plan in canonical form: defaults filled in, the snapshot's fingerprint pinned. Send this one in Start.
@@ -221,9 +235,11 @@ type OpenResponse struct {
 	// What the plan compiles to, in order.
 	Ops []*Op `protobuf:"bytes,10,rep,name=ops,proto3" json:"ops,omitempty"`
 	// The node's version, kernels and worker count, for people.
-	Version       string `protobuf:"bytes,11,opt,name=version,proto3" json:"version,omitempty"`
-	Kernels       string `protobuf:"bytes,12,opt,name=kernels,proto3" json:"kernels,omitempty"`
-	Workers       uint32 `protobuf:"varint,13,opt,name=workers,proto3" json:"workers,omitempty"`
+	Version string `protobuf:"bytes,11,opt,name=version,proto3" json:"version,omitempty"`
+	Kernels string `protobuf:"bytes,12,opt,name=kernels,proto3" json:"kernels,omitempty"`
+	Workers uint32 `protobuf:"varint,13,opt,name=workers,proto3" json:"workers,omitempty"`
+	// The latest revision of this contract that the node speaks; 0: 1. A trainer that needs a later one leaves the node out.
+	Protocol      uint32 `protobuf:"varint,14,opt,name=protocol,proto3" json:"protocol,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -345,6 +361,13 @@ func (x *OpenResponse) GetKernels() string {
 func (x *OpenResponse) GetWorkers() uint32 {
 	if x != nil {
 		return x.Workers
+	}
+	return 0
+}
+
+func (x *OpenResponse) GetProtocol() uint32 {
+	if x != nil {
+		return x.Protocol
 	}
 	return 0
 }
@@ -3032,11 +3055,12 @@ var File_feedwater_v1_feedwater_proto protoreflect.FileDescriptor
 
 const file_feedwater_v1_feedwater_proto_rawDesc = "" +
 	"\n" +
-	"\x1cfeedwater/v1/feedwater.proto\x12\ffeedwater.v1\x1a\x1egoogle/protobuf/duration.proto\"O\n" +
+	"\x1cfeedwater/v1/feedwater.proto\x12\ffeedwater.v1\x1a\x1egoogle/protobuf/duration.proto\"k\n" +
 	"\vOpenRequest\x12\x12\n" +
 	"\x04plan\x18\x01 \x01(\tR\x04plan\x12\x10\n" +
 	"\x03job\x18\x02 \x01(\tR\x03job\x12\x1a\n" +
-	"\bnumerics\x18\x03 \x01(\tR\bnumerics\"\xa3\x03\n" +
+	"\bnumerics\x18\x03 \x01(\tR\bnumerics\x12\x1a\n" +
+	"\bprotocol\x18\x04 \x01(\rR\bprotocol\"\xbf\x03\n" +
 	"\fOpenResponse\x12\x12\n" +
 	"\x04plan\x18\x01 \x01(\tR\x04plan\x12\x1b\n" +
 	"\tplan_hash\x18\x02 \x01(\tR\bplanHash\x12\x1d\n" +
@@ -3053,7 +3077,8 @@ const file_feedwater_v1_feedwater_proto_rawDesc = "" +
 	" \x03(\v2\x10.feedwater.v1.OpR\x03ops\x12\x18\n" +
 	"\aversion\x18\v \x01(\tR\aversion\x12\x18\n" +
 	"\akernels\x18\f \x01(\tR\akernels\x12\x18\n" +
-	"\aworkers\x18\r \x01(\rR\aworkers\"M\n" +
+	"\aworkers\x18\r \x01(\rR\aworkers\x12\x1a\n" +
+	"\bprotocol\x18\x0e \x01(\rR\bprotocol\"M\n" +
 	"\x05Class\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\asamples\x18\x02 \x01(\x04R\asamples\x12\x16\n" +
@@ -3306,7 +3331,7 @@ const file_feedwater_v1_feedwater_proto_rawDesc = "" +
 	"\x03pid\x18\x01 \x01(\rR\x03pid\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12&\n" +
 	"\fmemory_bytes\x18\x03 \x01(\x04H\x00R\vmemoryBytes\x88\x01\x01B\x0f\n" +
-	"\r_memory_bytes*\xd2\x02\n" +
+	"\r_memory_bytes*\xe6\x02\n" +
 	"\x06Reason\x12\x16\n" +
 	"\x12REASON_UNSPECIFIED\x10\x00\x12\x0f\n" +
 	"\vREASON_PLAN\x10\x01\x12\x0f\n" +
@@ -3324,7 +3349,8 @@ const file_feedwater_v1_feedwater_proto_rawDesc = "" +
 	"\vREASON_READ\x10\f\x12\x11\n" +
 	"\rREASON_SAMPLE\x10\r\x12\x14\n" +
 	"\x10REASON_CANCELLED\x10\x0e\x12\x12\n" +
-	"\x0eREASON_STALLED\x10\x0f2\x94\x02\n" +
+	"\x0eREASON_STALLED\x10\x0f\x12\x12\n" +
+	"\x0eREASON_VERSION\x10\x102\x94\x02\n" +
 	"\x04Feed\x12=\n" +
 	"\x04Open\x12\x19.feedwater.v1.OpenRequest\x1a\x1a.feedwater.v1.OpenResponse\x12D\n" +
 	"\x05Fetch\x12\x1a.feedwater.v1.FetchRequest\x1a\x1b.feedwater.v1.FetchResponse(\x010\x01\x12C\n" +

@@ -42,7 +42,8 @@ const (
 //
 //	INVALID_ARGUMENT     the plan or a name is wrong; BadRequest names the field
 //	NOT_FOUND            the node has no such root or path
-//	FAILED_PRECONDITION  other data, or other numerics, than the request pins; or the data changed on disk
+//	FAILED_PRECONDITION  other data, or other numerics, than the request pins; a protocol that the node does not serve; or the data
+//	                     changed on disk
 //	RESOURCE_EXHAUSTED   the node is busy; RetryInfo says when to ask again
 //	UNAVAILABLE          the node is going away, or could not read its storage; ask another node
 //	UNAUTHENTICATED      the node asks for a token or a client certificate, and does not know the one it was shown
@@ -129,7 +130,8 @@ type Feed_WatchClient = grpc.ServerStreamingClient[WatchResponse]
 //
 //	INVALID_ARGUMENT     the plan or a name is wrong; BadRequest names the field
 //	NOT_FOUND            the node has no such root or path
-//	FAILED_PRECONDITION  other data, or other numerics, than the request pins; or the data changed on disk
+//	FAILED_PRECONDITION  other data, or other numerics, than the request pins; a protocol that the node does not serve; or the data
+//	                     changed on disk
 //	RESOURCE_EXHAUSTED   the node is busy; RetryInfo says when to ask again
 //	UNAVAILABLE          the node is going away, or could not read its storage; ask another node
 //	UNAUTHENTICATED      the node asks for a token or a client certificate, and does not know the one it was shown

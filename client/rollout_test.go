@@ -1,0 +1,169 @@
+package client_test
+
+import (
+	"errors"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/test/bufconn"
+
+	"github.com/feedwater-io/feedwater/client"
+	"github.com/feedwater-io/feedwater/pipeline"
+	"github.com/feedwater-io/feedwater/pipeline/dataset"
+	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
+	"github.com/feedwater-io/feedwater/server"
+	"github.com/feedwater-io/feedwater/server/servertest"
+)
+
+// startBuild runs a node of some build; numerics, if set, are pretended.
+func (c *cluster) startBuild(addr, root, version, numerics string) *node {
+	c.t.Helper()
+	p, err := pipeline.Open(pipeline.Options{Workers: 1, Numerics: numerics})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return c.serve(addr, server.Options{
+		Version: version, Engine: server.NewEngine(p, dataset.Options{CacheDir: filepath.Join(c.root, addr)}),
+		Roots: map[string]string{"photos": root},
+	}, p.Close)
+}
+
+// Three nodes are drained and replaced, one after the other, by those of another build, while a job runs; one of the new ones makes other
+// pixels. The stream is that of one node alone, and nothing fails.
+func TestRollingUpgrade(t *testing.T) {
+	root := folder(t)
+	c := newCluster(t)
+	c.startReal("alone", root)
+	want := digest(t, newLoader(t, client.LoaderOptions{Options: c.realOptions(crops, "alone"), Batch: 4}), 4)
+	addrs := []string{"a", "b", "c"}
+	for _, addr := range addrs {
+		c.startBuild(addr, root, "v1", "")
+	}
+	l := newLoader(t, client.LoaderOptions{Options: c.realOptions(crops, addrs...), Batch: 4, Epochs: 4})
+	upgrade := func(addr, numerics string) {
+		old := c.nodes[addr]
+		if err := old.server.Drain(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		old.kill()
+		c.startBuild(addr, root, "v2", numerics)
+		state := client.Ready
+		if numerics != "" {
+			state = client.LeftOut
+		}
+		c.until(addr+" is not "+string(state), func() bool {
+			for _, s := range l.Fleet().Status() {
+				if s.Addr == addr {
+					return s.State == state
+				}
+			}
+			return false
+		})
+	}
+	d := client.NewDigest()
+	batch := 0
+	for range 4 {
+		for b, err := range l.Batches(t.Context()) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := d.Add(b); err != nil {
+				t.Fatal(err)
+			}
+			b.Release()
+			switch batch {
+			case 3:
+				c.await(l.Fleet(), 3)
+				upgrade("a", "")
+			case 15:
+				upgrade("b", strings.Repeat("ab", 16))
+			case 30:
+				upgrade("c", "")
+			}
+			batch++
+		}
+	}
+	if got := d.Sum(); !strings.HasSuffix(want, got) {
+		t.Errorf("%s, not %s", got, want)
+	}
+	made := map[string]uint64{}
+	for _, s := range l.Fleet().Status() {
+		made[s.Addr] = s.Batches
+		if s.Failures+s.Damaged > 0 {
+			t.Errorf("%s failed %d times", s.Addr, s.Failures+s.Damaged)
+		}
+		if s.Addr == "b" && (s.Err == nil || !strings.Contains(s.Err.Error(), "numerics")) {
+			t.Errorf("b is left out for %v", s.Err)
+		}
+	}
+	if made["a"] == 0 || made["c"] == 0 {
+		t.Errorf("batches by node %v", made)
+	}
+	if log := c.log.String(); !strings.Contains(log, `msg="node left out" node=b`) {
+		t.Errorf("log:\n%s", log)
+	}
+}
+
+// Nodes that need a newer trainer, and servers that are no nodes, are left out and named; the others work.
+func TestOtherProtocols(t *testing.T) {
+	c := newCluster(t)
+	c.start("newer", &servertest.Engine{}, server.Options{Protocol: 3, OldestProtocol: 2})
+	c.start("new", &servertest.Engine{}, server.Options{Protocol: 3, OldestProtocol: 1})
+	c.stranger("stranger")
+	o := c.options("newer", "stranger")
+	f, err := client.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var version *client.VersionError
+	_, err = f.Open(t.Context())
+	if !errors.As(err, &version) {
+		t.Fatalf("error %v", err)
+	}
+	for _, w := range []string{"newer: left out: the trainer speaks protocol 1", "none before 2", "stranger: left out: it does not speak feedwater.v1"} {
+		if !strings.Contains(err.Error(), w) {
+			t.Errorf("%q is not in %v", w, err)
+		}
+	}
+	all := c.options("newer", "new", "stranger")
+	g, err := client.New(all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.Close()
+	if _, err := g.Open(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if r := ask(g, rangeOf(0, 0, 8), room); r.Err != nil || r.Node != "new" {
+		t.Errorf("%v from %s", r.Err, r.Node)
+	}
+	c.until("they are not left out", func() bool { return members(g, client.LeftOut) == "newer stranger" })
+	if log := c.log.String(); !strings.Contains(log, `msg="node left out" node=newer`) {
+		t.Errorf("log:\n%s", log)
+	}
+}
+
+// stranger runs something that speaks gRPC and is no node.
+func (c *cluster) stranger(addr string) {
+	n := &node{
+		cluster: c, addr: addr, end: func() {}, server: server.New(server.Options{Engine: &servertest.Engine{}}), grpc: grpc.NewServer(),
+		listener: bufconn.Listen(64 << 10), served: make(chan struct{}),
+	}
+	n.listen()
+}
+
+func TestCheckProtocol(t *testing.T) {
+	for _, v := range []struct {
+		spoken, oldest uint32
+		ok             bool
+	}{{0, 1, true}, {1, 1, true}, {7, 1, true}, {0, 2, false}, {2, 3, false}, {3, 3, true}} {
+		err := client.CheckProtocol(&pb.OpenResponse{Protocol: v.spoken, Version: "v0.9"}, v.oldest)
+		var version *client.VersionError
+		if v.ok != (err == nil) || err != nil && (!errors.As(err, &version) || !strings.Contains(err.Error(), "version v0.9")) {
+			t.Errorf("%+v: %v", v, err)
+		}
+	}
+}

@@ -1,0 +1,8 @@
+package feedwaterv1
+
+// Revisions of the contract. Whatever speaks Protocol also serves what speaks OldestProtocol, so that nodes and trainers may be updated
+// one after the other.
+const (
+	Protocol       = 1
+	OldestProtocol = 1
+)
