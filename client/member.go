@@ -16,6 +16,7 @@ type NodeState string
 
 // The states.
 const (
+	Unused     NodeState = "unused"     // one of more than this trainer needs: it holds no stream to it
 	Connecting NodeState = "connecting" // not heard of yet
 	Ready      NodeState = "ready"
 	Busy       NodeState = "busy"     // it asked to be left alone for a while
@@ -36,8 +37,11 @@ type member struct {
 	err       error    // the last one
 	tried     bool     // there was an answer, or there was none
 	leftOut   bool
-	changed   string // what it said of data that changed while it was in
-	score     uint64 // breaks ties
+	changed   string    // what it said of data that changed while it was in
+	gate      gate      // open while the fleet wants a stream to it
+	chosen    bool      // it does
+	surplus   time.Time // since when it would not, if it had none
+	score     uint64    // breaks ties
 	speed     pick.Node
 	trust     pick.Trust
 	busyUntil time.Time
@@ -62,16 +66,19 @@ type session struct {
 	heard    uint64  // the latest attempt that it had heard of when it last told
 	queued   float64 // core-seconds of all jobs, as it last told
 	draining bool
+	leaving  bool // the fleet needs it no more
 	silence  silence
 }
 
 // usable reports whether a node takes wants at all. A busy one does, later.
 func (m *member) usable() bool {
-	return m.session != nil && !m.session.draining && !m.session.silence.on
+	return m.session != nil && !m.session.draining && !m.session.leaving && !m.session.silence.on
 }
 
 func (m *member) state(now time.Time) NodeState {
 	switch s := m.session; {
+	case s == nil && !m.chosen:
+		return Unused
 	case s == nil && m.leftOut:
 		return LeftOut
 	case s == nil && m.tried:
@@ -99,7 +106,11 @@ const (
 // keep holds a stream to the node open until ctx ends.
 func (m *member) keep(ctx context.Context) {
 	delay := backoffMin
-	for ctx.Err() == nil {
+	for {
+		m.gate.wait(ctx)
+		if ctx.Err() != nil {
+			break
+		}
 		began := time.Now()
 		err := m.serve(ctx)
 		m.fleet.inbox.post(func() { m.fleet.lost(m, err) })

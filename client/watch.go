@@ -29,6 +29,7 @@ func (f *Fleet) watch(now time.Time) {
 			f.listen(m.session, now)
 		}
 	}
+	f.connect(now)
 	f.tend(now)
 	f.remind(now)
 	f.knock(now)

@@ -234,7 +234,7 @@ func (t *stream) returned(d time.Duration) bool {
 		select {
 		case <-t.quota.change:
 		case <-timeout.C:
-			return false
+			return t.quota.outstanding() == 0
 		case <-t.server.closing:
 			return true
 		}

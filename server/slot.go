@@ -26,7 +26,7 @@ type quota struct {
 	limit  int64
 	group  *budget       // what it shares with other streams; nil: nothing
 	lent   int64         // guarded by memory.mu
-	change chan struct{} // told when lent falls
+	change chan struct{} // told when lent falls, but for what the garbage collector gives back
 }
 
 // budget is what several streams together may hold of a memory. It is guarded by memory.mu.
@@ -132,7 +132,9 @@ func (s *slot) release(keep bool) {
 		m.used -= size
 	}
 	m.mu.Unlock()
-	q.tell()
+	if keep {
+		q.tell()
+	}
 }
 
 func (q *quota) tell() {
