@@ -94,6 +94,7 @@ type Fleet struct {
 	statuses atomic.Pointer[[]NodeStatus]
 	efforts  atomic.Pointer[Effort]
 	loop     loop
+	up       atomic.Int32 // streams that are open
 
 	// Of the fleet's goroutine.
 	members   []*member

@@ -98,9 +98,11 @@ func (m *member) state(now time.Time) NodeState {
 }
 
 const (
-	backoffMin  = 100 * time.Millisecond
-	backoffMax  = 5 * time.Second
-	leftOutWait = 30 * time.Second // until a node that was left out is looked at again
+	backoffMin = 100 * time.Millisecond
+	backoffMax = 5 * time.Second
+	// backoffAlone is the most while there is no stream at all: then the loop stands still until a node is back.
+	backoffAlone = 300 * time.Millisecond
+	leftOutWait  = 30 * time.Second // until a node that was left out is looked at again
 )
 
 // keep holds a stream to the node open until ctx ends.
@@ -117,7 +119,11 @@ func (m *member) keep(ctx context.Context) {
 		if time.Since(began) > backoffMax {
 			delay = backoffMin
 		}
-		wait := time.Duration(float64(delay) * (0.75 + rand.Float64()/2))
+		wait := delay
+		if m.fleet.up.Load() == 0 {
+			wait = min(wait, backoffAlone)
+		}
+		wait = time.Duration(float64(wait) * (0.75 + rand.Float64()/2))
 		delay = min(2*delay, backoffMax)
 		if refused(err) {
 			wait = leftOutWait
@@ -154,6 +160,8 @@ func (m *member) serve(ctx context.Context) error {
 		return fromStatus(err)
 	}
 	defer s.stream.Close()
+	m.fleet.up.Add(1)
+	defer m.fleet.up.Add(-1)
 	m.fleet.inbox.post(func() { m.fleet.joined(s) })
 	select {
 	case <-s.stream.Ended():
