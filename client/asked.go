@@ -19,6 +19,7 @@ type asked struct {
 	// forecast and make are what was thought when it was sent, in seconds; see pick.Attempt.
 	forecast, make float64
 	spare          bool // it writes Want.spare, not Want.Dst
+	cancelled      bool
 }
 
 // send gives a want to a node; false if it is at another one and there is no memory for two.
@@ -82,7 +83,12 @@ func (w *Want) isAt(m *member) bool {
 }
 
 // cancel gives an attempt up. Its answer comes all the same.
-func (a *asked) cancel() { a.session.stream.Cancel(a.attempt) }
+func (a *asked) cancel() {
+	if !a.cancelled {
+		a.cancelled = true
+		a.session.stream.Cancel(a.attempt)
+	}
+}
 
 // takeAway gives up an attempt that takes too long, and learns from that.
 func (f *Fleet) takeAway(a *asked, now time.Time) {
@@ -106,7 +112,7 @@ const (
 func (f *Fleet) next() []*Want {
 	var all []*Want
 	for w := range f.wants {
-		if w.final == nil && len(w.out) == 1 {
+		if w.final == nil && len(w.out) == 1 && !w.out[0].cancelled {
 			all = append(all, w)
 		}
 	}
@@ -160,6 +166,9 @@ func (f *Fleet) about(a *asked, now time.Time) pick.Attempt {
 		Due: math.Inf(-1), Age: now.Sub(a.sent).Seconds(), Begun: -1,
 		Forecast: a.forecast, Make: a.make, Rest: a.session.member.speed.Finish(load),
 	}
+	if p.Make == 0 { // nothing was known of it
+		p.Make = f.took.Value()
+	}
 	if !a.want.Due.IsZero() {
 		p.Due = a.want.Due.Sub(now).Seconds()
 	}
@@ -172,11 +181,10 @@ func (f *Fleet) about(a *asked, now time.Time) pick.Attempt {
 // expire gives up attempts whose deadlines are over.
 func (f *Fleet) expire(s *session, now time.Time) {
 	for _, a := range s.wants {
-		if a.expires.IsZero() || now.Before(a.expires) || a.want.final != nil {
+		if a.expires.IsZero() || now.Before(a.expires) || a.cancelled {
 			continue
 		}
 		f.log.Warn("a node missed a deadline: the batch is fetched elsewhere", "node", s.member.node.Addr(), "after", now.Sub(a.sent).Round(time.Millisecond))
-		a.expires = time.Time{}
 		f.missed(a, now)
 		f.takeAway(a, now)
 	}
