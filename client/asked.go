@@ -19,6 +19,7 @@ type asked struct {
 	// forecast and make are what was thought when it was sent, in seconds; see pick.Attempt.
 	forecast, make float64
 	spare          bool // it writes Want.spare, not Want.Dst
+	cancelled      bool
 }
 
 // send gives a want to a node; false if it is at another one and there is no memory for two.
@@ -82,7 +83,18 @@ func (w *Want) isAt(m *member) bool {
 }
 
 // cancel gives an attempt up. Its answer comes all the same.
-func (a *asked) cancel() { a.session.stream.Cancel(a.attempt) }
+func (a *asked) cancel() {
+	if !a.cancelled {
+		a.cancelled = true
+		a.session.stream.Cancel(a.attempt)
+	}
+}
+
+// takeAway gives up an attempt that takes too long, and learns from that.
+func (f *Fleet) takeAway(a *asked, now time.Time) {
+	a.session.member.speed.Waited(a.want.count, a.waited(now).Seconds(), f.clock(now))
+	a.cancel()
+}
 
 // cancel gives up whatever is out.
 func (w *Want) cancel() {
@@ -91,79 +103,91 @@ func (w *Want) cancel() {
 	}
 }
 
-// next are the wants that are needed first, two at most.
-func (f *Fleet) next() (first, second *Want) {
+const (
+	lookedAt = 16 // wants, of which it is looked whether they come in time
+	hastened = 2  // of them at a time
+)
+
+// next are the wants at one node that are needed first, the first of them first.
+func (f *Fleet) next() []*Want {
+	var all []*Want
 	for w := range f.wants {
-		switch {
-		case w.final != nil:
-		case first == nil || w.before(first):
-			first, second = w, first
-		case second == nil || w.before(second):
-			second = w
+		if w.final == nil && len(w.out) == 1 && !w.out[0].cancelled {
+			all = append(all, w)
 		}
 	}
-	return first, second
+	sortByDue(all)
+	return all[:min(len(all), lookedAt)]
 }
 
 // tend sees to wants that take longer than they should: those that are needed next are moved or hedged, and whichever misses its deadline
 // is given up.
 func (f *Fleet) tend(now time.Time) {
-	first, second := f.next()
-	for _, w := range []*Want{first, second} {
-		if w != nil && len(w.out) == 1 {
-			f.hasten(w.out[0], now)
+	left := hastened
+	for _, w := range f.next() {
+		if left > 0 && f.hasten(w.out[0], now) {
+			left--
 		}
 	}
 	for _, m := range f.members {
-		if m.session == nil {
-			continue
-		}
-		for _, a := range m.session.wants {
-			if !a.expires.IsZero() && !now.Before(a.expires) && a.want.final == nil {
-				f.expire(a, now)
-			}
+		if m.session != nil {
+			f.expire(m.session, now)
 		}
 	}
 }
 
 // hasten asks another node for a batch that is needed next, if that brings it sooner.
-func (f *Fleet) hasten(a *asked, now time.Time) {
+func (f *Fleet) hasten(a *asked, now time.Time) bool {
 	w, m := a.want, a.session.member
 	other := f.pick(w, now)
-	if other == nil || other == m || other.trust.Doubted() || !other.takes(w.count) {
-		return
+	if other == nil || other.trust.Doubted() || !other.takes(w.count) {
+		return false
 	}
-	load := f.load(m, 0, now)
-	load.Held -= w.count
-	about := pick.Attempt{
-		Due: math.Inf(-1), Age: now.Sub(a.sent).Seconds(), Begun: -1,
-		Forecast: a.forecast, Make: a.make, Rest: m.speed.Finish(load),
-	}
-	if !w.Due.IsZero() {
-		about.Due = w.Due.Sub(now).Seconds()
-	}
-	if !a.begun.IsZero() {
-		about.Begun = now.Sub(a.begun).Seconds()
-	}
-	switch about.Choose(other.speed.Finish(f.load(other, w.count, now))) {
-	case pick.Leave:
+	switch f.about(a, now).Choose(other.speed.Finish(f.load(other, w.count, now))) {
 	case pick.Move:
 		f.effort.Moves++
 		w.left = m
-		a.cancel()
+		f.takeAway(a, now)
+		return true
 	case pick.Hedge:
 		if f.hedges.Take() && f.send(w, other.session, now) {
 			f.effort.Hedges++
+			return true
 		}
 	}
+	return false
 }
 
-// expire gives up an attempt whose deadline is over.
-func (f *Fleet) expire(a *asked, now time.Time) {
-	f.log.Warn("a node missed a deadline: the batch is fetched elsewhere", "node", a.session.member.node.Addr(), "after", now.Sub(a.sent).Round(time.Millisecond))
-	a.expires = time.Time{}
-	f.missed(a, now)
-	a.cancel()
+// about is an attempt as package pick sees it.
+func (f *Fleet) about(a *asked, now time.Time) pick.Attempt {
+	load := f.load(a.session.member, 0, now)
+	load.Held -= a.want.count
+	p := pick.Attempt{
+		Due: math.Inf(-1), Age: now.Sub(a.sent).Seconds(), Begun: -1,
+		Forecast: a.forecast, Make: a.make, Rest: a.session.member.speed.Finish(load),
+	}
+	if p.Make == 0 { // nothing was known of it
+		p.Make = f.took.Value()
+	}
+	if !a.want.Due.IsZero() {
+		p.Due = a.want.Due.Sub(now).Seconds()
+	}
+	if !a.begun.IsZero() {
+		p.Begun = now.Sub(a.begun).Seconds()
+	}
+	return p
+}
+
+// expire gives up attempts whose deadlines are over.
+func (f *Fleet) expire(s *session, now time.Time) {
+	for _, a := range s.wants {
+		if a.expires.IsZero() || now.Before(a.expires) || a.cancelled {
+			continue
+		}
+		f.log.Warn("a node missed a deadline: the batch is fetched elsewhere", "node", s.member.node.Addr(), "after", now.Sub(a.sent).Round(time.Millisecond))
+		f.missed(a, now)
+		f.takeAway(a, now)
+	}
 }
 
 // missed counts a deadline; it is the node's own failure if it had begun.
@@ -183,8 +207,8 @@ func (f *Fleet) overtaken(w *Want, by *asked, now time.Time) {
 			f.effort.HedgesWon++
 			a.session.member.trust.Failed(f.clock(now))
 		}
+		f.takeAway(a, now)
 	}
-	w.cancel()
 }
 
 // clock is a time as package pick takes it.
@@ -193,11 +217,15 @@ func (f *Fleet) clock(t time.Time) float64 { return t.Sub(f.epoch).Seconds() }
 // Effort is what a fleet did to have its batches in time. Counters since Open.
 type Effort struct {
 	// Batches and Samples delivered, and samples of batches that a node had begun with or made, and that were not used: extra work.
-	Batches, Samples, Extra uint64
+	Batches uint64 `json:"batches"`
+	Samples uint64 `json:"samples"`
+	Extra   uint64 `json:"extra"`
 	// Hedges are second attempts at a batch that a node was slow with; HedgesWon came first.
-	Hedges, HedgesWon uint64
+	Hedges    uint64 `json:"hedges"`
+	HedgesWon uint64 `json:"hedges_won"`
 	// Moves are wants that were taken from a node before it began; Missed are deadlines that nodes missed.
-	Moves, Missed uint64
+	Moves  uint64 `json:"moves"`
+	Missed uint64 `json:"missed"`
 }
 
 // Effort tells what was done, as of at most 0.1 s ago. It never blocks.

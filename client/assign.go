@@ -86,9 +86,25 @@ func (f *Fleet) elsewhere(w *Want, m *member, now time.Time) bool {
 func (f *Fleet) load(m *member, count int, now time.Time) pick.Load {
 	s := m.session
 	return pick.Load{
-		Held: s.samples + m.forecast, Unheard: s.unheard() + m.forecast, Count: count,
+		Held: s.samples + m.forecast, Unheard: s.unheard() + m.forecast, Waited: s.waited(now), Count: count,
 		Usual: f.cost / float64(max(s.workers, 1)), Now: f.clock(now),
 	}
+}
+
+// waited is for how long nothing has come, in seconds per sample of the want that the node has had for longest.
+func (s *session) waited(now time.Time) float64 {
+	if len(s.wants) == 0 {
+		return 0
+	}
+	return s.wants[0].waited(now).Seconds() / float64(max(s.wants[0].want.count, 1))
+}
+
+// waited is for how long the node could have worked on an attempt alone.
+func (a *asked) waited(now time.Time) time.Duration {
+	if a.session.answered.After(a.sent) {
+		return now.Sub(a.session.answered) // it made another one until then
+	}
+	return now.Sub(a.sent)
 }
 
 // unheard is the samples of wants that the node had not heard of when it spoke last.

@@ -38,7 +38,7 @@ func (f *Fleet) lost(m *member, err error) {
 	if f.ctx.Err() != nil {
 		return
 	}
-	quit := m.changed != "" && errors.Is(err, context.Canceled) // by us, and said why
+	quit := errors.Is(err, context.Canceled) && (m.changed != "" || !m.chosen) // by us, and said why, or not needed
 	if now := m.state(time.Time{}); now != was && !quit {
 		f.log.Warn("node "+string(now), "node", m.node.Addr(), "err", err)
 	}
@@ -122,9 +122,11 @@ func (f *Fleet) allErrors() error {
 }
 
 func (f *Fleet) nodeErrors() []NodeError {
-	errs := make([]NodeError, len(f.members))
-	for i, m := range f.members {
-		errs[i] = NodeError{m.node.Addr(), m.state(time.Now()), m.err}
+	var errs []NodeError
+	for _, m := range f.members {
+		if state := m.state(time.Now()); state != Unused {
+			errs = append(errs, NodeError{m.node.Addr(), state, m.err})
+		}
 	}
 	return append(errs, f.sourceErrors()...)
 }
@@ -136,6 +138,7 @@ func (f *Fleet) submit(w *Want) {
 	}
 	f.seq++
 	w.seq, w.count = f.seq, countOf(w.Name)
+	f.count = w.count
 	f.wants[w] = struct{}{}
 	f.queue = append(f.queue, w)
 	f.hedges.Earn()
@@ -221,12 +224,8 @@ func (e *Effort) count(a *asked, answer *Answer, used bool) {
 func (f *Fleet) delivered(a *asked, answer *Answer, now time.Time) {
 	s, count := a.session, a.want.count
 	m := s.member
-	from := a.sent
-	if s.answered.After(from) {
-		from = s.answered // it made another one until then
-	}
 	took, queued := now.Sub(a.sent), answer.Header.GetQueuedSeconds()
-	m.speed.Arrived(count, now.Sub(from).Seconds(), took.Seconds()-max(queued, 0), f.clock(now))
+	m.speed.Arrived(count, a.waited(now).Seconds(), took.Seconds()-max(queued, 0), f.clock(now))
 	f.took.Add(took.Seconds())
 	f.loop.arrived(took, queued)
 	s.answered, f.progress = now, now

@@ -35,6 +35,8 @@ type Options struct {
 	Sources []membership.Source
 	// Local, if set, is one more node: the pipeline of this process.
 	Local Node
+	// Rank of this trainer in its job. It spreads the trainers of a job over the nodes of a large fleet.
+	Rank int
 	// Numerics and Fingerprint, if set, are those that the job began with: nodes of others are left out. Empty: those of the first
 	// node that answers.
 	Numerics, Fingerprint string
@@ -97,20 +99,24 @@ type Fleet struct {
 	statuses atomic.Pointer[[]NodeStatus]
 	efforts  atomic.Pointer[Effort]
 	loop     loop
+	up       atomic.Int32 // streams that are open
 
 	// Of the fleet's goroutine.
-	members  []*member
-	queue    []*Want // not at a node
-	wants    map[*Want]struct{}
-	seq      uint64
-	progress time.Time // of the last batch, or of the first want after there was none, or of Open
-	epoch    time.Time // that package pick's seconds are counted from
-	cost     float64   // core-seconds of a sample
-	took     pick.Median
-	hedges   pick.Bank
-	effort   Effort
-	traces   traces
-	reminder time.Time // when to say that there is no node
+	members   []*member
+	queue     []*Want // not at a node
+	wants     map[*Want]struct{}
+	seq       uint64
+	progress  time.Time // of the last batch, or of the first want after there was none, or of Open
+	epoch     time.Time // that package pick's seconds are counted from
+	cost      float64   // core-seconds of a sample
+	count     int       // of the latest want
+	connected time.Time // when nodes were chosen last; zero: there are new ones
+	needed    [4]int    // connections, by the last seconds
+	took      pick.Median
+	hedges    pick.Bank
+	effort    Effort
+	traces    traces
+	reminder  time.Time // when to say that there is no node
 }
 
 // New returns a fleet that does nothing until Open. Errors are *AddressError, but for a fleet without nodes.
@@ -194,6 +200,7 @@ func (f *Fleet) run() {
 		f.enter(m)
 	}
 	f.follow()
+	f.connect(time.Now())
 	tick := time.NewTicker(tickEvery)
 	defer tick.Stop()
 	for f.ctx.Err() == nil {
@@ -228,6 +235,7 @@ func (f *Fleet) enter(m *member) {
 	ctx, stop := context.WithCancel(f.ctx)
 	m.stop, m.score = stop, pick.Score(f.options.Job, m.node.Addr())
 	f.members = append(f.members, m)
+	f.connected = time.Time{}
 	f.keepers.Go(func() {
 		defer stop()
 		m.keep(ctx)

@@ -85,6 +85,7 @@ func (l *Loader) Open(ctx context.Context) (*pb.OpenResponse, error) {
 	}
 	if l.fleet == nil {
 		o := l.options.Options
+		o.Rank = l.options.Rank
 		if s := l.restore; s != nil {
 			o.Numerics, o.Fingerprint = s.Numerics, s.Fingerprint
 		}

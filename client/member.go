@@ -18,6 +18,7 @@ type NodeState string
 
 // The states.
 const (
+	Unused     NodeState = "unused"     // one of more than this trainer needs: it holds no stream to it
 	Connecting NodeState = "connecting" // not heard of yet
 	Ready      NodeState = "ready"
 	Busy       NodeState = "busy"     // it asked to be left alone for a while
@@ -40,8 +41,11 @@ type member struct {
 	err       error    // the last one
 	tried     bool     // there was an answer, or there was none
 	leftOut   bool
-	changed   string // what it said of data that changed while it was in
-	score     uint64 // breaks ties
+	changed   string    // what it said of data that changed while it was in
+	gate      gate      // open while the fleet wants a stream to it
+	chosen    bool      // it does
+	surplus   time.Time // since when it would not, if it had none
+	score     uint64    // breaks ties
 	speed     pick.Node
 	trust     pick.Trust
 	busyUntil time.Time
@@ -66,16 +70,19 @@ type session struct {
 	heard    uint64  // the latest attempt that it had heard of when it last told
 	queued   float64 // core-seconds of all jobs, as it last told
 	draining bool
+	leaving  bool // the fleet needs it no more
 	silence  silence
 }
 
 // usable reports whether a node takes wants at all. A busy one does, later.
 func (m *member) usable() bool {
-	return m.session != nil && !m.session.draining && !m.session.silence.on
+	return m.session != nil && !m.session.draining && !m.session.leaving && !m.session.silence.on
 }
 
 func (m *member) state(now time.Time) NodeState {
 	switch s := m.session; {
+	case s == nil && !m.chosen:
+		return Unused
 	case s == nil && m.leftOut:
 		return LeftOut
 	case s == nil && m.tried:
@@ -95,22 +102,32 @@ func (m *member) state(now time.Time) NodeState {
 }
 
 const (
-	backoffMin  = 100 * time.Millisecond
-	backoffMax  = 5 * time.Second
-	leftOutWait = 30 * time.Second // until a node that was left out is looked at again
+	backoffMin = 100 * time.Millisecond
+	backoffMax = 5 * time.Second
+	// backoffAlone is the most while there is no stream at all: then the loop stands still until a node is back.
+	backoffAlone = 300 * time.Millisecond
+	leftOutWait  = 30 * time.Second // until a node that was left out is looked at again
 )
 
 // keep holds a stream to the node open until ctx ends.
 func (m *member) keep(ctx context.Context) {
 	delay, spread := backoffMin, m.spread()
-	for ctx.Err() == nil {
+	for {
+		m.gate.wait(ctx)
+		if ctx.Err() != nil {
+			break
+		}
 		began := time.Now()
 		err := m.serve(ctx)
 		m.fleet.inbox.post(func() { m.fleet.lost(m, err) })
 		if time.Since(began) > backoffMax {
 			delay = backoffMin
 		}
-		wait := time.Duration(float64(delay) * (0.75 + spread.Float64()/2))
+		wait := delay
+		if m.fleet.up.Load() == 0 {
+			wait = min(wait, backoffAlone)
+		}
+		wait = time.Duration(float64(wait) * (0.75 + spread.Float64()/2))
 		delay = min(2*delay, backoffMax)
 		if refused(err) {
 			wait = leftOutWait
@@ -159,6 +176,8 @@ func (m *member) serve(ctx context.Context) error {
 		return fromStatus(err)
 	}
 	defer s.stream.Close()
+	m.fleet.up.Add(1)
+	defer m.fleet.up.Add(-1)
 	m.fleet.inbox.post(func() { m.fleet.joined(s) })
 	select {
 	case <-s.stream.Ended():
@@ -171,7 +190,7 @@ func (m *member) serve(ctx context.Context) error {
 // judge asks the fleet whether the node may take part. Where the data differs it says what differs.
 func (m *member) judge(ctx context.Context, r *pb.OpenResponse) error {
 	verdict := make(chan judgement, 1)
-	m.fleet.inbox.post(func() { verdict <- m.fleet.judge(r) })
+	m.fleet.inbox.post(func() { verdict <- m.fleet.judge(m, r) })
 	select {
 	case v := <-verdict:
 		var data *DataError
@@ -210,7 +229,7 @@ type judgement struct {
 }
 
 // judge compares a node's answer with what the job has pinned, and pins what is not yet. It runs on the fleet's goroutine.
-func (f *Fleet) judge(r *pb.OpenResponse) judgement {
+func (f *Fleet) judge(m *member, r *pb.OpenResponse) judgement {
 	first := f.info.Load()
 	numerics, fingerprint := f.options.Numerics, f.options.Fingerprint
 	if first != nil {
@@ -223,6 +242,8 @@ func (f *Fleet) judge(r *pb.OpenResponse) judgement {
 	case fingerprint != "" && r.Fingerprint != fingerprint:
 		e := &DataError{Message: fmt.Sprintf("other data than the job began with (fingerprint %.12s, the job's is %.12s)", r.Fingerprint, fingerprint)}
 		return judgement{e, f.reference(), first}
+	case m.changed != "":
+		return judgement{err: &DataError{Message: "data that changed while the job ran, and of the same names and sizes, which do not tell whether the pixels are the same"}}
 	case first != nil && r.PlanHash != first.PlanHash:
 		return judgement{err: &PlanError{Field: "plan", Message: fmt.Sprintf("means other batches there (hash %.12s, the job's is %.12s): another version?", r.PlanHash, first.PlanHash)}}
 	case first == nil:

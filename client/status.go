@@ -28,7 +28,7 @@ type NodeStatus struct {
 	Samples, Bytes uint64
 }
 
-// Status tells how the nodes are, as of at most 0.1 s ago. It never blocks.
+// Status tells how the nodes are that the fleet uses, as of at most 0.1 s ago. It never blocks.
 func (f *Fleet) Status() []NodeStatus {
 	if s := f.statuses.Load(); s != nil {
 		return *s
@@ -51,14 +51,17 @@ func (f *Fleet) inHand(batch int) int {
 }
 
 func (f *Fleet) publish(now time.Time) {
-	all := make([]NodeStatus, len(f.members))
-	for i, m := range f.members {
-		all[i] = NodeStatus{
+	all := make([]NodeStatus, 0, len(f.members))
+	for _, m := range f.members {
+		one := NodeStatus{
 			Addr: m.node.Addr(), State: m.state(now), Err: m.err, SecondsPerSample: m.speed.Sample(),
 			Batches: m.batches, Failures: m.failures, Damaged: m.damaged, Samples: m.samples, Bytes: m.bytes,
 		}
 		if s := m.session; s != nil {
-			all[i].Wants, all[i].Workers, all[i].Queued = len(s.wants), s.workers, s.queued
+			one.Wants, one.Workers, one.Queued = len(s.wants), s.workers, s.queued
+		}
+		if one.State != Unused {
+			all = append(all, one)
 		}
 	}
 	f.statuses.Store(&all)

@@ -30,6 +30,7 @@ func (f *Fleet) watch(now time.Time) {
 		}
 	}
 	f.prune()
+	f.connect(now)
 	f.tend(now)
 	f.remind(now)
 	f.knock(now)

@@ -18,8 +18,9 @@ type stake struct {
 	share *share.Account
 
 	// Guarded by stakes.mu.
-	users int
-	cost  control.Average // core-seconds per sample
+	users  int
+	cost   control.Average // core-seconds per sample
+	lately control.Average // the same, of fewer batches
 }
 
 // stakes are those of all runs that have streams here.
@@ -55,21 +56,26 @@ func (a *stake) leave() {
 	}
 }
 
-// costWeight is that of the newest batch in what a job's samples cost.
-const costWeight = 0.05
+// Weights of the newest batch in what a job's samples cost: for how many nodes a job needs, and for what a node tells trainers, who have
+// to know soon that it has become slow.
+const (
+	costWeight   = 0.05
+	latelyWeight = 0.3
+)
 
 // made counts a batch.
 func (a *stake) made(coreSeconds float64, samples int) {
 	a.book.mu.Lock()
 	defer a.book.mu.Unlock()
 	a.cost.Add(coreSeconds/float64(samples), costWeight)
+	a.lately.Add(coreSeconds/float64(samples), latelyWeight)
 }
 
 // spent is the core-seconds that a sample took of late; 0: unknown.
 func (a *stake) spent() float64 {
 	a.book.mu.Lock()
 	defer a.book.mu.Unlock()
-	return float64(a.cost)
+	return float64(a.lately)
 }
 
 // cost is the core-seconds that a sample of a job took of late; 0: unknown. The name is as pulse.Clean leaves it.

@@ -64,7 +64,7 @@ func faults() []fault {
 		{name: "half the fleet gone for 5 s", nodes: 4, ranks: 2, begin: killHalf, end: startHalf, lasts: 5 * time.Second, still: moment},
 		{name: "all nodes gone for 5 s", nodes: 1, ranks: 1, begin: killAll, end: startAll, lasts: 5 * time.Second, whole: true, still: 5*time.Second + moment},
 		{name: "all nodes gone for 5 s", nodes: 4, ranks: 4, begin: killAll, end: startAll, lasts: 5 * time.Second, whole: true, still: 5*time.Second + moment},
-		{name: "agent killed", nodes: 2, ranks: 2, begin: killAgent, whole: true, turns: 2},
+		{name: "agent killed", nodes: 2, ranks: 2, begin: killAgent, whole: true, still: moment},
 		{name: "trainer killed, resumed on 3 ranks", nodes: 2, ranks: 2, begin: killTrainers, whole: true, resumed: []int{3}},
 		{name: "trainer killed, resumed on 1 rank", nodes: 2, ranks: 4, begin: killTrainers, whole: true, resumed: []int{1}},
 		{name: "1, 4, 2, 3 ranks, other nodes each time", nodes: 4, ranks: 1, begin: killMore, turns: 3, resumed: []int{4, 2, 3}, note: "trainers and one node are killed, another node comes back"},

@@ -5,7 +5,6 @@ package main
 import (
 	"context"
 	"errors"
-	"io"
 	"math/rand/v2"
 	"net"
 	"sync"
@@ -95,7 +94,7 @@ func (l *link) accept() {
 
 // carry serves one connection until either end closes it.
 func (l *link) carry(trainer net.Conn) {
-	defer trainer.Close()
+	defer shut(trainer)
 	if l.pass(l.ctx) != nil {
 		return
 	}
@@ -103,12 +102,12 @@ func (l *link) carry(trainer net.Conn) {
 	if err != nil {
 		return
 	}
-	defer node.Close()
+	defer shut(node)
 	ctx, cancel := context.WithCancel(l.ctx)
 	defer cancel()
 	stop := context.AfterFunc(ctx, func() {
-		_ = trainer.Close()
-		_ = node.Close()
+		shut(trainer)
+		shut(node)
 	})
 	defer stop()
 	var both sync.WaitGroup
@@ -117,6 +116,9 @@ func (l *link) carry(trainer net.Conn) {
 	both.Wait()
 }
 
+// shut closes a connection, which may be closed.
+func shut(c net.Conn) { _ = c.Close() }
+
 // chunk is some bytes and when they came.
 type chunk struct {
 	data []byte
@@ -124,7 +126,7 @@ type chunk struct {
 }
 
 // pump carries one direction.
-func (l *link) pump(ctx context.Context, to io.Writer, from io.Reader, fromNode bool) {
+func (l *link) pump(ctx context.Context, to, from net.Conn, fromNode bool) {
 	queue := make(chan chunk, queuedChunks)
 	var reader sync.WaitGroup
 	reader.Go(func() {
@@ -152,9 +154,7 @@ func (l *link) pump(ctx context.Context, to io.Writer, from io.Reader, fromNode 
 			break
 		}
 	}
-	if closer, ok := from.(io.Closer); ok {
-		_ = closer.Close() // so that the reader ends
-	}
+	shut(from) // so that the reader ends
 	for range queue {
 	}
 	reader.Wait()

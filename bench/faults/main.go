@@ -91,7 +91,7 @@ func (o *options) run(ctx context.Context, args []string) error {
 	if o.scratch, err = os.MkdirTemp("", "faults"); err != nil {
 		return err
 	}
-	defer os.RemoveAll(o.scratch)
+	defer func() { _ = os.RemoveAll(o.scratch) }()
 	enough := o.speed * (o.seconds + 2*warmUp.Seconds() + 5)
 	if o.minutes > 0 {
 		enough = o.speed * soakLoad * (o.minutes*60 + 30)

@@ -181,7 +181,7 @@ func (n *node) metric(name string) float64 {
 	if err != nil {
 		return 0
 	}
-	defer page.Body.Close()
+	defer func() { _ = page.Body.Close() }()
 	for lines := bufio.NewScanner(page.Body); lines.Scan(); {
 		if value, ok := strings.CutPrefix(lines.Text(), name+" "); ok {
 			number, _ := strconv.ParseFloat(value, 64)

@@ -241,13 +241,14 @@ func (l *loader) status() any {
 	fleet := l.fleet
 	l.mu.Unlock()
 	r := struct {
-		Nodes  []nodeState `json:"nodes"`
-		Queued float64     `json:"queued"`
+		Nodes  []nodeState   `json:"nodes"`
+		Queued float64       `json:"queued"`
+		Effort client.Effort `json:"effort"`
 	}{Nodes: []nodeState{}}
 	if fleet == nil {
 		return r
 	}
-	r.Nodes = states(fleet)
+	r.Nodes, r.Effort = states(fleet), fleet.Effort()
 	for _, s := range fleet.Status() {
 		r.Queued += s.Queued
 	}

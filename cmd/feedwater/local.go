@@ -79,11 +79,19 @@ func shareOfCores(all int) int {
 	return max(1, all/ranks)
 }
 
+// rankOrProcess tells this trainer from others of its job: its rank, or where launchers set none its process.
+func rankOrProcess() int {
+	if rank, err := strconv.Atoi(os.Getenv("RANK")); err == nil {
+		return rank
+	}
+	return os.Getppid()
+}
+
 // connector makes the fleet of a Loader: its nodes, or else this process's own pipeline.
 func connector(local *localPipelines) func(context.Context, agent.Plan) (*client.Fleet, error) {
 	return func(ctx context.Context, p agent.Plan) (*client.Fleet, error) {
 		o := client.Options{
-			Plan: string(p.Text), Job: p.Job, Nodes: p.Nodes, Numerics: p.Numerics,
+			Plan: string(p.Text), Job: p.Job, Rank: rankOrProcess(), Nodes: p.Nodes, Numerics: p.Numerics,
 			StartTimeout: p.StartTimeout, Timeout: p.Timeout,
 			Dialing: client.DialOptions{Insecure: p.Insecure, Files: p.TLS, TokenFile: p.TokenFile}, Log: p.Log,
 		}

@@ -3,7 +3,6 @@ package pick
 import "math"
 
 const (
-	needed       = 2.0  // makes before a batch is due, from which on it is seen to
 	moveAge      = 0.1  // seconds: younger attempts may just not have been heard of
 	moveGain     = 0.5  // of the rest, within which another node has to be done
 	moveForecast = 2.0  // times the forecast after which any node that is quicker will do
@@ -34,12 +33,12 @@ const (
 	Hedge
 )
 
-// Choose decides about one of the batches that are needed next, where another node would have it in so many seconds. A move costs
-// nothing; a hedge is for the caller's Bank to grant.
+// Choose decides about one of the batches that are needed next, where another node would have it in so many seconds: it is left alone as
+// long as a make later would do. A move costs nothing; a hedge is for the caller's Bank to grant.
 func (a Attempt) Choose(other float64) Choice {
 	made := max(a.Make, hedgeLeast)
 	switch {
-	case a.Due >= needed*made:
+	case a.Due >= max(other, made)+made:
 		return Leave
 	case a.Begun >= 0:
 		if a.Make > 0 && a.Begun > hedgeMakes*made {

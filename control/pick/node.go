@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	seenWeight = 0.2  // of the newest batch in what a node's samples take
+	seenWeight = 0.5  // of the newest batch in what a node's samples take
 	fadeAfter  = 5.0  // seconds without a want of ours, from which on what is known of a node gets old
 	fadeHalf   = 15.0 // seconds in which half of it is forgotten
 )
@@ -44,6 +44,12 @@ func (n *Node) Arrived(samples int, seconds, making, now float64) {
 	n.making.Add(making)
 }
 
+// Waited takes a batch of so many samples that did not come for so many seconds and was taken away.
+func (n *Node) Waited(samples int, seconds, now float64) {
+	n.seen = max(n.seen, control.Average(plausible(seconds)/float64(max(samples, 1))))
+	n.seenAt = now
+}
+
 // Sample is how long a sample takes the node: the more of what it says and what is seen; 0: unknown.
 func (n *Node) Sample() float64 { return max(n.sample, float64(n.seen)) }
 
@@ -51,6 +57,8 @@ func (n *Node) Sample() float64 { return max(n.sample, float64(n.seen)) }
 type Load struct {
 	// Held samples are wanted of it, Unheard of them since it last spoke.
 	Held, Unheard int
+	// Waited is for how long nothing has come of them, in seconds per sample of the oldest batch.
+	Waited float64
 	// Count more would be wanted.
 	Count int
 	// Usual is what a sample takes the fleet's nodes, for what is unknown or out of date.
@@ -68,7 +76,7 @@ func (n *Node) Finish(l Load) float64 {
 	if seen == 0 {
 		seen = told
 	}
-	told, seen = l.fresh(told, n.seenAt), l.fresh(seen, n.seenAt)
+	told, seen = l.fresh(told, n.seenAt), max(l.fresh(seen, n.seenAt), plausible(l.Waited))
 	ahead := max(n.ahead-(l.Now-n.toldAt), 0)
 	return max(ahead+float64(l.Unheard+l.Count)*told, float64(l.Held+l.Count)*seen)
 }

@@ -12,12 +12,12 @@ const (
 	connectTimes = 4.0 // the nodes needed
 )
 
-// Connections is to how many nodes a trainer connects whose steps take pace seconds, where a step's batch takes one node make seconds.
-func Connections(make, pace float64) int {
-	if !(make > 0) || !(pace > 0) {
+// Connections is to how many nodes a trainer connects whose steps take pace seconds, where a step's batch takes one node so many seconds.
+func Connections(takes, pace float64) int {
+	if !(takes > 0) || !(pace > 0) {
 		return connectLeast
 	}
-	return int(max(connectLeast, min(math.Ceil(connectTimes*make/pace), 1<<20)))
+	return int(max(connectLeast, min(math.Ceil(connectTimes*takes/pace), 1<<20)))
 }
 
 // Score is a node's place in a trainer's order of preference, the highest first: by rendezvous hash, so that trainers spread over nodes,
@@ -44,9 +44,13 @@ func mix(x uint64) uint64 {
 // Subset are the nodes that a trainer connects to: the first in its order of preference, as many as it takes for n of them not to be
 // down, all if there are fewer.
 func Subset(trainer string, nodes []string, n int, down func(node string) bool) []string {
+	scores := make(map[string]uint64, len(nodes))
+	for _, node := range nodes {
+		scores[node] = Score(trainer, node)
+	}
 	sorted := slices.Clone(nodes)
 	slices.SortFunc(sorted, func(a, b string) int {
-		return cmp.Or(cmp.Compare(Score(trainer, b), Score(trainer, a)), cmp.Compare(a, b))
+		return cmp.Or(cmp.Compare(scores[b], scores[a]), cmp.Compare(a, b))
 	})
 	for i, node := range sorted {
 		if n <= 0 {

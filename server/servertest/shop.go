@@ -18,6 +18,8 @@ type shop struct {
 	entries map[*pipeline.Want]*share.Entry[*order]
 	cores   int // that work
 	done    time.Duration
+	samples int           // made
+	pace    time.Duration // of a sample, if not SampleTime
 }
 
 // order is a want in the shop.
@@ -87,10 +89,12 @@ func (e *Engine) work() {
 			}
 		}
 		if !o.cancelled {
+			d := e.pace()
 			s.mu.Unlock()
-			time.Sleep(e.SampleTime)
+			time.Sleep(d)
 			s.mu.Lock()
-			s.done += e.SampleTime
+			s.done += d
+			s.samples++
 		}
 		s.hand.Add(-turn.Count, s.now())
 		if o.left -= turn.Count; o.left == 0 {
@@ -106,18 +110,44 @@ func (e *Engine) Ahead(a *share.Account) float64 {
 	return e.shop.queue.Ahead(a)
 }
 
+// SetSampleTime makes the node faster or slower from its next samples on. SampleTime has to be set.
+func (e *Engine) SetSampleTime(d time.Duration) {
+	e.shop.mu.Lock()
+	defer e.shop.mu.Unlock()
+	e.shop.pace = d
+}
+
+// pace is how long a sample takes a core. mu is held.
+func (e *Engine) pace() time.Duration {
+	if e.shop.pace > 0 {
+		return e.shop.pace
+	}
+	return e.SampleTime
+}
+
+// SamplesMade is how many were, with SampleTime.
+func (e *Engine) SamplesMade() int {
+	e.shop.mu.Lock()
+	defer e.shop.mu.Unlock()
+	return e.shop.samples
+}
+
 // finish ends a want. mu is held, and let go of while others are told.
 func (e *Engine) finish(entry *share.Entry[*order]) {
 	s, o := &e.shop, entry.Value
 	delete(s.entries, o.want)
 	r := pipeline.Result{Err: pipeline.ErrCancelled}
-	cost := e.SampleTime.Seconds() * float64(o.want.Name.Len())
+	cost := e.pace().Seconds() * float64(o.want.Name.Len())
 	if !o.cancelled {
 		s.queue.Made(entry, time.Since(o.begun).Seconds(), cost)
 	}
 	cancelled := o.cancelled
 	s.mu.Unlock()
 	defer s.mu.Lock()
+	if !cancelled && e.Fail != nil {
+		r.Err = e.Fail(&o.want.Name)
+		cancelled = r.Err != nil
+	}
 	if !cancelled {
 		r = o.maker.fill(o.want)
 		r.Begun, r.CoreSeconds = o.begun, cost

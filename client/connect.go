@@ -1,0 +1,138 @@
+package client
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/feedwater-io/feedwater/control/pick"
+)
+
+const (
+	connectEvery = time.Second
+	leaveAfter   = 30 * time.Second // a node that has become one too many is kept for so long
+)
+
+// gate lets a member's keeper connect, or keeps it from doing so. The zero value is shut.
+type gate struct {
+	mu     sync.Mutex
+	opened bool
+	open   chan struct{} // closed while the gate is open
+}
+
+func (g *gate) set(open bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	switch {
+	case open == g.opened:
+	case open:
+		close(g.channel())
+	default:
+		g.open = nil
+	}
+	g.opened = open
+}
+
+// channel is closed while the gate is open. mu is held.
+func (g *gate) channel() chan struct{} {
+	if g.open == nil {
+		g.open = make(chan struct{})
+	}
+	return g.open
+}
+
+// wait returns when the gate is open or ctx ends.
+func (g *gate) wait(ctx context.Context) {
+	g.mu.Lock()
+	open := g.channel()
+	g.mu.Unlock()
+	select {
+	case <-open:
+	case <-ctx.Done():
+	}
+}
+
+// connect chooses the nodes that the fleet holds streams to: of a large fleet only some, by rendezvous hash of trainer and node, more
+// when the loop needs more for some seconds, and others in place of those that are down.
+func (f *Fleet) connect(now time.Time) {
+	if now.Sub(f.connected) < connectEvery {
+		return
+	}
+	f.connected = now
+	copy(f.needed[1:], f.needed[:])
+	f.needed[0] = f.connections()
+	chosen := f.choose(max(slices.Min(f.needed[:]), pick.Connections(0, 0)))
+	for _, m := range f.members {
+		switch {
+		case chosen[m.node.Addr()]:
+			m.join()
+		case !m.chosen:
+		case m.surplus.IsZero():
+			m.surplus = now
+		case now.Sub(m.surplus) >= leaveAfter:
+			m.leave()
+		}
+	}
+}
+
+// join holds a stream to a node from now on.
+func (m *member) join() {
+	m.chosen, m.surplus = true, time.Time{}
+	if m.session != nil {
+		m.session.leaving = false
+	}
+	m.gate.set(true)
+}
+
+// leave lets go of a node that there is no need for: it gets no more wants, and its stream is closed when it holds none.
+func (m *member) leave() {
+	m.gate.set(false)
+	if m.session != nil {
+		m.session.leaving = true
+		if len(m.session.wants) > 0 {
+			return
+		}
+		m.session.quit()
+	}
+	m.chosen = false
+}
+
+// connections is to how many nodes to connect.
+func (f *Fleet) connections() int {
+	f.loop.mu.Lock()
+	pace := f.loop.pace.Seconds()
+	f.loop.mu.Unlock()
+	workers := 0
+	for _, m := range f.members {
+		if m.session != nil {
+			workers = max(workers, m.session.workers)
+		}
+	}
+	return pick.Connections(f.cost*float64(f.count)/float64(max(workers, 1)), pace)
+}
+
+// choose are the addresses of the nodes to connect to. A local one is always among them.
+func (f *Fleet) choose(n int) map[string]bool {
+	var addrs []string
+	members := make(map[string]*member, len(f.members))
+	for _, m := range f.members {
+		members[m.node.Addr()] = m
+		addrs = append(addrs, m.node.Addr())
+	}
+	trainer := f.options.Job + " " + strconv.Itoa(f.options.Rank)
+	chosen := map[string]bool{Local: true}
+	for _, addr := range pick.Subset(trainer, addrs, n, func(addr string) bool { return members[addr].isDown() }) {
+		chosen[addr] = true
+	}
+	return chosen
+}
+
+// isDown reports whether another node is needed in this one's place.
+func (m *member) isDown() bool {
+	if m.session == nil {
+		return m.tried
+	}
+	return !m.usable()
+}
