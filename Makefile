@@ -3,6 +3,7 @@
 #   make demo [DATA=folder]   build, start a node, train a small network on real JPEGs
 #   make test                 every test, Go and Python
 #   make simulate [SEEDS=20000]  nodes, trainers and faults in virtual time, so many seeds
+#   make simulate-mutants     deliberate bugs, and the seed that catches each
 #   make build                bin/feedwater, and bin/feedwater-nvml where there is a C compiler
 #   make test-arm64           the pixels on arm64, where qemu-aarch64-static (Debian: qemu-user-static) runs it; half an hour
 #   make lint                 linters, and that generated files are up to date
@@ -52,7 +53,7 @@ VERSION      := $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' python/feedwater
 
 say = @printf '\n\033[1m==> %s\033[0m\n' "$(1)"
 
-.PHONY: build demo test test-go test-race test-python test-arm64 lint generate check-generated bench faults soak simulate fuzz wheel clean
+.PHONY: build demo test test-go test-race test-python test-arm64 lint generate check-generated bench faults soak simulate simulate-mutants fuzz wheel clean
 
 build:
 	@mkdir -p bin
@@ -123,6 +124,10 @@ fuzz:
 simulate:
 	$(call say,$(SEEDS) seeds of nodes and trainers in virtual time)
 	$(GO) test ./client/simulation -run 'TestSeeds$$' -timeout 4h -seeds $(SEEDS)
+
+simulate-mutants:
+	$(call say,deliberate bugs, each within 200 seeds)
+	@$(GO) run ./client/simulation/mutants
 
 wheel: build
 	@mkdir -p dist

@@ -21,7 +21,8 @@ type stream struct {
 	rpc    grpc.BidiStreamingClient[pb.FetchRequest, pb.FetchResponse]
 	notice func(*pb.Notice)
 	cancel context.CancelFunc
-	heard  atomic.Int64 // nanoseconds since 1970
+	began  time.Time
+	heard  atomic.Int64 // nanoseconds since began, which a clock that is set does not change
 	wake   chan struct{}
 	ended  chan struct{}
 
@@ -55,9 +56,8 @@ func fetch(ctx context.Context, feed pb.FeedClient, start *pb.Start, notice func
 	s := &stream{
 		rpc: rpc, notice: notice, cancel: cancel,
 		wake: make(chan struct{}, 1), ended: make(chan struct{}),
-		leases: map[uint64]*lease{}, ids: map[*Attempt]uint64{},
+		leases: map[uint64]*lease{}, ids: map[*Attempt]uint64{}, began: time.Now(),
 	}
-	s.heard.Store(time.Now().UnixNano())
 	s.outbox = []outgoing{{request: &pb.FetchRequest{Request: &pb.FetchRequest_Start{Start: start}}}}
 	var sender sync.WaitGroup
 	sender.Go(func() { s.send(ctx) })
@@ -110,7 +110,7 @@ func cancelRequest(id uint64) *pb.FetchRequest {
 }
 
 // Heard implements Stream.
-func (s *stream) Heard() time.Time { return time.Unix(0, s.heard.Load()) }
+func (s *stream) Heard() time.Time { return s.began.Add(time.Duration(s.heard.Load())) }
 
 // Ended implements Stream.
 func (s *stream) Ended() <-chan struct{} { return s.ended }
@@ -187,7 +187,7 @@ func (s *stream) receive() error {
 
 // take handles one response. It runs within the codec, while the transport's frames are there.
 func (s *stream) take(m *pb.FetchResponse, p payload) error {
-	s.heard.Store(time.Now().UnixNano())
+	s.heard.Store(int64(time.Since(s.began)))
 	if m.Notice != nil {
 		s.notice(m.Notice)
 	}

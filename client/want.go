@@ -27,14 +27,16 @@ type Want struct {
 	Done func(Result)
 
 	// Of the fleet's goroutine.
-	count  int
-	seq    uint64
-	out    []*asked // at nodes; none while it waits in the queue
-	spare  []byte   // of Spare
-	final  *Result  // decided, but a node may still write memory of it
-	tries  map[*member]try
-	left   *member // that it was taken from last
-	missed int     // deadlines
+	count int
+	seq   uint64
+	out   []*asked // at nodes; none while it waits in the queue
+	spare []byte   // of Spare
+	final *Result  // decided, but a node may still write memory of it
+	tries map[*member]try
+	// When the want fails if no other node comes; zero while a node may do it yet.
+	failedBy time.Time
+	left     *member // that it was taken from last
+	missed   int     // deadlines
 }
 
 // Result is what became of a want.
@@ -76,13 +78,10 @@ const hopeFor = 30 * time.Second
 // hopeless returns an error when every usable node has failed the want often enough.
 func (w *Want) hopeless(members []*member, now time.Time) error {
 	var errs []NodeError
-	var latest time.Time // of the times from which on a node could be asked again
 	down := false
 	for _, m := range members {
 		t := w.tries[m]
 		switch {
-		case t.failures >= maxTries && t.again.After(latest):
-			latest = t.again
 		case t.failures < maxTries && m.usable():
 			return nil
 		case t.failures < maxTries && !m.leftOut:
@@ -92,7 +91,10 @@ func (w *Want) hopeless(members []*member, now time.Time) error {
 			errs = append(errs, NodeError{m.node.Addr(), m.state(time.Time{}), t.err})
 		}
 	}
-	if len(errs) == 0 || down && now.Before(latest.Add(hopeFor)) {
+	if len(errs) > 0 && w.failedBy.IsZero() {
+		w.failedBy = now.Add(hopeFor)
+	}
+	if len(errs) == 0 || down && now.Before(w.failedBy) {
 		return nil
 	}
 	return &NodesError{errs}

@@ -23,7 +23,8 @@ type stream struct {
 	goroutines sync.WaitGroup // receive and send
 	wake       chan struct{}  // told when answers or complete change
 	heard      atomic.Uint64  // id of the latest want
-	sending    atomic.Int64   // when the send in progress began, nanoseconds since 1970; 0: none is
+	began      time.Time
+	sending    atomic.Int64 // when the send in progress began, nanoseconds since began, which a clock that is set does not change; 0: none is
 
 	// Of receive, and of others when it has ended.
 	job        *Job
@@ -54,7 +55,7 @@ func (s *Server) Fetch(rpc grpc.BidiStreamingServer[pb.FetchRequest, pb.FetchRes
 	}
 	t := &stream{
 		server: s, rpc: rpc, account: caller.of(), quota: newQuota(s.memory, s.options.StreamBytes).within(caller.budget()),
-		wake: make(chan struct{}, 1), wants: map[uint64]*want{},
+		wake: make(chan struct{}, 1), wants: map[uint64]*want{}, began: time.Now(),
 	}
 	received, sent := make(chan error, 1), make(chan error, 1)
 	t.goroutines.Go(func() { received <- t.receive() })
@@ -88,7 +89,7 @@ func (t *stream) watch(received, sent <-chan error) error {
 		case err := <-sent:
 			return err
 		case now := <-tick.C:
-			if began := t.sending.Load(); began != 0 && now.Sub(time.Unix(0, began)) > limit {
+			if began := t.sending.Load(); began != 0 && now.Sub(t.began)-time.Duration(began) > limit {
 				t.server.metrics.stalled.Inc()
 				t.server.options.Log.Warn("stream ended: the trainer takes no data", "limit", limit)
 				return &StalledError{After: limit}

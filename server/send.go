@@ -173,7 +173,7 @@ func (t *stream) pause(d time.Duration, tick <-chan time.Time) error {
 
 // sendMessage sends a FetchResponse or a piece of one; it blocks while the trainer takes nothing.
 func (t *stream) sendMessage(m any) error {
-	t.sending.Store(time.Now().UnixNano())
+	t.sending.Store(int64(time.Since(t.began)) + 1)
 	defer t.sending.Store(0)
 	return t.rpc.SendMsg(m)
 }

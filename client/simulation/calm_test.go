@@ -30,9 +30,9 @@ func (c *calm) run(s shape) *stream {
 	w, err := play(c.t, &scenario{
 		seed: 1, shape: s, nodes: []time.Duration{5 * time.Millisecond}, batch: 7, step: time.Millisecond, held: 1, phases: []phase{{ranks: 1}},
 	}, client.State{})
-	c.runs[s] = &stream{w.digest(), w.final}
 	if err != nil || len(w.wrong) > 0 {
-		c.t.Fatalf("a calm run: %v %v", err, w.wrong)
+		c.t.Fatalf("a calm run: %v %q", err, w.wrong)
 	}
+	c.runs[s] = &stream{w.digest(), w.final}
 	return c.runs[s]
 }

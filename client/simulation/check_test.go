@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
+	"fmt"
 	"runtime"
 	"slices"
 	"time"
@@ -55,7 +56,7 @@ func (w *world) delivered(rank int, name string, b *client.Batch) {
 	}
 }
 
-// digest is that of the ordered stream. Every position has to be there once.
+// digest is that of the ordered stream, for when the run is over. Every position has to be there once.
 func (w *world) digest() string {
 	places := make([]place, 0, len(w.stream))
 	for p := range w.stream {
@@ -69,7 +70,7 @@ func (w *world) digest() string {
 			continue
 		}
 		if p != next {
-			w.fail("%d/%d comes where %d/%d is next", p.epoch, p.position, next.epoch, next.position)
+			w.wrong = append(w.wrong, fmt.Sprintf("%d/%d comes where %d/%d is next", p.epoch, p.position, next.epoch, next.position))
 		}
 		for _, s := range w.stream[p].samples {
 			h.Write(s)
@@ -79,16 +80,16 @@ func (w *world) digest() string {
 		}
 	}
 	if end := (place{w.shape.epochs, 0}); next != end {
-		w.fail("the stream ends before %d/%d", next.epoch, next.position)
+		w.wrong = append(w.wrong, fmt.Sprintf("the stream ends before %d/%d", next.epoch, next.position))
 	}
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// How long a trainer may wait for a batch: while a node is able that nothing is done to, and after all faults are over. A node that was
-// left out is looked at again after 30 s.
+// How long a trainer may wait for a batch: while there is a node that nothing is done to, and after all faults are over. The first outlasts
+// a silent node several times, the second the longest wait between attempts to reach a node.
 const (
-	patience     = 45 * time.Second
-	calmPatience = 45 * time.Second
+	patience     = 6 * time.Second
+	calmPatience = 30 * time.Second
 )
 
 // Most wants of one stream that a node works on: see client's inFlight, for 2 cores and any batch.

@@ -33,11 +33,13 @@ type kind struct {
 	run        func(*world, *node, *fault)
 }
 
+const draining = "drains"
+
 // kinds are all there are.
 func kinds() []kind {
 	return []kind{
 		{"is slow", false, false, 4 * time.Second, during(func(n *node, by int) { n.slow += by })},
-		{"hangs", false, false, 5 * time.Second, hang},
+		{"hangs", false, false, 40 * time.Second, hang},
 		{"cannot read", false, true, 3 * time.Second, during(func(n *node, by int) { n.broken += by })},
 		{"sends wrong bytes", false, true, 3 * time.Second, lie},
 		{"is cut off again and again", false, false, 2 * time.Second, cutOff},
@@ -46,7 +48,7 @@ func kinds() []kind {
 		{"refuses connections", false, false, 5 * time.Second, refuse},
 		{"swallows connections", false, false, 8 * time.Second, swallow},
 		{"is killed", false, false, 3 * time.Second, killed},
-		{"drains", false, false, 3 * time.Second, drain},
+		{draining, false, false, 3 * time.Second, drain},
 		{"comes back with other data", false, true, 3 * time.Second, otherData},
 		{"comes back with other numerics", false, true, 3 * time.Second, otherNumerics},
 		{"membership flaps", true, false, 2 * time.Second, flap},

@@ -91,11 +91,13 @@ func (n *node) stop(orderly bool) {
 	n.world.buried(r)
 }
 
-// drain stops a server as SIGTERM does.
+// drain stops a server as SIGTERM does. What is not done after a while is broken off; where nothing else is wrong there is nothing left.
 func (n *node) drain(r *running) {
 	ctx, cancel := context.WithTimeout(context.Background(), 4*time.Second)
 	defer cancel()
-	_ = r.server.Stop(ctx, r.grpc) // what is not done by then is broken off
+	if err := r.server.Stop(ctx, r.grpc); err != nil && n.world.only(n.index, draining) {
+		n.world.fail("%s did not drain: %v", n.addr, err)
+	}
 }
 
 // restart ends the server and starts another one after a change.

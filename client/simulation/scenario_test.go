@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"time"
 )
@@ -98,6 +99,11 @@ func (s *scenario) steady() bool {
 	return len(hit) < len(s.nodes)
 }
 
+// only reports whether nothing is done to a node but things of one kind.
+func (s *scenario) only(node int, kind string) bool {
+	return !slices.ContainsFunc(s.faults, func(f fault) bool { return f.kind.everywhere || f.node == node && f.kind.name != kind })
+}
+
 // end is when the last fault is over.
 func (s *scenario) end() time.Duration {
 	last := time.Duration(0)
@@ -109,7 +115,7 @@ func (s *scenario) end() time.Duration {
 
 func (s *scenario) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "seed %d: %d samples, %d epochs, batches of %d, window %d, %s per step\n", s.seed, s.shape.samples, s.shape.epochs, s.batch, s.window, s.step)
+	fmt.Fprintf(&b, "scenario of seed %d: %d samples, %d epochs, batches of %d, window %d, %s per step\n", s.seed, s.shape.samples, s.shape.epochs, s.batch, s.window, s.step)
 	for i, d := range s.nodes {
 		fmt.Fprintf(&b, "  %s takes about %s for a batch\n", addr(i), d)
 	}

@@ -16,6 +16,7 @@ import (
 var (
 	seeds   = flag.Uint64("seeds", usualSeeds, "how many seeds TestSeeds runs, from 1 on")
 	replays = flag.Uint64("replays", usualReplays, "how many seeds TestSameSeedSameTrace runs twice, from 1 on")
+	first   = flag.Bool("first", false, "run seeds one after the other, and stop at the first that fails")
 	only    = flag.Uint64("seed", 0, "the only seed that TestSeeds runs, and prints; 0: see -seeds")
 )
 
@@ -28,9 +29,11 @@ func TestSeeds(t *testing.T) {
 		check(t, *only, calm)
 		return
 	}
-	for s := uint64(1); s <= *seeds; s++ {
+	for s := uint64(1); s <= *seeds && !(*first && t.Failed()); s++ {
 		t.Run(fmt.Sprint(s), func(t *testing.T) {
-			t.Parallel()
+			if !*first {
+				t.Parallel()
+			}
 			check(t, s, calm)
 		})
 	}
