@@ -46,6 +46,7 @@ func TestDeadlineBeforeAnythingIsKnown(t *testing.T) {
 // slowToLeave is a node whose batches never come, and that writes their memory for a second more when they are cancelled.
 type slowToLeave struct {
 	client.Node
+	notice func(*pb.Notice)
 	writes sync.WaitGroup
 
 	mu   sync.Mutex
@@ -54,7 +55,8 @@ type slowToLeave struct {
 
 func (n *slowToLeave) Addr() string { return "slow" }
 
-func (n *slowToLeave) Fetch(_ context.Context, _ *pb.Start, _ func(*pb.Notice)) (client.Stream, error) {
+func (n *slowToLeave) Fetch(_ context.Context, _ *pb.Start, notice func(*pb.Notice)) (client.Stream, error) {
+	n.notice = notice
 	return &leavingStream{node: n, ended: make(chan struct{})}, nil
 }
 
@@ -68,6 +70,9 @@ func (s *leavingStream) Send(*client.Attempt) {
 	s.node.mu.Lock()
 	defer s.node.mu.Unlock()
 	s.node.sent++
+	if s.node.sent%2 == 1 { // so that it is hedged, the others are moved
+		s.node.notice(&pb.Notice{Begun: []uint64{0}})
+	}
 }
 
 func (s *leavingStream) Cancel(a *client.Attempt) {
