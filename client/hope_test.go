@@ -50,8 +50,8 @@ func TestOneDialPerAttempt(t *testing.T) {
 			t.Error("it opened")
 		}
 		f.Close()
-		// Waits are 5 s, a quarter less at the shortest, after a few that are shorter.
-		if n := dials.Load(); n > 10*60*4/15+10 {
+		// Waits are 5 s, a quarter less at the shortest, after a hundred that are shorter, for there is no other node.
+		if n := dials.Load(); n > 10*60*4/15+100 {
 			t.Errorf("%d attempts in 10 minutes", n)
 		}
 	})

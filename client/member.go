@@ -104,14 +104,16 @@ func (m *member) state(now time.Time) NodeState {
 const (
 	backoffMin = 100 * time.Millisecond
 	backoffMax = 5 * time.Second
-	// backoffAlone is the most while there is no stream at all: then the loop stands still until a node is back.
-	backoffAlone = 300 * time.Millisecond
-	leftOutWait  = 30 * time.Second // until a node that was left out is looked at again
+	// backoffAlone is the most while there is no stream at all, so often: then the loop stands still until a node is back, most often one
+	// that restarts.
+	backoffAlone  = 300 * time.Millisecond
+	attemptsAlone = 100
+	leftOutWait   = 30 * time.Second // until a node that was left out is looked at again
 )
 
 // keep holds a stream to the node open until ctx ends.
 func (m *member) keep(ctx context.Context) {
-	delay, spread := backoffMin, m.spread()
+	delay, spread, alone := backoffMin, m.spread(), 0
 	for {
 		m.gate.wait(ctx)
 		if ctx.Err() != nil {
@@ -121,11 +123,12 @@ func (m *member) keep(ctx context.Context) {
 		err := m.serve(ctx)
 		m.fleet.inbox.post(func() { m.fleet.lost(m, err) })
 		if time.Since(began) > backoffMax {
-			delay = backoffMin
+			delay, alone = backoffMin, 0
 		}
 		wait := delay
-		if m.fleet.up.Load() == 0 {
+		if m.fleet.up.Load() == 0 && alone < attemptsAlone {
 			wait = min(wait, backoffAlone)
+			alone++
 		}
 		wait = time.Duration(float64(wait) * (0.75 + spread.Float64()/2))
 		delay = min(2*delay, backoffMax)
