@@ -72,6 +72,8 @@ def _about(config: Config, opened: Opened) -> list[str]:
         "place     last hop: a table of 256 values per channel, used by the agent; costs this process nothing",
         "tier      A: the same bytes as the reference; B: within one level; C: same distribution",
     ]
+    if config.python is not None:
+        lines[2] = "batches   what python= returns, stacked"
     if config.batch_transform is not None:
         lines.insert(3, "then      batch_transform, in this process, on whole batches")
     return lines
