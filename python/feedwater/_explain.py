@@ -85,6 +85,8 @@ def _about(config: Config, opened: Opened) -> list[str]:
         "place     last hop: a table of 256 values per channel, used by the agent; costs this process nothing",
         "tier      A: the same bytes as the reference; B: within one level; C: same distribution",
     ]
+    if config.python is not None:
+        lines[2] = "batches   what python= returns, stacked"
     if config.masks is not None:
         lines.insert(1, f"masks     {config.masks.name}: uint8, moved as pictures are, by the nearest one")
     if config.batch_transform is not None:

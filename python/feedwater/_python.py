@@ -150,6 +150,8 @@ class Stage:
         self.busy_s, self.samples = 0.0, 0
         """Time that the function took, on so many samples."""
         self._memory, self._limits_s = config.memory, (config.timeout, config.start_timeout)
+        self._begun = False
+        """Whether a batch was made: until then processes may still be starting."""
         self._rows = 0
         """Samples that a slot has room for."""
         self._tasks: dict[int, _Task] = {}
@@ -189,6 +191,7 @@ class Stage:
                     self._deal_all(ahead(), batch)
                 self._wait(began)
             self._check(task, session)
+            self._begun = True
             self._deal_all(ahead(), batch)
         finally:
             self.wait_s += time.monotonic() - began
@@ -302,7 +305,7 @@ class Stage:
 
     def _wait(self, began: float) -> None:
         self.pool.wait(TURN_S, self._note)
-        limit_s = self._limits_s[not self._rows]
+        limit_s = self._limits_s[not self._begun]
         if limit_s and time.monotonic() - began > limit_s:
             at = ", ".join(map(str, self.pool.at_work_on())) or "none"
             raise StallError(

@@ -166,7 +166,6 @@ def test_methods_that_are_not_there_yet(folder: Path) -> None:
         "relabel": ({},),
         "concat": (),
         "mix": ({},),
-        "feedback": (1, 0.5),
     }.items():
         with pytest.raises(feedwater.NotYetError, match=f"{name}.* is not there yet: .{{10,}}"):
             getattr(loader, name)(*arguments)
