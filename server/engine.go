@@ -72,8 +72,8 @@ func (e engine) Prepare(plan *pipeline.Plan, data Data) (Maker, error) {
 	if !ok {
 		return nil, fmt.Errorf("a pipeline cannot read a %T", data)
 	}
-	if s.Flat() {
-		return nil, dataset.Flat(s.Path(), s.Len())
+	if err := s.CheckClasses(); err != nil {
+		return nil, err
 	}
 	j, err := e.Pipeline.Prepare(plan, s)
 	if err != nil {

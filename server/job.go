@@ -100,6 +100,9 @@ func (s *Server) bind(ctx context.Context, text, numerics string, again bool) (*
 	}
 	maker, err := s.engine.Prepare(plan, data.Data)
 	if err != nil {
+		if errors.Is(err, dataset.ErrLayout) { // look again next time
+			data.spoil()
+		}
 		data.release()
 		return nil, missing(plan.Source, err)
 	}
@@ -123,6 +126,10 @@ func (s *Server) bindMasked(ctx context.Context, plan *pipeline.Plan, data *snap
 		}
 	}
 	if err != nil {
+		if errors.Is(err, dataset.ErrLayout) && j.masks != nil { // look again next time
+			j.data.spoil()
+			j.masks.spoil()
+		}
 		j.Close()
 		return nil, missing(plan.Source, err)
 	}

@@ -169,6 +169,18 @@ func (s *Snapshot) Classes() []Class { return s.classes }
 // Flat reports whether the pictures lie in the root itself, without classes; see Options.Flat.
 func (s *Snapshot) Flat() bool { return len(s.classes) == 1 && s.classes[0].Name == "" }
 
+// CheckClasses returns the error of Open without Options.Flat if the snapshot is flat.
+func (s *Snapshot) CheckClasses() error {
+	if !s.Flat() {
+		return nil
+	}
+	first, err := s.At(0, nil)
+	if err != nil {
+		return err
+	}
+	return fmt.Errorf("open data set %s: %w", s.path, flat(s.samples, first.Key))
+}
+
 // Path is the root's absolute path without symbolic links.
 func (s *Snapshot) Path() string { return s.path }
 

@@ -82,11 +82,6 @@ func (s *scanner) flat(ctx context.Context, b *builder) ([]byte, error) {
 	return b.manifest(), nil
 }
 
-// Flat is the error of a flat folder, see Options.Flat, where classes are wanted.
-func Flat(path string, pictures int) error {
-	return fmt.Errorf("open data set %s: %w: %d pictures lie in it directly; each class needs a folder of its own: <root>/<class>/<picture>", path, ErrLayout, pictures)
-}
-
 // classes hands every class to take, in label order, one at a time. At most readers directories are read at once, and at most
 // twice as many classes are under way.
 func (s *scanner) classes(parent context.Context, top *folder, readers int, take func(*classScan)) error {
@@ -163,8 +158,12 @@ func noClasses(top *folder) error {
 	if len(top.pictures) == 0 {
 		return fmt.Errorf("%w: it has no folders; each class needs a folder of its own: <root>/<class>/<picture>", ErrLayout)
 	}
+	return flat(len(top.pictures), top.name(top.pictures[0]))
+}
+
+func flat(pictures int, first []byte) error {
 	return fmt.Errorf("%w: %d pictures, %s the first, lie in it directly; each class needs a folder of its own: "+
-		"<root>/<class>/<picture>", ErrLayout, len(top.pictures), top.name(top.pictures[0]))
+		"<root>/<class>/<picture>", ErrLayout, pictures, first)
 }
 
 func emptyClasses(names []string) error {

@@ -100,7 +100,9 @@ def _resize(leaf: Any) -> _Step:
 
 
 def _fill(leaf: Any) -> Any:
-    return _tv_fill.of_pictures(leaf.fill)
+    """Of a step that pads, for which nothing is 0."""
+    fill = _tv_fill.of_pictures(leaf.fill)
+    return 0 if fill is None and isinstance(leaf.fill, dict) else fill
 
 
 def filled(step: Op, leaf: Any, *, on_tensor: bool) -> tuple[Op, int | None]:
@@ -109,7 +111,8 @@ def filled(step: Op, leaf: Any, *, on_tensor: bool) -> tuple[Op, int | None]:
     if not isinstance(fill, dict) or not _at_home(type(leaf)):
         return step, None
     colour = _tv_fill.of_pictures(fill, on_tensor=on_tensor)
-    return replace(step, fill=colour), _tv_fill.of_masks(fill, colour)  # type: ignore[type-var]
+    pads = isinstance(step, (transforms.Pad, transforms.RandomCrop, transforms.RandomZoomOut))
+    return replace(step, fill=0 if pads and colour is None else colour), _tv_fill.of_masks(fill, colour)  # type: ignore[type-var]
 
 
 def _drawn_size(leaf: Any, *names: str) -> _Step:

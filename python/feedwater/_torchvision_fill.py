@@ -17,7 +17,7 @@ def of_pictures(fill: Any, *, on_tensor: bool = False) -> Any:
     for kind, value in fill.items():
         if isinstance(kind, type) and kind.__name__ == "Image" and kind.__module__.split(".")[0] == home:
             return value
-    return fill.get("others") or 0
+    return fill.get("others")
 
 
 def of_masks(fill: Any, pictures: Any) -> int | None:
@@ -25,11 +25,12 @@ def of_masks(fill: Any, pictures: Any) -> int | None:
     if not isinstance(fill, dict):
         return None
     named = {getattr(kind, "__name__", kind): value for kind, value in fill.items()}
-    value = named.get("Mask", named.get("others")) or 0
-    if isinstance(value, (list, tuple)) and len(value) == 1:
-        value = value[0]
+    value = named.get("Mask", named.get("others"))
     if value == pictures:
         return None
+    if isinstance(value, (list, tuple)) and len(value) == 1:
+        value = value[0]
+    value = 0 if value is None else value
     if not isinstance(value, (int, float)) or not 0 <= value <= 255 or value != int(value):
         raise UnsupportedTransformError(f"fill={value!r} for masks: needs a whole number from 0 to 255")
     return int(value)

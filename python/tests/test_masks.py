@@ -66,8 +66,10 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     return images, masks
 
 
-@pytest.mark.parametrize("place", ["pil", "tensor"])
-@pytest.mark.parametrize("name", GEOMETRY)
+BEHIND_TO_IMAGE = ("pad by type", "containers")
+
+
+@pytest.mark.parametrize(("name", "place"), [(n, "pil") for n in GEOMETRY] + [(n, "tensor") for n in BEHIND_TO_IMAGE])
 def test_masks_are_torchvisions(pair: tuple[Path, Path], name: str, place: str) -> None:
     steps = [v2.ToImage(), *GEOMETRY[name]] if place == "tensor" else GEOMETRY[name]
     assert testing.assert_parity(v2.Compose(steps), pair[0], masks=pair[1], samples=6, epochs=2) == 12
