@@ -1,7 +1,7 @@
 """A closer look at a few steps: which lines of the script wait for the GPU or copy to it, and what its frames hold.
 
-On a GPU two short windows of steps have timed versions of the calls that wait in the place of the real ones; outside them
-nothing is patched. There are none once torch.compile is at work, which would compile the timed versions in.
+On a GPU two short windows of steps have timed versions of the calls that wait in the place of the real ones; outside
+them nothing is patched. There are none once torch.compile is at work, which would compile the timed versions in.
 """
 
 from __future__ import annotations
