@@ -155,7 +155,7 @@ def test_steps_between_close_looks_are_counted() -> None:
             loop.count(now - 1000, now)
     rows = loop.dump()["rows"]
     assert close[:12] == list(range(12)) and set(range(30, 200, 20)) <= set(close), "the first, and where bursts are"
-    assert 60 < len(close) < 110 and len(rows) > 380
+    assert 60 < len(close) < 100 and len(rows) > 380
     assert sum(len(row) > 2 for row in rows) > 50, "those that were looked at are not crowded out"
     assert len({step % 4 for step in close[20:]}) == 4, "not always the same step of a cycle"
 
@@ -183,6 +183,7 @@ def test_a_window_times_calls_that_wait_and_ends(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(torch.Tensor, "item", slow)
     before = dict(vars(torch.Tensor)), torch.cuda.synchronize
     looks, loop, one = Looks(), Loop(dict(ABOUT)), torch.ones(())
+    loop.stream.gpu = SimpleNamespace()  # type: ignore[assignment]
     for _ in range(40):
         loop.steps += 1
         looks.entered()
@@ -202,6 +203,9 @@ def test_a_window_that_is_open_at_the_end_is_closed() -> None:
     before = dict(vars(torch.Tensor))
     looks, loop = Looks(), Loop(dict(ABOUT))
     loop.steps = 21
+    looks.step(loop)
+    assert dict(vars(torch.Tensor)) == before, "there is no GPU to wait for"
+    loop.stream.gpu = SimpleNamespace()  # type: ignore[assignment]
     looks.step(loop)
     assert dict(vars(torch.Tensor)) != before
     looks.close()

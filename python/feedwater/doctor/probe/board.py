@@ -36,7 +36,7 @@ fetches that were looked at closely; looked_threads: CPU time of all threads in 
 
 CLOSELY = 4
 """The first fetches, all looked at closely."""
-LOOK_NS = 100_000_000
+LOOK_NS = 200_000_000
 """Between two close looks at fetches: what costs more than a clock."""
 
 

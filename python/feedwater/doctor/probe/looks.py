@@ -1,7 +1,7 @@
 """A closer look at a few steps: which lines of the script wait for the GPU or copy to it, and what its frames hold.
 
-Two short windows of steps have timed versions of the calls that wait in the place of the real ones; outside them
-nothing is patched. There are none once torch.compile is at work, which would compile the timed versions in.
+On a GPU two short windows of steps have timed versions of the calls that wait in the place of the real ones; outside
+them nothing is patched. There are none once torch.compile is at work, which would compile the timed versions in.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Looks:
         if self._loop is loop:
             self._returned = perf_counter_ns() if self._rests else 0
             self._within(loop)
-        elif self._loop is None and loop.passed(WINDOWS) and "torch" in sys.modules and not _compiled():
+        elif self._loop is None and loop.passed(WINDOWS) and loop.stream.gpu is not None and not _compiled():
             self._open(loop)
         if loop.first and loop.steps < FRAMES_AT[-1]:
             self.frames.begin()

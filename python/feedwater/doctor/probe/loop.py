@@ -86,8 +86,11 @@ class Loop:
 
     def count(self, began: int, now: int) -> None:
         """next has returned a batch; that is all to be known of this step."""
-        if self._left:
+        if self._left and self._free_steps:
+            self._free_rows.append(Row(now - began, now - self._left, 1, 0, True))
+        elif self._left:
             self._counted.append((now - began, now - self._left))
+        self._free_steps = max(0, self._free_steps - 1)
         self._left = now
         self.steps += 1
 
@@ -102,7 +105,8 @@ class Loop:
         self.looks += 1
         self.off_thread += threading.current_thread() is not threading.main_thread()
         apart = LOOK_NS * (self.steps - self._looked) // max(1, now - self._looked_ns) + self.looks % 2
-        apart = 1 if go_on or self.steps < CLOSELY or self._free_steps or settings.REPLAY else max(1, apart)
+        free = self._free_steps and self.stream.gpu is not None  # whose clock is to tell how long they take
+        apart = 1 if go_on or free or self.steps < CLOSELY or settings.REPLAY else max(1, apart)
         self._looked, self._looked_ns, self.look_at = self.steps, now, now + MOST_APART_NS
         held = next((step for step in self._bursts if step >= self.steps), self.steps + apart)
         self.look_by = min(self.steps + apart - 1, held)
