@@ -70,7 +70,8 @@ func (d *dns) look(ctx context.Context) Answer {
 		a.Nodes, a.Err, a.ServerName = join(oneFamily(ips), d.port), err, d.name
 	}
 	var missing *net.DNSError
-	if len(a.Nodes) == 0 && a.Err != nil && !(errors.As(a.Err, &missing) && missing.IsNotFound) {
+	nobody := errors.As(a.Err, &missing) && missing.IsNotFound
+	if len(a.Nodes) == 0 && a.Err != nil && !nobody {
 		a.Nodes = nil
 	}
 	return a

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/fsnotify/fsnotify"
@@ -137,15 +138,15 @@ func (n *notices) wait(ctx context.Context) {
 	}
 	timer := time.NewTimer(around(readEvery))
 	defer timer.Stop()
-	changed := false
+	soon := sync.OnceFunc(func() { timer.Reset(settle) })
 	for {
 		select {
 		case <-events:
-			if !changed {
-				changed = true
-				timer.Reset(settle)
+			soon()
+		case err := <-errs:
+			if err != nil { // some changes were missed
+				soon()
 			}
-		case <-errs: // some changes were missed
 		case <-timer.C:
 			return
 		case <-ctx.Done():

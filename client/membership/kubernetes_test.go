@@ -48,7 +48,7 @@ func newAPI(t *testing.T) (*api, *kubernetes) {
 	a.trust(t)
 	write(t, filepath.Join(a.account, "token"), usualToken+"\n")
 	write(t, filepath.Join(a.account, "namespace"), "prod")
-	yield := func(ctx context.Context, _ time.Duration) {}
+	yield := func(context.Context, time.Duration) {}
 	return a, &kubernetes{"k8s:preproc:grpc", "", "preproc", "grpc", a.URL, a.account, yield}
 }
 
