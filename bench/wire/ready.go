@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/feedwater-io/feedwater/control/share"
 	"github.com/feedwater-io/feedwater/pipeline"
 	"github.com/feedwater-io/feedwater/pipeline/augment"
 	"github.com/feedwater-io/feedwater/pipeline/dataset"
@@ -33,6 +34,9 @@ func (*ready) Kernels() string     { return "none" }
 func (*ready) Workers() int        { return 1 }
 func (*ready) Queued() float64     { return 0 }
 func (*ready) Work() pipeline.Work { return pipeline.Work{} }
+
+// Ahead implements server.Engine: nothing is queued.
+func (*ready) Ahead(*share.Account) float64 { return 0 }
 
 func (e *ready) Scan(context.Context, string) (server.Data, error) { return nothing{}, nil }
 
