@@ -140,7 +140,7 @@ func (w *world) checkWants() {
 // blamed looks for honest nodes that are said to have sent damage.
 func (w *world) blamed(f *client.Fleet) {
 	for _, s := range f.Status() {
-		if n := w.node(s.Addr); n != nil && !n.liar && s.Damaged > 0 {
+		if n := w.node(s.Addr); n != nil && s.Damaged > 0 && !n.lied() {
 			w.fail("%s is said to have sent %d damaged batches", s.Addr, s.Damaged)
 		}
 	}

@@ -192,7 +192,7 @@ func (w *world) setNodes(addrs []string) {
 	w.mu.Unlock()
 	for _, f := range fleets {
 		left := listed
-		for _, gone := range listed {
+		for _, gone := range slices.Backward(listed) { // the first node, which never refuses, goes last
 			if !slices.Contains(addrs, gone) {
 				left = without(left, gone)
 				w.tell(f, left)

@@ -160,6 +160,13 @@ func (n *node) damage(batch []byte) {
 	}
 }
 
+// lied reports whether the node has sent wrong bytes on purpose.
+func (n *node) lied() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.liar
+}
+
 // connect makes a trainer's connection to the node.
 func (n *node) connect(ctx context.Context, up, down time.Duration) (net.Conn, error) {
 	n.mu.Lock()

@@ -3,7 +3,7 @@
 package simulation
 
 // usualSeeds is fewer, since each takes many times as long.
-const usualSeeds = 40
+const usualSeeds = 25
 
 // usualReplays is how many seeds are run twice.
 const usualReplays = 3

@@ -29,7 +29,7 @@ func TestSeeds(t *testing.T) {
 		check(t, *only, calm)
 		return
 	}
-	for s := uint64(1); s <= *seeds && !(*first && t.Failed()); s++ {
+	for s := uint64(1); s <= *seeds && (!*first || !t.Failed()); s++ {
 		t.Run(fmt.Sprint(s), func(t *testing.T) {
 			if !*first {
 				t.Parallel()

@@ -23,19 +23,18 @@ type world struct {
 
 	running sync.WaitGroup // goroutines of links
 
-	mu      sync.Mutex
-	wrong   []string // what broke a promise
-	trace   []event
-	stream  map[place]record
-	last    map[string]place // of each rank
-	fleets  []*client.Fleet
-	listed  []string // nodes, as fleets were told
-	ranks   []*trainer
-	paused  time.Time
-	final   client.State
-	logged  bytes.Buffer
-	damaged uint64 // batches that honest nodes are said to have damaged
-	dead    []*running
+	mu     sync.Mutex
+	wrong  []string // what broke a promise
+	trace  []event
+	stream map[place]record
+	last   map[string]place // of each rank
+	fleets []*client.Fleet
+	listed []string // nodes, as fleets were told
+	ranks  []*trainer
+	paused time.Time
+	final  client.State
+	logged bytes.Buffer
+	dead   []*running
 }
 
 // event is something that happened.
