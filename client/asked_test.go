@@ -46,7 +46,6 @@ func TestDeadlineBeforeAnythingIsKnown(t *testing.T) {
 // slowToLeave is a node whose batches never come, and that writes their memory for a second more when they are cancelled.
 type slowToLeave struct {
 	client.Node
-	notice func(*pb.Notice)
 	writes sync.WaitGroup
 
 	mu   sync.Mutex
@@ -55,8 +54,7 @@ type slowToLeave struct {
 
 func (n *slowToLeave) Addr() string { return "slow" }
 
-func (n *slowToLeave) Fetch(_ context.Context, _ *pb.Start, notice func(*pb.Notice)) (client.Stream, error) {
-	n.notice = notice
+func (n *slowToLeave) Fetch(_ context.Context, _ *pb.Start, _ func(*pb.Notice)) (client.Stream, error) {
 	return &leavingStream{node: n, ended: make(chan struct{})}, nil
 }
 
@@ -70,9 +68,6 @@ func (s *leavingStream) Send(*client.Attempt) {
 	s.node.mu.Lock()
 	defer s.node.mu.Unlock()
 	s.node.sent++
-	if s.node.sent%2 == 1 { // so that it is hedged, the others are moved
-		s.node.notice(&pb.Notice{Begun: []uint64{0}})
-	}
 }
 
 func (s *leavingStream) Cancel(a *client.Attempt) {
@@ -94,7 +89,7 @@ func (s *leavingStream) Close() {
 	s.node.writes.Wait()
 }
 
-// A want that was taken from a node is answered, or sent to another with the same memory, only when that node has let go of it.
+// A want that is taken from a node is sent to another, with the same memory, only when that node has let go of it.
 func TestMemoryIsFreeOnlyWhenTheLoserHasLetGo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t)

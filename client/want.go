@@ -107,8 +107,6 @@ func sortByDue(queue []*Want) {
 
 func (w *Want) compare(v *Want) int { return cmp.Or(w.Due.Compare(v.Due), cmp.Compare(w.seq, v.seq)) }
 
-func (w *Want) before(v *Want) bool { return w.compare(v) < 0 }
-
 // countOf is the number of samples that a name stands for.
 func countOf(n *pb.Name) int {
 	if l := n.GetList(); l != nil {
