@@ -36,9 +36,6 @@ func (*ready) Queued() float64              { return 0 }
 func (*ready) Ahead(*share.Account) float64 { return 0 }
 func (*ready) Work() pipeline.Work          { return pipeline.Work{} }
 
-// Ahead implements server.Engine: nothing is queued.
-func (*ready) Ahead(*share.Account) float64 { return 0 }
-
 func (e *ready) Scan(context.Context, string) (server.Data, error) { return nothing{}, nil }
 
 func (e *ready) Prepare(plan *pipeline.Plan, d server.Data) (server.Maker, error) {
