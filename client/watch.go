@@ -81,15 +81,27 @@ func (f *Fleet) listen(s *session, now time.Time) {
 // probe gives nodes that are silent or doubted one want now and then, the one that is needed last.
 func (f *Fleet) probe(now time.Time) {
 	for _, m := range f.members {
-		if m.session == nil || len(m.session.wants) > 0 || len(f.queue) == 0 || !m.mayBeProbed(f.clock(now), now) {
+		if m.session == nil || len(m.session.wants) > 0 {
 			continue
 		}
-		sortByDue(f.queue)
-		last := len(f.queue) - 1
-		w := f.queue[last]
-		f.queue = f.queue[:last]
-		f.send(w, m.session, now)
+		if at := f.spared(m, now); at >= 0 && m.mayBeProbed(f.clock(now), now) {
+			w := f.queue[at]
+			f.queue = slices.Delete(f.queue, at, at+1)
+			f.send(w, m.session, now)
+		}
 	}
+}
+
+// spared is where in the queue the want is that is needed last of those that were not taken from m before, unless nobody else can have
+// them; -1 if there is none.
+func (f *Fleet) spared(m *member, now time.Time) int {
+	at := -1
+	for i, w := range f.queue {
+		if (w.left != m || !f.elsewhere(w, m, now)) && (at < 0 || w.compare(f.queue[at]) > 0) {
+			at = i
+		}
+	}
+	return at
 }
 
 // mayBeProbed reports whether it is time for a probe; then the next one is later.
