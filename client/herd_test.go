@@ -136,7 +136,9 @@ func TestHerd(t *testing.T) {
 		routines := runtime.NumGoroutine()
 		h.fell()
 		time.Sleep(down)
-		h.dials = nil // nobody dials at just this moment
+		h.mu.Lock()
+		h.dials = nil
+		h.mu.Unlock()
 		h.raise()
 		back := within(func() bool { _, least := h.ready(); return least > 0 })
 		whole := back + within(func() bool { all, _ := h.ready(); return all == trainers*nodes })
