@@ -146,6 +146,7 @@ func (f *Fleet) hasten(a *asked, now time.Time) bool {
 	switch f.about(a, now).Choose(other.speed.Finish(f.load(other, w.count, now))) {
 	case pick.Move:
 		f.effort.Moves++
+		w.moves++
 		w.left = m
 		f.takeAway(a, now)
 		return true
@@ -164,7 +165,7 @@ func (f *Fleet) about(a *asked, now time.Time) pick.Attempt {
 	load.Held -= a.want.count
 	p := pick.Attempt{
 		Due: math.Inf(-1), Age: now.Sub(a.sent).Seconds(), Begun: -1,
-		Forecast: a.forecast, Make: a.make, Rest: a.session.member.speed.Finish(load),
+		Forecast: a.forecast, Make: a.make, Rest: a.session.member.speed.Finish(load), Moves: a.want.moves,
 	}
 	if p.Make == 0 { // nothing was known of it
 		p.Make = f.took.Value()

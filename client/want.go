@@ -36,7 +36,8 @@ type Want struct {
 	// When the want fails if no other node comes; zero while a node may do it yet.
 	failedBy time.Time
 	left     *member // that it was taken from last
-	missed   int     // deadlines
+	moves    int
+	missed   int // deadlines
 }
 
 // Result is what became of a want.

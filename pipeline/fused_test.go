@@ -25,6 +25,9 @@ func TestNoProductIsFusedUnasked(t *testing.T) {
 	}
 	asked := 0
 	for _, found := range fused.FindAllStringSubmatch(string(listing), -1) {
+		if lines[found[1]] == nil { // of another package, inlined here: none of those makes pixels
+			continue
+		}
 		n, _ := strconv.Atoi(found[2])
 		if line := lines[found[1]][n-1]; strings.Contains(line, "math.FMA(") {
 			asked++

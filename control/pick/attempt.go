@@ -2,6 +2,8 @@ package pick
 
 import "math"
 
+const mostDoublings = 6
+
 const (
 	moveAge      = 0.1  // seconds: younger attempts may just not have been heard of
 	moveGain     = 0.5  // of the rest, within which another node has to be done
@@ -21,6 +23,8 @@ type Attempt struct {
 	Forecast, Make float64
 	// Rest is when the node would come to it, as it is now.
 	Rest float64
+	// Moves is how often its want was moved before. Each time it lost its place in a node's queue, so the next move takes twice the cause.
+	Moves int
 }
 
 // Choice is what to do about an Attempt.
@@ -36,7 +40,7 @@ const (
 // Choose decides about one of the batches that are needed next, where another node would have it in so many seconds: it is left alone as
 // long as a make later would do. A move costs nothing; a hedge is for the caller's Bank to grant.
 func (a Attempt) Choose(other float64) Choice {
-	made := max(a.Make, hedgeLeast)
+	made, patience := max(a.Make, hedgeLeast), math.Exp2(float64(min(a.Moves, mostDoublings)))
 	switch {
 	case a.Due >= max(other, made)+made:
 		return Leave
@@ -44,8 +48,8 @@ func (a Attempt) Choose(other float64) Choice {
 		if a.Make > 0 && a.Begun > hedgeMakes*made {
 			return Hedge
 		}
-	case a.Age > moveAge && other < moveGain*a.Rest,
-		a.Age > moveForecast*a.Forecast+moveSlack && other < a.Age:
+	case a.Age > moveAge*patience && other < moveGain*a.Rest,
+		a.Age > moveForecast*a.Forecast*patience+moveSlack && other < a.Age:
 		return Move
 	}
 	return Leave
@@ -77,7 +81,6 @@ const (
 	deadlineGuess = 120.0 // seconds
 	deadlineLeast = 5.0   // seconds
 	deadlineTimes = 20.0  // the usual time
-	deadlineMost  = 6     // doublings
 )
 
 // Deadline is after how long an attempt is given up whose want missed so many deadlines before, took being how long wants took.
@@ -86,5 +89,5 @@ func Deadline(took *Median, missed int) float64 {
 	if took.Count() >= deadlineKnown {
 		d = max(deadlineLeast, deadlineTimes*took.Value())
 	}
-	return d * math.Exp2(float64(min(missed, deadlineMost)))
+	return d * math.Exp2(float64(min(missed, mostDoublings)))
 }

@@ -92,6 +92,9 @@ func TestChoose(t *testing.T) {
 		"twice the forecast":           {waits, 2, Move, func(a *Attempt) { a.Age = 2.1 }},
 		"and the other takes longer":   {waits, 2.2, Leave, func(a *Attempt) { a.Age = 2.1 }},
 		"far from needed":              {waits, 0.1, Leave, func(a *Attempt) { a.Due = 2 }},
+		"moved three times":            {waits, 0.1, Move, func(a *Attempt) { a.Moves = 3 }},
+		"moved too often for its age":  {waits, 0.1, Leave, func(a *Attempt) { a.Moves = 4 }},
+		"and for its forecast":         {waits, 2, Leave, func(a *Attempt) { a.Age, a.Moves = 2.1, 5 }},
 	} {
 		if c.but != nil {
 			c.but(&c.a)

@@ -212,7 +212,7 @@ var (
 
 // zoom cuts a margin off and resizes the rest to the size it was of.
 func (p *program) zoom(level float64, filter string) error {
-	size, margin := p.size(), level*0.25
+	size, margin := p.size(), float64(level*0.25)
 	low, high := func(side int) int { return int(math.RoundToEven(margin * float64(side))) }, func(side int) int {
 		return int(math.RoundToEven(float64(side) * (1 - margin)))
 	}
