@@ -156,7 +156,7 @@ func (s *scanner) walk(ctx context.Context, c *classScan, path string, up *folde
 
 func noClasses(top *folder) error {
 	if len(top.pictures) == 0 {
-		return fmt.Errorf("%w: it has no folders; each class needs a folder of its own: <root>/<class>/<picture>", ErrLayout)
+		return fmt.Errorf("%w: it holds no picture and no folder; pictures of classes lie in a folder for each: <root>/<class>/<picture>", ErrLayout)
 	}
 	return flat(len(top.pictures), top.name(top.pictures[0]))
 }

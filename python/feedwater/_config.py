@@ -132,6 +132,11 @@ class Config:
             if _output.MASK in self.names:
                 raise ValueError("fields asks for masks: say where they are, masks=folder")
             return
+        if self.nodes and self.masks.local:
+            raise ValueError(
+                f"masks={self.masks.local!r} is a folder of this machine: with nodes, name it as they do, "
+                '"root/path", and the pictures too'
+            )
         if self.views:
             raise NotYetError("masks= together with Views is not there yet: leave one of them out")
         if self.apply_exif:

@@ -76,7 +76,7 @@ class Learning:
 
 def rows_of(last: Any, indices: Any, values: Any, repeat_at: Callable[[int], int]) -> tuple[Any, Any, Any]:
     """Checked: the samples' indices, their repeats and values, each of which is in the last batch."""
-    wanted, outcomes = np.atleast_1d(np.asarray(indices)), np.atleast_1d(np.asarray(values, dtype=np.float64))
+    wanted, outcomes = np.atleast_1d(_array(indices)), np.atleast_1d(_array(values).astype(np.float64))
     if wanted.dtype.kind not in "iu" or wanted.shape != outcomes.shape or wanted.ndim != 1:
         raise TypeError("feedback(indices, values): needs an index and a value for each sample, as many of both")
     if not ((outcomes >= 0) & (outcomes <= 1)).all():
@@ -87,3 +87,8 @@ def rows_of(last: Any, indices: Any, values: Any, repeat_at: Callable[[int], int
         raise ValueError(f"feedback: index {strange} is not in the last batch (loader.last.indices)")
     repeats = np.array([repeat_at(last.position + rows[int(index)]) for index in wanted], np.int64)
     return wanted.astype(np.int64), repeats, outcomes
+
+
+def _array(values: Any) -> Any:
+    """Numbers as an array of numpy, of tensors too that are on a GPU or in a graph."""
+    return np.asarray(values.detach().cpu() if hasattr(values, "detach") else values)

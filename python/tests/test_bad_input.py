@@ -255,7 +255,7 @@ def test_folders_that_are_no_image_folders(data: Path, tmp_path: Path) -> None:
         make(folder)
     folder.mkdir()
     for prepare, why in (
-        (lambda: None, "it has no folders; each class needs a folder of its own"),
+        (lambda: None, "it holds no picture and no folder; pictures of classes lie in a folder for each"),
         (lambda: shutil.copy(pictures(data)[0], folder / "a.jpg"), "1 pictures, a.jpg the first, lie in it directly"),
         (lambda: (folder / "cats").mkdir(), "no picture .* in the folder cats"),
     ):

@@ -189,6 +189,17 @@ def _by_pillow(image: Any, name: str, levels: list[float], before: Any) -> Any:
     return before if name == "Identity" else None
 
 
+def test_outcomes_may_be_of_a_graph(data: Path) -> None:
+    torch = pytest.importorskip("torch")
+    with begin(data) as loader, begin(data) as other:
+        _, index = next(iter(loader))
+        next(iter(other))
+        outcomes = torch.linspace(0, 1, len(index), dtype=torch.float64, requires_grad=True) * 1.0
+        loader.feedback(torch.as_tensor(index), outcomes)
+        other.feedback(index, outcomes.detach().numpy())
+        assert loader.state_dict()["policy"] == other.state_dict()["policy"]
+
+
 def test_what_cannot_be_learnt_from_is_refused(data: Path) -> None:
     plain = feedwater.Loader(data, transforms.CenterCrop(24), batch_size=4)
     with plain, pytest.raises(feedwater.Error, match=r"has not: feedwater\.transforms\.CTAugment"):

@@ -192,3 +192,8 @@ def test_flat_folders_need_masks(pair: tuple[Path, Path]) -> None:
         Loader(pair[0], SIZE, batch_size=2, fields=("image", "mask"))
     with pytest.raises(TypeError, match="masks="):
         Loader(pair[0], SIZE, batch_size=2, masks=3)
+
+
+def test_a_local_folder_of_masks_with_nodes_is_told_how_to_be_named(pair: tuple[Path, Path]) -> None:
+    with pytest.raises(ValueError, match=r"masks=.* is a folder of this machine: with nodes, name it as they do"):
+        Loader("all/pictures", [], masks=pair[1], nodes="127.0.0.1:1", batch_size=4)
