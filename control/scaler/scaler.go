@@ -47,15 +47,18 @@ type Scaler struct {
 	externalscaler.UnimplementedExternalScalerServer
 	options Options
 	knocked chan struct{}
+	heard   chan struct{} // a node answered for the first time
 
 	mu      sync.Mutex
+	began   time.Time // Run did
+	listed  bool      // the nodes could be listed once
 	nodes   map[string]*node
 	knock   time.Time // when a trainer last said that it waits
 	law     control.Scaler
 	settled time.Time
 	wanted  int
 	since   time.Time     // wanted is what it is
-	change  chan struct{} // closed when it becomes another
+	change  chan struct{} // closed when it is settled anew
 }
 
 // node is one that was listed.
@@ -63,6 +66,8 @@ type node struct {
 	stop  context.CancelFunc
 	last  *pb.WatchResponse
 	heard time.Time
+	// counted tells that it answered before the number was settled, and is in it.
+	counted bool
 }
 
 // New returns a scaler that does nothing until Run.
@@ -70,7 +75,9 @@ func New(o Options) *Scaler {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Scaler{options: o, knocked: make(chan struct{}, 1), nodes: map[string]*node{}, change: make(chan struct{})}
+	return &Scaler{
+		options: o, knocked: make(chan struct{}, 1), heard: make(chan struct{}, 1), nodes: map[string]*node{}, change: make(chan struct{}),
+	}
 }
 
 // Register offers the scaler to KEDA, and to trainers that wait, at a gRPC server.
@@ -97,11 +104,15 @@ func (s *Scaler) Run(ctx context.Context) {
 	defer watchers.Wait()
 	look := time.NewTicker(lookEvery)
 	defer look.Stop()
+	s.mu.Lock()
+	s.began = time.Now()
+	s.mu.Unlock()
 	for ctx.Err() == nil {
 		s.look(ctx, &watchers)
 		s.settle(time.Now(), false)
 		select {
 		case <-look.C:
+		case <-s.heard:
 		case <-s.knocked:
 			s.settle(time.Now(), true)
 		case <-ctx.Done():
@@ -118,6 +129,7 @@ func (s *Scaler) look(ctx context.Context, watchers *sync.WaitGroup) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.listed = true
 	listed := map[string]bool{}
 	for _, addr := range addrs {
 		listed[addr] = true
@@ -153,9 +165,7 @@ func (s *Scaler) watch(ctx context.Context, addr string, n *node) {
 		for err == nil {
 			var r *pb.WatchResponse
 			if r, err = stream.Recv(); err == nil {
-				s.mu.Lock()
-				n.last, n.heard = r, time.Now()
-				s.mu.Unlock()
+				s.hear(n, r)
 			}
 		}
 		select {
@@ -165,10 +175,38 @@ func (s *Scaler) watch(ctx context.Context, addr string, n *node) {
 	}
 }
 
+// hear takes a node's state.
+func (s *Scaler) hear(n *node, r *pb.WatchResponse) {
+	s.mu.Lock()
+	first := n.last == nil
+	n.last, n.heard = r, time.Now()
+	s.mu.Unlock()
+	if !first {
+		return
+	}
+	select {
+	case s.heard <- struct{}{}:
+	default:
+	}
+}
+
+// ready reports whether enough is known for a first number: all nodes that there are have answered, or had the time to. mu is held.
+func (s *Scaler) ready(now time.Time) bool {
+	for _, n := range s.nodes {
+		if n.last == nil && now.Sub(s.began) < answerWithin {
+			return false
+		}
+	}
+	return s.listed
+}
+
 // settle ends a period, if it is over or somebody asks for the first node.
 func (s *Scaler) settle(now time.Time, knocked bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.settled.IsZero() && !s.ready(now) {
+		return
+	}
 	seconds := period.Seconds()
 	if !s.settled.IsZero() {
 		seconds = now.Sub(s.settled).Seconds()
@@ -179,14 +217,16 @@ func (s *Scaler) settle(now time.Time, knocked bool) {
 	}
 	p := s.survey(now)
 	s.settled = now
+	defer func() {
+		close(s.change)
+		s.change = make(chan struct{})
+	}()
 	wanted := s.law.Settle(seconds, p.need+float64(p.silent), p.active, p.blind, s.existing(now, p))
 	if wanted == s.wanted {
 		return
 	}
 	s.options.Log.Info("nodes wanted", "nodes", wanted, "before", s.wanted, "up", p.up, "silent", p.silent)
 	s.wanted, s.since = wanted, now
-	close(s.change)
-	s.change = make(chan struct{})
 }
 
 // existing is how many nodes there are or are starting. What was asked for and did not come within a while is not counted.
@@ -210,10 +250,11 @@ func (s *Scaler) survey(now time.Time) survey {
 	jobs := map[string]uint32{}
 	for _, n := range s.nodes {
 		age := now.Sub(n.heard)
+		n.counted = n.last != nil && age <= answerWithin
 		switch {
 		case n.last == nil, age > silentFor:
 			continue
-		case age > answerWithin:
+		case !n.counted:
 			p.silent++
 			continue
 		}
