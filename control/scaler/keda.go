@@ -2,6 +2,9 @@ package scaler
 
 import (
 	"context"
+	"fmt"
+	"maps"
+	"slices"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -25,7 +28,7 @@ func (s *Scaler) current() (int, <-chan struct{}, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.settled.IsZero() || s.wanted == 0 && len(s.nodes) > 0 && !s.answered() {
-		return 0, s.change, status.Error(codes.Unavailable, "no node answers: how many are wanted is not known")
+		return 0, s.change, status.Error(codes.Unavailable, "no node answers: how many are wanted is not known"+s.why())
 	}
 	return s.wanted, s.change, nil
 }
@@ -38,6 +41,16 @@ func (s *Scaler) answered() bool {
 		}
 	}
 	return false
+}
+
+// why is what one of the nodes says that does not answer, the first by address; empty: none says anything. mu is held.
+func (s *Scaler) why() string {
+	for _, addr := range slices.Sorted(maps.Keys(s.nodes)) {
+		if err := s.nodes[addr].err; err != nil {
+			return fmt.Sprintf("; %s: %v", addr, err)
+		}
+	}
+	return ""
 }
 
 // IsActive implements KEDA's contract: whether there should be any node.

@@ -7,6 +7,8 @@ package scaler
 
 import (
 	"context"
+	"errors"
+	"io"
 	"log/slog"
 	"sync"
 	"time"
@@ -66,6 +68,8 @@ type node struct {
 	stop  context.CancelFunc
 	last  *pb.WatchResponse
 	heard time.Time
+	// err is why it does not answer; nil while it does.
+	err error
 	// counted tells that it answered before the number was settled, and is in it.
 	counted bool
 }
@@ -156,7 +160,7 @@ func (s *Scaler) look(ctx context.Context, watchers *sync.WaitGroup) {
 func (s *Scaler) watch(ctx context.Context, addr string, n *node) {
 	conn, err := s.options.Dial(addr)
 	if err != nil {
-		s.options.Log.Warn("a node cannot be watched", "node", addr, "err", err)
+		s.fail(addr, n, err)
 		return
 	}
 	defer func() { _ = conn.Close() }()
@@ -168,6 +172,9 @@ func (s *Scaler) watch(ctx context.Context, addr string, n *node) {
 				s.hear(n, r)
 			}
 		}
+		if ctx.Err() == nil && !errors.Is(err, io.EOF) { // nodes that drain end the call
+			s.fail(addr, n, err)
+		}
 		select {
 		case <-time.After(time.Second):
 		case <-ctx.Done():
@@ -175,11 +182,22 @@ func (s *Scaler) watch(ctx context.Context, addr string, n *node) {
 	}
 }
 
+// fail takes why a node does not answer, and says so unless that is what was said last.
+func (s *Scaler) fail(addr string, n *node, err error) {
+	s.mu.Lock()
+	known := n.err != nil && n.err.Error() == err.Error()
+	n.err = err
+	s.mu.Unlock()
+	if !known {
+		s.options.Log.Warn("a node cannot be watched", "node", addr, "err", err)
+	}
+}
+
 // hear takes a node's state.
 func (s *Scaler) hear(n *node, r *pb.WatchResponse) {
 	s.mu.Lock()
 	first := n.last == nil
-	n.last, n.heard = r, time.Now()
+	n.last, n.heard, n.err = r, time.Now(), nil
 	s.mu.Unlock()
 	if !first {
 		return
