@@ -67,7 +67,7 @@ func (s *Scaler) StreamIsActive(_ *externalscaler.ScaledObjectRef, stream grpc.S
 	said, told := false, false
 	for {
 		n, change, err := s.current()
-		if active := n > 0; err == nil && !(told && said == active) {
+		if active := n > 0; err == nil && (!told || said != active) {
 			if err := stream.Send(&externalscaler.IsActiveResponse{Result: active}); err != nil {
 				return err
 			}
