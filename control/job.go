@@ -2,19 +2,25 @@ package control
 
 import "math"
 
+// Bounds of what a job can be.
 const (
-	maxOpen    = 64      // numbers that not all ranks have told of
-	maxRanks   = 1 << 16 // of a job
-	maxSamples = 1 << 30 // of a step, all ranks together
-	quietLimit = 30.0    // seconds without a step after which a job asks for nothing
-	costWeight = 0.3     // of the newest period in a job's cost per sample
-	fedWait    = 1e-3    // seconds; a rank that waits less is fed
-	fedRun     = 8       // fed steps before the first that counts
-	fedLeast   = 8       // that count, for a mean
-	settling   = 8       // steps after a pause or the start, in which the host runs ahead of the GPU again, shorter than its steps
-	waitLeast  = 0.02    // share of the step from which on wait may hide a demand
-	mostFaster = 4.0     // a job is not taken to be faster than so many times what it shows
-	unmetered  = 1.5     // the same for one without a meter
+	// MaxRanks of one.
+	MaxRanks = 1 << 16
+	// MaxSamples of a step, all ranks together.
+	MaxSamples = 1 << 30
+)
+
+const (
+	maxOpen    = 64   // numbers that not all ranks have told of
+	quietLimit = 30.0 // seconds without a step after which a job asks for nothing
+	costWeight = 0.3  // of the newest period in a job's cost per sample
+	fedWait    = 1e-3 // seconds; a rank that waits less is fed
+	fedRun     = 8    // fed steps before the first that counts
+	fedLeast   = 8    // that count, for a mean
+	settling   = 8    // steps after a pause or the start, in which the host runs ahead of the GPU again, shorter than its steps
+	waitLeast  = 0.02 // share of the step from which on wait may hide a demand
+	mostFaster = 4.0  // a job is not taken to be faster than so many times what it shows
+	unmetered  = 1.5  // the same for one without a meter
 )
 
 // Job lines up the steps of a training job's ranks by their number and reads its demand off them. The zero value is ready.
@@ -70,7 +76,7 @@ type Report struct {
 
 // Add takes a rank's report. Reports of ranks that cannot be are left out.
 func (j *Job) Add(r Report) {
-	if r.World == 0 || r.World > maxRanks || r.Rank >= r.World {
+	if r.World == 0 || r.World > MaxRanks || r.Rank >= r.World {
 		return
 	}
 	if r.World != j.world { // it began again with another world
@@ -164,7 +170,7 @@ func (j *Job) samples() float64 {
 	if len(j.ranks) == 0 {
 		return 0
 	}
-	return min(sum*float64(j.world)/float64(len(j.ranks)), maxSamples)
+	return min(sum*float64(j.world)/float64(len(j.ranks)), MaxSamples)
 }
 
 // Made takes what nodes spent on the job: core-seconds, for so many samples.

@@ -189,7 +189,7 @@ func lie(t *testing.T, a, b, c float64) {
 		j.Made(b, c)
 	}
 	r := j.Read(c)
-	if !(r.Demand >= 0) || math.IsInf(r.Demand, 0) || r.Demand > mostFaster*maxSamples/1e-9 {
+	if !(r.Demand >= 0) || math.IsInf(r.Demand, 0) || r.Demand > mostFaster*MaxSamples/1e-9 {
 		t.Errorf("%v %v %v: demand %v", a, b, c, r.Demand)
 	}
 	if due := p.Due(10); !(due >= 0) || due > 10*longest {

@@ -18,10 +18,11 @@ type account struct {
 	bytes  *rate.Limiter
 	budget budget // guarded by memory.mu
 
-	mu      sync.Mutex
-	streams int
-	held    int // wants
-	seen    time.Time
+	mu       sync.Mutex
+	streams  int
+	watchers int
+	held     int // wants
+	seen     time.Time
 }
 
 // Rates that nobody has a reason to pass, for accounts whose rule sets none, per second. Bursts are fine, for all ranks of a large job come
@@ -74,6 +75,30 @@ func (a *account) leave() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.streams--
+}
+
+// watch counts a watcher in; false: there are enough.
+func (a *account) watch() bool {
+	if a == nil {
+		return true
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.watchers >= maxAccountWatchers {
+		return false
+	}
+	a.watchers++
+	return true
+}
+
+// unwatch counts a watcher out.
+func (a *account) unwatch() {
+	if a == nil {
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.watchers--
 }
 
 // hold counts a want in.
@@ -172,5 +197,5 @@ func (a *account) touch() {
 func (a *account) unused() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.streams == 0 && time.Since(a.seen) > restAccount
+	return a.streams == 0 && a.watchers == 0 && time.Since(a.seen) > restAccount
 }

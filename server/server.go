@@ -143,6 +143,7 @@ type Server struct {
 	source   *watch.Source
 
 	watchers atomic.Int64
+	watching sync.WaitGroup // what answers them
 
 	mu      sync.Mutex
 	streams int
@@ -286,6 +287,7 @@ func (s *Server) Close() {
 	}
 	s.mu.Unlock()
 	s.running.Wait()
+	s.watching.Wait()
 	s.library.close()
 	s.memory.trim()
 }

@@ -78,7 +78,7 @@ func TestLyingPulses(t *testing.T) {
 				number++
 				steps = append(steps, &pb.Step{Number: number, Step: x, Wait: x, Idle: &x}, &pb.Step{Number: number << 20, Step: 0.1, Wait: x, Idle: &x})
 			}
-			tr.send(&pb.FetchRequest{Request: &pb.FetchRequest_Pulse{Pulse: &pb.Pulse{World: 1, Samples: math.MaxUint32, Steps: steps}}})
+			tr.send(&pb.FetchRequest{Request: &pb.FetchRequest_Pulse{Pulse: &pb.Pulse{World: 1, Samples: 1 << 30, Steps: steps}}})
 			time.Sleep(20 * time.Second)
 			if w := n.Wanted(); w.Nodes < 1 || w.Nodes > 1<<20 {
 				t.Errorf("%v: %+v", x, w)

@@ -13,20 +13,47 @@ import (
 	"github.com/feedwater-io/feedwater/watch"
 )
 
-// maxWatchers bounds how many Watch calls are answered at once.
-const maxWatchers = 64
+// maxWatchers bounds how many Watch calls are answered at once, maxAccountWatchers those of one account.
+const (
+	maxWatchers        = 64
+	maxAccountWatchers = 16
+)
 
-// Watch implements the service Feed. It ends when the node has drained.
+// Watch implements the service Feed. It ends when the node has drained, and when the watcher takes no data for StallTimeout.
 func (s *Server) Watch(r *pb.WatchRequest, rpc grpc.ServerStreamingServer[pb.WatchResponse]) error {
 	if err := s.mayWatch(rpc.Context()); err != nil {
 		return toStatus(err)
 	}
+	account := callerOf(rpc.Context()).of()
+	if !account.watch() {
+		return status.Errorf(codes.ResourceExhausted, "%d watchers of yours are here already", maxAccountWatchers)
+	}
+	defer account.unwatch()
 	if s.watchers.Add(1) > maxWatchers {
 		s.watchers.Add(-1)
 		return status.Errorf(codes.ResourceExhausted, "%d watchers are here already", maxWatchers)
 	}
 	defer s.watchers.Add(-1)
-	return s.Source().Serve(rpc.Context(), s.gone, r, rpc.Send)
+	return toStatus(s.tell(r, rpc))
+}
+
+// tell serves a watcher. A send that blocks can be ended by the handler's return alone, so it is another goroutine's; Close waits for it.
+func (s *Server) tell(r *pb.WatchRequest, rpc grpc.ServerStreamingServer[pb.WatchResponse]) error {
+	limit := s.options.StallTimeout
+	stalled, done := make(chan struct{}, 1), make(chan error, 1)
+	send := func(state *pb.WatchResponse) error {
+		stall := time.AfterFunc(limit, func() { stalled <- struct{}{} })
+		defer stall.Stop()
+		return rpc.Send(state)
+	}
+	s.watching.Go(func() { done <- s.Source().Serve(rpc.Context(), s.gone, r, send) })
+	select {
+	case err := <-done:
+		return err
+	case <-stalled:
+		s.metrics.stalled.Inc()
+		return &StalledError{After: limit}
+	}
 }
 
 // mayWatch refuses identities whose rule does not let them see everybody's jobs.

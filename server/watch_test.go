@@ -2,10 +2,14 @@ package server_test
 
 import (
 	"context"
+	"fmt"
 	"math"
+	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
@@ -105,23 +109,65 @@ func TestWatchEndsWithTheNode(t *testing.T) {
 	}
 }
 
+// Watchers are bounded, all together and those of each account, so that nobody takes the places of all.
 func TestWatchersAreBounded(t *testing.T) {
-	n := newNode(t, &servertest.Engine{}, server.Options{})
-	const most, more = 64, 3
-	var all []pb.Feed_WatchClient
-	for range most + more {
-		all = append(all, n.watch(time.Minute))
+	g := guard(t, &servertest.Engine{}, server.Options{})
+	const most, each, accounts = 64, 16, 5
+	var tokens strings.Builder
+	secret := func(i int) string { return fmt.Sprintf("%020d", i) }
+	for i := range accounts {
+		fmt.Fprintf(&tokens, "team-%d %s\n", i, secret(i))
 	}
-	refused := 0
-	for _, w := range all {
-		_, err := w.Recv()
-		if status.Code(err) == codes.ResourceExhausted {
-			refused++
-		} else if err != nil {
-			t.Fatal(err)
+	g.write(tokens.String())
+	total := 0
+	for i := range accounts {
+		s := shown{token: "Bearer " + secret(i)}
+		client, let := pb.NewFeedClient(g.dial(s)), 0
+		var all []pb.Feed_WatchClient
+		for range each + 1 {
+			w, err := client.Watch(s.context(t), &pb.WatchRequest{Interval: durationpb.New(time.Minute)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, w)
+		}
+		for _, w := range all {
+			if _, err := w.Recv(); err == nil {
+				let++
+			} else if status.Code(err) != codes.ResourceExhausted {
+				t.Fatal(err)
+			}
+		}
+		total += let
+		if want := min(each, most-i*each); let != want {
+			t.Errorf("account %d has %d watchers, want %d", i, let, want)
 		}
 	}
-	if refused != more {
-		t.Errorf("%d watchers were refused, want %d", refused, more)
+	if total != most {
+		t.Errorf("%d watchers, want %d", total, most)
 	}
+}
+
+// A watcher that keeps its connection and reads nothing loses its place.
+func TestStalledWatcherLosesItsPlace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNode(t, &servertest.Engine{}, server.Options{StallTimeout: time.Minute})
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		w, err := pb.NewFeedClient(n.conn(grpc.WithStaticStreamWindowSize(64<<10))).Watch(ctx, &pb.WatchRequest{Interval: durationpb.New(100 * time.Millisecond)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(10 * time.Minute)
+		if k := n.counted("stalled_streams_total"); k != 1 {
+			t.Fatalf("%d watchers were ended, want 1", k)
+		}
+		for err == nil {
+			_, err = w.Recv()
+		}
+		if status.Code(err) != codes.DeadlineExceeded {
+			t.Errorf("ended with %v", err)
+		}
+		n.grpc.Stop()
+	})
 }

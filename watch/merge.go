@@ -54,7 +54,7 @@ func Merge(all []Told, now time.Time) *Picture {
 		}
 	}
 	if len(p.Processes) > 1 {
-		p.judge()
+		p.judge(all)
 	}
 	pulse.Sort(p.Jobs)
 	slices.SortFunc(p.Nodes, func(a, b *pb.NodeStatus) int { return cmp.Compare(a.Addr, b.Addr) })
@@ -107,24 +107,47 @@ func (p *Picture) addJob(j *pb.JobStatus) {
 }
 
 // judge says anew what is the matter, now that more is known than any process alone does.
-func (p *Picture) judge() {
-	nodes := count(p.Nodes)
-	f := verdict.Facts{GPUBusy: meanBusy(p.Gpus), HostBusy: math.NaN()}
-	told := false
-	for _, process := range p.Processes {
-		switch process.Kind {
-		case "node":
-			told = true
-			nodes.IOWait = larger(nodes.IOWait, process.HostIoWait)
-		default:
-			f.HostBusy = larger(f.HostBusy, process.HostBusy)
-		}
-	}
+func (p *Picture) judge(all []Told) {
 	for _, j := range p.Jobs {
-		if told && j.Verdict != verdict.Unknown { // else the job's own agent has said all
+		if j.Verdict == verdict.Unknown {
+			continue
+		}
+		if nodes, f, ok := p.factsOf(j.Job, all); ok {
 			judge(j, enough, nodes, f)
 		}
 	}
+}
+
+// factsOf are those of one job: of the hosts and GPUs of agents that tell of it, and of the nodes that tell of it or that those agents
+// have. ok is false where no such node says how it is itself; the job's own agent has said all then.
+func (p *Picture) factsOf(job string, all []Told) (nodes verdict.Nodes, f verdict.Facts, ok bool) {
+	its := map[string]bool{}
+	var gpus []*pb.GpuStatus
+	partial, hostBusy, ioWait := true, math.NaN(), math.NaN()
+	for _, t := range all {
+		if !t.tells(job) {
+			continue
+		}
+		for _, n := range t.State.Nodes {
+			its[n.Addr] = true
+		}
+		if t.State.Process.Kind != "node" {
+			partial, hostBusy, gpus = false, larger(hostBusy, t.State.Process.HostBusy), append(gpus, t.State.Gpus...)
+		}
+	}
+	for _, t := range all {
+		if its[t.Addr] && t.State.GetProcess().GetKind() == "node" {
+			ok, ioWait = true, larger(ioWait, t.State.Process.HostIoWait)
+		}
+	}
+	nodes = count(slices.DeleteFunc(slices.Clone(p.Nodes), func(n *pb.NodeStatus) bool { return !its[n.Addr] }))
+	nodes.Partial, nodes.IOWait = partial, ioWait
+	return nodes, verdict.Facts{GPUBusy: meanBusy(gpus), HostBusy: hostBusy}, ok
+}
+
+// tells reports whether a process has told of a job.
+func (t Told) tells(job string) bool {
+	return t.State.GetProcess() != nil && slices.ContainsFunc(t.State.Jobs, func(j *pb.JobStatus) bool { return j.Job == job })
 }
 
 // enough is a number of steps that tells something, for jobs whose teller had that many.

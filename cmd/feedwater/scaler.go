@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/health"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
@@ -22,6 +23,7 @@ import (
 	"github.com/feedwater-io/feedwater/client/agent"
 	"github.com/feedwater-io/feedwater/client/membership"
 	"github.com/feedwater-io/feedwater/control/scaler"
+	"github.com/feedwater-io/feedwater/server"
 )
 
 // scalerEnv names the scaler that a trainer asks for nodes while there is none.
@@ -29,9 +31,10 @@ const scalerEnv = "FEEDWATER_SCALER"
 
 // scalerOptions are the flags of `feedwater scaler`.
 type scalerOptions struct {
-	listen   string
-	nodes    []string
-	insecure bool
+	listen    string
+	cert, key string // shown to KEDA and trainers
+	nodes     []string
+	reach     reachOptions
 
 	list *membership.List
 }
@@ -43,8 +46,8 @@ func newScaler() *cobra.Command {
 		Short: "Say how many nodes there should be: KEDA's external scaler",
 		Long: `Says how many nodes would feed all jobs, to KEDA's triggers "external" and "external-push", by the metric nodes_wanted with target 1.
 
-It watches the nodes that there are, which read it off what trainers tell them. They are named as for trainers: docs/nodes.md. Trainers that have ` + scalerEnv + `=HOST:PORT of the scaler in their environment ask it for the first node. It keeps nothing:
-it can be restarted at any time, and run twice. docs/control.md says by which law it goes.`,
+It watches the nodes that there are, which read it off what trainers tell them. They are named as for trainers: docs/nodes.md. Trainers that have ` + scalerEnv + `=HOST:PORT of the scaler in their environment ask it for the first node; they reach it
+as they reach nodes, by TLS if that is how. It keeps nothing: it can be restarted at any time, and run twice. docs/control.md says by which law it goes.`,
 		Example: `  feedwater scaler --nodes dns:preproc:7070 --listen :7072 --insecure`,
 		Args:    noArguments,
 		RunE:    func(c *cobra.Command, _ []string) error { return o.run(c.Context(), c.ErrOrStderr()) },
@@ -52,7 +55,10 @@ it can be restarted at any time, and run twice. docs/control.md says by which la
 	f := c.Flags()
 	f.StringVar(&o.listen, "listen", "127.0.0.1:7072", "`address` to listen on: host:port, or :port for all networks")
 	f.StringSliceVar(&o.nodes, "nodes", nil, "`nodes`: host:port, dns:name:port, dns+srv:name, file:path or k8s:namespace/service:port; more than once for more")
-	f.BoolVar(&o.insecure, "insecure", false, "allow unencrypted connections to and from other machines")
+	f.StringVar(&o.cert, "listen-cert", "", "`file` of the scaler's own certificate, PEM: KEDA and trainers reach it by TLS 1.3")
+	f.StringVar(&o.key, "listen-key", "", "`file` of its private key")
+	o.reach.addTo(f)
+	f.Lookup("insecure").Usage = "allow unencrypted connections to and from other machines"
 	addConfig(c)
 	return c
 }
@@ -64,8 +70,11 @@ func (o *scalerOptions) check() error {
 	if err := checkAddress(o.listen); err != nil {
 		return fmt.Errorf("--listen %s: %w", o.listen, err)
 	}
-	if !o.insecure && !isLocalAddress(o.listen) {
-		return fmt.Errorf("--listen %s is reachable from other machines and nothing is encrypted: listen on 127.0.0.1, or allow it with --insecure", o.listen)
+	switch {
+	case (o.cert == "") != (o.key == ""):
+		return errors.New("--listen-cert and --listen-key go together")
+	case o.cert == "" && !o.reach.insecure && !isLocalAddress(o.listen):
+		return fmt.Errorf("--listen %s is reachable from other machines and nothing is encrypted: give --listen-cert and --listen-key, listen on 127.0.0.1, or allow it with --insecure", o.listen)
 	}
 	for _, addr := range o.nodes {
 		if err := o.checkPlain(addr); err != nil && membership.CheckAddress(addr) == nil {
@@ -81,10 +90,10 @@ func (o *scalerOptions) check() error {
 
 // checkPlain refuses other machines, unless the network is said to be one's own.
 func (o *scalerOptions) checkPlain(addr string) error {
-	if o.insecure || isLocalAddress(addr) {
+	if o.reach.dial().Files != nil || o.reach.insecure || isLocalAddress(addr) {
 		return nil
 	}
-	return fmt.Errorf("--nodes %s is another machine and nothing is encrypted: allow it with --insecure", addr)
+	return fmt.Errorf("--nodes %s is another machine and nothing is encrypted: give --tls-ca, or allow it with --insecure", addr)
 }
 
 // run answers until ctx ends.
@@ -94,7 +103,11 @@ func (o *scalerOptions) run(ctx context.Context, stderr io.Writer) error {
 	}
 	log := slog.New(slog.NewTextHandler(stderr, nil))
 	s := scaler.New(scaler.Options{Nodes: o.look, Dial: o.dial, Log: log})
-	g := grpc.NewServer()
+	security, err := o.security(log)
+	if err != nil {
+		return err
+	}
+	g := grpc.NewServer(grpc.Creds(security))
 	s.Register(g)
 	healthpb.RegisterHealthServer(g, health.NewServer())
 	reflection.Register(g)
@@ -119,11 +132,27 @@ func (o *scalerOptions) run(ctx context.Context, stderr io.Writer) error {
 	return nil
 }
 
+// security is what KEDA and trainers reach the scaler by.
+func (o *scalerOptions) security(log *slog.Logger) (credentials.TransportCredentials, error) {
+	if o.cert == "" {
+		return insecure.NewCredentials(), nil
+	}
+	c, err := server.TLSFiles{Cert: o.cert, Key: o.key}.Config(log)
+	if err != nil {
+		return nil, err
+	}
+	return credentials.NewTLS(c), nil
+}
+
 func (o *scalerOptions) dial(addr string) (*grpc.ClientConn, error) {
 	if err := o.checkPlain(addr); err != nil {
 		return nil, err
 	}
-	return grpc.NewClient("passthrough:///"+addr, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithNoProxy())
+	options, err := o.reach.dial().GRPC(addr)
+	if err != nil {
+		return nil, err
+	}
+	return grpc.NewClient("passthrough:///"+addr, options...)
 }
 
 // look lists the nodes that there are now. Names that stand for none are no error: there are no nodes yet.

@@ -17,7 +17,10 @@ func TestScalerOptions(t *testing.T) {
 		{scalerOptions{listen: "127.0.0.1:7072", nodes: []string{"dns:cpu"}}, "dns:name:port"},
 		{scalerOptions{listen: "127.0.0.1:7072", nodes: []string{"cpu-1:7070"}}, "another machine"},
 		{scalerOptions{listen: ":7072", nodes: []string{"localhost:7070"}}, "reachable from other machines"},
-		{scalerOptions{listen: ":7072", nodes: []string{"cpu-1:7070"}, insecure: true}, ""},
+		{scalerOptions{listen: ":7072", nodes: []string{"cpu-1:7070"}, reach: reachOptions{insecure: true}}, ""},
+		{scalerOptions{listen: ":7072", cert: "x", nodes: []string{"localhost:7070"}}, "go together"},
+		{scalerOptions{listen: ":7072", cert: "x", key: "y", nodes: []string{"cpu-1:7070"}}, "--tls-ca"},
+		{scalerOptions{listen: ":7072", cert: "x", key: "y", nodes: []string{"cpu-1:7070"}, reach: reachOptions{tls: true}}, ""},
 	} {
 		if err := c.o.check(); c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%+v: %v, want %q", c.o, err, c.want)

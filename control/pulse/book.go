@@ -8,6 +8,7 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/feedwater-io/feedwater/control"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 )
 
@@ -88,9 +89,9 @@ func (b *Book) Enter(job, plan string, now time.Time) *Line {
 	return l
 }
 
-// Tell takes a pulse. It does not keep p.
+// Tell takes a pulse, unless it is of a job that cannot be. It does not keep p.
 func (l *Line) Tell(p *pb.Pulse, now time.Time) {
-	if l == nil || p.GetRank() >= max(p.GetWorld(), 1) {
+	if l == nil || p.GetRank() >= max(p.GetWorld(), 1) || !possible(p) {
 		return
 	}
 	l.mu.Lock()
@@ -110,6 +111,12 @@ func (l *Line) Tell(p *pb.Pulse, now time.Time) {
 			l.steps.add(s)
 		}
 	}
+}
+
+// possible reports whether a job can have so many ranks, that take so many samples together.
+func possible(p *pb.Pulse) bool {
+	world := uint64(max(p.GetWorld(), 1))
+	return world <= control.MaxRanks && world*uint64(p.GetSamples()) <= control.MaxSamples
 }
 
 // Leave ends a line. What it told is kept for a while.

@@ -146,3 +146,23 @@ func BenchmarkEnterAndLeave(b *testing.B) {
 		book.Enter("job", "plan", start).Leave(start)
 	}
 }
+
+// Jobs that cannot be are not told of: they would come first wherever jobs are sorted by what they waste.
+func TestImpossiblePulses(t *testing.T) {
+	for _, p := range []*pb.Pulse{
+		{World: math.MaxUint32, Samples: 8}, {World: 1<<16 + 1}, {World: 1, Samples: math.MaxUint32}, {World: 1 << 16, Samples: 1<<14 + 1},
+	} {
+		var b pulse.Book
+		l := b.Enter("job", "plan", start)
+		p.Steps = []*pb.Step{step(1, 0.5, 0.1)}
+		l.Tell(p, start)
+		if s := b.Jobs(start)[0].Status(start); s.World != 1 || s.Supply != nil || s.Wait != nil {
+			t.Errorf("%v: %v", p, s)
+		}
+	}
+	var b pulse.Book
+	b.Enter("job", "plan", start).Tell(&pb.Pulse{World: 1 << 16, Samples: 1 << 14, Steps: []*pb.Step{step(1, 0.5, 0.1)}}, start)
+	if s := b.Jobs(start)[0].Status(start); s.World != 1<<16 || s.Supply == nil {
+		t.Errorf("the largest job that can be: %v", s)
+	}
+}

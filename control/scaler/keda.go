@@ -2,6 +2,9 @@ package scaler
 
 import (
 	"context"
+	"fmt"
+	"maps"
+	"slices"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -13,19 +16,41 @@ import (
 // Metric is the name that KEDA knows the number of nodes by. Its target is 1, so that the number is the metric.
 const Metric = "nodes_wanted"
 
-// Wanted is how many nodes there should be. An error: nodes are there and none answers, so that nothing is known; the number should stay.
+// Wanted is how many nodes there should be. An error: nodes are there and none has answered yet, or none does, so that nothing is known;
+// the number should stay.
 func (s *Scaler) Wanted() (int, error) {
+	n, _, err := s.current()
+	return n, err
+}
+
+// current is Wanted, and what is closed when that is settled anew.
+func (s *Scaler) current() (int, <-chan struct{}, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.settled.IsZero() || s.wanted == 0 && len(s.nodes) > 0 && !s.answered() {
+		return 0, s.change, status.Error(codes.Unavailable, "no node answers: how many are wanted is not known"+s.why())
+	}
+	return s.wanted, s.change, nil
+}
+
+// answered reports whether the number has a node's word. mu is held.
+func (s *Scaler) answered() bool {
 	for _, n := range s.nodes {
-		if n.last != nil && s.settled.Sub(n.heard) <= answerWithin {
-			return s.wanted, nil
+		if n.counted {
+			return true
 		}
 	}
-	if len(s.nodes) > 0 && s.wanted == 0 || s.settled.IsZero() {
-		return 0, status.Error(codes.Unavailable, "no node answers: how many are wanted is not known")
+	return false
+}
+
+// why is what one of the nodes says that does not answer, the first by address; empty: none says anything. mu is held.
+func (s *Scaler) why() string {
+	for _, addr := range slices.Sorted(maps.Keys(s.nodes)) {
+		if err := s.nodes[addr].err; err != nil {
+			return fmt.Sprintf("; %s: %v", addr, err)
+		}
 	}
-	return s.wanted, nil
+	return ""
 }
 
 // IsActive implements KEDA's contract: whether there should be any node.
@@ -37,14 +62,16 @@ func (s *Scaler) IsActive(context.Context, *externalscaler.ScaledObjectRef) (*ex
 	return &externalscaler.IsActiveResponse{Result: n > 0}, nil
 }
 
-// StreamIsActive implements KEDA's contract: the same, at once and whenever the number changes.
+// StreamIsActive implements KEDA's contract: the same, as soon as it is known and whenever it changes.
 func (s *Scaler) StreamIsActive(_ *externalscaler.ScaledObjectRef, stream grpc.ServerStreamingServer[externalscaler.IsActiveResponse]) error {
+	said, told := false, false
 	for {
-		s.mu.Lock()
-		active, change := s.wanted > 0, s.change
-		s.mu.Unlock()
-		if err := stream.Send(&externalscaler.IsActiveResponse{Result: active}); err != nil {
-			return err
+		n, change, err := s.current()
+		if active := n > 0; err == nil && (!told || said != active) {
+			if err := stream.Send(&externalscaler.IsActiveResponse{Result: active}); err != nil {
+				return err
+			}
+			said, told = active, true
 		}
 		select {
 		case <-change:

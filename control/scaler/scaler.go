@@ -7,6 +7,8 @@ package scaler
 
 import (
 	"context"
+	"errors"
+	"io"
 	"log/slog"
 	"sync"
 	"time"
@@ -47,15 +49,18 @@ type Scaler struct {
 	externalscaler.UnimplementedExternalScalerServer
 	options Options
 	knocked chan struct{}
+	heard   chan struct{} // a node answered for the first time
 
 	mu      sync.Mutex
+	began   time.Time // Run did
+	listed  bool      // the nodes could be listed once
 	nodes   map[string]*node
 	knock   time.Time // when a trainer last said that it waits
 	law     control.Scaler
 	settled time.Time
 	wanted  int
 	since   time.Time     // wanted is what it is
-	change  chan struct{} // closed when it becomes another
+	change  chan struct{} // closed when it is settled anew
 }
 
 // node is one that was listed.
@@ -63,6 +68,10 @@ type node struct {
 	stop  context.CancelFunc
 	last  *pb.WatchResponse
 	heard time.Time
+	// err is why it does not answer; nil while it does.
+	err error
+	// counted tells that it answered before the number was settled, and is in it.
+	counted bool
 }
 
 // New returns a scaler that does nothing until Run.
@@ -70,7 +79,9 @@ func New(o Options) *Scaler {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Scaler{options: o, knocked: make(chan struct{}, 1), nodes: map[string]*node{}, change: make(chan struct{})}
+	return &Scaler{
+		options: o, knocked: make(chan struct{}, 1), heard: make(chan struct{}, 1), nodes: map[string]*node{}, change: make(chan struct{}),
+	}
 }
 
 // Register offers the scaler to KEDA, and to trainers that wait, at a gRPC server.
@@ -97,11 +108,15 @@ func (s *Scaler) Run(ctx context.Context) {
 	defer watchers.Wait()
 	look := time.NewTicker(lookEvery)
 	defer look.Stop()
+	s.mu.Lock()
+	s.began = time.Now()
+	s.mu.Unlock()
 	for ctx.Err() == nil {
 		s.look(ctx, &watchers)
 		s.settle(time.Now(), false)
 		select {
 		case <-look.C:
+		case <-s.heard:
 		case <-s.knocked:
 			s.settle(time.Now(), true)
 		case <-ctx.Done():
@@ -118,6 +133,7 @@ func (s *Scaler) look(ctx context.Context, watchers *sync.WaitGroup) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.listed = true
 	listed := map[string]bool{}
 	for _, addr := range addrs {
 		listed[addr] = true
@@ -144,7 +160,7 @@ func (s *Scaler) look(ctx context.Context, watchers *sync.WaitGroup) {
 func (s *Scaler) watch(ctx context.Context, addr string, n *node) {
 	conn, err := s.options.Dial(addr)
 	if err != nil {
-		s.options.Log.Warn("a node cannot be watched", "node", addr, "err", err)
+		s.fail(addr, n, err)
 		return
 	}
 	defer func() { _ = conn.Close() }()
@@ -153,10 +169,11 @@ func (s *Scaler) watch(ctx context.Context, addr string, n *node) {
 		for err == nil {
 			var r *pb.WatchResponse
 			if r, err = stream.Recv(); err == nil {
-				s.mu.Lock()
-				n.last, n.heard = r, time.Now()
-				s.mu.Unlock()
+				s.hear(n, r)
 			}
+		}
+		if ctx.Err() == nil && !errors.Is(err, io.EOF) { // nodes that drain end the call
+			s.fail(addr, n, err)
 		}
 		select {
 		case <-time.After(time.Second):
@@ -165,10 +182,49 @@ func (s *Scaler) watch(ctx context.Context, addr string, n *node) {
 	}
 }
 
+// fail takes why a node does not answer, and says so unless that is what was said last.
+func (s *Scaler) fail(addr string, n *node, err error) {
+	s.mu.Lock()
+	known := n.err != nil && n.err.Error() == err.Error()
+	n.err = err
+	s.mu.Unlock()
+	if !known {
+		s.options.Log.Warn("a node cannot be watched", "node", addr, "err", err)
+	}
+}
+
+// hear takes a node's state.
+func (s *Scaler) hear(n *node, r *pb.WatchResponse) {
+	s.mu.Lock()
+	first := n.last == nil
+	n.last, n.heard, n.err = r, time.Now(), nil
+	s.mu.Unlock()
+	if !first {
+		return
+	}
+	select {
+	case s.heard <- struct{}{}:
+	default:
+	}
+}
+
+// ready reports whether enough is known for a first number: all nodes that there are have answered, or had the time to. mu is held.
+func (s *Scaler) ready(now time.Time) bool {
+	for _, n := range s.nodes {
+		if n.last == nil && now.Sub(s.began) < answerWithin {
+			return false
+		}
+	}
+	return s.listed
+}
+
 // settle ends a period, if it is over or somebody asks for the first node.
 func (s *Scaler) settle(now time.Time, knocked bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.settled.IsZero() && !s.ready(now) {
+		return
+	}
 	seconds := period.Seconds()
 	if !s.settled.IsZero() {
 		seconds = now.Sub(s.settled).Seconds()
@@ -179,14 +235,16 @@ func (s *Scaler) settle(now time.Time, knocked bool) {
 	}
 	p := s.survey(now)
 	s.settled = now
+	defer func() {
+		close(s.change)
+		s.change = make(chan struct{})
+	}()
 	wanted := s.law.Settle(seconds, p.need+float64(p.silent), p.active, p.blind, s.existing(now, p))
 	if wanted == s.wanted {
 		return
 	}
 	s.options.Log.Info("nodes wanted", "nodes", wanted, "before", s.wanted, "up", p.up, "silent", p.silent)
 	s.wanted, s.since = wanted, now
-	close(s.change)
-	s.change = make(chan struct{})
 }
 
 // existing is how many nodes there are or are starting. What was asked for and did not come within a while is not counted.
@@ -210,10 +268,11 @@ func (s *Scaler) survey(now time.Time) survey {
 	jobs := map[string]uint32{}
 	for _, n := range s.nodes {
 		age := now.Sub(n.heard)
+		n.counted = n.last != nil && age <= answerWithin
 		switch {
 		case n.last == nil, age > silentFor:
 			continue
-		case age > answerWithin:
+		case !n.counted:
 			p.silent++
 			continue
 		}

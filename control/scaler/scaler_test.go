@@ -117,8 +117,12 @@ func (w *world) nodes(context.Context) ([]string, error) {
 	return all, nil
 }
 
-func newWorld(t *testing.T) *world {
+func newWorld(t *testing.T) *world { return newWorldOf(t, func(*world) {}) }
+
+// newWorldOf is a world whose nodes are there before the scaler begins.
+func newWorldOf(t *testing.T, populate func(*world)) *world {
 	w := &world{t: t, listeners: map[string]*bufconn.Listener{}}
+	populate(w)
 	w.scaler = scaler.New(scaler.Options{Nodes: w.nodes, Dial: w.dial})
 	w.serve("scaler", func(g *grpc.Server) { w.scaler.Register(g) })
 	conn, err := w.dial("scaler")

@@ -1,0 +1,96 @@
+package main
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/feedwater-io/feedwater/client"
+	"github.com/feedwater-io/feedwater/control/scaler"
+	"github.com/feedwater-io/feedwater/proto/externalscaler"
+	"github.com/feedwater-io/feedwater/server/servertest"
+)
+
+// startScaler runs `feedwater scaler` until the test ends.
+func startScaler(t *testing.T, args ...string) (addr string, log *book) {
+	t.Helper()
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	log = newBook()
+	root := newRoot()
+	root.SetArgs(append([]string{"scaler", "--listen", "127.0.0.1:0"}, args...))
+	root.SetErr(log)
+	go func() {
+		defer close(ended)
+		_ = root.ExecuteContext(ctx)
+		log.end()
+	}()
+	t.Cleanup(func() { stop(); <-ended })
+	if addr = log.await(`msg=listening addr=(\S+)`); addr == "" {
+		t.Fatal(log)
+	}
+	return addr, log
+}
+
+// metric asks a scaler for its number until it is known, or only is not known for the reason that is waited for.
+func metric(t *testing.T, addr string, d client.DialOptions, reason string) float64 {
+	t.Helper()
+	options, err := d.GRPC(addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, err := grpc.NewClient(addr, options...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	for {
+		r, err := externalscaler.NewExternalScalerClient(conn).GetMetrics(t.Context(), &externalscaler.GetMetricsRequest{MetricName: scaler.Metric})
+		switch {
+		case err == nil && reason == "":
+			return r.MetricValues[0].MetricValueFloat
+		case err == nil:
+			t.Fatalf("%g nodes are wanted, which cannot be known", r.MetricValues[0].MetricValueFloat)
+		case reason != "" && strings.Contains(err.Error(), reason):
+			return 0
+		case !strings.Contains(err.Error(), "not known"):
+			t.Fatal(err)
+		}
+	}
+}
+
+// A scaler watches nodes that ask for TLS and a token, and speaks TLS itself; one that may not watch them says why.
+func TestScalerWatchesSecuredNodes(t *testing.T) {
+	dir := t.TempDir()
+	ca := servertest.NewAuthority(t, "ca")
+	pair := ca.Issue("node", time.Hour)
+	tokens, token := filepath.Join(dir, "tokens"), filepath.Join(dir, "token")
+	for file, text := range map[string]string{tokens: "scaler 0123456789abcdef0123\n", token: "0123456789abcdef0123\n"} {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	n := start(t, "--data", "a="+t.TempDir(), "--tls-cert", pair.Cert, "--tls-key", pair.Key, "--token-file", tokens)
+
+	addr, _ := startScaler(t, "--nodes", n.addr, "--tls-ca", ca.File, "--token-file", token, "--listen-cert", pair.Cert, "--listen-key", pair.Key)
+	if got := metric(t, addr, client.DialOptions{Files: &client.TLSFiles{CA: ca.File}}, ""); got != 0 {
+		t.Errorf("%g nodes for nobody", got)
+	}
+	for want, args := range map[string][]string{
+		"server preface":    {},
+		"wants a token":     {"--tls-ca", ca.File},
+		"unknown authority": {"--tls-ca", servertest.NewAuthority(t, "another").File, "--token-file", token},
+		"no such file":      {"--tls-ca", filepath.Join(dir, "none"), "--token-file", token},
+	} {
+		addr, log := startScaler(t, append([]string{"--nodes", n.addr}, args...)...)
+		metric(t, addr, client.DialOptions{}, want)
+		if log.await(`msg="a node cannot be watched" (node=\S+)`) == "" {
+			t.Errorf("%s: the log does not say so: %s", want, log)
+		}
+	}
+}
