@@ -50,7 +50,7 @@ func (c *counting) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo
 		c.places.leave(host)
 		return nil, nil, err
 	}
-	return &counted{conn, sync.OnceFunc(func() { c.places.leave(host) })}, info, nil
+	return &counted{conn, sync.OnceFunc(func() { c.places.leave(host) })}, withCertificate(info), nil
 }
 
 func (p *places) take(host string) error {

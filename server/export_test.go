@@ -1,5 +1,13 @@
 package server
 
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"time"
+
+	"google.golang.org/grpc/credentials"
+)
+
 // Memory tells tests the bytes of all slots and of those that are lent.
 func (s *Server) Memory() (used, lent int64) { return s.memory.stats() }
 
@@ -17,4 +25,10 @@ func (s *Server) Waiting() int {
 		}
 	}
 	return n
+}
+
+// CheckCertificate is what is done for each call of a connection that began with these certificates.
+func CheckCertificate(shown []*x509.Certificate) func(cas *x509.CertPool, now time.Time) error {
+	c := &certificate{TLSInfo: credentials.TLSInfo{State: tls.ConnectionState{PeerCertificates: shown}}}
+	return c.check
 }
