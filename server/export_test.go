@@ -32,3 +32,12 @@ func CheckCertificate(shown []*x509.Certificate) func(cas *x509.CertPool, now ti
 	c := &certificate{TLSInfo: credentials.TLSInfo{State: tls.ConnectionState{PeerCertificates: shown}}}
 	return c.check
 }
+
+// Affords is how long an identity with this rule waits before each of so many pieces of so many bytes.
+func Affords(r Rule, pieces, bytes int) (waits []time.Duration) {
+	a := newAccount(r)
+	for range pieces {
+		waits = append(waits, a.afford(bytes))
+	}
+	return waits
+}
