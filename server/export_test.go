@@ -3,6 +3,7 @@ package server
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"log/slog"
 	"time"
 
 	"google.golang.org/grpc/credentials"
@@ -40,4 +41,10 @@ func Affords(r Rule, pieces, bytes int) (waits []time.Duration) {
 		waits = append(waits, a.afford(bytes))
 	}
 	return waits
+}
+
+// Reload is a text made of a file by parse, and again when that has changed.
+func Reload(log *slog.Logger, parse func() (string, error), file string) (get func() string, err error) {
+	r, err := reload(log, parse, file)
+	return r.get, err
 }
