@@ -93,6 +93,7 @@ func (o *scalerOptions) run(ctx context.Context, stderr io.Writer) error {
 		return usageError{err}
 	}
 	log := slog.New(slog.NewTextHandler(stderr, nil))
+	defer onHangup(log, func() {})()
 	s := scaler.New(scaler.Options{Nodes: o.look, Dial: o.dial, Log: log})
 	g := grpc.NewServer()
 	s.Register(g)
