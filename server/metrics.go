@@ -49,7 +49,7 @@ func newMetrics(s *Server) *metrics {
 			gauge("queued_core_seconds", "Work that is queued.", func() float64 { return s.engine.Queued() }),
 			gauge("workers", "Samples that are made at once.", func() float64 { return float64(s.engine.Workers()) }),
 			gauge("snapshots", "Data sets that are open.", func() float64 { return float64(s.library.count()) }),
-			gauge("nodes_wanted", "Nodes like this one that would feed the jobs that have streams here; not a number: unknown.", s.nodesWanted),
+			newSometimes("nodes_wanted", "Nodes like this one that would feed the jobs that have streams here.", s.nodesWanted),
 			gauge("draining", "1 while the node shuts down.", func() float64 { return oneIf(s.draining()) }),
 			info(s),
 		},
@@ -75,6 +75,26 @@ func histogram(name, help string, from, factor float64) prometheus.Histogram {
 
 func gauge(name, help string, value func() float64) prometheus.Collector {
 	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: namespace, Subsystem: subsystem, Name: name, Help: help}, value)
+}
+
+// sometimes is a gauge without a sample while its value is unknown.
+type sometimes struct {
+	desc  *prometheus.Desc
+	value func() (v float64, ok bool)
+}
+
+func newSometimes(name, help string, value func() (float64, bool)) *sometimes {
+	return &sometimes{prometheus.NewDesc(prometheus.BuildFQName(namespace, subsystem, name), help, nil, nil), value}
+}
+
+// Describe implements prometheus.Collector.
+func (s *sometimes) Describe(ch chan<- *prometheus.Desc) { ch <- s.desc }
+
+// Collect implements prometheus.Collector.
+func (s *sometimes) Collect(ch chan<- prometheus.Metric) {
+	if v, ok := s.value(); ok {
+		ch <- prometheus.MustNewConstMetric(s.desc, prometheus.GaugeValue, v)
+	}
 }
 
 // spent counts where workers' time goes.
