@@ -48,3 +48,8 @@ func Reload(log *slog.Logger, parse func() (string, error), file string) (get fu
 	r, err := reload(log, parse, file)
 	return r.get, err
 }
+
+// FailedHandshakes is told of handshakes that failed, as a node's port is.
+func FailedHandshakes(log *slog.Logger) func(host string, err error) {
+	return newStrangers(counter("failed", ""), log).failed
+}

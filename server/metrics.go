@@ -14,7 +14,7 @@ import (
 // metrics is all that a node tells Prometheus. Everything is counted in base units: seconds, bytes, core-seconds.
 type metrics struct {
 	batches, samples, bytes, coreSeconds, late prometheus.Counter
-	stalled, shared                            prometheus.Counter
+	stalled, shared, handshakes                prometheus.Counter
 	failures, refused                          *prometheus.CounterVec
 	sampleErrors                               *prometheus.CounterVec
 	makeSeconds, waitSeconds, scanSeconds      prometheus.Histogram
@@ -31,6 +31,7 @@ func newMetrics(s *Server) *metrics {
 		late:         counter("late_batches_total", "Batches that were made after they were due."),
 		stalled:      counter("stalled_streams_total", "Streams ended because the trainer took no data."),
 		shared:       counter("shared_batches_total", "Batches that another want had made."),
+		handshakes:   counter("failed_handshakes_total", "Connections that ended before they were secure."),
 		failures:     counters("failures_total", "Wants answered with a failure, by code.", "code"),
 		refused:      counters("refused_calls_total", "Calls turned away before anything of them was read, by code.", "code"),
 		sampleErrors: counters("sample_errors_total", "Samples that did not decode, by what became of them.", "outcome"),
@@ -121,7 +122,7 @@ func oneIf(b bool) float64 {
 func (m *metrics) all() []prometheus.Collector {
 	return append([]prometheus.Collector{
 		m.jobs, m.reading, m.making, m.decoded,
-		m.batches, m.samples, m.bytes, m.coreSeconds, m.late, m.stalled, m.shared, m.failures, m.refused, m.sampleErrors, m.makeSeconds, m.waitSeconds, m.scanSeconds,
+		m.batches, m.samples, m.bytes, m.coreSeconds, m.late, m.stalled, m.shared, m.handshakes, m.failures, m.refused, m.sampleErrors, m.makeSeconds, m.waitSeconds, m.scanSeconds,
 	}, m.gauges...)
 }
 
