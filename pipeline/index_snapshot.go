@@ -20,6 +20,8 @@ type Indexed struct {
 	Seen, Made, Kept, None, Failed int
 	// FileBytes is the size of all pictures seen, IndexBytes that of their indexes.
 	FileBytes, IndexBytes int64
+	// DiskBytes is what the files of this data set take in the end: more where several make indexes at once, or with several intervals.
+	DiskBytes int64
 	// Failure is why the first of those that failed did.
 	Failure error
 }
@@ -51,6 +53,7 @@ func IndexSnapshot(ctx context.Context, s *dataset.Snapshot, index Index, worker
 	}
 	_ = group.Wait() // they return nil
 	m.store.Close()
+	m.seen.DiskBytes = m.store.DiskBytes()
 	return m.seen, context.Cause(ctx)
 }
 

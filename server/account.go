@@ -133,13 +133,16 @@ func (a *account) heed(ctx context.Context) error {
 	return a.wants.Wait(ctx)
 }
 
-// afford is how long to wait until bytes may be sent. More than a second's worth at once is taken as that.
-func (a *account) afford(bytes int) time.Duration {
+// afford is how long to wait until bytes may be sent, which may be more than a second's worth.
+func (a *account) afford(bytes int) (wait time.Duration) {
 	if a == nil {
 		return 0
 	}
 	now := time.Now()
-	return a.bytes.ReserveN(now, min(bytes, a.bytes.Burst())).DelayFrom(now)
+	for most := a.bytes.Burst(); bytes > 0; bytes -= most {
+		wait = a.bytes.ReserveN(now, min(bytes, most)).DelayFrom(now)
+	}
+	return wait
 }
 
 // accounts are those of all who called lately.

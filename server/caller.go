@@ -8,7 +8,6 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
@@ -113,9 +112,8 @@ func (s *Server) identify(ctx context.Context, c *caller, info *tap.Info) error 
 	if len(info.Header["authorization"]) > 0 && a.Tokens != nil {
 		return a.byToken(c, info.Header)
 	}
-	if name := certified(ctx); name != "" && a.Certificates {
-		c.identity = name
-		return nil
+	if shown := certified(ctx); shown != nil && a.Certificates {
+		return shown.identify(c, s.clientCAs(), time.Now())
 	}
 	switch {
 	case a.Tokens == nil:
@@ -135,19 +133,6 @@ func (a *Access) byToken(c *caller, header metadata.MD) error {
 		return &AccessError{Message: "this node does not know that token"}
 	}
 	return nil
-}
-
-// certified is the name of the client certificate that TLS has verified, if there is one.
-func certified(ctx context.Context) string {
-	p, ok := peer.FromContext(ctx)
-	if !ok {
-		return ""
-	}
-	info, ok := p.AuthInfo.(credentials.TLSInfo)
-	if !ok || len(info.State.VerifiedChains) == 0 || len(info.State.PeerCertificates) == 0 {
-		return ""
-	}
-	return nameOf(info.State.PeerCertificates[0])
 }
 
 // unary notes that a call's only request has come.

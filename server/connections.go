@@ -14,6 +14,7 @@ import (
 type counting struct {
 	credentials.TransportCredentials
 	places *places
+	failed func(host string, err error) // told of handshakes
 }
 
 // places are those that connections take, from the begin of their handshake to their end.
@@ -31,12 +32,12 @@ func (s *Server) credentials() credentials.TransportCredentials {
 	if s.options.TLS != nil {
 		plain = credentials.NewTLS(s.options.TLS)
 	}
-	return &counting{plain, &places{each: s.options.HostConnections, all: s.options.Connections, hosts: map[string]int{}}}
+	return &counting{plain, &places{each: s.options.HostConnections, all: s.options.Connections, hosts: map[string]int{}}, newStrangers(s.metrics.handshakes, s.options.Log).failed}
 }
 
 // Clone implements credentials.TransportCredentials.
 func (c *counting) Clone() credentials.TransportCredentials {
-	return &counting{c.TransportCredentials.Clone(), c.places}
+	return &counting{c.TransportCredentials.Clone(), c.places, c.failed}
 }
 
 // ServerHandshake implements credentials.TransportCredentials.
@@ -48,9 +49,10 @@ func (c *counting) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo
 	conn, info, err := c.TransportCredentials.ServerHandshake(raw)
 	if err != nil {
 		c.places.leave(host)
+		c.failed(host, err)
 		return nil, nil, err
 	}
-	return &counted{conn, sync.OnceFunc(func() { c.places.leave(host) })}, info, nil
+	return &counted{conn, sync.OnceFunc(func() { c.places.leave(host) })}, withCertificate(info), nil
 }
 
 func (p *places) take(host string) error {

@@ -1,5 +1,14 @@
 package server
 
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"log/slog"
+	"time"
+
+	"google.golang.org/grpc/credentials"
+)
+
 // Memory tells tests the bytes of all slots and of those that are lent.
 func (s *Server) Memory() (used, lent int64) { return s.memory.stats() }
 
@@ -17,4 +26,30 @@ func (s *Server) Waiting() int {
 		}
 	}
 	return n
+}
+
+// CheckCertificate is what is done for each call of a connection that began with these certificates.
+func CheckCertificate(shown []*x509.Certificate) func(cas *x509.CertPool, now time.Time) error {
+	c := &certificate{TLSInfo: credentials.TLSInfo{State: tls.ConnectionState{PeerCertificates: shown}}}
+	return c.check
+}
+
+// Affords is how long an identity with this rule waits before each of so many pieces of so many bytes.
+func Affords(r Rule, pieces, bytes int) (waits []time.Duration) {
+	a := newAccount(r)
+	for range pieces {
+		waits = append(waits, a.afford(bytes))
+	}
+	return waits
+}
+
+// Reload is a text made of a file by parse, and again when that has changed.
+func Reload(log *slog.Logger, parse func() (string, error), file string) (get func() string, err error) {
+	r, err := reload(log, parse, file)
+	return r.get, err
+}
+
+// FailedHandshakes is told of handshakes that failed, as a node's port is.
+func FailedHandshakes(log *slog.Logger) func(host string, err error) {
+	return newStrangers(counter("failed", ""), log).failed
 }

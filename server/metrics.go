@@ -14,7 +14,7 @@ import (
 // metrics is all that a node tells Prometheus. Everything is counted in base units: seconds, bytes, core-seconds.
 type metrics struct {
 	batches, samples, bytes, coreSeconds, late prometheus.Counter
-	stalled, shared                            prometheus.Counter
+	stalled, shared, handshakes                prometheus.Counter
 	failures, refused                          *prometheus.CounterVec
 	sampleErrors                               *prometheus.CounterVec
 	makeSeconds, waitSeconds, scanSeconds      prometheus.Histogram
@@ -31,6 +31,7 @@ func newMetrics(s *Server) *metrics {
 		late:         counter("late_batches_total", "Batches that were made after they were due."),
 		stalled:      counter("stalled_streams_total", "Streams ended because the trainer took no data."),
 		shared:       counter("shared_batches_total", "Batches that another want had made."),
+		handshakes:   counter("failed_handshakes_total", "Connections that ended before they were secure."),
 		failures:     counters("failures_total", "Wants answered with a failure, by code.", "code"),
 		refused:      counters("refused_calls_total", "Calls turned away before anything of them was read, by code.", "code"),
 		sampleErrors: counters("sample_errors_total", "Samples that did not decode, by what became of them.", "outcome"),
@@ -49,7 +50,7 @@ func newMetrics(s *Server) *metrics {
 			gauge("queued_core_seconds", "Work that is queued.", func() float64 { return s.engine.Queued() }),
 			gauge("workers", "Samples that are made at once.", func() float64 { return float64(s.engine.Workers()) }),
 			gauge("snapshots", "Data sets that are open.", func() float64 { return float64(s.library.count()) }),
-			gauge("nodes_wanted", "Nodes like this one that would feed the jobs that have streams here; not a number: unknown.", s.nodesWanted),
+			newSometimes("nodes_wanted", "Nodes like this one that would feed the jobs that have streams here.", s.nodesWanted),
 			gauge("draining", "1 while the node shuts down.", func() float64 { return oneIf(s.draining()) }),
 			info(s),
 		},
@@ -77,6 +78,26 @@ func gauge(name, help string, value func() float64) prometheus.Collector {
 	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: namespace, Subsystem: subsystem, Name: name, Help: help}, value)
 }
 
+// sometimes is a gauge without a sample while its value is unknown.
+type sometimes struct {
+	desc  *prometheus.Desc
+	value func() (v float64, ok bool)
+}
+
+func newSometimes(name, help string, value func() (float64, bool)) *sometimes {
+	return &sometimes{prometheus.NewDesc(prometheus.BuildFQName(namespace, subsystem, name), help, nil, nil), value}
+}
+
+// Describe implements prometheus.Collector.
+func (s *sometimes) Describe(ch chan<- *prometheus.Desc) { ch <- s.desc }
+
+// Collect implements prometheus.Collector.
+func (s *sometimes) Collect(ch chan<- prometheus.Metric) {
+	if v, ok := s.value(); ok {
+		ch <- prometheus.MustNewConstMetric(s.desc, prometheus.GaugeValue, v)
+	}
+}
+
 // spent counts where workers' time goes.
 func spent(s *Server, name, help string, of func(pipeline.Work) float64) prometheus.Collector {
 	return prometheus.NewCounterFunc(prometheus.CounterOpts{Namespace: namespace, Subsystem: subsystem, Name: name, Help: help}, func() float64 {
@@ -101,7 +122,7 @@ func oneIf(b bool) float64 {
 func (m *metrics) all() []prometheus.Collector {
 	return append([]prometheus.Collector{
 		m.jobs, m.reading, m.making, m.decoded,
-		m.batches, m.samples, m.bytes, m.coreSeconds, m.late, m.stalled, m.shared, m.failures, m.refused, m.sampleErrors, m.makeSeconds, m.waitSeconds, m.scanSeconds,
+		m.batches, m.samples, m.bytes, m.coreSeconds, m.late, m.stalled, m.shared, m.handshakes, m.failures, m.refused, m.sampleErrors, m.makeSeconds, m.waitSeconds, m.scanSeconds,
 	}, m.gauges...)
 }
 

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// reloaded is a value made of files. It is made again when one of them has changed; where that fails, the last good one stays, and the
-// log says so once per change.
+// reloaded is a value made of files. It is made again when one of them has changed. Where that fails, the last good one stays, and it is tried again
+// every second, for what is in the way (rights, handles, a disk) may go without a trace on the files; the log says so once per error.
 type reloaded[T any] struct {
 	files []string
 	parse func() (T, error)
@@ -19,7 +19,11 @@ type reloaded[T any] struct {
 	mu    sync.Mutex
 	value T
 	seen  []version
+	tried time.Time
+	err   error // of the latest try; nil: value is what the files hold
 }
+
+const tryAgain = time.Second
 
 // version is what tells one state of a file from another. A file that is not there has the zero one.
 type version struct {
@@ -52,18 +56,19 @@ func (r *reloaded[T]) get() T {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now := r.look()
-	if slices.EqualFunc(now, r.seen, version.isStill) {
+	if slices.EqualFunc(now, r.seen, version.isStill) && (r.err == nil || time.Since(r.tried) < tryAgain) {
 		return r.value
 	}
-	r.seen = now
-	value, err := r.parse()
-	if err != nil {
-		r.log.Warn("a changed file is not used; what it held before stays in force", "files", r.files, "err", err)
-		return r.value
+	before := r.err
+	r.seen, r.tried = now, time.Now()
+	var value T
+	if value, r.err = r.parse(); r.err == nil {
+		r.value = value
+		r.log.Info("read again", "files", r.files)
+	} else if before == nil || before.Error() != r.err.Error() {
+		r.log.Warn("a changed file is not used; what it held before stays in force", "files", r.files, "err", r.err)
 	}
-	r.value = value
-	r.log.Info("read again", "files", r.files)
-	return value
+	return r.value
 }
 
 func (r *reloaded[T]) look() []version {

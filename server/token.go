@@ -38,6 +38,9 @@ func ReadTokens(path string, log *slog.Logger) (*Tokens, error) {
 	return &Tokens{current}, nil
 }
 
+// Look reads the file again if it has changed, as Identity does.
+func (t *Tokens) Look() { t.current.get() }
+
 // parseTokens reads a file's lines. Its errors never hold a token.
 func parseTokens(path string, text []byte) ([]token, error) {
 	var all []token

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"math"
 	"sync"
 	"time"
 
@@ -61,11 +60,8 @@ func (s *Server) wantedOf(j pulse.Job) (nodes int, upperBound, ok bool) {
 	return n, r.UpperBound, n > 0
 }
 
-// nodesWanted is for the metric: not a number while it is unknown.
-func (s *Server) nodesWanted() float64 {
+// nodesWanted is for the metric; false: unknown.
+func (s *Server) nodesWanted() (nodes float64, ok bool) {
 	w := s.Wanted()
-	if w.Effective == 0 {
-		return math.NaN()
-	}
-	return float64(w.Nodes)
+	return float64(w.Nodes), w.Effective != 0
 }

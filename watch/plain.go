@@ -1,6 +1,9 @@
 package watch
 
-import "strings"
+import (
+	"strconv"
+	"strings"
+)
 
 // Plain is an error for people: gRPC's words around it are left out.
 func Plain(text string) string {
@@ -9,5 +12,27 @@ func Plain(text string) string {
 			text = text[i+len(before):]
 		}
 	}
-	return strings.Trim(text, `"`)
+	return advised(unquoted(text))
+}
+
+// unquoted leaves out quotes around a text, or the closing one where the opening one was left out before.
+func unquoted(text string) string {
+	if inner, err := strconv.Unquote(text); err == nil && text[0] == '"' {
+		return inner
+	}
+	if inner, ok := strings.CutSuffix(text, `"`); ok && strings.Count(inner, `"`)%2 == 0 {
+		return strings.ReplaceAll(inner, `\"`, `"`)
+	}
+	return text
+}
+
+// advised says what to do about a connection that ends at once.
+func advised(text string) string {
+	switch {
+	case strings.Contains(text, "error reading server preface: EOF"), strings.Contains(text, "error reading server preface: read tcp"):
+		return text + "; does the node want TLS? give --tls-ca"
+	case strings.Contains(text, "broken pipe"):
+		return text + "; does the node want a client certificate? give --tls-cert and --tls-key; the node's log says why it hung up"
+	}
+	return text
 }

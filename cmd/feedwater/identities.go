@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -81,7 +82,7 @@ func (i *identities) String() string { return strings.Join(slices.Sorted(maps.Ke
 // Type implements pflag.Value.
 func (i *identities) Type() string { return "YAML" }
 
-// check finds roots that the node does not serve, and numbers below 0.
+// check finds roots that the node does not serve, and what is no limit.
 func (i identities) check(roots []string) error {
 	for _, name := range slices.Sorted(maps.Keys(i)) {
 		one := i[name]
@@ -90,8 +91,10 @@ func (i identities) check(roots []string) error {
 				return fmt.Errorf("identity %s: there is no root %q; --data has %s", name, root, strings.Join(roots, ", "))
 			}
 		}
-		if min(float64(one.MaxStreams), float64(one.MaxWants), one.CallsPerSecond, one.WantsPerSecond, one.Weight) < 0 {
-			return fmt.Errorf("identity %s: a limit below 0; 0 is none", name)
+		for _, limit := range []float64{float64(one.MaxStreams), float64(one.MaxWants), one.CallsPerSecond, one.WantsPerSecond, one.Weight} {
+			if !(limit >= 0) || math.IsInf(limit, 1) { // NaN is not below 0
+				return fmt.Errorf("identity %s: a limit of %g; it is a number from 0 on, and 0 is none", name, limit)
+			}
 		}
 	}
 	return nil

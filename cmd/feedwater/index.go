@@ -102,7 +102,7 @@ func (o *indexOptions) run(ctx context.Context, out, status io.Writer) error {
 func (o *indexOptions) report(out io.Writer, dir string, n pipeline.Indexed, took time.Duration) {
 	fmt.Fprintf(out, "%d pictures in %.1f s, %.0f a second: %d indexed, %d had an index, %d have none\n",
 		n.Seen, took.Seconds(), float64(n.Seen)/took.Seconds(), n.Made, n.Kept, n.None)
-	files, bytes := byteSize(n.FileBytes), byteSize(n.IndexBytes)
-	fmt.Fprintf(out, "index of %s, %.2f %% of %s, an entry every %d blocks, in %s\n",
-		&bytes, 100*float64(n.IndexBytes)/float64(max(n.FileBytes, 1)), &files, o.interval, dir)
+	files, bytes, disk := byteSize(n.FileBytes), byteSize(n.IndexBytes), byteSize(n.DiskBytes)
+	fmt.Fprintf(out, "index of %s, %.2f %% of %s, an entry every %d blocks, in %s: %s on disk\n",
+		&bytes, 100*float64(n.IndexBytes)/float64(max(n.FileBytes, 1)), &files, o.interval, dir, &disk)
 }

@@ -102,6 +102,7 @@ func (o *scalerOptions) run(ctx context.Context, stderr io.Writer) error {
 		return usageError{err}
 	}
 	log := slog.New(slog.NewTextHandler(stderr, nil))
+	defer onHangup(log, func() {})()
 	s := scaler.New(scaler.Options{Nodes: o.look, Dial: o.dial, Log: log})
 	security, err := o.security(log)
 	if err != nil {

@@ -147,6 +147,7 @@ func (o *serveOptions) run(ctx context.Context, stdout, stderr io.Writer) error 
 	if err != nil {
 		return err
 	}
+	defer onHangup(log, secure.look)()
 	defer limitMemory(int64(o.memory + o.share))()
 	p, err := pipeline.Open(pipeline.Options{Workers: o.workers, Numerics: o.numerics, SampleTime: o.pace, OnPanic: panicLog(log), Index: o.indexes.index(o.cacheDir, log)})
 	if err != nil {

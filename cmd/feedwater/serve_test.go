@@ -399,18 +399,36 @@ func TestSecondSignalEndsAtOnce(t *testing.T) {
 	}
 }
 
+// A hangup, a word to read files again for other servers, ends nothing; SIGTERM does, in order.
 func TestSignalDrains(t *testing.T) {
-	c := program(t, "serve", "--data", "photos="+t.TempDir(), "--listen", "127.0.0.1:0")
+	tokens := filepath.Join(t.TempDir(), "tokens")
+	if err := os.WriteFile(tokens, []byte("team-a aaaa0000111122223333\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c := program(t, "serve", "--data", "photos="+t.TempDir(), "--listen", "127.0.0.1:0", "--token-file", tokens)
 	log := newBook()
 	c.Stderr = log
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
+	ended := make(chan error, 1)
+	go func() {
+		ended <- c.Wait()
+		log.end()
+	}()
 	log.await("msg=listening")
-	if err := c.Process.Signal(syscall.SIGTERM); err != nil {
+	if err := os.WriteFile(tokens, []byte("team-b bbbb0000111122223333\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Wait(); err != nil || !strings.Contains(log.String(), "msg=stopped") {
+	for _, step := range []struct {
+		signal syscall.Signal
+		says   string
+	}{{syscall.SIGHUP, "SIGHUP: (cert)"}, {0, `msg="read (again)"`}, {syscall.SIGTERM, "msg=(draining)"}} {
+		if err := c.Process.Signal(step.signal); err != nil || log.await(step.says) == "" {
+			t.Errorf("%v: %v\n%s", step.signal, err, log)
+		}
+	}
+	if err := <-ended; err != nil || !strings.Contains(log.String(), "msg=stopped") {
 		t.Errorf("%v\n%s", err, log)
 	}
 }

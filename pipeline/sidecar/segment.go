@@ -7,7 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"runtime/debug"
+	"syscall"
 	"time"
 
 	"github.com/cespare/xxhash/v2"
@@ -28,15 +30,16 @@ const (
 	checksumBytes = 8
 )
 
-// segment is what a Store has of one: mapped, or still in memory.
+// segment is what a Store has of one: mapped, or still in memory, without a name.
 type segment struct {
+	name string // of its file
 	memory
 	records []byte
 }
 
 func (s *segment) free() {
 	s.memory.free()
-	s.records = nil
+	s.name, s.records = "", nil
 }
 
 // pending is a segment that is being gathered.
@@ -93,19 +96,25 @@ func (s *Store) load(path string) error {
 		m.free()
 		return err
 	}
-	s.adopt(m, entries, records)
+	s.adopt(segment{filepath.Base(path), m, records}, entries)
 	return nil
 }
 
-// adopt takes a parsed segment. What it says of a sample replaces what was known.
-func (s *Store) adopt(m memory, entries, records []byte) {
+// adopt takes a parsed segment. What it says of a sample replaces what files with earlier names say.
+func (s *Store) adopt(g segment, entries []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.segments = append(s.segments, segment{m, records})
+	s.segments = append(s.segments, g)
 	for i := 0; i < len(entries); i += entryBytes {
-		s.places[binary.LittleEndian.Uint32(entries[i:])] = placeIn(len(s.segments)-1, binary.LittleEndian.Uint32(entries[i+4:]))
+		at := &s.places[binary.LittleEndian.Uint32(entries[i:])]
+		if *at <= nothing || s.segments[at.segment()].yieldsTo(g.name) {
+			*at = placeIn(len(s.segments)-1, binary.LittleEndian.Uint32(entries[i+4:]))
+		}
 	}
 }
+
+// yieldsTo reports whether a file says it later than a segment; of one file the later entry counts, and what is not written yet is the latest.
+func (s *segment) yieldsTo(name string) bool { return s.name != "" && s.name <= name }
 
 // memory is the bytes of a file.
 type memory struct {
@@ -122,7 +131,7 @@ func (m *memory) free() {
 
 // mapPath maps a whole file.
 func mapPath(path string) (memory, error) {
-	f, err := os.Open(path)
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a FIFO of that name must not hold anybody up
 	if err != nil {
 		return memory{}, err
 	}

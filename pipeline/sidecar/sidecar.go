@@ -86,6 +86,7 @@ type Store struct {
 	places   []place // by sample
 	segments []segment
 	pending  *pending // nil: nothing is gathered
+	disk     int64    // bytes of files, see DiskBytes
 	running  sync.WaitGroup
 }
 
@@ -128,6 +129,7 @@ func (s *Store) Close() {
 		return
 	}
 	s.flush()
+	s.look()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i := range s.segments {

@@ -45,26 +45,35 @@ func (s *Store) tendIfDue(at place) {
 	}
 }
 
-// look loads the files of this data set that it does not know. Later names are later files.
+// look loads the files of this data set that it does not know, and removes those that nobody needs. Later names are later files.
 func (s *Store) look() {
 	entries, err := os.ReadDir(s.options.Dir)
 	if err != nil {
 		return // there is none yet, or never will be
 	}
+	present := map[string]fs.DirEntry{}
 	for _, e := range entries {
 		name := e.Name()
-		if s.known[name] || !strings.HasPrefix(name, s.prefix()) || !strings.HasSuffix(name, ending) {
+		if !strings.HasPrefix(name, s.prefix()) || !strings.HasSuffix(name, ending) || !e.Type().IsRegular() {
 			continue
 		}
-		s.known[name] = true
-		path := filepath.Join(s.options.Dir, name)
-		switch err := s.load(path); {
-		case err == nil:
-			now := time.Now()
-			_ = os.Chtimes(path, now, now) // it is in use; where that cannot be said it is not
-		case errors.Is(err, errDamaged):
-			_ = os.Remove(path) // where that is not allowed somebody else will
+		present[name] = e
+		if !s.known[name] {
+			s.known[name] = true
+			s.take(filepath.Join(s.options.Dir, name))
 		}
+	}
+	s.drop(present)
+}
+
+// take loads a file and says that it is in use; a damaged one goes.
+func (s *Store) take(path string) {
+	switch err := s.load(path); {
+	case err == nil:
+		now := time.Now()
+		_ = os.Chtimes(path, now, now) // where that cannot be said it is not in use
+	case errors.Is(err, errDamaged):
+		_ = os.Remove(path) // where that is not allowed somebody else will
 	}
 }
 
@@ -90,7 +99,7 @@ func (s *Store) flush() {
 	head := len(m.data) - len(p.records)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.segments[p.segment] = segment{m, m.data[head:]}
+	s.segments[p.segment] = segment{filepath.Base(path), m, m.data[head:]}
 }
 
 // stop keeps nothing from now on.

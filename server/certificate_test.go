@@ -1,0 +1,134 @@
+package server_test
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
+	"github.com/feedwater-io/feedwater/server"
+	"github.com/feedwater-io/feedwater/server/servertest"
+)
+
+// readPair is what a client with these files shows.
+func readPair(t *testing.T, p servertest.Pair) []*x509.Certificate {
+	t.Helper()
+	pair, err := tls.LoadX509KeyPair(p.Cert, p.Key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []*x509.Certificate
+	for _, der := range pair.Certificate {
+		c, err := x509.ParseCertificate(der)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, c)
+	}
+	return all
+}
+
+func poolOf(t *testing.T, a *servertest.Authority) *x509.CertPool {
+	t.Helper()
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM([]byte(read(t, a.File))) {
+		t.Fatal("no certificate")
+	}
+	return pool
+}
+
+// A connection may outlive the certificate that it began with, and the CA's (a day here).
+func TestCertificatesEnd(t *testing.T) {
+	ca, other := servertest.NewAuthority(t, "ca"), servertest.NewAuthority(t, "other")
+	pool, foreign := poolOf(t, ca), poolOf(t, other)
+	now := time.Now()
+	for name, c := range map[string]struct {
+		valid, after time.Duration
+		pool         *x509.CertPool
+		says         string
+	}{
+		"good":                {time.Hour, time.Minute, pool, ""},
+		"its end has come":    {time.Hour, 61 * time.Minute, pool, "expired"},
+		"that of its CA has":  {48 * time.Hour, 25 * time.Hour, pool, "expired"},
+		"its CA was taken":    {time.Hour, time.Minute, foreign, "unknown authority"},
+		"before that and now": {time.Hour, 61 * time.Minute, foreign, "certificate"},
+	} {
+		check := server.CheckCertificate(readPair(t, ca.Issue("trainer", c.valid)))
+		if err := check(pool, now); err != nil {
+			t.Errorf("%s: at once: %v", name, err)
+		}
+		for range 2 { // the second answer is remembered
+			if err := check(c.pool, now.Add(c.after)); (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
+				t.Errorf("%s: %v, want %q", name, err, c.says)
+			}
+		}
+		if err := check(pool, now); err != nil && c.pool == foreign {
+			t.Errorf("%s: after its CA was given back: %v", name, err)
+		}
+	}
+}
+
+// What was let in by a CA stays connected when that CA is taken away, but does nothing new on its connection.
+func TestRemovedCA(t *testing.T) {
+	g := guard(t, &servertest.Engine{}, server.Options{})
+	trainer := g.ca.Issue("trainer", time.Hour)
+	feed := pb.NewFeedClient(g.dial(shown{pair: &trainer}))
+	calls := map[string]func() error{
+		"open": func() error {
+			_, err := feed.Open(t.Context(), &pb.OpenRequest{Plan: plan})
+			return err
+		},
+		"replay": func() error {
+			_, err := feed.Replay(t.Context(), &pb.ReplayRequest{Plan: plan, Name: rangeOf(0, 0, 1)})
+			return err
+		},
+		"fetch": func() error {
+			s, err := feed.Fetch(t.Context())
+			if err == nil {
+				err = firstBatch(t, s)
+			}
+			return err
+		},
+	}
+	for name, call := range calls {
+		if err := call(); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	had := []byte(read(t, g.ca.File))
+	if err := os.WriteFile(g.ca.File, []byte(read(t, servertest.NewAuthority(t, "other").File)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, call := range calls {
+		if err := call(); status.Code(err) != codes.Unauthenticated || !strings.Contains(err.Error(), `the client certificate of "trainer" is good no longer`) {
+			t.Errorf("%s after its CA was taken away: %v", name, err)
+		}
+	}
+	if err := os.WriteFile(g.ca.File, append(had, '\n'), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := calls["open"](); err != nil {
+		t.Errorf("after it was given back: %v", err)
+	}
+}
+
+// firstBatch wants a batch and waits for it.
+func firstBatch(t *testing.T, s grpc.BidiStreamingClient[pb.FetchRequest, pb.FetchResponse]) error {
+	t.Helper()
+	_ = s.Send(&pb.FetchRequest{Request: &pb.FetchRequest_Start{Start: &pb.Start{Plan: plan}}})
+	_ = s.Send(&pb.FetchRequest{Request: &pb.FetchRequest_Want{Want: &pb.Want{Id: 1, Name: rangeOf(0, 0, 1)}}})
+	_ = s.CloseSend()
+	for {
+		r, err := s.Recv()
+		if err != nil || r.Id == 1 {
+			return err
+		}
+	}
+}

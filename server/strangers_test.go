@@ -1,0 +1,84 @@
+package server_test
+
+import (
+	"bytes"
+	"crypto/tls"
+	"errors"
+	"log/slog"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/feedwater-io/feedwater/server"
+	"github.com/feedwater-io/feedwater/server/servertest"
+)
+
+// lines is a log that several goroutines write.
+type lines struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *lines) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(b)
+}
+
+func (l *lines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+// A client that TLS turns away learns little; whoever runs the node finds it in the log.
+func TestFailedHandshakes(t *testing.T) {
+	ca := servertest.NewAuthority(t, "ca")
+	pair := ca.Issue("node", time.Hour)
+	log := &lines{}
+	logger := slog.New(slog.NewTextHandler(log, nil))
+	config, err := server.TLSFiles{Cert: pair.Cert, Key: pair.Key, ClientCA: ca.File}.Config(logger)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := (&guarded{t: t, engine: &servertest.Engine{}, ca: ca}).serve(server.Options{TLS: config, Log: logger, Access: server.Access{Certificates: true}})
+	n := &node{Server: g.Server, t: t}
+	const many = 3
+	for i := range many {
+		c, err := net.Dial("tcp", g.addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i > 0 { // the first one says nothing
+			_ = tls.Client(c, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2"}}).Handshake()
+		}
+		c.Close()
+	}
+	until(t, "not all are counted", func() bool { return n.counted("failed_handshakes_total") == many })
+	text := log.String()
+	if k := strings.Count(text, "a handshake failed"); k != many-1 || strings.Contains(text, "err=EOF") {
+		t.Errorf("%d lines of %d:\n%s", k, many, text)
+	}
+	if !strings.Contains(text, "host=127.0.0.1") || !strings.Contains(text, "client didn't provide a certificate") {
+		t.Errorf("the log does not say why:\n%s", text)
+	}
+}
+
+// A flood of handshakes is no flood in the log.
+func TestManyFailedHandshakes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log := &lines{}
+		failed := server.FailedHandshakes(slog.New(slog.NewTextHandler(log, nil)))
+		for range 100 {
+			failed("host", errors.New("no certificate"))
+		}
+		time.Sleep(time.Second)
+		failed("host", errors.New("no certificate"))
+		if text := log.String(); strings.Count(text, "a handshake failed") != 21 || !strings.Contains(text, "unsaid=80") {
+			t.Errorf("after 101 at once:\n%s", text)
+		}
+	})
+}
