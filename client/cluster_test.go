@@ -167,6 +167,9 @@ func (c *cluster) open(o client.Options) *client.Fleet {
 		}
 	}
 	c.mu.Unlock()
+	if o.Local != nil {
+		running++
+	}
 	c.await(f, running)
 	return f
 }
