@@ -108,6 +108,7 @@ COUNTED = Stats(
     received_bytes=0,
     wait_s=4.0,
     transform_s=0.0,
+    python_wait_s=0.0,
     step_s=10.0,
     last_wait_s=0.0,
     window=4,
