@@ -65,6 +65,9 @@ func (h *herd) fell() {
 // train lets all trainers take a batch every 200 ms until ctx ends.
 func (h *herd) train(ctx context.Context) {
 	for i, l := range h.loaders {
+		if _, err := l.Open(ctx); err != nil { // here: Fleet is looked at meanwhile
+			h.t.Fatal(err)
+		}
 		h.running.Go(func() {
 			for b, err := range l.Batches(ctx) {
 				if err != nil || ctx.Err() != nil {
