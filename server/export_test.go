@@ -34,6 +34,15 @@ func CheckCertificate(shown []*x509.Certificate) func(cas *x509.CertPool, now ti
 	return c.check
 }
 
+// SlowCalls lets everybody who called lately make no further call than bursts allow: a machine may be too slow to pass a rate.
+func (s *Server) SlowCalls() {
+	s.accounts.mu.Lock()
+	defer s.accounts.mu.Unlock()
+	for _, a := range s.accounts.all {
+		a.calls.SetLimit(0)
+	}
+}
+
 // Affords is how long an identity with this rule waits before each of so many pieces of so many bytes.
 func Affords(r Rule, pieces, bytes int) (waits []time.Duration) {
 	a := newAccount(r)
