@@ -132,10 +132,10 @@ class Config:
             if _output.MASK in self.names:
                 raise ValueError("fields asks for masks: say where they are, masks=folder")
             return
-        if self.nodes and self.masks.local:
+        if self.masks.local and not self.source.local:
             raise ValueError(
-                f"masks={self.masks.local!r} is a folder of this machine: with nodes, name it as they do, "
-                '"root/path", and the pictures too'
+                f"masks={self.masks.local!r} is a folder of this machine, and the pictures are named as nodes do: name "
+                'both as "root/path", or both as folders here, which nodes find by their fingerprints'
             )
         if self.views:
             raise NotYetError("masks= together with Views is not there yet: leave one of them out")
