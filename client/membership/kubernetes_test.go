@@ -52,10 +52,12 @@ func newAPI(t *testing.T) (*api, *kubernetes) {
 	return a, &kubernetes{"k8s:preproc:grpc", "", "preproc", "grpc", a.URL, a.account, yield}
 }
 
-// trust writes the server's certificate as the CA's.
+// trust writes the server's certificate as the CA's, at once: somebody may be reading.
 func (a *api) trust(t *testing.T) {
 	t.Helper()
-	write(t, filepath.Join(a.account, "ca.crt"), string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.Certificate().Raw})))
+	path := filepath.Join(a.account, "ca.crt")
+	write(t, path+".new", string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.Certificate().Raw})))
+	rename(t, path+".new", path)
 }
 
 func (p *reply) give(t *testing.T, w http.ResponseWriter, r *http.Request) {
