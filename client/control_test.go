@@ -373,23 +373,7 @@ func TestAsynchronousLoop(t *testing.T) {
 // alone runs a trainer on nodes that stay, and calls watch each second.
 func alone(t *testing.T, c *cluster, r *trainer, addrs []string, watch func(second int)) {
 	r.begin(t, client.LoaderOptions{Options: c.options(addrs...), Batch: fleetBatch})
-	stop := make(chan struct{})
-	var watcher sync.WaitGroup
-	watcher.Go(func() {
-		tick := time.NewTicker(time.Second)
-		defer tick.Stop()
-		for second := 1; ; second++ {
-			select {
-			case <-tick.C:
-				watch(second)
-			case <-stop:
-				return
-			}
-		}
-	})
-	r.run(t)
-	close(stop)
-	watcher.Wait()
+	watched(r, t, watch)
 }
 
 // Two trainers on a node of 10 batches a second: one that takes 2 stays fed, one that would take 20 has the rest.

@@ -81,7 +81,7 @@ func (f *Fleet) listen(s *session, now time.Time) {
 // probe gives nodes that are silent or doubted one want now and then, the one that is needed last.
 func (f *Fleet) probe(now time.Time) {
 	for _, m := range f.members {
-		if m.session == nil || len(m.session.wants) > 0 {
+		if m.session == nil || len(m.session.wants) > 0 || !m.session.silence.on && !m.trust.Doubted() {
 			continue
 		}
 		if at := f.spared(m, now); at >= 0 && m.mayBeProbed(f.clock(now), now) {

@@ -128,7 +128,7 @@ func (b *batch) settle(r client.Result) ([]byte, error) {
 // settlePictures settles all images: from the first on where they are converted, from the slot's end towards its start, and else from
 // the last on, since they move towards the end.
 func (b *batch) settlePictures(arrived map[string]*arrival, beside bool) (raggedJSONs, error) {
-	var all raggedJSONs
+	all := raggedJSONs{}
 	n := len(b.slots.pictures)
 	for k := range n {
 		if !b.slots.converts() {
@@ -144,7 +144,7 @@ func (b *batch) settlePictures(arrived map[string]*arrival, beside bool) (ragged
 			return nil, err
 		}
 		if ragged != nil {
-			all = raggedJSONs{p.name: ragged}
+			all[p.name] = ragged
 		}
 	}
 	return all, nil
@@ -212,7 +212,7 @@ type raggedJSON struct {
 	Shapes  [][3]int `json:"shapes"`
 }
 
-// raggedJSONs are those of fields by name; nil if samples do not differ in size.
+// raggedJSONs are those of fields by name; empty if samples do not differ in size.
 type raggedJSONs map[string]*raggedJSON
 
 // settleRagged puts images of differing sizes behind each other at dst.
@@ -248,7 +248,7 @@ const named = 16
 
 // extraJSON is what goes with a done packet, nil if there is nothing to say.
 func extraJSON(r client.Result, ragged raggedJSONs) []byte {
-	if len(r.Header.Errors) == 0 && ragged == nil {
+	if len(r.Header.Errors) == 0 && len(ragged) == 0 {
 		return nil
 	}
 	extra := struct {

@@ -81,7 +81,7 @@ func (o *previewOptions) run(ctx context.Context, in io.Reader, out, status io.W
 	if err := o.check(); err != nil {
 		return err
 	}
-	plan, err := o.readPlan(in)
+	plan, err := o.parsePlan(in)
 	if err != nil {
 		return err
 	}
@@ -100,18 +100,28 @@ func (o *previewOptions) run(ctx context.Context, in io.Reader, out, status io.W
 	return err
 }
 
-func (o *previewOptions) readPlan(in io.Reader) (*pipeline.Plan, error) {
-	text := []byte("{}")
+// readPlan reads what --plan names; - is standard input.
+func readPlan(name string, in io.Reader) ([]byte, error) {
+	var text []byte
 	var err error
-	switch o.plan {
-	case "":
-	case "-":
+	if name == "-" {
 		text, err = io.ReadAll(io.LimitReader(in, 2<<20))
-	default:
-		text, err = os.ReadFile(o.plan)
+	} else {
+		text, err = os.ReadFile(name)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("--plan: %w", err)
+	}
+	return text, nil
+}
+
+func (o *previewOptions) parsePlan(in io.Reader) (*pipeline.Plan, error) {
+	text := []byte("{}")
+	if o.plan != "" {
+		var err error
+		if text, err = readPlan(o.plan, in); err != nil {
+			return nil, err
+		}
 	}
 	plan, err := pipeline.ParsePlan(text)
 	if err != nil {

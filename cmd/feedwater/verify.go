@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -99,10 +98,11 @@ func (o *verifyOptions) run(ctx context.Context, in io.Reader, out, errs io.Writ
 	if err != nil {
 		return notComparedError{fmt.Errorf("not compared: %w", err)}
 	}
-	if err := o.print(out, results); err != nil {
+	equal := !slices.ContainsFunc(results, func(r *comparison.Result) bool { return !r.Equal() })
+	if err := o.print(out, results, equal); err != nil {
 		return notComparedError{err}
 	}
-	if slices.ContainsFunc(results, func(r *comparison.Result) bool { return !r.Equal() }) {
+	if !equal {
 		return errDiffer
 	}
 	return nil
@@ -165,17 +165,6 @@ func (o *verifyOptions) plans(ctx context.Context, in io.Reader, node string) ([
 	return slices.DeleteFunc(plans, func(v verified) bool { return v.batches == 0 }), nil
 }
 
-func readPlan(name string, in io.Reader) ([]byte, error) {
-	text, err := os.ReadFile(name)
-	if name == "-" {
-		text, err = io.ReadAll(io.LimitReader(in, 2<<20))
-	}
-	if err != nil {
-		return nil, fmt.Errorf("--plan: %w", err)
-	}
-	return text, nil
-}
-
 // usualPlan goes through decoding, resizing, warps and colours.
 func usualPlan(root, path string) string {
 	text, _ := json.Marshal(map[string]any{ // nothing in it can fail
@@ -232,11 +221,10 @@ func (o *verifyOptions) compare(ctx context.Context, plans []verified, nodes []s
 	return results, nil
 }
 
-func (o *verifyOptions) print(out io.Writer, results []*comparison.Result) error {
+func (o *verifyOptions) print(out io.Writer, results []*comparison.Result, equal bool) error {
 	if o.json {
 		e := json.NewEncoder(out)
 		e.SetIndent("", "  ")
-		equal := !slices.ContainsFunc(results, func(r *comparison.Result) bool { return !r.Equal() })
 		return e.Encode(map[string]any{"equal": equal, "comparisons": results})
 	}
 	for _, n := range results[0].Nodes {

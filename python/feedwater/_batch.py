@@ -98,7 +98,7 @@ class Builder:
             if crowded(self.held(done)):
                 rows.to_ordinary_memory()
             if done.errors:
-                self._mend(rows, done.errors)
+                self._mend(rows, done)
         if step.rows > step.size:
             rows.pad(step.rows)
         return rows
@@ -148,14 +148,10 @@ class Builder:
         memory = done.slots.tail(done.slot, first.field)
         return [look.within(done, memory[look.field.offset - first.field.offset :], count) for look in self._looks]
 
-    def _mend(self, rows: Rows, errors: list[dict[str, Any]]) -> None:
-        holes = []
-        for error in errors:
-            if error.get("substitute") is not None:
-                rows.indices[error["offset"]] = error["substitute"]
-            else:
-                holes.append(error["offset"])
-        if holes:
+    def _mend(self, rows: Rows, done: Done) -> None:
+        for row, index in done.substitutes.items():
+            rows.indices[row] = index
+        if holes := done.holes:
             rows.leave_out(holes, mask=self._mask)
 
 

@@ -75,20 +75,24 @@ def _about(config: Config, opened: Opened) -> list[str]:
     order = "channels first" if output.channels_first else "channels last"
     dtypes = dict.fromkeys(picture.output.dtype for picture in config.pictures)
     several = f"{len(config.pictures)} views, " if config.views else ""
-    lines = [
+    masks = []
+    if config.masks is not None:
+        masks = [f"masks     {config.masks.name}: uint8, moved as pictures are, by the nearest one"]
+    batches = [
+        f"batches   {several}{' and '.join(dtypes)}, {order}, {'torch tensors' if output.torch else 'numpy arrays'}"
+    ]
+    if config.python is not None:
+        batches = ["batches   what python= returns, stacked"]
+    if config.batch_transform is not None:
+        batches.append("then      batch_transform, in this process, on whole batches")
+    return [
         f"data      {config.source.name}: {opened.samples:,} samples, {len(opened.classes)} classes, "
         f"fingerprint {opened.fingerprint[:12]}",
+        *masks,
         f"made on   {where} ({opened.workers} workers here, kernels {opened.kernels or 'unknown'})",
-        f"batches   {several}{' and '.join(dtypes)}, {order}, {'torch tensors' if output.torch else 'numpy arrays'}",
+        *batches,
         f"hashes    plan {opened.plan_hash[:12]}  order {opened.order_hash[:12]}  pixels {opened.pixel_hash[:12]}  "
         f"numerics {opened.numerics[:12]}",
         "place     last hop: a table of 256 values per channel, used by the agent; costs this process nothing",
         "tier      A: the same bytes as the reference; B: within one level; C: same distribution",
     ]
-    if config.python is not None:
-        lines[2] = "batches   what python= returns, stacked"
-    if config.masks is not None:
-        lines.insert(1, f"masks     {config.masks.name}: uint8, moved as pictures are, by the nearest one")
-    if config.batch_transform is not None:
-        lines.insert(3, "then      batch_transform, in this process, on whole batches")
-    return lines

@@ -13,9 +13,10 @@ from pathlib import Path
 
 from .errors import AgentError
 
-__all__ = ["available", "oom_kills", "scratch", "shared"]
+__all__ = ["allowance", "available", "oom_kills", "scratch", "shared"]
 
 SHM = "/dev/shm"  # noqa: S108 (files there have no name)
+_GIB = 1 << 30
 F_ADD_SEALS, F_SEAL_SHRINK, F_SEAL_GROW = 1033, 0x2, 0x4
 
 
@@ -89,6 +90,11 @@ def _hint(error: OSError, size: int) -> str:
     if error.errno == errno.ENOSPC:
         return f" (need {size:,} bytes; pass memory= to use less)"
     return ""
+
+
+def allowance(memory: int | None) -> int:
+    """Bytes that slots may take: what the user allows, or 1 GiB, or a quarter of what is left where that is less."""
+    return memory if memory is not None else min(_GIB, available() // 4)
 
 
 def available() -> int:

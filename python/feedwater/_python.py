@@ -27,7 +27,7 @@ from ._order import Indices, Step
 from ._python_pool import Member, Pool
 from ._python_worker import Job, Look, Report
 from ._replay import keys_of
-from ._session import ALIGN, FEWEST_SLOTS, GIB, MOST_SLOTS
+from ._session import ALIGN, FEWEST_SLOTS, MOST_SLOTS
 from ._slots import Field, Slots, aligned
 from ._want import Done
 from .errors import DataError, PythonError, StallError
@@ -229,7 +229,7 @@ class Stage:
             fields.append(Field(field.name, field.dtype, field.shape, stride))
             stride += -(-rows * nbytes(field) // ALIGN) * ALIGN
         stride = aligned(stride)
-        limit = self._memory or min(GIB, _memory.available() // 4)
+        limit = _memory.allowance(self._memory)
         before, slots = self.slots, Slots(max(FEWEST_SLOTS, min(MOST_SLOTS, limit // stride)), stride)
         self.fields, self._tasks, self._rows, self.slots = tuple(fields), {}, rows, slots
         if before is not None:
@@ -368,16 +368,15 @@ def nbytes(field: Field) -> int:
 def indices_of(done: Done) -> Indices:
     """The samples of a batch, those that took the place of broken ones included."""
     indices: Indices = done.slots.column(done.slot, "index", done.step.size).copy()
-    for error in done.errors:
-        if error.get("substitute") is not None:
-            indices[error["offset"]] = error["substitute"]
+    for row, index in done.substitutes.items():
+        indices[row] = index
     return indices
 
 
 def _whole(done: Done) -> list[int]:
     """The rows that hold a picture."""
-    broken = {error["offset"] for error in done.errors if error.get("substitute") is None}
-    return [row for row in range(done.step.size) if row not in broken]
+    holes = set(done.holes)
+    return [row for row in range(done.step.size) if row not in holes]
 
 
 class _MadeRows(Rows):

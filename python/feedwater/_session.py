@@ -19,7 +19,6 @@ __all__ = ["Session"]
 
 log = logging.getLogger("feedwater")
 
-GIB = 1 << 30
 ALIGN = 64
 IN_USE = 3
 """Slots beyond the window: the batch just returned, the one still bound to the loop's variable, one the user keeps."""
@@ -197,8 +196,7 @@ class Session:
     def _make(self) -> Slots:
         assert self.opened is not None
         cap = self.request.memory
-        limit = cap if cap is not None else min(GIB, _memory.available() // 4)
-        limit >>= self._halvings
+        limit = _memory.allowance(cap) >> self._halvings
         stride = self._stride(limit)
         count = min(limit // stride, MOST_SLOTS)
         if count < FEWEST_SLOTS:

@@ -54,6 +54,16 @@ class Done:
         self.errors: list[dict[str, Any]] = details.get("errors") or []
         self.ragged: dict[str, Any] = details.get("ragged") or {}
 
+    @property
+    def substitutes(self) -> dict[int, int]:
+        """The sample that took the place of a broken one, by row."""
+        return {e["offset"]: e["substitute"] for e in self.errors if e.get("substitute") is not None}
+
+    @property
+    def holes(self) -> list[int]:
+        """The rows whose sample is broken and has no substitute."""
+        return [e["offset"] for e in self.errors if e.get("substitute") is None]
+
 
 class Failed:
     """The answer to a want: an error object, or None if it was cancelled."""
