@@ -187,9 +187,7 @@ class Feed:
         return tail
 
     def _busy(self, slots: Slots) -> set[int]:
-        busy = {want.slot for want in self._wants.values() if want.slots is slots}
-        busy.update(want.slot for want in self._out.values() if want.slots is slots)
-        return busy
+        return {want.slot for want in (*self._wants.values(), *self._out.values()) if want.slots is slots}
 
     def _send(self, link: Link, step: Step, slots: Slots, slot: int, ahead: int) -> None:
         if step.indices is not None:
