@@ -129,7 +129,9 @@ func (d *Decoder) source() source {
 	}
 	if f.single(&scans[0]) {
 		d.coder.open(d.parser.src, f, &scans[0])
-		d.coder.record(mcuInterval(d.interval, f))
+		if d.interval > 0 {
+			d.coder.record(mcuInterval(d.interval, f))
+		}
 		d.single.open(&d.coder)
 		return &d.single
 	}
