@@ -207,17 +207,22 @@ func (r *Runner) render(v view, src Source, dst []byte, stride int) error {
 	return nil
 }
 
-// blank paints the canvas around the window.
+// blank paints the canvas around the window. Its first row is painted; what the others need of it is copied.
 func (v *view) blank(dst []byte, stride int) {
 	w, place := 3*v.canvas.X, v.window.Sub(v.window.Min).Add(v.at)
-	for y := range v.canvas.Y {
+	if place.Eq(image.Rectangle{Max: v.canvas}) {
+		return
+	}
+	first := dst[:w]
+	paint(first, v.fill)
+	for y := 1; y < v.canvas.Y; y++ {
 		row := dst[y*stride:][:w]
 		if y < place.Min.Y || y >= place.Max.Y {
-			paint(row, v.fill)
+			copy(row, first)
 			continue
 		}
-		paint(row[:3*place.Min.X], v.fill)
-		paint(row[3*place.Max.X:], v.fill)
+		copy(row[:3*place.Min.X], first)
+		copy(row[3*place.Max.X:], first)
 	}
 }
 

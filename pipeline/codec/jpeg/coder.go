@@ -5,29 +5,17 @@ import "math"
 // coder reads the Huffman-coded data of a scan, MCU after MCU. Damage is treated as libjpeg treats it: the MCU in which the
 // data of an interval runs out ends in zero bits, and the interval's MCUs behind it are empty.
 type coder struct {
-	scan    *scan
-	cursor  cursor
-	segment segment
-	bits    bits
-	empty   bool // the interval has no more data
-	left    int  // MCUs before a restart marker is due
-	next    int  // number of the next MCU
-	row     int  // MCUs in a row
-	units   []unit
-	dc      [4]dcTable
-	ac      [4]acTable
-	band    bandTable
-	ended   int                      // blocks that end before their band begins, progressive files only
-	preds   [maxComponents]predictor // by place in the scan
+	lane
+	scan   *scan
+	cursor cursor
+	left   int // MCUs before a restart marker is due
+	next   int // number of the next MCU
+	row    int // MCUs in a row
+	dc     [4]dcTable
+	ac     [4]acTable
+	band   bandTable
+	ended  int // blocks that end before their band begins, progressive files only
 	notes
-}
-
-// unit is a block of an MCU.
-type unit struct {
-	pred *predictor
-	comp int // in the frame
-	x, y int // place among the blocks that the component has in an MCU
-	w, h int // how many those are
 }
 
 // open sets the coder to the start of a scan.
@@ -41,7 +29,7 @@ func (c *coder) ready(src []byte, f *frame, s *scan) {
 	if c.scan != s {
 		c.scan = s
 		c.buildTables(f.progressive)
-		c.listUnits(f)
+		c.listUnits(f, s)
 	}
 	c.row, _ = s.mcus(f)
 	c.next = 0
@@ -62,23 +50,10 @@ func (c *coder) buildTables(progressive bool) {
 		case progressive:
 			c.band.build(sc.acDef)
 		case !ac[sc.ac]:
-			c.ac[sc.ac].build(sc.acDef)
+			c.ac[sc.ac].build(sc.acDef, c.vector)
 			ac[sc.ac] = true
 		}
 		c.preds[i] = predictor{dc: &c.dc[sc.dc&3], ac: &c.ac[sc.ac&3]}
-	}
-}
-
-func (c *coder) listUnits(f *frame) {
-	c.units = c.units[:0]
-	for i, sc := range c.scan.comps[:c.scan.n] {
-		w, h := f.comps[sc.index].h, f.comps[sc.index].v
-		if c.scan.n == 1 {
-			w, h = 1, 1
-		}
-		for b := range w * h {
-			c.units = append(c.units, unit{pred: &c.preds[i], comp: sc.index, x: b % w, y: b / w, w: w, h: h})
-		}
 	}
 }
 
@@ -144,6 +119,9 @@ func (c *coder) take(n int) int {
 		c.resume()
 	}
 	n = min(n, c.left)
+	if c.due >= 0 {
+		n = c.noteBefore(n)
+	}
 	c.left -= n
 	c.next += n
 	c.empty = c.empty || c.bits.consumed() > c.segment.bits
@@ -165,23 +143,8 @@ func (c *coder) skip(n int) {
 		whole := k == c.left && c.cursor.marker == mRST0+c.cursor.number
 		c.left -= k
 		c.next += k
-		if !whole && !c.empty {
-			c.skipData(k)
+		if !whole {
+			c.lane.skip(k)
 		}
 	}
-}
-
-// skipData reads past n MCUs of the segment.
-func (c *coder) skipData(n int) {
-	b, data, end := c.bits, c.segment.data, c.segment.bits
-	for range n {
-		if b.consumed() > end {
-			c.empty = true
-			break
-		}
-		for i := range c.units {
-			b = c.units[i].pred.skip(data, b)
-		}
-	}
-	c.bits = b
 }

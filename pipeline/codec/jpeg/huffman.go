@@ -1,5 +1,7 @@
 package jpeg
 
+import "bytes"
+
 // The tables' look-ups take this many bits: codes of AC tables with their values up to acBits, two symbols at once where both fit;
 // DC codes up to dcBits.
 const (
@@ -27,15 +29,17 @@ type dcTable struct {
 type acTable struct {
 	pairs   [1 << acBits]pair
 	entries [1 << acBits]entry
+	place   [256]uint8 // a copy of place, for the assembly
 	long    longCodes
 }
 
 // longCodes finds a code of any length.
 type longCodes struct {
-	last    [17]int32 // the last code of each length, -1: none
-	offset  [17]int32 // from code to index of its symbol
-	symbols [256]byte
-	missed  bool // a code was looked for that the table does not have
+	last   [17]int32 // the last code of each length, -1: none
+	offset [17]int32 // from code to index of its symbol
+	def    [16 + 256]byte
+	size   int  // of def
+	missed bool // a code was looked for that the table does not have
 }
 
 func (d definition) symbols() (n int) {
@@ -95,11 +99,15 @@ func value(acc uint64, e entry) int32 {
 	return int32((m ^ negative) - negative)
 }
 
-// build fills entries, of 2^bits, and c from a valid definition.
-func (c *longCodes) build(d definition, entries []entry, bits int, of kind) {
-	symbols := d[16:]
-	copy(c.symbols[:], symbols)
+// build fills entries, of 2^bits, and c from a valid definition. It reports whether that is another one than before: many encoders write
+// the same into all files.
+func (c *longCodes) build(d definition, entries []entry, bits int, of kind) bool {
 	c.missed = false
+	if bytes.Equal(c.def[:c.size], d) {
+		return false
+	}
+	c.size = copy(c.def[:], d)
+	symbols := d[16:]
 	code, k, at := 0, 0, 0
 	for l := 1; l <= 16; l++ {
 		c.offset[l] = int32(k - code)
@@ -122,33 +130,47 @@ func (c *longCodes) build(d definition, entries []entry, bits int, of kind) {
 		code = (code + n) << 1
 	}
 	clear(entries[at:])
+	return true
 }
 
 func (t *dcTable) build(d definition) { t.long.build(d, t.entries[:], dcBits, kindDC) }
 
-func (t *acTable) build(d definition) {
-	t.long.build(d, t.entries[:], acBits, kindAC)
-	for i := range uint32(1 << acBits) {
-		t.pairs[i] = t.pair(i)
+func (t *acTable) build(d definition, vector bool) {
+	if !t.long.build(d, t.entries[:], acBits, kindAC) {
+		return
+	}
+	t.place = place
+	if vector {
+		t.setVector()
+		return
+	}
+	t.setSingles()
+	t.addSeconds()
+}
+
+// The two loops below have no branches, since nothing could foresee them.
+
+// setSingles sets all pairs to one symbol.
+func (t *acTable) setSingles() {
+	for i, e := range t.entries {
+		l := uint32(e & 255)
+		v := uint32(value(uint64(i)<<(64-acBits), e)) << 16 //nolint:gosec // i counts up
+		fits := ^uint32(int32((l-1)|(acBits-l)) >> 31)
+		t.pairs[i] = pair{(l | uint32(e>>24)<<8 | v) & fits, (l<<8 | v) & fits}
 	}
 }
 
-// pair reads up to two symbols from acBits bits.
-func (t *acTable) pair(bits uint32) pair {
-	e := t.entries[bits]
-	l, move := uint32(e&255), uint32(e>>24)
-	if e == 0 || l > acBits {
-		return pair{}
+// addSeconds adds second symbols where they fit. What it takes from a pair are the parts of its first symbol, which stay.
+func (t *acTable) addSeconds() {
+	for i := range t.pairs {
+		p := t.pairs[i]
+		l, move := p.first&255, p.first>>8&255
+		q := t.pairs[i<<(l&31)&(1<<acBits-1)]
+		n := q.second >> 8 & 255
+		fits := ^uint32(int32((n-1)|(acBits-l-n)|(endOfBlock-1-move)) >> 31)
+		both := q.first>>8&255 | l<<8 | q.first>>16<<16
+		t.pairs[i] = pair{p.first + n&fits, p.second ^ (p.second^both)&fits}
 	}
-	v := uint32(uint16(value(uint64(bits)<<(64-acBits), e)))
-	rest := bits << l & (1<<acBits - 1)
-	e2 := t.entries[rest]
-	l2 := uint32(e2 & 255)
-	if move == endOfBlock || e2 == 0 || l+l2 > acBits {
-		return pair{l | move<<8 | v<<16, l<<8 | v<<16}
-	}
-	v2 := uint32(uint16(value(uint64(rest)<<(64-acBits), e2)))
-	return pair{l + l2 | move<<8 | v<<16, uint32(e2>>24) | l<<8 | v2<<16}
 }
 
 // find looks up a code longer than bits at the top of acc. A code that the table does not have counts as 17 bits for
@@ -158,7 +180,7 @@ func (t *acTable) pair(bits uint32) pair {
 func (c *longCodes) find(acc uint64, bits int, of kind) entry {
 	for l := bits + 1; l <= 16; l++ {
 		if code := int32(acc >> (64 - l)); code <= c.last[l] {
-			return makeEntry(l, int(c.symbols[uint8(code+c.offset[l])]), of)
+			return makeEntry(l, int(c.def[16+int(uint8(code+c.offset[l]))]), of)
 		}
 	}
 	c.missed = true

@@ -82,7 +82,7 @@ const keptBytes = 32 << 20
 func NewDecoder(level string) *Decoder {
 	k := kernel.JPEGFor(level)
 	d := new(Decoder)
-	d.coder.segment.unstuff = k.Unstuff
+	d.coder.vector, d.coder.segment.unstuff = level == kernel.AVX2, k.Unstuff
 	d.output.kernels = k
 	return d
 }
@@ -124,12 +124,14 @@ func (d *Decoder) source() source {
 	f, scans := &d.parser.frame, d.parser.scans
 	if len(d.index.marks) > 0 {
 		d.coder.ready(d.parser.src, f, &scans[0])
-		d.indexed.open(&d.coder, &d.index, d.output.mcus.Max.X)
+		d.indexed.open(&d.coder, f, &d.index, d.output.mcus)
 		return &d.indexed
 	}
 	if f.single(&scans[0]) {
 		d.coder.open(d.parser.src, f, &scans[0])
-		d.coder.record(mcuInterval(d.interval, f))
+		if d.interval > 0 {
+			d.coder.record(mcuInterval(d.interval, f))
+		}
 		d.single.open(&d.coder)
 		return &d.single
 	}

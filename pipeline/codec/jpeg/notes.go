@@ -72,14 +72,13 @@ func (c *coder) complete() bool {
 	return true
 }
 
-// jump moves to MCU n, which begins at mark from, and takes the data up to another mark. The scan has no restart markers.
-func (c *coder) jump(n int, from, to *mark) {
-	data := c.cursor.src[c.scan.data:]
+// jump moves to the MCU that begins at mark from, and takes the data up to another mark. data is that of the scan, which has no restart markers.
+func (l *lane) jump(data []byte, from, to *mark) {
 	first, end := from.bit>>3, (to.bit+7)>>3
-	c.segment.take(data[first:min(end+1, len(data))]) // one byte more: it may be the zero behind the last
-	c.bits = bits{}.refill(c.segment.data).drop(uint32(from.bit & 7))
-	for i := range c.scan.n {
-		c.preds[i].last = from.last[i]
+	l.segment.take(data[first:min(end+1, len(data))]) // one byte more: it may be the zero behind the last
+	l.bits = bits{}.refill(l.segment.data).drop(uint32(from.bit & 7))
+	l.empty = false
+	for i := range l.preds {
+		l.preds[i].last = from.last[i]
 	}
-	c.next, c.left, c.empty = n, math.MaxInt, false
 }

@@ -1,0 +1,38 @@
+//go:build amd64 && !purego
+
+package jpeg
+
+import (
+	"unsafe"
+
+	"github.com/feedwater-io/feedwater/pipeline/internal/kernel"
+)
+
+//go:generate go -C ../../internal/kernel/_gen run ./entropy -out ../../../codec/jpeg/lane_amd64.s -stubs ../../../codec/jpeg/lane_stubs_amd64.go -pkg jpeg
+
+// The assembly reads no further than the Go code: where an MCU begins before the end of the data, the segment's padding holds all it can take.
+// What it writes to lies in the slices checked here: at a unit's place of MCUs below runLength, and in a block below 64.
+
+func (l *lane) readVector(cells []kernel.Block, m, n int) int {
+	_, _ = cells[l.cells-1], runs[m+n]
+	return readRun(l.start(), &l.bits.acc, l.segment.bits, l.order(), len(l.units), &cells[0][0], m, m+n) - m
+}
+
+func readBothVector(first, second *lane, cells, others []kernel.Block, n int) int {
+	_, _, _ = cells[first.cells-1], others[first.cells-1], runs[n]
+	return readTwoRuns(first.start(), &first.bits.acc, first.segment.bits, first.order(), &cells[0][0],
+		second.start(), &second.bits.acc, second.segment.bits, second.order(), &others[0][0], len(first.units), 0, n)
+}
+
+func (l *lane) skipVector(n int) int {
+	return skipRun(l.start(), &l.bits.acc, l.segment.bits, l.order(), len(l.units), 0, n)
+}
+
+func (t *acTable) setVector() { setPairs((*uint32)(&t.entries[0]), &t.pairs[0].first) }
+
+var runs [runLength + 1]struct{} // indexed by a number of MCUs that fits into a run
+
+// start is the first byte of the lane's data, behind whose end lies its padding.
+func (l *lane) start() *byte { return &l.segment.data[:l.segment.bits/8+segmentPad][0] }
+
+func (l *lane) order() *byte { return (*byte)(unsafe.Pointer(&l.units[0])) }

@@ -1,0 +1,218 @@
+//go:build amd64 && !purego
+
+package jpeg
+
+import (
+	"math/rand/v2"
+	"testing"
+	"unsafe"
+
+	"github.com/feedwater-io/feedwater/pipeline/internal/kernel"
+)
+
+// The generator of the assembly has these numbers in its main.go.
+func TestAssemblyKnowsTheLayout(t *testing.T) {
+	var (
+		d dcTable
+		a acTable
+		l longCodes
+		p predictor
+		u unit
+		b bits
+	)
+	for _, c := range []struct {
+		name      string
+		got, want uintptr
+	}{
+		{"acBits", acBits, 11},
+		{"dcBits", dcBits, 9},
+		{"endOfBlock", endOfBlock, 80},
+		{"dcTable.entries", unsafe.Offsetof(d.entries), 0},
+		{"dcTable.long", unsafe.Offsetof(d.long), 4 << dcBits},
+		{"acTable.pairs", unsafe.Offsetof(a.pairs), 0},
+		{"acTable.entries", unsafe.Offsetof(a.entries), 8 << acBits},
+		{"acTable.place", unsafe.Offsetof(a.place), 12 << acBits},
+		{"acTable.long", unsafe.Offsetof(a.long), 12<<acBits + 256},
+		{"longCodes.last", unsafe.Offsetof(l.last), 0},
+		{"longCodes.offset", unsafe.Offsetof(l.offset), 68},
+		{"longCodes.def", unsafe.Offsetof(l.def), 136},
+		{"longCodes.missed", unsafe.Offsetof(l.missed), 416},
+		{"predictor.dc", unsafe.Offsetof(p.dc), 0},
+		{"predictor.ac", unsafe.Offsetof(p.ac), 8},
+		{"predictor.last", unsafe.Offsetof(p.last), 16},
+		{"unit.pred", unsafe.Offsetof(u.pred), 0},
+		{"unit.cell", unsafe.Offsetof(u.cell), 8},
+		{"unit.step", unsafe.Offsetof(u.step), 16},
+		{"unit", unsafe.Sizeof(u), 64},
+		{"bits.acc", unsafe.Offsetof(b.acc), 0},
+		{"bits.n", unsafe.Offsetof(b.n), 8},
+		{"bits.at", unsafe.Offsetof(b.at), 16},
+		{"Block", unsafe.Sizeof(kernel.Block{}), 128},
+	} {
+		if c.got != c.want {
+			t.Errorf("%s is %d, not %d", c.name, c.got, c.want)
+		}
+	}
+}
+
+// randomDefinition is a prefix code with codes of all lengths, and symbols below limit.
+func randomDefinition(r *rand.Rand, limit int) definition {
+	d := make(definition, 16, 16+256)
+	free, longest := 1, 4+r.IntN(13)
+	for i := range longest {
+		free *= 2
+		n := r.IntN(min(free, 2+i*i/2))
+		if i == longest-1 {
+			n = free - 1
+		}
+		n = max(0, min(n, limit-len(d)+16, 255))
+		d[i] = byte(n)
+		free -= n
+		for range n {
+			d = append(d, byte(r.IntN(limit)))
+		}
+	}
+	return d
+}
+
+// randomLane is a lane of some units with tables of its own, at the start of data without sense.
+func randomLane(r *rand.Rand) *lane {
+	l, dc, ac := new(lane), new([2]dcTable), new([2]acTable)
+	for i := range 2 {
+		dc[i].build(randomDefinition(r, 16))
+		ac[i].build(randomDefinition(r, 256), false)
+	}
+	for i := range l.preds {
+		l.preds[i] = predictor{dc: &dc[i&1], ac: &ac[i&1], last: int32(r.IntN(4096) - 2048)}
+	}
+	for i := range 1 + r.IntN(maxBlocks) {
+		l.units = append(l.units, unit{pred: &l.preds[i%3], cell: l.cells, step: 1})
+		l.cells += runLength
+	}
+	l.fill(r)
+	return l
+}
+
+// fill takes data: zeros and ones in runs, so that long codes come.
+func (l *lane) fill(r *rand.Rand) {
+	n := r.IntN(2000)
+	l.segment = segment{data: make([]byte, n+segmentPad), bits: 8 * n}
+	for i := range n {
+		if l.segment.data[i] = byte(r.Uint32()); r.IntN(4) == 0 {
+			l.segment.data[i] = byte(-r.IntN(2))
+		}
+	}
+	l.bits = bits{}.refill(l.segment.data).drop(uint32(r.IntN(8)))
+}
+
+// twin is the same lane for the other way to read, or of other data.
+func (l *lane) twin() *lane {
+	t := *l
+	t.units = append([]unit(nil), l.units...)
+	for i := range t.units {
+		t.units[i].pred = &t.preds[i%3]
+	}
+	return &t
+}
+
+// missed tells in which tables codes were missed since the last call.
+func (l *lane) missed() (m [4]bool) {
+	for i := range 2 {
+		dc, ac := &l.preds[i].dc.long.missed, &l.preds[i].ac.long.missed
+		m[i], m[2+i] = *dc, *ac
+		*dc, *ac = false, false
+	}
+	return m
+}
+
+func (l *lane) compare(t *testing.T, other *lane) {
+	t.Helper()
+	if l.bits.consumed() != other.bits.consumed() || l.preds != other.preds {
+		t.Fatalf("at bit %d with %v, not %d with %v", l.bits.consumed(), l.preds, other.bits.consumed(), other.preds)
+	}
+}
+
+// What is read by assembly is what Go reads, whatever the tables and the data.
+func TestLanes(t *testing.T) {
+	if kernel.Levels()[0] != kernel.AVX2 {
+		t.Skip("this processor has no AVX2")
+	}
+	for seed := range uint64(1000) {
+		r := rand.New(rand.NewPCG(seed, 5))
+		one := randomLane(r)
+		two := one.twin()
+		two.fill(r)
+		for range 4 {
+			m := r.IntN(runLength)
+			compareReads(t, one, m, 1+r.IntN(runLength-m))
+			compareBoth(t, one, two, 1+r.IntN(runLength))
+			compareSkips(t, one, r.IntN(30))
+		}
+		if t.Failed() {
+			t.Fatalf("seed %d", seed)
+		}
+	}
+}
+
+// The vectors make the tables that Go makes.
+func TestPairs(t *testing.T) {
+	if kernel.Levels()[0] != kernel.AVX2 {
+		t.Skip("this processor has no AVX2")
+	}
+	for seed := range uint64(300) {
+		var got, want acTable
+		d := randomDefinition(rand.New(rand.NewPCG(seed, 6)), 256)
+		got.build(d, true)
+		want.build(d, false)
+		if got != want {
+			t.Fatalf("seed %d: other tables", seed)
+		}
+	}
+}
+
+type cells [maxBlocks * runLength]kernel.Block
+
+func compareReads(t *testing.T, l *lane, m, n int) {
+	t.Helper()
+	var got, want cells
+	other := l.twin()
+	l.missed()
+	a := other.readScalar(want[:], m, n)
+	missed := l.missed()
+	if b := l.readVector(got[:], m, n); a != b || got != want {
+		t.Fatalf("%d MCUs, not %d, or other blocks", b, a)
+	}
+	if now := l.missed(); now != missed {
+		t.Fatalf("codes missed in tables: %v, not %v", now, missed)
+	}
+	l.compare(t, other)
+}
+
+func compareBoth(t *testing.T, one, two *lane, n int) {
+	t.Helper()
+	var got, others, want, wantOthers cells
+	a, b := one.twin(), two.twin()
+	done := readBothVector(one, two, got[:], others[:], n)
+	if x, y := a.readScalar(want[:], 0, done), b.readScalar(wantOthers[:], 0, done); x != done || y != done {
+		t.Fatalf("%d MCUs where %d and %d have data", done, x, y)
+	}
+	if done < n && a.readScalar(want[:], done, 1) == 1 && b.readScalar(wantOthers[:], done, 1) == 1 {
+		t.Fatalf("only %d MCUs", done)
+	}
+	if done == n && (got != want || others != wantOthers) {
+		t.Fatal("other blocks")
+	}
+	if done == n {
+		one.compare(t, a)
+		two.compare(t, b)
+	}
+}
+
+func compareSkips(t *testing.T, l *lane, n int) {
+	t.Helper()
+	other := l.twin()
+	if a, b := other.skipScalar(n), l.skipVector(n); a != b {
+		t.Fatalf("%d MCUs skipped, not %d", b, a)
+	}
+	l.compare(t, other)
+}

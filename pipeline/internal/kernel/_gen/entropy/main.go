@@ -1,0 +1,38 @@
+// Command entropy writes the assembly of package jpeg that reads Huffman-coded blocks: of one lane, of two in turns, and past them. It does what
+// lane.readScalar and lane.skipScalar do. Run it through `go generate` in package jpeg.
+package main
+
+import (
+	. "github.com/mmcloughlin/avo/build"
+)
+
+// What it knows of package jpeg, where a test compares it.
+const (
+	acBits, dcBits = 11, 9
+
+	dcLong = 4 << dcBits // in a dcTable
+
+	acEntries = 8 << acBits // in an acTable
+	acPlace   = acEntries + 4<<acBits
+	acLong    = acPlace + 256
+
+	longLast, longOffset, longSymbols, longMissed = 0, 68, 136 + 16, 416 // in longCodes
+
+	predictorDC, predictorAC, predictorLast = 0, 8, 16
+	unitPredictor, unitCell, unitStep       = 0, 8, 16
+	unitBytes                               = 64
+	bitsAcc, bitsN, bitsAt                  = 0, 8, 16
+
+	endOfBlock = 80
+
+	lookUps = 4 // of acBits, which a refill has bits for
+)
+
+func main() {
+	ConstraintExpr("!purego")
+	read()
+	readTwo()
+	skip()
+	pairs()
+	Generate()
+}

@@ -1,0 +1,93 @@
+package main
+
+import (
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+)
+
+func read() {
+	TEXT("readRun", NOSPLIT, "func(data *byte, bits *uint64, end int, units *byte, count int, cells *int16, m, last int) (stop int)")
+	Pragma("noescape")
+	Doc("readRun decodes MCUs m to last-1 of a run, of count units each, and returns the number of the first that begins behind the end of the data.")
+	l := newLane("", true)
+	turns([]*lane{l}, func() { l.rest("rest", l.block("", true), "unit") })
+}
+
+func readTwo() {
+	TEXT("readTwoRuns", NOSPLIT, "func(data *byte, bits *uint64, end int, units *byte, cells *int16, "+
+		"data2 *byte, bits2 *uint64, end2 int, units2 *byte, cells2 *int16, count, m, last int) (stop int)")
+	Pragma("noescape")
+	Doc("readTwoRuns is readRun for two lanes with the same tables, symbols in turns until a block ends.")
+	a, b := newLane("", true), newLane("2", true)
+	turns([]*lane{a, b}, func() {
+		a.block("first", false)
+		ac, e := b.block("second", true), GP64()
+		Label("both")
+		a.refill()
+		b.refill()
+		for range lookUps {
+			a.lookUp(ac, e, "firstEnd", "firstMiss")
+			b.lookUp(ac, e, "secondEnd", "secondMiss")
+		}
+		JMP(LabelRef("both"))
+		a.end("firstEnd", e)
+		b.rest("secondRest", ac, "unit")
+		b.end("secondEnd", e)
+		a.rest("firstRest", ac, "unit")
+		a.miss("firstMiss", ac, "both", "secondRest")
+		b.miss("secondMiss", ac, "both", "firstRest")
+	})
+}
+
+func skip() {
+	TEXT("skipRun", NOSPLIT, "func(data *byte, bits *uint64, end int, units *byte, count, m, last int) (stop int)")
+	Pragma("noescape")
+	Doc("skipRun is readRun without a place for the blocks.")
+	l := newLane("", false)
+	turns([]*lane{l}, func() { l.rest("rest", l.block("", true), "unit") })
+}
+
+// turns loops over MCUs m to last-1 and their units. decode gets every lane at the same unit of the same MCU and goes to label unit.
+func turns(lanes []*lane, decode func()) {
+	left, t := AllocLocal(8), GP64()
+	for _, l := range lanes {
+		l.load()
+	}
+	JMP(LabelRef("mcus"))
+	Label("mcu")
+	for _, l := range lanes {
+		l.check("done")
+		l.begin()
+	}
+	MOVQ(param("count"), t)
+	MOVQ(t, left)
+	Label("block")
+	decode()
+	Label("unit")
+	for _, l := range lanes {
+		l.next()
+	}
+	DECQ(left)
+	JNZ(LabelRef("block"))
+	INCQ(param("m"))
+	Label("mcus")
+	MOVQ(param("m"), t)
+	CMPQ(t, param("last"))
+	JLT(LabelRef("mcu"))
+	Label("done")
+	for _, l := range lanes {
+		l.save()
+	}
+	MOVQ(param("m"), t)
+	Store(t, ReturnIndex(0))
+	RET()
+}
+
+// param is a parameter's place in memory.
+func param(name string) Mem {
+	b, err := Param(name).Resolve()
+	if err != nil {
+		panic(err)
+	}
+	return b.Addr
+}
