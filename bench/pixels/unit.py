@@ -195,5 +195,8 @@ def one_core(starts: dict[str, Start], rounds: int) -> tuple[Runs, dict[str, int
         made = {name: contestant.ask("check", 0)["crcs"] for name, contestant in ready.items()}
         for number, name in machine.turns(rounds, list(ready)):
             runs[name].append(ready[name].time(number + 1))
+            print(
+                f"  round {number + 1}: {name:38}{1000 / runs[name][-1]['cpu']:8.0f} images per CPU second", flush=True
+            )
     reference = next(iter(made.values()))
     return runs, {name: sum(a == b for a, b in zip(crcs, reference)) for name, crcs in made.items()}

@@ -40,6 +40,7 @@ def all_cores(programs: Programs, data: Data, tensorflow: str | None, rounds: in
             else:
                 result = path.measure(ours, name, str(data.folder), images, str(data.index))
             runs[name].append(result)
+            print(f"  round {number + 1}: {name:38}{result['rate']:8.0f} images/s", flush=True)
     runs[BEST] = [max(results, key=lambda result: result["rate"]) for results in zip(*(runs[name] for name in pil))]
     return runs
 
