@@ -8,6 +8,7 @@
 #   make test-arm64           the pixels on arm64, where qemu-aarch64-static (Debian: qemu-user-static) runs it; half an hour
 #   make lint                 linters, and that generated files are up to date
 #   make bench [DATA=folder]  the measurements of the README
+#   make bench-pixels [DATA=folder]  speed against torchvision, tf.data and libjpeg-turbo, a table; a quarter of an hour
 #   make faults [DATA=folder] a training job on real nodes through every fault, a table; twenty minutes
 #   make soak  [MINUTES=20]   the same job for as long, with faults at random: stream, memory, handles, goroutines
 #   make fuzz  [TIME=30s]     the fuzz targets, one after the other
@@ -31,6 +32,8 @@ DATA   ?=
 # Further flags of make faults, as --only loss.
 FAULTS ?=
 MINUTES ?= 20
+# Further flags of make bench-pixels, as --quick.
+PIXELS ?=
 
 export FEEDWATER_PHOTOS ?= $(abspath $(or $(DATA),$(wildcard ../shared/data/photos)))
 export FEEDWATER_BINARY := $(CURDIR)/bin/feedwater
@@ -53,7 +56,7 @@ VERSION      := $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' python/feedwater
 
 say = @printf '\n\033[1m==> %s\033[0m\n' "$(1)"
 
-.PHONY: build demo test test-go test-race test-python test-arm64 lint generate check-generated bench faults soak simulate simulate-mutants fuzz wheel clean
+.PHONY: build demo test test-go test-race test-python test-arm64 lint generate check-generated bench bench-pixels faults soak simulate simulate-mutants fuzz wheel clean
 
 build:
 	@mkdir -p bin
@@ -105,6 +108,10 @@ check-generated: generate
 
 bench: build $(VENV)/.ready
 	@VENV='$(VENV)' bench/run.sh
+
+bench-pixels: build $(VENV)/.ready
+	$(call say,pixels)
+	@$(VENV)/bin/python bench/pixels/table.py $(PIXELS) $(or $(FEEDWATER_PHOTOS),$(error give DATA=folder of photographs))
 
 faults: build $(VENV)/.ready
 	$(call say,faults)

@@ -97,14 +97,15 @@ def turns(rounds: int, names: Sequence[str]) -> Iterator[tuple[int, str]]:
 
 
 class Apart:
-    """Runs this script's measurements in processes of their own, and keeps an eye on who else uses the machine."""
+    """Runs a script's measurements in processes of their own, and keeps an eye on who else uses the machine."""
 
-    def __init__(self) -> None:
+    def __init__(self, script: str = sys.argv[0], python: str = sys.executable) -> None:
+        self._command = [python, script]
         self._began, self._busy, self._ours = time.perf_counter(), _busy(), _of_children()
 
     def run(self, *arguments: str, environment: dict[str, str] | None = None) -> dict[str, Any]:
         """Runs the script with these arguments; its last line of output is JSON, which is returned."""
-        command = [sys.executable, sys.argv[0], *arguments]
+        command = [*self._command, *arguments]
         env = {**os.environ, **(environment or {})}
         done = subprocess.run(command, env=env, stdout=subprocess.PIPE, text=True, check=True, timeout=RUN_S)
         result: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])

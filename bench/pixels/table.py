@@ -1,0 +1,166 @@
+"""Pixels per second against torchvision, tf.data and libjpeg-turbo: one run, the same photographs, one table.
+
+    python bench/pixels/table.py FOLDER [--rounds 5] [--quick] [--tensorflow PYTHON] [--out dist/pixels] [--document]
+
+Up to 500 JPEG files of the folder are copied, and saved anew as 4:2:0 of quality 90, a second data set. All are in
+the page cache. Contestants take turns, forwards and backwards; a ratio is that of two results of the same round.
+On one core all make the same crops, others each round, out of files in memory; those that promise torchvision's pixels
+are checked to make them; what counts is CPU time. On all cores it is images per second in the training process.
+
+It takes a quarter of an hour. The table is printed and written to OUT.md, all results to OUT.json, a picture to
+OUT.svg; --document puts table and picture into docs/speed.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable
+from dataclasses import asdict
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from PIL import features
+
+import chart
+import machine
+import pictures
+import report
+import unit
+import whole
+from rows import Pair, Row, crop_pairs, effect_pairs, rows, whole_pairs
+from unit import TENSOR, C, Data, Programs, Runs
+
+MOST_PICTURES = 500
+
+# -- measuring --------------------------------------------------------------------------------------------------------
+
+
+class Measurement:
+    """All that one run of this script finds out."""
+
+    def __init__(self, programs: Programs, rounds: int, images: int, tensorflow: str | None) -> None:
+        self.programs, self.rounds, self.images, self.tensorflow = programs, rounds, images, tensorflow
+        self.rows: list[Row] = []
+        self.runs: dict[str, Runs] = {}
+        self.notes: list[str] = []
+
+    def measure(self, data: Data, limits: bool) -> None:
+        """Measures a data set, with the limits and the effects or without."""
+        part = f"{data.name}, one core, RandomResizedCrop(224) and flip"
+        levels = self.programs.levels
+        self._take(part, "cpu", self._crops(data), crop_pairs(levels, limits))
+        if limits:
+            starts = unit.of_effects(self.programs, data)
+            part = f"{data.name}, one core, the same and an effect"
+            self._take(part, "cpu", unit.one_core(starts, self.rounds)[0], effect_pairs(levels))
+        part = f"{data.name}, all cores, files to batches"
+        runs = whole.all_cores(self.programs, data, self.tensorflow, self.rounds, self.images)
+        self._take(part, "rate", runs, whole_pairs(limits))
+
+    def _crops(self, data: Data) -> Runs:
+        runs, same = unit.one_core(unit.of_crops(self.programs, data), self.rounds)
+        wrong = [name for name in runs if name.startswith("feedwater") and same[name] < data.pictures]
+        if wrong:
+            raise SystemExit(f"{data.name}: not torchvision's pixels: {', '.join(wrong)}")
+        counts = ", ".join(f"{name} {same[name]}" for name in (C, TENSOR) if name in same)
+        self.note(f"{data.name}: of {data.pictures} pictures equal to torchvision's on PIL: feedwater all, {counts}")
+        return runs
+
+    def _take(self, part: str, clock: str, runs: Runs, pairs: Iterable[Pair]) -> None:
+        self.runs[part] = runs
+        new = list(rows(part, clock, runs, pairs))
+        self.rows += new
+        print("\n".join(report.text(new)), flush=True)
+
+    def note(self, line: str) -> None:
+        """Prints a line that stands below the table too."""
+        self.notes.append(line)
+        print(line, flush=True)
+
+
+def index(data: Data) -> str:
+    """Makes the index of a data set, and says what it took."""
+    command = [machine.program(), "index", data.folder, "--index", data.index]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, timeout=machine.RUN_S)
+    first, second = done.stdout.splitlines()[:2]
+    return f"{data.name}: {first}; {second.partition(', in ')[0]}"
+
+
+# -- the run ----------------------------------------------------------------------------------------------------------
+
+
+def settings(programs: Programs, tensorflow: str | None) -> str:
+    """The machine, its load, and the versions of everything."""
+    others = whole.tensorflow_version(tensorflow) if tensorflow else "tensorflow: left out, --tensorflow names none"
+    return "\n".join(
+        [
+            machine.settings(),
+            f"kernels {', '.join(programs.levels)}; Pillow's libjpeg-turbo {features.version('libjpeg_turbo')}",
+            programs.compiler,
+            others,
+            f"load average before: {os.getloadavg()[0]:.2f}",
+        ]
+    )
+
+
+def run(args: argparse.Namespace, scratch: Path) -> None:
+    """Measures everything and writes it down."""
+    rounds = 2 if args.quick else args.rounds
+    programs = unit.build(scratch)
+    os.environ["XDG_CACHE_HOME"] = str(scratch / "cache")  # lists of files of folders that will be gone
+    about = settings(programs, args.tensorflow)
+    folders = {"photographs": scratch / "photographs", "4:2:0, quality 90": scratch / "subsampled"}
+    count = pictures.prepare(args.folder, MOST_PICTURES, *folders.values())
+    print(f"{about}\n{count} pictures, {rounds} rounds", flush=True)
+    all_of_it, measured = machine.Apart(), Measurement(programs, rounds, args.images, args.tensorflow)
+    for number, (name, folder) in enumerate(folders.items()):
+        data = Data(name, folder, scratch / f"index{number}", scratch / f"crops{number}", count)
+        measured.note(f"{name}: {pictures.size(folder) / count / 1000:.0f} KB a picture")
+        measured.note(index(data))
+        data.draw(programs, rounds + 1)
+        measured.measure(data, limits=number == 0)
+    measured.note(all_of_it.others())
+    write(args, measured, about)
+
+
+def write(args: argparse.Namespace, measured: Measurement, about: str) -> None:
+    """Writes the files, and prints all rows together."""
+    out = Path(args.out)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    table, picture = report.markdown(measured.rows, about, measured.notes), chart.svg(measured.rows)
+    everything = {
+        "about": about,
+        "notes": measured.notes,
+        "rows": [asdict(row) | {"value": row.value, "verdict": row.verdict} for row in measured.rows],
+        "runs": measured.runs,
+    }
+    for suffix, content in ((".json", json.dumps(everything, indent=1)), (".md", table), (".svg", picture)):
+        Path(f"{out}{suffix}").write_text(content)
+    if args.document:
+        report.document(table, picture)
+    print("\n".join(report.text(measured.rows)) + f"\n\n{out}.json, {out}.md, {out}.svg", flush=True)
+
+
+def main() -> None:
+    """Reads the arguments."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", help="image folder, classes in sub-folders")
+    parser.add_argument("--rounds", type=int, default=5, help="how often each contestant runs")
+    parser.add_argument("--images", type=int, default=4000, help="images per run on all cores, at the least")
+    parser.add_argument("--quick", action="store_true", help="two rounds")
+    parser.add_argument("--tensorflow", metavar="PYTHON", help="interpreter that has tensorflow, for tf.data")
+    parser.add_argument("--out", default=str(machine.ROOT / "dist" / "pixels"), help="files to write, without suffix")
+    parser.add_argument("--document", action="store_true", help="write table and picture into docs/speed.md")
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory() as scratch:
+        run(args, Path(scratch))
+
+
+if __name__ == "__main__":
+    main()
