@@ -30,7 +30,7 @@ func fuzzSeeds(f *testing.F) {
 func (d *Decoder) declared(w, h int) uint64 {
 	f, scans := &d.parser.frame, d.parser.scans
 	w, h = w+288, h+288 // whole MCUs, and two of up to 32 x 32 more at each side, which smoothing looks at
-	bytes := 512<<10 + 2*len(d.parser.src) + 250*w + 2048*len(scans)
+	bytes := 256<<10 + 2*len(d.parser.src) + 250*w + 2048*len(scans)
 	if len(scans) > 0 && !f.single(&scans[0]) {
 		bytes += 2 * f.n * w * h
 	}
