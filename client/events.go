@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -47,7 +48,7 @@ func (f *Fleet) lost(m *member, err error) {
 
 // noticed takes what a node tells of itself.
 func (f *Fleet) noticed(s *session, n *pb.Notice) {
-	s.queued, s.heard = n.Queued, n.Heard
+	s.queued, s.heard = amount(n.Queued), n.Heard
 	now := time.Now()
 	s.member.speed.Told(n.AheadSeconds, n.SampleSeconds, f.clock(now))
 	for _, a := range s.wants {
@@ -59,6 +60,14 @@ func (f *Fleet) noticed(s *session, n *pb.Notice) {
 		s.draining = true
 		f.log.Info("node draining", "node", s.member.node.Addr())
 	}
+}
+
+// amount is a number that a node tells, of seconds as a rule; 0 if it is none.
+func amount(x float64) float64 {
+	if !(x > 0) || math.IsInf(x, 1) {
+		return 0
+	}
+	return min(x, 1e12)
 }
 
 // opened and failed end the wait of Open.
@@ -224,8 +233,8 @@ func (e *Effort) count(a *asked, answer *Answer, used bool) {
 func (f *Fleet) delivered(a *asked, answer *Answer, now time.Time) {
 	s, count := a.session, a.want.count
 	m := s.member
-	took, queued := now.Sub(a.sent), answer.Header.GetQueuedSeconds()
-	m.speed.Arrived(count, a.waited(now).Seconds(), took.Seconds()-max(queued, 0), f.clock(now))
+	took, queued := now.Sub(a.sent), amount(answer.Header.GetQueuedSeconds())
+	m.speed.Arrived(count, a.waited(now).Seconds(), took.Seconds()-queued, f.clock(now))
 	f.took.Add(took.Seconds())
 	f.loop.arrived(took, queued)
 	s.answered, f.progress = now, now

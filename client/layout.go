@@ -1,6 +1,8 @@
 package client
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -32,14 +34,19 @@ func CheckOpened(r *pb.OpenResponse) error {
 		return fmt.Errorf("it says that batches have %d fields", len(r.Fields))
 	}
 	for i, f := range r.Fields {
-		bytes, ok := product(elementBytes(f.Dtype), f.Shape)
+		size, ok := product(elementBytes(f.Dtype), f.Shape)
 		switch {
 		case slices.ContainsFunc(r.Fields[:i], func(other *pb.Field) bool { return other.Name == f.Name }):
 			return fmt.Errorf("it says twice what field %q is", f.Name)
 		case !slices.Contains([]string{"uint8", "int64", "bool"}, f.Dtype):
 			return fmt.Errorf("field %q has type %q: another version?", f.Name, f.Dtype)
-		case !ok || bytes > maxBatchBytes || len(f.Shape) > mostDimensions:
+		case !ok || size > maxBatchBytes || len(f.Shape) > mostDimensions:
 			return fmt.Errorf("field %q has shape %v", f.Name, f.Shape)
+		}
+	}
+	for _, o := range r.Ops {
+		if a := bytes.TrimSpace([]byte(o.Arguments)); !json.Valid(a) || a[0] != '{' {
+			return fmt.Errorf("op %q has arguments that are no JSON object", o.Name)
 		}
 	}
 	r.Workers = min(r.Workers, mostWorkers)

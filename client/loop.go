@@ -39,7 +39,7 @@ func (l *loop) told(p *pb.Pulse) {
 func (l *loop) arrived(took time.Duration, queued float64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.window.Arrived(took.Seconds() - max(queued, 0))
+	l.window.Arrived(took.Seconds() - queued)
 }
 
 // Due is when the loop will need the batch that has ahead others before it, from now; 0, at once, while its pace is unknown. It never

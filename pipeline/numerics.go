@@ -29,31 +29,36 @@ type numericsRun struct {
 	transforms string
 	reference  augment.Reference
 	epochs     uint32
+	masks      bool // what the chain does to masks
 }
 
 // numericsRuns between them run all pixel code: both resize passes in both orders, up and down, all filters, both dialects, padding, flips,
-// colours and warps.
+// colours, warps, CTAugment's effects, masks.
 var numericsRuns = []numericsRun{
-	{`[]`, augment.Pillow13, 1},
+	{`[]`, augment.Pillow13, 1, false},
 	{`[{"op": "RandomResizedCrop", "size": [30, 40], "interpolation": "bicubic"}, {"op": "RandomCrop", "size": [33, 38], "padding": 3, "pad_if_needed": true,
-		"padding_mode": "reflect"}, {"op": "RandomShortestSize", "min_size": [20, 40], "interpolation": "lanczos"}]`, augment.Pillow13, 2},
+		"padding_mode": "reflect"}, {"op": "RandomShortestSize", "min_size": [20, 40], "interpolation": "lanczos"}]`, augment.Pillow13, 2, false},
 	{`[{"op": "RandomResizedCrop", "size": [40, 30], "dialect": "tensor"}, {"op": "Resize", "size": [31, 29], "dialect": "tensor", "interpolation": "bicubic", "antialias": false},
 		{"op": "RandomZoomOut", "fill": [1, 2, 3]}, {"op": "Resize", "size": [20, 50], "interpolation": "hamming"}, {"op": "ScaleJitter", "target_size": [30, 30],
-		"interpolation": "nearest"}]`, augment.Pillow13, 2},
-	{`[{"op": "RandomResizedCrop", "size": [32, 48]}, {"op": "RandomHorizontalFlip"}, {"op": "RandomVerticalFlip"}]`, augment.Pillow13, 2},
-	{`[{"op": "RandomResizedCrop", "size": [48, 32]}]`, augment.Pillow12, 1},
-	{`[{"op": "Resize", "size": [24]}, {"op": "CenterCrop", "size": [20, 28]}, {"op": "Resize", "size": [90, 31]}]`, augment.Pillow13, 1},
+		"interpolation": "nearest"}]`, augment.Pillow13, 2, false},
+	{`[{"op": "RandomResizedCrop", "size": [32, 48]}, {"op": "RandomHorizontalFlip"}, {"op": "RandomVerticalFlip"}]`, augment.Pillow13, 2, false},
+	{`[{"op": "RandomResizedCrop", "size": [48, 32]}]`, augment.Pillow12, 1, false},
+	{`[{"op": "Resize", "size": [24]}, {"op": "CenterCrop", "size": [20, 28]}, {"op": "Resize", "size": [90, 31]}]`, augment.Pillow13, 1, false},
 	{`[{"op": "CenterCrop", "size": 40}, {"op": "ColorJitter", "brightness": 0.4, "contrast": 0.4, "saturation": 0.4, "hue": 0.1},
 		{"op": "RandomChoice", "transforms": [{"op": "RandomAutocontrast"}, {"op": "RandomEqualize"}]},
-		{"op": "RandomAdjustSharpness", "sharpness_factor": 1.7}, {"op": "GaussianBlur", "kernel_size": 9}]`, augment.Pillow13, 2},
+		{"op": "RandomAdjustSharpness", "sharpness_factor": 1.7}, {"op": "GaussianBlur", "kernel_size": 9}]`, augment.Pillow13, 2, false},
 	{`[{"op": "CenterCrop", "size": 40}, {"op": "RandomAffine", "degrees": 30, "shear": [-9, 9, -9, 9], "interpolation": "bilinear"},
 		{"op": "RandomPerspective", "p": 1, "interpolation": "bicubic"}, {"op": "RandAugment", "num_ops": 3},
-		{"op": "AugMix", "mixture_width": 2}, {"op": "RandomRotation", "degrees": 180, "expand": true}]`, augment.Pillow13, 2},
+		{"op": "AugMix", "mixture_width": 2}, {"op": "RandomRotation", "degrees": 180, "expand": true}]`, augment.Pillow13, 2, false},
 	{`[{"op": "CenterCrop", "size": 32}, {"op": "ColorJitter", "brightness": 0.4, "contrast": 0.4, "saturation": 0.4, "hue": 0.1, "dialect": "tensor"},
 		{"op": "RandomAdjustSharpness", "sharpness_factor": 1.7, "dialect": "tensor"}, {"op": "RandomAutocontrast", "dialect": "tensor"},
 		{"op": "RandomAffine", "degrees": 30, "shear": [-9, 9, -9, 9], "interpolation": "bilinear", "dialect": "tensor"},
 		{"op": "RandomPerspective", "p": 1, "fill": 9, "dialect": "tensor"}, {"op": "ElasticTransform", "sigma": [1, 2]},
-		{"op": "RandomGrayscale", "dialect": "tensor"}, {"op": "RandomRotation", "degrees": 180, "expand": true, "dialect": "tensor"}]`, augment.Pillow13, 1},
+		{"op": "RandomGrayscale", "dialect": "tensor"}, {"op": "RandomRotation", "degrees": 180, "expand": true, "dialect": "tensor"}]`, augment.Pillow13, 1, false},
+	{`[{"op": "CenterCrop", "size": 40}, {"op": "CTAugment", "depth": 8, "probe": 0}]`, augment.Pillow13, 1, false},
+	{`[{"op": "RandomResizedCrop", "size": [40, 30]}, {"op": "RandomAffine", "degrees": 30, "shear": [-9, 9, -9, 9], "fill": 1},
+		{"op": "RandomPerspective", "p": 1, "fill": 2}, {"op": "ElasticTransform", "sigma": [1, 2], "fill": 3}, {"op": "RandomZoomOut", "fill": 4},
+		{"op": "RandomShortestSize", "min_size": [20, 40], "interpolation": "nearest-exact"}]`, augment.Pillow13, 1, true},
 }
 
 // measureNumerics is the self-test: it runs the kernels of the level, the draws and the orders on known input and digests what comes out.
@@ -87,6 +92,9 @@ func (r *numericsRun) measure(w io.Writer, files []string, level string) error {
 		return err
 	}
 	chain, err := augment.Parse(raw)
+	if err == nil && r.masks {
+		chain, err = chain.ForMasks()
+	}
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"github.com/feedwater-io/feedwater/pipeline/internal/budget"
 )
 
 func parse(t *testing.T, text string) *Plan {
@@ -96,11 +98,14 @@ func TestBadPlans(t *testing.T) {
 	}
 }
 
+// FuzzParsePlan: any text is a plan with a canonical form, or an error that names what is wrong.
 func FuzzParsePlan(f *testing.F) {
 	f.Add([]byte(`{"seed": 1, "transforms": [{"op": "Resize", "size": [256]}, {"op": "CenterCrop", "size": [224, 224]}]}`))
 	f.Add([]byte(`{"limits": {"side": 1e3}, "fields": null, "source": {"fingerprint": ""}}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		p, err := ParsePlan(text)
+		var p *Plan
+		var err error
+		budget.Hold(t, 1<<20+1000*uint64(len(text)), func() { p, err = ParsePlan(text) })
 		if err != nil {
 			var e *PlanError
 			if !errors.As(err, &e) {

@@ -355,9 +355,14 @@ func (l *loader) replay(ctx context.Context, params json.RawMessage) (any, []byt
 	if err != nil {
 		return nil, nil, err
 	}
-	var blob []byte
-	samples := []sampleJSON{}
-	for _, s := range answer.Samples {
+	samples, blob := newSamples(answer.Samples)
+	return map[string]any{"samples": samples}, blob, nil
+}
+
+// newSamples are samples as the trainer gets them, and their pixels behind each other.
+func newSamples(answer []*pb.Sample) (samples []sampleJSON, blob []byte) {
+	samples = []sampleJSON{}
+	for _, s := range answer {
 		j := sampleJSON{
 			Key: s.Key, Index: s.Index, Repeat: s.Repeat, Label: s.Label, EncodedBytes: s.EncodedBytes,
 			Height: s.Height, Width: s.Width, Offset: len(blob), Draws: []json.RawMessage{},
@@ -372,13 +377,15 @@ func (l *loader) replay(ctx context.Context, params json.RawMessage) (any, []byt
 		blob = append(blob, s.Image...)
 		samples = append(samples, j)
 	}
-	return map[string]any{"samples": samples}, blob, nil
+	return samples, blob
 }
 
 // drawJSON is a draw as one flat object.
 func drawJSON(d *pb.Draw) json.RawMessage {
-	all := map[string]json.RawMessage{}
-	_ = json.Unmarshal([]byte(d.Parameters), &all) // parameters are optional
+	var all map[string]json.RawMessage
+	if json.Unmarshal([]byte(d.Parameters), &all) != nil || all == nil { // parameters are optional
+		all = map[string]json.RawMessage{}
+	}
 	all["op"], all["applied"] = mustJSON(d.Op), mustJSON(d.Applied)
 	return mustJSON(all)
 }

@@ -10,6 +10,16 @@ import (
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 )
 
+// batchesOf are kinds of batches: pictures of one size, pictures that differ in size, views with rectangles to erase and masks.
+var batchesOf = [][]*pb.Field{
+	{{Name: "image", Dtype: "uint8", Shape: []uint64{testSide, testSide, 3}}, {Name: "label", Dtype: "int64"}, {Name: "index", Dtype: "int64"}},
+	{{Name: "image", Dtype: "uint8", Shape: []uint64{0, 0, 3}}, {Name: "erase", Dtype: "int64", Shape: []uint64{1, 6}}, {Name: "index", Dtype: "int64"}},
+	{
+		{Name: "image.0", Dtype: "uint8", Shape: []uint64{testSide, testSide, 3}}, {Name: "image.1", Dtype: "uint8", Shape: []uint64{1, 2, 3}},
+		{Name: "erase.1", Dtype: "int64", Shape: []uint64{1, 6}}, {Name: "mask", Dtype: "uint8", Shape: []uint64{testSide, testSide}}, {Name: "index", Dtype: "int64"},
+	},
+}
+
 // FuzzAnswers: whatever a node says of a batch, its bytes go nowhere but into the slot that the want lent.
 func FuzzAnswers(f *testing.F) {
 	const count = 4
@@ -22,29 +32,33 @@ func FuzzAnswers(f *testing.F) {
 		{Fields: []*pb.Field{{Name: "index", Dtype: "int64", Shape: []uint64{count}, Offset: math.MaxUint64 - 3}}},
 		{Fields: []*pb.Field{{Name: "image", Dtype: "uint8", Shape: []uint64{count}, RaggedOffsets: []uint64{math.MaxUint64}}}},
 		{Fields: []*pb.Field{{Name: "image", Dtype: "uint8", Shape: []uint64{count, 0}, RaggedOffsets: []uint64{0, 1 << 63, 3, 4, 5}, RaggedShapes: make([]uint32, 12)}}},
+		{Fields: []*pb.Field{ragged, {Name: "erase", Dtype: "int64", Shape: []uint64{count, 1, 6}, Offset: 64}}},
+		{Fields: []*pb.Field{
+			{Name: "image.1", Dtype: "uint8", Shape: []uint64{count, 1, 2, 3}}, {Name: "mask", Dtype: "uint8", Shape: []uint64{count, testSide, testSide}, Offset: 64},
+			{Name: "erase.1", Dtype: "int64", Shape: []uint64{count, 1, 6}, Offset: 128},
+		}},
 		{Errors: []*pb.SampleError{{Key: "\x01", Offset: 77, Substitute: 1 << 63, Substituted: true}}},
 	} {
 		wire, err := proto.Marshal(h)
 		if err != nil {
 			f.Fatal(err)
 		}
-		f.Add(wire, uint16(512), false)
-		f.Add(wire, uint16(0), true)
+		for kind := range uint8(6) {
+			f.Add(wire, uint16(kind%2)*512, kind)
+		}
 	}
-	f.Fuzz(func(t *testing.T, wire []byte, data uint16, converted bool) {
+	f.Fuzz(func(t *testing.T, wire []byte, data uint16, kind uint8) {
 		h := &pb.Header{}
 		if proto.Unmarshal(wire, h) != nil {
 			return
 		}
-		info := &pb.OpenResponse{Fields: []*pb.Field{
-			{Name: "image", Dtype: "uint8", Shape: []uint64{testSide, testSide, 3}}, {Name: "label", Dtype: "int64"}, {Name: "index", Dtype: "int64"},
-		}}
+		info := &pb.OpenResponse{Fields: batchesOf[kind/2%3]}
 		hop := &LastHop{}
-		if converted {
-			hop = &LastHop{DType: "uint8", Layout: "chw"}
+		if kind%2 == 1 {
+			hop = &LastHop{DType: "uint8", Layout: "chw", Erase: "AAAA"}
 		}
 		const stride = 1 << 10
-		s, err := mapSlots(memory(t, 2*stride), 2, stride, count, info.Fields, LastHops{"image": hop})
+		s, err := mapSlots(memory(t, 2*stride), 2, stride, count, info.Fields, LastHops{"image": hop, "image.1": hop})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -97,6 +97,8 @@ func TestSRV(t *testing.T) {
 		next(t, answers, "pod-1.preproc:7070 but one record is damaged")
 		z.set(nil, nil, errors.New("one record is damaged"))
 		next(t, answers, "cannot tell: one record is damaged")
+		z.set(nil, []*net.SRV{{Target: ".", Port: 7070}}, nil) // no such service
+		next(t, answers, ` but ":7070" is no address of a node; write `+Spellings)
 	})
 }
 

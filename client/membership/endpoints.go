@@ -1,7 +1,10 @@
 package membership
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/netip"
 	"slices"
@@ -31,6 +34,41 @@ type endpoint struct {
 type watchEvent struct {
 	Type   string
 	Object endpointSlice
+}
+
+// readSlices reads a list, and the version to watch from.
+func readSlices(from io.Reader) (s endpointSlices, version string, err error) {
+	var l struct {
+		Metadata struct{ ResourceVersion string }
+		Items    []endpointSlice
+	}
+	if err := json.NewDecoder(from).Decode(&l); err != nil {
+		return nil, "", fmt.Errorf("the API server's list: %w", err)
+	}
+	s = endpointSlices{}
+	for i := range l.Items {
+		s[l.Items[i].Metadata.Name] = &l.Items[i]
+	}
+	return s, l.Metadata.ResourceVersion, nil
+}
+
+// follow applies events until they end, and returns the version to go on from. changed is called after each change.
+func (s endpointSlices) follow(from io.Reader, version string, changed func()) (string, error) {
+	for events := json.NewDecoder(from); ; {
+		var e watchEvent
+		if err := events.Decode(&e); errors.Is(err, io.EOF) {
+			return version, nil
+		} else if err != nil {
+			return "", err
+		}
+		if err := s.apply(&e); err != nil {
+			return "", err
+		}
+		version = e.Object.Metadata.ResourceVersion
+		if e.Type != "BOOKMARK" {
+			changed()
+		}
+	}
 }
 
 // apply takes a change in.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -23,7 +22,7 @@ const (
 	answerWithin  = 30 * time.Second
 	retryMin      = time.Second
 	retryMax      = 30 * time.Second
-	mostBytes     = 64 << 20 // of a list
+	mostBytes     = 64 << 20 // of a list, and of all events of a watch
 )
 
 // kubernetes follows the EndpointSlices of one Service.
@@ -172,18 +171,7 @@ func (r *request) list(ctx context.Context) (endpointSlices, string, error) {
 		return nil, "", err
 	}
 	defer func() { _ = body.Close() }()
-	var l struct {
-		Metadata struct{ ResourceVersion string }
-		Items    []*endpointSlice
-	}
-	if err := json.NewDecoder(io.LimitReader(body, mostBytes)).Decode(&l); err != nil {
-		return nil, "", fmt.Errorf("the API server's list: %w", err)
-	}
-	s := endpointSlices{}
-	for _, item := range l.Items {
-		s[item.Metadata.Name] = item
-	}
-	return s, l.Metadata.ResourceVersion, nil
+	return readSlices(io.LimitReader(body, mostBytes))
 }
 
 // watch applies changes to s until the server ends the watch, and returns the version to go on from. Any error ends the round.
@@ -197,19 +185,5 @@ func (r *request) watch(ctx context.Context, s endpointSlices, version string, c
 		return "", err
 	}
 	defer func() { _ = body.Close() }()
-	for events := json.NewDecoder(body); ; {
-		var e watchEvent
-		if err := events.Decode(&e); errors.Is(err, io.EOF) {
-			return version, nil
-		} else if err != nil {
-			return "", err
-		}
-		if err := s.apply(&e); err != nil {
-			return "", err
-		}
-		version = e.Object.Metadata.ResourceVersion
-		if e.Type != "BOOKMARK" {
-			changed()
-		}
-	}
+	return s.follow(io.LimitReader(body, mostBytes), version, changed)
 }

@@ -37,6 +37,17 @@ type Answer struct {
 	Err error
 }
 
+// check leaves out what is no address of a node, and says so.
+func (a *Answer) check() {
+	a.Nodes = slices.DeleteFunc(a.Nodes, func(addr string) bool {
+		err := CheckAddress(addr)
+		if err != nil {
+			a.Err = err
+		}
+		return err != nil
+	})
+}
+
 // TargetError says what is wrong with the spelling of nodes.
 type TargetError struct{ Target, Message string }
 
@@ -102,6 +113,7 @@ type teller struct {
 }
 
 func (t *teller) say(a Answer) {
+	a.check()
 	slices.Sort(a.Nodes)
 	a.Nodes = slices.Compact(a.Nodes)
 	if t.told && slices.Equal(a.Nodes, t.last.Nodes) && (a.Nodes == nil) == (t.last.Nodes == nil) && fmt.Sprint(a.Err) == fmt.Sprint(t.last.Err) {

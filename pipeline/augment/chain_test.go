@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/feedwater-io/feedwater/pipeline/internal/budget"
 )
 
 // parse reads a chain of comma-separated JSON objects.
@@ -114,7 +116,9 @@ func FuzzParse(f *testing.F) {
 	f.Add(`{"op":"RandomHorizontalFlip","p":-0}`)
 	f.Add(`{"op":"RandomChoice","p":[1,2],"transforms":[{"op":"Identity"},{"op":"ColorJitter","hue":0.1}]}`)
 	f.Fuzz(func(t *testing.T, text string) {
-		c, err := Parse([]json.RawMessage{json.RawMessage(text)})
+		var c Chain
+		var err error
+		budget.Hold(t, 1<<20+1000*uint64(len(text)), func() { c, err = Parse([]json.RawMessage{json.RawMessage(text)}) })
 		if err != nil {
 			if len(err.Error()) > 1000 || strings.ToValidUTF8(err.Error(), "") != err.Error() {
 				t.Errorf("%q: error %q", text, err)

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/feedwater-io/feedwater/pipeline/internal/budget"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -496,10 +498,12 @@ func FuzzFile(f *testing.F) {
 		if err := os.WriteFile(name, data, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		err := s.load(name)
-		if n := found(t, s); err != nil && n != 0 {
-			t.Fatalf("%d found in a file that is refused", n)
-		}
+		budget.Hold(t, 1<<16+4*uint64(len(data)), func() {
+			err := s.load(name)
+			if n := found(t, s); err != nil && n != 0 {
+				t.Fatalf("%d found in a file that is refused", n)
+			}
+		})
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		for i := range s.segments {

@@ -7,6 +7,7 @@ package exif
 import (
 	"bytes"
 	"encoding/binary"
+	"slices"
 )
 
 // Orientation returns what is to be done to the pixels of a file to see it upright, by EXIF's numbers: 1 nothing, 2 mirror,
@@ -66,9 +67,9 @@ func (m *metadata) jpeg(b []byte) {
 func (m *metadata) segment(b []byte) {
 	switch {
 	case bytes.HasPrefix(b, exifMark) && m.exif == nil:
-		m.exif = b
+		m.exif = slices.Clip(b) // the file's own: what is appended goes elsewhere
 	case bytes.HasPrefix(b, exifMark):
-		m.exif = append(bytes.Clone(m.exif), b[len(exifMark):]...)
+		m.exif = append(m.exif, b[len(exifMark):]...)
 	case bytes.HasPrefix(b, xmpMark):
 		m.xmp = b[len(xmpMark):]
 	}

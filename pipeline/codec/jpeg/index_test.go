@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/feedwater-io/feedwater/pipeline/codec/jpeg/jpegtest"
+	"github.com/feedwater-io/feedwater/pipeline/internal/budget"
 	"github.com/feedwater-io/feedwater/pipeline/internal/kernel"
 	"github.com/feedwater-io/feedwater/pipeline/pixel"
 )
@@ -238,11 +239,15 @@ func FuzzIndex(f *testing.F) {
 		if err != nil || w*h > 1<<20 {
 			return
 		}
-		if room := 64 * (len(file) + len(index) + 1<<12); cap(d.index.marks)*24 > max(room, 1<<20) {
-			t.Fatalf("%d marks of an index of %d bytes", cap(d.index.marks), len(index))
-		}
 		r := rand.New(rand.NewPCG(seed, 3))
 		region := randomRegion(r, w, h)
+		const markBytes = 24 // of the file's at least two; the list grows by doubling
+		budget.Hold(t, d.declared(region.Dx(), region.Dy())+2*markBytes*uint64(len(index)), func() {
+			d := NewDecoder(kernel.Scalar)
+			if _, _, err := d.ParseIndexed(file, Limits{}, index); err != nil || d.Decode(region, nowhere{}) != nil {
+				t.Error(err)
+			}
+		})
 		if got, err := decodeRegion(d, region); err != nil || len(got) != 3*region.Dx()*region.Dy() {
 			t.Fatalf("%d bytes of %v, %v", len(got), region, err)
 		}

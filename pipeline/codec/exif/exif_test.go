@@ -1,0 +1,30 @@
+package exif
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/feedwater-io/feedwater/pipeline/internal/budget"
+)
+
+// EXIF data that is spread over very many segments takes memory, and so time, in proportion to the file, and leaves the file as it is.
+func TestManySegments(t *testing.T) {
+	tiff := []byte("II*\x00\x08\x00\x00\x00\x01\x00\x12\x01\x03\x00\x01\x00\x00\x00\x06\x00\x00\x00\x00\x00\x00\x00")
+	file := []byte("\xff\xd8")
+	for i := range 40_000 {
+		part := bytes.Repeat([]byte{'.'}, 10)
+		if from := 10 * i; from < len(tiff) {
+			part = tiff[from:min(from+10, len(tiff))]
+		}
+		file = append(append(append(file, 0xff, 0xe1, 0, byte(8+len(part))), exifMark...), part...)
+	}
+	before := bytes.Clone(file)
+	budget.Hold(t, 8*uint64(len(file)), func() {
+		if o := Orientation(file); o != 6 {
+			t.Errorf("orientation %d", o)
+		}
+	})
+	if !bytes.Equal(file, before) {
+		t.Error("the file was changed")
+	}
+}
