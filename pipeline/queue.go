@@ -64,6 +64,15 @@ func (q *queue) drop(w *Want) {
 	}
 }
 
+// hasten makes what is left of a queued want due earlier, on another account.
+func (q *queue) hasten(w *Want, a *share.Account, due time.Time) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if w.entry != nil && !q.closed {
+		q.wants.Hasten(w.entry, a, q.seconds(due))
+	}
+}
+
 // take waits for work. It returns samples first to first+n-1 of w: one to make, or all that are left of a cancelled want to
 // leave out. After close it returns nil.
 func (q *queue) take() (w *Want, first, n int) {

@@ -58,6 +58,14 @@ type Result struct {
 	Begun time.Time
 }
 
+// Hasten makes what is left of a submitted want due earlier, for an account that needs it by then, and takes its share for it. A due
+// that is not earlier changes nothing.
+func (w *Want) Hasten(a *share.Account, due time.Time) {
+	if w.job != nil {
+		w.job.p.queue.hasten(w, a, due)
+	}
+}
+
 // Cancel gives a submitted want up. Samples that were begun are finished; then Done gets ErrCancelled, unless the batch was complete.
 func (w *Want) Cancel() {
 	if w.cancelled.CompareAndSwap(false, true) && w.job != nil {

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/feedwater-io/feedwater/control/share"
 	"github.com/feedwater-io/feedwater/pipeline"
@@ -50,6 +51,8 @@ type Maker interface {
 	Submit(*pipeline.Want) error
 	// Cancel gives a submitted want up: its Done comes soon, unless it came before.
 	Cancel(*pipeline.Want)
+	// Hasten makes what is left of a submitted want due earlier, on another account. A due that is not earlier changes nothing.
+	Hasten(w *pipeline.Want, a *share.Account, due time.Time)
 	Replay(ctx context.Context, n pipeline.Name, pixels bool) ([]pipeline.Sample, error)
 }
 
@@ -99,3 +102,5 @@ func (e engine) PrepareMasked(plan *pipeline.Plan, data, masks Data) (Maker, err
 type job struct{ *pipeline.Job }
 
 func (job) Cancel(w *pipeline.Want) { w.Cancel() }
+
+func (job) Hasten(w *pipeline.Want, a *share.Account, due time.Time) { w.Hasten(a, due) }

@@ -4,7 +4,6 @@ import (
 	"container/list"
 	"slices"
 	"sync"
-	"time"
 
 	"google.golang.org/protobuf/proto"
 
@@ -12,9 +11,9 @@ import (
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 )
 
-// flights have equal batches made once, for whatever streams want them. Who asks first has it made, in his memory and on his account; who
-// asks meanwhile gets a copy, and so does who asks later, for as long as it is kept. Nobody waits for somebody less urgent, and failures
-// are shared with nobody: who waited for one is made his own batch.
+// flights have equal batches made once, for whatever streams want them. Who asks first has it made, in his memory; who asks meanwhile
+// gets a copy, and so does who asks later, for as long as it is kept. It is made as soon as the most urgent of them needs it, and on his
+// account, so nobody waits for somebody less urgent. Failures are shared with nobody: who waited for one is made his own batch.
 type flights struct {
 	mu   sync.Mutex
 	all  map[flightKey]*flight
@@ -32,7 +31,8 @@ type flightKey struct {
 // flight is a batch in the making.
 type flight struct {
 	key     flightKey
-	due     time.Time
+	maker   *passenger
+	urgent  *passenger // of the maker and those who wait, the one whose want is due first
 	waiting []*passenger
 }
 
@@ -51,9 +51,6 @@ func newFlights(bytes int64) *flights {
 	return &flights{all: map[flightKey]*flight{}, kept: shelf{limit: bytes, all: map[flightKey]*list.Element{}}}
 }
 
-// lateness is how much later than a want the one may be due whose batch it waits for. Jobs that run alike ask within it.
-const lateness = 250 * time.Millisecond
-
 // submit is Job.submitName for a want whose batch others may want too; message is its name.
 func (l *flights) submit(j *Job, w *Want, name pipeline.Name, message *pb.Name) {
 	text, err := proto.MarshalOptions{Deterministic: true}.Marshal(message)
@@ -69,20 +66,37 @@ func (l *flights) submit(j *Job, w *Want, name pipeline.Name, message *pb.Name) 
 		l.serve(p, &Made{Header: k.header, Data: k.data})
 		return
 	}
-	if f := l.all[key]; f != nil && !f.due.After(w.Due.Add(lateness)) {
-		w.flight = f
-		f.waiting = append(f.waiting, p)
+	if f := l.all[key]; f != nil {
+		f.join(p)
 		l.mu.Unlock()
 		return
 	}
 	l.begin(key, p, nil)
 }
 
+// join has p wait for the batch.
+func (f *flight) join(p *passenger) {
+	p.want.flight = f
+	f.waiting = append(f.waiting, p)
+	if p.want.Due.Before(f.urgent.want.Due) {
+		f.urgent = p
+		f.hasten()
+	}
+}
+
+// hasten has the batch made as soon as it is needed, if it is late by then, once the pipeline has it.
+func (f *flight) hasten() {
+	if !f.maker.want.boarding {
+		f.maker.job.maker.Hasten(&f.maker.want.inner, f.urgent.job.stake.share, f.urgent.want.Due)
+	}
+}
+
 // begin has p make the batch for itself and others. It is called with mu held, and gives it back.
 func (l *flights) begin(key flightKey, p *passenger, others []*passenger) {
-	f := &flight{key: key, due: p.want.Due, waiting: others}
+	p.want.boarding = true
+	f := &flight{key: key, maker: p, urgent: p}
 	for _, o := range others {
-		o.want.flight = f
+		f.join(o)
 	}
 	l.all[key] = f
 	l.mu.Unlock()
@@ -91,14 +105,17 @@ func (l *flights) begin(key flightKey, p *passenger, others []*passenger) {
 		l.land(f, &m)
 		done(m)
 	}
-	l.board(p)
+	l.board(p, f)
 }
 
-// board submits a want. One that is cancelled meanwhile is cancelled when the pipeline has it.
-func (l *flights) board(p *passenger) {
+// board submits a want, of a flight if it makes one. What befalls it meanwhile does so when the pipeline has it.
+func (l *flights) board(p *passenger, f *flight) {
 	p.job.submitName(p.want, p.name)
 	l.mu.Lock()
 	p.want.boarding = false
+	if f != nil {
+		f.hasten()
+	}
 	cancelled := p.want.cancelled
 	l.mu.Unlock()
 	if cancelled {
@@ -106,9 +123,14 @@ func (l *flights) board(p *passenger) {
 	}
 }
 
-// land gives a batch to all who wait for it, while it is still there. If there is none, the first of them has it made.
+// land gives a batch to all who wait for it, while it is still there. If there is none, the first of them has it made. Whoever asks finds
+// it in the making or on the shelf.
 func (l *flights) land(f *flight, m *Made) {
+	k := l.copy(f.key, m)
 	l.mu.Lock()
+	if k != nil {
+		l.kept.put(k)
+	}
 	if l.all[f.key] == f {
 		delete(l.all, f.key)
 	}
@@ -128,7 +150,6 @@ func (l *flights) land(f *flight, m *Made) {
 	for _, p := range waiting {
 		l.serve(p, m)
 	}
-	l.keep(f.key, m)
 }
 
 // serve copies a batch that another want had made, or has it made again where the copy would find no room.
@@ -138,7 +159,7 @@ func (l *flights) serve(p *passenger, m *Made) {
 		data = w.Grow(len(m.Data))
 	}
 	if len(data) < len(m.Data) {
-		l.board(p)
+		l.board(p, nil)
 		return
 	}
 	header, _ := proto.Clone(m.Header).(*pb.Header)
@@ -166,13 +187,10 @@ func (l *flights) cancel(w *Want) bool {
 	return true
 }
 
-// keep puts a copy of a batch on the shelf.
-func (l *flights) keep(key flightKey, m *Made) {
-	if int64(len(m.Data)) > l.kept.limit {
-		return
+// copy is a batch for the shelf; nil: there is none, or it is too large.
+func (l *flights) copy(key flightKey, m *Made) *kept {
+	if m.Failure != nil || int64(len(m.Data)) > l.kept.limit {
+		return nil
 	}
-	k := &kept{key: key, header: m.Header, data: slices.Clone(m.Data)}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.kept.put(k)
+	return &kept{key: key, header: m.Header, data: slices.Clone(m.Data)}
 }

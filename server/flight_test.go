@@ -160,25 +160,41 @@ func TestFailuresAreNotShared(t *testing.T) {
 	})
 }
 
-// A job that starves does not wait for the batch of one that is sated.
-func TestUrgentWantsDoNotWait(t *testing.T) {
+// A job that starves has the batch that a sated one has queued made at once, once for both, and pays for it itself; what the sated one
+// has begun goes on from where it is.
+func TestUrgentWantsHasten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e := &servertest.Engine{Delay: func(*pipeline.Name) time.Duration { return time.Second }}
+		const sample = 10 * time.Millisecond
+		e := &servertest.Engine{Cores: 1, SampleTime: sample}
 		n, _ := sharing(t, e, 1<<20)
-		sated, starving, alike := n.started(), n.started(), n.started()
-		sated.due(1, rangeOf(0, 0, 8), time.Minute)
-		synctest.Wait()
-		starving.due(1, rangeOf(0, 0, 8), 0)
-		synctest.Wait()
-		alike.due(1, rangeOf(0, 0, 8), time.Millisecond)
-		synctest.Wait()
-		if m := e.Making(); m != 2 {
-			t.Errorf("%d are in the making, not one for the sated and one for the others", m)
+		sated, starving, other := n.started(), n.started(), n.started()
+		for id := uint64(1); id <= 10; id++ {
+			sated.due(id, rangeOf(0, 8*id, 8), time.Duration(id)*time.Minute)
 		}
-		for _, tr := range []*trainer{sated, starving, alike} {
-			if a := tr.mustNext(); a.failure != nil {
+		other.due(1, rangeOf(0, 800, 80), 30*time.Second) // before all of these
+		time.Sleep(sample / 2)
+		began := time.Now()
+		for _, id := range []uint64{1, 10} {
+			starving.due(id, rangeOf(0, 8*id, 8), 0)
+		}
+		for _, id := range []uint64{1, 10} {
+			if a := starving.mustNext(); a.failure != nil || a.id != id {
+				t.Errorf("an answer to %d, or %v, not to %d", a.id, a.failure, id)
+			}
+		}
+		if took := time.Since(began); took > 17*sample {
+			t.Errorf("two batches of 8 took %v beside others that are due later", took)
+		}
+		for range 10 {
+			if a := sated.mustNext(); a.failure != nil {
 				t.Error(a.failure)
 			}
+		}
+		if a := other.mustNext(); a.failure != nil {
+			t.Error(a.failure)
+		}
+		if made := e.SamplesMade(); made != 160 {
+			t.Errorf("%d samples were made, not 160", made)
 		}
 	})
 }

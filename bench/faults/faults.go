@@ -51,8 +51,9 @@ func faults() []fault {
 		{name: "black hole for 8 s", nodes: 4, ranks: 1, begin: worsen(condition{Hole: true}), end: worsen(condition{}), lasts: 8 * time.Second},
 		{name: "link cut to 20 Mbit/s", nodes: 2, ranks: 1, begin: worsen(condition{BytesPerSecond: 20e6 / 8})},
 		{name: "200 ms latency", nodes: 4, ranks: 1, begin: worsen(condition{Delay: 100 * time.Millisecond}), note: "100 ms each way"},
-		{name: "1 % loss", nodes: 4, ranks: 1, begin: worsen(condition{Loss: 0.01}), note: "a lost segment of 1448 bytes holds the stream up for 20 ms, one in 20 for 220 ms"},
+		{name: "1 % loss", nodes: 4, ranks: 1, prepare: inSegments, begin: worsen(condition{Loss: 0.01}), note: "of the segments of 1448 bytes at most that arrive at either end; TCP sends them again"},
 		{name: "files cannot be read on one node", nodes: 4, ranks: 1, begin: unreadable, end: readable, lasts: 8 * time.Second, note: "its limit of open files falls to 0: every open fails with EMFILE"},
+		{name: "read errors on one node (EIO)", nodes: 4, ranks: 1, prepare: ownDisk, begin: breakDisk, end: mendDisk, lasts: 8 * time.Second, note: "read(2) of its photographs fails, by a seccomp filter"},
 		{name: "another size behind paths of one node", nodes: 4, ranks: 1, prepare: ownData, begin: rewrite(longer)},
 		{name: "another content behind paths of one node", nodes: 4, ranks: 1, prepare: ownData, begin: rewrite(other), note: "of the same size"},
 		{name: "disk full for the cache", nodes: 4, ranks: 1, prepare: fullDisk, note: "its cache is a file system of 64 KiB"},
@@ -91,6 +92,31 @@ func worsen(c condition) func(context.Context, *run, int) error {
 func unreadable(_ context.Context, r *run, turn int) error { return r.victim(turn).limitFiles(0) }
 
 func readable(_ context.Context, r *run, turn int) error { return r.victim(turn).limitFiles(1024) }
+
+// inSegments lets links lose segments.
+func inSegments(f *fleet) error {
+	for _, n := range f.nodes {
+		n.link.segments = true
+	}
+	return nil
+}
+
+func ownDisk(f *fleet) error {
+	f.nodes[0].disk = &disk{}
+	return nil
+}
+
+func breakDisk(_ context.Context, r *run, _ int) error {
+	r.fleet.nodes[0].disk.broken.Store(true)
+	return nil
+}
+
+func mendDisk(_ context.Context, r *run, _ int) error {
+	d := r.fleet.nodes[0].disk
+	d.broken.Store(false)
+	r.matrix.say(fmt.Sprintf("%d reads failed with EIO", d.failed.Load()))
+	return nil
+}
 
 func ownData(f *fleet) error { return f.nodes[0].ownData() }
 
@@ -182,11 +208,9 @@ func startAll(ctx context.Context, r *run, _ int) error {
 }
 
 func killAgent(_ context.Context, r *run, _ int) error {
-	lines, err := r.trainers[0].said()
-	if err != nil {
-		return err
-	}
-	return syscall.Kill(lines[len(lines)-1].Agent, syscall.SIGKILL)
+	l := r.trainers[0].last()
+	r.dropped += l.Asked
+	return syscall.Kill(l.Agent, syscall.SIGKILL)
 }
 
 // killMore changes the fleet too.
@@ -202,6 +226,8 @@ func killMore(ctx context.Context, r *run, turn int) error {
 
 func killTrainers(_ context.Context, r *run, _ int) error {
 	for _, t := range r.trainers {
+		l := t.last()
+		r.dropped += l.Ready + l.Asked
 		t.kill()
 	}
 	return nil

@@ -19,8 +19,7 @@ type condition struct {
 	Delay time.Duration
 	// BytesPerSecond of each direction; 0: as fast as it goes.
 	BytesPerSecond float64
-	// Loss is the share of segments lost. A proxy sees no segments: what it does is what TCP makes of a loss, the stream stands still
-	// for a round trip until the segment has come again, and for a time-out where nothing follows it.
+	// Loss is the share of segments lost, each way, of a link in segments.
 	Loss float64
 	// FlipEvery turns a bit round every so many bytes that come from the node, on average.
 	FlipEvery int
@@ -29,15 +28,13 @@ type condition struct {
 const (
 	chunkBytes   = 16 << 10
 	queuedChunks = 1024 // what is on its way at once in a link with delay: 16 MiB
-	segmentBytes = 1448
-	resent       = 20 * time.Millisecond
-	timedOut     = 200 * time.Millisecond
 )
 
 // link is a proxy between trainers and a node, at an address of its own.
 type link struct {
 	listener net.Listener
 	target   string // unix socket
+	segments bool   // it leads over one more connection, which can lose segments; see hop
 	running  sync.WaitGroup
 	ctx      context.Context
 	cancel   context.CancelFunc
@@ -45,6 +42,7 @@ type link struct {
 	mu      sync.Mutex
 	now     condition
 	changed chan struct{} // closed by set
+	hops    map[*hop]struct{}
 }
 
 func newLink(target string) (*link, error) {
@@ -52,7 +50,7 @@ func newLink(target string) (*link, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &link{listener: listener, target: target, changed: make(chan struct{})}
+	l := &link{listener: listener, target: target, changed: make(chan struct{}), hops: map[*hop]struct{}{}}
 	l.ctx, l.cancel = context.WithCancel(context.Background())
 	l.running.Go(l.accept)
 	return l, nil
@@ -65,6 +63,9 @@ func (l *link) set(c condition) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.now = c
+	for h := range l.hops {
+		_ = h.lose(c.Loss) // one that is closed loses nothing more
+	}
 	close(l.changed)
 	l.changed = make(chan struct{})
 }
@@ -103,6 +104,23 @@ func (l *link) carry(trainer net.Conn) {
 		return
 	}
 	defer shut(node)
+	if !l.segments {
+		l.join(trainer, node, l.hold)
+		return
+	}
+	h, err := l.newHop()
+	if err != nil {
+		return
+	}
+	defer l.leave(h)
+	var both sync.WaitGroup
+	both.Go(func() { l.join(trainer, h.near, l.hold) })
+	both.Go(func() { l.join(h.far, node, func(context.Context, chunk, bool) error { return nil }) })
+	both.Wait()
+}
+
+// join carries both directions between two connections until either ends, then ends the other.
+func (l *link) join(trainer, node net.Conn, hold holder) {
 	ctx, cancel := context.WithCancel(l.ctx)
 	defer cancel()
 	stop := context.AfterFunc(ctx, func() {
@@ -111,10 +129,13 @@ func (l *link) carry(trainer net.Conn) {
 	})
 	defer stop()
 	var both sync.WaitGroup
-	both.Go(func() { defer cancel(); l.pump(ctx, node, trainer, false) })
-	both.Go(func() { defer cancel(); l.pump(ctx, trainer, node, true) })
+	both.Go(func() { defer cancel(); pump(ctx, node, trainer, false, hold) })
+	both.Go(func() { defer cancel(); pump(ctx, trainer, node, true, hold) })
 	both.Wait()
 }
+
+// holder does to a chunk what happens to it on its way.
+type holder func(ctx context.Context, c chunk, fromNode bool) error
 
 // shut closes a connection, which may be closed.
 func shut(c net.Conn) { _ = c.Close() }
@@ -126,7 +147,7 @@ type chunk struct {
 }
 
 // pump carries one direction.
-func (l *link) pump(ctx context.Context, to, from net.Conn, fromNode bool) {
+func pump(ctx context.Context, to, from net.Conn, fromNode bool, hold holder) {
 	queue := make(chan chunk, queuedChunks)
 	var reader sync.WaitGroup
 	reader.Go(func() {
@@ -147,7 +168,7 @@ func (l *link) pump(ctx context.Context, to, from net.Conn, fromNode bool) {
 		}
 	})
 	for c := range queue {
-		if l.hold(ctx, c, fromNode) != nil {
+		if hold(ctx, c, fromNode) != nil {
 			break
 		}
 		if _, err := to.Write(c.data); err != nil {
@@ -166,14 +187,6 @@ func (l *link) hold(ctx context.Context, c chunk, fromNode bool) error {
 	wait := now.Delay - time.Since(c.came)
 	if now.BytesPerSecond > 0 {
 		wait = max(wait, 0) + time.Duration(float64(len(c.data))/now.BytesPerSecond*float64(time.Second))
-	}
-	for range (len(c.data) + segmentBytes - 1) / segmentBytes {
-		if rand.Float64() < now.Loss {
-			wait = max(wait, 0) + resent
-			if rand.IntN(20) == 0 {
-				wait += timedOut
-			}
-		}
 	}
 	if now.FlipEvery > 0 && fromNode && rand.Float64() < float64(len(c.data))/float64(now.FlipEvery) {
 		c.data[rand.IntN(len(c.data))] ^= 1 << rand.IntN(8)

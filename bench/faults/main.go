@@ -37,6 +37,9 @@ func main() {
 	if len(os.Args) > 1 && os.Args[1] == confined {
 		exit(runConfined(os.Args[2:]))
 	}
+	if len(os.Args) > 1 && os.Args[1] == watched {
+		exit(runWatched(os.Args[2:]))
+	}
 	o := options{matrix: matrix{batch: 8}}
 	flag.StringVar(&o.program, "program", os.Getenv("FEEDWATER_BINARY"), "the feedwater `program`")
 	flag.StringVar(&o.python, "python", firstOf(os.Getenv("FEEDWATER_PYTHON"), "python3"), "`interpreter` with feedwater")
@@ -94,7 +97,7 @@ func (o *options) run(ctx context.Context, args []string) error {
 	defer func() { _ = os.RemoveAll(o.scratch) }()
 	enough := o.speed * (o.seconds + 2*warmUp.Seconds() + 5)
 	if o.minutes > 0 {
-		enough = o.speed * soakLoad * (o.minutes*60 + 30)
+		enough = o.speed * soakLoad * (o.minutes*60 + 30 + 3*calm.Seconds())
 	}
 	if err := o.learn(ctx, enough); err != nil {
 		return fmt.Errorf("the undisturbed run: %w", err)

@@ -28,7 +28,9 @@ type node struct {
 	flags []string
 	// quota bounds the file system of its cache folder, in bytes; 0: that of the scratch folder.
 	quota int
-	link  *link
+	// disk of its photographs; nil: one that never breaks.
+	disk *disk
+	link *link
 
 	mu      sync.Mutex
 	process *exec.Cmd // nil: none runs
@@ -62,7 +64,7 @@ func (n *node) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := command.Start(); err != nil {
+	if err := n.spawn(command); err != nil {
 		return fmt.Errorf("node %s: %w", n.name, err)
 	}
 	told, exited := make(chan string, 2), make(chan struct{})
@@ -75,6 +77,26 @@ func (n *node) start(ctx context.Context) error {
 		_ = command.Wait()
 	})
 	return n.await(ctx, told, exited)
+}
+
+// spawn starts the command, with its disk.
+func (n *node) spawn(command *exec.Cmd) error {
+	if n.disk == nil {
+		return command.Start()
+	}
+	socket, err := n.disk.watch(command)
+	if err != nil {
+		return err
+	}
+	if err := command.Start(); err != nil {
+		return err
+	}
+	n.fleet.running.Go(func() {
+		if err := n.disk.serve(command, socket); err != nil {
+			n.fleet.log(n.name + ": " + err.Error())
+		}
+	})
+	return nil
 }
 
 // read passes the node's log on, and the addresses of which it tells.

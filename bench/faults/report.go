@@ -20,8 +20,10 @@ type result struct {
 	// Capacity with the fault standing and Demand, in samples a second.
 	Capacity float64 `json:"capacity"`
 	Demand   float64 `json:"demand"`
-	// Extra is the work that the nodes did beyond what trainers got, as a share of that.
-	Extra float64 `json:"extra"`
+	// Extra is the work that the nodes did beyond what trainers got, as a share of that, and ExtraLimit what it may be: a twentieth, and
+	// what trainers and agents had asked for when they were killed.
+	Extra      float64 `json:"extra"`
+	ExtraLimit float64 `json:"extra_limit"`
 	// Stall is the share of the time for which the worst rank stood still, Limit what it may be, and Longest its longest wait in seconds.
 	Stall   float64 `json:"stall"`
 	Limit   float64 `json:"limit"`
@@ -38,16 +40,16 @@ const (
 // verdict holds a row against its limits.
 func (out *result) verdict(f *fault, seconds float64) {
 	out.Limit = max(maxStall, f.still.Seconds()/seconds)
-	out.OK = out.difference == difference{} && out.Stall <= out.Limit && (out.Extra <= maxExtra || f.resumed != nil)
+	out.OK = out.difference == difference{} && out.Stall <= out.Limit && out.Extra <= out.ExtraLimit
 }
 
 const (
-	head  = "%-42s %5s %5s %7s %5s %8s %7s %7s %8s %7s %8s  %s\n"
-	cells = "%-42s %5d %5d %7d %5d %8d %7d %6.1f%% %7.2f%% %6.1f%% %7.2fs  %s\n"
+	head  = "%-42s %5s %5s %7s %5s %8s %7s %7s %7s %8s %7s %8s  %s\n"
+	cells = "%-42s %5d %5d %7d %5d %8d %7d %6.1f%% %6.1f%% %7.2f%% %6.1f%% %7.2fs  %s\n"
 )
 
 func printHead(w io.Writer) {
-	fmt.Fprintf(w, head, "fault", "nodes", "ranks", "samples", "lost", "repeated", "changed", "extra", "stall", "limit", "longest", "ok")
+	fmt.Fprintf(w, head, "fault", "nodes", "ranks", "samples", "lost", "repeated", "changed", "extra", "limit", "stall", "limit", "longest", "ok")
 }
 
 func (out *result) print(w io.Writer) {
@@ -56,7 +58,7 @@ func (out *result) print(w io.Writer) {
 		return
 	}
 	fmt.Fprintf(w, cells, out.Fault, out.Nodes, out.Ranks, out.Samples, out.Lost, out.Repeated, out.Changed,
-		100*out.Extra, 100*out.Stall, 100*out.Limit, out.Longest, out.word())
+		100*out.Extra, 100*out.ExtraLimit, 100*out.Stall, 100*out.Limit, out.Longest, out.word())
 }
 
 // lastLine is what a traceback comes to.
@@ -74,18 +76,18 @@ func (out *result) word() string {
 
 // markdown writes the table for a document.
 func markdown(w io.Writer, results []result) {
-	fmt.Fprintln(w, "| fault | nodes | ranks | samples | lost | repeated | changed | extra work | stall | limit | longest wait | |")
-	fmt.Fprintln(w, "|---|---|---|---|---|---|---|---|---|---|---|---|")
+	fmt.Fprintln(w, "| fault | nodes | ranks | samples | lost | repeated | changed | extra work | limit | stall | limit | longest wait | |")
+	fmt.Fprintln(w, "|---|---|---|---|---|---|---|---|---|---|---|---|---|")
 	for _, r := range results {
 		name := r.Fault
 		if r.Note != "" {
 			name += " (" + r.Note + ")"
 		}
 		if r.Err != "" {
-			fmt.Fprintf(w, "| %s | %d | %d | | | | | | | | | %s |\n", name, r.Nodes, r.Ranks, lastLine(r.Err))
+			fmt.Fprintf(w, "| %s | %d | %d | | | | | | | | | | %s |\n", name, r.Nodes, r.Ranks, lastLine(r.Err))
 			continue
 		}
-		fmt.Fprintf(w, "| %s | %d | %d | %d | %d | %d | %d | %.1f %% | %.2f %% | %.1f %% | %.2f s | %s |\n", name, r.Nodes, r.Ranks, r.Samples,
-			r.Lost, r.Repeated, r.Changed, 100*r.Extra, 100*r.Stall, 100*r.Limit, r.Longest, r.word())
+		fmt.Fprintf(w, "| %s | %d | %d | %d | %d | %d | %d | %.1f %% | %.1f %% | %.2f %% | %.1f %% | %.2f s | %s |\n", name, r.Nodes, r.Ranks, r.Samples,
+			r.Lost, r.Repeated, r.Changed, 100*r.Extra, 100*r.ExtraLimit, 100*r.Stall, 100*r.Limit, r.Longest, r.word())
 	}
 }

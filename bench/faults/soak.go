@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -18,7 +19,7 @@ import (
 // soak runs one job of two ranks on four nodes through faults drawn at random for some minutes. Its stream has to be the undisturbed
 // one, and what lives all the time, the first node and the second rank with its agent, must not grow.
 func (m *matrix) soak(ctx context.Context, minutes float64, w io.Writer) error {
-	f := fault{name: "soak", nodes: 4, ranks: 2, still: time.Duration(minutes * float64(time.Minute))}
+	f := fault{name: "soak", nodes: 4, ranks: 2, prepare: inSegments, still: time.Duration(minutes * float64(time.Minute))}
 	m.seconds = minutes * 60
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -32,11 +33,22 @@ func (m *matrix) soak(ctx context.Context, minutes float64, w io.Writer) error {
 		return err
 	}
 	watched := r.watched()
+	var following sync.WaitGroup
 	for _, g := range watched {
-		r.fleet.running.Go(func() { g.follow(ctx) })
+		following.Go(func() { g.follow(ctx) })
 	}
-	count, err := r.anything(ctx, time.Now().Add(time.Duration(m.seconds*float64(time.Second))))
+	defer following.Wait()
+	defer cancel()
+	if err := sleep(ctx, calm); err != nil {
+		return err
+	}
+	began := time.Now()
+	count, err := r.anything(ctx, began.Add(time.Duration(m.seconds*float64(time.Second))))
 	if err != nil {
+		return err
+	}
+	over := time.Now()
+	if err := sleep(ctx, 2*calm); err != nil { // half of it until all are connected again
 		return err
 	}
 	r.fault = &f
@@ -45,11 +57,12 @@ func (m *matrix) soak(ctx context.Context, minutes float64, w io.Writer) error {
 		return err
 	}
 	cancel()
+	following.Wait()
 	printHead(w)
 	out.print(w)
 	ok := out.OK
 	for _, g := range watched {
-		ok = g.print(w) && ok
+		ok = g.print(w, began, over) && ok
 	}
 	if !ok {
 		return errors.New("the soak missed its limits")
@@ -59,6 +72,9 @@ func (m *matrix) soak(ctx context.Context, minutes float64, w io.Writer) error {
 
 // soakLoad is the demand as a share of what all nodes make.
 const soakLoad = 0.4
+
+// calm is for how long nothing happens before the first fault, and twice as long after the last: what is open then should be the same.
+const calm = 15 * time.Second
 
 // kinds are the faults of a soak. Those that end a process spare the first node.
 func kinds() (sparing, any []fault) {
@@ -156,26 +172,38 @@ func resident(pid int) float64 {
 
 const mib = 1 << 20
 
-// print says how a process has grown from the second quarter to the last, and whether that is nothing: a tenth or 8 MiB of memory, two
-// handles or goroutines. Of the latter the least counts, since faults come with connections that open and close.
-func (g *gauge) print(w io.Writer) bool {
-	n := len(g.points)
-	if n < 8 {
+// print says how a process has grown, and whether that is nothing: memory from the second quarter of the faults to the last, by a tenth or
+// 8 MiB; handles and goroutines, which come and go with faults, by two from the calm before them to the calm after.
+func (g *gauge) print(w io.Writer, began, over time.Time) bool {
+	before, during, after := g.between(began.Add(-calm), began), g.between(began, over), g.between(over.Add(calm), over.Add(2*calm))
+	n := len(during)
+	if len(before) == 0 || n < 8 || len(after) == 0 {
 		fmt.Fprintf(w, "%s: watched for too short a time\n", g.name)
 		return true
 	}
-	early, late := g.points[n/4:n/2], g.points[3*n/4:]
+	early, late := during[n/4:n/2], during[3*n/4:]
 	memory := func(p point) float64 { return p.bytes }
 	from, to := median(values(early, memory)), median(values(late, memory))
 	hours := late[len(late)/2].at.Sub(early[len(early)/2].at).Hours()
 	files := func(p point) float64 { return p.files }
 	routines := func(p point) float64 { return p.routines }
-	fmt.Fprintf(w, "%-8s memory %.1f → %.1f MiB, %+.1f MiB/h; handles %.0f → %.0f", g.name, from/mib, to/mib, (to-from)/mib/hours, least(early, files), least(late, files))
+	fmt.Fprintf(w, "%-8s memory %.1f → %.1f MiB, %+.1f MiB/h; handles %.0f → %.0f", g.name, from/mib, to/mib, (to-from)/mib/hours, least(before, files), least(after, files))
 	if g.goroutines != nil {
-		fmt.Fprintf(w, "; goroutines %.0f → %.0f", least(early, routines), least(late, routines))
+		fmt.Fprintf(w, "; goroutines %.0f → %.0f", least(before, routines), least(after, routines))
 	}
 	fmt.Fprintln(w)
-	return to <= max(from*1.1, from+8*mib) && least(late, files) <= least(early, files)+2 && least(late, routines) <= least(early, routines)+2
+	return to <= max(from*1.1, from+8*mib) && least(after, files) <= least(before, files)+2 && least(after, routines) <= least(before, routines)+2
+}
+
+// between are the points of that time.
+func (g *gauge) between(from, to time.Time) []point {
+	var some []point
+	for _, p := range g.points {
+		if !p.at.Before(from) && p.at.Before(to) {
+			some = append(some, p)
+		}
+	}
+	return some
 }
 
 func values(points []point, of func(point) float64) []float64 {

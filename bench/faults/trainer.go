@@ -38,6 +38,8 @@ type line struct {
 	State    json.RawMessage `json:"state"`
 	Agent    int             `json:"agent"`
 	Ahead    *int            `json:"ahead"`
+	Ready    int             `json:"ready"` // samples that are there and were not taken
+	Asked    int             `json:"asked"` // samples that are not there yet
 
 	at time.Time
 }
@@ -144,6 +146,15 @@ func (t *trainer) said() ([]line, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.lines, t.err
+}
+
+// last is what it told last; nothing before it told anything.
+func (t *trainer) last() line {
+	lines, _ := t.said()
+	if len(lines) == 0 {
+		return line{}
+	}
+	return lines[len(lines)-1]
 }
 
 // finish lets it end in order.

@@ -42,14 +42,20 @@ def samples(loader: feedwater.Loader[Any], images: Any, labels: Any) -> list[tup
     ]
 
 
+def wanted(loader: feedwater.Loader[Any], there: bool) -> int:
+    """Samples that were asked for and not taken: those that are there, or those that are not."""
+    last = loader.last.epoch, loader.last.position  # the batch that was taken stays in the books until the next is
+    wants = [w for w in loader._engine.feed._wants.values() if (w.step.epoch, w.step.position) != last]
+    return sum(want.step.size for want in wants if (want.answer is not None) == there)
+
+
 def ahead(loader: feedwater.Loader[Any]) -> int:
     """Samples that were made and not taken, once all that was asked for is there."""
     feed = loader._engine.feed
-    while any(want.answer is None for want in feed._wants.values()):
+    while wanted(loader, there=False):
         feed.session.live().receive()
         feed._handle(feed.session.live())
-    last = loader.last.epoch, loader.last.position  # the batch that was taken stays in the books until the next is
-    return sum(w.step.size for w in feed._wants.values() if (w.step.epoch, w.step.position) != last)
+    return wanted(loader, there=True)
 
 
 def train(settings: dict[str, Any]) -> None:
@@ -81,6 +87,8 @@ def train(settings: dict[str, Any]) -> None:
                 samples=samples(loader, *batch),
                 state=loader.state_dict(),
                 agent=agent.pid,
+                ready=wanted(loader, there=True),
+                asked=wanted(loader, there=False),
             )
             del batch
             time.sleep(max(0.0, came + settings["period"] - time.perf_counter()))

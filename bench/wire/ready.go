@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/feedwater-io/feedwater/control/share"
 	"github.com/feedwater-io/feedwater/pipeline"
@@ -60,6 +61,8 @@ type maker struct {
 func (m *maker) Plan() *pipeline.Plan { return m.plan }
 func (*maker) Ops() []augment.Info    { return nil }
 func (*maker) Cancel(*pipeline.Want)  {}
+
+func (*maker) Hasten(*pipeline.Want, *share.Account, time.Time) {}
 
 // Fields are those of any plan, and labels whether wanted or not.
 func (*maker) Fields() []pipeline.Field {

@@ -123,10 +123,15 @@ func (l *lane) pop() ([]byte, bool) {
 			l.queue = l.queue[1:]
 			return p.bytes, true
 		}
-		l.mu.Unlock()
-		time.Sleep(time.Until(p.arrive))
-		l.mu.Lock()
+		l.await(p.arrive)
 	}
+}
+
+// await waits until a time or a change: how long bytes take may change while they are on their way. mu is held.
+func (l *lane) await(t time.Time) {
+	timer := time.AfterFunc(time.Until(t), l.change.Broadcast)
+	defer timer.Stop()
+	l.change.Wait()
 }
 
 // set changes how the lane is. What is on its way begins it anew, what was sent at different times a little apart.

@@ -40,13 +40,31 @@ func (q *Queue[T]) Push(value T, a *Account, due float64, count int) *Entry[T] {
 	q.seq++
 	q.samples += count
 	e := &Entry[T]{Value: value, account: a, due: due, seq: q.seq, count: count}
-	l := q.line(a)
+	q.place(e)
+	return e
+}
+
+func (q *Queue[T]) place(e *Entry[T]) {
+	l := q.line(e.account)
 	i := len(l.entries)
 	for i > 0 && e.before(l.entries[i-1]) {
 		i--
 	}
 	l.entries = slices.Insert(l.entries, i, e)
-	return e
+}
+
+// Hasten hands what is left of an entry to an account that needs it earlier, and pays for it. A due that is not earlier changes nothing.
+func (q *Queue[T]) Hasten(e *Entry[T], a *Account, due float64) {
+	if due >= e.due {
+		return
+	}
+	l := q.line(e.account)
+	if i := slices.Index(l.entries, e); i >= 0 {
+		l.entries = slices.Delete(l.entries, i, i+1)
+		e.account, e.due = a, due
+		q.place(e)
+	}
+	q.tidy(l)
 }
 
 func (e *Entry[T]) before(f *Entry[T]) bool {

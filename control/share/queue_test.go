@@ -2,6 +2,7 @@ package share
 
 import (
 	"math"
+	"slices"
 	"testing"
 )
 
@@ -284,5 +285,38 @@ func TestAhead(t *testing.T) {
 		if got := q.Ahead(account); math.Abs(got-want) > 1e-9 {
 			t.Errorf("%g core-seconds ahead, want %g", got, want)
 		}
+	}
+}
+
+// What another account needs earlier is made on its account, from where it is; nothing else changes.
+func TestHasten(t *testing.T) {
+	var q Queue[string]
+	a, b := NewAccount(1), NewAccount(1)
+	q.Push("a first", a, 100, 1)
+	e := q.Push("a last", a, 200, 3)
+	q.Push("b", b, 150, 1)
+	q.Hasten(e, b, 300)
+	q.Hasten(e, b, 50)
+	q.Hasten(e, a, 60)
+	if e.account != b || e.due != 50 || q.Samples() != 5 {
+		t.Errorf("due %v, %d samples", e.due, q.Samples())
+	}
+	var got []string
+	for {
+		turn, ok := q.Take(0)
+		if !ok {
+			break
+		}
+		q.Hasten(turn.Entry, b, 40-float64(turn.First)) // handed out whole in the end
+		got = append(got, turn.Entry.Value)
+	}
+	if want := []string{"a last", "a last", "a last", "a first", "b"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	dropped := q.Push("dropped", a, 9, 2)
+	q.Drop(dropped)
+	q.Hasten(dropped, b, 1)
+	if turn, ok := q.Take(0); !ok || turn.Count != 2 || q.Samples() != 0 || len(q.lines) != 0 {
+		t.Errorf("%+v, %d samples, %d lines", turn, q.Samples(), len(q.lines))
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/feedwater-io/feedwater/control/share"
 	"github.com/feedwater-io/feedwater/pipeline"
 	"github.com/feedwater-io/feedwater/pipeline/augment"
 	"github.com/feedwater-io/feedwater/pipeline/dataset"
@@ -249,6 +250,16 @@ func (m *maker) Cancel(w *pipeline.Want) {
 		close(c)
 		m.engine.wants[w] = nil
 		m.engine.shop.drop(w)
+	}
+}
+
+// Hasten implements server.Maker. Without SampleTime nothing queues.
+func (m *maker) Hasten(w *pipeline.Want, a *share.Account, due time.Time) {
+	s := &m.engine.shop
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if entry := s.entries[w]; entry != nil {
+		s.queue.Hasten(entry, a, due.Sub(s.began).Seconds())
 	}
 }
 
