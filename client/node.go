@@ -65,6 +65,9 @@ type Attempt struct {
 
 	layout layout // what the batch has to be
 	id     uint64 // of the stream, from Send on
+	hedge  bool   // another node has the want too
+	// why it is cancelled; set before Stream.Cancel
+	why pb.CancelReason
 }
 
 // Answer ends an attempt: with a batch, with the node's Failure, or with trouble on the way.
