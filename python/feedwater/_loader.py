@@ -88,6 +88,7 @@ class Loader(Generic[B]):
                      for all that these stand for, now and later (docs/nodes.md); without, this machine does
     local_workers    cores to use on this machine
     job              a name for logs, metrics and `feedwater top`; by default the launcher's id, else the script's
+                     with what tells this run from others of it
     tls              connections to nodes are encrypted: True, by the system's CAs; the file of a CA; or a dict of "ca",
                      "cert" and "key" (files: the client certificate, for nodes that ask for one) and "server_name".
                      In place of them FEEDWATER_TLS=1, FEEDWATER_TLS_CA, _CERT, _KEY and _SERVER_NAME
