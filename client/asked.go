@@ -44,12 +44,20 @@ func (f *Fleet) send(w *Want, s *session, now time.Time) bool {
 		a.attempt.Deadline = time.Duration(d * float64(time.Second))
 		a.expires = now.Add(a.attempt.Deadline)
 	}
+	a.attempt.Begun = func() { f.inbox.post(a.begins) }
 	a.attempt.Done = func(answer Answer) { f.inbox.post(func() { f.answered(a, answer) }) }
 	s.wants = append(s.wants, a)
 	s.samples += w.count
 	w.out = append(w.out, a)
 	s.stream.Send(a.attempt)
 	return true
+}
+
+// begins notes that the node works on it.
+func (a *asked) begins() {
+	if a.begun.IsZero() {
+		a.begun = time.Now()
+	}
 }
 
 // lends reports whether a node has the want's first memory, or its second.
