@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/feedwater-io/feedwater/control/pick"
+	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 )
 
 // asked is a want that is at a node. It belongs to the fleet's goroutine. A want is at two nodes at most, and each writes memory of its own.
@@ -37,18 +38,26 @@ func (f *Fleet) send(w *Want, s *session, now time.Time) bool {
 	a := &asked{want: w, session: s, sent: now, spare: second, make: m.speed.Make(w.count)}
 	a.forecast = m.speed.Finish(f.load(m, w.count, now))
 	a.trace = f.traces.sent(w.seq, m.node.Addr(), now)
-	a.attempt = &Attempt{Name: w.Name, Dst: dst, Grow: w.Grow, Image: image, Due: w.Due, layout: f.info.Load().GetFields()}
+	a.attempt = &Attempt{Name: w.Name, Dst: dst, Grow: w.Grow, Image: image, Due: w.Due, layout: f.info.Load().GetFields(), hedge: len(w.out) > 0}
 	if f.elsewhere(w, m, now) {
 		d := pick.Deadline(&f.took, w.missed)
 		a.attempt.Deadline = time.Duration(d * float64(time.Second))
 		a.expires = now.Add(a.attempt.Deadline)
 	}
+	a.attempt.Begun = func() { f.inbox.post(a.begins) }
 	a.attempt.Done = func(answer Answer) { f.inbox.post(func() { f.answered(a, answer) }) }
 	s.wants = append(s.wants, a)
 	s.samples += w.count
 	w.out = append(w.out, a)
 	s.stream.Send(a.attempt)
 	return true
+}
+
+// begins notes that the node works on it.
+func (a *asked) begins() {
+	if a.begun.IsZero() {
+		a.begun = time.Now()
+	}
 }
 
 // lends reports whether a node has the want's first memory, or its second.
@@ -83,23 +92,23 @@ func (w *Want) isAt(m *member) bool {
 }
 
 // cancel gives an attempt up. Its answer comes all the same.
-func (a *asked) cancel() {
+func (a *asked) cancel(why pb.CancelReason) {
 	if !a.cancelled {
-		a.cancelled = true
+		a.cancelled, a.attempt.why = true, why
 		a.session.stream.Cancel(a.attempt)
 	}
 }
 
 // takeAway gives up an attempt that takes too long, and learns from that.
-func (f *Fleet) takeAway(a *asked, now time.Time) {
+func (f *Fleet) takeAway(a *asked, why pb.CancelReason, now time.Time) {
 	a.session.member.speed.Waited(a.want.count, a.waited(now).Seconds(), f.clock(now))
-	a.cancel()
+	a.cancel(why)
 }
 
 // cancel gives up whatever is out.
 func (w *Want) cancel() {
 	for _, a := range w.out {
-		a.cancel()
+		a.cancel(pb.CancelReason_CANCEL_REASON_UNSPECIFIED)
 	}
 }
 
@@ -148,7 +157,7 @@ func (f *Fleet) hasten(a *asked, now time.Time) bool {
 		f.effort.Moves++
 		w.moves++
 		w.left = m
-		f.takeAway(a, now)
+		f.takeAway(a, pb.CancelReason_CANCEL_REASON_MOVED, now)
 		return true
 	case pick.Hedge:
 		if f.hedges.Take() && f.send(w, other.session, now) {
@@ -187,7 +196,7 @@ func (f *Fleet) expire(s *session, now time.Time) {
 		}
 		f.log.Warn("a node missed a deadline: the batch is fetched elsewhere", "node", s.member.node.Addr(), "after", now.Sub(a.sent).Round(time.Millisecond))
 		f.missed(a, now)
-		f.takeAway(a, now)
+		f.takeAway(a, pb.CancelReason_CANCEL_REASON_LATE, now)
 	}
 }
 
@@ -208,7 +217,7 @@ func (f *Fleet) overtaken(w *Want, by *asked, now time.Time) {
 			f.effort.HedgesWon++
 			a.session.member.trust.Failed(f.clock(now))
 		}
-		f.takeAway(a, now)
+		f.takeAway(a, pb.CancelReason_CANCEL_REASON_OVERTAKEN, now)
 	}
 }
 

@@ -52,8 +52,8 @@ func (f *Fleet) noticed(s *session, n *pb.Notice) {
 	now := time.Now()
 	s.member.speed.Told(n.AheadSeconds, n.SampleSeconds, f.clock(now))
 	for _, a := range s.wants {
-		if a.begun.IsZero() && slices.Contains(n.Begun, a.attempt.id) {
-			a.begun = now
+		if slices.Contains(n.Begun, a.attempt.id) {
+			a.begins()
 		}
 	}
 	if n.Draining && !s.draining {

@@ -58,6 +58,8 @@ type Attempt struct {
 	Image func(view, offset int, pix []byte)
 	// Due is when the batch is needed; the zero time: at once.
 	Due time.Time
+	// Begun, if set, may be called by a node of this process when it begins; others say so in notices. It must not block.
+	Begun func()
 	// Deadline is after how long the attempt will be cancelled, for a node that would not hear of it; 0: never.
 	Deadline time.Duration
 	// Done is called exactly once, from any goroutine, also from within Send and Cancel. It must not block.
@@ -65,6 +67,9 @@ type Attempt struct {
 
 	layout layout // what the batch has to be
 	id     uint64 // of the stream, from Send on
+	hedge  bool   // another node has the want too
+	// why it is cancelled; set before Stream.Cancel
+	why pb.CancelReason
 }
 
 // Answer ends an attempt: with a batch, with the node's Failure, or with trouble on the way.

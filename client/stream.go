@@ -83,7 +83,7 @@ func (s *stream) Send(a *Attempt) {
 	a.id = s.lastID
 	s.leases[s.lastID] = &lease{id: s.lastID, attempt: a}
 	s.ids[a] = s.lastID
-	want := &pb.Want{Id: s.lastID, Name: a.Name}
+	want := &pb.Want{Id: s.lastID, Name: a.Name, Hedge: a.hedge}
 	if a.Deadline > 0 {
 		want.Deadline = durationpb.New(a.Deadline)
 	}
@@ -96,7 +96,7 @@ func (s *stream) Cancel(a *Attempt) {
 	s.mu.Lock()
 	l := s.remove(s.ids[a])
 	if l != nil {
-		s.post(outgoing{request: cancelRequest(l.id)})
+		s.post(outgoing{request: cancelRequest(l.id, a.why)})
 	}
 	s.mu.Unlock()
 	if l != nil {
@@ -105,8 +105,8 @@ func (s *stream) Cancel(a *Attempt) {
 	}
 }
 
-func cancelRequest(id uint64) *pb.FetchRequest {
-	return &pb.FetchRequest{Request: &pb.FetchRequest_Cancel{Cancel: &pb.Cancel{Id: id}}}
+func cancelRequest(id uint64, why pb.CancelReason) *pb.FetchRequest {
+	return &pb.FetchRequest{Request: &pb.FetchRequest_Cancel{Cancel: &pb.Cancel{Id: id, Reason: why}}}
 }
 
 // Heard implements Stream.
@@ -213,7 +213,7 @@ func (s *stream) finish(l *lease, answer Answer) {
 	s.mu.Lock()
 	mine := s.remove(l.id) != nil
 	if mine && answer.Err != nil {
-		s.post(outgoing{request: cancelRequest(l.id)}) // the rest of it is of no use
+		s.post(outgoing{request: cancelRequest(l.id, 0)}) // the rest of it is of no use
 	}
 	s.mu.Unlock()
 	if mine {

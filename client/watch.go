@@ -3,6 +3,8 @@ package client
 import (
 	"slices"
 	"time"
+
+	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 )
 
 const (
@@ -74,7 +76,7 @@ func (f *Fleet) listen(s *session, now time.Time) {
 		*q = silence{on: true, since: now, delay: probeMin, probe: now.Add(probeMin)}
 	}
 	for _, a := range s.wants {
-		a.cancel()
+		a.cancel(pb.CancelReason_CANCEL_REASON_SILENT)
 	}
 }
 

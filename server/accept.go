@@ -39,6 +39,9 @@ func (t *stream) accept(r *pb.Want) error {
 		return &ProtocolError{fmt.Sprintf("id %d is in use", id)}
 	}
 	t.heard.Store(id)
+	if r.GetHedge() {
+		t.server.metrics.hedges.Inc()
+	}
 	w := &want{id: id, arrived: time.Now()}
 	w.due = w.arrived.Add(max(r.GetDue().AsDuration(), 0))
 	name, err := toName(r.GetName())
@@ -211,6 +214,14 @@ func (t *stream) drop(w *want) {
 		t.account.letGo()
 		t.server.load.wants.Add(-1)
 	}
+}
+
+// withdraw is cancel for a trainer that says so, and why.
+func (t *stream) withdraw(r *pb.Cancel) {
+	if t.holds(r.GetId()) {
+		t.server.metrics.withdrawn(r.GetReason())
+	}
+	t.cancel(r.GetId())
 }
 
 // cancel gives a want up. What is being sent of it is cut short.

@@ -125,7 +125,7 @@ func (t *stream) handle(request *pb.FetchRequest) error {
 	case *pb.FetchRequest_Want:
 		return t.accept(r.Want)
 	case *pb.FetchRequest_Cancel:
-		t.cancel(r.Cancel.GetId())
+		t.withdraw(r.Cancel)
 	case *pb.FetchRequest_Pulse:
 		t.line.Tell(r.Pulse, time.Now())
 	}

@@ -14,8 +14,8 @@ import (
 // metrics is all that a node tells Prometheus. Everything is counted in base units: seconds, bytes, core-seconds.
 type metrics struct {
 	batches, samples, bytes, coreSeconds, late prometheus.Counter
-	stalled, shared, handshakes                prometheus.Counter
-	failures, refused                          *prometheus.CounterVec
+	stalled, shared, handshakes, hedges        prometheus.Counter
+	failures, refused, cancelled               *prometheus.CounterVec
 	sampleErrors                               *prometheus.CounterVec
 	makeSeconds, waitSeconds, scanSeconds      prometheus.Histogram
 	gauges                                     []prometheus.Collector
@@ -32,6 +32,8 @@ func newMetrics(s *Server) *metrics {
 		stalled:      counter("stalled_streams_total", "Streams ended because the trainer took no data."),
 		shared:       counter("shared_batches_total", "Batches that another want had made."),
 		handshakes:   counter("failed_handshakes_total", "Connections that ended before they were secure."),
+		hedges:       counter("hedges_total", "Wants that another node had too, and was slow with."),
+		cancelled:    counters("cancelled_wants_total", "Wants that trainers took back, by why.", "reason"),
 		failures:     counters("failures_total", "Wants answered with a failure, by code.", "code"),
 		refused:      counters("refused_calls_total", "Calls turned away before anything of them was read, by code.", "code"),
 		sampleErrors: counters("sample_errors_total", "Samples that did not decode, by what became of them.", "outcome"),
@@ -122,7 +124,7 @@ func oneIf(b bool) float64 {
 func (m *metrics) all() []prometheus.Collector {
 	return append([]prometheus.Collector{
 		m.jobs, m.reading, m.making, m.decoded,
-		m.batches, m.samples, m.bytes, m.coreSeconds, m.late, m.stalled, m.shared, m.handshakes, m.failures, m.refused, m.sampleErrors, m.makeSeconds, m.waitSeconds, m.scanSeconds,
+		m.batches, m.samples, m.bytes, m.coreSeconds, m.late, m.stalled, m.shared, m.handshakes, m.hedges, m.cancelled, m.failures, m.refused, m.sampleErrors, m.makeSeconds, m.waitSeconds, m.scanSeconds,
 	}, m.gauges...)
 }
 
@@ -168,6 +170,24 @@ func (m *metrics) failed(f *pb.Failure) {
 	if f.SampleError != nil {
 		m.sampleErrors.WithLabelValues("raised").Inc()
 	}
+}
+
+// withdrawn counts a want that its trainer took back.
+func (m *metrics) withdrawn(why pb.CancelReason) { m.cancelled.WithLabelValues(reason(why)).Inc() }
+
+// reason is why, in the metrics' words; those of later versions are not told apart.
+func reason(why pb.CancelReason) string {
+	switch why {
+	case pb.CancelReason_CANCEL_REASON_MOVED:
+		return "moved"
+	case pb.CancelReason_CANCEL_REASON_OVERTAKEN:
+		return "overtaken"
+	case pb.CancelReason_CANCEL_REASON_LATE:
+		return "late"
+	case pb.CancelReason_CANCEL_REASON_SILENT:
+		return "silent"
+	}
+	return "unused"
 }
 
 func (m *metrics) sent(w *want, bytes int) {

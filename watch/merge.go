@@ -100,7 +100,7 @@ func (p *Picture) addJob(j *pb.JobStatus) {
 		case k < 0:
 			best.Ranks = append(best.Ranks, r)
 		case len(best.Ranks[k].Attempts) == 0:
-			best.Ranks[k].Attempts = r.Attempts
+			best.Ranks[k].Attempts, best.Ranks[k].Effort = r.Attempts, r.Effort
 		}
 	}
 	slices.SortFunc(best.Ranks, func(a, b *pb.RankStatus) int { return cmp.Compare(a.Rank, b.Rank) })

@@ -31,6 +31,8 @@ type Options struct {
 	Nodes func(time.Time) func(time.Time) []*pb.NodeStatus
 	// Attempts, if set, are a rank's latest wants, by job's name and rank.
 	Attempts func(now time.Time) map[Rank][]*pb.Attempt
+	// Efforts, if set, are what was done for a rank to have its batches in time.
+	Efforts func() map[Rank]*pb.Effort
 	// GPUs, if set, are those of this machine, as they were told last.
 	GPUs func() []*pb.GpuStatus
 	// Wanted, if set, tells how many nodes would feed a job, and whether that is an upper bound.
@@ -109,6 +111,10 @@ func (s *Source) addJobs(r *pb.WatchResponse, now time.Time) {
 	if s.options.Attempts != nil {
 		attempts = s.options.Attempts(now)
 	}
+	var efforts map[Rank]*pb.Effort
+	if s.options.Efforts != nil {
+		efforts = s.options.Efforts()
+	}
 	ready := countReady(r.Nodes)
 	named := map[string]int{}
 	for _, j := range s.options.Book.Jobs(now) {
@@ -124,7 +130,8 @@ func (s *Source) addJobs(r *pb.WatchResponse, now time.Time) {
 			}
 		}
 		for _, rank := range job.Ranks {
-			rank.Attempts = attempts[Rank{j.Name, j.Plan, rank.Rank}]
+			key := Rank{j.Name, j.Plan, rank.Rank}
+			rank.Attempts, rank.Effort = attempts[key], efforts[key]
 		}
 		judge(job, j.Steps(), s.pool(r), facts(r, s.options.Kind == "agent"))
 		r.Jobs = append(r.Jobs, job)

@@ -60,7 +60,7 @@ type Plan struct {
 	Job   string
 	// Numerics to pin; empty: those of the first node that answers.
 	Numerics string
-	// Workers of this process's own pipeline; 0: one per core that is the rank's.
+	// Workers of this process's own pipeline; 0: one per core that is the rank's, or with nodes no pipeline. With nodes it needs Local.
 	Workers int
 	// StartTimeout and Timeout bound the waits for the first and for further batches; negative: for ever.
 	StartTimeout, Timeout time.Duration

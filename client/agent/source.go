@@ -18,7 +18,7 @@ func (a *Agent) Source() *watch.Source { return a.source }
 func newSource(a *Agent) *watch.Source {
 	return watch.New(watch.Options{
 		Kind: "agent", Version: a.options.Version, Cores: a.options.Cores, Book: &a.book,
-		Nodes: a.watchNodes, Attempts: a.attempts, GPUs: a.options.GPUs,
+		Nodes: a.watchNodes, Attempts: a.attempts, Efforts: a.efforts, GPUs: a.options.GPUs,
 	})
 }
 
@@ -127,6 +127,20 @@ func (a *Agent) attempts(now time.Time) map[watch.Rank][]*pb.Attempt {
 				at.Ended = durationpb.New(now.Sub(t.Ended))
 			}
 			all[key] = append(all[key], at)
+		}
+	}
+	return all
+}
+
+// efforts are those of each Loader's rank.
+func (a *Agent) efforts() map[watch.Rank]*pb.Effort {
+	all := map[watch.Rank]*pb.Effort{}
+	for _, l := range a.open() {
+		if key, ok := l.rank(); ok {
+			e := l.fleet.Effort()
+			all[key] = &pb.Effort{
+				Batches: e.Batches, Samples: e.Samples, Extra: e.Extra, Hedges: e.Hedges, HedgesWon: e.HedgesWon, Moves: e.Moves, Missed: e.Missed,
+			}
 		}
 	}
 	return all

@@ -87,56 +87,69 @@ func rankOrProcess() int {
 	return os.Getppid()
 }
 
-// connector makes the fleet of a Loader: its nodes, or else this process's own pipeline.
+// connector makes the fleet of a Loader.
 func connector(local *localPipelines) func(context.Context, agent.Plan) (*client.Fleet, error) {
 	return func(ctx context.Context, p agent.Plan) (*client.Fleet, error) {
-		o := client.Options{
-			Plan: string(p.Text), Job: p.Job, Rank: rankOrProcess(), Nodes: p.Nodes, Numerics: p.Numerics,
-			StartTimeout: p.StartTimeout, Timeout: p.Timeout,
-			Dialing: client.DialOptions{Insecure: p.Insecure, Files: p.TLS, TokenFile: p.TokenFile}, Log: p.Log,
-		}
-		asked, err := scalerOf(p, o.Dialing)
+		o, err := local.options(ctx, p)
 		if err != nil {
 			return nil, err
-		}
-		o.Scaler = asked
-		switch {
-		case len(p.Nodes) == 0:
-			s, err := local.get(p.Workers)
-			if err != nil {
-				return nil, err
-			}
-			o.Local = &localNode{server: s}
-		case p.Local != "":
-			text, err := matchByFingerprint(ctx, p)
-			if err != nil {
-				return nil, err
-			}
-			o.Plan = text
 		}
 		return client.New(o)
 	}
 }
 
-// matchByFingerprint turns a plan for a folder of this machine into one for whatever folder of the nodes holds the same data.
-func matchByFingerprint(ctx context.Context, p agent.Plan) (string, error) {
+// options are those of a Loader's fleet: its nodes, this process's own pipeline where there are none, or both where the plan says how many
+// workers that has beside them.
+func (l *localPipelines) options(ctx context.Context, p agent.Plan) (client.Options, error) {
+	o := client.Options{
+		Plan: string(p.Text), Job: p.Job, Rank: rankOrProcess(), Nodes: p.Nodes, Numerics: p.Numerics,
+		StartTimeout: p.StartTimeout, Timeout: p.Timeout,
+		Dialing: client.DialOptions{Insecure: p.Insecure, Files: p.TLS, TokenFile: p.TokenFile}, Log: p.Log,
+	}
+	var err error
+	if o.Scaler, err = scalerOf(p, o.Dialing); err != nil {
+		return o, err
+	}
+	own := "" // plan of the local node
+	if len(p.Nodes) > 0 && p.Local != "" {
+		if own, o.Plan, err = matchByFingerprint(ctx, p); err != nil {
+			return o, err
+		}
+	}
+	if len(p.Nodes) > 0 && (p.Workers == 0 || p.Local == "") {
+		return o, nil
+	}
+	s, err := l.get(p.Workers)
+	if err != nil {
+		return o, err
+	}
+	o.Local = &localNode{server: s, plan: own}
+	return o, nil
+}
+
+// matchByFingerprint turns a plan for a folder of this machine into one that pins what is in it, for this machine, and one for whatever folder
+// of the nodes holds the same data.
+func matchByFingerprint(ctx context.Context, p agent.Plan) (here, elsewhere string, err error) {
 	plan, err := pipeline.ParsePlan(p.Text)
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
 	flat := plan.Masks != nil
+	plan.Source = pipeline.Source{Path: p.Local}
 	if plan.Source.Fingerprint, err = fingerprint(ctx, p.Local, flat); err != nil {
-		return "", err
+		return "", "", err
 	}
-	plan.Source.Root, plan.Source.Path = "", ""
 	if flat && plan.Masks.Root == "" {
-		found, err := fingerprint(ctx, plan.Masks.Path, flat)
-		if err != nil {
-			return "", err
+		if plan.Masks.Fingerprint, err = fingerprint(ctx, plan.Masks.Path, flat); err != nil {
+			return "", "", err
 		}
-		plan.Masks = &pipeline.Source{Fingerprint: found}
 	}
-	return string(plan.Canonical()), nil
+	here = string(plan.Canonical())
+	plan.Source.Path = ""
+	if flat && plan.Masks.Root == "" {
+		plan.Masks.Path = ""
+	}
+	return here, string(plan.Canonical()), nil
 }
 
 // fingerprint is that of a folder of this machine.
@@ -150,19 +163,34 @@ func fingerprint(ctx context.Context, folder string, flat bool) (string, error) 
 }
 
 // localNode is this process's own pipeline as a node of a fleet: no wire, no copies, images handed over as they are made.
-type localNode struct{ server *localServer }
+type localNode struct {
+	server *localServer
+	plan   string // that of the fleet, as it names the data here; empty: as the fleet's does
+}
+
+// own is the plan as this machine has to read it.
+func (n *localNode) own(plan string) string {
+	if n.plan != "" {
+		return n.plan
+	}
+	return plan
+}
 
 // Addr implements client.Node.
 func (n *localNode) Addr() string { return client.Local }
 
 // Open implements client.Node.
 func (n *localNode) Open(ctx context.Context, r *pb.OpenRequest) (*pb.OpenResponse, error) {
-	return n.server.Open(ctx, r)
+	opened, err := n.server.Open(ctx, &pb.OpenRequest{Plan: n.own(r.Plan), Job: r.Job, Numerics: r.Numerics, Protocol: r.Protocol})
+	if err == nil && n.plan != "" {
+		opened.Plan = r.Plan // other nodes are asked for it too
+	}
+	return opened, err
 }
 
 // Replay implements client.Node.
 func (n *localNode) Replay(ctx context.Context, r *pb.ReplayRequest) (*pb.ReplayResponse, error) {
-	return n.server.Replay(ctx, r)
+	return n.server.Replay(ctx, &pb.ReplayRequest{Plan: n.own(r.Plan), Numerics: r.Numerics, Name: r.Name, Pixels: r.Pixels})
 }
 
 // Close implements client.Node.
@@ -170,7 +198,7 @@ func (n *localNode) Close() error { return nil }
 
 // Fetch implements client.Node.
 func (n *localNode) Fetch(ctx context.Context, start *pb.Start, _ func(*pb.Notice)) (client.Stream, error) {
-	job, err := n.server.Job(ctx, start)
+	job, err := n.server.Job(ctx, &pb.Start{Plan: n.own(start.Plan), Job: start.Job, Numerics: start.Numerics})
 	if err != nil {
 		return nil, err
 	}
@@ -218,7 +246,7 @@ func (w *localWant) cancel(j *server.Job) {
 
 // Send implements client.Stream.
 func (s *localStream) Send(a *client.Attempt) {
-	w := &localWant{Want: server.Want{Name: a.Name, Dst: a.Dst, Grow: a.Grow, Image: a.Image, Due: a.Due}}
+	w := &localWant{Want: server.Want{Name: a.Name, Dst: a.Dst, Grow: a.Grow, Image: a.Image, Due: a.Due, Begun: a.Begun}}
 	w.Done = func(m server.Made) { s.done(a, m) }
 	s.mu.Lock()
 	closed := s.closed

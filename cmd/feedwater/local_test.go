@@ -231,6 +231,70 @@ func TestLocalFolderIsFoundOnNodes(t *testing.T) {
 	}
 }
 
+// Cores of the trainer's machine are one more node: the same batches, some of them made here, and all of them when the node is gone.
+func TestLocalBesideNodes(t *testing.T) {
+	dir := pictures(t, 1)
+	here := copied(t, dir)
+	for _, plan := range []string{crops, whole} {
+		n := start(t, "--data", "photos="+dir)
+		want := digest(t, client.Options{Plan: plan, Nodes: []string{n.addr}}, 1)
+		o, err := pipelines(t).options(t.Context(), agent.Plan{
+			Text: []byte(at(plan, here)), Nodes: []string{n.addr}, Local: here, Workers: 1,
+			StartTimeout: 20 * time.Second, Timeout: 20 * time.Second,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		l, err := client.NewLoader(client.LoaderOptions{Options: o, Batch: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		info, err := l.Open(t.Context())
+		if err != nil || strings.Contains(info.Plan, here) {
+			t.Fatalf("%v: %s", err, info.GetPlan())
+		}
+		for len(readyNodes(l.Fleet())) < 2 {
+			time.Sleep(time.Millisecond) // nobody tells
+		}
+		for _, gone := range []bool{false, true} {
+			got, made := client.NewDigest(), map[string]int{}
+			for b, err := range l.Batches(t.Context()) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := got.Add(b); err != nil {
+					t.Fatal(err)
+				}
+				made[b.Node]++
+				b.Release()
+			}
+			if s := fmt.Sprintf("%d %s", got.Samples(), got.Sum()); !gone && s != want || got.Samples() != 16 {
+				t.Errorf("beside a node: %s, the node alone: %s", s, want)
+			}
+			if made[client.Local] == 0 || !gone && made[n.addr] == 0 {
+				t.Errorf("batches were made at %v", made)
+			}
+			if r, err := l.Fleet().Replay(t.Context(), &pb.ReplayRequest{Name: rangeOf(3, 1)}); err != nil || len(r.Samples) != 1 {
+				t.Errorf("%v, %v", r, err)
+			}
+			if !gone {
+				n.cancel()
+				<-n.ended
+			}
+		}
+	}
+}
+
+func readyNodes(f *client.Fleet) (all []string) {
+	for _, s := range f.Status() {
+		if s.State == client.Ready {
+			all = append(all, s.Addr)
+		}
+	}
+	return all
+}
+
 func TestConnectorWithoutNodes(t *testing.T) {
 	dir := pictures(t, 1)
 	l := pipelines(t)

@@ -39,7 +39,8 @@ machines. Trainers of this user on this machine are found by themselves; nodes a
 file:path and others, docs/nodes.md.
 
 "?" is what nobody knows; it is never shown as 0. The idle of GPUs is known where a training loop uses one CUDA stream.
-In the line of wants each letter is a batch that arrived, by node; capitals are hedges, · is out, x cancelled, ! failed.`,
+In the line of wants each letter is a batch that arrived, by node; capitals are hedges, · is out, x cancelled, ! failed. The line below it
+counts what the rank's agent has done about slow nodes: wants moved, batches that a second node was asked for, what was made for nothing.`,
 		Example: `  feedwater top
   feedwater top cpu-1:7070 cpu-2:7070 --interval 0.5s
   feedwater top --once --json | jq '.jobs[0].verdict'`,

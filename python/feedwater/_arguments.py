@@ -9,7 +9,6 @@ from typing import Any
 
 from ._order import Tail
 from ._pull import index_of
-from .errors import NotYetError
 
 __all__ = [
     "check_count",
@@ -140,13 +139,16 @@ def seconds_of(name: str, value: Any) -> float:
     return float(value)
 
 
-def workers_of(workers: Any, nodes: tuple[str, ...]) -> int:
-    """Cores; 0 for all that there are."""
+def workers_of(workers: Any, nodes: tuple[str, ...], local: str | None) -> int:
+    """Cores; 0 for all that there are, with nodes for none. local is the folder here that nodes have too."""
     if workers == "auto":
         return 0
     check_count("local_workers", workers)
-    if nodes:
-        raise NotYetError("local_workers= together with nodes= is not there yet: leave one of them out")
+    if nodes and local is None:
+        raise ValueError(
+            f"local_workers={workers}: to work beside nodes this machine needs the data too: pass its folder here, "
+            "which nodes find by its fingerprint, in place of the name of a root"
+        )
     return int(workers)
 
 

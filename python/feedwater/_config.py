@@ -93,7 +93,7 @@ class Config:
             timeout=_arguments.seconds_of("timeout", given["timeout"]),
             start_timeout=_arguments.seconds_of("start_timeout", given["start_timeout"]),
             nodes=nodes,
-            local_workers=_arguments.workers_of(given["local_workers"], nodes),
+            local_workers=_arguments.workers_of(given["local_workers"], nodes, resolved.local),
             job=_arguments.job_of(given["job"]),
             trust=Trust.check(given["tls"], given["token_file"], given["insecure"], nodes),
         )

@@ -106,7 +106,7 @@ class Engine:
 
     def placed(self) -> Ranks:
         """This rank's place among all, as it is now."""
-        return _ranks.resolve(self.config.rank, self.config.num_replicas, self.config.mesh)
+        return _placed(self.config)
 
     def drawn(self) -> int:
         """Samples of a whole epoch on this rank, where no sampler decides."""
@@ -400,12 +400,16 @@ class Engine:
         self.feed.session.drop()
 
 
+def _placed(config: Config) -> Ranks:
+    return _ranks.resolve(config.rank, config.num_replicas, config.mesh)
+
+
 def _request(config: Config) -> Request:
     return Request(
         plan=config.plan(),
         nodes=config.nodes,
         local=config.source.local,
-        job=name_of(config.job),
+        job=lambda: name_of(config.job, _placed(config).world),
         workers=config.local_workers,
         timeout=config.timeout,
         start_timeout=config.start_timeout,

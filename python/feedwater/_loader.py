@@ -86,8 +86,9 @@ class Loader(Generic[B]):
     timeout          seconds without a batch before StallError; start_timeout before the first one. 0: wait for ever
     nodes            "host:port, …" that make the batches; "dns:name:port", "file:path", "k8s:namespace/service:port"
                      for all that these stand for, now and later (docs/nodes.md); without, this machine does
-    local_workers    cores to use on this machine
+    local_workers    cores to use on this machine; with nodes, which need a folder here then, as one more node
     job              a name for logs, metrics and `feedwater top`; by default the launcher's id, else the script's
+                     with what tells this run from others of it
     tls              connections to nodes are encrypted: True, by the system's CAs; the file of a CA; or a dict of "ca",
                      "cert" and "key" (files: the client certificate, for nodes that ask for one) and "server_name".
                      In place of them FEEDWATER_TLS=1, FEEDWATER_TLS_CA, _CERT, _KEY and _SERVER_NAME

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,7 +19,8 @@ class Request:
     plan: dict[str, Any]
     nodes: tuple[str, ...]
     local: str | None
-    job: str
+    job: Callable[[], str]
+    """Asked for when the plan is opened: ranks may not know of each other before."""
     workers: int
     timeout: float
     start_timeout: float

@@ -128,7 +128,7 @@ class Session:
             "nodes": list(wanted.nodes),
             **wanted.trust.plan(),
             "local": wanted.local,
-            "job": wanted.job,
+            "job": wanted.job(),
             "numerics": self.numerics,
             "workers": wanted.workers,
             "start_timeout": wanted.start_timeout,

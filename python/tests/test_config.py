@@ -151,7 +151,6 @@ def test_arguments_by_place(folder: Path) -> None:
         ({"device": "cuda"}, "device='cuda' is not there yet: .*to.device"),
         ({"device": torch.device("cuda", 1)}, "cuda:1"),
         ({"fallback": "local"}, "fallback= is not there yet"),
-        ({"local_workers": 2, "nodes": "a:1"}, "local_workers= together with nodes="),
     ],
 )
 def test_what_is_not_there_yet_says_what_to_do_instead(folder: Path, options: dict[str, Any], why: str) -> None:
@@ -238,6 +237,7 @@ def clash(**options: Any) -> dict[str, Any]:
         (clash(batch_size=1, nodes="cpu-1:7070,:7070"), ValueError, "':7070' is no address"),
         (clash(batch_size=1, nodes="http://cpu-1/"), ValueError, "is no address"),
         (clash(batch_size=1, local_workers=0), ValueError, "local_workers=0"),
+        (lambda f: Loader("photos", batch_size=1, local_workers=2, nodes="a:1"), ValueError, "needs the data too"),
     ],
 )
 def test_arguments_are_checked(folder: Path, options: dict[str, Any], error: type[Exception], why: str) -> None:

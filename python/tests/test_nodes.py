@@ -87,6 +87,19 @@ def test_a_node_killed_amid_an_epoch_changes_nothing(nodes: Any, data: Path) -> 
     assert running.hex() == expected
 
 
+def test_cores_here_are_one_more_node_and_go_on_when_the_others_are_gone(nodes: Any, data: Path) -> None:
+    expected = digest(make(data, dtype=torch.float32), 3)
+    loader = remote(",".join(nodes.start(data) for _ in range(2)), data, local_workers=1, dtype=torch.float32)
+    running = Digest()
+    for epoch in range(3):
+        for step, batch in enumerate(loader):
+            running.add(batch, loader)
+            if (epoch, step) == (1, 3):
+                for node in nodes.running:
+                    node.process.kill()
+    assert running.hex() == expected
+
+
 def test_a_node_that_freezes_changes_nothing(nodes: Any, data: Path) -> None:
     expected = digest(make(data), 3)
     loader = remote(",".join(nodes.start(data) for _ in range(2)))

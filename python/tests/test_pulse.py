@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import math
+import multiprocessing
+import re
+import socket
+import subprocess
 import sys
 import time
 from typing import Any
@@ -142,5 +146,31 @@ def test_job_names(monkeypatch: pytest.MonkeyPatch) -> None:
     scripts = {"/home/me/train.py": "train", "/a/trainer/__main__.py": "trainer", "-c": "python", "": "python"}
     for script, name in scripts.items():
         monkeypatch.setattr(sys, "argv", [script])
-        assert name_of(None) == name_of("none") == name
-    assert name_of("mine") == "mine"
+        assert name_of(None, 2) == name_of("none", 2) == name
+    assert name_of("mine", 1) == "mine"
+
+
+def test_each_run_of_a_sweep_is_a_job_and_all_its_ranks_are_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", ["sweep.py"])
+    alone = name_of(None, 1)
+    command = [sys.executable, "-c", "from feedwater._job import name_of; print(name_of(None, 1))"]
+    assert re.fullmatch(r"sweep-[0-9a-f]{6}", alone) and alone == name_of("none", 1)
+    assert alone[-6:] != subprocess.check_output(command, text=True).strip()[-6:], "two runs of one rank"
+
+    monkeypatch.setenv("RANK", "0")
+    assert name_of(None, 1) == "sweep", "a rank that does not know the others yet"
+    monkeypatch.setattr(socket, "gethostname", lambda: "gpu-1")
+    names = set()
+    for address in ("gpu-1 29500", "gpu-1 29501", "gpu-2 29500", "127.0.0.1 29500"):
+        for name, value in zip(("MASTER_ADDR", "MASTER_PORT"), address.split()):
+            monkeypatch.setenv(name, value)
+        assert name_of(None, 8) == name_of(None, 1), "all ranks"
+        names.add(name_of(None, 8))
+    monkeypatch.setattr(socket, "gethostname", lambda: "gpu-2")
+    names.add(name_of(None, 8))
+    assert len(names) == 5
+
+
+def test_processes_that_one_program_started_may_be_ranks_that_do_not_know_it_yet() -> None:
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        assert pool.apply(name_of, (None, 1)) == name_of(None, 2)

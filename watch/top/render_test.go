@@ -28,6 +28,7 @@ func starving() *pb.JobStatus {
 				Rank: 17, Host: "gpu-3", Step: 901, StepP50: 0.18, StepP99: 0.3, WaitP50: 0.055, WaitP99: 0.14, Idle: proto.Float64(0.34), Wait: 0.4, Window: 16,
 				Blocked:  durationpb.New(3 * time.Second),
 				Attempts: []*pb.Attempt{{Node: "a", State: "done"}, {Node: "b", State: "done", Hedge: true}, {Node: "a", State: "cancelled"}, {Node: "b", State: "failed"}, {Node: "a", State: "out"}},
+				Effort:   &pb.Effort{Samples: 4000, Extra: 10, Moves: 3, Hedges: 2, HedgesWon: 1, Missed: 1},
 			},
 		},
 	}
@@ -52,7 +53,7 @@ func TestRenderTellsTheFirstThingsFirst(t *testing.T) {
 	at := 0
 	for _, want := range []string{
 		"cpu-3:7070 connection refused", "rn50-a  64 GPUs  DATA-BOUND  idle 31 % = 19.8 GPUs", "cause  node CPU: 139.7 of 144", "do     9 → 14 nodes",
-		"worst  rank 17 on gpu-3: idle 34 %, wait p50/p99 55/140 ms, ready 0/16, nodes 9/14", "9→14", "blocked for 3s", "wants aBx!·", "15.9/16", "NVIDIA H200", "69 %",
+		"worst  rank 17 on gpu-3: idle 34 %, wait p50/p99 55/140 ms, ready 0/16, nodes 9/14", "9→14", "blocked for 3s", "wants aBx!·", "moved 3, hedged 2 (1 won), deadlines missed 1, extra work 0.2 %", "15.9/16", "NVIDIA H200", "69 %",
 	} {
 		i := strings.Index(text[at:], want)
 		if i < 0 {

@@ -120,6 +120,9 @@ func (s Screen) ranks(j *pb.JobStatus) []string {
 		if strip := timeline(r.Attempts, s.Width-12); strip != "" {
 			lines = append(lines, "      wants "+strip)
 		}
+		if did := effort(r.Effort); did != "" {
+			lines = append(lines, "      "+did)
+		}
 	}
 	return lines
 }
@@ -132,6 +135,15 @@ func state(r *pb.RankStatus) string {
 		return fair.Render("silent for " + r.Silent.AsDuration().Round(time.Second).String())
 	}
 	return ""
+}
+
+// effort is what was done to have batches in time; empty: nothing.
+func effort(e *pb.Effort) string {
+	if e.GetMoves()+e.GetHedges()+e.GetMissed()+e.GetExtra() == 0 {
+		return ""
+	}
+	return fmt.Sprintf("moved %d, hedged %d (%d won), deadlines missed %d, extra work %.1f %%",
+		e.Moves, e.Hedges, e.HedgesWon, e.Missed, 100*float64(e.Extra)/float64(max(e.Samples, 1)))
 }
 
 // marks are what attempts look like, by state.

@@ -29,6 +29,66 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+type CancelReason int32
+
+const (
+	// The batch is of no use any more.
+	CancelReason_CANCEL_REASON_UNSPECIFIED CancelReason = 0
+	// The node had not begun with it, and another one will have it sooner.
+	CancelReason_CANCEL_REASON_MOVED CancelReason = 1
+	// Another node, which was asked for it too, was faster.
+	CancelReason_CANCEL_REASON_OVERTAKEN CancelReason = 2
+	// Its deadline is over.
+	CancelReason_CANCEL_REASON_LATE CancelReason = 3
+	// The node said nothing for too long.
+	CancelReason_CANCEL_REASON_SILENT CancelReason = 4
+)
+
+// Enum value maps for CancelReason.
+var (
+	CancelReason_name = map[int32]string{
+		0: "CANCEL_REASON_UNSPECIFIED",
+		1: "CANCEL_REASON_MOVED",
+		2: "CANCEL_REASON_OVERTAKEN",
+		3: "CANCEL_REASON_LATE",
+		4: "CANCEL_REASON_SILENT",
+	}
+	CancelReason_value = map[string]int32{
+		"CANCEL_REASON_UNSPECIFIED": 0,
+		"CANCEL_REASON_MOVED":       1,
+		"CANCEL_REASON_OVERTAKEN":   2,
+		"CANCEL_REASON_LATE":        3,
+		"CANCEL_REASON_SILENT":      4,
+	}
+)
+
+func (x CancelReason) Enum() *CancelReason {
+	p := new(CancelReason)
+	*p = x
+	return p
+}
+
+func (x CancelReason) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (CancelReason) Descriptor() protoreflect.EnumDescriptor {
+	return file_feedwater_v1_feedwater_proto_enumTypes[0].Descriptor()
+}
+
+func (CancelReason) Type() protoreflect.EnumType {
+	return &file_feedwater_v1_feedwater_proto_enumTypes[0]
+}
+
+func (x CancelReason) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use CancelReason.Descriptor instead.
+func (CancelReason) EnumDescriptor() ([]byte, []int) {
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{0}
+}
+
 // Reason says what an error is about, for programs; the message is for people.
 type Reason int32
 
@@ -121,11 +181,11 @@ func (x Reason) String() string {
 }
 
 func (Reason) Descriptor() protoreflect.EnumDescriptor {
-	return file_feedwater_v1_feedwater_proto_enumTypes[0].Descriptor()
+	return file_feedwater_v1_feedwater_proto_enumTypes[1].Descriptor()
 }
 
 func (Reason) Type() protoreflect.EnumType {
-	return &file_feedwater_v1_feedwater_proto_enumTypes[0]
+	return &file_feedwater_v1_feedwater_proto_enumTypes[1]
 }
 
 func (x Reason) Number() protoreflect.EnumNumber {
@@ -134,7 +194,7 @@ func (x Reason) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Reason.Descriptor instead.
 func (Reason) EnumDescriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{0}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{1}
 }
 
 // A plan in JSON says what to do to each sample: source, seed, shuffle, transforms, output fields, error policy, limits.
@@ -801,7 +861,9 @@ type Want struct {
 	// When the trainer will need the batch, from now. Absent: at once.
 	Due *durationpb.Duration `protobuf:"bytes,3,opt,name=due,proto3" json:"due,omitempty"`
 	// When the trainer gives this want up and asks another node, from now: the node does so too. Absent: never.
-	Deadline      *durationpb.Duration `protobuf:"bytes,4,opt,name=deadline,proto3" json:"deadline,omitempty"`
+	Deadline *durationpb.Duration `protobuf:"bytes,4,opt,name=deadline,proto3" json:"deadline,omitempty"`
+	// Another node has the want too, and is slow with it.
+	Hedge         bool `protobuf:"varint,5,opt,name=hedge,proto3" json:"hedge,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -862,6 +924,13 @@ func (x *Want) GetDeadline() *durationpb.Duration {
 		return x.Deadline
 	}
 	return nil
+}
+
+func (x *Want) GetHedge() bool {
+	if x != nil {
+		return x.Hedge
+	}
+	return false
 }
 
 // Name of a batch within a plan.
@@ -1075,8 +1144,10 @@ func (x *List) GetRepeats() []uint32 {
 // Cancel: the trainer does not need that want any more. The node answers with a Failure of code CANCELLED,
 // unless the whole batch was on its way already.
 type Cancel struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Id    uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Why, for the node's metrics.
+	Reason        CancelReason `protobuf:"varint,2,opt,name=reason,proto3,enum=feedwater.v1.CancelReason" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1116,6 +1187,13 @@ func (x *Cancel) GetId() uint64 {
 		return x.Id
 	}
 	return 0
+}
+
+func (x *Cancel) GetReason() CancelReason {
+	if x != nil {
+		return x.Reason
+	}
+	return CancelReason_CANCEL_REASON_UNSPECIFIED
 }
 
 // Pulse tells how the trainer's loop fares. A trainer sends one at most every 0.25 s while it steps, and at least one a second while it is
@@ -2483,7 +2561,9 @@ type RankStatus struct {
 	Blocked *durationpb.Duration `protobuf:"bytes,13,opt,name=blocked,proto3" json:"blocked,omitempty"`
 	Silent  *durationpb.Duration `protobuf:"bytes,14,opt,name=silent,proto3" json:"silent,omitempty"`
 	// Its latest batches, oldest first. Only an agent tells them.
-	Attempts      []*Attempt `protobuf:"bytes,15,rep,name=attempts,proto3" json:"attempts,omitempty"`
+	Attempts []*Attempt `protobuf:"bytes,15,rep,name=attempts,proto3" json:"attempts,omitempty"`
+	// What its agent did so far to have batches in time. Only an agent tells it.
+	Effort        *Effort `protobuf:"bytes,16,opt,name=effort,proto3" json:"effort,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2623,6 +2703,109 @@ func (x *RankStatus) GetAttempts() []*Attempt {
 	return nil
 }
 
+func (x *RankStatus) GetEffort() *Effort {
+	if x != nil {
+		return x.Effort
+	}
+	return nil
+}
+
+// Effort counts since the trainer began.
+type Effort struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Batches and samples delivered, and samples of batches that a node had begun with or made and that were not used: extra work.
+	Batches uint64 `protobuf:"varint,1,opt,name=batches,proto3" json:"batches,omitempty"`
+	Samples uint64 `protobuf:"varint,2,opt,name=samples,proto3" json:"samples,omitempty"`
+	Extra   uint64 `protobuf:"varint,3,opt,name=extra,proto3" json:"extra,omitempty"`
+	// Second nodes that were asked for a batch that one is slow with, and how many of these were first.
+	Hedges    uint64 `protobuf:"varint,4,opt,name=hedges,proto3" json:"hedges,omitempty"`
+	HedgesWon uint64 `protobuf:"varint,5,opt,name=hedges_won,json=hedgesWon,proto3" json:"hedges_won,omitempty"`
+	// Wants taken from a node that had not begun with them, and deadlines that nodes missed.
+	Moves         uint64 `protobuf:"varint,6,opt,name=moves,proto3" json:"moves,omitempty"`
+	Missed        uint64 `protobuf:"varint,7,opt,name=missed,proto3" json:"missed,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Effort) Reset() {
+	*x = Effort{}
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[28]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Effort) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Effort) ProtoMessage() {}
+
+func (x *Effort) ProtoReflect() protoreflect.Message {
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[28]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Effort.ProtoReflect.Descriptor instead.
+func (*Effort) Descriptor() ([]byte, []int) {
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{28}
+}
+
+func (x *Effort) GetBatches() uint64 {
+	if x != nil {
+		return x.Batches
+	}
+	return 0
+}
+
+func (x *Effort) GetSamples() uint64 {
+	if x != nil {
+		return x.Samples
+	}
+	return 0
+}
+
+func (x *Effort) GetExtra() uint64 {
+	if x != nil {
+		return x.Extra
+	}
+	return 0
+}
+
+func (x *Effort) GetHedges() uint64 {
+	if x != nil {
+		return x.Hedges
+	}
+	return 0
+}
+
+func (x *Effort) GetHedgesWon() uint64 {
+	if x != nil {
+		return x.HedgesWon
+	}
+	return 0
+}
+
+func (x *Effort) GetMoves() uint64 {
+	if x != nil {
+		return x.Moves
+	}
+	return 0
+}
+
+func (x *Effort) GetMissed() uint64 {
+	if x != nil {
+		return x.Missed
+	}
+	return 0
+}
+
 // Attempt is one want sent to one node, for the timeline.
 type Attempt struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2641,7 +2824,7 @@ type Attempt struct {
 
 func (x *Attempt) Reset() {
 	*x = Attempt{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[28]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2653,7 +2836,7 @@ func (x *Attempt) String() string {
 func (*Attempt) ProtoMessage() {}
 
 func (x *Attempt) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[28]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2666,7 +2849,7 @@ func (x *Attempt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Attempt.ProtoReflect.Descriptor instead.
 func (*Attempt) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{28}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Attempt) GetBatch() uint64 {
@@ -2736,7 +2919,7 @@ type NodeStatus struct {
 
 func (x *NodeStatus) Reset() {
 	*x = NodeStatus{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[29]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2748,7 +2931,7 @@ func (x *NodeStatus) String() string {
 func (*NodeStatus) ProtoMessage() {}
 
 func (x *NodeStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[29]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2761,7 +2944,7 @@ func (x *NodeStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeStatus.ProtoReflect.Descriptor instead.
 func (*NodeStatus) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{29}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *NodeStatus) GetAddr() string {
@@ -2879,7 +3062,7 @@ type GpuStatus struct {
 
 func (x *GpuStatus) Reset() {
 	*x = GpuStatus{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[30]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2891,7 +3074,7 @@ func (x *GpuStatus) String() string {
 func (*GpuStatus) ProtoMessage() {}
 
 func (x *GpuStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[30]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2904,7 +3087,7 @@ func (x *GpuStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GpuStatus.ProtoReflect.Descriptor instead.
 func (*GpuStatus) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{30}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *GpuStatus) GetHost() string {
@@ -3002,7 +3185,7 @@ type GpuProcess struct {
 
 func (x *GpuProcess) Reset() {
 	*x = GpuProcess{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[31]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3014,7 +3197,7 @@ func (x *GpuProcess) String() string {
 func (*GpuProcess) ProtoMessage() {}
 
 func (x *GpuProcess) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[31]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3027,7 +3210,7 @@ func (x *GpuProcess) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GpuProcess.ProtoReflect.Descriptor instead.
 func (*GpuProcess) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{31}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *GpuProcess) GetPid() uint32 {
@@ -3107,12 +3290,13 @@ const file_feedwater_v1_feedwater_proto_rawDesc = "" +
 	"\x03job\x18\x02 \x01(\tR\x03job\x12\x1a\n" +
 	"\bnumerics\x18\x03 \x01(\tR\bnumerics\x12\x1f\n" +
 	"\vpiece_bytes\x18\x04 \x01(\rR\n" +
-	"pieceBytes\"\xa2\x01\n" +
+	"pieceBytes\"\xb8\x01\n" +
 	"\x04Want\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12&\n" +
 	"\x04name\x18\x02 \x01(\v2\x12.feedwater.v1.NameR\x04name\x12+\n" +
 	"\x03due\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x03due\x125\n" +
-	"\bdeadline\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\bdeadline\"\x96\x01\n" +
+	"\bdeadline\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\bdeadline\x12\x14\n" +
+	"\x05hedge\x18\x05 \x01(\bR\x05hedge\"\x96\x01\n" +
 	"\x04Name\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\rR\x05epoch\x12+\n" +
 	"\x05range\x18\x02 \x01(\v2\x13.feedwater.v1.RangeH\x00R\x05range\x12(\n" +
@@ -3124,9 +3308,10 @@ const file_feedwater_v1_feedwater_proto_rawDesc = "" +
 	"\x05count\x18\x02 \x01(\rR\x05count\":\n" +
 	"\x04List\x12\x18\n" +
 	"\aindices\x18\x01 \x03(\x04R\aindices\x12\x18\n" +
-	"\arepeats\x18\x02 \x03(\rR\arepeats\"\x18\n" +
+	"\arepeats\x18\x02 \x03(\rR\arepeats\"L\n" +
 	"\x06Cancel\x12\x0e\n" +
-	"\x02id\x18\x01 \x01(\x04R\x02id\"\xec\x01\n" +
+	"\x02id\x18\x01 \x01(\x04R\x02id\x122\n" +
+	"\x06reason\x18\x02 \x01(\x0e2\x1a.feedwater.v1.CancelReasonR\x06reason\"\xec\x01\n" +
 	"\x05Pulse\x12\x12\n" +
 	"\x04rank\x18\x01 \x01(\rR\x04rank\x12\x14\n" +
 	"\x05world\x18\x02 \x01(\rR\x05world\x12(\n" +
@@ -3256,7 +3441,7 @@ const file_feedwater_v1_feedwater_proto_rawDesc = "" +
 	"\a_supplyB\a\n" +
 	"\x05_idleB\a\n" +
 	"\x05_waitB\x0f\n" +
-	"\r_nodes_wanted\"\xe1\x03\n" +
+	"\r_nodes_wanted\"\x8f\x04\n" +
 	"\n" +
 	"RankStatus\x12\x12\n" +
 	"\x04rank\x18\x01 \x01(\rR\x04rank\x12\x12\n" +
@@ -3274,9 +3459,19 @@ const file_feedwater_v1_feedwater_proto_rawDesc = "" +
 	"\x06window\x18\f \x01(\rR\x06window\x123\n" +
 	"\ablocked\x18\r \x01(\v2\x19.google.protobuf.DurationR\ablocked\x121\n" +
 	"\x06silent\x18\x0e \x01(\v2\x19.google.protobuf.DurationR\x06silent\x121\n" +
-	"\battempts\x18\x0f \x03(\v2\x15.feedwater.v1.AttemptR\battemptsB\a\n" +
+	"\battempts\x18\x0f \x03(\v2\x15.feedwater.v1.AttemptR\battempts\x12,\n" +
+	"\x06effort\x18\x10 \x01(\v2\x14.feedwater.v1.EffortR\x06effortB\a\n" +
 	"\x05_idleB\v\n" +
-	"\t_transfer\"\xbf\x01\n" +
+	"\t_transfer\"\xb7\x01\n" +
+	"\x06Effort\x12\x18\n" +
+	"\abatches\x18\x01 \x01(\x04R\abatches\x12\x18\n" +
+	"\asamples\x18\x02 \x01(\x04R\asamples\x12\x14\n" +
+	"\x05extra\x18\x03 \x01(\x04R\x05extra\x12\x16\n" +
+	"\x06hedges\x18\x04 \x01(\x04R\x06hedges\x12\x1d\n" +
+	"\n" +
+	"hedges_won\x18\x05 \x01(\x04R\thedgesWon\x12\x14\n" +
+	"\x05moves\x18\x06 \x01(\x04R\x05moves\x12\x16\n" +
+	"\x06missed\x18\a \x01(\x04R\x06missed\"\xbf\x01\n" +
 	"\aAttempt\x12\x14\n" +
 	"\x05batch\x18\x01 \x01(\x04R\x05batch\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12-\n" +
@@ -3331,7 +3526,13 @@ const file_feedwater_v1_feedwater_proto_rawDesc = "" +
 	"\x03pid\x18\x01 \x01(\rR\x03pid\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12&\n" +
 	"\fmemory_bytes\x18\x03 \x01(\x04H\x00R\vmemoryBytes\x88\x01\x01B\x0f\n" +
-	"\r_memory_bytes*\xe6\x02\n" +
+	"\r_memory_bytes*\x95\x01\n" +
+	"\fCancelReason\x12\x1d\n" +
+	"\x19CANCEL_REASON_UNSPECIFIED\x10\x00\x12\x17\n" +
+	"\x13CANCEL_REASON_MOVED\x10\x01\x12\x1b\n" +
+	"\x17CANCEL_REASON_OVERTAKEN\x10\x02\x12\x16\n" +
+	"\x12CANCEL_REASON_LATE\x10\x03\x12\x18\n" +
+	"\x14CANCEL_REASON_SILENT\x10\x04*\xe6\x02\n" +
 	"\x06Reason\x12\x16\n" +
 	"\x12REASON_UNSPECIFIED\x10\x00\x12\x0f\n" +
 	"\vREASON_PLAN\x10\x01\x12\x0f\n" +
@@ -3370,97 +3571,101 @@ func file_feedwater_v1_feedwater_proto_rawDescGZIP() []byte {
 	return file_feedwater_v1_feedwater_proto_rawDescData
 }
 
-var file_feedwater_v1_feedwater_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_feedwater_v1_feedwater_proto_msgTypes = make([]protoimpl.MessageInfo, 32)
+var file_feedwater_v1_feedwater_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
+var file_feedwater_v1_feedwater_proto_msgTypes = make([]protoimpl.MessageInfo, 33)
 var file_feedwater_v1_feedwater_proto_goTypes = []any{
-	(Reason)(0),                 // 0: feedwater.v1.Reason
-	(*OpenRequest)(nil),         // 1: feedwater.v1.OpenRequest
-	(*OpenResponse)(nil),        // 2: feedwater.v1.OpenResponse
-	(*Class)(nil),               // 3: feedwater.v1.Class
-	(*Field)(nil),               // 4: feedwater.v1.Field
-	(*Op)(nil),                  // 5: feedwater.v1.Op
-	(*FetchRequest)(nil),        // 6: feedwater.v1.FetchRequest
-	(*Start)(nil),               // 7: feedwater.v1.Start
-	(*Want)(nil),                // 8: feedwater.v1.Want
-	(*Name)(nil),                // 9: feedwater.v1.Name
-	(*Range)(nil),               // 10: feedwater.v1.Range
-	(*List)(nil),                // 11: feedwater.v1.List
-	(*Cancel)(nil),              // 12: feedwater.v1.Cancel
-	(*Pulse)(nil),               // 13: feedwater.v1.Pulse
-	(*Step)(nil),                // 14: feedwater.v1.Step
-	(*FetchResponse)(nil),       // 15: feedwater.v1.FetchResponse
-	(*Header)(nil),              // 16: feedwater.v1.Header
-	(*SampleError)(nil),         // 17: feedwater.v1.SampleError
-	(*Failure)(nil),             // 18: feedwater.v1.Failure
-	(*Notice)(nil),              // 19: feedwater.v1.Notice
-	(*ReplayRequest)(nil),       // 20: feedwater.v1.ReplayRequest
-	(*ReplayResponse)(nil),      // 21: feedwater.v1.ReplayResponse
-	(*Sample)(nil),              // 22: feedwater.v1.Sample
-	(*Draw)(nil),                // 23: feedwater.v1.Draw
-	(*WatchRequest)(nil),        // 24: feedwater.v1.WatchRequest
-	(*WatchResponse)(nil),       // 25: feedwater.v1.WatchResponse
-	(*Process)(nil),             // 26: feedwater.v1.Process
-	(*JobStatus)(nil),           // 27: feedwater.v1.JobStatus
-	(*RankStatus)(nil),          // 28: feedwater.v1.RankStatus
-	(*Attempt)(nil),             // 29: feedwater.v1.Attempt
-	(*NodeStatus)(nil),          // 30: feedwater.v1.NodeStatus
-	(*GpuStatus)(nil),           // 31: feedwater.v1.GpuStatus
-	(*GpuProcess)(nil),          // 32: feedwater.v1.GpuProcess
-	(*durationpb.Duration)(nil), // 33: google.protobuf.Duration
+	(CancelReason)(0),           // 0: feedwater.v1.CancelReason
+	(Reason)(0),                 // 1: feedwater.v1.Reason
+	(*OpenRequest)(nil),         // 2: feedwater.v1.OpenRequest
+	(*OpenResponse)(nil),        // 3: feedwater.v1.OpenResponse
+	(*Class)(nil),               // 4: feedwater.v1.Class
+	(*Field)(nil),               // 5: feedwater.v1.Field
+	(*Op)(nil),                  // 6: feedwater.v1.Op
+	(*FetchRequest)(nil),        // 7: feedwater.v1.FetchRequest
+	(*Start)(nil),               // 8: feedwater.v1.Start
+	(*Want)(nil),                // 9: feedwater.v1.Want
+	(*Name)(nil),                // 10: feedwater.v1.Name
+	(*Range)(nil),               // 11: feedwater.v1.Range
+	(*List)(nil),                // 12: feedwater.v1.List
+	(*Cancel)(nil),              // 13: feedwater.v1.Cancel
+	(*Pulse)(nil),               // 14: feedwater.v1.Pulse
+	(*Step)(nil),                // 15: feedwater.v1.Step
+	(*FetchResponse)(nil),       // 16: feedwater.v1.FetchResponse
+	(*Header)(nil),              // 17: feedwater.v1.Header
+	(*SampleError)(nil),         // 18: feedwater.v1.SampleError
+	(*Failure)(nil),             // 19: feedwater.v1.Failure
+	(*Notice)(nil),              // 20: feedwater.v1.Notice
+	(*ReplayRequest)(nil),       // 21: feedwater.v1.ReplayRequest
+	(*ReplayResponse)(nil),      // 22: feedwater.v1.ReplayResponse
+	(*Sample)(nil),              // 23: feedwater.v1.Sample
+	(*Draw)(nil),                // 24: feedwater.v1.Draw
+	(*WatchRequest)(nil),        // 25: feedwater.v1.WatchRequest
+	(*WatchResponse)(nil),       // 26: feedwater.v1.WatchResponse
+	(*Process)(nil),             // 27: feedwater.v1.Process
+	(*JobStatus)(nil),           // 28: feedwater.v1.JobStatus
+	(*RankStatus)(nil),          // 29: feedwater.v1.RankStatus
+	(*Effort)(nil),              // 30: feedwater.v1.Effort
+	(*Attempt)(nil),             // 31: feedwater.v1.Attempt
+	(*NodeStatus)(nil),          // 32: feedwater.v1.NodeStatus
+	(*GpuStatus)(nil),           // 33: feedwater.v1.GpuStatus
+	(*GpuProcess)(nil),          // 34: feedwater.v1.GpuProcess
+	(*durationpb.Duration)(nil), // 35: google.protobuf.Duration
 }
 var file_feedwater_v1_feedwater_proto_depIdxs = []int32{
-	3,  // 0: feedwater.v1.OpenResponse.classes:type_name -> feedwater.v1.Class
-	4,  // 1: feedwater.v1.OpenResponse.fields:type_name -> feedwater.v1.Field
-	5,  // 2: feedwater.v1.OpenResponse.ops:type_name -> feedwater.v1.Op
-	7,  // 3: feedwater.v1.FetchRequest.start:type_name -> feedwater.v1.Start
-	8,  // 4: feedwater.v1.FetchRequest.want:type_name -> feedwater.v1.Want
-	12, // 5: feedwater.v1.FetchRequest.cancel:type_name -> feedwater.v1.Cancel
-	13, // 6: feedwater.v1.FetchRequest.pulse:type_name -> feedwater.v1.Pulse
-	9,  // 7: feedwater.v1.Want.name:type_name -> feedwater.v1.Name
-	33, // 8: feedwater.v1.Want.due:type_name -> google.protobuf.Duration
-	33, // 9: feedwater.v1.Want.deadline:type_name -> google.protobuf.Duration
-	10, // 10: feedwater.v1.Name.range:type_name -> feedwater.v1.Range
-	11, // 11: feedwater.v1.Name.list:type_name -> feedwater.v1.List
-	14, // 12: feedwater.v1.Pulse.steps:type_name -> feedwater.v1.Step
-	33, // 13: feedwater.v1.Pulse.blocked:type_name -> google.protobuf.Duration
-	16, // 14: feedwater.v1.FetchResponse.header:type_name -> feedwater.v1.Header
-	18, // 15: feedwater.v1.FetchResponse.failure:type_name -> feedwater.v1.Failure
-	19, // 16: feedwater.v1.FetchResponse.notice:type_name -> feedwater.v1.Notice
-	4,  // 17: feedwater.v1.Header.fields:type_name -> feedwater.v1.Field
-	17, // 18: feedwater.v1.Header.errors:type_name -> feedwater.v1.SampleError
-	17, // 19: feedwater.v1.Failure.sample_error:type_name -> feedwater.v1.SampleError
-	33, // 20: feedwater.v1.Failure.retry_after:type_name -> google.protobuf.Duration
-	0,  // 21: feedwater.v1.Failure.reason:type_name -> feedwater.v1.Reason
-	9,  // 22: feedwater.v1.ReplayRequest.name:type_name -> feedwater.v1.Name
-	22, // 23: feedwater.v1.ReplayResponse.samples:type_name -> feedwater.v1.Sample
-	23, // 24: feedwater.v1.Sample.draws:type_name -> feedwater.v1.Draw
-	17, // 25: feedwater.v1.Sample.error:type_name -> feedwater.v1.SampleError
-	33, // 26: feedwater.v1.WatchRequest.interval:type_name -> google.protobuf.Duration
-	26, // 27: feedwater.v1.WatchResponse.process:type_name -> feedwater.v1.Process
-	27, // 28: feedwater.v1.WatchResponse.jobs:type_name -> feedwater.v1.JobStatus
-	30, // 29: feedwater.v1.WatchResponse.nodes:type_name -> feedwater.v1.NodeStatus
-	31, // 30: feedwater.v1.WatchResponse.gpus:type_name -> feedwater.v1.GpuStatus
-	33, // 31: feedwater.v1.Process.uptime:type_name -> google.protobuf.Duration
-	28, // 32: feedwater.v1.JobStatus.ranks:type_name -> feedwater.v1.RankStatus
-	33, // 33: feedwater.v1.RankStatus.blocked:type_name -> google.protobuf.Duration
-	33, // 34: feedwater.v1.RankStatus.silent:type_name -> google.protobuf.Duration
-	29, // 35: feedwater.v1.RankStatus.attempts:type_name -> feedwater.v1.Attempt
-	33, // 36: feedwater.v1.Attempt.sent:type_name -> google.protobuf.Duration
-	33, // 37: feedwater.v1.Attempt.ended:type_name -> google.protobuf.Duration
-	32, // 38: feedwater.v1.GpuStatus.processes:type_name -> feedwater.v1.GpuProcess
-	1,  // 39: feedwater.v1.Feed.Open:input_type -> feedwater.v1.OpenRequest
-	6,  // 40: feedwater.v1.Feed.Fetch:input_type -> feedwater.v1.FetchRequest
-	20, // 41: feedwater.v1.Feed.Replay:input_type -> feedwater.v1.ReplayRequest
-	24, // 42: feedwater.v1.Feed.Watch:input_type -> feedwater.v1.WatchRequest
-	2,  // 43: feedwater.v1.Feed.Open:output_type -> feedwater.v1.OpenResponse
-	15, // 44: feedwater.v1.Feed.Fetch:output_type -> feedwater.v1.FetchResponse
-	21, // 45: feedwater.v1.Feed.Replay:output_type -> feedwater.v1.ReplayResponse
-	25, // 46: feedwater.v1.Feed.Watch:output_type -> feedwater.v1.WatchResponse
-	43, // [43:47] is the sub-list for method output_type
-	39, // [39:43] is the sub-list for method input_type
-	39, // [39:39] is the sub-list for extension type_name
-	39, // [39:39] is the sub-list for extension extendee
-	0,  // [0:39] is the sub-list for field type_name
+	4,  // 0: feedwater.v1.OpenResponse.classes:type_name -> feedwater.v1.Class
+	5,  // 1: feedwater.v1.OpenResponse.fields:type_name -> feedwater.v1.Field
+	6,  // 2: feedwater.v1.OpenResponse.ops:type_name -> feedwater.v1.Op
+	8,  // 3: feedwater.v1.FetchRequest.start:type_name -> feedwater.v1.Start
+	9,  // 4: feedwater.v1.FetchRequest.want:type_name -> feedwater.v1.Want
+	13, // 5: feedwater.v1.FetchRequest.cancel:type_name -> feedwater.v1.Cancel
+	14, // 6: feedwater.v1.FetchRequest.pulse:type_name -> feedwater.v1.Pulse
+	10, // 7: feedwater.v1.Want.name:type_name -> feedwater.v1.Name
+	35, // 8: feedwater.v1.Want.due:type_name -> google.protobuf.Duration
+	35, // 9: feedwater.v1.Want.deadline:type_name -> google.protobuf.Duration
+	11, // 10: feedwater.v1.Name.range:type_name -> feedwater.v1.Range
+	12, // 11: feedwater.v1.Name.list:type_name -> feedwater.v1.List
+	0,  // 12: feedwater.v1.Cancel.reason:type_name -> feedwater.v1.CancelReason
+	15, // 13: feedwater.v1.Pulse.steps:type_name -> feedwater.v1.Step
+	35, // 14: feedwater.v1.Pulse.blocked:type_name -> google.protobuf.Duration
+	17, // 15: feedwater.v1.FetchResponse.header:type_name -> feedwater.v1.Header
+	19, // 16: feedwater.v1.FetchResponse.failure:type_name -> feedwater.v1.Failure
+	20, // 17: feedwater.v1.FetchResponse.notice:type_name -> feedwater.v1.Notice
+	5,  // 18: feedwater.v1.Header.fields:type_name -> feedwater.v1.Field
+	18, // 19: feedwater.v1.Header.errors:type_name -> feedwater.v1.SampleError
+	18, // 20: feedwater.v1.Failure.sample_error:type_name -> feedwater.v1.SampleError
+	35, // 21: feedwater.v1.Failure.retry_after:type_name -> google.protobuf.Duration
+	1,  // 22: feedwater.v1.Failure.reason:type_name -> feedwater.v1.Reason
+	10, // 23: feedwater.v1.ReplayRequest.name:type_name -> feedwater.v1.Name
+	23, // 24: feedwater.v1.ReplayResponse.samples:type_name -> feedwater.v1.Sample
+	24, // 25: feedwater.v1.Sample.draws:type_name -> feedwater.v1.Draw
+	18, // 26: feedwater.v1.Sample.error:type_name -> feedwater.v1.SampleError
+	35, // 27: feedwater.v1.WatchRequest.interval:type_name -> google.protobuf.Duration
+	27, // 28: feedwater.v1.WatchResponse.process:type_name -> feedwater.v1.Process
+	28, // 29: feedwater.v1.WatchResponse.jobs:type_name -> feedwater.v1.JobStatus
+	32, // 30: feedwater.v1.WatchResponse.nodes:type_name -> feedwater.v1.NodeStatus
+	33, // 31: feedwater.v1.WatchResponse.gpus:type_name -> feedwater.v1.GpuStatus
+	35, // 32: feedwater.v1.Process.uptime:type_name -> google.protobuf.Duration
+	29, // 33: feedwater.v1.JobStatus.ranks:type_name -> feedwater.v1.RankStatus
+	35, // 34: feedwater.v1.RankStatus.blocked:type_name -> google.protobuf.Duration
+	35, // 35: feedwater.v1.RankStatus.silent:type_name -> google.protobuf.Duration
+	31, // 36: feedwater.v1.RankStatus.attempts:type_name -> feedwater.v1.Attempt
+	30, // 37: feedwater.v1.RankStatus.effort:type_name -> feedwater.v1.Effort
+	35, // 38: feedwater.v1.Attempt.sent:type_name -> google.protobuf.Duration
+	35, // 39: feedwater.v1.Attempt.ended:type_name -> google.protobuf.Duration
+	34, // 40: feedwater.v1.GpuStatus.processes:type_name -> feedwater.v1.GpuProcess
+	2,  // 41: feedwater.v1.Feed.Open:input_type -> feedwater.v1.OpenRequest
+	7,  // 42: feedwater.v1.Feed.Fetch:input_type -> feedwater.v1.FetchRequest
+	21, // 43: feedwater.v1.Feed.Replay:input_type -> feedwater.v1.ReplayRequest
+	25, // 44: feedwater.v1.Feed.Watch:input_type -> feedwater.v1.WatchRequest
+	3,  // 45: feedwater.v1.Feed.Open:output_type -> feedwater.v1.OpenResponse
+	16, // 46: feedwater.v1.Feed.Fetch:output_type -> feedwater.v1.FetchResponse
+	22, // 47: feedwater.v1.Feed.Replay:output_type -> feedwater.v1.ReplayResponse
+	26, // 48: feedwater.v1.Feed.Watch:output_type -> feedwater.v1.WatchResponse
+	45, // [45:49] is the sub-list for method output_type
+	41, // [41:45] is the sub-list for method input_type
+	41, // [41:41] is the sub-list for extension type_name
+	41, // [41:41] is the sub-list for extension extendee
+	0,  // [0:41] is the sub-list for field type_name
 }
 
 func init() { file_feedwater_v1_feedwater_proto_init() }
@@ -3482,16 +3687,16 @@ func file_feedwater_v1_feedwater_proto_init() {
 	file_feedwater_v1_feedwater_proto_msgTypes[25].OneofWrappers = []any{}
 	file_feedwater_v1_feedwater_proto_msgTypes[26].OneofWrappers = []any{}
 	file_feedwater_v1_feedwater_proto_msgTypes[27].OneofWrappers = []any{}
-	file_feedwater_v1_feedwater_proto_msgTypes[29].OneofWrappers = []any{}
 	file_feedwater_v1_feedwater_proto_msgTypes[30].OneofWrappers = []any{}
 	file_feedwater_v1_feedwater_proto_msgTypes[31].OneofWrappers = []any{}
+	file_feedwater_v1_feedwater_proto_msgTypes[32].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_feedwater_v1_feedwater_proto_rawDesc), len(file_feedwater_v1_feedwater_proto_rawDesc)),
-			NumEnums:      1,
-			NumMessages:   32,
+			NumEnums:      2,
+			NumMessages:   33,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
