@@ -9,6 +9,7 @@
 #   make lint                 linters, and that generated files are up to date
 #   make bench [DATA=folder]  the measurements of the README
 #   make faults [DATA=folder] a training job on real nodes through every fault, a table; twenty minutes
+#   make pictures           the page and top in three states, in a real browser and terminal: PNGs in pictures/, and what is wrong with them
 #   make soak  [MINUTES=20]   the same job for as long, with faults at random: stream, memory, handles, goroutines
 #   make fuzz  [TIME=30s]     the fuzz targets, one after the other
 #   make wheel                dist/feedwater-*.whl, with the program inside
@@ -53,7 +54,7 @@ VERSION      := $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' python/feedwater
 
 say = @printf '\n\033[1m==> %s\033[0m\n' "$(1)"
 
-.PHONY: build demo test test-go test-race test-python test-arm64 lint generate check-generated bench faults soak simulate simulate-mutants fuzz wheel clean
+.PHONY: build demo test test-go test-race test-python test-arm64 lint generate check-generated bench pictures faults soak simulate simulate-mutants fuzz wheel clean
 
 build:
 	@mkdir -p bin
@@ -105,6 +106,10 @@ check-generated: generate
 
 bench: build $(VENV)/.ready
 	@VENV='$(VENV)' bench/run.sh
+
+pictures: build $(VENV)/.ready
+	$(call say,pictures)
+	$(VENV)/bin/python bench/pictures/main.py pictures
 
 faults: build $(VENV)/.ready
 	$(call say,faults)
