@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import http.client
+import io
 import json
 import socket
 import subprocess
@@ -14,6 +15,8 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
+
+from PIL import Image
 
 CONTRAST = 4.5
 """The least of text, WCAG 2.2 level AA."""
@@ -95,11 +98,10 @@ class Browser:
         return [*self.run(LOOK, width, height, CONTRAST), *logged]
 
     def picture(self, file: Path) -> None:
-        """The whole page as a PNG, below the fold too."""
-        shot = self._devtools(
-            "Page.captureScreenshot", format="png", captureBeyondViewport=True, optimizeForSpeed=False
-        )
-        file.write_bytes(base64.b64decode(shot["data"]))
+        """The whole page as a PNG of 128 colours, below the fold too."""
+        shot = self._devtools("Page.captureScreenshot", format="png", captureBeyondViewport=True)
+        whole = Image.open(io.BytesIO(base64.b64decode(shot["data"]))).convert("RGB")
+        whole.quantize(128, dither=Image.Dither.NONE).save(file, optimize=True)
 
     def close(self) -> None:
         """Ends the browser."""
