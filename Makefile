@@ -10,6 +10,7 @@
 #   make bench [DATA=folder]  the measurements of the README
 #   make bench-pixels [DATA=folder]  speed against torchvision, tf.data and libjpeg-turbo, a table; a quarter of an hour
 #   make faults [DATA=folder] a training job on real nodes through every fault, a table; twenty minutes
+#   make pictures             the page and top in three states, in a real browser and terminal: PNGs in pictures/, and what is wrong with them
 #   make soak  [MINUTES=20]   the same job for as long, with faults at random: stream, memory, handles, goroutines
 #   make fuzz  [TIME=30s]     the fuzz targets, one after the other
 #   make wheel                dist/feedwater-*.whl, with the program inside
@@ -56,7 +57,7 @@ VERSION      := $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' python/feedwater
 
 say = @printf '\n\033[1m==> %s\033[0m\n' "$(1)"
 
-.PHONY: build demo test test-go test-race test-python test-arm64 lint generate check-generated bench bench-pixels faults soak simulate simulate-mutants fuzz wheel clean
+.PHONY: build demo test test-go test-race test-python test-arm64 lint generate check-generated bench bench-pixels pictures faults soak simulate simulate-mutants fuzz wheel clean
 
 build:
 	@mkdir -p bin
@@ -112,6 +113,10 @@ bench: build $(VENV)/.ready
 bench-pixels: build $(VENV)/.ready
 	$(call say,pixels)
 	@$(VENV)/bin/python bench/pixels/table.py $(PIXELS) $(or $(FEEDWATER_PHOTOS),$(error give DATA=folder of photographs))
+
+pictures: build $(VENV)/.ready
+	$(call say,pictures)
+	$(VENV)/bin/python bench/pictures/main.py pictures
 
 faults: build $(VENV)/.ready
 	$(call say,faults)

@@ -40,6 +40,31 @@ func TestWaitThatTheGPUDoesNotFeel(t *testing.T) {
 	}
 }
 
+// Idle without wait is not for want of data: it scales nothing, and no batch is due sooner for it.
+func TestIdleWithoutWait(t *testing.T) {
+	var fed, idle Job
+	var pace Pace
+	for k := range uint64(150) {
+		fed.Add(Report{World: 1, Samples: 100, Steps: []Step{{Number: k, Seconds: 0.1}}})
+		s := Step{Number: k, Seconds: 0.1, Idle: 0.08}
+		idle.Add(Report{World: 1, Samples: 100, Steps: []Step{s}})
+		pace.Add(s)
+	}
+	fed.Made(8, 1000)
+	idle.Made(8, 1000)
+	a, b := fed.Read(15), idle.Read(15)
+	if a != b || b.Idle != 0 {
+		t.Errorf("fed %+v, idle without wait %+v", a, b)
+	}
+	var s Scaler
+	if w := s.Tick(15, []Reading{b}, []Load{{Cores: 8, CoreSeconds: 60, BusySeconds: 8}}, 2); w.Nodes != 2 {
+		t.Errorf("of 2 nodes, which feed it, %+v are wanted", w)
+	}
+	if pace.Seconds() != 0.1 {
+		t.Errorf("a pace of %v s", pace.Seconds())
+	}
+}
+
 // A rank that reports nothing, or twice, holds nobody up.
 func TestReportsThatGetLost(t *testing.T) {
 	var j Job
@@ -142,7 +167,7 @@ func TestWindow(t *testing.T) {
 		t.Errorf("a slow loop: window %d", n)
 	}
 	for range 3 {
-		w.Stepped(Step{Seconds: 0.1, Idle: 0.05})
+		w.Stepped(Step{Seconds: 0.1, Wait: 0.05, Idle: 0.05})
 	}
 	grown := w.Batches(0.1, 0)
 	for range 2000 {

@@ -35,7 +35,7 @@ func (s Step) checked() (Step, bool) {
 	case !(s.Idle >= 0), math.IsInf(s.Idle, 0):
 		s.Idle = math.NaN()
 	default:
-		s.Idle = min(s.Idle, s.Seconds)
+		s.Idle = min(s.Idle, s.Wait) // what the GPU stands still for besides is not for want of data
 	}
 	return s, true
 }

@@ -97,3 +97,27 @@ func TestMergeOfNothing(t *testing.T) {
 		t.Errorf("%s, %v", text, err)
 	}
 }
+
+// GPUs that stand still while no loop waits: no more nodes are asked for, and people are told that it is not the data.
+func TestIdleWithoutWait(t *testing.T) {
+	var b pulse.Book
+	steps := make([]*pb.Step, 50)
+	for i := range steps {
+		steps[i] = &pb.Step{Number: uint64(i), Step: 0.2, Idle: proto.Float64(0.15)}
+	}
+	b.Enter("job", "plan", start).Tell(&pb.Pulse{World: 1, Samples: 8, Steps: steps}, start)
+	s := watch.New(watch.Options{
+		Kind: "agent", Book: &b,
+		Nodes: func(time.Time) func(time.Time) []*pb.NodeStatus {
+			return func(time.Time) []*pb.NodeStatus { return []*pb.NodeStatus{node("a", "ready", 1)} }
+		},
+		GPUs: func() []*pb.GpuStatus { return []*pb.GpuStatus{{Busy: proto.Float64(0.25)}} },
+	})
+	j := s.Begin(start).Next(start).Jobs[0]
+	if j.Verdict != verdict.NotData || !strings.Contains(j.Cause, "busy 25 % of the time, but not for want of data") || j.GetIdle() != 0 {
+		t.Errorf("%v", j)
+	}
+	if j.GetDemand() != j.GetSupply() {
+		t.Errorf("it would take %v images a second, and gets %v", j.GetDemand(), j.GetSupply())
+	}
+}

@@ -64,7 +64,7 @@ func TestBookTakesNoNonsense(t *testing.T) {
 	if s := r.Steps[0]; s.Wait != 1 || !math.IsNaN(s.Idle) || !math.IsNaN(s.Transfer) {
 		t.Errorf("%+v", s)
 	}
-	if s := r.Steps[1]; s.Idle != 1 || !math.IsNaN(s.Transfer) {
+	if s := r.Steps[1]; s.Idle != 0.5 || !math.IsNaN(s.Transfer) {
 		t.Errorf("%+v", s)
 	}
 	if s := r.Steps[2]; s.Idle != 0 || !math.IsNaN(s.Transfer) {

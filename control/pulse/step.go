@@ -30,7 +30,7 @@ func newStep(p *pb.Step) (s Step, ok bool) {
 	}
 	s.Wait = min(s.Wait, s.Seconds)
 	if p.Idle != nil {
-		s.Idle = part(*p.Idle, s.Seconds)
+		s.Idle = part(*p.Idle, s.Wait) // a GPU does not stand still for data while its loop does not wait
 	}
 	if p.Transfer != nil {
 		s.Transfer = part(*p.Transfer, s.Seconds)

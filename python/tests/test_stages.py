@@ -240,6 +240,23 @@ def test_by_the_gpus_clock(clock: SimClock, monkeypatch: pytest.MonkeyPatch) -> 
     assert s.wait_s == pytest.approx(25 * MS)
 
 
+@pytest.mark.parametrize("pinned", [False, True])
+def test_a_copy_by_the_gpus_clock(clock: SimClock, monkeypatch: pytest.MonkeyPatch, pinned: bool) -> None:
+    """6 ms in the stream. From pageable memory the host waits for the 3 ms of work before it, which are no copy."""
+    gpu = SimGpu(clock)
+    monkeypatch.setattr(feedwater._gpu, "present", lambda: gpu)
+    monkeypatch.setattr(torch.Tensor, "to", lambda tensor, *_: gpu.copy(6 * MS, pinned=pinned) or tensor)
+    with feedwater.stages(Model(clock)) as s:
+        for batch in loader(clock, 4 * MS):
+            gpu.launch(3 * MS, 0)
+            batch.to("cuda")
+            gpu.launch(10 * MS, 0)
+    gpu.synchronize()
+    assert {name: ms for name, ms in means(s).items() if name != "data wait"} == pytest.approx(
+        {"host-to-device": 6.0, "other": 13.0, "step": 19.0 + means(s).get("data wait", 0)}, abs=0.02
+    )
+
+
 def test_a_gpu_that_comes_into_use_later_takes_over(clock: SimClock, monkeypatch: pytest.MonkeyPatch) -> None:
     gpu = SimGpu(clock)
     present: list[Any] = [None]

@@ -200,8 +200,13 @@ func (p *Poller) Picture(now time.Time) *watch.Picture {
 	slices.SortFunc(all, func(a, b watch.Told) int { return cmp.Compare(a.Addr, b.Addr) })
 	slices.SortFunc(errs, func(a, b watch.TargetError) int { return cmp.Compare(a.Addr, b.Addr) })
 	picture := watch.Merge(all, now)
-	picture.Errors = errs
+	picture.Errors = slices.DeleteFunc(errs, func(e watch.TargetError) bool { return toldOf(picture.Nodes, e.Addr) })
 	return picture
+}
+
+// toldOf reports whether a trainer has told what is wrong with the node there: once is enough.
+func toldOf(nodes []*pb.NodeStatus, addr string) bool {
+	return slices.ContainsFunc(nodes, func(n *pb.NodeStatus) bool { return n.Addr == addr && n.State != "ready" && n.Error != "" })
 }
 
 // Await waits until each process has told so much that rates are known, or cannot be reached; for no longer than limit.

@@ -3,6 +3,7 @@ package top
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -181,8 +182,12 @@ func worst(r *pb.RankStatus, j *pb.JobStatus) string {
 	if j.NodesWanted != nil {
 		wanted = fmt.Sprintf("/%d", *j.NodesWanted)
 	}
-	return fmt.Sprintf("rank %d on %s: idle %s, wait p50/p99 %.0f/%.0f ms, ready %d/%d, nodes %d%s",
-		r.Rank, r.Host, percent(r.Idle), 1e3*r.WaitP50, 1e3*r.WaitP99, r.Ready, r.Window, j.Nodes, wanted)
+	where := ""
+	if slices.ContainsFunc(j.Ranks, func(o *pb.RankStatus) bool { return o.Host != r.Host }) {
+		where = " on " + r.Host
+	}
+	return fmt.Sprintf("rank %d%s: idle %s, wait p50/p99 %.0f/%.0f ms, ready %d/%d, nodes %d%s",
+		r.Rank, where, percent(r.Idle), 1e3*r.WaitP50, 1e3*r.WaitP99, r.Ready, r.Window, j.Nodes, wanted)
 }
 
 func verdictStyle(v string) lipgloss.Style {

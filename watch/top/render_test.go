@@ -9,6 +9,8 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"charm.land/lipgloss/v2"
 	"github.com/charmbracelet/x/ansi"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 
@@ -121,5 +123,22 @@ func TestKeys(t *testing.T) {
 	}
 	if view := m.View(); !strings.Contains(view.Content, "rn50-a") {
 		t.Error("the view is empty")
+	}
+}
+
+// A node that neither a trainer nor this program reaches is told of once, where the nodes are; one that only this program does not
+// reach, among the errors.
+func TestErrorsAreToldOnce(t *testing.T) {
+	p := NewPoller(Options{})
+	refused := status.Error(codes.Unavailable, "connection refused")
+	p.targets = map[string]*target{
+		"down:7070": {err: refused}, "tls:7070": {err: refused},
+		"unix:agent": {state: &pb.WatchResponse{Process: &pb.Process{Kind: "agent"}, Nodes: []*pb.NodeStatus{
+			{Addr: "down:7070", State: "failed", Error: "connection refused"}, {Addr: "tls:7070", State: "ready"},
+		}}},
+	}
+	errs := p.Picture(time.Now()).Errors
+	if len(errs) != 1 || errs[0].Addr != "tls:7070" {
+		t.Errorf("%+v", errs)
 	}
 }

@@ -54,15 +54,24 @@ func clip(s string, width int) string {
 	return lipgloss.NewStyle().MaxWidth(width-1).Render(s) + "…"
 }
 
-// name is the width of the first column: what is left of the screen.
-func (s Screen) name(columns []column) int {
+// name is the width of the first column: what the longest name takes, as far as there is room.
+func (s Screen) name(columns []column, longest int) int {
 	rest := 0
 	for _, c := range columns[1:] {
 		if s.Width >= c.from {
 			rest += c.width + 1
 		}
 	}
-	return min(max(s.Width-rest-1, 8), 48)
+	return min(max(s.Width-rest-1, 8), longest)
+}
+
+// longest is the width of the longest name, or that of usual ones, so that what follows does not move with each.
+func longest[T any](all []T, name func(T) string) int {
+	most := 22
+	for _, one := range all {
+		most = max(most, lipgloss.Width(name(one)))
+	}
+	return min(most, 48)
 }
 
 func (s Screen) jobs() []string {
@@ -70,7 +79,7 @@ func (s Screen) jobs() []string {
 		{"JOB", 0, true, 0}, {"GPUS", 5, false, 0}, {"WASTED", 6, false, 0}, {"VERDICT", 10, true, 0}, {"IDLE", 5, false, 0}, {"WAIT", 5, false, 0},
 		{"STEP ms", 7, false, 0}, {"IMG/S", 6, false, 0}, {"WOULD TAKE", 10, false, 100}, {"NODES", 7, false, 0}, {"RANKS HEARD", 11, false, 110},
 	}
-	columns[0].width = s.name(columns)
+	columns[0].width = s.name(columns, longest(s.Picture.Jobs, (*pb.JobStatus).GetJob))
 	lines := []string{s.header(columns)}
 	for i, j := range s.Picture.Jobs {
 		wasted := "?"
@@ -179,12 +188,12 @@ func (s Screen) nodes() []string {
 		{"NODE", 0, true, 0}, {"STATE", 10, true, 0}, {"CORES", 9, false, 0}, {"QUEUED s", 8, false, 0}, {"WANTS", 5, false, 0}, {"IMG/S", 6, false, 0},
 		{"MB/S", 6, false, 0}, {"ms/IMG", 6, false, 0}, {"READ", 5, false, 90}, {"ERROR", 40, true, 130},
 	}
-	columns[0].width = s.name(columns)
+	columns[0].width = s.name(columns, longest(s.Picture.Nodes, (*pb.NodeStatus).GetAddr))
 	lines := []string{s.header(columns)}
 	for _, n := range s.Picture.Nodes {
 		cores := short(n.Cores)
 		if n.EffectiveCores != nil {
-			cores = fmt.Sprintf("%.1f/%s", *n.EffectiveCores, short(n.Cores))
+			cores = fmt.Sprintf("%.1f/%s", min(*n.EffectiveCores, n.Cores), short(n.Cores))
 		}
 		cost := "?"
 		if n.CoreSecondsPerSample != nil {

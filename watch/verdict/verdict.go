@@ -47,7 +47,7 @@ type Nodes struct {
 	Trouble string
 	// Cores that the ready ones have, and the share of those that is busy making batches.
 	Cores, Busy float64
-	// Full is the share of ready nodes that have more work queued than they can begin, where Busy is unknown.
+	// Full is the share of ready nodes that have more work queued than they can begin.
 	Full float64
 	// Read is the share of workers' time that goes into reading files, IOWait that of cores waiting for storage.
 	Read, IOWait float64
@@ -65,7 +65,8 @@ const (
 	stuck = 5
 	// full is the share from which cores, or a machine, have nothing to spare.
 	full = 0.85
-	// mostly is the share of workers' time in reading from which storage is to blame.
+	// mostly is the share of workers' time in reading from which storage is to blame, and of cores in use below which work that is
+	// queued is not what holds a node up.
 	mostly = 0.5
 	// lazy is the share below which a GPU that never waits for data is worth a word.
 	lazy = 0.7
@@ -112,8 +113,9 @@ func fed(f Facts) Finding {
 // starved is a job that data holds up: the first cause whose evidence is there.
 func starved(f Facts, also string) Finding {
 	n := f.Nodes
-	atLimit := n.Busy >= full || math.IsNaN(n.Busy) && n.Full >= full
 	reading := n.Read >= mostly || n.IOWait >= mostly/2
+	queued := n.Full >= full && n.Busy >= mostly && !reading // over a short time cores in use come and go
+	atLimit := n.Busy >= full || math.IsNaN(n.Busy) && n.Full >= full || queued
 	host := f.HostBusy >= full
 	who := "node"
 	if n.Local {

@@ -40,6 +40,10 @@ func TestJudge(t *testing.T) {
 			"all that are up have work queued", "9 → 18 nodes at most"},
 		"nodes' cores, and how many are wanted is measured": {with(facts(0.4, 0.31), func(f *verdict.Facts) { f.Nodes.Busy, f.Wanted = 0.97, 14 }), verdict.DataBound,
 			"node CPU", "9 → 14 nodes: 31 % → under 2 %"},
+		"nodes' cores, a moment in which not all are in use": {with(facts(0.4, 0.31), func(f *verdict.Facts) { f.Nodes.Busy, f.Nodes.Full, f.HostBusy = 0.7, 1, 0.99 }),
+			verdict.DataBound, "node CPU: 100.8 of 144", "9 → 15"},
+		"a queue that cores which rest do not get to": {with(facts(0.4, 0.31), func(f *verdict.Facts) { f.Nodes.Busy, f.Nodes.Full = 0.3, 1 }),
+			verdict.DataBound, "the way between", "network"},
 		"a node's view": {with(facts(0.4, 0.31), func(f *verdict.Facts) { f.Nodes.Busy, f.Nodes.Partial, f.Wanted = 0.97, true, 14 }), verdict.DataBound,
 			"node CPU", "14 nodes like this one"},
 		"own cores": {with(facts(0.5, 0.5), func(f *verdict.Facts) {

@@ -4,6 +4,7 @@
 const EVERY_MS = 1000;
 const TIMELINE_S = 12;
 const LANE_PX = 22;
+const HUES = [205, 160, 265, 45, 300, 95]; // of nodes: none is taken for red
 const SVG = "http://www.w3.org/2000/svg";
 
 let chosen = null; // job, by name
@@ -11,6 +12,8 @@ let chosen = null; // job, by name
 const known = (v) => v !== undefined && v !== null;
 const percent = (v) => (known(v) ? `${Math.round(100 * v)} %` : "?");
 const ms = (s) => (known(s) ? `${s < 0.0995 ? (1e3 * s).toFixed(1) : Math.round(1e3 * s)} ms` : "?");
+/** Two times of one kind, as 9.5/140 ms. */
+const span = (a, b) => [a, b].map((s) => (s < 0.01 ? (1e3 * s).toFixed(1) : Math.round(1e3 * s))).join("/") + " ms";
 const seconds = (text) => parseFloat(text || "0");
 
 function short(v) {
@@ -49,6 +52,7 @@ function table(columns, rows, decorate) {
   const head = make("tr", "", columns.map(([name, kind]) => make("th", kind, name)));
   const body = rows.map((row) => {
     const line = make("tr", "", columns.map(([, kind, cell]) => make("td", kind, cell(row))));
+    for (const cell of line.querySelectorAll("td.text")) cell.title = cell.textContent; // whole, where it is cut off
     if (decorate) decorate(line, row);
     return line;
   });
@@ -71,7 +75,9 @@ const worst = (job) => comparable(job).sort((a, b) => loss(b) - loss(a))[0];
 function glance(picture, job) {
   const section = document.getElementById("glance");
   if (!job) {
-    section.replaceChildren(make("div", "name", "No job is running"), make("p", "", "This node waits for trainers."));
+    const what = picture.processes.length ? "No job is running" : "Nothing is running here";
+    const then = picture.processes.length ? "Nodes wait for trainers." : "Trainers are found as soon as a feedwater.Loader has given its first batch.";
+    section.replaceChildren(make("div", "name", what), make("p", "", then));
     return;
   }
   const gpus = `${job.world} GPU${job.world === 1 ? "" : "s"}`;
@@ -86,10 +92,17 @@ function glance(picture, job) {
   row("do", job.action);
   const w = worst(job);
   if (w && job.verdict !== "healthy") {
-    row("worst", `rank ${w.rank} on ${w.host}: idle ${percent(w.idle)}, wait p50/p99 ${ms(w.wait_p50)}/${ms(w.wait_p99)}, ready ${w.ready}/${w.window}`);
+    const where = job.ranks.some((r) => r.host !== w.host) ? ` on ${w.host}` : "";
+    row("worst", `rank ${w.rank}${where}: idle ${percent(w.idle)}, wait p50/p99 ${span(w.wait_p50, w.wait_p99)}, ready ${w.ready}/${w.window}`);
   }
   row("gets", known(job.supply) ? `${short(job.supply)} images/s${known(job.demand) ? ` of ${short(job.demand)} it would take` : ""}` : "");
   section.replaceChildren(name, big, rows);
+}
+
+/** Processes that were asked and tell nothing, each with the reason. */
+function errors(picture) {
+  if (!picture.errors) return show("errors", null);
+  show("errors", table([["process", "text", (e) => e.addr], ["", "text state-bad whole", (e) => e.error]], picture.errors));
 }
 
 function jobs(picture, job) {
@@ -139,9 +152,9 @@ function ranks(job) {
     ["time of a step", "bar", (r) => stack(r.idle, r.wait)],
     ["idle", "", (r) => percent(r.idle)],
     ["wait", "", (r) => percent(r.wait)],
-    ["step p50 / p99", "wide", (r) => `${ms(r.step_p50)} / ${ms(r.step_p99)}`],
-    ["wait p50 / p99", "wide", (r) => `${ms(r.wait_p50)} / ${ms(r.wait_p99)}`],
-    ["ready", "", (r) => `${r.ready}/${r.window}`],
+    ["step p50/p99", "wide", (r) => span(r.step_p50, r.step_p99)],
+    ["wait p50/p99", "wide", (r) => span(r.wait_p50, r.wait_p99)],
+    ["ready", "wide", (r) => `${r.ready}/${r.window}`],
     ["", "text state-bad", state],
   ], job.ranks));
 }
@@ -163,15 +176,14 @@ function nodes(picture, job) {
   show("nodes", [...wanted(job, live), table([
     ["node", "text", (n) => n.addr],
     ["state", "text", (n) => make("span", n.state === "ready" ? "state-good" : "state-bad", n.state)],
-    ["cores", "", (n) => (known(n.effective_cores) ? `${n.effective_cores.toFixed(1)}/${short(n.cores)}` : short(n.cores))],
+    ["cores", "", (n) => (known(n.effective_cores) ? `${Math.min(n.effective_cores, n.cores).toFixed(1)}/${short(n.cores)}` : short(n.cores))],
     ["queued", "wide", (n) => `${short(n.queued)} s`],
     ["wants", "wide", (n) => String(n.wants)],
     ["images/s", "", (n) => short(n.samples_per_second)],
     ["MB/s", "wide", (n) => short(n.bytes_per_second / 1e6)],
     ["core-ms/image", "wide", (n) => short(known(n.core_seconds_per_sample) ? 1e3 * n.core_seconds_per_sample : null)],
     ["reading", "wide", (n) => percent(n.read)],
-    ["", "text state-bad", (n) => n.error],
-  ], picture.nodes)]);
+  ], picture.nodes), ...picture.nodes.filter((n) => n.error).map((n) => make("p", "state-bad", `${n.addr}: ${n.error}`))]);
 }
 
 function gpus(picture) {
@@ -180,7 +192,7 @@ function gpus(picture) {
   show("gpus", table([
     ["GPU", "", (g) => String(g.index)],
     ["host", "text wide", (g) => g.host],
-    ["name", "text", (g) => g.name],
+    ["name", "text", (g) => g.name.replace(/^NVIDIA /, "")],
     ["busy", "", (g) => percent(g.busy)],
     ["memory GB", "", (g) => `${giga(g.memory_used_bytes)}/${giga(g.memory_total_bytes)}`],
     ["processes", "wide", (g) => String(g.processes.length)],
@@ -194,7 +206,7 @@ function machines(picture) {
   show("machines", table([
     ["process", "text", (p) => `${p.kind} ${p.host}`],
     ["cores", "", (p) => `${p.busy_cores.toFixed(1)}/${short(p.cores)}`],
-    ["memory MB", "", (p) => short(Number(p.resident_bytes) / 1e6)],
+    ["memory MB", "wide", (p) => short(Number(p.resident_bytes) / 1e6)],
     ["host CPU", "", (p) => percent(p.host_busy)],
     ["I/O wait", "", (p) => percent(p.host_io_wait)],
     ["read MB/s", "wide", (p) => mega(p.disk_read_bytes_per_second)],
@@ -234,7 +246,7 @@ function timeline(job) {
       let row = rows.findIndex((free) => free >= from);
       if (row < 0) row = rows.length < 4 ? rows.push(0) - 1 : 3;
       rows[row] = to;
-      const color = { done: `hsl(${(i * 67 + 205) % 360} 60% 55%)`, out: "var(--faint)", failed: "var(--bad)", cancelled: "var(--line)" }[a.state];
+      const color = { done: `hsl(${HUES[i % HUES.length]} 60% 55%)`, out: "var(--faint)", failed: "var(--bad)", cancelled: "var(--line)" }[a.state];
       const box = shape("rect", { x: at(x(from)), width: at(Math.max(x(to) - x(from), 2)), y: top + label + (row * LANE_PX) / 4, height: LANE_PX / 4 - 1, rx: 1 });
       box.style.fill = color;
       if (a.hedge) { box.style.stroke = "var(--text)"; box.style.strokeWidth = "1.5"; }
@@ -254,6 +266,7 @@ function draw(picture) {
   document.getElementById("where").textContent = hosts.slice(0, 4).join(", ") + (hosts.length > 4 ? ` and ${hosts.length - 4} more` : "");
   document.title = job && known(job.idle) ? `${wasted(job).toFixed(1)} GPUs idle · Feedwater` : "Feedwater";
   glance(picture, job);
+  errors(picture);
   jobs(picture, job);
   step(job);
   timeline(job);

@@ -1,0 +1,169 @@
+"""One training loop of ResNet-50 on a GPU, measured: what main.py runs in processes of their own. Prints JSON.
+
+python loop.py FOLDER WAY [--workers 8] [--batch 256] [--steps 100] [--warm 30] [--trace FILE]
+
+WAY is dataloader or feedwater; with --again the loop gets its first batch again and again, so that data is always
+there and all else is the same. Its meter is the product's own, around next, whatever the loader is.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import nullcontext
+from itertools import repeat
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+import torch
+from feedwater._idle import Meter
+from feedwater._pace import Pace
+from gaps import NEXT, read
+from torch import nn
+from torch.profiler import ProfilerActivity, profile, record_function
+from torchvision.models import resnet50
+from torchvision.transforms import v2
+
+AUGMENT = [v2.RandomResizedCrop(224), v2.RandomHorizontalFlip()]
+MEAN, STD = (123.675, 116.28, 103.53), (58.395, 57.12, 57.375)
+
+
+def dataloader(folder: str, batch: int, workers: int) -> Iterator[Any]:
+    """PyTorch's, with everything that speeds it up."""
+    from torchvision.datasets import ImageFolder
+
+    data = ImageFolder(folder, v2.Compose([*AUGMENT, v2.PILToTensor()]))
+    options: dict[str, Any] = {"prefetch_factor": 4, "persistent_workers": True} if workers else {}
+    loader = torch.utils.data.DataLoader(
+        data, batch, shuffle=True, drop_last=True, num_workers=workers, pin_memory=True, **options
+    )
+    while True:
+        yield from loader
+
+
+def feedwater(folder: str, batch: int, _workers: int) -> Iterator[Any]:
+    """Ours, on this machine's cores."""
+    import feedwater
+
+    with feedwater.Loader(folder, v2.Compose(AUGMENT), batch_size=batch, shuffle=True, drop_last=True) as loader:
+        while True:
+            yield from loader
+
+
+class Step:
+    """A step of training in bfloat16, channels last, with uint8 pictures normalised on the GPU."""
+
+    def __init__(self) -> None:
+        self._model = resnet50().cuda().to(memory_format=torch.channels_last)
+        self._optimizer = torch.optim.SGD(self._model.parameters(), lr=0.1, momentum=0.9, foreach=True)
+        self._mean = torch.tensor(MEAN, device="cuda").view(1, 3, 1, 1)
+        self._std = torch.tensor(STD, device="cuda").view(1, 3, 1, 1)
+        torch.backends.cudnn.benchmark = True
+
+    def __call__(self, images: torch.Tensor, labels: torch.Tensor) -> None:
+        images, labels = images.to("cuda", non_blocking=True), labels.to("cuda", non_blocking=True)
+        pictures = images.float().sub_(self._mean).div_(self._std).contiguous(memory_format=torch.channels_last)
+        with torch.autocast("cuda", torch.bfloat16):
+            loss = nn.functional.cross_entropy(self._model(pictures), labels)
+        self._optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        self._optimizer.step()
+
+
+class Readings:
+    """What feedwater-nvml tells of this process's GPU meanwhile."""
+
+    def __init__(self, program: str) -> None:
+        self._uuid = f"GPU-{torch.cuda.get_device_properties(0).uuid}"
+        command = [program, "--interval", "0.5s"]
+        self._process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True) if program else None
+
+    def end(self) -> dict[str, float | None]:
+        """Means of what it told; None: unknown."""
+        lines: list[str] = []
+        if self._process is not None:
+            self._process.terminate()
+            lines = self._process.communicate(timeout=60)[0].splitlines()
+        gpus = [gpu for line in lines for gpu in json.loads(line)["gpus"] if gpu.get("uuid") == self._uuid]
+        return {name: self._mean([gpu.get(name) for gpu in gpus]) for name in ("utilisation", "sm_activity")}
+
+    @staticmethod
+    def _mean(values: list[float | None]) -> float | None:
+        known = [value for value in values if value is not None]
+        return fmean(known) if known else None
+
+
+def turns(batches: Iterator[Any], step: Step, pace: Pace, steps: int) -> None:
+    """So many steps. When it returns the GPU has done them all."""
+    for _ in range(steps):
+        entered = pace.enter()
+        with record_function(f"{NEXT}next"):
+            images, labels = next(batches)
+        pace.leave(entered)
+        step(images, labels)
+    torch.cuda.synchronize()
+    pace.meter.read()
+
+
+def meter_us(turns: int = 2000) -> float:
+    """CPU time of the loop's thread that the meter takes a step: two events recorded, and read later."""
+    meter = Meter()
+    began = time.thread_time()
+    for _ in range(turns):
+        meter.enter()
+        meter.leave(0.0, 1.0)
+    return (time.thread_time() - began) / turns * 1e6
+
+
+def measured(args: argparse.Namespace) -> dict[str, Any]:
+    """Per step, in seconds; after a warm-up."""
+    batches = {"dataloader": dataloader, "feedwater": feedwater}[args.way](args.folder, args.batch, args.workers)
+    if args.again:
+        batches = repeat(next(batches))
+    step, pace = Step(), Pace()
+    turns(batches, step, pace, args.warm)
+    pace.rest()  # the synchronize was no step
+    idle_s, known_s = pace.meter.idle_s, pace.meter.step_s
+    readings = Readings(args.nvml)
+    tracing = profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]) if args.trace else nullcontext()
+    began, waited = time.perf_counter(), pace.wait_s
+    with tracing as profiler:
+        turns(batches, step, pace, args.steps)
+    took = time.perf_counter() - began
+    told: dict[str, Any] = {
+        "step_s": took / args.steps,
+        "images_s": args.steps * args.batch / took,
+        "wait_s": (pace.wait_s - waited) / args.steps,
+        "meter_idle_s": None if pace.meter.unknown else (pace.meter.idle_s - idle_s) / args.steps,
+        "meter_share": None if pace.meter.unknown else (pace.meter.idle_s - idle_s) / (pace.meter.step_s - known_s),
+        "idle_unknown": pace.meter.unknown,
+        "meter_us": meter_us(),
+        "nvml": readings.end(),
+    }
+    if profiler is not None:
+        profiler.export_chrome_trace(args.trace)
+        told["trace"] = read(json.loads(Path(args.trace).read_text()))._asdict()
+    return told
+
+
+def main() -> None:
+    """Prints what was measured."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("folder")
+    parser.add_argument("way", choices=["dataloader", "feedwater"])
+    parser.add_argument("--again", action="store_true")
+    parser.add_argument("--workers", type=int, default=8)
+    parser.add_argument("--batch", type=int, default=256)
+    parser.add_argument("--steps", type=int, default=100)
+    parser.add_argument("--warm", type=int, default=30)
+    parser.add_argument("--trace", help="file for a trace of the steps")
+    parser.add_argument("--nvml", default="", help="feedwater-nvml")
+    print(json.dumps(measured(parser.parse_args())))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,160 @@
+"""bench/gpu: what a trace says of the GPU's idle, and how the meter is judged by it. Runs without a GPU."""
+
+from __future__ import annotations
+
+import json
+import random
+import sys
+import time
+from itertools import pairwise
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+BENCH = Path(__file__).resolve().parents[2] / "bench"
+
+
+@pytest.fixture
+def bench(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Its modules; main is run as a script is, from its folder."""
+    monkeypatch.setattr(sys, "path", [str(BENCH / "gpu"), str(BENCH), *sys.path])
+    for name in ("gaps", "main", "machine"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    import gaps
+    import main
+
+    return SimpleNamespace(gaps=gaps, main=main)
+
+
+def event(cat: str, name: str, begin_ms: float, end_ms: float, device: int = 0) -> dict[str, Any]:
+    took_us = (end_ms - begin_ms) * 1e3
+    return {"ph": "X", "cat": cat, "name": name, "ts": begin_ms * 1e3, "dur": took_us, "args": {"device": device}}
+
+
+def wait(begin_ms: float, end_ms: float, loader: str = "_MultiProcessingDataLoaderIter.__next__") -> dict[str, Any]:
+    return event("user_annotation", f"enumerate(DataLoader)#{loader}", begin_ms, end_ms)
+
+
+def test_known_gaps(bench: Any) -> None:
+    """Two steps of 100 ms: 30 ms in next; a copy inside it, kernels that overlap on two streams, a fill, other GPUs."""
+    events = [{"ph": "M", "name": "process_name"}, {"ph": "i", "cat": "kernel", "ts": 5.0}]
+    for step in (0, 100):
+        events += [
+            wait(step, step + 30),
+            event("kernel", "the last step's", step - 5, step + 10),
+            event("gpu_memcpy", "Memcpy HtoD", step + 25, step + 35),
+            event("kernel", "conv", step + 40, step + 70),
+            event("kernel", "on a second stream", step + 60, step + 80),
+            event("kernel", "inside another", step + 45, step + 50),
+            event("gpu_memset", "Memset", step + 80, step + 85),
+            event("kernel", "of another GPU", step, step + 100, device=1),
+            event("cuda_runtime", "cudaLaunchKernel", step + 36, step + 39),
+            event("gpu_user_annotation", "enumerate(DataLoader)#x", step + 20, step + 90),
+            event("user_annotation", "Optimizer.step#SGD.step", step + 35, step + 36),
+        ]
+    events += [wait(200, 230), event("kernel", "after the last step", 195, 500)]
+    random.Random(1).shuffle(events)
+    told = bench.gaps.read({"traceEvents": events})
+    # Busy: 10 (5 at the end of the first step's before next) + 10 + 40 + 5, and 5 more before each following next.
+    assert told.steps == 2
+    assert told.step_s == pytest.approx(0.1)
+    assert told.busy_s == pytest.approx(0.070)
+    assert told.idle_s == pytest.approx(0.030)
+    assert told.wait_s == pytest.approx(0.030)
+    assert told.waiting_idle_s == pytest.approx(0.015), "from 10 to 25 ms"
+
+
+def test_a_trace_of_too_few_steps_is_an_error(bench: Any) -> None:
+    with pytest.raises(ValueError, match="1 spans"):
+        bench.gaps.read({"traceEvents": [wait(0, 1)]})
+
+
+def test_the_profilers_own_format(bench: Any, tmp_path: Path) -> None:
+    """A trace that torch wrote of its DataLoader, with kernels put between the calls of next: idle is all of next."""
+
+    class Slow(torch.utils.data.Dataset[int]):
+        def __len__(self) -> int:
+            return 6
+
+        def __getitem__(self, index: int) -> int:
+            time.sleep(0.002)
+            return index
+
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profiler:
+        for _ in torch.utils.data.DataLoader(Slow()):
+            time.sleep(0.001)
+    profiler.export_chrome_trace(str(tmp_path / "trace.json"))
+    trace = json.loads((tmp_path / "trace.json").read_text())
+    spans = sorted(
+        (one["ts"], one["ts"] + one["dur"])
+        for one in trace["traceEvents"]
+        if one.get("name", "").startswith(bench.gaps.NEXT)
+    )
+    assert len(spans) == 7, "six batches, and the call that ends the epoch"
+    for (_, end), (begin, _) in pairwise(spans):
+        trace["traceEvents"].append(event("kernel", "step", end / 1e3, begin / 1e3))
+    told = bench.gaps.read(trace)
+    assert told.steps == 6
+    assert told.wait_s >= 0.002
+    assert told.idle_s == pytest.approx(told.waiting_idle_s) == pytest.approx(told.wait_s)
+
+
+def test_the_meter_is_judged_by_what_data_that_is_ready_would_save(bench: Any) -> None:
+    ready = {"trace": {"step_s": 0.105, "busy_s": 0.1, "waiting_idle_s": 0.0}}
+    run = {"trace": {"step_s": 0.150, "busy_s": 0.1, "waiting_idle_s": 0.047}, "meter_idle_s": 0.0465}
+    told = bench.main.judged(run, ready)
+    assert told["truth_s"] == pytest.approx(0.045)
+    assert told["error"] == pytest.approx(0.01)
+    assert bench.main.judged({**run, "meter_idle_s": None}, ready)["error"] is None
+
+
+def test_the_table(bench: Any) -> None:
+    runs = [
+        {
+            "images_s": rate,
+            "step_s": 0.1,
+            "wait_s": 0.02,
+            "meter_share": None,
+            "meter_us": 9.0,
+            "nvml": {"utilisation": busy, "sm_activity": None},
+        }
+        for rate, busy in ((900.0, 0.7), (1000.0, 0.8), (1300.0, 0.9))
+    ]
+    told = bench.main.medians(runs)
+    assert (told["images_s"], told["utilisation"], told["meter_share"], told["sm_activity"]) == (
+        1000.0,
+        0.8,
+        None,
+        None,
+    )
+    judged = bench.main.judged(
+        {"trace": {"step_s": 0.15, "busy_s": 0.1, "waiting_idle_s": 0.04}, "meter_idle_s": None},
+        {"trace": {"step_s": 0.1, "busy_s": 0.1, "waiting_idle_s": 0.0}},
+    )
+    found = {
+        "gpu": "H100",
+        "batch": 256,
+        "workers": 8,
+        "runs": dict.fromkeys(("dataloader", "feedwater"), told),
+        "traces": dict.fromkeys(("dataloader", "feedwater"), judged),
+        "doctor": {
+            "verdict": "data-bound",
+            "cause": "workers",
+            "idle": None,
+            "step_s": 0.1,
+            "step_with_doctor_s": 0.101,
+        },
+    }
+    text = bench.main.text(found)
+    for line in ("dataloader        1000    100.0   20.0%            ?       80.0%         ?", "+1.0% longer"):
+        assert line in text, text
+
+
+def test_no_gpu_is_one_line(bench: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr(sys, "argv", ["main.py", "photos"])
+    with pytest.raises(SystemExit, match=r"^no CUDA GPU here \(torch .*\): nothing was measured$"):
+        bench.main.main()
