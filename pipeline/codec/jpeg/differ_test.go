@@ -95,7 +95,7 @@ func (m *mutantRun) compare(t *testing.T, n uint64) {
 	case err != nil && said.refused != "":
 		what = "refused by both"
 	case err != nil:
-		what = explained(err)
+		what = explained(err, d)
 	case said.refused != "":
 		what = "wrong: Pillow says " + said.refused
 	default:
@@ -133,8 +133,11 @@ func (m *mutantRun) pixels(d *Decoder, r *rand.Rand, want said) string {
 }
 
 // explained names the reason for which a file is refused that Pillow takes. docs/formats.md says more of each.
-func explained(err error) string {
+func explained(err error, d *Decoder) string {
+	p := &d.parser
 	switch {
+	case len(p.scans) == 1 && p.frame.single(&p.scans[0]) && len(p.src) > pieceBytes && !errors.Is(err, ErrTruncated):
+		return "behind the picture"
 	case errors.Is(err, ErrTruncated):
 		return "no marker at the end"
 	case errors.Is(err, ErrLimit):
