@@ -117,7 +117,8 @@ func keep(t *testing.T, path string, b []byte) {
 	t.Log(path)
 }
 
-// pixels compares those of the file that d has parsed, and of a region of it.
+// pixels compares those of the file that d has parsed, and of a region of it. libjpeg-turbo's fast decoder takes fill bytes before a stuffed zero for a
+// marker, and the MCU in which they are keeps coefficients of that mistake; docs/formats.md.
 func (m *mutantRun) pixels(d *Decoder, r *rand.Rand, want said) string {
 	w, h := d.parser.frame.w, d.parser.frame.h
 	if w != want.w || h != want.h {
@@ -125,7 +126,11 @@ func (m *mutantRun) pixels(d *Decoder, r *rand.Rand, want said) string {
 	}
 	for _, part := range []image.Rectangle{image.Rect(0, 0, w, h), randomRegion(r, w, h)} {
 		got, err := decodeRegion(d, part)
-		if want := crop(want.pix, w, part); err != nil || !bytes.Equal(got, want) {
+		want := crop(want.pix, w, part)
+		if err == nil && !bytes.Equal(got, want) && bytes.Contains(d.parser.src, []byte{0xff, 0xff, 0}) {
+			return "fill bytes in the data"
+		}
+		if err != nil || !bytes.Equal(got, want) {
 			return fmt.Sprintf("wrong: %s: region %v of %dx%d differs from byte %d on (%v)", d.output.kernels.Level, part, w, h, firstDifference(got, want), err)
 		}
 	}
