@@ -13,6 +13,7 @@
 #   make pictures             the page and top in three states, in a real browser and terminal: PNGs in pictures/, and what is wrong with them
 #   make soak  [MINUTES=20]   the same job for as long, with faults at random: stream, memory, handles, goroutines
 #   make fuzz  [TIME=30s]     the fuzz targets, one after the other
+#   make fuzz-pillow [TIME=30s]  damaged JPEG files, other ones each time, decoded here and by Pillow
 #   make wheel                dist/feedwater-*.whl, with the program inside
 #   make generate             protobuf and assembly
 #   make clean                remove everything that was made here
@@ -57,7 +58,7 @@ VERSION      := $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' python/feedwater
 
 say = @printf '\n\033[1m==> %s\033[0m\n' "$(1)"
 
-.PHONY: build demo test test-go test-race test-python test-arm64 lint generate check-generated bench bench-pixels pictures faults soak simulate simulate-mutants fuzz wheel clean
+.PHONY: build demo test test-go test-race test-python test-arm64 lint generate check-generated bench bench-pixels pictures faults soak simulate simulate-mutants fuzz wheel clean fuzz-pillow
 
 build:
 	@mkdir -p bin
@@ -87,7 +88,7 @@ test-python: build $(VENV)/.ready
 	cd python && $(VENV)/bin/python -m pytest -q
 
 # What is left out starts processes of its own, or maps a file that is cut meanwhile: neither works in the emulator.
-test-arm64:
+test-arm64: $(VENV)/.ready
 	$(call say,Go tests of the pixels on arm64)
 	GOARCH=arm64 CGO_ENABLED=0 $(GO) test -timeout 60m -exec qemu-aarch64-static -skip '^(TestTwoProcesses|TestManifestCutWhileMapped|TestNoProductIsFusedUnasked)$$' ./pipeline/...
 
@@ -132,6 +133,10 @@ fuzz:
 	    $(GO) test -run '^$$' -fuzz "^$$f$$" -fuzztime $(TIME) -fuzzminimizetime 10x $$p; \
 	  done; \
 	done
+
+fuzz-pillow: $(VENV)/.ready
+	$(call say,damaged JPEG files here and in Pillow for $(TIME))
+	$(GO) test ./pipeline/codec/jpeg -run 'TestMutants$$' -v -timeout 0 -mutants-for $(TIME)
 
 simulate:
 	$(call say,$(SEEDS) seeds of nodes and trainers in virtual time)

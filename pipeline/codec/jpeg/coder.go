@@ -81,7 +81,7 @@ func (c *coder) begin() {
 // resume starts the next interval. An interval that was lost has no data; then libjpeg decodes one MCU from zero bits unless
 // the interval before ran out of data.
 func (c *coder) resume() {
-	c.empty = c.empty || c.bits.consumed() > c.segment.bits
+	c.empty = c.exhausted()
 	switch {
 	case c.cursor.resume():
 		c.enter(c.cursor.at)
@@ -124,9 +124,12 @@ func (c *coder) take(n int) int {
 	}
 	c.left -= n
 	c.next += n
-	c.empty = c.empty || c.bits.consumed() > c.segment.bits
+	c.empty = c.exhausted()
 	return n
 }
+
+// exhausted reports whether the interval has run out of data.
+func (c *coder) exhausted() bool { return c.empty || c.bits.consumed() > c.segment.bits }
 
 // skip passes over n MCUs. It does not read an interval that it skips to the end if the restart marker behind it is the due
 // one: nothing in it matters then.

@@ -47,7 +47,37 @@ func newCorpus() []sample {
 	for i := range 16 {
 		c.add(fmt.Sprintf("folder.%d", i), jpegtest.File(i%3, i, 9))
 	}
+	c.tails(jpegtest.File(1, 1, 9))
+	c.scansInOne(jpegtest.Encode(picture, jpegtest.Options{Sampling: jpegtest.S422, Quality: 50, Progressive: jpegtest.Script(3), Restart: 9}))
 	return c.samples
+}
+
+// tails have something wrong behind the scan, in the same 64 KiB of the file and in later ones.
+func (c *corpus) tails(b []byte) {
+	end := find(b, 0xda, 0).end
+	comment := append([]byte{0xff, 0xfe, 0xff, 0xff}, make([]byte, 0xfffd)...)
+	tails := map[string]string{"marker": "\xff\xfc", "soi": "\xff\xd8", "scan": "\xff\xda\x00\x0c\x03\x01\x00\x02\x11\x03\x11\x00\x3f\x00"}
+	for _, name := range inOrder(tails) {
+		x := tails[name]
+		c.add("tail."+name, insert(b, end, []byte(x)))
+		c.add("tail.late-"+name, insert(b, end, slices.Concat(comment, []byte(x))))
+	}
+}
+
+// scansInOne lack what lies between two restart markers of the same number in different scans: what follows is read as the first one's, and soon
+// runs out.
+func (c *corpus) scansInOne(b []byte) {
+	for _, pair := range [][2]int{{11, 12}, {11, 13}, {12, 13}} {
+		first, second := find(b, 0xda, pair[0]), find(b, 0xda, pair[1])
+		for number := range byte(6) {
+			marker := []byte{0xff, 0xd0 | number}
+			from := bytes.LastIndex(b[first.start:first.end], marker)
+			to := bytes.Index(b[second.start:second.end], marker)
+			if from >= 0 && to >= 0 {
+				c.add(fmt.Sprintf("one.%d-%d.rst%d", pair[0], pair[1], number), cut(b, span{start: first.start + from, end: second.start + to}))
+			}
+		}
+	}
 }
 
 // samplings are all that have a name and some that should have none.

@@ -7,10 +7,11 @@ import (
 )
 
 // multiscan is the source for files of several scans: all coefficients of the region, made before the first is used. Rows of the picture
-// below the region are not decoded.
+// below the region are not decoded, but where a row of it lacks data and blocks are smoothed: then it matters which row was the last to have some.
 type multiscan struct {
 	frame  *frame
 	mcus   image.Rectangle // that it holds
+	bottom int             // row of MCUs behind the last that is read
 	grids  [maxComponents]grid
 	good   int // the last row of MCUs in which the last scan had data
 	smooth smoother
@@ -21,8 +22,8 @@ type multiscan struct {
 type grid struct {
 	blocks
 	area image.Rectangle // that it holds, in blocks of the component
-	// sent has a bit for each coefficient that is not zero, in the order of the file, of all blocks of the picture down to the end of
-	// the area, row by row. Refining a block takes that many bits, whether the region needs the block or not. Progressive files only.
+	// sent has a bit for each coefficient that is not zero, in the order of the file, of all blocks of the picture down to the last
+	// row that is read, row by row. Refining a block takes that many bits, whether the region needs the block or not. Progressive files only.
 	sent []uint64
 }
 
@@ -32,9 +33,27 @@ func (m *multiscan) decode(src []byte, f *frame, scans []scan, c *coder, mcus im
 	if smoothed {
 		mcus = mcus.Inset(-smoothReach).Intersect(image.Rect(0, 0, f.mcusX, f.mcusY))
 	}
-	m.frame, m.mcus = f, mcus
+	m.frame, m.mcus, m.bottom = f, mcus, mcus.Max.Y
+	m.scan(src, scans, c)
+	m.smooth.on = smoothed
+	if !smoothed {
+		return
+	}
+	if m.good < m.bottom-1 && m.bottom < f.mcusY { // a row further down may have data
+		m.bottom = f.mcusY
+		m.scan(src, scans, c)
+	}
+	m.smooth.begin(f, len(scans) == 1, m.good)
+}
+
+// scan reads all scans, down to the bottom.
+func (m *multiscan) scan(src []byte, scans []scan, c *coder) {
+	f := m.frame
 	for i := range f.n {
-		m.grids[i].reset(&f.comps[i], mcus, f.progressive)
+		m.grids[i].reset(&f.comps[i], m.mcus)
+		if f.progressive {
+			m.grids[i].sent = zeroed(m.grids[i].sent, f.comps[i].blocksX*m.rows(i))
+		}
 	}
 	for i := range scans {
 		c.open(src, f, &scans[i])
@@ -44,20 +63,13 @@ func (m *multiscan) decode(src []byte, f *frame, scans []scan, c *coder, mcus im
 			m.sequential(c)
 		}
 	}
-	m.smooth.on = smoothed
-	if smoothed {
-		m.smooth.begin(f, len(scans) == 1, m.good)
-	}
 }
 
 // reset makes room for the component's blocks of some MCUs, all zero.
-func (g *grid) reset(c *component, mcus image.Rectangle, progressive bool) {
+func (g *grid) reset(c *component, mcus image.Rectangle) {
 	g.area = image.Rect(mcus.Min.X*c.h, mcus.Min.Y*c.v, mcus.Max.X*c.h, mcus.Max.Y*c.v)
 	g.stride = even(g.area.Dx())
 	g.b = zeroed(g.b, g.stride*g.area.Dy())
-	if progressive {
-		g.sent = zeroed(g.sent, c.blocksX*min(g.area.Max.Y, c.blocksY))
-	}
 }
 
 // keptBlocks is how many blocks of a component are kept for the next file: 32 MiB of coefficients.

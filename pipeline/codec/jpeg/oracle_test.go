@@ -504,6 +504,10 @@ func (o *oracle) finish() {
 			panic(e)
 		}
 	}()
+	if o.pending == 0 {
+		o.pending = o.nextMarker()
+	}
+	o.d = o.d[:min(len(o.d), (o.p+1<<16-1)>>16<<16)] // the piece that Pillow has read
 	if o.markers() {
 		o.fail(errBroken)
 	}
@@ -600,6 +604,9 @@ func (o *oracle) decodeScan() {
 	o.nb, o.acc, o.insuf, o.eobrun = 0, 0, false, 0
 	todo := o.ri
 	mcu := func(row int, f func()) {
+		if !o.insuf {
+			o.good = row
+		}
 		if o.ri > 0 {
 			if todo == 0 {
 				o.restart()
@@ -608,7 +615,6 @@ func (o *oracle) decodeScan() {
 			todo--
 		}
 		if !o.insuf {
-			o.good = row
 			f()
 		}
 	}

@@ -102,16 +102,28 @@ func (p *parser) behindScan(first *segment) (more bool, err error) {
 	if !p.frame.single(&p.scans[0]) {
 		return p.segments(marker)
 	}
-	more, err = p.segments(marker)
+	return false, p.tail(marker)
+}
+
+// pieceBytes is how much of a file Pillow hands libjpeg at once.
+const pieceBytes = 64 << 10
+
+// tail reads the segments behind the only scan. All rows are there: that the file ends without EOI is no harm, and what lies in pieces behind the
+// one in which the scan ends libjpeg never gets to see.
+func (p *parser) tail(marker byte) error {
+	src := p.src
+	defer func() { p.src = src }()
+	p.src = src[:min(len(src), (p.at+pieceBytes-1)&^(pieceBytes-1))]
+	more, err := p.segments(marker)
 	if more {
 		if _, err = p.scanHeader(); !errors.Is(err, ErrTruncated) {
-			return false, p.broken("a second scan behind a complete one")
+			return p.broken("a second scan behind a complete one")
 		}
 	}
-	if errors.Is(err, ErrTruncated) { // all rows are there: a missing EOI is no harm
-		return false, nil
+	if errors.Is(err, ErrTruncated) {
+		return nil
 	}
-	return false, err
+	return err
 }
 
 // checkWork adds a scan to the work the file asks for. The scans to come are counted at the first one of a progressive file and at the

@@ -10,7 +10,7 @@ import (
 func (m *multiscan) progressive(c *coder) {
 	s := c.scan
 	if s.band.first == 0 {
-		rows := m.mcus.Max.Y
+		rows := m.bottom
 		if s.n == 1 {
 			rows = m.rows(s.comps[0].index)
 		}
@@ -32,7 +32,8 @@ func (m *multiscan) progressive(c *coder) {
 
 // rows is how many rows of blocks a scan of one component has, as far as they matter.
 func (m *multiscan) rows(comp int) int {
-	return min(m.grids[comp].area.Max.Y, m.frame.comps[comp].blocksY)
+	c := &m.frame.comps[comp]
+	return min(m.bottom*c.v, c.blocksY)
 }
 
 // walk gives all MCUs that have data in the first rows of a scan to read: n of row y from column x on.
@@ -43,9 +44,14 @@ func (m *multiscan) walk(c *coder, rows int, read func(x, y, n int)) {
 	}
 	for y := range rows {
 		for x := 0; x < c.row; {
-			n := c.take(c.row - x)
-			if !c.empty {
+			most := c.row - x
+			if !c.exhausted() {
 				m.good = y / height
+			} else if c.left == 0 { // libjpeg looks before it passes a restart marker, and then before the second MCU
+				most = 1
+			}
+			n := c.take(most)
+			if !c.empty {
 				read(x, y, n)
 			}
 			x += n
