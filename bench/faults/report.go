@@ -44,12 +44,12 @@ func (out *result) verdict(f *fault, seconds float64) {
 }
 
 const (
-	head  = "%-42s %5s %5s %7s %5s %8s %7s %7s %7s %8s %7s %8s  %s\n"
-	cells = "%-42s %5d %5d %7d %5d %8d %7d %6.1f%% %6.1f%% %7.2f%% %6.1f%% %7.2fs  %s\n"
+	head  = "%-42s %5s %5s %7s %7s %5s %8s %7s %7s %7s %8s %7s %8s  %s\n"
+	cells = "%-42s %5d %5d %5.0f/s %7d %5d %8d %7d %6.1f%% %6.1f%% %7.2f%% %6.1f%% %7.2fs  %s\n"
 )
 
 func printHead(w io.Writer) {
-	fmt.Fprintf(w, head, "fault", "nodes", "ranks", "samples", "lost", "repeated", "changed", "extra", "limit", "stall", "limit", "longest", "ok")
+	fmt.Fprintf(w, head, "fault", "nodes", "ranks", "demand", "samples", "lost", "repeated", "changed", "extra", "limit", "stall", "limit", "longest", "ok")
 }
 
 func (out *result) print(w io.Writer) {
@@ -57,7 +57,7 @@ func (out *result) print(w io.Writer) {
 		fmt.Fprintf(w, "%-42s %5d %5d  %s\n", out.Fault, out.Nodes, out.Ranks, lastLine(out.Err))
 		return
 	}
-	fmt.Fprintf(w, cells, out.Fault, out.Nodes, out.Ranks, out.Samples, out.Lost, out.Repeated, out.Changed,
+	fmt.Fprintf(w, cells, out.Fault, out.Nodes, out.Ranks, out.Demand, out.Samples, out.Lost, out.Repeated, out.Changed,
 		100*out.Extra, 100*out.ExtraLimit, 100*out.Stall, 100*out.Limit, out.Longest, out.word())
 }
 
@@ -76,18 +76,18 @@ func (out *result) word() string {
 
 // markdown writes the table for a document.
 func markdown(w io.Writer, results []result) {
-	fmt.Fprintln(w, "| fault | nodes | ranks | samples | lost | repeated | changed | extra work | limit | stall | limit | longest wait | |")
-	fmt.Fprintln(w, "|---|---|---|---|---|---|---|---|---|---|---|---|---|")
+	fmt.Fprintln(w, "| fault | nodes | ranks | demand | samples | lost | repeated | changed | extra work | limit | stall | limit | longest wait | |")
+	fmt.Fprintln(w, "|---|---|---|---|---|---|---|---|---|---|---|---|---|---|")
 	for _, r := range results {
 		name := r.Fault
 		if r.Note != "" {
 			name += " (" + r.Note + ")"
 		}
 		if r.Err != "" {
-			fmt.Fprintf(w, "| %s | %d | %d | | | | | | | | | | %s |\n", name, r.Nodes, r.Ranks, lastLine(r.Err))
+			fmt.Fprintf(w, "| %s | %d | %d | | | | | | | | | | | %s |\n", name, r.Nodes, r.Ranks, lastLine(r.Err))
 			continue
 		}
-		fmt.Fprintf(w, "| %s | %d | %d | %d | %d | %d | %d | %.1f %% | %.1f %% | %.2f %% | %.1f %% | %.2f s | %s |\n", name, r.Nodes, r.Ranks, r.Samples,
+		fmt.Fprintf(w, "| %s | %d | %d | %.0f/s | %d | %d | %d | %d | %.1f %% | %.1f %% | %.2f %% | %.1f %% | %.2f s | %s |\n", name, r.Nodes, r.Ranks, r.Demand, r.Samples,
 			r.Lost, r.Repeated, r.Changed, 100*r.Extra, 100*r.ExtraLimit, 100*r.Stall, 100*r.Limit, r.Longest, r.word())
 	}
 }

@@ -52,7 +52,7 @@ func (m *matrix) soak(ctx context.Context, minutes float64, w io.Writer) error {
 		return err
 	}
 	r.fault = &f
-	out := result{Fault: fmt.Sprintf("%d at random in %g minutes", count, minutes), Nodes: f.nodes, Ranks: f.ranks}
+	out := result{Fault: fmt.Sprintf("%d at random in %g minutes", count, minutes), Nodes: f.nodes, Ranks: f.ranks, Demand: m.speed * soakLoad}
 	if err := r.judge(&out); err != nil {
 		return err
 	}

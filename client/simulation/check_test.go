@@ -106,6 +106,7 @@ func (w *world) observe(ctx context.Context) {
 		}
 		w.checkWaits(calm)
 		w.checkWants()
+		w.checkSilence()
 	}
 }
 
@@ -133,6 +134,35 @@ func (w *world) checkWants() {
 		n.mu.Unlock()
 		if making > most {
 			w.fail("%s holds %d wants for %d connections", n.addr, making, most/mostWants)
+		}
+	}
+}
+
+// held is wants of a fleet that are at a node.
+type held struct {
+	fleet *client.Fleet
+	addr  string
+}
+
+// quiet is for how long a node may hold wants and say nothing.
+const quiet = 2 * time.Second
+
+// checkSilence looks whether wants stay at a node that is frozen. A single one may be a probe.
+func (w *world) checkSilence() {
+	w.mu.Lock()
+	fleets := slices.Clone(w.fleets)
+	w.mu.Unlock()
+	for _, f := range fleets {
+		for _, s := range f.Status() {
+			what, since := held{f, s.Addr}, w.node(s.Addr).silence()
+			switch began, ok := w.hoards[what]; {
+			case since.IsZero() || s.Wants <= 1:
+				delete(w.hoards, what)
+			case !ok:
+				w.hoards[what] = time.Now()
+			case time.Since(later(began, since)) > quiet:
+				w.fail("%s says nothing, and %d wants stay there", s.Addr, s.Wants)
+			}
 		}
 	}
 }

@@ -80,7 +80,12 @@ func lie(w *world, n *node, f *fault) {
 }
 
 func frozen(w *world, n *node, f *fault) {
-	during(func(n *node, by int) { n.frozen += by; n.links.set(n) })(w, n, f)
+	during(func(n *node, by int) {
+		if n.frozen += by; n.frozen == 1 && by > 0 {
+			n.frozenAt = time.Now()
+		}
+		n.links.set(n)
+	})(w, n, f)
 }
 
 func trickle(w *world, n *node, f *fault) {

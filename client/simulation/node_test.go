@@ -31,6 +31,7 @@ type node struct {
 	// How it is: numbers count the faults that make it so.
 	slow, broken, lying, frozen, narrow, refusing, hole int
 
+	frozenAt        time.Time
 	hangs           time.Time // until then
 	content, digest string    // of its data and its pixels; empty: the right ones
 	liar            bool      // it has sent wrong bytes on purpose
@@ -158,6 +159,19 @@ func (n *node) damage(batch []byte) {
 	if n.lying > 0 {
 		batch[len(batch)/3] ^= 4
 	}
+}
+
+// silence is when the node was frozen; zero: it is not, or there is none.
+func (n *node) silence() time.Time {
+	if n == nil {
+		return time.Time{}
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.frozen == 0 {
+		return time.Time{}
+	}
+	return n.frozenAt
 }
 
 // lied reports whether the node has sent wrong bytes on purpose.

@@ -35,6 +35,7 @@ type world struct {
 	final  client.State
 	logged bytes.Buffer
 	dead   []*running
+	hoards map[held]time.Time // of observe: since when a node that is frozen holds more than one want
 }
 
 // event is something that happened.
@@ -46,7 +47,7 @@ type event struct {
 func (e event) String() string { return fmt.Sprintf("%-14s %s", e.at, e.what) }
 
 func newWorld(s *scenario, root string, calm client.State) *world {
-	w := &world{scenario: s, root: root, calm: calm, began: time.Now(), stream: map[place]record{}, last: map[string]place{}}
+	w := &world{scenario: s, root: root, calm: calm, began: time.Now(), stream: map[place]record{}, last: map[string]place{}, hoards: map[held]time.Time{}}
 	for i := range s.nodes {
 		w.nodes = append(w.nodes, newNode(w, i))
 	}
