@@ -15,7 +15,7 @@ const unknownCost = 0.008
 func (f *Fleet) assign(now time.Time) {
 	f.probe(now)
 	f.checkRefused()
-	if len(f.queue) == 0 || !f.hasRoom(now) {
+	if len(f.queue) == 0 || !f.hasRoom(f.queue[0].count, now) {
 		return
 	}
 	for _, m := range f.members {
@@ -24,11 +24,17 @@ func (f *Fleet) assign(now time.Time) {
 	f.measure()
 	sortByDue(f.queue)
 	waiting := f.queue[:0]
+	full := false // most often the node that has made one batch gets one want, and the others need not be looked at
 	for _, w := range f.queue {
+		if full {
+			waiting = append(waiting, w)
+			continue
+		}
 		m := f.pick(w, now)
 		switch {
 		case m != nil && m.takes(w.count):
 			f.send(w, m.session, now)
+			full = !f.hasRoom(w.count, now)
 			continue
 		case m != nil:
 			m.forecast += w.count
@@ -143,9 +149,10 @@ func inFlight(workers, count int) int {
 	return max(3, (2*workers+count-1)/count)
 }
 
-func (f *Fleet) hasRoom(now time.Time) bool {
+// hasRoom reports whether a node may get one more want of count samples.
+func (f *Fleet) hasRoom(count int, now time.Time) bool {
 	for _, m := range f.members {
-		if m.usable() && !now.Before(m.busyUntil) && m.takes(f.queue[0].count) {
+		if m.usable() && !now.Before(m.busyUntil) && m.takes(count) {
 			return true
 		}
 	}

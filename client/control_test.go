@@ -37,12 +37,61 @@ type trainer struct {
 	ahead  int
 	noise  *rand.Rand // of the GPU's steps, 15 %; nil: none
 	phases []phase
+	job    *meeting // of all its ranks; nil: it is the only one
 
 	mu      sync.Mutex
 	called  time.Time     // next
 	done    time.Time     // when the GPU is, with what was submitted
 	stalled time.Duration // GPU time lost to data
 	steps   int
+}
+
+// meeting is where the ranks of a job wait for each other, at each step.
+type meeting struct {
+	mu              sync.Mutex
+	all             sync.Cond
+	ranks, here, at int
+}
+
+func newMeeting(ranks int) *meeting {
+	m := &meeting{ranks: ranks}
+	m.all.L = &m.mu
+	return m
+}
+
+// meet returns when every rank is there.
+func (m *meeting) meet() {
+	if m == nil {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.here++
+	at := m.at
+	m.part()
+	for m.at == at {
+		m.all.Wait()
+	}
+}
+
+// leave is for a rank that comes no more.
+func (m *meeting) leave() {
+	if m == nil {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.ranks--
+	m.part()
+}
+
+// part lets all go on if every rank is there. mu is held.
+func (m *meeting) part() {
+	if m.here >= m.ranks {
+		m.here = 0
+		m.at++
+		m.all.Broadcast()
+	}
 }
 
 // idle is how long the GPU stands still for data, if the batch comes now.
@@ -74,6 +123,7 @@ func (r *trainer) run(t testing.TB) {
 				return
 			}
 			b.Release()
+			r.job.meet()
 			finished = append(finished, r.submit(r.phases[at].step))
 			time.Sleep(r.host)
 			if n := len(finished) - r.ahead; n > 0 {
@@ -81,6 +131,7 @@ func (r *trainer) run(t testing.TB) {
 			}
 			for !time.Now().Before(until) {
 				if at++; at == len(r.phases) {
+					r.job.leave()
 					return
 				}
 				until = until.Add(r.phases[at].lasts)
@@ -322,7 +373,7 @@ func TestDemandThatChanges(t *testing.T) {
 		delay time.Duration
 		outcome
 	}{
-		{5 * time.Second, outcome{stall: 0.010, hours: 0.31, changes: 20}},
+		{5 * time.Second, outcome{stall: 0.010, hours: 0.34, changes: 20}},
 		{45 * time.Second, outcome{stall: 0.029, hours: 0.31, changes: 21}},
 	} {
 		t.Run(bound.delay.String(), func(t *testing.T) {

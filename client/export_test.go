@@ -12,3 +12,6 @@ func (l *Loader) Spare() int {
 
 // CheckProtocol is what a fleet asks of a node's answer.
 var CheckProtocol = checkProtocol
+
+// SetID is what a stream does on Send, for tests that have one of their own.
+func (a *Attempt) SetID(id uint64) { a.id = id }

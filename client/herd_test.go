@@ -121,6 +121,15 @@ func (h *herd) crowd() int {
 	return most
 }
 
+// held is the memory that the process needs: live objects and stacks.
+func held() uint64 {
+	runtime.GC()
+	runtime.GC() // what the first one found in pools
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc + m.StackInuse
+}
+
 // All nodes of 64 trainers go at once, and come back: everybody has one again within two seconds, they do not all knock at once, and
 // nothing is left of the streams that broke.
 func TestHerd(t *testing.T) {
@@ -136,7 +145,8 @@ func TestHerd(t *testing.T) {
 		if all, _ := h.ready(); all != trainers*nodes {
 			t.Fatalf("%d streams of %d", all, trainers*nodes)
 		}
-		routines := runtime.NumGoroutine()
+		routines, bytes := runtime.NumGoroutine(), held()
+		t.Logf("for each stream, both ends: %.1f goroutines, %d KiB", float64(routines)/float64(trainers*nodes), bytes/uint64(trainers*nodes)>>10)
 		h.fell()
 		time.Sleep(down)
 		h.mu.Lock()
@@ -156,6 +166,9 @@ func TestHerd(t *testing.T) {
 		}
 		if n := runtime.NumGoroutine(); n > routines+routines/20 {
 			t.Errorf("%d goroutines before, %d after", routines, n)
+		}
+		if n := held(); n > bytes+bytes/4+1<<20 {
+			t.Errorf("%d bytes before, %d after", bytes, n)
 		}
 		cancel()
 		h.running.Wait()

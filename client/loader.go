@@ -211,8 +211,9 @@ func (l *Loader) want(share order.Share) {
 		},
 		Done: func(r Result) { p.result <- r },
 	}
-	if due := l.fleet.Due(len(l.pending)); due > 0 {
-		p.want.Due = time.Now().Add(due)
+	p.want.Due = time.Now().Add(l.fleet.Due(len(l.pending)))
+	if n := len(l.pending); n > 0 && p.want.Due.Before(l.pending[n-1].want.Due) { // what is known of the pace changes, the order does not
+		p.want.Due = l.pending[n-1].want.Due
 	}
 	l.pending = append(l.pending, p)
 	l.fleet.Want(&p.want)

@@ -42,8 +42,7 @@ func (l *loop) arrived(took time.Duration, queued float64) {
 	l.window.Arrived(took.Seconds() - queued)
 }
 
-// Due is when the loop will need the batch that has ahead others before it, from now; 0, at once, while its pace is unknown. It never
-// blocks.
+// Due is when the loop will need the batch that has ahead others before it, from now. It never blocks.
 func (f *Fleet) Due(ahead int) time.Duration {
 	f.loop.mu.Lock()
 	defer f.loop.mu.Unlock()

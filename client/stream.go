@@ -160,7 +160,7 @@ func (s *stream) send(ctx context.Context) {
 		s.mu.Unlock()
 		for _, o := range batch {
 			if w := o.request.GetWant(); w != nil && !o.due.IsZero() {
-				w.Due = durationpb.New(max(time.Until(o.due), 0))
+				w.Due = durationpb.New(time.Until(o.due))
 			}
 			if s.rpc.Send(o.request) != nil {
 				return // receive learns why

@@ -139,7 +139,7 @@ func TestPaceAndDue(t *testing.T) {
 	for i := range 3 {
 		p.Add(Step{Number: uint64(i), Seconds: 0.1})
 	}
-	if p.Seconds() != 0 || p.Due(5) != 0 {
+	if p.Seconds() != 0 || p.Due(5) != 5*unknownPace {
 		t.Errorf("known after three steps: %v", p.Seconds())
 	}
 	for i := range 16 { // a rank that waits for starving peers in three steps of four

@@ -1,6 +1,9 @@
 package control
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 const (
 	paceSteps = 16 // that the pace is taken from
@@ -36,5 +39,11 @@ func (p *Pace) Seconds() float64 {
 	return sorted[paceRank*n/paceSteps]
 }
 
-// Due is when the batch is needed that has ahead others before it, in seconds from now; 0 while the pace is unknown: at once.
-func (p *Pace) Due(ahead int) float64 { return float64(max(ahead, 0)) * p.Seconds() }
+// unknownPace is assumed of steps while nothing is known of them: fast, so that batches are due soon, but one after the other. If all were
+// due at once a node could not tell the batch that one rank waits for from the tenth of another.
+const unknownPace = 0.1
+
+// Due is when the batch is needed that has ahead others before it, in seconds from now.
+func (p *Pace) Due(ahead int) float64 {
+	return float64(max(ahead, 0)) * cmp.Or(p.Seconds(), unknownPace)
+}

@@ -27,6 +27,9 @@ type want struct {
 	cancelled bool
 }
 
+// latest is how late a want can be said to be.
+const latest = time.Hour
+
 // accept takes a want on, or queues a failure as its answer.
 func (t *stream) accept(r *pb.Want) error {
 	id := r.GetId()
@@ -43,7 +46,7 @@ func (t *stream) accept(r *pb.Want) error {
 		t.server.metrics.hedges.Inc()
 	}
 	w := &want{id: id, arrived: time.Now()}
-	w.due = w.arrived.Add(max(r.GetDue().AsDuration(), 0))
+	w.due = w.arrived.Add(max(r.GetDue().AsDuration(), -latest))
 	name, err := toName(r.GetName())
 	if err == nil {
 		err = t.admit(w, name)

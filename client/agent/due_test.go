@@ -19,17 +19,32 @@ func TestDue(t *testing.T) {
 	n := &fakeNode{dues: make(chan time.Time, 1), pulses: make(chan *pb.Pulse, 1)}
 	c := start(t, n)
 	c.open(8, nil)
-	ask(c, want{id: 1, count: 8, ahead: 3})
-	if due := <-n.dues; !due.IsZero() {
-		t.Errorf("due %s before anything is known of the loop", due)
+	began := time.Now()
+	ask(c, want{id: 1, count: 8, ahead: 30})
+	if due := <-n.dues; due.Before(began.Add(3*time.Second)) || due.After(time.Now().Add(3*time.Second)) {
+		t.Errorf("due in %s before anything is known of the loop, want 3 s", due.Sub(began))
 	}
 	// Steps of 150 s of which the GPU stood still for 50.
 	c.send(c.loader, pulsePacket(-1, [5]float64{0, 150, 60, 50, 0}, [5]float64{1, 150, 60, 50, 0}, [5]float64{2, 150, 60, 50, 0}, [5]float64{3, 150, 60, 50, 0}))
 	<-n.pulses
-	began := time.Now()
+	began = time.Now()
 	ask(c, want{id: 2, count: 8, ahead: 3})
 	if due := <-n.dues; due.Before(began.Add(300*time.Second)) || due.After(time.Now().Add(300*time.Second)) {
 		t.Errorf("due in %s, want 300 s", due.Sub(began))
+	}
+	fast := make([][5]float64, 16)
+	for i := range fast {
+		fast[i] = [5]float64{float64(4 + i), 0.1, 0, 0, 0}
+	}
+	c.send(c.loader, pulsePacket(-1, fast...))
+	<-n.pulses
+	ask(c, want{id: 3, count: 8, ahead: 4})
+	if due := <-n.dues; due.Before(began.Add(300 * time.Second)) {
+		t.Errorf("due in %s, before the batch that comes before it", due.Sub(began))
+	}
+	ask(c, want{id: 4, count: 8})
+	if due := time.Until(<-n.dues); due > 0 {
+		t.Errorf("due in %s, and the loop waits for it", due)
 	}
 }
 

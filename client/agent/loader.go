@@ -24,6 +24,7 @@ type loader struct {
 	// conversions of batches that came; begun by the fleet's goroutine.
 	conversions sync.WaitGroup
 	policies    policies
+	due         time.Time // of the latest want; of read alone
 
 	mu    sync.Mutex
 	fleet *client.Fleet // nil until an open call
@@ -158,10 +159,8 @@ func (l *loader) want(w want) {
 		return
 	}
 	b.name.Policy = l.policies[w.policy]
-	request := &client.Want{Name: b.name, Dst: b.wire, Spare: b.another, Grow: b.grow, Image: b.image}
-	if due := fleet.Due(int(min(w.ahead, maxAhead))); due > 0 {
-		request.Due = time.Now().Add(due)
-	}
+	l.due = l.dueOf(fleet, w.ahead)
+	request := &client.Want{Name: b.name, Dst: b.wire, Spare: b.another, Grow: b.grow, Image: b.image, Due: l.due}
 	request.Done = func(r client.Result) {
 		l.mu.Lock()
 		delete(l.wants, w.id)
@@ -180,6 +179,16 @@ func (l *loader) want(w want) {
 		return
 	}
 	fleet.Want(request)
+}
+
+// dueOf is when a want is due that has so many ahead of it: never before the one before it, for what is known of the pace changes, and the order
+// does not.
+func (l *loader) dueOf(fleet *client.Fleet, ahead uint64) time.Time {
+	due := time.Now().Add(fleet.Due(int(min(ahead, maxAhead))))
+	if ahead > 0 && due.Before(l.due) {
+		return l.due
+	}
+	return due
 }
 
 // maxAhead bounds how far ahead of the loop a want is said to be.

@@ -166,3 +166,18 @@ func TestImpossiblePulses(t *testing.T) {
 		t.Errorf("the largest job that can be: %v", s)
 	}
 }
+
+// What a node spends on a pulse does not grow with the trainers that it hears.
+func BenchmarkTell(b *testing.B) {
+	var book pulse.Book
+	var lines []*pulse.Line
+	for range 256 {
+		lines = append(lines, book.Enter("job", "plan", start))
+	}
+	now := start
+	for i := 0; b.Loop(); i++ {
+		now = now.Add(time.Millisecond)
+		p := &pb.Pulse{Rank: uint32(i % 256), World: 256, Steps: []*pb.Step{step(uint64(i), 0.1, 0), step(uint64(i+1), 0.1, 0)}}
+		lines[i%256].Tell(p, now)
+	}
+}

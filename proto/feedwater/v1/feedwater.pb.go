@@ -858,7 +858,7 @@ type Want struct {
 	// Chosen by the trainer, never used again on this stream.
 	Id   uint64 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
 	Name *Name  `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
-	// When the trainer will need the batch, from now. Absent: at once.
+	// When the trainer will need the batch, from now; negative: it has been needed for so long. Absent: at once.
 	Due *durationpb.Duration `protobuf:"bytes,3,opt,name=due,proto3" json:"due,omitempty"`
 	// When the trainer gives this want up and asks another node, from now: the node does so too. Absent: never.
 	Deadline *durationpb.Duration `protobuf:"bytes,4,opt,name=deadline,proto3" json:"deadline,omitempty"`
