@@ -16,6 +16,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -158,6 +159,7 @@ def main() -> None:
     parser.add_argument("--out", default=str(machine.ROOT / "dist" / "pixels"), help="files to write, without suffix")
     parser.add_argument("--document", action="store_true", help="write table and picture into docs/speed.md")
     args = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("terminated"))  # so that everything is cleared away
     with tempfile.TemporaryDirectory() as scratch:
         run(args, Path(scratch))
 
