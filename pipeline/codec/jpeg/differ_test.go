@@ -20,7 +20,7 @@ import (
 )
 
 var (
-	mutants   = flag.Uint64("mutants", 2500, "how many damaged files TestMutants compares, from 1 on")
+	mutants   = flag.Uint64("mutants", 1500, "how many damaged files TestMutants compares, from 1 on")
 	mutantFor = flag.Duration("mutants-for", 0, "how long TestMutants goes on, with other files each time; 0: see -mutants")
 	mutant    = flag.Uint64("mutant", 0, "the only file that TestMutants compares, and writes to the folder of -artifacts; 0: see -mutants")
 )

@@ -24,8 +24,7 @@ var mutations = []func(r *rand.Rand, b, other []byte) []byte{
 	moveSegment, splice, graft,
 }
 
-// somewhere is a place in b, as often among its headers as anywhere. What sizes a picture is most of the time left alone: a picture of
-// another size shows less than one of other tables.
+// somewhere is a place in b, as often among its headers as anywhere.
 func somewhere(r *rand.Rand, b []byte) int {
 	if r.IntN(2) == 0 {
 		return r.IntN(len(b))
@@ -33,6 +32,7 @@ func somewhere(r *rand.Rand, b []byte) int {
 	return r.IntN(min(len(b), 700))
 }
 
+// stretch is some neighbouring bytes of b.
 func stretch(r *rand.Rand, b []byte) (from, to int) {
 	from = somewhere(r, b)
 	return from, min(len(b), from+1+r.IntN(1<<r.IntN(8)))

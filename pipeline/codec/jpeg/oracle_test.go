@@ -301,7 +301,7 @@ func (o *oracle) dht(n int) {
 			sum += counts[i]
 		}
 		n -= 17
-		if sum > 256 || sum > n || t&^0x10 > 3 {
+		if sum > 256 || sum > n {
 			o.fail(errBroken)
 		}
 		h := &oracleTable{vals: make([]byte, 256)}
@@ -309,6 +309,9 @@ func (o *oracle) dht(n int) {
 			h.vals[i] = byte(o.u8())
 		}
 		n -= sum
+		if t&^0x10 > 3 {
+			o.fail(errBroken)
+		}
 		code, k := 0, 0
 		for i := 1; i <= 16; i++ {
 			h.off[i] = k - code
