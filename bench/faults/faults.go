@@ -96,7 +96,7 @@ func readable(_ context.Context, r *run, turn int) error { return r.victim(turn)
 // inSegments lets links lose segments.
 func inSegments(f *fleet) error {
 	for _, n := range f.nodes {
-		n.link.segments = true
+		n.link.mayLose()
 	}
 	return nil
 }

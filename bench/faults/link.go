@@ -19,7 +19,7 @@ type condition struct {
 	Delay time.Duration
 	// BytesPerSecond of each direction; 0: as fast as it goes.
 	BytesPerSecond float64
-	// Loss is the share of segments lost, each way, of a link in segments.
+	// Loss is the share of segments lost, each way, of a link that may lose some.
 	Loss float64
 	// FlipEvery turns a bit round every so many bytes that come from the node, on average.
 	FlipEvery int
@@ -34,7 +34,6 @@ const (
 type link struct {
 	listener net.Listener
 	target   string // unix socket
-	segments bool   // it leads over one more connection, which can lose segments; see hop
 	running  sync.WaitGroup
 	ctx      context.Context
 	cancel   context.CancelFunc
@@ -43,6 +42,7 @@ type link struct {
 	now     condition
 	changed chan struct{} // closed by set
 	hops    map[*hop]struct{}
+	losing  bool // connections from now on lead over one more, which can lose segments; see hop
 }
 
 func newLink(target string) (*link, error) {
@@ -68,6 +68,13 @@ func (l *link) set(c condition) {
 	}
 	close(l.changed)
 	l.changed = make(chan struct{})
+}
+
+// mayLose lets the link lose segments.
+func (l *link) mayLose() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.losing = true
 }
 
 func (l *link) condition() (condition, <-chan struct{}) {
@@ -104,7 +111,10 @@ func (l *link) carry(trainer net.Conn) {
 		return
 	}
 	defer shut(node)
-	if !l.segments {
+	l.mu.Lock()
+	losing := l.losing
+	l.mu.Unlock()
+	if !losing {
 		l.join(trainer, node, l.hold)
 		return
 	}

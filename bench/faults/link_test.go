@@ -37,7 +37,9 @@ func echo(t *testing.T, segments bool) (*link, net.Conn) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l.segments = segments
+	if segments {
+		l.mayLose()
+	}
 	t.Cleanup(l.close)
 	c, err := net.Dial("tcp", l.addr())
 	if err != nil {

@@ -21,6 +21,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 )
@@ -46,7 +47,7 @@ func main() {
 	flag.Float64Var(&o.speed, "speed", 160, "samples a second that the whole fleet makes")
 	flag.Float64Var(&o.seconds, "seconds", 20, "for which each job is watched, after it has warmed up")
 	flag.Float64Var(&o.minutes, "soak", 0, "instead of the table, so many `minutes` of one job with faults at random; memory and handles must stay")
-	flag.StringVar(&o.only, "only", "", "only faults whose names hold this `text`")
+	flag.StringVar(&o.only, "only", "", "only faults whose names match this regular `expression`")
 	flag.StringVar(&o.markdown, "markdown", "", "write the table to this `file`")
 	flag.BoolVar(&o.json, "json", false, "print JSON")
 	flag.BoolVar(&o.verbose, "verbose", false, "say what nodes and trainers say")
@@ -117,9 +118,13 @@ func (o *options) rows(ctx context.Context) ([]result, error) {
 	if !o.json {
 		printHead(os.Stdout)
 	}
+	only, err := regexp.Compile(o.only)
+	if err != nil {
+		return nil, err
+	}
 	var results []result
 	for _, f := range faults() {
-		if !strings.Contains(f.name, o.only) {
+		if !only.MatchString(f.name) {
 			continue
 		}
 		r, err := o.row(ctx, &f)

@@ -168,7 +168,11 @@ func (m *matrix) capacity(ctx context.Context, f *fault) (float64, error) {
 	}
 	given := float64(r.taken()-before) / time.Since(began).Seconds()
 	// Ranks that had no core for a while take what was made then, faster than nodes make it.
-	return min(given, float64(r.fleet.decoded()-made)/time.Since(began).Seconds()), r.failed()
+	rate := min(given, float64(r.fleet.decoded()-made)/time.Since(began).Seconds())
+	if rate <= 0 {
+		return 0, errors.Join(errors.New("nothing was made, or nodes do not tell: is the machine too busy?"), r.failed())
+	}
+	return rate, r.failed()
 }
 
 // row measures one fault.

@@ -142,7 +142,7 @@ func (m *mutant) try(seeds int) (seed, said string, err error) {
 	if err != nil {
 		return "", "", err
 	}
-	command := exec.Command("go", "test", "-overlay", overlay, "./client/simulation", "-run", "TestSeeds$", "-v", "-timeout", "3m",
+	command := exec.Command("go", "test", "-overlay", overlay, "./client/simulation", "-run", "TestSeeds$", "-v", "-timeout", "15m",
 		"-seeds", fmt.Sprint(seeds), "-first")
 	out, err := command.CombinedOutput()
 	if err == nil {
