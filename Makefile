@@ -3,7 +3,6 @@
 #   make demo [DATA=folder]   build, start a node, train a small network on real JPEGs
 #   make test                 every test, Go and Python
 #   make simulate [SEEDS=20000]  nodes, trainers and faults in virtual time, so many seeds
-#   make crowd [RANKS=16 NODES=60]  the control laws with so many trainers, and the nodes that feed them, in virtual time
 #   make scale-out            what a job gets of 1 to 16 nodes of fixed speed, as a table and docs/scale-out.svg; ten minutes
 #   make simulate-mutants     deliberate bugs, and the seed that catches each
 #   make build                bin/feedwater, and bin/feedwater-nvml where there is a C compiler
@@ -28,8 +27,6 @@ TOOLS  := $(CURDIR)/.tools/bin
 VENV   := $(CURDIR)/.venv
 TIME   ?= 30s
 SEEDS  ?= 20000
-RANKS  ?= 16
-NODES  ?= 60
 # Folder of photographs, classes in sub-folders. Pictures are generated where it is empty.
 DATA   ?=
 # Further flags of make faults, as --only loss.
@@ -57,7 +54,7 @@ VERSION      := $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' python/feedwater
 
 say = @printf '\n\033[1m==> %s\033[0m\n' "$(1)"
 
-.PHONY: build demo test test-go test-race test-python test-arm64 lint generate check-generated bench faults soak scale-out crowd simulate simulate-mutants fuzz wheel clean
+.PHONY: build demo test test-go test-race test-python test-arm64 lint generate check-generated bench faults soak scale-out simulate simulate-mutants fuzz wheel clean
 
 build:
 	@mkdir -p bin
@@ -128,10 +125,6 @@ fuzz:
 simulate:
 	$(call say,$(SEEDS) seeds of nodes and trainers in virtual time)
 	$(GO) test ./client/simulation -run 'TestSeeds$$' -timeout 4h -seeds $(SEEDS)
-
-crowd:
-	$(call say,$(RANKS) ranks that $(NODES) nodes would feed in virtual time)
-	$(GO) test ./client -run 'TestCrowd$$' -timeout 12h -v -nodes $(NODES) -ranks $(RANKS)
 
 scale-out:
 	$(call say,one job on 1 to 16 nodes of fixed speed)

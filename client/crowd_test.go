@@ -21,7 +21,7 @@ import (
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 )
 
-// make crowd has 1,000 and 256 of them.
+// How many there are, for trying the laws with more than the test has time for.
 var (
 	crowdNodes = flag.Int("nodes", 20, "nodes of TestCrowd that would feed its ranks")
 	crowdRanks = flag.Int("ranks", 8, "ranks of TestCrowd, a quarter in each job")
