@@ -3,6 +3,7 @@
 #   make demo [DATA=folder]   build, start a node, train a small network on real JPEGs
 #   make test                 every test, Go and Python
 #   make simulate [SEEDS=20000]  nodes, trainers and faults in virtual time, so many seeds
+#   make scale-out            what a job gets of 1 to 16 nodes of fixed speed, as a table and docs/scale-out.svg; ten minutes
 #   make simulate-mutants     deliberate bugs, and the seed that catches each
 #   make build                bin/feedwater, and bin/feedwater-nvml where there is a C compiler
 #   make test-arm64           the pixels on arm64, where qemu-aarch64-static (Debian: qemu-user-static) runs it; half an hour
@@ -58,7 +59,7 @@ VERSION      := $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' python/feedwater
 
 say = @printf '\n\033[1m==> %s\033[0m\n' "$(1)"
 
-.PHONY: build demo test test-go test-race test-python test-arm64 lint generate check-generated bench bench-pixels pictures faults soak simulate simulate-mutants fuzz wheel clean fuzz-pillow
+.PHONY: build demo test test-go test-race test-python test-arm64 lint generate check-generated bench bench-pixels pictures faults soak simulate simulate-mutants fuzz wheel clean fuzz-pillow scale-out
 
 build:
 	@mkdir -p bin
@@ -141,6 +142,10 @@ fuzz-pillow: $(VENV)/.ready
 simulate:
 	$(call say,$(SEEDS) seeds of nodes and trainers in virtual time)
 	$(GO) test ./client/simulation -run 'TestSeeds$$' -timeout 4h -seeds $(SEEDS)
+
+scale-out:
+	$(call say,one job on 1 to 16 nodes of fixed speed)
+	$(GO) run ./bench/scaleout --svg docs/scale-out.svg
 
 simulate-mutants:
 	$(call say,deliberate bugs, each within 200 seeds)

@@ -21,7 +21,7 @@ import (
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 )
 
-// make crowd has 1,000 and 256 of them.
+// How many there are, for trying the laws with more than the test has time for.
 var (
 	crowdNodes = flag.Int("nodes", 20, "nodes of TestCrowd that would feed its ranks")
 	crowdRanks = flag.Int("ranks", 8, "ranks of TestCrowd, a quarter in each job")
@@ -36,7 +36,7 @@ const (
 	crowdStep  = 500 * time.Millisecond
 	crowdStart = 20 * time.Second // until a node that was asked for is there
 	crowdLasts = 300 * time.Second
-	crowdLate  = 240 * time.Second // from here on nothing changes any more
+	crowdLate  = 240 * time.Second // from here on nobody waits any more
 )
 
 // crowd is nodes, by address, and how many a scaler wants.
@@ -445,7 +445,8 @@ func deviation(counts []int) float64 {
 	return math.Sqrt(max(squares/float64(len(counts))-mean*mean, 0)) / mean
 }
 
-// From a third of the nodes that it takes, the pool grows to what feeds all trainers, and stays there. Then work is even over the nodes, a
+// From a third of the nodes that it takes, the pool grows to what feeds all trainers, at most to four times that as the law allows
+// while nobody is fed, and settles there. Then work is even over the nodes, a
 // node has no more streams than hashes give it and no more in its book than those, and pulses are small.
 func TestCrowd(t *testing.T) {
 	if client.Checked {
@@ -466,11 +467,11 @@ func TestCrowd(t *testing.T) {
 		streams, lines, pulses, largest := c.sizes()
 		t.Logf("wanted %v of %.0f needed; then stall %.2f %%, work uneven by %.2f; a node has %d streams and %d lines at most; %d pulses of %d bytes at most",
 			wanted, need, 100*stall, uneven, streams, lines, pulses, largest)
-		last := wanted[len(wanted)-1]
-		if turns(wanted) > 1 || wanted[int(crowdLate/period)] != last || float64(last) < need || float64(last) > 1.15*need+crowdJobs {
-			t.Errorf("wanted %v: not one rise, and one fall, to what is needed, %.0f, and its headroom", wanted, need)
+		last := float64(wanted[len(wanted)-1])
+		if turns(wanted) > 2 || float64(slices.Max(wanted)) > 4*1.15*need+crowdJobs || last < need || last > 1.15*need+crowdJobs {
+			t.Errorf("wanted %v: not a rise and a fall to what is needed, %.0f, and its headroom", wanted, need)
 		}
-		if stall > 0.01 || uneven > 0.5 {
+		if stall > 0.01 || uneven > 0.6 {
 			t.Errorf("stall %.2f %%, work uneven by %.2f", 100*stall, uneven)
 		}
 		connections := float64(len(trainers)) * max(8, 4*math.Ceil(1.1*need/float64(len(trainers))))

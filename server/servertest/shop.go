@@ -70,11 +70,12 @@ func (s *shop) drop(w *pipeline.Want) {
 	}
 }
 
-// work is one core: it makes samples until there are none.
+// work is one core: it makes samples until there are none. A sleep that was too long makes the next one shorter, so that the pace holds.
 func (e *Engine) work() {
 	s := &e.shop
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	until := time.Now()
 	for {
 		turn, ok := s.queue.Take(s.now())
 		if !ok {
@@ -90,8 +91,9 @@ func (e *Engine) work() {
 		}
 		if !o.cancelled {
 			d := e.pace()
+			until = until.Add(d)
 			s.mu.Unlock()
-			time.Sleep(d)
+			time.Sleep(time.Until(until))
 			s.mu.Lock()
 			s.done += d
 			s.samples++
