@@ -43,7 +43,7 @@ func (s *indexed) read(x, y, n int) *run {
 	}
 	clear(s.cells[:c.cells])
 	if s.lower < 0 {
-		c.lane.read(s.cells[:], 0, n)
+		c.read(s.cells[:], 0, n)
 	} else {
 		clear(kept)
 		readBoth(&c.lane, &s.below, s.cells[:], kept, n)

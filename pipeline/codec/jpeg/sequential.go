@@ -21,7 +21,7 @@ func (s *sequential) read(x, y, n int) *run {
 	clear(s.cells[:c.cells])
 	for m := 0; m < n; {
 		k := c.take(n - m)
-		c.lane.read(s.cells[:], m, k)
+		c.read(s.cells[:], m, k)
 		m += k
 	}
 	return &s.run
