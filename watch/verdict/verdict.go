@@ -129,11 +129,17 @@ func starved(f Facts, also string) Finding {
 			"faster or nearer storage, or more nodes that share the reading"}
 	case n.Ready < n.All:
 		return Finding{DataBound, also + fmt.Sprintf("only %d of %d nodes take work%s", n.Ready, n.All, trouble(n)), "bring the others back, or add nodes"}
+	case host && n.Local && n.Busy < full: // false if unknown
+		return Finding{DataBound, also + fmt.Sprintf("this host's CPU: %s of it in use, %s by the making of batches", percent(f.HostBusy), percent(n.Busy)),
+			"free this host of other work, or nodes="}
 	case host && !n.Local:
 		return Finding{DataBound, also + fmt.Sprintf("this host's CPU: %s of it in use, nodes have cores to spare", percent(f.HostBusy)),
 			"move work off this host: fewer local workers, no other jobs"}
 	case math.IsNaN(n.Busy) && math.IsNaN(n.Full):
 		return Finding{DataBound, also + "not known yet", ""}
+	}
+	if n.Local { // no link
+		return Finding{DataBound, also + "not known: this host has cores to spare" + others(f, "link"), ""}
 	}
 	return Finding{DataBound, also + "the way between: nodes have cores to spare" + others(f, "link"), "check the network to the nodes: feedwater bench --nodes"}
 }

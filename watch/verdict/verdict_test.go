@@ -50,6 +50,14 @@ func TestJudge(t *testing.T) {
 			f.Nodes = verdict.Nodes{Local: true, All: 1, Ready: 1, Cores: 8, Busy: 1, Read: nan, IOWait: nan}
 		}),
 			verdict.DataBound, "this host's CPU: 8.0 of 8 cores", "8 → 19"},
+		"own host, used by others": {with(facts(0.5, nan), func(f *verdict.Facts) {
+			f.HostBusy, f.Nodes = 1, verdict.Nodes{Local: true, All: 1, Ready: 1, Cores: 8, Busy: 0.12, Full: 0, Read: nan, IOWait: nan}
+		}),
+			verdict.DataBound, "this host's CPU: 100 % of it in use, 12 % by", "other work"},
+		"own host, which rests": {with(facts(0.5, nan), func(f *verdict.Facts) {
+			f.HostBusy, f.Nodes = 0.3, verdict.Nodes{Local: true, All: 1, Ready: 1, Cores: 8, Busy: 0.12, Full: 0, Read: nan, IOWait: nan}
+		}),
+			verdict.DataBound, "not known: this host has cores to spare", ""},
 		"storage": {with(facts(0.5, 0.5), func(f *verdict.Facts) { f.Nodes.Busy, f.Nodes.Read = 0.2, 0.8 }), verdict.DataBound, "storage: workers spend 80 %", "storage"},
 		"host":    {with(facts(0.5, 0.5), func(f *verdict.Facts) { f.Nodes.Busy, f.HostBusy = 0.2, 0.99 }), verdict.DataBound, "this host's CPU: 99 %", ""},
 		"nodes down": {with(facts(0.5, 0.5), func(f *verdict.Facts) { f.Nodes.Busy, f.Nodes.Ready, f.Nodes.Trouble = 0.2, 6, "cpu-3: refused" }),
