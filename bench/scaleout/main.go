@@ -3,7 +3,7 @@
 // together and take batches as fast as they come. What it gets of n nodes, over n times what it gets of one in the same round, is the share of linear.
 // Everything it starts ends with it.
 //
-//	go run ./bench/scaleout                           prints a table; nine minutes
+//	go run ./bench/scaleout                           prints a table; ten minutes
 //	go run ./bench/scaleout --svg docs/scaleout.svg   and draws it
 //	go run ./bench/scaleout --json                    the same for programs, with every round
 package main
@@ -32,9 +32,9 @@ func main() {
 	flag.IntVar(&o.rounds, "rounds", 5, "rounds; each has every number of nodes once, in another order")
 	flag.IntVar(&o.ranks, "ranks", 4, "ranks of the job")
 	flag.IntVar(&o.batch, "batch", 8, "samples in a rank's batch")
-	flag.Float64Var(&o.rate, "rate", 50, "samples a second that a node makes")
-	flag.DurationVar(&o.warm, "warm", 5*time.Second, "from the first batch until the job is watched")
-	flag.DurationVar(&o.watch, "watch", 13*time.Second, "for how long it is watched")
+	flag.Float64Var(&o.rate, "rate", 200, "samples a second that a node makes")
+	flag.DurationVar(&o.warm, "warm", 8*time.Second, "from the first batch until the job is watched")
+	flag.DurationVar(&o.watch, "watch", 12*time.Second, "for how long it is watched")
 	flag.StringVar(&o.svg, "svg", "", "draw the curve to this `file`")
 	flag.BoolVar(&o.json, "json", false, "print JSON")
 	flag.BoolVar(&o.node, "node", false, "only be a node: print the address, end with the input")

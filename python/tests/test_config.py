@@ -237,12 +237,17 @@ def clash(**options: Any) -> dict[str, Any]:
         (clash(batch_size=1, nodes="cpu-1:7070,:7070"), ValueError, "':7070' is no address"),
         (clash(batch_size=1, nodes="http://cpu-1/"), ValueError, "is no address"),
         (clash(batch_size=1, local_workers=0), ValueError, "local_workers=0"),
-        (lambda f: Loader("photos", batch_size=1, local_workers=2, nodes="a:1"), ValueError, "needs the data too"),
     ],
 )
 def test_arguments_are_checked(folder: Path, options: dict[str, Any], error: type[Exception], why: str) -> None:
     with pytest.raises(error, match=why):
         Loader(folder, **options)
+
+
+def test_cores_here_beside_nodes_need_the_data_here(folder: Path) -> None:
+    assert Loader(folder, batch_size=1, local_workers=2, nodes="a:1")._config.local_workers == 2
+    with pytest.raises(ValueError, match="needs the data too: pass its folder here"):
+        Loader("photos", batch_size=1, local_workers=2, nodes="a:1")
 
 
 def test_uint8_cannot_hold_what_floats_made(folder: Path) -> None:
