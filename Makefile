@@ -82,7 +82,7 @@ test-go: $(VENV)/.ready
 
 test-race:
 	$(call say,Go tests under the race detector)
-	CGO_ENABLED=1 $(GO) test -race -timeout 20m ./...
+	CGO_ENABLED=1 $(GO) test -race -short -timeout 20m ./...
 
 test-python: build $(VENV)/.ready
 	$(call say,Python tests)

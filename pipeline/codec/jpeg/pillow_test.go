@@ -25,7 +25,10 @@ func TestPillow(t *testing.T) {
 		t.Errorf("%d files in the corpus, %d in the table", len(samples), len(table))
 	}
 	forLevels(t, func(t *testing.T, d *Decoder) {
-		for _, s := range samples {
+		for i, s := range samples {
+			if leftOut(i) {
+				continue
+			}
 			want := table[s.name]
 			if stricter[s.name] {
 				want = "refused"
