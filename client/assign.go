@@ -24,17 +24,16 @@ func (f *Fleet) assign(now time.Time) {
 	f.measure()
 	sortByDue(f.queue)
 	waiting := f.queue[:0]
-	full := false // most often the node that has made one batch gets one want, and the others need not be looked at
-	for _, w := range f.queue {
-		if full {
-			waiting = append(waiting, w)
-			continue
-		}
+assigning:
+	for i, w := range f.queue {
 		m := f.pick(w, now)
 		switch {
 		case m != nil && m.takes(w.count):
 			f.send(w, m.session, now)
-			full = !f.hasRoom(w.count, now)
+			if !f.hasRoom(w.count, now) { // most often: the node that has made one batch gets one want
+				waiting = append(waiting, f.queue[i+1:]...)
+				break assigning
+			}
 			continue
 		case m != nil:
 			m.forecast += w.count

@@ -211,10 +211,11 @@ func (l *Loader) want(share order.Share) {
 		},
 		Done: func(r Result) { p.result <- r },
 	}
-	p.want.Due = time.Now().Add(l.fleet.Due(len(l.pending)))
-	if n := len(l.pending); n > 0 && p.want.Due.Before(l.pending[n-1].want.Due) { // what is known of the pace changes, the order does not
-		p.want.Due = l.pending[n-1].want.Due
+	var last time.Time
+	if n := len(l.pending); n > 0 {
+		last = l.pending[n-1].want.Due
 	}
+	p.want.Due = l.fleet.DueAfter(last, len(l.pending))
 	l.pending = append(l.pending, p)
 	l.fleet.Want(&p.want)
 }

@@ -49,6 +49,16 @@ func (f *Fleet) Due(ahead int) time.Duration {
 	return time.Duration(min(f.loop.pace.Due(ahead), 3600) * float64(time.Second))
 }
 
+// DueAfter is when a want is due that has ahead others before it, the last of which is due at last: never before that one, for what is known
+// of the pace changes, and the order does not.
+func (f *Fleet) DueAfter(last time.Time, ahead int) time.Time {
+	due := time.Now().Add(f.Due(ahead))
+	if ahead > 0 && due.Before(last) {
+		return last
+	}
+	return due
+}
+
 // Window is how many batches of that many samples to have wanted or ready: enough to outlast the slowest of late and a node that falls
 // silent, by the loop's pace. While nothing comes ahead of need more than what keeps the nodes busy would only take memory, so the
 // window grows with what is ready. It never blocks.

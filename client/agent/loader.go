@@ -159,7 +159,7 @@ func (l *loader) want(w want) {
 		return
 	}
 	b.name.Policy = l.policies[w.policy]
-	l.due = l.dueOf(fleet, w.ahead)
+	l.due = fleet.DueAfter(l.due, int(min(w.ahead, maxAhead)))
 	request := &client.Want{Name: b.name, Dst: b.wire, Spare: b.another, Grow: b.grow, Image: b.image, Due: l.due}
 	request.Done = func(r client.Result) {
 		l.mu.Lock()
@@ -179,16 +179,6 @@ func (l *loader) want(w want) {
 		return
 	}
 	fleet.Want(request)
-}
-
-// dueOf is when a want is due that has so many ahead of it: never before the one before it, for what is known of the pace changes, and the order
-// does not.
-func (l *loader) dueOf(fleet *client.Fleet, ahead uint64) time.Time {
-	due := time.Now().Add(fleet.Due(int(min(ahead, maxAhead))))
-	if ahead > 0 && due.Before(l.due) {
-		return l.due
-	}
-	return due
 }
 
 // maxAhead bounds how far ahead of the loop a want is said to be.
