@@ -20,8 +20,6 @@ type fleet struct {
 	log        func(string)
 	nodes      []*node
 	running    sync.WaitGroup
-	// trainers are the ranks that run now.
-	trainers []*trainer
 }
 
 // start makes so many nodes and their links, and starts those that prepare has not ended.
@@ -49,9 +47,6 @@ func (f *fleet) start(ctx context.Context, count int, prepare func(*fleet) error
 
 // close ends everything and waits for it.
 func (f *fleet) close() {
-	for _, t := range f.trainers {
-		t.kill()
-	}
 	for _, n := range f.nodes {
 		_ = n.kill()
 		n.link.close()

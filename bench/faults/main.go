@@ -12,6 +12,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -43,7 +44,7 @@ func main() {
 	}
 	o := options{matrix: matrix{batch: 8}}
 	flag.StringVar(&o.program, "program", os.Getenv("FEEDWATER_BINARY"), "the feedwater `program`")
-	flag.StringVar(&o.python, "python", firstOf(os.Getenv("FEEDWATER_PYTHON"), "python3"), "`interpreter` with feedwater")
+	flag.StringVar(&o.python, "python", cmp.Or(os.Getenv("FEEDWATER_PYTHON"), "python3"), "`interpreter` with feedwater")
 	flag.Float64Var(&o.speed, "speed", 160, "samples a second that the whole fleet makes")
 	flag.Float64Var(&o.seconds, "seconds", 20, "for which each job is watched, after it has warmed up")
 	flag.Float64Var(&o.minutes, "soak", 0, "instead of the table, so many `minutes` of one job with faults at random; memory and handles must stay")
@@ -65,13 +66,6 @@ func exit(err error) {
 		os.Exit(1)
 	}
 	os.Exit(0)
-}
-
-func firstOf(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
 }
 
 var errMissed = errors.New("some rows missed their limits")

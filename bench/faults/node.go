@@ -25,7 +25,6 @@ type node struct {
 	fleet *fleet
 	name  string
 	data  string
-	flags []string
 	// quota bounds the file system of its cache folder, in bytes; 0: that of the scratch folder.
 	quota int
 	// disk of its photographs; nil: one that never breaks.
@@ -51,11 +50,8 @@ func (n *node) start(ctx context.Context) error {
 		return err
 	}
 	_ = os.Remove(n.socket())
-	arguments := append([]string{
-		n.fleet.program, "serve", "--data", "photos=" + n.data, "--listen", "unix:" + n.socket(), "--http", "127.0.0.1:0", "--workers", "1",
-		"--test-sample-time", n.fleet.sampleTime.String(), "--cache-dir", cache,
-	}, n.flags...)
-	command := exec.Command(arguments[0], arguments[1:]...)
+	command := exec.Command(n.fleet.program, "serve", "--data", "photos="+n.data, "--listen", "unix:"+n.socket(), "--http", "127.0.0.1:0", "--workers", "1",
+		"--test-sample-time", n.fleet.sampleTime.String(), "--cache-dir", cache)
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	if n.quota > 0 {
 		confine(command, cache, n.quota)
