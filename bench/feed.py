@@ -10,7 +10,7 @@ BATCH, SIZE = 256, 224
 BATCH_GB = BATCH * SIZE * SIZE * 3 / 1e9
 PERIOD_S = 0.096
 """Between two batches of a paced loop: 0.4 GB/s."""
-WARM = 12
+WARM = 40
 """Batches before each measurement: each slot was used, and its pages are there."""
 
 

@@ -11,7 +11,8 @@ paced      A node has batches ready, and the loop is slower: it pauses until som
 saturated  FOLDER is decoded on all cores of this machine; the loop takes what comes and reads one pixel of each batch.
            CPU of the whole process.
 remote     A node has batches ready; the loop takes them as fast as they come over the loopback. CPU of the process and
-           its agent together, without the node.
+           its agent together, without the node. It has no limit here: what a machine's sockets take alone differs by
+           two times between machines, so go run ./bench/wire compares it with a raw socket's.
 main loop  A loop of pure Python counts its turns per second: alone; fed with a batch every 96 ms from such a node; and
            beside a process that uses as much CPU as agent and node do and copies as many bytes. In random order, each
            after the same pause. Fed against beside is what being fed costs more than the same work outside.
@@ -162,7 +163,6 @@ def figures(results: dict[str, list[dict[str, float]]], loops: dict[str, Any]) -
     return [
         Figure("CPU of the training process: next alone, batches ready", median("paced", "next"), 0.002, "s/GB"),
         Figure("CPU of the training process: all cores decoding", median("saturated", "process"), 0.02, "s/GB"),
-        Figure("CPU of training process and agent, remote", median("remote", "both"), 0.27, "s/GB"),
         Figure("speed of a busy main loop, fed, against beside equal work", beside, 0.9, "", True),
     ]
 

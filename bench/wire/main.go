@@ -42,7 +42,7 @@ type options struct {
 
 func (o *options) flags(f *flag.FlagSet) {
 	f.IntVar(&o.rounds, "rounds", 5, "rounds; contestants take turns within each")
-	f.Float64Var(&o.seconds, "seconds", 1, "length of one measurement, after some batches to warm up")
+	f.Float64Var(&o.seconds, "seconds", 2, "length of one measurement, after some batches to warm up")
 	f.IntVar(&o.samples, "samples", 256, "samples of 224×224×3 bytes in a batch")
 	f.StringVar(&o.python, "python", "", "`interpreter` with feedwater, for training processes among the receivers; FEEDWATER_BINARY names the agent")
 	f.StringVar(&o.figures, "figures", "", "add the figures that have limits to this `file`, one line of JSON each")

@@ -14,7 +14,7 @@ import (
 )
 
 // warmUp is how many batches come before the measurement: each slot was used, and its pages are there.
-const warmUp = 12
+const warmUp = 40
 
 // received is what a receiver measured.
 type received struct {
