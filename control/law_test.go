@@ -149,10 +149,34 @@ func TestPaceAndDue(t *testing.T) {
 		}
 		p.Add(s)
 	}
-	if p.Seconds() != 0.1 || p.Due(5) != 0.5 || p.Due(-1) != 0 {
-		t.Errorf("%v s, due %v", p.Seconds(), p.Due(5))
+	if p.Seconds() != 0.1 || !near(p.Due(15), 5.9) || p.Due(-1) != 0 { // it has needed them so fast, and its peers will not be faster
+		t.Errorf("%v s, due %v", p.Seconds(), p.Due(15))
+	}
+	for range 16 {
+		p.Add(Step{Seconds: 0.1})
+	}
+	p.Add(Step{Seconds: 60}) // evaluation
+	if !near(p.Due(15), 1.5) {
+		t.Errorf("after a pause due %v", p.Due(15))
 	}
 }
+
+// TestDueOfALoopThatCostsNothing: batches come in bursts of four, and all of its time the loop waits for peers. What it has ahead is not due at once.
+func TestDueOfALoopThatCostsNothing(t *testing.T) {
+	var p Pace
+	for i := range 16 {
+		s := Step{Seconds: 1e-6}
+		if i%4 == 0 {
+			s.Seconds = 0.4
+		}
+		p.Add(s)
+	}
+	if p.Seconds() > 1e-5 || p.Due(100) < 5 {
+		t.Errorf("%v s, the hundredth due in %v s", p.Seconds(), p.Due(100))
+	}
+}
+
+func near(a, b float64) bool { return math.Abs(a-b) < 1e-3 }
 
 func TestWindow(t *testing.T) {
 	var w Window

@@ -13,7 +13,8 @@ const (
 
 // Pace is how fast one rank's loop goes when data is there. The zero value knows nothing yet.
 type Pace struct {
-	recent [paceSteps]float64
+	recent [paceSteps]float64 // without what data cost
+	taken  [paceSteps]float64 // as they were
 	steps  int
 }
 
@@ -23,7 +24,8 @@ func (p *Pace) Add(s Step) {
 	if !ok {
 		return
 	}
-	p.recent[p.steps%paceSteps] = s.Seconds - s.lost()
+	at := p.steps % paceSteps
+	p.recent[at], p.taken[at] = s.Seconds-s.lost(), s.Seconds
 	p.steps++
 }
 
@@ -43,7 +45,23 @@ func (p *Pace) Seconds() float64 {
 // due at once a node could not tell the batch that one rank waits for from the tenth of another.
 const unknownPace = 0.1
 
-// Due is when the batch is needed that has ahead others before it, in seconds from now.
+// Due is when the batch is needed that has ahead others before it, in seconds from now, if the loop goes on as it went. By Seconds all batches
+// of a rank that others hold up would be due at once, and those that a node was asked for first, which such a rank needs last, would be made
+// first.
 func (p *Pace) Due(ahead int) float64 {
-	return float64(max(ahead, 0)) * cmp.Or(p.Seconds(), unknownPace)
+	return float64(max(ahead, 0)) * cmp.Or(max(p.Seconds(), p.went()), unknownPace)
+}
+
+// went is what a step of late took, stalls and all: the mean without the longest, which may be a pause. 0: unknown.
+func (p *Pace) went() float64 {
+	n := min(p.steps, paceSteps)
+	if n < paceLeast {
+		return 0
+	}
+	var sum, most float64
+	for _, seconds := range p.taken[:n] {
+		sum += seconds
+		most = max(most, seconds)
+	}
+	return (sum - most) / float64(n-1)
 }

@@ -1,0 +1,59 @@
+package client_test
+
+import (
+	"fmt"
+	"iter"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/feedwater-io/feedwater/client"
+	"github.com/feedwater-io/feedwater/server"
+	"github.com/feedwater-io/feedwater/server/servertest"
+)
+
+// Four ranks that step together take all that too few nodes can make, though the loop itself costs nothing: no node makes what one rank
+// needs in a minute while another waits.
+func TestRanksTogetherOnTooFewNodes(t *testing.T) {
+	const (
+		ranks, nodes, rate = 4, 2, 20 // of a node, batches a second
+		warm, watched      = 10 * time.Second, 30 * time.Second
+	)
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t)
+		var addrs []string
+		for i := range nodes {
+			addrs = append(addrs, fmt.Sprint("n", i))
+			c.start(addrs[i], &servertest.Engine{Samples: 1 << 14, Cores: fleetCores, SampleTime: perSample(rate) + time.Duration(i)*997}, server.Options{})
+		}
+		var take []func()
+		for k := range ranks {
+			l := newLoader(t, client.LoaderOptions{Options: c.options(addrs...), Batch: fleetBatch, Rank: k, Ranks: ranks})
+			next, stop := iter.Pull2(l.Batches(t.Context()))
+			defer stop()
+			take = append(take, func() {
+				b, err, ok := next()
+				if !ok || err != nil {
+					t.Error(ok, err)
+					return
+				}
+				b.Release()
+			})
+		}
+		steps := func(d time.Duration) (n int) {
+			for began := time.Now(); time.Since(began) < d && !t.Failed(); n++ {
+				var all sync.WaitGroup
+				for _, one := range take {
+					all.Go(one)
+				}
+				all.Wait()
+			}
+			return n
+		}
+		steps(warm)
+		if got, can := float64(steps(watched)*ranks)/watched.Seconds(), float64(nodes*rate); got < 0.9*can {
+			t.Errorf("the job gets %.1f batches a second of nodes that make %.0f", got, can)
+		}
+	})
+}
