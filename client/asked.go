@@ -148,8 +148,8 @@ func (f *Fleet) tend(now time.Time) {
 // hasten asks another node for a batch that is needed next, if that brings it sooner.
 func (f *Fleet) hasten(a *asked, now time.Time) bool {
 	w, m := a.want, a.session.member
-	other := f.pick(w, now)
-	if other == nil || other.trust.Doubted() || !other.takes(w.count) {
+	other := f.pick(w, true, now)
+	if other == nil {
 		return false
 	}
 	switch f.about(a, now).Choose(other.speed.Finish(f.load(other, w.count, now))) {
@@ -160,12 +160,21 @@ func (f *Fleet) hasten(a *asked, now time.Time) bool {
 		f.takeAway(a, pb.CancelReason_CANCEL_REASON_MOVED, now)
 		return true
 	case pick.Hedge:
-		if f.hedges.Take() && f.send(w, other.session, now) {
+		if (f.hedges.Take() || f.stuck(now)) && f.send(w, other.session, now) {
 			f.effort.Hedges++
 			return true
 		}
 	}
 	return false
+}
+
+// stuck grants a hedge a second while no batch comes. Nothing is earned then, for the loop wants nothing either.
+func (f *Fleet) stuck(now time.Time) bool {
+	if now.Sub(f.progress) < time.Second || now.Sub(f.granted) < time.Second {
+		return false
+	}
+	f.granted = now
+	return true
 }
 
 // about is an attempt as package pick sees it.

@@ -26,7 +26,7 @@ func (f *Fleet) assign(now time.Time) {
 	waiting := f.queue[:0]
 assigning:
 	for i, w := range f.queue {
-		m := f.pick(w, now)
+		m := f.pick(w, false, now)
 		switch {
 		case m != nil && m.takes(w.count):
 			f.send(w, m.session, now)
@@ -52,14 +52,18 @@ assigning:
 	}
 }
 
-// pick is the node that will have a want soonest and does not have it yet; nil if none may be asked now.
-func (f *Fleet) pick(w *Want, now time.Time) *member {
+// pick is the node that will have a want soonest and does not have it yet, or with free set the soonest of those that have room for it and
+// are not doubted; nil if none may be asked now.
+func (f *Fleet) pick(w *Want, free bool, now time.Time) *member {
 	var best *member
 	var bestTier int
 	var bestFinish float64
 	for _, m := range f.members {
 		t := w.tries[m]
 		if !m.usable() || now.Before(m.busyUntil) || t.failures >= maxTries || now.Before(t.again) || w.isAt(m) {
+			continue
+		}
+		if free && (m.trust.Doubted() || !m.takes(w.count)) {
 			continue
 		}
 		tier := t.failures

@@ -103,15 +103,11 @@ func (f *Fleet) checkOpen() {
 	}
 }
 
-// checkRefused gives up all wants when every node has been left out: waiting would not help.
+// checkRefused gives up all wants when every node has been left out before the first batch came, or this process itself was: waiting would
+// not help. Later on it may: a node has restarted before its data was there, a list of nodes is wrong for a while.
 func (f *Fleet) checkRefused() {
-	if len(f.queue) == 0 || len(f.members) == 0 {
+	if len(f.queue) == 0 || !f.allLeftOut() || f.effort.Batches > 0 && !f.alone() {
 		return
-	}
-	for _, m := range f.members {
-		if m.session != nil || !m.leftOut {
-			return
-		}
 	}
 	err := f.allErrors()
 	for _, w := range f.queue {
@@ -120,11 +116,19 @@ func (f *Fleet) checkRefused() {
 	f.queue = nil
 }
 
+func (f *Fleet) allLeftOut() bool {
+	return len(f.members) > 0 && !slices.ContainsFunc(f.members, func(m *member) bool { return m.session != nil || !m.leftOut })
+}
+
+// alone reports whether this process is the only node.
+func (f *Fleet) alone() bool { return len(f.members) == 1 && f.members[0].node.Addr() == Local }
+
 // allErrors is the only node's error, or those of all nodes.
 func (f *Fleet) allErrors() error {
-	if m := f.members[0]; len(f.members) == 1 && m.node.Addr() == Local {
+	switch m := f.members[0]; {
+	case f.alone():
 		return m.err
-	} else if len(f.members) == 1 {
+	case len(f.members) == 1:
 		return fmt.Errorf("node %s: %w", m.node.Addr(), m.err)
 	}
 	return &NodesError{f.nodeErrors()}
@@ -255,7 +259,7 @@ func (f *Fleet) blame(asked *asked, a Answer, now time.Time) error {
 		m.damaged++
 		m.trust.Damaged(f.clock(now))
 		f.log.Warn("a batch arrived damaged and is fetched elsewhere", "node", m.node.Addr(), "times", m.damaged, "what", damaged.What)
-		f.charge(w, m, a.Err, now)
+		f.charge(w, m, a.Err, true, now)
 	case a.Failure != nil:
 		return f.failure(asked, a.Failure, now)
 	}
@@ -279,23 +283,33 @@ func (f *Fleet) failure(a *asked, failure *pb.Failure, now time.Time) error {
 		if m.changed == "" {
 			f.log.Warn("the data changed on a node", "node", m.node.Addr(), "err", err)
 		}
-		f.charge(w, m, err, now)
+		f.charge(w, m, err, false, now)
 		m.changed = failure.Message
 		s.quit() // to open it again and see what it has now
+	case code == codes.Unavailable: // storage, as a rule
+		if !now.Before(m.warned.Add(warnEvery)) {
+			m.warned = now
+			f.log.Warn("a node cannot make a batch and others are asked, or it again", "node", m.node.Addr(), "err", err)
+		}
+		f.charge(w, m, err, true, now)
 	default:
-		f.charge(w, m, err, now)
+		f.charge(w, m, err, false, now)
 	}
 	m.err = err
 	return nil
 }
 
+// warnEvery is how often a node's trouble is told of at most.
+const warnEvery = 10 * time.Second
+
 // longestBusy bounds what a node can ask for.
 const longestBusy = 30 * time.Second
 
-// charge counts a failure that is the node's own.
-func (f *Fleet) charge(w *Want, m *member, err error, now time.Time) {
+// charge counts a failure that is the node's own. What may pass is waited out once batches have come, but not in this
+// process, whose user can see to it at once.
+func (f *Fleet) charge(w *Want, m *member, err error, passing bool, now time.Time) {
 	m.failures++
 	m.err = err
 	m.trust.Failed(f.clock(now))
-	w.failed(m, err, now)
+	w.failed(m, err, passing && f.effort.Batches > 0 && !f.alone(), now)
 }

@@ -116,6 +116,7 @@ type Fleet struct {
 	hedges    pick.Bank
 	effort    Effort
 	traces    traces
+	granted   time.Time // of the last hedge that was not earned
 	reminder  time.Time // when to say that there is no node
 }
 

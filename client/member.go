@@ -49,7 +49,8 @@ type member struct {
 	speed     pick.Node
 	trust     pick.Trust
 	busyUntil time.Time
-	forecast  int // samples that assign has planned for it
+	warned    time.Time // of its storage
+	forecast  int       // samples that assign has planned for it
 	batches   uint64
 	failures  uint64
 	damaged   uint64
@@ -108,7 +109,7 @@ const (
 	// that restarts.
 	backoffAlone  = 300 * time.Millisecond
 	attemptsAlone = 100
-	leftOutWait   = 30 * time.Second // until a node that was left out is looked at again
+	leftOutWait   = 30 * time.Second // until a node that was left out is looked at again while others are there
 )
 
 // keep holds a stream to the node open until ctx ends.
@@ -132,7 +133,7 @@ func (m *member) keep(ctx context.Context) {
 		}
 		wait = time.Duration(float64(wait) * (0.75 + spread.Float64()/2))
 		delay = min(2*delay, backoffMax)
-		if refused(err) {
+		if refused(err) && m.fleet.up.Load() > 0 {
 			wait = leftOutWait
 		}
 		select {

@@ -55,7 +55,7 @@ type Result struct {
 
 // try counts how often a node has failed a want by itself, not by trouble on the way.
 type try struct {
-	failures int
+	failures int       // trouble that may pass counts once
 	again    time.Time // not to be asked earlier
 	err      error
 }
@@ -65,12 +65,16 @@ const (
 	retryAfter = time.Second
 )
 
-// failed counts a node's failure.
-func (w *Want) failed(m *member, err error, now time.Time) {
+// failed counts a node's failure. One that may pass leaves the node to be asked again, after others.
+func (w *Want) failed(m *member, err error, passing bool, now time.Time) {
 	if w.tries == nil {
 		w.tries = map[*member]try{}
 	}
-	w.tries[m] = try{w.tries[m].failures + 1, now.Add(retryAfter), err}
+	n := w.tries[m].failures + 1
+	if passing {
+		n = min(n, maxTries-1)
+	}
+	w.tries[m] = try{n, now.Add(retryAfter), err}
 }
 
 // hopeFor is how long a want that all usable nodes have failed waits for those that are down: one may restart.

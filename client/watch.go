@@ -135,7 +135,10 @@ func (f *Fleet) checkStall(now time.Time) {
 		return
 	}
 	f.progress = now
-	err := &StallError{After: waited, Nodes: f.nodeErrors()}
+	var err error = &StallError{After: waited, Nodes: f.nodeErrors()}
+	if f.allLeftOut() {
+		err = f.allErrors()
+	}
 	f.failed(err) // if Open still waits: a node may have answered it and never have taken a stream
 	for w := range f.wants {
 		f.decide(w, err)

@@ -88,9 +88,21 @@ func (w *world) digest() string {
 // How long a trainer may wait for a batch: while there is a node that nothing is done to, and after all faults are over. The first outlasts
 // a silent node several times, the second the longest wait between attempts to reach a node.
 const (
-	patience     = 6 * time.Second
-	calmPatience = 30 * time.Second
+	shortPatience = 8 * time.Second
+	calmPatience  = 30 * time.Second
 )
+
+// patience is the first of them. A want is at two nodes at once, which are given up after 5 s, or 20 times what wants take: so long for each pair that
+// hangs.
+func (s *scenario) patience() time.Duration {
+	hang := map[int]bool{}
+	for _, f := range s.faults {
+		if f.kind.name == hanging {
+			hang[f.node] = true
+		}
+	}
+	return shortPatience * time.Duration(1+len(hang)/2)
+}
 
 // Most wants of one stream that a node works on: see client's inFlight, for 2 cores and any batch.
 const mostWants = 4
@@ -118,7 +130,7 @@ func (w *world) checkWaits(calm time.Time) {
 		if d := t.waited(calm); d > calmPatience {
 			w.fail("%s has waited for a batch for %s since all faults were over", t.name, d)
 		}
-		if d := t.waited(w.began); w.steady() && d > patience {
+		if d := t.waited(w.began); w.steady() && d > w.patience() {
 			w.fail("%s has waited for a batch for %s, though there is a node that nothing was done to", t.name, d)
 		}
 	}

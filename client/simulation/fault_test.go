@@ -33,13 +33,16 @@ type kind struct {
 	run        func(*world, *node, *fault)
 }
 
-const draining = "drains"
+const (
+	draining = "drains"
+	hanging  = "hangs"
+)
 
 // kinds are all there are.
 func kinds() []kind {
 	return []kind{
 		{"is slow", false, false, 4 * time.Second, during(func(n *node, by int) { n.slow += by })},
-		{"hangs", false, false, 40 * time.Second, hang},
+		{hanging, false, false, 40 * time.Second, hang},
 		{"cannot read", false, true, 3 * time.Second, during(func(n *node, by int) { n.broken += by })},
 		{"sends wrong bytes", false, true, 3 * time.Second, lie},
 		{"is cut off again and again", false, false, 2 * time.Second, cutOff},

@@ -1,6 +1,9 @@
 package pick
 
-import "math"
+import (
+	"cmp"
+	"math"
+)
 
 const mostDoublings = 6
 
@@ -11,6 +14,7 @@ const (
 	moveSlack    = 0.05 // seconds
 	hedgeMakes   = 2.0  // makes after which a begun attempt is a straggler
 	hedgeLeast   = 0.01 // seconds: a shorter make is measured as noise
+	hedgeGuess   = 2.0  // seconds: a make of which nothing is known
 )
 
 // Attempt is a want that is at a node, and what was thought when it was sent there. Seconds.
@@ -45,7 +49,7 @@ func (a Attempt) Choose(other float64) Choice {
 	case a.Due >= max(other, made)+made:
 		return Leave
 	case a.Begun >= 0:
-		if a.Make > 0 && a.Begun > hedgeMakes*made {
+		if a.Begun > hedgeMakes*cmp.Or(max(a.Make, 0), hedgeGuess) && a.Begun > hedgeMakes*hedgeLeast {
 			return Hedge
 		}
 	case a.Age > moveAge*patience && other < moveGain*a.Rest,
@@ -77,17 +81,18 @@ func (b *Bank) Take() bool {
 }
 
 const (
-	deadlineKnown = 8     // answers, before which a deadline is a guess
+	deadlineKnown = 3     // answers, before which a deadline is a guess
 	deadlineGuess = 120.0 // seconds
 	deadlineLeast = 5.0   // seconds
 	deadlineTimes = 20.0  // the usual time
 )
 
-// Deadline is after how long an attempt is given up whose want missed so many deadlines before, took being how long wants took.
+// Deadline is after how long an attempt is given up whose want missed so many deadlines before, took being how long wants took. It doubles
+// with every two that were missed: a want is at two nodes at once.
 func Deadline(took *Median, missed int) float64 {
 	d := deadlineGuess
 	if took.Count() >= deadlineKnown {
 		d = max(deadlineLeast, deadlineTimes*took.Value())
 	}
-	return d * math.Exp2(float64(min(missed, mostDoublings)))
+	return d * math.Exp2(float64(min(missed/2, mostDoublings)))
 }

@@ -133,13 +133,13 @@ func TestBank(t *testing.T) {
 
 func TestDeadline(t *testing.T) {
 	var took Median
-	for range 7 {
+	for range 2 {
 		took.Add(1)
 	}
-	near(t, "seven answers", Deadline(&took, 0), 120)
+	near(t, "two answers", Deadline(&took, 0), 120)
 	took.Add(1)
-	near(t, "eight", Deadline(&took, 0), 20)
-	near(t, "after two misses", Deadline(&took, 2), 80)
+	near(t, "three", Deadline(&took, 0), 20)
+	near(t, "after two misses", Deadline(&took, 2), 40)
 	near(t, "after many", Deadline(&took, 60), 20*64)
 	for range 40 {
 		took.Add(0.01)
