@@ -106,7 +106,7 @@ func (a *asked) endSpan(answer *Answer, used bool) {
 	if a.span == nil {
 		return
 	}
-	outcome := map[TraceState]string{Delivered: span.Done, Cancelled: span.Cancelled, Failed: span.Failed}[a.trace.State]
+	outcome := string(a.trace.State)
 	switch {
 	case a.trace.State == Delivered && !used:
 		outcome = span.Unused

@@ -199,6 +199,18 @@ func TestNoSpansCostNothing(t *testing.T) {
 	}
 }
 
+// A want of a batch that is not sampled carries nothing.
+func TestUnsampledWantsCarryNothing(t *testing.T) {
+	f, err := client.New(client.Options{Plan: plan, Nodes: []string{"127.0.0.1:1"}, Tracer: sdk.NewTracerProvider(sdk.WithSampler(sdk.NeverSample())).Tracer("test")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if s := f.Span(rangeOf(0, 0, 8), 0, trace.SpanContext{}); s != nil || !f.Traced() {
+		t.Errorf("%+v", s)
+	}
+}
+
 // recorder keeps the spans of a process; they need no collector.
 func recorder() (*tracetest.InMemoryExporter, trace.Tracer) {
 	kept := tracetest.NewInMemoryExporter()

@@ -87,7 +87,7 @@ func (j *Job) endSpan(s trace.Span, m *Made) {
 }
 
 func broken(e *pb.SampleError) []attribute.KeyValue {
-	return []attribute.KeyValue{span.File.String(span.Text(e.Key)), span.Index.Int64(int64(e.Index)), span.Op.String(e.Op), span.Reason.String(span.Text(e.Cause))}
+	return []attribute.KeyValue{span.File.String(span.Text(e.Key)), span.Index.Int64(int64(e.Index)), span.Op.String(span.Text(e.Op)), span.Reason.String(span.Text(e.Cause))}
 }
 
 // sampleSpan tells of one sample of a batch.

@@ -12,12 +12,9 @@ import (
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace"
-	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracegrpc"
-	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdk "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
-	"google.golang.org/grpc"
 )
 
 // Options of an Exporter.
@@ -67,24 +64,19 @@ func wanted() bool {
 	if by := os.Getenv("OTEL_TRACES_EXPORTER"); by != "" && by != "otlp" {
 		return false
 	}
-	return os.Getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") != "" || os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT") != ""
+	return setting("ENDPOINT") != ""
 }
 
-// exporter speaks the protocol that the environment names, gRPC by default. Where to, and how, the two find in the environment by
-// themselves.
+// exporter speaks the protocol that the environment names, gRPC by default. Where to, and how, is in the environment too.
 func (o *Options) exporter() (sdk.SpanExporter, error) {
 	ctx := context.Background() // nothing is connected yet
-	switch by := cmp.Or(os.Getenv("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL"), os.Getenv("OTEL_EXPORTER_OTLP_PROTOCOL"), "grpc"); by {
+	switch by := cmp.Or(setting("PROTOCOL"), "grpc"); by {
 	case "grpc":
-		var options []otlptracegrpc.Option
-		if o.Connect != nil {
-			options = append(options, otlptracegrpc.WithDialOption(grpc.WithContextDialer(o.Connect)))
-		}
-		return otlptrace.New(ctx, otlptracegrpc.NewClient(options...))
-	case "http/protobuf", "http/json":
-		return otlptrace.New(ctx, otlptracehttp.NewClient())
+		return otlptrace.New(ctx, &overGRPC{options: o})
+	case "http/protobuf":
+		return otlptrace.New(ctx, &overHTTP{})
 	default:
-		return nil, fmt.Errorf("OTEL_EXPORTER_OTLP_PROTOCOL is %q: grpc, http/protobuf and http/json are spoken", by)
+		return nil, fmt.Errorf("OTEL_EXPORTER_OTLP_PROTOCOL is %q: grpc and http/protobuf are spoken", by)
 	}
 }
 

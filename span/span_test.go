@@ -5,6 +5,9 @@ import (
 	"context"
 	"log/slog"
 	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
 	"runtime"
 	"strings"
 	"testing"
@@ -107,6 +110,50 @@ func TestResource(t *testing.T) {
 			all := c.Spans()
 			if len(all) != 1 || all[0].Parent != context1[36:52] || all[0].Said["key"] != "\uFFFD.jpg" || (all[0].Service == "mine") != (named != "") {
 				t.Errorf("%+v", all)
+			}
+		})
+	}
+}
+
+// What the environment says of the way to the collector is heeded, by both protocols, or said to be wrong.
+func TestSettings(t *testing.T) {
+	for name, c := range map[string]struct {
+		environment map[string]string
+		wrong       string
+	}{
+		"http":        {map[string]string{"PROTOCOL": "http/protobuf"}, ""},
+		"headers":     {map[string]string{"HEADERS": "nonsense"}, "HEADERS"},
+		"certificate": {map[string]string{"ENDPOINT": "https://127.0.0.1:4317", "CERTIFICATE": os.DevNull}, os.DevNull},
+		"pair":        {map[string]string{"ENDPOINT": "127.0.0.1:4317", "CLIENT_CERTIFICATE": "/none"}, "/none"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var path, kind, key string
+			arrived := make(chan struct{}, 10)
+			collector := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+				path, kind, key = r.URL.Path, r.Header.Get("Content-Type"), r.Header.Get("api-key")
+				arrived <- struct{}{}
+			}))
+			defer collector.Close()
+			t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.URL)
+			t.Setenv("OTEL_EXPORTER_OTLP_HEADERS", "api-key=a%20b, other=c")
+			t.Setenv("OTEL_BSP_SCHEDULE_DELAY", "1")
+			for k, v := range c.environment {
+				t.Setenv("OTEL_EXPORTER_OTLP_"+k, v)
+			}
+			var log bytes.Buffer
+			e := span.Open(span.Options{Log: slog.New(slog.NewTextHandler(&log, nil))})
+			defer e.Close()
+			if c.wrong != "" {
+				if e != nil || !strings.Contains(log.String(), c.wrong) {
+					t.Errorf("%v; the log: %s", e, &log)
+				}
+				return
+			}
+			_, s := e.Tracer().Start(t.Context(), span.Batch)
+			s.End()
+			<-arrived
+			if path != "/v1/traces" || kind != "application/x-protobuf" || key != "a b" {
+				t.Errorf("%s %s %q", path, kind, key)
 			}
 		})
 	}

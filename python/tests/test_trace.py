@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import struct
 import sys
 import threading
 import time
@@ -20,8 +20,61 @@ from feedwater._trace import parent
 TRACE, SPAN = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 
 
+def fields(message: bytes) -> Iterator[tuple[int, Any]]:
+    """The fields of a protobuf message: numbers, and bytes of what has a length."""
+    at = 0
+
+    def varint() -> int:
+        nonlocal at
+        value = shift = 0
+        while True:
+            value |= (message[at] & 127) << shift
+            at, shift = at + 1, shift + 7
+            if message[at - 1] < 128:
+                return value
+
+    while at < len(message):
+        number, kind = divmod(varint(), 8)
+        if kind == 0:
+            yield number, varint()
+            continue
+        size = {1: 8, 5: 4}.get(kind) or varint()
+        yield number, message[at : at + size]
+        at += size
+
+
+def within(message: bytes, *path: int) -> list[Any]:
+    """All that lies at a path of field numbers."""
+    found: list[Any] = [message]
+    for step in path:
+        found = [value for one in found for number, value in fields(one) if number == step]
+    return found
+
+
+def said(attributes: list[bytes]) -> dict[str, Any]:
+    """Attributes by their names, without the prefix that ours have."""
+    as_python = {1: bytes.decode, 2: bool, 3: int, 4: lambda raw: struct.unpack("<d", raw)[0]}
+    named = {}
+    for attribute in attributes:
+        kind, value = next(fields(within(attribute, 2)[0]))
+        named[within(attribute, 1)[0].decode().removeprefix("feedwater.")] = as_python[kind](value)
+    return named
+
+
+def read(request: bytes) -> Iterator[dict[str, Any]]:
+    """The spans of an ExportTraceServiceRequest."""
+    for resource in within(request, 1):
+        service = said(within(resource, 1, 1))["service.name"]
+        for span in within(resource, 2, 2):
+            trace, ident, parent = ((within(span, number) or [b""])[0].hex() for number in (1, 2, 4))
+            name = within(span, 5)[0].decode().removeprefix("feedwater.")
+            yield {"name": name, "trace": trace, "id": ident, "parent": parent, "service": service} | said(
+                within(span, 9)
+            )
+
+
 class Collector:
-    """Takes OTLP over HTTP, in JSON."""
+    """Takes OTLP over HTTP."""
 
     def __init__(self) -> None:
         self.spans: list[dict[str, Any]] = []
@@ -29,11 +82,7 @@ class Collector:
 
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self) -> None:
-                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                for of in body["resourceSpans"]:
-                    service = said(of["resource"])["service.name"]
-                    for scope in of["scopeSpans"]:
-                        taken.extend({**span, **said(span), "service": service} for span in scope["spans"])
+                taken.extend(read(self.rfile.read(int(self.headers["Content-Length"]))))
                 self.send_response(200)
                 self.send_header("Content-Length", "0")
                 self.end_headers()
@@ -47,7 +96,7 @@ class Collector:
 
     def named(self, name: str, **is_: Any) -> list[dict[str, Any]]:
         """Spans of a name, of which these are true."""
-        found = [span for span in list(self.spans) if span["name"] == f"feedwater.{name}"]
+        found = [span for span in list(self.spans) if span["name"] == name]
         return [span for span in found if all(span.get(key) == value for key, value in is_.items())]
 
     def until(self, arrived: Callable[[], Any]) -> None:
@@ -63,19 +112,11 @@ class Collector:
         self.server.server_close()
 
 
-def said(thing: dict[str, Any]) -> dict[str, Any]:
-    """Attributes by their names without the prefix that ours have."""
-    return {
-        entry["key"].removeprefix("feedwater."): next(iter(entry["value"].values()))
-        for entry in thing.get("attributes", ())
-    }
-
-
 @pytest.fixture
 def collector(monkeypatch: pytest.MonkeyPatch) -> Iterator[Collector]:
     made = Collector()
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", made.url)
-    monkeypatch.setenv("OTEL_EXPORTER_OTLP_PROTOCOL", "http/json")
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_PROTOCOL", "http/protobuf")
     monkeypatch.setenv("OTEL_BSP_SCHEDULE_DELAY", "20")
     monkeypatch.setenv("TRACEPARENT", f"00-{TRACE}-{SPAN}-01")
     yield made
@@ -93,19 +134,18 @@ def test_a_batch_is_followed_to_node_and_file(collector: Collector, real: str, n
         collector.until(lambda: len(collector.named("make", outcome="done")) >= len(positions))
         keys = {sample.key for sample in loader.replay_batch(positions[-1])}
     batches = collector.named("batch", outcome="done")
-    assert sorted(int(batch["position"]) for batch in batches) == positions
+    assert sorted(batch["position"] for batch in batches) == positions
     for batch in batches:
-        assert (batch["traceId"].lower(), batch["parentSpanId"].lower()) == (TRACE, SPAN)
-        assert batch["service"] == "feedwater-agent"
-        assert (batch["job"], batch["rank"], batch["epoch"], batch["samples"]) == ("rn50", "1", "0", "8")
+        assert (batch["trace"], batch["parent"], batch["service"]) == (TRACE, SPAN, "feedwater-agent")
+        assert (batch["job"], batch["rank"], batch["epoch"], batch["samples"]) == ("rn50", 1, 0, 8)
         assert batch["wait_seconds"] >= 0
-        (attempt,) = collector.named("attempt", parentSpanId=batch["spanId"], outcome="done")
+        (attempt,) = collector.named("attempt", parent=batch["id"], outcome="done")
         assert attempt["node"] == address and attempt["hedge"] is False
-        (made,) = collector.named("make", parentSpanId=attempt["spanId"])
-        assert made["service"] == "feedwater-node" and int(made["bytes"]) > 8 * 32 * 32 * 3
-        samples = collector.named("sample", parentSpanId=made["spanId"])
+        (made,) = collector.named("make", parent=attempt["id"])
+        assert made["service"] == "feedwater-node" and made["bytes"] > 8 * 32 * 32 * 3
+        samples = collector.named("sample", parent=made["id"])
         assert len(samples) == 3
-        if int(batch["position"]) == positions[-1]:
+        if batch["position"] == positions[-1]:
             assert {sample["key"] for sample in samples} <= keys
 
 
