@@ -33,7 +33,7 @@ func tracedWant(id uint64, n *pb.Name, context string) *pb.FetchRequest {
 func said(s *tracetest.SpanStub, key attribute.Key) string {
 	set := attribute.NewSet(s.Attributes...)
 	v, _ := set.Value(key)
-	return v.Emit()
+	return v.String()
 }
 
 // What a trainer sends in place of trace context makes no span, and changes no batch.

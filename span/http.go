@@ -51,7 +51,7 @@ func (h *overHTTP) UploadTraces(ctx context.Context, spans []*otlp.ResourceSpans
 	if err != nil {
 		return err
 	}
-	defer answer.Body.Close()
+	defer func() { _ = answer.Body.Close() }()
 	if answer.StatusCode/100 != 2 {
 		return fmt.Errorf("%s: %s", h.url, answer.Status)
 	}

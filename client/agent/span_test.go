@@ -29,7 +29,7 @@ func returnedPacket(id uint64, wait float64) []byte {
 func said(s *tracetest.SpanStub, key attribute.Key) string {
 	set := attribute.NewSet(s.Attributes...)
 	v, _ := set.Value(key)
-	return v.Emit()
+	return v.String()
 }
 
 // A batch's span is the trainer's, as it was when the batch was wanted, and ends when the loop has it, with its wait.
