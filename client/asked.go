@@ -4,6 +4,8 @@ import (
 	"math"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/feedwater-io/feedwater/control/pick"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 )
@@ -14,6 +16,7 @@ type asked struct {
 	session *session
 	attempt *Attempt
 	trace   *Trace
+	span    trace.Span // nil: none
 	sent    time.Time
 	begun   time.Time // that the node began with it, as far as is known
 	expires time.Time // zero: never
@@ -46,6 +49,7 @@ func (f *Fleet) send(w *Want, s *session, now time.Time) bool {
 	}
 	a.attempt.Begun = func() { f.inbox.post(a.begins) }
 	a.attempt.Done = func(answer Answer) { f.inbox.post(func() { f.answered(a, answer) }) }
+	f.beginSpan(a)
 	s.wants = append(s.wants, a)
 	s.samples += w.count
 	w.out = append(w.out, a)

@@ -181,6 +181,7 @@ func (f *Fleet) unqueue(w *Want) {
 }
 
 func (f *Fleet) finish(w *Want, r Result) {
+	w.Span.settle(&r)
 	delete(f.wants, w)
 	w.Done(r)
 }
@@ -206,6 +207,7 @@ func (f *Fleet) answered(a *asked, answer Answer) {
 			w.cancel()
 		}
 	}
+	a.endSpan(&answer, used)
 	f.effort.count(a, &answer, used)
 	switch {
 	case len(w.out) > 0: // that one's memory is not free yet, or it brings the batch

@@ -17,6 +17,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/feedwater-io/feedwater/client/membership"
 	"github.com/feedwater-io/feedwater/control/pick"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
@@ -54,6 +56,8 @@ type Options struct {
 	Dial func(addr string) (Node, error)
 	// Seed decides how much the waits between attempts to reach a node vary, so that a run can be repeated. 0: chance does.
 	Seed uint64
+	// Tracer makes spans of batches and of attempts at them; nil: there are none. docs/tracing.md.
+	Tracer trace.Tracer
 	// Log is told of nodes that come, go and misbehave. Nil: nobody is.
 	Log *slog.Logger
 }

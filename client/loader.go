@@ -6,8 +6,11 @@ import (
 	"iter"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/feedwater-io/feedwater/pipeline/order"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
+	"github.com/feedwater-io/feedwater/span"
 )
 
 // LoaderOptions of a Loader.
@@ -46,6 +49,7 @@ type Loader struct {
 	pending []*pending
 	restore *State
 	steps   steps
+	parent  trace.SpanContext // of batches' spans
 }
 
 // cursor is a place in the run: an epoch, and how many of its positions all ranks together have consumed.
@@ -128,6 +132,7 @@ func (l *Loader) Steps() uint64 {
 func (l *Loader) Batches(ctx context.Context) iter.Seq2[*Batch, error] {
 	return func(yield func(*Batch, error) bool) {
 		l.steps.rest()
+		l.parent = span.Parent(ctx)
 		if _, err := l.Open(ctx); err != nil {
 			yield(nil, err)
 			return
@@ -172,6 +177,7 @@ func (l *Loader) next(ctx context.Context) (*Batch, error) {
 		return nil, r.Err
 	}
 	b := newBatch(p, r, &l.slots)
+	p.want.Span.Taken(wait)
 	p.settle(r.Data, &l.slots)
 	l.cursor.consumed = p.share.Next
 	l.stepped(p, wait)
@@ -216,6 +222,7 @@ func (l *Loader) want(share order.Share) {
 		last = l.pending[n-1].want.Due
 	}
 	p.want.Due = l.fleet.DueAfter(last, len(l.pending))
+	p.want.Span = l.fleet.Span(p.want.Name, l.options.Rank, l.parent)
 	l.pending = append(l.pending, p)
 	l.fleet.Want(&p.want)
 }
@@ -241,6 +248,7 @@ func (l *Loader) reset() {
 	}
 	for _, p := range l.pending {
 		<-p.result
+		p.want.Span.Drop()
 		l.slots.put(p.want.Dst)
 		l.slots.put(p.spare)
 	}

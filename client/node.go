@@ -62,6 +62,8 @@ type Attempt struct {
 	Begun func()
 	// Deadline is after how long the attempt will be cancelled, for a node that would not hear of it; 0: never.
 	Deadline time.Duration
+	// Traceparent, if set, is the W3C trace context that the node's spans are below.
+	Traceparent string
 	// Done is called exactly once, from any goroutine, also from within Send and Cancel. It must not block.
 	Done func(Answer)
 

@@ -23,6 +23,8 @@ type Want struct {
 	Image func(view, offset int, pix []byte)
 	// Due is when the batch is needed; earlier is asked for first. The zero time comes before all others.
 	Due time.Time
+	// Span, if set, is Fleet.Span of this fleet: the fleet notes there what becomes of the want.
+	Span *Span
 	// Done is called exactly once, from a goroutine of the fleet. It must not block. Afterwards nobody writes Dst or what Spare gave.
 	Done func(Result)
 

@@ -20,6 +20,7 @@ type made struct {
 	pictures []rows
 	sizes    []size
 	taken    atomic.Int64 // bytes of pictures that differ in size
+	stamps   []stamp      // of samples; nil: nobody asks
 
 	mu     sync.Mutex
 	begun  time.Time
@@ -47,6 +48,9 @@ func (w *Want) prepare(j *Job) {
 	m.failed = n
 	if w.Name.List == nil {
 		m.order = j.permutation(w.Name.Epoch)
+	}
+	if w.Slowest > 0 {
+		m.stamps = make([]stamp, n)
 	}
 	m.pictures = make([]rows, len(j.pictures))
 	for k := range m.pictures {
@@ -123,7 +127,7 @@ func (w *Want) finish(n int) {
 // result puts the answer together. Nobody else touches the want any more.
 func (w *Want) result() Result {
 	m := &w.made
-	r := Result{Err: m.err, CoreSeconds: time.Duration(w.busy.Load()).Seconds(), Begun: m.begun}
+	r := Result{Err: m.err, CoreSeconds: time.Duration(w.busy.Load()).Seconds(), Begun: m.begun, Slowest: w.slowest()}
 	if r.Err != nil {
 		return r
 	}
@@ -131,7 +135,7 @@ func (w *Want) result() Result {
 	r.Errors, r.Fields, r.Bytes = m.errors, m.fields, m.bytes
 	if m.sizes != nil {
 		if r.Err = w.assemble(&r); r.Err != nil {
-			return Result{Err: r.Err, CoreSeconds: r.CoreSeconds, Begun: r.Begun}
+			return Result{Err: r.Err, CoreSeconds: r.CoreSeconds, Begun: r.Begun, Slowest: r.Slowest}
 		}
 	}
 	w.clearGaps()

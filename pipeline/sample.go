@@ -15,6 +15,8 @@ import (
 
 // sample makes sample i of the want, or what the plan wants in its place. file is the worker's buffer, returned as it has grown.
 func (w *Want) sample(i int, file []byte) []byte {
+	w.mark(i, takenUp)
+	defer w.mark(i, sampleDone)
 	ref := w.ref(i)
 	file, err := w.attempt(i, ref, file)
 	var verdict *SampleError
@@ -86,8 +88,10 @@ func (w *Want) attempt(i int, ref Ref, file []byte) ([]byte, error) {
 	if err != nil {
 		return file, err
 	}
+	w.mark(i, filesRead)
 	d, giveBack := w.borrow()
 	defer giveBack()
+	w.mark(i, coreLent)
 	err = w.guard(d, ref, &s, func() error { return w.make(d, i, ref, file, &mask) })
 	if isOurs(err) {
 		return file, err

@@ -22,6 +22,8 @@ type Want struct {
 	Image func(view, offset int, pix []byte)
 	// Checksum asks for Result.CRC32C. Not together with Image.
 	Checksum bool
+	// Slowest is how many of the samples that take longest Result.Slowest tells of.
+	Slowest int
 	// Due is when the batch is needed. Earlier is made first within an Account; the zero time before all others.
 	Due time.Time
 	// Begun, if set, is called once, from a worker, when the first sample is taken up. It must not block.
@@ -56,6 +58,8 @@ type Result struct {
 	CoreSeconds float64
 	// Begun is when the first worker took it up.
 	Begun time.Time
+	// Slowest are the samples that took longest, also where the want failed, as far as they were begun: as many as were asked for.
+	Slowest []Timing
 }
 
 // Hasten makes what is left of a submitted want due earlier, for an account that needs it by then, and takes its share for it. A due

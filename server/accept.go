@@ -52,13 +52,15 @@ func (t *stream) accept(r *pb.Want) error {
 		err = t.admit(w, name)
 	}
 	if err != nil {
+		t.job.refused(r.GetTraceparent(), w.arrived, err)
 		return t.refuse(w, err)
 	}
-	w.inner = Want{Dst: w.slots[0].buf, Checksum: true, Due: w.due}
+	w.inner = Want{Dst: w.slots[0].buf, Checksum: true, Due: w.due, Traceparent: r.GetTraceparent()}
 	w.inner.Grow = func(bytes int) []byte { return t.grow(w, bytes) }
 	w.inner.Charge = func(bytes int) bool { return t.charge(w, int64(bytes)) }
 	w.inner.Begun = func() { w.begun.Store(true) }
 	w.inner.Done = func(m Made) { t.done(w, m) }
+	t.job.follow(&w.inner, name)
 	t.job.flights.submit(t.job, &w.inner, name, r.GetName())
 	t.limit(w, r.GetDeadline().AsDuration())
 	return nil

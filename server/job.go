@@ -5,6 +5,8 @@ import (
 	"errors"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/feedwater-io/feedwater/pipeline"
 	"github.com/feedwater-io/feedwater/pipeline/dataset"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
@@ -20,6 +22,7 @@ type Job struct {
 	// flights share its batches with jobs of the same hash; nil: none does.
 	flights *flights
 	hash    string
+	tracer  trace.Tracer // nil: none
 }
 
 // Want asks a job for one batch. It is used once.
@@ -35,12 +38,15 @@ type Want struct {
 	Checksum bool
 	// Due is when the batch is needed.
 	Due time.Time
+	// Traceparent, if set, is the W3C trace context of what the want's spans are below.
+	Traceparent string
 	// Begun, if set, is called once when its first sample is taken up, from any goroutine. It must not block.
 	Begun func()
 	// Done is called exactly once, from any goroutine. It must not block. Afterwards nobody writes Dst.
 	Done func(Made)
 
-	inner pipeline.Want
+	slowest int // how many samples Made.slowest tells of
+	inner   pipeline.Want
 	// Guarded by flights.mu: the flight that it waits for, else whether it is about to be served or submitted, and cancelled meanwhile.
 	flight              *flight
 	boarding, cancelled bool
@@ -56,6 +62,10 @@ type Made struct {
 	Data []byte
 	// Shared tells that another want had it made.
 	Shared bool
+
+	// What it took; only the pipeline's own batches have it.
+	begun   time.Time
+	slowest []pipeline.Timing
 }
 
 // Job binds a plan to the data that it names. The caller closes it after the last Done.
@@ -70,7 +80,7 @@ func (s *Server) begin(ctx context.Context, start *pb.Start) (*Job, error) {
 	if err != nil {
 		return nil, err
 	}
-	j.hash, j.flights = j.maker.Plan().Hash(), s.flights
+	j.hash, j.flights, j.tracer = j.maker.Plan().Hash(), s.flights, s.options.Tracer
 	j.stake = s.shares.enter(runKey{callerOf(ctx).name(), start.GetJob(), j.hash})
 	return j, nil
 }
@@ -154,6 +164,7 @@ func (j *Job) Submit(w *Want) {
 		w.Done(Made{Failure: toFailure(err), Err: err})
 		return
 	}
+	j.follow(w, name)
 	j.submitName(w, name)
 }
 
@@ -166,7 +177,7 @@ func (j *Job) submitName(w *Want, name pipeline.Name) {
 
 func (j *Job) submit(w *Want, name pipeline.Name) error {
 	data := w.Dst
-	w.inner = pipeline.Want{Name: name, Dst: w.Dst, Charge: w.Charge, Image: w.Image, Checksum: w.Checksum, Due: w.Due, Begun: w.Begun}
+	w.inner = pipeline.Want{Name: name, Dst: w.Dst, Charge: w.Charge, Image: w.Image, Checksum: w.Checksum, Due: w.Due, Begun: w.Begun, Slowest: w.slowest}
 	if j.stake != nil {
 		w.inner.Account = j.stake.share
 	}
@@ -189,7 +200,7 @@ func (j *Job) submit(w *Want, name pipeline.Name) error {
 			}
 		}
 		if r.Err != nil {
-			w.Done(Made{Failure: toFailure(r.Err), Err: r.Err})
+			w.Done(Made{Failure: toFailure(r.Err), Err: r.Err, begun: r.Begun, slowest: r.Slowest})
 			return
 		}
 		if j.stake != nil {
@@ -197,7 +208,7 @@ func (j *Job) submit(w *Want, name pipeline.Name) error {
 		}
 		header := fromHeader(&r, count)
 		header.QueuedSeconds = max(r.Begun.Sub(arrived).Seconds(), 0)
-		w.Done(Made{Header: header, Data: data[:r.Bytes]})
+		w.Done(Made{Header: header, Data: data[:r.Bytes], begun: r.Begun, slowest: r.Slowest})
 	}
 	return j.maker.Submit(&w.inner)
 }

@@ -16,6 +16,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/keepalive"
 
@@ -64,6 +65,8 @@ type Options struct {
 	// Protocol is the latest revision of the contract that the node speaks, OldestProtocol the earliest that it serves. 0: those of this
 	// version.
 	Protocol, OldestProtocol uint32
+	// Tracer makes spans of wants whose trainers trace them; nil: there are none. docs/tracing.md.
+	Tracer trace.Tracer
 	// OnDrain, if set, is called once when Drain begins: the place to stop being announced as healthy.
 	OnDrain func()
 	// Log is told of streams that end badly. Default: nobody is.

@@ -258,8 +258,10 @@ func startWith(t *testing.T, n client.Node, o Options) *trainer {
 	t.Helper()
 	theirs, control := pair(t)
 	o.Control, o.Log = theirs, slog.New(slog.DiscardHandler)
-	o.Connect = func(_ context.Context, p Plan) (*client.Fleet, error) {
-		return client.New(client.Options{Plan: string(p.Text), Local: n, StartTimeout: p.StartTimeout, Timeout: p.Timeout, Log: p.Log})
+	if o.Connect == nil {
+		o.Connect = func(_ context.Context, p Plan) (*client.Fleet, error) {
+			return client.New(client.Options{Plan: string(p.Text), Local: n, StartTimeout: p.StartTimeout, Timeout: p.Timeout, Log: p.Log})
+		}
 	}
 	a := New(o)
 	c := &trainer{t: t, control: control, ended: make(chan error, 1), fields: map[string]int{}}

@@ -112,6 +112,7 @@ type openResult struct {
 	Kernels     string      `json:"kernels"`
 	Workers     uint32      `json:"workers"`
 	Nodes       []nodeState `json:"nodes"`
+	Traced      bool        `json:"traced"`
 }
 
 type classJSON struct {
@@ -210,7 +211,7 @@ func newOpenResult(info *pb.OpenResponse, fleet *client.Fleet) *openResult {
 		Plan: info.Plan, PlanHash: info.PlanHash, OrderHash: info.OrderHash, PixelHash: info.PixelHash,
 		Numerics: info.Numerics, Fingerprint: info.Fingerprint, Samples: info.Samples,
 		Version: info.Version, Kernels: info.Kernels, Workers: info.Workers,
-		Window: fleet.Window(1), Nodes: states(fleet), Ops: []opJSON{},
+		Window: fleet.Window(1), Nodes: states(fleet), Traced: fleet.Traced(), Ops: []opJSON{},
 	}
 	for _, c := range info.Classes {
 		r.Classes = append(r.Classes, classJSON{c.Name, c.Samples})

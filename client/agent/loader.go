@@ -24,6 +24,7 @@ type loader struct {
 	// conversions of batches that came; begun by the fleet's goroutine.
 	conversions sync.WaitGroup
 	policies    policies
+	spans       spans
 	due         time.Time // of the latest want; of read alone
 
 	mu    sync.Mutex
@@ -69,6 +70,7 @@ func (l *loader) end() {
 		fleet.Close()
 	}
 	l.conversions.Wait()
+	l.spans.close()
 	if s == nil {
 		return
 	}
@@ -125,6 +127,12 @@ func (l *loader) handle(ctx context.Context, kind byte, body []byte, files []*os
 	case kindPolicy:
 		closeAll(files)
 		return l.policies.note(body)
+	case kindSpan:
+		closeAll(files)
+		return l.spans.place(body)
+	case kindReturned:
+		closeAll(files)
+		return l.spans.taken(body)
 	case kindPulse:
 		closeAll(files)
 		p, err := parsePulse(body)
@@ -178,6 +186,8 @@ func (l *loader) want(w want) {
 		l.out.send(failedPacket(w.id, &failure{Kind: "bug", Message: fmt.Sprintf("want %d is out already", w.id)}))
 		return
 	}
+	request.Span = fleet.Span(b.name, l.spans.rank, l.spans.parent)
+	l.spans.add(w.id, request.Span)
 	fleet.Want(request)
 }
 

@@ -19,6 +19,8 @@ const (
 	kindNotice    = 'N'
 	kindPulse     = 'P'
 	kindPolicy    = 'T'
+	kindSpan      = 'S'
+	kindReturned  = 'R'
 	kindLoader    = 'L' // on the control socket
 )
 

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/feedwater-io/feedwater/client/agent"
+	"github.com/feedwater-io/feedwater/span"
 )
 
 // agentEnv names the handle of the trainer's pidfd; docs/agent.md.
@@ -55,7 +56,9 @@ func runAgent(ctx context.Context) error {
 	watcher.Go(func() { gpus.watch(ctx) })
 	defer watcher.Wait()
 	defer done()
-	local := &localPipelines{log: log, cores: c, index: indexes.index("", log)}
+	spans := span.Open(span.Options{Service: "feedwater-agent", Version: version, Log: log})
+	defer spans.Close()
+	local := &localPipelines{log: log, cores: c, index: indexes.index("", log), tracer: spans.Tracer()}
 	defer local.close()
 	a := agent.New(agent.Options{
 		Control:    os.NewFile(agentControlFD, "control"),

@@ -10,6 +10,8 @@ import (
 	"sync"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/feedwater-io/feedwater/client"
 	"github.com/feedwater-io/feedwater/client/agent"
 	"github.com/feedwater-io/feedwater/pipeline"
@@ -20,9 +22,10 @@ import (
 
 // localPipelines are the pipelines of an agent's own process, one per number of workers, made when the first Loader needs it.
 type localPipelines struct {
-	log   *slog.Logger
-	cores *cores
-	index *pipeline.Index // nil: none
+	log    *slog.Logger
+	cores  *cores
+	index  *pipeline.Index // nil: none
+	tracer trace.Tracer    // nil: none
 
 	mu      sync.Mutex
 	servers map[int]*localServer
@@ -52,6 +55,7 @@ func (l *localPipelines) get(workers int) (*localServer, error) {
 		Engine:  server.NewEngine(p, dataset.Options{Progress: scanProgress(l.log)}),
 		AnyPath: true,
 		Version: version,
+		Tracer:  l.tracer,
 		Log:     l.log,
 	})}
 	if l.servers == nil {
@@ -104,7 +108,7 @@ func (l *localPipelines) options(ctx context.Context, p agent.Plan) (client.Opti
 	o := client.Options{
 		Plan: string(p.Text), Job: p.Job, Rank: rankOrProcess(), Nodes: p.Nodes, Numerics: p.Numerics,
 		StartTimeout: p.StartTimeout, Timeout: p.Timeout,
-		Dialing: client.DialOptions{Insecure: p.Insecure, Files: p.TLS, TokenFile: p.TokenFile}, Log: p.Log,
+		Dialing: client.DialOptions{Insecure: p.Insecure, Files: p.TLS, TokenFile: p.TokenFile}, Tracer: l.tracer, Log: p.Log,
 	}
 	var err error
 	if o.Scaler, err = scalerOf(p, o.Dialing); err != nil {
@@ -246,7 +250,7 @@ func (w *localWant) cancel(j *server.Job) {
 
 // Send implements client.Stream.
 func (s *localStream) Send(a *client.Attempt) {
-	w := &localWant{Want: server.Want{Name: a.Name, Dst: a.Dst, Grow: a.Grow, Image: a.Image, Due: a.Due, Begun: a.Begun}}
+	w := &localWant{Want: server.Want{Name: a.Name, Dst: a.Dst, Grow: a.Grow, Image: a.Image, Due: a.Due, Traceparent: a.Traceparent, Begun: a.Begun}}
 	w.Done = func(m server.Made) { s.done(a, m) }
 	s.mu.Lock()
 	closed := s.closed

@@ -23,6 +23,7 @@ import (
 	"github.com/feedwater-io/feedwater/pipeline/dataset"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 	"github.com/feedwater-io/feedwater/server"
+	"github.com/feedwater-io/feedwater/span"
 )
 
 // serveOptions are the flags of `feedwater serve`.
@@ -154,12 +155,15 @@ func (o *serveOptions) run(ctx context.Context, stdout, stderr io.Writer) error 
 		return err
 	}
 	defer p.Close()
+	spans := span.Open(span.Options{Service: "feedwater-node", Version: version, Log: log})
+	defer spans.Close()
 	node := health.NewServer()
 	s := server.New(server.Options{
 		Engine:    server.NewEngine(p, dataset.Options{CacheDir: o.cacheDir, Progress: scanProgress(log)}),
 		Roots:     o.absolute(),
 		NodeBytes: int64(o.memory), ShareBytes: int64(o.share),
 		Version: version,
+		Tracer:  spans.Tracer(),
 		OnDrain: node.Shutdown,
 		Log:     log,
 		TLS:     secure.tls, Access: secure.access, Audit: secure.audit, HostConnections: o.hostConns,

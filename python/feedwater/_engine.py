@@ -154,7 +154,7 @@ class Engine:
         if ranks != self.ranks:
             self._say(ranks)
             self.feed.forget()
-            self.ranks = ranks
+            self.ranks, self.feed.rank = ranks, ranks.rank
         if self.state is not None:
             self._compare(*self.state, opened, order)
             self.state = None

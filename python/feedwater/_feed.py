@@ -21,6 +21,7 @@ from ._order import Step
 from ._policy import Weights
 from ._session import IN_USE, SLACK_S, Session
 from ._slots import Slots
+from ._trace import parent
 from ._want import Done, Failed, Want
 from .errors import Error, StallError
 
@@ -34,6 +35,7 @@ Upcoming = Callable[[int, int], "Step | None"]
 MOST_POLICIES = 512
 _DONE = struct.Struct("<xQ8xII")
 _ID = struct.Struct("<xQ")
+_RETURNED = struct.Struct("<cQd")
 
 
 class Feed:
@@ -50,6 +52,9 @@ class Feed:
         self._link: Link | None = None
         self._told: dict[int, bytes] = {}
         """Policies that the agent knows, by number."""
+        self._context = b""
+        """What the agent was told that the spans of wants are part of."""
+        self.rank = 0
         self._ident = 0
         self.window = 0
         """Batches the agent would like to have wanted or ready at once."""
@@ -110,6 +115,12 @@ class Feed:
                 self._salvage()
                 self.session.lost()
 
+    def returned(self, key: tuple[int, int], wait_s: float) -> None:
+        """The loop has the batch of the step at key, and waited so long for it. Never waits; a batch's span ends so."""
+        want, link = self._wants.get(key), self._link
+        if want is not None and link is not None and self._traced():
+            link.tell(_RETURNED.pack(b"R", want.ident, wait_s))
+
     def _ready(self, batch: int) -> Link:
         session = self.session
         if session.link is not self._link or session.slots is None or session.batch < batch:
@@ -118,7 +129,7 @@ class Feed:
         if link is not self._link:  # what the last agent did not answer must be asked for again
             self._out = {}
             self._wants = {key: want for key, want in self._wants.items() if want.answer is not None}
-            self._tail, self._link, self._told = None, link, {}
+            self._tail, self._link, self._told, self._context = None, link, {}, b""
             assert session.opened is not None
             self.window = session.opened.window
         return link
@@ -194,6 +205,8 @@ class Feed:
             slots.column(slot, "index", step.size)[:] = step.indices
         if step.policy is not None:
             self._tell(link, step.policy)
+        if self._traced():
+            self._place(link)
         self._ident += 1
         want = Want(self._ident, step, slots, slot)
         self._out[want.ident] = want
@@ -207,6 +220,17 @@ class Feed:
             link.send(b"T" + struct.pack("<Q", number) + encoded, [])
             self._told[number] = encoded
             self._told.pop(number - MOST_POLICIES, None)
+
+    def _traced(self) -> bool:
+        opened = self.session.opened
+        return opened is not None and opened.traced
+
+    def _place(self, link: Link) -> None:
+        """Tells what the spans of the wants from now on are part of, where that is news."""
+        context = struct.pack("<I", self.rank) + parent()
+        if context != self._context:
+            link.send(b"S" + context, [])
+            self._context = context
 
     def _cancel(self, link: Link, wants: list[Want]) -> None:
         """They stay out, and their slots lent, until the agent answers."""

@@ -259,6 +259,7 @@ class Loader(Generic[B]):
             raise StopIteration
         self._engine.pace.leave(entered)
         self._engine.pulse.step(ready.step)
+        self._engine.feed.returned(ready.step.key, self._engine.pace.last_wait_s)
         step, batch = ready.step, ready.batch
         at = At(step.epoch, step.end, True, ready.last, ready.totals)
         self._peeked, self._cursor.at = None, at

@@ -51,6 +51,8 @@ class Opened:
     kernels: str
     workers: int
     nodes: tuple[dict[str, Any], ...]
+    traced: bool
+    """Whether the agent makes spans of batches."""
 
     @classmethod
     def of(cls, answer: dict[str, Any]) -> Opened:
@@ -64,6 +66,7 @@ class Opened:
             ops=tuple(answer.get("ops") or ()),
             workers=answer.get("workers", 0),
             nodes=tuple(answer.get("nodes") or ()),
+            traced=bool(answer.get("traced")),
         )
 
     def field(self, name: str) -> Field:

@@ -153,6 +153,9 @@ func (e *Engine) finish(entry *share.Entry[*order]) {
 	if !cancelled {
 		r = o.maker.fill(o.want)
 		r.Begun, r.CoreSeconds = o.begun, cost
+		if e.Result != nil {
+			e.Result(&o.want.Name, &r)
+		}
 	}
 	o.end(r)
 }

@@ -863,7 +863,10 @@ type Want struct {
 	// When the trainer gives this want up and asks another node, from now: the node does so too. Absent: never.
 	Deadline *durationpb.Duration `protobuf:"bytes,4,opt,name=deadline,proto3" json:"deadline,omitempty"`
 	// Another node has the want too, and is slow with it.
-	Hedge         bool `protobuf:"varint,5,opt,name=hedge,proto3" json:"hedge,omitempty"`
+	Hedge bool `protobuf:"varint,5,opt,name=hedge,proto3" json:"hedge,omitempty"`
+	// W3C trace context of the span that the node's spans of this want are children of: "00-<trace>-<span>-01", 55 characters. Empty: the want
+	// is not traced. A node leaves alone what is no such text. No byte of a batch depends on it.
+	Traceparent   string `protobuf:"bytes,6,opt,name=traceparent,proto3" json:"traceparent,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -931,6 +934,13 @@ func (x *Want) GetHedge() bool {
 		return x.Hedge
 	}
 	return false
+}
+
+func (x *Want) GetTraceparent() string {
+	if x != nil {
+		return x.Traceparent
+	}
+	return ""
 }
 
 // Name of a batch within a plan.
@@ -3290,13 +3300,14 @@ const file_feedwater_v1_feedwater_proto_rawDesc = "" +
 	"\x03job\x18\x02 \x01(\tR\x03job\x12\x1a\n" +
 	"\bnumerics\x18\x03 \x01(\tR\bnumerics\x12\x1f\n" +
 	"\vpiece_bytes\x18\x04 \x01(\rR\n" +
-	"pieceBytes\"\xb8\x01\n" +
+	"pieceBytes\"\xda\x01\n" +
 	"\x04Want\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12&\n" +
 	"\x04name\x18\x02 \x01(\v2\x12.feedwater.v1.NameR\x04name\x12+\n" +
 	"\x03due\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x03due\x125\n" +
 	"\bdeadline\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\bdeadline\x12\x14\n" +
-	"\x05hedge\x18\x05 \x01(\bR\x05hedge\"\x96\x01\n" +
+	"\x05hedge\x18\x05 \x01(\bR\x05hedge\x12 \n" +
+	"\vtraceparent\x18\x06 \x01(\tR\vtraceparent\"\x96\x01\n" +
 	"\x04Name\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\rR\x05epoch\x12+\n" +
 	"\x05range\x18\x02 \x01(\v2\x13.feedwater.v1.RangeH\x00R\x05range\x12(\n" +

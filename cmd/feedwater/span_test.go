@@ -1,0 +1,81 @@
+package main
+
+import (
+	"image"
+	"image/color"
+	"image/jpeg"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"go.opentelemetry.io/otel/attribute"
+	sdk "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/feedwater-io/feedwater/client"
+	"github.com/feedwater-io/feedwater/span"
+)
+
+// writeLarge writes a picture that takes much longer than all others.
+func writeLarge(t *testing.T, path string) {
+	t.Helper()
+	m := image.NewGray(image.Rect(0, 0, 3000, 2000))
+	for i := range m.Pix {
+		m.Pix[i] = color.Gray{uint8(i * i >> 7)}.Y
+	}
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := jpeg.Encode(f, m, nil); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Without nodes a batch's span has what its own process tells of it below it, with the file that took longest.
+func TestSpansWithoutNodes(t *testing.T) {
+	dir := pictures(t, 1)
+	classes, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	slow := filepath.Join(classes[0].Name(), "slow.jpg")
+	writeLarge(t, filepath.Join(dir, slow))
+	kept := tracetest.NewInMemoryExporter()
+	l := pipelines(t)
+	l.tracer = sdk.NewTracerProvider(sdk.WithSyncer(kept)).Tracer("test")
+	f := openFleet(t, client.Options{Plan: at(crops, dir), Local: local(t, l, 2), Tracer: l.tracer})
+	info, err := f.Open(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	result := make(chan client.Result, 1)
+	name := rangeOf(0, uint32(info.Samples))
+	of := f.Span(name, 0, trace.SpanContext{})
+	f.Want(&client.Want{Name: name, Dst: make([]byte, 8<<20), Span: of, Done: func(r client.Result) { result <- r }})
+	if r := <-result; r.Err != nil {
+		t.Fatal(r.Err)
+	}
+	of.Taken(0)
+	below := map[string][]string{} // names by those of parents
+	names := map[trace.SpanID]string{}
+	var files []string
+	for _, s := range kept.GetSpans() {
+		names[s.SpanContext.SpanID()] = s.Name
+	}
+	for _, s := range kept.GetSpans() {
+		above := names[s.Parent.SpanID()]
+		below[above] = append(below[above], s.Name)
+		if s.Name == span.Sample {
+			set := attribute.NewSet(s.Attributes...)
+			key, _ := set.Value(span.File)
+			files = append(files, key.AsString())
+		}
+	}
+	if !slices.Equal(below[""], []string{span.Batch}) || !slices.Equal(below[span.Batch], []string{span.Make}) || len(below[span.Make]) != 3 || !slices.Contains(files, slow) {
+		t.Errorf("%v, files %v", below, files)
+	}
+}
