@@ -397,15 +397,16 @@ func (c *crowd) list(trainers []*trainer) {
 
 // tally is what was done so far: samples by node, GPU time lost, and wants that were moved and batches that came.
 type tally struct {
-	made           []int
+	made           map[string]int
 	stalled        time.Duration
 	moves, batches uint64
 }
 
-func (c *crowd) tally(trainers []*trainer) (y tally) {
+func (c *crowd) tally(trainers []*trainer) tally {
+	y := tally{made: map[string]int{}}
 	for _, n := range c.all() {
 		n.mu.Lock()
-		y.made = append(y.made, n.made)
+		y.made[n.addr] = n.made
 		n.mu.Unlock()
 	}
 	for _, r := range trainers {
@@ -485,10 +486,11 @@ func testCrowd(t *testing.T, size crowdSize) {
 		trainers := c.members()
 		wanted, late, end := c.run(trainers)
 		stall := (end.stalled - late.stalled).Seconds() / float64(len(trainers)) / (crowdLasts - crowdLate).Seconds()
-		for i := range end.made { // those that went are not there any more, the others are in their places
-			end.made[i] -= late.made[i]
+		var made []int
+		for addr, n := range end.made { // of those that are still there
+			made = append(made, n-late.made[addr])
 		}
-		mean, uneven := deviation(end.made)
+		mean, uneven := deviation(made)
 		streams, lines, pulses, largest := c.sizes()
 		t.Logf("wanted %v of %.0f needed; then stall %.2f %%, %.0f samples of each node, uneven by %.2f; %d moves of %d batches; a node has %d streams and %d lines at most; %d pulses of %d bytes at most",
 			wanted, need, 100*stall, mean, uneven, end.moves, end.batches, streams, lines, pulses, largest)
@@ -496,7 +498,7 @@ func testCrowd(t *testing.T, size crowdSize) {
 		if turns(wanted) > 2 || float64(slices.Max(wanted)) > 4*1.15*need+crowdJobs || last < need || last > 1.15*need+crowdJobs {
 			t.Errorf("wanted %v: not a rise and a fall to what is needed, %.0f, and its headroom", wanted, need)
 		}
-		if stall > 0.01 || uneven > 0.6 {
+		if chance := math.Sqrt(crowdBatch / mean); stall > 0.01 || uneven > 0.6+chance { // of whole batches, while windows shrink of few
 			t.Errorf("stall %.2f %%, work uneven by %.2f", 100*stall, uneven)
 		}
 		connections := float64(len(trainers)) * max(8, 4*math.Ceil(1.1*need/float64(len(trainers))))
