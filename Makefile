@@ -4,7 +4,6 @@
 #   make test                 every test, Go and Python
 #   make simulate [SEEDS=20000]  nodes, trainers and faults in virtual time, so many seeds
 #   make scale-out            what a job gets of 1 to 16 nodes of fixed speed, as a table and docs/scale-out.svg; ten minutes
-#   make crowd                256 ranks and 1,000 nodes in virtual time, as long as it takes
 #   make simulate-mutants     deliberate bugs, and the seed that catches each
 #   make build                bin/feedwater, and bin/feedwater-nvml where there is a C compiler
 #   make test-arm64           the pixels on arm64, where qemu-aarch64-static (Debian: qemu-user-static) runs it; half an hour
@@ -60,7 +59,7 @@ VERSION      := $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' python/feedwater
 
 say = @printf '\n\033[1m==> %s\033[0m\n' "$(1)"
 
-.PHONY: build demo test test-go test-race test-python test-arm64 lint generate check-generated bench bench-pixels pictures faults soak simulate simulate-mutants crowd fuzz wheel clean fuzz-pillow scale-out
+.PHONY: build demo test test-go test-race test-python test-arm64 lint generate check-generated bench bench-pixels pictures faults soak simulate simulate-mutants fuzz wheel clean fuzz-pillow scale-out
 
 build:
 	@mkdir -p bin
@@ -143,10 +142,6 @@ fuzz-pillow: $(VENV)/.ready
 simulate:
 	$(call say,$(SEEDS) seeds of nodes and trainers in virtual time)
 	$(GO) test ./client/simulation -run 'TestSeeds$$' -timeout 4h -seeds $(SEEDS)
-
-crowd:
-	$(call say,256 ranks of four jobs on 1000 nodes in virtual time)
-	$(GO) test ./client -run 'TestCrowd$$' -v -timeout 4h -ranks 256 -nodes 1000
 
 scale-out:
 	$(call say,one job on 1 to 16 nodes of fixed speed)

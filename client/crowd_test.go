@@ -21,10 +21,10 @@ import (
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 )
 
-// How many there are, for trying the laws with more than the test has time for; make crowd does.
+// How many there are, for trying the laws with more than the test has time for.
 var (
-	crowdNodes = flag.Int("nodes", 20, "nodes that would feed the ranks of TestCrowd, with -ranks")
-	crowdRanks = flag.Int("ranks", 0, "ranks of TestCrowd, a quarter in each job; 0: some few")
+	crowdNodes = flag.Int("nodes", 20, "nodes of TestCrowd that would feed its ranks")
+	crowdRanks = flag.Int("ranks", 8, "ranks of TestCrowd, a quarter in each job")
 )
 
 // crowdSize is ranks, a quarter in each job, and how many nodes feed them.
@@ -468,16 +468,7 @@ func TestCrowd(t *testing.T) {
 	if client.Checked {
 		t.Skip("the race detector learns nothing from so many")
 	}
-	sizes := []crowdSize{{8, 20}, {16, 60}}
-	if *crowdRanks > 0 {
-		sizes = []crowdSize{{*crowdRanks, *crowdNodes}}
-	}
-	for _, size := range sizes {
-		t.Run(fmt.Sprintf("%d ranks, %d nodes", size.ranks, size.nodes), func(t *testing.T) { testCrowd(t, size) })
-	}
-}
-
-func testCrowd(t *testing.T, size crowdSize) {
+	size := crowdSize{*crowdRanks, *crowdNodes}
 	synctest.Test(t, func(t *testing.T) {
 		need := float64(size.nodes)
 		demand := float64(size.ranks) * crowdBatch / crowdStep.Seconds()
