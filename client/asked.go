@@ -47,20 +47,24 @@ func (f *Fleet) send(w *Want, s *session, now time.Time) bool {
 		a.attempt.Deadline = time.Duration(d * float64(time.Second))
 		a.expires = now.Add(a.attempt.Deadline)
 	}
-	a.attempt.Begun = func() { f.inbox.post(a.begins) }
+	a.attempt.Begun = func() {
+		now := time.Now()
+		f.inbox.put(func() { a.begins(now) })
+	}
 	a.attempt.Done = func(answer Answer) { f.inbox.post(func() { f.answered(a, answer) }) }
 	f.beginSpan(a)
 	s.wants = append(s.wants, a)
 	s.samples += w.count
 	w.out = append(w.out, a)
 	s.stream.Send(a.attempt)
+	m.load = f.load(m, 0, now)
 	return true
 }
 
 // begins notes that the node works on it.
-func (a *asked) begins() {
+func (a *asked) begins(now time.Time) {
 	if a.begun.IsZero() {
-		a.begun = time.Now()
+		a.begun = now
 	}
 }
 
@@ -136,16 +140,15 @@ func (f *Fleet) next() []*Want {
 // tend sees to wants that take longer than they should: those that are needed next are moved or hedged, and whichever misses its deadline
 // is given up.
 func (f *Fleet) tend(now time.Time) {
+	f.weigh(now)
 	left := hastened
 	for _, w := range f.next() {
 		if left > 0 && f.hasten(w.out[0], now) {
 			left--
 		}
 	}
-	for _, m := range f.members {
-		if m.session != nil {
-			f.expire(m.session, now)
-		}
+	for _, m := range f.live {
+		f.expire(m.session, now)
 	}
 }
 

@@ -18,10 +18,8 @@ func (f *Fleet) assign(now time.Time) {
 	if len(f.queue) == 0 || !f.hasRoom(f.queue[0].count, now) {
 		return
 	}
-	for _, m := range f.members {
-		m.forecast = 0
-	}
 	f.measure()
+	f.weigh(now)
 	sortByDue(f.queue)
 	waiting := f.queue[:0]
 assigning:
@@ -47,18 +45,22 @@ assigning:
 	}
 	clear(f.queue[len(waiting):])
 	f.queue = waiting
-	for _, m := range f.members {
-		m.forecast = 0
+}
+
+// weigh looks at what the nodes have in hand, for pick.
+func (f *Fleet) weigh(now time.Time) {
+	for _, m := range f.live {
+		m.forecast, m.load = 0, f.load(m, 0, now)
 	}
 }
 
-// pick is the node that will have a want soonest and does not have it yet, or with free set the soonest of those that have room for it and
-// are not doubted; nil if none may be asked now.
+// pick is the node that will have a want soonest and does not have it yet, by what weigh saw and was sent since, or with free set the soonest
+// of those that have room for it and are not doubted; nil if none may be asked now.
 func (f *Fleet) pick(w *Want, free bool, now time.Time) *member {
 	var best *member
 	var bestTier int
 	var bestFinish float64
-	for _, m := range f.members {
+	for _, m := range f.live {
 		t := w.tries[m]
 		if !m.usable() || now.Before(m.busyUntil) || t.failures >= maxTries || now.Before(t.again) || w.isAt(m) {
 			continue
@@ -73,7 +75,9 @@ func (f *Fleet) pick(w *Want, free bool, now time.Time) *member {
 		if m.trust.Doubted() {
 			tier += maxTries + 1
 		}
-		finish := m.speed.Finish(f.load(m, w.count, now))
+		load := m.load
+		load.Held, load.Unheard, load.Count = load.Held+m.forecast, load.Unheard+m.forecast, w.count
+		finish := m.speed.Finish(load)
 		if best == nil || tier < bestTier || tier == bestTier && (finish < bestFinish || finish == bestFinish && pick.Tie(m.score, w.seq) > pick.Tie(best.score, w.seq)) {
 			best, bestTier, bestFinish = m, tier, finish
 		}
@@ -83,7 +87,7 @@ func (f *Fleet) pick(w *Want, free bool, now time.Time) *member {
 
 // elsewhere reports whether another node than m could take a want.
 func (f *Fleet) elsewhere(w *Want, m *member, now time.Time) bool {
-	for _, other := range f.members {
+	for _, other := range f.live {
 		if other != m && other.usable() && !now.Before(other.busyUntil) && w.tries[other].failures < maxTries {
 			return true
 		}
@@ -95,7 +99,7 @@ func (f *Fleet) elsewhere(w *Want, m *member, now time.Time) bool {
 func (f *Fleet) load(m *member, count int, now time.Time) pick.Load {
 	s := m.session
 	return pick.Load{
-		Held: s.samples + m.forecast, Unheard: s.unheard() + m.forecast, Waited: s.waited(now), Count: count,
+		Held: s.samples, Unheard: s.unheard(), Waited: s.waited(now), Count: count,
 		Usual: f.cost / float64(max(s.workers, 1)), Now: f.clock(now),
 	}
 }
@@ -130,10 +134,8 @@ func (s *session) unheard() int {
 // measure takes what a sample costs in core-seconds, as the nodes' median.
 func (f *Fleet) measure() {
 	var costs []float64
-	for _, m := range f.members {
-		if m.session != nil {
-			costs = append(costs, m.speed.Sample()*float64(max(m.session.workers, 1)))
-		}
+	for _, m := range f.live {
+		costs = append(costs, m.speed.Sample()*float64(max(m.session.workers, 1)))
 	}
 	if f.cost = pick.Usual(costs); f.cost == 0 {
 		f.cost = unknownCost
@@ -154,7 +156,7 @@ func inFlight(workers, count int) int {
 
 // hasRoom reports whether a node may get one more want of count samples.
 func (f *Fleet) hasRoom(count int, now time.Time) bool {
-	for _, m := range f.members {
+	for _, m := range f.live {
 		if m.usable() && !now.Before(m.busyUntil) && m.takes(count) {
 			return true
 		}

@@ -3,7 +3,6 @@ package client
 import (
 	"context"
 	"slices"
-	"strconv"
 	"sync"
 	"time"
 
@@ -66,7 +65,7 @@ func (f *Fleet) connect(now time.Time) {
 	chosen := f.choose(max(slices.Min(f.needed[:]), pick.Connections(0, 0)))
 	for _, m := range f.members {
 		switch {
-		case chosen[m.node.Addr()]:
+		case chosen[m]:
 			m.join()
 		case !m.chosen:
 		case m.surplus.IsZero():
@@ -80,6 +79,7 @@ func (f *Fleet) connect(now time.Time) {
 // join holds a stream to a node from now on.
 func (m *member) join() {
 	m.chosen, m.surplus = true, time.Time{}
+	m.begin()
 	if m.session != nil {
 		m.session.leaving = false
 	}
@@ -105,34 +105,32 @@ func (f *Fleet) connections() int {
 	pace := f.loop.pace.Seconds()
 	f.loop.mu.Unlock()
 	workers := 0
-	for _, m := range f.members {
-		if m.session != nil {
-			workers = max(workers, m.session.workers)
-		}
+	for _, m := range f.live {
+		workers = max(workers, m.session.workers)
 	}
 	return pick.Connections(f.cost*float64(f.count)/float64(max(workers, 1)), pace)
 }
 
-// choose are the addresses of the nodes to connect to. A local one is always among them.
-func (f *Fleet) choose(n int) map[string]bool {
-	var addrs []string
-	members := make(map[string]*member, len(f.members))
-	for _, m := range f.members {
-		members[m.node.Addr()] = m
-		addrs = append(addrs, m.node.Addr())
+// choose are the nodes to connect to. A local one is always among them.
+func (f *Fleet) choose(n int) map[*member]bool {
+	chosen := map[*member]bool{}
+	for _, m := range pick.Subset(f.members, n, (*member).preference, (*member).isDown) {
+		chosen[m] = true
 	}
-	trainer := f.options.Job + " " + strconv.Itoa(f.options.Rank)
-	chosen := map[string]bool{Local: true}
-	for _, addr := range pick.Subset(trainer, addrs, n, func(addr string) bool { return members[addr].isDown() }) {
-		chosen[addr] = true
+	for _, m := range f.members {
+		if m.node == f.options.Local {
+			chosen[m] = true
+		}
 	}
 	return chosen
 }
 
+func (m *member) preference() uint64 { return m.score }
+
 // isDown reports whether another node is needed in this one's place.
 func (m *member) isDown() bool {
 	if m.session == nil {
-		return m.tried
+		return m.tried && m.chosen // not one that was let go
 	}
 	return !m.usable()
 }

@@ -20,6 +20,7 @@ func (f *Fleet) joined(s *session) {
 	m := s.member
 	m.session, m.tried, m.leftOut, m.err, m.changed = s, true, false, nil, ""
 	m.came, s.answered = true, time.Now()
+	f.relist()
 	f.log.Info("node joined", "node", m.node.Addr(), "workers", s.workers)
 	f.publish(s.answered)
 	f.opened()
@@ -29,6 +30,7 @@ func (f *Fleet) joined(s *session) {
 func (f *Fleet) lost(m *member, err error) {
 	was := m.state(time.Time{})
 	m.session, m.tried = nil, true
+	f.relist()
 	if err != nil {
 		m.err = err
 	}
@@ -46,14 +48,23 @@ func (f *Fleet) lost(m *member, err error) {
 	f.checkOpen()
 }
 
-// noticed takes what a node tells of itself.
-func (f *Fleet) noticed(s *session, n *pb.Notice) {
+// relist finds the nodes that have a stream. Of a large fleet they are few, and what is done for each event is done for them alone.
+func (f *Fleet) relist() {
+	f.live = f.live[:0]
+	for _, m := range f.members {
+		if m.session != nil {
+			f.live = append(f.live, m)
+		}
+	}
+}
+
+// noticed takes what a node told of itself at a time.
+func (f *Fleet) noticed(s *session, n *pb.Notice, now time.Time) {
 	s.queued, s.heard = amount(n.Queued), n.Heard
-	now := time.Now()
 	s.member.speed.Told(n.AheadSeconds, n.SampleSeconds, f.clock(now))
 	for _, a := range s.wants {
 		if slices.Contains(n.Begun, a.attempt.id) {
-			a.begins()
+			a.begins(now)
 		}
 	}
 	if n.Draining && !s.draining {

@@ -13,6 +13,7 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -107,7 +108,8 @@ type Fleet struct {
 
 	// Of the fleet's goroutine.
 	members   []*member
-	queue     []*Want // not at a node
+	live      []*member // those that have a stream
+	queue     []*Want   // not at a node
 	wants     map[*Want]struct{}
 	seq       uint64
 	progress  time.Time // of the last batch, or of the first want after there was none, or of Open
@@ -211,10 +213,9 @@ func (f *Fleet) run() {
 	for f.ctx.Err() == nil {
 		select {
 		case <-f.inbox.wake:
-			for _, event := range f.inbox.take(false) {
-				event()
-			}
+			f.handle()
 		case <-tick.C:
+			f.handle()
 			f.watch(time.Now())
 		case <-f.ctx.Done():
 		}
@@ -223,6 +224,13 @@ func (f *Fleet) run() {
 	f.keepers.Wait() // closes the streams, so that every attempt has its answer
 	f.closeScaler()
 	f.leave()
+}
+
+// handle does what has been posted.
+func (f *Fleet) handle() {
+	for _, event := range f.inbox.take(false) {
+		event()
+	}
 }
 
 // leave handles what is still in the inbox and answers the wants that are left. No node holds any of them.
@@ -235,16 +243,11 @@ func (f *Fleet) leave() {
 	}
 }
 
-// enter begins to hold a stream to a node.
+// enter takes a node in, to which the fleet may connect from now on.
 func (f *Fleet) enter(m *member) {
-	ctx, stop := context.WithCancel(f.ctx)
-	m.stop, m.score = stop, pick.Score(f.options.Job, m.node.Addr())
+	m.score = pick.Score(f.options.Job+" "+strconv.Itoa(f.options.Rank), m.node.Addr())
 	f.members = append(f.members, m)
 	f.connected = time.Time{}
-	f.keepers.Go(func() {
-		defer stop()
-		m.keep(ctx)
-	})
 }
 
 // SetNodes replaces the nodes by address; the local node stays, and so do those that a source told of. Wants at a node that goes are sent
@@ -274,9 +277,10 @@ func (f *Fleet) replace(nodes map[string]Node) {
 			continue
 		}
 		f.log.Info("node removed", "node", m.node.Addr())
-		m.stop()
+		m.end()
 	}
 	f.members = stay
+	f.relist()
 	for _, addr := range slices.Sorted(maps.Keys(nodes)) {
 		f.enter(&member{fleet: f, node: nodes[addr]})
 	}

@@ -15,17 +15,24 @@ func newInbox() *inbox { return &inbox{wake: make(chan struct{}, 1)} }
 
 // post queues an event; false when nobody will handle it any more.
 func (b *inbox) post(event func()) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.closed {
+	if !b.put(event) {
 		return false
 	}
-	b.events = append(b.events, event)
 	select {
 	case b.wake <- struct{}{}:
 	default:
 	}
 	return true
+}
+
+// put is post for an event that changes nothing until the next decision: it is handled right before that, within a tick.
+func (b *inbox) put(event func()) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.closed {
+		b.events = append(b.events, event)
+	}
+	return !b.closed
 }
 
 // take empties the inbox. With last set, nothing is accepted afterwards.

@@ -24,7 +24,7 @@ func (f *Fleet) knock(now time.Time) {
 	switch {
 	case f.options.Scaler == nil, idle, now.Sub(f.knocks.last) < knockEvery, f.knocks.waiting.Load():
 		return
-	case slices.ContainsFunc(f.members, func(m *member) bool { return m.session != nil && m.node != f.options.Local }):
+	case slices.ContainsFunc(f.live, func(m *member) bool { return m.node != f.options.Local }):
 		return
 	}
 	f.knocks.last = now

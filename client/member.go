@@ -33,9 +33,9 @@ const (
 type member struct {
 	fleet *Fleet
 	node  Node
-	stop  context.CancelFunc
-	hint  bool // a source told of it, which may err
-	came  bool // it had a stream once
+	stop  context.CancelFunc // ends keep; nil: it was not begun, for the fleet never needed the node
+	hint  bool               // a source told of it, which may err
+	came  bool               // it had a stream once
 
 	session   *session // nil while there is no stream
 	err       error    // the last one
@@ -45,12 +45,13 @@ type member struct {
 	gate      gate      // open while the fleet wants a stream to it
 	chosen    bool      // it does
 	surplus   time.Time // since when it would not, if it had none
-	score     uint64    // breaks ties
+	score     uint64    // place in the trainer's order of preference; breaks ties
 	speed     pick.Node
 	trust     pick.Trust
 	busyUntil time.Time
 	warned    time.Time // of its storage
-	forecast  int       // samples that assign has planned for it
+	load      pick.Load // as of the latest look
+	forecast  int       // samples that assign has planned for it since
 	batches   uint64
 	failures  uint64
 	damaged   uint64
@@ -111,6 +112,26 @@ const (
 	attemptsAlone = 100
 	leftOutWait   = 30 * time.Second // until a node that was left out is looked at again while others are there
 )
+
+// begin keeps a stream to the node from now on, whenever the gate is open, until end.
+func (m *member) begin() {
+	if m.stop != nil {
+		return
+	}
+	ctx, stop := context.WithCancel(m.fleet.ctx)
+	m.stop = stop
+	m.fleet.keepers.Go(func() {
+		defer stop()
+		m.keep(ctx)
+	})
+}
+
+// end lets go of the node for good.
+func (m *member) end() {
+	if m.stop != nil {
+		m.stop()
+	}
+}
 
 // keep holds a stream to the node open until ctx ends.
 func (m *member) keep(ctx context.Context) {
@@ -174,7 +195,10 @@ func (m *member) serve(ctx context.Context) error {
 		return err
 	}
 	s := &session{member: m, quit: quit, workers: int(r.Workers)}
-	notice := func(n *pb.Notice) { m.fleet.inbox.post(func() { m.fleet.noticed(s, n) }) }
+	notice := func(n *pb.Notice) {
+		now := time.Now()
+		m.fleet.inbox.put(func() { m.fleet.noticed(s, n, now) })
+	}
 	s.stream, err = m.node.Fetch(ctx, &pb.Start{Plan: r.Plan, Job: o.Job, Numerics: r.Numerics}, notice)
 	if err != nil {
 		return fromStatus(err)
@@ -258,10 +282,8 @@ func (f *Fleet) judge(m *member, r *pb.OpenResponse) judgement {
 
 // reference is a node of the job's data.
 func (f *Fleet) reference() Node {
-	for _, m := range f.members {
-		if m.session != nil {
-			return m.node
-		}
+	if len(f.live) == 0 {
+		return nil
 	}
-	return nil
+	return f.live[0].node
 }

@@ -10,10 +10,8 @@ func (f *Fleet) Pulse(p *pb.Pulse) {
 		f.options.Tell(p)
 	}
 	f.inbox.post(func() {
-		for _, m := range f.members {
-			if m.session != nil {
-				m.session.stream.Pulse(p)
-			}
+		for _, m := range f.live {
+			m.session.stream.Pulse(p)
 		}
 	})
 }

@@ -49,9 +49,12 @@ func (f *Fleet) told(s *source, a membership.Answer) {
 
 // admit enters the nodes that are new. If none of a source's addresses can be dialled at all, Open fails.
 func (f *Fleet) admit(s *source, serverName string) {
-	refused := 0
+	refused, known := 0, map[string]bool{}
+	for _, m := range f.members {
+		known[m.node.Addr()] = true
+	}
 	for _, addr := range s.nodes {
-		if slices.ContainsFunc(f.members, func(m *member) bool { return m.node.Addr() == addr }) {
+		if known[addr] {
 			continue
 		}
 		n, err := f.options.dial(addr, serverName)
@@ -78,9 +81,10 @@ func (f *Fleet) prune() {
 			return false
 		}
 		f.log.Info("node removed", "node", m.node.Addr())
-		m.stop()
+		m.end()
 		return true
 	})
+	f.relist()
 }
 
 // answers reports whether a node has a stream that speaks.

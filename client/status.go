@@ -51,18 +51,20 @@ func (f *Fleet) inHand(batch int) int {
 }
 
 func (f *Fleet) publish(now time.Time) {
-	all := make([]NodeStatus, 0, len(f.members))
+	all := make([]NodeStatus, 0, len(f.live))
 	for _, m := range f.members {
+		state := m.state(now)
+		if state == Unused {
+			continue
+		}
 		one := NodeStatus{
-			Addr: m.node.Addr(), State: m.state(now), Err: m.err, SecondsPerSample: m.speed.Sample(),
+			Addr: m.node.Addr(), State: state, Err: m.err, SecondsPerSample: m.speed.Sample(),
 			Batches: m.batches, Failures: m.failures, Damaged: m.damaged, Samples: m.samples, Bytes: m.bytes,
 		}
 		if s := m.session; s != nil {
 			one.Wants, one.Workers, one.Queued = len(s.wants), s.workers, s.queued
 		}
-		if one.State != Unused {
-			all = append(all, one)
-		}
+		all = append(all, one)
 	}
 	f.statuses.Store(&all)
 	effort := f.effort

@@ -26,10 +26,8 @@ type silence struct {
 
 // watch does what depends on time alone.
 func (f *Fleet) watch(now time.Time) {
-	for _, m := range f.members {
-		if m.session != nil {
-			f.listen(m.session, now)
-		}
+	for _, m := range f.live {
+		f.listen(m.session, now)
 	}
 	f.prune()
 	f.connect(now)
@@ -43,7 +41,7 @@ func (f *Fleet) watch(now time.Time) {
 // remind says now and then that there is no node, and why: the wait may be a long one.
 func (f *Fleet) remind(now time.Time) {
 	idle := len(f.wants) == 0 && f.info.Load() != nil
-	if idle || slices.ContainsFunc(f.members, func(m *member) bool { return m.session != nil }) {
+	if idle || len(f.live) > 0 {
 		f.reminder = time.Time{}
 		return
 	}
@@ -82,8 +80,8 @@ func (f *Fleet) listen(s *session, now time.Time) {
 
 // probe gives nodes that are silent or doubted one want now and then, the one that is needed last.
 func (f *Fleet) probe(now time.Time) {
-	for _, m := range f.members {
-		if m.session == nil || len(m.session.wants) > 0 || !m.session.silence.on && !m.trust.Doubted() {
+	for _, m := range f.live {
+		if len(m.session.wants) > 0 || !m.session.silence.on && !m.trust.Doubted() {
 			continue
 		}
 		if at := f.spared(m, now); at >= 0 && m.mayBeProbed(f.clock(now), now) {

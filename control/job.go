@@ -1,6 +1,9 @@
 package control
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // Bounds of what a job can be.
 const (
@@ -95,24 +98,33 @@ func (j *Job) Add(r Report) {
 
 // step enters one rank's step, and counts its number when it is the last rank's.
 func (j *Job) step(s Step) {
-	i := 0
-	for i < len(j.open) && j.open[i].number != s.Number {
-		i++
+	i := len(j.open) - 1
+	for i >= 0 && j.open[i].number != s.Number {
+		i--
 	}
-	if i == len(j.open) {
+	if i < 0 {
 		if len(j.open) == maxOpen { // some rank does not tell: what there is has to do
 			j.count(j.open[0])
-			j.open = append(j.open[:0], j.open[1:]...)
-			i--
+			j.open = slices.Delete(j.open, 0, 1)
 		}
+		i = len(j.open)
 		j.open = append(j.open, turn{number: s.Number, active: math.Inf(1)})
 	}
 	t := &j.open[i]
 	t.add(s)
 	if t.ranks >= j.world {
 		j.count(*t)
-		j.open = append(j.open[:i], j.open[i+1:]...)
+		j.open = slices.Delete(j.open, i, i+1)
 	}
+}
+
+// Whole says that no more will be told of the steps so far: those that not all ranks told of count with the ranks that did. The least step
+// without idle of some ranks is no less than that of all, so some show no more demand than there is.
+func (j *Job) Whole() {
+	for _, t := range j.open {
+		j.count(t)
+	}
+	j.open = j.open[:0]
 }
 
 func (t *turn) add(s Step) {

@@ -53,11 +53,11 @@ func (s *Server) reading(j *pulse.Job) control.Reading {
 	return r
 }
 
-// wantedOf is how many nodes like this one would feed a job; false: unknown.
-func (s *Server) wantedOf(j pulse.Job) (nodes int, upperBound, ok bool) {
+// wantedOf is how many nodes like this one would feed a job; 0: unknown. upperBound tells that it may be fewer, or more than there are if
+// nothing else is known: no step of the job ends for want of data, while this node has work in its queue.
+func (s *Server) wantedOf(j pulse.Job) (nodes int, upperBound bool) {
 	r := s.reading(&j)
-	n := r.Nodes(s.Wanted().Effective)
-	return n, r.UpperBound, n > 0
+	return r.Nodes(s.Wanted().Effective), r.UpperBound || r.Starved && s.engine.Queued() > 0
 }
 
 // nodesWanted is for the metric; false: unknown.

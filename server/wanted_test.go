@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
 
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 	"github.com/feedwater-io/feedwater/server"
@@ -62,6 +63,31 @@ func TestNodesWanted(t *testing.T) {
 			t.Errorf("Watch says %v", w.Jobs)
 		}
 	})
+}
+
+// A job whose loop waits for longer than half a minute, and has shown no step, wants more nodes than there are where the node has work in
+// its queue; what the loop waits for is something else where it has none.
+func TestNodesWantedBeforeTheFirstStep(t *testing.T) {
+	for queued, want := range map[uint32]bool{0: false, 100: true} {
+		synctest.Test(t, func(t *testing.T) {
+			n := newNode(t, &servertest.Engine{Samples: 1 << 20, Cores: 1, SampleTime: time.Second}, server.Options{})
+			tr := n.started()
+			if queued > 0 {
+				tr.want(1, rangeOf(0, 0, queued))
+			}
+			p := &pb.Pulse{World: 2, Samples: 16, Blocked: durationpb.New(40 * time.Second)}
+			tr.send(&pb.FetchRequest{Request: &pb.FetchRequest_Pulse{Pulse: p}})
+			time.Sleep(time.Second)
+			w, err := n.watch(100 * time.Millisecond).Recv()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(w.Jobs) != 1 || w.Jobs[0].NodesWanted != nil || w.Jobs[0].UpperBound != want {
+				t.Errorf("%d samples queued: %v", queued, w.Jobs)
+			}
+			tr.cancel()
+		})
+	}
 }
 
 // Pulses of nonsense leave a number of nodes that can be.

@@ -35,8 +35,8 @@ type Options struct {
 	Efforts func() map[Rank]*pb.Effort
 	// GPUs, if set, are those of this machine, as they were told last.
 	GPUs func() []*pb.GpuStatus
-	// Wanted, if set, tells how many nodes would feed a job, and whether that is an upper bound.
-	Wanted func(pulse.Job) (nodes int, upperBound, ok bool)
+	// Wanted, if set, tells how many nodes would feed a job, 0 if that is unknown, and whether that is an upper bound.
+	Wanted func(pulse.Job) (nodes int, upperBound bool)
 }
 
 // Rank names one rank of a job.
@@ -124,9 +124,10 @@ func (s *Source) addJobs(r *pb.WatchResponse, now time.Time) {
 		}
 		job.Nodes = uint32(ready)
 		if s.options.Wanted != nil {
-			if n, bound, ok := s.options.Wanted(j); ok {
+			n, bound := s.options.Wanted(j)
+			if job.UpperBound = bound; n > 0 {
 				wanted := uint32(n)
-				job.NodesWanted, job.UpperBound = &wanted, bound
+				job.NodesWanted = &wanted
 			}
 		}
 		for _, rank := range job.Ranks {

@@ -202,7 +202,8 @@ func TestSubset(t *testing.T) {
 	moved, had := 0, 0
 	for k := range trainers {
 		trainer := fmt.Sprint("job ", k)
-		before := Subset(trainer, nodes, each, up)
+		score := func(node string) uint64 { return Score(trainer, node) }
+		before := Subset(nodes, each, score, up)
 		if len(before) != each {
 			t.Fatalf("%d nodes", len(before))
 		}
@@ -214,7 +215,7 @@ func TestSubset(t *testing.T) {
 		if in[gone] {
 			had++
 		}
-		after := Subset(trainer, nodes, each, func(n string) bool { return n == gone })
+		after := Subset(nodes, each, score, func(n string) bool { return n == gone })
 		for _, n := range after {
 			if !in[n] {
 				moved++
@@ -235,7 +236,7 @@ func TestSubset(t *testing.T) {
 	if len(used) < 990 {
 		t.Errorf("%d nodes are used", len(used))
 	}
-	if all := Subset("a", nodes[:3], 8, func(string) bool { return true }); len(all) != 3 {
+	if all := Subset(nodes[:3], 8, func(string) uint64 { return 0 }, func(string) bool { return true }); len(all) != 3 {
 		t.Errorf("%d of 3 when all are down", len(all))
 	}
 }

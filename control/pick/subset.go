@@ -41,17 +41,11 @@ func mix(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// Subset are the nodes that a trainer connects to: the first in its order of preference, as many as it takes for n of them not to be
-// down, all if there are fewer.
-func Subset(trainer string, nodes []string, n int, down func(node string) bool) []string {
-	scores := make(map[string]uint64, len(nodes))
-	for _, node := range nodes {
-		scores[node] = Score(trainer, node)
-	}
+// Subset are the nodes that a trainer connects to: those of the highest Score, as many as it takes for n of them not to be down, all if
+// there are fewer.
+func Subset[T any](nodes []T, n int, score func(T) uint64, down func(T) bool) []T {
 	sorted := slices.Clone(nodes)
-	slices.SortFunc(sorted, func(a, b string) int {
-		return cmp.Or(cmp.Compare(scores[b], scores[a]), cmp.Compare(a, b))
-	})
+	slices.SortStableFunc(sorted, func(a, b T) int { return cmp.Compare(score(b), score(a)) })
 	for i, node := range sorted {
 		if n <= 0 {
 			return sorted[:i]

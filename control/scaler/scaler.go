@@ -262,10 +262,27 @@ type survey struct {
 	active, blind bool
 }
 
-// survey asks of each job what the nodes that hear it say; they hear it well or less well, so the one that wants most counts. mu is held.
+// claim is how many nodes a job takes, by what nodes say; blind tells that they may be too few.
+type claim struct {
+	nodes uint32
+	blind bool
+}
+
+// hear takes what one more node says. One that hears some of the job's ranks may read less demand off them than there is, never more, so
+// the one that wants most is believed.
+func (c *claim) hear(j *pb.JobStatus) {
+	n := j.GetNodesWanted()
+	if n < c.nodes {
+		return
+	}
+	c.blind = j.UpperBound || n == c.nodes && c.blind
+	c.nodes = n
+}
+
+// survey asks the nodes that answer of each job. mu is held.
 func (s *Scaler) survey(now time.Time) survey {
 	p := survey{active: !s.knock.IsZero() && now.Sub(s.knock) < knockFor}
-	jobs := map[string]uint32{}
+	jobs := map[string]claim{}
 	for _, n := range s.nodes {
 		age := now.Sub(n.heard)
 		n.counted = n.last != nil && age <= answerWithin
@@ -278,13 +295,15 @@ func (s *Scaler) survey(now time.Time) survey {
 		}
 		p.up++
 		for _, j := range n.last.Jobs {
-			jobs[j.Job] = max(jobs[j.Job], j.GetNodesWanted())
-			p.blind = p.blind || j.UpperBound
+			c := jobs[j.Job]
+			c.hear(j)
+			jobs[j.Job] = c
 		}
 	}
-	for _, n := range jobs {
+	for _, c := range jobs {
 		p.active = true
-		p.need += float64(n)
+		p.need += float64(c.nodes)
+		p.blind = p.blind || c.blind
 	}
 	return p
 }

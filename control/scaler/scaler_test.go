@@ -2,6 +2,7 @@ package scaler_test
 
 import (
 	"context"
+	"math"
 	"net"
 	"slices"
 	"sync"
@@ -25,6 +26,9 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
+// starved, as a number of nodes, is that of a job of which it is not known, and whose loops wait.
+const starved = math.MaxUint32
+
 // fakeNode answers Watch with jobs.
 type fakeNode struct {
 	pb.UnimplementedFeedServer
@@ -38,7 +42,11 @@ func (n *fakeNode) Watch(r *pb.WatchRequest, stream grpc.ServerStreamingServer[p
 		n.mu.Lock()
 		var jobs []*pb.JobStatus
 		for name, wanted := range n.jobs {
-			jobs = append(jobs, &pb.JobStatus{Job: name, NodesWanted: proto.Uint32(wanted)})
+			j := &pb.JobStatus{Job: name, UpperBound: wanted == starved}
+			if wanted != starved {
+				j.NodesWanted = proto.Uint32(wanted)
+			}
+			jobs = append(jobs, j)
 		}
 		hung := n.hung
 		n.mu.Unlock()
@@ -220,6 +228,25 @@ func TestJobsAddUp(t *testing.T) {
 		time.Sleep(time.Minute)
 		if n := w.metric(); n != 2 {
 			t.Errorf("%d nodes, want 2", n)
+		}
+	})
+}
+
+// A job whose loops wait, and of which nobody knows what it takes, gets half as many nodes again each 15 s, until somebody knows.
+func TestStarvedJob(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		a, b := w.node("a"), w.node("b")
+		a.set(map[string]uint32{"x": starved}, false)
+		b.set(map[string]uint32{"x": starved}, false)
+		time.Sleep(65 * time.Second)
+		if n := w.metric(); n < 8 || n > 18 {
+			t.Errorf("%d nodes after a minute: 2, 3, 5, 8, 12, 18 is as fast as it goes", n)
+		}
+		b.set(map[string]uint32{"x": 7}, false)
+		time.Sleep(3 * time.Minute)
+		if n := w.metric(); n != 7 {
+			t.Errorf("%d nodes when a node knows that 7 are wanted", n)
 		}
 	})
 }

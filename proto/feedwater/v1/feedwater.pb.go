@@ -2422,7 +2422,8 @@ type JobStatus struct {
 	// Nodes that would feed it, and nodes that serve it. Absent: unknown.
 	NodesWanted *uint32 `protobuf:"varint,10,opt,name=nodes_wanted,json=nodesWanted,proto3,oneof" json:"nodes_wanted,omitempty"`
 	Nodes       uint32  `protobuf:"varint,11,opt,name=nodes,proto3" json:"nodes,omitempty"`
-	// True where the demand is an upper bound, because no rank has a meter.
+	// True where the demand is an upper bound, because no rank has a meter; and, without nodes_wanted, where no step ends for want of data:
+	// then more nodes are wanted than there are.
 	UpperBound    bool          `protobuf:"varint,12,opt,name=upper_bound,json=upperBound,proto3" json:"upper_bound,omitempty"`
 	Ranks         []*RankStatus `protobuf:"bytes,13,rep,name=ranks,proto3" json:"ranks,omitempty"`
 	unknownFields protoimpl.UnknownFields
