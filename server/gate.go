@@ -16,7 +16,7 @@ type gate struct {
 }
 
 const (
-	refusalShare = 0.1
+	refusalShare = 0.05
 	costRefusal  = 20 * time.Microsecond
 )
 

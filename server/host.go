@@ -20,7 +20,7 @@ const (
 	costConnection = time.Millisecond // with its handshake and its end
 	costCall       = 20 * time.Microsecond
 	costFrame      = time.Microsecond
-	costByte       = 4 * time.Nanosecond // of a request, that is decoded and looked through
+	costByte       = 20 * time.Nanosecond // of a request: what the dearest costs, which is a long plan
 )
 
 // newHost lets an address begin as many connections at once as it may have, and calls on all of them.

@@ -150,9 +150,10 @@ func (c *campaign) start(ctx context.Context, a *attack, do string) {
 			defer context.AfterFunc(ctx, w.hangUp)() // what it reads or writes then ends
 			for ctx.Err() == nil {
 				units, answers := a.strike(w)
-				if ctx.Err() == nil {
-					c.add(units, answers)
+				if ctx.Err() != nil {
+					answers = nil // it was this end that hung up
 				}
+				c.add(units, answers)
 				c.pause(ctx)
 			}
 		})
