@@ -18,7 +18,7 @@ type host struct {
 // What it costs a node, of a core. `make attacks` tells for each kind of attack what its unit costs.
 const (
 	costConnection = time.Millisecond // with its handshake and its end
-	costCall       = 20 * time.Microsecond
+	costCall       = 40 * time.Microsecond
 	costFrame      = time.Microsecond
 	costByte       = 20 * time.Nanosecond // of a request: what the dearest costs, which is a long plan
 )

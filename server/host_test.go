@@ -37,7 +37,7 @@ func TestCostOfFrames(t *testing.T) {
 		}
 	}
 	const calls, frames = 100, 100
-	want := calls*20*time.Microsecond + frames*time.Microsecond + time.Duration(b.Len())*20*time.Nanosecond
+	want := calls*40*time.Microsecond + frames*time.Microsecond + time.Duration(b.Len())*20*time.Nanosecond
 	r := rand.New(rand.NewPCG(1, 1))
 	for _, most := range []int{1, 2, 8, 10, 500, b.Len()} {
 		var pieces [][]byte
@@ -272,7 +272,7 @@ func TestFloodOfFrames(t *testing.T) {
 		if d := ask(same); d > 2*time.Second {
 			t.Errorf("the same address waits for %s", d)
 		}
-		most := (0.32 + 0.05*time.Since(began).Seconds()) / 20e-6
+		most := (0.32 + 0.05*time.Since(began).Seconds()) / 40e-6
 		if n := float64((&node{Server: s.Server, t: t}).counted("refused_calls_total")); n > most || n < most/2 {
 			t.Errorf("%g calls are looked at, of at most %g", n, most)
 		}

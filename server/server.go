@@ -54,7 +54,7 @@ type Options struct {
 	// HostConnections and Connections are how many are open at once, from one address and together. Default 256 and 4096.
 	HostConnections, Connections int
 	// HostShare is how much of one core each address may take for its connections, handshakes and requests, whether they are let in or not; all
-	// that it may have open can begin at once. Connections beyond are closed, requests wait. Default 0.05: 50 connections, 2500 calls or 2.5 MB
+	// that it may have open can begin at once. Connections beyond are closed, requests wait. Default 0.05: 50 connections, 1250 calls or 2.5 MB
 	// of requests a second.
 	HostShare float64
 	// Access says who may ask for what.

@@ -161,7 +161,7 @@ func (c *campaign) start(ctx context.Context, a *attack, do string) {
 }
 
 func spinFor(d time.Duration) {
-	for began := time.Now(); time.Since(began) < d; { //nolint:revive // that is all
+	for began := time.Now(); time.Since(began) < d; {
 	}
 }
 

@@ -195,12 +195,12 @@ func (x *wire) headers(id uint32, block []byte) error {
 
 // message sends one of gRPC's messages of at most 48 KiB, said to be of so many bytes, and ends the call.
 func (x *wire) message(id uint32, compressed bool, length int, b []byte) error {
-	head := make([]byte, 5, 5+len(b))
+	all := make([]byte, 5, 5+len(b))
 	if compressed {
-		head[0] = 1
+		all[0] = 1
 	}
-	binary.BigEndian.PutUint32(head[1:], uint32(length))
-	all := append(head, b...)
+	binary.BigEndian.PutUint32(all[1:], uint32(length))
+	all = append(all, b...)
 	for {
 		part := all[:min(len(all), frameBytes)]
 		all = all[len(part):]
