@@ -11,6 +11,7 @@
 #   make bench [DATA=folder]  the measurements of the README
 #   make bench-pixels [DATA=folder]  speed against torchvision, tf.data and libjpeg-turbo, a table; a quarter of an hour
 #   make faults [DATA=folder] a training job on real nodes through every fault, a table; twenty minutes
+#   make attacks [DATA=folder] what a job keeps of its rate beside one attack on its node after the other, a table; half an hour
 #   make pictures             the page and top in three states, in a real browser and terminal: PNGs in pictures/, and what is wrong with them
 #   make soak  [MINUTES=20]   the same job for as long, with faults at random: stream, memory, handles, goroutines
 #   make fuzz  [TIME=30s]     the fuzz targets, one after the other
@@ -35,6 +36,8 @@ DATA   ?=
 # Further flags of make faults, as --only loss.
 FAULTS ?=
 MINUTES ?= 20
+# Further flags of make attacks, as --only handshake.
+ATTACKS ?=
 # Further flags of make bench-pixels, as --quick.
 PIXELS ?=
 
@@ -59,7 +62,7 @@ VERSION      := $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' python/feedwater
 
 say = @printf '\n\033[1m==> %s\033[0m\n' "$(1)"
 
-.PHONY: build demo test test-go test-race test-python test-arm64 lint generate check-generated bench bench-pixels pictures faults soak simulate simulate-mutants fuzz wheel clean fuzz-pillow scale-out
+.PHONY: build demo test test-go test-race test-python test-arm64 lint generate check-generated bench bench-pixels pictures faults attacks soak simulate simulate-mutants fuzz wheel clean fuzz-pillow scale-out
 
 build:
 	@mkdir -p bin
@@ -123,6 +126,10 @@ pictures: build $(VENV)/.ready
 faults: build $(VENV)/.ready
 	$(call say,faults)
 	$(GO) run ./bench/faults $(FAULTS) $(or $(FEEDWATER_PHOTOS),$(error give DATA=folder of photographs))
+
+attacks: build
+	$(call say,attacks)
+	$(GO) run ./bench/attacks $(ATTACKS) $(or $(FEEDWATER_PHOTOS),$(error give DATA=folder of photographs))
 
 soak:
 	@$(MAKE) faults FAULTS='--soak $(MINUTES) $(FAULTS)'

@@ -104,7 +104,7 @@ func TestThousandCancelledWants(t *testing.T) {
 func TestThousandDyingConnections(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
-	n := c.start("a", &servertest.Engine{Height: 64, Width: 64}, server.Options{NodeBytes: 64 << 20})
+	n := c.start("a", &servertest.Engine{Height: 64, Width: 64}, server.Options{NodeBytes: 64 << 20, HostShare: 1000})
 	const trainers = 40
 	var running sync.WaitGroup
 	for k := range uint64(trainers) {

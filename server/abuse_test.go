@@ -22,6 +22,8 @@ const (
 	abuses   = 1000 // of each kind
 	abusers  = 4    // at once
 	abuseRun = abuses / abusers
+
+	unbounded = 1000 // cores for an address: what is tested lies behind that bound
 )
 
 // victim is a stream with more data on its way than any window takes, on a connection of its own.
@@ -83,7 +85,7 @@ func (v *victim) end() {
 
 // abuse runs attacks of one kind, some at a time, and sees that the node gets everything back.
 func abuse(t *testing.T, finish func(*victim)) {
-	n := newNode(t, &servertest.Engine{Height: 64, Width: 64}, server.Options{NodeBytes: 64 << 20})
+	n := newNode(t, &servertest.Engine{Height: 64, Width: 64}, server.Options{NodeBytes: 64 << 20, HostShare: unbounded})
 	text := n.open(plan).Plan
 	var wg sync.WaitGroup
 	for k := range abusers {
@@ -122,7 +124,7 @@ func TestDyingConnections(t *testing.T) {
 // Trainers that stop reading, a few at a time, on one connection that lives on.
 func TestStalledReaders(t *testing.T) {
 	t.Parallel()
-	n := newNode(t, &servertest.Engine{Height: 64, Width: 64}, server.Options{NodeBytes: 64 << 20})
+	n := newNode(t, &servertest.Engine{Height: 64, Width: 64}, server.Options{NodeBytes: 64 << 20, HostShare: unbounded})
 	text := n.open(plan).Plan
 	c := n.conn()
 	var wg sync.WaitGroup
@@ -152,7 +154,7 @@ func TestStalledReaders(t *testing.T) {
 // Trainers that take nothing, until the node ends their streams.
 func TestTrainersThatStall(t *testing.T) {
 	t.Parallel()
-	n := newNode(t, &servertest.Engine{Height: 64, Width: 64}, server.Options{NodeBytes: 128 << 20, StallTimeout: 50 * time.Millisecond})
+	n := newNode(t, &servertest.Engine{Height: 64, Width: 64}, server.Options{NodeBytes: 128 << 20, HostShare: unbounded, StallTimeout: 50 * time.Millisecond})
 	text := n.open(plan).Plan
 	const wave = 100
 	for done := wave; done <= abuses; done += wave {

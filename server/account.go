@@ -21,6 +21,7 @@ type account struct {
 	mu       sync.Mutex
 	streams  int
 	watchers int
+	silent   int // calls whose first message has not come
 	held     int // wants
 	seen     time.Time
 }
@@ -75,6 +76,26 @@ func (a *account) leave() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.streams--
+}
+
+// maxSilent is how many calls of an account may wait for their first message, which comes with the call where nobody means harm.
+const maxSilent = 1000
+
+// await counts a call in whose first message has not come; heard counts it out.
+func (a *account) await() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.silent >= maxSilent {
+		return &BusyError{Message: fmt.Sprintf("%d calls have not said what they want", a.silent), RetryAfter: time.Second}
+	}
+	a.silent++
+	return nil
+}
+
+func (a *account) heard() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.silent--
 }
 
 // watch counts a watcher in; false: there are enough.

@@ -293,7 +293,7 @@ func TestHugePlans(t *testing.T) {
 
 // A million wants: those beyond what a stream may hold are refused; who does not read his answers loses the stream.
 func TestMillionWants(t *testing.T) {
-	g := unguarded(t, &servertest.Engine{Delay: hang}, server.Options{})
+	g := unguarded(t, &servertest.Engine{Delay: hang}, server.Options{HostShare: unbounded})
 	job := g.beside(shown{})
 	s, err := pb.NewFeedClient(g.dial(shown{}, grpc.WithInitialWindowSize(64<<10), grpc.WithInitialConnWindowSize(64<<10))).Fetch(t.Context())
 	if err != nil {
@@ -365,7 +365,7 @@ func TestSlowLoris(t *testing.T) {
 
 // Calls that are begun and reset as fast as a connection carries them.
 func TestRapidReset(t *testing.T) {
-	g := unguarded(t, &servertest.Engine{}, server.Options{})
+	g := unguarded(t, &servertest.Engine{}, server.Options{HostShare: unbounded})
 	job := g.beside(shown{})
 	before := runtime.NumGoroutine()
 	most := 0
@@ -393,7 +393,7 @@ func TestRapidReset(t *testing.T) {
 
 // A peer that speaks garbage, at every depth of the protocol.
 func TestGarbageOnTheWire(t *testing.T) {
-	g := unguarded(t, &servertest.Engine{}, server.Options{})
+	g := unguarded(t, &servertest.Engine{}, server.Options{HostShare: unbounded})
 	job := g.beside(shown{})
 	r := rand.New(rand.NewPCG(1, 2))
 	noise := func(n int) []byte {

@@ -45,7 +45,7 @@ func BenchmarkBeside(b *testing.B) {
 		}},
 	} {
 		b.Run(c.name, func(b *testing.B) {
-			g := unguarded(b, &servertest.Engine{Height: 64, Width: 64, Delay: func(*pipeline.Name) time.Duration { return 5 * time.Millisecond }}, server.Options{})
+			g := unguarded(b, &servertest.Engine{Height: 64, Width: 64, Delay: func(*pipeline.Name) time.Duration { return 5 * time.Millisecond }}, server.Options{HostShare: unbounded})
 			job := g.beside(shown{})
 			stop, stopped := make(chan struct{}), make(chan struct{})
 			go func() {

@@ -84,22 +84,26 @@ func (s *Server) door(ctx context.Context, info *tap.Info) (context.Context, err
 	if err == nil && !c.account.calls.Allow() {
 		err = &BusyError{Message: "too many calls at once", RetryAfter: time.Second}
 	}
+	if err == nil {
+		err = c.account.await()
+	}
 	if err != nil {
 		s.audit.refused(c, info.FullMethodName, err)
 		return ctx, toStatus(err)
 	}
 	ctx, cancel := context.WithCancelCause(ctx) // the call's own end ends it
-	c.prompt = time.AfterFunc(s.options.HelloTimeout, func() { cancel(errTardy) })
+	c.prompt = time.AfterFunc(s.options.HelloTimeout, func() { cancel(errTardy); c.account.heard() })
+	context.AfterFunc(ctx, c.started) // a call that is over says nothing any more
 	return context.WithValue(ctx, callerKey{}, c), nil
 }
 
 // errTardy ends calls that say nothing.
 var errTardy = status.Error(codes.DeadlineExceeded, "the call's first message did not come in time")
 
-// started says that a call's first message is there.
+// started says that a call's first message is there, or will not come. It does nothing when it is told so again.
 func (c *caller) started() {
-	if c != nil {
-		c.prompt.Stop()
+	if c != nil && c.prompt.Stop() {
+		c.account.heard()
 	}
 }
 

@@ -1,7 +1,9 @@
 package server
 
 import (
+	"context"
 	"fmt"
+	"maps"
 	"net"
 	"sync"
 
@@ -9,21 +11,23 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 )
 
-// counting are a port's credentials, TLS or plaintext, that take so many connections at once, of one machine and together. Those beyond
-// are closed at once: whoever was kept waiting for a place would keep others waiting too.
+// counting are a port's credentials, TLS or plaintext, that take so many connections at once, of one machine and together, and of one machine no
+// more in a while than it pays for. Those beyond are closed at once: whoever was kept waiting for a place would keep others waiting too.
 type counting struct {
 	credentials.TransportCredentials
 	places *places
-	failed func(host string, err error) // told of handshakes
 }
 
 // places are those that connections take, from the begin of their handshake to their end.
 type places struct {
 	each, all int
+	share     float64                      // of a core, that each machine may cost
+	failed    func(host string, err error) // told of connections that come to nothing
 
 	mu    sync.Mutex
 	taken int
-	hosts map[string]int
+	hosts map[string]*host
+	many  int // of hosts, from which on those that are idle are forgotten
 }
 
 // credentials of the node's port.
@@ -32,59 +36,95 @@ func (s *Server) credentials() credentials.TransportCredentials {
 	if s.options.TLS != nil {
 		plain = credentials.NewTLS(s.options.TLS)
 	}
-	return &counting{plain, &places{each: s.options.HostConnections, all: s.options.Connections, hosts: map[string]int{}}, newStrangers(s.metrics.handshakes, s.options.Log).failed}
+	return &counting{plain, s.places}
 }
+
+func newPlaces(o *Options, failed func(host string, err error)) *places {
+	return &places{each: o.HostConnections, all: o.Connections, share: o.HostShare, failed: failed, hosts: map[string]*host{}, many: manyHosts}
+}
+
+// manyHosts is how many are remembered whether they are idle or not.
+const manyHosts = 4096
 
 // Clone implements credentials.TransportCredentials.
 func (c *counting) Clone() credentials.TransportCredentials {
-	return &counting{c.TransportCredentials.Clone(), c.places, c.failed}
+	return &counting{c.TransportCredentials.Clone(), c.places}
 }
 
 // ServerHandshake implements credentials.TransportCredentials.
 func (c *counting) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
-	host := hostOf(raw.RemoteAddr())
-	if err := c.places.take(host); err != nil {
+	name := hostOf(raw.RemoteAddr())
+	h, err := c.places.take(name)
+	if err != nil {
+		c.places.failed(name, err)
 		return nil, nil, err
 	}
 	conn, info, err := c.TransportCredentials.ServerHandshake(raw)
 	if err != nil {
-		c.places.leave(host)
-		c.failed(host, err)
+		c.places.leave(h)
+		c.places.failed(name, err)
 		return nil, nil, err
 	}
-	return &counted{conn, sync.OnceFunc(func() { c.places.leave(host) })}, withCertificate(info), nil
+	open, end := context.WithCancel(context.Background())
+	return &counted{conn, h, frames{pass: prefaceBytes}, open, sync.OnceFunc(func() { end(); c.places.leave(h) })}, withCertificate(info), nil
 }
 
-func (p *places) take(host string) error {
+func (p *places) take(name string) (*host, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.taken >= p.all || p.hosts[host] >= p.each {
-		return fmt.Errorf("%d connections of %s, %d of all: no more are taken", p.hosts[host], host, p.taken)
+	h := p.host(name)
+	if err := p.refusal(name, h); err != nil {
+		return nil, err
 	}
+	h.pays()
 	p.taken++
-	p.hosts[host]++
+	h.open++
+	return h, nil
+}
+
+// check is the error that take would return now.
+func (p *places) check(name string) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.refusal(name, p.host(name))
+}
+
+// refusal is why a host may not connect, if it may not. mu is held.
+func (p *places) refusal(name string, h *host) error {
+	switch {
+	case p.taken >= p.all || h.open >= p.each:
+		return fmt.Errorf("%d connections of %s, %d of all: no more are taken", h.open, name, p.taken)
+	case !h.affords():
+		return fmt.Errorf("%s costs more than %g of a core by its connections and requests: it has to wait", name, p.share)
+	}
 	return nil
 }
 
-func (p *places) leave(host string) {
+// host is that of a name. mu is held.
+func (p *places) host(name string) *host {
+	h := p.hosts[name]
+	if h == nil {
+		p.sweep()
+		h = newHost(p.share, p.each)
+		p.hosts[name] = h
+	}
+	return h
+}
+
+// sweep forgets hosts that are idle, if there are many. mu is held.
+func (p *places) sweep() {
+	if len(p.hosts) < p.many {
+		return
+	}
+	maps.DeleteFunc(p.hosts, func(_ string, h *host) bool { return h.idle() })
+	p.many = max(manyHosts, 2*len(p.hosts))
+}
+
+func (p *places) leave(h *host) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.taken--
-	if p.hosts[host]--; p.hosts[host] == 0 {
-		delete(p.hosts, host)
-	}
-}
-
-// counted is a connection that has a place until it is closed.
-type counted struct {
-	net.Conn
-	leave func()
-}
-
-// Close implements net.Conn.
-func (c *counted) Close() error {
-	defer c.leave()
-	return c.Conn.Close()
+	h.open--
 }
 
 // hostOf is an address without its port; of what has none, the kind of network.

@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"log/slog"
+	"net"
 	"time"
 
 	"google.golang.org/grpc/credentials"
@@ -62,3 +63,34 @@ func Reload(log *slog.Logger, parse func() (string, error), file string) (get fu
 func FailedHandshakes(log *slog.Logger) func(host string, err error) {
 	return newStrangers(counter("failed", ""), log).failed
 }
+
+// CostOf is that of what a connection reads, piece by piece.
+func CostOf(pieces [][]byte) (cost time.Duration) {
+	f := frames{pass: prefaceBytes}
+	for _, b := range pieces {
+		cost += f.cost(b)
+	}
+	return cost
+}
+
+// Hosts are the addresses that a port knows.
+type Hosts struct{ places *places }
+
+// NewHosts knows none.
+func NewHosts(o Options) Hosts { return Hosts{newPlaces(&o, func(string, error) {})} }
+
+// Connect is a connection that ends at once; false: it is not taken.
+func (h Hosts) Connect(name string) bool {
+	host, err := h.places.take(name)
+	if err != nil {
+		return false
+	}
+	h.places.leave(host)
+	return true
+}
+
+// Known is how many are remembered.
+func (h Hosts) Known() int { return len(h.places.hosts) }
+
+// Listener is that of a port that knows these addresses.
+func (h Hosts) Listener(l net.Listener) net.Listener { return newGate(l, h.places) }

@@ -114,6 +114,8 @@ func TestSecureOptionsRefuse(t *testing.T) {
 		"no such tokens":      {[]string{"--token-file", dir + "/none"}, "no such file"},
 		"no place for audit":  {[]string{"--audit", dir + "/none/audit"}, "--audit: open"},
 		"connections":         {[]string{"--max-connections", "-1"}, "--max-connections -1"},
+		"share":               {[]string{"--address-share", "-1"}, "--address-share -1"},
+		"no share":            {[]string{"--address-share", "nan"}, "--address-share NaN"},
 	} {
 		code, _, errs := call(append([]string{"serve", "--data", "photos=" + dir}, c.args...)...)
 		if code == exitOK || !strings.Contains(errs, c.says) {

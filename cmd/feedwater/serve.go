@@ -32,6 +32,7 @@ type serveOptions struct {
 	listen, http string
 	secureOptions
 	hostConns int
+	hostShare float64
 	workers   int
 	memory    byteSize
 	share     byteSize
@@ -75,6 +76,7 @@ SIGTERM and Ctrl-C finish what is in flight, then exit 0; a second one ends the 
 	f.StringVar(&o.http, "http", "", "`address` for the page that shows what top shows, /metrics and /healthz; none by default")
 	o.addTo(f)
 	f.IntVar(&o.hostConns, "max-connections", 0, "connections from one address at once (default 256)")
+	f.Float64Var(&o.hostShare, "address-share", 0, "share of one core that each address may take for connections, handshakes and requests (default 0.05)")
 	f.IntVar(&o.workers, "workers", 0, "samples to decode at once (default: one per core this process may use)")
 	f.Var(&o.memory, "max-memory", "memory for batches in the making and on their way")
 	f.Var(&o.share, "share-memory", "make batches that several jobs want once, and keep so much of them for those that come later; none by default")
@@ -109,6 +111,8 @@ func (o *serveOptions) check() error {
 		return fmt.Errorf("--drain-timeout %s is negative", o.drain)
 	case o.hostConns < 0:
 		return fmt.Errorf("--max-connections %d is negative", o.hostConns)
+	case !(o.hostShare >= 0 && o.hostShare <= maxWorkers):
+		return fmt.Errorf("--address-share %g is not within 0 (0.05) to %d", o.hostShare, maxWorkers)
 	}
 	if o.http != "" {
 		if err := checkHostPort(o.http); err != nil {
@@ -166,7 +170,7 @@ func (o *serveOptions) run(ctx context.Context, stdout, stderr io.Writer) error 
 		Tracer:  spans.Tracer(),
 		OnDrain: node.Shutdown,
 		Log:     log,
-		TLS:     secure.tls, Access: secure.access, Audit: secure.audit, HostConnections: o.hostConns,
+		TLS:     secure.tls, Access: secure.access, Audit: secure.audit, HostConnections: o.hostConns, HostShare: o.hostShare,
 	})
 	defer s.Close()
 	g := grpc.NewServer(s.GRPCOptions()...)
@@ -188,7 +192,7 @@ func (o *serveOptions) run(ctx context.Context, stdout, stderr io.Writer) error 
 	defer stopHTTP()
 	log.Info("listening", "addr", addressOf(listener), "data", strings.Join(o.data.names(), ","), "workers", p.Workers(), "kernels", p.Kernels(), "numerics", p.Numerics(), "version", version)
 	served := make(chan error, 1)
-	go func() { served <- g.Serve(listener) }()
+	go func() { served <- g.Serve(s.Listener(listener)) }()
 	select {
 	case err := <-served:
 		return err

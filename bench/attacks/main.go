@@ -1,0 +1,134 @@
+//go:build linux
+
+// Command attacks measures what a well-behaved job keeps of its rate beside one attack after the other. The node is a process of
+// `feedwater serve` with TLS, client certificates and tokens, which decodes real photographs with all cores; the job is a Loader in this process that
+// takes batches as fast as they come. The attacker is another process, at another address of this machine (127.0.0.2), and goes on as fast as it can
+// within a share of one core, which it takes from itself.
+//
+// Node and attacker share the machine's cores, so an attacker would cost the job something even if the node ignored it. So each stretch under
+// attack has one beside it, in turn before or behind, in which the attacker's process spins instead, for as much CPU time as it took to attack. A job's
+// share is its rate in the one over its rate in the other: what the node itself spends on the attack. Rates depend on whatever else runs on the
+// machine, so there is a second measure, which does not: samples for each core-second that the node took, again the one over the other.
+// Everything it starts ends with it.
+//
+//	go run ./bench/attacks DATA                           prints a table; a minute for each row
+//	go run ./bench/attacks --only handshake --json DATA   some rows, for programs, with every round
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"time"
+)
+
+type options struct {
+	program, data, only, markdown, serve string
+	rounds                               int
+	share                                float64
+	warm, watch                          time.Duration
+	json, verbose                        bool
+
+	scratch string
+}
+
+func main() {
+	if len(os.Args) == 3 && os.Args[1] == attacking {
+		exit(runAttacker(os.Args[2]))
+	}
+	var o options
+	flag.StringVar(&o.program, "program", os.Getenv("FEEDWATER_BINARY"), "the feedwater `program`")
+	flag.StringVar(&o.serve, "serve", "", "further `flags` of feedwater serve, with spaces between them")
+	flag.IntVar(&o.rounds, "rounds", 5, "stretches under each attack, and as many without")
+	flag.Float64Var(&o.share, "share", 0.5, "of one core that the attacker may take")
+	flag.DurationVar(&o.warm, "warm", 10*time.Second, "for which the job runs before it is watched")
+	flag.DurationVar(&o.watch, "watch", 3*time.Second, "length of a stretch")
+	flag.StringVar(&o.only, "only", "", "only attacks whose names match this regular `expression`")
+	flag.StringVar(&o.markdown, "markdown", "", "write the table to this `file`")
+	flag.BoolVar(&o.json, "json", false, "print JSON")
+	flag.BoolVar(&o.verbose, "verbose", false, "say what the node says")
+	flag.Parse()
+	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := o.run(ctx, flag.Args())
+	cancel()
+	exit(err)
+}
+
+func exit(err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "attacks:", err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+var errMissed = errors.New("some rows missed their limits")
+
+func (o *options) run(ctx context.Context, args []string) error {
+	if len(args) != 1 || o.program == "" {
+		return errors.New("usage: attacks [flags] FOLDER, and FEEDWATER_BINARY or --program names the program")
+	}
+	only, err := regexp.Compile(o.only)
+	if err != nil {
+		return err
+	}
+	if o.data, err = filepath.Abs(args[0]); err != nil {
+		return err
+	}
+	if o.scratch, err = os.MkdirTemp("", "attacks"); err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(o.scratch) }()
+	var results []result
+	if !o.json {
+		printHead(os.Stdout)
+	}
+	for _, a := range attacks() {
+		if !only.MatchString(a.name) {
+			continue
+		}
+		r, err := o.row(ctx, &a)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil {
+			r.Err = err.Error()
+		}
+		if !o.json {
+			r.print(os.Stdout)
+		}
+		results = append(results, r)
+	}
+	return o.report(results)
+}
+
+func (o *options) report(results []result) error {
+	if o.json {
+		e := json.NewEncoder(os.Stdout)
+		e.SetIndent("", "  ")
+		if err := e.Encode(results); err != nil {
+			return err
+		}
+	}
+	if o.markdown != "" {
+		var text strings.Builder
+		markdown(&text, results)
+		if err := os.WriteFile(o.markdown, []byte(text.String()), 0o644); err != nil {
+			return err
+		}
+	}
+	for _, r := range results {
+		if !r.OK {
+			return errMissed
+		}
+	}
+	return nil
+}
