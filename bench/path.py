@@ -4,9 +4,10 @@
 
 The same work for all: decode, RandomResizedCrop(224), RandomHorizontalFlip, shuffled, collated to uint8 batches of 128
 in the training process, which reads one pixel of each. The files are in the page cache. Every run is a process of its
-own; contestants take turns, forwards and backwards. Rates are those from the 8th batch on; each round's are compared
-with that round's best number of workers of the DataLoader. CPU is that of all processes a contestant needs. With
---index Feedwater runs a second time with an index of the pictures that was made before, else it runs without.
+own; contestants take turns, forwards and backwards. Rates are those from the 8th batch on, Feedwater's from the 32nd,
+when its memory is there; each round's are compared with that round's best number of workers of the DataLoader. CPU is
+that of all processes a contestant needs. With --index Feedwater runs a second time with an index of the pictures that
+was made before, else it runs without.
 """
 
 from __future__ import annotations
@@ -27,7 +28,9 @@ from typing import Any
 import machine
 from figure import Figure, report
 
-BATCH, SIZE, SKIP = 128, 224, 8
+BATCH, SIZE = 128, 224
+SKIP, FRESH = 8, 24
+"""Batches before a run is measured, and as many more for Feedwater: until then it touches slots for the first time."""
 PIL, IO, LOCAL, NODE = "DataLoader, PIL", "DataLoader, torchvision.io", "feedwater, local", "feedwater, one node"
 INDEXED = ", indexed"
 
@@ -64,7 +67,8 @@ def feedwater(folder: str, images: int) -> Iterator[Any]:
 
     transform = v2.Compose([v2.RandomResizedCrop(SIZE), v2.RandomHorizontalFlip()])
     nodes = os.environ.get("BENCH_NODE")
-    options: dict[str, Any] = {"batch_size": BATCH, "shuffle": True, "nodes": nodes, "steps_per_epoch": images // BATCH}
+    steps = images // BATCH + FRESH
+    options: dict[str, Any] = {"batch_size": BATCH, "shuffle": True, "nodes": nodes, "steps_per_epoch": steps}
     with feedwater.Loader("bench" if nodes else folder, transform, **options) as loader:
         for batch, _ in loader:
             yield batch
@@ -84,11 +88,12 @@ def contestants(indexed: bool = True) -> dict[str, Callable[[str, int], Iterator
 
 def run(name: str, folder: str, images: int) -> None:
     """Runs a contestant in this process and prints what it did as JSON."""
-    print(json.dumps(meter(contestants()[name](folder, images))))
+    make = contestants()[name]
+    print(json.dumps(meter(make(folder, images), SKIP + FRESH * (make is feedwater))))
 
 
-def meter(given: Iterator[Any]) -> dict[str, float]:
-    """What it took to get these batches."""
+def meter(given: Iterator[Any], skip: int = SKIP) -> dict[str, float]:
+    """What it took to get these batches, but for the first so many."""
     family = {os.getpid(), *map(int, os.environ.get("BENCH_NODE_PID", "").split())}
     started = time.perf_counter()
     batches = 0
@@ -100,9 +105,9 @@ def meter(given: Iterator[Any]) -> dict[str, float]:
         last = time.perf_counter()
         if batches == 1:
             first = last - started
-        if batches == SKIP:
+        if batches == skip:
             begun, cpu = last, machine.cpu_seconds(family)
-    counted = (batches - SKIP) * BATCH
+    counted = (batches - skip) * BATCH
     spent = machine.cpu_seconds(family) - cpu
     return {"rate": counted / (last - begun), "cpu": spent / counted * 1000, "first": first}
 
