@@ -38,8 +38,8 @@ const (
 	crowdBatch = 8
 	crowdStep  = 500 * time.Millisecond
 	crowdStart = 20 * time.Second // until a node that was asked for is there
-	crowdLasts = 300 * time.Second
-	crowdLate  = 240 * time.Second // from here on nobody waits any more
+	crowdLasts = 480 * time.Second
+	crowdLate  = 420 * time.Second // from here on nobody waits any more
 )
 
 // crowd is nodes, by address, and how many a scaler wants.

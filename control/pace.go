@@ -45,11 +45,11 @@ func (p *Pace) Seconds() float64 {
 // due at once a node could not tell the batch that one rank waits for from the tenth of another.
 const unknownPace = 0.1
 
-// Due is when the batch is needed that has ahead others before it, in seconds from now, if the loop goes on as it went. By Seconds all batches
-// of a rank that others hold up would be due at once, and those that a node was asked for first, which such a rank needs last, would be made
-// first.
+// Due is when the batch is needed that has ahead others before it, in seconds from now: by the pace, but no less than half of how fast the loop
+// goes. By the pace alone all batches of a rank that others hold up would be due at once, and those that a node was asked for first, which such
+// a rank needs last, would be made first. By all of how fast it goes a rank that stalls would ask for no better.
 func (p *Pace) Due(ahead int) float64 {
-	return float64(max(ahead, 0)) * cmp.Or(max(p.Seconds(), p.went()), unknownPace)
+	return float64(max(ahead, 0)) * cmp.Or(max(p.Seconds(), p.went()/2), unknownPace)
 }
 
 // went is what a step of late took, stalls and all: the mean without the longest, which may be a pause. 0: unknown.
