@@ -27,6 +27,9 @@ type Picture struct {
 type Told struct {
 	Addr  string
 	State *pb.WatchResponse
+	// Error is why there is no state, in words; Heard that there was one.
+	Error string
+	Heard bool
 }
 
 // Merge puts states together. It takes them over.
@@ -46,6 +49,11 @@ func Merge(all []Told, now time.Time) *Picture {
 				n.Addr = "local on " + t.State.Process.Host
 			}
 			p.addNode(n)
+		}
+	}
+	for _, t := range all {
+		if t.Error != "" {
+			p.addSilent(t)
 		}
 	}
 	for _, t := range all {
@@ -75,6 +83,18 @@ func (p *Picture) addNode(n *pb.NodeStatus) {
 	}
 	if known.State == "ready" && other.State != "ready" {
 		known.State, known.Error = other.State, other.Error
+	}
+}
+
+// addSilent adds a process that tells nothing: a node that did before stays a node, what is not known to be one is an error. Where a
+// trainer has told what is wrong with it, once is enough; where trainers are served by it, it is not down.
+func (p *Picture) addSilent(t Told) {
+	i := slices.IndexFunc(p.Nodes, func(n *pb.NodeStatus) bool { return n.Addr == t.Addr })
+	switch {
+	case i < 0 && t.Heard:
+		p.Nodes = append(p.Nodes, &pb.NodeStatus{Addr: t.Addr, State: "silent", Error: t.Error})
+	case i < 0 || p.Nodes[i].State == "ready" || p.Nodes[i].Error == "":
+		p.Errors = append(p.Errors, TargetError{Addr: t.Addr, Error: t.Error})
 	}
 }
 

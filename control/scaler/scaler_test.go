@@ -31,9 +31,13 @@ type fakeNode struct {
 	mu   sync.Mutex
 	jobs map[string]uint32
 	hung bool
+	cut  chan struct{} // closed: calls that are open hear nothing more, and do not end
 }
 
 func (n *fakeNode) Watch(r *pb.WatchRequest, stream grpc.ServerStreamingServer[pb.WatchResponse]) error {
+	n.mu.Lock()
+	cut := n.cut
+	n.mu.Unlock()
 	for {
 		n.mu.Lock()
 		var jobs []*pb.JobStatus
@@ -49,10 +53,21 @@ func (n *fakeNode) Watch(r *pb.WatchRequest, stream grpc.ServerStreamingServer[p
 		}
 		select {
 		case <-time.After(r.Interval.AsDuration()):
+		case <-cut:
+			<-stream.Context().Done()
+			return nil
 		case <-stream.Context().Done():
 			return nil
 		}
 	}
+}
+
+// lose has all that watch hear nothing more, as from a machine that lost its power.
+func (n *fakeNode) lose() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	close(n.cut)
+	n.cut = make(chan struct{})
 }
 
 func (n *fakeNode) set(jobs map[string]uint32, hung bool) {
@@ -65,6 +80,7 @@ func (n *fakeNode) set(jobs map[string]uint32, hung bool) {
 type world struct {
 	t         *testing.T
 	mu        sync.Mutex
+	dialed    map[string]int
 	listeners map[string]*bufconn.Listener
 	scaler    *scaler.Scaler
 	keda      externalscaler.ExternalScalerClient
@@ -73,6 +89,7 @@ type world struct {
 func (w *world) connect(ctx context.Context, addr string) (net.Conn, error) {
 	w.mu.Lock()
 	l := w.listeners[addr]
+	w.dialed[addr]++
 	w.mu.Unlock()
 	if l == nil {
 		return nil, net.ErrClosed
@@ -99,7 +116,7 @@ func (w *world) serve(addr string, register func(*grpc.Server)) {
 }
 
 func (w *world) node(addr string) *fakeNode {
-	n := &fakeNode{}
+	n := &fakeNode{cut: make(chan struct{})}
 	w.serve(addr, func(g *grpc.Server) { pb.RegisterFeedServer(g, n) })
 	return n
 }
@@ -121,7 +138,7 @@ func newWorld(t *testing.T) *world { return newWorldOf(t, func(*world) {}) }
 
 // newWorldOf is a world whose nodes are there before the scaler begins.
 func newWorldOf(t *testing.T, populate func(*world)) *world {
-	w := &world{t: t, listeners: map[string]*bufconn.Listener{}}
+	w := &world{t: t, listeners: map[string]*bufconn.Listener{}, dialed: map[string]int{}}
 	populate(w)
 	w.scaler = scaler.New(scaler.Options{Nodes: w.nodes, Dial: w.dial})
 	w.serve("scaler", func(g *grpc.Server) { w.scaler.Register(g) })
@@ -245,6 +262,26 @@ func TestSilentNodes(t *testing.T) {
 		time.Sleep(time.Minute)
 		if n := w.metric(); n != 3 {
 			t.Errorf("%d nodes with one silent, want 3", n)
+		}
+	})
+}
+
+// A node whose connection died without a word is reached by another one, and its jobs count again.
+func TestLostConnectionsAreMadeAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		a := w.node("a")
+		a.set(map[string]uint32{"x": 2}, false)
+		time.Sleep(time.Minute)
+		a.lose()
+		time.Sleep(time.Second)
+		a.set(map[string]uint32{"x": 4}, false)
+		time.Sleep(time.Minute)
+		w.mu.Lock()
+		dialed := w.dialed["a"]
+		w.mu.Unlock()
+		if n := w.metric(); n != 4 || dialed != 2 {
+			t.Errorf("%d nodes wanted, want 4; %d connections, want 2", n, dialed)
 		}
 	})
 }
