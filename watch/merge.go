@@ -2,6 +2,7 @@ package watch
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
 	"time"
@@ -98,9 +99,20 @@ func (p *Picture) addSilent(t Told) {
 	}
 }
 
+// same reports whether two processes tell of one job: names are chosen by people, and a training and its evaluation may have one.
+func same(a, b *pb.JobStatus) bool { return a.Job == b.Job && a.Plan == b.Plan }
+
+// Title names a job to people: with a part of its plan where another one has the same name.
+func (p *Picture) Title(j *pb.JobStatus) string {
+	if slices.ContainsFunc(p.Jobs, func(o *pb.JobStatus) bool { return o.Job == j.Job && o.Plan != j.Plan }) {
+		return fmt.Sprintf("%s #%.4s", j.Job, j.Plan)
+	}
+	return j.Job
+}
+
 // addJob adds a job, or its further ranks. Who hears most ranks knows best.
 func (p *Picture) addJob(j *pb.JobStatus) {
-	i := slices.IndexFunc(p.Jobs, func(o *pb.JobStatus) bool { return o.Job == j.Job })
+	i := slices.IndexFunc(p.Jobs, func(o *pb.JobStatus) bool { return same(o, j) })
 	if i < 0 {
 		p.Jobs = append(p.Jobs, j)
 		return
@@ -132,7 +144,7 @@ func (p *Picture) judge(all []Told) {
 		if j.Verdict == verdict.Unknown {
 			continue
 		}
-		if nodes, f, ok := p.factsOf(j.Job, all); ok {
+		if nodes, f, ok := p.factsOf(j, all); ok {
 			judge(j, enough, nodes, f)
 		}
 	}
@@ -140,7 +152,7 @@ func (p *Picture) judge(all []Told) {
 
 // factsOf are those of one job: of the hosts and GPUs of agents that tell of it, and of the nodes that tell of it or that those agents
 // have. ok is false where no such node says how it is itself; the job's own agent has said all then.
-func (p *Picture) factsOf(job string, all []Told) (nodes verdict.Nodes, f verdict.Facts, ok bool) {
+func (p *Picture) factsOf(job *pb.JobStatus, all []Told) (nodes verdict.Nodes, f verdict.Facts, ok bool) {
 	its := map[string]bool{}
 	var gpus []*pb.GpuStatus
 	partial, hostBusy, ioWait := true, math.NaN(), math.NaN()
@@ -166,8 +178,8 @@ func (p *Picture) factsOf(job string, all []Told) (nodes verdict.Nodes, f verdic
 }
 
 // tells reports whether a process has told of a job.
-func (t Told) tells(job string) bool {
-	return t.State.GetProcess() != nil && slices.ContainsFunc(t.State.Jobs, func(j *pb.JobStatus) bool { return j.Job == job })
+func (t Told) tells(job *pb.JobStatus) bool {
+	return t.State.GetProcess() != nil && slices.ContainsFunc(t.State.Jobs, func(j *pb.JobStatus) bool { return same(j, job) })
 }
 
 // enough is a number of steps that tells something, for jobs whose teller had that many.

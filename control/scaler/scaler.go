@@ -262,7 +262,8 @@ type survey struct {
 // survey asks of each job what the nodes that hear it say; they hear it well or less well, so the one that wants most counts. mu is held.
 func (s *Scaler) survey(now time.Time) survey {
 	p := survey{active: !s.knock.IsZero() && now.Sub(s.knock) < knockFor}
-	jobs := map[string]uint32{}
+	type job struct{ name, plan string }
+	jobs := map[job]uint32{}
 	for _, n := range s.nodes {
 		age := now.Sub(n.heard)
 		n.counted = n.last != nil && age <= answerWithin
@@ -275,7 +276,8 @@ func (s *Scaler) survey(now time.Time) survey {
 		}
 		p.up++
 		for _, j := range n.last.Jobs {
-			jobs[j.Job] = max(jobs[j.Job], j.GetNodesWanted())
+			key := job{j.Job, j.Plan}
+			jobs[key] = max(jobs[key], j.GetNodesWanted())
 			p.blind = p.blind || j.UpperBound
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -25,7 +26,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// fakeNode answers Watch with jobs.
+// fakeNode answers Watch with jobs, by name or name#plan.
 type fakeNode struct {
 	pb.UnimplementedFeedServer
 	mu   sync.Mutex
@@ -42,7 +43,8 @@ func (n *fakeNode) Watch(r *pb.WatchRequest, stream grpc.ServerStreamingServer[p
 		n.mu.Lock()
 		var jobs []*pb.JobStatus
 		for name, wanted := range n.jobs {
-			jobs = append(jobs, &pb.JobStatus{Job: name, NodesWanted: proto.Uint32(wanted)})
+			name, plan, _ := strings.Cut(name, "#")
+			jobs = append(jobs, &pb.JobStatus{Job: name, Plan: plan, NodesWanted: proto.Uint32(wanted)})
 		}
 		hung := n.hung
 		n.mu.Unlock()
@@ -237,6 +239,20 @@ func TestJobsAddUp(t *testing.T) {
 		time.Sleep(time.Minute)
 		if n := w.metric(); n != 2 {
 			t.Errorf("%d nodes, want 2", n)
+		}
+	})
+}
+
+// An evaluation beside a training of the same name wants nodes of its own.
+func TestPlansOfOneNameAddUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		a, b := w.node("a"), w.node("b")
+		a.set(map[string]uint32{"x#training": 3}, false)
+		b.set(map[string]uint32{"x#training": 2, "x#evaluation": 1}, false)
+		time.Sleep(time.Minute)
+		if n := w.metric(); n != 4 {
+			t.Errorf("%d nodes, want 4", n)
 		}
 	})
 }
