@@ -51,7 +51,7 @@ Progressive files, files with restart markers, damaged ones and other formats ha
 	f.StringVar(&o.cacheDir, "cache-dir", "", "`folder` for lists of files (default: the user's cache folder)")
 	f.IntVar(&o.interval, "interval", 8, "blocks of 8 columns from one entry to the next: fewer skip more and take more bytes")
 	f.IntVar(&o.workers, "workers", 0, "pictures to index at once (default: one per core this process may use)")
-	addConfig(c)
+	addConfig(c, "interval", "config")
 	return c
 }
 

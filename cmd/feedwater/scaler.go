@@ -59,7 +59,7 @@ as they reach nodes, by TLS if that is how. It keeps nothing: it can be restarte
 	f.StringVar(&o.key, "listen-key", "", "`file` of its private key")
 	o.reach.addTo(f)
 	f.Lookup("insecure").Usage = "allow unencrypted connections to and from other machines"
-	addConfig(c)
+	addConfig(c, append(ownReach, "listen")...)
 	return c
 }
 

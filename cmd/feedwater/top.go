@@ -52,7 +52,7 @@ counts what the rank's agent has done about slow nodes: wants moved, batches tha
 	f.BoolVar(&o.json, "json", false, "print JSON: once with --once, else one object per line")
 	f.StringVar(&o.page, "page", "", "show it as a page at this `address` instead, for a browser")
 	o.reach.addTo(f)
-	addConfig(c)
+	addConfig(c, append(ownReach, "interval")...)
 	return c
 }
 

@@ -64,7 +64,7 @@ Exit codes: 0 equal, 1 different, 2 it could not be compared.`,
 	f.DurationVar(&o.timeout, "timeout", 2*time.Minute, "how long to wait for a node's answer and for each batch")
 	f.BoolVar(&o.json, "json", false, "print JSON")
 	o.reach.addTo(f)
-	addConfig(c)
+	addConfig(c, append(ownReach, "data")...)
 	return c
 }
 
