@@ -201,6 +201,18 @@ func (t *target) why(now time.Time) string {
 	return fmt.Sprintf("silent for %s: %s", now.Sub(t.heard).Round(time.Second), why)
 }
 
+// HostsTell reports whether any host tells its state now.
+func (p *Poller) HostsTell() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, t := range p.targets {
+		if t.host && t.state != nil {
+			return true
+		}
+	}
+	return false
+}
+
 // Await waits until each process has told so much that rates are known, or cannot be reached; for no longer than limit.
 func (p *Poller) Await(ctx context.Context, limit time.Duration) {
 	deadline := time.After(limit)
