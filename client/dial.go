@@ -59,8 +59,8 @@ func Dial(addr string, o DialOptions) (Node, error) {
 	return &remote{addr: addr, target: target, options: o}, nil
 }
 
-// GRPC are options of gRPC for a connection of one's own to addr, encrypted and with the token as those of a Fleet are. Errors are
-// *AddressError.
+// GRPC are options of gRPC for a connection of one's own to addr: encrypted, with the token, and known to be dead as soon as those of a
+// Fleet are. Errors are *AddressError.
 func (o DialOptions) GRPC(addr string) ([]grpc.DialOption, error) {
 	if err := o.check(addr); err != nil {
 		return nil, err
@@ -70,8 +70,11 @@ func (o DialOptions) GRPC(addr string) ([]grpc.DialOption, error) {
 	if security == nil {
 		security = insecure.NewCredentials()
 	}
-	return append(o.token(), grpc.WithTransportCredentials(security), grpc.WithNoProxy()), nil
+	return append(o.token(), grpc.WithTransportCredentials(security), grpc.WithKeepaliveParams(alive), grpc.WithNoProxy()), nil
 }
+
+// alive shows a dead link after 10 s without data, 2 s with unacknowledged data: gRPC makes Timeout the socket's TCP_USER_TIMEOUT too.
+var alive = keepalive.ClientParameters{Time: 10 * time.Second, Timeout: 2 * time.Second, PermitWithoutStream: true}
 
 // token shows what TokenFile holds, if it is set.
 func (o *DialOptions) token() []grpc.DialOption {
@@ -220,8 +223,7 @@ func (r *remote) dialOptions() []grpc.DialOption {
 		// one alone would leave the other at 64 KiB.
 		grpc.WithStaticStreamWindowSize(window), grpc.WithStaticConnWindowSize(window),
 		grpc.WithDefaultCallOptions(grpc.ForceCodecV2(newCodec()), grpc.MaxCallRecvMsgSize(maxMessage)),
-		// A dead link shows after 10 s without, 2 s with unacknowledged data: gRPC makes Timeout the socket's TCP_USER_TIMEOUT too.
-		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 10 * time.Second, Timeout: 2 * time.Second, PermitWithoutStream: true}),
+		grpc.WithKeepaliveParams(alive),
 		grpc.WithConnectParams(grpc.ConnectParams{Backoff: backoff.DefaultConfig, MinConnectTimeout: connectTimeout}),
 		grpc.WithIdleTimeout(0),
 		grpc.WithDisableRetry(),

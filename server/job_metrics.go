@@ -1,6 +1,7 @@
 package server
 
 import (
+	"fmt"
 	"sync"
 	"time"
 
@@ -33,7 +34,7 @@ type jobMetric struct {
 
 func newJobMetrics(s *watch.Source) *jobMetrics {
 	one := func(name, help string, value func(*pb.JobStatus) *float64) jobMetric {
-		return jobMetric{prometheus.NewDesc(namespace+"_job_"+name, help, []string{"job"}, nil), value}
+		return jobMetric{prometheus.NewDesc(namespace+"_job_"+name, help, []string{"job", "plan"}, nil), value}
 	}
 	return &jobMetrics{
 		source: s, watcher: s.Begin(time.Now()),
@@ -99,15 +100,17 @@ func (m *jobMetrics) Collect(ch chan<- prometheus.Metric) {
 	jobs := m.watcher.Next(time.Now()).Jobs
 	m.mu.Unlock()
 	ch <- prometheus.MustNewConstMetric(m.count, prometheus.GaugeValue, float64(len(jobs)))
-	told := map[string]bool{}
+	type series struct{ job, plan string }
+	told := map[series]bool{}
 	for _, j := range jobs[:min(len(jobs), maxJobMetrics)] {
-		if told[j.Job] {
+		labels := series{j.Job, fmt.Sprintf("%.12s", j.Plan)}
+		if told[labels] {
 			continue
 		}
-		told[j.Job] = true
+		told[labels] = true
 		for _, one := range m.all {
 			if v := one.value(j); v != nil {
-				ch <- prometheus.MustNewConstMetric(one.desc, prometheus.GaugeValue, *v, j.Job)
+				ch <- prometheus.MustNewConstMetric(one.desc, prometheus.GaugeValue, *v, labels.job, labels.plan)
 			}
 		}
 	}

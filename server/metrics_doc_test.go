@@ -138,11 +138,11 @@ func TestScrapeAndPageAgree(t *testing.T) {
 	page.Handler(page.NewLive(n.Source()).Picture).ServeHTTP(w, httptest.NewRequest("GET", "/watch.json", nil))
 	var shown struct {
 		Jobs []struct {
-			Job, Verdict string
-			World        float64
-			Idle, Wait   float64
-			Supply       float64
-			Ranks        []struct{ Wait float64 }
+			Job, Plan, Verdict string
+			World              float64
+			Idle, Wait         float64
+			Supply             float64
+			Ranks              []struct{ Wait float64 }
 		}
 	}
 	if err := json.Unmarshal(w.Body.Bytes(), &shown); err != nil || len(shown.Jobs) != 1 || len(shown.Jobs[0].Ranks) != 2 {
@@ -154,7 +154,7 @@ func TestScrapeAndPageAgree(t *testing.T) {
 		"gpus": j.World, "idle_ratio": j.Idle, "wait_ratio": j.Wait, "wasted_gpus": j.Idle * j.World, "supply_samples_per_second": j.Supply,
 		"data_bound": map[string]float64{"data-bound": 1}[j.Verdict], "ranks_heard": 2, "wait_worst_ratio": max(j.Ranks[0].Wait, j.Ranks[1].Wait),
 	} {
-		if got := sample(t, scrape, `feedwater_job_`+name+`{job="rn50"}`); got < want-1e-9 || got > want+1e-9 {
+		if got := sample(t, scrape, `feedwater_job_`+name+`{job="rn50",plan="`+j.Plan[:12]+`"}`); got < want-1e-9 || got > want+1e-9 {
 			t.Errorf("%s: the scrape has %g, the page %g", name, got, want)
 		}
 	}

@@ -2,6 +2,7 @@ package watch
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
 	"time"
@@ -27,6 +28,9 @@ type Picture struct {
 type Told struct {
 	Addr  string
 	State *pb.WatchResponse
+	// Error is why there is no state, in words; Heard that there was one.
+	Error string
+	Heard bool
 }
 
 // Merge puts states together. It takes them over.
@@ -46,6 +50,11 @@ func Merge(all []Told, now time.Time) *Picture {
 				n.Addr = "local on " + t.State.Process.Host
 			}
 			p.addNode(n)
+		}
+	}
+	for _, t := range all {
+		if t.Error != "" {
+			p.addSilent(t)
 		}
 	}
 	for _, t := range all {
@@ -78,9 +87,32 @@ func (p *Picture) addNode(n *pb.NodeStatus) {
 	}
 }
 
+// addSilent adds a process that tells nothing: a node that did before stays a node, what is not known to be one is an error. Where a
+// trainer has told what is wrong with it, once is enough; where trainers are served by it, it is not down.
+func (p *Picture) addSilent(t Told) {
+	i := slices.IndexFunc(p.Nodes, func(n *pb.NodeStatus) bool { return n.Addr == t.Addr })
+	switch {
+	case i < 0 && t.Heard:
+		p.Nodes = append(p.Nodes, &pb.NodeStatus{Addr: t.Addr, State: "silent", Error: t.Error})
+	case i < 0 || p.Nodes[i].State == "ready" || p.Nodes[i].Error == "":
+		p.Errors = append(p.Errors, TargetError{Addr: t.Addr, Error: t.Error})
+	}
+}
+
+// same reports whether two processes tell of one job: names are chosen by people, and a training and its evaluation may have one.
+func same(a, b *pb.JobStatus) bool { return a.Job == b.Job && a.Plan == b.Plan }
+
+// Title names a job to people: with a part of its plan where another one has the same name.
+func (p *Picture) Title(j *pb.JobStatus) string {
+	if slices.ContainsFunc(p.Jobs, func(o *pb.JobStatus) bool { return o.Job == j.Job && o.Plan != j.Plan }) {
+		return fmt.Sprintf("%s #%.4s", j.Job, j.Plan)
+	}
+	return j.Job
+}
+
 // addJob adds a job, or its further ranks. Who hears most ranks knows best.
 func (p *Picture) addJob(j *pb.JobStatus) {
-	i := slices.IndexFunc(p.Jobs, func(o *pb.JobStatus) bool { return o.Job == j.Job })
+	i := slices.IndexFunc(p.Jobs, func(o *pb.JobStatus) bool { return same(o, j) })
 	if i < 0 {
 		p.Jobs = append(p.Jobs, j)
 		return
@@ -112,7 +144,7 @@ func (p *Picture) judge(all []Told) {
 		if j.Verdict == verdict.Unknown {
 			continue
 		}
-		if nodes, f, ok := p.factsOf(j.Job, all); ok {
+		if nodes, f, ok := p.factsOf(j, all); ok {
 			judge(j, enough, nodes, f)
 		}
 	}
@@ -120,7 +152,7 @@ func (p *Picture) judge(all []Told) {
 
 // factsOf are those of one job: of the hosts and GPUs of agents that tell of it, and of the nodes that tell of it or that those agents
 // have. ok is false where no such node says how it is itself; the job's own agent has said all then.
-func (p *Picture) factsOf(job string, all []Told) (nodes verdict.Nodes, f verdict.Facts, ok bool) {
+func (p *Picture) factsOf(job *pb.JobStatus, all []Told) (nodes verdict.Nodes, f verdict.Facts, ok bool) {
 	its := map[string]bool{}
 	var gpus []*pb.GpuStatus
 	partial, hostBusy, ioWait := true, math.NaN(), math.NaN()
@@ -146,8 +178,8 @@ func (p *Picture) factsOf(job string, all []Told) (nodes verdict.Nodes, f verdic
 }
 
 // tells reports whether a process has told of a job.
-func (t Told) tells(job string) bool {
-	return t.State.GetProcess() != nil && slices.ContainsFunc(t.State.Jobs, func(j *pb.JobStatus) bool { return j.Job == job })
+func (t Told) tells(job *pb.JobStatus) bool {
+	return t.State.GetProcess() != nil && slices.ContainsFunc(t.State.Jobs, func(j *pb.JobStatus) bool { return same(j, job) })
 }
 
 // enough is a number of steps that tells something, for jobs whose teller had that many.

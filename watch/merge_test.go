@@ -1,11 +1,14 @@
 package watch_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/feedwater-io/feedwater/control/pulse"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 	"github.com/feedwater-io/feedwater/watch"
 )
@@ -40,5 +43,38 @@ func TestMergeJudgesEachJobByItsOwn(t *testing.T) {
 	}
 	if len(p.Jobs) != len(want) {
 		t.Errorf("jobs %v", p.Jobs)
+	}
+}
+
+// pair is what a process tells of two plans under one name, with one rank of world each; either may be missing.
+func pair(kind string, plans ...string) *pb.WatchResponse {
+	var b pulse.Book
+	for _, plan := range plans {
+		b.Enter("rn50", plan, start).Tell(&pb.Pulse{World: 1, Samples: 8, Steps: []*pb.Step{{Step: 0.2, Wait: 0.1}}}, start)
+	}
+	s := watch.New(watch.Options{Kind: kind, Book: &b, Nodes: func(time.Time) func(time.Time) []*pb.NodeStatus {
+		return func(time.Time) []*pb.NodeStatus { return nil }
+	}})
+	return s.Begin(start).Next(start)
+}
+
+// A job keeps its name whatever else has that name, and processes that hear different plans of one name do not mix them up.
+func TestNamesDoNotDependOnNeighbours(t *testing.T) {
+	const training, evaluation = "ffff-training", "aaaa-evaluation"
+	for _, j := range pair("node", evaluation, training).Jobs {
+		if j.Job != "rn50" || j.Plan != training && j.Plan != evaluation {
+			t.Errorf("beside another plan it is named %q, plan %q", j.Job, j.Plan)
+		}
+	}
+	p := watch.Merge([]watch.Told{{Addr: "a:1", State: pair("node", training)}, {Addr: "b:1", State: pair("node", evaluation, training)}, {Addr: "c:1", State: pair("node", evaluation)}}, start)
+	var titles []string
+	for _, j := range p.Jobs {
+		titles = append(titles, p.Title(j))
+	}
+	if !slices.Equal(titles, []string{"rn50 #aaaa", "rn50 #ffff"}) {
+		t.Errorf("jobs %q", titles)
+	}
+	if p = watch.Merge([]watch.Told{{Addr: "a:1", State: pair("node", training)}}, start); p.Title(p.Jobs[0]) != "rn50" {
+		t.Errorf("alone it is %q", p.Title(p.Jobs[0]))
 	}
 }

@@ -116,12 +116,8 @@ func (s *Source) addJobs(r *pb.WatchResponse, now time.Time) {
 		efforts = s.options.Efforts()
 	}
 	ready := countReady(r.Nodes)
-	named := map[string]int{}
 	for _, j := range s.options.Book.Jobs(now) {
 		job := j.Status(now)
-		if named[j.Name]++; named[j.Name] > 1 && len(j.Plan) >= 4 { // another plan of the same program, such as its evaluation
-			job.Job += " #" + j.Plan[:4]
-		}
 		job.Nodes = uint32(ready)
 		if s.options.Wanted != nil {
 			n, bound := s.options.Wanted(j)

@@ -62,7 +62,7 @@ func TestNextJudges(t *testing.T) {
 func TestMerge(t *testing.T) {
 	agent := state("agent", 1, 2, node("a:1", "ready", -1), node("b:1", "silent", -1))
 	agent.Jobs[0].Ranks[0].Attempts = []*pb.Attempt{{Batch: 7, State: "done"}}
-	p := watch.Merge([]watch.Told{{"a:1", state("node", 2, 2, node("", "ready", 3.9))}, {"unix:/1.sock", agent}}, start)
+	p := watch.Merge([]watch.Told{{Addr: "a:1", State: state("node", 2, 2, node("", "ready", 3.9))}, {Addr: "unix:/1.sock", State: agent}}, start)
 	if len(p.Jobs) != 1 || len(p.Jobs[0].Ranks) != 2 || len(p.Jobs[0].Ranks[0].Attempts) != 1 || p.Jobs[0].Nodes != 1 {
 		t.Errorf("jobs %v", p.Jobs)
 	}
@@ -92,7 +92,7 @@ func TestMerge(t *testing.T) {
 }
 
 func TestMergeOfNothing(t *testing.T) {
-	p := watch.Merge([]watch.Told{{"a", nil}, {"b", &pb.WatchResponse{}}}, start)
+	p := watch.Merge([]watch.Told{{Addr: "a"}, {Addr: "b", State: &pb.WatchResponse{}}}, start)
 	if text, err := json.Marshal(p); err != nil || !strings.Contains(string(text), `"jobs":[]`) {
 		t.Errorf("%s, %v", text, err)
 	}

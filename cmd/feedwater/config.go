@@ -17,11 +17,17 @@ import (
 
 const envPrefix = "FEEDWATER_"
 
-// addConfig gives c the flag --config and fills flags that were not given from the environment, else from the file.
-func addConfig(c *cobra.Command) {
+// addConfig gives c the flag --config and fills flags that were not given from the environment, else from the file. Own are names of
+// flags that mean something else to another command: only variables with this command's name set them.
+func addConfig(c *cobra.Command, own ...string) {
 	file := c.Flags().String("config", "", "YAML `file` with any of these flags as keys")
+	for _, name := range own {
+		f := c.Flags().Lookup(name)
+		f.Usage += "; in the environment " + commandVariable(c.Name(), f)
+		f.Annotations = map[string][]string{ownFlag: nil}
+	}
 	c.PreRunE = func(c *cobra.Command, _ []string) error {
-		if env, ok := os.LookupEnv(envPrefix + "CONFIG"); ok && !c.Flags().Changed("config") {
+		if env, _, ok := lookup(c.Name(), c.Flags().Lookup("config")); ok && !c.Flags().Changed("config") {
 			*file = env
 		}
 		settings, err := readSettings(*file)
@@ -31,7 +37,7 @@ func addConfig(c *cobra.Command) {
 		if err := checkKeys(c.Flags(), settings); err != nil {
 			return usageError{fmt.Errorf("%s: %w", *file, err)}
 		}
-		if err := fillFlags(c.Flags(), settings); err != nil {
+		if err := fillFlags(c.Name(), c.Flags(), settings); err != nil {
 			return usageError{err}
 		}
 		return nil
@@ -160,17 +166,42 @@ func settable(flags *pflag.FlagSet) []string {
 // many is a flag that may be given more than once.
 type many interface{ many() }
 
-// fillFlags sets every flag that was not given and has a setting.
-func fillFlags(flags *pflag.FlagSet, settings map[string]setting) error {
+// ownFlag annotates flags that mean something else to another command.
+const ownFlag = "own"
+
+// commandVariable is the variable that sets a flag of one command alone.
+func commandVariable(command string, f *pflag.Flag) string {
+	return variable(command + "-" + f.Name)
+}
+
+func variable(name string) string {
+	return envPrefix + strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
+}
+
+// lookup is what the environment sets a flag of a command to, and by which variable: the command's own one first.
+func lookup(command string, f *pflag.Flag) (text, from string, ok bool) {
+	names := []string{commandVariable(command, f)}
+	if _, own := f.Annotations[ownFlag]; !own {
+		names = append(names, variable(f.Name))
+	}
+	for _, from = range names {
+		if text, ok = os.LookupEnv(from); ok {
+			return text, from, true
+		}
+	}
+	return "", "", false
+}
+
+// fillFlags sets every flag of a command that was not given and has a setting.
+func fillFlags(command string, flags *pflag.FlagSet, settings map[string]setting) error {
 	var errs []error
 	flags.VisitAll(func(f *pflag.Flag) {
 		if f.Changed || !isSetting(f) {
 			return
 		}
-		name := envPrefix + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
 		s, ok := settings[f.Name]
 		from := "the config file"
-		if env, set := os.LookupEnv(name); set {
+		if env, name, set := lookup(command, f); set {
 			s, ok, from = setting{text: &env}, true, name
 		}
 		if !ok {

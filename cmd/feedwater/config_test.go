@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // settings are flags of every kind.
@@ -146,5 +147,84 @@ func TestConfigFromTheEnvironment(t *testing.T) {
 	t.Setenv("FEEDWATER_YES", "perhaps")
 	if _, err := fill(t, ""); err == nil || !strings.Contains(err.Error(), "FEEDWATER_WORKERS: --workers \"many\"") || !strings.Contains(err.Error(), "FEEDWATER_YES") {
 		t.Errorf("two that are wrong: %v", err)
+	}
+}
+
+// A variable sets the flags of all commands that mean the same by it, and no other's. What bears a command's name goes first.
+func TestVariablesMeanOneThing(t *testing.T) {
+	for name, value := range map[string]string{
+		"FEEDWATER_DATA": "photos=/data", "FEEDWATER_LISTEN": ":7070", "FEEDWATER_INTERVAL": "4", "FEEDWATER_TLS_CERT": "node.pem", "FEEDWATER_TLS_KEY": "node-key.pem",
+		"FEEDWATER_TOKEN_FILE": "tokens", "FEEDWATER_TLS_CA": "ca.pem", "FEEDWATER_CONFIG": "node.yaml", "FEEDWATER_INDEX_INTERVAL": "2", "FEEDWATER_WORKERS": "3",
+		"FEEDWATER_TOP_TOKEN_FILE": "token", "FEEDWATER_SERVE_WORKERS": "5", "FEEDWATER_SCALER_LISTEN": ":1",
+	} {
+		t.Setenv(name, value)
+	}
+	for _, c := range []struct {
+		command    *cobra.Command
+		flag, want string
+	}{
+		{newServe(), "data", "photos=/data"},
+		{newServe(), "listen", ":7070"},
+		{newServe(), "tls-cert", "node.pem"},
+		{newServe(), "token-file", "tokens"},
+		{newServe(), "workers", "5"},
+		{newVerify(), "data", "[]"},
+		{newVerify(), "tls-cert", ""},
+		{newVerify(), "tls-key", ""},
+		{newVerify(), "token-file", ""},
+		{newVerify(), "tls-ca", "ca.pem"},
+		{newTop(), "interval", "1s"},
+		{newTop(), "tls-ca", "ca.pem"},
+		{newTop(), "token-file", "token"},
+		{newScaler(), "listen", ":1"},
+		{newScaler(), "tls-key", ""},
+		{newIndex(), "interval", "2"},
+		{newIndex(), "workers", "3"},
+	} {
+		if err := fillFlags(c.command.Name(), c.command.Flags(), nil); err != nil {
+			t.Errorf("%s: %v", c.command.Name(), err)
+		}
+		if got := c.command.Flags().Lookup(c.flag).Value.String(); got != c.want {
+			t.Errorf("%s --%s is %q, want %q", c.command.Name(), c.flag, got, c.want)
+		}
+	}
+	for _, c := range []*cobra.Command{newTop(), newVerify(), newScaler(), newIndex()} {
+		if err := c.PreRunE(c, nil); err != nil {
+			t.Errorf("%s: %v", c.Name(), err)
+		}
+	}
+	if err := newServe().PreRunE(newServe(), nil); err == nil || !strings.Contains(err.Error(), "node.yaml") {
+		t.Errorf("a node's own file: %v", err)
+	}
+}
+
+// Commands agree on what a variable means, but where they say that they do not.
+func TestFlagsOfOneNameMeanOneThing(t *testing.T) {
+	own := map[string][]string{}
+	uses := map[string]map[string]bool{}
+	for _, c := range newRoot().Commands() {
+		if c.Flags().Lookup("config") == nil {
+			continue
+		}
+		c.Flags().VisitAll(func(f *pflag.Flag) {
+			if _, its := f.Annotations[ownFlag]; its {
+				own[f.Name] = append(own[f.Name], c.Name())
+				return
+			}
+			if uses[f.Name] == nil {
+				uses[f.Name] = map[string]bool{}
+			}
+			uses[f.Name][f.Value.Type()] = true
+		})
+	}
+	for name, types := range uses {
+		if len(types) > 1 {
+			t.Errorf("--%s is one of %d types, by one variable", name, len(types))
+		}
+	}
+	for _, name := range []string{"data", "interval", "listen", "tls-cert", "tls-key", "token-file", "config"} {
+		if len(own[name]) == 0 {
+			t.Errorf("--%s has one variable for all", name)
+		}
 	}
 }

@@ -25,7 +25,7 @@ func newIndex() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "index FOLDER",
 		Short: "Index the pictures of a folder ahead of time, so that the first epoch is as fast as the others",
-		Long: `Lists the pictures of a folder and makes an index of each JPEG file: where its data can be entered, so that what lies outside a crop need not be
+		Long: `Lists the pictures of a folder, with a folder for each class or without, and makes an index of each JPEG file: where its data can be entered, so that what lies outside a crop need not be
 decoded. It takes about 2 % of the files' bytes, and nothing is written to the folder itself.
 
 Nobody has to run this: nodes and Loaders make indexes on their way, the first time they decode a picture. An index changes no byte of a batch. It is
@@ -51,7 +51,7 @@ Progressive files, files with restart markers, damaged ones and other formats ha
 	f.StringVar(&o.cacheDir, "cache-dir", "", "`folder` for lists of files (default: the user's cache folder)")
 	f.IntVar(&o.interval, "interval", 8, "blocks of 8 columns from one entry to the next: fewer skip more and take more bytes")
 	f.IntVar(&o.workers, "workers", 0, "pictures to index at once (default: one per core this process may use)")
-	addConfig(c)
+	addConfig(c, "interval", "config")
 	return c
 }
 
@@ -76,7 +76,7 @@ func (o *indexOptions) run(ctx context.Context, out, status io.Writer) error {
 		return err
 	}
 	show := newProgress(status)
-	data, err := dataset.Open(ctx, o.folder, dataset.Options{CacheDir: o.cacheDir, Progress: show.scanned})
+	data, err := dataset.Open(ctx, o.folder, dataset.Options{CacheDir: o.cacheDir, Progress: show.scanned, Flat: true})
 	if err != nil {
 		show.end()
 		return err

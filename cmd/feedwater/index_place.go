@@ -32,7 +32,7 @@ func (p *indexPlace) addFlags(f *pflag.FlagSet, more string) {
 func indexFromEnvironment() (p indexPlace, err error) {
 	f := pflag.NewFlagSet("agent", pflag.ContinueOnError)
 	p.addFlags(f, "")
-	err = fillFlags(f, nil)
+	err = fillFlags("agent", f, nil)
 	return p, err
 }
 

@@ -41,6 +41,14 @@ func TestIndex(t *testing.T) {
 	}
 }
 
+// Folders of pictures without classes, as masks and unlabelled data lie in, are indexed too.
+func TestIndexOfAFlatFolder(t *testing.T) {
+	code, out, errs := call("index", filepath.Join(pictures(t, 2), "class0"), "--cache-dir", t.TempDir())
+	if code != exitOK || !strings.Contains(out, "8 indexed, 0 had an index, 0 have none") {
+		t.Errorf("code %d: %s%s", code, out, errs)
+	}
+}
+
 func TestIndexSaysWhatIsWrong(t *testing.T) {
 	dir := pictures(t, 1)
 	file := filepath.Join(t.TempDir(), "file")

@@ -93,7 +93,9 @@ func newRoot() *cobra.Command {
   feedwater.Loader("photos", ..., nodes="HOST:7070")   in the training script
 
 Every flag can also be set by an environment variable (--max-memory: FEEDWATER_MAX_MEMORY) or in a YAML file
-given with --config (max-memory: 8GiB). A flag wins over the environment, the environment over the file.`,
+given with --config (max-memory: 8GiB). A flag wins over the environment, the environment over the file.
+FEEDWATER_SERVE_MAX_MEMORY is that of one command, and goes first. Flags that mean different things to
+different commands have such a variable alone, except those of serve; --help of the command names it.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Args:          func(_ *cobra.Command, args []string) error { return unknownCommand(args) },

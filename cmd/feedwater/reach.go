@@ -6,7 +6,7 @@ import (
 	"github.com/feedwater-io/feedwater/client"
 )
 
-// reachOptions are the flags of a command that calls nodes. Their environment variables are those that trainers have.
+// reachOptions are the flags of a command that calls nodes.
 type reachOptions struct {
 	tls, insecure bool
 	files         client.TLSFiles
@@ -22,6 +22,9 @@ func (o *reachOptions) addTo(f *pflag.FlagSet) {
 	f.StringVar(&o.tokenFile, "token-file", "", "`file` with the token that nodes ask for")
 	f.BoolVar(&o.insecure, "insecure", false, "reach other machines unencrypted too: the network is yours")
 }
+
+// ownReach are those that mean a node's own files to serve, and the file of its options.
+var ownReach = []string{"tls-cert", "tls-key", "token-file", "config"}
 
 func (o *reachOptions) dial() client.DialOptions {
 	d := client.DialOptions{TokenFile: o.tokenFile, Insecure: o.insecure}

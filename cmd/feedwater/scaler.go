@@ -59,7 +59,7 @@ as they reach nodes, by TLS if that is how. It keeps nothing: it can be restarte
 	f.StringVar(&o.key, "listen-key", "", "`file` of its private key")
 	o.reach.addTo(f)
 	f.Lookup("insecure").Usage = "allow unencrypted connections to and from other machines"
-	addConfig(c)
+	addConfig(c, append(ownReach, "listen")...)
 	return c
 }
 
@@ -102,13 +102,13 @@ func (o *scalerOptions) run(ctx context.Context, stderr io.Writer) error {
 		return usageError{err}
 	}
 	log := slog.New(slog.NewTextHandler(stderr, nil))
-	defer onHangup(log, func() {})()
 	s := scaler.New(scaler.Options{Nodes: o.look, Dial: o.dial, Log: log})
-	security, err := o.security(log)
+	shown, err := o.security(log)
 	if err != nil {
 		return err
 	}
-	g := grpc.NewServer(grpc.Creds(security))
+	defer onHangup(log, shown.look)()
+	g := grpc.NewServer(grpc.Creds(shown.credentials()))
 	s.Register(g)
 	healthpb.RegisterHealthServer(g, health.NewServer())
 	reflection.Register(g)
@@ -134,15 +134,18 @@ func (o *scalerOptions) run(ctx context.Context, stderr io.Writer) error {
 }
 
 // security is what KEDA and trainers reach the scaler by.
-func (o *scalerOptions) security(log *slog.Logger) (credentials.TransportCredentials, error) {
-	if o.cert == "" {
-		return insecure.NewCredentials(), nil
+func (o *scalerOptions) security(log *slog.Logger) (s security, err error) {
+	if o.cert != "" {
+		s.tls, err = server.TLSFiles{Cert: o.cert, Key: o.key}.Config(log)
 	}
-	c, err := server.TLSFiles{Cert: o.cert, Key: o.key}.Config(log)
-	if err != nil {
-		return nil, err
+	return s, err
+}
+
+func (s *security) credentials() credentials.TransportCredentials {
+	if s.tls == nil {
+		return insecure.NewCredentials()
 	}
-	return credentials.NewTLS(c), nil
+	return credentials.NewTLS(s.tls)
 }
 
 func (o *scalerOptions) dial(addr string) (*grpc.ClientConn, error) {

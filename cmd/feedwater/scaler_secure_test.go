@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -92,5 +93,23 @@ func TestScalerWatchesSecuredNodes(t *testing.T) {
 		if log.await(`msg="a node cannot be watched" (node=\S+)`) == "" {
 			t.Errorf("%s: the log does not say so: %s", want, log)
 		}
+	}
+}
+
+// A hangup has a scaler look at its certificate at once, which it would else do with the next connection.
+func TestScalerLooksAgainAtAHangup(t *testing.T) {
+	ca := servertest.NewAuthority(t, "ca")
+	pair, next := ca.Issue("scaler", time.Hour), ca.Issue("scaler", 2*time.Hour)
+	_, log := startScaler(t, "--nodes", "127.0.0.1:1", "--listen-cert", pair.Cert, "--listen-key", pair.Key)
+	for from, to := range map[string]string{next.Cert: pair.Cert, next.Key: pair.Key} {
+		if err := os.Rename(from, to); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := syscall.Kill(os.Getpid(), syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	if log.await(`msg="read (again)`) == "" {
+		t.Error(log)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
@@ -38,6 +39,8 @@ func newTop() *cobra.Command {
 machines. Trainers of this user on this machine are found by themselves; nodes are named, as for trainers: host:port, dns:name:port,
 file:path and others, docs/nodes.md.
 
+With --once the exit code is 1 if nodes are named and none answers.
+
 "?" is what nobody knows; it is never shown as 0. The idle of GPUs is known where a training loop uses one CUDA stream.
 In the line of wants each letter is a batch that arrived, by node; capitals are hedges, · is out, x cancelled, ! failed. The line below it
 counts what the rank's agent has done about slow nodes: wants moved, batches that a second node was asked for, what was made for nothing.`,
@@ -52,7 +55,7 @@ counts what the rank's agent has done about slow nodes: wants moved, batches tha
 	f.BoolVar(&o.json, "json", false, "print JSON: once with --once, else one object per line")
 	f.StringVar(&o.page, "page", "", "show it as a page at this `address` instead, for a browser")
 	o.reach.addTo(f)
-	addConfig(c)
+	addConfig(c, append(ownReach, "interval")...)
 	return c
 }
 
@@ -93,7 +96,7 @@ func (o *topOptions) run(ctx context.Context, hosts []string, out io.Writer) err
 	case o.page != "":
 		return o.serve(ctx, p, out)
 	case o.once:
-		return o.printOnce(ctx, p, out)
+		return o.printOnce(ctx, p, hosts, out)
 	case o.json:
 		return o.printLines(ctx, p, out)
 	}
@@ -143,9 +146,20 @@ func (o *topOptions) serve(ctx context.Context, p *top.Poller, out io.Writer) er
 // patience is how long --once waits for hosts that do not answer.
 const patience = 5 * time.Second
 
-func (o *topOptions) printOnce(ctx context.Context, p *top.Poller, out io.Writer) error {
+// printOnce prints what is known soon. It is an error if hosts are named and none of them tells anything.
+func (o *topOptions) printOnce(ctx context.Context, p *top.Poller, hosts []string, out io.Writer) error {
 	p.Await(ctx, patience+2*o.interval)
 	picture := p.Picture(time.Now())
+	if err := o.print(picture, out); err != nil {
+		return err
+	}
+	if len(hosts) > 0 && !p.HostsTell() {
+		return fmt.Errorf("no node answers: %s", strings.Join(hosts, ", "))
+	}
+	return nil
+}
+
+func (o *topOptions) print(picture *watch.Picture, out io.Writer) error {
 	if o.json {
 		return json.NewEncoder(out).Encode(picture)
 	}

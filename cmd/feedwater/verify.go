@@ -59,12 +59,12 @@ Exit codes: 0 equal, 1 different, 2 it could not be compared.`,
 	f.StringSliceVar(&o.nodes, "nodes", nil, "`nodes` to compare, two or more; docs/nodes.md")
 	f.StringVar(&o.plan, "plan", "", "`file` with the plan, JSON; - for standard input (docs/plan.md)")
 	f.StringSliceVar(&o.data, "data", nil, "`root` or root/path of the nodes to make batches of, without --plan (default: all roots of the first node)")
-	f.IntVar(&o.batches, "batches", 1000, "batches to compare")
+	f.IntVar(&o.batches, "batches", 1000, "batches to compare, of all roots together; one of each at least")
 	f.IntVar(&o.batch, "batch-size", 32, "samples of a batch")
 	f.DurationVar(&o.timeout, "timeout", 2*time.Minute, "how long to wait for a node's answer and for each batch")
 	f.BoolVar(&o.json, "json", false, "print JSON")
 	o.reach.addTo(f)
-	addConfig(c)
+	addConfig(c, append(ownReach, "data")...)
 	return c
 }
 
@@ -141,7 +141,7 @@ type verified struct {
 	batches int
 }
 
-// plans are the user's, or one for each root, which share the batches.
+// plans are the user's, or one for each root, which share the batches: each has one at least, or nothing would be known of it.
 func (o *verifyOptions) plans(ctx context.Context, in io.Reader, node string) ([]verified, error) {
 	if o.plan != "" {
 		text, err := readPlan(o.plan, in)
@@ -160,9 +160,9 @@ func (o *verifyOptions) plans(ctx context.Context, in io.Reader, node string) ([
 	plans := make([]verified, len(data))
 	for i, d := range data {
 		root, path, _ := strings.Cut(d, "/")
-		plans[i] = verified{usualPlan(root, path), (o.batches + len(data) - 1 - i) / len(data)}
+		plans[i] = verified{usualPlan(root, path), max(1, (o.batches+len(data)-1-i)/len(data))}
 	}
-	return slices.DeleteFunc(plans, func(v verified) bool { return v.batches == 0 }), nil
+	return plans, nil
 }
 
 // usualPlan goes through decoding, resizing, warps and colours.
@@ -202,14 +202,17 @@ func (o *verifyOptions) compare(ctx context.Context, plans []verified, nodes []s
 	var mu sync.Mutex // of bar
 	log := slog.New(slog.NewTextHandler(errs, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	var results []*comparison.Result
-	done := 0
+	done, all := 0, 0
+	for _, p := range plans {
+		all += p.batches
+	}
 	for _, p := range plans {
 		r, err := comparison.Run(ctx, comparison.Options{
 			Plan: p.plan, Nodes: nodes, Batches: p.batches, Samples: o.batch, Timeout: o.timeout, Dialing: o.reach.dial(), Log: log,
 			Compared: func(n int) {
 				mu.Lock()
 				defer mu.Unlock()
-				bar.step(done+n, o.batches)
+				bar.step(done+n, all)
 			},
 		})
 		if err != nil {

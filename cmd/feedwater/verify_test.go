@@ -54,6 +54,16 @@ func TestVerifyEqual(t *testing.T) {
 	}
 }
 
+// Roots share the batches, but none is left out.
+func TestVerifyLeavesNoRootOut(t *testing.T) {
+	data := []string{"--data", "one=" + pictures(t, 1), "--data", "three=" + pictures(t, 3), "--data", "two=" + pictures(t, 2)}
+	a, b := start(t, data...), start(t, data...)
+	code, out, errs := verify("--nodes", a.addr+","+b.addr, "--batches", "1")
+	if code != exitOK || strings.Count(out, ": 1 batches of 4 samples compared: all equal") != 3 {
+		t.Errorf("exit code %d: %s%s", code, out, errs)
+	}
+}
+
 // One picture of one node is another, of the same size: the list of files does not tell, the pixels do.
 func TestVerifyNamesTheFirstDifference(t *testing.T) {
 	other := pictures(t, 1)

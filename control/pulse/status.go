@@ -24,7 +24,7 @@ const (
 
 // Status is a job for people. Verdict, cause and action are left to the caller.
 func (j *Job) Status(now time.Time) *pb.JobStatus {
-	s := &pb.JobStatus{Job: j.Name, World: max(j.World, 1)}
+	s := &pb.JobStatus{Job: j.Name, Plan: j.Plan, World: max(j.World, 1)}
 	var waits, idles, fed, got mean
 	for i := range j.Ranks {
 		r := &j.Ranks[i]
@@ -186,7 +186,7 @@ func percentiles(steps []Step, of func(Step) float64) (p50, p99 float64) {
 // Sort puts the jobs first that waste most GPUs, as far as that is known, then those that wait most.
 func Sort(jobs []*pb.JobStatus) {
 	slices.SortStableFunc(jobs, func(a, b *pb.JobStatus) int {
-		return cmp.Or(cmp.Compare(Wasted(b), Wasted(a)), cmp.Compare(b.GetWait()*float64(b.World), a.GetWait()*float64(a.World)), cmp.Compare(a.Job, b.Job))
+		return cmp.Or(cmp.Compare(Wasted(b), Wasted(a)), cmp.Compare(b.GetWait()*float64(b.World), a.GetWait()*float64(a.World)), cmp.Compare(a.Job, b.Job), cmp.Compare(a.Plan, b.Plan))
 	})
 }
 

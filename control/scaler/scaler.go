@@ -16,11 +16,11 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
-	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/feedwater-io/feedwater/control"
 	"github.com/feedwater-io/feedwater/proto/externalscaler"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
+	"github.com/feedwater-io/feedwater/watch"
 )
 
 const (
@@ -158,21 +158,8 @@ func (s *Scaler) look(ctx context.Context, watchers *sync.WaitGroup) {
 
 // watch keeps a node's latest state until ctx ends.
 func (s *Scaler) watch(ctx context.Context, addr string, n *node) {
-	conn, err := s.options.Dial(addr)
-	if err != nil {
-		s.fail(addr, n, err)
-		return
-	}
-	defer func() { _ = conn.Close() }()
 	for ctx.Err() == nil {
-		stream, err := pb.NewFeedClient(conn).Watch(ctx, &pb.WatchRequest{Interval: durationpb.New(watchEvery)})
-		for err == nil {
-			var r *pb.WatchResponse
-			if r, err = stream.Recv(); err == nil {
-				s.hear(n, r)
-			}
-		}
-		if ctx.Err() == nil && !errors.Is(err, io.EOF) { // nodes that drain end the call
+		if err := s.follow(ctx, addr, n); ctx.Err() == nil && !errors.Is(err, io.EOF) { // nodes that drain end the call
 			s.fail(addr, n, err)
 		}
 		select {
@@ -180,6 +167,16 @@ func (s *Scaler) watch(ctx context.Context, addr string, n *node) {
 		case <-ctx.Done():
 		}
 	}
+}
+
+// follow hears a node until its call ends. Each call has a connection of its own: one that died unnoticed does not live on.
+func (s *Scaler) follow(ctx context.Context, addr string, n *node) error {
+	conn, err := s.options.Dial(addr)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close() }()
+	return watch.Follow(ctx, conn, watchEvery, func(r *pb.WatchResponse) { s.hear(n, r) })
 }
 
 // fail takes why a node does not answer, and says so unless that is what was said last.
@@ -282,7 +279,8 @@ func (c *claim) hear(j *pb.JobStatus) {
 // survey asks the nodes that answer of each job. mu is held.
 func (s *Scaler) survey(now time.Time) survey {
 	p := survey{active: !s.knock.IsZero() && now.Sub(s.knock) < knockFor}
-	jobs := map[string]claim{}
+	type job struct{ name, plan string }
+	jobs := map[job]claim{}
 	for _, n := range s.nodes {
 		age := now.Sub(n.heard)
 		n.counted = n.last != nil && age <= answerWithin
@@ -295,9 +293,10 @@ func (s *Scaler) survey(now time.Time) survey {
 		}
 		p.up++
 		for _, j := range n.last.Jobs {
-			c := jobs[j.Job]
+			key := job{j.Job, j.Plan}
+			c := jobs[key]
 			c.hear(j)
-			jobs[j.Job] = c
+			jobs[key] = c
 		}
 	}
 	for _, c := range jobs {

@@ -5,6 +5,7 @@ import (
 	"math"
 	"net"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -29,20 +30,25 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // starved, as a number of nodes, is that of a job of which it is not known, and whose loops wait.
 const starved = math.MaxUint32
 
-// fakeNode answers Watch with jobs.
+// fakeNode answers Watch with jobs, by name or name#plan.
 type fakeNode struct {
 	pb.UnimplementedFeedServer
 	mu   sync.Mutex
 	jobs map[string]uint32
 	hung bool
+	cut  chan struct{} // closed: calls that are open hear nothing more, and do not end
 }
 
 func (n *fakeNode) Watch(r *pb.WatchRequest, stream grpc.ServerStreamingServer[pb.WatchResponse]) error {
+	n.mu.Lock()
+	cut := n.cut
+	n.mu.Unlock()
 	for {
 		n.mu.Lock()
 		var jobs []*pb.JobStatus
 		for name, wanted := range n.jobs {
-			j := &pb.JobStatus{Job: name, UpperBound: wanted == starved}
+			name, plan, _ := strings.Cut(name, "#")
+			j := &pb.JobStatus{Job: name, Plan: plan, UpperBound: wanted == starved}
 			if wanted != starved {
 				j.NodesWanted = proto.Uint32(wanted)
 			}
@@ -57,10 +63,21 @@ func (n *fakeNode) Watch(r *pb.WatchRequest, stream grpc.ServerStreamingServer[p
 		}
 		select {
 		case <-time.After(r.Interval.AsDuration()):
+		case <-cut:
+			<-stream.Context().Done()
+			return nil
 		case <-stream.Context().Done():
 			return nil
 		}
 	}
+}
+
+// lose has all that watch hear nothing more, as from a machine that lost its power.
+func (n *fakeNode) lose() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	close(n.cut)
+	n.cut = make(chan struct{})
 }
 
 func (n *fakeNode) set(jobs map[string]uint32, hung bool) {
@@ -73,6 +90,7 @@ func (n *fakeNode) set(jobs map[string]uint32, hung bool) {
 type world struct {
 	t         *testing.T
 	mu        sync.Mutex
+	dialed    map[string]int
 	listeners map[string]*bufconn.Listener
 	scaler    *scaler.Scaler
 	keda      externalscaler.ExternalScalerClient
@@ -81,6 +99,7 @@ type world struct {
 func (w *world) connect(ctx context.Context, addr string) (net.Conn, error) {
 	w.mu.Lock()
 	l := w.listeners[addr]
+	w.dialed[addr]++
 	w.mu.Unlock()
 	if l == nil {
 		return nil, net.ErrClosed
@@ -107,7 +126,7 @@ func (w *world) serve(addr string, register func(*grpc.Server)) {
 }
 
 func (w *world) node(addr string) *fakeNode {
-	n := &fakeNode{}
+	n := &fakeNode{cut: make(chan struct{})}
 	w.serve(addr, func(g *grpc.Server) { pb.RegisterFeedServer(g, n) })
 	return n
 }
@@ -129,7 +148,7 @@ func newWorld(t *testing.T) *world { return newWorldOf(t, func(*world) {}) }
 
 // newWorldOf is a world whose nodes are there before the scaler begins.
 func newWorldOf(t *testing.T, populate func(*world)) *world {
-	w := &world{t: t, listeners: map[string]*bufconn.Listener{}}
+	w := &world{t: t, listeners: map[string]*bufconn.Listener{}, dialed: map[string]int{}}
 	populate(w)
 	w.scaler = scaler.New(scaler.Options{Nodes: w.nodes, Dial: w.dial})
 	w.serve("scaler", func(g *grpc.Server) { w.scaler.Register(g) })
@@ -251,6 +270,20 @@ func TestStarvedJob(t *testing.T) {
 	})
 }
 
+// An evaluation beside a training of the same name wants nodes of its own.
+func TestPlansOfOneNameAddUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		a, b := w.node("a"), w.node("b")
+		a.set(map[string]uint32{"x#training": 3}, false)
+		b.set(map[string]uint32{"x#training": 2, "x#evaluation": 1}, false)
+		time.Sleep(time.Minute)
+		if n := w.metric(); n != 4 {
+			t.Errorf("%d nodes, want 4", n)
+		}
+	})
+}
+
 // A node that answers no more is replaced as long as it is listed. Where no node answers nothing is known, and that is no 0.
 func TestSilentNodes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -272,6 +305,26 @@ func TestSilentNodes(t *testing.T) {
 		time.Sleep(time.Minute)
 		if n := w.metric(); n != 3 {
 			t.Errorf("%d nodes with one silent, want 3", n)
+		}
+	})
+}
+
+// A node whose connection died without a word is reached by another one, and its jobs count again.
+func TestLostConnectionsAreMadeAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		a := w.node("a")
+		a.set(map[string]uint32{"x": 2}, false)
+		time.Sleep(time.Minute)
+		a.lose()
+		time.Sleep(time.Second)
+		a.set(map[string]uint32{"x": 4}, false)
+		time.Sleep(time.Minute)
+		w.mu.Lock()
+		dialed := w.dialed["a"]
+		w.mu.Unlock()
+		if n := w.metric(); n != 4 || dialed != 2 {
+			t.Errorf("%d nodes wanted, want 4; %d connections, want 2", n, dialed)
 		}
 	})
 }

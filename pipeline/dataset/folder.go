@@ -92,7 +92,11 @@ func (s *scanner) read(ctx context.Context, path string, up *folder) (*folder, e
 func (f *folder) checkLoop() error {
 	for up := f.up; up != nil; up = up.up {
 		if up.inode == f.inode && up.device == f.device {
-			return fmt.Errorf("%w: %s leads back to the folder %q that holds it: remove the link", ErrLayout, f.path, up.path)
+			holder := "the root of the data"
+			if up.path != "" {
+				holder = fmt.Sprintf("the folder %q that holds it", up.path)
+			}
+			return fmt.Errorf("%w: %s leads back to %s: remove the link", ErrLayout, f.path, holder)
 		}
 	}
 	return nil
@@ -172,6 +176,8 @@ func (f *folder) entry(d *directory, name []byte, k kind) error {
 	switch {
 	case err != nil && !isSample && leadsNowhere(err):
 		return nil
+	case err != nil && leadsNowhere(err):
+		return fmt.Errorf("%w: the link leads nowhere; remove it, or bring the file that it names", &fs.PathError{Op: "stat", Path: f.key(name), Err: err})
 	case err != nil:
 		return &fs.PathError{Op: "stat", Path: f.key(name), Err: err}
 	case a.kind == kindFolder:

@@ -47,6 +47,8 @@ class _Process:
         from . import _binary  # here, because it imports much that only a start needs
 
         self.owner = os.getpid()
+        self.forced = False
+        """It did not end by itself: end had to kill it."""
         self.log = _memory.scratch("log")
         self.control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         try:
@@ -86,6 +88,7 @@ class _Process:
         self.control.close()
         code = self.child.wait(grace)
         if code is None:
+            self.forced = True
             self.child.kill()
             code = self.child.wait(10)
         return code, self._last_words()
@@ -164,10 +167,12 @@ class Agent:
     def _bury(self, grace: float = GRACE_S) -> None:
         assert self._process is not None
         code, tail = self._process.end(grace)
+        ours = self._process.forced and code == -signal.SIGKILL
         self._process = None
         self._deaths.append(time.monotonic())
-        self.memory_was_short = code == -signal.SIGKILL and _memory.oom_kills() > self._oom_kills
-        how = f"the feedwater agent ended ({_describe(code)})"
+        self.memory_was_short = code == -signal.SIGKILL and not ours and _memory.oom_kills() > self._oom_kills
+        why = "killed by the Loader: it did not end by itself" if ours else _describe(code)
+        how = f"the feedwater agent ended ({why})"
         if len(self._deaths) == DEATHS and self._deaths[-1] - self._deaths[0] < DEATHS_WITHIN_S:
             raise AgentError(f"{how} for the {DEATHS}rd time within a minute. Its last words:\n{tail or '(none)'}")
         log.warning("%s, starting another; no batch is lost. %s", how, tail[-300:])

@@ -122,7 +122,9 @@ def test_deaths_long_ago_do_not_count(fake: Any, monkeypatch: pytest.MonkeyPatch
     monkeypatch.undo()
 
 
-def test_an_agent_that_hangs_is_ended_and_said(fake: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_agent_that_hangs_is_ended_and_said(
+    fake: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     monkeypatch.setattr(_feed, "SLACK_S", 0)
     fake.set(faults=[{"at": "make", "nth": 3, "do": "freeze"}])
     loader = fake.loader(shuffle=True, timeout=1)
@@ -134,6 +136,7 @@ def test_an_agent_that_hangs_is_ended_and_said(fake: Any, monkeypatch: pytest.Mo
     assert isinstance(caught.value, TimeoutError)
     seen = order(0)[:20] + [i for _ in iter(loader) for i in loader.last.indices.tolist()]
     assert seen == order(0), "and goes on at the cursor with another"
+    assert "killed by the Loader" in caplog.text and "SIGKILL" not in caplog.text, "nobody else killed it"
 
 
 def test_an_agent_that_hangs_at_the_start_is_ended(fake: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	tea "charm.land/bubbletea/v2"
+
+	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 )
 
 // Show runs the terminal view until the user or ctx ends it.
@@ -22,8 +24,13 @@ func Show(ctx context.Context, p *Poller, version string) error {
 type model struct {
 	poller *Poller
 	screen Screen
-	job    string // that is selected, by name: rows move
+	job    job // that is selected: rows move
 }
+
+// job names one; none has no plan and no name.
+type job struct{ name, plan string }
+
+func nameOf(j *pb.JobStatus) job { return job{j.Job, j.Plan} }
 
 // tick asks for the next picture.
 type tick time.Time
@@ -71,7 +78,7 @@ func (m *model) choose(step int) {
 		return
 	}
 	m.screen.Selected = min(max(m.screen.Selected+step, 0), len(jobs)-1)
-	m.job = jobs[m.screen.Selected].Job
+	m.job = nameOf(jobs[m.screen.Selected])
 }
 
 // refresh takes the latest picture; the selected job stays selected wherever it goes, and the worst one is until one was chosen.
@@ -79,7 +86,7 @@ func (m *model) refresh(now time.Time) {
 	m.screen.Picture = m.poller.Picture(now)
 	m.screen.Selected = 0
 	for i, j := range m.screen.Picture.Jobs {
-		if m.job != "" && j.Job == m.job {
+		if nameOf(j) == m.job {
 			m.screen.Selected = i
 		}
 	}

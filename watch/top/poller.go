@@ -7,6 +7,7 @@ package top
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -16,7 +17,6 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/types/known/durationpb"
 
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 	"github.com/feedwater-io/feedwater/watch"
@@ -50,7 +50,8 @@ type target struct {
 	host  bool // asked for by name, not found
 	state *pb.WatchResponse
 	err   error
-	news  int // answers so far
+	news  int       // answers so far
+	heard time.Time // the latest of them
 	stop  context.CancelFunc
 }
 
@@ -166,47 +167,50 @@ func (p *Poller) receive(ctx context.Context, addr string, t *target) error {
 		return err
 	}
 	defer func() { _ = conn.Close() }()
-	stream, err := pb.NewFeedClient(conn).Watch(ctx, &pb.WatchRequest{Interval: durationpb.New(p.options.Interval)})
-	if err != nil {
-		return err
-	}
-	for {
-		state, err := stream.Recv()
-		if err != nil {
-			return err
-		}
+	return watch.Follow(ctx, conn, p.options.Interval, func(state *pb.WatchResponse) {
 		p.mu.Lock()
-		t.state, t.err = state, nil
+		defer p.mu.Unlock()
+		t.state, t.err, t.heard = state, nil, time.Now()
 		t.news++
-		p.mu.Unlock()
-	}
+	})
 }
 
 // Picture is what is known now.
 func (p *Poller) Picture(now time.Time) *watch.Picture {
 	p.mu.Lock()
 	var all []watch.Told
-	var errs []watch.TargetError
 	for addr, t := range p.targets {
-		switch {
-		case t.state != nil:
+		if t.state != nil {
 			state, _ := proto.Clone(t.state).(*pb.WatchResponse) // Merge takes it over
 			all = append(all, watch.Told{Addr: addr, State: state})
-		case t.err != nil:
-			errs = append(errs, watch.TargetError{Addr: addr, Error: watch.Plain(status.Convert(t.err).Message())})
+		} else if t.err != nil {
+			all = append(all, watch.Told{Addr: addr, Error: t.why(now), Heard: !t.heard.IsZero()})
 		}
 	}
 	p.mu.Unlock()
 	slices.SortFunc(all, func(a, b watch.Told) int { return cmp.Compare(a.Addr, b.Addr) })
-	slices.SortFunc(errs, func(a, b watch.TargetError) int { return cmp.Compare(a.Addr, b.Addr) })
-	picture := watch.Merge(all, now)
-	picture.Errors = slices.DeleteFunc(errs, func(e watch.TargetError) bool { return toldOf(picture.Nodes, e.Addr) })
-	return picture
+	return watch.Merge(all, now)
 }
 
-// toldOf reports whether a trainer has told what is wrong with the node there: once is enough.
-func toldOf(nodes []*pb.NodeStatus, addr string) bool {
-	return slices.ContainsFunc(nodes, func(n *pb.NodeStatus) bool { return n.Addr == addr && n.State != "ready" && n.Error != "" })
+// why tells people why a target that failed tells nothing, and for how long it has not.
+func (t *target) why(now time.Time) string {
+	why := watch.Plain(status.Convert(t.err).Message())
+	if t.heard.IsZero() {
+		return why
+	}
+	return fmt.Sprintf("silent for %s: %s", now.Sub(t.heard).Round(time.Second), why)
+}
+
+// HostsTell reports whether any host tells its state now.
+func (p *Poller) HostsTell() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, t := range p.targets {
+		if t.host && t.state != nil {
+			return true
+		}
+	}
+	return false
 }
 
 // Await waits until each process has told so much that rates are known, or cannot be reached; for no longer than limit.

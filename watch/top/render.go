@@ -121,7 +121,7 @@ func (s Screen) nothing() []string {
 
 // glance is the first thing to read: what it costs, why, what to do, who is worst.
 func (s Screen) glance(j *pb.JobStatus) []string {
-	lines := []string{fmt.Sprintf(" %s  %s  %s  %s", bold.Render(j.Job), count(int(j.World), "GPU"), verdictStyle(j.Verdict).Render(strings.ToUpper(j.Verdict)), cost(j))}
+	lines := []string{fmt.Sprintf(" %s  %s  %s  %s", bold.Render(s.Picture.Title(j)), count(int(j.World), "GPU"), verdictStyle(j.Verdict).Render(strings.ToUpper(j.Verdict)), cost(j))}
 	if j.Cause != "" {
 		lines = append(lines, s.wrapped("cause", j.Cause)...)
 	}

@@ -106,7 +106,7 @@ func TestKeys(t *testing.T) {
 		return cmd
 	}
 	press(tea.KeyPressMsg{Code: tea.KeyDown})
-	if m.screen.Selected != 1 || !strings.HasPrefix(m.job, "long") {
+	if m.screen.Selected != 1 || !strings.HasPrefix(m.job.name, "long") {
 		t.Errorf("down selects %d", m.screen.Selected)
 	}
 	press(tea.KeyPressMsg{Code: tea.KeyDown})

@@ -79,7 +79,7 @@ func (s Screen) jobs() []string {
 		{"JOB", 0, true, 0}, {"GPUS", 5, false, 0}, {"WASTED", 6, false, 0}, {"VERDICT", 10, true, 0}, {"IDLE", 5, false, 0}, {"WAIT", 5, false, 0},
 		{"STEP ms", 7, false, 0}, {"IMG/S", 6, false, 0}, {"WOULD TAKE", 10, false, 100}, {"NODES", 7, false, 0}, {"RANKS HEARD", 11, false, 110},
 	}
-	columns[0].width = s.name(columns, longest(s.Picture.Jobs, (*pb.JobStatus).GetJob))
+	columns[0].width = s.name(columns, longest(s.Picture.Jobs, s.Picture.Title))
 	lines := []string{s.header(columns)}
 	for i, j := range s.Picture.Jobs {
 		wasted := "?"
@@ -91,7 +91,7 @@ func (s Screen) jobs() []string {
 			step = fmt.Sprintf("%.0f", 1e3*w.StepP50)
 		}
 		line := s.row(columns, []string{
-			j.Job, fmt.Sprint(j.World), wasted, verdictStyle(j.Verdict).Render(j.Verdict), percent(j.Idle), percent(j.Wait), step,
+			s.Picture.Title(j), fmt.Sprint(j.World), wasted, verdictStyle(j.Verdict).Render(j.Verdict), percent(j.Idle), percent(j.Wait), step,
 			shortOr(j.Supply), shortOr(j.Demand), nodesOf(j), fmt.Sprintf("%d/%d", len(j.Ranks), j.World),
 		})
 		if i == s.Selected && s.Height > 0 {

@@ -2424,8 +2424,10 @@ type JobStatus struct {
 	Nodes       uint32  `protobuf:"varint,11,opt,name=nodes,proto3" json:"nodes,omitempty"`
 	// True where the demand is an upper bound, because no rank has a meter; and, without nodes_wanted, where no step ends for want of data:
 	// then more nodes are wanted than there are.
-	UpperBound    bool          `protobuf:"varint,12,opt,name=upper_bound,json=upperBound,proto3" json:"upper_bound,omitempty"`
-	Ranks         []*RankStatus `protobuf:"bytes,13,rep,name=ranks,proto3" json:"ranks,omitempty"`
+	UpperBound bool          `protobuf:"varint,12,opt,name=upper_bound,json=upperBound,proto3" json:"upper_bound,omitempty"`
+	Ranks      []*RankStatus `protobuf:"bytes,13,rep,name=ranks,proto3" json:"ranks,omitempty"`
+	// Hash of its plan. Name and plan together tell a job from others: a training and its evaluation may have one name.
+	Plan          string `protobuf:"bytes,14,opt,name=plan,proto3" json:"plan,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2549,6 +2551,13 @@ func (x *JobStatus) GetRanks() []*RankStatus {
 		return x.Ranks
 	}
 	return nil
+}
+
+func (x *JobStatus) GetPlan() string {
+	if x != nil {
+		return x.Plan
+	}
+	return ""
 }
 
 type RankStatus struct {
@@ -3432,7 +3441,7 @@ const file_feedwater_v1_feedwater_proto_rawDesc = "" +
 	"_host_busyB\x0f\n" +
 	"\r_host_io_waitB\x1d\n" +
 	"\x1b_disk_read_bytes_per_secondB#\n" +
-	"!_network_receive_bytes_per_second\"\xaf\x03\n" +
+	"!_network_receive_bytes_per_second\"\xc3\x03\n" +
 	"\tJobStatus\x12\x10\n" +
 	"\x03job\x18\x01 \x01(\tR\x03job\x12\x14\n" +
 	"\x05world\x18\x02 \x01(\rR\x05world\x12\x1b\n" +
@@ -3448,7 +3457,8 @@ const file_feedwater_v1_feedwater_proto_rawDesc = "" +
 	"\x05nodes\x18\v \x01(\rR\x05nodes\x12\x1f\n" +
 	"\vupper_bound\x18\f \x01(\bR\n" +
 	"upperBound\x12.\n" +
-	"\x05ranks\x18\r \x03(\v2\x18.feedwater.v1.RankStatusR\x05ranksB\t\n" +
+	"\x05ranks\x18\r \x03(\v2\x18.feedwater.v1.RankStatusR\x05ranks\x12\x12\n" +
+	"\x04plan\x18\x0e \x01(\tR\x04planB\t\n" +
 	"\a_demandB\t\n" +
 	"\a_supplyB\a\n" +
 	"\x05_idleB\a\n" +

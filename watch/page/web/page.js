@@ -7,7 +7,7 @@ const LANE_PX = 22;
 const HUES = [205, 160, 265, 45, 300, 95]; // of nodes: none is taken for red
 const SVG = "http://www.w3.org/2000/svg";
 
-let chosen = null; // job, by name
+let chosen = null; // job, by name and plan
 
 const known = (v) => v !== undefined && v !== null;
 const percent = (v) => (known(v) ? `${Math.round(100 * v)} %` : "?");
@@ -72,6 +72,14 @@ const stepped = (job) => job.ranks.filter((r) => r.step_p50 > 0);
 const comparable = (job) => (known(job.idle) ? stepped(job).filter((r) => known(r.idle)) : stepped(job));
 const worst = (job) => comparable(job).sort((a, b) => loss(b) - loss(a))[0];
 
+const same = (a, b) => a.job === b.job && a.plan === b.plan;
+
+/** A job's name, with a part of its plan where another one has the same name. */
+function title(picture, job) {
+  const name = job.job || "(no name)";
+  return picture.jobs.some((j) => j.job === job.job && !same(j, job)) ? `${name} #${job.plan.slice(0, 4)}` : name;
+}
+
 function glance(picture, job) {
   const section = document.getElementById("glance");
   if (!job) {
@@ -81,7 +89,7 @@ function glance(picture, job) {
     return;
   }
   const gpus = `${job.world} GPU${job.world === 1 ? "" : "s"}`;
-  const name = make("div", "name", [job.job || "(no name)", make("span", `verdict ${job.verdict}`, job.verdict)]);
+  const name = make("div", "name", [title(picture, job), make("span", `verdict ${job.verdict}`, job.verdict)]);
   const big = make("div", "big");
   if (known(job.idle)) big.append(wasted(job).toFixed(1), make("small", "", ` of ${gpus} stand still for data, ${percent(job.idle)} of each step`));
   else if (known(job.wait)) big.append(percent(job.wait), make("small", "", ` of each step waits for data, at most ${(job.wait * job.world).toFixed(1)} of ${gpus}; idle unknown`));
@@ -108,7 +116,7 @@ function errors(picture) {
 function jobs(picture, job) {
   if (picture.jobs.length < 2) return show("jobs", null);
   const columns = [
-    ["job", "text", (j) => j.job],
+    ["job", "text", (j) => title(picture, j)],
     ["verdict", "text", (j) => make("span", `verdict ${j.verdict}`, j.verdict)],
     ["GPUs", "wide", (j) => String(j.world)],
     ["wasted", "", (j) => (known(j.idle) ? wasted(j).toFixed(1) : "?")],
@@ -121,7 +129,7 @@ function jobs(picture, job) {
     line.classList.add("choice");
     line.classList.toggle("chosen", j === job);
     line.tabIndex = 0;
-    const choose = () => { chosen = j.job; draw(picture); };
+    const choose = () => { chosen = j; draw(picture); };
     line.addEventListener("click", choose);
     line.addEventListener("keydown", (e) => { if (e.key === "Enter") choose(); });
   }));
@@ -261,7 +269,7 @@ function timeline(job) {
 }
 
 function draw(picture) {
-  const job = picture.jobs.find((j) => j.job === chosen) || picture.jobs[0];
+  const job = picture.jobs.find((j) => chosen && same(j, chosen)) || picture.jobs[0];
   const hosts = [...new Set(picture.processes.map((p) => p.host))];
   document.getElementById("where").textContent = hosts.slice(0, 4).join(", ") + (hosts.length > 4 ? ` and ${hosts.length - 4} more` : "");
   document.title = job && known(job.idle) ? `${wasted(job).toFixed(1)} GPUs idle · Feedwater` : "Feedwater";
