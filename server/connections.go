@@ -1,12 +1,16 @@
 package server
 
 import (
+	"context"
 	"fmt"
 	"net"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/peer"
 )
 
 // counting are a port's credentials, TLS or plaintext, that take so many connections at once, of one machine and together. Those beyond
@@ -52,7 +56,8 @@ func (c *counting) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo
 		c.failed(host, err)
 		return nil, nil, err
 	}
-	return &counted{conn, sync.OnceFunc(func() { c.places.leave(host) })}, withCertificate(info), nil
+	held := &counted{Conn: conn, leave: sync.OnceFunc(func() { c.places.leave(host) }), began: time.Now()}
+	return held, carried{withCertificate(info), held}, nil
 }
 
 func (p *places) take(host string) error {
@@ -75,16 +80,58 @@ func (p *places) leave(host string) {
 	}
 }
 
-// counted is a connection that has a place until it is closed.
+// counted is a connection that has a place until it is closed. Its methods but net.Conn's may be called without one, as by calls from
+// within the process.
 type counted struct {
 	net.Conn
-	leave func()
+	leave  func()
+	began  time.Time
+	moved  atomic.Int64 // when one of its streams sent something last, nanoseconds since began
+	closed atomic.Bool
 }
 
 // Close implements net.Conn.
 func (c *counted) Close() error {
+	c.closed.Store(true)
 	defer c.leave()
 	return c.Conn.Close()
+}
+
+// move notes that one of the connection's streams has sent something.
+func (c *counted) move() {
+	if c != nil {
+		c.moved.Store(int64(time.Since(c.began)))
+	}
+}
+
+// gone reports whether the connection is closed.
+func (c *counted) gone() bool { return c == nil || c.closed.Load() }
+
+// hangUp closes the connection unless one of its streams has sent something within d, and reports whether it did.
+func (c *counted) hangUp(d time.Duration) bool {
+	if c.gone() || time.Since(c.began)-time.Duration(c.moved.Load()) < d {
+		return false
+	}
+	_ = c.Close() // nobody reads what it would say
+	return true
+}
+
+// carried leads from a call to its connection, besides what is known of its security.
+type carried struct {
+	credentials.AuthInfo
+	conn *counted
+}
+
+// carrier is the connection that a call came over, and what is known of its security; nil within the process.
+func carrier(ctx context.Context) (*counted, credentials.AuthInfo) {
+	p, ok := peer.FromContext(ctx)
+	if !ok {
+		return nil, nil
+	}
+	if c, ok := p.AuthInfo.(carried); ok {
+		return c.conn, c.AuthInfo
+	}
+	return nil, p.AuthInfo
 }
 
 // hostOf is an address without its port; of what has none, the kind of network.

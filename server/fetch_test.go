@@ -622,6 +622,38 @@ func TestStalledTrainerLosesItsStream(t *testing.T) {
 	})
 }
 
+// What gRPC has queued for a trainer that takes nothing is had back with its connection, once no stream of that moves.
+func TestConnectionsThatHoldMemoryAreClosed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNode(t, &servertest.Engine{Height: 128, Width: 128}, server.Options{StallTimeout: 10 * time.Second})
+		c := n.conn(grpc.WithInitialWindowSize(64<<10), grpc.WithInitialConnWindowSize(64<<20)) // that does not grow
+		text := n.open(plan).Plan
+		stalled := make([]*trainer, 5)
+		for i := range stalled {
+			stalled[i] = n.fetch(c)
+			stalled[i].start(text)
+			stalled[i].want(1, rangeOf(0, 0, 16))
+			stalled[i].want(2, rangeOf(0, 0, 16))
+		}
+		beside := n.fetch(c)
+		beside.start(text)
+		for id := range uint64(30) { // this one goes on, so the connection stays
+			beside.want(id+1, rangeOf(0, 0, 8))
+			if a := beside.mustNext(); a.failure != nil {
+				t.Fatal(a.failure)
+			}
+			time.Sleep(time.Second)
+		}
+		if _, lent := n.Memory(); n.Streams() != 1 || lent == 0 {
+			t.Errorf("%d streams, %d bytes are lent: nothing is held", n.Streams(), lent)
+		}
+		if err := beside.stream.CloseSend(); err != nil {
+			t.Fatal(err)
+		}
+		n.settled()
+	})
+}
+
 // A slot must not be lent again while a piece of it waits to be written to the network: its bytes would be another batch's.
 func TestSlotsAreNotReusedTooEarly(t *testing.T) {
 	n := newNode(t, &servertest.Engine{Height: 100, Width: 100}, server.Options{})
