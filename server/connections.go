@@ -17,8 +17,8 @@ import (
 // are closed at once: whoever was kept waiting for a place would keep others waiting too.
 type counting struct {
 	credentials.TransportCredentials
-	places *places
-	failed func(host string, err error) // told of handshakes
+	places    *places
+	strangers *strangers
 }
 
 // places are those that connections take, from the begin of their handshake to their end.
@@ -36,24 +36,25 @@ func (s *Server) credentials() credentials.TransportCredentials {
 	if s.options.TLS != nil {
 		plain = credentials.NewTLS(s.options.TLS)
 	}
-	return &counting{plain, &places{each: s.options.HostConnections, all: s.options.Connections, hosts: map[string]int{}}, newStrangers(s.metrics.handshakes, s.options.Log).failed}
+	return &counting{plain, &places{each: s.options.HostConnections, all: s.options.Connections, hosts: map[string]int{}}, newStrangers(s.metrics.handshakes, s.metrics.unplaced, s.options.Log)}
 }
 
 // Clone implements credentials.TransportCredentials.
 func (c *counting) Clone() credentials.TransportCredentials {
-	return &counting{c.TransportCredentials.Clone(), c.places, c.failed}
+	return &counting{c.TransportCredentials.Clone(), c.places, c.strangers}
 }
 
 // ServerHandshake implements credentials.TransportCredentials.
 func (c *counting) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
 	host := hostOf(raw.RemoteAddr())
 	if err := c.places.take(host); err != nil {
+		c.strangers.refused(host, err)
 		return nil, nil, err
 	}
 	conn, info, err := c.TransportCredentials.ServerHandshake(raw)
 	if err != nil {
 		c.places.leave(host)
-		c.failed(host, err)
+		c.strangers.failed(host, err)
 		return nil, nil, err
 	}
 	held := &counted{Conn: conn, leave: sync.OnceFunc(func() { c.places.leave(host) }), began: time.Now()}
@@ -63,8 +64,11 @@ func (c *counting) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo
 func (p *places) take(host string) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.taken >= p.all || p.hosts[host] >= p.each {
-		return fmt.Errorf("%d connections of %s, %d of all: no more are taken", p.hosts[host], host, p.taken)
+	if p.hosts[host] >= p.each {
+		return fmt.Errorf("%d connections of one address are open, as many as --max-connections allows", p.each)
+	}
+	if p.taken >= p.all {
+		return fmt.Errorf("%d connections are open, as many as a node takes", p.all)
 	}
 	p.taken++
 	p.hosts[host]++

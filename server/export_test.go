@@ -60,5 +60,5 @@ func Reload(log *slog.Logger, parse func() (string, error), file string) (get fu
 
 // FailedHandshakes is told of handshakes that failed, as a node's port is.
 func FailedHandshakes(log *slog.Logger) func(host string, err error) {
-	return newStrangers(counter("failed", ""), log).failed
+	return newStrangers(counter("failed", ""), counter("refused", ""), log).failed
 }

@@ -56,7 +56,7 @@ func (s *Server) Fetch(rpc grpc.BidiStreamingServer[pb.FetchRequest, pb.FetchRes
 	}
 	conn, _ := carrier(rpc.Context())
 	t := &stream{
-		conn: conn,
+		conn:   conn,
 		server: s, rpc: rpc, account: caller.of(), quota: newQuota(s.memory, s.options.StreamBytes).within(caller.budget()),
 		wake: make(chan struct{}, 1), wants: map[uint64]*want{}, began: time.Now(),
 	}
