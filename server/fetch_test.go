@@ -5,8 +5,10 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
+	"log/slog"
 	"strings"
 	"syscall"
 	"testing"
@@ -596,6 +598,28 @@ func TestNotices(t *testing.T) {
 			t.Error("silent before the batch")
 		}
 		n.grpc.Stop()
+	})
+}
+
+// What a node cannot read is in its log, with its name, but not each of many.
+func TestReadErrorsAreLogged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log := &lines{}
+		e := &servertest.Engine{Fail: func(*pipeline.Name) error {
+			return fmt.Errorf("batch: %w", &pipeline.ReadError{Index: 7, Key: "cat/7.jpg", Cause: syscall.ESTALE})
+		}}
+		n := newNode(t, e, server.Options{Log: slog.New(slog.NewTextHandler(log, nil))})
+		tr := n.started()
+		for id := range uint64(100) {
+			tr.want(id+1, rangeOf(0, 0, 8))
+			if a := tr.mustNext(); a.failure == nil {
+				t.Error("a batch was made")
+			}
+		}
+		text := log.String()
+		if strings.Count(text, "could not be read") != 20 || !strings.Contains(text, "key=cat/7.jpg") || !strings.Contains(text, syscall.ESTALE.Error()) {
+			t.Errorf("after 100 at once:\n%s", text)
+		}
 	})
 }
 

@@ -140,6 +140,7 @@ type Server struct {
 	flights  *flights
 	wanted   wanted
 	load     load
+	storage  *sparse // what it could not read
 	source   *watch.Source
 
 	watchers atomic.Int64
@@ -162,6 +163,7 @@ func New(o Options) *Server {
 	s.shares.weight = s.options.Access.weight
 	s.source = newSource(s)
 	s.metrics = newMetrics(s)
+	s.storage = newSparse(o.Log)
 	s.library.scans = s.metrics.scanned
 	s.accounts.all = map[string]*account{}
 	s.audit = newAudit(o.Audit, s.metrics)
