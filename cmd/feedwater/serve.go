@@ -190,7 +190,7 @@ func (o *serveOptions) run(ctx context.Context, stdout, stderr io.Writer) error 
 	defer stopHTTP()
 	log.Info("listening", "addr", addressOf(listener), "data", strings.Join(o.data.names(), ","), "workers", p.Workers(), "kernels", p.Kernels(), "numerics", p.Numerics(), "version", version)
 	served := make(chan error, 1)
-	go func() { served <- g.Serve(listener) }()
+	go func() { served <- g.Serve(newAccepting(listener, log)) }()
 	select {
 	case err := <-served:
 		return err
