@@ -175,9 +175,5 @@ func (t *stream) pause(d time.Duration, tick <-chan time.Time) error {
 func (t *stream) sendMessage(m any) error {
 	t.sending.Store(int64(time.Since(t.began)) + 1)
 	defer t.sending.Store(0)
-	err := t.rpc.SendMsg(m)
-	if err == nil {
-		t.conn.move()
-	}
-	return err
+	return t.rpc.SendMsg(m)
 }
