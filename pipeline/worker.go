@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"slices"
 	"time"
 
 	"github.com/feedwater-io/feedwater/pipeline/augment"
@@ -37,7 +38,7 @@ const keptBytes = 32 << 20
 type decoder struct {
 	level   string
 	codec   *codec.Decoder
-	runners map[*Job][]drawn
+	runners []equipment // the one that was used last first
 	shared  shared
 	// maskCodec and wide are for masks, which are pictures of three equal channels on the way.
 	maskCodec *codec.Decoder
@@ -47,11 +48,17 @@ type decoder struct {
 }
 
 func newDecoder(level string) *decoder {
-	return &decoder{level: level, codec: codec.NewDecoder(level), runners: map[*Job][]drawn{}}
+	return &decoder{level: level, codec: codec.NewDecoder(level)}
 }
 
-// maxRunners is how many jobs' runners a decoder keeps. A runner holds no more than a few hundred kilobytes.
-const maxRunners = 8
+// maxRunners is how many plans' runners a decoder keeps. A runner holds no more than a few hundred kilobytes.
+const maxRunners = 16
+
+// equipment is what makes the pictures of all jobs of one plan.
+type equipment struct {
+	plan string // Job.Hash
+	all  []drawn
+}
 
 // drawn is what makes one of a job's pictures, and the size of the one that was drawn last.
 type drawn struct {
@@ -59,13 +66,28 @@ type drawn struct {
 	size
 }
 
+// ready finds the runners of a job's plan, or makes them in place of those that were not used for longest.
 func (d *decoder) ready(j *Job) ([]drawn, error) {
-	if all := d.runners[j]; all != nil {
-		return all, nil
+	i := slices.IndexFunc(d.runners, func(e equipment) bool { return e.plan == j.hash })
+	if i < 0 {
+		all, err := d.equip(j)
+		if err != nil {
+			return nil, err
+		}
+		if len(d.runners) < maxRunners {
+			d.runners = append(d.runners, equipment{})
+		}
+		i = len(d.runners) - 1
+		d.runners[i] = equipment{j.hash, all}
 	}
-	if len(d.runners) >= maxRunners {
-		clear(d.runners)
-	}
+	used := d.runners[i]
+	copy(d.runners[1:i+1], d.runners[:i])
+	d.runners[0] = used
+	return used.all, nil
+}
+
+// equip makes the runners of a job's plan.
+func (d *decoder) equip(j *Job) ([]drawn, error) {
 	all := make([]drawn, len(j.pictures))
 	for k := range all {
 		r, err := augment.NewRunner(j.pictures[k].chain, augment.Options{
@@ -76,7 +98,6 @@ func (d *decoder) ready(j *Job) ([]drawn, error) {
 		}
 		all[k].Runner = r
 	}
-	d.runners[j] = all
 	return all, nil
 }
 

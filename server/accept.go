@@ -173,6 +173,7 @@ func (t *stream) done(w *want, m Made) {
 	t.check(&m)
 	t.server.metrics.made(w, &m)
 	t.record.made(&m)
+	t.server.unread(m.Err)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	w.made = m
@@ -185,6 +186,14 @@ func (t *stream) done(w *want, m Made) {
 		return
 	}
 	t.answer(w)
+}
+
+// unread logs what this machine's storage failed to give, unless there is much: trainers go elsewhere for it, and nobody else looks here.
+func (s *Server) unread(err error) {
+	var e *pipeline.ReadError
+	if errors.As(err, &e) {
+		s.storage.warn("a sample could not be read", "key", e.Key, "index", e.Index, "err", e.Cause)
+	}
 }
 
 // maxHeader bounds the description of a batch, so that its first piece stays below the 4 MiB that gRPC clients take.

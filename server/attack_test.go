@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
+	"log/slog"
 	"math/rand/v2"
 	"net"
 	"runtime"
@@ -512,7 +513,8 @@ func TestCompressedBomb(t *testing.T) {
 
 // More connections than one address may have are closed, and those that are there stay.
 func TestConnectionsAreBounded(t *testing.T) {
-	g := unguarded(t, &servertest.Engine{}, server.Options{HostConnections: 10})
+	log := &lines{}
+	g := unguarded(t, &servertest.Engine{}, server.Options{HostConnections: 10, Log: slog.New(slog.NewTextHandler(log, nil))})
 	job := g.beside(shown{})
 	taken := 0
 	var all []*wire
@@ -527,6 +529,9 @@ func TestConnectionsAreBounded(t *testing.T) {
 	}
 	if taken != 9 {
 		t.Errorf("%d connections beside one are taken of 10", taken)
+	}
+	if k := (&node{Server: g.Server, t: t}).counted("refused_connections_total"); k != 41 || !strings.Contains(log.String(), "--max-connections") {
+		t.Errorf("%d are counted as refused, not 41; the log says %s", k, log)
 	}
 	job.batches(3)
 	for _, w := range all {

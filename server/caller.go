@@ -145,17 +145,28 @@ func unary(ctx context.Context, request any, _ *grpc.UnaryServerInfo, handle grp
 	return handle(ctx, request)
 }
 
-// streaming notes when a stream's first request comes.
+// streaming notes when a stream's first request comes, and that its connection moves when it sends.
 func streaming(server any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
 	c := callerOf(stream.Context())
 	defer c.started()
-	return handle(server, &prompted{stream, c})
+	conn, _ := carrier(stream.Context())
+	return handle(server, &prompted{stream, c, conn})
 }
 
 // prompted is a stream whose first request has to come in time.
 type prompted struct {
 	grpc.ServerStream
 	caller *caller
+	conn   *counted
+}
+
+// SendMsg implements grpc.ServerStream.
+func (p *prompted) SendMsg(m any) error {
+	err := p.ServerStream.SendMsg(m)
+	if err == nil {
+		p.conn.move()
+	}
+	return err
 }
 
 // RecvMsg implements grpc.ServerStream.

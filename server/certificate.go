@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"google.golang.org/grpc/credentials"
-	"google.golang.org/grpc/peer"
 )
 
 // certificate is what a client showed when its connection began. That may be days ago, so it is looked at again for each call: it has an end, and
@@ -34,11 +33,8 @@ func withCertificate(info credentials.AuthInfo) credentials.AuthInfo {
 
 // certified is the client certificate of a call's connection, if it has one with a name.
 func certified(ctx context.Context) *certificate {
-	p, ok := peer.FromContext(ctx)
-	if !ok {
-		return nil
-	}
-	c, _ := p.AuthInfo.(*certificate)
+	_, info := carrier(ctx)
+	c, _ := info.(*certificate)
 	if c == nil || c.name() == "" {
 		return nil
 	}

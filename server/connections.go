@@ -6,6 +6,7 @@ import (
 	"maps"
 	"net"
 	"sync"
+	"time"
 
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
@@ -21,8 +22,8 @@ type counting struct {
 // places are those that connections take, from the begin of their handshake to their end.
 type places struct {
 	each, all int
-	share     float64                      // of a core, that each machine may cost
-	failed    func(host string, err error) // told of connections that come to nothing
+	share     float64    // of a core, that each machine may cost
+	book      *strangers // told of connections that come to nothing
 
 	mu    sync.Mutex
 	taken int
@@ -39,8 +40,8 @@ func (s *Server) credentials() credentials.TransportCredentials {
 	return &counting{plain, s.places}
 }
 
-func newPlaces(o *Options, failed func(host string, err error)) *places {
-	return &places{each: o.HostConnections, all: o.Connections, share: o.HostShare, failed: failed, hosts: map[string]*host{}, many: manyHosts}
+func newPlaces(o *Options, book *strangers) *places {
+	return &places{each: o.HostConnections, all: o.Connections, share: o.HostShare, book: book, hosts: map[string]*host{}, many: manyHosts}
 }
 
 // manyHosts is how many are remembered whether they are idle or not.
@@ -56,17 +57,21 @@ func (c *counting) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo
 	name := hostOf(raw.RemoteAddr())
 	h, err := c.places.take(name)
 	if err != nil {
-		c.places.failed(name, err)
+		c.places.book.refused(name, err)
 		return nil, nil, err
 	}
 	conn, info, err := c.TransportCredentials.ServerHandshake(raw)
 	if err != nil {
 		c.places.leave(h)
-		c.places.failed(name, err)
+		c.places.book.failed(name, err)
 		return nil, nil, err
 	}
 	open, end := context.WithCancel(context.Background())
-	return &counted{conn, h, frames{pass: prefaceBytes}, open, sync.OnceFunc(func() { end(); c.places.leave(h) })}, withCertificate(info), nil
+	held := &counted{
+		Conn: conn, host: h, frames: frames{pass: prefaceBytes}, open: open, began: time.Now(),
+		leave: sync.OnceFunc(func() { end(); c.places.leave(h) }),
+	}
+	return held, carried{withCertificate(info), held}, nil
 }
 
 func (p *places) take(name string) (*host, error) {
@@ -92,8 +97,10 @@ func (p *places) check(name string) error {
 // refusal is why a host may not connect, if it may not. mu is held.
 func (p *places) refusal(name string, h *host) error {
 	switch {
-	case p.taken >= p.all || h.open >= p.each:
-		return fmt.Errorf("%d connections of %s, %d of all: no more are taken", h.open, name, p.taken)
+	case h.open >= p.each:
+		return fmt.Errorf("%d connections of one address are open, as many as --max-connections allows", p.each)
+	case p.taken >= p.all:
+		return fmt.Errorf("%d connections are open, as many as a node takes", p.all)
 	case !h.affords():
 		return fmt.Errorf("%s costs more than %g of a core by its connections and requests: it has to wait", name, p.share)
 	}

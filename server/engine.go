@@ -15,6 +15,9 @@ import (
 type Engine interface {
 	// Scan takes the snapshot of a folder, from the cache where it is still true. The caller closes it.
 	Scan(ctx context.Context, folder string) (Data, error)
+	// Same reports whether two snapshots of one folder list the same files as they were at the same times, and the earlier is as good as
+	// the later one.
+	Same(earlier, later Data) bool
 	// Prepare binds a plan to a snapshot of Scan.
 	Prepare(plan *pipeline.Plan, data Data) (Maker, error)
 	Numerics() string
@@ -68,6 +71,12 @@ func (e engine) Scan(ctx context.Context, folder string) (Data, error) {
 	o := e.options
 	o.Flat = true // plans with masks take such folders, see Prepare
 	return dataset.Open(ctx, folder, o)
+}
+
+func (e engine) Same(earlier, later Data) bool {
+	a, ok := earlier.(*dataset.Snapshot)
+	b, also := later.(*dataset.Snapshot)
+	return ok && also && a.Same(b)
 }
 
 func (e engine) Prepare(plan *pipeline.Plan, data Data) (Maker, error) {

@@ -61,7 +61,7 @@ func Reload(log *slog.Logger, parse func() (string, error), file string) (get fu
 
 // FailedHandshakes is told of handshakes that failed, as a node's port is.
 func FailedHandshakes(log *slog.Logger) func(host string, err error) {
-	return newStrangers(counter("failed", ""), log).failed
+	return newStrangers(counter("failed", ""), counter("refused", ""), log).failed
 }
 
 // CostOf is that of what a connection reads, piece by piece.
@@ -77,7 +77,9 @@ func CostOf(pieces [][]byte) (cost time.Duration) {
 type Hosts struct{ places *places }
 
 // NewHosts knows none.
-func NewHosts(o Options) Hosts { return Hosts{newPlaces(&o, func(string, error) {})} }
+func NewHosts(o Options) Hosts {
+	return Hosts{newPlaces(&o, newStrangers(counter("failed", ""), counter("refused", ""), slog.New(slog.DiscardHandler)))}
+}
 
 // Connect is a connection that ends at once; false: it is not taken.
 func (h Hosts) Connect(name string) bool {

@@ -18,6 +18,7 @@ import (
 type stream struct {
 	server     *Server
 	rpc        grpc.BidiStreamingServer[pb.FetchRequest, pb.FetchResponse]
+	conn       *counted // nil within the process
 	account    *account
 	quota      *quota
 	goroutines sync.WaitGroup // receive and send
@@ -53,7 +54,9 @@ func (s *Server) Fetch(rpc grpc.BidiStreamingServer[pb.FetchRequest, pb.FetchRes
 	if err := s.enter(); err != nil {
 		return toStatus(err)
 	}
+	conn, _ := carrier(rpc.Context())
 	t := &stream{
+		conn:   conn,
 		server: s, rpc: rpc, account: caller.of(), quota: newQuota(s.memory, s.options.StreamBytes).within(caller.budget()),
 		wake: make(chan struct{}, 1), wants: map[uint64]*want{}, began: time.Now(),
 	}
@@ -210,25 +213,42 @@ func (t *stream) abandon() {
 }
 
 // reclaim gets slots back that gRPC has forgotten: those of a connection that died with data queued are found by the garbage
-// collector, which in a calm process runs every two minutes only. A trainer that keeps its connection open and takes nothing may hold
-// its slots for longer than this tries; they stay counted.
+// collector, which in a calm process runs every two minutes only. A connection that stays open, and whose trainer takes nothing, keeps
+// what is queued: it is closed.
 func (t *stream) reclaim() {
 	ended := time.Now()
-	for _, wait := range []time.Duration{50 * time.Millisecond, 200 * time.Millisecond, time.Second, 4 * time.Second} {
-		if t.returned(wait) {
+	for _, wait := range []time.Duration{50 * time.Millisecond, 200 * time.Millisecond, time.Second, 4 * time.Second, time.Second} {
+		if t.returned(wait, t.server.closing) {
 			return
 		}
 		t.server.garbage.collect(ended)
 		ended = time.Now()
 	}
-	if t.returned(time.Second) {
-		return
-	}
 	t.server.options.Log.Warn("a trainer's connection holds memory of a stream that ended", "bytes", t.quota.outstanding())
+	for {
+		if t.conn.hangUp(stillConnection) {
+			t.server.options.Log.Warn("connection closed: none of its streams takes data, and it holds memory of streams that ended", "host", hostOf(t.conn.RemoteAddr()))
+		}
+		if t.conn.gone() {
+			t.server.garbage.collect(ended)
+			ended = time.Now()
+		}
+		if t.returned(lookAgain, t.server.drained) {
+			return
+		}
+	}
 }
 
-// returned waits until the stream holds nothing, no longer than d, and not when the server closes.
-func (t *stream) returned(d time.Duration) bool {
+const (
+	// stillConnection is how long no stream of a connection has sent anything that may be closed for the memory it holds. Streams that hold
+	// wants send notices every noticeEvery.
+	stillConnection = 5 * time.Second
+	// lookAgain is how often a node looks for memory that gRPC holds long after a stream's end.
+	lookAgain = 10 * time.Second
+)
+
+// returned waits until the stream holds nothing, no longer than d, and not when the server is over.
+func (t *stream) returned(d time.Duration, over <-chan struct{}) bool {
 	timeout := time.NewTimer(d)
 	defer timeout.Stop()
 	for t.quota.outstanding() > 0 {
@@ -236,7 +256,7 @@ func (t *stream) returned(d time.Duration) bool {
 		case <-t.quota.change:
 		case <-timeout.C:
 			return t.quota.outstanding() == 0
-		case <-t.server.closing:
+		case <-over:
 			return true
 		}
 	}

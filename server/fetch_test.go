@@ -5,8 +5,10 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
+	"log/slog"
 	"strings"
 	"syscall"
 	"testing"
@@ -599,6 +601,28 @@ func TestNotices(t *testing.T) {
 	})
 }
 
+// What a node cannot read is in its log, with its name, but not each of many.
+func TestReadErrorsAreLogged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log := &lines{}
+		e := &servertest.Engine{Fail: func(*pipeline.Name) error {
+			return fmt.Errorf("batch: %w", &pipeline.ReadError{Index: 7, Key: "cat/7.jpg", Cause: syscall.ESTALE})
+		}}
+		n := newNode(t, e, server.Options{Log: slog.New(slog.NewTextHandler(log, nil))})
+		tr := n.started()
+		for id := range uint64(100) {
+			tr.want(id+1, rangeOf(0, 0, 8))
+			if a := tr.mustNext(); a.failure == nil {
+				t.Error("a batch was made")
+			}
+		}
+		text := log.String()
+		if strings.Count(text, "could not be read") != 20 || !strings.Contains(text, "key=cat/7.jpg") || !strings.Contains(text, syscall.ESTALE.Error()) {
+			t.Errorf("after 100 at once:\n%s", text)
+		}
+	})
+}
+
 // A trainer that keeps its connection and takes no data loses its stream, so that a node does not work for it for ever.
 func TestStalledTrainerLosesItsStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -619,6 +643,42 @@ func TestStalledTrainerLosesItsStream(t *testing.T) {
 		}
 		tr.cancel()
 		n.settled()
+	})
+}
+
+// What gRPC has queued for a trainer that takes nothing is had back with its connection, once no stream of that moves.
+func TestConnectionsThatHoldMemoryAreClosed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log := &lines{}
+		n := newNode(t, &servertest.Engine{Height: 128, Width: 128}, server.Options{StallTimeout: 10 * time.Second, Log: slog.New(slog.NewTextHandler(log, nil))})
+		c := n.conn(grpc.WithInitialWindowSize(64<<10), grpc.WithInitialConnWindowSize(64<<20)) // that does not grow
+		text := n.open(plan).Plan
+		stalled := make([]*trainer, 5)
+		for i := range stalled {
+			stalled[i] = n.fetch(c)
+			stalled[i].start(text)
+			stalled[i].want(1, rangeOf(0, 0, 16))
+			stalled[i].want(2, rangeOf(0, 0, 16))
+		}
+		beside := n.fetch(c)
+		beside.start(text)
+		for id := range uint64(30) { // this one goes on, so the connection stays
+			beside.want(id+1, rangeOf(0, 0, 8))
+			if a := beside.mustNext(); a.failure != nil {
+				t.Fatal(a.failure)
+			}
+			time.Sleep(time.Second)
+		}
+		if _, lent := n.Memory(); n.Streams() != 1 || lent == 0 {
+			t.Errorf("%d streams, %d bytes are lent: nothing is held", n.Streams(), lent)
+		}
+		if err := beside.stream.CloseSend(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(30 * time.Second)
+		if text := log.String(); strings.Count(text, "connection closed") != 1 {
+			t.Errorf("the connection is not closed once:\n%s", text)
+		}
 	})
 }
 

@@ -76,6 +76,25 @@ func TestEqualJobsCostAsOne(t *testing.T) {
 	})
 }
 
+// What is kept is found by jobs that open the data much later, as long as they are the same.
+func TestLateJobsFindWhatIsKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := &servertest.Engine{}
+		n, _ := sharing(t, e, 1<<20)
+		for range 3 {
+			tr := n.started()
+			tr.want(1, rangeOf(0, 0, 8))
+			if a := tr.mustNext(); a.failure != nil {
+				t.Fatal(a.failure)
+			}
+			time.Sleep(30 * time.Second)
+		}
+		if made := e.Made(); made != 1 {
+			t.Errorf("made %d times, not once", made)
+		}
+	})
+}
+
 // What was made is kept within the limit: the latest is there, the first is made again.
 func TestSharedBatchesAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

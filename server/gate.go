@@ -40,7 +40,7 @@ func (g *gate) Accept() (net.Conn, error) {
 		if err = g.places.check(name); err == nil {
 			return c, nil
 		}
-		g.places.failed(name, err)
+		g.places.book.refused(name, err)
 		if t, ok := c.(*net.TCPConn); ok {
 			_ = t.SetLinger(0) // nothing is left of it
 		}

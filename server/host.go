@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"net"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -81,28 +80,4 @@ func costOf(kind byte) time.Duration {
 		return costCall
 	}
 	return costFrame
-}
-
-// counted is a connection that has a place until it is closed, and that its address pays for.
-type counted struct {
-	net.Conn
-	host   *host
-	frames frames // of the goroutine that reads
-	open   context.Context
-	leave  func()
-}
-
-// Read implements net.Conn.
-func (c *counted) Read(b []byte) (int, error) {
-	n, err := c.Conn.Read(b)
-	if n > 0 {
-		c.host.heed(c.open, c.frames.cost(b[:n]))
-	}
-	return n, err
-}
-
-// Close implements net.Conn.
-func (c *counted) Close() error {
-	defer c.leave()
-	return c.Conn.Close()
 }

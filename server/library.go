@@ -114,25 +114,57 @@ func (l *library) begin(f *folder) {
 	})
 }
 
-// end hands a scan's result to those who wait for it.
+// end hands a scan's result to those who wait for it: the snapshot that is there, as long as it is the same.
 func (l *library) end(f *folder, n *scan, data Data, err error) {
+	var old *snapshot
+	if err == nil {
+		old = l.unchanged(f, data)
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	defer close(n.done)
-	n.err = err
-	if err == nil {
+	if old != nil {
+		defer old.unuse()
+	}
+	switch n.err = err; {
+	case err != nil:
+	case old != nil && f.current == old: // nobody has spoiled it meanwhile
+		_ = data.Close()
+		old.users += n.waiters
+		old.taken, n.result = time.Now(), old
+	default:
 		n.result = &snapshot{Data: data, library: l, folder: f, users: n.waiters, taken: time.Now()}
 	}
+	l.replace(f, n)
+}
+
+// unchanged is the snapshot of a folder, with one more use, if it is the same as data that were scanned just now; else nil.
+func (l *library) unchanged(f *folder, data Data) *snapshot {
+	l.mu.Lock()
+	s := f.current
+	if s != nil {
+		s.use()
+	}
+	l.mu.Unlock()
+	if s != nil && !l.engine.Same(s.Data, data) {
+		s.release()
+		return nil
+	}
+	return s
+}
+
+// replace makes a scan's result the folder's snapshot. mu is held.
+func (l *library) replace(f *folder, n *scan) {
+	old := f.current
 	if f.scan != n { // all who waited have gone, and another may have begun
-		if n.result != nil {
+		if n.result != nil && n.result != old {
 			n.result.shut()
 		}
 		return
 	}
 	f.scan = nil
-	old := f.current
 	f.current = n.result
-	if old != nil && old.users == 0 {
+	if old != nil && old != n.result && old.users == 0 {
 		old.shut()
 	}
 	l.tidy(f)

@@ -36,6 +36,8 @@ func (e *scanner) Scan(ctx context.Context, _ string) (Data, error) {
 	return &scanned{e, f}, nil
 }
 
+func (*scanner) Same(a, b Data) bool { return a.Fingerprint() == b.Fingerprint() }
+
 func (*scanner) Prepare(*pipeline.Plan, Data) (Maker, error) { return nil, errors.New("scans only") }
 func (*scanner) Numerics() string                            { return "" }
 func (*scanner) Kernels() string                             { return "" }
@@ -178,6 +180,35 @@ func TestSnapshotIsTakenAgain(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 		if e.open.Load() != 0 {
+			t.Error("kept too long")
+		}
+		l.close()
+	})
+}
+
+// A folder that is looked at again and is the same keeps its snapshot, for all who ask and for as long as somebody does.
+func TestUnchangedSnapshotStays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := &scanner{}
+		e.fingerprint.Store("one")
+		l := newLibrary(e, time.Minute)
+		var first *snapshot
+		for i := range 5 {
+			s, err := l.open(t.Context(), "a", "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if first == nil {
+				first = s
+			}
+			if s != first || e.scans.Load() != int64(i+1) || e.open.Load() != 1 {
+				t.Errorf("open %d: another snapshot is %v, %d scans, %d open", i, s != first, e.scans.Load(), e.open.Load())
+			}
+			s.release()
+			time.Sleep(45 * time.Second)
+		}
+		time.Sleep(time.Minute)
+		if e.open.Load() != 0 || len(l.folders) != 0 {
 			t.Error("kept too long")
 		}
 		l.close()

@@ -13,13 +13,13 @@ import (
 
 // metrics is all that a node tells Prometheus. Everything is counted in base units: seconds, bytes, core-seconds.
 type metrics struct {
-	batches, samples, bytes, coreSeconds, late prometheus.Counter
-	stalled, shared, handshakes, hedges        prometheus.Counter
-	failures, refused, cancelled               *prometheus.CounterVec
-	sampleErrors                               *prometheus.CounterVec
-	makeSeconds, waitSeconds, scanSeconds      prometheus.Histogram
-	gauges                                     []prometheus.Collector
-	jobs, reading, making, decoded             prometheus.Collector
+	batches, samples, bytes, coreSeconds, late    prometheus.Counter
+	stalled, shared, handshakes, hedges, unplaced prometheus.Counter
+	failures, refused, cancelled                  *prometheus.CounterVec
+	sampleErrors                                  *prometheus.CounterVec
+	makeSeconds, waitSeconds, scanSeconds         prometheus.Histogram
+	gauges                                        []prometheus.Collector
+	jobs, reading, making, decoded                prometheus.Collector
 }
 
 func newMetrics(s *Server) *metrics {
@@ -27,11 +27,12 @@ func newMetrics(s *Server) *metrics {
 		batches:      counter("batches_total", "Batches sent."),
 		samples:      counter("samples_total", "Samples in batches sent."),
 		bytes:        counter("sent_bytes_total", "Bytes of batches sent."),
-		coreSeconds:  counter("make_core_seconds_total", "Core-seconds that making batches took, sent or not."),
+		coreSeconds:  counter("make_core_seconds_total", "Worker-seconds by the clock that making batches took, sent or not."),
 		late:         counter("late_batches_total", "Batches that were made after they were due."),
 		stalled:      counter("stalled_streams_total", "Streams ended because the trainer took no data."),
 		shared:       counter("shared_batches_total", "Batches that another want had made."),
 		handshakes:   counter("failed_handshakes_total", "Connections that ended before they were secure."),
+		unplaced:     counter("refused_connections_total", "Connections closed at once, since as many were open as may be."),
 		hedges:       counter("hedges_total", "Wants that another node had too, and was slow with."),
 		cancelled:    counters("cancelled_wants_total", "Wants that trainers took back, by why.", "reason"),
 		failures:     counters("failures_total", "Wants answered with a failure, by code.", "code"),
@@ -42,7 +43,7 @@ func newMetrics(s *Server) *metrics {
 		scanSeconds:  histogram("scan_seconds", "Time that taking a snapshot took.", 0.01, 4),
 		jobs:         newJobMetrics(s.source),
 		reading:      spent(s, "read_seconds_total", "Time of workers that went into reading files.", func(w pipeline.Work) float64 { return w.ReadSeconds }),
-		making:       spent(s, "decode_core_seconds_total", "Core-seconds that went into decoding and transforming.", func(w pipeline.Work) float64 { return w.CoreSeconds }),
+		making:       spent(s, "decode_core_seconds_total", "Worker-seconds by the clock that went into decoding and transforming: core-seconds where each worker has a core, more where it is throttled.", func(w pipeline.Work) float64 { return w.CoreSeconds }),
 		decoded:      spent(s, "decoded_samples_total", "Samples that were decoded, sent or not.", func(w pipeline.Work) float64 { return float64(w.Samples) }),
 		gauges: []prometheus.Collector{
 			gauge("streams", "Streams that are open.", func() float64 { return float64(s.streamCount()) }),
@@ -124,7 +125,7 @@ func oneIf(b bool) float64 {
 func (m *metrics) all() []prometheus.Collector {
 	return append([]prometheus.Collector{
 		m.jobs, m.reading, m.making, m.decoded,
-		m.batches, m.samples, m.bytes, m.coreSeconds, m.late, m.stalled, m.shared, m.handshakes, m.hedges, m.cancelled, m.failures, m.refused, m.sampleErrors, m.makeSeconds, m.waitSeconds, m.scanSeconds,
+		m.batches, m.samples, m.bytes, m.coreSeconds, m.late, m.stalled, m.shared, m.handshakes, m.unplaced, m.hedges, m.cancelled, m.failures, m.refused, m.sampleErrors, m.makeSeconds, m.waitSeconds, m.scanSeconds,
 	}, m.gauges...)
 }
 

@@ -151,6 +151,7 @@ type Server struct {
 	flights  *flights
 	wanted   wanted
 	load     load
+	storage  *sparse // what it could not read
 	source   *watch.Source
 
 	watchers atomic.Int64
@@ -173,8 +174,9 @@ func New(o Options) *Server {
 	s.shares.weight = s.options.Access.weight
 	s.source = newSource(s)
 	s.metrics = newMetrics(s)
+	s.storage = newSparse(o.Log)
 	s.library.scans = s.metrics.scanned
-	s.places = newPlaces(&s.options, newStrangers(s.metrics.handshakes, s.options.Log).failed)
+	s.places = newPlaces(&s.options, newStrangers(s.metrics.handshakes, s.metrics.unplaced, s.options.Log))
 	s.accounts.all = map[string]*account{}
 	s.audit = newAudit(o.Audit, s.metrics)
 	return s

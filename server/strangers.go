@@ -4,38 +4,30 @@ import (
 	"errors"
 	"io"
 	"log/slog"
-	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"golang.org/x/time/rate"
 )
 
-// strangers keeps the books on connections that ended in their handshake: who connects is told too little by TLS to find out why.
+// strangers keeps the books on connections that ended before their first call: who connects is told too little to find out why.
 type strangers struct {
-	count prometheus.Counter
-	log   *slog.Logger
-	some  *rate.Limiter // of lines in the log
-
-	mu     sync.Mutex
-	unsaid int
+	handshakes, refusals prometheus.Counter
+	failures, full       *sparse
 }
 
-func newStrangers(count prometheus.Counter, log *slog.Logger) *strangers {
-	return &strangers{count: count, log: log, some: rate.NewLimiter(1, 20)}
+func newStrangers(handshakes, refusals prometheus.Counter, log *slog.Logger) *strangers {
+	return &strangers{handshakes, refusals, newSparse(log), newSparse(log)}
 }
 
 // failed counts a handshake, and logs it unless there are many. Who says nothing at all, as a probe of the port does, is only counted.
 func (s *strangers) failed(host string, err error) {
-	s.count.Inc()
-	if errors.Is(err, io.EOF) {
-		return
+	s.handshakes.Inc()
+	if !errors.Is(err, io.EOF) {
+		s.failures.warn("a handshake failed", "host", host, "err", err)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !s.some.Allow() {
-		s.unsaid++
-		return
-	}
-	s.log.Warn("a handshake failed", "host", host, "err", err, "unsaid", s.unsaid)
-	s.unsaid = 0
+}
+
+// refused counts a connection for which there was no place, and logs it unless there are many.
+func (s *strangers) refused(host string, err error) {
+	s.refusals.Inc()
+	s.full.warn("a connection was refused", "host", host, "err", err)
 }

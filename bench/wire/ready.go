@@ -39,6 +39,8 @@ func (*ready) Work() pipeline.Work          { return pipeline.Work{} }
 
 func (e *ready) Scan(context.Context, string) (server.Data, error) { return nothing{}, nil }
 
+func (e *ready) Same(server.Data, server.Data) bool { return true }
+
 func (e *ready) Prepare(plan *pipeline.Plan, d server.Data) (server.Maker, error) {
 	pinned := *plan
 	pinned.Source.Fingerprint = d.Fingerprint()

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// byteSize is a flag like 4GiB, 500MB or a plain number of bytes.
+// byteSize is a flag like 4GiB, 500MB or a plain number of bytes. Whether 0 means anything, and what, is the matter of whoever has it.
 type byteSize int64
 
 var byteUnits = []struct {
@@ -25,12 +25,28 @@ func (b *byteSize) Set(s string) error {
 			continue
 		}
 		v, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
-		if err != nil || !(v*u.factor >= 1 && v*u.factor < 1<<62) {
+		if err != nil || !(v == 0 || v*u.factor >= 1 && v*u.factor < 1<<62) {
 			return fmt.Errorf("%q is no size; write it like 4GiB or 500MB", s)
 		}
 		*b = byteSize(v * u.factor)
 		return nil
 	}
+	return nil
+}
+
+// positive is a byteSize of which 0 means nothing.
+type positive struct{ *byteSize }
+
+// Set implements pflag.Value.
+func (p positive) Set(s string) error {
+	var b byteSize
+	if err := b.Set(s); err != nil {
+		return err
+	}
+	if b == 0 {
+		return fmt.Errorf("%q is no size above 0; write it like 4GiB or 500MB", s)
+	}
+	*p.byteSize = b
 	return nil
 }
 

@@ -9,7 +9,7 @@ import (
 
 func TestByteSize(t *testing.T) {
 	for text, want := range map[string]int64{
-		"1": 1, "4096": 4096, "1B": 1, "1kB": 1000, "2MB": 2e6, "3GB": 3e9, "1TB": 1e12,
+		"0": 0, "0B": 0, "0GiB": 0, "1": 1, "4096": 4096, "1B": 1, "1kB": 1000, "2MB": 2e6, "3GB": 3e9, "1TB": 1e12,
 		"1KiB": 1 << 10, "4GiB": 4 << 30, "0.5GiB": 1 << 29, "1.5 MiB": 3 << 19, "1e3": 1000, "2TiB": 2 << 40,
 	} {
 		var b byteSize
@@ -17,7 +17,7 @@ func TestByteSize(t *testing.T) {
 			t.Errorf("%q is %d, %v; want %d", text, b, err, want)
 		}
 	}
-	for _, text := range []string{"", "0", "-1", "0.4", "nan", "inf", "4gib", "4G", "GiB", "1e30GiB", "five MB", "4 294"} {
+	for _, text := range []string{"", "-1", "0.4", "nan", "inf", "4gib", "4G", "GiB", "1e30GiB", "five MB", "4 294"} {
 		b := byteSize(7)
 		if err := b.Set(text); err == nil || !strings.Contains(err.Error(), "4GiB") || b != 7 {
 			t.Errorf("%q is %d, %v", text, b, err)
@@ -27,6 +27,33 @@ func TestByteSize(t *testing.T) {
 		if got := size.String(); got != want {
 			t.Errorf("%d is written %q, want %q", size, got, want)
 		}
+	}
+}
+
+// 0 can be said where it means something, and only there; what cannot be said is told with its place.
+func TestZeroSizes(t *testing.T) {
+	t.Setenv("FEEDWATER_SHARE_MEMORY", "0")
+	var i identities
+	if err := i.Set("{a: {max-memory: 0, bytes-per-second: 0, max-wants: 0}}"); err != nil || i["a"].MaxMemory != 0 {
+		t.Errorf("no limits: %v", err)
+	}
+	for text, says := range map[string]string{
+		"{a: {max-wants: 1}, b: {max-memory: much}}": `identity b: max-memory: "much" is no size`,
+		"{a: {max-wants: many}}":                     "identity a: max-wants: ",
+	} {
+		if err := i.Set(text); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v, want %q", text, err, says)
+		}
+	}
+	f := newServe().Flags()
+	if err := fillFlags("serve", f, nil); err != nil {
+		t.Error(err)
+	}
+	if err := f.Set("share-memory", "0"); err != nil {
+		t.Error(err)
+	}
+	if err := f.Set("index-limit", "0"); err == nil {
+		t.Error("an index that may take nothing is taken")
 	}
 }
 

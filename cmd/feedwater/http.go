@@ -38,10 +38,7 @@ func serveHTTP(ctx context.Context, addr string, s *server.Server, node *health.
 	if err != nil {
 		return nil, fmt.Errorf("--http %s: %w", addr, err)
 	}
-	h := &http.Server{
-		Handler: mux, MaxHeaderBytes: 16 << 10,
-		ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: time.Minute, IdleTimeout: 2 * time.Minute,
-	}
+	h := newHTTP(mux, log)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -54,6 +51,14 @@ func serveHTTP(ctx context.Context, addr string, s *server.Server, node *health.
 		_ = h.Close()
 		<-done
 	}, nil
+}
+
+// newHTTP bounds what a client may take, and logs what goes wrong.
+func newHTTP(handler http.Handler, log *slog.Logger) *http.Server {
+	return &http.Server{
+		Handler: handler, MaxHeaderBytes: 16 << 10, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+		ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: time.Minute, IdleTimeout: 2 * time.Minute,
+	}
 }
 
 // healthz is 200 while the node takes wants, 503 while it drains.

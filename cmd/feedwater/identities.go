@@ -42,17 +42,30 @@ func (i *identities) Set(s string) error {
 		return fmt.Errorf("not identities, as {NAME: {roots: [ROOT]}}: %w", err)
 	}
 	all := identities{}
-	for name, members := range raw {
-		for _, key := range slices.Sorted(maps.Keys(members)) {
-			if !slices.Contains(identityKeys, key) {
-				return fmt.Errorf("identity %s: %q is no member of an identity%s", name, key, meaning(key, identityKeys))
-			}
+	for _, name := range slices.Sorted(maps.Keys(raw)) {
+		if err := checkMembers(raw[name]); err != nil {
+			return fmt.Errorf("identity %s: %w", name, err)
 		}
 	}
 	if err := decodeYAML(s, &all); err != nil {
 		return err
 	}
 	*i = all
+	return nil
+}
+
+// checkMembers finds the member of an identity that is none, or has no value of its kind.
+func checkMembers(members map[string]yaml.Node) error {
+	for _, key := range slices.Sorted(maps.Keys(members)) {
+		if !slices.Contains(identityKeys, key) {
+			return fmt.Errorf("%q is no member of an identity%s", key, meaning(key, identityKeys))
+		}
+		value := members[key]
+		alone := yaml.Node{Kind: yaml.MappingNode, Content: []*yaml.Node{{Kind: yaml.ScalarNode, Value: key}, &value}}
+		if err := alone.Decode(new(identity)); err != nil {
+			return fmt.Errorf("%s: %w", key, err)
+		}
+	}
 	return nil
 }
 
@@ -91,9 +104,15 @@ func (i identities) check(roots []string) error {
 				return fmt.Errorf("identity %s: there is no root %q; --data has %s", name, root, strings.Join(roots, ", "))
 			}
 		}
-		for _, limit := range []float64{float64(one.MaxStreams), float64(one.MaxWants), one.CallsPerSecond, one.WantsPerSecond, one.Weight} {
-			if !(limit >= 0) || math.IsInf(limit, 1) { // NaN is not below 0
-				return fmt.Errorf("identity %s: a limit of %g; it is a number from 0 on, and 0 is none", name, limit)
+		for _, limit := range []struct {
+			key   string
+			value float64
+		}{
+			{"max-streams", float64(one.MaxStreams)}, {"max-wants", float64(one.MaxWants)},
+			{"calls-per-second", one.CallsPerSecond}, {"wants-per-second", one.WantsPerSecond}, {"weight", one.Weight},
+		} {
+			if !(limit.value >= 0) || math.IsInf(limit.value, 1) { // NaN is not below 0
+				return fmt.Errorf("identity %s: %s: a limit of %g; it is a number from 0 on, and 0 is none", name, limit.key, limit.value)
 			}
 		}
 	}

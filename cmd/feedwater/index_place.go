@@ -25,7 +25,7 @@ const indexOff = "off"
 func (p *indexPlace) addFlags(f *pflag.FlagSet, more string) {
 	p.limit = 4 << 30
 	f.StringVar(&p.dir, "index", "", "`folder` for indexes of JPEG files, which make crops faster and change no byte"+more+" (default: index below --cache-dir, else the user's cache folder)")
-	f.Var(&p.limit, "index-limit", "what the indexes of all data sets may take")
+	f.Var(positive{&p.limit}, "index-limit", "what the indexes of all data sets may take")
 }
 
 // indexFromEnvironment is an agent's.

@@ -102,7 +102,7 @@ func TestSecureOptionsRefuse(t *testing.T) {
 		"http to all":         {[]string{"--http", ":0"}, "--http-insecure"},
 		"nobody to tell":      {[]string{"--identities", "{a: {roots: [photos]}}"}, "nobody has to say who he is"},
 		"unknown root":        {[]string{"--token-file", "x", "--identities", "{a: {roots: [fotos]}}"}, `identity a: there is no root "fotos"; --data has photos`},
-		"negative":            {[]string{"--token-file", "x", "--identities", "{a: {max-wants: -1}}"}, "identity a: a limit of -1"},
+		"negative":            {[]string{"--token-file", "x", "--identities", "{a: {max-wants: -1}}"}, "identity a: max-wants: a limit of -1"},
 		"no number":           {[]string{"--token-file", "x", "--identities", "{a: {weight: .nan}}"}, "a limit of NaN"},
 		"a rate of none":      {[]string{"--token-file", "x", "--identities", "{a: {calls-per-second: .nan}}"}, "a limit of NaN"},
 		"endless weight":      {[]string{"--token-file", "x", "--identities", "{a: {weight: .inf}}"}, "a limit of +Inf"},

@@ -93,6 +93,9 @@ SIGTERM and Ctrl-C finish what is in flight, then exit 0; a second one ends the 
 	return c
 }
 
+// leastMemory is less than any batch takes that is worth sending, in bytes.
+const leastMemory = 1 << 20
+
 // maxWorkers is more than any machine has cores.
 const maxWorkers = 4096
 
@@ -107,6 +110,8 @@ func (o *serveOptions) check() error {
 		return fmt.Errorf("--log-format %q is neither text nor json", o.logFormat)
 	case o.workers < 0 || o.workers > maxWorkers:
 		return fmt.Errorf("--workers %d is not within 0 (one per core) to %d", o.workers, maxWorkers)
+	case o.memory < leastMemory:
+		return fmt.Errorf("--max-memory %s: no batch fits; give %s at least", &o.memory, new(byteSize(leastMemory)))
 	case o.drain < 0:
 		return fmt.Errorf("--drain-timeout %s is negative", o.drain)
 	case o.hostConns < 0:
@@ -153,6 +158,7 @@ func (o *serveOptions) run(ctx context.Context, stdout, stderr io.Writer) error 
 		return err
 	}
 	defer onHangup(log, secure.look)()
+	warnOfMemory(log, o.memory, o.share, "/")
 	defer limitMemory(int64(o.memory + o.share))()
 	p, err := pipeline.Open(pipeline.Options{Workers: o.workers, Numerics: o.numerics, SampleTime: o.pace, OnPanic: panicLog(log), Index: o.indexes.index(o.cacheDir, log)})
 	if err != nil {
@@ -192,7 +198,7 @@ func (o *serveOptions) run(ctx context.Context, stdout, stderr io.Writer) error 
 	defer stopHTTP()
 	log.Info("listening", "addr", addressOf(listener), "data", strings.Join(o.data.names(), ","), "workers", p.Workers(), "kernels", p.Kernels(), "numerics", p.Numerics(), "version", version)
 	served := make(chan error, 1)
-	go func() { served <- g.Serve(s.Listener(listener)) }()
+	go func() { served <- g.Serve(s.Listener(newAccepting(listener, log))) }()
 	select {
 	case err := <-served:
 		return err

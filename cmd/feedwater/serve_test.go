@@ -472,7 +472,7 @@ func TestServeRefuses(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	good := serveOptions{data: folders{"a": dir}, listen: "127.0.0.1:0", logFormat: "text"}
+	good := serveOptions{data: folders{"a": dir}, listen: "127.0.0.1:0", logFormat: "text", memory: leastMemory}
 	if err := good.check(); err != nil {
 		t.Fatal(err)
 	}
@@ -486,6 +486,8 @@ func TestServeRefuses(t *testing.T) {
 		"log format":      {func(o *serveOptions) { o.logFormat = "xml" }, `"xml" is neither text nor json`},
 		"negative":        {func(o *serveOptions) { o.workers = -1 }, "--workers -1"},
 		"very many":       {func(o *serveOptions) { o.workers = 1_000_000 }, "--workers 1000000"},
+		"no memory":       {func(o *serveOptions) { o.memory = 0 }, "--max-memory 0: no batch fits; give 1MiB at least"},
+		"hardly memory":   {func(o *serveOptions) { o.memory = leastMemory - 1 }, "give 1MiB at least"},
 		"drain":           {func(o *serveOptions) { o.drain = -time.Second }, "--drain-timeout -1s"},
 		"no port":         {func(o *serveOptions) { o.listen = "localhost" }, "missing port in address; write host:port"},
 		"high port":       {func(o *serveOptions) { o.listen = "127.0.0.1:70000" }, "invalid port; write host:port"},

@@ -27,6 +27,7 @@ import (
 // manifest is opened, a block when it is read. So no manifest, however damaged, is read beyond its end.
 const (
 	magic          = "fwsnap1\n"
+	scannedAt      = 80 // in the header
 	headerBytes    = 88
 	perBlock       = 16
 	directoryBytes = 32
@@ -64,7 +65,7 @@ func parse(data []byte) (*manifest, error) {
 
 // cut finds the sections.
 func cut(body []byte) (*manifest, error) {
-	m := &manifest{header: body[:headerBytes], scanned: int64(binary.LittleEndian.Uint64(body[80:]))}
+	m := &manifest{header: body[:headerBytes], scanned: int64(binary.LittleEndian.Uint64(body[scannedAt:]))}
 	rest := body[headerBytes:]
 	var counts [5]int // samples, classes, directories, bytes of blocks, bytes of names
 	for i := range counts {

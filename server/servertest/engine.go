@@ -137,6 +137,9 @@ func (d *data) Fingerprint() string {
 
 func (d *data) Len() int { return orDefault(d.engine.Samples, 1000) }
 
+// Same implements server.Engine.
+func (e *Engine) Same(a, b server.Data) bool { return a.Fingerprint() == b.Fingerprint() }
+
 // classes is the number of classes.
 const classes = 10
 
