@@ -207,6 +207,16 @@ class Engine:
 
     # -- state --------------------------------------------------------------------------------------------------------
 
+    def at_end(self) -> bool:
+        """Whether the running pass has returned the last batch of its epoch. False where a sampler does not tell."""
+        cursor = self.cursor
+        if cursor.pending or cursor.failed or not cursor.at.returned or self.order is None or self.ranks is None:
+            return False
+        try:
+            return self.order.at(*cursor.at.place, self.ranks) is None
+        except Exception:  # of the program's sampler: the next batch raises it
+            return False
+
     def describe(self, epoch: int, consumed: int) -> dict[str, Any]:
         """The state at a place."""
         if self.state is not None and self.state[0].raw:  # nothing was done since it was loaded
