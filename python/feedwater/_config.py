@@ -185,6 +185,13 @@ class Config:
         return self.sampler is not None or self.batch_sampler is not None or self.source.indices is not None
 
     @property
+    def split_unasked(self) -> bool:
+        """Whether nothing here says that ranks share an epoch, which a DataLoader's do not by themselves."""
+        placed = self.rank is not None or self.mesh is not None
+        ordered = self.shuffle or self.sampler is not None or self.batch_sampler is not None
+        return not placed and not ordered and self.tail != "valid"
+
+    @property
     def views(self) -> bool:
         """Whether image is a list of views."""
         return self.pictures[0].field != _output.IMAGE

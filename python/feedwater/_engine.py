@@ -204,6 +204,14 @@ class Engine:
             log.info("rank %d/%d", *ranks)
         else:
             log.info("rank %d/%d, global batch %s", *ranks, f"{self.config.batch_size * ranks.world:,}")
+        if ranks.world > 1 and self.config.split_unasked:
+            log.warning(
+                "%s: split among %d ranks, each of which gets a part, where a DataLoader without DistributedSampler "
+                "gives all of it to each. To read it whole pass rank=0, num_replicas=1; to evaluate on all ranks pass "
+                'tail="valid" and add up; if it is meant, pass rank= and num_replicas=',
+                self.config.source.name,
+                ranks.world,
+            )
 
     # -- state --------------------------------------------------------------------------------------------------------
 
