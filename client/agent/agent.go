@@ -39,7 +39,7 @@ type Options struct {
 	Connect func(context.Context, Plan) (*client.Fleet, error)
 	// List tells what a folder of this machine holds; nil: the agent is not asked.
 	List func(ctx context.Context, folder string) (Listing, error)
-	Log     *slog.Logger
+	Log  *slog.Logger
 	// Version and Cores that this process may use are told to watchers, and what GPUs says, if it is set.
 	Version string
 	Cores   float64
