@@ -83,6 +83,10 @@ def resolve(source: Any, nodes: tuple[str, ...]) -> Source:
         return _of_image_folder(source, nodes)
     if home == "torch.utils.data.dataset.Subset":
         return _of_subset(source, nodes)
+    if home == "torch.utils.data.dataset.ConcatDataset":
+        raise TypeError(
+            "source=ConcatDataset is not there yet: put the class folders (or links to them) into one folder"
+        )
     raise TypeError(
         f"source={home}: pass the path of a folder of class folders, a torchvision ImageFolder or a Subset of one. "
         "A data set with code of its own cannot travel to nodes; to choose samples use a Subset"
