@@ -1,7 +1,9 @@
 """Trains a small network on a folder of class folders.
 
 python train.py --data photos                             on this machine
-python train.py --data photos --nodes host:7070           with images made by another one
+python train.py --data photos --nodes host:7070           with images made by another one; before, export
+                                                          FEEDWATER_TLS_CA=ca.pem, or on a network of your own
+                                                          FEEDWATER_INSECURE=1
 torchrun --nproc-per-node 2 train.py --data photos        on several ranks
 """
 

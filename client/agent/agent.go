@@ -37,7 +37,9 @@ type Options struct {
 	TrainerPID int
 	// Connect makes the fleet that serves a Loader. It does no more than client.New: nothing is opened yet.
 	Connect func(context.Context, Plan) (*client.Fleet, error)
-	Log     *slog.Logger
+	// List tells what a folder of this machine holds; nil: the agent is not asked.
+	List func(ctx context.Context, folder string) (Listing, error)
+	Log  *slog.Logger
 	// Version and Cores that this process may use are told to watchers, and what GPUs says, if it is set.
 	Version string
 	Cores   float64
@@ -66,6 +68,15 @@ type Plan struct {
 	StartTimeout, Timeout time.Duration
 	// Log goes to the trainer's log.
 	Log *slog.Logger
+}
+
+// Listing is what a folder of pictures holds, in order.
+type Listing struct {
+	Fingerprint string
+	// Counts of the samples of each class, in label order.
+	Counts []int
+	// Keys of the samples, each with a zero byte behind it.
+	Keys []byte
 }
 
 // Agent serves the Loaders of one trainer.

@@ -628,6 +628,25 @@ func TestReplayAndStatus(t *testing.T) {
 	}
 }
 
+func TestListing(t *testing.T) {
+	c := startWith(t, &fakeNode{}, Options{List: func(_ context.Context, folder string) (Listing, error) {
+		if folder != "/pictures" {
+			return Listing{}, &client.DataError{Path: folder, Message: "missing"}
+		}
+		return Listing{Fingerprint: "f", Counts: []int{1, 0}, Keys: []byte("a/1.jpg\x00")}, nil
+	}})
+	v, blob := c.call("listing", map[string]any{"path": "/pictures"}, false)
+	if v["fingerprint"] != "f" || fmt.Sprint(v["counts"]) != "[1 0]" || string(blob) != "a/1.jpg\x00" {
+		t.Errorf("%v, %q", v, blob)
+	}
+	if v, _ := c.call("listing", map[string]any{"path": "/none"}, true); v["kind"] != "data" || v["path"] != "/none" {
+		t.Errorf("%v", v)
+	}
+	if v, _ := start(t, &fakeNode{}).call("listing", map[string]any{"path": "/pictures"}, true); v["kind"] != "bug" {
+		t.Errorf("%v", v)
+	}
+}
+
 // When the control socket closes, whatever is out, the agent ends, and leaves no goroutine and no mapping behind. The trainer lives on
 // and may look at its batches.
 func TestTrainerWantsNoAgent(t *testing.T) {

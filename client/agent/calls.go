@@ -59,6 +59,8 @@ func (l *loader) call(ctx context.Context, c call, files []*os.File) (v any, blo
 		v, err = l.open(ctx, c.params)
 	case "replay":
 		return l.replay(ctx, c.params)
+	case "listing":
+		return l.listing(ctx, c.params)
 	case "status":
 		v = l.status()
 	default:
@@ -311,6 +313,30 @@ func finalFields(fields []*pb.Field, hops LastHops) []field {
 		all = append(all, g)
 	}
 	return all
+}
+
+type listingParams struct {
+	Path string `json:"path"`
+}
+
+type listingResult struct {
+	Fingerprint string `json:"fingerprint"`
+	Counts      []int  `json:"counts"`
+}
+
+func (l *loader) listing(ctx context.Context, params json.RawMessage) (any, []byte, error) {
+	var p listingParams
+	if err := json.Unmarshal(params, &p); err != nil {
+		return nil, nil, fmt.Errorf("listing: %w", err)
+	}
+	if l.agent.options.List == nil {
+		return nil, nil, errors.New("listing: this agent has no folders")
+	}
+	found, err := l.agent.options.List(ctx, p.Path)
+	if err != nil {
+		return nil, nil, err
+	}
+	return &listingResult{found.Fingerprint, found.Counts}, found.Keys, nil
 }
 
 type replayParams struct {

@@ -65,6 +65,7 @@ func runAgent(ctx context.Context) error {
 		Trainer:    trainer,
 		TrainerPID: os.Getppid(), // it starts its agent itself
 		Connect:    connector(local),
+		List:       listing,
 		Log:        log,
 		Version:    version,
 		Cores:      float64(c.all),

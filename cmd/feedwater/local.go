@@ -166,6 +166,21 @@ func fingerprint(ctx context.Context, folder string, flat bool) (string, error) 
 	return s.Fingerprint(), nil
 }
 
+// listing is what a folder of this machine holds.
+func listing(ctx context.Context, folder string) (found agent.Listing, err error) {
+	s, err := dataset.Open(ctx, folder, dataset.Options{Flat: true})
+	if err != nil {
+		return found, &client.DataError{Path: folder, Message: err.Error()}
+	}
+	defer s.Close()
+	for _, c := range s.Classes() {
+		found.Counts = append(found.Counts, c.Samples)
+	}
+	found.Fingerprint = s.Fingerprint()
+	found.Keys, err = s.AppendKeys(nil)
+	return found, err
+}
+
 // localNode is this process's own pipeline as a node of a fleet: no wire, no copies, images handed over as they are made.
 type localNode struct {
 	server *localServer

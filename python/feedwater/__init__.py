@@ -25,7 +25,7 @@ from .errors import (
 )
 
 if TYPE_CHECKING:
-    from . import transforms
+    from . import callbacks, testing, transforms
     from ._remote import RemoteDataset
     from ._stages import stages
     from .doctor.live import diagnose
@@ -50,8 +50,10 @@ __all__ = [
     "VersionError",
     "Views",
     "__version__",
+    "callbacks",
     "diagnose",
     "stages",
+    "testing",
     "transforms",
 ]
 
@@ -66,8 +68,8 @@ def __getattr__(name: str) -> Any:
         from ._stages import stages
 
         return stages
-    if name == "transforms":
-        return import_module(".transforms", __name__)
+    if name in ("callbacks", "testing", "transforms"):
+        return import_module(f".{name}", __name__)
     if name == "Views":
         return import_module(".transforms", __name__).Views
     if name == "diagnose":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
@@ -11,29 +12,46 @@ from ._order import Tail
 from ._pull import index_of
 
 __all__ = [
-    "check_count",
     "check_mesh",
+    "count_of",
     "flag_of",
     "job_of",
     "max_errors_of",
     "memory_of",
     "nodes_of",
     "one_of",
+    "optional_count",
     "python_workers_of",
     "sampler_of",
     "seconds_of",
     "seed_of",
     "tail_of",
+    "whole",
     "workers_of",
 ]
 
 
-def check_count(name: str, value: Any) -> None:
-    """Raises unless value is a whole number above 0."""
-    if isinstance(value, bool) or not isinstance(value, int):
+def whole(value: Any) -> int | None:
+    """A whole number, numpy's too, as Python's; None for what is none."""
+    try:
+        return None if isinstance(value, bool) else operator.index(value)
+    except TypeError:
+        return None
+
+
+def count_of(name: str, value: Any) -> int:
+    """A whole number above 0."""
+    count = whole(value)
+    if count is None:
         raise TypeError(f"{name}={value!r}: needs a whole number")
-    if value <= 0:
-        raise ValueError(f"{name}={value}: needs to be 1 or more")
+    if count <= 0:
+        raise ValueError(f"{name}={count}: needs to be 1 or more")
+    return count
+
+
+def optional_count(name: str, value: Any) -> int | None:
+    """A whole number above 0, or None."""
+    return None if value is None else count_of(name, value)
 
 
 SOURCES = ("unix:", "dns:", "dns+srv:", "file:", "k8s:")
@@ -110,17 +128,17 @@ def one_of(name: str, value: Any, allowed: tuple[str, ...]) -> str:
 
 def seed_of(seed: Any) -> int:
     """A seed of 64 bits."""
-    if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 1 << 64:
+    number = whole(seed)
+    if number is None or not 0 <= number < 1 << 64:
         raise ValueError(f"seed={seed!r}: needs a whole number from 0 to 2**64 - 1")
-    return seed
+    return number
 
 
 def memory_of(memory: Any) -> int | None:
     """Bytes; None for what the machine has room for."""
     if memory == "auto":
         return None
-    check_count("memory", memory)
-    return int(memory)
+    return count_of("memory", memory)
 
 
 def max_errors_of(value: Any) -> float:
@@ -143,25 +161,25 @@ def workers_of(workers: Any, nodes: tuple[str, ...], local: str | None) -> int:
     """Cores; 0 for all that there are, with nodes for none. local is the folder here that nodes have too."""
     if workers == "auto":
         return 0
-    check_count("local_workers", workers)
+    cores = count_of("local_workers", workers)
     if nodes and local is None:
         raise ValueError(
             f"local_workers={workers}: to work beside nodes this machine needs the data too: pass its folder here, "
             "which nodes find by its fingerprint, in place of the name of a root"
         )
-    return int(workers)
+    return cores
 
 
 def python_workers_of(workers: Any, python: Any) -> int:
     """Processes for python=; 0 for as many as there are cores."""
     if workers == "auto":
         return 0
-    check_count("python_workers", workers)
+    processes = count_of("python_workers", workers)
     if python is None:
         raise ValueError("python_workers= counts the processes of python=, which is not given")
-    if workers > 512:
-        raise ValueError(f"python_workers={workers}: at most 512")
-    return int(workers)
+    if processes > 512:
+        raise ValueError(f"python_workers={processes}: at most 512")
+    return processes
 
 
 def job_of(job: Any) -> str | None:

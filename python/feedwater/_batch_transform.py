@@ -43,4 +43,14 @@ def apply(transform: Callable[..., Any], batch: Any, names: Sequence[int]) -> An
     if not is_torchvision(transform):
         return globals_.run(partial(transform, batch, np.random.default_rng(seeds)))
     fields = batch if isinstance(batch, tuple) else (batch,)
-    return globals_.run(partial(transform, *fields))
+    try:
+        return globals_.run(partial(transform, *fields))
+    except RuntimeError as error:
+        images = next(iter(fields[0].values())) if isinstance(fields[0], dict) else fields[0]
+        dtype = getattr(images, "dtype", None)
+        if dtype is None or dtype.is_floating_point:
+            raise
+        raise TypeError(
+            f"batch_transform={type(transform).__name__} cannot work on images of {dtype} ({error}): put "
+            "ToDtype(torch.float32, scale=True) into the transform"
+        ) from error

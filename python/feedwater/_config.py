@@ -73,13 +73,13 @@ class Config:
             ),
             names=_output.field_names(fields, given["python"] is not None),
             as_dict=isinstance(fields, Mapping),
-            batch_size=given["batch_size"],
+            batch_size=_arguments.optional_count("batch_size", given["batch_size"]),
             shuffle=_arguments.flag_of("shuffle", False if given["shuffle"] is None else given["shuffle"]),
             sampler=_arguments.sampler_of("sampler", given["sampler"]),
             batch_sampler=_arguments.sampler_of("batch_sampler", given["batch_sampler"]),
             tail=_arguments.tail_of(given["tail"], given["drop_last"]),
             seed=_arguments.seed_of(given["seed"]),
-            steps_per_epoch=given["steps_per_epoch"],
+            steps_per_epoch=_arguments.optional_count("steps_per_epoch", given["steps_per_epoch"]),
             rank=given["rank"],
             num_replicas=given["num_replicas"],
             mesh=given["mesh"],
@@ -103,10 +103,8 @@ class Config:
     def _check_together(self) -> None:
         self._check_batch()
         self._check_masks()
-        if self.steps_per_epoch is not None:
-            _arguments.check_count("steps_per_epoch", self.steps_per_epoch)
-            if self.listed:
-                raise ValueError("steps_per_epoch does not go with a sampler or a Subset: their length is the epoch's")
+        if self.steps_per_epoch is not None and self.listed:
+            raise ValueError("steps_per_epoch does not go with a sampler or a Subset: their length is the epoch's")
         if (self.rank is None) != (self.num_replicas is None):
             raise ValueError("rank and num_replicas go together: pass both or none")
         if self.rank is not None and self.mesh is not None:
@@ -158,7 +156,6 @@ class Config:
             return
         if self.batch_size is None:
             raise ValueError("batch_size is missing: the samples of one batch of one rank")
-        _arguments.check_count("batch_size", self.batch_size)
         if self.sampler is not None and self.shuffle:
             raise ValueError("sampler decides the order: leave out shuffle")
 
@@ -183,6 +180,13 @@ class Config:
     def listed(self) -> bool:
         """Whether the trainer's side decides the order."""
         return self.sampler is not None or self.batch_sampler is not None or self.source.indices is not None
+
+    @property
+    def split_unasked(self) -> bool:
+        """Whether nothing here says that ranks share an epoch, which a DataLoader's do not by themselves."""
+        placed = self.rank is not None or self.mesh is not None
+        ordered = self.shuffle or self.sampler is not None or self.batch_sampler is not None
+        return not placed and not ordered and self.tail != "valid"
 
     @property
     def views(self) -> bool:

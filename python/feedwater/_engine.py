@@ -72,7 +72,7 @@ class Engine:
         self.learning = Learning.of(config)
         self._builder: Builder | None = None
         self._budget = Budget(config.max_errors)
-        self._warned = False
+        self._warned = self._fits = False
         self._collect_after = 0.0
 
     # -- opening ------------------------------------------------------------------------------------------------------
@@ -80,14 +80,28 @@ class Engine:
     def opened(self) -> Opened:
         """The opened plan; starts the agent if need be."""
         session = self.feed.session
-        if session.opened is None:
+        if not self._fits:
             if self.state is not None and self.state[1] and self.config.nodes:
                 session.numerics = self.state[0].raw.get("numerics")
             session.live()
             assert session.opened is not None
             self.config.source.check(list(session.opened.classes), session.opened.samples)
+            self._check_listing(session.opened)
             check_ragged(self.config.batch_size or 1, session.opened)
+            self._fits = True
+        assert session.opened is not None
         return session.opened
+
+    def _check_listing(self, opened: Opened) -> None:
+        """Raises DataError if an ImageFolder that was passed has other samples, labels or order than its folder."""
+        source, session = self.config.source, self.feed.session
+        if source.listing is None:
+            return
+        params = {"path": source.local or source.path}
+        answer, keys = session.call("listing", params, session.request.start_timeout or float("inf"))
+        if answer["fingerprint"] != opened.fingerprint:
+            raise DataError(f"{source.name}: the folder changed while it was opened. Start anew")
+        source.listing.check(source.name, keys, answer["counts"])
 
     def samples(self) -> int:
         """Samples that an epoch can choose from. Opens nothing where the source tells."""
@@ -190,8 +204,26 @@ class Engine:
             log.info("rank %d/%d", *ranks)
         else:
             log.info("rank %d/%d, global batch %s", *ranks, f"{self.config.batch_size * ranks.world:,}")
+        if ranks.world > 1 and self.config.split_unasked:
+            log.warning(
+                "%s: split among %d ranks, each of which gets a part, where a DataLoader without DistributedSampler "
+                "gives all of it to each. To read it whole pass rank=0, num_replicas=1; to evaluate on all ranks pass "
+                'tail="valid" and add up; if it is meant, pass rank= and num_replicas=',
+                self.config.source.name,
+                ranks.world,
+            )
 
     # -- state --------------------------------------------------------------------------------------------------------
+
+    def at_end(self) -> bool:
+        """Whether the running pass has returned the last batch of its epoch. False where a sampler does not tell."""
+        cursor = self.cursor
+        if cursor.pending or cursor.failed or not cursor.at.returned or self.order is None or self.ranks is None:
+            return False
+        try:
+            return self.order.at(*cursor.at.place, self.ranks) is None
+        except Exception:  # of the program's sampler: the next batch raises it
+            return False
 
     def describe(self, epoch: int, consumed: int) -> dict[str, Any]:
         """The state at a place."""

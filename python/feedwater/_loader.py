@@ -276,9 +276,13 @@ class Loader(Generic[B]):
     def state_dict(self, lag: int = 0) -> dict[str, Any]:
         """Everything needed to go on from here, on any number of ranks: JSON below 1 KB, the same on every rank.
 
-        Batches made ahead do not count. lag=n treats the last n returned batches as not consumed.
+        Batches made ahead do not count. lag=n treats the last n returned batches as not consumed. After the last batch
+        of an epoch, in the loop too, it is the beginning of the next one.
         """
-        return self._engine.describe(*self._cursor.back(lag))
+        epoch, consumed = self._cursor.back(lag)
+        if lag == 0 and self._engine.at_end():
+            epoch, consumed = epoch + 1, 0
+        return self._engine.describe(epoch, consumed)
 
     def load_state_dict(self, state: Mapping[str, Any], strict: bool = True) -> None:
         """Goes on where state was taken; {} is the beginning. The next batch is the first one after it.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from .errors import Error
 
@@ -67,6 +67,12 @@ class Sized:
 
     def __len__(self) -> int:
         return self._loader._engine.samples()
+
+    def __getitem__(self, index: Any) -> NoReturn:
+        raise TypeError(
+            f"single samples are not here, their pictures are elsewhere: loader.replay({index!r}) gives one as a batch "
+            "has it; pass an ImageFolder to have its items"
+        )
 
     def __repr__(self) -> str:
         return f"<the data set of {self._loader!r}>"

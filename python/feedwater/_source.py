@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ._listing import Listing
 from ._order import Indices
 from .errors import DataError
 
@@ -36,6 +37,8 @@ class Source:
     """The classes the data set object found; the agent must find the same."""
     samples: int | None = None
     """How many samples it found."""
+    listing: Listing | None = None
+    """Its samples; the agent must find the same."""
 
     @property
     def name(self) -> str:
@@ -49,13 +52,22 @@ class Source:
     def check(self, classes: list[str], samples: int) -> None:
         """Raises DataError if the agent sees another data set than the object that was passed."""
         if self.classes is not None and list(self.classes) != classes:
-            first = next((a for a, b in zip(self.classes, classes) if a != b), "their number")
-            raise DataError(f"{self.name}: classes differ from those of the ImageFolder (first difference: {first})")
+            raise DataError(f"{self.name}: {_other_classes(self.classes, classes)}")
         if self.samples is not None and self.samples != samples:
             raise DataError(
                 f"{self.name}: {samples} samples, but the ImageFolder has {self.samples}. "
                 "If you took some out of it, pass the whole one in a Subset: torch.utils.data.Subset(folder, indices)"
             )
+
+
+def _other_classes(mine: tuple[str, ...], found: list[str]) -> str:
+    """The first difference, and what to do."""
+    label = next((at for at, (a, b) in enumerate(zip(mine, found)) if a != b), min(len(mine), len(found)))
+    here, there = (repr(names[label]) if label < len(names) else "none" for names in (mine, found))
+    return (
+        f"classes differ from those of the ImageFolder: label {label} is {here} in its .classes, and {there} by the "
+        "folders' names. Leave .classes and .class_to_idx as they were made, and keep names for people in a list beside"
+    )
 
 
 def resolve(source: Any, nodes: tuple[str, ...]) -> Source:
@@ -71,6 +83,10 @@ def resolve(source: Any, nodes: tuple[str, ...]) -> Source:
         return _of_image_folder(source, nodes)
     if home == "torch.utils.data.dataset.Subset":
         return _of_subset(source, nodes)
+    if home == "torch.utils.data.dataset.ConcatDataset":
+        raise TypeError(
+            "source=ConcatDataset is not there yet: put the class folders (or links to them) into one folder"
+        )
     raise TypeError(
         f"source={home}: pass the path of a folder of class folders, a torchvision ImageFolder or a Subset of one. "
         "A data set with code of its own cannot travel to nodes; to choose samples use a Subset"
@@ -106,7 +122,31 @@ def _of_image_folder(folder: Any, nodes: tuple[str, ...]) -> Source:
             "this ImageFolder has an is_valid_file, which cannot travel: pass a Subset with the good samples"
         )
     named = _of_path(os.path.abspath(folder.root), nodes)
-    return replace(named, transform=folder.transform, classes=tuple(folder.classes), samples=len(folder.samples))
+    _check_labels(folder)
+    return replace(
+        named,
+        transform=folder.transform,
+        classes=tuple(folder.classes),
+        samples=len(folder.samples),
+        listing=Listing(folder),
+    )
+
+
+def _check_labels(folder: Any) -> None:
+    """Raises DataError if class_to_idx is not the places in classes: labels are these."""
+    for label, name in enumerate(folder.classes):
+        if folder.class_to_idx.get(name) != label:
+            raise DataError(
+                f"{folder.root}: label {label} is {name!r} in the ImageFolder's .classes, and its .class_to_idx has "
+                f"{_labelled(folder, name, label)}. Labels are the folders' places in sorted order: leave both as they "
+                "were made, change labels in batch_transform=fn(batch, rng), and keep names for people in a list beside"
+            )
+
+
+def _labelled(folder: Any, name: str, label: int) -> str:
+    if name in folder.class_to_idx:
+        return f"{folder.class_to_idx[name]!r} for it"
+    return f"{next((n for n, value in folder.class_to_idx.items() if value == label), None)!r} for that label"
 
 
 def _of_subset(subset: Any, nodes: tuple[str, ...]) -> Source:

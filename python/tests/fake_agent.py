@@ -153,7 +153,7 @@ class Loader:
         fixed = any(len(op.get("size") or ()) == 2 for op in self.transforms)
         shape = [*size_of(0, self.transforms), 3] if fixed else [0, 0, 3]
         digest = lambda *parts: hashlib.sha256(json.dumps(parts).encode()).hexdigest()  # noqa: E731
-        fingerprint = digest(self.samples, self.spec.get("salt"))
+        fingerprint = self.fingerprint = digest(self.samples, self.spec.get("salt"))
         answer = {
             "plan": json.dumps(plan),
             "plan_hash": digest(plan),
@@ -179,6 +179,14 @@ class Loader:
             "nodes": [],
         }
         self.answer(seq, handles[0], answer)
+
+    def listing(self, seq, params, handles):
+        top, keys, counts = params["path"], "", []
+        for name in sorted(entry.name for entry in os.scandir(top) if entry.is_dir()):
+            held = [os.path.join(d, file) for d, _, files in sorted(os.walk(f"{top}/{name}")) for file in sorted(files)]
+            keys += "".join(os.path.relpath(path, top) + "\0" for path in held)
+            counts.append(len(held))
+        self.answer(seq, handles[0], {"fingerprint": self.fingerprint, "counts": counts}, keys.encode())
 
     def slots(self, seq, params, handles):
         hop = (params.get("last_hop") or {}).get("image") or {"dtype": "uint8", "table": None, "layout": "hwc"}

@@ -285,6 +285,25 @@ def test_a_shortened_image_folder_is_shown_the_subset(folder: Any) -> None:
         next(iter(Loader(folder, transforms.CenterCrop(SIZE), batch_size=1)))
 
 
+def test_numbers_of_numpy_are_numbers(fake: Any) -> None:
+    loader = fake.loader(seed=np.int64(3), batch_size=np.int32(10), steps_per_epoch=np.uint8(2))
+    assert len(list(loader)) == 2
+    assert repr(loader).endswith("batch_size=10, seed=3)")
+    for name, value in (("seed", 1.0), ("seed", True), ("batch_size", 2.5), ("steps_per_epoch", True)):
+        with pytest.raises((TypeError, ValueError), match=f"{name}={value!r}: needs a whole number"):
+            fake.loader(**{name: value})
+
+
+def test_items_of_a_data_set_by_path_are_refused_with_the_way(fake: Any) -> None:
+    with pytest.raises(TypeError, match=r"loader\.replay\(0\)"):
+        fake.loader().dataset[0]
+
+
+def test_a_concat_dataset_is_refused_with_the_way(fake: Any, folder: Any) -> None:
+    with pytest.raises(TypeError, match=r"class folders .* into one folder"):
+        Loader(folder + folder, batch_size=1)
+
+
 # -- batch_transform ---------------------------------------------------------------------------------------------------
 
 
@@ -309,6 +328,13 @@ def test_mixup_of_torchvision_comes_out_the_same_again(fake: Any, mix: Any) -> N
     assert not torch.equal(runs[0][0][1], runs[0][1][1]), "each batch has numbers of its own"
     other = next(iter(fake.loader(transform=FLOATS, batch_transform=mix, seed=6)))
     assert not torch.equal(runs[0][0][1], other[1])
+
+
+@pytest.mark.parametrize("fields", [("image", "label"), {"image": "images", "label": "labels"}])
+def test_mixup_of_integers_is_told_what_to_do(fake: Any, fields: Any) -> None:
+    loader = fake.loader(batch_transform=v2.MixUp(num_classes=10), fields=fields)
+    with pytest.raises(TypeError, match=r"MixUp cannot work on images of torch\.uint8 .*put ToDtype\(torch"):
+        next(iter(loader))
 
 
 def test_mixup_takes_a_dict_too(fake: Any) -> None:

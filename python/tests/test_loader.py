@@ -354,7 +354,7 @@ def test_state_is_small_json_and_the_same_on_every_rank(fake: Any) -> None:
     assert json.loads(states[0])["consumed"] == 60
 
 
-@pytest.mark.parametrize("at", [1, 4, 9, 10])
+@pytest.mark.parametrize("at", [1, 4, 9])
 def test_a_run_resumes_exactly(fake: Any, at: int) -> None:
     loader = fake.loader(shuffle=True)
     it = iter(loader)
@@ -398,6 +398,37 @@ def test_a_state_after_the_epoch_begins_the_next_one(fake: Any) -> None:
     resumed.load_state_dict(state)
     resumed.set_epoch(1)
     whole_epoch(resumed, 1)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"tail": "drop", "batch_size": 30}, {"tail": "valid", "batch_size": 30}, {"steps_per_epoch": 3}]
+    + [{"rank": 1, "num_replicas": 3, "tail": tail} for tail in ("short", "valid", "drop")]
+    + [{"sampler": range(100)}, {"batch_sampler": [[1, 2], [3]], "batch_size": None}],
+)
+def test_a_state_after_the_last_batch_within_the_loop_begins_the_next_epoch(fake: Any, options: Any) -> None:
+    if options.get("tail") == "valid":
+        options |= {"fields": ("image", "label", "valid")}
+    loader = fake.loader(**options)
+    states = [loader.state_dict() for _ in loader]
+    assert [state["epoch"] for state in states] == [0] * (len(loader) - 1) + [1]
+    assert states[-1]["consumed"] == 0
+    assert states[-1] == loader.state_dict(), "as after the loop"
+    resumed = fake.loader(**options)
+    resumed.load_state_dict(states[-1])
+    resumed.set_epoch(states[-1]["epoch"])
+    assert [resumed.last.epoch for _ in resumed] == [1] * len(loader)
+
+
+def test_taking_a_state_at_the_end_moves_nothing(fake: Any) -> None:
+    loader = fake.loader(shuffle=True)
+    it = iter(loader)
+    for _ in range(10):
+        next(it)
+    assert loader.state_dict()["epoch"] == 1
+    assert loader.state_dict(lag=1)["consumed"] == 90
+    assert next(it, None) is None
+    whole_epoch(loader, 1)
 
 
 def test_lag_treats_returned_batches_as_not_consumed(fake: Any) -> None:

@@ -38,6 +38,15 @@ def test_transforms_come_when_they_are_asked_for() -> None:
     assert done.stdout.split() == ["[]", "Resize"]
 
 
+@pytest.mark.parametrize(("module", "name"), [("testing", "assert_parity"), ("callbacks", "TensorBoard")])
+def test_modules_come_when_they_are_asked_for(module: str, name: str) -> None:
+    """As the README spells them: feedwater.testing.assert_parity."""
+    look = f"print('feedwater.{module}' in sys.modules)"
+    code = f"import sys, feedwater; {look}; print(feedwater.{module}.{name}.__name__)"
+    done = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, check=True)
+    assert done.stdout.split() == ["False", name]
+
+
 REVEALED = """
 from typing import Any
 import numpy as np

@@ -84,3 +84,28 @@ def test_the_first_step_tells_rank_and_global_batch(fake: Any, caplog: pytest.Lo
         next(iter(loader))
     assert [record.message for record in caplog.records] == ["rank 3/64, global batch 16,384"]
     assert Ranks(3, 64) == loader._engine.ranks
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({}, True),
+        ({"tail": "drop"}, True),
+        ({"shuffle": True}, False),
+        ({"tail": "valid", "fields": ("image", "label", "valid")}, False),
+        ({"sampler": range(100)}, False),
+        ({"rank": 0, "num_replicas": 2}, False),
+        ({"rank": 0, "num_replicas": 1}, False),
+    ],
+)
+def test_a_pass_in_order_that_is_split_unasked_is_told(
+    fake: Any, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, options: dict[str, Any], told: bool
+) -> None:
+    monkeypatch.setenv("RANK", "1")
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    loader = fake.loader(**options)
+    for _ in range(2):
+        next(iter(loader))
+    said = [record.message for record in caplog.records if record.levelno == logging.WARNING]
+    assert len(said) == told, "once"
+    assert all("split among 2 ranks" in message and "num_replicas=1" in message for message in said)

@@ -1,0 +1,103 @@
+"""An ImageFolder that was edited: what a DataLoader would hear and a Loader cannot is an error, never other labels."""
+
+from __future__ import annotations
+
+import os
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import feedwater
+from feedwater import Loader
+from feedwater.transforms import CenterCrop
+
+datasets = pytest.importorskip("torchvision.datasets")
+data = pytest.importorskip("torch.utils.data")
+
+
+@pytest.fixture
+def folder(fake: Any) -> Any:
+    """An ImageFolder of the fake data set."""
+    for c in range(10):
+        (fake.data / f"class{c}" / "deep").mkdir(parents=True)
+        for i in range(10):
+            (fake.data / f"class{c}" / ("deep" if i < 5 else "") / f"{i}.jpg").touch()
+    return datasets.ImageFolder(fake.data)
+
+
+def relabel(folder: Any) -> None:
+    folder.samples = [(path, label % 2) for path, label in folder.samples]
+
+
+def reorder(folder: Any) -> None:
+    folder.samples[3], folder.samples[4] = folder.samples[4], folder.samples[3]
+
+
+def exchange(folder: Any) -> None:
+    """As many, but not the same ones."""
+    folder.samples = [*folder.samples[:30], *folder.samples[31:], folder.samples[0]]
+
+
+def elsewhere(folder: Any) -> None:
+    folder.samples[7] = ("/somewhere/else.jpg", 0)
+
+
+EDITS = [
+    (relabel, r"sample 20 .* class2/5\.jpg with label 0, of its folder class2/5\.jpg with label 2.*batch_transform"),
+    (reorder, r"sample 3 .* class0/9\.jpg with label 0, of its folder class0/8\.jpg with label 0.*Subset.*sampler="),
+    (exchange, r"sample 30 .* class3/6\.jpg with label 3, of its folder class3/5\.jpg with label 3"),
+    (elsewhere, r"sample 7 .*somewhere/else\.jpg with label 0, of its folder class0/deep/2\.jpg"),
+]
+
+
+@pytest.mark.parametrize(("edit", "said"), EDITS)
+def test_edited_samples_are_told(folder: Any, edit: Callable[[Any], None], said: str) -> None:
+    edit(folder)
+    for source in (folder, data.Subset(folder, [0, 1, 2])):
+        loader = Loader(source, CenterCrop(8), batch_size=2)
+        for _ in range(2):  # asking again does not get by
+            with pytest.raises(feedwater.DataError, match=said):
+                next(iter(loader))
+        with pytest.raises(feedwater.DataError, match="other samples, labels or order"):
+            next(iter(pickle.loads(pickle.dumps(loader))))
+
+
+def test_a_folder_as_it_was_made_is_taken(folder: Any, fake: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(fake.data.parent)
+    for root in (fake.data, "data", "./data/", f"{fake.data}//", Path("data/../data")):
+        loader = Loader(datasets.ImageFolder(root), CenterCrop(8), batch_size=2)
+        assert next(iter(loader)) is not None
+        assert next(iter(pickle.loads(pickle.dumps(loader)))) is not None
+    folder.samples = [(os.path.relpath(path), label) for path, label in folder.samples]
+    assert next(iter(Loader(folder, CenterCrop(8), batch_size=2))) is not None, "spelled otherwise, the same files"
+
+
+def test_the_agent_lists_what_torchvision_lists(real: str, tmp_path: Path) -> None:
+    import PIL.Image
+
+    for name in ("b/1.jpg", "b/10.JPG", "b/2.png", "a/z/1.jpg", "a/y.jpg", "a/Ä.jpg", "a/z.webp", "empty not/1.bmp"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        PIL.Image.new("RGB", (9, 9)).save(tmp_path / name)
+    folder = datasets.ImageFolder(tmp_path)
+    with Loader(folder, CenterCrop(8), batch_size=8) as loader:
+        (batch,) = loader
+        assert batch[1].tolist() == [label for _, label in folder.samples]
+    relabel(folder)
+    with pytest.raises(feedwater.DataError, match=r"sample 7 of the ImageFolder is empty not/1\.bmp with label 0"):
+        next(iter(Loader(folder, CenterCrop(8), batch_size=8)))
+
+
+def test_edited_classes_say_which_side_has_which(folder: Any, fake: Any) -> None:
+    folder.class_to_idx = {name: label // 5 for name, label in folder.class_to_idx.items()}
+    with pytest.raises(feedwater.DataError, match=r"label 1 is 'class1' in .*\.classes, .*class_to_idx has 0 for it"):
+        Loader(folder, batch_size=1)
+    folder = datasets.ImageFolder(fake.data)
+    folder.classes = ["tench", *folder.classes[1:]]
+    with pytest.raises(feedwater.DataError, match=r"label 0 is 'tench' in .*class_to_idx has 'class0' for that label"):
+        Loader(folder, batch_size=1)
+    folder.class_to_idx = {name: label for label, name in enumerate(folder.classes)}
+    with pytest.raises(feedwater.DataError, match=r"label 0 is 'tench' in its \.classes, and 'class0' by the folders"):
+        next(iter(Loader(folder, batch_size=1)))
