@@ -146,6 +146,53 @@ def test_gains() -> None:
     assert elsewhere.do.startswith("feedwater nodes") and elsewhere.gain == pytest.approx(1.5)
 
 
+# Recorded: eight workers on two cores that others use too, three passes of fifteen steps. Two steps were seen fed.
+EPOCHS = Signals(
+    workers=8, steps=45, step_s=0.1886, ready_s=0.0455, ready_steps=2, wait=0.394, edge_s=0.187, steps_per_pass=15.0,
+    fetches=42, fetch_s=1.86, cpu=0.113, queued=0.886, duty=0.996, batch_cpu_s=0.214, loop_cores=0.07, others=1.26,
+)  # fmt: skip
+
+
+def promises(verdict: Verdict) -> list[float]:
+    return [verdict.ceiling or 1.0, *(action.gain or 1.0 for action in verdict.actions)]
+
+
+def test_nothing_beyond_the_stall_is_promised_by_a_few_steps() -> None:
+    """Two steps that were short by chance, on a machine that others use, are no ceiling."""
+    verdict = judge_loop(EPOCHS)
+    stall = verdict.to_dict()["stall"]
+    assert stall == pytest.approx(0.696, abs=1e-3)
+    assert max(promises(verdict)) <= 1 / (1 - stall) + 1e-9, str(verdict)
+    said = " ".join(str(verdict).split())
+    assert "3.29x with data ready (estimated)" in said and verdict.to_dict()["estimated"] is True
+    assert "114.3 ms with data ready (estimated; 2 steps took 45.5 ms)" in said
+    assert verdict.actions[-1].do == "feedwater nodes (data made elsewhere), estimated"
+
+
+def test_more_than_the_stall_is_promised_where_it_was_seen() -> None:
+    """And says why: the loop has the cores that make batches. The same of batches that were replayed."""
+    beside = "steps took 80.0 ms with data ready, without it 114.3 ms beside their wait"
+    for s, how in (
+        (replace(EPOCHS, ready_s=0.08, ready_steps=9), "at least"),
+        (replace(EPOCHS, replayed_s=0.08), "at most"),
+    ):
+        verdict = judge_loop(s)
+        assert verdict.ceiling == pytest.approx(0.3756 / 0.08)
+        assert "x faster with data always ready" in str(verdict) and verdict.to_dict()["estimated"] is False
+        assert any(beside in note for note in verdict.notes), verdict.notes
+        assert verdict.actions[-1].do == f"feedwater nodes (data made elsewhere), {how}"
+        assert verdict.actions[-1].gain == verdict.ceiling
+    half = judge_loop(replace(EPOCHS, ready_s=0.03, ready_steps=9))
+    assert half.signals is not None and half.signals.fed_s == pytest.approx(half.signals.rest_s / 2)
+    assert "with data ready (estimated)" in str(half) and "9 steps took 30.0 ms" in " ".join(str(half).split())
+    assert not any("beside their wait" in note for note in judge_loop(LATE).notes), "within the stall"
+
+
+def test_no_step_is_left_out_of_three() -> None:
+    s = of(run(rows=[row(6, 20)] * 100 + [row(0, 12, burst=True)] * 2 + [row(0, 18, burst=True)]))
+    assert s is not None and s.ready_steps == 3 and s.ready_s == pytest.approx(0.014)
+
+
 def test_a_slower_loop_is_never_promised() -> None:
     """On a loaded machine more workers get more of it: fewer of them would cost. A gain below 1 is no advice."""
     many = replace(FIRES["too-many-workers"], others=1.5)

@@ -54,6 +54,8 @@ def _ceiling(v: Verdict) -> str:
     most = v.ceiling or 1.0
     if most > MOST_GAIN:
         return "the step itself takes next to nothing"
+    if v.signals is not None and v.signals.estimated:
+        return f"{most:.2f}x with data ready (estimated)"
     return f"{most:.2f}x faster with data always ready"
 
 
@@ -90,8 +92,7 @@ def _workers(s: Signals) -> str:
 
 
 def _step(s: Signals) -> str:
-    seen = f"seen in {s.ready_steps} steps" if s.ready_s is not None else "estimated"
-    words = f"{s.step_s * 1e3:.1f} ms, {s.fed_s * 1e3:.1f} ms with data ready ({seen})"
+    words = f"{s.step_s * 1e3:.1f} ms, {s.fed_s * 1e3:.1f} ms with data ready ({_seen(s)})"
     if s.replayed_s is not None:
         words += f", {s.replayed_s * 1e3:.1f} ms with batches replayed"
     if s.edge_s > 5e-5:
@@ -99,6 +100,15 @@ def _step(s: Signals) -> str:
     if s.gpu:
         words += f"; blocked in next {percent(s.wait)}"
     return words
+
+
+def _seen(s: Signals) -> str:
+    """Where fed_s is from."""
+    if s.ready_s is None:
+        return "estimated"
+    if s.fed_s == s.ready_s:
+        return f"seen in {s.ready_steps} steps"
+    return f"estimated; {s.ready_steps} steps took {s.ready_s * 1e3:.1f} ms"
 
 
 def _batch(s: Signals) -> str:
