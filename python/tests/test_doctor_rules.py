@@ -464,6 +464,18 @@ def test_tips_are_tested() -> None:
     assert tips(replace(LATE, workers=2, decode=0.6))["a faster decoder"][0] == "yes"
 
 
+def test_the_tip_on_workers_says_nothing_that_its_own_numbers_contradict() -> None:
+    """Recorded: of 0, 1, 2, 4 and the eight that there are, the eight are expected to be best, and none before four."""
+    result, why = tips(EPOCHS)["num_workers"]
+    expected = {int(n): float(ms) for n, ms in (pair.split(": ") for pair in why.partition("step ")[2].split(", "))}
+    assert min(expected, key=lambda n: expected[n]) == 8 and expected[0] < expected[4], why
+    assert result == "no" and why.startswith("expected ms a step"), "no other number would do"
+    many = tips(replace(EPOCHS, workers=12))["num_workers"]
+    assert many[0] == "no" and ", 12: " in many[1] and "would do" not in many[1], "the present number is among them"
+    three = replace(LATE, workers=6, cores=6, batch_cpu_s=0.054, cpu=1.0, ready_s=0.02, step_s=0.0201, wait=0.01)
+    assert tips(three)["num_workers"][1].startswith("3 would do") and " 3: 20.0" in tips(three)["num_workers"][1]
+
+
 def test_tips_for_the_gpu() -> None:
     model = {"convolutions": 20, "channels_last": False, "half": False, "cudnn_benchmark": True}
     memory = {"total": 80_000_000_000, "free": 0, "held": 16_000_000_000, "most": 48_000_000_000}

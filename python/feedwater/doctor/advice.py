@@ -44,10 +44,9 @@ def _curve(s: Signals) -> Tip:
     if not s.fetches:
         return "num_workers", UNKNOWN, "no fetch was seen"
     step = Step(s)
-    numbers = sorted({0, 1, 2, 4, 8, s.workers, s.cores, 2 * s.cores})
-    shown = [n for n in numbers if n <= max(8, 2 * s.cores)]
-    curve = ", ".join(f"{n}: {step.seconds(n) * 1e3:.1f}" for n in shown)
-    best = step.best(range(1, 2 * s.cores + 1))
+    numbers = {0, 1, 2, 4, 8, s.workers, s.cores, 2 * s.cores}
+    best = step.best({*numbers, *range(2 * s.cores)})
+    curve = ", ".join(f"{n}: {step.seconds(n) * 1e3:.1f}" for n in sorted({*numbers, best}))
     gain = step.gain(step.seconds(best))
     told = f"expected ms a step {curve}"
     if s.workers > best and gain < WORTH:
