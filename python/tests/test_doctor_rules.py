@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -506,13 +507,26 @@ def test_one_screen(name: str) -> None:
 
 def test_the_screen_says_it_in_this_order() -> None:
     assert str(judge_loop(LATE)).split("\n")[:6] == [
-        "feedwater doctor  DATA-BOUND  wait 35 %, 1.50x faster with data always ready",
+        "feedwater doctor  DATA-BOUND  stall 35 %, 1.50x faster with data always ready",
         "cause   too-few-workers: workers compute all the time, and cores are free",
         "        of a fetch workers compute 99 %, wait 0 %, queue for a core 0 %",
         "do      1. num_workers=2   1.50x",
         "        2. feedwater nodes (data made elsewhere), at least   1.50x",
         "step    30.0 ms, 20.0 ms with data ready (seen in 9 steps)",
     ]
+
+
+@pytest.mark.parametrize("s", [EPOCHS, LATE, GPU, replace(GPU, edge_s=0.02), FED, Signals(), FIRES["idle-unknown"]])
+def test_one_name_for_one_quantity(s: Signals) -> None:
+    """A share on the screen is what the JSON has under that name."""
+    verdict = judge_loop(s)
+    lines = str(verdict).split("\n")
+    first, step = lines[0], " ".join(" ".join(lines).partition("step    ")[2].partition("batch")[0].split())
+    got, told = verdict.to_dict(), dict(re.findall(r"\b(stall|idle|wait) (unknown|\d+ %)", f"{first} {step}"))
+    assert told == {name: screen.percent(got[name]) for name in told}, str(verdict)
+    wanted = {"stall"} if got["stall"] is not None else {"idle"}
+    wanted |= {"wait"} if s.gpu or s.edge_s else set()
+    assert set(told) >= (wanted | {"idle"} if s.gpu else wanted), "what the stall is made of"
 
 
 def test_unknown_is_not_zero() -> None:

@@ -44,7 +44,7 @@ def _cost(v: Verdict) -> str:
     s = v.signals
     if s is None:
         return ""
-    stall = f"  {'idle' if s.gpu else 'wait'} {percent(s.stall)}"
+    stall = "  idle unknown" if s.stall is None else f"  stall {percent(s.stall)}"
     if v.verdict == "data-bound":
         return f"{stall}, {_ceiling(v)}"
     return f"{stall}; the data path is not your problem" if v.verdict == "healthy" else stall
@@ -98,7 +98,9 @@ def _step(s: Signals) -> str:
     if s.edge_s > 5e-5:
         words += f"; epoch starts {s.edge_s * 1e3:.1f} ms a step"
     if s.gpu:
-        words += f"; blocked in next {percent(s.wait)}"
+        words += f"; idle {percent(s.idle)}"
+    if s.gpu or s.edge_s:
+        words += f"; wait {percent(s.wait)}"
     return words
 
 
