@@ -11,6 +11,7 @@ import pytest
 
 from feedwater.doctor import advice, screen
 from feedwater.doctor.measured import of
+from feedwater.doctor.probe import pictures
 from feedwater.doctor.probe.board import FIELDS
 from feedwater.doctor.report import Report, Run
 from feedwater.doctor.rules import judge, judge_loop, judge_ranks
@@ -391,6 +392,31 @@ def test_signals_of_a_report() -> None:
     assert s.others == 0.0, "2 core-seconds in 4 s, and the workers used more"
 
 
+def test_decoding_is_a_part_of_computing() -> None:
+    """Both by the worker's CPU time: queueing for a core is in neither, and parts add up."""
+    queued = run(rows=[row(6, 20)] * 50)
+    queued.boards[0].update(cpu_ns=0.055e9, queued_ns=0.445e9, process_cpu_ns=0.44e9, decode_ns=0.22e9, decoded=800.0)
+    s = of(queued)
+    assert s is not None and s.decode == pytest.approx(0.5), "0.22 of 0.44 s"
+    said = " ".join(str(judge_loop(s)).split())
+    assert "of a fetch workers compute 11 % (50 % of that decodes), wait 0 %" in said
+    assert "wait 0 %, queue for a core 89 %" in said, "and that is all"
+    assert tips(s)["a faster decoder"][1].startswith("decoding is 50% of what the workers compute")
+    queued.boards[0].update(collate_ns=2e9)
+    collated = of(queued)
+    assert collated is not None and "queue for a core 89 %; collate_fn takes 50 % of the fetch" in " ".join(
+        str(judge_loop(collated)).split()
+    )
+
+
+def test_pictures_are_timed_by_the_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a thread that decodes waits for a core is no decoding."""
+    monkeypatch.setattr(pictures, "counts", dict.fromkeys(pictures.counts, 0))
+    monkeypatch.setattr(pictures, "thread_time_ns", iter((5, 12)).__next__)
+    assert pictures._timed(len)("ab") == 2
+    assert (pictures.counts["decode_ns"], pictures.counts["decoded"]) == (7, 1)
+
+
 def test_signals_by_the_gpus_clock() -> None:
     """An asynchronous loop: the host's steps are lumpy and it waits 19 of 23 ms, the GPU is never idle."""
     lumpy = [row(19, 1 + 44 * (i % 2), idle=0.03, gpu=25, dry=False) for i in range(100)]
@@ -460,7 +486,7 @@ def test_tips_are_tested() -> None:
     assert tips(replace(LATE, workers=8, ready_s=0.029))["num_workers"][1].startswith("1 would do; more is not better")
     assert tips(replace(LATE, decode=0.6))["a faster decoder"] == (
         "yes",
-        "decoding is 60% of a fetch; one twice as fast gives 1.43x",
+        "decoding is 60% of what the workers compute; one twice as fast gives 1.43x",
     )
     assert tips(replace(LATE, workers=2, decode=0.6))["a faster decoder"][0] == "yes"
 

@@ -81,7 +81,7 @@ def _pictures(s: Signals) -> Iterator[Tip]:
         half = Step(s)
         seconds = half.seconds(cpu_s=s.batch_cpu_s * (1 - 0.5 * s.decode))
         gain = half.gain(seconds)
-        why = f"decoding is {s.decode:.0%} of a fetch; one twice as fast gives {gain:.2f}x"
+        why = f"decoding is {s.decode:.0%} of what the workers compute; one twice as fast gives {gain:.2f}x"
         yield "a faster decoder", YES if gain >= WORTH else NO, why
     if not s.fetches:
         return

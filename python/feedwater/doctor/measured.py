@@ -114,7 +114,7 @@ def _fetches(run: Run, loop: dict[str, Any]) -> dict[str, Any]:
         "queued": queued,
         "blocked": blocked,
         "collate": sums["collate_ns"] / wall,
-        "decode": sums["decode_ns"] / wall if sums["decoded"] else None,
+        "decode": min(1.0, sums["decode_ns"] / max(1.0, cpu * wall)) if sums["decoded"] else None,
         "pixels": sums["pixels"] / sums["decoded"] if sums["decoded"] else 0.0,
         "extra": max(0.0, threads - cpu) if loop["workers"] else 0.0,
         "duty": wall / (wall + sums["rest_ns"]),

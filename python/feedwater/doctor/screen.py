@@ -83,11 +83,11 @@ def _workers(s: Signals) -> str:
     if not s.fetches:
         return ""
     who = "workers" if s.workers else "the loop itself"
-    collate = f" (collate_fn {percent(s.collate)})" if s.collate >= 0.05 else ""
-    decode = f", decode {percent(s.decode)}" if s.decode is not None else ""
+    decode = f" ({percent(s.decode)} of that decodes)" if s.decode is not None else ""
+    collate = f"; collate_fn takes {percent(s.collate)} of the fetch" if s.collate >= 0.05 else ""
     return (
-        f"of a fetch {who} compute {percent(s.cpu)}{collate}{decode}, "
-        f"wait {percent(s.blocked)}, queue for a core {percent(s.queued)}"
+        f"of a fetch {who} compute {percent(s.cpu)}{decode}, "
+        f"wait {percent(s.blocked)}, queue for a core {percent(s.queued)}{collate}"
     )
 
 

@@ -64,8 +64,9 @@ class Signals:
     blocked: float = 0.0
     """Share it waited: for files, network, locks."""
     collate: float = 0.0
+    """Share in collate_fn, whether it computed or not."""
     decode: float | None = None
-    """Share in which pictures were decoded; None: no picture was seen to be."""
+    """Share of what the worker computed that decoded pictures; None: no picture was seen to be."""
     pixels: float = 0.0
     """Of a picture, as far as it was decoded; 0 where that is unknown."""
     extra: float = 0.0
