@@ -499,6 +499,8 @@ def test_the_tip_on_workers_says_nothing_that_its_own_numbers_contradict() -> No
     assert result == "no" and why.startswith("expected ms a step"), "no other number would do"
     many = tips(replace(EPOCHS, workers=12))["num_workers"]
     assert many[0] == "no" and ", 12: " in many[1] and "would do" not in many[1], "the present number is among them"
+    slow = tips(replace(LATE, workers=8, ready_s=0.029, step_s=0.031))["num_workers"]
+    assert slow[0] == "no" and slow[1].startswith("1 would do"), "less than it took, but so is the present number"
     three = replace(LATE, workers=6, cores=6, batch_cpu_s=0.054, cpu=1.0, ready_s=0.02, step_s=0.0201, wait=0.01)
     assert tips(three)["num_workers"][1].startswith("3 would do") and " 3: 20.0" in tips(three)["num_workers"][1]
 

@@ -47,11 +47,11 @@ def _curve(s: Signals) -> Tip:
     numbers = {0, 1, 2, 4, 8, s.workers, s.cores, 2 * s.cores}
     best = step.best({*numbers, *range(2 * s.cores)})
     curve = ", ".join(f"{n}: {step.seconds(n) * 1e3:.1f}" for n in sorted({*numbers, best}))
-    gain = step.gain(step.seconds(best))
-    told = f"expected ms a step {curve}"
-    if s.workers > best and gain < WORTH:
+    took_s, told = step.seconds(best), f"expected ms a step {curve}"
+    better = min(step.gain(took_s), step.seconds() / took_s) >= WORTH
+    if s.workers > best and not better:
         return "num_workers", NO, f"{best} would do; more is not better; {told}"
-    return "num_workers", YES if gain >= WORTH and best != s.workers else NO, told
+    return "num_workers", YES if better else NO, told
 
 
 def _prefetch(s: Signals) -> Tip:
