@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 
 from feedwater.doctor import advice, screen
 from feedwater.doctor.measured import of
+from feedwater.doctor.probe import pictures
 from feedwater.doctor.probe.board import FIELDS
 from feedwater.doctor.report import Report, Run
 from feedwater.doctor.rules import judge, judge_loop, judge_ranks
@@ -144,6 +146,53 @@ def test_gains() -> None:
     assert best.gain == pytest.approx(0.03 / 0.02)
     elsewhere = judge_loop(LATE).actions[-1]
     assert elsewhere.do.startswith("feedwater nodes") and elsewhere.gain == pytest.approx(1.5)
+
+
+# Recorded: eight workers on two cores that others use too, three passes of fifteen steps. Two steps were seen fed.
+EPOCHS = Signals(
+    workers=8, steps=45, step_s=0.1886, ready_s=0.0455, ready_steps=2, wait=0.394, edge_s=0.187, steps_per_pass=15.0,
+    fetches=42, fetch_s=1.86, cpu=0.113, queued=0.886, duty=0.996, batch_cpu_s=0.214, loop_cores=0.07, others=1.26,
+)  # fmt: skip
+
+
+def promises(verdict: Verdict) -> list[float]:
+    return [verdict.ceiling or 1.0, *(action.gain or 1.0 for action in verdict.actions)]
+
+
+def test_nothing_beyond_the_stall_is_promised_by_a_few_steps() -> None:
+    """Two steps that were short by chance, on a machine that others use, are no ceiling."""
+    verdict = judge_loop(EPOCHS)
+    stall = verdict.to_dict()["stall"]
+    assert stall == pytest.approx(0.696, abs=1e-3)
+    assert max(promises(verdict)) <= 1 / (1 - stall) + 1e-9, str(verdict)
+    said = " ".join(str(verdict).split())
+    assert "3.29x with data ready (estimated)" in said and verdict.to_dict()["estimated"] is True
+    assert "114.3 ms with data ready (estimated; 2 steps took 45.5 ms)" in said
+    assert verdict.actions[-1].do == "feedwater nodes (data made elsewhere), estimated"
+
+
+def test_more_than_the_stall_is_promised_where_it_was_seen() -> None:
+    """And says why: the loop has the cores that make batches. The same of batches that were replayed."""
+    beside = "steps took 80.0 ms with data ready, without it 114.3 ms beside their wait"
+    for s, how in (
+        (replace(EPOCHS, ready_s=0.08, ready_steps=9), "at least"),
+        (replace(EPOCHS, replayed_s=0.08), "at most"),
+    ):
+        verdict = judge_loop(s)
+        assert verdict.ceiling == pytest.approx(0.3756 / 0.08)
+        assert "x faster with data always ready" in str(verdict) and verdict.to_dict()["estimated"] is False
+        assert any(beside in note for note in verdict.notes), verdict.notes
+        assert verdict.actions[-1].do == f"feedwater nodes (data made elsewhere), {how}"
+        assert verdict.actions[-1].gain == verdict.ceiling
+    half = judge_loop(replace(EPOCHS, ready_s=0.03, ready_steps=9))
+    assert half.signals is not None and half.signals.fed_s == pytest.approx(half.signals.rest_s / 2)
+    assert "with data ready (estimated)" in str(half) and "9 steps took 30.0 ms" in " ".join(str(half).split())
+    assert not any("beside their wait" in note for note in judge_loop(LATE).notes), "within the stall"
+
+
+def test_no_step_is_left_out_of_three() -> None:
+    s = of(run(rows=[row(6, 20)] * 100 + [row(0, 12, burst=True)] * 2 + [row(0, 18, burst=True)]))
+    assert s is not None and s.ready_steps == 3 and s.ready_s == pytest.approx(0.014)
 
 
 def test_a_slower_loop_is_never_promised() -> None:
@@ -343,6 +392,31 @@ def test_signals_of_a_report() -> None:
     assert s.others == 0.0, "2 core-seconds in 4 s, and the workers used more"
 
 
+def test_decoding_is_a_part_of_computing() -> None:
+    """Both by the worker's CPU time: queueing for a core is in neither, and parts add up."""
+    queued = run(rows=[row(6, 20)] * 50)
+    queued.boards[0].update(cpu_ns=0.055e9, queued_ns=0.445e9, process_cpu_ns=0.44e9, decode_ns=0.22e9, decoded=800.0)
+    s = of(queued)
+    assert s is not None and s.decode == pytest.approx(0.5), "0.22 of 0.44 s"
+    said = " ".join(str(judge_loop(s)).split())
+    assert "of a fetch workers compute 11 % (50 % of that decodes), wait 0 %" in said
+    assert "wait 0 %, queue for a core 89 %" in said, "and that is all"
+    assert tips(s)["a faster decoder"][1].startswith("decoding is 50% of what the workers compute")
+    queued.boards[0].update(collate_ns=2e9)
+    collated = of(queued)
+    assert collated is not None and "queue for a core 89 %; collate_fn takes 50 % of the fetch" in " ".join(
+        str(judge_loop(collated)).split()
+    )
+
+
+def test_pictures_are_timed_by_the_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a thread that decodes waits for a core is no decoding."""
+    monkeypatch.setattr(pictures, "counts", dict.fromkeys(pictures.counts, 0))
+    monkeypatch.setattr(pictures, "thread_time_ns", iter((5, 12)).__next__)
+    assert pictures._timed(len)("ab") == 2
+    assert (pictures.counts["decode_ns"], pictures.counts["decoded"]) == (7, 1)
+
+
 def test_signals_by_the_gpus_clock() -> None:
     """An asynchronous loop: the host's steps are lumpy and it waits 19 of 23 ms, the GPU is never idle."""
     lumpy = [row(19, 1 + 44 * (i % 2), idle=0.03, gpu=25, dry=False) for i in range(100)]
@@ -412,9 +486,23 @@ def test_tips_are_tested() -> None:
     assert tips(replace(LATE, workers=8, ready_s=0.029))["num_workers"][1].startswith("1 would do; more is not better")
     assert tips(replace(LATE, decode=0.6))["a faster decoder"] == (
         "yes",
-        "decoding is 60% of a fetch; one twice as fast gives 1.43x",
+        "decoding is 60% of what the workers compute; one twice as fast gives 1.43x",
     )
     assert tips(replace(LATE, workers=2, decode=0.6))["a faster decoder"][0] == "yes"
+
+
+def test_the_tip_on_workers_says_nothing_that_its_own_numbers_contradict() -> None:
+    """Recorded: of 0, 1, 2, 4 and the eight that there are, the eight are expected to be best, and none before four."""
+    result, why = tips(EPOCHS)["num_workers"]
+    expected = {int(n): float(ms) for n, ms in (pair.split(": ") for pair in why.partition("step ")[2].split(", "))}
+    assert min(expected, key=lambda n: expected[n]) == 8 and expected[0] < expected[4], why
+    assert result == "no" and why.startswith("expected ms a step"), "no other number would do"
+    many = tips(replace(EPOCHS, workers=12))["num_workers"]
+    assert many[0] == "no" and ", 12: " in many[1] and "would do" not in many[1], "the present number is among them"
+    slow = tips(replace(LATE, workers=8, ready_s=0.029, step_s=0.031))["num_workers"]
+    assert slow[0] == "no" and slow[1].startswith("1 would do"), "less than it took, but so is the present number"
+    three = replace(LATE, workers=6, cores=6, batch_cpu_s=0.054, cpu=1.0, ready_s=0.02, step_s=0.0201, wait=0.01)
+    assert tips(three)["num_workers"][1].startswith("3 would do") and " 3: 20.0" in tips(three)["num_workers"][1]
 
 
 def test_tips_for_the_gpu() -> None:
@@ -447,13 +535,26 @@ def test_one_screen(name: str) -> None:
 
 def test_the_screen_says_it_in_this_order() -> None:
     assert str(judge_loop(LATE)).split("\n")[:6] == [
-        "feedwater doctor  DATA-BOUND  wait 35 %, 1.50x faster with data always ready",
+        "feedwater doctor  DATA-BOUND  stall 35 %, 1.50x faster with data always ready",
         "cause   too-few-workers: workers compute all the time, and cores are free",
         "        of a fetch workers compute 99 %, wait 0 %, queue for a core 0 %",
         "do      1. num_workers=2   1.50x",
         "        2. feedwater nodes (data made elsewhere), at least   1.50x",
         "step    30.0 ms, 20.0 ms with data ready (seen in 9 steps)",
     ]
+
+
+@pytest.mark.parametrize("s", [EPOCHS, LATE, GPU, replace(GPU, edge_s=0.02), FED, Signals(), FIRES["idle-unknown"]])
+def test_one_name_for_one_quantity(s: Signals) -> None:
+    """A share on the screen is what the JSON has under that name."""
+    verdict = judge_loop(s)
+    lines = str(verdict).split("\n")
+    first, step = lines[0], " ".join(" ".join(lines).partition("step    ")[2].partition("batch")[0].split())
+    got, told = verdict.to_dict(), dict(re.findall(r"\b(stall|idle|wait) (unknown|\d+ %)", f"{first} {step}"))
+    assert told == {name: screen.percent(got[name]) for name in told}, str(verdict)
+    wanted = {"stall"} if got["stall"] is not None else {"idle"}
+    wanted |= {"wait"} if s.gpu or s.edge_s else set()
+    assert set(told) >= (wanted | {"idle"} if s.gpu else wanted), "what the stall is made of"
 
 
 def test_unknown_is_not_zero() -> None:

@@ -121,7 +121,7 @@ func (s Screen) nothing() []string {
 
 // glance is the first thing to read: what it costs, why, what to do, who is worst.
 func (s Screen) glance(j *pb.JobStatus) []string {
-	lines := []string{fmt.Sprintf(" %s  %s  %s  %s", bold.Render(s.Picture.Title(j)), count(int(j.World), "GPU"), verdictStyle(j.Verdict).Render(strings.ToUpper(j.Verdict)), cost(j))}
+	lines := []string{fmt.Sprintf(" %s  %s  %s  %s", bold.Render(s.Picture.Title(j)), count(int(j.World), members(j)), verdictStyle(j.Verdict).Render(strings.ToUpper(j.Verdict)), cost(j))}
 	if j.Cause != "" {
 		lines = append(lines, s.wrapped("cause", j.Cause)...)
 	}
@@ -145,13 +145,21 @@ func (s Screen) wrapped(name, text string) []string {
 	return lines
 }
 
+// members are what a job consists of, as far as is known: who tells its GPU's idle has one.
+func members(j *pb.JobStatus) string {
+	if j.Idle != nil {
+		return "GPU"
+	}
+	return "rank"
+}
+
 // cost is what a job wastes, in words.
 func cost(j *pb.JobStatus) string {
 	switch {
 	case j.Idle != nil:
 		return fmt.Sprintf("idle %s = %.1f GPUs", percent(j.Idle), pulse.Wasted(j))
 	case j.Wait != nil && *j.Wait >= 0.005:
-		return fmt.Sprintf("idle unknown, at most the wait: %s = %.1f GPUs", percent(j.Wait), *j.Wait*float64(j.World))
+		return fmt.Sprintf("idle unknown, at most the wait: %s = %.1f ranks", percent(j.Wait), *j.Wait*float64(j.World))
 	case j.Wait != nil:
 		return "waits for nothing"
 	}

@@ -69,6 +69,15 @@ func TestRenderTellsTheFirstThingsFirst(t *testing.T) {
 	}
 }
 
+// Ranks that do not tell a GPU's idle may compute on CPUs: they are counted as ranks.
+func TestRanksWithoutGPUsAreNotCalledSo(t *testing.T) {
+	job := &pb.JobStatus{Job: "small", World: 2, Wait: proto.Float64(0.7), Verdict: "data-bound"}
+	text := ansi.Strip(Render(Screen{Picture: &watch.Picture{Jobs: []*pb.JobStatus{job}}, Width: 120, Interval: time.Second}))
+	if want := "small  2 ranks  DATA-BOUND  idle unknown, at most the wait: 70 % = 1.4 ranks"; !strings.Contains(text, want) {
+		t.Errorf("%q is not in\n%s", want, text)
+	}
+}
+
 func TestRenderKeepsToTheScreen(t *testing.T) {
 	for _, width := range []int{60, 80, 100, 160, 300} {
 		for _, height := range []int{0, 1, 10, 24, 100} {

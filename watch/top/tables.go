@@ -76,7 +76,7 @@ func longest[T any](all []T, name func(T) string) int {
 
 func (s Screen) jobs() []string {
 	columns := []column{
-		{"JOB", 0, true, 0}, {"GPUS", 5, false, 0}, {"WASTED", 6, false, 0}, {"VERDICT", 10, true, 0}, {"IDLE", 5, false, 0}, {"WAIT", 5, false, 0},
+		{"JOB", 0, true, 0}, {"RANKS", 5, false, 0}, {"WASTED", 6, false, 0}, {"VERDICT", 10, true, 0}, {"IDLE", 5, false, 0}, {"WAIT", 5, false, 0},
 		{"STEP ms", 7, false, 0}, {"IMG/S", 6, false, 0}, {"WOULD TAKE", 10, false, 100}, {"NODES", 7, false, 0}, {"RANKS HEARD", 11, false, 110},
 	}
 	columns[0].width = s.name(columns, longest(s.Picture.Jobs, s.Picture.Title))

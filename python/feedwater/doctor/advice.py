@@ -44,15 +44,14 @@ def _curve(s: Signals) -> Tip:
     if not s.fetches:
         return "num_workers", UNKNOWN, "no fetch was seen"
     step = Step(s)
-    numbers = sorted({0, 1, 2, 4, 8, s.workers, s.cores, 2 * s.cores})
-    shown = [n for n in numbers if n <= max(8, 2 * s.cores)]
-    curve = ", ".join(f"{n}: {step.seconds(n) * 1e3:.1f}" for n in shown)
-    best = step.best(range(1, 2 * s.cores + 1))
-    gain = step.gain(step.seconds(best))
-    told = f"expected ms a step {curve}"
-    if s.workers > best and gain < WORTH:
+    numbers = {0, 1, 2, 4, 8, s.workers, s.cores, 2 * s.cores}
+    best = step.best({*numbers, *range(2 * s.cores)})
+    curve = ", ".join(f"{n}: {step.seconds(n) * 1e3:.1f}" for n in sorted({*numbers, best}))
+    took_s, told = step.seconds(best), f"expected ms a step {curve}"
+    better = min(step.gain(took_s), step.seconds() / took_s) >= WORTH
+    if s.workers > best and not better:
         return "num_workers", NO, f"{best} would do; more is not better; {told}"
-    return "num_workers", YES if gain >= WORTH and best != s.workers else NO, told
+    return "num_workers", YES if better else NO, told
 
 
 def _prefetch(s: Signals) -> Tip:
@@ -82,7 +81,7 @@ def _pictures(s: Signals) -> Iterator[Tip]:
         half = Step(s)
         seconds = half.seconds(cpu_s=s.batch_cpu_s * (1 - 0.5 * s.decode))
         gain = half.gain(seconds)
-        why = f"decoding is {s.decode:.0%} of a fetch; one twice as fast gives {gain:.2f}x"
+        why = f"decoding is {s.decode:.0%} of what the workers compute; one twice as fast gives {gain:.2f}x"
         yield "a faster decoder", YES if gain >= WORTH else NO, why
     if not s.fetches:
         return

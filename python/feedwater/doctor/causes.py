@@ -76,8 +76,9 @@ def cause_of(s: Signals, found: list[Cause]) -> str:
 
 
 def nodes(s: Signals) -> Action:
-    """Data made elsewhere: what the host can see of it is a lower bound."""
-    return Action("feedwater nodes (data made elsewhere), at least", Step(s).gain(s.fed_s))
+    """Data made elsewhere: what is seen of it beside workers is a lower bound, replayed batches are the upper one."""
+    bound = "estimated" if s.estimated else "at least" if s.replayed_s is None else "at most"
+    return Action(f"feedwater nodes (data made elsewhere), {bound}", Step(s).gain(s.ceiling_s))
 
 
 def _all(s: Signals, step: Step) -> Iterator[Cause]:

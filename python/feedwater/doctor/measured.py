@@ -57,7 +57,7 @@ def _times(loop: dict[str, Any]) -> dict[str, Any]:
     step_ns = mean(row.period(by_gpu) for row in steady)
     late_ns = max(LATE_NS, 0.25 * mean(row.wait_ns for row in usual))
     free = sorted(row.period(by_gpu) for row in rows if row.burst and row.wait_ns <= late_ns)
-    free = free[: max(1, int(len(free) * 0.9))] if len(free) >= LEAST_BURST else []
+    free = free[: len(free) - len(free) // 10] if len(free) >= LEAST_BURST else []
     first, passes = loop["first_ns"][1:], loop["passes"]
     per_pass = loop["steps"] / max(1, passes)
     replayed = sorted(loop["replayed_ns"])
@@ -114,7 +114,7 @@ def _fetches(run: Run, loop: dict[str, Any]) -> dict[str, Any]:
         "queued": queued,
         "blocked": blocked,
         "collate": sums["collate_ns"] / wall,
-        "decode": sums["decode_ns"] / wall if sums["decoded"] else None,
+        "decode": min(1.0, sums["decode_ns"] / max(1.0, cpu * wall)) if sums["decoded"] else None,
         "pixels": sums["pixels"] / sums["decoded"] if sums["decoded"] else 0.0,
         "extra": max(0.0, threads - cpu) if loop["workers"] else 0.0,
         "duty": wall / (wall + sums["rest_ns"]),

@@ -32,6 +32,8 @@ COPY = 0.10
 STRAGGLER = 0.10
 UNEVEN = 0.3
 """Share of a rank's computing that the others have less."""
+ALIKE = 0.98
+"""Times closer than this are the same."""
 CONTENDED, TAKEN = 0.20, 0.35
 """Share of time in which the loop's thread has no core, and of the cores that others have: its workers queue it too."""
 ENDED_BY_USER = (0, -2, 130, -15, 143)
@@ -138,7 +140,17 @@ def _late(s: Signals, tips: list[tuple[str, str, str]], notes: list[str]) -> Ver
         actions.append(Action("decode once, and keep the tensors, or what a model makes of them, in memory or a file"))
     elif cause != "tiny-model":
         actions.append(nodes(s))
+    notes = [*notes, *_faster(s)]
     return Verdict("data-bound", cause, "", s, actions, _runner_up(found, cause), advice=tips, notes=notes)
+
+
+def _faster(s: Signals) -> list[str]:
+    """Why more is to gain than the stall."""
+    if s.ceiling_s >= ALIKE * s.rest_s:
+        return []
+    seen_s = s.replayed_s or s.ready_s or s.ceiling_s
+    took = f"steps took {seen_s * 1e3:.1f} ms with data ready, without it {s.rest_s * 1e3:.1f} ms beside their wait"
+    return [f"{took}: the loop then has the cores that make batches, so more is to gain than the stall"]
 
 
 def _runner_up(found: list[Cause], cause: str) -> str:

@@ -44,7 +44,7 @@ def _cost(v: Verdict) -> str:
     s = v.signals
     if s is None:
         return ""
-    stall = f"  {'idle' if s.gpu else 'wait'} {percent(s.stall)}"
+    stall = "  idle unknown" if s.stall is None else f"  stall {percent(s.stall)}"
     if v.verdict == "data-bound":
         return f"{stall}, {_ceiling(v)}"
     return f"{stall}; the data path is not your problem" if v.verdict == "healthy" else stall
@@ -54,6 +54,8 @@ def _ceiling(v: Verdict) -> str:
     most = v.ceiling or 1.0
     if most > MOST_GAIN:
         return "the step itself takes next to nothing"
+    if v.signals is not None and v.signals.estimated:
+        return f"{most:.2f}x with data ready (estimated)"
     return f"{most:.2f}x faster with data always ready"
 
 
@@ -81,24 +83,34 @@ def _workers(s: Signals) -> str:
     if not s.fetches:
         return ""
     who = "workers" if s.workers else "the loop itself"
-    collate = f" (collate_fn {percent(s.collate)})" if s.collate >= 0.05 else ""
-    decode = f", decode {percent(s.decode)}" if s.decode is not None else ""
+    decode = f" ({percent(s.decode)} of that decodes)" if s.decode is not None else ""
+    collate = f"; collate_fn takes {percent(s.collate)} of the fetch" if s.collate >= 0.05 else ""
     return (
-        f"of a fetch {who} compute {percent(s.cpu)}{collate}{decode}, "
-        f"wait {percent(s.blocked)}, queue for a core {percent(s.queued)}"
+        f"of a fetch {who} compute {percent(s.cpu)}{decode}, "
+        f"wait {percent(s.blocked)}, queue for a core {percent(s.queued)}{collate}"
     )
 
 
 def _step(s: Signals) -> str:
-    seen = f"seen in {s.ready_steps} steps" if s.ready_s is not None else "estimated"
-    words = f"{s.step_s * 1e3:.1f} ms, {s.fed_s * 1e3:.1f} ms with data ready ({seen})"
+    words = f"{s.step_s * 1e3:.1f} ms, {s.fed_s * 1e3:.1f} ms with data ready ({_seen(s)})"
     if s.replayed_s is not None:
         words += f", {s.replayed_s * 1e3:.1f} ms with batches replayed"
     if s.edge_s > 5e-5:
         words += f"; epoch starts {s.edge_s * 1e3:.1f} ms a step"
     if s.gpu:
-        words += f"; blocked in next {percent(s.wait)}"
+        words += f"; idle {percent(s.idle)}"
+    if s.gpu or s.edge_s:
+        words += f"; wait {percent(s.wait)}"
     return words
+
+
+def _seen(s: Signals) -> str:
+    """Where fed_s is from."""
+    if s.ready_s is None:
+        return "estimated"
+    if s.fed_s == s.ready_s:
+        return f"seen in {s.ready_steps} steps"
+    return f"estimated; {s.ready_steps} steps took {s.ready_s * 1e3:.1f} ms"
 
 
 def _batch(s: Signals) -> str:

@@ -9,6 +9,8 @@ __all__ = ["LEAST_ROWS", "Signals"]
 
 LEAST_ROWS = 20
 """Steps below which a loop says nothing."""
+SURE = 5
+"""Steps with data ready by which a loop is known to get faster than by what it waits; fewer may be short by chance."""
 
 
 @dataclass(frozen=True)
@@ -62,8 +64,9 @@ class Signals:
     blocked: float = 0.0
     """Share it waited: for files, network, locks."""
     collate: float = 0.0
+    """Share in collate_fn, whether it computed or not."""
     decode: float | None = None
-    """Share in which pictures were decoded; None: no picture was seen to be."""
+    """Share of what the worker computed that decoded pictures; None: no picture was seen to be."""
     pixels: float = 0.0
     """Of a picture, as far as it was decoded; 0 where that is unknown."""
     extra: float = 0.0
@@ -136,13 +139,29 @@ class Signals:
         return None if self.in_step is None else (self.in_step * self.step_s + self.edge_s) / self.period_s
 
     @property
+    def rest_s(self) -> float:
+        """A step without what data cost of it."""
+        return self.step_s * (1 - (self.in_step or 0.0))
+
+    @property
     def fed_s(self) -> float:
-        """A step with data ready: seen after bursts, else without its stall. On a busy host the latter is a guess."""
-        stall = self.in_step or 0.0
-        rest = self.step_s * (1 - stall)
+        """A step with data ready: seen after bursts, else without its stall, which on a busy host is a guess. It may be
+        shorter than that, for the loop then has the cores that make batches: where enough were seen, by half at most.
+        """
         if self.ready_s is None:
-            return rest
-        return max(min(self.step_s, self.ready_s), rest / 2)
+            return self.rest_s
+        least_s = self.rest_s / 2 if self.ready_steps >= SURE else self.rest_s
+        return max(min(self.step_s, self.ready_s), least_s)
+
+    @property
+    def ceiling_s(self) -> float:
+        """A step with data made elsewhere: with batches replayed, else what can be told of it here."""
+        return self.replayed_s or self.fed_s
+
+    @property
+    def estimated(self) -> bool:
+        """Whether no step was seen that took ceiling_s."""
+        return self.replayed_s is None and self.fed_s != self.ready_s
 
     @property
     def sample_cpu_s(self) -> float:

@@ -80,9 +80,11 @@ class Verdict:
 
     @property
     def ceiling(self) -> float | None:
-        """How much faster the loop would be if data were always ready, as far as this host can tell: at least."""
+        """How much faster the loop would be if data were always ready, as far as this host can tell. More than
+        1 / (1 - stall) only where such steps were seen. JSON says whether it is estimated.
+        """
         s = self.signals
-        return None if s is None or s.stall is None else s.period_s / (s.replayed_s or s.fed_s)
+        return None if s is None or s.stall is None else s.period_s / s.ceiling_s
 
     @property
     def exit_code(self) -> int:
@@ -98,6 +100,7 @@ class Verdict:
             "idle": s.idle if s else None,
             "wait": s.wait if s else None,
             "ceiling": self.ceiling,
+            "estimated": None if s is None or self.ceiling is None else s.estimated,
             "stall": s.stall if s else None,
             "period_s": s.period_s if s else None,
             "evidence": {"why": self.why or CAUSES[self.cause], **_evidence(s)},

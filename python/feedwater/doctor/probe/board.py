@@ -32,6 +32,7 @@ FIELDS = (
 )
 """In the file's order, as doubles, all as of the last close look. rest: between fetches. looked_wall, cpu, queued: of
 fetches that were looked at closely; looked_threads: CPU time of all threads in those. process_cpu: of all, always.
+decode: CPU time of the threads that decoded, in all fetches.
 """
 
 CLOSELY = 4
