@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync/atomic"
 	"testing"
 )
@@ -62,7 +63,8 @@ func TestSlowestOfAFailure(t *testing.T) {
 		if !errors.As(r.Err, &read) || len(r.Slowest) > slowest {
 			t.Fatalf("%v, %v", r.Slowest, r.Err)
 		}
-		if slowest > 0 && (len(r.Slowest) != 1 || r.Slowest[0].Key != "class_1/img_2.jpg" || r.Slowest[0].Made != 0 || r.Slowest[0].Read <= 0) {
+		gone := slices.IndexFunc(r.Slowest, func(s Timing) bool { return s.Key == "class_1/img_2.jpg" }) // another sample may be done before
+		if slowest > 0 && (gone < 0 || r.Slowest[gone].Made != 0 || r.Slowest[gone].Read <= 0) {
 			t.Errorf("%+v", r.Slowest)
 		}
 	}
