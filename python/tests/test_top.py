@@ -31,9 +31,11 @@ def loader_of(photos: Path, **options: Any) -> feedwater.Loader[Any]:
     return feedwater.Loader(photos, feedwater.transforms.CenterCrop(8), batch_size=4, local_workers=1, **options)
 
 
-def top(binary: str, *arguments: str) -> str:
+def top(binary: str, *arguments: str, code: int = 0) -> str:
     command = [binary, "top", "--once", "--interval", "0.2s", *arguments]
-    return subprocess.run(command, check=True, capture_output=True, text=True, timeout=120).stdout
+    told = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert told.returncode == code, told.stderr
+    return told.stdout
 
 
 def picture(binary: str, *arguments: str) -> dict[str, Any]:
@@ -148,7 +150,7 @@ def test_a_node_that_is_not_there(binary: str, folder: Path) -> None:
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{s.getsockname()[1]}"
-        (error,) = picture(binary, address)["errors"]
+        (error,) = json.loads(top(binary, "--json", address, code=1))["errors"]
     assert error["addr"] == address and "refused" in error["error"]
     bad = subprocess.run([binary, "top", "--once", "nonsense"], capture_output=True, text=True)
     assert bad.returncode == 2 and "host:port" in bad.stderr
