@@ -49,7 +49,7 @@ type Engine struct {
 
 	running     sync.WaitGroup
 	shop        shop
-	mu          sync.Mutex
+	mu          sync.Mutex                       // may be taken with shop.mu held, never the other way round
 	coreSeconds float64                          // of batches made without SampleTime
 	wants       map[*pipeline.Want]chan struct{} // closed by Cancel
 	made        int
@@ -247,13 +247,22 @@ func (m *maker) Submit(w *pipeline.Want) error {
 
 // Cancel implements server.Maker.
 func (m *maker) Cancel(w *pipeline.Want) {
-	m.engine.mu.Lock()
-	defer m.engine.mu.Unlock()
-	if c := m.engine.wants[w]; c != nil {
-		close(c)
-		m.engine.wants[w] = nil
+	if m.engine.cancel(w) {
 		m.engine.shop.drop(w)
 	}
+}
+
+// cancel is whether the want had not ended and was not cancelled before.
+func (e *Engine) cancel(w *pipeline.Want) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	c := e.wants[w]
+	if c == nil {
+		return false
+	}
+	close(c)
+	e.wants[w] = nil
+	return true
 }
 
 // Hasten implements server.Maker. Without SampleTime nothing queues.
