@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/feedwater-io/feedwater/control/pick"
@@ -57,9 +58,7 @@ func (f *Fleet) weigh(now time.Time) {
 // pick is the node that will have a want soonest and does not have it yet, by what weigh saw and was sent since, or with free set the soonest
 // of those that have room for it and are not doubted; nil if none may be asked now.
 func (f *Fleet) pick(w *Want, free bool, now time.Time) *member {
-	var best *member
-	var bestTier int
-	var bestFinish float64
+	var best, helper candidate
 	for _, m := range f.live {
 		t := w.tries[m]
 		if !m.usable() || now.Before(m.busyUntil) || t.failures >= maxTries || now.Before(t.again) || w.isAt(m) {
@@ -68,21 +67,46 @@ func (f *Fleet) pick(w *Want, free bool, now time.Time) *member {
 		if free && (m.trust.Doubted() || !m.takes(w.count)) {
 			continue
 		}
-		tier := t.failures
+		c := candidate{m, t.failures, f.forecast(m, w)}
 		if w.left == m {
-			tier++
+			c.tier++
+		}
+		if c.tier == 0 && m.trust.Helps() && m.takes(w.count) && c.before(helper, w) {
+			helper = c
 		}
 		if m.trust.Doubted() {
-			tier += maxTries + 1
+			c.tier += maxTries + 1
 		}
-		load := m.load
-		load.Held, load.Unheard, load.Count = load.Held+m.forecast, load.Unheard+m.forecast, w.count
-		finish := m.speed.Finish(load)
-		if best == nil || tier < bestTier || tier == bestTier && (finish < bestFinish || finish == bestFinish && pick.Tie(m.score, w.seq) > pick.Tie(best.score, w.seq)) {
-			best, bestTier, bestFinish = m, tier, finish
+		if c.before(best, w) {
+			best = c
 		}
 	}
-	return best
+	if helper.member != nil && !best.takes(w.count) && w.Due.Sub(now).Seconds() < best.finish {
+		return helper.member
+	}
+	return best.member
+}
+
+// candidate is a node for a want: a lower tier goes first, and in it who has it done in fewer seconds.
+type candidate struct {
+	*member
+	tier   int
+	finish float64
+}
+
+// before reports whether a goes first. There need not be a b.
+func (a candidate) before(b candidate, w *Want) bool {
+	if b.member == nil {
+		return true
+	}
+	return cmp.Or(cmp.Compare(a.tier, b.tier), cmp.Compare(a.finish, b.finish), cmp.Compare(pick.Tie(b.score, w.seq), pick.Tie(a.score, w.seq))) < 0
+}
+
+// forecast is in how many seconds a node would have made a want, besides what was planned for it before.
+func (f *Fleet) forecast(m *member, w *Want) float64 {
+	load := m.load
+	load.Held, load.Unheard, load.Count = load.Held+m.forecast, load.Unheard+m.forecast, w.count
+	return m.speed.Finish(load)
 }
 
 // elsewhere reports whether another node than m could take a want.

@@ -209,7 +209,7 @@ func (f *Fleet) answered(a *asked, answer Answer) {
 		f.delivered(a, &answer, now)
 		if used = w.final == nil; used {
 			w.final = &Result{Header: answer.Header, Data: answer.Data, Imaged: answer.Imaged, Node: s.member.node.Addr()}
-			s.member.trust.Delivered()
+			s.member.trust.Delivered(f.clock(now))
 			f.overtaken(w, a, now)
 		}
 	case w.final == nil:
@@ -270,7 +270,6 @@ func (f *Fleet) blame(asked *asked, a Answer, now time.Time) error {
 		return a.Err
 	case errors.As(a.Err, &damaged):
 		m.damaged++
-		m.trust.Damaged(f.clock(now))
 		f.log.Warn("a batch arrived damaged and is fetched elsewhere", "node", m.node.Addr(), "times", m.damaged, "what", damaged.What)
 		f.charge(w, m, a.Err, true, now)
 	case a.Failure != nil:
@@ -323,6 +322,11 @@ const longestBusy = 30 * time.Second
 func (f *Fleet) charge(w *Want, m *member, err error, passing bool, now time.Time) {
 	m.failures++
 	m.err = err
-	m.trust.Failed(f.clock(now))
+	var damaged *DamageError
+	if errors.As(err, &damaged) {
+		m.trust.Damaged(f.clock(now))
+	} else {
+		m.trust.Failed(f.clock(now))
+	}
 	w.failed(m, err, passing && f.effort.Batches > 0 && !f.alone(), now)
 }

@@ -151,7 +151,7 @@ func TestDeadline(t *testing.T) {
 func TestTrust(t *testing.T) {
 	var n Trust
 	n.Failed(0)
-	n.Delivered()
+	n.Delivered(0)
 	n.Failed(1)
 	if n.Doubted() || n.Probe(100) {
 		t.Error("doubted for a failure now and then")
@@ -168,13 +168,45 @@ func TestTrust(t *testing.T) {
 		n.Failed(at)
 		at += wait
 	}
-	n.Delivered()
+	if n.Helps() {
+		t.Error("of help, while it fails")
+	}
+	n.Delivered(at)
 	if n.Doubted() {
 		t.Error("doubted after a batch")
 	}
 	n.Damaged(0)
 	if !n.Doubted() || n.Probe(59) || !n.Probe(60) || n.Probe(119) || !n.Probe(120) {
 		t.Error("damage is no less than that")
+	}
+}
+
+// Damage is doubted for a minute, whatever else comes; as long as most of what comes is right the node helps.
+func TestTrustAfterDamage(t *testing.T) {
+	var n Trust
+	now := 0.0
+	for range 100 { // one batch in seven
+		n.Damaged(now)
+		if !n.Helps() {
+			t.Fatal("of no help with one wrong batch in seven")
+		}
+		for range 6 {
+			now++
+			n.Delivered(now)
+		}
+		if !n.Doubted() {
+			t.Fatal("trusted within seconds of damage")
+		}
+	}
+	n.Delivered(now + 60)
+	if n.Doubted() || n.Helps() {
+		t.Error("doubted after a minute without damage")
+	}
+	for range 3 {
+		n.Damaged(now)
+	}
+	if n.Helps() {
+		t.Error("of help, with nothing but damage")
 	}
 }
 

@@ -4,13 +4,17 @@ const (
 	doubtAfter  = 2    // failures in a row
 	doubtFirst  = 1.0  // seconds to the first probe; each further one waits for twice as long
 	doubtMost   = 30.0 // seconds
-	doubtDamage = 60.0 // seconds to the first probe after damage
+	doubtDamage = 60.0 // seconds after damage, until a batch ends the doubt or a probe is sent
+	wrongWeight = 0.25 // of the newest batch in the share of wrong ones
+	wrongMost   = 0.5  // of batches, from which on a node is of no help
 )
 
 // Trust is what a node's behaviour earned it. A node that is doubted gets wants that nobody else takes, and a probe now and then, until a
 // batch comes from it. The zero value trusts.
 type Trust struct {
-	failures     int // in a row
+	failures     int     // in a row
+	wrong        float64 // share of batches that were not what they had to be, of late
+	restored     float64 // when a batch ends the doubt again
 	delay, probe float64
 }
 
@@ -22,15 +26,28 @@ func (t *Trust) Failed(now float64) {
 }
 
 // Damaged counts a batch that was not what it had to be.
-func (t *Trust) Damaged(now float64) { t.doubt(doubtDamage, now) }
+func (t *Trust) Damaged(now float64) {
+	t.wrong += wrongWeight * (1 - t.wrong)
+	t.restored = now + doubtDamage
+	t.doubt(doubtDamage, now)
+}
 
 func (t *Trust) doubt(delay, now float64) { t.delay, t.probe = delay, now+delay }
 
 // Delivered counts a batch that was used.
-func (t *Trust) Delivered() { *t = Trust{} }
+func (t *Trust) Delivered(now float64) {
+	t.failures, t.wrong = 0, t.wrong*(1-wrongWeight)
+	if now >= t.restored {
+		t.delay, t.probe = 0, 0
+	}
+}
 
 // Doubted reports whether others go first.
 func (t *Trust) Doubted() bool { return t.delay > 0 }
+
+// Helps reports whether a node that is doubted may have what would come too late from others: it answers, and most batches of late were
+// what they had to be.
+func (t *Trust) Helps() bool { return t.Doubted() && t.failures < doubtAfter && t.wrong < wrongMost }
 
 // Probe reports whether it is time to give a node that is doubted one want; then the next one is later.
 func (t *Trust) Probe(now float64) bool {
