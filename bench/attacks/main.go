@@ -17,25 +17,25 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"os/signal"
 	"path/filepath"
-	"regexp"
-	"strings"
 	"syscall"
 	"time"
+
+	"github.com/feedwater-io/feedwater/bench/internal/rows"
 )
 
 type options struct {
-	program, data, only, markdown, serve string
-	rounds                               int
-	share                                float64
-	warm, watch                          time.Duration
-	json, verbose                        bool
+	output               rows.Output
+	program, data, serve string
+	rounds               int
+	share                float64
+	warm, watch          time.Duration
+	verbose              bool
 
 	scratch string
 }
@@ -51,9 +51,7 @@ func main() {
 	flag.Float64Var(&o.share, "share", 0.5, "of one core that the attacker may take")
 	flag.DurationVar(&o.warm, "warm", 10*time.Second, "for which the job runs before it is watched")
 	flag.DurationVar(&o.watch, "watch", 3*time.Second, "length of a stretch")
-	flag.StringVar(&o.only, "only", "", "only attacks whose names match this regular `expression`")
-	flag.StringVar(&o.markdown, "markdown", "", "write the table to this `file`")
-	flag.BoolVar(&o.json, "json", false, "print JSON")
+	o.output.Define(flag.CommandLine, "attacks")
 	flag.BoolVar(&o.verbose, "verbose", false, "say what the node says")
 	flag.Parse()
 	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -70,16 +68,11 @@ func exit(err error) {
 	os.Exit(0)
 }
 
-var errMissed = errors.New("some rows missed their limits")
-
 func (o *options) run(ctx context.Context, args []string) error {
 	if len(args) != 1 || o.program == "" {
 		return errors.New("usage: attacks [flags] FOLDER, and FEEDWATER_BINARY or --program names the program")
 	}
-	only, err := regexp.Compile(o.only)
-	if err != nil {
-		return err
-	}
+	var err error
 	if o.data, err = filepath.Abs(args[0]); err != nil {
 		return err
 	}
@@ -87,48 +80,16 @@ func (o *options) run(ctx context.Context, args []string) error {
 		return err
 	}
 	defer func() { _ = os.RemoveAll(o.scratch) }()
-	var results []result
-	if !o.json {
-		printHead(os.Stdout)
-	}
+	t := rows.Table[*result]{Head: printHead, Document: markdown}
+	var jobs []rows.Job[*result]
 	for _, a := range attacks() {
-		if !only.MatchString(a.name) {
-			continue
-		}
-		r, err := o.row(ctx, &a)
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if err != nil {
-			r.Err = err.Error()
-		}
-		if !o.json {
-			r.print(os.Stdout)
-		}
-		results = append(results, r)
+		jobs = append(jobs, rows.Job[*result]{Name: a.name, Measure: func(ctx context.Context) *result {
+			r, err := o.row(ctx, &a)
+			if err != nil {
+				r.Err = err.Error()
+			}
+			return &r
+		}})
 	}
-	return o.report(results)
-}
-
-func (o *options) report(results []result) error {
-	if o.json {
-		e := json.NewEncoder(os.Stdout)
-		e.SetIndent("", "  ")
-		if err := e.Encode(results); err != nil {
-			return err
-		}
-	}
-	if o.markdown != "" {
-		var text strings.Builder
-		markdown(&text, results)
-		if err := os.WriteFile(o.markdown, []byte(text.String()), 0o644); err != nil {
-			return err
-		}
-	}
-	for _, r := range results {
-		if !r.OK {
-			return errMissed
-		}
-	}
-	return nil
+	return t.Run(ctx, &o.output, jobs)
 }

@@ -8,6 +8,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/feedwater-io/feedwater/bench/internal/rows"
 )
 
 // result is a row of the table.
@@ -30,8 +32,10 @@ type result struct {
 	AttackedBytes int     `json:"attacked_bytes"`
 	ControlBytes  int     `json:"control_bytes"`
 	Rounds        []round `json:"rounds"`
-	OK            bool    `json:"ok"`
-	Err           string  `json:"error,omitempty"`
+	// Stolen is the share of the machine's cores that its host gave to others meanwhile.
+	Stolen float64 `json:"stolen"`
+	OK     bool    `json:"ok"`
+	Err    string  `json:"error,omitempty"`
 }
 
 type spread struct {
@@ -83,6 +87,12 @@ func (out *result) said() string {
 	return strings.Join(all, ", ")
 }
 
+// Held implements rows.Row.
+func (out *result) Held() bool { return out.OK }
+
+// Stole implements rows.Row.
+func (out *result) Stole(share float64) { out.Stolen = share }
+
 const (
 	head  = "%-38s %-10s %10s %22s %22s %8s %10s %13s %-7s %s\n"
 	cells = "%-38s %-10s %8.0f/s %5.2f (%4.2f to %5.2f)   %5.2f (%4.2f to %5.2f)   %8.3f %7.1f us %5d/%5d M %-7s %s\n"
@@ -92,24 +102,18 @@ func printHead(w io.Writer) {
 	fmt.Fprintf(w, head, "attack", "unit", "units", "job's rate", "per core-second", "cores", "cost", "memory", "ok", "answers")
 }
 
-func (out *result) print(w io.Writer) {
+// Print implements rows.Row.
+func (out *result) Print(w io.Writer) {
 	if out.Err != "" {
 		fmt.Fprintf(w, "%-38s %s\n", out.Attack, out.Err)
 		return
 	}
 	fmt.Fprintf(w, cells, out.Attack, out.Unit, out.PerSecond, out.Rate.Median, out.Rate.Least, out.Rate.Most, out.Work.Median, out.Work.Least, out.Work.Most,
-		out.Cores, out.Cost*1e6, out.AttackedBytes>>20, out.ControlBytes>>20, out.word(), out.said())
-}
-
-func (out *result) word() string {
-	if out.OK {
-		return "ok"
-	}
-	return "MISSED"
+		out.Cores, out.Cost*1e6, out.AttackedBytes>>20, out.ControlBytes>>20, rows.Word(out.OK), out.said())
 }
 
 // markdown writes the table for a document.
-func markdown(w io.Writer, results []result) {
+func markdown(w io.Writer, results []*result) {
 	fmt.Fprintln(w, "| attack | the node answers | units a second | job's rate, of the control | samples per core-second, of the control | node's cores that the attack took | … for a unit | memory, control's |")
 	fmt.Fprintln(w, "|---|---|---|---|---|---|---|---|")
 	for _, r := range results {

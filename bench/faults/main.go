@@ -14,7 +14,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -22,17 +21,18 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"syscall"
+
+	"github.com/feedwater-io/feedwater/bench/internal/rows"
 )
 
 type options struct {
 	matrix
-	only, markdown string
-	json, verbose  bool
-	seed           uint64
-	minutes        float64
+	output  rows.Output
+	verbose bool
+	seed    uint64
+	minutes float64
 }
 
 func main() {
@@ -48,9 +48,7 @@ func main() {
 	flag.Float64Var(&o.speed, "speed", 160, "samples a second that the whole fleet makes")
 	flag.Float64Var(&o.seconds, "seconds", 20, "for which each job is watched, after it has warmed up")
 	flag.Float64Var(&o.minutes, "soak", 0, "instead of the table, so many `minutes` of one job with faults at random; memory and handles must stay")
-	flag.StringVar(&o.only, "only", "", "only faults whose names match this regular `expression`")
-	flag.StringVar(&o.markdown, "markdown", "", "write the table to this `file`")
-	flag.BoolVar(&o.json, "json", false, "print JSON")
+	o.output.Define(flag.CommandLine, "faults")
 	flag.BoolVar(&o.verbose, "verbose", false, "say what nodes and trainers say")
 	flag.Uint64Var(&o.seed, "seed", 1, "of the times at which faults happen")
 	flag.Parse()
@@ -67,8 +65,6 @@ func exit(err error) {
 	}
 	os.Exit(0)
 }
-
-var errMissed = errors.New("some rows missed their limits")
 
 func (o *options) run(ctx context.Context, args []string) error {
 	if len(args) != 1 || o.program == "" {
@@ -100,61 +96,21 @@ func (o *options) run(ctx context.Context, args []string) error {
 	if o.minutes > 0 {
 		return o.soak(ctx, o.minutes, os.Stdout)
 	}
-	results, err := o.rows(ctx)
-	if err != nil {
-		return err
-	}
-	return o.report(results)
+	return o.table(ctx)
 }
 
-// rows measures all rows that were asked for, and prints each when it is there.
-func (o *options) rows(ctx context.Context) ([]result, error) {
-	if !o.json {
-		printHead(os.Stdout)
-	}
-	only, err := regexp.Compile(o.only)
-	if err != nil {
-		return nil, err
-	}
-	var results []result
+// table measures all rows that were asked for.
+func (o *options) table(ctx context.Context) error {
+	t := rows.Table[*result]{Head: printHead, Document: markdown}
+	var jobs []rows.Job[*result]
 	for _, f := range faults() {
-		if !only.MatchString(f.name) {
-			continue
-		}
-		r, err := o.row(ctx, &f)
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
-		if err != nil {
-			r.Err = err.Error()
-		}
-		if !o.json {
-			r.print(os.Stdout)
-		}
-		results = append(results, r)
+		jobs = append(jobs, rows.Job[*result]{Name: f.name, Measure: func(ctx context.Context) *result {
+			r, err := o.row(ctx, &f)
+			if err != nil {
+				r.Err = err.Error()
+			}
+			return &r
+		}})
 	}
-	return results, nil
-}
-
-func (o *options) report(results []result) error {
-	if o.json {
-		e := json.NewEncoder(os.Stdout)
-		e.SetIndent("", "  ")
-		if err := e.Encode(results); err != nil {
-			return err
-		}
-	}
-	if o.markdown != "" {
-		var text strings.Builder
-		markdown(&text, results)
-		if err := os.WriteFile(o.markdown, []byte(text.String()), 0o644); err != nil {
-			return err
-		}
-	}
-	for _, r := range results {
-		if !r.OK {
-			return errMissed
-		}
-	}
-	return nil
+	return t.Run(ctx, &o.output, jobs)
 }

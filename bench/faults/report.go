@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/feedwater-io/feedwater/bench/internal/rows"
 )
 
 // result is a row of the table.
@@ -28,8 +30,10 @@ type result struct {
 	Stall   float64 `json:"stall"`
 	Limit   float64 `json:"limit"`
 	Longest float64 `json:"longest_wait_seconds"`
-	OK      bool    `json:"ok"`
-	Err     string  `json:"error,omitempty"`
+	// Stolen is the share of the machine's cores that its host gave to others meanwhile.
+	Stolen float64 `json:"stolen"`
+	OK     bool    `json:"ok"`
+	Err    string  `json:"error,omitempty"`
 }
 
 const (
@@ -43,6 +47,12 @@ func (out *result) verdict(f *fault, seconds float64) {
 	out.OK = out.difference == difference{} && out.Stall <= out.Limit && out.Extra <= out.ExtraLimit
 }
 
+// Held implements rows.Row.
+func (out *result) Held() bool { return out.OK }
+
+// Stole implements rows.Row.
+func (out *result) Stole(share float64) { out.Stolen = share }
+
 const (
 	head  = "%-42s %5s %5s %7s %7s %5s %8s %7s %7s %7s %8s %7s %8s  %s\n"
 	cells = "%-42s %5d %5d %5.0f/s %7d %5d %8d %7d %6.1f%% %6.1f%% %7.2f%% %6.1f%% %7.2fs  %s\n"
@@ -52,13 +62,14 @@ func printHead(w io.Writer) {
 	fmt.Fprintf(w, head, "fault", "nodes", "ranks", "demand", "samples", "lost", "repeated", "changed", "extra", "limit", "stall", "limit", "longest", "ok")
 }
 
-func (out *result) print(w io.Writer) {
+// Print implements rows.Row.
+func (out *result) Print(w io.Writer) {
 	if out.Err != "" {
 		fmt.Fprintf(w, "%-42s %5d %5d  %s\n", out.Fault, out.Nodes, out.Ranks, lastLine(out.Err))
 		return
 	}
 	fmt.Fprintf(w, cells, out.Fault, out.Nodes, out.Ranks, out.Demand, out.Samples, out.Lost, out.Repeated, out.Changed,
-		100*out.Extra, 100*out.ExtraLimit, 100*out.Stall, 100*out.Limit, out.Longest, out.word())
+		100*out.Extra, 100*out.ExtraLimit, 100*out.Stall, 100*out.Limit, out.Longest, rows.Word(out.OK))
 }
 
 // lastLine is what a traceback comes to.
@@ -67,15 +78,8 @@ func lastLine(s string) string {
 	return lines[len(lines)-1]
 }
 
-func (out *result) word() string {
-	if out.OK {
-		return "ok"
-	}
-	return "MISSED"
-}
-
 // markdown writes the table for a document.
-func markdown(w io.Writer, results []result) {
+func markdown(w io.Writer, results []*result) {
 	fmt.Fprintln(w, "| fault | nodes | ranks | demand | samples | lost | repeated | changed | extra work | limit | stall | limit | longest wait | |")
 	fmt.Fprintln(w, "|---|---|---|---|---|---|---|---|---|---|---|---|---|---|")
 	for _, r := range results {
@@ -88,6 +92,6 @@ func markdown(w io.Writer, results []result) {
 			continue
 		}
 		fmt.Fprintf(w, "| %s | %d | %d | %.0f/s | %d | %d | %d | %d | %.1f %% | %.1f %% | %.2f %% | %.1f %% | %.2f s | %s |\n", name, r.Nodes, r.Ranks, r.Demand, r.Samples,
-			r.Lost, r.Repeated, r.Changed, 100*r.Extra, 100*r.ExtraLimit, 100*r.Stall, 100*r.Limit, r.Longest, r.word())
+			r.Lost, r.Repeated, r.Changed, 100*r.Extra, 100*r.ExtraLimit, 100*r.Stall, 100*r.Limit, r.Longest, rows.Word(r.OK))
 	}
 }

@@ -59,7 +59,7 @@ func (m *matrix) soak(ctx context.Context, minutes float64, w io.Writer) error {
 	cancel()
 	following.Wait()
 	printHead(w)
-	out.print(w)
+	out.Print(w)
 	ok := out.OK
 	for _, g := range watched {
 		ok = g.print(w, began, over) && ok
