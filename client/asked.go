@@ -19,7 +19,7 @@ type asked struct {
 	span    trace.Span // nil: none
 	sent    time.Time
 	begun   time.Time // that the node began with it, as far as is known
-	expires time.Time // zero: never
+	bounded bool      // it has a deadline: another node could take the want
 	// forecast and make are what was thought when it was sent, in seconds; see pick.Attempt.
 	forecast, make float64
 	spare          bool // it writes Want.spare, not Want.Dst
@@ -43,9 +43,7 @@ func (f *Fleet) send(w *Want, s *session, now time.Time) bool {
 	a.trace = f.traces.sent(w.seq, m.node.Addr(), now)
 	a.attempt = &Attempt{Name: w.Name, Dst: dst, Grow: w.Grow, Image: image, Due: w.Due, layout: f.info.Load().GetFields(), hedge: len(w.out) > 0}
 	if f.elsewhere(w, m, now) {
-		d := pick.Deadline(&f.took, w.missed)
-		a.attempt.Deadline = time.Duration(d * float64(time.Second))
-		a.expires = now.Add(a.attempt.Deadline)
+		a.bounded, a.attempt.Deadline = true, time.Duration(pick.Deadline(&f.took, w.missed)*float64(time.Second))
 	}
 	a.attempt.Begun = func() {
 		now := time.Now()
@@ -66,6 +64,14 @@ func (a *asked) begins(now time.Time) {
 	if a.begun.IsZero() {
 		a.begun = now
 	}
+}
+
+// working is for how many seconds the node has, as far as is known; negative: it has not begun.
+func (a *asked) working(now time.Time) float64 {
+	if a.begun.IsZero() {
+		return -1
+	}
+	return now.Sub(a.begun).Seconds()
 }
 
 // lends reports whether a node has the want's first memory, or its second.
@@ -189,7 +195,7 @@ func (f *Fleet) about(a *asked, now time.Time) pick.Attempt {
 	load := f.load(a.session.member, 0, now)
 	load.Held -= a.want.count
 	p := pick.Attempt{
-		Due: math.Inf(-1), Age: now.Sub(a.sent).Seconds(), Begun: -1,
+		Due: math.Inf(-1), Age: now.Sub(a.sent).Seconds(), Begun: a.working(now),
 		Forecast: a.forecast, Make: a.make, Rest: a.session.member.speed.Finish(load), Moves: a.want.moves,
 	}
 	if p.Make == 0 { // nothing was known of it
@@ -198,16 +204,13 @@ func (f *Fleet) about(a *asked, now time.Time) pick.Attempt {
 	if !a.want.Due.IsZero() {
 		p.Due = a.want.Due.Sub(now).Seconds()
 	}
-	if !a.begun.IsZero() {
-		p.Begun = now.Sub(a.begun).Seconds()
-	}
 	return p
 }
 
 // expire gives up attempts whose deadlines are over.
 func (f *Fleet) expire(s *session, now time.Time) {
 	for _, a := range s.wants {
-		if a.expires.IsZero() || now.Before(a.expires) || a.cancelled {
+		if !a.bounded || a.cancelled || !pick.Expired(now.Sub(a.sent).Seconds(), a.working(now), &f.took, &f.making, a.want.missed) {
 			continue
 		}
 		f.log.Warn("a node missed a deadline: the batch is fetched elsewhere", "node", s.member.node.Addr(), "after", now.Sub(a.sent).Round(time.Millisecond))

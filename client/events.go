@@ -253,6 +253,7 @@ func (f *Fleet) delivered(a *asked, answer *Answer, now time.Time) {
 	took, queued := now.Sub(a.sent), amount(answer.Header.GetQueuedSeconds())
 	m.speed.Arrived(count, a.waited(now).Seconds(), took.Seconds()-queued, f.clock(now))
 	f.took.Add(took.Seconds())
+	f.making.Add(took.Seconds() - queued)
 	f.loop.arrived(took, queued)
 	s.answered, f.progress = now, now
 	m.batches++

@@ -112,13 +112,14 @@ type Fleet struct {
 	queue     []*Want   // not at a node
 	wants     map[*Want]struct{}
 	seq       uint64
-	progress  time.Time // of the last batch, or of the first want after there was none, or of Open
-	epoch     time.Time // that package pick's seconds are counted from
-	cost      float64   // core-seconds of a sample
-	count     int       // of the latest want
-	connected time.Time // when nodes were chosen last; zero: there are new ones
-	needed    [4]int    // connections, by the last seconds
-	took      pick.Median
+	progress  time.Time   // of the last batch, or of the first want after there was none, or of Open
+	epoch     time.Time   // that package pick's seconds are counted from
+	cost      float64     // core-seconds of a sample
+	count     int         // of the latest want
+	connected time.Time   // when nodes were chosen last; zero: there are new ones
+	needed    [4]int      // connections, by the last seconds
+	took      pick.Median // seconds that wants took, and without the queue
+	making    pick.Median
 	hedges    pick.Bank
 	effort    Effort
 	traces    traces
@@ -213,9 +214,9 @@ func (f *Fleet) run() {
 	for f.ctx.Err() == nil {
 		select {
 		case <-f.inbox.wake:
-			f.handle()
+			f.handle(false)
 		case <-tick.C:
-			f.handle()
+			f.handle(false)
 			f.watch(time.Now())
 		case <-f.ctx.Done():
 		}
@@ -226,18 +227,16 @@ func (f *Fleet) run() {
 	f.leave()
 }
 
-// handle does what has been posted.
-func (f *Fleet) handle() {
-	for _, event := range f.inbox.take(false) {
+// handle does what has been posted; after the last time nothing more may be.
+func (f *Fleet) handle(last bool) {
+	for _, event := range f.inbox.take(last) {
 		event()
 	}
 }
 
 // leave handles what is still in the inbox and answers the wants that are left. No node holds any of them.
 func (f *Fleet) leave() {
-	for _, event := range f.inbox.take(true) {
-		event()
-	}
+	f.handle(true)
 	for w := range f.wants {
 		f.finish(w, Result{Err: ErrClosed})
 	}

@@ -92,12 +92,12 @@ func (f *Fleet) probe(now time.Time) {
 	}
 }
 
-// spared is where in the queue the want is that is needed last of those that were not taken from m before, unless nobody else can have
+// spared is where in the queue the want is that is needed last of those that were taken from no node before, unless nobody else can have
 // them; -1 if there is none.
 func (f *Fleet) spared(m *member, now time.Time) int {
 	at := -1
 	for i, w := range f.queue {
-		if (w.left != m || !f.elsewhere(w, m, now)) && (at < 0 || w.compare(f.queue[at]) > 0) {
+		if (w.left == nil || !f.elsewhere(w, m, now)) && (at < 0 || w.compare(f.queue[at]) > 0) {
 			at = i
 		}
 	}

@@ -49,7 +49,7 @@ func (a Attempt) Choose(other float64) Choice {
 	case a.Due >= max(other, made)+made:
 		return Leave
 	case a.Begun >= 0:
-		if a.Begun > hedgeMakes*cmp.Or(max(a.Make, 0), hedgeGuess) && a.Begun > hedgeMakes*hedgeLeast {
+		if a.Begun > hedgeMakes*max(cmp.Or(max(a.Make, 0), hedgeGuess), hedgeLeast) {
 			return Hedge
 		}
 	case a.Age > moveAge*patience && other < moveGain*a.Rest,
@@ -95,4 +95,11 @@ func Deadline(took *Median, missed int) float64 {
 		d = max(deadlineLeast, deadlineTimes*took.Value())
 	}
 	return d * math.Exp2(float64(min(missed/2, mostDoublings)))
+}
+
+// Expired reports whether an attempt is to be given up that was sent age seconds ago and began so many seconds ago, negative: it has not. Once it
+// has begun, what was in the node's queue is no excuse: making is how long wants took from there. By now more may be known of either than
+// when it was sent.
+func Expired(age, begun float64, took, making *Median, missed int) bool {
+	return age >= deadlineLeast && (age >= Deadline(took, missed) || begun >= Deadline(making, missed))
 }

@@ -141,10 +141,21 @@ func TestDeadline(t *testing.T) {
 	near(t, "three", Deadline(&took, 0), 20)
 	near(t, "after two misses", Deadline(&took, 2), 40)
 	near(t, "after many", Deadline(&took, 60), 20*64)
+	var making Median
 	for range 40 {
-		took.Add(0.01)
+		took.Add(1)
+		making.Add(0.01)
 	}
-	near(t, "short ones", Deadline(&took, 0), 5)
+	near(t, "short ones", Deadline(&making, 0), 5)
+	for _, c := range []struct {
+		age, begun float64
+		missed     int
+		want       bool
+	}{{19, -1, 0, false}, {20, -1, 0, true}, {20, -1, 2, false}, {19, 4.9, 0, false}, {19, 5, 0, true}, {19, 5, 2, false}} {
+		if got := Expired(c.age, c.begun, &took, &making, c.missed); got != c.want {
+			t.Errorf("%+v: %v", c, got)
+		}
+	}
 }
 
 // Two failures in a row bring doubt, and a batch ends it; probes come after 1, 2, 4 … 30 s.
