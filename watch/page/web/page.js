@@ -80,6 +80,11 @@ function title(picture, job) {
   return picture.jobs.some((j) => j.job === job.job && !same(j, job)) ? `${name} #${job.plan.slice(0, 4)}` : name;
 }
 
+/** What a job consists of, as far as is known: who tells its GPU's idle has one. */
+function member(job) {
+  return known(job.idle) ? "GPU" : "rank";
+}
+
 function glance(picture, job) {
   const section = document.getElementById("glance");
   if (!job) {
@@ -88,12 +93,12 @@ function glance(picture, job) {
     section.replaceChildren(make("div", "name", what), make("p", "", then));
     return;
   }
-  const gpus = `${job.world} GPU${job.world === 1 ? "" : "s"}`;
+  const all = `${job.world} ${member(job)}${job.world === 1 ? "" : "s"}`;
   const name = make("div", "name", [title(picture, job), make("span", `verdict ${job.verdict}`, job.verdict)]);
   const big = make("div", "big");
-  if (known(job.idle)) big.append(wasted(job).toFixed(1), make("small", "", ` of ${gpus} stand still for data, ${percent(job.idle)} of each step`));
-  else if (known(job.wait)) big.append(percent(job.wait), make("small", "", ` of each step waits for data, at most ${(job.wait * job.world).toFixed(1)} of ${gpus}; idle unknown`));
-  else big.append("?", make("small", "", ` of ${gpus}: no steps yet`));
+  if (known(job.idle)) big.append(wasted(job).toFixed(1), make("small", "", ` of ${all} stand still for data, ${percent(job.idle)} of each step`));
+  else if (known(job.wait)) big.append(percent(job.wait), make("small", "", ` of each step waits for data, at most ${(job.wait * job.world).toFixed(1)} of ${all}; idle unknown`));
+  else big.append("?", make("small", "", ` of ${all}: no steps yet`));
   const rows = make("dl");
   const row = (what, text) => text && rows.append(make("dt", "", what), make("dd", "", text));
   row("cause", job.cause);
@@ -118,7 +123,7 @@ function jobs(picture, job) {
   const columns = [
     ["job", "text", (j) => title(picture, j)],
     ["verdict", "text", (j) => make("span", `verdict ${j.verdict}`, j.verdict)],
-    ["GPUs", "wide", (j) => String(j.world)],
+    ["ranks", "wide", (j) => String(j.world)],
     ["wasted", "", (j) => (known(j.idle) ? wasted(j).toFixed(1) : "?")],
     ["idle", "", (j) => percent(j.idle)],
     ["wait", "wide", (j) => percent(j.wait)],
