@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import base64
 import dataclasses
+import operator
 import os
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Generic, Literal, NoReturn, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, Literal, NoReturn, SupportsIndex, TypeVar, overload
 
 from ._config import Config
 from ._cursor import At, Cursor
@@ -209,11 +210,15 @@ class Loader(Generic[B]):
         """Steps of a whole epoch, the same on every rank. May start the agent, to count the samples."""
         return self._engine.length()
 
-    def set_epoch(self, epoch: int) -> None:
+    def set_epoch(self, epoch: SupportsIndex) -> None:
         """The next pass is that epoch. Needed only to go elsewhere than on; a state just loaded keeps its cursor."""
-        if isinstance(epoch, bool) or not isinstance(epoch, int) or not 0 <= epoch < 1 << 32:
+        try:
+            whole = -1 if isinstance(epoch, bool) else operator.index(epoch)
+        except TypeError:
+            whole = -1
+        if not 0 <= whole < 1 << 32:
             raise ValueError(f"set_epoch({epoch!r}): needs a whole number from 0 to 2**32 - 1")
-        self._cursor.set_epoch(epoch)
+        self._cursor.set_epoch(whole)
         self._engine.told.note()
 
     def _heed(self) -> None:

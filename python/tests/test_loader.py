@@ -420,6 +420,17 @@ def test_a_state_after_the_last_batch_within_the_loop_begins_the_next_epoch(fake
     assert [resumed.last.epoch for _ in resumed] == [1] * len(loader)
 
 
+def test_an_epoch_is_any_whole_number(fake: Any) -> None:
+    loader = fake.loader()
+    loader.set_epoch(np.int64(3))
+    next(iter(loader))
+    assert loader.state_dict()["epoch"] == 3
+    assert type(loader.state_dict()["epoch"]) is int
+    for wrong in (-1, 1 << 32, 1.0, True, "1", None):
+        with pytest.raises(ValueError, match="set_epoch"):
+            loader.set_epoch(wrong)
+
+
 def test_taking_a_state_at_the_end_moves_nothing(fake: Any) -> None:
     loader = fake.loader(shuffle=True)
     it = iter(loader)
