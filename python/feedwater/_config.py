@@ -115,9 +115,9 @@ class Config:
                 'tail="valid" fills up the last batch: ask for the mask too, fields=("image", "label", "valid")'
             )
         if self.python is not None:
-            from . import _python
+            from ._python_function import check
 
-            _python.check(self.python)
+            check(self.python)
             if self.views:
                 raise NotYetError("python= behind Views is not there yet: it gets one picture of each sample")
             if self.masks is not None:
