@@ -84,6 +84,8 @@ class Builder:
         self._several = pictures[0].field != IMAGE
         if any(field.name == MASK for field in opened.fields):
             self._looks.append(Look(opened.field(MASK), False, self._torch))
+        self._plain = len(self._looks) == 1 and not self._looks[0].field.ragged
+        """Whether the pictures of a batch are one array."""
         self._names, self._as_dict = names, as_dict
         self._mask = "valid" in names
         self._slots: Slots | None = None
@@ -139,12 +141,11 @@ class Builder:
             self._slots = slots
         labels = slots.columns["label"][slot, :count].copy()
         indices = slots.columns["index"][slot, :count].copy()
-        first, *others = self._looks
-        pictures = self._pictures(done, count) if others else [first.leased(done, count)]
+        pictures = [slots.lease(slot, self._looks[0].field, count)] if self._plain else self._pictures(done, count)
         return Rows(pictures, labels, indices, slots)
 
     def _pictures(self, done: Done, count: int) -> list[Images]:
-        """Several fields of pictures in a slot, all of one lease."""
+        """Pictures of several fields, or of different sizes, in a slot: all of one lease."""
         first = self._looks[0]
         memory = done.slots.tail(done.slot, first.field)
         return [look.within(done, memory[look.field.offset - first.field.offset :], count) for look in self._looks]

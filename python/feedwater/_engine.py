@@ -277,7 +277,7 @@ class Engine:
     def next(self) -> Ready | None:
         """The batch at the cursor; None at the epoch's end. Consumes nothing, except steps of which nothing is left."""
         assert self._builder is not None
-        while (step := self._step()) is not None:
+        while (step := self.feed.wanted(self.cursor.at.place) or self._step()) is not None:
             done = self._take(step) if step.size else None
             errors = done.errors if done is not None else []
             rows = self._builder.rows(step, done, self._crowded)
@@ -296,9 +296,6 @@ class Engine:
     def _step(self) -> Step | None:
         assert self.order is not None and self.ranks is not None
         place = self.cursor.at.place
-        step = self.feed.wanted(place)
-        if step is not None:
-            return step
         step = self.order.at(*place, self.ranks)
         if step is None and not place[1]:
             self._check_drop(self.ranks)

@@ -103,7 +103,7 @@ class Feed:
 
     def needed(self, slots: Slots) -> int:
         """How many slots live batches must leave: the window's belong to the agent, whatever the program keeps."""
-        return max(1, min(self.window, slots.count - IN_USE))
+        return min(self.window or 1, slots.count - IN_USE)
 
     def take(self, key: tuple[int, int], batch: int, upcoming: Upcoming) -> Done:
         """The batch of the step at key; blocks until it is there. Asks for those after it meanwhile."""
@@ -169,8 +169,9 @@ class Feed:
             if not want.sent:  # an exception came between noting and sending it
                 self._out.pop(ident, None)
                 self._wants = {k: w for k, w in self._wants.items() if w is not want}
+        assert self.session.slots is not None
         path: list[tuple[int, int]] = []
-        place, limit = key, self._limit()
+        place, limit = key, self.needed(self.session.slots)
         while len(path) < limit:
             step = upcoming(*place)
             if step is None:
@@ -184,22 +185,17 @@ class Feed:
         self._tail = key
         self._cancel(link, dropped)
 
-    def _limit(self) -> int:
-        """How many wants there may be at once."""
-        assert self.session.slots is not None
-        return self.needed(self.session.slots)
-
     def _top_up(self, link: Link, tail: tuple[int, int], upcoming: Upcoming) -> tuple[int, int]:
         """Sends wants until the window is full, the slots are out or the way is not known further."""
-        limit = self._limit()
+        session, slots = self.session, self.session.slots
+        assert slots is not None
+        limit = self.needed(slots)
         while len(self._wants) < limit:
             step = upcoming(*tail)
             if step is None:
                 break
             if step.size and step.key not in self._wants:
-                session = self.session
-                slots = session.slots if step.size <= session.batch else None
-                if slots is None:
+                if step.size > session.batch:
                     slots = session.reserve(step.size)
                 slot = slots.free(self._busy(slots))
                 if slot is None:

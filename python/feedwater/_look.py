@@ -55,12 +55,6 @@ class Look:
         """No sample."""
         return [] if self.field.ragged else np.zeros((0, *self.field.shape), self.field.stored)
 
-    def leased(self, done: Done, count: int) -> Images:
-        """The only pictures in a slot."""
-        if self.field.ragged:
-            return self.within(done, done.slots.tail(done.slot, self.field), count)
-        return done.slots.lease(done.slot, self.field, count)
-
     def within(self, done: Done, memory: _Array, count: int) -> Images:
         """Those that begin memory, which is of one lease."""
         shape, stored = self.field.shape, self.field.stored
