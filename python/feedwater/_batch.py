@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from ._look import Images, Look, copied, kept, padded, size_of
+from ._look import Images, Look, copied, kept, padded
 from ._opened import Opened
 from ._order import Indices, Step
 from ._output import IMAGE, MASK
@@ -30,14 +30,18 @@ _Array = npt.NDArray[Any]
 class Rows:
     """The rows of one batch, as numpy arrays in the agent's layout."""
 
-    __slots__ = ("crowded", "indices", "labels", "nbytes", "pictures", "samples", "valid")
+    __slots__ = ("crowded", "indices", "labels", "nbytes", "pictures", "samples", "slots", "valid")
 
-    def __init__(self, pictures: list[Images], labels: _Array, indices: Indices) -> None:
+    def __init__(self, pictures: list[Images], labels: _Array, indices: Indices, slots: Slots | None) -> None:
         self.pictures, self.labels, self.indices = pictures, labels, indices
+        self.slots = slots
+        """Where the pictures lie; None: in ordinary memory."""
         self.valid: npt.NDArray[np.bool_] | None = None
         """Which rows hold a sample; None: all."""
         self.samples = len(labels)
-        self.nbytes = sum(map(size_of, pictures))
+        self.nbytes = 0
+        for images in pictures:
+            self.nbytes += sum(image.nbytes for image in images) if isinstance(images, list) else images.nbytes
         self.crowded = False
         """Whether it had to be copied to ordinary memory."""
 
@@ -80,6 +84,8 @@ class Builder:
         self._several = pictures[0].field != IMAGE
         if any(field.name == MASK for field in opened.fields):
             self._looks.append(Look(opened.field(MASK), False, self._torch))
+        self._plain = len(self._looks) == 1 and not self._looks[0].field.ragged
+        """Whether the pictures of a batch are one array."""
         self._names, self._as_dict = names, as_dict
         self._mask = "valid" in names
         self._slots: Slots | None = None
@@ -94,22 +100,19 @@ class Builder:
         crowded says whether live batches hold so many slots that this one must go to ordinary memory.
         """
         rows = self._empty() if done is None else self._received(step, done)
-        if done is not None:
-            if crowded(self.held(done)):
-                rows.to_ordinary_memory()
-            if done.errors:
-                self._mend(rows, done)
+        if rows.slots is not None and crowded(rows.slots):
+            rows.to_ordinary_memory()
+        if done is not None and done.errors:
+            self._mend(rows, done)
         if step.rows > step.size:
             rows.pad(step.rows)
         return rows
 
-    def held(self, done: Done) -> Slots:
-        """The slots that a batch's pictures lie in."""
-        return done.slots
-
     def batch(self, rows: Rows, keys: Callable[[Indices], list[str]]) -> Any:
         """What the loop gets: a tuple or a dict of the wanted fields."""
-        made = {user: self._field(name, rows, keys) for name, user in self._names.items()}
+        made = {}
+        for name, user in self._names.items():
+            made[user] = self._field(name, rows, keys)
         return made if self._as_dict else tuple(made.values())
 
     def _field(self, name: str, rows: Rows, keys: Callable[[Indices], list[str]]) -> Any:
@@ -128,7 +131,7 @@ class Builder:
         return array if self._torch is None else self._torch.from_numpy(array)
 
     def _empty(self) -> Rows:
-        return Rows([look.empty() for look in self._looks], np.zeros(0, np.int64), np.zeros(0, np.int64))
+        return Rows([look.empty() for look in self._looks], np.zeros(0, np.int64), np.zeros(0, np.int64), None)
 
     def _received(self, step: Step, done: Done) -> Rows:
         slots, slot, count = done.slots, done.slot, step.size
@@ -136,15 +139,14 @@ class Builder:
             for look in self._looks:
                 look.placed(slots.fields[look.field.name].offset)
             self._slots = slots
-        labels = slots.column(slot, "label", count).copy()
-        indices = slots.column(slot, "index", count).copy()
-        return Rows(self._pictures(done, count), labels, indices)
+        labels = slots.columns["label"][slot, :count].copy()
+        indices = slots.columns["index"][slot, :count].copy()
+        pictures = [slots.lease(slot, self._looks[0].field, count)] if self._plain else self._pictures(done, count)
+        return Rows(pictures, labels, indices, slots)
 
     def _pictures(self, done: Done, count: int) -> list[Images]:
-        """The pictures in a slot, all of one lease."""
-        first, *others = self._looks
-        if not others:
-            return [first.leased(done, count)]
+        """Pictures of several fields, or of different sizes, in a slot: all of one lease."""
+        first = self._looks[0]
         memory = done.slots.tail(done.slot, first.field)
         return [look.within(done, memory[look.field.offset - first.field.offset :], count) for look in self._looks]
 

@@ -1,49 +1,48 @@
 """Where a run stands: the cursor, and what iter, set_epoch and load_state_dict do to it. No I/O, no clock.
 
-The place and what was returned there are one tuple, replaced by one store: an exception leaves either the old or the
+The place and what was returned there are one object, replaced by one store: an exception leaves either the old or the
 new state, never half of it.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from typing import Any, NamedTuple
+from typing import Any
 
 __all__ = ["At", "Cursor"]
 
 KEPT = 256
 
 
-class At(NamedTuple):
-    """A place in the run."""
+class At:
+    """A place in the run. Never changed, but replaced."""
 
-    epoch: int
-    consumed: int
-    """Samples of the epoch that all ranks have consumed."""
-    returned: bool
-    """Whether this pass has returned a batch."""
-    last: Any
-    """What is known of the last batch that was returned."""
-    totals: Any = None
-    """Counts of what was consumed since the run began."""
+    __slots__ = ("last", "place", "returned", "totals")
 
-    @property
-    def place(self) -> tuple[int, int]:
-        """The names of what comes next."""
-        return self.epoch, self.consumed
+    def __init__(self, place: tuple[int, int], returned: bool, last: Any, totals: Any) -> None:
+        self.place = place
+        """The names of what comes next: the epoch, and how many samples of it all ranks have consumed."""
+        self.returned = returned
+        """Whether this pass has returned a batch."""
+        self.last = last
+        """What is known of the last batch that was returned."""
+        self.totals = totals
+        """Counts of what was consumed since the run began."""
 
 
 class Cursor:
     """The state machine of passes. A pass is what one iter() yields."""
 
     def __init__(self) -> None:
-        self.at = At(0, 0, False, None)
+        self.at = At((0, 0), False, None, None)
         self.habit: int | None = None
         """Where the last pass was broken off; the next one probably is too."""
         self.failed = False
         """An error of ours ended the pass: the next one goes on at the cursor."""
         self.loaded = False
         """A state was loaded and no batch returned since."""
+        self.moved = False
+        """A state was loaded that the running pass has not taken up."""
         self._next: tuple[int, int] | None = (0, 0)
         """Where the next pass begins, if that is decided."""
         self._history: deque[tuple[int, int]] = deque(maxlen=KEPT)
@@ -55,15 +54,15 @@ class Cursor:
 
     def begin(self) -> None:
         """A pass begins: at the decided place, else at the cursor if nothing was returned or we failed, else anew."""
-        epoch, consumed, returned, *_ = self.at
-        if self._next is not None:
-            epoch, consumed = self._next
-        elif returned and not self.failed:
-            self.habit = consumed
+        at = self.at
+        place = self._next or at.place
+        if self._next is None and at.returned and not self.failed:
+            epoch, self.habit = place
             self.loaded = False
-            epoch, consumed = epoch + 1, 0
-        self.at = self.at._replace(epoch=epoch, consumed=consumed, returned=False)
+            place = epoch + 1, 0
+        self.at = At(place, False, at.last, at.totals)
         self._next = None
+        self.moved = False
         self.failed = False
 
     def prepare(self) -> None:
@@ -75,15 +74,15 @@ class Cursor:
     def finish(self) -> None:
         """The pass has yielded all of its epoch."""
         self.habit = None
-        self.loaded = False
-        self._next = (self.at.epoch + 1, 0)
+        self.loaded = self.moved = False
+        self._next = (self.at.place[0] + 1, 0)
 
     def set_epoch(self, epoch: int) -> None:
         """The next pass is that epoch from its beginning; a state just loaded for that epoch keeps its cursor."""
         fresh = self.loaded and (self._next is not None or not self.at.returned)
         if fresh and self.place[0] == epoch:
             return
-        self.loaded = False
+        self.loaded = self.moved = False
         self._next = (epoch, 0)
 
     def load(self, epoch: int, consumed: int) -> None:
@@ -91,17 +90,12 @@ class Cursor:
         self._history.clear()
         self.habit, self.failed = None, False
         self._next = (epoch, consumed)
-        self.loaded = True
+        self.loaded = self.moved = True
 
     @property
     def pending(self) -> bool:
         """Whether it is decided where the next pass begins."""
         return self._next is not None
-
-    @property
-    def moved(self) -> bool:
-        """Whether a state was loaded that the running pass has not taken up."""
-        return self.loaded and self._next is not None
 
     def back(self, lag: int) -> tuple[int, int]:
         """The place as if the last lag returned batches had not been."""

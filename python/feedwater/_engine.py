@@ -14,7 +14,7 @@ from . import _batch_transform, _ranks
 from ._batch import Builder, Rows, check_ragged
 from ._budget import Budget, named
 from ._config import Config
-from ._cursor import Cursor
+from ._cursor import At, Cursor
 from ._feed import Feed
 from ._job import name_of
 from ._learning import Learning, rows_of
@@ -27,6 +27,7 @@ from ._ranks import Ranks
 from ._replay import Last, Totals, keys_of
 from ._sampler_epoch import SamplerEpoch
 from ._samplers import BatchSamplerOrder, SamplerOrder, SubsetOrder
+from ._session import IN_USE
 from ._slots import Slots
 from ._state import State, describe
 from ._want import Done
@@ -189,7 +190,8 @@ class Engine:
         from ._python import PythonBuilder
 
         opened = self.opened()
-        step = Step(epoch, 0, 1, repeat, 1, 1, np.array([index], np.int64), self.policy())
+        step = Step(epoch, 0, 1, repeat, 1, 1, np.array([index], np.int64))
+        step.policy = self.policy()
         feed = Feed(_request(self.config))
         try:
             done = feed.take(step.key, 1, lambda _, start: None if start else step)
@@ -275,7 +277,7 @@ class Engine:
     def next(self) -> Ready | None:
         """The batch at the cursor; None at the epoch's end. Consumes nothing, except steps of which nothing is left."""
         assert self._builder is not None
-        while (step := self._step()) is not None:
+        while (step := self.feed.wanted(self.cursor.at.place) or self._step()) is not None:
             done = self._take(step) if step.size else None
             errors = done.errors if done is not None else []
             rows = self._builder.rows(step, done, self._crowded)
@@ -283,7 +285,9 @@ class Engine:
             if not len(rows.labels):
                 self._pass_over(step, errors, totals)
                 continue
-            batch = self._transformed(self._builder.batch(rows, self._keys), step)
+            batch = self._builder.batch(rows, self._keys)
+            if self.config.batch_transform is not None:
+                batch = self._transformed(self.config.batch_transform, batch, step)
             last = Last(step.epoch, step.position, rows.indices, self.feed.session)
             self.cursor.prepare()
             return Ready(batch, step, last, totals)
@@ -291,9 +295,9 @@ class Engine:
 
     def _step(self) -> Step | None:
         assert self.order is not None and self.ranks is not None
-        at = self.cursor.at
-        step = self.order.at(at.epoch, at.consumed, self.ranks)
-        if step is None and not at.consumed:
+        place = self.cursor.at.place
+        step = self.order.at(*place, self.ranks)
+        if step is None and not place[1]:
             self._check_drop(self.ranks)
         return self._learnt(step)
 
@@ -306,12 +310,10 @@ class Engine:
                 f"epoch {step.epoch}: none of {named(errors)} decodes. The other ranks have theirs and would wait for "
                 'this one: repair the files, or pass on_error="substitute"'
             )
-        self.cursor.at = self.cursor.at._replace(consumed=step.end, totals=totals)
+        at = self.cursor.at
+        self.cursor.at = At(step.after, at.returned, at.last, totals)
 
-    def _transformed(self, batch: Any, step: Step) -> Any:
-        transform = self.config.batch_transform
-        if transform is None:
-            return batch
+    def _transformed(self, transform: Callable[..., Any], batch: Any, step: Step) -> Any:
         self.pace.arrived()
         began = time.perf_counter()
         batch = _batch_transform.apply(transform, batch, (self.config.seed, step.epoch, step.position))
@@ -335,18 +337,20 @@ class Engine:
         return -(-self.feed.session.opened.samples // self.ranks.world)
 
     def _keys(self, indices: Any) -> list[str]:
-        return keys_of(self.feed.session, self.cursor.at.epoch, indices)
+        return keys_of(self.feed.session, self.cursor.at.place[0], indices)
 
     def _upcoming(self, epoch: int, start: int) -> Step | None:
         """The step at or after a place on the way ahead, over the epoch's end and where the loop usually breaks off."""
         assert self.order is not None and self.ranks is not None
-        at, habit, ahead = self.cursor.at, self.cursor.habit, self.order.known_ahead
-        if ahead and habit is not None and start >= habit and (epoch > at.epoch or at.consumed < habit):
-            epoch, start = epoch + 1, 0
+        habit, ahead = self.cursor.habit, self.order.known_ahead
+        if ahead and habit is not None and start >= habit:
+            at_epoch, consumed = self.cursor.at.place
+            if epoch > at_epoch or consumed < habit:
+                epoch, start = epoch + 1, 0
         step = self.order.at(epoch, start, self.ranks)
         if step is None and ahead:
             step = self.order.at(epoch + 1, 0, self.ranks)
-        return self._learnt(step)
+        return step if self.learning is None else self._learnt(step)
 
     # -- learning -----------------------------------------------------------------------------------------------------
 
@@ -360,7 +364,8 @@ class Engine:
         if step is None or self.learning is None:
             return step
         weights = self.learning.weights(self._number(*step.key), self._number(*self.cursor.at.place))
-        return None if weights is None else step._replace(policy=weights)
+        step.policy = weights
+        return None if weights is None else step
 
     def learn(self, indices: Any, values: Any, repeat_at: Callable[[int], int]) -> None:
         """What the last batch's samples teach, of all ranks."""
@@ -370,7 +375,7 @@ class Engine:
         if at.last is None or self.ranks is None:
             raise Error("feedback() is about the last batch, and there was none")
         wanted, repeats, outcomes = rows_of(at.last, indices, values, repeat_at)
-        step = self._number(at.last.epoch, at.consumed) - 1
+        step = self._number(at.last.epoch, at.place[1]) - 1
         self.learning.learn(step, at.last.epoch, (wanted, repeats), outcomes, self.ranks)
 
     def policy(self) -> Weights | None:
@@ -379,13 +384,13 @@ class Engine:
             return None
         self.opened()
         at = self.cursor.at
-        number = self._number(*self.cursor.place) if at.last is None else self._number(at.last.epoch, at.consumed) - 1
+        number = self._number(*self.cursor.place) if at.last is None else self._number(at.last.epoch, at.place[1]) - 1
         return self.learning.policy.weights(number)
 
     def _count(self, rows: Rows, errors: list[dict[str, Any]]) -> Totals:
         """What will have been consumed with these rows."""
         before = self.cursor.at.totals or Totals()
-        substituted = sum(error.get("substitute") is not None for error in errors)
+        substituted = sum(error.get("substitute") is not None for error in errors) if errors else 0
         return Totals(
             before.batches + bool(len(rows.labels)),
             before.samples + rows.samples,
@@ -397,6 +402,8 @@ class Engine:
 
     def _crowded(self, slots: Slots) -> bool:
         """Whether live batches hold so many slots that this one must go to ordinary memory; never a deadlock."""
+        if slots.unleased() >= slots.count - IN_USE:  # needed is never more
+            return False
         needed = self.feed.needed(slots)
         if slots.unleased() >= needed:
             return False

@@ -54,6 +54,8 @@ class Feed:
         """Policies that the agent knows, by number."""
         self._context = b""
         """What the agent was told that the spans of wants are part of."""
+        self.traced = False
+        """Whether the agent makes spans of batches, and is told which were returned."""
         self.rank = 0
         self._ident = 0
         self.window = 0
@@ -74,6 +76,11 @@ class Feed:
         """Ends the session and lets go of all slots; batches handed out keep their mapping."""
         self.session.close()
         self._wants, self._out, self._link = {}, {}, None
+
+    def wanted(self, key: tuple[int, int]) -> Step | None:
+        """The step at key if its batch was asked for: nobody need find it again."""
+        want = self._wants.get(key)
+        return None if want is None else want.step
 
     def ready(self) -> int:
         """Batches that are there and were not taken."""
@@ -96,7 +103,7 @@ class Feed:
 
     def needed(self, slots: Slots) -> int:
         """How many slots live batches must leave: the window's belong to the agent, whatever the program keeps."""
-        return max(1, min(self.window, slots.count - IN_USE))
+        return min(self.window or 1, slots.count - IN_USE)
 
     def take(self, key: tuple[int, int], batch: int, upcoming: Upcoming) -> Done:
         """The batch of the step at key; blocks until it is there. Asks for those after it meanwhile."""
@@ -105,11 +112,12 @@ class Feed:
             try:
                 link = self._ready(batch)
                 want = self._ask(link, key, began, upcoming)
-                while want.answer is None:
-                    self._wait(link, began)
-                done = self._settle(want, began, batch)
-                if done is not None:
-                    return done
+                while (answer := want.answer) is None:
+                    self._wait(link, began, want)
+                if isinstance(answer, Done):
+                    self.batches += 1
+                    return answer
+                self._settle(want, answer, began, batch)
             except ConnectionError:
                 self._tail = None
                 self._salvage()
@@ -118,20 +126,23 @@ class Feed:
     def returned(self, key: tuple[int, int], wait_s: float) -> None:
         """The loop has the batch of the step at key, and waited so long for it. Never waits; a batch's span ends so."""
         want, link = self._wants.get(key), self._link
-        if want is not None and link is not None and self._traced():
+        if want is not None and link is not None:
             link.tell(_RETURNED.pack(b"R", want.ident, wait_s))
 
     def _ready(self, batch: int) -> Link:
-        session = self.session
-        if session.link is not self._link or session.slots is None or session.batch < batch:
-            session.reserve(batch)
+        """The link, with slots for batches of that many samples; connects anew if need be."""
+        session, link = self.session, self._link
+        session.check_process()
+        if link is not None and link is session.link and session.slots is not None and batch <= session.batch:
+            return link
+        session.reserve(batch)
         link = session.live()
         if link is not self._link:  # what the last agent did not answer must be asked for again
             self._out = {}
             self._wants = {key: want for key, want in self._wants.items() if want.answer is not None}
             self._tail, self._link, self._told, self._context = None, link, {}, b""
             assert session.opened is not None
-            self.window = session.opened.window
+            self.window, self.traced = session.opened.window, session.opened.traced
         return link
 
     # -- asking -------------------------------------------------------------------------------------------------------
@@ -140,8 +151,11 @@ class Feed:
         """The want of the step at key, sent now or before; and the window behind it is full."""
         if self._tail is None or key not in self._wants:
             self._replan(link, key, upcoming)
-        while key in self._wants and (earlier := next(iter(self._wants))) != key:
-            del self._wants[earlier]
+        if key in self._wants:
+            for earlier in [*self._wants]:
+                if earlier == key:
+                    break
+                del self._wants[earlier]
         while True:
             tail, self._tail = self._tail, None  # an exception from here on: look again
             self._tail = self._top_up(link, tail or key, upcoming)
@@ -155,36 +169,33 @@ class Feed:
             if not want.sent:  # an exception came between noting and sending it
                 self._out.pop(ident, None)
                 self._wants = {k: w for k, w in self._wants.items() if w is not want}
+        assert self.session.slots is not None
         path: list[tuple[int, int]] = []
-        place = key
-        while len(path) < self._limit():
+        place, limit = key, self.needed(self.session.slots)
+        while len(path) < limit:
             step = upcoming(*place)
             if step is None:
                 break
             if step.size:
                 path.append(step.key)
-            place = (step.epoch, step.end)
+            place = step.after
         kept = {place: self._wants[place] for place in path if place in self._wants}
         dropped = [want for place, want in self._wants.items() if place not in kept]
         self._wants = kept
         self._tail = key
         self._cancel(link, dropped)
 
-    def _limit(self) -> int:
-        assert self.session.slots is not None
-        return self.needed(self.session.slots)
-
     def _top_up(self, link: Link, tail: tuple[int, int], upcoming: Upcoming) -> tuple[int, int]:
         """Sends wants until the window is full, the slots are out or the way is not known further."""
-        limit = self._limit()
+        session, slots = self.session, self.session.slots
+        assert slots is not None
+        limit = self.needed(slots)
         while len(self._wants) < limit:
             step = upcoming(*tail)
             if step is None:
                 break
             if step.size and step.key not in self._wants:
-                session = self.session
-                slots = session.slots if step.size <= session.batch else None
-                if slots is None:
+                if step.size > session.batch:
                     slots = session.reserve(step.size)
                 slot = slots.free(self._busy(slots))
                 if slot is None:
@@ -194,23 +205,24 @@ class Feed:
                 if slot is None:
                     break
                 self._send(link, step, slots, slot, len(self._wants))
-            tail = (step.epoch, step.end)
+            tail = step.after
         return tail
 
     def _busy(self, slots: Slots) -> set[int]:
-        return {want.slot for want in (*self._wants.values(), *self._out.values()) if want.slots is slots}
+        """The slots of all that is wanted, ready or lent."""
+        return {want.slot for held in (self._wants, self._out) for want in held.values() if want.slots is slots}
 
     def _send(self, link: Link, step: Step, slots: Slots, slot: int, ahead: int) -> None:
         if step.indices is not None:
-            slots.column(slot, "index", step.size)[:] = step.indices
+            slots.columns["index"][slot, : step.size] = step.indices
         if step.policy is not None:
             self._tell(link, step.policy)
-        if self._traced():
+        if self.traced:
             self._place(link)
         self._ident += 1
         want = Want(self._ident, step, slots, slot)
         self._out[want.ident] = want
-        link.send(b"W" + want.record(ahead), want.sent)
+        link.send(want.packet(ahead), want.sent)
         self._wants[step.key] = want
 
     def _tell(self, link: Link, policy: Weights) -> None:
@@ -220,10 +232,6 @@ class Feed:
             link.send(b"T" + struct.pack("<Q", number) + encoded, [])
             self._told[number] = encoded
             self._told.pop(number - MOST_POLICIES, None)
-
-    def _traced(self) -> bool:
-        opened = self.session.opened
-        return opened is not None and opened.traced
 
     def _place(self, link: Link) -> None:
         """Tells what the spans of the wants from now on are part of, where that is news."""
@@ -251,19 +259,23 @@ class Feed:
 
     # -- receiving ----------------------------------------------------------------------------------------------------
 
-    def _wait(self, link: Link, began: float) -> None:
-        if self.waiting is not None:
+    def _wait(self, link: Link, began: float, want: Want | None = None) -> None:
+        """Takes in what the agent says next; blocks until it says something, but not for long."""
+        if link.inbox or link.receive():
+            self._handle(link)
+        else:
+            self._check_stalled(began)
+        if self.waiting is not None and (want is None or want.answer is None):
             self.waiting(time.monotonic() - began)
-        if not link.inbox and not link.receive():
-            request = self.session.request
-            limit = request.timeout if self.batches else request.start_timeout
-            if limit and time.monotonic() - began > limit + SLACK_S:
-                self.session.lost(hung=True)
-                raise StallError(
-                    f"the agent has said nothing for {limit + SLACK_S:.0f} s; it is ended, next starts another"
-                )
-            return
-        self._handle(link)
+
+    def _check_stalled(self, began: float) -> None:
+        request = self.session.request
+        limit = request.timeout if self.batches else request.start_timeout
+        if limit and time.monotonic() - began > limit + SLACK_S:
+            self.session.lost(hung=True)
+            raise StallError(
+                f"the agent has said nothing for {limit + SLACK_S:.0f} s; it is ended, next starts another"
+            )
 
     def _salvage(self) -> None:
         """The agent is gone: what it finished before is in the socket still."""
@@ -296,7 +308,7 @@ class Feed:
         want = self._out.get(ident)
         if want is None:
             return
-        want.answer = Done(want, json.loads(packet[25 : 25 + json_bytes]) if json_bytes else {})
+        want.answer = Done(want, json.loads(packet[25 : 25 + json_bytes]) if json_bytes else None)
         self._out.pop(ident, None)
 
     def _note_failed(self, packet: bytes, error: dict[str, Any] | None) -> None:
@@ -307,21 +319,16 @@ class Feed:
         want.answer = Failed(error)
         self._out.pop(ident, None)
 
-    def _settle(self, want: Want, began: float, batch: int) -> Done | None:
-        """The batch; None if it must be asked for again. An error is raised; then the next take asks again."""
-        answer = want.answer
-        if isinstance(answer, Done):
-            self.batches += 1
-            return answer
-        assert isinstance(answer, Failed)
+    def _settle(self, want: Want, answer: Failed, began: float, batch: int) -> None:
+        """There is no batch: it must be asked for again, if no error is raised; and then the next take asks again."""
         self._wants = {key: other for key, other in self._wants.items() if other is not want}
         self._tail = None
         error = answer.error
         if error is None:
-            return None
+            return
         if error.get("kind") == "room" and error["bytes"] > want.slots.stride:
             self.session.reserve(batch, int(error["bytes"] * 1.25))
-            return None
+            return
         if error.get("kind") == "stall" and answer.at < began:  # it was true then; perhaps not now
-            return None
+            return
         raise error_of(error)

@@ -64,12 +64,18 @@ class Meter:
 
     def enter(self) -> None:
         """next was called."""
-        self.rest()
+        if self._before is not None:
+            self.rest()
         if self._off:
+            return
+        if self._gpu is None:
+            self._gpu = self._find()
+        if self._gpu is None:
+            self.unknown = "the program uses no GPU with CUDA events"
             return
         if threading.current_thread() is not threading.main_thread():
             self._give_up("next is called outside the main thread, so the GPU may be used by another one")
-        elif self._found() and len(self._pending) < MOST_PENDING:
+        elif len(self._pending) < MOST_PENDING:
             self._before = self._mark()
 
     def arrived(self) -> None:
@@ -82,13 +88,15 @@ class Meter:
 
         reader is given the turn's idle when it is read; not a number at once, or later, if it will not be.
         """
-        self.arrived()
+        if self._before is not None:
+            self.arrived()
         if self._before is not None and self._after is not None:
             self._pending.append(Turn(self._before, self._after, wait_s, step_s, reader))
             self._before = self._after = None
         elif reader is not None:
             reader.idle_s = UNKNOWN
-        self.read()
+        if self._pending:
+            self.read()
 
     def rest(self) -> None:
         """next returned nothing: its marks mean nothing."""
@@ -141,13 +149,6 @@ class Meter:
             reason = f"torch does not tell which streams are in use: {error}"
         if reason:
             self._give_up(reason)
-
-    def _found(self) -> bool:
-        if self._gpu is None:
-            self._gpu = self._find()
-            if self._gpu is None:
-                self.unknown = "the program uses no GPU with CUDA events"
-        return self._gpu is not None
 
     def _mark(self) -> Mark | None:
         assert self._gpu is not None

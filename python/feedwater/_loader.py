@@ -251,22 +251,24 @@ class Loader(Generic[B]):
 
     def _advance(self) -> Any:
         """The next batch. The store into the cursor is the last thing that happens; all before it may be repeated."""
-        entered = self._engine.pace.enter()
+        engine = self._engine
+        entered = engine.pace.enter()
         try:
-            ready = self._peeked or self._engine.next()
+            ready = self._peeked or engine.next()
         except Error:
             self._cursor.failed = True
             raise
         if ready is None:
-            self._engine.pace.rest()
+            engine.pace.rest()
             self._cursor.finish()
-            self._engine.told.expect(self._cursor.place[0])
+            engine.told.expect(self._cursor.place[0])
             raise StopIteration
-        self._engine.pace.leave(entered)
-        self._engine.pulse.step(ready.step)
-        self._engine.feed.returned(ready.step.key, self._engine.pace.last_wait_s)
+        engine.pace.leave(entered)
         step, batch = ready.step, ready.batch
-        at = At(step.epoch, step.end, True, ready.last, ready.totals)
+        engine.pulse.step(step)
+        if engine.feed.traced:
+            engine.feed.returned(step.key, engine.pace.last_wait_s)
+        at = At(step.after, True, ready.last, ready.totals)
         self._peeked, self._cursor.at = None, at
         return batch
 

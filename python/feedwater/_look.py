@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +15,10 @@ from ._want import Done
 if TYPE_CHECKING:
     from ._pictures import Picture
 
-__all__ = ["Look", "copied", "kept", "padded", "size_of"]
+__all__ = ["Look", "copied", "kept", "padded"]
+
+TURNS = {3: (0, 3, 1, 2), 4: (0, 1, 4, 2, 3)}
+"""By the dimensions of a sample: a picture's, several crops'."""
 
 _Array = npt.NDArray[Any]
 Images = Any
@@ -25,7 +29,13 @@ class Look:
     """How a field lies in slots and is shown."""
 
     def __init__(self, field: Field, turn: bool, torch: Any) -> None:
-        self.field, self._turn, self._torch = field, turn, torch
+        self.field = field
+        self._tensor: Callable[[_Array], Any] | None = None if torch is None else torch.from_numpy
+        """Makes a tensor of an array; None where arrays are wanted."""
+        if torch is not None and field.dtype == "bfloat16":
+            self._tensor = lambda array: torch.from_numpy(array).view(torch.bfloat16)
+        self._turn = TURNS[len(field.shape)] if turn else None
+        """How the dimensions of an array are put: channels before the sides."""
 
     @classmethod
     def of(cls, picture: Picture, opened: Opened, torch: Any) -> Look:
@@ -45,12 +55,6 @@ class Look:
         """No sample."""
         return [] if self.field.ragged else np.zeros((0, *self.field.shape), self.field.stored)
 
-    def leased(self, done: Done, count: int) -> Images:
-        """The only pictures in a slot."""
-        if self.field.ragged:
-            return self.within(done, done.slots.tail(done.slot, self.field), count)
-        return done.slots.lease(done.slot, self.field, count)
-
     def within(self, done: Done, memory: _Array, count: int) -> Images:
         """Those that begin memory, which is of one lease."""
         shape, stored = self.field.shape, self.field.stored
@@ -63,16 +67,11 @@ class Look:
     def shown(self, images: Images) -> Any:
         """As the loop gets them."""
         if isinstance(images, list):
-            return [self._shown(image, (2, 0, 1)) for image in images]
-        return self._shown(images, (0, 3, 1, 2) if images.ndim == 4 else (0, 1, 4, 2, 3))
-
-    def _shown(self, array: _Array, turned: tuple[int, ...]) -> Any:
-        if self._turn:
-            array = array.transpose(turned)  # cheaper than Tensor.permute
-        if self._torch is None:
-            return array
-        tensor = self._torch.from_numpy(array)
-        return tensor.view(self._torch.bfloat16) if self.field.dtype == "bfloat16" else tensor
+            turned = images if self._turn is None else [image.transpose(2, 0, 1) for image in images]
+            return turned if self._tensor is None else [self._tensor(image) for image in turned]
+        if self._turn is not None:
+            images = images.transpose(self._turn)  # cheaper than Tensor.permute
+        return images if self._tensor is None else self._tensor(images)
 
 
 def copied(images: Images) -> Images:
@@ -92,8 +91,3 @@ def padded(images: Images, rows: int) -> Images:
     more = np.zeros((rows, *images.shape[1:]), images.dtype)
     more[: len(images)] = images
     return more
-
-
-def size_of(images: Images) -> int:
-    """Bytes."""
-    return sum(image.nbytes for image in images) if isinstance(images, list) else int(images.nbytes)

@@ -8,7 +8,7 @@ steps of the same size, and another world or batch size continues the same order
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple, Protocol
+from typing import Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -22,34 +22,33 @@ Tail = Literal["short", "valid", "drop"]
 Indices = npt.NDArray[np.int64]
 
 
-class Step(NamedTuple):
+class Step:
     """One step of the training loop, as this rank sees it."""
 
-    epoch: int
-    start: int
-    """Samples of the epoch before it, over all ranks: the cursor at which it begins."""
-    take: int
-    """Samples it takes over all ranks."""
-    position: int
-    """This rank's first position in the epoch's order."""
-    size: int
-    """Samples this rank wants; 0 when the epoch's last step leaves nothing for it (tail="valid")."""
-    rows: int
-    """Rows of this rank's batch: more than size only with tail="valid"."""
-    indices: Indices | None = None
-    """The samples, if they are not a range of the epoch's own order."""
-    policy: Weights | None = None
-    """What CTAugment draws by."""
+    __slots__ = ("after", "end", "epoch", "indices", "key", "policy", "position", "rows", "size", "start")
 
-    @property
-    def key(self) -> tuple[int, int]:
+    def __init__(
+        self, epoch: int, start: int, take: int, position: int, size: int, rows: int, indices: Indices | None = None
+    ) -> None:
+        self.epoch = epoch
+        self.start = start
+        """Samples of the epoch before it, over all ranks: the cursor at which it begins."""
+        self.end = end = start + take
+        """The cursor after it; between the two lie the samples that all ranks take."""
+        self.position = position
+        """This rank's first position in the epoch's order."""
+        self.size = size
+        """Samples this rank wants; 0 when the epoch's last step leaves nothing for it (tail="valid")."""
+        self.rows = rows
+        """Rows of this rank's batch: more than size only with tail="valid"."""
+        self.indices = indices
+        """The samples, if they are not a range of the epoch's own order."""
+        self.policy: Weights | None = None
+        """What CTAugment draws by."""
+        self.key = epoch, start
         """What names the step within this rank's run."""
-        return self.epoch, self.start
-
-    @property
-    def end(self) -> int:
-        """The cursor after it."""
-        return self.start + self.take
+        self.after = epoch, end
+        """The place after it."""
 
 
 class Order(Protocol):

@@ -250,7 +250,7 @@ class Stage:
         return sum(len(task.packets[place]) for task in tasks if place in task.left and task.sent.get(member))
 
     def _packet(self, done: Done, rows: list[int], batch: _Source, target: Slots | None, start: int) -> bytes:
-        labels, indices = done.slots.column(done.slot, "label", done.step.size), indices_of(done)
+        labels, indices = done.slots.columns["label"][done.slot], indices_of(done)
         job = Job(
             ident=self._ident,
             epoch=done.step.epoch,
@@ -332,7 +332,7 @@ def nbytes(field: Field) -> int:
 
 def indices_of(done: Done) -> Indices:
     """The samples of a batch, those that took the place of broken ones included."""
-    indices: Indices = done.slots.column(done.slot, "index", done.step.size).copy()
+    indices: Indices = done.slots.columns["index"][done.slot, : done.step.size].copy()
     for row, index in done.substitutes.items():
         indices[row] = index
     return indices
@@ -349,9 +349,9 @@ class _MadeRows(Rows):
 
     __slots__ = ("made",)
 
-    def __init__(self, made: dict[str, _Array], labels: _Array, indices: Indices) -> None:
+    def __init__(self, made: dict[str, _Array], labels: _Array, indices: Indices, slots: Slots | None) -> None:
         self.made = made
-        super().__init__([], labels, indices)
+        super().__init__([], labels, indices, slots)
         self.nbytes = sum(array.nbytes for array in made.values())
 
     def to_ordinary_memory(self) -> None:
@@ -381,10 +381,6 @@ class PythonBuilder(Builder):
         super().__init__(*look)
         self._stage, self._feed = stage, feed
 
-    def held(self, done: Done) -> Slots:
-        assert self._stage.slots is not None
-        return self._stage.slots
-
     def sample(self, done: Done, feed: Feed) -> dict[str, Any]:
         """The only row of a batch, by our names of the fields."""
         rows = self._rows_of(done, feed, list)
@@ -401,8 +397,9 @@ class PythonBuilder(Builder):
         for field in self._stage.fields:
             array = np.ndarray((count, *field.shape), field.stored, memory, field.offset)
             made[field.name] = array if array.nbytes > SMALL_BYTES else array.copy()
-        labels = done.slots.column(done.slot, "label", count).copy()
-        return _MadeRows(made, labels, done.slots.column(done.slot, "index", count).copy())
+        labels = done.slots.columns["label"][done.slot, :count].copy()
+        indices = done.slots.columns["index"][done.slot, :count].copy()
+        return _MadeRows(made, labels, indices, slots)
 
     def _empty(self) -> Rows:
         if not self._stage.fields:
@@ -411,7 +408,7 @@ class PythonBuilder(Builder):
                 "like: pass a smaller batch_size"
             )
         made = {field.name: np.zeros((0, *field.shape), field.stored) for field in self._stage.fields}
-        return _MadeRows(made, np.zeros(0, np.int64), np.zeros(0, np.int64))
+        return _MadeRows(made, np.zeros(0, np.int64), np.zeros(0, np.int64), None)
 
     def _field(self, name: str, rows: Rows, keys: Callable[[Indices], list[str]]) -> Any:
         assert isinstance(rows, _MadeRows)

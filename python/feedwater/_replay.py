@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import operator
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -45,15 +45,22 @@ class Sample:
     """What python= made of it, after the last hop, by the names of fields, as numpy arrays."""
 
 
-class Totals(NamedTuple):
-    """Counts since the Loader was made."""
+class Totals:
+    """Counts since the Loader was made. Never changed, but replaced."""
 
-    batches: int = 0
-    samples: int = 0
-    nbytes: int = 0
-    copied: int = 0
-    skipped: int = 0
-    substituted: int = 0
+    __slots__ = ("batches", "copied", "nbytes", "samples", "skipped", "substituted")
+
+    def __init__(
+        self,
+        batches: int = 0,
+        samples: int = 0,
+        nbytes: int = 0,
+        copied: int = 0,
+        skipped: int = 0,
+        substituted: int = 0,
+    ) -> None:
+        self.batches, self.samples, self.nbytes = batches, samples, nbytes
+        self.copied, self.skipped, self.substituted = copied, skipped, substituted
 
 
 class Last:

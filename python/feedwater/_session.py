@@ -189,9 +189,8 @@ class Session:
                 raise error_of(answer)
             self._need = answer["bytes"]
             self._drop_slots()
-        slots.fields = {
-            f["name"]: Field(f["name"], f["dtype"], tuple(f["shape"]), f["offset"]) for f in answer["fields"]
-        }
+        fields = [Field(f["name"], f["dtype"], tuple(f["shape"]), f["offset"]) for f in answer["fields"]]
+        slots.place(fields, self.batch)
 
     def _make(self) -> Slots:
         assert self.opened is not None

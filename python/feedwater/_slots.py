@@ -9,6 +9,7 @@ from __future__ import annotations
 import mmap
 import os
 import weakref
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -40,7 +41,13 @@ class Field:
         """The type numpy knows it by."""
         return np.dtype("uint16" if self.dtype == "bfloat16" else self.dtype)
 
-    @property
+    @cached_property
+    def typestr(self) -> str:
+        """That type as array interfaces name it."""
+        name: str = self.stored.str
+        return name
+
+    @cached_property
     def ragged(self) -> bool:
         """Whether samples differ in size."""
         return 0 in self.shape
@@ -73,8 +80,17 @@ class Slots:
         self._address = self._bytes.ctypes.data
         self._leases: dict[int, weakref.ref[Lease]] = {}
         """Of slots the program may hold. They are looked at, never called back: no finaliser of ours runs anywhere."""
-        self._columns: dict[tuple[str, int], npt.NDArray[Any]] = {}
+        self.columns: dict[str, npt.NDArray[Any]] = {}
+        """Fields of one number per sample, a row for each slot: to read or write while the slot is not the agent's."""
         self._advise()
+
+    def place(self, fields: Collection[Field], batch: int) -> None:
+        """Where the agent puts fields in each slot: for batch samples, however many there are."""
+        self.fields = {field.name: field for field in fields}
+        for field in fields:
+            if not field.shape:
+                shape, strides = (self.count, batch), (self.stride, field.stored.itemsize)
+                self.columns[field.name] = np.ndarray(shape, field.stored, self._bytes, field.offset, strides)
 
     def _advise(self) -> None:
         try:
@@ -84,38 +100,26 @@ class Slots:
 
     def free(self, busy: set[int]) -> int | None:
         """The lowest slot that is nobody's; so slots that are not needed are never touched and cost nothing."""
-        leased = self._leased()
+        leases = self._leases
         for slot in range(self.count):
-            if slot not in busy and slot not in leased:
+            if slot not in busy and (slot not in leases or leases[slot]() is None):
                 return slot
         return None
 
     def unleased(self) -> int:
         """How many slots no live tensor holds."""
-        return self.count - len(self._leased())
-
-    def _leased(self) -> dict[int, weakref.ref[Lease]]:
-        dead = [slot for slot, lease in self._leases.items() if lease() is None]
-        for slot in dead:
-            self._leases.pop(slot, None)
-        return self._leases
+        free = self.count
+        for lease in self._leases.values():
+            if lease() is not None:
+                free -= 1
+        return free
 
     def lease(self, slot: int, field: Field, count: int) -> npt.NDArray[Any]:
         """The field's array of the batch in slot. The slot is the user's until nothing made from the array is left."""
         address = self._address + slot * self.stride + field.offset
-        lease = Lease(self.memory, address, (count, *field.shape), field.stored.str)
+        lease = Lease(self.memory, address, (count, *field.shape), field.typestr)
         self._leases[slot] = weakref.ref(lease)
         return np.asarray(lease)
-
-    def column(self, slot: int, name: str, count: int) -> npt.NDArray[Any]:
-        """A field of one number per sample, in slot: to read or write while the slot is not the agent's."""
-        column = self._columns.get((name, slot))
-        if column is None or len(column) < count:
-            field = self.fields[name]
-            start = slot * self.stride + field.offset
-            column = self._bytes[start : start + count * field.stored.itemsize].view(field.stored)
-            self._columns[name, slot] = column
-        return column[:count]
 
     def tail(self, slot: int, field: Field) -> npt.NDArray[np.uint8]:
         """All bytes of slot from the field on, leased: where samples of different sizes lie."""

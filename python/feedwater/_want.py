@@ -13,7 +13,7 @@ __all__ = ["Done", "Failed", "Want"]
 
 LISTED = 1
 REPEATS = 1 << 32
-_RECORD = struct.Struct("<QQIIIIQQ")
+_PACKET = struct.Struct("<cQQIIIIQQ")
 
 
 class Want:
@@ -27,12 +27,13 @@ class Want:
         """Not empty when it is on its way; see Link.send."""
         self.answer: Done | Failed | None = None
 
-    def record(self, ahead: int) -> bytes:
+    def packet(self, ahead: int) -> bytes:
         """As the agent takes it; the loop takes ahead batches before this one."""
         step = self.step
         listed = step.indices is not None
         position = step.position % REPEATS if listed else step.position
-        return _RECORD.pack(
+        return _PACKET.pack(
+            b"W",
             self.ident,
             position,
             step.epoch,
@@ -49,10 +50,13 @@ class Done:
 
     __slots__ = ("errors", "ragged", "slot", "slots", "step")
 
-    def __init__(self, want: Want, details: dict[str, Any]) -> None:
+    def __init__(self, want: Want, details: dict[str, Any] | None) -> None:
         self.step, self.slots, self.slot = want.step, want.slots, want.slot
-        self.errors: list[dict[str, Any]] = details.get("errors") or []
-        self.ragged: dict[str, Any] = details.get("ragged") or {}
+        self.errors: list[dict[str, Any]] = []
+        self.ragged: dict[str, Any] = {}
+        if details is not None:
+            self.errors = details.get("errors") or []
+            self.ragged = details.get("ragged") or {}
 
     @property
     def substitutes(self) -> dict[int, int]:

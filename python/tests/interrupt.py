@@ -50,7 +50,7 @@ class Strike:
 
     def _return(self, frame: FrameType) -> None:
         self._last.pop(id(frame), None)
-        if frame.f_back is not None:
+        if frame.f_back is not None and frame.f_code.co_name != "__init__":  # classes are called by C
             self._last[id(frame.f_back)] = ""  # a call of Python code: it looked inside
 
 

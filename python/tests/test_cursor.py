@@ -10,7 +10,8 @@ from feedwater._cursor import KEPT, At, Cursor
 def take(cursor: Cursor, samples: int = 10) -> None:
     """Returns a batch, as the Loader does."""
     cursor.prepare()
-    cursor.at = At(cursor.at.epoch, cursor.at.consumed + samples, True, None)
+    epoch, consumed = cursor.at.place
+    cursor.at = At((epoch, consumed + samples), True, None, None)
 
 
 def test_after_a_pass_that_returned_a_batch_comes_the_next_epoch() -> None:

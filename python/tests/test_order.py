@@ -63,10 +63,14 @@ def test_drop_leaves_out_what_is_no_whole_step(batch: int, world: int) -> None:
 def test_the_last_step_of_500_samples_on_3_ranks_written_out() -> None:
     # 500 = 5 x 96 + 20: ceil(20 / 3) = 7 each, the last one is position 500, which is a repeat.
     at = [RangeOrder(500, 32, "short", None).at(0, 480, Ranks(rank, 3)) for rank in range(3)]
-    assert [(s.position, s.size, s.rows, s.take) for s in at] == [(480, 7, 7, 20), (487, 7, 7, 20), (494, 7, 7, 20)]
+    assert [(s.position, s.size, s.rows, s.end) for s in at] == [(480, 7, 7, 500), (487, 7, 7, 500), (494, 7, 7, 500)]
     # With a fixed shape rank 0 is filled first: 20 rows; the others hold nothing.
     at = [RangeOrder(500, 32, "valid", None).at(0, 480, Ranks(rank, 3)) for rank in range(3)]
-    assert [(s.position, s.size, s.rows, s.take) for s in at] == [(480, 20, 32, 20), (512, 0, 32, 20), (544, 0, 32, 20)]
+    assert [(s.position, s.size, s.rows, s.end) for s in at] == [
+        (480, 20, 32, 500),
+        (512, 0, 32, 500),
+        (544, 0, 32, 500),
+    ]
     assert RangeOrder(500, 32, "drop", None).at(0, 480, Ranks(0, 3)) is None
 
 

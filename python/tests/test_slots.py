@@ -131,7 +131,7 @@ def test_a_batch_may_be_written_and_outlives_slots_and_file(slots: Slots) -> Non
     tensor.add_(7)
     slots.close()
     gone = weakref.ref(slots.memory)
-    slots.memory, slots._bytes, slots._columns = None, None, {}  # type: ignore[assignment]
+    slots.memory, slots._bytes, slots.columns = None, None, {}  # type: ignore[assignment]
     gc.collect()
     assert gone() is not None, "unmapped under a live tensor"
     assert int(tensor.sum()) == 7 * 2 * 600
@@ -149,16 +149,15 @@ def test_the_lowest_free_slot_is_taken_so_that_others_are_never_touched(slots: S
 
 
 def test_fields_lie_where_the_agent_said(slots: Slots) -> None:
-    slots.fields = {"image": FIELD, "label": Field("label", "int64", (), 0)}
+    slots.place([FIELD, Field("label", "int64", (), 0)], 4)
     slots.lease(2, FIELD, 2)[:] = 5
     start = 2 * slots.stride + 64
     assert slots._bytes[start - 1] == 0
     assert slots._bytes[start : start + 1200].tolist() == [5] * 1200
     assert slots._bytes[start + 1200] == 0
-    slots.column(1, "label", 3)[:] = [1, 2, -3]
-    assert slots.column(1, "label", 2).tolist() == [1, 2]
-    assert slots.column(1, "label", 4).tolist() == [1, 2, -3, 0]
-    assert slots.column(0, "label", 2).tolist() == [0, 0]
+    slots.columns["label"][1, :3] = [1, 2, -3]
+    assert slots._bytes[slots.stride : slots.stride + 24].view("int64").tolist() == [1, 2, -3]
+    assert slots.columns["label"].tolist() == [[0] * 4, [1, 2, -3, 0], [0] * 4]
     assert slots.lease(2, FIELD, 2).shape == (2, 10, 20, 3)
 
 

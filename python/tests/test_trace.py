@@ -153,7 +153,7 @@ def test_nobody_is_told_of_anything_that_nobody_asked_for(fake: Any, monkeypatch
     monkeypatch.setenv("TRACEPARENT", f"00-{TRACE}-{SPAN}-01")
     with fake.loader() as loader:
         next(iter(loader))
-        assert not loader._engine.feed._traced()
+        assert not loader._engine.feed.traced
         assert loader._engine.feed._context == b""
 
 
