@@ -8,6 +8,7 @@
 package share
 
 import (
+	"cmp"
 	"math"
 
 	"github.com/feedwater-io/feedwater/control"
@@ -66,8 +67,11 @@ func (l *ledger) serve(a *Account) {
 		return
 	}
 	l.v = max(l.v, a.v)
-	a.v += l.price(a) / a.weight
+	a.v += cmp.Or(l.price(a), unknownPrice) / a.weight
 }
+
+// unknownPrice is what a sample is charged before any batch was made, in core-seconds: for nothing, whoever came first would have all until then.
+const unknownPrice = 0.01
 
 // price is the core-seconds that a sample of an account costs, or one of all accounts while that is unknown; 0: nothing is known yet.
 func (l *ledger) price(a *Account) float64 {
