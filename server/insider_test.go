@@ -3,10 +3,12 @@ package server_test
 import (
 	"os"
 	"path/filepath"
+	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/protobuf/types/known/durationpb"
 
@@ -33,10 +35,10 @@ func insiders(t *testing.T, e *servertest.Engine, o server.Options) *node {
 }
 
 // begun is a stream of whoever shows the secret.
-func begun(n *node, secret, job string) pb.Feed_FetchClient {
+func begun(n *node, c *grpc.ClientConn, secret, job string) pb.Feed_FetchClient {
 	n.t.Helper()
 	ctx := metadata.AppendToOutgoingContext(n.t.Context(), "authorization", "Bearer "+secret)
-	s, err := pb.NewFeedClient(n.conn()).Fetch(ctx)
+	s, err := pb.NewFeedClient(c).Fetch(ctx)
 	if err != nil {
 		n.t.Fatal(err)
 	}
@@ -46,8 +48,8 @@ func begun(n *node, secret, job string) pb.Feed_FetchClient {
 	return s
 }
 
-// flood sends requests on a stream for as long as it lasts, as fast as they are taken, and heeds no answer.
-func flood(s pb.Feed_FetchClient, requests func(id uint64) []*pb.FetchRequest) {
+// flood sends requests on a stream, so many times, as fast as they are taken, and heeds no answer.
+func flood(s pb.Feed_FetchClient, times int, requests func(id uint64) []*pb.FetchRequest) {
 	go func() {
 		for {
 			if _, err := s.Recv(); err != nil {
@@ -56,8 +58,8 @@ func flood(s pb.Feed_FetchClient, requests func(id uint64) []*pb.FetchRequest) {
 		}
 	}()
 	go func() {
-		for id := uint64(1); ; id++ {
-			for _, r := range requests(id) {
+		for id := range times {
+			for _, r := range requests(uint64(id + 1)) {
 				if s.Send(r) != nil {
 					return
 				}
@@ -69,7 +71,7 @@ func flood(s pb.Feed_FetchClient, requests func(id uint64) []*pb.FetchRequest) {
 // share is what a job that holds four wants of 16 samples gets of the next 1000 that a node makes. It asks again when told to.
 func share(n *node) float64 {
 	n.t.Helper()
-	s := begun(n, secretA, "beside")
+	s := begun(n, n.conn(), secretA, "beside")
 	before, got := n.engine.SamplesMade(), 0
 	id := uint64(0)
 	ask := func() {
@@ -101,12 +103,14 @@ func TestInsiders(t *testing.T) {
 		name     string
 		count    uint32 // samples of a want
 		streams  int
+		jobs     bool // a job for each
 		requests func(want *pb.FetchRequest, id uint64) []*pb.FetchRequest
 	}{
-		{"wants", 4, 8, nil},
-		{"wants of one sample", 1, 8, nil},
-		{"wants of the largest batch", 40_000, 8, nil},
-		{"wants that are withdrawn", 4, 8, func(want *pb.FetchRequest, id uint64) []*pb.FetchRequest {
+		{"wants", 4, 8, false, nil},
+		{"wants of one sample", 1, 8, false, nil},
+		{"wants of many jobs", 4, 80, true, nil},
+		{"wants of the largest batch", 40_000, 8, false, nil},
+		{"wants that are withdrawn", 4, 8, false, func(want *pb.FetchRequest, id uint64) []*pb.FetchRequest {
 			return []*pb.FetchRequest{want, cancelOf(id)}
 		}},
 	} {
@@ -114,8 +118,13 @@ func TestInsiders(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				e := &servertest.Engine{Samples: 1 << 20, Cores: 4, SampleTime: 10 * time.Millisecond}
 				n := insiders(t, e, server.Options{NodeBytes: 16 << 20, HostShare: unbounded})
+				conn := n.conn()
 				for k := range c.streams {
-					flood(begun(n, secretB, "attack"), func(id uint64) []*pb.FetchRequest {
+					job := "attack"
+					if c.jobs {
+						job += strconv.Itoa(k)
+					}
+					flood(begun(n, conn, secretB, job), 10_000/c.streams, func(id uint64) []*pb.FetchRequest {
 						want := wantOf(id, rangeOf(1, id*uint64(c.count)+uint64(k), c.count))
 						if c.requests == nil {
 							return []*pb.FetchRequest{want}
@@ -136,8 +145,8 @@ func TestInsiders(t *testing.T) {
 func TestRefusedWantsArePaidFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNode(t, &servertest.Engine{Delay: hang}, server.Options{HostShare: 0.001, StreamWants: 1})
-		s := begun(n, "", "attack")
-		flood(s, func(id uint64) []*pb.FetchRequest { return []*pb.FetchRequest{wantOf(id, rangeOf(0, id, 1))} })
+		s := begun(n, n.conn(), "", "attack")
+		flood(s, 100_000, func(id uint64) []*pb.FetchRequest { return []*pb.FetchRequest{wantOf(id, rangeOf(0, id, 1))} })
 		time.Sleep(10 * time.Second)
 		before := n.counted("failures_total")
 		time.Sleep(10 * time.Second)
