@@ -2,7 +2,6 @@ package pipeline
 
 import (
 	"runtime"
-
 	"slices"
 	"time"
 
