@@ -47,7 +47,7 @@ func (l *line[T]) Swap(i, j int) {
 
 // Push adds an entry at the end.
 func (l *line[T]) Push(x any) {
-	e := x.(*Entry[T]) //nolint:errcheck,forcetypeassert // place pushes nothing else
+	e := x.(*Entry[T]) //nolint:forcetypeassert // place pushes nothing else
 	e.at = len(l.entries)
 	l.entries = append(l.entries, e)
 }
