@@ -64,7 +64,7 @@ func replayed(t *testing.T, dir, plan string) []Sample {
 	for i := range j.Samples() {
 		refs = append(refs, Ref{Index: i})
 	}
-	samples, err := j.Replay(context.Background(), Name{List: refs}, true)
+	samples, err := j.Replay(context.Background(), Name{List: refs}, true, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -128,7 +128,7 @@ func (w *Want) finish(n int) {
 func (w *Want) result() Result {
 	m := &w.made
 	r := Result{Err: m.err, CoreSeconds: time.Duration(w.busy.Load()).Seconds(), Begun: m.begun, Slowest: w.slowest()}
-	if r.Err != nil {
+	if r.Err != nil || w.again != nil {
 		return r
 	}
 	slices.SortFunc(m.errors, func(a, b SampleError) int { return a.Offset - b.Offset })

@@ -90,7 +90,7 @@ func TestMasksMoveAsPicturesDo(t *testing.T) {
 				t.Fatalf("epoch %d: pixel %d is %d, its mask %d", epoch, i, pixels[3*i], numbers[i])
 			}
 		}
-		samples, err := j.Replay(context.Background(), name, true)
+		samples, err := j.Replay(context.Background(), name, true, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -3,7 +3,9 @@ package pipeline
 import (
 	"context"
 	"errors"
+	"time"
 
+	"github.com/feedwater-io/feedwater/control/share"
 	"github.com/feedwater-io/feedwater/pipeline/augment"
 	"github.com/feedwater-io/feedwater/pipeline/order"
 )
@@ -32,26 +34,52 @@ type View struct {
 	Draws         []augment.Draw
 }
 
-// Replay makes the samples of a name again, with all that was drawn for them. Without pixels no file is opened, and Sample holds only
-// what the snapshot knows. A sample that does not decode is no error; its Sample says so.
-func (j *Job) Replay(ctx context.Context, n Name, pixels bool) ([]Sample, error) {
+// Replay makes the samples of a name again, with all that was drawn for them, on an account's share of the pipeline; nil: one of the
+// pipeline's own. Without pixels no file is opened, nothing queues, and Sample holds only what the snapshot knows. A sample that does not
+// decode is no error; its Sample says so.
+func (j *Job) Replay(ctx context.Context, n Name, pixels bool, a *share.Account) ([]Sample, error) {
 	if err := j.check(&n); err != nil {
 		return nil, err
 	}
-	w := &Want{Name: n}
+	w := &Want{Name: n, Account: a, Due: time.Now(), again: make([]Sample, n.Len())}
 	w.prepare(j)
-	samples := make([]Sample, n.Len())
-	var file []byte
-	for i := range samples {
+	if pixels {
+		return w.again, w.replayAll(ctx)
+	}
+	for i := range w.again {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		var err error
-		if file, err = w.replay(i, &samples[i], pixels, file); err != nil {
+		if _, err := w.replay(i, &w.again[i], false, nil); err != nil {
 			return nil, err
 		}
 	}
-	return samples, nil
+	return w.again, nil
+}
+
+// replayAll has workers make all samples of a want that is a replay.
+func (w *Want) replayAll(ctx context.Context) error {
+	done := make(chan error, 1)
+	w.Done = func(r Result) { done <- r.Err }
+	if !w.job.p.queue.push(w) {
+		return ErrClosed
+	}
+	defer context.AfterFunc(ctx, w.Cancel)()
+	err := <-done
+	if errors.Is(err, ErrCancelled) {
+		return ctx.Err()
+	}
+	return err
+}
+
+// sampleAgain is sample for a replay.
+func (w *Want) sampleAgain(i int, file []byte) []byte {
+	file, err := w.replay(i, &w.again[i], true, file)
+	if err != nil {
+		w.fail(i, err)
+		w.Cancel() // the rest of it is of no use
+	}
+	return file
 }
 
 // replay fills s with sample i. An error is this machine's trouble.

@@ -17,6 +17,9 @@ import (
 func (w *Want) sample(i int, file []byte) []byte {
 	w.mark(i, takenUp)
 	defer w.mark(i, sampleDone)
+	if w.again != nil {
+		return w.sampleAgain(i, file)
+	}
 	ref := w.ref(i)
 	file, err := w.attempt(i, ref, file)
 	var verdict *SampleError

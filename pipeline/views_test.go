@@ -71,7 +71,7 @@ func TestViewsAreThoseOfEachAlone(t *testing.T) {
 			if r.Err != nil || crc32.Checksum(b[:r.Bytes], castagnoli) != r.CRC32C {
 				t.Fatalf("%v, checksum %08x", r.Err, r.CRC32C)
 			}
-			samples, err := j.Replay(context.Background(), Name{Epoch: epoch, Count: 21}, true)
+			samples, err := j.Replay(context.Background(), Name{Epoch: epoch, Count: 21}, true, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -39,6 +39,7 @@ type Want struct {
 	cancelled atomic.Bool
 	busy      atomic.Int64 // nanoseconds of decoders
 	made      made
+	again     []Sample // of a replay, in place of Dst; else nil
 }
 
 // Result is what became of a want.

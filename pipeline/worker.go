@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"runtime"
 	"slices"
 	"time"
 
@@ -132,6 +133,7 @@ func (s size) bytes() int { return s.w * s.h * 3 }
 func (w *Want) borrow() (d *decoder, giveBack func()) {
 	p := w.job.p
 	d = <-p.decoders
+	runtime.Gosched() // workers wake each other, and would keep those who send and receive waiting for 10 ms at every step
 	begun := time.Now()
 	return d, func() {
 		time.Sleep(p.options.SampleTime - time.Since(begun))

@@ -104,10 +104,10 @@ func (t *stream) admit(w *want, name pipeline.Name) error {
 	if err := t.account.hold(); err != nil {
 		return err
 	}
-	s := t.quota.take(bytes)
+	s := t.quota.take(bytes, 0)
 	if s == nil {
 		t.account.letGo()
-		return &BusyError{Message: "the memory for batches is used up", RetryAfter: retryBusy}
+		return &BusyError{Message: "the memory for batches, or one's share of it, is used up", RetryAfter: retryBusy}
 	}
 	w.slots = []*slot{s}
 	t.wants[w.id] = w
@@ -122,6 +122,7 @@ const maxAnswers = 1 << 14
 // refuse answers a want that was not taken on.
 func (t *stream) refuse(w *want, err error) error {
 	w.made = Made{Failure: toFailure(err)}
+	t.failures.Add(1)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if len(t.answers) >= maxAnswers {
@@ -149,7 +150,7 @@ func (t *stream) grow(w *want, bytes int) []byte {
 	if !t.quota.fits(bytes) {
 		return nil
 	}
-	s := t.quota.take(bytes)
+	s := t.quota.take(bytes, w.held())
 	if s == nil {
 		return nil
 	}
@@ -159,12 +160,15 @@ func (t *stream) grow(w *want, bytes int) []byte {
 
 // charge takes memory for samples that differ in size out of the budget, until done.
 func (t *stream) charge(w *want, bytes int64) bool {
-	if total := w.charged.Add(bytes); t.quota.fits(int(2*total)) && t.quota.charge(bytes) { // see check
+	if total := w.charged.Add(bytes); t.quota.fits(int(2*total)) && t.quota.charge(bytes, w.held()-bytes) { // see check
 		return true
 	}
 	w.charged.Add(-bytes)
 	return false
 }
+
+// held is the bytes that a want has which the pipeline has.
+func (w *want) held() int64 { return int64(len(w.slots[0].buf)) + w.charged.Load() }
 
 // done takes a want back from the pipeline.
 func (t *stream) done(w *want, m Made) {
@@ -174,6 +178,9 @@ func (t *stream) done(w *want, m Made) {
 	t.server.metrics.made(w, &m)
 	t.record.made(&m)
 	t.server.unread(m.Err)
+	if m.Failure != nil {
+		t.failures.Add(1)
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	w.made = m

@@ -29,7 +29,7 @@ type Rule struct {
 	// CallsPerSecond bounds Open, Fetch and Replay, WantsPerSecond what comes in over its streams, BytesPerSecond the batches that go
 	// out. Calls beyond are refused as busy; wants and bytes wait.
 	CallsPerSecond, WantsPerSecond, BytesPerSecond float64
-	// Weight is its share of the cores where all want more than there is, see control/share; 0: 1.
+	// Weight is its share of the cores where all want more than there is, see control/share, and of the memory for batches, see budget; 0: 1.
 	Weight float64
 	// Watch lets it see all jobs of the node by Watch.
 	Watch bool
@@ -69,6 +69,14 @@ func (a *Access) rule(identity string) (Rule, error) {
 func (a *Access) weight(identity string) float64 {
 	r, _ := a.rule(identity)
 	return r.Weight
+}
+
+// weight is Weight as it counts.
+func (r *Rule) weight() float64 {
+	if r.Weight > 0 {
+		return r.Weight
+	}
+	return 1
 }
 
 // anyRoot stands for all roots, and among identities for all that have no rule.

@@ -39,7 +39,7 @@ func newAccount(r Rule) *account {
 		calls:  limiter(r.CallsPerSecond, maxCalls, 2),
 		wants:  limiter(r.WantsPerSecond, maxWants, 10),
 		bytes:  limiter(r.BytesPerSecond, math.MaxFloat64, 1),
-		budget: budget{limit: r.Bytes},
+		budget: budget{limit: r.Bytes, weight: r.weight()},
 	}
 }
 

@@ -45,7 +45,7 @@ func TestPieceIsAnOrdinaryMessage(t *testing.T) {
 func TestPieceThatFailsIsFreed(t *testing.T) {
 	m := &memory{limit: 1 << 20}
 	q := newQuota(m, 1<<20)
-	batch := q.take(100_000).lease(100_000)
+	batch := q.take(100_000, 0).lease(100_000)
 	head := &pb.FetchResponse{Failure: &pb.Failure{Message: "\xff"}} // not UTF-8
 	if _, err := newCodec().Marshal(&piece{head: head, data: batch.Slice(0, 10)}); err == nil {
 		t.Fatal("no error")

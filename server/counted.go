@@ -31,6 +31,13 @@ func (c *counted) Read(b []byte) (int, error) {
 	return n, err
 }
 
+// pay waits until the connection's address has paid for something that one of its calls made the node do, or ctx ends.
+func (c *counted) pay(ctx context.Context, cost time.Duration) {
+	if c != nil && cost > 0 {
+		c.host.heed(ctx, cost)
+	}
+}
+
 // Close implements net.Conn.
 func (c *counted) Close() error {
 	defer c.leave()

@@ -25,6 +25,7 @@ type stream struct {
 	wake       chan struct{}  // told when answers or complete change
 	heard      atomic.Uint64  // id of the latest want
 	began      time.Time
+	failures   atomic.Int64 // wants that came to nothing, and were not paid for
 	sending    atomic.Int64 // when the send in progress began, nanoseconds since began, which a clock that is set does not change; 0: none is
 
 	// Of receive, and of others when it has ended.
@@ -114,6 +115,7 @@ func (t *stream) receive() error {
 		if err := t.account.heed(t.rpc.Context()); err != nil {
 			return err
 		}
+		t.conn.pay(t.rpc.Context(), time.Duration(t.failures.Swap(0))*costFailure)
 		if err := t.handle(request); err != nil {
 			return err
 		}

@@ -81,6 +81,7 @@ func (s *Server) Replay(ctx context.Context, request *pb.ReplayRequest) (*pb.Rep
 		return nil, toStatus(err)
 	}
 	defer j.Close()
+	j.stake = s.shares.enter(runKey{identity: callerOf(ctx).name(), plan: j.maker.Plan().Hash()})
 	r, err := s.replay(ctx, j, request)
 	return r, toStatus(err)
 }
@@ -100,7 +101,7 @@ func (s *Server) replay(ctx context.Context, j *Job, request *pb.ReplayRequest) 
 		step = 1 // they may be huge: the size so far is looked at after each
 	}
 	for at := 0; at < name.Len(); at += step {
-		samples, err := j.maker.Replay(ctx, part(name, at, min(at+step, name.Len())), request.GetPixels())
+		samples, err := j.maker.Replay(ctx, part(name, at, min(at+step, name.Len())), request.GetPixels(), j.stake.share)
 		if err != nil {
 			return nil, err
 		}

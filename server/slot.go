@@ -31,11 +31,20 @@ type quota struct {
 
 // budget is what several streams together may hold of a memory. It is guarded by memory.mu.
 type budget struct {
-	limit int64 // 0: none
-	lent  int64
+	limit  int64 // 0: none
+	weight float64
+	lent   int64
 }
 
-func (b *budget) fits(bytes int64) bool { return b == nil || b.limit <= 0 || b.lent+bytes <= b.limit }
+// freeShare is how much of the free memory those of weight 1 may hold: some is left for whoever comes next, however many want however much.
+// Somebody alone has 4/5 of all, two have 4/9 each. (Choudhury and Hahne, dynamic queue length thresholds, IEEE/ACM Transactions on Networking
+// 6, 1998.)
+const freeShare = 4
+
+// fits reports whether a want that has own bytes may have more, of a memory that has free bytes besides them. Whatever is free one want may have.
+func (b *budget) fits(bytes, own, free int64) bool {
+	return b == nil || (b.limit <= 0 || b.lent+bytes <= b.limit) && (b.lent <= own || float64(b.lent-own) <= freeShare*b.weight*float64(free))
+}
 
 func (b *budget) add(bytes int64) {
 	if b != nil {
@@ -73,13 +82,13 @@ func (q *quota) fits(bytes int) bool {
 	return bytes >= 0 && bytes < math.MaxInt-slotStep && roundUp(bytes) <= q.limit
 }
 
-// take lends a slot of at least one byte, or nothing when the budget is used up.
-func (q *quota) take(bytes int) *slot {
+// take lends a slot of at least one byte to a want that holds own bytes, or nothing when the budget is used up.
+func (q *quota) take(bytes int, own int64) *slot {
 	m := q.memory
 	size := roundUp(max(bytes, 1))
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if q.lent+size > q.limit || !q.group.fits(size) {
+	if q.lent+size > q.limit || !q.group.fits(size, own, m.limit-m.lent-size) {
 		return nil
 	}
 	buf := m.reuse(size)
@@ -144,12 +153,12 @@ func (q *quota) tell() {
 	}
 }
 
-// charge counts memory that is no slot as lent, until discharge; false when the budget is used up.
-func (q *quota) charge(bytes int64) bool {
+// charge counts memory that is no slot as lent to a want that holds own bytes, until discharge; false when the budget is used up.
+func (q *quota) charge(bytes, own int64) bool {
 	m := q.memory
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if q.lent+bytes > q.limit || !q.group.fits(bytes) || !m.makeRoom(bytes) {
+	if q.lent+bytes > q.limit || !q.group.fits(bytes, own, m.limit-m.lent-bytes) || !m.makeRoom(bytes) {
 		return false
 	}
 	q.lent += bytes

@@ -17,17 +17,17 @@ func TestQuotaAndBudget(t *testing.T) {
 	if a.fits(61<<10) || !a.fits(60<<10) || b.fits(101<<10) || !b.fits(100<<10) || a.fits(-1) || b.fits(math.MaxInt) {
 		t.Error("fits does not follow the limits")
 	}
-	s := a.take(50 << 10)
+	s := a.take(50<<10, 0)
 	if s == nil || len(s.buf) != 52<<10 {
 		t.Fatal("no slot within the budget, or none of whole steps")
 	}
-	if a.take(12<<10) != nil {
+	if a.take(12<<10, 0) != nil {
 		t.Error("a slot over the quota")
 	}
-	if b.take(49<<10) != nil {
+	if b.take(49<<10, 0) != nil {
 		t.Error("a slot over the budget")
 	}
-	u := b.take(48 << 10)
+	u := b.take(48<<10, 0)
 	if u == nil {
 		t.Fatal("no slot though the budget has room for it")
 	}
@@ -42,19 +42,44 @@ func TestQuotaAndBudget(t *testing.T) {
 	}
 }
 
+// Whoever comes later finds memory, however much those before him want, and who counts less has less; what is free one want may have.
+func TestSharesOfMemory(t *testing.T) {
+	m := &memory{limit: 1000 << 10}
+	hold := func(weight float64) (held int64, q *quota) {
+		q = newQuota(m, m.limit).within(&budget{weight: weight})
+		for q.take(4<<10, 0) != nil {
+			held += 4
+		}
+		return held, q
+	}
+	if held, _ := hold(0.05); held < 160 || held > 170 {
+		t.Errorf("a weight of 0.05 holds %d KiB, a sixth are its due", held)
+	}
+	held, q := hold(1)
+	if held < 660 || held > 672 {
+		t.Errorf("somebody who comes later holds %d KiB, four fifths of the rest are his due", held)
+	}
+	if !q.charge(100<<10, held<<10) || q.charge(4<<10, 0) {
+		t.Error("his only want gets what is free, a further one gets nothing")
+	}
+	if newQuota(m, m.limit).within(&budget{weight: 0.01}).take(60<<10, 0) == nil {
+		t.Error("what is free is not given to somebody who has nothing")
+	}
+}
+
 // Memory that is no slot counts as if it were one, and free slots make room for it.
 func TestCharge(t *testing.T) {
 	m := &memory{limit: 100 << 10}
 	a, b := newQuota(m, 60<<10), newQuota(m, 100<<10)
-	a.take(20 << 10).release(true)
+	a.take(20<<10, 0).release(true)
 	switch {
-	case a.charge(61 << 10):
+	case a.charge(61<<10, 0):
 		t.Error("a charge over the quota")
-	case !a.charge(60<<10) || a.take(1) != nil:
+	case !a.charge(60<<10, 0) || a.take(1, 0) != nil:
 		t.Error("a charge of the whole quota leaves room for a slot, or is not taken")
-	case b.charge(41 << 10):
+	case b.charge(41<<10, 0):
 		t.Error("a charge over the budget")
-	case !b.charge(40 << 10):
+	case !b.charge(40<<10, 0):
 		t.Error("no charge though the budget has room for it")
 	}
 	if used, lent := m.stats(); used != 100<<10 || lent != 100<<10 || a.outstanding() != 60<<10 {
@@ -70,17 +95,17 @@ func TestCharge(t *testing.T) {
 func TestSlotsAreReused(t *testing.T) {
 	m := &memory{limit: 1 << 20}
 	q := newQuota(m, 1<<20)
-	s := q.take(300_000)
+	s := q.take(300_000, 0)
 	first := &s.buf[0]
 	s.release(true)
-	if s = q.take(290_000); &s.buf[0] != first {
+	if s = q.take(290_000, 0); &s.buf[0] != first {
 		t.Error("a free slot that fits was not taken")
 	}
 	s.release(true)
-	if s = q.take(1000); &s.buf[0] == first {
+	if s = q.take(1000, 0); &s.buf[0] == first {
 		t.Error("a slot far too large was taken")
 	}
-	if q.take(1_000_000) == nil {
+	if q.take(1_000_000, 0) == nil {
 		t.Error("free slots stand in the way of a larger one")
 	}
 }
@@ -90,7 +115,7 @@ func TestLease(t *testing.T) {
 	m := &memory{limit: 1 << 20}
 	q := newQuota(m, 1<<20)
 	for _, size := range []int{1, 1000, 1024, 1025, 5000, 200_000} { // gRPC treats up to 1024 bytes differently
-		batch := q.take(size).lease(size)
+		batch := q.take(size, 0).lease(size)
 		half := batch.Slice(0, (size+1)/2)
 		batch.Free()
 		if q.outstanding() == 0 {
@@ -102,7 +127,7 @@ func TestLease(t *testing.T) {
 		}
 	}
 	used, _ := m.stats()
-	forget(q.take(5000).lease(5000))
+	forget(q.take(5000, 0).lease(5000))
 	for q.outstanding() > 0 { // the cleanup runs some time after the collection
 		runtime.GC()
 		runtime.Gosched()
@@ -125,10 +150,10 @@ func TestMemoryUnderLoad(t *testing.T) {
 			q := newQuota(m, 1<<18)
 			for range 2000 {
 				n := 1 + r.IntN(100_000)
-				if q.charge(int64(n)) {
+				if q.charge(int64(n), 0) {
 					q.discharge(int64(n))
 				}
-				s := q.take(n)
+				s := q.take(n, 0)
 				if s == nil {
 					continue
 				}

@@ -27,9 +27,20 @@ type stake struct {
 type stakes struct {
 	weight func(identity string) float64
 
-	mu  sync.Mutex
-	all map[runKey]*stake
+	mu      sync.Mutex
+	all     map[runKey]*stake
+	parties map[string]*party // by identity; what they were served is kept
 }
+
+// party is an identity: its runs together have the share of its weight.
+type party struct {
+	*share.Party
+	runs  int
+	crowd *share.Account // of its runs beyond maxRuns, made if there are any
+}
+
+// maxRuns is how many runs of an identity have accounts of their own: each one that waits is looked at for each sample.
+const maxRuns = 64
 
 // enter returns the run's stake; every enter needs a leave.
 func (b *stakes) enter(k runKey) *stake {
@@ -37,7 +48,7 @@ func (b *stakes) enter(k runKey) *stake {
 	defer b.mu.Unlock()
 	a := b.all[k]
 	if a == nil {
-		a = &stake{key: k, book: b, share: share.NewAccount(b.weight(k.identity))}
+		a = &stake{key: k, book: b, share: b.account(k.identity)}
 		if b.all == nil {
 			b.all = map[runKey]*stake{}
 		}
@@ -47,12 +58,37 @@ func (b *stakes) enter(k runKey) *stake {
 	return a
 }
 
+// account is a new run's. Where nobody has to say who he is each run counts by itself. mu is held.
+func (b *stakes) account(identity string) *share.Account {
+	if identity == "" {
+		return share.NewAccount(b.weight(identity))
+	}
+	p := b.parties[identity]
+	if p == nil {
+		p = &party{Party: share.NewParty(b.weight(identity))}
+		if b.parties == nil {
+			b.parties = map[string]*party{}
+		}
+		b.parties[identity] = p
+	}
+	if p.runs++; p.runs <= maxRuns {
+		return p.Account()
+	}
+	if p.crowd == nil {
+		p.crowd = p.Account()
+	}
+	return p.crowd
+}
+
 // leave ends one use. What a run did is forgotten with the last.
 func (a *stake) leave() {
 	a.book.mu.Lock()
 	defer a.book.mu.Unlock()
 	if a.users--; a.users == 0 {
 		delete(a.book.all, a.key)
+		if p := a.book.parties[a.key.identity]; p != nil {
+			p.runs--
+		}
 	}
 }
 

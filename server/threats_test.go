@@ -15,7 +15,7 @@ func TestThreatModelNamesTests(t *testing.T) {
 		t.Fatal(err)
 	}
 	var all strings.Builder
-	for _, dir := range []string{".", "../client", "../cmd/feedwater", "../pipeline", "../span"} {
+	for _, dir := range []string{".", "../client", "../cmd/feedwater", "../pipeline", "../span", "../control/share"} {
 		files, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
 		if err != nil {
 			t.Fatal(err)

@@ -156,7 +156,7 @@ func (o *previewOptions) rows(ctx context.Context, plan *pipeline.Plan) ([]sheet
 		if err != nil {
 			return nil, err
 		}
-		made, err := job.Replay(ctx, pipeline.Name{Epoch: uint32(epoch), List: names}, true)
+		made, err := job.Replay(ctx, pipeline.Name{Epoch: uint32(epoch), List: names}, true, nil)
 		if err != nil {
 			return nil, err
 		}

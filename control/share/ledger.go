@@ -2,12 +2,13 @@
 // seconds since whatever it likes.
 //
 // An account whose earliest want is due within twice the time that one of its batches takes is urgent, and urgent accounts go first: among
-// them the one with the least virtual time, which grows by the core-seconds it was served over its weight. So a trainer that is fed asks
+// them that of the party with the least virtual time, which grows by the core-seconds it was served over its weight. So a trainer that is fed asks
 // for nothing that hurts others, and one that says all is due at once gains its share and no more. What nobody urgent wants goes to
 // whoever's want is due first, and is charged to nobody.
 package share
 
 import (
+	"cmp"
 	"math"
 
 	"github.com/feedwater-io/feedwater/control"
@@ -19,22 +20,40 @@ const urgentMakes = 2
 // costWeight is that of the newest batch in what a job's samples cost.
 const costWeight = 0.1
 
-// Account is what shares are counted by: a job. One belongs to one Queue.
-type Account struct {
+// Party is whoever accounts belong to: one has the share of its weight, however many accounts it spreads its wants over. It belongs to one Queue.
+type Party struct {
 	weight float64
 	v      float64 // virtual time: core-seconds of service over weight
+	served float64 // the most virtual time of an account at which it was served
+	urgent int     // accounts
+	lines  int     // accounts with entries
+}
+
+// NewParty returns one with a weight; what is not a positive number counts as 1.
+func NewParty(weight float64) *Party {
+	if !(weight > 0) || math.IsInf(weight, 0) {
+		weight = 1
+	}
+	return &Party{weight: weight}
+}
+
+// Account is what shares are counted by: a job. Accounts of a party have equal shares of its own.
+type Account struct {
+	party  *Party
+	v      float64 // virtual time among its party's: core-seconds of service
 	urgent bool
 	makes  control.Longest
 	cost   control.Average // core-seconds per sample
 }
 
-// NewAccount returns the account of a job with a weight; what is not a positive number counts as 1.
-func NewAccount(weight float64) *Account {
-	if !(weight > 0) || math.IsInf(weight, 0) {
-		weight = 1
-	}
-	return &Account{weight: weight}
-}
+// Account returns one of the party.
+func (p *Party) Account() *Account { return &Account{party: p} }
+
+// NewAccount returns the only account of a party with a weight.
+func NewAccount(weight float64) *Account { return NewParty(weight).Account() }
+
+// share is the weight of an account that has entries.
+func (a *Account) share() float64 { return a.party.weight / float64(max(a.party.lines, 1)) }
 
 // ledger is the virtual time of a node.
 type ledger struct {
@@ -50,24 +69,43 @@ func (l *ledger) made(a *Account, seconds, coreSeconds float64, samples int) {
 	l.cost.Add(perSample, costWeight)
 }
 
-// rouse notes whether an account whose earliest want is due in so many seconds is urgent. One that becomes urgent brings no credit from the
-// time in which it was not.
+// rouse notes whether an account whose earliest want is due in so many seconds is urgent. Who becomes urgent brings no credit from the
+// time in which he was not.
 func (l *ledger) rouse(a *Account, due float64) {
-	urgent := due <= urgentMakes*a.makes.Value()
+	urgent, p := due <= urgentMakes*a.makes.Value(), a.party
 	if urgent && !a.urgent {
-		a.v = max(a.v, l.v)
+		if p.urgent == 0 {
+			p.v = max(p.v, l.v)
+		}
+		p.urgent++
+		a.urgent, a.v = true, max(a.v, p.served)
 	}
-	a.urgent = urgent
+	if !urgent {
+		a.rest()
+	}
 }
 
-// serve charges an urgent account for one sample.
+// rest notes that an account is not urgent.
+func (a *Account) rest() {
+	if a.urgent {
+		a.urgent = false
+		a.party.urgent--
+	}
+}
+
+// serve charges an urgent account, and its party, for one sample.
 func (l *ledger) serve(a *Account) {
 	if !a.urgent {
 		return
 	}
-	l.v = max(l.v, a.v)
-	a.v += l.price(a) / a.weight
+	p, price := a.party, cmp.Or(l.price(a), unknownPrice)
+	l.v, p.served = max(l.v, p.v), max(p.served, a.v)
+	p.v += price / p.weight
+	a.v += price
 }
+
+// unknownPrice is what a sample is charged before any batch was made, in core-seconds: for nothing, whoever came first would have all until then.
+const unknownPrice = 0.01
 
 // price is the core-seconds that a sample of an account costs, or one of all accounts while that is unknown; 0: nothing is known yet.
 func (l *ledger) price(a *Account) float64 {

@@ -1,6 +1,9 @@
 package share
 
-import "slices"
+import (
+	"container/heap"
+	"slices"
+)
 
 // Queue holds entries by account and hands them out one sample at a time, so that whoever becomes urgent waits for a sample, never for
 // a batch. The zero value is ready.
@@ -21,12 +24,41 @@ type Entry[T any] struct {
 	seq     uint64
 	next    int // sample to hand out
 	count   int
+	at      int // in its line; negative: it is in none
 }
 
-// line is one account's entries, the earliest due first.
+// line is one account's entries, a heap with the earliest due first.
 type line[T any] struct {
 	account *Account
 	entries []*Entry[T]
+	samples int // not handed out
+}
+
+// Len, Less, Swap, Push and Pop implement heap.Interface.
+func (l *line[T]) Len() int           { return len(l.entries) }
+func (l *line[T]) Less(i, j int) bool { return l.entries[i].before(l.entries[j]) }
+
+// Swap exchanges two entries.
+func (l *line[T]) Swap(i, j int) {
+	e := l.entries
+	e[i], e[j] = e[j], e[i]
+	e[i].at, e[j].at = i, j
+}
+
+// Push adds an entry at the end.
+func (l *line[T]) Push(x any) {
+	e := x.(*Entry[T]) //nolint:forcetypeassert // place pushes nothing else
+	e.at = len(l.entries)
+	l.entries = append(l.entries, e)
+}
+
+// Pop takes the last entry out.
+func (l *line[T]) Pop() any {
+	last := len(l.entries) - 1
+	e := l.entries[last]
+	l.entries[last], e.at = nil, -1
+	l.entries = l.entries[:last]
+	return e
 }
 
 // Turn is what a Queue hands out: samples First to First+Count-1 of an entry.
@@ -46,25 +78,28 @@ func (q *Queue[T]) Push(value T, a *Account, due float64, count int) *Entry[T] {
 
 func (q *Queue[T]) place(e *Entry[T]) {
 	l := q.line(e.account)
-	i := len(l.entries)
-	for i > 0 && e.before(l.entries[i-1]) {
-		i--
+	heap.Push(l, e)
+	l.samples += e.count - e.next
+}
+
+// remove takes an entry out of its line; false: it is in none.
+func (q *Queue[T]) remove(e *Entry[T]) bool {
+	if e.at < 0 {
+		return false
 	}
-	l.entries = slices.Insert(l.entries, i, e)
+	l := q.line(e.account)
+	heap.Remove(l, e.at)
+	l.samples -= e.count - e.next
+	q.tidy(l)
+	return true
 }
 
 // Hasten hands what is left of an entry to an account that needs it earlier, and pays for it. A due that is not earlier changes nothing.
 func (q *Queue[T]) Hasten(e *Entry[T], a *Account, due float64) {
-	if due >= e.due {
-		return
-	}
-	l := q.line(e.account)
-	if i := slices.Index(l.entries, e); i >= 0 {
-		l.entries = slices.Delete(l.entries, i, i+1)
+	if due < e.due && q.remove(e) {
 		e.account, e.due = a, due
 		q.place(e)
 	}
-	q.tidy(l)
 }
 
 func (e *Entry[T]) before(f *Entry[T]) bool {
@@ -79,27 +114,23 @@ func (q *Queue[T]) line(a *Account) *line[T] {
 		}
 	}
 	l := &line[T]{account: a}
+	a.party.lines++
 	q.lines = append(q.lines, l)
 	return l
 }
 
 // Drop makes an entry come next, with all that is left of it in one turn that nobody pays for. One that was handed out whole stays so.
 func (q *Queue[T]) Drop(e *Entry[T]) {
-	if e.next == e.count || slices.Contains(q.dropped, e) {
-		return
-	}
-	l := q.line(e.account)
-	if i := slices.Index(l.entries, e); i >= 0 {
-		l.entries = slices.Delete(l.entries, i, i+1)
+	if q.remove(e) {
 		q.dropped = append(q.dropped, e)
 	}
-	q.tidy(l)
 }
 
 // tidy forgets a line without entries.
 func (q *Queue[T]) tidy(l *line[T]) {
 	if len(l.entries) == 0 {
-		l.account.urgent = false
+		l.account.rest()
+		l.account.party.lines--
 		q.lines = slices.DeleteFunc(q.lines, func(m *line[T]) bool { return m == l })
 	}
 }
@@ -122,15 +153,16 @@ func (q *Queue[T]) Take(now float64) (Turn[T], bool) {
 	t := Turn[T]{Entry: e, First: e.next, Count: 1}
 	q.ledger.serve(l.account)
 	e.next++
+	l.samples--
 	q.samples--
 	if e.next == e.count {
-		l.entries = slices.Delete(l.entries, 0, 1)
-		q.tidy(l)
+		q.remove(e)
 	}
 	return t, true
 }
 
-// choose is the line that is served next: of urgent accounts the one with the least virtual time, else the one whose want is due first.
+// choose is the line that is served next: of urgent accounts that of the party with the least virtual time, of which the one with the least
+// of its own, else the one whose want is due first.
 func (q *Queue[T]) choose(now float64) *line[T] {
 	var best *line[T]
 	for _, l := range q.lines {
@@ -147,7 +179,9 @@ func (l *line[T]) precedes(m *line[T]) bool {
 	switch {
 	case a.urgent != b.urgent:
 		return a.urgent
-	case a.urgent && a.v != b.v:
+	case a.urgent && a.party != b.party && a.party.v != b.party.v:
+		return a.party.v < b.party.v
+	case a.urgent && a.party == b.party && a.v != b.v:
 		return a.v < b.v
 	}
 	return l.entries[0].before(m.entries[0])
@@ -179,21 +213,12 @@ func (e *Entry[T]) Begun() int { return e.next }
 func (q *Queue[T]) Ahead(a *Account) float64 {
 	var all, own, weights float64
 	for _, l := range q.lines {
-		work := q.ledger.price(l.account) * float64(l.samples())
+		work := q.ledger.price(l.account) * float64(l.samples)
 		all += work
-		weights += l.account.weight
+		weights += l.account.share()
 		if l.account == a {
 			own = work
 		}
 	}
-	return min(all, own*weights/a.weight)
-}
-
-// samples that were not handed out.
-func (l *line[T]) samples() int {
-	n := 0
-	for _, e := range l.entries {
-		n += e.count - e.next
-	}
-	return n
+	return min(all, own*weights/a.share())
 }

@@ -383,7 +383,7 @@ func (m *maker) pixels(dst []byte, r pipeline.Ref) {
 }
 
 // Replay implements server.Maker.
-func (m *maker) Replay(ctx context.Context, n pipeline.Name, pixels bool) ([]pipeline.Sample, error) {
+func (m *maker) Replay(ctx context.Context, n pipeline.Name, pixels bool, _ *share.Account) ([]pipeline.Sample, error) {
 	samples := make([]pipeline.Sample, n.Len())
 	for i := range samples {
 		r := m.ref(&n, i)
