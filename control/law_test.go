@@ -60,7 +60,7 @@ func TestIdleWithoutWait(t *testing.T) {
 	if w := s.Tick(15, []Reading{b}, []Load{{Cores: 8, CoreSeconds: 60, BusySeconds: 8}}, 2); w.Nodes != 2 {
 		t.Errorf("of 2 nodes, which feed it, %+v are wanted", w)
 	}
-	if pace.Seconds() != 0.1 {
+	if !near(pace.Seconds(), 0.1) {
 		t.Errorf("a pace of %v s", pace.Seconds())
 	}
 }
@@ -149,8 +149,18 @@ func TestPaceAndDue(t *testing.T) {
 		}
 		p.Add(s)
 	}
-	if p.Seconds() != 0.1 || !near(p.Due(15), 5.9/2) || p.Due(-1) != 0 {
+	if !near(p.Seconds(), 0.4) || !near(p.Due(15), 6) || p.Due(-1) != 0 {
 		t.Errorf("%v s, due %v", p.Seconds(), p.Due(15))
+	}
+	for i := range 16 { // the host of an asynchronous loop runs ahead for three steps, once its peers have what they waited for
+		s := Step{Seconds: 0.01}
+		if i%8 > 2 {
+			s.Seconds = 0.2
+		}
+		p.Add(s)
+	}
+	if !near(p.Seconds(), 1.03/8) {
+		t.Errorf("a pace of %v s of steps that take a GPU 0.2", p.Seconds())
 	}
 	for range 16 {
 		p.Add(Step{Seconds: 0.1})
@@ -171,7 +181,7 @@ func TestDueOfALoopThatCostsNothing(t *testing.T) {
 		}
 		p.Add(s)
 	}
-	if p.Seconds() > 1e-5 || p.Due(100) < 2.5 {
+	if !near(p.Seconds(), 0.1) || p.Due(100) < 2.5 {
 		t.Errorf("%v s, the hundredth due in %v s", p.Seconds(), p.Due(100))
 	}
 }
