@@ -134,6 +134,28 @@ func TestFirstTrainer(t *testing.T) {
 	}
 }
 
+// Nodes of which some are slow are as many as their mean speed says; one that does not say how fast it is is believed as it is.
+func TestClaim(t *testing.T) {
+	for name, c := range map[string]struct {
+		nodes   []int
+		seconds []float64
+		want    float64
+	}{
+		"none": {nil, nil, 0}, "one": {[]int{7}, []float64{0.1}, 7}, "alike": {[]int{7, 5, 7}, []float64{0.1, 0.1, 0.1}, 7},
+		"one of ten is five times slower": {[]int{20, 20, 20, 20, 20, 20, 20, 20, 20, 100}, []float64{1, 1, 1, 1, 1, 1, 1, 1, 1, 5}, 22},
+		"the slow one alone knows it all": {[]int{10, 0, 100}, []float64{1, 1, 5}, 28}, "one does not say": {[]int{7, 9}, []float64{0.1, 0}, 9},
+		"nonsense": {[]int{7, 9, 3}, []float64{nan, -1, inf}, 9}, "unknown": {[]int{0, 0}, []float64{0.1, 0.2}, 0},
+	} {
+		var claim Claim
+		for i := range c.nodes {
+			claim.Hear(c.nodes[i], c.seconds[i], false)
+		}
+		if n, blind := claim.Nodes(); n != c.want || blind {
+			t.Errorf("%s: %v nodes, want %v", name, n, c.want)
+		}
+	}
+}
+
 func TestPaceAndDue(t *testing.T) {
 	var p Pace
 	for i := range 3 {
