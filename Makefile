@@ -3,6 +3,7 @@
 #   make demo [DATA=folder]   build, start a node, train a small network on real JPEGs
 #   make test                 every test, Go and Python
 #   make simulate [SEEDS=20000]  nodes, trainers and faults in virtual time, so many seeds
+#   make crowd [RANKS=64 NODES=250]  the control laws over so many, in virtual time: what is wanted, stalls, evenness
 #   make scale-out            what a job gets of 1 to 16 nodes of fixed speed, as a table and docs/scale-out.svg; ten minutes
 #   make simulate-mutants     deliberate bugs, and the seed that catches each
 #   make build                bin/feedwater, and bin/feedwater-nvml where there is a C compiler
@@ -31,6 +32,8 @@ TOOLS  := $(CURDIR)/.tools/bin
 VENV   := $(CURDIR)/.venv
 TIME   ?= 30s
 SEEDS  ?= 20000
+RANKS  ?= 64
+NODES  ?= 250
 # Folder of photographs, classes in sub-folders. Pictures are generated where it is empty.
 DATA   ?=
 # Further flags of make faults, as --only loss.
@@ -62,7 +65,7 @@ VERSION      := $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' python/feedwater
 
 say = @printf '\n\033[1m==> %s\033[0m\n' "$(1)"
 
-.PHONY: build demo test test-go test-race test-python test-arm64 lint generate check-generated bench bench-pixels pictures faults attacks soak simulate simulate-mutants fuzz wheel clean fuzz-pillow scale-out
+.PHONY: build demo test test-go test-race test-python test-arm64 lint generate check-generated bench bench-pixels pictures faults attacks soak simulate simulate-mutants fuzz wheel clean fuzz-pillow scale-out crowd
 
 build:
 	@mkdir -p bin
@@ -149,6 +152,10 @@ fuzz-pillow: $(VENV)/.ready
 simulate:
 	$(call say,$(SEEDS) seeds of nodes and trainers in virtual time)
 	$(GO) test ./client/simulation -run 'TestSeeds$$' -timeout 4h -seeds $(SEEDS)
+
+crowd:
+	$(call say,the control laws over $(RANKS) ranks and $(NODES) nodes)
+	$(GO) test ./control -run 'TestCrowd$$' -v -timeout 30m -ranks $(RANKS) -nodes $(NODES)
 
 scale-out:
 	$(call say,one job on 1 to 16 nodes of fixed speed)

@@ -104,11 +104,11 @@ func (f *Fleet) connections() int {
 	f.loop.mu.Lock()
 	pace := f.loop.pace.Seconds()
 	f.loop.mu.Unlock()
-	workers := 0
+	takes := make([]float64, 0, len(f.live))
 	for _, m := range f.live {
-		workers = max(workers, m.session.workers)
+		takes = append(takes, m.speed.Alone())
 	}
-	return pick.Connections(f.cost*float64(f.count)/float64(max(workers, 1)), pace)
+	return pick.Connections(pick.Usual(takes)*float64(f.count), pace)
 }
 
 // choose are the nodes to connect to. A local one is always among them.

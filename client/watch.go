@@ -84,12 +84,18 @@ func (f *Fleet) probe(now time.Time) {
 		if len(m.session.wants) > 0 || !m.session.silence.on && !m.trust.Doubted() {
 			continue
 		}
-		if at := f.spared(m, now); at >= 0 && m.mayBeProbed(f.clock(now), now) {
+		if at := f.spared(m, now); at >= 0 && !f.wouldBeLate(f.queue[at], m, now) && m.mayBeProbed(f.clock(now), now) {
 			w := f.queue[at]
 			f.queue = slices.Delete(f.queue, at, at+1)
 			f.send(w, m.session, now)
 		}
 	}
+}
+
+// wouldBeLate reports whether a want that is not late yet would be, if m made it as slowly as is known of it.
+func (f *Fleet) wouldBeLate(w *Want, m *member, now time.Time) bool {
+	due := w.Due.Sub(now).Seconds()
+	return due > 0 && due < m.speed.Finish(f.load(m, w.count, now))
 }
 
 // spared is where in the queue the want is that is needed last of those that were taken from no node before, unless nobody else can have

@@ -20,6 +20,8 @@ const (
 	fedWait    = 1e-3 // seconds; a rank that waits less is fed
 	fedRun     = 8    // fed steps before the first that counts
 	fedLeast   = 8    // that count, for a mean
+	leastTurns = 16   // that a demand is read off, or
+	leastTime  = 15.0 // seconds of them: of fewer too many may be those in which the host of an asynchronous loop runs ahead
 	settling   = 8    // steps after a pause or the start, in which the host runs ahead of the GPU again, shorter than its steps
 	waitLeast  = 0.02 // share of the step from which on wait may hide a demand
 	mostFaster = 4.0  // a job is not taken to be faster than so many times what it shows
@@ -215,15 +217,15 @@ func (j *Job) Read(seconds float64) Reading {
 		seconds = 0
 	}
 	p := j.sum
-	j.sum = sums{}
 	if p.turns > 0 || p.settling > 0 {
 		j.quiet = 0
 	} else {
 		j.quiet += min(seconds, quietLimit+1)
 	}
-	if p.turns > 0 {
+	if p.turns >= leastTurns || p.seconds >= leastTime {
 		j.known = p.reading(j.samples())
 	}
+	j.sum = sums{}
 	r, blocked := j.known, j.blocked()
 	if j.quiet >= quietLimit || r.Demand == 0 {
 		r = Reading{Idle: math.NaN(), Starved: blocked}

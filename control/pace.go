@@ -2,12 +2,12 @@ package control
 
 import (
 	"cmp"
-	"slices"
+	"math"
 )
 
 const (
 	paceSteps = 16 // that the pace is taken from
-	paceRank  = 3  // of 16 sorted steps, the 4th
+	paceRun   = 8  // in a row
 	paceLeast = 4  // steps before it is known
 )
 
@@ -29,16 +29,26 @@ func (p *Pace) Add(s Step) {
 	p.steps++
 }
 
-// Seconds is what a step takes without what data cost it: the low quartile of the last 16, since a mean would hold the stalls of peers
-// that this rank waited for inside its step. 0: unknown.
+// Seconds is what a step takes without what data cost it: the mean of the 8 in a row of the last 16 that took least. A longer mean would hold more of
+// the stalls of peers that this rank waited for inside its steps; and a single step says nothing of an asynchronous loop, for after a stall
+// its host submits some in no time. 0: unknown.
 func (p *Pace) Seconds() float64 {
 	n := min(p.steps, paceSteps)
 	if n < paceLeast {
 		return 0
 	}
-	sorted := p.recent
-	slices.Sort(sorted[:n])
-	return sorted[paceRank*n/paceSteps]
+	run := min(n, paceRun)
+	sum, least := 0.0, math.Inf(1)
+	for i := range n {
+		sum += p.recent[(p.steps-n+i)%paceSteps]
+		if i >= run {
+			sum -= p.recent[(p.steps-n+i-run)%paceSteps]
+		}
+		if i >= run-1 {
+			least = min(least, sum)
+		}
+	}
+	return max(least, 0) / float64(run)
 }
 
 // unknownPace is assumed of steps while nothing is known of them: fast, so that batches are due soon, but one after the other. If all were

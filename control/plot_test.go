@@ -41,7 +41,7 @@ func TestPlots(t *testing.T) {
 		}
 		o := s.run(0)
 		if *plots != "" {
-			if err := os.WriteFile(filepath.Join(*plots, file+".svg"), []byte(o.svg()), 0o644); err != nil {
+			if err := os.WriteFile(filepath.Join(*plots, file+".svg"), []byte(o.svg(simEnd)), 0o644); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -51,13 +51,13 @@ func TestPlots(t *testing.T) {
 const plotWidth, plotHeight, plotLeft, plotTop = 640.0, 150.0, 36.0, 10.0
 
 // svg draws nodes that are up, wanted and needed, and idle, over the time of a run.
-func (o *outcome) svg() string {
+func (o *outcome) svg(end float64) string {
 	top := 2.0
 	for i := range o.wanted {
 		top = max(top, float64(o.wanted[i]), float64(o.alive[i]))
 	}
 	top = math.Ceil(1.1 * top)
-	x := func(t float64) float64 { return plotLeft + t/simEnd*plotWidth }
+	x := func(t float64) float64 { return plotLeft + t/end*plotWidth }
 	y := func(v float64) float64 { return plotTop + (1-v/top)*plotHeight }
 	var b strings.Builder
 	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %.0f %.0f" font-family="sans-serif" font-size="11">
@@ -68,7 +68,7 @@ func (o *outcome) svg() string {
 		fmt.Fprintf(&b, `<line class="grid" x1="%.1f" x2="%.1f" y1="%.1f" y2="%.1f"/><text x="%.1f" y="%.1f" text-anchor="end">%g</text>`+"\n",
 			plotLeft, plotLeft+plotWidth, y(v), y(v), plotLeft-4, y(v)+4, v)
 	}
-	for s := 0.0; s <= simEnd; s += 300 {
+	for s := 0.0; s <= end; s += end / 6 {
 		fmt.Fprintf(&b, `<text x="%.1f" y="%.1f" text-anchor="middle">%.0f s</text>`+"\n", x(s), plotTop+plotHeight+14, s)
 	}
 	for i, r := range o.readings {

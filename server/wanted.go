@@ -53,11 +53,15 @@ func (s *Server) reading(j *pulse.Job) control.Reading {
 	return r
 }
 
-// wantedOf is how many nodes like this one would feed a job; 0: unknown. upperBound tells that it may be fewer, or more than there are if
-// nothing else is known: no step of the job ends for want of data, while this node has work in its queue.
-func (s *Server) wantedOf(j pulse.Job) (nodes int, upperBound bool) {
-	r := s.reading(&j)
-	return r.Nodes(s.Wanted().Effective), r.UpperBound || r.Starved && s.engine.Queued() > 0
+// wantedOf is how many nodes like this one would feed a job, and for how many seconds this one works on a sample of it; 0: unknown. upperBound
+// tells that it may be fewer, or more than there are if nothing else is known: no step of the job ends for want of data, while this node has
+// work in its queue.
+func (s *Server) wantedOf(j pulse.Job) (nodes int, seconds float64, upperBound bool) {
+	r, effective := s.reading(&j), s.Wanted().Effective
+	if effective > 0 {
+		seconds = r.Cost / effective
+	}
+	return r.Nodes(effective), seconds, r.UpperBound || r.Starved && s.engine.Queued() > 0
 }
 
 // nodesWanted is for the metric; false: unknown.

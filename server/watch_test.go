@@ -72,6 +72,9 @@ func TestWatchTellsJobsAndLoad(t *testing.T) {
 	if c := r.Nodes[0].GetCoreSecondsPerSample(); math.Abs(c-0.5/8) > 1e-9 {
 		t.Errorf("%g core-seconds per sample", c)
 	}
+	if s := j.GetSecondsPerSample() * r.Nodes[0].Cores; math.Abs(s-0.5/8) > 1e-9 {
+		t.Errorf("a sample of the job takes %g s on one core", s)
+	}
 	tr.cancel()
 	awaitState(t, w, "the job stays", func(r *pb.WatchResponse) bool { return len(r.Jobs) == 0 && r.Nodes[0].Wants == 0 })
 }

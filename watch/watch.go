@@ -36,7 +36,7 @@ type Options struct {
 	// GPUs, if set, are those of this machine, as they were told last.
 	GPUs func() []*pb.GpuStatus
 	// Wanted, if set, tells how many nodes would feed a job, 0 if that is unknown, and whether that is an upper bound.
-	Wanted func(pulse.Job) (nodes int, upperBound bool)
+	Wanted func(pulse.Job) (nodes int, secondsPerSample float64, upperBound bool)
 }
 
 // Rank names one rank of a job.
@@ -120,10 +120,13 @@ func (s *Source) addJobs(r *pb.WatchResponse, now time.Time) {
 		job := j.Status(now)
 		job.Nodes = uint32(ready)
 		if s.options.Wanted != nil {
-			n, bound := s.options.Wanted(j)
+			n, seconds, bound := s.options.Wanted(j)
 			if job.UpperBound = bound; n > 0 {
 				wanted := uint32(n)
 				job.NodesWanted = &wanted
+			}
+			if seconds > 0 {
+				job.SecondsPerSample = &seconds
 			}
 		}
 		for _, rank := range job.Ranks {

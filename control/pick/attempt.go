@@ -49,7 +49,7 @@ func (a Attempt) Choose(other float64) Choice {
 	case a.Due >= max(other, made)+made:
 		return Leave
 	case a.Begun >= 0:
-		if a.Begun > hedgeMakes*max(cmp.Or(max(a.Make, 0), hedgeGuess), hedgeLeast) {
+		if a.Begun > max(a.makes(other)*cmp.Or(max(a.Make, 0), hedgeGuess), hedgeMakes*hedgeLeast) {
 			return Hedge
 		}
 	case a.Age > moveAge*patience && other < moveGain*a.Rest,
@@ -57,6 +57,14 @@ func (a Attempt) Choose(other float64) Choice {
 		return Move
 	}
 	return Leave
+}
+
+// makes is after how many makes a begun attempt is a straggler: after one, if another node would have the batch just in time, or late.
+func (a *Attempt) makes(other float64) float64 {
+	if a.Due < other {
+		return 1
+	}
+	return hedgeMakes
 }
 
 const (

@@ -37,8 +37,11 @@ func plausible(x float64) float64 {
 }
 
 // Arrived takes a batch of so many samples: seconds since the node could turn to it, having sent what it held before, and seconds since it
-// began with it as it says itself.
+// began with it as it says itself. The less of them is what the samples took: a batch that is due late lies in a queue, and its node is no slower for that.
 func (n *Node) Arrived(samples int, seconds, making, now float64) {
+	if making > 0 {
+		seconds = min(seconds, making)
+	}
 	n.seen.Add(seconds/float64(max(samples, 1)), seenWeight)
 	n.seenAt = now
 	n.making.Add(making)
@@ -52,6 +55,9 @@ func (n *Node) Waited(samples int, seconds, now float64) {
 
 // Sample is how long a sample takes the node: the more of what it says and what is seen; 0: unknown.
 func (n *Node) Sample() float64 { return max(n.sample, float64(n.seen)) }
+
+// Alone is how long a sample takes the node while it works for nobody else: what it says; 0: unknown. What is seen holds the node's other work.
+func (n *Node) Alone() float64 { return n.sample }
 
 // Load is what a trainer has at a node, and what it would ask for.
 type Load struct {

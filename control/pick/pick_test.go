@@ -21,11 +21,14 @@ func TestFinish(t *testing.T) {
 	near(t, "told", n.Finish(Load{Held: 10, Unheard: 4, Count: 5, Usual: 1}), 2+0.9)
 	near(t, "told a second ago", n.Finish(Load{Held: 10, Unheard: 4, Count: 5, Usual: 1, Now: 1}), 1+0.9)
 	near(t, "told long ago", n.Finish(Load{Held: 10, Count: 5, Usual: 1, Now: 100}), 1.5)
-	n.Arrived(10, 3, 1, 0) // 0.3 s a sample
+	n.Arrived(10, 3, 4, 0) // 0.3 s a sample
 	near(t, "seen to be slower", n.Finish(Load{Held: 10, Unheard: 4, Count: 5, Usual: 1, Now: 1}), 15*0.3)
 	near(t, "and late", n.Finish(Load{Held: 10, Count: 5, Waited: 2, Usual: 1, Now: 1}), 30)
-	near(t, "a make", n.Make(5), 1.5)
-	near(t, "a short one", n.Make(1), 1)
+	near(t, "a make", n.Make(25), 7.5)
+	near(t, "a short one", n.Make(1), 4)
+	var patient Node
+	patient.Arrived(10, 6, 1, 0) // it was due late, and lay in the queue
+	near(t, "no slower for waiting", patient.Finish(Load{Count: 10, Usual: 1}), 1)
 }
 
 // A node that was slow and has held nothing since is given another chance, at first a small one.
@@ -85,7 +88,9 @@ func TestChoose(t *testing.T) {
 		"not needed yet":               {begun, 1, Leave, func(a *Attempt) { a.Due = 2 }},
 		"needed, the other has a lot":  {begun, 3, Hedge, func(a *Attempt) { a.Due = 3.9 }},
 		"begun lately":                 {begun, 1, Leave, func(a *Attempt) { a.Begun = 1.9 }},
-		"nobody knows a make":          {begun, 0.1, Leave, func(a *Attempt) { a.Make, a.Due = 0, -1 }},
+		"nobody knows a make":          {begun, 0.1, Leave, func(a *Attempt) { a.Make = 0 }},
+		"just in time":                 {begun, 1, Hedge, func(a *Attempt) { a.Due, a.Begun = 0.9, 1.1 }},
+		"that, and begun lately":       {begun, 1, Leave, func(a *Attempt) { a.Due, a.Begun = 0.9, 0.9 }},
 		"the other has less":           {waits, 1.4, Move, nil},
 		"the other has as much":        {waits, 1.6, Leave, nil},
 		"the node has not heard of it": {waits, 0.1, Leave, func(a *Attempt) { a.Age = 0.1 }},

@@ -259,28 +259,11 @@ type survey struct {
 	active, blind bool
 }
 
-// claim is how many nodes a job takes, by what nodes say; blind tells that they may be too few.
-type claim struct {
-	nodes uint32
-	blind bool
-}
-
-// hear takes what one more node says. One that hears some of the job's ranks may read less demand off them than there is, never more, so
-// the one that wants most is believed.
-func (c *claim) hear(j *pb.JobStatus) {
-	n := j.GetNodesWanted()
-	if n < c.nodes {
-		return
-	}
-	c.blind = j.UpperBound || n == c.nodes && c.blind
-	c.nodes = n
-}
-
 // survey asks the nodes that answer of each job. mu is held.
 func (s *Scaler) survey(now time.Time) survey {
 	p := survey{active: !s.knock.IsZero() && now.Sub(s.knock) < knockFor}
 	type job struct{ name, plan string }
-	jobs := map[job]claim{}
+	jobs := map[job]control.Claim{}
 	for _, n := range s.nodes {
 		age := now.Sub(n.heard)
 		n.counted = n.last != nil && age <= answerWithin
@@ -295,14 +278,15 @@ func (s *Scaler) survey(now time.Time) survey {
 		for _, j := range n.last.Jobs {
 			key := job{j.Job, j.Plan}
 			c := jobs[key]
-			c.hear(j)
+			c.Hear(int(j.GetNodesWanted()), j.GetSecondsPerSample(), j.UpperBound)
 			jobs[key] = c
 		}
 	}
 	for _, c := range jobs {
 		p.active = true
-		p.need += float64(c.nodes)
-		p.blind = p.blind || c.blind
+		nodes, blind := c.Nodes()
+		p.need += nodes
+		p.blind = p.blind || blind
 	}
 	return p
 }

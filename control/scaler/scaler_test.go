@@ -35,6 +35,7 @@ type fakeNode struct {
 	pb.UnimplementedFeedServer
 	mu   sync.Mutex
 	jobs map[string]uint32
+	slow float64 // seconds per sample; 0: it does not say
 	hung bool
 	cut  chan struct{} // closed: calls that are open hear nothing more, and do not end
 }
@@ -51,6 +52,9 @@ func (n *fakeNode) Watch(r *pb.WatchRequest, stream grpc.ServerStreamingServer[p
 			j := &pb.JobStatus{Job: name, Plan: plan, UpperBound: wanted == starved}
 			if wanted != starved {
 				j.NodesWanted = proto.Uint32(wanted)
+			}
+			if n.slow > 0 {
+				j.SecondsPerSample = proto.Float64(n.slow)
 			}
 			jobs = append(jobs, j)
 		}
@@ -266,6 +270,21 @@ func TestStarvedJob(t *testing.T) {
 		time.Sleep(3 * time.Minute)
 		if n := w.metric(); n != 7 {
 			t.Errorf("%d nodes when a node knows that 7 are wanted", n)
+		}
+	})
+}
+
+// A node that is five times slower wants as many as if all were; there are as many as the mean speed asks for.
+func TestSlowNodeDoesNotSpeakForAll(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		a, b := w.node("a"), w.node("b")
+		a.slow, b.slow = 0.1, 0.5
+		a.set(map[string]uint32{"x": 3}, false)
+		b.set(map[string]uint32{"x": 15}, false)
+		time.Sleep(time.Minute)
+		if n := w.metric(); n != 5 {
+			t.Errorf("%d nodes, want 5", n)
 		}
 	})
 }

@@ -2,7 +2,7 @@
 // seconds since whatever it likes.
 //
 // An account whose earliest want is due within twice the time that one of its batches takes is urgent, and urgent accounts go first: among
-// them that of the party with the least virtual time, which grows by the core-seconds it was served over its weight. So a trainer that is fed asks
+// them that of the party with the least virtual time, which grows by the cost of what it was served over its weight. So a trainer that is fed asks
 // for nothing that hurts others, and one that says all is due at once gains its share and no more. What nobody urgent wants goes to
 // whoever's want is due first, and is charged to nobody.
 package share
@@ -23,7 +23,7 @@ const costWeight = 0.1
 // Party is whoever accounts belong to: one has the share of its weight, however many accounts it spreads its wants over. It belongs to one Queue.
 type Party struct {
 	weight float64
-	v      float64 // virtual time: core-seconds of service over weight
+	v      float64 // virtual time: cost of service over weight, in the ledger's unit
 	served float64 // the most virtual time of an account at which it was served
 	urgent int     // accounts
 	lines  int     // accounts with entries
@@ -40,7 +40,7 @@ func NewParty(weight float64) *Party {
 // Account is what shares are counted by: a job. Accounts of a party have equal shares of its own.
 type Account struct {
 	party  *Party
-	v      float64 // virtual time among its party's: core-seconds of service
+	v      float64 // virtual time among its party's: cost of service
 	urgent bool
 	makes  control.Longest
 	cost   control.Average // core-seconds per sample
@@ -55,9 +55,11 @@ func NewAccount(weight float64) *Account { return NewParty(weight).Account() }
 // share is the weight of an account that has entries.
 func (a *Account) share() float64 { return a.party.weight / float64(max(a.party.lines, 1)) }
 
-// ledger is the virtual time of a node.
+// ledger is the virtual time of a node. Its unit is what a sample of the first batch cost, so that samples which are handed out before can be
+// counted too: for nothing, whoever came first would have all until then.
 type ledger struct {
 	v    float64
+	unit float64         // core-seconds; 0: no batch was made
 	cost control.Average // core-seconds per sample, of all accounts
 }
 
@@ -67,6 +69,7 @@ func (l *ledger) made(a *Account, seconds, coreSeconds float64, samples int) {
 	perSample := coreSeconds / float64(max(samples, 1))
 	a.cost.Add(perSample, costWeight)
 	l.cost.Add(perSample, costWeight)
+	l.unit = cmp.Or(l.unit, float64(l.cost))
 }
 
 // rouse notes whether an account whose earliest want is due in so many seconds is urgent. Who becomes urgent brings no credit from the
@@ -98,14 +101,14 @@ func (l *ledger) serve(a *Account) {
 	if !a.urgent {
 		return
 	}
-	p, price := a.party, cmp.Or(l.price(a), unknownPrice)
+	p, price := a.party, 1.0
+	if l.unit > 0 {
+		price = l.price(a) / l.unit
+	}
 	l.v, p.served = max(l.v, p.v), max(p.served, a.v)
 	p.v += price / p.weight
 	a.v += price
 }
-
-// unknownPrice is what a sample is charged before any batch was made, in core-seconds: for nothing, whoever came first would have all until then.
-const unknownPrice = 0.01
 
 // price is the core-seconds that a sample of an account costs, or one of all accounts while that is unknown; 0: nothing is known yet.
 func (l *ledger) price(a *Account) float64 {

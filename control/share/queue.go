@@ -13,6 +13,7 @@ type Queue[T any] struct {
 	dropped []*Entry[T] // to be handed out whole, before all others
 	seq     uint64
 	samples int
+	turns   int // samples that were handed out, ever
 }
 
 // Entry is one want in a Queue.
@@ -25,6 +26,7 @@ type Entry[T any] struct {
 	next    int // sample to hand out
 	count   int
 	at      int // in its line; negative: it is in none
+	among   int // samples that were handed out from its first to its last, its own and others'
 }
 
 // line is one account's entries, a heap with the earliest due first.
@@ -152,10 +154,15 @@ func (q *Queue[T]) Take(now float64) (Turn[T], bool) {
 	e := l.entries[0]
 	t := Turn[T]{Entry: e, First: e.next, Count: 1}
 	q.ledger.serve(l.account)
+	if e.next == 0 {
+		e.among = -q.turns
+	}
 	e.next++
 	l.samples--
 	q.samples--
+	q.turns++
 	if e.next == e.count {
+		e.among += q.turns
 		q.remove(e)
 	}
 	return t, true
@@ -187,8 +194,12 @@ func (l *line[T]) precedes(m *line[T]) bool {
 	return l.entries[0].before(m.entries[0])
 }
 
-// Made takes what an entry took: seconds from its first sample's beginning to its end, and core-seconds.
+// Made takes what an entry took: seconds from its first sample's beginning to its end, and core-seconds. Of the seconds counts what it would have
+// taken alone: if others' samples between its own made it urgent sooner, everybody would be urgent at last, and nobody early.
 func (q *Queue[T]) Made(e *Entry[T], seconds, coreSeconds float64) {
+	if e.among > e.count {
+		seconds *= float64(e.count) / float64(e.among)
+	}
 	q.ledger.made(e.account, seconds, coreSeconds, e.count)
 }
 

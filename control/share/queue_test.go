@@ -320,3 +320,22 @@ func TestHasten(t *testing.T) {
 		t.Errorf("%+v, %d samples, %d lines", turn, q.Samples(), len(q.lines))
 	}
 }
+
+// Of what a batch took counts what it would have taken alone: two accounts that are urgent at once are handed samples in turn.
+func TestMakesAreAlone(t *testing.T) {
+	var q Queue[int]
+	a, b := NewAccount(1), NewAccount(1)
+	q.ledger.made(a, 1, 1, 1)
+	q.ledger.made(b, 1, 1, 1)
+	first := q.Push(0, a, 0, 8)
+	q.Push(0, b, 0, 8)
+	now := 1.0
+	for first.Begun() < 8 {
+		q.Take(now)
+		now++
+	}
+	q.Made(first, now-1, 8)
+	if alone := a.makes.Value(); alone < 7.9 || alone > 8.1 || now < 15 {
+		t.Errorf("a batch of 8 s, made in %.0f, counts %.1f s", now-1, alone)
+	}
+}

@@ -2427,9 +2427,11 @@ type JobStatus struct {
 	UpperBound bool          `protobuf:"varint,12,opt,name=upper_bound,json=upperBound,proto3" json:"upper_bound,omitempty"`
 	Ranks      []*RankStatus `protobuf:"bytes,13,rep,name=ranks,proto3" json:"ranks,omitempty"`
 	// Hash of its plan. Name and plan together tell a job from others: a training and its evaluation may have one name.
-	Plan          string `protobuf:"bytes,14,opt,name=plan,proto3" json:"plan,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Plan string `protobuf:"bytes,14,opt,name=plan,proto3" json:"plan,omitempty"`
+	// Seconds that a sample of it takes the node that tells, with all its cores. Absent: unknown. nodes_wanted is in nodes that take as long.
+	SecondsPerSample *float64 `protobuf:"fixed64,15,opt,name=seconds_per_sample,json=secondsPerSample,proto3,oneof" json:"seconds_per_sample,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
 }
 
 func (x *JobStatus) Reset() {
@@ -2558,6 +2560,13 @@ func (x *JobStatus) GetPlan() string {
 		return x.Plan
 	}
 	return ""
+}
+
+func (x *JobStatus) GetSecondsPerSample() float64 {
+	if x != nil && x.SecondsPerSample != nil {
+		return *x.SecondsPerSample
+	}
+	return 0
 }
 
 type RankStatus struct {
@@ -3441,7 +3450,7 @@ const file_feedwater_v1_feedwater_proto_rawDesc = "" +
 	"_host_busyB\x0f\n" +
 	"\r_host_io_waitB\x1d\n" +
 	"\x1b_disk_read_bytes_per_secondB#\n" +
-	"!_network_receive_bytes_per_second\"\xc3\x03\n" +
+	"!_network_receive_bytes_per_second\"\x8d\x04\n" +
 	"\tJobStatus\x12\x10\n" +
 	"\x03job\x18\x01 \x01(\tR\x03job\x12\x14\n" +
 	"\x05world\x18\x02 \x01(\rR\x05world\x12\x1b\n" +
@@ -3458,12 +3467,14 @@ const file_feedwater_v1_feedwater_proto_rawDesc = "" +
 	"\vupper_bound\x18\f \x01(\bR\n" +
 	"upperBound\x12.\n" +
 	"\x05ranks\x18\r \x03(\v2\x18.feedwater.v1.RankStatusR\x05ranks\x12\x12\n" +
-	"\x04plan\x18\x0e \x01(\tR\x04planB\t\n" +
+	"\x04plan\x18\x0e \x01(\tR\x04plan\x121\n" +
+	"\x12seconds_per_sample\x18\x0f \x01(\x01H\x05R\x10secondsPerSample\x88\x01\x01B\t\n" +
 	"\a_demandB\t\n" +
 	"\a_supplyB\a\n" +
 	"\x05_idleB\a\n" +
 	"\x05_waitB\x0f\n" +
-	"\r_nodes_wanted\"\x8f\x04\n" +
+	"\r_nodes_wantedB\x15\n" +
+	"\x13_seconds_per_sample\"\x8f\x04\n" +
 	"\n" +
 	"RankStatus\x12\x12\n" +
 	"\x04rank\x18\x01 \x01(\rR\x04rank\x12\x12\n" +

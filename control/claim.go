@@ -1,0 +1,38 @@
+package control
+
+import "math"
+
+// Claim is how many nodes a job takes, by what all nodes say of it. The zero value is ready.
+type Claim struct {
+	most   float64 // nodes that one said
+	demand float64 // samples per second with headroom, the most that one said; infinite where one does not say how fast it is
+	rates  float64 // samples per second of the nodes that say it, together
+	heard  float64 // nodes that say it
+	blind  bool
+}
+
+// Hear takes what one node says: that so many nodes like it would do, and for how many seconds it works on a sample; 0: unknown. blind tells that
+// they may be too few. A node that hears some of the job's ranks may read less demand off them than there is, never more, so the largest
+// demand is believed; but how fast nodes are is the mean of what all say. By the word of the slowest alone the job would get as many as if
+// all were as slow.
+func (c *Claim) Hear(nodes int, seconds float64, blind bool) {
+	n := float64(nodes)
+	if n >= c.most {
+		c.blind = blind || n == c.most && c.blind
+		c.most = n
+	}
+	if rate := 1 / seconds; rate > 0 && !math.IsInf(rate, 0) {
+		c.rates, c.heard = c.rates+rate, c.heard+1
+		c.demand = max(c.demand, n*rate)
+	} else if n > 0 {
+		c.demand = math.Inf(1)
+	}
+}
+
+// Nodes that the job takes; 0: unknown. blind tells that they may be too few.
+func (c *Claim) Nodes() (nodes float64, blind bool) {
+	if c.heard == 0 {
+		return c.most, c.blind
+	}
+	return min(c.most, math.Ceil(c.demand*c.heard/c.rates-1e-9)), c.blind
+}

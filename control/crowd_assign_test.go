@@ -1,0 +1,286 @@
+package control_test
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/feedwater-io/feedwater/control/pick"
+)
+
+// assign gives wants to the nodes that will have them soonest.
+func (r *rank) assign() {
+	r.probe()
+	if len(r.queue) == 0 || !r.hasRoom() {
+		return
+	}
+	r.measure()
+	r.weigh()
+	slices.SortFunc(r.queue, (*want).compare)
+	waiting := r.queue[:0]
+	for i, w := range r.queue {
+		s := r.pick(w, false)
+		if s != nil && s.takes() {
+			r.ask(w, s)
+			if !r.hasRoom() {
+				waiting = append(waiting, r.queue[i+1:]...)
+				break
+			}
+			continue
+		}
+		if s != nil {
+			s.forecast += crowdBatch
+		}
+		waiting = append(waiting, w)
+	}
+	r.queue = waiting
+}
+
+func (w *want) compare(v *want) int {
+	return cmp.Or(cmp.Compare(w.due, v.due), cmp.Compare(w.seq, v.seq))
+}
+
+func (s *stream) takes() bool { return len(s.wants) < crowdHeld }
+
+func (r *rank) hasRoom() bool {
+	return slices.ContainsFunc(r.live, func(s *stream) bool { return !s.leaving && s.takes() })
+}
+
+// measure takes what a sample costs, as the nodes' median.
+func (r *rank) measure() {
+	costs := make([]float64, 0, 64)
+	for _, s := range r.live {
+		costs = append(costs, s.speed.Sample())
+	}
+	r.cost = cmp.Or(pick.Usual(costs), 0.008)
+}
+
+// takes is what a sample takes the nodes, as they say, their median.
+func (r *rank) takes() float64 {
+	alone := make([]float64, 0, 64)
+	for _, s := range r.live {
+		alone = append(alone, s.speed.Alone())
+	}
+	return cmp.Or(pick.Usual(alone), 0.008)
+}
+
+func (r *rank) weigh() {
+	for _, s := range r.live {
+		s.forecast, s.load = 0, r.load(s, 0)
+	}
+}
+
+// load is what a node has in hand.
+func (r *rank) load(s *stream, count int) pick.Load {
+	l := pick.Load{Held: crowdBatch * len(s.wants), Count: count, Usual: r.cost, Now: r.crowd.now}
+	for i, a := range s.wants {
+		if i == 0 {
+			l.Waited = a.waited() / crowdBatch
+		}
+		if a.id > s.heard {
+			l.Unheard += crowdBatch
+		}
+	}
+	return l
+}
+
+// waited is for how long the node could have worked on it alone.
+func (a *attempt) waited() float64 {
+	return a.stream.rank.crowd.now - math.Max(a.sent, a.stream.answered)
+}
+
+// pick is the node that will have a want soonest.
+func (r *rank) pick(w *want, free bool) *stream {
+	var best *stream
+	var finish float64
+	tier := 0
+	for _, s := range r.live {
+		if s.leaving || slices.ContainsFunc(w.out, func(a *attempt) bool { return a.stream == s }) {
+			continue
+		}
+		if free && (s.trust.Doubted() || !s.takes()) {
+			continue
+		}
+		t := 0
+		if w.left == s {
+			t++
+		}
+		if s.trust.Doubted() {
+			t += 3
+		}
+		l := s.load
+		l.Held, l.Unheard, l.Count = l.Held+s.forecast, l.Unheard+s.forecast, crowdBatch
+		f := s.speed.Finish(l)
+		if best == nil || cmp.Or(cmp.Compare(t, tier), cmp.Compare(f, finish),
+			cmp.Compare(pick.Tie(best.member.score, w.seq), pick.Tie(s.member.score, w.seq))) < 0 {
+			best, tier, finish = s, t, f
+		}
+	}
+	return best
+}
+
+// ask sends a want to a node.
+func (r *rank) ask(w *want, s *stream) {
+	now := r.crowd.now
+	if len(s.wants) == 0 {
+		s.asked = now
+	}
+	s.next++
+	a := &attempt{want: w, stream: s, id: s.next, sent: now, begun: -1, begins: -1, make: s.speed.Make(crowdBatch), left: crowdBatch}
+	a.forecast = s.speed.Finish(r.load(s, crowdBatch))
+	a.expires = now + pick.Deadline(&r.took, w.missed)
+	s.wants = append(s.wants, a)
+	if len(w.out) == 0 {
+		r.out = append(r.out, w)
+	}
+	w.out = append(w.out, a)
+	s.load = r.load(s, 0)
+	due := w.due
+	r.crowd.send(func() { s.node.take(a, due) })
+}
+
+func without(all []*attempt, a *attempt) []*attempt {
+	return slices.DeleteFunc(all, func(b *attempt) bool { return a == b })
+}
+
+// answered ends an attempt, with a batch or without.
+func (r *rank) answered(a *attempt, made bool) {
+	w, s, now := a.want, a.stream, r.crowd.now
+	if !slices.Contains(s.wants, a) { // the stream was closed meanwhile
+		return
+	}
+	s.wants, w.out = without(s.wants, a), without(w.out, a)
+	arrives := made && !w.arrived
+	if made {
+		took, queued := now-a.sent, a.begins-a.came
+		s.speed.Arrived(crowdBatch, now-math.Max(a.sent, s.answered), took-queued, now)
+		r.took.Add(took)
+		r.window.Arrived(took - queued)
+		s.answered, r.progress = now, now
+	}
+	if arrives {
+		r.batches++
+		s.trust.Delivered(now)
+		r.overtaken(w, a)
+	} else if made || a.begun >= 0 {
+		r.extra += crowdBatch
+	}
+	if len(w.out) == 0 {
+		r.out = slices.DeleteFunc(r.out, func(o *want) bool { return o == w })
+		if !w.arrived && !arrives {
+			r.queue = append(r.queue, w)
+		}
+	}
+	if arrives {
+		r.came(w)
+	}
+	r.assign()
+}
+
+// overtaken gives up the other attempt at a want.
+func (r *rank) overtaken(w *want, by *attempt) {
+	for _, a := range w.out {
+		if a.sent < by.sent {
+			a.stream.trust.Failed(r.crowd.now)
+		}
+		r.takeAway(a)
+	}
+}
+
+func (r *rank) takeAway(a *attempt) {
+	a.stream.speed.Waited(crowdBatch, a.waited(), r.crowd.now)
+	if !a.cancelled {
+		a.cancelled = true
+		r.crowd.send(func() { a.stream.node.drop(a) })
+	}
+}
+
+// tend moves and hedges wants that are needed next.
+func (r *rank) tend() {
+	r.weigh()
+	next := make([]*want, 0, len(r.out))
+	for _, w := range r.out {
+		if !w.arrived && len(w.out) == 1 && !w.out[0].cancelled {
+			next = append(next, w)
+		}
+	}
+	slices.SortFunc(next, (*want).compare)
+	left := crowdHastens
+	for _, w := range next[:min(len(next), crowdLooks)] {
+		if left > 0 && r.hasten(w.out[0]) {
+			left--
+		}
+	}
+	for _, s := range r.live {
+		for _, a := range s.wants {
+			if r.crowd.now >= a.expires && !a.cancelled && len(r.live) > 1 {
+				a.want.missed++
+				a.want.left = s
+				if a.begun >= 0 {
+					s.trust.Failed(r.crowd.now)
+				}
+				r.takeAway(a)
+			}
+		}
+	}
+}
+
+// hasten asks another node for a batch, if that brings it sooner.
+func (r *rank) hasten(a *attempt) bool {
+	w, now := a.want, r.crowd.now
+	other := r.pick(w, true)
+	if other == nil {
+		return false
+	}
+	switch r.about(a).Choose(other.speed.Finish(r.load(other, crowdBatch))) {
+	case pick.Move:
+		r.moves++
+		w.moves++
+		w.left = a.stream
+		r.takeAway(a)
+		return true
+	case pick.Hedge:
+		stuck := now-r.progress >= 1 && now-r.granted >= 1
+		if !r.hedges.Take() {
+			if !stuck {
+				return false
+			}
+			r.granted = now
+		}
+		r.hedged++
+		r.ask(w, other)
+		return true
+	}
+	return false
+}
+
+// about is an attempt as package pick sees it.
+func (r *rank) about(a *attempt) pick.Attempt {
+	now := r.crowd.now
+	l := r.load(a.stream, 0)
+	l.Held -= crowdBatch
+	p := pick.Attempt{
+		Due: a.want.due - now, Age: now - a.sent, Begun: -1, Forecast: a.forecast, Make: cmp.Or(a.make, r.took.Value()),
+		Rest: a.stream.speed.Finish(l), Moves: a.want.moves,
+	}
+	if a.begun >= 0 {
+		p.Begun = now - a.begun
+	}
+	return p
+}
+
+// probe gives nodes that are doubted a want now and then, the one that is needed last.
+func (r *rank) probe() {
+	for _, s := range r.live {
+		if len(s.wants) > 0 || len(r.queue) == 0 || s.leaving {
+			continue
+		}
+		w := slices.MaxFunc(r.queue, (*want).compare)
+		due := w.due - r.crowd.now
+		if due > 0 && due < s.speed.Finish(r.load(s, crowdBatch)) || !s.trust.Probe(r.crowd.now) {
+			continue
+		}
+		r.queue = slices.DeleteFunc(r.queue, func(o *want) bool { return o == w })
+		r.ask(w, s)
+	}
+}
