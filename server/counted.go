@@ -20,6 +20,7 @@ type counted struct {
 	leave  func()
 	began  time.Time
 	moved  atomic.Int64 // when one of its streams sent something last, nanoseconds since began
+	hung   atomic.Bool  // up, by hangUp
 }
 
 // Read implements net.Conn.
@@ -54,9 +55,9 @@ func (c *counted) move() {
 // gone reports whether the connection is closed.
 func (c *counted) gone() bool { return c == nil || c.open.Err() != nil }
 
-// hangUp closes the connection unless one of its streams has sent something within d, and reports whether it did.
+// hangUp closes the connection unless one of its streams has sent something within d, and reports whether it did, to one caller only.
 func (c *counted) hangUp(d time.Duration) bool {
-	if c.gone() || time.Since(c.began)-time.Duration(c.moved.Load()) < d {
+	if c.gone() || time.Since(c.began)-time.Duration(c.moved.Load()) < d || !c.hung.CompareAndSwap(false, true) {
 		return false
 	}
 	_ = c.Close() // nobody reads what it would say
