@@ -7,6 +7,7 @@
 #   make scale-out            what a job gets of 1 to 16 nodes of fixed speed, as a table and docs/scale-out.svg; ten minutes
 #   make simulate-mutants     deliberate bugs, and the seed that catches each
 #   make build                bin/feedwater, and bin/feedwater-nvml where there is a C compiler
+#   make test-race-all        all Go tests under the race detector, of which make test runs those of packages with several goroutines; half an hour
 #   make test-arm64           the pixels on arm64, where qemu-aarch64-static (Debian: qemu-user-static) runs it; half an hour
 #   make lint                 linters, and that generated files are up to date
 #   make bench [DATA=folder]  the measurements of the README
@@ -65,7 +66,7 @@ VERSION      := $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' python/feedwater
 
 say = @printf '\n\033[1m==> %s\033[0m\n' "$(1)"
 
-.PHONY: build demo test test-go test-race test-python test-arm64 lint generate check-generated bench bench-pixels pictures faults attacks soak simulate simulate-mutants fuzz wheel clean fuzz-pillow scale-out crowd
+.PHONY: build demo test test-go test-race test-race-all test-python test-arm64 lint generate check-generated bench bench-pixels pictures faults attacks soak simulate simulate-mutants fuzz wheel clean fuzz-pillow scale-out crowd
 
 build:
 	@mkdir -p bin
@@ -86,9 +87,14 @@ test-go: $(VENV)/.ready
 	$(call say,Go tests without assembly)
 	$(GO) test -tags purego ./pipeline/...
 
+# Pixels are made by one goroutine each: packages that only do that are left to test-race-all.
 test-race:
 	$(call say,Go tests under the race detector)
-	CGO_ENABLED=1 $(GO) test -race -short -timeout 20m ./...
+	CGO_ENABLED=1 $(GO) test -race -short -timeout 20m $$($(GO) list ./... | grep -v -E '/pipeline/(augment|codec|internal|order|spelling)')
+
+test-race-all:
+	$(call say,all Go tests under the race detector)
+	CGO_ENABLED=1 $(GO) test -race -timeout 60m ./...
 
 test-python: build $(VENV)/.ready
 	$(call say,Python tests)
