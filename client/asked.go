@@ -19,7 +19,6 @@ type asked struct {
 	span    trace.Span // nil: none
 	sent    time.Time
 	begun   time.Time // that the node began with it, as far as is known
-	bounded bool      // it has a deadline: another node could take the want
 	// forecast and make are what was thought when it was sent, in seconds; see pick.Attempt.
 	forecast, make float64
 	spare          bool // it writes Want.spare, not Want.Dst
@@ -43,7 +42,7 @@ func (f *Fleet) send(w *Want, s *session, now time.Time) bool {
 	a.trace = f.traces.sent(w.seq, m.node.Addr(), now)
 	a.attempt = &Attempt{Name: w.Name, Dst: dst, Grow: w.Grow, Image: image, Due: w.Due, layout: f.info.Load().GetFields(), hedge: len(w.out) > 0}
 	if f.elsewhere(w, m, now) {
-		a.bounded, a.attempt.Deadline = true, time.Duration(pick.Deadline(&f.took, w.missed)*float64(time.Second))
+		a.attempt.Deadline = time.Duration(pick.Deadline(&f.took, w.missed) * float64(time.Second))
 	}
 	a.attempt.Begun = func() {
 		now := time.Now()
@@ -210,7 +209,7 @@ func (f *Fleet) about(a *asked, now time.Time) pick.Attempt {
 // expire gives up attempts whose deadlines are over.
 func (f *Fleet) expire(s *session, now time.Time) {
 	for _, a := range s.wants {
-		if !a.bounded || a.cancelled || !pick.Expired(now.Sub(a.sent).Seconds(), a.working(now), &f.took, &f.making, a.want.missed) {
+		if a.attempt.Deadline == 0 || a.cancelled || !pick.Expired(now.Sub(a.sent).Seconds(), a.working(now), &f.took, &f.making, a.want.missed) {
 			continue
 		}
 		f.log.Warn("a node missed a deadline: the batch is fetched elsewhere", "node", s.member.node.Addr(), "after", now.Sub(a.sent).Round(time.Millisecond))
