@@ -278,3 +278,87 @@ def test_a_burst_waits_until_the_queue_is_full(monkeypatch: pytest.MonkeyPatch) 
     iterator = Iterator()
     assert loop.enter(iterator)[1] == 3
     assert iterator.size >= 2 and loop.dump()["steps"] == 30
+
+
+class Slow(torch.utils.data.Dataset):  # type: ignore[type-arg]
+    """Samples that say when they were begun; a loop waits for them."""
+
+    def __len__(self) -> int:
+        return 200
+
+    def __getitem__(self, i: int) -> tuple[int, float]:
+        began = time.monotonic()
+        time.sleep(0.004)
+        return i, began
+
+
+def watched(loop: Loop, batches: Any, times: int) -> list[tuple[int, float, bool]]:
+    """Index and beginning of so many samples, and whether workers were at rest when next had returned them."""
+    seen = []
+    for _ in range(times):
+        entered = loop.enter(batches)
+        index, began = next(batches)
+        loop.leave(entered, None)
+        seen.append((int(index), float(began), loop._hold is not None))
+    return seen
+
+
+def resting(*, persistent: bool) -> tuple[Loop, Any]:
+    """A loop that waits for two workers, and its loader."""
+    loader = torch.utils.data.DataLoader(Slow(), num_workers=2, persistent_workers=persistent)
+    return Loop({"workers": 2, "prefetch": 2}), loader
+
+
+def test_workers_rest_while_steps_with_data_ready_are_watched() -> None:
+    loop, loader = resting(persistent=False)
+    batches = iter(loader)
+    loop.begin(1)
+    seen = watched(loop, batches, 30)
+    assert not any(rests for *_, rests in seen), "no burst yet"
+    entered = loop.enter(batches)
+    held = time.monotonic()
+    seen += [(*map(float, next(batches)), True)]  # type: ignore[list-item]
+    loop.leave(entered, None)
+    seen += watched(loop, batches, 3)
+    released = time.monotonic()
+    assert [rests for *_, rests in seen[30:]] == [True, True, True, False]
+    rest = watched(loop, batches, 150)
+    assert [index for index, *_ in seen + rest] == list(range(184)), "all of them, in order"
+    assert not any(held < began < released - 0.001 for _, began, _ in rest), "a worker began while they were to rest"
+    assert loop.dump()["held_ns"] > 0
+
+
+@pytest.mark.parametrize("persistent", [False, True])
+def test_a_pass_that_is_broken_off_while_workers_rest(persistent: bool) -> None:
+    loop, loader = resting(persistent=persistent)
+    for _ in range(2):
+        batches = iter(loader)
+        loop.begin(1)
+        loop.steps = 29
+        loop._waited_ns, loop._took_ns = 9, 10
+        watched(loop, batches, 3)
+        assert loop._hold is not None
+    loop.release()
+    assert [int(index) for index, _ in batches] == list(range(3, 200))
+
+
+def test_the_last_batches_of_a_pass_are_not_waited_for_at_rest() -> None:
+    loop, loader = resting(persistent=False)
+    batches = iter(loader)
+    loop.begin(1)
+    watched(loop, batches, 197)
+    loop.steps = 30
+    assert [index for index, *_ in watched(loop, batches, 3)] == [197, 198, 199]
+    assert next(batches, None) is None
+
+
+def test_steps_that_refill_the_queue_are_not_counted() -> None:
+    loop, loader = resting(persistent=False)
+    batches = iter(loader)
+    loop.begin(1)
+    watched(loop, batches, 34)
+    rows = len(loop.dump()["rows"])
+    watched(loop, batches, 4)
+    assert len(loop.dump()["rows"]) == rows
+    watched(loop, batches, 1)
+    assert len(loop.dump()["rows"]) == rows + 1

@@ -211,6 +211,23 @@ def test_nothing_is_promised_that_cannot_be_measured() -> None:
     assert [action.gain for action in judge_loop(many).actions if action.arguments] == [None], "each may read it all"
 
 
+def test_a_step_takes_the_cores_for_the_loop_and_for_its_batch() -> None:
+    """24 core-ms of the loop's own and 16 of a batch on two cores: 20 ms, though the loop alone takes 15, and 4 workers
+    need no more for a batch.
+    """
+    s = replace(LATE, workers=4, step_s=0.06, ready_s=0.015, ready_steps=9, wait=0.5, loop_cores=0.4, others=0.0)
+    assert s.fed_s == pytest.approx(0.015)
+    assert Step(s).seconds(cpu_s=0.016) == pytest.approx(0.020)
+    assert Step(s).seconds(cpu_s=0.001) == pytest.approx(0.015)
+
+
+def test_a_gpu_whose_host_others_hold_needs_no_faster_launches() -> None:
+    s = replace(FIRES["launch-bound"], loop_queued=0.4, others=1.5)
+    assert judge_loop(s).cause == "host-contended"
+    for mine in (replace(s, loop_queued=0.05), replace(s, others=0.1)):
+        assert judge_loop(mine).cause == "launch-bound"
+
+
 def test_a_small_model_that_decodes() -> None:
     """Cores make data all the time, for a model that hardly uses it."""
     s = replace(LATE, workers=2, batch_cpu_s=0.056, step_s=0.03, ready_s=0.005, wait=0.8)
@@ -334,6 +351,7 @@ def run(*, rows: list[list[Any]], boards: int = 1, **loop: Any) -> Run:
                 "iterable": False,
                 "steps": 208,
                 "rows": rows,
+                "held_ns": 0,
                 "first_ns": [50_000_000],
                 "passes": 1,
                 "gpu": "",

@@ -21,8 +21,8 @@ GIANT_BYTES, GIANT_PIXELS, GIANT_S = 1e6, 4e6, 0.01
 SMALL_BYTES, SMALL_PIXELS, SMALL_S = 1.5e5, 500 * 375, 0.005
 """Of a picture that is not too large for the usual crop, and what Pillow and torchvision take for one at least."""
 TINY_S, TINY_SAMPLE_S = 2e-3, 2e-4
-SMALL_MODEL, SMALL_STEP = 500_000, 0.25
-"""Parameters, and a step beside what its batch takes all cores: too little to decode for, again and again."""
+SMALL_MODEL, SMALL_STEP = 500_000, 0.5
+"""Parameters, and a step with data ready beside what its batch takes all cores: too little to decode for each time."""
 NETWORK = 0.3
 """Share of what is read that came through the network, to call the link the cause."""
 READ_BYTES = 1000.0
@@ -68,7 +68,8 @@ def cause_of(s: Signals, found: list[Cause]) -> str:
         return "few-nodes" if s.data == "nodes" else "cores-used-up"
     if s.workers > 1.5 * s.cores + 1 and s.queued > QUEUED:
         return "too-many-workers"
-    if s.model.get("parameters", SMALL_MODEL) < SMALL_MODEL and s.fed_s < SMALL_STEP * s.batch_cpu_s / s.cores:
+    small = s.model.get("parameters", SMALL_MODEL) < SMALL_MODEL
+    if small and (s.ready_s or s.fed_s) < SMALL_STEP * s.batch_cpu_s / s.cores:
         return "tiny-model"
     if s.workers and s.duty < 0.6 and s.held < 0.5 and s.queued < QUEUED:
         return "hand-over"

@@ -14,6 +14,8 @@ __all__ = ["of"]
 PAUSE = 20.0
 """A step that many times the median is a pause: a checkpoint, an evaluation."""
 LEAST_BURST = 3
+LEAST_BLOCKS = 3
+"""Of steps with batches replayed."""
 LEAST_LOOKS = 10
 """At steps, to know the idle of the GPU or the growth of memory by."""
 LATE_NS = 1_000_000
@@ -65,7 +67,7 @@ def _times(loop: dict[str, Any]) -> dict[str, Any]:
         "step_s": step_ns / 1e9,
         "ready_s": mean(free) / 1e9 if free else None,
         "ready_steps": len(free),
-        "replayed_s": mean(replayed[: int(len(replayed) * 0.9)]) / 1e9 if len(replayed) > 5 else None,
+        "replayed_s": mean(replayed[: int(len(replayed) * 0.9)]) / 1e9 if len(replayed) >= LEAST_BLOCKS else None,
         "wait": min(1.0, mean(row.wait_ns for row in steady) / step_ns),
         "gpu": gpu,
         "idle": min(1.0, mean(row.idle_ns or 0 for row in steady) / step_ns) if by_gpu else None,
@@ -117,7 +119,7 @@ def _fetches(run: Run, loop: dict[str, Any]) -> dict[str, Any]:
         "decode": min(1.0, sums["decode_ns"] / max(1.0, cpu * wall)) if sums["decoded"] else None,
         "pixels": sums["pixels"] / sums["decoded"] if sums["decoded"] else 0.0,
         "extra": max(0.0, threads - cpu) if loop["workers"] else 0.0,
-        "duty": wall / (wall + sums["rest_ns"]),
+        "duty": wall / (wall + max(0.0, sums["rest_ns"] - len(boards) * loop["held_ns"])),
         "uneven": max(board["longest_ns"] for board in boards) / (wall / number),
         "batch_cpu_s": all_cpu / number / 1e9,
         "batch_blocked_s": blocked * wall / number / 1e9,

@@ -182,11 +182,12 @@ def _own(s: Signals, shared: bool | None) -> tuple[str, str, list[Action]]:
         return "not-data", "pin-memory-off", [Action(do, None, "pin_memory=True")]
     if s.gpu and shared:
         return "not-data", "gpu-shared", [Action("give this job a GPU of its own, or wait for the other's end")]
-    if s.gpu and (s.dry or 0.0) > DRY:
-        return _host_bound(s)
-    if not s.gpu and s.loop_queued > CONTENDED and s.others > TAKEN * s.cores:
+    dry = s.gpu and (s.dry or 0.0) > DRY
+    if (dry or not s.gpu) and s.loop_queued > CONTENDED and s.others > TAKEN * s.cores:
         do = f"stop or move the other programs: they take {s.others:.1f} of {s.cores} cores"
         return "not-data", "host-contended", [Action(do)]
+    if dry:
+        return _host_bound(s)
     if s.workers > 2 * s.cores:
         return "healthy", "too-many-workers", _fewer(s)
     return "healthy", "gpu-bound" if s.gpu else "step-bound", []

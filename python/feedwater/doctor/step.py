@@ -1,11 +1,11 @@
 """How long a step would take, were something else: by work and cores, not by guess.
 
-    step(n) = max(fed, (cpu ÷ rate + blocked) ÷ n) + edge
+    step(n) = max(fed, (own + cpu) ÷ cores, (cpu ÷ rate + blocked) ÷ n) + edge
     rate    = cores ÷ (threads of ours and of others that want to run), at most 1
 
-fed is the step with data ready, cpu and blocked what a batch costs a worker. Others are counted by how our threads
-queued beside them, for by head the scheduler shares. With n = 0 the loop fetches by itself: fed + cpu + blocked + edge.
-Neither caches nor sibling threads of a core are in it.
+fed is the step with data ready, own what a step costs the loop, cpu and blocked what a batch costs a worker. Others are
+counted by how our threads queued beside them, for by head the scheduler shares. With n = 0 the loop fetches by itself:
+fed + cpu + blocked + edge. Neither caches nor sibling threads of a core are in it.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ class Step:
         self._s = s = signals
         own_s = s.loop_cores * s.step_s
         self._own = (own_s if s.workers else max(0.0, own_s - s.batch_cpu_s)) / s.step_s
+        self._own_s = min(self._own * s.step_s, s.cores * s.fed_s)
         self._others = _others(s, self._own)
 
     def seconds(
@@ -50,7 +51,7 @@ class Step:
             return s.fed_s + cpu_s + blocked_s + edge_s
         wanted = workers * cpu_s / (cpu_s + blocked_s + 1e-9) + self._own
         rate = min(1.0, s.cores / (wanted + (0.0 if alone else self._others)))
-        return max(s.fed_s, (cpu_s / rate + blocked_s) / workers) + edge_s
+        return max(s.fed_s, (self._own_s + cpu_s) / s.cores, (cpu_s / rate + blocked_s) / workers) + edge_s
 
     def best(self, numbers: Iterable[int]) -> int:
         """Of so many workers, the fewest that are as good as the best."""

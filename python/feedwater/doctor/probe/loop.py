@@ -13,6 +13,8 @@ from time import perf_counter_ns, sleep
 from typing import Any
 
 from . import backward, settings
+from .hold import Hold
+from .replay import Replay
 from .stream import Row, Stream
 
 WARM_STEPS = 8
@@ -26,8 +28,8 @@ or two steps at a time. The same on all ranks, so that they stay together.
 BURST_NS = 3_000_000_000
 MOST_FREE_STEPS = 16
 """Steps watched after a burst."""
-REPLAY_FROM = 30
-REPLAY_BATCHES = 8
+LATE = 0.2
+"""Share of the time so far that the loop was blocked, from which on the workers rest while those steps are watched."""
 MOST_SHAPES = 8
 CLOSELY = 12
 """The first steps, all looked at closely."""
@@ -53,15 +55,21 @@ class Loop:
         self.shapes: set[tuple[int, ...]] = set()
         self.batch_bytes = 0
         self.memory: dict[str, int] = {}
-        self.replayed_ns: list[int] = []
+        self.replay = Replay()
         self._counted: deque[tuple[int, int]] = deque(maxlen=KEPT_STEPS)
         self._rows: deque[Row] = deque(maxlen=KEPT_STEPS)
         self._free_rows: deque[Row] = deque(maxlen=KEPT_STEPS)
         self._left = self._fresh = self._free_steps = 0
+        self._hold: Hold | None = None
+        """Keeps the workers at rest."""
+        self._held_since = self._held_ns = 0
+        self._refill_steps = 0
+        """Steps left in which batches are late because workers were at rest."""
+        self._waited_ns = self._took_ns = 0
+        """Of the steps that are neither those nor after a burst."""
         room = about["workers"] * about["prefetch"]
         bursts = settings.BURSTS and about["workers"]
         self._bursts = next(steps for most, steps in BURSTS if room <= most) if bursts else ()
-        self._kept: list[Any] = []
         self._backward0 = self._pass_backward = backward.passes[0]
         self.first = False
         """The latest step was the first of its pass."""
@@ -72,15 +80,20 @@ class Loop:
 
     def begin(self, now: int) -> None:
         """iter() was called."""
-        self._fresh, self._left, self._free_steps = now, 0, 0
+        self._break_off()
+        self._fresh = now
         self.look_by = 0
         self._pass_backward = backward.passes[0]
         self.stream.rest()
 
     def rest(self) -> None:
         """next returned no batch."""
-        self._left = self._free_steps = 0
+        self._break_off()
         self.stream.rest()
+
+    def _break_off(self) -> None:
+        self.release()
+        self._left = self._free_steps = self._refill_steps = 0
 
     # -- a step -------------------------------------------------------------------------------------------------------
 
@@ -88,11 +101,11 @@ class Loop:
         """next has returned a batch; that is all to be known of this step."""
         if self._left and self._free_steps:
             self._free_rows.append(Row(now - began, now - self._left, 1, 0, True))
-        elif self._left:
+        elif self._left and not self._refill_steps:
             self._counted.append((now - began, now - self._left))
-        self._free_steps = max(0, self._free_steps - 1)
-        self._left = now
-        self.steps += 1
+            self._waited_ns += now - began
+            self._took_ns += now - self._left
+        self._step_on(now)
 
     def passed(self, numbers: Sequence[int]) -> bool:
         """Whether a step of these numbers was done since the close look before this one."""
@@ -129,15 +142,26 @@ class Loop:
         if self._fresh:
             self.first_ns.append(now - self._fresh)
             self._fresh = 0
-        elif self._left:
+        elif self._left and not self._refill_steps:
             row = Row(now - began, now - self._left, ready, held, self._free_steps > 0)
             self._keep(row)
-        self._free_steps = max(0, self._free_steps - 1)
         self.stream.leave(row, self.steps)
-        self._left = now
-        self.steps += 1
+        self._step_on(now)
         if self.steps <= CLOSELY:
             self._look(batch)
+
+    def _step_on(self, now: int) -> None:
+        """The step is over. A look behind those that refill the queue would have their time in its own."""
+        if self._refill_steps:
+            self._refill_steps -= 1
+            if not self._refill_steps:
+                self.stream.rest()
+        if self._free_steps:
+            self._free_steps -= 1
+            if not self._free_steps:
+                self.release()
+        self._left = now
+        self.steps += 1
 
     def _keep(self, row: Row) -> None:
         if row.burst:
@@ -145,6 +169,8 @@ class Loop:
                 self._free_rows.append(row)
         elif self.steps >= WARM_STEPS:
             self._rows.append(row)
+            self._waited_ns += row.wait_ns
+            self._took_ns += row.step_ns
 
     def _fill(self, iterator: Any) -> None:
         """Waits until every batch that was asked for is there, so that the next steps need not."""
@@ -154,6 +180,17 @@ class Loop:
         self._free_steps = min(queue(iterator)[0], MOST_FREE_STEPS)
         self._left = 0
         self.stream.rest()
+        if self._free_steps and self._waited_ns > LATE * self._took_ns:
+            self._held_since = perf_counter_ns()
+            self._hold = Hold(iterator, self._free_steps)
+
+    def release(self) -> None:
+        """The workers go on, if they were at rest. Never waits."""
+        hold, self._hold = self._hold, None
+        if hold is not None:
+            hold.end()
+            self._held_ns += perf_counter_ns() - self._held_since
+            self._refill_steps = hold.batches
 
     def _look(self, batch: Any) -> None:
         self.batch_bytes = size(batch)
@@ -166,22 +203,12 @@ class Loop:
         self.frames += 1
         self.without_backward += look() and backward.passes[0] == self._pass_backward
 
-    # -- replay, on request -------------------------------------------------------------------------------------------
-
     def again(self) -> Any:
         """A batch that was seen, in place of the next one; None while the real ones are to come."""
-        if not (settings.REPLAY and REPLAY_FROM <= self.steps < REPLAY_FROM + settings.REPLAY and self._kept):
-            return None
-        now = perf_counter_ns()
-        if self._left and self.steps > REPLAY_FROM + 6:
-            self.replayed_ns.append(now - self._left)
-        self._left, self.steps = now, self.steps + 1
-        return self._kept[self.steps % len(self._kept)]
-
-    def remember(self, batch: Any) -> None:
-        """Keeps a batch for again."""
-        if settings.REPLAY and len(self._kept) < REPLAY_BATCHES:
-            self._kept.append(batch)
+        batch = self.replay.batch(self.steps, gpu=self.stream.gpu is not None)
+        if batch is not None:
+            self._left, self.steps = perf_counter_ns(), self.steps + 1
+        return batch
 
     # -- the report ---------------------------------------------------------------------------------------------------
 
@@ -192,6 +219,7 @@ class Loop:
             **self.about,
             "steps": self.steps,
             "rows": [*self._counted, *(row.dump() for row in (*self._rows, *self._free_rows))],
+            "held_ns": self._held_ns,
             "first_ns": self.first_ns[-100:],
             "passes": len(self.first_ns),
             "gpu": self.stream.name,
@@ -200,7 +228,7 @@ class Loop:
             "shapes": len(self.shapes),
             "batch_bytes": self.batch_bytes,
             "memory": self.memory,
-            "replayed_ns": self.replayed_ns,
+            "replayed_ns": self.replay.step_ns,
             "backward": backward.passes[0] - self._backward0,
             "frames": self.frames,
             "without_backward": self.without_backward,

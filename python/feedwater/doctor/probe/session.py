@@ -57,6 +57,7 @@ class Session:
     def advance(self, loop: Loop, iterator: Any, original: Callable[[Any], Any]) -> Any:
         """next of the script's iterator, timed. A loader inside a loader is its own affair."""
         if self._inside or self._failed:
+            loop.release()
             return original(iterator)
         began = perf_counter_ns()
         if loop.steps >= loop.look_by or began >= loop.look_at:
@@ -95,7 +96,7 @@ class Session:
             self._inside = False
 
     def _housekeep(self, loop: Loop, batch: Any) -> None:
-        loop.remember(batch)
+        loop.replay.remember(batch)
         if loop.steps == WARM_STEPS and not self._start:
             self._start = self._usage()
         self.looks.step(loop)
@@ -114,6 +115,8 @@ class Session:
             return call(*args)
         except Exception as error:
             self._failed = True
+            for loop in self.loops:
+                loop.release()
             settings.note(f"{call.__qualname__}: {error!r}")
             return None
 
