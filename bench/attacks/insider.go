@@ -83,7 +83,7 @@ func (w *worker) open(r *pb.OpenRequest) (int, []string) {
 
 // wants sends some more on the worker's stream, and tells what came back meanwhile.
 func wants(w *worker) (int, []string) {
-	const some = 200
+	const some, batch = 200, 4
 	i, err := w.client()
 	if err != nil {
 		return 0, []string{err.Error()}

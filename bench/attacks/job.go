@@ -11,10 +11,7 @@ import (
 	"github.com/feedwater-io/feedwater/client"
 )
 
-const (
-	jobPlan = `{"source": {"root": "` + root + `"}, "seed": 1, "shuffle": true, "transforms": [{"op": "RandomResizedCrop", "size": [224, 224]}, {"op": "RandomHorizontalFlip"}]}`
-	batch   = 4
-)
+const jobPlan = `{"source": {"root": "` + root + `"}, "seed": 1, "shuffle": true, "transforms": [{"op": "RandomResizedCrop", "size": [224, 224]}, {"op": "RandomHorizontalFlip"}]}`
 
 // job takes batches as fast as they come.
 type job struct {
@@ -27,8 +24,8 @@ type job struct {
 	err error // why it ended
 }
 
-// startJob starts a job with one rank.
-func startJob(ctx context.Context, n *node) (*job, error) {
+// startJob starts a job with one rank, which takes batches of that many samples.
+func startJob(ctx context.Context, n *node, batch int) (*job, error) {
 	l, err := client.NewLoader(client.LoaderOptions{
 		Options: client.Options{Plan: jobPlan, Job: "beside", Nodes: []string{n.addr}, Dialing: client.DialOptions{
 			Files: &client.TLSFiles{CA: n.papers.CA}, TokenFile: n.tokens,

@@ -32,7 +32,7 @@ import (
 type options struct {
 	output               rows.Output
 	program, data, serve string
-	rounds               int
+	rounds, batch        int
 	share                float64
 	warm, watch          time.Duration
 	verbose              bool
@@ -48,6 +48,7 @@ func main() {
 	flag.StringVar(&o.program, "program", os.Getenv("FEEDWATER_BINARY"), "the feedwater `program`")
 	flag.StringVar(&o.serve, "serve", "", "further `flags` of feedwater serve, with spaces between them")
 	flag.IntVar(&o.rounds, "rounds", 5, "stretches under each attack, and as many without")
+	flag.IntVar(&o.batch, "batch", 32, "samples in a batch of the job")
 	flag.Float64Var(&o.share, "share", 0.5, "of one core that the attacker may take")
 	flag.DurationVar(&o.warm, "warm", 10*time.Second, "for which the job runs before it is watched")
 	flag.DurationVar(&o.watch, "watch", 3*time.Second, "length of a stretch")

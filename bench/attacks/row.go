@@ -39,7 +39,7 @@ func (o *options) row(ctx context.Context, a *attack) (result, error) {
 		return out, err
 	}
 	defer n.close()
-	j, err := startJob(ctx, n)
+	j, err := startJob(ctx, n, o.batch)
 	if err != nil {
 		return out, err
 	}
