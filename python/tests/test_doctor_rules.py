@@ -207,6 +207,8 @@ def test_nothing_is_promised_that_cannot_be_measured() -> None:
     untold = "worker-threads", "pin-memory-off", "launch-bound", "sync-in-loop", "uneven-batches", "tiny-model"
     for name in (*untold, "storage", "slow-link", "worker-blocked"):
         assert cause(name, FIRES[name], fires=True).actions[0].gain is None, name
+    tiny = judge_loop(replace(FIRES["tiny-model"], collate=0.7, fetch_s=1e-3))
+    assert (tiny.cause, [action.gain for action in tiny.actions]) == ("tiny-model", [None, None])
     many = replace(FIRES["too-many-workers"], iterable=True)
     assert [action.gain for action in judge_loop(many).actions if action.arguments] == [None], "each may read it all"
 

@@ -134,6 +134,8 @@ def _late(s: Signals, tips: list[tuple[str, str, str]], notes: list[str]) -> Ver
     actions = [one.action for one in sorted(found, key=lambda one: one.name != cause)]
     if cause == "too-many-workers":
         actions += _fewer(s)
+    if cause == "tiny-model":  # what is left of such a step is as short as what measuring it adds
+        actions = [replace(action, gain=None) for action in actions]
     if cause == "few-nodes":
         actions.append(Action(f"more nodes: {s.period_s / s.fed_s:.1f} times as many, if all are busy"))
     elif cause == "tiny-model" and not actions:

@@ -13,10 +13,11 @@ __all__ = ["Hold"]
 
 
 class Hold:
-    """Of one iterator of a DataLoader, until so many batches were asked for; whatever else it says ends it at once."""
+    """Of one DataLoader's iterator, until it is ended, so many batches were asked for, or something else is said."""
 
     def __init__(self, iterator: Any, batches: int) -> None:
-        self.batches = self._left = batches
+        self.kept, self._left = 0, batches
+        """How many batches were kept back."""
         self._iterator, self._queues = ref(iterator), iterator._index_queues
         self._kept: list[tuple[Any, Any]] = []
         iterator._index_queues = [_Queue(queue, self) for queue in self._queues]
@@ -25,6 +26,7 @@ class Hold:
         """What the iterator puts into a worker's queue."""
         if self._left and type(item) is tuple:
             self._kept.append((queue, item))
+            self.kept += 1
             self._left -= 1
             if not self._left:
                 self.end()

@@ -182,7 +182,7 @@ class Loop:
         self.stream.rest()
         if self._free_steps and self._waited_ns > LATE * self._took_ns:
             self._held_since = perf_counter_ns()
-            self._hold = Hold(iterator, self._free_steps)
+            self._hold = Hold(iterator, self._free_steps + 1)
 
     def release(self) -> None:
         """The workers go on, if they were at rest. Never waits."""
@@ -190,7 +190,7 @@ class Loop:
         if hold is not None:
             hold.end()
             self._held_ns += perf_counter_ns() - self._held_since
-            self._refill_steps = hold.batches
+            self._refill_steps = hold.kept
 
     def _look(self, batch: Any) -> None:
         self.batch_bytes = size(batch)
