@@ -56,7 +56,7 @@ def main(method, workers):
 
 def threads():
     import threading
-    return [thread.name for thread in threading.enumerate()]
+    return [thread.name for thread in threading.enumerate() if thread.name != "QueueFeederThread"]  # of workers' queues
 
 if __name__ == "__main__":
     main(sys.argv[1], int(sys.argv[2]))
