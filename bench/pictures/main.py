@@ -28,7 +28,7 @@ VIEWS = (
     ("phone-light", 375, 812, False, 2),
     ("phone-dark", 375, 812, True, 2),
 )
-TERMINALS = ((80, 40), (160, 40))
+TERMINALS = ((80, 48), (160, 48))
 
 
 def pages(stage: Stage, browser: Browser, folder: Path) -> Iterator[str]:
