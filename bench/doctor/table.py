@@ -127,11 +127,11 @@ def replay(found: dict[str, Any], name: str, module: str, variant: int) -> float
 def line(row: Row) -> str:
     """For people."""
     stall = "unknown" if row.stall is None else f"{row.stall:.0%}"
-    promise = f"{row.promised:.2f} → {row.achieved:.2f}  " if row.promised and row.achieved else "none offered  "
+    promise = f"{row.promised:.2f} → {row.achieved:.2f}" if row.promised and row.achieved else "none offered"
     right = "ok" if row.expected == row.found else "NO"
-    promise += f"most {row.most:.2f} of {row.replayed:.2f}" if row.most and row.replayed else ""
+    most = f"most {row.most:.2f} of {row.replayed:.2f}" if row.most and row.replayed else ""
     host = f"others {row.others:.1f} cores, load {row.load:.1f}{', second try' if row.again else ''}"
-    return f"{row.name:24}{right:4}{row.found:18}{row.verdict:12}{stall:>8}   {promise:34}{host}"
+    return f"{row.name:24}{right:4}{row.found:18}{row.verdict:12}{stall:>8}   {promise:14}{most:20}{host}"
 
 
 def markdown(rows: list[Row]) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from typing import Any, Protocol
 
-__all__ = ["Cuda", "Gpu", "Mark", "present"]
+__all__ = ["Cuda", "Gpu", "Mark", "present", "synchronize"]
 
 SPARE_EVENTS = 64
 
@@ -106,3 +106,10 @@ def present() -> Gpu | None:
     torch = sys.modules.get("torch")
     cuda = getattr(torch, "cuda", None)
     return Cuda(torch) if cuda is not None and cuda.is_initialized() else None
+
+
+def synchronize() -> None:
+    """Waits for the GPU, where the program uses one through torch."""
+    cuda = getattr(sys.modules.get("torch"), "cuda", None)
+    if cuda is not None and cuda.is_initialized():
+        cuda.synchronize()

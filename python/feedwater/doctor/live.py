@@ -12,6 +12,7 @@ from dataclasses import replace
 from time import perf_counter, perf_counter_ns
 from typing import Any
 
+from .._gpu import synchronize
 from .._pace import Stats
 from ..errors import Error
 from . import curve, report
@@ -109,18 +110,12 @@ def _replay(step: Callable[[Any], Any], batches: list[Any], number: int) -> floa
     """Mean time of a step with batches that are there, in seconds."""
     for at in range(WARM_REPLAYS):
         step(batches[at % len(batches)])
-    _synchronize()
+    synchronize()
     began = perf_counter()
     for at in range(number):
         step(batches[at % len(batches)])
-    _synchronize()
+    synchronize()
     return (perf_counter() - began) / number
-
-
-def _synchronize() -> None:
-    cuda = getattr(sys.modules.get("torch"), "cuda", None)
-    if cuda is not None and cuda.is_initialized():
-        cuda.synchronize()
 
 
 def _about(loader: Any) -> dict[str, Any]:

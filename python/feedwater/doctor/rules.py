@@ -36,6 +36,7 @@ ALIKE = 0.98
 """Times closer than this are the same."""
 CONTENDED, TAKEN = 0.20, 0.35
 """Share of time in which the loop's thread has no core, and of the cores that others have: its workers queue it too."""
+DECODE_ONCE = Action("decode once, and keep the tensors, or what a model makes of them, in memory or a file")
 ENDED_BY_USER = (0, -2, 130, -15, 143)
 KILLED = (-9, 137)
 MEMORY = re.compile(r"out of memory|cannot allocate memory|MemoryError", re.IGNORECASE)
@@ -134,13 +135,11 @@ def _late(s: Signals, tips: list[tuple[str, str, str]], notes: list[str]) -> Ver
     actions = [one.action for one in sorted(found, key=lambda one: one.name != cause)]
     if cause == "too-many-workers":
         actions += _fewer(s)
-    if cause == "tiny-model":  # what is left of such a step is as short as what measuring it adds
-        actions = [replace(action, gain=None) for action in actions]
     if cause == "few-nodes":
         actions.append(Action(f"more nodes: {s.period_s / s.fed_s:.1f} times as many, if all are busy"))
-    elif cause == "tiny-model" and not actions:
-        actions.append(Action("decode once, and keep the tensors, or what a model makes of them, in memory or a file"))
-    elif cause != "tiny-model":
+    elif cause == "tiny-model":  # what is left of such a step is as short as what measuring it adds
+        actions = [replace(action, gain=None) for action in actions] or [DECODE_ONCE]
+    else:
         actions.append(nodes(s))
     notes = [*notes, *_faster(s)]
     return Verdict("data-bound", cause, "", s, actions, _runner_up(found, cause), advice=tips, notes=notes)

@@ -13,30 +13,29 @@ __all__ = ["Hold"]
 
 
 class Hold:
-    """Of one DataLoader's iterator, until it is ended, so many batches were asked for, or something else is said."""
+    """Of one DataLoader's iterator, until it is ended, or something other than a batch is said to a worker."""
 
-    def __init__(self, iterator: Any, batches: int) -> None:
-        self.kept, self._left = 0, batches
-        """How many batches were kept back."""
+    def __init__(self, iterator: Any) -> None:
+        self.batches = 0
+        """How many were kept back."""
         self._iterator, self._queues = ref(iterator), iterator._index_queues
         self._kept: list[tuple[Any, Any]] = []
+        self._ended = False
         iterator._index_queues = [_Queue(queue, self) for queue in self._queues]
 
     def take(self, queue: Any, item: Any) -> None:
         """What the iterator puts into a worker's queue."""
-        if self._left and type(item) is tuple:
-            self._kept.append((queue, item))
-            self.kept += 1
-            self._left -= 1
-            if not self._left:
-                self.end()
-        else:
+        if type(item) is not tuple:
             self.end()
+        if self._ended:
             queue.put(item)
+            return
+        self._kept.append((queue, item))
+        self.batches += 1
 
     def end(self) -> None:
         """Hands on what was kept, in its order; the workers go on. Harmless when repeated."""
-        self._left = 0
+        self._ended = True
         iterator = self._iterator()
         if iterator is None:  # the queues went with it
             return

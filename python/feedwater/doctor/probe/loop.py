@@ -182,7 +182,7 @@ class Loop:
         self.stream.rest()
         if self._free_steps and self._waited_ns > LATE * self._took_ns:
             self._held_since = perf_counter_ns()
-            self._hold = Hold(iterator, self._free_steps + 1)
+            self._hold = Hold(iterator)
 
     def release(self) -> None:
         """The workers go on, if they were at rest. Never waits."""
@@ -190,7 +190,7 @@ class Loop:
         if hold is not None:
             hold.end()
             self._held_ns += perf_counter_ns() - self._held_since
-            self._refill_steps = hold.kept
+            self._refill_steps = hold.batches
 
     def _look(self, batch: Any) -> None:
         self.batch_bytes = size(batch)
@@ -205,7 +205,7 @@ class Loop:
 
     def again(self) -> Any:
         """A batch that was seen, in place of the next one; None while the real ones are to come."""
-        batch = self.replay.batch(self.steps, gpu=self.stream.gpu is not None)
+        batch = self.replay.batch(self.steps)
         if batch is not None:
             self._left, self.steps = perf_counter_ns(), self.steps + 1
         return batch

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from time import perf_counter_ns
 from typing import Any
 
+from ..._gpu import synchronize
 from . import settings
 
 __all__ = ["Replay"]
@@ -31,18 +31,17 @@ class Replay:
         if settings.REPLAY and len(self._kept) < BATCHES:
             self._kept.append(batch)
 
-    def batch(self, step: int, *, gpu: bool) -> Any:
+    def batch(self, step: int) -> Any:
         """The batch of a step; None where the real one is to come."""
         served = step - FROM
         if not (0 <= served < settings.REPLAY and self._kept):
             return None
         if served >= WARM and (served - WARM) % BLOCK == 0:
-            self._time(gpu)
+            self._time()
         return self._kept[served % len(self._kept)]
 
-    def _time(self, gpu: bool) -> None:
-        if gpu:
-            sys.modules["torch"].cuda.synchronize()
+    def _time(self) -> None:
+        synchronize()
         now = perf_counter_ns()
         if self._began:
             self.step_ns.append((now - self._began) // BLOCK)
