@@ -7,6 +7,8 @@ probe, and with 50 µs of work planted in each step. What else goes on on the ma
 step sleeps, is then the same for all. Windows of 50 steps, one second, are compared pair by pair; the median of the
 differences is what the probe costs, and the planted 50 µs show whether the measurement would see them. Reports, looks
 at frames and windows of timed calls are in it; the first 200 steps have most of them and are told apart.
+Apart from all that goes on elsewhere in a step, the CPU time of next itself, less that of getting the batch, is
+compared in the same way: the probe does nearly all of its work there, but for its windows of timed calls.
 Workers have their own cost, which the loop does not see where they are processes.
 """
 
@@ -45,8 +47,19 @@ model = nn.Sequential(nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 2))
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 print("ready", flush=True)
 sys.stdin.readline()
-cpu, wall = [], []
-for x in DataLoader(torch.randn(steps * 8, 8), batch_size=8, num_workers=workers):
+cpu, wall, around, got = [], [], [0.0], []
+iterator = iter(DataLoader(torch.randn(steps * 8, 8), batch_size=8, num_workers=workers))
+data = iterator._next_data
+def timed():
+    began = time.thread_time()
+    batch = data()
+    got.append(time.thread_time() - began)
+    return batch
+iterator._next_data = timed
+for _ in range(steps):
+    began = time.thread_time()
+    x = next(iterator)
+    around.append(around[-1] + time.thread_time() - began - got[-1])
     cpu.append(time.thread_time())
     wall.append(time.perf_counter())
     loss = model(x.to("cpu")).sum()
@@ -57,11 +70,11 @@ for x in DataLoader(torch.randn(steps * 8, 8), batch_size=8, num_workers=workers
     while planted and time.thread_time() < end:
         pass
     time.sleep(0.02)
-print(json.dumps([cpu, wall]))
+print(json.dumps([cpu, wall, around]))
 """
 
-Clocks = tuple[list[float], list[float]]
-"""CPU time of the loop's thread, and wall time, at the begin of each step; seconds."""
+Clocks = tuple[list[float], list[float], list[float]]
+"""CPU time of the loop's thread, wall time, and CPU time in next but for the batch, at the begin of steps; seconds."""
 
 
 def start(steps: int, workers: int, way: str, folder: str) -> subprocess.Popen[str]:
@@ -128,16 +141,15 @@ def measure(rounds: int, steps: int, workers: int) -> list[Figure]:
     for when, part in ((f"first {FIRST} steps", slice(early)), ("later", slice(early, None))):
         for way in WAYS[1:]:
             costs = []
-            for clock in (0, 1):
+            for clock in (0, 1, 2):
                 pairs = [list(zip(windows(run["bare"][clock]), windows(run[way][clock])))[part] for run in runs]
                 costs.append(median([with_it - without for pair in pairs for without, with_it in pair]))
-            (cpu, wide), (wall, wall_wide) = costs
-            print(
-                f"  {when}, {way} adds {cpu:.0f} ± {wide:.0f} µs of CPU time, {wall:.0f} ± {wall_wide:.0f} of wall time"
-            )
+            (cpu, wide), (wall, wall_wide), (inside, inside_wide) = costs
+            print(f"  {when}, {way} adds {cpu:.0f} ± {wide:.0f} µs of CPU time,", end=" ")
+            print(f"{inside:.0f} ± {inside_wide:.0f} of it in next; {wall:.0f} ± {wall_wide:.0f} of wall time")
             if way == "probe":
-                name = f"doctor, {workers} workers, {when}: share of a 20 ms step"
-                figures.append(Figure(name, 100 * cpu / STEP_US, 0.5, "%"))
+                name = f"doctor, {workers} workers, {when}: share of a 20 ms step, in next"
+                figures.append(Figure(name, 100 * inside / STEP_US, 0.5, "%"))
     return figures
 
 

@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -106,6 +106,15 @@ def binary() -> str:
     path = Path(os.environ.get("FEEDWATER_BINARY") or HERE.parents[1] / "bin" / "feedwater")
     assert path.is_file(), f"{path} is missing: run make build, or set FEEDWATER_BINARY"
     return str(path)
+
+
+@pytest.fixture
+def reference_arithmetic() -> Iterator[None]:
+    """torch computes as on the CPUs that pixels of tensors were verified on."""
+    from reference import arithmetic
+
+    with arithmetic():
+        yield
 
 
 @pytest.fixture

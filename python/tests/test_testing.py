@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from reference import is_reference
 
 from feedwater import Loader, testing
 from feedwater.errors import UnsupportedTransformError
@@ -47,11 +46,8 @@ POLICIES = v2.Compose([v2.Resize(64), v2.RandAugment(), v2.TrivialAugmentWide(),
 POLICIES_ON_TENSORS = v2.Compose([v2.Resize(64), v2.AugMix(), v2.ToImage(), v2.RandAugment()])
 
 
-WHERE_VERIFIED = [POLICIES_ON_TENSORS] if is_reference() else []
-"""Torch's own warps of tensors differ between CPUs."""
-
-
-@pytest.mark.parametrize("transform", [TRAINING, ON_TENSORS, CROPS, POLICIES, *WHERE_VERIFIED])
+@pytest.mark.parametrize("transform", [TRAINING, ON_TENSORS, CROPS, POLICIES, POLICIES_ON_TENSORS])
+@pytest.mark.usefixtures("reference_arithmetic")
 def test_equal(photos: Path, transform: Any) -> None:
     assert testing.assert_parity(transform, photos, samples=7, epochs=3) == 21
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 import tempfile
 from pathlib import Path
 
@@ -11,6 +12,10 @@ import torch
 import torchvision
 from case import compare
 from cases import CASES
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from reference import arithmetic
 
 
 def main() -> int:
@@ -26,7 +31,7 @@ def main() -> int:
     print("| transform | dialect | images × draws | applied | values that differ | by at most |")
     print("|---|---|--:|--:|--:|--:|")
     wrong = 0
-    with tempfile.TemporaryDirectory() as scratch:
+    with tempfile.TemporaryDirectory() as scratch, arithmetic():
         for case in (case for family in CASES.values() for case in family):
             if arguments.names and not any(name in case.name for name in arguments.names):
                 continue
