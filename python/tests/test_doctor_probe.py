@@ -328,6 +328,20 @@ def test_workers_rest_while_steps_with_data_ready_are_watched() -> None:
     assert loop.dump()["held_ns"] > 0
 
 
+@pytest.mark.parametrize(("queued", "rests"), [(0.1, False), (0.3, True)])
+def test_workers_rest_where_the_loop_has_no_core(monkeypatch: pytest.MonkeyPatch, queued: float, rests: bool) -> None:
+    monkeypatch.setattr(loops.proc, "main_queueing_ns", lambda: int(queued * time.perf_counter_ns()))
+    loop, loader = resting(persistent=False)
+    batches = iter(loader)
+    loop.begin(1)
+    loop.steps = 29
+    loop._waited_ns, loop._took_ns = 0, 10
+    watched(loop, batches, 2)
+    assert (loop._hold is not None) is rests
+    loop.release()
+    assert len([*batches]) == 198
+
+
 @pytest.mark.parametrize("persistent", [False, True])
 def test_a_pass_that_is_broken_off_while_workers_rest(persistent: bool) -> None:
     loop, loader = resting(persistent=persistent)

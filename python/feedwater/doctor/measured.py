@@ -18,8 +18,8 @@ LEAST_BLOCKS = 3
 """Of steps with batches replayed."""
 LEAST_LOOKS = 10
 """At steps, to know the idle of the GPU or the growth of memory by."""
-LATE_NS = 1_000_000
-"""A step after a burst that waited longer than this, and than a quarter of the usual wait, had no batch ready."""
+LATE_NS = 2_000_000
+"""A step after a burst that waited longer than this, and than half of the usual wait, had no batch ready after all."""
 LEAST_FRAMES = 3
 GROWN = 50
 """Nodes, or list entries, that a graph must have reached to be called growing."""
@@ -57,7 +57,7 @@ def _times(loop: dict[str, Any]) -> dict[str, Any]:
     cut = PAUSE * median(row.period(by_gpu) for row in usual)
     steady = [row for row in usual if row.period(by_gpu) < cut] or usual
     step_ns = mean(row.period(by_gpu) for row in steady)
-    late_ns = max(LATE_NS, 0.25 * mean(row.wait_ns for row in usual))
+    late_ns = max(LATE_NS, 0.5 * mean(row.wait_ns for row in usual))
     free = sorted(row.period(by_gpu) for row in rows if row.burst and row.wait_ns <= late_ns)
     free = free[: len(free) - len(free) // 10] if len(free) >= LEAST_BURST else []
     first, passes = loop["first_ns"][1:], loop["passes"]

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from time import perf_counter_ns, sleep
 from typing import Any
 
-from . import backward, settings
+from . import backward, proc, settings
 from .hold import Hold
 from .replay import Replay
 from .stream import Row, Stream
@@ -29,7 +29,7 @@ BURST_NS = 3_000_000_000
 MOST_FREE_STEPS = 16
 """Steps watched after a burst."""
 LATE = 0.2
-"""Share of the time so far that the loop was blocked, from which on the workers rest while those steps are watched."""
+"""Share of the time so far that the loop had no batch or no core; from it on workers rest while those are watched."""
 MOST_SHAPES = 8
 CLOSELY = 12
 """The first steps, all looked at closely."""
@@ -67,6 +67,7 @@ class Loop:
         """Steps left in which batches are late because workers were at rest."""
         self._waited_ns = self._took_ns = 0
         """Of the steps that are neither those nor after a burst."""
+        self._since, self._queued0_ns = perf_counter_ns(), proc.main_queueing_ns()
         room = about["workers"] * about["prefetch"]
         bursts = settings.BURSTS and about["workers"]
         self._bursts = next(steps for most, steps in BURSTS if room <= most) if bursts else ()
@@ -180,9 +181,14 @@ class Loop:
         self._free_steps = min(queue(iterator)[0], MOST_FREE_STEPS)
         self._left = 0
         self.stream.rest()
-        if self._free_steps and self._waited_ns > LATE * self._took_ns:
+        if self._free_steps and self._late():
             self._held_since = perf_counter_ns()
             self._hold = Hold(iterator)
+
+    def _late(self) -> bool:
+        queued_ns = proc.main_queueing_ns() - self._queued0_ns
+        waited = self._waited_ns / max(1, self._took_ns)
+        return waited + queued_ns / (perf_counter_ns() - self._since) > LATE
 
     def release(self) -> None:
         """The workers go on, if they were at rest. Never waits."""
