@@ -20,7 +20,7 @@ const (
 	costCall       = 40 * time.Microsecond
 	costFrame      = time.Microsecond
 	costByte       = 20 * time.Nanosecond  // of a request: what the dearest costs, which is a long plan
-	costFailure    = 10 * time.Microsecond // a want that comes to nothing, with its answer; those that are made are paid for by shares of the cores
+	costFailure    = 20 * time.Microsecond // a want that comes to nothing, with its answer; those that are made are paid for by shares of the cores
 )
 
 // newHost lets an address begin as many connections at once as it may have, and calls on all of them.
