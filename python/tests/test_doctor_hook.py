@@ -272,10 +272,85 @@ def test_interrupt_from_the_terminal(doctor: Doctor) -> None:
         process.kill()
 
 
+UNEVEN = """
+import time, torch
+from torch.utils.data import DataLoader, IterableDataset, get_worker_info
+
+class Shards(IterableDataset):
+    def __iter__(self):
+        for i in range((64, 240)[get_worker_info().id]):
+            time.sleep(0.005)
+            yield torch.full((4,), float(i))
+
+total = 0.0
+for x in DataLoader(Shards(), 4, num_workers=2, persistent_workers=True):
+    total += x.sum().item()
+print(total)
+"""
+
+
+def test_workers_that_end_one_after_the_other(doctor: Doctor) -> None:
+    """One that has ended answers nothing more, and its end counts as a batch in the queue."""
+    script = doctor.script(UNEVEN)
+    assert doctor.run(sys.executable, script).stdout == plain(sys.executable, script).stdout != ""
+    assert doctor.verdict["verdict"] == "data-bound"
+
+
+ALARM = """
+import signal, time, torch
+from torch.utils.data import DataLoader, Dataset
+
+class Preempted(Exception):
+    pass
+
+def preempt(*_):
+    raise Preempted
+
+class Slow(Dataset):
+    def __len__(self):
+        return 4000
+    def __getitem__(self, i):
+        time.sleep(0.02)
+        return i
+
+signal.signal(signal.SIGALRM, preempt)
+try:
+    for n, x in enumerate(DataLoader(Slow(), 4, num_workers=2, prefetch_factor=4), 1):
+        if n == 40:                              # a burst comes
+            signal.setitimer(signal.ITIMER_REAL, 0.1)
+        if n == 60:
+            break
+    print("never")
+except Preempted:
+    print("preempted at", n)
+"""
+
+
+def test_what_a_handler_of_the_scripts_raises_in_a_burst(doctor: Doctor) -> None:
+    done = doctor.run(sys.executable, doctor.script(ALARM))
+    assert done.stdout == "preempted at 40\n"
+    assert not any("Preempted" in note for note in doctor.verdict["notes"]), "it is no failure of the probe"
+
+
+def test_signals_that_are_sent_to_the_doctor(doctor: Doctor) -> None:
+    text = "import signal; signal.signal(signal.SIGUSR1, lambda *_: print('heard')); print('now', flush=True); "
+    command = [sys.executable, "-m", "feedwater.doctor", "--", sys.executable, "-c", text + "signal.pause()"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None and process.stdout.readline() == "now\n"
+        process.send_signal(signal.SIGUSR1)
+        assert process.communicate(timeout=TIMEOUT_S)[0] == "heard\n"
+    finally:
+        process.kill()
+
+
 def test_wrong_usage(doctor: Doctor) -> None:
-    for arguments in ([], ["--try", "seed=3", "--", "true"], ["--try", "num_workers", "--", "true"]):
+    nowhere = ["--json", "/no/such/folder/v.json", "--", "true"]
+    for arguments in ([], ["--try", "seed=3", "--", "true"], ["--try", "num_workers", "--", "true"], nowhere):
         done = plain(sys.executable, "-m", "feedwater.doctor", *arguments)
         assert done.returncode == 2 and "feedwater doctor: error:" in done.stderr, done.stderr
+    done = plain(sys.executable, "-m", "feedwater.doctor", "--keep", "/proc/x", "--", "true")
+    assert done.returncode == 1 and "--keep /proc/x: No such file" in done.stderr and "Trace" not in done.stderr
     done = plain(sys.executable, "-m", "feedwater.doctor", "--", "/no/such/program")
     assert done.returncode == 1 and "cannot run '/no/such/program': No such file" in done.stderr
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from sim_gpu import SimClock, SimGpu
 
-from feedwater.doctor.probe import backward
+from feedwater.doctor.probe import backward, loaders
 from feedwater.doctor.probe import loop as loops
 from feedwater.doctor.probe.frames import Frames
 from feedwater.doctor.probe.looks import WINDOW_STEPS, Looks
@@ -265,6 +265,26 @@ class Iterator:
     def fill(self) -> int:
         self.size += 1
         return min(self.size, 2)
+
+
+def test_a_function_that_asks_for_its_names_keeps_them() -> None:
+    frames = Frames()
+    loss = torch.ones(1, requires_grad=True) * 2
+    names = locals()
+    frames.begin()
+    frames.look()
+    assert names["loss"] is loss
+
+
+def test_batches_and_samplers_that_answer_to_any_name() -> None:
+    class Anything(dict[str, Any]):
+        __getattr__ = dict.get
+
+    assert loops.size(Anything(x=torch.zeros(3))) == 12 and loops.first_shape(Anything(x=torch.zeros(3))) == (3,)
+    sampler = torch.utils.data.BatchSampler(range(9), 4, drop_last=False)
+    sampler.batch_size = [4, 2]  # type: ignore[assignment]
+    about = loaders.about(torch.utils.data.DataLoader(Slow(), batch_sampler=sampler))
+    assert about["batch_size"] == 0 and not about["iterable"]
 
 
 def test_a_burst_waits_until_the_queue_is_full(monkeypatch: pytest.MonkeyPatch) -> None:

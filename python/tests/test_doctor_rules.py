@@ -55,6 +55,7 @@ FIRES = {
     "host-contended": Signals(loop_queued=0.4, others=1.2),
     "gpu-bound": FED,
     "step-bound": Signals(),
+    "unsteady": replace(LATE, wait=0.6, ready_s=1.0, ready_steps=20),
     "idle-unknown": replace(GPU, idle=None, idle_unknown="the program uses further streams"),
 }
 """Signals in which the cause is found."""
@@ -86,6 +87,7 @@ DOES_NOT = {
     "host-contended": replace(FED, loop_queued=0.4, others=1.2),
     "gpu-bound": Signals(),
     "step-bound": FED,
+    "unsteady": replace(LATE, wait=0.4, ready_s=1.0, ready_steps=20),
     "idle-unknown": replace(FED, idle=None, idle_unknown="the program uses further streams"),
 }
 
@@ -107,6 +109,7 @@ def test_not_found(name: str) -> None:
 
 def test_every_cause_is_tested() -> None:
     of_ranks_or_programs = {"straggler-rank", "script-failed", "out-of-memory", "not-hooked", "no-loader", "too-short"}
+    of_ranks_or_programs |= {"probe-failed"}
     assert set(FIRES) == set(DOES_NOT) == set(CAUSES) - of_ranks_or_programs
 
 
@@ -402,6 +405,8 @@ def test_signals_of_a_report() -> None:
     assert s.fed_s == pytest.approx(0.014) and s.ready_steps == 9
     counted = of(run(rows=[row(6, 20)] * 30 + [row(6, 20)[:2]] * 70))
     assert counted is not None and counted.wait == s.wait and counted.empty == 0.0, "steps that were only counted"
+    paused = of(run(rows=[row(6, 20)] * 100 + ([row(0, 14, burst=True)] * 3 + [row(0, 900, burst=True)]) * 5))
+    assert paused is not None and paused.ready_s == pytest.approx(0.014), "nor is one with data ready"
     late = of(run(rows=[row(6, 20)] * 100 + [row(5, 19, burst=True)] * 10))
     assert late is not None and late.ready_s is None, "no batch was ready after all"
     assert s.idle is None and s.stall == pytest.approx(0.3)
@@ -454,6 +459,7 @@ def test_signals_by_the_gpus_clock() -> None:
         (Report([], 0), "unknown", "not-hooked"),
         (Report([], 3), "unknown", "no-loader"),
         (Report([run(rows=[row(1, 2)] * 5)], 1), "unknown", "too-short"),
+        (Report([run(rows=[row(1, 2)] * 5)], 1, errors=["leave: TypeError()"]), "unknown", "probe-failed"),
         (Report([run(rows=[row(9, 20)] * 50)], 1, exit_code=-2), "data-bound", "too-few-workers"),
         (Report([run(rows=[row(9, 20)] * 50)], 1, exit_code=7), "errors", "script-failed"),
         (Report([], 1, exit_code=137), "errors", "out-of-memory"),

@@ -38,12 +38,12 @@ def main(arguments: list[str] | None = None) -> int:
     with _folder(options.keep) as folder, Gpus() as gpus:
         code = _run(options, folder, gpus)
         verdict = rules.judge(report.read(folder, code, gpus.seen()))
-    if options.json:
-        _write(options.json, verdict)
     if options.json != "-" or not options.quiet:
         _say(f"\n{verdict}")
     if options.advice:
         _say(f"\n{screen.advice(verdict)}")
+    if options.json:
+        _write(options.json, verdict)
     return verdict.exit_code if code == 0 else code if code > 0 else SHELL_SIGNAL - code
 
 
@@ -78,6 +78,8 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
         del options.command[0]
     if not options.command:
         parser.error("no command: feedwater doctor -- python train.py")
+    if options.json and options.json != "-" and not os.access(Path(options.json).absolute().parent, os.W_OK):
+        parser.error(f"--json {options.json}: its folder is missing, or cannot be written")
     if options.replay < 0:
         parser.error("--replay: needs a number of steps")
     for pair in filter(None, options.tried.split(",")):
@@ -90,7 +92,10 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
 @contextmanager
 def _folder(keep: str | None) -> Iterator[str]:
     if keep:
-        os.makedirs(keep, exist_ok=True)
+        try:
+            os.makedirs(keep, exist_ok=True)
+        except OSError as error:
+            raise SystemExit(f"feedwater doctor: --keep {keep}: {error.strerror}") from error
         if any(Path(keep).glob("run-*.json")):
             raise SystemExit(f"feedwater doctor: --keep {keep}: holds another run; give an empty folder")
         yield os.path.abspath(keep)
@@ -158,6 +163,8 @@ def _signals() -> Iterator[list[subprocess.Popen[bytes]]]:
         signal.SIGQUIT: _ignore,
         signal.SIGTERM: forward,
         signal.SIGHUP: forward,
+        signal.SIGUSR1: forward,
+        signal.SIGUSR2: forward,
     }
     old: dict[signal.Signals, Any] = {}
     for number, handler in wanted.items():
@@ -183,8 +190,11 @@ def _write(place: str, verdict: Verdict) -> None:
     found = json.dumps(verdict.to_dict(), indent=1, default=str)
     if place == "-":
         sys.stdout.write(found + "\n")
-    else:
+        return
+    try:
         Path(place).write_text(found + "\n")
+    except OSError as error:
+        _say(f"feedwater doctor: --json {place}: {error.strerror}")
 
 
 if __name__ == "__main__":

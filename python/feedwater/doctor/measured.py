@@ -59,6 +59,7 @@ def _times(loop: dict[str, Any]) -> dict[str, Any]:
     step_ns = mean(row.period(by_gpu) for row in steady)
     late_ns = max(LATE_NS, 0.5 * mean(row.wait_ns for row in usual))
     free = sorted(row.period(by_gpu) for row in rows if row.burst and row.wait_ns <= late_ns)
+    free = [period for period in free if period < PAUSE * median(free)]
     free = free[: len(free) - len(free) // 10] if len(free) >= LEAST_BURST else []
     first, passes = loop["first_ns"][1:], loop["passes"]
     per_pass = loop["steps"] / max(1, passes)

@@ -23,6 +23,8 @@ __all__ = ["judge", "judge_loop", "judge_ranks"]
 
 STALL = 0.10
 """Share of the time that data costs, from which on it is the problem."""
+UNSTEADY = 0.50
+"""From which on it is not believed that a step with data ready takes as long."""
 WORD = 0.05
 """From which on it is worth a word; also what must be there to gain."""
 BROKEN = 0.01
@@ -115,6 +117,8 @@ def judge_loop(s: Signals, *, shared: bool | None = None) -> Verdict:
     if s.stall is None and s.wait >= STALL:
         return Verdict("unknown", "idle-unknown", s.idle_unknown, s, [], advice=tips, notes=notes)
     verdict, cause, actions = _own(s, shared)
+    if verdict == "healthy" and (s.stall or 0.0) >= UNSTEADY:
+        return Verdict("unknown", "unsteady", signals=s, advice=tips, notes=notes)
     return Verdict(verdict, cause, signals=s, actions=actions, advice=tips, notes=notes)
 
 
@@ -243,6 +247,8 @@ def _unmeasured(report: Report) -> Verdict:
     if not report.hooked:
         why = "python -I, -E or -S, sudo, a container, or a cleared PYTHONPATH keep the doctor out"
         return Verdict("unknown", "not-hooked", why, notes=notes)
+    if notes:
+        return Verdict("unknown", "probe-failed", notes[0], notes=notes[1:])
     if not any(run.about["loops"] for run in report.runs):
         return Verdict(
             "unknown", "no-loader", "no DataLoader of torch and no feedwater.Loader was iterated", notes=notes

@@ -42,6 +42,8 @@ CAUSES = {
     "not-hooked": "no Python of this command could be looked into",
     "no-loader": "no DataLoader was used",
     "too-short": "too few steps to judge by",
+    "unsteady": "the loop waits for data, yet steps with data ready took no less",
+    "probe-failed": "the doctor itself failed",
     "off-thread": "batches are fetched by another thread than the loop's",
     "idle-unknown": "the loop waits for data, and whether the GPU feels it is not known",
 }

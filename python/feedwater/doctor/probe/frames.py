@@ -4,12 +4,14 @@ and the model.
 
 from __future__ import annotations
 
+import dis
 import os
 import sys
 import weakref
 from collections.abc import Iterator
+from functools import lru_cache
 from itertools import islice
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any
 
 MOST_NODES = 4000
@@ -19,6 +21,8 @@ MOST_FRAMES = 12
 CO_OPTIMIZED = 1
 NOT_THE_SCRIPTS = ("builtins", "abc", "torch")
 """Of objects that are not looked into: modules, functions, classes, tensors, loaders."""
+NAMES_OF_ITS_OWN = {"locals", "vars"}
+"""A function that calls one of these has, before Python 3.13, the dict that its frame gives."""
 OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 LIBRARIES = (
     f"{os.sep}site-packages{os.sep}",
@@ -112,8 +116,17 @@ def _script_frame() -> FrameType | None:
 
 
 def _names(frame: FrameType) -> dict[str, Any]:
+    if frame.f_code.co_flags & CO_OPTIMIZED and _asks_for_names(frame.f_code):
+        return {}
     names = frame.f_locals
     return names if isinstance(names, dict) else dict(names)
+
+
+@lru_cache(maxsize=256)
+def _asks_for_names(code: CodeType) -> bool:
+    if NAMES_OF_ITS_OWN.isdisjoint(code.co_names):  # nearly all; attributes are among them
+        return False
+    return any(step.opname == "LOAD_GLOBAL" and step.argval in NAMES_OF_ITS_OWN for step in dis.get_instructions(code))
 
 
 def _let_go(frame: FrameType, names: dict[str, Any]) -> None:

@@ -10,6 +10,7 @@ from time import perf_counter_ns
 from typing import Any
 
 from . import settings
+from .loop import ITERABLE
 from .session import sessions
 
 
@@ -30,13 +31,21 @@ def about(loader: Any) -> dict[str, Any]:
     return {
         "loader": type(loader).__name__,
         "workers": int(loader.num_workers),
-        "batch_size": loader.batch_size or getattr(sampler, "batch_size", None) or 0,
+        "batch_size": _number(loader.batch_size or getattr(sampler, "batch_size", None)),
         "pin_memory": bool(loader.pin_memory),
-        "prefetch": loader.prefetch_factor or 0,
+        "prefetch": _number(loader.prefetch_factor),
         "persistent": bool(loader.persistent_workers),
         "data": type(data).__name__,
-        "iterable": not hasattr(data, "__getitem__"),
+        "iterable": loader._dataset_kind == ITERABLE,
     }
+
+
+def _number(value: Any) -> int:
+    """0 of what is none: a batch_sampler may call anything its batch_size."""
+    try:
+        return int(value)
+    except (TypeError, ValueError):
+        return 0
 
 
 def _init(original: Any) -> Any:
@@ -89,6 +98,7 @@ def _tried(original: Any) -> Any:
         if not given.get("num_workers"):
             given.pop("prefetch_factor", None)
             given.pop("persistent_workers", None)
+            given.pop("multiprocessing_context", None)
         original(**given, **rest)
 
     return __init__

@@ -5,6 +5,7 @@ at closely: on a machine whose caches the script's own work has emptied, whateve
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from bisect import bisect_right
 from collections import deque
@@ -26,6 +27,10 @@ BURSTS = ((4, tuple(range(30, 200, 20))), (8, (40, 70, 100, 130, 160)), (1 << 30
 or two steps at a time. The same on all ranks, so that they stay together.
 """
 BURST_NS = 3_000_000_000
+ITERABLE = 1
+"""torch's number for an IterableDataset."""
+ENDED_NS = 500_000_000
+"""A queue of an IterableDataset that did not grow for so long: workers that have ended answer nothing more."""
 MOST_FREE_STEPS = 16
 """Steps watched after a burst."""
 LATE = 0.2
@@ -36,6 +41,14 @@ CLOSELY = 12
 LOOK_NS = 100_000_000
 """Between two close looks, about: a fifth of the steps of 20 ms, all that are longer than this."""
 MOST_APART_NS = 1_000_000_000
+
+
+class Handed(BaseException):
+    """Carries an exception of the script's through the probe's own."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__()
+        self.error = error
 
 
 class Loop:
@@ -175,15 +188,27 @@ class Loop:
 
     def _fill(self, iterator: Any) -> None:
         """Waits until every batch that was asked for is there, so that the next steps need not."""
-        began = perf_counter_ns()
-        while perf_counter_ns() - began < BURST_NS and queue(iterator)[0] < len(iterator._task_info):
-            sleep(0.002)
-        self._free_steps = min(queue(iterator)[0], MOST_FREE_STEPS)
+        iterable = getattr(iterator, "_dataset_kind", 0) == ITERABLE
+        began = grew = perf_counter_ns()
+        ready, _ = queue(iterator)
+        while ready < len(iterator._task_info) and perf_counter_ns() - began < BURST_NS:
+            self._sleep()
+            before, (ready, _) = ready, queue(iterator)
+            grew = perf_counter_ns() if ready > before else grew
+            if iterable and perf_counter_ns() - grew > ENDED_NS:
+                break
+        self._free_steps = min(ready, MOST_FREE_STEPS)
         self._left = 0
         self.stream.rest()
-        if self._free_steps and self._late():
+        if self._free_steps and not iterable and self._late():
             self._held_since = perf_counter_ns()
             self._hold = Hold(iterator)
+
+    def _sleep(self) -> None:
+        try:
+            sleep(0.002)
+        except Exception as error:  # of a signal's handler, and so the script's
+            raise Handed(error) from None
 
     def _late(self) -> bool:
         queued_ns = proc.main_queueing_ns() - self._queued0_ns
@@ -254,7 +279,7 @@ def queue(iterator: Any) -> tuple[int, int]:
 
 def size(batch: Any, depth: int = 3) -> int:
     """Bytes of the tensors in a batch."""
-    if hasattr(batch, "element_size"):
+    if _is_tensor(batch):
         return int(batch.numel() * batch.element_size())
     if depth and isinstance(batch, dict):
         batch = list(batch.values())
@@ -263,8 +288,13 @@ def size(batch: Any, depth: int = 3) -> int:
 
 def first_shape(batch: Any, depth: int = 3) -> tuple[int, ...]:
     """Shape of the first tensor in a batch."""
-    if hasattr(batch, "element_size"):
+    if _is_tensor(batch):
         return tuple(batch.shape)
     if isinstance(batch, dict):
         batch = list(batch.values())
     return first_shape(batch[0], depth - 1) if depth and isinstance(batch, (list, tuple)) and batch else ()
+
+
+def _is_tensor(value: Any) -> bool:
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(value, torch.Tensor)

@@ -13,7 +13,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from . import looks, proc, settings
-from .loop import WARM_STEPS, Loop
+from .loop import WARM_STEPS, Handed, Loop
 
 SAVE_NS = 2_000_000_000
 RARELY = 1000
@@ -81,7 +81,11 @@ class Session:
         try:
             if self.looks.open:
                 self.looks.entered()
-            entered = self._quietly(loop.enter, iterator)
+            try:
+                entered = self._quietly(loop.enter, iterator)
+            except Handed as handed:
+                loop.rest()
+                raise handed.error from handed.error.__cause__
             try:
                 batch = original(iterator)
             except BaseException:
@@ -158,7 +162,7 @@ class Session:
         """Writes the report, all of it or nothing."""
         if self.pid != os.getpid() or not settings.FOLDER:
             return
-        text = json.dumps(self.report())
+        text = json.dumps(self.report(), default=str)
         with open(self._path + ".part", "w") as file:
             file.write(text)
         os.replace(self._path + ".part", self._path)
