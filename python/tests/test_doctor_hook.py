@@ -353,6 +353,9 @@ def test_wrong_usage(doctor: Doctor) -> None:
     assert done.returncode == 1 and "--keep /proc/x: No such file" in done.stderr and "Trace" not in done.stderr
     done = plain(sys.executable, "-m", "feedwater.doctor", "--", "/no/such/program")
     assert done.returncode == 1 and "cannot run '/no/such/program': No such file" in done.stderr
+    script = doctor.script("print()")
+    done = plain(sys.executable, "-m", "feedwater.doctor", "--", script)
+    assert done.returncode == 1 and done.stderr.endswith(f"; perhaps: python {script}\n")
 
 
 def test_what_fails_in_the_probe_does_not_fail_the_script(doctor: Doctor) -> None:

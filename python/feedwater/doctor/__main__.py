@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import textwrap
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -126,7 +127,9 @@ def _run(options: argparse.Namespace, folder: str, gpus: Gpus) -> int:
             env = _environment(options, folder)
             process = subprocess.Popen(options.command, env=env, close_fds=False)  # noqa: S603
         except OSError as error:
-            raise SystemExit(f"feedwater doctor: cannot run {options.command[0]!r}: {error.strerror}") from error
+            name = options.command[0]
+            hint = f"; perhaps: python {name}" if name.endswith(".py") and os.path.isfile(name) else ""
+            raise SystemExit(f"feedwater doctor: cannot run {name!r}: {error.strerror}{hint}") from error
         target.append(process)
         told = False
         while True:
@@ -145,7 +148,8 @@ def _first_verdict(folder: str, gpus: Gpus) -> bool:
         return False
     verdict = rules.judge(found)
     best = next((f"; do: {action.do}" for action in verdict.actions), "")
-    _say(f"\n{screen.first_line(verdict)}\n{verdict.cause}{best} (after {FIRST_STEPS} steps; more at the end)")
+    rest = f"{verdict.cause}{best} (after {FIRST_STEPS} steps; more at the end)"
+    _say(f"\n{screen.first_line(verdict)}\n{textwrap.fill(rest, screen.WIDTH)}")
     return True
 
 

@@ -245,7 +245,7 @@ def _failed(report: Report, measured: list[Signals]) -> Verdict:
 def _unmeasured(report: Report) -> Verdict:
     notes = report.errors[:3]
     if not report.hooked:
-        why = "python -I, -E or -S, sudo, a container, or a cleared PYTHONPATH keep the doctor out"
+        why = "it started no Python, or python -I, -E, -S, sudo, containers or a cleared PYTHONPATH keep the doctor out"
         return Verdict("unknown", "not-hooked", why, notes=notes)
     if notes:
         return Verdict("unknown", "probe-failed", notes[0], notes=notes[1:])
