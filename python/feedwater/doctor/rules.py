@@ -254,7 +254,8 @@ def _unmeasured(report: Report) -> Verdict:
             "unknown", "no-loader", "no DataLoader of torch and no feedwater.Loader was iterated", notes=notes
         )
     most = max(loop["steps"] for run in report.runs for loop in run.about["loops"])
-    return Verdict("unknown", "too-short", f"{most} steps; it takes about 30", notes=notes)
+    why = f"{most} steps; it takes about 30, without the first of each pass"
+    return Verdict("unknown", "too-short", why, notes=notes)
 
 
 def _siblings(report: Report, run: object) -> list[Run]:
