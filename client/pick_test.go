@@ -184,11 +184,10 @@ func TestTroubleWithNodes(t *testing.T) {
 		}
 	}
 	const stall, extra = 0.005, 0.05
-	const stallOfTwo = 0.05 // it is hardly ever more than stall; the race detector's orders of goroutines gave 1.8 to 3.6 % in 3 of 51 runs
 	for name, tr := range map[string]trouble{
 		"nothing":                 {4, 0, 1.15, 1, nil, nil, 0, 0.03},
 		"one five times slower":   {4, 1, 1.15, 0.2, func(e *fleetOfEight, i int) { e.slow(i, 5) }, nil, stall, extra},
-		"two five times slower":   {4, 2, 1.15, 0.2, func(e *fleetOfEight, i int) { e.slow(i, 5) }, nil, stallOfTwo, extra},
+		"two five times slower":   {4, 2, 1.15, 0.2, func(e *fleetOfEight, i int) { e.slow(i, 5) }, nil, stall, extra},
 		"one hangs":               {4, 1, 1.15, 0, func(e *fleetOfEight, i int) { e.slow(i, 100000) }, nil, stall, extra},
 		"one silent":              {4, 1, 1.15, 0, func(e *fleetOfEight, i int) { e.nodes[i].freeze(true) }, nil, stall, extra},
 		"one half way in a batch": {160, 1, 1.15, 0, func(e *fleetOfEight, i int) { e.cut[i].Load().arm(100 << 10) }, nil, stall, extra},

@@ -9,12 +9,13 @@ const (
 	paceSteps = 16 // that the pace is taken from
 	paceRun   = 8  // in a row
 	paceLeast = 4  // steps before it is known
+	wentSteps = 32 // that tell how fast the loop goes: more than a burst of what one rank had ahead
 )
 
 // Pace is how fast one rank's loop goes when data is there. The zero value knows nothing yet.
 type Pace struct {
 	recent [paceSteps]float64 // without what data cost
-	taken  [paceSteps]float64 // as they were
+	taken  [wentSteps]float64 // as they were
 	steps  int
 }
 
@@ -24,8 +25,8 @@ func (p *Pace) Add(s Step) {
 	if !ok {
 		return
 	}
-	at := p.steps % paceSteps
-	p.recent[at], p.taken[at] = s.Seconds-s.lost(), s.Seconds
+	p.recent[p.steps%paceSteps] = s.Seconds - s.lost()
+	p.taken[p.steps%wentSteps] = s.Seconds
 	p.steps++
 }
 
@@ -55,16 +56,19 @@ func (p *Pace) Seconds() float64 {
 // due at once a node could not tell the batch that one rank waits for from the tenth of another.
 const unknownPace = 0.1
 
-// Due is when the batch is needed that has ahead others before it, in seconds from now: by the pace, but no less than half of how fast the loop
-// goes. By the pace alone all batches of a rank that others hold up would be due at once, and those that a node was asked for first, which such
-// a rank needs last, would be made first. By all of how fast it goes a rank that stalls would ask for no better.
+// dueShare of what a step takes of late is the least that lies between two batches' dues.
+const dueShare = 0.7
+
+// Due is when the batch is needed that has ahead others before it, in seconds from now: by the pace, but no less than dueShare of how fast the
+// loop goes. By much less the batches that a rank which peers hold up needs last would be due, after a while, before those that its peers wait
+// for, and ranks that step together would fall apart. By all of how fast it goes a rank that stalls would ask for no better.
 func (p *Pace) Due(ahead int) float64 {
-	return float64(max(ahead, 0)) * cmp.Or(max(p.Seconds(), p.went()/2), unknownPace)
+	return float64(max(ahead, 0)) * cmp.Or(max(p.Seconds(), dueShare*p.went()), unknownPace)
 }
 
 // went is what a step of late took, stalls and all: the mean without the longest, which may be a pause. 0: unknown.
 func (p *Pace) went() float64 {
-	n := min(p.steps, paceSteps)
+	n := min(p.steps, wentSteps)
 	if n < paceLeast {
 		return 0
 	}
