@@ -103,13 +103,17 @@ class Cuda:
 
 def present() -> Gpu | None:
     """The GPU that the program uses through torch; None while it uses none that events can be had from."""
-    torch = sys.modules.get("torch")
-    cuda = getattr(torch, "cuda", None)
-    return Cuda(torch) if cuda is not None and cuda.is_initialized() else None
+    return Cuda(sys.modules["torch"]) if _cuda() is not None else None
 
 
 def synchronize() -> None:
     """Waits for the GPU, where the program uses one through torch."""
-    cuda = getattr(sys.modules.get("torch"), "cuda", None)
-    if cuda is not None and cuda.is_initialized():
+    cuda = _cuda()
+    if cuda is not None:
         cuda.synchronize()
+
+
+def _cuda() -> Any:
+    """torch.cuda, where the program has begun to use it; else None."""
+    cuda = getattr(sys.modules.get("torch"), "cuda", None)
+    return cuda if cuda is not None and cuda.is_initialized() else None

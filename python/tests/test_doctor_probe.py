@@ -20,7 +20,7 @@ from feedwater.doctor.probe.stream import Row, Stream
 
 torch = pytest.importorskip("torch")
 
-ABOUT = {"workers": 1, "prefetch": 2}
+ABOUT = {"workers": 1, "prefetch": 2, "iterable": False}
 
 
 def graph() -> Any:
@@ -143,7 +143,7 @@ def test_the_gpu_rests_until_the_first_copy(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_steps_between_close_looks_are_counted() -> None:
-    loop = Loop({"workers": 2, "prefetch": 2})
+    loop = Loop({**ABOUT, "workers": 2})
     close, now = [], 0
     while loop.steps < 400:
         now += 20_000_000
@@ -326,7 +326,7 @@ def watched(loop: Loop, batches: Any, times: int) -> list[tuple[int, float, bool
 def resting(*, persistent: bool) -> tuple[Loop, Any]:
     """A loop that waits for two workers, and its loader."""
     loader = torch.utils.data.DataLoader(Slow(), num_workers=2, persistent_workers=persistent)
-    return Loop({"workers": 2, "prefetch": 2}), loader
+    return Loop({**ABOUT, "workers": 2}), loader
 
 
 def test_workers_rest_while_steps_with_data_ready_are_watched() -> None:

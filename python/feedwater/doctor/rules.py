@@ -250,12 +250,10 @@ def _unmeasured(report: Report) -> Verdict:
     if notes:
         return Verdict("unknown", "probe-failed", notes[0], notes=notes[1:])
     if not any(run.about["loops"] for run in report.runs):
-        return Verdict(
-            "unknown", "no-loader", "no DataLoader of torch and no feedwater.Loader was iterated", notes=notes
-        )
+        return Verdict("unknown", "no-loader", "no DataLoader of torch and no feedwater.Loader was iterated")
     most = max(loop["steps"] for run in report.runs for loop in run.about["loops"])
     why = f"{most} steps; it takes about 30, without the first of each pass"
-    return Verdict("unknown", "too-short", why, notes=notes)
+    return Verdict("unknown", "too-short", why)
 
 
 def _siblings(report: Report, run: object) -> list[Run]:

@@ -10,8 +10,10 @@ from time import perf_counter_ns
 from typing import Any
 
 from . import settings
-from .loop import ITERABLE
 from .session import sessions
+
+ITERABLE = 1
+"""torch's number for an IterableDataset."""
 
 
 def patch(module: Any) -> None:

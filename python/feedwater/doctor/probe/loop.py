@@ -27,8 +27,6 @@ BURSTS = ((4, tuple(range(30, 200, 20))), (8, (40, 70, 100, 130, 160)), (1 << 30
 or two steps at a time. The same on all ranks, so that they stay together.
 """
 BURST_NS = 3_000_000_000
-ITERABLE = 1
-"""torch's number for an IterableDataset."""
 ENDED_NS = 500_000_000
 """A queue of an IterableDataset that did not grow for so long: workers that have ended answer nothing more."""
 MOST_FREE_STEPS = 16
@@ -188,19 +186,20 @@ class Loop:
 
     def _fill(self, iterator: Any) -> None:
         """Waits until every batch that was asked for is there, so that the next steps need not."""
-        iterable = getattr(iterator, "_dataset_kind", 0) == ITERABLE
         began = grew = perf_counter_ns()
-        ready, _ = queue(iterator)
+        ready = queue(iterator)[0]
         while ready < len(iterator._task_info) and perf_counter_ns() - began < BURST_NS:
             self._sleep()
-            before, (ready, _) = ready, queue(iterator)
-            grew = perf_counter_ns() if ready > before else grew
-            if iterable and perf_counter_ns() - grew > ENDED_NS:
+            before = ready
+            ready = queue(iterator)[0]
+            if ready > before:
+                grew = perf_counter_ns()
+            if self.about["iterable"] and perf_counter_ns() - grew > ENDED_NS:
                 break
         self._free_steps = min(ready, MOST_FREE_STEPS)
         self._left = 0
         self.stream.rest()
-        if self._free_steps and not iterable and self._late():
+        if self._free_steps and not self.about["iterable"] and self._late():
             self._held_since = perf_counter_ns()
             self._hold = Hold(iterator)
 

@@ -162,7 +162,7 @@ class Session:
         """Writes the report, all of it or nothing."""
         if self.pid != os.getpid() or not settings.FOLDER:
             return
-        text = json.dumps(self.report(), default=str)
+        text = json.dumps(self.report())
         with open(self._path + ".part", "w") as file:
             file.write(text)
         os.replace(self._path + ".part", self._path)
