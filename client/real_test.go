@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/feedwater-io/feedwater/client"
 	"github.com/feedwater-io/feedwater/pipeline"
@@ -186,12 +187,14 @@ func TestRealDataDiffers(t *testing.T) {
 	}
 }
 
-// A file that is written again while a job runs ends in an error that names it, at once; a broken one in its sample error.
+// A file that is written again while a job runs ends in an error that names it, unless a node has the job's data within Options.Timeout; a
+// broken one in its sample error, at once.
 func TestRealFilesChange(t *testing.T) {
 	c := newCluster(t)
 	root := folder(t)
 	c.startReal("a", root)
 	o := c.realOptions(`{"source": {"root": "photos"}, "transforms": [{"op": "Resize", "size": [32, 32]}]}`, "a")
+	o.Timeout = time.Second
 	f := c.open(o)
 	if r := ask(f, rangeOf(0, 0, 5), 1<<20); r.Err != nil {
 		t.Fatal(r.Err)
