@@ -52,17 +52,17 @@ func (a Attempt) Choose(other float64) Choice {
 		if a.Begun > max(a.makes(other)*cmp.Or(max(a.Make, 0), hedgeGuess), hedgeMakes*hedgeLeast) {
 			return Hedge
 		}
-	case a.Age > moveAge*patience && (other < moveGain*a.Rest || a.savedBy(other)),
+	case a.Age > moveAge*patience && (other < moveGain*a.Rest || a.savedBy(other, made)),
 		a.Age > moveForecast*a.Forecast*patience+moveSlack && other < a.Age:
 		return Move
 	}
 	return Leave
 }
 
-// savedBy reports whether an attempt that has not begun comes too late here, and in time from another node, which has it before this one
-// comes to it.
-func (a *Attempt) savedBy(other float64) bool {
-	return a.Due < a.Rest+max(a.Make, hedgeLeast) && other < min(a.Due, a.Rest)
+// savedBy reports whether an attempt that has not begun comes too late here, where it is made in so many seconds, and in time from another
+// node, which has it before this one comes to it.
+func (a *Attempt) savedBy(other, made float64) bool {
+	return a.Due < a.Rest+made && other < min(a.Due, a.Rest)
 }
 
 // makes is after how many makes a begun attempt is a straggler: after one, if another node would have the batch just in time, or late.
