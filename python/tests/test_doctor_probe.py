@@ -287,6 +287,14 @@ def test_batches_and_samplers_that_answer_to_any_name() -> None:
     assert about["batch_size"] == 0 and not about["iterable"]
 
 
+def test_whose_collate_fn_it_is() -> None:
+    def made(**arguments: Any) -> Any:
+        return loaders.about(torch.utils.data.DataLoader(Slow(), **arguments))["own_collate"]
+
+    assert not made() and not made(batch_size=None) and not made(collate_fn=torch.utils.data.default_collate)
+    assert made(collate_fn=list) and made(collate_fn=lambda samples: torch.utils.data.default_collate(samples))
+
+
 def test_a_burst_waits_until_the_queue_is_full(monkeypatch: pytest.MonkeyPatch) -> None:
     assert loops.queue(Iterator()) == (2, 1), "one in the queue, one behind a batch that is not there"
     assert loops.queue(object()) == (-1, 0)

@@ -242,6 +242,22 @@ def test_a_small_model_that_decodes() -> None:
     assert judge_loop(replace(s, ready_s=0.02, wait=0.3, model={"parameters": 148_000})).cause == "cores-used-up"
 
 
+def test_a_small_model_on_samples_that_cost_nothing() -> None:
+    """Recorded on a machine with slow shared memory: a linear model on sixteen rows of a table, of whose fetch torch's
+    own collate takes the most. That is nothing to vectorise; and it takes no time in milliseconds to call it tiny.
+    """
+    s = replace(LATE, workers=2, step_s=4.4e-3, ready_s=2.2e-3, wait=0.5, batch_cpu_s=6e-4, fetch_s=8e-4, duty=0.3)
+    s = replace(s, collate=0.6, own_collate=False, model={"parameters": 42})
+    tiny = judge_loop(s)
+    assert tiny.cause == "tiny-model" and [action.do[:13] for action in tiny.actions] == ["whole tensors"]
+    assert judge_loop(replace(s, model={"parameters": 25_000_000})).cause == "hand-over"
+    assert judge_loop(replace(s, batch_cpu_s=4e-3, fetch_s=5e-3, samples=8.0)).cause == "hand-over"
+    waits = replace(s, workers=1, ready_s=1.5e-3, blocked=0.95, cpu=0.05, batch_blocked_s=4e-3, fetch_s=4e-3, duty=1.0)
+    assert judge_loop(waits).cause == "worker-blocked", "the tensors are not in memory"
+    mine = replace(FIRES["slow-collate"], own_collate=False)
+    assert judge_loop(mine).cause != "slow-collate"
+
+
 def test_the_model_of_a_step() -> None:
     step = Step(LATE)
     assert step.seconds(1) == pytest.approx(0.03)
@@ -354,6 +370,7 @@ def run(*, rows: list[list[Any]], boards: int = 1, **loop: Any) -> Run:
                 "prefetch": 2,
                 "persistent": False,
                 "iterable": False,
+                "own_collate": True,
                 "steps": 208,
                 "rows": rows,
                 "held_ns": 0,

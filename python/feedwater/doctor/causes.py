@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from .signals import Signals
 from .step import Step
 
-__all__ = ["Action", "Cause", "cause_of", "causes", "nodes"]
+__all__ = ["WHOLE_TENSORS", "Action", "Cause", "cause_of", "causes", "cheap", "nodes"]
 
 QUEUED, OTHERS = 0.25, 0.25
 """Share of a fetch without a core, and share of the cores that others have: starved."""
@@ -25,6 +25,7 @@ SMALL_BYTES, SMALL_PIXELS, SMALL_S = 1.5e5, 500 * 375, 0.005
 TINY_S, TINY_SAMPLE_S = 2e-3, 2e-4
 SMALL_MODEL, SMALL_STEP = 500_000, 0.5
 """Parameters, and a step with data ready beside what its batch takes all cores: too little to decode for each time."""
+WHOLE_TENSORS = "whole tensors from memory, or a larger batch: no DataLoader per sample"
 NETWORK = 0.3
 """Share of what is read that came through the network, to call the link the cause."""
 READ_BYTES = 1000.0
@@ -71,11 +72,16 @@ def cause_of(s: Signals, found: list[Cause]) -> str:
     if s.workers > 1.5 * s.cores + 1 and s.queued > QUEUED:
         return "too-many-workers"
     small = s.model.get("parameters", SMALL_MODEL) < SMALL_MODEL
-    if small and (s.ready_s or s.fed_s) < SMALL_STEP * s.batch_cpu_s / s.cores:
+    if small and (cheap(s) or (s.ready_s or s.fed_s) < SMALL_STEP * s.batch_cpu_s / s.cores):
         return "tiny-model"
     if s.workers and s.duty < 0.6 and s.held < 0.5 and s.queued < QUEUED:
         return "hand-over"
     return "cores-used-up"
+
+
+def cheap(s: Signals) -> bool:
+    """Whether a sample costs so little that what surrounds it, the calls and the hand-over, is what costs."""
+    return s.sample_cpu_s < TINY_SAMPLE_S
 
 
 def nodes(s: Signals) -> Action:
@@ -100,7 +106,7 @@ def _all(s: Signals, step: Step) -> Iterator[Cause]:
         yield cause("worker-threads", do, lean, told=False)  # threads that spin and threads that work look alike
     if s.queued > QUEUED and s.others > OTHERS * s.cores:
         yield cause("cpu-starved", _others(s), step.seconds(alone=True))
-    if s.collate > COLLATE and s.sample_cpu_s > 2e-5:
+    if s.own_collate and s.collate > COLLATE and s.sample_cpu_s > 2e-5:
         lean_s = s.batch_cpu_s * (1 - (1 - VECTORISED) * s.collate)
         yield cause("slow-collate", "vectorise collate_fn: stack once, no loop over values", step.seconds(cpu_s=lean_s))
     if s.blocked > BLOCKED:
@@ -112,9 +118,8 @@ def _all(s: Signals, step: Step) -> Iterator[Cause]:
         yield cause(_blocked(s), do, step.seconds(n), f"num_workers={n}", told=False)
     if (s.read_bytes > GIANT_BYTES or s.pixels > GIANT_PIXELS) and s.sample_cpu_s > GIANT_S:
         yield cause("giant-images", f"store smaller pictures: {_size(s)} each now", step.seconds(cpu_s=_small_s(s)))
-    if s.fed_s < TINY_S and s.sample_cpu_s < TINY_SAMPLE_S:
-        do = "whole tensors from memory, or a larger batch: no DataLoader per sample"
-        yield cause("tiny-model", do, s.fed_s * LIKE_FEW + s.edge_s, told=False)
+    if s.blocked < BLOCKED and s.fed_s < TINY_S and cheap(s):
+        yield cause("tiny-model", WHOLE_TENSORS, s.fed_s * LIKE_FEW + s.edge_s, told=False)
     elif s.blocked < BLOCKED:
         n = step.best(range(s.workers, s.cores + 1)) if s.workers <= s.cores else s.workers
         if n > s.workers:

@@ -124,7 +124,7 @@ def _about(loader: Any) -> dict[str, Any]:
     if hasattr(loader, "num_workers") and hasattr(loader, "dataset"):
         return loaders.about(loader)
     about: dict[str, Any] = {"loader": type(loader).__name__, "workers": 0, "batch_size": 0, "pin_memory": False}
-    return about | {"prefetch": 0, "persistent": False, "data": "", "iterable": True}
+    return about | {"prefetch": 0, "persistent": False, "data": "", "iterable": True, "own_collate": True}
 
 
 @contextmanager

@@ -20,6 +20,10 @@ LEAST_LOOKS = 10
 """At steps, to know the idle of the GPU or the growth of memory by."""
 LATE_NS = 2_000_000
 """A step after a burst that waited longer than this, and than half of the usual wait, had no batch ready after all."""
+TOLD = (
+    *("loader", "data", "workers", "batch_size", "pin_memory", "prefetch", "persistent", "iterable", "own_collate"),
+    *("steps", "shapes", "memory", "off_thread"),
+)
 LEAST_FRAMES = 3
 GROWN = 50
 """Nodes, or list entries, that a graph must have reached to be called growing."""
@@ -41,9 +45,7 @@ def of(run: Run, siblings: Sequence[Run] = ()) -> Signals | None:
 
 
 def _told(about: dict[str, Any], loop: dict[str, Any]) -> dict[str, Any]:
-    names = ("loader", "data", "workers", "batch_size", "pin_memory", "prefetch", "persistent", "iterable", "steps")
-    told = {name: loop[name] for name in names}
-    told |= {"shapes": loop["shapes"], "memory": loop["memory"], "off_thread": loop["off_thread"]}
+    told = {name: loop[name] for name in TOLD}
     return told | {"rank": about["rank"], "cores": about["cores"], "torch_threads": about["torch_threads"]}
 
 

@@ -63,6 +63,8 @@ class Signals:
     """Share it was ready to compute and had no core."""
     blocked: float = 0.0
     """Share it waited: for files, network, locks."""
+    own_collate: bool = True
+    """The script's own collate_fn, or one that is not known; False: torch's."""
     collate: float = 0.0
     """Share in collate_fn, whether it computed or not."""
     decode: float | None = None

@@ -39,7 +39,12 @@ def about(loader: Any) -> dict[str, Any]:
         "persistent": bool(loader.persistent_workers),
         "data": type(data).__name__,
         "iterable": loader._dataset_kind == ITERABLE,
+        "own_collate": not _torchs(loader.collate_fn),
     }
+
+
+def _torchs(function: Any) -> bool:
+    return str(getattr(function, "__module__", "")).startswith("torch.utils.data.")
 
 
 def _number(value: Any) -> int:

@@ -42,4 +42,5 @@ def about(loader: Any) -> dict[str, Any]:
         "persistent": True,
         "data": "nodes" if config.nodes else "folder",
         "iterable": False,
+        "own_collate": True,
     }
