@@ -193,6 +193,23 @@ def test_more_than_the_stall_is_promised_where_it_was_seen() -> None:
     assert not any("beside their wait" in note for note in judge_loop(LATE).notes), "within the stall"
 
 
+def test_a_loop_that_queues_for_a_core_may_get_faster_than_twice() -> None:
+    """Recorded beside fourteen workers: steps of 21 ms, in which the loop's thread had no core for 10.5; 4.3 in bursts,
+    and 2.5 with batches replayed.
+    """
+    s = replace(LATE, step_s=0.0211, wait=0.17, ready_s=0.0043, ready_steps=20, workers=14, queued=0.75, cpu=0.24)
+    s = replace(s, duty=0.39, batch_cpu_s=0.035, loop_cores=0.8, loop_queued=0.5)
+    assert s.fed_s == 0.0043 and not s.estimated
+    assert replace(s, loop_queued=0.1).fed_s == pytest.approx((0.83 - 0.1) * 0.0211 / 2)
+    assert replace(s, ready_steps=4).fed_s == s.rest_s, "four may be short by chance"
+
+
+def test_how_much_faster_a_loop_itself_gets_without_others_is_not_told() -> None:
+    starved = FIRES["cpu-starved"]
+    assert judge_loop(starved).actions[0].gain is not None
+    assert judge_loop(replace(starved, loop_queued=0.6)).actions[0].gain is None
+
+
 def test_no_step_is_left_out_of_three() -> None:
     s = of(run(rows=[row(6, 20)] * 100 + [row(0, 12, burst=True)] * 2 + [row(0, 18, burst=True)]))
     assert s is not None and s.ready_steps == 3 and s.ready_s == pytest.approx(0.014)
@@ -233,6 +250,15 @@ def test_a_gpu_whose_host_others_hold_needs_no_faster_launches() -> None:
         assert judge_loop(mine).cause == "launch-bound"
 
 
+def test_workers_that_all_read_the_whole_of_a_stream() -> None:
+    """Recorded: sixteen, of which each parses a file of pictures of 150 kB and keeps a sixteenth."""
+    s = Signals(gpu=True, idle=0.2, wait=0.28, step_s=0.11, ready_s=0.045, ready_steps=30, workers=16, loop_queued=0.69)
+    s = replace(s, queued=0.86, cpu=0.14, duty=0.78, loop_cores=0.235, batch_cpu_s=0.18, samples=12.0)
+    s = replace(s, read_bytes=2.4e6, pixels=1.9e5)
+    assert judge_loop(s).cause == "giant-images"
+    assert judge_loop(replace(s, iterable=True)).cause == "too-many-workers"
+
+
 def test_a_small_model_that_decodes() -> None:
     """Cores make data all the time, for a model that hardly uses it."""
     s = replace(LATE, workers=2, batch_cpu_s=0.056, step_s=0.03, ready_s=0.005, wait=0.8)
@@ -252,6 +278,9 @@ def test_a_small_model_on_samples_that_cost_nothing() -> None:
     assert tiny.cause == "tiny-model" and [action.do[:13] for action in tiny.actions] == ["whole tensors"]
     assert judge_loop(replace(s, model={"parameters": 25_000_000})).cause == "hand-over"
     assert judge_loop(replace(s, batch_cpu_s=4e-3, fetch_s=5e-3, samples=8.0)).cause == "hand-over"
+    cold = judge_loop(replace(s, wait=0.69, ready_s=5e-3, ready_steps=20))
+    assert (cold.verdict, cold.cause) == ("data-bound", "tiny-model"), "slow after pauses"
+    assert cold.ceiling == pytest.approx(1 / 0.31) and "(estimated)" in str(cold)
     waits = replace(s, workers=1, ready_s=1.5e-3, blocked=0.95, cpu=0.05, batch_blocked_s=4e-3, fetch_s=4e-3, duty=1.0)
     assert judge_loop(waits).cause == "worker-blocked", "the tensors are not in memory"
     mine = replace(FIRES["slow-collate"], own_collate=False)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from .signals import Signals
 from .step import Step
 
-__all__ = ["WHOLE_TENSORS", "Action", "Cause", "cause_of", "causes", "cheap", "nodes"]
+__all__ = ["WHOLE_TENSORS", "Action", "Cause", "cause_of", "causes", "cheap", "nodes", "tiny"]
 
 QUEUED, OTHERS = 0.25, 0.25
 """Share of a fetch without a core, and share of the cores that others have: starved."""
@@ -71,8 +71,8 @@ def cause_of(s: Signals, found: list[Cause]) -> str:
         return "few-nodes" if s.data == "nodes" else "cores-used-up"
     if s.workers > 1.5 * s.cores + 1 and s.queued > QUEUED:
         return "too-many-workers"
-    small = s.model.get("parameters", SMALL_MODEL) < SMALL_MODEL
-    if small and (cheap(s) or (s.ready_s or s.fed_s) < SMALL_STEP * s.batch_cpu_s / s.cores):
+    decodes = _small(s) and (s.ready_s or s.fed_s) < SMALL_STEP * s.batch_cpu_s / s.cores
+    if tiny(s) or decodes:
         return "tiny-model"
     if s.workers and s.duty < 0.6 and s.held < 0.5 and s.queued < QUEUED:
         return "hand-over"
@@ -82,6 +82,11 @@ def cause_of(s: Signals, found: list[Cause]) -> str:
 def cheap(s: Signals) -> bool:
     """Whether a sample costs so little that what surrounds it, the calls and the hand-over, is what costs."""
     return s.sample_cpu_s < TINY_SAMPLE_S
+
+
+def tiny(s: Signals) -> bool:
+    """Whether a small model computes on samples that cost next to nothing, and that are there."""
+    return _small(s) and cheap(s) and s.blocked < BLOCKED
 
 
 def nodes(s: Signals) -> Action:
@@ -105,7 +110,8 @@ def _all(s: Signals, step: Step) -> Iterator[Cause]:
         lean = step.seconds(cpu_s=s.cpu / max(1e-9, s.cpu + s.extra) * s.batch_cpu_s, blocked_s=0.0)
         yield cause("worker-threads", do, lean, told=False)  # threads that spin and threads that work look alike
     if s.queued > QUEUED and s.others > OTHERS * s.cores:
-        yield cause("cpu-starved", _others(s), step.seconds(alone=True))
+        told = s.loop_queued <= QUEUED  # else the loop itself gets faster, nobody knows how much
+        yield cause("cpu-starved", _others(s), step.seconds(alone=True), told=told)
     if s.own_collate and s.collate > COLLATE and s.sample_cpu_s > 2e-5:
         lean_s = s.batch_cpu_s * (1 - (1 - VECTORISED) * s.collate)
         yield cause("slow-collate", "vectorise collate_fn: stack once, no loop over values", step.seconds(cpu_s=lean_s))
@@ -116,7 +122,7 @@ def _all(s: Signals, step: Step) -> Iterator[Cause]:
         do = f"the data near, or cached: {near:.2f}x; or num_workers={n}: {each:.2f}x if each waits for itself, "
         do += "nothing if all share one limit"  # which one alone can tell by trying
         yield cause(_blocked(s), do, step.seconds(n), f"num_workers={n}", told=False)
-    if (s.read_bytes > GIANT_BYTES or s.pixels > GIANT_PIXELS) and s.sample_cpu_s > GIANT_S:
+    if (_own_bytes(s) > GIANT_BYTES or s.pixels > GIANT_PIXELS) and s.sample_cpu_s > GIANT_S:
         yield cause("giant-images", f"store smaller pictures: {_size(s)} each now", step.seconds(cpu_s=_small_s(s)))
     if s.blocked < BLOCKED and s.fed_s < TINY_S and cheap(s):
         yield cause("tiny-model", WHOLE_TENSORS, s.fed_s * LIKE_FEW + s.edge_s, told=False)
@@ -129,6 +135,10 @@ def _all(s: Signals, step: Step) -> Iterator[Cause]:
         yield cause("uneven-batches", do, step.seconds(), f"prefetch_factor={4 * max(2, s.prefetch)}", told=False)
 
 
+def _small(s: Signals) -> bool:
+    return bool(s.model.get("parameters", SMALL_MODEL) < SMALL_MODEL)
+
+
 def _edge(s: Signals, step: Step) -> Cause:
     """Workers start anew at each pass, or fill the queue anew."""
     seconds = s.step_s + min(s.edge_s, (s.batch_cpu_s + s.batch_blocked_s) / s.steps_per_pass)
@@ -136,6 +146,11 @@ def _edge(s: Signals, step: Step) -> Cause:
     do = "persistent_workers=True" if fresh else "longer epochs: workers begin each with an empty queue"
     gain = round(step.gain(seconds), 2) if fresh else None
     return Cause("epoch-boundary", Action(do, gain, "persistent_workers=True" if fresh else ""), seconds)
+
+
+def _own_bytes(s: Signals) -> float:
+    """What is read for a sample, at least: of an IterableDataset each worker may read all, and keep its part."""
+    return s.read_bytes / max(1, s.workers) if s.iterable else s.read_bytes
 
 
 def _size(s: Signals) -> str:

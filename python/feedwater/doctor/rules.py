@@ -12,7 +12,7 @@ from statistics import median
 from typing import Any
 
 from . import advice
-from .causes import WHOLE_TENSORS, Action, Cause, cause_of, causes, cheap, nodes
+from .causes import WHOLE_TENSORS, Action, Cause, cause_of, causes, cheap, nodes, tiny
 from .measured import of
 from .report import Report, Run
 from .signals import Signals
@@ -102,6 +102,8 @@ def _uneven(ranks: Sequence[Signals]) -> dict[str, Any]:
 
 def judge_loop(s: Signals, *, shared: bool | None = None) -> Verdict:
     """Of one loop."""
+    if (s.stall or 0.0) >= UNSTEADY and tiny(s) and (s.ready_s or 0.0) >= ALIKE * s.step_s:
+        s = replace(s, ready_s=None, ready_steps=0)  # a pause makes such steps slow: after bursts they say nothing
     notes = _notes(s)
     tips = advice.tested(s)
     if s.off_thread > s.steps / 2:

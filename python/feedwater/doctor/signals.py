@@ -148,11 +148,12 @@ class Signals:
     @property
     def fed_s(self) -> float:
         """A step with data ready: seen after bursts, else without its stall, which on a busy host is a guess. It may be
-        shorter than that, for the loop then has the cores that make batches: where enough were seen, by half at most.
+        shorter than that, for the loop then has the cores that make batches: where enough were seen, down to half of
+        what is left without the time in which the loop's thread queued for a core.
         """
         if self.ready_s is None:
             return self.rest_s
-        least_s = self.rest_s / 2 if self.ready_steps >= SURE else self.rest_s
+        least_s = (self.rest_s - self.loop_queued * self.step_s) / 2 if self.ready_steps >= SURE else self.rest_s
         return max(min(self.step_s, self.ready_s), least_s)
 
     @property
