@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import time
 import weakref
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -292,6 +293,7 @@ def test_whose_collate_fn_it_is() -> None:
         return loaders.about(torch.utils.data.DataLoader(Slow(), **arguments))["own_collate"]
 
     assert not made() and not made(batch_size=None) and not made(collate_fn=torch.utils.data.default_collate)
+    assert not made(collate_fn=partial(torch.utils.data.default_collate))
     assert made(collate_fn=list) and made(collate_fn=lambda samples: torch.utils.data.default_collate(samples))
 
 

@@ -202,12 +202,14 @@ def test_a_loop_that_queues_for_a_core_may_get_faster_than_twice() -> None:
     assert s.fed_s == 0.0043 and not s.estimated
     assert replace(s, loop_queued=0.1).fed_s == pytest.approx((0.83 - 0.1) * 0.0211 / 2)
     assert replace(s, ready_steps=4).fed_s == s.rest_s, "four may be short by chance"
+    assert replace(s, others=0.9).fed_s == s.rest_s / 2, "others had it, and will have it"
 
 
 def test_how_much_faster_a_loop_itself_gets_without_others_is_not_told() -> None:
     starved = FIRES["cpu-starved"]
-    assert judge_loop(starved).actions[0].gain is not None
-    assert judge_loop(replace(starved, loop_queued=0.6)).actions[0].gain is None
+    for loop_queued, told in ((0.1, True), (0.6, False)):
+        verdict = judge_loop(replace(starved, loop_queued=loop_queued))
+        assert verdict.cause == "cpu-starved" and (verdict.actions[0].gain is not None) is told
 
 
 def test_no_step_is_left_out_of_three() -> None:
@@ -259,6 +261,15 @@ def test_workers_that_all_read_the_whole_of_a_stream() -> None:
     assert judge_loop(replace(s, iterable=True)).cause == "too-many-workers"
 
 
+def test_giant_pictures_in_a_stream_that_nobody_saw_decoded() -> None:
+    """Read by OpenCV: their size is known by what is read, which may be more than theirs."""
+    s = replace(LATE, cores=8, workers=8, samples=32.0, read_bytes=5e6, batch_cpu_s=3.8, step_s=0.5, wait=0.8)
+    s = replace(s, ready_s=0.1)
+    assert judge_loop(s).cause == "giant-images" and judge_loop(s).actions[0].gain is not None
+    stream = judge_loop(replace(s, iterable=True))
+    assert stream.cause == "giant-images" and stream.actions[0].gain is None
+
+
 def test_a_small_model_that_decodes() -> None:
     """Cores make data all the time, for a model that hardly uses it."""
     s = replace(LATE, workers=2, batch_cpu_s=0.056, step_s=0.03, ready_s=0.005, wait=0.8)
@@ -277,14 +288,39 @@ def test_a_small_model_on_samples_that_cost_nothing() -> None:
     tiny = judge_loop(s)
     assert tiny.cause == "tiny-model" and [action.do[:13] for action in tiny.actions] == ["whole tensors"]
     assert judge_loop(replace(s, model={"parameters": 25_000_000})).cause == "hand-over"
-    assert judge_loop(replace(s, batch_cpu_s=4e-3, fetch_s=5e-3, samples=8.0)).cause == "hand-over"
-    cold = judge_loop(replace(s, wait=0.69, ready_s=5e-3, ready_steps=20))
-    assert (cold.verdict, cold.cause) == ("data-bound", "tiny-model"), "slow after pauses"
-    assert cold.ceiling == pytest.approx(1 / 0.31) and "(estimated)" in str(cold)
+    assert judge_loop(replace(s, batch_cpu_s=4e-3, fetch_s=5e-3, samples=8.0, collate=0.1)).cause == "hand-over"
     waits = replace(s, workers=1, ready_s=1.5e-3, blocked=0.95, cpu=0.05, batch_blocked_s=4e-3, fetch_s=4e-3, duty=1.0)
     assert judge_loop(waits).cause == "worker-blocked", "the tensors are not in memory"
-    mine = replace(FIRES["slow-collate"], own_collate=False)
-    assert judge_loop(mine).cause != "slow-collate"
+    for other in (
+        replace(s, batch_cpu_s=4.6e-3, samples=512.0),  # the cores are not free
+        replace(s, step_s=0.044, ready_s=0.022),
+        replace(s, fetches=0, batch_cpu_s=0.0),  # nothing is known of them
+    ):
+        assert judge_loop(other).cause != "tiny-model"
+    alone = replace(s, workers=0, step_s=3.3e-3, ready_s=None, wait=0.25, batch_cpu_s=8e-4, samples=32.0)
+    assert judge_loop(alone).cause == "tiny-model", "a worker would cost it more"
+
+
+def test_slow_after_pauses() -> None:
+    """Steps of next to nothing, of a loop that waits most of its time, are not judged by those after bursts."""
+    s = replace(LATE, workers=2, step_s=4.4e-3, wait=0.69, batch_cpu_s=6e-4, duty=0.3, model={"parameters": 42})
+    for ready_s in (4.25e-3, 5e-3):
+        cold = judge_loop(replace(s, ready_s=ready_s, ready_steps=20))
+        assert (cold.verdict, cold.cause) == ("data-bound", "tiny-model")
+        assert cold.ceiling == pytest.approx(1 / 0.31) and "(estimated)" in str(cold)
+        assert "20 steps after pauses took" in " ".join(cold.notes)
+    waiting = replace(s, ready_s=5e-3, ready_steps=20, blocked=0.9, cpu=0.1)
+    unseen = replace(s, ready_s=5e-3, ready_steps=20, fetches=0, batch_cpu_s=0.0)
+    assert judge_loop(waiting).cause == judge_loop(unseen).cause == "unsteady"
+    edges = judge_loop(replace(s, wait=0.02, ready_s=4.4e-3, ready_steps=9, edge_s=6.6e-3, steps_per_pass=20.0))
+    assert edges.signals is not None and edges.signals.ready_steps == 9, "they are what is known"
+
+
+def test_torchs_own_collate() -> None:
+    """Nothing to vectorise; it may be given less to do."""
+    mine = judge_loop(replace(FIRES["slow-collate"], own_collate=False))
+    assert mine.cause == "slow-collate" and mine.actions[0].gain is None
+    assert mine.actions[0].do.startswith("give torch's collate less")
 
 
 def test_the_model_of_a_step() -> None:

@@ -10,8 +10,8 @@ from .step import Step
 
 __all__ = ["WHOLE_TENSORS", "Action", "Cause", "cause_of", "causes", "cheap", "nodes", "tiny"]
 
-QUEUED, OTHERS = 0.25, 0.25
-"""Share of a fetch without a core, and share of the cores that others have: starved."""
+QUEUED = 0.25
+"""Share of a fetch, or of the loop's time, without a core: starved, where others have it."""
 BLOCKED = 0.40
 COLLATE = 0.35
 VECTORISED = 0.2
@@ -22,9 +22,13 @@ EDGE = 0.5
 GIANT_BYTES, GIANT_PIXELS, GIANT_S = 1e6, 4e6, 0.01
 SMALL_BYTES, SMALL_PIXELS, SMALL_S = 1.5e5, 500 * 375, 0.005
 """Of a picture that is not too large for the usual crop, and what Pillow and torchvision take for one at least."""
-TINY_S, TINY_SAMPLE_S = 2e-3, 2e-4
+TINY_S, SHORT_S, TINY_SAMPLE_S = 2e-3, 1e-2, 2e-4
+"""A step as short as handing over its batch, one that may be on slow machines, and a sample that costs nothing."""
+IDLE = 0.5
+"""Share of the time in which batches of such samples take all cores, at most."""
 SMALL_MODEL, SMALL_STEP = 500_000, 0.5
 """Parameters, and a step with data ready beside what its batch takes all cores: too little to decode for each time."""
+LEAN = "give torch's collate less to do: tensors or arrays from the data set, no lists of numbers; uint8, not float32"
 WHOLE_TENSORS = "whole tensors from memory, or a larger batch: no DataLoader per sample"
 NETWORK = 0.3
 """Share of what is read that came through the network, to call the link the cause."""
@@ -71,8 +75,7 @@ def cause_of(s: Signals, found: list[Cause]) -> str:
         return "few-nodes" if s.data == "nodes" else "cores-used-up"
     if s.workers > 1.5 * s.cores + 1 and s.queued > QUEUED:
         return "too-many-workers"
-    decodes = _small(s) and (s.ready_s or s.fed_s) < SMALL_STEP * s.batch_cpu_s / s.cores
-    if tiny(s) or decodes:
+    if _small(s) and (s.ready_s or s.fed_s) < SMALL_STEP * s.batch_cpu_s / s.cores:
         return "tiny-model"
     if s.workers and s.duty < 0.6 and s.held < 0.5 and s.queued < QUEUED:
         return "hand-over"
@@ -80,13 +83,16 @@ def cause_of(s: Signals, found: list[Cause]) -> str:
 
 
 def cheap(s: Signals) -> bool:
-    """Whether a sample costs so little that what surrounds it, the calls and the hand-over, is what costs."""
-    return s.sample_cpu_s < TINY_SAMPLE_S
+    """Whether a sample is known to cost so little that the calls around it and the hand-over are what costs."""
+    return s.fetches > 0 and s.sample_cpu_s < TINY_SAMPLE_S
 
 
 def tiny(s: Signals) -> bool:
-    """Whether a small model computes on samples that cost next to nothing, and that are there."""
-    return _small(s) and cheap(s) and s.blocked < BLOCKED
+    """Whether little is done with samples that cost next to nothing and are there: a short step, by the clock or by the
+    model, for whose batches cores are free.
+    """
+    short = s.fed_s < TINY_S or (_small(s) and s.fed_s < SHORT_S and s.batch_cpu_s / s.cores < IDLE * s.period_s)
+    return short and cheap(s) and s.blocked < BLOCKED
 
 
 def nodes(s: Signals) -> Action:
@@ -102,19 +108,20 @@ def _all(s: Signals, step: Step) -> Iterator[Cause]:
     if s.edge_s / s.period_s > EDGE * (s.stall or 0.0):
         yield _edge(s, step)
     if not s.fetches:
-        if s.others > OTHERS * s.cores and s.loop_queued > QUEUED:
+        if s.crowded and s.loop_queued > QUEUED:
             yield cause("cpu-starved", _others(s), step.seconds(alone=True), told=False)
         return
     if s.extra > EXTRA and s.workers:
         do = "one thread per worker: torch.set_num_threads(1), OMP_NUM_THREADS=1, cv2.setNumThreads(0)"
         lean = step.seconds(cpu_s=s.cpu / max(1e-9, s.cpu + s.extra) * s.batch_cpu_s, blocked_s=0.0)
         yield cause("worker-threads", do, lean, told=False)  # threads that spin and threads that work look alike
-    if s.queued > QUEUED and s.others > OTHERS * s.cores:
+    if s.queued > QUEUED and s.crowded:
         told = s.loop_queued <= QUEUED  # else the loop itself gets faster, nobody knows how much
         yield cause("cpu-starved", _others(s), step.seconds(alone=True), told=told)
-    if s.own_collate and s.collate > COLLATE and s.sample_cpu_s > 2e-5:
+    if s.collate > COLLATE and s.sample_cpu_s > (2e-5 if s.own_collate else TINY_SAMPLE_S):
         lean_s = s.batch_cpu_s * (1 - (1 - VECTORISED) * s.collate)
-        yield cause("slow-collate", "vectorise collate_fn: stack once, no loop over values", step.seconds(cpu_s=lean_s))
+        do = "vectorise collate_fn: stack once, no loop over values" if s.own_collate else LEAN
+        yield cause("slow-collate", do, step.seconds(cpu_s=lean_s), told=s.own_collate)
     if s.blocked > BLOCKED:
         n = step.best(range(max(1, s.workers), 8 * s.cores + 1))
         near = step.gain(step.seconds(max(1, s.workers), blocked_s=0.0))
@@ -122,9 +129,10 @@ def _all(s: Signals, step: Step) -> Iterator[Cause]:
         do = f"the data near, or cached: {near:.2f}x; or num_workers={n}: {each:.2f}x if each waits for itself, "
         do += "nothing if all share one limit"  # which one alone can tell by trying
         yield cause(_blocked(s), do, step.seconds(n), f"num_workers={n}", told=False)
-    if (_own_bytes(s) > GIANT_BYTES or s.pixels > GIANT_PIXELS) and s.sample_cpu_s > GIANT_S:
-        yield cause("giant-images", f"store smaller pictures: {_size(s)} each now", step.seconds(cpu_s=_small_s(s)))
-    if s.blocked < BLOCKED and s.fed_s < TINY_S and cheap(s):
+    if (_bytes(s) > GIANT_BYTES or s.pixels > GIANT_PIXELS) and s.sample_cpu_s > GIANT_S:
+        do = f"store smaller pictures: {_size(s)} each now"
+        yield cause("giant-images", do, step.seconds(cpu_s=_small_s(s)), told=bool(s.pixels) or not s.iterable)
+    if tiny(s):
         yield cause("tiny-model", WHOLE_TENSORS, s.fed_s * LIKE_FEW + s.edge_s, told=False)
     elif s.blocked < BLOCKED:
         n = step.best(range(s.workers, s.cores + 1)) if s.workers <= s.cores else s.workers
@@ -148,9 +156,11 @@ def _edge(s: Signals, step: Step) -> Cause:
     return Cause("epoch-boundary", Action(do, gain, "persistent_workers=True" if fresh else ""), seconds)
 
 
-def _own_bytes(s: Signals) -> float:
-    """What is read for a sample, at least: of an IterableDataset each worker may read all, and keep its part."""
-    return s.read_bytes / max(1, s.workers) if s.iterable else s.read_bytes
+def _bytes(s: Signals) -> float:
+    """What is read for a sample. Of an IterableDataset each worker may read all and keep its part: where pixels tell
+    what giant is, no more is believed than what that leaves.
+    """
+    return s.read_bytes / max(1, s.workers) if s.iterable and s.pixels else s.read_bytes
 
 
 def _size(s: Signals) -> str:

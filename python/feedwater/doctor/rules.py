@@ -1,6 +1,7 @@
 """Signals of all ranks → one verdict. What was counted comes before what is inferred, data before the step itself.
 
-Thresholds are shares of time, or ratios to this machine's cores; only TINY_S (causes.py) is a time.
+Thresholds are shares of time, or ratios to this machine's cores; what is tiny, and what a giant picture, are times
+(causes.py).
 """
 
 from __future__ import annotations
@@ -102,8 +103,6 @@ def _uneven(ranks: Sequence[Signals]) -> dict[str, Any]:
 
 def judge_loop(s: Signals, *, shared: bool | None = None) -> Verdict:
     """Of one loop."""
-    if (s.stall or 0.0) >= UNSTEADY and tiny(s) and (s.ready_s or 0.0) >= ALIKE * s.step_s:
-        s = replace(s, ready_s=None, ready_steps=0)  # a pause makes such steps slow: after bursts they say nothing
     notes = _notes(s)
     tips = advice.tested(s)
     if s.off_thread > s.steps / 2:
@@ -114,6 +113,8 @@ def judge_loop(s: Signals, *, shared: bool | None = None) -> Verdict:
     if s.graph:
         action = Action(f"{s.graph}: keep loss.item() or loss.detach(), not loss")
         return Verdict("not-data", "graph-leak", signals=s, actions=[action], advice=tips, notes=notes)
+    s, unused = _without_slow_bursts(s)
+    notes += unused
     if _data_bound(s):
         return _late(s, tips, notes)
     if s.stall is None and s.wait >= STALL:
@@ -125,6 +126,14 @@ def judge_loop(s: Signals, *, shared: bool | None = None) -> Verdict:
 
 
 # -- data --------------------------------------------------------------------------------------------------------------
+
+
+def _without_slow_bursts(s: Signals) -> tuple[Signals, list[str]]:
+    """A pause makes steps of next to nothing slow: those after bursts do not count where it would be unsteady."""
+    if s.ready_s is None or (s.stall or 0.0) < UNSTEADY or not tiny(s) or _data_bound(s):
+        return s, []
+    took = f"{s.ready_steps} steps after pauses took {s.ready_s * 1e3:.1f} ms, and are not used"
+    return replace(s, ready_s=None, ready_steps=0), [f"{took}: a pause makes steps this short slow"]
 
 
 def _data_bound(s: Signals) -> bool:
@@ -218,7 +227,7 @@ def _at(line: str) -> str:
 
 def _notes(s: Signals) -> list[str]:
     notes = []
-    if s.others > 0.25 * s.cores:
+    if s.crowded:
         notes.append(f"other programs took {s.others:.1f} of {s.cores} cores: gains hold for that load")
     if s.grows_bytes > 1e5 and not s.graph:
         notes.append(f"memory of the process grows by {s.grows_bytes / 1e6:.1f} MB a step")

@@ -9,6 +9,8 @@ __all__ = ["LEAST_ROWS", "Signals"]
 
 LEAST_ROWS = 20
 """Steps below which a loop says nothing."""
+TAKEN = 0.25
+"""Share of the cores that others have, from which on they are to blame where ours are wanting."""
 SURE = 5
 """Steps with data ready by which a loop is known to get faster than by what it waits; fewer may be short by chance."""
 
@@ -26,6 +28,8 @@ class Signals:
     prefetch: int = 2
     persistent: bool = False
     iterable: bool = False
+    own_collate: bool = True
+    """The script's own collate_fn, or one that is not known; False: torch's."""
     steps: int = 200
     cores: int = 2
 
@@ -63,8 +67,6 @@ class Signals:
     """Share it was ready to compute and had no core."""
     blocked: float = 0.0
     """Share it waited: for files, network, locks."""
-    own_collate: bool = True
-    """The script's own collate_fn, or one that is not known; False: torch's."""
     collate: float = 0.0
     """Share in collate_fn, whether it computed or not."""
     decode: float | None = None
@@ -126,6 +128,11 @@ class Signals:
     """Resident memory per step."""
 
     @property
+    def crowded(self) -> bool:
+        """Whether other programs have cores that ours may want."""
+        return self.others > TAKEN * self.cores
+
+    @property
     def period_s(self) -> float:
         """A step and its part of the epoch's beginning."""
         return self.step_s + self.edge_s
@@ -149,11 +156,12 @@ class Signals:
     def fed_s(self) -> float:
         """A step with data ready: seen after bursts, else without its stall, which on a busy host is a guess. It may be
         shorter than that, for the loop then has the cores that make batches: where enough were seen, down to half of
-        what is left without the time in which the loop's thread queued for a core.
+        what is left without the time in which the loop's thread queued for a core that our own workers had.
         """
         if self.ready_s is None:
             return self.rest_s
-        least_s = (self.rest_s - self.loop_queued * self.step_s) / 2 if self.ready_steps >= SURE else self.rest_s
+        queued_s = 0.0 if self.crowded else self.loop_queued * self.step_s
+        least_s = (self.rest_s - queued_s) / 2 if self.ready_steps >= SURE else self.rest_s
         return max(min(self.step_s, self.ready_s), least_s)
 
     @property

@@ -44,6 +44,7 @@ def about(loader: Any) -> dict[str, Any]:
 
 
 def _torchs(function: Any) -> bool:
+    function = getattr(function, "func", function)  # of a partial
     return str(getattr(function, "__module__", "")).startswith("torch.utils.data.")
 
 
