@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from .signals import Signals
 from .step import Step
 
-__all__ = ["WHOLE_TENSORS", "Action", "Cause", "cause_of", "causes", "cheap", "nodes", "tiny"]
+__all__ = ["Action", "Cause", "cause_of", "causes", "nodes", "tiny"]
 
 QUEUED = 0.25
 """Share of a fetch, or of the loop's time, without a core: starved, where others have it."""
@@ -82,17 +82,13 @@ def cause_of(s: Signals, found: list[Cause]) -> str:
     return "cores-used-up"
 
 
-def cheap(s: Signals) -> bool:
-    """Whether a sample is known to cost so little that the calls around it and the hand-over are what costs."""
-    return s.fetches > 0 and s.sample_cpu_s < TINY_SAMPLE_S
-
-
 def tiny(s: Signals) -> bool:
-    """Whether little is done with samples that cost next to nothing and are there: a short step, by the clock or by the
-    model, for whose batches cores are free.
+    """Whether little is done with samples that are known to cost next to nothing and are there: a short step, by the
+    clock or by the model, for whose batches cores are free.
     """
+    cheap = s.fetches > 0 and s.sample_cpu_s < TINY_SAMPLE_S
     short = s.fed_s < TINY_S or (_small(s) and s.fed_s < SHORT_S and s.batch_cpu_s / s.cores < IDLE * s.period_s)
-    return short and cheap(s) and s.blocked < BLOCKED
+    return cheap and short and s.blocked < BLOCKED
 
 
 def nodes(s: Signals) -> Action:

@@ -13,7 +13,7 @@ from statistics import median
 from typing import Any
 
 from . import advice
-from .causes import WHOLE_TENSORS, Action, Cause, cause_of, causes, cheap, nodes, tiny
+from .causes import Action, Cause, cause_of, causes, nodes, tiny
 from .measured import of
 from .report import Report, Run
 from .signals import Signals
@@ -153,8 +153,7 @@ def _late(s: Signals, tips: list[tuple[str, str, str]], notes: list[str]) -> Ver
     if cause == "few-nodes":
         actions.append(Action(f"more nodes: {s.period_s / s.fed_s:.1f} times as many, if all are busy"))
     elif cause == "tiny-model":  # what is left of such a step is as short as what measuring it adds
-        once = Action(WHOLE_TENSORS) if cheap(s) else DECODE_ONCE
-        actions = [replace(action, gain=None) for action in actions] or [once]
+        actions = [replace(action, gain=None) for action in actions] or [DECODE_ONCE]
     else:
         actions.append(nodes(s))
     notes = [*notes, *_faster(s)]

@@ -9,7 +9,7 @@ __all__ = ["LEAST_ROWS", "Signals"]
 
 LEAST_ROWS = 20
 """Steps below which a loop says nothing."""
-TAKEN = 0.25
+CROWDED = 0.25
 """Share of the cores that others have, from which on they are to blame where ours are wanting."""
 SURE = 5
 """Steps with data ready by which a loop is known to get faster than by what it waits; fewer may be short by chance."""
@@ -130,7 +130,7 @@ class Signals:
     @property
     def crowded(self) -> bool:
         """Whether other programs have cores that ours may want."""
-        return self.others > TAKEN * self.cores
+        return self.others > CROWDED * self.cores
 
     @property
     def period_s(self) -> float:
