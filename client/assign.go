@@ -11,8 +11,8 @@ import (
 const unknownCost = 0.008
 
 // assign gives wants from the queue to nodes, the earliest due first, each to the node that will have it soonest, counting what
-// that node has in hand and what was planned for it before. A want whose node is full waits: so slow nodes get wants that are due
-// late, and none that a faster one makes earlier.
+// that node has in hand and what was planned for it before. A want whose node is full waits if that is worth it: so slow nodes get wants
+// that are due late, and none that a faster one makes much earlier.
 func (f *Fleet) assign(now time.Time) {
 	f.probe(now)
 	f.checkRefused()
@@ -55,10 +55,10 @@ func (f *Fleet) weigh(now time.Time) {
 	}
 }
 
-// pick is the node that will have a want soonest and does not have it yet, by what weigh saw and was sent since, or with free set the soonest
-// of those that have room for it and are not doubted; nil if none may be asked now.
+// pick is the node that will have a want soonest and does not have it yet, by what weigh saw and was sent since, but one that has room for it if
+// it has it nearly as soon; or with free set the soonest of those that have room and are not doubted. Nil: none may be asked now.
 func (f *Fleet) pick(w *Want, free bool, now time.Time) *member {
-	var best, helper candidate
+	var best, roomy, helper candidate
 	for _, m := range f.live {
 		t := w.tries[m]
 		if !m.usable() || now.Before(m.busyUntil) || t.failures >= maxTries || now.Before(t.again) || w.isAt(m) {
@@ -80,6 +80,12 @@ func (f *Fleet) pick(w *Want, free bool, now time.Time) *member {
 		if c.before(best, w) {
 			best = c
 		}
+		if m.takes(w.count) && c.before(roomy, w) {
+			roomy = c
+		}
+	}
+	if roomy.member != nil && roomy.tier == best.tier && !pick.WorthWaiting(best.finish, roomy.finish) {
+		return roomy.member
 	}
 	if helper.member != nil && !best.takes(w.count) && w.Due.Sub(now).Seconds() < best.finish {
 		return helper.member

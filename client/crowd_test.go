@@ -266,7 +266,7 @@ func (s *lawfulStream) Send(a *client.Attempt) {
 	if !a.Due.IsZero() {
 		due = a.Due.Sub(crowdEpoch).Seconds()
 	}
-	o.entry = n.queue.Push(o, s.account, due, crowdBatch)
+	o.entry = n.queue.Push(o, s.account, a.Step, due, crowdBatch)
 	if !n.working {
 		n.working = true
 		go n.work() // ends with the work, which ends with the trainers; the bubble waits for it

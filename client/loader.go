@@ -222,6 +222,9 @@ func (l *Loader) want(share order.Share) {
 		last = l.pending[n-1].want.Due
 	}
 	p.want.Due = l.fleet.DueAfter(last, len(l.pending))
+	if l.options.Ranks > 1 {
+		p.want.Step = l.number(p)
+	}
 	p.want.Span = l.fleet.Span(p.want.Name, l.options.Rank, l.parent)
 	l.pending = append(l.pending, p)
 	l.fleet.Want(&p.want)

@@ -56,6 +56,8 @@ type Attempt struct {
 	// it to Dst; Answer.Imaged tells that it was. pix is height × width × 3 bytes, valid until Image returns; view counts the pictures of a
 	// sample, where a plan has several.
 	Image func(view, offset int, pix []byte)
+	// Step of the run that needs the batch; see Want.Step.
+	Step uint64
 	// Due is when the batch is needed; the zero time: at once.
 	Due time.Time
 	// Begun, if set, may be called by a node of this process when it begins; others say so in notices. It must not block.

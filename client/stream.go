@@ -83,7 +83,7 @@ func (s *stream) Send(a *Attempt) {
 	a.id = s.lastID
 	s.leases[s.lastID] = &lease{id: s.lastID, attempt: a}
 	s.ids[a] = s.lastID
-	want := &pb.Want{Id: s.lastID, Name: a.Name, Hedge: a.hedge, Traceparent: a.Traceparent}
+	want := &pb.Want{Id: s.lastID, Name: a.Name, Step: a.Step, Hedge: a.hedge, Traceparent: a.Traceparent}
 	if a.Deadline > 0 {
 		want.Deadline = durationpb.New(a.Deadline)
 	}

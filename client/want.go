@@ -21,6 +21,9 @@ type Want struct {
 	Grow func(bytes int) []byte
 	// Image, if set, may get the images of the batch instead of Dst; see Attempt.Image.
 	Image func(view, offset int, pix []byte)
+	// Step of the run that needs the batch: the same on all ranks, and larger for a later one. A node makes what a run wants in this order,
+	// so that ranks which step together stay together. 0: unknown, which comes first, as where there is one rank only.
+	Step uint64
 	// Due is when the batch is needed; earlier is asked for first. The zero time comes before all others.
 	Due time.Time
 	// Span, if set, is Fleet.Span of this fleet: the fleet notes there what becomes of the want.

@@ -89,11 +89,21 @@ func (a *attempt) waited() float64 {
 	return a.stream.rank.crowd.now - math.Max(a.sent, a.stream.answered)
 }
 
-// pick is the node that will have a want soonest.
+// candidate is a node for a want, which it has in so many seconds; a lower tier goes first.
+type candidate struct {
+	*stream
+	tier   int
+	finish float64
+}
+
+func (a candidate) before(b candidate, w *want) bool {
+	return b.stream == nil || cmp.Or(cmp.Compare(a.tier, b.tier), cmp.Compare(a.finish, b.finish),
+		cmp.Compare(pick.Tie(b.member.score, w.seq), pick.Tie(a.member.score, w.seq))) < 0
+}
+
+// pick is the node that will have a want soonest, or one that has room for it and has it nearly as soon.
 func (r *rank) pick(w *want, free bool) *stream {
-	var best *stream
-	var finish float64
-	tier := 0
+	var best, roomy candidate
 	for _, s := range r.live {
 		if s.leaving || slices.ContainsFunc(w.out, func(a *attempt) bool { return a.stream == s }) {
 			continue
@@ -101,22 +111,26 @@ func (r *rank) pick(w *want, free bool) *stream {
 		if free && (s.trust.Doubted() || !s.takes()) {
 			continue
 		}
-		t := 0
-		if w.left == s {
-			t++
-		}
-		if s.trust.Doubted() {
-			t += 3
-		}
 		l := s.load
 		l.Held, l.Unheard, l.Count = l.Held+s.forecast, l.Unheard+s.forecast, crowdBatch
-		f := s.speed.Finish(l)
-		if best == nil || cmp.Or(cmp.Compare(t, tier), cmp.Compare(f, finish),
-			cmp.Compare(pick.Tie(best.member.score, w.seq), pick.Tie(s.member.score, w.seq))) < 0 {
-			best, tier, finish = s, t, f
+		c := candidate{stream: s, finish: s.speed.Finish(l)}
+		if w.left == s {
+			c.tier++
+		}
+		if s.trust.Doubted() {
+			c.tier += 3
+		}
+		if c.before(best, w) {
+			best = c
+		}
+		if s.takes() && c.before(roomy, w) {
+			roomy = c
 		}
 	}
-	return best
+	if roomy.stream != nil && roomy.tier == best.tier && !pick.WorthWaiting(best.finish, roomy.finish) {
+		return roomy.stream
+	}
+	return best.stream
 }
 
 // ask sends a want to a node.

@@ -86,6 +86,7 @@ type stream struct {
 type want struct {
 	rank    *rank
 	seq     uint64
+	step    uint64
 	due     float64
 	out     []*attempt
 	left    *stream

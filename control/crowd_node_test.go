@@ -70,7 +70,7 @@ func (n *node) take(a *attempt, due float64) {
 	a.stream.last = a.id
 	a.stream.open = append(a.stream.open, a)
 	a.came, a.left = n.crowd.now, crowdBatch
-	a.entry = n.queue.Push(a, a.stream.stake.account, due, crowdBatch)
+	a.entry = n.queue.Push(a, a.stream.stake.account, a.want.step, due, crowdBatch)
 	n.hand.Add(crowdBatch, n.crowd.now)
 	if !n.working {
 		n.work()

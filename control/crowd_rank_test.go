@@ -72,7 +72,7 @@ func (r *rank) begin() {
 func (r *rank) next() {
 	r.called = r.crowd.now
 	for n := r.ahead(); len(r.pending) < n; {
-		w := &want{rank: r, due: r.crowd.now + r.pace.Due(len(r.pending))}
+		w := &want{rank: r, step: r.step + uint64(len(r.pending)), due: r.crowd.now + r.pace.Due(len(r.pending))}
 		if k := len(r.pending); k > 0 {
 			w.due = math.Max(w.due, r.pending[k-1].due)
 		}

@@ -46,7 +46,7 @@ func (q *queue) push(w *Want) bool {
 		a = q.own
 	}
 	q.hand.Add(w.Name.Len(), q.seconds(time.Now()))
-	w.entry = q.wants.Push(w, a, q.seconds(w.Due), w.Name.Len())
+	w.entry = q.wants.Push(w, a, w.Step, q.seconds(w.Due), w.Name.Len())
 	if w.cancelled.Load() {
 		q.wants.Drop(w.entry)
 	}
@@ -64,12 +64,12 @@ func (q *queue) drop(w *Want) {
 	}
 }
 
-// hasten makes what is left of a queued want due earlier, on another account.
-func (q *queue) hasten(w *Want, a *share.Account, due time.Time) {
+// hasten makes what is left of a queued want due earlier, for a step of another account.
+func (q *queue) hasten(w *Want, a *share.Account, step uint64, due time.Time) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if w.entry != nil && !q.closed {
-		q.wants.Hasten(w.entry, a, q.seconds(due))
+		q.wants.Hasten(w.entry, a, step, q.seconds(due))
 	}
 }
 

@@ -24,7 +24,9 @@ type Want struct {
 	Checksum bool
 	// Slowest is how many of the samples that take longest Result.Slowest tells of.
 	Slowest int
-	// Due is when the batch is needed. Earlier is made first within an Account; the zero time before all others.
+	// Step is the one of the Account's that needs the batch: an Account's wants are made in this order. 0: the first, or unknown.
+	Step uint64
+	// Due is when the batch is needed. Earlier is made first within a Step; the zero time before all others.
 	Due time.Time
 	// Begun, if set, is called once, from a worker, when the first sample is taken up. It must not block.
 	Begun func()
@@ -63,11 +65,11 @@ type Result struct {
 	Slowest []Timing
 }
 
-// Hasten makes what is left of a submitted want due earlier, for an account that needs it by then, and takes its share for it. A due
-// that is not earlier changes nothing.
-func (w *Want) Hasten(a *share.Account, due time.Time) {
+// Hasten makes what is left of a submitted want due earlier, for an account that needs it by then for that step, and takes its share for it. A
+// due that is not earlier changes nothing.
+func (w *Want) Hasten(a *share.Account, step uint64, due time.Time) {
 	if w.job != nil {
-		w.job.p.queue.hasten(w, a, due)
+		w.job.p.queue.hasten(w, a, step, due)
 	}
 }
 

@@ -55,7 +55,7 @@ func (t *stream) accept(r *pb.Want) error {
 		t.job.refused(r.GetTraceparent(), w.arrived, err)
 		return t.refuse(w, err)
 	}
-	w.inner = Want{Dst: w.slots[0].buf, Checksum: true, Due: w.due, Traceparent: r.GetTraceparent()}
+	w.inner = Want{Dst: w.slots[0].buf, Checksum: true, Step: r.GetStep(), Due: w.due, Traceparent: r.GetTraceparent()}
 	w.inner.Grow = func(bytes int) []byte { return t.grow(w, bytes) }
 	w.inner.Charge = func(bytes int) bool { return t.charge(w, int64(bytes)) }
 	w.inner.Begun = func() { w.begun.Store(true) }

@@ -54,8 +54,8 @@ type Maker interface {
 	Submit(*pipeline.Want) error
 	// Cancel gives a submitted want up: its Done comes soon, unless it came before.
 	Cancel(*pipeline.Want)
-	// Hasten makes what is left of a submitted want due earlier, on another account. A due that is not earlier changes nothing.
-	Hasten(w *pipeline.Want, a *share.Account, due time.Time)
+	// Hasten makes what is left of a submitted want due earlier, for a step of another account. A due that is not earlier changes nothing.
+	Hasten(w *pipeline.Want, a *share.Account, step uint64, due time.Time)
 	Replay(ctx context.Context, n pipeline.Name, pixels bool, a *share.Account) ([]pipeline.Sample, error)
 }
 
@@ -112,4 +112,6 @@ type job struct{ *pipeline.Job }
 
 func (job) Cancel(w *pipeline.Want) { w.Cancel() }
 
-func (job) Hasten(w *pipeline.Want, a *share.Account, due time.Time) { w.Hasten(a, due) }
+func (job) Hasten(w *pipeline.Want, a *share.Account, step uint64, due time.Time) {
+	w.Hasten(a, step, due)
+}

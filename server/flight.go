@@ -87,7 +87,7 @@ func (f *flight) join(p *passenger) {
 // hasten has the batch made as soon as it is needed, if it is late by then, once the pipeline has it.
 func (f *flight) hasten() {
 	if !f.maker.want.boarding {
-		f.maker.job.maker.Hasten(&f.maker.want.inner, f.urgent.job.stake.share, f.urgent.want.Due)
+		f.maker.job.maker.Hasten(&f.maker.want.inner, f.urgent.job.stake.share, f.urgent.job.stake.step(f.urgent.want), f.urgent.want.Due)
 	}
 }
 

@@ -36,8 +36,9 @@ type Want struct {
 	Charge   func(bytes int) bool
 	Image    func(view, offset int, pix []byte)
 	Checksum bool
-	// Due is when the batch is needed.
-	Due time.Time
+	// Step of the run that needs the batch: see pipeline.Want. Due is when it is needed.
+	Step uint64
+	Due  time.Time
 	// Traceparent, if set, is the W3C trace context of what the want's spans are below.
 	Traceparent string
 	// Begun, if set, is called once when its first sample is taken up, from any goroutine. It must not block.
@@ -179,7 +180,7 @@ func (j *Job) submit(w *Want, name pipeline.Name) error {
 	data := w.Dst
 	w.inner = pipeline.Want{Name: name, Dst: w.Dst, Charge: w.Charge, Image: w.Image, Checksum: w.Checksum, Due: w.Due, Begun: w.Begun, Slowest: w.slowest}
 	if j.stake != nil {
-		w.inner.Account = j.stake.share
+		w.inner.Account, w.inner.Step = j.stake.share, j.stake.step(w)
 	}
 	arrived := time.Now()
 	if w.Grow != nil {

@@ -91,6 +91,26 @@ func TestLyingDue(t *testing.T) {
 	})
 }
 
+// Of two ranks of a job the one that is behind is served first, whichever asked first and says that it needs it sooner.
+func TestTheRankThatIsBehindGoesFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNode(t, &servertest.Engine{Cores: 1, SampleTime: 10 * time.Millisecond}, server.Options{})
+		ahead, behind := n.started(), n.started()
+		want := func(tr *trainer, id, step uint64, due time.Duration) {
+			tr.send(&pb.FetchRequest{Request: &pb.FetchRequest_Want{Want: &pb.Want{Id: id, Name: rangeOf(0, 10*step, 10), Step: step, Due: durationpb.New(due)}}})
+			synctest.Wait()
+		}
+		want(ahead, 1, 1, 0) // in the making
+		want(ahead, 2, 9, 0)
+		want(behind, 1, 2, time.Minute)
+		began := time.Now()
+		behind.mustNext()
+		if took := time.Since(began); took > 205*time.Millisecond {
+			t.Errorf("step 2 took %s beside step 9", took)
+		}
+	})
+}
+
 // A header tells how long its want queued, so that trainers do not take queueing for slowness.
 func TestQueuedSeconds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -16,6 +16,8 @@ type stake struct {
 	key   runKey
 	book  *stakes
 	share *share.Account
+	// Whether others have that account, too: their steps have nothing to do with this one's.
+	crowded bool
 
 	// Guarded by stakes.mu.
 	users  int
@@ -48,7 +50,8 @@ func (b *stakes) enter(k runKey) *stake {
 	defer b.mu.Unlock()
 	a := b.all[k]
 	if a == nil {
-		a = &stake{key: k, book: b, share: b.account(k.identity)}
+		a = &stake{key: k, book: b}
+		a.share, a.crowded = b.account(k.identity)
 		if b.all == nil {
 			b.all = map[runKey]*stake{}
 		}
@@ -58,10 +61,10 @@ func (b *stakes) enter(k runKey) *stake {
 	return a
 }
 
-// account is a new run's. Where nobody has to say who he is each run counts by itself. mu is held.
-func (b *stakes) account(identity string) *share.Account {
+// account is a new run's, and whether it is others', too. Where nobody has to say who he is each run counts by itself. mu is held.
+func (b *stakes) account(identity string) (a *share.Account, crowded bool) {
 	if identity == "" {
-		return share.NewAccount(b.weight(identity))
+		return share.NewAccount(b.weight(identity)), false
 	}
 	p := b.parties[identity]
 	if p == nil {
@@ -72,12 +75,20 @@ func (b *stakes) account(identity string) *share.Account {
 		b.parties[identity] = p
 	}
 	if p.runs++; p.runs <= maxRuns {
-		return p.Account()
+		return p.Account(), false
 	}
 	if p.crowd == nil {
 		p.crowd = p.Account()
 	}
-	return p.crowd
+	return p.crowd, true
+}
+
+// step is what a want's step is among those of the account.
+func (a *stake) step(w *Want) uint64 {
+	if a.crowded {
+		return 0
+	}
+	return w.Step
 }
 
 // leave ends one use. What a run did is forgotten with the last.

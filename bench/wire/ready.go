@@ -64,7 +64,7 @@ func (m *maker) Plan() *pipeline.Plan { return m.plan }
 func (*maker) Ops() []augment.Info    { return nil }
 func (*maker) Cancel(*pipeline.Want)  {}
 
-func (*maker) Hasten(*pipeline.Want, *share.Account, time.Time) {}
+func (*maker) Hasten(*pipeline.Want, *share.Account, uint64, time.Time) {}
 
 // Fields are those of any plan, and labels whether wanted or not.
 func (*maker) Fields() []pipeline.Field {

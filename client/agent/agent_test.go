@@ -42,6 +42,7 @@ type fakeNode struct {
 	broken int           // samples said not to decode
 	pulses chan *pb.Pulse
 	dues   chan time.Time // of attempts
+	steps  chan uint64    // likewise
 }
 
 func (n *fakeNode) Addr() string { return "fake" }
@@ -100,6 +101,9 @@ func (s *fakeStream) Pulse(p *pb.Pulse) {
 func (s *fakeStream) Send(a *client.Attempt) {
 	if s.node.dues != nil {
 		s.node.dues <- a.Due
+	}
+	if s.node.steps != nil {
+		s.node.steps <- a.Step
 	}
 	cancelled := make(chan struct{})
 	s.mu.Lock()
@@ -378,6 +382,7 @@ func wantPacket(wants ...want) []byte {
 		}
 		b = binary.LittleEndian.AppendUint64(b, w.ahead)
 		b = binary.LittleEndian.AppendUint64(b, 0)
+		b = binary.LittleEndian.AppendUint64(b, w.step)
 	}
 	return b
 }

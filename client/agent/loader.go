@@ -168,7 +168,7 @@ func (l *loader) want(w want) {
 	}
 	b.name.Policy = l.policies[w.policy]
 	l.due = fleet.DueAfter(l.due, int(min(w.ahead, maxAhead)))
-	request := &client.Want{Name: b.name, Dst: b.wire, Spare: b.another, Grow: b.grow, Image: b.image, Due: l.due}
+	request := &client.Want{Name: b.name, Dst: b.wire, Spare: b.another, Grow: b.grow, Image: b.image, Step: w.step, Due: l.due}
 	request.Done = func(r client.Result) {
 		l.mu.Lock()
 		delete(l.wants, w.id)

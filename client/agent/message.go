@@ -28,7 +28,7 @@ const (
 	maxPacket  = 64 << 10
 	doneBytes  = 25 // of a done packet, without its JSON
 	maxExtra   = maxPacket - doneBytes
-	wantBytes  = 48
+	wantBytes  = 56
 	flagListed = 1
 )
 
@@ -42,6 +42,7 @@ type want struct {
 	flags    uint32
 	ahead    uint64 // batches that the loop takes before this one
 	policy   uint64 // the number of the policy it is made by; 0: none
+	step     uint64 // of the job; see client.Want.Step
 }
 
 // parseWants reads the records of a wants packet, without its kind.
@@ -60,6 +61,7 @@ func parseWants(b []byte) ([]want, error) {
 			flags:    binary.LittleEndian.Uint32(b[28:]),
 			ahead:    binary.LittleEndian.Uint64(b[32:]),
 			policy:   binary.LittleEndian.Uint64(b[40:]),
+			step:     binary.LittleEndian.Uint64(b[48:]),
 		})
 	}
 	return wants, nil

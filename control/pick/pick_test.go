@@ -114,6 +114,18 @@ func TestChoose(t *testing.T) {
 	}
 }
 
+// A want waits for a node without room that has it in less than half of the time only: forecasts are not exact.
+func TestWorthWaiting(t *testing.T) {
+	for _, c := range []struct {
+		seconds, other float64
+		want           bool
+	}{{1, 1, false}, {1, 1.9, false}, {1, 2.1, true}, {0, 0, false}} {
+		if got := WorthWaiting(c.seconds, c.other); got != c.want {
+			t.Errorf("%+v: %v", c, got)
+		}
+	}
+}
+
 // One hedge for twenty wants, and ten at most at once.
 func TestBank(t *testing.T) {
 	var b Bank

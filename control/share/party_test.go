@@ -24,8 +24,8 @@ func TestParties(t *testing.T) {
 		many, one := NewParty(1), NewAccount(1)
 		next := wants(many)
 		push := map[string]func(){
-			"many": func() { q.Push("many", next(), 0, 1) },
-			"one":  func() { q.Push("one", one, 0, 1) },
+			"many": func() { q.Push("many", next(), 0, 0, 1) },
+			"one":  func() { q.Push("one", one, 0, 0, 1) },
 		}
 		for range 100 {
 			push["many"]()
@@ -50,7 +50,7 @@ func TestAccountsOfAParty(t *testing.T) {
 	p := NewParty(0.1)
 	all := []*Account{p.Account(), p.Account(), p.Account()}
 	for i, a := range all {
-		q.Push(i, a, 0, 1000*(i+1))
+		q.Push(i, a, 0, 0, 1000*(i+1))
 	}
 	served := [3]int{}
 	for range 900 {
@@ -86,13 +86,13 @@ func TestQueueAdds(t *testing.T) {
 		a := accounts[r.IntN(len(accounts))]
 		switch r.IntN(5) {
 		case 0:
-			e := q.Push(i, a, float64(r.IntN(10)), 1+r.IntN(5))
+			e := q.Push(i, a, 0, float64(r.IntN(10)), 1+r.IntN(5))
 			entries = append(entries, e)
 			left[e] = e.count
 			queued += e.count
 		case 1:
 			if len(entries) > 0 {
-				q.Hasten(entries[r.IntN(len(entries))], a, float64(r.IntN(10)))
+				q.Hasten(entries[r.IntN(len(entries))], a, 0, float64(r.IntN(10)))
 			}
 		case 2:
 			if len(entries) > 0 {

@@ -21,6 +21,7 @@ type Entry[T any] struct {
 	Value T
 
 	account *Account
+	step    uint64
 	due     float64
 	seq     uint64
 	next    int // sample to hand out
@@ -29,7 +30,7 @@ type Entry[T any] struct {
 	among   int // samples that were handed out from its first to its last, its own and others'
 }
 
-// line is one account's entries, a heap with the earliest due first.
+// line is one account's entries, a heap with those of the earliest step first.
 type line[T any] struct {
 	account *Account
 	entries []*Entry[T]
@@ -37,8 +38,11 @@ type line[T any] struct {
 }
 
 // Len, Less, Swap, Push and Pop implement heap.Interface.
-func (l *line[T]) Len() int           { return len(l.entries) }
-func (l *line[T]) Less(i, j int) bool { return l.entries[i].before(l.entries[j]) }
+func (l *line[T]) Len() int { return len(l.entries) }
+func (l *line[T]) Less(i, j int) bool {
+	a, b := l.entries[i], l.entries[j]
+	return a.step < b.step || a.step == b.step && a.before(b)
+}
 
 // Swap exchanges two entries.
 func (l *line[T]) Swap(i, j int) {
@@ -69,11 +73,12 @@ type Turn[T any] struct {
 	First, Count int
 }
 
-// Push queues count samples that are due at a time, in seconds.
-func (q *Queue[T]) Push(value T, a *Account, due float64, count int) *Entry[T] {
+// Push queues count samples that a step of the account needs by a due time, in seconds. An account's entries are served in the order of their
+// steps, and of their dues within one.
+func (q *Queue[T]) Push(value T, a *Account, step uint64, due float64, count int) *Entry[T] {
 	q.seq++
 	q.samples += count
-	e := &Entry[T]{Value: value, account: a, due: due, seq: q.seq, count: count}
+	e := &Entry[T]{Value: value, account: a, step: step, due: due, seq: q.seq, count: count}
 	q.place(e)
 	return e
 }
@@ -96,14 +101,16 @@ func (q *Queue[T]) remove(e *Entry[T]) bool {
 	return true
 }
 
-// Hasten hands what is left of an entry to an account that needs it earlier, and pays for it. A due that is not earlier changes nothing.
-func (q *Queue[T]) Hasten(e *Entry[T], a *Account, due float64) {
+// Hasten hands what is left of an entry to an account that needs it earlier, for that step, and pays for it. A due that is not earlier changes
+// nothing.
+func (q *Queue[T]) Hasten(e *Entry[T], a *Account, step uint64, due float64) {
 	if due < e.due && q.remove(e) {
-		e.account, e.due = a, due
+		e.account, e.step, e.due = a, step, due
 		q.place(e)
 	}
 }
 
+// before is the order of entries of different accounts, whose steps have nothing to do with each other.
 func (e *Entry[T]) before(f *Entry[T]) bool {
 	return e.due < f.due || e.due == f.due && e.seq < f.seq
 }

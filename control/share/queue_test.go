@@ -85,7 +85,7 @@ func (tr *trainer) advance(q *Queue[want], now, warm float64) float64 {
 		if tr.lies {
 			due = now
 		}
-		q.Push(want{tr, tr.wanted, new(float64)}, tr.account, due, tr.batch)
+		q.Push(want{tr, tr.wanted, new(float64)}, tr.account, 0, due, tr.batch)
 	}
 	if tr.ready[tr.next] > 0 {
 		return tr.at
@@ -183,9 +183,9 @@ func TestStarvingGetsTheRest(t *testing.T) {
 func TestOrderWithinAnAccount(t *testing.T) {
 	var q Queue[string]
 	a := NewAccount(1)
-	q.Push("late", a, 9, 2)
-	q.Push("first", a, 3, 1)
-	q.Push("second", a, 3, 1)
+	q.Push("late", a, 0, 9, 2)
+	q.Push("first", a, 0, 3, 1)
+	q.Push("second", a, 0, 3, 1)
 	got := ""
 	for {
 		turn, ok := q.Take(0)
@@ -199,10 +199,32 @@ func TestOrderWithinAnAccount(t *testing.T) {
 	}
 }
 
+// An account's earlier steps come first, whatever their dues; those of another account have nothing to do with them.
+func TestStepsWithinAnAccount(t *testing.T) {
+	var q Queue[string]
+	a, b := NewAccount(1), NewAccount(1)
+	q.Push("ahead", a, 9, 1, 1)
+	q.Push("behind", a, 7, 5, 1)
+	q.Push("other", b, 8, 2, 1)
+	e := q.Push("shared", b, 9, 9, 1)
+	q.Hasten(e, a, 6, 4)
+	got := ""
+	for {
+		turn, ok := q.Take(-100)
+		if !ok {
+			break
+		}
+		got += turn.Entry.Value + " "
+	}
+	if want := "other shared behind ahead "; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
 func TestDrop(t *testing.T) {
 	var q Queue[int]
 	a := NewAccount(1)
-	first, second := q.Push(1, a, 0, 4), q.Push(2, a, 1, 5)
+	first, second := q.Push(1, a, 0, 0, 4), q.Push(2, a, 0, 1, 5)
 	q.Take(0)
 	q.Drop(second)
 	q.Drop(second)
@@ -220,8 +242,8 @@ func TestDrop(t *testing.T) {
 
 func TestClear(t *testing.T) {
 	var q Queue[int]
-	q.Push(1, NewAccount(1), 0, 4)
-	q.Drop(q.Push(2, NewAccount(1), 0, 4))
+	q.Push(1, NewAccount(1), 0, 0, 4)
+	q.Drop(q.Push(2, NewAccount(1), 0, 0, 4))
 	q.Take(0)
 	if rest := q.Clear(); len(rest) != 1 || rest[0].Value != 1 {
 		t.Errorf("%d entries", len(rest))
@@ -236,8 +258,8 @@ func TestLies(t *testing.T) {
 			var q Queue[int]
 			bad, good := NewAccount(x), NewAccount(1)
 			q.ledger.made(bad, y, x, -3)
-			q.Push(0, bad, y, 100)
-			q.Push(1, good, 0, 100)
+			q.Push(0, bad, 0, y, 100)
+			q.Push(1, good, 0, 0, 100)
 			served := 0
 			for range 200 {
 				turn, ok := q.Take(0)
@@ -272,15 +294,15 @@ func TestAhead(t *testing.T) {
 	var q Queue[int]
 	a, b, c := NewAccount(1), NewAccount(3), NewAccount(1)
 	made := func(a *Account) {
-		q.Push(0, a, 0, 1)
+		q.Push(0, a, 0, 0, 1)
 		turn, _ := q.Take(0)
 		q.Made(turn.Entry, 1, 0.5)
 	}
 	made(a)
 	made(b)
-	q.Push(1, a, 0, 10) // 5 core-seconds
-	q.Push(2, b, 0, 90) // 45
-	q.Push(3, b, 0, 30) // 15
+	q.Push(1, a, 0, 0, 10) // 5 core-seconds
+	q.Push(2, b, 0, 0, 90) // 45
+	q.Push(3, b, 0, 0, 30) // 15
 	for account, want := range map[*Account]float64{a: 5 * 4, b: 65, c: 0} {
 		if got := q.Ahead(account); math.Abs(got-want) > 1e-9 {
 			t.Errorf("%g core-seconds ahead, want %g", got, want)
@@ -292,12 +314,12 @@ func TestAhead(t *testing.T) {
 func TestHasten(t *testing.T) {
 	var q Queue[string]
 	a, b := NewAccount(1), NewAccount(1)
-	q.Push("a first", a, 100, 1)
-	e := q.Push("a last", a, 200, 3)
-	q.Push("b", b, 150, 1)
-	q.Hasten(e, b, 300)
-	q.Hasten(e, b, 50)
-	q.Hasten(e, a, 60)
+	q.Push("a first", a, 0, 100, 1)
+	e := q.Push("a last", a, 0, 200, 3)
+	q.Push("b", b, 0, 150, 1)
+	q.Hasten(e, b, 0, 300)
+	q.Hasten(e, b, 0, 50)
+	q.Hasten(e, a, 0, 60)
 	if e.account != b || e.due != 50 || q.Samples() != 5 {
 		t.Errorf("due %v, %d samples", e.due, q.Samples())
 	}
@@ -307,15 +329,15 @@ func TestHasten(t *testing.T) {
 		if !ok {
 			break
 		}
-		q.Hasten(turn.Entry, b, 40-float64(turn.First)) // handed out whole in the end
+		q.Hasten(turn.Entry, b, 0, 40-float64(turn.First)) // handed out whole in the end
 		got = append(got, turn.Entry.Value)
 	}
 	if want := []string{"a last", "a last", "a last", "a first", "b"}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
-	dropped := q.Push("dropped", a, 9, 2)
+	dropped := q.Push("dropped", a, 0, 9, 2)
 	q.Drop(dropped)
-	q.Hasten(dropped, b, 1)
+	q.Hasten(dropped, b, 0, 1)
 	if turn, ok := q.Take(0); !ok || turn.Count != 2 || q.Samples() != 0 || len(q.lines) != 0 {
 		t.Errorf("%+v, %d samples, %d lines", turn, q.Samples(), len(q.lines))
 	}
@@ -327,8 +349,8 @@ func TestMakesAreAlone(t *testing.T) {
 	a, b := NewAccount(1), NewAccount(1)
 	q.ledger.made(a, 1, 1, 1)
 	q.ledger.made(b, 1, 1, 1)
-	first := q.Push(0, a, 0, 8)
-	q.Push(0, b, 0, 8)
+	first := q.Push(0, a, 0, 0, 8)
+	q.Push(0, b, 0, 0, 8)
 	now := 1.0
 	for first.Begun() < 8 {
 		q.Take(now)

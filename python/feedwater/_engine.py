@@ -169,7 +169,7 @@ class Engine:
         if ranks != self.ranks:
             self._say(ranks)
             self.feed.forget()
-            self.ranks, self.feed.rank = ranks, ranks.rank
+            self.ranks = self.feed.ranks = ranks
         if self.state is not None:
             self._compare(*self.state, opened, order)
             self.state = None

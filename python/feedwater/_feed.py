@@ -19,6 +19,7 @@ from ._link import Link
 from ._opened import Request
 from ._order import Step
 from ._policy import Weights
+from ._ranks import Ranks
 from ._session import IN_USE, SLACK_S, Session
 from ._slots import Slots
 from ._trace import parent
@@ -56,7 +57,7 @@ class Feed:
         """What the agent was told that the spans of wants are part of."""
         self.traced = False
         """Whether the agent makes spans of batches, and is told which were returned."""
-        self.rank = 0
+        self.ranks = Ranks(0, 1)
         self._ident = 0
         self.window = 0
         """Batches the agent would like to have wanted or ready at once."""
@@ -222,7 +223,7 @@ class Feed:
         self._ident += 1
         want = Want(self._ident, step, slots, slot)
         self._out[want.ident] = want
-        link.send(want.packet(ahead), want.sent)
+        link.send(want.packet(ahead, self.ranks.world), want.sent)
         self._wants[step.key] = want
 
     def _tell(self, link: Link, policy: Weights) -> None:
@@ -235,7 +236,7 @@ class Feed:
 
     def _place(self, link: Link) -> None:
         """Tells what the spans of the wants from now on are part of, where that is news."""
-        context = struct.pack("<I", self.rank) + parent()
+        context = struct.pack("<I", self.ranks.rank) + parent()
         if context != self._context:
             link.send(b"S" + context, [])
             self._context = context

@@ -13,7 +13,7 @@ __all__ = ["Done", "Failed", "Want"]
 
 LISTED = 1
 REPEATS = 1 << 32
-_PACKET = struct.Struct("<cQQIIIIQQ")
+_PACKET = struct.Struct("<cQQIIIIQQQ")
 
 
 class Want:
@@ -27,8 +27,8 @@ class Want:
         """Not empty when it is on its way; see Link.send."""
         self.answer: Done | Failed | None = None
 
-    def packet(self, ahead: int) -> bytes:
-        """As the agent takes it; the loop takes ahead batches before this one."""
+    def packet(self, ahead: int, world: int) -> bytes:
+        """As the agent takes it; the loop takes ahead batches before this one, on that many ranks together."""
         step = self.step
         listed = step.indices is not None
         position = step.position % REPEATS if listed else step.position
@@ -42,6 +42,7 @@ class Want:
             LISTED * listed,
             ahead,
             step.policy.step + 1 if step.policy is not None else 0,
+            step.epoch << 32 | min(step.start, REPEATS - 1) if world > 1 else 0,
         )
 
 

@@ -28,7 +28,7 @@ import traceback
 
 CONTROL, PIDFD = 3, 4
 SIZES = {"uint8": 1, "float32": 4, "float16": 2, "bfloat16": 2, "int64": 8}
-WANT = struct.Struct("<QQIIIIQQ")
+WANT = struct.Struct("<QQIIIIQQQ")
 
 
 def pixel_bytes(index, epoch, repeat, height, width):
@@ -114,9 +114,9 @@ class Loader:
         elif kind == b"W":
             for record in range(1, len(packet), WANT.size):
                 want = WANT.unpack_from(packet, record)
-                self.note({"want": want[:6], "ahead": want[6]})
+                self.note({"want": want[:6], "ahead": want[6], "step": want[8]})
                 self.faults.at("want")
-                self.queue.append((self.memory, *want, self.place))
+                self.queue.append((self.memory, *want[:8], self.place))
         elif kind == b"P":
             rank, world, samples, ready, window, blocked = struct.unpack_from("<IIIIId", packet, 1)
             steps = [list(step) for step in struct.iter_unpack("<Qdddd", packet[29:])]

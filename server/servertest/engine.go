@@ -266,12 +266,12 @@ func (e *Engine) cancel(w *pipeline.Want) bool {
 }
 
 // Hasten implements server.Maker. Without SampleTime nothing queues.
-func (m *maker) Hasten(w *pipeline.Want, a *share.Account, due time.Time) {
+func (m *maker) Hasten(w *pipeline.Want, a *share.Account, step uint64, due time.Time) {
 	s := &m.engine.shop
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if entry := s.entries[w]; entry != nil {
-		s.queue.Hasten(entry, a, due.Sub(s.began).Seconds())
+		s.queue.Hasten(entry, a, step, due.Sub(s.began).Seconds())
 	}
 }
 

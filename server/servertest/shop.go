@@ -53,7 +53,7 @@ func (e *Engine) submit(m *maker, w *pipeline.Want, end func(pipeline.Result)) {
 		due = w.Due.Sub(s.began).Seconds()
 	}
 	s.hand.Add(o.left, s.now())
-	s.entries[w] = s.queue.Push(o, a, due, o.left)
+	s.entries[w] = s.queue.Push(o, a, w.Step, due, o.left)
 	for range min(o.left, e.Workers()-s.cores) {
 		s.cores++
 		e.running.Go(e.work)

@@ -866,7 +866,10 @@ type Want struct {
 	Hedge bool `protobuf:"varint,5,opt,name=hedge,proto3" json:"hedge,omitempty"`
 	// W3C trace context of the span that the node's spans of this want are children of: "00-<trace>-<span>-01", 55 characters. Empty: the want
 	// is not traced. A node leaves alone what is no such text. No byte of a batch depends on it.
-	Traceparent   string `protobuf:"bytes,6,opt,name=traceparent,proto3" json:"traceparent,omitempty"`
+	Traceparent string `protobuf:"bytes,6,opt,name=traceparent,proto3" json:"traceparent,omitempty"`
+	// Step of the job that needs the batch: the same on all its ranks, larger for a later one. A node makes what a job wants in this order, and by
+	// due within a step. 0: unknown, which comes first, as in a job of one rank.
+	Step          uint64 `protobuf:"varint,7,opt,name=step,proto3" json:"step,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -941,6 +944,13 @@ func (x *Want) GetTraceparent() string {
 		return x.Traceparent
 	}
 	return ""
+}
+
+func (x *Want) GetStep() uint64 {
+	if x != nil {
+		return x.Step
+	}
+	return 0
 }
 
 // Name of a batch within a plan.
@@ -3319,14 +3329,15 @@ const file_feedwater_v1_feedwater_proto_rawDesc = "" +
 	"\x03job\x18\x02 \x01(\tR\x03job\x12\x1a\n" +
 	"\bnumerics\x18\x03 \x01(\tR\bnumerics\x12\x1f\n" +
 	"\vpiece_bytes\x18\x04 \x01(\rR\n" +
-	"pieceBytes\"\xda\x01\n" +
+	"pieceBytes\"\xee\x01\n" +
 	"\x04Want\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12&\n" +
 	"\x04name\x18\x02 \x01(\v2\x12.feedwater.v1.NameR\x04name\x12+\n" +
 	"\x03due\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x03due\x125\n" +
 	"\bdeadline\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\bdeadline\x12\x14\n" +
 	"\x05hedge\x18\x05 \x01(\bR\x05hedge\x12 \n" +
-	"\vtraceparent\x18\x06 \x01(\tR\vtraceparent\"\x96\x01\n" +
+	"\vtraceparent\x18\x06 \x01(\tR\vtraceparent\x12\x12\n" +
+	"\x04step\x18\a \x01(\x04R\x04step\"\x96\x01\n" +
 	"\x04Name\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\rR\x05epoch\x12+\n" +
 	"\x05range\x18\x02 \x01(\v2\x13.feedwater.v1.RangeH\x00R\x05range\x12(\n" +
