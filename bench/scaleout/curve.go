@@ -67,7 +67,7 @@ func (c *curve) draw() string {
 	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %.0f %.0f" font-family="sans-serif" font-size="11">
 <style>text{fill:#333}.grid{stroke:#ddd}.linear{stroke:#2e7d32;stroke-width:1;stroke-dasharray:4 3}.got{fill:none;stroke:#1769aa;stroke-width:2}.at{fill:#1769aa}
 @media(prefers-color-scheme:dark){text{fill:#ccc}.grid{stroke:#444}.linear{stroke:#81c784}.got{stroke:#64b5f6}.at{fill:#64b5f6}}</style>
-`, left+width+70, top+height+44)
+`, left+width+70, top+height+50)
 	for _, n := range counts {
 		v := float64(n)
 		fmt.Fprintf(&b, `<line class="grid" x1="%.1f" x2="%.1f" y1="%.1f" y2="%.1f"/><text x="%.1f" y="%.1f" text-anchor="end">%d ×</text><text x="%.1f" y="%.1f" text-anchor="middle">%d</text>`+"\n",
