@@ -11,8 +11,8 @@ import (
 const unknownCost = 0.008
 
 // assign gives wants from the queue to nodes, the earliest due first, each to the node that will have it soonest, counting what
-// that node has in hand and what was planned for it before. A want whose node is full waits if that is worth it: so slow nodes get wants
-// that are due late, and none that a faster one makes much earlier.
+// that node has in hand and what was planned for it before. A want whose node is full waits if that is worth it: so nodes that are much slower
+// get wants that are due late, and none that a faster one makes much earlier.
 func (f *Fleet) assign(now time.Time) {
 	f.probe(now)
 	f.checkRefused()
@@ -84,7 +84,7 @@ func (f *Fleet) pick(w *Want, free bool, now time.Time) *member {
 			roomy = c
 		}
 	}
-	if roomy.member != nil && roomy.tier == best.tier && !pick.WorthWaiting(best.finish, roomy.finish) {
+	if roomy.member != nil && roomy.tier == best.tier && !pick.WorthWaiting(best.finish, roomy.finish, w.Due.Sub(now).Seconds()) {
 		return roomy.member
 	}
 	if helper.member != nil && !best.takes(w.count) && w.Due.Sub(now).Seconds() < best.finish {

@@ -127,7 +127,7 @@ func (r *rank) pick(w *want, free bool) *stream {
 			roomy = c
 		}
 	}
-	if roomy.stream != nil && roomy.tier == best.tier && !pick.WorthWaiting(best.finish, roomy.finish) {
+	if roomy.stream != nil && roomy.tier == best.tier && !pick.WorthWaiting(best.finish, roomy.finish, w.due-r.crowd.now) {
 		return roomy.stream
 	}
 	return best.stream

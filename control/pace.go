@@ -10,11 +10,13 @@ const (
 	paceRun   = 8    // in a row
 	paceLeast = 4    // steps before it is known
 	quickest  = 1e-6 // seconds: a step that takes no time is not unknown
+	wentSteps = 32   // that tell how fast the loop goes: more than a burst of what one rank had ahead
 )
 
 // Pace is how fast one rank's loop goes when data is there. The zero value knows nothing yet.
 type Pace struct {
 	recent [paceSteps]float64 // without what data cost
+	taken  [wentSteps]float64 // as they were
 	steps  int
 }
 
@@ -25,6 +27,7 @@ func (p *Pace) Add(s Step) {
 		return
 	}
 	p.recent[p.steps%paceSteps] = s.Seconds - s.lost()
+	p.taken[p.steps%wentSteps] = s.Seconds
 	p.steps++
 }
 
@@ -54,8 +57,26 @@ func (p *Pace) Seconds() float64 {
 // due at once a node could not tell the batch that one rank waits for from the tenth of another.
 const unknownPace = 0.1
 
-// Due is when the batch is needed that has ahead others before it, in seconds from now, if data is there. A rank that stalls asks for what would
-// feed it, not for what it gets.
+// dueShare of what a step takes of late is the least that lies between two batches' dues.
+const dueShare = 0.7
+
+// Due is when the batch is needed that has ahead others before it, in seconds from now: by the pace, but no less than dueShare of how fast the
+// loop goes. By much less the batches that a rank which peers hold up needs last would be due, after a while, before those that its peers wait
+// for: where nodes know no steps of theirs, ranks that step together would fall apart. By all of how fast it goes a rank that stalls would ask for no better.
 func (p *Pace) Due(ahead int) float64 {
-	return float64(max(ahead, 0)) * cmp.Or(p.Seconds(), unknownPace)
+	return float64(max(ahead, 0)) * cmp.Or(max(p.Seconds(), dueShare*p.went()), unknownPace)
+}
+
+// went is what a step of late took, stalls and all: the mean without the longest, which may be a pause. 0: unknown.
+func (p *Pace) went() float64 {
+	n := min(p.steps, wentSteps)
+	if n < paceLeast {
+		return 0
+	}
+	var sum, most float64
+	for _, seconds := range p.taken[:n] {
+		sum += seconds
+		most = max(most, seconds)
+	}
+	return (sum - most) / float64(n-1)
 }

@@ -12,8 +12,8 @@ import (
 )
 
 // flights have equal batches made once, for whatever streams want them. Who asks first has it made, in his memory; who asks meanwhile
-// gets a copy, and so does who asks later, for as long as it is kept. It is made as soon as the most urgent of them needs it, and on his
-// account, so nobody waits for somebody less urgent. Failures are shared with nobody: who waited for one is made his own batch.
+// gets a copy, and so does who asks later, for as long as it is kept. It is made for whichever of them needs it first, on his account, so
+// nobody waits for somebody who says that he needs it later. Failures are shared with nobody: who waited for one is made his own batch.
 type flights struct {
 	mu   sync.Mutex
 	all  map[flightKey]*flight

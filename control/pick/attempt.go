@@ -84,9 +84,11 @@ const (
 // wants that are needed later go to those that have room.
 const waitGain = 0.5
 
-// WorthWaiting reports whether a want waits for a node that has no room for it and would have made it in so many seconds, while another one
-// takes it now and has it in other seconds.
-func WorthWaiting(seconds, other float64) bool { return seconds < waitGain*other }
+// WorthWaiting reports whether a want that is due in so many seconds waits for a node that has no room for it and would have made it in seconds,
+// while another one takes it now and has it in other seconds: that is much later, or too late.
+func WorthWaiting(seconds, other, due float64) bool {
+	return seconds < waitGain*other || seconds <= due && due < other
+}
 
 // Bank grants hedges: one for every twenty wants. The zero value is ready.
 type Bank struct{ earned float64 }

@@ -2,7 +2,7 @@
 // seconds since whatever it likes.
 //
 // An account's wants are served by the steps that they are for: the ranks of a job step together, so whichever is behind goes first. An account
-// whose first want is due within twice the time that one of its batches takes is urgent, and urgent accounts go first: among
+// whose earliest want is due within twice the time that one of its batches takes is urgent, and urgent accounts go first: among
 // them that of the party with the least virtual time, which grows by the cost of what it was served over its weight. So a trainer that is fed asks
 // for nothing that hurts others, and one that says all is due at once gains its share and no more. What nobody urgent wants goes to
 // whoever's want is due first, and is charged to nobody.

@@ -1,7 +1,9 @@
 package share
 
 import (
+	"cmp"
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
@@ -86,13 +88,13 @@ func TestQueueAdds(t *testing.T) {
 		a := accounts[r.IntN(len(accounts))]
 		switch r.IntN(5) {
 		case 0:
-			e := q.Push(i, a, 0, float64(r.IntN(10)), 1+r.IntN(5))
+			e := q.Push(i, a, uint64(r.IntN(4)), float64(r.IntN(10)), 1+r.IntN(5))
 			entries = append(entries, e)
 			left[e] = e.count
 			queued += e.count
 		case 1:
 			if len(entries) > 0 {
-				q.Hasten(entries[r.IntN(len(entries))], a, 0, float64(r.IntN(10)))
+				q.Hasten(entries[r.IntN(len(entries))], a, uint64(r.IntN(4)), float64(r.IntN(10)))
 			}
 		case 2:
 			if len(entries) > 0 {
@@ -107,6 +109,9 @@ func TestQueueAdds(t *testing.T) {
 		}
 		for _, l := range q.lines {
 			lines -= l.samples
+			if soonest := slices.MinFunc(l.entries, func(a, b *Entry[int]) int { return cmp.Or(cmp.Compare(a.due, b.due), cmp.Compare(a.seq, b.seq)) }); soonest != l.soonest {
+				t.Fatalf("an entry due at %v is soonest, not one due at %v", soonest.due, l.soonest.due)
+			}
 		}
 		if q.Samples() != queued || lines != 0 {
 			t.Fatalf("%d samples are queued, of %d, and %d in no line", q.Samples(), queued, lines)

@@ -34,7 +34,8 @@ type Entry[T any] struct {
 type line[T any] struct {
 	account *Account
 	entries []*Entry[T]
-	samples int // not handed out
+	soonest *Entry[T] // the one that is due first, whichever step it is for: how urgent the account is
+	samples int       // not handed out
 }
 
 // Len, Less, Swap, Push and Pop implement heap.Interface.
@@ -87,6 +88,9 @@ func (q *Queue[T]) place(e *Entry[T]) {
 	l := q.line(e.account)
 	heap.Push(l, e)
 	l.samples += e.count - e.next
+	if l.soonest == nil || e.before(l.soonest) {
+		l.soonest = e
+	}
 }
 
 // remove takes an entry out of its line; false: it is in none.
@@ -97,6 +101,14 @@ func (q *Queue[T]) remove(e *Entry[T]) bool {
 	l := q.line(e.account)
 	heap.Remove(l, e.at)
 	l.samples -= e.count - e.next
+	if e == l.soonest {
+		l.soonest = nil
+		for _, other := range l.entries {
+			if l.soonest == nil || other.before(l.soonest) {
+				l.soonest = other
+			}
+		}
+	}
 	q.tidy(l)
 	return true
 }
@@ -110,7 +122,7 @@ func (q *Queue[T]) Hasten(e *Entry[T], a *Account, step uint64, due float64) {
 	}
 }
 
-// before is the order of entries of different accounts, whose steps have nothing to do with each other.
+// before is the order by due, for entries of different accounts, whose steps have nothing to do with each other, or of one step.
 func (e *Entry[T]) before(f *Entry[T]) bool {
 	return e.due < f.due || e.due == f.due && e.seq < f.seq
 }
@@ -180,7 +192,7 @@ func (q *Queue[T]) Take(now float64) (Turn[T], bool) {
 func (q *Queue[T]) choose(now float64) *line[T] {
 	var best *line[T]
 	for _, l := range q.lines {
-		q.ledger.rouse(l.account, l.entries[0].due-now)
+		q.ledger.rouse(l.account, l.soonest.due-now)
 		if best == nil || l.precedes(best) {
 			best = l
 		}
@@ -198,7 +210,7 @@ func (l *line[T]) precedes(m *line[T]) bool {
 	case a.urgent && a.party == b.party && a.v != b.v:
 		return a.v < b.v
 	}
-	return l.entries[0].before(m.entries[0])
+	return l.soonest.before(m.soonest)
 }
 
 // Made takes what an entry took: seconds from its first sample's beginning to its end, and core-seconds. Of the seconds counts what it would have

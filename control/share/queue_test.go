@@ -205,7 +205,7 @@ func TestStepsWithinAnAccount(t *testing.T) {
 	a, b := NewAccount(1), NewAccount(1)
 	q.Push("ahead", a, 9, 1, 1)
 	q.Push("behind", a, 7, 5, 1)
-	q.Push("other", b, 8, 2, 1)
+	q.Push("other", b, 8, 0, 1)
 	e := q.Push("shared", b, 9, 9, 1)
 	q.Hasten(e, a, 6, 4)
 	got := ""
@@ -217,6 +217,28 @@ func TestStepsWithinAnAccount(t *testing.T) {
 		got += turn.Entry.Value + " "
 	}
 	if want := "other shared behind ahead "; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// An account is as urgent as its earliest due, though it is served by steps: one rank of it starves while another, which is behind, has enough.
+func TestUrgentBehindALaterDue(t *testing.T) {
+	var q Queue[string]
+	a, b := NewAccount(1), NewAccount(1)
+	for _, account := range []*Account{a, b} {
+		q.ledger.made(account, 1, 1, 1)
+	}
+	q.Push("sated", a, 1, 100, 1)
+	q.Push("starving", a, 2, 0, 1)
+	for range 4 {
+		q.Push("other", b, 0, 0, 1)
+	}
+	got := ""
+	for range 4 {
+		turn, _ := q.Take(0)
+		got += turn.Entry.Value + " "
+	}
+	if want := "sated other starving other "; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

@@ -173,7 +173,9 @@ class BatchSamplerOrder(_Pulled):
         take = len(items)
         if self.sharded:
             position = first * ranks.world + ranks.rank * take
-            return Step(epoch, start, take * ranks.world, position, take, take, self._checked(items))
+            step = Step(epoch, start, take * ranks.world, position, take, take, self._checked(items))
+            step.aligned = False  # other ranks' lists may be longer
+            return step
         each = -(-take // ranks.world)
         places = np.arange(ranks.rank * each, (ranks.rank + 1) * each) % take
         return Step(epoch, start, take, first + ranks.rank * each, each, each, self._checked(items[places]))
