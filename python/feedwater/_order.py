@@ -25,7 +25,7 @@ Indices = npt.NDArray[np.int64]
 class Step:
     """One step of the training loop, as this rank sees it."""
 
-    __slots__ = ("after", "aligned", "end", "epoch", "indices", "key", "policy", "position", "rows", "size", "start")
+    __slots__ = ("after", "end", "epoch", "indices", "key", "place", "policy", "position", "rows", "size", "start")
 
     def __init__(
         self, epoch: int, start: int, take: int, position: int, size: int, rows: int, indices: Indices | None = None
@@ -43,8 +43,8 @@ class Step:
         """Rows of this rank's batch: more than size only with tail="valid"."""
         self.indices = indices
         """The samples, if they are not a range of the epoch's own order."""
-        self.aligned = True
-        """Whether start is the same on all ranks."""
+        self.place = start
+        """The same on all ranks, and larger for later steps of the epoch."""
         self.policy: Weights | None = None
         """What CTAugment draws by."""
         self.key = epoch, start

@@ -167,14 +167,14 @@ class BatchSamplerOrder(_Pulled):
         number = bisect_right(pull.bounds, begin) - 1
         first, end = pull.bounds[number], pull.bounds[number + 1]
         items = np.array(pull.flat[first:end], np.int64)
-        return self._step(epoch, start, first + pull.base, items, ranks)
+        return self._step(epoch, start, number, first + pull.base, items, ranks)
 
-    def _step(self, epoch: int, start: int, first: int, items: Indices, ranks: Ranks) -> Step:
+    def _step(self, epoch: int, start: int, number: int, first: int, items: Indices, ranks: Ranks) -> Step:
         take = len(items)
         if self.sharded:
             position = first * ranks.world + ranks.rank * take
             step = Step(epoch, start, take * ranks.world, position, take, take, self._checked(items))
-            step.aligned = False  # other ranks' lists may be longer
+            step.place = number  # other ranks' lists may be longer
             return step
         each = -(-take // ranks.world)
         places = np.arange(ranks.rank * each, (ranks.rank + 1) * each) % take

@@ -216,6 +216,20 @@ def test_a_batch_sampler_over_a_distributed_sampler_is_split_already() -> None:
     assert positions == list(range(len(positions)))
 
 
+def test_a_steps_place_is_the_same_on_all_ranks_though_lists_are_of_other_lengths() -> None:
+    class Buckets:
+        def __init__(self, rank: int) -> None:
+            self.num_replicas, self.rank = 2, rank
+
+        def __iter__(self) -> Iterator[list[int]]:
+            for length in (3, 5, 2, 7):
+                yield [*range(length + self.rank)]
+
+    ranks = [walk(BatchSamplerOrder(Buckets(rank), 0, N), Ranks(rank, 2)) for rank in range(2)]
+    assert [step.start for step in ranks[0]] != [step.start for step in ranks[1]]
+    assert [[step.place for step in steps] for steps in ranks] == [[0, 1, 2, 3]] * 2
+
+
 @pytest.mark.parametrize("bad", [-1, N])
 def test_indices_outside_of_the_data_set(bad: int) -> None:
     with pytest.raises(DataError, match=f"list gave index {bad}, but the data set has samples 0 to 99"):
