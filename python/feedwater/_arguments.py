@@ -188,4 +188,8 @@ def job_of(job: Any) -> str | None:
         raise TypeError(f'job={job!r}: needs a name, like job="{job}"')
     if job is not None:
         return str(job)
-    return next((os.environ[name] for name in ("TORCHELASTIC_RUN_ID", "SLURM_JOB_ID") if os.environ.get(name)), None)
+    run, allocation = os.environ.get("TORCHELASTIC_RUN_ID"), os.environ.get("SLURM_JOB_ID")
+    if run or not allocation:
+        return run or None
+    step = os.environ.get("SLURM_STEP_ID")  # each srun has one
+    return f"{allocation}.{step}" if step else allocation

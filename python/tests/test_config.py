@@ -391,3 +391,7 @@ def test_a_job_is_named_by_its_launcher(folder: Path, monkeypatch: pytest.Monkey
     assert Loader(folder, batch_size=1, job="mine")._config.job == "mine"
     monkeypatch.setenv("SLURM_JOB_ID", "77")
     assert Loader(folder, batch_size=1)._config.job == "77"
+    monkeypatch.setenv("SLURM_STEP_ID", "2")
+    assert Loader(folder, batch_size=1)._config.job == "77.2", "each srun is a run of its own"
+    monkeypatch.setenv("TORCHELASTIC_RUN_ID", "elastic")
+    assert Loader(folder, batch_size=1)._config.job == "elastic"
