@@ -50,7 +50,7 @@ func TestDamageCostsNoMoreThanItself(t *testing.T) {
 					} else if steps++; time.Since(began) > warm+watched {
 						break
 					}
-					time.Sleep(c.period)
+					time.Sleep(max(c.period, time.Millisecond)) // a step takes some time
 				}
 				if got := float64(made.Load()-before) / watched.Seconds(); got < c.least || got > c.most {
 					t.Errorf("the sick node makes %.2f batches a second, not between %.2f and %.2f", got, c.least, c.most)
