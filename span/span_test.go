@@ -83,7 +83,7 @@ func TestNobodyAsks(t *testing.T) {
 			before := runtime.NumGoroutine()
 			var log bytes.Buffer
 			e := span.Open(span.Options{Log: slog.New(slog.NewTextHandler(&log, nil))})
-			if e != nil || e.Tracer() != nil || runtime.NumGoroutine() != before {
+			if e != nil || e.Tracer() != nil || runtime.NumGoroutine() > before { // fewer: one of an earlier test ended
 				t.Errorf("%v, %d goroutines more", e, runtime.NumGoroutine()-before)
 			}
 			if (name == "protocol") != strings.Contains(log.String(), "pigeon") {
