@@ -84,10 +84,11 @@ func (f *Fleet) pick(w *Want, free bool, now time.Time) *member {
 			roomy = c
 		}
 	}
-	if roomy.member != nil && roomy.tier == best.tier && !pick.WorthWaiting(best.finish, roomy.finish, w.Due.Sub(now).Seconds()) {
-		return roomy.member
+	due := w.Due.Sub(now).Seconds()
+	if roomy.member != nil && roomy.tier == best.tier && !pick.WorthWaiting(best.finish, roomy.finish, due) {
+		return roomy.member // the best itself, if it has room
 	}
-	if helper.member != nil && !best.takes(w.count) && w.Due.Sub(now).Seconds() < best.finish {
+	if helper.member != nil && due < best.finish {
 		return helper.member
 	}
 	return best.member

@@ -88,6 +88,11 @@ func (q *Queue[T]) place(e *Entry[T]) {
 	l := q.line(e.account)
 	heap.Push(l, e)
 	l.samples += e.count - e.next
+	l.note(e)
+}
+
+// note keeps e in mind if it is due before the line's others.
+func (l *line[T]) note(e *Entry[T]) {
 	if l.soonest == nil || e.before(l.soonest) {
 		l.soonest = e
 	}
@@ -104,9 +109,7 @@ func (q *Queue[T]) remove(e *Entry[T]) bool {
 	if e == l.soonest {
 		l.soonest = nil
 		for _, other := range l.entries {
-			if l.soonest == nil || other.before(l.soonest) {
-				l.soonest = other
-			}
+			l.note(other)
 		}
 	}
 	q.tidy(l)

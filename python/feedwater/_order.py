@@ -52,6 +52,11 @@ class Step:
         self.after = epoch, end
         """The place after it."""
 
+    @property
+    def number(self) -> int:
+        """The same on all ranks, and larger for later steps of the run; 64 bits."""
+        return self.epoch << 32 | min(self.place, (1 << 32) - 1)
+
 
 class Order(Protocol):
     """The steps of every epoch, by their place."""

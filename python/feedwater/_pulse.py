@@ -64,7 +64,7 @@ class Pulse:
         Where an epoch's length or the size of its steps is not known beforehand it grows by more than one.
         """
         if self._whole is None:
-            return step.epoch << 32 | step.place
+            return step.number
         steps, whole = self._whole
         return step.epoch * steps + step.start // whole
 

@@ -167,15 +167,16 @@ class BatchSamplerOrder(_Pulled):
         number = bisect_right(pull.bounds, begin) - 1
         first, end = pull.bounds[number], pull.bounds[number + 1]
         items = np.array(pull.flat[first:end], np.int64)
-        return self._step(epoch, start, number, first + pull.base, items, ranks)
+        step = self._step(epoch, start, first + pull.base, items, ranks)
+        if self.sharded:
+            step.place = number  # other ranks' lists may be longer
+        return step
 
-    def _step(self, epoch: int, start: int, number: int, first: int, items: Indices, ranks: Ranks) -> Step:
+    def _step(self, epoch: int, start: int, first: int, items: Indices, ranks: Ranks) -> Step:
         take = len(items)
         if self.sharded:
             position = first * ranks.world + ranks.rank * take
-            step = Step(epoch, start, take * ranks.world, position, take, take, self._checked(items))
-            step.place = number  # other ranks' lists may be longer
-            return step
+            return Step(epoch, start, take * ranks.world, position, take, take, self._checked(items))
         each = -(-take // ranks.world)
         places = np.arange(ranks.rank * each, (ranks.rank + 1) * each) % take
         return Step(epoch, start, take, first + ranks.rank * each, each, each, self._checked(items[places]))

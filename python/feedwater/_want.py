@@ -42,7 +42,7 @@ class Want:
             LISTED * listed,
             ahead,
             step.policy.step + 1 if step.policy is not None else 0,
-            step.epoch << 32 | min(step.place, REPEATS - 1) if world > 1 else 0,
+            step.number if world > 1 else 0,
         )
 
 
