@@ -192,21 +192,27 @@ func pause(w *world, _ *node, f *fault) {
 	time.Sleep(f.lasts)
 }
 
-// setNodes tells all fleets that are open, of one node less at a time: what goes at one instant goes in no order.
+// setNodes tells all fleets that are open: first of the nodes that come, then of one less at a time, for what goes at one instant goes in no
+// order. So no fleet knows less, meanwhile, than the old list or the new one says.
 func (w *world) setNodes(addrs []string) {
 	w.mu.Lock()
 	fleets, listed := slices.Clone(w.fleets), w.listed
 	w.listed = addrs
 	w.mu.Unlock()
 	for _, f := range fleets {
-		left := listed
+		left := slices.Clone(addrs)
+		for _, old := range listed {
+			if !slices.Contains(addrs, old) {
+				left = append(left, old)
+			}
+		}
+		w.tell(f, left)
 		for _, gone := range slices.Backward(listed) { // the first node, which never refuses, goes last
 			if !slices.Contains(addrs, gone) {
 				left = without(left, gone)
 				w.tell(f, left)
 			}
 		}
-		w.tell(f, addrs)
 	}
 }
 
