@@ -17,6 +17,7 @@ import (
 type counting struct {
 	credentials.TransportCredentials
 	places *places
+	memory *memory // that connections refer to as they write; nil: gRPC gathers what they write
 }
 
 // places are those that connections take, from the begin of their handshake to their end.
@@ -33,11 +34,10 @@ type places struct {
 
 // credentials of the node's port.
 func (s *Server) credentials() credentials.TransportCredentials {
-	plain := insecure.NewCredentials()
 	if s.options.TLS != nil {
-		plain = credentials.NewTLS(s.options.TLS)
+		return &counting{credentials.NewTLS(s.options.TLS), s.places, nil}
 	}
-	return &counting{plain, s.places}
+	return &counting{insecure.NewCredentials(), s.places, s.memory}
 }
 
 func newPlaces(o *Options, book *strangers) *places {
@@ -49,7 +49,7 @@ const manyHosts = 4096
 
 // Clone implements credentials.TransportCredentials.
 func (c *counting) Clone() credentials.TransportCredentials {
-	return &counting{c.TransportCredentials.Clone(), c.places}
+	return &counting{c.TransportCredentials.Clone(), c.places, c.memory}
 }
 
 // ServerHandshake implements credentials.TransportCredentials.
@@ -65,6 +65,9 @@ func (c *counting) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo
 		c.places.leave(h)
 		c.places.book.failed(name, err)
 		return nil, nil, err
+	}
+	if c.memory != nil {
+		conn = gather(conn, c.memory)
 	}
 	open, end := context.WithCancel(context.Background())
 	held := &counted{

@@ -186,7 +186,7 @@ func New(o Options) *Server {
 func (s *Server) Register(r grpc.ServiceRegistrar) { pb.RegisterFeedServer(r, s) }
 
 const (
-	writeBuffer  = 256 << 10 // fewer, larger writes, which still lie in the cache when the kernel copies them
+	writeBuffer  = 256 << 10 // fewer, larger writes, which still lie in the cache when they are encrypted
 	maxRequest   = 4 << 20   // a list of half a million samples
 	maxHeaders   = 16 << 10  // bytes
 	maxRPCs      = 256       // at once on one connection
@@ -201,7 +201,7 @@ const (
 func (s *Server) GRPCOptions() []grpc.ServerOption {
 	return []grpc.ServerOption{
 		grpc.ForceServerCodecV2(newCodec()),
-		grpc.WriteBufferSize(writeBuffer),
+		grpc.WriteBufferSize(s.gathers()),
 		grpc.MaxRecvMsgSize(maxRequest),
 		grpc.MaxHeaderListSize(maxHeaders),
 		grpc.MaxConcurrentStreams(maxRPCs),
@@ -215,6 +215,14 @@ func (s *Server) GRPCOptions() []grpc.ServerOption {
 		// A trainer written in Python may not answer while it holds the interpreter's lock.
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 30 * time.Second, Timeout: time.Minute, MaxConnectionIdle: maxIdle}),
 	}
+}
+
+// gathers is how many bytes gRPC gathers before it writes. Plaintext connections gather themselves.
+func (s *Server) gathers() int {
+	if s.options.TLS != nil {
+		return writeBuffer
+	}
+	return 0
 }
 
 // lastWords is how long Stop waits, once all streams are over, for calls of other services, which may have no end.

@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"unsafe"
 
 	"google.golang.org/grpc/mem"
 )
@@ -14,10 +15,11 @@ import (
 type memory struct {
 	limit int64
 
-	mu   sync.Mutex
-	used int64    // bytes of all slots, lent or free
-	lent int64    // bytes of the lent ones
-	free [][]byte // the latest returned last
+	mu     sync.Mutex
+	used   int64    // bytes of all slots, lent or free
+	lent   int64    // bytes of the lent ones
+	free   [][]byte // the latest returned last
+	leases []*lease // of lent ones that gRPC sends
 }
 
 // quota is what one stream may hold of a memory.
@@ -203,21 +205,27 @@ func (m *memory) stats() (used, lent int64) {
 	return m.used, m.lent
 }
 
-// lease hands the first bytes of a slot to gRPC. The slot is released once the last reference to the buffer has been freed. When a
-// connection dies, gRPC forgets some of what it had queued without freeing it: then the slot is released when the garbage collector
-// finds the buffer unreachable.
+// lease hands the first bytes of a slot to gRPC. The slot is released once the last reference to the buffer has been freed, and all that
+// hold the lease besides have let go. When a connection dies, gRPC forgets some of what it had queued without freeing it: then the slot is released when
+// the garbage collector finds the buffer unreachable.
 func (s *slot) lease(bytes int) mem.Buffer {
 	handle := new([]byte)
 	*handle = s.buf[:bytes]
-	l := &lease{slot: s}
+	l := &lease{slot: s, data: *handle, holders: 1}
 	l.cleanup = runtime.AddCleanup(handle, (*lease).lost, l)
+	m := s.quota.memory
+	m.mu.Lock()
+	m.leases = append(m.leases, l)
+	m.mu.Unlock()
 	return mem.NewBuffer(handle, l)
 }
 
 // lease is a gRPC buffer pool for one buffer.
 type lease struct {
 	slot    *slot
-	once    sync.Once
+	data    []byte
+	holders int // gRPC, and connections that have yet to write some of it; guarded by memory.mu
+	over    sync.Once
 	cleanup runtime.Cleanup
 }
 
@@ -228,13 +236,66 @@ func (l *lease) Get(n int) *[]byte {
 }
 
 // Put implements mem.BufferPool: gRPC is done with the buffer.
-func (l *lease) Put(*[]byte) {
-	l.once.Do(func() {
+func (l *lease) Put(*[]byte) { l.letGo() }
+
+// letGo is told by each that holds the lease, once.
+func (l *lease) letGo() {
+	m := l.slot.quota.memory
+	m.mu.Lock()
+	l.holders--
+	held := l.holders > 0
+	m.mu.Unlock()
+	if !held {
+		l.end(true)
+	}
+}
+
+func (l *lease) lost() { l.end(false) }
+
+// end releases the slot, once.
+func (l *lease) end(keep bool) {
+	l.over.Do(func() {
 		l.cleanup.Stop()
-		l.slot.release(true)
+		m := l.slot.quota.memory
+		m.mu.Lock()
+		m.leases = slices.DeleteFunc(m.leases, func(o *lease) bool { return o == l })
+		m.mu.Unlock()
+		l.slot.release(keep)
 	})
 }
 
-func (l *lease) lost() {
-	l.once.Do(func() { l.slot.release(false) })
+// hold finds the lease that p is of, which the caller then holds; nil: there is none. p is in use, so the lease is not over.
+func (m *memory) hold(p []byte) *lease {
+	if m == nil || len(p) == 0 {
+		return nil
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, l := range m.leases {
+		if l.has(p) {
+			l.holders++
+			return l
+		}
+	}
+	return nil
+}
+
+// has reports whether p, which is not empty, lies in what is leased.
+func (l *lease) has(p []byte) bool {
+	from, to := extent(l.data)
+	begin, end := extent(p)
+	return from <= begin && end <= to
+}
+
+// ends reports whether p, a part of it, goes to its end.
+func (l *lease) ends(p []byte) bool {
+	_, to := extent(l.data)
+	_, end := extent(p)
+	return end == to
+}
+
+// extent is where a slice begins and ends, to compare only: it keeps nothing alive.
+func extent(b []byte) (from, to uintptr) {
+	from = uintptr(unsafe.Pointer(unsafe.SliceData(b)))
+	return from, from + uintptr(len(b))
 }

@@ -1,0 +1,203 @@
+package server
+
+import (
+	"net"
+	"time"
+)
+
+const (
+	gatherBytes = 512 << 10        // that one write takes, if as much comes
+	gatherFor   = time.Millisecond // that something waits at most, or twice as long, for more that was to come and did not
+	copiedBytes = 16 << 10         // of what does not lie in a slot; it is little
+)
+
+// gathered is a plaintext connection that writes at once what gRPC, which has no buffer of its own then, writes in small parts: heads of
+// frames, which are copied, and the leased slots, by reference. A slot is held until what was referred to is written.
+//
+// gRPC does not say when it has nothing more to write. What ends a batch is written at once; behind the rest of a batch more is to come, and only if
+// it does not is the rest written by the clock; all else is written by a goroutine that runs when the one that writes rests.
+//
+// One goroutine writes at a time. An error is that of all later writes.
+type gathered struct {
+	net.Conn
+	memory *memory // whose leases are referred to; nil: everything is copied
+
+	mu     turn
+	frame  dataFrame
+	parts  net.Buffers // in order, each of copied or of one of held
+	bytes  int         // of parts
+	copied []byte
+	run    int // where in copied the last part begins; -1: it is no part of it
+	held   []*lease
+	queue  net.Buffers // parts, while they are written
+	writes int
+	err    error
+
+	soon  bool // a flush is on its way
+	clock *time.Timer
+	runs  bool // the clock does
+	since int  // writes when it was set
+}
+
+// gather makes such a connection. Only sockets take several parts at once; for others all is copied.
+func gather(c net.Conn, m *memory) *gathered {
+	g := &gathered{Conn: c, mu: make(turn, 1), run: -1}
+	switch c.(type) {
+	case *net.TCPConn, *net.UnixConn:
+		g.memory, g.copied = m, make([]byte, 0, copiedBytes)
+	default:
+		g.copied = make([]byte, 0, gatherBytes)
+	}
+	return g
+}
+
+// Write implements net.Conn. It keeps p if it lies in a leased slot, which it holds then.
+func (g *gathered) Write(p []byte) (int, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.err != nil {
+		return 0, g.err
+	}
+	whole := g.frame.take(p)
+	l := g.hold(p)
+	if l != nil {
+		g.refer(p, l)
+	} else {
+		g.copy(p)
+	}
+	switch {
+	case len(g.parts) == 0:
+	case whole && l == nil:
+		g.flushSoon()
+	default:
+		g.setClock()
+	}
+	return len(p), g.err
+}
+
+// Close implements net.Conn. What was to be written is not, and nothing is held any more: gRPC keeps a connection for a while.
+func (g *gathered) Close() error {
+	err := g.Conn.Close() // ends a write on its way
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.err == nil {
+		g.err = net.ErrClosed
+	}
+	g.write()
+	g.copied = nil
+	return err
+}
+
+// hold finds the lease that p is of, and keeps it until the next write. mu is held.
+func (g *gathered) hold(p []byte) *lease {
+	if n := len(g.held); n > 0 && g.held[n-1].has(p) {
+		return g.held[n-1]
+	}
+	l := g.memory.hold(p)
+	if l != nil {
+		g.held = append(g.held, l)
+	}
+	return l
+}
+
+// refer adds p, a part of l. mu is held.
+func (g *gathered) refer(p []byte, l *lease) {
+	g.parts, g.run = append(g.parts, p), -1
+	if g.bytes += len(p); g.bytes >= gatherBytes || l.ends(p) {
+		g.write()
+	}
+}
+
+// copy adds what p says. mu is held.
+func (g *gathered) copy(p []byte) {
+	for len(p) > 0 && g.err == nil {
+		at := len(g.copied)
+		if g.run < 0 {
+			g.parts, g.run = append(g.parts, nil), at
+		}
+		n := min(len(p), cap(g.copied)-at)
+		g.copied = append(g.copied, p[:n]...)
+		g.parts[len(g.parts)-1] = g.copied[g.run:]
+		g.bytes += n
+		if p = p[n:]; len(g.copied) == cap(g.copied) || g.bytes >= gatherBytes {
+			g.write()
+		}
+	}
+}
+
+// flushSoon has what is there, and what comes until then, written by another goroutine. mu is held.
+func (g *gathered) flushSoon() {
+	if !g.soon {
+		g.soon = true
+		go g.flush()
+	}
+}
+
+func (g *gathered) flush() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.soon = false
+	g.write()
+}
+
+// setClock sees to it that what is there is written, whatever comes. mu is held.
+func (g *gathered) setClock() {
+	if g.runs {
+		return
+	}
+	g.runs, g.since = true, g.writes
+	if g.clock == nil {
+		g.clock = time.AfterFunc(gatherFor, g.strike)
+		return
+	}
+	g.clock.Reset(gatherFor)
+}
+
+// strike writes what has waited since the clock was set. If something was written since, what is there now came later, and waits anew.
+func (g *gathered) strike() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.runs = false
+	switch {
+	case len(g.parts) == 0:
+	case g.since == g.writes:
+		g.write()
+	default:
+		g.setClock()
+	}
+}
+
+// write writes what is there, and lets go of it, also when that fails. mu is held.
+func (g *gathered) write() {
+	if g.err == nil && len(g.parts) > 0 {
+		g.writes++
+		g.queue = g.parts
+		_, g.err = g.queue.WriteTo(g.Conn)
+	}
+	for _, l := range g.held {
+		l.letGo()
+	}
+	clear(g.held)
+	clear(g.parts)
+	g.held, g.parts, g.copied, g.run, g.bytes = g.held[:0], g.parts[:0], g.copied[:0], -1, 0
+}
+
+// turn is a mutex that may be held for as long as a peer takes to read, and waiting for which is idle to synctest, as for a sync.Mutex is not.
+type turn chan struct{}
+
+func (t turn) Lock()   { t <- struct{}{} }
+func (t turn) Unlock() { <-t }
+
+// dataFrame follows the data frames of what gRPC writes, whose heads it writes on their own. A wrong guess costs a wait of gatherFor.
+type dataFrame struct{ left int }
+
+// take reports whether a frame is whole with p.
+func (f *dataFrame) take(p []byte) bool {
+	const head, kind, data = 9, 3, 0 // RFC 9113, section 4.1
+	if f.left == 0 && len(p) == head && p[kind] == data {
+		f.left = int(p[0])<<16 | int(p[1])<<8 | int(p[2])
+		return f.left == 0
+	}
+	f.left = max(f.left-len(p), 0)
+	return f.left == 0
+}

@@ -1,0 +1,244 @@
+package server
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"net"
+	"testing"
+)
+
+// writes is a connection that notes what is written at once.
+type writes struct {
+	net.Conn
+	all [][]byte
+}
+
+func (w *writes) Write(p []byte) (int, error) {
+	w.all = append(w.all, bytes.Clone(p))
+	return len(p), nil
+}
+
+// sockets are two ends of a TCP connection.
+func sockets(t *testing.T) (near, far net.Conn) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Close() }()
+	near, err = net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if far, err = l.Accept(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _, _ = near.Close(), far.Close() })
+	return near, far
+}
+
+// leased is a batch of noise in a slot.
+func leased(t *testing.T, q *quota, size int, seed byte) (data []byte, free func()) {
+	t.Helper()
+	s := q.take(size, 0)
+	if s == nil {
+		t.Fatal("no slot")
+	}
+	_, _ = rand.NewChaCha8([32]byte{seed}).Read(s.buf[:size])
+	b := s.lease(size)
+	return b.ReadOnlyData(), b.Free
+}
+
+// What is written arrives as it was and in its order, whether it lies in slots or not, also what nothing comes after.
+func TestGatheredArrives(t *testing.T) {
+	m := &memory{limit: 64 << 20}
+	q := newQuota(m, m.limit)
+	near, far := sockets(t)
+	g := gather(near, m)
+	r := rand.New(rand.NewPCG(1, 2))
+	var sent bytes.Buffer
+	write := func(p []byte) {
+		sent.Write(p)
+		if n, err := g.Write(p); n != len(p) || err != nil {
+			t.Errorf("%d of %d bytes: %v", n, len(p), err)
+		}
+	}
+	total, got := make(chan int, 1), make(chan []byte)
+	go func() { got <- readTotal(far, total) }()
+	for i := range 40 {
+		data, free := leased(t, q, 1+r.IntN(1<<20), byte(i))
+		for len(data) > 0 {
+			own := make([]byte, r.IntN(100))
+			if r.IntN(20) == 0 {
+				own = make([]byte, 3*copiedBytes)
+			}
+			for i := range own {
+				own[i] = byte(r.IntN(256))
+			}
+			write(own)
+			clear(own) // it is the caller's again
+			n := min(1+r.IntN(16<<10), len(data))
+			write(data[:n])
+			data = data[n:]
+		}
+		free()
+	}
+	last := []byte("the end")
+	total <- sent.Len() + len(last)
+	write(last)
+	if !bytes.Equal(<-got, sent.Bytes()) {
+		t.Error("other bytes arrived than were written")
+	}
+	if n := q.outstanding(); n != 0 {
+		t.Errorf("%d bytes are still lent", n)
+	}
+}
+
+// readTotal reads as much as total says before the last of it is written.
+func readTotal(c net.Conn, total <-chan int) []byte {
+	var b bytes.Buffer
+	buf := make([]byte, 64<<10)
+	for want := -1; b.Len() != want; {
+		n, err := c.Read(buf)
+		b.Write(buf[:n])
+		if err != nil {
+			break
+		}
+		select {
+		case want = <-total:
+		default:
+		}
+	}
+	return b.Bytes()
+}
+
+// What gRPC is done with stays lent until it is written, and is lent no longer when it cannot be written.
+func TestGatheredIsHeld(t *testing.T) {
+	m := &memory{limit: 1 << 20}
+	q := newQuota(m, m.limit)
+	for _, broken := range []bool{false, true} {
+		near, far := sockets(t)
+		g := gather(near, m)
+		data, free := leased(t, q, 200_000, 1)
+		g.mu.Lock() // nothing is written on the way
+		g.refer(data[:1000], g.hold(data[:1000]))
+		g.refer(data[1000:2000], g.hold(data[1000:2000]))
+		free()
+		if q.outstanding() == 0 {
+			t.Fatal("a slot is free while some of it is to be written")
+		}
+		if broken {
+			_ = near.Close()
+		}
+		g.mu.Unlock()
+		g.flush()
+		if n := q.outstanding(); n != 0 {
+			t.Errorf("broken %v: %d bytes are lent for ever", broken, n)
+		}
+		if _, err := g.Write([]byte("more")); broken == (err == nil) {
+			t.Errorf("broken %v: the next write says %v", broken, err)
+		}
+		if !broken {
+			got := make([]byte, 2000)
+			if _, err := io.ReadFull(far, got); err != nil || !bytes.Equal(got, data[:2000]) {
+				t.Errorf("other bytes, or none: %v", err)
+			}
+		}
+	}
+}
+
+// A connection that is closed holds nothing any more, though nobody writes or flushes, and gRPC may keep it for a while.
+func TestGatheredIsClosed(t *testing.T) {
+	m := &memory{limit: 1 << 20}
+	q := newQuota(m, m.limit)
+	near, _ := sockets(t)
+	g := gather(near, m)
+	data, free := leased(t, q, 200_000, 1)
+	g.mu.Lock()
+	g.refer(data[:1000], g.hold(data[:1000]))
+	g.mu.Unlock()
+	free()
+	if q.outstanding() == 0 {
+		t.Fatal("a slot is free while some of it is to be written")
+	}
+	if err := g.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if n := q.outstanding(); n != 0 || g.copied != nil {
+		t.Errorf("%d bytes are lent for ever, and a buffer of %d is kept", n, cap(g.copied))
+	}
+	if _, err := g.Write(data[1000:2000]); !errors.Is(err, net.ErrClosed) || q.outstanding() != 0 {
+		t.Errorf("the next write says %v, and %d bytes are lent", err, q.outstanding())
+	}
+}
+
+// A batch of which nothing more comes does not wait for company, and what does not lie in slots is written at once too, but little of it at a time.
+func TestGatheredAtOnce(t *testing.T) {
+	m := &memory{limit: 8 << 20}
+	q := newQuota(m, m.limit)
+	w := &writes{}
+	g := &gathered{Conn: w, memory: m, mu: make(turn, 1), run: -1, copied: make([]byte, 0, copiedBytes)}
+	data, free := leased(t, q, 100_000, 1)
+	defer free()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.copy([]byte("head"))
+	g.refer(data[:1000], g.hold(data[:1000]))
+	g.copy([]byte("head"))
+	if len(w.all) != 0 {
+		t.Fatal("written before it was enough")
+	}
+	g.refer(data[1000:], g.hold(data[1000:]))
+	if got := bytes.Join(w.all, nil); len(got) != 100_008 {
+		t.Errorf("%d bytes are written when the batch is whole", len(got))
+	}
+	w.all = nil
+	for range 10_000 {
+		g.copy([]byte("a head of a frame"))
+	}
+	g.write()
+	if n := len(w.all); n != (10_000*17+copiedBytes-1)/copiedBytes {
+		t.Errorf("%d writes of what was copied", n)
+	}
+}
+
+// Some of a batch, or of a frame, has nobody write it soon, for more is to come; if it does not, the clock has it written.
+func TestGatheredWaits(t *testing.T) {
+	m := &memory{limit: 8 << 20}
+	q := newQuota(m, m.limit)
+	data, free := leased(t, q, 100_000, 1)
+	defer free()
+	near, far := sockets(t)
+	g := gather(near, m)
+	head := []byte{0, 0x10, 0, 0, 0, 0, 0, 0, 1} // of 4096 bytes
+	for _, parts := range [][][]byte{{head, data[:1096], data[1096:4096]}, {head, make([]byte, 96)}} {
+		n := 0
+		for _, p := range parts {
+			_, _ = g.Write(p)
+			n += len(p)
+		}
+		g.mu.Lock()
+		if g.soon {
+			t.Errorf("%d parts: written soon, whatever follows", len(parts))
+		}
+		g.mu.Unlock()
+		if _, err := io.ReadFull(far, make([]byte, n)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// What is no batch needs nothing else to be written.
+func TestGatheredAlone(t *testing.T) {
+	near, far := sockets(t)
+	g := gather(near, &memory{limit: 1 << 20})
+	for range 100 {
+		ping := []byte("a ping is 17 byte")
+		_, _ = g.Write(ping)
+		if _, err := io.ReadFull(far, make([]byte, len(ping))); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
