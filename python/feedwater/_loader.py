@@ -283,6 +283,8 @@ class Loader(Generic[B]):
     def state_dict(self, lag: int = 0) -> dict[str, Any]:
         """Everything needed to go on from here, on any number of ranks: JSON below 1 KB, the same on every rank.
 
+        It has some KB more with CTAugment, or with a sampler that has a generator, of which it tells where that stood
+        before the epoch. Of a sampler that splits by itself it has a digest, and any state, of this rank's part.
         Batches made ahead do not count. lag=n treats the last n returned batches as not consumed. After the last batch
         of an epoch, in the loop too, it is the beginning of the next one.
         """
@@ -294,8 +296,9 @@ class Loader(Generic[B]):
     def load_state_dict(self, state: Mapping[str, Any], strict: bool = True) -> None:
         """Goes on where state was taken; {} is the beginning. The next batch is the first one after it.
 
-        Raises StateMismatchError, here or with the first batch, if the state is of another order; with strict, also if
-        it is of other pixels or numerics.
+        A sampler draws its epoch again, its generator put where it stood. Raises StateMismatchError, here or with the
+        first batch, if the state is of another order, or the sampler now gives other samples than were consumed; with
+        strict, also if it is of other pixels or numerics.
         """
         loaded = State.of(state)
         self._engine.load(loaded, strict)

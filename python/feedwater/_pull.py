@@ -1,12 +1,14 @@
 """One epoch of a PyTorch sampler, drawn in this process.
 
 It runs under a random state of its own, seeded by (seed, epoch): the program's random numbers are never touched, and a
-resumed run draws the same epoch again and skips what is consumed.
+resumed run draws the same epoch again and skips what is consumed. A generator of the sampler's own is put where it
+stood before, and what is skipped must be what was consumed.
 """
 
 from __future__ import annotations
 
 import operator
+import zlib
 from array import array
 from collections.abc import Iterable, Iterator
 from functools import partial
@@ -15,9 +17,11 @@ from typing import Any
 
 import numpy as np
 
+from ._generators import Generators
 from ._order import Indices
 from ._random import RandomState
 from ._sampler_epoch import SamplerEpoch
+from .errors import StateMismatchError
 
 __all__ = ["Pull", "index_of", "seed_of"]
 
@@ -59,16 +63,29 @@ class Pull:
         self.flat = array("q")
         self.bounds = array("q", [0])
         """Where each list of a batch sampler ends, in flat."""
-        self.base = 0 if resume is None else int(resume["drawn"])
+        resume = resume or {}
+        self._restored = resume.get("state") if hasattr(sampler, "load_state_dict") else None
+        self.base = 0 if self._restored is None else int(resume["drawn"])
         self.states: dict[int, Any] = {}
         """The sampler's own state by samples drawn, where it has one; the latest of them."""
-        self._sampler, self._resume, self._told = sampler, resume, told
+        self._sampler, self._told = sampler, told
         self._random = RandomState(0)
         self._seed = seed_of(seed, epoch)
         self._iterator: Iterator[Any] | None = None
+        self._generators = Generators(sampler)
+        if "generators" in resume:
+            self._generators.put(self._generators.unpack(resume["generators"]))
+        self.stood = self._generators.stand()
+        """Where the sampler's generators stood before the epoch was drawn."""
+        self._before: int | None = 0 if self._restored is None else resume.get("digest")
+        """The digest of what lies before base; None if it is not known."""
+        self._summed = self.base, self._before
+        self._expected: tuple[int, int] | None = None
+        if self._restored is None and "digest" in resume:  # what is restored is not drawn again: nothing to compare
+            self._expected = int(resume["drawn"]), resume["digest"]
 
     def ensure(self, drawn: int, *, lists: bool = False) -> None:
-        """Draws until that many samples are there, or the epoch ends."""
+        """Draws until that many samples are there, or the epoch ends. StateMismatchError if it is another one."""
         while not self.ended and self.base + len(self.flat) < drawn:
             try:
                 if self._iterator is None:
@@ -79,11 +96,56 @@ class Pull:
             except BaseException:  # a generator that was interrupted is dead: the next draw begins it anew and skips
                 self._iterator = None
                 raise
+        self._compare()
+
+    def drain(self, *, lists: bool = False) -> None:
+        """Draws the rest, if the sampler has generators of its own: how far was looked ahead must not tell in the next
+        epoch. Not one that gives more than its length, which may have no end, nor one that is not known to fit.
+        """
+        if not self.stood or self._expected is not None or not hasattr(self._sampler, "__len__"):
+            return
+        most = len(self._sampler)
+        if not lists:
+            self.ensure(most + 1)
+        while lists and not self.ended and len(self.bounds) - 1 <= most:
+            self.ensure(self.base + len(self.flat) + 1, lists=True)
+
+    def digest(self, drawn: int) -> int | None:
+        """Of the indices up to there, however they were cut into steps and lists; None if they are not known.
+
+        It is a CRC-32, which goes on from a number: one that is restored has not the indices before base.
+        """
+        at, digest = self._summed
+        if drawn < at:
+            at, digest = self.base, self._before
+        if digest is None or not at <= drawn <= self.base + len(self.flat):
+            return None
+        with memoryview(self.flat) as flat:
+            digest = zlib.crc32(flat[at - self.base : drawn - self.base], digest)
+        self._summed = drawn, digest
+        return digest
+
+    def _compare(self) -> None:
+        """What is skipped must be what was consumed before the state was saved."""
+        if self._expected is None:
+            return
+        drawn, digest = self._expected
+        if not self.ended and len(self.flat) < drawn:
+            return
+        if self.digest(drawn) != digest:
+            raise StateMismatchError(
+                f"{type(self._sampler).__name__} draws epoch {self.epoch} otherwise than before: its first {drawn:,} "
+                "samples are not those that were consumed when the state was saved, and some would come twice, others "
+                "never. Resume with the same sampler. If it keeps anything from one epoch to the next, give it "
+                "set_epoch(epoch), or state_dict() and load_state_dict(state); or leave its generator out"
+            )
+        self._expected = None
 
     def _begin(self, lists: bool) -> None:
+        self._generators.put(self.stood)
         self._told.tell(self.epoch)
-        if self._resume is not None:
-            self._sampler.load_state_dict(self._resume["state"])
+        if self._restored is not None:
+            self._sampler.load_state_dict(self._restored)
         iterator = iter(self._sampler)
         done = len(self.bounds) - 1 if lists else len(self.flat)
         next(islice(iterator, done, done), None)

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from ._generators import Generators, pack
 from ._order import Indices, Step, Tail, count_steps, share
-from ._pull import Pull, seed_of
+from ._pull import KEPT_STATES, Pull, seed_of
 from ._ranks import Ranks
 from ._sampler_epoch import SamplerEpoch
 from .errors import DataError, StateMismatchError
@@ -69,6 +70,8 @@ class _Pulled:
 
     known_ahead = False
     largest: int | None
+    lists: bool
+    """Whether the sampler gives lists."""
 
     def __init__(self, sampler: Any, seed: int, samples: int, told: SamplerEpoch | None) -> None:
         self.sampler, self.seed, self.samples = sampler, seed, samples
@@ -76,14 +79,27 @@ class _Pulled:
         self.sharded = is_sharded(sampler) or is_sharded(getattr(sampler, "sampler", None))
         self._pull: Pull | None = None
         self._resume: dict[str, Any] | None = None
+        self._generators = Generators(sampler)
+        self._stood: dict[int, list[Any]] = {}
+        """Where its generators stood before earlier epochs, the latest of them."""
 
     def _epoch(self, epoch: int) -> Pull:
         if self._pull is None or self._pull.epoch != epoch:
+            if self._pull is not None:
+                self._leave(self._pull)
             resume, self._resume = self._resume, None
             if resume is not None and resume["epoch"] != epoch:
                 resume = None
             self._pull = Pull(self.sampler, self.seed, epoch, resume, self.told)
         return self._pull
+
+    def _leave(self, pull: Pull) -> None:
+        """Another epoch comes next."""
+        pull.drain(lists=self.lists)
+        if pull.stood:
+            self._stood[pull.epoch] = pull.stood
+            if len(self._stood) > KEPT_STATES:
+                del self._stood[next(iter(self._stood))]
 
     def _checked(self, indices: Indices) -> Indices:
         bad = indices[(indices < 0) | (indices >= self.samples)]
@@ -93,19 +109,44 @@ class _Pulled:
         return indices
 
     def state(self, epoch: int, consumed: int, ranks: Ranks) -> dict[str, Any]:
-        """What a resumed run must know of the sampler besides the cursor."""
-        kind = type(self.sampler)
-        state: dict[str, Any] = {"class": f"{kind.__module__}.{kind.__qualname__}"}
-        if self.sharded:
-            state["world"] = ranks.world
+        """What a resumed run must know of the sampler besides the cursor.
+
+        It is the same on all ranks, unless the sampler splits by itself: then digest and state are this rank's.
+        """
         drawn = consumed // ranks.world if self.sharded else consumed
-        if self._pull is not None and self._pull.epoch == epoch and drawn in self._pull.states:
-            state |= {"epoch": epoch, "drawn": drawn, "state": self._pull.states[drawn]}
+        if self._resume is not None and (epoch, drawn) == (self._resume["epoch"], self._resume.get("drawn")):
+            return self._resume  # loaded, and nothing drawn since
+        kind = type(self.sampler)
+        state: dict[str, Any] = {"class": f"{kind.__module__}.{kind.__qualname__}", "epoch": epoch, "drawn": drawn}
+        if self.sharded:
+            state |= {"world": ranks.world, "rank": ranks.rank}
+        if stood := self._before(epoch):
+            state["generators"] = pack(stood)
+        pull = self._pull
+        if pull is None or pull.epoch != epoch:
+            return state
+        digest = pull.digest(drawn)
+        if digest is not None:
+            state["digest"] = digest
+        if drawn in pull.states:
+            state["state"] = pull.states[drawn]
         return state
+
+    def _before(self, epoch: int) -> list[Any]:
+        """Where the sampler's generators stood before an epoch, or stand if it was not drawn yet."""
+        pull = self._pull
+        if pull is not None and pull.epoch == epoch:
+            return pull.stood
+        if epoch in self._stood:
+            return self._stood[epoch]
+        if pull is not None:
+            pull.drain(lists=self.lists)
+        return self._generators.stand()
 
     def load(self, state: dict[str, Any] | None, ranks: Ranks) -> None:
         """Takes up what state said; None is a beginning. Raises StateMismatchError if it cannot go on from there."""
         self._pull = self._resume = None
+        self._stood = {}
         if state is None:
             return
         kind = type(self.sampler)
@@ -116,12 +157,27 @@ class _Pulled:
                 f"{kind.__qualname__} splits the data by itself, over {state.get('world')} ranks in the state and "
                 f"{ranks.world} now: resume on as many ranks, or pass a sampler of the whole order"
             )
-        if "state" in state and hasattr(self.sampler, "load_state_dict"):
-            self._resume = state
+        if "generators" in state:
+            self._check_generators(state, ranks)
+        if "epoch" in state:  # states of earlier versions have it only where the sampler has a state of its own
+            self._resume = dict(state)
+            if self.sharded and state.get("rank") != ranks.rank:  # another rank drew other indices: not comparable
+                self._resume.pop("digest", None)
+
+    def _check_generators(self, state: dict[str, Any], ranks: Ranks) -> None:
+        """Raises StateMismatchError if the sampler cannot go on from where the state's generators stood."""
+        seeds, before = self._generators.seeds(), self._generators.seeded(self._generators.unpack(state["generators"]))
+        if self.sharded and state.get("rank") != ranks.rank and seeds != before:
+            raise StateMismatchError(
+                f"the state is of rank {state.get('rank')}, whose {type(self.sampler).__qualname__} has a generator "
+                f"seeded otherwise than that of rank {ranks.rank}: save and load a state on each rank"
+            )
 
 
 class SamplerOrder(_Pulled):
     """An order given index by index: the global one, or one rank's part if the sampler splits by itself."""
+
+    lists = False
 
     def __init__(
         self, sampler: Any, batch: int, tail: Tail, seed: int, samples: int, told: SamplerEpoch | None = None
@@ -153,6 +209,8 @@ class SamplerOrder(_Pulled):
 class BatchSamplerOrder(_Pulled):
     """An order given list by list. A list is the batch of one step: of all ranks, or of this one if it is split."""
 
+    lists = True
+
     def __init__(self, sampler: Any, seed: int, samples: int, told: SamplerEpoch | None = None) -> None:
         super().__init__(sampler, seed, samples, told)
         self.largest = None
@@ -165,9 +223,9 @@ class BatchSamplerOrder(_Pulled):
         if begin >= len(pull.flat):
             return None
         number = bisect_right(pull.bounds, begin) - 1
-        first, end = pull.bounds[number], pull.bounds[number + 1]
-        items = np.array(pull.flat[first:end], np.int64)
-        step = self._step(epoch, start, first + pull.base, items, ranks)
+        # A state of lists of other lengths may lie amid a list: only what is left of it.
+        items = np.array(pull.flat[begin : pull.bounds[number + 1]], np.int64)
+        step = self._step(epoch, start, begin + pull.base, items, ranks)
         if self.sharded:
             step.place = number  # other ranks' lists may be longer
         return step

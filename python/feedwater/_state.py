@@ -1,4 +1,4 @@
-"""The whole state of a run: a cursor, and what it is a cursor of. JSON below 1 KB, the same on every rank."""
+"""The whole state of a run: a cursor, and what it is a cursor of. JSON, the same on every rank; see state_dict."""
 
 from __future__ import annotations
 

@@ -589,6 +589,38 @@ def test_a_batch_sampler_with_batches_that_grow(fake: Any) -> None:
         assert seen == lists
 
 
+@pytest.mark.parametrize("after", [1, 3])
+def test_a_run_whose_sampler_has_a_generator_resumes(fake: Any, after: int) -> None:
+    from torch.utils.data import RandomSampler
+
+    def make(rank: int = 0, world: int = 1) -> Any:
+        sampler = RandomSampler(range(100), generator=torch.Generator().manual_seed(3))
+        return fake.loader(sampler=sampler, rank=rank, num_replicas=world, batch_size=4)
+
+    loader = make()
+    whole = [ids(loader, loader) for _ in range(3)]
+    loader = make()
+    ids(loader, loader)
+    for number, _ in enumerate(loader):
+        if number == 9:
+            state = json.loads(json.dumps(loader.state_dict()))
+            break
+    resumed = [make(rank, after) for rank in range(after)]
+    for one in resumed:
+        one.load_state_dict(state)
+        assert one.state_dict() == state
+        list(one)
+    for one in resumed:
+        one.load_state_dict(state)  # once more, where the generator stands elsewhere by now
+        assert one.state_dict() == state
+    for epoch, begun in ((1, 40), (2, 0)):
+        taken = []
+        for step in zip(*resumed, strict=True):
+            taken += [i for one, _ in zip(resumed, step) for i in one.last.indices.tolist()]
+        assert taken[: 100 - begun] == whole[epoch][begun:]
+    assert resumed[0].state_dict() == resumed[-1].state_dict()
+
+
 def test_a_samplers_run_resumes(fake: Any) -> None:
     from torch.utils.data import WeightedRandomSampler
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import random
+import zlib
 from collections.abc import Iterator
 from typing import Any
 
@@ -17,7 +18,14 @@ from feedwater._ranks import Ranks
 from feedwater._samplers import BatchSamplerOrder, SamplerOrder, SubsetOrder
 
 torch = pytest.importorskip("torch")
-from torch.utils.data import BatchSampler, DistributedSampler, RandomSampler, SequentialSampler, WeightedRandomSampler  # noqa: E402
+from torch.utils.data import (  # noqa: E402
+    BatchSampler,
+    DistributedSampler,
+    RandomSampler,
+    SequentialSampler,
+    SubsetRandomSampler,
+    WeightedRandomSampler,
+)
 
 N = 100
 ALONE = Ranks(0, 1)
@@ -179,6 +187,228 @@ def test_a_sampler_with_a_state_of_its_own_is_resumed_by_it() -> None:
     resumed = SamplerOrder(Stateful(1), 10, "short", 0, N)
     resumed.load(state, ALONE)
     assert indices(walk(resumed, start=30)) == indices(steps)[30:] + [(i * 7) % N for i in range(81, 101)]
+
+
+def generator() -> Any:
+    return torch.Generator().manual_seed(3)
+
+
+KINDS = {
+    "RandomSampler": lambda: RandomSampler(range(N), generator=generator()),
+    "with replacement": lambda: RandomSampler(range(N), True, N, generator()),
+    "WeightedRandomSampler": lambda: WeightedRandomSampler([1.0, 2.0] * (N // 2), N, generator=generator()),
+    "SubsetRandomSampler": lambda: SubsetRandomSampler(range(N), generator()),
+    "BatchSampler": lambda: BatchSampler(RandomSampler(range(N), generator=generator()), 12, drop_last=False),
+}
+
+
+def ordered(sampler: Any, batch: int = 6) -> Any:
+    return BatchSamplerOrder(sampler, 5, N) if is_lists(sampler) else SamplerOrder(sampler, batch, "short", 5, N)
+
+
+def is_lists(sampler: Any) -> bool:
+    return isinstance(sampler, BatchSampler)
+
+
+def flat(sampler: Any) -> list[int]:
+    return [i for items in sampler for i in (items if is_lists(sampler) else [items])]
+
+
+def together(orders: list[Any], epoch: int, start: int = 0, steps: int | None = None) -> tuple[list[int], int]:
+    """What all ranks take together, repeats of the last step left out, and the cursor after it."""
+    taken: list[int] = []
+    while steps is None or steps:
+        parts = [order.at(epoch, start, Ranks(rank, len(orders))) for rank, order in enumerate(orders)]
+        if parts[0] is None:
+            break
+        taken += indices(parts)[: parts[0].end - start]
+        start, steps = parts[0].end, None if steps is None else steps - 1
+    return taken, start
+
+
+@pytest.mark.parametrize(("before", "after"), [(1, 1), (2, 3), (3, 2)])
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_samplers_generator_is_put_where_it_stood(kind: str, before: int, after: int) -> None:
+    theirs = KINDS[kind]()
+    expected = [flat(theirs) for _ in range(4)]
+    assert len(set(map(tuple, expected))) == 4, "each epoch is another one"
+    orders = [ordered(KINDS[kind]()) for _ in range(before)]
+    assert [together(orders, epoch)[0] for epoch in range(2)] == expected[:2]
+    first, start = together(orders, 2, steps=4)
+    states = [json.loads(json.dumps(order.state(2, start, Ranks(r, before)))) for r, order in enumerate(orders)]
+    assert states == [states[0]] * before, "any rank's state is every rank's"
+    assert len(json.dumps(states[0])) < 5000
+    resumed = [ordered(KINDS[kind](), batch=11) for _ in range(after)]
+    for rank, order in enumerate(resumed):
+        order.load(states[0], Ranks(rank, after))
+        assert order.state(2, start, Ranks(rank, after)) == states[0], "nothing was drawn since"
+    assert first + together(resumed, 2, start)[0] == expected[2]
+    assert together(resumed, 3)[0] == together(orders, 3)[0] == expected[3]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_state_between_epochs_has_where_the_generator_stands(kind: str) -> None:
+    order = ordered(KINDS[kind]())
+    together([order], 0)
+    state = order.state(1, 0, ALONE)
+    resumed = ordered(KINDS[kind]())
+    resumed.load(state, ALONE)
+    assert together([resumed], 1) == together([order], 1)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_how_far_was_looked_ahead_does_not_tell_in_the_epoch_after_a_break(kind: str) -> None:
+    little, much = ordered(KINDS[kind]()), ordered(KINDS[kind]())
+    for order, steps in ((little, 1), (much, 8)):
+        together([order], 0, steps=steps)
+    assert little.state(1, 0, ALONE) == much.state(1, 0, ALONE)
+    assert together([little], 1) == together([much], 1)
+
+
+def test_a_state_of_an_epoch_before_has_where_the_generator_stood_then() -> None:
+    order = ordered(KINDS["RandomSampler"]())
+    whole, _ = together([order], 0)
+    together([order], 1, steps=1)
+    resumed = ordered(KINDS["RandomSampler"]())
+    together([resumed], 0)
+    resumed.load(order.state(0, 90, ALONE), ALONE)  # a lag over the epoch's end
+    assert together([resumed], 0, 90)[0] == whole[90:]
+
+
+def test_a_generator_that_is_not_there_any_more_is_told() -> None:
+    order = ordered(KINDS["RandomSampler"]())
+    order.at(0, 0, ALONE)
+    state = order.state(0, 6, ALONE)
+    with pytest.raises(StateMismatchError, match=r"with 1 generator\(s\), this one has 0"):
+        ordered(RandomSampler(range(N))).load(state, ALONE)
+    with pytest.raises(StateMismatchError, match="generator does not fit"):
+        ordered(KINDS["RandomSampler"]()).load({**state, "generators": ["AAAA"]}, ALONE)
+
+
+def test_an_interrupted_draw_begins_where_the_generator_stood() -> None:
+    class Interrupted(SubsetRandomSampler):
+        strikes = 2
+
+        def __iter__(self) -> Iterator[int]:
+            for number, index in enumerate(super().__iter__()):
+                if number == 40 and self.strikes:
+                    self.strikes -= 1
+                    raise KeyboardInterrupt
+                yield index
+
+    order = SamplerOrder(Interrupted(range(N), generator()), 50, "short", 5, N)
+    for _ in range(2):
+        with pytest.raises(KeyboardInterrupt):
+            order.at(0, 0, ALONE)
+    assert indices(walk(order)) == flat(KINDS["SubsetRandomSampler"]())
+
+
+class Remembers:
+    """A sampler that keeps something from one epoch to the next, and tells nobody."""
+
+    def __init__(self, rank: int | None = None) -> None:
+        self.epochs = 0
+        if rank is not None:
+            self.num_replicas, self.rank = 2, rank
+
+    def __len__(self) -> int:
+        return N
+
+    def __iter__(self) -> Iterator[int]:
+        self.epochs += 1
+        return iter([(i * 7 + self.epochs) % N for i in range(N)])
+
+
+@pytest.mark.parametrize("world", [1, 3])
+def test_a_sampler_that_draws_otherwise_is_told(world: int) -> None:
+    def made() -> list[Any]:
+        return [SamplerOrder(Remembers(), 5, "short", 0, N) for _ in range(2)]
+
+    orders = made()
+    together(orders, 0)
+    _, start = together(orders, 1, steps=2)
+    state = orders[0].state(1, start, Ranks(0, 2))
+    resumed = SamplerOrder(Remembers(), 11, "short", 0, N)
+    resumed.load(state, Ranks(0, world))
+    for _ in range(2):  # and again if it is asked again
+        with pytest.raises(StateMismatchError, match=r"Remembers draws epoch 1 otherwise .* first 20 .*set_epoch"):
+            resumed.at(1, start, Ranks(0, world))
+    again = SamplerOrder(Remembers(), 11, "short", 0, N)
+    again.load({"class": state["class"]}, Ranks(0, world))  # of an earlier version
+    assert again.at(1, start, Ranks(0, world)) is not None
+    fresh = made()
+    _, start = together(fresh, 0, steps=2)
+    again = SamplerOrder(Remembers(), 11, "short", 0, N)
+    again.load(fresh[1].state(0, start, Ranks(1, 2)), Ranks(0, world))
+    assert indices(walk(again, epoch=0, start=start)) == [(i * 7 + 1) % N for i in range(20, N)]
+
+
+def test_a_sampler_that_gives_less_than_was_consumed_is_told() -> None:
+    order = SamplerOrder([*range(N)], 10, "short", 0, N)
+    walk(order)
+    resumed = SamplerOrder([*range(20)], 10, "short", 0, N)
+    resumed.load(order.state(0, 30, ALONE), ALONE)
+    with pytest.raises(StateMismatchError, match="its first 30 samples"):
+        resumed.at(0, 30, ALONE)
+
+
+def test_a_split_sampler_that_draws_otherwise_is_told_on_the_rank_that_saved() -> None:
+    order = SamplerOrder(Remembers(rank=1), 5, "short", 0, N)
+    walk(order, Ranks(1, 2), epoch=0)
+    step = order.at(1, 0, Ranks(1, 2))
+    assert step is not None
+    state = order.state(1, step.end, Ranks(1, 2))
+    for rank in range(2):
+        resumed = SamplerOrder(Remembers(rank), 5, "short", 0, N)
+        resumed.load(state, Ranks(rank, 2))
+        if rank == 1:
+            with pytest.raises(StateMismatchError, match="its first 5 samples"):
+                resumed.at(1, step.end, Ranks(rank, 2))
+        else:
+            resumed.at(1, step.end, Ranks(rank, 2))
+
+
+def test_ranks_whose_split_samplers_have_generators_of_their_own_need_states_of_their_own() -> None:
+    class Split(SubsetRandomSampler):
+        def __init__(self, rank: int, seed: int) -> None:
+            super().__init__(range(N), torch.Generator().manual_seed(seed))
+            self.num_replicas, self.rank = 2, rank
+
+    order = SamplerOrder(Split(0, 3), 5, "short", 0, N)
+    order.at(0, 0, Ranks(0, 2))
+    state = order.state(0, 10, Ranks(0, 2))
+    SamplerOrder(Split(1, 3), 5, "short", 0, N).load(state, Ranks(1, 2))
+    with pytest.raises(StateMismatchError, match="save and load a state on each rank"):
+        SamplerOrder(Split(1, 4), 5, "short", 0, N).load(state, Ranks(1, 2))
+
+
+def test_the_digest_is_of_the_indices_alone() -> None:
+    order = SamplerOrder(SequentialSampler(range(N)), 7, "short", 0, N)
+    walk(order)
+    digests = [order.state(0, consumed, ALONE).get("digest") for consumed in (0, 7, 21, 7, 100, 101)]
+    assert digests == [zlib.crc32(np.arange(n).tobytes()) for n in (0, 7, 21, 7, 100)] + [None]
+    lists = BatchSamplerOrder(BatchSampler(SequentialSampler(range(N)), 9, drop_last=False), 0, N)
+    walk(lists)
+    assert lists.state(0, 36, ALONE)["digest"] == zlib.crc32(np.arange(36).tobytes())
+
+
+def test_a_sampler_with_a_state_of_its_own_goes_on_with_the_digest() -> None:
+    order = SamplerOrder(Stateful(7), 10, "short", 0, N)
+    walk(order)
+    resumed = SamplerOrder(Stateful(1), 10, "short", 0, N)
+    resumed.load(order.state(0, 30, ALONE), ALONE)
+    walk(resumed, start=30)
+    assert resumed.state(0, 60, ALONE) == order.state(0, 60, ALONE)
+
+
+def test_lists_of_other_lengths_go_on_amid_a_list() -> None:
+    before = BatchSampler(SequentialSampler(range(N)), 10, drop_last=False)
+    order = BatchSamplerOrder(before, 0, N)
+    walk(order)
+    for size in (3, 4, 64):
+        resumed = BatchSamplerOrder(BatchSampler(SequentialSampler(range(N)), size, drop_last=False), 0, N)
+        resumed.load(order.state(0, 10, ALONE), ALONE)
+        assert indices(walk(resumed, start=10)) == [*range(10, N)]
 
 
 def test_a_batch_samplers_list_is_the_batch_of_a_step_over_all_ranks() -> None:
