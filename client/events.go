@@ -36,7 +36,7 @@ func (f *Fleet) lost(m *member, err error) {
 	}
 	m.leftOut = refused(err)
 	if data := (*DataError)(nil); m.changed != "" && errors.As(err, &data) {
-		data.Message += ": " + m.changed
+		data.Message = m.changed + ": " + data.Message
 	}
 	if f.ctx.Err() != nil {
 		return
@@ -45,6 +45,10 @@ func (f *Fleet) lost(m *member, err error) {
 	if now := m.state(time.Time{}); now != was && !quit {
 		f.log.Warn("node "+string(now), "node", m.node.Addr(), "err", err)
 	}
+	if m.leftOut && m == f.applied.odd {
+		f.failed(fmt.Errorf("node %s: %w", m.node.Addr(), err))
+	}
+	f.settle(time.Now())
 	f.checkOpen()
 }
 

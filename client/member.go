@@ -218,7 +218,7 @@ func (m *member) serve(ctx context.Context) error {
 // judge asks the fleet whether the node may take part. Where the data differs it says what differs.
 func (m *member) judge(ctx context.Context, r *pb.OpenResponse) error {
 	verdict := make(chan judgement, 1)
-	m.fleet.inbox.post(func() { verdict <- m.fleet.judge(m, r) })
+	m.fleet.inbox.post(func() { m.fleet.apply(applicant{m, r, verdict}) })
 	select {
 	case v := <-verdict:
 		var data *DataError
@@ -256,7 +256,7 @@ type judgement struct {
 	info      *pb.OpenResponse
 }
 
-// judge compares a node's answer with what the job has pinned, and pins what is not yet. It runs on the fleet's goroutine.
+// judge compares a node's answer with what the job has pinned. It runs on the fleet's goroutine.
 func (f *Fleet) judge(m *member, r *pb.OpenResponse) judgement {
 	first := f.info.Load()
 	numerics, fingerprint := f.options.Numerics, f.options.Fingerprint
@@ -274,8 +274,6 @@ func (f *Fleet) judge(m *member, r *pb.OpenResponse) judgement {
 		return judgement{err: &DataError{Message: "data that changed while the job ran, and of the same names and sizes, which do not tell whether the pixels are the same"}}
 	case first != nil && r.PlanHash != first.PlanHash:
 		return judgement{err: &PlanError{Field: "plan", Message: fmt.Sprintf("means other batches there (hash %.12s, the job's is %.12s): another version?", r.PlanHash, first.PlanHash)}}
-	case first == nil:
-		f.info.Store(r)
 	}
 	return judgement{}
 }

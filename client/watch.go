@@ -31,6 +31,7 @@ func (f *Fleet) watch(now time.Time) {
 	}
 	f.prune()
 	f.connect(now)
+	f.settle(now)
 	f.tend(now)
 	f.remind(now)
 	f.knock(now)
