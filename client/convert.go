@@ -41,7 +41,7 @@ func fromStatus(err error) error {
 		return &VersionError{"it does not speak feedwater.v1: another version of Feedwater, or something else that speaks gRPC"}
 	}
 	if strings.Contains(s.Message(), "error reading server preface: EOF") || strings.Contains(s.Message(), "error reading server preface: read tcp") {
-		return fmt.Errorf("%w; the node hung up at once: if it serves TLS, pass tls=", err)
+		return fmt.Errorf("%w; the node hung up at once: if it serves TLS, pass tls=, or --tls-ca to a command", err)
 	}
 	if strings.Contains(s.Message(), "HTTP/1.1 header") {
 		return fmt.Errorf("%w; is this the port of --http, not of --listen?", err)

@@ -45,9 +45,9 @@ With --once the exit code is 1 if nodes are named and none answers.
 In the line of wants each letter is a batch that arrived, by node; capitals are hedges, · is out, x cancelled, ! failed. The line below it
 counts what the rank's agent has done about slow nodes: wants moved, batches that a second node was asked for, what was made for nothing.`,
 		Example: `  feedwater top
-  feedwater top cpu-1:7070 cpu-2:7070 --interval 0.5s
+  feedwater top cpu-1:7070,cpu-2:7070 --interval 0.5s
   feedwater top --once --json | jq '.jobs[0].verdict'`,
-		RunE: func(c *cobra.Command, hosts []string) error { return o.run(c.Context(), hosts, c.OutOrStdout()) },
+		RunE: func(c *cobra.Command, args []string) error { return o.run(c.Context(), splitNames(args), c.OutOrStdout()) },
 	}
 	f := c.Flags()
 	f.DurationVar(&o.interval, "interval", time.Second, "time between two looks, 0.1s to 60s")
@@ -101,6 +101,17 @@ func (o *topOptions) run(ctx context.Context, hosts []string, out io.Writer) err
 		return o.printLines(ctx, p, out)
 	}
 	return top.Show(ctx, p, version)
+}
+
+// splitNames are nodes that are named one by one, or several with commas.
+func splitNames(args []string) []string {
+	var names []string
+	for name := range strings.SplitSeq(strings.Join(args, ","), ",") {
+		if name = strings.TrimSpace(name); name != "" {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // listNodes follows the nodes that are named until end is called. The first answers have come when it returns.

@@ -15,6 +15,7 @@ func TestTopOnceTellsWhetherANodeAnswers(t *testing.T) {
 	}{
 		{[]string{n.addr, "127.0.0.1:1"}, exitOK, ""},
 		{[]string{"127.0.0.1:1", "127.0.0.1:2"}, exitError, "no node answers: 127.0.0.1:1, 127.0.0.1:2"},
+		{[]string{"127.0.0.1:1, 127.0.0.1:2,", "127.0.0.1:3"}, exitError, "no node answers: 127.0.0.1:1, 127.0.0.1:2, 127.0.0.1:3"},
 		{nil, exitOK, ""},
 	} {
 		for _, form := range []string{"--json=false", "--json"} {
