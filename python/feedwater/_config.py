@@ -151,7 +151,7 @@ class Config:
         if self.batch_sampler is not None:
             others = {"batch_size": self.batch_size, "sampler": self.sampler, "shuffle": self.shuffle or None}
             clash = next((name for name, value in others.items() if value is not None), None)
-            if clash or self.tail != "short":
+            if clash or self.tail == "drop":
                 raise ValueError(f"batch_sampler decides about {clash or 'the last batch'} already: leave it out")
             return
         if self.batch_size is None:

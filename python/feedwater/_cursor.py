@@ -72,10 +72,11 @@ class Cursor:
             self._history.append(place)
 
     def finish(self) -> None:
-        """The pass has yielded all of its epoch."""
+        """The pass has yielded all of its epoch. The next one is that of a set_epoch meanwhile, else the next epoch."""
         self.habit = None
         self.loaded = self.moved = False
-        self._next = (self.at.place[0] + 1, 0)
+        if self._next is None:
+            self._next = (self.at.place[0] + 1, 0)
 
     def set_epoch(self, epoch: int) -> None:
         """The next pass is that epoch from its beginning; a state just loaded for that epoch keeps its cursor."""

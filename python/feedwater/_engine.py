@@ -26,7 +26,7 @@ from ._pulse import Pulse
 from ._ranks import Ranks
 from ._replay import Last, Totals, keys_of
 from ._sampler_epoch import SamplerEpoch
-from ._samplers import BatchSamplerOrder, SamplerOrder, SubsetOrder
+from ._samplers import BatchSamplerOrder, SamplerOrder, SubsetOrder, check_split
 from ._session import IN_USE
 from ._slots import Slots
 from ._state import State, describe
@@ -167,6 +167,8 @@ class Engine:
         opened, order = self.opened(), self._ordered()
         ranks = self.placed()
         if ranks != self.ranks:
+            for sampler in (self.config.sampler, self.config.batch_sampler):
+                check_split(sampler, ranks)
             self._say(ranks)
             self.feed.forget()
             self.ranks = self.feed.ranks = ranks
@@ -460,7 +462,7 @@ def _request(config: Config) -> Request:
 
 def _order(config: Config, samples: int, told: SamplerEpoch) -> Order:
     if config.batch_sampler is not None:
-        return BatchSamplerOrder(config.batch_sampler, config.seed, samples, told)
+        return BatchSamplerOrder(config.batch_sampler, config.seed, samples, told, config.tail)
     assert config.batch_size is not None
     if config.sampler is not None:
         return SamplerOrder(config.sampler, config.batch_size, config.tail, config.seed, samples, told)

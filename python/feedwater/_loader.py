@@ -53,9 +53,12 @@ class Loader(Generic[B]):
     shuffle          another order each epoch, by seed
     sampler          indices in the order to use, as PyTorch has it: the order of all ranks, split among them, unless
                      it splits by itself (DistributedSampler)
-    batch_sampler    lists of indices, each the batch of one step over all ranks, in place of batch_size
-    tail             the last step when samples are left over: "short", a smaller one, equal on all ranks; "valid", a
-                     full one, whose field `valid` says which rows count; "drop", none (also drop_last=True)
+    batch_sampler    lists of indices, each the batch of one step over all ranks, in place of batch_size; or of this
+                     rank alone, if it or its sampler splits by itself
+    tail             the last step when samples are left over: "short", a smaller one, equal on all ranks, in which at
+                     most ranks - 1 samples come twice, drawn anew; "valid", a full one, whose field `valid` says which
+                     rows count; "drop", none (also drop_last=True). With a batch_sampler "short" or "valid", for each
+                     step whose list does not divide among the ranks
     steps_per_epoch  ends an epoch after so many steps, whatever the number of samples
     rank, num_replicas, mesh
                      this process's place; by default torch.distributed's, else RANK and WORLD_SIZE
@@ -211,7 +214,10 @@ class Loader(Generic[B]):
         return self._engine.length()
 
     def set_epoch(self, epoch: SupportsIndex) -> None:
-        """The next pass is that epoch. Needed only to go elsewhere than on; a state just loaded keeps its cursor."""
+        """The next pass is that epoch; one that runs is not touched. Needed only to go elsewhere than on.
+
+        A state just loaded for that epoch keeps its cursor.
+        """
         try:
             whole = -1 if isinstance(epoch, bool) else operator.index(epoch)
         except TypeError:

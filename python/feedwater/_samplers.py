@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from bisect import bisect_right
 from typing import Any
 
@@ -14,12 +15,27 @@ from ._ranks import Ranks
 from ._sampler_epoch import SamplerEpoch
 from .errors import DataError, StateMismatchError
 
-__all__ = ["BatchSamplerOrder", "SamplerOrder", "SubsetOrder", "is_sharded"]
+__all__ = ["BatchSamplerOrder", "SamplerOrder", "SubsetOrder", "check_split", "is_sharded"]
+
+log = logging.getLogger("feedwater")
 
 
 def is_sharded(sampler: Any) -> bool:
     """Whether it gives out only its rank's part, as DistributedSampler does."""
     return hasattr(sampler, "num_replicas") and hasattr(sampler, "rank")
+
+
+def check_split(sampler: Any, ranks: Ranks) -> None:
+    """Raises ValueError if a sampler, or the one in a batch sampler, splits by itself for another place than ours."""
+    parts: list[Any] = [sampler, getattr(sampler, "sampler", None)]
+    for part in parts:
+        if is_sharded(part) and (part.rank, part.num_replicas) != ranks:
+            raise ValueError(
+                f"{type(part).__name__} gives the part of rank {part.rank} of {part.num_replicas}, and this Loader is "
+                f"rank {ranks.rank} of {ranks.world}: samples would be missing or come twice. Make the sampler with "
+                f"rank={ranks.rank}, num_replicas={ranks.world}, or the Loader with rank={part.rank}, "
+                f"num_replicas={part.num_replicas}; or pass a sampler of the whole order, which is split here"
+            )
 
 
 class SubsetOrder:
@@ -207,13 +223,21 @@ class SamplerOrder(_Pulled):
 
 
 class BatchSamplerOrder(_Pulled):
-    """An order given list by list. A list is the batch of one step: of all ranks, or of this one if it is split."""
+    """An order given list by list. A list is the batch of one step: of all ranks, or of this one if it is split.
+
+    Where a list does not divide among the ranks, the last ones repeat some of it, or with "valid" have rows without a
+    sample.
+    """
 
     lists = True
 
-    def __init__(self, sampler: Any, seed: int, samples: int, told: SamplerEpoch | None = None) -> None:
+    def __init__(
+        self, sampler: Any, seed: int, samples: int, told: SamplerEpoch | None = None, tail: Tail = "short"
+    ) -> None:
         super().__init__(sampler, seed, samples, told)
+        self.tail = tail
         self.largest = None
+        self._warned = False
 
     def at(self, epoch: int, start: int, ranks: Ranks) -> Step | None:
         pull = self._epoch(epoch)
@@ -236,8 +260,26 @@ class BatchSamplerOrder(_Pulled):
             position = first * ranks.world + ranks.rank * take
             return Step(epoch, start, take * ranks.world, position, take, take, self._checked(items))
         each = -(-take // ranks.world)
-        places = np.arange(ranks.rank * each, (ranks.rank + 1) * each) % take
-        return Step(epoch, start, take, first + ranks.rank * each, each, each, self._checked(items[places]))
+        begin, end = ranks.rank * each, (ranks.rank + 1) * each
+        if self.tail == "valid":
+            mine = items[begin:end]
+            return Step(epoch, start, take, first + begin, len(mine), each, self._checked(mine))
+        self._warn(take, each, ranks)
+        return Step(epoch, start, take, first + begin, each, each, self._checked(items[np.arange(begin, end) % take]))
+
+    def _warn(self, take: int, each: int, ranks: Ranks) -> None:
+        """Says once that steps repeat samples: it may be each step of the epoch, not only the last."""
+        if take % ranks.world and not self._warned:
+            self._warned = True
+            log.warning(
+                "%s: a step of %d samples gives each of %d ranks %d, and %d of them come twice. Lists whose length "
+                'divides by the ranks repeat nothing; tail="valid", with the field valid, marks rows in place of it',
+                type(self.sampler).__name__,
+                take,
+                ranks.world,
+                each,
+                each * ranks.world - take,
+            )
 
     def steps(self, ranks: Ranks) -> int:
         return len(self.sampler)

@@ -39,6 +39,19 @@ def test_set_epoch_begins_that_epoch() -> None:
     assert cursor.at.place == (7, 0)
 
 
+def test_set_epoch_during_a_pass_holds_though_that_ends_by_itself() -> None:
+    cursor = Cursor()
+    cursor.begin()
+    take(cursor)
+    cursor.set_epoch(7)
+    cursor.finish()
+    cursor.begin()
+    assert cursor.at.place == (7, 0)
+    cursor.finish()
+    cursor.begin()
+    assert cursor.at.place == (8, 0), "only once"
+
+
 def test_set_epoch_of_the_running_epoch_begins_it_again() -> None:
     cursor = Cursor()
     cursor.begin()

@@ -577,6 +577,23 @@ def test_samplers_of_pytorch(fake: Any) -> None:
     assert [loader.last.indices.tolist() for _ in loader] == list(lists)
 
 
+def test_a_sampler_of_another_place_than_the_loaders_is_refused(fake: Any) -> None:
+    from torch.utils.data import DistributedSampler
+
+    loader = fake.loader(sampler=DistributedSampler(range(100), 3, 1), rank=1, num_replicas=2)
+    with pytest.raises(ValueError, match="rank 1 of 3, and this Loader is rank 1 of 2"):
+        next(iter(loader))
+
+
+def test_a_batch_samplers_rows_without_a_sample_are_marked(fake: Any) -> None:
+    lists = [[*range(7)], [7, 8, 9, 10]]
+    loader = fake.loader(
+        batch_sampler=lists, batch_size=None, tail="valid", fields=("label", "valid"), rank=1, num_replicas=2
+    )
+    assert [valid.tolist() for _, valid in loader] == [[True, True, True, False], [True, True]]
+    assert loader.last.indices.tolist() == [9, 10]
+
+
 def test_a_batch_sampler_with_batches_that_grow(fake: Any) -> None:
     lists = [[1], [2, 3], list(range(50)), [4], list(range(99))]
     loader = fake.loader(batch_sampler=lists, batch_size=None)

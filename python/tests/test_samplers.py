@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 from feedwater import DataError, StateMismatchError
-from feedwater._order import Step
+from feedwater._order import Step, Tail
 from feedwater._ranks import Ranks
-from feedwater._samplers import BatchSamplerOrder, SamplerOrder, SubsetOrder
+from feedwater._samplers import BatchSamplerOrder, SamplerOrder, SubsetOrder, check_split
 
 torch = pytest.importorskip("torch")
 from torch.utils.data import (  # noqa: E402
@@ -424,6 +424,44 @@ def test_a_batch_samplers_list_is_the_batch_of_a_step_over_all_ranks() -> None:
         assert both[: step.size] == step.indices.tolist()
         assert both[step.size :] == step.indices.tolist()[: len(both) - step.size]
         assert left.end == right.end == step.end
+
+
+def test_lists_that_do_not_divide_are_said_to_repeat_or_have_rows_without_a_sample(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    lists = [[*range(10)], [10, 11], [*range(12, 20)]]
+
+    def steps(tail: Tail) -> list[list[Step]]:
+        return [walk(BatchSamplerOrder(lists, 0, N, tail=tail), Ranks(rank, 4)) for rank in range(4)]
+
+    marked = steps("valid")
+    assert not caplog.records
+    assert [[part.rows for part in step] for step in marked] == [[3, 1, 2]] * 4
+    for number, items in enumerate(lists):
+        assert [int(i) for rank in marked for i in rank[number].indices] == items  # type: ignore[union-attr]
+        assert all(rank[number].size == len(rank[number].indices) for rank in marked)  # type: ignore[arg-type]
+        assert [r[number].start for r in marked] == [r[number].start for r in steps("short")]
+    caplog.clear()
+    order = BatchSamplerOrder(lists, 0, N)
+    for _ in range(2):
+        walk(order, Ranks(3, 4))
+    (said,) = caplog.records
+    assert "a step of 10 samples gives each of 4 ranks 3, and 2 of them come twice" in said.getMessage()
+    assert 'tail="valid"' in said.getMessage()
+    caplog.clear()
+    walk(BatchSamplerOrder(lists, 0, N), Ranks(0, 2))
+    assert not caplog.records, "they divide"
+
+
+@pytest.mark.parametrize("wrap", [lambda s: s, lambda s: BatchSampler(s, 5, False)])
+def test_a_sampler_that_splits_for_another_place_is_refused(wrap: Any) -> None:
+    for rank, world in [(1, 2), (0, 3), (0, 1)]:
+        with pytest.raises(ValueError, match=f"rank 0 of 2, and this Loader is rank {rank} of {world}") as caught:
+            check_split(wrap(DistributedSampler(range(N), 2, 0)), Ranks(rank, world))
+        assert f"rank={rank}, num_replicas={world}" in str(caught.value)
+    check_split(wrap(DistributedSampler(range(N), 2, 0)), Ranks(0, 2))
+    check_split(wrap(SequentialSampler(range(N))), Ranks(1, 3))
+    check_split(None, Ranks(1, 3))
 
 
 def test_lists_of_any_length_and_empty_ones() -> None:
