@@ -47,7 +47,9 @@ counts what the rank's agent has done about slow nodes: wants moved, batches tha
 		Example: `  feedwater top
   feedwater top cpu-1:7070,cpu-2:7070 --interval 0.5s
   feedwater top --once --json | jq '.jobs[0].verdict'`,
-		RunE: func(c *cobra.Command, args []string) error { return o.run(c.Context(), splitNames(args), c.OutOrStdout()) },
+		RunE: func(c *cobra.Command, args []string) error {
+			return o.run(c.Context(), splitNames(args), c.OutOrStdout())
+		},
 	}
 	f := c.Flags()
 	f.DurationVar(&o.interval, "interval", time.Second, "time between two looks, 0.1s to 60s")
