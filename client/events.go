@@ -215,6 +215,7 @@ func (f *Fleet) answered(a *asked, answer Answer) {
 			w.final = &Result{Header: answer.Header, Data: answer.Data, Imaged: answer.Imaged, Node: s.member.node.Addr()}
 			s.member.trust.Delivered(f.clock(now))
 			f.overtaken(w, a, now)
+			f.leaveOutBroken(w, s.member)
 		}
 	case w.final == nil:
 		if err := f.blame(a, answer, now); err != nil {
@@ -288,6 +289,8 @@ func (f *Fleet) failure(a *asked, failure *pb.Failure, now time.Time) error {
 	m := s.member
 	err := fromFailure(failure, m.node.Addr())
 	switch code := codes.Code(failure.Code); {
+	case code == codes.DataLoss && w.broken == nil && f.elsewhere(w, m, now): // it may be this copy that is damaged
+		w.gaveUp(m, err, now)
 	case code == codes.DataLoss || code == codes.InvalidArgument:
 		return err
 	case code == codes.Canceled: // its deadline was over there first
@@ -321,6 +324,19 @@ const warnEvery = 10 * time.Second
 
 // longestBusy bounds what a node can ask for.
 const longestBusy = 30 * time.Second
+
+// leaveOutBroken leaves a node out that could not decode a sample of a want which another one has made: its copy is damaged.
+func (f *Fleet) leaveOutBroken(w *Want, by *member) {
+	if w.broken == nil || w.broken.member == by {
+		return
+	}
+	m, err := w.broken.member, w.broken.err
+	f.log.Warn("a sample does not decode on a node and does on another: the copy is damaged", "node", m.node.Addr(), "other", by.node.Addr(), "err", err)
+	m.changed = err.Error()
+	if m.session != nil {
+		m.session.quit() // to be judged anew
+	}
+}
 
 // charge counts a failure that is the node's own. What may pass is waited out once batches have come, but not in this
 // process, whose user can see to it at once.

@@ -28,7 +28,7 @@ func TestOneBatch(t *testing.T) {
 	}
 }
 
-// Trouble that is nobody's fault but the want's: no other node is asked.
+// Trouble that is nobody's fault but the want's: no other node is asked, but one where a sample does not decode.
 func TestFinalFailures(t *testing.T) {
 	c := newCluster(t)
 	var made atomic.Int64
@@ -46,7 +46,7 @@ func TestFinalFailures(t *testing.T) {
 	if r := ask(f, rangeOf(1, 0, 8), room); !errors.As(r.Err, &sample) || sample.Key != "cat/7.jpg" || sample.Offset != 2 || sample.Node == "" {
 		t.Errorf("a sample that does not decode: %v", r.Err)
 	}
-	if n := made.Load(); n != 1 {
+	if n := made.Load(); n != 2 {
 		t.Errorf("it was tried %d times", n)
 	}
 	var plan *client.PlanError
@@ -60,6 +60,41 @@ func TestFinalFailures(t *testing.T) {
 	if r := ask(f, rangeOf(0, 0, 8), room); r.Err != nil {
 		t.Errorf("afterwards: %v", r.Err)
 	}
+}
+
+// A file that one node cannot read rightly, and another can: its batches come from that one, and the other is left out and named.
+func TestOneCopyIsDamaged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t)
+		want := func() string {
+			c.start("well", &servertest.Engine{}, server.Options{})
+			return digest(t, newLoader(t, client.LoaderOptions{Options: c.options("well"), Batch: 10}), 1)
+		}()
+		var met atomic.Bool
+		c.start("damaged", &servertest.Engine{Fail: func(n *pipeline.Name) error {
+			if n.Position > 300 {
+				met.Store(true)
+				return &pipeline.SampleError{Offset: 2, Index: 7, Key: "cat/7.jpg", Op: "decode", Cause: errors.New("corrupt")}
+			}
+			return nil
+		}}, server.Options{})
+		l := newLoader(t, client.LoaderOptions{Options: c.options("damaged", "well"), Batch: 10})
+		if _, err := l.Open(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		c.await(l.Fleet(), 2)
+		if got := digest(t, l, 1); got != want {
+			t.Errorf("%s, not %s", got, want)
+		}
+		if !met.Load() {
+			t.Fatal("the damaged node was not asked")
+		}
+		c.until("it is not left out", func() bool { return l.Fleet().Status()[0].State == client.LeftOut })
+		if log := c.log.String(); !strings.Contains(log, "the copy is damaged") || !strings.Contains(log, "cat/7.jpg") {
+			t.Errorf("the log does not say why:\n%s", log)
+		}
+		l.Close()
+	})
 }
 
 func TestGrow(t *testing.T) {

@@ -41,6 +41,7 @@ type Want struct {
 	// When the want fails if no other node comes; zero while a node may do it yet.
 	failedBy time.Time
 	left     *member // that it was taken from last
+	broken   *broken // a node says that a sample is
 	moves    int
 	missed   int // deadlines
 }
@@ -65,6 +66,12 @@ type try struct {
 	err      error
 }
 
+// broken is a node that could not decode a sample of a want, and what it said.
+type broken struct {
+	member *member
+	err    error
+}
+
 const (
 	maxTries   = 2
 	retryAfter = time.Second
@@ -80,6 +87,14 @@ func (w *Want) failed(m *member, err error, passing bool, now time.Time) {
 		n = min(n, maxTries-1)
 	}
 	w.tries[m] = try{n, now.Add(retryAfter), err}
+}
+
+// gaveUp counts a node out, which could not decode a sample.
+func (w *Want) gaveUp(m *member, err error, now time.Time) {
+	w.broken = &broken{m, err}
+	for range maxTries {
+		w.failed(m, err, false, now)
+	}
 }
 
 // hopeFor is how long a want that all usable nodes have failed waits for those that are down: one may restart.
@@ -106,6 +121,9 @@ func (w *Want) hopeless(members []*member, now time.Time) error {
 	}
 	if len(errs) == 0 || down && now.Before(w.failedBy) {
 		return nil
+	}
+	if w.broken != nil {
+		return w.broken.err
 	}
 	return &NodesError{errs}
 }

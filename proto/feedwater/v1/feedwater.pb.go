@@ -1683,8 +1683,9 @@ func (x *SampleError) GetSubstituted() bool {
 // Failure ends one want; the stream goes on.
 type Failure struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// A google.rpc.Code. DATA_LOSS: a sample does not decode and the plan says raise; sample_error has it. Every node would
-	// say the same, so do not ask another. All other codes: this node's trouble, ask another.
+	// A google.rpc.Code. DATA_LOSS: a sample does not decode and the plan says raise; sample_error has it. Nodes say
+	// the same, unless this one's copy is damaged: ask one other. INVALID_ARGUMENT: every node says the same. All other
+	// codes: this node's trouble, ask another.
 	Code        int32        `protobuf:"varint,1,opt,name=code,proto3" json:"code,omitempty"`
 	Message     string       `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"`
 	SampleError *SampleError `protobuf:"bytes,3,opt,name=sample_error,json=sampleError,proto3" json:"sample_error,omitempty"`
