@@ -8,6 +8,7 @@ import (
 const (
 	gatherBytes = 512 << 10        // that one write takes, if as much comes
 	gatherFor   = time.Millisecond // that something waits at most, or twice as long, for more that was to come and did not
+	headBytes   = 64               // at most, of what is copied without a look at whether it lies in a slot
 	copiedBytes = 16 << 10         // of what does not lie in a slot; it is little
 )
 
@@ -59,7 +60,10 @@ func (g *gathered) Write(p []byte) (int, error) {
 		return 0, g.err
 	}
 	whole := g.frame.take(p)
-	l := g.hold(p)
+	var l *lease
+	if len(p) > headBytes {
+		l = g.hold(p)
+	}
 	if l != nil {
 		g.refer(p, l)
 	} else {

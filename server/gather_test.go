@@ -6,6 +6,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"net"
+	"runtime"
 	"testing"
 )
 
@@ -146,6 +147,91 @@ func TestGatheredIsHeld(t *testing.T) {
 				t.Errorf("other bytes, or none: %v", err)
 			}
 		}
+	}
+}
+
+// A slot that gRPC is done with counts against the budget while a connection has yet to write some of it, whatever the garbage collector finds,
+// and is lent again afterwards.
+func TestGatheredIsCounted(t *testing.T) {
+	m := &memory{limit: 1 << 20}
+	q := newQuota(m, m.limit)
+	near, _ := sockets(t)
+	g := gather(near, m)
+	g.mu.Lock()
+	func() {
+		data, free := leased(t, q, 200_000, 1)
+		g.refer(data[:1000], g.hold(data[:1000]))
+		free()
+	}()
+	for range 2 {
+		collected(t)
+	}
+	if used, lent := m.stats(); used == 0 || lent == 0 {
+		t.Errorf("%d bytes are used and %d lent while some are to be written", used, lent)
+	}
+	g.mu.Unlock()
+	g.flush()
+	if _, lent := m.stats(); lent != 0 || len(m.free) != 1 {
+		t.Errorf("%d bytes are lent, %d slots free", lent, len(m.free))
+	}
+}
+
+// collected returns when the garbage collector has found and told what nobody refers to.
+func collected(t *testing.T) {
+	t.Helper()
+	told := make(chan struct{})
+	runtime.AddCleanup(new([64]byte), func(told chan struct{}) { close(told) }, told)
+	for {
+		runtime.GC()
+		select {
+		case <-told:
+			return
+		case <-t.Context().Done():
+			t.Fatal("nothing is collected")
+		default:
+		}
+	}
+}
+
+// A part of any lease is found, and nothing beside it.
+func TestHold(t *testing.T) {
+	m := &memory{limit: 64 << 20}
+	q := newQuota(m, m.limit)
+	var all [][]byte
+	var free []func()
+	for i := range 100 {
+		data, end := leased(t, q, 10_000+i*100, byte(i))
+		all, free = append(all, data), append(free, end)
+	}
+	check := func(data []byte, lent bool) {
+		n := len(data)
+		for _, p := range [][]byte{data[:1], data[n-1:], data[n/3 : n/2], data} {
+			l := m.hold(p)
+			if found := l != nil; found != lent || found && &l.data[0] != &data[0] {
+				t.Fatalf("of a lease of %d bytes, lent %v, part of %d: found %v", n, lent, len(p), found)
+			}
+			if l != nil {
+				l.letGo()
+			}
+		}
+		if p := data[:n+1]; m.hold(p) != nil {
+			t.Fatal("more than a lease is found")
+		}
+	}
+	for i, data := range all {
+		check(data, true)
+		if i%2 == 0 {
+			free[i]()
+		}
+	}
+	for i, data := range all {
+		check(data, i%2 != 0)
+	}
+	for i := 1; i < len(free); i += 2 {
+		free[i]()
+	}
+	if len(m.leases) != 0 || m.hold(make([]byte, 100)) != nil {
+		t.Errorf("%d leases are left", len(m.leases))
 	}
 }
 

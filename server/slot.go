@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"math"
 	"runtime"
 	"slices"
@@ -19,7 +20,7 @@ type memory struct {
 	used   int64    // bytes of all slots, lent or free
 	lent   int64    // bytes of the lent ones
 	free   [][]byte // the latest returned last
-	leases []*lease // of lent ones that gRPC sends
+	leases []*lease // of lent ones that gRPC sends, by where they lie
 }
 
 // quota is what one stream may hold of a memory.
@@ -143,7 +144,7 @@ func (s *slot) release(keep bool) {
 		m.used -= size
 	}
 	m.mu.Unlock()
-	if keep {
+	if keep { // not from the garbage collector's goroutine
 		q.tell()
 	}
 }
@@ -212,11 +213,8 @@ func (s *slot) lease(bytes int) mem.Buffer {
 	handle := new([]byte)
 	*handle = s.buf[:bytes]
 	l := &lease{slot: s, data: *handle, holders: 1}
-	l.cleanup = runtime.AddCleanup(handle, (*lease).lost, l)
-	m := s.quota.memory
-	m.mu.Lock()
-	m.leases = append(m.leases, l)
-	m.mu.Unlock()
+	l.cleanup = runtime.AddCleanup(handle, (*lease).forgotten, l)
+	s.quota.memory.lend(l)
 	return mem.NewBuffer(handle, l)
 }
 
@@ -224,9 +222,11 @@ func (s *slot) lease(bytes int) mem.Buffer {
 type lease struct {
 	slot    *slot
 	data    []byte
-	holders int // gRPC, and connections that have yet to write some of it; guarded by memory.mu
-	over    sync.Once
 	cleanup runtime.Cleanup
+
+	// Guarded by memory.mu.
+	holders int  // gRPC, and connections that have yet to write some of it
+	lost    bool // by gRPC, which may still read it
 }
 
 // Get implements mem.BufferPool. Nobody calls it.
@@ -236,32 +236,44 @@ func (l *lease) Get(n int) *[]byte {
 }
 
 // Put implements mem.BufferPool: gRPC is done with the buffer.
-func (l *lease) Put(*[]byte) { l.letGo() }
+func (l *lease) Put(handle *[]byte) {
+	l.cleanup.Stop()
+	runtime.KeepAlive(handle)
+	l.letGo()
+}
 
-// letGo is told by each that holds the lease, once.
+// forgotten is told in place of Put, by the garbage collector.
+func (l *lease) forgotten() {
+	m := l.slot.quota.memory
+	m.mu.Lock()
+	l.lost = true
+	m.mu.Unlock()
+	l.letGo()
+}
+
+// letGo is told by each that holds the lease, once. The last one releases the slot.
 func (l *lease) letGo() {
 	m := l.slot.quota.memory
 	m.mu.Lock()
 	l.holders--
-	held := l.holders > 0
+	over, keep := l.holders == 0, !l.lost
+	if over {
+		if at, ok := m.find(l.data); ok {
+			m.leases = slices.Delete(m.leases, at, at+1)
+		}
+	}
 	m.mu.Unlock()
-	if !held {
-		l.end(true)
+	if over {
+		l.slot.release(keep)
 	}
 }
 
-func (l *lease) lost() { l.end(false) }
-
-// end releases the slot, once.
-func (l *lease) end(keep bool) {
-	l.over.Do(func() {
-		l.cleanup.Stop()
-		m := l.slot.quota.memory
-		m.mu.Lock()
-		m.leases = slices.DeleteFunc(m.leases, func(o *lease) bool { return o == l })
-		m.mu.Unlock()
-		l.slot.release(keep)
-	})
+// lend notes a lease, for hold.
+func (m *memory) lend(l *lease) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	at, _ := m.find(l.data)
+	m.leases = slices.Insert(m.leases, at, l)
 }
 
 // hold finds the lease that p is of, which the caller then holds; nil: there is none. p is in use, so the lease is not over.
@@ -271,13 +283,24 @@ func (m *memory) hold(p []byte) *lease {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for _, l := range m.leases {
-		if l.has(p) {
-			l.holders++
-			return l
-		}
+	at, ok := m.find(p)
+	if !ok && at > 0 {
+		at-- // the last one that begins before p
 	}
-	return nil
+	if at == len(m.leases) || !m.leases[at].has(p) {
+		return nil
+	}
+	m.leases[at].holders++
+	return m.leases[at]
+}
+
+// find is where a lease that begins where p does is, or would be. mu is held.
+func (m *memory) find(p []byte) (at int, ok bool) {
+	begin, _ := extent(p)
+	return slices.BinarySearchFunc(m.leases, begin, func(l *lease, begin uintptr) int {
+		from, _ := extent(l.data)
+		return cmp.Compare(from, begin)
+	})
 }
 
 // has reports whether p, which is not empty, lies in what is leased.
