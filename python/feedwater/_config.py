@@ -149,10 +149,15 @@ class Config:
         if self.source.indices is not None and (self.sampler is not None or self.batch_sampler is not None):
             raise ValueError("a Subset and a sampler both choose samples: pass the whole data set and the sampler")
         if self.batch_sampler is not None:
-            others = {"batch_size": self.batch_size, "sampler": self.sampler, "shuffle": self.shuffle or None}
+            others = {
+                "batch_size": self.batch_size,
+                "sampler": self.sampler,
+                "shuffle": self.shuffle or None,
+                'drop_last (tail="drop")': self.tail == "drop" or None,
+            }
             clash = next((name for name, value in others.items() if value is not None), None)
-            if clash or self.tail == "drop":
-                raise ValueError(f"batch_sampler decides about {clash or 'the last batch'} already: leave it out")
+            if clash:
+                raise ValueError(f"batch_sampler decides about {clash} already: leave it out")
             return
         if self.batch_size is None:
             raise ValueError("batch_size is missing: the samples of one batch of one rank")

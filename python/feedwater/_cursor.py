@@ -45,12 +45,19 @@ class Cursor:
         """A state was loaded that the running pass has not taken up."""
         self._next: tuple[int, int] | None = (0, 0)
         """Where the next pass begins, if that is decided."""
+        self._decided = self.at
+        """Where we were when it was. A pass that has gone on since was not broken off."""
         self._history: deque[tuple[int, int]] = deque(maxlen=KEPT)
 
     @property
     def place(self) -> tuple[int, int]:
-        """The names of the next batch, if no iter() comes in between."""
-        return self._next or self.at.place
+        """The names of the next batch: where the next pass begins if that was decided, and none has gone on since."""
+        return self._next or self.at.place if self.pending else self.at.place
+
+    @property
+    def following(self) -> tuple[int, int]:
+        """Where the next pass begins if the running one runs through."""
+        return self._next or (self.at.place[0] + 1, 0)
 
     def begin(self) -> None:
         """A pass begins: at the decided place, else at the cursor if nothing was returned or we failed, else anew."""
@@ -72,31 +79,37 @@ class Cursor:
             self._history.append(place)
 
     def finish(self) -> None:
-        """The pass has yielded all of its epoch. The next one is that of a set_epoch meanwhile, else the next epoch."""
+        """The pass has yielded all of its epoch."""
         self.habit = None
         self.loaded = self.moved = False
-        if self._next is None:
-            self._next = (self.at.place[0] + 1, 0)
+        self._decide(self.following)
 
     def set_epoch(self, epoch: int) -> None:
-        """The next pass is that epoch from its beginning; a state just loaded for that epoch keeps its cursor."""
+        """The next pass is that epoch from its beginning; a state just loaded for that epoch keeps its cursor.
+
+        A running pass may go on to its end before.
+        """
         fresh = self.loaded and (self._next is not None or not self.at.returned)
         if fresh and self.place[0] == epoch:
             return
         self.loaded = self.moved = False
-        self._next = (epoch, 0)
+        self._decide((epoch, 0))
 
     def load(self, epoch: int, consumed: int) -> None:
         """Continues there, with the first batch from now on."""
         self._history.clear()
         self.habit, self.failed = None, False
-        self._next = (epoch, consumed)
+        self._decide((epoch, consumed))
         self.loaded = self.moved = True
+
+    def _decide(self, place: tuple[int, int]) -> None:
+        """The next pass begins there."""
+        self._next, self._decided = place, self.at
 
     @property
     def pending(self) -> bool:
-        """Whether it is decided where the next pass begins."""
-        return self._next is not None
+        """Whether it is decided where the next pass begins, and none has gone on since."""
+        return self._next is not None and self._decided is self.at
 
     def back(self, lag: int) -> tuple[int, int]:
         """The place as if the last lag returned batches had not been."""

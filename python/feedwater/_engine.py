@@ -60,7 +60,8 @@ class Engine:
         self.pace = Pace()
         self.feed = Feed(_request(config))
         self.pulse = Pulse(self.pace, self.feed)
-        self.told = SamplerEpoch(config.batch_sampler if config.sampler is None else config.sampler)
+        self._sampler = config.batch_sampler if config.sampler is None else config.sampler
+        self.told = SamplerEpoch(self._sampler)
         self.ranks: Ranks | None = None
         self.order: Order | None = None
         self.state: tuple[State, bool] | None = None
@@ -120,8 +121,10 @@ class Engine:
         return fixed * self.config.batch_size * ranks.world
 
     def placed(self) -> Ranks:
-        """This rank's place among all, as it is now."""
-        return _placed(self.config)
+        """This rank's place among all, as it is now. Raises ValueError if a sampler that splits has another one."""
+        ranks = _placed(self.config)
+        check_split(self._sampler, ranks)
+        return ranks
 
     def drawn(self) -> int:
         """Samples of a whole epoch on this rank, where no sampler decides."""
@@ -167,8 +170,6 @@ class Engine:
         opened, order = self.opened(), self._ordered()
         ranks = self.placed()
         if ranks != self.ranks:
-            for sampler in (self.config.sampler, self.config.batch_sampler):
-                check_split(sampler, ranks)
             self._say(ranks)
             self.feed.forget()
             self.ranks = self.feed.ranks = ranks

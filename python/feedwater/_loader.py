@@ -52,13 +52,14 @@ class Loader(Generic[B]):
     batch_size       samples per batch and rank
     shuffle          another order each epoch, by seed
     sampler          indices in the order to use, as PyTorch has it: the order of all ranks, split among them, unless
-                     it splits by itself (DistributedSampler)
-    batch_sampler    lists of indices, each the batch of one step over all ranks, in place of batch_size; or of this
-                     rank alone, if it or its sampler splits by itself
-    tail             the last step when samples are left over: "short", a smaller one, equal on all ranks, in which at
-                     most ranks - 1 samples come twice, drawn anew; "valid", a full one, whose field `valid` says which
-                     rows count; "drop", none (also drop_last=True). With a batch_sampler "short" or "valid", for each
-                     step whose list does not divide among the ranks
+                     it splits by itself (DistributedSampler), by the Loader's rank and num_replicas
+    batch_sampler    lists of indices, in place of batch_size: each the batch of one step over all ranks, or of this
+                     rank if it, or the sampler inside, splits by itself
+    tail             the last step when samples are left over: "short", a smaller one, equal on all ranks, for which up
+                     to ranks - 1 samples come again, drawn anew (another crop than the first time); "valid", a full
+                     one, whose field `valid` says which rows count; "drop", none (also drop_last=True). With a
+                     batch_sampler's lists over all ranks, "short" and "valid" go for every list that does not divide
+                     among them
     steps_per_epoch  ends an epoch after so many steps, whatever the number of samples
     rank, num_replicas, mesh
                      this process's place; by default torch.distributed's, else RANK and WORLD_SIZE
@@ -214,9 +215,10 @@ class Loader(Generic[B]):
         return self._engine.length()
 
     def set_epoch(self, epoch: SupportsIndex) -> None:
-        """The next pass is that epoch; one that runs is not touched. Needed only to go elsewhere than on.
+        """The next pass is that epoch. Needed only to go elsewhere than on; a state just loaded keeps its cursor.
 
-        A state just loaded for that epoch keeps its cursor.
+        A running pass is not ended by it: it may go on, and the next iter() has that epoch, however the pass ends.
+        While it goes on, peek() and state_dict() are about it, and a state does not tell of the epoch to come.
         """
         try:
             whole = -1 if isinstance(epoch, bool) else operator.index(epoch)
@@ -296,7 +298,7 @@ class Loader(Generic[B]):
         """
         epoch, consumed = self._cursor.back(lag)
         if lag == 0 and self._engine.at_end():
-            epoch, consumed = epoch + 1, 0
+            epoch, consumed = self._cursor.following
         return self._engine.describe(epoch, consumed)
 
     def load_state_dict(self, state: Mapping[str, Any], strict: bool = True) -> None:
@@ -319,7 +321,7 @@ class Loader(Generic[B]):
         self._config, self._dataset = pickled["config"], None
         self._begin_anew()
         state = pickled["state"]
-        if state["epoch"] or state["consumed"]:
+        if state["epoch"] or state["consumed"] or state.get("sampler"):
             self.load_state_dict(state)
         self._engine.told.known = pickled["told"]
 

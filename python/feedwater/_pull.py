@@ -86,7 +86,7 @@ class Pull:
 
     def ensure(self, drawn: int, *, lists: bool = False) -> None:
         """Draws until that many samples are there, or the epoch ends. StateMismatchError if it is another one."""
-        while not self.ended and self.base + len(self.flat) < drawn:
+        while not self.ended and self.base + (self.bounds[-1] if lists else len(self.flat)) < drawn:
             try:
                 if self._iterator is None:
                     self._random = RandomState(self._seed)
@@ -102,9 +102,9 @@ class Pull:
         """Draws the rest, if the sampler has generators of its own: how far was looked ahead must not tell in the next
         epoch. Not one that gives more than its length, which may have no end, nor one that is not known to fit.
         """
-        if not self.stood or self._expected is not None or not hasattr(self._sampler, "__len__"):
+        most = operator.length_hint(self._sampler)  # 0 also of a batch sampler over a sampler that has no length
+        if not self.stood or self._expected is not None or not most:
             return
-        most = len(self._sampler)
         if not lists:
             self.ensure(most + 1)
         while lists and not self.ended and len(self.bounds) - 1 <= most:

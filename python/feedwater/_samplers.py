@@ -15,27 +15,29 @@ from ._ranks import Ranks
 from ._sampler_epoch import SamplerEpoch
 from .errors import DataError, StateMismatchError
 
-__all__ = ["BatchSamplerOrder", "SamplerOrder", "SubsetOrder", "check_split", "is_sharded"]
+__all__ = ["BatchSamplerOrder", "SamplerOrder", "SubsetOrder", "check_split"]
 
 log = logging.getLogger("feedwater")
 
 
-def is_sharded(sampler: Any) -> bool:
-    """Whether it gives out only its rank's part, as DistributedSampler does."""
-    return hasattr(sampler, "num_replicas") and hasattr(sampler, "rank")
+def split_of(sampler: Any) -> Ranks | None:
+    """Whose part it gives, or the sampler inside a batch sampler, if it splits by itself as DistributedSampler does."""
+    for part in (sampler, getattr(sampler, "sampler", None)):
+        rank, world = getattr(part, "rank", None), getattr(part, "num_replicas", None)
+        if rank is not None and world is not None:
+            return Ranks(rank, world)
+    return None
 
 
 def check_split(sampler: Any, ranks: Ranks) -> None:
-    """Raises ValueError if a sampler, or the one in a batch sampler, splits by itself for another place than ours."""
-    parts: list[Any] = [sampler, getattr(sampler, "sampler", None)]
-    for part in parts:
-        if is_sharded(part) and (part.rank, part.num_replicas) != ranks:
-            raise ValueError(
-                f"{type(part).__name__} gives the part of rank {part.rank} of {part.num_replicas}, and this Loader is "
-                f"rank {ranks.rank} of {ranks.world}: samples would be missing or come twice. Make the sampler with "
-                f"rank={ranks.rank}, num_replicas={ranks.world}, or the Loader with rank={part.rank}, "
-                f"num_replicas={part.num_replicas}; or pass a sampler of the whole order, which is split here"
-            )
+    """Raises ValueError if the sampler splits by itself, and gives another part than that of these ranks."""
+    split = split_of(sampler)
+    if split is not None and split != ranks:
+        raise ValueError(
+            f"{type(sampler).__name__} has rank={split.rank}, num_replicas={split.world}, and the Loader "
+            f"rank={ranks.rank}, num_replicas={ranks.world}: samples would come twice or never. Pass both the same "
+            "ones (or the Loader mesh=), or a sampler of the whole order, which the Loader splits"
+        )
 
 
 class SubsetOrder:
@@ -92,7 +94,7 @@ class _Pulled:
     def __init__(self, sampler: Any, seed: int, samples: int, told: SamplerEpoch | None) -> None:
         self.sampler, self.seed, self.samples = sampler, seed, samples
         self.told = told or SamplerEpoch(sampler)
-        self.sharded = is_sharded(sampler) or is_sharded(getattr(sampler, "sampler", None))
+        self.sharded = split_of(sampler) is not None
         self._pull: Pull | None = None
         self._resume: dict[str, Any] | None = None
         self._generators = Generators(sampler)
@@ -103,10 +105,11 @@ class _Pulled:
         if self._pull is None or self._pull.epoch != epoch:
             if self._pull is not None:
                 self._leave(self._pull)
-            resume, self._resume = self._resume, None
+            resume = self._resume
             if resume is not None and resume["epoch"] != epoch:
                 resume = None
             self._pull = Pull(self.sampler, self.seed, epoch, resume, self.told)
+            self._resume = None  # not before: an interrupted one is made again
         return self._pull
 
     def _leave(self, pull: Pull) -> None:
@@ -225,8 +228,8 @@ class SamplerOrder(_Pulled):
 class BatchSamplerOrder(_Pulled):
     """An order given list by list. A list is the batch of one step: of all ranks, or of this one if it is split.
 
-    Where a list does not divide among the ranks, the last ones repeat some of it, or with "valid" have rows without a
-    sample.
+    A list of all ranks that does not divide among them is shared as a last step is: with "short" some come twice, with
+    "valid" the last ranks' last rows hold no sample.
     """
 
     lists = True
@@ -260,25 +263,28 @@ class BatchSamplerOrder(_Pulled):
             position = first * ranks.world + ranks.rank * take
             return Step(epoch, start, take * ranks.world, position, take, take, self._checked(items))
         each = -(-take // ranks.world)
-        begin, end = ranks.rank * each, (ranks.rank + 1) * each
-        if self.tail == "valid":
-            mine = items[begin:end]
-            return Step(epoch, start, take, first + begin, len(mine), each, self._checked(mine))
-        self._warn(take, each, ranks)
-        return Step(epoch, start, take, first + begin, each, each, self._checked(items[np.arange(begin, end) % take]))
+        part = share(first, take, each, ranks, self.tail)
+        assert part is not None
+        _, position, count, _ = part
+        if self.tail == "short" and each * ranks.world > take:
+            self._warn(take, each * ranks.world - take, ranks.world)
+        places = np.arange(position - first, position - first + count) % take
+        return Step(epoch, start, *part, self._checked(items[places]))
 
-    def _warn(self, take: int, each: int, ranks: Ranks) -> None:
-        """Says once that steps repeat samples: it may be each step of the epoch, not only the last."""
-        if take % ranks.world and not self._warned:
+    def _warn(self, samples: int, repeats: int, world: int) -> None:
+        """The first time that a list does not divide among the ranks."""
+        if not self._warned:
             self._warned = True
             log.warning(
-                "%s: a step of %d samples gives each of %d ranks %d, and %d of them come twice. Lists whose length "
-                'divides by the ranks repeat nothing; tail="valid", with the field valid, marks rows in place of it',
+                "%s gave a list of length %d, which is the batch of one step over %d ranks: %d rows are repeats, so "
+                "that all ranks have as many, and so with each list that does not divide by %d. Give lists that do, or "
+                'pass tail="valid" for a mask in place of repeats; a sampler with num_replicas and rank gives each '
+                "rank lists of its own",
                 type(self.sampler).__name__,
-                take,
-                ranks.world,
-                each,
-                each * ranks.world - take,
+                samples,
+                world,
+                repeats,
+                world,
             )
 
     def steps(self, ranks: Ranks) -> int:

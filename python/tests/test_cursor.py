@@ -39,17 +39,25 @@ def test_set_epoch_begins_that_epoch() -> None:
     assert cursor.at.place == (7, 0)
 
 
-def test_set_epoch_during_a_pass_holds_though_that_ends_by_itself() -> None:
+def test_set_epoch_amid_a_pass_is_for_the_next_one() -> None:
     cursor = Cursor()
     cursor.begin()
     take(cursor)
     cursor.set_epoch(7)
+    assert cursor.place == (7, 0), "as if the pass were broken off"
+    assert cursor.pending
+    take(cursor)
+    assert cursor.place == (0, 20), "it goes on"
+    assert not cursor.pending
+    assert cursor.following == (7, 0)
+    cursor.finish()
+    assert cursor.place == cursor.following == (7, 0)
+    cursor.begin()
+    take(cursor)
+    assert cursor.following == (8, 0)
     cursor.finish()
     cursor.begin()
-    assert cursor.at.place == (7, 0)
-    cursor.finish()
-    cursor.begin()
-    assert cursor.at.place == (8, 0), "only once"
+    assert cursor.at.place == (8, 0), "a wish is fulfilled once"
 
 
 def test_set_epoch_of_the_running_epoch_begins_it_again() -> None:

@@ -178,6 +178,17 @@ def test_the_last_to_say_something_is_heard(fake: Any) -> None:
     loop.check(30, start=20)
 
 
+@pytest.mark.parametrize("whom", ["loader", "sampler"])
+def test_what_is_told_amid_a_pass_is_heard_after_it(fake: Any, whom: str) -> None:
+    loop = Telling(fake)
+    for step, _ in enumerate(loop.loader):
+        if step == 1:
+            getattr(loop, whom).set_epoch(7)
+    assert loop.sampler.epoch == 7
+    loop.check(7)
+    loop.check(8)
+
+
 # -- what frameworks look for ------------------------------------------------------------------------------------------
 
 

@@ -192,6 +192,15 @@ def test_repeats_have_draws_of_their_own(fake: Any) -> None:
     check(image, order()[:2], repeats=[1, 1])
 
 
+@pytest.mark.parametrize(
+    "options", [{"sampler": range(100), "batch_size": 16}, {"batch_sampler": [range(100)], "batch_size": None}]
+)
+def test_repeats_of_a_samplers_order_have_draws_of_their_own(fake: Any, options: dict[str, Any]) -> None:
+    loader = fake.loader(rank=2, num_replicas=3, **options)
+    *_, (image, _) = loader
+    check(image[-2:], [0, 1], repeats=[100, 101])
+
+
 @pytest.mark.parametrize("world", [1, 3, 8])
 def test_valid_says_which_rows_count(fake: Any, world: int) -> None:
     seen = []
@@ -316,6 +325,26 @@ def test_set_epoch_goes_elsewhere(fake: Any) -> None:
     for bad in (-1, 1.5, True, 1 << 32):
         with pytest.raises(ValueError, match="set_epoch"):
             loader.set_epoch(bad)
+
+
+@pytest.mark.parametrize("epoch", [0, 1, 7])
+def test_set_epoch_amid_a_pass_is_for_the_next_one(fake: Any, epoch: int) -> None:
+    loader = fake.loader(shuffle=True)
+    states = []
+    seen = []
+    for step, _ in enumerate(loader):
+        if step == 4:
+            loader.set_epoch(epoch)
+        seen += loader.last.indices.tolist()
+        states.append(loader.state_dict())
+        if step == 7:
+            loader.peek()
+    assert seen == order(0), "the pass goes on"
+    places = [(state["epoch"], state["consumed"]) for state in states]
+    assert places[5:] == [(0, 60), (0, 70), (0, 80), (0, 90), (epoch, 0)], "what a resumed run has to do"
+    assert loader.state_dict() == states[-1]
+    whole_epoch(loader, epoch)
+    whole_epoch(loader, epoch + 1)
 
 
 def test_peek_consumes_nothing(fake: Any) -> None:
@@ -577,21 +606,55 @@ def test_samplers_of_pytorch(fake: Any) -> None:
     assert [loader.last.indices.tolist() for _ in loader] == list(lists)
 
 
-def test_a_sampler_of_another_place_than_the_loaders_is_refused(fake: Any) -> None:
-    from torch.utils.data import DistributedSampler
+@pytest.mark.parametrize("world", [1, 2, 3, 8])
+def test_valid_says_which_rows_of_a_batch_samplers_list_count(fake: Any, world: int) -> None:
+    lists = [[1], [2, 3], list(range(50)), list(range(99)), [4] * 4]
+    loaders = [
+        fake.loader(
+            batch_sampler=lists,
+            batch_size=None,
+            tail="valid",
+            fields=("image", "valid", "index"),
+            rank=rank,
+            num_replicas=world,
+        )
+        for rank in range(world)
+    ]
+    for items, step in zip(lists, zip(*loaders, strict=True), strict=True):
+        held = []
+        for loader, (image, valid, index) in zip(loaders, step):
+            assert len(image) == len(valid) == len(index) == -(-len(items) // world)
+            places = range(loader.last.position, loader.last.position + int(valid.sum()))
+            check(image[valid], index[valid].tolist(), repeats=places)
+            assert not image[~valid].any()
+            assert (index[~valid] == -1).all()
+            held += index[valid].tolist()
+        assert held == items
 
-    loader = fake.loader(sampler=DistributedSampler(range(100), 3, 1), rank=1, num_replicas=2)
-    with pytest.raises(ValueError, match="rank 1 of 3, and this Loader is rank 1 of 2"):
-        next(iter(loader))
+
+@pytest.mark.parametrize("lists", [False, True])
+@pytest.mark.parametrize("place", [(0, 1), (0, 2), (1, 4)])
+def test_a_sampler_that_splits_otherwise_than_the_loader_is_refused(
+    fake: Any, place: tuple[int, int], lists: bool
+) -> None:
+    from torch.utils.data import BatchSampler, DistributedSampler
+
+    theirs = DistributedSampler(range(100), 2, 1, shuffle=False)
+    sampler = {"batch_sampler": BatchSampler(theirs, 7, False), "batch_size": None} if lists else {"sampler": theirs}
+    told = f"rank={place[0]}, num_replicas={place[1]}"
+    for use in (len, lambda loader: next(iter(loader)), lambda loader: loader.peek()):
+        with pytest.raises(ValueError, match=f"rank=1, num_replicas=2, .*{told}: .* Pass both the same"):
+            use(fake.loader(rank=place[0], num_replicas=place[1], **sampler))
+    loader = fake.loader(rank=1, num_replicas=2, **sampler)
+    assert ids(loader, loader) == list(theirs)
 
 
-def test_a_batch_samplers_rows_without_a_sample_are_marked(fake: Any) -> None:
-    lists = [[*range(7)], [7, 8, 9, 10]]
-    loader = fake.loader(
-        batch_sampler=lists, batch_size=None, tail="valid", fields=("label", "valid"), rank=1, num_replicas=2
-    )
-    assert [valid.tolist() for _, valid in loader] == [[True, True, True, False], [True, True]]
-    assert loader.last.indices.tolist() == [9, 10]
+def test_a_sampler_that_could_split_and_does_not_is_split(fake: Any) -> None:
+    class Whole(list[int]):
+        num_replicas = rank = None
+
+    loader = fake.loader(rank=1, num_replicas=2, sampler=Whole(range(40)))
+    assert ids(loader, loader) == [*range(10, 20), *range(30, 40)]
 
 
 def test_a_batch_sampler_with_batches_that_grow(fake: Any) -> None:
@@ -636,6 +699,16 @@ def test_a_run_whose_sampler_has_a_generator_resumes(fake: Any, after: int) -> N
             taken += [i for one, _ in zip(resumed, step) for i in one.last.indices.tolist()]
         assert taken[: 100 - begun] == whole[epoch][begun:]
     assert resumed[0].state_dict() == resumed[-1].state_dict()
+
+
+def test_a_copy_has_where_the_samplers_generator_stood_before_what_was_looked_at(fake: Any) -> None:
+    from torch.utils.data import RandomSampler
+
+    loader = fake.loader(sampler=RandomSampler(range(100), generator=torch.Generator().manual_seed(3)))
+    loader.peek()
+    twin = pickle.loads(pickle.dumps(loader))
+    assert twin.state_dict() == loader.state_dict()
+    assert ids(twin, twin) == ids(loader, loader)
 
 
 def test_a_samplers_run_resumes(fake: Any) -> None:

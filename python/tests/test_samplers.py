@@ -5,17 +5,19 @@ from __future__ import annotations
 import hashlib
 import json
 import random
+import re
 import zlib
 from collections.abc import Iterator
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
 
 from feedwater import DataError, StateMismatchError
-from feedwater._order import Step, Tail
+from feedwater._order import Step
 from feedwater._ranks import Ranks
-from feedwater._samplers import BatchSamplerOrder, SamplerOrder, SubsetOrder, check_split
+from feedwater._samplers import BatchSamplerOrder, SamplerOrder, SubsetOrder
 
 torch = pytest.importorskip("torch")
 from torch.utils.data import (  # noqa: E402
@@ -265,6 +267,19 @@ def test_how_far_was_looked_ahead_does_not_tell_in_the_epoch_after_a_break(kind:
     assert together([little], 1) == together([much], 1)
 
 
+def test_a_state_is_taken_up_though_its_epochs_beginning_was_interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
+    order = ordered(KINDS["RandomSampler"]())
+    together([order], 0)
+    whole, _ = together([order], 1)
+    resumed = ordered(KINDS["RandomSampler"]())
+    resumed.load(order.state(1, 30, ALONE), ALONE)
+    with monkeypatch.context() as patch:
+        patch.setattr("feedwater._samplers.Pull", Mock(side_effect=KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            resumed.at(1, 30, ALONE)
+    assert together([resumed], 1, 30)[0] == whole[30:]
+
+
 def test_a_state_of_an_epoch_before_has_where_the_generator_stood_then() -> None:
     order = ordered(KINDS["RandomSampler"]())
     whole, _ = together([order], 0)
@@ -426,42 +441,37 @@ def test_a_batch_samplers_list_is_the_batch_of_a_step_over_all_ranks() -> None:
         assert left.end == right.end == step.end
 
 
-def test_lists_that_do_not_divide_are_said_to_repeat_or_have_rows_without_a_sample(
-    caplog: pytest.LogCaptureFixture,
+LISTS = [[1], [2, 3], [4, 5, 6], [7, 8, 9, 10], [11, 12, 13, 14, 15]]
+
+
+@pytest.mark.parametrize("world", [1, 2, 3, 8])
+def test_with_valid_a_list_is_split_without_repeats(world: int) -> None:
+    ranks = [walk(BatchSamplerOrder(LISTS, 0, N, tail="valid"), Ranks(rank, world)) for rank in range(world)]
+    for items, step in zip(LISTS, zip(*ranks, strict=True), strict=True):
+        assert indices([*step]) == items
+        assert {part.rows for part in step} == {-(-len(items) // world)}, "all ranks have as many rows"
+        assert [part.size for part in step] == [len(part.indices) for part in step if part.indices is not None]
+        assert {part.end - part.start for part in step} == {len(items)}
+
+
+@pytest.mark.parametrize(
+    ("lists", "world", "tail", "told"),
+    [
+        (LISTS, 2, "short", "a list of length 1, .* over 2 ranks: 1 rows are repeats"),
+        (LISTS[2:], 8, "short", "a list of length 3, .* over 8 ranks: 5 rows are repeats"),
+        (LISTS, 2, "valid", ""),
+        (LISTS, 1, "short", ""),
+        ([LISTS[1], LISTS[3]], 2, "short", ""),
+    ],
+)
+def test_lists_that_do_not_divide_among_ranks_are_told_once(
+    caplog: pytest.LogCaptureFixture, lists: Any, world: int, tail: Any, told: str
 ) -> None:
-    lists = [[*range(10)], [10, 11], [*range(12, 20)]]
-
-    def steps(tail: Tail) -> list[list[Step]]:
-        return [walk(BatchSamplerOrder(lists, 0, N, tail=tail), Ranks(rank, 4)) for rank in range(4)]
-
-    marked = steps("valid")
-    assert not caplog.records
-    assert [[part.rows for part in step] for step in marked] == [[3, 1, 2]] * 4
-    for number, items in enumerate(lists):
-        assert [int(i) for rank in marked for i in rank[number].indices] == items  # type: ignore[union-attr]
-        assert all(rank[number].size == len(rank[number].indices) for rank in marked)  # type: ignore[arg-type]
-        assert [r[number].start for r in marked] == [r[number].start for r in steps("short")]
-    caplog.clear()
-    order = BatchSamplerOrder(lists, 0, N)
-    for _ in range(2):
-        walk(order, Ranks(3, 4))
-    (said,) = caplog.records
-    assert "a step of 10 samples gives each of 4 ranks 3, and 2 of them come twice" in said.getMessage()
-    assert 'tail="valid"' in said.getMessage()
-    caplog.clear()
-    walk(BatchSamplerOrder(lists, 0, N), Ranks(0, 2))
-    assert not caplog.records, "they divide"
-
-
-@pytest.mark.parametrize("wrap", [lambda s: s, lambda s: BatchSampler(s, 5, False)])
-def test_a_sampler_that_splits_for_another_place_is_refused(wrap: Any) -> None:
-    for rank, world in [(1, 2), (0, 3), (0, 1)]:
-        with pytest.raises(ValueError, match=f"rank 0 of 2, and this Loader is rank {rank} of {world}") as caught:
-            check_split(wrap(DistributedSampler(range(N), 2, 0)), Ranks(rank, world))
-        assert f"rank={rank}, num_replicas={world}" in str(caught.value)
-    check_split(wrap(DistributedSampler(range(N), 2, 0)), Ranks(0, 2))
-    check_split(wrap(SequentialSampler(range(N))), Ranks(1, 3))
-    check_split(None, Ranks(1, 3))
+    order = BatchSamplerOrder(lists, 0, N, tail=tail)
+    for epoch in range(2):
+        walk(order, Ranks(0, world), epoch)
+    assert len(caplog.messages) == bool(told)
+    assert re.search(told, caplog.text)
 
 
 def test_lists_of_any_length_and_empty_ones() -> None:
@@ -534,6 +544,43 @@ def test_a_sampler_that_is_interrupted_is_begun_anew_and_skipped() -> None:
         taken.append(step)
         start = step.end
     assert indices(taken) == whole
+
+
+def test_a_batch_sampler_that_is_interrupted_within_a_list_is_begun_anew() -> None:
+    class Interrupted:
+        strikes = 2
+
+        def __iter__(self) -> Iterator[Iterator[int]]:
+            for first in range(0, N, 10):
+                yield self.items(first)
+
+        def items(self, first: int) -> Iterator[int]:
+            for index in range(first, first + 10):
+                if index == 25 and self.strikes:
+                    self.strikes -= 1
+                    raise KeyboardInterrupt
+                yield index
+
+    order = BatchSamplerOrder(Interrupted(), 0, N)
+    order.at(0, 10, ALONE)
+    for _ in range(2):
+        with pytest.raises(KeyboardInterrupt):
+            order.at(0, 20, ALONE)
+    assert indices(walk(order)) == [*range(N)]
+
+
+def test_a_batch_sampler_without_a_length_may_have_a_generator() -> None:
+    class Endless:
+        def __init__(self) -> None:
+            self.generator = generator()
+
+        def __iter__(self) -> Iterator[int]:
+            while True:
+                yield int(torch.randint(N, (), generator=self.generator))
+
+    order = BatchSamplerOrder(BatchSampler(Endless(), 10, drop_last=False), 0, N)  # type: ignore[arg-type]
+    for epoch in range(2):
+        assert order.at(epoch, 0, ALONE) is not None
 
 
 def test_a_subset_is_shuffled_anew_every_epoch_and_splits_like_any_order() -> None:
