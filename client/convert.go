@@ -40,8 +40,8 @@ func fromStatus(err error) error {
 	if s.Code() == codes.Unimplemented && strings.Contains(s.Message(), "unknown service") {
 		return &VersionError{"it does not speak feedwater.v1: another version of Feedwater, or something else that speaks gRPC"}
 	}
-	if strings.Contains(s.Message(), "error reading server preface: EOF") || strings.Contains(s.Message(), "error reading server preface: read tcp") {
-		return fmt.Errorf("%w; the node hung up at once: if it serves TLS, pass tls=, or --tls-ca to a command", err)
+	if strings.Contains(s.Message(), "error reading server preface: EOF") || strings.Contains(s.Message(), "error reading server preface: read") {
+		return fmt.Errorf("%w; the node hung up at once: if it serves TLS, pass tls=", err)
 	}
 	if strings.Contains(s.Message(), "HTTP/1.1 header") {
 		return fmt.Errorf("%w; is this the port of --http, not of --listen?", err)

@@ -6,10 +6,11 @@ import (
 )
 
 const (
-	gatherBytes = 512 << 10        // that one write takes, if as much comes
-	gatherFor   = time.Millisecond // that something waits at most, or twice as long, for more that was to come and did not
-	headBytes   = 64               // at most, of what is copied without a look at whether it lies in a slot
-	copiedBytes = 16 << 10         // of what does not lie in a slot; it is little
+	gatherBytes  = 512 << 10        // that one write takes, if as much comes
+	gatherFor    = time.Millisecond // that something waits at most, or twice as long, for more that was to come and did not
+	lastWordsFor = 10 * time.Millisecond
+	headBytes    = 64       // at most, of what is copied without a look at whether it lies in a slot
+	copiedBytes  = 16 << 10 // of what does not lie in a slot; it is little
 )
 
 // gathered is a plaintext connection that writes at once what gRPC, which has no buffer of its own then, writes in small parts: heads of
@@ -79,8 +80,16 @@ func (g *gathered) Write(p []byte) (int, error) {
 	return len(p), g.err
 }
 
-// Close implements net.Conn. What was to be written is not, and nothing is held any more: gRPC keeps a connection for a while.
+// Close implements net.Conn. Last words, as why a connection ends, are written unless that takes longer than lastWordsFor; what is left of batches
+// is not. Nothing is held any more: gRPC keeps a connection for a while.
 func (g *gathered) Close() error {
+	if g.mu.TryLock() {
+		if len(g.held) == 0 && len(g.parts) > 0 {
+			_ = g.SetWriteDeadline(time.Now().Add(lastWordsFor))
+			g.write()
+		}
+		g.mu.Unlock()
+	}
 	err := g.Conn.Close() // ends a write on its way
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -191,6 +200,15 @@ type turn chan struct{}
 
 func (t turn) Lock()   { t <- struct{}{} }
 func (t turn) Unlock() { <-t }
+
+func (t turn) TryLock() bool {
+	select {
+	case t <- struct{}{}:
+		return true
+	default:
+		return false
+	}
+}
 
 // dataFrame follows the data frames of what gRPC writes, whose heads it writes on their own. A wrong guess costs a wait of gatherFor.
 type dataFrame struct{ left int }

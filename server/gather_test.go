@@ -6,8 +6,10 @@ import (
 	"io"
 	"math/rand/v2"
 	"net"
+	"os"
 	"runtime"
 	"testing"
+	"time"
 )
 
 // writes is a connection that notes what is written at once.
@@ -258,6 +260,38 @@ func TestGatheredIsClosed(t *testing.T) {
 	if _, err := g.Write(data[1000:2000]); !errors.Is(err, net.ErrClosed) || q.outstanding() != 0 {
 		t.Errorf("the next write says %v, and %d bytes are lent", err, q.outstanding())
 	}
+}
+
+// Whoever hangs up may say why before, if the peer listens.
+func TestGatheredLastWords(t *testing.T) {
+	for _, full := range []bool{false, true} {
+		near, far := sockets(t)
+		if full {
+			fill(t, near)
+		}
+		g := gather(near, &memory{limit: 1 << 20})
+		g.mu.Lock()
+		g.copy([]byte("goodbye"))
+		g.mu.Unlock()
+		_ = g.Close() // returns, whoever listens
+		if said, err := io.ReadAll(far); !full && (err != nil || string(said) != "goodbye") {
+			t.Errorf("%q, %v", said, err)
+		}
+	}
+}
+
+// fill writes until the peer's machine takes no more.
+func fill(t *testing.T, c net.Conn) {
+	t.Helper()
+	for some := make([]byte, 1<<20); ; {
+		_ = c.SetWriteDeadline(time.Now().Add(20 * time.Millisecond))
+		if _, err := c.Write(some); errors.Is(err, os.ErrDeadlineExceeded) {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+	}
+	_ = c.SetWriteDeadline(time.Time{})
 }
 
 // A batch of which nothing more comes does not wait for company, and what does not lie in slots is written at once too, but little of it at a time.
