@@ -42,7 +42,7 @@ type DataError struct {
 
 func (e *DataError) Error() string { return e.Message }
 
-// NumericsError says that nodes compute other pixels than the job's first node did.
+// NumericsError says that nodes compute other pixels than those that the job began with.
 type NumericsError struct {
 	// Pinned is what the job needs, Found what the node has.
 	Pinned, Found string

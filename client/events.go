@@ -29,14 +29,14 @@ func (f *Fleet) joined(s *session) {
 // lost says that a node could not be opened, or that its stream ended. All its attempts have been answered.
 func (f *Fleet) lost(m *member, err error) {
 	was := m.state(time.Time{})
-	m.session, m.tried = nil, true
+	m.session, m.proposal, m.tried = nil, nil, true
 	f.relist()
 	if err != nil {
 		m.err = err
 	}
 	m.leftOut = refused(err)
 	if data := (*DataError)(nil); m.changed != "" && errors.As(err, &data) {
-		data.Message = m.changed + ": " + data.Message
+		data.Message = m.changed + "; opened again: " + data.Message // the cause goes first
 	}
 	if f.ctx.Err() != nil {
 		return
@@ -45,10 +45,6 @@ func (f *Fleet) lost(m *member, err error) {
 	if now := m.state(time.Time{}); now != was && !quit {
 		f.log.Warn("node "+string(now), "node", m.node.Addr(), "err", err)
 	}
-	if m.leftOut && m == f.applied.odd {
-		f.failed(fmt.Errorf("node %s: %w", m.node.Addr(), err))
-	}
-	f.settle(time.Now())
 	f.checkOpen()
 }
 
@@ -96,9 +92,10 @@ func (f *Fleet) failed(err error) {
 }
 
 // checkOpen ends the wait of Open when every node has been tried and one or more of them refused for good, or when one refuses the
-// plan.
+// plan. Before, it is seen whether the others have settled without the node that failed.
 func (f *Fleet) checkOpen() {
-	if f.info.Load() != nil || f.expects() {
+	f.settle(time.Now())
+	if f.info.Load() != nil || f.split != nil || f.expects() {
 		return
 	}
 	refused := false

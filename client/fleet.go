@@ -40,8 +40,8 @@ type Options struct {
 	Local Node
 	// Rank of this trainer in its job. It spreads the trainers of a job over the nodes of a large fleet.
 	Rank int
-	// Numerics and Fingerprint, if set, are those that the job began with: nodes of others are left out. Empty: the data that all nodes
-	// have which answer within a second of the first, and the numerics that most of them have.
+	// Numerics and Fingerprint, if set, are those that the job began with: nodes of others are left out. Without a Fingerprint the
+	// job begins now: Open needs nodes of the same data, and the numerics of most of them are the job's.
 	Numerics, Fingerprint string
 	// StartTimeout is how long to wait for the first batch, or for the first node, before giving up. 0: 900 s; negative: for ever.
 	StartTimeout time.Duration
@@ -97,7 +97,7 @@ type Fleet struct {
 	keepers sync.WaitGroup
 	knocks  knocks
 
-	info     atomic.Pointer[pb.OpenResponse] // what the job began with
+	info     atomic.Pointer[pb.OpenResponse] // that the job pins
 	ready    chan struct{}                   // closed when info or openErr is there
 	openErr  error
 	readied  sync.Once
@@ -108,7 +108,6 @@ type Fleet struct {
 
 	// Of the fleet's goroutine.
 	members   []*member
-	applied   applicants
 	live      []*member // those that have a stream
 	queue     []*Want   // not at a node
 	wants     map[*Want]struct{}
@@ -126,6 +125,8 @@ type Fleet struct {
 	traces    traces
 	granted   time.Time // of the last hedge that was not earned
 	reminder  time.Time // when to say that there is no node
+	settleBy  time.Time // when to wait no longer for further answers; zero: there was none
+	split     error     // the nodes' data differs, so that the job cannot begin
 }
 
 // New returns a fleet that does nothing until Open. Errors are *AddressError, but for a fleet without nodes.
@@ -159,9 +160,10 @@ func New(o Options) (*Fleet, error) {
 	return f, nil
 }
 
-// Open opens the plan on all nodes and returns the answer of one that may take part, a second after the first at most; others join when they answer. It
-// fails when all nodes have answered and none can: then the error is or wraps *PlanError, *DataError or *NumericsError; with a
-// *DataError when they have other data than each other; or with *StallError after StartTimeout. A fleet that failed to open has to be closed too.
+// Open opens the plan on all nodes and returns what the job pins, when all have answered or failed, at most a second after the first
+// answer; nodes that take longer join when they answer. It fails when none can take part: then the error is or wraps *PlanError,
+// *DataError or *NumericsError; at the start of a job with *DataError when the data of nodes differs; or with *StallError after
+// StartTimeout. A fleet that failed to open has to be closed too.
 func (f *Fleet) Open(ctx context.Context) (*pb.OpenResponse, error) {
 	f.start.Do(func() {
 		f.progress = time.Now()

@@ -9,7 +9,7 @@ import (
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 )
 
-// layout is what a job's batches look like, as its first node said: the fields, their types, the shape of one sample. What another
+// layout is what a job's batches look like, as it was told when it began: the fields, their types, the shape of one sample. What another
 // answer says of a batch is held against it before a byte of that batch is used. A layout of no fields lets everything pass.
 type layout []*pb.Field
 

@@ -41,6 +41,7 @@ type member struct {
 	err       error    // the last one
 	tried     bool     // there was an answer, or there was none
 	leftOut   bool
+	proposal  *proposal // its answer, while that waits
 	changed   string    // what it said of data that changed while it was in
 	gate      gate      // open while the fleet wants a stream to it
 	chosen    bool      // it does
@@ -218,7 +219,7 @@ func (m *member) serve(ctx context.Context) error {
 // judge asks the fleet whether the node may take part. Where the data differs it says what differs.
 func (m *member) judge(ctx context.Context, r *pb.OpenResponse) error {
 	verdict := make(chan judgement, 1)
-	m.fleet.inbox.post(func() { m.fleet.apply(applicant{m, r, verdict}) })
+	m.fleet.inbox.post(func() { m.fleet.consider(m, r, verdict) })
 	select {
 	case v := <-verdict:
 		var data *DataError

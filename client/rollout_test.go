@@ -3,6 +3,7 @@ package client_test
 import (
 	"errors"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -42,25 +43,22 @@ func TestRollingUpgrade(t *testing.T) {
 		c.startBuild(addr, root, "v1", "")
 	}
 	l := newLoader(t, client.LoaderOptions{Options: c.realOptions(crops, addrs...), Batch: 4, Epochs: 4})
+	becomes := func(addr string, state client.NodeState) {
+		c.until(addr+" is not "+string(state), func() bool { return slices.Contains(strings.Fields(members(l.Fleet(), state)), addr) })
+	}
 	upgrade := func(addr, numerics string) {
 		old := c.nodes[addr]
 		if err := old.server.Drain(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		old.kill()
+		becomes(addr, client.Down) // or what is seen next may be the old one
 		c.startBuild(addr, root, "v2", numerics)
-		state := client.Ready
 		if numerics != "" {
-			state = client.LeftOut
+			becomes(addr, client.LeftOut)
+		} else {
+			becomes(addr, client.Ready)
 		}
-		c.until(addr+" is not "+string(state), func() bool {
-			for _, s := range l.Fleet().Status() {
-				if s.Addr == addr {
-					return s.State == state
-				}
-			}
-			return false
-		})
 	}
 	d := client.NewDigest()
 	batch := 0

@@ -128,7 +128,7 @@ var alerts = map[tls.AlertError]string{
 	alertUnknownCertificate:  "the node does not take this client certificate: is it signed by the CA of the node's --client-ca?",
 	alertUnknownAuthority:    "the node does not know the CA of this client certificate: use one that is signed by the CA of the node's --client-ca",
 	alertProtocolVersion:     "the node does not speak TLS 1.3",
-	alertCertificateRequired: `the node wants a client certificate: pass tls={"ca": ..., "cert": ..., "key": ...}, or --tls-ca, --tls-cert and --tls-key to a command`,
+	alertCertificateRequired: `the node wants a client certificate: pass tls={"ca": ..., "cert": ..., "key": ...}`,
 }
 
 // alertOf finds what the other end said in an error. crypto/tls keeps its own type to itself, but not its text.
@@ -164,7 +164,7 @@ func adviceOn(err error) string {
 	case errors.As(err, &header):
 		advice = "the node does not speak TLS: start it with --tls-cert and --tls-key, or leave out tls= (to another machine that needs insecure=True)"
 	case errors.As(err, &authority):
-		advice = `the node's certificate is signed by a CA that is not trusted here: pass tls={"ca": FILE}, or --tls-ca FILE to a command, with the CA that signed it`
+		advice = `the node's certificate is signed by a CA that is not trusted here: pass tls={"ca": FILE} with the CA that signed it`
 	case errors.As(err, &name):
 		advice = `dial the node by a name in its certificate, or pass tls={"ca": ..., "server_name": NAME} with one`
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:

@@ -98,7 +98,7 @@ func TestTrust(t *testing.T) {
 		"foreign node":                 {node(good, ""), server.Access{}, client.DialOptions{Files: &client.TLSFiles{CA: foreign.File}}, "by a CA that is not trusted here: pass tls="},
 		"unknown to the system":        {node(good, ""), server.Access{}, client.DialOptions{Files: &client.TLSFiles{}}, "by a CA that is not trusted here"},
 		"wrong name":                   {node(other, ""), server.Access{}, client.DialOptions{Files: trusting}, "dial the node by a name in its certificate"},
-		"plaintext to TLS":             {node(good, ""), server.Access{}, client.DialOptions{}, "if it serves TLS, pass tls=, or --tls-ca to a command"},
+		"plaintext to TLS":             {node(good, ""), server.Access{}, client.DialOptions{}, "if it serves TLS, pass tls="},
 		"TLS to plaintext":             {nil, server.Access{}, client.DialOptions{Files: trusting}, "the node does not speak TLS"},
 		"no client certificate":        {node(good, ca.File), certified, client.DialOptions{Files: trusting}, "the node wants a client certificate"},
 		"expired client certificate":   {node(good, ca.File), certified, client.DialOptions{Files: showing(expired)}, "this client certificate has expired"},

@@ -60,8 +60,8 @@ type Plan struct {
 	// Local is the folder of this machine that holds the data, if there are nodes and it is here too: to match by fingerprint.
 	Local string
 	Job   string
-	// Numerics to pin; empty: those of the first node that answers.
-	Numerics string
+	// Numerics and Fingerprint to pin, of a job that goes on; empty: what client.Options says.
+	Numerics, Fingerprint string
 	// Workers of this process's own pipeline; 0: one per core that is the rank's, or with nodes no pipeline. With nodes it needs Local.
 	Workers int
 	// StartTimeout and Timeout bound the waits for the first and for further batches; negative: for ever.

@@ -78,6 +78,7 @@ type openParams struct {
 	Local        string          `json:"local"`
 	Job          string          `json:"job"`
 	Numerics     string          `json:"numerics"`
+	Fingerprint  string          `json:"fingerprint"`
 	Workers      int             `json:"workers"`
 	StartTimeout float64         `json:"start_timeout"`
 	Timeout      float64         `json:"timeout"`
@@ -146,7 +147,7 @@ func (l *loader) open(ctx context.Context, params json.RawMessage) (*openResult,
 		return nil, err
 	}
 	fleet, err := l.agent.options.Connect(ctx, Plan{
-		Text: text, Nodes: p.Nodes, Insecure: p.Insecure, TLS: p.TLS.files(), TokenFile: p.TokenFile, Local: p.Local, Job: p.Job, Numerics: p.Numerics, Workers: p.Workers,
+		Text: text, Nodes: p.Nodes, Insecure: p.Insecure, TLS: p.TLS.files(), TokenFile: p.TokenFile, Local: p.Local, Job: p.Job, Numerics: p.Numerics, Fingerprint: p.Fingerprint, Workers: p.Workers,
 		StartTimeout: seconds(p.StartTimeout), Timeout: seconds(p.Timeout), Log: slog.New(&noticeHandler{l.notice}),
 	})
 	if err != nil {

@@ -106,7 +106,7 @@ func connector(local *localPipelines) func(context.Context, agent.Plan) (*client
 // workers that has beside them.
 func (l *localPipelines) options(ctx context.Context, p agent.Plan) (client.Options, error) {
 	o := client.Options{
-		Plan: string(p.Text), Job: p.Job, Rank: rankOrProcess(), Nodes: p.Nodes, Numerics: p.Numerics,
+		Plan: string(p.Text), Job: p.Job, Rank: rankOrProcess(), Nodes: p.Nodes, Numerics: p.Numerics, Fingerprint: p.Fingerprint,
 		StartTimeout: p.StartTimeout, Timeout: p.Timeout,
 		Dialing: client.DialOptions{Insecure: p.Insecure, Files: p.TLS, TokenFile: p.TokenFile}, Tracer: l.tracer, Log: p.Log,
 	}

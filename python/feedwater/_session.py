@@ -130,6 +130,7 @@ class Session:
             "local": wanted.local,
             "job": wanted.job(),
             "numerics": self.numerics,
+            "fingerprint": self.opened.fingerprint if self.opened and wanted.nodes else None,  # an agent was lost
             "workers": wanted.workers,
             "start_timeout": wanted.start_timeout,
             "timeout": wanted.timeout,

@@ -334,8 +334,8 @@ def another_class(folder: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("change", [one_more, one_larger, another_class])
-def test_a_node_with_other_data_is_left_out_with_the_first_difference(
-    nodes: Any, data: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture, change: Callable[[Path], list[str]]
+def test_nodes_of_other_data_begin_no_job_and_tell_the_first_difference(
+    nodes: Any, data: Path, tmp_path: Path, change: Callable[[Path], list[str]]
 ) -> None:
     expected = digest(make(data, shuffle=True))
     other = tmp_path / "other"
@@ -346,18 +346,10 @@ def test_a_node_with_other_data_is_left_out_with_the_first_difference(
     next(iter(loader))
     state = loader.state_dict()
     bad = nodes.start(other)
-    both = make("photos", nodes=[good, bad], shuffle=True)
-    with caplog.at_level(logging.WARNING, "feedwater"):
-        for _ in both:
-            pass
-        for _ in notices(both, caplog):
-            pass
-    message = caplog.messages[0]
-    for part in ("other data", good, bad, *difference):
-        assert part in message
-    # Which of them comes first decides what the job is; from then on it is that alone.
-    digests = {digest(make(folder, shuffle=True), [1]) for folder in (data, other)}
-    assert digest(both, [1]) in digests
+    with pytest.raises(feedwater.DataError) as caught:
+        next(iter(make("photos", nodes=[good, bad], shuffle=True)))
+    for part in (f"{bad} has other data than {good} (", *difference):
+        assert part in str(caught.value)
     # A job that is pinned to its data takes no other.
     alone = make("photos", nodes=[bad], shuffle=True, start_timeout=20)
     alone.load_state_dict(state)

@@ -173,6 +173,27 @@ def test_a_list_that_changes_amid_an_epoch(nodes: Any, data: Path, tmp_path: Pat
     assert running.hex() == expected
 
 
+def test_a_lost_agents_successor_goes_on_though_a_node_of_other_data_came(
+    nodes: Any, data: Path, tmp_path: Path
+) -> None:
+    expected = digest(make(data))
+    other = tmp_path / "other"
+    shutil.copytree(data, other)
+    next(other.rglob("*.jpg")).unlink()
+    good, bad = nodes.start(data), nodes.start(other)
+    listed = tmp_path / "nodes"
+    listed.write_text(good)
+    loader = remote(f"file:{listed}")
+    running = Digest()
+    for step, batch in enumerate(loader):
+        running.add(batch, loader)
+        if step == 1:
+            listed.write_text(f"{bad}\n{good}")
+            assert agent.pid is not None
+            os.kill(agent.pid, signal.SIGKILL)
+    assert running.hex() == expected
+
+
 def test_words_for_nodes_that_are_none_are_refused_with_the_right_ones(data: Path) -> None:
     with pytest.raises(feedwater.PlanError, match="write dns:name:port"):
         next(iter(remote("dns:cpu-1")))

@@ -1,0 +1,116 @@
+package client
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
+)
+
+// What a job pins at its start must not hang on who answers first: its ranks would pin different things. So a fleet that was told of no
+// fingerprint hears all its nodes before it pins one. If their data differs nobody can know which is meant, and Open fails; if their
+// numerics do, those of most nodes are pinned. The functions here run on the fleet's goroutine.
+
+// settleTime is how long the other nodes may take after the first answer. One that takes longer is judged by what was pinned without it.
+const settleTime = time.Second
+
+// proposal is an answer that waits for those of the other nodes.
+type proposal struct {
+	info    *pb.OpenResponse
+	verdict chan<- judgement
+}
+
+// consider judges a node's answer, at once or when the others have answered too.
+func (f *Fleet) consider(m *member, r *pb.OpenResponse, verdict chan<- judgement) {
+	switch v := f.judge(m, r); {
+	case v.err != nil || f.info.Load() != nil:
+		verdict <- v
+	case f.split != nil:
+		verdict <- judgement{err: f.split}
+	case f.options.Fingerprint != "":
+		f.info.Store(r)
+		verdict <- v
+	default:
+		m.proposal = &proposal{r, verdict}
+		if f.settleBy.IsZero() {
+			f.settleBy = time.Now().Add(settleTime)
+		}
+		f.settle(time.Now())
+	}
+}
+
+// settle pins what the job begins with, or finds that it cannot begin, once every node has been heard of or settleTime is over.
+func (f *Fleet) settle(now time.Time) {
+	answered := f.proposed()
+	if len(answered) == 0 || f.split != nil || now.Before(f.settleBy) && f.awaits() {
+		return
+	}
+	first := answered[0]
+	for _, m := range answered[1:] {
+		if m.proposal.info.Fingerprint != first.proposal.info.Fingerprint {
+			f.part(first, m)
+			return
+		}
+	}
+	f.info.Store(usual(answered))
+	for _, m := range answered {
+		m.decided(f.judge(m, m.proposal.info))
+	}
+}
+
+// proposed are the nodes whose answers wait.
+func (f *Fleet) proposed() []*member {
+	var answered []*member
+	for _, m := range f.members {
+		if m.proposal != nil {
+			answered = append(answered, m)
+		}
+	}
+	return answered
+}
+
+// awaits reports whether there may be a node that has not been heard of.
+func (f *Fleet) awaits() bool {
+	unheard := func(m *member) bool { return m.chosen && !m.tried && m.proposal == nil }
+	return f.expects() || f.connected.IsZero() || slices.ContainsFunc(f.members, unheard)
+}
+
+// usual is the answer that most nodes gave; where as many gave another, the same for all ranks.
+func usual(answered []*member) *pb.OpenResponse {
+	kind := func(m *member) string { return m.proposal.info.Numerics + " " + m.proposal.info.PlanHash }
+	count := map[string]int{}
+	for _, m := range answered {
+		count[kind(m)]++
+	}
+	return slices.MinFunc(answered, func(a, b *member) int {
+		return cmp.Or(cmp.Compare(count[kind(b)], count[kind(a)]), cmp.Compare(kind(a), kind(b)))
+	}).proposal.info
+}
+
+// part fails Open for two nodes whose data differs, as soon as it is known how.
+func (f *Fleet) part(a, b *member) {
+	ours, theirs := side{a.node, a.proposal.info}, side{b.node, b.proposal.info}
+	f.split = splitError(ours, theirs, "")
+	f.keepers.Go(func() {
+		err := splitError(ours, theirs, " ("+difference(f.ctx, ours, theirs)+")")
+		f.inbox.post(func() {
+			f.failed(err)
+			for _, m := range f.proposed() {
+				m.decided(judgement{err: err})
+			}
+		})
+	})
+}
+
+func splitError(ours, theirs side, how string) error {
+	return &DataError{Message: fmt.Sprintf("%s has other data than %s%s, and a job that begins cannot know which is meant: "+
+		"give all nodes the same data, or name only those that have it", theirs.node.Addr(), ours.node.Addr(), how)}
+}
+
+// decided ends the wait of a node's answer.
+func (m *member) decided(v judgement) {
+	m.proposal.verdict <- v
+	m.proposal = nil
+}
