@@ -1,10 +1,25 @@
 package main
 
 import (
+	"strings"
+
 	"github.com/spf13/pflag"
 
 	"github.com/feedwater-io/feedwater/client"
 )
+
+// named are nodes as users give them, several with commas or as arguments of their own; docs/nodes.md.
+func named(args []string) []string {
+	var nodes []string
+	for _, arg := range args {
+		for name := range strings.SplitSeq(arg, ",") {
+			if name = strings.TrimSpace(name); name != "" {
+				nodes = append(nodes, name)
+			}
+		}
+	}
+	return nodes
+}
 
 // reachOptions are the flags of a command that calls nodes.
 type reachOptions struct {
@@ -25,6 +40,21 @@ func (o *reachOptions) addTo(f *pflag.FlagSet) {
 
 // ownReach are those that mean a node's own files to serve, and the file of its options.
 var ownReach = []string{"tls-cert", "tls-key", "token-file", "config"}
+
+// flags are what package client's advice, which is worded for options in Python and Go, comes to on a command line.
+var flags = strings.NewReplacer(
+	" (in Go DialOptions.Files)", "",
+	" (in Go DialOptions.Insecure)", "",
+	`pass tls={"ca": FILE}`, "give --tls-ca FILE",
+	`pass tls={"ca": ..., "cert": ..., "key": ...}`, "give --tls-cert FILE and --tls-key FILE",
+	`pass tls={"ca": ..., "server_name": NAME}`, "give --tls-server-name NAME",
+	"leave out tls=", "leave out --tls and --tls-ca",
+	"pass tls=", "give --tls-ca",
+	"insecure=True", "--insecure",
+)
+
+// inFlags is an error of package client in the words of a command that has these flags.
+func inFlags(message string) string { return flags.Replace(message) }
 
 func (o *reachOptions) dial() client.DialOptions {
 	d := client.DialOptions{TokenFile: o.tokenFile, Insecure: o.insecure}

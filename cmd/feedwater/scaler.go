@@ -64,6 +64,7 @@ as they reach nodes, by TLS if that is how. It keeps nothing: it can be restarte
 }
 
 func (o *scalerOptions) check() error {
+	o.nodes = named(o.nodes)
 	if len(o.nodes) == 0 {
 		return errors.New("nothing to watch: give --nodes HOST:PORT")
 	}

@@ -16,6 +16,7 @@ func TestScalerOptions(t *testing.T) {
 		{scalerOptions{listen: "127.0.0.1:7072", nodes: []string{"cpu-1"}}, `--nodes "cpu-1"`},
 		{scalerOptions{listen: "127.0.0.1:7072", nodes: []string{"dns:cpu"}}, "dns:name:port"},
 		{scalerOptions{listen: "127.0.0.1:7072", nodes: []string{"cpu-1:7070"}}, "another machine"},
+		{scalerOptions{listen: "127.0.0.1:7072", nodes: []string{"localhost:7070, localhost:7071", " dns:cpu:7070"}}, ""},
 		{scalerOptions{listen: ":7072", nodes: []string{"localhost:7070"}}, "reachable from other machines"},
 		{scalerOptions{listen: ":7072", nodes: []string{"cpu-1:7070"}, reach: reachOptions{insecure: true}}, ""},
 		{scalerOptions{listen: ":7072", cert: "x", nodes: []string{"localhost:7070"}}, "go together"},

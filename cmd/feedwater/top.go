@@ -45,11 +45,9 @@ With --once the exit code is 1 if nodes are named and none answers.
 In the line of wants each letter is a batch that arrived, by node; capitals are hedges, · is out, x cancelled, ! failed. The line below it
 counts what the rank's agent has done about slow nodes: wants moved, batches that a second node was asked for, what was made for nothing.`,
 		Example: `  feedwater top
-  feedwater top cpu-1:7070,cpu-2:7070 --interval 0.5s
+  feedwater top cpu-1:7070 cpu-2:7070 --interval 0.5s
   feedwater top --once --json | jq '.jobs[0].verdict'`,
-		RunE: func(c *cobra.Command, args []string) error {
-			return o.run(c.Context(), splitNames(args), c.OutOrStdout())
-		},
+		RunE: func(c *cobra.Command, hosts []string) error { return o.run(c.Context(), named(hosts), c.OutOrStdout()) },
 	}
 	f := c.Flags()
 	f.DurationVar(&o.interval, "interval", time.Second, "time between two looks, 0.1s to 60s")
@@ -72,7 +70,7 @@ func (o *topOptions) check(hosts []string) error {
 	}
 	for _, h := range hosts {
 		if _, err := o.reach.dial().GRPC(h); err != nil && membership.CheckAddress(h) == nil {
-			return err
+			return errors.New(inFlags(err.Error()))
 		}
 	}
 	return nil
@@ -105,20 +103,9 @@ func (o *topOptions) run(ctx context.Context, hosts []string, out io.Writer) err
 	return top.Show(ctx, p, version)
 }
 
-// splitNames are nodes that are named one by one, or several with commas.
-func splitNames(args []string) []string {
-	var names []string
-	for name := range strings.SplitSeq(strings.Join(args, ","), ",") {
-		if name = strings.TrimSpace(name); name != "" {
-			names = append(names, name)
-		}
-	}
-	return names
-}
-
 // listNodes follows the nodes that are named until end is called. The first answers have come when it returns.
-func listNodes(ctx context.Context, named []string) (list *membership.List, end func(), err error) {
-	if list, err = membership.NewList(named); err != nil {
+func listNodes(ctx context.Context, nodes []string) (list *membership.List, end func(), err error) {
+	if list, err = membership.NewList(nodes); err != nil {
 		return nil, nil, usageError{err}
 	}
 	ctx, stop := context.WithCancel(ctx)

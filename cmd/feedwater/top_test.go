@@ -15,12 +15,14 @@ func TestTopOnceTellsWhetherANodeAnswers(t *testing.T) {
 	}{
 		{[]string{n.addr, "127.0.0.1:1"}, exitOK, ""},
 		{[]string{"127.0.0.1:1", "127.0.0.1:2"}, exitError, "no node answers: 127.0.0.1:1, 127.0.0.1:2"},
+		{[]string{"127.0.0.1:1," + n.addr}, exitOK, ""},
 		{[]string{"127.0.0.1:1, 127.0.0.1:2,", "127.0.0.1:3"}, exitError, "no node answers: 127.0.0.1:1, 127.0.0.1:2, 127.0.0.1:3"},
+		{[]string{"cpu-1:7070"}, exitUsage, "give --tls-ca; --insecure, or"},
 		{nil, exitOK, ""},
 	} {
 		for _, form := range []string{"--json=false", "--json"} {
 			code, out, errs := call(append([]string{"top", "--once", "--interval", "0.1s", form}, c.nodes...)...)
-			if code != c.code || !strings.Contains(errs, c.says) || out == "" {
+			if code != c.code || !strings.Contains(errs, c.says) || out == "" && code != exitUsage {
 				t.Errorf("%q: exit code %d, %q, %q", c.nodes, code, out, errs)
 			}
 		}

@@ -11,15 +11,18 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
 	"github.com/feedwater-io/feedwater/client"
 	"github.com/feedwater-io/feedwater/client/comparison"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
+	"github.com/feedwater-io/feedwater/watch"
 )
 
 // verifyOptions are the flags of `feedwater verify`.
@@ -34,6 +37,10 @@ type verifyOptions struct {
 
 // notComparedError says that nothing is known of nodes that were to be compared.
 type notComparedError struct{ error }
+
+func notCompared(err error) error {
+	return notComparedError{errors.New("not compared: " + inFlags(err.Error()))}
+}
 
 // errDiffer ends a comparison that found a difference.
 var errDiffer = errors.New("the nodes differ: a job must not go from one to the other")
@@ -61,7 +68,7 @@ Exit codes: 0 equal, 1 different, 2 it could not be compared.`,
 	f.StringSliceVar(&o.data, "data", nil, "`root` or root/path of the nodes to make batches of, without --plan (default: all roots of the first node)")
 	f.IntVar(&o.batches, "batches", 1000, "batches to compare, of all roots together; one of each at least")
 	f.IntVar(&o.batch, "batch-size", 32, "samples of a batch")
-	f.DurationVar(&o.timeout, "timeout", 2*time.Minute, "how long to wait for a node's answer and for each batch")
+	f.DurationVar(&o.timeout, "timeout", 2*time.Minute, "how long to wait for each batch; that it is there a node has to say within 10s of it")
 	f.BoolVar(&o.json, "json", false, "print JSON")
 	o.reach.addTo(f)
 	addConfig(c, append(ownReach, "data")...)
@@ -86,17 +93,22 @@ func (o *verifyOptions) run(ctx context.Context, in io.Reader, out, errs io.Writ
 	if err := o.check(); err != nil {
 		return usageError{err}
 	}
+	o.nodes = named(o.nodes)
 	nodes, err := o.list(ctx)
 	if err != nil {
 		return err
 	}
-	plans, err := o.plans(ctx, in, nodes[0])
+	roots, err := o.ask(ctx, nodes)
+	if err != nil {
+		return notCompared(err)
+	}
+	plans, err := o.plans(in, nodes[0], roots)
 	if err != nil {
 		return err
 	}
 	results, err := o.compare(ctx, plans, nodes, errs)
 	if err != nil {
-		return notComparedError{fmt.Errorf("not compared: %w", err)}
+		return notCompared(err)
 	}
 	equal := !slices.ContainsFunc(results, func(r *comparison.Result) bool { return !r.Equal() })
 	if err := o.print(out, results, equal); err != nil {
@@ -142,7 +154,7 @@ type verified struct {
 }
 
 // plans are the user's, or one for each root, which share the batches: each has one at least, or nothing would be known of it.
-func (o *verifyOptions) plans(ctx context.Context, in io.Reader, node string) ([]verified, error) {
+func (o *verifyOptions) plans(in io.Reader, node string, roots []string) ([]verified, error) {
 	if o.plan != "" {
 		text, err := readPlan(o.plan, in)
 		if err != nil {
@@ -152,10 +164,10 @@ func (o *verifyOptions) plans(ctx context.Context, in io.Reader, node string) ([
 	}
 	data := o.data
 	if len(data) == 0 {
-		var err error
-		if data, err = o.roots(ctx, node); err != nil {
-			return nil, notComparedError{err}
-		}
+		data = roots
+	}
+	if len(data) == 0 {
+		return nil, notCompared(fmt.Errorf("%s does not say what it serves: name it by --data", node))
 	}
 	plans := make([]verified, len(data))
 	for i, d := range data {
@@ -177,22 +189,69 @@ func usualPlan(root, path string) string {
 	return string(text)
 }
 
-// roots asks a node what it serves: its answer to a plan that names no data.
+// askWithin is how long a node may take to say what it serves. It looks at no data for that.
+const (
+	askWithin = 10 * time.Second
+	askAgain  = 5 // times
+)
+
+// ask asks all nodes what they serve, so that nothing is waited for where one cannot be reached, and returns what the first said.
+func (o *verifyOptions) ask(ctx context.Context, nodes []string) ([]string, error) {
+	ctx, cancel := context.WithTimeout(ctx, min(o.timeout, askWithin))
+	defer cancel()
+	roots, errs := make([][]string, len(nodes)), make([]error, len(nodes))
+	var asking sync.WaitGroup
+	for i, addr := range nodes {
+		asking.Go(func() { roots[i], errs[i] = o.roots(ctx, addr) })
+	}
+	asking.Wait()
+	return roots[0], errors.Join(errs...)
+}
+
+// roots asks a node what it serves: its answer to a plan that names no data. A node need not say so, but has to answer. Where it hangs up, what it
+// says of why may get lost on the way: it is asked again.
 func (o *verifyOptions) roots(ctx context.Context, addr string) ([]string, error) {
+	err := o.open(ctx, addr)
+	for range askAgain {
+		if !strings.Contains(fmt.Sprint(err), syscall.ECONNRESET.Error()) { // gRPC keeps no more of it than its words
+			break
+		}
+		err = o.open(ctx, addr)
+	}
+	if unasked := (notAskedError{}); errors.As(err, &unasked) {
+		return nil, unasked.error
+	}
+	switch answer := status.Convert(err); answer.Code() {
+	case codes.OK, codes.NotFound, codes.InvalidArgument, codes.FailedPrecondition, codes.PermissionDenied:
+		return rootsIn(answer), nil
+	case codes.DeadlineExceeded:
+		return nil, fmt.Errorf("%s does not answer within %s", addr, min(o.timeout, askWithin))
+	}
+	return nil, fmt.Errorf("%s does not answer: %s", addr, watch.Plain(err.Error()))
+}
+
+// open asks a node for a plan that names no data, over a connection of its own.
+func (o *verifyOptions) open(ctx context.Context, addr string) error {
 	node, err := client.Dial(addr, o.reach.dial())
 	if err != nil {
-		return nil, err
+		return notAskedError{err}
 	}
 	defer func() { _ = node.Close() }()
-	ctx, cancel := context.WithTimeout(ctx, o.timeout)
-	defer cancel()
 	_, err = node.Open(ctx, &pb.OpenRequest{Plan: "{}", Job: "verify"})
-	for _, d := range status.Convert(err).Details() {
+	return err
+}
+
+// notAskedError says why a node cannot even be dialled.
+type notAskedError struct{ error }
+
+// rootsIn are the roots that a node's answer names.
+func rootsIn(answer *status.Status) []string {
+	for _, d := range answer.Details() {
 		if info, ok := d.(*errdetails.ErrorInfo); ok && info.Metadata["roots"] != "" {
-			return strings.Split(info.Metadata["roots"], ","), nil
+			return strings.Split(info.Metadata["roots"], ",")
 		}
 	}
-	return nil, fmt.Errorf("%s does not say what it serves (%w): name it by --data", addr, cmp.Or(err, errors.New("no error")))
+	return nil
 }
 
 func (o *verifyOptions) compare(ctx context.Context, plans []verified, nodes []string, errs io.Writer) ([]*comparison.Result, error) {
@@ -200,7 +259,7 @@ func (o *verifyOptions) compare(ctx context.Context, plans []verified, nodes []s
 	bar.of = "batches"
 	defer bar.end()
 	var mu sync.Mutex // of bar
-	log := slog.New(slog.NewTextHandler(errs, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	log := newTerseLog(errs)
 	var results []*comparison.Result
 	done, all := 0, 0
 	for _, p := range plans {
@@ -222,6 +281,36 @@ func (o *verifyOptions) compare(ctx context.Context, plans []verified, nodes []s
 		results = append(results, r)
 	}
 	return results, nil
+}
+
+// newTerseLog is a log for somebody who watches: warnings, in the words of flags, each of which is said once.
+func newTerseLog(w io.Writer) *slog.Logger {
+	return slog.New(slog.NewTextHandler(&once{w, map[string]bool{}}, &slog.HandlerOptions{Level: slog.LevelWarn, ReplaceAttr: untimed}))
+}
+
+// once writes each line a single time.
+type once struct {
+	w    io.Writer
+	said map[string]bool
+}
+
+func (o *once) Write(line []byte) (int, error) {
+	if o.said[string(line)] {
+		return len(line), nil
+	}
+	o.said[string(line)] = true
+	return o.w.Write(line)
+}
+
+// untimed leaves out of a log's line what makes it another one each time, and speaks of flags.
+func untimed(_ []string, a slog.Attr) slog.Attr {
+	switch a.Key {
+	case slog.TimeKey, "waited", "timeout":
+		return slog.Attr{}
+	case "err", "nodes":
+		return slog.String(a.Key, inFlags(a.Value.String()))
+	}
+	return a
 }
 
 func (o *verifyOptions) print(out io.Writer, results []*comparison.Result, equal bool) error {

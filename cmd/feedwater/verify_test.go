@@ -2,13 +2,17 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/feedwater-io/feedwater/client/comparison"
 	"github.com/feedwater-io/feedwater/pipeline/codec/jpeg/jpegtest"
+	"github.com/feedwater-io/feedwater/server/servertest"
 )
 
 // replace puts another picture in a file's place, of the same number of bytes and dimensions.
@@ -36,7 +40,7 @@ func verify(args ...string) (code int, out, errs string) {
 
 func TestVerifyEqual(t *testing.T) {
 	a, b := start(t, "--data", "photos="+pictures(t, 1)), start(t, "--data", "photos="+pictures(t, 1))
-	code, out, errs := verify("--nodes", a.addr+","+b.addr, "--batches", "6")
+	code, out, errs := verify("--nodes", a.addr+", "+b.addr, "--batches", "6")
 	if code != exitOK || !strings.Contains(out, "6 batches of 24 samples compared: all equal") || !strings.Contains(out, a.addr) {
 		t.Errorf("exit code %d: %s%s", code, out, errs)
 	}
@@ -137,7 +141,7 @@ func TestVerifyBrokenFiles(t *testing.T) {
 }
 
 func TestVerifyCannotCompare(t *testing.T) {
-	a := start(t, "--data", "photos="+pictures(t, 1))
+	a, b := start(t, "--data", "photos="+pictures(t, 1)), start(t, "--data", "photos="+pictures(t, 1))
 	for _, c := range []struct {
 		args []string
 		says string
@@ -147,11 +151,66 @@ func TestVerifyCannotCompare(t *testing.T) {
 		{[]string{"--nodes", a.addr + ",127.0.0.1:1", "--timeout", "1s"}, "127.0.0.1:1"},
 		{[]string{"--nodes", a.addr + ",cpu-1:7070"}, "would not be encrypted"},
 		{[]string{"--nodes", a.addr + "," + a.addr + "0", "--batches", "0"}, "--batches 0"},
-		{[]string{"--nodes", a.addr + ",127.0.0.1:1", "--data", "none"}, `no root \"none\"`},
+		{[]string{"--nodes", a.addr + "," + b.addr, "--data", "none"}, `no root \"none\"`},
 	} {
 		code, out, errs := verify(c.args...)
 		if code != exitUsage || !strings.Contains(errs, c.says) && !strings.Contains(errs, strings.ReplaceAll(c.says, `\"`, `"`)) {
 			t.Errorf("%q: exit code %d: %s%s", c.args, code, out, errs)
 		}
+	}
+}
+
+// A node that cannot be reached is told of once, at once, and in the words of flags.
+func TestVerifyOfNodesThatCannotBeReached(t *testing.T) {
+	data := "photos=" + pictures(t, 1)
+	ca, foreign := servertest.NewAuthority(t, "ca"), servertest.NewAuthority(t, "foreign")
+	pair := ca.Issue("node", time.Hour)
+	plain, other := start(t, "--data", data), start(t, "--data", data)
+	secure := start(t, "--data", data, "--tls-cert", pair.Cert, "--tls-key", pair.Key)
+	asking := start(t, "--data", data, "--tls-cert", pair.Cert, "--tls-key", pair.Key, "--client-ca", ca.File)
+	for name, c := range map[string]struct {
+		node string
+		args []string
+		says string
+	}{
+		"nobody":             {"127.0.0.1:1", nil, "127.0.0.1:1 does not answer: connection refused"},
+		"TLS":                {secure.addr, nil, "give --tls-ca"},
+		"no TLS":             {other.addr, []string{"--tls-ca", ca.File}, "leave out --tls and --tls-ca (to another machine that needs --insecure)"},
+		"another CA":         {secure.addr, []string{"--tls-ca", foreign.File}, "give --tls-ca FILE with the CA that signed it"},
+		"another name":       {secure.addr, []string{"--tls-ca", ca.File, "--tls-server-name", "cpu-1"}, "or give --tls-server-name NAME with one"},
+		"client certificate": {asking.addr, []string{"--tls-ca", ca.File}, "give --tls-cert "},
+		"another machine":    {"cpu-1:7070", nil, "give --tls-ca; --insecure, or FEEDWATER_INSECURE=1, says that the network is yours"},
+	} {
+		for _, data := range [][]string{nil, {"--data", "photos"}} {
+			code, out, errs := verify(slices.Concat([]string{"--nodes", plain.addr + "," + c.node}, c.args, data)...)
+			if code != exitUsage || !strings.Contains(errs, c.says) || strings.Contains(errs, "tls=") || linesWith(errs, c.node) != 1 {
+				t.Errorf("%s: exit code %d: %s%s", name, code, out, errs)
+			}
+		}
+	}
+}
+
+func linesWith(text, part string) (n int) {
+	for line := range strings.Lines(text) {
+		if strings.Contains(line, part) {
+			n++
+		}
+	}
+	return n
+}
+
+// A trouble that lasts is told of once, however long it is waited for; another one is told of too.
+func TestVerifyLogsEachTroubleOnce(t *testing.T) {
+	var b strings.Builder
+	log := newTerseLog(&b)
+	for waited := range 4 {
+		log.Warn("waiting for nodes", "waited", time.Duration(waited)*time.Second, "timeout", time.Minute, "nodes", "a: down: if it serves TLS, pass tls=")
+		log.Info("node joined", "node", "b")
+	}
+	log.Warn("node down", "node", "a", "err", errors.New("connection refused"))
+	want := "level=WARN msg=\"waiting for nodes\" nodes=\"a: down: if it serves TLS, give --tls-ca\"\n" +
+		"level=WARN msg=\"node down\" node=a err=\"connection refused\"\n"
+	if b.String() != want {
+		t.Errorf("%s, want %s", b.String(), want)
 	}
 }
