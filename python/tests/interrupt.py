@@ -27,10 +27,10 @@ def _opname(code: CodeType, offset: int) -> str:
 
 
 class Strike:
-    """Runs a function and interrupts it at its nth place; nth=None only counts them."""
+    """Interrupts a function at its nth place, or the nth within a function of that name; nth=None only counts them."""
 
-    def __init__(self, nth: int | None = None) -> None:
-        self.nth, self.places, self.where = nth, 0, ""
+    def __init__(self, nth: int | None = None, within: str | None = None) -> None:
+        self.nth, self.within, self.places, self.where = nth, within, 0, ""
         self._last: dict[int, str] = {}
 
     def run(self, function: Callable[[], Any]) -> Any:
@@ -42,7 +42,7 @@ class Strike:
     def _instruction(self, frame: FrameType, offset: int) -> None:
         last = self._last.get(id(frame))
         self._last[id(frame)] = _opname(frame.f_code, offset)
-        if last in LOOKING:
+        if last in LOOKING and self.within in (None, frame.f_code.co_name):
             self.places += 1
             if self.places == self.nth:
                 self.where = f"{os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno} {frame.f_code.co_name}"
