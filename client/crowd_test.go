@@ -438,12 +438,17 @@ func (c *crowd) run(trainers []*trainer) (wanted []int, late, end tally) {
 	return wanted, late, end
 }
 
-// turns is how often numbers that rose fall, and the other way round.
+// turns is how often numbers that rose fall, and the other way round. One node up or down is none: a need that is measured lies to
+// either side of a whole number.
 func turns(all []int) (n int) {
-	rises := true
-	for i := 1; i < len(all); i++ {
-		if all[i] != all[i-1] && all[i] > all[i-1] != rises {
-			rises = !rises
+	rises, extreme := true, all[0]
+	for _, v := range all {
+		switch ahead := v > extreme; {
+		case v == extreme:
+		case ahead == rises:
+			extreme = v
+		case max(v, extreme)-min(v, extreme) > 1:
+			rises, extreme = ahead, v
 			n++
 		}
 	}

@@ -301,8 +301,7 @@ func (f *Fleet) failure(a *asked, failure *pb.Failure, now time.Time) error {
 			f.log.Warn("the data changed on a node", "node", m.node.Addr(), "err", err)
 		}
 		f.charge(w, m, err, false, now)
-		m.changed = failure.Message
-		s.quit() // to open it again and see what it has now
+		m.reopen(failure.Message)
 	case code == codes.Unavailable: // storage, as a rule
 		if !now.Before(m.warned.Add(warnEvery)) {
 			m.warned = now
@@ -329,10 +328,7 @@ func (f *Fleet) leaveOutBroken(w *Want, by *member) {
 	}
 	m, err := w.broken.member, w.broken.err
 	f.log.Warn("a sample does not decode on a node and does on another: the copy is damaged", "node", m.node.Addr(), "other", by.node.Addr(), "err", err)
-	m.changed = err.Error()
-	if m.session != nil {
-		m.session.quit() // to be judged anew
-	}
+	m.reopen(err.Error())
 }
 
 // charge counts a failure that is the node's own. What may pass is waited out once batches have come, but not in this

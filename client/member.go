@@ -77,6 +77,14 @@ type session struct {
 	silence  silence
 }
 
+// reopen ends the stream to a node whose data is not what it was, so that it is asked for it anew.
+func (m *member) reopen(changed string) {
+	m.changed = changed
+	if m.session != nil {
+		m.session.quit()
+	}
+}
+
 // usable reports whether a node takes wants at all. A busy one does, later.
 func (m *member) usable() bool {
 	return m.session != nil && !m.session.draining && !m.session.leaving && !m.session.silence.on

@@ -105,12 +105,7 @@ func TestJobThatGoesOnLeavesOtherDataOut(t *testing.T) {
 		c.start("a", &servertest.Engine{}, server.Options{})
 		c.start("b", &servertest.Engine{Content: "other pictures"}, server.Options{})
 		s := newScript()
-		o := c.options("a")
-		o.Sources = []membership.Source{s}
-		f, err := client.New(o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := c.sourced(s, "a")
 		began := time.Now()
 		info, err := f.Open(t.Context())
 		if err != nil {
@@ -147,12 +142,7 @@ func TestJobThatBeginsOnASourceOfOtherData(t *testing.T) {
 			c.start(addr, &servertest.Engine{Content: addr}, server.Options{})
 		}
 		s := newScript()
-		o := c.options("a")
-		o.Sources = []membership.Source{s}
-		f, err := client.New(o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := c.sourced(s, "a")
 		go func() { s.answers <- membership.Answer{Nodes: []string{"b"}} }()
 		var data *client.DataError
 		if _, err := f.Open(t.Context()); !errors.As(err, &data) || !strings.HasPrefix(err.Error(), "b has other data than a (") {

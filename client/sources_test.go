@@ -21,6 +21,18 @@ type script struct{ answers chan membership.Answer }
 
 func newScript() *script { return &script{make(chan membership.Answer)} }
 
+// sourced is a fleet of the nodes named and those that the source names.
+func (c *cluster) sourced(s membership.Source, nodes ...string) *client.Fleet {
+	c.t.Helper()
+	o := c.options(nodes...)
+	o.Sources = []membership.Source{s}
+	f, err := client.New(o)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return f
+}
+
 func (s *script) String() string { return "script" }
 
 func (s *script) Watch(ctx context.Context, tell func(membership.Answer)) {
@@ -53,12 +65,7 @@ func follow(t *testing.T, test func(t *testing.T, c *cluster, f *client.Fleet, s
 			c.start(addr, slowly(10*time.Millisecond), server.Options{})
 		}
 		s := newScript()
-		o := c.options()
-		o.Sources = []membership.Source{s}
-		f, err := client.New(o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := c.sourced(s)
 		opened := make(chan error, 1)
 		go func() {
 			_, err := f.Open(t.Context())

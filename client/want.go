@@ -79,22 +79,24 @@ const (
 
 // failed counts a node's failure. One that may pass leaves the node to be asked again, after others.
 func (w *Want) failed(m *member, err error, passing bool, now time.Time) {
-	if w.tries == nil {
-		w.tries = map[*member]try{}
-	}
 	n := w.tries[m].failures + 1
 	if passing {
 		n = min(n, maxTries-1)
 	}
-	w.tries[m] = try{n, now.Add(retryAfter), err}
+	w.tried(m, n, err, now)
+}
+
+func (w *Want) tried(m *member, failures int, err error, now time.Time) {
+	if w.tries == nil {
+		w.tries = map[*member]try{}
+	}
+	w.tries[m] = try{failures, now.Add(retryAfter), err}
 }
 
 // gaveUp counts a node out, which could not decode a sample.
 func (w *Want) gaveUp(m *member, err error, now time.Time) {
 	w.broken = &broken{m, err}
-	for range maxTries {
-		w.failed(m, err, false, now)
-	}
+	w.tried(m, maxTries, err, now)
 }
 
 // hopeFor is how long a want that all usable nodes have failed waits for those that are down: one may restart.

@@ -6,11 +6,11 @@ import (
 )
 
 const (
-	gatherBytes  = 512 << 10        // that one write takes, if as much comes
-	gatherFor    = time.Millisecond // that something waits at most, or twice as long, for more that was to come and did not
-	lastWordsFor = 10 * time.Millisecond
-	headBytes    = 64       // at most, of what is copied without a look at whether it lies in a slot
-	copiedBytes  = 16 << 10 // of what does not lie in a slot; it is little
+	gatherBytes  = 512 << 10             // that one write takes, if as much comes
+	gatherFor    = time.Millisecond      // that something waits at most, or twice as long, for more that was to come and did not
+	lastWordsFor = 10 * time.Millisecond // that Close may take
+	headBytes    = 64                    // at most, of what is copied without a look at whether it lies in a slot
+	copiedBytes  = 16 << 10              // of what does not lie in a slot; it is little
 )
 
 // gathered is a plaintext connection that writes at once what gRPC, which has no buffer of its own then, writes in small parts: heads of

@@ -189,10 +189,9 @@ func usualPlan(root, path string) string {
 	return string(text)
 }
 
-// askWithin is how long a node may take to say what it serves. It looks at no data for that.
 const (
-	askWithin = 10 * time.Second
-	askAgain  = 5 // times
+	askWithin = 10 * time.Second // that a node may take to say what it serves: it looks at no data for that
+	askTimes  = 6                // of one that hangs up
 )
 
 // ask asks all nodes what they serve, so that nothing is waited for where one cannot be reached, and returns what the first said.
@@ -211,12 +210,12 @@ func (o *verifyOptions) ask(ctx context.Context, nodes []string) ([]string, erro
 // roots asks a node what it serves: its answer to a plan that names no data. A node need not say so, but has to answer. Where it hangs up, what it
 // says of why may get lost on the way: it is asked again.
 func (o *verifyOptions) roots(ctx context.Context, addr string) ([]string, error) {
-	err := o.open(ctx, addr)
-	for range askAgain {
+	var err error
+	for range askTimes {
+		err = o.open(ctx, addr)
 		if !strings.Contains(fmt.Sprint(err), syscall.ECONNRESET.Error()) { // gRPC keeps no more of it than its words
 			break
 		}
-		err = o.open(ctx, addr)
 	}
 	if unasked := (notAskedError{}); errors.As(err, &unasked) {
 		return nil, unasked.error

@@ -52,7 +52,7 @@ class Cursor:
     @property
     def place(self) -> tuple[int, int]:
         """The names of the next batch: where the next pass begins if that was decided, and none has gone on since."""
-        return self._next or self.at.place if self.pending else self.at.place
+        return (self.pending and self._next) or self.at.place
 
     @property
     def following(self) -> tuple[int, int]:

@@ -7,6 +7,7 @@ import sys
 import zlib
 from typing import Any
 
+from ._sampler_epoch import parts_of
 from .errors import StateMismatchError
 
 __all__ = ["Generators", "pack"]
@@ -16,7 +17,7 @@ class Generators:
     """torch's generators that a sampler draws from, and the sampler inside a batch sampler. They may be none."""
 
     def __init__(self, sampler: Any) -> None:
-        self._parts = (sampler, getattr(sampler, "sampler", None))
+        self._parts = parts_of(sampler)
 
     def _all(self) -> list[Any]:
         torch = sys.modules.get("torch")

@@ -105,10 +105,11 @@ class Pull:
         most = operator.length_hint(self._sampler)  # 0 also of a batch sampler over a sampler that has no length
         if not self.stood or self._expected is not None or not most:
             return
-        if not lists:
+        if lists:
+            while not self.ended and len(self.bounds) - 1 <= most:
+                self.ensure(self.base + len(self.flat) + 1, lists=True)
+        else:
             self.ensure(most + 1)
-        while lists and not self.ended and len(self.bounds) - 1 <= most:
-            self.ensure(self.base + len(self.flat) + 1, lists=True)
 
     def digest(self, drawn: int) -> int | None:
         """Of the indices up to there, however they were cut into steps and lists; None if they are not known.

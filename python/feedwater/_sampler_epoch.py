@@ -9,10 +9,15 @@ from typing import Any
 
 from ._random import RandomState
 
-__all__ = ["SamplerEpoch"]
+__all__ = ["SamplerEpoch", "parts_of"]
 
 FIRST = 0
 """A sampler that nobody told anything is at this epoch, as a Loader is."""
+
+
+def parts_of(sampler: Any) -> tuple[Any, Any]:
+    """A sampler, and the one inside a batch sampler; None where there is none."""
+    return sampler, getattr(sampler, "sampler", None)
 
 
 class _Told(int):
@@ -27,8 +32,7 @@ class SamplerEpoch:
     """
 
     def __init__(self, sampler: Any) -> None:
-        parts = (sampler, getattr(sampler, "sampler", None))
-        self._parts: list[Any] = [part for part in parts if hasattr(part, "set_epoch")]
+        self._parts: list[Any] = [part for part in parts_of(sampler) if hasattr(part, "set_epoch")]
         self.known: int | None = FIRST
         """The sampler's epoch as far as it is no news."""
 

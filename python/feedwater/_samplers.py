@@ -12,7 +12,7 @@ from ._generators import Generators, pack
 from ._order import Indices, Step, Tail, count_steps, share
 from ._pull import KEPT_STATES, Pull, seed_of
 from ._ranks import Ranks
-from ._sampler_epoch import SamplerEpoch
+from ._sampler_epoch import SamplerEpoch, parts_of
 from .errors import DataError, StateMismatchError
 
 __all__ = ["BatchSamplerOrder", "SamplerOrder", "SubsetOrder", "check_split"]
@@ -22,7 +22,7 @@ log = logging.getLogger("feedwater")
 
 def split_of(sampler: Any) -> Ranks | None:
     """Whose part it gives, or the sampler inside a batch sampler, if it splits by itself as DistributedSampler does."""
-    for part in (sampler, getattr(sampler, "sampler", None)):
+    for part in parts_of(sampler):
         rank, world = getattr(part, "rank", None), getattr(part, "num_replicas", None)
         if rank is not None and world is not None:
             return Ranks(rank, world)

@@ -46,6 +46,19 @@ def indices(steps: list[Step]) -> list[int]:
     return [int(i) for step in steps if step.indices is not None for i in step.indices]
 
 
+class Struck:
+    """Before a sampler: an interrupt at the sample of number 40, as often as strikes tells."""
+
+    strikes = 0
+
+    def __iter__(self) -> Iterator[int]:
+        for number, index in enumerate(super().__iter__()):  # type: ignore[misc]
+            if number == 40 and self.strikes:
+                self.strikes -= 1
+                raise KeyboardInterrupt
+            yield index
+
+
 class Drawing:
     """A sampler that draws from every global generator while it is iterated."""
 
@@ -301,15 +314,8 @@ def test_a_generator_that_is_not_there_any_more_is_told() -> None:
 
 
 def test_an_interrupted_draw_begins_where_the_generator_stood() -> None:
-    class Interrupted(SubsetRandomSampler):
+    class Interrupted(Struck, SubsetRandomSampler):
         strikes = 2
-
-        def __iter__(self) -> Iterator[int]:
-            for number, index in enumerate(super().__iter__()):
-                if number == 40 and self.strikes:
-                    self.strikes -= 1
-                    raise KeyboardInterrupt
-                yield index
 
     order = SamplerOrder(Interrupted(range(N), generator()), 50, "short", 5, N)
     for _ in range(2):
@@ -520,15 +526,8 @@ def test_indices_may_be_tensors_and_numpy_numbers() -> None:
 
 
 def test_a_sampler_that_is_interrupted_is_begun_anew_and_skipped() -> None:
-    class Interrupted(Drawing):
+    class Interrupted(Struck, Drawing):
         strikes = 3
-
-        def __iter__(self) -> Iterator[int]:
-            for number, index in enumerate(super().__iter__()):
-                if number == 40 and self.strikes:
-                    self.strikes -= 1
-                    raise KeyboardInterrupt
-                yield index
 
     whole = indices(walk(SamplerOrder(Drawing(), N, "short", 5, N)))
     before = global_states()
