@@ -191,11 +191,11 @@ func (f *Fleet) stuck(now time.Time) bool {
 
 // about is an attempt as package pick sees it.
 func (f *Fleet) about(a *asked, now time.Time) pick.Attempt {
-	load := f.load(a.session.member, 0, now)
+	speed, load := &a.session.member.speed, f.load(a.session.member, 0, now)
 	load.Held -= a.want.count
 	p := pick.Attempt{
 		Due: math.Inf(-1), Age: now.Sub(a.sent).Seconds(), Begun: a.working(now),
-		Forecast: a.forecast, Make: a.make, Rest: a.session.member.speed.Finish(load), Moves: a.want.moves,
+		Forecast: a.forecast, Make: a.make, Rest: speed.Finish(load), Takes: float64(a.want.count) * speed.Sample(), Moves: a.want.moves,
 	}
 	if p.Make == 0 { // nothing was known of it
 		p.Make = f.took.Value()

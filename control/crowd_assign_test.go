@@ -275,7 +275,7 @@ func (r *rank) about(a *attempt) pick.Attempt {
 	l.Held -= crowdBatch
 	p := pick.Attempt{
 		Due: a.want.due - now, Age: now - a.sent, Begun: -1, Forecast: a.forecast, Make: cmp.Or(a.make, r.took.Value()),
-		Rest: a.stream.speed.Finish(l), Moves: a.want.moves,
+		Rest: a.stream.speed.Finish(l), Takes: crowdBatch * a.stream.speed.Sample(), Moves: a.want.moves,
 	}
 	if a.begun >= 0 {
 		p.Begun = now - a.begun

@@ -25,8 +25,8 @@ type Attempt struct {
 	Age, Begun float64
 	// Forecast of when it would be done, and Make of its batch there, as they were when it was sent.
 	Forecast, Make float64
-	// Rest is when the node would come to it, as it is now.
-	Rest float64
+	// Rest is when the node would come to it, and Takes what the samples of its batch take there, as they are now.
+	Rest, Takes float64
 	// Moves is how often its want was moved before. Each time it lost its place in a node's queue, so the next move takes twice the cause.
 	Moves int
 }
@@ -49,20 +49,24 @@ func (a Attempt) Choose(other float64) Choice {
 	case a.Due >= max(other, made)+made:
 		return Leave
 	case a.Begun >= 0:
-		if a.Begun > max(a.makes(other)*cmp.Or(max(a.Make, 0), hedgeGuess), hedgeMakes*hedgeLeast) {
+		if a.savedBy(other) || a.Begun > max(a.makes(other)*cmp.Or(max(a.Make, 0), hedgeGuess), hedgeMakes*hedgeLeast) {
 			return Hedge
 		}
-	case a.Age > moveAge*patience && (other < moveGain*a.Rest || a.savedBy(other, made)),
+	case a.Age > moveAge*patience && (other < moveGain*a.Rest || a.savedBy(other)),
 		a.Age > moveForecast*a.Forecast*patience+moveSlack && other < a.Age:
 		return Move
 	}
 	return Leave
 }
 
-// savedBy reports whether an attempt that has not begun comes too late here, where it is made in so many seconds, and in time from another
-// node, which has it before this one comes to it.
-func (a *Attempt) savedBy(other, made float64) bool {
-	return a.Due < a.Rest+made && other < min(a.Due, a.Rest)
+// savedBy reports whether a batch foreseeably comes too late here, and in time from another node, which has it in half of the time, or before this
+// one comes to it.
+func (a *Attempt) savedBy(other float64) bool {
+	comes, rest := a.Rest+a.Takes, a.Rest
+	if a.Begun >= 0 {
+		comes, rest = a.Takes-a.Begun, 0
+	}
+	return a.Due < comes && other < min(a.Due, max(moveGain*comes, rest))
 }
 
 // makes is after how many makes a begun attempt is a straggler: after one, if another node would have the batch just in time, or late.

@@ -77,7 +77,7 @@ func TestNonsense(t *testing.T) {
 
 func TestChoose(t *testing.T) {
 	begun := Attempt{Due: 1, Age: 10, Begun: 2.1, Forecast: 1, Make: 1, Rest: 3}
-	waits := Attempt{Due: 1, Age: 1, Begun: -1, Forecast: 1, Make: 1, Rest: 3}
+	waits := Attempt{Due: 1, Age: 1, Begun: -1, Forecast: 1, Make: 1, Rest: 3, Takes: 1}
 	for name, c := range map[string]struct {
 		a     Attempt
 		other float64
@@ -95,7 +95,14 @@ func TestChoose(t *testing.T) {
 		"the other has as much":        {waits, 1.6, Leave, nil},
 		"late here, in time there":     {waits, 1.7, Move, func(a *Attempt) { a.Due, a.Rest = 2, 1.8 }},
 		"late there, too":              {waits, 1.7, Leave, func(a *Attempt) { a.Due, a.Rest = 1.6, 1.8 }},
-		"in time here, too":            {waits, 1.7, Leave, func(a *Attempt) { a.Due, a.Rest, a.Make = 2.6, 1.8, 0.7 }},
+		"in time here, too":            {waits, 1.7, Leave, func(a *Attempt) { a.Due, a.Rest, a.Make, a.Takes = 2.6, 1.8, 0.7, 0.7 }},
+		"this one should have begun":   {waits, 0.2, Move, func(a *Attempt) { a.Due, a.Rest = 0.9, 0 }},
+		"and has it hardly later":      {waits, 0.6, Leave, func(a *Attempt) { a.Due, a.Rest = 0.9, 0 }},
+		"begun, foreseeably late":      {begun, 0.2, Hedge, func(a *Attempt) { a.Due, a.Begun, a.Takes = 0.7, 0.2, 1 }},
+		"that on a node now slow":      {begun, 0.2, Hedge, func(a *Attempt) { a.Due, a.Begun, a.Make, a.Takes = 0.3, 0.2, 0.2, 1 }},
+		"begun, just in time":          {begun, 0.2, Leave, func(a *Attempt) { a.Due, a.Begun, a.Takes = 0.9, 0.2, 1 }},
+		"begun, little to gain":        {begun, 0.5, Leave, func(a *Attempt) { a.Due, a.Begun, a.Takes = 0.7, 0.2, 1 }},
+		"begun, late there, too":       {begun, 0.2, Leave, func(a *Attempt) { a.Due, a.Begun, a.Takes = 0.1, 0.2, 1 }},
 		"this one comes to it before":  {waits, 1.7, Leave, func(a *Attempt) { a.Due, a.Rest = 2, 1.6 }},
 		"the node has not heard of it": {waits, 0.1, Leave, func(a *Attempt) { a.Age = 0.1 }},
 		"twice the forecast":           {waits, 2, Move, func(a *Attempt) { a.Age = 2.1 }},
