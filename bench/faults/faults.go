@@ -24,8 +24,10 @@ type fault struct {
 	turns int
 	// whole says that the fault takes no lasting capacity, so that demand is set to what the whole fleet makes.
 	whole bool
-	// still is how long the loops may stand still for it in all; 0: for half a percent of the time.
+	// still is how long the loops may stand still for it in all; 0: for half a percent of the time. gone adds the time without capacity: that for
+	// which nodes did not run, as the mean of all.
 	still time.Duration
+	gone  bool
 	// resumed is the number of ranks that the job goes on with after each turn, which has ended it. Nil: it does not end.
 	resumed []int
 	// note says how it is staged, where the name does not.
@@ -63,8 +65,8 @@ func faults() []fault {
 		{name: "restarted with another data set", nodes: 4, ranks: 1, prepare: ownData, begin: otherData, note: "a class is missing"},
 		{name: "rolling restart of all", nodes: 4, ranks: 1, begin: stop, end: start, lasts: time.Second, turns: 4, note: "SIGTERM, a second without, one after the other"},
 		{name: "half the fleet gone for 5 s", nodes: 4, ranks: 2, begin: killHalf, end: startHalf, lasts: 5 * time.Second, still: moment},
-		{name: "all nodes gone for 5 s", nodes: 1, ranks: 1, begin: killAll, end: startAll, lasts: 5 * time.Second, whole: true, still: 5*time.Second + moment},
-		{name: "all nodes gone for 5 s", nodes: 4, ranks: 4, begin: killAll, end: startAll, lasts: 5 * time.Second, whole: true, still: 5*time.Second + moment},
+		{name: "all nodes gone for 5 s", nodes: 1, ranks: 1, begin: killAll, end: startAll, lasts: 5 * time.Second, whole: true, still: moment, gone: true},
+		{name: "all nodes gone for 5 s", nodes: 4, ranks: 4, begin: killAll, end: startAll, lasts: 5 * time.Second, whole: true, still: moment, gone: true},
 		{name: "agent killed", nodes: 2, ranks: 2, begin: killAgent, whole: true, still: moment},
 		{name: "trainer killed, resumed on 3 ranks", nodes: 2, ranks: 2, begin: killTrainers, whole: true, resumed: []int{3}},
 		{name: "trainer killed, resumed on 1 rank", nodes: 2, ranks: 4, begin: killTrainers, whole: true, resumed: []int{1}},

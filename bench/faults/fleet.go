@@ -64,6 +64,17 @@ func (f *fleet) decoded() int {
 	return int(total)
 }
 
+// gone is for how long nodes did not run, as the mean of all.
+func (f *fleet) gone() time.Duration {
+	var sum time.Duration
+	for _, n := range f.nodes {
+		n.mu.Lock()
+		sum += n.gone
+		n.mu.Unlock()
+	}
+	return sum / time.Duration(len(f.nodes))
+}
+
 // addrs is what trainers are told.
 func (f *fleet) addrs() string {
 	all := ""

@@ -37,6 +37,8 @@ type node struct {
 	metrics string  // address
 	decoded float64 // by processes that are gone, and by this one as it last told
 	before  float64 // by those that are gone alone
+	left    time.Time
+	gone    time.Duration // for which none ran between two that did
 }
 
 const startTimeout = 60 * time.Second
@@ -72,7 +74,15 @@ func (n *node) start(ctx context.Context) error {
 		n.read(stderr, told)
 		_ = command.Wait()
 	})
-	return n.await(ctx, told, exited)
+	if err := n.await(ctx, told, exited); err != nil {
+		return err
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if !n.left.IsZero() {
+		n.gone += time.Since(n.left)
+	}
+	return nil
 }
 
 // spawn starts the command, with its disk.
@@ -166,7 +176,7 @@ func (n *node) end(s syscall.Signal) error {
 		select {
 		case <-exited:
 			n.mu.Lock()
-			n.process = nil
+			n.process, n.left = nil, time.Now()
 			n.mu.Unlock()
 			return nil
 		case <-time.After(20 * time.Millisecond):

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/feedwater-io/feedwater/bench/internal/rows"
 )
@@ -41,9 +42,13 @@ const (
 	maxStall = 0.005
 )
 
-// verdict holds a row against its limits.
-func (out *result) verdict(f *fault, seconds float64) {
-	out.Limit = max(maxStall, f.still.Seconds()/seconds)
+// verdict holds a row against its limits; gone is for how long nodes did not run.
+func (out *result) verdict(f *fault, seconds float64, gone time.Duration) {
+	still := f.still
+	if f.gone {
+		still += gone
+	}
+	out.Limit = max(maxStall, still.Seconds()/seconds)
 	out.OK = out.difference == difference{} && out.Stall <= out.Limit && out.Extra <= out.ExtraLimit
 }
 

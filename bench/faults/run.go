@@ -299,7 +299,7 @@ func (r *run) judge(out *result) error {
 	out.Extra = float64(r.fleet.decoded())/float64(given) - 1
 	out.ExtraLimit = maxExtra + float64(r.dropped)/float64(given)
 	out.stalls(r)
-	out.verdict(r.fault, r.matrix.seconds)
+	out.verdict(r.fault, r.matrix.seconds, r.fleet.gone())
 	return nil
 }
 
