@@ -55,14 +55,14 @@ func (c *counting) Clone() credentials.TransportCredentials {
 // ServerHandshake implements credentials.TransportCredentials.
 func (c *counting) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
 	name := hostOf(raw.RemoteAddr())
-	h, err := c.places.take(name)
+	raw, place, err := c.places.of(raw)
 	if err != nil {
 		c.places.book.refused(name, err)
 		return nil, nil, err
 	}
 	conn, info, err := c.TransportCredentials.ServerHandshake(raw)
 	if err != nil {
-		c.places.leave(h)
+		place.leave()
 		c.places.book.failed(name, err)
 		return nil, nil, err
 	}
@@ -71,13 +71,28 @@ func (c *counting) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo
 	}
 	open, end := context.WithCancel(context.Background())
 	held := &counted{
-		Conn: conn, host: h, frames: frames{pass: prefaceBytes}, open: open, began: time.Now(),
-		leave: sync.OnceFunc(func() { end(); c.places.leave(h) }),
+		Conn: conn, host: place.host, frames: frames{pass: prefaceBytes}, open: open, began: time.Now(),
+		leave: func() { end(); place.leave() },
 	}
 	return held, carried{withCertificate(info), held}, nil
 }
 
-func (p *places) take(name string) (*host, error) {
+// place is a connection's.
+type place struct {
+	host  *host
+	leave func() // at its end; may be called again
+}
+
+// of is the place of a connection, which it has if it came through a gate, and the connection itself.
+func (p *places) of(c net.Conn) (net.Conn, *place, error) {
+	if has, ok := c.(*placed); ok {
+		return has.Conn, has.place, nil
+	}
+	taken, err := p.take(hostOf(c.RemoteAddr()))
+	return c, taken, err
+}
+
+func (p *places) take(name string) (*place, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	h := p.host(name)
@@ -87,14 +102,7 @@ func (p *places) take(name string) (*host, error) {
 	h.pays()
 	p.taken++
 	h.open++
-	return h, nil
-}
-
-// check is the error that take would return now.
-func (p *places) check(name string) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.refusal(name, p.host(name))
+	return &place{h, sync.OnceFunc(func() { p.leave(h) })}, nil
 }
 
 // refusal is why a host may not connect, if it may not. mu is held.

@@ -83,11 +83,11 @@ func NewHosts(o Options) Hosts {
 
 // Connect is a connection that ends at once; false: it is not taken.
 func (h Hosts) Connect(name string) bool {
-	host, err := h.places.take(name)
+	place, err := h.places.take(name)
 	if err != nil {
 		return false
 	}
-	h.places.leave(host)
+	place.leave()
 	return true
 }
 

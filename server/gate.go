@@ -17,7 +17,7 @@ type gate struct {
 
 const (
 	refusalShare = 0.05
-	costRefusal  = 20 * time.Microsecond
+	costRefusal  = 35 * time.Microsecond
 )
 
 // Listener is l for a gRPC server of nodes: a flood of connections to it costs less than one to l itself.
@@ -29,7 +29,20 @@ func newGate(l net.Listener, p *places) *gate {
 	return &gate{l, p, rate.NewLimiter(rate.Limit(refusalShare*float64(time.Second)), int(10*time.Millisecond))}
 }
 
-// Accept implements net.Listener.
+// placed is a connection that has its place from when it was accepted. Who shakes hands on it takes the place over.
+type placed struct {
+	net.Conn
+	place *place
+}
+
+// Close implements net.Conn.
+func (p *placed) Close() error {
+	p.place.leave()
+	return p.Conn.Close()
+}
+
+// Accept implements net.Listener. Places are taken and paid for here: handshakes may begin much later on a busy node, and none of a flood would
+// have been refused by then.
 func (g *gate) Accept() (net.Conn, error) {
 	for {
 		c, err := g.Listener.Accept()
@@ -37,8 +50,9 @@ func (g *gate) Accept() (net.Conn, error) {
 			return nil, err
 		}
 		name := hostOf(c.RemoteAddr())
-		if err = g.places.check(name); err == nil {
-			return c, nil
+		place, err := g.places.take(name)
+		if err == nil {
+			return &placed{c, place}, nil
 		}
 		g.places.book.refused(name, err)
 		if t, ok := c.(*net.TCPConn); ok {
