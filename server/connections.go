@@ -55,7 +55,7 @@ func (c *counting) Clone() credentials.TransportCredentials {
 // ServerHandshake implements credentials.TransportCredentials.
 func (c *counting) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
 	name := hostOf(raw.RemoteAddr())
-	raw, place, err := c.places.of(raw)
+	raw, place, err := c.places.of(raw, name)
 	if err != nil {
 		c.places.book.refused(name, err)
 		return nil, nil, err
@@ -83,12 +83,12 @@ type place struct {
 	leave func() // at its end; may be called again
 }
 
-// of is the place of a connection, which it has if it came through a gate, and the connection itself.
-func (p *places) of(c net.Conn) (net.Conn, *place, error) {
+// of is the place of a connection from a host, which it has if it came through a gate, and the connection itself.
+func (p *places) of(c net.Conn, name string) (net.Conn, *place, error) {
 	if has, ok := c.(*placed); ok {
 		return has.Conn, has.place, nil
 	}
-	taken, err := p.take(hostOf(c.RemoteAddr()))
+	taken, err := p.take(name)
 	return c, taken, err
 }
 
