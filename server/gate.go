@@ -16,7 +16,7 @@ type gate struct {
 }
 
 const (
-	refusalShare = 0.05
+	refusalShare = 0.03
 	costRefusal  = 35 * time.Microsecond
 )
 

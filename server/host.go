@@ -16,11 +16,12 @@ type host struct {
 
 // What it costs a node, of a core. `make attacks` tells for each kind of attack what its unit costs.
 const (
-	costConnection = time.Millisecond // with its handshake and its end
-	costCall       = 40 * time.Microsecond
+	costConnection = 2 * time.Millisecond // with its handshake and its end
+	costCall       = 80 * time.Microsecond
+	costRead       = 5 * time.Microsecond // of whatever comes at once: a record of TLS may hold one byte
 	costFrame      = time.Microsecond
 	costByte       = 20 * time.Nanosecond  // of a request: what the dearest costs, which is a long plan
-	costFailure    = 20 * time.Microsecond // a want that comes to nothing, with its answer; those that are made are paid for by shares of the cores
+	costFailure    = 35 * time.Microsecond // a want that comes to nothing, with its answer; those that are made are paid for by shares of the cores
 )
 
 // newHost lets an address begin as many connections at once as it may have, and calls on all of them.
@@ -39,7 +40,7 @@ func (h *host) pays()         { h.purse.AllowN(time.Now(), int(costConnection)) 
 // heed waits until the address has paid for what a connection of its has said, or ctx ends. It pays little by little, so that its other connections have
 // their turn.
 func (h *host) heed(ctx context.Context, cost time.Duration) {
-	for most := costConnection; cost > 0; cost -= most {
+	for most := time.Millisecond; cost > 0; cost -= most {
 		if h.purse.WaitN(ctx, int(min(cost, most))) != nil {
 			return
 		}
@@ -57,7 +58,7 @@ const prefaceBytes = len("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n") // with which a cli
 
 // cost is what the next bytes cost: each frame that begins in them, most of all those of headers, and each byte.
 func (f *frames) cost(b []byte) time.Duration {
-	cost := costFrame + time.Duration(len(b))*costByte // of one that goes on, too: a record of TLS may hold one byte
+	cost := costRead + time.Duration(len(b))*costByte
 	for len(b) > 0 {
 		if f.pass > 0 {
 			n := min(f.pass, len(b))

@@ -6,7 +6,7 @@
 // within a share of one core, which it takes from itself.
 //
 // Node and attacker share the machine's cores, so an attacker would cost the job something even if the node ignored it. So each stretch under
-// attack has one beside it, in turn before or behind, in which the attacker's process spins instead, for as much CPU time as it took to attack. A job's
+// attack has one behind it, in which the attacker's process spins instead, for as much CPU time as it took to attack. A job's
 // share is its rate in the one over its rate in the other: what the node itself spends on the attack. Rates depend on whatever else runs on the
 // machine, so there is a second measure, which does not: samples for each core-second that the node took, again the one over the other.
 // Everything it starts ends with it.
@@ -47,10 +47,10 @@ func main() {
 	var o options
 	flag.StringVar(&o.program, "program", os.Getenv("FEEDWATER_BINARY"), "the feedwater `program`")
 	flag.StringVar(&o.serve, "serve", "", "further `flags` of feedwater serve, with spaces between them")
-	flag.IntVar(&o.rounds, "rounds", 5, "stretches under each attack, and as many without")
+	flag.IntVar(&o.rounds, "rounds", 7, "stretches under each attack, and as many without")
 	flag.IntVar(&o.batch, "batch", 32, "samples in a batch of the job")
 	flag.Float64Var(&o.share, "share", 0.5, "of one core that the attacker may take")
-	flag.DurationVar(&o.warm, "warm", 10*time.Second, "for which the job runs before it is watched")
+	flag.DurationVar(&o.warm, "warm", 5*time.Second, "for which the job runs before it is watched")
 	flag.DurationVar(&o.watch, "watch", 3*time.Second, "length of a stretch")
 	o.output.Define(flag.CommandLine, "attacks")
 	flag.BoolVar(&o.verbose, "verbose", false, "say what the node says")

@@ -25,6 +25,15 @@ func TestJudge(t *testing.T) {
 	if out.judge(a); out.OK {
 		t.Error("0.89 of the rate is enough")
 	}
+	pings := stretch{Samples: 1000, Seconds: 1, CoreSeconds: 1, Attacker: tally{Units: 10, Seconds: 1, Answers: map[string]int{"taken": 1}}}
+	out = result{Rounds: []round{{pings, pings}}}
+	if out.judge(find("pings")); out.OK {
+		t.Error("a node that never hangs up on pings is right")
+	}
+	pings.Attacker.Answers[hungUp] = 1
+	if out.judge(find("pings")); !out.OK {
+		t.Error("pings are taken before the node hangs up, and that is wrong")
+	}
 }
 
 // Every attack has a name of its own, and says which answers are right.

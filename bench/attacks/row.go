@@ -28,8 +28,11 @@ type round struct {
 	Control  stretch `json:"control"`
 }
 
-// settle is from an attack's begin or end until a stretch begins: what a node lets an address have at once is over by then.
-const settle = 1500 * time.Millisecond
+// A stretch begins some time after what is done in it: by then what a node lets an address have at once is over, and what an attack left behind.
+const (
+	settleAttack  = 3 * time.Second
+	settleControl = 1500 * time.Millisecond
+)
 
 // row measures one attack on a node of its own.
 func (o *options) row(ctx context.Context, a *attack) (result, error) {
@@ -52,20 +55,14 @@ func (o *options) row(ctx context.Context, a *attack) (result, error) {
 	if err := sleep(ctx, o.warm); err != nil {
 		return out, err
 	}
-	spent := o.share // by the attacker in the latest stretch of attack, of a core
-	for k := range o.rounds {
+	for range o.rounds {
 		var r round
-		for _, do := range [][]string{{strike, spin}, {spin, strike}}[k%2] {
-			s, share := &r.Attacked, o.share
-			if do == spin {
-				s, share = &r.Control, spent
-			}
-			if err := o.stretch(ctx, n, j, x, s, do, share); err != nil {
-				return out, err
-			}
-			if do == strike {
-				spent = s.Attacker.CoreSeconds / s.Attacker.Seconds
-			}
+		if err := o.stretch(ctx, n, j, x, &r.Attacked, strike, o.share, settleAttack); err != nil {
+			return out, err
+		}
+		spent := r.Attacked.Attacker.CoreSeconds / r.Attacked.Attacker.Seconds // of a core
+		if err := o.stretch(ctx, n, j, x, &r.Control, spin, spent, settleControl); err != nil {
+			return out, err
 		}
 		out.Rounds = append(out.Rounds, r)
 	}
@@ -73,8 +70,8 @@ func (o *options) row(ctx context.Context, a *attack) (result, error) {
 	return out, nil
 }
 
-// stretch watches node and job while the attacker does one thing.
-func (o *options) stretch(ctx context.Context, n *node, j *job, x *attacker, s *stretch, do string, share float64) error {
+// stretch watches node and job while the attacker does one thing, and has done so for a while.
+func (o *options) stretch(ctx context.Context, n *node, j *job, x *attacker, s *stretch, do string, share float64, settle time.Duration) error {
 	if err := x.begin(do, share); err != nil {
 		return err
 	}
