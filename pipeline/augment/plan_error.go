@@ -42,12 +42,9 @@ func (e *PlanError) Error() string {
 	return text
 }
 
-// longName is longer than any name there is: of what is longer still, its begin is looked at.
-const longName = 64
-
 // nearest is the name that is fewest edits away.
 func nearest(name string, names []string) string {
-	name = strings.ToLower(name[:min(len(name), longName)])
+	name = strings.ToLower(name)
 	best, distance := "", len(name)+1000
 	for _, n := range names {
 		if d := spelling.Edits(name, strings.ToLower(n)); d < distance {
