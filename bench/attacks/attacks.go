@@ -24,41 +24,40 @@ import (
 // attack is one way to hurt a node.
 type attack struct {
 	name, unit string
-	// answers that are right; being hung up on always is, and "taken" is what was sent before that, or lies in the kernel until it is paid for.
+	// answers that are right; being hung up on always is, and has to happen where it is named here. "taken" is what was sent before that, or lies
+	// in the kernel until it is paid for.
 	answers string
-	// ends: the node has to hang up on it in the end.
-	ends bool
 	// strike does it some times, and tells how often and what the node said.
 	strike func(*worker) (units int, answers []string)
 }
 
 func attacks() []attack {
 	return []attack{
-		{"connections that are closed", "connection", "taken", false, func(w *worker) (int, []string) { return w.knock(0) }},
-		{"connections that say nothing", "connection", "taken", false, func(w *worker) (int, []string) { return w.knock(100) }},
-		{"handshakes left in the middle", "connection", "answered", false, halfHandshakes()},
-		{"noise in place of TLS", "connection", "", false, noise(false)},
-		{"expired certificate", "connection", "TLS: .*certificate.*", false, func(w *worker) (int, []string) { return w.show(&w.target.Papers.Expired) }},
-		{"foreign certificate", "connection", "TLS: .*certificate.*", false, func(w *worker) (int, []string) { return w.show(&w.target.Papers.Foreigner) }},
-		{"certificate swapped all the time", "swap", "taken", false, swaps()},
-		{"noise behind TLS", "connection", "", false, noise(true)},
-		{"no token", "call", "Unauthenticated", false, calls(50, nil, nothing)},
-		{"wrong token", "call", "Unauthenticated", false, calls(50, bearer("wrong-0123456789abcdef"), nothing)},
-		{"rapid reset, no token", "call", "reset", false, resets(nil)},
-		{"rapid reset, with a token", "call", "reset", false, resets(bearer(insiderToken))},
-		{"calls with a token", "call", "InvalidArgument|ResourceExhausted", false, calls(50, bearer(insiderToken), said(&pb.OpenRequest{Plan: "{"}))},
-		{"calls that say nothing, with a token", "call", "held", false, loris},
-		{"oversize headers", "call", "ResourceExhausted|Internal|REFUSED_STREAM|PROTOCOL_ERROR|FRAME_SIZE_ERROR", false, calls(1, []string{"x-huge", strings.Repeat("x", 1<<20)}, nothing)},
-		{"headers without an end", "frame", "taken", true, endless},
-		{"settings", "frame", "taken", false, frames(func(x *wire) error { return x.WriteSettings() })},
-		{"pings", "frame", "taken", true, frames(func(x *wire) error { return x.WritePing(false, [8]byte{}) })},
-		{"frames of no use", "frame", "taken", false, frames(func(x *wire) error { return x.WriteWindowUpdate(0, 1) })},
-		{"path tricks, with a token", "call", "InvalidArgument|NotFound|FailedPrecondition|ResourceExhausted", false, tricks()},
-		{"plan of 100 MB, with a token", "call", "ResourceExhausted", false, calls(1, bearer(insiderToken), func(x *wire, id uint32) error { return x.message(id, false, 100<<20, make([]byte, 32<<10)) })},
-		{"plan of 3 MB, with a token", "call", "InvalidArgument|ResourceExhausted", false, open(`{"source": {"root": "` + strings.Repeat("x", 3<<20) + `"}}`)},
-		{"plan of 10,000 ops, with a token", "call", "InvalidArgument|ResourceExhausted", false, open(`{"source": {"root": "photos"}, "transforms": [` + strings.Repeat(`{"op": "RandomHorizontalFlip"},`, 9_999) + `{"op": "RandomHorizontalFlip"}]}`)},
-		{"compressed bomb, with a token", "call", "Unimplemented", false, bombs()},
-		{"a million wants, with a token", "want", "made|busy|ResourceExhausted", false, wants},
+		{"connections that are closed", "connection", "taken", func(w *worker) (int, []string) { return w.knock(0) }},
+		{"connections that say nothing", "connection", "taken", func(w *worker) (int, []string) { return w.knock(100) }},
+		{"handshakes left in the middle", "connection", "answered", halfHandshakes()},
+		{"noise in place of TLS", "connection", "", noise(false)},
+		{"expired certificate", "connection", "TLS: .*certificate.*", func(w *worker) (int, []string) { return w.show(&w.target.Papers.Expired) }},
+		{"foreign certificate", "connection", "TLS: .*certificate.*", func(w *worker) (int, []string) { return w.show(&w.target.Papers.Foreigner) }},
+		{"certificate swapped all the time", "swap", "taken", swaps()},
+		{"noise behind TLS", "connection", "", noise(true)},
+		{"no token", "call", "Unauthenticated", calls(50, nil, nothing)},
+		{"wrong token", "call", "Unauthenticated", calls(50, bearer("wrong-0123456789abcdef"), nothing)},
+		{"rapid reset, no token", "call", "reset", resets(nil)},
+		{"rapid reset, with a token", "call", "reset", resets(bearer(insiderToken))},
+		{"calls with a token", "call", "InvalidArgument|ResourceExhausted", calls(50, bearer(insiderToken), said(&pb.OpenRequest{Plan: "{"}))},
+		{"calls that say nothing, with a token", "call", "held", loris},
+		{"oversize headers", "call", "ResourceExhausted|Internal|REFUSED_STREAM|PROTOCOL_ERROR|FRAME_SIZE_ERROR", calls(1, []string{"x-huge", strings.Repeat("x", 1<<20)}, nothing)},
+		{"headers without an end", "frame", "taken|" + hungUp, endless},
+		{"settings", "frame", "taken", frames(func(x *wire) error { return x.WriteSettings() })},
+		{"pings", "frame", "taken|" + hungUp, frames(func(x *wire) error { return x.WritePing(false, [8]byte{}) })},
+		{"frames of no use", "frame", "taken", frames(func(x *wire) error { return x.WriteWindowUpdate(0, 1) })},
+		{"path tricks, with a token", "call", "InvalidArgument|NotFound|FailedPrecondition|ResourceExhausted", tricks()},
+		{"plan of 100 MB, with a token", "call", "ResourceExhausted", calls(1, bearer(insiderToken), func(x *wire, id uint32) error { return x.message(id, false, 100<<20, make([]byte, 32<<10)) })},
+		{"plan of 3 MB, with a token", "call", "InvalidArgument|ResourceExhausted", open(`{"source": {"root": "` + strings.Repeat("x", 3<<20) + `"}}`)},
+		{"plan of 10,000 ops, with a token", "call", "InvalidArgument|ResourceExhausted", open(`{"source": {"root": "photos"}, "transforms": [` + strings.Repeat(`{"op": "RandomHorizontalFlip"},`, 9_999) + `{"op": "RandomHorizontalFlip"}]}`)},
+		{"compressed bomb, with a token", "call", "Unimplemented", bombs()},
+		{"a million wants, with a token", "want", "made|busy|ResourceExhausted", wants},
 	}
 }
 
@@ -71,6 +70,9 @@ func find(name string) *attack {
 	}
 	return nil
 }
+
+// ends reports whether the node has to hang up on it.
+func (a *attack) ends() bool { return strings.Contains(a.answers, hungUp) }
 
 // right reports whether an answer is.
 func (a *attack) right(answer string) bool {

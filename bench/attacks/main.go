@@ -11,7 +11,7 @@
 // machine, so there is a second measure, which does not: samples for each core-second that the node took, again the one over the other.
 // Everything it starts ends with it.
 //
-//	go run ./bench/attacks DATA                           prints a table; a minute for each row
+//	go run ./bench/attacks DATA                           prints a table; 78 s for each row
 //	go run ./bench/attacks --only handshake --json DATA   some rows, for programs, with every round
 package main
 

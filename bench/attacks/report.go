@@ -75,7 +75,7 @@ func (out *result) judge(a *attack) {
 	if units > 0 {
 		out.Cost = out.Cores / out.PerSecond
 	}
-	out.OK = out.Rate.Median >= leastShare && units > 0 && (!a.ends || out.Answers[hungUp] > 0)
+	out.OK = out.Rate.Median >= leastShare && units > 0 && (!a.ends() || out.Answers[hungUp] > 0)
 	for answer := range out.Answers {
 		out.OK = out.OK && a.right(answer)
 	}

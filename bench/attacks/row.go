@@ -28,11 +28,9 @@ type round struct {
 	Control  stretch `json:"control"`
 }
 
-// A stretch begins some time after what is done in it: by then what a node lets an address have at once is over, and what an attack left behind.
-const (
-	settleAttack  = 3 * time.Second
-	settleControl = 1500 * time.Millisecond
-)
+// settle is from the begin of what is done until its stretch begins: what a node lets an address have at once is over by then, and what an attack
+// left behind.
+var settle = map[string]time.Duration{strike: 3 * time.Second, spin: 1500 * time.Millisecond}
 
 // row measures one attack on a node of its own.
 func (o *options) row(ctx context.Context, a *attack) (result, error) {
@@ -57,11 +55,11 @@ func (o *options) row(ctx context.Context, a *attack) (result, error) {
 	}
 	for range o.rounds {
 		var r round
-		if err := o.stretch(ctx, n, j, x, &r.Attacked, strike, o.share, settleAttack); err != nil {
+		if err := o.stretch(ctx, n, j, x, &r.Attacked, strike, o.share); err != nil {
 			return out, err
 		}
 		spent := r.Attacked.Attacker.CoreSeconds / r.Attacked.Attacker.Seconds // of a core
-		if err := o.stretch(ctx, n, j, x, &r.Control, spin, spent, settleControl); err != nil {
+		if err := o.stretch(ctx, n, j, x, &r.Control, spin, spent); err != nil {
 			return out, err
 		}
 		out.Rounds = append(out.Rounds, r)
@@ -71,11 +69,11 @@ func (o *options) row(ctx context.Context, a *attack) (result, error) {
 }
 
 // stretch watches node and job while the attacker does one thing, and has done so for a while.
-func (o *options) stretch(ctx context.Context, n *node, j *job, x *attacker, s *stretch, do string, share float64, settle time.Duration) error {
+func (o *options) stretch(ctx context.Context, n *node, j *job, x *attacker, s *stretch, do string, share float64) error {
 	if err := x.begin(do, share); err != nil {
 		return err
 	}
-	if err := sleep(ctx, settle); err != nil {
+	if err := sleep(ctx, settle[do]); err != nil {
 		return err
 	}
 	cpu, samples, began := n.coreSeconds(), j.samples.Load(), time.Now()
