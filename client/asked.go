@@ -160,11 +160,12 @@ func (f *Fleet) tend(now time.Time) {
 // hasten asks another node for a batch that is needed next, if that brings it sooner.
 func (f *Fleet) hasten(a *asked, now time.Time) bool {
 	w, m := a.want, a.session.member
-	other := f.pick(w, true, now)
-	if other == nil {
+	at := f.about(a, now)
+	other := f.rescuer(w, &at, now)
+	if other.member == nil {
 		return false
 	}
-	switch f.about(a, now).Choose(other.speed.Finish(f.load(other, w.count, now))) {
+	switch at.Choose(other.finish) {
 	case pick.Move:
 		f.effort.Moves++
 		w.moves++
@@ -191,8 +192,8 @@ func (f *Fleet) stuck(now time.Time) bool {
 
 // about is an attempt as package pick sees it.
 func (f *Fleet) about(a *asked, now time.Time) pick.Attempt {
-	speed, load := &a.session.member.speed, f.load(a.session.member, 0, now)
-	load.Held -= a.want.count
+	speed, load := &a.session.member.speed, f.loadBefore(a.session.member, a.want, now)
+	load.Held, load.Count = load.Held-a.want.count, 0
 	p := pick.Attempt{
 		Due: math.Inf(-1), Age: now.Sub(a.sent).Seconds(), Begun: a.working(now),
 		Forecast: a.forecast, Make: a.make, Rest: speed.Finish(load), Takes: float64(a.want.count) * speed.Sample(), Moves: a.want.moves,

@@ -25,7 +25,7 @@ func (f *Fleet) assign(now time.Time) {
 	waiting := f.queue[:0]
 assigning:
 	for i, w := range f.queue {
-		m := f.pick(w, false, now)
+		m := f.pick(w, now)
 		switch {
 		case m != nil && m.takes(w.count):
 			f.send(w, m.session, now)
@@ -56,21 +56,14 @@ func (f *Fleet) weigh(now time.Time) {
 }
 
 // pick is the node that will have a want soonest and does not have it yet, by what weigh saw and was sent since, but one that has room for it if
-// it has it nearly as soon; or with free set the soonest of those that have room and are not doubted. Nil: none may be asked now.
-func (f *Fleet) pick(w *Want, free bool, now time.Time) *member {
+// it has it nearly as soon. Nil: none may be asked now.
+func (f *Fleet) pick(w *Want, now time.Time) *member {
 	var best, roomy, helper candidate
 	for _, m := range f.live {
-		t := w.tries[m]
-		if !m.usable() || now.Before(m.busyUntil) || t.failures >= maxTries || now.Before(t.again) || w.isAt(m) {
+		if !w.mayGo(m, now) {
 			continue
 		}
-		if free && (m.trust.Doubted() || !m.takes(w.count)) {
-			continue
-		}
-		c := candidate{m, t.failures, f.forecast(m, w)}
-		if w.left == m {
-			c.tier++
-		}
+		c := candidate{m, w.tier(m), f.forecast(m, w)}
 		if c.tier == 0 && m.trust.Helps() && m.takes(w.count) && c.before(helper, w) {
 			helper = c
 		}
@@ -92,6 +85,38 @@ func (f *Fleet) pick(w *Want, free bool, now time.Time) *member {
 		return helper.member
 	}
 	return best.member
+}
+
+// rescuer is the node, not a doubted one, that would have a want soonest which is needed next and is at another node. It makes it before what is
+// needed later. Nodes are full most of the time, for what they made is replaced at once: for one that straggles, or that would be in time there, a
+// node may get one want more than it takes. There may be none.
+func (f *Fleet) rescuer(w *Want, at *pick.Attempt, now time.Time) (best candidate) {
+	straggles := at.Straggles()
+	for _, m := range f.live {
+		if !w.mayGo(m, now) || m.trust.Doubted() {
+			continue
+		}
+		c := candidate{m, w.tier(m), m.speed.Finish(f.loadBefore(m, w, now))}
+		room := m.room(w.count)
+		if (room > 0 || room == 0 && (straggles || c.finish < at.Due)) && c.before(best, w) {
+			best = c
+		}
+	}
+	return best
+}
+
+// mayGo reports whether a node may be asked for a want now that does not have it yet.
+func (w *Want) mayGo(m *member, now time.Time) bool {
+	t := w.tries[m]
+	return m.usable() && !now.Before(m.busyUntil) && t.failures < maxTries && !now.Before(t.again) && !w.isAt(m)
+}
+
+// tier is how often a want came back from a node.
+func (w *Want) tier(m *member) int {
+	if w.left == m {
+		return w.tries[m].failures + 1
+	}
+	return w.tries[m].failures
 }
 
 // candidate is a node for a want: a lower tier goes first, and in it who has it done in fewer seconds.
@@ -135,6 +160,23 @@ func (f *Fleet) load(m *member, count int, now time.Time) pick.Load {
 	}
 }
 
+// loadBefore is what a node makes before a want, and it: what is needed later goes behind, unless the node has begun with it.
+func (f *Fleet) loadBefore(m *member, w *Want, now time.Time) pick.Load {
+	load := f.load(m, w.count, now)
+	for _, a := range m.session.wants {
+		if !a.begun.IsZero() || w.compare(a.want) >= 0 {
+			continue
+		}
+		load.Held -= a.want.count
+		if a.attempt.id > m.session.heard {
+			load.Unheard -= a.want.count
+		} else {
+			load.Passed += a.want.count
+		}
+	}
+	return load
+}
+
 // waited is for how long nothing has come, in seconds per sample of the want that the node has had for longest.
 func (s *session) waited(now time.Time) float64 {
 	if len(s.wants) == 0 {
@@ -174,8 +216,11 @@ func (f *Fleet) measure() {
 }
 
 // takes reports whether a node may get one more want of count samples.
-func (m *member) takes(count int) bool {
-	return len(m.session.wants) < inFlight(m.session.workers, count)
+func (m *member) takes(count int) bool { return m.room(count) > 0 }
+
+// room is how many more wants of count samples a node may get.
+func (m *member) room(count int) int {
+	return inFlight(m.session.workers, count) - len(m.session.wants)
 }
 
 // inFlight is how many wants of count samples keep a node busy: max(3, ⌈2 × cores ÷ batch⌉). More would only pile work up where

@@ -1,6 +1,7 @@
 package client_test
 
 import (
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -93,6 +94,55 @@ func TestDueComesFirst(t *testing.T) {
 			if i := <-order; k >= 3 && (k < 6) != (i >= 6) {
 				t.Errorf("want %d came at place %d", i, k)
 			}
+		}
+		f.Close()
+	})
+}
+
+// A batch that hangs is made elsewhere in time, though no node ever has room because more is wanted than they make.
+func TestFullNodesRescue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t)
+		const hangs = 100
+		var hung atomic.Bool
+		engine := func() *servertest.Engine {
+			return &servertest.Engine{Delay: func(n *pipeline.Name) time.Duration {
+				if n.Position == hangs && hung.CompareAndSwap(false, true) {
+					return time.Hour
+				}
+				return 300 * time.Millisecond
+			}}
+		}
+		c.start("a", engine(), server.Options{})
+		c.start("b", engine(), server.Options{})
+		f := c.open(c.options("a", "b"))
+		came := make(chan uint64, 300)
+		want := func(i uint64, due time.Duration) {
+			f.Want(&client.Want{
+				Name: rangeOf(0, i, 8), Dst: make([]byte, room), Spare: func(n int) []byte { return make([]byte, n) },
+				Due: time.Now().Add(due), Done: func(client.Result) { came <- i },
+			})
+		}
+		for i := range uint64(20) { // what a batch takes is learned
+			want(i, time.Minute)
+		}
+		for range 20 {
+			<-came
+		}
+		const due = 1500 * time.Millisecond
+		began := time.Now()
+		want(hangs, due)
+		for i := range uint64(200) {
+			want(hangs+1+i, time.Minute)
+		}
+		for waiting := 200; ; waiting-- {
+			if <-came != hangs {
+				continue
+			}
+			if took := time.Since(began); took > due || waiting == 0 {
+				t.Errorf("it came after %s, when %d others waited", took, waiting)
+			}
+			break
 		}
 		f.Close()
 	})

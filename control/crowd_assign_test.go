@@ -19,7 +19,7 @@ func (r *rank) assign() {
 	slices.SortFunc(r.queue, (*want).compare)
 	waiting := r.queue[:0]
 	for i, w := range r.queue {
-		s := r.pick(w, false)
+		s := r.pick(w)
 		if s != nil && s.takes() {
 			r.ask(w, s)
 			if !r.hasRoom() {
@@ -102,13 +102,10 @@ func (a candidate) before(b candidate, w *want) bool {
 }
 
 // pick is the node that will have a want soonest, or one that has room for it and has it nearly as soon.
-func (r *rank) pick(w *want, free bool) *stream {
+func (r *rank) pick(w *want) *stream {
 	var best, roomy candidate
 	for _, s := range r.live {
-		if s.leaving || slices.ContainsFunc(w.out, func(a *attempt) bool { return a.stream == s }) {
-			continue
-		}
-		if free && (s.trust.Doubted() || !s.takes()) {
+		if s.leaving || w.isAt(s) {
 			continue
 		}
 		l := s.load
@@ -131,6 +128,45 @@ func (r *rank) pick(w *want, free bool) *stream {
 		return roomy.stream
 	}
 	return best.stream
+}
+
+// rescuer is the node that would have a want soonest that is needed next.
+func (r *rank) rescuer(w *want, at *pick.Attempt) (best candidate) {
+	straggles := at.Straggles()
+	for _, s := range r.live {
+		if s.leaving || w.isAt(s) || s.trust.Doubted() {
+			continue
+		}
+		c := candidate{stream: s, finish: s.speed.Finish(r.loadBefore(s, w))}
+		if w.left == s {
+			c.tier++
+		}
+		if (s.takes() || len(s.wants) == crowdHeld && (straggles || c.finish < at.Due)) && c.before(best, w) {
+			best = c
+		}
+	}
+	return best
+}
+
+func (w *want) isAt(s *stream) bool {
+	return slices.ContainsFunc(w.out, func(a *attempt) bool { return a.stream == s })
+}
+
+// loadBefore is what a node makes before a want, and it.
+func (r *rank) loadBefore(s *stream, w *want) pick.Load {
+	l := r.load(s, crowdBatch)
+	for _, a := range s.wants {
+		if a.begun >= 0 || w.compare(a.want) >= 0 {
+			continue
+		}
+		l.Held -= crowdBatch
+		if a.id > s.heard {
+			l.Unheard -= crowdBatch
+		} else {
+			l.Passed += crowdBatch
+		}
+	}
+	return l
 }
 
 // ask sends a want to a node.
@@ -242,11 +278,12 @@ func (r *rank) tend() {
 // hasten asks another node for a batch, if that brings it sooner.
 func (r *rank) hasten(a *attempt) bool {
 	w, now := a.want, r.crowd.now
-	other := r.pick(w, true)
-	if other == nil {
+	at := r.about(a)
+	other := r.rescuer(w, &at)
+	if other.stream == nil {
 		return false
 	}
-	switch r.about(a).Choose(other.speed.Finish(r.load(other, crowdBatch))) {
+	switch at.Choose(other.finish) {
 	case pick.Move:
 		r.moves++
 		w.moves++
@@ -262,7 +299,7 @@ func (r *rank) hasten(a *attempt) bool {
 			r.granted = now
 		}
 		r.hedged++
-		r.ask(w, other)
+		r.ask(w, other.stream)
 		return true
 	}
 	return false
@@ -271,8 +308,8 @@ func (r *rank) hasten(a *attempt) bool {
 // about is an attempt as package pick sees it.
 func (r *rank) about(a *attempt) pick.Attempt {
 	now := r.crowd.now
-	l := r.load(a.stream, 0)
-	l.Held -= crowdBatch
+	l := r.loadBefore(a.stream, a.want)
+	l.Held, l.Count = l.Held-crowdBatch, 0
 	p := pick.Attempt{
 		Due: a.want.due - now, Age: now - a.sent, Begun: -1, Forecast: a.forecast, Make: cmp.Or(a.make, r.took.Value()),
 		Rest: a.stream.speed.Finish(l), Takes: crowdBatch * a.stream.speed.Sample(), Moves: a.want.moves,

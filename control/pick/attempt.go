@@ -49,7 +49,7 @@ func (a Attempt) Choose(other float64) Choice {
 	case a.Due >= max(other, made)+made:
 		return Leave
 	case a.Begun >= 0:
-		if a.savedBy(other) || a.Begun > max(a.makes(other)*cmp.Or(max(a.Make, 0), hedgeGuess), hedgeMakes*hedgeLeast) {
+		if a.savedBy(other) || a.lasts(a.makes(other)) {
 			return Hedge
 		}
 	case a.Age > moveAge*patience && (other < moveGain*a.Rest || a.savedBy(other)),
@@ -67,6 +67,14 @@ func (a *Attempt) savedBy(other float64) bool {
 		comes, rest = a.Takes-a.Begun, 0
 	}
 	return a.Due < comes && other < min(a.Due, max(moveGain*comes, rest))
+}
+
+// Straggles reports whether its node has begun and takes much longer than it should.
+func (a *Attempt) Straggles() bool { return a.lasts(hedgeMakes) }
+
+// lasts reports whether its node has worked on it for longer than so many makes.
+func (a *Attempt) lasts(makes float64) bool {
+	return a.Begun > max(makes*cmp.Or(max(a.Make, 0), hedgeGuess), hedgeMakes*hedgeLeast)
 }
 
 // makes is after how many makes a begun attempt is a straggler: after one, if another node would have the batch just in time, or late.

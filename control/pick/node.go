@@ -63,6 +63,8 @@ func (n *Node) Alone() float64 { return n.sample }
 type Load struct {
 	// Held samples are wanted of it, Unheard of them since it last spoke.
 	Held, Unheard int
+	// Passed samples, not among Held, it has heard of and would make later, for they are needed later.
+	Passed int
 	// Waited is for how long nothing has come of them, in seconds per sample of the oldest batch.
 	Waited float64
 	// Count more would be wanted.
@@ -83,7 +85,7 @@ func (n *Node) Finish(l Load) float64 {
 		seen = told
 	}
 	told, seen = l.fresh(told, n.seenAt), max(l.fresh(seen, n.seenAt), plausible(l.Waited))
-	ahead := max(n.ahead-(l.Now-n.toldAt), 0)
+	ahead := max(n.ahead-(l.Now-n.toldAt)-float64(l.Passed)*told, 0)
 	return max(ahead+float64(l.Unheard+l.Count)*told, float64(l.Held+l.Count)*seen)
 }
 

@@ -21,6 +21,8 @@ func TestFinish(t *testing.T) {
 	near(t, "told", n.Finish(Load{Held: 10, Unheard: 4, Count: 5, Usual: 1}), 2+0.9)
 	near(t, "told a second ago", n.Finish(Load{Held: 10, Unheard: 4, Count: 5, Usual: 1, Now: 1}), 1+0.9)
 	near(t, "told long ago", n.Finish(Load{Held: 10, Count: 5, Usual: 1, Now: 100}), 1.5)
+	near(t, "before what it holds", n.Finish(Load{Held: 2, Count: 5, Passed: 8, Usual: 1, Now: 1}), 0.2+0.5)
+	near(t, "before all of it", n.Finish(Load{Count: 5, Passed: 100, Usual: 1, Now: 1}), 0.5)
 	n.Arrived(10, 3, 4, 0) // 0.3 s a sample
 	near(t, "seen to be slower", n.Finish(Load{Held: 10, Unheard: 4, Count: 5, Usual: 1, Now: 1}), 15*0.3)
 	near(t, "and late", n.Finish(Load{Held: 10, Count: 5, Waited: 2, Usual: 1, Now: 1}), 30)
