@@ -60,6 +60,7 @@ func (c *counting) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo
 		c.places.book.refused(name, err)
 		return nil, nil, err
 	}
+	endWhenSilent(raw, pingTimeout)
 	conn, info, err := c.TransportCredentials.ServerHandshake(raw)
 	if err != nil {
 		place.leave()

@@ -96,3 +96,13 @@ func (h Hosts) Known() int { return len(h.places.hosts) }
 
 // Listener is that of a port that knows these addresses.
 func (h Hosts) Listener(l net.Listener) net.Listener { return newGate(l, h.places) }
+
+// Handshake takes a connection from a gate as gRPC does, and tells what lies below it.
+func (s *Server) Handshake(gate net.Listener) (conn, raw net.Conn, err error) {
+	c, err := gate.Accept()
+	if err != nil {
+		return nil, nil, err
+	}
+	conn, _, err = s.credentials().ServerHandshake(c)
+	return conn, c.(*placed).Conn, err
+}

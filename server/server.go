@@ -55,7 +55,7 @@ type Options struct {
 	// HostConnections and Connections are how many are open at once, from one address and together. Default 256 and 4096.
 	HostConnections, Connections int
 	// HostShare is how much of one core each address may take for its connections, handshakes and requests, whether they are let in or not; all
-	// that it may have open can begin at once. Connections beyond are closed, requests wait. Default 0.05: 50 connections, 1250 calls or 2.5 MB
+	// that it may have open can begin at once. Connections beyond are closed, requests wait. Default 0.05: 25 connections, 600 calls or 2.5 MB
 	// of requests a second.
 	HostShare float64
 	// Access says who may ask for what.
@@ -192,6 +192,7 @@ const (
 	maxRPCs      = 256       // at once on one connection
 	maxHandshake = 20 * time.Second
 	maxIdle      = 5 * time.Minute // of a connection without calls
+	pingTimeout  = time.Minute     // until a peer that answers no ping, or acknowledges nothing, is gone
 
 	standardHostConnections = 256
 )
@@ -213,7 +214,7 @@ func (s *Server) GRPCOptions() []grpc.ServerOption {
 		// Trainers ping every 10 s, also between epochs. Half of that keeps a ping that was held up from being a strike.
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
 		// A trainer written in Python may not answer while it holds the interpreter's lock.
-		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 30 * time.Second, Timeout: time.Minute, MaxConnectionIdle: maxIdle}),
+		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 30 * time.Second, Timeout: pingTimeout, MaxConnectionIdle: maxIdle}),
 	}
 }
 
