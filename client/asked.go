@@ -83,6 +83,9 @@ func (w *Want) lends(spare bool) bool {
 	return false
 }
 
+// fitsTwice reports whether there is memory for a second attempt beside the first.
+func (w *Want) fitsTwice() bool { return !w.lends(false) || w.another() != nil }
+
 // another is the memory for a second attempt; nil if there is none.
 func (w *Want) another() []byte {
 	if w.Spare == nil || w.lends(true) {
@@ -161,20 +164,33 @@ func (f *Fleet) tend(now time.Time) {
 func (f *Fleet) hasten(a *asked, now time.Time) bool {
 	w, m := a.want, a.session.member
 	at := f.about(a, now)
-	other := f.rescuer(w, &at, now)
+	other := f.rescuer(w, at.Straggles(), now)
 	if other.member == nil {
 		return false
 	}
 	switch at.Choose(other.finish) {
 	case pick.Move:
+		if !other.takes(w.count) && f.owes() {
+			return false
+		}
 		f.effort.Moves++
 		w.moves++
 		w.left = m
 		f.takeAway(a, pb.CancelReason_CANCEL_REASON_MOVED, now)
 		return true
 	case pick.Hedge:
-		if (f.hedges.Take() || f.stuck(now)) && f.send(w, other.session, now) {
+		if w.fitsTwice() && (f.hedges.Take() || f.stuck(now)) && f.send(w, other.session, now) {
 			f.effort.Hedges++
+			return true
+		}
+	}
+	return false
+}
+
+// owes reports whether a want that was taken from a node has no other one yet. Until it has, no full node is counted on for a further one.
+func (f *Fleet) owes() bool {
+	for w := range f.wants {
+		if w.taken() {
 			return true
 		}
 	}
@@ -194,17 +210,27 @@ func (f *Fleet) stuck(now time.Time) bool {
 func (f *Fleet) about(a *asked, now time.Time) pick.Attempt {
 	speed, load := &a.session.member.speed, f.loadBefore(a.session.member, a.want, now)
 	load.Held, load.Count = load.Held-a.want.count, 0
+	if a.attempt.id > a.session.heard {
+		load.Unheard -= a.want.count
+	} else {
+		load.Passed += a.want.count // what the node says counts this one too
+	}
 	p := pick.Attempt{
-		Due: math.Inf(-1), Age: now.Sub(a.sent).Seconds(), Begun: a.working(now),
+		Due: a.want.dueIn(now), Age: now.Sub(a.sent).Seconds(), Begun: a.working(now),
 		Forecast: a.forecast, Make: a.make, Rest: speed.Finish(load), Takes: float64(a.want.count) * speed.Sample(), Moves: a.want.moves,
 	}
 	if p.Make == 0 { // nothing was known of it
 		p.Make = f.took.Value()
 	}
-	if !a.want.Due.IsZero() {
-		p.Due = a.want.Due.Sub(now).Seconds()
-	}
 	return p
+}
+
+// dueIn is in how many seconds the batch is needed; negative: it is late.
+func (w *Want) dueIn(now time.Time) float64 {
+	if w.Due.IsZero() {
+		return math.Inf(-1)
+	}
+	return w.Due.Sub(now).Seconds()
 }
 
 // expire gives up attempts whose deadlines are over.

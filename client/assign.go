@@ -2,6 +2,7 @@ package client
 
 import (
 	"cmp"
+	"slices"
 	"time"
 
 	"github.com/feedwater-io/feedwater/control/pick"
@@ -16,6 +17,7 @@ const unknownCost = 0.008
 func (f *Fleet) assign(now time.Time) {
 	f.probe(now)
 	f.checkRefused()
+	f.rescue(now)
 	if len(f.queue) == 0 || !f.hasRoom(f.queue[0].count, now) {
 		return
 	}
@@ -77,7 +79,7 @@ func (f *Fleet) pick(w *Want, now time.Time) *member {
 			roomy = c
 		}
 	}
-	due := w.Due.Sub(now).Seconds()
+	due := w.dueIn(now)
 	if roomy.member != nil && roomy.tier == best.tier && !pick.WorthWaiting(best.finish, roomy.finish, due) {
 		return roomy.member // the best itself, if it has room
 	}
@@ -87,18 +89,38 @@ func (f *Fleet) pick(w *Want, now time.Time) *member {
 	return best.member
 }
 
-// rescuer is the node, not a doubted one, that would have a want soonest which is needed next and is at another node. It makes it before what is
-// needed later. Nodes are full most of the time, for what they made is replaced at once: for one that straggles, or that would be in time there, a
-// node may get one want more than it takes. There may be none.
-func (f *Fleet) rescuer(w *Want, at *pick.Attempt, now time.Time) (best candidate) {
-	straggles := at.Straggles()
+// rescue gives wants that were taken from a node to others, full ones too.
+func (f *Fleet) rescue(now time.Time) {
+	if !slices.ContainsFunc(f.queue, (*Want).taken) {
+		return
+	}
+	sortByDue(f.queue)
+	f.queue = slices.DeleteFunc(f.queue, func(w *Want) bool {
+		if !w.taken() {
+			return false
+		}
+		other := f.rescuer(w, false, now)
+		return other.member != nil && f.send(w, other.session, now)
+	})
+}
+
+// taken reports whether the want was taken from the node that had it, and none has it since.
+func (w *Want) taken() bool {
+	return w.left != nil && w.final == nil && (len(w.out) == 0 || len(w.out) == 1 && w.out[0].cancelled)
+}
+
+// rescuer is the node, not a doubted one, that would have a want soonest which is needed next and is at another node, or was. It makes it before
+// what is needed later. Nodes are full most of the time, for what they made is replaced at once: for one that straggles, or that would be in time
+// there, a node may get one want more than it takes. There may be none.
+func (f *Fleet) rescuer(w *Want, straggles bool, now time.Time) (best candidate) {
+	due := w.dueIn(now)
 	for _, m := range f.live {
 		if !w.mayGo(m, now) || m.trust.Doubted() {
 			continue
 		}
 		c := candidate{m, w.tier(m), m.speed.Finish(f.loadBefore(m, w, now))}
 		room := m.room(w.count)
-		if (room > 0 || room == 0 && (straggles || c.finish < at.Due)) && c.before(best, w) {
+		if (room > 0 || room == 0 && (straggles || c.finish < due)) && c.before(best, w) {
 			best = c
 		}
 	}

@@ -125,7 +125,13 @@ func (f *Fleet) choose(n int) map[*member]bool {
 	return chosen
 }
 
-func (m *member) preference() uint64 { return m.score }
+// preference is a node's place in the order in which the fleet connects: this rank's, but all ranks' until it is known what the job pins.
+func (m *member) preference() uint64 {
+	if m.fleet.info.Load() == nil {
+		return m.common
+	}
+	return m.score
+}
 
 // isDown reports whether another node is needed in this one's place.
 func (m *member) isDown() bool {

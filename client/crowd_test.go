@@ -65,8 +65,10 @@ type lawful struct {
 	accounts map[string]*share.Account
 	streams  map[*lawfulStream]struct{}
 	working  bool
-	made     int // samples
-	most     int // streams at once
+	slower   float64       // times the crowd's sample; 0: as that
+	others   time.Duration // of work for somebody else, which comes first
+	made     int           // samples
+	most     int           // streams at once
 	pulses   int
 	largest  int // pulse, in bytes
 }
@@ -174,6 +176,14 @@ func (n *lawful) work() {
 	defer tick.Stop()
 	for {
 		n.mu.Lock()
+		if n.others > 0 {
+			const turn = 100 * time.Millisecond
+			n.others -= turn
+			n.mu.Unlock()
+			time.Sleep(turn)
+			n.tell()
+			continue
+		}
 		turn, ok := n.queue.Take(n.crowd.now())
 		if !ok {
 			n.working = false
@@ -184,10 +194,10 @@ func (n *lawful) work() {
 		if o.begun.IsZero() {
 			o.begun = time.Now()
 		}
-		dropped := o.dropped
+		dropped, takes := o.dropped, n.takes()
 		n.mu.Unlock()
 		if !dropped {
-			time.Sleep(n.crowd.sample)
+			time.Sleep(takes)
 		}
 		n.finish(turn)
 		select {
@@ -196,6 +206,35 @@ func (n *lawful) work() {
 		default:
 		}
 	}
+}
+
+// takes is how long a sample takes. mu is held.
+func (n *lawful) takes() time.Duration {
+	if n.slower == 0 {
+		return n.crowd.sample
+	}
+	return time.Duration(n.slower * float64(n.crowd.sample))
+}
+
+// set changes how fast the node is, and what it does for others.
+func (n *lawful) set(slower float64, others time.Duration) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.slower, n.others = slower, others
+}
+
+// has reports whether the node has a want at that position.
+func (n *lawful) has(position uint64) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for s := range n.streams {
+		for a := range s.wants {
+			if a.Name.GetRange().GetPosition() == position {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // finish takes what was made, and answers a want that is whole.
@@ -209,7 +248,7 @@ func (n *lawful) finish(turn share.Turn[*ordered]) {
 	if o.left -= turn.Count; o.left > 0 || o.dropped {
 		return
 	}
-	n.queue.Made(o.entry, time.Since(o.begun).Seconds(), crowdBatch*n.crowd.sample.Seconds())
+	n.queue.Made(o.entry, time.Since(o.begun).Seconds(), crowdBatch*n.takes().Seconds())
 	delete(o.stream.wants, o.attempt)
 	o.stream.tell()
 	o.attempt.Done(client.Answer{Header: &pb.Header{QueuedSeconds: o.begun.Sub(o.sent).Seconds()}, Data: o.attempt.Dst})
@@ -243,8 +282,8 @@ type lawfulStream struct {
 func (s *lawfulStream) tell() {
 	s.heard = time.Now()
 	n := &pb.Notice{
-		Wants: uint32(len(s.wants)), Queued: float64(s.node.queue.Samples()) * s.node.crowd.sample.Seconds(),
-		AheadSeconds: s.node.queue.Ahead(s.account), SampleSeconds: s.node.crowd.sample.Seconds(), Heard: s.last,
+		Wants: uint32(len(s.wants)), Queued: float64(s.node.queue.Samples()) * s.node.takes().Seconds(),
+		AheadSeconds: s.node.queue.Ahead(s.account) + s.node.others.Seconds(), SampleSeconds: s.node.takes().Seconds(), Heard: s.last,
 	}
 	for _, o := range s.wants {
 		if !o.begun.IsZero() {

@@ -21,6 +21,10 @@ func (f *Fleet) joined(s *session) {
 	m.session, m.tried, m.leftOut, m.err, m.changed = s, true, false, nil, ""
 	m.came, s.answered = true, time.Now()
 	f.relist()
+	if !m.chosen { // it was let go meanwhile
+		m.leave()
+		return
+	}
 	f.log.Info("node joined", "node", m.node.Addr(), "workers", s.workers)
 	f.publish(s.answered)
 	f.opened()

@@ -247,6 +247,7 @@ func (f *Fleet) leave() {
 
 // enter takes a node in, to which the fleet may connect from now on.
 func (f *Fleet) enter(m *member) {
+	m.common = pick.Score(f.options.Job, m.node.Addr())
 	m.score = pick.Score(f.options.Job+" "+strconv.Itoa(f.options.Rank), m.node.Addr())
 	f.members = append(f.members, m)
 	f.connected = time.Time{}

@@ -47,6 +47,7 @@ type member struct {
 	chosen    bool      // it does
 	surplus   time.Time // since when it would not, if it had none
 	score     uint64    // place in the trainer's order of preference; breaks ties
+	common    uint64    // the same in the order that all ranks share
 	speed     pick.Node
 	trust     pick.Trust
 	busyUntil time.Time

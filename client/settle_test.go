@@ -98,6 +98,53 @@ func TestNumericsOfMostNodes(t *testing.T) {
 	}
 }
 
+// The ranks of a job on many nodes of two kinds pin the same numerics, and go over to nodes of their own.
+func TestRanksPinTheSame(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t)
+		var nodes []string
+		for i := range 40 {
+			addr := fmt.Sprint("node", i)
+			nodes = append(nodes, addr)
+			c.start(addr, &servertest.Engine{Digest: []string{"one", "two"}[i%2]}, server.Options{})
+		}
+		pinned, used := map[string]int{}, map[string]bool{}
+		for rank := range 8 {
+			o := c.options(nodes...)
+			o.Rank = rank
+			f, err := client.New(o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			info, err := f.Open(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			pinned[info.Numerics]++
+			time.Sleep(5 * time.Second)
+			for _, s := range f.Status() {
+				used[s.Addr] = used[s.Addr] || s.State == client.Ready
+			}
+			if n := len(strings.Fields(members(f, client.Ready))); n > 8 {
+				t.Errorf("rank %d has streams to %d nodes", rank, n)
+			}
+			f.Close()
+		}
+		if len(pinned) != 1 {
+			t.Errorf("pinned are %v", pinned)
+		}
+		ready := 0
+		for _, is := range used {
+			if is {
+				ready++
+			}
+		}
+		if ready <= 8 {
+			t.Errorf("eight ranks use %d nodes", ready)
+		}
+	})
+}
+
 // A job that goes on, and one that has begun, leave nodes of other data out.
 func TestJobThatGoesOnLeavesOtherDataOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

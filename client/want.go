@@ -13,8 +13,8 @@ type Want struct {
 	Name *pb.Name
 	// Dst takes the batch. It is lent from Fleet.Want to Done.
 	Dst []byte
-	// Spare, if set, is asked, once, for as much memory again, so that a second node may be asked for a batch that is needed soon while
-	// the first one still writes Dst; nil from it: no. It is lent until Done, too, and Result.Data lies in one of the two. It is called
+	// Spare, if set, is asked for as much memory again, until it gives some, so that a second node may be asked for a batch that is needed soon
+	// while the first one still writes Dst; nil from it: not now. It is lent until Done, too, and Result.Data lies in one of the two. It is called
 	// from a goroutine of the fleet and must not block.
 	Spare func(bytes int) []byte
 	// Grow, if set, is asked for more room when Dst is too small, again for every node that is tried, with Spare by two at once.

@@ -11,6 +11,7 @@ import (
 // assign gives wants to the nodes that will have them soonest.
 func (r *rank) assign() {
 	r.probe()
+	r.rescue()
 	if len(r.queue) == 0 || !r.hasRoom() {
 		return
 	}
@@ -130,9 +131,31 @@ func (r *rank) pick(w *want) *stream {
 	return best.stream
 }
 
+// rescue gives wants that were taken from a node to others, full ones too.
+func (r *rank) rescue() {
+	if !slices.ContainsFunc(r.queue, (*want).taken) {
+		return
+	}
+	slices.SortFunc(r.queue, (*want).compare)
+	r.queue = slices.DeleteFunc(r.queue, func(w *want) bool {
+		if !w.taken() {
+			return false
+		}
+		other := r.rescuer(w, false)
+		if other.stream != nil {
+			r.ask(w, other.stream)
+		}
+		return other.stream != nil
+	})
+}
+
+func (w *want) taken() bool {
+	return w.left != nil && !w.arrived && (len(w.out) == 0 || len(w.out) == 1 && w.out[0].cancelled)
+}
+
 // rescuer is the node that would have a want soonest that is needed next.
-func (r *rank) rescuer(w *want, at *pick.Attempt) (best candidate) {
-	straggles := at.Straggles()
+func (r *rank) rescuer(w *want, straggles bool) (best candidate) {
+	due := w.due - r.crowd.now
 	for _, s := range r.live {
 		if s.leaving || w.isAt(s) || s.trust.Doubted() {
 			continue
@@ -141,7 +164,7 @@ func (r *rank) rescuer(w *want, at *pick.Attempt) (best candidate) {
 		if w.left == s {
 			c.tier++
 		}
-		if (s.takes() || len(s.wants) == crowdHeld && (straggles || c.finish < at.Due)) && c.before(best, w) {
+		if (s.takes() || len(s.wants) == crowdHeld && (straggles || c.finish < due)) && c.before(best, w) {
 			best = c
 		}
 	}
@@ -279,12 +302,15 @@ func (r *rank) tend() {
 func (r *rank) hasten(a *attempt) bool {
 	w, now := a.want, r.crowd.now
 	at := r.about(a)
-	other := r.rescuer(w, &at)
+	other := r.rescuer(w, at.Straggles())
 	if other.stream == nil {
 		return false
 	}
 	switch at.Choose(other.finish) {
 	case pick.Move:
+		if !other.takes() && (slices.ContainsFunc(r.queue, (*want).taken) || slices.ContainsFunc(r.out, (*want).taken)) {
+			return false
+		}
 		r.moves++
 		w.moves++
 		w.left = a.stream
@@ -310,6 +336,11 @@ func (r *rank) about(a *attempt) pick.Attempt {
 	now := r.crowd.now
 	l := r.loadBefore(a.stream, a.want)
 	l.Held, l.Count = l.Held-crowdBatch, 0
+	if a.id > a.stream.heard {
+		l.Unheard -= crowdBatch
+	} else {
+		l.Passed += crowdBatch
+	}
 	p := pick.Attempt{
 		Due: a.want.due - now, Age: now - a.sent, Begun: -1, Forecast: a.forecast, Make: cmp.Or(a.make, r.took.Value()),
 		Rest: a.stream.speed.Finish(l), Takes: crowdBatch * a.stream.speed.Sample(), Moves: a.want.moves,

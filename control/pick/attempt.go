@@ -52,7 +52,7 @@ func (a Attempt) Choose(other float64) Choice {
 		if a.savedBy(other) || a.lasts(a.makes(other)) {
 			return Hedge
 		}
-	case a.Age > moveAge*patience && (other < moveGain*a.Rest || a.savedBy(other)),
+	case a.Age > moveAge*patience && (other < moveGain*(a.Rest+a.Takes) || a.savedBy(other)),
 		a.Age > moveForecast*a.Forecast*patience+moveSlack && other < a.Age:
 		return Move
 	}
