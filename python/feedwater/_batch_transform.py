@@ -41,10 +41,10 @@ def apply(transform: Callable[..., Any], batch: Any, names: Sequence[int]) -> An
     seeds = np.random.SeedSequence(names)
     globals_ = RandomState(int(seeds.spawn(1)[0].generate_state(1, np.uint64)[0]))
     if not is_torchvision(transform):
-        return globals_.run(partial(transform, batch, np.random.default_rng(seeds)))
+        return globals_.run(partial(transform, batch, np.random.default_rng(seeds)), "batch_transform")
     fields = batch if isinstance(batch, tuple) else (batch,)
     try:
-        return globals_.run(partial(transform, *fields))
+        return globals_.run(partial(transform, *fields), "batch_transform")
     except RuntimeError as error:
         images = next(iter(fields[0].values())) if isinstance(fields[0], dict) else fields[0]
         dtype = getattr(images, "dtype", None)

@@ -69,6 +69,7 @@ class Pull:
         self.states: dict[int, Any] = {}
         """The sampler's own state by samples drawn, where it has one; the latest of them."""
         self._sampler, self._told = sampler, told
+        self._who = f"the sampler {type(sampler).__name__}"
         self._random = RandomState(0)
         self._seed = seed_of(seed, epoch)
         self._iterator: Iterator[Any] | None = None
@@ -90,9 +91,9 @@ class Pull:
             try:
                 if self._iterator is None:
                     self._random = RandomState(self._seed)
-                    self._random.run(partial(self._begin, lists))
+                    self._random.run(partial(self._begin, lists), self._who)
                 with self._told.drawing():
-                    self._random.run(partial(self._draw, drawn - self.base - len(self.flat), lists))
+                    self._random.run(partial(self._draw, drawn - self.base - len(self.flat), lists), self._who)
             except BaseException:  # a generator that was interrupted is dead: the next draw begins it anew and skips
                 self._iterator = None
                 raise

@@ -21,8 +21,11 @@ class RandomState:
         self._mine: tuple[Any, ...] | None = None
         self._seed = seed
 
-    def run(self, draw: Callable[[], T]) -> T:
-        """Calls draw under this state."""
+    def run(self, draw: Callable[[], T], who: str) -> T:
+        """Calls draw under this state. It is the program's code, of what who says for messages.
+
+        Its StopIteration is a RuntimeError, as a generator's is: a loop would take it for the end of its epoch.
+        """
         theirs = _states()
         try:
             if self._mine is None:
@@ -32,6 +35,11 @@ class RandomState:
             drawn = draw()
             self._mine = _states()
             return drawn
+        except StopIteration as error:
+            raise RuntimeError(
+                f"{who} raised StopIteration, which would end the epoch in silence: it calls next() on an iterator "
+                "that is exhausted. Begin that anew, as itertools.cycle does, or call next(iterator, default)"
+            ) from error
         finally:
             _restore(theirs)
 

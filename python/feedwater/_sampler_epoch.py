@@ -46,13 +46,13 @@ class SamplerEpoch:
         """The program's wish, once: from now on it is what we told."""
         wish = self.wish
         if wish is not None:
-            RandomState(wish).run(partial(self.tell, wish))
+            RandomState(wish).run(partial(self.tell, wish), "the sampler's set_epoch")
         return wish
 
     def expect(self, epoch: int) -> None:
         """An epoch has ended and that one follows. The sampler is told now, so that being told the old one is heard."""
         if self._parts and self.wish is None:
-            RandomState(epoch).run(partial(self.tell, epoch))
+            RandomState(epoch).run(partial(self.tell, epoch), "the sampler's set_epoch")
 
     @contextmanager
     def drawing(self) -> Iterator[None]:

@@ -398,6 +398,42 @@ def test_the_time_of_batch_transform_is_no_wait(fake: Any, monkeypatch: pytest.M
     assert stats.step_s == 39 * 3.5
 
 
+def test_an_exhausted_iterator_of_batch_transform_does_not_end_the_epoch(fake: Any) -> None:
+    numbers = iter(range(3))
+    loader = fake.loader(batch_transform=lambda batch, rng: (*batch, next(numbers)))
+    it = iter(loader)
+    assert [next(it)[2] for _ in range(3)] == [0, 1, 2]
+    for attempt in (lambda: next(it), loader.peek, lambda: next(it)):
+        with pytest.raises(RuntimeError, match=r"batch_transform raised StopIteration.*itertools\.cycle"):
+            attempt()
+        assert loader.state_dict()["consumed"] == 30, "it stands before the batch"
+    numbers = iter(range(7))
+    assert [batch[2] for batch in it] == list(range(7))
+
+
+class Spent:
+    """A sampler that reads its first index from an iterator, which is exhausted after an epoch."""
+
+    def __init__(self) -> None:
+        self.firsts = iter([0])
+
+    def __len__(self) -> int:
+        return 100
+
+    def __iter__(self) -> Any:
+        first = next(self.firsts)
+        return iter(range(first, 100))
+
+
+def test_an_exhausted_iterator_of_a_sampler_does_not_end_the_epoch(fake: Any) -> None:
+    loader = fake.loader(sampler=Spent())
+    assert len(list(loader)) == 10
+    for attempt in (list, lambda loader: loader.peek(), list):
+        with pytest.raises(RuntimeError, match=r"the sampler Spent raised StopIteration.*itertools\.cycle"):
+            attempt(loader)
+    assert (loader.state_dict()["epoch"], loader.state_dict()["consumed"]) == (1, 0)
+
+
 # -- a batch of which nothing is left ----------------------------------------------------------------------------------
 
 
