@@ -30,12 +30,14 @@ _Array = npt.NDArray[Any]
 class Rows:
     """The rows of one batch, as numpy arrays in the agent's layout."""
 
-    __slots__ = ("crowded", "indices", "labels", "nbytes", "pictures", "samples", "slots", "valid")
+    __slots__ = ("crowded", "indices", "labels", "nbytes", "pictures", "places", "samples", "slots", "valid")
 
     def __init__(self, pictures: list[Images], labels: _Array, indices: Indices, slots: Slots | None) -> None:
         self.pictures, self.labels, self.indices = pictures, labels, indices
         self.slots = slots
         """Where the pictures lie; None: in ordinary memory."""
+        self.places: Indices | None = None
+        """Which rows of the step these are; None: all, or the first."""
         self.valid: npt.NDArray[np.bool_] | None = None
         """Which rows hold a sample; None: all."""
         self.samples = len(labels)
@@ -63,6 +65,7 @@ class Rows:
                     images[hole][...] = 0
             return
         self.labels, self.indices = self.labels[rows], self.indices[rows]
+        self.places = np.flatnonzero(rows)
         self.pictures = [kept(images, rows) for images in self.pictures]
 
     def pad(self, rows: int) -> None:

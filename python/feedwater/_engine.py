@@ -113,12 +113,30 @@ class Engine:
         return source.samples if source.samples is not None else self.opened().samples
 
     def positions(self) -> int:
-        """Positions that an epoch's order has."""
-        fixed = self.config.steps_per_epoch
+        """Positions that an epoch's order has, the last step's repeats among them."""
+        fixed, ranks = self.config.steps_per_epoch, self.placed()
         if fixed is None or self.config.batch_size is None:
-            return 1 << 63 if self.config.listed else self.opened().samples
-        ranks = self.placed()
+            more = ranks.world - 1 if self.config.tail == "short" else 0
+            return 1 << 63 if self.config.listed else self.opened().samples + more
         return fixed * self.config.batch_size * ranks.world
+
+    def size(self, position: int) -> int:
+        """Samples of this rank's batch that begins at a position of the epoch's own order. IndexError if none does."""
+        order, ranks = self._ordered(), self.placed()
+        assert isinstance(order, RangeOrder)
+        size = order.size(position, ranks)
+        if not size:
+            raise IndexError(
+                f"replay: position={position}: no batch of rank {ranks.rank} is known to begin there. Pass what was "
+                "loader.last.position, or use replay(index, epoch)"
+            )
+        return size
+
+    def place(self, index: int, epoch: int) -> int | None:
+        """Where a Subset or a sampler has a sample first in an epoch's order; None if that is not known."""
+        order = self._ordered()
+        assert isinstance(order, (SubsetOrder, SamplerOrder, BatchSamplerOrder))
+        return order.place(epoch, index, self.placed())
 
     def placed(self) -> Ranks:
         """This rank's place among all, as it is now. Raises ValueError if a sampler that splits has another one."""
@@ -291,7 +309,7 @@ class Engine:
             batch = self._builder.batch(rows, self._keys)
             if self.config.batch_transform is not None:
                 batch = self._transformed(self.config.batch_transform, batch, step)
-            last = Last(step.epoch, step.position, rows.indices, self.feed.session)
+            last = Last(step.epoch, step.position, rows.indices, rows.places, self.feed.session)
             self.cursor.prepare()
             return Ready(batch, step, last, totals)
         return None

@@ -85,7 +85,7 @@ def rows_of(last: Any, indices: Any, values: Any, repeat_at: Callable[[int], int
     strange = next((int(index) for index in wanted if int(index) not in rows), None)
     if strange is not None:
         raise ValueError(f"feedback: index {strange} is not in the last batch (loader.last.indices)")
-    repeats = np.array([repeat_at(last.position + rows[int(index)]) for index in wanted], np.int64)
+    repeats = np.array([repeat_at(last.place(rows[int(index)])) for index in wanted], np.int64)
     return wanted.astype(np.int64), repeats, outcomes
 
 

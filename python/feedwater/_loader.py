@@ -343,7 +343,7 @@ class Loader(Generic[B]):
             raise Error("probes() is about the last batch of a Loader whose transform has CTAugment")
         import numpy as np
 
-        repeats = np.array([self._repeat_at(last.position + row) for row in range(len(last.indices))])
+        repeats = np.array([self._repeat_at(last.place(row)) for row in range(len(last.indices))])
         found = learning.policy.probes(last.epoch, last.indices, repeats)
         return found & (last.indices >= 0)
 
@@ -405,29 +405,30 @@ class Loader(Generic[B]):
         """One sample as a batch had it: pixels before the last hop, and every number that was drawn for it.
 
         epoch is that of the last batch by default. repeat tells the appearances of one sample in one epoch apart: by
-        default the one in the last batch, if it is there, else 0. (With a sampler it is the place in the global order.)
+        default the one in the last batch, if it is there, else the first. With a Subset or a sampler it is the place in
+        the order of all ranks, and must be passed for what a sampler draws in other epochs than the one it is at.
         """
-        index = number("index", index, self._engine.opened().samples)
+        index, epoch = number("index", index, self._engine.opened().samples), self._epoch(epoch)
         repeat = self._repeat(index, epoch) if repeat is None else number("repeat", repeat, 1 << 32)
-        params = {"epoch": self._epoch(epoch), "indices": [index], "repeats": [repeat], **self._policy()}
+        params = {"epoch": epoch, "indices": [index], "repeats": [repeat], **self._policy()}
         sample = replay(self._engine.feed.session, params)[0]
         if self._config.python is None or sample.error is not None:
             return sample
-        return dataclasses.replace(sample, result=self._engine.again(index, self._epoch(epoch), repeat))
+        return dataclasses.replace(sample, result=self._engine.again(index, epoch, repeat))
 
     def replay_batch(self, position: int, epoch: int | None = None) -> list[Sample]:
         """The samples of this rank's batch that begins at position (loader.last.position), as replay gives them."""
         last = self.last
         epoch = self._epoch(epoch)
-        position = number("position", position, self._engine.positions())
         if last is not None and (last.position, last.epoch) == (position, epoch):
-            held = [(at, int(index)) for at, index in enumerate(last.indices) if index >= 0]
-            repeats = [self._repeat_at(position + at) for at, _ in held]
+            held = [(row, int(index)) for row, index in enumerate(last.indices) if index >= 0]
+            repeats = [self._repeat_at(last.place(row)) for row, _ in held]
             params: dict[str, Any] = {"epoch": epoch, "indices": [i for _, i in held], "repeats": repeats}
-        elif self._config.listed or self._config.batch_size is None:
-            raise Error("with a sampler only the last batch can be replayed by position; use replay(index, epoch)")
         else:
-            params = {"epoch": epoch, "position": position, "count": self._config.batch_size}
+            position = number("position", position, self._engine.positions())
+            if self._config.listed:
+                raise Error("with a sampler only the last batch can be replayed by position; use replay(index, epoch)")
+            params = {"epoch": epoch, "position": position, "count": self._engine.size(position)}
         return replay(self._engine.feed.session, params | self._policy())
 
     def _policy(self) -> dict[str, Any]:
@@ -440,12 +441,20 @@ class Loader(Generic[B]):
             return number("epoch", epoch, 1 << 32)
         return self.last.epoch if self.last else self._cursor.place[0]
 
-    def _repeat(self, index: int, epoch: int | None) -> int:
+    def _repeat(self, index: int, epoch: int) -> int:
+        """That of the sample in the last batch, else of its first appearance in the epoch; Error if it is not known."""
         last = self.last
-        if last is None or last.epoch != self._epoch(epoch):
-            return 0
-        rows = [row for row, held in enumerate(last.indices) if held == index]
-        return self._repeat_at(last.position + rows[0]) if rows else 0
+        rows = [row for row, held in enumerate(last.indices) if held == index] if last and last.epoch == epoch else []
+        if last and rows:
+            return self._repeat_at(last.place(rows[0]))
+        place = self._engine.place(index, epoch) if self._config.listed else 0
+        if place is None:
+            raise Error(
+                f"replay: index={index} is not among the samples that epoch {epoch} is known to have, and its draws go "
+                "by its place among them: pass repeat=, that place in the order of all ranks, which was "
+                "loader.last.place(row) when it was in a batch"
+            )
+        return self._repeat_at(place)
 
     def _repeat_at(self, position: int) -> int:
         """The repeat of the sample at a position of the epoch."""

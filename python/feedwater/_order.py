@@ -117,6 +117,22 @@ class RangeOrder:
             return None
         return Step(epoch, start, whole, start + ranks.rank * self.batch, self.batch, self.batch)
 
+    def size(self, position: int, ranks: Ranks) -> int:
+        """Samples of a rank's batch that begins at a position; 0 if none is known to.
+
+        Steps may begin anywhere, for a run may have been resumed there. Where the last one can be of several sizes, it
+        is the one behind whole steps from the epoch's beginning.
+        """
+        usual = self.samples - self.samples % (self.batch * ranks.world)
+        starts = {position - ranks.rank * each for each in range(1, self.batch + 1)}
+        sizes = {self._size(start, position, ranks) for start in starts} - {0}
+        return sizes.pop() if len(sizes) == 1 else self._size(usual, position, ranks)
+
+    def _size(self, start: int, position: int, ranks: Ranks) -> int:
+        """Of the batch of the step at cursor start, if it begins at the position."""
+        step = self.at(0, start, ranks) if start >= 0 else None
+        return step.size if step is not None and step.position == position else 0
+
     def steps(self, ranks: Ranks) -> int:
         if self.fixed is not None:
             return self.fixed

@@ -66,18 +66,23 @@ class Totals:
 class Last:
     """The batch that next returned last."""
 
-    __slots__ = ("_session", "epoch", "indices", "position")
+    __slots__ = ("_places", "_session", "epoch", "indices", "position")
 
-    def __init__(self, epoch: int, position: int, indices: Indices, session: Session) -> None:
+    def __init__(self, epoch: int, position: int, indices: Indices, places: Indices | None, session: Session) -> None:
         self.epoch = epoch
         self.position = position
         """This rank's first position in the epoch's order."""
         self.indices = indices
         """Of its samples in the data set, row by row; -1 where a row holds none."""
+        self._places = places
         self._session = session
 
     def __repr__(self) -> str:
         return f"Last(epoch={self.epoch}, position={self.position}, indices={self.indices})"
+
+    def place(self, row: int) -> int:
+        """A row's position in the epoch's order, of all ranks. Rows that were left out have one too."""
+        return self.position + (row if self._places is None else int(self._places[row]))
 
     @property
     def keys(self) -> list[str]:

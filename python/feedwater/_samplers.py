@@ -62,6 +62,11 @@ class SubsetOrder:
     def steps(self, ranks: Ranks) -> int:
         return count_steps(len(self.indices), self.batch, ranks, self.tail)
 
+    def place(self, epoch: int, index: int, ranks: Ranks) -> int | None:
+        """The position at which an epoch has a sample first; None if it has not."""
+        places = np.flatnonzero(self._epoch(epoch) == index)
+        return int(places[0]) if len(places) else None
+
     def _epoch(self, epoch: int) -> Indices:
         if not self.shuffle:
             return self.indices
@@ -119,6 +124,17 @@ class _Pulled:
             self._stood[pull.epoch] = pull.stood
             if len(self._stood) > KEPT_STATES:
                 del self._stood[next(iter(self._stood))]
+
+    def place(self, epoch: int, index: int, ranks: Ranks) -> int | None:
+        """The position at which an epoch has a sample first, as far as it is drawn; None if that is not known.
+
+        Of a sampler that splits by itself it is not: the positions of what it gave go by how that was cut into steps.
+        """
+        pull = self._pull
+        if pull is None or pull.epoch != epoch or (self.sharded and ranks.world > 1):
+            return None
+        places = np.flatnonzero(np.array(pull.flat, np.int64) == index)
+        return pull.base + int(places[0]) if len(places) else None
 
     def _checked(self, indices: Indices) -> Indices:
         bad = indices[(indices < 0) | (indices >= self.samples)]

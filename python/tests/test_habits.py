@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from conftest import SIZE, make_photos
-from expect import check
+from expect import check, picture
 
 import feedwater
 from feedwater import Loader, transforms
@@ -506,6 +506,55 @@ def test_replay_checks_its_numbers_here(fake: Any) -> None:
     assert [sample.repeat for sample in longer.replay_batch(190)] == [1] * 10
     with pytest.raises(IndexError, match="0 to 199"):
         longer.replay_batch(200)
+
+
+def shown(loader: Any, epochs: int) -> dict[tuple[int, int], tuple[Any, int]]:
+    """The pictures of epochs, and their places, by epoch and index."""
+    seen = {}
+    for _ in range(epochs):
+        for image, _ in loader:
+            last = loader.last
+            for row, index in enumerate(last.indices.tolist()):
+                seen[last.epoch, index] = image[row].permute(1, 2, 0).numpy().copy(), last.place(row)
+    return seen
+
+
+@pytest.mark.parametrize("shuffle", [False, True])
+def test_replay_shows_a_subsets_samples_as_batches_had_them(fake: Any, folder: Any, shuffle: bool) -> None:
+    loader = Loader(Subset(folder, range(20, 60)), transforms.CenterCrop(SIZE), batch_size=7, shuffle=shuffle)
+    for (epoch, index), (image, place) in shown(loader, 3).items():
+        sample = loader.replay(index, epoch)
+        assert sample.repeat == place
+        assert np.array_equal(sample.image, image)
+    with pytest.raises(feedwater.Error, match=r"index=3 is not among the samples that epoch 0 .*pass repeat="):
+        loader.replay(3, 0)
+    assert np.array_equal(loader.replay(3, 0, repeat=9).image, picture(3, 0, 9))
+
+
+@pytest.mark.parametrize("lists", [False, True])
+def test_replay_shows_a_samplers_samples_as_batches_had_them_or_asks(fake: Any, lists: bool) -> None:
+    sampler = RandomSampler(range(100))
+    options = {"batch_size": None, "batch_sampler": BatchSampler(sampler, 7, False)} if lists else {"sampler": sampler}
+    loader = fake.loader(**options)
+    with pytest.raises(feedwater.Error, match="pass repeat="):
+        loader.replay(3)
+    for (epoch, index), (image, place) in shown(loader, 2).items():
+        if epoch == 0:  # drawn, and forgotten
+            with pytest.raises(feedwater.Error, match="that epoch 0 is known to have"):
+                loader.replay(index, epoch)
+        sample = loader.replay(index, epoch, place if epoch == 0 else None)
+        assert np.array_equal(sample.image, image)
+
+
+def test_replay_asks_where_a_sampler_splits_by_itself(fake: Any) -> None:
+    loader = fake.loader(sampler=DistributedSampler(range(100), 2, 1), rank=1, num_replicas=2)
+    seen = shown(loader, 1)
+    held = loader.last.indices.tolist()
+    for (epoch, index), (image, place) in seen.items():
+        if index not in held:
+            with pytest.raises(feedwater.Error, match="pass repeat="):
+                loader.replay(index, epoch)
+        assert np.array_equal(loader.replay(index, epoch, None if index in held else place).image, image)
 
 
 def test_a_batch_that_no_machine_can_hold(fake: Any) -> None:

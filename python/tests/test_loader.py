@@ -907,6 +907,38 @@ def test_replay_knows_the_repeat(fake: Any) -> None:
         loader.replay_batch(0, 5)
 
 
+def test_replay_batch_of_a_short_last_batch_has_its_samples(fake: Any) -> None:
+    epoch = order(3)
+    assert [s.index for s in fake.loader(shuffle=True, batch_size=8).replay_batch(96, epoch=3)] == epoch[96:]
+    for rank, places in enumerate([(96, 97), (98, 99), (100, 101)]):  # 100 = 4 x 24 + 4, and two come again
+        options = {"shuffle": True, "batch_size": 8, "rank": rank, "num_replicas": 3}
+        loader = fake.loader(**options)
+        expected = [(epoch[place % 100], place // 100) for place in places]
+        assert [(s.index, s.repeat) for s in loader.replay_batch(places[0], epoch=3)] == expected
+        loader.set_epoch(3)
+        ids(loader, loader)
+        assert [(s.index, s.repeat) for s in loader.replay_batch(loader.last.position)] == expected
+        valid = fake.loader(tail="valid", fields=("image", "valid"), **options)
+        if rank == 0:
+            assert [s.index for s in valid.replay_batch(96, epoch=3)] == epoch[96:], "no padding"
+        else:
+            ids(valid, valid)
+            assert valid.replay_batch(valid.last.position) == [], "nothing but padding"
+    for loader, position in ((fake.loader(batch_size=8, tail="drop"), 96), (fake.loader(rank=1, num_replicas=2), 3)):
+        with pytest.raises(IndexError, match=rf"position={position}: no batch of rank . is known to begin there"):
+            loader.replay_batch(position)
+
+
+def test_replay_behind_rows_that_were_left_out(fake: Any) -> None:
+    fake.set(broken=[5])
+    loader = fake.loader(sampler=list(range(100)), on_error="skip", max_errors=1)
+    image, _ = next(iter(loader))
+    pictures = image.permute(0, 2, 3, 1)
+    assert loader.last.place(6) == 7
+    assert np.array_equal(np.stack([s.image for s in loader.replay_batch(0)]), pictures)
+    assert np.array_equal(loader.replay(7).image, pictures[6])
+
+
 def test_replay_works_before_anything_and_without_a_transform(fake: Any) -> None:
     loader = Loader(fake.data, batch_size=1)
     sample = loader.replay(7)

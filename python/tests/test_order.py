@@ -6,7 +6,7 @@ from itertools import product
 
 import pytest
 
-from feedwater._order import RangeOrder, Step
+from feedwater._order import RangeOrder, Step, Tail
 from feedwater._ranks import Ranks
 
 SAMPLES = 500
@@ -91,3 +91,20 @@ def test_steps_per_epoch_runs_over_the_data_set(batch: int, world: int, fixed: i
     assert len(steps) == order.steps(Ranks(0, world)) == fixed
     held = [p for step in steps for part in step for p in range(part.position, part.position + part.size)]
     assert held == list(range(fixed * batch * world))
+
+
+@pytest.mark.parametrize("tail", ["short", "valid", "drop"])
+@pytest.mark.parametrize(("batch", "world"), SHAPES)
+def test_a_batch_has_its_size_by_where_it_begins(batch: int, world: int, tail: Tail) -> None:
+    order = RangeOrder(SAMPLES, batch, tail, None)
+    for step in epoch(order, world):
+        assert [order.size(part.position, Ranks(rank, world)) for rank, part in enumerate(step)] == [
+            part.size for part in step
+        ]
+
+
+def test_a_batch_of_a_resumed_run_has_its_size_where_only_one_is_possible() -> None:
+    order = RangeOrder(SAMPLES, 7, "short", None)
+    assert [order.size(position, Ranks(0, 1)) for position in (3, 493, 494, 499)] == [7, 7, 6, 1]
+    # On 2 ranks the second one's last batch begins at 497 if 6 or 7 samples are left; from 0 on, 10 are.
+    assert [order.size(position, Ranks(1, 2)) for position in (3, 497, 495)] == [0, 0, 5]
