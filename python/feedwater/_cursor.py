@@ -37,8 +37,8 @@ class Cursor:
         self.at = At((0, 0), False, None, None)
         self.habit: int | None = None
         """Where the last pass was broken off; the next one probably is too."""
-        self.failed = False
-        """An error of ours ended the pass: the next one goes on at the cursor."""
+        self._failed: At | None = None
+        """Where we were at the latest error of ours. A pass that has gone on since was not ended by it."""
         self.loaded = False
         """A state was loaded and no batch returned since."""
         self.moved = False
@@ -59,6 +59,15 @@ class Cursor:
         """Where the next pass begins if the running one runs through."""
         return self._next or (self.at.place[0] + 1, 0)
 
+    @property
+    def failed(self) -> bool:
+        """Whether an error of ours came here: then the next pass goes on at the cursor."""
+        return self._failed is self.at
+
+    def fail(self) -> None:
+        """An error of ours in place of the next batch."""
+        self._failed = self.at
+
     def begin(self) -> None:
         """A pass begins: at the decided place, else at the cursor if nothing was returned or we failed, else anew."""
         at = self.at
@@ -70,7 +79,6 @@ class Cursor:
         self.at = At(place, False, at.last, at.totals)
         self._next = None
         self.moved = False
-        self.failed = False
 
     def prepare(self) -> None:
         """Notes the place before a batch; harmless when repeated."""
@@ -98,7 +106,7 @@ class Cursor:
     def load(self, epoch: int, consumed: int) -> None:
         """Continues there, with the first batch from now on."""
         self._history.clear()
-        self.habit, self.failed = None, False
+        self.habit = None
         self._decide((epoch, consumed))
         self.loaded = self.moved = True
 

@@ -197,6 +197,8 @@ class Loader(Generic[B]):
         self._engine = Engine(self._config, self._cursor)
         self._peeked: Ready | None = None
         self._passes = 0
+        self._begun = False
+        """Whether the latest pass has begun: an error or a Ctrl-C may have come in between."""
         self._user: dict[str, int] = {}
 
     # -- iteration ----------------------------------------------------------------------------------------------------
@@ -239,35 +241,40 @@ class Loader(Generic[B]):
         """The batch that next will return, without consuming it; None at the end of an epoch."""
         self._claim()
         try:
-            if self._passes == 0 or self._cursor.pending:
+            if not self._begun or self._cursor.pending:
                 self._begin()
-            if self._peeked is None:
-                self._peeked = self._engine.next()
+            self._peeked = self._coming()
             return None if self._peeked is None else self._peeked.batch
         finally:
             self._user.clear()
 
     def _begin(self) -> int:
         """A pass begins, and any other ends. Its number."""
+        self._begun = False
         self._heed()
         self._cursor.begin()
         if self._peeked is not None and self._peeked.step.key != self._cursor.at.place:
             self._peeked = None
         self._passes += 1
+        self._engine.pace.rest()
         self._engine.start()
+        self._begun = True
         return self._passes
+
+    def _coming(self) -> Ready | None:
+        """The batch that comes next; None at the epoch's end. After an error of ours the next pass goes on here."""
+        try:
+            return self._peeked or self._engine.next()
+        except Error:
+            self._cursor.fail()
+            raise
 
     def _advance(self) -> Any:
         """The next batch. The store into the cursor is the last thing that happens; all before it may be repeated."""
         engine = self._engine
         entered = engine.pace.enter()
-        try:
-            ready = self._peeked or engine.next()
-        except Error:
-            self._cursor.failed = True
-            raise
+        ready = self._coming()
         if ready is None:
-            engine.pace.rest()
             self._cursor.finish()
             engine.told.expect(self._cursor.place[0])
             raise StopIteration

@@ -118,10 +118,21 @@ def test_after_our_error_iter_goes_on_at_the_cursor() -> None:
     cursor = Cursor()
     cursor.begin()
     take(cursor)
-    cursor.failed = True
+    cursor.fail()
     cursor.begin()
     assert cursor.at.place == (0, 10)
     take(cursor)
+    cursor.begin()
+    assert cursor.at.place == (1, 0)
+
+
+def test_an_error_that_was_got_over_holds_no_later_pass() -> None:
+    cursor = Cursor()
+    cursor.begin()
+    take(cursor)
+    cursor.fail()
+    take(cursor)
+    assert not cursor.failed
     cursor.begin()
     assert cursor.at.place == (1, 0)
 

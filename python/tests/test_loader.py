@@ -369,6 +369,26 @@ def test_peek_consumes_nothing(fake: Any) -> None:
     whole_epoch(loader, 9)
 
 
+def test_after_an_error_of_peek_iter_goes_on_at_the_cursor(fake: Any) -> None:
+    fake.set(broken=[25])
+    loader = fake.loader()
+    it = iter(loader)
+    next(it)
+    next(it)
+    for attempt in (loader.peek, lambda: next(iter(loader)), loader.peek):
+        with pytest.raises(feedwater.SampleError):
+            attempt()
+        assert (loader.state_dict()["epoch"], loader.state_dict()["consumed"]) == (0, 20)
+
+
+def test_peek_begins_again_where_it_could_not_begin(fake: Any) -> None:
+    fake.set(faults=[{"at": "open", "nth": 1, "do": "error", "error": {"kind": "data", "message": "no such folder"}}])
+    loader = fake.loader()
+    with pytest.raises(feedwater.DataError, match="no such folder"):
+        loader.peek()
+    assert loader.peek() is not None
+
+
 # -- state -------------------------------------------------------------------------------------------------------------
 
 

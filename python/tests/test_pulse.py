@@ -53,6 +53,20 @@ def test_every_turn_is_told_once(fake: Any, at_once: None) -> None:
     assert head["window"] == 4 and head["blocked"] < 0
 
 
+def test_what_lies_between_two_passes_is_no_step(fake: Any, at_once: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = SimClock()
+    monkeypatch.setattr("feedwater._pace.perf_counter", clock)
+    with fake.loader() as loader:
+        loader.peek()
+        for _ in range(3):
+            for _ in zip(range(3), loader):  # broken off
+                clock.spend(1.0)
+            clock.spend(60.0)  # an evaluation
+        fake.until(lambda: len(told(fake)) == 6)
+        assert loader.stats().step_s == 6.0
+    assert [step for _, step, _, _, _ in told(fake)] == [1.0] * 6
+
+
 def test_few_are_sent(fake: Any) -> None:
     fake.set(samples=1000, window=4)
     began = time.monotonic()
