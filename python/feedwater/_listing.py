@@ -11,7 +11,7 @@ import numpy as np
 
 from .errors import DataError
 
-__all__ = ["Listing"]
+__all__ = ["ADVICE", "Listing"]
 
 
 class Listing:
@@ -34,7 +34,7 @@ class Listing:
         labels = np.repeat(np.arange(len(counts)), counts).tolist()
         if self._folder is None:
             if self._digest != _digest(keys, labels):
-                raise DataError(f"{name}: the ImageFolder has other samples, labels or order. {_ADVICE}")
+                raise DataError(f"{name}: the ImageFolder has other samples, labels or order. {ADVICE}")
             return
         mine = [label for _, label in self._folder.samples]
         if mine == labels and self._keys() == keys:
@@ -42,7 +42,7 @@ class Listing:
         for at, (sample, found) in enumerate(zip(self._pairs(), zip(keys.split(b"\0"), labels))):
             if sample != found:
                 here, there = _shown(sample), _shown(found)
-                raise DataError(f"{name}: sample {at} of the ImageFolder is {here}, of its folder {there}. {_ADVICE}")
+                raise DataError(f"{name}: sample {at} of the ImageFolder is {here}, of its folder {there}. {ADVICE}")
 
     def _keys(self) -> bytes:
         """Paths below the root, each with a zero byte behind it; one that is elsewhere as it stands."""
@@ -61,7 +61,7 @@ class Listing:
             yield os.fsencode(path[len(root) :] if plain else os.path.relpath(os.path.abspath(path), there)), label
 
 
-_ADVICE = (
+ADVICE = (
     "Batches have the folder's samples, labels and order, and what is edited in the object is not heard: pass it as it "
     "was made, change labels in batch_transform=fn(batch, rng), and choose samples or their order by "
     "torch.utils.data.Subset(folder, indices) or sampler="

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, Literal, NoReturn, SupportsIndex, TypeVar, overload
 
+from ._as_made import AsMade
 from ._config import Config
 from ._cursor import At, Cursor
 from ._engine import Engine, Ready
@@ -46,7 +47,7 @@ class Loader(Generic[B]):
 
     source           a folder of class folders; with nodes, "root/path": a root's name and a path below it (or, if it
                      begins with / . or ~, a folder here that they have too); or a torchvision ImageFolder, or a
-                     Subset of one
+                     Subset of one, as it is when the Loader is made
     transform        torchvision.transforms objects or feedwater.transforms; None: the ImageFolder's, else none.
                      feedwater.Views([t1, t2, …]) makes several pictures of each: image is a list, a batch for each view
     batch_size       samples per batch and rank
@@ -190,6 +191,7 @@ class Loader(Generic[B]):
         self._config = Config.check(source, transform, given)
         self._dataset = None if isinstance(source, (str, os.PathLike)) else source
         """Not pickled: a copy of the Loader has only its length."""
+        self._made_of = AsMade(source, transformed=transform is None)
         self._begin_anew()
 
     def _begin_anew(self) -> None:
@@ -258,6 +260,7 @@ class Loader(Generic[B]):
         self._passes += 1
         self._engine.pace.rest()
         self._engine.start()
+        self._made_of.check()
         self._begun = True
         return self._passes
 
@@ -326,6 +329,7 @@ class Loader(Generic[B]):
 
     def __setstate__(self, pickled: dict[str, Any]) -> None:
         self._config, self._dataset = pickled["config"], None
+        self._made_of = AsMade(None, transformed=False)
         self._begin_anew()
         state = pickled["state"]
         if state["epoch"] or state["consumed"] or state.get("sampler"):

@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
+from ._as_made import indices_of
 from ._listing import Listing
 from ._order import Indices
 from .errors import DataError
@@ -151,7 +150,7 @@ def _labelled(folder: Any, name: str, label: int) -> str:
 
 def _of_subset(subset: Any, nodes: tuple[str, ...]) -> Source:
     inner = resolve(subset.dataset, nodes)
-    indices = np.asarray(subset.indices, dtype=np.int64).reshape(-1)
+    indices = indices_of(subset)
     whole = inner.samples if inner.indices is None else len(inner.indices)
     if whole is not None and len(indices) and not 0 <= indices.min() <= indices.max() < whole:
         raise DataError(f"the Subset's indices reach from {indices.min()} to {indices.max()}, its data set has {whole}")

@@ -8,12 +8,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import feedwater
 from feedwater import Loader
 from feedwater.transforms import CenterCrop
 
+torch = pytest.importorskip("torch")
 datasets = pytest.importorskip("torchvision.datasets")
 data = pytest.importorskip("torch.utils.data")
 
@@ -101,3 +103,71 @@ def test_edited_classes_say_which_side_has_which(folder: Any, fake: Any) -> None
     folder.class_to_idx = {name: label for label, name in enumerate(folder.classes)}
     with pytest.raises(feedwater.DataError, match=r"label 0 is 'tench' in its \.classes, and 'class0' by the folders"):
         next(iter(Loader(folder, batch_size=1)))
+
+
+def retransform(folder: Any) -> None:
+    folder.transform = CenterCrop(6)
+
+
+def target(folder: Any) -> None:
+    folder.target_transform = int
+
+
+@pytest.mark.parametrize(
+    ("edit", "said"),
+    [
+        (retransform, r"ImageFolder's transform was changed .*new\.load_state_dict\(.*strict=False"),
+        (target, "ImageFolder's target_transform was changed"),
+        (relabel, "ImageFolder's samples were changed.*batch_transform"),
+        (reorder, "ImageFolder's samples were changed.*Subset"),
+    ],
+)
+def test_edits_between_passes_are_told(folder: Any, edit: Callable[[Any], None], said: str) -> None:
+    folder.transform = CenterCrop(8)
+    loader = Loader(data.Subset(folder, range(20)), batch_size=10)
+    assert len(list(loader)) == 2
+    before = {**vars(folder), "samples": list(folder.samples)}
+    edit(folder)
+    for attempt in (lambda: next(iter(loader)), loader.peek, lambda: next(iter(loader))):
+        with pytest.raises(feedwater.DataError, match=said):
+            attempt()
+        assert (loader.state_dict()["epoch"], loader.state_dict()["consumed"]) == (1, 0)
+    vars(folder).update(before)
+    assert len(list(loader)) == 2, "as it was made"
+    assert loader.last is not None and loader.last.epoch == 1
+
+
+def test_a_new_loader_goes_on_with_a_new_transform(folder: Any) -> None:
+    folder.transform = CenterCrop(8)
+    old = Loader(folder, batch_size=10)
+    own = Loader(folder, CenterCrop(8), batch_size=10)
+    next(iter(old))
+    retransform(folder)
+    assert next(iter(own)) is not None, "it has a transform of its own"
+    assert next(iter(pickle.loads(pickle.dumps(old)))) is not None, "a copy has no ImageFolder"
+    with pytest.raises(feedwater.DataError):
+        next(iter(old))
+    new = Loader(folder, batch_size=10)
+    new.load_state_dict(old.state_dict(), strict=False)
+    assert next(iter(new))[0].shape[-2:] == (6, 6)
+    assert new.last is not None and (new.last.epoch, new.last.position) == (1, 0)
+
+
+@pytest.mark.parametrize("kind", [list, np.array, torch.tensor])
+def test_edited_indices_are_told(folder: Any, fake: Any, kind: Any) -> None:
+    fake.set(window=1)
+    subset = data.Subset(folder, kind([3, 1, 4]))
+    old = Loader(subset, CenterCrop(8), batch_size=1)
+    nested = Loader(data.Subset(subset, [0, 2]), CenterCrop(8), batch_size=1)
+    it = iter(old)
+    next(it)
+    subset.indices[2] = 5
+    assert [old.last.indices.tolist() for _ in it if old.last] == [[1], [4]], "a pass is what it was when it began"
+    with pytest.raises(feedwater.DataError, match="Subset's indices"):
+        next(iter(nested))
+    with pytest.raises(feedwater.DataError, match=r"Subset's indices were changed .*new\.set_epoch\("):
+        next(iter(old))
+    new = Loader(subset, CenterCrop(8), batch_size=2)
+    new.set_epoch(old.state_dict()["epoch"])
+    assert [new.last.indices.tolist() for _ in new if new.last] == [[3, 1], [5]]
+    assert new.last is not None and new.last.epoch == 1
