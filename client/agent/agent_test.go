@@ -326,7 +326,12 @@ func (c *trainer) call(method string, params any, fails bool, files ...*os.File)
 	defer keep.Close()
 	c.seq++
 	packet := binary.LittleEndian.AppendUint32([]byte{kindCall}, c.seq)
-	packet = append(packet, mustJSON(map[string]any{"method": method, "params": params})...)
+	text := mustJSON(map[string]any{"method": method, "params": params})
+	if len(packet)+len(text) <= maxPacket {
+		packet = append(packet, text...)
+	} else if _, err := keep.WriteAt(text, 0); err != nil {
+		c.t.Fatal(err)
+	}
 	c.send(c.loader, packet, append([]*os.File{result}, files...)...)
 	a := c.receive()
 	if a[0] != kindAnswer || binary.LittleEndian.Uint32(a[1:]) != c.seq {
@@ -630,6 +635,23 @@ func TestReplayAndStatus(t *testing.T) {
 	v, _ = c.call("status", nil, false)
 	if n := v["nodes"].([]any)[0].(map[string]any); n["addr"] != "fake" {
 		t.Errorf("%v", v)
+	}
+}
+
+// What does not fit a packet comes in the file for the result.
+func TestLongCalls(t *testing.T) {
+	c := start(t, &fakeNode{})
+	c.open(4, nil)
+	for _, n := range []int{10, 20_000} {
+		indices := make([]int, n)
+		for i := range indices {
+			indices[i] = i % testSamples
+		}
+		v, _ := c.call("replay", map[string]any{"indices": indices, "repeats": make([]int, n)}, false)
+		s := v["samples"].([]any)
+		if last := s[len(s)-1].(map[string]any); len(s) != n || last["key"] != fmt.Sprint("k", indices[n-1]) {
+			t.Errorf("%d samples of %d, the last %v", len(s), n, last)
+		}
 	}
 }
 

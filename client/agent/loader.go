@@ -110,10 +110,10 @@ func (l *loader) read(ctx context.Context) error {
 func (l *loader) handle(ctx context.Context, kind byte, body []byte, files []*os.File) error {
 	switch kind {
 	case kindCall:
-		c, err := parseCall(body)
-		if err != nil || len(files) == 0 {
+		c, err := parseCall(body, files)
+		if err != nil {
 			closeAll(files)
-			return errors.Join(fmt.Errorf("a call with %d handles", len(files)), err)
+			return err
 		}
 		l.calls.Go(func() { l.answer(ctx, c, files[0], files[1:]) })
 		return nil

@@ -4,7 +4,9 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"io"
 	"maps"
+	"os"
 )
 
 // Kinds of packets on a Loader's socket; docs/agent.md has the layouts.
@@ -26,7 +28,8 @@ const (
 
 const (
 	maxPacket  = 64 << 10
-	doneBytes  = 25 // of a done packet, without its JSON
+	maxCall    = 64 << 20 // of a call whose text is in a file
+	doneBytes  = 25       // of a done packet, without its JSON
 	maxExtra   = maxPacket - doneBytes
 	wantBytes  = 56
 	flagListed = 1
@@ -103,15 +106,23 @@ type call struct {
 	params json.RawMessage
 }
 
-func parseCall(b []byte) (call, error) {
-	if len(b) < 4 {
-		return call{}, fmt.Errorf("a call of %d bytes", len(b))
+// parseCall reads a call, without its kind. The text of one that does not fit a packet is in the file for the result.
+func parseCall(b []byte, files []*os.File) (call, error) {
+	if len(b) < 4 || len(files) == 0 {
+		return call{}, fmt.Errorf("a call of %d bytes with %d handles", len(b), len(files))
+	}
+	text := b[4:]
+	if len(text) == 0 {
+		var err error
+		if text, err = io.ReadAll(io.NewSectionReader(files[0], 0, maxCall)); err != nil {
+			return call{}, fmt.Errorf("a call in a file: %w", err)
+		}
 	}
 	var body struct {
 		Method string          `json:"method"`
 		Params json.RawMessage `json:"params"`
 	}
-	if err := json.Unmarshal(b[4:], &body); err != nil {
+	if err := json.Unmarshal(text, &body); err != nil {
 		return call{}, fmt.Errorf("a call that is no JSON: %w", err)
 	}
 	return call{binary.LittleEndian.Uint32(b), body.Method, body.Params}, nil

@@ -41,6 +41,13 @@ def _check_closed(error: OSError) -> None:
         raise ConnectionResetError("the socket was closed") from error
 
 
+def _json(method: str, params: dict[str, Any]) -> bytes:
+    try:
+        return json.dumps({"method": method, "params": params}, allow_nan=False).encode()
+    except ValueError as error:
+        raise ValueError(f"{method}: a number is infinite or none at all ({error}): arguments must be finite") from None
+
+
 class Link:
     """A connected socket. Not for two threads at once, except close."""
 
@@ -89,16 +96,22 @@ class Link:
     def call(self, method: str, params: dict[str, Any], *files: int, timeout: float) -> tuple[bool, Any, bytes]:
         """Asks and waits for the answer: ok, the JSON, the bytes after it. Other packets stay in the inbox.
 
-        Raises ConnectionError when the agent ends meanwhile, StallError after timeout seconds.
+        Raises ConnectionError when the agent ends meanwhile, StallError after timeout seconds, ValueError for numbers
+        that JSON has not.
         """
         self._seq += 1
+        text = _json(method, params)
         result = _memory.scratch(method)
         try:
-            packet = b"C" + struct.pack("<I", self._seq) + json.dumps({"method": method, "params": params}).encode()
-            self._send_call(packet, [result, *files])
+            head = b"C" + struct.pack("<I", self._seq)
+            if len(head) + len(text) > PACKET_BYTES:  # the agent finds it where its answer will be
+                with open(result, "wb", closefd=False) as file:
+                    file.write(text)
+                text = b""
+            self._send_call(head + text, [result, *files])
             answer = self._answer(method, time.monotonic() + timeout)
-            with mmap.mmap(result, answer.json_bytes + answer.blob_bytes, prot=mmap.PROT_READ) as text:
-                return answer.ok, json.loads(text[: answer.json_bytes]), text[answer.json_bytes :]
+            with mmap.mmap(result, answer.json_bytes + answer.blob_bytes, prot=mmap.PROT_READ) as told:
+                return answer.ok, json.loads(told[: answer.json_bytes]), told[answer.json_bytes :]
         finally:
             os.close(result)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,7 +18,10 @@ from .errors import Error
 
 __all__ = ["Last", "Sample", "keys_of", "number", "replay"]
 
-KEYS_AT_ONCE = 65536
+KEYS_AT_ONCE = 2048
+"""Samples whose names are asked for at once: a node tells 4096 at most."""
+PIXELS_AT_ONCE = 8
+"""Samples made again at once: a node gives 32 MiB of pixels at most."""
 
 
 @dataclass(frozen=True)
@@ -115,12 +119,27 @@ def keys_of(session: Session, epoch: int, indices: Indices) -> list[str]:
 
 
 def replay(session: Session, params: dict[str, Any]) -> list[Sample]:
-    """Makes samples again. params name them as docs/agent.md says."""
+    """Makes samples again, some at a time. params name them as docs/agent.md says."""
     timeout = session.request.start_timeout or float("inf")
-    answer, blob = session.call("replay", {**params, "pixels": True}, timeout)
-    entries = answer["samples"]
-    ends = [*(entry["offset"] for entry in entries[1:]), len(blob)]
-    return [_sample(entry, blob, end) for entry, end in zip(entries, ends)]
+    samples: list[Sample] = []
+    for part in _parts(params):
+        answer, blob = session.call("replay", {**part, "pixels": True}, timeout)
+        entries = answer["samples"]
+        ends = [*(entry["offset"] for entry in entries[1:]), len(blob)]
+        samples += [_sample(entry, blob, end) for entry, end in zip(entries, ends)]
+    return samples
+
+
+def _parts(params: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """The same samples in the same order, at most PIXELS_AT_ONCE in each part."""
+    listed = "indices" in params
+    count = len(params["indices"]) if listed else params["count"]
+    for first in range(0, count, PIXELS_AT_ONCE):
+        last = min(count, first + PIXELS_AT_ONCE)
+        if listed:
+            yield params | {name: params[name][first:last] for name in ("indices", "repeats")}
+        else:
+            yield params | {"position": params["position"] + first, "count": last - first}
 
 
 def _sample(entry: dict[str, Any], blob: bytes, end: int) -> Sample:

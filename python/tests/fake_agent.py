@@ -108,7 +108,8 @@ class Loader:
             return False
         kind = packet[:1]
         if kind == b"C":
-            seq, call = struct.unpack_from("<I", packet, 1)[0], json.loads(packet[5:])
+            text = packet[5:] or os.pread(handles[0], os.fstat(handles[0]).st_size, 0)
+            seq, call = struct.unpack_from("<I", packet, 1)[0], json.loads(text)
             self.note({"call": call["method"], "params": call["params"], "handles": len(handles)})
             self.call(seq, call["method"], call["params"], handles)
         elif kind == b"W":

@@ -104,6 +104,7 @@ def answer(
 ) -> Any:
     """Answers one call, as the agent does; returns it."""
     packet, handles, _, _ = socket.recv_fds(theirs, 65536, 4)
+    asked = json.loads(packet[5:] or os.pread(handles[0], os.fstat(handles[0]).st_size, 0))
     text = json.dumps(value).encode()
     os.ftruncate(handles[0], len(text) + len(blob))
     os.pwrite(handles[0], text + blob, 0)
@@ -111,7 +112,7 @@ def answer(
     theirs.send(b"A" + struct.pack("<IB3xQQ", number, ok, len(text), len(blob)))
     for handle in handles:
         os.close(handle)
-    return json.loads(packet[5:])
+    return asked
 
 
 def test_a_call_waits_for_its_own_answer_and_keeps_the_rest(pair: Any) -> None:
@@ -130,6 +131,27 @@ def test_a_call_waits_for_its_own_answer_and_keeps_the_rest(pair: Any) -> None:
     assert theirs_answer == (True, {"n": [1, 2]}, b"pixels")
     assert asked == [{"method": "replay", "params": {"epoch": 3}}]
     assert link.inbox == [b"D first"]
+
+
+@pytest.mark.parametrize("count", [1, 10_000, 300_000])
+def test_a_call_may_be_longer_than_a_packet(pair: Any, count: int) -> None:
+    link, theirs = pair
+    asked: list[Any] = []
+    thread = threading.Thread(target=lambda: asked.append(answer(theirs, value="yes", blob=b"pixels")), daemon=True)
+    thread.start()
+    assert link.call("replay", {"indices": [*range(count)]}, timeout=30) == (True, "yes", b"pixels")
+    thread.join(30)
+    assert asked == [{"method": "replay", "params": {"indices": [*range(count)]}}]
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf")])
+def test_numbers_that_json_has_not_are_refused_before_anything_is_sent(pair: Any, number: float) -> None:
+    link, theirs = pair
+    theirs.setblocking(False)
+    with pytest.raises(ValueError, match=r"open: a number is infinite or none at all .*must be finite"):
+        link.call("open", {"plan": {"p": number}}, timeout=30)
+    with pytest.raises(BlockingIOError):
+        theirs.recv(1)
 
 
 def test_a_call_that_fails_brings_the_error_object(pair: Any) -> None:

@@ -911,6 +911,26 @@ def test_replay_shows_the_sample_as_the_batch_had_it(fake: Any) -> None:
     assert [s.index for s in loader.replay_batch(50, 3)] == order(3)[50:60]
 
 
+def test_large_batches_are_replayed_in_parts_that_nodes_take(fake: Any) -> None:
+    fake.set(samples=3000)
+    loader = fake.loader(shuffle=True, batch_size=2500, transform=transforms.CenterCrop(1), fields=("key", "index"))
+    keys, index = next(iter(loader))
+    assert keys == loader.last.keys == [f"class{i % 10}/{i}.jpg" for i in index.tolist()]
+    small = fake.loader(shuffle=True, batch_size=20)
+    listed = fake.loader(sampler=range(40, 70), batch_size=20)
+    for one in (small, listed):
+        image, _ = next(iter(one))
+        batch = one.replay_batch(one.last.position)
+        assert [s.index for s in batch] == one.last.indices.tolist()
+        assert np.array_equal(np.stack([s.image for s in batch]), image.permute(0, 2, 3, 1))
+    assert [s.index for s in small.replay_batch(50, 3)] == order(3, samples=3000)[50:70]
+    for line in fake.log("call"):
+        if line["call"] == "replay":
+            params = line["params"]
+            count = len(params["indices"]) if "indices" in params else params["count"]
+            assert count <= (8 if params["pixels"] else 2048)
+
+
 def test_replay_knows_the_repeat(fake: Any) -> None:
     loader = fake.loader(steps_per_epoch=20)
     for image, _ in loader:

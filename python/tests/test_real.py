@@ -22,6 +22,7 @@ from digest import Digest, digest
 import feedwater
 from feedwater import Loader, transforms
 from feedwater._agent import agent
+from feedwater._replay import keys_of
 
 torch = pytest.importorskip("torch")
 v2 = pytest.importorskip("torchvision.transforms.v2")
@@ -234,6 +235,20 @@ def test_a_sampler_gets_the_samples_it_names(few: Path) -> None:
     assert not torch.equal(fives[0], fives[1]), "every appearance has draws of its own"
     again = [image.clone() for images, _ in make(few, sampler=indices, batch_size=3, shuffle=False) for image in images]
     assert all(torch.equal(image, other) for (_, image), other in zip(seen, again, strict=True))
+
+
+def test_looking_at_large_batches(few: Path) -> None:
+    """At more names, and more pixels, than a node tells at once."""
+    with Loader(few, batch_size=1) as loader:
+        assert len(loader.dataset) == 60
+        keys = keys_of(loader._engine.feed.session, 0, np.arange(6000) % 60)
+        assert keys == keys[:60] * 100 and len(set(keys)) == 60
+        assert keys[7] == loader.replay(7).key
+    with Loader(few, [transforms.CenterCrop(1024)], batch_size=12) as loader:
+        images, _ = next(iter(loader))
+        assert images.nbytes > 32 << 20
+        for image, sample in zip(images, loader.replay_batch(0), strict=True):
+            assert np.array_equal(image.permute(1, 2, 0), sample.image)
 
 
 def test_steps_per_epoch_repeats_with_draws_of_their_own(few: Path) -> None:

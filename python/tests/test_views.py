@@ -105,6 +105,15 @@ def test_nodes_and_resume(few: Path, nodes: Any) -> None:
         assert [_sum(batch) for batch in again] == expected[2:3]
 
 
+def test_as_many_views_as_there_may_be(few: Path) -> None:
+    """What the agent is told of their last hops does not fit a packet."""
+    view = v2.Compose([v2.Resize((8, 8)), *FLOATS])
+    with Loader(few, Views([view] * 16), batch_size=5) as loader:
+        images, _ = next(iter(loader))
+    assert len(images) == 16
+    assert all(torch.equal(one, images[0]) for one in images)
+
+
 def test_one_view_is_a_list_too(few: Path) -> None:
     with Loader(few, Views([LARGE]), batch_size=5, fields={"image": "x", "index": "i"}) as loader:
         batch = next(iter(loader))
