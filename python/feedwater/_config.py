@@ -127,7 +127,7 @@ class Config:
 
     def _check_masks(self) -> None:
         if self.masks is None:
-            if _output.MASK in self.names:
+            if _output.MASK in self.names and self.python is None:  # which may give a field of that name
                 raise ValueError("fields asks for masks: say where they are, masks=folder")
             return
         if self.masks.local and not self.source.local:

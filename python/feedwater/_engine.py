@@ -184,6 +184,7 @@ class Engine:
     def start(self) -> None:
         """A pass begins: finds out our place among the ranks, and whether a loaded state fits."""
         if self.python is not None:
+            self.feed.session.check_open()  # before processes start, which nobody would end
             self.python.start()
         opened, order = self.opened(), self._ordered()
         ranks = self.placed()
@@ -456,7 +457,7 @@ class Engine:
     def drop(self) -> None:
         """close for finalisers."""
         if self.python is not None:
-            self.python.pool.drop()
+            self.python.drop()
         self.feed.session.drop()
 
 

@@ -74,8 +74,9 @@ class Loader(Generic[B]):
                      what transforms cannot say. sample is a dict of image (an array [H, W, C], or what the transform
                      makes of it: with ToImage a tensor [C, H, W]), label and index. What it returns replaces these or
                      adds fields, which fields= may ask for: arrays, tensors and numbers, of the first one's shape and
-                     type, stacked as they are. rng and the global generators are seeded for each sample. It must be a
-                     function of a module (or an object that can be pickled), not a lambda or closure
+                     type, stacked as they are. index, key and valid are the Loader's, and must not change. rng and the
+                     global generators are seeded for each sample. It must be a function of a module (or an object that
+                     can be pickled), not a lambda or closure
     python_workers   processes for it; by default as many as there are cores
     batch_transform  fn(batch, rng) -> batch, called on each batch in the training loop's thread; or MixUp, CutMix or a
                      choice of them, as torchvision has them, called as fn(images, labels). rng is a numpy Generator of

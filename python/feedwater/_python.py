@@ -129,9 +129,17 @@ class Stage:
     def close(self) -> None:
         """Ends the processes; batches handed out stay good."""
         self.pool.close()
-        self._tasks = {}
-        if self.slots is not None:
-            self.slots.close()
+        self._let_go()
+
+    def drop(self) -> None:
+        """close for finalisers: takes no lock and waits for nothing."""
+        self.pool.drop()
+        self._let_go()
+
+    def _let_go(self) -> None:
+        slots, self.slots, self._tasks = self.slots, None, {}
+        if slots is not None:
+            slots.close()
 
     # -- batches ------------------------------------------------------------------------------------------------------
 

@@ -204,6 +204,7 @@ class _Worker:
             return self._result(job, at)
         if not isinstance(result, Mapping):
             raise MismatchError(f"it returned {_kind(result)}: it must return a dict, like {{**sample, 'image': …}}")
+        _check_ours(result, job.indices[at])
         sample.update(result)
         for name in self._look.fields:
             if name not in sample:
@@ -249,6 +250,18 @@ class _Worker:
                 )
             offset = job.start + field.offset + row * array.nbytes
             np.ndarray(array.shape, array.dtype, self._maps[job.target], offset)[...] = array
+
+
+def _check_ours(result: Mapping[str, Any], index: int) -> None:
+    """Raises MismatchError for fields in which the function has no part."""
+    name = next((name for name in ("key", "valid") if name in result), None)
+    if name is not None:
+        raise MismatchError(f"it returned {name!r}, a field that the Loader fills: give it another name")
+    if result.get("index", index) is not index and not np.array_equal(result["index"], index):
+        raise MismatchError(
+            f"it returned another index, {result['index']!r:.50} for {index}: leave that, which says which "
+            "sample it is, and give yours another name"
+        )
 
 
 def _kind(value: Any) -> str:

@@ -52,8 +52,7 @@ class Session:
         """The link; connects, starts and restarts the agent as needed."""
         self.check_process()
         while self.link is None:
-            if self._closed:
-                raise Error("this Loader is closed")
+            self.check_open()
             if self._gone is not None:
                 serial, hung = self._gone
                 agent.lost(serial, hung=hung)
@@ -71,6 +70,12 @@ class Session:
                 _check_named(error)
                 raise
         return self.link
+
+    def check_open(self) -> None:
+        """Raises Error if the Loader was closed, or ForkedError as check_process does."""
+        self.check_process()
+        if self._closed:
+            raise Error("this Loader is closed")
 
     def check_process(self) -> None:
         """Raises ForkedError in a forked child of the process that uses this Loader."""

@@ -71,3 +71,18 @@ def cut(sample: dict[str, Any], rng: np.random.Generator, side: int) -> dict[str
 def brighter(sample: dict[str, Any], rng: np.random.Generator) -> dict[str, Any]:
     """A tensor of another type."""
     return {"image": (sample["image"] * 2).bfloat16()}
+
+
+class Returning:
+    """Fields beside the sample's own."""
+
+    def __init__(self, **fields: Any) -> None:
+        self.fields = fields
+
+    def __call__(self, sample: dict[str, Any], rng: np.random.Generator) -> dict[str, Any]:
+        return {**sample, **self.fields}
+
+
+def masked(sample: dict[str, Any], rng: np.random.Generator) -> dict[str, Any]:
+    """A mask of the program's own, and the index as another type."""
+    return {**sample, "mask": sample["image"][..., 0] > 127, "index": np.int32(sample["index"])}

@@ -1145,8 +1145,9 @@ def test_a_closed_loader_says_so(fake: Any) -> None:
     next(it)
     loader.close()
     loader.close()
-    with pytest.raises(feedwater.Error, match="closed"):
-        next(it)
+    for one in (it, iter(loader)):
+        with pytest.raises(feedwater.Error, match="closed"):
+            next(one)
     assert loader.state_dict()["consumed"] == 10
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import gc
 import os
 import select
 import signal
@@ -221,6 +222,69 @@ def test_closures_and_results_that_are_none(loader: Any, data: Path) -> None:
         next(iter(loader(fields=("image", "boxes"), python_workers=1)))
     with pytest.raises(ValueError, match="python_workers= counts the processes of python="):
         feedwater.Loader(data, batch_size=4, python_workers=2)
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"index": 99}, "another index, 99 for 0: leave that"),
+        ({"index": np.arange(2)}, "another index, array"),
+        ({"key": 1}, "returned 'key', a field that the Loader fills: give it another name"),
+        ({"valid": False}, "returned 'valid'"),
+    ],
+)
+def test_fields_that_are_not_the_functions_are_refused(loader: Any, fields: dict[str, Any], words: str) -> None:
+    made = loader(python_functions.Returning(**fields), python_workers=1, shuffle=False, fields=("image", "valid"))
+    with pytest.raises(feedwater.PythonError, match=words):
+        next(iter(made))
+
+
+def test_a_mask_may_be_a_field_of_the_functions(loader: Any) -> None:
+    made = loader(python_functions.masked, python_workers=1, fields=("image", "mask", "index"))
+    image, mask, index = (np.array(field) for field in next(iter(made)))
+    assert mask.dtype == np.bool_ and np.array_equal(mask, image[..., 0] > 127)
+    assert index.tolist() == made.last.indices.tolist()
+
+
+def test_a_closed_loader_starts_no_processes(loader: Any) -> None:
+    made = loader()
+    next(iter(made))
+    made.close()
+    with pytest.raises(feedwater.Error, match="closed"):
+        next(iter(made))
+    assert made._engine.python.pool._members == [None, None]
+
+
+def open_slots() -> int:
+    """Files of slots that this process has open."""
+    names = []
+    for entry in Path("/proc/self/fd").iterdir():
+        try:
+            names.append(os.readlink(entry))
+        except FileNotFoundError:  # the one of the folder itself
+            continue
+    return sum("feedwater-slots" in name for name in names)
+
+
+def test_a_loader_that_is_forgotten_leaves_no_file_and_its_batches_stay(
+    data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(python_module, "SMALL_BYTES", 0)
+    gc.collect()
+    before = open_slots()
+    made = begin(data, drawn)
+    image = next(iter(made))[0]
+    content = np.array(image)
+    assert open_slots() > before
+    gc.disable()  # so that a reference cycle cannot hide
+    try:
+        del made
+        assert open_slots() == before + 1, "the mapping that the batch lies in"
+        assert np.array_equal(np.array(image), content)
+        del image
+        assert open_slots() == before
+    finally:
+        gc.enable()
 
 
 SCRIPT = """
