@@ -23,7 +23,7 @@ class Budget:
     def check(self, epoch: int, start: int, errors: list[dict[str, Any]], samples: int) -> None:
         """Counts a step's errors, once however often it is told; raises DataError beyond the limit.
 
-        samples is what this rank sees in an epoch, of which a limit below 1 is a share.
+        samples is what this rank reads of the epoch, of which a limit below 1 is a share.
         """
         if epoch != self._epoch:
             self._epoch, self._steps = epoch, {}
@@ -35,6 +35,15 @@ class Budget:
             raise DataError(
                 f"{len(known)} broken samples in epoch {epoch}, and max_errors={self._max_errors} allows {limit:g}. "
                 f"The first: {named(known)}; the last: {known[-1].get('cause')}. Repair them, or allow more"
+            )
+
+    def check_left(self, epoch: int, samples: int) -> None:
+        """An epoch of so many samples is over: raises DataError if all were skipped, which nobody would notice."""
+        skipped = [error for some in self._steps.values() for error in some if error.get("substitute") is None]
+        if epoch == self._epoch and len(skipped) == samples:
+            raise DataError(
+                f'on_error="skip" leaves nothing of epoch {epoch}: none of its {samples} samples decodes. The first: '
+                f"{named(skipped)}; the last: {skipped[-1].get('cause')}. Repair them, or read another folder"
             )
 
 

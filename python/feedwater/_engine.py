@@ -319,7 +319,9 @@ class Engine:
         assert self.order is not None and self.ranks is not None
         place = self.cursor.at.place
         step = self.order.at(*place, self.ranks)
-        if step is None and not place[1]:
+        if step is None and place[1]:
+            self._budget.check_left(*place)
+        elif step is None:
             self._check_drop(self.ranks)
         return self._learnt(step)
 
@@ -351,12 +353,13 @@ class Engine:
             self.feed.forget()
             done = self.feed.take(step.key, self.order.largest or step.size, self._upcoming)
         if done.errors:
-            self._budget.check(step.epoch, step.start, done.errors, self._epoch_samples())
+            self._budget.check(step.epoch, step.start, done.errors, self._epoch_samples(step))
         return done
 
-    def _epoch_samples(self) -> int:
-        assert self.ranks is not None and self.feed.session.opened is not None
-        return -(-self.feed.session.opened.samples // self.ranks.world)
+    def _epoch_samples(self, step: Step) -> int:
+        """This rank's samples of the step's epoch; those up to its end where nothing tells how many follow."""
+        assert self.order is not None and self.ranks is not None
+        return -(-max(self.order.count(self.ranks), step.end) // self.ranks.world)
 
     def _keys(self, indices: Any) -> list[str]:
         return keys_of(self.feed.session, self.cursor.at.place[0], indices)

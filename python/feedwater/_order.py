@@ -74,6 +74,9 @@ class Order(Protocol):
     def steps(self, ranks: Ranks) -> int:
         """Steps of a whole epoch."""
 
+    def count(self, ranks: Ranks) -> int:
+        """Samples of a whole epoch, of all ranks, as far as that is known before it is drawn; else 0."""
+
 
 def share(start: int, left: int, batch: int, ranks: Ranks, tail: Tail) -> tuple[int, int, int, int] | None:
     """Of the step at cursor start with left samples to go: take, position, size, rows. None if there is no step.
@@ -137,3 +140,6 @@ class RangeOrder:
         if self.fixed is not None:
             return self.fixed
         return count_steps(self.samples, self.batch, ranks, self.tail)
+
+    def count(self, ranks: Ranks) -> int:
+        return self.samples if self.fixed is None else self.fixed * self.batch * ranks.world

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import operator
 from bisect import bisect_right
 from typing import Any
 
@@ -66,6 +67,9 @@ class SubsetOrder:
         """The position at which an epoch has a sample first; None if it has not."""
         places = np.flatnonzero(self._epoch(epoch) == index)
         return int(places[0]) if len(places) else None
+
+    def count(self, ranks: Ranks) -> int:
+        return len(self.indices)
 
     def _epoch(self, epoch: int) -> Indices:
         if not self.shuffle:
@@ -240,6 +244,9 @@ class SamplerOrder(_Pulled):
     def steps(self, ranks: Ranks) -> int:
         return count_steps(len(self.sampler), self.batch, Ranks(0, 1) if self.sharded else ranks, self.tail)
 
+    def count(self, ranks: Ranks) -> int:
+        return operator.length_hint(self.sampler) * (ranks.world if self.sharded else 1)
+
 
 class BatchSamplerOrder(_Pulled):
     """An order given list by list. A list is the batch of one step: of all ranks, or of this one if it is split.
@@ -305,3 +312,9 @@ class BatchSamplerOrder(_Pulled):
 
     def steps(self, ranks: Ranks) -> int:
         return len(self.sampler)
+
+    def count(self, ranks: Ranks) -> int:
+        inner = getattr(self.sampler, "sampler", None)
+        if inner is None:
+            return sum(map(len, self.sampler)) if isinstance(self.sampler, (list, tuple)) else 0
+        return operator.length_hint(inner) * (ranks.world if self.sharded else 1)

@@ -888,6 +888,49 @@ def test_the_budget_is_for_each_epoch(fake: Any) -> None:
         assert len(ids(loader, loader)) == 98
 
 
+class Endless:
+    """A sampler that has no length."""
+
+    def __iter__(self) -> Any:
+        return iter(range(20))
+
+
+@pytest.mark.parametrize(
+    "chosen",
+    [
+        {"sampler": range(20)},
+        {"sampler": Endless()},
+        {"batch_sampler": [[*range(10)], [*range(10, 20)]], "batch_size": None},
+        {"batch_sampler": torch.utils.data.BatchSampler(range(20), 10, False), "batch_size": None},
+        {"steps_per_epoch": 2},
+    ],
+)
+def test_a_share_of_errors_is_one_of_what_is_read(fake: Any, chosen: dict[str, Any]) -> None:
+    fake.set(broken=[5, 15, 16])
+    loader = fake.loader(on_error="skip", max_errors=0.1, **chosen)
+    with pytest.raises(feedwater.DataError, match=r"3 broken samples in epoch 0, and max_errors=0.1 allows 2"):
+        list(loader)
+
+
+@pytest.mark.parametrize("options", [{}, {"tail": "valid", "fields": ("image", "valid")}])
+def test_an_epoch_of_which_nothing_is_left_is_an_error(fake: Any, options: dict[str, Any]) -> None:
+    fake.set(broken=[*range(100)])
+    loader = fake.loader(on_error="skip", max_errors=100, **options)
+    for _ in range(2):
+        with pytest.raises(feedwater.DataError, match=r"leaves nothing of epoch 0: none of its 100 .*no picture in 99"):
+            list(loader)
+
+
+def test_an_epoch_may_end_with_nothing_left(fake: Any) -> None:
+    fake.set(broken=[*range(50, 100)])
+    loader = fake.loader(on_error="skip", max_errors=50)
+    assert [ids(loader, loader) for _ in range(2)] == [[*range(50)]] * 2
+    resumed = fake.loader(on_error="skip", max_errors=50)
+    resumed.load_state_dict({"version": 1, "epoch": 0, "consumed": 50})
+    assert list(resumed) == []
+    assert ids(resumed, resumed) == [*range(50)]
+
+
 # -- looking -----------------------------------------------------------------------------------------------------------
 
 

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from feedwater import DataError, StateMismatchError
-from feedwater._order import Step
+from feedwater._order import RangeOrder, Step
 from feedwater._ranks import Ranks
 from feedwater._samplers import BatchSamplerOrder, SamplerOrder, SubsetOrder
 
@@ -580,6 +580,27 @@ def test_a_batch_sampler_without_a_length_may_have_a_generator() -> None:
     order = BatchSamplerOrder(BatchSampler(Endless(), 10, drop_last=False), 0, N)  # type: ignore[arg-type]
     for epoch in range(2):
         assert order.at(epoch, 0, ALONE) is not None
+
+
+def test_orders_tell_how_much_an_epoch_reads() -> None:
+    class Endless:
+        def __iter__(self) -> Iterator[int]:
+            return iter(range(N))
+
+    two, split = Ranks(0, 2), DistributedSampler(range(40), 2, 0)
+    for order, alone, shared in (
+        (RangeOrder(N, 8, "short", None), N, N),
+        (RangeOrder(N, 8, "short", 3), 24, 48),
+        (SubsetOrder(np.arange(30), 8, "short", True, 0), 30, 30),
+        (SamplerOrder(range(30), 8, "short", 0, N), 30, 30),
+        (SamplerOrder(Endless(), 8, "short", 0, N), 0, 0),
+        (SamplerOrder(split, 8, "short", 0, N), 20, 40),
+        (BatchSamplerOrder(LISTS, 0, N), sum(map(len, LISTS)), sum(map(len, LISTS))),
+        (BatchSamplerOrder(BatchSampler(range(30), 8, False), 0, N), 30, 30),  # type: ignore[arg-type]
+        (BatchSamplerOrder(BatchSampler(split, 8, False), 0, N), 20, 40),
+        (BatchSamplerOrder(Endless(), 0, N), 0, 0),
+    ):
+        assert (order.count(ALONE), order.count(two)) == (alone, shared)  # type: ignore[attr-defined]
 
 
 def test_a_subset_is_shuffled_anew_every_epoch_and_splits_like_any_order() -> None:
