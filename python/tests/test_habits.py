@@ -164,6 +164,39 @@ def test_what_a_sampler_does_to_its_epoch_is_no_wish(fake: Any, kind: Any) -> No
             assert loader.last.epoch == epoch
 
 
+@pytest.mark.parametrize("kind", [np.int64, np.uint8, torch.tensor])
+def test_an_epoch_may_be_told_as_a_number_of_numpy_or_torch(fake: Any, kind: Any) -> None:
+    loop = Telling(fake)
+    for epoch in (5, 6, 6, 2):
+        loop.sampler.set_epoch(kind(epoch))
+        loop.check(epoch)
+    loop.check(3)
+
+
+class Secretive:
+    """A sampler that does not say which epoch it has."""
+
+    def set_epoch(self, epoch: int) -> None:
+        self._epoch = epoch
+
+    def __len__(self) -> int:
+        return 100
+
+    def __iter__(self) -> Any:
+        return iter(range(100))
+
+
+def test_a_sampler_that_does_not_say_its_epoch_is_told_once(fake: Any, caplog: pytest.LogCaptureFixture) -> None:
+    for sampler, told in ((DistributedSampler(range(100), 1, 0), 0), (range(100), 0), (Secretive(), 1)):
+        caplog.clear()
+        loader = fake.loader(sampler=sampler)
+        for _ in range(2):
+            next(iter(loader))
+        said = [message for message in caplog.messages if "has set_epoch" in message]
+        assert len(said) == told
+        assert all("Secretive" in message and "Call loader.set_epoch(epoch)" in message for message in said)
+
+
 def test_the_last_to_say_something_is_heard(fake: Any) -> None:
     loop = Telling(fake)
     loop.sampler.set_epoch(7)
