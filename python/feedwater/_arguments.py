@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from ._order import Tail
-from ._pull import index_of
+from ._pull import PLACES, index_of
 
 __all__ = [
     "check_mesh",
@@ -22,6 +22,7 @@ __all__ = [
     "one_of",
     "optional_count",
     "python_workers_of",
+    "rank_of",
     "sampler_of",
     "seconds_of",
     "seed_of",
@@ -52,6 +53,14 @@ def count_of(name: str, value: Any) -> int:
 def optional_count(name: str, value: Any) -> int | None:
     """A whole number above 0, or None."""
     return None if value is None else count_of(name, value)
+
+
+def rank_of(value: Any) -> int | None:
+    """A whole number, or None; its range is that of num_replicas."""
+    rank = whole(value)
+    if rank is None and value is not None:
+        raise TypeError(f"rank={value!r}: needs a whole number")
+    return rank
 
 
 SOURCES = ("unix:", "dns:", "dns+srv:", "file:", "k8s:")
@@ -98,6 +107,10 @@ def sampler_of(name: str, sampler: Any) -> Any:
         raise TypeError(f"{name}={sampler!r}: pass a sampler of PyTorch, or a list of indices")
     if isinstance(sampler, Iterator):
         raise TypeError(f"{name}={sampler!r} would be used up after one epoch: pass list(…) of it, or a sampler")
+    if str(getattr(sampler, "dtype", "")).endswith("bool"):
+        raise TypeError(f"{name} is a mask, True and False: pass its places, {PLACES}")
+    if isinstance(sampler, (list, tuple)) and not sampler:
+        raise ValueError(f"{name}={sampler!r} chooses no sample")
     if name == "sampler" and isinstance(sampler, (list, tuple)):
         for item in sampler:
             index_of(item, sampler)
@@ -143,7 +156,7 @@ def memory_of(memory: Any) -> int | None:
 
 def max_errors_of(value: Any) -> float:
     """A count, or a share below 1."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or value < 0:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not value >= 0:  # nor nan
         raise ValueError(f"max_errors={value!r}: needs a count, or a share of the epoch below 1")
     if isinstance(value, float) and value >= 1 and not math.isinf(value) and not value.is_integer():
         raise ValueError(f"max_errors={value!r}: a share is below 1, a count is whole")
@@ -151,10 +164,10 @@ def max_errors_of(value: Any) -> float:
 
 
 def seconds_of(name: str, value: Any) -> float:
-    """Seconds; 0 is for ever."""
+    """Seconds; 0 is for ever, and so is infinity."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or value < 0 or math.isnan(value):
         raise ValueError(f"{name}={value!r}: needs seconds, 0 or more (0: wait for ever)")
-    return float(value)
+    return 0.0 if math.isinf(value) else float(value)
 
 
 def workers_of(workers: Any, nodes: tuple[str, ...], local: str | None) -> int:

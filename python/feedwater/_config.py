@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from . import _arguments, _batch_transform, _output, _source
+from . import _arguments, _batch_transform, _output, _ranks, _source
 from ._order import Tail
 from ._source import Source
 from ._trust import Trust
@@ -63,8 +63,8 @@ class Config:
         resolved = _source.resolve(source, nodes)
         masks = None if given["masks"] is None else _source.folder("masks", given["masks"], nodes)
         fields = given["fields"]
-        if masks is not None and fields == ("image", "label"):
-            fields = ("image", "mask")
+        if fields is None:
+            fields = _output.IMAGE, "label" if masks is None else _output.MASK
         config = cls(
             source=replace(resolved, transform=None),
             masks=masks,
@@ -80,8 +80,8 @@ class Config:
             tail=_arguments.tail_of(given["tail"], given["drop_last"]),
             seed=_arguments.seed_of(given["seed"]),
             steps_per_epoch=_arguments.optional_count("steps_per_epoch", given["steps_per_epoch"]),
-            rank=given["rank"],
-            num_replicas=given["num_replicas"],
+            rank=_arguments.rank_of(given["rank"]),
+            num_replicas=_arguments.optional_count("num_replicas", given["num_replicas"]),
             mesh=given["mesh"],
             python=given["python"],
             python_workers=_arguments.python_workers_of(given["python_workers"], given["python"]),
@@ -109,6 +109,8 @@ class Config:
             raise ValueError("rank and num_replicas go together: pass both or none")
         if self.rank is not None and self.mesh is not None:
             raise ValueError("mesh says what rank and num_replicas say: pass one or the other")
+        if self.rank is not None and self.num_replicas is not None:
+            _ranks.check(self.rank, self.num_replicas)
         _arguments.check_mesh(self.mesh)
         if self.tail == "valid" and "valid" not in self.names:
             raise ValueError(

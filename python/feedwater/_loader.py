@@ -69,7 +69,7 @@ class Loader(Generic[B]):
                      tv_tensors.Mask. Batches are (image, mask) then, mask uint8, [B, H, W]. The pictures may lie in
                      source itself, or in folders below it that masks has too
     fields           what a batch holds: a tuple of names gives tuples, a dict {name: your name} gives dicts. The names
-                     are image, mask, label, index, key, valid
+                     are image, mask, label, index, key, valid; by default image and label, with masks image and mask
     python           fn(sample, rng) -> dict, called on each sample behind the transform, in processes of its own: for
                      what transforms cannot say. sample is a dict of image (an array [H, W, C], or what the transform
                      makes of it: with ToImage a tensor [C, H, W]), label and index. What it returns replaces these or
@@ -115,6 +115,8 @@ class Loader(Generic[B]):
             self: Loader[tuple[torch.Tensor, torch.Tensor]],
             source: Any,
             transform: Any = None,
+            *,
+            fields: None = None,
             **options: Unpack[Options],
         ) -> None: ...
         @overload
@@ -142,7 +144,7 @@ class Loader(Generic[B]):
             transform: Any = None,
             *,
             batch_transform: Callable[[Any, np.random.Generator], B],
-            fields: Sequence[str] | Mapping[str, str] = ...,
+            fields: Sequence[str] | Mapping[str, str] | None = ...,
             **options: Unpack[Options],
         ) -> None: ...
 
@@ -163,7 +165,7 @@ class Loader(Generic[B]):
         rank: int | None = None,
         num_replicas: int | None = None,
         mesh: Any = None,
-        fields: Sequence[str] | Mapping[str, str] = ("image", "label"),
+        fields: Sequence[str] | Mapping[str, str] | None = None,
         masks: str | os.PathLike[str] | None = None,
         python: Callable[[dict[str, Any], np.random.Generator], Mapping[str, Any]] | None = None,
         python_workers: int | Literal["auto"] = "auto",

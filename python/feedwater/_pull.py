@@ -23,9 +23,11 @@ from ._random import RandomState
 from ._sampler_epoch import SamplerEpoch
 from .errors import StateMismatchError
 
-__all__ = ["Pull", "index_of", "seed_of"]
+__all__ = ["PLACES", "Pull", "index_of", "seed_of"]
 
 KEPT_STATES = 300
+PLACES = "numpy.flatnonzero(mask)"
+"""Of the samples that a mask chooses."""
 
 
 def seed_of(seed: int, epoch: int) -> int:
@@ -38,6 +40,8 @@ def seed_of(seed: int, epoch: int) -> int:
 
 def index_of(item: Any, sampler: Any) -> int:
     """An index as a sampler gave it; raises TypeError if it is none."""
+    if item is True or item is False:
+        raise TypeError(f"{type(sampler).__name__} gave {item}: needs indices; of a mask pass its places, {PLACES}")
     try:
         return operator.index(item)
     except TypeError:

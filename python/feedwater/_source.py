@@ -152,7 +152,7 @@ def _of_subset(subset: Any, nodes: tuple[str, ...]) -> Source:
     inner = resolve(subset.dataset, nodes)
     indices = indices_of(subset)
     whole = inner.samples if inner.indices is None else len(inner.indices)
-    if whole is not None and len(indices) and not 0 <= indices.min() <= indices.max() < whole:
+    if whole is not None and not 0 <= indices.min() <= indices.max() < whole:
         raise DataError(f"the Subset's indices reach from {indices.min()} to {indices.max()}, its data set has {whole}")
     if inner.indices is not None:
         indices = inner.indices[indices]

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ._arguments import whole
 from ._opened import Opened
 from .errors import StateMismatchError
 
@@ -34,11 +35,10 @@ class State:
             raise StateMismatchError(
                 f"the state has version {raw.get('version')!r}; this feedwater reads version {VERSION}"
             )
-        epoch, consumed = raw.get("epoch"), raw.get("consumed")
-        if not (isinstance(epoch, int) and isinstance(consumed, int) and epoch >= 0 and consumed >= 0):
-            raise StateMismatchError(
-                f"the state has epoch={epoch!r} and consumed={consumed!r}: not a state of a Loader"
-            )
+        epoch, consumed = whole(raw.get("epoch")), whole(raw.get("consumed"))
+        if epoch is None or consumed is None or epoch < 0 or consumed < 0:
+            told = f"epoch={raw.get('epoch')!r} and consumed={raw.get('consumed')!r}"
+            raise StateMismatchError(f"the state has {told}: not a state of a Loader")
         return cls(epoch, consumed, raw)
 
     def check_order(self, seed: int, shuffle: bool, opened: Opened) -> None:

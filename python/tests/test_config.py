@@ -45,7 +45,7 @@ def test_the_signature_is_the_designed_one() -> None:
             "rank": None,
             "num_replicas": None,
             "mesh": None,
-            "fields": ("image", "label"),
+            "fields": None,
             "masks": None,
             "python": None,
             "python_workers": "auto",
@@ -204,6 +204,12 @@ def clash(**options: Any) -> dict[str, Any]:
         (clash(batch_size=1, steps_per_epoch=3, sampler=[0]), ValueError, "steps_per_epoch does not go with"),
         (clash(batch_size=1, rank=0), ValueError, "rank and num_replicas go together"),
         (clash(batch_size=1, rank=0, num_replicas=1, mesh=object()), ValueError, "one or the other"),
+        (clash(batch_size=1, rank=2, num_replicas=2), ValueError, "rank=2 and num_replicas=2: need 0 <= rank"),
+        (clash(batch_size=1, rank=-1, num_replicas=2), ValueError, "rank=-1 and num_replicas=2: need 0 <= rank"),
+        (clash(batch_size=1, rank="0", num_replicas=2), TypeError, "rank='0': needs a whole number"),
+        (clash(batch_size=1, rank=False, num_replicas=2), TypeError, "rank=False: needs a whole number"),
+        (clash(batch_size=1, rank=0, num_replicas=2.0), TypeError, "num_replicas=2.0: needs a whole number"),
+        (clash(batch_size=1, rank=0, num_replicas=0), ValueError, "num_replicas=0: needs to be 1 or more"),
         (clash(batch_size=1, fields="image"), TypeError, "tuple of names"),
         (clash(batch_size=1, fields=()), ValueError, "empty"),
         (clash(batch_size=1, fields=("image", "boxes")), ValueError, "no field 'boxes'"),
@@ -216,6 +222,8 @@ def clash(**options: Any) -> dict[str, Any]:
         (clash(batch_size=1, on_error="ignore"), ValueError, "'raise', 'skip', 'substitute'"),
         (clash(batch_size=1, max_errors=-1), ValueError, "max_errors"),
         (clash(batch_size=1, max_errors=1.5), ValueError, "max_errors"),
+        (clash(batch_size=1, max_errors=float("nan")), ValueError, "max_errors=nan"),
+        (clash(batch_size=1, timeout=float("nan")), ValueError, "timeout=nan"),
         (clash(batch_size=1, timeout=-1), ValueError, "timeout"),
         (clash(batch_size=1, start_timeout="soon"), ValueError, "start_timeout"),
         (clash(batch_size=1, nodes=""), ValueError, "names no node"),
@@ -228,6 +236,12 @@ def clash(**options: Any) -> dict[str, Any]:
         (clash(batch_size=1, sampler=["a"]), TypeError, "list gave 'a': needs indices"),
         (clash(batch_size=1, sampler=[[1, 2]]), TypeError, r"list gave \[1, 2\]: .*batch_sampler="),
         (clash(batch_size=1, sampler=iter([1])), TypeError, "used up after one epoch: pass list"),
+        (clash(batch_size=1, sampler=[True, False]), TypeError, r"list gave True: .* numpy.flatnonzero\(mask\)"),
+        (clash(batch_size=1, sampler=np.ones(3, bool)), TypeError, r"sampler is a mask, .* numpy.flatnonzero\(mask\)"),
+        (clash(batch_size=1, sampler=torch.ones(3) > 0), TypeError, r"sampler is a mask, .* numpy.flatnonzero\(mask\)"),
+        (clash(batch_size=1, sampler=[1.5]), TypeError, "list gave 1.5: needs indices, whole numbers"),
+        (clash(batch_size=1, sampler=[]), ValueError, r"sampler=\[\] chooses no sample"),
+        (clash(batch_sampler=()), ValueError, r"batch_sampler=\(\) chooses no sample"),
         (clash(batch_sampler=3), TypeError, "batch_sampler=3"),
         (clash(batch_size=1, shuffle="yes"), TypeError, "shuffle='yes': needs True or False"),
         (clash(batch_size=1, shuffle=0), TypeError, "shuffle=0: needs True or False"),
@@ -244,6 +258,21 @@ def clash(**options: Any) -> dict[str, Any]:
 def test_arguments_are_checked(folder: Path, options: dict[str, Any], error: type[Exception], why: str) -> None:
     with pytest.raises(error, match=why):
         Loader(folder, **options)
+
+
+@pytest.mark.parametrize("name", ["timeout", "start_timeout"])
+def test_infinity_is_for_ever_as_0_is(folder: Path, name: str) -> None:
+    assert getattr(Loader(folder, batch_size=1, **{name: float("inf")})._config, name) == 0
+
+
+def test_fields_that_are_asked_for_are_those_that_come(folder: Path) -> None:
+    def fields(**options: Any) -> list[str]:
+        return list(Loader(folder, batch_size=1, **options)._config.names)
+
+    assert fields() == fields(fields=None) == ["image", "label"]
+    assert fields(masks=folder) == ["image", "mask"]
+    for given in (("image", "label"), ["image", "label"], {"image": "image", "label": "label"}):
+        assert fields(masks=folder, fields=given) == ["image", "label"]
 
 
 def test_cores_here_beside_nodes_need_the_data_here(folder: Path) -> None:
@@ -345,6 +374,26 @@ def test_image_folders_with_code_are_refused(folder: Path) -> None:
     for options in ({"batch_size": 1, "sampler": [0]}, {"batch_sampler": [[0]]}):
         with pytest.raises(ValueError, match="both choose"):
             Loader(subset, **options)
+
+
+@pytest.mark.parametrize(
+    ("chosen", "error", "why"),
+    [
+        (np.array([True, False, True]), TypeError, r"a mask, True and False: .* numpy.flatnonzero\(mask\)"),
+        (torch.tensor([True, False, True]), TypeError, "a mask"),
+        ([True, False, True], TypeError, "a mask"),
+        ([0.0, 1.5], TypeError, "float64: needs whole numbers"),
+        (["0"], TypeError, "needs whole numbers"),
+        ([], feedwater.DataError, "chooses no sample"),
+    ],
+)
+def test_a_subset_chooses_by_whole_numbers(folder: Path, chosen: Any, error: type[Exception], why: str) -> None:
+    data = datasets.ImageFolder(folder)
+    with pytest.raises(error, match=f"the Subset's indices are .*{why}"):
+        Loader(torch.utils.data.Subset(data, chosen), batch_size=1)
+    for good in ([2, 0], (2, 0), np.array([2, 0], np.uint8), torch.tensor([2, 0]), [torch.tensor(2), np.int64(0)]):
+        indices = Loader(torch.utils.data.Subset(data, good), batch_size=1)._config.source.indices
+        assert indices is not None and indices.tolist() == [2, 0] and indices.dtype == np.int64
 
 
 @pytest.mark.parametrize(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import subprocess
 import sys
 from typing import Any
 
+import numpy as np
 import pytest
 
 from feedwater._ranks import Ranks, resolve
@@ -109,3 +111,14 @@ def test_a_pass_in_order_that_is_split_unasked_is_told(
     said = [record.message for record in caplog.records if record.levelno == logging.WARNING]
     assert len(said) == told, "once"
     assert all("split among 2 ranks" in message and "num_replicas=1" in message for message in said)
+
+
+def test_ranks_may_be_numpys_numbers_and_the_state_is_json(fake: Any) -> None:
+    loader = fake.loader(rank=np.int64(1), num_replicas=np.int32(2))
+    next(iter(loader))
+    state = json.loads(json.dumps(loader.state_dict()))
+    assert state["consumed"] == 20
+    loader.load_state_dict({**state, "consumed": np.int64(40)})
+    assert type(loader.state_dict()["consumed"]) is int
+    next(iter(loader))
+    assert loader.last.position == 50
