@@ -15,7 +15,7 @@ __all__ = ["AsMade", "indices_of"]
 
 
 def indices_of(subset: Any) -> Indices:
-    """A copy of what a Subset chooses now; raises TypeError for what numpy would make numbers of, DataError for none."""
+    """A copy of what a Subset chooses. Raises TypeError for what numpy would make numbers of, DataError for none."""
     indices = np.asarray(subset.indices).reshape(-1)
     if not indices.size:
         raise DataError("the Subset's indices are empty: it chooses no sample")
