@@ -33,7 +33,7 @@ func (f *Fleet) send(w *Want, s *session, now time.Time) bool {
 			return false
 		}
 	}
-	if len(s.wants) == 0 && !s.stream.Heard().Before(s.asked) {
+	if heard := s.stream.Heard(); len(s.wants) == 0 && !heard.Before(s.asked) && !heard.Before(s.dropped) {
 		s.asked = now
 	}
 	m := s.member
@@ -111,6 +111,7 @@ func (w *Want) isAt(m *member) bool {
 func (a *asked) cancel(why pb.CancelReason) {
 	if !a.cancelled {
 		a.cancelled, a.attempt.why = true, why
+		a.session.dropped = time.Now()
 		a.session.stream.Cancel(a.attempt)
 	}
 }

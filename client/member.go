@@ -69,7 +69,8 @@ type session struct {
 	workers  int
 	wants    []*asked
 	samples  int       // of wants
-	asked    time.Time // of the first want after it held none and had spoken
+	asked    time.Time // of the first want after it held none and had spoken since
+	dropped  time.Time // when an attempt was given up last, which is answered too
 	answered time.Time
 	heard    uint64  // the latest attempt that it had heard of when it last told
 	queued   float64 // core-seconds of all jobs, as it last told

@@ -104,8 +104,8 @@ func (s *scenario) patience() time.Duration {
 	return shortPatience * time.Duration(1+len(hang)/2)
 }
 
-// Most wants of one stream that a node works on: see client's inFlight, for 2 cores and any batch.
-const mostWants = 4
+// Most wants of one stream that a node works on: client's inFlight, for 2 cores and any batch, and one that is rescued.
+const mostWants = 4 + 1
 
 // observe looks at what must hold all the time, until the run is over.
 func (w *world) observe(ctx context.Context) {

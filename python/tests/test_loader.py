@@ -1089,11 +1089,14 @@ def test_wants_tell_how_far_ahead_of_the_loop_they_are(fake: Any) -> None:
 def test_a_step_has_the_same_number_on_all_ranks(fake: Any, world: int) -> None:
     for rank in range(world):
         list(fake.loader(batch_size=16, rank=rank, num_replicas=world))
-    told = [(line["want"][2], line["step"]) for line in fake.log("want")]
     starts = (0, 48, 96) if world > 1 else (0,) * 7
-    assert sorted(step for epoch, step in told if epoch == 0) == sorted(starts * world)
-    next_epoch = {step for epoch, step in told if epoch == 1}  # its first batches are wanted, too
-    assert next_epoch
+
+    def told(epoch: int) -> list[int]:
+        return [line["step"] for line in fake.log("want") if line["want"][2] == epoch]
+
+    fake.until(lambda: len(told(0)) >= len(starts) * world and told(1))
+    assert sorted(told(0)) == sorted(starts * world)
+    next_epoch = set(told(1))  # its first batches are wanted, too
     assert next_epoch <= {1 << 32 | start if world > 1 else 0 for start in starts}
 
 
