@@ -104,8 +104,13 @@ func (s *scenario) patience() time.Duration {
 	return shortPatience * time.Duration(1+len(hang)/2)
 }
 
-// Most wants of one stream that a node works on: client's inFlight, for 2 cores and any batch, and one that is rescued.
-const mostWants = 4 + 1
+// mostWants of one stream a node works on: client's inFlight, for 2 cores, and one that is rescued. The node's mu is held.
+func (n *node) mostWants() int {
+	if n.single {
+		return 4 + 1
+	}
+	return 3 + 1
+}
 
 // observe looks at what must hold all the time, until the run is over.
 func (w *world) observe(ctx context.Context) {
@@ -139,13 +144,13 @@ func (w *world) checkWaits(calm time.Time) {
 func (w *world) checkWants() {
 	for _, n := range w.nodes {
 		n.mu.Lock()
-		making, most := 0, mostWants*len(n.links)
+		making, streams, most := 0, len(n.links), n.mostWants()
 		if n.run != nil {
 			making = n.run.engine.Making()
 		}
 		n.mu.Unlock()
-		if making > most {
-			w.fail("%s holds %d wants for %d connections", n.addr, making, most/mostWants)
+		if making > most*streams {
+			w.fail("%s holds %d wants for %d connections", n.addr, making, streams)
 		}
 	}
 }

@@ -36,6 +36,7 @@ type node struct {
 	content, digest string    // of its data and its pixels; empty: the right ones
 	liar            bool      // it has sent wrong bytes on purpose
 	asked           map[string]int
+	single          bool // a batch of one sample was among these
 }
 
 // running is a server and what it stands on.
@@ -132,6 +133,7 @@ func (n *node) delay(name *pipeline.Name) time.Duration {
 	defer n.mu.Unlock()
 	what := fmt.Sprintf("%d/%d+%d", name.Epoch, name.Position, name.Count)
 	n.asked[what]++
+	n.single = n.single || name.Count == 1
 	n.world.record("%s makes %s", n.addr, what)
 	usual := n.world.scenario.nodes[n.index]
 	d := between(drawn(n.world.seed, n.addr, what, n.asked[what]), usual/2, 2*usual)
