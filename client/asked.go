@@ -213,8 +213,6 @@ func (f *Fleet) about(a *asked, now time.Time) pick.Attempt {
 	load.Held, load.Count = load.Held-a.want.count, 0
 	if a.attempt.id > a.session.heard {
 		load.Unheard -= a.want.count
-	} else {
-		load.Passed += a.want.count // what the node says counts this one too
 	}
 	p := pick.Attempt{
 		Due: a.want.dueIn(now), Age: now.Sub(a.sent).Seconds(), Begun: a.working(now),

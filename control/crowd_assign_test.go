@@ -338,8 +338,6 @@ func (r *rank) about(a *attempt) pick.Attempt {
 	l.Held, l.Count = l.Held-crowdBatch, 0
 	if a.id > a.stream.heard {
 		l.Unheard -= crowdBatch
-	} else {
-		l.Passed += crowdBatch
 	}
 	p := pick.Attempt{
 		Due: a.want.due - now, Age: now - a.sent, Begun: -1, Forecast: a.forecast, Make: cmp.Or(a.make, r.took.Value()),

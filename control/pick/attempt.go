@@ -25,7 +25,8 @@ type Attempt struct {
 	Age, Begun float64
 	// Forecast of when it would be done, and Make of its batch there, as they were when it was sent.
 	Forecast, Make float64
-	// Rest is when the node would come to it, and Takes what the samples of its batch take there, as they are now.
+	// Rest is when the node would come to it, and Takes what the samples of its batch take there, as they are now. What a node says of its work
+	// counts a batch that it has heard of: for such a one Rest is a make later, a margin for forecasts that err.
 	Rest, Takes float64
 	// Moves is how often its want was moved before. Each time it lost its place in a node's queue, so the next move takes twice the cause.
 	Moves int
@@ -52,7 +53,7 @@ func (a Attempt) Choose(other float64) Choice {
 		if a.savedBy(other) || a.lasts(a.makes(other)) {
 			return Hedge
 		}
-	case a.Age > moveAge*patience && (other < moveGain*(a.Rest+a.Takes) || a.savedBy(other)),
+	case a.Age > moveAge*patience && (other < moveGain*a.Rest || a.savedBy(other)),
 		a.Age > moveForecast*a.Forecast*patience+moveSlack && other < a.Age:
 		return Move
 	}
