@@ -125,9 +125,10 @@ func (f *Fleet) choose(n int) map[*member]bool {
 	return chosen
 }
 
-// preference is a node's place in the order in which the fleet connects: this rank's, but all ranks' until it is known what the job pins.
+// preference is a node's place in the order in which the fleet connects: this rank's, but all ranks' until it is known what a job that begins
+// pins.
 func (m *member) preference() uint64 {
-	if m.fleet.info.Load() == nil {
+	if f := m.fleet; f.info.Load() == nil && f.options.Fingerprint == "" {
 		return m.common
 	}
 	return m.score

@@ -145,6 +145,31 @@ func TestRanksPinTheSame(t *testing.T) {
 	})
 }
 
+// A rank of a job that goes on, whose data is known, begins with nodes of its own.
+func TestRanksOfAJobThatGoesOnUseTheirOwnNodes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := manyNodes(t, 100)
+		ready := func(fingerprint string, after time.Duration) string {
+			o := c.options(1)
+			o.Fingerprint = fingerprint
+			f, err := client.New(o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer f.Close()
+			if _, err := f.Open(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(after)
+			return members(f, client.Ready)
+		}
+		own := ready("", 5*time.Second)
+		if now := ready("fingerprint", 200*time.Millisecond); now != own || own == "" {
+			t.Errorf("it begins with %q, its own are %q", now, own)
+		}
+	})
+}
+
 // A job that goes on, and one that has begun, leave nodes of other data out.
 func TestJobThatGoesOnLeavesOtherDataOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
