@@ -6,13 +6,12 @@ import (
 	"slices"
 	"time"
 
-	"github.com/feedwater-io/feedwater/control/pick"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 )
 
 // What a job pins at its start must not hang on who answers first: its ranks would pin different things. So a fleet that was told of no
-// fingerprint hears all its nodes before it pins one, of a large fleet the same eight on every rank. If their data differs nobody can know which is meant, and Open fails; if their
-// numerics do, those of most nodes are pinned. The functions here run on the fleet's goroutine.
+// fingerprint hears all its nodes before it pins one, of a large fleet the same eight on every rank. If their data differs nobody can know
+// which is meant, and Open fails; if their numerics do, those of most nodes are pinned. The functions here run on the fleet's goroutine.
 
 // settleTime is how long the other nodes may take after the first answer. One that takes longer is judged by what was pinned without it.
 const settleTime = time.Second
@@ -66,14 +65,13 @@ func (f *Fleet) settle(now time.Time) {
 
 // disperse goes over from the nodes that all ranks ask first, so that they pin the same, to those that this rank prefers.
 func (f *Fleet) disperse(now time.Time) {
-	own := f.choose(pick.Connections(0, 0))
+	f.connected = time.Time{}
+	f.connect(now)
 	for _, m := range f.members {
-		if m.chosen && !own[m] {
+		if m.chosen && !m.surplus.IsZero() {
 			m.leave()
 		}
 	}
-	f.connected = time.Time{}
-	f.connect(now)
 }
 
 // proposed are the nodes whose answers wait.
