@@ -165,7 +165,7 @@ func (f *Fleet) tend(now time.Time) {
 func (f *Fleet) hasten(a *asked, now time.Time) bool {
 	w, m := a.want, a.session.member
 	at := f.about(a, now)
-	other := f.rescuer(w, at.Straggles(), now)
+	other := f.rescuer(w, at.Begun >= 0, now)
 	if other.member == nil {
 		return false
 	}

@@ -110,9 +110,9 @@ func (w *Want) taken() bool {
 }
 
 // rescuer is the node, not a doubted one, that would have a want soonest which is needed next and is at another node, or was. It makes it before
-// what is needed later. Nodes are full most of the time, for what they made is replaced at once: for one that straggles, or that would be in time
-// there, a node may get one want more than it takes. There may be none.
-func (f *Fleet) rescuer(w *Want, straggles bool, now time.Time) (best candidate) {
+// what is needed later. Nodes are full most of the time, for what they made is replaced at once: for one that its node has begun with, of which
+// there are few, or that would be in time there, a node may get one want more than it takes. There may be none.
+func (f *Fleet) rescuer(w *Want, begun bool, now time.Time) (best candidate) {
 	due := w.dueIn(now)
 	for _, m := range f.live {
 		if !w.mayGo(m, now) || m.trust.Doubted() {
@@ -120,7 +120,7 @@ func (f *Fleet) rescuer(w *Want, straggles bool, now time.Time) (best candidate)
 		}
 		c := candidate{m, w.tier(m), m.speed.Finish(f.loadBefore(m, w, now))}
 		room := m.room(w.count)
-		if (room > 0 || room == 0 && (straggles || c.finish < due)) && c.before(best, w) {
+		if (room > 0 || room == 0 && (begun || c.finish < due)) && c.before(best, w) {
 			best = c
 		}
 	}

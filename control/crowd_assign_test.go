@@ -154,7 +154,7 @@ func (w *want) taken() bool {
 }
 
 // rescuer is the node that would have a want soonest that is needed next.
-func (r *rank) rescuer(w *want, straggles bool) (best candidate) {
+func (r *rank) rescuer(w *want, begun bool) (best candidate) {
 	due := w.due - r.crowd.now
 	for _, s := range r.live {
 		if s.leaving || w.isAt(s) || s.trust.Doubted() {
@@ -164,7 +164,7 @@ func (r *rank) rescuer(w *want, straggles bool) (best candidate) {
 		if w.left == s {
 			c.tier++
 		}
-		if (s.takes() || len(s.wants) == crowdHeld && (straggles || c.finish < due)) && c.before(best, w) {
+		if (s.takes() || len(s.wants) == crowdHeld && (begun || c.finish < due)) && c.before(best, w) {
 			best = c
 		}
 	}
@@ -302,7 +302,7 @@ func (r *rank) tend() {
 func (r *rank) hasten(a *attempt) bool {
 	w, now := a.want, r.crowd.now
 	at := r.about(a)
-	other := r.rescuer(w, at.Straggles())
+	other := r.rescuer(w, at.Begun >= 0)
 	if other.stream == nil {
 		return false
 	}

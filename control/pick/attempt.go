@@ -50,7 +50,7 @@ func (a Attempt) Choose(other float64) Choice {
 	case a.Due >= max(other, made)+made:
 		return Leave
 	case a.Begun >= 0:
-		if a.savedBy(other) || a.lasts(a.makes(other)) {
+		if rest := a.Takes - a.Begun; a.Due < rest && other < moveGain*rest || a.lasts(a.makes(other)) {
 			return Hedge
 		}
 	case a.Age > moveAge*patience && (other < moveGain*a.Rest || a.savedBy(other)),
@@ -60,18 +60,12 @@ func (a Attempt) Choose(other float64) Choice {
 	return Leave
 }
 
-// savedBy reports whether a batch foreseeably comes too late here, and in time from another node, which has it in half of the time, or before this
-// one comes to it.
+// savedBy reports whether a batch that waits foreseeably comes too late here, and in time from another node, which has it in half of the time, or
+// before this one comes to it.
 func (a *Attempt) savedBy(other float64) bool {
-	comes, rest := a.Rest+a.Takes, a.Rest
-	if a.Begun >= 0 {
-		comes, rest = a.Takes-a.Begun, 0
-	}
-	return a.Due < comes && other < min(a.Due, max(moveGain*comes, rest))
+	comes := a.Rest + a.Takes
+	return a.Due < comes && other < min(a.Due, max(moveGain*comes, a.Rest))
 }
-
-// Straggles reports whether its node has begun and takes much longer than it should.
-func (a *Attempt) Straggles() bool { return a.lasts(hedgeMakes) }
 
 // lasts reports whether its node has worked on it for longer than so many makes.
 func (a *Attempt) lasts(makes float64) bool {
