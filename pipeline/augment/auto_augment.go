@@ -17,6 +17,7 @@ type autoAugment struct {
 	Interpolation string      `json:"interpolation"`
 	Fill          *[3]float64 `json:"fill"`
 	policyDialect
+	generation
 
 	pairs [][2]chance
 }
@@ -31,6 +32,7 @@ type chance struct {
 func newAutoAugment(a *arguments) op {
 	o := &autoAugment{Policy: a.policy(), Interpolation: a.warping("nearest"), Fill: a.paint(nil)}
 	o.policyDialect = a.policyDialect(o.Interpolation)
+	o.generation = a.generation(o.policyDialect)
 	o.pairs = readPolicy(policies[o.Policy])
 	return o
 }
@@ -55,14 +57,14 @@ func (o *autoAugment) resultOf(size image.Point, fixed bool) (image.Point, bool)
 
 // draw takes the pair from block 0; for its tweak k, whether it comes and its sign from block 1+k.
 func (o *autoAugment) draw(d dice, p *program, rec *Draw) error {
-	told, b := newReport(rec), o.brush(o.Interpolation, o.Fill)
+	told, b, within := newReport(rec), o.brush(o.Interpolation, o.Fill), o.of(usual)
 	pair := &o.pairs[order.Below(d.block(0)[0], uint32(len(o.pairs)))] //nolint:gosec // 25
 	for k, c := range pair {
 		x := d.block(1 + uint32(k)) //nolint:gosec // 0 or 1
 		if order.Unit(x[0]) > c.p {
 			continue
 		}
-		t := usual.at(c.name, c.bin, 10, negated(x[1]), p.size())
+		t := within.at(c.name, c.bin, 10, negated(x[1]), p.size())
 		told.add(t)
 		if err := p.tweak(t, b); err != nil {
 			return err

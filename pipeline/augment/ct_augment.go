@@ -184,7 +184,7 @@ func (t *learntTweak) add(p *program) error {
 	case "Identity":
 		return nil
 	case "Brightness", "Color", "Contrast", "Sharpness":
-		return p.apply(tweak{t.name, float64(1.9*l) - 0.9}.effect(), size)
+		return p.apply(tweak{Name: t.name, Magnitude: float64(1.9*l) - 0.9}.effect(), size)
 	case "AutoContrast", "Blur", "Equalize", "Invert", "Smooth":
 		return p.apply(blendWith(t.name, l), size)
 	case "Cutout":
@@ -196,13 +196,13 @@ func (t *learntTweak) add(p *program) error {
 	case "Rescale":
 		return p.zoom(l, rescaleFilters[int(t.level[1]*5.99)])
 	case "Rotate":
-		return p.tweak(tweak{t.name, math.RoundToEven(around(45))}, plain)
+		return p.tweak(tweak{Name: t.name, Magnitude: math.RoundToEven(around(45))}, plain)
 	case "TranslateX":
-		return p.tweak(tweak{t.name, around(0.3) * float64(size.X)}, plain)
+		return p.tweak(tweak{Name: t.name, Magnitude: around(0.3) * float64(size.X)}, plain)
 	case "TranslateY":
-		return p.tweak(tweak{t.name, around(0.3) * float64(size.Y)}, plain)
+		return p.tweak(tweak{Name: t.name, Magnitude: around(0.3) * float64(size.Y)}, plain)
 	}
-	return p.tweak(tweak{t.name, around(0.3)}, plain) // shear
+	return p.tweak(tweak{Name: t.name, Magnitude: around(0.3)}, plain) // shear
 }
 
 var (

@@ -11,6 +11,8 @@ import (
 type tweak struct {
 	Name      string  `json:"name"`
 	Magnitude float64 `json:"magnitude"`
+	// level tells that Magnitude is a level of 8 bits, not a share of them all.
+	level bool
 }
 
 // randomOps are what RandAugment and TrivialAugmentWide choose from, in torchvision's order.
@@ -26,6 +28,7 @@ type space struct {
 	parts                   float64 // or that a side is divided by
 	pixels                  float64 // or that they go
 	bits, fewer             float64 // of posterize: at most, and how many less at least
+	levels                  bool    // thresholds of solarize are spaced from 255 to 0, not 255 times what is spaced from 1 to 0
 }
 
 // usual is the space of RandAugment and AutoAugment, wide that of TrivialAugmentWide.
@@ -49,18 +52,21 @@ func (s *space) at(name string, bin, bins int, negative bool, size image.Point) 
 	case "Brightness", "Color", "Contrast", "Sharpness":
 		most = s.enhance
 	case "Solarize":
-		return tweak{name, spaced(1, 0, bin, bins)}
+		if s.levels {
+			return tweak{name, spaced(255, 0, bin, bins), true}
+		}
+		return tweak{Name: name, Magnitude: spaced(1, 0, bin, bins)}
 	case "Posterize":
 		less := float32(bin) / float32(float64(bins-1)/s.fewer)
-		return tweak{name, math.RoundToEven(float64(float32(s.bits) - less))}
+		return tweak{Name: name, Magnitude: math.RoundToEven(float64(float32(s.bits) - less))}
 	default:
-		return tweak{name, 0}
+		return tweak{Name: name}
 	}
 	m := spaced(0, float32(most), bin, bins)
 	if negative {
 		m = -m
 	}
-	return tweak{name, m + 0}
+	return tweak{Name: name, Magnitude: m + 0}
 }
 
 func (s *space) translation(side int) float64 {
@@ -127,6 +133,9 @@ func (t tweak) effect() effect {
 	case "Posterize":
 		return posterize(int(m))
 	case "Solarize":
+		if t.level {
+			return solarize(m)
+		}
 		return solarize(float64(255 * m))
 	case "AutoContrast":
 		return autocontrast()
@@ -156,6 +165,26 @@ func (a *arguments) policyDialect(interpolation string) policyDialect {
 		a.refuse("interpolation", "tensors have no bicubic warps", "bilinear")
 	}
 	return policyDialect{tensorDialect}
+}
+
+// generation is 1 for policies of torchvision.transforms, whose thresholds of solarize are others than those of v2.
+type generation struct {
+	Generation int `json:"generation,omitempty"` // 0: v2
+}
+
+func (g generation) of(s space) space {
+	s.levels = g.Generation == 1
+	return s
+}
+
+func (a *arguments) generation(d policyDialect) generation {
+	if a.within("generation", 2, 1, 2) == 2 {
+		return generation{}
+	}
+	if d.Dialect == tensorDialect {
+		a.refuse("generation", "on tensors there is v2's only", 2)
+	}
+	return generation{1}
 }
 
 // A report collects tweaks for replay. The nil report forgets them.

@@ -3,6 +3,7 @@ package augment
 import (
 	"encoding/json"
 	"image"
+	"math"
 	"strings"
 	"testing"
 
@@ -102,5 +103,27 @@ func TestPolicyArguments(t *testing.T) {
 		if _, err := tryParse(t, plan); err == nil || !strings.HasSuffix(err.Error(), want) {
 			t.Errorf("%s\n says %v\n want … %s", plan, err, want)
 		}
+	}
+}
+
+// Thresholds of the first generation are spaced from 255; v2's, 255 times what is spaced from 1, lie beside most of them.
+func TestSolarizeOfGenerations(t *testing.T) {
+	first, second := generation{1}.of(wide), generation{}.of(wide)
+	same := 0
+	for bin := range 31 {
+		a := first.at("Solarize", bin, 31, false, image.Point{})
+		b := second.at("Solarize", bin, 31, false, image.Point{})
+		if a.Magnitude != spaced(255, 0, bin, 31) || math.Abs(a.Magnitude-255*b.Magnitude) > 1e-4 {
+			t.Errorf("bin %d: %v and 255 × %v", bin, a.Magnitude, b.Magnitude)
+		}
+		if a.Magnitude == 255*b.Magnitude {
+			same++
+		}
+	}
+	if same == 31 {
+		t.Error("all thresholds are the same")
+	}
+	if _, err := Parse([]json.RawMessage{json.RawMessage(`{"op": "RandAugment", "generation": 1, "dialect": "tensor"}`)}); err == nil {
+		t.Error("the first generation has no arithmetic on tensors here")
 	}
 }

@@ -15,6 +15,7 @@ type randAugment struct {
 	Interpolation    string      `json:"interpolation"`
 	Fill             *[3]float64 `json:"fill"`
 	policyDialect
+	generation
 }
 
 func newRandAugment(a *arguments) op {
@@ -23,6 +24,7 @@ func newRandAugment(a *arguments) op {
 	o.Interpolation = a.warping("nearest")
 	o.Fill = a.paint(nil)
 	o.policyDialect = a.policyDialect(o.Interpolation)
+	o.generation = a.generation(o.policyDialect)
 	return o
 }
 
@@ -48,11 +50,11 @@ func (o *randAugment) resultOf(size image.Point, fixed bool) (image.Point, bool)
 
 // draw takes op and sign of tweak k from block k.
 func (o *randAugment) draw(d dice, p *program, rec *Draw) error {
-	told, b := newReport(rec), o.brush(o.Interpolation, o.Fill)
+	told, b, within := newReport(rec), o.brush(o.Interpolation, o.Fill), o.of(usual)
 	for k := range o.NumOps {
 		x := d.block(uint32(k)) //nolint:gosec // at most 64
 		name := randomOps[order.Below(x[0], uint32(len(randomOps)))]
-		t := usual.at(name, o.Magnitude, o.NumMagnitudeBins, negated(x[1]), p.size())
+		t := within.at(name, o.Magnitude, o.NumMagnitudeBins, negated(x[1]), p.size())
 		told.add(t)
 		if err := p.tweak(t, b); err != nil {
 			return err

@@ -11,11 +11,13 @@ type trivialAugmentWide struct {
 	Interpolation    string      `json:"interpolation"`
 	Fill             *[3]float64 `json:"fill"`
 	policyDialect
+	generation
 }
 
 func newTrivialAugmentWide(a *arguments) op {
 	o := &trivialAugmentWide{NumMagnitudeBins: a.within("num_magnitude_bins", 31, 2, 1000), Interpolation: a.warping("nearest"), Fill: a.paint(nil)}
 	o.policyDialect = a.policyDialect(o.Interpolation)
+	o.generation = a.generation(o.policyDialect)
 	return o
 }
 
@@ -28,7 +30,8 @@ func (o *trivialAugmentWide) draw(d dice, p *program, rec *Draw) error {
 	x := d.block(0)
 	name := randomOps[order.Below(x[0], uint32(len(randomOps)))]
 	bin := order.Below(x[1], uint32(o.NumMagnitudeBins)) //nolint:gosec // at most 1000
-	t := wide.at(name, int(bin), o.NumMagnitudeBins, negated(x[2]), p.size())
+	within := o.of(wide)
+	t := within.at(name, int(bin), o.NumMagnitudeBins, negated(x[2]), p.size())
 	told := newReport(rec)
 	told.add(t)
 	told.write()

@@ -76,10 +76,15 @@ def compile_transform(transform: Any) -> Compiled:
     ops: list[Op] = []
     tail: list[Any] = []
     erasing: list[tuple[RandomErasing, int]] = []
+    masks = False
     for leaf in leaves(transform):
+        masks = masks or _torchvision.converts_masks(leaf)
+        leaf = _torchvision.settled(leaf, tail)
+        if leaf is None:
+            continue
         _check_crops(leaf, ops)
         step = recognised(leaf)
-        if step is None:
+        if step is None or (isinstance(step, transforms.ToPureTensor) and not tail):
             continue
         if isinstance(step, Op):
             if erasing:
@@ -97,7 +102,6 @@ def compile_transform(transform: Any) -> Compiled:
     erased = tuple(_erasure(step, tail, before) for step, before in erasing)
     steps = tuple(step for step, _ in erasing)
     behind = tuple(before for _, before in erasing)
-    masks = any(_torchvision.converts_masks(leaf) for leaf in tail)
     said = tuple(repr(recognised(leaf)) for leaf in tail)
     return Compiled(tuple(ops), said, _table(tail), bool(tail), steps, erased, _crops(ops), behind, masks)
 
@@ -172,6 +176,10 @@ def _inside(part: Any, container: Container, tail: list[Any]) -> Op:
             raise UnsupportedTransformError(
                 f"{type(step).__name__} inside {type(container).__name__}: only what nodes do can be there"
             )
+        if isinstance(step, Op) and step.crops > 1:
+            raise UnsupportedTransformError(
+                f"{type(step).__name__} inside {type(container).__name__}, which is done last: put it behind"
+            )
     for leaf in leaves(part):
         _check_generation(leaf, recognised(leaf), tail)
     return grouped([_made(step, leaf, tail) for step, leaf in steps if isinstance(step, Op)])
@@ -179,9 +187,18 @@ def _inside(part: Any, container: Container, tail: list[Any]) -> Op:
 
 def _made(step: Op, leaf: Any, tail: list[Any]) -> Op:
     """The step as nodes do it, with what its leaf puts around masks if that is another value than around pictures."""
-    step, mask_fill = _torchvision.filled(step, leaf, on_tensor=bool(tail))
+    step, mask_fill = _torchvision.filled(step, leaf, tail)
     op = _placed(step, tail)
+    if mask_fill is None and isinstance(step, (transforms.Pad, transforms.RandomCrop, transforms.RandomZoomOut)):
+        mask_fill = _unpainted(step, op)
     return op if mask_fill is None else FillsMasks(op, mask_fill)
+
+
+def _unpainted(step: Any, op: Any) -> int | None:
+    """What goes around masks where pictures got what becomes the step's colour; None: the same."""
+    if op.fill == step.fill or len(set(step.paints)) != 1 or not 0 <= step.paints[0] <= 255:
+        return None
+    return int(step.paints[0])  # as torch does to 8-bit values
 
 
 def _converted(leaf: Any) -> Op | Pointwise | None:

@@ -403,11 +403,17 @@ class Engine:
         step = self._number(at.last.epoch, at.place[1]) - 1
         self.learning.learn(step, at.last.epoch, (wanted, repeats), outcomes, self.ranks)
 
-    def policy(self) -> Weights | None:
-        """What the last batch was made by; before the first one, what that is made by."""
+    def policy(self, begins: tuple[int, int] | None = None) -> Weights | None:
+        """What a batch is made by that begins at a position of an epoch; by default the last one, or the first to come.
+
+        None where nothing is learnt. Raises Error where it is not known.
+        """
         if self.learning is None:
             return None
         self.opened()
+        if begins is not None:
+            epoch, position = begins
+            return self.learning.recalled(self._number(epoch, position + 1) - 1, self._number(*self.cursor.at.place))
         at = self.cursor.at
         number = self._number(*self.cursor.place) if at.last is None else self._number(at.last.epoch, at.place[1]) - 1
         return self.learning.policy.weights(number)

@@ -32,8 +32,9 @@ def error_of(error: dict[str, Any]) -> Error:
         known = {name: error[name] for name in ("key", "index", "op", "node", "cause") if error.get(name) is not None}
         return SampleError(text, **known)
     if kind == "plan":
-        near = f" (nearest: {error['nearest']})" if error.get("nearest") else ""
-        return PlanError(f"{error.get('field') or 'plan'}: {message}{near}")
+        field, nearest = error.get("field") or "plan", error.get("nearest")
+        near = f" (nearest: {nearest})" if nearest and nearest not in message else ""
+        return PlanError((message if message.startswith(field) else f"{field}: {message}") + near)
     if kind == "data":
         path = error.get("path")
         return DataError(f"{path}: {message}" if path and path not in message else message)

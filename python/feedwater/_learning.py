@@ -49,6 +49,15 @@ class Learning:
         """What the batch of a step is made by; None if that is not known yet, before step now."""
         return self.policy.weights(step) if step < now + self.policy.op.lag else None
 
+    def recalled(self, step: int, now: int) -> Weights:
+        """What the batch of a step was, or will be, made by. Raises Error where that is not known, before step now."""
+        if self.policy.taught() and (step >= now + self.policy.op.lag or not self.policy.recalls(step)):
+            raise Error(
+                "replay: CTAugment draws by what was learnt until then, which is known of the last 256 steps; pass the "
+                "position and epoch of one of them to replay_batch()"
+            )
+        return self.policy.weights(step)
+
     def learn(self, step: int, epoch: int, samples: tuple[Any, Any], outcomes: Any, ranks: Ranks) -> None:
         """Takes up the outcomes of samples (indices and repeats) of a step's batch; with those of all ranks."""
         change = self.policy.change(epoch, *samples, outcomes)

@@ -411,7 +411,8 @@ class Loader(Generic[B]):
         """A sheet of pictures, one row per sample: as it is, and as epochs 0, 1, … have it, over what was drawn for it.
 
         Notebooks show it; save(path) writes a PNG file. Another seed takes other samples; pictures are at most width
-        pixels wide and high. It needs the folder on this machine, and shows what comes before the last hop.
+        pixels wide and high. It needs the folder on this machine, and shows what comes before the last hop. Draws of a
+        Subset and a sampler go by places in their order: there it shows others, and any pictures of the folder.
         """
         return draw(self._config, samples, epochs, seed, width)
 
@@ -420,10 +421,13 @@ class Loader(Generic[B]):
 
         epoch is that of the last batch by default. repeat tells the appearances of one sample in one epoch apart: by
         default the one in the last batch, if it is there, else the first. With a Subset or a sampler it is the place in
-        the order of all ranks, and must be passed for what a sampler draws in other epochs than the one it is at.
+        the order of all ranks, and must be passed for what a sampler draws in other epochs than the one it is at. With
+        CTAugment, which draws by what was learnt by then, only samples of the last batch are known.
         """
         index, epoch = number("index", index, self._engine.opened().samples), self._epoch(epoch)
         repeat = self._repeat(index, epoch) if repeat is None else number("repeat", repeat, 1 << 32)
+        if self.last is not None and (epoch != self.last.epoch or index not in self.last.indices):
+            self._check_untaught()
         params = {"epoch": epoch, "indices": [index], "repeats": [repeat], **self._policy()}
         sample = replay(self._engine.feed.session, params)[0]
         if self._config.python is None or sample.error is not None:
@@ -433,7 +437,7 @@ class Loader(Generic[B]):
     def replay_batch(self, position: int, epoch: int | None = None) -> list[Sample]:
         """The samples of this rank's batch that begins at position (loader.last.position), as replay gives them."""
         last = self.last
-        epoch = self._epoch(epoch)
+        epoch, begins = self._epoch(epoch), None
         if last is not None and (last.position, last.epoch) == (position, epoch):
             held = [(row, int(index)) for row, index in enumerate(last.indices) if index >= 0]
             repeats = [self._repeat_at(last.place(row)) for row, _ in held]
@@ -443,11 +447,20 @@ class Loader(Generic[B]):
             if self._config.listed:
                 raise Error("with a sampler only the last batch can be replayed by position; use replay(index, epoch)")
             params = {"epoch": epoch, "position": position, "count": self._engine.size(position)}
-        return replay(self._engine.feed.session, params | self._policy())
+            begins = epoch, position
+        return replay(self._engine.feed.session, params | self._policy(begins))
 
-    def _policy(self) -> dict[str, Any]:
-        """What CTAugment drew the last batch by, as the agent takes it."""
-        policy = self._engine.policy()
+    def _check_untaught(self) -> None:
+        learning = self._engine.learning
+        if learning is not None and learning.policy.taught():
+            raise Error(
+                "replay: CTAugment draws by what was learnt until then, and which batch had this sample is not known: "
+                "use replay_batch(position, epoch) of that one, or take a sample of the last batch"
+            )
+
+    def _policy(self, begins: tuple[int, int] | None = None) -> dict[str, Any]:
+        """What CTAugment draws by, as the agent takes it: in the last batch, or in that which begins there."""
+        policy = self._engine.policy(begins)
         return {} if policy is None else {"policy": base64.b64encode(policy.encoded).decode()}
 
     def _epoch(self, epoch: int | None) -> int:

@@ -91,6 +91,8 @@ class Policy:
         self._rates: _Floats = np.ones(BINS)
         self._log: deque[tuple[int, Change]] = deque()
         """What was learnt at each step and is not in the rates yet; later ones behind."""
+        self._until: int | None = None
+        """The last step that is; None: nothing is."""
         self._latest: tuple[int, bytes] | None = None
 
     def weights(self, step: int) -> Weights:
@@ -106,6 +108,14 @@ class Policy:
             if number <= step - self.op.lag:
                 rates = change.on(rates)
         return rates
+
+    def recalls(self, step: int) -> bool:
+        """Whether it is still known what the batch of a step was made by."""
+        return self._until is None or self._until <= step - self.op.lag
+
+    def taught(self) -> bool:
+        """Whether anything was learnt."""
+        return bool(self._log) or self._until is not None
 
     def probes(self, epoch: int, indices: Any, repeats: Any) -> npt.NDArray[np.bool_]:
         """Which samples are probes."""
@@ -134,7 +144,8 @@ class Policy:
         self._log.append((step, change))
         self._latest = None
         while self._log[0][0] < step - self.op.lag - KEPT:
-            self._rates = self._log.popleft()[1].on(self._rates)
+            self._until, change = self._log.popleft()
+            self._rates = change.on(self._rates)
 
     def state(self, step: int) -> dict[str, Any]:
         """What is known before a step, to go on from there."""
@@ -146,13 +157,13 @@ class Policy:
         """Goes on before a step; None: nothing is learnt."""
         self._log.clear()
         self._latest = None
-        self._rates = np.ones(BINS)
+        self._rates, self._until = np.ones(BINS), None
         if state is None:
             return
         raw = base64.b64decode(state["rates"])
         if len(raw) != 8 * BINS:
             raise StateMismatchError("the state's policy is of another CTAugment: it has other bins")
-        self._rates = np.frombuffer(raw, "<f8").astype(np.float64)
+        self._rates, self._until = np.frombuffer(raw, "<f8").astype(np.float64), step - self.op.lag
         self._log.extend((step - age, Change.decoded(text)) for age, text in state["pending"])
 
 

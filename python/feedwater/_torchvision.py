@@ -17,7 +17,7 @@ from ._table import CHANNELS, DTYPES, VALUES, Table
 from .errors import UnsupportedTransformError
 from .transforms._op import Op, Pointwise
 
-__all__ = ["convert", "converts_masks", "filled", "inside", "is_first", "table"]
+__all__ = ["convert", "converts_masks", "filled", "inside", "is_first", "settled", "table"]
 
 _HOMES = ("torchvision.transforms.v2.", "torchvision.transforms.transforms", "torchvision.transforms.autoaugment")
 """Where the transforms are that names below mean."""
@@ -105,12 +105,15 @@ def _fill(leaf: Any) -> Any:
     return 0 if fill is None and isinstance(leaf.fill, dict) else fill
 
 
-def filled(step: Op, leaf: Any, *, on_tensor: bool) -> tuple[Op, int | None]:
-    """The step with the fill that leaf has for pictures there, and what it puts around masks if that differs."""
+def filled(step: Op, leaf: Any, tail: Sequence[Any]) -> tuple[Op, int | None]:
+    """The step with the fill that leaf has for pictures behind tail, and what it puts around masks if that differs."""
     fill = getattr(leaf, "fill", None)
     if not isinstance(fill, dict) or not _at_home(type(leaf)):
         return step, None
-    colour = _tv_fill.of_pictures(fill, on_tensor=on_tensor)
+    kind = _tv_fill.kind_behind(tail)
+    if kind == _tv_fill.PIL_IMAGE and isinstance(step, transforms.AugMix):
+        kind = _tv_fill.TENSOR  # which it makes of them itself
+    colour = _tv_fill.of_pictures(fill, kind)
     pads = isinstance(step, (transforms.Pad, transforms.RandomCrop, transforms.RandomZoomOut))
     return replace(step, fill=0 if pads and colour is None else colour), _tv_fill.of_masks(fill, colour)  # type: ignore[type-var]
 
@@ -121,18 +124,24 @@ def _drawn_size(leaf: Any, *names: str) -> _Step:
 
 
 def _random_crop(leaf: Any) -> _Step:
-    padding = leaf.padding
-    if padding is not None and type(leaf).__module__.startswith("torchvision.transforms.v2."):
+    padding, first = leaf.padding, is_first(leaf)
+    if first and padding and leaf.pad_if_needed and leaf.padding_mode in ("reflect", "symmetric"):
+        raise UnsupportedTransformError(
+            f"torchvision.transforms.RandomCrop(padding={padding!r}, pad_if_needed=True, "
+            f"padding_mode={leaf.padding_mode!r}) mirrors what is mirrored already: write "
+            "torchvision.transforms.v2.RandomCrop, which pads once"
+        )
+    if padding is not None and not first:
         padding = [padding[side] for side in (0, 2, 1, 3)]  # v2 keeps left, right, top, bottom
     return transforms.RandomCrop(_sides(leaf), padding, leaf.pad_if_needed, _fill(leaf), leaf.padding_mode)
 
 
-def _to_dtype(leaf: Any) -> _Step:
-    dtype = leaf.dtype
-    if isinstance(dtype, dict):
-        named = {getattr(kind, "__name__", kind): wanted for kind, wanted in dtype.items()}
-        dtype = named.get("Image", named.get("others"))
-    return transforms.ToPureTensor() if dtype is None else transforms.ToDtype(dtype, leaf.scale)
+def settled(leaf: Any, tail: Sequence[Any]) -> Any:
+    """The leaf, or of a ToDtype with types by input the one that pictures behind tail get; None if they get none."""
+    if type(leaf).__name__ != "ToDtype" or not _at_home(type(leaf)) or not isinstance(leaf.dtype, dict):
+        return leaf
+    dtype = _tv_fill.by_kind(leaf.dtype, _tv_fill.kind_behind(tail))
+    return None if dtype is None else type(leaf)(dtype, scale=leaf.scale)
 
 
 def converts_masks(leaf: Any) -> bool:
@@ -163,7 +172,7 @@ _BUILDERS: dict[str, Callable[[Any], _Step]] = {
     "PILToTensor": lambda leaf: transforms.PILToTensor(),
     "ToPureTensor": lambda leaf: transforms.ToPureTensor(),
     "ToTensor": lambda leaf: transforms.ToTensor(),
-    "ToDtype": _to_dtype,
+    "ToDtype": lambda leaf: transforms.ToDtype(leaf.dtype, leaf.scale),
     "ConvertImageDtype": lambda leaf: transforms.ConvertImageDtype(leaf.dtype),
     "Normalize": lambda leaf: transforms.Normalize(leaf.mean, leaf.std),
     **_torchvision_warp.BUILDERS,

@@ -2,22 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from .errors import UnsupportedTransformError
 
-__all__ = ["of_masks", "of_pictures"]
+__all__ = ["PIL_IMAGE", "TENSOR", "by_kind", "kind_behind", "of_masks", "of_pictures"]
 
 
-def of_pictures(fill: Any, *, on_tensor: bool = False) -> Any:
-    """What pictures get: PIL images, or those that ToImage makes."""
-    if not isinstance(fill, dict):
-        return fill
-    home = "torchvision" if on_tensor else "PIL"
-    for kind, value in fill.items():
-        if isinstance(kind, type) and kind.__name__ == "Image" and kind.__module__.split(".")[0] == home:
+PIL_IMAGE, TV_IMAGE, TENSOR = ("PIL", "Image"), ("torchvision", "Image"), ("torch", "Tensor")
+"""What pictures are on their way, by package and name: at first, behind ToImage, behind PILToTensor or ToTensor."""
+MADE = {"ToImage": TV_IMAGE, "PILToTensor": TENSOR, "ToTensor": TENSOR, "ToPureTensor": TENSOR}
+
+
+def kind_behind(tail: Sequence[Any]) -> tuple[str, str]:
+    """What a picture is behind steps on values."""
+    made = [MADE[type(leaf).__name__] for leaf in tail if type(leaf).__name__ in MADE]
+    return made[-1] if made else PIL_IMAGE
+
+
+def by_kind(values: Any, kind: tuple[str, str]) -> Any:
+    """What values, by type of input, say of one; what is said of the others if nothing is said of it."""
+    for named, value in values.items():
+        if isinstance(named, type) and (named.__module__.split(".")[0], named.__name__) == kind:
             return value
-    return fill.get("others")
+    return values.get("others")
+
+
+def of_pictures(fill: Any, kind: tuple[str, str] = PIL_IMAGE) -> Any:
+    """What pictures get."""
+    return by_kind(fill, kind) if isinstance(fill, dict) else fill
 
 
 def of_masks(fill: Any, pictures: Any) -> int | None:

@@ -3,13 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from . import transforms
 from ._torchvision_fill import of_pictures
+from .errors import UnsupportedTransformError
 from .transforms._op import Op
 
 __all__ = ["BUILDERS"]
+
+
+def _of_generation(*names: str) -> Callable[[Any], Op]:
+    """The same for a policy, whose thresholds go by where it is from."""
+    build = _same(*names)
+
+    def of_generation(leaf: Any) -> Op:
+        first = not type(leaf).__module__.startswith("torchvision.transforms.v2.")
+        return replace(build(leaf), generation=1) if first else build(leaf)  # type: ignore[type-var]
+
+    return of_generation
+
+
+def _mixing(leaf: Any) -> Op:
+    if not type(leaf).__module__.startswith("torchvision.transforms.v2."):
+        raise UnsupportedTransformError(
+            "torchvision.transforms.AugMix works by arithmetic of its own: write torchvision.transforms.v2.AugMix"
+        )
+    return _same("severity", "mixture_width", "chain_depth", "alpha", "all_ops")(leaf)
 
 
 def _same(*names: str) -> Callable[[Any], Op]:
@@ -24,12 +45,12 @@ def _same(*names: str) -> Callable[[Any], Op]:
 
 
 BUILDERS: dict[str, Callable[[Any], Op]] = {
-    "AugMix": _same("severity", "mixture_width", "chain_depth", "alpha", "all_ops"),
-    "AutoAugment": _same("policy"),
+    "AugMix": _mixing,
+    "AutoAugment": _of_generation("policy"),
     "ElasticTransform": _same("alpha", "sigma"),
-    "RandAugment": _same("num_ops", "magnitude", "num_magnitude_bins"),
+    "RandAugment": _of_generation("num_ops", "magnitude", "num_magnitude_bins"),
     "RandomAffine": _same("degrees", "translate", "scale", "shear", "center"),
     "RandomPerspective": _same("distortion_scale", "p"),
     "RandomRotation": _same("degrees", "expand", "center"),
-    "TrivialAugmentWide": _same("num_magnitude_bins"),
+    "TrivialAugmentWide": _of_generation("num_magnitude_bins"),
 }

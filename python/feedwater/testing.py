@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import importlib
 import os
 import sys
@@ -11,12 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from ._compile import CONVERSIONS, leaves, recognised
+from ._compile import CONVERSIONS, compile_transform, leaves, recognised
 from ._loader import Loader
 from ._replay import Sample
 from .errors import UnsupportedTransformError
-from .transforms._op import Op
+from .transforms._learnt import CTAugment
+from .transforms._op import FillsMasks, Op
 from .transforms._several import Views
+from .transforms._views import CenterCrop, Resize
 
 __all__ = ["assert_parity"]
 
@@ -34,12 +37,12 @@ def assert_parity(
 ) -> int:
     """Compares what nodes make of pictures with what torchvision makes of them and of the parameters drawn here.
 
-    transform is made of torchvision.transforms.v2 objects. Of the pictures in folder, an image folder, some come from
-    all over, each in that many epochs. 8-bit values are compared, before ToDtype and what follows, so RandomErasing is
-    not; with masks, as a Loader takes them, a tv_tensors.Mask too. Returns how many pictures were equal, within
-    tolerance levels. Raises AssertionError that names the first picture, what was drawn and the difference, and
-    UnsupportedTransformError for what cannot be run, or not be repeated from what was drawn: objects of
-    torchvision.transforms (v1).
+    transform is made of torchvision.transforms.v2 objects, or a preset that comes with weights. Of the pictures in
+    folder, an image folder, some come from all over, each in that many epochs. 8-bit values are compared, before
+    ToDtype and what follows, so RandomErasing is not; with masks, as a Loader takes them, a tv_tensors.Mask too.
+    Returns how many pictures were equal, within tolerance levels. Raises AssertionError that names the first picture,
+    what was drawn and the difference, or why it could not be made, and UnsupportedTransformError for what cannot be
+    run, or not be repeated from what was drawn: objects of torchvision.transforms (v1), noise, CTAugment.
     """
     from PIL import Image
 
@@ -51,6 +54,7 @@ def assert_parity(
             index = number * total // min(samples, total)
             for epoch in range(epochs):
                 sample = loader.replay(index, epoch)
+                assert sample.error is None, f"{sample.key} in epoch {epoch}: {sample.error}"
                 with Image.open(os.path.join(folder, sample.key)) as file:
                     picture = file.convert("RGB")
                 for steps, seen in zip(views, sample.views or (sample,), strict=True):
@@ -63,14 +67,45 @@ def assert_parity(
 
 
 def _steps(transform: Any) -> list[Any]:
-    return [
-        leaf for leaf in leaves(transform) if type(leaf).__name__ in CONVERSIONS or isinstance(recognised(leaf), Op)
-    ]
+    """What is done to pictures of 8 bits, as torchvision's objects."""
+    ops, steps = iter(compile_transform(transform).ops), []
+    for leaf in leaves(transform):
+        if type(leaf).__name__ in CONVERSIONS:
+            steps.append(leaf)
+        elif type(leaf).__name__ != "ToDtype" and isinstance(recognised(leaf), Op):
+            steps.append(_painting(_theirs(leaf), next(ops)))
+    return steps
+
+
+def _theirs(leaf: Any) -> Any:
+    """torchvision's object for a step of a preset."""
+    if not isinstance(leaf, (Resize, CenterCrop)):
+        return leaf
+    v2 = importlib.import_module("torchvision.transforms.v2")
+    if isinstance(leaf, CenterCrop):
+        return v2.CenterCrop(leaf.size)
+    how = v2.InterpolationMode(leaf.interpolation)
+    size = list(leaf.size) if isinstance(leaf.size, Sequence) else leaf.size
+    return v2.Resize(size, interpolation=how, max_size=leaf.max_size, antialias=True)
+
+
+def _painting(leaf: Any, op: Op) -> Any:
+    """The leaf with the fill that becomes its own behind ToDtype and Normalize, where nodes put that."""
+    op = op.op if isinstance(op, FillsMasks) else op
+    ours = recognised(leaf)
+    if isinstance(leaf, Op) or not hasattr(op, "fill") or getattr(ours, "fill", op.fill) == op.fill:
+        return leaf
+    other = copy.copy(leaf)
+    utils = importlib.import_module("torchvision.transforms.v2._utils")
+    kinds = importlib.import_module("torchvision.tv_tensors")
+    fill = {kinds.Mask: leaf._fill.get(kinds.Mask, leaf._fill.get("others")), "others": list(op.fill)}
+    other.fill, other._fill = fill, utils._setup_fill_arg(fill)
+    return other
 
 
 def _compare(sample: Sample, expected: Any, epoch: int, tolerance: int) -> None:
     where = f"{sample.key} in epoch {epoch}, drawn {sample.draws}"
-    assert sample.image is not None, f"{where}: {sample.error}"
+    assert sample.image is not None, where
     assert sample.image.shape == expected.shape, f"{where}: {sample.image.shape}, torchvision's is {expected.shape}"
     distance = np.abs(sample.image.astype(np.int16) - expected)
     differing = int(np.count_nonzero(distance > tolerance))
@@ -80,7 +115,8 @@ def _compare(sample: Sample, expected: Any, epoch: int, tolerance: int) -> None:
 def _expected(steps: Sequence[Any], picture: Any, draws: list[dict[str, Any]]) -> Any:
     left = iter(draws)
     for step in steps:
-        picture = _to_image(picture) if type(step).__name__ in CONVERSIONS else _applied(step, picture, next(left))
+        name = type(step).__name__
+        picture = _converted(name, picture) if name in CONVERSIONS else _applied(step, picture, next(left))
     crops = picture if isinstance(picture, tuple) else (picture,)
     return np.concatenate([_array(crop) for crop in crops])
 
@@ -101,12 +137,14 @@ def _array(picture: Any) -> Any:
     return picture.permute(1, 2, 0).numpy() if picture.ndim == 3 else picture.numpy()
 
 
-def _to_image(picture: Any) -> Any:
+def _converted(name: str, picture: Any) -> Any:
+    """What a conversion makes of a picture, without ToTensor's division."""
     if isinstance(picture, tuple):
-        return tuple(map(_to_image, picture))
+        return tuple(_converted(name, crop) for crop in picture)
     if type(picture).__name__ == "Mask":
         return picture
-    return importlib.import_module("torchvision.transforms.v2.functional").to_image(picture)
+    functional = importlib.import_module("torchvision.transforms.v2.functional")
+    return functional.to_image(picture) if name == "ToImage" else functional.pil_to_tensor(picture)
 
 
 def _applied(step: Any, picture: Any, draw: dict[str, Any]) -> Any:
@@ -119,10 +157,12 @@ def _applied(step: Any, picture: Any, draw: dict[str, Any]) -> Any:
     parameters = {key: value for key, value in draw.items() if key not in _BOOKS}
     if hasattr(step, "_apply_image_or_video_transform"):
         return _mixed(step, picture, draw) if "chains" in draw else _tweaked(step, picture, draw["ops"])
-    if "counter" in parameters:
+    if "counter" in parameters or name == "GaussianNoise":
         raise UnsupportedTransformError(
             f"{name} cannot be repeated from what was drawn, its noise: leave it out of the comparison"
         )
+    if isinstance(step, CTAugment):
+        raise UnsupportedTransformError("CTAugment cannot be compared: torchvision has no such transform")
     if not hasattr(step, "transform"):
         raise UnsupportedTransformError(
             f"{type(step).__module__}.{name} cannot be repeated from what was drawn: "

@@ -11,7 +11,7 @@ import pytest
 from conftest import make_photos
 
 import feedwater
-from feedwater import transforms
+from feedwater import Error, transforms
 from feedwater._policy import BINS, FIRST, OPS, Change, Policy
 
 pytestmark = pytest.mark.usefixtures("real")
@@ -103,6 +103,28 @@ def test_replay_shows_what_is_drawn_and_what_is_learnt_of_it(data: Path) -> None
             loader.feedback(index, outcomes(index))
             if number == 8:
                 break
+
+
+def test_batches_of_before_are_replayed_as_they_were_learnt_then(data: Path) -> None:
+    with begin(data, op=transforms.CTAugment(threshold=0.9, decay=0.1, lag=1)) as loader:
+        had: list[tuple[int, int, Any]] = []
+        while len(had) < 20:
+            for image, index in loader:
+                shown = np.moveaxis(np.asarray(image), 1, -1) if image.shape[1] == 3 else image
+                had.append((loader.last.epoch, loader.last.position, np.copy(shown)))
+                loader.feedback(index, np.zeros(len(index)))
+        for epoch, position, image in had:
+            again = [sample.image for sample in loader.replay_batch(position, epoch)]
+            assert np.array_equal(np.stack(again), image), (epoch, position)
+        with pytest.raises(Error, match="which is known of the last 256 steps"):
+            loader.replay_batch(0, 99)
+        with pytest.raises(Error, match="take a sample of the last batch"):
+            loader.replay(0, 0)
+        policy = loader._engine.learning.policy
+        policy.note(10_000, Change())
+        assert not policy.recalls(0)
+        with pytest.raises(Error, match="which is known of the last 256 steps"):
+            loader.replay_batch(0, 0)
 
 
 def test_levels_that_go_badly_are_drawn_no_more(data: Path) -> None:

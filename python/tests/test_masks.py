@@ -11,6 +11,7 @@ import pytest
 
 from feedwater import Loader, NotYetError, Views, testing
 from feedwater.errors import DataError, Error, PlanError, SampleError, UnsupportedTransformError
+from feedwater.transforms import CTAugment
 
 torch = pytest.importorskip("torch")
 v2 = pytest.importorskip("torchvision.transforms.v2")
@@ -73,6 +74,17 @@ BEHIND_TO_IMAGE = ("pad by type", "containers")
 def test_masks_are_torchvisions(pair: tuple[Path, Path], name: str, place: str) -> None:
     steps = [v2.ToImage(), *GEOMETRY[name]] if place == "tensor" else GEOMETRY[name]
     assert testing.assert_parity(v2.Compose(steps), pair[0], masks=pair[1], samples=6, epochs=2) == 12
+
+
+@pytest.mark.parametrize("fill", [1, 0.5, {tv_tensors.Image: 1, "others": 7}])
+def test_what_becomes_a_colour_of_floats_is_not_put_around_masks(pair: tuple[Path, Path], fill: Any) -> None:
+    """Behind ToDtype a picture's 255 is 1; a mask's 1 is 1."""
+    steps = [SIZE, v2.ToImage(), v2.ToDtype({tv_tensors.Image: torch.float32, "others": None}, scale=True)]
+    if fill != 0.5:
+        assert testing.assert_parity(v2.Compose([*steps, v2.Pad(3, fill=fill)]), pair[0], masks=pair[1], samples=3) == 9
+        return
+    with pytest.raises(UnsupportedTransformError, match="no 8-bit value becomes"):
+        Loader(pair[0], v2.Compose([*steps, v2.Pad(3, fill=fill)]), masks=pair[1], batch_size=2)
 
 
 def test_elastic_moves_masks_as_nearest_pictures(tmp_path: Path, pair: tuple[Path, Path]) -> None:
@@ -169,6 +181,7 @@ def test_masks_that_are_none(tmp_path: Path, mask: Any, message: str) -> None:
     ("transform", "error", "message"),
     [
         (v2.Compose([SIZE, v2.RandAugment()]), PlanError, "RandAugment: does not work on masks"),
+        (v2.Compose([SIZE, CTAugment()]), PlanError, "CTAugment: does not work on masks"),
         (v2.RandomRotation(9, expand=True), PlanError, "expand makes masks of another size"),
         (v2.RandomCrop(20, padding=2, fill=(1, 2, 3)), PlanError, "three numbers, and masks have one"),
         (v2.Resize(40), PlanError, "differ in size"),

@@ -5,12 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import PIL.Image
 import pytest
 
 from feedwater import Loader, testing
 from feedwater.errors import UnsupportedTransformError
+from feedwater.transforms import CTAugment
 
 torch = pytest.importorskip("torch")
+tv_tensors = pytest.importorskip("torchvision.tv_tensors")
 v2 = pytest.importorskip("torchvision.transforms.v2")
 
 pytestmark = pytest.mark.usefixtures("real")
@@ -66,9 +69,47 @@ def test_one_value_off_by_one(photos: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert testing.assert_parity(v2.RandomResizedCrop(64), photos, samples=3, epochs=1, tolerance=1) == 3
 
 
+PURE = v2.PILToTensor()
+BY_TYPE: dict[str, list[Any]] = {
+    "image": [PURE, v2.Pad(4, fill={tv_tensors.Image: 127, "others": 0})],
+    "tensor": [PURE, v2.Pad(4, fill={torch.Tensor: 127, "others": 0})],
+    "to_image": [v2.ToImage(), v2.Pad(4, fill={torch.Tensor: 127, "others": 0})],
+    "pil": [v2.Pad(4, fill={PIL.Image.Image: 127, "others": 0}), PURE],
+    "augmix": [v2.AugMix(fill={PIL.Image.Image: 255, "others": 0})],
+}
+
+
+@pytest.mark.parametrize("name", BY_TYPE)
+@pytest.mark.usefixtures("reference_arithmetic")
+def test_fills_go_by_the_type_that_pictures_have_there(photos: Path, name: str) -> None:
+    assert testing.assert_parity(v2.Compose([v2.Resize((40, 50)), *BY_TYPE[name]]), photos, samples=4) == 12
+
+
+def test_colours_of_floats_are_compared_as_what_becomes_them(photos: Path) -> None:
+    floats = v2.ToDtype(torch.float32, scale=True)
+    steps = [v2.Resize((40, 50)), v2.ToImage(), floats, v2.Pad(4, fill=1.0), v2.RandomZoomOut(fill=1.0, p=1)]
+    assert testing.assert_parity(v2.Compose(steps), photos, samples=3) == 9
+
+
+def test_presets_of_weights_are_compared(photos: Path) -> None:
+    presets = pytest.importorskip("torchvision.transforms._presets")
+    assert testing.assert_parity(presets.ImageClassification(crop_size=48, resize_size=60), photos, samples=3) == 9
+
+
+def test_a_sample_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    (tmp_path / "class").mkdir()
+    PIL.Image.new("RGB", (20, 20)).save(tmp_path / "class" / "small.png")
+    with pytest.raises(AssertionError, match=r"class/small.png in epoch 0: .*RandomCrop"):
+        testing.assert_parity(v2.RandomCrop(64), tmp_path)
+
+
 def test_what_cannot_be_repeated(photos: Path) -> None:
     v1 = pytest.importorskip("torchvision.transforms")
     with pytest.raises(UnsupportedTransformError, match=r"pass torchvision\.transforms\.v2\.RandomRotation"):
         testing.assert_parity(v1.RandomRotation(10), photos, samples=3)
+    with pytest.raises(UnsupportedTransformError, match=r"GaussianNoise cannot be repeated"):
+        testing.assert_parity(v2.Compose([v2.Resize(64), v2.ToImage(), v2.GaussianNoise()]), photos, samples=3)
+    with pytest.raises(UnsupportedTransformError, match=r"CTAugment cannot be compared"):
+        testing.assert_parity([v2.Resize(64), CTAugment()], photos, samples=3)
     with pytest.raises(UnsupportedTransformError, match=r"ElasticTransform cannot be repeated"):
         testing.assert_parity(v2.Compose([v2.Resize(64), v2.ElasticTransform()]), photos, samples=3)

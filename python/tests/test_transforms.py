@@ -16,6 +16,7 @@ torch = pytest.importorskip("torch")
 tv1 = pytest.importorskip("torchvision.transforms")
 v2 = pytest.importorskip("torchvision.transforms.v2")
 models = pytest.importorskip("torchvision.models")
+tv_tensors = pytest.importorskip("torchvision.tv_tensors")
 
 MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 own = transforms
@@ -153,6 +154,25 @@ def test_torchvision_moves_values_of_tensors_as_those_of_pictures(step: str, siz
         assert torch.equal(before, behind)
 
 
+TYPES = {torch.Tensor: torch.float16, tv_tensors.Image: torch.float32, "others": None}
+
+
+@pytest.mark.parametrize(
+    ("conversion", "dtype"), [(v2.PILToTensor(), "float16"), (v2.ToImage(), "float32"), (tv1.PILToTensor(), "float16")]
+)
+def test_types_go_by_what_pictures_are_there(conversion: Any, dtype: str) -> None:
+    compiled = compile_transform([conversion, v2.RandomErasing(1.0), v2.ToDtype(TYPES, scale=True)])
+    assert compiled.table.dtype == dtype
+    assert len(compiled.tail) == 2
+
+
+def test_what_torchvision_passes_on_is_nothing() -> None:
+    assert compile_transform([v2.ToPureTensor(), v2.CenterCrop(8)]) == compile_transform(v2.CenterCrop(8))
+    assert own.RandomResizedCrop(8, scale=(0, 1.5)).scale == (0.0, 1.5)
+    first = compile_transform([tv1.ToTensor(), tv1.Normalize(0.5, 0.25)])
+    assert first.table.floats()[0][255] == 2
+
+
 @pytest.mark.parametrize("weights", [models.ResNet50_Weights.IMAGENET1K_V1, models.ResNet50_Weights.IMAGENET1K_V2])
 def test_the_preset_of_weights(weights: Any) -> None:
     import PIL.Image
@@ -179,6 +199,9 @@ REFUSED = [
     ([v2.FiveCrop(8), v2.Lambda(mine)], r"Lambda after FiveCrop: crops come stacked, .B, 5, 3, h, w.: leave out"),
     ([v2.TenCrop(8), v2.RandomHorizontalFlip()], "RandomHorizontalFlip after TenCrop, which is done last"),
     ([v2.FiveCrop(8), v2.ToImage(), v2.RandomErasing()], "RandomErasing after FiveCrop"),
+    (v2.RandomApply([v2.FiveCrop(20)]), "FiveCrop inside RandomApply, which is done last"),
+    (tv1.AugMix(), r"write torchvision\.transforms\.v2\.AugMix"),
+    (tv1.RandomCrop(8, 4, pad_if_needed=True, padding_mode="reflect"), r"v2\.RandomCrop, which pads once"),
     (v2.RandomIoUCrop(), "RandomIoUCrop: not there yet"),
     (v2.RandomApply([v2.Resize(8, antialias=False)]), "Resize.antialias=False. is not there"),
     (v2.MixUp(num_classes=2), "batch_transform=MixUp"),
@@ -230,13 +253,15 @@ def test_what_cannot_run_on_nodes_is_refused_by_name(transform: Any, why: str) -
         (lambda: own.CenterCrop(2.5), "positive whole number"),
         (lambda: own.RandomHorizontalFlip(1.5), "from 0 to 1"),
         (lambda: own.RandomResizedCrop(8, scale=(0.5, 0.1)), "scale"),
-        (lambda: own.RandomResizedCrop(8, scale=(0.5, 1.1)), "max <= 1"),
+        (lambda: own.RandomResizedCrop(8, scale=(0.5, 1001)), "from 0 to 1000"),
         (lambda: own.RandomResizedCrop(8, ratio=(0, 1)), "ratio"),
         (lambda: own.RandomResizedCrop(8, ratio=1.0), "two numbers"),
         (lambda: own.Resize((8, 8), max_size=9), "one number"),
         (lambda: own.Resize(8, max_size=8), "above size"),
         (lambda: own.Normalize((1, 2), (1, 2, 3)), "one number or three"),
-        (lambda: own.Normalize(0.5, 0.5), "iterable"),
+        (lambda: own.Normalize((0.5,), (0.5, 0.5)), "one number or three"),
+        (lambda: own.RandAugment(generation=3), "generation"),
+        (lambda: own.Views([own.CenterCrop(8)] * 17), "at most 16"),
         (lambda: own.Normalize((0, 0, 0), (1, 0, 1)), "divide by zero"),
         (lambda: own.ToDtype("float64"), "float64"),
     ],

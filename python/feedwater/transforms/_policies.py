@@ -14,6 +14,17 @@ __all__ = ["AugMix", "AutoAugment", "RandAugment", "TrivialAugmentWide"]
 class Policy(Warp):
     """An op that nodes do in both dialects."""
 
+    generation: int = 2
+
+    def plan(self) -> dict[str, Any]:
+        plan = super().plan()
+        return plan if self.generation == 1 else {key: plan[key] for key in plan if key != "generation"}
+
+    def check_generation(self) -> None:
+        """1 for torchvision.transforms: thresholds of its Solarize are others than those of v2, from the same draws."""
+        if self.generation not in (1, 2):
+            raise self.refuse("generation", "1 for torchvision.transforms, or 2 for its v2")
+
     def check_whole(self, argument: str, low: int, high: int) -> None:
         value = getattr(self, argument)
         if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
@@ -29,12 +40,14 @@ class RandAugment(Policy):
     num_magnitude_bins: int = 31
     interpolation: Any = "nearest"
     fill: Any = None
+    generation: int = 2
 
     def __post_init__(self) -> None:
         self.check_whole("num_ops", 0, 64)
         self.check_whole("num_magnitude_bins", 2, 1000)
         self.check_whole("magnitude", 0, self.num_magnitude_bins - 1)
         self.check_look()
+        self.check_generation()
 
 
 @dataclass(frozen=True)
@@ -44,10 +57,12 @@ class TrivialAugmentWide(Policy):
     num_magnitude_bins: int = 31
     interpolation: Any = "nearest"
     fill: Any = None
+    generation: int = 2
 
     def __post_init__(self) -> None:
         self.check_whole("num_magnitude_bins", 2, 1000)
         self.check_look()
+        self.check_generation()
 
 
 @dataclass(frozen=True)
@@ -57,12 +72,14 @@ class AutoAugment(Policy):
     policy: Any = "imagenet"
     interpolation: Any = "nearest"
     fill: Any = None
+    generation: int = 2
 
     def __post_init__(self) -> None:
         self.set("policy", getattr(self.policy, "value", self.policy))
         if self.policy not in ("imagenet", "cifar10", "svhn"):
             raise self.refuse("policy", '"imagenet", "cifar10" or "svhn"')
         self.check_look()
+        self.check_generation()
 
 
 @dataclass(frozen=True)

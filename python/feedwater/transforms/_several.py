@@ -11,6 +11,8 @@ from ._checks import is_list
 
 __all__ = ["Views"]
 
+MOST_VIEWS = 16
+
 
 @dataclass(frozen=True)
 class Views:
@@ -29,3 +31,7 @@ class Views:
             raise UnsupportedTransformError(f"Views({self.transforms!r:.80}): needs a list of transforms")
         if not self.transforms:
             raise UnsupportedTransformError("Views([]): needs at least one transform")
+        if len(self.transforms) > MOST_VIEWS:
+            raise UnsupportedTransformError(
+                f"Views of {len(self.transforms)} transforms: at most {MOST_VIEWS} are there"
+            )

@@ -79,7 +79,8 @@ class Normalize(Pointwise):
 
     def __post_init__(self) -> None:
         for argument in ("mean", "std"):
-            numbers = tuple(float(number) for number in getattr(self, argument))
+            given: Any = getattr(self, argument)
+            numbers = tuple(float(number) for number in ((given,) if isinstance(given, (int, float)) else given))
             if len(numbers) not in (1, 3):
                 raise UnsupportedTransformError(f"Normalize({argument}={numbers}): needs one number or three (RGB)")
             object.__setattr__(self, argument, numbers)

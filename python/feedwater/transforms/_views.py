@@ -35,14 +35,15 @@ class RandomResizedCrop(Resizing):
     def __post_init__(self) -> None:
         name = type(self).__name__
         object.__setattr__(self, "size", height_width(name, self.size))
-        for argument, upper in (("scale", 1.0), ("ratio", None)):
+        for argument, least, most in (("scale", 0, 1e3), ("ratio", 1e-6, 1e6)):
             value = getattr(self, argument)
             if not isinstance(value, Sequence) or len(value) != 2:
                 raise UnsupportedTransformError(f"{name}({argument}={value!r}): needs two numbers, (min, max)")
             low, high = float(value[0]), float(value[1])
-            if not 0 < low <= high or (upper is not None and high > upper):
-                bound = f" <= {upper:g}" if upper is not None else ""
-                raise UnsupportedTransformError(f"{name}({argument}={value!r}): needs 0 < min <= max{bound}")
+            if not least <= low <= high <= most:
+                raise UnsupportedTransformError(
+                    f"{name}({argument}={value!r}): needs two ascending numbers from {least:g} to {most:g}"
+                )
             object.__setattr__(self, argument, (low, high))
         check_method(self)
 

@@ -7,6 +7,7 @@ from typing import Any
 from case import Case, Draws, Picture
 from cases_warp import ALL
 from torchvision import transforms
+from torchvision.transforms import autoaugment
 
 F = transforms.functional
 
@@ -32,6 +33,22 @@ def _jitter(picture: Picture, draws: Draws) -> Any:
     return picture
 
 
+def _policy(op: Any) -> Any:
+    """What the first generation's own function makes of the ops that were drawn."""
+
+    def expect(picture: Picture, draws: Draws) -> Any:
+        for tweak in draws[0]["ops"]:
+            fill = None if op.fill is None else list(op.fill)
+            picture = autoaugment._apply_op(picture, tweak["name"], tweak["magnitude"], op.interpolation, fill)
+        return picture
+
+    return expect
+
+
+def _policies(*ops: Any) -> list[Case]:
+    return [Case(f"transforms.{op}", lambda op=op: op, _policy(op)) for op in ops]
+
+
 FILTERS = (transforms.InterpolationMode.NEAREST, transforms.InterpolationMode.BILINEAR)
 
 CASES = [
@@ -41,4 +58,11 @@ CASES = [
     *(_case("RandomRotation", "rotate", degrees=180, interpolation=name) for name in FILTERS),
     _case("RandomRotation", "rotate", degrees=45, expand=True, fill=(255, 0, 127)),
     Case("transforms.ColorJitter(0.4, 0.4, 0.4, 0.1)", lambda: transforms.ColorJitter(0.4, 0.4, 0.4, 0.1), _jitter),
+    *_policies(
+        transforms.RandAugment(magnitude=8),
+        transforms.RandAugment(num_ops=3, magnitude=20),
+        transforms.RandAugment(magnitude=3, num_magnitude_bins=10),
+        transforms.TrivialAugmentWide(),
+        *(transforms.AutoAugment(policy) for policy in autoaugment.AutoAugmentPolicy),
+    ),
 ]
