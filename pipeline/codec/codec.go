@@ -34,7 +34,8 @@ type Limits struct {
 	Pixels int64 `json:"pixels"`
 	// Scans is the largest number of scans of a JPEG file.
 	Scans int `json:"scans"`
-	// ScanBlocks is the largest sum over the scans of a JPEG file of several of the blocks of 8×8 samples that each visits.
+	// ScanBlocks is the largest sum over the scans of a JPEG file of several of the blocks of 8×8 samples that each visits,
+	// where one of a sequential scan counts as 8.
 	ScanBlocks int64 `json:"scan_blocks"`
 }
 

@@ -39,7 +39,8 @@ type Limits struct {
 	// write 4 to 20, and 190 if each coefficient has its own.
 	Scans int
 	// ScanBlocks is the largest sum over all scans of the blocks of 8x8 samples that a scan visits. Default 1<<27, which is 256 scans of all
-	// components of 11 megapixels, or 16 of 178. An empty visit takes a scan of a few bytes some nanoseconds.
+	// components of 11 megapixels, or 16 of 178. An empty visit takes a scan of a few bytes some nanoseconds. A block of a sequential scan
+	// counts as 8, so that either takes about a second at most.
 	ScanBlocks int64
 }
 

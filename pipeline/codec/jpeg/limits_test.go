@@ -29,11 +29,17 @@ func bomb(w, h, scans int) []byte {
 	return append(b, eoi...)
 }
 
+// again is a sequential 4:4:4 file of a size whose three components have a scan each, and the first one more of them.
+func again(w, h, more int) []byte {
+	b := jpegtest.Encode(jpegtest.Photograph(1, 1, 16, 16), jpegtest.Options{Scans: [][]int{{0}, {1}, {2}}})
+	b = overwrite(b, find(b, 0xc0, 0).start+5, byte(h>>8), byte(h), byte(w>>8), byte(w))
+	first := b[find(b, 0xda, 0).start:find(b, 0xda, 0).end]
+	return slices.Concat(b[:len(b)-len(eoi)], bytes.Repeat(first, more), eoi)
+}
+
 // Scans without end are refused before anything of the picture's size, or of the scans' number, is allocated.
 func TestScansAreLimited(t *testing.T) {
 	d := NewDecoder(kernel.Levels()[0])
-	two := jpegtest.Encode(jpegtest.Photograph(1, 1, 40, 40), jpegtest.Options{Scans: [][]int{{0}, {1, 2}}})
-	again := slices.Concat(two[:find(two, 0xda, 1).start], bytes.Repeat(two[find(two, 0xda, 0).start:find(two, 0xda, 0).end], 1200), eoi)
 	for _, c := range []struct {
 		name string
 		file []byte
@@ -43,7 +49,10 @@ func TestScansAreLimited(t *testing.T) {
 		{"10,000 scans", bomb(16, 16, 10_000), Limits{}, false},
 		{"1,000 scans", bomb(16, 16, 998), Limits{}, true},
 		{"1,001 scans", bomb(16, 16, 999), Limits{}, false},
-		{"sequential scans", again, Limits{}, false},
+		{"sequential scans", again(40, 40, 1200), Limits{}, false},
+		{"3 sequential scans of 178 megapixels", again(13377, 13377, 0), Limits{}, true},
+		{"64 sequential scans of 16 megapixels", again(4096, 4096, 61), Limits{}, true},
+		{"65 sequential scans of 16 megapixels", again(4096, 4096, 62), Limits{}, false},
 		{"10 scans, 9 allowed", bomb(16, 16, 8), Limits{Scans: 9}, false},
 		{"10 scans, 10 allowed", bomb(16, 16, 8), Limits{Scans: 10}, true},
 		{"600 scans of 16 megapixels", bomb(4000, 4000, 600), Limits{}, false},
@@ -51,6 +60,8 @@ func TestScansAreLimited(t *testing.T) {
 		{"300 scans of 178 megapixels", bomb(13377, 13377, 300), Limits{}, false},
 		{"blocks", bomb(800, 800, 8), Limits{ScanBlocks: 3*10_000 + 9*10_000}, true},
 		{"a block too many", bomb(800, 800, 8), Limits{ScanBlocks: 3*10_000 + 9*10_000 - 1}, false},
+		{"sequential blocks", again(800, 800, 2), Limits{ScanBlocks: 8 * 5 * 10_000}, true},
+		{"a sequential block too many", again(800, 800, 2), Limits{ScanBlocks: 8*5*10_000 - 1}, false},
 	} {
 		_, _, err := d.Parse(c.file, c.l)
 		if c.ok != (err == nil) || !c.ok && !errors.Is(err, ErrLimit) {

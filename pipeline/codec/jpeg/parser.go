@@ -16,7 +16,7 @@ type parser struct {
 	cut    bool // a read went past the end
 	frame  frame
 	scans  []scan
-	blocks int64 // that the scans visit
+	blocks int64 // that the scans visit, as Limits.ScanBlocks counts them
 
 	quant   [4]quantTable
 	dc, ac  [4]definition
@@ -126,14 +126,17 @@ func (p *parser) tail(marker byte) error {
 	return err
 }
 
+// sequentialBlock is what a block of a sequential scan counts as: its coefficients are read and stored, some 60 ns where it takes two bits.
+const sequentialBlock = 8
+
 // checkWork adds a scan to the work the file asks for. The scans to come are counted at the first one of a progressive file and at the
 // second one of another, ahead of all that would be kept of them.
 func (p *parser) checkWork(s *scan) error {
-	p.blocks += s.blocks(&p.frame)
-	several := 1
+	visits, several := sequentialBlock*s.blocks(&p.frame), 1
 	if p.frame.progressive {
-		several = 0
+		visits, several = s.blocks(&p.frame), 0
 	}
+	p.blocks += visits
 	if len(p.scans) == several {
 		if n := several + 1 + bytes.Count(p.src[p.at:], []byte{0xff, mSOS}); n > p.limits.Scans {
 			return p.failure(ErrLimit, "%d scans, at most %d are decoded", n, p.limits.Scans)
