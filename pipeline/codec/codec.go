@@ -128,7 +128,9 @@ func (d *Decoder) Parse(src []byte, l Limits) (w, h int, err error) {
 	if f == nil {
 		return 0, 0, unknown(src)
 	}
-	if w, h, err = f.Parse(src); err != nil {
+	if w, h, err = f.Parse(src); errors.Is(err, jpeg.ErrLimit) || errors.Is(err, webp.ErrLimit) {
+		return 0, 0, fmt.Errorf("%w: %w", ErrTooLarge, err)
+	} else if err != nil {
 		return 0, 0, err
 	}
 	if err := l.checkSize(w, h); err != nil {

@@ -52,12 +52,25 @@ func le(values ...uint32) (b []byte) {
 	return b
 }
 
+// riff is a WebP file of chunks: a name, a payload, and so on.
+func riff(chunks ...string) []byte {
+	b := []byte("WEBP")
+	for i := 0; i < len(chunks); i += 2 {
+		b = append(append(append(b, chunks[i]...), le(uint32(len(chunks[i+1])))...), chunks[i+1]...)
+	}
+	return append(append([]byte("RIFF"), le(uint32(len(b)))...), b...)
+}
+
+// lossless is the payload of a lossless picture of a size.
+func lossless(w, h uint32, data string) string {
+	return "\x2f" + string(le((w-1)|(h-1)<<14)) + data
+}
+
+// oneColor is data of a lossless picture whose pixels take no bits: each of the five trees has one symbol. The byte behind it fills the chunk.
+const oneColor = "\x88\x88\x08\x00\x00"
+
 // bombs are small files that claim much.
 func bombs() map[string][]byte {
-	riff := func(chunk string, data []byte) []byte {
-		b := append(append([]byte("WEBP"+chunk), le(uint32(len(data)))...), data...)
-		return append(append([]byte("RIFF"), le(uint32(len(b)))...), b...)
-	}
 	gif := func(w, h string) []byte {
 		return []byte("GIF89a" + w + h + "\x00\x00\x00,\x00\x00\x00\x00" + w + h + "\x00\x08\x04\x00\x01\x02\x03\x00;")
 	}
@@ -65,17 +78,17 @@ func bombs() map[string][]byte {
 		b := append([]byte("BM"), le(60, 0, 1078, 40, w, h, 8<<16|1, way, 0, 0, 0, 0, 0)...)
 		return append(b, make([]byte, 1030)...)
 	}
-	lossless := func(w, h uint32) []byte {
-		return riff("VP8L", append(append([]byte{0x2f}, le((w-1)|(h-1)<<14)...), make([]byte, 101)...))
-	}
 	return map[string][]byte{
-		"PNG of a megabyte":    pngOf(20000, 20000, 220<<20, chunk("tEXt", make([]byte, 750_000))),
-		"PNG of 2³¹":           pngOf(1<<31-1, 1<<31-1, 100),
-		"GIF canvas":           []byte("GIF89a\xff\xff\xff\xff\x00\x00\x00,\x00\x00\x00\x00\x01\x00\x01\x00\x00\x08\x02\x00\x01\x00;"),
-		"GIF frame":            gif("\xff\xff", "\xff\xff"),
-		"WebP lossless":        lossless(16384, 16384),
-		"WebP lossy":           riff("VP8 ", append([]byte("\x10\x00\x00\x9d\x01\x2a\xff\x3f\xff\x3f"), make([]byte, 100)...)),
-		"WebP canvas":          riff("VP8X", append([]byte("\x02\x00\x00\x00\xff\xff\x00\xff\xff\x00ANIM\x06\x00\x00\x00......ANMF"), append(le(40), make([]byte, 40)...)...)),
+		"PNG of a megabyte": pngOf(20000, 20000, 220<<20, chunk("tEXt", make([]byte, 750_000))),
+		"PNG of 2³¹":        pngOf(1<<31-1, 1<<31-1, 100),
+		"GIF canvas":        []byte("GIF89a\xff\xff\xff\xff\x00\x00\x00,\x00\x00\x00\x00\x01\x00\x01\x00\x00\x08\x02\x00\x01\x00;"),
+		"GIF frame":         gif("\xff\xff", "\xff\xff"),
+		"WebP lossless":     riff("VP8L", lossless(16384, 16384, string(make([]byte, 101)))),
+		"WebP lossy":        riff("VP8 ", "\x10\x00\x00\x9d\x01\x2a\xff\x3f\xff\x3f"+string(make([]byte, 100))),
+		"WebP of one color": riff("VP8L", lossless(4097, 4200, oneColor)),
+		"WebP of one glass": riff("VP8X", "\x10\x00\x00\x00\x00\x10\x00\x67\x10\x00", "ALPH", "\x01"+oneColor,
+			"VP8 ", "\x10\x00\x00\x9d\x01\x2a\x01\x10\x68\x10"+string(make([]byte, 100))),
+		"WebP canvas":          riff("VP8X", "\x02\x00\x00\x00\xff\xff\x00\xff\xff\x00", "ANIM", "......", "ANMF", string(make([]byte, 40))),
 		"BMP":                  bmp(1<<20, 1<<20, 0),
 		"BMP of run lengths":   bmp(60000, 60000, 1),
 		"BMP of negative size": bmp(100, 1<<31+5, 0),
@@ -119,6 +132,25 @@ func TestSmallBombs(t *testing.T) {
 		n := allocated(func() { _, _, _, err = decode(d, b, DefaultLimits(), image.Rect(0, 0, 5, 5)) })
 		if err == nil || n > 1<<20 {
 			t.Errorf("%s: %v, after %d bytes", name, err, n)
+		}
+	}
+}
+
+// A lossless picture has 16 megapixels whatever its file's size, and 1,024 pixels more for each byte.
+func TestLosslessOfOneColor(t *testing.T) {
+	d := NewDecoder("scalar")
+	var got rows
+	w, h, err := d.Parse(riff("VP8L", lossless(4096, 4096, oneColor)), DefaultLimits())
+	if err != nil || w != 4096 || h != 4096 {
+		t.Fatal(w, h, err)
+	}
+	if err := d.Decode(image.Rect(9, 9, 19, 19), &got); err != nil || got != 10 {
+		t.Errorf("%d rows, %v", got, err)
+	}
+	for n, ok := range map[int]bool{9982: false, 9984: true} { // the file has 20 bytes more
+		_, _, err := d.Parse(riff("VP8L", lossless(5000, 5404, oneColor+string(make([]byte, n-10)))), DefaultLimits())
+		if ok != (err == nil) || !ok && !errors.Is(err, ErrTooLarge) {
+			t.Errorf("a chunk of %d bytes: %v", n, err)
 		}
 	}
 }

@@ -1,11 +1,6 @@
 package codec
 
-import (
-	"errors"
-	"fmt"
-
-	"github.com/feedwater-io/feedwater/pipeline/codec/jpeg"
-)
+import "github.com/feedwater-io/feedwater/pipeline/codec/jpeg"
 
 // UseIndex is about the next Parse, or ParseUpright, alone. index is what AppendIndex once made of the very same bytes: then Decode skips what
 // lies outside its region. Where it is empty, or makes no sense, Decode notes one on its way, with a mark every interval × 8 columns, for AppendIndex; an
@@ -45,8 +40,5 @@ func (s *scans) Parse(src []byte) (w, h int, err error) {
 		w, h, err = s.Decoder.Parse(src, s.limits)
 	}
 	s.Record(s.interval)
-	if errors.Is(err, jpeg.ErrLimit) {
-		err = fmt.Errorf("%w: %w", ErrTooLarge, err)
-	}
 	return w, h, err
 }

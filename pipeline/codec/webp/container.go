@@ -90,6 +90,25 @@ func (c *container) read(src []byte) error {
 	return fmt.Errorf("%w: it begins with %q", ErrBroken, name)
 }
 
+// What a file may have of pixels without loss, which need not take a bit each: as many whatever its size, and more for each byte, about
+// what deflate makes of one at best.
+const (
+	freePixels    = 1 << 24
+	pixelsPerByte = 1024
+)
+
+// checkWork refuses a small file whose lossless picture, or transparency, would keep a core for seconds.
+func (c *container) checkWork() error {
+	f := &c.first
+	if !f.lossless && (len(f.alpha) == 0 || f.alpha[0]&3 == 0) {
+		return nil
+	}
+	if n, most := f.size.X*f.size.Y, freePixels+pixelsPerByte*len(c.src); n > most {
+		return fmt.Errorf("%w: %d pixels without loss, at most %d are decoded of %d bytes", ErrLimit, n, most, len(c.src))
+	}
+	return nil
+}
+
 // simple reads a file that is one picture.
 func (c *container) simple() error {
 	f, err := c.frame(0)

@@ -26,6 +26,8 @@ var (
 	ErrTruncated = errors.New("truncated WebP")
 	// ErrBroken: a chunk or compressed data that makes no sense.
 	ErrBroken = errors.New("broken WebP")
+	// ErrLimit: a lossless picture, or transparency, of more pixels than a file of that size may have, which libwebp does not limit.
+	ErrLimit = errors.New("over the limit of a WebP file of that size")
 )
 
 // Decoder decodes one file after the other. While it decodes it takes 1.5 bytes for each pixel of a lossy picture, 4 more where
@@ -46,6 +48,9 @@ func NewDecoder() *Decoder { return new(Decoder) }
 func (d *Decoder) Parse(src []byte) (w, h int, err error) {
 	d.parsed = false
 	if err := d.file.read(src); err != nil {
+		return 0, 0, fmt.Errorf("webp: %w", err)
+	}
+	if err := d.file.checkWork(); err != nil {
 		return 0, 0, fmt.Errorf("webp: %w", err)
 	}
 	d.parsed = true
