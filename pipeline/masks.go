@@ -148,6 +148,11 @@ func (d *decoder) mask(j *Job, f *maskFile, from size, r *drawn, dst []byte) err
 	if (size{w, h}) != from {
 		return f.wrong(fmt.Errorf("has %d×%d pixels, its picture %d×%d", w, h, from.w, from.h))
 	}
+	if r.Region().Empty() {
+		if err := d.maskCodec.Check(); err != nil {
+			return f.wrong(err)
+		}
+	}
 	n := r.bytes()
 	if cap(d.wide) < n {
 		d.wide = make([]byte, n)

@@ -41,16 +41,13 @@ type shared struct {
 	rows  int         // that have come
 }
 
-// read decodes the region.
+// read decodes the region, which is not empty.
 func (s *shared) read(src augment.Source, region image.Rectangle) error {
 	if cap(s.image.Pix) > keptBytes {
 		s.image = pixel.Image{}
 	}
 	s.image.Reset(region.Dx(), region.Dy())
 	s.at, s.rows = region.Min, 0
-	if region.Empty() {
-		return nil
-	}
 	if err := src.Decode(region, s); err != nil {
 		return err
 	}
@@ -76,14 +73,20 @@ func (s *shared) Decode(r image.Rectangle, sink pixel.Sink) error {
 	return nil
 }
 
-// source is what pictures are made of: the codec itself for one, and for several what they need of it, decoded once.
+// source is what pictures are made of: the codec itself for one, and for several what they need of it, decoded once. A picture that does not
+// decode is an error also where none of it is needed.
 func (d *decoder) source(j *Job, all []drawn) (augment.Source, error) {
-	if len(j.plan.Views) < 2 {
-		return d.codec, nil
-	}
 	var region image.Rectangle
 	for i := range all {
-		region = region.Union(all[i].Region())
+		if !j.pictures[i].mask {
+			region = region.Union(all[i].Region())
+		}
+	}
+	switch {
+	case region.Empty():
+		return d.codec, d.codec.Check()
+	case len(j.plan.Views) < 2:
+		return d.codec, nil
 	}
 	return &d.shared, d.shared.read(d.codec, region)
 }

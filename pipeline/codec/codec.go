@@ -172,6 +172,19 @@ func (d *Decoder) Decode(r image.Rectangle, sink pixel.Sink) error {
 	return d.current.Decode(r, sink)
 }
 
+// Check says whether the parsed picture decodes, where nothing of it is needed: the error is what Decode would say of any region.
+func (d *Decoder) Check() error {
+	if d.current == format(d.jpeg) { // whose damage Parse finds
+		return nil
+	}
+	return d.Decode(image.Rect(0, 0, 1, 1), nowhere{})
+}
+
+// nowhere is a sink that keeps nothing.
+type nowhere struct{}
+
+func (nowhere) Rows([]byte, int, int) {}
+
 // magics are the first bytes of formats people have in their folders, to name what is refused.
 var magics = []struct{ prefix, name string }{
 	{"II*\x00", "a TIFF"},
