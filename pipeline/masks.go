@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"errors"
 	"fmt"
 	"path"
 	"slices"
@@ -137,11 +138,11 @@ func (f *maskFile) wrong(err error) error {
 }
 
 // mask makes the mask of a sample whose picture was of size from and whose chain was drawn.
-func (d *decoder) mask(j *Job, f *maskFile, from size, r *drawn, dst []byte) error {
+func (d *decoder) mask(want *Want, f *maskFile, from size, r *drawn, dst []byte) error {
 	if d.maskCodec == nil {
 		d.maskCodec = codec.NewDecoder(d.level)
 	}
-	w, h, err := d.maskCodec.ParseMask(f.data, j.plan.Limits)
+	w, h, err := d.maskCodec.ParseMask(f.data, want.job.plan.Limits)
 	if err != nil {
 		return f.wrong(err)
 	}
@@ -157,7 +158,9 @@ func (d *decoder) mask(j *Job, f *maskFile, from size, r *drawn, dst []byte) err
 	if cap(d.wide) < n {
 		d.wide = make([]byte, n)
 	}
-	if err := r.Run(d.maskCodec, d.wide[:n], 3*r.w); err != nil {
+	if err := want.run(r, d.maskCodec, d.wide[:n]); errors.Is(err, ErrCancelled) {
+		return err
+	} else if err != nil {
 		return f.wrong(err)
 	}
 	for i := range dst {

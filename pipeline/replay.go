@@ -129,17 +129,17 @@ func (w *Want) remake(d *decoder, s *Sample, file []byte, mask *maskFile) error 
 		return err
 	}
 	views := make([]View, len(all))
-	for k, r := range all {
-		v := &views[k]
+	for k := range all {
+		r, v := &all[k], &views[k]
 		if w.job.pictures[k].mask {
 			s.Mask = make([]byte, w.job.pictures[k].bytes)
-			if err := d.mask(w.job, mask, from, &all[k], s.Mask); err != nil {
+			if err := d.mask(w, mask, from, r, s.Mask); err != nil {
 				return err
 			}
 			continue
 		}
 		v.Height, v.Width, v.Image = r.h, r.w, make([]byte, r.bytes())
-		if err := r.Run(src, v.Image, 3*r.w); err != nil {
+		if err := w.run(r, src, v.Image); err != nil {
 			return err
 		}
 		if v.Draws, err = r.Draws(from.w, from.h, name); err != nil {

@@ -70,7 +70,8 @@ func (j *Job) standIn(epoch uint32, broken Ref, try uint32) Ref {
 	return Ref{index, broken.Repeat}
 }
 
-// attempt reads, decodes and transforms one sample into place i. An error is a *SampleError, a *ReadError or a *RoomError.
+// attempt reads, decodes and transforms one sample into place i. An error is a *SampleError, a *ReadError, a *RoomError or
+// ErrCancelled.
 func (w *Want) attempt(i int, ref Ref, file []byte) ([]byte, error) {
 	j := w.job
 	var room [512]byte
@@ -106,7 +107,7 @@ func (w *Want) attempt(i int, ref Ref, file []byte) ([]byte, error) {
 func isOurs(err error) bool {
 	var small *RoomError
 	var panicked *PanicError
-	return err == nil || errors.As(err, &small) || errors.As(err, &panicked)
+	return err == nil || errors.Is(err, ErrCancelled) || errors.As(err, &small) || errors.As(err, &panicked)
 }
 
 // read reads a sample's file.
@@ -156,7 +157,7 @@ func (w *Want) make(d *decoder, i int, ref Ref, file []byte, mask *maskFile) err
 // mask makes the mask of sample i, which is picture k of the job.
 func (w *Want) mask(d *decoder, k, i int, f *maskFile, from size, r *drawn) error {
 	dst := w.fixed(d, k, i)
-	if err := d.mask(w.job, f, from, r, dst); err != nil {
+	if err := d.mask(w, f, from, r, dst); err != nil {
 		return err
 	}
 	w.done(k, i, dst)
@@ -170,11 +171,20 @@ func (w *Want) picture(d *decoder, k, i int, r *drawn, src augment.Source) error
 		return err
 	}
 	w.boxes(k, i, r.Boxes())
-	if err := r.Run(src, dst, 3*r.w); err != nil {
+	if err := w.run(r, src, dst); err != nil {
 		return err
 	}
 	w.done(k, i, dst)
 	return nil
+}
+
+// run makes what was drawn for a picture. It leaves off where the want is cancelled.
+func (w *Want) run(r *drawn, src augment.Source, dst []byte) error {
+	err := r.RunUnless(&w.cancelled, src, dst, 3*r.w)
+	if errors.Is(err, augment.ErrStopped) {
+		return ErrCancelled
+	}
+	return err
 }
 
 // done hands the pixels of picture k of sample i on, or notes their checksum.

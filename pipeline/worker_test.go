@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 )
@@ -40,5 +41,50 @@ func TestRunnersAreKept(t *testing.T) {
 		if runner(job(size)) != made[size] {
 			t.Errorf("the runner of one of the latest %d plans is made again", maxRunners)
 		}
+	}
+}
+
+// A want that is given up while a sample is made does not wait for what its ops would take.
+func TestCancelledWithinASample(t *testing.T) {
+	dir := folder(t)
+	for _, on := range []string{"raise", "skip", "substitute"} {
+		j := open(t, dir, `{"transforms": [{"op": "ElasticTransform"}], "on_error": "`+on+`"}`, Options{Workers: 1})
+		done := make(chan Result, 1)
+		w := &Want{Name: Name{Count: 1}, Done: func(r Result) { done <- r }, Grow: func(n int) []byte { return make([]byte, n) }}
+		_, size := j.Layout(1)
+		w.Dst = make([]byte, size)
+		w.Charge = func(int) bool { // asked between the draws and the decoding
+			w.Cancel()
+			return true
+		}
+		if err := j.Submit(w); err != nil {
+			t.Fatal(err)
+		}
+		if r := <-done; !errors.Is(r.Err, ErrCancelled) || isVerdict(r.Err) {
+			t.Errorf("on_error %s: %v", on, r.Err)
+		}
+		if _, r := fetch(t, j, Name{Count: 1}); r.Err != nil {
+			t.Errorf("on_error %s, another want: %v", on, r.Err)
+		}
+	}
+}
+
+// So does one of its mask.
+func TestCancelledWithinAMask(t *testing.T) {
+	images, masks := greyFolders(t)
+	j, err := masked(t, images, masks, maskPlan, Options{Workers: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan Result, 1)
+	w := &Want{Name: Name{Count: 1}, Done: func(r Result) { done <- r }}
+	_, size := j.Layout(1)
+	w.Dst = make([]byte, size)
+	w.Image = func(_, _ int, _ []byte) { w.Cancel() } // behind the picture, before its mask
+	if err := j.Submit(w); err != nil {
+		t.Fatal(err)
+	}
+	if r := <-done; !errors.Is(r.Err, ErrCancelled) || isVerdict(r.Err) {
+		t.Error(r.Err)
 	}
 }

@@ -224,6 +224,8 @@ func (o *augMix) chain(d dice, i int, b brush, w *workspace, src *pixel.Image) *
 		e := &w.tweak // of its own, it would be allocated
 		*e = o.tweak(d, i, k, size).onTensor(b, size)
 		switch {
+		case w.stopped():
+			return m
 		case e.across != nil:
 			to := &w.pictures[0]
 			if m == to {

@@ -1,6 +1,10 @@
 package augment
 
-import "github.com/feedwater-io/feedwater/pipeline/pixel"
+import (
+	"sync/atomic"
+
+	"github.com/feedwater-io/feedwater/pipeline/pixel"
+)
 
 // An effect is work on a whole picture that is no view. One of its functions is set, a top-level one, so that no sample allocates; all
 // it depends on is in the effect.
@@ -30,4 +34,9 @@ type workspace struct {
 	sums     []float32
 	pictures [2]pixel.Image
 	jpeg     compression
+	// cancelled is set where nobody wants the sample any more; nil: never.
+	cancelled *atomic.Bool
 }
+
+// stopped is asked now and then by what can take long: what it leaves undone is thrown away.
+func (w *workspace) stopped() bool { return w.cancelled != nil && w.cancelled.Load() }

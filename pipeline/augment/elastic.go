@@ -19,7 +19,7 @@ type elastic struct {
 func stretchElastic(e *effect, w *workspace, dst, src *pixel.Image) {
 	s := elastic{src: src, bilinear: e.numbers[4] != 0, fill: e.fillTensor()}
 	columns, rows := s.prepare(e, w)
-	for y := range src.H {
+	for y := 0; y < src.H && !w.stopped(); y++ {
 		s.row(rowOf(dst, y), y, columns, rows[y])
 	}
 }

@@ -74,7 +74,7 @@ func blur(e *effect, w *workspace, dst, src *pixel.Image) {
 	b := blurring{src: src, w: int(e.numbers[0]), h: int(e.numbers[1])}
 	b.prepare(w, float32(e.numbers[2]))
 	done := 0 // rows whose sums are in the ring, or were
-	for y := range src.H {
+	for y := 0; y < src.H && !w.stopped(); y++ {
 		for ; done < min(y+len(b.down), src.H); done++ {
 			b.sumRow(done)
 		}

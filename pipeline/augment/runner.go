@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"image"
 	"slices"
+	"sync/atomic"
 
 	"github.com/feedwater-io/feedwater/pipeline/internal/kernel"
 	"github.com/feedwater-io/feedwater/pipeline/order"
@@ -63,6 +64,9 @@ func (e *OpError) Error() string { return e.Op + ": " + e.Cause.Error() }
 
 // Unwrap returns the cause.
 func (e *OpError) Unwrap() error { return e.Cause }
+
+// ErrStopped ends a RunUnless.
+var ErrStopped = errors.New("augment: the sample was given up")
 
 // Runner runs a chain on one sample after the other, in memory of its own. It is not safe for concurrent use. After the first samples it
 // allocates nothing, Draws apart.
@@ -128,6 +132,11 @@ func (r *Runner) draw(w, h int, s order.Sample, draws []Draw) error {
 // Run makes the result of what Begin drew: rows of 8-bit RGB at dst[y*stride:], nothing between them. src must be the picture whose size
 // Begin was told. An error is src's own, or says that dst or src breaks this contract.
 func (r *Runner) Run(src Source, dst []byte, stride int) error {
+	return r.RunUnless(nil, src, dst, stride)
+}
+
+// RunUnless is Run that leaves off once cancelled is set: between passes, and within those that can take long. The error is ErrStopped then.
+func (r *Runner) RunUnless(cancelled *atomic.Bool, src Source, dst []byte, stride int) error {
 	if len(r.program.passes) == 0 {
 		return errors.New("augment: nothing was begun")
 	}
@@ -136,24 +145,36 @@ func (r *Runner) Run(src Source, dst []byte, stride int) error {
 		return fmt.Errorf("augment: %d bytes in rows of %d cannot hold %d×%d pixels", len(dst), stride, size.X, size.Y)
 	}
 	defer r.shrink()
+	r.workspace.cancelled = cancelled
 	r.result = pixel.Image{Pix: dst, W: size.X, H: size.Y, Stride: stride}
 	result := &r.result
 	var now *pixel.Image // what the passes so far made
 	for i := range r.program.passes {
-		p := &r.program.passes[i]
-		if !p.moves() {
-			p.effect.inPlace(&p.effect, &r.workspace, now)
-			continue
-		}
-		to := r.target(i, now, result)
-		if p.effect.across != nil {
-			p.effect.across(&p.effect, &r.workspace, to, now)
-		} else if err := r.render(p.view, src, to.Pix, to.Stride); err != nil {
+		to, err := r.pass(i, src, now, result)
+		switch {
+		case err != nil:
 			return err
+		case r.workspace.stopped():
+			return ErrStopped
 		}
 		now, src = to, (*picture)(to)
 	}
 	return nil
+}
+
+// pass makes pass i of what the ones before made, and returns where it did.
+func (r *Runner) pass(i int, src Source, now, result *pixel.Image) (*pixel.Image, error) {
+	p := &r.program.passes[i]
+	if !p.moves() {
+		p.effect.inPlace(&p.effect, &r.workspace, now)
+		return now, nil
+	}
+	to := r.target(i, now, result)
+	if p.effect.across != nil {
+		p.effect.across(&p.effect, &r.workspace, to, now)
+		return to, nil
+	}
+	return to, r.render(p.view, src, to.Pix, to.Stride)
 }
 
 // target is where pass i, which moves, writes: to the result if no other moves after it.
@@ -187,7 +208,7 @@ func (r *Runner) shrink() {
 	if j := &r.workspace.jpeg; 2*cap(j.planes[0].pix) > keep {
 		*j = compression{}
 	}
-	r.result = pixel.Image{}
+	r.result, r.workspace.cancelled = pixel.Image{}, nil
 }
 
 // render makes one view.
