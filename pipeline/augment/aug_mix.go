@@ -58,7 +58,7 @@ func (o *augMix) resultOf(size image.Point, fixed bool) (image.Point, bool) {
 }
 
 func (o *augMix) draw(d dice, p *program, rec *Draw) error {
-	e := effect{across: mixed, dice: d}
+	e := effect{across: mixed, dice: d, steps: o.MixtureWidth * o.mostOps() * usualSteps}
 	e.numbers = [16]float64{float64(o.Severity), float64(o.MixtureWidth), float64(o.ChainDepth), o.Alpha}
 	if o.AllOps {
 		e.numbers[4] = 1
@@ -160,7 +160,18 @@ func (o *augMix) depth(d dice, i int) int {
 	if o.ChainDepth > 0 {
 		return o.ChainDepth
 	}
-	return 1 + int(order.Below(d.block(place(i) + deepest)[0], 3))
+	return 1 + int(order.Below(d.block(place(i) + deepest)[0], drawnDepth))
+}
+
+// drawnDepth is the most ops of a chain whose depth is drawn.
+const drawnDepth = 3
+
+// mostOps is the most ops that a chain has.
+func (o *augMix) mostOps() int {
+	if o.ChainDepth > 0 {
+		return o.ChainDepth
+	}
+	return drawnDepth
 }
 
 // tweak k of chain i takes op, bin and sign from a block.

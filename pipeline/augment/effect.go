@@ -18,7 +18,12 @@ type effect struct {
 	// dice are for effects that draw while they work: noise.
 	dice  dice
 	noise *noise // to add
+	// steps are the most that a pixel takes, besides usualSteps.
+	steps int
 }
+
+// usualSteps are what a pixel takes of effects that have little to sum up: some 50 ns at most. A step is a product that is added to a sum.
+const usualSteps = 64
 
 func (e *effect) none() bool { return e.inPlace == nil && e.across == nil }
 

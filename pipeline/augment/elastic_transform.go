@@ -55,6 +55,9 @@ func (o *elasticTransform) effect(d dice) effect {
 	if o.Interpolation == bilinearName {
 		e.numbers[4] = 1
 	}
+	for _, sigma := range o.Sigma {
+		e.steps += elasticTaps(sigma) * elasticTaps(sigma)
+	}
 	e.setFill(o.Fill)
 	return e
 }

@@ -9,6 +9,7 @@ import (
 type program struct {
 	passes    []pass
 	maxPixels int
+	work      int64  // steps that the effects take at most
 	boxes     []Box  // to be erased in the end
 	policy    []byte // that CTAugment draws by; see Chain.CheckPolicy
 }
@@ -26,7 +27,7 @@ func (p *pass) size() image.Point { return p.view.canvas }
 func (p *pass) moves() bool { return p.effect.inPlace == nil }
 
 func (p *program) begin(size image.Point) {
-	p.passes, p.boxes = append(p.passes[:0], pass{view: whole(size)}), p.boxes[:0]
+	p.passes, p.boxes, p.work = append(p.passes[:0], pass{view: whole(size)}), p.boxes[:0], 0
 }
 
 // size is that of the picture so far.
@@ -110,7 +111,24 @@ func (p *program) apply(e effect, size image.Point) error {
 	if from := p.size(); max(from.X*from.Y, size.X*size.Y) > maxHeld {
 		return fmt.Errorf("a picture of %d×%d pixels would be held in memory, but the limit for that is %d pixels", from.X, from.Y, maxHeld)
 	}
+	if err := p.spend(size, e.steps+usualSteps); err != nil {
+		return err
+	}
 	p.passes = append(p.passes, pass{view{canvas: size}, e})
+	return nil
+}
+
+// maxWork is the most steps that the effects of a sample may take: minutes of a core. The worst picture decides, not the one at hand.
+// ElasticTransform with sigma 5 passes at maxHeld pixels, GaussianBlur with 23 taps too.
+const maxWork int64 = 1 << 39
+
+// spend adds an effect's steps for each pixel.
+func (p *program) spend(size image.Point, steps int) error {
+	n := int64(size.X) * int64(size.Y)
+	if p.work += n * int64(steps); p.work > maxWork {
+		return fmt.Errorf("a picture of %d×%d pixels, each of up to %d steps, would make a sample of %d steps, but the limit is %d",
+			size.X, size.Y, steps, p.work, maxWork)
+	}
 	return nil
 }
 
