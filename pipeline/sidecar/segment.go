@@ -147,6 +147,7 @@ func mapPath(path string) (memory, error) {
 }
 
 // guarded calls f, which reads mapped memory: a file that is cut short, or whose disk fails, meanwhile is an error and not the end of the process.
+// The error is not errDamaged: the fault may pass.
 func guarded(f func()) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
@@ -158,7 +159,7 @@ func guarded(f func()) (err error) {
 		if !ok {
 			panic(r)
 		}
-		err = fmt.Errorf("%w: it cannot be read at address %#x", errDamaged, fault.Addr())
+		err = fmt.Errorf("the index file cannot be read at address %#x", fault.Addr())
 	}()
 	f()
 	return nil

@@ -244,6 +244,27 @@ func TestCutWhileInUse(t *testing.T) {
 	}
 }
 
+// A fault of a mapped file may pass: it is no damage, for which the file would be removed.
+func TestFaultIsNoDamage(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, Options{Dir: dir})
+	fill(s)
+	s.Close()
+	name := filesIn(t, dir)[0]
+	m, err := mapPath(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.free()
+	if err := os.Truncate(name, 0); err != nil {
+		t.Fatal(err)
+	}
+	err = guarded(func() { _, _, err = parse(m.data, s.key, samples) })
+	if m.mapped && err == nil || errors.Is(err, errDamaged) {
+		t.Errorf("said %v", err)
+	}
+}
+
 // limited is a file on a disk that has room for so many bytes.
 type limited struct {
 	*os.File
