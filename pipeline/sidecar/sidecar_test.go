@@ -265,6 +265,30 @@ func TestFaultIsNoDamage(t *testing.T) {
 	}
 }
 
+// shortened is a file that somebody cuts short once it is written.
+type shortened struct{ *os.File }
+
+func (s shortened) Close() error { return errors.Join(s.Truncate(headBytes+checksumBytes+4), s.File.Close()) }
+
+// A file that is cut short before it is mapped.
+func TestCutBeforeItIsMapped(t *testing.T) {
+	o := Options{Dir: t.TempDir()}
+	o.create = func(pattern string) (writer, error) {
+		f, err := os.CreateTemp(filepath.Dir(pattern), filepath.Base(pattern))
+		return shortened{f}, err
+	}
+	s := open(t, o)
+	fill(s)
+	s.flush()
+	if n := found(t, s); n != samples {
+		t.Errorf("%d found", n)
+	}
+	s.Close()
+	if n := found(t, open(t, Options{Dir: o.Dir})); n != 0 {
+		t.Errorf("%d found in a file that was cut", n)
+	}
+}
+
 // limited is a file on a disk that has room for so many bytes.
 type limited struct {
 	*os.File

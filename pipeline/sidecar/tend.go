@@ -96,7 +96,11 @@ func (s *Store) flush() {
 	if err != nil {
 		return // it stays in memory
 	}
-	head := len(m.data) - len(p.records)
+	head := headBytes + len(p.entries) + checksumBytes
+	if len(m.data) != head+len(p.records) { // somebody cut it short
+		m.free()
+		return
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.segments[p.segment] = segment{filepath.Base(path), m, m.data[head:]}
