@@ -17,6 +17,7 @@ import (
 // Indexed says what IndexSnapshot found.
 type Indexed struct {
 	// Seen is how many pictures were looked at; of these Made have an index now, Kept had one, None can have none, and Failed could not be read.
+	// Those that are missing could not be kept any more.
 	Seen, Made, Kept, None, Failed int
 	// FileBytes is the size of all pictures seen, IndexBytes that of their indexes.
 	FileBytes, IndexBytes int64
@@ -89,24 +90,26 @@ func (m *indexMaker) work(ctx context.Context, d *codec.Decoder) {
 // picture sees to the index of one picture. index is the worker's buffer, returned as it has grown.
 func (m *indexMaker) picture(d *codec.Decoder, i int, file, index []byte) []byte {
 	index, _ = m.store.Find(i, file, index)
-	kept := len(index) > 0 && codec.IndexInterval(index) == m.index.Interval
-	if !kept {
+	had, made := len(index) > 0 && codec.IndexInterval(index) == m.index.Interval, false
+	if !had {
 		d.UseIndex(nil, m.index.Interval)
 		index = index[:0]
 		if _, _, err := d.Parse(file, codec.DefaultLimits()); err == nil {
 			index = d.AppendIndex(index)
 		}
-		m.store.Put(i, file, index)
+		made = m.store.PutAll(i, file, index) && len(index) > 0
 	}
 	m.count(func(n *Indexed) {
 		n.FileBytes += int64(len(file))
-		n.IndexBytes += int64(len(index))
+		if had || made {
+			n.IndexBytes += int64(len(index))
+		}
 		switch {
-		case kept:
+		case had:
 			n.Kept++
-		case len(index) > 0:
+		case made:
 			n.Made++
-		default:
+		case len(index) == 0:
 			n.None++
 		}
 	})

@@ -80,20 +80,36 @@ func (s *Store) fetch(sample int, buf []byte) (record []byte, at place, found bo
 }
 
 // Put keeps a record about a file, in place of any other about that sample; empty data says that there is none, for as long as the Store lives.
+// Where the disk does not keep up it keeps nothing.
 func (s *Store) Put(sample int, file, data []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if len(data) == 0 || !s.behind() {
+		s.put(sample, file, data)
+	}
+}
+
+// PutAll is Put that waits where the disk does not keep up. It reports whether the Store knows what it was told.
+func (s *Store) PutAll(sample int, file, data []byte) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for len(data) > 0 && s.behind() {
+		s.taken.Wait()
+	}
+	return s.put(sample, file, data)
+}
+
+// put is Put without a look at the disk. mu is held.
+func (s *Store) put(sample int, file, data []byte) bool {
 	switch {
 	case s.closed || s.stopped || sample < 0 || sample >= len(s.places):
-		return
+		return false
 	case len(data) == 0:
 		s.places[sample] = nothing
-		return
+		return true
 	case s.pending == nil:
 		s.segments = append(s.segments, segment{})
 		s.pending = &pending{segment: len(s.segments) - 1, begun: time.Now()}
-	case len(s.pending.records) >= 2*s.options.pendingBytes: // the disk does not keep up
-		return
 	}
 	p := s.pending
 	offset := uint32(len(p.records))
@@ -102,7 +118,18 @@ func (s *Store) Put(sample int, file, data []byte) {
 	p.entries = binary.LittleEndian.AppendUint32(p.entries, offset)
 	s.segments[p.segment].records = p.records
 	s.places[sample] = placeIn(p.segment, offset)
-	if len(p.records) >= s.options.pendingBytes || time.Since(p.begun) > flushAge {
+	if s.full() || time.Since(p.begun) > flushAge {
 		s.tend()
 	}
+	return true
+}
+
+// full reports whether enough for a file was gathered. From then on a goroutine is at it.
+func (s *Store) full() bool {
+	return s.pending != nil && len(s.pending.records) >= s.options.pendingBytes
+}
+
+// behind reports whether the disk does not keep up.
+func (s *Store) behind() bool {
+	return s.pending != nil && len(s.pending.records) >= 2*s.options.pendingBytes
 }

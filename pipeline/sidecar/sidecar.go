@@ -85,8 +85,9 @@ type Store struct {
 	looked   time.Time
 	places   []place // by sample
 	segments []segment
-	pending  *pending // nil: nothing is gathered
-	disk     int64    // bytes of files, see DiskBytes
+	pending  *pending  // nil: nothing is gathered
+	taken    sync.Cond // pending was, to be written
+	disk     int64     // bytes of files, see DiskBytes
 	running  sync.WaitGroup
 }
 
@@ -111,6 +112,7 @@ func Open(fingerprint string, samples int, options Options) (*Store, error) {
 		options: o, known: map[string]bool{}, places: make([]place, samples), looked: time.Now(),
 		key: sha256.Sum256(fmt.Appendf(nil, "%d samples of %s", samples, fingerprint)),
 	}
+	s.taken.L = &s.mu
 	s.look()
 	return s, nil
 }

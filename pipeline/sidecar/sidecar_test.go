@@ -268,7 +268,9 @@ func TestFaultIsNoDamage(t *testing.T) {
 // shortened is a file that somebody cuts short once it is written.
 type shortened struct{ *os.File }
 
-func (s shortened) Close() error { return errors.Join(s.Truncate(headBytes+checksumBytes+4), s.File.Close()) }
+func (s shortened) Close() error {
+	return errors.Join(s.Truncate(headBytes+checksumBytes+4), s.File.Close())
+}
 
 // A file that is cut short before it is mapped.
 func TestCutBeforeItIsMapped(t *testing.T) {
@@ -302,6 +304,82 @@ func (l *limited) Write(b []byte) (int, error) {
 		err = syscall.ENOSPC
 	}
 	return n, err
+}
+
+// gated is a file on a disk that stands still until the gate is open.
+type gated struct {
+	*os.File
+	gate chan struct{}
+}
+
+func (g gated) Write(b []byte) (int, error) {
+	<-g.gate
+	return g.File.Write(b)
+}
+
+// behindGate makes files that stand still.
+func behindGate(dir string, gate chan struct{}) Options {
+	return Options{Dir: dir, pendingBytes: 90, create: func(pattern string) (writer, error) {
+		f, err := os.CreateTemp(filepath.Dir(pattern), filepath.Base(pattern))
+		return gated{f, gate}, err
+	}}
+}
+
+// Behind a disk that stands still no more is gathered than has its room; once it goes on, all is kept.
+func TestSlowDisk(t *testing.T) {
+	dir, gate := t.TempDir(), make(chan struct{})
+	s := open(t, behindGate(dir, gate))
+	for range 10 { // the first file, and what comes meanwhile
+		fill(s)
+		time.Sleep(time.Millisecond)
+	}
+	s.mu.Lock()
+	gathered := len(s.pending.records)
+	s.mu.Unlock()
+	if gathered < 2*90 || gathered > 3*90 {
+		t.Errorf("%d bytes are gathered", gathered)
+	}
+	close(gate)
+	s.running.Wait()
+	s.Put(3, fileOf(3), []byte("later"))
+	if data, _ := s.Find(3, fileOf(3), nil); string(data) != "later" {
+		t.Error("nothing more is kept")
+	}
+}
+
+// Who can wait has all records kept, and is told where nothing is kept any more.
+func TestPutAll(t *testing.T) {
+	dir, gate := t.TempDir(), make(chan struct{})
+	o := behindGate(dir, gate)
+	s := open(t, o)
+	time.AfterFunc(20*time.Millisecond, func() { close(gate) })
+	var putting sync.WaitGroup
+	for who := range 3 {
+		putting.Go(func() {
+			for i := who; i < 20*samples; i += 3 {
+				if k := i % samples; !s.PutAll(k, fileOf(k), wantOf(k)) {
+					t.Errorf("record %d is not kept", i)
+				}
+			}
+		})
+	}
+	putting.Wait()
+	if n := found(t, s); n != samples {
+		t.Errorf("%d found", n)
+	}
+	s.Close()
+	if s.PutAll(0, fileOf(0), wantOf(0)) {
+		t.Error("a closed store keeps something")
+	}
+	o.create = func(string) (writer, error) { return nil, syscall.EROFS }
+	s = open(t, o)
+	for range 3 {
+		fill(s)
+		s.running.Wait()
+	}
+	if s.PutAll(0, fileOf(0), wantOf(0)) {
+		t.Error("kept where nothing can be written")
+	}
 }
 
 // A disk that is full, at any byte, or may not be written: what was there is found, nothing is left behind, and somebody is told, once.

@@ -29,6 +29,9 @@ func (s *Store) tend() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.tending = false
+		if s.full() { // meanwhile
+			s.tend()
+		}
 	})
 }
 
@@ -82,6 +85,7 @@ func (s *Store) flush() {
 	s.mu.Lock()
 	p := s.pending
 	s.pending = nil
+	s.taken.Broadcast()
 	stopped := s.stopped
 	s.mu.Unlock()
 	if p == nil || stopped {
