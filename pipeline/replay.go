@@ -90,7 +90,7 @@ func (w *Want) replay(i int, s *Sample, pixels bool, file []byte) ([]byte, error
 		return file, &ReadError{Index: s.Index, Cause: err}
 	}
 	s.Key, s.Label, s.EncodedBytes = string(line.Key), line.Label, line.Size
-	if !pixels {
+	if !pixels || len(w.job.pictures) == 0 {
 		return file, nil
 	}
 	if file, err = w.job.read(s.Ref, &line, file); err != nil {

@@ -64,3 +64,12 @@ func TestReplayIsCancelled(t *testing.T) {
 		}
 	})
 }
+
+// A plan without pictures has no pixels to make.
+func TestReplayWithoutPictures(t *testing.T) {
+	j := open(t, folder(t), `{"fields": ["label"]}`, Options{OnPanic: func(e *PanicError) { t.Error(e) }})
+	samples, err := j.Replay(t.Context(), Name{Position: 8, Count: 1}, true, nil)
+	if err != nil || samples[0].Key == "" || samples[0].Image != nil || samples[0].Err != nil {
+		t.Errorf("%+v, %v", samples, err)
+	}
+}
