@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -64,7 +65,7 @@ func replayed(t *testing.T, dir, plan string) []Sample {
 	for i := range j.Samples() {
 		refs = append(refs, Ref{Index: i})
 	}
-	samples, err := j.Replay(context.Background(), Name{List: refs}, true, nil)
+	samples, err := j.Replay(context.Background(), Name{List: refs}, math.MaxInt, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

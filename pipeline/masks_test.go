@@ -8,6 +8,7 @@ import (
 	"image"
 	"image/color"
 	"image/png"
+	"math"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -90,7 +91,7 @@ func TestMasksMoveAsPicturesDo(t *testing.T) {
 				t.Fatalf("epoch %d: pixel %d is %d, its mask %d", epoch, i, pixels[3*i], numbers[i])
 			}
 		}
-		samples, err := j.Replay(context.Background(), name, true, nil)
+		samples, err := j.Replay(context.Background(), name, math.MaxInt, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

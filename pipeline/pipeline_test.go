@@ -224,7 +224,7 @@ func TestPicturesOfDifferentSizes(t *testing.T) {
 	if r.Err != nil {
 		t.Fatal(r.Err)
 	}
-	samples, err := j.Replay(context.Background(), Name{Count: 21}, true, nil)
+	samples, err := j.Replay(context.Background(), Name{Count: 21}, math.MaxInt, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -341,7 +341,7 @@ func TestCharge(t *testing.T) {
 func TestReplayTellsTheDraws(t *testing.T) {
 	j := open(t, folder(t), fmt.Sprintf(cropPlan, ""), Options{})
 	b, _ := fetch(t, j, Name{Epoch: 3, Position: 5, Count: 2})
-	samples, err := j.Replay(context.Background(), Name{Epoch: 3, Position: 5, Count: 2}, true, nil)
+	samples, err := j.Replay(context.Background(), Name{Epoch: 3, Position: 5, Count: 2}, math.MaxInt, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -353,7 +353,7 @@ func TestReplayTellsTheDraws(t *testing.T) {
 			t.Errorf("sample %d: index %d, in the batch %d", i, s.Index, index)
 		}
 	}
-	names, err := j.Replay(context.Background(), Name{Epoch: 3, Position: 5, Count: 2}, false, nil)
+	names, err := j.Replay(context.Background(), Name{Epoch: 3, Position: 5, Count: 2}, 0, nil)
 	if err != nil || names[0].Key != samples[0].Key || names[0].Image != nil || names[0].EncodedBytes == 0 {
 		t.Errorf("without pixels: %+v, %v", names[0], err)
 	}
@@ -682,7 +682,7 @@ func TestNamesOutOfRange(t *testing.T) {
 		if err := j.Submit(&Want{Name: n}); !errors.As(err, &e) {
 			t.Errorf("%+v: %v", n, err)
 		}
-		if _, err := j.Replay(context.Background(), n, false, nil); !errors.As(err, &e) {
+		if _, err := j.Replay(context.Background(), n, 0, nil); !errors.As(err, &e) {
 			t.Errorf("replay of %+v: %v", n, err)
 		}
 	}

@@ -16,7 +16,7 @@ type Sample struct {
 	Key          string
 	Label        int
 	EncodedBytes int64
-	// Image is Height × Width × 3 bytes; empty where pixels were not asked for or Err is set.
+	// Image is Height × Width × 3 bytes; empty where no pixels were asked for or Err is set.
 	Height, Width int
 	Image         []byte
 	Draws         []augment.Draw
@@ -35,22 +35,23 @@ type View struct {
 }
 
 // Replay makes the samples of a name again, with all that was drawn for them, on an account's share of the pipeline; nil: one of the
-// pipeline's own. Without pixels no file is opened, nothing queues, and Sample holds only what the snapshot knows. A sample that does not
-// decode is no error; its Sample says so.
-func (j *Job) Replay(ctx context.Context, n Name, pixels bool, a *share.Account) ([]Sample, error) {
+// pipeline's own. most is how many bytes of pixels a sample may take: one that takes more is a *RoomError, before there is memory for it.
+// Where it is 0 no file is opened, nothing queues, and Sample holds only what the snapshot knows. A sample that does not decode is no
+// error; its Sample says so.
+func (j *Job) Replay(ctx context.Context, n Name, most int, a *share.Account) ([]Sample, error) {
 	if err := j.check(&n); err != nil {
 		return nil, err
 	}
-	w := &Want{Name: n, Account: a, Due: time.Now(), again: make([]Sample, n.Len())}
+	w := &Want{Name: n, Account: a, Due: time.Now(), again: make([]Sample, n.Len()), most: most}
 	w.prepare(j)
-	if pixels {
+	if most > 0 {
 		return w.again, w.replayAll(ctx)
 	}
 	for i := range w.again {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		if _, err := w.replay(i, &w.again[i], false, nil); err != nil {
+		if _, err := w.replay(i, &w.again[i], nil); err != nil {
 			return nil, err
 		}
 	}
@@ -74,7 +75,7 @@ func (w *Want) replayAll(ctx context.Context) error {
 
 // sampleAgain is sample for a replay.
 func (w *Want) sampleAgain(i int, file []byte) []byte {
-	file, err := w.replay(i, &w.again[i], true, file)
+	file, err := w.replay(i, &w.again[i], file)
 	if err != nil {
 		w.fail(i, err)
 		w.Cancel() // the rest of it is of no use
@@ -83,14 +84,14 @@ func (w *Want) sampleAgain(i int, file []byte) []byte {
 }
 
 // replay fills s with sample i. An error is this machine's trouble.
-func (w *Want) replay(i int, s *Sample, pixels bool, file []byte) ([]byte, error) {
+func (w *Want) replay(i int, s *Sample, file []byte) ([]byte, error) {
 	s.Ref = w.ref(i)
 	line, err := w.job.snapshot.At(int(s.Index), nil)
 	if err != nil {
 		return file, &ReadError{Index: s.Index, Cause: err}
 	}
 	s.Key, s.Label, s.EncodedBytes = string(line.Key), line.Label, line.Size
-	if !pixels || len(w.job.pictures) == 0 {
+	if w.most == 0 || len(w.job.pictures) == 0 {
 		return file, nil
 	}
 	if file, err = w.job.read(s.Ref, &line, file); err != nil {
@@ -124,6 +125,9 @@ func (w *Want) remake(d *decoder, s *Sample, file []byte, mask *maskFile) error 
 	if err != nil {
 		return err
 	}
+	if n := w.job.pixelBytes(all); n > w.most {
+		return &RoomError{n}
+	}
 	src, err := d.source(w.job, all)
 	if err != nil {
 		return err
@@ -152,6 +156,18 @@ func (w *Want) remake(d *decoder, s *Sample, file []byte, mask *maskFile) error 
 	}
 	s.Height, s.Width, s.Image, s.Draws = views[0].Height, views[0].Width, views[0].Image, views[0].Draws
 	return nil
+}
+
+// pixelBytes is what the pictures and the mask of a sample take whose parameters were drawn.
+func (j *Job) pixelBytes(all []drawn) (n int) {
+	for k, r := range all {
+		if j.pictures[k].mask {
+			n += j.pictures[k].bytes
+		} else {
+			n += r.bytes()
+		}
+	}
+	return n
 }
 
 // opOf names the step that refused a sample, and gives its reason.

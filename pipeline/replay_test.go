@@ -2,7 +2,10 @@ package pipeline
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"math"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -10,6 +13,7 @@ import (
 	"time"
 
 	"github.com/feedwater-io/feedwater/control/share"
+	"github.com/feedwater-io/feedwater/pipeline/internal/budget"
 )
 
 // Replays take the share of whose account they are on, as wants do.
@@ -24,7 +28,7 @@ func TestReplaysHaveShares(t *testing.T) {
 		for range 4 {
 			replays.Go(func() {
 				for ctx.Err() == nil {
-					if _, err := j.Replay(ctx, Name{Count: 1}, true, little); err == nil {
+					if _, err := j.Replay(ctx, Name{Count: 1}, math.MaxInt, little); err == nil {
 						replayed.Add(1)
 					}
 				}
@@ -56,7 +60,7 @@ func TestReplayIsCancelled(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
 		began := time.Now()
-		if _, err := j.Replay(ctx, Name{Count: 50}, true, nil); err != context.DeadlineExceeded { //nolint:errorlint // this very one
+		if _, err := j.Replay(ctx, Name{Count: 50}, math.MaxInt, nil); err != context.DeadlineExceeded { //nolint:errorlint // this very one
 			t.Errorf("ended with %v", err)
 		}
 		if took := time.Since(began); took > 20*time.Second { // what was begun is made
@@ -68,8 +72,24 @@ func TestReplayIsCancelled(t *testing.T) {
 // A plan without pictures has no pixels to make.
 func TestReplayWithoutPictures(t *testing.T) {
 	j := open(t, folder(t), `{"fields": ["label"]}`, Options{OnPanic: func(e *PanicError) { t.Error(e) }})
-	samples, err := j.Replay(t.Context(), Name{Position: 8, Count: 1}, true, nil)
+	samples, err := j.Replay(t.Context(), Name{Position: 8, Count: 1}, math.MaxInt, nil)
 	if err != nil || samples[0].Key == "" || samples[0].Image != nil || samples[0].Err != nil {
 		t.Errorf("%+v, %v", samples, err)
+	}
+}
+
+// A sample that takes more than it may is refused before there is memory for it.
+func TestReplayOfTooMuch(t *testing.T) {
+	view := `, [{"op": "Resize", "size": [1000, 1000]}]`
+	j := open(t, folder(t), `{"views": [`+strings.Repeat(view, 16)[2:]+`]}`, Options{Workers: 1})
+	const size = 16 * 3000 * 1000
+	budget.Hold(t, size/4, func() {
+		var room *RoomError
+		if _, err := j.Replay(t.Context(), Name{Count: 3}, size-1, nil); !errors.As(err, &room) || room.Bytes != size {
+			t.Errorf("%v", err)
+		}
+	})
+	if samples, err := j.Replay(t.Context(), Name{Count: 1}, size, nil); err != nil || len(samples[0].Views) != 16 {
+		t.Errorf("what it may take: %v", err)
 	}
 }

@@ -42,6 +42,7 @@ type Want struct {
 	busy      atomic.Int64 // nanoseconds of decoders
 	made      made
 	again     []Sample // of a replay, in place of Dst; else nil
+	most      int      // bytes of pixels that one of these may take
 }
 
 // Result is what became of a want.

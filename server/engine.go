@@ -56,7 +56,7 @@ type Maker interface {
 	Cancel(*pipeline.Want)
 	// Hasten makes what is left of a submitted want due earlier, for a step of another account. A due that is not earlier changes nothing.
 	Hasten(w *pipeline.Want, a *share.Account, step uint64, due time.Time)
-	Replay(ctx context.Context, n pipeline.Name, pixels bool, a *share.Account) ([]pipeline.Sample, error)
+	Replay(ctx context.Context, n pipeline.Name, most int, a *share.Account) ([]pipeline.Sample, error)
 }
 
 // NewEngine makes batches with a pipeline. The pipeline is not closed by the server.

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/feedwater-io/feedwater/pipeline"
@@ -95,13 +96,16 @@ func (s *Server) replay(ctx context.Context, j *Job, request *pb.ReplayRequest) 
 		return nil, &pipeline.PlanError{Field: "name", Message: fmt.Sprintf("%d samples in one replay", n), Nearest: fmt.Sprintf("at most %d", s.options.ReplaySamples)}
 	}
 	r := &pb.ReplayResponse{}
-	bytes := 0
-	step := name.Len()
+	most, step := 0, name.Len()
 	if request.GetPixels() {
-		step = 1 // they may be huge: the size so far is looked at after each
+		most, step = s.options.ReplayBytes, 1 // they may be huge: there is never more than fits
 	}
 	for at := 0; at < name.Len(); at += step {
-		samples, err := j.maker.Replay(ctx, part(name, at, min(at+step, name.Len())), request.GetPixels(), j.stake.share)
+		samples, err := j.maker.Replay(ctx, part(name, at, min(at+step, name.Len())), most, j.stake.share)
+		var room *pipeline.RoomError
+		if errors.As(err, &room) {
+			return nil, &BusyError{Message: fmt.Sprintf("the answer takes more than %d bytes; replay fewer samples at once", s.options.ReplayBytes)}
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -110,11 +114,10 @@ func (s *Server) replay(ctx context.Context, j *Job, request *pb.ReplayRequest) 
 			if p.Error != nil {
 				p.Error.Offset = uint32(at + i)
 			}
-			bytes += len(p.Image)
+			if most > 0 {
+				most = max(1, most-len(p.Image)) // 0 would ask for no pixels
+			}
 			r.Samples = append(r.Samples, p)
-		}
-		if bytes > s.options.ReplayBytes {
-			return nil, &BusyError{Message: fmt.Sprintf("the answer takes more than %d bytes; replay fewer samples at once", s.options.ReplayBytes)}
 		}
 	}
 	return r, nil

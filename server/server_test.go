@@ -244,6 +244,26 @@ func TestReplay(t *testing.T) {
 	}
 }
 
+// A sample that takes more than an answer may is not made; one that takes all of it is, alone.
+func TestReplayOfOneSample(t *testing.T) {
+	const size = 30_000
+	for most, samples := range map[int]uint32{size - 1: 0, size: 1, 2*size - 1: 1, 2 * size: 2} {
+		n := newNode(t, &servertest.Engine{Height: 100, Width: 100}, server.Options{ReplayBytes: most})
+		r := &pb.ReplayRequest{Plan: n.open(plan).Plan, Name: rangeOf(0, 0, max(1, samples)), Pixels: true}
+		if samples > 0 {
+			if _, err := n.Replay(t.Context(), r); err != nil {
+				t.Errorf("%d samples in %d bytes: %v", samples, most, err)
+			}
+			r.Name = rangeOf(0, 0, samples+1)
+		}
+		if _, err := n.Replay(t.Context(), r); err == nil {
+			t.Errorf("more than %d samples in %d bytes", samples, most)
+		} else if _, reason := reasonOf(err); reason != pb.Reason_REASON_TOO_LARGE.String() {
+			t.Errorf("more than %d samples in %d bytes: %v", samples, most, err)
+		}
+	}
+}
+
 // Replays wait for one another, and give up waiting when their callers do or the node goes.
 func TestReplaysTakeTurns(t *testing.T) {
 	entered, proceed := make(chan struct{}), make(chan struct{})

@@ -84,7 +84,7 @@ func (m *maker) Layout(count int) (fields []pipeline.Field, bytes int) {
 	return fields, bytes
 }
 
-func (m *maker) Replay(context.Context, pipeline.Name, bool, *share.Account) ([]pipeline.Sample, error) {
+func (m *maker) Replay(context.Context, pipeline.Name, int, *share.Account) ([]pipeline.Sample, error) {
 	return nil, errors.New("nothing to replay")
 }
 

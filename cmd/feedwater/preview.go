@@ -7,6 +7,7 @@ import (
 	"image"
 	"image/png"
 	"io"
+	"math"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -156,7 +157,7 @@ func (o *previewOptions) rows(ctx context.Context, plan *pipeline.Plan) ([]sheet
 		if err != nil {
 			return nil, err
 		}
-		made, err := job.Replay(ctx, pipeline.Name{Epoch: uint32(epoch), List: names}, true, nil)
+		made, err := job.Replay(ctx, pipeline.Name{Epoch: uint32(epoch), List: names}, math.MaxInt, nil)
 		if err != nil {
 			return nil, err
 		}

@@ -383,7 +383,7 @@ func (m *maker) pixels(dst []byte, r pipeline.Ref) {
 }
 
 // Replay implements server.Maker.
-func (m *maker) Replay(ctx context.Context, n pipeline.Name, pixels bool, _ *share.Account) ([]pipeline.Sample, error) {
+func (m *maker) Replay(ctx context.Context, n pipeline.Name, most int, _ *share.Account) ([]pipeline.Sample, error) {
 	samples := make([]pipeline.Sample, n.Len())
 	for i := range samples {
 		r := m.ref(&n, i)
@@ -394,8 +394,11 @@ func (m *maker) Replay(ctx context.Context, n pipeline.Name, pixels bool, _ *sha
 		if r.Index%classes == classes-1 {
 			s.EncodedBytes += int64(len(m.content)) // contents differ in the last class
 		}
-		if pixels {
+		if most > 0 {
 			s.Height, s.Width = m.size()
+			if n := 3 * s.Height * s.Width; n > most {
+				return nil, &pipeline.RoomError{Bytes: n}
+			}
 			s.Image = make([]byte, 3*s.Height*s.Width)
 			m.pixels(s.Image, r)
 		}
