@@ -10,6 +10,8 @@ import (
 	"io"
 
 	"github.com/klauspost/compress/flate"
+
+	"github.com/feedwater-io/feedwater/pipeline/codec/internal/strip"
 )
 
 // inflater decompresses the rows. What it accepts is what Pillow accepts, which feeds zlib piece by piece, stops at the last
@@ -24,8 +26,19 @@ type inflater struct {
 	rows   int
 }
 
-// part is where a chunk's payload ends: in the compressed data, and the chunk in the file.
+// part is where a chunk's payload ends: in the compressed data, and the chunk in the file. Empty ones behind the first have none.
 type part struct{ end, file int }
+
+// keptParts is how many are kept for the next file: 32 MiB.
+const keptParts = 2 << 20
+
+// trim lets go of the memory of a large file.
+func (d *inflater) trim() {
+	d.joined = strip.Keep(d.joined)
+	if cap(d.parts) > keptParts {
+		d.parts = nil
+	}
+}
 
 // feed is the largest piece, in bytes. Pieces do not span chunks.
 const feed = 65536
@@ -39,6 +52,10 @@ func (d *inflater) open(r *reader) {
 		if err != nil || string(c.name) != "IDAT" && string(c.name) != "DDAT" {
 			break
 		}
+		at = c.end()
+		if c.size == 0 && len(d.parts) > 0 {
+			continue // there may be millions
+		}
 		single = r.src[c.at:min(c.at+c.size, len(r.src))]
 		if len(d.parts) == 1 {
 			d.joined = append(d.joined, r.src[r.data+8:d.parts[0].file-4]...)
@@ -46,7 +63,6 @@ func (d *inflater) open(r *reader) {
 		if len(d.parts) > 0 {
 			d.joined = append(d.joined, single...)
 		}
-		at = c.end()
 		d.parts = append(d.parts, part{max(len(d.joined), len(single)), at})
 	}
 	if len(d.parts) > 1 {

@@ -67,7 +67,8 @@ func (d *Decoder) Decode(r image.Rectangle, sink pixel.Sink) error {
 		return err
 	}
 	defer func() {
-		d.data.joined, d.out.canvas.Pix = strip.Keep(d.data.joined), strip.Keep(d.out.canvas.Pix)
+		d.data.trim()
+		d.out.canvas.Pix = strip.Keep(d.out.canvas.Pix)
 	}()
 	if err := d.decode(r, sink); err != nil {
 		return fmt.Errorf("png: %w", err)
