@@ -113,6 +113,14 @@ func (r *Resampler) makeRoom() {
 	r.made.reset(size, spareRows, kernel.HorizontalRead)
 }
 
+// shrink gives rows back that only a huge picture has, where many of them make one, and lets go of the result. made is always small.
+func (r *Resampler) shrink() {
+	if cap(r.wait.pix) > keptBytes {
+		r.wait.pix = nil
+	}
+	r.dst = nil
+}
+
 // Need returns the part of the source picture that must be fed.
 func (r *Resampler) Need() image.Rectangle { return image.Rect(r.x.lo, r.y.lo, r.x.hi, r.y.hi) }
 

@@ -191,23 +191,26 @@ func (r *Runner) target(i int, now, result *pixel.Image) *pixel.Image {
 	return to
 }
 
+// keptBytes is the most that one of a Runner's buffers keeps for the next picture.
+const keptBytes = 32 << 20
+
 // shrink gives memory back that only a huge picture needs, and lets go of the result.
 func (r *Runner) shrink() {
-	const keep = 32 << 20 // bytes
 	for i := range r.scratch {
-		if cap(r.scratch[i].Pix) > keep {
+		if cap(r.scratch[i].Pix) > keptBytes {
 			r.scratch[i] = pixel.Image{}
 		}
 	}
-	if w := &r.workspace; 4*cap(w.floats)+cap(w.bytes) > keep {
+	if w := &r.workspace; 4*cap(w.floats)+cap(w.bytes) > keptBytes {
 		w.floats, w.bytes = nil, nil
 	}
-	if w := &r.workspace; 4*cap(w.sums) > keep {
+	if w := &r.workspace; 4*cap(w.sums) > keptBytes {
 		w.sums, w.pictures = nil, [2]pixel.Image{}
 	}
-	if j := &r.workspace.jpeg; 2*cap(j.planes[0].pix) > keep {
+	if j := &r.workspace.jpeg; 2*cap(j.planes[0].pix) > keptBytes {
 		*j = compression{}
 	}
+	r.resampler.shrink()
 	r.result, r.workspace.cancelled = pixel.Image{}, nil
 }
 

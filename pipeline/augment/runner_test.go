@@ -11,6 +11,7 @@ import (
 
 	"github.com/feedwater-io/feedwater/pipeline/internal/kernel"
 	"github.com/feedwater-io/feedwater/pipeline/order"
+	"github.com/feedwater-io/feedwater/pipeline/pixel"
 )
 
 func newRunner(t testing.TB, c Chain, o Options) *Runner {
@@ -284,6 +285,27 @@ func TestRunRefusesBadMemoryAndBadSources(t *testing.T) {
 			t.Errorf("%s: no error", name)
 		} else if name == "source" && !errors.Is(err, errBroken) {
 			t.Errorf("the source's error is lost: %v", err)
+		}
+	}
+}
+
+// What only a huge picture needs is given back, and the result is let go of.
+func TestRunKeepsNoHugePicture(t *testing.T) {
+	rn := newRunner(t, parse(t, `{"op":"Resize","size":[1,1900]}`), Options{})
+	for _, h := range []int{6200, 600} {
+		var m pixel.Image
+		m.Reset(1900, h)
+		if _, _, err := rn.Begin(m.W, m.H, order.Sample{}); err != nil {
+			t.Fatal(err)
+		}
+		if err := rn.Run((*picture)(&m), make([]byte, 3*m.W), 3*m.W); err != nil {
+			t.Fatal(err)
+		}
+		if n := cap(rn.resampler.wait.pix); n > keptBytes || h == 600 && n < 3*m.W*h {
+			t.Errorf("%d bytes are kept of a picture of %d rows", n, h)
+		}
+		if rn.result.Pix != nil || rn.resampler.dst != nil {
+			t.Error("the result is kept")
 		}
 	}
 }
