@@ -87,10 +87,12 @@ func (l Limits) checkSize(w, h int) error {
 	return nil
 }
 
-// A format decodes one picture after another, in memory of its own. Parse allocates nothing that depends on the size it returns.
+// A format decodes one picture after another, in memory of its own. Parse allocates nothing that depends on the size it returns. Release lets
+// go of src until the next Parse.
 type format interface {
 	Parse(src []byte) (w, h int, err error)
 	Decode(r image.Rectangle, sink pixel.Sink) error
+	Release()
 }
 
 // A Decoder decodes one picture after another. It reuses its memory and is not for concurrent use.
@@ -119,7 +121,8 @@ func NewDecoder(level string) *Decoder {
 	}}
 }
 
-// Parse looks at a file and returns the picture's size. Orientation tags are ignored. The decoder keeps src until the next call.
+// Parse looks at a file and returns the picture's size. Orientation tags are ignored. The decoder keeps src until the next call, or
+// Release.
 func (d *Decoder) Parse(src []byte, l Limits) (w, h int, err error) {
 	d.current, d.turn.orientation = nil, 1
 	defer d.UseIndex(nil, 0)
@@ -184,6 +187,14 @@ func (d *Decoder) Check() error {
 type nowhere struct{}
 
 func (nowhere) Rows([]byte, int, int) {}
+
+// Release lets go of the parsed file, and of memory that only a huge one needs. Until the next Parse there is nothing to decode.
+func (d *Decoder) Release() {
+	d.current = nil
+	for _, f := range d.formats {
+		f.Release()
+	}
+}
 
 // magics are the first bytes of formats people have in their folders, to name what is refused.
 var magics = []struct{ prefix, name string }{

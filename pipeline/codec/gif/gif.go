@@ -36,7 +36,7 @@ type Decoder struct {
 func NewDecoder() *Decoder { return new(Decoder) }
 
 // Parse reads what stands in front of the first frame's data and returns the picture's size. It allocates nothing, so the
-// caller can refuse a size before Decode. The decoder keeps src until the next Parse; it must not change.
+// caller can refuse a size before Decode. The decoder keeps src until the next Parse or Release; it must not change.
 func (d *Decoder) Parse(src []byte) (w, h int, err error) {
 	d.parsed = false
 	if err := d.file.read(src); err != nil {
@@ -45,6 +45,9 @@ func (d *Decoder) Parse(src []byte) (w, h int, err error) {
 	d.parsed = true
 	return d.file.size.X, d.file.size.Y, nil
 }
+
+// Release lets go of the parsed file.
+func (d *Decoder) Release() { d.parsed, d.file.data = false, nil }
 
 // Decode gives the pixels of region r of the parsed file to sink, top to bottom. An error about the file is the same whatever
 // the region.

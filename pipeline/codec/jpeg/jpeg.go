@@ -62,7 +62,7 @@ func (l Limits) withDefaults() Limits {
 
 // Decoder decodes one file after the other. It keeps its memory for the next file: some 170 KB, a copy of the
 // entropy-coded data, and a few rows of MCUs of the region. For files of several scans Decode takes two bytes for each
-// sample of the region and, if they are progressive, an eighth of a byte for each sample of the picture; the next Parse lets go
+// sample of the region and, if they are progressive, an eighth of a byte for each sample of the picture; Release, and the next Parse, let go
 // of what is above 64 MiB for a component. It is not safe for concurrent use.
 type Decoder struct {
 	parser   parser
@@ -91,7 +91,7 @@ func NewDecoder(level string) *Decoder {
 // Parse reads everything of a file but its entropy-coded data and returns the size of the picture, or one of the verdicts
 // above. The verdict is final: Decode of an accepted file succeeds for every region, and damage inside the
 // entropy-coded data gives the pixels that libjpeg gives. Parse allocates no memory that depends on the size the file claims, so
-// the caller can refuse a size before Decode. The decoder keeps src until the next Parse; it must not change.
+// the caller can refuse a size before Decode. The decoder keeps src until the next Parse or Release; it must not change.
 func (d *Decoder) Parse(src []byte, l Limits) (w, h int, err error) {
 	d.parsed, d.interval, d.index.marks = false, 0, d.index.marks[:0]
 	d.several.trim()
@@ -100,6 +100,16 @@ func (d *Decoder) Parse(src []byte, l Limits) (w, h int, err error) {
 	}
 	d.accept()
 	return d.parser.frame.w, d.parser.frame.h, nil
+}
+
+// Release lets go of the parsed file, and of memory that only a huge one needs.
+func (d *Decoder) Release() {
+	d.parsed, d.interval = false, 0
+	d.parser.release()
+	d.coder.cursor.src = nil
+	d.coder.segment.forget()
+	d.indexed.below.segment.forget()
+	d.several.trim()
 }
 
 // accept makes the parsed file the one to decode.

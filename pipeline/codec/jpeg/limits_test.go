@@ -112,3 +112,27 @@ func TestLargeIsNotKept(t *testing.T) {
 		}
 	}
 }
+
+// Release gives back what only a huge file needs: coefficients of several scans, and a copy of the data.
+func TestReleaseTrims(t *testing.T) {
+	d := NewDecoder(kernel.Levels()[0])
+	small := jpegtest.Encode(jpegtest.Photograph(1, 1, 40, 40), jpegtest.Options{Progressive: jpegtest.Script(3)})
+	long := append(jpegtest.Encode(jpegtest.Photograph(1, 1, 40, 40), jpegtest.Options{}), make([]byte, keptBytes)...)
+	for name, file := range map[string][]byte{"large": bomb(4200, 4200, 2), "long": long, "small": small} {
+		w, h, err := d.Parse(file, Limits{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := d.Decode(image.Rect(0, 0, w, h), nowhere{}); err != nil {
+			t.Fatal(err)
+		}
+		grids, data := cap(d.several.grids[0].b), len(d.coder.segment.data)
+		d.Release()
+		if n := cap(d.several.grids[0].b); n > keptBlocks || grids <= keptBlocks && n < grids {
+			t.Errorf("%s: %d blocks are kept of %d", name, n, grids)
+		}
+		if n := len(d.coder.segment.data); n > keptBytes || data <= keptBytes && n < data {
+			t.Errorf("%s: %d bytes are kept of %d", name, n, data)
+		}
+	}
+}

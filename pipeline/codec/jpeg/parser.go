@@ -60,6 +60,12 @@ func (p *parser) parse(src []byte, l Limits, first *segment) error {
 	return err
 }
 
+// release lets go of the file.
+func (p *parser) release() {
+	clear(p.scans)
+	*p = parser{scans: p.scans[:0]}
+}
+
 // parseHeader reads a file up to the data of its first scan.
 func (p *parser) parseHeader(src []byte, l Limits, first *segment) error {
 	*p = parser{src: src, limits: l, at: 2, scans: p.scans[:0], adobe: -1}

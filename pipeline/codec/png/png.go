@@ -39,7 +39,7 @@ type Decoder struct {
 func NewDecoder() *Decoder { return new(Decoder) }
 
 // Parse reads what stands in front of the pixels' data and returns the picture's size. It allocates nothing that depends on
-// the size, so the caller can refuse a size before Decode. The decoder keeps src until the next Parse; it must not change.
+// the size, so the caller can refuse a size before Decode. The decoder keeps src until the next Parse or Release; it must not change.
 func (d *Decoder) Parse(src []byte) (w, h int, err error) {
 	d.parsed = false
 	if err := d.reader.header(src); err != nil {
@@ -47,6 +47,12 @@ func (d *Decoder) Parse(src []byte) (w, h int, err error) {
 	}
 	d.parsed = true
 	return d.reader.w, d.reader.h, nil
+}
+
+// Release lets go of the parsed file.
+func (d *Decoder) Release() {
+	d.parsed, d.reader = false, reader{}
+	d.data.src.Reset(nil)
 }
 
 // Mask makes Decode give the numbers that the pixels of the parsed file are, three times each: indices of its palette, or grey values, as

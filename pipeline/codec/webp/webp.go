@@ -44,7 +44,7 @@ type Decoder struct {
 func NewDecoder() *Decoder { return new(Decoder) }
 
 // Parse checks how the file is built and returns the picture's size. It allocates nothing that depends on the size, so the
-// caller can refuse a size before Decode. The decoder keeps src until the next Parse; it must not change.
+// caller can refuse a size before Decode. The decoder keeps src until the next Parse or Release; it must not change.
 func (d *Decoder) Parse(src []byte) (w, h int, err error) {
 	d.parsed = false
 	if err := d.file.read(src); err != nil {
@@ -55,6 +55,12 @@ func (d *Decoder) Parse(src []byte) (w, h int, err error) {
 	}
 	d.parsed = true
 	return d.file.canvas.X, d.file.canvas.Y, nil
+}
+
+// Release lets go of the parsed file.
+func (d *Decoder) Release() {
+	d.parsed, d.file = false, container{}
+	d.data.Reset(nil)
 }
 
 // Decode gives the pixels of region r of the parsed file to sink, top to bottom. An error about the file is the same whatever
