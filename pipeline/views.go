@@ -43,9 +43,6 @@ type shared struct {
 
 // read decodes the region, which is not empty.
 func (s *shared) read(src augment.Source, region image.Rectangle) error {
-	if cap(s.image.Pix) > keptBytes {
-		s.image = pixel.Image{}
-	}
 	s.image.Reset(region.Dx(), region.Dy())
 	s.at, s.rows = region.Min, 0
 	if err := src.Decode(region, s); err != nil {

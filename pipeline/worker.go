@@ -32,7 +32,7 @@ func (p *Pipeline) work() {
 	}
 }
 
-// keptBytes is the most that a worker keeps for the next file.
+// keptBytes is the most that a worker or a decoder keeps in any one buffer for the next file.
 const keptBytes = 32 << 20
 
 // decoder is what one core needs to make samples, all of it reused: having one is the right to use a core.
@@ -102,6 +102,19 @@ func (d *decoder) equip(j *Job) ([]drawn, error) {
 	return all, nil
 }
 
+// release lets go of the files at hand, and of memory that only a huge picture needs.
+func (d *decoder) release() {
+	d.codec.Release()
+	if d.maskCodec != nil {
+		d.maskCodec.Release()
+	}
+	for _, b := range []*[]byte{&d.pixels, &d.wide, &d.shared.image.Pix} {
+		if cap(*b) > keptBytes {
+			*b = nil
+		}
+	}
+}
+
 // begin looks at a file and draws the parameters of all pictures. It returns the size of the file's own picture too.
 func (d *decoder) begin(j *Job, s order.Sample, policy, file []byte) (all []drawn, from size, err error) {
 	if all, err = d.ready(j); err != nil {
@@ -137,10 +150,8 @@ func (w *Want) borrow() (d *decoder, giveBack func()) {
 	begun := time.Now()
 	return d, func() {
 		time.Sleep(p.options.SampleTime - time.Since(begun))
+		d.release()
 		spent := time.Since(begun)
-		if cap(d.pixels) > keptBytes {
-			d.pixels = nil
-		}
 		p.decoders <- d
 		w.busy.Add(int64(spent))
 		p.spent(spent)

@@ -3,7 +3,10 @@ package pipeline
 import (
 	"errors"
 	"fmt"
+	"image"
 	"testing"
+
+	"github.com/feedwater-io/feedwater/pipeline/codec"
 )
 
 // Jobs of one plan share a decoder's runners, and of many plans those go that were not used for longest.
@@ -86,5 +89,43 @@ func TestCancelledWithinAMask(t *testing.T) {
 	}
 	if r := <-done; !errors.Is(r.Err, ErrCancelled) || isVerdict(r.Err) {
 		t.Error(r.Err)
+	}
+}
+
+// A decoder that is given back holds no file, nor memory that only a huge picture needs.
+func TestDecodersKeepNothingHuge(t *testing.T) {
+	j := open(t, folder(t), `{"transforms": [{"op": "Resize", "size": [8, 8]}]}`, Options{Workers: 1})
+	w := &Want{job: j}
+	borrow := func(do func(*decoder)) *decoder {
+		d, giveBack := w.borrow()
+		defer giveBack()
+		do(d)
+		return d
+	}
+	file := pictures()["class_0/img_0.jpg"]
+	d := borrow(func(d *decoder) {
+		d.maskCodec = codec.NewDecoder(d.level)
+		for _, c := range []*codec.Decoder{d.codec, d.maskCodec} {
+			if _, _, err := c.Parse(file, codec.DefaultLimits()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		d.wide, d.pixels = make([]byte, keptBytes+1), make([]byte, keptBytes+1)
+		d.shared.image.Reset(1<<12, 1<<12)
+	})
+	if d.wide != nil || d.pixels != nil || d.shared.image.Pix != nil {
+		t.Error("huge memory is kept")
+	}
+	for _, c := range []*codec.Decoder{d.codec, d.maskCodec} {
+		if c.Decode(image.Rect(0, 0, 1, 1), &d.shared) == nil {
+			t.Error("a file is held")
+		}
+	}
+	borrow(func(d *decoder) {
+		d.wide, d.pixels = make([]byte, keptBytes), make([]byte, keptBytes)
+		d.shared.image.Reset(1<<10, 1<<10)
+	})
+	if d.wide == nil || d.pixels == nil || d.shared.image.Pix == nil {
+		t.Error("what an ordinary picture needs is not kept")
 	}
 }
