@@ -332,9 +332,21 @@ def test_what_a_handler_of_the_scripts_raises_in_a_burst(doctor: Doctor) -> None
     assert not any("Preempted" in note for note in doctor.verdict["notes"]), "it is no failure of the probe"
 
 
+LISTENING = """
+import os, signal
+
+heard, told = os.pipe()
+os.set_blocking(told, False)
+signal.set_wakeup_fd(told)  # a handler that runs before signal.pause() would leave it waiting
+signal.signal(signal.SIGUSR1, lambda *_: None)
+print("now", flush=True)
+os.read(heard, 1)
+print("heard")
+"""
+
+
 def test_signals_that_are_sent_to_the_doctor(doctor: Doctor) -> None:
-    text = "import signal; signal.signal(signal.SIGUSR1, lambda *_: print('heard')); print('now', flush=True); "
-    command = [sys.executable, "-m", "feedwater.doctor", "--", sys.executable, "-c", text + "signal.pause()"]
+    command = [sys.executable, "-m", "feedwater.doctor", "--", sys.executable, doctor.script(LISTENING)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
         assert process.stdout is not None and process.stdout.readline() == "now\n"
