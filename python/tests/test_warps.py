@@ -62,10 +62,13 @@ OPS = {
 
 @pytest.mark.parametrize("name", OPS)
 def test_torchvision_and_our_spelling_make_the_same_plan(name: str) -> None:
-    build, expected = OPS[name]
+    (build, expected), op = OPS[name], name.split(",")[0]
     for module in (v2, tv1, transforms):
+        if module is tv1 and op == "AugMix":
+            continue  # refused: tests/test_transforms.py
+        first = {"generation": 1} if module is tv1 and "Augment" in op else {}
         plans = [op.plan() for op in compile_transform(build(module)).ops]
-        assert plans == [{"op": name.split(",")[0], **expected}]
+        assert plans == [{"op": op, **expected, **first}]
 
 
 @pytest.mark.parametrize(("fill", "expected"), [({PIL.Image: 9}, [9] * 3), ({"others": 8}, [8] * 3), ({}, None)])
