@@ -121,7 +121,11 @@ func (f *fillTensor) sampleBilinear(row []byte, src *pixel.Image, points []point
 		row = row[3:]
 		x, y := p.x, p.y
 		if !(x > -1 && x < float32(src.W) && y > -1 && y < float32(src.H)) {
-			out[0], out[1], out[2] = f.paint[0], f.paint[1], f.paint[2]
+			c := f.paint
+			if x-x != 0 || y-y != 0 { // at the horizon of a perspective: torch's shares are no numbers there, which it makes 0 of
+				c = [3]byte{}
+			}
+			out[0], out[1], out[2] = c[0], c[1], c[2]
 			continue
 		}
 		west, north := floor32(x), floor32(y)

@@ -1,8 +1,10 @@
 package augment
 
 import (
+	"bytes"
 	"encoding/json"
 	"image"
+	"math"
 	"strings"
 	"testing"
 
@@ -109,6 +111,27 @@ func TestBoundsOfTensors(t *testing.T) {
 		m := affinity{angle: -v.angle, scale: 1}.inverse(&[2]float64{})
 		if got := m.boundsOfTensor(v.size); got != v.want {
 			t.Errorf("%v turned by %v: %v, want %v", v.size, v.angle, got, v.want)
+		}
+	}
+}
+
+// Where a perspective divides by nothing, torch's bilinear pixels are 0, whatever is painted outside; its nearest ones are outside.
+func TestHorizonOfAPerspective(t *testing.T) {
+	src := pixel.Image{Pix: bytes.Repeat([]byte{200}, 3*8*8+64), W: 8, H: 8, Stride: 3 * 8}
+	inf, nan := float32(math.Inf(1)), float32(math.NaN())
+	points := []point{{inf, -inf}, {inf, 0}, {0, nan}, {1e30, 0}, {2, 2}}
+	f := fillTensor{given: true, fill: [3]float32{9, 9, 9}, paint: [3]byte{9, 9, 9}}
+	row := make([]byte, 3*len(points))
+	f.sampleBilinear(row, &src, points)
+	for i, want := range []byte{0, 0, 0, 9, 200} {
+		if row[3*i] != want || row[3*i+2] != want {
+			t.Errorf("point %v: %v, want %d", points[i], row[3*i:3*i+3], want)
+		}
+	}
+	sampleNearest(row, &src, points, f.paint)
+	for i, want := range []byte{9, 9, 9, 9, 200} {
+		if row[3*i] != want {
+			t.Errorf("nearest to %v: %v, want %d", points[i], row[3*i:3*i+3], want)
 		}
 	}
 }
