@@ -10,12 +10,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from . import _torchvision, transforms
+from ._origin import is_first
 from ._table import CHANNELS, IDENTITY, Pixels, Table, first_that_becomes
 from .errors import UnsupportedTransformError
 from .transforms._containers import Container, grouped
 from .transforms._erasing import RandomErasing, erasure
 from .transforms._op import FillsMasks, Op, Pointwise
-from .transforms._sizes import on_picture
+from .transforms._sizes import PADDING, on_picture
 
 __all__ = ["CONVERSIONS", "Compiled", "compile_transform", "leaves", "recognised"]
 
@@ -153,7 +154,7 @@ def _check_generation(leaf: Any, step: Any, tail: list[Any]) -> None:
     """Raises UnsupportedTransformError for transforms of the first generation whose arithmetic is not that of v2."""
     if not tail or not isinstance(step, Op) or step.alike or step.same or isinstance(step, Container):
         return
-    if _torchvision.is_first(leaf):
+    if is_first(leaf):
         name = type(leaf).__name__
         raise UnsupportedTransformError(
             f"torchvision.transforms.{name} after {type(tail[0]).__name__} works on tensors by arithmetic of its own: "
@@ -189,7 +190,7 @@ def _made(step: Op, leaf: Any, tail: list[Any]) -> Op:
     """The step as nodes do it, with what its leaf puts around masks if that is another value than around pictures."""
     step, mask_fill = _torchvision.filled(step, leaf, tail)
     op = _placed(step, tail)
-    if mask_fill is None and isinstance(step, (transforms.Pad, transforms.RandomCrop, transforms.RandomZoomOut)):
+    if mask_fill is None and isinstance(step, PADDING):
         mask_fill = _unpainted(step, op)
     return op if mask_fill is None else FillsMasks(op, mask_fill)
 

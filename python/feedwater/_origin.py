@@ -1,14 +1,22 @@
-"""Whether an object is torchvision's own; a module apart, for it is asked where no transform need be known."""
+"""Whether an object is torchvision's own, and which generation's; apart, for it is asked where no transform is."""
 
 from __future__ import annotations
 
 from types import FunctionType
 from typing import Any
 
-__all__ = ["is_torchvision"]
+__all__ = ["FIRST", "is_first", "is_torchvision"]
+
+FIRST = ("torchvision.transforms.transforms", "torchvision.transforms.autoaugment")
+"""Where the transforms of the first generation are; those of v2 are below torchvision.transforms.v2."""
 
 
 def is_torchvision(thing: Any) -> bool:
     """Whether its exact class, or it if it is a function, is torchvision's."""
     home = getattr(thing, "__module__", None) if isinstance(thing, FunctionType) else type(thing).__module__
     return str(home).startswith("torchvision.")
+
+
+def is_first(thing: Any) -> bool:
+    """Whether its exact class is one of torchvision.transforms, not of v2."""
+    return type(thing).__module__ in FIRST

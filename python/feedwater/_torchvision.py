@@ -12,22 +12,18 @@ from typing import Any
 
 from . import _torchvision_colour, _torchvision_containers, _torchvision_warp, transforms
 from . import _torchvision_fill as _tv_fill
-from ._origin import is_torchvision
+from ._origin import FIRST, is_first, is_torchvision
 from ._table import CHANNELS, DTYPES, VALUES, Table
 from .errors import UnsupportedTransformError
 from .transforms._op import Op, Pointwise
+from .transforms._sizes import PADDING
 
-__all__ = ["convert", "converts_masks", "filled", "inside", "is_first", "settled", "table"]
+__all__ = ["convert", "converts_masks", "filled", "inside", "settled", "table"]
 
-_HOMES = ("torchvision.transforms.v2.", "torchvision.transforms.transforms", "torchvision.transforms.autoaugment")
+_HOMES = ("torchvision.transforms.v2.", *FIRST)
 """Where the transforms are that names below mean."""
 _PRESETS = "torchvision.transforms._presets"
 _Step = Op | Pointwise
-
-
-def is_first(thing: Any) -> bool:
-    """Whether its exact class is one of torchvision.transforms, not of v2."""
-    return str(type(thing).__module__) in _HOMES[1:]
 
 
 def inside(transform: Any) -> Sequence[Any] | None:
@@ -114,7 +110,7 @@ def filled(step: Op, leaf: Any, tail: Sequence[Any]) -> tuple[Op, int | None]:
     if kind == _tv_fill.PIL_IMAGE and isinstance(step, transforms.AugMix):
         kind = _tv_fill.TENSOR  # which it makes of them itself
     colour = _tv_fill.of_pictures(fill, kind)
-    pads = isinstance(step, (transforms.Pad, transforms.RandomCrop, transforms.RandomZoomOut))
+    pads = isinstance(step, PADDING)
     return replace(step, fill=0 if pads and colour is None else colour), _tv_fill.of_masks(fill, colour)  # type: ignore[type-var]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ._origin import is_first
 from .transforms import _containers
 from .transforms._op import Op
 
@@ -13,7 +14,7 @@ __all__ = ["BUILDERS"]
 
 def _choice(leaf: Any) -> Op:
     """v2 divides the weights by their sum itself."""
-    shares = leaf.p if "v2" not in type(leaf).__module__ else _containers.Shares(leaf.p)
+    shares = leaf.p if is_first(leaf) else _containers.Shares(leaf.p)
     return _containers.RandomChoice(list(leaf.transforms), shares)
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from . import transforms
+from ._origin import is_first
 from ._torchvision_fill import of_pictures
 from .errors import UnsupportedTransformError
 from .transforms._op import Op
@@ -19,14 +20,13 @@ def _of_generation(*names: str) -> Callable[[Any], Op]:
     build = _same(*names)
 
     def of_generation(leaf: Any) -> Op:
-        first = not type(leaf).__module__.startswith("torchvision.transforms.v2.")
-        return replace(build(leaf), generation=1) if first else build(leaf)  # type: ignore[type-var]
+        return replace(build(leaf), generation=1) if is_first(leaf) else build(leaf)  # type: ignore[type-var]
 
     return of_generation
 
 
 def _mixing(leaf: Any) -> Op:
-    if not type(leaf).__module__.startswith("torchvision.transforms.v2."):
+    if is_first(leaf):
         raise UnsupportedTransformError(
             "torchvision.transforms.AugMix works by arithmetic of its own: write torchvision.transforms.v2.AugMix"
         )

@@ -15,15 +15,11 @@ class Policy(Warp):
     """An op that nodes do in both dialects."""
 
     generation: int = 2
+    """1 for torchvision.transforms: thresholds of its Solarize are others than those of v2, from the same draws."""
 
     def plan(self) -> dict[str, Any]:
         plan = super().plan()
         return plan if self.generation == 1 else {key: plan[key] for key in plan if key != "generation"}
-
-    def check_generation(self) -> None:
-        """1 for torchvision.transforms: thresholds of its Solarize are others than those of v2, from the same draws."""
-        if self.generation not in (1, 2):
-            raise self.refuse("generation", "1 for torchvision.transforms, or 2 for its v2")
 
     def check_whole(self, argument: str, low: int, high: int) -> None:
         value = getattr(self, argument)
@@ -47,7 +43,7 @@ class RandAugment(Policy):
         self.check_whole("num_magnitude_bins", 2, 1000)
         self.check_whole("magnitude", 0, self.num_magnitude_bins - 1)
         self.check_look()
-        self.check_generation()
+        self.check_whole("generation", 1, 2)
 
 
 @dataclass(frozen=True)
@@ -62,7 +58,7 @@ class TrivialAugmentWide(Policy):
     def __post_init__(self) -> None:
         self.check_whole("num_magnitude_bins", 2, 1000)
         self.check_look()
-        self.check_generation()
+        self.check_whole("generation", 1, 2)
 
 
 @dataclass(frozen=True)
@@ -79,7 +75,7 @@ class AutoAugment(Policy):
         if self.policy not in ("imagenet", "cifar10", "svhn"):
             raise self.refuse("policy", '"imagenet", "cifar10" or "svhn"')
         self.check_look()
-        self.check_generation()
+        self.check_whole("generation", 1, 2)
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from ._checks import check_probability, height_width, positive
 from ._op import BehindToImage, Op
 
 __all__ = [
+    "PADDING",
     "OnTensor",
     "Pad",
     "RandomCrop",
@@ -171,6 +172,10 @@ class RandomZoomOut(Op):
             "side_range": list(self.side_range),
             "p": float(self.p),
         }
+
+
+PADDING = (Pad, RandomCrop, RandomZoomOut)
+"""What puts a colour around pictures, and around their masks."""
 
 
 @dataclass(frozen=True)
