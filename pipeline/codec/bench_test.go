@@ -16,11 +16,6 @@ import (
 	"github.com/feedwater-io/feedwater/pipeline/codec/jpeg/jpegtest"
 )
 
-// nothing takes rows and leaves them.
-type nothing struct{}
-
-func (nothing) Rows([]byte, int, int) {}
-
 // photograph is one of those that FEEDWATER_PHOTOS names, or something like it.
 func photograph(b *testing.B) image.Image {
 	paths, _ := filepath.Glob(filepath.Join(os.Getenv("FEEDWATER_PHOTOS"), "*", "*.jpg"))
@@ -78,7 +73,7 @@ func benchmark(b *testing.B, file []byte, r image.Rectangle) {
 		if r.Empty() {
 			r = image.Rect(0, 0, w, h)
 		}
-		if err := d.Decode(r, nothing{}); err != nil {
+		if err := d.Decode(r, nowhere{}); err != nil {
 			b.Fatal(err)
 		}
 		b.SetBytes(int64(3 * w * h))

@@ -19,7 +19,7 @@ func released(d *Decoder, file, index []byte, interval int) weak.Pointer[byte] {
 	file = bytes.Clone(file)
 	d.UseIndex(index, interval)
 	if w, h, err := d.Parse(file, DefaultLimits()); err == nil {
-		_ = d.Decode(image.Rect(0, 0, w, h), nothing{}) // some are damaged
+		_ = d.Decode(image.Rect(0, 0, w, h), nowhere{}) // some are damaged
 		_ = d.AppendIndex(nil)
 	}
 	d.Release()
@@ -61,7 +61,7 @@ func TestRelease(t *testing.T) {
 		default:
 			held[name] = released(d, b, nil, 0)
 		}
-		if d.Decode(image.Rect(0, 0, 1, 1), nothing{}) == nil || len(d.AppendIndex(nil)) > 0 {
+		if d.Decode(image.Rect(0, 0, 1, 1), nowhere{}) == nil || len(d.AppendIndex(nil)) > 0 {
 			t.Errorf("%s: decoded once it was released", name)
 		}
 		decoders = append(decoders, d)

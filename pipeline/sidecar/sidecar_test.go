@@ -10,6 +10,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
@@ -40,6 +41,16 @@ func fill(s *Store) {
 	for i := range samples {
 		s.Put(i, fileOf(i), wantOf(i))
 	}
+}
+
+// filed is a store with records about all samples in one file, closed.
+func filed(t testing.TB) (s *Store, dir, name string) {
+	t.Helper()
+	dir = t.TempDir()
+	s = open(t, Options{Dir: dir})
+	fill(s)
+	s.Close()
+	return s, dir, filesIn(t, dir)[0]
 }
 
 // found counts the samples that have a record, and fails if one is wrong.
@@ -156,11 +167,7 @@ func TestStaleAndForeign(t *testing.T) {
 
 // Whichever bit of a file is flipped, whatever is found is right; what is not is made again.
 func TestFlippedBits(t *testing.T) {
-	dir := t.TempDir()
-	s := open(t, Options{Dir: dir})
-	fill(s)
-	s.Close()
-	name := filesIn(t, dir)[0]
+	_, dir, name := filed(t)
 	whole, err := os.ReadFile(name)
 	if err != nil {
 		t.Fatal(err)
@@ -197,11 +204,7 @@ func TestFlippedBits(t *testing.T) {
 
 // Files that end early, hold something else, or are no files.
 func TestDamagedFiles(t *testing.T) {
-	dir := t.TempDir()
-	s := open(t, Options{Dir: dir})
-	fill(s)
-	s.Close()
-	name := filesIn(t, dir)[0]
+	_, dir, name := filed(t)
 	whole, err := os.ReadFile(name)
 	if err != nil {
 		t.Fatal(err)
@@ -227,12 +230,9 @@ func TestDamagedFiles(t *testing.T) {
 
 // A file that is cut short while it is in use.
 func TestCutWhileInUse(t *testing.T) {
-	dir := t.TempDir()
+	_, dir, name := filed(t)
 	s := open(t, Options{Dir: dir})
-	fill(s)
-	s.Close()
-	s = open(t, Options{Dir: dir})
-	if err := os.Truncate(filesIn(t, dir)[0], 0); err != nil {
+	if err := os.Truncate(name, 0); err != nil {
 		t.Fatal(err)
 	}
 	if n := found(t, s); n != 0 && s.segments[0].mapped {
@@ -246,11 +246,7 @@ func TestCutWhileInUse(t *testing.T) {
 
 // A fault of a mapped file may pass: it is no damage, for which the file would be removed.
 func TestFaultIsNoDamage(t *testing.T) {
-	dir := t.TempDir()
-	s := open(t, Options{Dir: dir})
-	fill(s)
-	s.Close()
-	name := filesIn(t, dir)[0]
+	s, _, name := filed(t)
 	m, err := mapPath(name)
 	if err != nil {
 		t.Fatal(err)
@@ -266,17 +262,17 @@ func TestFaultIsNoDamage(t *testing.T) {
 }
 
 // shortened is a file that somebody cuts short once it is written.
-type shortened struct{ *os.File }
+type shortened struct{ writer }
 
 func (s shortened) Close() error {
-	return errors.Join(s.Truncate(headBytes+checksumBytes+4), s.File.Close())
+	return errors.Join(os.Truncate(s.Name(), headBytes+checksumBytes+4), s.writer.Close())
 }
 
 // A file that is cut short before it is mapped.
 func TestCutBeforeItIsMapped(t *testing.T) {
 	o := Options{Dir: t.TempDir()}
 	o.create = func(pattern string) (writer, error) {
-		f, err := os.CreateTemp(filepath.Dir(pattern), filepath.Base(pattern))
+		f, err := createTemp(pattern)
 		return shortened{f}, err
 	}
 	s := open(t, o)
@@ -293,12 +289,12 @@ func TestCutBeforeItIsMapped(t *testing.T) {
 
 // limited is a file on a disk that has room for so many bytes.
 type limited struct {
-	*os.File
+	writer
 	room int
 }
 
 func (l *limited) Write(b []byte) (int, error) {
-	n, err := l.File.Write(b[:min(len(b), l.room)])
+	n, err := l.writer.Write(b[:min(len(b), l.room)])
 	l.room -= n
 	if n < len(b) {
 		err = syscall.ENOSPC
@@ -308,78 +304,83 @@ func (l *limited) Write(b []byte) (int, error) {
 
 // gated is a file on a disk that stands still until the gate is open.
 type gated struct {
-	*os.File
+	writer
 	gate chan struct{}
 }
 
 func (g gated) Write(b []byte) (int, error) {
 	<-g.gate
-	return g.File.Write(b)
+	return g.writer.Write(b)
 }
 
 // behindGate makes files that stand still.
 func behindGate(dir string, gate chan struct{}) Options {
 	return Options{Dir: dir, pendingBytes: 90, create: func(pattern string) (writer, error) {
-		f, err := os.CreateTemp(filepath.Dir(pattern), filepath.Base(pattern))
+		f, err := createTemp(pattern)
 		return gated{f, gate}, err
 	}}
 }
 
 // Behind a disk that stands still no more is gathered than has its room; once it goes on, all is kept.
 func TestSlowDisk(t *testing.T) {
-	dir, gate := t.TempDir(), make(chan struct{})
-	s := open(t, behindGate(dir, gate))
-	for range 10 { // the first file, and what comes meanwhile
-		fill(s)
-		time.Sleep(time.Millisecond)
-	}
-	s.mu.Lock()
-	gathered := len(s.pending.records)
-	s.mu.Unlock()
-	if gathered < 2*90 || gathered > 3*90 {
-		t.Errorf("%d bytes are gathered", gathered)
-	}
-	close(gate)
-	s.running.Wait()
-	s.Put(3, fileOf(3), []byte("later"))
-	if data, _ := s.Find(3, fileOf(3), nil); string(data) != "later" {
-		t.Error("nothing more is kept")
-	}
+	synctest.Test(t, func(t *testing.T) {
+		dir, gate := t.TempDir(), make(chan struct{})
+		s := open(t, behindGate(dir, gate))
+		for range 10 { // the first file, and what comes meanwhile
+			fill(s)
+			synctest.Wait()
+		}
+		s.mu.Lock()
+		gathered := len(s.pending.records)
+		s.mu.Unlock()
+		if gathered < 2*90 || gathered > 3*90 {
+			t.Errorf("%d bytes are gathered", gathered)
+		}
+		close(gate)
+		s.running.Wait()
+		s.Put(3, fileOf(3), []byte("later"))
+		if data, _ := s.Find(3, fileOf(3), nil); string(data) != "later" {
+			t.Error("nothing more is kept")
+		}
+	})
 }
 
 // Who can wait has all records kept, and is told where nothing is kept any more.
 func TestPutAll(t *testing.T) {
-	dir, gate := t.TempDir(), make(chan struct{})
-	o := behindGate(dir, gate)
-	s := open(t, o)
-	time.AfterFunc(20*time.Millisecond, func() { close(gate) })
-	var putting sync.WaitGroup
-	for who := range 3 {
-		putting.Go(func() {
-			for i := who; i < 20*samples; i += 3 {
-				if k := i % samples; !s.PutAll(k, fileOf(k), wantOf(k)) {
-					t.Errorf("record %d is not kept", i)
+	synctest.Test(t, func(t *testing.T) {
+		dir, gate := t.TempDir(), make(chan struct{})
+		o := behindGate(dir, gate)
+		s := open(t, o)
+		var putting sync.WaitGroup
+		for who := range 3 {
+			putting.Go(func() {
+				for i := who; i < 20*samples; i += 3 {
+					if k := i % samples; !s.PutAll(k, fileOf(k), wantOf(k)) {
+						t.Errorf("record %d is not kept", i)
+					}
 				}
-			}
-		})
-	}
-	putting.Wait()
-	if n := found(t, s); n != samples {
-		t.Errorf("%d found", n)
-	}
-	s.Close()
-	if s.PutAll(0, fileOf(0), wantOf(0)) {
-		t.Error("a closed store keeps something")
-	}
-	o.create = func(string) (writer, error) { return nil, syscall.EROFS }
-	s = open(t, o)
-	for range 3 {
-		fill(s)
-		s.running.Wait()
-	}
-	if s.PutAll(0, fileOf(0), wantOf(0)) {
-		t.Error("kept where nothing can be written")
-	}
+			})
+		}
+		synctest.Wait() // until all wait
+		close(gate)
+		putting.Wait()
+		if n := found(t, s); n != samples {
+			t.Errorf("%d found", n)
+		}
+		s.Close()
+		if s.PutAll(0, fileOf(0), wantOf(0)) {
+			t.Error("a closed store keeps something")
+		}
+		o.create = func(string) (writer, error) { return nil, syscall.EROFS }
+		s = open(t, o)
+		for range 3 {
+			fill(s)
+			s.running.Wait()
+		}
+		if s.PutAll(0, fileOf(0), wantOf(0)) {
+			t.Error("kept where nothing can be written")
+		}
+	})
 }
 
 // A disk that is full, at any byte, or may not be written: what was there is found, nothing is left behind, and somebody is told, once.
@@ -392,7 +393,7 @@ func TestDiskTakesNothing(t *testing.T) {
 			if room == 0 {
 				return nil, syscall.EROFS
 			}
-			f, err := os.CreateTemp(filepath.Dir(pattern), filepath.Base(pattern))
+			f, err := createTemp(pattern)
 			return &limited{f, room - 1}, err
 		}
 		s := open(t, o)
