@@ -6,8 +6,8 @@ import (
 )
 
 // The warps of this file and of grid.go are torchvision's for 8-bit tensors: a grid of positions from −1 to 1 in float32, and grid_sample. Both fuse what
-// they multiply and add. Of the grid, which is a matrix product of MKL's, that holds for Intel's processors; elsewhere MKL may round
-// in between, and torchvision's last bits are others.
+// they multiply and add. Of the grid, which is a matrix product of MKL's, that holds for Intel's processors with AVX-512; elsewhere MKL
+// rounds in between, and torchvision's last bits are others.
 
 // tensorWarp is what the tweak of a warp does to a tensor of that size. The effect has none for a picture that stays as it is.
 func (t tweak) tensorWarp(b brush, size image.Point) effect {
@@ -80,14 +80,15 @@ func fromMiddle(center *[2]float64, size image.Point) *[2]float64 {
 	return &[2]float64{center[0] - float64(float64(size.X)*0.5), center[1] - float64(float64(size.Y)*0.5)}
 }
 
-// boundsOfTensor is what the corners of a picture span, as torchvision counts it: in float32, cut to ten thousandths of a pixel.
+// boundsOfTensor is what the corners of a picture span, as torchvision counts it: in float32, cut to ten thousandths of a pixel. MKL
+// takes so small a product in another way than a grid: it adds y last, and rounds every step.
 func (m *matrix) boundsOfTensor(size image.Point) image.Point {
 	var sides [2]int
 	for k, half := range [2]float32{float32(size.X) * 0.5, float32(size.Y) * 0.5} {
 		low, high := float32(math.Inf(1)), float32(math.Inf(-1))
 		for _, corner := range [4][2]float32{{-1, -1}, {-1, 1}, {1, 1}, {1, -1}} {
 			x, y := corner[0]*float32(size.X)*0.5, corner[1]*float32(size.Y)*0.5
-			v := fusedPair(x, y, float32(m[3*k]), float32(m[3*k+1]), float32(m[3*k+2]))
+			v := float32(float32(x*float32(m[3*k]))+float32(m[3*k+2])) + float32(y*float32(m[3*k+1]))
 			low, high = min(low, v), max(high, v)
 		}
 		sides[k] = int(math.Ceil(tenThousandths(high+half)) - math.Floor(tenThousandths(low+half)))

@@ -1,8 +1,9 @@
 """The arithmetic of torch that pixels of tensors are verified by, put in place of torch's own where that is another.
 
 torch's products of matrices and its softmax depend on the CPU: with AVX-512 on Intel's, products are fused into sums
-and softmax adds in 16 lanes; on AMD's without AVX-512 neither holds. Coordinates of warps and kernels of blurs over
-more than 8 pixels then differ by an ulp, and some values of the pictures with them: docs/parity.md.
+and softmax adds in 16 lanes; on Intel's with AVX2 and on AMD's products are not fused, and without AVX-512 softmax adds
+otherwise. Coordinates of warps and kernels of blurs over more than 8 pixels then differ by an ulp, and some values of
+the pictures with them: docs/parity.md.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import torch
 
 LANES = 16
 LEAST_PRODUCTS = 400
-"""Smaller products of matrices are not the library's."""
+"""Smaller products of batches of matrices are not the library's."""
 EXP = (0.00139304355252534151, 0.00833336077630519867, 0.0416664853692054749, 0.166666671633720398, 0.5)
 """Of the polynomial, behind the first."""
 
@@ -31,6 +32,7 @@ def arithmetic() -> Iterator[None]:
     with ExitStack() as stack:
         if not fused():
             stack.enter_context(patch.object(torch.Tensor, "bmm", _bmm(torch.Tensor.bmm)))
+            stack.enter_context(patch.object(torch, "matmul", _matmul(torch.matmul)))
         if torch.backends.cpu.get_cpu_capability() != "AVX512":
             stack.enter_context(patch.object(torch, "softmax", softmax))
         yield
@@ -53,6 +55,22 @@ def _bmm(own: Any) -> Any:
         return points(self, other)
 
     return bmm
+
+
+def _matmul(own: Any) -> Any:
+    def matmul(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
+        if left.shape != (4, 3) or right.shape != (3, 2) or right.is_contiguous():
+            result: torch.Tensor = own(left, right)
+            return result
+        return corners(left, right)
+
+    return matmul
+
+
+def corners(points: torch.Tensor, theta: torch.Tensor) -> torch.Tensor:
+    """[4, 3] by a transposed [3, 2]: x·t₀ + t₂ + y·t₁, from the left, for points whose last number is 1."""
+    x, y, _ = points.split(1, dim=1)
+    return x * theta[0] + theta[2] + y * theta[1]
 
 
 def points(grid: torch.Tensor, theta: torch.Tensor) -> torch.Tensor:

@@ -52,6 +52,8 @@ def test_within_torch_computes_as_the_reference() -> None:
     with reference.arithmetic():
         assert reference.fused()
         assert torch.equal(grid.bmm(theta), reference.points(grid, theta))
+        corners, flat = torch.cat((grid[0, :4, :2], torch.ones(4, 1)), 1), theta[0].T.contiguous().T
+        assert torch.equal(torch.matmul(corners, flat), reference.corners(corners, flat))
         for taps in (3, 5, 7, 9, 23, 41):
             x = exponents(taps, 0.3 * taps / 4)
             assert torch.equal(torch.softmax(x, dim=0), reference.softmax(x, 0)), taps
