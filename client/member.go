@@ -7,7 +7,7 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/cespare/xxhash/v2"
+	"github.com/zeebo/xxh3"
 
 	"github.com/feedwater-io/feedwater/control/pick"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
@@ -184,7 +184,7 @@ func (m *member) spread() *rand.Rand {
 	if seed == 0 {
 		seed = rand.Uint64()
 	}
-	return rand.New(rand.NewPCG(seed, xxhash.Sum64String(m.node.Addr())))
+	return rand.New(rand.NewPCG(seed, xxh3.HashString(m.node.Addr())))
 }
 
 // serve opens the plan at the node, has the fleet judge the answer, and holds the stream until it ends. It returns why.

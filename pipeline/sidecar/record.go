@@ -4,10 +4,10 @@ import (
 	"encoding/binary"
 	"time"
 
-	"github.com/cespare/xxhash/v2"
+	"github.com/zeebo/xxh3"
 )
 
-// A record is: u32 bytes of data, the data, u32 sample, u64 XXH64 of the file it is about, u64 XXH64 of all that from the data on. Integers are
+// A record is: u32 bytes of data, the data, u32 sample, u64 XXH3 of the file it is about, u64 XXH3 of all that from the data on. Integers are
 // little-endian.
 const (
 	lengthBytes  = 4
@@ -20,7 +20,7 @@ func appendRecord(dst []byte, sample int, digest uint64, data []byte) []byte {
 	dst = append(dst, data...)
 	dst = binary.LittleEndian.AppendUint32(dst, uint32(sample))
 	dst = binary.LittleEndian.AppendUint64(dst, digest)
-	return binary.LittleEndian.AppendUint64(dst, xxhash.Sum64(dst[start:]))
+	return binary.LittleEndian.AppendUint64(dst, xxh3.Hash(dst[start:]))
 }
 
 // copyRecord copies the record at an offset over buf, without its length.
@@ -40,8 +40,8 @@ func copyRecord(records []byte, offset int, buf []byte) ([]byte, bool) {
 func dataOf(record []byte, sample int, file []byte) ([]byte, bool) {
 	n := len(record) - trailerBytes
 	tail := record[n:]
-	whole := binary.LittleEndian.Uint64(tail[12:]) == xxhash.Sum64(record[:n+12]) && binary.LittleEndian.Uint32(tail) == uint32(sample)
-	if !whole || binary.LittleEndian.Uint64(tail[4:]) != xxhash.Sum64(file) {
+	whole := binary.LittleEndian.Uint64(tail[12:]) == xxh3.Hash(record[:n+12]) && binary.LittleEndian.Uint32(tail) == uint32(sample)
+	if !whole || binary.LittleEndian.Uint64(tail[4:]) != xxh3.Hash(file) {
 		return record[:0], false
 	}
 	return record[:n], true
@@ -113,7 +113,7 @@ func (s *Store) put(sample int, file, data []byte) bool {
 	}
 	p := s.pending
 	offset := uint32(len(p.records))
-	p.records = appendRecord(p.records, sample, xxhash.Sum64(file), data)
+	p.records = appendRecord(p.records, sample, xxh3.Hash(file), data)
 	p.entries = binary.LittleEndian.AppendUint32(p.entries, uint32(sample))
 	p.entries = binary.LittleEndian.AppendUint32(p.entries, offset)
 	s.segments[p.segment].records = p.records

@@ -12,19 +12,19 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/cespare/xxhash/v2"
+	"github.com/zeebo/xxh3"
 )
 
 // A segment is a file of records that is never changed. Integers are little-endian:
 //
 //	head      magic [8], key of the data set [32], entries u32, bytes of records u32
 //	entries   each: sample u32, offset of its record in the records u32
-//	checksum  XXH64 u64 of all before
+//	checksum  XXH3 u64 of all before
 //	records
 //
 // A Store checks all but the records when it opens a segment, and a record when it is asked for.
 const (
-	magic         = "fwindex1"
+	magic         = "fwindex2"
 	headBytes     = 48
 	entryBytes    = 8
 	checksumBytes = 8
@@ -55,7 +55,7 @@ func (p *pending) head(key [sha256.Size]byte) []byte {
 	b = binary.LittleEndian.AppendUint32(b, uint32(len(p.entries)/entryBytes))
 	b = binary.LittleEndian.AppendUint32(b, uint32(len(p.records)))
 	b = append(b, p.entries...)
-	return binary.LittleEndian.AppendUint64(b, xxhash.Sum64(b))
+	return binary.LittleEndian.AppendUint64(b, xxh3.Hash(b))
 }
 
 var errDamaged = errors.New("the index file is damaged, or of other data")
@@ -71,7 +71,7 @@ func parse(data []byte, key [sha256.Size]byte, samples int) (entries, records []
 		return nil, nil, errDamaged
 	}
 	checked := bytes.Clone(data[:end+checksumBytes])
-	if binary.LittleEndian.Uint64(checked[end:]) != xxhash.Sum64(checked[:end]) {
+	if binary.LittleEndian.Uint64(checked[end:]) != xxh3.Hash(checked[:end]) {
 		return nil, nil, errDamaged
 	}
 	entries, records = checked[headBytes:end], data[end+checksumBytes:]

@@ -25,7 +25,7 @@ def main() -> int:
     parser.add_argument("--images", type=int, default=200)
     parser.add_argument("--epochs", type=int, default=5, help="draws for each image")
     parser.add_argument("names", nargs="*", help="parts of the names of cases; all if none")
-    arguments = parser.parse_args()
+    arguments = parser.parse_intermixed_args()
     torch.set_num_threads(1)
     print(f"torchvision {torchvision.__version__}, torch {torch.__version__}, Pillow {PIL.__version__}\n")
     print("| transform | dialect | images × draws | applied | values that differ | by at most |")
