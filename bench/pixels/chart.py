@@ -33,7 +33,7 @@ def svg(rows: Sequence[Row]) -> str:
     for number, row in enumerate(shown):
         lines += _bar(row, 6 + HEIGHT * number, WIDTH / top)
     words = "how much faster, medians: blue holds, yellow misses; line: range of the rounds; red: limit"
-    lines.append(f'<text x="{LEFT}" y="{height - 6}">{words}</text></svg>')
+    lines.append(f'<text x="{LEFT + WIDTH + 44}" y="{height - 6}" text-anchor="end">{words}</text></svg>')
     return "\n".join(lines) + "\n"
 
 
