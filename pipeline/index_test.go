@@ -116,6 +116,27 @@ func TestIndexChangesNothing(t *testing.T) {
 	}
 }
 
+// Where there are more data sets than stores, the one that no job was prepared for since longest loses its own.
+func TestStoresOfManyDataSets(t *testing.T) {
+	x := indexes{index: &Index{Dir: t.TempDir()}}
+	defer x.close()
+	first, second := x.of("0", 1), x.of("1", 1)
+	for i := 2; i < maxStores; i++ {
+		x.of(fmt.Sprint(i), 1)
+	}
+	x.index.Trouble = func(err error) { t.Error(err) }
+	if x.of("0", 1) != first {
+		t.Fatal("a store was opened twice")
+	}
+	x.of("another", 1)
+	if x.of("0", 1) != first {
+		t.Error("the store that was asked for last is gone")
+	}
+	if x.of("1", 1) == second {
+		t.Error("the store that was not asked for is kept")
+	}
+}
+
 // Several pipelines that make the same index at once.
 func TestIndexTogether(t *testing.T) {
 	dir, cache := indexFolder(t), t.TempDir()

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/feedwater-io/feedwater/pipeline/augment"
@@ -48,7 +49,7 @@ type masks struct {
 }
 
 // PrepareMasked is Prepare for a plan with masks, which are those of another snapshot: of each picture the file of the same name but for its
-// ending. A picture that has none is an error that wraps dataset.ErrLayout.
+// ending, the PNG if there are others. A picture that has none, or two, is an error that wraps dataset.ErrLayout.
 func (p *Pipeline) PrepareMasked(plan *Plan, s, of *dataset.Snapshot) (*Job, error) {
 	pinned := *plan
 	source := *plan.Masks
@@ -71,15 +72,11 @@ func (p *Pipeline) PrepareMasked(plan *Plan, s, of *dataset.Snapshot) (*Job, err
 
 // match finds the mask of each picture.
 func match(s, of *dataset.Snapshot) (*masks, error) {
-	stems := make(map[string]int32, of.Len())
-	var room [4096]byte
-	for i := range of.Len() {
-		line, err := of.At(i, room[:])
-		if err != nil {
-			return nil, err
-		}
-		stems[stem(line.Key)] = int32(i)
+	stems, err := masksByStem(of)
+	if err != nil {
+		return nil, err
 	}
+	var room [4096]byte
 	m := &masks{snapshot: of, of: make([]int32, s.Len())}
 	for i := range m.of {
 		line, err := s.At(i, room[:])
@@ -87,14 +84,46 @@ func match(s, of *dataset.Snapshot) (*masks, error) {
 			return nil, err
 		}
 		at, there := stems[stem(line.Key)]
-		if !there {
+		switch {
+		case at.twin != "":
+			return nil, fmt.Errorf("%w with masks: %s has two, %s and %s: remove one of them", dataset.ErrLayout,
+				path.Join(s.Path(), string(line.Key)), path.Join(of.Path(), at.key), path.Join(of.Path(), at.twin))
+		case !there:
 			return nil, fmt.Errorf("%w with masks: %s has no mask: there is no %s.png, nor another picture of that name",
 				dataset.ErrLayout, path.Join(s.Path(), string(line.Key)), path.Join(of.Path(), stem(line.Key)))
 		}
-		m.of[i] = at
+		m.of[i] = at.index
 	}
 	return m, nil
 }
+
+// named is the mask of a name: the PNG, where there are other files beside it. twin is another file that could be it as well.
+type named struct {
+	index     int32
+	key, twin string
+}
+
+func masksByStem(of *dataset.Snapshot) (map[string]named, error) {
+	stems := make(map[string]named, of.Len())
+	var room [4096]byte
+	for i := range of.Len() {
+		line, err := of.At(i, room[:])
+		if err != nil {
+			return nil, err
+		}
+		key, name := string(line.Key), stem(line.Key)
+		switch before, there := stems[name]; {
+		case !there || isPNG(key) && !isPNG(before.key):
+			stems[name] = named{index: int32(i), key: key}
+		case isPNG(key) == isPNG(before.key):
+			before.twin = key
+			stems[name] = before
+		}
+	}
+	return stems, nil
+}
+
+func isPNG(key string) bool { return strings.EqualFold(path.Ext(key), ".png") }
 
 // stem is a key without its ending.
 func stem(key []byte) string { return string(key[:len(key)-len(path.Ext(string(key)))]) }

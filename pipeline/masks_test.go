@@ -125,6 +125,27 @@ func TestMasksThatAreMissing(t *testing.T) {
 	}
 }
 
+// Beside a PNG other files of its name are no masks; two PNGs are one too many, and so are two others.
+func TestMasksOfOneName(t *testing.T) {
+	for _, v := range []struct{ beside, want string }{{"a.jpg", ""}, {"a.webp", ""}, {"a.PNG", "a.PNG and "}} {
+		images, masks := greyFolders(t)
+		write(t, filepath.Join(masks, v.beside), []byte("x"))
+		j, err := masked(t, images, masks, maskPlan, Options{})
+		if v.want != "" {
+			if !errors.Is(err, dataset.ErrLayout) || !strings.Contains(err.Error(), v.want) || !strings.Contains(err.Error(), filepath.Join(masks, "a.png")) {
+				t.Errorf("%s: %v", v.beside, err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, r := fetch(t, j, Name{Count: 6}); r.Err != nil {
+			t.Errorf("%s: %v", v.beside, r.Err)
+		}
+	}
+}
+
 func TestMaskPlans(t *testing.T) {
 	crop := `"transforms": [{"op": "CenterCrop", "size": 9}]`
 	for text, want := range map[string]string{

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/feedwater-io/feedwater/pipeline/codec"
 )
 
 // A panic in the code that makes samples ends the want, not the process, and the decoder that it left behind is not used again.
@@ -25,6 +27,12 @@ func TestPanicEndsTheWant(t *testing.T) {
 		}
 		return <-done
 	}
+	decoder := func() *codec.Decoder {
+		d := <-j.p.decoders
+		defer func() { j.p.decoders <- d }()
+		return d.codec
+	}
+	before := decoder()
 	var e *PanicError
 	if r := try(func(_, i int, _ []byte) {
 		if i == 2 {
@@ -42,6 +50,9 @@ func TestPanicEndsTheWant(t *testing.T) {
 		t.Error("nobody was told")
 	}
 	mu.Unlock()
+	if decoder() == before {
+		t.Error("the decoder is used again")
+	}
 	if r := try(func(_, _ int, _ []byte) {}); r.Err != nil {
 		t.Errorf("the next want: %v", r.Err)
 	}

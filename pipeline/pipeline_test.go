@@ -192,6 +192,54 @@ func TestListIsTheSameAsPositions(t *testing.T) {
 	}
 }
 
+// Every repeat of a sample has draws of its own, in a batch as in a replay.
+func TestRepeatsDiffer(t *testing.T) {
+	j := open(t, folder(t), fmt.Sprintf(cropPlan, ""), Options{})
+	var n Name
+	for repeat := range uint32(6) {
+		n.List = append(n.List, Ref{3, repeat})
+	}
+	batch, r := fetch(t, j, n)
+	again, err := j.Replay(t.Context(), n, math.MaxInt, nil)
+	if r.Err != nil || err != nil {
+		t.Fatal(r.Err, err)
+	}
+	seen := map[string]bool{}
+	for i, s := range again {
+		at := offsetOf(r.Fields, imageField) + i*len(s.Image)
+		if !bytes.Equal(batch[at:at+len(s.Image)], s.Image) {
+			t.Errorf("repeat %d: the replay differs", i)
+		}
+		seen[string(s.Image)] = true
+	}
+	if len(seen) != len(n.List) {
+		t.Errorf("%d repeats are %d pictures", len(n.List), len(seen))
+	}
+}
+
+// A policy is its want's alone.
+func TestPolicyEndsWithItsWant(t *testing.T) {
+	j := open(t, folder(t), `{"transforms": [{"op": "Resize", "size": [32, 32]}, {"op": "CTAugment", "probe": 0}]}`, Options{Workers: 1})
+	n := Name{Count: 21}
+	want, _ := fetch(t, j, n)
+	for bins := 1; bins < 1000; bins++ {
+		n.Policy = bytes.Repeat([]byte{1, 0}, bins)
+		if j.checkPolicy(n.Policy) == nil {
+			break
+		}
+	}
+	for i := range len(n.Policy) / 2 {
+		n.Policy[2*i] = byte(1 + i*i%250)
+	}
+	other, r := fetch(t, j, n)
+	if r.Err != nil || bytes.Equal(other, want) {
+		t.Fatal("the policy changes nothing", r.Err)
+	}
+	if got, _ := fetch(t, j, Name{Count: 21}); !bytes.Equal(got, want) {
+		t.Error("it changes a want without one")
+	}
+}
+
 func TestImageHookGetsEverySampleOnce(t *testing.T) {
 	j := open(t, folder(t), fmt.Sprintf(cropPlan, ""), Options{Workers: 4})
 	n := Name{Count: 20}

@@ -11,6 +11,7 @@ import (
 	"os"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/feedwater-io/feedwater/pipeline"
 	"github.com/feedwater-io/feedwater/pipeline/augment"
@@ -146,26 +147,38 @@ func (o *previewOptions) rows(ctx context.Context, plan *pipeline.Plan) ([]sheet
 	defer p.Close()
 	plain := *plan
 	plain.Transforms, plain.Views = augment.Chain{}, nil
+	original, err := p.Prepare(&plain, data)
+	if err != nil {
+		return nil, err
+	}
+	job, err := p.Prepare(plan, data)
+	if err != nil {
+		return nil, err
+	}
 	names := o.choose(uint64(data.Len()))
 	rows := make([]sheetRow, len(names))
-	for column := range o.epochs + 1 {
-		of, epoch := plan, column-1
-		if column == 0 {
-			of, epoch = &plain, 0
-		}
-		job, err := p.Prepare(of, data)
-		if err != nil {
-			return nil, err
-		}
-		made, err := job.Replay(ctx, pipeline.Name{Epoch: uint32(epoch), List: names}, math.MaxInt, nil)
-		if err != nil {
-			return nil, err
-		}
-		for i := range made {
-			rows[i].add(&made[i], column == 0)
-		}
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(p.Workers())
+	for i, name := range names {
+		group.Go(func() error { return o.row(ctx, &rows[i], name, original, job) })
 	}
-	return rows, nil
+	return rows, group.Wait()
+}
+
+// row makes what the sheet shows of one sample. Pictures of full size are there one at a time.
+func (o *previewOptions) row(ctx context.Context, r *sheetRow, name pipeline.Ref, original, job *pipeline.Job) error {
+	for column := range o.epochs + 1 {
+		of, epoch := job, column-1
+		if column == 0 {
+			of, epoch = original, 0
+		}
+		made, err := of.Replay(ctx, pipeline.Name{Epoch: uint32(epoch), List: []pipeline.Ref{name}}, math.MaxInt, nil)
+		if err != nil {
+			return err
+		}
+		r.add(&made[0], column == 0, o.width)
+	}
+	return nil
 }
 
 // choose takes samples from all over the data set, other ones for other seeds.

@@ -46,8 +46,9 @@ const (
 	lineSpace = 15
 )
 
-// add puts a sample behind what is there, each of its views in a cell. The first one is the original, which has a title instead of draws.
-func (r *sheetRow) add(s *pipeline.Sample, original bool) {
+// add puts a sample behind what is there, each of its views in a cell, with pictures of at most width × width. The first one is the original, which
+// has a title instead of draws.
+func (r *sheetRow) add(s *pipeline.Sample, original bool, width int) {
 	views := s.Views
 	if len(views) == 0 {
 		views = []pipeline.View{{Height: s.Height, Width: s.Width, Image: s.Image, Draws: s.Draws}}
@@ -57,7 +58,7 @@ func (r *sheetRow) add(s *pipeline.Sample, original bool) {
 		if s.Err != nil {
 			c.lines = append(c.lines, sheetLine{s.Err.Cause.Error(), sheetError})
 		} else {
-			c.picture = toImage(&views[i])
+			c.picture = imaging.Fit(toImage(&views[i]), width, width, imaging.Lanczos)
 		}
 		if original {
 			c.lines = append([]sheetLine{{s.Key, sheetInk}}, c.lines...)
@@ -99,11 +100,11 @@ func toImage(s *pipeline.View) image.Image {
 	return m
 }
 
-// drawSheet draws rows of cells, pictures of at most width × width.
+// drawSheet draws rows of cells that are so wide.
 func drawSheet(rows []sheetRow, width int) image.Image {
 	columns := 0
 	for i := range rows {
-		rows[i].fit(width)
+		rows[i].breakLines(width)
 		columns = max(columns, len(rows[i].cells))
 	}
 	height := sheetGap
@@ -119,14 +120,11 @@ func drawSheet(rows []sheetRow, width int) image.Image {
 	return sheet
 }
 
-// fit makes pictures small enough, and breaks lines.
-func (r *sheetRow) fit(width int) {
+// breakLines makes lines short enough.
+func (r *sheetRow) breakLines(width int) {
 	letters := max(1, width/sheetFont.Advance)
 	for i := range r.cells {
 		c := &r.cells[i]
-		if c.picture != nil {
-			c.picture = imaging.Fit(c.picture, width, width, imaging.Lanczos)
-		}
 		var lines []sheetLine
 		for _, l := range c.lines {
 			for _, text := range broken(l.text, letters) {

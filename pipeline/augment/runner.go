@@ -135,7 +135,8 @@ func (r *Runner) Run(src Source, dst []byte, stride int) error {
 	return r.RunUnless(nil, src, dst, stride)
 }
 
-// RunUnless is Run that leaves off once cancelled is set: between passes, and within those that can take long. The error is ErrStopped then.
+// RunUnless is Run that leaves off once cancelled is set: between passes, and within those of ops that can take long; src is not interrupted. The
+// error is ErrStopped then.
 func (r *Runner) RunUnless(cancelled *atomic.Bool, src Source, dst []byte, stride int) error {
 	if len(r.program.passes) == 0 {
 		return errors.New("augment: nothing was begun")

@@ -24,7 +24,8 @@ import (
 //
 // A Store checks all but the records when it opens a segment, and a record when it is asked for.
 const (
-	magic         = "fwindex2"
+	format        = "2"
+	magic         = "fwindex" + format
 	headBytes     = 48
 	entryBytes    = 8
 	checksumBytes = 8

@@ -117,8 +117,8 @@ func Open(fingerprint string, samples int, options Options) (*Store, error) {
 	return s, nil
 }
 
-// prefix begins the names of the data set's files.
-func (s *Store) prefix() string { return hex.EncodeToString(s.key[:16]) + "-" }
+// prefix begins the names of the data set's files. Those of other formats have another one, so that versions share a folder.
+func (s *Store) prefix() string { return hex.EncodeToString(s.key[:16]) + "." + format + "-" }
 
 // Close writes what was gathered and gives all memory back. Later calls find nothing and keep nothing. Closing twice does nothing.
 func (s *Store) Close() {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -225,6 +226,34 @@ func TestDamagedFiles(t *testing.T) {
 	}
 	if found(t, open(t, Options{Dir: dir})) != 0 {
 		t.Error("found something in a folder")
+	}
+}
+
+// Files of other formats are left alone, as those of other data sets are: until there is no room.
+func TestOtherFormats(t *testing.T) {
+	_, dir, name := filed(t)
+	other := strings.Replace(name, "."+format+"-", "-", 1)
+	if err := os.Rename(name, other); err != nil {
+		t.Fatal(err)
+	}
+	s := open(t, Options{Dir: dir})
+	if n := found(t, s); n != 0 {
+		t.Errorf("%d found", n)
+	}
+	fill(s)
+	s.Close()
+	if _, err := os.Stat(other); err != nil {
+		t.Error(err)
+	}
+	info, err := os.Stat(filesIn(t, dir)[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	s = open(t, Options{Dir: dir, MaxBytes: 2*info.Size() + info.Size()/2})
+	s.Put(0, fileOf(0), bytes.Repeat([]byte{1}, int(info.Size())))
+	s.Close()
+	if _, err := os.Stat(other); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("it takes room that is needed: %v", err)
 	}
 }
 
