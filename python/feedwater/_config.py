@@ -125,7 +125,7 @@ class Config:
             if self.masks is not None:
                 raise NotYetError("python= together with masks= is not there yet: leave one of them out")
         if self.batch_transform is not None:
-            _batch_transform.check(self.batch_transform)
+            _batch_transform.check(self.batch_transform, self.names, self.masks is not None)
 
     def _check_masks(self) -> None:
         if self.masks is None:

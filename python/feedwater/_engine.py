@@ -309,7 +309,7 @@ class Engine:
                 continue
             batch = self._builder.batch(rows, self._keys)
             if self.config.batch_transform is not None:
-                batch = self._transformed(self.config.batch_transform, batch, step)
+                batch = self._transformed(self.config.batch_transform, batch, step, rows.valid)
             last = Last(step.epoch, step.position, rows.indices, rows.places, self.feed.session)
             self.cursor.prepare()
             return Ready(batch, step, last, totals)
@@ -337,10 +337,11 @@ class Engine:
         at = self.cursor.at
         self.cursor.at = At(step.after, at.returned, at.last, totals)
 
-    def _transformed(self, transform: Callable[..., Any], batch: Any, step: Step) -> Any:
+    def _transformed(self, transform: Callable[..., Any], batch: Any, step: Step, valid: Any) -> Any:
         self.pace.arrived()
         began = time.perf_counter()
-        batch = _batch_transform.apply(transform, batch, (self.config.seed, step.epoch, step.position))
+        numbers = self.config.seed, step.epoch, step.position
+        batch = _batch_transform.apply(transform, batch, numbers, self.config.names, valid)
         self.pace.transformed(time.perf_counter() - began)
         return batch
 

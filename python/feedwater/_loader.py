@@ -78,10 +78,11 @@ class Loader(Generic[B]):
                      global generators are seeded for each sample. It must be a function of a module (or an object that
                      can be pickled), not a lambda or closure
     python_workers   processes for it; by default as many as there are cores
-    batch_transform  fn(batch, rng) -> batch, called on each batch in the training loop's thread; or MixUp, CutMix or a
-                     choice of them, as torchvision has them, called as fn(images, labels). rng is a numpy Generator of
-                     its own for each batch; the global generators of random, numpy and torch (CPU) are seeded for the
-                     call and put back. So batches come out the same again
+    batch_transform  fn(batch, rng) -> batch, called on each batch in the training loop's thread; or MixUp, CutMix or
+                     another transform of torchvision.transforms.v2, which gets the pictures (all views), masks and
+                     labels, of the rows that hold a sample, wherever they are among the fields. rng is a numpy
+                     Generator of its own for each batch; the global generators of random, numpy and torch (CPU)
+                     are seeded for the call and put back. So batches come out the same again
     dtype            of images, in place of what the transform gives
     memory_format    torch.channels_last or torch.contiguous_format; by default channels_last for uint8
     memory           bytes for batches that are ready or being made
