@@ -35,7 +35,7 @@ type Limits struct {
 	// Scans is the largest number of scans of a JPEG file.
 	Scans int `json:"scans"`
 	// ScanBlocks is the largest sum over the scans of a JPEG file of several of the blocks of 8×8 samples that each visits,
-	// where one of a sequential scan counts as 8.
+	// where one of a sequential scan counts as 8, and a restart as 6.
 	ScanBlocks int64 `json:"scan_blocks"`
 }
 

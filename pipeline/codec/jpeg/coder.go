@@ -59,7 +59,7 @@ func (c *coder) buildTables(progressive bool) {
 
 // enter starts the interval whose data is at a place of the file.
 func (c *coder) enter(at int) {
-	c.segment.fill(c.cursor.src, at)
+	c.segment.fill(c.cursor.src, at, padOf(len(c.units)))
 	c.cursor.at = c.segment.end
 	c.cursor.find()
 	c.empty = false
@@ -91,7 +91,7 @@ func (c *coder) resume() {
 			c.left = math.MaxInt
 		}
 	default:
-		c.segment.blank()
+		c.segment.blank(padOf(len(c.units)))
 		c.begin()
 	}
 }

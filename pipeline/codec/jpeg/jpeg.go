@@ -40,7 +40,7 @@ type Limits struct {
 	Scans int
 	// ScanBlocks is the largest sum over all scans of the blocks of 8x8 samples that a scan visits. Default 1<<27, which is 256 scans of all
 	// components of 11 megapixels, or 16 of 178. An empty visit takes a scan of a few bytes some nanoseconds. A block of a sequential scan
-	// counts as 8, so that either takes about a second at most.
+	// counts as 8, and a restart, of which there are as many as the restart interval asks for, as 6, so that any takes about a second at most.
 	ScanBlocks int64
 }
 

@@ -13,9 +13,7 @@ import (
 
 // bomb is a progressive file of a size with many scans that each visit all blocks of the first component and take a few bytes.
 func bomb(w, h, scans int) []byte {
-	b := jpegtest.Encode(jpegtest.Photograph(1, 1, 16, 16), jpegtest.Options{Progressive: jpegtest.Script(3)[:2]})
-	sof := find(b, 0xc2, 0).start
-	b = overwrite(b, sof+5, byte(h>>8), byte(h), byte(w>>8), byte(w))
+	b := sized(jpegtest.Encode(jpegtest.Photograph(1, 1, 16, 16), jpegtest.Options{Progressive: jpegtest.Script(3)[:2]}), mSOF2, w, h)
 	b = b[:len(b)-2]
 	b = append(b, "\xff\xc4\x00\x14\x10\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\xe0"...) // one code: 14 bits of blocks follow
 	end := []byte{}
@@ -31,14 +29,27 @@ func bomb(w, h, scans int) []byte {
 
 // again is a sequential 4:4:4 file of a size whose three components have a scan each, and the first one more of them.
 func again(w, h, more int) []byte {
-	b := jpegtest.Encode(jpegtest.Photograph(1, 1, 16, 16), jpegtest.Options{Scans: [][]int{{0}, {1}, {2}}})
-	b = overwrite(b, find(b, 0xc0, 0).start+5, byte(h>>8), byte(h), byte(w>>8), byte(w))
+	b := sized(jpegtest.Encode(jpegtest.Photograph(1, 1, 16, 16), jpegtest.Options{Scans: [][]int{{0}, {1}, {2}}}), mSOF0, w, h)
 	first := b[find(b, 0xda, 0).start:find(b, 0xda, 0).end]
 	return slices.Concat(b[:len(b)-len(eoi)], bytes.Repeat(first, more), eoi)
 }
 
+// restarting is a file with a restart interval. There are no markers in its data.
+func restarting(b []byte, interval int) []byte {
+	return insert(b, spans(b)[0].start, []byte{0xff, mDRI, 0, 4, byte(interval >> 8), byte(interval)})
+}
+
+// sized is a file whose header claims a size.
+func sized(b []byte, frame byte, w, h int) []byte {
+	return overwrite(b, find(b, frame, 0).start+5, byte(h>>8), byte(h), byte(w>>8), byte(w))
+}
+
 // Scans without end are refused before anything of the picture's size, or of the scans' number, is allocated.
 func TestScansAreLimited(t *testing.T) {
+	small := jpegtest.Photograph(1, 1, 16, 16)
+	baseline := jpegtest.Encode(small, jpegtest.Options{Sampling: jpegtest.S444})
+	progressive := jpegtest.Encode(small, jpegtest.Options{Sampling: jpegtest.S420, Progressive: jpegtest.Script(3)})
+	fine := jpegtest.Encode(small, jpegtest.Options{Sampling: jpegtest.S444, Progressive: jpegtest.Script(3)})
 	d := NewDecoder(kernel.Levels()[0])
 	for _, c := range []struct {
 		name string
@@ -62,6 +73,17 @@ func TestScansAreLimited(t *testing.T) {
 		{"a block too many", bomb(800, 800, 8), Limits{ScanBlocks: 3*10_000 + 9*10_000 - 1}, false},
 		{"sequential blocks", again(800, 800, 2), Limits{ScanBlocks: 8 * 5 * 10_000}, true},
 		{"a sequential block too many", again(800, 800, 2), Limits{ScanBlocks: 8*5*10_000 - 1}, false},
+		{"restarts", restarting(bomb(800, 800, 8), 100), Limits{ScanBlocks: 12*10_000 + 6*10*99}, true},
+		{"a restart too many", restarting(bomb(800, 800, 8), 100), Limits{ScanBlocks: 12*10_000 + 6*10*99 - 1}, false},
+		{"sequential restarts", restarting(again(800, 800, 2), 1), Limits{ScanBlocks: (8 + 6) * 5 * 10_000}, true},
+		{"84 scans of 64 megapixels", bomb(8000, 8000, 82), Limits{}, true},
+		{"84 scans of 64 megapixels, a restart at each block", restarting(bomb(8000, 8000, 82), 1), Limits{}, false},
+		{"128 scans of 64 megapixels, a restart at each row", restarting(bomb(8000, 8000, 122), 1000), Limits{}, true},
+		{"128 scans of 64 megapixels, a restart at each eighth block", restarting(bomb(8000, 8000, 122), 8), Limits{}, false},
+		{"a baseline file of 178 megapixels, a restart at each block", restarting(sized(baseline, mSOF0, 13377, 13377), 1), Limits{}, true},
+		{"a progressive file of 169 megapixels, a restart at each block", restarting(sized(progressive, mSOF2, 13000, 13000), 1), Limits{}, true},
+		{"a progressive 4:4:4 file of 80 megapixels, a restart at each block", restarting(sized(fine, mSOF2, 8944, 8944), 1), Limits{}, true},
+		{"3 sequential scans of 64 megapixels, a restart at each block", restarting(again(8000, 8000, 0), 1), Limits{}, true},
 	} {
 		_, _, err := d.Parse(c.file, c.l)
 		if c.ok != (err == nil) || !c.ok && !errors.Is(err, ErrLimit) {

@@ -16,7 +16,7 @@ type parser struct {
 	cut    bool // a read went past the end
 	frame  frame
 	scans  []scan
-	blocks int64 // that the scans visit, as Limits.ScanBlocks counts them
+	blocks int64 // that the scans visit, and their restarts, as Limits.ScanBlocks counts them
 
 	quant   [4]quantTable
 	dc, ac  [4]definition
@@ -135,6 +135,9 @@ func (p *parser) tail(marker byte) error {
 // sequentialBlock is what a block of a sequential scan counts as: its coefficients are read and stored, some 60 ns where it takes two bits.
 const sequentialBlock = 8
 
+// restartInterval is what a restart counts as: the marker is found and the coder starts anew, some 45 ns.
+const restartInterval = 6
+
 // checkWork adds a scan to the work the file asks for. The scans to come are counted at the first one of a progressive file and at the
 // second one of another, ahead of all that would be kept of them.
 func (p *parser) checkWork(s *scan) error {
@@ -142,14 +145,14 @@ func (p *parser) checkWork(s *scan) error {
 	if p.frame.progressive {
 		visits, several = s.blocks(&p.frame), 0
 	}
-	p.blocks += visits
+	p.blocks += visits + restartInterval*s.restarts(&p.frame)
 	if len(p.scans) == several {
 		if n := several + 1 + bytes.Count(p.src[p.at:], []byte{0xff, mSOS}); n > p.limits.Scans {
 			return p.failure(ErrLimit, "%d scans, at most %d are decoded", n, p.limits.Scans)
 		}
 	}
 	if len(p.scans) >= several && p.blocks > p.limits.ScanBlocks {
-		return p.failure(ErrLimit, "%d blocks in scans so far, at most %d are decoded", p.blocks, p.limits.ScanBlocks)
+		return p.failure(ErrLimit, "%d blocks in scans so far, restarts counted as %d each, at most %d are decoded", p.blocks, restartInterval, p.limits.ScanBlocks)
 	}
 	return nil
 }

@@ -150,23 +150,29 @@ func (s *scan) blocks(f *frame) (n int64) {
 	return n * int64(x) * int64(y)
 }
 
+// restarts is how many restart markers the scan has if none is missing.
+func (s *scan) restarts(f *frame) int64 {
+	if s.restart == 0 {
+		return 0
+	}
+	x, y := s.mcus(f)
+	return (int64(x)*int64(y) - 1) / int64(s.restart)
+}
+
 // walk passes over the data of a scan and returns the marker behind it, which is read. first takes the first interval if
 // the scan is the first one.
 func (p *parser) walk(s *scan, first *segment) (marker byte, err error) {
 	c := cursor{src: p.src, at: p.at}
 	if len(p.scans) == 1 {
-		first.fill(p.src, p.at)
+		first.fill(p.src, p.at, segmentPad)
 		c.at = first.end
 	}
-	if s.restart > 0 {
-		x, y := s.mcus(&p.frame)
-		for n := (x*y - 1) / s.restart; n > 0; n-- {
-			if c.resume() {
-				continue
-			}
-			if c.marker < mRST0 || c.marker > mRST7 { // nothing moves from here on
-				break
-			}
+	for range s.restarts(&p.frame) {
+		if c.resume() {
+			continue
+		}
+		if c.marker < mRST0 || c.marker > mRST7 { // nothing moves from here on
+			break
 		}
 	}
 	found := c.marker != 0 || c.find()

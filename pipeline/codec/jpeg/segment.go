@@ -1,10 +1,13 @@
 package jpeg
 
-// segmentPad is how many zero bytes follow the data of a segment, so that an MCU which starts inside the data can be decoded
+// padOf is how many zero bytes follow the data of a segment, so that an MCU of so many blocks which starts inside the data can be decoded
 // to its end whatever its bits are.
+func padOf(blocks int) int { return blocks*blockBytes + 2*refillBytes }
+
+// segmentPad is what the largest MCU needs. There is memory for it behind the data of every segment.
 const segmentPad = maxBlocks*blockBytes + 2*refillBytes
 
-// segment is the data of one restart interval without the stuffed zeros, followed by segmentPad zeros.
+// segment is the data of one restart interval without the stuffed zeros, followed by zeros.
 type segment struct {
 	unstuff func(dst, src []byte) (written, read int)
 	start   int // place in the file, 0: nothing is here
@@ -21,15 +24,16 @@ func (s *segment) forget() {
 	}
 }
 
-// fill takes the data at src[at:] up to the next marker, unless it is here already.
-func (s *segment) fill(src []byte, at int) {
+// fill takes the data at src[at:] up to the next marker, unless it is here already, and puts pad zeros behind it. An interval may be a single
+// block, and a picture have millions of them: more zeros than its scan's MCUs need would take most of the time.
+func (s *segment) fill(src []byte, at, pad int) {
 	if s.start == at {
 		return
 	}
 	rest := src[at:]
 	s.data = room(s.data, len(rest)+segmentPad)
 	n, read := s.unstuff(s.data, rest)
-	clear(s.data[n : n+segmentPad])
+	clear(s.data[n : n+pad])
 	s.start, s.end, s.bits = at, at+read, 8*n
 }
 
@@ -49,8 +53,8 @@ func room(b []byte, n int) []byte {
 	return make([]byte, n+n/4)
 }
 
-// blank makes a segment without data.
-func (s *segment) blank() {
-	clear(s.data[:segmentPad])
+// blank makes a segment without data, of pad zeros.
+func (s *segment) blank(pad int) {
+	clear(s.data[:pad])
 	s.start, s.bits = 0, 0
 }
