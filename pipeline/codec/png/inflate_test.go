@@ -3,6 +3,7 @@ package png
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"hash/crc32"
 	"image"
 	"testing"
@@ -43,6 +44,58 @@ func TestManyChunks(t *testing.T) {
 		}
 		if len(further) == 0 && len(d.data.parts) != 2 || cap(d.data.parts) > (2<<20) {
 			t.Errorf("further chunks of %d bytes: %d parts, room for %d", len(further), len(d.data.parts), cap(d.data.parts))
+		}
+	}
+}
+
+// black is a grey picture of a pixel's width, of chunks of data and what follows them.
+func black(height byte, after []byte, data ...string) []byte {
+	b := append([]byte(Signature), chunkOf("IHDR", []byte{0, 0, 0, 1, 0, 0, 0, height, 8, 0, 0, 0, 0})...)
+	for _, d := range data {
+		b = append(b, chunkOf("IDAT", []byte(d))...)
+	}
+	return append(b, after...)
+}
+
+// What follows the last row counts where it lies in the piece in which the last row became complete, and nowhere else. Pillow 13 says the same of each of these.
+func TestBehindTheLastRow(t *testing.T) {
+	const (
+		row       = "\x78\x01\x63\x60\x00" // two zeros, and the first bits of the end
+		end       = "\x00"
+		sum       = "\x00\x02\x00\x01"
+		wrong     = "\x00\x02\x00\x02"
+		far       = "\x78\x01\x63\x60\x00\x62\x00" // two zeros, and a copy from before them
+		zero      = "\x78\x01\x63\x60\x60\x18\x03" // three zeros, and a code that is none
+		senseless = "\x78\x01\x63\x60\x18\x03"     // two zeros, and a code that is none
+	)
+	iend := chunkOf("IEND", nil)
+	cut := chunkOf("IDAT", []byte(end+sum))[:10]
+	for name, c := range map[string]struct {
+		file []byte
+		want error
+	}{
+		"whole":                                  {black(1, iend, row+end+sum), nil},
+		"another sum":                            {black(1, iend, row+end+wrong), ErrBroken},
+		"another sum in the next piece":          {black(1, iend, row+end, wrong), nil},
+		"end and another sum in the next piece":  {black(1, iend, row, end+wrong), nil},
+		"end in the next piece":                  {black(1, iend, row, end+sum), nil},
+		"end in a piece that is cut":             {black(1, cut, row), ErrTruncated},
+		"end in a piece behind two":              {black(1, iend, row[:3], row[3:4], row[4:], end, wrong), nil},
+		"two rows, one is there":                 {black(2, iend, row+end+sum), nil},
+		"two rows, one is there, another sum":    {black(2, iend, row+end+wrong), ErrBroken},
+		"two rows, one is there, and ends apart": {black(2, iend, row, end+sum), ErrTruncated},
+		"two rows, one is there, the sum apart":  {black(2, iend, row+end, sum), ErrTruncated},
+		"too far back":                           {black(1, iend, far), nil},
+		"senseless":                              {black(1, iend, senseless), ErrBroken},
+		"senseless behind a further byte":        {black(1, iend, zero), nil},
+		"senseless in the next piece":            {black(1, iend, senseless[:5], senseless[5:]), nil},
+	} {
+		d := NewDecoder()
+		if _, _, err := d.Parse(c.file); err != nil {
+			t.Fatal(err)
+		}
+		if err := d.Decode(image.Rect(0, 0, 1, 1), nowhere{}); !errors.Is(err, c.want) || c.want == nil && err != nil {
+			t.Errorf("%s: %v, want %v", name, err, c.want)
 		}
 	}
 }

@@ -25,7 +25,7 @@ var (
 	ErrBroken = errors.New("broken PNG")
 )
 
-// Decoder decodes one file after the other. It keeps its memory for the next file: two rows, some 50 KB for decompression, a
+// Decoder decodes one file after the other. It keeps its memory for the next file: two rows, some 50 KB for decompression, as much again once a file has ended in doubt, a
 // copy of the compressed data where that comes in several chunks, and for interlaced files the region. It is not safe for
 // concurrent use.
 type Decoder struct {
@@ -53,6 +53,8 @@ func (d *Decoder) Parse(src []byte) (w, h int, err error) {
 func (d *Decoder) Release() {
 	d.parsed, d.reader = false, reader{}
 	d.data.src.Reset(nil)
+	d.data.begin.Reset(nil)
+	d.data.all = nil
 }
 
 // Mask makes Decode give the numbers that the pixels of the parsed file are, three times each: indices of its palette, or grey values, as
