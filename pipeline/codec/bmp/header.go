@@ -128,7 +128,7 @@ func (f *header) masks(b []byte, at int) (int, error) {
 }
 
 // palette reads the colors. If they are nothing but the greys in order, Pillow takes the pixels for greys, and if they are
-// black and white for bits, whatever their size.
+// black and white for bits, whatever their size. An entry that the end of the file leaves without its fourth byte may be a grey, but is no color.
 func (f *header) palette(b []byte, colors, entry int) error {
 	l := &f.layout
 	greys := true
@@ -144,7 +144,7 @@ func (f *header) palette(b []byte, colors, entry int) error {
 		}
 		c = [3]byte{b[entry*i+2], b[entry*i+1], b[entry*i]}
 		greys = greys && c == [3]byte{v, v, v}
-		if i < 256 {
+		if i < 256 && len(b) >= entry*(i+1) {
 			l.palette[i] = c
 		}
 	}
