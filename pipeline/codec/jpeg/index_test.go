@@ -5,6 +5,9 @@ import (
 	"encoding/binary"
 	"image"
 	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/feedwater-io/feedwater/pipeline/codec/jpeg/jpegtest"
@@ -142,6 +145,57 @@ func TestNoIndex(t *testing.T) {
 	if index := indexOf(t, d, whole, 8, image.Rect(3, 3, 9, 9)); len(index) == 0 {
 		t.Error("the whole file has no index")
 	}
+}
+
+// bare is a grey file of a row of blocks. Each of its tables has one code, a zero: for the size of a difference, and for the end of a block.
+func bare(blocks, size byte, data string) []byte {
+	const one = "\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00" // code of one bit
+	return slices.Concat(
+		[]byte("\xff\xd8"), quantSegment(0, 1),
+		[]byte{0xff, mSOF0, 0, 11, 8, 0, 8, 0, 8 * blocks, 1, 1, 0x11, 0},
+		[]byte("\xff\xc4\x00\x14\x00"+one), []byte{size},
+		[]byte("\xff\xc4\x00\x14\x10"+one+"\x00"),
+		[]byte("\xff\xda\x00\x08\x01\x01\x00\x00\x3f\x00"+data), eoi)
+}
+
+// A file has no index if a table lacks a code of its data, whatever else is right: libjpeg takes 17 bits for it.
+func TestNoIndexOfUndefinedCodes(t *testing.T) {
+	forLevels(t, func(t *testing.T, d *Decoder) {
+		for name, c := range map[string]struct {
+			data string
+			want bool
+		}{
+			"whole":               {"\x3f", true},
+			"of a difference":     {"\x80\x00\x3f", false},
+			"of a coefficient":    {"\x40\x00\x3f", false},
+			"a byte behind whole": {"\x3f\x00", false},
+		} {
+			if index := indexOf(t, d, bare(1, 0, c.data), 8, image.Rectangle{}); c.want != (len(index) > 0) {
+				t.Errorf("%s: an index of %d bytes", name, len(index))
+			}
+		}
+	})
+}
+
+// First coefficients that no picture has, beyond 16 bits and back, are marked as they are.
+func TestIndexOfHugeCoefficients(t *testing.T) {
+	up, down := "01111111111111110", "00000000000000000" // 32,767 more, and less
+	bits := strings.Repeat(up, 20) + strings.Repeat(down, 11)
+	var data strings.Builder
+	for bits += "1"; len(bits) >= 8; bits = bits[8:] {
+		b, _ := strconv.ParseUint(bits[:8], 2, 8)
+		data.WriteByte(byte(b))
+		if b == 0xff {
+			data.WriteByte(0)
+		}
+	}
+	file := bare(31, 15, data.String())
+	r := rand.New(rand.NewPCG(11, 11))
+	forLevels(t, func(t *testing.T, d *Decoder) {
+		for _, interval := range []int{1, 2, 5} {
+			checkIndexed(t, d, file, indexOf(t, d, file, interval, image.Rectangle{}), r, 20)
+		}
+	})
 }
 
 // Damaged files have their pixels and verdict with the index that they have, if they have one.

@@ -50,7 +50,7 @@ func (c *coder) noteBefore(n int) int {
 }
 
 // complete marks the end of the data behind the last MCU, and reports whether the scan was whole: all its MCUs had data, all the data
-// was theirs, but for the bits that fill the last byte, and nothing in it was senseless.
+// was theirs, but for the bits that fill the last byte, and the tables had all its codes.
 func (c *coder) complete() bool {
 	left := c.segment.bits - c.bits.consumed()
 	if len(c.marks) == 0 || c.empty || left < 0 || left > 7 {
@@ -60,13 +60,6 @@ func (c *coder) complete() bool {
 	for _, p := range c.preds[:c.scan.n] {
 		if p.dc.long.missed || p.ac.long.missed {
 			return false
-		}
-	}
-	for _, m := range c.marks {
-		for _, v := range m.last {
-			if int32(int16(v)) != v {
-				return false
-			}
 		}
 	}
 	return true
