@@ -35,7 +35,10 @@ func (d *Decoder) declared(w, h int) uint64 {
 		bytes += 2 * f.n * w * h
 	}
 	if f.progressive {
-		bytes += f.n * f.w * (f.h + 32) / 8
+		bits := f.n * f.w * (f.h + 32) / 8
+		if bytes += bits; f.smoothed() {
+			bytes += bits // a second reading of more rows has memory of its own, and the first one's is garbage
+		}
 	}
 	return uint64(bytes)
 }
