@@ -199,9 +199,15 @@ def _contained(step: Any, picture: Any, draw: dict[str, Any]) -> Any:
         inside = [inside[place] for place in draw["order"]]
     elif not draw["applied"]:
         return picture
-    left = iter(draw["transforms"])
-    for part in inside:
-        for leaf in leaves(part):
-            if recognised(leaf) is not None:
-                picture = _applied(leaf, picture, next(left))
+    for part, drawn in zip(inside, draw["transforms"], strict=True):
+        picture = _part(part, picture, drawn)
+    return picture
+
+
+def _part(part: Any, picture: Any, draw: dict[str, Any]) -> Any:
+    """What one of a container's transforms makes of a picture. One draw tells of it, also of several that it holds."""
+    steps = [leaf for leaf in leaves(part) if recognised(leaf) is not None]
+    draws = [draw] if len(steps) == 1 else draw.get("transforms", ())
+    for step, drawn in zip(steps, draws, strict=True):
+        picture = _applied(step, picture, drawn)
     return picture

@@ -55,6 +55,20 @@ def test_equal(photos: Path, transform: Any) -> None:
     assert testing.assert_parity(transform, photos, samples=7, epochs=3) == 21
 
 
+FLIPS = v2.Compose([v2.RandomHorizontalFlip(1), v2.RandomVerticalFlip(1)])
+NESTED = {
+    "apply": v2.RandomApply([v2.Compose([v2.RandomRotation(30), v2.ColorJitter(0.5)])], p=1.0),
+    "choice": v2.RandomChoice([FLIPS, v2.RandomInvert(1), torch.nn.Identity()]),
+    "order": v2.RandomOrder([v2.Compose([FLIPS, v2.RandomRotation(9)]), torch.nn.Identity(), v2.RandomSolarize(99)]),
+    "deeper": v2.RandomOrder([v2.Compose([v2.RandomApply([v2.Compose([FLIPS, v2.RandomInvert()])]), FLIPS]), FLIPS]),
+}
+
+
+@pytest.mark.parametrize("name", NESTED)
+def test_compose_inside_of_what_draws_among_transforms(photos: Path, name: str) -> None:
+    assert testing.assert_parity(v2.Compose([v2.Resize(64), NESTED[name]]), photos, samples=3, epochs=4) == 12
+
+
 def test_one_value_off_by_one(photos: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     replay = Loader.replay
 
