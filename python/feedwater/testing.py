@@ -16,10 +16,13 @@ from ._compile import CONVERSIONS, compile_transform, leaves, recognised
 from ._loader import Loader
 from ._replay import Sample
 from .errors import UnsupportedTransformError
+from .transforms._containers import Container
 from .transforms._learnt import CTAugment
-from .transforms._op import FillsMasks, Op
+from .transforms._op import BehindToImage, FillsMasks, Op
+from .transforms._policies import AugMix
 from .transforms._several import Views
 from .transforms._views import CenterCrop, Resize
+from .transforms._warp import Warp
 
 __all__ = ["assert_parity"]
 
@@ -41,13 +44,14 @@ def assert_parity(
     folder, an image folder, some come from all over, each in that many epochs. 8-bit values are compared, before
     ToDtype and what follows, so RandomErasing is not; with masks, as a Loader takes them, a tv_tensors.Mask too.
     Returns how many pictures were equal, within tolerance levels. Raises AssertionError that names the first picture,
-    what was drawn and the difference, or why it could not be made, and UnsupportedTransformError for what cannot be
+    the difference and what was drawn, or why it could not be made, and UnsupportedTransformError for what cannot be
     run, or not be repeated from what was drawn: objects of torchvision.transforms (v1), noise, CTAugment.
     """
     from PIL import Image
 
     equal = 0
-    views = [_steps(view) for view in (transform.transforms if isinstance(transform, Views) else [transform])]
+    parts = transform.transforms if isinstance(transform, Views) else [transform]
+    views, hint = [_steps(view) for view in parts], _hint(parts)
     with Loader(folder, transform, batch_size=1, masks=masks) as loader:
         total = len(loader)
         for number in range(min(samples, total)):
@@ -58,10 +62,10 @@ def assert_parity(
                 with Image.open(os.path.join(folder, sample.key)) as file:
                     picture = file.convert("RGB")
                 for steps, seen in zip(views, sample.views or (sample,), strict=True):
-                    _compare(seen, _expected(steps, picture, seen.draws), epoch, tolerance)
+                    _compare(seen, _expected(steps, picture, seen.draws), epoch, tolerance, hint)
                 if masks is not None:
                     expected = _expected(views[0], _mask(masks, sample.key), sample.draws)
-                    _compare(replace(sample, image=sample.mask), expected, epoch, 0)
+                    _compare(replace(sample, image=sample.mask), expected, epoch, 0, hint)
                 equal += 1
     return equal
 
@@ -103,13 +107,42 @@ def _painting(leaf: Any, op: Op) -> Any:
     return other
 
 
-def _compare(sample: Sample, expected: Any, epoch: int, tolerance: int) -> None:
-    where = f"{sample.key} in epoch {epoch}, drawn {sample.draws}"
-    assert sample.image is not None, where
-    assert sample.image.shape == expected.shape, f"{where}: {sample.image.shape}, torchvision's is {expected.shape}"
+def _compare(sample: Sample, expected: Any, epoch: int, tolerance: int, hint: str) -> None:
+    where, drawn = f"{sample.key} in epoch {epoch}", f"Drawn: {sample.draws}"
+    assert sample.image is not None, f"{where} has no picture. {drawn}"
+    shape = sample.image.shape
+    assert shape == expected.shape, f"{where}: {shape}, torchvision's is {expected.shape}.{hint} {drawn}"
     distance = np.abs(sample.image.astype(np.int16) - expected)
     differing = int(np.count_nonzero(distance > tolerance))
-    assert not differing, f"{where}: {differing} of {distance.size} values differ, by up to {distance.max()}"
+    assert not differing, (
+        f"{where}: {differing} of {distance.size} values differ, by up to {distance.max()}.{hint} {drawn}"
+    )
+
+
+def _hint(parts: Sequence[Any]) -> str:
+    """What is to be known of a difference where torch's own arithmetic is not the one that nodes repeat."""
+    if not any(_warps_tensors(op) for part in parts for op in compile_transform(part).ops) or _fused():
+        return ""
+    return (
+        " On this processor torch's own warps of tensors are others in a few values: by 1 with bilinear, which "
+        "tolerance=1 allows, by a pixel beside it with nearest. See docs/parity.md."
+    )
+
+
+def _warps_tensors(op: Op) -> bool:
+    """Whether a compiled op moves pixels in the arithmetic that torch has for tensors."""
+    if isinstance(op, Container):
+        return any(map(_warps_tensors, op.transforms))
+    op = op.op if isinstance(op, FillsMasks) else op
+    return isinstance(op, AugMix) or (isinstance(op, BehindToImage) and isinstance(op.op, Warp))
+
+
+def _fused() -> bool:
+    """Whether torch rounds each sum of products once here, as nodes do, on Intel's processors with AVX-512."""
+    torch, a = importlib.import_module("torch"), 1 + 2.0**-12
+    rounded = float(torch.tensor(a) * torch.tensor(a))
+    grid = torch.tensor([-rounded, a, 0.0]).expand(1, 400, 3)  # so many that the library multiplies
+    return bool(grid.bmm(torch.tensor([1.0, a, 0.0]).reshape(1, 3, 1).expand(1, 3, 2)).any())
 
 
 def _expected(steps: Sequence[Any], picture: Any, draws: list[dict[str, Any]]) -> Any:

@@ -16,6 +16,8 @@ torch = pytest.importorskip("torch")
 tv_tensors = pytest.importorskip("torchvision.tv_tensors")
 v2 = pytest.importorskip("torchvision.transforms.v2")
 
+import reference  # noqa: E402
+
 pytestmark = pytest.mark.usefixtures("real")
 
 TRAINING = v2.Compose(
@@ -69,18 +71,53 @@ def test_compose_inside_of_what_draws_among_transforms(photos: Path, name: str) 
     assert testing.assert_parity(v2.Compose([v2.Resize(64), NESTED[name]]), photos, samples=3, epochs=4) == 12
 
 
-def test_one_value_off_by_one(photos: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def spoilt(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One value of each picture is another one."""
     replay = Loader.replay
 
-    def spoilt(loader: Any, index: int, epoch: int) -> Any:
+    def spoil(loader: Any, index: int, epoch: int) -> Any:
         sample = replay(loader, index, epoch)
         sample.image[3, 4, 1] ^= 1
         return sample
 
-    monkeypatch.setattr(Loader, "replay", spoilt)
-    with pytest.raises(AssertionError, match=r"in epoch 0, drawn .*: 1 of 12288 values differ, by up to 1"):
+    monkeypatch.setattr(Loader, "replay", spoil)
+
+
+@pytest.mark.usefixtures("spoilt")
+def test_one_value_off_by_one(photos: Path) -> None:
+    with pytest.raises(AssertionError, match=r"in epoch 0: 1 of 12288 values differ, by up to 1\. Drawn: \["):
         testing.assert_parity(v2.RandomResizedCrop(64), photos, samples=3)
     assert testing.assert_parity(v2.RandomResizedCrop(64), photos, samples=3, epochs=1, tolerance=1) == 3
+
+
+TURNED = v2.RandomApply([v2.Compose([v2.RandomInvert(), v2.RandomRotation(9, fill={tv_tensors.Mask: 9, "others": 0})])])
+
+
+@pytest.mark.parametrize(
+    ("fused", "steps", "hint"),
+    [
+        (False, [v2.ToImage(), TURNED], True),
+        (False, [v2.ToImage(), v2.RandAugment()], True),
+        (False, [v2.AugMix()], True),
+        (False, [TURNED, v2.ToImage()], False),
+        (True, [v2.ToImage(), TURNED], False),
+    ],
+)
+@pytest.mark.usefixtures("spoilt", "reference_arithmetic")
+def test_a_processor_whose_torch_warps_otherwise_is_named(
+    photos: Path, monkeypatch: pytest.MonkeyPatch, fused: bool, steps: list[Any], hint: bool
+) -> None:
+    monkeypatch.setattr(testing, "_fused", lambda: fused)
+    with pytest.raises(AssertionError, match=r"1 of 12288 values differ, by up to 1\.") as error:
+        testing.assert_parity(v2.Compose([v2.Resize((64, 64)), *steps]), photos, samples=1, epochs=1)
+    assert ("tolerance=1 allows" in str(error.value)) == hint
+
+
+def test_what_torch_does_with_sums_of_products_is_seen() -> None:
+    assert testing._fused() == reference.fused()
+    with reference.arithmetic():
+        assert testing._fused()
 
 
 PURE = v2.PILToTensor()
