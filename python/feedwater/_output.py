@@ -81,12 +81,13 @@ def field_names(fields: Sequence[str] | Mapping[str, str], more: bool = False) -
     """Our names of the wanted fields to the user's, in order. more: python= may give others than ours."""
     if isinstance(fields, str):
         raise TypeError(f'fields={fields!r}: pass a tuple of names, like ("image", "label"), or a dict that renames')
-    names = dict(fields) if isinstance(fields, Mapping) else {name: name for name in fields}
+    wanted = list(fields)
+    names = dict(fields) if isinstance(fields, Mapping) else {name: name for name in wanted}
     unknown = [name for name in names if name not in FIELDS and not more]
     if unknown:
         raise ValueError(f"fields: no field {unknown[0]!r}; there are {', '.join(FIELDS)}")
     if not names:
         raise ValueError("fields is empty")
-    if len(set(names.values())) < len(names):
-        raise ValueError(f"fields: two fields get one name in {names}")
+    if len(set(names.values())) < len(wanted):
+        raise ValueError(f"fields: two fields get one name in {names if isinstance(fields, Mapping) else wanted}")
     return names

@@ -214,6 +214,7 @@ def clash(**options: Any) -> dict[str, Any]:
         (clash(batch_size=1, fields=()), ValueError, "empty"),
         (clash(batch_size=1, fields=("image", "boxes")), ValueError, "no field 'boxes'"),
         (clash(batch_size=1, fields={"image": "x", "label": "x"}), ValueError, "one name"),
+        (clash(batch_size=1, fields=("image", "image", "label")), ValueError, "one name in .'image', 'image', 'label'"),
         (clash(batch_size=1, batch_transform=3), TypeError, "batch, rng"),
         (clash(batch_size=1, dtype="int64"), TypeError, "int64"),
         (clash(batch_size=1, memory_format="nhwc"), ValueError, "channels_last"),
