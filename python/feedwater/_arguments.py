@@ -109,12 +109,20 @@ def sampler_of(name: str, sampler: Any) -> Any:
         raise TypeError(f"{name}={sampler!r} would be used up after one epoch: pass list(…) of it, or a sampler")
     if str(getattr(sampler, "dtype", "")).endswith("bool"):
         raise TypeError(f"{name} is a mask, True and False: pass its places, {PLACES}")
-    if isinstance(sampler, (list, tuple)) and not sampler:
+    if _length(sampler) == 0:
         raise ValueError(f"{name}={sampler!r} chooses no sample")
     if name == "sampler" and isinstance(sampler, (list, tuple)):
         for item in sampler:
             index_of(item, sampler)
     return sampler
+
+
+def _length(sampler: Any) -> int | None:
+    """What it says of its length; None where it says nothing, or does not know it yet."""
+    try:
+        return len(sampler)
+    except Exception:
+        return None
 
 
 def check_mesh(mesh: Any) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -243,6 +244,11 @@ def clash(**options: Any) -> dict[str, Any]:
         (clash(batch_size=1, sampler=[1.5]), TypeError, "list gave 1.5: needs indices, whole numbers"),
         (clash(batch_size=1, sampler=[]), ValueError, r"sampler=\[\] chooses no sample"),
         (clash(batch_sampler=()), ValueError, r"batch_sampler=\(\) chooses no sample"),
+        (clash(batch_size=1, sampler=np.array([], np.int64)), ValueError, r"sampler=array\(.* chooses no sample"),
+        (clash(batch_size=1, sampler=torch.empty(0, dtype=int)), ValueError, r"sampler=tensor\(.* chooses no sample"),
+        (clash(batch_size=1, sampler=range(0)), ValueError, r"sampler=range\(0, 0\) chooses no sample"),
+        (clash(batch_size=1, sampler=torch.utils.data.SubsetRandomSampler([])), ValueError, "Sampler .*no sample"),
+        (clash(batch_sampler=torch.utils.data.BatchSampler([0], 2, True)), ValueError, "BatchSampler .*no sample"),
         (clash(batch_sampler=3), TypeError, "batch_sampler=3"),
         (clash(batch_size=1, shuffle="yes"), TypeError, "shuffle='yes': needs True or False"),
         (clash(batch_size=1, shuffle=0), TypeError, "shuffle=0: needs True or False"),
@@ -264,6 +270,18 @@ def test_arguments_are_checked(folder: Path, options: dict[str, Any], error: typ
 @pytest.mark.parametrize("name", ["timeout", "start_timeout"])
 def test_infinity_is_for_ever_as_0_is(folder: Path, name: str) -> None:
     assert getattr(Loader(folder, batch_size=1, **{name: float("inf")})._config, name) == 0
+
+
+def test_samplers_may_know_no_length(folder: Path) -> None:
+    class Unknown:
+        def __iter__(self) -> Iterator[int]:
+            return iter([0])
+
+        def __len__(self) -> int:
+            raise RuntimeError("not before the first epoch")
+
+    assert Loader(folder, batch_size=1, sampler=Unknown())._config.listed
+    assert Loader(folder, batch_sampler=Unknown())._config.listed
 
 
 def test_fields_that_are_asked_for_are_those_that_come(folder: Path) -> None:
