@@ -225,7 +225,7 @@ def _check_object(leaf: Any) -> None:
 def _unknown(leaf: Any, why: str) -> str:
     name = type(leaf).__name__ if not hasattr(leaf, "__name__") else leaf.__name__
     known = name in INSTEAD and type(leaf).__module__.split(".")[0] in ("torchvision", "timm", "functools")
-    above = next((base.__name__ for base in type(leaf).__mro__[1:] if base.__name__ in SUPPORTED), None)
+    above = next((base.__name__ for base in type(leaf).__mro__ if base.__name__ in SUPPORTED), None)
     instead = INSTEAD[name] if known else above and f"{above}, if it does no more than that"
     if not instead and any(word in name.lower() for word in SEVERAL):
         instead = "feedwater.Views([…]), with a transform for each, if it makes several pictures of one"

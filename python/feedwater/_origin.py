@@ -1,11 +1,11 @@
-"""Whether an object is torchvision's own, and which generation's; apart, for it is asked where no transform is."""
+"""Whether an object is torchvision's own, which generation's, and unchanged; asked where no transform is, too."""
 
 from __future__ import annotations
 
 from types import FunctionType
 from typing import Any
 
-__all__ = ["FIRST", "is_first", "is_torchvision", "is_v2"]
+__all__ = ["FIRST", "is_first", "is_torchvision", "is_v2", "patched"]
 
 FIRST = ("torchvision.transforms.transforms", "torchvision.transforms.autoaugment")
 """Where the transforms of the first generation are; those of v2 are below torchvision.transforms.v2."""
@@ -25,3 +25,12 @@ def is_first(thing: Any) -> bool:
 def is_v2(thing: Any) -> bool:
     """Whether it is a transform of torchvision.transforms.v2, or of a class derived from one."""
     return any(base.__module__.startswith("torchvision.transforms.v2.") for base in type(thing).__mro__)
+
+
+def patched(thing: Any) -> str | None:
+    """What makes an object do other things than its class: a method of its own, or a hook of torch; else None."""
+    own = getattr(thing, "__dict__", {})
+    for name, value in own.items():
+        if callable(value) and callable(getattr(type(thing), name, None)):
+            return f"its {name} was replaced"
+    return "it has hooks" if own.get("_forward_hooks") or own.get("_forward_pre_hooks") else None

@@ -12,7 +12,7 @@ from typing import Any
 
 from . import _torchvision_colour, _torchvision_containers, _torchvision_warp, transforms
 from . import _torchvision_fill as _tv_fill
-from ._origin import FIRST, is_first, is_torchvision
+from ._origin import FIRST, is_first, is_torchvision, patched
 from ._table import CHANNELS, DTYPES, VALUES, Table
 from .errors import UnsupportedTransformError
 from .transforms._op import Op, Pointwise
@@ -29,6 +29,8 @@ _Step = Op | Pointwise
 def inside(transform: Any) -> Sequence[Any] | None:
     """The transforms in a Compose, torch's Sequential or a preset that comes with weights; None for anything else."""
     kind = type(transform)
+    if patched(transform):
+        return None
     if kind.__name__ == "Compose" and _at_home(kind):
         return list(transform.transforms)
     if kind.__name__ == "ImageClassification" and kind.__module__ == _PRESETS:
@@ -40,7 +42,9 @@ def inside(transform: Any) -> Sequence[Any] | None:
 
 def convert(leaf: Any) -> _Step | None:
     """The same transform of ours; None if it does nothing. Raises LookupError with the reason if there is none."""
-    name = type(leaf).__name__
+    name, change = type(leaf).__name__, patched(leaf)
+    if change is not None:
+        raise LookupError(f"{change}, and code does not travel")
     if _is_identity(type(leaf)):
         return None
     if not _at_home(type(leaf)):
@@ -136,6 +140,8 @@ def settled(leaf: Any, tail: Sequence[Any]) -> Any:
     """The leaf, or of a ToDtype with types by input the one that pictures behind tail get; None if they get none."""
     if type(leaf).__name__ != "ToDtype" or not _at_home(type(leaf)) or not isinstance(leaf.dtype, dict):
         return leaf
+    if patched(leaf):
+        return leaf  # to be refused
     dtype = _tv_fill.by_kind(leaf.dtype, _tv_fill.kind_behind(tail))
     return None if dtype is None else type(leaf)(dtype, scale=leaf.scale)
 

@@ -195,7 +195,30 @@ def mine(picture: Any) -> Any:
     return picture
 
 
+def patched(transform: Any, name: str) -> Any:
+    """The same object with a method of its own."""
+    setattr(transform, name, mine)
+    return transform
+
+
+def hooked(transform: Any, before: bool) -> Any:
+    """The same object with a hook of torch."""
+    (transform.register_forward_pre_hook if before else transform.register_forward_hook)(lambda *_: None)
+    return transform
+
+
+REPLACED = "Resize: its {} was replaced, and code does not travel.*Instead: Resize, if it does no more than that"
 REFUSED = [
+    *((patched(v2.Resize(8), name), REPLACED.format(name)) for name in ("forward", "transform", "make_params")),
+    (patched(tv1.Resize(8), "forward"), REPLACED.format("forward")),
+    (patched(v2.Compose([v2.Resize(8)]), "forward"), "Compose: its forward was replaced"),
+    (v2.RandomApply([patched(v2.Resize(8), "_call_kernel")]), REPLACED.format("_call_kernel")),
+    (patched(tv1.Compose([tv1.Resize(8)]), "__call__"), "Compose: its __call__ was replaced"),
+    (patched(torch.nn.Sequential(v2.Resize(8)), "forward"), "Sequential: its forward was replaced"),
+    ([v2.ToImage(), patched(v2.ToDtype({tv_tensors.Image: torch.float32}), "forward")], "ToDtype: its forward was"),
+    (hooked(v2.Resize(8), True), "Resize: it has hooks, and code does not travel.*Instead: Resize, if"),
+    (hooked(v2.Compose([v2.Resize(8)]), False), "Compose: it has hooks"),
+    (hooked(torch.nn.Identity(), False), "Identity: it has hooks"),
     ([v2.FiveCrop(8), v2.Lambda(mine)], r"Lambda after FiveCrop: crops come stacked, .B, 5, 3, h, w.: leave out"),
     ([v2.TenCrop(8), v2.RandomHorizontalFlip()], "RandomHorizontalFlip after TenCrop, which is done last"),
     ([v2.FiveCrop(8), v2.ToImage(), v2.RandomErasing()], "RandomErasing after FiveCrop"),
