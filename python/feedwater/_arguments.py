@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-import operator
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from ._numbers import number, whole
 from ._order import Tail
 from ._pull import PLACES, index_of
 
@@ -27,17 +27,8 @@ __all__ = [
     "seconds_of",
     "seed_of",
     "tail_of",
-    "whole",
     "workers_of",
 ]
-
-
-def whole(value: Any) -> int | None:
-    """A whole number, numpy's too, as Python's; None for what is none."""
-    try:
-        return None if isinstance(value, bool) else operator.index(value)
-    except TypeError:
-        return None
 
 
 def count_of(name: str, value: Any) -> int:
@@ -164,18 +155,20 @@ def memory_of(memory: Any) -> int | None:
 
 def max_errors_of(value: Any) -> float:
     """A count, or a share below 1."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not value >= 0:  # nor nan
+    most = number(value)
+    if most is None or not most >= 0:  # nor nan
         raise ValueError(f"max_errors={value!r}: needs a count, or a share of the epoch below 1")
-    if isinstance(value, float) and value >= 1 and not math.isinf(value) and not value.is_integer():
+    if isinstance(most, float) and most >= 1 and not math.isinf(most) and not most.is_integer():
         raise ValueError(f"max_errors={value!r}: a share is below 1, a count is whole")
-    return value
+    return most
 
 
 def seconds_of(name: str, value: Any) -> float:
     """Seconds; 0 is for ever, and so is infinity."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or value < 0 or math.isnan(value):
+    seconds = number(value)
+    if seconds is None or not seconds >= 0:  # nor nan
         raise ValueError(f"{name}={value!r}: needs seconds, 0 or more (0: wait for ever)")
-    return 0.0 if math.isinf(value) else float(value)
+    return 0.0 if math.isinf(seconds) else float(seconds)
 
 
 def workers_of(workers: Any, nodes: tuple[str, ...], local: str | None) -> int:

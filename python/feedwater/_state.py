@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ._arguments import whole
+from ._numbers import whole
 from ._opened import Opened
 from .errors import StateMismatchError
 

@@ -14,7 +14,7 @@ __all__ = ["BUILDERS"]
 
 def _choice(leaf: Any) -> Op:
     """v2 divides the weights by their sum itself."""
-    shares = leaf.p if is_first(leaf) else _containers.Shares(leaf.p)
+    shares = leaf.p if is_first(leaf) else _containers.Shares(map(float, leaf.p))
     return _containers.RandomChoice(list(leaf.transforms), shares)
 
 

@@ -272,6 +272,17 @@ def test_infinity_is_for_ever_as_0_is(folder: Path, name: str) -> None:
     assert getattr(Loader(folder, batch_size=1, **{name: float("inf")})._config, name) == 0
 
 
+def test_numpys_numbers_are_taken_as_pythons(folder: Path) -> None:
+    given: dict[str, Any] = {"timeout": np.int64(3), "start_timeout": np.float32(0.5), "max_errors": np.float32(0.5)}
+    config = Loader(folder, batch_size=np.int64(1), **given)._config
+    assert (config.timeout, config.start_timeout, config.max_errors) == (3, 0.5, 0.5)
+    assert {type(value) for value in (config.timeout, config.start_timeout, config.max_errors)} == {float}
+    assert type(Loader(folder, batch_size=1, max_errors=np.int64(4))._config.max_errors) is int
+    for name in given:
+        with pytest.raises(ValueError, match=f"{name}=True: needs"):
+            Loader(folder, batch_size=1, **{name: True})
+
+
 def test_samplers_may_know_no_length(folder: Path) -> None:
     class Unknown:
         def __iter__(self) -> Iterator[int]:

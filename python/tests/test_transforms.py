@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import warnings
 from typing import Any
 
@@ -286,12 +287,68 @@ def test_what_cannot_run_on_nodes_is_refused_by_name(transform: Any, why: str) -
         (lambda: own.RandAugment(generation=3), "generation"),
         (lambda: own.Views([own.CenterCrop(8)] * 17), "at most 16"),
         (lambda: own.Normalize((0, 0, 0), (1, 0, 1)), "divide by zero"),
+        (lambda: own.Normalize([float("nan")] * 3, [1] * 3), r"Normalize.mean=.nan, nan, nan..: needs finite numbers"),
+        (lambda: own.Normalize(0, float("inf")), r"Normalize.std=.inf,..: needs finite numbers"),
         (lambda: own.ToDtype("float64"), "float64"),
     ],
 )
 def test_arguments_of_our_own_are_checked(make: Any, why: str) -> None:
     with pytest.raises(TypeError, match=why):
         make()
+
+
+i, f = np.int64, np.float32
+SCALARS: list[tuple[Any, Any]] = [
+    (own.Resize(i(5), max_size=i(9), interpolation=i(3)), own.Resize(5, max_size=9, interpolation=3)),
+    (own.Resize((np.uint8(5), i(6))), own.Resize((5, 6))),
+    (own.RandomResizedCrop(i(5), (f(0.25), 1), (f(0.5), i(1))), own.RandomResizedCrop(5, (0.25, 1), (0.5, 1))),
+    (own.RandomHorizontalFlip(f(0.3)), own.RandomHorizontalFlip(float(f(0.3)))),
+    (own.Pad(i(3), f(9)), own.Pad(3, 9)),
+    (own.Pad([i(3), i(4)], [i(9), 1, f(2)]), own.Pad([3, 4], [9, 1, 2])),
+    (own.RandomCrop(i(3), i(2), fill=i(1)), own.RandomCrop(3, 2, fill=1)),
+    (own.RandomZoomOut(i(3), (f(1.5), i(2)), f(0.5)), own.RandomZoomOut(3, (1.5, 2), 0.5)),
+    (own.RandomResize(i(3), i(5)), own.RandomResize(3, 5)),
+    (own.RandomShortestSize(i(3), i(5)), own.RandomShortestSize(3, 5)),
+    (own.RandomShortestSize([i(3), 4]), own.RandomShortestSize([3, 4])),
+    (own.ScaleJitter([i(3), 4], [f(0.5), 1]), own.ScaleJitter([3, 4], [0.5, 1])),
+    (own.RandomRotation(f(10), fill=f(3)), own.RandomRotation(10, fill=3)),
+    (own.RandomRotation((i(-3), f(10)), center=(i(1), f(2))), own.RandomRotation((-3, 10), center=(1, 2))),
+    (own.RandomAffine(i(9), shear=f(8), scale=(f(0.5), i(1))), own.RandomAffine(9, shear=8, scale=(0.5, 1))),
+    (own.RandomPerspective(f(0.5), f(0.25)), own.RandomPerspective(0.5, 0.25)),
+    (own.ElasticTransform(f(40), (i(3), f(4.5))), own.ElasticTransform(40, (3, 4.5))),
+    (own.ColorJitter(f(0.4), (f(0.5), i(1))), own.ColorJitter(float(f(0.4)), (0.5, 1))),
+    (own.RandomPosterize(i(3), f(0.5)), own.RandomPosterize(3, 0.5)),
+    (own.RandomSolarize(i(3)), own.RandomSolarize(3)),
+    (own.RandomErasing(f(0.5), (f(0.25), 1), value=f(3)), own.RandomErasing(0.5, (0.25, 1), value=3)),
+    (own.GaussianBlur((i(3), i(5)), f(0.5)), own.GaussianBlur((3, 5), 0.5)),
+    (own.GaussianNoise(f(0.5), i(1)), own.GaussianNoise(0.5, 1)),
+    (own.JPEG((i(3), i(5))), own.JPEG((3, 5))),
+    (own.JPEG(i(3)), own.JPEG(3)),
+    (own.RandAugment(i(2), i(3), i(9)), own.RandAugment(2, 3, 9)),
+    (own.AugMix(i(2), chain_depth=i(0), alpha=f(0.5)), own.AugMix(2, chain_depth=-1, alpha=0.5)),
+    (own.CTAugment(i(1), f(0.5)), own.CTAugment(1, 0.5)),
+    (own.RandomChoice([own.RandomInvert()], [f(2)]), own.RandomChoice([own.RandomInvert()])),
+    (v2.Resize([i(5), i(6)]), own.Resize((5, 6))),
+    (v2.RandomHorizontalFlip(f(0.3)), own.RandomHorizontalFlip(float(f(0.3)))),
+    (v2.RandomRotation(f(10)), own.RandomRotation(10)),
+    (v2.RandomResize(i(3), i(5)), own.RandomResize(3, 5)),
+    (v2.RandAugment(2, i(3), i(9)), own.RandAugment(2, 3, 9)),
+    (v2.RandomChoice([v2.RandomInvert()] * 2, [f(2), f(2)]), own.RandomChoice([own.RandomInvert()] * 2)),
+    (v2.RandomApply([v2.RandomInvert()], f(0.3)), own.RandomApply([own.RandomInvert()], float(f(0.3)))),
+]
+
+
+@pytest.mark.parametrize(("numpys", "plain"), SCALARS)
+def test_numpys_numbers_are_taken_as_pythons(numpys: Any, plain: Any) -> None:
+    tensor = [own.ToImage()] if isinstance(plain, own.RandomErasing) else []
+    plan = compile_transform([*tensor, numpys]).plan()
+    assert json.loads(json.dumps(plan)) == json.loads(json.dumps(compile_transform([*tensor, plain]).plan()))
+
+
+@pytest.mark.parametrize("make", [own.Resize, own.Pad, own.RandomHorizontalFlip, own.RandomRotation, own.JPEG])
+def test_true_is_no_number(make: Any) -> None:
+    with pytest.raises(UnsupportedTransformError, match=r"=True.: needs "):
+        make(True)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "torch.float32", np.float32, torch.float32, np.dtype("float32")])

@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from .. import _numbers
 from ..errors import UnsupportedTransformError
 
-__all__ = ["MOST", "check_number", "check_probability", "height_width", "is_list", "pair", "positive", "whole"]
+__all__ = [
+    "MOST",
+    "check_number",
+    "check_probability",
+    "check_whole",
+    "height_width",
+    "is_list",
+    "pair",
+    "positive",
+    "several",
+    "whole",
+]
 
 MOST = 1e6
 """The largest factor, far beyond any real one."""
@@ -19,23 +31,42 @@ def check_probability(op: Any) -> None:
 
 
 def check_number(op: Any, argument: str, low: float, high: float) -> None:
-    """Raises UnsupportedTransformError if the argument is no number from low to high."""
+    """Makes the argument Python's own number. Raises UnsupportedTransformError if it is none from low to high."""
     value = getattr(op, argument)
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not low <= value <= high:
+    number = _numbers.number(value)
+    if number is None or not low <= number <= high:
         raise UnsupportedTransformError(
             f"{type(op).__name__}({argument}={value!r}): needs a number from {low:g} to {high:g}"
         )
+    object.__setattr__(op, argument, number)
+
+
+def check_whole(op: Any, argument: str, low: int, high: int) -> None:
+    """The same of a whole number."""
+    value = getattr(op, argument)
+    number = _numbers.whole(value)
+    if number is None or not low <= number <= high:
+        raise UnsupportedTransformError(
+            f"{type(op).__name__}({argument}={value!r}): needs a whole number from {low} to {high}"
+        )
+    object.__setattr__(op, argument, number)
 
 
 def pair(op: Any, argument: str, low: float, high: float) -> tuple[float, float]:
     """The argument as two numbers from low to high, in ascending order."""
     value = getattr(op, argument)
-    numbers = [float(number) for number in value if isinstance(number, (int, float))] if is_list(value) else []
-    if len(numbers) != 2 or len(value) != 2 or not low <= numbers[0] <= numbers[1] <= high:
+    numbers = several(value) if is_list(value) else ()
+    if len(numbers) != 2 or not low <= numbers[0] <= numbers[1] <= high:
         raise UnsupportedTransformError(
             f"{type(op).__name__}({argument}={value!r}): needs two numbers, {low:g} <= min <= max <= {high:g}"
         )
-    return numbers[0], numbers[1]
+    return float(numbers[0]), float(numbers[1])
+
+
+def several(value: Any, one: Callable[[Any], Any] = _numbers.number) -> tuple[Any, ...]:
+    """A number, or a list of them, as a tuple of Python's own; empty where something else is among them."""
+    numbers = tuple(map(one, value)) if is_list(value) else (one(value),)
+    return () if None in numbers else numbers
 
 
 def is_list(value: Any) -> bool:
@@ -50,13 +81,15 @@ def height_width(op: str, size: Any) -> tuple[int, int]:
 
 
 def whole(op: str, argument: str, value: Any, lengths: tuple[int, ...]) -> tuple[int, ...]:
-    numbers = (value,) if isinstance(value, int) else tuple(value) if isinstance(value, Sequence) else ()
-    if len(numbers) not in lengths or not all(positive(number) for number in numbers):
+    numbers = several(value, positive)
+    if len(numbers) not in lengths:
         raise UnsupportedTransformError(
             f"{op}({argument}={value!r}): needs a positive whole number, or (height, width)"
         )
-    return tuple(int(number) for number in numbers)
+    return numbers
 
 
-def positive(number: Any) -> bool:
-    return isinstance(number, int) and not isinstance(number, bool) and number > 0
+def positive(value: Any) -> int | None:
+    """A whole number above 0, as Python's; None for what is none."""
+    number = _numbers.whole(value)
+    return number if number is not None and number > 0 else None

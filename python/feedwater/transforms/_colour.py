@@ -55,6 +55,7 @@ def _around(op: Any, argument: str, center: float, low: float, high: float) -> t
         ends = pair(op, argument, low, high)
     else:
         check_number(op, argument, 0, high - center)
+        value = getattr(op, argument)
         ends = (max(center - value, low), float(center + value))
     return None if ends == (center, center) else ends
 

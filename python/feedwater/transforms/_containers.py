@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from ..errors import UnsupportedTransformError
-from ._checks import MOST, check_probability, is_list
+from ._checks import MOST, check_probability, is_list, several
 from ._op import Op
 
 __all__ = ["Compose", "Container", "Identity", "RandomApply", "RandomChoice", "RandomOrder", "Shares", "grouped"]
@@ -88,10 +88,11 @@ class RandomChoice(Container):
         super().__post_init__()
         if isinstance(self.p, Shares):
             return
-        weights = [1] * len(self.transforms) if self.p is None else self.p
-        if not is_list(weights) or len(weights) != len(self.transforms):
+        given = [1] * len(self.transforms) if self.p is None else self.p
+        weights = several(given) if is_list(given) else ()
+        if not is_list(given) or len(given) != len(self.transforms):
             raise UnsupportedTransformError(f"RandomChoice(p={self.p!r}): needs a number for each transform")
-        if not all(isinstance(weight, (int, float)) and 0 <= weight <= MOST for weight in weights) or not any(weights):
+        if not all(0 <= weight <= MOST for weight in weights) or not any(weights):
             raise UnsupportedTransformError(f"RandomChoice(p={self.p!r}): needs numbers from 0, not all of them 0")
         total = sum(weights)
         object.__setattr__(self, "p", Shares(weight / total for weight in weights))

@@ -10,7 +10,7 @@ import numpy as np
 
 from .. import _table
 from ..errors import UnsupportedTransformError
-from ._checks import check_probability
+from ._checks import check_probability, is_list, several
 from ._op import Pointwise
 
 __all__ = ["RandomErasing", "erasure"]
@@ -29,8 +29,9 @@ class RandomErasing(Pointwise):
     def __post_init__(self) -> None:
         check_probability(self)
         for argument, upper in (("scale", 1.0), ("ratio", 1e6)):
-            numbers = getattr(self, argument)
-            if not isinstance(numbers, Sequence) or len(numbers) != 2 or not 0 <= numbers[0] <= numbers[1] <= upper:
+            given = getattr(self, argument)
+            numbers = several(given) if is_list(given) else ()
+            if len(numbers) != 2 or not 0 <= numbers[0] <= numbers[1] <= upper:
                 raise self._refusal(argument, f"two ascending numbers up to {upper:g}")
             object.__setattr__(self, argument, (float(numbers[0]), float(numbers[1])))
         if self.ratio[0] < 1e-6:
@@ -42,8 +43,8 @@ class RandomErasing(Pointwise):
         if value is None or value == "random":  # torchvision keeps None
             object.__setattr__(self, "value", "random")
             return
-        numbers = (value,) if isinstance(value, (int, float)) else tuple(value) if isinstance(value, Sequence) else ()
-        if len(numbers) not in (1, 3) or not all(isinstance(number, (int, float)) for number in numbers):
+        numbers = several(value)
+        if len(numbers) not in (1, 3):
             raise self._refusal("value", "a number, three (RGB), or 'random'")
         object.__setattr__(self, "value", tuple(map(float, numbers)))
 

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from ..errors import UnsupportedTransformError
+from ._checks import check_number, check_whole
 from ._op import Op
 
 __all__ = ["CTAugment"]
@@ -30,19 +31,12 @@ class CTAugment(Op):
 
     def __post_init__(self) -> None:
         for name, most in (("depth", 16), ("lag", 256)):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
-                raise self._refuse(name, f"a whole number from 1 to {most}")
+            check_whole(self, name, 1, most)
         for name in ("probe", "threshold", "decay"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= 1:
-                raise self._refuse(name, "a number from 0 to 1")
+            check_number(self, name, 0, 1)
 
     def on_tensor(self) -> Op:
         raise UnsupportedTransformError("CTAugment works on pictures, as its code does: put it before ToImage")
 
     def plan(self) -> dict[str, Any]:
         return {"op": "CTAugment", **asdict(self)}
-
-    def _refuse(self, argument: str, needs: str) -> UnsupportedTransformError:
-        return UnsupportedTransformError(f"CTAugment({argument}={getattr(self, argument)!r}): needs {needs}")

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from .._numbers import whole
 from ..errors import UnsupportedTransformError
-from ._checks import MOST, check_number, is_list, pair
+from ._checks import MOST, check_number, is_list, pair, several
 from ._op import Op
 
 __all__ = ["JPEG", "GaussianBlur", "GaussianNoise"]
@@ -26,8 +27,8 @@ class GaussianBlur(Op):
     same = True
 
     def __post_init__(self) -> None:
-        sizes = tuple(self.kernel_size) if is_list(self.kernel_size) else (self.kernel_size,)  # type: ignore[arg-type]
-        if len(sizes) not in (1, 2) or not all(isinstance(n, int) and n % 2 and 0 < n <= MOST_TAPS for n in sizes):
+        sizes = several(self.kernel_size, whole)
+        if len(sizes) not in (1, 2) or not all(n % 2 and 0 < n <= MOST_TAPS for n in sizes):
             raise UnsupportedTransformError(
                 f"GaussianBlur(kernel_size={self.kernel_size!r}): needs an odd number up to {MOST_TAPS}, or two, "
                 "for width and height"
@@ -72,10 +73,8 @@ class JPEG(Op):
     same = True
 
     def __post_init__(self) -> None:
-        ends: tuple[Any, ...] = (self.quality, self.quality)
-        if is_list(self.quality):
-            ends = tuple(self.quality)  # type: ignore[arg-type]
-        if len(ends) != 2 or not all(isinstance(n, int) for n in ends) or not 1 <= ends[0] <= ends[1] <= 100:
+        ends = several(self.quality, whole) * (1 if is_list(self.quality) else 2)
+        if len(ends) != 2 or not 1 <= ends[0] <= ends[1] <= 100:
             raise UnsupportedTransformError(
                 f"JPEG(quality={self.quality!r}): needs a whole number from 1 to 100, or two in ascending order"
             )

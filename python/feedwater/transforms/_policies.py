@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from .._numbers import whole
+from ._checks import check_number, check_whole
 from ._op import Op
 from ._warp import Warp
 
@@ -21,11 +23,6 @@ class Policy(Warp):
         plan = super().plan()
         return plan if self.generation == 1 else {key: plan[key] for key in plan if key != "generation"}
 
-    def check_whole(self, argument: str, low: int, high: int) -> None:
-        value = getattr(self, argument)
-        if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
-            raise self.refuse(argument, f"a whole number from {low} to {high}")
-
 
 @dataclass(frozen=True)
 class RandAugment(Policy):
@@ -39,11 +36,11 @@ class RandAugment(Policy):
     generation: int = 2
 
     def __post_init__(self) -> None:
-        self.check_whole("num_ops", 0, 64)
-        self.check_whole("num_magnitude_bins", 2, 1000)
-        self.check_whole("magnitude", 0, self.num_magnitude_bins - 1)
+        check_whole(self, "num_ops", 0, 64)
+        check_whole(self, "num_magnitude_bins", 2, 1000)
+        check_whole(self, "magnitude", 0, self.num_magnitude_bins - 1)
         self.check_look()
-        self.check_whole("generation", 1, 2)
+        check_whole(self, "generation", 1, 2)
 
 
 @dataclass(frozen=True)
@@ -56,9 +53,9 @@ class TrivialAugmentWide(Policy):
     generation: int = 2
 
     def __post_init__(self) -> None:
-        self.check_whole("num_magnitude_bins", 2, 1000)
+        check_whole(self, "num_magnitude_bins", 2, 1000)
         self.check_look()
-        self.check_whole("generation", 1, 2)
+        check_whole(self, "generation", 1, 2)
 
 
 @dataclass(frozen=True)
@@ -75,7 +72,7 @@ class AutoAugment(Policy):
         if self.policy not in ("imagenet", "cifar10", "svhn"):
             raise self.refuse("policy", '"imagenet", "cifar10" or "svhn"')
         self.check_look()
-        self.check_whole("generation", 1, 2)
+        check_whole(self, "generation", 1, 2)
 
 
 @dataclass(frozen=True)
@@ -91,13 +88,13 @@ class AugMix(Policy):
     fill: Any = None
 
     def __post_init__(self) -> None:
-        self.check_whole("severity", 1, 10)
-        self.check_whole("mixture_width", 1, 32)
-        if isinstance(self.chain_depth, int) and self.chain_depth < 1:
+        check_whole(self, "severity", 1, 10)
+        check_whole(self, "mixture_width", 1, 32)
+        depth = whole(self.chain_depth)
+        if depth is not None and depth < 1:
             self.set("chain_depth", -1)
-        self.check_whole("chain_depth", -1, 32)
-        if not isinstance(self.alpha, (int, float)) or not 0.01 <= self.alpha <= 1000:
-            raise self.refuse("alpha", "a number from 0.01 to 1000")
+        check_whole(self, "chain_depth", -1, 32)
+        check_number(self, "alpha", 0.01, 1000)
         self.set("all_ops", bool(self.all_ops))
         self.check_look()
         if self.interpolation == "bicubic":

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from .._numbers import whole
 from ..errors import UnsupportedTransformError
-from ._checks import check_probability, height_width, positive
+from ._checks import check_probability, height_width, is_list, positive, several
 from ._op import BehindToImage, Op
 
 __all__ = [
@@ -36,7 +37,8 @@ _SIDE = 65500
 def check_method(op: Any) -> None:
     """Brings the filter into its name; it may be spelled as that, as torchvision's enum or as Pillow's number."""
     spelled = getattr(op.interpolation, "value", op.interpolation)
-    name = _OF_PILLOW.get(spelled) if isinstance(spelled, int) else spelled
+    code = whole(spelled)
+    name = spelled if code is None else _OF_PILLOW.get(code)
     if name not in _NAMES:
         raise _refusal(op, "interpolation", " or ".join(_NAMES))
     if op.antialias not in (True, False, None):
@@ -189,8 +191,7 @@ class RandomResize(Resizing):
 
     def __post_init__(self) -> None:
         for argument in ("min_size", "max_size"):
-            if not positive(getattr(self, argument)):
-                raise _refusal(self, argument, "a positive whole number")
+            _set_positive(self, argument)
         if self.max_size <= self.min_size:
             raise _refusal(self, "max_size", f"more than min_size, {self.min_size}")
         check_method(self)
@@ -209,11 +210,11 @@ class RandomShortestSize(Resizing):
     antialias: bool | None = True
 
     def __post_init__(self) -> None:
-        sizes = (self.min_size,) if isinstance(self.min_size, int) else tuple(self.min_size)
-        if not sizes or not all(map(positive, sizes)):
+        sizes = several(self.min_size, positive)
+        if not sizes:
             raise _refusal(self, "min_size", "a positive whole number, or several")
-        if self.max_size is not None and not positive(self.max_size):
-            raise _refusal(self, "max_size", "a positive whole number")
+        if self.max_size is not None:
+            _set_positive(self, "max_size")
         object.__setattr__(self, "min_size", sizes)
         check_method(self)
 
@@ -261,27 +262,33 @@ def _whole(fill: Sequence[float]) -> list[int]:
 def _colour(op: Any) -> tuple[float, float, float]:
     """fill as three numbers."""
     fill = 0 if op.fill is None else op.fill
-    numbers = (fill,) if isinstance(fill, (int, float)) else tuple(fill) if isinstance(fill, Sequence) else ()
-    if len(numbers) not in (1, 3) or not all(isinstance(x, (int, float)) and 0 <= x <= 255 for x in numbers):
+    numbers = several(fill)
+    if len(numbers) not in (1, 3) or not all(0 <= x <= 255 for x in numbers):
         raise _refusal(op, "fill", "a number from 0 to 255, or three (RGB)")
     return (numbers[0], numbers[len(numbers) // 2], numbers[-1])
 
 
 def _border(op: Any, padding: Any) -> tuple[int, ...]:
     """(left, top, right, bottom)."""
-    numbers = (padding,) if isinstance(padding, int) else tuple(padding) if isinstance(padding, Sequence) else ()
-    if len(numbers) not in (1, 2, 4) or not all(
-        isinstance(x, int) and not isinstance(x, bool) and 0 <= x <= _SIDE for x in numbers
-    ):
+    numbers = several(padding, whole)
+    if len(numbers) not in (1, 2, 4) or not all(0 <= x <= _SIDE for x in numbers):
         raise _refusal(op, "padding", "a whole number from 0, or two, or four (left, top, right, bottom)")
     return tuple((numbers * 4)[:4])
 
 
 def _range(op: Any, argument: str, low: float) -> tuple[float, float]:
     value = getattr(op, argument)
-    if not isinstance(value, Sequence) or len(value) != 2 or not low <= value[0] <= value[1]:
+    ends = several(value) if is_list(value) else ()
+    if len(ends) != 2 or not low <= ends[0] <= ends[1]:
         raise _refusal(op, argument, f"two ascending numbers from {low:g}")
-    return (float(value[0]), float(value[1]))
+    return (float(ends[0]), float(ends[1]))
+
+
+def _set_positive(op: Any, argument: str) -> None:
+    size = positive(getattr(op, argument))
+    if size is None:
+        raise _refusal(op, argument, "a positive whole number")
+    object.__setattr__(op, argument, size)
 
 
 def _refusal(op: Any, argument: str, needs: str) -> UnsupportedTransformError:

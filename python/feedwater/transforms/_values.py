@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from .. import _table
+from .._numbers import number
 from ..errors import UnsupportedTransformError
 from ._op import Pointwise
 
@@ -80,9 +82,12 @@ class Normalize(Pointwise):
     def __post_init__(self) -> None:
         for argument in ("mean", "std"):
             given: Any = getattr(self, argument)
-            numbers = tuple(float(number) for number in ((given,) if isinstance(given, (int, float)) else given))
+            one = number(given)
+            numbers = tuple(map(float, given if one is None else (one,)))
             if len(numbers) not in (1, 3):
                 raise UnsupportedTransformError(f"Normalize({argument}={numbers}): needs one number or three (RGB)")
+            if not all(map(math.isfinite, numbers)):
+                raise UnsupportedTransformError(f"Normalize({argument}={numbers}): needs finite numbers")
             object.__setattr__(self, argument, numbers)
         if 0.0 in self.std:
             raise UnsupportedTransformError(f"Normalize(std={self.std}): a zero would divide by zero")

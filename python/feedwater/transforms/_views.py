@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import UnsupportedTransformError
-from ._checks import check_probability, height_width, positive, whole
+from ._checks import check_probability, height_width, is_list, positive, several, whole
 from ._op import Op
 from ._sizes import Resizing, check_method, method
 
@@ -37,9 +37,10 @@ class RandomResizedCrop(Resizing):
         object.__setattr__(self, "size", height_width(name, self.size))
         for argument, least, most in (("scale", 0, 1e3), ("ratio", 1e-6, 1e6)):
             value = getattr(self, argument)
-            if not isinstance(value, Sequence) or len(value) != 2:
+            ends = several(value) if is_list(value) else ()
+            if len(ends) != 2:
                 raise UnsupportedTransformError(f"{name}({argument}={value!r}): needs two numbers, (min, max)")
-            low, high = float(value[0]), float(value[1])
+            low, high = map(float, ends)
             if not least <= low <= high <= most:
                 raise UnsupportedTransformError(
                     f"{name}({argument}={value!r}): needs two ascending numbers from {least:g} to {most:g}"
@@ -78,12 +79,14 @@ class Resize(Resizing):
 
     def _check_max_size(self) -> None:
         sides = tuple(self.size or (0,))  # type: ignore[arg-type]
-        if not positive(self.max_size):
+        most = positive(self.max_size)
+        if most is None:
             raise UnsupportedTransformError(f"Resize(max_size={self.max_size!r}): needs a positive whole number")
         if len(sides) == 2:
             raise UnsupportedTransformError("Resize(max_size=…) goes with one number for size")
-        if self.max_size <= sides[0]:  # type: ignore[operator]
+        if most <= sides[0]:
             raise UnsupportedTransformError(f"Resize(max_size={self.max_size}) must be above size, {sides[0]}")
+        object.__setattr__(self, "max_size", most)
 
     def plan(self) -> dict[str, Any]:
         return {

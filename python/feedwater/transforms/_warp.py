@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from .._numbers import number, whole
 from ..errors import UnsupportedTransformError
+from ._checks import check_number, is_list, several
 from ._op import BehindToImage, Op
 
 __all__ = ["ElasticTransform", "RandomAffine", "RandomPerspective", "RandomRotation"]
@@ -42,14 +44,15 @@ class Warp(Op):
     def check_look(self) -> None:
         """Brings interpolation and fill into their plain form."""
         spelled = getattr(self.interpolation, "value", self.interpolation)
-        plain = _FILTERS_OF_PILLOW.get(spelled) if isinstance(spelled, int) else _FILTERS.get(spelled)
+        code = whole(spelled)
+        plain = _FILTERS.get(spelled) if code is None else _FILTERS_OF_PILLOW.get(code)
         if plain is None:
             raise self.refuse("interpolation", '"nearest", "bilinear" or "bicubic", which are all that PIL images have')
         self.set("interpolation", plain)
         if self.fill is None:
             return
-        fill = (self.fill,) if isinstance(self.fill, (int, float)) else self.fill
-        if not _numbers(fill, 0, 255) or len(fill) not in (1, 3):
+        fill = several(self.fill)
+        if len(fill) not in (1, 3) or not all(0 <= x <= 255 for x in fill):
             raise self.refuse("fill", "a number from 0 to 255, or three (RGB)")
         self.set("fill", [float(fill[i % len(fill)]) for i in range(3)])
 
@@ -58,16 +61,17 @@ class Warp(Op):
         value = getattr(self, argument)
         if value is None:
             return
-        if not _numbers(value, low, high) or len(value) not in lengths:
+        numbers = several(value) if is_list(value) else ()
+        if len(numbers) not in lengths or not all(low <= x <= high for x in numbers):
             count = " or ".join(map(str, lengths))
             raise self.refuse(argument, f"{count} numbers from {low:g} to {high:g}")
-        self.set(argument, [float(number) for number in value])
+        self.set(argument, [float(x) for x in numbers])
 
     def check_angles(self, argument: str, *lengths: int) -> None:
         """The same for ranges of degrees, where x alone means from -x to x."""
-        value = getattr(self, argument)
-        if isinstance(value, (int, float)) and value >= 0:
-            self.set(argument, [-value, value])
+        angle = number(getattr(self, argument))
+        if angle is not None and angle >= 0:
+            self.set(argument, [-angle, angle])
         self.check_numbers(argument, -1e6, 1e6, *lengths)
 
 
@@ -124,8 +128,7 @@ class RandomPerspective(Warp):
 
     def __post_init__(self) -> None:
         for argument in ("distortion_scale", "p"):
-            if not _numbers([getattr(self, argument)], 0, 1):
-                raise self.refuse(argument, "a number from 0 to 1")
+            check_number(self, argument, 0, 1)
         self.check_look()
 
 
@@ -142,11 +145,11 @@ class ElasticTransform(Warp):
 
     def __post_init__(self) -> None:
         for argument, low, high in (("alpha", -1e6, 1e6), ("sigma", 1e-3, 31.0)):
-            value = getattr(self, argument)
-            if value is None:
+            if getattr(self, argument) is None:
                 raise self.refuse(argument, "a number, or two")
-            if isinstance(value, (int, float)):
-                self.set(argument, [value, value])
+            both = number(getattr(self, argument))
+            if both is not None:
+                self.set(argument, [both, both])
             self.check_numbers(argument, low, high, 2)
         self.check_look()
         if self.interpolation == "bicubic":
@@ -154,11 +157,3 @@ class ElasticTransform(Warp):
 
     def on_tensor(self) -> Op:
         return self
-
-
-def _numbers(value: Any, low: float, high: float) -> bool:
-    return (
-        isinstance(value, Sequence)
-        and not isinstance(value, str)
-        and all(isinstance(number, (int, float)) and low <= number <= high for number in value)
-    )
