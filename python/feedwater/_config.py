@@ -140,7 +140,10 @@ class Config:
         if self.views:
             raise NotYetError("masks= together with Views is not there yet: leave one of them out")
         if self.apply_exif:
-            raise ValueError("apply_exif=True turns pictures, and not their masks: leave it out")
+            raise ValueError(
+                "apply_exif=True turns pictures, and not their masks: leave it out, and where pictures lie on their "
+                "side rotate the files once"
+            )
         if any(picture.compiled.converts_masks for picture in self.pictures):
             raise UnsupportedTransformError(
                 "ToDtype has a type for tv_tensors.Mask, but masks come as uint8: leave that out, and write "

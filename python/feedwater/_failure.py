@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from .errors import (
@@ -24,15 +25,14 @@ def error_of(error: dict[str, Any]) -> Error:
     kind, message = error.get("kind"), error.get("message", "no message")
     if kind == "sample":
         where = f" on node {error['node']}" if error.get("node") else ""
-        text = (
-            f"{error.get('key')} (index {error.get('index')}): "
-            f"{error.get('op')}: {error.get('cause') or message}{where}. "
-            f'Pass on_error="skip" or "substitute" to go on without it, or loader.replay({error.get("index")}) to look'
-        )
+        cause = error.get("cause") or message
+        text = f"{error.get('key')} (index {error.get('index')}): {error.get('op')}: {cause}{where}. {_way_out(error)}"
         known = {name: error[name] for name in ("key", "index", "op", "node", "cause") if error.get(name) is not None}
         return SampleError(text, **known)
     if kind == "plan":
         field, nearest = error.get("field") or "plan", error.get("nearest")
+        if nearest:
+            message, nearest = message.replace(nearest, _spelled(nearest)), _spelled(nearest)
         near = f" (nearest: {nearest})" if nearest and nearest not in message else ""
         return PlanError((message if message.startswith(field) else f"{field}: {message}") + near)
     if kind == "data":
@@ -47,6 +47,32 @@ def error_of(error: dict[str, Any]) -> Error:
     if kind == "stall":
         return StallError(message + _each(error.get("nodes"), message))
     return AgentError(f"the agent failed: {message}")
+
+
+def _way_out(error: dict[str, Any]) -> str:
+    """What to do about a sample. Masks of another kind are so all together, and leaving them out leaves nothing."""
+    if error.get("op") == "mask" and "a mask has a palette" in str(error.get("cause")):
+        return (
+            "Save the masks' numbers once as 8-bit grey, ids in an array [H, W], say: "
+            "PIL.Image.fromarray(ids.astype(numpy.uint8)).save(…)"
+        )
+    return f'Pass on_error="skip" or "substitute" to go on without it, or loader.replay({error.get("index")}) to look'
+
+
+def _spelled(nearest: str) -> str:
+    """A plan's transform as it is written in Python, and for a crop, which gives a size, what else gives it."""
+    try:
+        step = json.loads(nearest)
+    except ValueError:
+        return nearest
+    if not isinstance(step, dict) or "op" not in step:
+        return nearest
+    values = {name: tuple(value) if isinstance(value, list) else value for name, value in step.items()}
+    op = values.pop("op")
+    if op == "CenterCrop":
+        size = values["size"]
+        return f"CenterCrop({size}), RandomResizedCrop({size}) or Resize({size})"
+    return f"{op}({', '.join(f'{name}={value!r}' for name, value in values.items())})"
 
 
 def _each(nodes: Any, message: str) -> str:

@@ -162,9 +162,11 @@ def test_a_missing_mask_names_both_paths(tmp_path: Path, pair: tuple[Path, Path]
 @pytest.mark.parametrize(
     ("mask", "message"),
     [
-        (PIL.Image.new("RGB", (50, 60)), "palette or 8-bit grey"),
-        (PIL.Image.new("I;16", (50, 60)), "palette or 8-bit grey"),
-        (PIL.Image.new("L", (60, 50)), r"60×50 pixels, its picture 50×60"),
+        *(
+            (PIL.Image.new(mode, (50, 60)), r"palette or 8-bit grey\. Save .*fromarray\(ids.astype\(numpy.uint8\)\)")
+            for mode in ("RGB", "I;16", "LA")
+        ),
+        (PIL.Image.new("L", (60, 50)), r'60×50 pixels, its picture 50×60\. Pass on_error="skip"'),
     ],
 )
 def test_masks_that_are_none(tmp_path: Path, mask: Any, message: str) -> None:
@@ -173,8 +175,9 @@ def test_masks_that_are_none(tmp_path: Path, mask: Any, message: str) -> None:
     PIL.Image.new("RGB", (50, 60)).save(tmp_path / "images" / "a.jpg")
     mask.save(tmp_path / "masks" / "a.png")
     loader = Loader(tmp_path / "images", v2.CenterCrop(32), batch_size=1, masks=tmp_path / "masks")
-    with loader, pytest.raises(SampleError, match=message):
+    with loader, pytest.raises(SampleError, match=message) as error:
         next(iter(loader))
+    assert ("on_error" in str(error.value)) == (mask.size == (60, 50))
 
 
 @pytest.mark.parametrize(
@@ -184,7 +187,7 @@ def test_masks_that_are_none(tmp_path: Path, mask: Any, message: str) -> None:
         (v2.Compose([SIZE, CTAugment()]), PlanError, "CTAugment: does not work on masks"),
         (v2.RandomRotation(9, expand=True), PlanError, "expand makes masks of another size"),
         (v2.RandomCrop(20, padding=2, fill=(1, 2, 3)), PlanError, "three numbers, and masks have one"),
-        (v2.Resize(40), PlanError, "differ in size"),
+        (v2.Resize(40), PlanError, r"differ in size, .* mean CenterCrop\(\(512, 512\)\), RandomR.*\) or Resize\(\(512"),
         (Views([SIZE]), NotYetError, "with Views"),
         (v2.Compose([SIZE, v2.Pad(1, fill={tv_tensors.Mask: -1})]), UnsupportedTransformError, "from 0 to 255"),
         (
@@ -202,6 +205,8 @@ def test_what_cannot_be(pair: tuple[Path, Path], transform: Any, error: type[Err
 def test_flat_folders_need_masks(pair: tuple[Path, Path]) -> None:
     with Loader(pair[0], SIZE, batch_size=2) as loader, pytest.raises(DataError, match="each class needs a folder"):
         next(iter(loader))
+    with pytest.raises(ValueError, match=r"not their masks: leave it out, .* rotate the files once"):
+        Loader(pair[0], SIZE, batch_size=2, masks=pair[1], apply_exif=True)
     with pytest.raises(ValueError, match="masks=folder"):
         Loader(pair[0], SIZE, batch_size=2, fields=("image", "mask"))
     with pytest.raises(TypeError, match="masks="):
