@@ -13,6 +13,7 @@ from . import _torchvision, transforms
 from ._origin import is_first
 from ._table import CHANNELS, IDENTITY, Pixels, Table, first_that_becomes
 from .errors import UnsupportedTransformError
+from .transforms._checks import check_colour, is_colour
 from .transforms._containers import Container, grouped
 from .transforms._erasing import RandomErasing, erasure
 from .transforms._op import FillsMasks, Op, Pointwise
@@ -67,6 +68,11 @@ class Compiled:
     converts_masks: bool = False
     """Whether a step gives masks another type."""
 
+    @property
+    def spoils_masks(self) -> bool:
+        """Whether a step puts a number around masks that they cannot hold."""
+        return any(map(_spoils_masks, self.ops))
+
     def plan(self) -> list[dict[str, Any]]:
         """The transforms of the plan."""
         return [op.plan() for op in self.ops] + [step.plan() for step in self.erasing]
@@ -105,6 +111,11 @@ def compile_transform(transform: Any) -> Compiled:
     behind = tuple(before for _, before in erasing)
     said = tuple(repr(recognised(leaf)) for leaf in tail)
     return Compiled(tuple(ops), said, _table(tail), bool(tail), steps, erased, _crops(ops), behind, masks)
+
+
+def _spoils_masks(op: Op) -> bool:
+    inside = op.transforms if isinstance(op, Container) else ()
+    return any(map(_spoils_masks, inside)) or (isinstance(op, FillsMasks) and op.mask_fill is None)
 
 
 def _crops(ops: list[Op]) -> int:
@@ -166,6 +177,8 @@ def _placed(step: Op, tail: list[Any]) -> Op:
     """The step as nodes do it behind the steps on values so far."""
     if isinstance(step, Container):
         return step.compiled(lambda part: _inside(part, step, tail))
+    if not tail:
+        check_colour(step)
     return _behind(step, tail) if tail else on_picture(step)
 
 
@@ -191,15 +204,18 @@ def _made(step: Op, leaf: Any, tail: list[Any]) -> Op:
     step, mask_fill = _torchvision.filled(step, leaf, tail)
     op = _placed(step, tail)
     if mask_fill is None and isinstance(step, PADDING):
-        mask_fill = _unpainted(step, op)
+        return _unpainted(step, op)
     return op if mask_fill is None else FillsMasks(op, mask_fill)
 
 
-def _unpainted(step: Any, op: Any) -> int | None:
-    """What goes around masks where pictures got what becomes the step's colour; None: the same."""
-    if op.fill == step.fill or len(set(step.paints)) != 1 or not 0 <= step.paints[0] <= 255:
-        return None
-    return int(step.paints[0])  # as torch does to 8-bit values
+def _unpainted(step: Any, op: Any) -> Op:
+    """The op that puts around masks the step's own colour, where pictures got what becomes it."""
+    plain: Op = op
+    if not all(0 <= value <= 255 for value in step.paints):
+        return FillsMasks(plain, None)
+    if op.fill == step.fill or len(set(step.paints)) != 1:
+        return plain
+    return FillsMasks(plain, int(step.paints[0]))  # as torch does to 8-bit values
 
 
 def _converted(leaf: Any) -> Op | Pointwise | None:
@@ -240,28 +256,41 @@ def _behind(step: Op, tail: list[Any]) -> Op:
     """
     name = type(step).__name__
     table = _table(tail)
-    if step.alike:
-        return step if table.is_identity() else _repainted(step, table, tail)
     if not table.is_identity():
+        if step.alike:
+            return _repainted(step, table, tail)
         raise UnsupportedTransformError(
             f"{name} after {type(tail[-1]).__name__} works on floats, which is not there: put it before"
         )
-    return step.on_tensor()
+    check_colour(step)
+    return step if step.alike else step.on_tensor()
 
 
 def _repainted(step: Op, table: Table, tail: list[Any]) -> Op:
     """A step that sets values behind those of the table, painting what becomes its colour."""
     if not step.paints:
-        return step
+        return step if is_colour(step) else replace(step, fill=0)  # type: ignore[type-var]
     colour = [step.paints[channel % len(step.paints)] for channel in range(CHANNELS)]
     before = [first_that_becomes(wanted, values, table.dtype) for wanted, values in zip(colour, table.floats())]
     if None in before or (not hasattr(step, "fill") and any(before)):
         what = f"fill={tuple(colour)}" if any(colour) else "zeros"
         raise UnsupportedTransformError(
             f"{type(step).__name__} after {type(tail[-1]).__name__} puts {what} around, which no 8-bit value becomes "
-            "there: put it before"
+            f"there: put it before, {_instead(colour, table)}"
         )
     return replace(step, fill=tuple(before)) if hasattr(step, "fill") else step  # type: ignore[type-var]
+
+
+def _instead(colour: list[float], table: Table) -> str:
+    """What comes of a colour that no value becomes."""
+    if not any(colour):
+        return "then it pads black, not the mean"
+    values = table.floats()
+    nearest = (channel[abs(channel - wanted).argmin()] for wanted, channel in zip(colour, values))
+    return (
+        f"or pass the nearest that one becomes, fill=({', '.join(f'{value:.9g}' for value in nearest)}), "
+        f"of those from {values.min():.9g} to {values.max():.9g}"
+    )
 
 
 def _check_tail(step: Any, tail: list[Any]) -> None:

@@ -144,6 +144,11 @@ class Config:
                 "apply_exif=True turns pictures, and not their masks: leave it out, and where pictures lie on their "
                 "side rotate the files once"
             )
+        if any(picture.compiled.spoils_masks for picture in self.pictures):
+            raise UnsupportedTransformError(
+                "a fill behind ToDtype goes around masks as it is, and these hold 0 to 255: say what they get, like "
+                'fill={tv_tensors.Mask: 255, "others": -1.0}'
+            )
         if any(picture.compiled.converts_masks for picture in self.pictures):
             raise UnsupportedTransformError(
                 "ToDtype has a type for tv_tensors.Mask, but masks come as uint8: leave that out, and write "

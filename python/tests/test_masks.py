@@ -87,6 +87,18 @@ def test_what_becomes_a_colour_of_floats_is_not_put_around_masks(pair: tuple[Pat
         Loader(pair[0], v2.Compose([*steps, v2.Pad(3, fill=fill)]), masks=pair[1], batch_size=2)
 
 
+def test_masks_cannot_hold_what_is_below_zero(pair: tuple[Path, Path]) -> None:
+    """torchvision raises for it too."""
+    steps = [SIZE, v2.ToImage(), v2.ToDtype({tv_tensors.Image: torch.float32, "others": None}, scale=True)]
+    steps += [v2.Normalize([0.5], [0.5])]
+    inside = v2.RandomApply([v2.Pad(3, fill=-1.0)], p=1)
+    assert "mask_fill" not in str(Loader(pair[0], v2.Compose([*steps, inside]), batch_size=2)._config.plan())
+    with pytest.raises(UnsupportedTransformError, match=r"around masks as it is, .* say what they get"):
+        Loader(pair[0], v2.Compose([*steps, inside]), masks=pair[1], batch_size=2)
+    said = v2.Pad(3, fill={tv_tensors.Mask: 7, "others": -1.0})
+    assert testing.assert_parity(v2.Compose([*steps, said]), pair[0], masks=pair[1], samples=3) == 9
+
+
 def test_elastic_moves_masks_as_nearest_pictures(tmp_path: Path, pair: tuple[Path, Path]) -> None:
     """Its noise cannot be handed to torchvision here: a picture that is its own mask, moved by nearest, stays so."""
     grey = tmp_path / "grey"

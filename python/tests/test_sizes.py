@@ -121,8 +121,12 @@ def test_what_only_moves_values_may_stand_behind_floats(step: Any) -> None:
     [
         (lambda: own.Pad(-1), "padding=-1.: needs a whole number from 0"),
         (lambda: own.Pad((1, 2, 3)), "padding="),
-        (lambda: own.Pad(1, fill=256), "fill=256.: needs a number from 0 to 255"),
+        (lambda: plans(own.Pad(1, fill=256)), "fill=256.: needs a number from 0 to 255"),
+        (lambda: plans([own.ToImage(), own.Pad(1, fill=(0, -1, 0))]), "fill=.0, -1, 0..: needs a number from 0 to 255"),
+        (lambda: plans(own.Pad(1, fill=-1, padding_mode="edge")), "fill=-1.: needs a number from 0 to 255"),
+        (lambda: plans(own.RandomApply([own.RandomCrop(8, 1, fill=-1)])), "fill=-1.: needs a number from 0 to 255"),
         (lambda: own.Pad(1, fill=(1, 2)), "fill="),
+        (lambda: own.Pad(1, fill=float("nan")), "fill=nan.: needs a number, or three"),
         (lambda: own.Pad(1, padding_mode="mirror"), "padding_mode='mirror'.: needs constant or edge"),
         (lambda: own.RandomCrop(8, pad_if_needed=1), "pad_if_needed=1"),  # type: ignore[arg-type]
         (lambda: own.RandomZoomOut(side_range=(0.5, 2)), "side_range=.*from 1"),
@@ -150,6 +154,11 @@ PADS = [
     (v2.Pad(3, fill=77), [v2.ToDtype(torch.float32)]),
     (v2.Pad(2, fill=1.0), [v2.ToDtype(torch.float32, scale=True), v2.Normalize([0.5], [0.5])]),
     (v2.Pad(3, fill=1.0), [v2.ToDtype(torch.bfloat16, scale=True)]),
+    *(
+        (pad, [v2.ToDtype(torch.float32, scale=True), v2.Normalize([0.5], [0.5])])
+        for pad in (v2.Pad(3, fill=-1.0), v2.Pad(3, fill=[-1.0, 1.0, -1.0]), v2.RandomCrop(40, 30, fill=-1.0))
+    ),
+    (v2.RandomZoomOut(-2.0, (9, 9), p=1), [v2.ToDtype(torch.float32, scale=True), v2.Normalize([0.5], [0.25])]),
 ]
 
 
@@ -158,6 +167,7 @@ def test_padding_behind_floats_paints_what_becomes_its_colour(pad: Any, tail: li
     """The border of a grey picture, padded and then converted as the table says, is torchvision's."""
     compiled = compile_transform([v2.ToImage(), *tail, pad])
     painted = compiled.plan()[0]["fill"]
+    torch.manual_seed(1)  # RandomZoomOut's corner is outside
     theirs = v2.Compose([v2.ToImage(), *tail, pad])(Image.new("RGB", (4, 4), (9, 9, 9)))[:, 0, 0]
     assert [compiled.table.floats()[c, painted[c]] for c in range(3)] == theirs.float().tolist()
 
@@ -166,3 +176,17 @@ def test_padding_behind_floats_needs_a_value_that_becomes_its_colour() -> None:
     for fill in (0.5, (0, 0.1234, 0)):
         with pytest.raises(UnsupportedTransformError, match=r"puts fill=.* which no 8-bit value becomes"):
             compile_transform([v2.ToImage(), v2.ToDtype(torch.float32, scale=True), v2.Pad(3, fill=fill)])
+    normal = [v2.ToImage(), v2.ToDtype(torch.float32, scale=True), v2.Normalize([0.5], [0.5])]
+    why = r"pass the nearest that one becomes, fill=\(-1, -1, 1\), of those from -1 to 1"
+    with pytest.raises(UnsupportedTransformError, match=why):
+        compile_transform([*normal, v2.Pad(3, fill=(-9, -1.001, 255))])
+    with pytest.raises(UnsupportedTransformError, match="put it before, then it pads black, not the mean"):
+        compile_transform([*normal, v2.CenterCrop(9)])
+    with pytest.raises(UnsupportedTransformError, match=r"RandomRotation after Normalize works on floats, .*before"):
+        compile_transform([*normal, v2.RandomRotation(9, fill=-1.0)])
+
+
+@pytest.mark.parametrize("step", [v2.Pad(3, fill=-1, padding_mode="reflect"), v2.RandomCrop(8, fill=-1.0)])
+def test_a_colour_that_is_painted_nowhere_may_be_any(step: Any) -> None:
+    tail = [v2.ToImage(), v2.ToDtype(torch.float32, scale=True)]
+    assert compile_transform([*tail, step]).plan()[0]["fill"] == [0, 0, 0]

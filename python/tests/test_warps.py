@@ -84,7 +84,7 @@ def test_a_fill_for_each_type_is_that_of_pictures(fill: Any, expected: Any) -> N
         (lambda: transforms.RandomRotation("30"), "degrees"),
         (lambda: transforms.RandomRotation(None), "degrees"),  # type: ignore[arg-type]
         (lambda: transforms.RandomRotation(30, "lanczos"), 'interpolation=.*"bicubic"'),
-        (lambda: transforms.RandomRotation(30, fill=256), "fill=256.*from 0 to 255"),
+        (lambda: compile_transform(transforms.RandomRotation(30, fill=256)), "fill=256.*from 0 to 255"),
         (lambda: transforms.RandomRotation(30, fill=(1, 2)), "fill"),
         (lambda: transforms.RandomRotation(30, center=(1, 2, 3)), "center"),
         (lambda: transforms.RandomAffine(30, translate=(0, 1.5)), "translate.*from 0 to 1"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -10,10 +11,13 @@ from ..errors import UnsupportedTransformError
 
 __all__ = [
     "MOST",
+    "check_colour",
     "check_number",
     "check_probability",
     "check_whole",
+    "colour",
     "height_width",
+    "is_colour",
     "is_list",
     "pair",
     "positive",
@@ -67,6 +71,28 @@ def several(value: Any, one: Callable[[Any], Any] = _numbers.number) -> tuple[An
     """A number, or a list of them, as a tuple of Python's own; empty where something else is among them."""
     numbers = tuple(map(one, value)) if is_list(value) else (one(value),)
     return () if None in numbers else numbers
+
+
+def colour(op: Any) -> tuple[float, ...]:
+    """fill as three numbers. Which ones there can be is decided where it is known what pictures are there."""
+    numbers = several(op.fill)
+    if len(numbers) not in (1, 3) or not all(map(math.isfinite, numbers)):
+        raise UnsupportedTransformError(f"{type(op).__name__}(fill={op.fill!r}): needs a number, or three (RGB)")
+    return numbers * (3 // len(numbers))
+
+
+def is_colour(op: Any) -> bool:
+    """Whether fill is a colour of 8-bit pictures, or none."""
+    return all(0 <= value <= 255 for value in getattr(op, "fill", None) or ())
+
+
+def check_colour(op: Any) -> None:
+    """Raises UnsupportedTransformError if fill is no colour of 8-bit pictures."""
+    if not is_colour(op):
+        given = op.fill[0] if len(set(op.fill)) == 1 else op.fill
+        raise UnsupportedTransformError(
+            f"{type(op).__name__}(fill={given!r}): needs a number from 0 to 255, or three (RGB)"
+        )
 
 
 def is_list(value: Any) -> bool:

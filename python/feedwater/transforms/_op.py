@@ -46,10 +46,11 @@ class FillsMasks(Op):
     """A step that puts another value around masks than around pictures."""
 
     op: Op
-    mask_fill: int
+    mask_fill: int | None
+    """None for what a mask cannot hold: without masks, nobody asks for it."""
 
     def plan(self) -> dict[str, Any]:
-        return {**self.op.plan(), "mask_fill": self.mask_fill}
+        return self.op.plan() | ({} if self.mask_fill is None else {"mask_fill": self.mask_fill})
 
 
 class Pointwise:

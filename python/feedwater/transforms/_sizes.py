@@ -8,7 +8,7 @@ from typing import Any
 
 from .._numbers import whole
 from ..errors import UnsupportedTransformError
-from ._checks import check_probability, height_width, is_list, positive, several
+from ._checks import check_probability, colour, height_width, is_list, positive, several
 from ._op import BehindToImage, Op
 
 __all__ = [
@@ -159,7 +159,7 @@ class RandomZoomOut(Op):
     alike = True
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "fill", _colour(self))
+        _set_colour(self)
         object.__setattr__(self, "side_range", _range(self, "side_range", 1.0))
         check_probability(self)
 
@@ -251,7 +251,7 @@ def _look(op: Any) -> dict[str, Any]:
 def _check_look(op: Any) -> None:
     if op.padding_mode not in _MODES:
         raise _refusal(op, "padding_mode", " or ".join(_MODES))
-    object.__setattr__(op, "fill", _colour(op))
+    _set_colour(op)
 
 
 def _whole(fill: Sequence[float]) -> list[int]:
@@ -259,13 +259,10 @@ def _whole(fill: Sequence[float]) -> list[int]:
     return [int(x) for x in fill]
 
 
-def _colour(op: Any) -> tuple[float, float, float]:
-    """fill as three numbers."""
-    fill = 0 if op.fill is None else op.fill
-    numbers = several(fill)
-    if len(numbers) not in (1, 3) or not all(0 <= x <= 255 for x in numbers):
-        raise _refusal(op, "fill", "a number from 0 to 255, or three (RGB)")
-    return (numbers[0], numbers[len(numbers) // 2], numbers[-1])
+def _set_colour(op: Any) -> None:
+    if op.fill is None:
+        object.__setattr__(op, "fill", 0)
+    object.__setattr__(op, "fill", colour(op))
 
 
 def _border(op: Any, padding: Any) -> tuple[int, ...]:

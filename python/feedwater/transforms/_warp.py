@@ -8,7 +8,7 @@ from typing import Any
 
 from .._numbers import number, whole
 from ..errors import UnsupportedTransformError
-from ._checks import check_number, is_list, several
+from ._checks import check_number, colour, is_list, several
 from ._op import BehindToImage, Op
 
 __all__ = ["ElasticTransform", "RandomAffine", "RandomPerspective", "RandomRotation"]
@@ -51,10 +51,7 @@ class Warp(Op):
         self.set("interpolation", plain)
         if self.fill is None:
             return
-        fill = several(self.fill)
-        if len(fill) not in (1, 3) or not all(0 <= x <= 255 for x in fill):
-            raise self.refuse("fill", "a number from 0 to 255, or three (RGB)")
-        self.set("fill", [float(fill[i % len(fill)]) for i in range(3)])
+        self.set("fill", [float(value) for value in colour(self)])
 
     def check_numbers(self, argument: str, low: float, high: float, *lengths: int) -> None:
         """Brings an argument that may be None into a list of numbers."""
