@@ -27,6 +27,7 @@ __all__ = [
     "seconds_of",
     "seed_of",
     "tail_of",
+    "within",
     "workers_of",
 ]
 
@@ -38,6 +39,16 @@ def count_of(name: str, value: Any) -> int:
         raise TypeError(f"{name}={value!r}: needs a whole number")
     if count <= 0:
         raise ValueError(f"{name}={count}: needs to be 1 or more")
+    return count
+
+
+def within(name: str, value: Any, low: int, high: int) -> int:
+    """A whole number from low to high."""
+    count = whole(value)
+    if count is None:
+        raise TypeError(f"{name}={value!r}: needs a whole number")
+    if not low <= count <= high:
+        raise ValueError(f"{name}={count}: needs to be {low} to {high}")
     return count
 
 

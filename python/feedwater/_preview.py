@@ -8,7 +8,7 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from . import _binary
+from . import _arguments, _binary
 from ._config import Config
 from .errors import DataError, Error
 
@@ -42,15 +42,21 @@ class Preview:
 def draw(config: Config, samples: int, epochs: int, seed: int, width: int) -> Preview:
     """Runs `feedwater preview` on the Loader's plan and folder.
 
-    Raises DataError if the folder is not on this machine, and Error with what the program says if it fails.
+    Raises TypeError or ValueError for numbers that the program would refuse in words of its own, DataError if the
+    folder is not on this machine, and Error with what the program says if it fails.
     """
+    flags = {
+        "samples": _arguments.within("samples", samples, 1, 1000),
+        "epochs": _arguments.within("epochs", epochs, 1, 100),
+        "seed": _arguments.seed_of(seed),
+        "width": _arguments.within("width", width, 32, 2048),
+    }
     folder = config.source.local or ("" if config.source.root else config.source.path)
     if not folder:
         raise DataError(
             f"preview() draws pictures of a folder of this machine, and {config.source.name} is on the nodes: run "
             "`feedwater preview` there, or look at single samples with replay()"
         )
-    flags = {"samples": samples, "epochs": epochs, "seed": seed, "width": width}
     command = [_binary.find(), "preview", folder, "--plan", "-", "--out", "-"]
     command += [f"--{name}={value}" for name, value in flags.items()]
     plan = json.dumps(config.plan()).encode()

@@ -284,7 +284,8 @@ def _array(name: str, value: Any) -> tuple[Any, str]:
     else:
         array = np.asarray(value)
     if array.dtype.kind not in "biufc":
-        raise MismatchError(f"its {name} is {_kind(value)}: batches hold arrays, tensors and numbers")
+        what = f"an array of {array.dtype}, no numbers" if isinstance(value, np.ndarray) else _kind(value)
+        raise MismatchError(f"its {name} is {what}: batches hold arrays, tensors and numbers")
     return array, array.dtype.name
 
 

@@ -218,6 +218,12 @@ def test_closures_and_results_that_are_none(loader: Any, data: Path) -> None:
         loader(inner)
     with pytest.raises(feedwater.PythonError, match="returned a ndarray: it must return a dict"):
         next(iter(loader(python_functions.no_dict, python_workers=1)))
+    for what, words in (
+        (np.array(["a"]), "image is an array of <U1, no numbers: batches"),
+        ("a", "image is a str: batches"),
+    ):
+        with pytest.raises(feedwater.PythonError, match=words):
+            next(iter(loader(python_functions.Returning(image=what), python_workers=1, fields=("image",))))
     with pytest.raises(feedwater.PythonError, match="fields= asks for 'boxes'"):
         next(iter(loader(fields=("image", "boxes"), python_workers=1)))
     with pytest.raises(ValueError, match="python_workers= counts the processes of python="):
