@@ -146,7 +146,7 @@ def test_real_signals_at_random_times(fake: Any) -> None:
 
     before = signal.signal(signal.SIGALRM, strike)
     try:
-        while len(seen) < 300:
+        while len(seen) < 300 or struck <= 20:  # how many are struck goes by how fast the machine is
             try:
                 signal.setitimer(signal.ITIMER_REAL, chance.uniform(1e-6, 1e-3))
                 for _ in it:
