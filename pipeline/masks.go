@@ -103,6 +103,7 @@ type named struct {
 	key, twin string
 }
 
+// masksByStem finds the mask of every name.
 func masksByStem(of *dataset.Snapshot) (map[string]named, error) {
 	stems := make(map[string]named, of.Len())
 	var room [4096]byte

@@ -84,11 +84,13 @@ def apply(
     globals_ = RandomState(int(seeds.spawn(1)[0].generate_state(1, np.uint64)[0]))
     if not is_v2(transform):
         return globals_.run(partial(transform, batch, np.random.default_rng(seeds)), "batch_transform")
-    fields = batch if isinstance(batch, dict) else dict(zip(names.values(), batch, strict=True))
-    given = {names[name]: _typed(name, fields[names[name]]) for name in (IMAGE, "label", MASK) if name in names}
+    fields = dict(batch) if isinstance(batch, dict) else dict(zip(names.values(), batch, strict=True))
     rows = None if valid is None or valid.all() else np.flatnonzero(valid)
-    if rows is not None:
-        given = {name: _rows_of(value, rows) for name, value in given.items()}
+    given = {}
+    for name in (IMAGE, "label", MASK):
+        if name in names:
+            value = fields[names[name]]
+            given[names[name]] = _typed(name, value if rows is None else _rows_of(value, rows))
     arguments = (given,) if isinstance(batch, dict) else tuple(given.values())
     try:
         made = globals_.run(partial(transform, *arguments), "batch_transform")
@@ -97,7 +99,7 @@ def apply(
         raise
     values = made.values() if isinstance(made, dict) else made if len(arguments) > 1 else (made,)
     for name, value in zip(given, map(_plain, values), strict=True):
-        fields = {**fields, name: value if rows is None else _put_back(value, fields[name], rows)}
+        fields[name] = value if rows is None else _put_back(value, fields[name], rows)
     return fields if isinstance(batch, dict) else tuple(fields.values())
 
 
@@ -109,11 +111,8 @@ def _typed(name: str, value: Any) -> Any:
         return [_typed(name, one) for one in value]
     if name not in (IMAGE, MASK) or not isinstance(value, Tensor) or value.ndim < 3:  # python= may give anything
         return value
-    return _types().Image(value) if name == IMAGE else _types().Mask(value)
-
-
-def _types() -> Any:
-    return importlib.import_module("torchvision.tv_tensors")
+    types = importlib.import_module("torchvision.tv_tensors")
+    return types.Image(value) if name == IMAGE else types.Mask(value)
 
 
 def _one_each(value: Any) -> bool:
@@ -126,8 +125,7 @@ def _rows_of(value: Any, rows: npt.NDArray[np.intp]) -> Any:
         return [value[row] for row in rows]
     if isinstance(value, list):
         return [_rows_of(one, rows) for one in value]
-    chosen = value[rows]
-    return _types().wrap(chosen, like=value) if isinstance(value, _types().TVTensor) else chosen
+    return value[rows]
 
 
 def _plain(value: Any) -> Any:

@@ -32,7 +32,8 @@ def error_of(error: dict[str, Any]) -> Error:
     if kind == "plan":
         field, nearest = error.get("field") or "plan", error.get("nearest")
         if nearest:
-            message, nearest = message.replace(nearest, _spelled(nearest)), _spelled(nearest)
+            spelled = _spelled(nearest)
+            message, nearest = message.replace(nearest, spelled), spelled
         near = f" (nearest: {nearest})" if nearest and nearest not in message else ""
         return PlanError((message if message.startswith(field) else f"{field}: {message}") + near)
     if kind == "data":

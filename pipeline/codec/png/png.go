@@ -25,9 +25,9 @@ var (
 	ErrBroken = errors.New("broken PNG")
 )
 
-// Decoder decodes one file after the other. It keeps its memory for the next file: two rows, some 50 KB for decompression, as much again once a file has ended in doubt, a
-// copy of the compressed data where that comes in several chunks, and for interlaced files the region. It is not safe for
-// concurrent use.
+// Decoder decodes one file after the other. It keeps its memory for the next file: two rows, some 50 KB for decompression, as much
+// again once a file has ended in doubt, a copy of the compressed data where that comes in several chunks, and for interlaced files the
+// region. It is not safe for concurrent use.
 type Decoder struct {
 	reader reader
 	parsed bool

@@ -22,7 +22,7 @@ __all__ = [
     "pair",
     "positive",
     "several",
-    "whole",
+    "whole_sides",
 ]
 
 MOST = 1e6
@@ -36,23 +36,19 @@ def check_probability(op: Any) -> None:
 
 def check_number(op: Any, argument: str, low: float, high: float) -> None:
     """Makes the argument Python's own number. Raises UnsupportedTransformError if it is none from low to high."""
-    value = getattr(op, argument)
-    number = _numbers.number(value)
-    if number is None or not low <= number <= high:
-        raise UnsupportedTransformError(
-            f"{type(op).__name__}({argument}={value!r}): needs a number from {low:g} to {high:g}"
-        )
-    object.__setattr__(op, argument, number)
+    _set_within(op, argument, _numbers.number, low, high, f"a number from {low:g} to {high:g}")
 
 
 def check_whole(op: Any, argument: str, low: int, high: int) -> None:
     """The same of a whole number."""
+    _set_within(op, argument, _numbers.whole, low, high, f"a whole number from {low} to {high}")
+
+
+def _set_within(op: Any, argument: str, one: Callable[[Any], Any], low: float, high: float, needs: str) -> None:
     value = getattr(op, argument)
-    number = _numbers.whole(value)
+    number = one(value)
     if number is None or not low <= number <= high:
-        raise UnsupportedTransformError(
-            f"{type(op).__name__}({argument}={value!r}): needs a whole number from {low} to {high}"
-        )
+        raise UnsupportedTransformError(f"{type(op).__name__}({argument}={value!r}): needs {needs}")
     object.__setattr__(op, argument, number)
 
 
@@ -74,8 +70,8 @@ def several(value: Any, one: Callable[[Any], Any] = _numbers.number) -> tuple[An
 
 
 def colour(op: Any) -> tuple[float, ...]:
-    """fill as three numbers. Which ones there can be is decided where it is known what pictures are there."""
-    numbers = several(op.fill)
+    """fill as three numbers, black for None. Which ones there can be is decided where the kind of pictures is known."""
+    numbers = several(0 if op.fill is None else op.fill)
     if len(numbers) not in (1, 3) or not all(map(math.isfinite, numbers)):
         raise UnsupportedTransformError(f"{type(op).__name__}(fill={op.fill!r}): needs a number, or three (RGB)")
     return numbers * (3 // len(numbers))
@@ -102,11 +98,12 @@ def is_list(value: Any) -> bool:
 
 def height_width(op: str, size: Any) -> tuple[int, int]:
     """(h, w) of a size argument that means a fixed size: one number is a square."""
-    sides = whole(op, "size", size, (1, 2))
+    sides = whole_sides(op, "size", size, (1, 2))
     return (sides[0], sides[-1])
 
 
-def whole(op: str, argument: str, value: Any, lengths: tuple[int, ...]) -> tuple[int, ...]:
+def whole_sides(op: str, argument: str, value: Any, lengths: tuple[int, ...]) -> tuple[int, ...]:
+    """One or more sides, each a whole number above 0, as many as one of lengths."""
     numbers = several(value, positive)
     if len(numbers) not in lengths:
         raise UnsupportedTransformError(

@@ -159,7 +159,7 @@ class RandomZoomOut(Op):
     alike = True
 
     def __post_init__(self) -> None:
-        _set_colour(self)
+        object.__setattr__(self, "fill", colour(self))
         object.__setattr__(self, "side_range", _range(self, "side_range", 1.0))
         check_probability(self)
 
@@ -251,18 +251,12 @@ def _look(op: Any) -> dict[str, Any]:
 def _check_look(op: Any) -> None:
     if op.padding_mode not in _MODES:
         raise _refusal(op, "padding_mode", " or ".join(_MODES))
-    _set_colour(op)
+    object.__setattr__(op, "fill", colour(op))
 
 
 def _whole(fill: Sequence[float]) -> list[int]:
     """The colour on pictures: fractions are cut off, as torchvision does."""
     return [int(x) for x in fill]
-
-
-def _set_colour(op: Any) -> None:
-    if op.fill is None:
-        object.__setattr__(op, "fill", 0)
-    object.__setattr__(op, "fill", colour(op))
 
 
 def _border(op: Any, padding: Any) -> tuple[int, ...]:

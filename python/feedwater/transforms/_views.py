@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import UnsupportedTransformError
-from ._checks import check_probability, height_width, is_list, positive, several, whole
+from ._checks import check_probability, height_width, is_list, positive, several, whole_sides
 from ._op import Op
 from ._sizes import Resizing, check_method, method
 
@@ -72,7 +72,7 @@ class Resize(Resizing):
             if self.max_size is None:
                 raise UnsupportedTransformError("Resize(size=None): needs max_size")
         else:
-            object.__setattr__(self, "size", whole("Resize", "size", self.size, (1, 2)))
+            object.__setattr__(self, "size", whole_sides("Resize", "size", self.size, (1, 2)))
         if self.max_size is not None:
             self._check_max_size()
         check_method(self)
