@@ -30,8 +30,9 @@ def settings() -> str:
     )
     ours = dict(line.split(maxsplit=1) for line in _output(program(), "version").splitlines())
     packages = ", ".join(f"{name} {_version(name)}" for name in ("torch", "torchvision", "pillow", "numpy"))
+    kernel = platform.release().partition("-")[0]
     return (
-        f"{CORES} cores of {model}; Linux {platform.release()}; Python {platform.python_version()}, {packages}\n"
+        f"{CORES} cores of {model}; Linux {kernel}; Python {platform.python_version()}, {packages}\n"
         f"feedwater {ours['feedwater']}, {ours['go']}, kernels {ours['kernels']}"
     )
 

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash/crc32"
+	"image"
 	"math"
 	"strings"
 	"sync"
@@ -15,6 +16,7 @@ import (
 	"github.com/feedwater-io/feedwater/pipeline/codec"
 	"github.com/feedwater-io/feedwater/pipeline/internal/kernel"
 	"github.com/feedwater-io/feedwater/pipeline/order"
+	"github.com/feedwater-io/feedwater/pipeline/pixel"
 )
 
 // viewChains begin with all that a view can begin with: a crop and a resize, a crop alone, a resize of all, padding around all, an effect.
@@ -89,6 +91,22 @@ func TestViewsAreThoseOfEachAlone(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// short is a source that ends before its last row, and says nothing.
+type short struct{}
+
+func (short) Decode(r image.Rectangle, sink pixel.Sink) error {
+	sink.Rows(make([]byte, 3*r.Dx()*r.Dy()), 3*r.Dx(), r.Dy()-1)
+	return nil
+}
+
+// Views are not made of rows that did not come.
+func TestViewsOfAShortPicture(t *testing.T) {
+	var s shared
+	if err := s.read(short{}, image.Rect(3, 4, 8, 14)); err == nil || !strings.Contains(err.Error(), "9 of 10 rows") {
+		t.Errorf("a picture of 9 rows for 10: %v", err)
 	}
 }
 

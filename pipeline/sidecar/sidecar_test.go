@@ -14,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/zeebo/xxh3"
 	"go.uber.org/goleak"
 
 	"github.com/feedwater-io/feedwater/pipeline/internal/budget"
@@ -23,7 +24,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const samples = 12
 
-// fileOf and dataOf are what the tests' samples hold.
+// fileOf and wantOf are what the tests' samples hold.
 func fileOf(i int) []byte { return bytes.Repeat([]byte{byte(i), 1, 2}, 30+i) }
 func wantOf(i int) []byte { return bytes.Repeat([]byte{byte(i), 9}, 1+i%7) }
 
@@ -163,6 +164,16 @@ func TestStaleAndForeign(t *testing.T) {
 	}
 	if s.Find(-1, nil, nil); len(filesIn(t, o.Dir)) == 0 {
 		t.Error("files are gone")
+	}
+}
+
+// A record is about one sample, also where another one's file has the same bytes.
+func TestRecordOfAnotherSample(t *testing.T) {
+	record := appendRecord(nil, 5, xxh3.Hash(fileOf(5)), wantOf(5))[lengthBytes:]
+	for sample, want := range map[int]bool{5: true, 6: false, 5 + 1<<16: false} {
+		if data, ok := dataOf(record, sample, fileOf(5)); ok != want || want && !bytes.Equal(data, wantOf(5)) {
+			t.Errorf("asked for sample %d: %x, %v", sample, data, ok)
+		}
 	}
 }
 
