@@ -24,8 +24,9 @@ type library struct {
 // folder is what is known of one folder. It is guarded by library.mu.
 type folder struct {
 	path    string
-	scan    *scan     // in progress
+	scan    *scan     // in progress, or about to begin
 	current *snapshot // the newest
+	rest    time.Time // no scan begins before
 }
 
 // scan is one call of Engine.Scan.
@@ -43,12 +44,15 @@ type snapshot struct {
 	library *library
 	folder  *folder
 	users   int
-	taken   time.Time
 	timer   *time.Timer // runs while nobody uses it
 }
 
-// fresh is how old a snapshot may be to be taken as it is.
-const fresh = time.Second
+// Between two scans of a folder lie as many times what the first one took, but longestRest at most, so that whoever opens it over and over costs
+// a quarter of a core. All who come meanwhile share the second one: whoever changed the folder before has what it is now.
+const (
+	restFor     = 3
+	longestRest = time.Second
+)
 
 func newLibrary(e Engine, idle time.Duration) *library {
 	return &library{engine: e, idle: idle, folders: map[string]*folder{}, scans: func(time.Duration) {}}
@@ -67,7 +71,7 @@ func (l *library) open(ctx context.Context, path, pinned string) (*snapshot, err
 		f = &folder{path: path}
 		l.folders[path] = f
 	}
-	if s := f.current; s != nil && (s.Fingerprint() == pinned || time.Since(s.taken) < fresh) {
+	if s := f.current; s != nil && s.Fingerprint() == pinned {
 		defer l.mu.Unlock()
 		return s.use(), nil
 	}
@@ -98,24 +102,30 @@ func (l *library) find(fingerprint string, may func(folder string) bool) *snapsh
 	return nil
 }
 
-// begin starts a scan. mu is held.
+// begin starts a scan, when the folder has rested from the last one. mu is held.
 func (l *library) begin(f *folder) {
 	ctx, cancel := context.WithCancel(context.Background())
 	n := &scan{cancel: cancel, done: make(chan struct{})}
 	f.scan = n
+	rest := time.Until(f.rest)
 	l.running.Go(func() {
 		defer cancel()
+		select {
+		case <-time.After(rest):
+		case <-ctx.Done():
+		}
 		began := time.Now()
 		data, err := l.engine.Scan(ctx, f.path)
+		took := time.Since(began)
 		if err == nil {
-			l.scans(time.Since(began))
+			l.scans(took)
 		}
-		l.end(f, n, data, err)
+		l.end(f, n, data, time.Now().Add(min(restFor*took, longestRest)), err)
 	})
 }
 
 // end hands a scan's result to those who wait for it: the snapshot that is there, as long as it is the same.
-func (l *library) end(f *folder, n *scan, data Data, err error) {
+func (l *library) end(f *folder, n *scan, data Data, rest time.Time, err error) {
 	var old *snapshot
 	if err == nil {
 		old = l.unchanged(f, data)
@@ -123,6 +133,7 @@ func (l *library) end(f *folder, n *scan, data Data, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	defer close(n.done)
+	f.rest = rest
 	if old != nil {
 		defer old.unuse()
 	}
@@ -131,9 +142,9 @@ func (l *library) end(f *folder, n *scan, data Data, err error) {
 	case old != nil && f.current == old: // nobody has spoiled it meanwhile
 		_ = data.Close()
 		old.users += n.waiters
-		old.taken, n.result = time.Now(), old
+		n.result = old
 	default:
-		n.result = &snapshot{Data: data, library: l, folder: f, users: n.waiters, taken: time.Now()}
+		n.result = &snapshot{Data: data, library: l, folder: f, users: n.waiters}
 	}
 	l.replace(f, n)
 }

@@ -3,6 +3,8 @@ package server
 import (
 	"context"
 	"errors"
+	"fmt"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -126,9 +128,46 @@ func TestScanEndsWhenNobodyWaits(t *testing.T) {
 	})
 }
 
+// Whoever comes after a change has the folder as it is now; many who come so share a scan, and scans have rests between them.
+func TestScansRest(t *testing.T) {
+	for took, period := range map[time.Duration]time.Duration{
+		20 * time.Millisecond: 80 * time.Millisecond,
+		10 * time.Second:      11 * time.Second,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			e := &scanner{took: took}
+			l := newLibrary(e, time.Minute)
+			for round := range 5 {
+				now := fmt.Sprint(round)
+				e.fingerprint.Store(now)
+				var wg sync.WaitGroup
+				for range 10 {
+					wg.Go(func() {
+						s, err := l.open(t.Context(), "a", "")
+						if err != nil {
+							t.Error(err)
+							return
+						}
+						if s.Fingerprint() != now {
+							t.Errorf("round %d has the folder of round %s", round, s.Fingerprint())
+						}
+						s.release()
+					})
+				}
+				begun := time.Now()
+				wg.Wait()
+				if round > 0 && time.Since(begun) != period || e.scans.Load() != int64(round+1) {
+					t.Errorf("round %d took %s and %d scans", round, time.Since(begun), e.scans.Load())
+				}
+			}
+			l.close()
+		})
+	}
+}
+
 func TestSnapshotIsTakenAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e := &scanner{}
+		e := &scanner{took: 20 * time.Millisecond}
 		l := newLibrary(e, time.Minute)
 		open := func(pinned string) *snapshot {
 			t.Helper()
@@ -141,12 +180,6 @@ func TestSnapshotIsTakenAgain(t *testing.T) {
 		e.fingerprint.Store("one")
 		first := open("")
 		e.fingerprint.Store("two")
-		if s := open(""); s != first {
-			t.Error("scanned again within a second")
-		} else {
-			s.release()
-		}
-		time.Sleep(2 * fresh)
 		if s := open("one"); s != first {
 			t.Error("a pinned snapshot that is open was scanned again")
 		} else {

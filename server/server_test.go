@@ -130,12 +130,15 @@ func TestTenTrainersScanOnce(t *testing.T) {
 	}()
 	<-begun
 	var wg sync.WaitGroup
+	pinned := make(chan string, 10)
 	for range 10 {
 		c := n.conn()
 		wg.Go(func() {
-			if _, err := pb.NewFeedClient(c).Open(t.Context(), &pb.OpenRequest{Plan: plan}); err != nil {
+			r, err := pb.NewFeedClient(c).Open(t.Context(), &pb.OpenRequest{Plan: plan})
+			if err != nil {
 				t.Error(err)
 			}
+			pinned <- r.GetPlan()
 		})
 	}
 	until(t, "trainers do not wait for the scan", func() bool { return n.Waiting() == 11 })
@@ -147,7 +150,7 @@ func TestTenTrainersScanOnce(t *testing.T) {
 	close(proceed)
 	wg.Wait()
 	tr := n.fetch(n.conn())
-	tr.start(n.open(plan).Plan)
+	tr.start(<-pinned)
 	tr.want(1, rangeOf(0, 0, 8))
 	tr.mustNext()
 	tr.cancel()

@@ -1,15 +1,18 @@
-"""What a Loader reads of the data set object that it is made of, once: what is edited later is told, never ignored."""
+"""What a Loader reads of the objects that it is made of, once: what is edited later is told, never ignored."""
 
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ._order import Indices
 from ._pull import PLACES
 from .errors import DataError
+
+if TYPE_CHECKING:
+    from ._pictures import Picture
 
 __all__ = ["AsMade", "indices_of"]
 
@@ -27,40 +30,49 @@ def indices_of(subset: Any) -> Indices:
 
 
 class AsMade:
-    """An ImageFolder, or a Subset of one, as it was when the Loader was made; of a path, or of None, nothing.
+    """What a Loader was made of: an ImageFolder, a Subset of one or a path, and a transform, its own or the data set's.
 
-    transformed says whether the Loader has the data set's transform, not one of its own.
+    pictures are what the transform meant then, with a dtype and a memory_format.
     """
 
-    def __init__(self, source: Any, *, transformed: bool) -> None:
+    def __init__(self, source: Any, transform: Any, pictures: tuple[Picture, ...], output: tuple[Any, Any]) -> None:
         self._subsets: list[tuple[Any, Indices]] = []
         while hasattr(source, "indices"):
             self._subsets.append((source, indices_of(source)))
             source = source.dataset
-        self._folder = None if source is None or isinstance(source, (str, os.PathLike)) else source
+        self._folder = None if isinstance(source, (str, os.PathLike)) else source
         if self._folder is not None:
             self._samples = list(source.samples)
-            names = ("loader", "target_transform", *(("transform",) if transformed else ()))
-            self._attributes = [(name, getattr(source, name)) for name in names]
+            self._attributes = [(name, getattr(source, name)) for name in ("loader", "target_transform")]
+        self._transform, self._pictures, self._output = transform, pictures, output
 
     def check(self) -> None:
-        """Raises DataError where something that was read is another thing now."""
+        """Raises DataError where something that was read is another thing now, replaced or changed in place."""
+        from ._pictures import resolve
+
         for subset, indices in self._subsets:
             if not np.array_equal(indices_of(subset), indices):
                 raise DataError(
                     "the Subset's indices were changed after the Loader was made, which read them then: make a new "
                     "Loader of the Subset, and go on with the next epoch by new.set_epoch(old.state_dict()['epoch'])"
                 )
-        if self._folder is None:
-            return
-        if list(self._folder.samples) != self._samples:
-            from ._listing import ADVICE
+        folder, transform, owner = self._folder, self._transform, "the"
+        if folder is not None:
+            if list(folder.samples) != self._samples:
+                from ._listing import ADVICE
 
-            raise DataError(f"{self._folder.root}: the ImageFolder's samples were changed. {ADVICE}")
-        for name, value in self._attributes:
-            if getattr(self._folder, name) is not value:
-                raise DataError(
-                    f"{self._folder.root}: the ImageFolder's {name} was changed after the Loader was made, which read "
-                    "it then: make a new Loader of the ImageFolder, and go on where this one is by "
-                    "new.load_state_dict(old.state_dict(), strict=False)"
-                )
+                raise DataError(f"{folder.root}: the ImageFolder's samples were changed. {ADVICE}")
+            for name, value in self._attributes:
+                if getattr(folder, name) is not value:
+                    raise _changed(f"{folder.root}: the ImageFolder's {name}")
+            if transform is None:
+                transform, owner = folder.transform, f"{folder.root}: the ImageFolder's"
+        if resolve(transform, *self._output) != self._pictures:
+            raise _changed(f"{owner} transform")
+
+
+def _changed(what: str) -> DataError:
+    return DataError(
+        f"{what} was changed after the Loader was made, which read it then: make a new Loader, and go on where this "
+        "one is by new.load_state_dict(old.state_dict(), strict=False)"
+    )

@@ -195,7 +195,7 @@ class Loader(Generic[B]):
         self._config = Config.check(source, transform, given)
         self._dataset = None if isinstance(source, (str, os.PathLike)) else source
         """Not pickled: a copy of the Loader has only its length."""
-        self._made_of = AsMade(source, transformed=transform is None)
+        self._made_of: AsMade | None = AsMade(source, transform, self._config.pictures, (dtype, memory_format))
         self._begin_anew()
 
     def _begin_anew(self) -> None:
@@ -264,7 +264,8 @@ class Loader(Generic[B]):
         self._passes += 1
         self._engine.pace.rest()
         self._engine.start()
-        self._made_of.check()
+        if self._made_of is not None:
+            self._made_of.check()
         self._begun = True
         return self._passes
 
@@ -333,7 +334,7 @@ class Loader(Generic[B]):
 
     def __setstate__(self, pickled: dict[str, Any]) -> None:
         self._config, self._dataset = pickled["config"], None
-        self._made_of = AsMade(None, transformed=False)
+        self._made_of = None
         self._begin_anew()
         state = pickled["state"]
         if state["epoch"] or state["consumed"] or state.get("sampler"):

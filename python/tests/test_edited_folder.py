@@ -109,6 +109,10 @@ def retransform(folder: Any) -> None:
     folder.transform = CenterCrop(6)
 
 
+def regrow(folder: Any) -> None:
+    folder.transform = [*folder.transform, CenterCrop(6)]
+
+
 def target(folder: Any) -> None:
     folder.target_transform = int
 
@@ -117,13 +121,14 @@ def target(folder: Any) -> None:
     ("edit", "said"),
     [
         (retransform, r"ImageFolder's transform was changed .*new\.load_state_dict\(.*strict=False"),
+        (regrow, "ImageFolder's transform was changed"),
         (target, "ImageFolder's target_transform was changed"),
         (relabel, "ImageFolder's samples were changed.*batch_transform"),
         (reorder, "ImageFolder's samples were changed.*Subset"),
     ],
 )
 def test_edits_between_passes_are_told(folder: Any, edit: Callable[[Any], None], said: str) -> None:
-    folder.transform = CenterCrop(8)
+    folder.transform = [CenterCrop(8)]
     loader = Loader(data.Subset(folder, range(20)), batch_size=10)
     assert len(list(loader)) == 2
     before = {**vars(folder), "samples": list(folder.samples)}
@@ -135,6 +140,28 @@ def test_edits_between_passes_are_told(folder: Any, edit: Callable[[Any], None],
     vars(folder).update(before)
     assert len(list(loader)) == 2, "as it was made"
     assert loader.last is not None and loader.last.epoch == 1
+
+
+def test_a_transform_changed_in_place_is_told(folder: Any) -> None:
+    v2 = pytest.importorskip("torchvision.transforms.v2")
+    resize = v2.Resize((8, 8))
+    folder.transform = v2.Compose([resize, v2.ToImage(), v2.ToDtype(torch.float32, scale=True)])
+    theirs, own = Loader(folder, batch_size=50), Loader(folder, folder.transform, batch_size=50)
+    others = Loader(folder, v2.Resize((8, 8)), batch_size=50)
+    sides = {theirs: "ImageFolder's transform", own: "^the transform"}
+    for loader in sides:
+        assert len(list(loader)) == 2
+    resize.size = [6, 6]
+    for loader, said in sides.items():
+        with pytest.raises(feedwater.DataError, match=f"{said} was changed .*strict=False"):
+            next(iter(loader))
+    assert len(list(others)) == 2, "another object, of the same kind"
+    resize.size = [8, 8]
+    for loader in sides:
+        assert len(list(loader)) == 2, "as it was made"
+    folder.transform.transforms.pop()
+    with pytest.raises(feedwater.DataError, match="ImageFolder's transform was changed"):
+        next(iter(theirs))
 
 
 def test_a_new_loader_goes_on_with_a_new_transform(folder: Any) -> None:
