@@ -604,10 +604,48 @@ func TestOldRecordsAreWritten(t *testing.T) {
 	}
 }
 
+// Files that no Store made stay, old ones too, and do not count; and a Store makes no room by its own files.
+func TestFilesOfOtherPrograms(t *testing.T) {
+	dir := t.TempDir()
+	_, made, name := filed(t)
+	whole, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	others := []string{"results.tmp", "model.ckpt-100.index", strings.Repeat("a", 32) + "-shard.index", filepath.Base(made) + ".tmp"}
+	long := time.Now().Add(-2 * time.Hour)
+	for _, other := range others {
+		path := filepath.Join(dir, other)
+		if err := errors.Join(os.WriteFile(path, make([]byte, 10_000), 0o600), os.Chtimes(path, long, long)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var told error
+	o := Options{Dir: dir, MaxBytes: int64(len(whole)), Trouble: func(err error) { told = err }}
+	s := open(t, o)
+	fill(s)
+	s.Close()
+	if told != nil || found(t, open(t, o)) != samples {
+		t.Errorf("what just fits is not kept: %v", told)
+	}
+	s = open(t, o)
+	s.Put(0, []byte("anew"), wantOf(0))
+	s.Close()
+	if !errors.Is(told, ErrFull) || found(t, open(t, o)) != samples {
+		t.Errorf("it made room by its own file: %v", told)
+	}
+	for _, other := range others {
+		if _, err := os.Stat(filepath.Join(dir, other)); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // Leftovers of killed processes go.
 func TestLeftovers(t *testing.T) {
 	dir := t.TempDir()
-	old, fresh := filepath.Join(dir, "x"+unfinished), filepath.Join(dir, "y"+unfinished)
+	name := filepath.Join(dir, strings.Repeat("0a", 16)+".1-0123456789abcdef-")
+	old, fresh := name+"1"+unfinished, name+"2"+unfinished
 	for _, name := range []string{old, fresh} {
 		if err := os.WriteFile(name, []byte("half"), 0o600); err != nil {
 			t.Fatal(err)

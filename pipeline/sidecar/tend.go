@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -185,6 +186,9 @@ func (s *Store) makeRoom(n int64) error {
 	return nil
 }
 
+// ours matches the names that Stores give, of any format. The folder may have files of others, whatever they end with.
+var ours = regexp.MustCompile(`^[0-9a-f]{32}(\.[0-9]+)?-[0-9a-f]{16}-[0-9]+(` + regexp.QuoteMeta(ending) + `|` + regexp.QuoteMeta(unfinished) + `)$`)
+
 // files lists all files that count, and removes what killed processes left behind.
 func (s *Store) files() (files []fs.FileInfo, err error) {
 	entries, err := os.ReadDir(s.options.Dir)
@@ -194,7 +198,7 @@ func (s *Store) files() (files []fs.FileInfo, err error) {
 	for _, e := range entries {
 		info, err := e.Info()
 		switch {
-		case err != nil: // it is gone
+		case err != nil || !info.Mode().IsRegular() || !ours.MatchString(e.Name()): // it is gone, or somebody else's
 		case strings.HasSuffix(e.Name(), ending):
 			files = append(files, info)
 		case strings.HasSuffix(e.Name(), unfinished) && time.Since(info.ModTime()) > time.Hour:

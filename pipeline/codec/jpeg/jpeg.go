@@ -29,7 +29,7 @@ var (
 	// ErrBroken: a marker or a table that makes no sense.
 	ErrBroken = errors.New("broken JPEG")
 	// ErrLimit: the scans are more than the limits allow, which Pillow does not limit.
-	ErrLimit = errors.New("over the limit of a JPEG's scans")
+	ErrLimit = errors.New("too many scans")
 )
 
 // Limits bound the work that a file of several scans can ask for. Files of one scan have none to limit but their pixels. A limit

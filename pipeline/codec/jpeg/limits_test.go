@@ -39,6 +39,11 @@ func restarting(b []byte, interval int) []byte {
 	return insert(b, spans(b)[0].start, []byte{0xff, mDRI, 0, 4, byte(interval >> 8), byte(interval)})
 }
 
+// hiding is a file with a comment in front of its second scan, which has what looks like the picture's end.
+func hiding(b []byte) []byte {
+	return insert(b, find(b, 0xda, 1).start, []byte{0xff, 0xfe, 0, 4, 0xff, 0xd9})
+}
+
 // sized is a file whose header claims a size.
 func sized(b []byte, frame byte, w, h int) []byte {
 	return overwrite(b, find(b, frame, 0).start+5, byte(h>>8), byte(h), byte(w>>8), byte(w))
@@ -66,6 +71,9 @@ func TestScansAreLimited(t *testing.T) {
 		{"65 sequential scans of 16 megapixels", again(4096, 4096, 62), Limits{}, false},
 		{"10 scans, 9 allowed", bomb(16, 16, 8), Limits{Scans: 9}, false},
 		{"10 scans, 10 allowed", bomb(16, 16, 8), Limits{Scans: 10}, true},
+		{"10 scans and what looks like more behind the end", append(bomb(16, 16, 8), bytes.Repeat([]byte{0xff, 0xda}, 1000)...), Limits{}, true},
+		{"500 scans behind what looks like the end", hiding(bomb(16, 16, 498)), Limits{Scans: 499}, false},
+		{"as many, allowed", hiding(bomb(16, 16, 498)), Limits{Scans: 500}, true},
 		{"600 scans of 16 megapixels", bomb(4000, 4000, 600), Limits{}, false},
 		{"530 scans of 16 megapixels", bomb(4000, 4000, 530), Limits{}, true},
 		{"300 scans of 178 megapixels", bomb(13377, 13377, 300), Limits{}, false},

@@ -138,18 +138,22 @@ const sequentialBlock = 8
 // restartInterval is what a restart counts as: the marker is found and the coder starts anew, some 45 ns.
 const restartInterval = 6
 
-// checkWork adds a scan to the work the file asks for. The scans to come are counted at the first one of a progressive file and at the
-// second one of another, ahead of all that would be kept of them.
+// checkWork adds a scan to the work the file asks for. The scans to come, up to the picture's end, are counted at the first one of a progressive
+// file and at the second one of another, ahead of all that would be kept of them: by their markers, since what looks like an end in a segment
+// between scans hides some until they come.
 func (p *parser) checkWork(s *scan) error {
 	visits, several := sequentialBlock*s.blocks(&p.frame), 1
 	if p.frame.progressive {
 		visits, several = s.blocks(&p.frame), 0
 	}
 	p.blocks += visits + restartInterval*s.restarts(&p.frame)
+	n := len(p.scans) + 1
 	if len(p.scans) == several {
-		if n := several + 1 + bytes.Count(p.src[p.at:], []byte{0xff, mSOS}); n > p.limits.Scans {
-			return p.failure(ErrLimit, "%d scans, at most %d are decoded", n, p.limits.Scans)
-		}
+		ahead, _, _ := bytes.Cut(p.src[p.at:], []byte{0xff, mEOI})
+		n += bytes.Count(ahead, []byte{0xff, mSOS})
+	}
+	if n > p.limits.Scans {
+		return p.failure(ErrLimit, "%d scans, at most %d are decoded", n, p.limits.Scans)
 	}
 	if len(p.scans) >= several && p.blocks > p.limits.ScanBlocks {
 		return p.failure(ErrLimit, "%d blocks in scans so far, restarts counted as %d each, at most %d are decoded", p.blocks, restartInterval, p.limits.ScanBlocks)

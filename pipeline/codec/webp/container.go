@@ -26,6 +26,7 @@ type frame struct {
 	data     []byte // what x/image decodes
 	alpha    []byte // of a lossy picture, nil: none
 	glass    bool   // a chunk of transparency was there
+	late     bool   // and it was behind the picture
 	there    bool   // a chunk of a picture was there
 }
 
@@ -81,7 +82,7 @@ func (c *container) read(src []byte) error {
 	case "VP8 ", "VP8L":
 		return c.simple()
 	case "VP8X":
-		if len(payload) < 10 {
+		if len(payload) != 10 {
 			return fmt.Errorf("%w: VP8X of %d bytes", ErrBroken, len(payload))
 		}
 		c.skip(payload)
@@ -222,10 +223,7 @@ func (c *container) frame(least int) (f frame, err error) {
 		case err != nil:
 			return f, err
 		case name == "ALPH" && !f.glass:
-			f.glass, alpha = true, payload
-			if f.there {
-				return f, fmt.Errorf("%w: transparency behind its picture", ErrBroken)
-			}
+			f.glass, f.late, alpha = true, f.there, payload
 		case name == "VP8L" && f.glass:
 			return f, fmt.Errorf("%w: transparency beside a lossless picture", ErrBroken)
 		case (name == "VP8 " || name == "VP8L") && !f.there:
@@ -233,20 +231,24 @@ func (c *container) frame(least int) (f frame, err error) {
 				return f, err
 			}
 		default:
-			return f.with(alpha, c), nil
+			return f.with(alpha, c)
 		}
 		if c.skip(payload); c.left() == 0 {
-			return f.with(alpha, c), nil
+			return f.with(alpha, c)
 		}
 	}
 }
 
-// with adds the transparency that counts.
-func (f frame) with(alpha []byte, c *container) frame {
-	if c.animated || c.flags&hasAlpha != 0 {
-		f.alpha = alpha
+// with adds the transparency if it counts. Only then its place matters.
+func (f frame) with(alpha []byte, c *container) (frame, error) {
+	if !c.animated && c.flags&hasAlpha == 0 {
+		return f, nil
 	}
-	return f
+	if f.late {
+		return f, fmt.Errorf("%w: transparency behind its picture", ErrBroken)
+	}
+	f.alpha = alpha
+	return f, nil
 }
 
 // picture reads the header of a picture.

@@ -27,7 +27,7 @@ var (
 	// ErrBroken: a chunk or compressed data that makes no sense.
 	ErrBroken = errors.New("broken WebP")
 	// ErrLimit: a lossless picture, or transparency, of more pixels than a file of that size may have, which libwebp does not limit.
-	ErrLimit = errors.New("over the limit of a WebP file of that size")
+	ErrLimit = errors.New("too much for a WebP file of that size")
 )
 
 // Decoder decodes one file after the other. While it decodes it takes 1.5 bytes for each pixel of a lossy picture, 4 more where

@@ -234,6 +234,9 @@ def alphas(pictures):
     out["webp-alpha-empty"] = riff(canvas(16, 16, 12), (b"ALPH", b""), picture)
     out["webp-alpha-empty-no-flag"] = riff(canvas(0, 16, 12), (b"ALPH", b""), picture)
     out["webp-alpha-behind"] = riff(canvas(16, 16, 12), picture, (b"ALPH", bytes(193)))
+    out["webp-alpha-behind-no-flag"] = riff(canvas(0, 16, 12), picture, (b"ALPH", bytes(193)))
+    out["webp-alpha-behind-plain"] = riff(picture, (b"ALPH", bytes(193)))
+    out["webp-long-header"] = riff((b"VP8X", canvas(0, 16, 12)[1] + b"\0\0"), picture)
     out["webp-alpha-twice"] = riff(canvas(16, 16, 12), (b"ALPH", bytes(193)), (b"ALPH", bytes(193)), picture)
     out["webp-alpha-alone"] = riff(canvas(16, 16, 12), (b"ALPH", bytes(193)))
     out["webp-alpha-lossless"] = riff(
