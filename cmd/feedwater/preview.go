@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -88,14 +89,20 @@ func (o *previewOptions) run(ctx context.Context, in io.Reader, out, status io.W
 		return err
 	}
 	rows, err := o.rows(ctx, plan)
-	if err != nil {
+	var sheet []byte
+	if err == nil {
+		sheet, err = encodePNG(ctx, drawSheet(rows, o.width))
+	}
+	switch {
+	case errors.Is(err, context.Canceled):
+		return errors.New("interrupted; nothing was written")
+	case err != nil:
+		return err
+	case o.out == "-":
+		_, err = out.Write(sheet)
 		return err
 	}
-	sheet := drawSheet(rows, o.width)
-	if o.out == "-" {
-		return png.Encode(out, sheet)
-	}
-	if err := writePNG(o.out, sheet); err != nil {
+	if err := os.WriteFile(o.out, sheet, 0o666); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(status, "%s: %d samples, each as it is and in %d epochs\n", o.out, len(rows), o.epochs)
@@ -191,10 +198,22 @@ func (o *previewOptions) choose(samples uint64) []pipeline.Ref {
 	return names
 }
 
-func writePNG(name string, m image.Image) error {
-	f, err := os.Create(name)
-	if err != nil {
-		return err
+// encodePNG ends with the context, too.
+func encodePNG(ctx context.Context, m image.Image) ([]byte, error) {
+	var b bytes.Buffer
+	err := png.Encode(untilDone{ctx, &b}, m)
+	return b.Bytes(), err
+}
+
+// untilDone takes bytes until its context ends.
+type untilDone struct {
+	context.Context
+	to io.Writer
+}
+
+func (w untilDone) Write(b []byte) (int, error) {
+	if err := w.Err(); err != nil {
+		return 0, err
 	}
-	return errors.Join(png.Encode(f, m), f.Close())
+	return w.to.Write(b)
 }

@@ -2,6 +2,8 @@ package main
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"image"
 	"image/png"
 	"os"
@@ -59,6 +61,26 @@ func TestPreviewSaysWhatIsWrong(t *testing.T) {
 }
 
 // TestPreviewShowsDamage: a picture that does not decode has its reason on the sheet, and stops nothing.
+// A signal ends it, also while the sheet is written, and leaves the file that was there.
+func TestPreviewInterrupted(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "sheet.png")
+	if err := os.WriteFile(out, []byte("before"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	o := previewOptions{folder: pictures(t, 2), out: out, samples: 2, epochs: 1, width: 64}
+	if err := o.run(ctx, nil, nil, nil); err == nil || err.Error() != "interrupted; nothing was written" {
+		t.Errorf("error %v", err)
+	}
+	if b, err := os.ReadFile(out); err != nil || string(b) != "before" {
+		t.Errorf("the file has %q, %v", b, err)
+	}
+	if _, err := encodePNG(ctx, image.NewRGBA(image.Rect(0, 0, 9, 9))); !errors.Is(err, context.Canceled) {
+		t.Errorf("written after the signal: %v", err)
+	}
+}
+
 func TestPreviewShowsDamage(t *testing.T) {
 	dir := pictures(t, 2)
 	files, err := filepath.Glob(dir + "/*/*")

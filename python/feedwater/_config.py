@@ -59,6 +59,8 @@ class Config:
         """The arguments of Loader, each checked and all together; raises TypeError, ValueError or NotYetError."""
         from . import _pictures  # all transforms come with it, half of what the package takes to import
 
+        if given["python"] is not None and given["masks"] is not None:
+            raise NotYetError("python= together with masks= is not there yet: leave one of them out")
         nodes = _arguments.nodes_of(given["nodes"])
         resolved = _source.resolve(source, nodes)
         masks = None if given["masks"] is None else _source.folder("masks", given["masks"], nodes)
@@ -122,8 +124,6 @@ class Config:
             check(self.python)
             if self.views:
                 raise NotYetError("python= behind Views is not there yet: it gets one picture of each sample")
-            if self.masks is not None:
-                raise NotYetError("python= together with masks= is not there yet: leave one of them out")
         if self.batch_transform is not None:
             _batch_transform.check(self.batch_transform, self.names, self.masks is not None)
 

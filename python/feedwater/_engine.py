@@ -255,7 +255,10 @@ class Engine:
             return {**self.state[0].raw, "epoch": epoch, "consumed": consumed}
         known = describe(self.config.seed, self.config.shuffle, self.feed.session.opened)
         if self.learning is not None and self.ranks is not None:
-            known["policy"] = self.learning.policy.state(self._number(epoch, consumed))
+            number = self._number(epoch, consumed)
+            if self.cursor.at.last is not None:
+                self.learning.expect(number - 1)
+            known["policy"] = self.learning.policy.state(number)
         return {**known, "epoch": epoch, "consumed": consumed, "sampler": self._sampler_state(epoch, consumed)}
 
     def _sampler_state(self, epoch: int, consumed: int) -> dict[str, Any] | None:

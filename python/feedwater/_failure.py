@@ -57,7 +57,8 @@ def _way_out(error: dict[str, Any]) -> str:
             "Save the masks' numbers once as 8-bit grey, ids in an array [H, W], say: "
             "PIL.Image.fromarray(ids.astype(numpy.uint8)).save(…)"
         )
-    return f'Pass on_error="skip" or "substitute" to go on without it, or loader.replay({error.get("index")}) to look'
+    look = "" if error.get("replayed") else f", or loader.replay({error.get('index')}) to look"
+    return f'Pass on_error="skip" or "substitute" to go on without it{look}'
 
 
 def _spelled(nearest: str) -> str:

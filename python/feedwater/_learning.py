@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Learning"]
 
+log = logging.getLogger("feedwater")
+
 
 class Learning:
     """CTAugment's side of an Engine. numbered counts steps: how many of the run begin before a place."""
@@ -25,6 +28,9 @@ class Learning:
         self.policy = policy
         self._whole = config.batch_size or 1
         self._group: Any = None
+        self._heard = -1
+        """The last step that feedback came of."""
+        self._told = False
 
     @classmethod
     def of(cls, config: Config) -> Learning | None:
@@ -61,8 +67,19 @@ class Learning:
     def learn(self, step: int, epoch: int, samples: tuple[Any, Any], outcomes: Any, ranks: Ranks) -> None:
         """Takes up the outcomes of samples (indices and repeats) of a step's batch; with those of all ranks."""
         change = self.policy.change(epoch, *samples, outcomes)
+        self._heard = step
         for other in self._gathered(change, ranks):
             self.policy.note(step, other)
+
+    def expect(self, step: int) -> None:
+        """Warns, once, where a state of a program that gives feedback lacks that of its last step."""
+        if self._told or self._heard >= step or not self.policy.taught():
+            return
+        self._told = True
+        log.warning(
+            "a state without the feedback() of its last batch, which a run that goes on from it will lack: call "
+            "state_dict() behind feedback(), or state_dict(lag=1), which is without that batch, too"
+        )
 
     def _gathered(self, change: Change, ranks: Ranks) -> list[Change]:
         if ranks.world == 1:

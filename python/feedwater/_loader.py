@@ -309,7 +309,8 @@ class Loader(Generic[B]):
         It has some KB more with CTAugment, or with a sampler that has a generator, of which it tells where that stood
         before the epoch. Of a sampler that splits by itself it has a digest, and any state, of this rank's part.
         Batches made ahead do not count. lag=n treats the last n returned batches as not consumed. After the last batch
-        of an epoch, in the loop too, it is the beginning of the next one.
+        of an epoch, in the loop too, it is the beginning of the next one. What feedback() teaches is in the states that
+        are taken after it: between a batch and its feedback take lag=1.
         """
         epoch, consumed = self._cursor.back(lag)
         if lag == 0 and self._engine.at_end():
@@ -415,6 +416,7 @@ class Loader(Generic[B]):
         Notebooks show it; save(path) writes a PNG file. Another seed takes other samples; pictures are at most width
         pixels wide and high. It needs the folder on this machine, and shows what comes before the last hop. Draws of a
         Subset and a sampler go by places in their order: there it shows others, and any pictures of the folder.
+        CTAugment is shown untaught, and masks are not.
         """
         return draw(self._config, samples, epochs, seed, width)
 

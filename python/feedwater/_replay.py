@@ -144,7 +144,7 @@ def _parts(params: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 def _sample(entry: dict[str, Any], blob: bytes, end: int) -> Sample:
     draws: list[dict[str, Any]] = entry.get("draws") or []
-    error = error_of({"kind": "sample", **entry["error"]}) if entry.get("error") else None
+    error = error_of({"kind": "sample", "replayed": True, **entry["error"]}) if entry.get("error") else None
     several = bool(draws) and draws[0]["op"] == "Views"
     sample = Sample(
         key=entry["key"],

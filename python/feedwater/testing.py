@@ -12,10 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from . import _arguments, _source
 from ._compile import CONVERSIONS, compile_transform, leaves, recognised
 from ._loader import Loader
 from ._replay import Sample
-from .errors import UnsupportedTransformError
+from .errors import Error, SampleError, UnsupportedTransformError
 from .transforms._containers import Container
 from .transforms._learnt import CTAugment
 from .transforms._op import BehindToImage, FillsMasks, Op
@@ -45,10 +46,14 @@ def assert_parity(
     ToDtype and what follows, so RandomErasing is not; with masks, as a Loader takes them, a tv_tensors.Mask too.
     Returns how many pictures were equal, within tolerance levels. Raises AssertionError that names the first picture,
     the difference and what was drawn, or why it could not be made, and UnsupportedTransformError for what cannot be
-    run, or not be repeated from what was drawn: objects of torchvision.transforms (v1), noise, CTAugment.
+    run, or not be repeated from what was drawn: objects of torchvision.transforms (v1), noise, CTAugment; TypeError and
+    ValueError for the other arguments.
     """
     from PIL import Image
 
+    _source.folder("folder", folder, ())
+    samples, epochs = _arguments.count_of("samples", samples), _arguments.count_of("epochs", epochs)
+    tolerance = _arguments.within("tolerance", tolerance, 0, 255)
     equal = 0
     parts = transform.transforms if isinstance(transform, Views) else [transform]
     views, hint = [_steps(view) for view in parts], _hint(parts)
@@ -58,7 +63,8 @@ def assert_parity(
             index = number * total // min(samples, total)
             for epoch in range(epochs):
                 sample = loader.replay(index, epoch)
-                assert sample.error is None, f"{sample.key} in epoch {epoch}: {sample.error}"
+                if sample.error is not None:
+                    raise AssertionError(f"{sample.key} in epoch {epoch}: {_why(sample.error)}")
                 with Image.open(os.path.join(folder, sample.key)) as file:
                     picture = file.convert("RGB")
                 for steps, seen in zip(views, sample.views or (sample,), strict=True):
@@ -68,6 +74,11 @@ def assert_parity(
                     _compare(replace(sample, image=sample.mask), expected, epoch, 0, hint)
                 equal += 1
     return equal
+
+
+def _why(error: Error) -> str:
+    """Without the advice that is for a Loader."""
+    return f"{error.op}: {error.cause}" if isinstance(error, SampleError) else str(error)
 
 
 def _steps(transform: Any) -> list[Any]:

@@ -69,6 +69,29 @@ def test_a_run_that_learns_goes_on_the_same_at_any_step_and_with_any_nodes(data:
     assert state["policy"] == learnt
 
 
+@pytest.mark.parametrize(("lag", "before", "told"), [(0, False, 0), (0, True, 1), (1, True, 0), (1, False, 0)])
+def test_a_state_between_a_batch_and_its_feedback(
+    data: Path, lag: int, before: bool, told: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    with begin(data) as whole:
+        expected = train(whole, 0, 40)
+        learnt = whole.state_dict()["policy"]
+    states: dict[int, dict[str, Any]] = {}
+    with begin(data) as loader:
+        for step, (_, index) in enumerate(loader):
+            assert before or not loader.feedback(index, outcomes(index))
+            states[step + 1 - lag] = loader.state_dict(lag)
+            assert not before or not loader.feedback(index, outcomes(index))
+            if step == 8:
+                break
+    assert sum("without the feedback() of its last batch" in r.getMessage() for r in caplog.records) == told
+    with begin(data) as resumed:
+        resumed.load_state_dict(states[9 - lag])
+        assert resumed.state_dict() == states[9 - lag]
+        same = train(resumed, 9 - lag, 40) == expected[9 - lag :] and resumed.state_dict()["policy"] == learnt
+    assert same is not bool(told)
+
+
 def test_feedback_changes_what_comes_lag_steps_later_and_not_before(data: Path) -> None:
     op = transforms.CTAugment(threshold=0.9, decay=0.1, lag=5)
     with begin(data, op=op) as taught, begin(data, op=op) as plain:

@@ -223,6 +223,8 @@ def test_flat_folders_need_masks(pair: tuple[Path, Path]) -> None:
         Loader(pair[0], SIZE, batch_size=2, fields=("image", "mask"))
     with pytest.raises(TypeError, match="masks="):
         Loader(pair[0], SIZE, batch_size=2, masks=3)
+    with pytest.raises(NotYetError, match="python= together with masks="):  # before anything about the folder
+        Loader(pair[0], SIZE, batch_size=2, masks="/nowhere", python=lambda sample, rng: sample)
 
 
 def test_a_local_folder_of_masks_of_pictures_elsewhere_is_told_how_to_be_named(pair: tuple[Path, Path]) -> None:

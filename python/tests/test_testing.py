@@ -9,7 +9,7 @@ import PIL.Image
 import pytest
 
 from feedwater import Loader, testing
-from feedwater.errors import UnsupportedTransformError
+from feedwater.errors import SampleError, UnsupportedTransformError
 from feedwater.transforms import CTAugment
 
 torch = pytest.importorskip("torch")
@@ -150,8 +150,31 @@ def test_presets_of_weights_are_compared(photos: Path) -> None:
 def test_a_sample_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     (tmp_path / "class").mkdir()
     PIL.Image.new("RGB", (20, 20)).save(tmp_path / "class" / "small.png")
-    with pytest.raises(AssertionError, match=r"class/small.png in epoch 0: .*RandomCrop"):
+    with pytest.raises(AssertionError, match=r"class/small.png in epoch 0: .*RandomCrop") as told:
         testing.assert_parity(v2.RandomCrop(64), tmp_path)
+    assert "on_error" not in str(told.value)
+    with Loader(tmp_path, v2.RandomCrop(64), batch_size=1) as loader:
+        error = loader.replay(0).error
+        assert 'on_error="skip"' in str(error) and "replay" not in str(error)
+        with pytest.raises(SampleError, match=r"loader\.replay\(0\) to look"):
+            next(iter(loader))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "said"),
+    [
+        ({"samples": 0}, ValueError, "samples=0: needs to be 1 or more"),
+        ({"epochs": -3}, ValueError, "epochs=-3: needs to be 1 or more"),
+        ({"samples": 2.5}, TypeError, "samples=2.5: needs a whole number"),
+        ({"tolerance": -1}, ValueError, "tolerance=-1: needs to be 0 to 255"),
+        ({"folder": torch.utils.data.TensorDataset()}, TypeError, "folder=.*: pass the path of a folder"),
+    ],
+)
+def test_nothing_is_compared_without_numbers_that_say_what(
+    photos: Path, arguments: dict[str, Any], error: type[Exception], said: str
+) -> None:
+    with pytest.raises(error, match=said):
+        testing.assert_parity(v2.CenterCrop(8), **{"folder": photos, **arguments})
 
 
 def test_what_cannot_be_repeated(photos: Path) -> None:
