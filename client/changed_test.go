@@ -1,10 +1,16 @@
 package client_test
 
 import (
+	"bytes"
+	"errors"
+	"fmt"
+	"image"
+	"image/png"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/feedwater-io/feedwater/client"
 )
@@ -27,9 +33,125 @@ func TestContentChangesUnderAJob(t *testing.T) {
 		t.Errorf("the stream is %s, undisturbed %s", got, want)
 	}
 	c.until("the node is not left out", func() bool { return l.Fleet().Status()[1].State == client.LeftOut })
-	if !strings.Contains(c.log.String(), "which do not tell whether the pixels are the same") {
-		t.Errorf("the log does not say why:\n%s", c.log)
+	log := c.log.String()
+	if !strings.Contains(log, "listed anew: the names and sizes that the job began with, which do not tell whether the pixels are the same") {
+		t.Errorf("the log does not say why:\n%s", log)
 	}
+	if strings.Contains(log, "a new Loader") {
+		t.Errorf("the log advises to begin anew, and the other node goes on:\n%s", log)
+	}
+}
+
+// masked is a plan with masks, of maskedFolder.
+const masked = `{"source": {"root": "photos", "path": "pictures"}, "masks": {"root": "photos", "path": "masks"},
+	"fields": ["image", "label", "mask"], "transforms": [{"op": "CenterCrop", "size": [50, 50]}]}`
+
+// Two nodes of the same pictures and other masks: the one that is left out says what differs.
+func TestMasksDiffer(t *testing.T) {
+	c, other := newCluster(t), maskedFolder(t)
+	rewrite(t, filepath.Join(other, "masks/class0/00.png"), longer)
+	c.startReal("a", maskedFolder(t))
+	c.startReal("b", other)
+	l := newLoader(t, client.LoaderOptions{Options: c.realOptions(masked, "a", "b"), Batch: 45})
+	if _, err := l.Open(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	c.until("no node is left out", func() bool { return strings.Contains(c.log.String(), "left out") })
+	if log := c.log.String(); !strings.Contains(log, "other masks than the job began with (fingerprint ") {
+		t.Errorf("the log does not say why:\n%s", log)
+	}
+}
+
+// A file that is written between the listing and the first batch, on the only node: the job ends, with an error that says what differs, and a
+// new Loader takes the data as it is.
+func TestChangedBeforeTheFirstBatch(t *testing.T) {
+	for what, c := range map[string]struct {
+		path   string
+		change func([]byte) []byte
+		says   string
+	}{
+		"a picture of another size": {"pictures/class0/00.jpg", longer, "listed anew: other data than the job began with (fingerprint "},
+		"a mask of another size":    {"masks/class0/00.png", longer, "listed anew: other masks than the job began with (fingerprint "},
+		"a mask of the same size":   {"masks/class0/00.png", bytes.Clone, "listed anew: the names and sizes that the job began with, which "},
+	} {
+		t.Run(what, func(t *testing.T) {
+			nodes, root := newCluster(t), maskedFolder(t)
+			nodes.startReal("a", root)
+			loader := func() *client.Loader {
+				return newLoader(t, client.LoaderOptions{Options: nodes.realOptions(masked, "a"), Batch: 45})
+			}
+			l := loader()
+			if _, err := l.Open(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			rewrite(t, filepath.Join(root, c.path), c.change)
+			err := firstError(t, l)
+			var data *client.DataError
+			if !errors.As(err, &data) {
+				t.Fatalf("%v (%T), want a DataError", err, err)
+			}
+			for _, part := range []string{"class0/00.", "it changed after 2", c.says, "; a new Loader, or the run started again without"} {
+				if !strings.Contains(err.Error(), part) {
+					t.Errorf("%v: does not say %q", err, part)
+				}
+			}
+			if strings.Contains(err.Error(), "names and sizes") != strings.Contains(c.says, "names and sizes") {
+				t.Errorf("%v: says what is not so", err)
+			}
+			digest(t, loader(), 1)
+		})
+	}
+}
+
+// firstError goes through a Loader's epoch to its error.
+func firstError(t *testing.T, l *client.Loader) error {
+	t.Helper()
+	for _, err := range l.Batches(t.Context()) {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func longer(file []byte) []byte { return append(bytes.Clone(file), "more"...) }
+
+// rewrite overwrites a file in place, by another time.
+func rewrite(t *testing.T, file string, change func([]byte) []byte) {
+	t.Helper()
+	content, err := os.ReadFile(file)
+	if err == nil {
+		err = os.WriteFile(file, change(content), 0o644)
+	}
+	if err == nil {
+		err = os.Chtimes(file, time.Time{}, time.Unix(1e9, 0))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// maskedFolder is folder's pictures, with a mask for each.
+func maskedFolder(t *testing.T) string {
+	t.Helper()
+	root := t.TempDir()
+	if err := os.Rename(folder(t), filepath.Join(root, "pictures")); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 45 {
+		dir := filepath.Join(root, "masks", fmt.Sprint("class", i%3))
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		var b bytes.Buffer
+		if err := png.Encode(&b, image.NewGray(image.Rect(0, 0, 60+i%13*10, 80+i%7*9))); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("%02d.png", i)), b.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return root
 }
 
 // swap gives every file of a folder the beginning of another one, and its own size.

@@ -40,7 +40,7 @@ func (f *Fleet) lost(m *member, err error) {
 	}
 	m.leftOut = refused(err)
 	if data := (*DataError)(nil); m.changed != "" && errors.As(err, &data) {
-		data.Message = m.changed + "; opened again: " + data.Message // the cause goes first
+		data.Message = m.changed + ": " + data.Message + f.anew() // the cause goes first
 	}
 	if f.ctx.Err() != nil {
 		return
@@ -50,6 +50,14 @@ func (f *Fleet) lost(m *member, err error) {
 		f.log.Warn("node "+string(now), "node", m.node.Addr(), "err", err)
 	}
 	f.checkOpen()
+}
+
+// anew says what takes data that has changed, where no node has the job's any more.
+func (f *Fleet) anew() string {
+	if f.reference() != nil {
+		return ""
+	}
+	return "; a new Loader, or the run started again without a saved state, takes the data as it is now"
 }
 
 // relist finds the nodes that have a stream. Of a large fleet they are few, and what is done for each event is done for them alone.
@@ -305,7 +313,7 @@ func (f *Fleet) failure(a *asked, failure *pb.Failure, now time.Time) error {
 			f.log.Warn("the data changed on a node", "node", m.node.Addr(), "err", err)
 		}
 		f.charge(w, m, err, false, now)
-		m.reopen(failure.Message)
+		m.reopen(failure.Message + "; listed anew")
 	case code == codes.Unavailable: // storage, as a rule
 		if !now.Before(m.warned.Add(warnEvery)) {
 			m.warned = now
@@ -332,7 +340,7 @@ func (f *Fleet) leaveOutBroken(w *Want, by *member) {
 	}
 	m, err := w.broken.member, w.broken.err
 	f.log.Warn("a sample does not decode on a node and does on another: the copy is damaged", "node", m.node.Addr(), "other", by.node.Addr(), "err", err)
-	m.reopen(err.Error())
+	m.reopen(err.Error() + "; opened again")
 }
 
 // charge counts a failure that is the node's own. What may pass is waited out once batches have come, but not in this

@@ -90,7 +90,8 @@ func TestOneCopyIsDamaged(t *testing.T) {
 			t.Fatal("the damaged node was not asked")
 		}
 		c.until("it is not left out", func() bool { return l.Fleet().Status()[0].State == client.LeftOut })
-		if log := c.log.String(); !strings.Contains(log, "the copy is damaged") || !strings.Contains(log, "cat/7.jpg") {
+		if log := c.log.String(); !strings.Contains(log, "the copy is damaged") || !strings.Contains(log, "cat/7.jpg") ||
+			!strings.Contains(log, "; opened again: the names and sizes that the job began with") || strings.Contains(log, "a new Loader") {
 			t.Errorf("the log does not say why:\n%s", log)
 		}
 		l.Close()

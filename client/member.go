@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -42,7 +43,7 @@ type member struct {
 	tried     bool     // there was an answer, or there was none
 	leftOut   bool
 	proposal  *proposal // its answer, while that waits
-	changed   string    // what it said of data that changed while it was in
+	changed   string    // why it was opened again: what it said of its data while it was in, and what was done
 	gate      gate      // open while the fleet wants a stream to it
 	chosen    bool      // it does
 	surplus   time.Time // since when it would not, if it had none
@@ -79,7 +80,7 @@ type session struct {
 	silence  silence
 }
 
-// reopen ends the stream to a node whose data is not what it was, so that it is asked for it anew.
+// reopen ends the stream to a node whose data is not what it was, so that it is asked for it anew. What it answers is told behind changed.
 func (m *member) reopen(changed string) {
 	m.changed = changed
 	if m.session != nil {
@@ -281,12 +282,24 @@ func (f *Fleet) judge(m *member, r *pb.OpenResponse) judgement {
 	case fingerprint != "" && r.Fingerprint != fingerprint:
 		e := &DataError{Message: fmt.Sprintf("other data than the job began with (fingerprint %.12s, the job's is %.12s)", r.Fingerprint, fingerprint)}
 		return judgement{e, f.reference(), first}
+	case first != nil && masksOf(r) != masksOf(first):
+		message := fmt.Sprintf("other masks than the job began with (fingerprint %.12s, the job's is %.12s)", masksOf(r), masksOf(first))
+		return judgement{err: &DataError{Message: message}}
 	case m.changed != "":
-		return judgement{err: &DataError{Message: "data that changed while the job ran, and of the same names and sizes, which do not tell whether the pixels are the same"}}
+		return judgement{err: &DataError{Message: "the names and sizes that the job began with, which do not tell whether the pixels are the same"}}
 	case first != nil && r.PlanHash != first.PlanHash:
 		return judgement{err: &PlanError{Field: "plan", Message: fmt.Sprintf("means other batches there (hash %.12s, the job's is %.12s): another version?", r.PlanHash, first.PlanHash)}}
 	}
 	return judgement{}
+}
+
+// masksOf is the fingerprint of a node's masks; empty where there are none.
+func masksOf(r *pb.OpenResponse) string {
+	var plan struct {
+		Masks struct{ Fingerprint string }
+	}
+	_ = json.Unmarshal([]byte(r.Plan), &plan) // what is no plan has no masks
+	return plan.Masks.Fingerprint
 }
 
 // reference is a node of the job's data.

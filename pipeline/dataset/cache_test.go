@@ -113,6 +113,29 @@ func TestYoungDirectoriesAreNotTrusted(t *testing.T) {
 	}
 }
 
+// TestChangedSinceTheListing: a file that is written in place does not tell its directory, so the manifest is taken as it was kept; the error
+// says when the data set was listed, not when it was opened, and the next Open lists it anew.
+func TestChangedSinceTheListing(t *testing.T) {
+	root, o := grow(t, t.TempDir(), "a/x.jpg"), options(t)
+	listed := time.Now().Add(time.Hour).Truncate(time.Second)
+	o.now = func() time.Time { return listed }
+	open(t, root, o)
+	must(t, os.WriteFile(root+"/a/x.jpg", []byte("more than there was"), 0o644))
+	o.now = func() time.Time { return listed.Add(time.Minute) }
+	s := open(t, root, o)
+	_, err := s.Read(0, nil)
+	want := "a/x.jpg has 19 bytes, had 7: it changed after " + listed.UTC().Format(time.RFC3339) +
+		", when the listing that was kept of the data set was made"
+	if !s.Cached() || err == nil || err.Error() != want {
+		t.Errorf("cached is %v, and the error %v, want %s", s.Cached(), err, want)
+	}
+	if s = open(t, root, o); s.Cached() {
+		t.Error("the next snapshot is the old one")
+	}
+	_, err = s.Read(0, nil)
+	must(t, err)
+}
+
 func TestDirectoryIsStillTheSame(t *testing.T) {
 	then := attributes{kind: kindFolder, size: 1, modified: 2, changed: 3, device: 4, inode: 5}
 	for _, test := range []struct {

@@ -74,6 +74,7 @@ type Snapshot struct {
 	classes     []Class
 	samples     int
 	fingerprint string
+	listed      time.Time // when the scan began
 	maxBytes    int64
 	cache       cache
 	forget      sync.Once
@@ -153,6 +154,7 @@ func (s *Snapshot) use(m memory) (err error) {
 	s.memory, s.manifest = m, manifest
 	s.samples, s.classes = manifest.samples, manifest.classList()
 	s.fingerprint = hex.EncodeToString(manifest.fingerprint())
+	s.listed = time.Unix(0, manifest.scanned)
 	return nil
 }
 

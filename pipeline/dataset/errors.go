@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"time"
 )
 
 var (
@@ -23,11 +24,14 @@ type ChangedError struct {
 	Path string
 	// What differs, in words.
 	What string
+	// Listed is when the scan began that the snapshot is of. It may be another process's, in an earlier run.
+	Listed time.Time
 }
 
-// Error says which file changed, how, and what to do.
+// Error says which file changed, how, and since when. Whether it did before the snapshot was opened is not known.
 func (e *ChangedError) Error() string {
-	return fmt.Sprintf("%s %s: the data changed since the snapshot was taken; open the data set again", e.Path, e.What)
+	listed := e.Listed.UTC().Format(time.RFC3339)
+	return fmt.Sprintf("%s %s: it changed after %s, when the listing that was kept of the data set was made", e.Path, e.What, listed)
 }
 
 // TooLargeError says that a file is larger than Options.MaxEncodedBytes. Nothing of it was read.

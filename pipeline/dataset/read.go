@@ -97,5 +97,5 @@ func (s *Snapshot) fill(f file, sample *Sample, buf []byte) error {
 // changed makes the error, and the next Open scan: directories do not tell when a file in them is written.
 func (s *Snapshot) changed(sample *Sample, what string) error {
 	s.forget.Do(s.cache.remove)
-	return &ChangedError{Path: string(sample.Key), What: what}
+	return &ChangedError{Path: string(sample.Key), What: what, Listed: s.listed}
 }
