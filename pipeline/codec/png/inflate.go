@@ -86,6 +86,26 @@ func (d *inflater) open(r *reader) {
 	d.sum.Reset()
 }
 
+// expansion is how many bytes one of the data becomes at most: 258 by two bits.
+const expansion = 258 * 8 / 2
+
+// tooFew says whether the data cannot become all rows, however well it is compressed. It may still end behind one of them.
+func (d *inflater) tooFew(r *reader) bool {
+	left := expansion * len(d.all)
+	for _, p := range r.passes() {
+		columns, rows := p.size(r.box.Size())
+		if columns <= 0 || rows <= 0 {
+			continue
+		}
+		row := 1 + r.rowBytes(columns)
+		if rows > left/row {
+			return true
+		}
+		left -= rows * row
+	}
+	return false
+}
+
 // zlibHeader is how many bytes there are in front of the compressed data.
 const zlibHeader = 2
 

@@ -134,11 +134,24 @@ var (
 	adam7 = [7]pass{{0, 0, 8, 8}, {4, 0, 8, 8}, {0, 4, 4, 8}, {2, 0, 4, 4}, {0, 2, 2, 4}, {1, 0, 2, 2}, {0, 1, 1, 2}}
 )
 
+// size is how many columns and rows of a frame the pass has, none where it is not positive.
+func (p pass) size(frame image.Point) (columns, rows int) {
+	return (frame.X - p.x + p.dx - 1) / p.dx, (frame.Y - p.y + p.dy - 1) / p.dy
+}
+
+// passes returns the passes of the file, in the order of the data.
+func (r *reader) passes() []pass {
+	if r.interlaced {
+		return adam7[:]
+	}
+	return []pass{whole}
+}
+
 // pass decompresses the rows of a pass and hands row y of the frame, its filter undone, to use. Data that ends behind a row
 // ends the picture: what is missing is zero, and ended is true.
 func (o *output) pass(data *inflater, p pass, use func(p pass, y int, raw []byte)) (ended bool, err error) {
 	size := o.file.box.Size()
-	n := (size.X - p.x + p.dx - 1) / p.dx
+	n, _ := p.size(size)
 	if n <= 0 {
 		return false, nil
 	}
@@ -179,22 +192,30 @@ func (o *output) give(_ pass, y int, raw []byte) {
 
 // collect makes pictures whose rows do not come in order, or do not fill the picture.
 func (o *output) collect(data *inflater) error {
+	if data.tooFew(o.file) {
+		if err := o.every(data, func(pass, int, []byte) {}); err != nil {
+			return err // before there is a canvas
+		}
+		data.open(o.file)
+	}
 	o.canvas.Reset(o.region.Dx(), o.region.Dy())
 	o.fill()
 	o.line = room(o.line, 3*o.file.box.Dx())
-	passes := adam7[:]
-	if !o.file.interlaced {
-		passes = []pass{whole}
-	}
-	for _, p := range passes {
-		if ended, err := o.pass(data, p, o.scatter); err != nil {
-			return err
-		} else if ended {
-			break
-		}
+	if err := o.every(data, o.scatter); err != nil {
+		return err
 	}
 	for y := range o.canvas.H {
 		copy(o.rows.Row(), o.canvas.Pix[y*o.canvas.Stride:])
+	}
+	return nil
+}
+
+// every decompresses the rows of all passes and hands them to use.
+func (o *output) every(data *inflater, use func(p pass, y int, raw []byte)) error {
+	for _, p := range o.file.passes() {
+		if ended, err := o.pass(data, p, use); err != nil || ended {
+			return err
+		}
 	}
 	return nil
 }
@@ -217,7 +238,7 @@ func (o *output) scatter(p pass, y int, raw []byte) {
 		return
 	}
 	row := o.canvas.Pix[(y-o.region.Min.Y)*o.canvas.Stride:]
-	n := (box.Dx() - p.x + p.dx - 1) / p.dx
+	n, _ := p.size(box.Size())
 	line := o.line[:3*n]
 	o.file.expand(line, raw, 0)
 	for i := range n {
