@@ -61,3 +61,53 @@ func TestClaim(t *testing.T) {
 		}
 	}
 }
+
+// reds keeps the first byte of every pixel.
+type reds struct {
+	width int
+	pix   []byte
+}
+
+func (s *reds) Rows(pix []byte, stride, n int) {
+	for y := range n {
+		for x := range s.width {
+			s.pix = append(s.pix, pix[y*stride+3*x])
+		}
+	}
+}
+
+// A first frame that is smaller than the picture stands where its header says, but interlaced in the corner, as Pillow 13 has it; in every region.
+func TestFrame(t *testing.T) {
+	const side = 6
+	fctl := make([]byte, 26)
+	fctl[7], fctl[11], fctl[15], fctl[19] = 2, 3, 4, 1 // 2x3 at (4, 1)
+	for interlaced, c := range []struct {
+		rows []byte
+		at   image.Point
+	}{
+		{[]byte{0, 1, 2, 0, 3, 4, 0, 5, 6}, image.Pt(4, 1)},
+		{[]byte{0, 1, 0, 5, 0, 2, 0, 6, 0, 3, 4}, image.Point{}}, // by passes: (0, 0); (0, 2); column 1 of both rows; row 1
+	} {
+		file := greyOf(side, side, byte(interlaced), packed(t, c.rows), chunkOf("acTL", []byte{0, 0, 0, 1, 0, 0, 0, 0}), chunkOf("fcTL", fctl))
+		d := NewDecoder()
+		for _, r := range []image.Rectangle{image.Rect(0, 0, side, side), image.Rect(1, 1, 5, 3), image.Rect(5, 2, 6, 6), image.Rect(0, 2, 1, 3)} {
+			var want []byte
+			for y := r.Min.Y; y < r.Max.Y; y++ {
+				for x := r.Min.X; x < r.Max.X; x++ {
+					v := 0
+					if p := image.Pt(x, y).Sub(c.at); p.In(image.Rect(0, 0, 2, 3)) {
+						v = 1 + p.X + 2*p.Y
+					}
+					want = append(want, byte(v))
+				}
+			}
+			if _, _, err := d.Parse(file); err != nil {
+				t.Fatal(err)
+			}
+			got := reds{width: r.Dx()}
+			if err := d.Decode(r, &got); err != nil || !bytes.Equal(got.pix, want) {
+				t.Errorf("interlaced %d, %v: %v, %v, want %v", interlaced, r, got.pix, err, want)
+			}
+		}
+	}
+}
