@@ -60,7 +60,8 @@ func black(height byte, after []byte, data ...string) []byte {
 // What follows the last row counts where it lies in the piece in which the last row became complete, and nowhere else. Pillow 13 says the same of each of these.
 func TestBehindTheLastRow(t *testing.T) {
 	const (
-		row       = "\x78\x01\x63\x60\x00" // two zeros, and the first bits of the end
+		row       = "\x78\x01\x63\x60\x00"         // two zeros, and the first bits of the end
+		rows      = "\x78\x01\x63\x60\x60\x60\x00" // four zeros, as row
 		end       = "\x00"
 		sum       = "\x00\x02\x00\x01"
 		wrong     = "\x00\x02\x00\x02"
@@ -81,6 +82,7 @@ func TestBehindTheLastRow(t *testing.T) {
 		"end in the next piece":                  {black(1, iend, row, end+sum), nil},
 		"end in a piece that is cut":             {black(1, cut, row), ErrTruncated},
 		"end in a piece behind two":              {black(1, iend, row[:3], row[3:4], row[4:], end, wrong), nil},
+		"two rows, end in the next piece":        {black(2, iend, rows, end+"\x00\x04\x00\x02"), nil},
 		"two rows, one is there":                 {black(2, iend, row+end+sum), nil},
 		"two rows, one is there, another sum":    {black(2, iend, row+end+wrong), ErrBroken},
 		"two rows, one is there, and ends apart": {black(2, iend, row, end+sum), ErrTruncated},
@@ -97,5 +99,20 @@ func TestBehindTheLastRow(t *testing.T) {
 		if err := d.Decode(image.Rect(0, 0, 1, 1), nowhere{}); !errors.Is(err, c.want) || c.want == nil && err != nil {
 			t.Errorf("%s: %v, want %v", name, err, c.want)
 		}
+	}
+}
+
+// Where too much would have to be decompressed again to find the last row's piece, the data's last one stands for it: this file is refused, though Pillow takes it.
+func TestTooManyPieces(t *testing.T) {
+	parts := []string{"\x78\x01"}
+	for range againBytes / len(anything) {
+		parts = append(parts, "\x00\x00\x00\xff\xff") // an empty block
+	}
+	d := NewDecoder()
+	if _, _, err := d.Parse(black(1, chunkOf("IEND", nil), append(parts, "\x63\x60\x00", "\x00\x00\x02\x00\x02")...)); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Decode(image.Rect(0, 0, 1, 1), nowhere{}); !errors.Is(err, ErrBroken) {
+		t.Errorf("%v, want %v", err, ErrBroken)
 	}
 }
