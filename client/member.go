@@ -280,17 +280,20 @@ func (f *Fleet) judge(m *member, r *pb.OpenResponse) judgement {
 		return judgement{err: &NumericsError{Pinned: numerics, Found: r.Numerics,
 			Message: fmt.Sprintf("other pixels than the job began with (numerics %.12s, the job's are %.12s)", r.Numerics, numerics)}}
 	case fingerprint != "" && r.Fingerprint != fingerprint:
-		e := &DataError{Message: fmt.Sprintf("other data than the job began with (fingerprint %.12s, the job's is %.12s)", r.Fingerprint, fingerprint)}
-		return judgement{e, f.reference(), first}
+		return judgement{other("data", r.Fingerprint, fingerprint), f.reference(), first}
 	case first != nil && masksOf(r) != masksOf(first):
-		message := fmt.Sprintf("other masks than the job began with (fingerprint %.12s, the job's is %.12s)", masksOf(r), masksOf(first))
-		return judgement{err: &DataError{Message: message}}
+		return judgement{err: other("masks", masksOf(r), masksOf(first))}
 	case m.changed != "":
 		return judgement{err: &DataError{Message: "the names and sizes that the job began with, which do not tell whether the pixels are the same"}}
 	case first != nil && r.PlanHash != first.PlanHash:
 		return judgement{err: &PlanError{Field: "plan", Message: fmt.Sprintf("means other batches there (hash %.12s, the job's is %.12s): another version?", r.PlanHash, first.PlanHash)}}
 	}
 	return judgement{}
+}
+
+// other says that a node's data, or masks, are not the job's, by their fingerprints.
+func other(what, found, want string) *DataError {
+	return &DataError{Message: fmt.Sprintf("other %s than the job began with (fingerprint %.12s, the job's is %.12s)", what, found, want)}
 }
 
 // masksOf is the fingerprint of a node's masks; empty where there are none.

@@ -26,7 +26,7 @@ type folder struct {
 	path    string
 	scan    *scan     // in progress, or about to begin
 	current *snapshot // the newest
-	rest    time.Time // no scan begins before
+	pause   time.Time // no scan begins before its end
 }
 
 // scan is one call of Engine.Scan.
@@ -47,11 +47,11 @@ type snapshot struct {
 	timer   *time.Timer // runs while nobody uses it
 }
 
-// Between two scans of a folder lie as many times what the first one took, but longestRest at most, so that whoever opens it over and over costs
+// Between two scans of a folder lie as many times what the first one took, but longestPause at most, so that whoever opens it over and over costs
 // a quarter of a core. All who come meanwhile share the second one: whoever changed the folder before has what it is now.
 const (
-	restFor     = 3
-	longestRest = time.Second
+	pauseFor     = 3
+	longestPause = time.Second
 )
 
 func newLibrary(e Engine, idle time.Duration) *library {
@@ -102,16 +102,16 @@ func (l *library) find(fingerprint string, may func(folder string) bool) *snapsh
 	return nil
 }
 
-// begin starts a scan, when the folder has rested from the last one. mu is held.
+// begin starts a scan, when the pause behind the last one is over. mu is held.
 func (l *library) begin(f *folder) {
 	ctx, cancel := context.WithCancel(context.Background())
 	n := &scan{cancel: cancel, done: make(chan struct{})}
 	f.scan = n
-	rest := time.Until(f.rest)
+	pause := time.Until(f.pause)
 	l.running.Go(func() {
 		defer cancel()
 		select {
-		case <-time.After(rest):
+		case <-time.After(pause):
 		case <-ctx.Done():
 		}
 		began := time.Now()
@@ -120,12 +120,12 @@ func (l *library) begin(f *folder) {
 		if err == nil {
 			l.scans(took)
 		}
-		l.end(f, n, data, time.Now().Add(min(restFor*took, longestRest)), err)
+		l.end(f, n, data, time.Now().Add(min(pauseFor*took, longestPause)), err)
 	})
 }
 
 // end hands a scan's result to those who wait for it: the snapshot that is there, as long as it is the same.
-func (l *library) end(f *folder, n *scan, data Data, rest time.Time, err error) {
+func (l *library) end(f *folder, n *scan, data Data, pause time.Time, err error) {
 	var old *snapshot
 	if err == nil {
 		old = l.unchanged(f, data)
@@ -133,7 +133,7 @@ func (l *library) end(f *folder, n *scan, data Data, rest time.Time, err error) 
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	defer close(n.done)
-	f.rest = rest
+	f.pause = pause
 	if old != nil {
 		defer old.unuse()
 	}

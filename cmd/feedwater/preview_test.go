@@ -60,7 +60,6 @@ func TestPreviewSaysWhatIsWrong(t *testing.T) {
 	}
 }
 
-// TestPreviewShowsDamage: a picture that does not decode has its reason on the sheet, and stops nothing.
 // A signal ends it, also while the sheet is written, and leaves the file that was there.
 func TestPreviewInterrupted(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "sheet.png")
@@ -81,6 +80,7 @@ func TestPreviewInterrupted(t *testing.T) {
 	}
 }
 
+// TestPreviewShowsDamage: a picture that does not decode has its reason on the sheet, and stops nothing.
 func TestPreviewShowsDamage(t *testing.T) {
 	dir := pictures(t, 2)
 	files, err := filepath.Glob(dir + "/*/*")

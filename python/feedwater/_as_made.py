@@ -32,10 +32,10 @@ def indices_of(subset: Any) -> Indices:
 class AsMade:
     """What a Loader was made of: an ImageFolder, a Subset of one or a path, and a transform, its own or the data set's.
 
-    pictures are what the transform meant then, with a dtype and a memory_format.
+    pictures are what the transform meant then.
     """
 
-    def __init__(self, source: Any, transform: Any, pictures: tuple[Picture, ...], output: tuple[Any, Any]) -> None:
+    def __init__(self, source: Any, transform: Any, pictures: tuple[Picture, ...]) -> None:
         self._subsets: list[tuple[Any, Indices]] = []
         while hasattr(source, "indices"):
             self._subsets.append((source, indices_of(source)))
@@ -44,7 +44,7 @@ class AsMade:
         if self._folder is not None:
             self._samples = list(source.samples)
             self._attributes = [(name, getattr(source, name)) for name in ("loader", "target_transform")]
-        self._transform, self._pictures, self._output = transform, pictures, output
+        self._transform, self._compiled = transform, [picture.compiled for picture in pictures]
 
     def check(self) -> None:
         """Raises DataError where something that was read is another thing now, replaced or changed in place."""
@@ -67,8 +67,7 @@ class AsMade:
                     raise _changed(f"{folder.root}: the ImageFolder's {name}")
             if transform is None:
                 transform, owner = folder.transform, f"{folder.root}: the ImageFolder's"
-        now = resolve(transform, *self._output)  # their output, unasked, goes by whether torch was imported
-        if [picture.compiled for picture in now] != [picture.compiled for picture in self._pictures]:
+        if [picture.compiled for picture in resolve(transform, None, None)] != self._compiled:
             raise _changed(f"{owner} transform")
 
 

@@ -195,7 +195,7 @@ class Loader(Generic[B]):
         self._config = Config.check(source, transform, given)
         self._dataset = None if isinstance(source, (str, os.PathLike)) else source
         """Not pickled: a copy of the Loader has only its length."""
-        self._made_of: AsMade | None = AsMade(source, transform, self._config.pictures, (dtype, memory_format))
+        self._made_of: AsMade | None = AsMade(source, transform, self._config.pictures)
         self._begin_anew()
 
     def _begin_anew(self) -> None:

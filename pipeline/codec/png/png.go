@@ -234,9 +234,6 @@ func (o *output) fill() {
 // scatter puts row y of a pass in its place.
 func (o *output) scatter(p pass, y int, raw []byte) {
 	box := o.file.box
-	if o.file.interlaced {
-		box = box.Sub(box.Min) // Pillow forgets where the frame stands
-	}
 	if y += box.Min.Y; y < o.region.Min.Y || y >= o.region.Max.Y {
 		return
 	}

@@ -127,6 +127,9 @@ func (r *reader) settle() error {
 	if r.box.Empty() || !r.box.In(canvas) {
 		return fmt.Errorf("%w: a frame at %v", ErrBroken, r.box)
 	}
+	if r.interlaced {
+		r.box = r.box.Sub(r.box.Min) // Pillow forgets where the frame stands
+	}
 	return nil
 }
 
