@@ -10,6 +10,7 @@
 #   make test-race-all        all Go tests under the race detector, of which make test runs those of packages with several goroutines; half an hour
 #   make test-arm64           the pixels on arm64, where qemu-aarch64-static (Debian: qemu-user-static) runs it; half an hour
 #   make lint                 linters, and that generated files are up to date
+#   make structure            how the code is built: sizes, directions of imports, names; bench/structure --help defines each measure
 #   make bench [DATA=folder]  the measurements of the README
 #   make bench-pixels [DATA=folder]  speed against torchvision, tf.data and libjpeg-turbo, a table; a quarter of an hour
 #   make faults [DATA=folder] a training job on real nodes through every fault, a table; twenty minutes
@@ -66,7 +67,7 @@ VERSION      := $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' python/feedwater
 
 say = @printf '\n\033[1m==> %s\033[0m\n' "$(1)"
 
-.PHONY: build demo test test-go test-race test-race-all test-python test-arm64 lint generate check-generated bench bench-pixels pictures faults attacks soak simulate simulate-mutants fuzz wheel clean fuzz-pillow scale-out crowd
+.PHONY: build demo test test-go test-race test-race-all test-python test-arm64 lint generate check-generated bench bench-pixels pictures faults attacks soak simulate simulate-mutants fuzz wheel clean fuzz-pillow scale-out crowd structure
 
 build:
 	@mkdir -p bin
@@ -112,6 +113,11 @@ lint: $(TOOLS)/.ready $(VENV)/.ready check-generated
 	$(TOOLS)/buf lint
 	$(TOOLS)/buf format -d --exit-code
 	cd python && $(VENV)/bin/ruff check . ../examples ../bench && $(VENV)/bin/ruff format --check . ../examples ../bench && $(VENV)/bin/mypy
+	@$(MAKE) structure
+
+structure:
+	$(call say,structure)
+	@$(GO) run ./bench/structure --python $(PYTHON)
 
 generate: $(TOOLS)/.ready
 	$(call say,generate protobuf and assembly)

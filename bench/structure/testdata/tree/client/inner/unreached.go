@@ -1,0 +1,4 @@
+// Package inner is used by nobody.
+package inner
+
+func forgotten() {}

@@ -1,0 +1,2 @@
+def at():
+    return None

@@ -1,0 +1,3 @@
+"""Judges and advises."""
+
+from .rules import judge
