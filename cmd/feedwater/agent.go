@@ -44,6 +44,7 @@ func runAgent(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	closeInherited(trainer)
 	indexes, err := indexFromEnvironment()
 	if err != nil {
 		return usageError{err}
@@ -90,6 +91,28 @@ func trainerHandle() (*os.File, error) {
 		return nil, fmt.Errorf("%s=%q is no handle", agentPidfdEnv, text)
 	}
 	return os.NewFile(uintptr(fd), "trainer"), nil
+}
+
+// closeInherited closes the handles that the trainer's libraries left open for its children, as far as the trainer could not have them closed.
+// They are those that an exec would hand on: whatever this process opens is closed on exec.
+func closeInherited(trainer *os.File) {
+	first := agentControlFD + 1
+	if trainer != nil {
+		first = int(trainer.Fd()) + 1
+	}
+	entries, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		return // no /proc: they stay, and do no more harm than keep files open
+	}
+	for _, e := range entries {
+		fd, err := strconv.Atoi(e.Name())
+		if err != nil || fd < first {
+			continue
+		}
+		if flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0); err == nil && flags&unix.FD_CLOEXEC == 0 {
+			_ = unix.Close(fd)
+		}
+	}
 }
 
 // preferToBeKilled asks the kernel to end this process, not the trainer, if memory runs out: an agent can be started again.

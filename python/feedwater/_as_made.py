@@ -48,6 +48,7 @@ class AsMade:
 
     def check(self) -> None:
         """Raises DataError where something that was read is another thing now, replaced or changed in place."""
+        from ._image_folder import check_reader
         from ._pictures import resolve
 
         for subset, indices in self._subsets:
@@ -58,6 +59,7 @@ class AsMade:
                 )
         folder, transform, owner = self._folder, self._transform, "the"
         if folder is not None:
+            check_reader(folder)
             if list(folder.samples) != self._samples:
                 from ._listing import ADVICE
 

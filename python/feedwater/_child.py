@@ -5,8 +5,10 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import resource
 import select
 import signal
+import sys
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -39,7 +41,7 @@ class Child:
             if self._pidfd is None:
                 time.sleep(min(left, 0.005))
             else:
-                select.select([self._pidfd], [], [], left)
+                _ended(self._pidfd, left)
         return self._code
 
     def kill(self) -> None:
@@ -58,7 +60,7 @@ class Child:
         try:
             pid, status = os.waitpid(self.pid, os.WNOHANG)
         except ChildProcessError:  # the program reaps all children itself
-            if self._pidfd is None or select.select([self._pidfd], [], [], 0)[0]:
+            if self._pidfd is None or _ended(self._pidfd, 0):
                 self._finish(0)
                 return True
             return False
@@ -83,6 +85,13 @@ def _pidfd(pid: int) -> int | None:
         return os.pidfd_open(pid)
     except OSError:
         return None
+
+
+def _ended(pidfd: int, timeout: float) -> bool:
+    """Waits for the process's end. Not by select(), which takes no handles from 1024 on."""
+    poll = select.poll()
+    poll.register(pidfd, select.POLLIN)
+    return bool(poll.poll(timeout * 1000))
 
 
 def spawn(program: str, control: int, log: int) -> Child:
@@ -141,15 +150,31 @@ def _launch(launch: Callable[..., int], path: str, environment: dict[str, str]) 
 
 
 def _close_inherited(kept: int) -> list[_Action]:
-    """Closes what other libraries left open for children: an agent must not keep their devices and ports."""
+    """Closes what other libraries left open for children: an agent must not keep their devices and ports.
+
+    libc takes no number that is not below the limit of open files, as it is now: the agent closes those itself.
+    """
     actions: list[_Action] = []
-    for name in os.listdir("/proc/self/fd"):
+    most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if most == resource.RLIM_INFINITY:
+        most = sys.maxsize
+    for name in _open_handles():
         try:
-            if int(name) >= kept and os.get_inheritable(int(name)):
+            if kept <= int(name) < most and os.get_inheritable(int(name)):
                 actions.append((os.POSIX_SPAWN_CLOSE, int(name)))
         except OSError:  # the listing's own handle
             continue
     return actions
+
+
+def _open_handles() -> list[str]:
+    """Of this process; none where there is no /proc to tell them, and the agent closes what it got."""
+    try:
+        return os.listdir("/proc/self/fd")
+    except OSError as error:
+        if error.errno in (errno.EMFILE, errno.ENFILE):
+            raise
+        return []
 
 
 def _on_noexec(program: str) -> bool:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from . import _torchvision, transforms
+from ._genuine import check_functions
 from ._origin import is_first
 from ._table import CHANNELS, IDENTITY, Pixels, Table, first_that_becomes
 from .errors import UnsupportedTransformError
@@ -84,7 +85,8 @@ def compile_transform(transform: Any) -> Compiled:
     tail: list[Any] = []
     erasing: list[tuple[RandomErasing, int]] = []
     masks = False
-    for leaf in leaves(transform):
+    check_functions(parts := list(leaves(transform)))
+    for leaf in parts:
         masks = masks or _torchvision.converts_masks(leaf)
         leaf = _torchvision.settled(leaf, tail)
         if leaf is None:

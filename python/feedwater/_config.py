@@ -144,6 +144,9 @@ class Config:
                 "apply_exif=True turns pictures, and not their masks: leave it out, and where pictures lie on their "
                 "side rotate the files once"
             )
+        from ._masks import check_followed
+
+        check_followed(op for picture in self.pictures for op in picture.compiled.ops)
         if any(picture.compiled.spoils_masks for picture in self.pictures):
             raise UnsupportedTransformError(
                 "a fill behind ToDtype goes around masks as it is, and these hold 0 to 255: say what they get, like "

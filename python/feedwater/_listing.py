@@ -17,8 +17,10 @@ __all__ = ["ADVICE", "Listing"]
 class Listing:
     """Paths and labels of an ImageFolder, read when they are compared. Pickled it is their digest alone."""
 
-    def __init__(self, folder: Any) -> None:
+    def __init__(self, folder: Any, root: str) -> None:
         self._folder = folder
+        self._root = os.path.join(root, "")
+        """The folder of the class folders."""
         self._digest = b""
 
     def __getstate__(self) -> bytes:
@@ -27,7 +29,7 @@ class Listing:
         return _digest(self._keys(), [label for _, label in self._folder.samples])
 
     def __setstate__(self, digest: bytes) -> None:
-        self._folder, self._digest = None, digest
+        self._folder, self._root, self._digest = None, "", digest
 
     def check(self, name: str, keys: bytes, counts: list[int]) -> None:
         """Raises DataError that names the first difference from a folder's listing (docs/agent.md)."""
@@ -47,15 +49,12 @@ class Listing:
     def _keys(self) -> bytes:
         """Paths below the root, each with a zero byte behind it; one that is elsewhere as it stands."""
         paths = "\0".join(os.fspath(path) for path, _ in self._folder.samples)
-        below = f"\0{paths}\0".replace("\0" + self._root(), "\0")
+        below = f"\0{paths}\0".replace("\0" + self._root, "\0")
         return os.fsencode(below[1:])
-
-    def _root(self) -> str:
-        return os.path.join(os.path.expanduser(self._folder.root), "")
 
     def _pairs(self) -> Iterator[tuple[bytes, Any]]:
         """Each sample, however its path is spelled."""
-        root, there = self._root(), os.path.abspath(self._root())
+        root, there = self._root, os.path.abspath(self._root)
         for path, label in self._folder.samples:
             plain = path.startswith(root)
             yield os.fsencode(path[len(root) :] if plain else os.path.relpath(os.path.abspath(path), there)), label

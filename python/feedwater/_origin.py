@@ -5,6 +5,8 @@ from __future__ import annotations
 from types import FunctionType
 from typing import Any
 
+from ._genuine import replaced_method
+
 __all__ = ["FIRST", "is_first", "is_torchvision", "is_v2", "patched"]
 
 FIRST = ("torchvision.transforms.transforms", "torchvision.transforms.autoaugment")
@@ -28,9 +30,11 @@ def is_v2(thing: Any) -> bool:
 
 
 def patched(thing: Any) -> str | None:
-    """What makes an object do other things than its class: a method of its own, or a hook of torch; else None."""
+    """What makes an object do other things than its class: a method replaced in either, or a hook; else None."""
     own = getattr(thing, "__dict__", {})
     for name, value in own.items():
         if callable(value) and callable(getattr(type(thing), name, None)):
             return f"its {name} was replaced"
+    if is_torchvision(thing) and (method := replaced_method(thing)) is not None:
+        return f"{method} was replaced"
     return "it has hooks" if own.get("_forward_hooks") or own.get("_forward_pre_hooks") else None

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from . import _image_folder
 from ._as_made import indices_of
 from ._listing import Listing
 from ._order import Indices
@@ -78,7 +79,7 @@ def resolve(source: Any, nodes: tuple[str, ...]) -> Source:
         return _of_path(os.fspath(source), nodes)
     kind = type(source)
     home = f"{kind.__module__}.{kind.__qualname__}"
-    if home == "torchvision.datasets.folder.ImageFolder":
+    if _image_folder.is_image_folder(source):
         return _of_image_folder(source, nodes)
     if home == "torch.utils.data.dataset.Subset":
         return _of_subset(source, nodes)
@@ -110,42 +111,17 @@ def _of_path(path: str, nodes: tuple[str, ...]) -> Source:
 
 
 def _of_image_folder(folder: Any, nodes: tuple[str, ...]) -> Source:
-    if getattr(folder.loader, "__module__", "") != "torchvision.datasets.folder":
-        raise TypeError(f"this ImageFolder has a loader of its own, {folder.loader!r}: nodes decode by themselves")
-    if folder.target_transform is not None:
-        raise TypeError(
-            "this ImageFolder has a target_transform, which cannot travel to nodes: apply it in batch_transform"
-        )
-    if folder.extensions is None:
-        raise TypeError(
-            "this ImageFolder has an is_valid_file, which cannot travel: pass a Subset with the good samples"
-        )
-    named = _of_path(os.path.abspath(folder.root), nodes)
-    _check_labels(folder)
+    _image_folder.check(folder)
+    root = _image_folder.root_of(folder)
+    named = _of_path(os.path.abspath(root), nodes)
+    _image_folder.check_labels(folder)
     return replace(
         named,
         transform=folder.transform,
-        classes=tuple(folder.classes),
+        classes=tuple(_image_folder.names_of(folder)),
         samples=len(folder.samples),
-        listing=Listing(folder),
+        listing=Listing(folder, root),
     )
-
-
-def _check_labels(folder: Any) -> None:
-    """Raises DataError if class_to_idx is not the places in classes: labels are these."""
-    for label, name in enumerate(folder.classes):
-        if folder.class_to_idx.get(name) != label:
-            raise DataError(
-                f"{folder.root}: label {label} is {name!r} in the ImageFolder's .classes, and its .class_to_idx has "
-                f"{_labelled(folder, name, label)}. Labels are the folders' places in sorted order: leave both as they "
-                "were made, change labels in batch_transform=fn(batch, rng), and keep names for people in a list beside"
-            )
-
-
-def _labelled(folder: Any, name: str, label: int) -> str:
-    if name in folder.class_to_idx:
-        return f"{folder.class_to_idx[name]!r} for it"
-    return f"{next((n for n, value in folder.class_to_idx.items() if value == label), None)!r} for that label"
 
 
 def _of_subset(subset: Any, nodes: tuple[str, ...]) -> Source:

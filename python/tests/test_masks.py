@@ -195,10 +195,6 @@ def test_masks_that_are_none(tmp_path: Path, mask: Any, message: str) -> None:
 @pytest.mark.parametrize(
     ("transform", "error", "message"),
     [
-        (v2.Compose([SIZE, v2.RandAugment()]), PlanError, "RandAugment: does not work on masks"),
-        (v2.Compose([SIZE, CTAugment()]), PlanError, "CTAugment: does not work on masks"),
-        (v2.RandomRotation(9, expand=True), PlanError, "expand makes masks of another size"),
-        (v2.RandomCrop(20, padding=2, fill=(1, 2, 3)), PlanError, "three numbers, and masks have one"),
         (v2.Resize(40), PlanError, r"differ in size, .* mean CenterCrop\(\(512, 512\)\), RandomR.*\) or Resize\(\(512"),
         (Views([SIZE]), NotYetError, "with Views"),
         (v2.Compose([SIZE, v2.Pad(1, fill={tv_tensors.Mask: -1})]), UnsupportedTransformError, "from 0 to 255"),
@@ -212,6 +208,30 @@ def test_masks_that_are_none(tmp_path: Path, mask: Any, message: str) -> None:
 def test_what_cannot_be(pair: tuple[Path, Path], transform: Any, error: type[Error], message: str) -> None:
     with pytest.raises(error, match=message), Loader(pair[0], transform, batch_size=2, masks=pair[1]) as loader:
         next(iter(loader))
+
+
+@pytest.mark.parametrize(
+    ("transform", "message"),
+    [
+        (v2.RandAugment(), "RandAugment does not work on masks"),
+        (v2.AutoAugment(), "AutoAugment does not work on masks"),
+        (v2.TrivialAugmentWide(), "TrivialAugmentWide does not work on masks"),
+        (v2.AugMix(), "AugMix does not work on masks"),
+        (CTAugment(), "CTAugment does not work on masks"),
+        (v2.TenCrop(20), "TenCrop does not work on masks"),
+        (v2.RandomRotation(9, expand=True), "expand makes masks of another size"),
+        (v2.RandomApply([v2.RandomRotation(9, expand=True)]), "expand makes masks of another size"),
+        (v2.RandomCrop(20, padding=2, fill=(1, 2, 3)), "three numbers, and masks have one"),
+        (v2.RandomAffine(20, fill=(1, 2, 3)), "three numbers, and masks have one"),
+    ],
+)
+@pytest.mark.parametrize("behind", [False, True])
+def test_what_masks_cannot_follow_is_refused_at_construction(
+    pair: tuple[Path, Path], transform: Any, message: str, behind: bool
+) -> None:
+    steps = [SIZE, v2.ToImage(), transform] if behind and not isinstance(transform, CTAugment) else [SIZE, transform]
+    with pytest.raises(UnsupportedTransformError, match=message):
+        Loader(pair[0], v2.Compose(steps), batch_size=2, masks=pair[1])
 
 
 def test_flat_folders_need_masks(pair: tuple[Path, Path]) -> None:
