@@ -1,10 +1,12 @@
 package client
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"time"
 
+	"github.com/feedwater-io/feedwater/filename"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 )
 
@@ -32,13 +34,13 @@ func difference(ctx context.Context, ours, theirs side) string {
 	for i := range max(len(a), len(b)) {
 		switch {
 		case i >= len(a):
-			return fmt.Sprintf("it has one more class, %q", b[i].Name)
+			return fmt.Sprintf(`it has one more class, "%s"`, filename.Name(b[i].Name))
 		case i >= len(b):
-			return fmt.Sprintf("it lacks class %q", a[i].Name)
-		case a[i].Name != b[i].Name:
-			return fmt.Sprintf("class %d is %q there and %q on %s", i, b[i].Name, a[i].Name, ours.node.Addr())
+			return fmt.Sprintf(`it lacks class "%s"`, filename.Name(a[i].Name))
+		case !bytes.Equal(a[i].Name, b[i].Name):
+			return fmt.Sprintf(`class %d is "%s" there and "%s" on %s`, i, filename.Name(b[i].Name), filename.Name(a[i].Name), ours.node.Addr())
 		case a[i].Digest != b[i].Digest || a[i].Samples != b[i].Samples:
-			return fmt.Sprintf("class %q has %d samples there and %d on %s", a[i].Name, b[i].Samples, a[i].Samples, ours.node.Addr()) +
+			return fmt.Sprintf(`class "%s" has %d samples there and %d on %s`, filename.Name(a[i].Name), b[i].Samples, a[i].Samples, ours.node.Addr()) +
 				fileDifference(ctx, ours, theirs, first, first+max(a[i].Samples, b[i].Samples))
 		}
 		first += a[i].Samples
@@ -88,13 +90,13 @@ func sampleDifference(a, b []*pb.Sample, ourAddr string) string {
 	for i := range max(len(a), len(b)) {
 		switch {
 		case i >= len(a):
-			return fmt.Sprintf("%s is there alone", b[i].Key)
+			return fmt.Sprintf("%s is there alone", filename.Name(b[i].Key))
 		case i >= len(b):
-			return fmt.Sprintf("%s is on %s alone", a[i].Key, ourAddr)
-		case a[i].Key != b[i].Key:
-			return fmt.Sprintf("%s there, %s on %s", b[i].Key, a[i].Key, ourAddr)
+			return fmt.Sprintf("%s is on %s alone", filename.Name(a[i].Key), ourAddr)
+		case !bytes.Equal(a[i].Key, b[i].Key):
+			return fmt.Sprintf("%s there, %s on %s", filename.Name(b[i].Key), filename.Name(a[i].Key), ourAddr)
 		case a[i].EncodedBytes != b[i].EncodedBytes:
-			return fmt.Sprintf("%s has %d bytes there and %d on %s", a[i].Key, b[i].EncodedBytes, a[i].EncodedBytes, ourAddr)
+			return fmt.Sprintf("%s has %d bytes there and %d on %s", filename.Name(a[i].Key), b[i].EncodedBytes, a[i].EncodedBytes, ourAddr)
 		}
 	}
 	return ""

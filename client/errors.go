@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/feedwater-io/feedwater/filename"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 )
 
@@ -69,7 +70,7 @@ type SampleError struct {
 }
 
 func (e *SampleError) Error() string {
-	s := fmt.Sprintf("%s (index %d, place %d in the batch): %s: %s", e.Key, e.Index, e.Offset, e.Op, e.Cause)
+	s := fmt.Sprintf("%s (index %d, place %d in the batch): %s: %s", filename.Name(e.Key), e.Index, e.Offset, e.Op, e.Cause)
 	if e.Node != Local {
 		s += " (said by node " + e.Node + ")"
 	}

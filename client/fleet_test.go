@@ -43,7 +43,7 @@ func TestFinalFailures(t *testing.T) {
 	c.start("b", &servertest.Engine{Fail: fail}, server.Options{})
 	f := c.open(c.options("a", "b"))
 	var sample *client.SampleError
-	if r := ask(f, rangeOf(1, 0, 8), room); !errors.As(r.Err, &sample) || sample.Key != "cat/7.jpg" || sample.Offset != 2 || sample.Node == "" {
+	if r := ask(f, rangeOf(1, 0, 8), room); !errors.As(r.Err, &sample) || string(sample.Key) != "cat/7.jpg" || sample.Offset != 2 || sample.Node == "" {
 		t.Errorf("a sample that does not decode: %v", r.Err)
 	}
 	if n := made.Load(); n != 2 {

@@ -165,7 +165,7 @@ func scripts() [][]*pb.FetchResponse {
 		{first, notice(0.01), last}, {first, first}, {last}, {notice(math.NaN()), notice(math.Inf(1)), notice(-1), notice(math.MaxFloat64), first, last},
 		{failure(pb.Reason_REASON_BUSY, durationpb.New(math.MinInt64)), failure(pb.Reason_REASON_BUSY, durationpb.New(math.MaxInt64))},
 		{failure(pb.Reason_REASON_DATA_CHANGED, nil)}, {failure(pb.Reason_REASON_DRAINING, nil), {Notice: &pb.Notice{Draining: true}}, first, last},
-		{{Id: 3, Failure: &pb.Failure{Code: 15, Reason: pb.Reason_REASON_SAMPLE, SampleError: &pb.SampleError{Key: "\x01"}}}},
+		{{Id: 3, Failure: &pb.Failure{Code: 15, Reason: pb.Reason_REASON_SAMPLE, SampleError: &pb.SampleError{Key: []byte{1}}}}},
 		{{Id: 2, Size: math.MaxUint64, Header: header, Data: []byte{1}}},
 	}
 }

@@ -210,7 +210,7 @@ func TestRealFilesChange(t *testing.T) {
 	}
 	fresh := c.open(o)
 	var sample *client.SampleError
-	if r := ask(fresh, rangeOf(0, 0, 5), 1<<20); !errors.As(r.Err, &sample) || sample.Key != "class0/00.jpg" || sample.Op != "decode" {
+	if r := ask(fresh, rangeOf(0, 0, 5), 1<<20); !errors.As(r.Err, &sample) || string(sample.Key) != "class0/00.jpg" || sample.Op != "decode" {
 		t.Errorf("error %v", r.Err)
 	}
 }

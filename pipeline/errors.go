@@ -3,6 +3,8 @@ package pipeline
 import (
 	"errors"
 	"fmt"
+
+	"github.com/feedwater-io/feedwater/filename"
 )
 
 // ErrCancelled ends a want whose Cancel was called before it was made.
@@ -44,7 +46,7 @@ type SampleError struct {
 }
 
 func (e *SampleError) Error() string {
-	return fmt.Sprintf("%s (index %d): %s: %v", e.Key, e.Index, e.Op, e.Cause)
+	return fmt.Sprintf("%s (index %d): %s: %v", filename.Text(e.Key), e.Index, e.Op, e.Cause)
 }
 
 func (e *SampleError) Unwrap() error { return e.Cause }
@@ -58,7 +60,7 @@ type ReadError struct {
 }
 
 func (e *ReadError) Error() string {
-	return fmt.Sprintf("read %s (index %d): %v", e.Key, e.Index, e.Cause)
+	return fmt.Sprintf("read %s (index %d): %v", filename.Text(e.Key), e.Index, e.Cause)
 }
 
 func (e *ReadError) Unwrap() error { return e.Cause }
@@ -74,7 +76,7 @@ type PanicError struct {
 }
 
 func (e *PanicError) Error() string {
-	return fmt.Sprintf("a panic while %s (index %d) was made: %v; please report it, with that file", e.Key, e.Index, e.Value)
+	return fmt.Sprintf("a panic while %s (index %d) was made: %v; please report it, with that file", filename.Text(e.Key), e.Index, e.Value)
 }
 
 // RoomError says that a batch of samples of different sizes does not fit the room it was given. It takes Bytes at least: all of them,

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/feedwater-io/feedwater/filename"
 	"github.com/feedwater-io/feedwater/pipeline/augment"
 	"github.com/feedwater-io/feedwater/pipeline/codec"
 )
@@ -45,7 +46,7 @@ type Source struct {
 	// Root is the name a node serves a folder under; empty on the machine that has the folder.
 	Root string `json:"root"`
 	// Path is the folder below the root.
-	Path string `json:"path"`
+	Path filename.Name `json:"path"`
 	// Fingerprint pins the snapshot. Empty: whatever is there.
 	Fingerprint string `json:"fingerprint"`
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/feedwater-io/feedwater/pipeline/internal/budget"
 )
@@ -117,4 +118,27 @@ func FuzzParsePlan(f *testing.F) {
 			t.Fatalf("the canonical form is not stable: %s", c)
 		}
 	})
+}
+
+// TestPathsThatAreNotUTF8: they come back as they were, and the hash, which knows no place, is that of any other place.
+func TestPathsThatAreNotUTF8(t *testing.T) {
+	plain, err := ParsePlan([]byte(`{"source": {"path": "/data/a"}, "transforms": [{"op": "CenterCrop", "size": 8}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := ParsePlan([]byte(`{"source": {"path": "/data/\udce9\u00e9"}, "masks": {"path": "\udc80"}, "fields": ["image", "mask"], "transforms": [{"op": "CenterCrop", "size": 8}]}`))
+	if err != nil || p.Source.Path != "/data/\xe9é" || p.Masks.Path != "\x80" {
+		t.Fatalf("%v, %v", p, err)
+	}
+	again, err := ParsePlan(p.Canonical())
+	if err != nil || again.Source.Path != p.Source.Path || again.Masks.Path != p.Masks.Path || !utf8.Valid(p.Canonical()) {
+		t.Errorf("%s became %v, %v", p.Canonical(), again, err)
+	}
+	p.Masks, p.Fields = nil, plain.Fields
+	if p.Hash() != plain.Hash() {
+		t.Error("the place of the data is in the plan's hash")
+	}
+	if _, err := ParsePlan([]byte(`{"source": {"path": "\ud800"}}`)); err == nil {
+		t.Error("a path that no file has is taken")
+	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/feedwater-io/feedwater/filename"
 	"github.com/feedwater-io/feedwater/pipeline"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 )
@@ -199,7 +200,7 @@ func (t *stream) done(w *want, m Made) {
 func (s *Server) unread(err error) {
 	var e *pipeline.ReadError
 	if errors.As(err, &e) {
-		s.storage.warn("a sample could not be read", "key", e.Key, "index", e.Index, "err", e.Cause)
+		s.storage.warn("a sample could not be read", "key", filename.Text(e.Key), "index", e.Index, "err", e.Cause)
 	}
 }
 

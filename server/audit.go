@@ -8,6 +8,7 @@ import (
 	"golang.org/x/time/rate"
 	"google.golang.org/grpc/codes"
 
+	"github.com/feedwater-io/feedwater/filename"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 )
 
@@ -22,11 +23,11 @@ type AuditLine struct {
 	Host     string `json:"host"`
 
 	// Job is what the trainer calls itself. Root, Path and Fingerprint name the data, Plan is the plan's hash.
-	Job         string `json:"job,omitempty"`
-	Root        string `json:"root,omitempty"`
-	Path        string `json:"path,omitempty"`
-	Fingerprint string `json:"fingerprint,omitempty"`
-	Plan        string `json:"plan,omitempty"`
+	Job         string        `json:"job,omitempty"`
+	Root        string        `json:"root,omitempty"`
+	Path        filename.Name `json:"path,omitempty"`
+	Fingerprint string        `json:"fingerprint,omitempty"`
+	Plan        string        `json:"plan,omitempty"`
 	// Streams it had here, and Seconds from the first one's begin to the last one's end.
 	Streams int     `json:"streams,omitempty"`
 	Seconds float64 `json:"seconds,omitempty"`

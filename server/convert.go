@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/feedwater-io/feedwater/filename"
 	"github.com/feedwater-io/feedwater/pipeline"
 	"github.com/feedwater-io/feedwater/pipeline/augment"
 	"github.com/feedwater-io/feedwater/pipeline/dataset"
@@ -85,11 +86,11 @@ func fromField(f pipeline.Field) *pb.Field {
 
 func fromSampleError(e *pipeline.SampleError) *pb.SampleError {
 	s := &pb.SampleError{
-		Offset: uint32(e.Offset), Index: e.Index, Key: valid(e.Key), Op: e.Op,
+		Offset: uint32(e.Offset), Index: e.Index, Key: []byte(e.Key), Op: e.Op,
 		Substitute: e.Substitute, Substituted: e.Substituted,
 	}
 	if e.Cause != nil {
-		s.Cause = valid(e.Cause.Error())
+		s.Cause = filename.Text(e.Cause.Error())
 	}
 	return s
 }
@@ -97,14 +98,14 @@ func fromSampleError(e *pipeline.SampleError) *pb.SampleError {
 func fromClasses(classes []dataset.Class) []*pb.Class {
 	all := make([]*pb.Class, len(classes))
 	for i, c := range classes {
-		all[i] = &pb.Class{Name: valid(c.Name), Samples: uint64(c.Samples), Digest: c.Digest}
+		all[i] = &pb.Class{Name: []byte(c.Name), Samples: uint64(c.Samples), Digest: c.Digest}
 	}
 	return all
 }
 
 func fromSample(s *pipeline.Sample) *pb.Sample {
 	p := &pb.Sample{
-		Key: valid(s.Key), Index: s.Index, Repeat: s.Repeat, Label: int64(s.Label), EncodedBytes: uint64(s.EncodedBytes),
+		Key: []byte(s.Key), Index: s.Index, Repeat: s.Repeat, Label: int64(s.Label), EncodedBytes: uint64(s.EncodedBytes),
 		Height: uint32(s.Height), Width: uint32(s.Width), Image: append(s.Image, s.Mask...),
 	}
 	if s.Err != nil {

@@ -34,7 +34,7 @@ func TestOpen(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.Samples != 1000 || len(r.Classes) != 10 || r.Classes[3].Name != "class3" || len(r.Fingerprint) != 64 || r.Numerics != "numerics" || r.Version != "v1" || r.Workers != 2 {
+	if r.Samples != 1000 || len(r.Classes) != 10 || string(r.Classes[3].Name) != "class3" || len(r.Fingerprint) != 64 || r.Numerics != "numerics" || r.Version != "v1" || r.Workers != 2 {
 		t.Errorf("got %v", r)
 	}
 	want := []*pb.Field{{Name: "image", Dtype: "uint8", Shape: []uint64{4, 4, 3}}, {Name: "label", Dtype: "int64"}, {Name: "index", Dtype: "int64"}}
@@ -273,7 +273,7 @@ func TestFailures(t *testing.T) {
 		if a.failure == nil || codes.Code(a.failure.Code) != c.code || a.failure.Reason != c.reason {
 			t.Errorf("%v: %v, want %v %v", c.name, a.failure, c.code, c.reason)
 		}
-		if (a.failure.GetSampleError().GetKey() == "class4/4") != (c.reason == pb.Reason_REASON_SAMPLE) {
+		if (string(a.failure.GetSampleError().GetKey()) == "class4/4") != (c.reason == pb.Reason_REASON_SAMPLE) {
 			t.Errorf("%v: %v", c.name, a.failure)
 		}
 	}

@@ -87,7 +87,7 @@ func missing(source pipeline.Source, err error) error {
 		fs.ErrNotExist, fs.ErrPermission, syscall.ENOTDIR, syscall.ELOOP, syscall.ENAMETOOLONG, syscall.EINVAL, dataset.ErrLayout,
 	} {
 		if errors.Is(err, cause) {
-			return &MissingError{source.Root, source.Path, err}
+			return &MissingError{source.Root, string(source.Path), err}
 		}
 	}
 	return err
@@ -96,22 +96,23 @@ func missing(source pipeline.Source, err error) error {
 // folder is the folder that a source names, without links. It lies below its root: a path may not climb out, and neither may a
 // link on the way. (A link that somebody with write access swaps between this check and the scan is not guarded against.)
 func (s *Server) folder(source pipeline.Source) (string, error) {
+	wanted := string(source.Path)
 	if source.Root == "" {
-		if !filepath.IsAbs(source.Path) {
-			return "", &PathError{Path: source.Path, Message: "is not absolute"}
+		if !filepath.IsAbs(wanted) {
+			return "", &PathError{Path: wanted, Message: "is not absolute"}
 		}
-		return filepath.Clean(source.Path), nil
+		return filepath.Clean(wanted), nil
 	}
 	root, ok := s.options.Roots[source.Root]
 	if !ok {
 		return "", &RootError{Root: brief(source.Root), Have: s.rootNames()}
 	}
-	if len(source.Path) > maxPathBytes {
-		return "", &PathError{source.Root, brief(source.Path), "is too long"}
+	if len(wanted) > maxPathBytes {
+		return "", &PathError{source.Root, brief(wanted), "is too long"}
 	}
-	path := filepath.FromSlash(source.Path)
+	path := filepath.FromSlash(wanted)
 	if path != "" && !filepath.IsLocal(path) {
-		return "", &PathError{source.Root, source.Path, "leads out of it"}
+		return "", &PathError{source.Root, wanted, "leads out of it"}
 	}
 	base, err := filepath.EvalSymlinks(root)
 	if err != nil {
@@ -122,7 +123,7 @@ func (s *Server) folder(source pipeline.Source) (string, error) {
 		return "", missing(source, err)
 	}
 	if below, err := filepath.Rel(base, folder); err != nil || !filepath.IsLocal(below) {
-		return "", &PathError{source.Root, source.Path, "leads out of it"}
+		return "", &PathError{source.Root, wanted, "leads out of it"}
 	}
 	return folder, nil
 }

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/feedwater-io/feedwater/filename"
 	"github.com/feedwater-io/feedwater/pipeline"
 )
 
@@ -55,7 +56,7 @@ func TestPathsStayBelowTheirRoot(t *testing.T) {
 		{"r", "a/\x00", "", new(error)},
 		{"none", "a", "", &unknown},
 	} {
-		folder, err := s.folder(pipeline.Source{Root: c.root, Path: c.path})
+		folder, err := s.folder(pipeline.Source{Root: c.root, Path: filename.Name(c.path)})
 		switch {
 		case c.err == nil && (err != nil || folder != filepath.Join(top, c.folder)):
 			t.Errorf("%q: %q, %v", c.path, folder, err)

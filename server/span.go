@@ -8,6 +8,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	"google.golang.org/grpc/codes"
 
+	"github.com/feedwater-io/feedwater/filename"
 	"github.com/feedwater-io/feedwater/pipeline"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 	"github.com/feedwater-io/feedwater/span"
@@ -87,13 +88,13 @@ func (j *Job) endSpan(s trace.Span, m *Made) {
 }
 
 func broken(e *pb.SampleError) []attribute.KeyValue {
-	return []attribute.KeyValue{span.File.String(span.Text(e.Key)), span.Index.Int64(int64(e.Index)), span.Op.String(span.Text(e.Op)), span.Reason.String(span.Text(e.Cause))}
+	return []attribute.KeyValue{span.File.String(span.Text(filename.Text(string(e.Key)))), span.Index.Int64(int64(e.Index)), span.Op.String(span.Text(e.Op)), span.Reason.String(span.Text(e.Cause))}
 }
 
 // sampleSpan tells of one sample of a batch.
 func (j *Job) sampleSpan(of trace.Span, t *pipeline.Timing) {
 	_, s := j.tracer.Start(span.Below(of.SpanContext()), span.Sample, trace.WithTimestamp(t.Begun), trace.WithAttributes(
-		span.File.String(span.Text(t.Key)), span.Index.Int64(int64(t.Index)),
+		span.File.String(span.Text(filename.Text(t.Key))), span.Index.Int64(int64(t.Index)),
 		span.Read.Float64(t.Read.Seconds()), span.Queued.Float64(t.Queued.Seconds()), span.Made.Float64(t.Made.Seconds()),
 	))
 	s.End(trace.WithTimestamp(t.Begun.Add(t.Took())))

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/protoadapt"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"github.com/feedwater-io/feedwater/filename"
 	"github.com/feedwater-io/feedwater/pipeline"
 	"github.com/feedwater-io/feedwater/pipeline/dataset"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
@@ -216,16 +217,13 @@ func toFailure(err error) *pb.Failure {
 // retryBusy is when a trainer may ask a busy node again.
 const retryBusy = 200 * time.Millisecond
 
-// valid makes s fit for protobuf, whose strings are UTF-8; file names need not be.
-func valid(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
-
 // told is text of an error, which may repeat what a trainer sent: no longer than a header should be.
 func told(s string) string {
 	const most = 2 << 10
 	if len(s) > most {
-		s = s[:most] + "…"
+		s = filename.Clip(s, most) + "…"
 	}
-	return valid(s)
+	return filename.Text(s) // protobuf's strings are UTF-8
 }
 
 func validMap(m map[string]string) map[string]string {

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/feedwater-io/feedwater/filename"
 	"github.com/feedwater-io/feedwater/pipeline"
 	"github.com/feedwater-io/feedwater/pipeline/dataset"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
@@ -55,7 +56,7 @@ func TestErrors(t *testing.T) {
 	} {
 		t.Run(c.err.Error(), func(t *testing.T) {
 			s, ok := status.FromError(toStatus(c.err))
-			if !ok || s.Code() != c.code || s.Message() != valid(c.err.Error()) {
+			if !ok || s.Code() != c.code || s.Message() != filename.Text(c.err.Error()) {
 				t.Errorf("status %v, want code %v", s, c.code)
 			}
 			var info *errdetails.ErrorInfo

@@ -55,7 +55,7 @@ func (n *fakeNode) Open(_ context.Context, r *pb.OpenRequest) (*pb.OpenResponse,
 	}
 	return &pb.OpenResponse{
 		Plan: r.Plan, PlanHash: "plan", Numerics: "n", Fingerprint: "f", Samples: testSamples, Workers: 2,
-		Classes: []*pb.Class{{Name: "cat", Samples: testSamples}},
+		Classes: []*pb.Class{{Name: []byte("cat"), Samples: testSamples}},
 		Fields: []*pb.Field{
 			{Name: "image", Dtype: "uint8", Shape: []uint64{side, side, 3}},
 			{Name: "label", Dtype: "int64"}, {Name: "index", Dtype: "int64"},
@@ -67,7 +67,7 @@ func (n *fakeNode) Replay(_ context.Context, r *pb.ReplayRequest) (*pb.ReplayRes
 	answer := &pb.ReplayResponse{}
 	for _, i := range r.Name.GetList().GetIndices() {
 		answer.Samples = append(answer.Samples, &pb.Sample{
-			Key: fmt.Sprint("k", i), Index: i, Height: 1, Width: 2, Image: bytes.Repeat([]byte{byte(i)}, 6),
+			Key: fmt.Append(nil, "k", i), Index: i, Height: 1, Width: 2, Image: bytes.Repeat([]byte{byte(i)}, 6),
 			Draws: []*pb.Draw{{Op: "Crop", Applied: true, Parameters: `{"top": 4}`}},
 		})
 	}
@@ -164,7 +164,7 @@ func (n *fakeNode) make(a *client.Attempt) client.Answer {
 	if len(indices) > 0 && indices[0] == 13 {
 		return client.Answer{Failure: &pb.Failure{
 			Code: 15, Reason: pb.Reason_REASON_SAMPLE, Message: "broken",
-			SampleError: &pb.SampleError{Index: 13, Key: "cat/13.jpg", Op: "decode", Cause: "truncated"},
+			SampleError: &pb.SampleError{Index: 13, Key: []byte("cat/13.jpg"), Op: "decode", Cause: "truncated"},
 		}}
 	}
 	count := len(indices)
@@ -207,7 +207,7 @@ func (n *fakeNode) make(a *client.Attempt) client.Answer {
 	header := &pb.Header{Fields: []*pb.Field{image, label, index}}
 	for i := range n.broken {
 		header.Errors = append(header.Errors, &pb.SampleError{
-			Offset: uint32(i), Index: uint64(1_000_000 + i), Key: fmt.Sprintf("cat/a rather long name of a file %d.jpg", i), Op: "decode",
+			Offset: uint32(i), Index: uint64(1_000_000 + i), Key: fmt.Appendf(nil, "cat/a rather long name of a file %d.jpg", i), Op: "decode",
 			Cause: strings.Repeat("not a picture at all; ", 10), Substituted: i%2 == 1, Substitute: uint64(i),
 		})
 	}

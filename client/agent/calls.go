@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/feedwater-io/feedwater/client"
+	"github.com/feedwater-io/feedwater/filename"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 )
 
@@ -71,11 +72,11 @@ func (l *loader) call(ctx context.Context, c call, files []*os.File) (v any, blo
 
 type openParams struct {
 	Plan         json.RawMessage `json:"plan"`
-	Nodes        []string        `json:"nodes"`
+	Nodes        addresses       `json:"nodes"`
 	Insecure     bool            `json:"insecure"`
 	TLS          *tlsParams      `json:"tls"`
-	TokenFile    string          `json:"token_file"`
-	Local        string          `json:"local"`
+	TokenFile    filename.Name   `json:"token_file"`
+	Local        filename.Name   `json:"local"`
 	Job          string          `json:"job"`
 	Numerics     string          `json:"numerics"`
 	Fingerprint  string          `json:"fingerprint"`
@@ -84,19 +85,30 @@ type openParams struct {
 	Timeout      float64         `json:"timeout"`
 }
 
+// addresses are those of nodes, some of which name files.
+type addresses []filename.Name
+
+func (a addresses) strings() []string {
+	all := make([]string, len(a))
+	for i, n := range a {
+		all[i] = string(n)
+	}
+	return all
+}
+
 // tlsParams are paths, and the name that nodes' certificates are made out to.
 type tlsParams struct {
-	CA         string `json:"ca"`
-	Cert       string `json:"cert"`
-	Key        string `json:"key"`
-	ServerName string `json:"server_name"`
+	CA         filename.Name `json:"ca"`
+	Cert       filename.Name `json:"cert"`
+	Key        filename.Name `json:"key"`
+	ServerName string        `json:"server_name"`
 }
 
 func (p *tlsParams) files() *client.TLSFiles {
 	if p == nil {
 		return nil
 	}
-	return &client.TLSFiles{CA: p.CA, Cert: p.Cert, Key: p.Key, ServerName: p.ServerName}
+	return &client.TLSFiles{CA: string(p.CA), Cert: string(p.Cert), Key: string(p.Key), ServerName: p.ServerName}
 }
 
 type openResult struct {
@@ -119,8 +131,8 @@ type openResult struct {
 }
 
 type classJSON struct {
-	Name    string `json:"name"`
-	Samples uint64 `json:"samples"`
+	Name    filename.Name `json:"name"`
+	Samples uint64        `json:"samples"`
 }
 
 type fieldJSON struct {
@@ -147,7 +159,7 @@ func (l *loader) open(ctx context.Context, params json.RawMessage) (*openResult,
 		return nil, err
 	}
 	fleet, err := l.agent.options.Connect(ctx, Plan{
-		Text: text, Nodes: p.Nodes, Insecure: p.Insecure, TLS: p.TLS.files(), TokenFile: p.TokenFile, Local: p.Local, Job: p.Job, Numerics: p.Numerics, Fingerprint: p.Fingerprint, Workers: p.Workers,
+		Text: text, Nodes: p.Nodes.strings(), Insecure: p.Insecure, TLS: p.TLS.files(), TokenFile: string(p.TokenFile), Local: string(p.Local), Job: p.Job, Numerics: p.Numerics, Fingerprint: p.Fingerprint, Workers: p.Workers,
 		StartTimeout: seconds(p.StartTimeout), Timeout: seconds(p.Timeout), Log: slog.New(&noticeHandler{l.notice}),
 	})
 	if err != nil {
@@ -194,17 +206,18 @@ func (p *openParams) text() ([]byte, error) {
 	}
 	var plan map[string]json.RawMessage
 	var source struct {
-		Root        string `json:"root"`
-		Path        string `json:"path"`
-		Fingerprint string `json:"fingerprint"`
+		Root        string        `json:"root"`
+		Path        filename.Name `json:"path"`
+		Fingerprint string        `json:"fingerprint"`
 	}
 	if err := json.Unmarshal(text, &plan); err != nil {
 		return nil, &failure{Kind: "plan", Field: "plan", Message: err.Error()}
 	}
-	if err := json.Unmarshal(plan["source"], &source); err != nil || source.Root != "" || filepath.IsAbs(source.Path) {
+	if err := json.Unmarshal(plan["source"], &source); err != nil || source.Root != "" || filepath.IsAbs(string(source.Path)) {
 		return text, nil //nolint:nilerr // the node says what is wrong with it
 	}
-	source.Root, source.Path, _ = strings.Cut(source.Path, "/")
+	root, below, _ := strings.Cut(string(source.Path), "/")
+	source.Root, source.Path = root, filename.Name(below)
 	plan["source"] = mustJSON(source)
 	return json.Marshal(plan)
 }
@@ -217,7 +230,7 @@ func newOpenResult(info *pb.OpenResponse, fleet *client.Fleet) *openResult {
 		Window: fleet.Window(1), Nodes: states(fleet), Traced: fleet.Traced(), Ops: []opJSON{},
 	}
 	for _, c := range info.Classes {
-		r.Classes = append(r.Classes, classJSON{c.Name, c.Samples})
+		r.Classes = append(r.Classes, classJSON{filename.Name(c.Name), c.Samples})
 	}
 	for _, f := range info.Fields {
 		r.Fields = append(r.Fields, fieldJSON{f.Name, f.Dtype, append([]uint64{}, f.Shape...)})
@@ -233,7 +246,7 @@ func states(fleet *client.Fleet) []nodeState {
 	for _, s := range fleet.Status() {
 		n := nodeState{Addr: s.Addr, State: string(s.State), Wants: s.Wants}
 		if s.Err != nil {
-			n.Error = s.Err.Error()
+			n.Error = clip(s.Err.Error())
 		}
 		all = append(all, n)
 	}
@@ -317,7 +330,7 @@ func finalFields(fields []*pb.Field, hops LastHops) []field {
 }
 
 type listingParams struct {
-	Path string `json:"path"`
+	Path filename.Name `json:"path"`
 }
 
 type listingResult struct {
@@ -333,7 +346,7 @@ func (l *loader) listing(ctx context.Context, params json.RawMessage) (any, []by
 	if l.agent.options.List == nil {
 		return nil, nil, errors.New("listing: this agent has no folders")
 	}
-	found, err := l.agent.options.List(ctx, p.Path)
+	found, err := l.agent.options.List(ctx, string(p.Path))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -351,7 +364,7 @@ type replayParams struct {
 }
 
 type sampleJSON struct {
-	Key          string            `json:"key"`
+	Key          filename.Name     `json:"key"`
 	Index        uint64            `json:"index"`
 	Repeat       uint32            `json:"repeat"`
 	Label        int64             `json:"label"`
@@ -392,7 +405,7 @@ func newSamples(answer []*pb.Sample) (samples []sampleJSON, blob []byte) {
 	samples = []sampleJSON{}
 	for _, s := range answer {
 		j := sampleJSON{
-			Key: s.Key, Index: s.Index, Repeat: s.Repeat, Label: s.Label, EncodedBytes: s.EncodedBytes,
+			Key: filename.Name(s.Key), Index: s.Index, Repeat: s.Repeat, Label: s.Label, EncodedBytes: s.EncodedBytes,
 			Height: s.Height, Width: s.Width, Offset: len(blob), Draws: []json.RawMessage{},
 		}
 		for _, d := range s.Draws {

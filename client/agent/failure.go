@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/feedwater-io/feedwater/client"
+	"github.com/feedwater-io/feedwater/filename"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 )
 
@@ -17,27 +18,27 @@ type failure struct {
 	Kind    string `json:"kind"`
 	Message string `json:"message"`
 	*sampleError
-	Field   string      `json:"field,omitempty"`
-	Nearest string      `json:"nearest,omitempty"`
-	Path    string      `json:"path,omitempty"`
-	Bytes   int         `json:"bytes,omitempty"`
-	Nodes   []nodeState `json:"nodes,omitempty"`
+	Field   string        `json:"field,omitempty"`
+	Nearest string        `json:"nearest,omitempty"`
+	Path    filename.Name `json:"path,omitempty"`
+	Bytes   int           `json:"bytes,omitempty"`
+	Nodes   []nodeState   `json:"nodes,omitempty"`
 }
 
 // sampleError is a sample that does not decode.
 type sampleError struct {
-	Offset uint32 `json:"offset"`
-	Index  uint64 `json:"index"`
-	Key    string `json:"key,omitempty"`
-	Op     string `json:"op,omitempty"`
-	Cause  string `json:"cause,omitempty"`
-	Node   string `json:"node,omitempty"`
+	Offset uint32        `json:"offset"`
+	Index  uint64        `json:"index"`
+	Key    filename.Name `json:"key,omitempty"`
+	Op     string        `json:"op,omitempty"`
+	Cause  string        `json:"cause,omitempty"`
+	Node   string        `json:"node,omitempty"`
 	// Substitute is the index of the sample in its place, if there is one.
 	Substitute *uint64 `json:"substitute,omitempty"`
 }
 
 func newSampleError(e *pb.SampleError, node string) sampleError {
-	s := sampleError{Offset: e.Offset, Index: e.Index, Key: e.Key, Op: e.Op, Cause: clip(e.Cause), Node: node}
+	s := sampleError{Offset: e.Offset, Index: e.Index, Key: filename.Name(e.Key), Op: e.Op, Cause: clip(e.Cause), Node: node}
 	if node == client.Local {
 		s.Node = ""
 	}
@@ -53,7 +54,7 @@ func (e sampleError) brief(named bool) sampleError {
 	if !named {
 		return sampleError{Offset: e.Offset, Index: e.Index, Substitute: e.Substitute}
 	}
-	e.Key, e.Cause = e.Key[:min(len(e.Key), some)], e.Cause[:min(len(e.Cause), some)]
+	e.Key, e.Cause = filename.Name(filename.Clip(string(e.Key), some)), filename.Clip(e.Cause, some)
 	return e
 }
 
@@ -119,7 +120,7 @@ func describe(err error) *failure {
 	case errors.As(err, &version):
 		return &failure{Kind: "version", Message: text, Nodes: nodeErrors(err)}
 	case errors.As(err, &data):
-		return &failure{Kind: "data", Message: text, Path: data.Path, Nodes: nodeErrors(err)}
+		return &failure{Kind: "data", Message: text, Path: filename.Name(data.Path), Nodes: nodeErrors(err)}
 	case errors.As(err, &room):
 		return &failure{Kind: "room", Message: text, Bytes: int(room.Bytes)}
 	case errors.As(err, &slot):

@@ -37,7 +37,7 @@ func FuzzAnswers(f *testing.F) {
 			{Name: "image.1", Dtype: "uint8", Shape: []uint64{count, 1, 2, 3}}, {Name: "mask", Dtype: "uint8", Shape: []uint64{count, testSide, testSide}, Offset: 64},
 			{Name: "erase.1", Dtype: "int64", Shape: []uint64{count, 1, 6}, Offset: 128},
 		}},
-		{Errors: []*pb.SampleError{{Key: "\x01", Offset: 77, Substitute: 1 << 63, Substituted: true}}},
+		{Errors: []*pb.SampleError{{Key: []byte{1}, Offset: 77, Substitute: 1 << 63, Substituted: true}}},
 	} {
 		wire, err := proto.Marshal(h)
 		if err != nil {

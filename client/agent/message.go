@@ -7,6 +7,8 @@ import (
 	"io"
 	"maps"
 	"os"
+
+	"github.com/feedwater-io/feedwater/filename"
 )
 
 // Kinds of packets on a Loader's socket; docs/agent.md has the layouts.
@@ -169,7 +171,7 @@ const maxMessage = 16 << 10
 
 func clip(s string) string {
 	if len(s) > maxMessage {
-		return s[:maxMessage] + " …"
+		s = filename.Clip(s, maxMessage) + " …"
 	}
-	return s
+	return filename.Text(s)
 }

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/feedwater-io/feedwater/client"
+	"github.com/feedwater-io/feedwater/filename"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 )
 
@@ -254,6 +255,6 @@ func (r *run) find(ctx context.Context, d *Difference) {
 	place := &pb.Range{Position: d.Position + uint64(d.Sample), Count: 1}
 	a, err := r.fleets[0].Replay(ctx, &pb.ReplayRequest{Name: &pb.Name{Epoch: d.Epoch, Samples: &pb.Name_Range{Range: place}}})
 	if err == nil && len(a.Samples) == 1 {
-		d.Key, d.Index = a.Samples[0].Key, a.Samples[0].Index
+		d.Key, d.Index = filename.Name(a.Samples[0].Key), a.Samples[0].Index
 	}
 }

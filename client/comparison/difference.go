@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/feedwater-io/feedwater/client"
+	"github.com/feedwater-io/feedwater/filename"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 )
 
@@ -19,9 +20,9 @@ type Difference struct {
 	Epoch    uint32 `json:"epoch"`
 	Position uint64 `json:"position"`
 	// Sample is the place in the batch; Index and Key are those of the data set.
-	Sample int    `json:"sample"`
-	Index  uint64 `json:"index"`
-	Key    string `json:"key"`
+	Sample int           `json:"sample"`
+	Index  uint64        `json:"index"`
+	Key    filename.Name `json:"key"`
 	// Field that differs, in Bytes of its Of bytes, the first of them at Offset: Ours on the first node, Theirs there. Empty: What says
 	// it all.
 	Field  string `json:"field,omitempty"`
@@ -73,12 +74,12 @@ func verdicts(a, b error) *Difference {
 	case hasOurs && hasTheirs && ours.Offset == theirs.Offset && ours.Index == theirs.Index && ours.Op == theirs.Op:
 		return nil
 	case hasTheirs && !hasOurs:
-		return &Difference{Sample: int(theirs.Offset), Index: theirs.Index, Key: theirs.Key, What: fmt.Sprintf("does not decode there (%s: %s), does on the first node", theirs.Op, theirs.Cause)}
+		return &Difference{Sample: int(theirs.Offset), Index: theirs.Index, Key: filename.Name(theirs.Key), What: fmt.Sprintf("does not decode there (%s: %s), does on the first node", theirs.Op, theirs.Cause)}
 	case !hasTheirs:
-		return &Difference{Sample: int(ours.Offset), Index: ours.Index, Key: ours.Key, What: fmt.Sprintf("decodes there, does not on the first node (%s: %s)", ours.Op, ours.Cause)}
+		return &Difference{Sample: int(ours.Offset), Index: ours.Index, Key: filename.Name(ours.Key), What: fmt.Sprintf("decodes there, does not on the first node (%s: %s)", ours.Op, ours.Cause)}
 	}
-	return &Difference{Sample: int(ours.Offset), Index: ours.Index, Key: ours.Key,
-		What: fmt.Sprintf("is refused by %s on the first node; there %s is, by %s", ours.Op, theirs.Key, theirs.Op)}
+	return &Difference{Sample: int(ours.Offset), Index: ours.Index, Key: filename.Name(ours.Key),
+		What: fmt.Sprintf("is refused by %s on the first node; there %s is, by %s", ours.Op, filename.Name(theirs.Key), theirs.Op)}
 }
 
 func sameShape(f, g *pb.Field) bool {

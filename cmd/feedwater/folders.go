@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // folders is a flag of folders by the names that trainers know them by: NAME=FOLDER, or several with commas between them.
@@ -37,6 +38,8 @@ func (f folders) add(pair string) error {
 		return fmt.Errorf("%q is not NAME=FOLDER", pair)
 	case strings.Contains(name, "/"):
 		return fmt.Errorf("the name %q has a slash: it is one word", name)
+	case !utf8.ValidString(name):
+		return fmt.Errorf("the name %q is not UTF-8: trainers and metrics have it as text; the folder's may be anything", name)
 	case twice:
 		return fmt.Errorf("the name %q is there twice", name)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/feedwater-io/feedwater/client"
 	"github.com/feedwater-io/feedwater/client/agent"
+	"github.com/feedwater-io/feedwater/filename"
 	"github.com/feedwater-io/feedwater/pipeline"
 	"github.com/feedwater-io/feedwater/pipeline/dataset"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
@@ -139,12 +140,12 @@ func matchByFingerprint(ctx context.Context, p agent.Plan) (here, elsewhere stri
 		return "", "", err
 	}
 	flat := plan.Masks != nil
-	plan.Source = pipeline.Source{Path: p.Local}
+	plan.Source = pipeline.Source{Path: filename.Name(p.Local)}
 	if plan.Source.Fingerprint, err = fingerprint(ctx, p.Local, flat); err != nil {
 		return "", "", err
 	}
 	if flat && plan.Masks.Root == "" {
-		if plan.Masks.Fingerprint, err = fingerprint(ctx, plan.Masks.Path, flat); err != nil {
+		if plan.Masks.Fingerprint, err = fingerprint(ctx, string(plan.Masks.Path), flat); err != nil {
 			return "", "", err
 		}
 	}

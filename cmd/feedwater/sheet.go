@@ -15,6 +15,7 @@ import (
 	"golang.org/x/image/font/basicfont"
 	"golang.org/x/image/math/fixed"
 
+	"github.com/feedwater-io/feedwater/filename"
 	"github.com/feedwater-io/feedwater/pipeline"
 	"github.com/feedwater-io/feedwater/pipeline/augment"
 )
@@ -61,7 +62,7 @@ func (r *sheetRow) add(s *pipeline.Sample, original bool, width int) {
 			c.picture = imaging.Fit(toImage(&views[i]), width, width, imaging.Lanczos)
 		}
 		if original {
-			c.lines = append([]sheetLine{{s.Key, sheetInk}}, c.lines...)
+			c.lines = append([]sheetLine{{filename.Text(s.Key), sheetInk}}, c.lines...)
 			c.lines = append(c.lines, sheetLine{fmt.Sprintf("%d x %d, index %d", s.Width, s.Height, s.Index), sheetFaint})
 		}
 		for k := range views[i].Draws {

@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from ._names import to_json
 from ._numbers import number, whole
 from ._order import Tail
 from ._pull import PLACES, index_of
@@ -91,7 +92,7 @@ def nodes_of(nodes: str | Sequence[str] | None) -> tuple[str, ...]:
 
 def _absolute(name: str) -> str:
     path = name.removeprefix("file:")
-    return name if path in (name, "") else "file:" + os.path.abspath(os.path.expanduser(path))
+    return name if path in (name, "") else "file:" + to_json(os.path.abspath(os.path.expanduser(path)))
 
 
 def flag_of(name: str, value: Any) -> bool:

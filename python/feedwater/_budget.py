@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from ._names import from_json, shown
 from .errors import DataError
 
 __all__ = ["Budget", "named"]
@@ -49,5 +50,5 @@ class Budget:
 
 def named(errors: list[dict[str, Any]]) -> str:
     """The first few of broken samples, for messages."""
-    keys = ", ".join(str(error.get("key")) for error in errors[:NAMED])
-    return keys + (f" and {len(errors) - NAMED} more" if len(errors) > NAMED else "")
+    keys = ", ".join(from_json(str(error.get("key"))) for error in errors[:NAMED])
+    return shown(keys) + (f" and {len(errors) - NAMED} more" if len(errors) > NAMED else "")

@@ -18,6 +18,7 @@ from ._cursor import At, Cursor
 from ._feed import Feed
 from ._job import name_of
 from ._learning import Learning, rows_of
+from ._names import to_json
 from ._opened import Opened, Request
 from ._order import Order, RangeOrder, Step, count_steps, share
 from ._pace import Pace
@@ -99,7 +100,7 @@ class Engine:
         source, session = self.config.source, self.feed.session
         if source.listing is None:
             return
-        params = {"path": source.local or source.path}
+        params = {"path": to_json(source.local or source.path)}
         answer, keys = session.call("listing", params, session.request.start_timeout or float("inf"))
         if answer["fingerprint"] != opened.fingerprint:
             raise DataError(f"{source.name}: the folder changed while it was opened. Start anew")

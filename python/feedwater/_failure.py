@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from ._names import from_json
 from .errors import (
     AccessError,
     AgentError,
@@ -28,6 +29,8 @@ def error_of(error: dict[str, Any]) -> Error:
         cause = error.get("cause") or message
         text = f"{error.get('key')} (index {error.get('index')}): {error.get('op')}: {cause}{where}. {_way_out(error)}"
         known = {name: error[name] for name in ("key", "index", "op", "node", "cause") if error.get(name) is not None}
+        if "key" in known:
+            known["key"] = from_json(known["key"])
         return SampleError(text, **known)
     if kind == "plan":
         field, nearest = error.get("field") or "plan", error.get("nearest")

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from ._names import from_json
 from ._slots import Field
 from ._trust import Trust
 
@@ -61,7 +62,7 @@ class Opened:
         return cls(
             **{name: answer[name] for name in same},
             **{name: answer.get(name, "") for name in ("version", "kernels")},
-            classes=tuple(entry["name"] for entry in answer.get("classes") or ()),
+            classes=tuple(from_json(entry["name"]) for entry in answer.get("classes") or ()),
             fields=tuple(Field(f["name"], f["dtype"], tuple(f["shape"]), 0) for f in answer["fields"]),
             ops=tuple(answer.get("ops") or ()),
             workers=answer.get("workers", 0),

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from . import _names
 from ._failure import error_of
 from ._order import Indices
 from ._session import SLACK_S, Session
@@ -113,7 +114,7 @@ def keys_of(session: Session, epoch: int, indices: Indices) -> list[str]:
         some = [int(index) for index in held[first : first + KEYS_AT_ONCE]]
         params = {"epoch": epoch, "indices": some, "repeats": [0] * len(some), "pixels": False}
         answer, _ = session.call("replay", params, session.request.start_timeout or SLACK_S)
-        names += [sample["key"] for sample in answer["samples"]]
+        names += [_names.from_json(sample["key"]) for sample in answer["samples"]]
     row = iter(names)
     return [next(row) if index >= 0 else "" for index in indices]
 
@@ -147,7 +148,7 @@ def _sample(entry: dict[str, Any], blob: bytes, end: int) -> Sample:
     error = error_of({"kind": "sample", "replayed": True, **entry["error"]}) if entry.get("error") else None
     several = bool(draws) and draws[0]["op"] == "Views"
     sample = Sample(
-        key=entry["key"],
+        key=_names.from_json(entry["key"]),
         index=entry["index"],
         label=entry["label"],
         image=None if error or several else _pixels(entry, entry["offset"], blob),

@@ -11,6 +11,7 @@ from . import _memory
 from ._agent import agent
 from ._failure import error_of
 from ._link import Link
+from ._names import to_json
 from ._opened import Opened, Request
 from ._slots import Field, Slots, aligned
 from .errors import AgentError, DataError, Error, ForkedError, StallError
@@ -132,7 +133,7 @@ class Session:
             "plan": wanted.plan,
             "nodes": list(wanted.nodes),
             **wanted.trust.plan(),
-            "local": wanted.local,
+            "local": wanted.local and to_json(wanted.local),
             "job": wanted.job(),
             "numerics": self.numerics,
             "fingerprint": self.opened.fingerprint if self.opened and wanted.nodes else None,  # an agent was lost

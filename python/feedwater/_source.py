@@ -10,6 +10,7 @@ from typing import Any
 from . import _image_folder
 from ._as_made import indices_of
 from ._listing import Listing
+from ._names import shown, to_json
 from ._order import Indices
 from .errors import DataError
 
@@ -43,11 +44,11 @@ class Source:
     @property
     def name(self) -> str:
         """For messages."""
-        return self.local or "/".join(filter(None, (self.root, self.path)))
+        return shown(self.local or "/".join(filter(None, (self.root, self.path))))
 
     def plan(self) -> dict[str, str]:
         """As the plan says it."""
-        return {"root": self.root, "path": self.path}
+        return {"root": to_json(self.root), "path": to_json(self.path)}
 
     def check(self, classes: list[str], samples: int) -> None:
         """Raises DataError if the agent sees another data set than the object that was passed."""

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ._names import to_json
+
 __all__ = ["Trust"]
 
 FILES = {"ca": "FEEDWATER_TLS_CA", "cert": "FEEDWATER_TLS_CERT", "key": "FEEDWATER_TLS_KEY"}
@@ -87,7 +89,7 @@ def _file(name: str, path: Any) -> str:
     full = os.path.abspath(os.path.expanduser(os.fspath(path)))
     if not os.path.isfile(full):
         raise FileNotFoundError(f"{name}: there is no file {full}")
-    return str(full)
+    return to_json(full)
 
 
 def _flag(variable: str) -> bool:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from ._names import shown
+
 __all__ = [
     "AccessError",
     "AgentError",
@@ -23,7 +25,10 @@ __all__ = [
 
 
 class Error(RuntimeError):
-    """Base of all errors of this package."""
+    """Base of all errors of this package. Names that are not UTF-8 are escaped in messages, not in attributes."""
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(shown(message))
 
 
 class SampleError(Error):

@@ -201,7 +201,7 @@ func (Reason) EnumDescriptor() ([]byte, []int) {
 // docs/plan.md describes its members.
 type OpenRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The plan. Members that are left out take their defaults.
+	// The plan. Members that are left out take their defaults. A byte b of a path that is no part of UTF-8 is the lone surrogate \udc00 + b.
 	Plan string `protobuf:"bytes,1,opt,name=plan,proto3" json:"plan,omitempty"`
 	// Name of the job, for logs and metrics only.
 	Job string `protobuf:"bytes,2,opt,name=job,proto3" json:"job,omitempty"`
@@ -433,9 +433,10 @@ func (x *OpenResponse) GetProtocol() uint32 {
 }
 
 type Class struct {
-	state   protoimpl.MessageState `protogen:"open.v1"`
-	Name    string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	Samples uint64                 `protobuf:"varint,2,opt,name=samples,proto3" json:"samples,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The folder's name, as the file system has it: bytes, nearly always UTF-8. Names of files are so wherever they are bytes.
+	Name    []byte `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Samples uint64 `protobuf:"varint,2,opt,name=samples,proto3" json:"samples,omitempty"`
 	// First 8 bytes of the class's part of the fingerprint: tells which class differs between two nodes.
 	Digest        uint64 `protobuf:"fixed64,3,opt,name=digest,proto3" json:"digest,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -472,11 +473,11 @@ func (*Class) Descriptor() ([]byte, []int) {
 	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{2}
 }
 
-func (x *Class) GetName() string {
+func (x *Class) GetName() []byte {
 	if x != nil {
 		return x.Name
 	}
-	return ""
+	return nil
 }
 
 func (x *Class) GetSamples() uint64 {
@@ -1590,7 +1591,8 @@ type SampleError struct {
 	// Place in the batch.
 	Offset uint32 `protobuf:"varint,1,opt,name=offset,proto3" json:"offset,omitempty"`
 	Index  uint64 `protobuf:"varint,2,opt,name=index,proto3" json:"index,omitempty"`
-	Key    string `protobuf:"bytes,3,opt,name=key,proto3" json:"key,omitempty"`
+	// The file's path below the folder, with slashes, as the file system has it.
+	Key []byte `protobuf:"bytes,3,opt,name=key,proto3" json:"key,omitempty"`
 	// The op that refused it: "decode" or the name of a transform.
 	Op    string `protobuf:"bytes,4,opt,name=op,proto3" json:"op,omitempty"`
 	Cause string `protobuf:"bytes,5,opt,name=cause,proto3" json:"cause,omitempty"`
@@ -1645,11 +1647,11 @@ func (x *SampleError) GetIndex() uint64 {
 	return 0
 }
 
-func (x *SampleError) GetKey() string {
+func (x *SampleError) GetKey() []byte {
 	if x != nil {
 		return x.Key
 	}
-	return ""
+	return nil
 }
 
 func (x *SampleError) GetOp() string {
@@ -1977,11 +1979,12 @@ func (x *ReplayResponse) GetSamples() []*Sample {
 }
 
 type Sample struct {
-	state  protoimpl.MessageState `protogen:"open.v1"`
-	Key    string                 `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
-	Index  uint64                 `protobuf:"varint,2,opt,name=index,proto3" json:"index,omitempty"`
-	Repeat uint32                 `protobuf:"varint,3,opt,name=repeat,proto3" json:"repeat,omitempty"`
-	Label  int64                  `protobuf:"varint,4,opt,name=label,proto3" json:"label,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// As in SampleError.
+	Key    []byte `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
+	Index  uint64 `protobuf:"varint,2,opt,name=index,proto3" json:"index,omitempty"`
+	Repeat uint32 `protobuf:"varint,3,opt,name=repeat,proto3" json:"repeat,omitempty"`
+	Label  int64  `protobuf:"varint,4,opt,name=label,proto3" json:"label,omitempty"`
 	// Bytes of the file.
 	EncodedBytes uint64 `protobuf:"varint,5,opt,name=encoded_bytes,json=encodedBytes,proto3" json:"encoded_bytes,omitempty"`
 	// The result: height x width x 3 bytes; of a plan with masks height x width more, the mask. Of a plan with views those of all views behind each other; height and width are 0, and the
@@ -2026,11 +2029,11 @@ func (*Sample) Descriptor() ([]byte, []int) {
 	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{21}
 }
 
-func (x *Sample) GetKey() string {
+func (x *Sample) GetKey() []byte {
 	if x != nil {
 		return x.Key
 	}
-	return ""
+	return nil
 }
 
 func (x *Sample) GetIndex() uint64 {
@@ -3303,7 +3306,7 @@ const file_feedwater_v1_feedwater_proto_rawDesc = "" +
 	"\aworkers\x18\r \x01(\rR\aworkers\x12\x1a\n" +
 	"\bprotocol\x18\x0e \x01(\rR\bprotocol\"M\n" +
 	"\x05Class\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
+	"\x04name\x18\x01 \x01(\fR\x04name\x12\x18\n" +
 	"\asamples\x18\x02 \x01(\x04R\asamples\x12\x16\n" +
 	"\x06digest\x18\x03 \x01(\x06R\x06digest\"\xab\x01\n" +
 	"\x05Field\x12\x12\n" +
@@ -3388,7 +3391,7 @@ const file_feedwater_v1_feedwater_proto_rawDesc = "" +
 	"\vSampleError\x12\x16\n" +
 	"\x06offset\x18\x01 \x01(\rR\x06offset\x12\x14\n" +
 	"\x05index\x18\x02 \x01(\x04R\x05index\x12\x10\n" +
-	"\x03key\x18\x03 \x01(\tR\x03key\x12\x0e\n" +
+	"\x03key\x18\x03 \x01(\fR\x03key\x12\x0e\n" +
 	"\x02op\x18\x04 \x01(\tR\x02op\x12\x14\n" +
 	"\x05cause\x18\x05 \x01(\tR\x05cause\x12\x1e\n" +
 	"\n" +
@@ -3418,7 +3421,7 @@ const file_feedwater_v1_feedwater_proto_rawDesc = "" +
 	"\x0eReplayResponse\x12.\n" +
 	"\asamples\x18\x01 \x03(\v2\x14.feedwater.v1.SampleR\asamples\"\xa2\x02\n" +
 	"\x06Sample\x12\x10\n" +
-	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x03key\x18\x01 \x01(\fR\x03key\x12\x14\n" +
 	"\x05index\x18\x02 \x01(\x04R\x05index\x12\x16\n" +
 	"\x06repeat\x18\x03 \x01(\rR\x06repeat\x12\x14\n" +
 	"\x05label\x18\x04 \x01(\x03R\x05label\x12#\n" +
