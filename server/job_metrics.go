@@ -34,7 +34,7 @@ type jobMetric struct {
 
 func newJobMetrics(s *watch.Source) *jobMetrics {
 	one := func(name, help string, value func(*pb.JobStatus) *float64) jobMetric {
-		return jobMetric{prometheus.NewDesc(namespace+"_job_"+name, help, []string{"job", "plan"}, nil), value}
+		return jobMetric{prometheus.NewDesc(namespace+"_job_"+name, help, []string{"run", "plan"}, nil), value}
 	}
 	return &jobMetrics{
 		source: s, watcher: s.Begin(time.Now()),
@@ -100,7 +100,7 @@ func (m *jobMetrics) Collect(ch chan<- prometheus.Metric) {
 	jobs := m.watcher.Next(time.Now()).Jobs
 	m.mu.Unlock()
 	ch <- prometheus.MustNewConstMetric(m.count, prometheus.GaugeValue, float64(len(jobs)))
-	type series struct{ job, plan string }
+	type series struct{ run, plan string }
 	told := map[series]bool{}
 	for _, j := range jobs[:min(len(jobs), maxJobMetrics)] {
 		labels := series{j.Job, fmt.Sprintf("%.12s", j.Plan)}
@@ -110,7 +110,7 @@ func (m *jobMetrics) Collect(ch chan<- prometheus.Metric) {
 		told[labels] = true
 		for _, one := range m.all {
 			if v := one.value(j); v != nil {
-				ch <- prometheus.MustNewConstMetric(one.desc, prometheus.GaugeValue, *v, labels.job, labels.plan)
+				ch <- prometheus.MustNewConstMetric(one.desc, prometheus.GaugeValue, *v, labels.run, labels.plan)
 			}
 		}
 	}

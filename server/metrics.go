@@ -1,6 +1,7 @@
 package server
 
 import (
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -34,10 +35,10 @@ func newMetrics(s *Server) *metrics {
 		handshakes:   counter("failed_handshakes_total", "Connections that ended before they were secure."),
 		unplaced:     counter("refused_connections_total", "Connections closed at once, since as many were open as may be."),
 		hedges:       counter("hedges_total", "Wants that another node had too, and was slow with."),
-		cancelled:    counters("cancelled_wants_total", "Wants that trainers took back, by why.", "reason"),
-		failures:     counters("failures_total", "Wants answered with a failure, by code.", "code"),
-		refused:      counters("refused_calls_total", "Calls turned away before anything of them was read, by code.", "code"),
-		sampleErrors: counters("sample_errors_total", "Samples that did not decode, by what became of them.", "outcome"),
+		cancelled:    counters("cancelled_wants_total", "Wants that trainers took back, by why.", "reason", reasons()),
+		failures:     counters("failures_total", "Wants answered with a failure, by code.", "code", failureCodes()),
+		refused:      counters("refused_calls_total", "Calls turned away before anything of them was read, by code.", "code", failureCodes()),
+		sampleErrors: counters("sample_errors_total", "Samples that did not decode, by what became of them.", "outcome", []string{raised, skipped, substituted}),
 		makeSeconds:  histogram("make_seconds", "From a want's arrival until its batch was made.", 0.001, 4),
 		waitSeconds:  histogram("send_seconds", "From a want's arrival until its batch was handed to the network.", 0.001, 4),
 		scanSeconds:  histogram("scan_seconds", "Time that taking a snapshot took.", 0.01, 4),
@@ -66,9 +67,38 @@ func counter(name, help string) prometheus.Counter {
 	return prometheus.NewCounter(prometheus.CounterOpts{Namespace: namespace, Subsystem: subsystem, Name: name, Help: help})
 }
 
-func counters(name, help, label string) *prometheus.CounterVec {
-	return prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: namespace, Subsystem: subsystem, Name: name, Help: help}, []string{label})
+// counters begin at 0 for each known value of their label, so that rates see the first event.
+func counters(name, help, label string, known []string) *prometheus.CounterVec {
+	options := prometheus.CounterOpts{Namespace: namespace, Subsystem: subsystem, Name: name, Help: help}
+	v := prometheus.NewCounterVec(options, []string{label})
+	for _, value := range known {
+		v.WithLabelValues(value)
+	}
+	return v
 }
+
+// failureCodes are the names of all gRPC codes but OK.
+func failureCodes() []string {
+	var names []string
+	for code := codes.OK + 1; code <= codes.Unauthenticated; code++ {
+		names = append(names, code.String())
+	}
+	return names
+}
+
+// reasons are the metrics' words for all reasons of this version of the contract.
+func reasons() []string {
+	var words []string
+	for number := range pb.CancelReason_name {
+		if word := reason(pb.CancelReason(number)); !slices.Contains(words, word) {
+			words = append(words, word)
+		}
+	}
+	return words
+}
+
+// What becomes of samples that do not decode.
+const raised, skipped, substituted = "raised", "skipped", "substituted"
 
 func histogram(name, help string, from, factor float64) prometheus.Histogram {
 	return prometheus.NewHistogram(prometheus.HistogramOpts{
@@ -159,9 +189,9 @@ func (m *metrics) made(w *want, made *Made) {
 	}
 	for _, e := range made.Header.Errors {
 		if e.Substituted {
-			m.sampleErrors.WithLabelValues("substituted").Inc()
+			m.sampleErrors.WithLabelValues(substituted).Inc()
 		} else {
-			m.sampleErrors.WithLabelValues("skipped").Inc()
+			m.sampleErrors.WithLabelValues(skipped).Inc()
 		}
 	}
 }
@@ -169,7 +199,7 @@ func (m *metrics) made(w *want, made *Made) {
 func (m *metrics) failed(f *pb.Failure) {
 	m.failures.WithLabelValues(codes.Code(f.Code).String()).Inc()
 	if f.SampleError != nil {
-		m.sampleErrors.WithLabelValues("raised").Inc()
+		m.sampleErrors.WithLabelValues(raised).Inc()
 	}
 }
 

@@ -109,6 +109,30 @@ func TestMetricsAreDocumented(t *testing.T) {
 	}
 }
 
+// A rate has no first event where a counter has no sample before it.
+func TestCountersBeginAtZero(t *testing.T) {
+	scrape := newNode(t, &servertest.Engine{}, server.Options{}).scrape()
+	documented := regexp.MustCompile("(?m)^\\| `(feedwater_node_[a-z_]+)(?:\\{([a-z]+)\\})?` \\| counter \\|").FindAllStringSubmatch(read(t, "../docs/metrics.md"), -1)
+	if len(documented) < 15 {
+		t.Fatalf("%d counters in docs/metrics.md", len(documented))
+	}
+	for _, m := range documented {
+		series := regexp.MustCompile(`(?m)^`+m[1]+`(\{`+m[2]+`="[A-Za-z]+"\})? 0$`).FindAllString(scrape, -1)
+		if one := m[2] == ""; one && len(series) != 1 || !one && len(series) < 3 {
+			t.Errorf("%s of a new node has the samples %q", m[0], series)
+		}
+	}
+}
+
+// Prometheus gives each series a label of its own scrape job, and renames what has that name already.
+func TestNoMetricHasALabelOfPrometheus(t *testing.T) {
+	for _, label := range []string{"job", "instance"} {
+		if found := regexp.MustCompile(`(?m)^.*[{,]` + label + `=".*$`).FindString(busyNode(t).scrape()); found != "" {
+			t.Errorf("the label %s in %s", label, found)
+		}
+	}
+}
+
 // Whatever the dashboard and the rules name has to be in a real scrape.
 func TestDashboardAndRulesNameRealMetrics(t *testing.T) {
 	have := busyNode(t).metrics()
@@ -154,7 +178,7 @@ func TestScrapeAndPageAgree(t *testing.T) {
 		"gpus": j.World, "idle_ratio": j.Idle, "wait_ratio": j.Wait, "wasted_gpus": j.Idle * j.World, "supply_samples_per_second": j.Supply,
 		"data_bound": map[string]float64{"data-bound": 1}[j.Verdict], "ranks_heard": 2, "wait_worst_ratio": max(j.Ranks[0].Wait, j.Ranks[1].Wait),
 	} {
-		if got := sample(t, scrape, `feedwater_job_`+name+`{job="rn50",plan="`+j.Plan[:12]+`"}`); got < want-1e-9 || got > want+1e-9 {
+		if got := sample(t, scrape, `feedwater_job_`+name+`{plan="`+j.Plan[:12]+`",run="rn50"}`); got < want-1e-9 || got > want+1e-9 {
 			t.Errorf("%s: the scrape has %g, the page %g", name, got, want)
 		}
 	}
