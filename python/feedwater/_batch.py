@@ -130,7 +130,7 @@ class Builder:
         if name == "valid":
             array: _Array = np.ones(len(rows.labels), np.bool_) if rows.valid is None else rows.valid
         else:
-            array = rows.labels if name == "label" else rows.indices
+            array = rows.labels if name == "label" else rows.indices.copy()  # the Loader looks at its own later
         return array if self._torch is None else self._torch.from_numpy(array)
 
     def _empty(self) -> Rows:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ._modes import on_cpu
 from ._origin import is_torchvision, is_v2
 from ._output import IMAGE, MASK
 from ._random import RandomState
@@ -84,6 +85,18 @@ def apply(
     globals_ = RandomState(int(seeds.spawn(1)[0].generate_state(1, np.uint64)[0]))
     if not is_v2(transform):
         return globals_.run(partial(transform, batch, np.random.default_rng(seeds)), "batch_transform")
+    with on_cpu():  # it draws numbers, which are to be the same wherever tensors are made by default
+        return _mixed(transform, batch, globals_, names, valid)
+
+
+def _mixed(
+    transform: Callable[..., Any],
+    batch: Any,
+    globals_: RandomState,
+    names: Mapping[str, str],
+    valid: npt.NDArray[np.bool_] | None,
+) -> Any:
+    """What one of torchvision's makes of the pictures, masks and labels of a batch; the other fields as they are."""
     fields = dict(batch) if isinstance(batch, dict) else dict(zip(names.values(), batch, strict=True))
     rows = None if valid is None or valid.all() else np.flatnonzero(valid)
     given = {}

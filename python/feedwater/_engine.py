@@ -18,6 +18,7 @@ from ._cursor import At, Cursor
 from ._feed import Feed
 from ._job import name_of
 from ._learning import Learning, rows_of
+from ._modes import lasting
 from ._names import to_json
 from ._opened import Opened, Request
 from ._order import Order, RangeOrder, Step, count_steps, share
@@ -177,6 +178,15 @@ class Engine:
                 'tail="drop" leaves out what is no whole step: no batch is left. Use a smaller one, or tail="short"'
             )
 
+    def _check_drawn(self, epoch: int) -> None:
+        """An epoch without any step, of a sampler: raises DataError. It would train nothing, in silence."""
+        if self._sampler is not None:
+            raise DataError(
+                f"{type(self._sampler).__name__} gave nothing in epoch {epoch}, which would be an epoch without a "
+                "step. An iterator is used up by the first epoch: pass what iter() begins anew, a list or a class with "
+                "__iter__. To go on behind an epoch that is to be empty, call loader.set_epoch(epoch + 1)"
+            )
+
     def _ordered(self) -> Order:
         if self.order is None:
             self.order = _order(self.config, self.opened().samples, self.told)
@@ -311,9 +321,10 @@ class Engine:
             if not len(rows.labels):
                 self._pass_over(step, errors, totals)
                 continue
-            batch = self._builder.batch(rows, self._keys)
-            if self.config.batch_transform is not None:
-                batch = self._transformed(self.config.batch_transform, batch, step, rows.valid)
+            with lasting():
+                batch = self._builder.batch(rows, self._keys)
+                if self.config.batch_transform is not None:
+                    batch = self._transformed(self.config.batch_transform, batch, step, rows.valid)
             last = Last(step.epoch, step.position, rows.indices, rows.places, self.feed.session)
             self.cursor.prepare()
             return Ready(batch, step, last, totals)
@@ -327,6 +338,7 @@ class Engine:
             self._budget.check_left(*place)
         elif step is None:
             self._check_drop(self.ranks)
+            self._check_drawn(place[0])
         return self._learnt(step)
 
     def _pass_over(self, step: Step, errors: list[dict[str, Any]], totals: Totals) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, NoReturn, SupportsIndex
 
 from ._as_made import AsMade
 from ._config import Config
+from ._copies import copy_of
 from ._cursor import At, Cursor
 from ._engine import Engine, Ready
 from ._explain import explain
@@ -244,13 +245,13 @@ class Loader(Generic[B]):
             self.set_epoch(wish)
 
     def peek(self) -> B | None:
-        """The batch that next will return, without consuming it; None at the end of an epoch."""
+        """A copy of the batch that next will return, without consuming it; None at the end of an epoch."""
         self._claim()
         try:
             if not self._begun or self._cursor.pending:
                 self._begin()
             self._peeked = self._coming()
-            return None if self._peeked is None else self._peeked.batch
+            return None if self._peeked is None else copy_of(self._peeked.batch)
         finally:
             self._user.clear()
 

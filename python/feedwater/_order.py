@@ -16,10 +16,15 @@ import numpy.typing as npt
 from ._policy import Weights
 from ._ranks import Ranks
 
-__all__ = ["Indices", "Order", "RangeOrder", "Step", "Tail", "share"]
+__all__ = ["Indices", "Order", "RangeOrder", "Step", "Tail", "from_end", "share"]
 
 Tail = Literal["short", "valid", "drop"]
 Indices = npt.NDArray[np.int64]
+
+
+def from_end(indices: Indices, count: int) -> Indices:
+    """The same with negative ones counted from the end of count things, as Python does; out of range they stay."""
+    return np.where((indices < 0) & (indices >= -count), indices + count, indices)
 
 
 class Step:

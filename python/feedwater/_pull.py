@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from ._generators import Generators
+from ._modes import on_cpu
 from ._order import Indices
 from ._random import RandomState
 from ._sampler_epoch import SamplerEpoch
@@ -95,8 +96,9 @@ class Pull:
             try:
                 if self._iterator is None:
                     self._random = RandomState(self._seed)
-                    self._random.run(partial(self._begin, lists), self._who)
-                with self._told.drawing():
+                    with on_cpu():
+                        self._random.run(partial(self._begin, lists), self._who)
+                with self._told.drawing(), on_cpu():
                     self._random.run(partial(self._draw, drawn - self.base - len(self.flat), lists), self._who)
             except BaseException:  # a generator that was interrupted is dead: the next draw begins it anew and skips
                 self._iterator = None

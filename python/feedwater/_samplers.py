@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ._generators import Generators, pack
-from ._order import Indices, Step, Tail, count_steps, share
+from ._order import Indices, Step, Tail, count_steps, from_end, share
 from ._pull import KEPT_STATES, Pull, seed_of
 from ._ranks import Ranks
 from ._sampler_epoch import SamplerEpoch, parts_of
@@ -137,10 +137,12 @@ class _Pulled:
         pull = self._pull
         if pull is None or pull.epoch != epoch or (self.sharded and ranks.world > 1):
             return None
-        places = np.flatnonzero(np.array(pull.flat, np.int64) == index)
+        places = np.flatnonzero(from_end(np.array(pull.flat, np.int64), self.samples) == index)
         return pull.base + int(places[0]) if len(places) else None
 
     def _checked(self, indices: Indices) -> Indices:
+        """As places of the data set: negative ones count from its end."""
+        indices = from_end(indices, self.samples)
         bad = indices[(indices < 0) | (indices >= self.samples)]
         if len(bad):
             name = type(self.sampler).__name__

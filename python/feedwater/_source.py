@@ -11,7 +11,7 @@ from . import _image_folder
 from ._as_made import indices_of
 from ._listing import Listing
 from ._names import shown, to_json
-from ._order import Indices
+from ._order import Indices, from_end
 from .errors import DataError
 
 __all__ = ["Source", "folder", "resolve"]
@@ -129,6 +129,8 @@ def _of_subset(subset: Any, nodes: tuple[str, ...]) -> Source:
     inner = resolve(subset.dataset, nodes)
     indices = indices_of(subset)
     whole = inner.samples if inner.indices is None else len(inner.indices)
+    if whole is not None:
+        indices = from_end(indices, whole)
     if whole is not None and not 0 <= indices.min() <= indices.max() < whole:
         raise DataError(f"the Subset's indices reach from {indices.min()} to {indices.max()}, its data set has {whole}")
     if inner.indices is not None:

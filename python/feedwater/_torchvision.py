@@ -12,6 +12,7 @@ from typing import Any
 
 from . import _torchvision_colour, _torchvision_containers, _torchvision_warp, transforms
 from . import _torchvision_fill as _tv_fill
+from ._modes import on_cpu
 from ._origin import FIRST, is_first, is_torchvision, patched
 from ._table import CHANNELS, DTYPES, VALUES, Table
 from .errors import UnsupportedTransformError
@@ -191,11 +192,12 @@ def table(tail: Sequence[Any]) -> Table:
     torch = sys.modules["torch"]
     probe = np.repeat(np.arange(VALUES, dtype=np.uint8)[None, :, None], CHANNELS, axis=2)
     values: Any = PIL.Image.fromarray(probe)
-    for leaf in tail:
-        try:
-            values = leaf(values)
-        except (TypeError, ValueError, RuntimeError) as error:
-            raise UnsupportedTransformError(f"{leaf}: {error}") from error
+    with on_cpu():
+        for leaf in tail:
+            try:
+                values = leaf(values)
+            except (TypeError, ValueError, RuntimeError) as error:
+                raise UnsupportedTransformError(f"{leaf}: {error}") from error
     dtype = str(values.dtype).removeprefix("torch.")
     if dtype not in DTYPES or tuple(values.shape) != (CHANNELS, 1, VALUES):
         raise UnsupportedTransformError(

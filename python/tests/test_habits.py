@@ -477,7 +477,7 @@ def test_no_batch_is_ever_empty(fake: Any) -> None:
         peeked = loader.peek() if epoch else None
         seen = []
         for image, _ in loader:
-            assert peeked is None or peeked[0] is image
+            assert peeked is None or torch.equal(peeked[0], image)
             peeked = None
             check(image, loader.last.indices, epoch)
             seen.append(len(image))

@@ -350,11 +350,11 @@ def test_set_epoch_amid_a_pass_is_for_the_next_one(fake: Any, epoch: int) -> Non
 def test_peek_consumes_nothing(fake: Any) -> None:
     loader = fake.loader(shuffle=True)
     peeked, _ = loader.peek()
-    assert loader.peek()[0] is peeked
+    assert torch.equal(loader.peek()[0], peeked)
     assert loader.last is None
     assert loader.state_dict()["consumed"] == 0
     it = iter(loader)
-    assert next(it)[0] is peeked
+    assert torch.equal(next(it)[0], peeked)
     for place in range(1, 10):
         assert loader.peek() is not None
         assert loader.state_dict()["consumed"] == 10 * place

@@ -6,12 +6,22 @@ import ast
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 from conftest import make_photos
+from expect import check
 
 import feedwater
+
+torch = pytest.importorskip("torch")
+datasets = pytest.importorskip("torchvision.datasets")
+v1 = pytest.importorskip("torchvision.transforms")
+v2 = pytest.importorskip("torchvision.transforms.v2")
+from torch.utils.data import BatchSampler, RandomSampler, Subset, WeightedRandomSampler  # noqa: E402
 
 PACKAGE = Path(feedwater.__file__).parent
 
@@ -96,3 +106,172 @@ except feedwater.Error as error:
     print(error)
 """
     assert "ulimit -n" in run(code, pictures)
+
+
+# -- aliasing ----------------------------------------------------------------------------------------------------------
+
+
+def tensors(batch: Any) -> list[Any]:
+    return list(batch.values() if isinstance(batch, dict) else batch)
+
+
+@pytest.mark.parametrize("fields", [("image", "label", "index"), {"image": "x", "label": "y", "index": "i"}])
+def test_a_peek_is_a_copy(fake: Any, fields: Any) -> None:
+    expected = [tensors(batch) for batch in fake.loader(fields=fields)]
+    loader = fake.loader(fields=fields)
+    passing = iter(loader)
+    for batch in expected:
+        for _ in range(2):
+            for tensor in tensors(loader.peek()):
+                tensor.mul_(0)
+        assert all(torch.equal(a, b) for a, b in zip(tensors(next(passing)), batch, strict=True))
+    assert loader.peek() is None
+
+
+def test_a_peek_under_inference_mode_leaves_nothing_of_that_mode(fake: Any) -> None:
+    seen = []
+
+    def transform(batch: Any, rng: Any) -> Any:
+        seen.append(torch.is_inference_mode_enabled())
+        return batch[0].float() * 1.0, batch[1]
+
+    for options in ({}, {"batch_transform": transform}):
+        loader = fake.loader(**options)
+        with torch.inference_mode():
+            assert loader.peek() is not None
+        weight = torch.ones((), requires_grad=True)
+        images, _ = next(iter(loader))
+        (images.float() * weight).sum().backward()  # "Inference tensors cannot be saved for backward" else
+        with torch.inference_mode():  # a validation loop
+            images, labels = next(iter(loader))
+            assert not images.is_inference() and not labels.is_inference()
+    assert seen and not any(seen)
+
+
+def test_what_is_done_to_a_batchs_indices_is_not_done_to_the_loaders(fake: Any) -> None:
+    loader = fake.loader(fields=("image", "index"))
+    _, index = next(iter(loader))
+    index.zero_()
+    assert loader.last.indices.tolist() == list(range(10))
+
+
+# -- modes of torch ----------------------------------------------------------------------------------------------------
+
+CROP = [v2.CenterCrop(16), v2.ToImage(), v2.ToDtype(torch.float32, scale=True), v2.Normalize([0.5], [0.5])]
+LOOKS: dict[str, Any] = {
+    "float": v2.Compose(CROP),
+    "bytes": v2.Compose(CROP[:2]),
+    "first generation": v1.Compose([v1.CenterCrop(16), v1.ToTensor(), v1.Normalize([0.5], [0.5])]),
+    "erasing": v2.Compose([*CROP, v2.RandomErasing(p=1, value=0.5)]),
+    "half": v2.Compose([*CROP, v2.ConvertImageDtype(torch.bfloat16)]),
+}
+
+
+@pytest.fixture
+def elsewhere() -> Iterator[None]:
+    """Tensors are made on another device than the CPU, where nobody says which."""
+    torch.set_default_device("meta")
+    try:
+        yield
+    finally:
+        torch.set_default_device(None)
+
+
+def batches(pictures: Path, *, device: str | None = None, **options: Any) -> list[list[Any]]:
+    torch.set_default_device(device)
+    try:
+        options = {"transform": v2.Compose(CROP), "batch_size": 8, **options}
+        with feedwater.Loader(options.pop("source", pictures), **options) as loader:
+            return [tensors(batch) for batch in loader]
+    finally:
+        torch.set_default_device(None)
+
+
+@pytest.mark.parametrize("look", LOOKS)
+def test_the_default_device_is_no_matter(real: str, pictures: Path, look: str) -> None:
+    expected, got = (batches(pictures, device=device, transform=LOOKS[look]) for device in (None, "meta"))
+    assert all(torch.equal(a, b) for one, other in zip(expected, got, strict=True) for a, b in zip(one, other))
+    assert {tensor.device.type for batch in got for tensor in batch} == {"cpu"}
+
+
+def test_samplers_and_mixing_draw_the_same_whatever_the_default_device(real: str, pictures: Path) -> None:
+    folder = datasets.ImageFolder(pictures)
+    mix = v2.MixUp(num_classes=5)
+    for options in (
+        {"sampler": RandomSampler(folder)},
+        {"sampler": WeightedRandomSampler(torch.ones(30), 30)},
+        {"batch_sampler": BatchSampler(RandomSampler(folder), 8, drop_last=False), "batch_size": None},
+        {"batch_transform": mix},
+        {"source": Subset(folder, [3, 1, 2]), "fields": ("image", "label", "valid"), "tail": "valid"},
+    ):
+        expected, got = (batches(pictures, device=device, **options) for device in (None, "meta"))
+        assert all(torch.equal(a, b) for one, other in zip(expected, got, strict=True) for a, b in zip(one, other))
+
+
+# -- samplers ----------------------------------------------------------------------------------------------------------
+
+
+def test_negative_indices_count_from_the_end(fake: Any) -> None:
+    loader = fake.loader(sampler=[-1, -2, 5], batch_size=3)
+    images, labels = next(iter(loader))
+    assert loader.last.indices.tolist() == [99, 98, 5]
+    assert labels.tolist() == [9, 8, 5]
+    check(images, [99, 98, 5], 0, repeats=range(3))
+    assert np.array_equal(loader.replay(99).image, loader.replay(99, repeat=0).image)
+    with pytest.raises(feedwater.DataError, match=r"gave index -101, but the data set has samples 0 to 99"):
+        next(iter(fake.loader(sampler=[-101], batch_size=3)))
+    lists = fake.loader(batch_sampler=[[-1, 0], [1, -3]], batch_size=None)
+    assert [lists.last.indices.tolist() for _ in lists] == [[99, 0], [1, 97]]
+
+
+def test_negative_indices_of_a_subset_count_from_its_end(real: str, pictures: Path) -> None:
+    folder = datasets.ImageFolder(pictures)
+    for subset in (Subset(folder, range(-4, 0)), Subset(Subset(folder, range(10, 30)), [-4, -3, -2, -1])):
+        with feedwater.Loader(subset, v2.PILToTensor(), batch_size=1, fields=("image", "label", "index")) as loader:
+            for (image, label, index), (expected, target) in zip(loader, subset, strict=True):
+                assert np.array_equal(image[0].permute(1, 2, 0), np.asarray(expected))
+                assert (label.item(), index.item()) == (target, list(range(26, 30))[loader.last.position])
+    with pytest.raises(feedwater.DataError, match="reach from -31"):
+        feedwater.Loader(Subset(folder, [-31]), v2.PILToTensor(), batch_size=1)
+
+
+class Sometimes:
+    """A sampler that gives nothing in odd epochs."""
+
+    epoch = 0
+
+    def set_epoch(self, epoch: int) -> None:
+        self.epoch = epoch
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(range(10) if self.epoch % 2 == 0 else ())
+
+    def __len__(self) -> int:
+        return 10
+
+
+def test_an_epoch_for_which_a_sampler_gives_nothing_is_an_error(fake: Any) -> None:
+    loader = fake.loader(sampler=Sometimes(), batch_size=10)
+    assert len(list(loader)) == 1
+    for _ in range(2):
+        with pytest.raises(feedwater.DataError, match=r"Sometimes gave nothing in epoch 1, .*set_epoch\(epoch \+ 1\)"):
+            list(loader)
+    loader.set_epoch(2)
+    assert len(list(loader)) == 1
+    lists = fake.loader(batch_sampler=Used([[1, 2], [3]]), batch_size=None)
+    assert len(list(lists)) == 2
+    with pytest.raises(feedwater.DataError, match=r"Used gave nothing in epoch 1, .*An iterator is used up"):
+        list(lists)
+
+
+class Used:
+    """An iterator in place of a sampler."""
+
+    def __init__(self, lists: list[list[int]]) -> None:
+        self._lists = iter(lists)
+
+    def __iter__(self) -> Iterator[list[int]]:
+        return self._lists
+
+    def __len__(self) -> int:
+        return 2

@@ -514,7 +514,7 @@ def test_a_steps_place_is_the_same_on_all_ranks_though_lists_are_of_other_length
     assert [[step.place for step in steps] for steps in ranks] == [[0, 1, 2, 3]] * 2
 
 
-@pytest.mark.parametrize("bad", [-1, N])
+@pytest.mark.parametrize("bad", [-N - 1, N])
 def test_indices_outside_of_the_data_set(bad: int) -> None:
     with pytest.raises(DataError, match=f"list gave index {bad}, but the data set has samples 0 to 99"):
         SamplerOrder([0, bad], 2, "short", 0, N).at(0, 0, ALONE)

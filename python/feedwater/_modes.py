@@ -1,0 +1,31 @@
+"""The modes of torch that a program may have set around a call of ours, and that batches must not be made under.
+
+Nothing here imports torch: where it was not imported no mode is set.
+"""
+
+from __future__ import annotations
+
+import sys
+from contextlib import AbstractContextManager, ExitStack, nullcontext
+from typing import Any
+
+__all__ = ["lasting", "on_cpu"]
+
+
+def lasting() -> AbstractContextManager[Any]:
+    """Tensors made inside may be saved for a backward and changed in place, also by who is in inference mode."""
+    torch = sys.modules.get("torch")
+    if torch is None or not torch.is_inference_mode_enabled():
+        return nullcontext()
+    return torch.inference_mode(False)  # type: ignore[no-any-return]
+
+
+def on_cpu() -> AbstractContextManager[Any]:
+    """Tensors made inside without a device are on the CPU, whatever torch.set_default_device said; and last."""
+    torch = sys.modules.get("torch")
+    if torch is None:
+        return nullcontext()
+    stack = ExitStack()
+    stack.enter_context(lasting())
+    stack.enter_context(torch.device("cpu"))
+    return stack
