@@ -156,7 +156,7 @@ def test_a_python_script_of_the_same_name_is_not_it(places: Path) -> None:
 
 def test_where_installers_put_scripts() -> None:
     found = list(map(str, _binary._scripts()))
-    assert os.path.dirname(sys.executable) in found
+    assert os.path.normpath(os.path.dirname(sys.executable)) in found
     assert any(".local" in place or "Python" in place for place in found), "pip install --user"
 
 

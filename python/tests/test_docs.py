@@ -1,0 +1,59 @@
+"""The documents: what they link to is there, Python in them is Python, and the front door stays short."""
+
+from __future__ import annotations
+
+import ast
+import re
+import textwrap
+from pathlib import Path
+from urllib.parse import unquote
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), ROOT / "python" / "README.md"])
+MOST_WORDS = {"README.md": 700, "CHANGELOG.md": 600}
+FENCE = re.compile(r"^( *)```(\w*)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\]\(([^)\s]+)\)|(?:src|href)=\"([^\"]+)\"")
+
+
+def prose(page: Path) -> str:
+    """A page without code."""
+    return re.sub(r"`[^`\n]*`", "", FENCE.sub("", page.read_text()))
+
+
+def anchors(page: Path) -> set[str]:
+    """The anchors that GitHub gives to a page's headings."""
+    headings = re.findall(r"^#+ (.*)$", FENCE.sub("", page.read_text()), re.MULTILINE)
+    words = [re.sub(r"[^\w\- ]", "", re.sub(r"\]\([^)]*\)", "]", heading)).lower() for heading in headings]
+    return {word.strip().replace(" ", "-") for word in words}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_somewhere(page: Path) -> None:
+    for found in LINK.finditer(prose(page)):
+        target, _, anchor = unquote(found[1] or found[2]).partition("#")
+        if re.match(r"[a-z]+:", target):
+            continue
+        there = (page.parent / target).resolve() if target else page
+        assert there.is_relative_to(ROOT), target
+        assert there.exists(), target
+        assert not anchor or anchor in anchors(there), f"{target}#{anchor}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_python_parses(page: Path) -> None:
+    for _, language, code in FENCE.findall(page.read_text()):
+        if language == "python":
+            ast.parse(textwrap.dedent(code))
+
+
+@pytest.mark.parametrize("name", MOST_WORDS)
+def test_the_door_stays_short(name: str) -> None:
+    assert len((ROOT / name).read_text().split()) <= MOST_WORDS[name]
+
+
+def test_the_map_names_every_page() -> None:
+    text = (ROOT / "docs" / "README.md").read_text()
+    missing = [page.name for page in (ROOT / "docs").glob("*.md") if f"({page.name})" not in text]
+    assert missing in ([], ["README.md"])
