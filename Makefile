@@ -9,7 +9,8 @@
 #   make build                bin/feedwater, and bin/feedwater-nvml where there is a C compiler
 #   make test-race-all        all Go tests under the race detector, of which make test runs those of packages with several goroutines; half an hour
 #   make test-arm64           the pixels on arm64, where qemu-aarch64-static (Debian: qemu-user-static) runs it; half an hour
-#   make lint                 linters, and that generated files are up to date
+#   make lint                 linters, that generated files are up to date, and that the table of units is
+#   make raise UNITS="a b"    note that these units make other bytes than before; docs/revisions.md
 #   make structure            how the code is built: sizes, directions of imports, names; bench/structure --help defines each measure
 #   make bench [DATA=folder]  the measurements of the README
 #   make bench-pixels [DATA=folder]  speed against torchvision, tf.data and libjpeg-turbo, a table; a quarter of an hour
@@ -67,7 +68,9 @@ VERSION      := $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' python/feedwater
 
 say = @printf '\n\033[1m==> %s\033[0m\n' "$(1)"
 
-.PHONY: build demo test test-go test-race test-race-all test-python test-arm64 lint generate check-generated bench bench-pixels pictures faults attacks soak simulate simulate-mutants fuzz wheel clean fuzz-pillow scale-out crowd structure
+UNITS_COMMAND = $(GO) run ./pipeline/revision/internal/cmd/units
+
+.PHONY: check-units raise build demo test test-go test-race test-race-all test-python test-arm64 lint generate check-generated bench bench-pixels pictures faults attacks soak simulate simulate-mutants fuzz wheel clean fuzz-pillow scale-out crowd structure
 
 build:
 	@mkdir -p bin
@@ -106,7 +109,7 @@ test-arm64: $(VENV)/.ready
 	$(call say,Go tests of the pixels on arm64)
 	GOARCH=arm64 CGO_ENABLED=0 $(GO) test -timeout 60m -exec qemu-aarch64-static -skip '^(TestTwoProcesses|TestManifestCutWhileMapped|TestCutWhileInUse|TestFaultIsNoDamage|TestNoProductIsFusedUnasked)$$' ./pipeline/...
 
-lint: $(TOOLS)/.ready $(VENV)/.ready check-generated
+lint: $(TOOLS)/.ready $(VENV)/.ready check-generated check-units
 	$(call say,linters)
 	$(TOOLS)/golangci-lint run ./...
 	CGO_ENABLED=1 $(TOOLS)/golangci-lint run ./cmd/feedwater-nvml/...
@@ -126,6 +129,13 @@ generate: $(TOOLS)/.ready
 
 check-generated: generate
 	@git diff --exit-code --stat -- '*.pb.go' '*.s' '*_stubs_amd64.go' || { echo 'generated files are out of date: make generate, and commit'; exit 1; }
+
+check-units: $(VENV)/.ready
+	$(call say,units)
+	$(UNITS_COMMAND) check
+
+raise: $(VENV)/.ready
+	$(UNITS_COMMAND) raise $(UNITS)
 
 bench: build $(VENV)/.ready
 	@VENV='$(VENV)' bench/run.sh

@@ -92,7 +92,7 @@ func (s Set) Differing(other Set) []string {
 type Unit struct {
 	// Revision counts from 1.
 	Revision uint32
-	// Digest is of the unit's source.
+	// Digest is of the unit's source; "-" where there is none any more.
 	Digest string
 	// Uses are the units that this one calls and that not all plans use, sorted.
 	Uses []string
@@ -119,4 +119,19 @@ func Parse(text string) (map[string]Unit, error) {
 		units[f[0]] = Unit{Revision: uint32(n), Digest: f[2], Uses: f[3:]}
 	}
 	return units, nil
+}
+
+// heading is what a table begins with.
+const heading = "# The units that decide bytes: name, revision, digest of the source they are made of, units that they use.\n" +
+	"# docs/revisions.md says what to do when a digest has moved.\n"
+
+// Format writes a table that Parse reads, in the order of names.
+func Format(units map[string]Unit) string {
+	var b strings.Builder
+	b.WriteString(heading)
+	for _, name := range slices.Sorted(maps.Keys(units)) {
+		u := units[name]
+		fmt.Fprintln(&b, strings.Join(append([]string{name, strconv.FormatUint(uint64(u.Revision), 10), u.Digest}, u.Uses...), " "))
+	}
+	return b.String()
 }

@@ -24,6 +24,12 @@ func TestTheTableIsWhole(t *testing.T) {
 	}
 }
 
+func TestTheTableIsAsItIsWritten(t *testing.T) {
+	if Format(table) != text {
+		t.Errorf("the table is written as\n%s", Format(table))
+	}
+}
+
 func TestLinesThatAreNoUnits(t *testing.T) {
 	for line, problem := range map[string]string{
 		"order 1":            "line 1: 2 words",

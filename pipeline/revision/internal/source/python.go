@@ -1,0 +1,62 @@
+package source
+
+import (
+	"bytes"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// pythonFolder has the package that the training loop imports.
+const pythonFolder = "python/feedwater"
+
+// pythonRoots are the modules of Python that units begin at.
+var pythonRoots = map[string][]string{
+	"order":   {"_order", "_cursor", "_ranks", "_samplers", "_sampler_epoch", "_generators", "_policy", "_philox"},
+	"lasthop": {"_table", "_batch", "_look", "_batch_transform", "_random"},
+}
+
+// pythonApart are modules of Python that decide no byte: they lend memory, carry answers, and word errors.
+var pythonApart = []string{"_memory", "_slots", "_want", "_opened", "errors"}
+
+//go:embed closure.py
+var pythonClosure string
+
+// digestPython gathers what Python has of each unit.
+func digestPython(dir, python string) (map[string]part, error) {
+	roots, err := json.Marshal(pythonRoots)
+	if err != nil {
+		return nil, err
+	}
+	apart, err := json.Marshal(pythonApart)
+	if err != nil {
+		return nil, err
+	}
+	run := exec.Command(python, "-", filepath.Join(dir, pythonFolder), string(roots), string(apart)) //nolint:gosec // whoever calls us chose it
+	run.Stdin = strings.NewReader(pythonClosure)
+	var trouble bytes.Buffer
+	run.Stderr = &trouble
+	out, err := run.Output()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w\n%s", python, err, trouble.String())
+	}
+	var found map[string]map[string]string
+	if err := json.Unmarshal(out, &found); err != nil {
+		return nil, err
+	}
+	all := map[string]part{}
+	for unit, declarations := range found {
+		var p part
+		for _, name := range slices.Sorted(maps.Keys(declarations)) {
+			p.text += name + "\n" + declarations[name] + "\n"
+			p.declarations = append(p.declarations, pythonFolder+"/"+name)
+		}
+		all[unit] = p
+	}
+	return all, nil
+}

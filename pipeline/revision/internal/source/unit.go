@@ -1,0 +1,194 @@
+package source
+
+import (
+	"fmt"
+	"go/ast"
+	"go/types"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+)
+
+// Where the units begin, below the module's path. Who moves a package says so here; all else is found.
+const (
+	orderPackage   = "pipeline/order"
+	augmentPackage = "pipeline/augment"
+	codecPackage   = "pipeline/codec"
+	kernelPackage  = "pipeline/internal/kernel"
+	batchPackage   = "pipeline"
+	agentPackage   = "client/agent"
+	// registry is the map in augmentPackage from the names of ops to what makes them.
+	registry = "ops"
+	// levels is the part of kernelPackage that is of no family: it is in whatever unit calls it.
+	levels = "levels"
+)
+
+// formats are the packages below codecPackage that are a codec each.
+var formats = []string{"bmp", "gif", "jpeg", "png", "webp"}
+
+// roots of the units that are parts of a package.
+var (
+	orderRoots  = []string{"Permutation", "NewPermutation", "Epoch"}
+	kernelRoots = map[string][]string{
+		levels:   {"Levels", "Best", "Check"},
+		"jpeg":   {"JPEG", "JPEGFor", "Block"},
+		"resize": {"Taps", "Horizontal", "NewHorizontal", "Vertical", "NewVertical"},
+	}
+	batchRoots   = []string{"ParsePlan", "Job.Submit", "Pipeline.Prepare", "Pipeline.PrepareMasked", "Want.sample", "Want.result"}
+	lastHopRoots = []string{"LastHop", "LastHops", "picture", "newPictures", "canvas", "batch.erase"}
+)
+
+// patterns are the packages that are read.
+var patterns = []string{"./pipeline/...", "./client/agent"}
+
+// apart are packages that decide no byte, each for the reason that it gives.
+var apart = map[string]string{
+	"pipeline/revision":  "says which revisions there are",
+	"control/share":      "decides when a sample is made, and nothing about it",
+	"pipeline/spelling":  "words an error",
+	"proto/feedwater/v1": "carries values, with numbers for names that do not change",
+	"client":             "asks for batches; what it asks for is in their names",
+	"span":               "tells what took how long",
+	"watch":              "tells how it goes",
+	"control/pulse":      "tells how it goes",
+}
+
+// bookkeeping are types, with their methods, that decide no byte but stand in the way to many: what is queued, lent, and in use.
+var bookkeeping = []string{"client/agent.batch", "client/agent.slots", "client/agent.loader", "pipeline.Pipeline", "pipeline.queue"}
+
+// unit is a unit before it has a digest.
+type unit struct {
+	name  string
+	roots []*node
+	// beside are units whose code is not part of this one: who uses this one uses them.
+	beside []string
+}
+
+// units finds all units. Those that others are beside come first.
+func (p *program) units() ([]unit, error) {
+	var all []unit
+	var err error
+	add := func(name, pkg string, names []string, beside ...string) {
+		roots, e := p.find(pkg, names)
+		if e != nil {
+			err = fmt.Errorf("%s: %w", name, e)
+		}
+		all = append(all, unit{name, roots, beside})
+	}
+	for _, family := range slices.Sorted(maps.Keys(kernelRoots)) {
+		add("kernel/"+family, kernelPackage, kernelRoots[family])
+	}
+	add("order", orderPackage, orderRoots)
+	add("draws", orderPackage, p.exportedBut(orderPackage, orderRoots), "order")
+	add("lasthop", agentPackage, lastHopRoots, "order", "draws")
+	add("batch", batchPackage, batchRoots, "order", "draws")
+	add("files", codecPackage, p.usedOutside(codecPackage), "batch")
+	for _, f := range formats {
+		add("codec/"+f, codecPackage+"/"+f, p.usedOutside(codecPackage+"/"+f), "order", "draws", "batch", "files")
+	}
+	if err != nil {
+		return nil, err
+	}
+	ops, err := p.ops()
+	return append(all, ops...), err
+}
+
+// package of the module, by its path below the module's.
+func (p *program) scope(pkg string) (*types.Package, error) {
+	q := p.packages[path.Join(p.module, pkg)]
+	if q == nil {
+		return nil, fmt.Errorf("there is no package %s", pkg)
+	}
+	return q.types, nil
+}
+
+// find finds declarations by name: "Function", "Type", or "Type.Method".
+func (p *program) find(pkg string, names []string) ([]*node, error) {
+	q, err := p.scope(pkg)
+	if err != nil {
+		return nil, err
+	}
+	var all []*node
+	for _, name := range names {
+		first, method, is := strings.Cut(name, ".")
+		o := q.Scope().Lookup(first)
+		if is && o != nil {
+			o, _, _ = types.LookupFieldOrMethod(o.Type(), true, q, method)
+		}
+		n := p.nodes[o]
+		if n == nil {
+			return nil, fmt.Errorf("%s declares no %s", pkg, name)
+		}
+		all = append(all, n)
+	}
+	return all, nil
+}
+
+// exportedBut are the exported names of a package, but for some, in order.
+func (p *program) exportedBut(pkg string, names []string) []string {
+	q, err := p.scope(pkg)
+	if err != nil {
+		return []string{"?"}
+	}
+	var rest []string
+	for _, name := range q.Scope().Names() {
+		o := q.Scope().Lookup(name)
+		if _, constant := o.(*types.Const); !constant && o.Exported() && !slices.Contains(names, name) {
+			rest = append(rest, name)
+		}
+	}
+	return rest
+}
+
+// usedOutside are the names of a package that other packages use, in order.
+func (p *program) usedOutside(pkg string) []string {
+	q, err := p.scope(pkg)
+	if err != nil {
+		return []string{"?"}
+	}
+	used := map[string]bool{}
+	for _, other := range p.packages {
+		if other.types == q {
+			continue
+		}
+		for _, o := range other.info.Uses {
+			if n := p.nodes[origin(o)]; n != nil && n.pkg.types == q {
+				used[n.name] = true
+			}
+		}
+	}
+	var names []string
+	for name := range used {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// ops reads the registry.
+func (p *program) ops() ([]unit, error) {
+	found, err := p.find(augmentPackage, []string{registry})
+	if err != nil {
+		return nil, err
+	}
+	spec := found[0].syntax.(*ast.ValueSpec)
+	table, is := spec.Values[0].(*ast.CompositeLit)
+	if !is {
+		return nil, fmt.Errorf("%s.%s is no map literal", augmentPackage, registry)
+	}
+	var all []unit
+	for _, e := range table.Elts {
+		entry := e.(*ast.KeyValueExpr)
+		name, known := entry.Key.(*ast.BasicLit)
+		maker, named := entry.Value.(*ast.Ident)
+		if !known || !named || p.nodes[p.names[maker]] == nil {
+			return nil, fmt.Errorf("%s.%s: an entry is not a name and a function", augmentPackage, registry)
+		}
+		all = append(all, unit{
+			"op/" + strings.Trim(name.Value, `"`), []*node{p.nodes[p.names[maker]]},
+			[]string{"order", "draws", "batch", "files"},
+		})
+	}
+	return all, nil
+}
