@@ -23,7 +23,12 @@ func (d *Decoder) ParseUpright(src []byte, l Limits) (w, h int, err error) {
 	if w, h, err = d.Parse(src, l); err != nil {
 		return 0, 0, err
 	}
-	d.turn.orientation = exif.Orientation(src)
+	orientation, err := exif.Orientation(src)
+	if err != nil {
+		d.current = nil
+		return 0, 0, err
+	}
+	d.turn.orientation = orientation
 	d.turn.stored = image.Pt(w, h)
 	if d.turn.swapped() {
 		w, h = h, w

@@ -1,188 +1,104 @@
-// Package exif finds how a picture wants to be turned, as Pillow's ImageOps.exif_transpose does: in the EXIF data of JPEG, PNG
-// and WebP files, or, where that is silent, in their XMP. Compressed XMP, and the hexadecimal profiles in the text of some PNG
-// files, are not read, and EXIF data that makes no sense says nothing; there Pillow reads on, or raises an error. The package
-// starts no goroutine.
+// Package exif finds how a picture wants to be turned, as ImageOps.exif_transpose of Pillow 13 does: in the EXIF data of JPEG, PNG and WebP
+// files, also where that is text of a PNG, or, where the tag is not among it, in their XMP. What Pillow refuses is an error. Pillow writes the
+// EXIF data anew when it has turned a picture, and refuses files of which it cannot; that is not done here. The package starts no goroutine.
 package exif
 
 import (
 	"bytes"
-	"encoding/binary"
-	"slices"
+	"errors"
 )
 
+// ErrMetadata is wrapped by errors about EXIF data and XMP that cannot be read.
+var ErrMetadata = errors.New("broken EXIF data")
+
 // Orientation returns what is to be done to the pixels of a file to see it upright, by EXIF's numbers: 1 nothing, 2 mirror,
-// 3 turn by 180°, 4 flip, 5 transpose, 6 turn by 90° clockwise, 7 transpose the other way, 8 turn by 90° counterclockwise.
-func Orientation(file []byte) int {
-	var m metadata
+// 3 turn by 180°, 4 flip, 5 transpose, 6 turn by 90° clockwise, 7 transpose the other way, 8 turn by 90° counterclockwise. The file is one that
+// decodes; errors wrap ErrMetadata.
+func Orientation(file []byte) (int, error) {
+	m := metadata{}
+	var err error
 	switch {
 	case bytes.HasPrefix(file, []byte("\xff\xd8")):
 		m.jpeg(file)
 	case bytes.HasPrefix(file, []byte("\x89PNG\r\n\x1a\n")):
-		m.png(file)
+		err = m.png(file)
 	case len(file) > 30 && string(file[:4]) == "RIFF" && string(file[8:16]) == "WEBPVP8X":
 		m.webp(file)
 	}
-	v, there := tag(m.exif)
-	if !there {
-		v = property(m.xmp)
+	if err != nil {
+		return 0, err
 	}
-	if v < 1 || v > 8 {
-		return 1
+	v, err := m.orientation()
+	if err != nil {
+		return 0, err
 	}
-	return v
+	if v < 2 || v > 8 {
+		return 1, nil
+	}
+	return v, nil
 }
 
 // metadata is the parts of a file that may say it.
-type metadata struct{ exif, xmp []byte }
+type metadata struct {
+	exif value
+	// profile is EXIF data in hexadecimal digits, behind three lines of other text.
+	profile value
+	// packet is the XMP that Pillow looks at first, xmp what it looks at where that is empty.
+	packet, xmp value
+	// resolved says that Pillow reads the EXIF data for a resolution when it opens the file, and then forgets what was wrong with it.
+	resolved bool
 
-var (
-	exifMark = []byte("Exif\x00\x00")
-	xmpMark  = []byte("http://ns.adobe.com/xap/1.0/\x00")
-)
-
-// jpeg reads the segments in front of the first scan. EXIF data may be in several of them.
-func (m *metadata) jpeg(b []byte) {
-	for at := 2; at+4 <= len(b); {
-		switch {
-		case b[at] != 0xff || b[at+1] == 0 || b[at+1] == 0xff: // what stands between segments is skipped
-			at++
-			continue
-		case b[at+1] == 0xda:
-			return
-		case b[at+1] >= 0xd0 && b[at+1] <= 0xd8 || b[at+1] == 1:
-			at += 2
-			continue
-		}
-		n := max(2, int(binary.BigEndian.Uint16(b[at+2:])))
-		if at+2+n > len(b) {
-			return
-		}
-		if b[at+1] == 0xe1 {
-			m.segment(b[at+4 : at+2+n])
-		}
-		at += 2 + n
-	}
+	texts texts
 }
 
-func (m *metadata) segment(b []byte) {
+// value is what Pillow has for a name: nothing, bytes, or text, which it cannot read in the place of bytes.
+type value struct {
+	data        []byte
+	there, text bool
+	packed      bool // the data is compressed
+	valid       bool // of compressed text and that of iTXt: it is UTF-8
+}
+
+func bytesOf(b []byte) value { return value{data: b, there: true} }
+func textOf(b []byte) value  { return value{data: b, there: true, text: true} }
+
+// orientation is the tag's number, or what XMP says; 0 for neither.
+func (m *metadata) orientation() (int, error) {
+	data, err := m.directory()
+	if err != nil {
+		return 0, err
+	}
+	v, there, err := tag(data)
 	switch {
-	case bytes.HasPrefix(b, exifMark) && m.exif == nil:
-		m.exif = slices.Clip(b) // the file's own: what is appended goes elsewhere
-	case bytes.HasPrefix(b, exifMark):
-		m.exif = append(m.exif, b[len(exifMark):]...)
-	case bytes.HasPrefix(b, xmpMark):
-		m.xmp = b[len(xmpMark):]
+	case err != nil && m.resolved:
+		return 0, nil // XMP is not looked at either
+	case err != nil || there:
+		return v, err
 	}
+	if packet := m.texts.content(m.packet); len(packet) > 0 {
+		return property(packet), nil
+	}
+	xmp := m.texts.content(m.xmp)
+	if m.xmp.text && len(xmp) > 0 {
+		return 0, broken("XMP that is text under the name xmp")
+	}
+	return property(xmp), nil
 }
 
-// png reads the chunks, behind the pixels too; the last one counts.
-func (m *metadata) png(b []byte) {
-	for at := 8; at+8 <= len(b); {
-		n := int(binary.BigEndian.Uint32(b[at:]))
-		if n > len(b)-at-8 {
-			return
-		}
-		data := b[at+8 : at+8+n]
-		switch string(b[at+4 : at+8]) {
-		case "IEND":
-			return
-		case "eXIf":
-			m.exif = data
-		case "iTXt":
-			if rest, ok := bytes.CutPrefix(data, []byte("XML:com.adobe.xmp\x00\x00")); ok {
-				m.xmp = rest
-			}
-		}
-		at += 12 + n
-	}
-}
-
-// webp reads the chunks that the header announces; the first one counts.
-func (m *metadata) webp(b []byte) {
-	const hasXMP, hasEXIF = 4, 8
-	flags := b[20]
-	for at := 12; at+8 <= len(b); {
-		n := int(binary.LittleEndian.Uint32(b[at+4:]))
-		if n > len(b)-at-8 {
-			return
-		}
-		data := b[at+8 : at+8+n]
-		switch name := string(b[at : at+4]); {
-		case name == "EXIF" && flags&hasEXIF != 0 && m.exif == nil:
-			m.exif = data
-		case name == "XMP " && flags&hasXMP != 0 && m.xmp == nil:
-			m.xmp = data
-		}
-		at += 8 + n + n&1
-	}
-}
-
-// tag returns the orientation among EXIF data. Of several the first one counts.
-func tag(b []byte) (v int, there bool) {
-	for bytes.HasPrefix(b, exifMark) {
-		b = b[len(exifMark):]
-	}
-	if len(b) < 8 {
-		return 0, false
-	}
-	var order binary.ByteOrder = binary.LittleEndian
-	switch string(b[:4]) {
-	case "II*\x00":
-	case "MM\x00*":
-		order = binary.BigEndian
-	default:
-		return 0, false
-	}
-	at := int(order.Uint32(b[4:]))
-	if at+2 > len(b) {
-		return 0, false
-	}
-	entries := int(order.Uint16(b[at:]))
-	for at += 2; entries > 0 && at+12 <= len(b); entries, at = entries-1, at+12 {
-		if order.Uint16(b[at:]) == orientation {
-			if v, there = value(b, b[at:at+12], order); there {
-				return v, true
-			}
-		}
-	}
-	return 0, false
-}
-
-const orientation = 0x0112
-
-// value returns the first number of an entry if it is a whole one of 16 or 32 bits, else 0. An entry of no known type is as
-// good as none.
-func value(b, entry []byte, order binary.ByteOrder) (int, bool) {
-	const short, long, signedShort, signedLong = 3, 4, 8, 9
-	size := 2
-	switch order.Uint16(entry[2:]) {
-	case short, signedShort:
-	case long, signedLong:
-		size = 4
-	default:
-		const lastType = 13
-		kind := order.Uint16(entry[2:])
-		return 0, kind >= 1 && kind <= lastType
-	}
-	n := int(order.Uint32(entry[4:]))
-	data := entry[8:]
-	if n*size > 4 {
-		at := int(order.Uint32(data))
-		if at+n*size > len(b) {
-			return 0, false
-		}
-		data = b[at:]
-	}
+// directory is the EXIF data itself.
+func (m *metadata) directory() ([]byte, error) {
 	switch {
-	case n == 0:
-		return 0, false
-	case size == 2:
-		return int(order.Uint16(data)), true
+	case m.exif.text:
+		return nil, broken("EXIF data that is text under the name exif")
+	case m.exif.there:
+		return m.exif.data, nil
+	case m.profile.there:
+		return unhex(m.texts.content(m.profile))
 	}
-	return int(order.Uint32(data)), true
+	return nil, nil
 }
 
-// property returns the orientation that XMP says, 0 for none.
+// property returns the orientation that XMP says first, 0 for none.
 func property(xmp []byte) int {
 	for {
 		_, rest, there := bytes.Cut(xmp, []byte("tiff:Orientation"))

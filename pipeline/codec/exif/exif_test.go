@@ -2,6 +2,8 @@ package exif
 
 import (
 	"bytes"
+	"errors"
+	"strings"
 	"testing"
 
 	"github.com/feedwater-io/feedwater/pipeline/internal/budget"
@@ -20,11 +22,26 @@ func TestManySegments(t *testing.T) {
 	}
 	before := bytes.Clone(file)
 	budget.Hold(t, 8*uint64(len(file)), func() {
-		if o := Orientation(file); o != 6 {
-			t.Errorf("orientation %d", o)
+		if o, err := Orientation(file); o != 6 || err != nil {
+			t.Errorf("orientation %d, %v", o, err)
 		}
 	})
 	if !bytes.Equal(file, before) {
 		t.Error("the file was changed")
 	}
+}
+
+// Text that becomes long takes no more memory than one of them, however many there are, and all together a bounded time.
+func TestManyTexts(t *testing.T) {
+	s := &samples{base: bases(t)}
+	text := chunk("zTXt", packetName, "\x00\x00", deflated(packet(6)+strings.Repeat(" ", 900<<10)))
+	few, many := s.pngOf(strings.Repeat(text, 50)), s.pngOf(strings.Repeat(text, 100))
+	budget.Hold(t, 8<<20, func() {
+		if o, err := Orientation(few); o != 6 || err != nil {
+			t.Errorf("orientation %d, %v", o, err)
+		}
+		if o, err := Orientation(many); !errors.Is(err, errTooLong) {
+			t.Errorf("of 90 MiB: orientation %d, %v", o, err)
+		}
+	})
 }

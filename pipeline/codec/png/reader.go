@@ -29,7 +29,8 @@ type reader struct {
 	animated    bool // there is a frame count
 	indices     bool // a palette's indices are wanted, not its colours
 	sequence    int64
-	data        int // where the first data chunk begins
+	data        int                            // where the first data chunk begins
+	use         func(name string, data []byte) // told of the chunks; may be nil
 }
 
 // chunk is a piece of the file; its payload may reach beyond the end.
@@ -70,7 +71,7 @@ func (r *reader) payload(c *chunk) ([]byte, error) {
 
 // header reads up to the data.
 func (r *reader) header(src []byte) error {
-	*r = reader{src: src, sequence: -1}
+	*r = reader{src: src, sequence: -1, use: r.use}
 	if !bytes.HasPrefix(src, []byte(Signature)) {
 		return fmt.Errorf("%w: no signature", ErrBroken)
 	}
@@ -148,11 +149,32 @@ func (r *reader) rest(at int) error {
 	}
 }
 
+// Chunks calls use with each chunk that Pillow reads of a file, but for those of pixels, in order, and ends where it finds damage. Use must not
+// change data.
+func Chunks(src []byte, use func(name string, data []byte)) {
+	r := reader{use: use}
+	if r.header(src) != nil {
+		return
+	}
+	at := r.data
+	for {
+		c, err := r.chunk(at)
+		if err != nil || string(c.name) != "IDAT" && string(c.name) != "DDAT" {
+			break
+		}
+		at = c.end()
+	}
+	_ = r.rest(at) // damage ends it
+}
+
 // take reads one chunk.
 func (r *reader) take(c *chunk) error {
 	b, err := r.payload(c)
 	if err != nil {
 		return err
+	}
+	if r.use != nil {
+		r.use(string(c.name), b)
 	}
 	short := func(least int) error {
 		if len(b) < least {
