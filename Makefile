@@ -14,6 +14,7 @@
 #   make structure            how the code is built: sizes, directions of imports, names; bench/structure --help defines each measure
 #   make bench [DATA=folder]  the measurements of the README
 #   make bench-pixels [DATA=folder]  speed against torchvision, tf.data and libjpeg-turbo, a table; a quarter of an hour
+#   make bench-scan           how fast a slow storage is listed, one question at a time and many at once
 #   make faults [DATA=folder] a training job on real nodes through every fault, a table; twenty minutes
 #   make attacks [DATA=folder] what a job keeps of its rate beside one attack on its node after the other, a table; half an hour
 #   make pictures             the page and top in three states, in a real browser and terminal: PNGs in pictures/, and what is wrong with them
@@ -143,6 +144,10 @@ bench: build $(VENV)/.ready
 bench-pixels: build $(VENV)/.ready
 	$(call say,pixels)
 	@$(VENV)/bin/python bench/pixels/table.py $(PIXELS) $(or $(FEEDWATER_PHOTOS),$(error give DATA=folder of photographs))
+
+.PHONY: bench-scan
+bench-scan:
+	$(GO) test -run '^$$' -bench SlowFolder -benchtime 1x -cpu $$(nproc),16 ./pipeline/dataset
 
 pictures: build $(VENV)/.ready
 	$(call say,pictures)

@@ -1,8 +1,8 @@
 // Package dataset turns a folder of pictures into a snapshot, and a snapshot into samples and their encoded bytes. Which
 // files are samples, their order and their labels are exactly those of torchvision's ImageFolder. A snapshot lives in a
 // manifest, one mapped file kept in a cache directory, so that opening it again costs one stat per directory. The package
-// decodes nothing, orders nothing and knows no plan. Open runs at most Options.Readers goroutines, and
-// one that puts their findings in order, and waits for them; nothing else here starts any.
+// decodes nothing, orders nothing and knows no plan. Open runs at most Options.Readers goroutines that read directories, Options.Stats
+// that ask about files, and one that puts their findings in order, and waits for them; nothing else here starts any.
 package dataset
 
 import (
@@ -25,8 +25,11 @@ type Options struct {
 	// Progress is told how many samples the scan has found so far, every few thousand and at the end; never by two
 	// goroutines at once. It is not called when the cached manifest is good. Default: nobody is told.
 	Progress func(samples int)
-	// Readers is how many directories are read at once. Default 8.
+	// Readers is how many directories are read at once. Default 32.
 	Readers int
+	// Stats is how many files are asked about at once, at most: as many are as the storage answers with profit, those of one folder too.
+	// Default 256; 1: one after the other in each directory.
+	Stats int
 	// Refresh scans even where the cached manifest looks good.
 	Refresh bool
 	// MaxEncodedBytes is the size of the largest file that Read reads. Default 256 MiB.
@@ -35,12 +38,16 @@ type Options struct {
 	// Flat takes a folder without folders in it too: its pictures are samples, of one class whose name is empty.
 	Flat bool
 
-	now func() time.Time // tests stop the clock here
+	now  func() time.Time // tests stop the clock here
+	slow func()           // called before each question to the storage; tests make it last here
 }
 
 func (o Options) withDefaults() Options {
 	if o.Readers <= 0 {
-		o.Readers = 8
+		o.Readers = 32
+	}
+	if o.Stats <= 0 {
+		o.Stats = 256
 	}
 	if o.MaxEncodedBytes <= 0 {
 		o.MaxEncodedBytes = 256 << 20
@@ -51,6 +58,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.now == nil {
 		o.now = time.Now
+	}
+	if o.slow == nil {
+		o.slow = func() {}
 	}
 	return o
 }

@@ -66,6 +66,7 @@ func (f *folder) key(name []byte) string {
 func (s *scanner) read(ctx context.Context, path string, up *folder) (*folder, error) {
 	buf := s.buffers.Get().(*[]byte)
 	defer s.buffers.Put(buf)
+	s.lookers.slow()
 	d, err := s.root.openDir(path, *buf)
 	if err != nil {
 		return nil, &fs.PathError{Op: "open", Path: cmp.Or(path, "."), Err: err}
@@ -117,7 +118,7 @@ func (f *folder) reserve(d *directory) error {
 			return d.rewind()
 		}
 		if err != nil {
-			return &fs.PathError{Op: "read", Path: cmp.Or(f.path, "."), Err: err}
+			return readError(f, err)
 		}
 		if isPicture(name) {
 			pictures++
@@ -126,54 +127,23 @@ func (f *folder) reserve(d *directory) error {
 	}
 }
 
-func (s *scanner) entries(ctx context.Context, f *folder, d *directory) error {
-	const step = 1024
-	counted := 0
-	for n := 0; ; n++ {
-		if n%step == 0 {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			s.count(f, &counted)
-		}
-		name, k, err := d.next()
-		if errors.Is(err, io.EOF) {
-			s.count(f, &counted)
-			return nil
-		}
-		if err != nil {
-			return &fs.PathError{Op: "read", Path: cmp.Or(f.path, "."), Err: err}
-		}
-		if err := f.entry(d, name, k); err != nil {
-			return err
-		}
-	}
+func readError(f *folder, err error) error {
+	return &fs.PathError{Op: "read", Path: cmp.Or(f.path, "."), Err: err}
 }
 
-func (s *scanner) count(f *folder, counted *int) {
-	if f.up != nil {
-		s.progress.add(len(f.pictures) - *counted)
-		*counted = len(f.pictures)
-	}
-}
-
-// entry adds what a name stands for. ImageFolder takes everything with a picture's ending that is no folder; what of it could
+// settle adds what a name stands for. ImageFolder takes everything with a picture's ending that is no folder; what of it could
 // not be read as a file is an error here, since a list without it would have other indices.
-func (f *folder) entry(d *directory, name []byte, k kind) error {
-	isPicture := isPicture(name)
-	isSample := isPicture && f.up != nil
-	if k == kindFolder {
+func (f *folder) settle(name []byte, e *entry) error {
+	if e.kind == kindFolder {
 		f.below = append(f.below, string(name))
 		return nil
 	}
-	if !isSample && k != kindUnknown {
-		if isPicture {
-			return f.add(name, attributes{})
-		}
-		return nil
+	if !e.look {
+		return f.add(name, attributes{}) // of the root
 	}
-	a, err := d.stat(name)
-	switch {
+	isPicture := isPicture(name)
+	isSample := isPicture && f.up != nil
+	switch a, err := e.attributes, e.err; {
 	case err != nil && !isSample && leadsNowhere(err):
 		return nil
 	case err != nil && leadsNowhere(err):
@@ -187,8 +157,9 @@ func (f *folder) entry(d *directory, name []byte, k kind) error {
 		return nil
 	case a.kind != kindFile:
 		return fmt.Errorf("%w: %w", ErrLayout, &fs.PathError{Op: "scan", Path: f.key(name), Err: errNoFile})
+	default:
+		return f.add(name, a)
 	}
-	return f.add(name, a)
 }
 
 func (f *folder) add(name []byte, a attributes) error {

@@ -16,6 +16,7 @@ type scanner struct {
 	root     *root
 	group    *errgroup.Group
 	buffers  sync.Pool // *[]byte, for directory entries
+	lookers  *lookers
 	progress progress
 }
 
@@ -36,11 +37,16 @@ func (c *classScan) samples() (n int) {
 	return n
 }
 
+func newScanner(r *root, o Options) *scanner {
+	s := &scanner{root: r, lookers: newLookers(o.Stats, o.slow), progress: progress{report: o.Progress}}
+	s.buffers.New = func() any { b := make([]byte, 32<<10); return &b }
+	return s
+}
+
 // scan makes the manifest of the data set at path.
 func scan(ctx context.Context, r *root, path string, o Options) ([]byte, error) {
 	b := newBuilder(o.now().UnixNano())
-	s := &scanner{root: r, progress: progress{report: o.Progress}}
-	s.buffers.New = func() any { b := make([]byte, 32<<10); return &b }
+	s := newScanner(r, o)
 	top, err := s.read(ctx, "", nil) // its folders are the classes
 	if err != nil {
 		return nil, err

@@ -127,7 +127,7 @@ func TestHugeFolder(t *testing.T) {
 	if cap(f.pictures) != 2 || cap(f.names) != len("1.jpg22.png") {
 		t.Errorf("room for %d pictures, %d bytes of names", cap(f.pictures), cap(f.names))
 	}
-	must(t, new(scanner).entries(t.Context(), f, d))
+	must(t, newScanner(r, Options{}.withDefaults()).entries(t.Context(), f, d))
 	if len(f.pictures) != 2 || len(f.below) != 1 {
 		t.Errorf("%d pictures and %d folders listed", len(f.pictures), len(f.below))
 	}
