@@ -20,6 +20,9 @@ type Index struct {
 	// Trouble is told why no more is kept of a data set: the limit, a full disk, a folder that cannot be written. It must not block. Default:
 	// nobody is told.
 	Trouble func(error)
+	// Hold is told by how many bytes the memory grows that open indexes hold, negative where it is given back. It must not block. Default:
+	// nobody is told.
+	Hold func(bytes int64)
 }
 
 // MaxIndexInterval is the largest Index.Interval.
@@ -36,7 +39,7 @@ func (x Index) withDefaults() Index {
 }
 
 func (x *Index) open(fingerprint string, samples int) (*sidecar.Store, error) {
-	return sidecar.Open(fingerprint, samples, sidecar.Options{Dir: x.Dir, MaxBytes: x.MaxBytes, Trouble: x.Trouble})
+	return sidecar.Open(fingerprint, samples, sidecar.Options{Dir: x.Dir, MaxBytes: x.MaxBytes, Trouble: x.Trouble, Hold: x.Hold})
 }
 
 // indexes are the stores of the data sets that jobs were prepared for. Jobs go on without an index when theirs is closed.

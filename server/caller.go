@@ -77,7 +77,10 @@ func (s *Server) door(ctx context.Context, info *tap.Info) (context.Context, err
 	if p, ok := peer.FromContext(ctx); ok {
 		c.host = hostOf(p.Addr)
 	}
-	err := s.identify(ctx, c, info)
+	var err error
+	if !strings.HasPrefix(info.FullMethodName, healthMethods) {
+		err = s.identify(c, info.Header, certified(ctx))
+	}
 	if err == nil {
 		c.account, err = s.accounts.of(c, &s.options.Access)
 	}
@@ -107,16 +110,16 @@ func (c *caller) started() {
 	}
 }
 
-// identify finds out who calls.
-func (s *Server) identify(ctx context.Context, c *caller, info *tap.Info) error {
+// identify finds out who calls, by the headers of the call and the certificate of its connection, if it has one with a name.
+func (s *Server) identify(c *caller, header metadata.MD, shown *certificate) error {
 	a := &s.options.Access
-	if strings.HasPrefix(info.FullMethodName, healthMethods) || !a.restricted() {
+	if !a.restricted() {
 		return nil
 	}
-	if len(info.Header["authorization"]) > 0 && a.Tokens != nil {
-		return a.byToken(c, info.Header)
+	if len(header["authorization"]) > 0 && a.Tokens != nil {
+		return a.byToken(c, header)
 	}
-	if shown := certified(ctx); shown != nil && a.Certificates {
+	if shown != nil && a.Certificates {
 		return shown.identify(c, s.clientCAs(), time.Now())
 	}
 	switch {

@@ -151,8 +151,14 @@ func hostOf(a net.Addr) string {
 	if a == nil {
 		return ""
 	}
-	if host, _, err := net.SplitHostPort(a.String()); err == nil {
+	if host := hostOfPort(a.String()); host != "" {
 		return host
 	}
 	return a.Network()
+}
+
+// hostOfPort is the host of HOST:PORT; empty where there is none.
+func hostOfPort(addr string) string {
+	host, _, _ := net.SplitHostPort(addr)
+	return host
 }

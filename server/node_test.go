@@ -65,7 +65,7 @@ func (n *node) settled() {
 	until(n.t, "slots are still lent", func() bool { _, lent := n.Memory(); return lent == 0 })
 }
 
-// counted is a metric's value.
+// counted is what all series of a metric come to.
 func (n *node) counted(name string) int {
 	n.t.Helper()
 	registry := prometheus.NewRegistry()
@@ -76,7 +76,11 @@ func (n *node) counted(name string) int {
 	}
 	for _, f := range families {
 		if f.GetName() == "feedwater_node_"+name {
-			return int(f.Metric[0].GetCounter().GetValue() + f.Metric[0].GetGauge().GetValue())
+			sum := 0.0
+			for _, m := range f.Metric {
+				sum += m.GetCounter().GetValue() + m.GetGauge().GetValue()
+			}
+			return int(sum)
 		}
 	}
 	n.t.Fatalf("no metric %s", name)

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"context"
 	"sync/atomic"
 	"time"
 
@@ -21,10 +20,14 @@ const (
 
 // Watch implements the service Feed. It ends when the node has drained, and when the watcher takes no data for StallTimeout.
 func (s *Server) Watch(r *pb.WatchRequest, rpc grpc.ServerStreamingServer[pb.WatchResponse]) error {
-	if err := s.mayWatch(rpc.Context()); err != nil {
+	c, err := s.admitted(rpc.Context())
+	if err == nil {
+		err = s.mayWatch(c)
+	}
+	if err != nil {
 		return toStatus(err)
 	}
-	account := callerOf(rpc.Context()).of()
+	account := c.of()
 	if !account.watch() {
 		return status.Errorf(codes.ResourceExhausted, "%d watchers of yours are here already", maxAccountWatchers)
 	}
@@ -57,10 +60,9 @@ func (s *Server) tell(r *pb.WatchRequest, rpc grpc.ServerStreamingServer[pb.Watc
 }
 
 // mayWatch refuses identities whose rule does not let them see everybody's jobs.
-func (s *Server) mayWatch(ctx context.Context) error {
-	c, err := s.admitted(ctx)
-	if err != nil || c == nil || len(s.options.Access.Rules) == 0 {
-		return err
+func (s *Server) mayWatch(c *caller) error {
+	if c == nil || len(s.options.Access.Rules) == 0 {
+		return nil
 	}
 	r, err := s.options.Access.rule(c.identity)
 	if err == nil && !r.Watch {

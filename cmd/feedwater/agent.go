@@ -59,7 +59,7 @@ func runAgent(ctx context.Context) error {
 	defer done()
 	spans := span.Open(span.Options{Service: "feedwater-agent", Version: version, Log: log})
 	defer spans.Close()
-	local := &localPipelines{log: log, cores: c, index: indexes.index("", log), tracer: spans.Tracer()}
+	local := &localPipelines{log: log, cores: c, index: indexes.index("", log, nil), tracer: spans.Tracer()}
 	defer local.close()
 	a := agent.New(agent.Options{
 		Control:    os.NewFile(agentControlFD, "control"),

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -12,41 +13,43 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
-	"google.golang.org/grpc/health"
-	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 
 	"github.com/feedwater-io/feedwater/server"
 	"github.com/feedwater-io/feedwater/watch/page"
 )
 
-// serveHTTP serves the page, /metrics and /healthz if addr is set; stop ends it.
-func serveHTTP(ctx context.Context, addr string, s *server.Server, node *health.Server, log *slog.Logger) (stop func(), err error) {
-	if addr == "" {
+// webPort is a port that speaks HTTP.
+type webPort struct {
+	flag, addr string                          // addr may be empty: there is no port
+	tls        *tls.Config                     // nil: plaintext
+	gate       func(net.Listener) net.Listener // nil: none
+	handler    http.Handler
+}
+
+// serveWeb serves a port; stop ends it.
+func serveWeb(ctx context.Context, p webPort, log *slog.Logger) (stop func(), err error) {
+	if p.addr == "" {
 		return func() {}, nil
 	}
-	registry := prometheus.NewRegistry()
-	for _, c := range []prometheus.Collector{s, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{})} {
-		if err := registry.Register(c); err != nil {
-			return nil, err
-		}
-	}
-	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
-	mux.Handle("GET /", page.Handler(page.NewLive(s.Source()).Picture))
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, r *http.Request) { healthz(w, r, node) })
-	l, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
+	l, err := listenAt(ctx, p.addr)
 	if err != nil {
-		return nil, fmt.Errorf("--http %s: %w", addr, err)
+		return nil, fmt.Errorf("--%s %s: %w", p.flag, p.addr, err)
 	}
-	h := newHTTP(mux, log)
+	log.Info(p.flag, "addr", addressOf(l), "tls", p.tls != nil)
+	if p.gate != nil {
+		l = p.gate(l)
+	}
+	if p.tls != nil {
+		l = tls.NewListener(l, server.HTTPConfig(p.tls))
+	}
+	h := newHTTP(p.handler, log)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		if err := h.Serve(l); !errors.Is(err, http.ErrServerClosed) {
-			log.Error("http", "error", err)
+			log.Error(p.flag, "error", err)
 		}
 	}()
-	log.Info("http", "addr", l.Addr().String())
 	return func() {
 		_ = h.Close()
 		<-done
@@ -61,12 +64,29 @@ func newHTTP(handler http.Handler, log *slog.Logger) *http.Server {
 	}
 }
 
-// healthz is 200 while the node takes wants, 503 while it drains.
-func healthz(w http.ResponseWriter, r *http.Request, node *health.Server) {
-	answer, err := node.Check(r.Context(), &healthpb.HealthCheckRequest{})
-	if err != nil || answer.Status != healthpb.HealthCheckResponse_SERVING {
-		http.Error(w, "draining", http.StatusServiceUnavailable)
-		return
+// metricsHandler answers with what c tells, and the usual metrics of the process and of Go's runtime.
+func metricsHandler(c prometheus.Collector) (http.Handler, error) {
+	registry := prometheus.NewRegistry()
+	process := collectors.NewProcessCollector(collectors.ProcessCollectorOpts{})
+	for _, c := range []prometheus.Collector{c, collectors.NewGoCollector(), process} {
+		if err := registry.Register(c); err != nil {
+			return nil, err
+		}
 	}
-	fmt.Fprintln(w, "ok")
+	return promhttp.HandlerFor(registry, promhttp.HandlerOpts{}), nil
+}
+
+// nodePage is what a node answers at --http: the page and /metrics for those who may watch it, the probes for everybody. /healthz is /readyz
+// by its older name.
+func nodePage(s *server.Server, ready *readiness) (http.Handler, error) {
+	metrics, err := metricsHandler(s)
+	if err != nil {
+		return nil, err
+	}
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", s.Watchers(metrics))
+	mux.Handle("GET /", s.Watchers(page.Handler(page.NewLive(s.Source()).Picture)))
+	ready.addProbes(mux)
+	mux.HandleFunc("GET /healthz", ready.readyz)
+	return mux, nil
 }

@@ -36,13 +36,13 @@ func indexFromEnvironment() (p indexPlace, err error) {
 	return p, err
 }
 
-// index is nil where none is wanted. What goes wrong is logged, once.
-func (p *indexPlace) index(cacheDir string, log *slog.Logger) *pipeline.Index {
+// index is nil where none is wanted. What goes wrong is logged, once; hold, if there is one, is told of the memory that indexes take.
+func (p *indexPlace) index(cacheDir string, log *slog.Logger, hold func(int64)) *pipeline.Index {
 	if p.dir == indexOff {
 		return nil
 	}
 	var once sync.Once
-	return &pipeline.Index{Dir: p.named(cacheDir), MaxBytes: int64(p.limit), Trouble: func(err error) {
+	return &pipeline.Index{Dir: p.named(cacheDir), MaxBytes: int64(p.limit), Hold: hold, Trouble: func(err error) {
 		once.Do(func() {
 			what := "the index of pictures is not kept: crops are slower than they could be"
 			if errors.Is(err, sidecar.ErrFull) {

@@ -96,14 +96,14 @@ func TestNodesIndexOnTheirWay(t *testing.T) {
 
 func TestIndexPlace(t *testing.T) {
 	t.Setenv("FEEDWATER_INDEX", "off")
-	if p, err := indexFromEnvironment(); err != nil || p.index("", slog.Default()) != nil {
+	if p, err := indexFromEnvironment(); err != nil || p.index("", slog.Default(), nil) != nil {
 		t.Error("off is not off", err)
 	}
 	t.Setenv("FEEDWATER_INDEX", "/there")
 	t.Setenv("FEEDWATER_INDEX_LIMIT", "5MB")
 	p, err := indexFromEnvironment()
 	var log bytes.Buffer
-	x := p.index("/cache", slog.New(slog.NewTextHandler(&log, nil)))
+	x := p.index("/cache", slog.New(slog.NewTextHandler(&log, nil)), nil)
 	if err != nil || x.Dir != "/there" || x.MaxBytes != 5e6 {
 		t.Errorf("%+v, %v", x, err)
 	}
@@ -116,7 +116,7 @@ func TestIndexPlace(t *testing.T) {
 	if _, err := indexFromEnvironment(); err == nil || !strings.Contains(err.Error(), "FEEDWATER_INDEX_LIMIT") {
 		t.Errorf("%v", err)
 	}
-	if x := (&indexPlace{}).index("/cache", slog.Default()); x.Dir != "/cache/index" {
+	if x := (&indexPlace{}).index("/cache", slog.Default(), nil); x.Dir != "/cache/index" {
 		t.Errorf("%+v", x)
 	}
 }

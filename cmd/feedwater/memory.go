@@ -5,8 +5,11 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // warnOfMemory logs if a node may take more memory for batches than there is. root is / but in tests.
@@ -15,6 +18,12 @@ func warnOfMemory(log *slog.Logger, slots, share byteSize, root string) {
 	if all := slots + share; all > most {
 		log.Warn("--max-memory, with --share-memory, is more than there is: the node may be killed when it takes that much", "asked", all.String(), "there", most.String())
 	}
+}
+
+// standardMemory is what batches may take where nobody says: 4 GiB, or half of what there is if that is less. The other half is for pictures in
+// the making, indexes, and the kernel's pages of files. root is / but in tests.
+func standardMemory(root string) byteSize {
+	return max(leastMemory, min(4<<30, byteSize(min(machineBytes(root), groupBytes(root))/2)))
 }
 
 // machineBytes is the machine's memory; very much where it does not tell.
@@ -32,24 +41,33 @@ func machineBytes(root string) int64 {
 	return math.MaxInt64
 }
 
-// groupBytes is the least memory that one of this process's control groups may take, of version 2, or of version 1 in a container, where
-// the group lies at the top; very much where there is no limit.
+// groupBytes is the least memory that one of this process's control groups may take, of version 1 or 2; very much where there is no limit. In a
+// container the group's own limit stands at the top, whatever the group is called outside.
 func groupBytes(root string) int64 {
-	least := limitIn(filepath.Join(root, "sys/fs/cgroup/memory/memory.limit_in_bytes"))
+	least := int64(math.MaxInt64)
 	text, _ := os.ReadFile(filepath.Join(root, "proc/self/cgroup"))
 	for line := range strings.Lines(string(text)) {
-		group, ok := strings.CutPrefix(strings.TrimSpace(line), "0::") // of version 2
-		if !ok {
-			continue
-		}
-		for group = filepath.Join("/", group); ; group = filepath.Dir(group) {
-			least = min(least, limitIn(filepath.Join(root, "sys/fs/cgroup", group, "memory.max")))
-			if group == "/" {
-				break
-			}
+		fields := strings.SplitN(strings.TrimSpace(line), ":", 3) // number, controllers, path
+		switch {
+		case len(fields) < 3:
+		case fields[0] == "0" && fields[1] == "":
+			least = min(least, limitAbove(filepath.Join(root, "sys/fs/cgroup"), fields[2], "memory.max"))
+		case slices.Contains(strings.Split(fields[1], ","), "memory"):
+			least = min(least, limitAbove(filepath.Join(root, "sys/fs/cgroup/memory"), fields[2], "memory.limit_in_bytes"))
 		}
 	}
 	return least
+}
+
+// limitAbove is the least number in files of this name in the folder of a group below top, and in all folders above it.
+func limitAbove(top, group, name string) int64 {
+	least := int64(math.MaxInt64)
+	for group = filepath.Join("/", group); ; group = filepath.Dir(group) {
+		least = min(least, limitIn(filepath.Join(top, group, name)))
+		if group == "/" {
+			return least
+		}
+	}
 }
 
 // limitIn is the number in a file; very much where there is no file, or "max" in it.
@@ -63,4 +81,42 @@ func limitIn(file string) int64 {
 		return math.MaxInt64
 	}
 	return n
+}
+
+// besideSlots is what a node may take besides the memory for batches and indexes before the garbage collector hurries, in bytes.
+const besideSlots = 256 << 20
+
+// memoryLimit keeps garbage from making a process much larger than what it is known to hold, unless the environment says otherwise.
+type memoryLimit struct {
+	off    bool
+	before int64
+
+	mu   sync.Mutex
+	held int64
+}
+
+// limitMemory begins with so many bytes that are held; undo ends it.
+func limitMemory(held int64) *memoryLimit {
+	l := &memoryLimit{off: os.Getenv("GOMEMLIMIT") != ""}
+	if !l.off {
+		l.before = debug.SetMemoryLimit(-1)
+	}
+	l.hold(held)
+	return l
+}
+
+// hold adds to what is held, or takes from it.
+func (l *memoryLimit) hold(bytes int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.held += bytes
+	if !l.off {
+		debug.SetMemoryLimit(l.held + besideSlots)
+	}
+}
+
+func (l *memoryLimit) undo() {
+	if !l.off {
+		debug.SetMemoryLimit(l.before)
+	}
 }

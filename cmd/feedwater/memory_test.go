@@ -22,10 +22,40 @@ func TestGroupBytes(t *testing.T) {
 			"proc/self/cgroup": "0::/a/b\n", "sys/fs/cgroup/a/b/memory.max": "max\n", "sys/fs/cgroup/a/memory.max": "700\n",
 		}, 700},
 		"version 1": {map[string]string{"proc/self/cgroup": "4:memory:/x\n", "sys/fs/cgroup/memory/memory.limit_in_bytes": "500\n"}, 500},
+		"version 1, no container": {map[string]string{
+			"proc/self/cgroup":                           "5:cpu,cpuacct:/\n4:hugetlb,memory:/a/b\n0::/c\n",
+			"sys/fs/cgroup/memory/memory.limit_in_bytes": "9223372036854771712\n", "sys/fs/cgroup/memory/a/b/memory.limit_in_bytes": "300\n",
+		}, 300},
+		"no group of memory": {map[string]string{"proc/self/cgroup": "4:cpu:/x\n", "sys/fs/cgroup/memory/x/memory.limit_in_bytes": "500\n"}, math.MaxInt64},
 	} {
 		root := tree(t, c.files)
 		if got := groupBytes(root); got != c.want {
 			t.Errorf("%s: %d, want %d", name, got, c.want)
+		}
+	}
+}
+
+// Where nobody says what batches may take, a small container is not asked for more than it has.
+func TestStandardMemory(t *testing.T) {
+	const meminfo = "proc/meminfo"
+	machine := func(kib string) string { return "MemTotal: " + kib + " kB\n" }
+	for name, c := range map[string]struct {
+		files map[string]string
+		want  byteSize
+	}{
+		"unknown":       {nil, 4 << 30},
+		"large machine": {map[string]string{meminfo: machine("527433728")}, 4 << 30},
+		"small machine": {map[string]string{meminfo: machine("2097152")}, 1 << 30},
+		"container": {map[string]string{
+			meminfo: machine("527433728"), "proc/self/cgroup": "0::/\n", "sys/fs/cgroup/memory.max": "3221225472\n",
+		}, 3 << 29},
+		"container, version 1": {map[string]string{
+			meminfo: machine("527433728"), "proc/self/cgroup": "9:memory:/docker/x\n", "sys/fs/cgroup/memory/memory.limit_in_bytes": "1073741824\n",
+		}, 1 << 29},
+		"next to nothing": {map[string]string{meminfo: machine("100")}, leastMemory},
+	} {
+		if got := standardMemory(tree(t, c.files)); got != c.want {
+			t.Errorf("%s: %s, want %s", name, &got, &c.want)
 		}
 	}
 }

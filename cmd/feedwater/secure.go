@@ -29,7 +29,7 @@ func (o *secureOptions) addTo(f *pflag.FlagSet) {
 	f.StringVar(&o.tokenFile, "token-file", "", "`file` of lines IDENTITY TOKEN: with it trainers have to show one, or a certificate")
 	f.Var(&o.identities, "identities", "what each identity may do, as YAML; docs/configuration.md")
 	f.BoolVar(&o.insecure, "insecure", false, "allow unencrypted connections from other machines")
-	f.BoolVar(&o.httpInsecure, "http-insecure", false, "allow --http, which is not encrypted, to other machines")
+	f.BoolVar(&o.httpInsecure, "http-insecure", false, "allow --http, which is not encrypted without --tls-cert, to other machines")
 	f.StringVar(&o.audit, "audit", "", "`file` for a line of JSON per job, - for standard output")
 }
 
@@ -49,8 +49,12 @@ func (o *secureOptions) check(listen, http string, roots []string) error {
 		return fmt.Errorf("--token-file with --listen %s: tokens go over TLS only; give --tls-cert and --tls-key, or listen on 127.0.0.1 or unix:/path", listen)
 	case !o.insecure && o.cert == "" && !local:
 		return fmt.Errorf("--listen %s is reachable from other machines and nothing is encrypted: give --tls-cert and --tls-key, listen on 127.0.0.1 or unix:/path, or allow it with --insecure", listen)
-	case http != "" && !isLocalAddress(http) && !o.insecure && !o.httpInsecure:
-		return fmt.Errorf("--http %s is reachable from other machines and is not encrypted: use 127.0.0.1, or allow it with --http-insecure", http)
+	case o.httpInsecure && o.cert != "":
+		return errors.New("--http-insecure and --tls-cert contradict each other: --http is encrypted with the node's certificate; --health is the port for probes that know no TLS")
+	case http != "" && o.cert == "" && !isLocalAddress(http) && o.tokenFile != "":
+		return fmt.Errorf("--token-file with --http %s: tokens go over TLS only; give --tls-cert and --tls-key, or use 127.0.0.1", http)
+	case http != "" && o.cert == "" && !isLocalAddress(http) && !o.insecure && !o.httpInsecure:
+		return fmt.Errorf("--http %s is reachable from other machines and is not encrypted: give --tls-cert and --tls-key, use 127.0.0.1, or allow it with --http-insecure", http)
 	case len(o.identities) > 0 && !o.restricted():
 		return errors.New("identities say what each may do, but nobody has to say who he is: give --token-file, or --client-ca")
 	}

@@ -2,20 +2,19 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/health"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/reflection"
 
@@ -28,9 +27,11 @@ import (
 
 // serveOptions are the flags of `feedwater serve`.
 type serveOptions struct {
-	data         folders
-	listen, http string
+	data          folders
+	listen, http  string
+	health, pprof string
 	secureOptions
+	logOptions
 	hostConns int
 	hostShare float64
 	workers   int
@@ -39,15 +40,12 @@ type serveOptions struct {
 	cacheDir  string
 	indexes   indexPlace
 	drain     time.Duration
-	logFormat string
-	logLevel  slog.Level
 	numerics  string
 	pace      time.Duration
 }
 
 func newServe() *cobra.Command {
-	o := &serveOptions{data: folders{}, memory: 4 << 30}
-	level := "info"
+	o := &serveOptions{data: folders{}, memory: standardMemory("/")}
 	c := &cobra.Command{
 		Use:   "serve --data NAME=FOLDER",
 		Short: "Make batches for trainers: run this on each CPU node",
@@ -64,27 +62,25 @@ SIGTERM and Ctrl-C finish what is in flight, then exit 0; a second one ends the 
   FEEDWATER_DATA=photos=/data/photos feedwater serve`,
 		Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if err := o.logLevel.UnmarshalText([]byte(level)); err != nil {
-				return usageError{fmt.Errorf("--log-level %q is none of debug, info, warn, error", level)}
-			}
 			return o.run(c.Context(), c.OutOrStdout(), c.ErrOrStderr())
 		},
 	}
 	f := c.Flags()
 	f.Var(o.data, "data", "folder to serve and the name that trainers know it by; more than once for more")
 	f.StringVar(&o.listen, "listen", "127.0.0.1:7070", "`address` to listen on: host:port, :port for all networks, or unix:/path")
-	f.StringVar(&o.http, "http", "", "`address` for the page that shows what top shows, /metrics and /healthz; none by default")
-	o.addTo(f)
+	f.StringVar(&o.http, "http", "", "`address` for the page that shows what top shows, /metrics, /livez and /readyz, encrypted if --listen is; none by default")
+	f.StringVar(&o.health, "health", "", "`address` for /livez and /readyz alone, never encrypted: for probes; none by default")
+	f.StringVar(&o.pprof, "pprof", "", "`address` of this machine, as unix:/path, for Go's profiles at /debug/pprof/; none by default")
+	o.secureOptions.addTo(f)
 	f.IntVar(&o.hostConns, "max-connections", 0, "connections from one address at once (default 256)")
 	f.Float64Var(&o.hostShare, "address-share", 0, "share of one core that each address may take for connections, handshakes and requests (default 0.05)")
 	f.IntVar(&o.workers, "workers", 0, "samples to decode at once (default: one per core this process may use)")
-	f.Var(&o.memory, "max-memory", "memory for batches in the making and on their way")
+	f.Var(&o.memory, "max-memory", "memory for batches in the making and on their way; by default 4GiB, or half of what this machine or its control group has")
 	f.Var(&o.share, "share-memory", "make batches that several jobs want once, and keep so much of them for those that come later; none by default")
 	f.StringVar(&o.cacheDir, "cache-dir", "", "`folder` for lists of files, so that a restart need not scan again (default: the user's cache folder)")
 	o.indexes.addFlags(f, "; off: none")
 	f.DurationVar(&o.drain, "drain-timeout", 30*time.Second, "how long to finish what is in flight when told to stop")
-	f.StringVar(&o.logFormat, "log-format", "text", "text or json")
-	f.StringVar(&level, "log-level", "info", "debug, info, warn or error")
+	o.logOptions.addTo(f)
 	f.StringVar(&o.numerics, "test-numerics", "", "pretend to compute differently, for tests of trainers")
 	f.DurationVar(&o.pace, "test-sample-time", 0, "take at least so long for a sample, for tests of many nodes on one machine")
 	_ = f.MarkHidden("test-numerics")
@@ -106,8 +102,6 @@ func (o *serveOptions) check() error {
 	switch {
 	case len(o.data) == 0:
 		return errors.New("nothing to serve: give --data NAME=FOLDER")
-	case o.logFormat != "text" && o.logFormat != "json":
-		return fmt.Errorf("--log-format %q is neither text nor json", o.logFormat)
 	case o.workers < 0 || o.workers > maxWorkers:
 		return fmt.Errorf("--workers %d is not within 0 (one per core) to %d", o.workers, maxWorkers)
 	case o.memory < leastMemory:
@@ -119,13 +113,17 @@ func (o *serveOptions) check() error {
 	case !(o.hostShare >= 0 && o.hostShare <= maxWorkers):
 		return fmt.Errorf("--address-share %g is not within 0 (0.05) to %d", o.hostShare, maxWorkers)
 	}
-	if o.http != "" {
-		if err := checkHostPort(o.http); err != nil {
-			return fmt.Errorf("--http %s: %w", o.http, err)
+	for flag, addr := range map[string]string{"http": o.http, "health": o.health} {
+		if err := checkAddress(addr); addr != "" && err != nil {
+			return fmt.Errorf("--%s %s: %w", flag, addr, err)
 		}
 	}
-	if err := o.secureOptions.check(o.listen, o.http, o.data.names()); err != nil {
-		return err
+	for _, err := range []error{
+		o.logOptions.check(), checkProfile(o.pprof), o.secureOptions.check(o.listen, o.http, o.data.names()),
+	} {
+		if err != nil {
+			return err
+		}
 	}
 	for _, name := range o.data.names() {
 		info, err := os.Stat(o.data[name])
@@ -139,66 +137,73 @@ func (o *serveOptions) check() error {
 	return nil
 }
 
-func (o *serveOptions) log(w io.Writer) *slog.Logger {
-	options := &slog.HandlerOptions{Level: o.logLevel}
-	if o.logFormat == "json" {
-		return slog.New(slog.NewJSONHandler(w, options))
-	}
-	return slog.New(slog.NewTextHandler(w, options))
-}
-
 // run serves until ctx ends, then drains.
 func (o *serveOptions) run(ctx context.Context, stdout, stderr io.Writer) error {
 	if err := o.check(); err != nil {
 		return usageError{err}
 	}
-	log := o.log(stderr)
-	secure, err := o.open(stdout, log)
+	log := o.logOptions.open(stderr)
+	secure, err := o.secureOptions.open(stdout, log)
 	if err != nil {
 		return err
 	}
 	defer onHangup(log, secure.look)()
+	ready := newReadiness(pb.Feed_ServiceDesc.ServiceName)
+	started := ready.wait("the start")
+	stopProbes, err := o.serveProbes(ctx, ready, log)
+	if err != nil {
+		return err
+	}
+	defer stopProbes()
 	warnOfMemory(log, o.memory, o.share, "/")
-	defer limitMemory(int64(o.memory + o.share))()
-	p, err := pipeline.Open(pipeline.Options{Workers: o.workers, Numerics: o.numerics, SampleTime: o.pace, OnPanic: panicLog(log), Index: o.indexes.index(o.cacheDir, log)})
+	limit := limitMemory(int64(o.memory + o.share))
+	defer limit.undo()
+	p, err := pipeline.Open(pipeline.Options{
+		Workers: o.workers, Numerics: o.numerics, SampleTime: o.pace, OnPanic: panicLog(log), Index: o.indexes.index(o.cacheDir, log, limit.hold),
+	})
 	if err != nil {
 		return err
 	}
 	defer p.Close()
 	spans := span.Open(span.Options{Service: "feedwater-node", Version: version, Log: log})
 	defer spans.Close()
-	node := health.NewServer()
 	s := server.New(server.Options{
 		Engine:    server.NewEngine(p, dataset.Options{CacheDir: o.cacheDir, Progress: scanProgress(log)}),
 		Roots:     o.absolute(),
 		NodeBytes: int64(o.memory), ShareBytes: int64(o.share),
 		Version: version,
 		Tracer:  spans.Tracer(),
-		OnDrain: node.Shutdown,
+		OnDrain: ready.drain,
 		Log:     log,
 		TLS:     secure.tls, Access: secure.access, Audit: secure.audit, HostConnections: o.hostConns, HostShare: o.hostShare,
 	})
 	defer s.Close()
+	return o.serve(ctx, s, secure, ready, func(addr string) {
+		started()
+		log.Info("listening", "addr", addr, "data", strings.Join(o.data.names(), ","), "workers", p.Workers(), "kernels", p.Kernels(), "numerics", p.Numerics(), "version", version)
+	}, log)
+}
+
+// serve listens, calls started with its address, and serves until ctx ends; then it drains.
+func (o *serveOptions) serve(ctx context.Context, s *server.Server, secure security, ready *readiness, started func(addr string), log *slog.Logger) error {
 	g := grpc.NewServer(s.GRPCOptions()...)
 	defer g.Stop() // does nothing after stop
 	s.Register(g)
-	healthpb.RegisterHealthServer(g, node)
+	healthpb.RegisterHealthServer(g, ready.node)
 	reflection.Register(g)
-	node.SetServingStatus("", healthpb.HealthCheckResponse_SERVING)
-	node.SetServingStatus(pb.Feed_ServiceDesc.ServiceName, healthpb.HealthCheckResponse_SERVING)
 	listener, err := listen(ctx, o.listen)
 	if err != nil {
 		return err
 	}
-	stopHTTP, err := serveHTTP(ctx, o.http, s, node, log)
+	stopHTTP, err := o.serveHTTP(ctx, s, secure.tls, ready, log)
 	if err != nil {
 		_ = listener.Close()
 		return err
 	}
 	defer stopHTTP()
-	log.Info("listening", "addr", addressOf(listener), "data", strings.Join(o.data.names(), ","), "workers", p.Workers(), "kernels", p.Kernels(), "numerics", p.Numerics(), "version", version)
 	served := make(chan error, 1)
 	go func() { served <- g.Serve(s.Listener(newAccepting(listener, log))) }()
+	started(addressOf(listener))
 	select {
 	case err := <-served:
 		return err
@@ -211,21 +216,32 @@ func (o *serveOptions) run(ctx context.Context, stdout, stderr io.Writer) error 
 	return nil
 }
 
+// serveProbes serves --health and --pprof, from before the start is over; stop ends both.
+func (o *serveOptions) serveProbes(ctx context.Context, ready *readiness, log *slog.Logger) (stop func(), err error) {
+	stopHealth, err := ready.serveHealth(ctx, o.health, log)
+	if err != nil {
+		return nil, err
+	}
+	stopProfile, err := serveProfile(ctx, o.pprof, log)
+	if err != nil {
+		stopHealth()
+		return nil, err
+	}
+	return func() { stopProfile(); stopHealth() }, nil
+}
+
+// serveHTTP serves --http, encrypted as --listen is.
+func (o *serveOptions) serveHTTP(ctx context.Context, s *server.Server, tls *tls.Config, ready *readiness, log *slog.Logger) (stop func(), err error) {
+	handler, err := nodePage(s, ready)
+	if err != nil {
+		return nil, err
+	}
+	return serveWeb(ctx, webPort{flag: "http", addr: o.http, tls: tls, gate: s.Listener, handler: handler}, log)
+}
+
 // panicLog logs panics on samples, whose wants end with the error.
 func panicLog(log *slog.Logger) func(*pipeline.PanicError) {
 	return func(e *pipeline.PanicError) { log.Error("panic", "err", e, "stack", string(e.Stack)) }
-}
-
-// besideSlots is what a node may take besides the memory for batches before the garbage collector hurries, in bytes.
-const besideSlots = 256 << 20
-
-// limitMemory keeps garbage from making a node much larger than --max-memory, unless the environment says otherwise; undo ends that.
-func limitMemory(slots int64) (undo func()) {
-	if os.Getenv("GOMEMLIMIT") != "" {
-		return func() {}
-	}
-	before := debug.SetMemoryLimit(slots + besideSlots)
-	return func() { debug.SetMemoryLimit(before) }
 }
 
 // stop finishes what is in flight, for as long as --drain-timeout allows.

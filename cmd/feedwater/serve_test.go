@@ -28,6 +28,7 @@ import (
 
 	"github.com/feedwater-io/feedwater/client"
 	"github.com/feedwater-io/feedwater/pipeline/codec/jpeg/jpegtest"
+	"github.com/feedwater-io/feedwater/pipeline/sidecar"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 )
 
@@ -351,7 +352,7 @@ func TestStopAtOnce(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	for range 50 {
-		o := &serveOptions{data: folders{"a": t.TempDir()}, listen: "127.0.0.1:0", http: "127.0.0.1:0", logFormat: "json", memory: 1 << 20}
+		o := &serveOptions{data: folders{"a": t.TempDir()}, listen: "127.0.0.1:0", http: "127.0.0.1:0", logOptions: logOptions{"json", "info"}, memory: 1 << 20}
 		if err := o.run(ctx, io.Discard, io.Discard); err != nil {
 			t.Fatal(err)
 		}
@@ -472,7 +473,7 @@ func TestServeRefuses(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	good := serveOptions{data: folders{"a": dir}, listen: "127.0.0.1:0", logFormat: "text", memory: leastMemory}
+	good := serveOptions{data: folders{"a": dir}, listen: "127.0.0.1:0", logOptions: logOptions{"text", "info"}, memory: leastMemory}
 	if err := good.check(); err != nil {
 		t.Fatal(err)
 	}
@@ -483,7 +484,7 @@ func TestServeRefuses(t *testing.T) {
 		"nothing":         {func(o *serveOptions) { o.data = nil }, "give --data NAME=FOLDER"},
 		"no folder":       {func(o *serveOptions) { o.data = folders{"a": dir + "/none"} }, "--data a: stat "},
 		"a file":          {func(o *serveOptions) { o.data = folders{"a": dir, "b": file} }, "--data b: " + file + " is no folder"},
-		"log format":      {func(o *serveOptions) { o.logFormat = "xml" }, `"xml" is neither text nor json`},
+		"log format":      {func(o *serveOptions) { o.format = "xml" }, `"xml" is neither text nor json`},
 		"negative":        {func(o *serveOptions) { o.workers = -1 }, "--workers -1"},
 		"very many":       {func(o *serveOptions) { o.workers = 1_000_000 }, "--workers 1000000"},
 		"no memory":       {func(o *serveOptions) { o.memory = 0 }, "--max-memory 0: no batch fits; give 1MiB at least"},
@@ -516,18 +517,42 @@ func TestServeRefuses(t *testing.T) {
 func TestMemoryLimit(t *testing.T) {
 	t.Setenv("GOMEMLIMIT", "")
 	before := debug.SetMemoryLimit(-1)
-	undo := limitMemory(1 << 30)
+	limit := limitMemory(1 << 30)
 	if got := debug.SetMemoryLimit(-1); got != 1<<30+besideSlots {
 		t.Errorf("the limit is %d", got)
 	}
-	undo()
+	limit.undo()
 	if got := debug.SetMemoryLimit(-1); got != before {
 		t.Errorf("the limit is %d afterwards, was %d", got, before)
 	}
 	t.Setenv("GOMEMLIMIT", "2GiB")
-	limitMemory(1 << 30)()
+	limitMemory(1 << 30).undo()
 	if got := debug.SetMemoryLimit(-1); got != before {
 		t.Errorf("the limit is %d though the environment says another", got)
+	}
+}
+
+// Indexes of data sets take memory for as long as they are open: 8 bytes a file, and what is gathered.
+func TestMemoryLimitCountsIndexes(t *testing.T) {
+	t.Setenv("GOMEMLIMIT", "")
+	limit := limitMemory(1 << 30)
+	defer limit.undo()
+	const gathered, samples = 8 << 20, 1_200_000
+	place := indexPlace{dir: t.TempDir()}
+	index := place.index("", slog.New(slog.DiscardHandler), limit.hold)
+	for _, name := range []string{"a", "b"} {
+		store, err := sidecar.Open(name, samples, sidecar.Options{Dir: index.Dir, Hold: index.Hold})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := debug.SetMemoryLimit(-1); got != 1<<30+besideSlots+8*samples+gathered {
+			t.Errorf("the limit is %d with an index", got)
+		}
+		store.Close()
+		store.Close()
+		if got := debug.SetMemoryLimit(-1); got != 1<<30+besideSlots {
+			t.Errorf("the limit is %d when it is closed", got)
+		}
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"sync"
 	"time"
+	"unsafe"
 )
 
 // Options of a Store. The zero value works.
@@ -27,6 +28,9 @@ type Options struct {
 	// Trouble is told, once, why nothing more is kept: an error that wraps ErrFull, or one of the system. It must not block. Default: nobody
 	// is told.
 	Trouble func(error)
+	// Hold is told by how many bytes the memory grows that the Store holds for as long as it is open, and, by a negative number, that it is given
+	// back: whoever limits the memory of the process adds that. It must not block. Default: nobody is told.
+	Hold func(bytes int64)
 
 	pendingBytes int                          // records that are gathered for a file; tests write after fewer
 	create       func(string) (writer, error) // makes a file of this pattern; tests fill the disk here
@@ -63,6 +67,9 @@ func (o Options) withDefaults() (Options, error) {
 	if o.Trouble == nil {
 		o.Trouble = func(error) {}
 	}
+	if o.Hold == nil {
+		o.Hold = func(int64) {}
+	}
 	if o.pendingBytes <= 0 {
 		o.pendingBytes = defaultPendingBytes
 	}
@@ -91,6 +98,11 @@ type Store struct {
 	running  sync.WaitGroup
 }
 
+// holds is how many bytes of Go's memory the store takes: places, and records that are gathered.
+func (s *Store) holds() int64 {
+	return int64(len(s.places))*int64(unsafe.Sizeof(place(0))) + int64(s.options.pendingBytes)
+}
+
 // place is where a sample's record is: of a segment, counted from 1, the offset in its records. 0: there is none.
 type place uint64
 
@@ -113,6 +125,7 @@ func Open(fingerprint string, samples int, options Options) (*Store, error) {
 		key: sha256.Sum256(fmt.Appendf(nil, "%d samples of %s", samples, fingerprint)),
 	}
 	s.taken.L = &s.mu
+	o.Hold(s.holds())
 	s.look()
 	return s, nil
 }
@@ -134,6 +147,7 @@ func (s *Store) Close() {
 	s.look()
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	defer s.options.Hold(-s.holds())
 	for i := range s.segments {
 		s.segments[i].free()
 	}

@@ -1,0 +1,255 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+
+	"github.com/feedwater-io/feedwater/server/servertest"
+)
+
+// browser makes requests that trust a CA, with a client certificate if there is one.
+func browser(t *testing.T, ca *servertest.Authority, own *servertest.Pair) *http.Client {
+	t.Helper()
+	text, err := os.ReadFile(ca.File)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &tls.Config{RootCAs: x509.NewCertPool()}
+	c.RootCAs.AppendCertsFromPEM(text)
+	if own != nil {
+		pair, err := tls.LoadX509KeyPair(own.Cert, own.Key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &pair, nil } // whoever is asked for
+	}
+	return &http.Client{Transport: &http.Transport{TLSClientConfig: c, DisableKeepAlives: true}}
+}
+
+func dialUnix(path string) func(context.Context, string, string) (net.Conn, error) {
+	return func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "unix", path)
+	}
+}
+
+// ask is the code and the answer of a request; prepare may be nil.
+func ask(t *testing.T, c *http.Client, url string, prepare func(*http.Request)) (code int, body string, header http.Header) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if prepare != nil {
+		prepare(r)
+	}
+	answer, err := c.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	b, err := io.ReadAll(answer.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer.StatusCode, string(b), answer.Header
+}
+
+func bearer(token string) func(*http.Request) {
+	return func(r *http.Request) { r.Header.Set("Authorization", "Bearer "+token) }
+}
+
+// A node with TLS has its page and metrics behind the same TLS and the same identities as Watch, and probes that ask nobody who he is.
+func TestHTTPOfASecureNode(t *testing.T) {
+	dir := t.TempDir()
+	ca, others := servertest.NewAuthority(t, "ca"), servertest.NewAuthority(t, "others")
+	node := ca.Issue("node", time.Hour)
+	watcher, trainer, stranger := ca.Issue("prometheus", time.Hour), ca.Issue("trainer", time.Hour), others.Issue("prometheus", time.Hour)
+	tokens, config := filepath.Join(dir, "tokens"), filepath.Join(dir, "feedwater.yaml")
+	const watching, training = "aaaa0000111122223333", "bbbb0000111122223333"
+	for path, text := range map[string]string{
+		tokens: "watcher " + watching + "\nteam " + training + "\n",
+		config: `
+data: {photos: ` + pictures(t, 1) + `}
+tls-cert: ` + node.Cert + `
+tls-key: ` + node.Key + `
+client-ca: ` + ca.File + `
+token-file: ` + tokens + `
+identities:
+  watcher: {roots: [], watch: true}
+  prometheus: {roots: [], watch: true}
+  team: {roots: [photos]}
+  trainer: {roots: [photos]}
+`,
+	} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	n := start(t, "--config", config, "--http", "127.0.0.1:0", "--health", "127.0.0.1:0")
+	at := "https://" + n.log.await(`msg=http addr=(\S+) tls=true`)
+	plain := browser(t, ca, nil)
+	for _, path := range []string{"/", "/page.js", "/watch.json", "/metrics"} {
+		for name, c := range map[string]struct {
+			client  *http.Client
+			prepare func(*http.Request)
+			code    int
+			says    string
+		}{
+			"token":              {plain, bearer(watching), 200, ""},
+			"password":           {plain, func(r *http.Request) { r.SetBasicAuth("anybody", watching) }, 200, ""},
+			"certificate":        {browser(t, ca, &watcher), nil, 200, ""},
+			"nobody":             {plain, nil, 401, "wants a client certificate or a token"},
+			"unknown token":      {plain, bearer("cccc0000111122223333"), 401, "does not know that token"},
+			"token of a team":    {plain, bearer(training), 403, "its rule needs watch"},
+			"trainer":            {browser(t, ca, &trainer), nil, 403, "its rule needs watch"},
+			"token counts first": {browser(t, ca, &watcher), bearer(training), 403, "its rule needs watch"},
+		} {
+			code, body, header := ask(t, c.client, at+path, c.prepare)
+			if code != c.code || !strings.Contains(body, c.says) {
+				t.Errorf("%s by %s: %d %s, want %d", path, name, code, body, c.code)
+			}
+			schemes := header.Values("WWW-Authenticate")
+			if basic := slices.ContainsFunc(schemes, func(s string) bool { return strings.HasPrefix(s, "Basic ") }); basic != (c.code == 401) {
+				t.Errorf("%s by %s: asks for %q", path, name, schemes)
+			}
+		}
+	}
+	if answer, err := browser(t, ca, &stranger).Get(at + "/metrics"); err == nil {
+		answer.Body.Close()
+		t.Error("a certificate of another CA is taken")
+	}
+	for _, base := range []string{at, "http://" + n.log.await(`msg=health addr=(\S+) tls=false`)} {
+		for _, path := range []string{"/livez", "/readyz"} {
+			if code, body, _ := ask(t, plain, base+path, nil); code != 200 || body != "ok\n" {
+				t.Errorf("%s: %d %s", base+path, code, body)
+			}
+		}
+	}
+	health := "http://" + n.log.await(`msg=health addr=(\S+)`)
+	for _, path := range []string{"/", "/metrics", "/watch.json", "/healthz", "/debug/pprof/"} {
+		if code, _, _ := ask(t, plain, health+path, bearer(watching)); code != 404 {
+			t.Errorf("--health answers %s: %d", path, code)
+		}
+	}
+	// Another certificate and other tokens are taken without a restart.
+	ca.Renew(node, "node", 2*time.Hour)
+	if err := os.WriteFile(tokens, []byte("watcher dddd0000111122223333\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if code, _, _ := ask(t, plain, at+"/metrics", bearer("dddd0000111122223333")); code != 200 {
+		t.Errorf("the new token: %d", code)
+	}
+	if code, _, _ := ask(t, plain, at+"/metrics", bearer(watching)); code != 401 {
+		t.Errorf("the old token: %d", code)
+	}
+}
+
+// A node that asks for tokens does so at a plaintext port of its own machine, too.
+func TestHTTPOfALocalNodeWithTokens(t *testing.T) {
+	tokens := filepath.Join(t.TempDir(), "tokens")
+	if err := os.WriteFile(tokens, []byte("me aaaa0000111122223333\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	n := start(t, "--data", "photos="+t.TempDir(), "--token-file", tokens, "--http", "127.0.0.1:0")
+	at := "http://" + n.log.await(`msg=http addr=(\S+)`)
+	if code, _, _ := ask(t, http.DefaultClient, at+"/metrics", nil); code != 401 {
+		t.Errorf("without a token: %d", code)
+	}
+	code, body, _ := ask(t, http.DefaultClient, at+"/metrics", bearer("aaaa0000111122223333"))
+	if code != 200 || !strings.Contains(body, `feedwater_node_refused_calls_total{code="Unauthenticated"} 1`) {
+		t.Errorf("with it: %d %.2000s", code, body)
+	}
+}
+
+// Who is ready depends on the start, on what is loaded before, and on draining alone; gRPC's health and /readyz say the same.
+func TestReadiness(t *testing.T) {
+	const feed = "feedwater.v1.Feed"
+	r := newReadiness(feed)
+	check := func(want string) {
+		t.Helper()
+		if got := r.why(); got != want {
+			t.Errorf("not ready for %q, want %q", got, want)
+		}
+		for _, service := range []string{"", feed} {
+			a, err := r.node.Check(t.Context(), &healthpb.HealthCheckRequest{Service: service})
+			if err != nil || (a.Status == healthpb.HealthCheckResponse_SERVING) != (want == "") {
+				t.Errorf("%q: %v, %v", service, a, err)
+			}
+		}
+	}
+	check("")
+	started := r.wait("the start")
+	one, two := r.wait("photos"), r.wait("photos")
+	check("waiting for photos, the start")
+	started()
+	one()
+	one()
+	check("waiting for photos")
+	two()
+	check("")
+	r.drain()
+	check("draining")
+	r.wait("more")()
+	check("draining")
+}
+
+// Both ports say that a node starts, is there, drains; a node that is alive is that until its end.
+func TestProbes(t *testing.T) {
+	n := start(t, "--data", "photos="+pictures(t, 1), "--health", "127.0.0.1:0", "--http", "127.0.0.1:0", "--drain-timeout", "10s")
+	health, web := "http://"+n.log.await(`msg=health addr=(\S+)`), "http://"+n.log.await(`msg=http addr=(\S+)`)
+	c := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	stuck(t, n.addr)
+	n.cancel()
+	n.log.await("msg=draining")
+	for _, at := range []string{health, web} {
+		if code, body, _ := ask(t, c, at+"/readyz", nil); code != 503 || body != "draining\n" {
+			t.Errorf("%s/readyz: %d %s", at, code, body)
+		}
+		if code, _, _ := ask(t, c, at+"/livez", nil); code != 200 {
+			t.Errorf("%s/livez: %d", at, code)
+		}
+	}
+}
+
+// Profiles are for this machine alone, by a port or a socket of their own.
+func TestProfiles(t *testing.T) {
+	t.Chdir(t.TempDir()) // the path of a socket has to be short
+	n := start(t, "--data", "photos="+t.TempDir(), "--pprof", "unix:pprof", "--http", "127.0.0.1:0")
+	if n.log.await(`msg=pprof addr=(unix:pprof)`) == "" {
+		t.Fatal(n.log)
+	}
+	c := &http.Client{Transport: &http.Transport{DialContext: dialUnix("pprof")}}
+	if code, body, _ := ask(t, c, "http://node/debug/pprof/goroutine?debug=1", nil); code != 200 || !strings.Contains(body, "goroutine profile:") {
+		t.Errorf("%d %.200s", code, body)
+	}
+	c.CloseIdleConnections()
+	if code, _ := n.get("/debug/pprof/"); code != 404 {
+		t.Errorf("--http has profiles: %d", code)
+	}
+	code, _, errs := call("serve", "--data", "a="+t.TempDir(), "--pprof", ":6060")
+	if code != exitUsage || !strings.Contains(errs, "for this machine alone") {
+		t.Errorf("for all: %d %s", code, errs)
+	}
+}
+
+// A port that cannot be opened is told with its flag.
+func TestWebPortInUse(t *testing.T) {
+	stop, err := serveWeb(t.Context(), webPort{flag: "health", addr: "127.0.0.1:1x"}, slog.New(slog.DiscardHandler))
+	if err == nil || !strings.HasPrefix(err.Error(), "--health 127.0.0.1:1x: ") {
+		t.Errorf("%v", err)
+		stop()
+	}
+}
