@@ -23,6 +23,7 @@ type asked struct {
 	forecast, make float64
 	spare          bool // it writes Want.spare, not Want.Dst
 	cancelled      bool
+	suspended      bool // this process was stopped since, and the node's clock was not
 }
 
 // send gives a want to a node; false if it is at another one and there is no memory for two.
@@ -254,12 +255,12 @@ func (f *Fleet) missed(a *asked, now time.Time) {
 	}
 }
 
-// overtaken gives up the attempts of a want that another one was faster than. Where that one was asked later it is a failure.
+// overtaken gives up the attempts of a want that another one was faster than. That is no failure: takeAway learns how slow the node is, and
+// a slow one is asked for what is due late. One that hangs misses its deadline.
 func (f *Fleet) overtaken(w *Want, by *asked, now time.Time) {
 	for _, a := range w.out {
 		if a.sent.Before(by.sent) {
 			f.effort.HedgesWon++
-			a.session.member.trust.Failed(f.clock(now))
 		}
 		f.takeAway(a, pb.CancelReason_CANCEL_REASON_OVERTAKEN, now)
 	}

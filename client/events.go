@@ -302,6 +302,7 @@ func (f *Fleet) failure(a *asked, failure *pb.Failure, now time.Time) error {
 		w.gaveUp(m, err, now)
 	case code == codes.DataLoss || code == codes.InvalidArgument:
 		return err
+	case code == codes.Canceled && a.suspended: // its deadline was over there while nobody here could take the batch
 	case code == codes.Canceled: // its deadline was over there first
 		f.missed(a, now)
 	case failure.RetryAfter != nil:

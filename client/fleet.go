@@ -127,6 +127,8 @@ type Fleet struct {
 	reminder  time.Time // when to say that there is no node
 	settleBy  time.Time // when to wait no longer for further answers; zero: there was none
 	split     error     // the nodes' data differs, so that the job cannot begin
+	beaten    time.Time // when the goroutine ran last
+	resumed   time.Time // when this process ran again that had been stopped
 }
 
 // New returns a fleet that does nothing until Open. Errors are *AddressError, but for a fleet without nodes.
@@ -217,8 +219,10 @@ func (f *Fleet) run() {
 	for f.ctx.Err() == nil {
 		select {
 		case <-f.inbox.wake:
+			f.beat(time.Now())
 			f.handle(false)
 		case <-tick.C:
+			f.beat(time.Now())
 			f.handle(false)
 			f.watch(time.Now())
 		case <-f.ctx.Done():

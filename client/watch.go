@@ -67,6 +67,9 @@ func (f *Fleet) listen(s *session, now time.Time) {
 	if owes {
 		heard = s.asked
 	}
+	if heard.Before(f.resumed) { // nobody listened before
+		heard = f.resumed
+	}
 	if len(s.wants) == 0 && !owes || now.Sub(heard) <= silentAfter {
 		return
 	}

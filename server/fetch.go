@@ -80,8 +80,9 @@ func (s *Server) Fetch(rpc grpc.BidiStreamingServer[pb.FetchRequest, pb.FetchRes
 // watch returns when the stream is to end, and why.
 func (t *stream) watch(received, sent <-chan error) error {
 	limit := t.server.options.StallTimeout
-	tick := time.NewTicker(limit / 4)
+	tick := time.NewTicker(limit / stallTicks)
 	defer tick.Stop()
+	var b blocked
 	for {
 		select {
 		case err := <-received:
@@ -92,14 +93,34 @@ func (t *stream) watch(received, sent <-chan error) error {
 			t.finish()
 		case err := <-sent:
 			return err
-		case now := <-tick.C:
-			if began := t.sending.Load(); began != 0 && now.Sub(t.began)-time.Duration(began) > limit {
+		case <-tick.C:
+			if b.lasts(t.sending.Load()) {
 				t.server.metrics.stalled.Inc()
 				t.server.options.Log.Warn("stream ended: the trainer takes no data", "limit", limit)
 				return &StalledError{After: limit}
 			}
 		}
 	}
+}
+
+// stallTicks is how often it is looked for a send that lasts too long, in the time that one may last.
+const stallTicks = 4
+
+// blocked is a send that goes on, as seen from tick to tick. It is not measured by a clock: after this process was stopped for a while, by a
+// signal or a freezer, sends have lasted for long and no trainer is to blame.
+type blocked struct {
+	since int64 // when it began; 0: none goes on
+	ticks int   // that it was seen at, after the first
+}
+
+// lasts takes when the send began that goes on at a tick, and reports whether the same one went on for stallTicks.
+func (b *blocked) lasts(since int64) bool {
+	if since == 0 || since != b.since {
+		b.since, b.ticks = since, 0
+		return false
+	}
+	b.ticks++
+	return b.ticks >= stallTicks
 }
 
 // receive handles requests until the trainer ends its side.

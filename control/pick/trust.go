@@ -18,7 +18,7 @@ type Trust struct {
 	delay, probe float64
 }
 
-// Failed counts a failure that was the node's own: an error, a deadline missed, an attempt that a later one overtook.
+// Failed counts a failure that was the node's own: an error or a deadline missed. To be slow is none.
 func (t *Trust) Failed(now float64) {
 	if t.failures++; t.failures >= doubtAfter && t.delay == 0 {
 		t.doubt(doubtFirst, now)

@@ -14,12 +14,14 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
+from ._waited import Waited
 from .errors import AgentError
 
 __all__ = ["Child", "spawn"]
 
 NAME = "feedwater"
 FIRST_SAFE_HANDLE = 10
+TURN_S = 0.1
 _Action = tuple[int, ...]
 
 
@@ -33,15 +35,16 @@ class Child:
 
     def wait(self, timeout: float) -> int | None:
         """Waits and reaps. The exit code (negative: a signal), or None if it still runs after timeout seconds."""
-        deadline = time.monotonic() + timeout
+        turn_s = TURN_S if self._pidfd is not None else 0.005
+        waited = Waited(turn_s, turn_s)
         while self._code is None and not self._reap():
-            left = deadline - time.monotonic()
+            left = timeout - waited.turn()
             if left <= 0:
                 return None
             if self._pidfd is None:
-                time.sleep(min(left, 0.005))
+                time.sleep(min(left, turn_s))
             else:
-                _ended(self._pidfd, left)
+                _ended(self._pidfd, min(left, turn_s))
         return self._code
 
     def kill(self) -> None:

@@ -10,12 +10,11 @@ from __future__ import annotations
 import json
 import logging
 import struct
-import time
 from collections.abc import Callable
 from typing import Any
 
 from ._failure import error_of
-from ._link import Link
+from ._link import POLL_S, Link
 from ._opened import Request
 from ._order import Step
 from ._policy import Weights
@@ -23,6 +22,7 @@ from ._ranks import Ranks
 from ._session import IN_USE, SLACK_S, Session
 from ._slots import Slots
 from ._trace import parent
+from ._waited import Waited
 from ._want import Done, Failed, Want
 from .errors import Error, StallError
 
@@ -63,6 +63,8 @@ class Feed:
         """Batches the agent would like to have wanted or ready at once."""
         self.waiting: Callable[[float], None] | None = None
         """Told now and then, while take is blocked, for how long it has been."""
+        self.stopped: Callable[[float], None] | None = None
+        """Told, when take ends, for how long this process was stopped while it was blocked."""
         self._tail: tuple[int, int] | None = None
         """Where the next want goes; None when that must be found out anew."""
 
@@ -108,21 +110,26 @@ class Feed:
 
     def take(self, key: tuple[int, int], batch: int, upcoming: Upcoming) -> Done:
         """The batch of the step at key; blocks until it is there. Asks for those after it meanwhile."""
-        began = time.monotonic()
-        while True:
-            try:
-                link = self._ready(batch)
-                want = self._ask(link, key, began, upcoming)
-                while (answer := want.answer) is None:
-                    self._wait(link, began, want)
-                if isinstance(answer, Done):
-                    self.batches += 1
-                    return answer
-                self._settle(want, answer, began, batch)
-            except ConnectionError:
-                self._tail = None
-                self._salvage()
-                self.session.lost()
+        waited = Waited(POLL_S)
+        try:
+            while True:
+                try:
+                    link = self._ready(batch)
+                    waited.skip()
+                    want = self._ask(link, key, waited, upcoming)
+                    while (answer := want.answer) is None:
+                        self._wait(link, waited, want)
+                    if isinstance(answer, Done):
+                        self.batches += 1
+                        return answer
+                    self._settle(want, answer, waited.began, batch)
+                except ConnectionError:
+                    self._tail = None
+                    self._salvage()
+                    self.session.lost()
+        finally:
+            if waited.stopped_s and self.stopped is not None:
+                self.stopped(waited.stopped_s)
 
     def returned(self, key: tuple[int, int], wait_s: float) -> None:
         """The loop has the batch of the step at key, and waited so long for it. Never waits; a batch's span ends so."""
@@ -148,7 +155,7 @@ class Feed:
 
     # -- asking -------------------------------------------------------------------------------------------------------
 
-    def _ask(self, link: Link, key: tuple[int, int], began: float, upcoming: Upcoming) -> Want:
+    def _ask(self, link: Link, key: tuple[int, int], waited: Waited, upcoming: Upcoming) -> Want:
         """The want of the step at key, sent now or before; and the window behind it is full."""
         if self._tail is None or key not in self._wants:
             self._replan(link, key, upcoming)
@@ -162,7 +169,7 @@ class Feed:
             self._tail = self._top_up(link, tail or key, upcoming)
             if key in self._wants:
                 return self._wants[key]
-            self._make_room(link, began)
+            self._make_room(link, waited)
 
     def _replan(self, link: Link, key: tuple[int, int], upcoming: Upcoming) -> None:
         """Keeps what is on the way ahead from key, cancels the rest."""
@@ -248,10 +255,10 @@ class Feed:
             some = idents[first : first + 1000]
             link.send(struct.pack(f"<c{len(some)}Q", b"X", *some), [])
 
-    def _make_room(self, link: Link, began: float) -> None:
+    def _make_room(self, link: Link, waited: Waited) -> None:
         """No slot for the batch that is needed now: waits for a cancelled want, else gives up a later batch."""
         if any(self._wants.get(want.step.key) is not want for want in self._out.values()):
-            self._wait(link, began)
+            self._wait(link, waited)
         elif self._wants:
             last = next(reversed(self._wants))
             self._cancel(link, [self._wants.pop(last)])
@@ -260,19 +267,21 @@ class Feed:
 
     # -- receiving ----------------------------------------------------------------------------------------------------
 
-    def _wait(self, link: Link, began: float, want: Want | None = None) -> None:
+    def _wait(self, link: Link, waited: Waited, want: Want | None = None) -> None:
         """Takes in what the agent says next; blocks until it says something, but not for long."""
-        if link.inbox or link.receive():
+        came = bool(link.inbox) or link.receive()
+        waited.turn()
+        if came:
             self._handle(link)
         else:
-            self._check_stalled(began)
+            self._check_stalled(waited)
         if self.waiting is not None and (want is None or want.answer is None):
-            self.waiting(time.monotonic() - began)
+            self.waiting(waited.seconds)
 
-    def _check_stalled(self, began: float) -> None:
+    def _check_stalled(self, waited: Waited) -> None:
         request = self.session.request
         limit = request.timeout if self.batches else request.start_timeout
-        if limit and time.monotonic() - began > limit + SLACK_S:
+        if limit and waited.seconds > limit + SLACK_S:
             self.session.lost(hung=True)
             raise StallError(
                 f"the agent has said nothing for {limit + SLACK_S:.0f} s; it is ended, next starts another"

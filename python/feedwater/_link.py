@@ -12,10 +12,10 @@ import mmap
 import os
 import socket
 import struct
-import time
 from typing import Any
 
 from . import _memory
+from ._waited import Waited
 from .errors import StallError
 
 __all__ = ["Answer", "Link"]
@@ -109,7 +109,7 @@ class Link:
                     file.write(text)
                 text = b""
             self._send_call(head + text, [result, *files])
-            answer = self._answer(method, time.monotonic() + timeout)
+            answer = self._answer(method, timeout)
             with mmap.mmap(result, answer.json_bytes + answer.blob_bytes, prot=mmap.PROT_READ) as told:
                 return answer.ok, json.loads(told[: answer.json_bytes]), told[answer.json_bytes :]
         finally:
@@ -122,8 +122,8 @@ class Link:
             _check_closed(error)
             raise
 
-    def _answer(self, method: str, deadline: float) -> Answer:
-        seen = 0
+    def _answer(self, method: str, timeout: float) -> Answer:
+        seen, waited = 0, Waited(POLL_S)
         while True:
             while seen < len(self.inbox):
                 packet = self.inbox[seen]
@@ -134,7 +134,8 @@ class Link:
                 answer = Answer(packet)
                 if answer.seq == self._seq:  # else of a call that was interrupted
                     return answer
-            if not self.receive() and time.monotonic() > deadline:
+            came = self.receive()
+            if waited.turn() > timeout and not came:
                 raise StallError(f"the agent did not answer {method!r} in time")
 
     def shutdown(self) -> None:

@@ -80,7 +80,7 @@ class Pace:
     def __init__(self, meter: Meter | None = None) -> None:
         self.meter = meter or Meter()
         self.wait_s = self.transform_s = self.step_s = self.last_wait_s = 0.0
-        self._inside = 0.0
+        self._inside = self._stopped = 0.0
         self.turn: Turn | None = None
         """The latest turn; None if what came before is no turn: a pass has just begun."""
         self._returned: float | None = None
@@ -88,7 +88,7 @@ class Pace:
     def enter(self) -> float:
         """next was called."""
         now = perf_counter()
-        self._inside = 0.0
+        self._inside = self._stopped = 0.0
         self.meter.enter()
         return now
 
@@ -101,12 +101,16 @@ class Pace:
         self.transform_s += seconds
         self._inside += seconds
 
+    def stopped(self, seconds: float) -> None:
+        """This process did not run for so long, inside next: neither a wait for us nor work of the loop."""
+        self._stopped += seconds
+
     def leave(self, entered: float) -> None:
         """next returns."""
         now = perf_counter()
-        self.last_wait_s = now - entered - self._inside
+        self.last_wait_s = now - entered - self._inside - self._stopped
         self.wait_s += self.last_wait_s
-        step_s = now - (self._returned if self._returned is not None else entered)
+        step_s = now - (self._returned if self._returned is not None else entered) - self._stopped
         self.step_s += step_s
         self.turn = None if self._returned is None else Turn(step_s, self.last_wait_s)
         self._returned = now

@@ -37,7 +37,7 @@ class Pulse:
         self._place = Ranks(0, 1)
         self._samples = 0
         self._whole: tuple[int, int] | None = None
-        feed.waiting = self.wait
+        feed.waiting, feed.stopped = self.wait, pace.stopped
 
     def begin(self, order: Order, batch: int | None, ranks: Ranks) -> None:
         """A pass begins."""

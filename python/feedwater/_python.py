@@ -28,6 +28,7 @@ from ._python_worker import Job, Look, Report
 from ._replay import keys_of
 from ._session import ALIGN, FEWEST_SLOTS, MOST_SLOTS
 from ._slots import Field, Slots, aligned
+from ._waited import Waited
 from ._want import Done
 from .errors import DataError, PythonError, StallError
 
@@ -149,12 +150,12 @@ class Stage:
         image is the field as the agent leaves it. The slot of done must not be given away before the next take. Raises
         PythonError with what the function raised at the first row that it failed on.
         """
-        began = time.monotonic()
+        began, waited = time.monotonic(), Waited(TURN_S)
         try:
             self._forget_all_but([done, *ahead()])
             batch = _Source(image, session)
             if not self.fields:
-                self.fields = self._first_fields(done, batch, began)
+                self.fields = self._first_fields(done, batch, waited)
             if self.slots is None or done.step.size > self._rows:
                 self._renew(max(session.batch, done.step.size))
             while (task := self._dealt(done, batch)) is None or task.left:
@@ -162,12 +163,12 @@ class Stage:
                     self._make_room()
                 else:
                     self._deal_all(ahead(), batch)
-                self._wait(began)
+                self._wait(waited)
             self._check(task, session)
             self._begun = True
             self._deal_all(ahead(), batch)
         finally:
-            self.wait_s += time.monotonic() - began
+            self.wait_s += time.monotonic() - began - waited.stopped_s
         assert self.slots is not None
         return Made(self.slots, task.slot)
 
@@ -182,7 +183,7 @@ class Stage:
         if finished:
             del self._tasks[finished[-1]]
 
-    def _first_fields(self, done: Done, batch: _Source, began: float) -> tuple[Field, ...]:
+    def _first_fields(self, done: Done, batch: _Source, waited: Waited) -> tuple[Field, ...]:
         """Asks one process what the function makes of a sample."""
         rows = _whole(done)
         if not rows:
@@ -191,7 +192,7 @@ class Stage:
         task = self._noted(_Task(done, -1, {0: self._packet(done, rows[:1], batch, None, 0)}))
         while task.left:
             self._deal(task)
-            self._wait(began)
+            self._wait(waited)
         self._check(task, batch.session)
         return tuple(Field(name, dtype, shape, 0) for name, dtype, shape in task.reports[0].fields)
 
@@ -276,10 +277,10 @@ class Stage:
 
     # -- answers ------------------------------------------------------------------------------------------------------
 
-    def _wait(self, began: float) -> None:
+    def _wait(self, waited: Waited) -> None:
         self.pool.wait(TURN_S, self._note)
         limit_s = self._limits_s[not self._begun]
-        if limit_s and time.monotonic() - began > limit_s:
+        if waited.turn() > limit_s > 0:
             at = ", ".join(map(str, self.pool.at_work_on())) or "none"
             raise StallError(
                 f"python= has not finished the batch after {limit_s:g} s; at work on samples of index {at}. "

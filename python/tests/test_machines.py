@@ -16,6 +16,8 @@ from conftest import make_photos
 from expect import check
 
 import feedwater
+from feedwater import _child, _feed, _link, _pace, _waited
+from feedwater._agent import agent
 
 torch = pytest.importorskip("torch")
 datasets = pytest.importorskip("torchvision.datasets")
@@ -106,6 +108,91 @@ except feedwater.Error as error:
     print(error)
 """
     assert "ulimit -n" in run(code, pictures)
+
+
+# -- time that did not pass for us -------------------------------------------------------------------------------------
+
+
+class Clock:
+    """A clock that stands still until it is told to go on."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_only_time_in_which_the_process_ran_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock()
+    monkeypatch.setattr(_waited, "monotonic", clock)
+    waited = _waited.Waited(1.0)
+    for passed, counted in ((1, 1), (0.5, 1.5), (2, 3.5), (3600, 5.5), (1, 6.5), (13, 8.5)):
+        clock.now += passed
+        assert waited.turn() == counted
+    assert waited.stopped_s == 3598 + 11
+    clock.now += 500
+    waited.skip()
+    assert (waited.turn(), waited.stopped_s) == (8.5, 3598 + 11)
+
+
+@pytest.mark.parametrize("stops", [1, 3])
+def test_a_trainer_that_was_stopped_amid_a_batch_goes_on(
+    fake: Any, monkeypatch: pytest.MonkeyPatch, stops: int
+) -> None:
+    clock, left = Clock(), [stops]
+    receive = _link.Link.receive
+
+    def stopped(link: Any, flags: int = 0) -> bool:
+        if left[0] and loader.stats().batches:
+            left[0] -= 1
+            clock.now += 1000
+            return False
+        return receive(link, flags)
+
+    monkeypatch.setattr(_waited, "monotonic", clock)
+    monkeypatch.setattr(_feed, "SLACK_S", 0)
+    monkeypatch.setattr(_link.Link, "receive", stopped)
+    monkeypatch.setattr(_pace, "perf_counter", clock)
+    loader = fake.loader(timeout=8)
+    seen = [i for _ in loader for i in loader.last.indices.tolist()]
+    assert seen == list(range(100)) and not left[0]
+    assert loader.stats().wait_s <= 2 * stops, "it is no wait for data"
+    assert loader.stats().step_s <= 2 * stops
+
+
+def test_a_call_of_a_trainer_that_was_stopped_is_answered(fake: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, left = Clock(), [True]
+    receive = _link.Link.receive
+
+    def stopped(link: Any, flags: int = 0) -> bool:
+        if left.pop() if left else False:
+            clock.now += 5000
+            return False
+        return receive(link, flags)
+
+    monkeypatch.setattr(_waited, "monotonic", clock)
+    monkeypatch.setattr(_link.Link, "receive", stopped)
+    assert next(iter(fake.loader(start_timeout=10))) is not None
+    assert not left
+
+
+def test_an_agent_is_given_its_time_to_end_by_who_was_stopped(fake: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock()
+    ended = _child._ended
+
+    def stopped(pidfd: int, timeout: float) -> bool:
+        monkeypatch.setattr(_child, "_ended", lambda pidfd, timeout: ended(pidfd, 60))
+        clock.now += 100
+        return False
+
+    loader = fake.loader()
+    next(iter(loader))
+    process = agent._process
+    monkeypatch.setattr(_waited, "monotonic", clock)
+    monkeypatch.setattr(_child, "_ended", stopped)
+    loader.close()
+    assert process is not None and not process.forced
 
 
 # -- aliasing ----------------------------------------------------------------------------------------------------------

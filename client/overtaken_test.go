@@ -1,0 +1,44 @@
+package client
+
+import (
+	"testing"
+	"time"
+
+	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
+)
+
+// A node that is slower than another one which was asked later has not failed: it is known to be slow, and not doubted however often that happens.
+func TestSlowNodeIsNotDoubtedWhenHedgesWin(t *testing.T) {
+	began := time.Now()
+	f, _, _ := waiting(t, began)
+	slow := f.live[0]
+	quick := &member{fleet: f, node: slow.node, chosen: true}
+	quick.session = &session{member: quick, stream: &deafStream{heard: began}, workers: 2, answered: began, asked: began}
+	now := began
+	for i := range 5 {
+		w := &Want{
+			Name: &pb.Name{Samples: &pb.Name_Range{Range: &pb.Range{Position: uint64(i), Count: 8}}},
+			Dst:  make([]byte, 8), Spare: func(n int) []byte { return make([]byte, n) }, Done: func(Result) {},
+		}
+		w.count = 8
+		f.wants[w] = struct{}{}
+		f.send(w, slow.session, now)
+		w.out[0].begins(now)
+		now = now.Add(2 * time.Second)
+		if !f.send(w, quick.session, now) {
+			t.Fatal("no hedge")
+		}
+		now = now.Add(10 * time.Millisecond)
+		f.answered(w.out[1], Answer{Header: &pb.Header{}, Data: w.spare})
+		f.answered(w.out[0], Answer{Err: ErrCancelled})
+	}
+	if f.effort.HedgesWon != 5 {
+		t.Errorf("%d hedges won", f.effort.HedgesWon)
+	}
+	if slow.trust.Doubted() || slow.failures > 0 {
+		t.Error("the slow node is taken for one that fails")
+	}
+	if s, q := slow.speed.Sample(), quick.speed.Sample(); s < 10*q {
+		t.Errorf("a sample takes %g s there and %g s at the quick one", s, q)
+	}
+}
