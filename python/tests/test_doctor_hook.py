@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import make_photos
 
 torch = pytest.importorskip("torch")
 
@@ -239,6 +240,26 @@ def test_a_loader_of_ours(doctor: Doctor, fake: Any) -> None:
     assert doctor.verdict["evidence"]["steps"] >= 60
     assert doctor.verdict["evidence"]["cpu"] is None, "there are no workers to see"
     assert doctor.verdict["verdict"] in ("healthy", "data-bound", "not-data")
+
+
+OURS_OF_TORCHVISION = """
+import sys, feedwater
+from torchvision.datasets import ImageFolder
+from torchvision.transforms import v2
+transform = v2.Compose([v2.RandomResizedCrop(8), v2.RandomHorizontalFlip(), v2.ToImage()])
+loader = feedwater.Loader(ImageFolder(sys.argv[1], transform), batch_size=1)
+print(sum(len(labels) for images, labels in loader))
+"""
+
+
+def test_what_the_probe_counts_is_not_what_a_program_replaced(
+    doctor: Doctor, real: str, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    pytest.importorskip("torchvision")
+    photos = make_photos(tmp_path_factory.mktemp("photos"), 40)
+    done = doctor.run(sys.executable, doctor.script(OURS_OF_TORCHVISION), str(photos))
+    assert done.stdout == "40\n", done.stderr
+    assert doctor.verdict["evidence"]["loader"] == "feedwater.Loader", done.stderr
 
 
 def test_tried_arguments_and_replay(doctor: Doctor) -> None:
