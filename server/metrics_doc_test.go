@@ -94,7 +94,7 @@ func (n *node) metrics() map[string]string {
 func TestMetricsAreDocumented(t *testing.T) {
 	have := busyNode(t).metrics()
 	documented := map[string]string{}
-	for _, m := range regexp.MustCompile("(?m)^\\| `(feedwater_[a-z_]+)(?:\\{[a-z,]+\\})?` \\| (\\w+) \\|").FindAllStringSubmatch(read(t, "../docs/metrics.md"), -1) {
+	for _, m := range regexp.MustCompile("(?m)^\\| `(feedwater_(?:jobs?|node)[a-z_]*)(?:\\{[a-z,]+\\})?` \\| (\\w+) \\|").FindAllStringSubmatch(read(t, "../docs/metrics.md"), -1) {
 		documented[m[1]] = m[2]
 	}
 	for name, kind := range have {

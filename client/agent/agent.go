@@ -44,6 +44,8 @@ type Options struct {
 	Version string
 	Cores   float64
 	GPUs    func() []*pb.GpuStatus
+	// Warnings are told to the program of the first Loader that connects.
+	Warnings []string
 }
 
 // Plan is what a Loader asks for.
@@ -90,6 +92,7 @@ type Agent struct {
 	mu      sync.Mutex
 	loaders map[*loader]struct{}
 	running sync.WaitGroup
+	warned  sync.Once
 }
 
 // New returns an agent that is not running yet.
@@ -98,6 +101,15 @@ func New(o Options) *Agent {
 	a := &Agent{options: o, host: host, loaders: map[*loader]struct{}{}}
 	a.source = newSource(a)
 	return a
+}
+
+// warn tells the first Loader's program of Options.Warnings.
+func (a *Agent) warn(l *loader) {
+	a.warned.Do(func() {
+		for _, w := range a.options.Warnings {
+			l.notice("warning", w)
+		}
+	})
 }
 
 // Run serves until the control socket closes, the trainer ends or ctx does, and returns when everything it started has ended. If the

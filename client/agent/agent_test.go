@@ -217,6 +217,7 @@ func (n *fakeNode) make(a *client.Attempt) client.Answer {
 // trainer is the other end of the sockets.
 type trainer struct {
 	t       *testing.T
+	agent   *Agent
 	control *net.UnixConn
 	loader  *net.UnixConn
 	ended   chan error
@@ -268,7 +269,7 @@ func startWith(t *testing.T, n client.Node, o Options) *trainer {
 		}
 	}
 	a := New(o)
-	c := &trainer{t: t, control: control, ended: make(chan error, 1), fields: map[string]int{}}
+	c := &trainer{t: t, agent: a, control: control, ended: make(chan error, 1), fields: map[string]int{}}
 	go func() { c.ended <- a.Run(context.Background()) }()
 	t.Cleanup(func() {
 		control.Close()

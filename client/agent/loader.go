@@ -46,6 +46,7 @@ func (l *loader) run(ctx context.Context) {
 	defer stop()
 	var writer sync.WaitGroup
 	writer.Go(l.out.run)
+	l.agent.warn(l)
 	err := l.read(ctx)
 	if err != nil && ctx.Err() == nil {
 		l.agent.options.Log.Error("a Loader's socket", "error", err)

@@ -4,12 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
+	"net"
+	"net/http"
 	"os"
 	"strconv"
 	"sync"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"golang.org/x/sys/unix"
 
 	"github.com/feedwater-io/feedwater/client/agent"
@@ -24,7 +28,7 @@ const (
 
 func newAgent() *cobra.Command {
 	return &cobra.Command{
-		Use:    "agent",
+		Use:    agentCommand,
 		Short:  "The process beside a trainer; the Python package starts it",
 		Hidden: true,
 		Args:   noArguments,
@@ -34,21 +38,117 @@ func newAgent() *cobra.Command {
 	}
 }
 
+// agentOptions come from the environment alone: no one types an agent's command line.
+type agentOptions struct {
+	logOptions
+	indexPlace
+	http         string
+	httpInsecure bool
+	logFile      string
+}
+
+// agentOptionsFromEnvironment reads FEEDWATER_LOG_FORMAT, FEEDWATER_INDEX and the like, and FEEDWATER_AGENT_HTTP.
+func agentOptionsFromEnvironment() (*agentOptions, error) {
+	o := &agentOptions{}
+	f := o.flags()
+	if err := fillFlags(agentCommand, f, nil); err != nil {
+		return nil, err
+	}
+	return o, o.check()
+}
+
+const agentCommand = "agent"
+
+func (o *agentOptions) flags() *pflag.FlagSet {
+	f := pflag.NewFlagSet(agentCommand, pflag.ContinueOnError)
+	o.addTo(f)
+	o.addFlags(f, "")
+	f.StringVar(&o.http, "http", "", "`address` for /metrics, /livez and /readyz: host:port of the first rank of this machine, the others count on from it")
+	f.BoolVar(&o.httpInsecure, "http-insecure", false, "allow --http, which is not encrypted, to other machines")
+	f.StringVar(&o.logFile, "log-file", "", "`file` that the log is appended to, besides what the trainer keeps of it for when the agent dies")
+	for _, name := range []string{"http", "http-insecure", "log-file"} {
+		f.Lookup(name).Annotations = map[string][]string{ownFlag: nil}
+	}
+	return f
+}
+
+func (o *agentOptions) check() error {
+	if err := o.logOptions.check(); err != nil || o.http == "" {
+		return err
+	}
+	const name = envPrefix + "AGENT_HTTP"
+	if err := checkHostPort(o.http); err != nil {
+		return fmt.Errorf("%s=%s: %w", name, o.http, err)
+	}
+	if !isLocalAddress(o.http) && !o.httpInsecure {
+		return fmt.Errorf("%s=%s is reachable from other machines and is not encrypted: use 127.0.0.1, or allow it with %s_INSECURE=1", name, o.http, name)
+	}
+	return nil
+}
+
+// openLog is where the log goes: to the trainer's memory, and to a file if one is named. Lines of several agents may go to one file.
+func (o *agentOptions) openLog() (to io.Writer, end func(), err error) {
+	if o.logFile == "" {
+		return os.Stderr, func() {}, nil
+	}
+	f, err := os.OpenFile(o.logFile, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%sAGENT_LOG_FILE: %w", envPrefix, err)
+	}
+	return io.MultiWriter(os.Stderr, f), func() { _ = f.Close() }, nil
+}
+
+// address is that of this rank's agent: ranks of one machine have ports in a row.
+func (o *agentOptions) address() string {
+	host, text, err := net.SplitHostPort(o.http)
+	port, notNumber := strconv.Atoi(text)
+	if err != nil || notNumber != nil || port == 0 {
+		return o.http
+	}
+	for _, name := range []string{"LOCAL_RANK", "SLURM_LOCALID"} {
+		if rank, err := strconv.Atoi(os.Getenv(name)); err == nil && rank >= 0 {
+			return net.JoinHostPort(host, strconv.Itoa(port+rank))
+		}
+	}
+	return o.http
+}
+
+// serve serves what there is to scrape of an agent. One that cannot be scraped works as well.
+func (o *agentOptions) serve(ctx context.Context, a *agent.Agent, log *slog.Logger) (stop func()) {
+	mux := http.NewServeMux()
+	newReadiness().addProbes(mux)
+	metrics, err := metricsHandler(a.Metrics())
+	if err == nil {
+		mux.Handle("GET /metrics", metrics)
+		stop, err = serveWeb(ctx, webPort{flag: "http", addr: o.address(), handler: mux}, log)
+	}
+	if err != nil {
+		log.Warn("this agent has no metrics", "err", err)
+		return func() {}
+	}
+	return stop
+}
+
 func runAgent(ctx context.Context) error {
 	if _, err := unix.GetsockoptInt(agentControlFD, unix.SOL_SOCKET, unix.SO_TYPE); err != nil {
 		return usageError{errors.New("the agent is started by feedwater.Loader, never by hand: its socket, handle 3, is not there")}
 	}
-	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
+	o, err := agentOptionsFromEnvironment()
+	if err != nil {
+		return usageError{err}
+	}
+	to, closeLog, err := o.openLog()
+	if err != nil {
+		return err
+	}
+	defer closeLog()
+	log := o.open(to)
 	preferToBeKilled()
 	trainer, err := trainerHandle()
 	if err != nil {
 		return err
 	}
 	closeInherited(trainer)
-	indexes, err := indexFromEnvironment()
-	if err != nil {
-		return usageError{err}
-	}
 	c := newCores()
 	ctx, done := context.WithCancel(ctx)
 	var watcher sync.WaitGroup
@@ -59,7 +159,7 @@ func runAgent(ctx context.Context) error {
 	defer done()
 	spans := span.Open(span.Options{Service: "feedwater-agent", Version: version, Log: log})
 	defer spans.Close()
-	local := &localPipelines{log: log, cores: c, index: indexes.index("", log, nil), tracer: spans.Tracer()}
+	local := &localPipelines{log: log, cores: c, index: o.index("", log, nil), tracer: spans.Tracer()}
 	defer local.close()
 	a := agent.New(agent.Options{
 		Control:    os.NewFile(agentControlFD, "control"),
@@ -71,12 +171,14 @@ func runAgent(ctx context.Context) error {
 		Version:    version,
 		Cores:      float64(c.all),
 		GPUs:       gpus.read,
+		Warnings:   environmentWarnings(agentCommand, os.Environ()),
 	})
 	stop, err := serveWatchers(ctx, a.Source())
 	if err != nil {
 		log.Warn("feedwater top will not find this agent", "error", err)
 	}
 	defer stop()
+	defer o.serve(ctx, a, log)()
 	return a.Run(ctx)
 }
 

@@ -40,6 +40,11 @@ func addConfig(c *cobra.Command, own ...string) {
 		if err := fillFlags(c.Name(), c.Flags(), settings); err != nil {
 			return usageError{err}
 		}
+		if c.Flags().Lookup("log-format") == nil { // those with a log say it there
+			for _, w := range environmentWarnings(c.Name(), os.Environ()) {
+				fmt.Fprintf(c.ErrOrStderr(), "feedwater: %s\n", w)
+			}
+		}
 		return nil
 	}
 }
@@ -104,10 +109,25 @@ func (s *setting) fill(f *pflag.Flag) error {
 	var errs []error
 	for _, v := range values {
 		if err := f.Value.Set(v); err != nil {
-			errs = append(errs, fmt.Errorf("--%s %q: %w", f.Name, v, err))
+			errs = append(errs, refusal(f, v, err))
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// refusal says what is wrong with a value. Of the types that pflag has, it says so itself only in the words of package strconv.
+func refusal(f *pflag.Flag, value string, err error) error {
+	switch f.Value.Type() {
+	case "int", "uint64":
+		return fmt.Errorf("--%s %q is no whole number", f.Name, value)
+	case "float64":
+		return fmt.Errorf("--%s %q is no number", f.Name, value)
+	case "bool":
+		return fmt.Errorf("--%s %q is neither true nor false", f.Name, value)
+	case "duration":
+		return fmt.Errorf("--%s %q is no duration; write it like 30s", f.Name, value)
+	}
+	return fmt.Errorf("--%s %q: %w", f.Name, value, err)
 }
 
 // scalars are the values of a flag: one, a list, or a mapping as key=value.

@@ -106,7 +106,7 @@ func TestConfigFileRefuses(t *testing.T) {
 		"workers:":                     `--workers ""`,
 		"yes: perhaps":                 `--yes "perhaps"`,
 		"max-memory: 4gb":              "write it like 4GiB",
-		"wait: 5":                      "missing unit",
+		"wait: 5":                      "is no duration; write it like 30s",
 		"data: {a: {b: c}}":            "line 1: data: neither a value nor a list",
 		"data: [[a]]":                  "neither a value nor a list",
 		"data: [a=/x, a=/y]":           `"a" is there twice`,

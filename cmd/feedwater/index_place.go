@@ -28,14 +28,6 @@ func (p *indexPlace) addFlags(f *pflag.FlagSet, more string) {
 	f.Var(positive{&p.limit}, "index-limit", "what the indexes of all data sets may take")
 }
 
-// indexFromEnvironment is an agent's.
-func indexFromEnvironment() (p indexPlace, err error) {
-	f := pflag.NewFlagSet("agent", pflag.ContinueOnError)
-	p.addFlags(f, "")
-	err = fillFlags("agent", f, nil)
-	return p, err
-}
-
 // index is nil where none is wanted. What goes wrong is logged, once; hold, if there is one, is told of the memory that indexes take.
 func (p *indexPlace) index(cacheDir string, log *slog.Logger, hold func(int64)) *pipeline.Index {
 	if p.dir == indexOff {

@@ -96,12 +96,12 @@ func TestNodesIndexOnTheirWay(t *testing.T) {
 
 func TestIndexPlace(t *testing.T) {
 	t.Setenv("FEEDWATER_INDEX", "off")
-	if p, err := indexFromEnvironment(); err != nil || p.index("", slog.Default(), nil) != nil {
+	if p, err := agentOptionsFromEnvironment(); err != nil || p.index("", slog.Default(), nil) != nil {
 		t.Error("off is not off", err)
 	}
 	t.Setenv("FEEDWATER_INDEX", "/there")
 	t.Setenv("FEEDWATER_INDEX_LIMIT", "5MB")
-	p, err := indexFromEnvironment()
+	p, err := agentOptionsFromEnvironment()
 	var log bytes.Buffer
 	x := p.index("/cache", slog.New(slog.NewTextHandler(&log, nil)), nil)
 	if err != nil || x.Dir != "/there" || x.MaxBytes != 5e6 {
@@ -113,7 +113,7 @@ func TestIndexPlace(t *testing.T) {
 		t.Errorf("logged %s", log.String())
 	}
 	t.Setenv("FEEDWATER_INDEX_LIMIT", "many")
-	if _, err := indexFromEnvironment(); err == nil || !strings.Contains(err.Error(), "FEEDWATER_INDEX_LIMIT") {
+	if _, err := agentOptionsFromEnvironment(); err == nil || !strings.Contains(err.Error(), "FEEDWATER_INDEX_LIMIT") {
 		t.Errorf("%v", err)
 	}
 	if x := (&indexPlace{}).index("/cache", slog.Default(), nil); x.Dir != "/cache/index" {

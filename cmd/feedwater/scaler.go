@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net/http"
 	"os"
 	"strings"
 	"sync"
@@ -15,7 +16,6 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
-	"google.golang.org/grpc/health"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/reflection"
 
@@ -33,8 +33,11 @@ const scalerEnv = "FEEDWATER_SCALER"
 type scalerOptions struct {
 	listen    string
 	cert, key string // shown to KEDA and trainers
+	http      string // encrypted as listen is
+	health    string
 	nodes     []string
 	reach     reachOptions
+	logOptions
 
 	list *membership.List
 }
@@ -57,9 +60,12 @@ as they reach nodes, by TLS if that is how. It keeps nothing: it can be restarte
 	f.StringSliceVar(&o.nodes, "nodes", nil, "`nodes`: host:port, dns:name:port, dns+srv:name, file:path or k8s:namespace/service:port; more than once for more")
 	f.StringVar(&o.cert, "listen-cert", "", "`file` of the scaler's own certificate, PEM: KEDA and trainers reach it by TLS 1.3")
 	f.StringVar(&o.key, "listen-key", "", "`file` of its private key")
+	f.StringVar(&o.http, "http", "", "`address` for /metrics, /livez and /readyz, encrypted if --listen is; none by default")
+	f.StringVar(&o.health, "health", "", "`address` for /livez and /readyz alone, never encrypted: for probes; none by default")
+	o.addTo(f)
 	o.reach.addTo(f)
 	f.Lookup("insecure").Usage = "allow unencrypted connections to and from other machines"
-	addConfig(c, append(ownReach, "listen")...)
+	addConfig(c, append(ownReach, "listen", "http", "health")...)
 	return c
 }
 
@@ -71,9 +77,16 @@ func (o *scalerOptions) check() error {
 	if err := checkAddress(o.listen); err != nil {
 		return fmt.Errorf("--listen %s: %w", o.listen, err)
 	}
+	for flag, addr := range map[string]string{"http": o.http, "health": o.health} {
+		if err := checkAddress(addr); addr != "" && err != nil {
+			return fmt.Errorf("--%s %s: %w", flag, addr, err)
+		}
+	}
 	switch {
 	case (o.cert == "") != (o.key == ""):
 		return errors.New("--listen-cert and --listen-key go together")
+	case o.http != "" && o.cert == "" && !o.reach.insecure && !isLocalAddress(o.http):
+		return fmt.Errorf("--http %s is reachable from other machines and is not encrypted: give --listen-cert and --listen-key, use 127.0.0.1, or allow it with --insecure", o.http)
 	case o.cert == "" && !o.reach.insecure && !isLocalAddress(o.listen):
 		return fmt.Errorf("--listen %s is reachable from other machines and nothing is encrypted: give --listen-cert and --listen-key, listen on 127.0.0.1, or allow it with --insecure", o.listen)
 	}
@@ -99,19 +112,26 @@ func (o *scalerOptions) checkPlain(addr string) error {
 
 // run answers until ctx ends.
 func (o *scalerOptions) run(ctx context.Context, stderr io.Writer) error {
-	if err := o.check(); err != nil {
+	if err := errors.Join(o.check(), o.logOptions.check()); err != nil {
 		return usageError{err}
 	}
-	log := slog.New(slog.NewTextHandler(stderr, nil))
-	s := scaler.New(scaler.Options{Nodes: o.look, Dial: o.dial, Log: log})
+	log := o.open(stderr)
+	warnOfEnvironment("scaler", log)
+	s := scaler.New(scaler.Options{Nodes: o.look, Dial: o.dial, Version: version, Log: log})
 	shown, err := o.security(log)
 	if err != nil {
 		return err
 	}
 	defer onHangup(log, shown.look)()
+	ready := newReadiness()
+	stopWeb, err := o.serveWeb(ctx, s, shown, ready, log)
+	if err != nil {
+		return err
+	}
+	defer stopWeb()
 	g := grpc.NewServer(grpc.Creds(shown.credentials()))
 	s.Register(g)
-	healthpb.RegisterHealthServer(g, health.NewServer())
+	healthpb.RegisterHealthServer(g, ready.node)
 	reflection.Register(g)
 	listener, err := listen(ctx, o.listen)
 	if err != nil {
@@ -126,12 +146,34 @@ func (o *scalerOptions) run(ctx context.Context, stderr io.Writer) error {
 	running.Go(func() { s.Run(ctx) })
 	running.Go(func() {
 		<-ctx.Done()
+		ready.drain()
 		g.Stop() // KEDA's streams have no end
 	})
 	if err := g.Serve(listener); !errors.Is(err, grpc.ErrServerStopped) {
 		return err
 	}
 	return nil
+}
+
+// serveWeb serves --http and --health; stop ends both.
+func (o *scalerOptions) serveWeb(ctx context.Context, s *scaler.Scaler, shown security, ready *readiness, log *slog.Logger) (stop func(), err error) {
+	metrics, err := metricsHandler(s)
+	if err != nil {
+		return nil, err
+	}
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", metrics)
+	ready.addProbes(mux)
+	stopHTTP, err := serveWeb(ctx, webPort{flag: "http", addr: o.http, tls: shown.tls, handler: mux}, log)
+	if err != nil {
+		return nil, err
+	}
+	stopHealth, err := ready.serveHealth(ctx, o.health, log)
+	if err != nil {
+		stopHTTP()
+		return nil, err
+	}
+	return func() { stopHealth(); stopHTTP() }, nil
 }
 
 // security is what KEDA and trainers reach the scaler by.

@@ -113,3 +113,24 @@ func TestScalerLooksAgainAtAHangup(t *testing.T) {
 		t.Error(log)
 	}
 }
+
+// A scaler with a certificate shows its metrics by it, and probes without.
+func TestScalerHTTP(t *testing.T) {
+	ca := servertest.NewAuthority(t, "ca")
+	own := ca.Issue("scaler", time.Hour)
+	_, log := startScaler(t, "--nodes", "file:"+t.TempDir(), "--listen-cert", own.Cert, "--listen-key", own.Key,
+		"--http", "127.0.0.1:0", "--health", "127.0.0.1:0")
+	at := "https://" + log.await(`msg=http addr=(\S+) tls=true`)
+	for path, says := range map[string]string{"/metrics": "\nfeedwater_scaler_nodes_listed 0\n", "/livez": "ok\n", "/readyz": "ok\n"} {
+		if code, body, _ := ask(t, browser(t, ca, nil), at+path, nil); code != 200 || !strings.Contains(body, says) {
+			t.Errorf("%s: %d %s", path, code, body)
+		}
+	}
+	if code, _, _ := ask(t, browser(t, ca, nil), "http://"+log.await(`msg=health addr=(\S+) tls=false`)+"/readyz", nil); code != 200 {
+		t.Errorf("--health: %d", code)
+	}
+	code, _, errs := call("scaler", "--nodes", "localhost:1", "--http", ":7073", "--log-format", "xml")
+	if code != exitUsage || !strings.Contains(errs, "--http :7073 is reachable from other machines") || !strings.Contains(errs, "neither text nor json") {
+		t.Errorf("%d %s", code, errs)
+	}
+}

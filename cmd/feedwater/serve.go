@@ -143,6 +143,7 @@ func (o *serveOptions) run(ctx context.Context, stdout, stderr io.Writer) error 
 		return usageError{err}
 	}
 	log := o.logOptions.open(stderr)
+	warnOfEnvironment("serve", log)
 	secure, err := o.secureOptions.open(stdout, log)
 	if err != nil {
 		return err

@@ -39,6 +39,8 @@ type Options struct {
 	Nodes func(context.Context) ([]string, error)
 	// Dial makes a connection to a node.
 	Dial func(addr string) (*grpc.ClientConn, error)
+	// Version is told to Prometheus.
+	Version string
 	// Log is told of nodes that come and go, and of numbers that change. Nil: nobody is.
 	Log *slog.Logger
 }
@@ -48,6 +50,7 @@ type Scaler struct {
 	pb.UnimplementedFeedServer
 	externalscaler.UnimplementedExternalScalerServer
 	options Options
+	metrics *metrics
 	knocked chan struct{}
 	heard   chan struct{} // a node answered for the first time
 
@@ -74,14 +77,36 @@ type node struct {
 	counted bool
 }
 
+// The states of a node: it never answered, or long ago; it answered of late; it answers.
+const (
+	gone = iota
+	silent
+	up
+)
+
+func (n *node) state(now time.Time) int {
+	switch age := now.Sub(n.heard); {
+	case n.last == nil, age > silentFor:
+		return gone
+	case age > answerWithin:
+		return silent
+	}
+	return up
+}
+
+// job names one of those that nodes tell of.
+type job struct{ name, plan string }
+
 // New returns a scaler that does nothing until Run.
 func New(o Options) *Scaler {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Scaler{
+	s := &Scaler{
 		options: o, knocked: make(chan struct{}, 1), heard: make(chan struct{}, 1), nodes: map[string]*node{}, change: make(chan struct{}),
 	}
+	s.metrics = newMetrics(s, o.Version)
+	return s
 }
 
 // Register offers the scaler to KEDA, and to trainers that wait, at a gRPC server.
@@ -92,6 +117,7 @@ func (s *Scaler) Register(r grpc.ServiceRegistrar) {
 
 // Open implements the service Feed: it is how a trainer says that it waits for a node. There is nothing to open here.
 func (s *Scaler) Open(context.Context, *pb.OpenRequest) (*pb.OpenResponse, error) {
+	s.metrics.knocks.Inc()
 	s.mu.Lock()
 	s.knock = time.Now()
 	s.mu.Unlock()
@@ -128,6 +154,7 @@ func (s *Scaler) Run(ctx context.Context) {
 func (s *Scaler) look(ctx context.Context, watchers *sync.WaitGroup) {
 	addrs, err := s.options.Nodes(ctx)
 	if err != nil {
+		s.metrics.unlisted.Inc()
 		s.options.Log.Warn("the nodes cannot be listed", "err", err)
 		return
 	}
@@ -181,6 +208,7 @@ func (s *Scaler) follow(ctx context.Context, addr string, n *node) error {
 
 // fail takes why a node does not answer, and says so unless that is what was said last.
 func (s *Scaler) fail(addr string, n *node, err error) {
+	s.metrics.unwatched.Inc()
 	s.mu.Lock()
 	known := n.err != nil && n.err.Error() == err.Error()
 	n.err = err
@@ -262,15 +290,14 @@ type survey struct {
 // survey asks the nodes that answer of each job. mu is held.
 func (s *Scaler) survey(now time.Time) survey {
 	p := survey{active: !s.knock.IsZero() && now.Sub(s.knock) < knockFor}
-	type job struct{ name, plan string }
 	jobs := map[job]control.Claim{}
 	for _, n := range s.nodes {
-		age := now.Sub(n.heard)
-		n.counted = n.last != nil && age <= answerWithin
-		switch {
-		case n.last == nil, age > silentFor:
+		state := n.state(now)
+		n.counted = state == up
+		switch state {
+		case gone:
 			continue
-		case !n.counted:
+		case silent:
 			p.silent++
 			continue
 		}

@@ -96,6 +96,37 @@ def test_the_socket_of_a_killed_agent_is_cleared_away(real: str, folder: Path, p
         until(lambda: str(pid) not in [path.stem for path in folder.glob("*.sock")])
 
 
+def test_an_agent_is_scraped(real: str, folder: Path, monkeypatch: pytest.MonkeyPatch, photos: Path) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    monkeypatch.setenv("FEEDWATER_AGENT_HTTP", f"127.0.0.1:{port - 1}")
+    monkeypatch.setenv("LOCAL_RANK", "1")
+    monkeypatch.setenv("FEEDWATER_LOG_FORMAT", "json")
+    monkeypatch.setenv("FEEDWATER_AGENT_LOG_FILE", str(folder.parent / "agent.log"))
+    with loader_of(photos, job="scraped") as loader:
+        for _ in loader:
+            pass
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=60) as page:
+            lines = page.read().decode().splitlines()
+    told = [line for line in lines if line.startswith("feedwater_agent_batches_total{")]
+    assert len(told) == 1 and 'run="scraped"' in told[0]
+    assert int(told[0].split()[-1]) > 0
+    said = [json.loads(line) for line in (folder.parent / "agent.log").read_text().splitlines()]
+    assert f"127.0.0.1:{port}" in [line.get("addr") for line in said if line["msg"] == "http"]
+
+
+def test_a_wrong_variable_is_told(
+    real: str, folder: Path, monkeypatch: pytest.MonkeyPatch, photos: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("FEEDWATER_INDEX_LIMITS", "1GiB")
+    with loader_of(photos) as loader, loader_of(photos) as other:
+        next(iter(loader))
+        next(iter(other))
+    told = [record for record in caplog.records if "FEEDWATER_INDEX_LIMITS" in record.getMessage()]
+    assert len(told) == 1 and "did you mean FEEDWATER_INDEX_LIMIT?" in told[0].getMessage()
+
+
 def test_nobody_elses_folder_is_used(real: str, folder: Path, photos: Path) -> None:
     folder.mkdir(mode=0o755)
     folder.chmod(0o755)
