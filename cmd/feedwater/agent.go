@@ -42,6 +42,7 @@ func newAgent() *cobra.Command {
 type agentOptions struct {
 	logOptions
 	indexPlace
+	lists        listPlace
 	http         string
 	httpInsecure bool
 	logFile      string
@@ -63,6 +64,7 @@ func (o *agentOptions) flags() *pflag.FlagSet {
 	f := pflag.NewFlagSet(agentCommand, pflag.ContinueOnError)
 	o.addTo(f)
 	o.addFlags(f, "")
+	o.lists.addFlags(f)
 	f.StringVar(&o.http, "http", "", "`address` for /metrics, /livez and /readyz: host:port of the first rank of this machine, the others count on from it")
 	f.BoolVar(&o.httpInsecure, "http-insecure", false, "allow --http, which is not encrypted, to other machines")
 	f.StringVar(&o.logFile, "log-file", "", "`file` that the log is appended to, besides what the trainer keeps of it for when the agent dies")
@@ -159,14 +161,14 @@ func runAgent(ctx context.Context) error {
 	defer done()
 	spans := span.Open(span.Options{Service: "feedwater-agent", Version: version, Log: log})
 	defer spans.Close()
-	local := &localPipelines{log: log, cores: c, index: o.index("", log, nil), tracer: spans.Tracer()}
+	local := &localPipelines{log: log, cores: c, lists: o.lists.options(log), index: o.index(o.lists.dir, log, nil), tracer: spans.Tracer()}
 	defer local.close()
 	a := agent.New(agent.Options{
 		Control:    os.NewFile(agentControlFD, "control"),
 		Trainer:    trainer,
 		TrainerPID: os.Getppid(), // it starts its agent itself
 		Connect:    connector(local),
-		List:       listing,
+		List:       local.listing,
 		Log:        log,
 		Version:    version,
 		Cores:      float64(c.all),

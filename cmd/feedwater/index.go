@@ -16,7 +16,8 @@ import (
 // indexOptions are the flags of `feedwater index`.
 type indexOptions struct {
 	indexPlace
-	folder, cacheDir  string
+	lists             listPlace
+	folder            string
 	interval, workers int
 }
 
@@ -48,7 +49,7 @@ Progressive files, files with restart markers, damaged ones and other formats ha
 	}
 	f := c.Flags()
 	o.addFlags(f, "")
-	f.StringVar(&o.cacheDir, "cache-dir", "", "`folder` for lists of files (default: the user's cache folder)")
+	o.lists.addFlags(f)
 	f.IntVar(&o.interval, "interval", 8, "blocks of 8 columns from one entry to the next: fewer skip more and take more bytes")
 	f.IntVar(&o.workers, "workers", 0, "pictures to index at once (default: one per core this process may use)")
 	addConfig(c, "interval", "config")
@@ -71,12 +72,12 @@ func (o *indexOptions) run(ctx context.Context, out, status io.Writer) error {
 	if err := o.check(); err != nil {
 		return usageError{err}
 	}
-	dir, err := o.resolve(o.cacheDir)
+	dir, err := o.resolve(o.lists.dir)
 	if err != nil {
 		return err
 	}
 	show := newProgress(status)
-	data, err := dataset.Open(ctx, o.folder, dataset.Options{CacheDir: o.cacheDir, Progress: show.scanned, Flat: true})
+	data, err := dataset.Open(ctx, o.folder, dataset.Options{CacheDir: o.lists.dir, CacheBytes: int64(o.lists.limit), Progress: show.scanned, Flat: true})
 	if err != nil {
 		show.end()
 		return err

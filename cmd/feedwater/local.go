@@ -25,6 +25,7 @@ import (
 type localPipelines struct {
 	log    *slog.Logger
 	cores  *cores
+	lists  dataset.Options // where lists of files are kept
 	index  *pipeline.Index // nil: none
 	tracer trace.Tracer    // nil: none
 
@@ -52,8 +53,10 @@ func (l *localPipelines) get(workers int) (*localServer, error) {
 	if err != nil {
 		return nil, err
 	}
+	lists := l.lists
+	lists.Progress = scanProgress(l.log)
 	s := &localServer{pipeline: p, Server: server.New(server.Options{
-		Engine:  server.NewEngine(p, dataset.Options{Progress: scanProgress(l.log)}),
+		Engine:  server.NewEngine(p, lists),
 		AnyPath: true,
 		Version: version,
 		Tracer:  l.tracer,
@@ -117,7 +120,7 @@ func (l *localPipelines) options(ctx context.Context, p agent.Plan) (client.Opti
 	}
 	own := "" // plan of the local node
 	if len(p.Nodes) > 0 && p.Local != "" {
-		if own, o.Plan, err = matchByFingerprint(ctx, p); err != nil {
+		if own, o.Plan, err = l.matchByFingerprint(ctx, p); err != nil {
 			return o, err
 		}
 	}
@@ -134,18 +137,18 @@ func (l *localPipelines) options(ctx context.Context, p agent.Plan) (client.Opti
 
 // matchByFingerprint turns a plan for a folder of this machine into one that pins what is in it, for this machine, and one for whatever folder
 // of the nodes holds the same data.
-func matchByFingerprint(ctx context.Context, p agent.Plan) (here, elsewhere string, err error) {
+func (l *localPipelines) matchByFingerprint(ctx context.Context, p agent.Plan) (here, elsewhere string, err error) {
 	plan, err := pipeline.ParsePlan(p.Text)
 	if err != nil {
 		return "", "", err
 	}
 	flat := plan.Masks != nil
 	plan.Source = pipeline.Source{Path: filename.Name(p.Local)}
-	if plan.Source.Fingerprint, err = fingerprint(ctx, p.Local, flat); err != nil {
+	if plan.Source.Fingerprint, err = l.fingerprint(ctx, p.Local, flat); err != nil {
 		return "", "", err
 	}
 	if flat && plan.Masks.Root == "" {
-		if plan.Masks.Fingerprint, err = fingerprint(ctx, string(plan.Masks.Path), flat); err != nil {
+		if plan.Masks.Fingerprint, err = l.fingerprint(ctx, string(plan.Masks.Path), flat); err != nil {
 			return "", "", err
 		}
 	}
@@ -158,8 +161,10 @@ func matchByFingerprint(ctx context.Context, p agent.Plan) (here, elsewhere stri
 }
 
 // fingerprint is that of a folder of this machine.
-func fingerprint(ctx context.Context, folder string, flat bool) (string, error) {
-	s, err := dataset.Open(ctx, folder, dataset.Options{Flat: flat})
+func (l *localPipelines) fingerprint(ctx context.Context, folder string, flat bool) (string, error) {
+	o := l.lists
+	o.Flat = flat
+	s, err := dataset.Open(ctx, folder, o)
 	if err != nil {
 		return "", &client.DataError{Path: folder, Message: fmt.Sprintf("find %s on the nodes by its fingerprint: %v", folder, err)}
 	}
@@ -168,8 +173,10 @@ func fingerprint(ctx context.Context, folder string, flat bool) (string, error) 
 }
 
 // listing is what a folder of this machine holds.
-func listing(ctx context.Context, folder string) (found agent.Listing, err error) {
-	s, err := dataset.Open(ctx, folder, dataset.Options{Flat: true})
+func (l *localPipelines) listing(ctx context.Context, folder string) (found agent.Listing, err error) {
+	o := l.lists
+	o.Flat = true
+	s, err := dataset.Open(ctx, folder, o)
 	if err != nil {
 		return found, &client.DataError{Path: folder, Message: err.Error()}
 	}

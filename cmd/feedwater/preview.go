@@ -142,7 +142,11 @@ func (o *previewOptions) parsePlan(in io.Reader) (*pipeline.Plan, error) {
 
 // rows makes what the sheet shows.
 func (o *previewOptions) rows(ctx context.Context, plan *pipeline.Plan) ([]sheetRow, error) {
-	data, err := dataset.Open(ctx, o.folder, dataset.Options{Flat: true})
+	lists, err := listsFromEnvironment()
+	if err != nil {
+		return nil, usageError{err}
+	}
+	data, err := dataset.Open(ctx, o.folder, dataset.Options{CacheDir: lists.dir, CacheBytes: int64(lists.limit), Flat: true})
 	if err != nil {
 		return nil, err
 	}

@@ -19,7 +19,6 @@ import (
 	"google.golang.org/grpc/reflection"
 
 	"github.com/feedwater-io/feedwater/pipeline"
-	"github.com/feedwater-io/feedwater/pipeline/dataset"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 	"github.com/feedwater-io/feedwater/server"
 	"github.com/feedwater-io/feedwater/span"
@@ -37,7 +36,7 @@ type serveOptions struct {
 	workers   int
 	memory    byteSize
 	share     byteSize
-	cacheDir  string
+	lists     listPlace
 	indexes   indexPlace
 	drain     time.Duration
 	numerics  string
@@ -77,7 +76,7 @@ SIGTERM and Ctrl-C finish what is in flight, then exit 0; a second one ends the 
 	f.IntVar(&o.workers, "workers", 0, "samples to decode at once (default: one per core this process may use)")
 	f.Var(&o.memory, "max-memory", "memory for batches in the making and on their way; by default 4GiB, or half of what this machine or its control group has")
 	f.Var(&o.share, "share-memory", "make batches that several jobs want once, and keep so much of them for those that come later; none by default")
-	f.StringVar(&o.cacheDir, "cache-dir", "", "`folder` for lists of files, so that a restart need not scan again (default: the user's cache folder)")
+	o.lists.addFlags(f)
 	o.indexes.addFlags(f, "; off: none")
 	f.DurationVar(&o.drain, "drain-timeout", 30*time.Second, "how long to finish what is in flight when told to stop")
 	o.logOptions.addTo(f)
@@ -160,7 +159,7 @@ func (o *serveOptions) run(ctx context.Context, stdout, stderr io.Writer) error 
 	limit := limitMemory(int64(o.memory + o.share))
 	defer limit.undo()
 	p, err := pipeline.Open(pipeline.Options{
-		Workers: o.workers, Numerics: o.numerics, SampleTime: o.pace, OnPanic: panicLog(log), Index: o.indexes.index(o.cacheDir, log, limit.hold),
+		Workers: o.workers, Numerics: o.numerics, SampleTime: o.pace, OnPanic: panicLog(log), Index: o.indexes.index(o.lists.dir, log, limit.hold),
 	})
 	if err != nil {
 		return err
@@ -168,8 +167,10 @@ func (o *serveOptions) run(ctx context.Context, stdout, stderr io.Writer) error 
 	defer p.Close()
 	spans := span.Open(span.Options{Service: "feedwater-node", Version: version, Log: log})
 	defer spans.Close()
+	lists := o.lists.options(log)
+	lists.Progress = scanProgress(log)
 	s := server.New(server.Options{
-		Engine:    server.NewEngine(p, dataset.Options{CacheDir: o.cacheDir, Progress: scanProgress(log)}),
+		Engine:    server.NewEngine(p, lists),
 		Roots:     o.absolute(),
 		NodeBytes: int64(o.memory), ShareBytes: int64(o.share),
 		Version: version,

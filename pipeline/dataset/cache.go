@@ -5,9 +5,13 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime/debug"
+	"slices"
 	"syscall"
 	"time"
 
@@ -28,26 +32,69 @@ func (m *memory) free() {
 	*m = memory{}
 }
 
-// cache is the place of one data set's manifest. Files in it are never changed, only replaced whole: processes may share it.
-type cache struct{ path string } // "" where there is no cache
-
-// unfinished is how the names of files end that are not manifests yet.
-const unfinished = ".*.tmp"
-
-func newCache(dir, root string) cache {
-	if dir == "" {
-		user, err := os.UserCacheDir()
-		if err != nil {
-			return cache{}
-		}
-		dir = filepath.Join(user, "feedwater", "snapshots")
-	}
-	key := sha256.Sum256([]byte(root))
-	return cache{filepath.Join(dir, hex.EncodeToString(key[:16])+".manifest")}
+// cache knows where the list of one data set is kept: in a folder, and where that cannot be written in one that only this user can read and that
+// lasts until the machine restarts, and where there is none either in this process. Files are never changed, only replaced whole: processes may share them.
+type cache struct {
+	name  string // of the file
+	dir   string // "" where there is no folder
+	none  error  // why
+	limit int64
+	// runtime and memory are where a private folder may be: the user's own for files of running programs, and memory that all share.
+	runtime, memory string
+	trouble         func(error)
 }
 
-func (c cache) load() (memory, error) {
-	f, err := os.OpenFile(c.path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a FIFO in its place must not make us wait for a writer
+// unfinished is how the names of files end that are not lists yet.
+const unfinished = ".*.tmp"
+
+// ending of the names of lists.
+const ending = ".manifest"
+
+// ours matches the names of lists. The folder may have files of others.
+var ours = regexp.MustCompile(`^[0-9a-f]{32}` + regexp.QuoteMeta(ending) + `$`)
+
+var errNoRoom = errors.New("the list alone is larger than all lists may be")
+
+func newCache(o Options, root string) cache {
+	key := sha256.Sum256([]byte(root))
+	c := cache{
+		name: hex.EncodeToString(key[:16]) + ending, dir: o.CacheDir, limit: o.CacheBytes,
+		runtime: os.Getenv("XDG_RUNTIME_DIR"), memory: o.sharedMemory, trouble: o.Trouble,
+	}
+	if c.dir == "" {
+		var user string
+		if user, c.none = os.UserCacheDir(); c.none == nil {
+			c.dir = filepath.Join(user, "feedwater", "snapshots")
+		}
+	}
+	return c
+}
+
+// find hands the lists that are kept to try, until it takes one.
+func (c *cache) find(try func(memory) bool) bool {
+	dirs := []string{c.dir}
+	if private, err := c.private(false); err == nil {
+		dirs = append(dirs, private)
+	}
+	for _, dir := range dirs {
+		path := filepath.Join(dir, c.name)
+		m, err := load(path)
+		if dir == "" || err != nil {
+			continue
+		}
+		if try(m) {
+			now := time.Now()
+			_ = os.Chtimes(path, now, now) // it is in use, see makeRoom
+			return true
+		}
+		m.free()
+	}
+	data := inMemory.get(c.name)
+	return data != nil && try(memory{data: data})
+}
+
+func load(path string) (memory, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a FIFO in its place must not make us wait for a writer
 	if err != nil {
 		return memory{}, err
 	}
@@ -66,24 +113,39 @@ func mapWhole(f *os.File) (memory, error) {
 	return mapFile(f, int(fi.Size()))
 }
 
-// store keeps a manifest and returns it mapped, or as it is where it cannot be kept.
-func (c cache) store(data []byte) memory {
-	kept, err := c.write(data)
-	if err != nil {
-		return memory{data: data}
+// store keeps a list and returns it mapped, or as it is where no folder takes it.
+func (c *cache) store(data []byte) memory {
+	kept, err := c.write(c.dir, data)
+	if err == nil {
+		inMemory.drop(c.name)
+		return kept
 	}
-	return kept
+	private, also := c.private(true)
+	if also == nil {
+		kept, also = c.write(private, data)
+	}
+	if also == nil {
+		inMemory.drop(c.name)
+		c.trouble(&KeepError{Folder: private, Cause: err})
+		return kept
+	}
+	inMemory.put(c.name, data)
+	c.trouble(&KeepError{Cause: errors.Join(err, also)})
+	return memory{data: data}
 }
 
-func (c cache) write(data []byte) (_ memory, err error) {
-	if c.path == "" {
-		return memory{}, errors.New("no cache directory")
+func (c *cache) write(dir string, data []byte) (_ memory, err error) {
+	if dir == "" {
+		return memory{}, c.none
 	}
-	if err := os.MkdirAll(filepath.Dir(c.path), 0o700); err != nil {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return memory{}, err
 	}
-	c.sweep()
-	f, err := c.create()
+	c.sweep(dir)
+	if err := c.makeRoom(dir, int64(len(data))); err != nil {
+		return memory{}, err
+	}
+	f, err := c.create(dir)
 	if err != nil {
 		return memory{}, err
 	}
@@ -97,7 +159,7 @@ func (c cache) write(data []byte) (_ memory, err error) {
 	}
 	kept, err := mapWhole(f)
 	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(f.Name(), c.path)
+		err = os.Rename(f.Name(), filepath.Join(dir, c.name))
 	}
 	if err != nil {
 		kept.free()
@@ -105,14 +167,12 @@ func (c cache) write(data []byte) (_ memory, err error) {
 	return kept, err
 }
 
-// create makes the file that a manifest is written to.
-func (c cache) create() (*os.File, error) {
-	return os.CreateTemp(filepath.Dir(c.path), filepath.Base(c.path)+unfinished)
-}
+// create makes the file that a list is written to.
+func (c *cache) create(dir string) (*os.File, error) { return os.CreateTemp(dir, c.name+unfinished) }
 
 // sweep removes what killed processes left behind.
-func (c cache) sweep() {
-	left, _ := filepath.Glob(c.path + unfinished) // the pattern is good, and nothing to sweep is fine
+func (c *cache) sweep(dir string) {
+	left, _ := filepath.Glob(filepath.Join(dir, c.name+unfinished)) // nothing to sweep is fine
 	for _, path := range left {
 		if fi, err := os.Stat(path); err == nil && time.Since(fi.ModTime()) > time.Hour {
 			_ = os.Remove(path)
@@ -120,21 +180,56 @@ func (c cache) sweep() {
 	}
 }
 
-func (c cache) remove() {
-	if c.path != "" {
-		_ = os.Remove(c.path) // whoever opens the data set next finds out
+// makeRoom sees to it that a list of n bytes is within the limit: lists of other data sets go, those that were not opened for longest first. Who
+// has one of them open goes on with it.
+func (c *cache) makeRoom(dir string, n int64) error {
+	if n > c.limit {
+		return fmt.Errorf("%w: %d bytes of %d", errNoRoom, n, c.limit)
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	var others []fs.FileInfo
+	for _, e := range entries {
+		if fi, err := e.Info(); err == nil && fi.Mode().IsRegular() && ours.MatchString(e.Name()) && e.Name() != c.name {
+			others = append(others, fi)
+			n += fi.Size()
+		}
+	}
+	slices.SortFunc(others, func(a, b fs.FileInfo) int { return a.ModTime().Compare(b.ModTime()) })
+	for _, fi := range others {
+		if n <= c.limit {
+			break
+		}
+		if os.Remove(filepath.Join(dir, fi.Name())) == nil {
+			n -= fi.Size()
+		}
+	}
+	return nil // lists that may not be removed are not ours to count
+}
+
+// remove forgets the list: whoever opens the data set next finds out.
+func (c *cache) remove() {
+	inMemory.drop(c.name)
+	if c.dir != "" {
+		_ = os.Remove(filepath.Join(c.dir, c.name))
+	}
+	if private, err := c.private(false); err == nil {
+		_ = os.Remove(filepath.Join(private, c.name))
 	}
 }
 
-// current reports whether every directory is the one that was scanned and its times are the same.
-func (s *Snapshot) current(ctx context.Context, readers int) bool {
+// current reports whether every directory is the one that was scanned and its times are the same. A list that was just made
+// is trusted as that of one's own scan would be.
+func (s *Snapshot) current(ctx context.Context, readers int, justMade bool) bool {
 	group, ctx := errgroup.WithContext(ctx)
 	m := s.manifest
 	for first := range readers {
 		group.Go(func() (err error) {
 			defer recoverFault(debug.SetPanicOnFault(true), &err)
 			for i := first; i < m.dirs(); i += readers {
-				if err := s.unchanged(ctx, i); err != nil {
+				if err := s.unchanged(ctx, i, justMade); err != nil {
 					return err
 				}
 			}
@@ -148,10 +243,10 @@ var errStale = errors.New("the directory changed")
 
 // unchanged checks directory i. Its times say nothing when it changed so shortly before the scan that another change, during
 // the scan, could have left the same times: file systems count time in steps, the coarsest in steps of 2 s.
-func (s *Snapshot) unchanged(ctx context.Context, i int) error {
+func (s *Snapshot) unchanged(ctx context.Context, i int, justMade bool) error {
 	const step = 2 * time.Second
 	path, then := s.manifest.directory(i)
-	if then.changed > s.manifest.scanned-int64(step) {
+	if !justMade && then.changed > s.manifest.scanned-int64(step) {
 		return errStale
 	}
 	if err := ctx.Err(); err != nil {

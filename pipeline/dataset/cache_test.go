@@ -227,10 +227,10 @@ func TestDefaultCacheDir(t *testing.T) {
 func TestLeftoversAreSweptUp(t *testing.T) {
 	root, o := grow(t, t.TempDir(), "a/x.jpg"), options(t)
 	open(t, root, o)
-	c := cache{manifestFile(t, o.CacheDir)}
+	c := cache{name: filepath.Base(manifestFile(t, o.CacheDir))}
 	var left [2]string
 	for i := range left {
-		f, err := c.create()
+		f, err := c.create(o.CacheDir)
 		must(t, err)
 		left[i] = f.Name()
 		must(t, f.Close())
@@ -324,7 +324,7 @@ func TestFIFOInAManifestsPlace(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := syscall.Mkfifo(newCache(dir, path).path, 0o600); err != nil {
+	if err := syscall.Mkfifo(filepath.Join(dir, newCache(Options{}, path).name), 0o600); err != nil {
 		t.Skip(err)
 	}
 	s, err := Open(t.Context(), root, Options{CacheDir: dir})

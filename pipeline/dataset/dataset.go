@@ -13,15 +13,20 @@ import (
 	"math"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"time"
 )
 
 // Options say how to open a data set. The zero value works.
 type Options struct {
-	// CacheDir keeps the manifests. Default: feedwater/snapshots in the user's cache directory. Where it cannot be written,
-	// manifests stay in memory.
+	// CacheDir keeps the manifests. Default: feedwater/snapshots in the user's cache directory. Where it cannot be written they are kept in a
+	// folder of XDG_RUNTIME_DIR or /dev/shm that no other user can read, and where that cannot be either in the memory of this process.
 	CacheDir string
+	// CacheBytes is what all manifests in a folder may take. Those that were not opened for longest make room. Default 1 GiB.
+	CacheBytes int64
+	// Trouble is told, each time that a manifest cannot be kept in CacheDir, where it is kept and why: a *KeepError. Default: nobody is told.
+	Trouble func(error)
 	// Progress is told how many samples the scan has found so far, every few thousand and at the end; never by two
 	// goroutines at once. It is not called when the cached manifest is good. Default: nobody is told.
 	Progress func(samples int)
@@ -40,6 +45,9 @@ type Options struct {
 
 	now  func() time.Time // tests stop the clock here
 	slow func()           // called before each question to the storage; tests make it last here
+
+	sharedMemory string        // where the machine's shared memory is
+	patience     time.Duration // how long a scan of somebody else may stand still before one's own begins
 }
 
 func (o Options) withDefaults() Options {
@@ -48,6 +56,18 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Stats <= 0 {
 		o.Stats = 256
+	}
+	if o.CacheBytes <= 0 {
+		o.CacheBytes = 1 << 30
+	}
+	if o.Trouble == nil {
+		o.Trouble = func(error) {}
+	}
+	if o.sharedMemory == "" {
+		o.sharedMemory = "/dev/shm"
+	}
+	if o.patience <= 0 {
+		o.patience = time.Minute
 	}
 	if o.MaxEncodedBytes <= 0 {
 		o.MaxEncodedBytes = 256 << 20
@@ -118,29 +138,36 @@ func (s *Snapshot) open(ctx context.Context, path string, o Options) error {
 	if s.root, err = openRoot(s.path); err != nil {
 		return err
 	}
-	s.cache = newCache(o.CacheDir, s.path)
-	if !o.Refresh && s.load(ctx, o) && (o.Flat || !s.Flat()) {
+	s.cache = newCache(o, s.path)
+	var seen []int64
+	if !o.Refresh && s.load(ctx, o, func(scanned int64) bool {
+		seen = append(seen, scanned)
+		return false
+	}) {
 		return nil
 	}
-	if err := ctx.Err(); err != nil {
+	turn, err := s.cache.waitForTurn(ctx, o)
+	if err != nil {
 		return err
 	}
+	defer turn.end()
+	if !o.Refresh && s.load(ctx, o, func(scanned int64) bool { return !slices.Contains(seen, scanned) }) {
+		return nil // somebody else has scanned it meanwhile
+	}
+	o.Progress = turn.tell
 	return s.scan(ctx, o)
 }
 
-// load reports whether the cached manifest is there, whole, of this root and still true.
-func (s *Snapshot) load(ctx context.Context, o Options) bool {
-	m, err := s.cache.load()
-	if err != nil {
-		return false
+// load reports whether there is a kept list that is whole, of this root and still true. justMade says of a list, by when its scan began, whether
+// it was made since this Open began.
+func (s *Snapshot) load(ctx context.Context, o Options, justMade func(scanned int64) bool) bool {
+	s.cached = s.cache.find(func(m memory) bool {
+		return s.use(m) == nil && (o.Flat || !s.Flat()) && s.current(ctx, o.Readers, justMade(s.manifest.scanned))
+	})
+	if !s.cached {
+		s.memory, s.manifest = memory{}, nil
 	}
-	if err := s.use(m); err == nil && s.current(ctx, o.Readers) {
-		s.cached = true
-		return true
-	}
-	m.free()
-	s.memory, s.manifest = m, nil
-	return false
+	return s.cached
 }
 
 func (s *Snapshot) scan(ctx context.Context, o Options) error {

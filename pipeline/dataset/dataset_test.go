@@ -13,7 +13,25 @@ import (
 	"go.uber.org/goleak"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// TestMain sees to it that tests keep no lists where those of real programs are.
+func TestMain(m *testing.M) {
+	dir, err := os.Getenv("FEEDWATER_TEST_RUNTIME"), error(nil)
+	if dir == "" {
+		dir, err = os.MkdirTemp("", "feedwater-dataset-")
+	}
+	if err == nil {
+		err = os.Setenv("XDG_RUNTIME_DIR", dir)
+	}
+	if err != nil {
+		panic(err)
+	}
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		if dir != os.Getenv("FEEDWATER_TEST_RUNTIME") {
+			_ = os.RemoveAll(dir)
+		}
+		os.Exit(code)
+	}))
+}
 
 func must(t testing.TB, err error) {
 	t.Helper()

@@ -47,6 +47,26 @@ func (e *TooLargeError) Error() string {
 	return fmt.Sprintf("%s has %d bytes, the limit is %d; raise MaxEncodedBytes if it is a picture", e.Path, e.Size, e.Limit)
 }
 
+// KeepError says that the list of a data set is not kept where it should be.
+type KeepError struct {
+	// Folder that it is kept in until the machine restarts; empty: it is kept in this process alone.
+	Folder string
+	// Cause that it is not kept where it should be.
+	Cause error
+}
+
+// Error says where the list is kept, and why there.
+func (e *KeepError) Error() string {
+	where := "for this process alone"
+	if e.Folder != "" {
+		where = "in " + e.Folder + " until the machine restarts"
+	}
+	return fmt.Sprintf("the list of files is kept %s: %v", where, e.Cause)
+}
+
+// Unwrap is the Cause.
+func (e *KeepError) Unwrap() error { return e.Cause }
+
 // recoverFault, deferred, turns a fault on mapped memory into an error and restores the goroutine's setting: a manifest that is
 // cut short or whose disk fails while it is mapped must not end the process.
 func recoverFault(old bool, err *error) {

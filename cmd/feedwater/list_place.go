@@ -1,0 +1,40 @@
+package main
+
+import (
+	"log/slog"
+	"sync"
+
+	"github.com/spf13/pflag"
+
+	"github.com/feedwater-io/feedwater/pipeline/dataset"
+)
+
+// listPlace is where lists of files are kept: the flags --cache-dir and --cache-limit, or for an agent the environment variables of the same names.
+type listPlace struct {
+	dir   string
+	limit byteSize
+}
+
+func (p *listPlace) addFlags(f *pflag.FlagSet) {
+	p.limit = 1 << 30
+	f.StringVar(&p.dir, "cache-dir", "", "`folder` for lists of files, so that a restart need not scan again (default: the user's cache folder)")
+	f.Var(positive{&p.limit}, "cache-limit", "what the lists of all data sets may take; those that were not opened for longest make room")
+}
+
+// listsFromEnvironment is that of programs without these flags.
+func listsFromEnvironment() (p listPlace, err error) {
+	f := pflag.NewFlagSet(agentCommand, pflag.ContinueOnError)
+	p.addFlags(f)
+	err = fillFlags(agentCommand, f, nil)
+	return p, err
+}
+
+// options keep lists in the place, and log once where else they are kept.
+func (p *listPlace) options(log *slog.Logger) dataset.Options {
+	var once sync.Once
+	return dataset.Options{CacheDir: p.dir, CacheBytes: int64(p.limit), Trouble: func(err error) {
+		once.Do(func() {
+			log.Warn("lists of files are not kept for the next start; --cache-dir, or FEEDWATER_CACHE_DIR, names another folder", "err", err)
+		})
+	}}
+}

@@ -1,0 +1,148 @@
+package dataset
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// turn is the right to scan a data set, which one in this process has at a time, and one of all processes that keep their lists in the same folder.
+type turn struct {
+	name   string
+	file   *os.File // locked; nil where no folder can be written
+	report func(int)
+}
+
+// lookEvery is how often it is looked whether another process's scan has ended.
+const lookEvery = 100 * time.Millisecond
+
+// waitForTurn waits while others scan the data set, and tells o.Progress how far they are. It waits no longer for another process's scan that
+// stands still.
+func (c *cache) waitForTurn(ctx context.Context, o Options) (*turn, error) {
+	if err := inProcess.wait(ctx, c.name); err != nil {
+		return nil, err
+	}
+	t := &turn{name: c.name, report: o.Progress}
+	path := c.lockPath()
+	if path == "" {
+		return t, nil
+	}
+	moved, last := time.Now(), ""
+	for {
+		file, others := tryLock(path)
+		if file != nil || !others {
+			t.file = file
+			return t, nil
+		}
+		if text := readCount(path); text != last {
+			moved, last = time.Now(), text
+			if n, err := strconv.Atoi(text); err == nil {
+				o.Progress(n)
+			}
+		}
+		if time.Since(moved) > o.patience {
+			return t, nil
+		}
+		select {
+		case <-time.After(lookEvery):
+		case <-ctx.Done():
+			t.end()
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// lockPath is the file that stands for the scan, in the first folder that can be written; "" if there is none.
+func (c *cache) lockPath() string {
+	name := strings.TrimSuffix(c.name, ending) + ".lock"
+	if c.dir != "" && os.MkdirAll(c.dir, 0o700) == nil && writable(c.dir) {
+		return filepath.Join(c.dir, name)
+	}
+	if private, err := c.private(true); err == nil {
+		return filepath.Join(private, name)
+	}
+	return ""
+}
+
+// tell says how many samples the scan has found, to those who wait for it too.
+func (t *turn) tell(samples int) {
+	if t.file != nil {
+		_, _ = t.file.WriteAt([]byte(strconv.Itoa(samples)), 0) // for people
+	}
+	t.report(samples)
+}
+
+// end lets the next one scan.
+func (t *turn) end() {
+	if t.file != nil {
+		_ = os.Remove(t.file.Name()) // while it is locked: whoever locks it next sees that it is gone
+		_ = t.file.Close()
+	}
+	inProcess.next(t.name)
+}
+
+// readCount is what tell wrote.
+func readCount(path string) string {
+	f, err := os.Open(path)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	var text [20]byte
+	n, _ := f.Read(text[:])
+	return string(text[:n])
+}
+
+// turns are those of this process.
+type turns struct {
+	mu  sync.Mutex
+	all map[string]*queue
+}
+
+// queue is who scans one data set, or waits to.
+type queue struct {
+	busy chan struct{} // holds an element while one scans
+	all  int
+}
+
+var inProcess = turns{all: map[string]*queue{}}
+
+// wait returns when it is the caller's turn, who calls next.
+func (t *turns) wait(ctx context.Context, name string) error {
+	t.mu.Lock()
+	q := t.all[name]
+	if q == nil {
+		q = &queue{busy: make(chan struct{}, 1)}
+		t.all[name] = q
+	}
+	q.all++
+	t.mu.Unlock()
+	select {
+	case q.busy <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		t.leave(name, q)
+		return ctx.Err()
+	}
+}
+
+func (t *turns) next(name string) {
+	t.mu.Lock()
+	q := t.all[name]
+	t.mu.Unlock()
+	<-q.busy
+	t.leave(name, q)
+}
+
+// leave forgets the queue with the last one in it.
+func (t *turns) leave(name string, q *queue) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if q.all--; q.all == 0 {
+		delete(t.all, name)
+	}
+}
