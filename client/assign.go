@@ -72,6 +72,9 @@ func (f *Fleet) pick(w *Want, now time.Time) *member {
 		if m.trust.Doubted() {
 			c.tier += maxTries + 1
 		}
+		if m.shuns(w) {
+			c.tier++
+		}
 		if c.before(best, w) {
 			best = c
 		}
@@ -115,7 +118,7 @@ func (w *Want) taken() bool {
 func (f *Fleet) rescuer(w *Want, begun bool, now time.Time) (best candidate) {
 	due := w.dueIn(now)
 	for _, m := range f.live {
-		if !w.mayGo(m, now) || m.trust.Doubted() {
+		if !w.mayGo(m, now) || m.trust.Doubted() || m.shuns(w) {
 			continue
 		}
 		c := candidate{m, w.tier(m), m.speed.Finish(f.loadBefore(m, w, now))}

@@ -62,7 +62,7 @@ func (f *Fleet) connect(now time.Time) {
 	f.connected = now
 	copy(f.needed[1:], f.needed[:])
 	f.needed[0] = f.connections()
-	chosen := f.choose(max(slices.Min(f.needed[:]), pick.Connections(0, 0)))
+	chosen := f.choose(max(slices.Min(f.needed[:]), pick.Connections(0, 0)) + f.unfit()) // twice as many each time that none of them fits
 	for _, m := range f.members {
 		switch {
 		case chosen[m]:
@@ -114,7 +114,7 @@ func (f *Fleet) connections() int {
 // choose are the nodes to connect to. A local one is always among them.
 func (f *Fleet) choose(n int) map[*member]bool {
 	chosen := map[*member]bool{}
-	for _, m := range pick.Subset(f.members, n, (*member).preference, (*member).isDown) {
+	for _, m := range pick.Subset(f.members, n, (*member).preference, (*member).isLacking) {
 		chosen[m] = true
 	}
 	for _, m := range f.members {
@@ -133,6 +133,9 @@ func (m *member) preference() uint64 {
 	}
 	return m.score
 }
+
+// isLacking reports whether another node is needed in this one's place, or beside it.
+func (m *member) isLacking() bool { return m.isDown() || len(m.differs) > 0 }
 
 // isDown reports whether another node is needed in this one's place.
 func (m *member) isDown() bool {

@@ -2,6 +2,7 @@ package client
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
@@ -59,10 +60,21 @@ func fromReason(r pb.Reason, message string, metadata map[string]string) error {
 		return &DataError{Path: metadata["path"], Message: message}
 	case pb.Reason_REASON_NUMERICS:
 		return &NumericsError{Pinned: metadata["pinned"], Found: metadata["found"], Message: message}
+	case pb.Reason_REASON_REVISION:
+		return &RevisionError{
+			Unit: metadata["unit"], Pinned: numberOf(metadata["pinned"]), Found: numberOf(metadata["found"]),
+			PinnedBuild: metadata["pinned_build"], Build: metadata["build"], Message: message,
+		}
 	case pb.Reason_REASON_VERSION:
 		return &VersionError{message}
 	}
 	return nil
+}
+
+// numberOf is a revision in metadata; 0 if it is none.
+func numberOf(s string) uint32 {
+	n, _ := strconv.ParseUint(s, 10, 32)
+	return uint32(n)
 }
 
 // fromFailure makes an error of what a node says of one want.
@@ -70,7 +82,7 @@ func fromFailure(f *pb.Failure, addr string) error {
 	if f.SampleError != nil && codes.Code(f.Code) == codes.DataLoss {
 		return &SampleError{SampleError: f.SampleError, Node: addr}
 	}
-	if e := fromReason(f.Reason, f.Message, nil); e != nil {
+	if e := fromReason(f.Reason, f.Message, f.Metadata); e != nil {
 		return e
 	}
 	return fmt.Errorf("%s: %s", codes.Code(f.Code), f.Message)

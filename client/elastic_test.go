@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"iter"
 	"maps"
+	"reflect"
 	"testing"
 
 	"github.com/feedwater-io/feedwater/client"
@@ -125,7 +126,7 @@ func TestElastic(t *testing.T) {
 			if (step+1)%every == 0 {
 				state = w.loaders[0].State()
 				for rank, l := range w.loaders {
-					if l.State() != state {
+					if !reflect.DeepEqual(l.State(), state) {
 						t.Errorf("rank %d of %d is at %+v, rank 0 at %+v", rank, part.ranks, l.State(), state)
 					}
 				}

@@ -52,6 +52,29 @@ type NumericsError struct {
 
 func (e *NumericsError) Error() string { return e.Message }
 
+// RevisionError says that a node is of another build than the job began with, and that the difference is one of a unit that the plan, or a file of a
+// batch, takes: it would make other bytes. Nodes of the job's revision go on with it.
+type RevisionError struct {
+	// Unit is the part of the code, as "codec/png".
+	Unit string
+	// Pinned is the job's revision of it, which PinnedBuild had; Found is that of Build. 0: it has no such unit.
+	Pinned, Found      uint32
+	PinnedBuild, Build string
+	Message            string
+}
+
+func (e *RevisionError) Error() string { return e.Message }
+
+// otherBuild is what can be done about an error that a *RevisionError is part of; empty for others.
+func otherBuild(err error) string {
+	var e *RevisionError
+	if !errors.As(err, &e) || e.Pinned == 0 && e.PinnedBuild == "" {
+		return ""
+	}
+	return fmt.Sprintf("; the job goes on with nodes of build %s, or of another that has revision %d of %s; with the nodes there are, and other bytes from here on, "+
+		"it does by load_state_dict(state, strict=False), in Go from a state without Revisions and Numerics", e.PinnedBuild, e.Pinned, e.Unit)
+}
+
 // VersionError says that a node and this side do not speak the same protocol.
 type VersionError struct{ Message string }
 
@@ -118,7 +141,7 @@ func (e *StallError) Error() string {
 // NodesError says that every node that is up has answered, and none can do what was asked.
 type NodesError struct{ Nodes []NodeError }
 
-func (e *NodesError) Error() string { return "no node can: " + list(e.Nodes) }
+func (e *NodesError) Error() string { return "no node can: " + list(e.Nodes) + otherBuild(e) }
 
 // Unwrap gives the nodes' errors to errors.Is and errors.As.
 func (e *NodesError) Unwrap() []error {

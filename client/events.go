@@ -20,6 +20,7 @@ func (f *Fleet) joined(s *session) {
 	m := s.member
 	m.session, m.tried, m.leftOut, m.err, m.changed = s, true, false, nil, ""
 	m.came, s.answered = true, time.Now()
+	f.forgive(m)
 	f.relist()
 	if !m.chosen { // it was let go meanwhile
 		m.leave()
@@ -150,10 +151,10 @@ func (f *Fleet) alone() bool { return len(f.members) == 1 && f.members[0].node.A
 // allErrors is the only node's error, or those of all nodes.
 func (f *Fleet) allErrors() error {
 	switch m := f.members[0]; {
-	case f.alone():
+	case f.alone() && otherBuild(m.err) == "":
 		return m.err
 	case len(f.members) == 1:
-		return fmt.Errorf("node %s: %w", m.node.Addr(), m.err)
+		return fmt.Errorf("node %s: %w%s", m.node.Addr(), m.err, otherBuild(m.err))
 	}
 	return &NodesError{f.nodeErrors()}
 }
@@ -270,6 +271,7 @@ func (f *Fleet) delivered(a *asked, answer *Answer, now time.Time) {
 	f.making.Add(took.Seconds() - queued)
 	f.loop.arrived(took, queued)
 	s.answered, f.progress = now, now
+	m.unfit = 0
 	m.batches++
 	m.samples += uint64(count)
 	m.bytes += uint64(len(answer.Data))
@@ -297,6 +299,10 @@ func (f *Fleet) failure(a *asked, failure *pb.Failure, now time.Time) error {
 	w, s := a.want, a.session
 	m := s.member
 	err := fromFailure(failure, m.node.Addr())
+	if other := (*RevisionError)(nil); errors.As(err, &other) {
+		f.refusedRevision(a, other)
+		return nil
+	}
 	switch code := codes.Code(failure.Code); {
 	case code == codes.DataLoss && w.broken == nil && f.elsewhere(w, m, now): // it may be this copy that is damaged
 		w.gaveUp(m, err, now)

@@ -43,6 +43,13 @@ type Options struct {
 	// Numerics and Fingerprint, if set, are those that the job began with: nodes of others are left out. Without a Fingerprint the
 	// job begins now: Open needs nodes of the same data, and the numerics of most of them are the job's.
 	Numerics, Fingerprint string
+	// Revisions, if set, are those that the job began with: nodes that have others of what the plan uses are left out, and those that have others of
+	// a codec are asked for nothing that takes it.
+	Revisions *pb.Revisions
+	// Build of this program, for people.
+	Build string
+	// Trainer is what this side does to batches. Nil: what this build does.
+	Trainer *pb.Trainer
 	// StartTimeout is how long to wait for the first batch, or for the first node, before giving up. 0: 900 s; negative: for ever.
 	StartTimeout time.Duration
 	// Timeout is how long to wait when no further batch comes from any node. 0: 120 s; negative: for ever.
@@ -66,6 +73,9 @@ type Options struct {
 func (o Options) withDefaults() Options {
 	o.StartTimeout = orDefault(o.StartTimeout, 900*time.Second)
 	o.Timeout = orDefault(o.Timeout, 120*time.Second)
+	if o.Trainer == nil {
+		o.Trainer = trainerOf(o.Build)
+	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
@@ -164,7 +174,7 @@ func New(o Options) (*Fleet, error) {
 
 // Open opens the plan on all nodes and returns what the job pins, when all have answered or failed, at most a second after the first
 // answer; nodes that take longer join when they answer. It fails when none can take part: then the error is or wraps *PlanError,
-// *DataError or *NumericsError; at the start of a job with *DataError when the data of nodes differs; or with *StallError after
+// *DataError, *NumericsError or *RevisionError; at the start of a job with *DataError when the data of nodes differs; or with *StallError after
 // StartTimeout. A fleet that failed to open has to be closed too.
 func (f *Fleet) Open(ctx context.Context) (*pb.OpenResponse, error) {
 	f.start.Do(func() {

@@ -91,7 +91,7 @@ func (l *Loader) Open(ctx context.Context) (*pb.OpenResponse, error) {
 		o := l.options.Options
 		o.Rank = l.options.Rank
 		if s := l.restore; s != nil {
-			o.Numerics, o.Fingerprint = s.Numerics, s.Fingerprint
+			o.Numerics, o.Fingerprint, o.Revisions = s.Numerics, s.Fingerprint, s.Revisions.Message()
 		}
 		f, err := New(o)
 		if err != nil {
@@ -108,7 +108,7 @@ func (l *Loader) Open(ctx context.Context) (*pb.OpenResponse, error) {
 		return nil, err
 	}
 	if l.restore != nil {
-		if err := l.restore.check(info); err != nil {
+		if err := l.restore.check(info, l.fleet.options.Trainer); err != nil {
 			return nil, err
 		}
 	}

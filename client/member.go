@@ -52,9 +52,11 @@ type member struct {
 	speed     pick.Node
 	trust     pick.Trust
 	busyUntil time.Time
-	warned    time.Time // of its storage
-	load      pick.Load // as of the latest look
-	forecast  int       // samples that assign has planned for it since
+	warned    time.Time       // of its storage
+	unfit     int             // wants in a row that it refused for its build
+	differs   map[string]bool // units for which it did
+	load      pick.Load       // as of the latest look
+	forecast  int             // samples that assign has planned for it since
 	batches   uint64
 	failures  uint64
 	damaged   uint64
@@ -68,6 +70,8 @@ type session struct {
 	stream   Stream
 	quit     context.CancelFunc
 	workers  int
+	codecs   map[string]uint32 // their revisions, and the build that has them, as the node told
+	build    string
 	wants    []*asked
 	samples  int       // of wants
 	asked    time.Time // of the first want after it held none and had spoken since
@@ -193,11 +197,11 @@ func (m *member) serve(ctx context.Context) error {
 	ctx, quit := context.WithCancel(ctx)
 	defer quit()
 	o := &m.fleet.options
-	r, err := m.node.Open(ctx, &pb.OpenRequest{Plan: o.Plan, Job: o.Job, Protocol: pb.Protocol})
+	r, err := m.node.Open(ctx, &pb.OpenRequest{Plan: o.Plan, Job: o.Job, Protocol: pb.Protocol, Trainer: o.Trainer})
 	if err != nil {
 		return fromStatus(err)
 	}
-	if err := checkProtocol(r, pb.OldestProtocol); err != nil {
+	if err := checkProtocol(r, pb.OldestProtocol, o.Trainer.GetBuild()); err != nil {
 		return err
 	}
 	if err := CheckOpened(r); err != nil {
@@ -206,12 +210,12 @@ func (m *member) serve(ctx context.Context) error {
 	if err := m.judge(ctx, r); err != nil {
 		return err
 	}
-	s := &session{member: m, quit: quit, workers: int(r.Workers)}
+	s := &session{member: m, quit: quit, workers: int(r.Workers), codecs: r.GetRevisions().GetCodecs(), build: buildOf(r)}
 	notice := func(n *pb.Notice) {
 		now := time.Now()
 		m.fleet.inbox.put(func() { m.fleet.noticed(s, n, now) })
 	}
-	s.stream, err = m.node.Fetch(ctx, &pb.Start{Plan: r.Plan, Job: o.Job, Numerics: r.Numerics}, notice)
+	s.stream, err = m.node.Fetch(ctx, m.fleet.startOf(r), notice)
 	if err != nil {
 		return fromStatus(err)
 	}
@@ -248,15 +252,17 @@ func refused(err error) bool {
 	var plan *PlanError
 	var data *DataError
 	var numerics *NumericsError
+	var revision *RevisionError
 	var access *AccessError
 	var version *VersionError
-	return errors.As(err, &plan) || errors.As(err, &data) || errors.As(err, &numerics) || errors.As(err, &access) || errors.As(err, &version)
+	return errors.As(err, &revision) || errors.As(err, &plan) || errors.As(err, &data) || errors.As(err, &numerics) || errors.As(err, &access) || errors.As(err, &version)
 }
 
 // checkProtocol leaves nodes out that speak no revision of the contract from oldest on.
-func checkProtocol(r *pb.OpenResponse, oldest uint32) error {
+func checkProtocol(r *pb.OpenResponse, oldest uint32, build string) error {
 	if spoken := max(r.Protocol, 1); spoken < oldest {
-		return &VersionError{fmt.Sprintf("it speaks protocol %d (version %s), and this side needs %d or later: update the node", spoken, r.Version, oldest)}
+		return &VersionError{fmt.Sprintf("it speaks protocol %d (build %s), and this side (build %s) needs %d or later: update the node, or use feedwater of its version here",
+			spoken, buildOf(r), build, oldest)}
 	}
 	return nil
 }
@@ -279,6 +285,8 @@ func (f *Fleet) judge(m *member, r *pb.OpenResponse) judgement {
 	case numerics != "" && r.Numerics != numerics:
 		return judgement{err: &NumericsError{Pinned: numerics, Found: r.Numerics,
 			Message: fmt.Sprintf("other pixels than the job began with (numerics %.12s, the job's are %.12s)", r.Numerics, numerics)}}
+	case f.otherRevisions(r) != nil:
+		return judgement{err: f.otherRevisions(r)}
 	case fingerprint != "" && r.Fingerprint != fingerprint:
 		return judgement{other("data", r.Fingerprint, fingerprint), f.reference(), first}
 	case first != nil && masksOf(r) != masksOf(first):

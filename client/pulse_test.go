@@ -21,7 +21,7 @@ type listener struct {
 
 func (l *listener) Open(context.Context, *pb.OpenRequest) (*pb.OpenResponse, error) {
 	label := &pb.Field{Name: "label", Dtype: "int64"}
-	return &pb.OpenResponse{Plan: "{}", PlanHash: "p", Numerics: "n", Fingerprint: "f", Samples: 1, Workers: 1, Fields: []*pb.Field{label}}, nil
+	return &pb.OpenResponse{Plan: "{}", PlanHash: "p", Numerics: "n", Fingerprint: "f", Samples: 1, Workers: 1, Fields: []*pb.Field{label}, Protocol: pb.Protocol}, nil
 }
 
 func (l *listener) Fetch(rpc grpc.BidiStreamingServer[pb.FetchRequest, pb.FetchResponse]) error {

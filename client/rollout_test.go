@@ -110,10 +110,11 @@ func TestRollingUpgrade(t *testing.T) {
 // Nodes that need a newer trainer, and servers that are no nodes, are left out and named; the others work.
 func TestOtherProtocols(t *testing.T) {
 	c := newCluster(t)
-	c.start("newer", &servertest.Engine{}, server.Options{Protocol: 3, OldestProtocol: 2})
-	c.start("new", &servertest.Engine{}, server.Options{Protocol: 3, OldestProtocol: 1})
+	c.start("newer", &servertest.Engine{}, server.Options{Protocol: 4, OldestProtocol: 3, Build: "v9 (f00d)"})
+	c.start("new", &servertest.Engine{}, server.Options{Protocol: 4, OldestProtocol: 1})
 	c.stranger("stranger")
 	o := c.options("newer", "stranger")
+	o.Build = "v2 (beef)"
 	f, err := client.New(o)
 	if err != nil {
 		t.Fatal(err)
@@ -124,7 +125,7 @@ func TestOtherProtocols(t *testing.T) {
 	if !errors.As(err, &version) {
 		t.Fatalf("error %v", err)
 	}
-	for _, w := range []string{"newer: left out: the trainer speaks protocol 1", "none before 2", "stranger: left out: it does not speak feedwater.v1"} {
+	for _, w := range []string{"newer: left out: the trainer (build v2 (beef)) speaks protocol 2", "this node (build v9 (f00d)) serves none before 3", "stranger: left out: it does not speak feedwater.v1"} {
 		if !strings.Contains(err.Error(), w) {
 			t.Errorf("%q is not in %v", w, err)
 		}
@@ -161,9 +162,9 @@ func TestCheckProtocol(t *testing.T) {
 		spoken, oldest uint32
 		ok             bool
 	}{{0, 1, true}, {1, 1, true}, {7, 1, true}, {0, 2, false}, {2, 3, false}, {3, 3, true}} {
-		err := client.CheckProtocol(&pb.OpenResponse{Protocol: v.spoken, Version: "v0.9"}, v.oldest)
+		err := client.CheckProtocol(&pb.OpenResponse{Protocol: v.spoken, Version: "v0.9"}, v.oldest, "v1 (abc)")
 		var version *client.VersionError
-		if v.ok != (err == nil) || err != nil && (!errors.As(err, &version) || !strings.Contains(err.Error(), "version v0.9")) {
+		if v.ok != (err == nil) || err != nil && (!errors.As(err, &version) || !strings.Contains(err.Error(), "(build v0.9)") || !strings.Contains(err.Error(), "(build v1 (abc))")) {
 			t.Errorf("%+v: %v", v, err)
 		}
 	}

@@ -11,7 +11,7 @@ import (
 
 // What a job pins at its start must not hang on who answers first: its ranks would pin different things. So a fleet that was told of no
 // fingerprint hears all its nodes before it pins one, of a large fleet the same eight on every rank. If their data differs nobody can know
-// which is meant, and Open fails; if their numerics do, those of most nodes are pinned. The functions here run on the fleet's goroutine.
+// which is meant, and Open fails; if their numerics or revisions do, those of most nodes are pinned. The functions here run on the fleet's goroutine.
 
 // settleTime is how long the other nodes may take after the first answer. One that takes longer is judged by what was pinned without it.
 const settleTime = time.Second
@@ -32,7 +32,7 @@ func (f *Fleet) consider(m *member, r *pb.OpenResponse, verdict chan<- judgement
 	case f.split != nil:
 		verdict <- judgement{err: f.split}
 	case f.options.Fingerprint != "":
-		f.info.Store(r)
+		f.pin(r)
 		verdict <- v
 	default:
 		m.proposal = &proposal{r, verdict}
@@ -56,7 +56,7 @@ func (f *Fleet) settle(now time.Time) {
 			return
 		}
 	}
-	f.info.Store(usual(answered))
+	f.pin(usual(answered))
 	for _, m := range answered {
 		m.decided(f.judge(m, m.proposal.info))
 	}
@@ -93,13 +93,13 @@ func (f *Fleet) awaits() bool {
 
 // usual is the answer that most nodes gave; where as many gave another, the same for all ranks.
 func usual(answered []*member) *pb.OpenResponse {
-	kind := func(m *member) string { return m.proposal.info.Numerics + " " + m.proposal.info.PlanHash }
+	kind := func(m *member) string { return kindOf(m.proposal.info) }
 	count := map[string]int{}
 	for _, m := range answered {
 		count[kind(m)]++
 	}
 	return slices.MinFunc(answered, func(a, b *member) int {
-		return cmp.Or(cmp.Compare(count[kind(b)], count[kind(a)]), cmp.Compare(kind(a), kind(b)))
+		return cmp.Or(cmp.Compare(count[kind(b)], count[kind(a)]), cmp.Compare(kind(a), kind(b)), cmp.Compare(buildOf(a.proposal.info), buildOf(b.proposal.info)))
 	}).proposal.info
 }
 

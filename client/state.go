@@ -2,7 +2,9 @@ package client
 
 import (
 	"fmt"
+	"slices"
 
+	"github.com/feedwater-io/feedwater/pipeline/revision"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 )
 
@@ -14,9 +16,35 @@ type State struct {
 	PixelHash   string `json:"pixel_hash"`
 	Numerics    string `json:"numerics"`
 	Fingerprint string `json:"fingerprint"`
-	Epoch       uint32 `json:"epoch"`
+	// Revisions of what made the batches; nil: any go on with it.
+	Revisions *Revisions `json:"revisions,omitempty"`
+	Epoch     uint32     `json:"epoch"`
 	// Consumed counts the positions of the epoch that all ranks together have taken.
 	Consumed uint64 `json:"consumed"`
+}
+
+// Revisions are those of the units that made a run's batches; docs/architecture.md.
+type Revisions struct {
+	// Plan and Codecs are the nodes', of what the plan uses and of all formats; Trainer are this side's.
+	Plan    map[string]uint32 `json:"plan"`
+	Codecs  map[string]uint32 `json:"codecs"`
+	Trainer map[string]uint32 `json:"trainer"`
+	// Build that had them, for people.
+	Build string `json:"build"`
+}
+
+// RevisionsOf are a job's, as its plan was opened, on a trainer of certain units.
+func RevisionsOf(info *pb.OpenResponse, trainer *pb.Trainer) *Revisions {
+	r := info.GetRevisions()
+	return &Revisions{Plan: r.GetPlan(), Codecs: r.GetCodecs(), Trainer: trainer.GetUnits(), Build: r.GetBuild()}
+}
+
+// Message is what nodes are told of it; nil of nil.
+func (r *Revisions) Message() *pb.Revisions {
+	if r == nil {
+		return nil
+	}
+	return &pb.Revisions{Plan: r.Plan, Codecs: r.Codecs, Build: r.Build}
 }
 
 // StateError says why a run cannot go on from a state.
@@ -24,7 +52,7 @@ type StateError struct{ Message string }
 
 func (e *StateError) Error() string { return e.Message }
 
-const stateVersion = 1
+const stateVersion = 2
 
 // State is the place behind the last batch that was delivered. Before Open it is what was restored, or empty.
 func (l *Loader) State() State {
@@ -36,18 +64,20 @@ func (l *Loader) State() State {
 	}
 	return State{
 		Version: stateVersion, OrderHash: l.info.OrderHash, PixelHash: l.info.PixelHash, Numerics: l.info.Numerics,
-		Fingerprint: l.info.Fingerprint, Epoch: l.cursor.epoch, Consumed: l.cursor.consumed,
+		Fingerprint: l.info.Fingerprint, Revisions: RevisionsOf(l.info, l.fleet.options.Trainer),
+		Epoch: l.cursor.epoch, Consumed: l.cursor.consumed,
 	}
 }
 
-// Restore goes to a place that State told, in this run or another. Another order or other pixels than the plan's are a *StateError,
-// here or, before Open, in Open.
+// Restore goes to a place that State told, in this run or another. Another order, other pixels or revisions than the plan's are a *StateError,
+// here or, before Open, in Open. A state of version 1, which told no revisions, is taken if its numerics are those of a build that is known.
 func (l *Loader) Restore(s State) error {
-	if s.Version != stateVersion {
-		return &StateError{fmt.Sprintf("a state of version %d; this is version %d", s.Version, stateVersion)}
+	s, err := s.current()
+	if err != nil {
+		return err
 	}
 	if l.info != nil {
-		if err := s.check(l.info); err != nil {
+		if err := s.check(l.info, l.fleet.options.Trainer); err != nil {
 			return err
 		}
 		l.reset()
@@ -57,7 +87,28 @@ func (l *Loader) Restore(s State) error {
 	return nil
 }
 
-func (s *State) check(info *pb.OpenResponse) error {
+// current is a state of this version that says the same.
+func (s State) current() (State, error) {
+	switch {
+	case s.Version == stateVersion:
+		return s, nil
+	case s.Version != 1:
+		return s, &StateError{fmt.Sprintf("a state of version %d; this is version %d", s.Version, stateVersion)}
+	}
+	s.Version = stateVersion
+	if s.Numerics == "" { // nothing was done before it was told, or other bytes are meant
+		return s, nil
+	}
+	units, known := revision.OfNumerics(s.Numerics)
+	if !known {
+		return s, &StateError{fmt.Sprintf("a state of version 1 of a build that is not known here (numerics %.12s): "+
+			"without Numerics it goes on with other bytes", s.Numerics)}
+	}
+	s.Revisions = &Revisions{Plan: units, Codecs: units, Trainer: units, Build: revision.BeforeRevisions}
+	return s, nil
+}
+
+func (s *State) check(info *pb.OpenResponse, trainer *pb.Trainer) error {
 	for _, h := range []struct{ what, state, plan string }{
 		{"the data is", s.Fingerprint, info.Fingerprint},
 		{"the order of samples (data, seed, shuffle) is", s.OrderHash, info.OrderHash},
@@ -66,6 +117,31 @@ func (s *State) check(info *pb.OpenResponse) error {
 	} {
 		if h.state != "" && h.state != h.plan {
 			return &StateError{fmt.Sprintf("cannot resume: %s not that of the state (%.12s, now %.12s)", h.what, h.state, h.plan)}
+		}
+	}
+	return s.checkRevisions(info, trainer)
+}
+
+// checkRevisions compares what the plan and this side use. Of codecs a job that goes on keeps those of its state.
+func (s *State) checkRevisions(info *pb.OpenResponse, trainer *pb.Trainer) error {
+	if s.Revisions == nil {
+		return nil
+	}
+	now := RevisionsOf(info, trainer)
+	for _, c := range []struct {
+		state, now revision.Set
+		build      string
+	}{
+		{s.Revisions.Trainer, now.Trainer, trainer.GetBuild()},
+		{s.Revisions.Plan, now.Plan, now.Build},
+	} {
+		units := c.now.Differing(c.state)
+		if s.Revisions.Build != revision.BeforeRevisions { // which stands for units that no plan uses all of
+			units = slices.Concat(units, c.state.Differing(c.now))
+		}
+		if len(units) > 0 {
+			return &StateError{fmt.Sprintf("cannot resume: %s was of revision %d (build %s), and is of %d (build %s)",
+				units[0], c.state[units[0]], s.Revisions.Build, c.now[units[0]], c.build)}
 		}
 	}
 	return nil

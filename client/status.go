@@ -72,7 +72,7 @@ func (f *Fleet) publish(now time.Time) {
 	f.traces.publish()
 }
 
-// Replay makes samples of the job again on any node that is up. The request's plan and numerics are filled in.
+// Replay makes samples of the job again on any node that is up. The request's plan, numerics and revisions are filled in.
 func (f *Fleet) Replay(ctx context.Context, request *pb.ReplayRequest) (*pb.ReplayResponse, error) {
 	info := f.info.Load()
 	if info == nil {
@@ -92,7 +92,7 @@ func (f *Fleet) Replay(ctx context.Context, request *pb.ReplayRequest) (*pb.Repl
 	}
 	failures := &NodesError{}
 	for _, n := range nodes {
-		r, err := n.Replay(ctx, &pb.ReplayRequest{Plan: info.Plan, Numerics: info.Numerics, Name: request.Name, Pixels: request.Pixels})
+		r, err := n.Replay(ctx, &pb.ReplayRequest{Plan: info.Plan, Numerics: info.Numerics, Revisions: info.Revisions, Name: request.Name, Pixels: request.Pixels})
 		if err == nil {
 			return r, nil
 		}

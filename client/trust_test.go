@@ -137,7 +137,7 @@ func TestClientCertificateIsReadAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer n.Close()
-	request := &pb.OpenRequest{Plan: `{"source": {"root": "photos"}}`}
+	request := &pb.OpenRequest{Protocol: pb.Protocol, Plan: `{"source": {"root": "photos"}}`}
 	if _, err := n.Open(t.Context(), request); err == nil {
 		t.Fatal("an expired certificate is taken")
 	}

@@ -65,6 +65,20 @@ func (e *ReadError) Error() string {
 
 func (e *ReadError) Unwrap() error { return e.Cause }
 
+// RevisionError says that this build has another revision of a unit than the job pins, and that a file of the job needs it. It is no verdict on the
+// sample: a node of the pinned revision makes it.
+type RevisionError struct {
+	Index uint64
+	Key   string
+	// Unit as package revision has it.
+	Unit          string
+	Pinned, Found uint32
+}
+
+func (e *RevisionError) Error() string {
+	return fmt.Sprintf("%s (index %d) takes %s, of revision %d here and %d in the job", e.Key, e.Index, e.Unit, e.Found, e.Pinned)
+}
+
 // PanicError says that code of ours panicked on a sample. It is this machine's trouble and no verdict: a mistake in the assembly of one
 // machine must not decide what a batch is. Another node is asked; if all panic, the run ends with this error, which names the sample.
 type PanicError struct {

@@ -1,10 +1,12 @@
 package pipeline
 
 import (
+	"fmt"
 	"slices"
 	"sync"
 
 	"github.com/feedwater-io/feedwater/pipeline/codec"
+	"github.com/feedwater-io/feedwater/pipeline/revision"
 	"github.com/feedwater-io/feedwater/pipeline/sidecar"
 )
 
@@ -38,13 +40,17 @@ func (x Index) withDefaults() Index {
 	return x
 }
 
-func (x *Index) open(fingerprint string, samples int) (*sidecar.Store, error) {
-	return sidecar.Open(fingerprint, samples, sidecar.Options{Dir: x.Dir, MaxBytes: x.MaxBytes, Trouble: x.Trouble, Hold: x.Hold})
+// open finds the indexes of a data set that decoders of these revisions made: those of another decoder are none.
+func (x *Index) open(fingerprint string, samples int, revisions revision.Set) (*sidecar.Store, error) {
+	decoder := revisions.OfFormat("jpeg") // no other format has an index
+	name := fmt.Sprintf("%s by %v", fingerprint, decoder)
+	return sidecar.Open(name, samples, sidecar.Options{Dir: x.Dir, MaxBytes: x.MaxBytes, Trouble: x.Trouble, Hold: x.Hold})
 }
 
 // indexes are the stores of the data sets that jobs were prepared for. Jobs go on without an index when theirs is closed.
 type indexes struct {
-	index *Index // nil: none are kept; never changed
+	index     *Index // nil: none are kept; never changed
+	revisions revision.Set
 
 	mu     sync.Mutex
 	stores []namedStore // used last comes last
@@ -70,7 +76,7 @@ func (x *indexes) of(fingerprint string, samples int) *sidecar.Store {
 		x.stores = append(slices.Delete(x.stores, i, i+1), s)
 		return s.Store
 	}
-	s, err := x.index.open(fingerprint, samples)
+	s, err := x.index.open(fingerprint, samples, x.revisions)
 	if err != nil {
 		x.index.Trouble(err)
 		return nil

@@ -11,6 +11,7 @@ import (
 	"github.com/feedwater-io/feedwater/pipeline/codec"
 	"github.com/feedwater-io/feedwater/pipeline/dataset"
 	"github.com/feedwater-io/feedwater/pipeline/internal/kernel"
+	"github.com/feedwater-io/feedwater/pipeline/revision"
 	"github.com/feedwater-io/feedwater/pipeline/sidecar"
 )
 
@@ -42,7 +43,7 @@ func IndexSnapshot(ctx context.Context, s *dataset.Snapshot, index Index, worker
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	m.index.Trouble = func(err error) { stop(err) }
-	if m.store, err = m.index.open(s.Fingerprint(), s.Len()); err != nil {
+	if m.store, err = m.index.open(s.Fingerprint(), s.Len(), revision.Build()); err != nil {
 		return Indexed{}, err
 	}
 	var group errgroup.Group

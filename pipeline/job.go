@@ -23,6 +23,7 @@ type Job struct {
 	masks      *masks         // nil: none
 	index      *sidecar.Store // nil: none is kept
 	substitute order.Key
+	refused    map[string]*RevisionError // by format; nil: none
 
 	mu     sync.Mutex
 	orders map[uint32]*order.Permutation // of the epochs in use; guarded by mu

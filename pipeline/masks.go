@@ -172,6 +172,9 @@ func (d *decoder) mask(want *Want, f *maskFile, from size, r *drawn, dst []byte)
 	if d.maskCodec == nil {
 		d.maskCodec = codec.NewDecoder(d.level)
 	}
+	if err := want.job.refusal(d.maskCodec, f.data); err != nil {
+		return err
+	}
 	w, h, err := d.maskCodec.ParseMask(f.data, want.job.plan.Limits)
 	if err != nil {
 		return f.wrong(err)

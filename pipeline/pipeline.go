@@ -1,6 +1,7 @@
 // Package pipeline turns a plan and a batch's name into pixels. A Pipeline owns a fixed set of worker goroutines that serve all
 // jobs of a process sample by sample; a Job is a plan bound to a snapshot; a Want asks for one batch, straight into memory that the
-// caller lends. It knows nothing of trainers, positions, networks or protocols, and the bytes it makes depend on plan, name and numerics alone.
+// caller lends. It knows nothing of trainers, positions, networks or protocols, and the bytes it makes depend on plan, name, revisions and numerics
+// alone.
 package pipeline
 
 import (
@@ -11,6 +12,7 @@ import (
 
 	"github.com/feedwater-io/feedwater/control/share"
 	"github.com/feedwater-io/feedwater/pipeline/internal/kernel"
+	"github.com/feedwater-io/feedwater/pipeline/revision"
 )
 
 // Options of a Pipeline. The zero value uses all cores.
@@ -30,6 +32,8 @@ type Options struct {
 	SampleTime time.Duration
 	// Numerics, if set, is added to what the self-test measures, so that tests can stage a node that computes differently.
 	Numerics string
+	// Revisions, if set, are said to be this build's, so that tests can stage another build.
+	Revisions revision.Set
 }
 
 func (o *Options) setDefaults() error {
@@ -44,6 +48,9 @@ func (o *Options) setDefaults() error {
 		if o.Kernels, err = kernel.Best(); err != nil {
 			return err
 		}
+	}
+	if o.Revisions == nil {
+		o.Revisions = revision.Build()
 	}
 	return kernel.Check(o.Kernels)
 }
@@ -68,16 +75,17 @@ func Open(o Options) (*Pipeline, error) {
 	p := &Pipeline{options: o, decoders: make(chan *decoder, o.Workers)}
 	if o.Index != nil {
 		index := o.Index.withDefaults()
-		p.indexes.index = &index
+		p.indexes.index, p.indexes.revisions = &index, o.Revisions
 	}
 	p.queue.init(o.Workers)
 	for range o.Workers {
 		p.decoders <- newDecoder(o.Kernels)
 	}
-	var err error
-	if p.numerics, err = measureNumerics(o.Kernels, o.Numerics); err != nil {
+	digest, err := measureNumerics(o.Kernels, o.Numerics)
+	if err != nil {
 		return nil, err
 	}
+	p.numerics = nameNumerics(digest)
 	for range o.Workers + o.Readers {
 		p.workers.Go(p.work)
 	}
@@ -96,8 +104,12 @@ func (p *Pipeline) Close() {
 	p.indexes.close()
 }
 
-// Numerics is the digest of the start-up self-test of all pixel code on this machine: same numerics, same bytes.
+// Numerics is what the start-up self-test of all pixel code found on this machine: same numerics and revisions, same bytes. It is Exact where the
+// machine computes what this build was committed with, and else a digest of what it computes.
 func (p *Pipeline) Numerics() string { return p.numerics }
+
+// Revisions are the units of this build. Not to be changed.
+func (p *Pipeline) Revisions() revision.Set { return p.options.Revisions }
 
 // Kernels is the level in use.
 func (p *Pipeline) Kernels() string { return p.options.Kernels }

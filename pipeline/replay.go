@@ -105,6 +105,7 @@ func (w *Want) replay(i int, s *Sample, file []byte) ([]byte, error) {
 		if err = w.guard(d, s.Ref, &line, func() error { return w.remake(d, s, file, &mask) }); !isOurs(err) {
 			err = w.job.verdict(s.Ref, &line, err)
 		}
+		err = ofSample(err, s.Ref, &line)
 	}
 	return file, s.refused(i, err)
 }

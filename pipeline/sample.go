@@ -98,16 +98,28 @@ func (w *Want) attempt(i int, ref Ref, file []byte) ([]byte, error) {
 	w.mark(i, coreLent)
 	err = w.guard(d, ref, &s, func() error { return w.make(d, i, ref, file, &mask) })
 	if isOurs(err) {
-		return file, err
+		return file, ofSample(err, ref, &s)
 	}
 	return file, j.verdict(ref, &s, err)
+}
+
+// ofSample names the sample in an error that does not know it.
+func ofSample(err error, ref Ref, s *dataset.Sample) error {
+	var other *RevisionError
+	if !errors.As(err, &other) {
+		return err
+	}
+	named := *other
+	named.Index, named.Key = ref.Index, string(s.Key)
+	return &named
 }
 
 // isOurs reports whether an error of making a sample is no verdict on the sample.
 func isOurs(err error) bool {
 	var small *RoomError
 	var panicked *PanicError
-	return err == nil || errors.Is(err, ErrCancelled) || errors.As(err, &small) || errors.As(err, &panicked)
+	var other *RevisionError
+	return err == nil || errors.Is(err, ErrCancelled) || errors.As(err, &small) || errors.As(err, &panicked) || errors.As(err, &other)
 }
 
 // read reads a sample's file.

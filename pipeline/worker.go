@@ -120,6 +120,9 @@ func (d *decoder) begin(j *Job, s order.Sample, policy, file []byte) (all []draw
 	if all, err = d.ready(j); err != nil {
 		return nil, size{}, err
 	}
+	if err := j.refusal(d.codec, file); err != nil {
+		return nil, size{}, err
+	}
 	parse := d.codec.Parse
 	if j.plan.ApplyEXIF {
 		parse = d.codec.ParseUpright

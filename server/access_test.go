@@ -162,7 +162,7 @@ func (s shown) context(t testing.TB) context.Context {
 // tryOpen opens a plan of a root.
 func (g *guarded) tryOpen(s shown, root string) error {
 	g.t.Helper()
-	_, err := pb.NewFeedClient(g.dial(s)).Open(s.context(g.t), &pb.OpenRequest{Plan: fmt.Sprintf(`{"source": {"root": %q}}`, root)})
+	_, err := pb.NewFeedClient(g.dial(s)).Open(s.context(g.t), &pb.OpenRequest{Protocol: pb.Protocol, Plan: fmt.Sprintf(`{"source": {"root": %q}}`, root)})
 	return err
 }
 
@@ -221,7 +221,7 @@ func TestWhoMayComeIn(t *testing.T) {
 	if _, err := healthpb.NewHealthClient(g.dial(shown{})).Check(t.Context(), &healthpb.HealthCheckRequest{}); err != nil {
 		t.Errorf("health: %v", err)
 	}
-	if _, err := g.Open(t.Context(), &pb.OpenRequest{Plan: plan}); status.Code(err) != codes.Unauthenticated {
+	if _, err := g.Open(t.Context(), &pb.OpenRequest{Protocol: pb.Protocol, Plan: plan}); status.Code(err) != codes.Unauthenticated {
 		t.Errorf("a call that did not come by the door: %v", err)
 	}
 	if n := len(g.audited("refused")); n < 5 {
@@ -240,11 +240,11 @@ func TestFingerprintIsNoWayRound(t *testing.T) {
 		"team-a": {Roots: []string{"photos"}}, "team-b": {Roots: []string{"empty"}},
 	}}, Roots: map[string]string{"photos": t.TempDir(), "empty": t.TempDir() + "/none"}})
 	a, b := shown{token: "Bearer " + secretA}, shown{token: "Bearer " + secretB}
-	opened, err := pb.NewFeedClient(g.dial(a)).Open(a.context(t), &pb.OpenRequest{Plan: plan})
+	opened, err := pb.NewFeedClient(g.dial(a)).Open(a.context(t), &pb.OpenRequest{Protocol: pb.Protocol, Plan: plan})
 	if err != nil {
 		t.Fatal(err)
 	}
-	by := &pb.OpenRequest{Plan: fmt.Sprintf(`{"source": {"fingerprint": %q}}`, opened.Fingerprint)}
+	by := &pb.OpenRequest{Protocol: pb.Protocol, Plan: fmt.Sprintf(`{"source": {"fingerprint": %q}}`, opened.Fingerprint)}
 	if _, err := pb.NewFeedClient(g.dial(a)).Open(a.context(t), by); err != nil {
 		t.Errorf("whoever may read it: %v", err)
 	}

@@ -241,7 +241,7 @@ func TestPathTricksInEveryString(t *testing.T) {
 				t.Errorf("%s: %.40q read a file", field, trick)
 			}
 		}
-		if _, err := feed.Open(t.Context(), &pb.OpenRequest{Plan: plan, Job: trick}); err != nil != (len(trick) > 256) {
+		if _, err := feed.Open(t.Context(), &pb.OpenRequest{Protocol: pb.Protocol, Plan: plan, Job: trick}); err != nil != (len(trick) > 256) {
 			t.Errorf("job %.40q: %v", trick, err)
 		}
 	}
@@ -284,7 +284,7 @@ func TestHugePlans(t *testing.T) {
 		"huge picture":   {`{"source": {"root": "photos"}, "transforms": [{"op": "Resize", "size": [65500, 65500]}]}`, codes.InvalidArgument},
 		"huge numerator": {`{"source": {"root": "photos"}, "transforms": [{"op": "Resize", "size": 1e300}]}`, codes.InvalidArgument},
 	} {
-		_, err := feed.Open(t.Context(), &pb.OpenRequest{Plan: c.text})
+		_, err := feed.Open(t.Context(), &pb.OpenRequest{Protocol: pb.Protocol, Plan: c.text})
 		if status.Code(err) != c.code {
 			t.Errorf("%s: %.200v, want %s", name, err, c.code)
 		}
@@ -552,7 +552,7 @@ func TestFloodOfCalls(t *testing.T) {
 		if taken == 10_000 {
 			t.Fatal("10,000 calls are taken at once")
 		}
-		_, err = feed.Open(t.Context(), &pb.OpenRequest{Plan: "{"})
+		_, err = feed.Open(t.Context(), &pb.OpenRequest{Protocol: pb.Protocol, Plan: "{"})
 		if status.Code(err) == codes.InvalidArgument {
 			err = nil
 		}

@@ -82,7 +82,7 @@ func TestRemovedCA(t *testing.T) {
 	feed := pb.NewFeedClient(g.dial(shown{pair: &trainer}))
 	calls := map[string]func() error{
 		"open": func() error {
-			_, err := feed.Open(t.Context(), &pb.OpenRequest{Plan: plan})
+			_, err := feed.Open(t.Context(), &pb.OpenRequest{Protocol: pb.Protocol, Plan: plan})
 			return err
 		},
 		"replay": func() error {

@@ -9,6 +9,7 @@ import (
 	"github.com/feedwater-io/feedwater/pipeline"
 	"github.com/feedwater-io/feedwater/pipeline/augment"
 	"github.com/feedwater-io/feedwater/pipeline/dataset"
+	"github.com/feedwater-io/feedwater/pipeline/revision"
 )
 
 // Engine is what a node makes batches with: a pipeline (NewEngine), or a stand-in where pixels do not matter.
@@ -21,6 +22,8 @@ type Engine interface {
 	// Prepare binds a plan to a snapshot of Scan.
 	Prepare(plan *pipeline.Plan, data Data) (Maker, error)
 	Numerics() string
+	// Revisions are the units of the engine's build. Not to be changed.
+	Revisions() revision.Set
 	Kernels() string
 	Workers() int
 	// Queued is the core-seconds of work that is queued.
@@ -50,6 +53,10 @@ type Maker interface {
 	Plan() *pipeline.Plan
 	Fields() []pipeline.Field
 	Ops() []augment.Info
+	// Pin has only files made whose codecs are of these revisions, before the first want; see pipeline.Job. Refuses reports whether that leaves
+	// some out.
+	Pin(codecs revision.Set)
+	Refuses() bool
 	Layout(count int) (fields []pipeline.Field, bytes int)
 	Submit(*pipeline.Want) error
 	// Cancel gives a submitted want up: its Done comes soon, unless it came before.

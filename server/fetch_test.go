@@ -30,7 +30,7 @@ import (
 
 func TestOpen(t *testing.T) {
 	n := newNode(t, &servertest.Engine{}, server.Options{Version: "v1"})
-	r, err := pb.NewFeedClient(n.conn()).Open(t.Context(), &pb.OpenRequest{Plan: plan})
+	r, err := pb.NewFeedClient(n.conn()).Open(t.Context(), &pb.OpenRequest{Protocol: pb.Protocol, Plan: plan})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +78,7 @@ func TestOpenRefuses(t *testing.T) {
 		{other, "", codes.FailedPrecondition, pb.Reason_REASON_DATA_DIFFERS},
 		{plan, "others", codes.FailedPrecondition, pb.Reason_REASON_NUMERICS},
 	} {
-		_, err := n.Open(t.Context(), &pb.OpenRequest{Plan: c.plan, Numerics: c.numerics})
+		_, err := n.Open(t.Context(), &pb.OpenRequest{Protocol: pb.Protocol, Plan: c.plan, Numerics: c.numerics})
 		if code, reason := reasonOf(err); code != c.code || reason != c.reason.String() {
 			t.Errorf("%s: %v, %s; want %v, %v", c.plan, err, reason, c.code, c.reason)
 		}
@@ -122,7 +122,7 @@ func TestOpenTellsLastingTroubleFromPassing(t *testing.T) {
 		errors.New("any other"): pb.Reason_REASON_READ,
 	} {
 		trouble = &fs.PathError{Op: "open", Path: "a", Err: cause}
-		if _, err := n.Open(t.Context(), &pb.OpenRequest{Plan: plan}); err == nil {
+		if _, err := n.Open(t.Context(), &pb.OpenRequest{Protocol: pb.Protocol, Plan: plan}); err == nil {
 			t.Errorf("%v: no error", cause)
 		} else if _, got := reasonOf(err); got != reason.String() {
 			t.Errorf("%v: %s, want %s", cause, got, reason)
@@ -130,7 +130,7 @@ func TestOpenTellsLastingTroubleFromPassing(t *testing.T) {
 	}
 	trouble = nil
 	for _, path := range []string{`a\u0000b`, strings.Repeat("a", 300)} {
-		_, err := n.Open(t.Context(), &pb.OpenRequest{Plan: `{"source": {"root": "photos", "path": "` + path + `"}}`})
+		_, err := n.Open(t.Context(), &pb.OpenRequest{Protocol: pb.Protocol, Plan: `{"source": {"root": "photos", "path": "` + path + `"}}`})
 		if _, reason := reasonOf(err); reason != pb.Reason_REASON_DATA_MISSING.String() {
 			t.Errorf("path %q: %v", path, err)
 		}
@@ -536,7 +536,7 @@ func TestDrain(t *testing.T) {
 	if a := busy.mustNext(); a.id != 2 || a.failure.GetReason() != pb.Reason_REASON_DRAINING {
 		t.Errorf("a want while draining: %v", a.failure)
 	}
-	if _, err := n.Open(t.Context(), &pb.OpenRequest{Plan: plan}); status.Code(err) != codes.Unavailable {
+	if _, err := n.Open(t.Context(), &pb.OpenRequest{Protocol: pb.Protocol, Plan: plan}); status.Code(err) != codes.Unavailable {
 		t.Errorf("open while draining: %v", err)
 	}
 	if _, err := n.fetch(n.conn()).next(); status.Code(err) != codes.Unavailable {

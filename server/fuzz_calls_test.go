@@ -21,7 +21,7 @@ func FuzzOpen(f *testing.F) {
 	for _, text := range []string{
 		plan, `{"source": {"root": "photos", "path": "../.."}}`, `{"source": {"fingerprint": "00"}}`, `{"transforms": [{"op": "Compose", "transforms": []}]}`,
 	} {
-		wire, err := proto.Marshal(&pb.OpenRequest{Plan: text, Job: "job", Numerics: "numerics"})
+		wire, err := proto.Marshal(&pb.OpenRequest{Protocol: pb.Protocol, Plan: text, Job: "job", Numerics: "numerics"})
 		if err != nil {
 			f.Fatal(err)
 		}

@@ -23,6 +23,9 @@ type Job struct {
 	flights *flights
 	hash    string
 	tracer  trace.Tracer // nil: none
+	// revisions are those that the request pins, nil: none; build is this node's.
+	revisions *pb.Revisions
+	build     string
 }
 
 // Want asks a job for one batch. It is used once.
@@ -77,27 +80,58 @@ func (s *Server) Job(ctx context.Context, start *pb.Start) (*Job, error) {
 
 // begin binds a plan to make batches of it.
 func (s *Server) begin(ctx context.Context, start *pb.Start) (*Job, error) {
-	j, err := s.bind(ctx, start.GetPlan(), start.GetNumerics(), false)
+	j, err := s.bind(ctx, start, false)
 	if err != nil {
 		return nil, err
 	}
 	j.hash, j.flights, j.tracer = j.maker.Plan().Hash(), s.flights, s.options.Tracer
-	j.stake = s.shares.enter(runKey{callerOf(ctx).name(), start.GetJob(), j.hash})
+	if j.maker.Refuses() { // others' batches may have what it must not get
+		j.flights = nil
+	}
+	j.stake, err = s.shares.enterAs(runKey{callerOf(ctx).name(), start.GetJob(), j.hash}, start.GetTrainer())
+	if err != nil {
+		j.Close()
+		return nil, err
+	}
 	return j, nil
 }
 
+// binding is what OpenRequest, Start and ReplayRequest say of a job.
+type binding interface {
+	GetPlan() string
+	GetNumerics() string
+	GetRevisions() *pb.Revisions
+}
+
 // bind binds a plan; with again set it looks at the data again even if a snapshot that the plan pins is open.
-func (s *Server) bind(ctx context.Context, text, numerics string, again bool) (*Job, error) {
+func (s *Server) bind(ctx context.Context, b binding, again bool) (*Job, error) {
 	if _, err := s.admitted(ctx); err != nil {
 		return nil, err
 	}
-	if have := s.engine.Numerics(); numerics != "" && numerics != have {
+	if have, numerics := s.engine.Numerics(), b.GetNumerics(); numerics != "" && numerics != have {
 		return nil, &DiffersError{Numerics: true, Pinned: brief(numerics), Found: have}
 	}
-	plan, err := pipeline.ParsePlan([]byte(text))
+	plan, err := pipeline.ParsePlan([]byte(b.GetPlan()))
 	if err != nil {
 		return nil, err
 	}
+	pinned := b.GetRevisions()
+	if err := s.checkRevisions(plan, pinned); err != nil {
+		return nil, err
+	}
+	j, err := s.bindData(ctx, plan, again)
+	if err != nil {
+		return nil, err
+	}
+	if j.build = s.options.Build; pinned != nil {
+		j.revisions = pinned
+		j.maker.Pin(pinned.GetCodecs())
+	}
+	return j, nil
+}
+
+// bindData binds a plan to the data that it names.
+func (s *Server) bindData(ctx context.Context, plan *pipeline.Plan, again bool) (*Job, error) {
 	data, err := s.snapshot(ctx, plan.Source, again)
 	if err != nil {
 		return nil, err
@@ -194,6 +228,7 @@ func (j *Job) submit(w *Want, name pipeline.Name) error {
 	}
 	count := name.Len()
 	w.inner.Done = func(r pipeline.Result) {
+		r.Err = j.explain(r.Err)
 		if changed := (*dataset.ChangedError)(nil); errors.As(r.Err, &changed) {
 			j.data.spoil()
 			if j.masks != nil {

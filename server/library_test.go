@@ -13,6 +13,7 @@ import (
 	"github.com/feedwater-io/feedwater/control/share"
 	"github.com/feedwater-io/feedwater/pipeline"
 	"github.com/feedwater-io/feedwater/pipeline/dataset"
+	"github.com/feedwater-io/feedwater/pipeline/revision"
 )
 
 // scanner is an engine that scans only. Each snapshot has the fingerprint that is set when its scan begins.
@@ -42,6 +43,7 @@ func (*scanner) Same(a, b Data) bool { return a.Fingerprint() == b.Fingerprint()
 
 func (*scanner) Prepare(*pipeline.Plan, Data) (Maker, error) { return nil, errors.New("scans only") }
 func (*scanner) Numerics() string                            { return "" }
+func (*scanner) Revisions() revision.Set                     { return nil }
 func (*scanner) Kernels() string                             { return "" }
 func (*scanner) Workers() int                                { return 1 }
 func (*scanner) Queued() float64                             { return 0 }

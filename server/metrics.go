@@ -141,7 +141,7 @@ func spent(s *Server, name, help string, of func(pipeline.Work) float64) prometh
 func info(s *Server) prometheus.Collector {
 	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Namespace: namespace, Subsystem: subsystem, Name: "info", Help: "1; the labels say what runs here.",
-		ConstLabels: prometheus.Labels{"version": s.options.Version, "kernels": s.engine.Kernels(), "numerics": s.engine.Numerics()},
+		ConstLabels: prometheus.Labels{"version": s.options.Version, "build": s.options.Build, "kernels": s.engine.Kernels(), "numerics": s.engine.Numerics()},
 	}, func() float64 { return 1 })
 }
 

@@ -111,7 +111,7 @@ func (n *node) conn(options ...grpc.DialOption) *grpc.ClientConn {
 
 func (n *node) open(text string) *pb.OpenResponse {
 	n.t.Helper()
-	r, err := n.Open(n.t.Context(), &pb.OpenRequest{Plan: text})
+	r, err := n.Open(n.t.Context(), &pb.OpenRequest{Protocol: pb.Protocol, Plan: text})
 	if err != nil {
 		n.t.Fatal(err)
 	}

@@ -27,21 +27,25 @@ func (s *Server) Open(ctx context.Context, request *pb.OpenRequest) (*pb.OpenRes
 	if err := checkJob(request.GetJob()); err != nil {
 		return nil, toStatus(err)
 	}
-	if err := s.checkProtocol(request.GetProtocol()); err != nil {
+	if err := s.checkProtocol(request); err != nil {
 		return nil, toStatus(err)
 	}
-	j, err := s.bind(ctx, request.GetPlan(), request.GetNumerics(), true)
+	j, err := s.bind(ctx, request, true)
 	if err != nil {
 		return nil, toStatus(err)
 	}
 	defer j.Close()
+	run := runKey{callerOf(ctx).name(), request.GetJob(), j.maker.Plan().Hash()}
+	if err := s.shares.check(run, request.GetTrainer()); err != nil {
+		return nil, toStatus(err)
+	}
 	return s.describe(j), nil
 }
 
 // checkProtocol refuses trainers of a revision that is served no more.
-func (s *Server) checkProtocol(spoken uint32) error {
-	if o := &s.options; max(spoken, 1) < o.OldestProtocol {
-		return &VersionError{Spoken: max(spoken, 1), Oldest: o.OldestProtocol, Version: o.Version}
+func (s *Server) checkProtocol(r *pb.OpenRequest) error {
+	if o, spoken := &s.options, max(r.GetProtocol(), 1); spoken < o.OldestProtocol {
+		return &VersionError{Spoken: spoken, Trainer: brief(r.GetTrainer().GetBuild()), Oldest: o.OldestProtocol, Build: o.Build}
 	}
 	return nil
 }
@@ -53,7 +57,7 @@ func (s *Server) describe(j *Job) *pb.OpenResponse {
 		Numerics: s.engine.Numerics(), Fingerprint: j.data.Fingerprint(), Samples: uint64(j.data.Len()),
 		Classes: fromClasses(j.data.Classes()),
 		Version: s.options.Version, Kernels: s.engine.Kernels(), Workers: uint32(s.engine.Workers()),
-		Protocol: s.options.Protocol,
+		Protocol: s.options.Protocol, Revisions: s.revisions(plan),
 	}
 	for _, f := range j.maker.Fields() {
 		r.Fields = append(r.Fields, fromField(f))
@@ -77,7 +81,7 @@ func (s *Server) Replay(ctx context.Context, request *pb.ReplayRequest) (*pb.Rep
 	case <-ctx.Done():
 		return nil, toStatus(ctx.Err())
 	}
-	j, err := s.bind(ctx, request.GetPlan(), request.GetNumerics(), false)
+	j, err := s.bind(ctx, request, false)
 	if err != nil {
 		return nil, toStatus(err)
 	}
@@ -107,7 +111,7 @@ func (s *Server) replay(ctx context.Context, j *Job, request *pb.ReplayRequest) 
 			return nil, &BusyError{Message: fmt.Sprintf("the answer takes more than %d bytes; replay fewer samples at once", s.options.ReplayBytes)}
 		}
 		if err != nil {
-			return nil, err
+			return nil, j.explain(err)
 		}
 		for i := range samples {
 			p := fromSample(&samples[i])

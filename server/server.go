@@ -64,8 +64,8 @@ type Options struct {
 	HelloTimeout time.Duration
 	// Audit, if set, is told of each job when its last stream here ends, and of calls that were turned away. It must not block for long.
 	Audit func(AuditLine)
-	// Version is told to trainers.
-	Version string
+	// Version is told to trainers, and so is Build, which tells one build from another for people. Default of Build: Version.
+	Version, Build string
 	// Protocol is the latest revision of the contract that the node speaks, OldestProtocol the earliest that it serves. 0: those of this
 	// version.
 	Protocol, OldestProtocol uint32
@@ -78,6 +78,9 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
+	if o.Build == "" {
+		o.Build = o.Version
+	}
 	if o.Protocol == 0 {
 		o.Protocol = pb.Protocol
 	}

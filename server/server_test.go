@@ -125,7 +125,7 @@ func TestTenTrainersScanOnce(t *testing.T) {
 	gone, leave := context.WithCancel(t.Context())
 	first := make(chan error)
 	go func() {
-		_, err := pb.NewFeedClient(n.conn()).Open(gone, &pb.OpenRequest{Plan: plan})
+		_, err := pb.NewFeedClient(n.conn()).Open(gone, &pb.OpenRequest{Protocol: pb.Protocol, Plan: plan})
 		first <- err
 	}()
 	<-begun
@@ -134,7 +134,7 @@ func TestTenTrainersScanOnce(t *testing.T) {
 	for range 10 {
 		c := n.conn()
 		wg.Go(func() {
-			r, err := pb.NewFeedClient(c).Open(t.Context(), &pb.OpenRequest{Plan: plan})
+			r, err := pb.NewFeedClient(c).Open(t.Context(), &pb.OpenRequest{Protocol: pb.Protocol, Plan: plan})
 			if err != nil {
 				t.Error(err)
 			}
@@ -164,11 +164,11 @@ func TestJob(t *testing.T) {
 	e := &servertest.Engine{Delay: hang}
 	root := t.TempDir()
 	n := newNode(t, e, server.Options{AnyPath: true})
-	r, err := n.Open(t.Context(), &pb.OpenRequest{Plan: `{"source": {"path": "` + root + `"}}`})
+	r, err := n.Open(t.Context(), &pb.OpenRequest{Protocol: pb.Protocol, Plan: `{"source": {"path": "` + root + `"}}`})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := n.Open(t.Context(), &pb.OpenRequest{Plan: `{"source": {"path": "relative"}}`}); err == nil {
+	if _, err := n.Open(t.Context(), &pb.OpenRequest{Protocol: pb.Protocol, Plan: `{"source": {"path": "relative"}}`}); err == nil {
 		t.Error("a relative path is taken")
 	}
 	j, err := n.Job(t.Context(), &pb.Start{Plan: r.Plan})
@@ -348,7 +348,7 @@ func TestMetrics(t *testing.T) {
 		"feedwater_node_make_seconds": 2, "feedwater_node_send_seconds": 2, "feedwater_node_scan_seconds": 1, "feedwater_node_late_batches_total": 0,
 		"feedwater_node_streams": 1, "feedwater_node_slot_bytes": 4096, "feedwater_node_lent_bytes": 0, "feedwater_node_limit_bytes": 1 << 20,
 		"feedwater_node_workers": 2, "feedwater_node_snapshots": 1, "feedwater_node_draining": 0, "feedwater_node_queued_core_seconds": 0,
-		"feedwater_node_info,kernels=none,numerics=numerics,version=v1": 1, "feedwater_node_stalled_streams_total": 0,
+		"feedwater_node_info,build=v1,kernels=none,numerics=numerics,version=v1": 1, "feedwater_node_stalled_streams_total": 0,
 	} {
 		if v, ok := got[name]; !ok || v != want {
 			t.Errorf("%s is %v, want %v", name, v, want)

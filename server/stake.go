@@ -6,6 +6,7 @@ import (
 	"github.com/feedwater-io/feedwater/control"
 	"github.com/feedwater-io/feedwater/control/pulse"
 	"github.com/feedwater-io/feedwater/control/share"
+	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 )
 
 // runKey names a training run: what bears the same name and has the same plan, for the same identity.
@@ -20,9 +21,10 @@ type stake struct {
 	crowded bool
 
 	// Guarded by stakes.mu.
-	users  int
-	cost   control.Average // core-seconds per sample
-	lately control.Average // the same, of fewer batches
+	users   int
+	trainer *pb.Trainer     // what the first of its trainers said of itself; nil: nothing
+	cost    control.Average // core-seconds per sample
+	lately  control.Average // the same, of fewer batches
 }
 
 // stakes are those of all runs that have streams here.
@@ -48,6 +50,11 @@ const maxRuns = 64
 func (b *stakes) enter(k runKey) *stake {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	return b.take(k)
+}
+
+// take is enter with mu held.
+func (b *stakes) take(k runKey) *stake {
 	a := b.all[k]
 	if a == nil {
 		a = &stake{key: k, book: b}

@@ -38,12 +38,17 @@ func (e *DiffersError) Error() string {
 type VersionError struct {
 	// Spoken is the trainer's revision of the contract, Oldest the first that the node serves.
 	Spoken, Oldest uint32
-	// Version of the node.
-	Version string
+	// Trainer is the trainer's build, empty where it is too old to tell, Build the node's.
+	Trainer, Build string
 }
 
 func (e *VersionError) Error() string {
-	return fmt.Sprintf("the trainer speaks protocol %d, and this node (version %s) serves none before %d: update feedwater on the trainer, or use older nodes", e.Spoken, e.Version, e.Oldest)
+	trainer := "a build that does not tell its name"
+	if e.Trainer != "" {
+		trainer = "build " + e.Trainer
+	}
+	return fmt.Sprintf("the trainer (%s) speaks protocol %d, and this node (build %s) serves none before %d: update feedwater on the trainer, or use older nodes",
+		trainer, e.Spoken, e.Build, e.Oldest)
 }
 
 // BusyError says that a node has no room now.
@@ -83,6 +88,7 @@ func judge(err error) verdict {
 	var sample *pipeline.SampleError
 	var read *pipeline.ReadError
 	var room *pipeline.RoomError
+	var revision *RevisionError
 	var changed *dataset.ChangedError
 	var root *RootError
 	var path *PathError
@@ -105,6 +111,8 @@ func judge(err error) verdict {
 		return planVerdict(plan)
 	case errors.As(err, &sample):
 		return verdict{code: codes.DataLoss, reason: pb.Reason_REASON_SAMPLE}
+	case errors.As(err, &revision):
+		return verdict{code: codes.FailedPrecondition, reason: pb.Reason_REASON_REVISION, metadata: revision.metadata()}
 	case errors.As(err, &changed):
 		return verdict{code: codes.FailedPrecondition, reason: pb.Reason_REASON_DATA_CHANGED}
 	case errors.As(err, &read):
@@ -204,6 +212,9 @@ func description(err error) string {
 func toFailure(err error) *pb.Failure {
 	v := judge(err)
 	f := &pb.Failure{Code: int32(v.code), Message: told(err.Error()), Reason: v.reason}
+	if v.reason == pb.Reason_REASON_REVISION {
+		f.Metadata = validMap(v.metadata)
+	}
 	if v.retry > 0 {
 		f.RetryAfter = durationpb.New(v.retry)
 	}

@@ -45,7 +45,7 @@ func attacks() []attack {
 		{"wrong token", "call", "Unauthenticated", calls(50, bearer("wrong-0123456789abcdef"), nothing)},
 		{"rapid reset, no token", "call", "reset", resets(nil)},
 		{"rapid reset, with a token", "call", "reset", resets(bearer(insiderToken))},
-		{"calls with a token", "call", "InvalidArgument|ResourceExhausted", calls(50, bearer(insiderToken), said(&pb.OpenRequest{Plan: "{"}))},
+		{"calls with a token", "call", "InvalidArgument|ResourceExhausted", calls(50, bearer(insiderToken), said(&pb.OpenRequest{Protocol: pb.Protocol, Plan: "{"}))},
 		{"calls that say nothing, with a token", "call", "held", loris},
 		{"oversize headers", "call", "ResourceExhausted|Internal|REFUSED_STREAM|PROTOCOL_ERROR|FRAME_SIZE_ERROR", calls(1, []string{"x-huge", strings.Repeat("x", 1<<20)}, nothing)},
 		{"headers without an end", "frame", "taken|" + hungUp, endless},
@@ -216,7 +216,7 @@ func calls(some int, headers []string, body func(*wire, uint32) error) func(*wor
 
 // open calls Open with a plan of any size.
 func open(plan string) func(*worker) (int, []string) {
-	return func(w *worker) (int, []string) { return w.open(&pb.OpenRequest{Plan: plan}) }
+	return func(w *worker) (int, []string) { return w.open(&pb.OpenRequest{Protocol: pb.Protocol, Plan: plan}) }
 }
 
 // resets begins calls and takes them back at once.
@@ -312,13 +312,13 @@ func tricks() func(*worker) (int, []string) {
 	var requests []*pb.OpenRequest
 	for _, t := range []string{"../../etc/passwd", "/etc/passwd", `..\\..\\windows`, "%2e%2e/", "file:///etc/passwd", "a\\u0000b", strings.Repeat("../", 1000), strings.Repeat("a/", 10_000)} {
 		requests = append(requests,
-			&pb.OpenRequest{Plan: `{"source": {"root": "` + t + `"}}`},
-			&pb.OpenRequest{Plan: `{"source": {"root": "photos", "path": "` + t + `"}}`},
-			&pb.OpenRequest{Plan: `{"source": {"fingerprint": "` + t + `"}}`},
-			&pb.OpenRequest{Plan: `{"source": {"root": "photos"}, "` + t + `": 1}`},
-			&pb.OpenRequest{Plan: `{"source": {"root": "photos"}, "transforms": [{"op": "` + t + `"}]}`},
-			&pb.OpenRequest{Plan: jobPlan, Numerics: "n" + t},
-			&pb.OpenRequest{Plan: t},
+			&pb.OpenRequest{Protocol: pb.Protocol, Plan: `{"source": {"root": "` + t + `"}}`},
+			&pb.OpenRequest{Protocol: pb.Protocol, Plan: `{"source": {"root": "photos", "path": "` + t + `"}}`},
+			&pb.OpenRequest{Protocol: pb.Protocol, Plan: `{"source": {"fingerprint": "` + t + `"}}`},
+			&pb.OpenRequest{Protocol: pb.Protocol, Plan: `{"source": {"root": "photos"}, "` + t + `": 1}`},
+			&pb.OpenRequest{Protocol: pb.Protocol, Plan: `{"source": {"root": "photos"}, "transforms": [{"op": "` + t + `"}]}`},
+			&pb.OpenRequest{Protocol: pb.Protocol, Plan: jobPlan, Numerics: "n" + t},
+			&pb.OpenRequest{Protocol: pb.Protocol, Plan: t},
 		)
 	}
 	return func(w *worker) (int, []string) {

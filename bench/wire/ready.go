@@ -13,6 +13,7 @@ import (
 	"github.com/feedwater-io/feedwater/pipeline"
 	"github.com/feedwater-io/feedwater/pipeline/augment"
 	"github.com/feedwater-io/feedwater/pipeline/dataset"
+	"github.com/feedwater-io/feedwater/pipeline/revision"
 	"github.com/feedwater-io/feedwater/server"
 )
 
@@ -31,6 +32,7 @@ type ready struct {
 
 // The parts of server.Engine that play no role here.
 func (*ready) Numerics() string             { return "none" }
+func (*ready) Revisions() revision.Set      { return revision.Build() }
 func (*ready) Kernels() string              { return "none" }
 func (*ready) Workers() int                 { return 1 }
 func (*ready) Queued() float64              { return 0 }
@@ -63,6 +65,8 @@ type maker struct {
 func (m *maker) Plan() *pipeline.Plan { return m.plan }
 func (*maker) Ops() []augment.Info    { return nil }
 func (*maker) Cancel(*pipeline.Want)  {}
+func (*maker) Pin(revision.Set)       {}
+func (*maker) Refuses() bool          { return false }
 
 func (*maker) Hasten(*pipeline.Want, *share.Account, uint64, time.Time) {}
 

@@ -54,7 +54,7 @@ func (n *fakeNode) Open(_ context.Context, r *pb.OpenRequest) (*pb.OpenResponse,
 		side = 0
 	}
 	return &pb.OpenResponse{
-		Plan: r.Plan, PlanHash: "plan", Numerics: "n", Fingerprint: "f", Samples: testSamples, Workers: 2,
+		Plan: r.Plan, Protocol: pb.Protocol, PlanHash: "plan", Numerics: "n", Fingerprint: "f", Samples: testSamples, Workers: 2,
 		Classes: []*pb.Class{{Name: []byte("cat"), Samples: testSamples}},
 		Fields: []*pb.Field{
 			{Name: "image", Dtype: "uint8", Shape: []uint64{side, side, 3}},

@@ -184,11 +184,14 @@ func (w *world) checkSilence() {
 	}
 }
 
-// blamed looks for honest nodes that are said to have sent damage.
+// blamed looks for honest nodes that are said to have sent damage, and for nodes of another build that are said to have failed.
 func (w *world) blamed(f *client.Fleet) {
 	for _, s := range f.Status() {
 		if n := w.node(s.Addr); n != nil && s.Damaged > 0 && !n.lied() {
 			w.fail("%s is said to have sent %d damaged batches", s.Addr, s.Damaged)
+		}
+		if n := w.node(s.Addr); n != nil && s.Failures > 0 && w.only(n.index, otherCodec) {
+			w.fail("%s is of another build, and is said to have failed %d times: %v", s.Addr, s.Failures, s.Err)
 		}
 	}
 }

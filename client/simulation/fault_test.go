@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/feedwater-io/feedwater/client"
+	"github.com/feedwater-io/feedwater/pipeline/revision"
 )
 
 // fault is something bad that happens to a run.
@@ -34,8 +35,9 @@ type kind struct {
 }
 
 const (
-	draining = "drains"
-	hanging  = "hangs"
+	draining   = "drains"
+	hanging    = "hangs"
+	otherCodec = "comes back with another codec"
 )
 
 // kinds are all there are.
@@ -54,6 +56,8 @@ func kinds() []kind {
 		{draining, false, false, 3 * time.Second, drain},
 		{"comes back with other data", false, true, 3 * time.Second, otherData},
 		{"comes back with other numerics", false, true, 3 * time.Second, otherNumerics},
+		{otherCodec, false, true, 3 * time.Second, otherBuild(revision.Codec("png"))},
+		{"comes back with another resize", false, true, 3 * time.Second, otherBuild(revision.Batch)},
 		{"membership flaps", true, false, 2 * time.Second, flap},
 		{"membership is empty", true, false, 2 * time.Second, empty},
 		{"membership lies", true, false, 2 * time.Second, nowhere},
@@ -137,6 +141,18 @@ func otherNumerics(_ *world, n *node, f *fault) {
 	n.restart(func() { n.digest = "other numerics" })
 	time.Sleep(f.lasts)
 	n.restart(func() { n.digest = "" })
+}
+
+// otherBuild is one that has a unit in another revision. What a plan uses keeps a node out of the job, a codec from files of its format.
+func otherBuild(unit string) func(*world, *node, *fault) {
+	return func(_ *world, n *node, f *fault) {
+		n.restart(func() {
+			n.build = revision.Build()
+			n.build[unit]++
+		})
+		time.Sleep(f.lasts)
+		n.restart(func() { n.build = nil })
+	}
 }
 
 // flap takes a node from the list and puts it back.

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/test/bufconn"
 
 	"github.com/feedwater-io/feedwater/pipeline"
+	"github.com/feedwater-io/feedwater/pipeline/revision"
 	"github.com/feedwater-io/feedwater/server"
 	"github.com/feedwater-io/feedwater/server/servertest"
 )
@@ -32,9 +33,10 @@ type node struct {
 	slow, broken, lying, frozen, narrow, refusing, hole int
 
 	frozenAt        time.Time
-	hangs           time.Time // until then
-	content, digest string    // of its data and its pixels; empty: the right ones
-	liar            bool      // it has sent wrong bytes on purpose
+	hangs           time.Time    // until then
+	content, digest string       // of its data and its pixels; empty: the right ones
+	build           revision.Set // nil: that of the others
+	liar            bool         // it has sent wrong bytes on purpose
 	asked           map[string]int
 	single          bool // a batch of one sample was among these
 }
@@ -115,7 +117,7 @@ func (n *node) serve() *running {
 	r := &running{listener: bufconn.Listen(64 << 10), served: make(chan struct{})}
 	r.engine = &servertest.Engine{
 		Samples: w.shape.samples, Height: w.shape.side, Width: w.shape.side, Content: n.content, Digest: n.digest,
-		Delay: n.delay, Fail: n.failure, Damage: n.damage,
+		Delay: n.delay, Fail: n.failure, Damage: n.damage, Build: n.build, Format: format,
 	}
 	r.server = server.New(server.Options{Engine: r.engine, Roots: map[string]string{"photos": w.root}, StreamBytes: w.streamBytes, Version: n.addr})
 	r.grpc = grpc.NewServer(r.server.GRPCOptions()...)
@@ -125,6 +127,14 @@ func (n *node) serve() *running {
 		_ = r.grpc.Serve(r.listener)
 	}()
 	return r
+}
+
+// format has some files decoded by another codec, of which not every node has the job's revision.
+func format(index uint64) string {
+	if index%16 == 3 {
+		return "png"
+	}
+	return "jpeg"
 }
 
 // delay is how long a batch takes, each time another while.

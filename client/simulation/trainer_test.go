@@ -41,7 +41,7 @@ func (w *world) newTrainer(number, rank int, p phase) *trainer {
 	t.options = client.LoaderOptions{
 		Options: client.Options{
 			Plan: plan, Job: "job", Nodes: w.addrs(), Log: w.log(t.name), Seed: w.seed + uint64(rank) + 1,
-			Numerics: w.calm.Numerics, Fingerprint: w.calm.Fingerprint,
+			Numerics: w.calm.Numerics, Fingerprint: w.calm.Fingerprint, Revisions: w.calm.Revisions.Message(),
 			Dialing: client.DialOptions{Connect: connect, PieceBytes: 256 << 10},
 		},
 		Batch: w.batch, Rank: rank, Ranks: p.ranks, Epochs: w.shape.epochs, Window: w.window,

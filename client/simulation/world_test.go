@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"reflect"
 	"slices"
 	"sync"
 	"time"
@@ -92,7 +93,7 @@ func (w *world) train(ctx context.Context) {
 		}
 		running.Wait()
 		for _, s := range states {
-			if s != states[0] {
+			if !reflect.DeepEqual(s, states[0]) {
 				w.fail("ranks do not agree on where they are: %+v and %+v", s, states[0])
 			}
 		}

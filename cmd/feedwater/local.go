@@ -208,7 +208,9 @@ func (n *localNode) Addr() string { return client.Local }
 
 // Open implements client.Node.
 func (n *localNode) Open(ctx context.Context, r *pb.OpenRequest) (*pb.OpenResponse, error) {
-	opened, err := n.server.Open(ctx, &pb.OpenRequest{Plan: n.own(r.Plan), Job: r.Job, Numerics: r.Numerics, Protocol: r.Protocol})
+	opened, err := n.server.Open(ctx, &pb.OpenRequest{
+		Plan: n.own(r.Plan), Job: r.Job, Numerics: r.Numerics, Protocol: r.Protocol, Revisions: r.Revisions, Trainer: r.Trainer,
+	})
 	if err == nil && n.plan != "" {
 		opened.Plan = r.Plan // other nodes are asked for it too
 	}
@@ -217,7 +219,7 @@ func (n *localNode) Open(ctx context.Context, r *pb.OpenRequest) (*pb.OpenRespon
 
 // Replay implements client.Node.
 func (n *localNode) Replay(ctx context.Context, r *pb.ReplayRequest) (*pb.ReplayResponse, error) {
-	return n.server.Replay(ctx, &pb.ReplayRequest{Plan: n.own(r.Plan), Numerics: r.Numerics, Name: r.Name, Pixels: r.Pixels})
+	return n.server.Replay(ctx, &pb.ReplayRequest{Plan: n.own(r.Plan), Numerics: r.Numerics, Revisions: r.Revisions, Name: r.Name, Pixels: r.Pixels})
 }
 
 // Close implements client.Node.
@@ -225,7 +227,9 @@ func (n *localNode) Close() error { return nil }
 
 // Fetch implements client.Node.
 func (n *localNode) Fetch(ctx context.Context, start *pb.Start, _ func(*pb.Notice)) (client.Stream, error) {
-	job, err := n.server.Job(ctx, &pb.Start{Plan: n.own(start.Plan), Job: start.Job, Numerics: start.Numerics})
+	job, err := n.server.Job(ctx, &pb.Start{
+		Plan: n.own(start.Plan), Job: start.Job, Numerics: start.Numerics, Revisions: start.Revisions, Trainer: start.Trainer,
+	})
 	if err != nil {
 		return nil, err
 	}

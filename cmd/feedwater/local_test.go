@@ -211,7 +211,7 @@ func TestLocalFolderIsFoundOnNodes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, err := pb.NewFeedClient(n.dial()).Open(t.Context(), &pb.OpenRequest{Plan: crops})
+	want, err := pb.NewFeedClient(n.dial()).Open(t.Context(), &pb.OpenRequest{Protocol: pb.Protocol, Plan: crops})
 	if err != nil || r.PlanHash != want.PlanHash || strings.Contains(r.Plan, here) {
 		t.Errorf("%v: opened %s, want %s", err, r.Plan, want.GetPlan())
 	}
@@ -326,7 +326,7 @@ func TestShareOfCores(t *testing.T) {
 // A stream that is closed takes no attempts; one that comes meanwhile is answered.
 func TestLocalStreamAfterClose(t *testing.T) {
 	n := local(t, pipelines(t), 1)
-	opened, err := n.Open(t.Context(), &pb.OpenRequest{Plan: at(crops, pictures(t, 1))})
+	opened, err := n.Open(t.Context(), &pb.OpenRequest{Protocol: pb.Protocol, Plan: at(crops, pictures(t, 1))})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -207,7 +207,7 @@ func TestServe(t *testing.T) {
 	_, metrics := n.get("/metrics")
 	for _, w := range []string{
 		"feedwater_node_samples_total 16\n", "feedwater_node_batches_total 4\n", "feedwater_node_lent_bytes 0\n", "feedwater_node_streams 0\n",
-		"feedwater_node_limit_bytes 4.294967296e+09\n", "feedwater_node_workers 2\n", "feedwater_node_info{kernels=", "feedwater_node_make_seconds_bucket",
+		"feedwater_node_limit_bytes 4.294967296e+09\n", "feedwater_node_workers 2\n", "feedwater_node_info{build=", "feedwater_node_make_seconds_bucket",
 		"go_goroutines ", "process_resident_memory_bytes ",
 	} {
 		if !strings.Contains(metrics, w) {
@@ -274,7 +274,7 @@ func TestStopDelivers(t *testing.T) {
 	for range 3 {
 		n := start(t, "--data", "photos="+dir, "--http", "127.0.0.1:0")
 		c := n.dial(grpc.WithContextDialer(dialSlow))
-		opened, err := pb.NewFeedClient(c).Open(t.Context(), &pb.OpenRequest{Plan: large})
+		opened, err := pb.NewFeedClient(c).Open(t.Context(), &pb.OpenRequest{Protocol: pb.Protocol, Plan: large})
 		if err != nil {
 			t.Fatal(err)
 		}

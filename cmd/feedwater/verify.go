@@ -236,7 +236,7 @@ func (o *verifyOptions) open(ctx context.Context, addr string) error {
 		return notAskedError{err}
 	}
 	defer func() { _ = node.Close() }()
-	_, err = node.Open(ctx, &pb.OpenRequest{Plan: "{}", Job: "verify"})
+	_, err = node.Open(ctx, &pb.OpenRequest{Protocol: pb.Protocol, Plan: "{}", Job: "verify"})
 	return err
 }
 

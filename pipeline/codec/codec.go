@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"image"
+	"slices"
 
 	"github.com/feedwater-io/feedwater/pipeline/codec/bmp"
 	"github.com/feedwater-io/feedwater/pipeline/codec/gif"
@@ -105,7 +106,7 @@ type Decoder struct {
 
 // named is a format and what its files begin with.
 type named struct {
-	prefix string
+	name, prefix string
 	format
 }
 
@@ -113,11 +114,11 @@ type named struct {
 func NewDecoder(level string) *Decoder {
 	j := &scans{Decoder: jpeg.NewDecoder(level)}
 	return &Decoder{jpeg: j, formats: []named{
-		{"\xff\xd8", j},
-		{png.Signature, png.NewDecoder()},
-		{"RIFF", webp.NewDecoder()},
-		{"GIF8", gif.NewDecoder()},
-		{"BM", bmp.NewDecoder()},
+		{"jpeg", "\xff\xd8", j},
+		{"png", png.Signature, png.NewDecoder()},
+		{"webp", "RIFF", webp.NewDecoder()},
+		{"gif", "GIF8", gif.NewDecoder()},
+		{"bmp", "BM", bmp.NewDecoder()},
 	}}
 }
 
@@ -156,13 +157,27 @@ func (d *Decoder) ParseMask(src []byte, l Limits) (w, h int, err error) {
 }
 
 func (d *Decoder) find(src []byte) format {
-	for _, f := range d.formats {
-		if bytes.HasPrefix(src, []byte(f.prefix)) {
-			return f.format
-		}
+	if i := d.lookUp(src); i >= 0 {
+		return d.formats[i].format
 	}
 	return nil
 }
+
+// lookUp finds the format among the decoder's; negative: none has such files.
+func (d *Decoder) lookUp(src []byte) int {
+	return slices.IndexFunc(d.formats, func(f named) bool { return bytes.HasPrefix(src, []byte(f.prefix)) })
+}
+
+// Format names the format by which Parse would take a file, whether it decodes or not: "jpeg", "png", "webp", "gif" or "bmp". Empty: none.
+func (d *Decoder) Format(src []byte) string {
+	if i := d.lookUp(src); i >= 0 {
+		return d.formats[i].name
+	}
+	return ""
+}
+
+// Formats lists all that a decoder takes.
+func Formats() []string { return []string{"bmp", "gif", "jpeg", "png", "webp"} }
 
 // Decode gives the rows of region r of the parsed picture, as RGB, to sink. Damage that shows only there is an error too.
 func (d *Decoder) Decode(r image.Rectangle, sink pixel.Sink) error {

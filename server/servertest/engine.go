@@ -18,6 +18,7 @@ import (
 	"github.com/feedwater-io/feedwater/pipeline"
 	"github.com/feedwater-io/feedwater/pipeline/augment"
 	"github.com/feedwater-io/feedwater/pipeline/dataset"
+	"github.com/feedwater-io/feedwater/pipeline/revision"
 	"github.com/feedwater-io/feedwater/server"
 )
 
@@ -32,6 +33,10 @@ type Engine struct {
 	Content string
 	// Digest is what Numerics returns. Default "numerics".
 	Digest string
+	// Build is what Revisions returns. Default those of this build.
+	Build revision.Set
+	// Format, if set, is the format of the file of a sample, whose pixels depend on the revision of its codec then.
+	Format func(index uint64) string
 	// Cores is what Workers returns. Default 2.
 	Cores int
 	// Delay, if set, is how long a batch takes, however many there are.
@@ -93,6 +98,14 @@ func (e *Engine) Numerics() string {
 		return "numerics"
 	}
 	return e.Digest
+}
+
+// Revisions implements server.Engine.
+func (e *Engine) Revisions() revision.Set {
+	if e.Build == nil {
+		return revision.Build()
+	}
+	return e.Build
 }
 
 // Kernels implements server.Engine.
@@ -178,6 +191,27 @@ type maker struct {
 	plan    *pipeline.Plan
 	content string
 	samples uint64
+	pinned  revision.Set // codecs; nil: any
+}
+
+// Pin implements server.Maker.
+func (m *maker) Pin(codecs revision.Set) { m.pinned = codecs }
+
+// Refuses implements server.Maker.
+func (m *maker) Refuses() bool {
+	return m.pinned != nil && len(pipeline.CodecUnits(m.engine.Revisions()).Differing(m.pinned)) > 0
+}
+
+// refusal is a *pipeline.RevisionError if a sample takes a codec of another revision.
+func (m *maker) refusal(r pipeline.Ref) error {
+	if m.engine.Format == nil || m.pinned == nil {
+		return nil
+	}
+	own := m.engine.Revisions().OfFormat(m.engine.Format(r.Index))
+	for _, unit := range own.Differing(m.pinned) {
+		return &pipeline.RevisionError{Index: r.Index, Key: strconv.Itoa(int(r.Index)), Unit: unit, Pinned: m.pinned[unit], Found: own[unit]}
+	}
+	return nil
 }
 
 func (m *maker) Plan() *pipeline.Plan { return m.plan }
@@ -319,6 +353,9 @@ func (m *maker) fill(w *pipeline.Want) pipeline.Result {
 	ragged := 0
 	for i := range refs {
 		refs[i] = m.ref(&w.Name, i)
+		if err := m.refusal(refs[i]); err != nil {
+			return pipeline.Result{Err: err}
+		}
 		sizes[i][0], sizes[i][1] = m.size()
 		if m.engine.Ragged {
 			sizes[i][0] = 1 + int(refs[i].Index)%sizes[i][0]
@@ -370,6 +407,9 @@ func (m *maker) ref(n *pipeline.Name, i int) pipeline.Ref {
 // pixels is a cheap function of content, index and repeat.
 func (m *maker) pixels(dst []byte, r pipeline.Ref) {
 	x := r.Index*0x9e3779b97f4a7c15 + uint64(r.Repeat) + uint64(crc32.ChecksumIEEE([]byte(m.content)))
+	if m.engine.Format != nil {
+		x += uint64(m.engine.Revisions()[revision.Codec(m.engine.Format(r.Index))]) << 32
+	}
 	n := min(len(dst), 96)
 	for i := range n {
 		x ^= x << 13
@@ -389,6 +429,9 @@ func (m *maker) Replay(ctx context.Context, n pipeline.Name, most int, _ *share.
 		r := m.ref(&n, i)
 		if r.Index >= m.samples {
 			return nil, &pipeline.PlanError{Field: "name.list", Message: "no such index"}
+		}
+		if err := m.refusal(r); err != nil && most > 0 {
+			return nil, err
 		}
 		s := pipeline.Sample{Ref: r, Key: "class" + strconv.Itoa(int(r.Index%classes)) + "/" + strconv.Itoa(int(r.Index)), Label: int(r.Index % classes), EncodedBytes: 100}
 		if r.Index%classes == classes-1 {

@@ -7,9 +7,12 @@
 // Feedwater's wire contract, version 1. This file is the protocol manual: any stock gRPC client in any language that
 // follows it can be a trainer.
 //
-// The one idea: a batch is a name. The same plan, numerics, epoch and positions always give the same bytes, whichever
+// The one idea: a batch is a name. The same plan, revisions, numerics, epoch and positions always give the same bytes, whichever
 // node makes them and however often. So a trainer may send one want to several nodes, may send it again after any
 // failure, and needs no acknowledgement; a node keeps no cursor and forgets a trainer when its stream ends.
+//
+// Nodes of several builds may serve one job. What may differ between them is told by Revisions: a job pins those of the node that it began
+// with, Start and Replay carry them, and a node that has others of what a batch takes refuses to make it.
 
 package feedwaterv1
 
@@ -126,6 +129,9 @@ const (
 	Reason_REASON_STALLED Reason = 15
 	// The trainer speaks a revision of this contract that the node no longer serves.
 	Reason_REASON_VERSION Reason = 16
+	// The node has another revision of a unit than the request pins. Metadata: "unit", "pinned", "found", "pinned_build", "build". Of a want: this node
+	// never makes it, and makes others; ask another one, and think no worse of this one.
+	Reason_REASON_REVISION Reason = 17
 )
 
 // Enum value maps for Reason.
@@ -148,6 +154,7 @@ var (
 		14: "REASON_CANCELLED",
 		15: "REASON_STALLED",
 		16: "REASON_VERSION",
+		17: "REASON_REVISION",
 	}
 	Reason_value = map[string]int32{
 		"REASON_UNSPECIFIED":  0,
@@ -167,6 +174,7 @@ var (
 		"REASON_CANCELLED":    14,
 		"REASON_STALLED":      15,
 		"REASON_VERSION":      16,
+		"REASON_REVISION":     17,
 	}
 )
 
@@ -208,8 +216,14 @@ type OpenRequest struct {
 	// When set, a node of other numerics refuses with FAILED_PRECONDITION.
 	Numerics string `protobuf:"bytes,3,opt,name=numerics,proto3" json:"numerics,omitempty"`
 	// Revision of this contract that the trainer speaks; 0: 1. A node that no longer serves it refuses with FAILED_PRECONDITION. Members
-	// that are added and may be ignored make no new revision.
-	Protocol      uint32 `protobuf:"varint,4,opt,name=protocol,proto3" json:"protocol,omitempty"`
+	// that are added and may be ignored make no new revision. Revision 2 brought Revisions: whoever speaks it pins them in Start and Replay, and
+	// heeds REASON_REVISION. Nodes that speak it serve nobody who does not: he would mix builds.
+	Protocol uint32 `protobuf:"varint,4,opt,name=protocol,proto3" json:"protocol,omitempty"`
+	// When set, a node that has other revisions of what the plan uses refuses with FAILED_PRECONDITION and REASON_REVISION. Those of formats are
+	// not compared here: nobody knows of which formats a data set's files are before they are read.
+	Revisions *Revisions `protobuf:"bytes,5,opt,name=revisions,proto3" json:"revisions,omitempty"`
+	// The trainer's own; see Trainer.
+	Trainer       *Trainer `protobuf:"bytes,6,opt,name=trainer,proto3" json:"trainer,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -272,6 +286,143 @@ func (x *OpenRequest) GetProtocol() uint32 {
 	return 0
 }
 
+func (x *OpenRequest) GetRevisions() *Revisions {
+	if x != nil {
+		return x.Revisions
+	}
+	return nil
+}
+
+func (x *OpenRequest) GetTrainer() *Trainer {
+	if x != nil {
+		return x.Trainer
+	}
+	return nil
+}
+
+// Revisions tells of what revision a build has each unit that decides bytes. A unit is a part of the code: "order", "draws", "batch", "files",
+// "op/Resize", "codec/png", "kernel/resize". Its revision is raised with any change of the bytes it makes. So equal revisions mean equal bytes.
+type Revisions struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// By unit, those that the plan uses whatever its files are. Nodes that differ in one cannot serve the same job.
+	Plan map[string]uint32 `protobuf:"bytes,1,rep,name=plan,proto3" json:"plan,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
+	// By unit, those that decode files: "codec/jpeg" and what it uses. They are compared when a file of the format is met: a node that has
+	// other ones than Start pins fails that want with REASON_REVISION, whether the file decodes or not, and makes others. All formats that the
+	// build decodes are there.
+	Codecs map[string]uint32 `protobuf:"bytes,2,rep,name=codecs,proto3" json:"codecs,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
+	// The build that has them, "0.9.0 (4a99f83)": for people.
+	Build         string `protobuf:"bytes,3,opt,name=build,proto3" json:"build,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Revisions) Reset() {
+	*x = Revisions{}
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Revisions) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Revisions) ProtoMessage() {}
+
+func (x *Revisions) ProtoReflect() protoreflect.Message {
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Revisions.ProtoReflect.Descriptor instead.
+func (*Revisions) Descriptor() ([]byte, []int) {
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *Revisions) GetPlan() map[string]uint32 {
+	if x != nil {
+		return x.Plan
+	}
+	return nil
+}
+
+func (x *Revisions) GetCodecs() map[string]uint32 {
+	if x != nil {
+		return x.Codecs
+	}
+	return nil
+}
+
+func (x *Revisions) GetBuild() string {
+	if x != nil {
+		return x.Build
+	}
+	return ""
+}
+
+// Trainer tells what is done to batches beside the trainer, and to their order.
+type Trainer struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// By unit: "order", "lasthop". A node refuses, with REASON_REVISION, a trainer whose revisions are not those of the others that it serves for the
+	// job of that name and plan: they would split epochs in different ways. Empty, or no name: not compared.
+	Units map[string]uint32 `protobuf:"bytes,1,rep,name=units,proto3" json:"units,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
+	// The build that has them, for people.
+	Build         string `protobuf:"bytes,2,opt,name=build,proto3" json:"build,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Trainer) Reset() {
+	*x = Trainer{}
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Trainer) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Trainer) ProtoMessage() {}
+
+func (x *Trainer) ProtoReflect() protoreflect.Message {
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Trainer.ProtoReflect.Descriptor instead.
+func (*Trainer) Descriptor() ([]byte, []int) {
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *Trainer) GetUnits() map[string]uint32 {
+	if x != nil {
+		return x.Units
+	}
+	return nil
+}
+
+func (x *Trainer) GetBuild() string {
+	if x != nil {
+		return x.Build
+	}
+	return ""
+}
+
 type OpenResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The plan in canonical form: defaults filled in, the snapshot's fingerprint pinned. Send this one in Start.
@@ -282,7 +433,8 @@ type OpenResponse struct {
 	OrderHash string `protobuf:"bytes,3,opt,name=order_hash,json=orderHash,proto3" json:"order_hash,omitempty"`
 	// SHA-256 of what decides pixels.
 	PixelHash string `protobuf:"bytes,4,opt,name=pixel_hash,json=pixelHash,proto3" json:"pixel_hash,omitempty"`
-	// Digest of this node's start-up self-test of all pixel code: same numerics, same bytes.
+	// What this node's start-up self-test of all pixel code found: of nodes of equal revisions those of the same numerics make the same bytes. Nodes
+	// whose hardware computes what their build's author saw have the same numerics, whichever their builds are.
 	Numerics string `protobuf:"bytes,5,opt,name=numerics,proto3" json:"numerics,omitempty"`
 	// Fingerprint of the snapshot: a Merkle hash over names, sizes and labels.
 	Fingerprint string `protobuf:"bytes,6,opt,name=fingerprint,proto3" json:"fingerprint,omitempty"`
@@ -299,14 +451,16 @@ type OpenResponse struct {
 	Kernels string `protobuf:"bytes,12,opt,name=kernels,proto3" json:"kernels,omitempty"`
 	Workers uint32 `protobuf:"varint,13,opt,name=workers,proto3" json:"workers,omitempty"`
 	// The latest revision of this contract that the node speaks; 0: 1. A trainer that needs a later one leaves the node out.
-	Protocol      uint32 `protobuf:"varint,14,opt,name=protocol,proto3" json:"protocol,omitempty"`
+	Protocol uint32 `protobuf:"varint,14,opt,name=protocol,proto3" json:"protocol,omitempty"`
+	// The node's: of the plan, and of all formats.
+	Revisions     *Revisions `protobuf:"bytes,15,opt,name=revisions,proto3" json:"revisions,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *OpenResponse) Reset() {
 	*x = OpenResponse{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[1]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -318,7 +472,7 @@ func (x *OpenResponse) String() string {
 func (*OpenResponse) ProtoMessage() {}
 
 func (x *OpenResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[1]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -331,7 +485,7 @@ func (x *OpenResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OpenResponse.ProtoReflect.Descriptor instead.
 func (*OpenResponse) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{1}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *OpenResponse) GetPlan() string {
@@ -432,6 +586,13 @@ func (x *OpenResponse) GetProtocol() uint32 {
 	return 0
 }
 
+func (x *OpenResponse) GetRevisions() *Revisions {
+	if x != nil {
+		return x.Revisions
+	}
+	return nil
+}
+
 type Class struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The folder's name, as the file system has it: bytes, nearly always UTF-8. Names of files are so wherever they are bytes.
@@ -445,7 +606,7 @@ type Class struct {
 
 func (x *Class) Reset() {
 	*x = Class{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[2]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -457,7 +618,7 @@ func (x *Class) String() string {
 func (*Class) ProtoMessage() {}
 
 func (x *Class) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[2]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -470,7 +631,7 @@ func (x *Class) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Class.ProtoReflect.Descriptor instead.
 func (*Class) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{2}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Class) GetName() []byte {
@@ -515,7 +676,7 @@ type Field struct {
 
 func (x *Field) Reset() {
 	*x = Field{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[3]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -527,7 +688,7 @@ func (x *Field) String() string {
 func (*Field) ProtoMessage() {}
 
 func (x *Field) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[3]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -540,7 +701,7 @@ func (x *Field) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Field.ProtoReflect.Descriptor instead.
 func (*Field) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{3}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Field) GetName() string {
@@ -603,7 +764,7 @@ type Op struct {
 
 func (x *Op) Reset() {
 	*x = Op{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[4]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -615,7 +776,7 @@ func (x *Op) String() string {
 func (*Op) ProtoMessage() {}
 
 func (x *Op) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[4]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -628,7 +789,7 @@ func (x *Op) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Op.ProtoReflect.Descriptor instead.
 func (*Op) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{4}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Op) GetName() string {
@@ -681,7 +842,7 @@ type FetchRequest struct {
 
 func (x *FetchRequest) Reset() {
 	*x = FetchRequest{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[5]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -693,7 +854,7 @@ func (x *FetchRequest) String() string {
 func (*FetchRequest) ProtoMessage() {}
 
 func (x *FetchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[5]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -706,7 +867,7 @@ func (x *FetchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchRequest.ProtoReflect.Descriptor instead.
 func (*FetchRequest) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{5}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *FetchRequest) GetRequest() isFetchRequest_Request {
@@ -789,14 +950,17 @@ type Start struct {
 	Numerics string `protobuf:"bytes,3,opt,name=numerics,proto3" json:"numerics,omitempty"`
 	// Size of the messages that the pieces of batches come in, gRPC prefix included: whole frames of 16 KiB. The node clamps it to 256 KiB
 	// to 2 MiB. 0: 1 MiB.
-	PieceBytes    uint32 `protobuf:"varint,4,opt,name=piece_bytes,json=pieceBytes,proto3" json:"piece_bytes,omitempty"`
+	PieceBytes uint32 `protobuf:"varint,4,opt,name=piece_bytes,json=pieceBytes,proto3" json:"piece_bytes,omitempty"`
+	// The job's: all wants of this stream are of them, also those that were at another node before or are there too. Absent: the node's own.
+	Revisions     *Revisions `protobuf:"bytes,5,opt,name=revisions,proto3" json:"revisions,omitempty"`
+	Trainer       *Trainer   `protobuf:"bytes,6,opt,name=trainer,proto3" json:"trainer,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Start) Reset() {
 	*x = Start{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[6]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -808,7 +972,7 @@ func (x *Start) String() string {
 func (*Start) ProtoMessage() {}
 
 func (x *Start) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[6]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -821,7 +985,7 @@ func (x *Start) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Start.ProtoReflect.Descriptor instead.
 func (*Start) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{6}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Start) GetPlan() string {
@@ -852,6 +1016,20 @@ func (x *Start) GetPieceBytes() uint32 {
 	return 0
 }
 
+func (x *Start) GetRevisions() *Revisions {
+	if x != nil {
+		return x.Revisions
+	}
+	return nil
+}
+
+func (x *Start) GetTrainer() *Trainer {
+	if x != nil {
+		return x.Trainer
+	}
+	return nil
+}
+
 // Want asks for one batch by name. A want is also a credit: the node works for a trainer only while it holds wants of it.
 // A trainer must have room for the batch before it sends the want.
 type Want struct {
@@ -877,7 +1055,7 @@ type Want struct {
 
 func (x *Want) Reset() {
 	*x = Want{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[7]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -889,7 +1067,7 @@ func (x *Want) String() string {
 func (*Want) ProtoMessage() {}
 
 func (x *Want) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[7]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -902,7 +1080,7 @@ func (x *Want) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Want.ProtoReflect.Descriptor instead.
 func (*Want) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{7}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Want) GetId() uint64 {
@@ -972,7 +1150,7 @@ type Name struct {
 
 func (x *Name) Reset() {
 	*x = Name{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[8]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -984,7 +1162,7 @@ func (x *Name) String() string {
 func (*Name) ProtoMessage() {}
 
 func (x *Name) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[8]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -997,7 +1175,7 @@ func (x *Name) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Name.ProtoReflect.Descriptor instead.
 func (*Name) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{8}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Name) GetEpoch() uint32 {
@@ -1066,7 +1244,7 @@ type Range struct {
 
 func (x *Range) Reset() {
 	*x = Range{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[9]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1078,7 +1256,7 @@ func (x *Range) String() string {
 func (*Range) ProtoMessage() {}
 
 func (x *Range) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[9]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1091,7 +1269,7 @@ func (x *Range) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Range.ProtoReflect.Descriptor instead.
 func (*Range) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{9}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Range) GetPosition() uint64 {
@@ -1120,7 +1298,7 @@ type List struct {
 
 func (x *List) Reset() {
 	*x = List{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[10]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1132,7 +1310,7 @@ func (x *List) String() string {
 func (*List) ProtoMessage() {}
 
 func (x *List) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[10]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1145,7 +1323,7 @@ func (x *List) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use List.ProtoReflect.Descriptor instead.
 func (*List) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{10}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *List) GetIndices() []uint64 {
@@ -1175,7 +1353,7 @@ type Cancel struct {
 
 func (x *Cancel) Reset() {
 	*x = Cancel{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[11]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1187,7 +1365,7 @@ func (x *Cancel) String() string {
 func (*Cancel) ProtoMessage() {}
 
 func (x *Cancel) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[11]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1200,7 +1378,7 @@ func (x *Cancel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cancel.ProtoReflect.Descriptor instead.
 func (*Cancel) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{11}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Cancel) GetId() uint64 {
@@ -1240,7 +1418,7 @@ type Pulse struct {
 
 func (x *Pulse) Reset() {
 	*x = Pulse{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[12]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1252,7 +1430,7 @@ func (x *Pulse) String() string {
 func (*Pulse) ProtoMessage() {}
 
 func (x *Pulse) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[12]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1265,7 +1443,7 @@ func (x *Pulse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pulse.ProtoReflect.Descriptor instead.
 func (*Pulse) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{12}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Pulse) GetRank() uint32 {
@@ -1342,7 +1520,7 @@ type Step struct {
 
 func (x *Step) Reset() {
 	*x = Step{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[13]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1354,7 +1532,7 @@ func (x *Step) String() string {
 func (*Step) ProtoMessage() {}
 
 func (x *Step) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[13]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1367,7 +1545,7 @@ func (x *Step) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Step.ProtoReflect.Descriptor instead.
 func (*Step) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{13}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Step) GetNumber() uint64 {
@@ -1427,7 +1605,7 @@ type FetchResponse struct {
 
 func (x *FetchResponse) Reset() {
 	*x = FetchResponse{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[14]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1439,7 +1617,7 @@ func (x *FetchResponse) String() string {
 func (*FetchResponse) ProtoMessage() {}
 
 func (x *FetchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[14]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1452,7 +1630,7 @@ func (x *FetchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchResponse.ProtoReflect.Descriptor instead.
 func (*FetchResponse) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{14}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *FetchResponse) GetId() uint64 {
@@ -1522,7 +1700,7 @@ type Header struct {
 
 func (x *Header) Reset() {
 	*x = Header{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[15]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1534,7 +1712,7 @@ func (x *Header) String() string {
 func (*Header) ProtoMessage() {}
 
 func (x *Header) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[15]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1547,7 +1725,7 @@ func (x *Header) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Header.ProtoReflect.Descriptor instead.
 func (*Header) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{15}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Header) GetFields() []*Field {
@@ -1605,7 +1783,7 @@ type SampleError struct {
 
 func (x *SampleError) Reset() {
 	*x = SampleError{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[16]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1617,7 +1795,7 @@ func (x *SampleError) String() string {
 func (*SampleError) ProtoMessage() {}
 
 func (x *SampleError) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[16]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1630,7 +1808,7 @@ func (x *SampleError) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SampleError.ProtoReflect.Descriptor instead.
 func (*SampleError) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{16}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *SampleError) GetOffset() uint32 {
@@ -1692,15 +1870,17 @@ type Failure struct {
 	Message     string       `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"`
 	SampleError *SampleError `protobuf:"bytes,3,opt,name=sample_error,json=sampleError,proto3" json:"sample_error,omitempty"`
 	// When to ask this node again, if it is busy.
-	RetryAfter    *durationpb.Duration `protobuf:"bytes,4,opt,name=retry_after,json=retryAfter,proto3" json:"retry_after,omitempty"`
-	Reason        Reason               `protobuf:"varint,5,opt,name=reason,proto3,enum=feedwater.v1.Reason" json:"reason,omitempty"`
+	RetryAfter *durationpb.Duration `protobuf:"bytes,4,opt,name=retry_after,json=retryAfter,proto3" json:"retry_after,omitempty"`
+	Reason     Reason               `protobuf:"varint,5,opt,name=reason,proto3,enum=feedwater.v1.Reason" json:"reason,omitempty"`
+	// What ErrorInfo would have.
+	Metadata      map[string]string `protobuf:"bytes,6,rep,name=metadata,proto3" json:"metadata,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Failure) Reset() {
 	*x = Failure{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[17]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1712,7 +1892,7 @@ func (x *Failure) String() string {
 func (*Failure) ProtoMessage() {}
 
 func (x *Failure) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[17]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1725,7 +1905,7 @@ func (x *Failure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failure.ProtoReflect.Descriptor instead.
 func (*Failure) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{17}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Failure) GetCode() int32 {
@@ -1763,6 +1943,13 @@ func (x *Failure) GetReason() Reason {
 	return Reason_REASON_UNSPECIFIED
 }
 
+func (x *Failure) GetMetadata() map[string]string {
+	if x != nil {
+		return x.Metadata
+	}
+	return nil
+}
+
 // Notice tells how the node is. A node that holds wants of a trainer sends one at least every 0.25 s,
 // so a silent node is a dead one. One comes before each batch, too.
 type Notice struct {
@@ -1788,7 +1975,7 @@ type Notice struct {
 
 func (x *Notice) Reset() {
 	*x = Notice{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[18]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1800,7 +1987,7 @@ func (x *Notice) String() string {
 func (*Notice) ProtoMessage() {}
 
 func (x *Notice) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[18]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1813,7 +2000,7 @@ func (x *Notice) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Notice.ProtoReflect.Descriptor instead.
 func (*Notice) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{18}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Notice) GetDraining() bool {
@@ -1871,14 +2058,16 @@ type ReplayRequest struct {
 	Numerics string                 `protobuf:"bytes,2,opt,name=numerics,proto3" json:"numerics,omitempty"`
 	Name     *Name                  `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
 	// Without pixels only keys, labels and sizes come back, and nothing is decoded.
-	Pixels        bool `protobuf:"varint,4,opt,name=pixels,proto3" json:"pixels,omitempty"`
+	Pixels bool `protobuf:"varint,4,opt,name=pixels,proto3" json:"pixels,omitempty"`
+	// The job's, as in Start.
+	Revisions     *Revisions `protobuf:"bytes,5,opt,name=revisions,proto3" json:"revisions,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ReplayRequest) Reset() {
 	*x = ReplayRequest{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[19]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1890,7 +2079,7 @@ func (x *ReplayRequest) String() string {
 func (*ReplayRequest) ProtoMessage() {}
 
 func (x *ReplayRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[19]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1903,7 +2092,7 @@ func (x *ReplayRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplayRequest.ProtoReflect.Descriptor instead.
 func (*ReplayRequest) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{19}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ReplayRequest) GetPlan() string {
@@ -1934,6 +2123,13 @@ func (x *ReplayRequest) GetPixels() bool {
 	return false
 }
 
+func (x *ReplayRequest) GetRevisions() *Revisions {
+	if x != nil {
+		return x.Revisions
+	}
+	return nil
+}
+
 type ReplayResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Samples       []*Sample              `protobuf:"bytes,1,rep,name=samples,proto3" json:"samples,omitempty"`
@@ -1943,7 +2139,7 @@ type ReplayResponse struct {
 
 func (x *ReplayResponse) Reset() {
 	*x = ReplayResponse{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[20]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1955,7 +2151,7 @@ func (x *ReplayResponse) String() string {
 func (*ReplayResponse) ProtoMessage() {}
 
 func (x *ReplayResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[20]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1968,7 +2164,7 @@ func (x *ReplayResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplayResponse.ProtoReflect.Descriptor instead.
 func (*ReplayResponse) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{20}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ReplayResponse) GetSamples() []*Sample {
@@ -2001,7 +2197,7 @@ type Sample struct {
 
 func (x *Sample) Reset() {
 	*x = Sample{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[21]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2013,7 +2209,7 @@ func (x *Sample) String() string {
 func (*Sample) ProtoMessage() {}
 
 func (x *Sample) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[21]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2026,7 +2222,7 @@ func (x *Sample) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Sample.ProtoReflect.Descriptor instead.
 func (*Sample) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{21}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Sample) GetKey() []byte {
@@ -2113,7 +2309,7 @@ type Draw struct {
 
 func (x *Draw) Reset() {
 	*x = Draw{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[22]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2125,7 +2321,7 @@ func (x *Draw) String() string {
 func (*Draw) ProtoMessage() {}
 
 func (x *Draw) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[22]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2138,7 +2334,7 @@ func (x *Draw) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Draw.ProtoReflect.Descriptor instead.
 func (*Draw) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{22}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Draw) GetOp() string {
@@ -2172,7 +2368,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[23]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2184,7 +2380,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[23]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2197,7 +2393,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{23}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *WatchRequest) GetInterval() *durationpb.Duration {
@@ -2222,7 +2418,7 @@ type WatchResponse struct {
 
 func (x *WatchResponse) Reset() {
 	*x = WatchResponse{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[24]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2234,7 +2430,7 @@ func (x *WatchResponse) String() string {
 func (*WatchResponse) ProtoMessage() {}
 
 func (x *WatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[24]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2247,7 +2443,7 @@ func (x *WatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchResponse.ProtoReflect.Descriptor instead.
 func (*WatchResponse) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{24}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *WatchResponse) GetProcess() *Process {
@@ -2304,7 +2500,7 @@ type Process struct {
 
 func (x *Process) Reset() {
 	*x = Process{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[25]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2316,7 +2512,7 @@ func (x *Process) String() string {
 func (*Process) ProtoMessage() {}
 
 func (x *Process) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[25]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2329,7 +2525,7 @@ func (x *Process) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Process.ProtoReflect.Descriptor instead.
 func (*Process) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{25}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Process) GetHost() string {
@@ -2450,7 +2646,7 @@ type JobStatus struct {
 
 func (x *JobStatus) Reset() {
 	*x = JobStatus{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[26]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2462,7 +2658,7 @@ func (x *JobStatus) String() string {
 func (*JobStatus) ProtoMessage() {}
 
 func (x *JobStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[26]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2475,7 +2671,7 @@ func (x *JobStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobStatus.ProtoReflect.Descriptor instead.
 func (*JobStatus) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{26}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *JobStatus) GetJob() string {
@@ -2613,7 +2809,7 @@ type RankStatus struct {
 
 func (x *RankStatus) Reset() {
 	*x = RankStatus{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[27]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2625,7 +2821,7 @@ func (x *RankStatus) String() string {
 func (*RankStatus) ProtoMessage() {}
 
 func (x *RankStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[27]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2638,7 +2834,7 @@ func (x *RankStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RankStatus.ProtoReflect.Descriptor instead.
 func (*RankStatus) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{27}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *RankStatus) GetRank() uint32 {
@@ -2772,7 +2968,7 @@ type Effort struct {
 
 func (x *Effort) Reset() {
 	*x = Effort{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[28]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2784,7 +2980,7 @@ func (x *Effort) String() string {
 func (*Effort) ProtoMessage() {}
 
 func (x *Effort) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[28]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2797,7 +2993,7 @@ func (x *Effort) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Effort.ProtoReflect.Descriptor instead.
 func (*Effort) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{28}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Effort) GetBatches() uint64 {
@@ -2867,7 +3063,7 @@ type Attempt struct {
 
 func (x *Attempt) Reset() {
 	*x = Attempt{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[29]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2879,7 +3075,7 @@ func (x *Attempt) String() string {
 func (*Attempt) ProtoMessage() {}
 
 func (x *Attempt) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[29]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2892,7 +3088,7 @@ func (x *Attempt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Attempt.ProtoReflect.Descriptor instead.
 func (*Attempt) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{29}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Attempt) GetBatch() uint64 {
@@ -2962,7 +3158,7 @@ type NodeStatus struct {
 
 func (x *NodeStatus) Reset() {
 	*x = NodeStatus{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[30]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2974,7 +3170,7 @@ func (x *NodeStatus) String() string {
 func (*NodeStatus) ProtoMessage() {}
 
 func (x *NodeStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[30]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2987,7 +3183,7 @@ func (x *NodeStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeStatus.ProtoReflect.Descriptor instead.
 func (*NodeStatus) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{30}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *NodeStatus) GetAddr() string {
@@ -3105,7 +3301,7 @@ type GpuStatus struct {
 
 func (x *GpuStatus) Reset() {
 	*x = GpuStatus{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[31]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3117,7 +3313,7 @@ func (x *GpuStatus) String() string {
 func (*GpuStatus) ProtoMessage() {}
 
 func (x *GpuStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[31]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3130,7 +3326,7 @@ func (x *GpuStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GpuStatus.ProtoReflect.Descriptor instead.
 func (*GpuStatus) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{31}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *GpuStatus) GetHost() string {
@@ -3228,7 +3424,7 @@ type GpuProcess struct {
 
 func (x *GpuProcess) Reset() {
 	*x = GpuProcess{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[32]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3240,7 +3436,7 @@ func (x *GpuProcess) String() string {
 func (*GpuProcess) ProtoMessage() {}
 
 func (x *GpuProcess) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[32]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3253,7 +3449,7 @@ func (x *GpuProcess) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GpuProcess.ProtoReflect.Descriptor instead.
 func (*GpuProcess) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{32}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *GpuProcess) GetPid() uint32 {
@@ -3281,12 +3477,31 @@ var File_feedwater_v1_feedwater_proto protoreflect.FileDescriptor
 
 const file_feedwater_v1_feedwater_proto_rawDesc = "" +
 	"\n" +
-	"\x1cfeedwater/v1/feedwater.proto\x12\ffeedwater.v1\x1a\x1egoogle/protobuf/duration.proto\"k\n" +
+	"\x1cfeedwater/v1/feedwater.proto\x12\ffeedwater.v1\x1a\x1egoogle/protobuf/duration.proto\"\xd3\x01\n" +
 	"\vOpenRequest\x12\x12\n" +
 	"\x04plan\x18\x01 \x01(\tR\x04plan\x12\x10\n" +
 	"\x03job\x18\x02 \x01(\tR\x03job\x12\x1a\n" +
 	"\bnumerics\x18\x03 \x01(\tR\bnumerics\x12\x1a\n" +
-	"\bprotocol\x18\x04 \x01(\rR\bprotocol\"\xbf\x03\n" +
+	"\bprotocol\x18\x04 \x01(\rR\bprotocol\x125\n" +
+	"\trevisions\x18\x05 \x01(\v2\x17.feedwater.v1.RevisionsR\trevisions\x12/\n" +
+	"\atrainer\x18\x06 \x01(\v2\x15.feedwater.v1.TrainerR\atrainer\"\x89\x02\n" +
+	"\tRevisions\x125\n" +
+	"\x04plan\x18\x01 \x03(\v2!.feedwater.v1.Revisions.PlanEntryR\x04plan\x12;\n" +
+	"\x06codecs\x18\x02 \x03(\v2#.feedwater.v1.Revisions.CodecsEntryR\x06codecs\x12\x14\n" +
+	"\x05build\x18\x03 \x01(\tR\x05build\x1a7\n" +
+	"\tPlanEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\rR\x05value:\x028\x01\x1a9\n" +
+	"\vCodecsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\rR\x05value:\x028\x01\"\x91\x01\n" +
+	"\aTrainer\x126\n" +
+	"\x05units\x18\x01 \x03(\v2 .feedwater.v1.Trainer.UnitsEntryR\x05units\x12\x14\n" +
+	"\x05build\x18\x02 \x01(\tR\x05build\x1a8\n" +
+	"\n" +
+	"UnitsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\rR\x05value:\x028\x01\"\xf6\x03\n" +
 	"\fOpenResponse\x12\x12\n" +
 	"\x04plan\x18\x01 \x01(\tR\x04plan\x12\x1b\n" +
 	"\tplan_hash\x18\x02 \x01(\tR\bplanHash\x12\x1d\n" +
@@ -3304,7 +3519,8 @@ const file_feedwater_v1_feedwater_proto_rawDesc = "" +
 	"\aversion\x18\v \x01(\tR\aversion\x12\x18\n" +
 	"\akernels\x18\f \x01(\tR\akernels\x12\x18\n" +
 	"\aworkers\x18\r \x01(\rR\aworkers\x12\x1a\n" +
-	"\bprotocol\x18\x0e \x01(\rR\bprotocol\"M\n" +
+	"\bprotocol\x18\x0e \x01(\rR\bprotocol\x125\n" +
+	"\trevisions\x18\x0f \x01(\v2\x17.feedwater.v1.RevisionsR\trevisions\"M\n" +
 	"\x05Class\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\fR\x04name\x12\x18\n" +
 	"\asamples\x18\x02 \x01(\x04R\asamples\x12\x16\n" +
@@ -3327,13 +3543,15 @@ const file_feedwater_v1_feedwater_proto_rawDesc = "" +
 	"\x04want\x18\x02 \x01(\v2\x12.feedwater.v1.WantH\x00R\x04want\x12.\n" +
 	"\x06cancel\x18\x03 \x01(\v2\x14.feedwater.v1.CancelH\x00R\x06cancel\x12+\n" +
 	"\x05pulse\x18\x04 \x01(\v2\x13.feedwater.v1.PulseH\x00R\x05pulseB\t\n" +
-	"\arequest\"j\n" +
+	"\arequest\"\xd2\x01\n" +
 	"\x05Start\x12\x12\n" +
 	"\x04plan\x18\x01 \x01(\tR\x04plan\x12\x10\n" +
 	"\x03job\x18\x02 \x01(\tR\x03job\x12\x1a\n" +
 	"\bnumerics\x18\x03 \x01(\tR\bnumerics\x12\x1f\n" +
 	"\vpiece_bytes\x18\x04 \x01(\rR\n" +
-	"pieceBytes\"\xee\x01\n" +
+	"pieceBytes\x125\n" +
+	"\trevisions\x18\x05 \x01(\v2\x17.feedwater.v1.RevisionsR\trevisions\x12/\n" +
+	"\atrainer\x18\x06 \x01(\v2\x15.feedwater.v1.TrainerR\atrainer\"\xee\x01\n" +
 	"\x04Want\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12&\n" +
 	"\x04name\x18\x02 \x01(\v2\x12.feedwater.v1.NameR\x04name\x12+\n" +
@@ -3397,14 +3615,18 @@ const file_feedwater_v1_feedwater_proto_rawDesc = "" +
 	"\n" +
 	"substitute\x18\x06 \x01(\x04R\n" +
 	"substitute\x12 \n" +
-	"\vsubstituted\x18\a \x01(\bR\vsubstituted\"\xdf\x01\n" +
+	"\vsubstituted\x18\a \x01(\bR\vsubstituted\"\xdd\x02\n" +
 	"\aFailure\x12\x12\n" +
 	"\x04code\x18\x01 \x01(\x05R\x04code\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x12<\n" +
 	"\fsample_error\x18\x03 \x01(\v2\x19.feedwater.v1.SampleErrorR\vsampleError\x12:\n" +
 	"\vretry_after\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\n" +
 	"retryAfter\x12,\n" +
-	"\x06reason\x18\x05 \x01(\x0e2\x14.feedwater.v1.ReasonR\x06reason\"\xca\x01\n" +
+	"\x06reason\x18\x05 \x01(\x0e2\x14.feedwater.v1.ReasonR\x06reason\x12?\n" +
+	"\bmetadata\x18\x06 \x03(\v2#.feedwater.v1.Failure.MetadataEntryR\bmetadata\x1a;\n" +
+	"\rMetadataEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xca\x01\n" +
 	"\x06Notice\x12\x1a\n" +
 	"\bdraining\x18\x01 \x01(\bR\bdraining\x12\x14\n" +
 	"\x05wants\x18\x02 \x01(\rR\x05wants\x12\x16\n" +
@@ -3412,12 +3634,13 @@ const file_feedwater_v1_feedwater_proto_rawDesc = "" +
 	"\rahead_seconds\x18\x04 \x01(\x01R\faheadSeconds\x12%\n" +
 	"\x0esample_seconds\x18\x05 \x01(\x01R\rsampleSeconds\x12\x14\n" +
 	"\x05heard\x18\x06 \x01(\x04R\x05heard\x12\x14\n" +
-	"\x05begun\x18\a \x03(\x04R\x05begun\"\x7f\n" +
+	"\x05begun\x18\a \x03(\x04R\x05begun\"\xb6\x01\n" +
 	"\rReplayRequest\x12\x12\n" +
 	"\x04plan\x18\x01 \x01(\tR\x04plan\x12\x1a\n" +
 	"\bnumerics\x18\x02 \x01(\tR\bnumerics\x12&\n" +
 	"\x04name\x18\x03 \x01(\v2\x12.feedwater.v1.NameR\x04name\x12\x16\n" +
-	"\x06pixels\x18\x04 \x01(\bR\x06pixels\"@\n" +
+	"\x06pixels\x18\x04 \x01(\bR\x06pixels\x125\n" +
+	"\trevisions\x18\x05 \x01(\v2\x17.feedwater.v1.RevisionsR\trevisions\"@\n" +
 	"\x0eReplayResponse\x12.\n" +
 	"\asamples\x18\x01 \x03(\v2\x14.feedwater.v1.SampleR\asamples\"\xa2\x02\n" +
 	"\x06Sample\x12\x10\n" +
@@ -3580,7 +3803,7 @@ const file_feedwater_v1_feedwater_proto_rawDesc = "" +
 	"\x13CANCEL_REASON_MOVED\x10\x01\x12\x1b\n" +
 	"\x17CANCEL_REASON_OVERTAKEN\x10\x02\x12\x16\n" +
 	"\x12CANCEL_REASON_LATE\x10\x03\x12\x18\n" +
-	"\x14CANCEL_REASON_SILENT\x10\x04*\xe6\x02\n" +
+	"\x14CANCEL_REASON_SILENT\x10\x04*\xfb\x02\n" +
 	"\x06Reason\x12\x16\n" +
 	"\x12REASON_UNSPECIFIED\x10\x00\x12\x0f\n" +
 	"\vREASON_PLAN\x10\x01\x12\x0f\n" +
@@ -3599,7 +3822,8 @@ const file_feedwater_v1_feedwater_proto_rawDesc = "" +
 	"\rREASON_SAMPLE\x10\r\x12\x14\n" +
 	"\x10REASON_CANCELLED\x10\x0e\x12\x12\n" +
 	"\x0eREASON_STALLED\x10\x0f\x12\x12\n" +
-	"\x0eREASON_VERSION\x10\x102\x94\x02\n" +
+	"\x0eREASON_VERSION\x10\x10\x12\x13\n" +
+	"\x0fREASON_REVISION\x10\x112\x94\x02\n" +
 	"\x04Feed\x12=\n" +
 	"\x04Open\x12\x19.feedwater.v1.OpenRequest\x1a\x1a.feedwater.v1.OpenResponse\x12D\n" +
 	"\x05Fetch\x12\x1a.feedwater.v1.FetchRequest\x1a\x1b.feedwater.v1.FetchResponse(\x010\x01\x12C\n" +
@@ -3620,100 +3844,116 @@ func file_feedwater_v1_feedwater_proto_rawDescGZIP() []byte {
 }
 
 var file_feedwater_v1_feedwater_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_feedwater_v1_feedwater_proto_msgTypes = make([]protoimpl.MessageInfo, 33)
+var file_feedwater_v1_feedwater_proto_msgTypes = make([]protoimpl.MessageInfo, 39)
 var file_feedwater_v1_feedwater_proto_goTypes = []any{
 	(CancelReason)(0),           // 0: feedwater.v1.CancelReason
 	(Reason)(0),                 // 1: feedwater.v1.Reason
 	(*OpenRequest)(nil),         // 2: feedwater.v1.OpenRequest
-	(*OpenResponse)(nil),        // 3: feedwater.v1.OpenResponse
-	(*Class)(nil),               // 4: feedwater.v1.Class
-	(*Field)(nil),               // 5: feedwater.v1.Field
-	(*Op)(nil),                  // 6: feedwater.v1.Op
-	(*FetchRequest)(nil),        // 7: feedwater.v1.FetchRequest
-	(*Start)(nil),               // 8: feedwater.v1.Start
-	(*Want)(nil),                // 9: feedwater.v1.Want
-	(*Name)(nil),                // 10: feedwater.v1.Name
-	(*Range)(nil),               // 11: feedwater.v1.Range
-	(*List)(nil),                // 12: feedwater.v1.List
-	(*Cancel)(nil),              // 13: feedwater.v1.Cancel
-	(*Pulse)(nil),               // 14: feedwater.v1.Pulse
-	(*Step)(nil),                // 15: feedwater.v1.Step
-	(*FetchResponse)(nil),       // 16: feedwater.v1.FetchResponse
-	(*Header)(nil),              // 17: feedwater.v1.Header
-	(*SampleError)(nil),         // 18: feedwater.v1.SampleError
-	(*Failure)(nil),             // 19: feedwater.v1.Failure
-	(*Notice)(nil),              // 20: feedwater.v1.Notice
-	(*ReplayRequest)(nil),       // 21: feedwater.v1.ReplayRequest
-	(*ReplayResponse)(nil),      // 22: feedwater.v1.ReplayResponse
-	(*Sample)(nil),              // 23: feedwater.v1.Sample
-	(*Draw)(nil),                // 24: feedwater.v1.Draw
-	(*WatchRequest)(nil),        // 25: feedwater.v1.WatchRequest
-	(*WatchResponse)(nil),       // 26: feedwater.v1.WatchResponse
-	(*Process)(nil),             // 27: feedwater.v1.Process
-	(*JobStatus)(nil),           // 28: feedwater.v1.JobStatus
-	(*RankStatus)(nil),          // 29: feedwater.v1.RankStatus
-	(*Effort)(nil),              // 30: feedwater.v1.Effort
-	(*Attempt)(nil),             // 31: feedwater.v1.Attempt
-	(*NodeStatus)(nil),          // 32: feedwater.v1.NodeStatus
-	(*GpuStatus)(nil),           // 33: feedwater.v1.GpuStatus
-	(*GpuProcess)(nil),          // 34: feedwater.v1.GpuProcess
-	(*durationpb.Duration)(nil), // 35: google.protobuf.Duration
+	(*Revisions)(nil),           // 3: feedwater.v1.Revisions
+	(*Trainer)(nil),             // 4: feedwater.v1.Trainer
+	(*OpenResponse)(nil),        // 5: feedwater.v1.OpenResponse
+	(*Class)(nil),               // 6: feedwater.v1.Class
+	(*Field)(nil),               // 7: feedwater.v1.Field
+	(*Op)(nil),                  // 8: feedwater.v1.Op
+	(*FetchRequest)(nil),        // 9: feedwater.v1.FetchRequest
+	(*Start)(nil),               // 10: feedwater.v1.Start
+	(*Want)(nil),                // 11: feedwater.v1.Want
+	(*Name)(nil),                // 12: feedwater.v1.Name
+	(*Range)(nil),               // 13: feedwater.v1.Range
+	(*List)(nil),                // 14: feedwater.v1.List
+	(*Cancel)(nil),              // 15: feedwater.v1.Cancel
+	(*Pulse)(nil),               // 16: feedwater.v1.Pulse
+	(*Step)(nil),                // 17: feedwater.v1.Step
+	(*FetchResponse)(nil),       // 18: feedwater.v1.FetchResponse
+	(*Header)(nil),              // 19: feedwater.v1.Header
+	(*SampleError)(nil),         // 20: feedwater.v1.SampleError
+	(*Failure)(nil),             // 21: feedwater.v1.Failure
+	(*Notice)(nil),              // 22: feedwater.v1.Notice
+	(*ReplayRequest)(nil),       // 23: feedwater.v1.ReplayRequest
+	(*ReplayResponse)(nil),      // 24: feedwater.v1.ReplayResponse
+	(*Sample)(nil),              // 25: feedwater.v1.Sample
+	(*Draw)(nil),                // 26: feedwater.v1.Draw
+	(*WatchRequest)(nil),        // 27: feedwater.v1.WatchRequest
+	(*WatchResponse)(nil),       // 28: feedwater.v1.WatchResponse
+	(*Process)(nil),             // 29: feedwater.v1.Process
+	(*JobStatus)(nil),           // 30: feedwater.v1.JobStatus
+	(*RankStatus)(nil),          // 31: feedwater.v1.RankStatus
+	(*Effort)(nil),              // 32: feedwater.v1.Effort
+	(*Attempt)(nil),             // 33: feedwater.v1.Attempt
+	(*NodeStatus)(nil),          // 34: feedwater.v1.NodeStatus
+	(*GpuStatus)(nil),           // 35: feedwater.v1.GpuStatus
+	(*GpuProcess)(nil),          // 36: feedwater.v1.GpuProcess
+	nil,                         // 37: feedwater.v1.Revisions.PlanEntry
+	nil,                         // 38: feedwater.v1.Revisions.CodecsEntry
+	nil,                         // 39: feedwater.v1.Trainer.UnitsEntry
+	nil,                         // 40: feedwater.v1.Failure.MetadataEntry
+	(*durationpb.Duration)(nil), // 41: google.protobuf.Duration
 }
 var file_feedwater_v1_feedwater_proto_depIdxs = []int32{
-	4,  // 0: feedwater.v1.OpenResponse.classes:type_name -> feedwater.v1.Class
-	5,  // 1: feedwater.v1.OpenResponse.fields:type_name -> feedwater.v1.Field
-	6,  // 2: feedwater.v1.OpenResponse.ops:type_name -> feedwater.v1.Op
-	8,  // 3: feedwater.v1.FetchRequest.start:type_name -> feedwater.v1.Start
-	9,  // 4: feedwater.v1.FetchRequest.want:type_name -> feedwater.v1.Want
-	13, // 5: feedwater.v1.FetchRequest.cancel:type_name -> feedwater.v1.Cancel
-	14, // 6: feedwater.v1.FetchRequest.pulse:type_name -> feedwater.v1.Pulse
-	10, // 7: feedwater.v1.Want.name:type_name -> feedwater.v1.Name
-	35, // 8: feedwater.v1.Want.due:type_name -> google.protobuf.Duration
-	35, // 9: feedwater.v1.Want.deadline:type_name -> google.protobuf.Duration
-	11, // 10: feedwater.v1.Name.range:type_name -> feedwater.v1.Range
-	12, // 11: feedwater.v1.Name.list:type_name -> feedwater.v1.List
-	0,  // 12: feedwater.v1.Cancel.reason:type_name -> feedwater.v1.CancelReason
-	15, // 13: feedwater.v1.Pulse.steps:type_name -> feedwater.v1.Step
-	35, // 14: feedwater.v1.Pulse.blocked:type_name -> google.protobuf.Duration
-	17, // 15: feedwater.v1.FetchResponse.header:type_name -> feedwater.v1.Header
-	19, // 16: feedwater.v1.FetchResponse.failure:type_name -> feedwater.v1.Failure
-	20, // 17: feedwater.v1.FetchResponse.notice:type_name -> feedwater.v1.Notice
-	5,  // 18: feedwater.v1.Header.fields:type_name -> feedwater.v1.Field
-	18, // 19: feedwater.v1.Header.errors:type_name -> feedwater.v1.SampleError
-	18, // 20: feedwater.v1.Failure.sample_error:type_name -> feedwater.v1.SampleError
-	35, // 21: feedwater.v1.Failure.retry_after:type_name -> google.protobuf.Duration
-	1,  // 22: feedwater.v1.Failure.reason:type_name -> feedwater.v1.Reason
-	10, // 23: feedwater.v1.ReplayRequest.name:type_name -> feedwater.v1.Name
-	23, // 24: feedwater.v1.ReplayResponse.samples:type_name -> feedwater.v1.Sample
-	24, // 25: feedwater.v1.Sample.draws:type_name -> feedwater.v1.Draw
-	18, // 26: feedwater.v1.Sample.error:type_name -> feedwater.v1.SampleError
-	35, // 27: feedwater.v1.WatchRequest.interval:type_name -> google.protobuf.Duration
-	27, // 28: feedwater.v1.WatchResponse.process:type_name -> feedwater.v1.Process
-	28, // 29: feedwater.v1.WatchResponse.jobs:type_name -> feedwater.v1.JobStatus
-	32, // 30: feedwater.v1.WatchResponse.nodes:type_name -> feedwater.v1.NodeStatus
-	33, // 31: feedwater.v1.WatchResponse.gpus:type_name -> feedwater.v1.GpuStatus
-	35, // 32: feedwater.v1.Process.uptime:type_name -> google.protobuf.Duration
-	29, // 33: feedwater.v1.JobStatus.ranks:type_name -> feedwater.v1.RankStatus
-	35, // 34: feedwater.v1.RankStatus.blocked:type_name -> google.protobuf.Duration
-	35, // 35: feedwater.v1.RankStatus.silent:type_name -> google.protobuf.Duration
-	31, // 36: feedwater.v1.RankStatus.attempts:type_name -> feedwater.v1.Attempt
-	30, // 37: feedwater.v1.RankStatus.effort:type_name -> feedwater.v1.Effort
-	35, // 38: feedwater.v1.Attempt.sent:type_name -> google.protobuf.Duration
-	35, // 39: feedwater.v1.Attempt.ended:type_name -> google.protobuf.Duration
-	34, // 40: feedwater.v1.GpuStatus.processes:type_name -> feedwater.v1.GpuProcess
-	2,  // 41: feedwater.v1.Feed.Open:input_type -> feedwater.v1.OpenRequest
-	7,  // 42: feedwater.v1.Feed.Fetch:input_type -> feedwater.v1.FetchRequest
-	21, // 43: feedwater.v1.Feed.Replay:input_type -> feedwater.v1.ReplayRequest
-	25, // 44: feedwater.v1.Feed.Watch:input_type -> feedwater.v1.WatchRequest
-	3,  // 45: feedwater.v1.Feed.Open:output_type -> feedwater.v1.OpenResponse
-	16, // 46: feedwater.v1.Feed.Fetch:output_type -> feedwater.v1.FetchResponse
-	22, // 47: feedwater.v1.Feed.Replay:output_type -> feedwater.v1.ReplayResponse
-	26, // 48: feedwater.v1.Feed.Watch:output_type -> feedwater.v1.WatchResponse
-	45, // [45:49] is the sub-list for method output_type
-	41, // [41:45] is the sub-list for method input_type
-	41, // [41:41] is the sub-list for extension type_name
-	41, // [41:41] is the sub-list for extension extendee
-	0,  // [0:41] is the sub-list for field type_name
+	3,  // 0: feedwater.v1.OpenRequest.revisions:type_name -> feedwater.v1.Revisions
+	4,  // 1: feedwater.v1.OpenRequest.trainer:type_name -> feedwater.v1.Trainer
+	37, // 2: feedwater.v1.Revisions.plan:type_name -> feedwater.v1.Revisions.PlanEntry
+	38, // 3: feedwater.v1.Revisions.codecs:type_name -> feedwater.v1.Revisions.CodecsEntry
+	39, // 4: feedwater.v1.Trainer.units:type_name -> feedwater.v1.Trainer.UnitsEntry
+	6,  // 5: feedwater.v1.OpenResponse.classes:type_name -> feedwater.v1.Class
+	7,  // 6: feedwater.v1.OpenResponse.fields:type_name -> feedwater.v1.Field
+	8,  // 7: feedwater.v1.OpenResponse.ops:type_name -> feedwater.v1.Op
+	3,  // 8: feedwater.v1.OpenResponse.revisions:type_name -> feedwater.v1.Revisions
+	10, // 9: feedwater.v1.FetchRequest.start:type_name -> feedwater.v1.Start
+	11, // 10: feedwater.v1.FetchRequest.want:type_name -> feedwater.v1.Want
+	15, // 11: feedwater.v1.FetchRequest.cancel:type_name -> feedwater.v1.Cancel
+	16, // 12: feedwater.v1.FetchRequest.pulse:type_name -> feedwater.v1.Pulse
+	3,  // 13: feedwater.v1.Start.revisions:type_name -> feedwater.v1.Revisions
+	4,  // 14: feedwater.v1.Start.trainer:type_name -> feedwater.v1.Trainer
+	12, // 15: feedwater.v1.Want.name:type_name -> feedwater.v1.Name
+	41, // 16: feedwater.v1.Want.due:type_name -> google.protobuf.Duration
+	41, // 17: feedwater.v1.Want.deadline:type_name -> google.protobuf.Duration
+	13, // 18: feedwater.v1.Name.range:type_name -> feedwater.v1.Range
+	14, // 19: feedwater.v1.Name.list:type_name -> feedwater.v1.List
+	0,  // 20: feedwater.v1.Cancel.reason:type_name -> feedwater.v1.CancelReason
+	17, // 21: feedwater.v1.Pulse.steps:type_name -> feedwater.v1.Step
+	41, // 22: feedwater.v1.Pulse.blocked:type_name -> google.protobuf.Duration
+	19, // 23: feedwater.v1.FetchResponse.header:type_name -> feedwater.v1.Header
+	21, // 24: feedwater.v1.FetchResponse.failure:type_name -> feedwater.v1.Failure
+	22, // 25: feedwater.v1.FetchResponse.notice:type_name -> feedwater.v1.Notice
+	7,  // 26: feedwater.v1.Header.fields:type_name -> feedwater.v1.Field
+	20, // 27: feedwater.v1.Header.errors:type_name -> feedwater.v1.SampleError
+	20, // 28: feedwater.v1.Failure.sample_error:type_name -> feedwater.v1.SampleError
+	41, // 29: feedwater.v1.Failure.retry_after:type_name -> google.protobuf.Duration
+	1,  // 30: feedwater.v1.Failure.reason:type_name -> feedwater.v1.Reason
+	40, // 31: feedwater.v1.Failure.metadata:type_name -> feedwater.v1.Failure.MetadataEntry
+	12, // 32: feedwater.v1.ReplayRequest.name:type_name -> feedwater.v1.Name
+	3,  // 33: feedwater.v1.ReplayRequest.revisions:type_name -> feedwater.v1.Revisions
+	25, // 34: feedwater.v1.ReplayResponse.samples:type_name -> feedwater.v1.Sample
+	26, // 35: feedwater.v1.Sample.draws:type_name -> feedwater.v1.Draw
+	20, // 36: feedwater.v1.Sample.error:type_name -> feedwater.v1.SampleError
+	41, // 37: feedwater.v1.WatchRequest.interval:type_name -> google.protobuf.Duration
+	29, // 38: feedwater.v1.WatchResponse.process:type_name -> feedwater.v1.Process
+	30, // 39: feedwater.v1.WatchResponse.jobs:type_name -> feedwater.v1.JobStatus
+	34, // 40: feedwater.v1.WatchResponse.nodes:type_name -> feedwater.v1.NodeStatus
+	35, // 41: feedwater.v1.WatchResponse.gpus:type_name -> feedwater.v1.GpuStatus
+	41, // 42: feedwater.v1.Process.uptime:type_name -> google.protobuf.Duration
+	31, // 43: feedwater.v1.JobStatus.ranks:type_name -> feedwater.v1.RankStatus
+	41, // 44: feedwater.v1.RankStatus.blocked:type_name -> google.protobuf.Duration
+	41, // 45: feedwater.v1.RankStatus.silent:type_name -> google.protobuf.Duration
+	33, // 46: feedwater.v1.RankStatus.attempts:type_name -> feedwater.v1.Attempt
+	32, // 47: feedwater.v1.RankStatus.effort:type_name -> feedwater.v1.Effort
+	41, // 48: feedwater.v1.Attempt.sent:type_name -> google.protobuf.Duration
+	41, // 49: feedwater.v1.Attempt.ended:type_name -> google.protobuf.Duration
+	36, // 50: feedwater.v1.GpuStatus.processes:type_name -> feedwater.v1.GpuProcess
+	2,  // 51: feedwater.v1.Feed.Open:input_type -> feedwater.v1.OpenRequest
+	9,  // 52: feedwater.v1.Feed.Fetch:input_type -> feedwater.v1.FetchRequest
+	23, // 53: feedwater.v1.Feed.Replay:input_type -> feedwater.v1.ReplayRequest
+	27, // 54: feedwater.v1.Feed.Watch:input_type -> feedwater.v1.WatchRequest
+	5,  // 55: feedwater.v1.Feed.Open:output_type -> feedwater.v1.OpenResponse
+	18, // 56: feedwater.v1.Feed.Fetch:output_type -> feedwater.v1.FetchResponse
+	24, // 57: feedwater.v1.Feed.Replay:output_type -> feedwater.v1.ReplayResponse
+	28, // 58: feedwater.v1.Feed.Watch:output_type -> feedwater.v1.WatchResponse
+	55, // [55:59] is the sub-list for method output_type
+	51, // [51:55] is the sub-list for method input_type
+	51, // [51:51] is the sub-list for extension type_name
+	51, // [51:51] is the sub-list for extension extendee
+	0,  // [0:51] is the sub-list for field type_name
 }
 
 func init() { file_feedwater_v1_feedwater_proto_init() }
@@ -3721,30 +3961,30 @@ func file_feedwater_v1_feedwater_proto_init() {
 	if File_feedwater_v1_feedwater_proto != nil {
 		return
 	}
-	file_feedwater_v1_feedwater_proto_msgTypes[5].OneofWrappers = []any{
+	file_feedwater_v1_feedwater_proto_msgTypes[7].OneofWrappers = []any{
 		(*FetchRequest_Start)(nil),
 		(*FetchRequest_Want)(nil),
 		(*FetchRequest_Cancel)(nil),
 		(*FetchRequest_Pulse)(nil),
 	}
-	file_feedwater_v1_feedwater_proto_msgTypes[8].OneofWrappers = []any{
+	file_feedwater_v1_feedwater_proto_msgTypes[10].OneofWrappers = []any{
 		(*Name_Range)(nil),
 		(*Name_List)(nil),
 	}
-	file_feedwater_v1_feedwater_proto_msgTypes[13].OneofWrappers = []any{}
-	file_feedwater_v1_feedwater_proto_msgTypes[25].OneofWrappers = []any{}
-	file_feedwater_v1_feedwater_proto_msgTypes[26].OneofWrappers = []any{}
+	file_feedwater_v1_feedwater_proto_msgTypes[15].OneofWrappers = []any{}
 	file_feedwater_v1_feedwater_proto_msgTypes[27].OneofWrappers = []any{}
-	file_feedwater_v1_feedwater_proto_msgTypes[30].OneofWrappers = []any{}
-	file_feedwater_v1_feedwater_proto_msgTypes[31].OneofWrappers = []any{}
+	file_feedwater_v1_feedwater_proto_msgTypes[28].OneofWrappers = []any{}
+	file_feedwater_v1_feedwater_proto_msgTypes[29].OneofWrappers = []any{}
 	file_feedwater_v1_feedwater_proto_msgTypes[32].OneofWrappers = []any{}
+	file_feedwater_v1_feedwater_proto_msgTypes[33].OneofWrappers = []any{}
+	file_feedwater_v1_feedwater_proto_msgTypes[34].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_feedwater_v1_feedwater_proto_rawDesc), len(file_feedwater_v1_feedwater_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   33,
+			NumMessages:   39,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -7,9 +7,12 @@
 // Feedwater's wire contract, version 1. This file is the protocol manual: any stock gRPC client in any language that
 // follows it can be a trainer.
 //
-// The one idea: a batch is a name. The same plan, numerics, epoch and positions always give the same bytes, whichever
+// The one idea: a batch is a name. The same plan, revisions, numerics, epoch and positions always give the same bytes, whichever
 // node makes them and however often. So a trainer may send one want to several nodes, may send it again after any
 // failure, and needs no acknowledgement; a node keeps no cursor and forgets a trainer when its stream ends.
+//
+// Nodes of several builds may serve one job. What may differ between them is told by Revisions: a job pins those of the node that it began
+// with, Start and Replay carry them, and a node that has others of what a batch takes refuses to make it.
 
 package feedwaterv1
 
@@ -42,8 +45,8 @@ const (
 //
 //	INVALID_ARGUMENT     the plan or a name is wrong; BadRequest names the field
 //	NOT_FOUND            the node has no such root or path
-//	FAILED_PRECONDITION  other data, or other numerics, than the request pins; a protocol that the node does not serve; or the data
-//	                     changed on disk
+//	FAILED_PRECONDITION  other data, other numerics or other revisions than the request pins; a protocol that the node does not serve; or
+//	                     the data changed on disk
 //	RESOURCE_EXHAUSTED   the node is busy; RetryInfo says when to ask again
 //	UNAVAILABLE          the node is going away, or could not read its storage; ask another node
 //	UNAUTHENTICATED      the node asks for a token or a client certificate, and does not know the one it was shown
@@ -130,8 +133,8 @@ type Feed_WatchClient = grpc.ServerStreamingClient[WatchResponse]
 //
 //	INVALID_ARGUMENT     the plan or a name is wrong; BadRequest names the field
 //	NOT_FOUND            the node has no such root or path
-//	FAILED_PRECONDITION  other data, or other numerics, than the request pins; a protocol that the node does not serve; or the data
-//	                     changed on disk
+//	FAILED_PRECONDITION  other data, other numerics or other revisions than the request pins; a protocol that the node does not serve; or
+//	                     the data changed on disk
 //	RESOURCE_EXHAUSTED   the node is busy; RetryInfo says when to ask again
 //	UNAVAILABLE          the node is going away, or could not read its storage; ask another node
 //	UNAUTHENTICATED      the node asks for a token or a client certificate, and does not know the one it was shown

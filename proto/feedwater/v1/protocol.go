@@ -3,7 +3,9 @@ package feedwaterv1
 
 // Revisions of the contract. Whatever speaks Protocol also serves what speaks OldestProtocol, so that nodes and trainers may be updated
 // one after the other.
+//
+// 2 brought Revisions; what speaks 1 would mix builds.
 const (
-	Protocol       = 1
-	OldestProtocol = 1
+	Protocol       = 2
+	OldestProtocol = 2
 )

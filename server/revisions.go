@@ -1,0 +1,130 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/feedwater-io/feedwater/pipeline"
+	"github.com/feedwater-io/feedwater/pipeline/revision"
+	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
+)
+
+// RevisionError says that this node has another revision of a unit than a job, or that two trainers of a job have.
+type RevisionError struct {
+	// Key of the file that takes the unit, with its index; empty: the plan does.
+	Key   string
+	Index uint64
+	// Unit as package revision has it, and its revisions: the job's, and the one found here.
+	Unit          string
+	Pinned, Found uint32
+	// PinnedBuild has the job's revision, Build the other.
+	PinnedBuild, Build string
+	// Trainer: it is a trainer's unit, and no node's.
+	Trainer bool
+}
+
+func (e *RevisionError) Error() string {
+	pinned, found := revisionOf(e.Pinned, e.PinnedBuild), revisionOf(e.Found, e.Build)
+	switch {
+	case e.Trainer:
+		return fmt.Sprintf("this trainer has %s of %s, and the other trainers of its job have %s: the ranks of a job have to be of one build, "+
+			"and another job needs another name", e.Unit, found, pinned)
+	case e.Key != "":
+		return fmt.Sprintf("%s (index %d) takes %s: this node has %s, the job's is %s", e.Key, e.Index, e.Unit, found, pinned)
+	}
+	return fmt.Sprintf("the plan takes %s: this node has %s, the job's is %s", e.Unit, found, pinned)
+}
+
+// revisionOf is a revision in words.
+func revisionOf(n uint32, build string) string {
+	if build == "" {
+		build = "unknown"
+	}
+	if n == 0 {
+		return fmt.Sprintf("none of it (build %s)", build)
+	}
+	return fmt.Sprintf("revision %d (build %s)", n, build)
+}
+
+func (e *RevisionError) metadata() map[string]string {
+	return map[string]string{
+		"unit": e.Unit, "pinned": strconv.Itoa(int(e.Pinned)), "found": strconv.Itoa(int(e.Found)),
+		"pinned_build": e.PinnedBuild, "build": e.Build,
+	}
+}
+
+// revisions are this node's, of a plan and of all formats.
+func (s *Server) revisions(plan *pipeline.Plan) *pb.Revisions {
+	own := s.engine.Revisions()
+	return &pb.Revisions{Plan: own.Of(plan.Ops()), Codecs: pipeline.CodecUnits(own), Build: s.options.Build}
+}
+
+// checkRevisions returns a *RevisionError if this node has other revisions of what a plan uses than those that a request pins, if it does.
+func (s *Server) checkRevisions(plan *pipeline.Plan, pinned *pb.Revisions) error {
+	if pinned == nil {
+		return nil
+	}
+	own, others := s.engine.Revisions().Of(plan.Ops()), revision.Set(pinned.GetPlan())
+	units := slices.Concat(own.Differing(others), others.Differing(own))
+	if len(units) == 0 {
+		return nil
+	}
+	unit := slices.Min(units)
+	return &RevisionError{
+		Unit: brief(unit), Pinned: others[unit], Found: own[unit],
+		PinnedBuild: brief(pinned.GetBuild()), Build: s.options.Build,
+	}
+}
+
+// explain adds to a pipeline's error which builds it is about.
+func (j *Job) explain(err error) error {
+	var other *pipeline.RevisionError
+	if !errors.As(err, &other) {
+		return err
+	}
+	return &RevisionError{
+		Key: other.Key, Index: other.Index, Unit: other.Unit, Pinned: other.Pinned, Found: other.Found,
+		PinnedBuild: brief(j.revisions.GetBuild()), Build: j.build,
+	}
+}
+
+// enterAs is enter for a trainer of certain units. An error is a *RevisionError: the run has trainers of others.
+func (b *stakes) enterAs(k runKey, t *pb.Trainer) (*stake, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if err := b.compare(k, t); err != nil {
+		return nil, err
+	}
+	a := b.take(k)
+	if a.trainer == nil {
+		a.trainer = t
+	}
+	return a, nil
+}
+
+// check returns a *RevisionError if the run has trainers here that order or finish batches in another way.
+func (b *stakes) check(k runKey, t *pb.Trainer) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.compare(k, t)
+}
+
+// compare is check with mu held.
+func (b *stakes) compare(k runKey, t *pb.Trainer) error {
+	a := b.all[k]
+	if k.job == "" || a == nil || len(a.trainer.GetUnits()) == 0 || len(t.GetUnits()) == 0 {
+		return nil
+	}
+	theirs, ours := revision.Set(a.trainer.GetUnits()), revision.Set(t.GetUnits())
+	units := slices.Concat(theirs.Differing(ours), ours.Differing(theirs))
+	if len(units) == 0 {
+		return nil
+	}
+	unit := slices.Min(units)
+	return &RevisionError{
+		Trainer: true, Unit: brief(unit), Pinned: theirs[unit], Found: ours[unit],
+		PinnedBuild: brief(a.trainer.GetBuild()), Build: brief(t.GetBuild()),
+	}
+}
