@@ -8,7 +8,6 @@ import (
 	"hash"
 	"hash/adler32"
 	"io"
-	"sort"
 
 	"github.com/klauspost/compress/flate"
 
@@ -24,13 +23,15 @@ type inflater struct {
 	flate  io.ReadCloser
 	sum    hash.Hash32
 	begun  bool
-	all    []byte        // the data
-	begin  bytes.Reader  // of it, as far as again reads
-	again  io.ReadCloser // decompresses it once more, nil until that is asked for
+	all    []byte // the data
 	rows   int
-	size   int // of the rows
-	stood  int // how much of the data had been read before the read that brought the end of the last row
+	size   int   // of the rows
+	passes []run // the rows of the picture
+	stood  int   // how much of the data had been read before the read that brought the end of the last row
 }
+
+// run is n rows of so many bytes, filters included.
+type run struct{ bytes, n int }
 
 // part is where a chunk's payload ends: in the compressed data, and the chunk in the file, which may end before. Empty ones behind the first have none.
 type part struct {
@@ -56,6 +57,7 @@ const feed = 65536
 func (d *inflater) open(r *reader) {
 	d.parts, d.joined, d.begun = d.parts[:0], d.joined[:0], false
 	d.rows, d.size, d.stood = 0, 0, 0
+	d.passes = r.runs(d.passes[:0])
 	var single []byte
 	for at := r.data; ; {
 		c, err := r.chunk(at)
@@ -90,20 +92,40 @@ func (d *inflater) open(r *reader) {
 const expansion = 258 * 8 / 2
 
 // tooFew says whether the data cannot become all rows, however well it is compressed. It may still end behind one of them.
-func (d *inflater) tooFew(r *reader) bool {
+func (d *inflater) tooFew() bool {
 	left := expansion * len(d.all)
-	for _, p := range r.passes() {
-		columns, rows := p.size(r.box.Size())
-		if columns <= 0 || rows <= 0 {
-			continue
-		}
-		row := 1 + r.rowBytes(columns)
-		if rows > left/row {
+	for _, p := range d.passes {
+		if p.n > left/p.bytes {
 			return true
 		}
-		left -= rows * row
+		left -= p.n * p.bytes
 	}
 	return false
+}
+
+// runs appends the rows of all passes to b.
+func (r *reader) runs(b []run) []run {
+	for _, p := range r.passes() {
+		if columns, rows := p.size(r.box.Size()); columns > 0 && rows > 0 {
+			b = append(b, run{1 + r.rowBytes(columns), rows})
+		}
+	}
+	return b
+}
+
+// upTo is how many bytes the first rows have.
+func (d *inflater) upTo(rows int) (bytes int) {
+	for _, p := range d.passes {
+		n := min(rows, p.n)
+		bytes += n * p.bytes
+		rows -= n
+	}
+	return bytes
+}
+
+// isLast says whether the next row is the picture's last one.
+func (d *inflater) isLast() bool {
+	return d.upTo(d.rows+1) > d.size && d.upTo(d.rows+1) == d.upTo(d.rows+2)
 }
 
 // zlibHeader is how many bytes there are in front of the compressed data.
@@ -127,22 +149,23 @@ func (d *inflater) start() error {
 }
 
 // row decompresses one row. It returns true when the data ends right behind the row before.
-func (d *inflater) row(b []byte) (ended bool, err error) {
+func (d *inflater) next(b []byte) (ended bool, err error) {
 	if !d.begun {
 		if err := d.start(); err != nil {
 			return false, err
 		}
 	}
 	stood := d.position()
-	_, err = io.ReadFull(d.flate, b)
+	n, err := io.ReadFull(d.flate, b)
+	if errors.Is(err, io.ErrUnexpectedEOF) && d.isLast() && len(b)-n <= longest && d.pending(b) {
+		err = nil
+	}
 	switch {
 	case err == nil:
-		d.rows++
-		d.size += len(b)
+		d.count(b)
 		if d.position() > stood {
 			d.stood = stood
 		}
-		_, _ = d.sum.Write(b) // cannot fail
 		return false, nil
 	case errors.Is(err, io.EOF) && d.rows > 0 && d.endsWithRow():
 		return true, d.checkSum()
@@ -152,8 +175,18 @@ func (d *inflater) row(b []byte) (ended bool, err error) {
 	return false, fmt.Errorf("%w: row %d: %w", ErrBroken, d.rows, err)
 }
 
+// count notes a row.
+func (d *inflater) count(b []byte) {
+	d.rows++
+	d.size += len(b)
+	_, _ = d.sum.Write(b) // cannot fail
+}
+
 // finish looks at what follows the last row, and returns where the chunks go on.
 func (d *inflater) finish() (after int, err error) {
+	if d.position() == len(d.all) && !d.asked(len(d.all)) {
+		return 0, fmt.Errorf("%w: the data ends in row %d", ErrTruncated, d.rows-1)
+	}
 	var b [1]byte
 	_, err = io.ReadFull(d.flate, b[:])
 	ended := errors.Is(err, io.EOF)
@@ -173,63 +206,6 @@ func (d *inflater) finish() (after int, err error) {
 
 // position is how much of the data has been read.
 func (d *inflater) position() int { return int(d.src.Size()) - d.src.Len() }
-
-// piece returns where the piece of a byte of the data ends, and its chunk.
-func (d *inflater) piece(at int) (end int, p part) {
-	i, begin := sort.Search(len(d.parts)-1, func(i int) bool { return at < d.parts[i].end }), 0
-	if i > 0 {
-		begin = d.parts[i-1].end
-	}
-	p = d.parts[i]
-	return min(p.end, begin+((at-begin)/feed+1)*feed), p
-}
-
-// againBytes bounds what is decompressed again, and read for it.
-const againBytes = 8 << 20
-
-// rowPiece returns where the piece ends in which the last row became complete, and its chunk. Decompression runs ahead of the rows: where it
-// came into another piece since it last stood, what the data up to the end of each holds is found out. Where that would take too long it is the last one.
-func (d *inflater) rowPiece() (end int, p part) {
-	last := d.position() - 1
-	end, p = d.piece(max(d.stood-1, 0))
-	for left := againBytes; last >= end; end, p = d.piece(end) {
-		if left -= len(anything) + d.size + end; left < 0 {
-			return d.piece(last)
-		}
-		if d.holds(d.size, end) {
-			break
-		}
-	}
-	return end, p
-}
-
-// anything stands for what was there before the data, so that no distance is too far back.
-var anything [32 << 10]byte
-
-// holds says whether the data up to a place becomes n bytes at least, false where it would take too long to find out. Distances may be too far back: zlib asks
-// only when there is room for what they bring.
-func (d *inflater) holds(n, end int) bool {
-	if end < zlibHeader || n+end > againBytes {
-		return false
-	}
-	d.begin.Reset(d.all[zlibHeader:end])
-	if d.again == nil {
-		d.again = flate.NewReaderDict(&d.begin, anything[:])
-	} else if d.again.(flate.Resetter).Reset(&d.begin, anything[:]) != nil {
-		return false
-	}
-	got, _ := io.CopyN(io.Discard, d.again, int64(n))
-	return int(got) == n
-}
-
-// endsWithRow says whether the end of the data, its checksum included, lies in the piece in which the last row became complete.
-func (d *inflater) endsWithRow() bool {
-	end, _ := d.rowPiece()
-	return d.sumIn(end)
-}
-
-// sumIn says whether the checksum behind the data, which was read to its end, lies before a place.
-func (d *inflater) sumIn(end int) bool { return d.position()+4 <= end }
 
 func (d *inflater) checkSum() error {
 	var b [4]byte

@@ -65,9 +65,10 @@ func TestBehindTheLastRow(t *testing.T) {
 		end       = "\x00"
 		sum       = "\x00\x02\x00\x01"
 		wrong     = "\x00\x02\x00\x02"
-		far       = "\x78\x01\x63\x60\x00\x62\x00" // two zeros, and a copy from before them
-		zero      = "\x78\x01\x63\x60\x60\x18\x03" // three zeros, and a code that is none
-		senseless = "\x78\x01\x63\x60\x18\x03"     // two zeros, and a code that is none
+		far       = "\x78\x01\x63\x60\x00\x62\x00"                 // two zeros, and a copy from before them
+		zero      = "\x78\x01\x63\x60\x60\x18\x03"                 // three zeros, and a code that is none
+		lengths   = "\x78\x01\x63\x60\x00\x00\x02\x00\x02\x00\x00" // two zeros, and a block whose lengths contradict
+		senseless = "\x78\x01\x63\x60\x18\x03"                     // two zeros, and a code that is none
 	)
 	iend := chunkOf("IEND", nil)
 	cut := chunkOf("IDAT", []byte(end+sum))[:10]
@@ -90,6 +91,7 @@ func TestBehindTheLastRow(t *testing.T) {
 		"too far back":                           {black(1, iend, far), nil},
 		"senseless":                              {black(1, iend, senseless), ErrBroken},
 		"senseless behind a further byte":        {black(1, iend, zero), nil},
+		"contradictory lengths":                  {black(1, iend, lengths), ErrBroken},
 		"senseless in the next piece":            {black(1, iend, senseless[:5], senseless[5:]), nil},
 	} {
 		d := NewDecoder()
@@ -105,7 +107,7 @@ func TestBehindTheLastRow(t *testing.T) {
 // Where too much would have to be decompressed again to find the last row's piece, the data's last one stands for it: this file is refused, though Pillow takes it.
 func TestTooManyPieces(t *testing.T) {
 	parts := []string{"\x78\x01"}
-	for range againBytes / len(anything) {
+	for range againBytes / countBytes {
 		parts = append(parts, "\x00\x00\x00\xff\xff") // an empty block
 	}
 	d := NewDecoder()
@@ -114,5 +116,33 @@ func TestTooManyPieces(t *testing.T) {
 	}
 	if err := d.Decode(image.Rect(0, 0, 1, 1), nowhere{}); !errors.Is(err, ErrBroken) {
 		t.Errorf("%v, want %v", err, ErrBroken)
+	}
+}
+
+// Data counts symbol by symbol, and blocks without compression byte by byte.
+func TestBecomes(t *testing.T) {
+	for name, c := range map[string]struct {
+		data string
+		want int
+	}{
+		"nothing":                  {"", 0},
+		"a literal and the end":    {"\x63\x00\x00", 1},
+		"a literal, to its bits":   {"\x63\x00", 1},
+		"a literal, but for a bit": {"\x63", 0},
+		"stored":                   {"\x01\x05\x00\xfa\xffabcde", 5},
+		"stored, cut":              {"\x01\x05\x00\xfa\xffabc", 3},
+		"stored, cut, not last":    {"\x00\x05\x00\xfa\xffabc", 3},
+		"stored, lengths cut":      {"\x00\x05\x00\xfa", 0},
+		"stored, contradictory":    {"\x00\x05\x00\xfa\xfeabcde", 0},
+		"stored, then a literal":   {"\x00\x01\x00\xfe\xffa\x63\x00\x00", 2},
+		"behind the last block":    {"\x63\x00\x00\x63\x00\x00", 1},
+		"no kind of block":         {"\x07\x00\x00", 0},
+	} {
+		if got := becomes([]byte(c.data), 1000); got != c.want {
+			t.Errorf("%s: %d, want %d", name, got, c.want)
+		}
+	}
+	if got := becomes([]byte("\x01\x05\x00\xfa\xffabcde"), 2); got < 2 {
+		t.Errorf("of 2 that are asked for: %d", got)
 	}
 }

@@ -53,7 +53,6 @@ func (d *Decoder) Parse(src []byte) (w, h int, err error) {
 func (d *Decoder) Release() {
 	d.parsed, d.reader = false, reader{}
 	d.data.src.Reset(nil)
-	d.data.begin.Reset(nil)
 	d.data.all = nil
 }
 
@@ -176,7 +175,7 @@ func (o *output) pass(data *inflater, p pass, use func(p pass, y int, raw []byte
 
 // read decompresses a row and undoes its filter.
 func (o *output) read(data *inflater, cur, prev []byte, y int) (ended bool, err error) {
-	ended, err = data.row(cur)
+	ended, err = data.next(cur)
 	if err == nil && !ended && !unfilter(cur[0], cur[1:], prev[1:], o.file.pixelBytes()) {
 		err = fmt.Errorf("%w: filter %d in row %d", ErrBroken, cur[0], y)
 	}
@@ -192,7 +191,7 @@ func (o *output) give(_ pass, y int, raw []byte) {
 
 // collect makes pictures whose rows do not come in order, or do not fill the picture.
 func (o *output) collect(data *inflater) error {
-	if data.tooFew(o.file) {
+	if data.tooFew() {
 		if err := o.every(data, func(pass, int, []byte) {}); err != nil {
 			return err // before there is a canvas
 		}
