@@ -8,6 +8,7 @@
 #   make simulate-mutants     deliberate bugs, and the seed that catches each
 #   make build                bin/feedwater, and bin/feedwater-nvml where there is a C compiler
 #   make test-race-all        all Go tests under the race detector, of which make test runs those of packages with several goroutines; half an hour
+#   make test-prometheus      the rules, the dashboard and the metrics in a real Prometheus; part of make test
 #   make test-arm64           the pixels on arm64, where qemu-aarch64-static (Debian: qemu-user-static) runs it; half an hour
 #   make lint                 linters, that generated files are up to date, and that the table of units is
 #   make raise UNITS="a b"    note that these units make other bytes than before; docs/revisions.md
@@ -60,6 +61,8 @@ BUF          := github.com/bufbuild/buf/cmd/buf@v1.75.0
 PROTOC_GO    := google.golang.org/protobuf/cmd/protoc-gen-go@v1.36.12
 PROTOC_GRPC  := google.golang.org/grpc/cmd/protoc-gen-go-grpc@v1.6.2
 GOLANGCI     := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+# Without the clients of clouds that it could find targets by.
+PROMETHEUS   := -tags remove_all_sd github.com/prometheus/prometheus/cmd/prometheus@v0.316.0 github.com/prometheus/prometheus/cmd/promtool@v0.316.0
 PIP          := pip==26.3
 TORCH        := torch==2.15.0 torchvision==0.29.2
 HAS_CC       := printf '\043include <stdlib.h>\nint main(void) { return 0; }\n' | $$($(GO) env CC) -x c -o /dev/null - 2>/dev/null
@@ -71,7 +74,7 @@ say = @printf '\n\033[1m==> %s\033[0m\n' "$(1)"
 
 UNITS_COMMAND = $(GO) run ./pipeline/revision/internal/cmd/units
 
-.PHONY: check-units raise build demo test test-go test-race test-race-all test-python test-arm64 lint generate check-generated bench bench-pixels pictures faults attacks soak simulate simulate-mutants fuzz wheel clean fuzz-pillow scale-out crowd structure
+.PHONY: check-units raise build demo test test-go test-race test-race-all test-python test-arm64 lint generate check-generated bench bench-pixels pictures faults attacks soak simulate simulate-mutants fuzz wheel clean fuzz-pillow scale-out crowd structure test-prometheus
 
 build:
 	@mkdir -p bin
@@ -82,7 +85,7 @@ build:
 demo: build $(VENV)/.ready
 	@DATA='$(abspath $(DATA))' VENV='$(VENV)' examples/demo.sh
 
-test: test-go test-race test-python
+test: test-go test-race test-python test-prometheus
 	$(call say,all tests passed)
 
 test-go: $(VENV)/.ready
@@ -104,6 +107,11 @@ test-race-all:
 test-python: build $(VENV)/.ready
 	$(call say,Python tests)
 	cd python && $(VENV)/bin/python -m pytest -q
+
+test-prometheus: build $(TOOLS)/.prometheus-ready
+	$(call say,rules, dashboard and metrics in a real Prometheus)
+	$(GO) vet -tags prometheus ./deploy/prometheus
+	$(GO) test -count=1 -tags prometheus ./deploy/prometheus
 
 # What is left out starts processes of its own, or maps a file that is cut meanwhile, whose fault has no address: neither works in the emulator.
 test-arm64: $(VENV)/.ready
@@ -213,4 +221,10 @@ $(TOOLS)/.ready: Makefile
 	$(call say,linters and generators in .tools: two or three minutes the first time)
 	@mkdir -p $(TOOLS)
 	for tool in $(BUF) $(PROTOC_GO) $(PROTOC_GRPC) $(GOLANGCI); do GOBIN=$(TOOLS) $(GO) install $$tool; done
+	@touch $@
+
+$(TOOLS)/.prometheus-ready: Makefile
+	$(call say,Prometheus in .tools: three or four minutes the first time)
+	@mkdir -p $(TOOLS)
+	GOBIN=$(TOOLS) $(GO) install $(PROMETHEUS)
 	@touch $@
