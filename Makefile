@@ -13,7 +13,7 @@
 #   make lint                 linters, that generated files are up to date, and that the table of units is
 #   make raise UNITS="a b"    note that these units make other bytes than before; docs/revisions.md
 #   make structure            how the code is built: sizes, directions of imports, names; bench/structure --help defines each measure
-#   make bench [DATA=folder]  the measurements of the README
+#   make bench [DATA=folder]  the measurements of docs/speed.md: the whole path, the wire, the trainer
 #   make bench-pixels [DATA=folder]  speed against torchvision, tf.data and libjpeg-turbo, a table; a quarter of an hour
 #   make bench-scan           how fast a slow storage is listed, one question at a time and many at once
 #   make faults [DATA=folder] a training job on real nodes through every fault, a table; twenty minutes

@@ -50,6 +50,6 @@ cat <<'TEXT'
 
 Next:
   examples/train.py          the training loop you just saw, under 60 lines
-  README.md                  your own data, several nodes, resuming, what is guaranteed
+  docs/README.md             your own data, several nodes, resuming: every page, by reader
   make bench DATA=folder     against PyTorch's DataLoader on your own pictures
 TEXT

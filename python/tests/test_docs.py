@@ -53,6 +53,25 @@ def test_the_door_stays_short(name: str) -> None:
     assert len((ROOT / name).read_text().split()) <= MOST_WORDS[name]
 
 
+def test_what_contributing_names_is_in_the_code() -> None:
+    """Paths exist. Names, which renames leave behind, occur in some source file."""
+    files = [
+        path
+        for end in ("go", "py", "proto")
+        for path in ROOT.rglob(f"*.{end}")
+        if not str(path.relative_to(ROOT)).startswith(".")
+    ]
+    words = set().union(*(re.findall(r"\w+", path.read_text()) for path in files))
+    text = FENCE.sub("", (ROOT / "CONTRIBUTING.md").read_text())
+    for code in re.findall(r"`([^`\n]+)`", text):
+        if re.fullmatch(r"[\w./-]+/[\w./-]+", code):
+            assert (ROOT / code).exists(), code
+        elif re.fullmatch(r"[\w.]+\.(go|py)", code):
+            assert any(path.name == code for path in files), code
+        elif re.fullmatch(r"[a-zA-Z][\w.]*(\(\))?", code):
+            assert set(re.findall(r"\w+", code)) <= words, code
+
+
 def test_the_map_names_every_page() -> None:
     text = (ROOT / "docs" / "README.md").read_text()
     missing = [page.name for page in (ROOT / "docs").glob("*.md") if f"({page.name})" not in text]

@@ -40,7 +40,7 @@ def test_transforms_come_when_they_are_asked_for() -> None:
 
 @pytest.mark.parametrize(("module", "name"), [("testing", "assert_parity"), ("callbacks", "TensorBoard")])
 def test_modules_come_when_they_are_asked_for(module: str, name: str) -> None:
-    """As the README spells them: feedwater.testing.assert_parity."""
+    """As the documents spell them: feedwater.testing.assert_parity."""
     look = f"print('feedwater.{module}' in sys.modules)"
     code = f"import sys, feedwater; {look}; print(feedwater.{module}.{name}.__name__)"
     done = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, check=True)
