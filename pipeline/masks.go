@@ -24,6 +24,8 @@ func (p *Plan) checkMasks() error {
 		return nil
 	case p.Masks == nil:
 		return &PlanError{Field: "masks", Message: "are wanted by fields, and are missing"}
+	case p.Masks.AllowEmpty:
+		return &PlanError{Field: "masks.allow_empty", Message: "is said of masks in source too"}
 	case !wanted || !slices.Contains(p.Fields, imageField):
 		return &PlanError{Field: "fields", Message: "masks go with pictures", Nearest: `["image", "mask"]`}
 	case len(p.Views) > 0:

@@ -49,6 +49,9 @@ type Source struct {
 	Path filename.Name `json:"path"`
 	// Fingerprint pins the snapshot. Empty: whatever is there.
 	Fingerprint string `json:"fingerprint"`
+	// AllowEmpty takes class folders without pictures as classes without samples, as ImageFolder does with allow_empty=True. Without it they are
+	// an error.
+	AllowEmpty bool `json:"allow_empty,omitempty"`
 }
 
 // What a batch does with a sample that does not decode.

@@ -76,7 +76,7 @@ type engine struct {
 
 func (e engine) Scan(ctx context.Context, folder string) (Data, error) {
 	o := e.options
-	o.Flat = true // plans with masks take such folders, see Prepare
+	o.Flat, o.Empty = true, true // some plans take such folders, see Prepare
 	return dataset.Open(ctx, folder, o)
 }
 
@@ -94,11 +94,27 @@ func (e engine) Prepare(plan *pipeline.Plan, data Data) (Maker, error) {
 	if err := s.CheckClasses(); err != nil {
 		return nil, err
 	}
+	if err := checkEmpty(plan, s); err != nil {
+		return nil, err
+	}
 	j, err := e.Pipeline.Prepare(plan, s)
 	if err != nil {
 		return nil, err
 	}
 	return job{j}, nil
+}
+
+// checkEmpty refuses classes without samples, unless the plan takes them.
+func checkEmpty(plan *pipeline.Plan, all ...*dataset.Snapshot) error {
+	if plan.Source.AllowEmpty {
+		return nil
+	}
+	for _, s := range all {
+		if err := s.CheckEmpty(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // PrepareMasked implements Masker.
@@ -107,6 +123,9 @@ func (e engine) PrepareMasked(plan *pipeline.Plan, data, masks Data) (Maker, err
 	m, also := masks.(*dataset.Snapshot)
 	if !ok || !also {
 		return nil, fmt.Errorf("a pipeline cannot read a %T with masks in a %T", data, masks)
+	}
+	if err := checkEmpty(plan, s, m); err != nil {
+		return nil, err
 	}
 	j, err := e.Pipeline.PrepareMasked(plan, s, m)
 	if err != nil {

@@ -204,11 +204,10 @@ func (p *openParams) text() ([]byte, error) {
 	if len(p.Nodes) == 0 {
 		return text, nil
 	}
-	var plan map[string]json.RawMessage
+	var plan, members map[string]json.RawMessage
 	var source struct {
-		Root        string        `json:"root"`
-		Path        filename.Name `json:"path"`
-		Fingerprint string        `json:"fingerprint"`
+		Root string        `json:"root"`
+		Path filename.Name `json:"path"`
 	}
 	if err := json.Unmarshal(text, &plan); err != nil {
 		return nil, &failure{Kind: "plan", Field: "plan", Message: err.Error()}
@@ -216,9 +215,12 @@ func (p *openParams) text() ([]byte, error) {
 	if err := json.Unmarshal(plan["source"], &source); err != nil || source.Root != "" || filepath.IsAbs(string(source.Path)) {
 		return text, nil //nolint:nilerr // the node says what is wrong with it
 	}
+	if err := json.Unmarshal(plan["source"], &members); err != nil {
+		return text, nil //nolint:nilerr // likewise
+	}
 	root, below, _ := strings.Cut(string(source.Path), "/")
-	source.Root, source.Path = root, filename.Name(below)
-	plan["source"] = mustJSON(source)
+	members["root"], members["path"] = mustJSON(root), mustJSON(filename.Name(below))
+	plan["source"] = mustJSON(members)
 	return json.Marshal(plan)
 }
 

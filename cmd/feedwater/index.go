@@ -77,7 +77,7 @@ func (o *indexOptions) run(ctx context.Context, out, status io.Writer) error {
 		return err
 	}
 	show := newProgress(status)
-	data, err := dataset.Open(ctx, o.folder, dataset.Options{CacheDir: o.lists.dir, CacheBytes: int64(o.lists.limit), Progress: show.scanned, Flat: true})
+	data, err := dataset.Open(ctx, o.folder, dataset.Options{CacheDir: o.lists.dir, CacheBytes: int64(o.lists.limit), Progress: show.scanned, Flat: true, Empty: true})
 	if err != nil {
 		show.end()
 		return err

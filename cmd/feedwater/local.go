@@ -143,12 +143,13 @@ func (l *localPipelines) matchByFingerprint(ctx context.Context, p agent.Plan) (
 		return "", "", err
 	}
 	flat := plan.Masks != nil
-	plan.Source = pipeline.Source{Path: filename.Name(p.Local)}
-	if plan.Source.Fingerprint, err = l.fingerprint(ctx, p.Local, flat); err != nil {
+	empty := plan.Source.AllowEmpty
+	plan.Source = pipeline.Source{Path: filename.Name(p.Local), AllowEmpty: empty}
+	if plan.Source.Fingerprint, err = l.fingerprint(ctx, p.Local, flat, empty); err != nil {
 		return "", "", err
 	}
 	if flat && plan.Masks.Root == "" {
-		if plan.Masks.Fingerprint, err = l.fingerprint(ctx, string(plan.Masks.Path), flat); err != nil {
+		if plan.Masks.Fingerprint, err = l.fingerprint(ctx, string(plan.Masks.Path), flat, empty); err != nil {
 			return "", "", err
 		}
 	}
@@ -161,9 +162,9 @@ func (l *localPipelines) matchByFingerprint(ctx context.Context, p agent.Plan) (
 }
 
 // fingerprint is that of a folder of this machine.
-func (l *localPipelines) fingerprint(ctx context.Context, folder string, flat bool) (string, error) {
+func (l *localPipelines) fingerprint(ctx context.Context, folder string, flat, empty bool) (string, error) {
 	o := l.lists
-	o.Flat = flat
+	o.Flat, o.Empty = flat, empty
 	s, err := dataset.Open(ctx, folder, o)
 	if err != nil {
 		return "", &client.DataError{Path: folder, Message: fmt.Sprintf("find %s on the nodes by its fingerprint: %v", folder, err)}
@@ -175,7 +176,7 @@ func (l *localPipelines) fingerprint(ctx context.Context, folder string, flat bo
 // listing is what a folder of this machine holds.
 func (l *localPipelines) listing(ctx context.Context, folder string) (found agent.Listing, err error) {
 	o := l.lists
-	o.Flat = true
+	o.Flat, o.Empty = true, true
 	s, err := dataset.Open(ctx, folder, o)
 	if err != nil {
 		return found, &client.DataError{Path: folder, Message: err.Error()}

@@ -146,7 +146,7 @@ func (o *previewOptions) rows(ctx context.Context, plan *pipeline.Plan) ([]sheet
 	if err != nil {
 		return nil, usageError{err}
 	}
-	data, err := dataset.Open(ctx, o.folder, dataset.Options{CacheDir: lists.dir, CacheBytes: int64(lists.limit), Flat: true})
+	data, err := dataset.Open(ctx, o.folder, dataset.Options{CacheDir: lists.dir, CacheBytes: int64(lists.limit), Flat: true, Empty: true})
 	if err != nil {
 		return nil, err
 	}

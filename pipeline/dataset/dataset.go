@@ -42,6 +42,8 @@ type Options struct {
 
 	// Flat takes a folder without folders in it too: its pictures are samples, of one class whose name is empty.
 	Flat bool
+	// Empty takes class folders without pictures too: as classes without samples, which keep their places among the labels.
+	Empty bool
 
 	now  func() time.Time // tests stop the clock here
 	slow func()           // called before each question to the storage; tests make it last here
@@ -162,7 +164,8 @@ func (s *Snapshot) open(ctx context.Context, path string, o Options) error {
 // it was made since this Open began.
 func (s *Snapshot) load(ctx context.Context, o Options, justMade func(scanned int64) bool) bool {
 	s.cached = s.cache.find(func(m memory) bool {
-		return s.use(m) == nil && (o.Flat || !s.Flat()) && s.current(ctx, o.Readers, justMade(s.manifest.scanned))
+		fits := s.use(m) == nil && (o.Flat || !s.Flat()) && (o.Empty || len(s.emptyClasses()) == 0)
+		return fits && s.current(ctx, o.Readers, justMade(s.manifest.scanned))
 	})
 	if !s.cached {
 		s.memory, s.manifest = memory{}, nil
@@ -207,6 +210,24 @@ func (s *Snapshot) Classes() []Class { return s.classes }
 
 // Flat reports whether the pictures lie in the root itself, without classes; see Options.Flat.
 func (s *Snapshot) Flat() bool { return len(s.classes) == 1 && s.classes[0].Name == "" }
+
+// emptyClasses are the names of the classes that have no sample.
+func (s *Snapshot) emptyClasses() (names []string) {
+	for _, c := range s.classes {
+		if c.Samples == 0 {
+			names = append(names, c.Name)
+		}
+	}
+	return names
+}
+
+// CheckEmpty returns the error of Open without Options.Empty if a class has no sample.
+func (s *Snapshot) CheckEmpty() error {
+	if names := s.emptyClasses(); len(names) > 0 {
+		return fmt.Errorf("open data set %s: %w", s.path, emptyClasses(names))
+	}
+	return nil
+}
 
 // CheckClasses returns the error of Open without Options.Flat if the snapshot is flat.
 func (s *Snapshot) CheckClasses() error {

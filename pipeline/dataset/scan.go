@@ -68,7 +68,7 @@ func scan(ctx context.Context, r *root, path string, o Options) ([]byte, error) 
 	if err != nil {
 		return nil, err
 	}
-	if len(empty) > 0 {
+	if len(empty) > 0 && (!o.Empty || len(empty) == len(top.below)) {
 		return nil, emptyClasses(empty)
 	}
 	s.progress.last()

@@ -40,15 +40,18 @@ class Source:
     """How many samples it found."""
     listing: Listing | None = None
     """Its samples; the agent must find the same."""
+    allow_empty: bool = False
+    """Whether class folders without pictures are classes, which have labels."""
 
     @property
     def name(self) -> str:
         """For messages."""
         return shown(self.local or "/".join(filter(None, (self.root, self.path))))
 
-    def plan(self) -> dict[str, str]:
+    def plan(self) -> dict[str, Any]:
         """As the plan says it."""
-        return {"root": to_json(self.root), "path": to_json(self.path)}
+        said: dict[str, Any] = {"root": to_json(self.root), "path": to_json(self.path)}
+        return said | {"allow_empty": True} if self.allow_empty else said
 
     def check(self, classes: list[str], samples: int) -> None:
         """Raises DataError if the agent sees another data set than the object that was passed."""
@@ -122,6 +125,7 @@ def _of_image_folder(folder: Any, nodes: tuple[str, ...]) -> Source:
         classes=tuple(_image_folder.names_of(folder)),
         samples=len(folder.samples),
         listing=Listing(folder, root),
+        allow_empty=len({label for _, label in folder.samples}) < len(folder.classes),
     )
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import PIL.Image
 import pytest
 from conftest import make_photos
 from expect import check
@@ -320,6 +321,34 @@ def test_negative_indices_of_a_subset_count_from_its_end(real: str, pictures: Pa
                 assert (label.item(), index.item()) == (target, list(range(26, 30))[loader.last.position])
     with pytest.raises(feedwater.DataError, match="reach from -31"):
         feedwater.Loader(Subset(folder, [-31]), v2.PILToTensor(), batch_size=1)
+
+
+# -- classes -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("where", ["here", "nodes", "both"])
+def test_empty_classes_have_their_labels(real: str, nodes: Any, tmp_path: Path, where: str) -> None:
+    root = tmp_path / "root"
+    for name in ("a", "b", "c", "d"):
+        (root / name).mkdir(parents=True)
+        for number in range(0 if name in ("b", "d") else 3):
+            PIL.Image.new("RGB", (20, 20), (number, 2, 3)).save(root / name / f"{number}.png")
+    folder = datasets.ImageFolder(root, allow_empty=True)
+    options: dict[str, Any] = {"batch_size": 6}
+    if where != "here":
+        options |= {"nodes": nodes.start(root), "local_workers": 1 if where == "both" else "auto"}
+    with feedwater.Loader(folder, v2.PILToTensor(), **options) as loader:
+        for _ in range(2):
+            _, labels = next(iter(loader))
+            assert labels.tolist() == folder.targets == [0, 0, 0, 2, 2, 2]
+        assert loader.classes == folder.classes == ["a", "b", "c", "d"]
+        assert loader.replay(4).label == 2
+    with feedwater.Loader(root, v2.PILToTensor(), batch_size=6) as loader:
+        with pytest.raises(feedwater.DataError, match=r"no picture .* in the folder b, d"):  # as ImageFolder(root) says
+            next(iter(loader))
+        assert not (root / "b").rmdir() and not (root / "d").rmdir()
+    with feedwater.Loader(root, v2.PILToTensor(), batch_size=6) as loader:
+        assert next(iter(loader))[1].tolist() == [0, 0, 0, 1, 1, 1]
 
 
 class Sometimes:

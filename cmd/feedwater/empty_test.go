@@ -1,0 +1,31 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/feedwater-io/feedwater/client/agent"
+)
+
+// A plan that takes empty classes is matched by the fingerprint of a folder that has some.
+func TestMatchByFingerprintWithEmptyClasses(t *testing.T) {
+	root := t.TempDir()
+	for _, dir := range []string{"a", "b"} {
+		if err := os.Mkdir(filepath.Join(root, dir), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(root, "a", "1.png"), []byte("a picture"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	l := &localPipelines{}
+	for _, allowed := range []bool{true, false} {
+		text := fmt.Sprintf(`{"version": 1, "source": {"root": "", "path": "", "allow_empty": %t}}`, allowed)
+		_, _, err := l.matchByFingerprint(t.Context(), agent.Plan{Text: []byte(text), Local: root})
+		if allowed != (err == nil) {
+			t.Errorf("allow_empty %v: %v", allowed, err)
+		}
+	}
+}
