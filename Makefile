@@ -11,6 +11,7 @@
 #   make test-prometheus      the rules, the dashboard and the metrics in a real Prometheus; part of make test
 #   make test-arm64           the pixels on arm64, where qemu-aarch64-static (Debian: qemu-user-static) runs it; half an hour
 #   make lint                 linters, that generated files are up to date, and that the table of units is
+#   make same                 note that units whose source changed make the same bytes, if they do; docs/revisions.md
 #   make raise UNITS="a b"    note that these units make other bytes than before; docs/revisions.md
 #   make structure            how the code is built: sizes, directions of imports, names; bench/structure --help defines each measure
 #   make bench [DATA=folder]  the measurements of docs/speed.md: the whole path, the wire, the trainer
@@ -74,7 +75,7 @@ say = @printf '\n\033[1m==> %s\033[0m\n' "$(1)"
 
 UNITS_COMMAND = $(GO) run ./pipeline/revision/internal/cmd/units
 
-.PHONY: check-units raise build demo test test-go test-race test-race-all test-python test-arm64 lint generate check-generated bench bench-pixels pictures faults attacks soak simulate simulate-mutants fuzz wheel clean fuzz-pillow scale-out crowd structure test-prometheus
+.PHONY: check-units raise same build demo test test-go test-race test-race-all test-python test-arm64 lint generate check-generated bench bench-pixels pictures faults attacks soak simulate simulate-mutants fuzz wheel clean fuzz-pillow scale-out crowd structure test-prometheus
 
 build:
 	@mkdir -p bin
@@ -145,6 +146,10 @@ check-units: $(VENV)/.ready
 
 raise: $(VENV)/.ready
 	$(UNITS_COMMAND) raise $(UNITS)
+
+same: $(VENV)/.ready
+	$(call say,the same bytes as before)
+	$(UNITS_COMMAND) same
 
 bench: build $(VENV)/.ready
 	@VENV='$(VENV)' bench/run.sh

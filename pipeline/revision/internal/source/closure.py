@@ -114,10 +114,16 @@ def main():
     folder, units = pathlib.Path(sys.argv[1]), json.loads(sys.argv[2])
     apart = json.loads(sys.argv[3])
     modules = {path.stem: Module(path) for path in sorted(folder.glob("*.py")) if path.stem not in apart}
-    print(json.dumps({
-        unit: {f"{module}.{name}": text for (module, name), text in sorted(closure(modules, roots).items()) if text}
-        for unit, roots in units.items()
-    }))
+    print(
+        json.dumps(
+            {
+                unit: {
+                    f"{module}.{name}": text for (module, name), text in sorted(closure(modules, roots).items()) if text
+                }
+                for unit, roots in units.items()
+            }
+        )
+    )
 
 
 main()

@@ -2,6 +2,7 @@
 //
 //	units [flags] check           says which units' source is another than the table's; status 1 where there is one
 //	units [flags] raise UNIT…     notes that these units make other bytes than before: a revision more, and the digest of what is there
+//	units [flags] same            notes the digest of units that make the same bytes as the commit that the table is of: it runs a corpus in both
 //	units [flags] show [UNIT…]    lists what is in units, and what led to it
 //
 // It reads and writes the module that it runs in, and is no part of the product.
@@ -41,10 +42,16 @@ func run(arguments []string, out io.Writer) error {
 	flags := flag.NewFlagSet("units", flag.ContinueOnError)
 	dir := flags.String("dir", ".", "folder of the module")
 	python := flags.String("python", interpreter(), "Python interpreter")
+	base := flags.String("base", "", "commit that the table is of; by default the last that changed it")
+	seed := flags.Uint64("seed", 1, "of the corpus")
 	if err := flags.Parse(arguments); err != nil {
 		return err
 	}
-	t, err := read(*dir, *python)
+	root, err := filepath.Abs(*dir)
+	if err != nil {
+		return err
+	}
+	t, err := read(root, *python)
 	if err != nil {
 		return err
 	}
@@ -53,10 +60,12 @@ func run(arguments []string, out io.Writer) error {
 		return t.check()
 	case "raise":
 		return t.raise(names[1:], out)
+	case "same":
+		return t.same(*base, *seed, out)
 	case "show":
 		return t.show(names[1:], out)
 	default:
-		return fmt.Errorf("%q is none of check, raise, show", command)
+		return fmt.Errorf("%q is none of check, raise, same, show", command)
 	}
 }
 
@@ -116,7 +125,8 @@ func (t *tree) check() error {
 		case !there:
 			said = append(said, fmt.Sprintf("%s is gone: make raise UNITS=%s", name, name))
 		default:
-			said = append(said, fmt.Sprintf("%s is not the source of revision %d: make raise UNITS=%s if it makes other bytes", name, line.Revision, name))
+			said = append(said, fmt.Sprintf("%s is not the source of revision %d: make same if it makes the same bytes, else make raise UNITS=%s",
+				name, line.Revision, name))
 		}
 	}
 	return fmt.Errorf("docs/revisions.md: %d units have changed\n%s", len(names), strings.Join(said, "\n"))
