@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import random
 import time
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import feedwater
 from feedwater._pace import Stats
-from feedwater.doctor import curve, live
-from feedwater.doctor.signals import Signals
+from feedwater.doctor import curve, live, rules
+from feedwater.doctor.signals import LEAST_ROWS, Signals
 from feedwater.doctor.verdict import Verdict
 
 torch = pytest.importorskip("torch")
@@ -102,6 +104,8 @@ def test_what_the_curve_changes() -> None:
 
 # -- a Loader ----------------------------------------------------------------------------------------------------------
 
+REPOSITORY = Path(__file__).parents[2]
+
 COUNTED = Stats(
     batches=100,
     samples=1000,
@@ -141,6 +145,21 @@ def test_of_counters() -> None:
     unfelt = of(idle_s=0.01, idle_step_s=10.0, idle_unknown="")
     assert (unfelt.verdict, unfelt.cause) == ("healthy", "gpu-bound"), "waits that the GPU did not feel"
     assert of(idle_unknown="the program uses further streams").cause == "idle-unknown"
+
+
+def test_one_law_for_all_that_judge_a_loop() -> None:
+    """`feedwater top`, the page and /metrics read the same table: watch/verdict/testdata/vectors.json."""
+    vectors = json.loads((REPOSITORY / "watch/verdict/testdata/vectors.json").read_text())
+    assert vectors["thresholds"] == {"data_bound": rules.STALL, "few_steps": LEAST_ROWS}
+    assert len(vectors["cases"]) >= 20
+    for case in vectors["cases"]:
+        steps, idle = case["steps"], case["idle"]
+        step_s = 0.1 * steps
+        counted = {"batches": steps, "samples": 8 * steps, "step_s": step_s, "wait_s": case["wait"] * step_s}
+        if case["gpu"]:
+            counted |= {"idle_s": idle * step_s, "idle_step_s": step_s, "idle_unknown": ""}
+        for elsewhere in (False, True):
+            assert of(elsewhere=elsewhere, **counted).verdict == case["verdict"], case
 
 
 def test_what_was_not_looked_at_is_unknown() -> None:

@@ -57,9 +57,11 @@ type Nodes struct {
 type Finding struct{ Verdict, Cause, Action string }
 
 const (
-	// few steps tell nothing.
-	few = 8
-	// slight is the share below which a wait or an idle is not worth anybody's time.
+	// few is how many steps tell something. This and bound are the same in Python's feedwater.doctor: testdata/vectors.json.
+	few = 20
+	// bound is the share of the step from which on data is the problem.
+	bound = 0.10
+	// slight is the share below which a wait or an idle is not worth a word, and which more nodes are meant to come below.
 	slight = 0.02
 	// stuck is after how many seconds in next a loop counts as starving, whatever its steps were.
 	stuck = 5
@@ -81,7 +83,7 @@ func Judge(f Facts) Finding {
 		return starved(f, fmt.Sprintf("blocked in next for %.0f s; ", f.Blocked))
 	case f.Steps < few:
 		return Finding{Verdict: Unknown, Cause: fmt.Sprintf("only %d steps so far", f.Steps)}
-	case f.Loss() >= slight:
+	case f.Loss() >= bound:
 		return starved(f, "")
 	case math.IsNaN(f.Loss()):
 		return Finding{Verdict: Unknown}
@@ -104,10 +106,19 @@ func fed(f Facts) Finding {
 	case f.GPUBusy < lazy: // false if unknown
 		return Finding{NotData, fmt.Sprintf("GPUs are busy %s of the time, but not for want of data", percent(f.GPUBusy)),
 			"look at the training step: feedwater.stages(model, optimizer)"}
+	case f.Idle >= slight:
+		return Finding{Healthy, "GPUs stand still for data " + below(f.Idle), ""}
+	case math.IsNaN(f.Idle) && f.Wait >= slight:
+		return Finding{Healthy, "next blocks " + below(f.Wait), ""}
 	case f.Wait >= slight:
 		return Finding{Healthy, fmt.Sprintf("next blocks %s of the step while the GPU still works: leave it", percent(f.Wait)), ""}
 	}
 	return Finding{Verdict: Healthy}
+}
+
+// below says how much a loss is that is none to act on.
+func below(share float64) string {
+	return fmt.Sprintf("%.1f %% of the time, less than the %s from which on data is the problem", 100*share, percent(bound))
 }
 
 // starved is a job that data holds up: the first cause whose evidence is there.
@@ -141,7 +152,7 @@ func starved(f Facts, also string) Finding {
 	if n.Local { // no link
 		return Finding{DataBound, also + "not known: this host has cores to spare" + others(f, "link"), ""}
 	}
-	return Finding{DataBound, also + "the way between: nodes have cores to spare" + others(f, "link"), "check the network to the nodes: feedwater bench --nodes"}
+	return Finding{DataBound, also + "the way between: nodes have cores to spare" + others(f, "link"), "check the network to the nodes, with iperf3 for example"}
 }
 
 // more says how much more decoding would feed the job: as many nodes as are wanted, else what a step takes without its idle, and 15 %

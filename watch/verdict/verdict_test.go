@@ -1,7 +1,9 @@
 package verdict_test
 
 import (
+	"encoding/json"
 	"math"
+	"os"
 	"strings"
 	"testing"
 
@@ -21,6 +23,44 @@ func with(f verdict.Facts, change func(*verdict.Facts)) verdict.Facts {
 	return f
 }
 
+// The law is one for all that judge by a training loop's own numbers.
+func TestVectors(t *testing.T) {
+	text, err := os.ReadFile("testdata/vectors.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var vectors struct {
+		Thresholds struct {
+			DataBound float64 `json:"data_bound"`
+			FewSteps  int     `json:"few_steps"`
+		}
+		Cases []struct {
+			Steps      int
+			GPU        bool
+			Wait, Idle *float64
+			Verdict    string
+		}
+	}
+	if err := json.Unmarshal(text, &vectors); err != nil || len(vectors.Cases) < 20 {
+		t.Fatal(err, len(vectors.Cases))
+	}
+	if l := vectors.Thresholds; l.DataBound != verdict.Bound || l.FewSteps != verdict.Few {
+		t.Errorf("the table has %+v, this package %g and %d", l, verdict.Bound, verdict.Few)
+	}
+	for _, c := range vectors.Cases {
+		f := facts(*c.Wait, nan)
+		if f.Steps = c.Steps; c.Idle != nil {
+			f.Idle = *c.Idle
+		}
+		if c.GPU == math.IsNaN(f.Idle) {
+			t.Errorf("%+v: a GPU that tells its idle, or none", c)
+		}
+		if got := verdict.Judge(f); got.Verdict != c.Verdict {
+			t.Errorf("%+v: idle %g: %+v", c, f.Idle, got)
+		}
+	}
+}
+
 func TestJudge(t *testing.T) {
 	for name, c := range map[string]struct {
 		facts                  verdict.Facts
@@ -28,6 +68,8 @@ func TestJudge(t *testing.T) {
 	}{
 		"fed":                     {facts(0.001, 0.0), verdict.Healthy, "", ""},
 		"fed, no meter":           {facts(0.001, nan), verdict.Healthy, "", ""},
+		"a little idle":           {facts(0.3, 0.07), verdict.Healthy, "7.0 % of the time, less than the 10 %", ""},
+		"a little wait, no meter": {facts(0.07, nan), verdict.Healthy, "next blocks 7.0 % of the time", ""},
 		"wait that nobody feels":  {facts(0.6, 0.0), verdict.Healthy, "while the GPU still works", ""},
 		"GPU idle, but fed":       {with(facts(0, 0), func(f *verdict.Facts) { f.GPUBusy = 0.4 }), verdict.NotData, "40 %", "stages"},
 		"GPU busy and fed":        {with(facts(0, 0), func(f *verdict.Facts) { f.GPUBusy = 0.9 }), verdict.Healthy, "", ""},

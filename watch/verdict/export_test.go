@@ -1,0 +1,7 @@
+package verdict
+
+// Few and Bound are thresholds that the vectors name.
+const (
+	Few   = few
+	Bound = bound
+)
