@@ -83,20 +83,26 @@ func lastLine(s string) string {
 	return lines[len(lines)-1]
 }
 
-// markdown writes the table for a document.
+// markdown writes the table for a document, and below it how faults are staged that their names do not say.
 func markdown(w io.Writer, results []*result) {
-	fmt.Fprintln(w, "| fault | nodes | ranks | demand | samples | lost | repeated | changed | extra work | limit | stall | limit | longest wait | |")
-	fmt.Fprintln(w, "|---|---|---|---|---|---|---|---|---|---|---|---|---|---|")
+	fmt.Fprintln(w, "| fault | nodes, ranks | demand | samples | lost, repeated, changed "+
+		"| extra work (limit) | stall (limit) | longest wait | |")
+	fmt.Fprintln(w, "|---|--:|--:|--:|--:|--:|--:|--:|---|")
 	for _, r := range results {
-		name := r.Fault
-		if r.Note != "" {
-			name += " (" + r.Note + ")"
-		}
 		if r.Err != "" {
-			fmt.Fprintf(w, "| %s | %d | %d | | | | | | | | | | | %s |\n", name, r.Nodes, r.Ranks, lastLine(r.Err))
+			fmt.Fprintf(w, "| %s | %d, %d | | | | | | | %s |\n", r.Fault, r.Nodes, r.Ranks, lastLine(r.Err))
 			continue
 		}
-		fmt.Fprintf(w, "| %s | %d | %d | %.0f/s | %d | %d | %d | %d | %.1f %% | %.1f %% | %.2f %% | %.1f %% | %.2f s | %s |\n", name, r.Nodes, r.Ranks, r.Demand, r.Samples,
-			r.Lost, r.Repeated, r.Changed, 100*r.Extra, 100*r.ExtraLimit, 100*r.Stall, 100*r.Limit, r.Longest, rows.Word(r.OK))
+		fmt.Fprintf(w, "| %s | %d, %d | %.0f/s | %d | %d, %d, %d | %.1f %% (%.1f) | %.2f %% (%.1f) | %.2f s | %s |\n",
+			r.Fault, r.Nodes, r.Ranks, r.Demand, r.Samples, r.Lost, r.Repeated, r.Changed,
+			100*r.Extra, 100*r.ExtraLimit, 100*r.Stall, 100*r.Limit, r.Longest, rows.Word(r.OK))
+	}
+	fmt.Fprintln(w)
+	noted := map[string]bool{}
+	for _, r := range results {
+		if r.Note != "" && !noted[r.Fault] {
+			noted[r.Fault] = true
+			fmt.Fprintf(w, "- *%s*: %s\n", r.Fault, r.Note)
+		}
 	}
 }
