@@ -312,6 +312,9 @@ func (f *Fleet) failure(a *asked, failure *pb.Failure, now time.Time) error {
 	case code == codes.Canceled: // its deadline was over there first
 		f.missed(a, now)
 	case failure.RetryAfter != nil:
+		if failure.Reason == pb.Reason_REASON_READ { // its storage does not answer
+			f.warnOf(m, err, now)
+		}
 		m.busyUntil = now.Add(min(failure.RetryAfter.AsDuration(), longestBusy))
 	case failure.Reason == pb.Reason_REASON_DRAINING:
 		s.draining = true
@@ -322,16 +325,22 @@ func (f *Fleet) failure(a *asked, failure *pb.Failure, now time.Time) error {
 		f.charge(w, m, err, false, now)
 		m.reopen(failure.Message + "; listed anew")
 	case code == codes.Unavailable: // storage, as a rule
-		if !now.Before(m.warned.Add(warnEvery)) {
-			m.warned = now
-			f.log.Warn("a node cannot make a batch and others are asked, or it again", "node", m.node.Addr(), "err", err)
-		}
+		f.warnOf(m, err, now)
 		f.charge(w, m, err, true, now)
 	default:
 		f.charge(w, m, err, false, now)
 	}
 	m.err = err
 	return nil
+}
+
+// warnOf logs a node's trouble, now and then.
+func (f *Fleet) warnOf(m *member, err error, now time.Time) {
+	if now.Before(m.warned.Add(warnEvery)) {
+		return
+	}
+	m.warned = now
+	f.log.Warn("a node cannot make a batch and others are asked, or it again", "node", m.node.Addr(), "err", err)
 }
 
 // warnEvery is how often a node's trouble is told of at most.

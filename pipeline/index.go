@@ -1,13 +1,16 @@
 package pipeline
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/feedwater-io/feedwater/pipeline/codec"
 	"github.com/feedwater-io/feedwater/pipeline/revision"
 	"github.com/feedwater-io/feedwater/pipeline/sidecar"
+	"github.com/feedwater-io/feedwater/pipeline/storage"
 )
 
 // Index says where indexes of pictures are kept, and which. An index is made of a picture's bytes the first time it is decoded; from then on
@@ -51,79 +54,143 @@ func (x *Index) open(fingerprint string, samples int, revisions revision.Set) (*
 type indexes struct {
 	index     *Index // nil: none are kept; never changed
 	revisions revision.Set
+	root      *storage.Root
+
+	running sync.WaitGroup // openings, and closings of those that made room
 
 	mu     sync.Mutex
-	stores []namedStore // used last comes last
+	stores []*namedStore // used last comes last
 }
 
+// namedStore is the store of a data set; nil where it could not be opened. It is there when ready is closed.
 type namedStore struct {
 	fingerprint string
+	ready       chan struct{}
 	*sidecar.Store
 }
 
 // maxStores is how many data sets' indexes are open at once.
 const maxStores = 16
 
+// keep has indexes kept.
+func (x *indexes) keep(index Index, revisions revision.Set, roots *storage.Roots) {
+	x.index, x.revisions = &index, revisions
+	x.root = roots.Of(index.folder())
+}
+
+// folder is Dir, or what stands for it.
+func (x *Index) folder() string {
+	if x.Dir != "" {
+		return x.Dir
+	}
+	dir, _ := sidecar.DefaultDir() // where there is none, opening says so
+	return dir
+}
+
+// openWithin is how long a job waits for its index. It goes on without one that takes longer, and the next job of that data finds it.
+const openWithin = time.Second
+
 // of returns the store of a data set, nil if there is none.
 func (x *indexes) of(fingerprint string, samples int) *sidecar.Store {
 	if x.index == nil {
 		return nil
 	}
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if i := slices.IndexFunc(x.stores, func(s namedStore) bool { return s.fingerprint == fingerprint }); i >= 0 {
-		s := x.stores[i]
-		x.stores = append(slices.Delete(x.stores, i, i+1), s)
+	s := x.find(fingerprint, samples)
+	timeout := time.NewTimer(openWithin)
+	defer timeout.Stop()
+	select {
+	case <-s.ready:
 		return s.Store
-	}
-	s, err := x.index.open(fingerprint, samples, x.revisions)
-	if err != nil {
-		x.index.Trouble(err)
+	case <-timeout.C:
 		return nil
 	}
+}
+
+// find returns the store of a data set, which may be about to be opened. Nobody waits for a disk here.
+func (x *indexes) find(fingerprint string, samples int) *namedStore {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if i := slices.IndexFunc(x.stores, func(s *namedStore) bool { return s.fingerprint == fingerprint }); i >= 0 {
+		s := x.stores[i]
+		x.stores = append(slices.Delete(x.stores, i, i+1), s)
+		return s
+	}
 	if len(x.stores) == maxStores {
-		x.stores[0].Close()
+		oldest := x.stores[0]
+		x.running.Go(func() { x.shut(oldest) })
 		x.stores = slices.Delete(x.stores, 0, 1)
 	}
-	x.stores = append(x.stores, namedStore{fingerprint, s})
+	s := &namedStore{fingerprint: fingerprint, ready: make(chan struct{})}
+	x.stores = append(x.stores, s)
+	x.running.Go(func() { x.open(s, samples) })
 	return s
+}
+
+// open opens a store.
+func (x *indexes) open(s *namedStore, samples int) {
+	defer close(s.ready)
+	open := func(func()) (*sidecar.Store, error) { return x.index.open(s.fingerprint, samples, x.revisions) }
+	var err error
+	if s.Store, err = storage.Do(context.Background(), x.root, "open the index", open, (*sidecar.Store).Close); err == nil {
+		return
+	}
+	s.Store = nil
+	x.mu.Lock()
+	x.stores = slices.DeleteFunc(x.stores, func(other *namedStore) bool { return other == s }) // the next job tries again
+	x.mu.Unlock()
+	x.index.Trouble(err)
+}
+
+// shut closes a store, unless its storage does not answer.
+func (x *indexes) shut(s *namedStore) {
+	<-s.ready
+	if s.Store == nil {
+		return
+	}
+	_, err := storage.Do(context.Background(), x.root, "write the index", func(func()) (struct{}, error) {
+		s.Close()
+		return struct{}{}, nil
+	}, nil)
+	if err != nil {
+		x.index.Trouble(err)
+	}
 }
 
 // close closes all stores. No job is prepared any more.
 func (x *indexes) close() {
 	x.mu.Lock()
-	defer x.mu.Unlock()
-	for _, s := range x.stores {
-		s.Close()
-	}
+	all := x.stores
 	x.stores = nil
+	x.mu.Unlock()
+	for _, s := range all {
+		x.shut(s)
+	}
+	x.running.Wait()
 }
 
 // indexing is what a decoder has of the index of the file at hand.
 type indexing struct {
-	found, made []byte
-	making      bool
+	made   []byte
+	wanted bool // one is made
 }
 
-// lookUp readies the codec for a sample's file: with its index, or to make one.
-func (d *decoder) lookUp(j *Job, sample uint64, file []byte) {
-	x := &d.indexing
-	x.making = false
+// useIndex readies the codec for the file that a worker has read: with its index, or to make one.
+func (d *decoder) useIndex(j *Job, k *worker) {
+	d.wanted = k.making
 	if j.index == nil {
 		return
 	}
-	x.found, x.making = j.index.Find(int(sample), file, x.found)
 	interval := 0
-	if x.making {
+	if k.making {
 		interval = j.p.indexes.index.Interval
 	}
-	d.codec.UseIndex(x.found, interval)
+	d.codec.UseIndex(k.found, interval)
 }
 
 // keep keeps the index that was made while a sample was decoded.
 func (d *decoder) keep(j *Job, sample uint64, file []byte) {
 	x := &d.indexing
-	if x.making {
+	if x.wanted {
 		x.made = d.codec.AppendIndex(x.made[:0])
 		j.index.Put(int(sample), file, x.made)
 	}

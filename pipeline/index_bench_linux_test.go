@@ -116,7 +116,11 @@ func (n *indexBench) job(b *testing.B, index *Index) *Job {
 func (n *indexBench) epoch(b *testing.B, j *Job, epoch uint32) {
 	d := n.decoder
 	for i, file := range n.files {
-		all, _, err := d.begin(j, order.Sample{Epoch: epoch, Index: uint32(i)}, nil, file)
+		k := &worker{file: file}
+		if j.index != nil {
+			k.found, k.making = j.index.Find(i, file, nil)
+		}
+		all, _, err := d.begin(j, order.Sample{Epoch: epoch, Index: uint32(i)}, nil, k)
 		if err == nil {
 			err = all[0].Run(d.codec, n.pixels, 3*224)
 		}

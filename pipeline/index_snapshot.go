@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/feedwater-io/feedwater/pipeline/internal/kernel"
 	"github.com/feedwater-io/feedwater/pipeline/revision"
 	"github.com/feedwater-io/feedwater/pipeline/sidecar"
+	"github.com/feedwater-io/feedwater/pipeline/storage"
 )
 
 // Indexed says what IndexSnapshot found.
@@ -30,8 +32,9 @@ type Indexed struct {
 
 // IndexSnapshot makes the indexes of all pictures ahead of time, workers at once, 0: one per core this process may use. An index that is there
 // and has the interval is kept. progress, if set, is told what there is so far after each picture; never by two goroutines at once. What was made
-// until ctx ends, or until an index can be kept no more, stays. The error is the context's, or says why it could not be kept.
-func IndexSnapshot(ctx context.Context, s *dataset.Snapshot, index Index, workers int, progress func(Indexed)) (Indexed, error) {
+// until ctx ends, or until an index can be kept no more, stays. The error is the context's, or says why it could not be kept. Storage that does not
+// answer, of pictures or of the index, fails pictures, and keeps nobody for long when ctx has ended.
+func IndexSnapshot(ctx context.Context, roots *storage.Roots, s *dataset.Snapshot, index Index, workers int, progress func(Indexed)) (Indexed, error) {
 	if workers <= 0 {
 		workers = runtime.GOMAXPROCS(0)
 	}
@@ -39,11 +42,12 @@ func IndexSnapshot(ctx context.Context, s *dataset.Snapshot, index Index, worker
 	if err != nil {
 		return Indexed{}, err
 	}
-	m := &indexMaker{index: index.withDefaults(), snapshot: s, progress: progress}
+	m := &indexMaker{index: index.withDefaults(), snapshot: s, progress: progress, root: roots.Of(s.Path())}
+	m.kept = roots.Of(m.index.folder())
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	m.index.Trouble = func(err error) { stop(err) }
-	if m.store, err = m.index.open(s.Fingerprint(), s.Len(), revision.Build()); err != nil {
+	if m.store, err = m.open(ctx); err != nil {
 		return Indexed{}, err
 	}
 	var group errgroup.Group
@@ -54,9 +58,44 @@ func IndexSnapshot(ctx context.Context, s *dataset.Snapshot, index Index, worker
 		})
 	}
 	_ = group.Wait() // they return nil
-	m.store.Close()
-	m.seen.DiskBytes = m.store.DiskBytes()
-	return m.seen, context.Cause(ctx)
+	closed, err := m.close(ctx)
+	cause := context.Cause(ctx) // closing may tell
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.seen.DiskBytes = closed
+	if cause == nil {
+		cause = err
+	}
+	return m.seen, cause
+}
+
+// open opens the store.
+func (m *indexMaker) open(ctx context.Context) (*sidecar.Store, error) {
+	open := func(func()) (*sidecar.Store, error) {
+		return m.index.open(m.snapshot.Fingerprint(), m.snapshot.Len(), revision.Build())
+	}
+	return storage.Do(ctx, m.kept, "open the index", open, (*sidecar.Store).Close)
+}
+
+// keepWithin is how long what was made may take to be written when ctx has ended.
+const keepWithin = 2 * time.Second
+
+// close closes the store and tells what its files take.
+func (m *indexMaker) close(ctx context.Context) (bytes int64, err error) {
+	if ctx.Err() != nil {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), keepWithin)
+		defer cancel()
+	}
+	return storage.Do(ctx, m.kept, "write the index", func(func()) (int64, error) {
+		m.store.Close()
+		return m.store.DiskBytes(), nil
+	}, nil)
+}
+
+// read reads a picture over buf, which is the worker's no more where the error is a *storage.HungError or the context's.
+func (m *indexMaker) read(ctx context.Context, i int, buf []byte) ([]byte, error) {
+	return storage.Do(ctx, m.root, "read", func(func()) ([]byte, error) { return m.snapshot.Read(i, buf) }, nil)
 }
 
 // indexMaker is one run of IndexSnapshot.
@@ -64,6 +103,8 @@ type indexMaker struct {
 	index    Index
 	snapshot *dataset.Snapshot
 	store    *sidecar.Store
+	root     *storage.Root // of the pictures
+	kept     *storage.Root // of the index
 	next     atomic.Int64
 	progress func(Indexed)
 
@@ -80,16 +121,19 @@ func (m *indexMaker) work(ctx context.Context, d *codec.Decoder) {
 			return
 		}
 		var err error
-		if file, err = m.snapshot.Read(i, file); err != nil {
+		if file, err = m.read(ctx, i, file); ctx.Err() != nil {
+			return
+		}
+		if err != nil {
 			m.count(func(n *Indexed) { n.fail(err) })
 			continue
 		}
-		index = m.picture(d, i, file, index)
+		index = m.picture(ctx, d, i, file, index)
 	}
 }
 
 // picture sees to the index of one picture. index is the worker's buffer, returned as it has grown.
-func (m *indexMaker) picture(d *codec.Decoder, i int, file, index []byte) []byte {
+func (m *indexMaker) picture(ctx context.Context, d *codec.Decoder, i int, file, index []byte) []byte {
 	index, _ = m.store.Find(i, file, index)
 	had, made := len(index) > 0 && codec.IndexInterval(index) == m.index.Interval, false
 	if !had {
@@ -98,7 +142,7 @@ func (m *indexMaker) picture(d *codec.Decoder, i int, file, index []byte) []byte
 		if _, _, err := d.Parse(file, codec.DefaultLimits()); err == nil {
 			index = d.AppendIndex(index)
 		}
-		made = m.store.PutAll(i, file, index) && len(index) > 0
+		made = m.store.PutAll(ctx, i, file, index) && len(index) > 0
 	}
 	m.count(func(n *Indexed) {
 		n.FileBytes += int64(len(file))

@@ -13,7 +13,9 @@ import (
 
 	"github.com/feedwater-io/feedwater/pipeline/codec/jpeg/jpegtest"
 	"github.com/feedwater-io/feedwater/pipeline/dataset"
+	"github.com/feedwater-io/feedwater/pipeline/revision"
 	"github.com/feedwater-io/feedwater/pipeline/sidecar"
+	"github.com/feedwater-io/feedwater/pipeline/storage"
 )
 
 // skipPlan leaves out what does not decode.
@@ -118,7 +120,8 @@ func TestIndexChangesNothing(t *testing.T) {
 
 // Where there are more data sets than stores, the one that no job was prepared for since longest loses its own.
 func TestStoresOfManyDataSets(t *testing.T) {
-	x := indexes{index: &Index{Dir: t.TempDir()}}
+	var x indexes
+	x.keep(Index{Dir: t.TempDir()}, revision.Build(), storage.New(storage.Options{}))
 	defer x.close()
 	first, second := x.of("0", 1), x.of("1", 1)
 	for i := 2; i < maxStores; i++ {
@@ -204,7 +207,7 @@ func TestIndexSnapshot(t *testing.T) {
 	told := 0
 	run := func(interval int) Indexed {
 		t.Helper()
-		n, err := IndexSnapshot(context.Background(), s, Index{Dir: cache, Interval: interval}, 2, func(Indexed) { told++ })
+		n, err := IndexSnapshot(context.Background(), storage.New(storage.Options{}), s, Index{Dir: cache, Interval: interval}, 2, func(Indexed) { told++ })
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -238,7 +241,7 @@ func TestIndexSnapshotEnds(t *testing.T) {
 	}
 	defer s.Close()
 	ctx, cancel := context.WithCancel(context.Background())
-	n, err := IndexSnapshot(ctx, s, Index{Dir: cache}, 1, func(n Indexed) {
+	n, err := IndexSnapshot(ctx, storage.New(storage.Options{}), s, Index{Dir: cache}, 1, func(n Indexed) {
 		if n.Made == 5 {
 			cancel()
 		}
@@ -246,14 +249,14 @@ func TestIndexSnapshotEnds(t *testing.T) {
 	if !errors.Is(err, context.Canceled) || n.Made != 5 {
 		t.Errorf("%+v, %v", n, err)
 	}
-	if n, err := IndexSnapshot(context.Background(), s, Index{Dir: cache}, 2, nil); err != nil || n.Kept != 5 || n.Made != 13 {
+	if n, err := IndexSnapshot(context.Background(), storage.New(storage.Options{}), s, Index{Dir: cache}, 2, nil); err != nil || n.Kept != 5 || n.Made != 13 {
 		t.Errorf("%+v, %v", n, err)
 	}
-	if _, err := IndexSnapshot(context.Background(), s, Index{Dir: t.TempDir(), MaxBytes: 1}, 2, nil); !errors.Is(err, sidecar.ErrFull) {
+	if _, err := IndexSnapshot(context.Background(), storage.New(storage.Options{}), s, Index{Dir: t.TempDir(), MaxBytes: 1}, 2, nil); !errors.Is(err, sidecar.ErrFull) {
 		t.Errorf("%v", err)
 	}
 	write(t, filepath.Join(dir, "class_0", "img_0.jpg"), []byte("changed"))
-	if n, err := IndexSnapshot(context.Background(), s, Index{Dir: cache}, 2, nil); err != nil || n.Failed != 1 || n.Failure == nil {
+	if n, err := IndexSnapshot(context.Background(), storage.New(storage.Options{}), s, Index{Dir: cache}, 2, nil); err != nil || n.Failed != 1 || n.Failure == nil {
 		t.Errorf("%+v, %v", n, err)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/feedwater-io/feedwater/pipeline/dataset"
 	"github.com/feedwater-io/feedwater/pipeline/order"
 	"github.com/feedwater-io/feedwater/pipeline/sidecar"
+	"github.com/feedwater-io/feedwater/pipeline/storage"
 )
 
 // A Job is a plan on a snapshot, ready to make batches. It holds no position and no goroutine, and may be used by many
@@ -18,6 +19,8 @@ type Job struct {
 	plan       *Plan
 	hash       string
 	snapshot   *dataset.Snapshot
+	root       *storage.Root   // of its files
+	roots      []*storage.Root // that a sample is read from; none where no file is
 	fields     []Field
 	pictures   []picture      // none where the plan asks for no images
 	masks      *masks         // nil: none
@@ -40,10 +43,11 @@ func (p *Pipeline) Prepare(plan *Plan, s *dataset.Snapshot) (*Job, error) {
 	default:
 		return nil, &PlanError{Field: "source.fingerprint", Message: "the data here is " + s.Fingerprint() + ", the plan pins " + pinned.Source.Fingerprint}
 	}
-	j := &Job{p: p, plan: &pinned, hash: pinned.Hash(), snapshot: s, orders: map[uint32]*order.Permutation{}}
+	j := &Job{p: p, plan: &pinned, hash: pinned.Hash(), snapshot: s, root: p.rootOf(s), orders: map[uint32]*order.Permutation{}}
 	j.substitute = order.NewKey(pinned.Seed, "substitute")
 	if slices.Contains(pinned.Fields, imageField) {
 		j.pictures = pinned.pictures()
+		j.roots = []*storage.Root{j.root}
 		j.index = p.indexes.of(s.Fingerprint(), s.Len())
 	}
 	j.setFields()

@@ -11,6 +11,7 @@ import (
 	"github.com/feedwater-io/feedwater/pipeline/augment"
 	"github.com/feedwater-io/feedwater/pipeline/codec"
 	"github.com/feedwater-io/feedwater/pipeline/dataset"
+	"github.com/feedwater-io/feedwater/pipeline/storage"
 )
 
 // maskField is the array of the masks: one number for each pixel, moved as the picture is.
@@ -46,6 +47,7 @@ func (p *Plan) checkMasks() error {
 // masks are the masks of a snapshot's pictures.
 type masks struct {
 	snapshot *dataset.Snapshot
+	root     *storage.Root
 	of       []int32 // by the picture's index
 	files    sync.Pool
 }
@@ -68,7 +70,11 @@ func (p *Pipeline) PrepareMasked(plan *Plan, s, of *dataset.Snapshot) (*Job, err
 	if err != nil {
 		return nil, err
 	}
+	m.root = p.rootOf(of)
 	j.masks = m
+	if m.root != j.root {
+		j.roots = append(j.roots, m.root)
+	}
 	return j, nil
 }
 
@@ -139,7 +145,7 @@ type maskFile struct {
 
 // readMask reads the mask of a picture, if the job has masks. An error is a *ReadError, or a verdict on the picture that s describes.
 // release gives the memory back.
-func (j *Job) readMask(ref Ref, s *dataset.Sample) (f maskFile, release func(), err error) {
+func (k *worker) readMask(j *Job, ref Ref, s *dataset.Sample) (f maskFile, release func(), err error) {
 	if j.masks == nil {
 		return maskFile{}, func() {}, nil
 	}
@@ -157,7 +163,10 @@ func (j *Job) readMask(ref Ref, s *dataset.Sample) (f maskFile, release func(), 
 	if err := j.plan.Limits.CheckFile(line.Size); err != nil {
 		return f, release, j.verdict(ref, s, f.wrong(err))
 	}
-	if *room, err = j.masks.snapshot.Read(at, *room); err != nil {
+	*room, err = k.readFile(j.masks.root, j.masks.snapshot, at, line.Key, *room)
+	if errors.Is(err, errGone) {
+		return f, release, err
+	} else if err != nil {
 		return f, release, &ReadError{Index: ref.Index, Key: f.key, Cause: err}
 	}
 	f.data = *room

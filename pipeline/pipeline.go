@@ -11,8 +11,10 @@ import (
 	"time"
 
 	"github.com/feedwater-io/feedwater/control/share"
+	"github.com/feedwater-io/feedwater/pipeline/dataset"
 	"github.com/feedwater-io/feedwater/pipeline/internal/kernel"
 	"github.com/feedwater-io/feedwater/pipeline/revision"
+	"github.com/feedwater-io/feedwater/pipeline/storage"
 )
 
 // Options of a Pipeline. The zero value uses all cores.
@@ -30,10 +32,18 @@ type Options struct {
 	Index *Index
 	// SampleTime, if set, is the least that a worker takes for a sample, so that tests can stage many nodes of fixed speed on one machine.
 	SampleTime time.Duration
+	// ReadTimeout is how long reading a file may take, or opening a folder since it last went on, until it fails and the storage that it lies on
+	// is held to be sick: see package storage. 0: storage.DefaultDeadline.
+	ReadTimeout time.Duration
+	// Storage are the roots that files lie in; nil: some of the pipeline's own. Where several share them, the first pipeline to be closed hurries
+	// the calls of all.
+	Storage *storage.Roots
 	// Numerics, if set, is added to what the self-test measures, so that tests can stage a node that computes differently.
 	Numerics string
 	// Revisions, if set, are said to be this build's, so that tests can stage another build.
 	Revisions revision.Set
+
+	read func(s *dataset.Snapshot, i int, buf []byte) ([]byte, error) // tests let storage hang here
 }
 
 func (o *Options) setDefaults() error {
@@ -42,6 +52,9 @@ func (o *Options) setDefaults() error {
 	}
 	if o.Readers <= 0 {
 		o.Readers = 2 * o.Workers
+	}
+	if o.read == nil {
+		o.read = (*dataset.Snapshot).Read
 	}
 	if o.Kernels == "" {
 		var err error
@@ -62,7 +75,8 @@ type Pipeline struct {
 	indexes  indexes
 	queue    queue
 	decoders chan *decoder // of idle decoders; having one is the right to use a core
-	workers  sync.WaitGroup
+	staff    staff
+	roots    *storage.Roots
 	cost     atomic.Int64 // moving average of worker nanoseconds per sample
 	spending spending
 }
@@ -73,9 +87,14 @@ func Open(o Options) (*Pipeline, error) {
 		return nil, err
 	}
 	p := &Pipeline{options: o, decoders: make(chan *decoder, o.Workers)}
+	p.staff.change.L = &p.staff.mu
+	p.roots = o.Storage
+	if p.roots == nil {
+		p.roots = storage.New(storage.Options{Places: o.Workers + o.Readers, Deadline: o.ReadTimeout})
+	}
+	p.roots.OnFree(p.queue.wake)
 	if o.Index != nil {
-		index := o.Index.withDefaults()
-		p.indexes.index, p.indexes.revisions = &index, o.Revisions
+		p.indexes.keep(o.Index.withDefaults(), o.Revisions, p.roots)
 	}
 	p.queue.init(o.Workers)
 	for range o.Workers {
@@ -87,22 +106,37 @@ func Open(o Options) (*Pipeline, error) {
 	}
 	p.numerics = nameNumerics(digest)
 	for range o.Workers + o.Readers {
-		p.workers.Go(p.work)
+		p.enter()
 	}
 	return p, nil
 }
 
 // Close ends the workers after the samples they are at, then ends every want that is left with ErrClosed, and returns when all of
-// that is done.
+// that is done. Calls that storage does not give back within two seconds are given up.
 func (p *Pipeline) Close() {
 	rest := p.queue.close()
-	p.workers.Wait()
+	p.roots.Hurry()
+	p.await()
 	for _, w := range rest {
 		w.fail(0, ErrClosed)
 		w.finish(w.Name.Len() - w.entry.Begun())
 	}
 	p.indexes.close()
+	if p.options.Storage == nil {
+		p.roots.Close()
+	}
 }
+
+// staff counts the workers that Close waits for: not those that storage has not given back and that were given up.
+type staff struct {
+	mu     sync.Mutex
+	change sync.Cond
+	count  int
+	closed bool
+}
+
+// Storage are the roots that files are read from.
+func (p *Pipeline) Storage() *storage.Roots { return p.roots }
 
 // Numerics is what the start-up self-test of all pixel code found on this machine: same numerics and revisions, same bytes. It is Exact where the
 // machine computes what this build was committed with, and else a digest of what it computes.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/feedwater-io/feedwater/control/share"
+	"github.com/feedwater-io/feedwater/pipeline/storage"
 )
 
 // queue hands out samples of wants, one at a time, by urgency and shares over all accounts: see control/share. So a want that becomes
@@ -74,17 +75,31 @@ func (q *queue) hasten(w *Want, a *share.Account, step uint64, due time.Time) {
 }
 
 // take waits for work. It returns samples first to first+n-1 of w: one to make, or all that are left of a cancelled want to
-// leave out. After close it returns nil.
-func (q *queue) take() (w *Want, first, n int) {
+// leave out. places are the roots that one to make was given a place of. After close w is nil.
+func (q *queue) take() (w *Want, first, n int, places []*storage.Root) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for !q.closed {
-		if t, ok := q.wants.Take(q.seconds(time.Now())); ok {
-			return t.Entry.Value, t.First, t.Count
+		if t, ok := q.wants.TakeUnless(q.seconds(time.Now()), (*Want).waits); ok {
+			w = t.Entry.Value
+			if !w.cancelled.Load() {
+				places = w.job.roots
+			}
+			for _, r := range places {
+				r.Enter()
+			}
+			return w, t.First, t.Count, places
 		}
 		q.change.Wait()
 	}
-	return nil, 0, 0
+	return nil, 0, 0, nil
+}
+
+// wake has idle workers look again whether there is work: a root has a place.
+func (q *queue) wake() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.change.Broadcast()
 }
 
 // finished counts n samples that were taken as done.

@@ -51,7 +51,7 @@ func (j *Job) Replay(ctx context.Context, n Name, most int, a *share.Account) ([
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		if _, err := w.replay(i, &w.again[i], nil); err != nil {
+		if err := w.replay(i, &w.again[i], nil); err != nil {
 			return nil, err
 		}
 	}
@@ -73,41 +73,28 @@ func (w *Want) replayAll(ctx context.Context) error {
 	return err
 }
 
-// sampleAgain is sample for a replay.
-func (w *Want) sampleAgain(i int, file []byte) []byte {
-	file, err := w.replay(i, &w.again[i], file)
-	if err != nil {
-		w.fail(i, err)
-		w.Cancel() // the rest of it is of no use
-	}
-	return file
-}
-
 // replay fills s with sample i. An error is this machine's trouble.
-func (w *Want) replay(i int, s *Sample, file []byte) ([]byte, error) {
+func (w *Want) replay(i int, s *Sample, k *worker) error {
 	s.Ref = w.ref(i)
 	line, err := w.job.snapshot.At(int(s.Index), nil)
 	if err != nil {
-		return file, &ReadError{Index: s.Index, Cause: err}
+		return &ReadError{Index: s.Index, Cause: err}
 	}
 	s.Key, s.Label, s.EncodedBytes = string(line.Key), line.Label, line.Size
 	if w.most == 0 || len(w.job.pictures) == 0 {
-		return file, nil
+		return nil
 	}
-	if file, err = w.job.read(s.Ref, &line, file); err != nil {
-		return file, s.refused(i, err)
-	}
-	mask, release, err := w.job.readMask(s.Ref, &line)
+	mask, release, err := k.readAll(w.job, s.Ref, &line)
 	defer release()
 	if err == nil {
 		d, giveBack := w.borrow()
 		defer giveBack()
-		if err = w.guard(d, s.Ref, &line, func() error { return w.remake(d, s, file, &mask) }); !isOurs(err) {
+		if err = w.guard(d, s.Ref, &line, func() error { return w.remake(d, s, k, &mask) }); !isOurs(err) {
 			err = w.job.verdict(s.Ref, &line, err)
 		}
 		err = ofSample(err, s.Ref, &line)
 	}
-	return file, s.refused(i, err)
+	return s.refused(i, err)
 }
 
 // refused notes a verdict on sample i, and returns other errors.
@@ -120,9 +107,9 @@ func (s *Sample) refused(i int, err error) error {
 }
 
 // remake decodes and transforms a file and its mask, and tells what was drawn.
-func (w *Want) remake(d *decoder, s *Sample, file []byte, mask *maskFile) error {
+func (w *Want) remake(d *decoder, s *Sample, worker *worker, mask *maskFile) error {
 	name := order.Sample{Epoch: w.Name.Epoch, Index: uint32(s.Index), Repeat: s.Repeat}
-	all, from, err := d.begin(w.job, name, w.Name.Policy, file)
+	all, from, err := d.begin(w.job, name, w.Name.Policy, worker)
 	if err != nil {
 		return err
 	}

@@ -6,58 +6,68 @@ import (
 	"fmt"
 	"hash/crc32"
 	"math/bits"
-	"time"
 
 	"github.com/feedwater-io/feedwater/pipeline/augment"
 	"github.com/feedwater-io/feedwater/pipeline/dataset"
 	"github.com/feedwater-io/feedwater/pipeline/order"
 )
 
-// sample makes sample i of the want, or what the plan wants in its place. file is the worker's buffer, returned as it has grown.
-func (w *Want) sample(i int, file []byte) []byte {
+// sample makes sample i of the want, or what the plan wants in its place.
+func (w *Want) sample(i int, k *worker) {
 	w.mark(i, takenUp)
-	defer w.mark(i, sampleDone)
+	var err error
 	if w.again != nil {
-		return w.sampleAgain(i, file)
+		err = w.replay(i, &w.again[i], k)
+	} else {
+		err = w.first(i, k)
 	}
-	ref := w.ref(i)
-	file, err := w.attempt(i, ref, file)
-	var verdict *SampleError
-	if errors.As(err, &verdict) {
-		verdict.Offset = i
-		if w.job.plan.OnError != Raise {
-			file, err = w.replace(i, ref, verdict, file)
-		}
+	if k.gone {
+		return
 	}
+	w.mark(i, sampleDone)
 	if err != nil {
 		w.fail(i, err)
 	}
 	if err != nil && !isVerdict(err) {
 		w.Cancel() // the rest of it is of no use
 	}
-	return file
+}
+
+// first makes sample i of a want that is no replay.
+func (w *Want) first(i int, k *worker) error {
+	ref := w.ref(i)
+	err := w.attempt(i, ref, k)
+	var verdict *SampleError
+	if errors.As(err, &verdict) {
+		verdict.Offset = i
+		if w.job.plan.OnError != Raise {
+			err = w.replace(i, ref, verdict, k)
+		}
+	}
+	return err
 }
 
 // replace deals with a sample that does not decode where the plan does not say raise.
-func (w *Want) replace(i int, ref Ref, verdict *SampleError, file []byte) ([]byte, error) {
+func (w *Want) replace(i int, ref Ref, verdict *SampleError, k *worker) error {
 	if w.job.plan.OnError == Skip {
 		w.hole(i)
 		w.verdict(*verdict)
-		return file, nil
+		return nil
 	}
 	for try := range uint32(maxSubstitutes) {
 		other := w.job.standIn(w.Name.Epoch, ref, try)
-		var err error
 		var again *SampleError
-		if file, err = w.attempt(i, other, file); err == nil {
+		err := w.attempt(i, other, k)
+		if err == nil {
 			verdict.Substitute, verdict.Substituted = other.Index, true
 			w.verdict(*verdict)
-			return file, nil
-		} else if !errors.As(err, &again) {
-			return file, err
+			return nil
+		}
+		if !errors.As(err, &again) {
+			return err
 		}
 	}
-	return file, fmt.Errorf("none of the %d samples drawn to stand in for it decodes either: %w", maxSubstitutes, verdict)
+	return fmt.Errorf("none of the %d samples drawn to stand in for it decodes either: %w", maxSubstitutes, verdict)
 }
 
 // maxSubstitutes bounds the search for a sample that decodes.
@@ -70,37 +80,34 @@ func (j *Job) standIn(epoch uint32, broken Ref, try uint32) Ref {
 	return Ref{index, broken.Repeat}
 }
 
-// attempt reads, decodes and transforms one sample into place i. An error is a *SampleError, a *ReadError, a *RoomError or
-// ErrCancelled.
-func (w *Want) attempt(i int, ref Ref, file []byte) ([]byte, error) {
+// attempt reads, decodes and transforms one sample into place i. An error is a *SampleError, a *ReadError, a *RoomError, ErrCancelled or
+// errGone.
+func (w *Want) attempt(i int, ref Ref, k *worker) error {
 	j := w.job
 	var room [512]byte
 	s, err := j.snapshot.At(int(ref.Index), room[:])
 	if err != nil {
-		return file, &ReadError{Index: ref.Index, Cause: err}
+		return &ReadError{Index: ref.Index, Cause: err}
 	}
 	w.number("label", i, uint64(s.Label))
 	w.number("index", i, ref.Index)
 	if len(j.pictures) == 0 {
-		return file, nil
+		return nil
 	}
-	if file, err = j.read(ref, &s, file); err != nil {
-		return file, err
-	}
-	mask, release, err := j.readMask(ref, &s)
+	mask, release, err := k.readAll(j, ref, &s)
 	defer release()
 	if err != nil {
-		return file, err
+		return err
 	}
 	w.mark(i, filesRead)
 	d, giveBack := w.borrow()
 	defer giveBack()
 	w.mark(i, coreLent)
-	err = w.guard(d, ref, &s, func() error { return w.make(d, i, ref, file, &mask) })
+	err = w.guard(d, ref, &s, func() error { return w.make(d, i, ref, k, &mask) })
 	if isOurs(err) {
-		return file, ofSample(err, ref, &s)
+		return ofSample(err, ref, &s)
 	}
-	return file, j.verdict(ref, &s, err)
+	return j.verdict(ref, &s, err)
 }
 
 // ofSample names the sample in an error that does not know it.
@@ -122,29 +129,15 @@ func isOurs(err error) bool {
 	return err == nil || errors.Is(err, ErrCancelled) || errors.As(err, &small) || errors.As(err, &panicked) || errors.As(err, &other)
 }
 
-// read reads a sample's file.
-func (j *Job) read(ref Ref, s *dataset.Sample, file []byte) ([]byte, error) {
-	if err := j.plan.Limits.CheckFile(s.Size); err != nil {
-		return file, j.verdict(ref, s, err)
-	}
-	begun := time.Now()
-	data, err := j.snapshot.Read(int(ref.Index), file)
-	j.p.spending.reading.Add(int64(time.Since(begun)))
-	if err != nil {
-		return file, &ReadError{Index: ref.Index, Key: string(s.Key), Cause: err}
-	}
-	return data, nil
-}
-
 func (j *Job) verdict(ref Ref, s *dataset.Sample, cause error) *SampleError {
 	op, cause := opOf(cause)
 	return &SampleError{Index: ref.Index, Key: string(s.Key), Op: op, Cause: cause}
 }
 
 // make decodes and transforms a file, and its mask if there are some, into place i.
-func (w *Want) make(d *decoder, i int, ref Ref, file []byte, mask *maskFile) error {
+func (w *Want) make(d *decoder, i int, ref Ref, k *worker, mask *maskFile) error {
 	name := order.Sample{Epoch: w.Name.Epoch, Index: uint32(ref.Index), Repeat: ref.Repeat}
-	all, from, err := d.begin(w.job, name, w.Name.Policy, file)
+	all, from, err := d.begin(w.job, name, w.Name.Policy, k)
 	if err != nil {
 		return err
 	}
@@ -152,17 +145,17 @@ func (w *Want) make(d *decoder, i int, ref Ref, file []byte, mask *maskFile) err
 	if err != nil {
 		return err
 	}
-	for k := range all {
-		if w.job.pictures[k].mask {
-			err = w.mask(d, k, i, mask, from, &all[k])
+	for n := range all {
+		if w.job.pictures[n].mask {
+			err = w.mask(d, n, i, mask, from, &all[n])
 		} else {
-			err = w.picture(d, k, i, &all[k], src)
+			err = w.picture(d, n, i, &all[n], src)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	d.keep(w.job, ref.Index, file)
+	d.keep(w.job, ref.Index, k.file)
 	return nil
 }
 

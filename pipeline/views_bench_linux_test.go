@@ -75,7 +75,7 @@ func (n *indexBench) time(b *testing.B, jobs []*Job, epoch uint32) time.Duration
 	for i, file := range n.files {
 		for at, j := range jobs {
 			d := decoders[at]
-			all, _, err := d.begin(j, order.Sample{Epoch: epoch, Index: uint32(i)}, nil, file)
+			all, _, err := d.begin(j, order.Sample{Epoch: epoch, Index: uint32(i)}, nil, &worker{file: file})
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -30,7 +30,8 @@ type Want struct {
 	Due time.Time
 	// Begun, if set, is called once, from a worker, when the first sample is taken up. It must not block.
 	Begun func()
-	// Account is whose share of the pipeline it takes; see control/share. Nil: one of the pipeline's own.
+	// Account is whose share of the pipeline it takes; see control/share. Its wants are made in order, so that one whose storage hangs holds up
+	// those behind it: give each plan one of its own. Nil: one of the pipeline's own.
 	Account *share.Account
 	// Done is called exactly once, from a goroutine of the pipeline. It must not block. Afterwards nobody writes Dst.
 	Done func(Result)
@@ -80,4 +81,14 @@ func (w *Want) Cancel() {
 	if w.cancelled.CompareAndSwap(false, true) && w.job != nil {
 		w.job.p.queue.drop(w)
 	}
+}
+
+// waits reports whether no sample of a queued want can be read now, since a root that it is read from has no place.
+func (w *Want) waits() bool {
+	for _, r := range w.job.roots {
+		if r.Full() {
+			return true
+		}
+	}
+	return false
 }

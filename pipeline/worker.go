@@ -7,27 +7,60 @@ import (
 
 	"github.com/feedwater-io/feedwater/pipeline/augment"
 	"github.com/feedwater-io/feedwater/pipeline/codec"
+	"github.com/feedwater-io/feedwater/pipeline/dataset"
 	"github.com/feedwater-io/feedwater/pipeline/order"
+	"github.com/feedwater-io/feedwater/pipeline/storage"
 )
 
-// work is a worker: it takes samples until the queue is closed. Reading files needs no core, so there are more workers than
-// decoders; a worker that has read its file waits for a decoder.
-func (p *Pipeline) work() {
-	var file []byte
+// worker takes samples until the queue is closed. Reading files needs no core, so there are more workers than decoders; a worker that has read
+// its file waits for a decoder. One whose call storage does not give back is replaced by another: see storage.Owner, which it is.
+type worker struct {
+	p    *Pipeline
+	file []byte // that was read last
+	call storage.Call
+
+	snapshot *dataset.Snapshot // of the file that is read, or was last
+	index    int               // its sample
+
+	found  []byte // index of the file
+	making bool   // it has none, and one is wanted
+
+	// The sample at hand. places are the roots that it holds a place of; who reads on gives them back.
+	want    *Want
+	at      int
+	places  []*storage.Root
+	surplus bool // another worker was started in its place
+	gone    bool // its sample was failed by GaveUp
+}
+
+// work is a worker's goroutine.
+func (k *worker) work() {
+	k.call.Owner = k
 	for {
-		w, first, n := p.queue.take()
-		switch {
-		case w == nil:
+		w, first, n, places := k.p.queue.take()
+		if w == nil {
+			k.p.leave()
 			return
-		case w.cancelled.Load():
+		}
+		k.want, k.at, k.places = w, first, places
+		if w.cancelled.Load() {
 			w.fail(first, ErrCancelled)
-		default:
+		} else {
 			w.begin()
-			file = w.sample(first, file)
+			w.sample(first, k)
+		}
+		k.leavePlaces()
+		if k.gone {
+			k.comeBack()
+			return
 		}
 		w.finish(n)
-		if cap(file) > keptBytes {
-			file = nil
+		if k.surplus {
+			k.p.leave()
+			return
+		}
+		if cap(k.file) > keptBytes {
+			k.file = nil
 		}
 	}
 }
@@ -116,24 +149,24 @@ func (d *decoder) release() {
 }
 
 // begin looks at a file and draws the parameters of all pictures. It returns the size of the file's own picture too.
-func (d *decoder) begin(j *Job, s order.Sample, policy, file []byte) (all []drawn, from size, err error) {
+func (d *decoder) begin(j *Job, s order.Sample, policy []byte, k *worker) (all []drawn, from size, err error) {
 	if all, err = d.ready(j); err != nil {
 		return nil, size{}, err
 	}
-	if err := j.refusal(d.codec, file); err != nil {
+	if err := j.refusal(d.codec, k.file); err != nil {
 		return nil, size{}, err
 	}
 	parse := d.codec.Parse
 	if j.plan.ApplyEXIF {
 		parse = d.codec.ParseUpright
 	}
-	d.lookUp(j, uint64(s.Index), file)
-	if from.w, from.h, err = parse(file, j.plan.Limits); err != nil {
+	d.useIndex(j, k)
+	if from.w, from.h, err = parse(k.file, j.plan.Limits); err != nil {
 		return nil, size{}, err
 	}
-	for k := range all {
-		all[k].Follow(policy)
-		if all[k].w, all[k].h, err = all[k].Begin(from.w, from.h, s); err != nil {
+	for i := range all {
+		all[i].Follow(policy)
+		if all[i].w, all[i].h, err = all[i].Begin(from.w, from.h, s); err != nil {
 			return nil, size{}, err
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/feedwater-io/feedwater/filename"
 	"github.com/feedwater-io/feedwater/pipeline"
+	"github.com/feedwater-io/feedwater/pipeline/storage"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 )
 
@@ -199,8 +200,8 @@ func (t *stream) done(w *want, m Made) {
 // unread logs what this machine's storage failed to give, unless there is much: trainers go elsewhere for it, and nobody else looks here.
 func (s *Server) unread(err error) {
 	var e *pipeline.ReadError
-	if errors.As(err, &e) {
-		s.storage.warn("a sample could not be read", "key", filename.Text(e.Key), "index", e.Index, "err", e.Cause)
+	if errors.As(err, &e) && !errors.As(err, new(*storage.HungError)) { // of which the root tells
+		s.misread.warn("a sample could not be read", "key", filename.Text(e.Key), "index", e.Index, "err", e.Cause)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/feedwater-io/feedwater/pipeline/augment"
 	"github.com/feedwater-io/feedwater/pipeline/dataset"
 	"github.com/feedwater-io/feedwater/pipeline/revision"
+	"github.com/feedwater-io/feedwater/pipeline/storage"
 )
 
 // Engine is what a node makes batches with: a pipeline (NewEngine), or a stand-in where pixels do not matter.
@@ -38,6 +39,11 @@ type Engine interface {
 type Masker interface {
 	// PrepareMasked binds a plan to two snapshots of Scan, pictures and masks.
 	PrepareMasked(plan *pipeline.Plan, data, masks Data) (Maker, error)
+}
+
+// A Storer is an Engine that knows which roots its files lie in, and whether their storage answers.
+type Storer interface {
+	Storage() *storage.Roots
 }
 
 // Data is a snapshot.
@@ -74,16 +80,26 @@ type engine struct {
 	options dataset.Options
 }
 
+// Scan implements Engine. Where the storage does not answer it returns, and the scan is left to itself.
 func (e engine) Scan(ctx context.Context, folder string) (Data, error) {
 	o := e.options
 	o.Flat, o.Empty = true, true // some plans take such folders, see Prepare
-	return dataset.Open(ctx, folder, o)
+	s, err := pipeline.OpenFolder(ctx, e.Storage(), folder, o)
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
 }
 
+// Same implements Engine. Storage that does not answer cannot say so.
 func (e engine) Same(earlier, later Data) bool {
 	a, ok := earlier.(*dataset.Snapshot)
 	b, also := later.(*dataset.Snapshot)
-	return ok && also && a.Same(b)
+	if !ok || !also {
+		return false
+	}
+	same, err := storage.Do(context.Background(), e.Storage().Of(b.Path()), "look at the folder", func(func()) (bool, error) { return a.Same(b), nil }, nil)
+	return same && err == nil
 }
 
 func (e engine) Prepare(plan *pipeline.Plan, data Data) (Maker, error) {

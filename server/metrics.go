@@ -57,6 +57,7 @@ func newMetrics(s *Server) *metrics {
 			newSometimes("nodes_wanted", "Nodes like this one that would feed the jobs that have streams here.", s.nodesWanted),
 			gauge("draining", "1 while the node shuts down.", func() float64 { return oneIf(s.draining()) }),
 			info(s),
+			newRootMetrics(s),
 		},
 	}
 }

@@ -69,7 +69,7 @@ func (s *Server) snapshot(ctx context.Context, source pipeline.Source, again boo
 	if err := callerOf(ctx).checkRoot(source.Root, s.rootNames()); err != nil {
 		return nil, err
 	}
-	folder, err := s.folder(source)
+	folder, err := s.folder(ctx, source)
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +95,7 @@ func missing(source pipeline.Source, err error) error {
 
 // folder is the folder that a source names, without links. It lies below its root: a path may not climb out, and neither may a
 // link on the way. (A link that somebody with write access swaps between this check and the scan is not guarded against.)
-func (s *Server) folder(source pipeline.Source) (string, error) {
+func (s *Server) folder(ctx context.Context, source pipeline.Source) (string, error) {
 	wanted := string(source.Path)
 	if source.Root == "" {
 		if !filepath.IsAbs(wanted) {
@@ -103,8 +103,7 @@ func (s *Server) folder(source pipeline.Source) (string, error) {
 		}
 		return filepath.Clean(wanted), nil
 	}
-	root, ok := s.options.Roots[source.Root]
-	if !ok {
+	if !isNamed(s.options.Roots, source.Root) {
 		return "", &RootError{Root: brief(source.Root), Have: s.rootNames()}
 	}
 	if len(wanted) > maxPathBytes {
@@ -114,11 +113,11 @@ func (s *Server) folder(source pipeline.Source) (string, error) {
 	if path != "" && !filepath.IsLocal(path) {
 		return "", &PathError{source.Root, wanted, "leads out of it"}
 	}
-	base, err := filepath.EvalSymlinks(root)
+	base, err := s.base(ctx, source.Root)
 	if err != nil {
 		return "", missing(source, err)
 	}
-	folder, err := filepath.EvalSymlinks(filepath.Join(base, path))
+	folder, err := s.resolve(ctx, s.roots.Of(base), filepath.Join(base, path))
 	if err != nil {
 		return "", missing(source, err)
 	}
@@ -137,9 +136,10 @@ func (s *Server) byFingerprint(ctx context.Context, fingerprint string) (*snapsh
 	if fingerprint == "" {
 		return nil, &RootError{Have: names}
 	}
-	if data := s.library.find(fingerprint, s.below(names)); data != nil {
+	if data := s.library.find(fingerprint, s.below(ctx, names)); data != nil {
 		return data, nil
 	}
+	slices.SortStableFunc(names, func(a, b string) int { return s.delay(a) - s.delay(b) })
 	for _, name := range names {
 		data, err := s.snapshot(ctx, pipeline.Source{Root: name}, true)
 		if ctx.Err() != nil {
@@ -157,13 +157,13 @@ func (s *Server) byFingerprint(ctx context.Context, fingerprint string) (*snapsh
 }
 
 // below reports whether a folder, without links, is one of these roots or lies in one. All folders that a node opens lie in some.
-func (s *Server) below(names []string) func(folder string) bool {
+func (s *Server) below(ctx context.Context, names []string) func(folder string) bool {
 	if len(names) == len(s.options.Roots) {
 		return func(string) bool { return true }
 	}
 	var bases []string
 	for _, name := range names {
-		if base, err := filepath.EvalSymlinks(s.options.Roots[name]); err == nil {
+		if base, err := s.base(ctx, name); err == nil {
 			bases = append(bases, base)
 		}
 	}

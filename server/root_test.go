@@ -56,7 +56,7 @@ func TestPathsStayBelowTheirRoot(t *testing.T) {
 		{"r", "a/\x00", "", new(error)},
 		{"none", "a", "", &unknown},
 	} {
-		folder, err := s.folder(pipeline.Source{Root: c.root, Path: filename.Name(c.path)})
+		folder, err := s.folder(t.Context(), pipeline.Source{Root: c.root, Path: filename.Name(c.path)})
 		switch {
 		case c.err == nil && (err != nil || folder != filepath.Join(top, c.folder)):
 			t.Errorf("%q: %q, %v", c.path, folder, err)
@@ -64,7 +64,7 @@ func TestPathsStayBelowTheirRoot(t *testing.T) {
 			t.Errorf("%q: %q, error %v", c.path, folder, err)
 		}
 	}
-	if _, err := s.folder(pipeline.Source{Path: "a"}); !errors.As(err, &path) {
+	if _, err := s.folder(t.Context(), pipeline.Source{Path: "a"}); !errors.As(err, &path) {
 		t.Errorf("a relative path without a root: %v", err)
 	}
 }

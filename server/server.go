@@ -21,6 +21,7 @@ import (
 	"google.golang.org/grpc/keepalive"
 
 	"github.com/feedwater-io/feedwater/control/pulse"
+	"github.com/feedwater-io/feedwater/pipeline/storage"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 	"github.com/feedwater-io/feedwater/watch"
 )
@@ -73,6 +74,8 @@ type Options struct {
 	Tracer trace.Tracer
 	// OnDrain, if set, is called once when Drain begins: the place to stop being announced as healthy.
 	OnDrain func()
+	// OnRoot, if set, is told when the storage of a root answers no more, and when it does again. It must not block.
+	OnRoot func(root string, answers bool)
 	// Log is told of streams that end badly. Default: nobody is.
 	Log *slog.Logger
 }
@@ -126,6 +129,9 @@ func (o Options) withDefaults() Options {
 	if o.OnDrain == nil {
 		o.OnDrain = func() {}
 	}
+	if o.OnRoot == nil {
+		o.OnRoot = func(string, bool) {}
+	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
@@ -154,7 +160,8 @@ type Server struct {
 	flights  *flights
 	wanted   wanted
 	load     load
-	storage  *sparse // what it could not read
+	misread  *sparse // what it could not read
+	roots    *storage.Roots
 	source   *watch.Source
 
 	watchers atomic.Int64
@@ -173,11 +180,12 @@ func New(o Options) *Server {
 		options: o, engine: o.Engine, library: newLibrary(o.Engine, o.SnapshotIdle), memory: &memory{limit: o.NodeBytes},
 		closing: make(chan struct{}), drained: make(chan struct{}), gone: make(chan struct{}), replays: make(chan struct{}, o.Replays),
 	}
+	s.roots = rootsOf(&s.options)
 	s.flights = newFlights(o.ShareBytes)
 	s.shares.weight = s.options.Access.weight
 	s.source = newSource(s)
 	s.metrics = newMetrics(s)
-	s.storage = newSparse(o.Log)
+	s.misread = newSparse(o.Log)
 	s.library.scans = s.metrics.scanned
 	s.places = newPlaces(&s.options, newStrangers(s.metrics.handshakes, s.metrics.unplaced, s.options.Log))
 	s.accounts.all = map[string]*account{}
@@ -318,6 +326,9 @@ func (s *Server) Close() {
 	s.watching.Wait()
 	s.library.close()
 	s.memory.trim()
+	if _, engines := s.engine.(Storer); !engines {
+		s.roots.Close()
+	}
 }
 
 // enter counts a stream in, unless the node goes.

@@ -16,6 +16,7 @@ import (
 	"github.com/feedwater-io/feedwater/filename"
 	"github.com/feedwater-io/feedwater/pipeline"
 	"github.com/feedwater-io/feedwater/pipeline/dataset"
+	"github.com/feedwater-io/feedwater/pipeline/storage"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 )
 
@@ -115,6 +116,8 @@ func judge(err error) verdict {
 		return verdict{code: codes.FailedPrecondition, reason: pb.Reason_REASON_REVISION, metadata: revision.metadata()}
 	case errors.As(err, &changed):
 		return verdict{code: codes.FailedPrecondition, reason: pb.Reason_REASON_DATA_CHANGED}
+	case errors.As(err, new(*storage.HungError)):
+		return verdict{code: codes.Unavailable, reason: pb.Reason_REASON_READ, retry: retryHung}
 	case errors.As(err, &read):
 		return verdict{code: codes.Unavailable, reason: pb.Reason_REASON_READ}
 	case errors.As(err, &room):
@@ -224,6 +227,9 @@ func toFailure(err error) *pb.Failure {
 	}
 	return f
 }
+
+// retryHung is when a trainer may ask a node again whose storage of the data does not answer.
+const retryHung = 2 * time.Second
 
 // retryBusy is when a trainer may ask a busy node again.
 const retryBusy = 200 * time.Millisecond

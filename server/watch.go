@@ -122,6 +122,7 @@ func (s *Server) nodeStatus(before, after reading) *pb.NodeStatus {
 	if s.draining() {
 		n.State = "draining"
 	}
+	n.Error = s.troubled()
 	seconds := after.at.Sub(before.at).Seconds()
 	if seconds <= 0 {
 		return n

@@ -162,7 +162,12 @@ func runAgent(ctx context.Context) error {
 	spans := span.Open(span.Options{Service: "feedwater-agent", Version: version, Log: log})
 	defer spans.Close()
 	local := &localPipelines{log: log, cores: c, lists: o.lists.options(log), index: o.index(o.lists.dir, log, nil), tracer: spans.Tracer()}
-	defer local.close()
+	end := endingOf(ctx)
+	end.lastly(func() { logHanging(local.storage().States(), log) })
+	defer func() {
+		local.close()
+		logHanging(local.storage().States(), log)
+	}()
 	a := agent.New(agent.Options{
 		Control:    os.NewFile(agentControlFD, "control"),
 		Trainer:    trainer,
@@ -179,8 +184,11 @@ func runAgent(ctx context.Context) error {
 	if err != nil {
 		log.Warn("feedwater top will not find this agent", "error", err)
 	}
+	stop = sync.OnceFunc(stop)
 	defer stop()
 	defer o.serve(ctx, a, log)()
+	end.lastly(stop)
+	defer end.begin() // the trainer has gone: what hangs keeps nobody
 	return a.Run(ctx)
 }
 

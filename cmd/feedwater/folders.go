@@ -1,11 +1,18 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
+	"os"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
+
+	"github.com/feedwater-io/feedwater/pipeline/storage"
 )
 
 // folders is a flag of folders by the names that trainers know them by: NAME=FOLDER, or several with commas between them.
@@ -62,3 +69,26 @@ func (f folders) Type() string { return "NAME=FOLDER" }
 func (f folders) many() {}
 
 func (f folders) names() []string { return slices.Sorted(maps.Keys(f)) }
+
+// folderWithin is how long a folder is waited for at the start.
+const folderWithin = 5 * time.Second
+
+// check looks whether the folders are there. One whose storage does not answer may come back: the others are served meanwhile.
+func (f folders) check() error {
+	roots := storage.New(storage.Options{Deadline: folderWithin})
+	defer roots.Close()
+	for _, name := range f.names() {
+		look := func(func()) (fs.FileInfo, error) { return os.Stat(f[name]) }
+		info, err := storage.Do(context.Background(), roots.Of(f[name]), "look at the folder", look, nil)
+		if errors.As(err, new(*storage.HungError)) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("--data %s: %w", name, err)
+		}
+		if !info.IsDir() {
+			return fmt.Errorf("--data %s: %s is no folder", name, f[name])
+		}
+	}
+	return nil
+}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/feedwater-io/feedwater/pipeline"
 	"github.com/feedwater-io/feedwater/pipeline/dataset"
+	"github.com/feedwater-io/feedwater/pipeline/storage"
 )
 
 // indexOptions are the flags of `feedwater index`.
@@ -77,7 +78,11 @@ func (o *indexOptions) run(ctx context.Context, out, status io.Writer) error {
 		return err
 	}
 	show := newProgress(status)
-	data, err := dataset.Open(ctx, o.folder, dataset.Options{CacheDir: o.lists.dir, CacheBytes: int64(o.lists.limit), Progress: show.scanned, Flat: true, Empty: true})
+	roots := storage.New(storage.Options{})
+	defer roots.Close()
+	endingOf(ctx).lastly(func() { sayHanging(roots.States(), status) })
+	lists := dataset.Options{CacheDir: o.lists.dir, CacheBytes: int64(o.lists.limit), Progress: show.scanned, Flat: true, Empty: true}
+	data, err := pipeline.OpenFolder(ctx, roots, o.folder, lists)
 	if err != nil {
 		show.end()
 		return err
@@ -85,7 +90,7 @@ func (o *indexOptions) run(ctx context.Context, out, status io.Writer) error {
 	defer data.Close()
 	began := time.Now()
 	index := pipeline.Index{Dir: dir, MaxBytes: int64(o.limit), Interval: o.interval}
-	done, err := pipeline.IndexSnapshot(ctx, data, index, o.workers, func(n pipeline.Indexed) { show.step(n.Seen, data.Len()) })
+	done, err := pipeline.IndexSnapshot(ctx, roots, data, index, o.workers, func(n pipeline.Indexed) { show.step(n.Seen, data.Len()) })
 	show.end()
 	if err != nil && !errors.Is(err, context.Canceled) {
 		return err

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"runtime"
 	"strconv"
 	"sync"
 	"time"
@@ -17,6 +18,7 @@ import (
 	"github.com/feedwater-io/feedwater/filename"
 	"github.com/feedwater-io/feedwater/pipeline"
 	"github.com/feedwater-io/feedwater/pipeline/dataset"
+	"github.com/feedwater-io/feedwater/pipeline/storage"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 	"github.com/feedwater-io/feedwater/server"
 )
@@ -29,6 +31,9 @@ type localPipelines struct {
 	index  *pipeline.Index // nil: none
 	tracer trace.Tracer    // nil: none
 
+	made  sync.Once
+	roots *storage.Roots // see storage
+
 	mu      sync.Mutex
 	servers map[int]*localServer
 }
@@ -36,6 +41,12 @@ type localPipelines struct {
 type localServer struct {
 	*server.Server
 	pipeline *pipeline.Pipeline
+}
+
+// storage are the roots of all folders that Loaders read.
+func (l *localPipelines) storage() *storage.Roots {
+	l.made.Do(func() { l.roots = storage.New(storage.Options{Places: 3 * runtime.GOMAXPROCS(0)}) })
+	return l.roots
 }
 
 // get returns the server of a pipeline with that many workers; 0: this rank's share of the cores.
@@ -49,7 +60,7 @@ func (l *localPipelines) get(workers int) (*localServer, error) {
 	if s := l.servers[workers]; s != nil {
 		return s, nil
 	}
-	p, err := pipeline.Open(pipeline.Options{Workers: workers, OnPanic: panicLog(l.log), Index: l.index})
+	p, err := pipeline.Open(pipeline.Options{Workers: workers, OnPanic: panicLog(l.log), Index: l.index, Storage: l.storage()})
 	if err != nil {
 		return nil, err
 	}
@@ -76,6 +87,7 @@ func (l *localPipelines) close() {
 		s.Close()
 		s.pipeline.Close()
 	}
+	l.storage().Close()
 }
 
 // shareOfCores divides the cores this process may use among the ranks of this host.
@@ -165,7 +177,7 @@ func (l *localPipelines) matchByFingerprint(ctx context.Context, p agent.Plan) (
 func (l *localPipelines) fingerprint(ctx context.Context, folder string, flat, empty bool) (string, error) {
 	o := l.lists
 	o.Flat, o.Empty = flat, empty
-	s, err := dataset.Open(ctx, folder, o)
+	s, err := pipeline.OpenFolder(ctx, l.storage(), folder, o)
 	if err != nil {
 		return "", &client.DataError{Path: folder, Message: fmt.Sprintf("find %s on the nodes by its fingerprint: %v", folder, err)}
 	}
@@ -177,7 +189,7 @@ func (l *localPipelines) fingerprint(ctx context.Context, folder string, flat, e
 func (l *localPipelines) listing(ctx context.Context, folder string) (found agent.Listing, err error) {
 	o := l.lists
 	o.Flat, o.Empty = true, true
-	s, err := dataset.Open(ctx, folder, o)
+	s, err := pipeline.OpenFolder(ctx, l.storage(), folder, o)
 	if err != nil {
 		return found, &client.DataError{Path: folder, Message: err.Error()}
 	}

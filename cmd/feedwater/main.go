@@ -31,8 +31,11 @@ type usageError struct{ error }
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 
 func run(args []string, stdout, stderr io.Writer) int {
-	ctx, stop := untilSignal()
+	end := newEnding()
+	ctx, stop := untilSignal(end.begin)
 	defer stop()
+	defer end.done()
+	ctx = context.WithValue(ctx, endingKey{}, end)
 	root := newRoot()
 	root.SetArgs(args)
 	root.SetOut(stdout)
@@ -54,8 +57,9 @@ func run(args []string, stdout, stderr io.Writer) int {
 	}
 }
 
-// untilSignal returns a context that ends with the first SIGINT or SIGTERM; from then on a second one ends the process, as usual.
-func untilSignal() (ctx context.Context, stop func()) {
+// untilSignal returns a context that ends with the first SIGINT or SIGTERM, which told is told of; from then on a second one ends the process, as
+// usual.
+func untilSignal(told func()) (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
@@ -64,6 +68,7 @@ func untilSignal() (ctx context.Context, stop func()) {
 		defer close(done)
 		select {
 		case <-signals:
+			told()
 		case <-ctx.Done():
 		}
 		signal.Stop(signals)

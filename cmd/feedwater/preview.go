@@ -146,16 +146,16 @@ func (o *previewOptions) rows(ctx context.Context, plan *pipeline.Plan) ([]sheet
 	if err != nil {
 		return nil, usageError{err}
 	}
-	data, err := dataset.Open(ctx, o.folder, dataset.Options{CacheDir: lists.dir, CacheBytes: int64(lists.limit), Flat: true, Empty: true})
-	if err != nil {
-		return nil, err
-	}
-	defer data.Close()
 	p, err := pipeline.Open(pipeline.Options{})
 	if err != nil {
 		return nil, err
 	}
 	defer p.Close()
+	data, err := pipeline.OpenFolder(ctx, p.Storage(), o.folder, dataset.Options{CacheDir: lists.dir, CacheBytes: int64(lists.limit), Flat: true, Empty: true})
+	if err != nil {
+		return nil, err
+	}
+	defer data.Close()
 	plain := *plan
 	plain.Transforms, plain.Views = augment.Chain{}, nil
 	original, err := p.Prepare(&plain, data)

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -19,6 +18,7 @@ import (
 	"google.golang.org/grpc/reflection"
 
 	"github.com/feedwater-io/feedwater/pipeline"
+	"github.com/feedwater-io/feedwater/pipeline/storage"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 	"github.com/feedwater-io/feedwater/server"
 	"github.com/feedwater-io/feedwater/span"
@@ -39,6 +39,7 @@ type serveOptions struct {
 	lists     listPlace
 	indexes   indexPlace
 	drain     time.Duration
+	read      time.Duration
 	numerics  string
 	pace      time.Duration
 }
@@ -79,6 +80,7 @@ SIGTERM and Ctrl-C finish what is in flight, then exit 0; a second one ends the 
 	o.lists.addFlags(f)
 	o.indexes.addFlags(f, "; off: none")
 	f.DurationVar(&o.drain, "drain-timeout", 30*time.Second, "how long to finish what is in flight when told to stop")
+	f.DurationVar(&o.read, "read-timeout", storage.DefaultDeadline, "how long a file may take to be read; then its batch is made by another node, and its root counts as sick until it answers")
 	o.logOptions.addTo(f)
 	f.StringVar(&o.numerics, "test-numerics", "", "pretend to compute differently, for tests of trainers")
 	f.DurationVar(&o.pace, "test-sample-time", 0, "take at least so long for a sample, for tests of many nodes on one machine")
@@ -90,6 +92,9 @@ SIGTERM and Ctrl-C finish what is in flight, then exit 0; a second one ends the 
 
 // leastMemory is less than any batch takes that is worth sending, in bytes.
 const leastMemory = 1 << 20
+
+// leastReadTimeout is what storage that is well may take now and then.
+const leastReadTimeout = time.Second
 
 // maxWorkers is more than any machine has cores.
 const maxWorkers = 4096
@@ -105,6 +110,8 @@ func (o *serveOptions) check() error {
 		return fmt.Errorf("--workers %d is not within 0 (one per core) to %d", o.workers, maxWorkers)
 	case o.memory < leastMemory:
 		return fmt.Errorf("--max-memory %s: no batch fits; give %s at least", &o.memory, new(byteSize(leastMemory)))
+	case o.read != 0 && o.read < leastReadTimeout:
+		return fmt.Errorf("--read-timeout %s: give %s at least", o.read, leastReadTimeout)
 	case o.drain < 0:
 		return fmt.Errorf("--drain-timeout %s is negative", o.drain)
 	case o.hostConns < 0:
@@ -124,20 +131,11 @@ func (o *serveOptions) check() error {
 			return err
 		}
 	}
-	for _, name := range o.data.names() {
-		info, err := os.Stat(o.data[name])
-		if err != nil {
-			return fmt.Errorf("--data %s: %w", name, err)
-		}
-		if !info.IsDir() {
-			return fmt.Errorf("--data %s: %s is no folder", name, o.data[name])
-		}
-	}
-	return nil
+	return o.data.check()
 }
 
 // run serves until ctx ends, then drains.
-func (o *serveOptions) run(ctx context.Context, stdout, stderr io.Writer) error {
+func (o *serveOptions) run(ctx context.Context, stdout, stderr io.Writer) (failure error) {
 	if err := o.check(); err != nil {
 		return usageError{err}
 	}
@@ -160,11 +158,15 @@ func (o *serveOptions) run(ctx context.Context, stdout, stderr io.Writer) error 
 	defer limit.undo()
 	p, err := pipeline.Open(pipeline.Options{
 		Workers: o.workers, Numerics: o.numerics, SampleTime: o.pace, OnPanic: panicLog(log), Index: o.indexes.index(o.lists.dir, log, limit.hold),
+		ReadTimeout: o.read,
 	})
 	if err != nil {
 		return err
 	}
-	defer p.Close()
+	defer func() {
+		p.Close()
+		failure = withHanging(failure, p.Storage().States())
+	}()
 	spans := span.Open(span.Options{Service: "feedwater-node", Version: version, Log: log})
 	defer spans.Close()
 	lists := o.lists.options(log)
@@ -176,6 +178,7 @@ func (o *serveOptions) run(ctx context.Context, stdout, stderr io.Writer) error 
 		Version: version,
 		Tracer:  spans.Tracer(),
 		OnDrain: ready.drain,
+		OnRoot:  announceRoots(ready.node, o.data.names()),
 		Log:     log,
 		TLS:     secure.tls, Access: secure.access, Audit: secure.audit, HostConnections: o.hostConns, HostShare: o.hostShare,
 	})
@@ -203,6 +206,14 @@ func (o *serveOptions) serve(ctx context.Context, s *server.Server, secure secur
 		return err
 	}
 	defer stopHTTP()
+	end := endingOf(ctx)
+	end.waits(o.drain)
+	end.lastly(func() {
+		logHanging(s.Storage(), log)
+		_ = listener.Close()
+		stopHTTP()
+		g.Stop()
+	})
 	served := make(chan error, 1)
 	go func() { served <- g.Serve(s.Listener(newAccepting(listener, log))) }()
 	started(addressOf(listener))

@@ -160,7 +160,10 @@ func (q *Queue[T]) tidy(l *line[T]) {
 }
 
 // Take hands out the next sample; false if there is none.
-func (q *Queue[T]) Take(now float64) (Turn[T], bool) {
+func (q *Queue[T]) Take(now float64) (Turn[T], bool) { return q.TakeUnless(now, nil) }
+
+// TakeUnless is Take that leaves accounts out for which held says that what they need first has to wait for something else.
+func (q *Queue[T]) TakeUnless(now float64, held func(T) bool) (Turn[T], bool) {
 	if len(q.dropped) > 0 {
 		e := q.dropped[0]
 		q.dropped = q.dropped[1:]
@@ -169,7 +172,7 @@ func (q *Queue[T]) Take(now float64) (Turn[T], bool) {
 		q.samples -= t.Count
 		return t, true
 	}
-	l := q.choose(now)
+	l := q.choose(now, held)
 	if l == nil {
 		return Turn[T]{}, false
 	}
@@ -191,12 +194,12 @@ func (q *Queue[T]) Take(now float64) (Turn[T], bool) {
 }
 
 // choose is the line that is served next: of urgent accounts that of the party with the least virtual time, of which the one with the least
-// of its own, else the one whose want is due first.
-func (q *Queue[T]) choose(now float64) *line[T] {
+// of its own, else the one whose want is due first. Lines whose first entry is held are left out.
+func (q *Queue[T]) choose(now float64, held func(T) bool) *line[T] {
 	var best *line[T]
 	for _, l := range q.lines {
 		q.ledger.rouse(l.account, l.soonest.due-now)
-		if best == nil || l.precedes(best) {
+		if (best == nil || l.precedes(best)) && (held == nil || !held(l.entries[0].Value)) {
 			best = l
 		}
 	}

@@ -39,6 +39,9 @@ type Options struct {
 	Refresh bool
 	// MaxEncodedBytes is the size of the largest file that Read reads. Default 256 MiB.
 	MaxEncodedBytes int64
+	// Alive, if set, is called by any goroutine of Open whenever the file system has answered, so that a scan that takes long is told from one
+	// that stands still.
+	Alive func()
 
 	// Flat takes a folder without folders in it too: its pictures are samples, of one class whose name is empty.
 	Flat bool
@@ -140,6 +143,7 @@ func (s *Snapshot) open(ctx context.Context, path string, o Options) error {
 	if s.root, err = openRoot(s.path); err != nil {
 		return err
 	}
+	s.root.alive = o.Alive
 	s.cache = newCache(o, s.path)
 	var seen []int64
 	if !o.Refresh && s.load(ctx, o, func(scanned int64) bool {
@@ -258,14 +262,14 @@ func (s *Snapshot) At(i int, buf []byte) (_ Sample, err error) {
 	return s.manifest.at(i, buf)
 }
 
-// Close waits for calls of At, and for the opening of files by Read, then gives the memory and the root's handle back. Later
-// calls of At and Read return ErrClosed. Closing twice does nothing.
+// Close waits for calls of At, then gives the memory back, and the root's handle when no Read opens a file any more: storage that does not
+// answer keeps nobody waiting. Later calls of At and Read return ErrClosed. Closing twice does nothing.
 func (s *Snapshot) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var err error
 	if s.root != nil {
-		err = s.root.close()
+		err = s.root.release()
 	}
 	s.memory.free()
 	s.manifest, s.root = nil, nil

@@ -43,12 +43,12 @@ func (s *Snapshot) openSample(i int, room []byte) (Sample, file, error) {
 	if sample.Size > s.maxBytes {
 		return Sample{}, file{}, &TooLargeError{Path: string(sample.Key), Size: sample.Size, Limit: s.maxBytes}
 	}
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	if s.root == nil {
+	root := s.held()
+	if root == nil {
 		return Sample{}, file{}, ErrClosed
 	}
-	f, err := s.root.openFile(sample.Key)
+	defer func() { _ = root.release() }()
+	f, err := root.openFile(sample.Key)
 	switch {
 	case err == nil:
 		return sample, f, nil

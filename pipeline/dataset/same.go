@@ -12,6 +12,11 @@ func (s *Snapshot) Same(later *Snapshot) bool {
 	if s == later {
 		return true
 	}
+	then, err := s.rootNow()
+	now, nowErr := later.rootNow()
+	if err != nil || nowErr != nil || then.device != now.device || !then.isStill(now) {
+		return false
+	}
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	later.mu.RLock()
@@ -19,12 +24,17 @@ func (s *Snapshot) Same(later *Snapshot) bool {
 	if s.manifest == nil || later.manifest == nil {
 		return false
 	}
-	then, err := s.root.stat("")
-	now, nowErr := later.root.stat("")
-	if err != nil || nowErr != nil || then.device != now.device || !then.isStill(now) {
-		return false
-	}
 	return s.maxBytes == later.maxBytes && sameLists(s.memory.data, later.memory.data)
+}
+
+// rootNow looks at the root as it is now.
+func (s *Snapshot) rootNow() (attributes, error) {
+	root := s.held()
+	if root == nil {
+		return attributes{}, ErrClosed
+	}
+	defer func() { _ = root.release() }()
+	return root.stat("")
 }
 
 // sameLists compares two manifests, but for when they were made.

@@ -10,26 +10,34 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"sync/atomic"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
 
 // root is a handle on a data set's folder: what is below it stays reachable when the folder is renamed.
-type root struct{ fd int }
+type root struct {
+	fd    int
+	users atomic.Int64 // see hold
+	alive func()       // see Options.Alive; may be nil
+}
 
 func openRoot(path string) (*root, error) {
 	fd, err := openDirectory(unix.AT_FDCWD, path)
 	if err != nil {
 		return nil, &fs.PathError{Op: "open", Path: path, Err: err}
 	}
-	return &root{fd}, nil
+	return &root{fd: fd}, nil
 }
 
 func (r *root) close() error { return unix.Close(r.fd) }
 
 // stat follows links; path is below the root, "" for the root itself.
-func (r *root) stat(path string) (attributes, error) { return statAt(r.fd, cmp.Or(path, ".")) }
+func (r *root) stat(path string) (attributes, error) {
+	defer r.tellAlive()
+	return statAt(r.fd, cmp.Or(path, "."))
+}
 
 // openFile opens for reading and never waits: not for the writer of a FIFO, nor for a device. It appends to key.
 func (r *root) openFile(key []byte) (file, error) {
@@ -69,6 +77,7 @@ func (f file) read(p []byte) (n int, err error) {
 
 // directory reads the entries of an open directory.
 type directory struct {
+	root      *root
 	fd        int
 	buf, rest []byte
 }
@@ -76,14 +85,18 @@ type directory struct {
 // openDir opens the directory path below the root, "" for the root itself; buf is its working memory.
 func (r *root) openDir(path string, buf []byte) (*directory, error) {
 	fd, err := openDirectory(r.fd, cmp.Or(path, "."))
-	return &directory{fd: fd, buf: buf}, err
+	r.tellAlive()
+	return &directory{root: r, fd: fd, buf: buf}, err
 }
 
 func (d *directory) close() { _ = unix.Close(d.fd) }
 
 func (d *directory) attributes() (attributes, error) { return file{d.fd}.attributes() }
 
-func (d *directory) stat(name []byte) (attributes, error) { return statAt(d.fd, string(name)) }
+func (d *directory) stat(name []byte) (attributes, error) {
+	defer d.root.tellAlive()
+	return statAt(d.fd, string(name))
+}
 
 // next returns entries in the file system's order, without "." and "..", and io.EOF after the last. The name is valid until
 // the next call.
@@ -112,6 +125,7 @@ func (d *directory) fill() error {
 		n, err = unix.Getdents(d.fd, d.buf)
 		return err
 	})
+	d.root.tellAlive()
 	if err == nil && n == 0 {
 		err = io.EOF
 	}

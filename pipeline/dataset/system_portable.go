@@ -9,12 +9,17 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"syscall"
 )
 
 // root names a data set's folder. This file is for systems that nodes seldom run on; it works with paths and allocates.
 // `go test -tags portable` tests it on Linux.
-type root struct{ path string }
+type root struct {
+	path  string
+	users atomic.Int64 // see hold
+	alive func()       // see Options.Alive; may be nil
+}
 
 func openRoot(path string) (*root, error) {
 	fi, err := os.Stat(path)
@@ -24,14 +29,17 @@ func openRoot(path string) (*root, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &root{path}, nil
+	return &root{path: path}, nil
 }
 
 func (r *root) close() error { return nil }
 
 func (r *root) join(path string) string { return filepath.Join(r.path, filepath.FromSlash(path)) }
 
-func (r *root) stat(path string) (attributes, error) { return statPath(r.join(path)) }
+func (r *root) stat(path string) (attributes, error) {
+	defer r.tellAlive()
+	return statPath(r.join(path))
+}
 
 // openFile opens only what is a regular file just before, since opening a FIFO may wait.
 func (r *root) openFile(key []byte) (file, error) {
@@ -68,6 +76,7 @@ func (f file) read(p []byte) (int, error) {
 }
 
 type directory struct {
+	root *root
 	path string
 	f    *os.File
 	rest []os.DirEntry
@@ -75,7 +84,8 @@ type directory struct {
 
 func (r *root) openDir(path string, _ []byte) (*directory, error) {
 	f, err := os.Open(r.join(path))
-	return &directory{path: r.join(path), f: f}, cause(err)
+	r.tellAlive()
+	return &directory{root: r, path: r.join(path), f: f}, cause(err)
 }
 
 func (d *directory) close() { _ = d.f.Close() }
@@ -83,12 +93,14 @@ func (d *directory) close() { _ = d.f.Close() }
 func (d *directory) attributes() (attributes, error) { return statPath(d.path) }
 
 func (d *directory) stat(name []byte) (attributes, error) {
+	defer d.root.tellAlive()
 	return statPath(filepath.Join(d.path, string(name)))
 }
 
 func (d *directory) next() ([]byte, kind, error) {
 	if len(d.rest) == 0 {
 		var err error
+		d.root.tellAlive()
 		if d.rest, err = d.f.ReadDir(1024); len(d.rest) == 0 {
 			return nil, kindUnknown, err
 		}

@@ -23,7 +23,11 @@ const lookEvery = 100 * time.Millisecond
 // waitForTurn waits while others scan the data set, and tells o.Progress how far they are. It waits no longer for another process's scan that
 // stands still.
 func (c *cache) waitForTurn(ctx context.Context, o Options) (*turn, error) {
-	if err := inProcess.wait(ctx, c.name); err != nil {
+	alive := o.Alive // waiting for somebody else is no sign of storage that hangs
+	if alive == nil {
+		alive = func() {}
+	}
+	if err := inProcess.wait(ctx, c.name, alive); err != nil {
 		return nil, err
 	}
 	t := &turn{name: c.name, report: o.Progress}
@@ -49,6 +53,7 @@ func (c *cache) waitForTurn(ctx context.Context, o Options) (*turn, error) {
 		}
 		select {
 		case <-time.After(lookEvery):
+			alive()
 		case <-ctx.Done():
 			t.end()
 			return nil, ctx.Err()
@@ -111,8 +116,8 @@ type queue struct {
 
 var inProcess = turns{all: map[string]*queue{}}
 
-// wait returns when it is the caller's turn, who calls next.
-func (t *turns) wait(ctx context.Context, name string) error {
+// wait returns when it is the caller's turn, who calls next. Meanwhile it calls alive, now and then.
+func (t *turns) wait(ctx context.Context, name string, alive func()) error {
 	t.mu.Lock()
 	q := t.all[name]
 	if q == nil {
@@ -121,12 +126,18 @@ func (t *turns) wait(ctx context.Context, name string) error {
 	}
 	q.all++
 	t.mu.Unlock()
-	select {
-	case q.busy <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		t.leave(name, q)
-		return ctx.Err()
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case q.busy <- struct{}{}:
+			return nil
+		case <-tick.C:
+			alive()
+		case <-ctx.Done():
+			t.leave(name, q)
+			return ctx.Err()
+		}
 	}
 }
 

@@ -44,7 +44,8 @@ func (s *Store) drop(present map[string]fs.DirEntry) {
 
 // cover marks the samples that a file has records of, and reports whether it is needed: it has one that was not marked, or cannot be read now.
 func (g *segment) cover(covered []bool) (needed bool) {
-	entries := g.data[headBytes : len(g.data)-len(g.records)-checksumBytes]
+	data := g.memory.data
+	entries := data[headBytes : len(data)-len(g.records)-checksumBytes]
 	err := guarded(func() {
 		for i := 0; i < len(entries); i += entryBytes {
 			sample := binary.LittleEndian.Uint32(entries[i:])

@@ -1,6 +1,7 @@
 package sidecar
 
 import (
+	"context"
 	"encoding/binary"
 	"time"
 
@@ -63,20 +64,31 @@ func (s *Store) Find(sample int, file, buf []byte) (data []byte, make bool) {
 	return record[:0], at != nothing && !s.closed && !s.stopped
 }
 
-// fetch copies a record.
+// fetch copies a record. The disk that it is read from keeps nobody else waiting.
 func (s *Store) fetch(sample int, buf []byte) (record []byte, at place, found bool) {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	if sample < 0 || sample >= len(s.places) {
-		return buf[:0], nothing, false
-	}
-	at = s.places[sample]
+	at, records, m := s.hold(sample)
 	if at <= nothing {
 		return buf[:0], at, false
 	}
+	defer m.release()
 	record = buf[:0]
-	err := guarded(func() { record, found = copyRecord(s.segments[at.segment()].records, at.offset(), buf) })
+	err := guarded(func() { record, found = copyRecord(records, at.offset(), buf) })
 	return record, at, found && err == nil
+}
+
+// hold finds the records among which a sample's lies, and keeps their memory until m is released.
+func (s *Store) hold(sample int) (at place, records []byte, m *memory) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if sample < 0 || sample >= len(s.places) {
+		return nothing, nil, nil
+	}
+	if at = s.places[sample]; at <= nothing {
+		return at, nil, nil
+	}
+	g := &s.segments[at.segment()]
+	g.memory.hold()
+	return at, g.records, g.memory
 }
 
 // Put keeps a record about a file, in place of any other about that sample; empty data says that there is none, for as long as the Store lives.
@@ -89,11 +101,19 @@ func (s *Store) Put(sample int, file, data []byte) {
 	}
 }
 
-// PutAll is Put that waits where the disk does not keep up. It reports whether the Store knows what it was told.
-func (s *Store) PutAll(sample int, file, data []byte) bool {
+// PutAll is Put that waits where the disk does not keep up, until ctx ends. It reports whether the Store knows what it was told.
+func (s *Store) PutAll(ctx context.Context, sample int, file, data []byte) bool {
+	defer context.AfterFunc(ctx, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.taken.Broadcast()
+	})()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for len(data) > 0 && s.behind() {
+		if ctx.Err() != nil {
+			return false
+		}
 		s.taken.Wait()
 	}
 	return s.put(sample, file, data)

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -33,14 +34,14 @@ const (
 
 // segment is what a Store has of one: mapped, or still in memory, without a name.
 type segment struct {
-	name string // of its file
-	memory
+	name    string  // of its file
+	memory  *memory // nil: records are not in a file
 	records []byte
 }
 
 func (s *segment) free() {
-	s.memory.free()
-	s.name, s.records = "", nil
+	s.memory.release()
+	s.memory, s.name, s.records = nil, "", nil
 }
 
 // pending is a segment that is being gathered.
@@ -94,7 +95,7 @@ func (s *Store) load(path string) error {
 	var entries, records []byte
 	fault := guarded(func() { entries, records, err = parse(m.data, s.key, len(s.places)) })
 	if err = errors.Join(fault, err); err != nil {
-		m.free()
+		m.release()
 		return err
 	}
 	s.adopt(segment{filepath.Base(path), m, records}, entries)
@@ -117,32 +118,44 @@ func (s *Store) adopt(g segment, entries []byte) {
 // yieldsTo reports whether a file says it later than a segment; of one file the later entry counts, and what is not written yet is the latest.
 func (s *segment) yieldsTo(name string) bool { return s.name != "" && s.name <= name }
 
-// memory is the bytes of a file.
+// memory is the bytes of a file. Nil holds nothing, and does nothing.
 type memory struct {
 	data   []byte
 	mapped bool
+	holds  atomic.Int64 // besides the first one
 }
 
-func (m *memory) free() {
+// hold keeps the memory until release.
+func (m *memory) hold() {
+	if m != nil {
+		m.holds.Add(1)
+	}
+}
+
+// release ends a hold; the last one gives the memory back.
+func (m *memory) release() {
+	if m == nil || m.holds.Add(-1) >= 0 {
+		return
+	}
 	if m.mapped {
 		unmap(m.data)
 	}
-	*m = memory{}
+	m.data = nil
 }
 
 // mapPath maps a whole file.
-func mapPath(path string) (memory, error) {
+func mapPath(path string) (*memory, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a FIFO of that name must not hold anybody up
 	if err != nil {
-		return memory{}, err
+		return nil, err
 	}
 	defer f.Close()
 	info, err := f.Stat()
 	if err != nil {
-		return memory{}, err
+		return nil, err
 	}
 	if !info.Mode().IsRegular() || info.Size() < headBytes+checksumBytes || info.Size() > 1<<33 {
-		return memory{}, errDamaged
+		return nil, errDamaged
 	}
 	return mapFile(f, int(info.Size()))
 }

@@ -275,7 +275,7 @@ func TestCutWhileInUse(t *testing.T) {
 	if err := os.Truncate(name, 0); err != nil {
 		t.Fatal(err)
 	}
-	if n := found(t, s); n != 0 && s.segments[0].mapped {
+	if n := found(t, s); n != 0 && s.segments[0].memory.mapped {
 		t.Errorf("%d found", n)
 	}
 	fill(s)
@@ -291,7 +291,7 @@ func TestFaultIsNoDamage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer m.free()
+	defer m.release()
 	if err := os.Truncate(name, 0); err != nil {
 		t.Fatal(err)
 	}
@@ -395,7 +395,7 @@ func TestPutAll(t *testing.T) {
 		for who := range 3 {
 			putting.Go(func() {
 				for i := who; i < 20*samples; i += 3 {
-					if k := i % samples; !s.PutAll(k, fileOf(k), wantOf(k)) {
+					if k := i % samples; !s.PutAll(t.Context(), k, fileOf(k), wantOf(k)) {
 						t.Errorf("record %d is not kept", i)
 					}
 				}
@@ -408,7 +408,7 @@ func TestPutAll(t *testing.T) {
 			t.Errorf("%d found", n)
 		}
 		s.Close()
-		if s.PutAll(0, fileOf(0), wantOf(0)) {
+		if s.PutAll(t.Context(), 0, fileOf(0), wantOf(0)) {
 			t.Error("a closed store keeps something")
 		}
 		o.create = func(string) (writer, error) { return nil, syscall.EROFS }
@@ -417,7 +417,7 @@ func TestPutAll(t *testing.T) {
 			fill(s)
 			s.running.Wait()
 		}
-		if s.PutAll(0, fileOf(0), wantOf(0)) {
+		if s.PutAll(t.Context(), 0, fileOf(0), wantOf(0)) {
 			t.Error("kept where nothing can be written")
 		}
 	})

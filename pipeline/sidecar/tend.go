@@ -103,7 +103,7 @@ func (s *Store) flush() {
 	}
 	head := headBytes + len(p.entries) + checksumBytes
 	if len(m.data) != head+len(p.records) { // somebody cut it short
-		m.free()
+		m.release()
 		return
 	}
 	s.mu.Lock()

@@ -1,0 +1,146 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/feedwater-io/feedwater/pipeline/storage"
+)
+
+// ending ends the process where a command that was told to end does not: a call on storage that the kernel does not give back keeps its
+// goroutine, and whoever waits for that.
+type ending struct {
+	exit func(code int)
+
+	mu    sync.Mutex
+	grace time.Duration // from the signal, or from begin
+	timer *time.Timer   // nil: not told to end
+	last  []func()
+	over  bool // the command has returned
+}
+
+// endWithin is how long a command takes to end at most, from the signal on, or from the end of what else it waits for.
+const endWithin = 5 * time.Second
+
+func newEnding() *ending { return &ending{exit: os.Exit, grace: endWithin} }
+
+type endingKey struct{}
+
+// endingOf is the ending of the command that runs with a context; tests may have none, for which one that does nothing is returned.
+func endingOf(ctx context.Context) *ending {
+	if e, ok := ctx.Value(endingKey{}).(*ending); ok {
+		return e
+	}
+	return &ending{over: true}
+}
+
+// waits says for how long the command may wait for something before it ends.
+func (e *ending) waits(d time.Duration) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.grace = d + endWithin
+}
+
+// lastly has f called before the process is ended by force: to close what others see, and to say what hangs. It must not wait.
+func (e *ending) lastly(f func()) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.last = append(e.last, f)
+}
+
+// begin says that the command was told to end, or ends. Saying it again does nothing.
+func (e *ending) begin() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.timer == nil && !e.over {
+		e.timer = time.AfterFunc(e.grace, e.force)
+	}
+}
+
+// done says that the command has returned.
+func (e *ending) done() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.over = true
+	if e.timer != nil {
+		e.timer.Stop()
+	}
+}
+
+// force ends the process.
+func (e *ending) force() {
+	e.mu.Lock()
+	over, last := e.over, e.last
+	e.over = true
+	e.mu.Unlock()
+	if over {
+		return
+	}
+	said := make(chan struct{})
+	go func() { // what it calls may hang too
+		defer close(said)
+		for _, f := range last {
+			f()
+		}
+	}()
+	select {
+	case <-said:
+	case <-time.After(lastWordsWithin):
+	}
+	e.exit(exitError)
+}
+
+// lastWordsWithin is how long what was given to lastly may take, all together.
+const lastWordsWithin = time.Second
+
+// errHangs ends a command that has done all it can, while calls on storage did not come back.
+type errHangs struct{ calls []string }
+
+func (e *errHangs) Error() string {
+	return "ended while calls on storage hang: " + strings.Join(e.calls, "; ")
+}
+
+// hanging is an *errHangs of the calls that are in flight; nil: there are none.
+func hanging(roots []storage.State) error {
+	var calls []string
+	for _, r := range roots {
+		if r.Calls > 0 {
+			calls = append(calls, fmt.Sprintf("%d on %s (%s), for up to %s", r.Calls, r.Name, r.Folder, r.Oldest.Round(time.Second)))
+		}
+	}
+	if len(calls) == 0 {
+		return nil
+	}
+	return &errHangs{calls}
+}
+
+// logHanging logs the calls that did not come back.
+func logHanging(roots []storage.State, log *slog.Logger) {
+	if err := hanging(roots); err != nil {
+		log.Error("ends without waiting any longer", "err", err)
+	}
+}
+
+// sayHanging tells a person of the calls that did not come back.
+func sayHanging(roots []storage.State, w io.Writer) {
+	if err := hanging(roots); err != nil {
+		fmt.Fprintf(w, "feedwater: %v\n", err)
+	}
+}
+
+// withHanging is err, or what hangs where there is none.
+func withHanging(err error, roots []storage.State) error {
+	if err == nil || errors.Is(err, context.Canceled) {
+		if hangs := hanging(roots); hangs != nil {
+			return hangs
+		}
+	}
+	return err
+}

@@ -1,0 +1,24 @@
+package pipeline
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/feedwater-io/feedwater/pipeline/dataset"
+	"github.com/feedwater-io/feedwater/pipeline/storage"
+)
+
+// OpenFolder is dataset.Open that comes back where the storage of the folder does not answer, with an error that wraps a *storage.HungError,
+// and within a second of the end of ctx. The scan is then left to itself, and what it brings is closed.
+func OpenFolder(ctx context.Context, roots *storage.Roots, folder string, o dataset.Options) (*dataset.Snapshot, error) {
+	scan := func(alive func()) (*dataset.Snapshot, error) {
+		o.Alive = alive
+		return dataset.Open(ctx, folder, o)
+	}
+	shut := func(s *dataset.Snapshot) { _ = s.Close() }
+	s, err := storage.Do(ctx, roots.Of(folder), "list", scan, shut)
+	if hung, ok := err.(*storage.HungError); ok { //nolint:errorlint // what dataset.Open returns names the folder
+		return nil, fmt.Errorf("open data set %s: %w", folder, hung)
+	}
+	return s, err
+}

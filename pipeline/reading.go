@@ -1,0 +1,173 @@
+package pipeline
+
+import (
+	"errors"
+	"time"
+
+	"github.com/feedwater-io/feedwater/pipeline/dataset"
+	"github.com/feedwater-io/feedwater/pipeline/storage"
+)
+
+// errGone says that a worker's call was given up, and its sample with it: the want is no longer the worker's.
+var errGone = errors.New("the call was given up")
+
+// reading makes a call that storage may not give back. The error is that of f, a *storage.HungError, or errGone.
+func (k *worker) reading(r *storage.Root, op string, key []byte, f func() error) error {
+	if err := k.call.Begin(r, op, key); err != nil {
+		return err
+	}
+	err := f()
+	kept, replaced := k.call.End(err)
+	k.surplus = k.surplus || replaced
+	k.call.Surplus = k.surplus
+	if !kept {
+		k.gone = true
+		return errGone
+	}
+	return err
+}
+
+// leavePlaces gives the places back that the sample at hand was read in.
+func (k *worker) leavePlaces() {
+	for _, r := range k.places {
+		r.Leave()
+	}
+	k.places = nil
+}
+
+// Stuck implements storage.Owner: another worker takes this one's place.
+func (k *worker) Stuck() { k.p.enter() }
+
+// Unwanted implements storage.Owner.
+func (k *worker) Unwanted() bool { return k.want.cancelled.Load() }
+
+// GaveUp implements storage.Owner: the sample fails as this machine's trouble.
+func (k *worker) GaveUp(e *storage.HungError) {
+	w := k.want
+	if e == nil {
+		w.fail(k.at, ErrCancelled)
+	} else {
+		w.fail(k.at, &ReadError{Index: w.ref(k.at).Index, Key: e.Key, Cause: e})
+		w.Cancel()
+	}
+	w.finish(1)
+	k.p.leave()
+}
+
+// comeBack has a worker whose sample was given up go on as a new one, unless there is one in its place.
+func (k *worker) comeBack() {
+	if !k.surplus {
+		k.p.enter()
+	}
+}
+
+// enter starts a worker, unless the pipeline is closed.
+func (p *Pipeline) enter() {
+	p.staff.mu.Lock()
+	defer p.staff.mu.Unlock()
+	if p.staff.closed {
+		return
+	}
+	p.staff.count++
+	go (&worker{p: p}).work() // Close waits for it, unless storage never gives it back
+}
+
+// leave counts a worker out that ends, or that nobody waits for any more.
+func (p *Pipeline) leave() {
+	p.staff.mu.Lock()
+	defer p.staff.mu.Unlock()
+	p.staff.count--
+	p.staff.change.Broadcast()
+}
+
+// await returns when all workers have left; none enters any more.
+func (p *Pipeline) await() {
+	p.staff.mu.Lock()
+	defer p.staff.mu.Unlock()
+	p.staff.closed = true
+	for p.staff.count > 0 {
+		p.staff.change.Wait()
+	}
+}
+
+// rootOf is the root of a snapshot's files.
+func (p *Pipeline) rootOf(s *dataset.Snapshot) *storage.Root { return p.roots.Of(s.Path()) }
+
+// readAll reads a sample's file, its mask and its index, and gives the places back. The file is in k.file; release gives the mask's memory back.
+// An error is a *ReadError, a verdict or errGone.
+func (k *worker) readAll(j *Job, ref Ref, s *dataset.Sample) (mask maskFile, release func(), err error) {
+	release = func() {}
+	if len(k.places) == 0 { // another sample stands in, or a second try
+		k.enterPlaces(j)
+	}
+	if err = k.readSample(j, ref, s); err == nil {
+		mask, release, err = k.readMask(j, ref, s)
+	}
+	if err == nil {
+		err = k.findIndex(j, ref)
+	}
+	k.leavePlaces()
+	return mask, release, err
+}
+
+// readSample reads a sample's file.
+func (k *worker) readSample(j *Job, ref Ref, s *dataset.Sample) (err error) {
+	if err := j.plan.Limits.CheckFile(s.Size); err != nil {
+		return j.verdict(ref, s, err)
+	}
+	begun := time.Now()
+	k.file, err = k.readFile(j.root, j.snapshot, int(ref.Index), s.Key, k.file)
+	j.p.spending.reading.Add(int64(time.Since(begun)))
+	if err != nil && !errors.Is(err, errGone) {
+		return &ReadError{Index: ref.Index, Key: string(s.Key), Cause: err}
+	}
+	return err
+}
+
+// findIndex looks for the index of the sample's file. Where its storage does not answer the sample is made without.
+func (k *worker) findIndex(j *Job, ref Ref) error {
+	k.making, k.found = false, k.found[:0]
+	if j.index == nil {
+		return nil
+	}
+	k.snapshot = nil
+	err := k.reading(j.p.indexes.root, "look for the index", nil, func() error {
+		k.found, k.making = j.index.Find(int(ref.Index), k.file, k.found)
+		return nil
+	})
+	if errors.Is(err, errGone) {
+		return err
+	}
+	return nil
+}
+
+// enterPlaces takes the places that a sample of a job is read in.
+func (k *worker) enterPlaces(j *Job) {
+	for _, r := range j.roots {
+		r.Enter()
+	}
+	k.places = j.roots
+}
+
+// readFile reads the file of a sample of a snapshot over buf.
+func (k *worker) readFile(root *storage.Root, s *dataset.Snapshot, i int, key, buf []byte) ([]byte, error) {
+	k.snapshot, k.index = s, i
+	data := buf
+	err := k.reading(root, "read", key, func() (err error) {
+		data, err = k.p.options.read(s, i, buf)
+		return err
+	})
+	return data, err
+}
+
+// Again implements storage.Owner: it reads the same file once more.
+func (k *worker) Again() func() error {
+	s, i, read := k.snapshot, k.index, k.p.options.read
+	if s == nil {
+		return nil
+	}
+	return func() error {
+		_, err := read(s, i, nil)
+		return err
+	}
+}

@@ -1,0 +1,159 @@
+package storage
+
+import (
+	"fmt"
+	"sync/atomic"
+	"time"
+)
+
+// HungError says that storage does not answer.
+type HungError struct {
+	// Root is the name of what does not answer.
+	Root string
+	// Op is the call that was given up, as "read", Key what it was about, where that is known; After how long it had taken.
+	Op, Key string
+	After   time.Duration
+	// Since is when the root was found sick, for a call that was not tried; else the zero time.
+	Since time.Time
+	// Waiting is how many calls wait for the root, for one that was not tried since there are as many as may be; else 0.
+	Waiting int
+}
+
+// Error tells which root, and how that was found out.
+func (e *HungError) Error() string {
+	what := e.Op
+	if e.Key != "" {
+		what += " " + e.Key
+	}
+	switch {
+	case e.Waiting > 0:
+		return fmt.Sprintf("the storage of %s does not answer: %d calls wait for it", e.Root, e.Waiting)
+	case e.Since.IsZero():
+		return fmt.Sprintf("the storage of %s does not answer: %s was given up after %s", e.Root, what, e.After.Round(time.Millisecond))
+	}
+	return fmt.Sprintf("the storage of %s does not answer since %s: %s was given up then", e.Root, e.Since.UTC().Format(time.RFC3339), what)
+}
+
+// Owner is who makes calls.
+type Owner interface {
+	// Stuck tells that the call takes long, and that the owner may replace the goroutine that waits for it.
+	Stuck()
+	// Unwanted reports whether nobody waits for a stuck call any more, which is then given up before its deadline. It must not block.
+	Unwanted() bool
+	// GaveUp tells that the deadline of the call is over; nil: it was unwanted. From now on its goroutine owns nothing but what the call itself
+	// uses: when the call comes back, End says so.
+	GaveUp(*HungError)
+	// Again is asked, behind GaveUp, for the same call once more, with memory of its own, to see whether the root answers. Nil: none.
+	Again() func() error
+}
+
+const (
+	idle = iota
+	running
+	givenUp
+)
+
+// Call notes one call after the other of one goroutine. It is not to be copied.
+type Call struct {
+	// Owner is told of what becomes of calls. Nil: nobody is.
+	Owner Owner
+	// Surplus says that the goroutine was replaced before: it is not again.
+	Surplus bool
+
+	root  *Root
+	op    string
+	key   []byte
+	began atomic.Int64
+	state atomic.Int32
+	// Guarded by roots.mu.
+	stuck, replaced, counted bool
+}
+
+// Begin notes that a call begins. On a sick root the error is a *HungError, and there is nothing to End. key is copied.
+func (c *Call) Begin(r *Root, op string, key []byte) error {
+	if r.sick.Load() {
+		return r.refusal()
+	}
+	rs := r.roots
+	c.root, c.op, c.key = r, op, append(c.key[:0], key...)
+	c.began.Store(rs.now())
+	c.state.Store(running)
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	rs.note(c)
+	return nil
+}
+
+// note adds a call. mu is held.
+func (rs *Roots) note(c *Call) {
+	rs.calls[c] = struct{}{}
+	rs.watch()
+}
+
+// Alive tells that a call that consists of several goes on: its deadline begins anew. It may be called by many goroutines.
+func (c *Call) Alive() { c.began.Store(c.root.roots.now()) }
+
+// End notes that the call came back. kept is false if it was given up meanwhile: nothing but what the call used is the goroutine's any more.
+// replaced tells that the owner was told of a stuck call: there is one goroutine more than there was.
+func (c *Call) End(err error) (kept, replaced bool) {
+	r := c.root
+	rs := r.roots
+	rs.mu.Lock()
+	kept = c.state.CompareAndSwap(running, idle)
+	delete(rs.calls, c)
+	replaced = c.replaced
+	if replaced {
+		rs.replaced--
+	}
+	if c.counted {
+		r.others--
+	}
+	c.stuck, c.replaced, c.counted = false, false, false
+	back := !kept && err == nil && r.recover()
+	rs.mu.Unlock()
+	if back {
+		rs.tell(r)
+	}
+	return kept, replaced
+}
+
+// refusal is the error of a sick root.
+func (r *Root) refusal() *HungError {
+	r.roots.mu.Lock()
+	defer r.roots.mu.Unlock()
+	e := HungError{Root: r.name, Op: "a call", Since: r.since}
+	if r.cause != nil {
+		e.Op, e.Key, e.After = r.cause.Op, r.cause.Key, r.cause.After
+	}
+	if e.Since.IsZero() { // it has recovered just now
+		e.Since = time.Now()
+	}
+	return &e
+}
+
+// Full reports whether a root has no place for another read now. A sick one has: reads fail there at once.
+func (r *Root) Full() bool {
+	return r.places.Load() >= int64(r.roots.options.Places) && !r.sick.Load()
+}
+
+// Enter takes a place for a read, beyond Options.Places too: who has to keep to these asks Full before, under a lock of his.
+func (r *Root) Enter() { r.places.Add(1) }
+
+// Leave gives a place back.
+func (r *Root) Leave() {
+	if r.places.Add(-1) == int64(r.roots.options.Places)-1 {
+		r.roots.free()
+	}
+}
+
+func (rs *Roots) free() {
+	rs.mu.Lock()
+	all := rs.freed
+	rs.mu.Unlock()
+	for _, tell := range all {
+		tell()
+	}
+}
+
+// Sick reports whether the root does not answer.
+func (r *Root) Sick() bool { return r.sick.Load() }

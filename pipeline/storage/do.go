@@ -1,0 +1,107 @@
+package storage
+
+import (
+	"context"
+	"time"
+)
+
+// Do calls f, which uses the root, in a goroutine of its own, and waits for it. When the deadline is over since f began, or since it last called
+// alive, the error is a *HungError; when ctx ends it is that of ctx, as soon as f returns and after a second at most. On a sick root f is not
+// called. What f returns after that goes to drop, if that is set.
+func Do[T any](ctx context.Context, r *Root, op string, f func(alive func()) (T, error), drop func(T)) (T, error) {
+	var none T
+	d := &doing[T]{over: make(chan *HungError, 1), done: make(chan outcome[T])}
+	c := &Call{Owner: d}
+	if err := c.beginOther(r, op); err != nil {
+		return none, err
+	}
+	left := make(chan struct{})
+	defer close(left)
+	go func() { // ends with the call, which may never come back
+		v, err := f(c.Alive)
+		kept, _ := c.End(err)
+		if !kept {
+			d.dropped(v, err, drop)
+			return
+		}
+		select {
+		case d.done <- outcome[T]{v, err}:
+		case <-left:
+			d.dropped(v, err, drop)
+		}
+	}()
+	select {
+	case o := <-d.done:
+		return o.value, o.err
+	case e := <-d.over:
+		return none, e
+	case <-ctx.Done():
+	}
+	return d.interrupted(ctx)
+}
+
+// interruptedWait is how long a call whose caller goes is waited for, in case that it ends by itself.
+const interruptedWait = time.Second
+
+type outcome[T any] struct {
+	value T
+	err   error
+}
+
+// doing is one Do.
+type doing[T any] struct {
+	over chan *HungError
+	done chan outcome[T]
+}
+
+func (d *doing[T]) interrupted(ctx context.Context) (T, error) {
+	var none T
+	timeout := time.NewTimer(interruptedWait)
+	defer timeout.Stop()
+	select {
+	case o := <-d.done:
+		return o.value, o.err
+	case e := <-d.over:
+		return none, e
+	case <-timeout.C:
+		return none, context.Cause(ctx)
+	}
+}
+
+func (d *doing[T]) dropped(v T, err error, drop func(T)) {
+	if err == nil && drop != nil {
+		drop(v)
+	}
+}
+
+// Stuck implements Owner: nobody else waits for the goroutine.
+func (d *doing[T]) Stuck() {}
+
+// Unwanted implements Owner: who does not want it has gone.
+func (d *doing[T]) Unwanted() bool { return false }
+
+// GaveUp implements Owner.
+func (d *doing[T]) GaveUp(e *HungError) { d.over <- e }
+
+// Again implements Owner.
+func (d *doing[T]) Again() func() error { return nil }
+
+// beginOther is Begin for a call that takes no place of reads.
+func (c *Call) beginOther(r *Root, op string) error {
+	if r.sick.Load() {
+		return r.refusal()
+	}
+	rs := r.roots
+	rs.mu.Lock()
+	if r.others >= maxCalls {
+		rs.mu.Unlock()
+		return &HungError{Root: r.name, Waiting: maxCalls}
+	}
+	defer rs.mu.Unlock()
+	r.others++
+	c.root, c.op, c.counted = r, op, true
+	c.began.Store(rs.now())
+	c.state.Store(running)
+	rs.note(c)
+	return nil
+}

@@ -1,0 +1,261 @@
+// Package storage keeps storage that does not answer from harming what lies elsewhere. The kernel gives a call on a hung file system
+// back when it likes, or never, and the goroutine with it. So each call is noted with its root, the folder that it is about: one that takes
+// long tells its owner, who may start another goroutine in place of the stuck one, up to a bound per root and in all; one that passes the
+// deadline is given up, which marks its root sick. Calls on a sick root fail at once, until a call that was given up comes back well or a
+// probe does. The package reads nothing but for its probes, and knows neither lists nor pictures.
+//
+// Goroutines: one while calls are in flight or a root is sick, which Close ends; one for each Do, and one for each probe. These two end when
+// their call comes back: where the kernel gives none back, nobody waits for them.
+package storage
+
+import (
+	"cmp"
+	"maps"
+	"path/filepath"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Options of Roots. The zero value works.
+type Options struct {
+	// Deadline is how long a call may take, or stand still where it tells that it goes on. Default 30 s.
+	Deadline time.Duration
+	// Places is how many reads of one root are in flight at once, those that do not come back included. Default 32.
+	Places int
+	// Replaced is how many stuck calls of all roots have their goroutine replaced at once. Default four times Places, 1024 at most.
+	Replaced int
+	// Patience is after how long a call counts as stuck. Default 100 ms.
+	Patience time.Duration
+	// ProbeEvery is the least time between two probes of a sick root. Default 1 s.
+	ProbeEvery time.Duration
+}
+
+func (o Options) withDefaults() Options {
+	o.Deadline = cmp.Or(max(o.Deadline, 0), DefaultDeadline)
+	o.Places = cmp.Or(max(o.Places, 0), 32)
+	o.Replaced = cmp.Or(max(o.Replaced, 0), min(4*o.Places, 1024))
+	o.Patience = min(cmp.Or(max(o.Patience, 0), 100*time.Millisecond), o.Deadline)
+	o.ProbeEvery = cmp.Or(max(o.ProbeEvery, 0), time.Second)
+	return o
+}
+
+// DefaultDeadline of Options: a server that takes over from another is there by then, as a rule.
+const DefaultDeadline = 30 * time.Second
+
+// maxCalls is how many calls of Do one root has in flight at once. More are refused, as on a sick root.
+const maxCalls = 64
+
+// maxUnnamed is how many roots without a name are remembered that are at rest.
+const maxUnnamed = 64
+
+// Roots are the roots of a process. Its methods may be called by many goroutines at once.
+type Roots struct {
+	options Options
+	began   time.Time
+	quit    chan struct{} // closed by Close
+
+	mu         sync.Mutex
+	named      []*Root
+	unnamed    map[string]*Root // by folder
+	calls      map[*Call]struct{}
+	replaced   int
+	monitoring bool
+	hurried    bool // calls in flight are given up soon
+	closed     bool
+	changed    []func(State)
+	freed      []func()
+	monitor    sync.WaitGroup
+	telling    sync.Mutex // held while a change is told
+}
+
+// New returns Roots without a root.
+func New(o Options) *Roots {
+	return &Roots{options: o.withDefaults(), began: time.Now(), quit: make(chan struct{}), unnamed: map[string]*Root{}, calls: map[*Call]struct{}{}}
+}
+
+// Root is a folder that fails as a whole.
+type Root struct {
+	roots  *Roots
+	name   string
+	folder string
+	also   []string     // guarded by roots.mu
+	places atomic.Int64 // reads that have a place
+	sick   atomic.Bool
+
+	// Guarded by roots.mu.
+	others   int // calls of Do in flight
+	since    time.Time
+	timeouts uint64
+	cause    *HungError
+	retry    func() error // what hung, once more
+	probing  int          // probes in flight
+	probed   time.Time
+}
+
+// Name of the root: the one it was added by, else its folder.
+func (r *Root) Name() string { return r.name }
+
+// Add names the root of a folder, and of all folders below it. Adding one twice does nothing.
+func (rs *Roots) Add(name, folder string) *Root {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	for _, r := range rs.named {
+		if r.name == name && r.folder == folder {
+			return r
+		}
+	}
+	r := &Root{roots: rs, name: name, folder: folder}
+	rs.named = append(rs.named, r)
+	return r
+}
+
+// Means says that a folder is the root's too: its own without links.
+func (r *Root) Means(folder string) {
+	r.roots.mu.Lock()
+	defer r.roots.mu.Unlock()
+	if folder != r.folder && !slices.Contains(r.also, folder) {
+		r.also = append(r.also, folder)
+	}
+}
+
+// Of is the root that a folder lies in, the innermost of several, and one of its own if it lies in none that was added.
+func (rs *Roots) Of(folder string) *Root {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	var best *Root
+	length := -1
+	for _, r := range rs.named {
+		for _, f := range append([]string{r.folder}, r.also...) {
+			if len(f) > length && holds(f, folder) {
+				best, length = r, len(f)
+			}
+		}
+	}
+	if best != nil {
+		return best
+	}
+	if r := rs.unnamed[folder]; r != nil {
+		return r
+	}
+	if len(rs.unnamed) >= maxUnnamed {
+		maps.DeleteFunc(rs.unnamed, func(_ string, r *Root) bool { return r.rests() })
+	}
+	r := &Root{roots: rs, name: folder, folder: folder}
+	rs.unnamed[folder] = r
+	return r
+}
+
+func holds(root, folder string) bool {
+	below, err := filepath.Rel(root, folder)
+	return err == nil && filepath.IsLocal(below)
+}
+
+// rests reports whether nothing is known of a root that must be kept. roots.mu is held.
+func (r *Root) rests() bool {
+	return r.places.Load() == 0 && r.others == 0 && !r.sick.Load() && r.probing == 0
+}
+
+// OnChange has tell called, one call at a time, when a root turns sick and when it is back. It must not block.
+func (rs *Roots) OnChange(tell func(State)) {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	rs.changed = append(rs.changed, tell)
+}
+
+// OnFree has tell called when a root that had no place has one again, or turns sick. It must not block.
+func (rs *Roots) OnFree(tell func()) {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	rs.freed = append(rs.freed, tell)
+}
+
+// Hurry gives calls in flight up that have taken two seconds, and those that are to come as soon as they have: their owner ends.
+func (rs *Roots) Hurry() {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	rs.hurried = true
+}
+
+// Close ends the goroutine that looks after calls. Calls go on, and are given up no more.
+func (rs *Roots) Close() {
+	rs.mu.Lock()
+	if !rs.closed {
+		rs.closed = true
+		close(rs.quit)
+	}
+	rs.mu.Unlock()
+	rs.monitor.Wait()
+}
+
+// State is how a root is.
+type State struct {
+	// Name and Folder of the root.
+	Name, Folder string
+	// Sick: it does not answer. Since tells since when, Cause which call told.
+	Sick  bool
+	Since time.Time
+	Cause *HungError
+	// Calls are in flight, Stuck of which have taken longer than Options.Patience; Oldest is how long the oldest has.
+	Calls, Stuck int
+	Oldest       time.Duration
+	// Timeouts are the calls that were given up since the start.
+	Timeouts uint64
+}
+
+// States tells how the roots are: those with names in the order of these, and others that are sick or have calls in flight.
+func (rs *Roots) States() []State {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	at := map[*Root]*State{}
+	for _, r := range rs.named {
+		at[r] = r.state()
+	}
+	for c := range rs.calls {
+		if at[c.root] == nil {
+			at[c.root] = c.root.state()
+		}
+		at[c.root].count(rs.now()-c.began.Load(), rs.options.Patience)
+	}
+	for _, r := range rs.unnamed {
+		if at[r] == nil && r.sick.Load() {
+			at[r] = r.state()
+		}
+	}
+	var all []State
+	for _, s := range at {
+		all = append(all, *s)
+	}
+	slices.SortFunc(all, func(a, b State) int { return cmp.Compare(a.Name, b.Name) })
+	return all
+}
+
+// Delay is the age of the oldest call in flight.
+func (r *Root) Delay() (oldest time.Duration) {
+	rs := r.roots
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	for c := range rs.calls {
+		if c.root == r {
+			oldest = max(oldest, time.Duration(rs.now()-c.began.Load()))
+		}
+	}
+	return oldest
+}
+
+// state is a root's without its calls. roots.mu is held.
+func (r *Root) state() *State {
+	return &State{Name: r.name, Folder: r.folder, Sick: r.sick.Load(), Since: r.since, Cause: r.cause, Timeouts: r.timeouts}
+}
+
+func (s *State) count(age int64, patience time.Duration) {
+	s.Calls++
+	s.Oldest = max(s.Oldest, time.Duration(age))
+	if time.Duration(age) > patience {
+		s.Stuck++
+	}
+}
+
+// now is nanoseconds since the beginning.
+func (rs *Roots) now() int64 { return int64(time.Since(rs.began)) }
