@@ -1,7 +1,9 @@
 package server
 
 import (
+	"slices"
 	"sync"
+	"time"
 
 	"github.com/feedwater-io/feedwater/control"
 	"github.com/feedwater-io/feedwater/control/pulse"
@@ -33,15 +35,27 @@ type stakes struct {
 
 	mu      sync.Mutex
 	all     map[runKey]*stake
-	parties map[string]*party // by identity; what they were served is kept
+	parties map[string]*party // by identity; what they were served is kept for a while, see sweep
+	many    int               // parties from which on those without runs are looked at
 }
 
 // party is an identity: its runs together have the share of its weight.
 type party struct {
 	*share.Party
 	runs  int
+	left  time.Time      // when the last run ended
 	crowd *share.Account // of its runs beyond maxRuns, made if there are any
 }
+
+const (
+	// manyParties is how many are remembered whether they have runs or not.
+	manyParties = 256
+	// debtAge is for how long what a party without runs was served is remembered. Who leaves and comes again at once has the share that he
+	// would have had.
+	debtAge = 10 * time.Minute
+	// mostIdle is how many parties without runs are remembered at most.
+	mostIdle = 4096
+)
 
 // maxRuns is how many runs of an identity have accounts of their own: each one that waits is looked at for each sample.
 const maxRuns = 64
@@ -75,6 +89,7 @@ func (b *stakes) account(identity string) (a *share.Account, crowded bool) {
 	}
 	p := b.parties[identity]
 	if p == nil {
+		b.sweep(time.Now())
 		p = &party{Party: share.NewParty(b.weight(identity))}
 		if b.parties == nil {
 			b.parties = map[string]*party{}
@@ -88,6 +103,30 @@ func (b *stakes) account(identity string) (a *share.Account, crowded bool) {
 		p.crowd = p.Account()
 	}
 	return p.crowd, true
+}
+
+// sweep forgets parties that have had no run for a while, if there are many, and those that left first if they are very many. mu is held.
+func (b *stakes) sweep(now time.Time) {
+	if b.many = max(b.many, manyParties); len(b.parties) < b.many {
+		return
+	}
+	var idle []string
+	for identity, p := range b.parties {
+		switch {
+		case p.runs > 0:
+		case now.Sub(p.left) > debtAge:
+			delete(b.parties, identity)
+		default:
+			idle = append(idle, identity)
+		}
+	}
+	if len(idle) > mostIdle {
+		slices.SortFunc(idle, func(a, c string) int { return b.parties[a].left.Compare(b.parties[c].left) })
+		for _, identity := range idle[:len(idle)-mostIdle] {
+			delete(b.parties, identity)
+		}
+	}
+	b.many = max(manyParties, 2*len(b.parties))
 }
 
 // step is what a want's step is among those of the account.
@@ -105,7 +144,9 @@ func (a *stake) leave() {
 	if a.users--; a.users == 0 {
 		delete(a.book.all, a.key)
 		if p := a.book.parties[a.key.identity]; p != nil {
-			p.runs--
+			if p.runs--; p.runs == 0 {
+				p.left = time.Now()
+			}
 		}
 	}
 }
