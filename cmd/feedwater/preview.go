@@ -8,6 +8,7 @@ import (
 	"image"
 	"image/png"
 	"io"
+	"io/fs"
 	"math"
 	"os"
 
@@ -25,10 +26,12 @@ type previewOptions struct {
 	samples, epochs   int
 	seed              uint64
 	width             int
+
+	beforeDrawing func() // of tests
 }
 
 func newPreview() *cobra.Command {
-	o := &previewOptions{}
+	o := &previewOptions{beforeDrawing: func() {}}
 	c := &cobra.Command{
 		Use:   "preview FOLDER",
 		Short: "Draw a sheet of pictures, before and after the transforms",
@@ -88,25 +91,98 @@ func (o *previewOptions) run(ctx context.Context, in io.Reader, out, status io.W
 	if err != nil {
 		return err
 	}
-	rows, err := o.rows(ctx, plan)
-	var sheet []byte
+	to, err := o.openOut(out)
+	if err != nil {
+		return err
+	}
+	sheet, err := o.sheet(ctx, plan)
 	if err == nil {
-		sheet, err = encodePNG(ctx, drawSheet(rows, o.width))
+		err = to.write(sheet)
+	} else {
+		to.forget()
 	}
 	switch {
 	case errors.Is(err, context.Canceled):
 		return errors.New("interrupted; nothing was written")
-	case err != nil:
-		return err
-	case o.out == "-":
-		_, err = out.Write(sheet)
+	case err != nil || o.out == "-":
 		return err
 	}
-	if err := os.WriteFile(o.out, sheet, 0o666); err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(status, "%s: %d samples, each as it is and in %d epochs\n", o.out, len(rows), o.epochs)
+	_, err = fmt.Fprintf(status, "%s: %d samples, each as it is and in %d epochs\n", o.out, o.samples, o.epochs)
 	return err
+}
+
+// sheet is the sheet as PNG. When ctx ends it returns at once: what decodes or draws at that moment ends with the process, and holds nothing but
+// memory and files that are read.
+func (o *previewOptions) sheet(ctx context.Context, plan *pipeline.Plan) ([]byte, error) {
+	type drawn struct {
+		png  []byte
+		rows int
+		err  error
+	}
+	done := make(chan drawn, 1)
+	go func() {
+		d := drawn{}
+		var rows []sheetRow
+		if rows, d.err = o.rows(ctx, plan); d.err == nil {
+			d.rows = len(rows)
+			o.beforeDrawing()
+			d.png, d.err = encodePNG(ctx, drawSheet(rows, o.width))
+		}
+		done <- d
+	}()
+	select {
+	case d := <-done:
+		o.samples = d.rows
+		return d.png, d.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// outFile is where a sheet goes. What lies there stays until the sheet is made.
+type outFile struct {
+	io.Writer
+	file *os.File // nil: standard output
+	made bool     // it was not there before
+}
+
+// openOut finds out before anything is drawn whether the sheet can be written.
+func (o *previewOptions) openOut(out io.Writer) (*outFile, error) {
+	if o.out == "-" {
+		return &outFile{Writer: out}, nil
+	}
+	_, err := os.Lstat(o.out)
+	f, openErr := os.OpenFile(o.out, os.O_WRONLY|os.O_CREATE, 0o666)
+	if openErr != nil {
+		return nil, fmt.Errorf("-o: %w", openErr)
+	}
+	return &outFile{f, f, errors.Is(err, fs.ErrNotExist)}, nil
+}
+
+// write puts the sheet in the place of what was there.
+func (f *outFile) write(sheet []byte) error {
+	if f.file == nil {
+		_, err := f.Write(sheet)
+		return err
+	}
+	if info, err := f.file.Stat(); err == nil && info.Mode().IsRegular() {
+		if err := f.file.Truncate(0); err != nil {
+			return errors.Join(err, f.file.Close())
+		}
+	}
+	_, err := f.Write(sheet)
+	return errors.Join(err, f.file.Close())
+}
+
+// forget leaves what was there, or nothing.
+func (f *outFile) forget() {
+	if f.file == nil {
+		return
+	}
+	_ = f.file.Close()
+	if f.made {
+		_ = os.Remove(f.file.Name())
+	}
 }
 
 // readPlan reads what --plan names; - is standard input.

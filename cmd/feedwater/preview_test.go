@@ -51,7 +51,9 @@ func TestPreviewSaysWhatIsWrong(t *testing.T) {
 		{[]string{dir, "--samples", "1000", "--epochs", "100"}, exitUsage, "million pixels"},
 		{[]string{dir, "--plan", plan}, exitUsage, "Resize"},
 		{[]string{dir, "--plan", plan + ".none"}, exitError, "--plan"},
-		{[]string{dir, "-o", dir + "/none/sheet.png"}, exitError, "sheet.png"},
+		{[]string{dir, "-o", dir + "/none/sheet.png"}, exitError, "-o: open " + dir + "/none/sheet.png"},
+		{[]string{dir + "/none", "-o", dir + "/none/sheet.png"}, exitError, "-o: open "}, // told before anything is read
+		{[]string{dir, "-o", dir}, exitError, "is a directory"},
 	} {
 		code, _, errs := call(append([]string{"preview"}, c.args...)...)
 		if code != c.code || !strings.Contains(errs, c.says) {
@@ -68,15 +70,38 @@ func TestPreviewInterrupted(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	o := previewOptions{folder: pictures(t, 2), out: out, samples: 2, epochs: 1, width: 64}
+	o := previewOptions{folder: pictures(t, 2), out: out, samples: 2, epochs: 1, width: 64, beforeDrawing: func() {}}
 	if err := o.run(ctx, nil, nil, nil); err == nil || err.Error() != "interrupted; nothing was written" {
 		t.Errorf("error %v", err)
 	}
 	if b, err := os.ReadFile(out); err != nil || string(b) != "before" {
 		t.Errorf("the file has %q, %v", b, err)
 	}
+	if err := os.Remove(out); err != nil {
+		t.Fatal(err)
+	}
+	if err := o.run(ctx, nil, nil, nil); err == nil {
+		t.Error("a sheet after the signal")
+	}
+	if _, err := os.Lstat(out); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a file is left: %v", err)
+	}
 	if _, err := encodePNG(ctx, image.NewRGBA(image.Rect(0, 0, 9, 9))); !errors.Is(err, context.Canceled) {
 		t.Errorf("written after the signal: %v", err)
+	}
+}
+
+// It ends with the signal, whatever it does at that moment: this one draws, and does not return.
+func TestPreviewEndsWhileItDraws(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	defer close(ended)
+	o := previewOptions{folder: pictures(t, 2), out: filepath.Join(t.TempDir(), "out.png"), samples: 2, epochs: 1, width: 64, beforeDrawing: func() {
+		cancel()
+		<-ended
+	}}
+	if err := o.run(ctx, nil, nil, nil); err == nil || err.Error() != "interrupted; nothing was written" {
+		t.Errorf("error %v", err)
 	}
 }
 
