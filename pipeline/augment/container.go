@@ -101,10 +101,14 @@ func (s *step) run(d dice, p *program, rec *Draw) error {
 	if rec != nil {
 		*rec = Draw{Op: s.name, Applied: true, Parameters: []byte("{}")}
 	}
-	if err := s.draw(d, p, rec); err != nil {
-		return &OpError{s.name, err}
+	err := s.draw(d, p, rec)
+	if p.large != nil && p.large.Op == "" {
+		p.large.Op = s.name
 	}
-	return nil
+	if err == nil || err == error(p.large) { //nolint:errorlint // the very one, which names another op
+		return err
+	}
+	return &OpError{s.name, err}
 }
 
 // sequence is an order of ops. Its length is fixed so that no sample allocates.

@@ -12,6 +12,9 @@ type program struct {
 	work      int64  // steps that the effects take at most
 	boxes     []Box  // to be erased in the end
 	policy    []byte // that CTAugment draws by; see Chain.CheckPolicy
+
+	// large says why the picture so far must not be made, nil where it may: it may be cut to one that is.
+	large *OpError
 }
 
 // A pass is one walk over pixels: a view, or, if it has one, an effect.
@@ -28,6 +31,7 @@ func (p *pass) moves() bool { return p.effect.inPlace == nil }
 
 func (p *program) begin(size image.Point) {
 	p.passes, p.boxes, p.work = append(p.passes[:0], pass{view: whole(size)}), p.boxes[:0], 0
+	p.large = nil
 }
 
 // size is that of the picture so far.
@@ -44,7 +48,10 @@ func (p *program) open() (*view, error) {
 // next begins another view.
 func (p *program) next() (*view, error) {
 	size := p.size()
-	if size.X*size.Y > maxHeld {
+	if p.large != nil && size.X*size.Y > maxHeld {
+		return nil, p.large
+	}
+	if p.large = nil; size.X*size.Y > maxHeld { // a view reads pictures of any sides
 		return nil, fmt.Errorf("a picture of %d×%d pixels would be held between two passes, but the limit for that is %d pixels", size.X, size.Y, maxHeld)
 	}
 	p.passes = append(p.passes, pass{view: whole(size)})
@@ -59,7 +66,8 @@ func (p *program) crop(r image.Rectangle) error { return p.pad(r, [3]byte{}) }
 
 // pad is crop with another colour.
 func (p *program) pad(r image.Rectangle, fill [3]byte) error {
-	if err := p.check(r.Size()); err != nil {
+	from := p.size()
+	if err := p.allow(r.Size()); err != nil {
 		return err
 	}
 	v, err := p.open()
@@ -68,15 +76,14 @@ func (p *program) pad(r image.Rectangle, fill [3]byte) error {
 			v.crop(r, fill)
 		}
 	}
+	p.note(from, err)
 	return err
 }
 
 func (p *program) resize(to image.Point, m Method) error {
-	if err := p.check(to); err != nil {
+	from := p.size()
+	if err := p.allow(to); err != nil || to == from {
 		return err
-	}
-	if to == p.size() {
-		return nil
 	}
 	v, err := p.open()
 	if err == nil && !v.resize(to, m) {
@@ -84,6 +91,7 @@ func (p *program) resize(to image.Point, m Method) error {
 			v.resize(to, m)
 		}
 	}
+	p.note(from, err)
 	return err
 }
 
@@ -105,7 +113,13 @@ func (p *program) flipY() error {
 
 // apply adds an effect. size is that of the picture it makes.
 func (p *program) apply(e effect, size image.Point) error {
-	if err := p.check(size); err != nil {
+	if p.large != nil {
+		return p.large
+	}
+	if err := p.allow(size); err != nil {
+		return err
+	}
+	if err := p.check(p.size(), size); err != nil {
 		return err
 	}
 	if from := p.size(); max(from.X*from.Y, size.X*size.Y) > maxHeld {
@@ -132,12 +146,28 @@ func (p *program) spend(size image.Point, steps int) error {
 	return nil
 }
 
-// check refuses sizes, whether or not a picture of that size would ever be held in memory.
-func (p *program) check(size image.Point) error {
+// maxWhole is the longest side of a picture that is never made as a whole, but cut to one that is: that of 1×65,500 pixels, say, of which a crop
+// of the 256 times as large one is asked for.
+const maxWhole = 1 << 24
+
+// allow refuses sizes that not even a part can be made of.
+func (p *program) allow(size image.Point) error {
 	limit := ""
 	switch {
 	case size.X < 1 || size.Y < 1:
 		limit = "which is empty"
+	case size.X > maxWhole || size.Y > maxWhole:
+		limit = fmt.Sprintf("but a side has at most %d, whatever is cut out of it", maxWhole)
+	default:
+		return nil
+	}
+	return become(p.size(), size, limit)
+}
+
+// check refuses sizes of pictures that are made.
+func (p *program) check(from, size image.Point) error {
+	limit := ""
+	switch {
 	case size.X > MaxSide || size.Y > MaxSide:
 		limit = fmt.Sprintf("but a side has at most %d", MaxSide)
 	case uint64(size.X)*uint64(size.Y) > uint64(p.maxPixels):
@@ -145,6 +175,20 @@ func (p *program) check(size image.Point) error {
 	default:
 		return nil
 	}
-	from := p.size()
+	return become(from, size, limit)
+}
+
+// note keeps in mind whether the picture so far, which was made of one of size from, may be made.
+func (p *program) note(from image.Point, failed error) {
+	if failed != nil {
+		return
+	}
+	p.large = nil
+	if err := p.check(from, p.size()); err != nil {
+		p.large = &OpError{Cause: err} // its op is named when that has drawn
+	}
+}
+
+func become(from, size image.Point, limit string) error {
 	return fmt.Errorf("a picture of %d×%d pixels would become one of %d×%d, %s", from.X, from.Y, size.X, size.Y, limit)
 }

@@ -123,6 +123,9 @@ func (r *Runner) Draws(w, h int, s order.Sample) ([]Draw, error) {
 func (r *Runner) draw(w, h int, s order.Sample, draws []Draw) error {
 	r.program.begin(image.Pt(w, h))
 	err := r.chain.draw(r.keys, s, &r.program, draws)
+	if err == nil && r.program.large != nil {
+		err = r.program.large
+	}
 	if err != nil {
 		r.program.passes = r.program.passes[:0]
 	}

@@ -5,10 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"strings"
 	"testing"
 
+	"github.com/feedwater-io/feedwater/pipeline/internal/budget"
 	"github.com/feedwater-io/feedwater/pipeline/internal/kernel"
 	"github.com/feedwater-io/feedwater/pipeline/order"
 	"github.com/feedwater-io/feedwater/pipeline/pixel"
@@ -249,11 +251,15 @@ func TestDrawsAreReportedInTorchvisionsWords(t *testing.T) {
 
 func TestImpossibleSizesAreTheSamplesFault(t *testing.T) {
 	for plan, want := range map[string]string{
-		`{"op":"Resize","size":256}`:                                                   "Resize: a picture of 1×60000 pixels would become one of 256×15360000, but a side has at most 65500",
-		`{"op":"Resize","size":null,"max_size":300}`:                                   "Resize: a picture of 1×60000 pixels would become one of 0×300, which is empty",
-		`{"op":"RandomHorizontalFlip"},{"op":"CenterCrop","size":[40000,4500]}`:        "CenterCrop: a picture of 1×60000 pixels would become one of 4500×40000, but the limit is 178956970 pixels",
-		`{"op":"RandomResizedCrop","size":8,"scale":[0,0],"ratio":[1e5,1e6]}`:          "RandomResizedCrop: a picture of 1×60000 pixels would become one of 1×0, which is empty",
-		`{"op":"CenterCrop","size":[40000,4000]},{"op":"Resize","size":[40000,40000]}`: "Resize: a picture of 4000×40000 pixels would become one of 40000×40000, but the limit is 178956970 pixels",
+		`{"op":"Resize","size":256}`:                                                                                                  "Resize: a picture of 1×60000 pixels would become one of 256×15360000, but a side has at most 65500",
+		`{"op":"Resize","size":null,"max_size":300}`:                                                                                  "Resize: a picture of 1×60000 pixels would become one of 0×300, which is empty",
+		`{"op":"RandomHorizontalFlip"},{"op":"CenterCrop","size":[40000,4500]}`:                                                       "CenterCrop: a picture of 1×60000 pixels would become one of 4500×40000, but the limit is 178956970 pixels",
+		`{"op":"RandomResizedCrop","size":8,"scale":[0,0],"ratio":[1e5,1e6]}`:                                                         "RandomResizedCrop: a picture of 1×60000 pixels would become one of 1×0, which is empty",
+		`{"op":"CenterCrop","size":[40000,4000]},{"op":"Resize","size":[40000,40000]}`:                                                "Resize: a picture of 4000×40000 pixels would be held between two passes, but the limit for that is 67108864 pixels",
+		`{"op":"Resize","size":300},{"op":"CenterCrop","size":224}`:                                                                   "Resize: a picture of 1×60000 pixels would become one of 300×18000000, but a side has at most 16777216, whatever is cut out of it",
+		`{"op":"Resize","size":2},{"op":"ColorJitter","brightness":0.5},{"op":"CenterCrop","size":224}`:                               "Resize: a picture of 1×60000 pixels would become one of 2×120000, but a side has at most 65500",
+		`{"op":"Resize","size":256},{"op":"Resize","size":200},{"op":"CenterCrop","size":224}`:                                        "Resize: a picture of 1×60000 pixels would become one of 256×15360000, but a side has at most 65500",
+		`{"op":"RandomApply","p":1,"transforms":[{"op":"Resize","size":2}]},{"op":"RandomInvert","p":1},{"op":"CenterCrop","size":9}`: "Resize: a picture of 1×60000 pixels would become one of 2×120000, but a side has at most 65500",
 	} {
 		rn := newRunner(t, parse(t, plan), Options{})
 		_, _, err := rn.Begin(1, 60000, order.Sample{})
@@ -265,6 +271,56 @@ func TestImpossibleSizesAreTheSamplesFault(t *testing.T) {
 			t.Errorf("%s: runs nevertheless", plan)
 		}
 	}
+}
+
+// Of a picture that is larger than any is made only what is cut out of it takes memory, and it is what is cut out of the whole.
+func TestOnlyTheCropIsMade(t *testing.T) {
+	picture := testPicture(2, 600)
+	for name, c := range map[string]struct{ whole, cut string }{
+		"bilinear":   {`{"op":"Resize","size":100}`, `{"op":"Resize","size":100},{"op":"CenterCrop","size":80}`},
+		"bicubic":    {`{"op":"Resize","size":100,"interpolation":"bicubic"}`, `{"op":"Resize","size":100,"interpolation":"bicubic"},{"op":"CenterCrop","size":80}`},
+		"nearest":    {`{"op":"Resize","size":100,"interpolation":"nearest"}`, `{"op":"Resize","size":100,"interpolation":"nearest"},{"op":"CenterCrop","size":80}`},
+		"flipped":    {`{"op":"Resize","size":100},{"op":"RandomVerticalFlip","p":1}`, `{"op":"Resize","size":100},{"op":"RandomVerticalFlip","p":1},{"op":"CenterCrop","size":80}`},
+		"with a rim": {`{"op":"Resize","size":100},{"op":"Pad","padding":3}`, `{"op":"Resize","size":100},{"op":"Pad","padding":3},{"op":"CenterCrop","size":80}`},
+	} {
+		whole, w, h := made(t, c.whole, picture)
+		cut, _, _ := made(t, c.cut, picture)
+		for y := range 80 {
+			at := (int(math.RoundToEven(float64(h-80)/2))+y)*w + int(math.RoundToEven(float64(w-80)/2))
+			if !bytes.Equal(cut[3*80*y:][:3*80], whole[3*at:][:3*80]) {
+				t.Errorf("%s: row %d differs", name, y)
+				break
+			}
+		}
+	}
+	long := testPicture(1, 65000)
+	budget.Hold(t, 8<<20, func() { made(t, `{"op":"Resize","size":256},{"op":"CenterCrop","size":224}`, long) })
+	// Between two views it is held as a whole, as far as that goes.
+	made(t, `{"op":"Resize","size":256},{"op":"Resize","size":20},{"op":"CenterCrop","size":16}`, testPicture(1, 300))
+}
+
+// made is what a plan makes of a picture, and its size.
+func made(t *testing.T, plan string, p *pixel.Image) (pix []byte, w, h int) {
+	t.Helper()
+	rn := newRunner(t, parse(t, plan), Options{})
+	w, h, err := rn.Begin(p.W, p.H, order.Sample{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pix = make([]byte, 3*w*h)
+	if err := rn.Run((*picture)(p), pix, 3*w); err != nil {
+		t.Fatal(err)
+	}
+	return pix, w, h
+}
+
+func testPicture(w, h int) *pixel.Image {
+	p := &pixel.Image{}
+	p.Reset(w, h)
+	for i := range p.Pix {
+		p.Pix[i] = byte(i*i>>3 + i)
+	}
+	return p
 }
 
 func TestRunRefusesBadMemoryAndBadSources(t *testing.T) {
