@@ -69,6 +69,7 @@ TORCH        := torch==2.15.0 torchvision==0.29.2
 HAS_CC       := printf '\043include <stdlib.h>\nint main(void) { return 0; }\n' | $$($(GO) env CC) -x c -o /dev/null - 2>/dev/null
 # Lazy binding: NVIDIA's library is looked up while running, and may lack any function.
 BUILD_NVML    = CGO_ENABLED=1 $(GO) build -trimpath -ldflags '-s -w -X main.version=$(VERSION) -extldflags=-Wl,-z,lazy' -o bin/feedwater-nvml ./cmd/feedwater-nvml
+COMMIT       := $(shell git describe --tags --always --dirty --abbrev=12 2>/dev/null)
 VERSION      := $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' python/feedwater/_version.py)
 
 say = @printf '\n\033[1m==> %s\033[0m\n' "$(1)"
@@ -79,7 +80,7 @@ UNITS_COMMAND = $(GO) run ./pipeline/revision/internal/cmd/units
 
 build:
 	@mkdir -p bin
-	@$(GO) build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/feedwater ./cmd/feedwater
+	@$(GO) build -trimpath -ldflags '-s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)' -o bin/feedwater ./cmd/feedwater
 	@if $(HAS_CC); then $(BUILD_NVML); else echo 'feedwater-nvml: not built, it needs a C compiler; GPU readings are unknown without it'; fi
 	@bin/feedwater version
 

@@ -64,7 +64,7 @@ func (l *Loader) State() State {
 	}
 	return State{
 		Version: stateVersion, OrderHash: l.info.OrderHash, PixelHash: l.info.PixelHash, Numerics: l.info.Numerics,
-		Fingerprint: l.info.Fingerprint, Revisions: RevisionsOf(l.info, l.fleet.options.Trainer),
+		Fingerprint: l.info.Fingerprint, Revisions: l.fleet.Revisions(),
 		Epoch: l.cursor.epoch, Consumed: l.cursor.consumed,
 	}
 }

@@ -39,6 +39,9 @@ func (f *Fleet) Status() []NodeStatus {
 // Info is what Open returned, nil before.
 func (f *Fleet) Info() *pb.OpenResponse { return f.info.Load() }
 
+// Revisions are those of the open job and of this side, for a state.
+func (f *Fleet) Revisions() *Revisions { return RevisionsOf(f.info.Load(), f.options.Trainer) }
+
 // inHand is how many batches of that many samples keep the nodes that are up busy, with some to spare.
 func (f *Fleet) inHand(batch int) int {
 	n := spare

@@ -40,10 +40,11 @@ type Options struct {
 	// List tells what a folder of this machine holds; nil: the agent is not asked.
 	List func(ctx context.Context, folder string) (Listing, error)
 	Log  *slog.Logger
-	// Version and Cores that this process may use are told to watchers, and what GPUs says, if it is set.
-	Version string
-	Cores   float64
-	GPUs    func() []*pb.GpuStatus
+	// Version is compared with that of the Python package, Build tells one build of it from another for people.
+	Version, Build string
+	// Cores that this process may use are told to watchers, and what GPUs says, if it is set.
+	Cores float64
+	GPUs  func() []*pb.GpuStatus
 	// Warnings are told to the program of the first Loader that connects.
 	Warnings []string
 }
@@ -64,6 +65,8 @@ type Plan struct {
 	Job   string
 	// Numerics and Fingerprint to pin, of a job that goes on; empty: what client.Options says.
 	Numerics, Fingerprint string
+	// Revisions to pin, likewise; nil: those of most nodes.
+	Revisions *pb.Revisions
 	// Workers of this process's own pipeline; 0: one per core that is the rank's, or with nodes no pipeline. With nodes it needs Local.
 	Workers int
 	// StartTimeout and Timeout bound the waits for the first and for further batches; negative: for ever.

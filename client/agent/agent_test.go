@@ -281,6 +281,10 @@ func startWith(t *testing.T, n client.Node, o Options) *trainer {
 	c.loader = near
 	c.send(control, []byte{kindLoader}, far)
 	t.Cleanup(func() { near.Close() })
+	c.send(near, a.options.greeting().packet())
+	if b := c.receive(); b[0] != kindVersion {
+		t.Fatalf("a greeting is answered by %q", b)
+	}
 	return c
 }
 

@@ -13,13 +13,14 @@ import (
 
 	"github.com/feedwater-io/feedwater/client"
 	"github.com/feedwater-io/feedwater/filename"
+	"github.com/feedwater-io/feedwater/pipeline/revision"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 )
 
-// answer runs a call and writes its result to the trainer's file.
-func (l *loader) answer(ctx context.Context, c call, result *os.File, more []*os.File) {
+// answer runs a call, unless the trainer is of another release, and writes its result to the trainer's file.
+func (l *loader) answer(ctx context.Context, c call, mismatch error, result *os.File, more []*os.File) {
 	defer result.Close()
-	v, blob, err := l.call(ctx, c, more)
+	v, blob, err := l.call(ctx, c, mismatch, more)
 	body := []byte(nil)
 	if err != nil {
 		body = describe(err).json()
@@ -45,7 +46,11 @@ func write(f *os.File, parts ...[]byte) error {
 	return nil
 }
 
-func (l *loader) call(ctx context.Context, c call, files []*os.File) (v any, blob []byte, err error) {
+func (l *loader) call(ctx context.Context, c call, mismatch error, files []*os.File) (v any, blob []byte, err error) {
+	if mismatch != nil {
+		closeAll(files)
+		return nil, nil, mismatch
+	}
 	if c.method == "slots" {
 		if len(files) != 1 {
 			closeAll(files)
@@ -71,18 +76,20 @@ func (l *loader) call(ctx context.Context, c call, files []*os.File) (v any, blo
 }
 
 type openParams struct {
-	Plan         json.RawMessage `json:"plan"`
-	Nodes        addresses       `json:"nodes"`
-	Insecure     bool            `json:"insecure"`
-	TLS          *tlsParams      `json:"tls"`
-	TokenFile    filename.Name   `json:"token_file"`
-	Local        filename.Name   `json:"local"`
-	Job          string          `json:"job"`
-	Numerics     string          `json:"numerics"`
-	Fingerprint  string          `json:"fingerprint"`
-	Workers      int             `json:"workers"`
-	StartTimeout float64         `json:"start_timeout"`
-	Timeout      float64         `json:"timeout"`
+	Plan        json.RawMessage `json:"plan"`
+	Nodes       addresses       `json:"nodes"`
+	Insecure    bool            `json:"insecure"`
+	TLS         *tlsParams      `json:"tls"`
+	TokenFile   filename.Name   `json:"token_file"`
+	Local       filename.Name   `json:"local"`
+	Job         string          `json:"job"`
+	Numerics    string          `json:"numerics"`
+	Fingerprint string          `json:"fingerprint"`
+	// Revisions of a job that goes on. Numerics without them are those of a state of before they were told.
+	Revisions    *client.Revisions `json:"revisions"`
+	Workers      int               `json:"workers"`
+	StartTimeout float64           `json:"start_timeout"`
+	Timeout      float64           `json:"timeout"`
 }
 
 // addresses are those of nodes, some of which name files.
@@ -112,22 +119,23 @@ func (p *tlsParams) files() *client.TLSFiles {
 }
 
 type openResult struct {
-	Plan        string      `json:"plan"`
-	PlanHash    string      `json:"plan_hash"`
-	OrderHash   string      `json:"order_hash"`
-	PixelHash   string      `json:"pixel_hash"`
-	Numerics    string      `json:"numerics"`
-	Fingerprint string      `json:"fingerprint"`
-	Samples     uint64      `json:"samples"`
-	Classes     []classJSON `json:"classes"`
-	Fields      []fieldJSON `json:"fields"`
-	Ops         []opJSON    `json:"ops"`
-	Window      int         `json:"window"`
-	Version     string      `json:"version"`
-	Kernels     string      `json:"kernels"`
-	Workers     uint32      `json:"workers"`
-	Nodes       []nodeState `json:"nodes"`
-	Traced      bool        `json:"traced"`
+	Plan        string            `json:"plan"`
+	PlanHash    string            `json:"plan_hash"`
+	OrderHash   string            `json:"order_hash"`
+	PixelHash   string            `json:"pixel_hash"`
+	Numerics    string            `json:"numerics"`
+	Fingerprint string            `json:"fingerprint"`
+	Revisions   *client.Revisions `json:"revisions"`
+	Samples     uint64            `json:"samples"`
+	Classes     []classJSON       `json:"classes"`
+	Fields      []fieldJSON       `json:"fields"`
+	Ops         []opJSON          `json:"ops"`
+	Window      int               `json:"window"`
+	Version     string            `json:"version"`
+	Kernels     string            `json:"kernels"`
+	Workers     uint32            `json:"workers"`
+	Nodes       []nodeState       `json:"nodes"`
+	Traced      bool              `json:"traced"`
 }
 
 type classJSON struct {
@@ -159,7 +167,7 @@ func (l *loader) open(ctx context.Context, params json.RawMessage) (*openResult,
 		return nil, err
 	}
 	fleet, err := l.agent.options.Connect(ctx, Plan{
-		Text: text, Nodes: p.Nodes.strings(), Insecure: p.Insecure, TLS: p.TLS.files(), TokenFile: string(p.TokenFile), Local: string(p.Local), Job: p.Job, Numerics: p.Numerics, Fingerprint: p.Fingerprint, Workers: p.Workers,
+		Text: text, Nodes: p.Nodes.strings(), Insecure: p.Insecure, TLS: p.TLS.files(), TokenFile: string(p.TokenFile), Local: string(p.Local), Job: p.Job, Numerics: p.Numerics, Fingerprint: p.Fingerprint, Revisions: p.pinned(), Workers: p.Workers,
 		StartTimeout: seconds(p.StartTimeout), Timeout: seconds(p.Timeout), Log: slog.New(&noticeHandler{l.notice}),
 	})
 	if err != nil {
@@ -184,6 +192,17 @@ func (l *loader) open(ctx context.Context, params json.RawMessage) (*openResult,
 	l.line = l.agent.book.Enter(p.Job, info.PlanHash, time.Now())
 	l.mu.Unlock()
 	return newOpenResult(info, fleet), nil
+}
+
+// pinned are the revisions of a job that goes on, those of a state of version 1 by its numerics.
+func (p *openParams) pinned() *pb.Revisions {
+	if p.Revisions != nil {
+		return p.Revisions.Message()
+	}
+	if units, known := revision.OfNumerics(p.Numerics); known {
+		return &pb.Revisions{Plan: units, Codecs: units, Build: revision.BeforeRevisions}
+	}
+	return nil
 }
 
 // seconds is a time-out of the trainer's: 0 means for ever, to a fleet that is what is negative.
@@ -229,7 +248,8 @@ func newOpenResult(info *pb.OpenResponse, fleet *client.Fleet) *openResult {
 		Plan: info.Plan, PlanHash: info.PlanHash, OrderHash: info.OrderHash, PixelHash: info.PixelHash,
 		Numerics: info.Numerics, Fingerprint: info.Fingerprint, Samples: info.Samples,
 		Version: info.Version, Kernels: info.Kernels, Workers: info.Workers,
-		Window: fleet.Window(1), Nodes: states(fleet), Traced: fleet.Traced(), Ops: []opJSON{},
+		Revisions: fleet.Revisions(),
+		Window:    fleet.Window(1), Nodes: states(fleet), Traced: fleet.Traced(), Ops: []opJSON{},
 	}
 	for _, c := range info.Classes {
 		r.Classes = append(r.Classes, classJSON{filename.Name(c.Name), c.Samples})

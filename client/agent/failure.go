@@ -23,6 +23,12 @@ type failure struct {
 	Path    filename.Name `json:"path,omitempty"`
 	Bytes   int           `json:"bytes,omitempty"`
 	Nodes   []nodeState   `json:"nodes,omitempty"`
+	// Of kind revision; see client.RevisionError.
+	Unit        string `json:"unit,omitempty"`
+	Pinned      uint32 `json:"pinned,omitempty"`
+	Found       uint32 `json:"found,omitempty"`
+	PinnedBuild string `json:"pinned_build,omitempty"`
+	Build       string `json:"build,omitempty"`
 }
 
 // sampleError is a sample that does not decode.
@@ -95,6 +101,7 @@ func describe(err error) *failure {
 		address  *client.AddressError
 		data     *client.DataError
 		numerics *client.NumericsError
+		other    *client.RevisionError
 		access   *client.AccessError
 		version  *client.VersionError
 		room     *client.RoomError
@@ -113,6 +120,11 @@ func describe(err error) *failure {
 		return &failure{Kind: "plan", Message: text, Field: plan.Field, Nearest: plan.Nearest}
 	case errors.As(err, &address):
 		return &failure{Kind: "plan", Message: text, Field: "nodes"}
+	case errors.As(err, &other):
+		return &failure{
+			Kind: "revision", Message: text, Unit: other.Unit, Pinned: other.Pinned, Found: other.Found,
+			PinnedBuild: other.PinnedBuild, Build: other.Build, Nodes: nodeErrors(err),
+		}
 	case errors.As(err, &numerics):
 		return &failure{Kind: "numerics", Message: text, Nodes: nodeErrors(err)}
 	case errors.As(err, &access):

@@ -26,6 +26,7 @@ type loader struct {
 	policies    policies
 	spans       spans
 	due         time.Time // of the latest want; of read alone
+	mismatch    error     // why calls are refused, nil: they are not; of read alone
 
 	mu    sync.Mutex
 	fleet *client.Fleet // nil until an open call
@@ -36,7 +37,7 @@ type loader struct {
 }
 
 func newLoader(a *Agent, c *net.UnixConn) *loader {
-	return &loader{agent: a, conn: c, out: newOutbox(c), wants: map[uint64]*client.Want{}, policies: policies{}}
+	return &loader{agent: a, mismatch: a.options.greeting().mismatch(nil), conn: c, out: newOutbox(c), wants: map[uint64]*client.Want{}, policies: policies{}}
 }
 
 // run serves until the socket closes or ctx ends, and returns when nothing of the loader runs any more.
@@ -110,13 +111,17 @@ func (l *loader) read(ctx context.Context) error {
 
 func (l *loader) handle(ctx context.Context, kind byte, body []byte, files []*os.File) error {
 	switch kind {
+	case kindVersion:
+		closeAll(files)
+		return l.greet(body)
 	case kindCall:
 		c, err := parseCall(body, files)
 		if err != nil {
 			closeAll(files)
 			return err
 		}
-		l.calls.Go(func() { l.answer(ctx, c, files[0], files[1:]) })
+		mismatch := l.mismatch
+		l.calls.Go(func() { l.answer(ctx, c, mismatch, files[0], files[1:]) })
 		return nil
 	case kindWants:
 		closeAll(files)

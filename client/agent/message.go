@@ -25,6 +25,7 @@ const (
 	kindPolicy    = 'T'
 	kindSpan      = 'S'
 	kindReturned  = 'R'
+	kindVersion   = 'V'
 	kindLoader    = 'L' // on the control socket
 )
 

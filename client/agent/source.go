@@ -17,7 +17,7 @@ func (a *Agent) Source() *watch.Source { return a.source }
 
 func newSource(a *Agent) *watch.Source {
 	return watch.New(watch.Options{
-		Kind: "agent", Version: a.options.Version, Cores: a.options.Cores, Book: &a.book,
+		Kind: "agent", Version: a.options.Build, Cores: a.options.Cores, Book: &a.book,
 		Nodes: a.watchNodes, Attempts: a.attempts, Efforts: a.efforts, GPUs: a.options.GPUs,
 	})
 }

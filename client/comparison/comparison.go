@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 
 	"github.com/feedwater-io/feedwater/client"
 	"github.com/feedwater-io/feedwater/filename"
+	"github.com/feedwater-io/feedwater/pipeline/revision"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 )
 
@@ -49,17 +51,20 @@ type Result struct {
 	Differing int `json:"differing_batches"`
 	// Answers are what already differs in the nodes' answers to the plan: data, numerics, what the plan means.
 	Answers []string `json:"answers,omitempty"`
+	// Codecs are revisions in which the nodes' codecs differ: a job goes from node to node but for files of these formats.
+	Codecs []string `json:"codecs,omitempty"`
 	// First is the first difference within batches; nil: there is none.
 	First *Difference `json:"first,omitempty"`
 }
 
-// Equal reports whether a job could go from any of the nodes to any other.
-func (r *Result) Equal() bool { return len(r.Answers) == 0 && r.First == nil }
+// Equal reports whether a job could go from any of the nodes to any other, with whatever files.
+func (r *Result) Equal() bool { return len(r.Answers) == 0 && len(r.Codecs) == 0 && r.First == nil }
 
 // Node is what a node says of itself.
 type Node struct {
 	Addr     string `json:"addr"`
 	Version  string `json:"version"`
+	Build    string `json:"build"`
 	Kernels  string `json:"kernels"`
 	Numerics string `json:"numerics"`
 }
@@ -125,7 +130,7 @@ func (r *run) open(ctx context.Context) error {
 		return err
 	}
 	for i, info := range r.infos {
-		r.result.Nodes = append(r.result.Nodes, Node{o.Nodes[i], info.Version, info.Kernels, info.Numerics})
+		r.result.Nodes = append(r.result.Nodes, Node{o.Nodes[i], info.Version, info.GetRevisions().GetBuild(), info.Kernels, info.Numerics})
 	}
 	r.result.Data = r.infos[0].Fingerprint
 	return nil
@@ -152,11 +157,35 @@ func (r *run) compareAnswers(ctx context.Context) bool {
 		if b.Numerics != a.Numerics {
 			differs("has other numerics (%.12s, not %.12s): jobs that began on the one leave the other out", b.Numerics, a.Numerics)
 		}
+		for _, unit := range differing(a.GetRevisions().GetPlan(), b.GetRevisions().GetPlan()) {
+			differs("has %s: jobs that began on the one leave the other out", revisionsOf(unit, b.GetRevisions().GetPlan(), a.GetRevisions().GetPlan()))
+		}
+		r.compareCodecs(r.options.Nodes[i+1], b.GetRevisions().GetCodecs(), a.GetRevisions().GetCodecs())
 		if b.PlanHash != a.PlanHash {
 			differs("takes the plan to mean other batches (hash %.12s, not %.12s)", b.PlanHash, a.PlanHash)
 		}
 	}
 	return sense
+}
+
+// compareCodecs notes in which codecs a node differs from the first one.
+func (r *run) compareCodecs(node string, theirs, first map[string]uint32) {
+	for _, unit := range differing(first, theirs) {
+		said := fmt.Sprintf("%s has %s: jobs that began on the one have files of that format made by nodes like it alone", node, revisionsOf(unit, theirs, first))
+		r.result.Codecs = append(r.result.Codecs, said)
+	}
+}
+
+// differing are the units of two builds that are not of the same revision in both.
+func differing(a, b revision.Set) []string {
+	units := slices.Concat(a.Differing(b), b.Differing(a))
+	slices.Sort(units)
+	return slices.Compact(units)
+}
+
+// revisionsOf tells a unit's revision in a build, and in the one that it is held against.
+func revisionsOf(unit string, of, against map[string]uint32) string {
+	return fmt.Sprintf("%s of revision %d, not %d", unit, of[unit], against[unit])
 }
 
 // work compares batches until there are no more.

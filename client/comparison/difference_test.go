@@ -70,3 +70,27 @@ func TestVerdicts(t *testing.T) {
 		}
 	}
 }
+
+func TestRevisionsOfNodes(t *testing.T) {
+	info := func(plan, codecs map[string]uint32) *pb.OpenResponse {
+		return &pb.OpenResponse{Fingerprint: "f", Revisions: &pb.Revisions{Plan: plan, Codecs: codecs}}
+	}
+	r := &run{options: Options{Nodes: []string{"a", "b", "c", "d"}}, infos: []*pb.OpenResponse{
+		info(map[string]uint32{"order": 1, "op/Resize": 1}, map[string]uint32{"codec/png": 1}),
+		info(map[string]uint32{"order": 1, "op/Resize": 2}, map[string]uint32{"codec/png": 1}),
+		info(map[string]uint32{"order": 1, "op/Resize": 1}, map[string]uint32{"codec/png": 3}),
+		info(map[string]uint32{"order": 1, "op/Resize": 1}, map[string]uint32{"codec/png": 1}),
+	}}
+	if !r.compareAnswers(t.Context()) || r.result.Equal() {
+		t.Errorf("%+v", r.result)
+	}
+	if a := r.result.Answers; len(a) != 1 || !strings.HasPrefix(a[0], "b has op/Resize of revision 2, not 1: jobs that began on the one leave the other out") {
+		t.Errorf("%q", a)
+	}
+	if c := r.result.Codecs; len(c) != 1 || !strings.HasPrefix(c[0], "c has codec/png of revision 3, not 1") {
+		t.Errorf("%q", c)
+	}
+	if (&Result{Codecs: r.result.Codecs}).Equal() || !(&Result{}).Equal() {
+		t.Error("codecs do not count")
+	}
+}

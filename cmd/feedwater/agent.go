@@ -176,6 +176,7 @@ func runAgent(ctx context.Context) error {
 		List:       local.listing,
 		Log:        log,
 		Version:    version,
+		Build:      buildOf(),
 		Cores:      float64(c.all),
 		GPUs:       gpus.read,
 		Warnings:   environmentWarnings(agentCommand, os.Environ()),

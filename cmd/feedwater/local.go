@@ -69,9 +69,9 @@ func (l *localPipelines) get(workers int) (*localServer, error) {
 	s := &localServer{pipeline: p, Server: server.New(server.Options{
 		Engine:  server.NewEngine(p, lists),
 		AnyPath: true,
-		Version: version,
-		Tracer:  l.tracer,
-		Log:     l.log,
+		Version: version, Build: buildOf(),
+		Tracer: l.tracer,
+		Log:    l.log,
 	})}
 	if l.servers == nil {
 		l.servers = map[int]*localServer{}
@@ -123,6 +123,7 @@ func connector(local *localPipelines) func(context.Context, agent.Plan) (*client
 func (l *localPipelines) options(ctx context.Context, p agent.Plan) (client.Options, error) {
 	o := client.Options{
 		Plan: string(p.Text), Job: p.Job, Rank: rankOrProcess(), Nodes: p.Nodes, Numerics: p.Numerics, Fingerprint: p.Fingerprint,
+		Revisions: p.Revisions, Build: buildOf(),
 		StartTimeout: p.StartTimeout, Timeout: p.Timeout,
 		Dialing: client.DialOptions{Insecure: p.Insecure, Files: p.TLS, TokenFile: p.TokenFile}, Tracer: l.tracer, Log: p.Log,
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/feedwater-io/feedwater/client/agent"
 	"github.com/feedwater-io/feedwater/pipeline"
 	"github.com/feedwater-io/feedwater/pipeline/augment"
 	"github.com/feedwater-io/feedwater/pipeline/dataset"
@@ -26,6 +27,7 @@ type previewOptions struct {
 	samples, epochs   int
 	seed              uint64
 	width             int
+	greeting          string // of the Python package, if that runs it
 
 	beforeDrawing func() // of tests
 }
@@ -58,6 +60,8 @@ In Python loader.preview() does this with a Loader's own transforms, and noteboo
 	f.IntVar(&o.samples, "samples", 4, "rows: samples, from all over the folder")
 	f.IntVar(&o.epochs, "epochs", 5, "results in a row, one for each epoch")
 	f.Uint64Var(&o.seed, "seed", 0, "other samples")
+	f.StringVar(&o.greeting, "greeting", "", "what the Python package says of itself")
+	_ = f.MarkHidden("greeting")
 	f.IntVar(&o.width, "width", 224, "largest width and height of a picture on the sheet, in pixels")
 	return c
 }
@@ -86,6 +90,11 @@ func (o *previewOptions) checkSheet(views int) error {
 func (o *previewOptions) run(ctx context.Context, in io.Reader, out, status io.Writer) error {
 	if err := o.check(); err != nil {
 		return err
+	}
+	if o.greeting != "" {
+		if err := agent.CheckPackage(o.greeting, version, buildOf()); err != nil {
+			return err
+		}
 	}
 	plan, err := o.parsePlan(in)
 	if err != nil {

@@ -175,7 +175,7 @@ func (o *serveOptions) run(ctx context.Context, stdout, stderr io.Writer) (failu
 		Engine:    server.NewEngine(p, lists),
 		Roots:     o.absolute(),
 		NodeBytes: int64(o.memory), ShareBytes: int64(o.share),
-		Version: version,
+		Version: version, Build: buildOf(),
 		Tracer:  spans.Tracer(),
 		OnDrain: ready.drain,
 		OnRoot:  announceRoots(ready.node, o.data.names()),
@@ -185,7 +185,7 @@ func (o *serveOptions) run(ctx context.Context, stdout, stderr io.Writer) (failu
 	defer s.Close()
 	return o.serve(ctx, s, secure, ready, func(addr string) {
 		started()
-		log.Info("listening", "addr", addr, "data", strings.Join(o.data.names(), ","), "workers", p.Workers(), "kernels", p.Kernels(), "numerics", p.Numerics(), "version", version)
+		log.Info("listening", "addr", addr, "data", strings.Join(o.data.names(), ","), "workers", p.Workers(), "kernels", p.Kernels(), "numerics", p.Numerics(), "version", version, "build", buildOf())
 	}, log)
 }
 

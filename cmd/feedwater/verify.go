@@ -319,7 +319,7 @@ func (o *verifyOptions) print(out io.Writer, results []*comparison.Result, equal
 		return e.Encode(map[string]any{"equal": equal, "comparisons": results})
 	}
 	for _, n := range results[0].Nodes {
-		fmt.Fprintf(out, "%s  %s  %s  numerics %.12s\n", n.Addr, n.Version, n.Kernels, n.Numerics)
+		fmt.Fprintf(out, "%s  %s  %s  numerics %.12s\n", n.Addr, n.Build, n.Kernels, n.Numerics)
 	}
 	for _, r := range results {
 		verdict := "all equal"
@@ -330,7 +330,7 @@ func (o *verifyOptions) print(out io.Writer, results []*comparison.Result, equal
 			verdict = fmt.Sprintf("%d differ", r.Differing)
 		}
 		fmt.Fprintf(out, "data %.12s: %d batches of %d samples compared: %s\n", r.Data, r.Batches, r.Samples, verdict)
-		for _, a := range r.Answers {
+		for _, a := range slices.Concat(r.Answers, r.Codecs) {
 			fmt.Fprintf(out, "  %s\n", a)
 		}
 		if r.First != nil {

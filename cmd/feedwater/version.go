@@ -12,7 +12,7 @@ import (
 func newVersion() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
-		Short: "Print the version, the kernels in use and this machine's numerics",
+		Short: "Print the version and the build, the kernels in use and this machine's numerics",
 		Args:  noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			p, err := pipeline.Open(pipeline.Options{Workers: 1, Readers: 1})
@@ -20,8 +20,8 @@ func newVersion() *cobra.Command {
 				return err
 			}
 			defer p.Close()
-			fmt.Fprintf(c.OutOrStdout(), "feedwater %s\ngo        %s %s/%s\nkernels   %s\nnumerics  %s\n",
-				version, runtime.Version(), runtime.GOOS, runtime.GOARCH, p.Kernels(), p.Numerics())
+			fmt.Fprintf(c.OutOrStdout(), "feedwater %s\nbuild     %s\ngo        %s %s/%s\nkernels   %s\nnumerics  %s\n",
+				version, buildOf(), runtime.Version(), runtime.GOOS, runtime.GOARCH, p.Kernels(), p.Numerics())
 			return nil
 		},
 	}

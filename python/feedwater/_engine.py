@@ -85,8 +85,11 @@ class Engine:
         """The opened plan; starts the agent if need be."""
         session = self.feed.session
         if not self._fits:
-            if self.state is not None and self.state[1] and self.config.nodes:
-                session.numerics = self.state[0].raw.get("numerics")
+            if self.state is not None and self.state[1]:
+                raw = self.state[0].raw
+                session.revisions = raw.get("revisions")
+                if self.config.nodes or session.revisions is None:
+                    session.numerics = raw.get("numerics")
             session.live()
             assert session.opened is not None
             self.config.source.check(list(session.opened.classes), session.opened.samples)
@@ -284,6 +287,8 @@ class Engine:
 
     def load(self, state: State, strict: bool) -> None:
         """Takes up a state; compares it at once if the plan is open, else when it is."""
+        if strict:
+            state.check_known()
         opened = self.feed.session.opened
         if opened is None or self.ranks is None:
             self.state = (state, strict)

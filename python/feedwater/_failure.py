@@ -13,6 +13,7 @@ from .errors import (
     Error,
     NumericsError,
     PlanError,
+    RevisionError,
     SampleError,
     StallError,
     VersionError,
@@ -44,6 +45,9 @@ def error_of(error: dict[str, Any]) -> Error:
         return DataError(f"{path}: {message}" if path and path not in message else message)
     if kind == "numerics":
         return NumericsError(message + _each(error.get("nodes"), message))
+    if kind == "revision":
+        known = {name: error.get(name) for name in ("unit", "pinned", "found", "pinned_build", "build")}
+        return RevisionError(message + _each(error.get("nodes"), message), **known)
     if kind == "version":
         return VersionError(message + _each(error.get("nodes"), message))
     if kind == "access":

@@ -115,6 +115,28 @@ class Link:
         finally:
             os.close(result)
 
+    def greet(self, own: dict[str, Any], timeout: float) -> dict[str, Any] | None:
+        """Tells what this side is and returns what the agent is; None from one that does not know greetings.
+
+        Raises StallError after timeout seconds.
+        """
+        packet = b"V" + json.dumps(own).encode()
+        self.send(packet, [])
+        waited = Waited(POLL_S)
+        while True:
+            try:
+                came = self.receive()
+            except ConnectionError:
+                if any(packet[:1] == b"N" for packet in self.inbox):  # that it does not know the packet
+                    return None
+                raise
+            for at, packet in enumerate(self.inbox):
+                if packet[:1] == b"V":
+                    del self.inbox[at]
+                    return dict(json.loads(packet[1:]))
+            if waited.turn() > timeout and not came:
+                raise StallError("the agent did not say its version in time")
+
     def _send_call(self, packet: bytes, files: list[int]) -> None:
         try:
             socket.send_fds(self._sock, [packet], files)

@@ -41,6 +41,8 @@ class Opened:
     order_hash: str
     pixel_hash: str
     numerics: str
+    revisions: dict[str, Any] | None
+    """Of the units that make the job's batches, as a state has them."""
     fingerprint: str
     samples: int
     classes: tuple[str, ...]
@@ -62,6 +64,7 @@ class Opened:
         return cls(
             **{name: answer[name] for name in same},
             **{name: answer.get(name, "") for name in ("version", "kernels")},
+            revisions=answer.get("revisions"),
             classes=tuple(from_json(entry["name"]) for entry in answer.get("classes") or ()),
             fields=tuple(Field(f["name"], f["dtype"], tuple(f["shape"]), 0) for f in answer["fields"]),
             ops=tuple(answer.get("ops") or ()),

@@ -8,9 +8,9 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from . import _arguments, _binary
+from . import _arguments, _binary, _revisions
 from ._config import Config
-from .errors import DataError, Error
+from .errors import DataError, Error, VersionError
 
 __all__ = ["Preview", "draw"]
 
@@ -57,10 +57,15 @@ def draw(config: Config, samples: int, epochs: int, seed: int, width: int) -> Pr
             f"preview() draws pictures of a folder of this machine, and {config.source.name} is on the nodes: run "
             "`feedwater preview` there, or look at single samples with replay()"
         )
-    command = [_binary.find(), "preview", folder, "--plan", "-", "--out", "-"]
+    program = _binary.find()
+    command = [program, "preview", folder, "--plan", "-", "--out", "-"]
+    command.append(f"--greeting={json.dumps(_revisions.greeting())}")
     command += [f"--{name}={value}" for name, value in flags.items()]
     plan = json.dumps(config.plan()).encode()
     run = subprocess.run(command, input=plan, capture_output=True, check=False)  # noqa: S603 (our own program)
     if run.returncode:
-        raise Error(run.stderr.decode(errors="replace").removeprefix("feedwater: ").strip())
+        said = run.stderr.decode(errors="replace").removeprefix("feedwater: ").strip()
+        if "--greeting" in said:  # a program of before greetings does not know the flag
+            raise VersionError(_revisions.mismatch(None, program) or said)
+        raise (VersionError if "of different releases" in said else Error)(said)
     return Preview(run.stdout)

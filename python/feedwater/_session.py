@@ -7,14 +7,14 @@ import logging
 import os
 from typing import Any
 
-from . import _memory
+from . import _memory, _revisions
 from ._agent import agent
 from ._failure import error_of
 from ._link import Link
 from ._names import to_json
 from ._opened import Opened, Request
 from ._slots import Field, Slots, aligned
-from .errors import AgentError, DataError, Error, ForkedError, StallError
+from .errors import AgentError, DataError, Error, ForkedError, StallError, VersionError
 
 __all__ = ["Session"]
 
@@ -40,6 +40,8 @@ class Session:
         """Samples per batch that the slots have room for."""
         self.numerics: str | None = None
         """The numerics that a loaded state pins."""
+        self.revisions: dict[str, Any] | None = None
+        """The revisions that it pins."""
         self.link: Link | None = None
         self.respawns = -1
         self._serial = 0
@@ -117,6 +119,7 @@ class Session:
         sock, self._serial = agent.connect(self)
         link = Link(sock)
         try:
+            self._greet(link)
             self._open(link)
             if self.slots is not None:
                 self._hand_over(link)
@@ -127,6 +130,15 @@ class Session:
         self.link = link
         self.respawns += 1
 
+    def _greet(self, link: Link) -> None:
+        """Raises VersionError if the agent's program is of another release than this package."""
+        from . import _binary
+
+        theirs = link.greet(_revisions.greeting(), SLACK_S)
+        wrong = _revisions.mismatch(theirs, _binary.find())
+        if wrong is not None:
+            raise VersionError(wrong)
+
     def _open(self, link: Link) -> None:
         wanted = self.request
         params = {
@@ -135,7 +147,8 @@ class Session:
             **wanted.trust.plan(),
             "local": wanted.local and to_json(wanted.local),
             "job": wanted.job(),
-            "numerics": self.numerics,
+            "numerics": self.opened.numerics if self.opened else self.numerics,
+            "revisions": self.opened.revisions if self.opened else self.revisions,
             "fingerprint": self.opened.fingerprint if self.opened and wanted.nodes else None,  # an agent was lost
             "workers": wanted.workers,
             "start_timeout": wanted.start_timeout,

@@ -8,11 +8,12 @@ from typing import Any
 
 from ._numbers import whole
 from ._opened import Opened
+from ._revisions import KNOWN
 from .errors import StateMismatchError
 
 __all__ = ["VERSION", "State"]
 
-VERSION = 1
+VERSION = 2
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,7 @@ class State:
         raw = dict(state)
         if not raw:
             return cls(0, 0, {})
-        if raw.get("version") != VERSION:
+        if raw.get("version") not in (1, VERSION):
             raise StateMismatchError(
                 f"the state has version {raw.get('version')!r}; this feedwater reads version {VERSION}"
             )
@@ -52,6 +53,16 @@ class State:
                     "A cursor means nothing there: start without the state, or with what it was saved with"
                 )
 
+    def check_known(self) -> None:
+        """Raises StateMismatchError for a state of before revisions were told that is of a build nobody knows."""
+        numerics = self.raw.get("numerics")
+        if self.raw.get("version") == 1 and numerics is not None and numerics not in KNOWN:
+            raise StateMismatchError(
+                f"the state has version 1, and its numerics {_short(numerics)} are of no build that is known: whether "
+                "nodes of today make the same bytes cannot be told. load_state_dict(state, strict=False) goes on with "
+                "what they make"
+            )
+
     def check_pixels(self, opened: Opened) -> None:
         """Raises StateMismatchError if the state was saved with other transforms or on other pixel code."""
         for name, what, now in (
@@ -62,6 +73,21 @@ class State:
             if before is not None and before != now:
                 raise StateMismatchError(
                     f"the state is of other pixels: {what} were {_short(before)}, are {_short(now)}. "
+                    "If that is meant, load_state_dict(state, strict=False)"
+                )
+        self._check_revisions(opened.revisions)
+
+    def _check_revisions(self, now: dict[str, Any] | None) -> None:
+        before = self.raw.get("revisions")
+        if not before or not now:
+            return
+        for part in ("trainer", "plan"):
+            ours, theirs = before.get(part) or {}, now.get(part) or {}
+            unit = min((u for u in {*ours, *theirs} if ours.get(u) != theirs.get(u)), default=None)
+            if unit is not None:
+                raise StateMismatchError(
+                    f"the state is of other bytes: {unit} was of revision {ours.get(unit)} (build "
+                    f"{before.get('build')}), is of {theirs.get(unit)} (build {now.get('build')}). "
                     "If that is meant, load_state_dict(state, strict=False)"
                 )
 
@@ -84,6 +110,7 @@ def describe(seed: int, shuffle: bool, opened: Opened | None) -> dict[str, Any]:
         "order": opened and opened.order_hash,
         "pixels": opened and opened.pixel_hash,
         "numerics": opened and opened.numerics,
+        "revisions": opened and opened.revisions,
     }
 
 

@@ -16,6 +16,7 @@ __all__ = [
     "NumericsError",
     "PlanError",
     "PythonError",
+    "RevisionError",
     "SampleError",
     "StallError",
     "StateMismatchError",
@@ -109,6 +110,26 @@ class AgentError(Error):
 
 class NumericsError(Error):
     """No node has the numerics that the job is pinned to."""
+
+
+class RevisionError(Error):
+    """No node makes the bytes that the job began with: a unit of their code is of another revision.
+
+    unit names it; pinned is the job's revision of it, which the build pinned_build had, found that of build.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        unit: str | None = None,
+        pinned: int | None = None,
+        found: int | None = None,
+        pinned_build: str | None = None,
+        build: str | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.unit, self.pinned, self.found, self.pinned_build, self.build = unit, pinned, found, pinned_build, build
 
 
 class VersionError(Error):

@@ -112,6 +112,12 @@ class Loader:
             seq, call = struct.unpack_from("<I", packet, 1)[0], json.loads(text)
             self.note({"call": call["method"], "params": call["params"], "handles": len(handles)})
             self.call(seq, call["method"], call["params"], handles)
+        elif kind == b"V":
+            if self.spec.get("greeting", {}) is None:  # one of before greetings
+                self.sock.send(b"N" + json.dumps({"level": "warning", "message": "unknown kind 'V'"}).encode())
+                self.sock.shutdown(socket.SHUT_RDWR)
+                return False
+            self.sock.send(b"V" + json.dumps({**json.loads(packet[1:]), **self.spec.get("greeting", {})}).encode())
         elif kind == b"W":
             for record in range(1, len(packet), WANT.size):
                 want = WANT.unpack_from(packet, record)
@@ -161,6 +167,7 @@ class Loader:
             "order_hash": digest(fingerprint, plan["seed"], plan["shuffle"]),
             "pixel_hash": digest(plan["seed"], self.transforms, plan["on_error"]),
             "numerics": self.spec.get("numerics", "17" * 32),
+            "revisions": self.spec.get("revisions"),
             "fingerprint": fingerprint,
             "samples": self.samples,
             "classes": [{"name": f"class{c}", "samples": 1} for c in range(self.classes)],

@@ -1,0 +1,164 @@
+"""Builds that differ: what a state pins, what the agent is, and what is said of it."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import feedwater
+from feedwater import StateMismatchError, _revisions
+from feedwater._failure import error_of
+
+TABLES = Path(__file__).parents[2] / "pipeline" / "revision"
+PINNED = {
+    "plan": {"order": 1, "op/CenterCrop": 1},
+    "codecs": {"codec/png": 1},
+    "trainer": {"order": 1, "lasthop": 1},
+    "build": "1 (aaaa)",
+}
+
+
+def test_the_package_and_the_program_have_the_same_tables() -> None:
+    lines = [line.split() for line in (TABLES / "table.txt").read_text().splitlines() if not line.startswith("#")]
+    table = {line[0]: int(line[1]) for line in lines if line}
+    assert {unit: table[unit] for unit in _revisions.UNITS} == _revisions.UNITS
+    assert set(re.findall(r'"([0-9a-f]{32})"', (TABLES / "known.go").read_text())) == _revisions.KNOWN
+
+
+def opens(fake: Any) -> list[dict[str, Any]]:
+    """What agents were told when plans were opened, in order."""
+    return [line["params"] for line in fake.log("call") if line["call"] == "open"]
+
+
+def state_of(fake: Any) -> dict[str, Any]:
+    loader = fake.loader(shuffle=True)
+    next(iter(loader))
+    state: dict[str, Any] = loader.state_dict()
+    loader.close()
+    return state
+
+
+def changed(part: str, unit: str, revision: int) -> dict[str, Any]:
+    return {**PINNED, part: {**PINNED[part], unit: revision}, "build": "2 (bbbb)"}  # type: ignore[dict-item]
+
+
+def test_a_state_tells_the_revisions_and_pins_them_when_it_goes_on(fake: Any) -> None:
+    fake.set(revisions=PINNED)
+    state = state_of(fake)
+    assert state["version"] == 2
+    assert state["revisions"] == PINNED
+    json.dumps(state)
+    other = fake.loader(shuffle=True)
+    other.load_state_dict(state)
+    next(iter(other))
+    assert opens(fake)[-1]["revisions"] == PINNED
+    other.close()
+    meant = fake.loader(shuffle=True)
+    meant.load_state_dict(state, strict=False)
+    next(iter(meant))
+    assert opens(fake)[-1]["revisions"] is None
+
+
+@pytest.mark.parametrize("part", ["plan", "trainer"])
+def test_a_state_of_other_revisions_is_refused_and_may_be_meant(fake: Any, part: str) -> None:
+    fake.set(revisions=PINNED)
+    state = state_of(fake)
+    fake.set(revisions=changed(part, "order", 2))
+    other = fake.loader(shuffle=True)
+    other.load_state_dict(state)
+    why = r"order was of revision 1 \(build 1 \(aaaa\)\), is of 2 \(build 2 \(bbbb\)\).*strict=False"
+    with pytest.raises(StateMismatchError, match=why):
+        next(iter(other))
+    other.load_state_dict(state, strict=False)
+    next(iter(other))
+
+
+def test_codecs_of_a_state_are_left_to_the_nodes(fake: Any) -> None:
+    """A list of files does not know their formats."""
+    fake.set(revisions=PINNED)
+    state = state_of(fake)
+    fake.set(revisions=changed("codecs", "codec/png", 2))
+    other = fake.loader(shuffle=True)
+    other.load_state_dict(state)
+    next(iter(other))
+
+
+def test_states_of_version_1_go_on_if_their_build_is_known(fake: Any) -> None:
+    known = next(iter(_revisions.KNOWN))
+    fake.set(numerics=known)
+    state = {**state_of(fake), "version": 1}
+    del state["revisions"]
+    other = fake.loader(shuffle=True)
+    other.load_state_dict(state)
+    next(iter(other))
+    assert (opens(fake)[-1]["numerics"], opens(fake)[-1]["revisions"]) == (known, None)
+    other.close()
+    last = fake.loader(shuffle=True)
+    with pytest.raises(
+        StateMismatchError, match=r"version 1, and its numerics 1717.* of no build that is known.*strict=False"
+    ):
+        last.load_state_dict({**state, "numerics": "17" * 16})
+    last.load_state_dict({**state, "numerics": "17" * 16}, strict=False)
+    next(iter(last))
+
+
+def test_another_agent_is_pinned_to_what_the_first_one_found(fake: Any) -> None:
+    fake.set(revisions=PINNED, faults=[{"at": "want", "nth": 3, "do": "kill"}])
+    loader = fake.loader(shuffle=True)
+    assert len(list(loader)) == len(loader)
+    first, second = opens(fake)
+    assert (first["revisions"], second["revisions"]) == (None, PINNED)
+    assert (first["numerics"], second["numerics"]) == (None, "17" * 32)
+
+
+@pytest.mark.parametrize(
+    ("greeting", "who"),
+    [
+        ({"version": "9.9"}, r"build 9\.9"),
+        ({"socket": 77, "build": "0 (cafe)"}, r"build 0 \(cafe\)"),
+        ({"units": {"order": 2, "lasthop": 1}, "build": "0 (cafe)"}, r"build 0 \(cafe\)"),
+        (None, "too old to tell its version"),
+    ],
+)
+def test_a_program_of_another_release_is_named_at_once(fake: Any, greeting: Any, who: str) -> None:
+    fake.set(greeting=greeting)
+    with pytest.raises(feedwater.VersionError, match=who + r".*this Python package \(version .*FEEDWATER_BINARY"):
+        next(iter(fake.loader()))
+    assert not opens(fake)
+
+
+def test_a_program_without_a_version_goes_with_any(fake: Any) -> None:
+    fake.set(greeting={"version": "dev"})
+    next(iter(fake.loader()))
+
+
+def test_an_error_of_kind_revision_has_all_members() -> None:
+    told = {"unit": "codec/png", "pinned": 1, "found": 2, "pinned_build": "1 (aaaa)", "build": "2 (bbbb)"}
+    error = error_of(
+        {"kind": "revision", "message": "no node can", "nodes": [{"addr": "a:1", "error": "has 2"}], **told}
+    )
+    assert isinstance(error, feedwater.RevisionError)
+    assert {name: getattr(error, name) for name in told} == told
+    assert "a:1" in str(error)
+
+
+@pytest.mark.parametrize(("says", "who"), [("unknown flag: --greeting", "too old"), ("", "")])
+def test_preview_names_a_program_of_another_release(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, binary: str, says: str, who: str
+) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "a.bmp").write_bytes(b"")
+    if says:
+        program = tmp_path / "feedwater"
+        program.write_text(f'#!/bin/sh\necho "feedwater: {says}" >&2\nexit 2\n')
+        program.chmod(0o755)
+        binary = str(program)
+    monkeypatch.setenv("FEEDWATER_BINARY", binary)
+    monkeypatch.setattr(_revisions, "SOCKET", 77)
+    loader = feedwater.Loader(tmp_path, feedwater.transforms.CenterCrop(4), batch_size=1)
+    with pytest.raises(feedwater.VersionError, match=f"{who}.*of different releases: install both from one wheel"):
+        loader.preview()
