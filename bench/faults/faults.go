@@ -30,6 +30,10 @@ type fault struct {
 	gone  bool
 	// resumed is the number of ranks that the job goes on with after each turn, which has ended it. Nil: it does not end.
 	resumed []int
+	// beside says that the fault is none of the job's: its rate has to be what it is without.
+	beside bool
+	// after is done when the job has ended, with the fault standing. What it finds wrong is the row's error.
+	after func(ctx context.Context, r *run) error
 	// note says how it is staged, where the name does not.
 	note string
 }
@@ -42,7 +46,7 @@ const moment = 500 * time.Millisecond
 
 // faults are all rows.
 func faults() []fault {
-	return []fault{
+	return append([]fault{
 		{name: "none", nodes: 4, ranks: 1},
 		{name: "none", nodes: 8, ranks: 4},
 		{name: "kill -9 at random times", nodes: 2, ranks: 1, begin: kill, end: start, lasts: 2 * time.Second, turns: 3},
@@ -71,7 +75,7 @@ func faults() []fault {
 		{name: "trainer killed, resumed on 3 ranks", nodes: 2, ranks: 2, begin: killTrainers, whole: true, resumed: []int{3}},
 		{name: "trainer killed, resumed on 1 rank", nodes: 2, ranks: 4, begin: killTrainers, whole: true, resumed: []int{1}},
 		{name: "1, 4, 2, 3 ranks, other nodes each time", nodes: 4, ranks: 1, begin: killMore, turns: 3, resumed: []int{4, 2, 3}, note: "trainers and one node are killed, another node comes back"},
-	}
+	}, hungFaults()...)
 }
 
 func kill(_ context.Context, r *run, turn int) error { return r.victim(turn).kill() }

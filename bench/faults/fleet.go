@@ -20,6 +20,8 @@ type fleet struct {
 	log        func(string)
 	nodes      []*node
 	running    sync.WaitGroup
+	filer      *filer     // that hangs; nil: none
+	beside     []*trainer // whose data hangs
 }
 
 // start makes so many nodes and their links, and starts those that prepare has not ended.
@@ -47,6 +49,13 @@ func (f *fleet) start(ctx context.Context, count int, prepare func(*fleet) error
 
 // close ends everything and waits for it.
 func (f *fleet) close() {
+	for _, t := range f.beside {
+		t.kill()
+	}
+	if f.filer != nil {
+		defer f.filer.close()
+		f.filer.answer()
+	}
 	for _, n := range f.nodes {
 		_ = n.kill()
 		n.link.close()

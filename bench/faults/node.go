@@ -27,6 +27,8 @@ type node struct {
 	data  string
 	// quota bounds the file system of its cache folder, in bytes; 0: that of the scratch folder.
 	quota int
+	// more are arguments besides those of all nodes.
+	more []string
 	// disk of its photographs; nil: one that never breaks.
 	disk *disk
 	link *link
@@ -41,6 +43,9 @@ type node struct {
 	gone    time.Duration // for which none ran between two that did
 }
 
+// termination is what asks a node to end.
+const termination = syscall.SIGTERM
+
 const startTimeout = 60 * time.Second
 
 func (n *node) socket() string { return filepath.Join(n.fleet.scratch, n.name+".sock") }
@@ -54,6 +59,7 @@ func (n *node) start(ctx context.Context) error {
 	_ = os.Remove(n.socket())
 	command := exec.Command(n.fleet.program, "serve", "--data", "photos="+n.data, "--listen", "unix:"+n.socket(), "--http", "127.0.0.1:0", "--workers", "1",
 		"--test-sample-time", n.fleet.sampleTime.String(), "--cache-dir", cache)
+	command.Args = append(command.Args, n.more...)
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	if n.quota > 0 {
 		confine(command, cache, n.quota)

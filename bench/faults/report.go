@@ -23,6 +23,8 @@ type result struct {
 	// Capacity with the fault standing and Demand, in samples a second.
 	Capacity float64 `json:"capacity"`
 	Demand   float64 `json:"demand"`
+	// Calm is the capacity without the fault, where that has to make no difference: a twentieth is allowed. Else 0.
+	Calm float64 `json:"calm,omitempty"`
 	// Extra is the work that the nodes did beyond what trainers got, as a share of that, and ExtraLimit what it may be: a twentieth, and
 	// what trainers and agents had asked for when they were killed.
 	Extra      float64 `json:"extra"`
@@ -40,6 +42,8 @@ type result struct {
 const (
 	maxExtra = 0.05
 	maxStall = 0.005
+	// maxSlower is how much of its rate a job may lose to a fault that is none of its own.
+	maxSlower = 0.05
 )
 
 // verdict holds a row against its limits; gone is for how long nodes did not run.
@@ -49,7 +53,8 @@ func (out *result) verdict(f *fault, seconds float64, gone time.Duration) {
 		still += gone
 	}
 	out.Limit = max(maxStall, still.Seconds()/seconds)
-	out.OK = out.difference == difference{} && out.Stall <= out.Limit && out.Extra <= out.ExtraLimit
+	out.OK = out.difference == difference{} && out.Stall <= out.Limit && out.Extra <= out.ExtraLimit &&
+		out.Capacity >= (1-maxSlower)*out.Calm
 }
 
 // Held implements rows.Row.

@@ -182,6 +182,16 @@ func (m *matrix) row(ctx context.Context, f *fault) (result, error) {
 	if out.Capacity, err = m.capacity(ctx, f); err != nil {
 		return out, err
 	}
+	if f.beside {
+		if out.Calm, err = m.capacity(ctx, &fault{nodes: f.nodes, ranks: f.ranks}); err != nil {
+			return out, err
+		}
+		again, err := m.capacity(ctx, f) // behind it too, for a machine that others use
+		if err != nil {
+			return out, err
+		}
+		out.Capacity = max(out.Capacity, again)
+	}
 	out.Demand = out.Capacity / headroom
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -198,7 +208,10 @@ func (m *matrix) row(ctx context.Context, f *fault) (result, error) {
 	if err := r.suffer(ctx, until); err != nil {
 		return out, err
 	}
-	return out, r.judge(&out)
+	if err := r.judge(&out); err != nil || f.after == nil {
+		return out, err
+	}
+	return out, f.after(ctx, r)
 }
 
 // suffer lets the fault happen while the job trains, until the end of the run.

@@ -1,0 +1,137 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"path/filepath"
+	"time"
+)
+
+// hungFaults are rows of one node with two roots, or an index, on storage that hangs: the job on the other root is watched.
+func hungFaults() []fault {
+	row := func(name, note string, prepare func(*fleet) error, begin func(context.Context, *run, int) error) fault {
+		return fault{name: name, nodes: 1, ranks: 1, prepare: prepare, begin: begin, note: note, beside: true, after: endsInTime}
+	}
+	return []fault{
+		row("hung: reads of another root", "FUSE; a job on it stands still", hungRoot(true), hangRoot("read")),
+		row("hung: opens of another root", "FUSE", hungRoot(true), hangRoot("open")),
+		row("hung: listings of another root", "FUSE", hungRoot(true), hangRoot("readdir")),
+		row("hung: reads that cannot be killed", "FUSE; the process stays, without its port", hungRoot(false), hangRoot("read")),
+		row("hung: the index's folder", "FUSE; listing, reading, writing and fsync of it", hungIndex, hangIndex),
+	}
+}
+
+const (
+	hungDrain = 2 * time.Second
+	// endWithin is how long a node may take to end beyond its drain timeout.
+	endWithin = 5 * time.Second
+)
+
+// hungRoot gives the first node another root, on a filer.
+func hungRoot(lenient bool) func(*fleet) error {
+	return func(f *fleet) error {
+		folder := filepath.Join(f.scratch, "filer")
+		filer, err := mountFiler(f.data, folder)
+		if err != nil {
+			return err
+		}
+		filer.lenient = lenient
+		f.filer = filer
+		f.nodes[0].more = []string{"--data", "hung=" + folder, "--read-timeout", "2s", "--drain-timeout", hungDrain.String()}
+		return nil
+	}
+}
+
+// hangRoot lets calls of that root hang while a job is at it.
+func hangRoot(calls ...string) func(context.Context, *run, int) error {
+	return func(ctx context.Context, r *run, _ int) error {
+		r.fleet.filer.hang(calls...)
+		t, err := r.matrix.train(settings{Source: "hung", Nodes: r.fleet.addrs(), Batch: r.matrix.batch, Ranks: 1})
+		if err != nil {
+			return err
+		}
+		r.fleet.beside = append(r.fleet.beside, t)
+		return r.fleet.filer.untilStuck(ctx)
+	}
+}
+
+// hungIndex puts the index of the first node on a filer.
+func hungIndex(f *fleet) error {
+	folder := filepath.Join(f.scratch, "filer")
+	filer, err := mountFiler(f.scratch, folder+".index")
+	if err != nil {
+		return err
+	}
+	f.filer = filer
+	filer.hang("open", "read", "readdir", "write", "fsync")
+	f.nodes[0].more = []string{"--index", folder + ".index", "--read-timeout", "2s", "--drain-timeout", hungDrain.String()}
+	return nil
+}
+
+// hangIndex does nothing: the index hangs from the start.
+func hangIndex(ctx context.Context, r *run, _ int) error { return r.fleet.filer.untilStuck(ctx) }
+
+// untilStuck returns when calls hang.
+func (f *filer) untilStuck(ctx context.Context) error {
+	for deadline := time.Now().Add(startUp); f.stuck() == 0; {
+		if time.Now().After(deadline) {
+			return fmt.Errorf("nothing hangs after %s", startUp)
+		}
+		if err := sleep(ctx, 20*time.Millisecond); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// endsInTime ends the first node while its storage hangs: its socket is closed in time, its exit code is 1, and the process is gone, where it can
+// be killed at once, else when its storage answers.
+func endsInTime(ctx context.Context, r *run) error {
+	n, filer := r.fleet.nodes[0], r.fleet.filer
+	if filer.stuck() == 0 {
+		return fmt.Errorf("nothing hangs any more")
+	}
+	n.mu.Lock()
+	process, exited := n.process, n.exited
+	n.mu.Unlock()
+	began := time.Now()
+	if err := n.signal(termination); err != nil {
+		return err
+	}
+	for listens(n.socket()) {
+		if time.Since(began) > hungDrain+endWithin {
+			return fmt.Errorf("the node listens %s after SIGTERM", time.Since(began))
+		}
+		if err := sleep(ctx, 20*time.Millisecond); err != nil {
+			return err
+		}
+	}
+	if !filer.lenient {
+		if err := sleep(ctx, time.Until(began.Add(hungDrain+endWithin))); err != nil {
+			return err
+		}
+		filer.answer()
+	}
+	select {
+	case <-exited:
+	case <-time.After(time.Until(began.Add(hungDrain + endWithin + time.Second))):
+		return fmt.Errorf("the node runs %s after SIGTERM", time.Since(began))
+	}
+	r.matrix.say(fmt.Sprintf("it ended %.1f s after SIGTERM: %s", time.Since(began).Seconds(), process.ProcessState))
+	if code := process.ProcessState.ExitCode(); code != 1 {
+		return fmt.Errorf("exit code %d", code)
+	}
+	return nil
+}
+
+// listens reports whether somebody listens at a socket.
+func listens(path string) bool {
+	c, err := net.Dial("unix", path)
+	if err == nil {
+		shut(c)
+	}
+	return err == nil
+}
