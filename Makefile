@@ -23,7 +23,8 @@
 #   make soak  [MINUTES=20]   the same job for as long, with faults at random: stream, memory, handles, goroutines
 #   make fuzz  [TIME=30s]     the fuzz targets, one after the other
 #   make fuzz-pillow [TIME=30s]  damaged JPEG files, other ones each time, decoded here and by Pillow
-#   make wheel                dist/feedwater-*.whl, with the program inside
+#   make notices              bin/NOTICES.txt and bin/feedwater.cdx.json: licences and SBOM of what is linked into the program
+#   make wheel                dist/feedwater-*.whl, with the program inside, its licences and its SBOM
 #   make generate             protobuf and assembly
 #   make clean                remove everything that was made here
 
@@ -64,6 +65,7 @@ PROTOC_GRPC  := google.golang.org/grpc/cmd/protoc-gen-go-grpc@v1.6.2
 GOLANGCI     := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 # Without the clients of clouds that it could find targets by.
 PROMETHEUS   := -tags remove_all_sd github.com/prometheus/prometheus/cmd/prometheus@v0.316.0 github.com/prometheus/prometheus/cmd/promtool@v0.316.0
+CYCLONEDX    := github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@v1.9.0
 PIP          := pip==26.3
 TORCH        := torch==2.15.0 torchvision==0.29.2
 HAS_CC       := printf '\043include <stdlib.h>\nint main(void) { return 0; }\n' | $$($(GO) env CC) -x c -o /dev/null - 2>/dev/null
@@ -76,7 +78,7 @@ say = @printf '\n\033[1m==> %s\033[0m\n' "$(1)"
 
 UNITS_COMMAND = $(GO) run ./pipeline/revision/internal/cmd/units
 
-.PHONY: check-units raise same build demo test test-go test-race test-race-all test-python test-arm64 lint generate check-generated bench bench-pixels pictures faults attacks soak simulate simulate-mutants fuzz wheel clean fuzz-pillow scale-out crowd structure test-prometheus
+.PHONY: check-units raise same build demo test test-go test-race test-race-all test-python test-arm64 lint generate check-generated bench bench-pixels pictures faults attacks soak simulate simulate-mutants fuzz wheel clean fuzz-pillow scale-out crowd structure test-prometheus notices
 
 build:
 	@mkdir -p bin
@@ -206,7 +208,14 @@ simulate-mutants:
 	$(call say,deliberate bugs, each within 200 seeds)
 	@$(GO) run ./client/simulation/mutants
 
-wheel: build
+# The time at which the list was made is left out: it is that of the program, whenever that is built.
+notices: build $(TOOLS)/.notices-ready
+	$(call say,licences and SBOM of what is linked)
+	$(GO) run ./deploy/notices bin/NOTICES.txt ./cmd/feedwater
+	$(TOOLS)/cyclonedx-gomod bin -json -licenses -noserial -version $(VERSION) bin/feedwater 2>bin/sbom.log | sed '/^    "timestamp": /d' >bin/feedwater.cdx.json || { cat bin/sbom.log; exit 1; }
+	@rm bin/sbom.log
+
+wheel: notices
 	@mkdir -p dist
 	@[ -d .tools/wheel ] || $(PYTHON) -m venv .tools/wheel
 	cd python && FEEDWATER_WHEEL_BINARY=../bin/feedwater ../.tools/wheel/bin/python -m pip wheel -q --no-deps --wheel-dir ../dist .
@@ -233,4 +242,9 @@ $(TOOLS)/.prometheus-ready: Makefile
 	$(call say,Prometheus in .tools: three or four minutes the first time)
 	@mkdir -p $(TOOLS)
 	GOBIN=$(TOOLS) $(GO) install $(PROMETHEUS)
+	@touch $@
+
+$(TOOLS)/.notices-ready: Makefile
+	@mkdir -p $(TOOLS)
+	GOBIN=$(TOOLS) $(GO) install $(CYCLONEDX)
 	@touch $@

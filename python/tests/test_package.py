@@ -174,8 +174,14 @@ def build(tmp_path: Path, **environment: str) -> zipfile.ZipFile:
     return zipfile.ZipFile(wheel)
 
 
+def with_notices(binary: Path) -> Path:
+    (binary.parent / "NOTICES.txt").write_text("licences of what is linked")
+    (binary.parent / "feedwater.cdx.json").write_text('{"bomFormat": "CycloneDX"}')
+    return binary
+
+
 def test_a_wheel_with_the_program(tmp_path: Path) -> None:
-    binary = program(tmp_path / "build" / "whatever", b"\x7fELF program")
+    binary = with_notices(program(tmp_path / "build" / "whatever", b"\x7fELF program"))
     wheel = build(tmp_path, FEEDWATER_WHEEL_BINARY=str(binary))
     version = feedwater.__version__
     script = f"feedwater-{version}.data/scripts/feedwater"
@@ -189,21 +195,34 @@ def test_a_wheel_with_the_program(tmp_path: Path) -> None:
     text = wheel.read(f"feedwater-{version}.dist-info/METADATA").decode()
     for line in (
         "License-Expression: Apache-2.0",
+        "License-File: LICENSE",
+        "License-File: NOTICES.txt",
         "Requires-Python: >=3.10",
         "Requires-Dist: numpy",
         "Provides-Extra: torch",
     ):
         assert line in text
+    about = f"feedwater-{version}.dist-info"
+    assert wheel.read(f"{about}/licenses/NOTICES.txt") == b"licences of what is linked"
+    assert wheel.read(f"{about}/sboms/feedwater.cdx.json") == b'{"bomFormat": "CycloneDX"}'
+    assert not (HERE.parent / "NOTICES.txt").exists()
     assert "Root-Is-Purelib: false" in wheel.read(f"feedwater-{version}.dist-info/WHEEL").decode()
+
+
+def test_no_wheel_with_the_program_and_without_its_licences(tmp_path: Path) -> None:
+    binary = program(tmp_path / "build" / "whatever")
+    with pytest.raises(AssertionError, match=r"NOTICES.txt: no such file \(make notices\)"):
+        build(tmp_path, FEEDWATER_WHEEL_BINARY=str(binary))
 
 
 def test_a_wheel_without_the_program_is_pure(tmp_path: Path) -> None:
     wheel = build(tmp_path, FEEDWATER_WHEEL_BINARY="")
     assert str(wheel.filename).endswith("-py3-none-any.whl")
+    assert not any("NOTICES" in name or "sboms" in name for name in wheel.namelist()), "there is nothing of others in it"
 
 
 def test_a_wheel_for_another_machine(tmp_path: Path) -> None:
-    binary = program(tmp_path / "arm")
+    binary = with_notices(program(tmp_path / "arm"))
     tag = "manylinux2014_aarch64"
     wheel = build(tmp_path, FEEDWATER_WHEEL_BINARY=str(binary), FEEDWATER_WHEEL_PLATFORM=tag)
     assert str(wheel.filename).endswith(f"-py3-none-{tag}.whl")
