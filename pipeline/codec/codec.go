@@ -210,24 +210,3 @@ func (d *Decoder) Release() {
 		f.Release()
 	}
 }
-
-// magics are the first bytes of formats people have in their folders, to name what is refused.
-var magics = []struct{ prefix, name string }{
-	{"II*\x00", "a TIFF"},
-	{"MM\x00*", "a TIFF"},
-	{"\x00\x00\x00\x0cjP", "a JPEG 2000"},
-	{"%PDF", "a PDF"},
-	{"<", "a text file (HTML, XML or SVG)"},
-}
-
-func unknown(src []byte) error {
-	if len(src) == 0 {
-		return fmt.Errorf("an empty file is %w", ErrFormat)
-	}
-	for _, m := range magics {
-		if bytes.HasPrefix(src, []byte(m.prefix)) {
-			return fmt.Errorf("%s is %w", m.name, ErrFormat)
-		}
-	}
-	return fmt.Errorf("a file that begins with %q is %w", src[:min(len(src), 8)], ErrFormat)
-}
