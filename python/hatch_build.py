@@ -39,7 +39,8 @@ class BinaryHook(BuildHookInterface[Any]):
         for name in (NOTICES, SBOM):
             if not os.path.isfile(os.path.join(beside, name)):
                 raise FileNotFoundError(f"{os.path.join(beside, name)}: no such file (make notices)")
-        shutil.copyfile(os.path.join(beside, NOTICES), os.path.join(self.root, NOTICES))  # they have to lie below the root
+        # Licence files have to lie below the root.
+        shutil.copyfile(os.path.join(beside, NOTICES), os.path.join(self.root, NOTICES))
         if NOTICES not in self.metadata.core.license_files:
             self.metadata.core.license_files.append(NOTICES)
         build_data["sbom_files"].append(os.path.join(beside, SBOM))

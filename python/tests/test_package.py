@@ -218,7 +218,7 @@ def test_no_wheel_with_the_program_and_without_its_licences(tmp_path: Path) -> N
 def test_a_wheel_without_the_program_is_pure(tmp_path: Path) -> None:
     wheel = build(tmp_path, FEEDWATER_WHEEL_BINARY="")
     assert str(wheel.filename).endswith("-py3-none-any.whl")
-    assert not any("NOTICES" in name or "sboms" in name for name in wheel.namelist()), "there is nothing of others in it"
+    assert not any("NOTICES" in name or "sboms" in name for name in wheel.namelist()), "nothing of others is in it"
 
 
 def test_a_wheel_for_another_machine(tmp_path: Path) -> None:
