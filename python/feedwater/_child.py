@@ -201,6 +201,10 @@ def _explain(error: OSError) -> str:
         return f"{text} (is it executable, and not on a file system mounted noexec?)"
     if error.errno in (errno.EMFILE, errno.ENFILE, errno.EINVAL):
         return f"{text} (no file handles left? raise ulimit -n)"
+    if error.errno == errno.ENOMEM:
+        most, _ = resource.getrlimit(resource.RLIMIT_AS)
+        limit = "" if most == resource.RLIM_INFINITY else f", whose address space ulimit -v limits to {most:,} bytes"
+        return f"{text} (no memory is left for another process{limit})"
     if error.errno == errno.ENOEXEC:
         return f"{text} (built for another platform?)"
     return text

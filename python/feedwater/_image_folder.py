@@ -103,8 +103,11 @@ def root_of(folder: Any) -> str:
 
 
 def _class_folders(folder: str) -> list[str]:
-    with os.scandir(folder) as entries:
-        return sorted(entry.name for entry in entries if entry.is_dir())
+    try:
+        with os.scandir(folder) as entries:
+            return sorted(entry.name for entry in entries if entry.is_dir())
+    except OSError:
+        return []
 
 
 def check_labels(folder: Any) -> None:

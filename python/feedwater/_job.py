@@ -21,7 +21,7 @@ def name_of(given: str | None, world: int) -> str:
     """The given name, else that of the program and of what its ranks share: where they meet, or that there is one."""
     if given and given != NO_NAME:
         return given
-    script = Path(sys.argv[0] if sys.argv else "")
+    script = Path((getattr(sys, "argv", None) or [""])[0])  # an embedded interpreter has none
     name = script.parent.name if script.stem == "__main__" else script.stem
     name = name if name and not name.startswith("-") else "python"
     run = _run(world)

@@ -105,7 +105,8 @@ def available() -> int:
         usage = _number(directory / "memory.current", directory / "memory.usage_in_bytes")
         if limit is not None and usage is not None:
             room = min(room, max(0, limit - usage + _file_cache(directory)))
-    return room // max(1, int(os.environ.get("LOCAL_WORLD_SIZE", "1") or 1))
+    ranks = os.environ.get("LOCAL_WORLD_SIZE", "")
+    return room // max(1, int(ranks) if ranks.isdigit() else 1)
 
 
 def oom_kills() -> int:
@@ -122,10 +123,14 @@ def oom_kills() -> int:
 
 
 def _meminfo_available() -> int:
-    for line in Path("/proc/meminfo").read_text().splitlines():
+    try:
+        lines = Path("/proc/meminfo").read_text().splitlines()
+    except OSError:  # a sandbox without /proc
+        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    for line in lines:
         if line.startswith("MemAvailable:"):
             return int(line.split()[1]) * 1024
-    return 1 << 30
+    return _GIB
 
 
 def _file_cache(directory: Path) -> int:

@@ -16,6 +16,7 @@ import select
 import signal
 import socket
 import struct
+import sys
 import time
 import weakref
 from collections import deque
@@ -40,6 +41,14 @@ GUARD = (
     'Is the script itself guarded by `if __name__ == "__main__":`? Its other lines run again in each process, as with '
     "DataLoader(multiprocessing_context='spawn')"
 )
+
+
+def _advice() -> str:
+    """What makes processes end while they start, most often."""
+    main = getattr(sys.modules.get("__main__"), "__file__", None)
+    if main is not None and not os.path.isfile(main):
+        return f"The program itself is {main}, which is no file that they could import: save it as one, and run that"
+    return GUARD
 
 
 class Member:
@@ -95,6 +104,11 @@ class Pool:
         return [member for member in self._members if member is not None]
 
     def _check_bootstrap(self) -> None:
+        if multiprocessing.current_process().daemon:
+            raise PythonError(
+                "python= starts processes, and this one is daemonic, which may start none: make it with "
+                "multiprocessing.Process(daemon=False), or do without python=, by batch_transform=fn(batch, rng)"
+            )
         if getattr(multiprocessing.current_process(), "_inheriting", False):
             raise PythonError(f"a process for python= came to a Loader of its own while it started. {GUARD}")
 
@@ -224,7 +238,7 @@ class Pool:
         how = f"a process for python= ended ({_describe(code)})"
         where = f" at the sample of index {index}" if index >= 0 else ""
         if not member.ready:
-            raise PythonError(f"{how} while it started; what it printed may say why. {GUARD}")
+            raise PythonError(f"{how} while it started; what it printed may say why. {_advice()}")
         self._deaths.append(time.monotonic())
         if len(self._deaths) == DEATHS and self._deaths[-1] - self._deaths[0] < DEATHS_WITHIN_S:
             self._deaths.clear()

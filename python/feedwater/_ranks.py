@@ -28,8 +28,20 @@ def resolve(rank: int | None, num_replicas: int | None, mesh: Any) -> Ranks:
     if distributed is not None and distributed.is_available() and distributed.is_initialized():
         return Ranks(distributed.get_rank(), distributed.get_world_size())
     if os.environ.get("RANK") and os.environ.get("WORLD_SIZE"):
-        return check(int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"]))
+        return _of_environment()
     return Ranks(0, 1)
+
+
+def _of_environment() -> Ranks:
+    said = {name: os.environ[name] for name in ("RANK", "WORLD_SIZE")}
+    try:
+        return check(*map(int, said.values()))
+    except ValueError as error:
+        where = " and ".join(f"{name}={value!r}" for name, value in said.items())
+        raise ValueError(
+            f"the environment has {where}, by which a launcher says this process's place among the ranks ({error}): "
+            "set both as whole numbers, or unset them, or pass rank= and num_replicas="
+        ) from None
 
 
 def check(rank: int, world: int) -> Ranks:

@@ -38,7 +38,7 @@ class Trust:
             raise TypeError(f"insecure={insecure!r}: needs True or False")
         if insecure and tls:
             raise ValueError("insecure=True and tls= contradict each other: leave one of them out")
-        trust = cls(tls, token_file, insecure)
+        trust = cls(_from_here(tls), _from_here(token_file), insecure)
         trust.plan()
         return trust
 
@@ -53,6 +53,13 @@ class Trust:
             token = os.environ.get("FEEDWATER_TOKEN_FILE") or None
         path = "" if token is None else _file("token_file", token)
         return {"tls": tls, "token_file": path, "insecure": insecure}
+
+
+def _from_here(given: Any) -> Any:
+    """The same with files that do not hang on where the program goes later: paths are absolute."""
+    if isinstance(given, Mapping):
+        return {name: value if name == "server_name" else _from_here(value) for name, value in given.items()}
+    return os.path.abspath(os.path.expanduser(given)) if isinstance(given, (str, os.PathLike)) else given
 
 
 def _tls_of(tls: Any) -> dict[str, str] | None:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import ast
+import errno
+import multiprocessing
 import os
 import subprocess
 import sys
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,7 +20,7 @@ from conftest import make_photos
 from expect import check
 
 import feedwater
-from feedwater import _child, _feed, _link, _pace, _waited
+from feedwater import _child, _feed, _link, _memory, _pace, _waited
 from feedwater._agent import agent
 
 torch = pytest.importorskip("torch")
@@ -50,6 +53,7 @@ def run(code: str, pictures: Path, *flags: str, **environment: str) -> str:
         capture_output=True,
         text=True,
         timeout=120,
+        cwd="/",
         env={**os.environ, **environment},
         check=False,
     )
@@ -391,3 +395,287 @@ class Used:
 
     def __len__(self) -> int:
         return 2
+
+
+# -- what programs do around a loop ------------------------------------------------------------------------------------
+
+PROGRAMS = {
+    "the working folder changes after the Loader was made": """
+os.chdir(os.path.dirname(sys.argv[1])); sys.argv[1] = os.path.basename(sys.argv[1])
+made = loader(); os.chdir("/")
+print(sum(1 for _ in made))
+""",
+    "the working folder is removed": """
+import tempfile
+os.chdir(tempfile.mkdtemp()); os.rmdir(os.getcwd())
+print(sum(1 for _ in loader()))
+""",
+    "standard streams are closed, or None": """
+os.close(0)
+out, sys.stdin, sys.stdout, sys.stderr = sys.stdout, None, None, None
+steps = sum(1 for _ in loader())
+print(steps, file=out)
+""",
+    "the environment is emptied": """
+binary = os.environ["FEEDWATER_BINARY"]
+os.environ.clear(); os.environ["FEEDWATER_BINARY"] = binary
+print(sum(1 for _ in loader()))
+""",
+    "an embedded interpreter has no argv": """
+made = loader()
+del sys.argv
+print(sum(1 for _ in made))
+""",
+    "children are not waited for": """
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+with loader() as made:
+    print(sum(1 for _ in made))
+""",
+    "a timer strikes all the time": """
+struck = []
+signal.signal(signal.SIGALRM, lambda *_: struck.append(1))
+signal.setitimer(signal.ITIMER_REAL, 0.002, 0.002)
+steps = sum(1 for _ in loader())
+signal.setitimer(signal.ITIMER_REAL, 0)
+assert struck
+print(steps)
+""",
+    "a scheduler signals the process group": """
+signal.signal(signal.SIGTERM, lambda *_: None); signal.signal(signal.SIGUSR1, lambda *_: None)
+os.setpgid(0, 0)
+it = iter(loader()); next(it)
+os.killpg(0, signal.SIGTERM); os.killpg(0, signal.SIGUSR1)
+print(1 + sum(1 for _ in it))
+""",
+    "a limit of file sizes": """
+resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
+print(sum(1 for _ in loader()))
+""",
+    "one core": """
+os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+print(sum(1 for _ in loader()))
+""",
+    "a umask that leaves nothing": """
+os.umask(0o777)
+print(sum(1 for _ in loader()))
+""",
+    "a tracer, a profiler, a low limit of recursion": """
+sys.settrace(lambda *_: None); sys.setprofile(lambda *_: None); sys.setrecursionlimit(120)
+print(sum(1 for _ in loader()))
+""",
+    "numpy raises for every overflow": """
+import numpy
+numpy.seterr(all="raise")
+print(sum(1 for _ in loader(sampler=range(30), seed=2**63, batch_transform=lambda batch, rng: batch)))
+""",
+    "the collector is frozen, then off, and batches lie in cycles": """
+import gc
+made = loader(); it = iter(made); next(it)
+gc.freeze(); gc.disable()
+for batch in it:
+    cycle = {"batch": batch}; cycle["self"] = cycle
+print(sum(1 for _ in made))
+""",
+    "a generator over the Loader is closed early": """
+made = loader()
+def batches():
+    yield from made
+some = batches(); next(some); some.close()
+for _ in range(2):
+    try:
+        for _ in made: raise ValueError
+    except ValueError: pass
+print(sum(1 for _ in made))
+""",
+    "a loop in another thread, and in an event loop": """
+import asyncio, threading
+made, counts = loader(), []
+thread = threading.Thread(target=lambda: counts.append(sum(1 for _ in made))); thread.start(); thread.join()
+async def main():
+    it = iter(made)
+    while await asyncio.to_thread(next, it, None) is not None: counts.append(1)
+asyncio.run(main())
+assert counts == [3, 1, 1, 1], counts
+print(3)
+""",
+    "copies of Loaders and of iterators": """
+import copy, pickle
+made = loader(shuffle=True); it = iter(made); next(it)
+assert [len(list(copy.deepcopy(made))), len(list(pickle.loads(pickle.dumps(made)))), len(list(it))] == [2, 2, 2]
+assert len(list(copy.copy(made))) == 3
+copy.deepcopy(iter(made)); pickle.loads(pickle.dumps(iter(made)))
+print(len(list(made)))
+""",
+    "Loaders inside each other and side by side": """
+first, second = loader(), loader()
+assert sum(1 for _ in first for _ in second) == 9
+print(sum(1 for _ in zip(first, second)))
+""",
+    "a batch is wanted while the interpreter exits": """
+import atexit
+made = loader()
+atexit.register(lambda: print(len(list(made))))
+""",
+    "a fork with the Loader alive": """
+it = iter(loader()); next(it)
+child = os.fork()
+if child == 0:
+    try: next(it)
+    except feedwater.ForkedError: os._exit(sum(1 for _ in loader()))
+    os._exit(99)
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 3
+print(1 + sum(1 for _ in it))
+""",
+}
+
+
+@pytest.mark.parametrize("kind", PROGRAMS)
+def test_what_programs_do_around_a_loop_is_no_matter(real: str, pictures: Path, kind: str) -> None:
+    assert run(PROGRAMS[kind], pictures) == "3\n"
+
+
+NOWHERE = {"HOME": "/proc", "XDG_CACHE_HOME": "/proc/cache", "XDG_RUNTIME_DIR": "/proc/run", "TMPDIR": "/proc"}
+INTERPRETERS: dict[str, tuple[tuple[str, ...], dict[str, str]]] = {
+    "no asserts, no docstrings": (("-OO",), {}),
+    "development mode": (("-X", "dev", "-X", "faulthandler"), {}),
+    "no folder that can be written": ((), NOWHERE),
+    "the C locale": ((), {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}),
+    "a hash seed": ((), {"PYTHONHASHSEED": "0"}),
+}
+
+
+@pytest.mark.parametrize("kind", INTERPRETERS)
+def test_how_the_interpreter_was_started_is_no_matter(real: str, pictures: Path, kind: str) -> None:
+    flags, environment = INTERPRETERS[kind]
+    assert run("print(sum(1 for _ in loader(shuffle=True)))", pictures, *flags, **environment) == "3\n"
+
+
+def test_the_package_in_a_zip_file_works(real: str, pictures: Path, tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "feedwater.zip", "w") as archive:
+        for path in PACKAGE.rglob("*.py"):
+            archive.write(path, path.relative_to(PACKAGE.parent))
+    told = run(
+        "print('.zip' in feedwater.__file__, sum(1 for _ in loader()))", pictures, PYTHONPATH=f"{archive.filename}"
+    )
+    assert told == "True 3\n"
+
+
+def test_files_of_connections_are_found_wherever_the_program_goes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("token", "ca.pem", "cert.pem", "key.pem"):
+        (tmp_path / name).touch()
+    monkeypatch.chdir(tmp_path)
+    tls = {"ca": "ca.pem", "cert": Path("cert.pem"), "key": "key.pem", "server_name": "node"}
+    loader = feedwater.Loader("root/x", CROP, batch_size=1, nodes="node:1", token_file="token", tls=tls)
+    monkeypatch.chdir("/")
+    said = loader._config.trust.plan()
+    assert said["token_file"] == f"{tmp_path}/token"
+    assert said["tls"] == {"server_name": "node"} | {k: f"{tmp_path}/{k}.pem" for k in ("ca", "cert", "key")}
+
+
+def test_an_image_folder_that_cannot_be_found_from_here_is_told(
+    pictures: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(pictures.parent)
+    folder = datasets.ImageFolder(pictures.name)
+    monkeypatch.chdir("/")
+    with pytest.raises(feedwater.DataError, match=r"no such folder \(looked from /\)"):
+        feedwater.Loader(folder, CROP, batch_size=1)
+
+
+@pytest.mark.parametrize(("rank", "world"), [("x", "2"), ("0", "two"), ("5", "2"), ("1.0", "2")])
+def test_a_launcher_that_says_nonsense_is_named(
+    fake: Any, monkeypatch: pytest.MonkeyPatch, rank: str, world: str
+) -> None:
+    monkeypatch.setenv("RANK", rank)
+    monkeypatch.setenv("WORLD_SIZE", world)
+    monkeypatch.setenv("LOCAL_WORLD_SIZE", world)
+    with pytest.raises(ValueError, match=f"RANK='{rank}' and WORLD_SIZE='{world}'.*pass rank= and num_replicas="):
+        next(iter(fake.loader()))
+    assert next(iter(fake.loader(rank=0, num_replicas=1))) is not None
+
+
+def test_a_sandbox_without_proc_has_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    def hidden(path: Path, *_: Any, **__: Any) -> str:
+        raise FileNotFoundError(path)
+
+    monkeypatch.setattr(_memory.Path, "read_text", hidden)
+    assert _memory.available() > 1 << 20
+
+
+def test_what_limits_address_space_is_said_where_the_agent_has_no_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    error = OSError(errno.ENOMEM, os.strerror(errno.ENOMEM))
+    monkeypatch.setattr(_child.resource, "getrlimit", lambda _: (1 << 30, 1 << 30))
+    assert "ulimit -v limits to 1,073,741,824 bytes" in _child._explain(error)
+    monkeypatch.setattr(_child.resource, "getrlimit", lambda _: (-1, -1))
+    assert "no memory is left" in _child._explain(error) and "ulimit" not in _child._explain(error)
+
+
+def counted(pictures: str, python: bool, answer: Any) -> None:
+    """How many batches a process has, or the error."""
+    options = {"python": kept, "python_workers": 1} if python else {}
+    try:
+        with feedwater.Loader(pictures, feedwater.transforms.CenterCrop(8), batch_size=10, **options) as loader:
+            answer.send(sum(1 for _ in loader))
+    except feedwater.Error as error:
+        answer.send(str(error))
+
+
+def kept(sample: dict[str, Any], rng: Any) -> dict[str, Any]:
+    return sample
+
+
+@pytest.mark.parametrize("method", ["spawn", "forkserver"])
+def test_a_daemonic_process_has_batches_and_is_told_of_python(real: str, pictures: Path, method: str) -> None:
+    context = multiprocessing.get_context(method)
+    for python in (False, True):
+        mine, theirs = context.Pipe()
+        process = context.Process(target=counted, args=(str(pictures), python, theirs), daemon=True)
+        process.start()
+        told = mine.recv()
+        process.join()
+        assert told == 3 if not python else "this one is daemonic" in told and "batch_transform" in told
+
+
+def test_a_program_from_standard_input_is_told_to_be_a_file(real: str, pictures: Path) -> None:
+    code = f"""
+import feedwater, test_machines
+try:
+    next(iter(feedwater.Loader({str(pictures)!r}, python=test_machines.kept, python_workers=1, batch_size=1)))
+except feedwater.PythonError as error:
+    print(error)
+"""
+    told = subprocess.run([sys.executable, "-"], input=code, capture_output=True, text=True, timeout=120, check=True)
+    assert "is no file that they could import: save it as one" in told.stdout
+
+
+# -- more modes of torch -----------------------------------------------------------------------------------------------
+
+
+def test_a_loop_may_be_compiled_checked_for_anomalies_and_deterministic(real: str, pictures: Path) -> None:
+    code = """
+import warnings
+warnings.simplefilter("ignore")
+import torch
+from torchvision.transforms import v2
+steps = v2.Compose([v2.CenterCrop(8), v2.ToImage(), v2.ToDtype(torch.float32, scale=True)])
+made = feedwater.Loader(sys.argv[1], steps, batch_size=10, batch_transform=v2.MixUp(num_classes=5))
+plain = [float(images.sum()) for images, _ in made]
+torch.use_deterministic_algorithms(True); torch.autograd.set_detect_anomaly(True); torch.set_num_threads(1)
+made.set_epoch(0)
+step = torch.compile(lambda images: images.sum(), backend="eager")
+assert [float(step(images)) for images, _ in made] == plain
+print(len(plain))
+"""
+    assert run(code, pictures) == "3\n"
+
+
+def test_a_default_type_that_is_not_there_is_refused_by_name(pictures: Path) -> None:
+    torch.set_default_dtype(torch.float64)
+    try:
+        with pytest.raises(feedwater.UnsupportedTransformError, match="make float64"):
+            feedwater.Loader(pictures, v1.ToTensor(), batch_size=1)
+        assert feedwater.Loader(pictures, LOOKS["float"], batch_size=1) is not None
+    finally:
+        torch.set_default_dtype(torch.float32)
