@@ -170,6 +170,15 @@ func (r *remote) Replay(ctx context.Context, request *pb.ReplayRequest) (*pb.Rep
 	return feed.Replay(ctx, request)
 }
 
+// Progress implements Progressor.
+func (r *remote) Progress(ctx context.Context, request *pb.OpenRequest) (*pb.ProgressResponse, error) {
+	feed, err := r.feed()
+	if err != nil {
+		return nil, err
+	}
+	return feed.Progress(ctx, request)
+}
+
 // Fetch implements Node.
 func (r *remote) Fetch(ctx context.Context, start *pb.Start, notice func(*pb.Notice)) (Stream, error) {
 	feed, err := r.feed()

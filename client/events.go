@@ -34,7 +34,7 @@ func (f *Fleet) joined(s *session) {
 // lost says that a node could not be opened, or that its stream ended. All its attempts have been answered.
 func (f *Fleet) lost(m *member, err error) {
 	was := m.state(time.Time{})
-	m.session, m.proposal, m.tried = nil, nil, true
+	m.session, m.proposal, m.scans, m.tried = nil, nil, nil, true
 	f.relist()
 	if err != nil {
 		m.err = err
@@ -163,7 +163,7 @@ func (f *Fleet) nodeErrors() []NodeError {
 	var errs []NodeError
 	for _, m := range f.members {
 		if state := m.state(time.Now()); state != Unused {
-			errs = append(errs, NodeError{m.node.Addr(), state, m.err})
+			errs = append(errs, NodeError{m.node.Addr(), state, m.trouble(state)})
 		}
 	}
 	return append(errs, f.sourceErrors()...)

@@ -21,6 +21,7 @@ type NodeState string
 const (
 	Unused     NodeState = "unused"     // one of more than this trainer needs: it holds no stream to it
 	Connecting NodeState = "connecting" // not heard of yet
+	Scanning   NodeState = "scanning"   // it lists the data set's files, and answers then
 	Ready      NodeState = "ready"
 	Busy       NodeState = "busy"     // it asked to be left alone for a while
 	Silent     NodeState = "silent"   // it holds wants and says nothing
@@ -42,13 +43,14 @@ type member struct {
 	err       error    // the last one
 	tried     bool     // there was an answer, or there was none
 	leftOut   bool
-	proposal  *proposal // its answer, while that waits
-	changed   string    // why it was opened again: what it said of its data while it was in, and what was done
-	gate      gate      // open while the fleet wants a stream to it
-	chosen    bool      // it does
-	surplus   time.Time // since when it would not, if it had none
-	score     uint64    // place in the trainer's order of preference; breaks ties
-	common    uint64    // the same in the order that all ranks share
+	proposal  *proposal  // its answer, while that waits
+	scans     []*pb.Scan // what it lists, as it said while it was being opened
+	changed   string     // why it was opened again: what it said of its data while it was in, and what was done
+	gate      gate       // open while the fleet wants a stream to it
+	chosen    bool       // it does
+	surplus   time.Time  // since when it would not, if it had none
+	score     uint64     // place in the trainer's order of preference; breaks ties
+	common    uint64     // the same in the order that all ranks share
 	speed     pick.Node
 	trust     pick.Trust
 	busyUntil time.Time
@@ -101,6 +103,8 @@ func (m *member) state(now time.Time) NodeState {
 	switch s := m.session; {
 	case s == nil && !m.chosen:
 		return Unused
+	case s == nil && len(m.scans) > 0:
+		return Scanning
 	case s == nil && m.leftOut:
 		return LeftOut
 	case s == nil && m.tried:
@@ -197,7 +201,7 @@ func (m *member) serve(ctx context.Context) error {
 	ctx, quit := context.WithCancel(ctx)
 	defer quit()
 	o := &m.fleet.options
-	r, err := m.node.Open(ctx, &pb.OpenRequest{Plan: o.Plan, Job: o.Job, Protocol: pb.Protocol, Trainer: o.Trainer})
+	r, err := m.open(ctx, &pb.OpenRequest{Plan: o.Plan, Job: o.Job, Protocol: pb.Protocol, Trainer: o.Trainer})
 	if err != nil {
 		return fromStatus(err)
 	}

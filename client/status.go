@@ -26,6 +26,8 @@ type NodeStatus struct {
 	Batches, Failures, Damaged uint64
 	// Samples and Bytes delivered.
 	Samples, Bytes uint64
+	// Scans are the folders that it lists before it can take part.
+	Scans []*pb.Scan
 }
 
 // Status tells how the nodes are that the fleet uses, as of at most 0.1 s ago. It never blocks.
@@ -62,7 +64,7 @@ func (f *Fleet) publish(now time.Time) {
 		}
 		one := NodeStatus{
 			Addr: m.node.Addr(), State: state, Err: m.err, SecondsPerSample: m.speed.Sample(),
-			Batches: m.batches, Failures: m.failures, Damaged: m.damaged, Samples: m.samples, Bytes: m.bytes,
+			Batches: m.batches, Failures: m.failures, Damaged: m.damaged, Samples: m.samples, Bytes: m.bytes, Scans: m.scans,
 		}
 		if s := m.session; s != nil {
 			one.Wants, one.Workers, one.Queued = len(s.wants), s.workers, s.queued

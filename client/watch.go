@@ -14,6 +14,7 @@ const (
 	probeMax    = 30 * time.Second
 	remindFirst = 3 * time.Second
 	remindEvery = 30 * time.Second
+	remindScans = 10 * time.Second // while a node lists files
 )
 
 // silence is what a fleet knows of a node that holds wants and says nothing.
@@ -53,6 +54,9 @@ func (f *Fleet) remind(now time.Time) {
 		return
 	}
 	f.reminder = now.Add(remindEvery)
+	if slices.ContainsFunc(f.members, func(m *member) bool { return len(m.scans) > 0 }) {
+		f.reminder = now.Add(remindScans)
+	}
 	f.log.Warn("waiting for nodes", "waited", now.Sub(f.progress).Round(time.Second), "timeout", f.limit().Round(time.Second), "nodes", list(f.nodeErrors()))
 }
 

@@ -15,8 +15,9 @@ import (
 
 // Engine is what a node makes batches with: a pipeline (NewEngine), or a stand-in where pixels do not matter.
 type Engine interface {
-	// Scan takes the snapshot of a folder, from the cache where it is still true. The caller closes it.
-	Scan(ctx context.Context, folder string) (Data, error)
+	// Scan takes the snapshot of a folder, from the cache where it is still true. The caller closes it. progress is told how many files it has
+	// found so far, now and then.
+	Scan(ctx context.Context, folder Folder, progress func(files int)) (Data, error)
 	// Same reports whether two snapshots of one folder list the same files as they were at the same times, and the earlier is as good as
 	// the later one.
 	Same(earlier, later Data) bool
@@ -44,6 +45,14 @@ type Masker interface {
 // A Storer is an Engine that knows which roots its files lie in, and whether their storage answers.
 type Storer interface {
 	Storage() *storage.Roots
+}
+
+// Folder is where the files of a data set are.
+type Folder struct {
+	// Path is absolute, without links.
+	Path string
+	// Beneath, if set, is the folder that no link may lead out of; Path lies in it, or is it.
+	Beneath string
 }
 
 // Data is a snapshot.
@@ -81,10 +90,16 @@ type engine struct {
 }
 
 // Scan implements Engine. Where the storage does not answer it returns, and the scan is left to itself.
-func (e engine) Scan(ctx context.Context, folder string) (Data, error) {
+func (e engine) Scan(ctx context.Context, folder Folder, progress func(files int)) (Data, error) {
 	o := e.options
 	o.Flat, o.Empty = true, true // some plans take such folders, see Prepare
-	s, err := pipeline.OpenFolder(ctx, e.Storage(), folder, o)
+	o.Progress = func(files int) {
+		progress(files)
+		if e.options.Progress != nil {
+			e.options.Progress(files)
+		}
+	}
+	s, err := pipeline.OpenFolder(ctx, e.Storage(), folder.Path, o)
 	if err != nil {
 		return nil, err
 	}

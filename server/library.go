@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -17,13 +18,14 @@ type library struct {
 
 	mu      sync.Mutex
 	closed  bool
-	folders map[string]*folder
+	folders map[Folder]*folder
 	running sync.WaitGroup
 }
 
 // folder is what is known of one folder. It is guarded by library.mu.
 type folder struct {
-	path    string
+	Folder
+	name    string    // that people know it by
 	scan    *scan     // in progress, or about to begin
 	current *snapshot // the newest
 	pause   time.Time // no scan begins before its end
@@ -34,6 +36,8 @@ type scan struct {
 	waiters int
 	cancel  context.CancelFunc
 	done    chan struct{} // closed when snapshot or err is set
+	began   time.Time     // zero before it begins
+	files   atomic.Int64  // found so far
 	result  *snapshot     // every waiter has a use of it
 	err     error
 }
@@ -55,21 +59,21 @@ const (
 )
 
 func newLibrary(e Engine, idle time.Duration) *library {
-	return &library{engine: e, idle: idle, folders: map[string]*folder{}, scans: func(time.Duration) {}}
+	return &library{engine: e, idle: idle, folders: map[Folder]*folder{}, scans: func(time.Duration) {}}
 }
 
-// open returns the snapshot of a folder as it is now; the caller releases it. A snapshot that has the fingerprint pinned is taken
-// without looking at the folder again.
-func (l *library) open(ctx context.Context, path, pinned string) (*snapshot, error) {
+// open returns the snapshot of a folder, which people know by a name, as it is now; the caller releases it. A snapshot that has the fingerprint
+// pinned is taken without looking at the folder again.
+func (l *library) open(ctx context.Context, at Folder, name, pinned string) (*snapshot, error) {
 	l.mu.Lock()
 	if l.closed {
 		l.mu.Unlock()
 		return nil, errDraining
 	}
-	f := l.folders[path]
+	f := l.folders[at]
 	if f == nil {
-		f = &folder{path: path}
-		l.folders[path] = f
+		f = &folder{Folder: at, name: name}
+		l.folders[at] = f
 	}
 	if s := f.current; s != nil && s.Fingerprint() == pinned {
 		defer l.mu.Unlock()
@@ -91,11 +95,11 @@ func (l *library) open(ctx context.Context, path, pinned string) (*snapshot, err
 }
 
 // find returns an open snapshot by its fingerprint, of a folder that may be looked at; nil if there is none.
-func (l *library) find(fingerprint string, may func(folder string) bool) *snapshot {
+func (l *library) find(fingerprint string, may func(Folder) bool) *snapshot {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, f := range l.folders {
-		if f.current != nil && !l.closed && f.current.Fingerprint() == fingerprint && may(f.path) {
+		if f.current != nil && !l.closed && f.current.Fingerprint() == fingerprint && may(f.Folder) {
 			return f.current.use()
 		}
 	}
@@ -114,14 +118,22 @@ func (l *library) begin(f *folder) {
 		case <-time.After(pause):
 		case <-ctx.Done():
 		}
-		began := time.Now()
-		data, err := l.engine.Scan(ctx, f.path)
+		began := l.started(n)
+		data, err := l.engine.Scan(ctx, f.Folder, func(files int) { n.files.Store(int64(files)) })
 		took := time.Since(began)
 		if err == nil {
 			l.scans(took)
 		}
 		l.end(f, n, data, time.Now().Add(min(pauseFor*took, longestPause)), err)
 	})
+}
+
+// started notes when a scan begins.
+func (l *library) started(n *scan) time.Time {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	n.began = time.Now()
+	return n.began
 }
 
 // end hands a scan's result to those who wait for it: the snapshot that is there, as long as it is the same.
@@ -202,8 +214,8 @@ func (l *library) abandon(f *folder, n *scan) {
 
 // tidy forgets a folder of which nothing is left. mu is held.
 func (l *library) tidy(f *folder) {
-	if f.scan == nil && f.current == nil && l.folders[f.path] == f {
-		delete(l.folders, f.path)
+	if f.scan == nil && f.current == nil && l.folders[f.Folder] == f {
+		delete(l.folders, f.Folder)
 	}
 }
 

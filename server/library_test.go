@@ -24,7 +24,8 @@ type scanner struct {
 	err         error
 }
 
-func (e *scanner) Scan(ctx context.Context, _ string) (Data, error) {
+func (e *scanner) Scan(ctx context.Context, _ Folder, progress func(int)) (Data, error) {
+	progress(4096)
 	e.scans.Add(1)
 	f, _ := e.fingerprint.Load().(string)
 	select {
@@ -74,7 +75,7 @@ func TestOneScanForAllWhoAsk(t *testing.T) {
 				if i == 0 { // the one that began it goes away
 					time.AfterFunc(time.Second, cancel)
 				}
-				s, err := l.open(ctx, "a", "")
+				s, err := l.open(ctx, Folder{Path: "a"}, "a", "")
 				if i == 0 {
 					if !errors.Is(err, context.Canceled) {
 						t.Errorf("error %v after its own cancel", err)
@@ -110,7 +111,7 @@ func TestScanEndsWhenNobodyWaits(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		begun := time.Now()
-		if _, err := l.open(ctx, "a", ""); !errors.Is(err, context.DeadlineExceeded) {
+		if _, err := l.open(ctx, Folder{Path: "a"}, "a", ""); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("error %v", err)
 		}
 		l.running.Wait()
@@ -118,7 +119,7 @@ func TestScanEndsWhenNobodyWaits(t *testing.T) {
 			t.Errorf("the scan went on for %s", time.Since(begun))
 		}
 		e.took = 0
-		s, err := l.open(t.Context(), "a", "")
+		s, err := l.open(t.Context(), Folder{Path: "a"}, "a", "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -145,7 +146,7 @@ func TestScansRest(t *testing.T) {
 				var wg sync.WaitGroup
 				for range 10 {
 					wg.Go(func() {
-						s, err := l.open(t.Context(), "a", "")
+						s, err := l.open(t.Context(), Folder{Path: "a"}, "a", "")
 						if err != nil {
 							t.Error(err)
 							return
@@ -173,7 +174,7 @@ func TestSnapshotIsTakenAgain(t *testing.T) {
 		l := newLibrary(e, time.Minute)
 		open := func(pinned string) *snapshot {
 			t.Helper()
-			s, err := l.open(t.Context(), "a", pinned)
+			s, err := l.open(t.Context(), Folder{Path: "a"}, "a", pinned)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -229,7 +230,7 @@ func TestUnchangedSnapshotStays(t *testing.T) {
 		l := newLibrary(e, time.Minute)
 		var first *snapshot
 		for i := range 5 {
-			s, err := l.open(t.Context(), "a", "")
+			s, err := l.open(t.Context(), Folder{Path: "a"}, "a", "")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -256,12 +257,12 @@ func TestSpoiledSnapshot(t *testing.T) {
 		e := &scanner{}
 		e.fingerprint.Store("one")
 		l := newLibrary(e, time.Minute)
-		first, err := l.open(t.Context(), "a", "")
+		first, err := l.open(t.Context(), Folder{Path: "a"}, "a", "")
 		if err != nil {
 			t.Fatal(err)
 		}
 		first.spoil()
-		second, err := l.open(t.Context(), "a", "one")
+		second, err := l.open(t.Context(), Folder{Path: "a"}, "a", "one")
 		if err != nil || second == first || e.open.Load() != 2 {
 			t.Errorf("%v, %d open", err, e.open.Load())
 		}
@@ -282,14 +283,14 @@ func TestFailedScan(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := &scanner{err: errors.New("no")}
 		l := newLibrary(e, time.Minute)
-		if _, err := l.open(t.Context(), "a", ""); !errors.Is(err, e.err) {
+		if _, err := l.open(t.Context(), Folder{Path: "a"}, "a", ""); !errors.Is(err, e.err) {
 			t.Errorf("error %v", err)
 		}
 		if len(l.folders) != 0 {
 			t.Error("a folder that does not exist is remembered")
 		}
 		l.close()
-		if _, err := l.open(t.Context(), "a", ""); !errors.Is(err, errDraining) {
+		if _, err := l.open(t.Context(), Folder{Path: "a"}, "a", ""); !errors.Is(err, errDraining) {
 			t.Errorf("error %v after close", err)
 		}
 	})
@@ -300,13 +301,13 @@ func TestLibraryCloses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := &scanner{}
 		l := newLibrary(e, time.Minute)
-		used, err := l.open(t.Context(), "a", "")
+		used, err := l.open(t.Context(), Folder{Path: "a"}, "a", "")
 		if err != nil {
 			t.Fatal(err)
 		}
 		e.took = time.Hour
 		go func() {
-			if _, err := l.open(t.Context(), "b", ""); err == nil {
+			if _, err := l.open(t.Context(), Folder{Path: "b"}, "b", ""); err == nil {
 				t.Error("a scan outlived close")
 			}
 		}()
@@ -320,4 +321,4 @@ func TestLibraryCloses(t *testing.T) {
 	})
 }
 
-func anywhere(string) bool { return true }
+func anywhere(Folder) bool { return true }

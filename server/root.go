@@ -77,7 +77,7 @@ func (s *Server) snapshot(ctx context.Context, source pipeline.Source, again boo
 	if again {
 		pinned = ""
 	}
-	data, err := s.library.open(ctx, folder, pinned)
+	data, err := s.library.open(ctx, folder, sourceName(source), pinned)
 	return data, missing(source, err)
 }
 
@@ -95,36 +95,36 @@ func missing(source pipeline.Source, err error) error {
 
 // folder is the folder that a source names, without links. It lies below its root: a path may not climb out, and neither may a
 // link on the way. (A link that somebody with write access swaps between this check and the scan is not guarded against.)
-func (s *Server) folder(ctx context.Context, source pipeline.Source) (string, error) {
+func (s *Server) folder(ctx context.Context, source pipeline.Source) (Folder, error) {
 	wanted := string(source.Path)
 	if source.Root == "" {
 		if !filepath.IsAbs(wanted) {
-			return "", &PathError{Path: wanted, Message: "is not absolute"}
+			return Folder{}, &PathError{Path: wanted, Message: "is not absolute"}
 		}
-		return filepath.Clean(wanted), nil
+		return Folder{Path: filepath.Clean(wanted)}, nil
 	}
 	if !isNamed(s.options.Roots, source.Root) {
-		return "", &RootError{Root: brief(source.Root), Have: s.rootNames()}
+		return Folder{}, &RootError{Root: brief(source.Root), Have: s.rootNames()}
 	}
 	if len(wanted) > maxPathBytes {
-		return "", &PathError{source.Root, brief(wanted), "is too long"}
+		return Folder{}, &PathError{source.Root, brief(wanted), "is too long"}
 	}
 	path := filepath.FromSlash(wanted)
 	if path != "" && !filepath.IsLocal(path) {
-		return "", &PathError{source.Root, wanted, "leads out of it"}
+		return Folder{}, &PathError{source.Root, wanted, "leads out of it"}
 	}
 	base, err := s.base(ctx, source.Root)
 	if err != nil {
-		return "", missing(source, err)
+		return Folder{}, missing(source, err)
 	}
 	folder, err := s.resolve(ctx, s.roots.Of(base), filepath.Join(base, path))
 	if err != nil {
-		return "", missing(source, err)
+		return Folder{}, missing(source, err)
 	}
 	if below, err := filepath.Rel(base, folder); err != nil || !filepath.IsLocal(below) {
-		return "", &PathError{source.Root, wanted, "leads out of it"}
+		return Folder{}, &PathError{source.Root, wanted, "leads out of it"}
 	}
-	return folder, nil
+	return Folder{Path: folder}, nil
 }
 
 // maxPathBytes is Linux's longest path.
@@ -157,9 +157,9 @@ func (s *Server) byFingerprint(ctx context.Context, fingerprint string) (*snapsh
 }
 
 // below reports whether a folder, without links, is one of these roots or lies in one. All folders that a node opens lie in some.
-func (s *Server) below(ctx context.Context, names []string) func(folder string) bool {
+func (s *Server) below(ctx context.Context, names []string) func(Folder) bool {
 	if len(names) == len(s.options.Roots) {
-		return func(string) bool { return true }
+		return func(Folder) bool { return true }
 	}
 	var bases []string
 	for _, name := range names {
@@ -167,9 +167,9 @@ func (s *Server) below(ctx context.Context, names []string) func(folder string) 
 			bases = append(bases, base)
 		}
 	}
-	return func(folder string) bool {
+	return func(folder Folder) bool {
 		return slices.ContainsFunc(bases, func(base string) bool {
-			below, err := filepath.Rel(base, folder)
+			below, err := filepath.Rel(base, folder.Path)
 			return err == nil && filepath.IsLocal(below)
 		})
 	}

@@ -39,7 +39,9 @@ func (*ready) Queued() float64              { return 0 }
 func (*ready) Ahead(*share.Account) float64 { return 0 }
 func (*ready) Work() pipeline.Work          { return pipeline.Work{} }
 
-func (e *ready) Scan(context.Context, string) (server.Data, error) { return nothing{}, nil }
+func (e *ready) Scan(context.Context, server.Folder, func(int)) (server.Data, error) {
+	return nothing{}, nil
+}
 
 func (e *ready) Same(server.Data, server.Data) bool { return true }
 

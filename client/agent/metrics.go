@@ -16,7 +16,7 @@ import (
 const maxRankMetrics = 50
 
 // nodeStates are all that NodeStatus.state can be.
-var nodeStates = []string{"ready", "connecting", "draining", "silent", "doubted", "failed"}
+var nodeStates = []string{"ready", "connecting", "scanning", "draining", "silent", "doubted", "failed"}
 
 // metrics tells Prometheus of an agent what Watch tells people. What is unknown has no sample.
 type metrics struct {

@@ -96,6 +96,11 @@ func (a *Agent) nodes() []*pb.NodeStatus {
 
 func nodeStatus(s client.NodeStatus) *pb.NodeStatus {
 	n := &pb.NodeStatus{Addr: s.Addr, State: stateOf(s.State), Cores: float64(s.Workers), Queued: s.Queued, Wants: uint32(s.Wants)}
+	for _, scan := range s.Scans {
+		n.Scans = append(n.Scans, &pb.Scan{
+			Folder: pulse.Clean(scan.GetFolder()), Files: scan.GetFiles(), FilesPerSecond: scan.GetFilesPerSecond(), Running: scan.GetRunning(),
+		})
+	}
 	if s.Err != nil {
 		n.Error = pulse.Clean(watch.Plain(s.Err.Error()))
 	}

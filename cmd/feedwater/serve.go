@@ -27,6 +27,7 @@ import (
 // serveOptions are the flags of `feedwater serve`.
 type serveOptions struct {
 	data          folders
+	preloads      sources
 	listen, http  string
 	health, pprof string
 	secureOptions
@@ -45,7 +46,7 @@ type serveOptions struct {
 }
 
 func newServe() *cobra.Command {
-	o := &serveOptions{data: folders{}, memory: standardMemory("/")}
+	o := &serveOptions{data: folders{}, preloads: sources{}, memory: standardMemory("/")}
 	c := &cobra.Command{
 		Use:   "serve --data NAME=FOLDER",
 		Short: "Make batches for trainers: run this on each CPU node",
@@ -78,6 +79,7 @@ SIGTERM and Ctrl-C finish what is in flight, then exit 0; a second one ends the 
 	f.Var(&o.memory, "max-memory", "memory for batches in the making and on their way; by default 4GiB, or half of what this machine or its control group has")
 	f.Var(&o.share, "share-memory", "make batches that several jobs want once, and keep so much of them for those that come later; none by default")
 	o.lists.addFlags(f)
+	f.Var(o.preloads, "preload", "data set of --data, or of a folder below it, to list before the node is ready; more than once for more")
 	o.indexes.addFlags(f, "; off: none")
 	f.DurationVar(&o.drain, "drain-timeout", 30*time.Second, "how long to finish what is in flight when told to stop")
 	f.DurationVar(&o.read, "read-timeout", storage.DefaultDeadline, "how long a file may take to be read; then its batch is made by another node, and its root counts as sick until it answers")
@@ -125,7 +127,7 @@ func (o *serveOptions) check() error {
 		}
 	}
 	for _, err := range []error{
-		o.logOptions.check(), checkProfile(o.pprof), o.secureOptions.check(o.listen, o.http, o.data.names()),
+		o.logOptions.check(), o.preloads.check(o.data), checkProfile(o.pprof), o.secureOptions.check(o.listen, o.http, o.data.names()),
 	} {
 		if err != nil {
 			return err
@@ -183,6 +185,9 @@ func (o *serveOptions) run(ctx context.Context, stdout, stderr io.Writer) (failu
 		TLS:     secure.tls, Access: secure.access, Audit: secure.audit, HostConnections: o.hostConns, HostShare: o.hostShare,
 	})
 	defer s.Close()
+	ctx, stop := context.WithCancel(ctx)
+	defer o.preloads.preload(ctx, ready, s.Preload, log)()
+	defer stop()
 	return o.serve(ctx, s, secure, ready, func(addr string) {
 		started()
 		log.Info("listening", "addr", addr, "data", strings.Join(o.data.names(), ","), "workers", p.Workers(), "kernels", p.Kernels(), "numerics", p.Numerics(), "version", version, "build", buildOf())

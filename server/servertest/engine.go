@@ -49,6 +49,8 @@ type Engine struct {
 	Result func(*pipeline.Name, *pipeline.Result)
 	// Damage, if set, may change the bytes of a batch after its checksum was taken.
 	Damage func(batch []byte)
+	// ScanFiles, if set, is how many files a scan tells that it has found.
+	ScanFiles int
 	// Scanning, if set, is called by each Scan, which fails with its error.
 	Scanning func(ctx context.Context, folder string) error
 
@@ -118,9 +120,12 @@ func (e *Engine) Workers() int { return orDefault(e.Cores, 2) }
 func (e *Engine) Queued() float64 { return float64(e.Making()) }
 
 // Scan implements server.Engine.
-func (e *Engine) Scan(ctx context.Context, folder string) (server.Data, error) {
+func (e *Engine) Scan(ctx context.Context, folder server.Folder, progress func(files int)) (server.Data, error) {
+	if e.ScanFiles > 0 {
+		progress(e.ScanFiles)
+	}
 	if e.Scanning != nil {
-		if err := e.Scanning(ctx, folder); err != nil {
+		if err := e.Scanning(ctx, folder.Path); err != nil {
 			return nil, err
 		}
 	}

@@ -5,12 +5,13 @@ import (
 	"testing"
 
 	"github.com/feedwater-io/feedwater/pipeline"
+	"github.com/feedwater-io/feedwater/server"
 )
 
 // A node asks for the work done while wants are cancelled: neither waits for the other for ever.
 func TestCancelWhileWorkIsAsked(t *testing.T) {
 	e := &Engine{}
-	d, err := e.Scan(t.Context(), "")
+	d, err := e.Scan(t.Context(), server.Folder{Path: ""}, func(int) {})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -69,6 +69,19 @@ func TestRenderTellsTheFirstThingsFirst(t *testing.T) {
 	}
 }
 
+// A node that lists files says how far it is, on screens of any width.
+func TestScansAreTold(t *testing.T) {
+	p := &watch.Picture{Nodes: []*pb.NodeStatus{{Addr: "cpu-1:7070", State: "ready", Scans: []*pb.Scan{
+		{Folder: "imagenet/train", Files: 120000, FilesPerSecond: 4000, Running: durationpb.New(30 * time.Second)},
+	}}}}
+	for _, width := range []int{90, 200} {
+		text := ansi.Strip(Render(Screen{Picture: p, Width: width, Interval: time.Second}))
+		if want := "listing imagenet/train: 120000 files in 30s, 4000 a second"; !strings.Contains(text, want) {
+			t.Errorf("%q is not in\n%s", want, text)
+		}
+	}
+}
+
 // Ranks that do not tell a GPU's idle may compute on CPUs: they are counted as ranks.
 func TestRanksWithoutGPUsAreNotCalledSo(t *testing.T) {
 	job := &pb.JobStatus{Job: "small", World: 2, Wait: proto.Float64(0.7), Verdict: "data-bound"}

@@ -210,8 +210,16 @@ func (s Screen) nodes() []string {
 		if n.Error != "" && s.Width < 130 {
 			lines = append(lines, "   "+fair.Render(clip(n.Error, s.Width-4)))
 		}
+		for _, scan := range n.Scans {
+			lines = append(lines, "   "+fair.Render(clip(scanning(scan), s.Width-4)))
+		}
 	}
 	return lines
+}
+
+// scanning is how far a node is with the files of a folder.
+func scanning(s *pb.Scan) string {
+	return fmt.Sprintf("listing %s: %d files in %s, %s a second", s.Folder, s.Files, s.Running.AsDuration().Round(time.Second), short(s.FilesPerSecond))
 }
 
 func (s Screen) gpus() []string {

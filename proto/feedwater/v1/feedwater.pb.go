@@ -593,6 +593,122 @@ func (x *OpenResponse) GetRevisions() *Revisions {
 	return nil
 }
 
+type ProgressResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The folders being listed for that plan; none: the node waits for something else, or for nothing.
+	Scans         []*Scan `protobuf:"bytes,1,rep,name=scans,proto3" json:"scans,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ProgressResponse) Reset() {
+	*x = ProgressResponse{}
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ProgressResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ProgressResponse) ProtoMessage() {}
+
+func (x *ProgressResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ProgressResponse.ProtoReflect.Descriptor instead.
+func (*ProgressResponse) Descriptor() ([]byte, []int) {
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *ProgressResponse) GetScans() []*Scan {
+	if x != nil {
+		return x.Scans
+	}
+	return nil
+}
+
+// Scan is a folder whose files a node lists, one question to its storage for each file.
+type Scan struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The folder, as plans name it: root and path.
+	Folder string `protobuf:"bytes,1,opt,name=folder,proto3" json:"folder,omitempty"`
+	// Files found so far, and how many a second.
+	Files          uint64               `protobuf:"varint,2,opt,name=files,proto3" json:"files,omitempty"`
+	FilesPerSecond float64              `protobuf:"fixed64,3,opt,name=files_per_second,json=filesPerSecond,proto3" json:"files_per_second,omitempty"`
+	Running        *durationpb.Duration `protobuf:"bytes,4,opt,name=running,proto3" json:"running,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *Scan) Reset() {
+	*x = Scan{}
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Scan) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Scan) ProtoMessage() {}
+
+func (x *Scan) ProtoReflect() protoreflect.Message {
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Scan.ProtoReflect.Descriptor instead.
+func (*Scan) Descriptor() ([]byte, []int) {
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *Scan) GetFolder() string {
+	if x != nil {
+		return x.Folder
+	}
+	return ""
+}
+
+func (x *Scan) GetFiles() uint64 {
+	if x != nil {
+		return x.Files
+	}
+	return 0
+}
+
+func (x *Scan) GetFilesPerSecond() float64 {
+	if x != nil {
+		return x.FilesPerSecond
+	}
+	return 0
+}
+
+func (x *Scan) GetRunning() *durationpb.Duration {
+	if x != nil {
+		return x.Running
+	}
+	return nil
+}
+
 type Class struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The folder's name, as the file system has it: bytes, nearly always UTF-8. Names of files are so wherever they are bytes.
@@ -606,7 +722,7 @@ type Class struct {
 
 func (x *Class) Reset() {
 	*x = Class{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[4]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -618,7 +734,7 @@ func (x *Class) String() string {
 func (*Class) ProtoMessage() {}
 
 func (x *Class) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[4]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -631,7 +747,7 @@ func (x *Class) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Class.ProtoReflect.Descriptor instead.
 func (*Class) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{4}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Class) GetName() []byte {
@@ -676,7 +792,7 @@ type Field struct {
 
 func (x *Field) Reset() {
 	*x = Field{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[5]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -688,7 +804,7 @@ func (x *Field) String() string {
 func (*Field) ProtoMessage() {}
 
 func (x *Field) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[5]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -701,7 +817,7 @@ func (x *Field) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Field.ProtoReflect.Descriptor instead.
 func (*Field) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{5}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Field) GetName() string {
@@ -764,7 +880,7 @@ type Op struct {
 
 func (x *Op) Reset() {
 	*x = Op{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[6]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -776,7 +892,7 @@ func (x *Op) String() string {
 func (*Op) ProtoMessage() {}
 
 func (x *Op) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[6]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -789,7 +905,7 @@ func (x *Op) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Op.ProtoReflect.Descriptor instead.
 func (*Op) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{6}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Op) GetName() string {
@@ -842,7 +958,7 @@ type FetchRequest struct {
 
 func (x *FetchRequest) Reset() {
 	*x = FetchRequest{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[7]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -854,7 +970,7 @@ func (x *FetchRequest) String() string {
 func (*FetchRequest) ProtoMessage() {}
 
 func (x *FetchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[7]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -867,7 +983,7 @@ func (x *FetchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchRequest.ProtoReflect.Descriptor instead.
 func (*FetchRequest) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{7}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *FetchRequest) GetRequest() isFetchRequest_Request {
@@ -960,7 +1076,7 @@ type Start struct {
 
 func (x *Start) Reset() {
 	*x = Start{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[8]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -972,7 +1088,7 @@ func (x *Start) String() string {
 func (*Start) ProtoMessage() {}
 
 func (x *Start) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[8]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -985,7 +1101,7 @@ func (x *Start) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Start.ProtoReflect.Descriptor instead.
 func (*Start) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{8}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Start) GetPlan() string {
@@ -1055,7 +1171,7 @@ type Want struct {
 
 func (x *Want) Reset() {
 	*x = Want{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[9]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1067,7 +1183,7 @@ func (x *Want) String() string {
 func (*Want) ProtoMessage() {}
 
 func (x *Want) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[9]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1080,7 +1196,7 @@ func (x *Want) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Want.ProtoReflect.Descriptor instead.
 func (*Want) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{9}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Want) GetId() uint64 {
@@ -1150,7 +1266,7 @@ type Name struct {
 
 func (x *Name) Reset() {
 	*x = Name{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[10]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1162,7 +1278,7 @@ func (x *Name) String() string {
 func (*Name) ProtoMessage() {}
 
 func (x *Name) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[10]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1175,7 +1291,7 @@ func (x *Name) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Name.ProtoReflect.Descriptor instead.
 func (*Name) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{10}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Name) GetEpoch() uint32 {
@@ -1244,7 +1360,7 @@ type Range struct {
 
 func (x *Range) Reset() {
 	*x = Range{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[11]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1256,7 +1372,7 @@ func (x *Range) String() string {
 func (*Range) ProtoMessage() {}
 
 func (x *Range) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[11]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1269,7 +1385,7 @@ func (x *Range) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Range.ProtoReflect.Descriptor instead.
 func (*Range) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{11}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Range) GetPosition() uint64 {
@@ -1298,7 +1414,7 @@ type List struct {
 
 func (x *List) Reset() {
 	*x = List{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[12]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1310,7 +1426,7 @@ func (x *List) String() string {
 func (*List) ProtoMessage() {}
 
 func (x *List) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[12]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1323,7 +1439,7 @@ func (x *List) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use List.ProtoReflect.Descriptor instead.
 func (*List) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{12}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *List) GetIndices() []uint64 {
@@ -1353,7 +1469,7 @@ type Cancel struct {
 
 func (x *Cancel) Reset() {
 	*x = Cancel{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[13]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1365,7 +1481,7 @@ func (x *Cancel) String() string {
 func (*Cancel) ProtoMessage() {}
 
 func (x *Cancel) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[13]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1378,7 +1494,7 @@ func (x *Cancel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cancel.ProtoReflect.Descriptor instead.
 func (*Cancel) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{13}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Cancel) GetId() uint64 {
@@ -1418,7 +1534,7 @@ type Pulse struct {
 
 func (x *Pulse) Reset() {
 	*x = Pulse{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[14]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1430,7 +1546,7 @@ func (x *Pulse) String() string {
 func (*Pulse) ProtoMessage() {}
 
 func (x *Pulse) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[14]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1443,7 +1559,7 @@ func (x *Pulse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pulse.ProtoReflect.Descriptor instead.
 func (*Pulse) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{14}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Pulse) GetRank() uint32 {
@@ -1520,7 +1636,7 @@ type Step struct {
 
 func (x *Step) Reset() {
 	*x = Step{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[15]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1532,7 +1648,7 @@ func (x *Step) String() string {
 func (*Step) ProtoMessage() {}
 
 func (x *Step) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[15]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1545,7 +1661,7 @@ func (x *Step) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Step.ProtoReflect.Descriptor instead.
 func (*Step) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{15}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Step) GetNumber() uint64 {
@@ -1605,7 +1721,7 @@ type FetchResponse struct {
 
 func (x *FetchResponse) Reset() {
 	*x = FetchResponse{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[16]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1617,7 +1733,7 @@ func (x *FetchResponse) String() string {
 func (*FetchResponse) ProtoMessage() {}
 
 func (x *FetchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[16]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1630,7 +1746,7 @@ func (x *FetchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchResponse.ProtoReflect.Descriptor instead.
 func (*FetchResponse) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{16}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *FetchResponse) GetId() uint64 {
@@ -1700,7 +1816,7 @@ type Header struct {
 
 func (x *Header) Reset() {
 	*x = Header{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[17]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1712,7 +1828,7 @@ func (x *Header) String() string {
 func (*Header) ProtoMessage() {}
 
 func (x *Header) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[17]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1725,7 +1841,7 @@ func (x *Header) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Header.ProtoReflect.Descriptor instead.
 func (*Header) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{17}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Header) GetFields() []*Field {
@@ -1783,7 +1899,7 @@ type SampleError struct {
 
 func (x *SampleError) Reset() {
 	*x = SampleError{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[18]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1795,7 +1911,7 @@ func (x *SampleError) String() string {
 func (*SampleError) ProtoMessage() {}
 
 func (x *SampleError) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[18]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1808,7 +1924,7 @@ func (x *SampleError) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SampleError.ProtoReflect.Descriptor instead.
 func (*SampleError) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{18}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *SampleError) GetOffset() uint32 {
@@ -1880,7 +1996,7 @@ type Failure struct {
 
 func (x *Failure) Reset() {
 	*x = Failure{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[19]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1892,7 +2008,7 @@ func (x *Failure) String() string {
 func (*Failure) ProtoMessage() {}
 
 func (x *Failure) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[19]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1905,7 +2021,7 @@ func (x *Failure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failure.ProtoReflect.Descriptor instead.
 func (*Failure) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{19}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Failure) GetCode() int32 {
@@ -1975,7 +2091,7 @@ type Notice struct {
 
 func (x *Notice) Reset() {
 	*x = Notice{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[20]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1987,7 +2103,7 @@ func (x *Notice) String() string {
 func (*Notice) ProtoMessage() {}
 
 func (x *Notice) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[20]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2000,7 +2116,7 @@ func (x *Notice) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Notice.ProtoReflect.Descriptor instead.
 func (*Notice) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{20}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Notice) GetDraining() bool {
@@ -2067,7 +2183,7 @@ type ReplayRequest struct {
 
 func (x *ReplayRequest) Reset() {
 	*x = ReplayRequest{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[21]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2079,7 +2195,7 @@ func (x *ReplayRequest) String() string {
 func (*ReplayRequest) ProtoMessage() {}
 
 func (x *ReplayRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[21]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2092,7 +2208,7 @@ func (x *ReplayRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplayRequest.ProtoReflect.Descriptor instead.
 func (*ReplayRequest) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{21}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ReplayRequest) GetPlan() string {
@@ -2139,7 +2255,7 @@ type ReplayResponse struct {
 
 func (x *ReplayResponse) Reset() {
 	*x = ReplayResponse{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[22]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2151,7 +2267,7 @@ func (x *ReplayResponse) String() string {
 func (*ReplayResponse) ProtoMessage() {}
 
 func (x *ReplayResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[22]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2164,7 +2280,7 @@ func (x *ReplayResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplayResponse.ProtoReflect.Descriptor instead.
 func (*ReplayResponse) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{22}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *ReplayResponse) GetSamples() []*Sample {
@@ -2197,7 +2313,7 @@ type Sample struct {
 
 func (x *Sample) Reset() {
 	*x = Sample{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[23]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2209,7 +2325,7 @@ func (x *Sample) String() string {
 func (*Sample) ProtoMessage() {}
 
 func (x *Sample) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[23]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2222,7 +2338,7 @@ func (x *Sample) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Sample.ProtoReflect.Descriptor instead.
 func (*Sample) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{23}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Sample) GetKey() []byte {
@@ -2309,7 +2425,7 @@ type Draw struct {
 
 func (x *Draw) Reset() {
 	*x = Draw{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[24]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2321,7 +2437,7 @@ func (x *Draw) String() string {
 func (*Draw) ProtoMessage() {}
 
 func (x *Draw) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[24]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2334,7 +2450,7 @@ func (x *Draw) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Draw.ProtoReflect.Descriptor instead.
 func (*Draw) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{24}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Draw) GetOp() string {
@@ -2368,7 +2484,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[25]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2380,7 +2496,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[25]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2393,7 +2509,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{25}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *WatchRequest) GetInterval() *durationpb.Duration {
@@ -2418,7 +2534,7 @@ type WatchResponse struct {
 
 func (x *WatchResponse) Reset() {
 	*x = WatchResponse{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[26]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2430,7 +2546,7 @@ func (x *WatchResponse) String() string {
 func (*WatchResponse) ProtoMessage() {}
 
 func (x *WatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[26]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2443,7 +2559,7 @@ func (x *WatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchResponse.ProtoReflect.Descriptor instead.
 func (*WatchResponse) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{26}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *WatchResponse) GetProcess() *Process {
@@ -2500,7 +2616,7 @@ type Process struct {
 
 func (x *Process) Reset() {
 	*x = Process{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[27]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2512,7 +2628,7 @@ func (x *Process) String() string {
 func (*Process) ProtoMessage() {}
 
 func (x *Process) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[27]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2525,7 +2641,7 @@ func (x *Process) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Process.ProtoReflect.Descriptor instead.
 func (*Process) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{27}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Process) GetHost() string {
@@ -2646,7 +2762,7 @@ type JobStatus struct {
 
 func (x *JobStatus) Reset() {
 	*x = JobStatus{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[28]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2658,7 +2774,7 @@ func (x *JobStatus) String() string {
 func (*JobStatus) ProtoMessage() {}
 
 func (x *JobStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[28]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2671,7 +2787,7 @@ func (x *JobStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobStatus.ProtoReflect.Descriptor instead.
 func (*JobStatus) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{28}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *JobStatus) GetJob() string {
@@ -2809,7 +2925,7 @@ type RankStatus struct {
 
 func (x *RankStatus) Reset() {
 	*x = RankStatus{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[29]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2821,7 +2937,7 @@ func (x *RankStatus) String() string {
 func (*RankStatus) ProtoMessage() {}
 
 func (x *RankStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[29]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2834,7 +2950,7 @@ func (x *RankStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RankStatus.ProtoReflect.Descriptor instead.
 func (*RankStatus) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{29}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *RankStatus) GetRank() uint32 {
@@ -2968,7 +3084,7 @@ type Effort struct {
 
 func (x *Effort) Reset() {
 	*x = Effort{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[30]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2980,7 +3096,7 @@ func (x *Effort) String() string {
 func (*Effort) ProtoMessage() {}
 
 func (x *Effort) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[30]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2993,7 +3109,7 @@ func (x *Effort) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Effort.ProtoReflect.Descriptor instead.
 func (*Effort) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{30}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Effort) GetBatches() uint64 {
@@ -3063,7 +3179,7 @@ type Attempt struct {
 
 func (x *Attempt) Reset() {
 	*x = Attempt{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[31]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3075,7 +3191,7 @@ func (x *Attempt) String() string {
 func (*Attempt) ProtoMessage() {}
 
 func (x *Attempt) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[31]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3088,7 +3204,7 @@ func (x *Attempt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Attempt.ProtoReflect.Descriptor instead.
 func (*Attempt) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{31}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Attempt) GetBatch() uint64 {
@@ -3136,7 +3252,7 @@ func (x *Attempt) GetState() string {
 type NodeStatus struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Addr  string                 `protobuf:"bytes,1,opt,name=addr,proto3" json:"addr,omitempty"`
-	// "ready", "connecting", "draining", "silent", "doubted" (it failed of late: others go first) or "failed", and the latest error.
+	// "ready", "connecting", "scanning" (it lists files before it takes part), "draining", "silent", "doubted" (it failed of late: others go first) or "failed", and the latest error.
 	State string  `protobuf:"bytes,2,opt,name=state,proto3" json:"state,omitempty"`
 	Error string  `protobuf:"bytes,3,opt,name=error,proto3" json:"error,omitempty"`
 	Cores float64 `protobuf:"fixed64,4,opt,name=cores,proto3" json:"cores,omitempty"`
@@ -3149,16 +3265,18 @@ type NodeStatus struct {
 	// Wants that it holds.
 	Wants uint32 `protobuf:"varint,10,opt,name=wants,proto3" json:"wants,omitempty"`
 	// Share of worker time over the last interval that went into reading, decoding and transforming. Absent: unknown.
-	Read          *float64 `protobuf:"fixed64,11,opt,name=read,proto3,oneof" json:"read,omitempty"`
-	Decode        *float64 `protobuf:"fixed64,12,opt,name=decode,proto3,oneof" json:"decode,omitempty"`
-	Transform     *float64 `protobuf:"fixed64,13,opt,name=transform,proto3,oneof" json:"transform,omitempty"`
+	Read      *float64 `protobuf:"fixed64,11,opt,name=read,proto3,oneof" json:"read,omitempty"`
+	Decode    *float64 `protobuf:"fixed64,12,opt,name=decode,proto3,oneof" json:"decode,omitempty"`
+	Transform *float64 `protobuf:"fixed64,13,opt,name=transform,proto3,oneof" json:"transform,omitempty"`
+	// Folders that it lists just now.
+	Scans         []*Scan `protobuf:"bytes,16,rep,name=scans,proto3" json:"scans,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *NodeStatus) Reset() {
 	*x = NodeStatus{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[32]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3170,7 +3288,7 @@ func (x *NodeStatus) String() string {
 func (*NodeStatus) ProtoMessage() {}
 
 func (x *NodeStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[32]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3183,7 +3301,7 @@ func (x *NodeStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeStatus.ProtoReflect.Descriptor instead.
 func (*NodeStatus) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{32}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *NodeStatus) GetAddr() string {
@@ -3277,6 +3395,13 @@ func (x *NodeStatus) GetTransform() float64 {
 	return 0
 }
 
+func (x *NodeStatus) GetScans() []*Scan {
+	if x != nil {
+		return x.Scans
+	}
+	return nil
+}
+
 // GpuStatus is what the driver says. Absent members: unknown, which is never 0.
 type GpuStatus struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -3301,7 +3426,7 @@ type GpuStatus struct {
 
 func (x *GpuStatus) Reset() {
 	*x = GpuStatus{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[33]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3313,7 +3438,7 @@ func (x *GpuStatus) String() string {
 func (*GpuStatus) ProtoMessage() {}
 
 func (x *GpuStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[33]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3326,7 +3451,7 @@ func (x *GpuStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GpuStatus.ProtoReflect.Descriptor instead.
 func (*GpuStatus) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{33}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *GpuStatus) GetHost() string {
@@ -3424,7 +3549,7 @@ type GpuProcess struct {
 
 func (x *GpuProcess) Reset() {
 	*x = GpuProcess{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[34]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3436,7 +3561,7 @@ func (x *GpuProcess) String() string {
 func (*GpuProcess) ProtoMessage() {}
 
 func (x *GpuProcess) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[34]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3449,7 +3574,7 @@ func (x *GpuProcess) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GpuProcess.ProtoReflect.Descriptor instead.
 func (*GpuProcess) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{34}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *GpuProcess) GetPid() uint32 {
@@ -3520,7 +3645,14 @@ const file_feedwater_v1_feedwater_proto_rawDesc = "" +
 	"\akernels\x18\f \x01(\tR\akernels\x12\x18\n" +
 	"\aworkers\x18\r \x01(\rR\aworkers\x12\x1a\n" +
 	"\bprotocol\x18\x0e \x01(\rR\bprotocol\x125\n" +
-	"\trevisions\x18\x0f \x01(\v2\x17.feedwater.v1.RevisionsR\trevisions\"M\n" +
+	"\trevisions\x18\x0f \x01(\v2\x17.feedwater.v1.RevisionsR\trevisions\"<\n" +
+	"\x10ProgressResponse\x12(\n" +
+	"\x05scans\x18\x01 \x03(\v2\x12.feedwater.v1.ScanR\x05scans\"\x93\x01\n" +
+	"\x04Scan\x12\x16\n" +
+	"\x06folder\x18\x01 \x01(\tR\x06folder\x12\x14\n" +
+	"\x05files\x18\x02 \x01(\x04R\x05files\x12(\n" +
+	"\x10files_per_second\x18\x03 \x01(\x01R\x0efilesPerSecond\x123\n" +
+	"\arunning\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\arunning\"M\n" +
 	"\x05Class\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\fR\x04name\x12\x18\n" +
 	"\asamples\x18\x02 \x01(\x04R\asamples\x12\x16\n" +
@@ -3749,7 +3881,7 @@ const file_feedwater_v1_feedwater_proto_rawDesc = "" +
 	"\x04sent\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x04sent\x12/\n" +
 	"\x05ended\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\x05ended\x12\x14\n" +
 	"\x05hedge\x18\x05 \x01(\bR\x05hedge\x12\x14\n" +
-	"\x05state\x18\x06 \x01(\tR\x05state\"\xfd\x03\n" +
+	"\x05state\x18\x06 \x01(\tR\x05state\"\xa7\x04\n" +
 	"\n" +
 	"NodeStatus\x12\x12\n" +
 	"\x04addr\x18\x01 \x01(\tR\x04addr\x12\x14\n" +
@@ -3765,7 +3897,8 @@ const file_feedwater_v1_feedwater_proto_rawDesc = "" +
 	" \x01(\rR\x05wants\x12\x17\n" +
 	"\x04read\x18\v \x01(\x01H\x02R\x04read\x88\x01\x01\x12\x1b\n" +
 	"\x06decode\x18\f \x01(\x01H\x03R\x06decode\x88\x01\x01\x12!\n" +
-	"\ttransform\x18\r \x01(\x01H\x04R\ttransform\x88\x01\x01B\x12\n" +
+	"\ttransform\x18\r \x01(\x01H\x04R\ttransform\x88\x01\x01\x12(\n" +
+	"\x05scans\x18\x10 \x03(\v2\x12.feedwater.v1.ScanR\x05scansB\x12\n" +
 	"\x10_effective_coresB\x1a\n" +
 	"\x18_core_seconds_per_sampleB\a\n" +
 	"\x05_readB\t\n" +
@@ -3823,9 +3956,10 @@ const file_feedwater_v1_feedwater_proto_rawDesc = "" +
 	"\x10REASON_CANCELLED\x10\x0e\x12\x12\n" +
 	"\x0eREASON_STALLED\x10\x0f\x12\x12\n" +
 	"\x0eREASON_VERSION\x10\x10\x12\x13\n" +
-	"\x0fREASON_REVISION\x10\x112\x94\x02\n" +
+	"\x0fREASON_REVISION\x10\x112\xdb\x02\n" +
 	"\x04Feed\x12=\n" +
-	"\x04Open\x12\x19.feedwater.v1.OpenRequest\x1a\x1a.feedwater.v1.OpenResponse\x12D\n" +
+	"\x04Open\x12\x19.feedwater.v1.OpenRequest\x1a\x1a.feedwater.v1.OpenResponse\x12E\n" +
+	"\bProgress\x12\x19.feedwater.v1.OpenRequest\x1a\x1e.feedwater.v1.ProgressResponse\x12D\n" +
 	"\x05Fetch\x12\x1a.feedwater.v1.FetchRequest\x1a\x1b.feedwater.v1.FetchResponse(\x010\x01\x12C\n" +
 	"\x06Replay\x12\x1b.feedwater.v1.ReplayRequest\x1a\x1c.feedwater.v1.ReplayResponse\x12B\n" +
 	"\x05Watch\x12\x1a.feedwater.v1.WatchRequest\x1a\x1b.feedwater.v1.WatchResponse0\x01B\xb5\x01\n" +
@@ -3844,7 +3978,7 @@ func file_feedwater_v1_feedwater_proto_rawDescGZIP() []byte {
 }
 
 var file_feedwater_v1_feedwater_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_feedwater_v1_feedwater_proto_msgTypes = make([]protoimpl.MessageInfo, 39)
+var file_feedwater_v1_feedwater_proto_msgTypes = make([]protoimpl.MessageInfo, 41)
 var file_feedwater_v1_feedwater_proto_goTypes = []any{
 	(CancelReason)(0),           // 0: feedwater.v1.CancelReason
 	(Reason)(0),                 // 1: feedwater.v1.Reason
@@ -3852,108 +3986,115 @@ var file_feedwater_v1_feedwater_proto_goTypes = []any{
 	(*Revisions)(nil),           // 3: feedwater.v1.Revisions
 	(*Trainer)(nil),             // 4: feedwater.v1.Trainer
 	(*OpenResponse)(nil),        // 5: feedwater.v1.OpenResponse
-	(*Class)(nil),               // 6: feedwater.v1.Class
-	(*Field)(nil),               // 7: feedwater.v1.Field
-	(*Op)(nil),                  // 8: feedwater.v1.Op
-	(*FetchRequest)(nil),        // 9: feedwater.v1.FetchRequest
-	(*Start)(nil),               // 10: feedwater.v1.Start
-	(*Want)(nil),                // 11: feedwater.v1.Want
-	(*Name)(nil),                // 12: feedwater.v1.Name
-	(*Range)(nil),               // 13: feedwater.v1.Range
-	(*List)(nil),                // 14: feedwater.v1.List
-	(*Cancel)(nil),              // 15: feedwater.v1.Cancel
-	(*Pulse)(nil),               // 16: feedwater.v1.Pulse
-	(*Step)(nil),                // 17: feedwater.v1.Step
-	(*FetchResponse)(nil),       // 18: feedwater.v1.FetchResponse
-	(*Header)(nil),              // 19: feedwater.v1.Header
-	(*SampleError)(nil),         // 20: feedwater.v1.SampleError
-	(*Failure)(nil),             // 21: feedwater.v1.Failure
-	(*Notice)(nil),              // 22: feedwater.v1.Notice
-	(*ReplayRequest)(nil),       // 23: feedwater.v1.ReplayRequest
-	(*ReplayResponse)(nil),      // 24: feedwater.v1.ReplayResponse
-	(*Sample)(nil),              // 25: feedwater.v1.Sample
-	(*Draw)(nil),                // 26: feedwater.v1.Draw
-	(*WatchRequest)(nil),        // 27: feedwater.v1.WatchRequest
-	(*WatchResponse)(nil),       // 28: feedwater.v1.WatchResponse
-	(*Process)(nil),             // 29: feedwater.v1.Process
-	(*JobStatus)(nil),           // 30: feedwater.v1.JobStatus
-	(*RankStatus)(nil),          // 31: feedwater.v1.RankStatus
-	(*Effort)(nil),              // 32: feedwater.v1.Effort
-	(*Attempt)(nil),             // 33: feedwater.v1.Attempt
-	(*NodeStatus)(nil),          // 34: feedwater.v1.NodeStatus
-	(*GpuStatus)(nil),           // 35: feedwater.v1.GpuStatus
-	(*GpuProcess)(nil),          // 36: feedwater.v1.GpuProcess
-	nil,                         // 37: feedwater.v1.Revisions.PlanEntry
-	nil,                         // 38: feedwater.v1.Revisions.CodecsEntry
-	nil,                         // 39: feedwater.v1.Trainer.UnitsEntry
-	nil,                         // 40: feedwater.v1.Failure.MetadataEntry
-	(*durationpb.Duration)(nil), // 41: google.protobuf.Duration
+	(*ProgressResponse)(nil),    // 6: feedwater.v1.ProgressResponse
+	(*Scan)(nil),                // 7: feedwater.v1.Scan
+	(*Class)(nil),               // 8: feedwater.v1.Class
+	(*Field)(nil),               // 9: feedwater.v1.Field
+	(*Op)(nil),                  // 10: feedwater.v1.Op
+	(*FetchRequest)(nil),        // 11: feedwater.v1.FetchRequest
+	(*Start)(nil),               // 12: feedwater.v1.Start
+	(*Want)(nil),                // 13: feedwater.v1.Want
+	(*Name)(nil),                // 14: feedwater.v1.Name
+	(*Range)(nil),               // 15: feedwater.v1.Range
+	(*List)(nil),                // 16: feedwater.v1.List
+	(*Cancel)(nil),              // 17: feedwater.v1.Cancel
+	(*Pulse)(nil),               // 18: feedwater.v1.Pulse
+	(*Step)(nil),                // 19: feedwater.v1.Step
+	(*FetchResponse)(nil),       // 20: feedwater.v1.FetchResponse
+	(*Header)(nil),              // 21: feedwater.v1.Header
+	(*SampleError)(nil),         // 22: feedwater.v1.SampleError
+	(*Failure)(nil),             // 23: feedwater.v1.Failure
+	(*Notice)(nil),              // 24: feedwater.v1.Notice
+	(*ReplayRequest)(nil),       // 25: feedwater.v1.ReplayRequest
+	(*ReplayResponse)(nil),      // 26: feedwater.v1.ReplayResponse
+	(*Sample)(nil),              // 27: feedwater.v1.Sample
+	(*Draw)(nil),                // 28: feedwater.v1.Draw
+	(*WatchRequest)(nil),        // 29: feedwater.v1.WatchRequest
+	(*WatchResponse)(nil),       // 30: feedwater.v1.WatchResponse
+	(*Process)(nil),             // 31: feedwater.v1.Process
+	(*JobStatus)(nil),           // 32: feedwater.v1.JobStatus
+	(*RankStatus)(nil),          // 33: feedwater.v1.RankStatus
+	(*Effort)(nil),              // 34: feedwater.v1.Effort
+	(*Attempt)(nil),             // 35: feedwater.v1.Attempt
+	(*NodeStatus)(nil),          // 36: feedwater.v1.NodeStatus
+	(*GpuStatus)(nil),           // 37: feedwater.v1.GpuStatus
+	(*GpuProcess)(nil),          // 38: feedwater.v1.GpuProcess
+	nil,                         // 39: feedwater.v1.Revisions.PlanEntry
+	nil,                         // 40: feedwater.v1.Revisions.CodecsEntry
+	nil,                         // 41: feedwater.v1.Trainer.UnitsEntry
+	nil,                         // 42: feedwater.v1.Failure.MetadataEntry
+	(*durationpb.Duration)(nil), // 43: google.protobuf.Duration
 }
 var file_feedwater_v1_feedwater_proto_depIdxs = []int32{
 	3,  // 0: feedwater.v1.OpenRequest.revisions:type_name -> feedwater.v1.Revisions
 	4,  // 1: feedwater.v1.OpenRequest.trainer:type_name -> feedwater.v1.Trainer
-	37, // 2: feedwater.v1.Revisions.plan:type_name -> feedwater.v1.Revisions.PlanEntry
-	38, // 3: feedwater.v1.Revisions.codecs:type_name -> feedwater.v1.Revisions.CodecsEntry
-	39, // 4: feedwater.v1.Trainer.units:type_name -> feedwater.v1.Trainer.UnitsEntry
-	6,  // 5: feedwater.v1.OpenResponse.classes:type_name -> feedwater.v1.Class
-	7,  // 6: feedwater.v1.OpenResponse.fields:type_name -> feedwater.v1.Field
-	8,  // 7: feedwater.v1.OpenResponse.ops:type_name -> feedwater.v1.Op
+	39, // 2: feedwater.v1.Revisions.plan:type_name -> feedwater.v1.Revisions.PlanEntry
+	40, // 3: feedwater.v1.Revisions.codecs:type_name -> feedwater.v1.Revisions.CodecsEntry
+	41, // 4: feedwater.v1.Trainer.units:type_name -> feedwater.v1.Trainer.UnitsEntry
+	8,  // 5: feedwater.v1.OpenResponse.classes:type_name -> feedwater.v1.Class
+	9,  // 6: feedwater.v1.OpenResponse.fields:type_name -> feedwater.v1.Field
+	10, // 7: feedwater.v1.OpenResponse.ops:type_name -> feedwater.v1.Op
 	3,  // 8: feedwater.v1.OpenResponse.revisions:type_name -> feedwater.v1.Revisions
-	10, // 9: feedwater.v1.FetchRequest.start:type_name -> feedwater.v1.Start
-	11, // 10: feedwater.v1.FetchRequest.want:type_name -> feedwater.v1.Want
-	15, // 11: feedwater.v1.FetchRequest.cancel:type_name -> feedwater.v1.Cancel
-	16, // 12: feedwater.v1.FetchRequest.pulse:type_name -> feedwater.v1.Pulse
-	3,  // 13: feedwater.v1.Start.revisions:type_name -> feedwater.v1.Revisions
-	4,  // 14: feedwater.v1.Start.trainer:type_name -> feedwater.v1.Trainer
-	12, // 15: feedwater.v1.Want.name:type_name -> feedwater.v1.Name
-	41, // 16: feedwater.v1.Want.due:type_name -> google.protobuf.Duration
-	41, // 17: feedwater.v1.Want.deadline:type_name -> google.protobuf.Duration
-	13, // 18: feedwater.v1.Name.range:type_name -> feedwater.v1.Range
-	14, // 19: feedwater.v1.Name.list:type_name -> feedwater.v1.List
-	0,  // 20: feedwater.v1.Cancel.reason:type_name -> feedwater.v1.CancelReason
-	17, // 21: feedwater.v1.Pulse.steps:type_name -> feedwater.v1.Step
-	41, // 22: feedwater.v1.Pulse.blocked:type_name -> google.protobuf.Duration
-	19, // 23: feedwater.v1.FetchResponse.header:type_name -> feedwater.v1.Header
-	21, // 24: feedwater.v1.FetchResponse.failure:type_name -> feedwater.v1.Failure
-	22, // 25: feedwater.v1.FetchResponse.notice:type_name -> feedwater.v1.Notice
-	7,  // 26: feedwater.v1.Header.fields:type_name -> feedwater.v1.Field
-	20, // 27: feedwater.v1.Header.errors:type_name -> feedwater.v1.SampleError
-	20, // 28: feedwater.v1.Failure.sample_error:type_name -> feedwater.v1.SampleError
-	41, // 29: feedwater.v1.Failure.retry_after:type_name -> google.protobuf.Duration
-	1,  // 30: feedwater.v1.Failure.reason:type_name -> feedwater.v1.Reason
-	40, // 31: feedwater.v1.Failure.metadata:type_name -> feedwater.v1.Failure.MetadataEntry
-	12, // 32: feedwater.v1.ReplayRequest.name:type_name -> feedwater.v1.Name
-	3,  // 33: feedwater.v1.ReplayRequest.revisions:type_name -> feedwater.v1.Revisions
-	25, // 34: feedwater.v1.ReplayResponse.samples:type_name -> feedwater.v1.Sample
-	26, // 35: feedwater.v1.Sample.draws:type_name -> feedwater.v1.Draw
-	20, // 36: feedwater.v1.Sample.error:type_name -> feedwater.v1.SampleError
-	41, // 37: feedwater.v1.WatchRequest.interval:type_name -> google.protobuf.Duration
-	29, // 38: feedwater.v1.WatchResponse.process:type_name -> feedwater.v1.Process
-	30, // 39: feedwater.v1.WatchResponse.jobs:type_name -> feedwater.v1.JobStatus
-	34, // 40: feedwater.v1.WatchResponse.nodes:type_name -> feedwater.v1.NodeStatus
-	35, // 41: feedwater.v1.WatchResponse.gpus:type_name -> feedwater.v1.GpuStatus
-	41, // 42: feedwater.v1.Process.uptime:type_name -> google.protobuf.Duration
-	31, // 43: feedwater.v1.JobStatus.ranks:type_name -> feedwater.v1.RankStatus
-	41, // 44: feedwater.v1.RankStatus.blocked:type_name -> google.protobuf.Duration
-	41, // 45: feedwater.v1.RankStatus.silent:type_name -> google.protobuf.Duration
-	33, // 46: feedwater.v1.RankStatus.attempts:type_name -> feedwater.v1.Attempt
-	32, // 47: feedwater.v1.RankStatus.effort:type_name -> feedwater.v1.Effort
-	41, // 48: feedwater.v1.Attempt.sent:type_name -> google.protobuf.Duration
-	41, // 49: feedwater.v1.Attempt.ended:type_name -> google.protobuf.Duration
-	36, // 50: feedwater.v1.GpuStatus.processes:type_name -> feedwater.v1.GpuProcess
-	2,  // 51: feedwater.v1.Feed.Open:input_type -> feedwater.v1.OpenRequest
-	9,  // 52: feedwater.v1.Feed.Fetch:input_type -> feedwater.v1.FetchRequest
-	23, // 53: feedwater.v1.Feed.Replay:input_type -> feedwater.v1.ReplayRequest
-	27, // 54: feedwater.v1.Feed.Watch:input_type -> feedwater.v1.WatchRequest
-	5,  // 55: feedwater.v1.Feed.Open:output_type -> feedwater.v1.OpenResponse
-	18, // 56: feedwater.v1.Feed.Fetch:output_type -> feedwater.v1.FetchResponse
-	24, // 57: feedwater.v1.Feed.Replay:output_type -> feedwater.v1.ReplayResponse
-	28, // 58: feedwater.v1.Feed.Watch:output_type -> feedwater.v1.WatchResponse
-	55, // [55:59] is the sub-list for method output_type
-	51, // [51:55] is the sub-list for method input_type
-	51, // [51:51] is the sub-list for extension type_name
-	51, // [51:51] is the sub-list for extension extendee
-	0,  // [0:51] is the sub-list for field type_name
+	7,  // 9: feedwater.v1.ProgressResponse.scans:type_name -> feedwater.v1.Scan
+	43, // 10: feedwater.v1.Scan.running:type_name -> google.protobuf.Duration
+	12, // 11: feedwater.v1.FetchRequest.start:type_name -> feedwater.v1.Start
+	13, // 12: feedwater.v1.FetchRequest.want:type_name -> feedwater.v1.Want
+	17, // 13: feedwater.v1.FetchRequest.cancel:type_name -> feedwater.v1.Cancel
+	18, // 14: feedwater.v1.FetchRequest.pulse:type_name -> feedwater.v1.Pulse
+	3,  // 15: feedwater.v1.Start.revisions:type_name -> feedwater.v1.Revisions
+	4,  // 16: feedwater.v1.Start.trainer:type_name -> feedwater.v1.Trainer
+	14, // 17: feedwater.v1.Want.name:type_name -> feedwater.v1.Name
+	43, // 18: feedwater.v1.Want.due:type_name -> google.protobuf.Duration
+	43, // 19: feedwater.v1.Want.deadline:type_name -> google.protobuf.Duration
+	15, // 20: feedwater.v1.Name.range:type_name -> feedwater.v1.Range
+	16, // 21: feedwater.v1.Name.list:type_name -> feedwater.v1.List
+	0,  // 22: feedwater.v1.Cancel.reason:type_name -> feedwater.v1.CancelReason
+	19, // 23: feedwater.v1.Pulse.steps:type_name -> feedwater.v1.Step
+	43, // 24: feedwater.v1.Pulse.blocked:type_name -> google.protobuf.Duration
+	21, // 25: feedwater.v1.FetchResponse.header:type_name -> feedwater.v1.Header
+	23, // 26: feedwater.v1.FetchResponse.failure:type_name -> feedwater.v1.Failure
+	24, // 27: feedwater.v1.FetchResponse.notice:type_name -> feedwater.v1.Notice
+	9,  // 28: feedwater.v1.Header.fields:type_name -> feedwater.v1.Field
+	22, // 29: feedwater.v1.Header.errors:type_name -> feedwater.v1.SampleError
+	22, // 30: feedwater.v1.Failure.sample_error:type_name -> feedwater.v1.SampleError
+	43, // 31: feedwater.v1.Failure.retry_after:type_name -> google.protobuf.Duration
+	1,  // 32: feedwater.v1.Failure.reason:type_name -> feedwater.v1.Reason
+	42, // 33: feedwater.v1.Failure.metadata:type_name -> feedwater.v1.Failure.MetadataEntry
+	14, // 34: feedwater.v1.ReplayRequest.name:type_name -> feedwater.v1.Name
+	3,  // 35: feedwater.v1.ReplayRequest.revisions:type_name -> feedwater.v1.Revisions
+	27, // 36: feedwater.v1.ReplayResponse.samples:type_name -> feedwater.v1.Sample
+	28, // 37: feedwater.v1.Sample.draws:type_name -> feedwater.v1.Draw
+	22, // 38: feedwater.v1.Sample.error:type_name -> feedwater.v1.SampleError
+	43, // 39: feedwater.v1.WatchRequest.interval:type_name -> google.protobuf.Duration
+	31, // 40: feedwater.v1.WatchResponse.process:type_name -> feedwater.v1.Process
+	32, // 41: feedwater.v1.WatchResponse.jobs:type_name -> feedwater.v1.JobStatus
+	36, // 42: feedwater.v1.WatchResponse.nodes:type_name -> feedwater.v1.NodeStatus
+	37, // 43: feedwater.v1.WatchResponse.gpus:type_name -> feedwater.v1.GpuStatus
+	43, // 44: feedwater.v1.Process.uptime:type_name -> google.protobuf.Duration
+	33, // 45: feedwater.v1.JobStatus.ranks:type_name -> feedwater.v1.RankStatus
+	43, // 46: feedwater.v1.RankStatus.blocked:type_name -> google.protobuf.Duration
+	43, // 47: feedwater.v1.RankStatus.silent:type_name -> google.protobuf.Duration
+	35, // 48: feedwater.v1.RankStatus.attempts:type_name -> feedwater.v1.Attempt
+	34, // 49: feedwater.v1.RankStatus.effort:type_name -> feedwater.v1.Effort
+	43, // 50: feedwater.v1.Attempt.sent:type_name -> google.protobuf.Duration
+	43, // 51: feedwater.v1.Attempt.ended:type_name -> google.protobuf.Duration
+	7,  // 52: feedwater.v1.NodeStatus.scans:type_name -> feedwater.v1.Scan
+	38, // 53: feedwater.v1.GpuStatus.processes:type_name -> feedwater.v1.GpuProcess
+	2,  // 54: feedwater.v1.Feed.Open:input_type -> feedwater.v1.OpenRequest
+	2,  // 55: feedwater.v1.Feed.Progress:input_type -> feedwater.v1.OpenRequest
+	11, // 56: feedwater.v1.Feed.Fetch:input_type -> feedwater.v1.FetchRequest
+	25, // 57: feedwater.v1.Feed.Replay:input_type -> feedwater.v1.ReplayRequest
+	29, // 58: feedwater.v1.Feed.Watch:input_type -> feedwater.v1.WatchRequest
+	5,  // 59: feedwater.v1.Feed.Open:output_type -> feedwater.v1.OpenResponse
+	6,  // 60: feedwater.v1.Feed.Progress:output_type -> feedwater.v1.ProgressResponse
+	20, // 61: feedwater.v1.Feed.Fetch:output_type -> feedwater.v1.FetchResponse
+	26, // 62: feedwater.v1.Feed.Replay:output_type -> feedwater.v1.ReplayResponse
+	30, // 63: feedwater.v1.Feed.Watch:output_type -> feedwater.v1.WatchResponse
+	59, // [59:64] is the sub-list for method output_type
+	54, // [54:59] is the sub-list for method input_type
+	54, // [54:54] is the sub-list for extension type_name
+	54, // [54:54] is the sub-list for extension extendee
+	0,  // [0:54] is the sub-list for field type_name
 }
 
 func init() { file_feedwater_v1_feedwater_proto_init() }
@@ -3961,30 +4102,30 @@ func file_feedwater_v1_feedwater_proto_init() {
 	if File_feedwater_v1_feedwater_proto != nil {
 		return
 	}
-	file_feedwater_v1_feedwater_proto_msgTypes[7].OneofWrappers = []any{
+	file_feedwater_v1_feedwater_proto_msgTypes[9].OneofWrappers = []any{
 		(*FetchRequest_Start)(nil),
 		(*FetchRequest_Want)(nil),
 		(*FetchRequest_Cancel)(nil),
 		(*FetchRequest_Pulse)(nil),
 	}
-	file_feedwater_v1_feedwater_proto_msgTypes[10].OneofWrappers = []any{
+	file_feedwater_v1_feedwater_proto_msgTypes[12].OneofWrappers = []any{
 		(*Name_Range)(nil),
 		(*Name_List)(nil),
 	}
-	file_feedwater_v1_feedwater_proto_msgTypes[15].OneofWrappers = []any{}
-	file_feedwater_v1_feedwater_proto_msgTypes[27].OneofWrappers = []any{}
-	file_feedwater_v1_feedwater_proto_msgTypes[28].OneofWrappers = []any{}
+	file_feedwater_v1_feedwater_proto_msgTypes[17].OneofWrappers = []any{}
 	file_feedwater_v1_feedwater_proto_msgTypes[29].OneofWrappers = []any{}
-	file_feedwater_v1_feedwater_proto_msgTypes[32].OneofWrappers = []any{}
-	file_feedwater_v1_feedwater_proto_msgTypes[33].OneofWrappers = []any{}
+	file_feedwater_v1_feedwater_proto_msgTypes[30].OneofWrappers = []any{}
+	file_feedwater_v1_feedwater_proto_msgTypes[31].OneofWrappers = []any{}
 	file_feedwater_v1_feedwater_proto_msgTypes[34].OneofWrappers = []any{}
+	file_feedwater_v1_feedwater_proto_msgTypes[35].OneofWrappers = []any{}
+	file_feedwater_v1_feedwater_proto_msgTypes[36].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_feedwater_v1_feedwater_proto_rawDesc), len(file_feedwater_v1_feedwater_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   39,
+			NumMessages:   41,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -29,10 +29,11 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	Feed_Open_FullMethodName   = "/feedwater.v1.Feed/Open"
-	Feed_Fetch_FullMethodName  = "/feedwater.v1.Feed/Fetch"
-	Feed_Replay_FullMethodName = "/feedwater.v1.Feed/Replay"
-	Feed_Watch_FullMethodName  = "/feedwater.v1.Feed/Watch"
+	Feed_Open_FullMethodName     = "/feedwater.v1.Feed/Open"
+	Feed_Progress_FullMethodName = "/feedwater.v1.Feed/Progress"
+	Feed_Fetch_FullMethodName    = "/feedwater.v1.Feed/Fetch"
+	Feed_Replay_FullMethodName   = "/feedwater.v1.Feed/Replay"
+	Feed_Watch_FullMethodName    = "/feedwater.v1.Feed/Watch"
 )
 
 // FeedClient is the client API for Feed service.
@@ -54,6 +55,8 @@ const (
 type FeedClient interface {
 	// Open checks a plan against this node's data and tells what its batches will look like. It makes no batch.
 	Open(ctx context.Context, in *OpenRequest, opts ...grpc.CallOption) (*OpenResponse, error)
+	// Progress tells what an Open that is not answered yet waits for: a node lists the files of a data set before it answers.
+	Progress(ctx context.Context, in *OpenRequest, opts ...grpc.CallOption) (*ProgressResponse, error)
 	// Fetch is one long-lived stream per trainer and node. The first request is a Start; then wants go one way and
 	// batches come back the other way, in pieces, in whatever order they become ready.
 	Fetch(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[FetchRequest, FetchResponse], error)
@@ -75,6 +78,16 @@ func (c *feedClient) Open(ctx context.Context, in *OpenRequest, opts ...grpc.Cal
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(OpenResponse)
 	err := c.cc.Invoke(ctx, Feed_Open_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *feedClient) Progress(ctx context.Context, in *OpenRequest, opts ...grpc.CallOption) (*ProgressResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ProgressResponse)
+	err := c.cc.Invoke(ctx, Feed_Progress_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -142,6 +155,8 @@ type Feed_WatchClient = grpc.ServerStreamingClient[WatchResponse]
 type FeedServer interface {
 	// Open checks a plan against this node's data and tells what its batches will look like. It makes no batch.
 	Open(context.Context, *OpenRequest) (*OpenResponse, error)
+	// Progress tells what an Open that is not answered yet waits for: a node lists the files of a data set before it answers.
+	Progress(context.Context, *OpenRequest) (*ProgressResponse, error)
 	// Fetch is one long-lived stream per trainer and node. The first request is a Start; then wants go one way and
 	// batches come back the other way, in pieces, in whatever order they become ready.
 	Fetch(grpc.BidiStreamingServer[FetchRequest, FetchResponse]) error
@@ -161,6 +176,9 @@ type UnimplementedFeedServer struct{}
 
 func (UnimplementedFeedServer) Open(context.Context, *OpenRequest) (*OpenResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Open not implemented")
+}
+func (UnimplementedFeedServer) Progress(context.Context, *OpenRequest) (*ProgressResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Progress not implemented")
 }
 func (UnimplementedFeedServer) Fetch(grpc.BidiStreamingServer[FetchRequest, FetchResponse]) error {
 	return status.Error(codes.Unimplemented, "method Fetch not implemented")
@@ -206,6 +224,24 @@ func _Feed_Open_Handler(srv interface{}, ctx context.Context, dec func(interface
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
 		return srv.(FeedServer).Open(ctx, req.(*OpenRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Feed_Progress_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(OpenRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(FeedServer).Progress(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Feed_Progress_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(FeedServer).Progress(ctx, req.(*OpenRequest))
 	}
 	return interceptor(ctx, in, info, handler)
 }
@@ -256,6 +292,10 @@ var Feed_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Open",
 			Handler:    _Feed_Open_Handler,
+		},
+		{
+			MethodName: "Progress",
+			Handler:    _Feed_Progress_Handler,
 		},
 		{
 			MethodName: "Replay",

@@ -196,7 +196,8 @@ function nodes(picture, job) {
     ["MB/s", "wide", (n) => short(n.bytes_per_second / 1e6)],
     ["core-ms/image", "wide", (n) => short(known(n.core_seconds_per_sample) ? 1e3 * n.core_seconds_per_sample : null)],
     ["reading", "wide", (n) => percent(n.read)],
-  ], picture.nodes), ...picture.nodes.filter((n) => n.error).map((n) => make("p", "state-bad", `${n.addr}: ${n.error}`))]);
+  ], picture.nodes), ...picture.nodes.filter((n) => n.error).map((n) => make("p", "state-bad", `${n.addr}: ${n.error}`)),
+    ...picture.nodes.flatMap((n) => (n.scans ?? []).map((s) => make("p", "", `${n.addr}: listing ${s.folder}: ${s.files} files, ${short(s.files_per_second)} a second`)))]);
 }
 
 function gpus(picture) {
