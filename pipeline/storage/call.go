@@ -106,7 +106,7 @@ func (c *Call) End(err error) (kept, replaced bool) {
 		rs.replaced--
 	}
 	if c.counted {
-		r.others--
+		<-r.others
 	}
 	c.stuck, c.replaced, c.counted = false, false, false
 	back := !kept && err == nil && r.recover()

@@ -12,7 +12,7 @@ func Do[T any](ctx context.Context, r *Root, op string, f func(alive func()) (T,
 	var none T
 	d := &doing[T]{over: make(chan *HungError, 1), done: make(chan outcome[T])}
 	c := &Call{Owner: d}
-	if err := c.beginOther(r, op); err != nil {
+	if err := c.beginOther(ctx, r, op); err != nil {
 		return none, err
 	}
 	left := make(chan struct{})
@@ -86,22 +86,46 @@ func (d *doing[T]) GaveUp(e *HungError) { d.over <- e }
 // Again implements Owner.
 func (d *doing[T]) Again() func() error { return nil }
 
-// beginOther is Begin for a call that takes no place of reads.
-func (c *Call) beginOther(r *Root, op string) error {
-	if r.sick.Load() {
-		return r.refusal()
+// beginOther is Begin for a call that takes no place of reads, but one of those for calls of Do.
+func (c *Call) beginOther(ctx context.Context, r *Root, op string) error {
+	if err := r.enterOther(ctx); err != nil {
+		return err
 	}
 	rs := r.roots
 	rs.mu.Lock()
-	if r.others >= maxCalls {
-		rs.mu.Unlock()
-		return &HungError{Root: r.name, Waiting: maxCalls}
-	}
 	defer rs.mu.Unlock()
-	r.others++
 	c.root, c.op, c.counted = r, op, true
 	c.began.Store(rs.now())
 	c.state.Store(running)
 	rs.note(c)
 	return nil
+}
+
+// enterOther takes a place for a call of Do, and waits for one where many call at once: that alone is no sign of storage that hangs. The error is
+// a *HungError when the root is sick, or when none is free within the deadline, or that of ctx.
+func (r *Root) enterOther(ctx context.Context) error {
+	if r.sick.Load() {
+		return r.refusal()
+	}
+	select {
+	case r.others <- struct{}{}:
+		return nil
+	default:
+	}
+	options := &r.roots.options
+	timeout, look := time.NewTimer(options.Deadline), time.NewTicker(options.Patience)
+	defer timeout.Stop()
+	defer look.Stop()
+	for !r.sick.Load() {
+		select {
+		case r.others <- struct{}{}:
+			return nil
+		case <-look.C:
+		case <-timeout.C:
+			return &HungError{Root: r.name, Waiting: maxCalls}
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	return r.refusal()
 }

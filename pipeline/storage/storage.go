@@ -44,7 +44,7 @@ func (o Options) withDefaults() Options {
 // DefaultDeadline of Options: a server that takes over from another is there by then, as a rule.
 const DefaultDeadline = 30 * time.Second
 
-// maxCalls is how many calls of Do one root has in flight at once. More are refused, as on a sick root.
+// maxCalls is how many calls of Do one root has in flight at once. More wait until one of them has come back.
 const maxCalls = 64
 
 // maxUnnamed is how many roots without a name are remembered that are at rest.
@@ -80,18 +80,22 @@ type Root struct {
 	roots  *Roots
 	name   string
 	folder string
-	also   []string     // guarded by roots.mu
-	places atomic.Int64 // reads that have a place
+	also   []string      // guarded by roots.mu
+	places atomic.Int64  // reads that have a place
+	others chan struct{} // has an element for each call of Do in flight
 	sick   atomic.Bool
 
 	// Guarded by roots.mu.
-	others   int // calls of Do in flight
 	since    time.Time
 	timeouts uint64
 	cause    *HungError
 	retry    func() error // what hung, once more
 	probing  int          // probes in flight
 	probed   time.Time
+}
+
+func newRoot(rs *Roots, name, folder string) *Root {
+	return &Root{roots: rs, name: name, folder: folder, others: make(chan struct{}, maxCalls)}
 }
 
 // Name of the root: the one it was added by, else its folder.
@@ -106,7 +110,7 @@ func (rs *Roots) Add(name, folder string) *Root {
 			return r
 		}
 	}
-	r := &Root{roots: rs, name: name, folder: folder}
+	r := newRoot(rs, name, folder)
 	rs.named = append(rs.named, r)
 	return r
 }
@@ -142,7 +146,7 @@ func (rs *Roots) Of(folder string) *Root {
 	if len(rs.unnamed) >= maxUnnamed {
 		maps.DeleteFunc(rs.unnamed, func(_ string, r *Root) bool { return r.rests() })
 	}
-	r := &Root{roots: rs, name: folder, folder: folder}
+	r := newRoot(rs, folder, folder)
 	rs.unnamed[folder] = r
 	return r
 }
@@ -154,7 +158,7 @@ func holds(root, folder string) bool {
 
 // rests reports whether nothing is known of a root that must be kept. roots.mu is held.
 func (r *Root) rests() bool {
-	return r.places.Load() == 0 && r.others == 0 && !r.sick.Load() && r.probing == 0
+	return r.places.Load() == 0 && len(r.others) == 0 && !r.sick.Load() && r.probing == 0
 }
 
 // OnChange has tell called, one call at a time, when a root turns sick and when it is back. It must not block.
