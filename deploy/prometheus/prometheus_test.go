@@ -124,7 +124,7 @@ func startNode(t *testing.T) *node {
 	t.Cleanup(func() { _ = conn.Close() })
 	n.feed = pb.NewFeedClient(conn)
 	plan := `{"source": {"root": "photos"}, "transforms": [{"op": "CenterCrop", "size": [32, 32]}]}`
-	if n.opened, err = n.feed.Open(t.Context(), &pb.OpenRequest{Plan: plan}); err != nil {
+	if n.opened, err = n.feed.Open(t.Context(), &pb.OpenRequest{Protocol: pb.Protocol, Plan: plan}); err != nil {
 		t.Fatal(err)
 	}
 	return n
@@ -145,7 +145,7 @@ func (n *node) train(name string) {
 		of := &pb.Name{Samples: &pb.Name_Range{Range: &pb.Range{Count: count}}}
 		return &pb.FetchRequest{Request: &pb.FetchRequest_Want{Want: &pb.Want{Id: id, Name: of}}}
 	}
-	start := &pb.Start{Plan: n.opened.Plan, Numerics: n.opened.Numerics, Job: name}
+	start := &pb.Start{Plan: n.opened.Plan, Numerics: n.opened.Numerics, Revisions: n.opened.Revisions, Job: name}
 	for _, r := range []*pb.FetchRequest{
 		{Request: &pb.FetchRequest_Start{Start: start}}, {Request: &pb.FetchRequest_Pulse{Pulse: pulse}}, want(1, 4), want(2, 0),
 	} {
