@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import copy
-import sys
 from typing import Any
+
+from ._modes import imported_torch
 
 __all__ = ["copy_of"]
 
@@ -20,7 +21,7 @@ def copy_of(batch: Any) -> Any:
         return type(batch)(map(copy_of, batch))
     if type(batch) is dict:
         return {name: copy_of(value) for name, value in batch.items()}
-    torch = sys.modules.get("torch")
+    torch = imported_torch()
     if torch is not None and isinstance(batch, torch.Tensor):
         return batch.clone()
     try:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import base64
-import sys
 import zlib
 from typing import Any
 
+from ._modes import imported_torch
 from ._sampler_epoch import parts_of
 from .errors import StateMismatchError
 
@@ -20,7 +20,7 @@ class Generators:
         self._parts = parts_of(sampler)
 
     def _all(self) -> list[Any]:
-        torch = sys.modules.get("torch")
+        torch = imported_torch()
         if torch is None:
             return []
         found = [getattr(part, "generator", None) for part in self._parts]
@@ -56,11 +56,11 @@ class Generators:
                 f"the state is of a sampler with {len(packed)} generator(s), this one has {len(self._all())}: "
                 "pass it as it was, with a generator= or without"
             )
-        torch = sys.modules.get("torch")
+        torch = imported_torch()
         before = self.stand()
         try:
             stood = [
-                torch.frombuffer(bytearray(zlib.decompress(base64.b64decode(text))), dtype=torch.uint8)  # type: ignore[union-attr]
+                torch.frombuffer(bytearray(zlib.decompress(base64.b64decode(text))), dtype=torch.uint8)
                 for text in packed
             ]
             self.put(stood)

@@ -8,6 +8,8 @@ from __future__ import annotations
 import sys
 from typing import Any, Protocol
 
+from ._modes import imported_torch
+
 __all__ = ["Cuda", "Gpu", "Mark", "present", "synchronize"]
 
 SPARE_EVENTS = 64
@@ -115,5 +117,5 @@ def synchronize() -> None:
 
 def _cuda() -> Any:
     """torch.cuda, where the program has begun to use it; else None."""
-    cuda = getattr(sys.modules.get("torch"), "cuda", None)
+    cuda = getattr(imported_torch(), "cuda", None)
     return cuda if cuda is not None and cuda.is_initialized() else None

@@ -9,12 +9,18 @@ import sys
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from typing import Any
 
-__all__ = ["lasting", "on_cpu"]
+__all__ = ["imported_torch", "lasting", "on_cpu"]
+
+
+def imported_torch() -> Any:
+    """torch if the program has imported it; None too while another thread is at it, when half of it is there."""
+    torch = sys.modules.get("torch")
+    return None if getattr(getattr(torch, "__spec__", None), "_initializing", False) else torch
 
 
 def lasting() -> AbstractContextManager[Any]:
     """Tensors made inside may be saved for a backward and changed in place, also by who is in inference mode."""
-    torch = sys.modules.get("torch")
+    torch = imported_torch()
     if torch is None or not torch.is_inference_mode_enabled():
         return nullcontext()
     return torch.inference_mode(False)  # type: ignore[no-any-return]
@@ -22,7 +28,7 @@ def lasting() -> AbstractContextManager[Any]:
 
 def on_cpu() -> AbstractContextManager[Any]:
     """Tensors made inside without a device are on the CPU, whatever torch.set_default_device said; and last."""
-    torch = sys.modules.get("torch")
+    torch = imported_torch()
     if torch is None:
         return nullcontext()
     stack = ExitStack()

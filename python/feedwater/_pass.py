@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
+from ._modes import imported_torch
 from .errors import Error
 
 if TYPE_CHECKING:
@@ -111,5 +111,5 @@ class EpochShim:
 
 def profiling() -> Any:
     """The profiler module of torch if a profile is being taken."""
-    torch = sys.modules.get("torch")
+    torch = imported_torch()
     return torch.autograd.profiler if torch is not None and torch.autograd._profiler_enabled() else None

@@ -9,6 +9,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from ._modes import imported_torch
+
 __all__ = ["RandomState"]
 
 T = TypeVar("T")
@@ -46,13 +48,13 @@ class RandomState:
     def _start(self) -> None:
         random.seed(self._seed)
         np.random.seed(self._seed & 0xFFFFFFFF)
-        torch = sys.modules.get("torch")
+        torch = imported_torch()
         if torch is not None:
             torch.default_generator.manual_seed(self._seed & 0x7FFFFFFFFFFFFFFF)
 
 
 def _states() -> tuple[Any, ...]:
-    torch = sys.modules.get("torch")
+    torch = imported_torch()
     return random.getstate(), np.random.get_state(), None if torch is None else torch.get_rng_state()
 
 

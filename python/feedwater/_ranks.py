@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-import sys
 from typing import Any, NamedTuple
+
+from ._modes import imported_torch
 
 __all__ = ["Ranks", "resolve"]
 
@@ -24,7 +25,7 @@ def resolve(rank: int | None, num_replicas: int | None, mesh: Any) -> Ranks:
         return check(rank, num_replicas)
     if mesh is not None:
         return _of_mesh(mesh)
-    distributed = getattr(sys.modules.get("torch"), "distributed", None)
+    distributed = getattr(imported_torch(), "distributed", None)
     if distributed is not None and distributed.is_available() and distributed.is_initialized():
         return Ranks(distributed.get_rank(), distributed.get_world_size())
     if os.environ.get("RANK") and os.environ.get("WORLD_SIZE"):

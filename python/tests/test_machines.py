@@ -498,6 +498,15 @@ asyncio.run(main())
 assert counts == [3, 1, 1, 1], counts
 print(3)
 """,
+    "another thread is amid importing torch": """
+import importlib.machinery, types
+made = loader(sampler=list(range(30)), batch_transform=lambda batch, rng: batch); it = iter(made); next(it)
+half = types.ModuleType("torch")
+half.__spec__ = importlib.machinery.ModuleSpec("torch", None); half.__spec__._initializing = True
+sys.modules["torch"] = half
+assert made.peek() is not None
+print(1 + sum(1 for _ in it))
+""",
     "copies of Loaders and of iterators": """
 import copy, pickle
 made = loader(shuffle=True); it = iter(made); next(it)
