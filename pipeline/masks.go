@@ -202,7 +202,7 @@ func (d *decoder) mask(want *Want, f *maskFile, from size, r *drawn, dst []byte)
 	if cap(d.wide) < n {
 		d.wide = make([]byte, n)
 	}
-	if err := want.run(r, d.maskCodec, d.wide[:n]); errors.Is(err, ErrCancelled) {
+	if err := want.run(d, r, d.maskCodec, d.wide[:n]); errors.Is(err, ErrCancelled) {
 		return err
 	} else if err != nil {
 		return f.wrong(err)

@@ -116,7 +116,7 @@ func (w *Want) remake(d *decoder, s *Sample, worker *worker, mask *maskFile) err
 	if n := w.job.pixelBytes(all); n > w.most {
 		return &RoomError{n}
 	}
-	src, err := d.source(w.job, all)
+	src, err := d.source(w, all)
 	if err != nil {
 		return err
 	}
@@ -131,7 +131,7 @@ func (w *Want) remake(d *decoder, s *Sample, worker *worker, mask *maskFile) err
 			continue
 		}
 		v.Height, v.Width, v.Image = r.h, r.w, make([]byte, r.bytes())
-		if err := w.run(r, src, v.Image); err != nil {
+		if err := w.run(d, r, src, v.Image); err != nil {
 			return err
 		}
 		if v.Draws, err = r.Draws(from.w, from.h, name); err != nil {

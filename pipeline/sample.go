@@ -141,7 +141,7 @@ func (w *Want) make(d *decoder, i int, ref Ref, k *worker, mask *maskFile) error
 	if err != nil {
 		return err
 	}
-	src, err := d.source(w.job, all)
+	src, err := d.source(w, all)
 	if err != nil {
 		return err
 	}
@@ -176,7 +176,7 @@ func (w *Want) picture(d *decoder, k, i int, r *drawn, src augment.Source) error
 		return err
 	}
 	w.boxes(k, i, r.Boxes())
-	if err := w.run(r, src, dst); err != nil {
+	if err := w.run(d, r, src, dst); err != nil {
 		return err
 	}
 	w.done(k, i, dst)
@@ -184,9 +184,9 @@ func (w *Want) picture(d *decoder, k, i int, r *drawn, src augment.Source) error
 }
 
 // run makes what was drawn for a picture. It leaves off where the want is cancelled.
-func (w *Want) run(r *drawn, src augment.Source, dst []byte) error {
-	err := r.RunUnless(&w.cancelled, src, dst, 3*r.w)
-	if errors.Is(err, augment.ErrStopped) {
+func (w *Want) run(d *decoder, r *drawn, src augment.Source, dst []byte) error {
+	err := r.RunUnless(&w.cancelled, d.until(w, src), dst, 3*r.w)
+	if d.renew() || errors.Is(err, augment.ErrStopped) {
 		return ErrCancelled
 	}
 	return err

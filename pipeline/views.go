@@ -72,7 +72,8 @@ func (s *shared) Decode(r image.Rectangle, sink pixel.Sink) error {
 
 // source is what pictures are made of: the codec itself for one, and for several what they need of it, decoded once. A picture that does not
 // decode is an error also where none of it is needed.
-func (d *decoder) source(j *Job, all []drawn) (augment.Source, error) {
+func (d *decoder) source(w *Want, all []drawn) (augment.Source, error) {
+	j := w.job
 	var region image.Rectangle
 	for i := range all {
 		if !j.pictures[i].mask {
@@ -85,5 +86,9 @@ func (d *decoder) source(j *Job, all []drawn) (augment.Source, error) {
 	case len(j.plan.Views) < 2:
 		return d.codec, nil
 	}
-	return &d.shared, d.shared.read(d.codec, region)
+	err := d.shared.read(d.until(w, d.codec), region)
+	if d.renew() {
+		err = ErrCancelled
+	}
+	return &d.shared, err
 }

@@ -79,7 +79,7 @@ func (n *indexBench) time(b *testing.B, jobs []*Job, epoch uint32) time.Duration
 			if err != nil {
 				b.Fatal(err)
 			}
-			src, err := d.source(j, all)
+			src, err := d.source(&Want{job: j}, all)
 			for k := 0; k < len(all) && err == nil; k++ {
 				err = all[k].Run(src, n.pixels, 3*all[k].w)
 			}

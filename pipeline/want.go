@@ -75,8 +75,8 @@ func (w *Want) Hasten(a *share.Account, step uint64, due time.Time) {
 	}
 }
 
-// Cancel gives a submitted want up. Samples that were begun are finished, or left off between two passes and within ops that can take long; a picture
-// that is being decoded is decoded. Then Done gets ErrCancelled, unless the batch was complete.
+// Cancel gives a submitted want up. Samples that were begun are finished, or left off between two bands of rows of a picture that is being decoded,
+// between two passes and within ops that can take long; a read that storage does not give back is left to it. Then Done gets ErrCancelled, unless the batch was complete.
 func (w *Want) Cancel() {
 	if w.cancelled.CompareAndSwap(false, true) && w.job != nil {
 		w.job.p.queue.drop(w)

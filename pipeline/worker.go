@@ -74,6 +74,7 @@ type decoder struct {
 	codec   *codec.Decoder
 	runners []equipment // the one that was used last first
 	shared  shared
+	stop    stoppable
 	// maskCodec and wide are for masks, which are pictures of three equal channels on the way.
 	maskCodec *codec.Decoder
 	wide      []byte

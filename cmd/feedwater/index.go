@@ -85,6 +85,10 @@ func (o *indexOptions) run(ctx context.Context, out, status io.Writer) error {
 	data, err := pipeline.OpenFolder(ctx, roots, o.folder, lists)
 	if err != nil {
 		show.end()
+		sayHanging(roots.States(), status)
+		if errors.Is(err, context.Canceled) {
+			return errors.New("interrupted while the folder was listed")
+		}
 		return err
 	}
 	defer data.Close()
@@ -98,6 +102,7 @@ func (o *indexOptions) run(ctx context.Context, out, status io.Writer) error {
 	o.report(out, dir, done, time.Since(began))
 	switch {
 	case err != nil:
+		sayHanging(roots.States(), status)
 		return fmt.Errorf("interrupted after %d of %d pictures; what was made stays, and running it again goes on from there", done.Seen, data.Len())
 	case done.Failed > 0:
 		return fmt.Errorf("%d of %d pictures could not be read, the first: %w", done.Failed, data.Len(), done.Failure)

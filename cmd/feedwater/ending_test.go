@@ -1,0 +1,87 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/health"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+
+	"github.com/feedwater-io/feedwater/pipeline/storage"
+)
+
+// A command that does not come back is ended, when what is said last hangs as well.
+func TestEndingByForce(t *testing.T) {
+	codes := make(chan int, 1)
+	e := &ending{exit: func(code int) { codes <- code }, grace: time.Millisecond}
+	said, never := make(chan struct{}), make(chan struct{})
+	defer close(never)
+	e.lastly(func() { close(said) })
+	e.lastly(func() { <-never })
+	e.begin()
+	e.begin()
+	if code := <-codes; code != exitError {
+		t.Errorf("exit code %d", code)
+	}
+	<-said
+}
+
+// One that comes back is not.
+func TestEndingInOrder(t *testing.T) {
+	e := &ending{exit: func(int) { t.Error("ended by force") }}
+	e.lastly(func() { t.Error("what is said last is said") })
+	e.done()
+	e.begin()
+	e.force()
+}
+
+// What hangs is named, with its root and folder.
+func TestHangingIsNamed(t *testing.T) {
+	roots := storage.New(storage.Options{})
+	defer roots.Close()
+	if err := withHanging(nil, roots.States()); err != nil {
+		t.Error(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	begun, again, done := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	roots.Add("photos", "/data")
+	go func() {
+		defer close(done)
+		_, _ = storage.Do(ctx, roots.Of("/data/train"), "list", func(func()) (int, error) { close(begun); <-again; return 0, nil }, nil)
+	}()
+	<-begun
+	var hangs *errHangs
+	for _, err := range []error{nil, context.Canceled} {
+		if got := withHanging(err, roots.States()); !errors.As(got, &hangs) || !strings.Contains(got.Error(), "1 on photos (/data)") {
+			t.Error(got)
+		}
+	}
+	if other := errors.New("other"); withHanging(other, roots.States()) != other {
+		t.Error("another error is not told")
+	}
+	cancel()
+	close(again)
+	<-done
+}
+
+// A root that does not answer is no reason to leave a node alone.
+func TestRootsHealth(t *testing.T) {
+	node := health.NewServer()
+	node.SetServingStatus("", healthpb.HealthCheckResponse_SERVING)
+	announce := announceRoots(node, []string{"x", "y"})
+	want := func(service string, status healthpb.HealthCheckResponse_ServingStatus) {
+		t.Helper()
+		if r, err := node.Check(t.Context(), &healthpb.HealthCheckRequest{Service: service}); err != nil || r.Status != status {
+			t.Errorf("%q: %v, %v", service, r, err)
+		}
+	}
+	announce("x", false)
+	want("feedwater.v1.Feed/x", healthpb.HealthCheckResponse_NOT_SERVING)
+	want("feedwater.v1.Feed/y", healthpb.HealthCheckResponse_SERVING)
+	want("", healthpb.HealthCheckResponse_SERVING)
+	announce("x", true)
+	want("feedwater.v1.Feed/x", healthpb.HealthCheckResponse_SERVING)
+}

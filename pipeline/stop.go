@@ -1,0 +1,59 @@
+package pipeline
+
+import (
+	"image"
+	"sync/atomic"
+
+	"github.com/feedwater-io/feedwater/pipeline/augment"
+	"github.com/feedwater-io/feedwater/pipeline/codec"
+	"github.com/feedwater-io/feedwater/pipeline/pixel"
+)
+
+// stoppable is a source that leaves off between two bands of rows once its want is cancelled: a codec knows nothing of wants, and decodes a picture of
+// a hundred million pixels for seconds. Whoever decodes is then as it was in the middle of it, and not to be used again.
+type stoppable struct {
+	src       augment.Source
+	cancelled *atomic.Bool
+	sink      pixel.Sink
+	stopped   bool
+}
+
+// stoppedDecoding unwinds a codec.
+type stoppedDecoding struct{}
+
+// Decode implements augment.Source. The error is augment.ErrStopped where it left off.
+func (s *stoppable) Decode(r image.Rectangle, sink pixel.Sink) (err error) {
+	s.sink = sink
+	defer func() {
+		if s.stopped { // and not for another panic, whose stack is wanted
+			_ = recover()
+			err = augment.ErrStopped
+		}
+	}()
+	return s.src.Decode(r, s)
+}
+
+// Rows implements pixel.Sink.
+func (s *stoppable) Rows(pix []byte, stride, n int) {
+	if s.cancelled.Load() {
+		s.stopped = true
+		panic(stoppedDecoding{})
+	}
+	s.sink.Rows(pix, stride, n)
+}
+
+// until is a source that leaves off once the want is cancelled.
+func (d *decoder) until(w *Want, src augment.Source) augment.Source {
+	d.stop = stoppable{src: src, cancelled: &w.cancelled}
+	return &d.stop
+}
+
+// renew replaces codecs that were stopped in the middle of a picture. It reports whether they were.
+func (d *decoder) renew() bool {
+	if !d.stop.stopped {
+		return false
+	}
+	d.stop = stoppable{}
+	d.codec, d.maskCodec = codec.NewDecoder(d.level), nil
+	return true
+}
