@@ -19,6 +19,7 @@
 #   make bench-scan           how fast a slow storage is listed, one question at a time and many at once
 #   make faults [DATA=folder] a training job on real nodes through every fault, a table; twenty minutes
 #   make attacks [DATA=folder] what a job keeps of its rate beside one attack on its node after the other, a table; half an hour
+#   make skew  [SKEW=commit]  nodes of the last tag with trainers of this tree, and the reverse; two nodes that differ in a codec; two minutes
 #   make pictures             the page and top in three states, in a real browser and terminal: PNGs in pictures/, and what is wrong with them
 #   make soak  [MINUTES=20]   the same job for as long, with faults at random: stream, memory, handles, goroutines
 #   make fuzz  [TIME=30s]     the fuzz targets, one after the other
@@ -46,6 +47,8 @@ DATA   ?=
 # Further flags of make faults, as --only loss.
 FAULTS ?=
 MINUTES ?= 20
+# Commit whose nodes and trainers make skew has meet this tree's; the last tag where it is empty.
+SKEW   ?=
 # Further flags of make attacks, as --only handshake.
 ATTACKS ?=
 # Further flags of make bench-pixels, as --quick.
@@ -78,7 +81,7 @@ say = @printf '\n\033[1m==> %s\033[0m\n' "$(1)"
 
 UNITS_COMMAND = $(GO) run ./pipeline/revision/internal/cmd/units
 
-.PHONY: check-units raise same build demo test test-go test-race test-race-all test-python test-arm64 lint generate check-generated bench bench-pixels pictures faults attacks soak simulate simulate-mutants fuzz wheel clean fuzz-pillow scale-out crowd structure test-prometheus notices
+.PHONY: skew check-units raise same build demo test test-go test-race test-race-all test-python test-arm64 lint generate check-generated bench bench-pixels pictures faults attacks soak simulate simulate-mutants fuzz wheel clean fuzz-pillow scale-out crowd structure test-prometheus notices
 
 build:
 	@mkdir -p bin
@@ -176,6 +179,10 @@ faults: build $(VENV)/.ready
 attacks: build
 	$(call say,attacks)
 	$(GO) run ./bench/attacks $(ATTACKS) $(or $(FEEDWATER_PHOTOS),$(error give DATA=folder of photographs))
+
+skew: $(VENV)/.ready
+	$(call say,builds that meet)
+	$(VENV)/bin/python bench/skew.py $(and $(SKEW),--with $(SKEW)) $(or $(FEEDWATER_PHOTOS),$(error give DATA=folder of photographs))
 
 soak:
 	@$(MAKE) faults FAULTS='--soak $(MINUTES) $(FAULTS)'

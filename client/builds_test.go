@@ -29,9 +29,18 @@ import (
 	"github.com/feedwater-io/feedwater/server"
 )
 
-// ofRevision is this build with one unit of another revision.
-func ofRevision(unit string, n uint32) revision.Set {
+// first is a build that has all units of this one in revision 1.
+func first() revision.Set {
 	s := revision.Build()
+	for unit := range s {
+		s[unit] = 1
+	}
+	return s
+}
+
+// ofRevision is that build with one unit of another revision.
+func ofRevision(unit string, n uint32) revision.Set {
+	s := first()
 	s[unit] = n
 	return s
 }
@@ -102,12 +111,12 @@ const (
 // job's revision alone. Without that node there is an error that tells all of it, and the other files go on.
 func TestBuildsThatDifferInACodec(t *testing.T) {
 	c := newCluster(t)
-	c.startRevision("old", mixedFolder(t, 12, 255), "v1 (aaaa)", revision.Build())
+	c.startRevision("old", mixedFolder(t, 12, 255), "v1 (aaaa)", first())
 	c.startRevision("new", mixedFolder(t, 12, 254), "v2 (bbbb)", ofRevision(revision.Codec("png"), 2))
 	o := c.realOptions(jpegs, "new")
 	other := ask(c.open(o), indices(aPNG), room)
 	o = c.realOptions(jpegs, "old", "new")
-	o.Revisions = &pb.Revisions{Plan: revision.Build().Of([]string{"CenterCrop"}), Codecs: pipeline.CodecUnits(revision.Build()), Build: "v1 (aaaa)"}
+	o.Revisions = &pb.Revisions{Plan: first().Of([]string{"CenterCrop"}), Codecs: pipeline.CodecUnits(first()), Build: "v1 (aaaa)"}
 	f := c.open(o)
 	right, from := ask(c.open(c.realOptions(jpegs, "old")), indices(aPNG), room), map[string]int{}
 	if other.Err != nil || right.Err != nil || bytes.Equal(other.Data, right.Data) {
@@ -170,7 +179,7 @@ func TestRefusedOnceAtEachNode(t *testing.T) {
 		c.startRevision(fmt.Sprint("n", i), root, fmt.Sprint("v", 2+i%2), ofRevision(revision.Codec("png"), uint32(2+i%2)))
 	}
 	o := c.realOptions(jpegs, "n0", "n1", "n2")
-	o.Revisions = &pb.Revisions{Plan: revision.Build().Of([]string{"CenterCrop"}), Codecs: pipeline.CodecUnits(revision.Build()), Build: "v1"}
+	o.Revisions = &pb.Revisions{Plan: first().Of([]string{"CenterCrop"}), Codecs: pipeline.CodecUnits(first()), Build: "v1"}
 	asked := map[string]int{}
 	o.Dial = func(addr string) (client.Node, error) {
 		n, err := client.Dial(addr, client.DialOptions{Connect: c.connect})
@@ -253,13 +262,13 @@ func TestRandomPlansOnTwoBuilds(t *testing.T) {
 	for seed := range rounds {
 		r := rand.New(rand.NewPCG(uint64(seed), 1))
 		plan, used := randomPlan(r)
-		all := slices.Sorted(maps.Keys(revision.Build()))
+		all := slices.Sorted(maps.Keys(first()))
 		if r.IntN(3) > 0 { // or most are of no consequence
 			all = append(slices.Sorted(maps.Keys(used)), "codec/png", "codec/jpeg", "kernel/jpeg", "codec/gif", "codec/bmp")
 		}
 		unit := all[r.IntN(len(all))]
 		c := newCluster(t)
-		c.startRevision("old", root, "v1", revision.Build())
+		c.startRevision("old", root, "v1", first())
 		c.startRevision("new", root, "v2", ofRevision(unit, 2))
 		o := c.realOptions(plan, "new")
 		o.Revisions = pinnedBy(t, c, plan)
@@ -319,7 +328,7 @@ func TestRevisionsOfMostNodes(t *testing.T) {
 	} {
 		nodes, addrs := newCluster(t), []string(nil)
 		for i, unit := range c.units {
-			s := revision.Build()
+			s := first()
 			if unit != "" {
 				s[unit] = 2
 			}
@@ -345,7 +354,7 @@ func TestRevisionsOfMostNodes(t *testing.T) {
 // Ranks whose order or last hop is of another build are refused by the node that serves the others, in words.
 func TestRanksOfTwoBuilds(t *testing.T) {
 	c := newCluster(t)
-	c.startRevision("a", mixedFolder(t, 4, 255), "v1", revision.Build())
+	c.startRevision("a", mixedFolder(t, 4, 255), "v1", first())
 	open := func(job string, units map[string]uint32, build string) error {
 		o := c.realOptions(jpegs, "a")
 		o.Job, o.Trainer = job, &pb.Trainer{Units: units, Build: build}
@@ -371,12 +380,18 @@ func TestRanksOfTwoBuilds(t *testing.T) {
 	}
 }
 
+// ofFirst has a trainer whose units are of revision 1.
+func ofFirst(o client.Options) client.Options {
+	o.Trainer = &pb.Trainer{Units: map[string]uint32{revision.Order: 1, revision.LastHop: 1}}
+	return o
+}
+
 // States of before revisions were told go on if their build is known, with the revisions that it had.
 func TestStatesOfVersion1(t *testing.T) {
 	c := newCluster(t)
 	root := mixedFolder(t, 16, 255)
-	c.startRevision("old", root, "v1", revision.Build())
-	l := newLoader(t, client.LoaderOptions{Options: c.realOptions(jpegs, "old"), Batch: 4})
+	c.startRevision("old", root, "v1", first())
+	l := newLoader(t, client.LoaderOptions{Options: ofFirst(c.realOptions(jpegs, "old")), Batch: 4})
 	for b, err := range l.Batches(t.Context()) {
 		if err != nil {
 			t.Fatal(err)
@@ -394,7 +409,7 @@ func TestStatesOfVersion1(t *testing.T) {
 	resume := func(s client.State, unit string) error {
 		nodes := newCluster(t)
 		nodes.startRevision("new", root, "v2", ofRevision(unit, 2))
-		l := newLoader(t, client.LoaderOptions{Options: nodes.realOptions(jpegs, "new"), Batch: 4})
+		l := newLoader(t, client.LoaderOptions{Options: ofFirst(nodes.realOptions(jpegs, "new")), Batch: 4})
 		if err := l.Restore(s); err != nil {
 			return err
 		}
@@ -442,12 +457,12 @@ func TestTheRightNodeOfMany(t *testing.T) {
 		addrs = append(addrs, fmt.Sprint("n", i))
 		s := ofRevision(revision.Codec("png"), 2)
 		if i == 29 {
-			s = revision.Build()
+			s = first()
 		}
 		c.startRevision(addrs[i], root, "v", s)
 	}
 	o := c.realOptions(jpegs, addrs...)
-	o.Revisions = &pb.Revisions{Plan: revision.Build().Of([]string{"CenterCrop"}), Codecs: pipeline.CodecUnits(revision.Build()), Build: "v"}
+	o.Revisions = &pb.Revisions{Plan: first().Of([]string{"CenterCrop"}), Codecs: pipeline.CodecUnits(first()), Build: "v"}
 	f, err := client.New(o)
 	if err != nil {
 		t.Fatal(err)
@@ -457,6 +472,24 @@ func TestTheRightNodeOfMany(t *testing.T) {
 		t.Fatal(err)
 	}
 	if r := ask(f, indices(aPNG), room); r.Err != nil || r.Node != "n29" {
+		t.Errorf("%v from %q", r.Err, r.Node)
+	}
+}
+
+// A want that a node has refused goes there again when the node is of the job's build, after a restart.
+func TestARestartedNodeIsAskedAgain(t *testing.T) {
+	c := newCluster(t)
+	root := mixedFolder(t, 12, 255)
+	c.startRevision("a", root, "v2", ofRevision(revision.Codec("png"), 2))
+	o := c.realOptions(jpegs, "a", "gone") // which may come, so that the want waits
+	o.Revisions = &pb.Revisions{Plan: first().Of([]string{"CenterCrop"}), Codecs: pipeline.CodecUnits(first()), Build: "v1"}
+	f := c.open(o)
+	done := make(chan client.Result, 1)
+	f.Want(&client.Want{Name: indices(aPNG), Dst: make([]byte, room), Done: func(r client.Result) { done <- r }})
+	c.until("the node does not refuse it", func() bool { return strings.Contains(c.log.String(), "a node is of another build") })
+	c.nodes["a"].kill()
+	c.startRevision("a", root, "v1", first())
+	if r := <-done; r.Err != nil || r.Node != "a" {
 		t.Errorf("%v from %q", r.Err, r.Node)
 	}
 }

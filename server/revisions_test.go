@@ -16,9 +16,18 @@ import (
 	"github.com/feedwater-io/feedwater/server/servertest"
 )
 
-// pinnedWith are the revisions of this build, with some of a plan and of codecs changed; 0 takes one out.
+// first is a build that has all units of this one in revision 1.
+func first() revision.Set {
+	s := revision.Build()
+	for unit := range s {
+		s[unit] = 1
+	}
+	return s
+}
+
+// pinnedWith are the revisions of that build, with some of a plan and of codecs changed; 0 takes one out.
 func pinnedWith(change map[string]uint32) *pb.Revisions {
-	r := &pb.Revisions{Plan: revision.Build().Of(nil), Codecs: pipeline.CodecUnits(revision.Build()), Build: "v1 (aaaa)"}
+	r := &pb.Revisions{Plan: first().Of(nil), Codecs: pipeline.CodecUnits(first()), Build: "v1 (aaaa)"}
 	for unit, n := range change {
 		for _, part := range []map[string]uint32{r.Plan, r.Codecs} {
 			if _, there := part[unit]; there || unit == "op/New" {
@@ -31,7 +40,7 @@ func pinnedWith(change map[string]uint32) *pb.Revisions {
 }
 
 func TestOpenTellsRevisions(t *testing.T) {
-	n := newNode(t, &servertest.Engine{}, server.Options{Version: "1", Build: "1 (aaaa)"})
+	n := newNode(t, &servertest.Engine{Build: first()}, server.Options{Version: "1", Build: "1 (aaaa)"})
 	r, err := n.Open(t.Context(), &pb.OpenRequest{Protocol: pb.Protocol, Plan: `{"source": {"root": "photos"}, "transforms": [
 		{"op": "RandomApply", "transforms": [{"op": "JPEG", "quality": 50}]}]}`})
 	if err != nil {
@@ -54,7 +63,7 @@ func TestOpenTellsRevisions(t *testing.T) {
 
 // What a plan uses is compared when it is bound, by whichever call.
 func TestOtherRevisionsAreRefused(t *testing.T) {
-	n := newNode(t, &servertest.Engine{}, server.Options{Build: "v2 (bbbb)"})
+	n := newNode(t, &servertest.Engine{Build: first()}, server.Options{Build: "v2 (bbbb)"})
 	for name, c := range map[string]struct {
 		change map[string]uint32
 		words  string
@@ -90,7 +99,7 @@ func TestOtherRevisionsAreRefused(t *testing.T) {
 
 // A want fails if it meets a file of another codec, also where another job had the batch made; others of the stream are made.
 func TestOtherCodecs(t *testing.T) {
-	e := &servertest.Engine{Format: func(i uint64) string { return []string{"jpeg", "png"}[i/10%2] }}
+	e := &servertest.Engine{Build: first(), Format: func(i uint64) string { return []string{"jpeg", "png"}[i/10%2] }}
 	n := newNode(t, e, server.Options{ShareBytes: 1 << 20, Build: "v2 (bbbb)"})
 	own := n.started()
 	own.want(1, rangeOf(0, 10, 4))
@@ -113,7 +122,7 @@ func TestOtherCodecs(t *testing.T) {
 
 // Trainers of before revisions are not served, in a sentence that names both.
 func TestTrainersThatPinNothing(t *testing.T) {
-	n := newNode(t, &servertest.Engine{}, server.Options{Build: "v2 (bbbb)"})
+	n := newNode(t, &servertest.Engine{Build: first()}, server.Options{Build: "v2 (bbbb)"})
 	for build, spoken := range map[string]uint32{"": 0, "v1 (aaaa)": 1} {
 		_, err := n.Open(t.Context(), &pb.OpenRequest{Plan: plan, Protocol: spoken, Trainer: &pb.Trainer{Build: build}})
 		who := "build " + build

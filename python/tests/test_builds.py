@@ -120,7 +120,7 @@ def test_another_agent_is_pinned_to_what_the_first_one_found(fake: Any) -> None:
     [
         ({"version": "9.9"}, r"build 9\.9"),
         ({"socket": 77, "build": "0 (cafe)"}, r"build 0 \(cafe\)"),
-        ({"units": {"order": 2, "lasthop": 1}, "build": "0 (cafe)"}, r"build 0 \(cafe\)"),
+        ({"units": {**_revisions.UNITS, "order": 0}, "build": "0 (cafe)"}, r"build 0 \(cafe\)"),
         (None, "too old to tell its version"),
     ],
 )
