@@ -92,6 +92,7 @@ type engine struct {
 // Scan implements Engine. Where the storage does not answer it returns, and the scan is left to itself.
 func (e engine) Scan(ctx context.Context, folder Folder, progress func(files int)) (Data, error) {
 	o := e.options
+	o.Beneath = folder.Beneath
 	o.Flat, o.Empty = true, true // some plans take such folders, see Prepare
 	o.Progress = func(files int) {
 		progress(files)

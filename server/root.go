@@ -124,7 +124,11 @@ func (s *Server) folder(ctx context.Context, source pipeline.Source) (Folder, er
 	if below, err := filepath.Rel(base, folder); err != nil || !filepath.IsLocal(below) {
 		return Folder{}, &PathError{source.Root, wanted, "leads out of it"}
 	}
-	return Folder{Path: folder}, nil
+	at := Folder{Path: folder}
+	if s.options.LinksBeneath {
+		at.Beneath = base
+	}
+	return at, nil
 }
 
 // maxPathBytes is Linux's longest path.
@@ -168,6 +172,9 @@ func (s *Server) below(ctx context.Context, names []string) func(Folder) bool {
 		}
 	}
 	return func(folder Folder) bool {
+		if folder.Beneath != "" { // of another root links may have led where this one's may not
+			return slices.Contains(bases, folder.Beneath)
+		}
 		return slices.ContainsFunc(bases, func(base string) bool {
 			below, err := filepath.Rel(base, folder.Path)
 			return err == nil && filepath.IsLocal(below)

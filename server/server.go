@@ -31,6 +31,8 @@ type Options struct {
 	Engine Engine
 	// Roots are the folders that plans may name, by name.
 	Roots map[string]string
+	// LinksBeneath refuses links that lead out of their root, when a folder is listed and when a file is read.
+	LinksBeneath bool
 	// AnyPath lets plans without a root name any absolute path: for a node within the process that asks.
 	AnyPath bool
 	// NodeBytes is the memory for batches, all streams together. Default 4 GiB.

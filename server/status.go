@@ -102,6 +102,8 @@ func judge(err error) verdict {
 	var access *AccessError
 	var panicked *pipeline.PanicError
 	switch {
+	case errors.Is(err, dataset.ErrLeadsOut):
+		return verdict{code: codes.PermissionDenied}
 	case errors.As(err, &panicked):
 		return verdict{code: codes.Internal}
 	case errors.As(err, &access) && access.Identity == "":

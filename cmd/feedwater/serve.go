@@ -28,6 +28,7 @@ import (
 type serveOptions struct {
 	data          folders
 	preloads      sources
+	links         string
 	listen, http  string
 	health, pprof string
 	secureOptions
@@ -79,6 +80,7 @@ SIGTERM and Ctrl-C finish what is in flight, then exit 0; a second one ends the 
 	f.Var(&o.memory, "max-memory", "memory for batches in the making and on their way; by default 4GiB, or half of what this machine or its control group has")
 	f.Var(&o.share, "share-memory", "make batches that several jobs want once, and keep so much of them for those that come later; none by default")
 	o.lists.addFlags(f)
+	f.StringVar(&o.links, "links", "", "where links in the data may lead: beneath, which is their root, or anywhere (default: beneath if there are --identities)")
 	f.Var(o.preloads, "preload", "data set of --data, or of a folder below it, to list before the node is ready; more than once for more")
 	o.indexes.addFlags(f, "; off: none")
 	f.DurationVar(&o.drain, "drain-timeout", 30*time.Second, "how long to finish what is in flight when told to stop")
@@ -114,6 +116,8 @@ func (o *serveOptions) check() error {
 		return fmt.Errorf("--max-memory %s: no batch fits; give %s at least", &o.memory, new(byteSize(leastMemory)))
 	case o.read != 0 && o.read < leastReadTimeout:
 		return fmt.Errorf("--read-timeout %s: give %s at least", o.read, leastReadTimeout)
+	case o.links != "" && o.links != "beneath" && o.links != "anywhere":
+		return fmt.Errorf("--links %q is neither beneath nor anywhere", o.links)
 	case o.drain < 0:
 		return fmt.Errorf("--drain-timeout %s is negative", o.drain)
 	case o.hostConns < 0:
@@ -174,8 +178,8 @@ func (o *serveOptions) run(ctx context.Context, stdout, stderr io.Writer) (failu
 	lists := o.lists.options(log)
 	lists.Progress = scanProgress(log)
 	s := server.New(server.Options{
-		Engine:    server.NewEngine(p, lists),
-		Roots:     o.absolute(),
+		Engine: server.NewEngine(p, lists),
+		Roots:  o.absolute(), LinksBeneath: o.linksBeneath(),
 		NodeBytes: int64(o.memory), ShareBytes: int64(o.share),
 		Version: version, Build: buildOf(),
 		Tracer:  spans.Tracer(),
@@ -255,6 +259,11 @@ func (o *serveOptions) serveHTTP(ctx context.Context, s *server.Server, tls *tls
 		return nil, err
 	}
 	return serveWeb(ctx, webPort{flag: "http", addr: o.http, tls: tls, gate: s.Listener, handler: handler}, log)
+}
+
+// linksBeneath reports whether links must stay in their root: what one identity may read is no other's who can make links.
+func (o *serveOptions) linksBeneath() bool {
+	return o.links == "beneath" || o.links == "" && len(o.identities) > 0
 }
 
 // panicLog logs panics on samples, whose wants end with the error.

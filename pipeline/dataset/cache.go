@@ -56,6 +56,9 @@ var ours = regexp.MustCompile(`^[0-9a-f]{32}` + regexp.QuoteMeta(ending) + `$`)
 var errNoRoom = errors.New("the list alone is larger than all lists may be")
 
 func newCache(o Options, root string) cache {
+	if o.Beneath != "" { // a list that was made without a look at links is another one
+		root += "\x00" + o.Beneath
+	}
 	key := sha256.Sum256([]byte(root))
 	c := cache{
 		name: hex.EncodeToString(key[:16]) + ending, dir: o.CacheDir, limit: o.CacheBytes,

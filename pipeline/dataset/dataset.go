@@ -43,6 +43,9 @@ type Options struct {
 	// that stands still.
 	Alive func()
 
+	// Beneath, if set, is a folder that no link may lead out of; the data set lies in it, or is it. An absolute path without links. Links that lead
+	// out of it are errors that wrap ErrLeadsOut, of Open and of Read, also where they name no picture.
+	Beneath string
 	// Flat takes a folder without folders in it too: its pictures are samples, of one class whose name is empty.
 	Flat bool
 	// Empty takes class folders without pictures too: as classes without samples, which keep their places among the labels.
@@ -140,7 +143,7 @@ func (s *Snapshot) open(ctx context.Context, path string, o Options) error {
 	if s.path, err = filepath.EvalSymlinks(absolute); err != nil {
 		return err
 	}
-	if s.root, err = openRoot(s.path); err != nil {
+	if s.root, err = openRoot(s.path, o.Beneath); err != nil {
 		return err
 	}
 	s.root.alive = o.Alive

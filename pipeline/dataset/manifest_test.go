@@ -14,7 +14,7 @@ import (
 // encoded is the manifest of a tree.
 func encoded(t testing.TB, root string) []byte {
 	t.Helper()
-	r, err := openRoot(root)
+	r, err := openRoot(root, "")
 	must(t, err)
 	defer func() { must(t, r.close()) }()
 	data, err := scan(context.Background(), r, root, Options{}.withDefaults())
@@ -214,7 +214,7 @@ func TestExtremes(t *testing.T) {
 // TestScansAgree: readers come and go in any order, the manifest is the same.
 func TestScansAgree(t *testing.T) {
 	root := many(t, 3000, 100)
-	r, err := openRoot(root)
+	r, err := openRoot(root, "")
 	must(t, err)
 	defer func() { must(t, r.close()) }()
 	var first []byte

@@ -116,7 +116,7 @@ func many(t testing.TB, n, perClass int) string {
 
 // TestHugeFolder: room is made for just what is there, and then everything is listed.
 func TestHugeFolder(t *testing.T) {
-	r, err := openRoot(grow(t, t.TempDir(), "1.jpg", "22.png", "333.txt", "4/"))
+	r, err := openRoot(grow(t, t.TempDir(), "1.jpg", "22.png", "333.txt", "4/"), "")
 	must(t, err)
 	defer func() { must(t, r.close()) }()
 	d, err := r.openDir("", make([]byte, 4096))

@@ -18,30 +18,52 @@ import (
 
 // root is a handle on a data set's folder: what is below it stays reachable when the folder is renamed.
 type root struct {
-	fd    int
-	users atomic.Int64 // see hold
-	alive func()       // see Options.Alive; may be nil
+	fd      int
+	users   atomic.Int64 // see hold
+	alive   func()       // see Options.Alive; may be nil
+	*within              // nil: links may lead anywhere
 }
 
-func openRoot(path string) (*root, error) {
-	fd, err := openDirectory(unix.AT_FDCWD, path)
+// openRoot opens a folder; beneath is as in Options.
+func openRoot(path, beneath string) (r *root, err error) {
+	r = &root{}
+	if beneath == "" {
+		r.fd, err = openDirectory(unix.AT_FDCWD, path)
+	} else if r.within, err = newWithin(beneath, path); err == nil {
+		if r.fd, err = r.openAt(r.below(""), unix.O_RDONLY|unix.O_DIRECTORY); err != nil {
+			err = errors.Join(err, r.within.close())
+		}
+	}
 	if err != nil {
 		return nil, &fs.PathError{Op: "open", Path: path, Err: err}
 	}
-	return &root{fd: fd}, nil
+	return r, nil
 }
 
-func (r *root) close() error { return unix.Close(r.fd) }
+func (r *root) close() error {
+	err := unix.Close(r.fd)
+	if r.within != nil {
+		err = errors.Join(err, r.within.close())
+	}
+	return err
+}
 
 // stat follows links; path is below the root, "" for the root itself.
 func (r *root) stat(path string) (attributes, error) {
 	defer r.tellAlive()
+	if r.within != nil {
+		return r.within.stat(r.below(path))
+	}
 	return statAt(r.fd, cmp.Or(path, "."))
 }
 
 // openFile opens for reading and never waits: not for the writer of a FIFO, nor for a device. It appends to key.
 func (r *root) openFile(key []byte) (file, error) {
 	const flags = unix.O_RDONLY | unix.O_CLOEXEC | unix.O_NONBLOCK | unix.O_NOCTTY | unix.O_LARGEFILE
+	if r.within != nil {
+		fd, err := r.openAt(r.below(string(key)), flags)
+		return file{fd}, err
+	}
 	key = append(key, 0)
 	for {
 		// unix.Openat would copy the key to the heap.
@@ -78,15 +100,22 @@ func (f file) read(p []byte) (n int, err error) {
 // directory reads the entries of an open directory.
 type directory struct {
 	root      *root
+	path      string // below the root
 	fd        int
 	buf, rest []byte
 }
 
 // openDir opens the directory path below the root, "" for the root itself; buf is its working memory.
 func (r *root) openDir(path string, buf []byte) (*directory, error) {
-	fd, err := openDirectory(r.fd, cmp.Or(path, "."))
-	r.tellAlive()
-	return &directory{root: r, fd: fd, buf: buf}, err
+	defer r.tellAlive()
+	d := &directory{root: r, path: path, buf: buf}
+	var err error
+	if r.within != nil {
+		d.fd, err = r.openAt(r.below(path), unix.O_RDONLY|unix.O_DIRECTORY)
+	} else {
+		d.fd, err = openDirectory(r.fd, cmp.Or(path, "."))
+	}
+	return d, err
 }
 
 func (d *directory) close() { _ = unix.Close(d.fd) }
@@ -95,6 +124,9 @@ func (d *directory) attributes() (attributes, error) { return file{d.fd}.attribu
 
 func (d *directory) stat(name []byte) (attributes, error) {
 	defer d.root.tellAlive()
+	if w := d.root.within; w != nil {
+		return w.entry(d.fd, string(name), w.below(d.path+"/"+string(name)))
+	}
 	return statAt(d.fd, string(name))
 }
 

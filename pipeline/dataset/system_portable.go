@@ -16,12 +16,14 @@ import (
 // root names a data set's folder. This file is for systems that nodes seldom run on; it works with paths and allocates.
 // `go test -tags portable` tests it on Linux.
 type root struct {
-	path  string
-	users atomic.Int64 // see hold
-	alive func()       // see Options.Alive; may be nil
+	path    string
+	users   atomic.Int64 // see hold
+	alive   func()       // see Options.Alive; may be nil
+	*within              // nil: links may lead anywhere
 }
 
-func openRoot(path string) (*root, error) {
+// openRoot opens a folder; beneath is as in Options.
+func openRoot(path, beneath string) (*root, error) {
 	fi, err := os.Stat(path)
 	if err == nil && !fi.IsDir() {
 		err = &fs.PathError{Op: "open", Path: path, Err: syscall.ENOTDIR}
@@ -29,20 +31,35 @@ func openRoot(path string) (*root, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &root{path: path}, nil
+	r := &root{path: path}
+	if beneath != "" {
+		r.within, err = newWithin(beneath, path)
+	}
+	return r, err
 }
 
-func (r *root) close() error { return nil }
+func (r *root) close() error {
+	if r.within == nil {
+		return nil
+	}
+	return r.within.close()
+}
 
 func (r *root) join(path string) string { return filepath.Join(r.path, filepath.FromSlash(path)) }
 
 func (r *root) stat(path string) (attributes, error) {
 	defer r.tellAlive()
+	if err := r.check(path); err != nil {
+		return attributes{}, err
+	}
 	return statPath(r.join(path))
 }
 
 // openFile opens only what is a regular file just before, since opening a FIFO may wait.
 func (r *root) openFile(key []byte) (file, error) {
+	if err := r.check(string(key)); err != nil {
+		return file{}, err
+	}
 	path := r.join(string(key))
 	a, err := statPath(path)
 	if err != nil {
@@ -76,16 +93,20 @@ func (f file) read(p []byte) (int, error) {
 }
 
 type directory struct {
-	root *root
-	path string
-	f    *os.File
-	rest []os.DirEntry
+	root  *root
+	below string // its path below the root
+	path  string
+	f     *os.File
+	rest  []os.DirEntry
 }
 
 func (r *root) openDir(path string, _ []byte) (*directory, error) {
+	defer r.tellAlive()
+	if err := r.check(path); err != nil {
+		return nil, err
+	}
 	f, err := os.Open(r.join(path))
-	r.tellAlive()
-	return &directory{root: r, path: r.join(path), f: f}, cause(err)
+	return &directory{root: r, below: path, path: r.join(path), f: f}, cause(err)
 }
 
 func (d *directory) close() { _ = d.f.Close() }
@@ -94,6 +115,9 @@ func (d *directory) attributes() (attributes, error) { return statPath(d.path) }
 
 func (d *directory) stat(name []byte) (attributes, error) {
 	defer d.root.tellAlive()
+	if err := d.root.check(filepath.Join(d.below, string(name))); err != nil {
+		return attributes{}, err
+	}
 	return statPath(filepath.Join(d.path, string(name)))
 }
 
