@@ -176,3 +176,34 @@ func TestMaskPlans(t *testing.T) {
 		t.Error("the place of masks changes hashes")
 	}
 }
+
+// A mask of another size than its picture is that sample's error, whichever side differs, and so is one that lies the other way.
+func TestMasksOfOtherSizes(t *testing.T) {
+	images, masks := t.TempDir(), t.TempDir()
+	sizes := map[string]image.Point{"a": {20, 30}, "b": {21, 30}, "c": {20, 31}, "d": {30, 20}, "e": {10, 60}}
+	for name, size := range sizes {
+		for dir, m := range map[string]image.Image{images: image.NewGray(image.Rect(0, 0, 20, 30)), masks: image.NewGray(image.Rectangle{Max: size})} {
+			var b bytes.Buffer
+			if err := png.Encode(&b, m); err != nil {
+				t.Fatal(err)
+			}
+			write(t, filepath.Join(dir, name+".png"), b.Bytes())
+		}
+	}
+	j, err := masked(t, images, masks, `{"masks": {}, "fields": ["image", "mask"], "transforms": [{"op": "CenterCrop", "size": 8}]}`, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	samples, err := j.Replay(t.Context(), Name{List: []Ref{{Index: 0}, {Index: 1}, {Index: 2}, {Index: 3}, {Index: 4}}}, math.MaxInt, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, s := range samples {
+		switch {
+		case i == 0 && s.Err != nil:
+			t.Errorf("%s: %v", s.Key, s.Err)
+		case i > 0 && (s.Err == nil || !strings.Contains(s.Err.Error(), "its picture 20×30")):
+			t.Errorf("%s: %v", s.Key, s.Err)
+		}
+	}
+}

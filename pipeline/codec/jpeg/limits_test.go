@@ -166,3 +166,18 @@ func TestReleaseTrims(t *testing.T) {
 		}
 	}
 }
+
+// What a large picture needed is let go of, and what a usual one needed is kept.
+func TestTrim(t *testing.T) {
+	var m multiscan
+	large, usual := &m.grids[0], &m.grids[1]
+	large.b, large.sent = make([]kernel.Block, keptBlocks+1), make([]uint64, 16*keptBlocks+1)
+	usual.b, usual.sent = make([]kernel.Block, keptBlocks), make([]uint64, 16*keptBlocks)
+	m.trim()
+	if large.b != nil || large.sent != nil {
+		t.Errorf("%d blocks and notes of %d are kept of a large picture", cap(large.b), cap(large.sent))
+	}
+	if usual.b == nil || usual.sent == nil {
+		t.Errorf("%d blocks and notes of %d are kept of a usual picture", cap(usual.b), cap(usual.sent))
+	}
+}
