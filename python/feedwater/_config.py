@@ -53,11 +53,13 @@ class Config:
     local_workers: int
     job: str | None
     trust: Trust
+    most_pixels: int | None
+    """Of a picture, where PIL.Image.MAX_IMAGE_PIXELS is lower than Pillow's own."""
 
     @classmethod
     def check(cls, source: Any, transform: Any, given: Mapping[str, Any]) -> Config:
         """The arguments of Loader, each checked and all together; raises TypeError, ValueError or NotYetError."""
-        from . import _pictures  # all transforms come with it, half of what the package takes to import
+        from . import _pictures, _pillow  # all transforms come with it, half of what the package takes to import
 
         if given["python"] is not None and given["masks"] is not None:
             raise NotYetError("python= together with masks= is not there yet: leave one of them out")
@@ -98,6 +100,7 @@ class Config:
             local_workers=_arguments.workers_of(given["local_workers"], nodes, resolved.local),
             job=_arguments.job_of(given["job"]),
             trust=Trust.check(given["tls"], given["token_file"], given["insecure"], nodes),
+            most_pixels=_pillow.most_pixels(),
         )
         config._check_together()
         return config
@@ -229,4 +232,6 @@ class Config:
         if self.masks is not None:
             where = {"root": "", "path": self.masks.local} if self.masks.local else self.masks.plan()
             plan |= {"masks": where, "fields": ["image", "label", "mask"]}
+        if self.most_pixels is not None:
+            plan["limits"] = {"pixels": self.most_pixels}
         return plan | {"apply_exif": True} if self.apply_exif else plan

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from ._names import from_json
+from ._pillow import not_heard
 from .errors import (
     AccessError,
     AgentError,
@@ -64,8 +65,10 @@ def _way_out(error: dict[str, Any]) -> str:
             "Save the masks' numbers once as 8-bit grey, ids in an array [H, W], say: "
             "PIL.Image.fromarray(ids.astype(numpy.uint8)).save(…)"
         )
+    switch = not_heard(str(error.get("op")), str(error.get("cause")))
     look = "" if error.get("replayed") else f", or loader.replay({error.get('index')}) to look"
-    return f'Pass on_error="skip" or "substitute" to go on without it{look}'
+    out = f'Pass on_error="skip" or "substitute" to go on without it{look}'
+    return f"{switch}. {out}" if switch else out
 
 
 def _spelled(nearest: str) -> str:
