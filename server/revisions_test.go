@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"fmt"
 	"maps"
 	"strings"
 	"testing"
@@ -39,6 +40,14 @@ func pinnedWith(change map[string]uint32) *pb.Revisions {
 	return r
 }
 
+// revisionOf is a unit's in this build: it is raised whenever the unit makes other bytes.
+func revisionOf(unit string) uint32 {
+	if n, ok := pipeline.CodecUnits(revision.Build())[unit]; ok {
+		return n
+	}
+	return revision.Build()[unit]
+}
+
 func TestOpenTellsRevisions(t *testing.T) {
 	n := newNode(t, &servertest.Engine{Build: first()}, server.Options{Version: "1", Build: "1 (aaaa)"})
 	r, err := n.Open(t.Context(), &pb.OpenRequest{Protocol: pb.Protocol, Plan: `{"source": {"root": "photos"}, "transforms": [
@@ -47,13 +56,13 @@ func TestOpenTellsRevisions(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, unit := range []string{"order", "draws", "batch", "files", "op/RandomApply", "op/JPEG", "kernel/jpeg", "kernel/resize"} {
-		if r.Revisions.Plan[unit] != 1 {
-			t.Errorf("the plan's %s is %d", unit, r.Revisions.Plan[unit])
+		if n := r.Revisions.Plan[unit]; n == 0 || n != revisionOf(unit) {
+			t.Errorf("the plan's %s is %d, this build has %d", unit, n, revisionOf(unit))
 		}
 	}
 	for _, format := range []string{"bmp", "gif", "jpeg", "png", "webp"} {
-		if r.Revisions.Codecs["codec/"+format] != 1 {
-			t.Errorf("no %s", format)
+		if n := r.Revisions.Codecs["codec/"+format]; n == 0 || n != revisionOf("codec/"+format) {
+			t.Errorf("%s is %d, this build has %d", format, n, revisionOf("codec/"+format))
 		}
 	}
 	if _, there := r.Revisions.Plan["op/Resize"]; there || r.Revisions.Build != "1 (aaaa)" || r.Protocol != 2 {
@@ -68,7 +77,7 @@ func TestOtherRevisionsAreRefused(t *testing.T) {
 		change map[string]uint32
 		words  string
 	}{
-		"other":                    {map[string]uint32{"draws": 7}, "the plan takes draws: this node has revision 1 (build v2 (bbbb)), the job's is revision 7 (build v1 (aaaa))"},
+		"other":                    {map[string]uint32{"draws": 7}, fmt.Sprintf("the plan takes draws: this node has revision %d (build v2 (bbbb)), the job's is revision 7 (build v1 (aaaa))", revisionOf("draws"))},
 		"the job lacks it":         {map[string]uint32{"files": 0}, "the job's is none of it (build v1 (aaaa))"},
 		"the node lacks it":        {map[string]uint32{"op/New": 1}, "the plan takes op/New: this node has none of it (build v2 (bbbb))"},
 		"codecs are not looked at": {map[string]uint32{"codec/png": 7}, ""},
@@ -110,8 +119,8 @@ func TestOtherCodecs(t *testing.T) {
 	tr.send(&pb.FetchRequest{Request: &pb.FetchRequest_Start{Start: &pb.Start{Plan: n.open(plan).Plan, Revisions: pinnedWith(map[string]uint32{"codec/png": 7})}}})
 	tr.want(1, rangeOf(0, 10, 4))
 	f := tr.mustNext().failure
-	if f.GetReason() != pb.Reason_REASON_REVISION || f.Metadata["unit"] != "codec/png" || f.Metadata["pinned"] != "7" || f.Metadata["found"] != "1" ||
-		!strings.Contains(f.Message, "10 (index 10) takes codec/png: this node has revision 1 (build v2 (bbbb)), the job's is revision 7 (build v1 (aaaa))") {
+	if f.GetReason() != pb.Reason_REASON_REVISION || f.Metadata["unit"] != "codec/png" || f.Metadata["pinned"] != "7" || f.Metadata["found"] != fmt.Sprint(revisionOf("codec/png")) ||
+		!strings.Contains(f.Message, fmt.Sprintf("10 (index 10) takes codec/png: this node has revision %d (build v2 (bbbb)), the job's is revision 7 (build v1 (aaaa))", revisionOf("codec/png"))) {
 		t.Errorf("%v", f)
 	}
 	tr.want(2, rangeOf(0, 0, 4))
