@@ -11,6 +11,8 @@ import (
 // OpenFolder is dataset.Open that comes back where the storage of the folder does not answer, with an error that wraps a *storage.HungError,
 // and within a second of the end of ctx. The scan is then left to itself, and what it brings is closed.
 func OpenFolder(ctx context.Context, roots *storage.Roots, folder string, o dataset.Options) (*dataset.Snapshot, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel() // a scan that is left to itself keeps nobody from the next one
 	scan := func(alive func()) (*dataset.Snapshot, error) {
 		o.Alive = alive
 		return dataset.Open(ctx, folder, o)

@@ -160,6 +160,7 @@ func (s *Snapshot) open(ctx context.Context, path string, o Options) error {
 		return err
 	}
 	defer turn.end()
+	defer context.AfterFunc(ctx, turn.end)()
 	if !o.Refresh && s.load(ctx, o, func(scanned int64) bool { return !slices.Contains(seen, scanned) }) {
 		return nil // somebody else has scanned it meanwhile
 	}

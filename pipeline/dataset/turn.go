@@ -15,6 +15,7 @@ type turn struct {
 	name   string
 	file   *os.File // locked; nil where no folder can be written
 	report func(int)
+	ended  sync.Once
 }
 
 // lookEvery is how often it is looked whether another process's scan has ended.
@@ -81,13 +82,15 @@ func (t *turn) tell(samples int) {
 	t.report(samples)
 }
 
-// end lets the next one scan.
+// end lets the next one scan. Only the first call does something: the storage may keep the scan itself for longer than anybody waits for it.
 func (t *turn) end() {
-	if t.file != nil {
-		_ = os.Remove(t.file.Name()) // while it is locked: whoever locks it next sees that it is gone
-		_ = t.file.Close()
-	}
-	inProcess.next(t.name)
+	t.ended.Do(func() {
+		if t.file != nil {
+			_ = os.Remove(t.file.Name()) // while it is locked: whoever locks it next sees that it is gone
+			_ = t.file.Close()
+		}
+		inProcess.next(t.name)
+	})
 }
 
 // readCount is what tell wrote.
