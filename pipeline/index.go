@@ -72,6 +72,9 @@ type namedStore struct {
 // maxStores is how many data sets' indexes are open at once.
 const maxStores = 16
 
+// ErrManyIndexes is told to Index.Trouble when jobs were prepared for more data sets than have their indexes open at once.
+var ErrManyIndexes = fmt.Errorf("the indexes of %d data sets are open, and no more are at once: jobs of the one used longest ago go on without its index", maxStores)
+
 // keep has indexes kept.
 func (x *indexes) keep(index Index, revisions revision.Set, roots *storage.Roots) {
 	x.index, x.revisions = &index, revisions
@@ -117,7 +120,10 @@ func (x *indexes) find(fingerprint string, samples int) *namedStore {
 	}
 	if len(x.stores) == maxStores {
 		oldest := x.stores[0]
-		x.running.Go(func() { x.shut(oldest) })
+		x.running.Go(func() {
+			x.index.Trouble(ErrManyIndexes)
+			x.shut(oldest)
+		})
 		x.stores = slices.Delete(x.stores, 0, 1)
 	}
 	s := &namedStore{fingerprint: fingerprint, ready: make(chan struct{})}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/feedwater-io/feedwater/pipeline/codec/jpeg/jpegtest"
@@ -127,7 +128,12 @@ func TestStoresOfManyDataSets(t *testing.T) {
 	for i := 2; i < maxStores; i++ {
 		x.of(fmt.Sprint(i), 1)
 	}
-	x.index.Trouble = func(err error) { t.Error(err) }
+	var told atomic.Int32
+	x.index.Trouble = func(err error) {
+		if told.Add(1); !errors.Is(err, ErrManyIndexes) {
+			t.Error(err)
+		}
+	}
 	if x.of("0", 1) != first {
 		t.Fatal("a store was opened twice")
 	}
@@ -137,6 +143,10 @@ func TestStoresOfManyDataSets(t *testing.T) {
 	}
 	if x.of("1", 1) == second {
 		t.Error("the store that was not asked for is kept")
+	}
+	x.close()
+	if told.Load() != 2 {
+		t.Errorf("two data sets lost their indexes, told %d times", told.Load())
 	}
 }
 

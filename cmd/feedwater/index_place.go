@@ -40,6 +40,9 @@ func (p *indexPlace) index(cacheDir string, log *slog.Logger, hold func(int64)) 
 			if errors.Is(err, sidecar.ErrFull) {
 				what = "the index of pictures is as large as it may be; --index-limit, or FEEDWATER_INDEX_LIMIT, raises that"
 			}
+			if errors.Is(err, pipeline.ErrManyIndexes) {
+				what = "more data sets are in use than have their indexes open: crops of some are slower than they could be"
+			}
 			log.Warn(what, "err", err)
 		})
 	}}
