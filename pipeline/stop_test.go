@@ -45,7 +45,7 @@ func TestCancelledWithinDecoding(t *testing.T) {
 	if err := decode(); !errors.Is(err, augment.ErrStopped) || sink.rows >= height {
 		t.Errorf("%v after %d rows of %d", err, sink.rows, height)
 	}
-	if !d.renew() || d.renew() {
+	if stopped := d.codec; !d.renew() || d.codec == stopped || d.renew() {
 		t.Error("the codec that was stopped is used again")
 	}
 	w = &Want{}

@@ -59,7 +59,7 @@ func TestHangingIsNamed(t *testing.T) {
 			t.Error(got)
 		}
 	}
-	if other := errors.New("other"); withHanging(other, roots.States()) != other {
+	if other := errors.New("other"); !errors.Is(withHanging(other, roots.States()), other) {
 		t.Error("another error is not told")
 	}
 	cancel()
