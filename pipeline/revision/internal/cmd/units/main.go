@@ -2,7 +2,7 @@
 //
 //	units [flags] check           says which units' source is another than the table's; status 1 where there is one
 //	units [flags] raise UNIT…     notes that these units make other bytes than before: a revision more, and the digest of what is there
-//	units [flags] same            notes the digest of units that make the same bytes as the commit that the table is of: it runs a corpus in both
+//	units [flags] same [UNIT…]    notes the digest of units that make the same bytes as the commit that the table is of: it runs a corpus in both
 //	units [flags] show [UNIT…]    lists what is in units, and what led to it
 //
 // It reads and writes the module that it runs in, and is no part of the product.
@@ -61,7 +61,7 @@ func run(arguments []string, out io.Writer) error {
 	case "raise":
 		return t.raise(names[1:], out)
 	case "same":
-		return t.same(*base, *seed, out)
+		return t.same(names[1:], *base, *seed, out)
 	case "show":
 		return t.show(names[1:], out)
 	default:
