@@ -351,6 +351,40 @@ func TestRevisionsOfMostNodes(t *testing.T) {
 	}
 }
 
+// A run that goes on with other bytes than its state's pins as one that begins does: on every rank the same, whoever answers first.
+func TestRevisionsOfMostNodesWhereAStateNamesNone(t *testing.T) {
+	root := mixedFolder(t, 4, 255)
+	nodes, addrs := newCluster(t), []string(nil)
+	for i, n := range []uint32{1, 2, 2} {
+		s := first()
+		s["codec/png"] = n
+		addrs = append(addrs, fmt.Sprint("n", i))
+		nodes.startRevision(addrs[i], root, fmt.Sprint("v", n), s)
+	}
+	f, err := client.New(nodes.realOptions(jpegs, addrs...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, err := f.Open(t.Context())
+	f.Close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for rank := range 12 {
+		o := nodes.realOptions(jpegs, addrs...)
+		o.Rank, o.Fingerprint = rank, info.Fingerprint
+		f, err := client.New(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		info, err := f.Open(t.Context())
+		if err != nil || info.GetRevisions().GetBuild() != "v2" {
+			t.Errorf("rank %d pins %v, %v", rank, info.GetRevisions().GetBuild(), err)
+		}
+		f.Close()
+	}
+}
+
 // Ranks whose order or last hop is of another build are refused by the node that serves the others, in words.
 func TestRanksOfTwoBuilds(t *testing.T) {
 	c := newCluster(t)

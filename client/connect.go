@@ -128,7 +128,7 @@ func (f *Fleet) choose(n int) map[*member]bool {
 // preference is a node's place in the order in which the fleet connects: this rank's, but all ranks' until it is known what a job that begins
 // pins.
 func (m *member) preference() uint64 {
-	if f := m.fleet; f.info.Load() == nil && f.options.Fingerprint == "" {
+	if f := m.fleet; f.info.Load() == nil && !f.goesOn() {
 		return m.common
 	}
 	return m.score

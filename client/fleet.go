@@ -40,8 +40,8 @@ type Options struct {
 	Local Node
 	// Rank of this trainer in its job. It spreads the trainers of a job over the nodes of a large fleet.
 	Rank int
-	// Numerics and Fingerprint, if set, are those that the job began with: nodes of others are left out. Without a Fingerprint the
-	// job begins now: Open needs nodes of the same data, and the numerics of most of them are the job's.
+	// Numerics and Fingerprint, if set, are those that the job began with: nodes of others are left out. Without these and
+	// Revisions the job begins now: Open needs nodes of the same data, and the numerics and revisions of most of them are the job's.
 	Numerics, Fingerprint string
 	// Revisions, if set, are those that the job began with: nodes that have others of what the plan uses are left out, and those that have others of
 	// a codec are asked for nothing that takes it.

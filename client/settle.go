@@ -9,8 +9,8 @@ import (
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 )
 
-// What a job pins at its start must not hang on who answers first: its ranks would pin different things. So a fleet that was told of no
-// fingerprint hears all its nodes before it pins one, of a large fleet the same eight on every rank. If their data differs nobody can know
+// What a job pins at its start must not hang on who answers first: its ranks would pin different things. So a fleet that was not told
+// of all that the job began with hears all its nodes before it pins one, of a large fleet the same eight on every rank. If their data differs nobody can know
 // which is meant, and Open fails; if their numerics or revisions do, those of most nodes are pinned. The functions here run on the fleet's goroutine.
 
 // settleTime is how long the other nodes may take after the first answer. One that takes longer is judged by what was pinned without it.
@@ -22,6 +22,13 @@ type proposal struct {
 	verdict chan<- judgement
 }
 
+// goesOn reports whether the options say all that a job pins. A state whose Numerics and
+// Revisions were left out, to go on with other bytes, says its fingerprint alone.
+func (f *Fleet) goesOn() bool {
+	o := &f.options
+	return o.Fingerprint != "" && o.Numerics != "" && o.Revisions != nil
+}
+
 // consider judges a node's answer, at once or when the others have answered too.
 func (f *Fleet) consider(m *member, r *pb.OpenResponse, verdict chan<- judgement) {
 	switch v := f.judge(m, r); {
@@ -31,7 +38,7 @@ func (f *Fleet) consider(m *member, r *pb.OpenResponse, verdict chan<- judgement
 		verdict <- v
 	case f.split != nil:
 		verdict <- judgement{err: f.split}
-	case f.options.Fingerprint != "":
+	case f.goesOn():
 		f.pin(r)
 		verdict <- v
 	default:
