@@ -11,8 +11,10 @@ import builtins
 import functools
 import io
 import os
+import re
 import sys
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
+from pathlib import Path
 from types import FunctionType
 from typing import Any
 
@@ -48,6 +50,26 @@ PILLOW = {
 FORMATS = ("JPEG", "PNG", "GIF", "BMP", "WEBP")
 DECODERS = ("jpeg", "zip", "gif", "raw", "bmp_rle")
 FUNCTIONS = ("torchvision.transforms.functional", "torchvision.transforms._functional_pil", "torchvision.transforms.v2")
+PILLOW_CALLED: dict[str, tuple[str, ...] | None] = {
+    "PIL.Image": (
+        "blend",
+        "fromarray",
+        "merge",
+        "Image.crop",
+        "Image.filter",
+        "Image.resize",
+        "Image.rotate",
+        "Image.transform",
+        "Image.transpose",
+    ),
+    "PIL.ImageEnhance": None,
+    "PIL.ImageFilter": None,
+    "PIL.ImageOps": None,
+}
+"""What transforms call of Pillow, as PILLOW has what reads files."""
+UNASKED = frozenset(("__add__", "__contains__", "__getitem__", "__iter__", "__len__", "__or__", "__rshift__"))
+"""What no transform is asked for, and programs add."""
+KERNELS = "torchvision.transforms.v2.functional._utils"
 
 
 def replaced_reader(folder: Any) -> str | None:
@@ -80,16 +102,7 @@ def _of_torchvision(home: Any) -> Iterator[str]:
 
 
 def _of_pillow() -> Iterator[str]:
-    for module, names in PILLOW.items():
-        home = sys.modules.get(module)
-        if home is None:
-            continue
-        for name in names or ():
-            thing = functools.reduce(getattr, name.split("."), home)
-            if not is_own(thing):
-                yield f"{module}.{name}"
-        if names is None:
-            yield from _of_module(home)
+    yield from _of_modules(PILLOW)
     registry = sys.modules["PIL.Image"]
     for form in FORMATS:
         factory = registry.OPEN.get(form, (None,))[0]
@@ -101,13 +114,38 @@ def _of_pillow() -> Iterator[str]:
             yield f"the decoder {name!r} in PIL.Image.DECODERS"
 
 
+def _of_modules(table: Mapping[str, tuple[str, ...] | None]) -> Iterator[str]:
+    """Of modules as far as they are imported: some names, or for None all that they define."""
+    for module, names in table.items():
+        home = sys.modules.get(module)
+        if home is None:
+            continue
+        for name in names or ():
+            thing = functools.reduce(getattr, name.split("."), home)
+            if not is_own(thing):
+                yield f"{module}.{name}"
+        if names is None:
+            yield from _of_module(home)
+
+
+def _of_kernels() -> Iterator[str]:
+    """The kernels of torchvision's functions that lie outside of it; those for a program's own types do not count."""
+    registry: dict[Any, dict[Any, Any]] = getattr(sys.modules.get(KERNELS), "_KERNEL_REGISTRY", {})
+    home = os.path.join(os.path.dirname(sys.modules["torchvision"].__file__ or ""), "")
+    for function, kernels in list(registry.items()):
+        for kind, kernel in list(kernels.items()):
+            code = getattr(kernel, "__code__", None)
+            if kind.__module__.split(".")[0] in LIBRARIES and not getattr(code, "co_filename", "").startswith(home):
+                yield f"the kernel of {function.__name__} for {kind.__name__}"
+
+
 def _of_module(home: Any) -> Iterator[str]:
     """The functions and methods of a module that are not its own."""
     for name, thing in list(vars(home).items()):
         if isinstance(thing, type):
             if thing.__module__ == home.__name__:
                 yield from (f"{home.__name__}.{name}.{method}" for method in _of_class(thing))
-        elif _is_foreign(thing):
+        elif _is_foreign(thing) and _mentions(home, name):
             yield f"{home.__name__}.{name}"
 
 
@@ -117,8 +155,22 @@ def _of_class(kind: type) -> Iterator[str]:
             thing = thing.__func__
         elif isinstance(thing, property):
             thing = thing.fget
-        if _is_foreign(thing):
+        if _is_foreign(thing) and (_mentions(sys.modules[kind.__module__], name) or _is_inherited(kind, name)):
             yield name
+
+
+def _is_inherited(kind: type, name: str) -> bool:
+    """Whether a class would have the attribute without defining it, or the interpreter asks for it by itself."""
+    return any(hasattr(base, name) for base in kind.__bases__) or (name.startswith("__") and name not in UNASKED)
+
+
+def _mentions(home: Any, name: str) -> bool:
+    """Whether a library's module has the name: what a program adds under another one is called by itself alone."""
+    try:
+        source = Path(home.__file__).read_text("utf-8")
+    except (OSError, TypeError, ValueError):
+        return True  # the source is not there
+    return re.search(rf"\b{re.escape(name)}\b", source) is not None
 
 
 def _is_foreign(thing: Any) -> bool:
@@ -162,10 +214,17 @@ def check_functions(leaves: Collection[Any]) -> None:
     homes = {type(leaf).__module__ for leaf in leaves}
     if not any(home.startswith("torchvision.transforms") for home in homes):
         return
+    for found in (*_of_functions(), *_of_kernels(), *_of_modules(PILLOW_CALLED)):
+        raise UnsupportedTransformError(
+            f"{found} was replaced, which transforms call, and code does not travel: put it back before the "
+            "Loader is made, or do your own with python=fn(sample, rng) or batch_transform=fn(batch, rng)"
+        )
+
+
+def _of_functions() -> Iterator[str]:
+    home = os.path.dirname(sys.modules["torchvision"].__file__ or "")
     for name, module in list(sys.modules.items()):
-        if name.startswith(FUNCTIONS):
-            for found in _of_module(module):
-                raise UnsupportedTransformError(
-                    f"{found} was replaced, which transforms call, and code does not travel: put it back before the "
-                    "Loader is made, or do your own with python=fn(sample, rng) or batch_transform=fn(batch, rng)"
-                )
+        # Programs put modules beside torchvision's, under names that it had once; it does not call these.
+        there = os.path.join(home, *name.split(".")[1:])
+        if name.startswith(FUNCTIONS) and (os.path.isdir(there) or os.path.exists(f"{there}.py")):
+            yield from _of_module(module)

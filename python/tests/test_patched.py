@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import functools
 import importlib
+import sys
+import types
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
 import numpy as np
 import PIL.Image
+import PIL.ImageFile
+import PIL.ImageOps
 import pytest
 from conftest import make_photos
 
@@ -125,6 +129,8 @@ TRANSFORMS: list[tuple[Any, str, Any, str]] = [
     (v1.RandomHorizontalFlip, "forward", lambda self, picture: picture, r"RandomHorizontalFlip\.forward"),
     (v1.functional, "hflip", lambda picture: picture, r"functional\.hflip"),
     (v2.functional, "horizontal_flip", mock.MagicMock(), r"functional\.horizontal_flip"),
+    (PIL.Image.Image, "transpose", lambda self, how: self, r"PIL\.Image\.Image\.transpose"),
+    (PIL.ImageOps, "mirror", lambda picture: picture, r"PIL\.ImageOps\.mirror"),
 ]
 
 
@@ -136,6 +142,42 @@ def test_what_transforms_call_and_was_replaced_is_named(
     flip = (v1 if owner in (v1.RandomHorizontalFlip, v1.functional) else v2).RandomHorizontalFlip()
     with pytest.raises(feedwater.UnsupportedTransformError, match=f"{said} was replaced"):
         Loader(root, v2.Compose([flip, v2.CenterCrop(8)]), batch_size=2)
+
+
+def test_a_kernel_of_torchvisions_registry_that_was_replaced_is_named(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from torchvision.transforms.v2.functional import _utils
+
+    kernels = _utils._KERNEL_REGISTRY[v2.functional.horizontal_flip]
+    monkeypatch.setitem(kernels, PIL.Image.Image, lambda picture: picture)
+    with pytest.raises(feedwater.UnsupportedTransformError, match="kernel of horizontal_flip for Image was replaced"):
+        Loader(root, v2.Compose([v2.RandomHorizontalFlip(), v2.CenterCrop(8)]), batch_size=2)
+
+
+def test_what_programs_add_to_libraries_is_no_matter(real: str, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def added(*args: Any) -> Any:
+        raise AssertionError("called")
+
+    class Mine(torchvision.tv_tensors.TVTensor):  # type: ignore[misc, name-defined]
+        """A program's own type, with a kernel of its own."""
+
+    v2.functional.register_kernel(v2.functional.resize, Mine)(added)
+    old_name = types.ModuleType("torchvision.transforms.functional_tensor")  # as basicsr and its users do
+    old_name.rgb_to_grayscale = lambda picture: picture  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, old_name.__name__, old_name)
+    for owner in (v1.functional, v2.functional, v2, PIL.ImageFile, PIL.Image.Image, v2.Compose, v1.Compose):
+        monkeypatch.setattr(owner, "salt_and_pepper", added, raising=False)
+    for name in ("__len__", "__getitem__"):
+        monkeypatch.setattr(v2.Compose, name, added, raising=False)
+    with Loader(datasets.ImageFolder(root), v2.Compose([v2.Resize(9), v2.CenterCrop(8)]), batch_size=2) as loader:
+        assert next(iter(loader)) is not None
+
+
+def test_what_classes_would_inherit_and_was_added_is_named(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(v2.CenterCrop, "_call_impl", lambda self, picture: picture, raising=False)
+    with pytest.raises(feedwater.UnsupportedTransformError, match=r"CenterCrop\._call_impl was replaced"):
+        Loader(root, v2.CenterCrop(8), batch_size=2)
 
 
 def test_other_changes_of_libraries_are_no_matter(real: str, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
