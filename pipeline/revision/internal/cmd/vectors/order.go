@@ -36,7 +36,7 @@ func writeDraws(w io.Writer) {
 	for i := range uint32(20_000) {
 		k := order.NewKey(uint64(i)*0x9e3779b97f4a7c15, fmt.Sprintf("Op%d/%d", i%50, i%3))
 		x := k.Block(order.Sample{Epoch: i % 9, Index: i * 2654435761, Repeat: i % 4}, i%6)
-		u := float64(x[1])/(1<<33) + 1e-9
+		u := float64(float64(x[1])/(1<<33)) + 1e-9 // rounded twice on every machine
 		fmt.Fprintln(w, x, order.Unit(x[0]), order.Below(x[1], 1+i%1000), order.Uniform(x[2], -float32(i%7), float32(i%90)))
 		fmt.Fprintln(w, order.Exp(-40*u), order.Log(u), order.Fused(order.Unit(x[0]), float32(u), math.Pi))
 	}
