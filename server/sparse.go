@@ -1,7 +1,9 @@
 package server
 
 import (
+	stdlog "log"
 	"log/slog"
+	"strings"
 	"sync"
 
 	"golang.org/x/time/rate"
@@ -29,4 +31,20 @@ func (s *sparse) warn(message string, args ...any) {
 	}
 	s.log.Warn(message, append(args, "unsaid", s.unsaid)...)
 	s.unsaid = 0
+}
+
+// SparseLog is a log for a package that writes lines of its own, as net/http does of each connection that goes wrong: it warns of twenty at once,
+// then of one a second, and tells how many it left out. Lines that end with EOF are left out.
+func SparseLog(log *slog.Logger) *stdlog.Logger {
+	return stdlog.New(sparseWriter{newSparse(log)}, "", 0)
+}
+
+// sparseWriter takes a line at a time.
+type sparseWriter struct{ to *sparse }
+
+func (w sparseWriter) Write(line []byte) (int, error) {
+	if text := strings.TrimSuffix(string(line), "\n"); !strings.HasSuffix(text, "EOF") { // who says nothing, as a probe of the port does
+		w.to.warn(text)
+	}
+	return len(line), nil
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -251,5 +252,23 @@ func TestWebPortInUse(t *testing.T) {
 	if err == nil || !strings.HasPrefix(err.Error(), "--health 127.0.0.1:1x: ") {
 		t.Errorf("%v", err)
 		stop()
+	}
+}
+
+// Whoever reaches a port can have a handshake fail as often as he likes.
+func TestFloodOfFailuresIsNoFloodOfLines(t *testing.T) {
+	var lines bytes.Buffer
+	h := newHTTP(http.NotFoundHandler(), slog.New(slog.NewTextHandler(&lines, nil)))
+	for range 1000 {
+		h.ErrorLog.Printf("http: TLS handshake error from %s: no TLS", "127.0.0.1:1")
+	}
+	n := strings.Count(lines.String(), "handshake")
+	if n < 20 || n > 200 {
+		t.Errorf("%d lines of 1000", n)
+	}
+	lines.Reset()
+	newHTTP(http.NotFoundHandler(), slog.New(slog.NewTextHandler(&lines, nil))).ErrorLog.Print("http: TLS handshake error from 127.0.0.1:1: EOF")
+	if lines.Len() > 0 {
+		t.Errorf("a probe of the port is told of: %s", &lines)
 	}
 }
