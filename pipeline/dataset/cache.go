@@ -80,9 +80,12 @@ func (c *cache) find(try func(memory) bool) bool {
 		dirs = append(dirs, private)
 	}
 	for _, dir := range dirs {
+		if dir == "" {
+			continue
+		}
 		path := filepath.Join(dir, c.name)
 		m, err := load(path)
-		if dir == "" || err != nil {
+		if err != nil {
 			continue
 		}
 		if try(m) {
