@@ -187,8 +187,9 @@ func runAgent(ctx context.Context) error {
 	}
 	stop = sync.OnceFunc(stop)
 	defer stop()
-	defer o.serve(ctx, a, log)()
-	end.lastly(stop)
+	stopHTTP := o.serve(ctx, a, log)
+	defer stopHTTP()
+	end.lastly(func() { stop(); stopHTTP() })
 	defer end.begin() // the trainer has gone: what hangs keeps nobody
 	return a.Run(ctx)
 }

@@ -3,6 +3,9 @@ package main
 import (
 	"context"
 	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -27,6 +30,25 @@ func TestEndingByForce(t *testing.T) {
 		t.Errorf("exit code %d", code)
 	}
 	<-said
+}
+
+// Where the kernel keeps a process that has ended, it keeps its ports too, unless they were closed before.
+func TestEndingByForceClosesProbes(t *testing.T) {
+	e := &ending{exit: func(int) {}}
+	dir := t.TempDir()
+	o := &serveOptions{health: "unix:" + filepath.Join(dir, "health"), pprof: "unix:" + filepath.Join(dir, "pprof")}
+	stop, err := o.serveProbes(context.WithValue(t.Context(), endingKey{}, e), newReadiness(), slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stop()
+	if sockets, _ := os.ReadDir(dir); len(sockets) != 2 {
+		t.Fatalf("%v", sockets)
+	}
+	e.force()
+	if sockets, _ := os.ReadDir(dir); len(sockets) != 0 {
+		t.Errorf("open: %v", sockets)
+	}
 }
 
 // One that comes back is not.

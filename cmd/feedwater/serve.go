@@ -249,7 +249,9 @@ func (o *serveOptions) serveProbes(ctx context.Context, ready *readiness, log *s
 		stopHealth()
 		return nil, err
 	}
-	return func() { stopProfile(); stopHealth() }, nil
+	stop = func() { stopProfile(); stopHealth() }
+	endingOf(ctx).lastly(stop)
+	return stop, nil
 }
 
 // serveHTTP serves --http, encrypted as --listen is.
