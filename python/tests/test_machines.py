@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import errno
 import multiprocessing
 import os
+import signal
 import subprocess
 import sys
+import time
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -198,6 +201,72 @@ def test_an_agent_is_given_its_time_to_end_by_who_was_stopped(fake: Any, monkeyp
     monkeypatch.setattr(_child, "_ended", stopped)
     loader.close()
     assert process is not None and not process.forced
+
+
+STOPPED = """
+import logging
+from feedwater import _link
+logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stdout)
+from feedwater._agent import agent
+options = {"batch_size": 1, "nodes": sys.argv[2], "memory": 4 * 4096, "timeout": 2, "start_timeout": 60}
+it = iter(feedwater.Loader(sys.argv[1], feedwater.transforms.CenterCrop(8), **options))
+next(it)
+print("agent", agent.pid, flush=True)
+sys.stdin.readline()
+receive = _link.Link.receive
+def waits(link, flags=0):
+    if not flags:
+        _link.Link.receive = receive
+        print("waits", flush=True)
+    return receive(link, flags)
+_link.Link.receive = waits
+print("batches", 1 + sum(1 for _ in it))
+"""
+
+
+def line(program: Any, begin: str) -> str:
+    """The next line of a program's output that begins so; its log has lines there too."""
+    seen = []
+    for text in iter(program.stdout.readline, ""):
+        if text.startswith(begin):
+            return str(text)
+        seen.append(text)
+    raise AssertionError(f"no {begin!r}: {seen} {program.stderr.read()}")
+
+
+def test_a_trainer_and_its_agent_that_are_stopped_for_longer_than_the_timeout_go_on(
+    real: str, nodes: Any, pictures: Path
+) -> None:
+    address = nodes.start(pictures)
+    trainer = subprocess.Popen(
+        [sys.executable, "-c", BEGIN + STOPPED, "photos", address],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert trainer.stdin is not None
+    both = [trainer.pid]
+    try:
+        both.append(int(line(trainer, "agent").split()[1]))
+        nodes.running[0].process.send_signal(signal.SIGSTOP)  # so that there is a batch that does not come
+        trainer.stdin.write("\n")
+        trainer.stdin.flush()
+        line(trainer, "waits")
+        for pid in both:
+            os.kill(pid, signal.SIGSTOP)
+        time.sleep(3)  # by the machine's clock, which nobody can set for all of them
+        for pid in both:
+            os.kill(pid, signal.SIGCONT)
+        line(trainer, "this process was stopped")
+        nodes.running[0].process.send_signal(signal.SIGCONT)
+        assert line(trainer, "batches") == "batches 30\n"
+    finally:
+        trainer.kill()
+        trainer.communicate()
+        for pid in both[1:]:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGCONT)  # it sees that its trainer is gone
 
 
 # -- aliasing ----------------------------------------------------------------------------------------------------------
