@@ -459,7 +459,11 @@ func TestStatesOfVersion1(t *testing.T) {
 		if err := resume(s, "codec/webp"); err != nil {
 			t.Error(err)
 		}
-		if err := resume(s, "op/CenterCrop"); !errors.As(err, new(*client.RevisionError)) {
+		way := "goes on with nodes of build v1, or"
+		if s.Version == 1 { // nodes of before revisions serve nobody of today
+			way = "goes on with the release of Feedwater that its state is of"
+		}
+		if err := resume(s, "op/CenterCrop"); !errors.As(err, new(*client.RevisionError)) || !strings.Contains(err.Error(), way) {
 			t.Errorf("%+v: %v", s, err)
 		}
 		if err := resume(s, "codec/png"); !errors.As(err, new(*client.RevisionError)) {

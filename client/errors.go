@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/feedwater-io/feedwater/filename"
+	"github.com/feedwater-io/feedwater/pipeline/revision"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 )
 
@@ -71,8 +72,16 @@ func otherBuild(err error) string {
 	if !errors.As(err, &e) || e.Pinned == 0 && e.PinnedBuild == "" {
 		return ""
 	}
-	return fmt.Sprintf("; the job goes on with nodes of build %s, or of another that has revision %d of %s; with the nodes there are, and other bytes from here on, "+
-		"it does by load_state_dict(state, strict=False), in Go from a state without Revisions and Numerics", e.PinnedBuild, e.Pinned, e.Unit)
+	return fmt.Sprintf("; the job goes on with %s; with the nodes there are, and other bytes from here on, "+
+		"it does by load_state_dict(state, strict=False), in Go from a state without Revisions and Numerics", e.sameBytes())
+}
+
+// sameBytes is what makes the bytes that the job began with. Nodes of before revisions serve nobody who knows revisions.
+func (e *RevisionError) sameBytes() string {
+	if e.PinnedBuild == revision.BeforeRevisions {
+		return "the release of Feedwater that its state is of, here and on nodes"
+	}
+	return fmt.Sprintf("nodes of build %s, or of another that has revision %d of %s", e.PinnedBuild, e.Pinned, e.Unit)
 }
 
 // VersionError says that a node and this side do not speak the same protocol.

@@ -40,6 +40,8 @@ class State:
         if epoch is None or consumed is None or epoch < 0 or consumed < 0:
             told = f"epoch={raw.get('epoch')!r} and consumed={raw.get('consumed')!r}"
             raise StateMismatchError(f"the state has {told}: not a state of a Loader")
+        if not _is_of_units(raw.get("revisions")):
+            raise StateMismatchError(f"the state has revisions={raw['revisions']!r:.80}: not a state of a Loader")
         return cls(epoch, consumed, raw)
 
     def check_order(self, seed: int, shuffle: bool, opened: Opened) -> None:
@@ -90,6 +92,16 @@ class State:
                     f"{before.get('build')}), is of {theirs.get(unit)} (build {now.get('build')}). "
                     "If that is meant, load_state_dict(state, strict=False)"
                 )
+
+
+def _is_of_units(revisions: Any) -> bool:
+    """Whether these are revisions as state_dict gives them: maps from units to numbers, and a build; or None."""
+    if revisions is None:
+        return True
+    if not isinstance(revisions, Mapping) or not isinstance(revisions.get("build", ""), str):
+        return False
+    parts = [revisions.get(part) or {} for part in ("plan", "codecs", "trainer")]
+    return all(isinstance(part, Mapping) and all(type(n) is int and n >= 0 for n in part.values()) for part in parts)
 
 
 _ORDER = (

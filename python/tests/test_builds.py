@@ -77,6 +77,16 @@ def test_a_state_of_other_revisions_is_refused_and_may_be_meant(fake: Any, part:
     next(iter(other))
 
 
+@pytest.mark.parametrize("revisions", ["x", {"plan": [1]}, {"plan": {"order": "1"}}, {"codecs": {"codec/png": -1}}])
+def test_a_state_whose_revisions_are_none_is_told_before_an_agent_reads_it(fake: Any, revisions: Any) -> None:
+    fake.set(revisions=PINNED)
+    state = state_of(fake)
+    loader = fake.loader(shuffle=True)
+    with pytest.raises(StateMismatchError, match=r"the state has revisions=.*: not a state of a Loader"):
+        loader.load_state_dict({**state, "revisions": revisions})
+    loader.close()
+
+
 def test_codecs_of_a_state_are_left_to_the_nodes(fake: Any) -> None:
     """A list of files does not know their formats."""
     fake.set(revisions=PINNED)
