@@ -28,6 +28,7 @@ from . import _memory
 from ._link import Link
 from ._python_worker import Look, Map, Report, work
 from ._slots import Slots
+from ._waited import Waited
 from .errors import PythonError
 
 __all__ = ["Member", "Pool"]
@@ -35,7 +36,7 @@ __all__ = ["Member", "Pool"]
 log = logging.getLogger("feedwater")
 
 DEATHS, DEATHS_WITHIN_S = 3, 60
-GRACE_S = 1
+GRACE_S, TURN_S = 1, 0.1
 BOARD_BYTES = 4096
 GUARD = (
     'Is the script itself guarded by `if __name__ == "__main__":`? Its other lines run again in each process, as with '
@@ -148,9 +149,9 @@ class Pool:
         _pools.discard(self)
         for member in members:
             member.link.shutdown()
-        deadline = time.monotonic() + GRACE_S
+        waited = Waited(TURN_S, TURN_S)
         for member in members:
-            member.process.join(max(0.0, deadline - time.monotonic()))
+            _await_end(member.process, waited)
             if member.process.exitcode is None:
                 member.process.kill()
                 member.process.join()
@@ -248,7 +249,7 @@ class Pool:
     def _discard(self, member: Member) -> int | None:
         """Reaps a process that is done for. Its exit code; None if it had to be killed."""
         self._members[member.place] = None
-        member.process.join(GRACE_S)
+        _await_end(member.process, Waited(TURN_S, TURN_S))
         code: int | None = member.process.exitcode
         if code is None:
             member.process.kill()
@@ -263,6 +264,13 @@ class Pool:
 
     def _at_work_on(self, member: Member) -> int:
         return -1 if self._board is None else int(struct.unpack_from("<q", self._board[1], 8 * member.place)[0])
+
+
+def _await_end(process: Any, waited: Waited) -> None:
+    """Waits for a process's end, no longer than what is left of GRACE_S; what waited knows of is over."""
+    process.join(0)
+    while process.exitcode is None and (left := GRACE_S - waited.turn()) > 0:
+        process.join(min(left, TURN_S))
 
 
 @contextmanager

@@ -7,6 +7,7 @@ import contextlib
 import errno
 import multiprocessing
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -23,7 +24,7 @@ from conftest import make_photos
 from expect import check
 
 import feedwater
-from feedwater import _child, _feed, _link, _memory, _pace, _waited
+from feedwater import _child, _feed, _link, _memory, _pace, _python_pool, _waited
 from feedwater._agent import agent
 
 torch = pytest.importorskip("torch")
@@ -201,6 +202,31 @@ def test_an_agent_is_given_its_time_to_end_by_who_was_stopped(fake: Any, monkeyp
     monkeypatch.setattr(_child, "_ended", stopped)
     loader.close()
     assert process is not None and not process.forced
+
+
+class Ending:
+    """A process that ends at the end of so many joins, during the first of which this one is stopped."""
+
+    def __init__(self, clock: Clock, joins: int) -> None:
+        self.exitcode: int | None = None
+        self.clock, self.left, self.stop_s = clock, joins, 100.0
+
+    def join(self, timeout: float) -> None:
+        if timeout:
+            self.clock.now += self.stop_s or timeout + 1e-6
+            self.stop_s, self.left = 0, self.left - 1
+            self.exitcode = None if self.left else 0
+
+
+@pytest.mark.parametrize(("joins", "code"), [(1, 0), (5, 0), (15, None)])
+def test_a_process_for_python_is_given_its_time_to_end_by_who_was_stopped(
+    monkeypatch: pytest.MonkeyPatch, joins: int, code: int | None
+) -> None:
+    clock = Clock()
+    monkeypatch.setattr(_waited, "monotonic", clock)
+    process, turn_s = Ending(clock, joins), _python_pool.TURN_S
+    _python_pool._await_end(process, _waited.Waited(turn_s, turn_s))
+    assert process.exitcode == code
 
 
 STOPPED = """
@@ -638,16 +664,24 @@ def test_the_package_in_a_zip_file_works(real: str, pictures: Path, tmp_path: Pa
     assert told == "True 3\n"
 
 
+@pytest.mark.parametrize("where", ["arguments", "environment"])
 def test_files_of_connections_are_found_wherever_the_program_goes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str
 ) -> None:
     for name in ("token", "ca.pem", "cert.pem", "key.pem"):
         (tmp_path / name).touch()
     monkeypatch.chdir(tmp_path)
-    tls = {"ca": "ca.pem", "cert": Path("cert.pem"), "key": "key.pem", "server_name": "node"}
-    loader = feedwater.Loader("root/x", CROP, batch_size=1, nodes="node:1", token_file="token", tls=tls)
+    given: dict[str, Any] = {}
+    if where == "arguments":
+        tls = {"ca": "ca.pem", "cert": Path("cert.pem"), "key": "key.pem", "server_name": "node"}
+        given = {"token_file": "token", "tls": tls}
+    variables = {"TOKEN_FILE": "token", "TLS_SERVER_NAME": "node"}
+    variables |= {f"TLS_{name.upper()}": f"{name}.pem" for name in ("ca", "cert", "key")}
+    for name, value in variables.items() if where == "environment" else ():
+        monkeypatch.setenv(f"FEEDWATER_{name}", value)
+    loader = feedwater.Loader("root/x", CROP, batch_size=1, nodes="node:1", **given)
     monkeypatch.chdir("/")
-    said = loader._config.trust.plan()
+    said = pickle.loads(pickle.dumps(loader._config.trust)).plan()
     assert said["token_file"] == f"{tmp_path}/token"
     assert said["tls"] == {"server_name": "node"} | {k: f"{tmp_path}/{k}.pem" for k in ("ca", "cert", "key")}
 
