@@ -14,6 +14,8 @@ import (
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
 	"google.golang.org/grpc/tap"
+
+	"github.com/feedwater-io/feedwater/timeout"
 )
 
 // caller is who makes a call over the wire. It is made when the call's headers have come, before anything else of it is read. Calls from
@@ -22,7 +24,7 @@ type caller struct {
 	identity string // empty where nobody has to say who he is
 	host     string // address without port
 	account  *account
-	prompt   *time.Timer // ends a call whose first message does not come
+	prompt   *timeout.Timer // ends a call whose first message does not come
 }
 
 type callerKey struct{}
@@ -98,7 +100,7 @@ func (s *Server) door(ctx context.Context, info *tap.Info) (context.Context, err
 		return ctx, toStatus(err)
 	}
 	ctx, cancel := context.WithCancelCause(ctx) // the call's own end ends it
-	c.prompt = time.AfterFunc(s.options.HelloTimeout, func() { cancel(errTardy); c.account.heard() })
+	c.prompt = timeout.AfterFunc(s.options.HelloTimeout, func() { cancel(errTardy); c.account.heard() })
 	context.AfterFunc(ctx, c.started) // a call that is over says nothing any more
 	return context.WithValue(ctx, callerKey{}, c), nil
 }

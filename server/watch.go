@@ -9,6 +9,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
+	"github.com/feedwater-io/feedwater/timeout"
 	"github.com/feedwater-io/feedwater/watch"
 )
 
@@ -45,7 +46,7 @@ func (s *Server) tell(r *pb.WatchRequest, rpc grpc.ServerStreamingServer[pb.Watc
 	limit := s.options.StallTimeout
 	stalled, done := make(chan struct{}, 1), make(chan error, 1)
 	send := func(state *pb.WatchResponse) error {
-		stall := time.AfterFunc(limit, func() { stalled <- struct{}{} })
+		stall := timeout.AfterFunc(limit, func() { stalled <- struct{}{} })
 		defer stall.Stop()
 		return rpc.Send(state)
 	}

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
+	"github.com/feedwater-io/feedwater/timeout"
 )
 
 // SilentError says that a process told nothing for so long that it is not waited for. Its connection may have ended unnoticed, or it stands still.
@@ -28,7 +29,7 @@ func Follow(ctx context.Context, conn grpc.ClientConnInterface, interval time.Du
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	limit := patience(interval)
-	silent := time.AfterFunc(limit, func() { end(&SilentError{limit}) })
+	silent := timeout.AfterFunc(limit, func() { end(&SilentError{limit}) })
 	defer silent.Stop()
 	stream, err := pb.NewFeedClient(conn).Watch(ctx, &pb.WatchRequest{Interval: durationpb.New(interval)})
 	for err == nil {
