@@ -27,6 +27,14 @@ SIZE = 8
 os.environ["PYTHONPATH"] = os.pathsep.join([str(HERE.parent), str(HERE), os.environ.get("PYTHONPATH", "")])
 
 
+@pytest.fixture(scope="session", autouse=True)
+def lists(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Lists of files are kept below pytest's folder, and none in the user's cache or in shared memory."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("FEEDWATER_CACHE_DIR", str(tmp_path_factory.mktemp("lists")))
+        yield
+
+
 # A shell's background jobs ignore SIGINT, and so would all programs that tests start and interrupt.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)

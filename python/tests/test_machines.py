@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import ctypes
 import errno
 import multiprocessing
 import os
@@ -638,7 +639,8 @@ def test_what_programs_do_around_a_loop_is_no_matter(real: str, pictures: Path, 
     assert run(PROGRAMS[kind], pictures) == "3\n"
 
 
-NOWHERE = {"HOME": "/proc", "XDG_CACHE_HOME": "/proc/cache", "XDG_RUNTIME_DIR": "/proc/run", "TMPDIR": "/proc"}
+NOWHERE = {"HOME": "/proc", "XDG_CACHE_HOME": "/proc/cache", "FEEDWATER_CACHE_DIR": "", "TMPDIR": "/proc"}
+"""But memory that outlives a process: where that is, tests say, so that they leave nothing in /dev/shm."""
 INTERPRETERS: dict[str, tuple[tuple[str, ...], dict[str, str]]] = {
     "no asserts, no docstrings": (("-OO",), {}),
     "development mode": (("-X", "dev", "-X", "faulthandler"), {}),
@@ -648,10 +650,70 @@ INTERPRETERS: dict[str, tuple[tuple[str, ...], dict[str, str]]] = {
 }
 
 
+def private(folder: Path) -> Path:
+    """The folder, which nobody else may enter."""
+    folder.chmod(0o700)
+    return folder
+
+
 @pytest.mark.parametrize("kind", INTERPRETERS)
-def test_how_the_interpreter_was_started_is_no_matter(real: str, pictures: Path, kind: str) -> None:
+def test_how_the_interpreter_was_started_is_no_matter(
+    real: str, pictures: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
     flags, environment = INTERPRETERS[kind]
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(private(tmp_path)))
     assert run("print(sum(1 for _ in loader(shuffle=True)))", pictures, *flags, **environment) == "3\n"
+
+
+IN_CREATE, IN_NONBLOCK = 0x100, 0o4000
+
+
+class Arrivals:
+    """The files that are made in a folder, as inotify tells."""
+
+    def __init__(self, folder: Path) -> None:
+        libc = ctypes.CDLL(None, use_errno=True)
+        self._handle = libc.inotify_init1(IN_NONBLOCK)
+        assert libc.inotify_add_watch(self._handle, os.fsencode(folder), IN_CREATE) > 0
+
+    def names(self) -> list[str]:
+        """Those so far; may be asked once."""
+        told, names = os.read(self._handle, 1 << 16), []
+        os.close(self._handle)
+        while told:
+            size = int.from_bytes(told[12:16], sys.byteorder)
+            names.append(os.fsdecode(told[16 : 16 + size].rstrip(b"\0")))
+            told = told[16 + size :]
+        return names
+
+
+RANKS = """
+sys.stdin.readline()
+print([sum(1 for _ in loader(shuffle=True)) for _ in range(3)])
+"""
+
+
+def test_loaders_and_ranks_without_a_folder_for_lists_scan_once(real: str, pictures: Path, tmp_path: Path) -> None:
+    kept = private(tmp_path) / "feedwater" / "snapshots"
+    for folder in (kept.parent, kept):
+        folder.mkdir(0o700)
+    lists = Arrivals(kept)
+    environment = {**os.environ, **NOWHERE, "XDG_RUNTIME_DIR": str(tmp_path)}
+    environment |= {"WORLD_SIZE": "4", "LOCAL_WORLD_SIZE": "4"}
+    with contextlib.ExitStack() as ends:
+        ranks = []
+        for rank in range(4):
+            command = [sys.executable, "-c", BEGIN + RANKS, str(pictures)]
+            pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+            ranks.append(subprocess.Popen(command, env={**environment, "RANK": str(rank)}, cwd="/", **pipes))
+            ends.enter_context(ranks[-1])
+            ends.callback(ranks[-1].kill)
+        for program in ranks:  # all at once
+            program.stdin.write("\n")
+            program.stdin.flush()
+        told = [program.communicate(timeout=120)[0] for program in ranks]
+    assert told == ["[1, 1, 1]\n"] * 4
+    assert len([name for name in lists.names() if name.endswith(".tmp")]) == 1, "each scan writes a list"
 
 
 def test_the_package_in_a_zip_file_works(real: str, pictures: Path, tmp_path: Path) -> None:
