@@ -73,7 +73,12 @@ def _overrides(name: str) -> bool:
 
 def _is_of_types(name: str) -> bool:
     """Whether every class has one, whatever it does."""
-    return name in vars(type("Empty", (), {})) or name in ("__parameters__", "__orig_bases__", "__annotations__")
+    return name in vars(type("Empty", (), {})) or name in (
+        "__parameters__",
+        "__orig_bases__",
+        "__annotations__",
+        "__slots__",
+    )
 
 
 def check_reader(folder: Any) -> None:

@@ -34,7 +34,8 @@ class State:
             return cls(0, 0, {})
         if raw.get("version") not in (1, VERSION):
             raise StateMismatchError(
-                f"the state has version {raw.get('version')!r}; this feedwater reads version {VERSION}"
+                f"the state has version {raw.get('version')!r}; this feedwater reads versions 1 to {VERSION}: "
+                "use the release that saved it, or a later one"
             )
         epoch, consumed = whole(raw.get("epoch")), whole(raw.get("consumed"))
         if epoch is None or consumed is None or epoch < 0 or consumed < 0:

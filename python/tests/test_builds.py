@@ -116,6 +116,11 @@ def test_states_of_version_1_go_on_if_their_build_is_known(fake: Any) -> None:
     next(iter(last))
 
 
+def test_a_state_of_a_later_version_names_the_way_out(fake: Any) -> None:
+    with pytest.raises(StateMismatchError, match=r"version 9; .* versions 1 to 2: use the release that saved it"):
+        fake.loader(shuffle=True).load_state_dict({**state_of(fake), "version": 9})
+
+
 def test_another_agent_is_pinned_to_what_the_first_one_found(fake: Any) -> None:
     fake.set(revisions=PINNED, faults=[{"at": "want", "nth": 3, "do": "kill"}])
     loader = fake.loader(shuffle=True)

@@ -394,7 +394,10 @@ def test_image_folders_with_code_are_refused(folder: Path) -> None:
         (datasets.ImageFolder(folder, loader=load), "loader of its own"),
         (datasets.ImageFolder(folder, target_transform=load), "target_transform"),
         (datasets.ImageFolder(folder, is_valid_file=lambda path: True), "is_valid_file"),
-        (type("Mine", (datasets.ImageFolder,), {})(folder), "pass the path"),
+        (
+            type("Mine", (datasets.ImageFolder,), {"__getitem__": lambda self, i: i})(folder),
+            "Mine overrides __getitem__",
+        ),
     ):
         with pytest.raises(TypeError, match=why):
             Loader(data, batch_size=1)

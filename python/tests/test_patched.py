@@ -194,6 +194,8 @@ def test_other_changes_of_libraries_are_no_matter(real: str, root: Path, monkeyp
 class Empty(datasets.ImageFolder):
     """Nothing is overridden."""
 
+    __slots__ = ()
+
 
 class Placed(datasets.ImageFolder):
     """Where it lies is said by its __init__, and something is added."""
