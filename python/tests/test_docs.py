@@ -76,3 +76,18 @@ def test_the_map_names_every_page() -> None:
     text = (ROOT / "docs" / "README.md").read_text()
     missing = [page.name for page in (ROOT / "docs").glob("*.md") if f"({page.name})" not in text]
     assert missing in ([], ["README.md"])
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if p.parent.name == "docs"], ids=lambda page: page.name)
+def test_a_page_begins_with_its_reader_and_an_example(page: Path) -> None:
+    text = page.read_text()
+    assert re.match(r"# .*\n\nFor who", text), "for whom is it?"
+    assert re.search(r"^( *```|    \S)", text.split("\n## ")[0], re.MULTILINE), "no example before the first section"
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if p.parent.name == "docs"], ids=lambda page: page.name)
+def test_cells_of_tables_are_short(page: Path) -> None:
+    """What takes more than 25 words is said below the table."""
+    for row in re.findall(r"^\|.*\|$", FENCE.sub("", page.read_text()), re.MULTILINE):
+        for cell in re.split(r"(?<!\\)\|", row):
+            assert len(re.sub(r"\]\([^)]*\)", "]", cell).split()) <= 25, cell
