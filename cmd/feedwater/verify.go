@@ -42,6 +42,9 @@ func notCompared(err error) error {
 	return notComparedError{errors.New("not compared: " + inFlags(err.Error()))}
 }
 
+// errInterrupted says why nothing is known, in place of which want or call the signal ended.
+var errInterrupted = errors.New("interrupted before all batches were there")
+
 // errDiffer ends a comparison that found a difference.
 var errDiffer = errors.New("the nodes differ: a job must not go from one to the other")
 
@@ -59,7 +62,11 @@ Exit codes: 0 equal, 1 different, 2 it could not be compared.`,
   feedwater verify --nodes cpu-1:7070,cpu-2:7070 --plan plan.json --batches 100 --json`,
 		Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return o.run(c.Context(), c.InOrStdin(), c.OutOrStdout(), c.ErrOrStderr())
+			err := o.run(c.Context(), c.InOrStdin(), c.OutOrStdout(), c.ErrOrStderr())
+			if errors.As(err, new(notComparedError)) && c.Context().Err() != nil {
+				return notCompared(errInterrupted)
+			}
+			return err
 		},
 	}
 	f := c.Flags()

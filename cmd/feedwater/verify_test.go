@@ -1,8 +1,10 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -212,5 +214,19 @@ func TestVerifyLogsEachTroubleOnce(t *testing.T) {
 		"level=WARN msg=\"node down\" node=a err=\"connection refused\"\n"
 	if b.String() != want {
 		t.Errorf("%s, want %s", b.String(), want)
+	}
+}
+
+// A signal is what it says of itself, not the call that it ended.
+func TestVerifyInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	c := newVerify()
+	c.SetArgs([]string{"--nodes", "127.0.0.1:1,127.0.0.1:2"})
+	c.SetOut(io.Discard)
+	c.SetErr(io.Discard)
+	err := c.ExecuteContext(ctx)
+	if !errors.As(err, new(notComparedError)) || err.Error() != "not compared: interrupted before all batches were there" {
+		t.Error(err)
 	}
 }
