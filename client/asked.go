@@ -55,7 +55,7 @@ func (f *Fleet) send(w *Want, s *session, now time.Time) bool {
 	s.samples += w.count
 	w.out = append(w.out, a)
 	s.stream.Send(a.attempt)
-	m.load = f.load(m, 0, now)
+	m.hand.Ask(f.load(m, 0, now))
 	return true
 }
 
@@ -166,11 +166,11 @@ func (f *Fleet) tend(now time.Time) {
 func (f *Fleet) hasten(a *asked, now time.Time) bool {
 	w, m := a.want, a.session.member
 	at := f.about(a, now)
-	other := f.rescuer(w, at.Begun >= 0, now)
-	if other.member == nil {
+	other, finish := f.rescuer(w, at.Begun >= 0, now)
+	if other == nil {
 		return false
 	}
-	switch at.Choose(other.finish) {
+	switch at.Choose(finish) {
 	case pick.Move:
 		if !other.takes(w.count) && f.owes() {
 			return false
@@ -211,10 +211,8 @@ func (f *Fleet) stuck(now time.Time) bool {
 // about is an attempt as package pick sees it.
 func (f *Fleet) about(a *asked, now time.Time) pick.Attempt {
 	speed, load := &a.session.member.speed, f.loadBefore(a.session.member, a.want, now)
-	load.Held, load.Count = load.Held-a.want.count, 0
-	if a.attempt.id > a.session.heard {
-		load.Unheard -= a.want.count
-	}
+	load.Remove(a.want.count, a.session.heardOf(a))
+	load.Count = 0
 	p := pick.Attempt{
 		Due: a.want.dueIn(now), Age: now.Sub(a.sent).Seconds(), Begun: a.working(now),
 		Forecast: a.forecast, Make: a.make, Rest: speed.Finish(load), Takes: float64(a.want.count) * speed.Sample(), Moves: a.want.moves,

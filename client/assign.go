@@ -1,15 +1,11 @@
 package client
 
 import (
-	"cmp"
 	"slices"
 	"time"
 
 	"github.com/feedwater-io/feedwater/control/pick"
 )
-
-// unknownCost is assumed of samples while nothing is known of any, in core-seconds.
-const unknownCost = 0.008
 
 // assign gives wants from the queue to nodes, the earliest due first, each to the node that will have it soonest, counting what
 // that node has in hand and what was planned for it before. A want whose node is full waits if that is worth it: so nodes that are much slower
@@ -37,7 +33,7 @@ assigning:
 			}
 			continue
 		case m != nil:
-			m.forecast += w.count
+			m.hand.Plan(w.count)
 		default:
 			if err := w.hopeless(f.members, now); err != nil {
 				f.finish(w, Result{Err: err})
@@ -53,43 +49,25 @@ assigning:
 // weigh looks at what the nodes have in hand, for pick.
 func (f *Fleet) weigh(now time.Time) {
 	for _, m := range f.live {
-		m.forecast, m.load = 0, f.load(m, 0, now)
+		m.hand.Begin(f.load(m, 0, now))
 	}
 }
 
-// pick is the node that will have a want soonest and does not have it yet, by what weigh saw and was sent since, but one that has room for it if
-// it has it nearly as soon. Nil: none may be asked now.
+// pick is the node for a want by package pick, by what weigh saw and was sent since. It need not have room.
+// Nil: none may be asked now.
 func (f *Fleet) pick(w *Want, now time.Time) *member {
-	var best, roomy, helper candidate
-	for _, m := range f.live {
-		if !w.mayGo(m, now) {
-			continue
-		}
-		c := candidate{m, w.tier(m), f.forecast(m, w)}
-		if c.tier == 0 && m.trust.Helps() && m.takes(w.count) && c.before(helper, w) {
-			helper = c
-		}
-		if m.trust.Doubted() {
-			c.tier += maxTries + 1
-		}
-		if m.shuns(w) {
-			c.tier++
-		}
-		if c.before(best, w) {
-			best = c
-		}
-		if m.takes(w.count) && c.before(roomy, w) {
-			roomy = c
+	law := pick.Assign(w.seq)
+	for i, m := range f.live {
+		if w.mayGo(m, now) {
+			c := w.candidate(i, m)
+			c.Finish = m.speed.Finish(m.hand.Load(w.count))
+			law.Consider(&c)
 		}
 	}
-	due := w.dueIn(now)
-	if roomy.member != nil && roomy.tier == best.tier && !pick.WorthWaiting(best.finish, roomy.finish, due) {
-		return roomy.member // the best itself, if it has room
+	if i, found := law.Node(w.dueIn(now)); found {
+		return f.live[i]
 	}
-	if helper.member != nil && due < best.finish {
-		return helper.member
-	}
-	return best.member
+	return nil
 }
 
 // rescue gives wants that were taken from a node to others, full ones too.
@@ -102,8 +80,8 @@ func (f *Fleet) rescue(now time.Time) {
 		if !w.taken() {
 			return false
 		}
-		other := f.rescuer(w, false, now)
-		return other.member != nil && f.send(w, other.session, now)
+		other, _ := f.rescuer(w, false, now)
+		return other != nil && f.send(w, other.session, now)
 	})
 }
 
@@ -112,22 +90,24 @@ func (w *Want) taken() bool {
 	return w.left != nil && w.final == nil && (len(w.out) == 0 || len(w.out) == 1 && w.out[0].cancelled)
 }
 
-// rescuer is the node, not a doubted one, that would have a want soonest which is needed next and is at another node, or was. It makes it before
-// what is needed later. Nodes are full most of the time, for what they made is replaced at once: for one that its node has begun with, of which
-// there are few, or that would be in time there, a node may get one want more than it takes. There may be none.
-func (f *Fleet) rescuer(w *Want, begun bool, now time.Time) (best candidate) {
-	due := w.dueIn(now)
-	for _, m := range f.live {
-		if !w.mayGo(m, now) || m.trust.Doubted() || m.shuns(w) {
+// rescuer is the node that would have a want soonest which is needed next and is at another node, or was, and
+// in how many seconds. begun says that the other node has begun with it. Nil: there is none.
+func (f *Fleet) rescuer(w *Want, begun bool, now time.Time) (m *member, finish float64) {
+	law := pick.NewRescue(w.seq, w.dueIn(now), begun)
+	for i, m := range f.live {
+		if !w.mayGo(m, now) {
 			continue
 		}
-		c := candidate{m, w.tier(m), m.speed.Finish(f.loadBefore(m, w, now))}
-		room := m.room(w.count)
-		if (room > 0 || room == 0 && (begun || c.finish < due)) && c.before(best, w) {
-			best = c
+		if c := w.candidate(i, m); law.Admits(&c) {
+			c.Finish = m.speed.Finish(f.loadBefore(m, w, now))
+			law.Consider(&c)
 		}
 	}
-	return best
+	i, finish, found := law.Node()
+	if !found {
+		return nil, finish
+	}
+	return f.live[i], finish
 }
 
 // mayGo reports whether a node may be asked for a want now that does not have it yet.
@@ -136,34 +116,13 @@ func (w *Want) mayGo(m *member, now time.Time) bool {
 	return m.usable() && !now.Before(m.busyUntil) && t.failures < maxTries && !now.Before(t.again) && !w.isAt(m)
 }
 
-// tier is how often a want came back from a node.
-func (w *Want) tier(m *member) int {
-	if w.left == m {
-		return w.tries[m].failures + 1
+// candidate is the i-th node as package pick sees it, without Finish.
+func (w *Want) candidate(i int, m *member) pick.Candidate {
+	return pick.Candidate{
+		Node: i, Failures: w.tries[m].failures, Left: w.left == m,
+		Doubted: m.trust.Doubted(), Helps: m.trust.Helps(), Unfit: m.shuns(w),
+		Room: m.room(w.count), Score: m.score,
 	}
-	return w.tries[m].failures
-}
-
-// candidate is a node for a want: a lower tier goes first, and in it who has it done in fewer seconds.
-type candidate struct {
-	*member
-	tier   int
-	finish float64
-}
-
-// before reports whether a goes first. There need not be a b.
-func (a candidate) before(b candidate, w *Want) bool {
-	if b.member == nil {
-		return true
-	}
-	return cmp.Or(cmp.Compare(a.tier, b.tier), cmp.Compare(a.finish, b.finish), cmp.Compare(pick.Tie(b.score, w.seq), pick.Tie(a.score, w.seq))) < 0
-}
-
-// forecast is in how many seconds a node would have made a want, besides what was planned for it before.
-func (f *Fleet) forecast(m *member, w *Want) float64 {
-	load := m.load
-	load.Held, load.Unheard, load.Count = load.Held+m.forecast, load.Unheard+m.forecast, w.count
-	return m.speed.Finish(load)
 }
 
 // elsewhere reports whether another node than m could take a want.
@@ -192,12 +151,7 @@ func (f *Fleet) loadBefore(m *member, w *Want, now time.Time) pick.Load {
 		if !a.begun.IsZero() || w.compare(a.want) >= 0 {
 			continue
 		}
-		load.Held -= a.want.count
-		if a.attempt.id > m.session.heard {
-			load.Unheard -= a.want.count
-		} else {
-			load.Passed += a.want.count
-		}
+		load.Overtake(a.want.count, m.session.heardOf(a))
 	}
 	return load
 }
@@ -218,11 +172,14 @@ func (a *asked) waited(now time.Time) time.Duration {
 	return now.Sub(a.sent)
 }
 
+// heardOf reports whether the node had heard of an attempt when it spoke last.
+func (s *session) heardOf(a *asked) bool { return a.attempt.id <= s.heard }
+
 // unheard is the samples of wants that the node had not heard of when it spoke last.
 func (s *session) unheard() int {
 	n := 0
 	for _, a := range s.wants {
-		if a.attempt.id > s.heard {
+		if !s.heardOf(a) {
 			n += a.want.count
 		}
 	}
@@ -235,9 +192,7 @@ func (f *Fleet) measure() {
 	for _, m := range f.live {
 		costs = append(costs, m.speed.Sample()*float64(max(m.session.workers, 1)))
 	}
-	if f.cost = pick.Usual(costs); f.cost == 0 {
-		f.cost = unknownCost
-	}
+	f.cost = pick.Cost(costs)
 }
 
 // takes reports whether a node may get one more want of count samples.
@@ -245,14 +200,7 @@ func (m *member) takes(count int) bool { return m.room(count) > 0 }
 
 // room is how many more wants of count samples a node may get.
 func (m *member) room(count int) int {
-	return inFlight(m.session.workers, count) - len(m.session.wants)
-}
-
-// inFlight is how many wants of count samples keep a node busy: max(3, ⌈2 × cores ÷ batch⌉). More would only pile work up where
-// nobody else can take it.
-func inFlight(workers, count int) int {
-	count = max(count, 1)
-	return max(3, (2*workers+count-1)/count)
+	return pick.InFlight(m.session.workers, count) - len(m.session.wants)
 }
 
 // hasRoom reports whether a node may get one more want of count samples.

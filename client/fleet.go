@@ -145,7 +145,7 @@ type Fleet struct {
 func New(o Options) (*Fleet, error) {
 	f := &Fleet{
 		options: o.withDefaults(), inbox: newInbox(), wants: map[*Want]struct{}{},
-		ready: make(chan struct{}), stopped: make(chan struct{}), epoch: time.Now(), cost: unknownCost,
+		ready: make(chan struct{}), stopped: make(chan struct{}), epoch: time.Now(), cost: pick.UnknownCost,
 	}
 	f.log = f.options.Log
 	f.ctx, f.cancel = context.WithCancel(context.Background())

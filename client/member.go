@@ -57,8 +57,7 @@ type member struct {
 	warned    time.Time       // of its storage
 	unfit     int             // wants in a row that it refused for its build
 	differs   map[string]bool // units for which it did
-	load      pick.Load       // as of the latest look
-	forecast  int             // samples that assign has planned for it since
+	hand      pick.Hand       // as of the latest look, and what assign has planned since
 	batches   uint64
 	failures  uint64
 	damaged   uint64

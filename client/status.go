@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/feedwater-io/feedwater/control/pick"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 )
 
@@ -49,10 +50,10 @@ func (f *Fleet) inHand(batch int) int {
 	n := spare
 	for _, s := range f.Status() {
 		if s.State == Ready || s.State == Busy || s.State == Doubted {
-			n += inFlight(s.Workers, batch)
+			n += pick.InFlight(s.Workers, batch)
 		}
 	}
-	return max(n, spare+inFlight(1, batch))
+	return max(n, spare+pick.InFlight(1, batch))
 }
 
 func (f *Fleet) publish(now time.Time) {

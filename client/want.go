@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/feedwater-io/feedwater/control/pick"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 )
 
@@ -73,7 +74,7 @@ type broken struct {
 }
 
 const (
-	maxTries   = 2
+	maxTries   = pick.MostTries
 	retryAfter = time.Second
 )
 

@@ -30,7 +30,7 @@ func (r *rank) assign() {
 			continue
 		}
 		if s != nil {
-			s.forecast += crowdBatch
+			s.hand.Plan(crowdBatch)
 		}
 		waiting = append(waiting, w)
 	}
@@ -41,7 +41,11 @@ func (w *want) compare(v *want) int {
 	return cmp.Or(cmp.Compare(w.due, v.due), cmp.Compare(w.seq, v.seq))
 }
 
-func (s *stream) takes() bool { return len(s.wants) < crowdHeld }
+// takes reports whether a node may get one more want.
+func (s *stream) takes() bool { return s.room() > 0 }
+
+// room is how many more wants a node may get.
+func (s *stream) room() int { return pick.InFlight(1, crowdBatch) - len(s.wants) }
 
 func (r *rank) hasRoom() bool {
 	return slices.ContainsFunc(r.live, func(s *stream) bool { return !s.leaving && s.takes() })
@@ -53,7 +57,7 @@ func (r *rank) measure() {
 	for _, s := range r.live {
 		costs = append(costs, s.speed.Sample())
 	}
-	r.cost = cmp.Or(pick.Usual(costs), 0.008)
+	r.cost = pick.Cost(costs)
 }
 
 // takes is what a sample takes the nodes, as they say, their median.
@@ -62,12 +66,12 @@ func (r *rank) takes() float64 {
 	for _, s := range r.live {
 		alone = append(alone, s.speed.Alone())
 	}
-	return cmp.Or(pick.Usual(alone), 0.008)
+	return pick.Cost(alone)
 }
 
 func (r *rank) weigh() {
 	for _, s := range r.live {
-		s.forecast, s.load = 0, r.load(s, 0)
+		s.hand.Begin(r.load(s, 0))
 	}
 }
 
@@ -78,7 +82,7 @@ func (r *rank) load(s *stream, count int) pick.Load {
 		if i == 0 {
 			l.Waited = a.waited() / crowdBatch
 		}
-		if a.id > s.heard {
+		if !s.heardOf(a) {
 			l.Unheard += crowdBatch
 		}
 	}
@@ -90,46 +94,35 @@ func (a *attempt) waited() float64 {
 	return a.stream.rank.crowd.now - math.Max(a.sent, a.stream.answered)
 }
 
-// candidate is a node for a want, which it has in so many seconds; a lower tier goes first.
-type candidate struct {
-	*stream
-	tier   int
-	finish float64
+// heardOf reports whether the node had heard of an attempt when it spoke last.
+func (s *stream) heardOf(a *attempt) bool { return a.id <= s.heard }
+
+// candidate is the i-th node as package pick sees it, without Finish.
+func (w *want) candidate(i int, s *stream) pick.Candidate {
+	return pick.Candidate{
+		Node: i, Left: w.left == s, Doubted: s.trust.Doubted(), Helps: s.trust.Helps(),
+		Room: s.room(), Score: s.member.score,
+	}
 }
 
-func (a candidate) before(b candidate, w *want) bool {
-	return b.stream == nil || cmp.Or(cmp.Compare(a.tier, b.tier), cmp.Compare(a.finish, b.finish),
-		cmp.Compare(pick.Tie(b.member.score, w.seq), pick.Tie(a.member.score, w.seq))) < 0
-}
-
-// pick is the node that will have a want soonest, or one that has room for it and has it nearly as soon.
+// pick is the node for a want; nil: none may be asked.
 func (r *rank) pick(w *want) *stream {
-	var best, roomy candidate
-	for _, s := range r.live {
-		if s.leaving || w.isAt(s) {
-			continue
-		}
-		l := s.load
-		l.Held, l.Unheard, l.Count = l.Held+s.forecast, l.Unheard+s.forecast, crowdBatch
-		c := candidate{stream: s, finish: s.speed.Finish(l)}
-		if w.left == s {
-			c.tier++
-		}
-		if s.trust.Doubted() {
-			c.tier += 3
-		}
-		if c.before(best, w) {
-			best = c
-		}
-		if s.takes() && c.before(roomy, w) {
-			roomy = c
+	law := pick.Assign(w.seq)
+	for i, s := range r.live {
+		if w.mayGo(s) {
+			c := w.candidate(i, s)
+			c.Finish = s.speed.Finish(s.hand.Load(crowdBatch))
+			law.Consider(&c)
 		}
 	}
-	if roomy.stream != nil && roomy.tier == best.tier && !pick.WorthWaiting(best.finish, roomy.finish, w.due-r.crowd.now) {
-		return roomy.stream
+	if i, found := law.Node(w.due - r.crowd.now); found {
+		return r.live[i]
 	}
-	return best.stream
+	return nil
 }
+
+// mayGo reports whether a node may be asked for a want that does not have it yet.
+func (w *want) mayGo(s *stream) bool { return !s.leaving && !w.isAt(s) }
 
 // rescue gives wants that were taken from a node to others, full ones too.
 func (r *rank) rescue() {
@@ -141,11 +134,11 @@ func (r *rank) rescue() {
 		if !w.taken() {
 			return false
 		}
-		other := r.rescuer(w, false)
-		if other.stream != nil {
-			r.ask(w, other.stream)
+		other, _ := r.rescuer(w, false)
+		if other != nil {
+			r.ask(w, other)
 		}
-		return other.stream != nil
+		return other != nil
 	})
 }
 
@@ -153,22 +146,23 @@ func (w *want) taken() bool {
 	return w.left != nil && !w.arrived && (len(w.out) == 0 || len(w.out) == 1 && w.out[0].cancelled)
 }
 
-// rescuer is the node that would have a want soonest that is needed next.
-func (r *rank) rescuer(w *want, begun bool) (best candidate) {
-	due := w.due - r.crowd.now
-	for _, s := range r.live {
-		if s.leaving || w.isAt(s) || s.trust.Doubted() {
+// rescuer is the node that would have a want soonest that is needed next, and in how many seconds; nil: there is none.
+func (r *rank) rescuer(w *want, begun bool) (s *stream, finish float64) {
+	law := pick.NewRescue(w.seq, w.due-r.crowd.now, begun)
+	for i, s := range r.live {
+		if !w.mayGo(s) {
 			continue
 		}
-		c := candidate{stream: s, finish: s.speed.Finish(r.loadBefore(s, w))}
-		if w.left == s {
-			c.tier++
-		}
-		if (s.takes() || len(s.wants) == crowdHeld && (begun || c.finish < due)) && c.before(best, w) {
-			best = c
+		if c := w.candidate(i, s); law.Admits(&c) {
+			c.Finish = s.speed.Finish(r.loadBefore(s, w))
+			law.Consider(&c)
 		}
 	}
-	return best
+	i, finish, found := law.Node()
+	if !found {
+		return nil, finish
+	}
+	return r.live[i], finish
 }
 
 func (w *want) isAt(s *stream) bool {
@@ -182,12 +176,7 @@ func (r *rank) loadBefore(s *stream, w *want) pick.Load {
 		if a.begun >= 0 || w.compare(a.want) >= 0 {
 			continue
 		}
-		l.Held -= crowdBatch
-		if a.id > s.heard {
-			l.Unheard -= crowdBatch
-		} else {
-			l.Passed += crowdBatch
-		}
+		l.Overtake(crowdBatch, s.heardOf(a))
 	}
 	return l
 }
@@ -207,7 +196,7 @@ func (r *rank) ask(w *want, s *stream) {
 		r.out = append(r.out, w)
 	}
 	w.out = append(w.out, a)
-	s.load = r.load(s, 0)
+	s.hand.Ask(r.load(s, 0))
 	due := w.due
 	r.crowd.send(func() { s.node.take(a, due) })
 }
@@ -302,11 +291,11 @@ func (r *rank) tend() {
 func (r *rank) hasten(a *attempt) bool {
 	w, now := a.want, r.crowd.now
 	at := r.about(a)
-	other := r.rescuer(w, at.Begun >= 0)
-	if other.stream == nil {
+	other, finish := r.rescuer(w, at.Begun >= 0)
+	if other == nil {
 		return false
 	}
-	switch at.Choose(other.finish) {
+	switch at.Choose(finish) {
 	case pick.Move:
 		if !other.takes() && (slices.ContainsFunc(r.queue, (*want).taken) || slices.ContainsFunc(r.out, (*want).taken)) {
 			return false
@@ -325,7 +314,7 @@ func (r *rank) hasten(a *attempt) bool {
 			r.granted = now
 		}
 		r.hedged++
-		r.ask(w, other.stream)
+		r.ask(w, other)
 		return true
 	}
 	return false
@@ -335,10 +324,8 @@ func (r *rank) hasten(a *attempt) bool {
 func (r *rank) about(a *attempt) pick.Attempt {
 	now := r.crowd.now
 	l := r.loadBefore(a.stream, a.want)
-	l.Held, l.Count = l.Held-crowdBatch, 0
-	if a.id > a.stream.heard {
-		l.Unheard -= crowdBatch
-	}
+	l.Remove(crowdBatch, a.stream.heardOf(a))
+	l.Count = 0
 	p := pick.Attempt{
 		Due: a.want.due - now, Age: now - a.sent, Begun: -1, Forecast: a.forecast, Make: cmp.Or(a.make, r.took.Value()),
 		Rest: a.stream.speed.Finish(l), Takes: crowdBatch * a.stream.speed.Sample(), Moves: a.want.moves,

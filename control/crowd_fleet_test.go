@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	crowdHeld     = 3   // wants of a trainer that a node holds at most
+	crowdTold     = 3   // wants of a trainer of which a node tells whether it has begun with them, at most
 	crowdTick     = 0.1 // seconds
 	crowdSilent   = 1.0 // seconds, after which a node that holds wants is taken for dead
 	crowdLooks    = 16  // wants, of which it is looked whether they come in time
@@ -71,8 +71,7 @@ type stream struct {
 	spoke    float64
 	heard    uint64
 	next     uint64
-	load     pick.Load
-	forecast int
+	hand     pick.Hand
 	leaving  bool
 
 	// The node's.
@@ -118,7 +117,7 @@ type attempt struct {
 func seconds(s float64) *durationpb.Duration { return durationpb.New(time.Duration(s * 1e9)) }
 
 func newRank(c *crowd, j *job, number int) *rank {
-	return &rank{fleet: fleet{crowd: c, job: j, members: map[*node]*member{}, cost: 0.008}, number: number}
+	return &rank{fleet: fleet{crowd: c, job: j, members: map[*node]*member{}, cost: pick.UnknownCost}, number: number}
 }
 
 // tick does what depends on time alone.

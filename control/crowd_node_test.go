@@ -174,7 +174,7 @@ func (n *node) tell() {
 type notice struct {
 	ahead, sample float64
 	heard         uint64
-	begun         [crowdHeld]uint64
+	begun         [crowdTold]uint64
 }
 
 func (s *stream) condition() notice {
@@ -182,9 +182,9 @@ func (s *stream) condition() notice {
 	if speed == 0 {
 		speed = 1
 	}
-	c := notice{s.node.queue.Ahead(s.stake.account) / speed, float64(s.stake.lately) / speed, s.last, [crowdHeld]uint64{}}
+	c := notice{s.node.queue.Ahead(s.stake.account) / speed, float64(s.stake.lately) / speed, s.last, [crowdTold]uint64{}}
 	for i, a := range s.open {
-		if a.begins >= 0 && i < crowdHeld {
+		if a.begins >= 0 && i < crowdTold {
 			c.begun[i] = a.id
 		}
 	}

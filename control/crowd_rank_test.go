@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/feedwater-io/feedwater/control"
+	"github.com/feedwater-io/feedwater/control/pick"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 )
 
@@ -100,7 +101,7 @@ func (r *rank) tellBlocked(step uint64) {
 
 // ahead is the window.
 func (r *rank) ahead() int {
-	busy := crowdSpare + max(len(r.live), 1)*crowdHeld
+	busy := crowdSpare + max(len(r.live), 1)*pick.InFlight(1, crowdBatch)
 	n := r.window.Batches(r.pace.Seconds(), crowdOutlast)
 	if n == 0 {
 		n = busy

@@ -104,7 +104,7 @@ func (s *scenario) patience() time.Duration {
 	return shortPatience * time.Duration(1+len(hang)/2)
 }
 
-// mostWants of one stream a node works on: client's inFlight, for 2 cores, and one that is rescued. The node's mu is held.
+// mostWants of one stream a node works on: pick.InFlight, for 2 cores, and one that is rescued. The node's mu is held.
 func (n *node) mostWants() int {
 	if n.single {
 		return 4 + 1

@@ -86,17 +86,6 @@ const (
 	hedgeFirst = 2.0  // before any want
 )
 
-// waitGain is the share of the time that another node takes, within which a node without room has to be done with a want that waits for it. What
-// is known of nodes is not exact: with less to gain a want would be held back again and again, by whichever of many nodes seems quickest, while
-// wants that are needed later go to those that have room.
-const waitGain = 0.5
-
-// WorthWaiting reports whether a want that is due in so many seconds waits for a node that has no room for it and would have made it in seconds,
-// while another one takes it now and has it in other seconds: that is much later, or too late.
-func WorthWaiting(seconds, other, due float64) bool {
-	return seconds < waitGain*other || seconds <= due && due < other
-}
-
 // Bank grants hedges: one for every twenty wants. The zero value is ready.
 type Bank struct{ earned float64 }
 

@@ -75,6 +75,24 @@ type Load struct {
 	Now float64
 }
 
+// Remove takes out count samples of a batch that is among those held. heard says whether the node had heard
+// of it when it last spoke.
+func (l *Load) Remove(count int, heard bool) {
+	l.Held -= count
+	if !heard {
+		l.Unheard -= count
+	}
+}
+
+// Overtake takes out count samples of a batch that is among those held, with which the node has not begun and which
+// is needed later than what it is to be asked for.
+func (l *Load) Overtake(count int, heard bool) {
+	l.Remove(count, heard)
+	if heard {
+		l.Passed += count
+	}
+}
+
 // Finish is in how many seconds the node would have made the samples.
 func (n *Node) Finish(l Load) float64 {
 	told, seen := n.sample, float64(n.seen)

@@ -124,21 +124,6 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-// A want waits for a node without room only where that has it in less than half of the time, for forecasts are not exact, or in time.
-func TestWorthWaiting(t *testing.T) {
-	for _, c := range []struct {
-		seconds, other, due float64
-		want                bool
-	}{
-		{1, 1, 0, false}, {1, 1.9, 0, false}, {1, 2.1, 0, true}, {0, 0, 0, false},
-		{1, 1.9, 1.5, true}, {1, 1.9, 0.9, false}, {1, 1.9, 2, false}, {1, 1, 1, false},
-	} {
-		if got := WorthWaiting(c.seconds, c.other, c.due); got != c.want {
-			t.Errorf("%+v: %v", c, got)
-		}
-	}
-}
-
 // One hedge for twenty wants, and ten at most at once.
 func TestBank(t *testing.T) {
 	var b Bank
