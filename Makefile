@@ -212,7 +212,7 @@ scale-out:
 	$(GO) run ./bench/scaleout --svg docs/scale-out.svg
 
 simulate-mutants:
-	$(call say,deliberate bugs, each within 200 seeds)
+	$(call say,deliberate bugs, each within 600 seeds)
 	@$(GO) run ./client/simulation/mutants
 
 # The time at which the list was made is left out: it is that of the program, whenever that is built.

@@ -1,7 +1,7 @@
 // Command mutants shows that the simulation can fail: it breaks the product on purpose, one bug at a time, and prints which seed caught it
 // and what the checker said. It changes no file: the broken sources are laid over the real ones while the test is built.
 //
-//	go run ./client/simulation/mutants [-seeds 200] [NAME…]
+//	go run ./client/simulation/mutants [-seeds 600] [NAME…]
 //
 // A mutant is a file in testdata: a line that says what it does, then replacements, each of a text that has to be in a source once:
 //
@@ -26,7 +26,7 @@ import (
 const folder = "client/simulation/mutants/testdata"
 
 func main() {
-	seeds := flag.Int("seeds", 200, "within how many seeds each has to be caught")
+	seeds := flag.Int("seeds", 600, "within how many seeds each has to be caught")
 	flag.Parse()
 	survived, err := run(*seeds, flag.Args())
 	if err != nil {
