@@ -171,7 +171,7 @@ func (r *remote) Replay(ctx context.Context, request *pb.ReplayRequest) (*pb.Rep
 }
 
 // Progress implements Progressor.
-func (r *remote) Progress(ctx context.Context, request *pb.OpenRequest) (*pb.ProgressResponse, error) {
+func (r *remote) Progress(ctx context.Context, request *pb.ProgressRequest) (*pb.ProgressResponse, error) {
 	feed, err := r.feed()
 	if err != nil {
 		return nil, err

@@ -16,8 +16,8 @@ import (
 
 // A Progressor is a Node that tells which folders it lists while Open waits for that.
 type Progressor interface {
-	// Progress tells the scans that the Open of a request waits for. It may be called while Open is.
-	Progress(context.Context, *pb.OpenRequest) (*pb.ProgressResponse, error)
+	// Progress tells the scans that the Open of a plan waits for. It may be called while Open is.
+	Progress(context.Context, *pb.ProgressRequest) (*pb.ProgressResponse, error)
 }
 
 const (
@@ -33,7 +33,7 @@ func (m *member) open(ctx context.Context, request *pb.OpenRequest) (*pb.OpenRes
 	}
 	asking, stop := context.WithCancel(ctx)
 	var asked sync.WaitGroup
-	asked.Go(func() { m.ask(asking, node, request) })
+	asked.Go(func() { m.ask(asking, node, &pb.ProgressRequest{Plan: request.GetPlan()}) })
 	r, err := m.node.Open(ctx, request)
 	stop()
 	asked.Wait()
@@ -41,7 +41,7 @@ func (m *member) open(ctx context.Context, request *pb.OpenRequest) (*pb.OpenRes
 }
 
 // ask asks a node for its progress until ctx ends; one that knows no such question is not asked again.
-func (m *member) ask(ctx context.Context, node Progressor, request *pb.OpenRequest) {
+func (m *member) ask(ctx context.Context, node Progressor, request *pb.ProgressRequest) {
 	wait := time.NewTimer(progressFirst)
 	defer wait.Stop()
 	for {

@@ -15,7 +15,7 @@ import (
 )
 
 // Progress implements the service Feed. Errors are gRPC status errors.
-func (s *Server) Progress(ctx context.Context, request *pb.OpenRequest) (*pb.ProgressResponse, error) {
+func (s *Server) Progress(ctx context.Context, request *pb.ProgressRequest) (*pb.ProgressResponse, error) {
 	scans, err := s.progress(ctx, request.GetPlan())
 	if err != nil {
 		return nil, toStatus(err)

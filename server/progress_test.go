@@ -44,7 +44,7 @@ func TestWhoHearsOfScans(t *testing.T) {
 		"a plan that is none":       {a, "{", 0, codes.InvalidArgument},
 		"a root that is not served": {a, `{"source": {"root": "none"}}`, 0, codes.PermissionDenied},
 	} {
-		r, err := pb.NewFeedClient(g.dial(c.shown)).Progress(c.context(t), &pb.OpenRequest{Plan: c.plan})
+		r, err := pb.NewFeedClient(g.dial(c.shown)).Progress(c.context(t), &pb.ProgressRequest{Plan: c.plan})
 		if status.Code(err) != c.code || len(r.GetScans()) != c.scans {
 			t.Errorf("%s: %v, %v", name, r, err)
 		}
@@ -59,7 +59,7 @@ func TestWhoHearsOfScans(t *testing.T) {
 	if err := <-opened; err != nil {
 		t.Error(err)
 	}
-	if r, err := pb.NewFeedClient(g.dial(a)).Progress(a.context(t), &pb.OpenRequest{Plan: plan}); err != nil || len(r.Scans) > 0 {
+	if r, err := pb.NewFeedClient(g.dial(a)).Progress(a.context(t), &pb.ProgressRequest{Plan: plan}); err != nil || len(r.Scans) > 0 {
 		t.Errorf("when it is over: %v, %v", r, err)
 	}
 }

@@ -593,6 +593,51 @@ func (x *OpenResponse) GetRevisions() *Revisions {
 	return nil
 }
 
+type ProgressRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The plan that Open was asked about.
+	Plan          string `protobuf:"bytes,1,opt,name=plan,proto3" json:"plan,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ProgressRequest) Reset() {
+	*x = ProgressRequest{}
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ProgressRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ProgressRequest) ProtoMessage() {}
+
+func (x *ProgressRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ProgressRequest.ProtoReflect.Descriptor instead.
+func (*ProgressRequest) Descriptor() ([]byte, []int) {
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *ProgressRequest) GetPlan() string {
+	if x != nil {
+		return x.Plan
+	}
+	return ""
+}
+
 type ProgressResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The folders being listed for that plan; none: the node waits for something else, or for nothing.
@@ -603,7 +648,7 @@ type ProgressResponse struct {
 
 func (x *ProgressResponse) Reset() {
 	*x = ProgressResponse{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[4]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -615,7 +660,7 @@ func (x *ProgressResponse) String() string {
 func (*ProgressResponse) ProtoMessage() {}
 
 func (x *ProgressResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[4]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -628,7 +673,7 @@ func (x *ProgressResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProgressResponse.ProtoReflect.Descriptor instead.
 func (*ProgressResponse) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{4}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *ProgressResponse) GetScans() []*Scan {
@@ -653,7 +698,7 @@ type Scan struct {
 
 func (x *Scan) Reset() {
 	*x = Scan{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[5]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -665,7 +710,7 @@ func (x *Scan) String() string {
 func (*Scan) ProtoMessage() {}
 
 func (x *Scan) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[5]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -678,7 +723,7 @@ func (x *Scan) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Scan.ProtoReflect.Descriptor instead.
 func (*Scan) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{5}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Scan) GetFolder() string {
@@ -722,7 +767,7 @@ type Class struct {
 
 func (x *Class) Reset() {
 	*x = Class{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[6]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -734,7 +779,7 @@ func (x *Class) String() string {
 func (*Class) ProtoMessage() {}
 
 func (x *Class) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[6]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -747,7 +792,7 @@ func (x *Class) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Class.ProtoReflect.Descriptor instead.
 func (*Class) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{6}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Class) GetName() []byte {
@@ -792,7 +837,7 @@ type Field struct {
 
 func (x *Field) Reset() {
 	*x = Field{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[7]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -804,7 +849,7 @@ func (x *Field) String() string {
 func (*Field) ProtoMessage() {}
 
 func (x *Field) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[7]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -817,7 +862,7 @@ func (x *Field) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Field.ProtoReflect.Descriptor instead.
 func (*Field) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{7}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Field) GetName() string {
@@ -880,7 +925,7 @@ type Op struct {
 
 func (x *Op) Reset() {
 	*x = Op{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[8]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -892,7 +937,7 @@ func (x *Op) String() string {
 func (*Op) ProtoMessage() {}
 
 func (x *Op) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[8]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -905,7 +950,7 @@ func (x *Op) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Op.ProtoReflect.Descriptor instead.
 func (*Op) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{8}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Op) GetName() string {
@@ -958,7 +1003,7 @@ type FetchRequest struct {
 
 func (x *FetchRequest) Reset() {
 	*x = FetchRequest{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[9]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -970,7 +1015,7 @@ func (x *FetchRequest) String() string {
 func (*FetchRequest) ProtoMessage() {}
 
 func (x *FetchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[9]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -983,7 +1028,7 @@ func (x *FetchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchRequest.ProtoReflect.Descriptor instead.
 func (*FetchRequest) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{9}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *FetchRequest) GetRequest() isFetchRequest_Request {
@@ -1076,7 +1121,7 @@ type Start struct {
 
 func (x *Start) Reset() {
 	*x = Start{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[10]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1088,7 +1133,7 @@ func (x *Start) String() string {
 func (*Start) ProtoMessage() {}
 
 func (x *Start) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[10]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1101,7 +1146,7 @@ func (x *Start) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Start.ProtoReflect.Descriptor instead.
 func (*Start) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{10}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Start) GetPlan() string {
@@ -1171,7 +1216,7 @@ type Want struct {
 
 func (x *Want) Reset() {
 	*x = Want{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[11]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1183,7 +1228,7 @@ func (x *Want) String() string {
 func (*Want) ProtoMessage() {}
 
 func (x *Want) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[11]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1196,7 +1241,7 @@ func (x *Want) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Want.ProtoReflect.Descriptor instead.
 func (*Want) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{11}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Want) GetId() uint64 {
@@ -1266,7 +1311,7 @@ type Name struct {
 
 func (x *Name) Reset() {
 	*x = Name{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[12]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1278,7 +1323,7 @@ func (x *Name) String() string {
 func (*Name) ProtoMessage() {}
 
 func (x *Name) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[12]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1291,7 +1336,7 @@ func (x *Name) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Name.ProtoReflect.Descriptor instead.
 func (*Name) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{12}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Name) GetEpoch() uint32 {
@@ -1360,7 +1405,7 @@ type Range struct {
 
 func (x *Range) Reset() {
 	*x = Range{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[13]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1372,7 +1417,7 @@ func (x *Range) String() string {
 func (*Range) ProtoMessage() {}
 
 func (x *Range) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[13]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1385,7 +1430,7 @@ func (x *Range) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Range.ProtoReflect.Descriptor instead.
 func (*Range) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{13}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Range) GetPosition() uint64 {
@@ -1414,7 +1459,7 @@ type List struct {
 
 func (x *List) Reset() {
 	*x = List{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[14]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1426,7 +1471,7 @@ func (x *List) String() string {
 func (*List) ProtoMessage() {}
 
 func (x *List) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[14]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1439,7 +1484,7 @@ func (x *List) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use List.ProtoReflect.Descriptor instead.
 func (*List) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{14}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *List) GetIndices() []uint64 {
@@ -1469,7 +1514,7 @@ type Cancel struct {
 
 func (x *Cancel) Reset() {
 	*x = Cancel{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[15]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1481,7 +1526,7 @@ func (x *Cancel) String() string {
 func (*Cancel) ProtoMessage() {}
 
 func (x *Cancel) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[15]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1494,7 +1539,7 @@ func (x *Cancel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cancel.ProtoReflect.Descriptor instead.
 func (*Cancel) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{15}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Cancel) GetId() uint64 {
@@ -1534,7 +1579,7 @@ type Pulse struct {
 
 func (x *Pulse) Reset() {
 	*x = Pulse{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[16]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1546,7 +1591,7 @@ func (x *Pulse) String() string {
 func (*Pulse) ProtoMessage() {}
 
 func (x *Pulse) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[16]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1559,7 +1604,7 @@ func (x *Pulse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pulse.ProtoReflect.Descriptor instead.
 func (*Pulse) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{16}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Pulse) GetRank() uint32 {
@@ -1636,7 +1681,7 @@ type Step struct {
 
 func (x *Step) Reset() {
 	*x = Step{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[17]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1648,7 +1693,7 @@ func (x *Step) String() string {
 func (*Step) ProtoMessage() {}
 
 func (x *Step) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[17]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1661,7 +1706,7 @@ func (x *Step) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Step.ProtoReflect.Descriptor instead.
 func (*Step) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{17}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Step) GetNumber() uint64 {
@@ -1721,7 +1766,7 @@ type FetchResponse struct {
 
 func (x *FetchResponse) Reset() {
 	*x = FetchResponse{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[18]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1733,7 +1778,7 @@ func (x *FetchResponse) String() string {
 func (*FetchResponse) ProtoMessage() {}
 
 func (x *FetchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[18]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1746,7 +1791,7 @@ func (x *FetchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchResponse.ProtoReflect.Descriptor instead.
 func (*FetchResponse) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{18}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *FetchResponse) GetId() uint64 {
@@ -1816,7 +1861,7 @@ type Header struct {
 
 func (x *Header) Reset() {
 	*x = Header{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[19]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1828,7 +1873,7 @@ func (x *Header) String() string {
 func (*Header) ProtoMessage() {}
 
 func (x *Header) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[19]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1841,7 +1886,7 @@ func (x *Header) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Header.ProtoReflect.Descriptor instead.
 func (*Header) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{19}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Header) GetFields() []*Field {
@@ -1899,7 +1944,7 @@ type SampleError struct {
 
 func (x *SampleError) Reset() {
 	*x = SampleError{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[20]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1911,7 +1956,7 @@ func (x *SampleError) String() string {
 func (*SampleError) ProtoMessage() {}
 
 func (x *SampleError) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[20]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1924,7 +1969,7 @@ func (x *SampleError) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SampleError.ProtoReflect.Descriptor instead.
 func (*SampleError) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{20}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *SampleError) GetOffset() uint32 {
@@ -1996,7 +2041,7 @@ type Failure struct {
 
 func (x *Failure) Reset() {
 	*x = Failure{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[21]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2008,7 +2053,7 @@ func (x *Failure) String() string {
 func (*Failure) ProtoMessage() {}
 
 func (x *Failure) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[21]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2021,7 +2066,7 @@ func (x *Failure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failure.ProtoReflect.Descriptor instead.
 func (*Failure) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{21}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Failure) GetCode() int32 {
@@ -2091,7 +2136,7 @@ type Notice struct {
 
 func (x *Notice) Reset() {
 	*x = Notice{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[22]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2103,7 +2148,7 @@ func (x *Notice) String() string {
 func (*Notice) ProtoMessage() {}
 
 func (x *Notice) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[22]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2116,7 +2161,7 @@ func (x *Notice) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Notice.ProtoReflect.Descriptor instead.
 func (*Notice) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{22}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Notice) GetDraining() bool {
@@ -2183,7 +2228,7 @@ type ReplayRequest struct {
 
 func (x *ReplayRequest) Reset() {
 	*x = ReplayRequest{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[23]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2195,7 +2240,7 @@ func (x *ReplayRequest) String() string {
 func (*ReplayRequest) ProtoMessage() {}
 
 func (x *ReplayRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[23]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2208,7 +2253,7 @@ func (x *ReplayRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplayRequest.ProtoReflect.Descriptor instead.
 func (*ReplayRequest) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{23}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *ReplayRequest) GetPlan() string {
@@ -2255,7 +2300,7 @@ type ReplayResponse struct {
 
 func (x *ReplayResponse) Reset() {
 	*x = ReplayResponse{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[24]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2267,7 +2312,7 @@ func (x *ReplayResponse) String() string {
 func (*ReplayResponse) ProtoMessage() {}
 
 func (x *ReplayResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[24]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2280,7 +2325,7 @@ func (x *ReplayResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplayResponse.ProtoReflect.Descriptor instead.
 func (*ReplayResponse) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{24}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *ReplayResponse) GetSamples() []*Sample {
@@ -2313,7 +2358,7 @@ type Sample struct {
 
 func (x *Sample) Reset() {
 	*x = Sample{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[25]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2325,7 +2370,7 @@ func (x *Sample) String() string {
 func (*Sample) ProtoMessage() {}
 
 func (x *Sample) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[25]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2338,7 +2383,7 @@ func (x *Sample) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Sample.ProtoReflect.Descriptor instead.
 func (*Sample) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{25}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Sample) GetKey() []byte {
@@ -2425,7 +2470,7 @@ type Draw struct {
 
 func (x *Draw) Reset() {
 	*x = Draw{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[26]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2437,7 +2482,7 @@ func (x *Draw) String() string {
 func (*Draw) ProtoMessage() {}
 
 func (x *Draw) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[26]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2450,7 +2495,7 @@ func (x *Draw) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Draw.ProtoReflect.Descriptor instead.
 func (*Draw) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{26}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Draw) GetOp() string {
@@ -2484,7 +2529,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[27]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2496,7 +2541,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[27]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2509,7 +2554,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{27}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *WatchRequest) GetInterval() *durationpb.Duration {
@@ -2534,7 +2579,7 @@ type WatchResponse struct {
 
 func (x *WatchResponse) Reset() {
 	*x = WatchResponse{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[28]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2546,7 +2591,7 @@ func (x *WatchResponse) String() string {
 func (*WatchResponse) ProtoMessage() {}
 
 func (x *WatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[28]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2559,7 +2604,7 @@ func (x *WatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchResponse.ProtoReflect.Descriptor instead.
 func (*WatchResponse) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{28}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *WatchResponse) GetProcess() *Process {
@@ -2616,7 +2661,7 @@ type Process struct {
 
 func (x *Process) Reset() {
 	*x = Process{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[29]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2628,7 +2673,7 @@ func (x *Process) String() string {
 func (*Process) ProtoMessage() {}
 
 func (x *Process) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[29]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2641,7 +2686,7 @@ func (x *Process) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Process.ProtoReflect.Descriptor instead.
 func (*Process) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{29}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Process) GetHost() string {
@@ -2762,7 +2807,7 @@ type JobStatus struct {
 
 func (x *JobStatus) Reset() {
 	*x = JobStatus{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[30]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2774,7 +2819,7 @@ func (x *JobStatus) String() string {
 func (*JobStatus) ProtoMessage() {}
 
 func (x *JobStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[30]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2787,7 +2832,7 @@ func (x *JobStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobStatus.ProtoReflect.Descriptor instead.
 func (*JobStatus) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{30}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *JobStatus) GetJob() string {
@@ -2925,7 +2970,7 @@ type RankStatus struct {
 
 func (x *RankStatus) Reset() {
 	*x = RankStatus{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[31]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2937,7 +2982,7 @@ func (x *RankStatus) String() string {
 func (*RankStatus) ProtoMessage() {}
 
 func (x *RankStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[31]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2950,7 +2995,7 @@ func (x *RankStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RankStatus.ProtoReflect.Descriptor instead.
 func (*RankStatus) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{31}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *RankStatus) GetRank() uint32 {
@@ -3084,7 +3129,7 @@ type Effort struct {
 
 func (x *Effort) Reset() {
 	*x = Effort{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[32]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3096,7 +3141,7 @@ func (x *Effort) String() string {
 func (*Effort) ProtoMessage() {}
 
 func (x *Effort) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[32]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3109,7 +3154,7 @@ func (x *Effort) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Effort.ProtoReflect.Descriptor instead.
 func (*Effort) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{32}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Effort) GetBatches() uint64 {
@@ -3179,7 +3224,7 @@ type Attempt struct {
 
 func (x *Attempt) Reset() {
 	*x = Attempt{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[33]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3191,7 +3236,7 @@ func (x *Attempt) String() string {
 func (*Attempt) ProtoMessage() {}
 
 func (x *Attempt) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[33]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3204,7 +3249,7 @@ func (x *Attempt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Attempt.ProtoReflect.Descriptor instead.
 func (*Attempt) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{33}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Attempt) GetBatch() uint64 {
@@ -3276,7 +3321,7 @@ type NodeStatus struct {
 
 func (x *NodeStatus) Reset() {
 	*x = NodeStatus{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[34]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3288,7 +3333,7 @@ func (x *NodeStatus) String() string {
 func (*NodeStatus) ProtoMessage() {}
 
 func (x *NodeStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[34]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3301,7 +3346,7 @@ func (x *NodeStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeStatus.ProtoReflect.Descriptor instead.
 func (*NodeStatus) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{34}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *NodeStatus) GetAddr() string {
@@ -3426,7 +3471,7 @@ type GpuStatus struct {
 
 func (x *GpuStatus) Reset() {
 	*x = GpuStatus{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[35]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3438,7 +3483,7 @@ func (x *GpuStatus) String() string {
 func (*GpuStatus) ProtoMessage() {}
 
 func (x *GpuStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[35]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3451,7 +3496,7 @@ func (x *GpuStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GpuStatus.ProtoReflect.Descriptor instead.
 func (*GpuStatus) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{35}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *GpuStatus) GetHost() string {
@@ -3549,7 +3594,7 @@ type GpuProcess struct {
 
 func (x *GpuProcess) Reset() {
 	*x = GpuProcess{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[36]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3561,7 +3606,7 @@ func (x *GpuProcess) String() string {
 func (*GpuProcess) ProtoMessage() {}
 
 func (x *GpuProcess) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[36]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3574,7 +3619,7 @@ func (x *GpuProcess) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GpuProcess.ProtoReflect.Descriptor instead.
 func (*GpuProcess) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{36}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *GpuProcess) GetPid() uint32 {
@@ -3645,7 +3690,9 @@ const file_feedwater_v1_feedwater_proto_rawDesc = "" +
 	"\akernels\x18\f \x01(\tR\akernels\x12\x18\n" +
 	"\aworkers\x18\r \x01(\rR\aworkers\x12\x1a\n" +
 	"\bprotocol\x18\x0e \x01(\rR\bprotocol\x125\n" +
-	"\trevisions\x18\x0f \x01(\v2\x17.feedwater.v1.RevisionsR\trevisions\"<\n" +
+	"\trevisions\x18\x0f \x01(\v2\x17.feedwater.v1.RevisionsR\trevisions\"%\n" +
+	"\x0fProgressRequest\x12\x12\n" +
+	"\x04plan\x18\x01 \x01(\tR\x04plan\"<\n" +
 	"\x10ProgressResponse\x12(\n" +
 	"\x05scans\x18\x01 \x03(\v2\x12.feedwater.v1.ScanR\x05scans\"\x93\x01\n" +
 	"\x04Scan\x12\x16\n" +
@@ -3956,10 +4003,10 @@ const file_feedwater_v1_feedwater_proto_rawDesc = "" +
 	"\x10REASON_CANCELLED\x10\x0e\x12\x12\n" +
 	"\x0eREASON_STALLED\x10\x0f\x12\x12\n" +
 	"\x0eREASON_VERSION\x10\x10\x12\x13\n" +
-	"\x0fREASON_REVISION\x10\x112\xdb\x02\n" +
+	"\x0fREASON_REVISION\x10\x112\xdf\x02\n" +
 	"\x04Feed\x12=\n" +
-	"\x04Open\x12\x19.feedwater.v1.OpenRequest\x1a\x1a.feedwater.v1.OpenResponse\x12E\n" +
-	"\bProgress\x12\x19.feedwater.v1.OpenRequest\x1a\x1e.feedwater.v1.ProgressResponse\x12D\n" +
+	"\x04Open\x12\x19.feedwater.v1.OpenRequest\x1a\x1a.feedwater.v1.OpenResponse\x12I\n" +
+	"\bProgress\x12\x1d.feedwater.v1.ProgressRequest\x1a\x1e.feedwater.v1.ProgressResponse\x12D\n" +
 	"\x05Fetch\x12\x1a.feedwater.v1.FetchRequest\x1a\x1b.feedwater.v1.FetchResponse(\x010\x01\x12C\n" +
 	"\x06Replay\x12\x1b.feedwater.v1.ReplayRequest\x1a\x1c.feedwater.v1.ReplayResponse\x12B\n" +
 	"\x05Watch\x12\x1a.feedwater.v1.WatchRequest\x1a\x1b.feedwater.v1.WatchResponse0\x01B\xb5\x01\n" +
@@ -3978,7 +4025,7 @@ func file_feedwater_v1_feedwater_proto_rawDescGZIP() []byte {
 }
 
 var file_feedwater_v1_feedwater_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_feedwater_v1_feedwater_proto_msgTypes = make([]protoimpl.MessageInfo, 41)
+var file_feedwater_v1_feedwater_proto_msgTypes = make([]protoimpl.MessageInfo, 42)
 var file_feedwater_v1_feedwater_proto_goTypes = []any{
 	(CancelReason)(0),           // 0: feedwater.v1.CancelReason
 	(Reason)(0),                 // 1: feedwater.v1.Reason
@@ -3986,110 +4033,111 @@ var file_feedwater_v1_feedwater_proto_goTypes = []any{
 	(*Revisions)(nil),           // 3: feedwater.v1.Revisions
 	(*Trainer)(nil),             // 4: feedwater.v1.Trainer
 	(*OpenResponse)(nil),        // 5: feedwater.v1.OpenResponse
-	(*ProgressResponse)(nil),    // 6: feedwater.v1.ProgressResponse
-	(*Scan)(nil),                // 7: feedwater.v1.Scan
-	(*Class)(nil),               // 8: feedwater.v1.Class
-	(*Field)(nil),               // 9: feedwater.v1.Field
-	(*Op)(nil),                  // 10: feedwater.v1.Op
-	(*FetchRequest)(nil),        // 11: feedwater.v1.FetchRequest
-	(*Start)(nil),               // 12: feedwater.v1.Start
-	(*Want)(nil),                // 13: feedwater.v1.Want
-	(*Name)(nil),                // 14: feedwater.v1.Name
-	(*Range)(nil),               // 15: feedwater.v1.Range
-	(*List)(nil),                // 16: feedwater.v1.List
-	(*Cancel)(nil),              // 17: feedwater.v1.Cancel
-	(*Pulse)(nil),               // 18: feedwater.v1.Pulse
-	(*Step)(nil),                // 19: feedwater.v1.Step
-	(*FetchResponse)(nil),       // 20: feedwater.v1.FetchResponse
-	(*Header)(nil),              // 21: feedwater.v1.Header
-	(*SampleError)(nil),         // 22: feedwater.v1.SampleError
-	(*Failure)(nil),             // 23: feedwater.v1.Failure
-	(*Notice)(nil),              // 24: feedwater.v1.Notice
-	(*ReplayRequest)(nil),       // 25: feedwater.v1.ReplayRequest
-	(*ReplayResponse)(nil),      // 26: feedwater.v1.ReplayResponse
-	(*Sample)(nil),              // 27: feedwater.v1.Sample
-	(*Draw)(nil),                // 28: feedwater.v1.Draw
-	(*WatchRequest)(nil),        // 29: feedwater.v1.WatchRequest
-	(*WatchResponse)(nil),       // 30: feedwater.v1.WatchResponse
-	(*Process)(nil),             // 31: feedwater.v1.Process
-	(*JobStatus)(nil),           // 32: feedwater.v1.JobStatus
-	(*RankStatus)(nil),          // 33: feedwater.v1.RankStatus
-	(*Effort)(nil),              // 34: feedwater.v1.Effort
-	(*Attempt)(nil),             // 35: feedwater.v1.Attempt
-	(*NodeStatus)(nil),          // 36: feedwater.v1.NodeStatus
-	(*GpuStatus)(nil),           // 37: feedwater.v1.GpuStatus
-	(*GpuProcess)(nil),          // 38: feedwater.v1.GpuProcess
-	nil,                         // 39: feedwater.v1.Revisions.PlanEntry
-	nil,                         // 40: feedwater.v1.Revisions.CodecsEntry
-	nil,                         // 41: feedwater.v1.Trainer.UnitsEntry
-	nil,                         // 42: feedwater.v1.Failure.MetadataEntry
-	(*durationpb.Duration)(nil), // 43: google.protobuf.Duration
+	(*ProgressRequest)(nil),     // 6: feedwater.v1.ProgressRequest
+	(*ProgressResponse)(nil),    // 7: feedwater.v1.ProgressResponse
+	(*Scan)(nil),                // 8: feedwater.v1.Scan
+	(*Class)(nil),               // 9: feedwater.v1.Class
+	(*Field)(nil),               // 10: feedwater.v1.Field
+	(*Op)(nil),                  // 11: feedwater.v1.Op
+	(*FetchRequest)(nil),        // 12: feedwater.v1.FetchRequest
+	(*Start)(nil),               // 13: feedwater.v1.Start
+	(*Want)(nil),                // 14: feedwater.v1.Want
+	(*Name)(nil),                // 15: feedwater.v1.Name
+	(*Range)(nil),               // 16: feedwater.v1.Range
+	(*List)(nil),                // 17: feedwater.v1.List
+	(*Cancel)(nil),              // 18: feedwater.v1.Cancel
+	(*Pulse)(nil),               // 19: feedwater.v1.Pulse
+	(*Step)(nil),                // 20: feedwater.v1.Step
+	(*FetchResponse)(nil),       // 21: feedwater.v1.FetchResponse
+	(*Header)(nil),              // 22: feedwater.v1.Header
+	(*SampleError)(nil),         // 23: feedwater.v1.SampleError
+	(*Failure)(nil),             // 24: feedwater.v1.Failure
+	(*Notice)(nil),              // 25: feedwater.v1.Notice
+	(*ReplayRequest)(nil),       // 26: feedwater.v1.ReplayRequest
+	(*ReplayResponse)(nil),      // 27: feedwater.v1.ReplayResponse
+	(*Sample)(nil),              // 28: feedwater.v1.Sample
+	(*Draw)(nil),                // 29: feedwater.v1.Draw
+	(*WatchRequest)(nil),        // 30: feedwater.v1.WatchRequest
+	(*WatchResponse)(nil),       // 31: feedwater.v1.WatchResponse
+	(*Process)(nil),             // 32: feedwater.v1.Process
+	(*JobStatus)(nil),           // 33: feedwater.v1.JobStatus
+	(*RankStatus)(nil),          // 34: feedwater.v1.RankStatus
+	(*Effort)(nil),              // 35: feedwater.v1.Effort
+	(*Attempt)(nil),             // 36: feedwater.v1.Attempt
+	(*NodeStatus)(nil),          // 37: feedwater.v1.NodeStatus
+	(*GpuStatus)(nil),           // 38: feedwater.v1.GpuStatus
+	(*GpuProcess)(nil),          // 39: feedwater.v1.GpuProcess
+	nil,                         // 40: feedwater.v1.Revisions.PlanEntry
+	nil,                         // 41: feedwater.v1.Revisions.CodecsEntry
+	nil,                         // 42: feedwater.v1.Trainer.UnitsEntry
+	nil,                         // 43: feedwater.v1.Failure.MetadataEntry
+	(*durationpb.Duration)(nil), // 44: google.protobuf.Duration
 }
 var file_feedwater_v1_feedwater_proto_depIdxs = []int32{
 	3,  // 0: feedwater.v1.OpenRequest.revisions:type_name -> feedwater.v1.Revisions
 	4,  // 1: feedwater.v1.OpenRequest.trainer:type_name -> feedwater.v1.Trainer
-	39, // 2: feedwater.v1.Revisions.plan:type_name -> feedwater.v1.Revisions.PlanEntry
-	40, // 3: feedwater.v1.Revisions.codecs:type_name -> feedwater.v1.Revisions.CodecsEntry
-	41, // 4: feedwater.v1.Trainer.units:type_name -> feedwater.v1.Trainer.UnitsEntry
-	8,  // 5: feedwater.v1.OpenResponse.classes:type_name -> feedwater.v1.Class
-	9,  // 6: feedwater.v1.OpenResponse.fields:type_name -> feedwater.v1.Field
-	10, // 7: feedwater.v1.OpenResponse.ops:type_name -> feedwater.v1.Op
+	40, // 2: feedwater.v1.Revisions.plan:type_name -> feedwater.v1.Revisions.PlanEntry
+	41, // 3: feedwater.v1.Revisions.codecs:type_name -> feedwater.v1.Revisions.CodecsEntry
+	42, // 4: feedwater.v1.Trainer.units:type_name -> feedwater.v1.Trainer.UnitsEntry
+	9,  // 5: feedwater.v1.OpenResponse.classes:type_name -> feedwater.v1.Class
+	10, // 6: feedwater.v1.OpenResponse.fields:type_name -> feedwater.v1.Field
+	11, // 7: feedwater.v1.OpenResponse.ops:type_name -> feedwater.v1.Op
 	3,  // 8: feedwater.v1.OpenResponse.revisions:type_name -> feedwater.v1.Revisions
-	7,  // 9: feedwater.v1.ProgressResponse.scans:type_name -> feedwater.v1.Scan
-	43, // 10: feedwater.v1.Scan.running:type_name -> google.protobuf.Duration
-	12, // 11: feedwater.v1.FetchRequest.start:type_name -> feedwater.v1.Start
-	13, // 12: feedwater.v1.FetchRequest.want:type_name -> feedwater.v1.Want
-	17, // 13: feedwater.v1.FetchRequest.cancel:type_name -> feedwater.v1.Cancel
-	18, // 14: feedwater.v1.FetchRequest.pulse:type_name -> feedwater.v1.Pulse
+	8,  // 9: feedwater.v1.ProgressResponse.scans:type_name -> feedwater.v1.Scan
+	44, // 10: feedwater.v1.Scan.running:type_name -> google.protobuf.Duration
+	13, // 11: feedwater.v1.FetchRequest.start:type_name -> feedwater.v1.Start
+	14, // 12: feedwater.v1.FetchRequest.want:type_name -> feedwater.v1.Want
+	18, // 13: feedwater.v1.FetchRequest.cancel:type_name -> feedwater.v1.Cancel
+	19, // 14: feedwater.v1.FetchRequest.pulse:type_name -> feedwater.v1.Pulse
 	3,  // 15: feedwater.v1.Start.revisions:type_name -> feedwater.v1.Revisions
 	4,  // 16: feedwater.v1.Start.trainer:type_name -> feedwater.v1.Trainer
-	14, // 17: feedwater.v1.Want.name:type_name -> feedwater.v1.Name
-	43, // 18: feedwater.v1.Want.due:type_name -> google.protobuf.Duration
-	43, // 19: feedwater.v1.Want.deadline:type_name -> google.protobuf.Duration
-	15, // 20: feedwater.v1.Name.range:type_name -> feedwater.v1.Range
-	16, // 21: feedwater.v1.Name.list:type_name -> feedwater.v1.List
+	15, // 17: feedwater.v1.Want.name:type_name -> feedwater.v1.Name
+	44, // 18: feedwater.v1.Want.due:type_name -> google.protobuf.Duration
+	44, // 19: feedwater.v1.Want.deadline:type_name -> google.protobuf.Duration
+	16, // 20: feedwater.v1.Name.range:type_name -> feedwater.v1.Range
+	17, // 21: feedwater.v1.Name.list:type_name -> feedwater.v1.List
 	0,  // 22: feedwater.v1.Cancel.reason:type_name -> feedwater.v1.CancelReason
-	19, // 23: feedwater.v1.Pulse.steps:type_name -> feedwater.v1.Step
-	43, // 24: feedwater.v1.Pulse.blocked:type_name -> google.protobuf.Duration
-	21, // 25: feedwater.v1.FetchResponse.header:type_name -> feedwater.v1.Header
-	23, // 26: feedwater.v1.FetchResponse.failure:type_name -> feedwater.v1.Failure
-	24, // 27: feedwater.v1.FetchResponse.notice:type_name -> feedwater.v1.Notice
-	9,  // 28: feedwater.v1.Header.fields:type_name -> feedwater.v1.Field
-	22, // 29: feedwater.v1.Header.errors:type_name -> feedwater.v1.SampleError
-	22, // 30: feedwater.v1.Failure.sample_error:type_name -> feedwater.v1.SampleError
-	43, // 31: feedwater.v1.Failure.retry_after:type_name -> google.protobuf.Duration
+	20, // 23: feedwater.v1.Pulse.steps:type_name -> feedwater.v1.Step
+	44, // 24: feedwater.v1.Pulse.blocked:type_name -> google.protobuf.Duration
+	22, // 25: feedwater.v1.FetchResponse.header:type_name -> feedwater.v1.Header
+	24, // 26: feedwater.v1.FetchResponse.failure:type_name -> feedwater.v1.Failure
+	25, // 27: feedwater.v1.FetchResponse.notice:type_name -> feedwater.v1.Notice
+	10, // 28: feedwater.v1.Header.fields:type_name -> feedwater.v1.Field
+	23, // 29: feedwater.v1.Header.errors:type_name -> feedwater.v1.SampleError
+	23, // 30: feedwater.v1.Failure.sample_error:type_name -> feedwater.v1.SampleError
+	44, // 31: feedwater.v1.Failure.retry_after:type_name -> google.protobuf.Duration
 	1,  // 32: feedwater.v1.Failure.reason:type_name -> feedwater.v1.Reason
-	42, // 33: feedwater.v1.Failure.metadata:type_name -> feedwater.v1.Failure.MetadataEntry
-	14, // 34: feedwater.v1.ReplayRequest.name:type_name -> feedwater.v1.Name
+	43, // 33: feedwater.v1.Failure.metadata:type_name -> feedwater.v1.Failure.MetadataEntry
+	15, // 34: feedwater.v1.ReplayRequest.name:type_name -> feedwater.v1.Name
 	3,  // 35: feedwater.v1.ReplayRequest.revisions:type_name -> feedwater.v1.Revisions
-	27, // 36: feedwater.v1.ReplayResponse.samples:type_name -> feedwater.v1.Sample
-	28, // 37: feedwater.v1.Sample.draws:type_name -> feedwater.v1.Draw
-	22, // 38: feedwater.v1.Sample.error:type_name -> feedwater.v1.SampleError
-	43, // 39: feedwater.v1.WatchRequest.interval:type_name -> google.protobuf.Duration
-	31, // 40: feedwater.v1.WatchResponse.process:type_name -> feedwater.v1.Process
-	32, // 41: feedwater.v1.WatchResponse.jobs:type_name -> feedwater.v1.JobStatus
-	36, // 42: feedwater.v1.WatchResponse.nodes:type_name -> feedwater.v1.NodeStatus
-	37, // 43: feedwater.v1.WatchResponse.gpus:type_name -> feedwater.v1.GpuStatus
-	43, // 44: feedwater.v1.Process.uptime:type_name -> google.protobuf.Duration
-	33, // 45: feedwater.v1.JobStatus.ranks:type_name -> feedwater.v1.RankStatus
-	43, // 46: feedwater.v1.RankStatus.blocked:type_name -> google.protobuf.Duration
-	43, // 47: feedwater.v1.RankStatus.silent:type_name -> google.protobuf.Duration
-	35, // 48: feedwater.v1.RankStatus.attempts:type_name -> feedwater.v1.Attempt
-	34, // 49: feedwater.v1.RankStatus.effort:type_name -> feedwater.v1.Effort
-	43, // 50: feedwater.v1.Attempt.sent:type_name -> google.protobuf.Duration
-	43, // 51: feedwater.v1.Attempt.ended:type_name -> google.protobuf.Duration
-	7,  // 52: feedwater.v1.NodeStatus.scans:type_name -> feedwater.v1.Scan
-	38, // 53: feedwater.v1.GpuStatus.processes:type_name -> feedwater.v1.GpuProcess
+	28, // 36: feedwater.v1.ReplayResponse.samples:type_name -> feedwater.v1.Sample
+	29, // 37: feedwater.v1.Sample.draws:type_name -> feedwater.v1.Draw
+	23, // 38: feedwater.v1.Sample.error:type_name -> feedwater.v1.SampleError
+	44, // 39: feedwater.v1.WatchRequest.interval:type_name -> google.protobuf.Duration
+	32, // 40: feedwater.v1.WatchResponse.process:type_name -> feedwater.v1.Process
+	33, // 41: feedwater.v1.WatchResponse.jobs:type_name -> feedwater.v1.JobStatus
+	37, // 42: feedwater.v1.WatchResponse.nodes:type_name -> feedwater.v1.NodeStatus
+	38, // 43: feedwater.v1.WatchResponse.gpus:type_name -> feedwater.v1.GpuStatus
+	44, // 44: feedwater.v1.Process.uptime:type_name -> google.protobuf.Duration
+	34, // 45: feedwater.v1.JobStatus.ranks:type_name -> feedwater.v1.RankStatus
+	44, // 46: feedwater.v1.RankStatus.blocked:type_name -> google.protobuf.Duration
+	44, // 47: feedwater.v1.RankStatus.silent:type_name -> google.protobuf.Duration
+	36, // 48: feedwater.v1.RankStatus.attempts:type_name -> feedwater.v1.Attempt
+	35, // 49: feedwater.v1.RankStatus.effort:type_name -> feedwater.v1.Effort
+	44, // 50: feedwater.v1.Attempt.sent:type_name -> google.protobuf.Duration
+	44, // 51: feedwater.v1.Attempt.ended:type_name -> google.protobuf.Duration
+	8,  // 52: feedwater.v1.NodeStatus.scans:type_name -> feedwater.v1.Scan
+	39, // 53: feedwater.v1.GpuStatus.processes:type_name -> feedwater.v1.GpuProcess
 	2,  // 54: feedwater.v1.Feed.Open:input_type -> feedwater.v1.OpenRequest
-	2,  // 55: feedwater.v1.Feed.Progress:input_type -> feedwater.v1.OpenRequest
-	11, // 56: feedwater.v1.Feed.Fetch:input_type -> feedwater.v1.FetchRequest
-	25, // 57: feedwater.v1.Feed.Replay:input_type -> feedwater.v1.ReplayRequest
-	29, // 58: feedwater.v1.Feed.Watch:input_type -> feedwater.v1.WatchRequest
+	6,  // 55: feedwater.v1.Feed.Progress:input_type -> feedwater.v1.ProgressRequest
+	12, // 56: feedwater.v1.Feed.Fetch:input_type -> feedwater.v1.FetchRequest
+	26, // 57: feedwater.v1.Feed.Replay:input_type -> feedwater.v1.ReplayRequest
+	30, // 58: feedwater.v1.Feed.Watch:input_type -> feedwater.v1.WatchRequest
 	5,  // 59: feedwater.v1.Feed.Open:output_type -> feedwater.v1.OpenResponse
-	6,  // 60: feedwater.v1.Feed.Progress:output_type -> feedwater.v1.ProgressResponse
-	20, // 61: feedwater.v1.Feed.Fetch:output_type -> feedwater.v1.FetchResponse
-	26, // 62: feedwater.v1.Feed.Replay:output_type -> feedwater.v1.ReplayResponse
-	30, // 63: feedwater.v1.Feed.Watch:output_type -> feedwater.v1.WatchResponse
+	7,  // 60: feedwater.v1.Feed.Progress:output_type -> feedwater.v1.ProgressResponse
+	21, // 61: feedwater.v1.Feed.Fetch:output_type -> feedwater.v1.FetchResponse
+	27, // 62: feedwater.v1.Feed.Replay:output_type -> feedwater.v1.ReplayResponse
+	31, // 63: feedwater.v1.Feed.Watch:output_type -> feedwater.v1.WatchResponse
 	59, // [59:64] is the sub-list for method output_type
 	54, // [54:59] is the sub-list for method input_type
 	54, // [54:54] is the sub-list for extension type_name
@@ -4102,30 +4150,30 @@ func file_feedwater_v1_feedwater_proto_init() {
 	if File_feedwater_v1_feedwater_proto != nil {
 		return
 	}
-	file_feedwater_v1_feedwater_proto_msgTypes[9].OneofWrappers = []any{
+	file_feedwater_v1_feedwater_proto_msgTypes[10].OneofWrappers = []any{
 		(*FetchRequest_Start)(nil),
 		(*FetchRequest_Want)(nil),
 		(*FetchRequest_Cancel)(nil),
 		(*FetchRequest_Pulse)(nil),
 	}
-	file_feedwater_v1_feedwater_proto_msgTypes[12].OneofWrappers = []any{
+	file_feedwater_v1_feedwater_proto_msgTypes[13].OneofWrappers = []any{
 		(*Name_Range)(nil),
 		(*Name_List)(nil),
 	}
-	file_feedwater_v1_feedwater_proto_msgTypes[17].OneofWrappers = []any{}
-	file_feedwater_v1_feedwater_proto_msgTypes[29].OneofWrappers = []any{}
+	file_feedwater_v1_feedwater_proto_msgTypes[18].OneofWrappers = []any{}
 	file_feedwater_v1_feedwater_proto_msgTypes[30].OneofWrappers = []any{}
 	file_feedwater_v1_feedwater_proto_msgTypes[31].OneofWrappers = []any{}
-	file_feedwater_v1_feedwater_proto_msgTypes[34].OneofWrappers = []any{}
+	file_feedwater_v1_feedwater_proto_msgTypes[32].OneofWrappers = []any{}
 	file_feedwater_v1_feedwater_proto_msgTypes[35].OneofWrappers = []any{}
 	file_feedwater_v1_feedwater_proto_msgTypes[36].OneofWrappers = []any{}
+	file_feedwater_v1_feedwater_proto_msgTypes[37].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_feedwater_v1_feedwater_proto_rawDesc), len(file_feedwater_v1_feedwater_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   41,
+			NumMessages:   42,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -56,7 +56,7 @@ type FeedClient interface {
 	// Open checks a plan against this node's data and tells what its batches will look like. It makes no batch.
 	Open(ctx context.Context, in *OpenRequest, opts ...grpc.CallOption) (*OpenResponse, error)
 	// Progress tells what an Open that is not answered yet waits for: a node lists the files of a data set before it answers.
-	Progress(ctx context.Context, in *OpenRequest, opts ...grpc.CallOption) (*ProgressResponse, error)
+	Progress(ctx context.Context, in *ProgressRequest, opts ...grpc.CallOption) (*ProgressResponse, error)
 	// Fetch is one long-lived stream per trainer and node. The first request is a Start; then wants go one way and
 	// batches come back the other way, in pieces, in whatever order they become ready.
 	Fetch(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[FetchRequest, FetchResponse], error)
@@ -84,7 +84,7 @@ func (c *feedClient) Open(ctx context.Context, in *OpenRequest, opts ...grpc.Cal
 	return out, nil
 }
 
-func (c *feedClient) Progress(ctx context.Context, in *OpenRequest, opts ...grpc.CallOption) (*ProgressResponse, error) {
+func (c *feedClient) Progress(ctx context.Context, in *ProgressRequest, opts ...grpc.CallOption) (*ProgressResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(ProgressResponse)
 	err := c.cc.Invoke(ctx, Feed_Progress_FullMethodName, in, out, cOpts...)
@@ -156,7 +156,7 @@ type FeedServer interface {
 	// Open checks a plan against this node's data and tells what its batches will look like. It makes no batch.
 	Open(context.Context, *OpenRequest) (*OpenResponse, error)
 	// Progress tells what an Open that is not answered yet waits for: a node lists the files of a data set before it answers.
-	Progress(context.Context, *OpenRequest) (*ProgressResponse, error)
+	Progress(context.Context, *ProgressRequest) (*ProgressResponse, error)
 	// Fetch is one long-lived stream per trainer and node. The first request is a Start; then wants go one way and
 	// batches come back the other way, in pieces, in whatever order they become ready.
 	Fetch(grpc.BidiStreamingServer[FetchRequest, FetchResponse]) error
@@ -177,7 +177,7 @@ type UnimplementedFeedServer struct{}
 func (UnimplementedFeedServer) Open(context.Context, *OpenRequest) (*OpenResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Open not implemented")
 }
-func (UnimplementedFeedServer) Progress(context.Context, *OpenRequest) (*ProgressResponse, error) {
+func (UnimplementedFeedServer) Progress(context.Context, *ProgressRequest) (*ProgressResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Progress not implemented")
 }
 func (UnimplementedFeedServer) Fetch(grpc.BidiStreamingServer[FetchRequest, FetchResponse]) error {
@@ -229,7 +229,7 @@ func _Feed_Open_Handler(srv interface{}, ctx context.Context, dec func(interface
 }
 
 func _Feed_Progress_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
-	in := new(OpenRequest)
+	in := new(ProgressRequest)
 	if err := dec(in); err != nil {
 		return nil, err
 	}
@@ -241,7 +241,7 @@ func _Feed_Progress_Handler(srv interface{}, ctx context.Context, dec func(inter
 		FullMethod: Feed_Progress_FullMethodName,
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
-		return srv.(FeedServer).Progress(ctx, req.(*OpenRequest))
+		return srv.(FeedServer).Progress(ctx, req.(*ProgressRequest))
 	}
 	return interceptor(ctx, in, info, handler)
 }
