@@ -14,15 +14,24 @@ __all__ = ["imported_torch", "lasting", "on_cpu"]
 
 def imported_torch() -> Any:
     """torch if the program has imported it; None too while another thread is at it, when half of it is there."""
+    global _whole
     torch = sys.modules.get("torch")
-    return None if getattr(getattr(torch, "__spec__", None), "_initializing", False) else torch
+    if torch is not _whole and not getattr(getattr(torch, "__spec__", None), "_initializing", False):
+        _whole = torch
+    return torch if torch is _whole else None
+
+
+_whole: Any = None
+"""What was no half when it was last looked at."""
+
+NOTHING = nullcontext()
 
 
 def lasting() -> AbstractContextManager[Any]:
     """Tensors made inside may be saved for a backward and changed in place, also by who is in inference mode."""
     torch = imported_torch()
     if torch is None or not torch.is_inference_mode_enabled():
-        return nullcontext()
+        return NOTHING
     return torch.inference_mode(False)  # type: ignore[no-any-return]
 
 
