@@ -20,7 +20,7 @@ type want struct {
 	id        uint64
 	arrived   time.Time
 	due       time.Time
-	slots     []*slot // the last one holds the batch
+	slots     []*Slot // the last one holds the batch
 	charged   atomic.Int64
 	begun     atomic.Bool
 	deadline  *time.Timer // nil: none
@@ -57,7 +57,7 @@ func (t *stream) accept(r *pb.Want) error {
 		t.job.refused(r.GetTraceparent(), w.arrived, err)
 		return t.refuse(w, err)
 	}
-	w.inner = Want{Dst: w.slots[0].buf, Checksum: true, Step: r.GetStep(), Due: w.due, Traceparent: r.GetTraceparent()}
+	w.inner = Want{Dst: w.slots[0].Bytes, Checksum: true, Step: r.GetStep(), Due: w.due, Traceparent: r.GetTraceparent()}
 	w.inner.Grow = func(bytes int) []byte { return t.grow(w, bytes) }
 	w.inner.Charge = func(bytes int) bool { return t.charge(w, int64(bytes)) }
 	w.inner.Begun = func() { w.begun.Store(true) }
@@ -92,8 +92,8 @@ func (t *stream) admit(w *want, name pipeline.Name) error {
 		return errDraining
 	}
 	bytes := t.job.bytes(name)
-	if !t.quota.fits(bytes) {
-		return tooLarge(bytes, t.quota.limit)
+	if !t.quota.Fits(bytes) {
+		return tooLarge(bytes, t.quota.Limit)
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -106,12 +106,12 @@ func (t *stream) admit(w *want, name pipeline.Name) error {
 	if err := t.account.hold(); err != nil {
 		return err
 	}
-	s := t.quota.take(bytes, 0)
+	s := t.quota.TakeSlot(bytes, 0)
 	if s == nil {
 		t.account.letGo()
 		return &BusyError{Message: "the memory for batches, or one's share of it, is used up", RetryAfter: retryBusy}
 	}
-	w.slots = []*slot{s}
+	w.slots = []*Slot{s}
 	t.wants[w.id] = w
 	t.server.load.wants.Add(1)
 	t.making.Add(1)
@@ -149,20 +149,20 @@ func (t *stream) poke() {
 
 // grow lends a larger slot to a want whose samples differ in size. The first one is kept: the pipeline may have written to it.
 func (t *stream) grow(w *want, bytes int) []byte {
-	if !t.quota.fits(bytes) {
+	if !t.quota.Fits(bytes) {
 		return nil
 	}
-	s := t.quota.take(bytes, w.held())
+	s := t.quota.TakeSlot(bytes, w.held())
 	if s == nil {
 		return nil
 	}
 	w.slots = append(w.slots, s)
-	return s.buf
+	return s.Bytes
 }
 
 // charge takes memory for samples that differ in size out of the budget, until done.
 func (t *stream) charge(w *want, bytes int64) bool {
-	if total := w.charged.Add(bytes); t.quota.fits(int(2*total)) && t.quota.charge(bytes, w.held()-bytes) { // see check
+	if total := w.charged.Add(bytes); t.quota.Fits(int(2*total)) && t.quota.ChargeBytes(bytes, w.held()-bytes) { // see check
 		return true
 	}
 	w.charged.Add(-bytes)
@@ -170,12 +170,12 @@ func (t *stream) charge(w *want, bytes int64) bool {
 }
 
 // held is the bytes that a want has which the pipeline has.
-func (w *want) held() int64 { return int64(len(w.slots[0].buf)) + w.charged.Load() }
+func (w *want) held() int64 { return int64(len(w.slots[0].Bytes)) + w.charged.Load() }
 
 // done takes a want back from the pipeline.
 func (t *stream) done(w *want, m Made) {
 	defer t.making.Done()
-	t.quota.discharge(w.charged.Load())
+	t.quota.DischargeBytes(w.charged.Load())
 	t.check(&m)
 	t.server.metrics.made(w, &m)
 	t.record.made(&m)
@@ -187,7 +187,7 @@ func (t *stream) done(w *want, m Made) {
 	defer t.mu.Unlock()
 	w.made = m
 	for len(w.slots) > 1 || m.Failure != nil && len(w.slots) > 0 {
-		w.slots[0].release(true)
+		w.slots[0].Release(true)
 		w.slots = w.slots[1:]
 	}
 	if t.ended {
@@ -212,8 +212,8 @@ const maxHeader = 1 << 20
 func (t *stream) check(m *Made) {
 	var room *pipeline.RoomError
 	switch {
-	case errors.As(m.Err, &room) && !t.quota.fits(2*room.Bytes): // it is there twice while its samples are put together
-		m.Failure = toFailure(tooLarge(room.Bytes, t.quota.limit/2))
+	case errors.As(m.Err, &room) && !t.quota.Fits(2*room.Bytes): // it is there twice while its samples are put together
+		m.Failure = toFailure(tooLarge(room.Bytes, t.quota.Limit/2))
 	case m.Failure == nil && proto.Size(m.Header) > maxHeader:
 		m.Failure = toFailure(&BusyError{Message: "the description of the batch is too long for a message; want fewer samples"})
 	}
@@ -226,7 +226,7 @@ func tooLarge(bytes int, limit int64) error {
 // drop forgets a want that nobody waits for. mu is held, and the pipeline has given the want back.
 func (t *stream) drop(w *want) {
 	for _, s := range w.slots {
-		s.release(true)
+		s.Release(true)
 	}
 	w.slots = nil
 	if t.wants[w.id] == w { // a refused one never was

@@ -16,7 +16,7 @@ type account struct {
 	calls  *rate.Limiter
 	wants  *rate.Limiter
 	bytes  *rate.Limiter
-	budget budget // guarded by memory.mu
+	budget Budget // guarded by memory.mu
 
 	mu       sync.Mutex
 	streams  int
@@ -39,7 +39,7 @@ func newAccount(r Rule) *account {
 		calls:  limiter(r.CallsPerSecond, maxCalls, 2),
 		wants:  limiter(r.WantsPerSecond, maxWants, 10),
 		bytes:  limiter(r.BytesPerSecond, math.MaxFloat64, 1),
-		budget: budget{limit: r.Bytes, weight: r.weight()},
+		budget: Budget{Limit: r.Bytes, Weight: r.weight()},
 	}
 }
 
@@ -136,7 +136,7 @@ func (a *account) hold() error {
 	return nil
 }
 
-// letGo counts a want out.
+// release counts a want out.
 func (a *account) letGo() {
 	if a == nil {
 		return

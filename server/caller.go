@@ -65,7 +65,7 @@ func (c *caller) of() *account {
 }
 
 // budget is what all streams of the caller may hold together.
-func (c *caller) budget() *budget {
+func (c *caller) budget() *Budget {
 	if c == nil {
 		return nil
 	}

@@ -23,7 +23,7 @@ func TestPieceIsAnOrdinaryMessage(t *testing.T) {
 		for i := range data {
 			data[i] = byte(r.Uint32())
 		}
-		got, err := newCodec().Marshal(&piece{head: want, data: mem.SliceBuffer(data)})
+		got, err := NewCodec().Marshal(&Piece{Head: want, Data: mem.SliceBuffer(data)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -43,27 +43,27 @@ func TestPieceIsAnOrdinaryMessage(t *testing.T) {
 
 // A message that cannot be written must not keep its slot.
 func TestPieceThatFailsIsFreed(t *testing.T) {
-	m := &memory{limit: 1 << 20}
-	q := newQuota(m, 1<<20)
-	batch := q.take(100_000, 0).lease(100_000)
+	m := &Memory{Limit: 1 << 20}
+	q := NewQuota(m, 1<<20)
+	batch := q.TakeSlot(100_000, 0).LeaseBytes(100_000)
 	head := &pb.FetchResponse{Failure: &pb.Failure{Message: "\xff"}} // not UTF-8
-	if _, err := newCodec().Marshal(&piece{head: head, data: batch.Slice(0, 10)}); err == nil {
+	if _, err := NewCodec().Marshal(&Piece{Head: head, Data: batch.Slice(0, 10)}); err == nil {
 		t.Fatal("no error")
 	}
 	batch.Free()
-	if n := q.outstanding(); n != 0 {
+	if n := q.CountLent(); n != 0 {
 		t.Errorf("%d bytes are still lent", n)
 	}
 }
 
 func TestCodecLeavesOtherMessagesAlone(t *testing.T) {
 	want := &pb.FetchRequest{Request: &pb.FetchRequest_Cancel{Cancel: &pb.Cancel{Id: 3}}}
-	wire, err := newCodec().Marshal(want)
+	wire, err := NewCodec().Marshal(want)
 	if err != nil {
 		t.Fatal(err)
 	}
 	got := &pb.FetchRequest{}
-	if err := newCodec().Unmarshal(wire, got); err != nil || !proto.Equal(want, got) {
+	if err := NewCodec().Unmarshal(wire, got); err != nil || !proto.Equal(want, got) {
 		t.Fatalf("got %v, %v", got, err)
 	}
 }

@@ -17,7 +17,7 @@ import (
 type counting struct {
 	credentials.TransportCredentials
 	places *places
-	memory *memory // that connections refer to as they write; nil: gRPC gathers what they write
+	memory *Memory // that connections refer to as they write; nil: gRPC gathers what they write
 }
 
 // places are those that connections take, from the begin of their handshake to their end.
@@ -68,7 +68,7 @@ func (c *counting) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo
 		return nil, nil, err
 	}
 	if c.memory != nil {
-		conn = gather(conn, c.memory)
+		conn = GatherWrites(conn, c.memory)
 	}
 	open, end := context.WithCancel(context.Background())
 	held := &counted{

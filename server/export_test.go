@@ -11,7 +11,7 @@ import (
 )
 
 // Memory tells tests the bytes of all slots and of those that are lent.
-func (s *Server) Memory() (used, lent int64) { return s.memory.stats() }
+func (s *Server) Memory() (used, lent int64) { return s.memory.CountBytes() }
 
 // Streams is the number of streams whose handler runs.
 func (s *Server) Streams() int { return s.streamCount() }

@@ -20,7 +20,7 @@ type stream struct {
 	rpc        grpc.BidiStreamingServer[pb.FetchRequest, pb.FetchResponse]
 	conn       *counted // nil within the process
 	account    *account
-	quota      *quota
+	quota      *Quota
 	goroutines sync.WaitGroup // receive and send
 	wake       chan struct{}  // told when answers or complete change
 	heard      atomic.Uint64  // id of the latest want
@@ -58,7 +58,7 @@ func (s *Server) Fetch(rpc grpc.BidiStreamingServer[pb.FetchRequest, pb.FetchRes
 	conn, _ := carrier(rpc.Context())
 	t := &stream{
 		conn:   conn,
-		server: s, rpc: rpc, account: caller.of(), quota: newQuota(s.memory, s.options.StreamBytes).within(caller.budget()),
+		server: s, rpc: rpc, account: caller.of(), quota: NewQuota(s.memory, s.options.StreamBytes).JoinBudget(caller.budget()),
 		wake: make(chan struct{}, 1), wants: map[uint64]*want{}, began: time.Now(),
 	}
 	received, sent := make(chan error, 1), make(chan error, 1)
@@ -219,7 +219,7 @@ func (t *stream) settle() {
 	t.rpc = nil // it leads to what gRPC has queued, which would be kept from the garbage collector
 	t.reclaim()
 	if t.server.streamCount() == 0 {
-		t.server.memory.trim()
+		t.server.memory.TrimFree()
 	}
 }
 
@@ -244,16 +244,16 @@ func (t *stream) reclaim() {
 		if t.returned(wait, t.server.closing) {
 			return
 		}
-		t.server.garbage.collect(ended)
+		t.server.garbage.CollectSince(ended)
 		ended = time.Now()
 	}
-	t.server.options.Log.Warn("a trainer's connection holds memory of a stream that ended", "bytes", t.quota.outstanding())
+	t.server.options.Log.Warn("a trainer's connection holds memory of a stream that ended", "bytes", t.quota.CountLent())
 	for {
 		if t.conn.hangUp(stillConnection) {
 			t.server.options.Log.Warn("connection closed: none of its streams takes data, and it holds memory of streams that ended", "host", hostOf(t.conn.RemoteAddr()))
 		}
 		if t.conn.gone() {
-			t.server.garbage.collect(ended)
+			t.server.garbage.CollectSince(ended)
 			ended = time.Now()
 		}
 		if t.returned(lookAgain, t.server.drained) {
@@ -274,11 +274,11 @@ const (
 func (t *stream) returned(d time.Duration, over <-chan struct{}) bool {
 	timeout := time.NewTimer(d)
 	defer timeout.Stop()
-	for t.quota.outstanding() > 0 {
+	for t.quota.CountLent() > 0 {
 		select {
-		case <-t.quota.change:
+		case <-t.quota.Changed:
 		case <-timeout.C:
-			return t.quota.outstanding() == 0
+			return t.quota.CountLent() == 0
 		case <-over:
 			return true
 		}

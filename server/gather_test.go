@@ -43,23 +43,23 @@ func sockets(t *testing.T) (near, far net.Conn) {
 }
 
 // leased is a batch of noise in a slot.
-func leased(t *testing.T, q *quota, size int, seed byte) (data []byte, free func()) {
+func leased(t *testing.T, q *Quota, size int, seed byte) (data []byte, free func()) {
 	t.Helper()
-	s := q.take(size, 0)
+	s := q.TakeSlot(size, 0)
 	if s == nil {
 		t.Fatal("no slot")
 	}
-	_, _ = rand.NewChaCha8([32]byte{seed}).Read(s.buf[:size])
-	b := s.lease(size)
+	_, _ = rand.NewChaCha8([32]byte{seed}).Read(s.Bytes[:size])
+	b := s.LeaseBytes(size)
 	return b.ReadOnlyData(), b.Free
 }
 
 // What is written arrives as it was and in its order, whether it lies in slots or not, also what nothing comes after.
 func TestGatheredArrives(t *testing.T) {
-	m := &memory{limit: 64 << 20}
-	q := newQuota(m, m.limit)
+	m := &Memory{Limit: 64 << 20}
+	q := NewQuota(m, m.Limit)
 	near, far := sockets(t)
-	g := gather(near, m)
+	g := newWritevConn(near, m)
 	r := rand.New(rand.NewPCG(1, 2))
 	var sent bytes.Buffer
 	write := func(p []byte) {
@@ -94,7 +94,7 @@ func TestGatheredArrives(t *testing.T) {
 	if !bytes.Equal(<-got, sent.Bytes()) {
 		t.Error("other bytes arrived than were written")
 	}
-	if n := q.outstanding(); n != 0 {
+	if n := q.CountLent(); n != 0 {
 		t.Errorf("%d bytes are still lent", n)
 	}
 }
@@ -119,25 +119,25 @@ func readTotal(c net.Conn, total <-chan int) []byte {
 
 // What gRPC is done with stays lent until it is written, and is lent no longer when it cannot be written.
 func TestGatheredIsHeld(t *testing.T) {
-	m := &memory{limit: 1 << 20}
-	q := newQuota(m, m.limit)
+	m := &Memory{Limit: 1 << 20}
+	q := NewQuota(m, m.Limit)
 	for _, broken := range []bool{false, true} {
 		near, far := sockets(t)
-		g := gather(near, m)
+		g := newWritevConn(near, m)
 		data, free := leased(t, q, 200_000, 1)
-		g.mu.Lock() // nothing is written on the way
-		g.refer(data[:1000], g.hold(data[:1000]))
-		g.refer(data[1000:2000], g.hold(data[1000:2000]))
+		g.writing.Lock() // nothing is written on the way
+		g.addLeased(data[:1000], g.holdLease(data[:1000]))
+		g.addLeased(data[1000:2000], g.holdLease(data[1000:2000]))
 		free()
-		if q.outstanding() == 0 {
+		if q.CountLent() == 0 {
 			t.Fatal("a slot is free while some of it is to be written")
 		}
 		if broken {
 			_ = near.Close()
 		}
-		g.mu.Unlock()
-		g.flush()
-		if n := q.outstanding(); n != 0 {
+		g.writing.Unlock()
+		g.flushParts()
+		if n := q.CountLent(); n != 0 {
 			t.Errorf("broken %v: %d bytes are lent for ever", broken, n)
 		}
 		if _, err := g.Write([]byte("more")); broken == (err == nil) {
@@ -155,25 +155,25 @@ func TestGatheredIsHeld(t *testing.T) {
 // A slot that gRPC is done with counts against the budget while a connection has yet to write some of it, whatever the garbage collector finds,
 // and is lent again afterwards.
 func TestGatheredIsCounted(t *testing.T) {
-	m := &memory{limit: 1 << 20}
-	q := newQuota(m, m.limit)
+	m := &Memory{Limit: 1 << 20}
+	q := NewQuota(m, m.Limit)
 	near, _ := sockets(t)
-	g := gather(near, m)
-	g.mu.Lock()
+	g := newWritevConn(near, m)
+	g.writing.Lock()
 	func() {
 		data, free := leased(t, q, 200_000, 1)
-		g.refer(data[:1000], g.hold(data[:1000]))
+		g.addLeased(data[:1000], g.holdLease(data[:1000]))
 		free()
 	}()
 	for range 2 {
 		collected(t)
 	}
-	if used, lent := m.stats(); used == 0 || lent == 0 {
+	if used, lent := m.CountBytes(); used == 0 || lent == 0 {
 		t.Errorf("%d bytes are used and %d lent while some are to be written", used, lent)
 	}
-	g.mu.Unlock()
-	g.flush()
-	if _, lent := m.stats(); lent != 0 || len(m.free) != 1 {
+	g.writing.Unlock()
+	g.flushParts()
+	if _, lent := m.CountBytes(); lent != 0 || len(m.free) != 1 {
 		t.Errorf("%d bytes are lent, %d slots free", lent, len(m.free))
 	}
 }
@@ -197,8 +197,8 @@ func collected(t *testing.T) {
 
 // A part of any lease is found, and nothing beside it.
 func TestHold(t *testing.T) {
-	m := &memory{limit: 64 << 20}
-	q := newQuota(m, m.limit)
+	m := &Memory{Limit: 64 << 20}
+	q := NewQuota(m, m.Limit)
 	var all [][]byte
 	var free []func()
 	for i := range 100 {
@@ -208,15 +208,15 @@ func TestHold(t *testing.T) {
 	check := func(data []byte, lent bool) {
 		n := len(data)
 		for _, p := range [][]byte{data[:1], data[n-1:], data[n/3 : n/2], data} {
-			l := m.hold(p)
+			l := m.holdLease(p)
 			if found := l != nil; found != lent || found && &l.data[0] != &data[0] {
 				t.Fatalf("of a lease of %d bytes, lent %v, part of %d: found %v", n, lent, len(p), found)
 			}
 			if l != nil {
-				l.letGo()
+				l.release()
 			}
 		}
-		if p := data[:n+1]; m.hold(p) != nil {
+		if p := data[:n+1]; m.holdLease(p) != nil {
 			t.Fatal("more than a lease is found")
 		}
 	}
@@ -232,33 +232,33 @@ func TestHold(t *testing.T) {
 	for i := 1; i < len(free); i += 2 {
 		free[i]()
 	}
-	if len(m.leases) != 0 || m.hold(make([]byte, 100)) != nil {
+	if len(m.leases) != 0 || m.holdLease(make([]byte, 100)) != nil {
 		t.Errorf("%d leases are left", len(m.leases))
 	}
 }
 
 // A connection that is closed holds nothing any more, though nobody writes or flushes, and gRPC may keep it for a while.
 func TestGatheredIsClosed(t *testing.T) {
-	m := &memory{limit: 1 << 20}
-	q := newQuota(m, m.limit)
+	m := &Memory{Limit: 1 << 20}
+	q := NewQuota(m, m.Limit)
 	near, _ := sockets(t)
-	g := gather(near, m)
+	g := newWritevConn(near, m)
 	data, free := leased(t, q, 200_000, 1)
-	g.mu.Lock()
-	g.refer(data[:1000], g.hold(data[:1000]))
-	g.mu.Unlock()
+	g.writing.Lock()
+	g.addLeased(data[:1000], g.holdLease(data[:1000]))
+	g.writing.Unlock()
 	free()
-	if q.outstanding() == 0 {
+	if q.CountLent() == 0 {
 		t.Fatal("a slot is free while some of it is to be written")
 	}
 	if err := g.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if n := q.outstanding(); n != 0 || g.copied != nil {
+	if n := q.CountLent(); n != 0 || g.copied != nil {
 		t.Errorf("%d bytes are lent for ever, and a buffer of %d is kept", n, cap(g.copied))
 	}
-	if _, err := g.Write(data[1000:2000]); !errors.Is(err, net.ErrClosed) || q.outstanding() != 0 {
-		t.Errorf("the next write says %v, and %d bytes are lent", err, q.outstanding())
+	if _, err := g.Write(data[1000:2000]); !errors.Is(err, net.ErrClosed) || q.CountLent() != 0 {
+		t.Errorf("the next write says %v, and %d bytes are lent", err, q.CountLent())
 	}
 }
 
@@ -269,10 +269,10 @@ func TestGatheredLastWords(t *testing.T) {
 		if full {
 			fill(t, near)
 		}
-		g := gather(near, &memory{limit: 1 << 20})
-		g.mu.Lock()
-		g.copy([]byte("goodbye"))
-		g.mu.Unlock()
+		g := newWritevConn(near, &Memory{Limit: 1 << 20})
+		g.writing.Lock()
+		g.addCopied([]byte("goodbye"))
+		g.writing.Unlock()
 		_ = g.Close() // returns, whoever listens
 		if said, err := io.ReadAll(far); !full && (err != nil || string(said) != "goodbye") {
 			t.Errorf("%q, %v", said, err)
@@ -296,29 +296,29 @@ func fill(t *testing.T, c net.Conn) {
 
 // A batch of which nothing more comes does not wait for company, and what does not lie in slots is written at once too, but little of it at a time.
 func TestGatheredAtOnce(t *testing.T) {
-	m := &memory{limit: 8 << 20}
-	q := newQuota(m, m.limit)
+	m := &Memory{Limit: 8 << 20}
+	q := NewQuota(m, m.Limit)
 	w := &writes{}
-	g := &gathered{Conn: w, memory: m, mu: make(turn, 1), run: -1, copied: make([]byte, 0, copiedBytes)}
+	g := &writevConn{Conn: w, memory: m, writing: make(chanMutex, 1), run: -1, copied: make([]byte, 0, copiedBytes)}
 	data, free := leased(t, q, 100_000, 1)
 	defer free()
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.copy([]byte("head"))
-	g.refer(data[:1000], g.hold(data[:1000]))
-	g.copy([]byte("head"))
+	g.writing.Lock()
+	defer g.writing.Unlock()
+	g.addCopied([]byte("head"))
+	g.addLeased(data[:1000], g.holdLease(data[:1000]))
+	g.addCopied([]byte("head"))
 	if len(w.all) != 0 {
 		t.Fatal("written before it was enough")
 	}
-	g.refer(data[1000:], g.hold(data[1000:]))
+	g.addLeased(data[1000:], g.holdLease(data[1000:]))
 	if got := bytes.Join(w.all, nil); len(got) != 100_008 {
 		t.Errorf("%d bytes are written when the batch is whole", len(got))
 	}
 	w.all = nil
 	for range 10_000 {
-		g.copy([]byte("a head of a frame"))
+		g.addCopied([]byte("a head of a frame"))
 	}
-	g.write()
+	g.writeParts()
 	if n := len(w.all); n != (10_000*17+copiedBytes-1)/copiedBytes {
 		t.Errorf("%d writes of what was copied", n)
 	}
@@ -326,12 +326,12 @@ func TestGatheredAtOnce(t *testing.T) {
 
 // Some of a batch, or of a frame, has nobody write it soon, for more is to come; if it does not, the clock has it written.
 func TestGatheredWaits(t *testing.T) {
-	m := &memory{limit: 8 << 20}
-	q := newQuota(m, m.limit)
+	m := &Memory{Limit: 8 << 20}
+	q := NewQuota(m, m.Limit)
 	data, free := leased(t, q, 100_000, 1)
 	defer free()
 	near, far := sockets(t)
-	g := gather(near, m)
+	g := newWritevConn(near, m)
 	head := []byte{0, 0x10, 0, 0, 0, 0, 0, 0, 1} // of 4096 bytes
 	for _, parts := range [][][]byte{{head, data[:1096], data[1096:4096]}, {head, make([]byte, 96)}} {
 		n := 0
@@ -339,11 +339,11 @@ func TestGatheredWaits(t *testing.T) {
 			_, _ = g.Write(p)
 			n += len(p)
 		}
-		g.mu.Lock()
-		if g.soon {
+		g.writing.Lock()
+		if g.flushing {
 			t.Errorf("%d parts: written soon, whatever follows", len(parts))
 		}
-		g.mu.Unlock()
+		g.writing.Unlock()
 		if _, err := io.ReadFull(far, make([]byte, n)); err != nil {
 			t.Fatal(err)
 		}
@@ -353,7 +353,7 @@ func TestGatheredWaits(t *testing.T) {
 // What is no batch needs nothing else to be written.
 func TestGatheredAlone(t *testing.T) {
 	near, far := sockets(t)
-	g := gather(near, &memory{limit: 1 << 20})
+	g := newWritevConn(near, &Memory{Limit: 1 << 20})
 	for range 100 {
 		ping := []byte("a ping is 17 byte")
 		_, _ = g.Write(ping)

@@ -48,9 +48,9 @@ func newMetrics(s *Server) *metrics {
 		decoded:      spent(s, "decoded_samples_total", "Samples that were decoded, sent or not.", func(w pipeline.Work) float64 { return float64(w.Samples) }),
 		gauges: []prometheus.Collector{
 			gauge("streams", "Streams that are open.", func() float64 { return float64(s.streamCount()) }),
-			gauge("slot_bytes", "Memory of all slots, lent or free.", func() float64 { used, _ := s.memory.stats(); return float64(used) }),
-			gauge("lent_bytes", "Memory of slots that hold or await a batch.", func() float64 { _, lent := s.memory.stats(); return float64(lent) }),
-			gauge("limit_bytes", "Memory that slots may take.", func() float64 { return float64(s.memory.limit) }),
+			gauge("slot_bytes", "Memory of all slots, lent or free.", func() float64 { used, _ := s.memory.CountBytes(); return float64(used) }),
+			gauge("lent_bytes", "Memory of slots that hold or await a batch.", func() float64 { _, lent := s.memory.CountBytes(); return float64(lent) }),
+			gauge("limit_bytes", "Memory that slots may take.", func() float64 { return float64(s.memory.Limit) }),
 			gauge("queued_core_seconds", "Work that is queued.", func() float64 { return s.engine.Queued() }),
 			gauge("workers", "Samples that are made at once.", func() float64 { return float64(s.engine.Workers()) }),
 			gauge("snapshots", "Data sets that are open.", func() float64 { return float64(s.library.count()) }),

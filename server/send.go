@@ -110,7 +110,7 @@ func (t *stream) fail(w *want, f *pb.Failure) error {
 // sendBatch sends a batch in pieces that refer to its slot. The slot goes back when gRPC has let go of the last of them.
 func (t *stream) sendBatch(w *want, tick <-chan time.Time) error {
 	size := len(w.made.Data)
-	batch := w.slots[0].lease(size)
+	batch := w.slots[0].LeaseBytes(size)
 	w.slots = nil
 	defer batch.Free()
 	if err := t.notice(true); err != nil {
@@ -124,14 +124,14 @@ func (t *stream) sendBatch(w *want, tick <-chan time.Time) error {
 		if offset == 0 {
 			head.Header = w.made.Header
 		}
-		end := min(offset+t.pieceBytes-frontBytes(head, t.pieceBytes), size)
+		end := min(offset+t.pieceBytes-FrontBytes(head, t.pieceBytes), size)
 		if err := t.pause(t.account.afford(end-offset), tick); err != nil {
 			return err
 		}
 		if end == size {
 			t.close(w)
 		}
-		p := &piece{head: head, data: batch.Slice(offset, end)}
+		p := &Piece{Head: head, Data: batch.Slice(offset, end)}
 		if err := t.sendMessage(p); err != nil {
 			return err
 		}

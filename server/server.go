@@ -11,7 +11,6 @@ import (
 	"context"
 	"crypto/tls"
 	"log/slog"
-	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -147,13 +146,13 @@ type Server struct {
 	options  Options
 	engine   Engine
 	library  *library
-	memory   *memory
+	memory   *Memory
 	metrics  *metrics
 	closing  chan struct{} // closed by Close
 	drained  chan struct{} // closed by Drain
 	replays  chan struct{} // holds one element per Replay that is being answered
 	running  sync.WaitGroup
-	garbage  collector
+	garbage  Collector
 	accounts accounts
 	places   *places
 	audit    *audit
@@ -179,7 +178,7 @@ type Server struct {
 func New(o Options) *Server {
 	o = o.withDefaults()
 	s := &Server{
-		options: o, engine: o.Engine, library: newLibrary(o.Engine, o.SnapshotIdle), memory: &memory{limit: o.NodeBytes},
+		options: o, engine: o.Engine, library: newLibrary(o.Engine, o.SnapshotIdle), memory: &Memory{Limit: o.NodeBytes},
 		closing: make(chan struct{}), drained: make(chan struct{}), gone: make(chan struct{}), replays: make(chan struct{}, o.Replays),
 	}
 	s.roots = rootsOf(&s.options)
@@ -214,7 +213,7 @@ const (
 // connections. Both flow control windows follow gRPC's estimate of the link; setting one would leave the other at 64 KiB.
 func (s *Server) GRPCOptions() []grpc.ServerOption {
 	return []grpc.ServerOption{
-		grpc.ForceServerCodecV2(newCodec()),
+		grpc.ForceServerCodecV2(NewCodec()),
 		grpc.WriteBufferSize(s.gathers()),
 		grpc.MaxRecvMsgSize(maxRequest),
 		grpc.MaxHeaderListSize(maxHeaders),
@@ -327,7 +326,7 @@ func (s *Server) Close() {
 	s.running.Wait()
 	s.watching.Wait()
 	s.library.close()
-	s.memory.trim()
+	s.memory.TrimFree()
 	if _, engines := s.engine.(Storer); !engines {
 		s.roots.Close()
 	}
@@ -359,21 +358,4 @@ func (s *Server) streamCount() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.streams
-}
-
-// collector runs the garbage collector for streams that died, once for all that wait for it at the same time.
-type collector struct {
-	mu   sync.Mutex
-	last time.Time // when the latest run began
-}
-
-// collect returns when a run that began after since has ended.
-func (c *collector) collect(since time.Time) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.last.After(since) {
-		return
-	}
-	c.last = time.Now()
-	runtime.GC()
 }

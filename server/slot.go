@@ -11,10 +11,10 @@ import (
 	"google.golang.org/grpc/mem"
 )
 
-// memory lends slots within a node's budget. A slot counts against the budget from the moment it is allocated until the garbage
+// Memory lends slots within a node's budget. A slot counts against the budget from the moment it is allocated until the garbage
 // collector may have it; returned slots are kept for the next want, since fresh memory costs more than sending a batch.
-type memory struct {
-	limit int64
+type Memory struct {
+	Limit int64
 
 	mu     sync.Mutex
 	used   int64    // bytes of all slots, lent or free
@@ -23,19 +23,19 @@ type memory struct {
 	leases []*lease // of lent ones that gRPC sends, by where they lie
 }
 
-// quota is what one stream may hold of a memory.
-type quota struct {
-	memory *memory
-	limit  int64
-	group  *budget       // what it shares with other streams; nil: nothing
-	lent   int64         // guarded by memory.mu
-	change chan struct{} // told when lent falls, but for what the garbage collector gives back
+// Quota is what one stream may hold of a memory.
+type Quota struct {
+	memory  *Memory
+	Limit   int64
+	budget  *Budget       // what it shares with other streams; nil: nothing
+	lent    int64         // guarded by Memory.mu
+	Changed chan struct{} // told when lent falls, but for what the garbage collector gives back
 }
 
-// budget is what several streams together may hold of a memory. It is guarded by memory.mu.
-type budget struct {
-	limit  int64 // 0: none
-	weight float64
+// Budget is what several streams together may hold of a memory. It is guarded by Memory.mu.
+type Budget struct {
+	Limit  int64 // 0: none
+	Weight float64
 	lent   int64
 }
 
@@ -45,33 +45,33 @@ type budget struct {
 const freeShare = 4
 
 // fits reports whether a want that has own bytes may have more, of a memory that has free bytes besides them. Whatever is free one want may have.
-func (b *budget) fits(bytes, own, free int64) bool {
-	return b == nil || (b.limit <= 0 || b.lent+bytes <= b.limit) && (b.lent <= own || float64(b.lent-own) <= freeShare*b.weight*float64(free))
+func (b *Budget) fits(bytes, own, free int64) bool {
+	return b == nil || (b.Limit <= 0 || b.lent+bytes <= b.Limit) && (b.lent <= own || float64(b.lent-own) <= freeShare*b.Weight*float64(free))
 }
 
-func (b *budget) add(bytes int64) {
+func (b *Budget) add(bytes int64) {
 	if b != nil {
 		b.lent += bytes
 	}
 }
 
-func newQuota(m *memory, limit int64) *quota {
-	return &quota{memory: m, limit: min(limit, m.limit), change: make(chan struct{}, 1)}
+func NewQuota(m *Memory, limit int64) *Quota {
+	return &Quota{memory: m, Limit: min(limit, m.Limit), Changed: make(chan struct{}, 1)}
 }
 
-// within makes a quota part of a budget that it shares with others.
-func (q *quota) within(group *budget) *quota {
-	q.group = group
-	if group != nil && group.limit > 0 {
-		q.limit = min(q.limit, group.limit)
+// JoinBudget makes a quota part of a budget that it shares with others.
+func (q *Quota) JoinBudget(group *Budget) *Quota {
+	q.budget = group
+	if group != nil && group.Limit > 0 {
+		q.Limit = min(q.Limit, group.Limit)
 	}
 	return q
 }
 
-// slot is room for one batch, lent by a quota until release.
-type slot struct {
-	quota *quota
-	buf   []byte
+// Slot is room for one batch, lent by a quota until Release.
+type Slot struct {
+	quota *Quota
+	Bytes []byte
 }
 
 // slotStep is what sizes of slots are rounded up to. It also keeps slots above the size below which gRPC does not tell when
@@ -80,21 +80,21 @@ const slotStep = 4 << 10
 
 func roundUp(bytes int) int64 { return (int64(bytes) + slotStep - 1) / slotStep * slotStep }
 
-// fits reports whether a slot of that size can be had at all.
-func (q *quota) fits(bytes int) bool {
-	return bytes >= 0 && bytes < math.MaxInt-slotStep && roundUp(bytes) <= q.limit
+// Fits reports whether a slot of that size can be had at all.
+func (q *Quota) Fits(bytes int) bool {
+	return bytes >= 0 && bytes < math.MaxInt-slotStep && roundUp(bytes) <= q.Limit
 }
 
-// take lends a slot of at least one byte to a want that holds own bytes, or nothing when the budget is used up.
-func (q *quota) take(bytes int, own int64) *slot {
+// TakeSlot lends a slot of at least one byte to a want that holds own bytes, or nothing when the budget is used up.
+func (q *Quota) TakeSlot(bytes int, own int64) *Slot {
 	m := q.memory
 	size := roundUp(max(bytes, 1))
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if q.lent+size > q.limit || !q.group.fits(size, own, m.limit-m.lent-size) {
+	if q.lent+size > q.Limit || !q.budget.fits(size, own, m.Limit-m.lent-size) {
 		return nil
 	}
-	buf := m.reuse(size)
+	buf := m.takeFree(size)
 	if buf == nil {
 		if !m.makeRoom(size) {
 			return nil
@@ -103,13 +103,13 @@ func (q *quota) take(bytes int, own int64) *slot {
 		buf = make([]byte, size)
 	}
 	q.lent += int64(len(buf))
-	q.group.add(int64(len(buf)))
+	q.budget.add(int64(len(buf)))
 	m.lent += int64(len(buf))
-	return &slot{quota: q, buf: buf}
+	return &Slot{quota: q, Bytes: buf}
 }
 
-// reuse finds a free slot that is not much too large.
-func (m *memory) reuse(size int64) []byte {
+// takeFree finds a free slot that is not much too large.
+func (m *Memory) takeFree(size int64) []byte {
 	for i, b := range slices.Backward(m.free) {
 		if n := int64(len(b)); n >= size && n <= size+size/4 {
 			m.free = slices.Delete(m.free, i, i+1)
@@ -120,70 +120,70 @@ func (m *memory) reuse(size int64) []byte {
 }
 
 // makeRoom drops free slots, the longest unused first, until size more bytes fit.
-func (m *memory) makeRoom(size int64) bool {
-	for m.used+size > m.limit && len(m.free) > 0 {
+func (m *Memory) makeRoom(size int64) bool {
+	for m.used+size > m.Limit && len(m.free) > 0 {
 		m.used -= int64(len(m.free[0]))
 		m.free = slices.Delete(m.free, 0, 1)
 	}
-	return m.used+size <= m.limit
+	return m.used+size <= m.Limit
 }
 
-// release ends a loan. With keep the memory may be lent again at once; without, somebody may still look at it, and it is left to
+// Release ends a loan. With keep the memory may be lent again at once; without, somebody may still look at it, and it is left to
 // the garbage collector.
-func (s *slot) release(keep bool) {
+func (s *Slot) Release(keep bool) {
 	q := s.quota
 	m := q.memory
-	size := int64(len(s.buf))
+	size := int64(len(s.Bytes))
 	m.mu.Lock()
 	q.lent -= size
-	q.group.add(-size)
+	q.budget.add(-size)
 	m.lent -= size
 	if keep {
-		m.free = append(m.free, s.buf)
+		m.free = append(m.free, s.Bytes)
 	} else {
 		m.used -= size
 	}
 	m.mu.Unlock()
 	if keep { // not from the garbage collector's goroutine
-		q.tell()
+		q.signalChange()
 	}
 }
 
-func (q *quota) tell() {
+func (q *Quota) signalChange() {
 	select {
-	case q.change <- struct{}{}:
+	case q.Changed <- struct{}{}:
 	default:
 	}
 }
 
-// charge counts memory that is no slot as lent to a want that holds own bytes, until discharge; false when the budget is used up.
-func (q *quota) charge(bytes, own int64) bool {
+// ChargeBytes counts memory that is no slot as lent to a want that holds own bytes, until DischargeBytes; false when the budget is used up.
+func (q *Quota) ChargeBytes(bytes, own int64) bool {
 	m := q.memory
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if q.lent+bytes > q.limit || !q.group.fits(bytes, own, m.limit-m.lent-bytes) || !m.makeRoom(bytes) {
+	if q.lent+bytes > q.Limit || !q.budget.fits(bytes, own, m.Limit-m.lent-bytes) || !m.makeRoom(bytes) {
 		return false
 	}
 	q.lent += bytes
-	q.group.add(bytes)
+	q.budget.add(bytes)
 	m.lent += bytes
 	m.used += bytes
 	return true
 }
 
-func (q *quota) discharge(bytes int64) {
+func (q *Quota) DischargeBytes(bytes int64) {
 	m := q.memory
 	m.mu.Lock()
 	q.lent -= bytes
-	q.group.add(-bytes)
+	q.budget.add(-bytes)
 	m.lent -= bytes
 	m.used -= bytes
 	m.mu.Unlock()
-	q.tell()
+	q.signalChange()
 }
 
-// trim drops all free slots.
-func (m *memory) trim() {
+// TrimFree drops all free slots.
+func (m *Memory) TrimFree() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, b := range m.free {
@@ -192,39 +192,39 @@ func (m *memory) trim() {
 	m.free = nil
 }
 
-// outstanding is the bytes that a stream holds.
-func (q *quota) outstanding() int64 {
+// CountLent is the bytes that a stream holds.
+func (q *Quota) CountLent() int64 {
 	q.memory.mu.Lock()
 	defer q.memory.mu.Unlock()
 	return q.lent
 }
 
-// stats are the bytes of all slots and of the lent ones.
-func (m *memory) stats() (used, lent int64) {
+// CountBytes are the bytes of all slots and of the lent ones.
+func (m *Memory) CountBytes() (used, lent int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.used, m.lent
 }
 
-// lease hands the first bytes of a slot to gRPC. The slot is released once the last reference to the buffer has been freed, and all that
+// LeaseBytes hands the first bytes of a slot to gRPC. The slot is released once the last reference to the buffer has been freed, and all that
 // hold the lease besides have let go. When a connection dies, gRPC forgets some of what it had queued without freeing it: then the slot is released when
 // the garbage collector finds the buffer unreachable.
-func (s *slot) lease(bytes int) mem.Buffer {
+func (s *Slot) LeaseBytes(bytes int) mem.Buffer {
 	handle := new([]byte)
-	*handle = s.buf[:bytes]
+	*handle = s.Bytes[:bytes]
 	l := &lease{slot: s, data: *handle, holders: 1}
-	l.cleanup = runtime.AddCleanup(handle, (*lease).forgotten, l)
-	s.quota.memory.lend(l)
+	l.cleanup = runtime.AddCleanup(handle, (*lease).releaseLost, l)
+	s.quota.memory.addLease(l)
 	return mem.NewBuffer(handle, l)
 }
 
 // lease is a gRPC buffer pool for one buffer.
 type lease struct {
-	slot    *slot
+	slot    *Slot
 	data    []byte
 	cleanup runtime.Cleanup
 
-	// Guarded by memory.mu.
+	// Guarded by Memory.mu.
 	holders int  // gRPC, and connections that have yet to write some of it
 	lost    bool // by gRPC, which may still read it
 }
@@ -239,86 +239,86 @@ func (l *lease) Get(n int) *[]byte {
 func (l *lease) Put(handle *[]byte) {
 	l.cleanup.Stop()
 	runtime.KeepAlive(handle)
-	l.letGo()
+	l.release()
 }
 
-// forgotten is told in place of Put, by the garbage collector.
-func (l *lease) forgotten() {
+// releaseLost is told in place of Put, by the garbage collector.
+func (l *lease) releaseLost() {
 	m := l.slot.quota.memory
 	m.mu.Lock()
 	l.lost = true
 	m.mu.Unlock()
-	l.letGo()
+	l.release()
 }
 
-// letGo is told by each that holds the lease, once. The last one releases the slot.
-func (l *lease) letGo() {
+// release is told by each that holds the lease, once. The last one releases the slot.
+func (l *lease) release() {
 	m := l.slot.quota.memory
 	m.mu.Lock()
 	l.holders--
 	over, keep := l.holders == 0, !l.lost
 	if over {
-		if at, ok := m.find(l.data); ok {
+		if at, ok := m.findLease(l.data); ok {
 			m.leases = slices.Delete(m.leases, at, at+1)
 		}
 	}
 	m.mu.Unlock()
 	if over {
-		l.slot.release(keep)
+		l.slot.Release(keep)
 	}
 }
 
-// lend notes a lease, for hold.
-func (m *memory) lend(l *lease) {
+// addLease notes a lease, for holdLease.
+func (m *Memory) addLease(l *lease) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	at, _ := m.find(l.data)
+	at, _ := m.findLease(l.data)
 	m.leases = slices.Insert(m.leases, at, l)
 }
 
-// hold finds the lease that p is of, which the caller then holds; nil: there is none. p is in use, so the lease is not over.
-func (m *memory) hold(p []byte) *lease {
+// holdLease finds the lease that p is of, which the caller then holds; nil: there is none. p is in use, so the lease is not over.
+func (m *Memory) holdLease(p []byte) *lease {
 	if m == nil || len(p) == 0 {
 		return nil
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	at, ok := m.find(p)
+	at, ok := m.findLease(p)
 	if !ok && at > 0 {
 		at-- // the last one that begins before p
 	}
-	if at == len(m.leases) || !m.leases[at].has(p) {
+	if at == len(m.leases) || !m.leases[at].covers(p) {
 		return nil
 	}
 	m.leases[at].holders++
 	return m.leases[at]
 }
 
-// find is where a lease that begins where p does is, or would be. mu is held.
-func (m *memory) find(p []byte) (at int, ok bool) {
-	begin, _ := extent(p)
+// findLease is where a lease that begins where p does is, or would be. mu is held.
+func (m *Memory) findLease(p []byte) (at int, ok bool) {
+	begin, _ := extentOf(p)
 	return slices.BinarySearchFunc(m.leases, begin, func(l *lease, begin uintptr) int {
-		from, _ := extent(l.data)
+		from, _ := extentOf(l.data)
 		return cmp.Compare(from, begin)
 	})
 }
 
-// has reports whether p, which is not empty, lies in what is leased.
-func (l *lease) has(p []byte) bool {
-	from, to := extent(l.data)
-	begin, end := extent(p)
+// covers reports whether p, which is not empty, lies in what is leased.
+func (l *lease) covers(p []byte) bool {
+	from, to := extentOf(l.data)
+	begin, end := extentOf(p)
 	return from <= begin && end <= to
 }
 
-// ends reports whether p, a part of it, goes to its end.
-func (l *lease) ends(p []byte) bool {
-	_, to := extent(l.data)
-	_, end := extent(p)
+// endsWith reports whether p, a part of it, goes to its end.
+func (l *lease) endsWith(p []byte) bool {
+	_, to := extentOf(l.data)
+	_, end := extentOf(p)
 	return end == to
 }
 
-// extent is where a slice begins and ends, to compare only: it keeps nothing alive.
-func extent(b []byte) (from, to uintptr) {
+// extentOf is where a slice begins and ends, to compare only: it keeps nothing alive.
+func extentOf(b []byte) (from, to uintptr) {
 	from = uintptr(unsafe.Pointer(unsafe.SliceData(b)))
 	return from, from + uintptr(len(b))
 }
