@@ -12,6 +12,7 @@ import (
 	"github.com/feedwater-io/feedwater/pipeline"
 	"github.com/feedwater-io/feedwater/pipeline/storage"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
+	"github.com/feedwater-io/feedwater/server/batchmem"
 )
 
 // want is one want of a stream, from its arrival to the end of its answer. Fields are guarded by stream.mu, but for those that
@@ -20,7 +21,7 @@ type want struct {
 	id        uint64
 	arrived   time.Time
 	due       time.Time
-	slots     []*Slot // the last one holds the batch
+	slots     []*batchmem.Slot // the last one holds the batch
 	charged   atomic.Int64
 	begun     atomic.Bool
 	deadline  *time.Timer // nil: none
@@ -111,7 +112,7 @@ func (t *stream) admit(w *want, name pipeline.Name) error {
 		t.account.letGo()
 		return &BusyError{Message: "the memory for batches, or one's share of it, is used up", RetryAfter: retryBusy}
 	}
-	w.slots = []*Slot{s}
+	w.slots = []*batchmem.Slot{s}
 	t.wants[w.id] = w
 	t.server.load.wants.Add(1)
 	t.making.Add(1)

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"golang.org/x/time/rate"
+
+	"github.com/feedwater-io/feedwater/server/batchmem"
 )
 
 // account is what one identity does at a node, against what it may. Where nobody has to say who he is, each machine has one.
@@ -16,7 +18,7 @@ type account struct {
 	calls  *rate.Limiter
 	wants  *rate.Limiter
 	bytes  *rate.Limiter
-	budget Budget // guarded by memory.mu
+	budget batchmem.Budget // guarded by memory.mu
 
 	mu       sync.Mutex
 	streams  int
@@ -39,7 +41,7 @@ func newAccount(r Rule) *account {
 		calls:  limiter(r.CallsPerSecond, maxCalls, 2),
 		wants:  limiter(r.WantsPerSecond, maxWants, 10),
 		bytes:  limiter(r.BytesPerSecond, math.MaxFloat64, 1),
-		budget: Budget{Limit: r.Bytes, Weight: r.weight()},
+		budget: batchmem.Budget{Limit: r.Bytes, Weight: r.weight()},
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/grpc/tap"
 
+	"github.com/feedwater-io/feedwater/server/batchmem"
 	"github.com/feedwater-io/feedwater/timeout"
 )
 
@@ -65,7 +66,7 @@ func (c *caller) of() *account {
 }
 
 // budget is what all streams of the caller may hold together.
-func (c *caller) budget() *Budget {
+func (c *caller) budget() *batchmem.Budget {
 	if c == nil {
 		return nil
 	}

@@ -10,6 +10,8 @@ import (
 
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
+
+	"github.com/feedwater-io/feedwater/server/batchmem"
 )
 
 // counting are a port's credentials, TLS or plaintext, that take so many connections at once, of one machine and together, and of one machine no
@@ -17,7 +19,7 @@ import (
 type counting struct {
 	credentials.TransportCredentials
 	places *places
-	memory *Memory // that connections refer to as they write; nil: gRPC gathers what they write
+	memory *batchmem.Memory // that connections refer to as they write; nil: gRPC gathers what they write
 }
 
 // places are those that connections take, from the begin of their handshake to their end.
@@ -68,7 +70,7 @@ func (c *counting) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo
 		return nil, nil, err
 	}
 	if c.memory != nil {
-		conn = GatherWrites(conn, c.memory)
+		conn = batchmem.GatherWrites(conn, c.memory)
 	}
 	open, end := context.WithCancel(context.Background())
 	held := &counted{

@@ -11,6 +11,7 @@ import (
 
 	"github.com/feedwater-io/feedwater/control/pulse"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
+	"github.com/feedwater-io/feedwater/server/batchmem"
 )
 
 // stream is one Fetch call. Its handler only watches: the call can be ended from this side alone by the handler's return, while
@@ -20,7 +21,7 @@ type stream struct {
 	rpc        grpc.BidiStreamingServer[pb.FetchRequest, pb.FetchResponse]
 	conn       *counted // nil within the process
 	account    *account
-	quota      *Quota
+	quota      *batchmem.Quota
 	goroutines sync.WaitGroup // receive and send
 	wake       chan struct{}  // told when answers or complete change
 	heard      atomic.Uint64  // id of the latest want
@@ -58,7 +59,7 @@ func (s *Server) Fetch(rpc grpc.BidiStreamingServer[pb.FetchRequest, pb.FetchRes
 	conn, _ := carrier(rpc.Context())
 	t := &stream{
 		conn:   conn,
-		server: s, rpc: rpc, account: caller.of(), quota: NewQuota(s.memory, s.options.StreamBytes).JoinBudget(caller.budget()),
+		server: s, rpc: rpc, account: caller.of(), quota: batchmem.NewQuota(s.memory, s.options.StreamBytes).JoinBudget(caller.budget()),
 		wake: make(chan struct{}, 1), wants: map[uint64]*want{}, began: time.Now(),
 	}
 	received, sent := make(chan error, 1), make(chan error, 1)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/feedwater-io/feedwater/pipeline"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
+	"github.com/feedwater-io/feedwater/server/batchmem"
 )
 
 // noticeEvery is how often a node that holds wants speaks at least. Trainers take one that is silent for a second for dead.
@@ -124,14 +125,14 @@ func (t *stream) sendBatch(w *want, tick <-chan time.Time) error {
 		if offset == 0 {
 			head.Header = w.made.Header
 		}
-		end := min(offset+t.pieceBytes-FrontBytes(head, t.pieceBytes), size)
+		end := min(offset+t.pieceBytes-batchmem.FrontBytes(head, t.pieceBytes), size)
 		if err := t.pause(t.account.afford(end-offset), tick); err != nil {
 			return err
 		}
 		if end == size {
 			t.close(w)
 		}
-		p := &Piece{Head: head, Data: batch.Slice(offset, end)}
+		p := &batchmem.Piece{Head: head, Data: batch.Slice(offset, end)}
 		if err := t.sendMessage(p); err != nil {
 			return err
 		}

@@ -22,6 +22,7 @@ import (
 	"github.com/feedwater-io/feedwater/control/pulse"
 	"github.com/feedwater-io/feedwater/pipeline/storage"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
+	"github.com/feedwater-io/feedwater/server/batchmem"
 	"github.com/feedwater-io/feedwater/watch"
 )
 
@@ -146,13 +147,13 @@ type Server struct {
 	options  Options
 	engine   Engine
 	library  *library
-	memory   *Memory
+	memory   *batchmem.Memory
 	metrics  *metrics
 	closing  chan struct{} // closed by Close
 	drained  chan struct{} // closed by Drain
 	replays  chan struct{} // holds one element per Replay that is being answered
 	running  sync.WaitGroup
-	garbage  Collector
+	garbage  batchmem.Collector
 	accounts accounts
 	places   *places
 	audit    *audit
@@ -178,7 +179,7 @@ type Server struct {
 func New(o Options) *Server {
 	o = o.withDefaults()
 	s := &Server{
-		options: o, engine: o.Engine, library: newLibrary(o.Engine, o.SnapshotIdle), memory: &Memory{Limit: o.NodeBytes},
+		options: o, engine: o.Engine, library: newLibrary(o.Engine, o.SnapshotIdle), memory: &batchmem.Memory{Limit: o.NodeBytes},
 		closing: make(chan struct{}), drained: make(chan struct{}), gone: make(chan struct{}), replays: make(chan struct{}, o.Replays),
 	}
 	s.roots = rootsOf(&s.options)
@@ -213,7 +214,7 @@ const (
 // connections. Both flow control windows follow gRPC's estimate of the link; setting one would leave the other at 64 KiB.
 func (s *Server) GRPCOptions() []grpc.ServerOption {
 	return []grpc.ServerOption{
-		grpc.ForceServerCodecV2(NewCodec()),
+		grpc.ForceServerCodecV2(batchmem.NewCodec()),
 		grpc.WriteBufferSize(s.gathers()),
 		grpc.MaxRecvMsgSize(maxRequest),
 		grpc.MaxHeaderListSize(maxHeaders),

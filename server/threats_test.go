@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -16,16 +17,16 @@ func TestThreatModelNamesTests(t *testing.T) {
 	}
 	var all strings.Builder
 	for _, dir := range []string{".", "../client", "../cmd/feedwater", "../pipeline", "../span", "../control/share"} {
-		files, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
+		err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+			if err != nil || !strings.HasSuffix(path, "_test.go") {
+				return err
+			}
+			code, err := os.ReadFile(path)
+			all.Write(code)
+			return err
+		})
 		if err != nil {
 			t.Fatal(err)
-		}
-		for _, file := range files {
-			code, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			all.Write(code)
 		}
 	}
 	names := regexp.MustCompile("`(Test[A-Za-z]+)`").FindAllStringSubmatch(string(text), -1)

@@ -1,4 +1,9 @@
-package server
+// Package batchmem lends the memory that a node makes batches in: slots within one budget, which are sent by reference. A slot is lent to a
+// stream by its Quota, handed to gRPC as a lease, written by a connection that refers to it, and free again when the last of them has let go
+// of it, or the garbage collector finds that nobody can reach it. Streams are unknown here, and so is what batches hold.
+//
+// Goroutines: a connection of GatherWrites starts one for each write that another goroutine has to do; Close waits for none, and ends them.
+package batchmem
 
 import (
 	"cmp"
@@ -14,6 +19,7 @@ import (
 // Memory lends slots within a node's budget. A slot counts against the budget from the moment it is allocated until the garbage
 // collector may have it; returned slots are kept for the next want, since fresh memory costs more than sending a batch.
 type Memory struct {
+	// Limit is the bytes of all slots together. It is set before the first use.
 	Limit int64
 
 	mu     sync.Mutex
@@ -25,7 +31,8 @@ type Memory struct {
 
 // Quota is what one stream may hold of a memory.
 type Quota struct {
-	memory  *Memory
+	memory *Memory
+	// Limit is the most bytes that the stream may hold; not to be changed.
 	Limit   int64
 	budget  *Budget       // what it shares with other streams; nil: nothing
 	lent    int64         // guarded by Memory.mu
@@ -34,7 +41,9 @@ type Quota struct {
 
 // Budget is what several streams together may hold of a memory. It is guarded by Memory.mu.
 type Budget struct {
-	Limit  int64 // 0: none
+	// Limit is the bytes that they may hold together; 0: as many as there are.
+	Limit int64
+	// Weight is their share of the free memory.
 	Weight float64
 	lent   int64
 }
@@ -55,6 +64,7 @@ func (b *Budget) add(bytes int64) {
 	}
 }
 
+// NewQuota returns a quota of at most limit bytes of a memory.
 func NewQuota(m *Memory, limit int64) *Quota {
 	return &Quota{memory: m, Limit: min(limit, m.Limit), Changed: make(chan struct{}, 1)}
 }
@@ -171,6 +181,7 @@ func (q *Quota) ChargeBytes(bytes, own int64) bool {
 	return true
 }
 
+// DischargeBytes gives back what ChargeBytes counted.
 func (q *Quota) DischargeBytes(bytes int64) {
 	m := q.memory
 	m.mu.Lock()

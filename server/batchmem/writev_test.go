@@ -1,4 +1,4 @@
-package server
+package batchmem
 
 import (
 	"bytes"
