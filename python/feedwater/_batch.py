@@ -82,11 +82,12 @@ class Builder:
     """Makes batches of one look. A batch in a slot is a lease on it; see _slots."""
 
     def __init__(self, pictures: Sequence[Picture], opened: Opened, names: dict[str, str], as_dict: bool) -> None:
-        self._torch = importlib.import_module("torch") if pictures[0].output.torch else None
-        self._looks = [Look.of(picture, opened, self._torch) for picture in pictures]
+        self.torch = importlib.import_module("torch") if pictures[0].output.torch else None
+        """What makes the batches tensors; None: they are arrays."""
+        self._looks = [Look.of(picture, opened, self.torch) for picture in pictures]
         self._several = pictures[0].field != IMAGE
         if any(field.name == MASK for field in opened.fields):
-            self._looks.append(Look(opened.field(MASK), False, self._torch))
+            self._looks.append(Look(opened.field(MASK), False, self.torch))
         self._plain = len(self._looks) == 1 and not self._looks[0].field.ragged
         """Whether the pictures of a batch are one array."""
         self._names, self._as_dict = names, as_dict
@@ -131,7 +132,7 @@ class Builder:
             array: _Array = np.ones(len(rows.labels), np.bool_) if rows.valid is None else rows.valid
         else:
             array = rows.labels if name == "label" else rows.indices.copy()  # the Loader looks at its own later
-        return array if self._torch is None else self._torch.from_numpy(array)
+        return array if self.torch is None else self.torch.from_numpy(array)
 
     def _empty(self) -> Rows:
         return Rows([look.empty() for look in self._looks], np.zeros(0, np.int64), np.zeros(0, np.int64), None)

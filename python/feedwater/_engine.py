@@ -326,10 +326,14 @@ class Engine:
             if not len(rows.labels):
                 self._pass_over(step, errors, totals)
                 continue
-            with lasting():
+            torch, transform = self._builder.torch, self.config.batch_transform
+            if transform is None and (torch is None or not torch.is_inference_mode_enabled()):  # as below, fewer calls
                 batch = self._builder.batch(rows, self._keys)
-                if self.config.batch_transform is not None:
-                    batch = self._transformed(self.config.batch_transform, batch, step, rows.valid)
+            else:
+                with lasting():
+                    batch = self._builder.batch(rows, self._keys)
+                    if transform is not None:
+                        batch = self._transformed(transform, batch, step, rows.valid)
             last = Last(step.epoch, step.position, rows.indices, rows.places, self.feed.session)
             self.cursor.prepare()
             return Ready(batch, step, last, totals)

@@ -11,6 +11,7 @@ import json
 import logging
 import struct
 from collections.abc import Callable
+from socket import MSG_DONTWAIT
 from typing import Any
 
 from ._failure import error_of
@@ -67,6 +68,9 @@ class Feed:
         """Told, when take ends, for how long this process was stopped while it was blocked."""
         self._tail: tuple[int, int] | None = None
         """Where the next want goes; None when that must be found out anew."""
+        self._waited: Waited | None = None
+        """The wait of the running take, once it has one."""
+        self._takes = 0
 
     def forget(self) -> None:
         """Drops everything that was asked for: the same places mean other batches from now on."""
@@ -110,26 +114,30 @@ class Feed:
 
     def take(self, key: tuple[int, int], batch: int, upcoming: Upcoming) -> Done:
         """The batch of the step at key; blocks until it is there. Asks for those after it meanwhile."""
-        waited = Waited(POLL_S)
+        self._takes += 1
+        self._waited = None
         try:
             while True:
                 try:
                     link = self._ready(batch)
-                    waited.skip()
-                    want = self._ask(link, key, waited, upcoming)
+                    if self._waited is not None:
+                        self._waited.skip()
+                    want = self._ask(link, key, upcoming)
+                    while want.answer is None and self._look(link):
+                        pass
                     while (answer := want.answer) is None:
-                        self._wait(link, waited, want)
+                        self._wait(link, want)
                     if isinstance(answer, Done):
                         self.batches += 1
                         return answer
-                    self._settle(want, answer, waited.began, batch)
+                    self._settle(want, answer, batch)
                 except ConnectionError:
                     self._tail = None
                     self._salvage()
                     self.session.lost()
         finally:
-            if waited.stopped_s and self.stopped is not None:
-                self.stopped(waited.stopped_s)
+            if self._waited is not None and self._waited.stopped_s and self.stopped is not None:
+                self.stopped(self._waited.stopped_s)
 
     def returned(self, key: tuple[int, int], wait_s: float) -> None:
         """The loop has the batch of the step at key, and waited so long for it. Never waits; a batch's span ends so."""
@@ -155,7 +163,7 @@ class Feed:
 
     # -- asking -------------------------------------------------------------------------------------------------------
 
-    def _ask(self, link: Link, key: tuple[int, int], waited: Waited, upcoming: Upcoming) -> Want:
+    def _ask(self, link: Link, key: tuple[int, int], upcoming: Upcoming) -> Want:
         """The want of the step at key, sent now or before; and the window behind it is full."""
         if self._tail is None or key not in self._wants:
             self._replan(link, key, upcoming)
@@ -169,7 +177,7 @@ class Feed:
             self._tail = self._top_up(link, tail or key, upcoming)
             if key in self._wants:
                 return self._wants[key]
-            self._make_room(link, waited)
+            self._make_room(link)
 
     def _replan(self, link: Link, key: tuple[int, int], upcoming: Upcoming) -> None:
         """Keeps what is on the way ahead from key, cancels the rest."""
@@ -255,10 +263,10 @@ class Feed:
             some = idents[first : first + 1000]
             link.send(struct.pack(f"<c{len(some)}Q", b"X", *some), [])
 
-    def _make_room(self, link: Link, waited: Waited) -> None:
+    def _make_room(self, link: Link) -> None:
         """No slot for the batch that is needed now: waits for a cancelled want, else gives up a later batch."""
         if any(self._wants.get(want.step.key) is not want for want in self._out.values()):
-            self._wait(link, waited)
+            self._wait(link)
         elif self._wants:
             last = next(reversed(self._wants))
             self._cancel(link, [self._wants.pop(last)])
@@ -267,8 +275,18 @@ class Feed:
 
     # -- receiving ----------------------------------------------------------------------------------------------------
 
-    def _wait(self, link: Link, waited: Waited, want: Want | None = None) -> None:
+    def _look(self, link: Link) -> bool:
+        """Takes in what the agent has said, one packet of it, without waiting; whether there was one."""
+        came = bool(link.inbox) or link.receive(MSG_DONTWAIT)
+        if came:
+            self._handle(link)
+        return came
+
+    def _wait(self, link: Link, want: Want | None = None) -> None:
         """Takes in what the agent says next; blocks until it says something, but not for long."""
+        if self._waited is None:
+            self._waited = Waited(POLL_S)
+        waited = self._waited
         came = bool(link.inbox) or link.receive()
         waited.turn()
         if came:
@@ -326,10 +344,10 @@ class Feed:
         want = self._out.get(ident)
         if want is None:
             return
-        want.answer = Failed(error)
+        want.answer = Failed(error, self._takes)
         self._out.pop(ident, None)
 
-    def _settle(self, want: Want, answer: Failed, began: float, batch: int) -> None:
+    def _settle(self, want: Want, answer: Failed, batch: int) -> None:
         """There is no batch: it must be asked for again, if no error is raised; and then the next take asks again."""
         self._wants = {key: other for key, other in self._wants.items() if other is not want}
         self._tail = None
@@ -339,6 +357,6 @@ class Feed:
         if error.get("kind") == "room" and error["bytes"] > want.slots.stride:
             self.session.reserve(batch, int(error["bytes"] * 1.25))
             return
-        if error.get("kind") == "stall" and answer.at < began:  # it was true then; perhaps not now
+        if error.get("kind") == "stall" and answer.take < self._takes:  # it was true then; perhaps not now
             return
         raise error_of(error)

@@ -424,8 +424,8 @@ class PythonBuilder(Builder):
         array = rows.made.get(name)
         if array is None:
             return super()._field(name, rows, keys)
-        if self._torch is None:
+        if self.torch is None:
             return array
-        tensor = self._torch.from_numpy(array)
+        tensor = self.torch.from_numpy(array)
         dtype = next(field.dtype for field in self._stage.fields if field.name == name)
-        return tensor.view(self._torch.bfloat16) if dtype == "bfloat16" else tensor
+        return tensor.view(self.torch.bfloat16) if dtype == "bfloat16" else tensor

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import struct
-import time
 from typing import Any
 
 from ._order import Step
@@ -71,9 +70,9 @@ class Done:
 
 
 class Failed:
-    """The answer to a want: an error object, or None if it was cancelled."""
+    """The answer to a want: an error object, or None if it was cancelled; and in which take of the feed it came."""
 
-    __slots__ = ("at", "error")
+    __slots__ = ("error", "take")
 
-    def __init__(self, error: dict[str, Any] | None) -> None:
-        self.error, self.at = error, time.monotonic()
+    def __init__(self, error: dict[str, Any] | None, take: int) -> None:
+        self.error, self.take = error, take

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import multiprocessing.forkserver
 import os
 import re
 import signal
@@ -103,6 +104,15 @@ def stop_agent() -> None:
 def children() -> list[int]:
     """Processes whose parent is this one."""
     return [int(pid) for pid in Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").read_text().split()]
+
+
+@pytest.fixture
+def fork_server() -> Iterator[None]:
+    """A server of forked processes that this test starts has the environment of this test, and none later has it."""
+    server = multiprocessing.forkserver._forkserver
+    server._stop()
+    yield
+    server._stop()
 
 
 # -- the real agent ----------------------------------------------------------------------------------------------------

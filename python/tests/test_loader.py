@@ -1223,6 +1223,7 @@ def spawned(loader: Any, queue: Any) -> None:
 
 
 @pytest.mark.parametrize("method", ["spawn", "forkserver"])
+@pytest.mark.usefixtures("fork_server")
 def test_a_loader_travels_to_another_process(fake: Any, method: str) -> None:
     loader = fake.loader(shuffle=True)
     for _ in zip(range(3), loader):

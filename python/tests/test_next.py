@@ -13,9 +13,8 @@ import pytest
 from feedwater import _pulse
 
 BATCHES = 20
-MOST_CALLS = 116
-"""Functions that are called for a batch, Python's and C's: eleven of them look for modes of torch, count a wait by its
-turns, and copy the indices."""
+MOST_CALLS = 105
+"""Functions that are called for a batch, Python's and C's."""
 
 
 @pytest.fixture
