@@ -11,11 +11,11 @@ import (
 
 	"github.com/feedwater-io/feedwater/client"
 	"github.com/feedwater-io/feedwater/control"
-	"github.com/feedwater-io/feedwater/control/pulse"
 	"github.com/feedwater-io/feedwater/pipeline"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 	"github.com/feedwater-io/feedwater/server"
 	"github.com/feedwater-io/feedwater/server/servertest"
+	"github.com/feedwater-io/feedwater/watch/pulse"
 )
 
 // The laws with the real client and nodes: streams, queues, windows and pulses are the product's; pixels and GPUs are made up, and time

@@ -4,8 +4,8 @@ import (
 	"slices"
 
 	"github.com/feedwater-io/feedwater/control"
-	"github.com/feedwater-io/feedwater/control/pulse"
 	"github.com/feedwater-io/feedwater/control/share"
+	"github.com/feedwater-io/feedwater/watch/pulse"
 )
 
 const (

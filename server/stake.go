@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"github.com/feedwater-io/feedwater/control"
-	"github.com/feedwater-io/feedwater/control/pulse"
 	"github.com/feedwater-io/feedwater/control/share"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
+	"github.com/feedwater-io/feedwater/watch/pulse"
 )
 
 // runKey names a training run: what bears the same name and has the same plan, for the same identity.

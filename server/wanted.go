@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"github.com/feedwater-io/feedwater/control"
-	"github.com/feedwater-io/feedwater/control/pulse"
 	"github.com/feedwater-io/feedwater/pipeline"
+	"github.com/feedwater-io/feedwater/watch/pulse"
 )
 
 // wantedEvery is the time over which a node's own speed is measured.

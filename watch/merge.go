@@ -7,8 +7,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/feedwater-io/feedwater/control/pulse"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
+	"github.com/feedwater-io/feedwater/watch/pulse"
 	"github.com/feedwater-io/feedwater/watch/verdict"
 )
 

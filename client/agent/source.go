@@ -7,9 +7,9 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/feedwater-io/feedwater/client"
-	"github.com/feedwater-io/feedwater/control/pulse"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 	"github.com/feedwater-io/feedwater/watch"
+	"github.com/feedwater-io/feedwater/watch/pulse"
 )
 
 // Source is what there is to watch of this agent: its Loaders' jobs, the nodes they talk to, their latest wants.

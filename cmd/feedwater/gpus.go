@@ -13,8 +13,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/feedwater-io/feedwater/control/pulse"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
+	"github.com/feedwater-io/feedwater/watch/pulse"
 )
 
 // gpus are the GPUs of this machine as feedwater-nvml tells them, which runs while somebody asks, once per user and machine. Whatever

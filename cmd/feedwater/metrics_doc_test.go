@@ -10,7 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/feedwater-io/feedwater/client/agent"
-	"github.com/feedwater-io/feedwater/control/scaler"
+	"github.com/feedwater-io/feedwater/scaler"
 )
 
 var (

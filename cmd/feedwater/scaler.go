@@ -22,7 +22,7 @@ import (
 	"github.com/feedwater-io/feedwater/client"
 	"github.com/feedwater-io/feedwater/client/agent"
 	"github.com/feedwater-io/feedwater/client/membership"
-	"github.com/feedwater-io/feedwater/control/scaler"
+	"github.com/feedwater-io/feedwater/scaler"
 	"github.com/feedwater-io/feedwater/server"
 )
 

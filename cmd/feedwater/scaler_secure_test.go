@@ -12,8 +12,8 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/feedwater-io/feedwater/client"
-	"github.com/feedwater-io/feedwater/control/scaler"
 	"github.com/feedwater-io/feedwater/proto/externalscaler"
+	"github.com/feedwater-io/feedwater/scaler"
 	"github.com/feedwater-io/feedwater/server/servertest"
 )
 

@@ -10,10 +10,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/feedwater-io/feedwater/control/pulse"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 	"github.com/feedwater-io/feedwater/watch"
 	"github.com/feedwater-io/feedwater/watch/page"
+	"github.com/feedwater-io/feedwater/watch/pulse"
 )
 
 func source(name string) *watch.Source {

@@ -51,7 +51,7 @@ var apart = map[string]string{
 	"client":             "asks for batches; what it asks for is in their names",
 	"span":               "tells what took how long",
 	"watch":              "tells how it goes",
-	"control/pulse":      "tells how it goes",
+	"watch/pulse":        "tells how it goes",
 }
 
 // bookkeeping are types, with their methods, that decide no byte but stand in the way to many: what is queued, lent, and in use.

@@ -20,9 +20,9 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/feedwater-io/feedwater/client"
-	"github.com/feedwater-io/feedwater/control/scaler"
 	"github.com/feedwater-io/feedwater/proto/externalscaler"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
+	"github.com/feedwater-io/feedwater/scaler"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

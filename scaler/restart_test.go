@@ -9,8 +9,8 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/feedwater-io/feedwater/control/scaler"
 	"github.com/feedwater-io/feedwater/proto/externalscaler"
+	"github.com/feedwater-io/feedwater/scaler"
 )
 
 // A scaler that begins while trainers train never says that no nodes are wanted, not to KEDA's stream either: it says nothing until all
