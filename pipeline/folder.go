@@ -13,12 +13,13 @@ import (
 func OpenFolder(ctx context.Context, roots *storage.Roots, folder string, o dataset.Options) (*dataset.Snapshot, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel() // a scan that is left to itself keeps nobody from the next one
+	o.Questions = &dataset.Questions{}
 	scan := func(alive func()) (*dataset.Snapshot, error) {
 		o.Alive = alive
 		return dataset.Open(ctx, folder, o)
 	}
 	shut := func(s *dataset.Snapshot) { _ = s.Close() }
-	s, err := storage.Do(ctx, roots.Of(folder), "list", scan, shut)
+	s, err := storage.DoOnce(ctx, roots.Of(folder), "list", scan, shut, o.Questions.Again)
 	if hung, ok := err.(*storage.HungError); ok { //nolint:errorlint // what dataset.Open returns names the folder
 		return nil, fmt.Errorf("open data set %s: %w", folder, hung)
 	}

@@ -56,6 +56,8 @@ type indexes struct {
 	revisions revision.Set
 	root      *storage.Root
 
+	most int64 // bytes that stores hold together
+
 	running sync.WaitGroup // openings, and closings of those that made room
 
 	mu     sync.Mutex
@@ -65,19 +67,21 @@ type indexes struct {
 // namedStore is the store of a data set; nil where it could not be opened. It is there when ready is closed.
 type namedStore struct {
 	fingerprint string
+	samples     int
 	ready       chan struct{}
 	*sidecar.Store
 }
 
-// maxStores is how many data sets' indexes are open at once.
-const maxStores = 16
+// maxStoreBytes is what the stores that are open at once hold in memory together: 8 bytes for a picture.
+const maxStoreBytes = 256 << 20
 
-// ErrManyIndexes is told to Index.Trouble when jobs were prepared for more data sets than have their indexes open at once.
-var ErrManyIndexes = fmt.Errorf("the indexes of %d data sets are open, and no more are at once: jobs of the one used longest ago go on without its index", maxStores)
+// ErrManyIndexes is told to Index.Trouble when jobs were prepared for data sets of more pictures than have their indexes open at once.
+var ErrManyIndexes = fmt.Errorf("the indexes of %d million pictures are open, and no more are at once: jobs of the data set used longest ago go on without its index",
+	maxStoreBytes/sidecar.HeldBytes(1_000_000))
 
 // keep has indexes kept.
 func (x *indexes) keep(index Index, revisions revision.Set, roots *storage.Roots) {
-	x.index, x.revisions = &index, revisions
+	x.index, x.revisions, x.most = &index, revisions, maxStoreBytes
 	x.root = roots.Of(index.folder())
 }
 
@@ -118,24 +122,33 @@ func (x *indexes) find(fingerprint string, samples int) *namedStore {
 		x.stores = append(slices.Delete(x.stores, i, i+1), s)
 		return s
 	}
-	if len(x.stores) == maxStores {
+	x.makeRoom(sidecar.HeldBytes(samples))
+	s := &namedStore{fingerprint: fingerprint, samples: samples, ready: make(chan struct{})}
+	x.stores = append(x.stores, s)
+	x.running.Go(func() { x.open(s) })
+	return s
+}
+
+// makeRoom has the stores that were used longest ago make room for another one of so many bytes. One alone may be larger. mu is held.
+func (x *indexes) makeRoom(bytes int64) {
+	for _, s := range x.stores {
+		bytes += sidecar.HeldBytes(s.samples)
+	}
+	for bytes > x.most && len(x.stores) > 0 {
 		oldest := x.stores[0]
+		x.stores = slices.Delete(x.stores, 0, 1)
+		bytes -= sidecar.HeldBytes(oldest.samples)
 		x.running.Go(func() {
 			x.index.Trouble(ErrManyIndexes)
 			x.shut(oldest)
 		})
-		x.stores = slices.Delete(x.stores, 0, 1)
 	}
-	s := &namedStore{fingerprint: fingerprint, ready: make(chan struct{})}
-	x.stores = append(x.stores, s)
-	x.running.Go(func() { x.open(s, samples) })
-	return s
 }
 
 // open opens a store.
-func (x *indexes) open(s *namedStore, samples int) {
+func (x *indexes) open(s *namedStore) {
 	defer close(s.ready)
-	open := func(func()) (*sidecar.Store, error) { return x.index.open(s.fingerprint, samples, x.revisions) }
+	open := func(func()) (*sidecar.Store, error) { return x.index.open(s.fingerprint, s.samples, x.revisions) }
 	var err error
 	if s.Store, err = storage.Do(context.Background(), x.root, "open the index", open, (*sidecar.Store).Close); err == nil {
 		return
@@ -147,19 +160,25 @@ func (x *indexes) open(s *namedStore, samples int) {
 	x.index.Trouble(err)
 }
 
-// shut closes a store, unless its storage does not answer.
+// shut closes a store. Where its storage does not answer its memory is given back all the same, and what was gathered is lost.
 func (x *indexes) shut(s *namedStore) {
 	<-s.ready
 	if s.Store == nil {
 		return
 	}
-	_, err := storage.Do(context.Background(), x.root, "write the index", func(func()) (struct{}, error) {
-		s.Close()
-		return struct{}{}, nil
-	}, nil)
-	if err != nil {
+	if err := closeStore(context.Background(), x.root, s.Store, x.index.folder()); err != nil {
+		s.Abandon()
 		x.index.Trouble(err)
 	}
+}
+
+// closeStore closes a store whose files lie in a folder. The error is a *storage.HungError or that of ctx.
+func closeStore(ctx context.Context, root *storage.Root, s *sidecar.Store, folder string) error {
+	shut := func(func()) (struct{}, error) { s.Close(); return struct{}{}, nil }
+	_, err := storage.DoOnce(ctx, root, "write the index", shut, nil, func() func() error {
+		return func() error { return sidecar.Probe(folder) }
+	})
+	return err
 }
 
 // close closes all stores. No job is prepared any more.

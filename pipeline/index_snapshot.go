@@ -20,8 +20,8 @@ import (
 // Indexed says what IndexSnapshot found.
 type Indexed struct {
 	// Seen is how many pictures were looked at; of these Made have an index now, Kept had one, None can have none, and Failed could not be read.
-	// Those that are missing could not be kept any more.
-	Seen, Made, Kept, None, Failed int
+	// Those that are missing could not be kept any more. Lost were made and could not be written: they are not among Made.
+	Seen, Made, Kept, None, Failed, Lost int
 	// FileBytes is the size of all pictures seen, IndexBytes that of their indexes.
 	FileBytes, IndexBytes int64
 	// DiskBytes is what the files of this data set take in the end: more where several make indexes at once, or with several intervals.
@@ -58,11 +58,12 @@ func IndexSnapshot(ctx context.Context, roots *storage.Roots, s *dataset.Snapsho
 		})
 	}
 	_ = group.Wait() // they return nil
-	closed, err := m.close(ctx)
+	err = m.close(ctx)
 	cause := context.Cause(ctx) // closing may tell
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.seen.DiskBytes = closed
+	m.seen.DiskBytes = m.store.DiskBytes()
+	m.seen.lose(m.store.Lost())
 	if cause == nil {
 		cause = err
 	}
@@ -80,22 +81,25 @@ func (m *indexMaker) open(ctx context.Context) (*sidecar.Store, error) {
 // keepWithin is how long what was made may take to be written when ctx has ended.
 const keepWithin = 2 * time.Second
 
-// close closes the store and tells what its files take.
-func (m *indexMaker) close(ctx context.Context) (bytes int64, err error) {
+// close closes the store.
+func (m *indexMaker) close(ctx context.Context) error {
 	if ctx.Err() != nil {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), keepWithin)
 		defer cancel()
 	}
-	return storage.Do(ctx, m.kept, "write the index", func(func()) (int64, error) {
-		m.store.Close()
-		return m.store.DiskBytes(), nil
-	}, nil)
+	return closeStore(ctx, m.kept, m.store, m.index.folder())
 }
 
 // read reads a picture over buf, which is the worker's no more where the error is a *storage.HungError or the context's.
 func (m *indexMaker) read(ctx context.Context, i int, buf []byte) ([]byte, error) {
-	return storage.Do(ctx, m.root, "read", func(func()) ([]byte, error) { return m.snapshot.Read(i, buf) }, nil)
+	read := func(func()) ([]byte, error) { return m.snapshot.Read(i, buf) }
+	return storage.DoOnce(ctx, m.root, "read", read, nil, func() func() error {
+		return func() error {
+			_, err := m.snapshot.Read(i, nil)
+			return err
+		}
+	})
 }
 
 // indexMaker is one run of IndexSnapshot.
@@ -170,6 +174,13 @@ func (m *indexMaker) count(add func(*Indexed)) {
 	if m.progress != nil {
 		m.progress(m.seen)
 	}
+}
+
+// lose takes what no file has out of what was made.
+func (n *Indexed) lose(records int, bytes int64) {
+	n.Made -= records
+	n.Lost += records
+	n.IndexBytes -= bytes
 }
 
 func (n *Indexed) fail(err error) {

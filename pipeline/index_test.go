@@ -11,6 +11,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/feedwater-io/feedwater/pipeline/codec/jpeg/jpegtest"
 	"github.com/feedwater-io/feedwater/pipeline/dataset"
@@ -119,13 +120,15 @@ func TestIndexChangesNothing(t *testing.T) {
 	}
 }
 
-// Where there are more data sets than stores, the one that no job was prepared for since longest loses its own.
+// Where there are more pictures than stores may hold, the data set that no job was prepared for since longest loses its own.
 func TestStoresOfManyDataSets(t *testing.T) {
 	var x indexes
 	x.keep(Index{Dir: t.TempDir()}, revision.Build(), storage.New(storage.Options{}))
 	defer x.close()
+	const most = 30
+	x.most = sidecar.HeldBytes(most)
 	first, second := x.of("0", 1), x.of("1", 1)
-	for i := 2; i < maxStores; i++ {
+	for i := 2; i < most; i++ {
 		x.of(fmt.Sprint(i), 1)
 	}
 	var told atomic.Int32
@@ -144,9 +147,75 @@ func TestStoresOfManyDataSets(t *testing.T) {
 	if x.of("1", 1) == second {
 		t.Error("the store that was not asked for is kept")
 	}
+	if x.of("huge", 2*most) == nil || len(x.stores) != 1 {
+		t.Errorf("%d stores are open beside one that is larger than all may be", len(x.stores))
+	}
 	x.close()
-	if told.Load() != 2 {
-		t.Errorf("two data sets lost their indexes, told %d times", told.Load())
+	if told.Load() != 2+most {
+		t.Errorf("%d data sets lost their indexes, told %d times", 2+most, told.Load())
+	}
+}
+
+// sicken makes a root sick until the test ends.
+func sicken(t *testing.T, r *storage.Root) {
+	t.Helper()
+	never := make(chan struct{})
+	t.Cleanup(func() { close(never) })
+	_, err := storage.Do(context.Background(), r, "ask", func(func()) (int, error) { <-never; return 0, nil }, nil)
+	if !errors.As(err, new(*storage.HungError)) {
+		t.Fatal(err)
+	}
+}
+
+// A store that makes room, or is closed at the end, gives its memory back although its folder does not answer.
+func TestStoresOfASickFolderAreLeft(t *testing.T) {
+	roots := storage.New(storage.Options{Deadline: 20 * time.Millisecond, Patience: time.Millisecond, ProbeEvery: time.Hour})
+	defer roots.Close()
+	var held atomic.Int64
+	var x indexes
+	x.keep(Index{Dir: t.TempDir(), Hold: func(n int64) { held.Add(n) }, Trouble: func(error) {}}, revision.Build(), roots)
+	x.most = sidecar.HeldBytes(3)
+	for i := range 3 {
+		if x.of(fmt.Sprint(i), 1) == nil {
+			t.Fatal("no store")
+		}
+	}
+	sicken(t, x.root)
+	if x.of("another", 2) != nil {
+		t.Error("a store of a folder that does not answer")
+	}
+	x.running.Wait()
+	if got := held.Load(); got != sidecar.HeldBytes(1) {
+		t.Errorf("%d bytes are held by one store", got)
+	}
+	if x.close(); held.Load() != 0 {
+		t.Errorf("%d bytes are held by none", held.Load())
+	}
+}
+
+// Who is interrupted while the folder of the index does not answer is not told that what was made is kept.
+func TestIndexSnapshotCountsWhatIsKept(t *testing.T) {
+	dir, cache := indexFolder(t), t.TempDir()
+	s, err := dataset.Open(context.Background(), dir, dataset.Options{CacheDir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	roots := storage.New(storage.Options{Deadline: 100 * time.Millisecond, Patience: time.Millisecond, ProbeEvery: time.Hour})
+	defer roots.Close()
+	ctx, cancel := context.WithCancel(context.Background())
+	n, err := IndexSnapshot(ctx, roots, s, Index{Dir: cache}, 1, func(n Indexed) {
+		if n.Made == 5 {
+			sicken(t, roots.Of(cache))
+			cancel()
+		}
+	})
+	if !errors.Is(err, context.Canceled) || n.Made != 0 || n.Lost != 5 || n.IndexBytes != 0 {
+		t.Errorf("%+v, %v", n, err)
+	}
+	again, err := IndexSnapshot(context.Background(), storage.New(storage.Options{}), s, Index{Dir: cache}, 1, nil)
+	if err != nil || again.Kept != 0 || again.Made != 18 {
+		t.Errorf("%+v, %v", again, err)
 	}
 }
 

@@ -130,9 +130,9 @@ func (k *worker) findIndex(j *Job, ref Ref) error {
 	if j.index == nil {
 		return nil
 	}
-	k.snapshot = nil
+	k.store, k.index = j.index, int(ref.Index)
 	err := k.reading(j.p.indexes.root, "look for the index", nil, func() error {
-		k.found, k.making = j.index.Find(int(ref.Index), k.file, k.found)
+		k.found, k.making = j.index.Find(k.index, k.file, k.found)
 		return nil
 	})
 	if errors.Is(err, errGone) {
@@ -151,7 +151,7 @@ func (k *worker) enterPlaces(j *Job) {
 
 // readFile reads the file of a sample of a snapshot over buf.
 func (k *worker) readFile(root *storage.Root, s *dataset.Snapshot, i int, key, buf []byte) ([]byte, error) {
-	k.snapshot, k.index = s, i
+	k.snapshot, k.store, k.index = s, nil, i
 	data := buf
 	err := k.reading(root, "read", key, func() (err error) {
 		data, err = k.p.options.read(s, i, buf)
@@ -160,11 +160,14 @@ func (k *worker) readFile(root *storage.Root, s *dataset.Snapshot, i int, key, b
 	return data, err
 }
 
-// Again implements storage.Owner: it reads the same file once more.
+// Again implements storage.Owner: it reads the same file once more, or looks for its index.
 func (k *worker) Again() func() error {
 	s, i, read := k.snapshot, k.index, k.p.options.read
-	if s == nil {
-		return nil
+	if store, file := k.store, k.file; store != nil {
+		return func() error {
+			_, _ = store.Find(i, file, nil) // that it returns is what is asked
+			return nil
+		}
 	}
 	return func() error {
 		_, err := read(s, i, nil)

@@ -9,6 +9,7 @@ import (
 	"github.com/feedwater-io/feedwater/pipeline/codec"
 	"github.com/feedwater-io/feedwater/pipeline/dataset"
 	"github.com/feedwater-io/feedwater/pipeline/order"
+	"github.com/feedwater-io/feedwater/pipeline/sidecar"
 	"github.com/feedwater-io/feedwater/pipeline/storage"
 )
 
@@ -19,8 +20,10 @@ type worker struct {
 	file []byte // that was read last
 	call storage.Call
 
-	snapshot *dataset.Snapshot // of the file that is read, or was last
-	index    int               // its sample
+	// What is read, or was last: the file of a sample of a snapshot, or what a store has of one.
+	snapshot *dataset.Snapshot
+	store    *sidecar.Store
+	index    int
 
 	found  []byte // index of the file
 	making bool   // it has none, and one is wanted

@@ -103,11 +103,19 @@ func (o *indexOptions) run(ctx context.Context, out, status io.Writer) error {
 	switch {
 	case err != nil:
 		sayHanging(roots.States(), status)
-		return fmt.Errorf("interrupted after %d of %d pictures; what was made stays, and running it again goes on from there", done.Seen, data.Len())
+		return fmt.Errorf("interrupted after %d of %d pictures%s; what was written stays, and running it again goes on from there", done.Seen, data.Len(), lost(done))
 	case done.Failed > 0:
 		return fmt.Errorf("%d of %d pictures could not be read, the first: %w", done.Failed, data.Len(), done.Failure)
 	}
 	return nil
+}
+
+// lost says how much of the work was in vain; empty: none.
+func lost(n pipeline.Indexed) string {
+	if n.Lost == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", of which %d indexes could not be written", n.Lost)
 }
 
 func (o *indexOptions) report(out io.Writer, dir string, n pipeline.Indexed, took time.Duration) {

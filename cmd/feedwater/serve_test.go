@@ -532,7 +532,7 @@ func TestMemoryLimit(t *testing.T) {
 	}
 }
 
-// Indexes of data sets take memory for as long as they are open: 8 bytes a file, and what is gathered.
+// Indexes of data sets take memory for as long as they are open, 8 bytes a file, and while something is gathered.
 func TestMemoryLimitCountsIndexes(t *testing.T) {
 	t.Setenv("GOMEMLIMIT", "")
 	limit := limitMemory(1 << 30)
@@ -545,6 +545,7 @@ func TestMemoryLimitCountsIndexes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		store.Put(0, []byte("file"), []byte("record"))
 		if got := debug.SetMemoryLimit(-1); got != 1<<30+besideSlots+8*samples+gathered {
 			t.Errorf("the limit is %d with an index", got)
 		}

@@ -258,7 +258,9 @@ func (s *Snapshot) unchanged(ctx context.Context, i int, justMade bool) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	question := s.questions.ask(path, false)
 	now, err := s.root.stat(path)
+	question.end()
 	if err != nil {
 		return err
 	}

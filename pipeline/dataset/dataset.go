@@ -42,6 +42,8 @@ type Options struct {
 	// Alive, if set, is called by any goroutine of Open whenever the file system has answered, so that a scan that takes long is told from one
 	// that stands still.
 	Alive func()
+	// Questions, if set, are those that the file system has not answered: of one Open at a time.
+	Questions *Questions
 
 	// Beneath, if set, is a folder that no link may lead out of; the data set lies in it, or is it. An absolute path without links. Links that lead
 	// out of it are errors that wrap ErrLeadsOut, of Open and of Read, also where they name no picture.
@@ -116,6 +118,7 @@ type Snapshot struct {
 	maxBytes    int64
 	cache       cache
 	forget      sync.Once
+	questions   *Questions
 
 	mu       sync.RWMutex // held for reading while manifest or root are in use, for writing by Close
 	root     *root
@@ -140,6 +143,8 @@ func (s *Snapshot) open(ctx context.Context, path string, o Options) error {
 	if err != nil {
 		return err
 	}
+	s.questions = o.Questions
+	s.questions.about(absolute, o.Beneath)
 	if s.path, err = filepath.EvalSymlinks(absolute); err != nil {
 		return err
 	}

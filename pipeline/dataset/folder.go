@@ -66,8 +66,10 @@ func (f *folder) key(name []byte) string {
 func (s *scanner) read(ctx context.Context, path string, up *folder) (*folder, error) {
 	buf := s.buffers.Get().(*[]byte)
 	defer s.buffers.Put(buf)
+	question := s.lookers.questions.ask(path, false)
 	s.lookers.slow()
 	d, err := s.root.openDir(path, *buf)
+	question.end()
 	if err != nil {
 		return nil, &fs.PathError{Op: "open", Path: cmp.Or(path, "."), Err: err}
 	}
@@ -79,7 +81,10 @@ func (s *scanner) read(ctx context.Context, path string, up *folder) (*folder, e
 	if err := f.checkLoop(); err != nil {
 		return nil, err
 	}
-	if err := f.reserve(d); err != nil {
+	question = s.lookers.questions.ask(path, true)
+	err = f.reserve(d)
+	question.end()
+	if err != nil {
 		return nil, err
 	}
 	if err := s.entries(ctx, f, d); err != nil {

@@ -11,6 +11,7 @@ import (
 // part is some of a directory's entries, in the file system's order: those that may be samples or folders. It is filled by one goroutine, then
 // looked at by several, then added to its folder by one.
 type part struct {
+	dir     string // below the root
 	names   []byte
 	entries []entry
 	next    atomic.Int64   // the first entry that nobody looks at yet
@@ -63,13 +64,14 @@ func (p *part) fill(d *directory, isClass bool) error {
 
 // lookers ask for the attributes of entries, as many at once as the storage takes with profit.
 type lookers struct {
-	pace  pace
-	parts sync.Pool // *part
-	slow  func()    // called before each question; tests make it last here
+	pace      pace
+	parts     sync.Pool // *part
+	questions *Questions
+	slow      func() // called before each question; tests make it last here
 }
 
-func newLookers(most int, slow func()) *lookers {
-	l := &lookers{pace: newPace(most), slow: slow}
+func newLookers(o *Options) *lookers {
+	l := &lookers{pace: newPace(o.Stats), questions: o.Questions, slow: o.slow}
 	l.parts.New = func() any { return new(part) }
 	return l
 }
@@ -86,13 +88,18 @@ func (l *lookers) begin(ctx context.Context, d *directory, p *part) {
 // look looks at entries until none is left that nobody looks at, and gets help while there is profit in it. The caller has entered the pace.
 func (l *lookers) look(ctx context.Context, d *directory, p *part) {
 	defer l.pace.leave()
+	question := question{questions: l.questions, dir: p.dir}
 	for ctx.Err() == nil {
 		end := int(p.next.Add(lookAtOnce))
 		first := end - lookAtOnce
 		if first >= len(p.entries) {
 			return
 		}
-		l.pace.note(l.ask(d, p, p.entries[first:min(end, len(p.entries))]))
+		entries := p.entries[first:min(end, len(p.entries))]
+		question.begin(p, entries)
+		asked := l.ask(d, p, entries)
+		question.end()
+		l.pace.note(asked)
 		if end < len(p.entries) && l.pace.join() {
 			p.looking.Go(func() { l.look(ctx, d, p) })
 		}
@@ -119,7 +126,10 @@ func (s *scanner) entries(ctx context.Context, f *folder, d *directory) error {
 	var before *part
 	for {
 		p, _ := s.lookers.parts.Get().(*part)
+		p.dir = f.path
+		question := s.lookers.questions.ask(f.path, true)
 		readErr := p.fill(d, f.up != nil)
+		question.end()
 		if readErr == nil && !s.lookers.one() {
 			s.lookers.begin(ctx, d, p)
 		} else {

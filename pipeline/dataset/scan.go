@@ -38,7 +38,7 @@ func (c *classScan) samples() (n int) {
 }
 
 func newScanner(r *root, o Options) *scanner {
-	s := &scanner{root: r, lookers: newLookers(o.Stats, o.slow), progress: progress{report: o.Progress}}
+	s := &scanner{root: r, lookers: newLookers(&o), progress: progress{report: o.Progress}}
 	s.buffers.New = func() any { b := make([]byte, 32<<10); return &b }
 	return s
 }

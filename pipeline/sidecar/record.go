@@ -66,7 +66,7 @@ func (s *Store) Find(sample int, file, buf []byte) (data []byte, make bool) {
 
 // fetch copies a record. The disk that it is read from keeps nobody else waiting.
 func (s *Store) fetch(sample int, buf []byte) (record []byte, at place, found bool) {
-	at, records, m := s.hold(sample)
+	at, records, m := s.keep(sample)
 	if at <= nothing {
 		return buf[:0], at, false
 	}
@@ -76,8 +76,8 @@ func (s *Store) fetch(sample int, buf []byte) (record []byte, at place, found bo
 	return record, at, found && err == nil
 }
 
-// hold finds the records among which a sample's lies, and keeps their memory until m is released.
-func (s *Store) hold(sample int) (at place, records []byte, m *memory) {
+// keep finds the records among which a sample's lies, and keeps their memory until m is released.
+func (s *Store) keep(sample int) (at place, records []byte, m *memory) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if sample < 0 || sample >= len(s.places) {
@@ -130,7 +130,10 @@ func (s *Store) put(sample int, file, data []byte) bool {
 	case s.pending == nil:
 		s.segments = append(s.segments, segment{})
 		s.pending = &pending{segment: len(s.segments) - 1, begun: time.Now()}
+		s.hold(int64(s.options.pendingBytes))
 	}
+	s.lost.records++
+	s.lost.bytes += int64(len(data))
 	p := s.pending
 	offset := uint32(len(p.records))
 	p.records = appendRecord(p.records, sample, xxh3.Hash(file), data)
@@ -151,5 +154,5 @@ func (s *Store) full() bool {
 
 // behind reports whether the disk does not keep up.
 func (s *Store) behind() bool {
-	return s.pending != nil && len(s.pending.records) >= 2*s.options.pendingBytes
+	return !s.closed && s.pending != nil && len(s.pending.records) >= 2*s.options.pendingBytes
 }

@@ -87,6 +87,7 @@ type Store struct {
 
 	mu       sync.RWMutex
 	closed   bool
+	leaving  bool // the goroutine that is at work gives the memory back
 	stopped  bool // nothing is kept any more
 	tending  bool // a goroutine is at work
 	looked   time.Time
@@ -95,12 +96,24 @@ type Store struct {
 	pending  *pending  // nil: nothing is gathered
 	taken    sync.Cond // pending was, to be written
 	disk     int64     // bytes of files, see DiskBytes
+	held     int64     // bytes that options.Hold was told
+	lost     lost
 	running  sync.WaitGroup
 }
 
-// holds is how many bytes of Go's memory the store takes: places, and records that are gathered.
-func (s *Store) holds() int64 {
-	return int64(len(s.places))*int64(unsafe.Sizeof(place(0))) + int64(s.options.pendingBytes)
+// lost are the records that were kept and that no file has.
+type lost struct {
+	records int
+	bytes   int64
+}
+
+// HeldBytes is how many bytes of memory a Store of so many samples holds while it gathers nothing.
+func HeldBytes(samples int) int64 { return int64(samples) * int64(unsafe.Sizeof(place(0))) }
+
+// hold tells that the store holds so many bytes more. mu is held.
+func (s *Store) hold(bytes int64) {
+	s.held += bytes
+	s.options.Hold(bytes)
 }
 
 // place is where a sample's record is: of a segment, counted from 1, the offset in its records. 0: there is none.
@@ -125,7 +138,7 @@ func Open(fingerprint string, samples int, options Options) (*Store, error) {
 		key: sha256.Sum256(fmt.Appendf(nil, "%d samples of %s", samples, fingerprint)),
 	}
 	s.taken.L = &s.mu
-	o.Hold(s.holds())
+	s.hold(HeldBytes(samples))
 	s.look()
 	return s, nil
 }
@@ -147,9 +160,36 @@ func (s *Store) Close() {
 	s.look()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	defer s.options.Hold(-s.holds())
+	s.free()
+}
+
+// Abandon is Close for a disk that does not answer: it writes nothing and waits for nobody. What was gathered is lost. Memory that a call on the
+// disk needs is given back with that call. Behind Close, or while it is under way, it does nothing.
+func (s *Store) Abandon() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return
+	}
+	s.closed, s.stopped = true, true
+	s.taken.Broadcast()
+	if s.leaving = s.tending; !s.leaving {
+		s.free()
+	}
+}
+
+// free gives all memory back. mu is held.
+func (s *Store) free() {
 	for i := range s.segments {
 		s.segments[i].free()
 	}
 	s.segments, s.places, s.pending = nil, nil, nil
+	s.hold(-s.held)
+}
+
+// Lost is how many records were kept that no file has, and the bytes of their data: those that are gathered, or could not be written.
+func (s *Store) Lost() (records int, bytes int64) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.lost.records, s.lost.bytes
 }

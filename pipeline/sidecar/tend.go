@@ -30,7 +30,10 @@ func (s *Store) tend() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.tending = false
-		if s.full() { // meanwhile
+		switch {
+		case s.leaving:
+			s.free()
+		case s.full(): // meanwhile
 			s.tend()
 		}
 	})
@@ -97,6 +100,7 @@ func (s *Store) flush() {
 		s.stop(err)
 		return
 	}
+	s.written(p)
 	m, err := mapPath(path)
 	if err != nil {
 		return // it stays in memory
@@ -109,6 +113,16 @@ func (s *Store) flush() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.segments[p.segment] = segment{filepath.Base(path), m, m.data[head:]}
+	s.hold(-int64(s.options.pendingBytes))
+}
+
+// written notes that a file has what was gathered.
+func (s *Store) written(p *pending) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := len(p.entries) / entryBytes
+	s.lost.records -= n
+	s.lost.bytes -= int64(len(p.records) - n*(lengthBytes+trailerBytes))
 }
 
 // stop keeps nothing from now on.

@@ -43,7 +43,8 @@ type Owner interface {
 	// GaveUp tells that the deadline of the call is over; nil: it was unwanted. From now on its goroutine owns nothing but what the call itself
 	// uses: when the call comes back, End says so.
 	GaveUp(*HungError)
-	// Again is asked, behind GaveUp, for the same call once more, with memory of its own, to see whether the root answers. Nil: none.
+	// Again is asked, behind GaveUp, for the same call once more, with memory of its own, to see whether the root answers what hung. It is called
+	// while the first call may still be stuck. Nil: the root's folder is looked into instead.
 	Again() func() error
 }
 
@@ -67,6 +68,7 @@ type Call struct {
 	state atomic.Int32
 	// Guarded by roots.mu.
 	stuck, replaced, counted bool
+	answered                 bool // it came back well after it was given up
 }
 
 // Begin notes that a call begins. On a sick root the error is a *HungError, and there is nothing to End. key is copied.
@@ -109,7 +111,8 @@ func (c *Call) End(err error) (kept, replaced bool) {
 		<-r.others
 	}
 	c.stuck, c.replaced, c.counted = false, false, false
-	back := !kept && err == nil && r.recover()
+	c.answered = !kept && err == nil
+	back := c.answered && r.answer(c)
 	rs.mu.Unlock()
 	if back {
 		rs.tell(r)
@@ -122,8 +125,8 @@ func (r *Root) refusal() *HungError {
 	r.roots.mu.Lock()
 	defer r.roots.mu.Unlock()
 	e := HungError{Root: r.name, Op: "a call", Since: r.since}
-	if r.cause != nil {
-		e.Op, e.Key, e.After = r.cause.Op, r.cause.Key, r.cause.After
+	if cause := r.cause(); cause != nil {
+		e.Op, e.Key, e.After = cause.Op, cause.Key, cause.After
 	}
 	if e.Since.IsZero() { // it has recovered just now
 		e.Since = time.Now()

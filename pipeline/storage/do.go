@@ -7,10 +7,27 @@ import (
 
 // Do calls f, which uses the root, in a goroutine of its own, and waits for it. When the deadline is over since f began, or since it last called
 // alive, the error is a *HungError; when ctx ends it is that of ctx, as soon as f returns and after a second at most. On a sick root f is not
-// called. What f returns after that goes to drop, if that is set.
+// called. What f returns after that goes to drop, if that is set. Once f was given up it is called again, while the first call may still be stuck, to
+// see whether the root answers.
 func Do[T any](ctx context.Context, r *Root, op string, f func(alive func()) (T, error), drop func(T)) (T, error) {
+	return DoOnce(ctx, r, op, f, drop, func() func() error {
+		return func() error {
+			v, err := f(func() {})
+			if err == nil && drop != nil {
+				drop(v)
+			}
+			return err
+		}
+	})
+}
+
+// DoOnce is Do for an f that cannot be called twice. When it is given up, again tells what to call in its place to see whether the root answers what
+// hung; nil, or a call that is nil: the root's folder is looked into. again must not block.
+func DoOnce[T any](
+	ctx context.Context, r *Root, op string, f func(alive func()) (T, error), drop func(T), again func() func() error,
+) (T, error) {
 	var none T
-	d := &doing[T]{over: make(chan *HungError, 1), done: make(chan outcome[T])}
+	d := &doing[T]{over: make(chan *HungError, 1), done: make(chan outcome[T]), again: again}
 	c := &Call{Owner: d}
 	if err := c.beginOther(ctx, r, op); err != nil {
 		return none, err
@@ -50,8 +67,9 @@ type outcome[T any] struct {
 
 // doing is one Do.
 type doing[T any] struct {
-	over chan *HungError
-	done chan outcome[T]
+	over  chan *HungError
+	done  chan outcome[T]
+	again func() func() error
 }
 
 func (d *doing[T]) interrupted(ctx context.Context) (T, error) {
@@ -84,7 +102,12 @@ func (d *doing[T]) Unwanted() bool { return false }
 func (d *doing[T]) GaveUp(e *HungError) { d.over <- e }
 
 // Again implements Owner.
-func (d *doing[T]) Again() func() error { return nil }
+func (d *doing[T]) Again() func() error {
+	if d.again == nil {
+		return nil
+	}
+	return d.again()
+}
 
 // beginOther is Begin for a call that takes no place of reads, but one of those for calls of Do.
 func (c *Call) beginOther(ctx context.Context, r *Root, op string) error {

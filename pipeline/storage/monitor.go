@@ -1,14 +1,6 @@
 package storage
 
-import (
-	"errors"
-	"io"
-	"os"
-	"time"
-)
-
-// maxProbes is how many probes of a root are in flight at once: one, while it comes back.
-const maxProbes = 4
+import "time"
 
 // hurriedDeadline is what calls get where their owner ends.
 const hurriedDeadline = 2 * time.Second
@@ -24,11 +16,14 @@ func (rs *Roots) watch() {
 
 // look looks after calls while there are some, or while a root is sick.
 func (rs *Roots) look() {
-	tick := time.NewTicker(rs.options.Patience / 2)
+	every := rs.options.Patience / 2
+	tick := time.NewTicker(every)
 	defer tick.Stop()
+	ran := ran{last: time.Now()}
 	for {
 		select {
 		case <-tick.C:
+			rs.suspended.Add(int64(ran.suspended(time.Now(), every)))
 			if !rs.pass() {
 				return
 			}
@@ -36,6 +31,27 @@ func (rs *Roots) look() {
 			return
 		}
 	}
+}
+
+// suspendedFor is how much later than meant a look must be to tell that this process was suspended: by a signal, a freezer, a debugger, or with
+// its machine. What the storage did meanwhile is not known, and it is not to blame.
+const suspendedFor = 500 * time.Millisecond
+
+// ran tells time in which this process ran from time in which it did not.
+type ran struct {
+	last  time.Time // when it was asked last
+	spare bool      // the time before that did not count
+}
+
+// suspended is for how much of the time since the last look this process was suspended, when it looks every so often. Of two times in a row one
+// counts, however busy the machine is.
+func (r *ran) suspended(now time.Time, every time.Duration) time.Duration {
+	gap := now.Sub(r.last) - every
+	r.last = now
+	if r.spare = !r.spare && gap > suspendedFor; r.spare {
+		return gap
+	}
+	return 0
 }
 
 // pass looks at all calls once. It is false when there is nothing more to look after.
@@ -104,33 +120,15 @@ func (rs *Roots) resume(found bool) bool {
 // giveUp makes a call's root sick and tells its owner.
 func (rs *Roots) giveUp(c *Call, after time.Duration) {
 	e := &HungError{Root: c.root.name, Op: c.op, Key: string(c.key), After: after}
-	again := func() func() error { return nil }
+	h := &hungCall{call: c, err: e}
 	if c.Owner != nil {
 		c.Owner.GaveUp(e)
-		again = c.Owner.Again
+		h.again = c.Owner.Again()
 	}
-	retry := again()
-	r := c.root
-	rs.mu.Lock()
-	r.timeouts++
-	first := r.sick.CompareAndSwap(false, true)
-	if first {
-		r.since, r.cause, r.retry, r.probed = time.Now(), e, retry, time.Now()
-	}
-	rs.mu.Unlock()
-	if first {
-		rs.tell(r)
+	if c.root.suffer(h) {
+		rs.tell(c.root)
 		rs.free()
 	}
-}
-
-// recover makes a root well. It reports whether it was sick. mu is held.
-func (r *Root) recover() bool {
-	if !r.sick.CompareAndSwap(true, false) {
-		return false
-	}
-	r.retry = nil
-	return true
 }
 
 // tell says that a root has changed.
@@ -143,64 +141,4 @@ func (rs *Roots) tell(r *Root) {
 	for _, tell := range all {
 		tell(s)
 	}
-}
-
-// probeSick begins a probe of each sick root that has none under way, and reports whether a root is sick. mu is held.
-func (rs *Roots) probeSick() (sick bool) {
-	look := func(r *Root) {
-		if !r.sick.Load() {
-			return
-		}
-		sick = true
-		wait := rs.options.ProbeEvery
-		if r.probing > 0 { // it is stuck too
-			wait = rs.options.Deadline
-		}
-		if r.probing < maxProbes && !rs.closed && time.Since(r.probed) > wait {
-			r.probing++
-			r.probed = time.Now()
-			go r.probe(r.retry) // its end may never come
-		}
-	}
-	for _, r := range rs.named {
-		look(r)
-	}
-	for _, r := range rs.unnamed {
-		look(r)
-	}
-	return sick
-}
-
-// probe tries what hung once more, and looks into the folder. A root is well again if that ends within the deadline, whatever the answer, or
-// ends well.
-func (r *Root) probe(retry func() error) {
-	began := time.Now()
-	err := lookInto(r.folder)
-	if retry != nil {
-		if again := retry(); again != nil {
-			err = again
-		}
-	}
-	rs := r.roots
-	rs.mu.Lock()
-	r.probing--
-	r.probed = time.Now()
-	back := (err == nil || time.Since(began) < rs.options.Deadline) && r.recover()
-	rs.mu.Unlock()
-	if back {
-		rs.tell(r)
-	}
-}
-
-// lookInto reads the first entry of a folder.
-func lookInto(folder string) error {
-	f, err := os.Open(folder)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	if _, err = f.Readdirnames(1); errors.Is(err, io.EOF) {
-		return nil
-	}
-	return err
 }

@@ -1,8 +1,8 @@
 // Package storage keeps storage that does not answer from harming what lies elsewhere. The kernel gives a call on a hung file system
 // back when it likes, or never, and the goroutine with it. So each call is noted with its root, the folder that it is about: one that takes
 // long tells its owner, who may start another goroutine in place of the stuck one, up to a bound per root and in all; one that passes the
-// deadline is given up, which marks its root sick. Calls on a sick root fail at once, until a call that was given up comes back well or a
-// probe does. The package reads nothing but for its probes, and knows neither lists nor pictures.
+// deadline is given up, which marks its root sick. Calls on a sick root fail at once, until each call that was given up has come back well, or the
+// probe that repeats it has. The package reads nothing but for its probes, and knows neither lists nor pictures.
 //
 // Goroutines: one while calls are in flight or a root is sick, which Close ends; one for each Do, and one for each probe. These two end when
 // their call comes back: where the kernel gives none back, nobody waits for them.
@@ -52,9 +52,10 @@ const maxUnnamed = 64
 
 // Roots are the roots of a process. Its methods may be called by many goroutines at once.
 type Roots struct {
-	options Options
-	began   time.Time
-	quit    chan struct{} // closed by Close
+	options   Options
+	began     time.Time
+	suspended atomic.Int64  // nanoseconds since then in which this process did not run
+	quit      chan struct{} // closed by Close
 
 	mu         sync.Mutex
 	named      []*Root
@@ -88,10 +89,10 @@ type Root struct {
 	// Guarded by roots.mu.
 	since    time.Time
 	timeouts uint64
-	cause    *HungError
-	retry    func() error // what hung, once more
-	probing  int          // probes in flight
-	probed   time.Time
+	hung     []*hungCall // what the root has not answered since it is sick, in the order in which it was given up
+	last     *HungError  // that was answered last
+	probing  int         // probes in flight
+	probed   int64       // when one began or ended
 }
 
 func newRoot(rs *Roots, name, folder string) *Root {
@@ -128,6 +129,21 @@ func (r *Root) Means(folder string) {
 func (rs *Roots) Of(folder string) *Root {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
+	if r := rs.innermost(folder); r != nil {
+		return r
+	}
+	return rs.unnamedOf(folder)
+}
+
+// Apart is a root of a folder's own, although it may lie in one that was added: for what is none of that root's data.
+func (rs *Roots) Apart(folder string) *Root {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	return rs.unnamedOf(folder)
+}
+
+// innermost is the root that was added and that a folder lies in; nil if there is none. mu is held.
+func (rs *Roots) innermost(folder string) *Root {
 	var best *Root
 	length := -1
 	for _, r := range rs.named {
@@ -137,9 +153,11 @@ func (rs *Roots) Of(folder string) *Root {
 			}
 		}
 	}
-	if best != nil {
-		return best
-	}
+	return best
+}
+
+// unnamedOf is the root of a folder that was not added. mu is held.
+func (rs *Roots) unnamedOf(folder string) *Root {
 	if r := rs.unnamed[folder]; r != nil {
 		return r
 	}
@@ -250,7 +268,7 @@ func (r *Root) Delay() (oldest time.Duration) {
 
 // state is a root's without its calls. roots.mu is held.
 func (r *Root) state() *State {
-	return &State{Name: r.name, Folder: r.folder, Sick: r.sick.Load(), Since: r.since, Cause: r.cause, Timeouts: r.timeouts}
+	return &State{Name: r.name, Folder: r.folder, Sick: r.sick.Load(), Since: r.since, Cause: r.cause(), Timeouts: r.timeouts}
 }
 
 func (s *State) count(age int64, patience time.Duration) {
@@ -261,5 +279,5 @@ func (s *State) count(age int64, patience time.Duration) {
 	}
 }
 
-// now is nanoseconds since the beginning.
-func (rs *Roots) now() int64 { return int64(time.Since(rs.began)) }
+// now is nanoseconds since the beginning in which this process ran: see count.
+func (rs *Roots) now() int64 { return int64(time.Since(rs.began)) - rs.suspended.Load() }
