@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
+from .cause_texts import CAUSES
 from .causes import Action
 from .signals import Signals
-from .verdict import CAUSES, Verdict
+
+if TYPE_CHECKING:
+    from .verdict import Verdict
 
 __all__ = ["first_line", "text"]
 

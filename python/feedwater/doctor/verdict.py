@@ -5,50 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from .cause_texts import CAUSES
 from .causes import Action
+from .screen import text
 from .signals import Signals
 
 __all__ = ["CAUSES", "Verdict"]
-
-CAUSES = {
-    "too-few-workers": "workers compute all the time, and cores are free",
-    "too-many-workers": "more workers than cores",
-    "worker-threads": "threads inside the workers fight for the cores",
-    "cpu-starved": "other programs take the cores",
-    "storage": "workers wait for files",
-    "slow-link": "workers wait for the network",
-    "worker-blocked": "workers wait: locks, sleeps, remote calls",
-    "slow-collate": "collate_fn takes the workers' time",
-    "giant-images": "pictures far larger than the crop",
-    "uneven-batches": "some batches take much longer than others",
-    "epoch-boundary": "workers start again at every epoch",
-    "tiny-model": "a step takes next to nothing beside making or handing over its batch",
-    "hand-over": "the main process receives batches slower than workers make them",
-    "cores-used-up": "every core makes data already",
-    "few-nodes": "nodes make batches slower than this loop takes them",
-    "straggler-rank": "one rank is late, the others wait for it",
-    "bad-images": "broken pictures are decoded, then dropped",
-    "graph-leak": "the autograd graph grows every step",
-    "missing-no-grad": "graphs are built in a loop without backward",
-    "pin-memory-off": "copies from pageable memory hold up the GPU",
-    "gpu-shared": "another program uses this GPU",
-    "sync-in-loop": "the loop waits for the GPU inside the step",
-    "launch-bound": "the GPU is done before the host has launched more",
-    "host-contended": "other programs take the training loop's cores",
-    "gpu-bound": "the GPU always has work",
-    "step-bound": "the step itself takes the time",
-    "script-failed": "the script failed",
-    "out-of-memory": "memory ran out",
-    "not-hooked": "no Python of this command could be looked into",
-    "no-loader": "no DataLoader was used",
-    "too-short": "too few steps to judge by",
-    "unsteady": "the loop waits for data, yet steps with data ready took no less",
-    "probe-failed": "the doctor itself failed",
-    "off-thread": "batches are fetched by another thread than the loop's",
-    "idle-unknown": "the loop waits for data, and whether the GPU feels it is not known",
-}
-"""Every cause, in a line."""
-
 
 OF_FETCHES = {"fetch_s", "cpu", "queued", "blocked", "collate", "decode", "extra", "duty", "uneven", "pixels"}
 OF_FETCHES |= {"batch_cpu_s", "batch_blocked_s", "samples", "read_bytes", "disk", "broken"}
@@ -117,8 +79,6 @@ class Verdict:
         }
 
     def __str__(self) -> str:
-        from .screen import text
-
         return text(self)
 
 
