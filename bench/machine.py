@@ -39,9 +39,9 @@ def settings() -> str:
 
 def program() -> str:
     """Path of the feedwater program, found as the package finds it."""
-    from feedwater import _binary
+    from feedwater._agent import binary
 
-    return _binary.find()
+    return binary.find()
 
 
 def _version(package: str) -> str:

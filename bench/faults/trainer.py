@@ -15,7 +15,7 @@ from typing import Any
 
 import feedwater
 from feedwater import transforms
-from feedwater._agent import agent
+from feedwater._agent.process import agent
 
 
 def say(**what: Any) -> None:

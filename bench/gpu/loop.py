@@ -20,8 +20,8 @@ from statistics import fmean
 from typing import Any
 
 import torch
-from feedwater._idle import Meter
-from feedwater._pace import Pace
+from feedwater._meter.idle import Meter
+from feedwater._meter.pace import Pace
 from gaps import NEXT, read
 from torch import nn
 from torch.profiler import ProfilerActivity, profile, record_function

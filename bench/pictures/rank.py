@@ -14,7 +14,7 @@ import sys
 import time
 
 import feedwater
-from feedwater._pace import Turn
+from feedwater._meter.pace import Turn
 
 BATCH = 16
 WORSE = 1.12

@@ -122,8 +122,9 @@ class Module:
         return False
 
     def public(self) -> list[str]:
-        """What it offers to other programs: the names of its __all__, unless its own name begins with an underscore."""
-        if self.path.stem.startswith("_") and self.path.stem != "__init__":
+        """What it offers to other programs: the names of its __all__, unless a name on its path begins with "_"."""
+        inside = self.path.relative_to(self.root)
+        if any(part.startswith("_") for part in inside.parts if part != "__init__.py"):
             return []
         module = self.path.relative_to(self.root.parent).with_suffix("").as_posix().replace("/", ".")
         names: list[str] = []

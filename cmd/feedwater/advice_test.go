@@ -28,7 +28,7 @@ func texts(t *testing.T) map[string][]string {
 			switch {
 			case err != nil:
 				return err
-			case d.IsDir() && (d.Name() == "testdata" || d.Name() == "mutants" || strings.HasPrefix(d.Name(), "_")):
+			case d.IsDir() && (d.Name() == "testdata" || d.Name() == "mutants" || d.Name() == "__pycache__"):
 				return filepath.SkipDir
 			case d.IsDir() || !slices.Contains(kinds, filepath.Ext(path)) || strings.HasSuffix(path, "_test.go") || strings.HasSuffix(path, ".pb.go"):
 				return nil

@@ -4,7 +4,7 @@ package revision
 const BeforeRevisions = "before revisions were told"
 
 // known are the numerics of builds that did not tell their revisions, and of which revision they had which units: 1 of each but those named here. States of
-// theirs name nothing else. python/feedwater/_revisions.py has the same digests.
+// theirs name nothing else. python/feedwater/_agent/revisions.py has the same digests.
 var known = map[string]Set{
 	"577cd4131bcd91a076df916525228a76": {},
 }

@@ -28,7 +28,7 @@ from .errors import (
 if TYPE_CHECKING:
     from . import callbacks, testing, transforms
     from ._remote import RemoteDataset
-    from ._stages import stages
+    from ._stages.stages import stages
     from .doctor.live import diagnose
     from .transforms import Views
 
@@ -67,7 +67,7 @@ def __getattr__(name: str) -> Any:
 
         return RemoteDataset
     if name == "stages":
-        from ._stages import stages
+        from ._stages.stages import stages
 
         return stages
     if name in ("callbacks", "testing", "transforms"):

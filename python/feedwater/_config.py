@@ -6,14 +6,18 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from . import _arguments, _batch_transform, _output, _ranks, _source
-from ._order import Tail
-from ._source import Source
-from ._trust import Trust
+from ._agent.trust import Trust
+from ._arguments import checks
+from ._batch import batch_transform
+from ._common import ranks
+from ._dataset import sources
+from ._dataset.sources import Source
+from ._order.steps import Tail
+from ._plan import output
 from .errors import NotYetError, UnsupportedTransformError
 
 if TYPE_CHECKING:
-    from ._pictures import Picture
+    from ._plan.pictures import Picture
 
 __all__ = ["Config"]
 
@@ -59,48 +63,49 @@ class Config:
     @classmethod
     def check(cls, source: Any, transform: Any, given: Mapping[str, Any]) -> Config:
         """The arguments of Loader, each checked and all together; raises TypeError, ValueError or NotYetError."""
-        from . import _pictures, _pillow  # all transforms come with it, half of what the package takes to import
+        from ._plan import pictures  # all transforms come with it, half of what the package takes to import
+        from ._torchvision import pillow  # all transforms come with it, half of what the package takes to import
 
         if given["python"] is not None and given["masks"] is not None:
             raise NotYetError("python= together with masks= is not there yet: leave one of them out")
-        nodes = _arguments.nodes_of(given["nodes"])
-        resolved = _source.resolve(source, nodes)
-        masks = None if given["masks"] is None else _source.folder("masks", given["masks"], nodes)
+        nodes = checks.nodes_of(given["nodes"])
+        resolved = sources.resolve(source, nodes)
+        masks = None if given["masks"] is None else sources.folder("masks", given["masks"], nodes)
         fields = given["fields"]
         if fields is None:
-            fields = _output.IMAGE, "label" if masks is None else _output.MASK
+            fields = output.IMAGE, "label" if masks is None else output.MASK
         config = cls(
             source=replace(resolved, transform=None),
             masks=masks,
-            pictures=_pictures.resolve(
+            pictures=pictures.resolve(
                 resolved.transform if transform is None else transform, given["dtype"], given["memory_format"]
             ),
-            names=_output.field_names(fields, given["python"] is not None),
+            names=output.field_names(fields, given["python"] is not None),
             as_dict=isinstance(fields, Mapping),
-            batch_size=_arguments.optional_count("batch_size", given["batch_size"]),
-            shuffle=_arguments.flag_of("shuffle", False if given["shuffle"] is None else given["shuffle"]),
-            sampler=_arguments.sampler_of("sampler", given["sampler"]),
-            batch_sampler=_arguments.sampler_of("batch_sampler", given["batch_sampler"]),
-            tail=_arguments.tail_of(given["tail"], given["drop_last"]),
-            seed=_arguments.seed_of(given["seed"]),
-            steps_per_epoch=_arguments.optional_count("steps_per_epoch", given["steps_per_epoch"]),
-            rank=_arguments.rank_of(given["rank"]),
-            num_replicas=_arguments.optional_count("num_replicas", given["num_replicas"]),
+            batch_size=checks.optional_count("batch_size", given["batch_size"]),
+            shuffle=checks.flag_of("shuffle", False if given["shuffle"] is None else given["shuffle"]),
+            sampler=checks.sampler_of("sampler", given["sampler"]),
+            batch_sampler=checks.sampler_of("batch_sampler", given["batch_sampler"]),
+            tail=checks.tail_of(given["tail"], given["drop_last"]),
+            seed=checks.seed_of(given["seed"]),
+            steps_per_epoch=checks.optional_count("steps_per_epoch", given["steps_per_epoch"]),
+            rank=checks.rank_of(given["rank"]),
+            num_replicas=checks.optional_count("num_replicas", given["num_replicas"]),
             mesh=given["mesh"],
             python=given["python"],
-            python_workers=_arguments.python_workers_of(given["python_workers"], given["python"]),
+            python_workers=checks.python_workers_of(given["python_workers"], given["python"]),
             batch_transform=given["batch_transform"],
-            memory=_arguments.memory_of(given["memory"]),
+            memory=checks.memory_of(given["memory"]),
             apply_exif=bool(given["apply_exif"]),
-            on_error=_arguments.one_of("on_error", given["on_error"], ("raise", "skip", "substitute")),
-            max_errors=_arguments.max_errors_of(given["max_errors"]),
-            timeout=_arguments.seconds_of("timeout", given["timeout"]),
-            start_timeout=_arguments.seconds_of("start_timeout", given["start_timeout"]),
+            on_error=checks.one_of("on_error", given["on_error"], ("raise", "skip", "substitute")),
+            max_errors=checks.max_errors_of(given["max_errors"]),
+            timeout=checks.seconds_of("timeout", given["timeout"]),
+            start_timeout=checks.seconds_of("start_timeout", given["start_timeout"]),
             nodes=nodes,
-            local_workers=_arguments.workers_of(given["local_workers"], nodes, resolved.local),
-            job=_arguments.job_of(given["job"]),
+            local_workers=checks.workers_of(given["local_workers"], nodes, resolved.local),
+            job=checks.job_of(given["job"]),
             trust=Trust.check(given["tls"], given["token_file"], given["insecure"], nodes),
-            most_pixels=_pillow.most_pixels(),
+            most_pixels=pillow.most_pixels(),
         )
         config._check_together()
         return config
@@ -115,24 +120,24 @@ class Config:
         if self.rank is not None and self.mesh is not None:
             raise ValueError("mesh says what rank and num_replicas say: pass one or the other")
         if self.rank is not None and self.num_replicas is not None:
-            _ranks.check(self.rank, self.num_replicas)
-        _arguments.check_mesh(self.mesh)
+            ranks.check(self.rank, self.num_replicas)
+        checks.check_mesh(self.mesh)
         if self.tail == "valid" and "valid" not in self.names:
             raise ValueError(
                 'tail="valid" fills up the last batch: ask for the mask too, fields=("image", "label", "valid")'
             )
         if self.python is not None:
-            from ._python_function import check
+            from ._python.function import check
 
             check(self.python)
             if self.views:
                 raise NotYetError("python= behind Views is not there yet: it gets one picture of each sample")
         if self.batch_transform is not None:
-            _batch_transform.check(self.batch_transform, self.names, self.masks is not None)
+            batch_transform.check(self.batch_transform, self.names, self.masks is not None)
 
     def _check_masks(self) -> None:
         if self.masks is None:
-            if _output.MASK in self.names and self.python is None:  # which may give a field of that name
+            if output.MASK in self.names and self.python is None:  # which may give a field of that name
                 raise ValueError("fields asks for masks: say where they are, masks=folder")
             return
         if self.masks.local and not self.source.local:
@@ -147,7 +152,7 @@ class Config:
                 "apply_exif=True turns pictures, and not their masks: leave it out, and where pictures lie on their "
                 "side rotate the files once"
             )
-        from ._masks import check_followed
+        from ._plan.masks import check_followed
 
         check_followed(op for picture in self.pictures for op in picture.compiled.ops)
         if any(picture.compiled.spoils_masks for picture in self.pictures):
@@ -212,7 +217,7 @@ class Config:
     @property
     def views(self) -> bool:
         """Whether image is a list of views."""
-        return self.pictures[0].field != _output.IMAGE
+        return self.pictures[0].field != output.IMAGE
 
     def _transforms(self) -> dict[str, Any]:
         made = [picture.compiled.plan() for picture in self.pictures]

@@ -10,33 +10,34 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import _batch_transform, _ranks
-from ._batch import Builder, Rows, check_ragged
-from ._budget import Budget, named
+from ._agent.feed import Feed
+from ._agent.plan_info import Opened, Request
+from ._agent.replay import Last, Totals, keys_of
+from ._agent.session import IN_USE
+from ._agent.slots import Slots
+from ._agent.want import Done
+from ._arguments.job_name import name_of
+from ._batch import batch_transform
+from ._batch.batch import Builder, Rows, check_ragged
+from ._batch.error_budget import Budget, named
+from ._common import ranks
+from ._common.filenames import to_json
+from ._common.ranks import Ranks
+from ._common.torch_modes import lasting
 from ._config import Config
-from ._cursor import At, Cursor
-from ._feed import Feed
-from ._job import name_of
-from ._learning import Learning, rows_of
-from ._modes import lasting
-from ._names import to_json
-from ._opened import Opened, Request
-from ._order import Order, RangeOrder, Step, count_steps, share
-from ._pace import Pace
-from ._policy import Weights
-from ._pulse import Pulse
-from ._ranks import Ranks
-from ._replay import Last, Totals, keys_of
-from ._sampler_epoch import SamplerEpoch
-from ._samplers import BatchSamplerOrder, SamplerOrder, SubsetOrder, check_split
-from ._session import IN_USE
-from ._slots import Slots
+from ._ctaugment.learning import Learning, rows_of
+from ._ctaugment.policy import Weights
+from ._meter.pace import Pace
+from ._meter.pulse import Pulse
+from ._order.cursor import At, Cursor
+from ._order.sampler_epoch import SamplerEpoch
+from ._order.samplers import BatchSamplerOrder, SamplerOrder, SubsetOrder, check_split
+from ._order.steps import Order, RangeOrder, Step, count_steps, share
 from ._state import State, describe
-from ._want import Done
 from .errors import DataError, Error, StateMismatchError
 
 if TYPE_CHECKING:
-    from ._python import Stage
+    from ._python.batches import Stage
 
 __all__ = ["Engine", "Ready"]
 
@@ -70,7 +71,7 @@ class Engine:
         """A loaded state that was not compared with the opened plan yet, and whether strictly."""
         self.python: Stage | None = None
         if config.python is not None:
-            from ._python import Stage
+            from ._python.batches import Stage
 
             self.python = Stage(config)
         self.learning = Learning.of(config)
@@ -217,13 +218,13 @@ class Engine:
         look = self.config.pictures, opened, self.config.names, self.config.as_dict
         if self.python is None:
             return Builder(*look)
-        from ._python import PythonBuilder
+        from ._python.batches import PythonBuilder
 
         return PythonBuilder(self.python, self.feed, *look)
 
     def again(self, index: int, epoch: int, repeat: int) -> dict[str, Any]:
         """What python= makes of one sample, by a want of its own."""
-        from ._python import PythonBuilder
+        from ._python.batches import PythonBuilder
 
         opened = self.opened()
         step = Step(epoch, 0, 1, repeat, 1, 1, np.array([index], np.int64))
@@ -366,7 +367,7 @@ class Engine:
         self.pace.arrived()
         began = time.perf_counter()
         numbers = self.config.seed, step.epoch, step.position
-        batch = _batch_transform.apply(transform, batch, numbers, self.config.names, valid)
+        batch = batch_transform.apply(transform, batch, numbers, self.config.names, valid)
         self.pace.transformed(time.perf_counter() - began)
         return batch
 
@@ -497,7 +498,7 @@ class Engine:
 
 
 def _placed(config: Config) -> Ranks:
-    return _ranks.resolve(config.rank, config.num_replicas, config.mesh)
+    return ranks.resolve(config.rank, config.num_replicas, config.mesh)
 
 
 def _request(config: Config) -> Request:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ._agent.plan_info import Opened
 from ._config import Config
-from ._opened import Opened
 
 if TYPE_CHECKING:
-    from ._pictures import Picture
-    from ._python import Stage
+    from ._plan.pictures import Picture
+    from ._python.batches import Stage
 
 __all__ = ["explain"]
 

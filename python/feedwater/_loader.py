@@ -10,19 +10,19 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, Literal, NoReturn, SupportsIndex, TypeVar, overload
 
-from ._as_made import AsMade
+from ._agent.replay import Last, Sample, Totals, number, replay
+from ._arguments.unknown import refuse
+from ._batch.copies import copy_of
 from ._config import Config
-from ._copies import copy_of
-from ._cursor import At, Cursor
+from ._dataset.change_guard import AsMade
 from ._engine import Engine, Ready
 from ._explain import explain
-from ._order import Tail
-from ._pace import Stats
+from ._meter.pace import Stats
+from ._order.cursor import At, Cursor
+from ._order.steps import Tail
 from ._pass import EpochShim, Pass, Sized
 from ._preview import Preview, draw
-from ._replay import Last, Sample, Totals, number, replay
 from ._state import State
-from ._unknown import refuse
 from .errors import Error, NotYetError
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
-from ._modes import imported_torch
+from ._common.torch_modes import imported_torch
 from .errors import Error
 
 if TYPE_CHECKING:

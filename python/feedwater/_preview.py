@@ -8,7 +8,8 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from . import _arguments, _binary, _revisions
+from ._agent import binary, revisions
+from ._arguments import checks
 from ._config import Config
 from .errors import DataError, Error, VersionError
 
@@ -46,10 +47,10 @@ def draw(config: Config, samples: int, epochs: int, seed: int, width: int) -> Pr
     folder is not on this machine, and Error with what the program says if it fails.
     """
     flags = {
-        "samples": _arguments.within("samples", samples, 1, 1000),
-        "epochs": _arguments.within("epochs", epochs, 1, 100),
-        "seed": _arguments.seed_of(seed),
-        "width": _arguments.within("width", width, 32, 2048),
+        "samples": checks.within("samples", samples, 1, 1000),
+        "epochs": checks.within("epochs", epochs, 1, 100),
+        "seed": checks.seed_of(seed),
+        "width": checks.within("width", width, 32, 2048),
     }
     folder = config.source.local or ("" if config.source.root else config.source.path)
     if not folder:
@@ -57,15 +58,15 @@ def draw(config: Config, samples: int, epochs: int, seed: int, width: int) -> Pr
             f"preview() draws pictures of a folder of this machine, and {config.source.name} is on the nodes: run "
             "`feedwater preview` there, or look at single samples with replay()"
         )
-    program = _binary.find()
+    program = binary.find()
     command = [program, "preview", folder, "--plan", "-", "--out", "-"]
-    command.append(f"--greeting={json.dumps(_revisions.greeting())}")
+    command.append(f"--greeting={json.dumps(revisions.greeting())}")
     command += [f"--{name}={value}" for name, value in flags.items()]
     plan = json.dumps(config.plan()).encode()
     run = subprocess.run(command, input=plan, capture_output=True, check=False)  # noqa: S603 (our own program)
     if run.returncode:
         said = run.stderr.decode(errors="replace").removeprefix("feedwater: ").strip()
         if "--greeting" in said:  # a program of before greetings does not know the flag
-            raise VersionError(_revisions.mismatch(None, program) or said)
+            raise VersionError(revisions.mismatch(None, program) or said)
         raise (VersionError if "of different releases" in said else Error)(said)
     return Preview(run.stdout)

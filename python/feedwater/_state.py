@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ._numbers import whole
-from ._opened import Opened
-from ._revisions import KNOWN
+from ._agent.plan_info import Opened
+from ._agent.revisions import KNOWN
+from ._common.numbers import whole
 from .errors import StateMismatchError
 
 __all__ = ["VERSION", "State"]

@@ -8,7 +8,7 @@ from typing import Any, Literal, TypedDict
 
 import numpy as np
 
-from ._order import Tail
+from ._order.steps import Tail
 
 __all__ = ["Options"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ._names import shown
+from ._common.filenames import shown
 
 __all__ = [
     "AccessError",

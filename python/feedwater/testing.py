@@ -12,10 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from . import _arguments, _source
-from ._compile import CONVERSIONS, compile_transform, leaves, recognised
+from ._agent.replay import Sample
+from ._arguments import checks
+from ._dataset import sources
 from ._loader import Loader
-from ._replay import Sample
+from ._plan.compiler import CONVERSIONS, compile_transform, leaves, recognised
 from .errors import Error, SampleError, UnsupportedTransformError
 from .transforms._containers import Container
 from .transforms._learnt import CTAugment
@@ -51,9 +52,9 @@ def assert_parity(
     """
     from PIL import Image
 
-    _source.folder("folder", folder, ())
-    samples, epochs = _arguments.count_of("samples", samples), _arguments.count_of("epochs", epochs)
-    tolerance = _arguments.within("tolerance", tolerance, 0, 255)
+    sources.folder("folder", folder, ())
+    samples, epochs = checks.count_of("samples", samples), checks.count_of("epochs", epochs)
+    tolerance = checks.within("tolerance", tolerance, 0, 255)
     equal = 0
     parts = transform.transforms if isinstance(transform, Views) else [transform]
     views, hint = [_steps(view) for view in parts], _hint(parts)

@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 import feedwater
-from feedwater._agent import agent
+from feedwater._agent.process import agent
 
 HERE = Path(__file__).parent
 SIZE = 8

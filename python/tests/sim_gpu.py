@@ -67,7 +67,7 @@ class SimGpu:
             self.launch(seconds)
             self.synchronize()
 
-    # -- feedwater._gpu.Gpu -------------------------------------------------------------------------------------------
+    # -- feedwater._meter.gpu_events.Gpu ------------------------------------------------------------------------------
 
     def mark(self) -> SimMark:
         return SimMark(self, self.place)

@@ -20,7 +20,7 @@ from digest import digest
 
 import feedwater
 from feedwater import Loader
-from feedwater._agent import agent
+from feedwater._agent.process import agent
 from feedwater.transforms import RandomHorizontalFlip, RandomResizedCrop
 
 torch = pytest.importorskip("torch")

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 import feedwater
-from feedwater import StateMismatchError, _revisions
-from feedwater._failure import error_of
+from feedwater import StateMismatchError
+from feedwater._agent import revisions
+from feedwater._agent.failure import error_of
 
 TABLES = Path(__file__).parents[2] / "pipeline" / "revision"
 PINNED = {
@@ -25,8 +26,8 @@ PINNED = {
 def test_the_package_and_the_program_have_the_same_tables() -> None:
     lines = [line.split() for line in (TABLES / "table.txt").read_text().splitlines() if not line.startswith("#")]
     table = {line[0]: int(line[1]) for line in lines if line}
-    assert {unit: table[unit] for unit in _revisions.UNITS} == _revisions.UNITS
-    assert set(re.findall(r'"([0-9a-f]{32})"', (TABLES / "known.go").read_text())) == _revisions.KNOWN
+    assert {unit: table[unit] for unit in revisions.UNITS} == revisions.UNITS
+    assert set(re.findall(r'"([0-9a-f]{32})"', (TABLES / "known.go").read_text())) == revisions.KNOWN
 
 
 def opens(fake: Any) -> list[dict[str, Any]]:
@@ -98,7 +99,7 @@ def test_codecs_of_a_state_are_left_to_the_nodes(fake: Any) -> None:
 
 
 def test_states_of_version_1_go_on_if_their_build_is_known(fake: Any) -> None:
-    known = next(iter(_revisions.KNOWN))
+    known = next(iter(revisions.KNOWN))
     fake.set(numerics=known)
     state = {**state_of(fake), "version": 1}
     del state["revisions"]
@@ -135,7 +136,7 @@ def test_another_agent_is_pinned_to_what_the_first_one_found(fake: Any) -> None:
     [
         ({"version": "9.9"}, r"build 9\.9"),
         ({"socket": 77, "build": "0 (cafe)"}, r"build 0 \(cafe\)"),
-        ({"units": {**_revisions.UNITS, "order": 0}, "build": "0 (cafe)"}, r"build 0 \(cafe\)"),
+        ({"units": {**revisions.UNITS, "order": 0}, "build": "0 (cafe)"}, r"build 0 \(cafe\)"),
         (None, "too old to tell its version"),
     ],
 )
@@ -173,7 +174,7 @@ def test_preview_names_a_program_of_another_release(
         program.chmod(0o755)
         binary = str(program)
     monkeypatch.setenv("FEEDWATER_BINARY", binary)
-    monkeypatch.setattr(_revisions, "SOCKET", 77)
+    monkeypatch.setattr(revisions, "SOCKET", 77)
     loader = feedwater.Loader(tmp_path, feedwater.transforms.CenterCrop(4), batch_size=1)
     with pytest.raises(feedwater.VersionError, match=f"{who}.*of different releases: install both from one wheel"):
         loader.preview()

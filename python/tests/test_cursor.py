@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from feedwater._cursor import KEPT, At, Cursor
+from feedwater._order.cursor import KEPT, At, Cursor
 
 
 def take(cursor: Cursor, samples: int = 10) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import feedwater
-from feedwater._pace import Stats
+from feedwater._meter.pace import Stats
 from feedwater.doctor import curve, live, rules
 from feedwater.doctor.signals import LEAST_ROWS, Signals
 from feedwater.doctor.verdict import Verdict

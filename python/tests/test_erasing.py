@@ -9,7 +9,7 @@ import pytest
 
 from feedwater import Loader, UnsupportedTransformError
 from feedwater import transforms as own
-from feedwater._compile import compile_transform
+from feedwater._plan.compiler import compile_transform
 
 torch = pytest.importorskip("torch")
 v2 = pytest.importorskip("torchvision.transforms.v2")

@@ -12,8 +12,8 @@ import pytest
 from expect import check, order, whole_epoch
 
 import feedwater
-from feedwater import _feed, _session
-from feedwater._agent import agent
+from feedwater._agent import feed, session
+from feedwater._agent.process import agent
 
 
 def die(at: str, nth: int, do: str = "kill") -> dict[str, Any]:
@@ -108,10 +108,10 @@ def test_the_third_death_within_a_minute_is_an_error_with_its_last_words(fake: A
 
 
 def test_deaths_long_ago_do_not_count(fake: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    import feedwater._agent
+    import feedwater._agent.process
 
     clock = [0.0]
-    monkeypatch.setattr(feedwater._agent.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(feedwater._agent.process.time, "monotonic", lambda: clock[0])
     loader = fake.loader(shuffle=True)
     it = iter(loader)
     for _ in range(5):
@@ -125,7 +125,7 @@ def test_deaths_long_ago_do_not_count(fake: Any, monkeypatch: pytest.MonkeyPatch
 def test_an_agent_that_hangs_is_ended_and_said(
     fake: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(_feed, "SLACK_S", 0)
+    monkeypatch.setattr(feed, "SLACK_S", 0)
     fake.set(faults=[{"at": "make", "nth": 3, "do": "freeze"}])
     loader = fake.loader(shuffle=True, timeout=1)
     it = iter(loader)
@@ -140,7 +140,7 @@ def test_an_agent_that_hangs_is_ended_and_said(
 
 
 def test_an_agent_that_hangs_at_the_start_is_ended(fake: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_session, "SLACK_S", 0)
+    monkeypatch.setattr(session, "SLACK_S", 0)
     fake.set(faults=[{"at": "open", "nth": 1, "do": "freeze"}])
     loader = fake.loader(start_timeout=1)
     with pytest.raises(feedwater.StallError, match="did not answer 'open'"):
@@ -246,7 +246,7 @@ def test_an_empty_data_set(fake: Any) -> None:
 
 def test_death_for_want_of_memory_halves_the_slots(fake: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     kills = iter([0, 1, 1, 1])
-    monkeypatch.setattr("feedwater._memory.oom_kills", lambda: next(kills))
+    monkeypatch.setattr("feedwater._agent.memory.oom_kills", lambda: next(kills))
     loader = fake.loader(shuffle=True, memory=40 * 4096)
     it = iter(loader)
     image, _ = next(it)

@@ -12,7 +12,7 @@ from conftest import make_photos
 
 import feedwater
 from feedwater import Error, transforms
-from feedwater._policy import BINS, FIRST, OPS, Change, Policy
+from feedwater._ctaugment.policy import BINS, FIRST, OPS, Change, Policy
 
 pytestmark = pytest.mark.usefixtures("real")
 

@@ -411,10 +411,10 @@ def test_batch_transform_leaves_the_programs_random_numbers_alone(fake: Any) -> 
 
 def test_the_time_of_batch_transform_is_no_wait(fake: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     import feedwater._engine
-    import feedwater._pace
+    import feedwater._meter.pace
 
     clock = [0.0]
-    monkeypatch.setattr(feedwater._pace, "perf_counter", lambda: clock[0])
+    monkeypatch.setattr(feedwater._meter.pace, "perf_counter", lambda: clock[0])
     monkeypatch.setattr(feedwater._engine.time, "perf_counter", lambda: clock[0])
 
     def slow(batch: Any, rng: np.random.Generator) -> Any:

@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 from sim_gpu import SimClock, SimGpu
 
-import feedwater._gpu
-import feedwater._pace
-from feedwater._gpu import Cuda, present
-from feedwater._idle import Meter
-from feedwater._pace import Pace
+import feedwater._meter.gpu_events
+import feedwater._meter.pace
+from feedwater._meter.gpu_events import Cuda, present
+from feedwater._meter.idle import Meter
+from feedwater._meter.pace import Pace
 
 MS = 1e-3
 
@@ -27,7 +27,7 @@ class Loop:
     def __init__(self, ready: bool, monkeypatch: pytest.MonkeyPatch) -> None:
         self.clock = SimClock()
         self.gpu = SimGpu(self.clock)
-        monkeypatch.setattr(feedwater._pace, "perf_counter", self.clock)
+        monkeypatch.setattr(feedwater._meter.pace, "perf_counter", self.clock)
         self.pace = Pace(Meter(lambda: self.gpu))
         self.random = random.Random(1)
         self.steps = 0
@@ -222,7 +222,7 @@ def play(pattern: Callable[[Loop], None], monkeypatch: pytest.MonkeyPatch) -> tu
     loop, ready = (Loop(ready, monkeypatch) for ready in (False, True))
     ends = []
     for each in (ready, loop):
-        monkeypatch.setattr(feedwater._pace, "perf_counter", each.clock)
+        monkeypatch.setattr(feedwater._meter.pace, "perf_counter", each.clock)
         pattern(each)
         ends.append(each.finish())
     assert loop.gpu.busy == ready.gpu.busy
@@ -356,10 +356,10 @@ def test_no_torch_and_no_cuda_are_unknown(monkeypatch: pytest.MonkeyPatch) -> No
 def test_the_loader_tells(fake: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = SimClock()
     gpu = SimGpu(clock)
-    monkeypatch.setattr(feedwater._gpu, "present", lambda: gpu)
+    monkeypatch.setattr(feedwater._meter.gpu_events, "present", lambda: gpu)
     loader = fake.loader(batch_transform=lambda batch, rng: clock.spend(2.0) or batch)
     assert loader.stats().idle_s is loader.stats().idle_share is loader.stats().last_idle_s is None
-    monkeypatch.setattr(feedwater._pace, "perf_counter", clock)
+    monkeypatch.setattr(feedwater._meter.pace, "perf_counter", clock)
     monkeypatch.setattr(feedwater._engine.time, "perf_counter", clock)
     take = loader._engine.feed.take
     monkeypatch.setattr(loader._engine.feed, "take", lambda *a: clock.spend(1.0) or take(*a))

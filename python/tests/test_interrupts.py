@@ -11,7 +11,7 @@ import pytest
 from expect import check, order
 from interrupt import Strike
 
-from feedwater._agent import agent
+from feedwater._agent.process import agent
 
 pytestmark = pytest.mark.skipif(
     sys.version_info < (3, 11), reason="counts instructions as CPython 3.11 and later have them"

@@ -23,7 +23,7 @@ from digest import digest
 
 import feedwater
 from feedwater import Loader
-from feedwater._agent import agent
+from feedwater._agent.process import agent
 from feedwater.transforms import RandomHorizontalFlip, RandomResizedCrop
 
 torch = pytest.importorskip("torch")
@@ -282,7 +282,7 @@ while True:
 slots = loader._engine.feed.session.slots
 batch = None
 assert slots.unleased() == slots.count
-assert feedwater._agent.agent.serial == 1, "the agent was left alone"
+assert feedwater._agent.process.agent.serial == 1, "the agent was left alone"
 print(json.dumps([seen, loader.stats().batches]), flush=True)
 """
 

@@ -14,7 +14,7 @@ import pytest
 from interrupt import Strike
 
 from feedwater import StallError
-from feedwater._link import Link
+from feedwater._agent.link import Link
 
 
 @pytest.fixture

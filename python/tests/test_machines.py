@@ -25,8 +25,11 @@ from conftest import make_photos
 from expect import check
 
 import feedwater
-from feedwater import _child, _feed, _link, _memory, _pace, _python_pool, _waited
-from feedwater._agent import agent
+from feedwater._agent import child, feed, link, memory
+from feedwater._agent.process import agent
+from feedwater._common import waits
+from feedwater._meter import pace
+from feedwater._python import pool
 
 torch = pytest.importorskip("torch")
 datasets = pytest.importorskip("torchvision.datasets")
@@ -95,7 +98,7 @@ print(held[-1] > 1024)
 
 def test_inheritable_handles_above_the_limit_are_closed_in_the_agent(real: str, pictures: Path) -> None:
     code = """
-from feedwater._agent import agent
+from feedwater._agent.process import agent
 read, write = os.pipe()
 resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 4096), hard))
 for number in (255, 256, 300):
@@ -135,8 +138,8 @@ class Clock:
 
 def test_only_time_in_which_the_process_ran_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock()
-    monkeypatch.setattr(_waited, "monotonic", clock)
-    waited = _waited.Waited(1.0)
+    monkeypatch.setattr(waits, "monotonic", clock)
+    waited = waits.Waited(1.0)
     for passed, counted in ((1, 1), (0.5, 1.5), (2, 3.5), (3600, 5.5), (1, 6.5), (13, 8.5)):
         clock.now += passed
         assert waited.turn() == counted
@@ -151,7 +154,7 @@ def test_a_trainer_that_was_stopped_amid_a_batch_goes_on(
     fake: Any, monkeypatch: pytest.MonkeyPatch, stops: int
 ) -> None:
     clock, left = Clock(), [stops]
-    receive = _link.Link.receive
+    receive = link.Link.receive
 
     def stopped(link: Any, flags: int = 0) -> bool:
         if left[0] and loader.stats().batches:
@@ -161,10 +164,10 @@ def test_a_trainer_that_was_stopped_amid_a_batch_goes_on(
             return False
         return receive(link, flags)
 
-    monkeypatch.setattr(_waited, "monotonic", clock)
-    monkeypatch.setattr(_feed, "SLACK_S", 0)
-    monkeypatch.setattr(_link.Link, "receive", stopped)
-    monkeypatch.setattr(_pace, "perf_counter", clock)
+    monkeypatch.setattr(waits, "monotonic", clock)
+    monkeypatch.setattr(feed, "SLACK_S", 0)
+    monkeypatch.setattr(link.Link, "receive", stopped)
+    monkeypatch.setattr(pace, "perf_counter", clock)
     loader = fake.loader(timeout=8)
     seen = [i for _ in loader for i in loader.last.indices.tolist()]
     assert seen == list(range(100)) and not left[0]
@@ -174,7 +177,7 @@ def test_a_trainer_that_was_stopped_amid_a_batch_goes_on(
 
 def test_a_call_of_a_trainer_that_was_stopped_is_answered(fake: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     clock, left = Clock(), [True]
-    receive = _link.Link.receive
+    receive = link.Link.receive
 
     def stopped(link: Any, flags: int = 0) -> bool:
         if left.pop() if left else False:
@@ -182,26 +185,26 @@ def test_a_call_of_a_trainer_that_was_stopped_is_answered(fake: Any, monkeypatch
             return False
         return receive(link, flags)
 
-    monkeypatch.setattr(_waited, "monotonic", clock)
-    monkeypatch.setattr(_link.Link, "receive", stopped)
+    monkeypatch.setattr(waits, "monotonic", clock)
+    monkeypatch.setattr(link.Link, "receive", stopped)
     assert next(iter(fake.loader(start_timeout=10))) is not None
     assert not left
 
 
 def test_an_agent_is_given_its_time_to_end_by_who_was_stopped(fake: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock()
-    ended = _child._ended
+    ended = child._ended
 
     def stopped(pidfd: int, timeout: float) -> bool:
-        monkeypatch.setattr(_child, "_ended", lambda pidfd, timeout: ended(pidfd, 60))
+        monkeypatch.setattr(child, "_ended", lambda pidfd, timeout: ended(pidfd, 60))
         clock.now += 100
         return False
 
     loader = fake.loader()
     next(iter(loader))
     process = agent._process
-    monkeypatch.setattr(_waited, "monotonic", clock)
-    monkeypatch.setattr(_child, "_ended", stopped)
+    monkeypatch.setattr(waits, "monotonic", clock)
+    monkeypatch.setattr(child, "_ended", stopped)
     loader.close()
     assert process is not None and not process.forced
 
@@ -225,29 +228,29 @@ def test_a_process_for_python_is_given_its_time_to_end_by_who_was_stopped(
     monkeypatch: pytest.MonkeyPatch, joins: int, code: int | None
 ) -> None:
     clock = Clock()
-    monkeypatch.setattr(_waited, "monotonic", clock)
-    process, turn_s = Ending(clock, joins), _python_pool.TURN_S
-    _python_pool._await_end(process, _waited.Waited(turn_s, turn_s))
+    monkeypatch.setattr(waits, "monotonic", clock)
+    process, turn_s = Ending(clock, joins), pool.TURN_S
+    pool._await_end(process, waits.Waited(turn_s, turn_s))
     assert process.exitcode == code
 
 
 STOPPED = """
 import logging
-from feedwater import _link
+from feedwater._agent.link import Link
 logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stdout)
-from feedwater._agent import agent
+from feedwater._agent.process import agent
 options = {"batch_size": 1, "nodes": sys.argv[2], "memory": 4 * 4096, "timeout": 2, "start_timeout": 60}
 it = iter(feedwater.Loader(sys.argv[1], feedwater.transforms.CenterCrop(8), **options))
 next(it)
 print("agent", agent.pid, flush=True)
 sys.stdin.readline()
-receive = _link.Link.receive
+receive = Link.receive
 def waits(link, flags=0):
     if not flags:
-        _link.Link.receive = receive
+        Link.receive = receive
         print("waits", flush=True)
     return receive(link, flags)
-_link.Link.receive = waits
+Link.receive = waits
 print("batches", 1 + sum(1 for _ in it))
 """
 
@@ -775,16 +778,16 @@ def test_a_sandbox_without_proc_has_memory(monkeypatch: pytest.MonkeyPatch) -> N
     def hidden(path: Path, *_: Any, **__: Any) -> str:
         raise FileNotFoundError(path)
 
-    monkeypatch.setattr(_memory.Path, "read_text", hidden)
-    assert _memory.available() > 1 << 20
+    monkeypatch.setattr(memory.Path, "read_text", hidden)
+    assert memory.available() > 1 << 20
 
 
 def test_what_limits_address_space_is_said_where_the_agent_has_no_room(monkeypatch: pytest.MonkeyPatch) -> None:
     error = OSError(errno.ENOMEM, os.strerror(errno.ENOMEM))
-    monkeypatch.setattr(_child.resource, "getrlimit", lambda _: (1 << 30, 1 << 30))
-    assert "ulimit -v limits to 1,073,741,824 bytes" in _child._explain(error)
-    monkeypatch.setattr(_child.resource, "getrlimit", lambda _: (-1, -1))
-    assert "no memory is left" in _child._explain(error) and "ulimit" not in _child._explain(error)
+    monkeypatch.setattr(child.resource, "getrlimit", lambda _: (1 << 30, 1 << 30))
+    assert "ulimit -v limits to 1,073,741,824 bytes" in child._explain(error)
+    monkeypatch.setattr(child.resource, "getrlimit", lambda _: (-1, -1))
+    assert "no memory is left" in child._explain(error) and "ulimit" not in child._explain(error)
 
 
 def counted(pictures: str, python: bool, answer: Any) -> None:

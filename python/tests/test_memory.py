@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from feedwater import AgentError, _memory
+from feedwater import AgentError
+from feedwater._agent import memory
 
 PREAMBLE = """
 import ctypes, errno, os, resource, struct, sys
@@ -74,7 +75,7 @@ def test_batches_come_although_calls_are_refused(fake: Any, before: str, reserve
 @only_x86
 def test_without_dev_shm_the_temporary_folder_serves(fake: Any, tmp_path: Path) -> None:
     # /dev/shm is looked for by its name; a name that is no folder is as good as none.
-    before = "refuse(MEMFD_CREATE)\nimport feedwater._memory as m\nm.SHM = '/nonexistent'\n"
+    before = "refuse(MEMFD_CREATE)\nimport feedwater._agent.memory as m\nm.SHM = '/nonexistent'\n"
     result = run(fake, before, TMPDIR=str(tmp_path))
     assert result.returncode == 0, result.stderr
     assert result.stdout.split()[0] == "True"
@@ -83,7 +84,8 @@ def test_without_dev_shm_the_temporary_folder_serves(fake: Any, tmp_path: Path) 
 @only_x86
 def test_nothing_at_all_names_every_way_and_why(fake: Any) -> None:
     before = (
-        "refuse(MEMFD_CREATE)\nimport feedwater._memory as m, tempfile\nm.SHM = tempfile.tempdir = '/nonexistent'\n"
+        "refuse(MEMFD_CREATE)\nimport feedwater._agent.memory as m, tempfile\n"
+        "m.SHM = tempfile.tempdir = '/nonexistent'\n"
     )
     result = run(fake, before, XDG_RUNTIME_DIR="")
     assert result.returncode == 1
@@ -123,12 +125,12 @@ def test_a_full_file_system_is_an_error_at_the_start(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(os, "memfd_create", full)
     before = len(os.listdir("/proc/self/fd"))
     with pytest.raises(AgentError, match=r"No space left on device \(need 4,096 bytes; pass memory= to use less\)"):
-        _memory.shared(4096)
+        memory.shared(4096)
     assert len(os.listdir("/proc/self/fd")) == before
 
 
 def test_slots_cannot_be_cut_short_under_a_reader() -> None:
-    file, reserved = _memory.shared(8192)
+    file, reserved = memory.shared(8192)
     try:
         assert not reserved
         with pytest.raises(PermissionError):
@@ -148,17 +150,17 @@ def test_room_is_what_the_control_groups_leave(tmp_path: Path, monkeypatch: pyte
     }
     for name, text in files.items():
         (tmp_path / name).write_text(text)
-    monkeypatch.setattr(_memory, "_cgroup_directories", lambda: [tmp_path])
+    monkeypatch.setattr(memory, "_cgroup_directories", lambda: [tmp_path])
     monkeypatch.delenv("LOCAL_WORLD_SIZE", raising=False)
-    assert _memory.available() == 450_000
-    assert _memory.oom_kills() == 2
+    assert memory.available() == 450_000
+    assert memory.oom_kills() == 2
     monkeypatch.setenv("LOCAL_WORLD_SIZE", "4")
-    assert _memory.available() == 112_500, "the ranks of this machine share it"
+    assert memory.available() == 112_500, "the ranks of this machine share it"
     (tmp_path / "memory.max").write_text("max")
-    assert _memory.available() > 1_000_000
+    assert memory.available() > 1_000_000
 
 
 def test_room_of_this_machine_is_found() -> None:
-    assert _memory.available() > 1 << 20
-    assert _memory.oom_kills() >= 0
-    json.dumps([str(place) for place in _memory._cgroup_directories()])
+    assert memory.available() > 1 << 20
+    assert memory.oom_kills() >= 0
+    json.dumps([str(place) for place in memory._cgroup_directories()])

@@ -15,7 +15,7 @@ import pytest
 
 import feedwater
 from feedwater import Loader
-from feedwater._names import shown
+from feedwater._common.filenames import shown
 
 torch = pytest.importorskip("torch")
 folder_module = pytest.importorskip("torchvision.datasets.folder")

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from feedwater import _pulse
+from feedwater._meter import pulse
 
 BATCHES = 20
 MOST_CALLS = 105
@@ -21,7 +21,7 @@ MOST_CALLS = 105
 def ready(fake: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
     """A Loader amid an epoch, which sends no pulse."""
     pytest.importorskip("torch")
-    monkeypatch.setattr(_pulse, "EVERY_S", math.inf)
+    monkeypatch.setattr(pulse, "EVERY_S", math.inf)
     fake.set(samples=1000, window=4)
     with fake.loader() as loader:
         yield loader

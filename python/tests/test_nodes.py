@@ -15,7 +15,7 @@ from test_real import USUAL, make
 
 import feedwater
 from feedwater import Loader
-from feedwater._agent import agent
+from feedwater._agent.process import agent
 
 torch = pytest.importorskip("torch")
 

@@ -6,8 +6,8 @@ from itertools import product
 
 import pytest
 
-from feedwater._order import RangeOrder, Step, Tail
-from feedwater._ranks import Ranks
+from feedwater._common.ranks import Ranks
+from feedwater._order.steps import RangeOrder, Step, Tail
 
 SAMPLES = 500
 SHAPES = [*product((1, 7, 16, 33, 64, 499, 500, 501), (1, 2, 3, 7, 8, 64))]

@@ -15,7 +15,7 @@ from conftest import HERE, make_photos
 from expect import check, order
 
 import feedwater
-from feedwater._agent import agent
+from feedwater._agent.process import agent
 
 pytest.importorskip("torch")
 
@@ -25,7 +25,7 @@ sys.path.insert(0, {str(HERE)!r})
 if "torch" in os.environ["NEEDS"]:
     import torch
 import feedwater
-from feedwater._agent import agent
+from feedwater._agent.process import agent
 loader = feedwater.Loader(os.environ["DATA"], feedwater.transforms.CenterCrop(8), batch_size=10, shuffle=True)
 it = iter(loader)
 image, label = next(it)

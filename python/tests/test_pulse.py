@@ -15,12 +15,12 @@ import numpy as np
 import pytest
 from sim_gpu import SimClock, SimGpu
 
-from feedwater import _pulse
-from feedwater._idle import Meter
-from feedwater._job import name_of
-from feedwater._order import RangeOrder, Step
-from feedwater._pace import Pace
-from feedwater._ranks import Ranks
+from feedwater._arguments.job_name import name_of
+from feedwater._common.ranks import Ranks
+from feedwater._meter import pulse as reports
+from feedwater._meter.idle import Meter
+from feedwater._meter.pace import Pace
+from feedwater._order.steps import RangeOrder, Step
 
 
 def told(fake: Any) -> list[list[float]]:
@@ -31,7 +31,7 @@ def told(fake: Any) -> list[list[float]]:
 @pytest.fixture
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each step is told by itself."""
-    monkeypatch.setattr(_pulse, "EVERY_S", 0.0)
+    monkeypatch.setattr(reports, "EVERY_S", 0.0)
 
 
 def test_every_turn_is_told_once(fake: Any, at_once: None) -> None:
@@ -55,7 +55,7 @@ def test_every_turn_is_told_once(fake: Any, at_once: None) -> None:
 
 def test_what_lies_between_two_passes_is_no_step(fake: Any, at_once: None, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = SimClock()
-    monkeypatch.setattr("feedwater._pace.perf_counter", clock)
+    monkeypatch.setattr("feedwater._meter.pace.perf_counter", clock)
     with fake.loader() as loader:
         loader.peek()
         for _ in range(3):
@@ -74,11 +74,11 @@ def test_few_are_sent(fake: Any) -> None:
         for _ in loader:
             pass
         took = time.monotonic() - began
-    assert len(fake.log("pulse")) <= took / _pulse.EVERY_S + 1
+    assert len(fake.log("pulse")) <= took / reports.EVERY_S + 1
 
 
 def test_a_blocked_loop_is_told_of(fake: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_pulse, "BLOCKED_S", 0.0)
+    monkeypatch.setattr(reports, "BLOCKED_S", 0.0)
     fake.set(faults=[{"at": "make", "nth": 1, "do": "notice", "message": "the batch is not there yet"}])
     with fake.loader() as loader:
         next(iter(loader))
@@ -98,15 +98,15 @@ class Meanwhile:
         self.packets.append(packet)
 
     def steps(self) -> list[tuple[float, ...]]:
-        return [step for packet in self.packets for step in _pulse._STEP.iter_unpack(packet[_pulse._HEAD.size :])]
+        return [step for packet in self.packets for step in reports._STEP.iter_unpack(packet[reports._HEAD.size :])]
 
 
 def test_idle_belongs_to_its_step(monkeypatch: pytest.MonkeyPatch, at_once: None) -> None:
     clock = SimClock()
-    monkeypatch.setattr("feedwater._pace.perf_counter", clock)
+    monkeypatch.setattr("feedwater._meter.pace.perf_counter", clock)
     gpu = SimGpu(clock)
     pace, feed = Pace(Meter(lambda: gpu)), Meanwhile()
-    pulse = _pulse.Pulse(pace, feed)  # type: ignore[arg-type]
+    pulse = reports.Pulse(pace, feed)  # type: ignore[arg-type]
     pulse.begin(RangeOrder(1000, 10, "short", None), 10, Ranks(0, 1))
     waits = [0.0, 0.05, 0.0, 0.5, 0.0, 0.0]
     for number, wait in enumerate(waits):
@@ -130,14 +130,14 @@ def test_idle_that_stays_unknown_keeps_no_step_back(at_once: None) -> None:
     clock = SimClock()
     gpu = SimGpu(clock)
     pace, feed = Pace(Meter(lambda: gpu)), Meanwhile()
-    pulse = _pulse.Pulse(pace, feed)  # type: ignore[arg-type]
+    pulse = reports.Pulse(pace, feed)  # type: ignore[arg-type]
     pulse.begin(RangeOrder(10000, 10, "short", None), 10, Ranks(0, 1))
     gpu.free_at = math.inf  # the GPU hangs: no mark is ever reached
     for number in range(200):
         pace.leave(pace.enter())
         pulse.step(Step(0, 10 * number, 10, 10 * number, 10, 10))
     steps = feed.steps()
-    assert len(steps) >= 200 - _pulse.OVERDUE - 1
+    assert len(steps) >= 200 - reports.OVERDUE - 1
     assert all(math.isnan(step[3]) for step in steps)
 
 
@@ -148,7 +148,7 @@ def test_numbers_are_the_same_on_all_ranks(order: Any, batch: int | None, number
     seen = []
     for rank in range(3):
         ranks = Ranks(rank, 3)
-        pulse = _pulse.Pulse(Pace(), Meanwhile())  # type: ignore[arg-type]
+        pulse = reports.Pulse(Pace(), Meanwhile())  # type: ignore[arg-type]
         if order is not None:
             pulse.begin(RangeOrder(*order), batch, ranks)
         steps = [Step(3, start, 30, start + rank * 10, 10, 10, np.arange(10)) for start in (0, 30, 60)]
@@ -168,7 +168,7 @@ def test_job_names(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_each_run_of_a_sweep_is_a_job_and_all_its_ranks_are_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "argv", ["sweep.py"])
     alone = name_of(None, 1)
-    command = [sys.executable, "-c", "from feedwater._job import name_of; print(name_of(None, 1))"]
+    command = [sys.executable, "-c", "from feedwater._arguments.job_name import name_of; print(name_of(None, 1))"]
     assert re.fullmatch(r"sweep-[0-9a-f]{6}", alone) and alone == name_of("none", 1)
     assert alone[-6:] != subprocess.check_output(command, text=True).strip()[-6:], "two runs of one rank"
 

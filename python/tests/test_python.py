@@ -20,8 +20,8 @@ from conftest import HERE, make_photos
 from python_functions import Trip, drawn
 
 import feedwater
-from feedwater import _python as python_module
 from feedwater import transforms
+from feedwater._python import batches as python_module
 
 pytestmark = pytest.mark.usefixtures("real")
 

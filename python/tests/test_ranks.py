@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from feedwater._ranks import Ranks, resolve
+from feedwater._common.ranks import Ranks, resolve
 
 
 class Mesh:
@@ -67,7 +67,7 @@ def test_a_rank_outside_of_the_world(rank: int, world: int) -> None:
 def test_torch_distributed_is_asked_when_it_is_initialised() -> None:
     script = """
 import os, tempfile, torch, torch.distributed as dist
-from feedwater._ranks import resolve
+from feedwater._common.ranks import resolve
 os.environ.update(RANK="3", WORLD_SIZE="4")
 assert resolve(None, None, None) == (3, 4)
 with tempfile.TemporaryDirectory() as folder:

@@ -21,8 +21,8 @@ from digest import Digest, digest
 
 import feedwater
 from feedwater import Loader, transforms
-from feedwater._agent import agent
-from feedwater._replay import keys_of
+from feedwater._agent.process import agent
+from feedwater._agent.replay import keys_of
 
 torch = pytest.importorskip("torch")
 v2 = pytest.importorskip("torchvision.transforms.v2")
@@ -309,7 +309,7 @@ def test_kept_batches_stay_as_they_were(few: Path) -> None:
 PROGRAM = """
 import ctypes, os, sys
 import feedwater
-from feedwater._agent import agent
+from feedwater._agent.process import agent
 loader = feedwater.Loader(sys.argv[1], feedwater.transforms.RandomResizedCrop(224), batch_size=16, shuffle=True)
 it = iter(loader)
 image, _ = next(it)
@@ -388,7 +388,7 @@ def test_a_binary_on_a_noexec_mount_runs_from_memory(
     shutil.copy(os.environ["FEEDWATER_BINARY"], program)
     program.chmod(0o644)  # what execve says is the same as on such a mount
     monkeypatch.setenv("FEEDWATER_BINARY", str(program))
-    monkeypatch.setattr("feedwater._child._on_noexec", lambda path: True)
+    monkeypatch.setattr("feedwater._agent.child._on_noexec", lambda path: True)
     stop_agent()
     assert len(list(make(few))) == 8
 

@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 
 from feedwater import DataError, StateMismatchError
-from feedwater._order import RangeOrder, Step
-from feedwater._ranks import Ranks
-from feedwater._samplers import BatchSamplerOrder, SamplerOrder, SubsetOrder
+from feedwater._common.ranks import Ranks
+from feedwater._order.samplers import BatchSamplerOrder, SamplerOrder, SubsetOrder
+from feedwater._order.steps import RangeOrder, Step
 
 torch = pytest.importorskip("torch")
 from torch.utils.data import (  # noqa: E402
@@ -287,7 +287,7 @@ def test_a_state_is_taken_up_though_its_epochs_beginning_was_interrupted(monkeyp
     resumed = ordered(KINDS["RandomSampler"]())
     resumed.load(order.state(1, 30, ALONE), ALONE)
     with monkeypatch.context() as patch:
-        patch.setattr("feedwater._samplers.Pull", Mock(side_effect=KeyboardInterrupt))
+        patch.setattr("feedwater._order.samplers.Pull", Mock(side_effect=KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
             resumed.at(1, 30, ALONE)
     assert together([resumed], 1, 30)[0] == whole[30:]

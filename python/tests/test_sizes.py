@@ -8,7 +8,7 @@ import pytest
 
 from feedwater import UnsupportedTransformError
 from feedwater import transforms as own
-from feedwater._compile import compile_transform
+from feedwater._plan.compiler import compile_transform
 
 torch = pytest.importorskip("torch")
 tv1 = pytest.importorskip("torchvision.transforms")

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from feedwater._slots import Field, Slots, aligned
+from feedwater._agent.slots import Field, Slots, aligned
 
 torch = pytest.importorskip("torch")
 

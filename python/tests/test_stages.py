@@ -16,10 +16,10 @@ import pytest
 from sim_gpu import SimClock, SimGpu
 
 import feedwater
-import feedwater._gpu
-import feedwater._timeline
-from feedwater._taps import _elsewhere
-from feedwater._timeline import Host
+import feedwater._meter.gpu_events
+import feedwater._stages.timeline
+from feedwater._stages.taps import _elsewhere
+from feedwater._stages.timeline import Host
 
 torch = pytest.importorskip("torch")
 from torch import nn  # noqa: E402
@@ -33,7 +33,7 @@ MS = 1e-3
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> SimClock:
     clock = SimClock()
-    monkeypatch.setattr(feedwater._timeline, "perf_counter", clock)
+    monkeypatch.setattr(feedwater._stages.timeline, "perf_counter", clock)
     return clock
 
 
@@ -227,7 +227,7 @@ def test_worker_processes_and_persistent_ones(clock: SimClock) -> None:
 def test_by_the_gpus_clock(clock: SimClock, monkeypatch: pytest.MonkeyPatch) -> None:
     """Submitting takes 1 ms; a wait of 25 ms in which the GPU has 9 ms of work left costs 16."""
     gpu = SimGpu(clock)
-    monkeypatch.setattr(feedwater._gpu, "present", lambda: gpu)
+    monkeypatch.setattr(feedwater._meter.gpu_events, "present", lambda: gpu)
     model, host = Model(SimClock()), SimClock()
     optimizer = Optimizer(model, host)
     model.register_forward_hook(lambda *_: gpu.launch(3 * MS, 0))
@@ -247,7 +247,7 @@ def test_by_the_gpus_clock(clock: SimClock, monkeypatch: pytest.MonkeyPatch) -> 
 def test_a_copy_by_the_gpus_clock(clock: SimClock, monkeypatch: pytest.MonkeyPatch, pinned: bool) -> None:
     """6 ms in the stream. From pageable memory the host waits for the 3 ms of work before it, which are no copy."""
     gpu = SimGpu(clock)
-    monkeypatch.setattr(feedwater._gpu, "present", lambda: gpu)
+    monkeypatch.setattr(feedwater._meter.gpu_events, "present", lambda: gpu)
     monkeypatch.setattr(torch.Tensor, "to", lambda tensor, *_: gpu.copy(6 * MS, pinned=pinned) or tensor)
     with feedwater.stages(Model(clock)) as s:
         for batch in loader(clock, 4 * MS):
@@ -263,7 +263,7 @@ def test_a_copy_by_the_gpus_clock(clock: SimClock, monkeypatch: pytest.MonkeyPat
 def test_a_gpu_that_comes_into_use_later_takes_over(clock: SimClock, monkeypatch: pytest.MonkeyPatch) -> None:
     gpu = SimGpu(clock)
     present: list[Any] = [None]
-    monkeypatch.setattr(feedwater._gpu, "present", lambda: present[0])
+    monkeypatch.setattr(feedwater._meter.gpu_events, "present", lambda: present[0])
     with feedwater.stages(Model(clock)) as s:
         for step, _ in enumerate(loader(clock, 4 * MS)):
             gpu.launch(1 * MS)
@@ -276,7 +276,7 @@ def test_a_gpu_that_comes_into_use_later_takes_over(clock: SimClock, monkeypatch
 
 def test_work_on_another_stream_counts_where_it_is_waited_for(clock: SimClock, monkeypatch: pytest.MonkeyPatch) -> None:
     gpu = SimGpu(clock)
-    monkeypatch.setattr(feedwater._gpu, "present", lambda: gpu)
+    monkeypatch.setattr(feedwater._meter.gpu_events, "present", lambda: gpu)
     model = Model(clock)
     with feedwater.stages(model) as s:
         for batch in loader(clock, 4 * MS):
@@ -291,7 +291,7 @@ def test_work_on_another_stream_counts_where_it_is_waited_for(clock: SimClock, m
 
 def test_a_loop_that_changes_streams_is_not_counted(clock: SimClock, monkeypatch: pytest.MonkeyPatch) -> None:
     gpu = SimGpu(clock)
-    monkeypatch.setattr(feedwater._gpu, "present", lambda: gpu)
+    monkeypatch.setattr(feedwater._meter.gpu_events, "present", lambda: gpu)
     with feedwater.stages(Model(clock)) as s:
         for step, _ in enumerate(loader(clock, 4 * MS)):
             gpu.place = (0, step % 2)
@@ -307,7 +307,7 @@ def test_events_that_fail_end_the_measuring_and_not_the_training(
 
     for name in ("mark", "until", "none"):
         gpu = SimGpu(clock)
-        monkeypatch.setattr(feedwater._gpu, "present", lambda gpu=gpu: gpu)
+        monkeypatch.setattr(feedwater._meter.gpu_events, "present", lambda gpu=gpu: gpu)
         model = Model(clock)
         if name == "mark":
             monkeypatch.setattr(gpu, "mark", fail)

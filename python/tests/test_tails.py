@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from expect import order
 
-from feedwater._order import count_steps
-from feedwater._ranks import Ranks
+from feedwater._common.ranks import Ranks
+from feedwater._order.steps import count_steps
 
 SAMPLES = 500
 

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 import feedwater
-from feedwater._agent import agent
+from feedwater._agent.process import agent
 
 
 @pytest.fixture

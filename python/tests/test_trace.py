@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import feedwater
-from feedwater._trace import parent
+from feedwater._agent.trace import parent
 
 TRACE, SPAN = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from feedwater import UnsupportedTransformError, transforms
-from feedwater._compile import compile_transform
-from feedwater._table import IDENTITY, Pixels, dtype_name
+from feedwater._plan.compiler import compile_transform
+from feedwater._value_table import IDENTITY, Pixels, dtype_name
 
 torch = pytest.importorskip("torch")
 tv1 = pytest.importorskip("torchvision.transforms")

@@ -13,7 +13,7 @@ from digest import digest
 from test_real import make
 
 import feedwater
-from feedwater._trust import Trust
+from feedwater._agent.trust import Trust
 
 NODES = ("cpu-1:7070",)
 VARIABLES = ("TLS", "TLS_CA", "TLS_CERT", "TLS_KEY", "TLS_SERVER_NAME", "TOKEN_FILE", "INSECURE")

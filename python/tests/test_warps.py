@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from feedwater import UnsupportedTransformError, transforms
-from feedwater._compile import compile_transform
+from feedwater._plan.compiler import compile_transform
 
 tv1 = pytest.importorskip("torchvision.transforms")
 v2 = pytest.importorskip("torchvision.transforms.v2")

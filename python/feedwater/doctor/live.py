@@ -12,8 +12,8 @@ from dataclasses import replace
 from time import perf_counter, perf_counter_ns
 from typing import Any
 
-from .._gpu import synchronize
-from .._pace import Stats
+from .._meter.gpu_events import synchronize
+from .._meter.pace import Stats
 from ..errors import Error
 from . import curve, report
 from .measured import of

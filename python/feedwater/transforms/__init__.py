@@ -25,15 +25,7 @@ from ._policies import AugMix, AutoAugment, RandAugment, TrivialAugmentWide
 from ._several import Views
 from ._sizes import Pad, RandomCrop, RandomResize, RandomShortestSize, RandomZoomOut, ScaleJitter
 from ._values import ConvertImageDtype, Normalize, PILToTensor, ToDtype, ToImage, ToPureTensor, ToTensor
-from ._views import (
-    CenterCrop,
-    FiveCrop,
-    RandomHorizontalFlip,
-    RandomResizedCrop,
-    RandomVerticalFlip,
-    Resize,
-    TenCrop,
-)
+from ._views import CenterCrop, FiveCrop, RandomHorizontalFlip, RandomResizedCrop, RandomVerticalFlip, Resize, TenCrop
 from ._warp import ElasticTransform, RandomAffine, RandomPerspective, RandomRotation
 
 __all__ = [

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .. import _numbers
+from .._common import numbers
 from ..errors import UnsupportedTransformError
 
 __all__ = [
@@ -36,12 +36,12 @@ def check_probability(op: Any) -> None:
 
 def check_number(op: Any, argument: str, low: float, high: float) -> None:
     """Makes the argument Python's own number. Raises UnsupportedTransformError if it is none from low to high."""
-    _set_within(op, argument, _numbers.number, low, high, f"a number from {low:g} to {high:g}")
+    _set_within(op, argument, numbers.number, low, high, f"a number from {low:g} to {high:g}")
 
 
 def check_whole(op: Any, argument: str, low: int, high: int) -> None:
     """The same of a whole number."""
-    _set_within(op, argument, _numbers.whole, low, high, f"a whole number from {low} to {high}")
+    _set_within(op, argument, numbers.whole, low, high, f"a whole number from {low} to {high}")
 
 
 def _set_within(op: Any, argument: str, one: Callable[[Any], Any], low: float, high: float, needs: str) -> None:
@@ -63,7 +63,7 @@ def pair(op: Any, argument: str, low: float, high: float) -> tuple[float, float]
     return float(numbers[0]), float(numbers[1])
 
 
-def several(value: Any, one: Callable[[Any], Any] = _numbers.number) -> tuple[Any, ...]:
+def several(value: Any, one: Callable[[Any], Any] = numbers.number) -> tuple[Any, ...]:
     """A number, or a list of them, as a tuple of Python's own; empty where something else is among them."""
     numbers = tuple(map(one, value)) if is_list(value) else (one(value),)
     return () if None in numbers else numbers
@@ -114,5 +114,5 @@ def whole_sides(op: str, argument: str, value: Any, lengths: tuple[int, ...]) ->
 
 def positive(value: Any) -> int | None:
     """A whole number above 0, as Python's; None for what is none."""
-    number = _numbers.whole(value)
+    number = numbers.whole(value)
     return number if number is not None and number > 0 else None

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import _table
+from .. import _value_table
 from ..errors import UnsupportedTransformError
 from ._checks import check_probability, is_list, several
 from ._op import Pointwise
@@ -61,11 +61,11 @@ class RandomErasing(Pointwise):
             "value": self.value if self.value == "random" else list(self.value),
         }
 
-    def apply(self, pixels: _table.Pixels) -> _table.Pixels:
+    def apply(self, pixels: _value_table.Pixels) -> _value_table.Pixels:
         return pixels
 
 
-def erasure(step: RandomErasing, dtype: str, behind: Sequence[Pointwise]) -> _table.Table:
+def erasure(step: RandomErasing, dtype: str, behind: Sequence[Pointwise]) -> _value_table.Table:
     """What fills its rectangles: the value, as the type that pictures have there, and as the steps behind change it.
 
     It is written as a table in which every value becomes the same.
@@ -77,23 +77,23 @@ def erasure(step: RandomErasing, dtype: str, behind: Sequence[Pointwise]) -> _ta
         raise UnsupportedTransformError(
             f"RandomErasing(value={numbers}) on 8-bit pictures: needs whole numbers from 0 to 255, or ToDtype before it"
         )
-    values = np.empty((_table.CHANNELS, _table.VALUES), np.float32)
+    values = np.empty((_value_table.CHANNELS, _value_table.VALUES), np.float32)
     values[:] = np.array(numbers, np.float32)[:, None]
-    pixels = _table.Pixels(_table._rounded(values, dtype), dtype)
+    pixels = _value_table.Pixels(_value_table._rounded(values, dtype), dtype)
     for other in behind:
         pixels = other.apply(pixels)
     return pixels.table()
 
 
-def _noise(dtype: str, behind: Sequence[Pointwise]) -> _table.Table:
+def _noise(dtype: str, behind: Sequence[Pointwise]) -> _value_table.Table:
     """What goes for noise, which the agent makes: nothing. Steps behind would have to change it."""
     if dtype == "uint8":
         raise UnsupportedTransformError('RandomErasing(value="random") on 8-bit pictures: put ToDtype before it')
-    probe = _table.Pixels(np.ones((_table.CHANNELS, _table.VALUES), np.float32), dtype)
+    probe = _value_table.Pixels(np.ones((_value_table.CHANNELS, _value_table.VALUES), np.float32), dtype)
     for other in behind:
         changed = other.apply(probe)
         if not np.array_equal(changed.values, probe.values) or changed.dtype != dtype:
             raise UnsupportedTransformError(
                 f'{type(other).__name__} after RandomErasing(value="random"): put RandomErasing last'
             )
-    return _table.Pixels(np.zeros_like(probe.values), dtype).table()
+    return _value_table.Pixels(np.zeros_like(probe.values), dtype).table()

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .._numbers import whole
+from .._common.numbers import whole
 from ..errors import UnsupportedTransformError
 from ._checks import MOST, check_number, is_list, pair, several
 from ._op import Op

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from .. import _table
+from .. import _value_table
 
 __all__ = ["BehindToImage", "Op", "Pointwise"]
 
@@ -56,6 +56,6 @@ class FillsMasks(Op):
 class Pointwise:
     """A step on single values, behind the pictures' way through the nodes."""
 
-    def apply(self, pixels: _table.Pixels) -> _table.Pixels:
+    def apply(self, pixels: _value_table.Pixels) -> _value_table.Pixels:
         """What it does to values; in the arithmetic of the type they have."""
         raise NotImplementedError

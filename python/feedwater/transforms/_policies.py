@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from .._numbers import whole
+from .._common.numbers import whole
 from ._checks import check_number, check_whole
 from ._op import Op
 from ._warp import Warp

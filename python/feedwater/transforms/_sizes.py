@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from .._numbers import whole
+from .._common.numbers import whole
 from ..errors import UnsupportedTransformError
 from ._checks import check_probability, colour, height_width, is_list, positive, several
 from ._op import BehindToImage, Op

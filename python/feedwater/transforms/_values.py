@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from .. import _table
-from .._numbers import number
+from .. import _value_table
+from .._common.numbers import number
 from ..errors import UnsupportedTransformError
 from ._op import Pointwise
 
@@ -27,7 +27,7 @@ __all__ = [
 class ToImage(Pointwise):
     """From here on a tensor: channels first."""
 
-    def apply(self, pixels: _table.Pixels) -> _table.Pixels:
+    def apply(self, pixels: _value_table.Pixels) -> _value_table.Pixels:
         return pixels
 
 
@@ -45,7 +45,7 @@ class ToPureTensor(ToImage):
 class ToTensor(Pointwise):
     """From here on a float32 tensor: values divided by 255."""
 
-    def apply(self, pixels: _table.Pixels) -> _table.Pixels:
+    def apply(self, pixels: _value_table.Pixels) -> _value_table.Pixels:
         return pixels.divided_by_255() if pixels.dtype == "uint8" else pixels
 
 
@@ -57,9 +57,9 @@ class ToDtype(Pointwise):
     scale: bool = False
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "dtype", _table.dtype_name(self.dtype))
+        object.__setattr__(self, "dtype", _value_table.dtype_name(self.dtype))
 
-    def apply(self, pixels: _table.Pixels) -> _table.Pixels:
+    def apply(self, pixels: _value_table.Pixels) -> _value_table.Pixels:
         return pixels.to(self.dtype, scale=self.scale)
 
 
@@ -92,7 +92,7 @@ class Normalize(Pointwise):
         if 0.0 in self.std:
             raise UnsupportedTransformError(f"Normalize(std={self.std}): a zero would divide by zero")
 
-    def apply(self, pixels: _table.Pixels) -> _table.Pixels:
+    def apply(self, pixels: _value_table.Pixels) -> _value_table.Pixels:
         if pixels.dtype == "uint8":
             raise UnsupportedTransformError(
                 "Normalize works on floats: put ToDtype(float32, scale=True) between ToImage and it"

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from .._numbers import number, whole
+from .._common.numbers import number, whole
 from ..errors import UnsupportedTransformError
 from ._checks import check_number, colour, is_list, several
 from ._op import BehindToImage, Op

@@ -17,7 +17,7 @@ from PIL import Image
 from test_order_draws import kolmogorov_smirnov
 from torchvision.transforms import v2
 
-from feedwater._compile import compile_transform
+from feedwater._plan.compiler import compile_transform
 
 ROOT = Path(__file__).parents[3]
 DRAWS = 20_000

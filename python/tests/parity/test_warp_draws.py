@@ -19,7 +19,7 @@ from PIL import Image
 from test_order_draws import ROOT, kolmogorov_smirnov
 from torchvision.transforms import v2
 
-from feedwater._compile import compile_transform
+from feedwater._plan.compiler import compile_transform
 
 DRAWS = min(int(os.environ.get("FEEDWATER_PARITY_DRAWS", "40000")), 40000)
 SIZE = (331, 250)

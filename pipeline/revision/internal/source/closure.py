@@ -1,13 +1,15 @@
 """Gathers what the named modules of a Python package need: declarations at the top level of its modules, by name.
 
 Called with the package's folder, a JSON object from units to lists of modules, and a JSON list of modules that are left
-out; prints a JSON object from units to the declarations that each needs, with their text without comments, docstrings and
-empty lines. A module that is named is in it whole. Whatever a declaration names is in it too, as are all lines of its
-module that declare nothing. Names after a point are followed where what is before it is a module of the package.
+out; prints a JSON object from units to the declarations that each needs, with their text without comments, docstrings,
+empty lines, and imports from the package. Modules are named as from the package: _order.steps. A module that is named is
+in it whole. Whatever a declaration names is in it too, as are all lines of its module that declare nothing. Names after a
+point are followed where what is before it is a module of the package.
 """
 
 import ast
 import io
+import itertools
 import json
 import pathlib
 import sys
@@ -17,7 +19,7 @@ import tokenize
 class Module:
     """A module's declarations, and what its imports call those of others."""
 
-    def __init__(self, path):
+    def __init__(self, path, package):
         self.source = path.read_text(encoding="utf-8")
         self.tree = ast.parse(self.source)
         self.lines = plain_lines(self.source, self.tree)
@@ -29,9 +31,10 @@ class Module:
             if not names:
                 self.others.append(node)
         for node in walk_run(self.tree):
-            if isinstance(node, ast.ImportFrom) and node.level == 1:
+            if isinstance(node, ast.ImportFrom) and 0 < node.level <= len(package) + 1:
+                home = [*package[: len(package) + 1 - node.level], *filter(None, [node.module])]
                 for alias in node.names:
-                    self.imported[alias.asname or alias.name] = (node.module, alias.name)
+                    self.imported[alias.asname or alias.name] = (".".join(home), alias.name)
 
     def text(self, node):
         first = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", []))])
@@ -69,6 +72,9 @@ def plain_lines(source, tree):
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
             for row in range(node.lineno, node.end_lineno + 1):
                 lines[row - 1] = ""
+        if isinstance(node, ast.ImportFrom) and node.level:
+            for row in range(node.lineno, node.end_lineno + 1):
+                lines[row - 1] = ""
     return [line.rstrip() for line in lines]
 
 
@@ -99,9 +105,9 @@ def is_import(node):
 def needs(modules, module, here, node):
     for part in walk_run(node):
         if isinstance(part, ast.Attribute) and isinstance(part.value, ast.Name):
-            source, name = here.imported.get(part.value.id, (None, None))
-            if source is None and name in modules:
-                yield name, part.attr
+            whole = ".".join(filter(None, here.imported.get(part.value.id, ())))
+            if whole in modules:
+                yield whole, part.attr
         if isinstance(part, ast.Name):
             if part.id in here.declared:
                 yield module, part.id
@@ -113,7 +119,15 @@ def needs(modules, module, here, node):
 def main():
     folder, units = pathlib.Path(sys.argv[1]), json.loads(sys.argv[2])
     apart = json.loads(sys.argv[3])
-    modules = {path.stem: Module(path) for path in sorted(folder.glob("*.py")) if path.stem not in apart}
+    modules = {}
+    for path in sorted(folder.rglob("*.py")):
+        parts = path.relative_to(folder).with_suffix("").parts
+        package, name = parts[:-1], ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+        modules[name] = Module(path, package)
+    for name in itertools.chain(apart, *units.values()):
+        if name not in modules:
+            sys.exit(f"{name}: no such module")
+    modules = {name: module for name, module in modules.items() if name not in apart}
     print(
         json.dumps(
             {

@@ -35,8 +35,8 @@ var rounds = []round{
 		{"pipeline/augment/ct_effects.go", "adjustSharpness(", "sharpenBy("},
 		{"pipeline/numerics.go", "uint64(64)", "uint64(65)"},
 		{"control/share/hand.go", "package share", "package share\n\nfunc nobodys() int { return 3 }"},
-		{"python/feedwater/_order.py", `"""Steps of a whole epoch."""`, `"""How many steps a whole epoch has."""`},
-		{"python/feedwater/_order.py", "whole = batch * ranks.world\n", "whole = batch * ranks.world  # of all ranks\n\n"},
+		{"python/feedwater/_order/steps.py", `"""Steps of a whole epoch."""`, `"""How many steps a whole epoch has."""`},
+		{"python/feedwater/_order/steps.py", "whole = batch * ranks.world\n", "whole = batch * ranks.world  # of all ranks\n\n"},
 	}},
 	{name: "a constant, a verdict, a table, a function that several ops call", moved: []string{
 		"kernel/jpeg", "codec/png", "op/AutoAugment", "op/ColorJitter", "op/RandomPhotometricDistort", "order", "lasthop",
@@ -45,7 +45,7 @@ var rounds = []round{
 		{"pipeline/codec/png/inflate.go", `%w: checksum of the pixels", ErrBroken`, `%w: checksum of the pixels", ErrTruncated`},
 		{"pipeline/augment/auto_augment.go", "Posterize 0.4 8  Rotate", "Posterize 0.4 7  Rotate"},
 		{"pipeline/augment/hue.go", "func turnHue(e *effect, _ *workspace, m *pixel.Image) {", "func turnHue(e *effect, _ *workspace, m *pixel.Image) {\n\t_ = 7"},
-		{"python/feedwater/_order.py", "each = -(-take // ranks.world)", "each = -(-take // ranks.world) + 0"},
+		{"python/feedwater/_order/steps.py", "each = -(-take // ranks.world)", "each = -(-take // ranks.world) + 0"},
 		{"client/agent/noise.go", "113<<23", "114<<23"},
 	}},
 	{name: "assembly, what runs by itself, what is called by interfaces alone", moved: []string{
@@ -56,7 +56,7 @@ var rounds = []round{
 		{"pipeline/codec/upright.go", "u.row++", "u.row += 1"},
 		{"pipeline/augment/random_erasing.go", "draw(d dice, p *program, rec *Draw) error {", "draw(d dice, p *program, rec *Draw) error {\n\t_ = 7"},
 		{"pipeline/order/draw.go", "(1.0 / (1 << 24))", "(1.0 / (1 << 23))"},
-		{"python/feedwater/_table.py", "CHANNELS, VALUES = 3, 256", "CHANNELS, VALUES = 3, 255"},
+		{"python/feedwater/_value_table.py", "CHANNELS, VALUES = 3, 256", "CHANNELS, VALUES = 3, 255"},
 	}},
 	{name: "what amd64 does not build; who changes a variable", moved: []string{"kernel/resize", "codec/jpeg", "codec/bmp"}, edits: []edit{
 		{kernels + "resize_none.go", "panic(\"kernel: built without assembly\")", "panic(\"kernel: built without\")"},

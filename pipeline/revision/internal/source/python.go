@@ -17,12 +17,15 @@ const pythonFolder = "python/feedwater"
 
 // pythonRoots are the modules of Python that units begin at.
 var pythonRoots = map[string][]string{
-	"order":   {"_order", "_cursor", "_ranks", "_samplers", "_sampler_epoch", "_generators", "_policy", "_philox"},
-	"lasthop": {"_table", "_batch", "_look", "_batch_transform", "_random"},
+	"order": {
+		"_order.steps", "_order.cursor", "_order.samplers", "_order.sampler_epoch", "_order.generators",
+		"_common.ranks", "_ctaugment.policy", "_ctaugment.philox",
+	},
+	"lasthop": {"_value_table", "_batch.batch", "_batch.field_view", "_batch.batch_transform", "_common.random_state"},
 }
 
 // pythonApart are modules of Python that decide no byte: they lend memory, carry answers, and word errors.
-var pythonApart = []string{"_memory", "_slots", "_want", "_opened", "errors"}
+var pythonApart = []string{"_agent.memory", "_agent.slots", "_agent.want", "_agent.plan_info", "errors"}
 
 //go:embed closure.py
 var pythonClosure string
@@ -53,9 +56,10 @@ func digestPython(dir, python string) (map[string]part, error) {
 	for unit, declarations := range found {
 		var p part
 		for _, name := range slices.Sorted(maps.Keys(declarations)) {
-			p.text += name + "\n" + declarations[name] + "\n"
 			p.declarations = append(p.declarations, pythonFolder+"/"+name)
 		}
+		// Without names of modules, so that moving what is declared changes nothing.
+		p.text = strings.Join(slices.Sorted(maps.Values(declarations)), "\n") + "\n"
 		all[unit] = p
 	}
 	return all, nil

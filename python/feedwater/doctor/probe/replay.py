@@ -5,7 +5,7 @@ from __future__ import annotations
 from time import perf_counter_ns
 from typing import Any
 
-from ..._gpu import synchronize
+from ..._meter.gpu_events import synchronize
 from . import settings
 
 __all__ = ["Replay"]

@@ -7,7 +7,7 @@ import threading
 from collections import deque
 from typing import Any
 
-from ..._gpu import Cuda, Mark
+from ..._meter.gpu_events import Cuda, Mark
 
 MOST_PENDING = 256
 LOOKS = (8, 64, 512, 4096)

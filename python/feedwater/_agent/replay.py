@@ -1,0 +1,179 @@
+"""Looking at single samples again: their pixels, and every number that was drawn for them."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .._common import filenames
+from .._order.steps import Indices
+from ..errors import Error
+from .failure import error_of
+from .session import SLACK_S, Session
+
+__all__ = ["Last", "Sample", "keys_of", "number", "replay"]
+
+KEYS_AT_ONCE = 2048
+"""Samples whose names are asked for at once: a node tells 4096 at most."""
+PIXELS_AT_ONCE = 8
+"""Samples made again at once: a node gives 32 MiB of pixels at most."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One sample as a batch had it, before the last hop."""
+
+    key: str
+    index: int
+    label: int
+    image: npt.NDArray[np.uint8] | None
+    """[height, width, 3], several crops below each other; None where it does not decode, and with Views."""
+    draws: list[dict[str, Any]]
+    """Per op: {"op": its class, "applied": whether it did anything, and its parameters, named as torchvision does}."""
+    repeat: int = 0
+    """Tells the appearances of one sample in one epoch apart."""
+    error: Error | None = None
+    """Why it does not decode."""
+    encoded_bytes: int = 0
+    """Size of its file."""
+    mask: npt.NDArray[np.uint8] | None = None
+    """With masks=: [height, width]."""
+    views: tuple[Sample, ...] = ()
+    """With Views: the sample as each of them has it, with that one's image and draws."""
+    result: dict[str, Any] | None = None
+    """What python= made of it, after the last hop, by the names of fields, as numpy arrays."""
+
+
+class Totals:
+    """Counts since the Loader was made. Never changed, but replaced."""
+
+    __slots__ = ("batches", "copied", "nbytes", "samples", "skipped", "substituted")
+
+    def __init__(
+        self,
+        batches: int = 0,
+        samples: int = 0,
+        nbytes: int = 0,
+        copied: int = 0,
+        skipped: int = 0,
+        substituted: int = 0,
+    ) -> None:
+        self.batches, self.samples, self.nbytes = batches, samples, nbytes
+        self.copied, self.skipped, self.substituted = copied, skipped, substituted
+
+
+class Last:
+    """The batch that next returned last."""
+
+    __slots__ = ("_places", "_session", "epoch", "indices", "position")
+
+    def __init__(self, epoch: int, position: int, indices: Indices, places: Indices | None, session: Session) -> None:
+        self.epoch = epoch
+        self.position = position
+        """This rank's first position in the epoch's order."""
+        self.indices = indices
+        """Of its samples in the data set, row by row; -1 where a row holds none."""
+        self._places = places
+        self._session = session
+
+    def __repr__(self) -> str:
+        return f"Last(epoch={self.epoch}, position={self.position}, indices={self.indices})"
+
+    def place(self, row: int) -> int:
+        """A row's position in the epoch's order, of all ranks. Rows that were left out have one too."""
+        return self.position + (row if self._places is None else int(self._places[row]))
+
+    @property
+    def keys(self) -> list[str]:
+        """The samples' names; asked for when looked at. Empty where a row holds none."""
+        return keys_of(self._session, self.epoch, self.indices)
+
+
+def number(name: str, value: Any, count: int) -> int:
+    """value as one of the numbers below count; raises TypeError or IndexError."""
+    try:
+        whole = operator.index(value)
+    except TypeError:
+        raise TypeError(f"replay: {name}={value!r} is no whole number") from None
+    if not 0 <= whole < count:
+        raise IndexError(f"replay: {name}={whole}: it must be one of 0 to {count - 1}")
+    return whole
+
+
+def keys_of(session: Session, epoch: int, indices: Indices) -> list[str]:
+    """The names of samples."""
+    held = indices[indices >= 0]
+    names: list[str] = []
+    for first in range(0, len(held), KEYS_AT_ONCE):
+        some = [int(index) for index in held[first : first + KEYS_AT_ONCE]]
+        params = {"epoch": epoch, "indices": some, "repeats": [0] * len(some), "pixels": False}
+        answer, _ = session.call("replay", params, session.request.start_timeout or SLACK_S)
+        names += [filenames.from_json(sample["key"]) for sample in answer["samples"]]
+    row = iter(names)
+    return [next(row) if index >= 0 else "" for index in indices]
+
+
+def replay(session: Session, params: dict[str, Any]) -> list[Sample]:
+    """Makes samples again, some at a time. params name them as docs/agent.md says."""
+    timeout = session.request.start_timeout or float("inf")
+    samples: list[Sample] = []
+    for part in _parts(params):
+        answer, blob = session.call("replay", {**part, "pixels": True}, timeout)
+        entries = answer["samples"]
+        ends = [*(entry["offset"] for entry in entries[1:]), len(blob)]
+        samples += [_sample(entry, blob, end) for entry, end in zip(entries, ends)]
+    return samples
+
+
+def _parts(params: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """The same samples in the same order, at most PIXELS_AT_ONCE in each part."""
+    listed = "indices" in params
+    count = len(params["indices"]) if listed else params["count"]
+    for first in range(0, count, PIXELS_AT_ONCE):
+        last = min(count, first + PIXELS_AT_ONCE)
+        if listed:
+            yield params | {name: params[name][first:last] for name in ("indices", "repeats")}
+        else:
+            yield params | {"position": params["position"] + first, "count": last - first}
+
+
+def _sample(entry: dict[str, Any], blob: bytes, end: int) -> Sample:
+    draws: list[dict[str, Any]] = entry.get("draws") or []
+    error = error_of({"kind": "sample", "replayed": True, **entry["error"]}) if entry.get("error") else None
+    several = bool(draws) and draws[0]["op"] == "Views"
+    sample = Sample(
+        key=filenames.from_json(entry["key"]),
+        index=entry["index"],
+        label=entry["label"],
+        image=None if error or several else _pixels(entry, entry["offset"], blob),
+        draws=[] if several else draws,
+        repeat=entry.get("repeat", 0),
+        error=error,
+        encoded_bytes=entry.get("encoded_bytes", 0),
+    )
+    if sample.image is not None and entry["offset"] + sample.image.nbytes < end:
+        mask = np.frombuffer(blob, np.uint8, sample.image.size // 3, entry["offset"] + sample.image.nbytes)
+        return replace(sample, mask=mask.reshape(sample.image.shape[:2]).copy())
+    return replace(sample, views=_views(sample, draws[0]["views"], entry["offset"], blob)) if several else sample
+
+
+def _views(sample: Sample, views: list[dict[str, Any]], start: int, blob: bytes) -> tuple[Sample, ...]:
+    """The sample as each view has it; their pixels lie behind each other."""
+    made = []
+    for view in views:
+        image = _pixels(view, start, blob)
+        made.append(replace(sample, image=image, draws=view["transforms"]))
+        start += image.nbytes
+    return tuple(made)
+
+
+def _pixels(sized: dict[str, Any], start: int, blob: bytes) -> npt.NDArray[np.uint8]:
+    shape = int(sized["height"]), int(sized["width"]), 3
+    pixels: npt.NDArray[np.uint8] = np.frombuffer(blob, np.uint8, math.prod(shape), start).reshape(shape).copy()
+    return pixels

@@ -1,0 +1,38 @@
+"""Of which revision this package has the units that it shares with the feedwater program, and builds that told none.
+
+pipeline/revision has the tables that these are parts of; a test holds them equal.
+"""
+
+from __future__ import annotations
+
+from .._version import __version__
+
+__all__ = ["KNOWN", "SOCKET", "UNITS", "greeting", "mismatch"]
+
+SOCKET = 2
+"""Revision of the packets of docs/agent.md."""
+
+UNITS = {"order": 1, "lasthop": 1}
+
+KNOWN = frozenset({"577cd4131bcd91a076df916525228a76"})
+"""Numerics of builds whose states name nothing else, and whose revisions are known all the same."""
+
+_UNRELEASED = "dev"
+
+
+def greeting() -> dict[str, object]:
+    """What this package tells the agent of itself."""
+    return {"version": __version__, "socket": SOCKET, "units": UNITS}
+
+
+def mismatch(theirs: dict[str, object] | None, program: str) -> str | None:
+    """Why the program cannot serve this package; None: it can. One of before greetings tells nothing."""
+    if theirs is not None:
+        same_version = theirs.get("version") in (__version__, _UNRELEASED)
+        if same_version and theirs.get("socket") == SOCKET and theirs.get("units") == UNITS:
+            return None
+    told = "too old to tell its version" if theirs is None else f"build {theirs.get('build') or theirs.get('version')}"
+    return (
+        f"the feedwater program {program} ({told}) and this Python package (version {__version__}) are of different "
+        "releases: install both from one wheel, or unset FEEDWATER_BINARY"
+    )

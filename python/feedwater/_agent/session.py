@@ -1,0 +1,293 @@
+"""One Loader's life with the agent: connect, open the plan, hand over the slots; again whenever the agent died."""
+
+from __future__ import annotations
+
+import errno
+import logging
+import os
+from typing import Any
+
+from .._common.filenames import to_json
+from ..errors import AgentError, DataError, Error, ForkedError, StallError, VersionError
+from . import memory, revisions
+from .failure import error_of
+from .link import Link
+from .plan_info import Opened, Request
+from .process import agent
+from .slots import Field, Slots, aligned
+
+__all__ = ["Session"]
+
+log = logging.getLogger("feedwater")
+
+ALIGN = 64
+IN_USE = 3
+"""Slots beyond the window: the batch just returned, the one still bound to the loop's variable, one the user keeps."""
+MOST_SLOTS = 64
+FEWEST_SLOTS = IN_USE + 1
+SLACK_S = 30
+"""How much longer than the agent's own time limits we wait before we take it for hung."""
+
+
+class Session:
+    """A connection that comes back. Not for two threads at once, except close and drop."""
+
+    def __init__(self, request: Request) -> None:
+        self.request = request
+        self.opened: Opened | None = None
+        self.slots: Slots | None = None
+        self.batch = 0
+        """Samples per batch that the slots have room for."""
+        self.numerics: str | None = None
+        """The numerics that a loaded state pins."""
+        self.revisions: dict[str, Any] | None = None
+        """The revisions that it pins."""
+        self.link: Link | None = None
+        self.respawns = -1
+        self._serial = 0
+        self._gone: tuple[int, bool] | None = None
+        self._owner = 0
+        self._forked = self._closed = False
+        self._halvings = 0
+        self._need = 0
+
+    def live(self) -> Link:
+        """The link; connects, starts and restarts the agent as needed."""
+        self.check_process()
+        while self.link is None:
+            self.check_open()
+            if self._gone is not None:
+                serial, hung = self._gone
+                agent.lost(serial, hung=hung)
+                self._gone = None
+                if agent.memory_was_short:
+                    self._halvings += 1
+                    self._drop_slots()
+            try:
+                self._connect()
+            except ConnectionError:
+                self._gone = (self._serial, False)
+            except Error:
+                raise
+            except OSError as error:
+                _check_named(error)
+                raise
+        return self.link
+
+    def check_open(self) -> None:
+        """Raises Error if the Loader was closed, or ForkedError as check_process does."""
+        self.check_process()
+        if self._closed:
+            raise Error("this Loader is closed")
+
+    def check_process(self) -> None:
+        """Raises ForkedError in a forked child of the process that uses this Loader."""
+        if self._forked or (self._owner and self._owner != os.getpid()):
+            raise ForkedError(
+                "this Loader is in use in the process that forked this one, and batches cannot be shared with it: "
+                "make a Loader in the process that iterates it (pickling one makes a fresh copy)"
+            )
+
+    def lost(self, *, hung: bool = False) -> None:
+        """The link broke, or nothing comes from it: the agent is ended and reaped before the next live."""
+        link = self.link
+        if link is None:
+            return
+        self._gone = (self._serial, hung)
+        self.link = None
+        link.close()
+
+    def call(self, method: str, params: dict[str, Any], timeout: float) -> tuple[Any, bytes]:
+        """Asks the agent; its errors are raised."""
+        while True:
+            link = self.live()
+            try:
+                return self._call(link, method, params, timeout=timeout)
+            except ConnectionError:
+                self.lost()
+            except StallError:
+                self.lost(hung=True)
+                raise
+
+    def _call(self, link: Link, method: str, params: dict[str, Any], *files: int, timeout: float) -> tuple[Any, bytes]:
+        ok, answer, blob = link.call(method, params, *files, timeout=timeout)
+        if not ok:
+            raise error_of(answer)
+        return answer, blob
+
+    def _connect(self) -> None:
+        sock, self._serial = agent.connect(self)
+        link = Link(sock)
+        try:
+            self._greet(link)
+            self._open(link)
+            if self.slots is not None:
+                self._hand_over(link)
+        except BaseException:  # the agent forgets this Loader when its socket closes
+            link.close()
+            raise
+        self._owner = os.getpid()
+        self.link = link
+        self.respawns += 1
+
+    def _greet(self, link: Link) -> None:
+        """Raises VersionError if the agent's program is of another release than this package."""
+        from . import binary
+
+        theirs = link.greet(revisions.greeting(), SLACK_S)
+        wrong = revisions.mismatch(theirs, binary.find())
+        if wrong is not None:
+            raise VersionError(wrong)
+
+    def _open(self, link: Link) -> None:
+        wanted = self.request
+        params = {
+            "plan": wanted.plan,
+            "nodes": list(wanted.nodes),
+            **wanted.trust.plan(),
+            "local": wanted.local and to_json(wanted.local),
+            "job": wanted.job(),
+            "numerics": self.opened.numerics if self.opened else self.numerics,
+            "revisions": self.opened.revisions if self.opened else self.revisions,
+            "fingerprint": self.opened.fingerprint if self.opened and wanted.nodes else None,  # an agent was lost
+            "workers": wanted.workers,
+            "start_timeout": wanted.start_timeout,
+            "timeout": wanted.timeout,
+        }
+        answer, _ = self._call(link, "open", params, timeout=_limit(wanted.start_timeout))
+        opened = Opened.of(answer)
+        if self.opened is not None and opened.identity() != self.opened.identity():
+            raise DataError("the data set changed while it was in use: its samples are others now. Start anew")
+        if opened.samples == 0:
+            name = wanted.local or "/".join(filter(None, wanted.plan["source"].values()))
+            raise DataError(f"{name}: no pictures in it")
+        self.opened = opened
+
+    def reserve(self, batch: int, need: int = 0) -> Slots:
+        """Slots for batches of that many samples, of at least need bytes; new ones if those at hand are too small."""
+        link = self.live()
+        if self.slots is None or batch > self.batch or need > self.slots.stride:
+            self.batch, self._need = max(batch, self.batch), max(need, self._need)
+            self._renew(link)
+        assert self.slots is not None
+        return self.slots
+
+    def _drop_slots(self) -> None:
+        """Batches in them stay good: they keep the mapping."""
+        slots, self.slots = self.slots, None
+        if slots is not None:
+            slots.close()
+
+    def _renew(self, link: Link) -> None:
+        self._drop_slots()
+        try:
+            self._hand_over(link)
+        except ConnectionError:
+            raise
+        except BaseException as error:  # half done: the agent may hold memory that we know nothing of
+            self.link = None
+            link.close()
+            self._drop_slots()
+            if isinstance(error, OSError) and not isinstance(error, Error):
+                _check_named(error)
+            raise
+
+    def _hand_over(self, link: Link) -> None:
+        """Gives memory to the agent and learns where in a slot each field lies."""
+        while True:
+            slots = self.slots = self.slots or self._make()
+            params = {
+                "count": slots.count,
+                "stride": slots.stride,
+                "batch": self.batch,
+                "last_hop": self.request.last_hop,
+            }
+            ok, answer, _ = link.call("slots", params, slots.file, timeout=SLACK_S)
+            if ok:
+                break
+            if answer.get("kind") != "room" or answer["bytes"] <= slots.stride:
+                raise error_of(answer)
+            self._need = answer["bytes"]
+            self._drop_slots()
+        fields = [Field(f["name"], f["dtype"], tuple(f["shape"]), f["offset"]) for f in answer["fields"]]
+        slots.place(fields, self.batch)
+
+    def _make(self) -> Slots:
+        assert self.opened is not None
+        cap = self.request.memory
+        limit = memory.allowance(cap) >> self._halvings
+        stride = self._stride(limit)
+        count = min(limit // stride, MOST_SLOTS)
+        if count < FEWEST_SLOTS:
+            if cap is not None and not self._halvings:
+                raise ValueError(
+                    f"memory={cap:,} holds {max(0, count)} batches of {stride:,} bytes; at least {FEWEST_SLOTS} are "
+                    f"needed: pass memory={FEWEST_SLOTS * stride:,} or a smaller batch_size"
+                )
+            count = FEWEST_SLOTS
+            self._check_room(count * stride)
+        slots = Slots(count, stride)
+        most = self.opened.window + IN_USE
+        if slots.reserved and count > most:  # room in a file system is taken whether it is used or not
+            slots.close()
+            slots = Slots(max(FEWEST_SLOTS, most), stride)
+        return slots
+
+    def _check_room(self, need: int) -> None:
+        """Raises ValueError if not even the fewest batches fit into the machine."""
+        room = memory.available()
+        if need > room:
+            raise ValueError(
+                f"a batch of {self.batch:,} samples takes {need // FEWEST_SLOTS:,} bytes, and {FEWEST_SLOTS} must fit: "
+                f"{need:,} bytes, where this machine has {room:,} left. Pass a smaller batch_size"
+            )
+
+    def _stride(self, limit: int) -> int:
+        assert self.opened is not None
+        size = 0
+        for field in self.opened.fields:
+            dtype = self.request.last_hop.get(field.name, {}).get("dtype", field.dtype)
+            sample = Field(field.name, dtype, field.shape, 0)
+            if sample.ragged:  # sizes are not known: as much as there may be, of which only what is written counts
+                size += limit // (self.opened.window + IN_USE) - self.batch * ALIGN
+                continue
+            nbytes = self.batch * sample.stored.itemsize
+            for side in sample.shape:
+                nbytes *= side
+            size += -(-nbytes // ALIGN) * ALIGN
+        return aligned(max(size, self._need))
+
+    def close(self) -> None:
+        """Ends it for good; the last session of the process ends the agent. Batches handed out stay good."""
+        self._closed = True
+        mine = not self._forked and self._owner == os.getpid()
+        link, self.link = self.link, None
+        if link is not None:
+            if mine:
+                link.shutdown()
+            link.close()
+        self._drop_slots()
+        if mine:
+            agent.release(self)
+
+    def drop(self) -> None:
+        """close for finalisers: takes no lock and waits for nothing."""
+        if self.link is not None:
+            self.link.close()
+        if self.slots is not None:
+            self.slots.close()
+
+    def forked(self) -> None:
+        """Closes this process's copies of the handles; the parent goes on undisturbed."""
+        self._forked = self.link is not None or self._owner != 0
+        self.drop()
+
+
+def _check_named(error: OSError) -> None:
+    """Raises one of ours instead where we know what to do about it."""
+    if error.errno in (errno.EMFILE, errno.ENFILE):
+        raise AgentError(f"no file handles left ({error.strerror}): raise ulimit -n") from error
+
+
+def _limit(timeout: float) -> float:
+    return timeout + SLACK_S if timeout else float("inf")

@@ -1,0 +1,141 @@
+"""The slots of one Loader: memory shared with the agent, and who holds which part of it.
+
+A slot is lent to the agent by a want, held by a finished batch that waits for its turn, or leased to the user. The
+trainer's side owns the memory, so nothing is lost with an agent.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import weakref
+from collections.abc import Collection
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from . import memory
+
+__all__ = ["Field", "Lease", "Slots"]
+
+HUGE_PAGE = 2 << 20
+PAGE = 4096
+
+
+@dataclass(frozen=True)
+class Field:
+    """One array of a batch, as the agent places it in every slot."""
+
+    name: str
+    dtype: str
+    """numpy's name of the type; "bfloat16" too."""
+    shape: tuple[int, ...]
+    """Of one sample; a 0 differs from sample to sample."""
+    offset: int
+
+    @cached_property
+    def stored(self) -> np.dtype[Any]:
+        """The type numpy knows it by."""
+        return np.dtype("uint16" if self.dtype == "bfloat16" else self.dtype)
+
+    @cached_property
+    def typestr(self) -> str:
+        """That type as array interfaces name it."""
+        name: str = self.stored.str
+        return name
+
+    @cached_property
+    def ragged(self) -> bool:
+        """Whether samples differ in size."""
+        return 0 in self.shape
+
+
+class Lease:
+    """Room of one delivered batch: the slot is free exactly when this object is gone.
+
+    It is no ndarray: numpy collapses the base of a view over chains of ndarrays, so any array we would watch could be
+    dropped while views of it live. But it is the base of every array made from it, and every tensor's storage holds
+    such an array. It also keeps the mapping; nobody ever calls close on that, which would unmap live tensors.
+    """
+
+    __slots__ = ("__array_interface__", "__weakref__", "memory")
+
+    def __init__(self, memory: mmap.mmap, address: int, shape: tuple[int, ...], typestr: str) -> None:
+        self.memory = memory
+        self.__array_interface__ = {"data": (address, False), "shape": shape, "typestr": typestr, "version": 3}
+
+
+class Slots:
+    """Some slots of stride bytes each. Not for two threads at once."""
+
+    def __init__(self, count: int, stride: int) -> None:
+        self.count, self.stride = count, stride
+        self.fields: dict[str, Field] = {}
+        self.file, self.reserved = memory.shared(count * stride)
+        self.memory = mmap.mmap(self.file, count * stride)
+        self._bytes = np.frombuffer(self.memory, np.uint8)
+        self._address = self._bytes.ctypes.data
+        self._leases: dict[int, weakref.ref[Lease]] = {}
+        """Of slots the program may hold. They are looked at, never called back: no finaliser of ours runs anywhere."""
+        self.columns: dict[str, npt.NDArray[Any]] = {}
+        """Fields of one number per sample, a row for each slot: to read or write while the slot is not the agent's."""
+        self._advise()
+
+    def place(self, fields: Collection[Field], batch: int) -> None:
+        """Where the agent puts fields in each slot: for batch samples, however many there are."""
+        self.fields = {field.name: field for field in fields}
+        for field in fields:
+            if not field.shape:
+                shape, strides = (self.count, batch), (self.stride, field.stored.itemsize)
+                self.columns[field.name] = np.ndarray(shape, field.stored, self._bytes, field.offset, strides)
+
+    def _advise(self) -> None:
+        try:
+            self.memory.madvise(mmap.MADV_HUGEPAGE)
+        except OSError:  # a kernel without huge pages for shared memory
+            pass
+
+    def free(self, busy: set[int]) -> int | None:
+        """The lowest slot that is nobody's; so slots that are not needed are never touched and cost nothing."""
+        leases = self._leases
+        for slot in range(self.count):
+            if slot not in busy and (slot not in leases or leases[slot]() is None):
+                return slot
+        return None
+
+    def unleased(self) -> int:
+        """How many slots no live tensor holds."""
+        free = self.count
+        for lease in self._leases.values():
+            if lease() is not None:
+                free -= 1
+        return free
+
+    def lease(self, slot: int, field: Field, count: int) -> npt.NDArray[Any]:
+        """The field's array of the batch in slot. The slot is the user's until nothing made from the array is left."""
+        address = self._address + slot * self.stride + field.offset
+        lease = Lease(self.memory, address, (count, *field.shape), field.typestr)
+        self._leases[slot] = weakref.ref(lease)
+        return np.asarray(lease)
+
+    def tail(self, slot: int, field: Field) -> npt.NDArray[np.uint8]:
+        """All bytes of slot from the field on, leased: where samples of different sizes lie."""
+        address = self._address + slot * self.stride + field.offset
+        lease = Lease(self.memory, address, (self.stride - field.offset,), "|u1")
+        self._leases[slot] = weakref.ref(lease)
+        return np.asarray(lease)
+
+    def close(self) -> None:
+        """Closes the file; the mapping lives as long as the last tensor in it."""
+        file, self.file = self.file, -1
+        if file >= 0:
+            os.close(file)
+
+
+def aligned(size: int) -> int:
+    """A stride of at least size bytes: whole pages, whole huge pages where that wastes little."""
+    unit = HUGE_PAGE if size >= HUGE_PAGE else PAGE
+    return -(-max(size, 1) // unit) * unit

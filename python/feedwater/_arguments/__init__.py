@@ -1,0 +1,1 @@
+"""Single arguments of Loader: checked, or refused with the reason."""

@@ -1,0 +1,170 @@
+"""From a slot to what the loop gets: views where possible, copies where rows are cut, added or must move."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Collection, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .._agent.plan_info import Opened
+from .._agent.slots import Slots
+from .._agent.want import Done
+from .._order.steps import Indices, Step
+from .._plan.output import IMAGE, MASK
+from ..errors import DataError
+from .field_view import Images, Look, copied, kept, padded
+
+if TYPE_CHECKING:
+    from .._plan.pictures import Picture
+
+__all__ = ["Builder", "Rows"]
+
+MOST_RAGGED = 2048
+NO_INDEX = -1
+_Array = npt.NDArray[Any]
+
+
+class Rows:
+    """The rows of one batch, as numpy arrays in the agent's layout."""
+
+    __slots__ = ("crowded", "indices", "labels", "nbytes", "pictures", "places", "samples", "slots", "valid")
+
+    def __init__(self, pictures: list[Images], labels: _Array, indices: Indices, slots: Slots | None) -> None:
+        self.pictures, self.labels, self.indices = pictures, labels, indices
+        self.slots = slots
+        """Where the pictures lie; None: in ordinary memory."""
+        self.places: Indices | None = None
+        """Which rows of the step these are; None: all, or the first."""
+        self.valid: npt.NDArray[np.bool_] | None = None
+        """Which rows hold a sample; None: all."""
+        self.samples = len(labels)
+        self.nbytes = 0
+        for images in pictures:
+            self.nbytes += sum(image.nbytes for image in images) if isinstance(images, list) else images.nbytes
+        self.crowded = False
+        """Whether it had to be copied to ordinary memory."""
+
+    def to_ordinary_memory(self) -> None:
+        """Copies the pictures, so that the slot is free."""
+        self.pictures = [copied(images) for images in self.pictures]
+        self.crowded = True
+
+    def leave_out(self, holes: Collection[int], *, mask: bool) -> None:
+        """Broken samples: their rows go, or with a mask become zeros."""
+        rows = np.ones(len(self.labels), np.bool_)
+        rows[list(holes)] = False
+        self.samples = int(rows.sum())
+        if mask:
+            self.valid = rows
+            self.labels[~rows] = 0
+            for images in self.pictures:
+                for hole in holes:
+                    images[hole][...] = 0
+            return
+        self.labels, self.indices = self.labels[rows], self.indices[rows]
+        self.places = np.flatnonzero(rows)
+        self.pictures = [kept(images, rows) for images in self.pictures]
+
+    def pad(self, rows: int) -> None:
+        """Zeros behind the rows, up to that many, and the mask that says so."""
+        more = rows - len(self.labels)
+        valid = np.ones(len(self.labels), np.bool_) if self.valid is None else self.valid
+        self.valid = np.concatenate([valid, np.zeros(more, np.bool_)])
+        self.labels = np.concatenate([self.labels, np.zeros(more, np.int64)])
+        self.indices = np.concatenate([self.indices, np.full(more, NO_INDEX, np.int64)])
+        self.pictures = [padded(images, rows) for images in self.pictures]
+
+
+class Builder:
+    """Makes batches of one look. A batch in a slot is a lease on it; see _slots."""
+
+    def __init__(self, pictures: Sequence[Picture], opened: Opened, names: dict[str, str], as_dict: bool) -> None:
+        self.torch = importlib.import_module("torch") if pictures[0].output.torch else None
+        """What makes the batches tensors; None: they are arrays."""
+        self._looks = [Look.of(picture, opened, self.torch) for picture in pictures]
+        self._several = pictures[0].field != IMAGE
+        if any(field.name == MASK for field in opened.fields):
+            self._looks.append(Look(opened.field(MASK), False, self.torch))
+        self._plain = len(self._looks) == 1 and not self._looks[0].field.ragged
+        """Whether the pictures of a batch are one array."""
+        self._names, self._as_dict = names, as_dict
+        self._mask = "valid" in names
+        self._slots: Slots | None = None
+
+    def forget(self) -> None:
+        """Lets go of the slots it saw last."""
+        self._slots = None
+
+    def rows(self, step: Step, done: Done | None, crowded: Callable[[Slots], bool]) -> Rows:
+        """The rows of a step's batch; done is None where the step leaves nothing for this rank.
+
+        crowded says whether live batches hold so many slots that this one must go to ordinary memory.
+        """
+        rows = self._empty() if done is None else self._received(step, done)
+        if rows.slots is not None and crowded(rows.slots):
+            rows.to_ordinary_memory()
+        if done is not None and done.errors:
+            self._mend(rows, done)
+        if step.rows > step.size:
+            rows.pad(step.rows)
+        return rows
+
+    def batch(self, rows: Rows, keys: Callable[[Indices], list[str]]) -> Any:
+        """What the loop gets: a tuple or a dict of the wanted fields."""
+        made = {}
+        for name, user in self._names.items():
+            made[user] = self._field(name, rows, keys)
+        return made if self._as_dict else tuple(made.values())
+
+    def _field(self, name: str, rows: Rows, keys: Callable[[Indices], list[str]]) -> Any:
+        if name == IMAGE:
+            if not self._several:
+                return self._looks[0].shown(rows.pictures[0])
+            return [look.shown(images) for look, images in zip(self._looks, rows.pictures)]
+        if name == MASK:
+            return self._looks[-1].shown(rows.pictures[-1])
+        if name == "key":
+            return keys(rows.indices)
+        if name == "valid":
+            array: _Array = np.ones(len(rows.labels), np.bool_) if rows.valid is None else rows.valid
+        else:
+            array = rows.labels if name == "label" else rows.indices.copy()  # the Loader looks at its own later
+        return array if self.torch is None else self.torch.from_numpy(array)
+
+    def _empty(self) -> Rows:
+        return Rows([look.empty() for look in self._looks], np.zeros(0, np.int64), np.zeros(0, np.int64), None)
+
+    def _received(self, step: Step, done: Done) -> Rows:
+        slots, slot, count = done.slots, done.slot, step.size
+        if slots is not self._slots:
+            for look in self._looks:
+                look.placed(slots.fields[look.field.name].offset)
+            self._slots = slots
+        labels = slots.columns["label"][slot, :count].copy()
+        indices = slots.columns["index"][slot, :count].copy()
+        pictures = [slots.lease(slot, self._looks[0].field, count)] if self._plain else self._pictures(done, count)
+        return Rows(pictures, labels, indices, slots)
+
+    def _pictures(self, done: Done, count: int) -> list[Images]:
+        """Pictures of several fields, or of different sizes, in a slot: all of one lease."""
+        first = self._looks[0]
+        memory = done.slots.tail(done.slot, first.field)
+        return [look.within(done, memory[look.field.offset - first.field.offset :], count) for look in self._looks]
+
+    def _mend(self, rows: Rows, done: Done) -> None:
+        for row, index in done.substitutes.items():
+            rows.indices[row] = index
+        if holes := done.holes:
+            rows.leave_out(holes, mask=self._mask)
+
+
+def check_ragged(batch: int, opened: Opened) -> None:
+    """Raises DataError if samples of different sizes come in batches that the agent cannot describe."""
+    if batch > MOST_RAGGED and any(field.ragged for field in opened.fields):
+        raise DataError(
+            f"pictures come out in different sizes, which goes up to {MOST_RAGGED} in a batch, not {batch}: "
+            "add CenterCrop(size) or Resize((h, w))"
+        )

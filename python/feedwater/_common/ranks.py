@@ -1,0 +1,71 @@
+"""Which part of each step is ours: rank and world from arguments, a mesh, torch.distributed or the environment."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, NamedTuple
+
+from .torch_modes import imported_torch
+
+__all__ = ["Ranks", "resolve"]
+
+DATA_PARALLEL = ("dp", "ddp", "fsdp", "hsdp", "data", "replicate", "shard")
+
+
+class Ranks(NamedTuple):
+    """This process's place among those that share an epoch."""
+
+    rank: int
+    world: int
+
+
+def resolve(rank: int | None, num_replicas: int | None, mesh: Any) -> Ranks:
+    """The place by arguments, else mesh, else torch.distributed, else RANK and WORLD_SIZE, else the only one."""
+    if rank is not None and num_replicas is not None:
+        return check(rank, num_replicas)
+    if mesh is not None:
+        return _of_mesh(mesh)
+    distributed = getattr(imported_torch(), "distributed", None)
+    if distributed is not None and distributed.is_available() and distributed.is_initialized():
+        return Ranks(distributed.get_rank(), distributed.get_world_size())
+    if os.environ.get("RANK") and os.environ.get("WORLD_SIZE"):
+        return _of_environment()
+    return Ranks(0, 1)
+
+
+def _of_environment() -> Ranks:
+    said = {name: os.environ[name] for name in ("RANK", "WORLD_SIZE")}
+    try:
+        return check(*map(int, said.values()))
+    except ValueError as error:
+        where = " and ".join(f"{name}={value!r}" for name, value in said.items())
+        raise ValueError(
+            f"the environment has {where}, by which a launcher says this process's place among the ranks ({error}): "
+            "set both as whole numbers, or unset them, or pass rank= and num_replicas="
+        ) from None
+
+
+def check(rank: int, world: int) -> Ranks:
+    """Ranks, or a ValueError that names what is wrong."""
+    if world < 1 or not 0 <= rank < world:
+        raise ValueError(f"rank={rank} and num_replicas={world}: need 0 <= rank < num_replicas")
+    return Ranks(rank, world)
+
+
+def _of_mesh(mesh: Any) -> Ranks:
+    """The data-parallel part of a DeviceMesh; duck-typed, so that torch is not needed to read it."""
+    names = mesh.mesh_dim_names
+    if not names:
+        if mesh.ndim != 1:
+            raise ValueError('mesh= has several dimensions without names: pass the data-parallel one, mesh["dp"]')
+        return Ranks(mesh.get_local_rank(0), mesh.size(0))
+    chosen = [i for i, name in enumerate(names) if name.lower().split("_")[0] in DATA_PARALLEL]
+    if not chosen and len(names) == 1:
+        chosen = [0]
+    if not chosen:
+        raise ValueError(f"mesh= has dimensions {tuple(names)}, none of them data-parallel (dp…): pass mesh[name]")
+    place = Ranks(0, 1)
+    for dim in chosen:
+        size = mesh.size(dim)
+        place = Ranks(place.rank * size + mesh.get_local_rank(dim), place.world * size)
+    return place

@@ -1,0 +1,1 @@
+"""The data that a Loader is made of: folders, ImageFolders, Subsets, lists of files."""

@@ -1,0 +1,80 @@
+"""What a Loader reads of the objects that it is made of, once: what is edited later is told, never ignored."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .._order.pull import PLACES
+from .._order.steps import Indices
+from ..errors import DataError
+
+if TYPE_CHECKING:
+    from .._plan.pictures import Picture
+
+__all__ = ["AsMade", "indices_of"]
+
+
+def indices_of(subset: Any) -> Indices:
+    """A copy of what a Subset chooses. Raises TypeError for what numpy would make numbers of, DataError for none."""
+    indices = np.asarray(subset.indices).reshape(-1)
+    if not indices.size:
+        raise DataError("the Subset's indices are empty: it chooses no sample")
+    if indices.dtype.kind == "b":
+        raise TypeError(f"the Subset's indices are a mask, True and False: pass its places, {PLACES}")
+    if indices.dtype.kind not in "iuO":  # O: numbers that numpy does not know
+        raise TypeError(f"the Subset's indices are of {indices.dtype}: needs whole numbers")
+    return indices.astype(np.int64)
+
+
+class AsMade:
+    """What a Loader was made of: an ImageFolder, a Subset of one or a path, and a transform, its own or the data set's.
+
+    pictures are what the transform meant then.
+    """
+
+    def __init__(self, source: Any, transform: Any, pictures: tuple[Picture, ...]) -> None:
+        self._subsets: list[tuple[Any, Indices]] = []
+        while hasattr(source, "indices"):
+            self._subsets.append((source, indices_of(source)))
+            source = source.dataset
+        self._folder = None if isinstance(source, (str, os.PathLike)) else source
+        if self._folder is not None:
+            self._samples = list(source.samples)
+            self._attributes = [(name, getattr(source, name)) for name in ("loader", "target_transform")]
+        self._transform, self._compiled = transform, [picture.compiled for picture in pictures]
+
+    def check(self) -> None:
+        """Raises DataError where something that was read is another thing now, replaced or changed in place."""
+        from .._plan.pictures import resolve
+        from .image_folder import check_reader
+
+        for subset, indices in self._subsets:
+            if not np.array_equal(indices_of(subset), indices):
+                raise DataError(
+                    "the Subset's indices were changed after the Loader was made, which read them then: make a new "
+                    "Loader of the Subset, and go on with the next epoch by new.set_epoch(old.state_dict()['epoch'])"
+                )
+        folder, transform, owner = self._folder, self._transform, "the"
+        if folder is not None:
+            check_reader(folder)
+            if list(folder.samples) != self._samples:
+                from .listing import ADVICE
+
+                raise DataError(f"{folder.root}: the ImageFolder's samples were changed. {ADVICE}")
+            for name, value in self._attributes:
+                if getattr(folder, name) is not value:
+                    raise _changed(f"{folder.root}: the ImageFolder's {name}")
+            if transform is None:
+                transform, owner = folder.transform, f"{folder.root}: the ImageFolder's"
+        if [picture.compiled for picture in resolve(transform, None, None)] != self._compiled:
+            raise _changed(f"{owner} transform")
+
+
+def _changed(what: str) -> DataError:
+    return DataError(
+        f"{what} was changed after the Loader was made, which read it then: make a new Loader, and go on where this "
+        "one is by new.load_state_dict(old.state_dict(), strict=False)"
+    )

@@ -1,0 +1,142 @@
+"""What a Loader reads: a folder by path, a torchvision ImageFolder, or a Subset of one."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from .._common.filenames import shown, to_json
+from .._order.steps import Indices, from_end
+from ..errors import DataError
+from . import image_folder
+from .change_guard import indices_of
+from .listing import Listing
+
+__all__ = ["Source", "folder", "resolve"]
+
+PATH_STARTS = ("/", "./", "../", "~")
+"""With nodes, a string that begins like this, or a Path, is a folder here; any other names a root of theirs."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """A data set, as the plan names it."""
+
+    path: str
+    """Without a root an absolute path; else below the root."""
+    root: str = ""
+    """The name that nodes serve a folder under; empty: the folder of that path on this machine."""
+    local: str | None = None
+    """With nodes: a folder of this machine, to be matched with theirs by fingerprint; then root and path are empty."""
+    transform: Any = None
+    """The data set's own transform."""
+    indices: Indices | None = None
+    """The samples to use, in this order; None for all."""
+    classes: tuple[str, ...] | None = None
+    """The classes the data set object found; the agent must find the same."""
+    samples: int | None = None
+    """How many samples it found."""
+    listing: Listing | None = None
+    """Its samples; the agent must find the same."""
+    allow_empty: bool = False
+    """Whether class folders without pictures are classes, which have labels."""
+
+    @property
+    def name(self) -> str:
+        """For messages."""
+        return shown(self.local or "/".join(filter(None, (self.root, self.path))))
+
+    def plan(self) -> dict[str, Any]:
+        """As the plan says it."""
+        said: dict[str, Any] = {"root": to_json(self.root), "path": to_json(self.path)}
+        return said | {"allow_empty": True} if self.allow_empty else said
+
+    def check(self, classes: list[str], samples: int) -> None:
+        """Raises DataError if the agent sees another data set than the object that was passed."""
+        if self.classes is not None and list(self.classes) != classes:
+            raise DataError(f"{self.name}: {_other_classes(self.classes, classes)}")
+        if self.samples is not None and self.samples != samples:
+            raise DataError(
+                f"{self.name}: {samples} samples, but the ImageFolder has {self.samples}. "
+                "If you took some out of it, pass the whole one in a Subset: torch.utils.data.Subset(folder, indices)"
+            )
+
+
+def _other_classes(mine: tuple[str, ...], found: list[str]) -> str:
+    """The first difference, and what to do."""
+    label = next((at for at, (a, b) in enumerate(zip(mine, found)) if a != b), min(len(mine), len(found)))
+    here, there = (repr(names[label]) if label < len(names) else "none" for names in (mine, found))
+    return (
+        f"classes differ from those of the ImageFolder: label {label} is {here} in its .classes, and {there} by the "
+        "folders' names. Leave .classes and .class_to_idx as they were made, and keep names for people in a list beside"
+    )
+
+
+def resolve(source: Any, nodes: tuple[str, ...]) -> Source:
+    """The Source that a source= argument means. Nothing is opened."""
+    if isinstance(source, str) and nodes and not source.startswith(PATH_STARTS):
+        root, _, below = source.strip("/").partition("/")
+        return Source(below, root)
+    if isinstance(source, (str, os.PathLike)):
+        return _of_path(os.fspath(source), nodes)
+    kind = type(source)
+    home = f"{kind.__module__}.{kind.__qualname__}"
+    if image_folder.is_image_folder(source):
+        return _of_image_folder(source, nodes)
+    if home == "torch.utils.data.dataset.Subset":
+        return _of_subset(source, nodes)
+    if home == "torch.utils.data.dataset.ConcatDataset":
+        raise TypeError(
+            "source=ConcatDataset is not there yet: put the class folders (or links to them) into one folder"
+        )
+    raise TypeError(
+        f"source={home}: pass the path of a folder of class folders, a torchvision ImageFolder or a Subset of one. "
+        "A data set with code of its own cannot travel to nodes; to choose samples use a Subset"
+    )
+
+
+def folder(name: str, value: Any, nodes: tuple[str, ...]) -> Source:
+    """The Source that an argument means which names a folder, as source does."""
+    if not isinstance(value, (str, os.PathLike)):
+        raise TypeError(f"{name}={value!r:.80}: pass the path of a folder")
+    return resolve(value, nodes)
+
+
+def _of_path(path: str, nodes: tuple[str, ...]) -> Source:
+    path = os.path.expanduser(path)
+    if not os.path.isdir(path):
+        kind = "not a folder" if os.path.exists(path) else "no such folder"
+        hint = '. To name a root of the nodes and a path below it, write "root/path"' if nodes else ""
+        raise DataError(f"{path}: {kind} (looked from {Path.cwd()}){hint}")
+    here = os.path.abspath(path)
+    return Source("", local=here) if nodes else Source(here)
+
+
+def _of_image_folder(folder: Any, nodes: tuple[str, ...]) -> Source:
+    image_folder.check(folder)
+    root = image_folder.root_of(folder)
+    named = _of_path(os.path.abspath(root), nodes)
+    image_folder.check_labels(folder)
+    return replace(
+        named,
+        transform=folder.transform,
+        classes=tuple(image_folder.names_of(folder)),
+        samples=len(folder.samples),
+        listing=Listing(folder, root),
+        allow_empty=len({label for _, label in folder.samples}) < len(folder.classes),
+    )
+
+
+def _of_subset(subset: Any, nodes: tuple[str, ...]) -> Source:
+    inner = resolve(subset.dataset, nodes)
+    indices = indices_of(subset)
+    whole = inner.samples if inner.indices is None else len(inner.indices)
+    if whole is not None:
+        indices = from_end(indices, whole)
+    if whole is not None and not 0 <= indices.min() <= indices.max() < whole:
+        raise DataError(f"the Subset's indices reach from {indices.min()} to {indices.max()}, its data set has {whole}")
+    if inner.indices is not None:
+        indices = inner.indices[indices]
+    return replace(inner, indices=indices)

@@ -1,0 +1,167 @@
+"""The idle meter: how long the GPU stood still because the loop was blocked in next."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol
+
+from . import gpu_events
+from .gpu_events import Gpu, Mark
+
+__all__ = ["Meter"]
+
+MOST_PENDING = 256
+"""Turns whose marks the GPU has not reached; further ones are not measured."""
+UNKNOWN = float("nan")
+LOOK_EVERY = 1024
+"""Readings between two looks for work elsewhere; the first looks come after 1, 2, 4, 8 ... readings."""
+
+
+class Reader(Protocol):
+    """Wants to know of a turn how long the GPU stood still for data."""
+
+    idle_s: float | None
+
+
+class Turn(NamedTuple):
+    """One turn of the loop whose marks may not be reached yet."""
+
+    before: Mark
+    after: Mark
+    wait_s: float
+    step_s: float
+    reader: Reader | None
+
+
+class Meter:
+    """Reads, per turn, idle = min(GPU time from the mark before next to the mark after it, blocked time in next).
+
+    The first mark is reached when the stream has done all work submitted before next, the second when in addition next
+    has returned. So the time between them is what of the wait the stream had nothing to do in: 0 where the loop was
+    blocked and the GPU still busy. It adds two events a turn and never a sync; readings come as the GPU gets there.
+
+    Low by what data costs outside next: the host's time from next's return to the first work it submits, and the rest
+    of the last kernel of a loop that is slower at submitting than the GPU at working. High by the resolution of events,
+    about a microsecond.
+
+    unknown says why there is no reading, and never goes away once work was seen where the marks do not tell of it.
+    """
+
+    def __init__(self, find: Callable[[], Gpu | None] | None = None) -> None:
+        self.idle_s = self.step_s = 0.0
+        self.last_idle_s: float | None = None
+        self.unknown = "nothing was measured yet"
+        self._find = find or gpu_events.present
+        self._gpu: Gpu | None = None
+        self._before: Mark | None = None
+        self._after: Mark | None = None
+        self._pending: deque[Turn] = deque()
+        self._place: tuple[int, int] | None = None
+        self._readings, self._look_at = 0, 1
+        self._off = False
+
+    def enter(self) -> None:
+        """next was called."""
+        if self._before is not None:
+            self.rest()
+        if self._off:
+            return
+        if self._gpu is None:
+            self._gpu = self._find()
+        if self._gpu is None:
+            self.unknown = "the program uses no GPU with CUDA events"
+            return
+        if threading.current_thread() is not threading.main_thread():
+            self._give_up("next is called outside the main thread, so the GPU may be used by another one")
+        elif len(self._pending) < MOST_PENDING:
+            self._before = self._mark()
+
+    def arrived(self) -> None:
+        """The batch is there. What follows before next returns is the program's own work."""
+        if self._before is not None and self._after is None:
+            self._after = self._mark()
+
+    def leave(self, wait_s: float, step_s: float, reader: Reader | None = None) -> None:
+        """next returns, after that much blocked time in a turn that took so long.
+
+        reader is given the turn's idle when it is read; not a number at once, or later, if it will not be.
+        """
+        if self._before is not None:
+            self.arrived()
+        if self._before is not None and self._after is not None:
+            self._pending.append(Turn(self._before, self._after, wait_s, step_s, reader))
+            self._before = self._after = None
+        elif reader is not None:
+            reader.idle_s = UNKNOWN
+        if self._pending:
+            self.read()
+
+    def rest(self) -> None:
+        """next returned nothing: its marks mean nothing."""
+        for mark in (self._before, self._after):
+            if mark is not None and self._gpu is not None:
+                self._gpu.free(mark)
+        self._before = self._after = None
+
+    def read(self) -> None:
+        """Takes in the turns that the GPU has come to."""
+        try:
+            while not self._off and self._pending and self._pending[0].after.done():
+                self._take(self._pending.popleft())
+        except (RuntimeError, NotImplementedError) as error:
+            self._give_up(f"the GPU's events cannot be read: {error}")
+
+    def figures(self) -> dict[str, Any]:
+        """The fields of Stats that are the meter's."""
+        idle_s = None if self.unknown else self.idle_s
+        step_s = 0.0 if self.unknown else self.step_s
+        last_s = self.last_idle_s
+        return {"idle_s": idle_s, "idle_step_s": step_s, "last_idle_s": last_s, "idle_unknown": self.unknown}
+
+    def _take(self, turn: Turn) -> None:
+        gpu = self._gpu
+        assert gpu is not None
+        if not turn.before.place == turn.after.place == (self._place or turn.after.place):
+            if turn.reader is not None:
+                turn.reader.idle_s = UNKNOWN
+            self._give_up("the loop uses several streams or GPUs")
+            return
+        self._place = turn.after.place
+        self.last_idle_s = max(0.0, min(turn.before.until(turn.after), turn.wait_s))
+        self.idle_s += self.last_idle_s
+        if turn.reader is not None:
+            turn.reader.idle_s = self.last_idle_s
+        self.step_s += turn.step_s
+        self.unknown = ""
+        gpu.free(turn.before)
+        gpu.free(turn.after)
+        self._readings += 1
+        if self._readings >= self._look_at:
+            self._look_at = self._readings + min(self._readings, LOOK_EVERY)
+            self._look(gpu, self._place)
+
+    def _look(self, gpu: Gpu, place: tuple[int, int]) -> None:
+        try:
+            reason = gpu.elsewhere(place)
+        except (RuntimeError, AttributeError, KeyError, NotImplementedError) as error:
+            reason = f"torch does not tell which streams are in use: {error}"
+        if reason:
+            self._give_up(reason)
+
+    def _mark(self) -> Mark | None:
+        assert self._gpu is not None
+        try:
+            return self._gpu.mark()
+        except (RuntimeError, AttributeError, NotImplementedError) as error:
+            self._give_up(f"the GPU has no events to measure with: {error}")
+            return None
+
+    def _give_up(self, reason: str) -> None:
+        self._off, self.unknown, self.last_idle_s = True, reason, None
+        self._before = self._after = None
+        for turn in self._pending:
+            if turn.reader is not None:
+                turn.reader.idle_s = UNKNOWN
+        self._pending.clear()

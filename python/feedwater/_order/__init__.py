@@ -1,0 +1,1 @@
+"""Which sample stands at which step: of a range, of a sampler, from any cursor on."""

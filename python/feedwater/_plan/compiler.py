@@ -1,0 +1,317 @@
+"""A transform, as the user wrote it, to what nodes do and what the last hop does.
+
+Everything that cannot run there is refused here, at construction, by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from .. import transforms
+from .._torchvision import convert
+from .._torchvision.genuine import check_functions
+from .._torchvision.origin import is_first
+from .._value_table import CHANNELS, IDENTITY, Pixels, Table, first_that_becomes
+from ..errors import UnsupportedTransformError
+from ..transforms._checks import check_colour, is_colour
+from ..transforms._containers import Container, grouped
+from ..transforms._erasing import RandomErasing, erasure
+from ..transforms._op import FillsMasks, Op, Pointwise
+from ..transforms._sizes import PADDING, on_picture
+
+__all__ = ["CONVERSIONS", "Compiled", "compile_transform", "leaves", "recognised"]
+
+SUPPORTED = sorted(name for name in transforms.__all__)
+CONVERSIONS = ("ToImage", "PILToTensor", "ToTensor")
+AFTERWARDS = (
+    "what a plan cannot say can run behind it: on each sample, in processes of its own, python=fn(sample, rng); on "
+    "whole batches, in this one, batch_transform=fn(batch, rng)"
+)
+INSTEAD = {
+    "MixUp": "batch_transform=MixUp(…), as it works on batches",
+    "CutMix": "batch_transform=CutMix(…), as it works on batches",
+    "ToPILImage": "nothing, as pictures are pictures until ToImage: leave it out",
+    "Lambda": "nothing, if it makes pictures RGB, which they are: leave it out",
+    "partial": "weights.transforms(), with the parentheses, if that is meant",
+    "MaybeToTensor": "ToTensor",
+    "ToNumpy": "nothing, and memory_format or dtype of the Loader",
+    "RandomResizedCropAndInterpolation": "RandomResizedCrop",
+    "ResizeKeepRatio": "Resize, if pictures are cropped to a square behind it",
+    "CenterCropOrPad": "CenterCrop",
+    "RandomCropOrPad": "RandomCrop(pad_if_needed=True)",
+}
+"""What serves instead of a transform that is not there, by its class: torchvision's, functools' and timm's."""
+SEVERAL = ("view", "crops", "simclr", "byol", "dino", "swav", "moco", "contrast", "multi", "twice")
+"""What classes are called that make several pictures of one."""
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """A transform, cut in two."""
+
+    ops: tuple[Op, ...]
+    """Run on nodes, in order."""
+    tail: tuple[str, ...]
+    """What the last hop does, for people."""
+    table: Table
+    """What it does to values."""
+    to_tensor: bool
+    """Whether the user asked for tensors (channels first) rather than pictures."""
+    erasing: tuple[RandomErasing, ...] = ()
+    """Ops behind all others: nodes draw their rectangles, the last hop fills them."""
+    erasures: tuple[Table, ...] = ()
+    """With what; tables of one value per channel."""
+    crops: int = 1
+    """How many pictures nodes make of one, below each other."""
+    erased_behind: tuple[int, ...] = ()
+    """How many steps of the tail come before each erasing."""
+    converts_masks: bool = False
+    """Whether a step gives masks another type."""
+
+    @property
+    def spoils_masks(self) -> bool:
+        """Whether a step puts a number around masks that they cannot hold."""
+        return any(map(_spoils_masks, self.ops))
+
+    def plan(self) -> list[dict[str, Any]]:
+        """The transforms of the plan."""
+        return [op.plan() for op in self.ops] + [step.plan() for step in self.erasing]
+
+
+def compile_transform(transform: Any) -> Compiled:
+    """Compiles torchvision objects or feedwater.transforms; None is plain decoding."""
+    ops: list[Op] = []
+    tail: list[Any] = []
+    erasing: list[tuple[RandomErasing, int]] = []
+    masks = False
+    check_functions(parts := list(leaves(transform)))
+    for leaf in parts:
+        masks = masks or convert.converts_masks(leaf)
+        leaf = convert.settled(leaf, tail)
+        if leaf is None:
+            continue
+        _check_crops(leaf, ops)
+        step = recognised(leaf)
+        if step is None or (isinstance(step, transforms.ToPureTensor) and not tail):
+            continue
+        if isinstance(step, Op):
+            if erasing:
+                raise UnsupportedTransformError(
+                    f"{type(step).__name__} after RandomErasing, which is done last: put RandomErasing behind it"
+                )
+            _check_generation(leaf, step, tail)
+            ops.append(_made(step, leaf, tail))
+        else:
+            _check_tail(step, tail)
+            if isinstance(step, RandomErasing):
+                erasing.append((step, len(tail)))
+            else:
+                tail.append(leaf)
+    erased = tuple(_erasure(step, tail, before) for step, before in erasing)
+    steps = tuple(step for step, _ in erasing)
+    behind = tuple(before for _, before in erasing)
+    said = tuple(repr(recognised(leaf)) for leaf in tail)
+    return Compiled(tuple(ops), said, _table(tail), bool(tail), steps, erased, _crops(ops), behind, masks)
+
+
+def _spoils_masks(op: Op) -> bool:
+    inside = op.transforms if isinstance(op, Container) else ()
+    return any(map(_spoils_masks, inside)) or (isinstance(op, FillsMasks) and op.mask_fill is None)
+
+
+def _crops(ops: list[Op]) -> int:
+    return ops[-1].crops if ops else 1
+
+
+def _check_crops(leaf: Any, ops: list[Op]) -> None:
+    """Raises UnsupportedTransformError for what cannot be done to several crops."""
+    if _crops(ops) == 1:
+        return
+    name, crops = type(leaf).__name__, type(ops[-1]).__name__
+    if name == "Lambda":
+        raise UnsupportedTransformError(
+            f"Lambda after {crops}: crops come stacked, [B, {_crops(ops)}, 3, h, w]: leave out what stacks them, and "
+            "write ToImage, ToDtype or ToTensor behind it as for one picture"
+        )
+    if isinstance(step := recognised(leaf), (Op, RandomErasing)):
+        raise UnsupportedTransformError(f"{type(step).__name__} after {crops}, which is done last: put it before")
+
+
+def _erasure(step: RandomErasing, tail: list[Any], before: int) -> Table:
+    behind = [other for leaf in tail[before:] if isinstance(other := recognised(leaf), Pointwise)]
+    return erasure(step, _table(tail[:before]).dtype, behind)
+
+
+def leaves(transform: Any) -> Iterator[Any]:
+    """The transforms in it, one after the other, whatever they are composed by."""
+    if transform is None:
+        return
+    inner = transform if isinstance(transform, (list, tuple)) else convert.inside(transform)
+    if inner is None and isinstance(transform, transforms.Compose):
+        inner = transform.transforms
+    if inner is None:
+        yield transform
+        return
+    for part in inner:
+        yield from leaves(part)
+
+
+def recognised(leaf: Any) -> Op | Pointwise | None:
+    """The step a leaf means; None for one that does nothing."""
+    step = leaf if isinstance(leaf, (Op, Pointwise)) else _converted(leaf)
+    return None if isinstance(step, transforms.Identity) else step
+
+
+def _check_generation(leaf: Any, step: Any, tail: list[Any]) -> None:
+    """Raises UnsupportedTransformError for transforms of the first generation whose arithmetic is not that of v2."""
+    if not tail or not isinstance(step, Op) or step.alike or step.same or isinstance(step, Container):
+        return
+    if is_first(leaf):
+        name = type(leaf).__name__
+        raise UnsupportedTransformError(
+            f"torchvision.transforms.{name} after {type(tail[0]).__name__} works on tensors by arithmetic of its own: "
+            f"write torchvision.transforms.v2.{name}, or put it before"
+        )
+
+
+def _placed(step: Op, tail: list[Any]) -> Op:
+    """The step as nodes do it behind the steps on values so far."""
+    if isinstance(step, Container):
+        return step.compiled(lambda part: _inside(part, step, tail))
+    if not tail:
+        check_colour(step)
+    return _behind(step, tail) if tail else on_picture(step)
+
+
+def _inside(part: Any, container: Container, tail: list[Any]) -> Op:
+    """The op for one of a container's transforms; raises UnsupportedTransformError for steps on values."""
+    steps = [(step, leaf) for leaf in leaves(part) if (step := recognised(leaf)) is not None]
+    for step, _ in steps:
+        if not isinstance(step, Op):
+            raise UnsupportedTransformError(
+                f"{type(step).__name__} inside {type(container).__name__}: only what nodes do can be there"
+            )
+        if isinstance(step, Op) and step.crops > 1:
+            raise UnsupportedTransformError(
+                f"{type(step).__name__} inside {type(container).__name__}, which is done last: put it behind"
+            )
+    for leaf in leaves(part):
+        _check_generation(leaf, recognised(leaf), tail)
+    return grouped([_made(step, leaf, tail) for step, leaf in steps if isinstance(step, Op)])
+
+
+def _made(step: Op, leaf: Any, tail: list[Any]) -> Op:
+    """The step as nodes do it, with what its leaf puts around masks if that is another value than around pictures."""
+    step, mask_fill = convert.filled(step, leaf, tail)
+    op = _placed(step, tail)
+    if mask_fill is None and isinstance(step, PADDING):
+        return _unpainted(step, op)
+    return op if mask_fill is None else FillsMasks(op, mask_fill)
+
+
+def _unpainted(step: Any, op: Any) -> Op:
+    """The op that puts around masks the step's own colour, where pictures got what becomes it."""
+    plain: Op = op
+    if not all(0 <= value <= 255 for value in step.paints):
+        return FillsMasks(plain, None)
+    if op.fill == step.fill or len(set(step.paints)) != 1:
+        return plain
+    return FillsMasks(plain, int(step.paints[0]))  # as torch does to 8-bit values
+
+
+def _converted(leaf: Any) -> Op | Pointwise | None:
+    _check_object(leaf)
+    try:
+        return convert.convert(leaf)
+    except LookupError as error:
+        raise UnsupportedTransformError(_unknown(leaf, str(error.args[0]))) from None
+
+
+def _check_object(leaf: Any) -> None:
+    """Raises UnsupportedTransformError for what is no transform object at all."""
+    if isinstance(leaf, type):
+        raise UnsupportedTransformError(f"{leaf.__name__} is the class of a transform: write {leaf.__name__}(…)")
+    if isinstance(leaf, transforms.Views):
+        raise UnsupportedTransformError("Views inside another transform: it is the whole transform, put others into it")
+    if isinstance(leaf, (int, float)):
+        raise UnsupportedTransformError(f"transform={leaf!r}: needs transform objects. Is batch_size={leaf!r} meant?")
+    if not callable(leaf):
+        raise UnsupportedTransformError(f"transform={leaf!r:.80}: needs transform objects, got a {type(leaf).__name__}")
+
+
+def _unknown(leaf: Any, why: str) -> str:
+    name = type(leaf).__name__ if not hasattr(leaf, "__name__") else leaf.__name__
+    known = name in INSTEAD and type(leaf).__module__.split(".")[0] in ("torchvision", "timm", "functools")
+    above = next((base.__name__ for base in type(leaf).__mro__ if base.__name__ in SUPPORTED), None)
+    instead = INSTEAD[name] if known else above and f"{above}, if it does no more than that"
+    if not instead and any(word in name.lower() for word in SEVERAL):
+        instead = "feedwater.Views([…]), with a transform for each, if it makes several pictures of one"
+    hint = f" Instead: {instead}." if instead else ""
+    return f"transform {name}: {why}.{hint} Else {AFTERWARDS}.\nSupported: {', '.join(SUPPORTED)}"
+
+
+def _behind(step: Op, tail: list[Any]) -> Op:
+    """A step behind steps on values: as it is where it only moves them, else in torchvision's arithmetic for tensors.
+
+    What moves values may run before the steps on values; what sets some, where a value becomes what it sets.
+    """
+    name = type(step).__name__
+    table = _table(tail)
+    if not table.is_identity():
+        if step.alike:
+            return _repainted(step, table, tail)
+        raise UnsupportedTransformError(
+            f"{name} after {type(tail[-1]).__name__} works on floats, which is not there: put it before"
+        )
+    check_colour(step)
+    return step if step.alike else step.on_tensor()
+
+
+def _repainted(step: Op, table: Table, tail: list[Any]) -> Op:
+    """A step that sets values behind those of the table, painting what becomes its colour."""
+    if not step.paints:
+        return step if is_colour(step) else replace(step, fill=0)  # type: ignore[type-var]
+    colour = [step.paints[channel % len(step.paints)] for channel in range(CHANNELS)]
+    before = [first_that_becomes(wanted, values, table.dtype) for wanted, values in zip(colour, table.floats())]
+    if None in before or (not hasattr(step, "fill") and any(before)):
+        what = f"fill={tuple(colour)}" if any(colour) else "zeros"
+        raise UnsupportedTransformError(
+            f"{type(step).__name__} after {type(tail[-1]).__name__} puts {what} around, which no 8-bit value becomes "
+            f"there: put it before, {_instead(colour, table)}"
+        )
+    return replace(step, fill=tuple(before)) if hasattr(step, "fill") else step  # type: ignore[type-var]
+
+
+def _instead(colour: list[float], table: Table) -> str:
+    """What comes of a colour that no value becomes."""
+    if not any(colour):
+        return "then it pads black, not the mean"
+    values = table.floats()
+    nearest = (channel[abs(channel - wanted).argmin()] for wanted, channel in zip(colour, values))
+    return (
+        f"or pass the nearest that one becomes, fill=({', '.join(f'{value:.9g}' for value in nearest)}), "
+        f"of those from {values.min():.9g} to {values.max():.9g}"
+    )
+
+
+def _check_tail(step: Any, tail: list[Any]) -> None:
+    name = type(step).__name__
+    if not tail and name not in CONVERSIONS:
+        raise UnsupportedTransformError(f"{name} needs a tensor: put ToImage() in front of it")
+    if tail and name == "ToTensor":
+        raise UnsupportedTransformError(f"ToTensor after {type(tail[0]).__name__} does nothing: leave it out")
+
+
+def _table(tail: list[Any]) -> Table:
+    if not tail:
+        return IDENTITY
+    if not any(isinstance(leaf, Pointwise) for leaf in tail):
+        return convert.table(tail)
+    pixels = Pixels.probe()
+    for leaf in tail:
+        step = recognised(leaf)
+        assert isinstance(step, Pointwise)
+        pixels = step.apply(pixels)
+    return pixels.table()

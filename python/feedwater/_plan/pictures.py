@@ -1,0 +1,56 @@
+"""The pictures that a batch has of each sample: one, or a view for each transform of Views."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ..errors import UnsupportedTransformError
+from ..transforms._several import Views
+from . import compiler, output
+from .compiler import Compiled
+from .output import IMAGE, Output
+
+__all__ = ["Picture", "resolve"]
+
+
+@dataclass(frozen=True)
+class Picture:
+    """What makes one of them, and how it is shown."""
+
+    field: str
+    """Of the agent's batches."""
+    compiled: Compiled
+    output: Output
+
+
+def resolve(transform: Any, dtype: Any, memory_format: Any) -> tuple[Picture, ...]:
+    """The pictures that a Loader's arguments mean."""
+    several = _views(transform)
+    if several is None:
+        return (_picture(IMAGE, transform, dtype, memory_format),)
+    made = []
+    for number, view in enumerate(several.transforms):
+        try:
+            made.append(_picture(f"{IMAGE}.{number}", view, dtype, memory_format))
+        except UnsupportedTransformError as error:
+            raise UnsupportedTransformError(f"view {number}: {error}") from None
+    return tuple(made)
+
+
+def _picture(field: str, transform: Any, dtype: Any, memory_format: Any) -> Picture:
+    compiled = compiler.compile_transform(transform)
+    return Picture(field, compiled, output.resolve(compiled, dtype, memory_format))
+
+
+def _views(transform: Any) -> Views | None:
+    """The Views that a transform is; raises UnsupportedTransformError where it is not all of it."""
+    leaves = [transform] if isinstance(transform, Views) else list(compiler.leaves(transform))
+    several = next((leaf for leaf in leaves if isinstance(leaf, Views)), None)
+    if several is not None and len(leaves) > 1:
+        other = next(leaf for leaf in leaves if leaf is not several)
+        raise UnsupportedTransformError(
+            f"{type(other).__name__} beside Views, which is the whole transform: put it into each view, "
+            "Views([Compose([…]), …])"
+        )
+    return several

@@ -1,0 +1,1 @@
+"""The function of python=, run on samples in worker processes."""

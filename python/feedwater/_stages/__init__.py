@@ -1,0 +1,1 @@
+"""The stage table: where the steps of a training loop spend their time."""

@@ -1,0 +1,40 @@
+"""Whether an object is torchvision's own, which generation's, and unchanged; asked where no transform is, too."""
+
+from __future__ import annotations
+
+from types import FunctionType
+from typing import Any
+
+from .genuine import replaced_method
+
+__all__ = ["FIRST", "is_first", "is_torchvision", "is_v2", "patched"]
+
+FIRST = ("torchvision.transforms.transforms", "torchvision.transforms.autoaugment")
+"""Where the transforms of the first generation are; those of v2 are below torchvision.transforms.v2."""
+
+
+def is_torchvision(thing: Any) -> bool:
+    """Whether its exact class, or it if it is a function, is torchvision's."""
+    home = getattr(thing, "__module__", None) if isinstance(thing, FunctionType) else type(thing).__module__
+    return str(home).startswith("torchvision.")
+
+
+def is_first(thing: Any) -> bool:
+    """Whether its exact class is one of torchvision.transforms, not of v2."""
+    return type(thing).__module__ in FIRST
+
+
+def is_v2(thing: Any) -> bool:
+    """Whether it is a transform of torchvision.transforms.v2, or of a class derived from one."""
+    return any(base.__module__.startswith("torchvision.transforms.v2.") for base in type(thing).__mro__)
+
+
+def patched(thing: Any) -> str | None:
+    """What makes an object do other things than its class: a method replaced in either, or a hook; else None."""
+    own = getattr(thing, "__dict__", {})
+    for name, value in own.items():
+        if callable(value) and callable(getattr(type(thing), name, None)):
+            return f"its {name} was replaced"
+    if is_torchvision(thing) and (method := replaced_method(thing)) is not None:
+        return f"{method} was replaced"
+    return "it has hooks" if own.get("_forward_hooks") or own.get("_forward_pre_hooks") else None
