@@ -50,6 +50,15 @@ func Clip(s string, n int) string {
 	return s[:n]
 }
 
+// Brief is text from outside, cut to what fits a message: whoever chose it may have chosen much.
+func Brief(s string) string {
+	const most = 200
+	if len(s) > most {
+		s = fmt.Sprintf("%s… (%d bytes)", s[:most], len(s))
+	}
+	return s
+}
+
 // characters is how many bytes at the beginning of s are whole characters.
 func characters(s string) int {
 	for at, r := range s {

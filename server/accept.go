@@ -102,15 +102,15 @@ func (t *stream) admit(w *want, name pipeline.Name) error {
 		return errDraining
 	}
 	if len(t.wants) >= t.server.options.StreamWants {
-		return &BusyError{Message: fmt.Sprintf("the stream holds %d wants already", len(t.wants)), RetryAfter: retryBusy}
+		return &BusyError{Message: fmt.Sprintf("the stream holds %d wants already", len(t.wants)), RetryAfter: RetryBusy}
 	}
-	if err := t.account.hold(); err != nil {
+	if err := t.account.AddWant(); err != nil {
 		return err
 	}
 	s := t.quota.TakeSlot(bytes, 0)
 	if s == nil {
-		t.account.letGo()
-		return &BusyError{Message: "the memory for batches, or one's share of it, is used up", RetryAfter: retryBusy}
+		t.account.RemoveWant()
+		return &BusyError{Message: "the memory for batches, or one's share of it, is used up", RetryAfter: RetryBusy}
 	}
 	w.slots = []*batchmem.Slot{s}
 	t.wants[w.id] = w
@@ -129,7 +129,7 @@ func (t *stream) refuse(w *want, err error) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if len(t.answers) >= maxAnswers {
-		return &BusyError{Message: fmt.Sprintf("%d answers wait for the trainer", len(t.answers)), RetryAfter: retryBusy}
+		return &BusyError{Message: fmt.Sprintf("%d answers wait for the trainer", len(t.answers)), RetryAfter: RetryBusy}
 	}
 	t.answer(w)
 	return nil
@@ -202,7 +202,7 @@ func (t *stream) done(w *want, m Made) {
 func (s *Server) unread(err error) {
 	var e *pipeline.ReadError
 	if errors.As(err, &e) && !errors.As(err, new(*storage.HungError)) { // of which the root tells
-		s.misread.warn("a sample could not be read", "key", filename.Text(e.Key), "index", e.Index, "err", e.Cause)
+		s.misread.Warn("a sample could not be read", "key", filename.Text(e.Key), "index", e.Index, "err", e.Cause)
 	}
 }
 
@@ -235,7 +235,7 @@ func (t *stream) drop(w *want) {
 		if w.deadline != nil {
 			w.deadline.Stop()
 		}
-		t.account.letGo()
+		t.account.RemoveWant()
 		t.server.load.wants.Add(-1)
 	}
 }

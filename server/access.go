@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/feedwater-io/feedwater/filename"
 )
 
 // Access says who may ask a node for what. The zero value lets everybody do everything: for the machine itself and for networks that
@@ -35,25 +37,11 @@ type Rule struct {
 	Watch bool
 }
 
-// AccessError says that somebody may not do what he asked for.
-type AccessError struct {
-	// Identity is who asked; empty: nobody that is known here.
-	Identity string
-	Message  string
-}
+// isRestricted reports whether callers have to say who they are.
+func (a *Access) isRestricted() bool { return a.Tokens != nil || a.Certificates || len(a.Rules) > 0 }
 
-func (e *AccessError) Error() string {
-	if e.Identity == "" {
-		return e.Message
-	}
-	return fmt.Sprintf("%q %s", e.Identity, e.Message)
-}
-
-// restricted reports whether callers have to say who they are.
-func (a *Access) restricted() bool { return a.Tokens != nil || a.Certificates || len(a.Rules) > 0 }
-
-// rule is what holds for an identity.
-func (a *Access) rule(identity string) (Rule, error) {
+// ruleOf is what holds for an identity.
+func (a *Access) ruleOf(identity string) (Rule, error) {
 	if len(a.Rules) == 0 {
 		return Rule{Roots: []string{anyRoot}}, nil
 	}
@@ -65,14 +53,14 @@ func (a *Access) rule(identity string) (Rule, error) {
 	return Rule{}, &AccessError{identity, "has no rule on this node: whoever runs it has to name it in identities"}
 }
 
-// weight is an identity's share of the cores; 0: as any other.
-func (a *Access) weight(identity string) float64 {
-	r, _ := a.rule(identity)
+// WeightOf is an identity's share of the cores; 0: as any other.
+func (a *Access) WeightOf(identity string) float64 {
+	r, _ := a.ruleOf(identity)
 	return r.Weight
 }
 
-// weight is Weight as it counts.
-func (r *Rule) weight() float64 {
+// weightOr1 is Weight as it counts.
+func (r *Rule) weightOr1() float64 {
 	if r.Weight > 0 {
 		return r.Weight
 	}
@@ -82,27 +70,27 @@ func (r *Rule) weight() float64 {
 // anyRoot stands for all roots, and among identities for all that have no rule.
 const anyRoot = "*"
 
-// may reports whether a root may be read.
-func (r *Rule) may(root string) bool {
+// mayRead reports whether a root may be read.
+func (r *Rule) mayRead(root string) bool {
 	return slices.Contains(r.Roots, root) || slices.Contains(r.Roots, anyRoot)
 }
 
-// checkRoot refuses roots that an identity may not read. Of those the answer does not tell whether the node has them.
-func (c *caller) checkRoot(root string, have []string) error {
-	if c == nil || c.account.rule.may(root) {
+// CheckRoot refuses roots that an identity may not read. Of those the answer does not tell whether the node has them.
+func (c *Caller) CheckRoot(root string, have []string) error {
+	if c == nil || c.account.rule.mayRead(root) {
 		return nil
 	}
 	allowed := "it may read none"
-	if names := c.roots(have); len(names) > 0 {
+	if names := c.AllowedRoots(have); len(names) > 0 {
 		allowed = "it may read " + strings.Join(names, ", ")
 	}
-	return &AccessError{c.identity, fmt.Sprintf("may not read root %q here; %s", brief(root), allowed)}
+	return &AccessError{c.Identity, fmt.Sprintf("may not read root %q here; %s", filename.Brief(root), allowed)}
 }
 
-// roots are those of have that a caller may read.
-func (c *caller) roots(have []string) []string {
+// AllowedRoots are those of have that a caller may read.
+func (c *Caller) AllowedRoots(have []string) []string {
 	if c == nil {
 		return have
 	}
-	return slices.DeleteFunc(slices.Clone(have), func(name string) bool { return !c.account.rule.may(name) })
+	return slices.DeleteFunc(slices.Clone(have), func(name string) bool { return !c.account.rule.mayRead(name) })
 }

@@ -12,20 +12,20 @@ import (
 	"github.com/feedwater-io/feedwater/server/batchmem"
 )
 
-// account is what one identity does at a node, against what it may. Where nobody has to say who he is, each machine has one.
-type account struct {
+// Account is what one identity does at a node, against what it may. Where nobody has to say who he is, each machine has one.
+type Account struct {
 	rule   Rule
 	calls  *rate.Limiter
 	wants  *rate.Limiter
 	bytes  *rate.Limiter
 	budget batchmem.Budget // guarded by memory.mu
 
-	mu       sync.Mutex
-	streams  int
-	watchers int
-	silent   int // calls whose first message has not come
-	held     int // wants
-	seen     time.Time
+	mu          sync.Mutex
+	streams     int
+	watchers    int
+	silentCalls int // calls whose first message has not come
+	heldWants   int // wants
+	usedAt      time.Time
 }
 
 // Rates that nobody has a reason to pass, for accounts whose rule sets none, per second. Bursts are fine, for all ranks of a large job come
@@ -35,18 +35,18 @@ const (
 	maxWants = 10_000
 )
 
-func newAccount(r Rule) *account {
-	return &account{
+func newAccount(r Rule) *Account {
+	return &Account{
 		rule:   r,
-		calls:  limiter(r.CallsPerSecond, maxCalls, 2),
-		wants:  limiter(r.WantsPerSecond, maxWants, 10),
-		bytes:  limiter(r.BytesPerSecond, math.MaxFloat64, 1),
-		budget: batchmem.Budget{Limit: r.Bytes, Weight: r.weight()},
+		calls:  newLimiter(r.CallsPerSecond, maxCalls, 2),
+		wants:  newLimiter(r.WantsPerSecond, maxWants, 10),
+		bytes:  newLimiter(r.BytesPerSecond, math.MaxFloat64, 1),
+		budget: batchmem.Budget{Limit: r.Bytes, Weight: r.weightOr1()},
 	}
 }
 
-// limiter lets perSecond events pass, or standard, and seconds' worth of them at once.
-func limiter(perSecond, standard, seconds float64) *rate.Limiter {
+// newLimiter lets perSecond events pass, or standard, and seconds' worth of them at once.
+func newLimiter(perSecond, standard, seconds float64) *rate.Limiter {
 	if perSecond <= 0 {
 		perSecond = standard
 	}
@@ -56,8 +56,8 @@ func limiter(perSecond, standard, seconds float64) *rate.Limiter {
 	return rate.NewLimiter(rate.Limit(perSecond), max(1, int(min(perSecond*seconds, math.MaxInt32))))
 }
 
-// enter counts a stream in.
-func (a *account) enter() error {
+// AddStream counts a stream in.
+func (a *Account) AddStream() error {
 	if a == nil {
 		return nil
 	}
@@ -70,8 +70,8 @@ func (a *account) enter() error {
 	return nil
 }
 
-// leave counts a stream out.
-func (a *account) leave() {
+// RemoveStream counts a stream out.
+func (a *Account) RemoveStream() {
 	if a == nil {
 		return
 	}
@@ -83,39 +83,42 @@ func (a *account) leave() {
 // maxSilent is how many calls of an account may wait for their first message, which comes with the call where nobody means harm.
 const maxSilent = 1000
 
-// await counts a call in whose first message has not come; heard counts it out.
-func (a *account) await() error {
+// addSilentCall counts a call in whose first message has not come; heard counts it out.
+func (a *Account) addSilentCall() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.silent >= maxSilent {
-		return &BusyError{Message: fmt.Sprintf("%d calls have not said what they want", a.silent), RetryAfter: time.Second}
+	if a.silentCalls >= maxSilent {
+		return &BusyError{Message: fmt.Sprintf("%d calls have not said what they want", a.silentCalls), RetryAfter: time.Second}
 	}
-	a.silent++
+	a.silentCalls++
 	return nil
 }
 
-func (a *account) heard() {
+func (a *Account) removeSilentCall() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.silent--
+	a.silentCalls--
 }
 
-// watch counts a watcher in; false: there are enough.
-func (a *account) watch() bool {
+// MaxAccountWatchers bounds how many Watch calls of one account are answered at once.
+const MaxAccountWatchers = 16
+
+// AddWatcher counts a watcher in; false: there are enough.
+func (a *Account) AddWatcher() bool {
 	if a == nil {
 		return true
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.watchers >= maxAccountWatchers {
+	if a.watchers >= MaxAccountWatchers {
 		return false
 	}
 	a.watchers++
 	return true
 }
 
-// unwatch counts a watcher out.
-func (a *account) unwatch() {
+// RemoveWatcher counts a watcher out.
+func (a *Account) RemoveWatcher() {
 	if a == nil {
 		return
 	}
@@ -124,40 +127,40 @@ func (a *account) unwatch() {
 	a.watchers--
 }
 
-// hold counts a want in.
-func (a *account) hold() error {
+// AddWant counts a want in.
+func (a *Account) AddWant() error {
 	if a == nil {
 		return nil
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if most := a.rule.Wants; most > 0 && a.held >= most {
-		return &BusyError{Message: fmt.Sprintf("%d wants are held already, as many as this identity may have", most), RetryAfter: retryBusy}
+	if most := a.rule.Wants; most > 0 && a.heldWants >= most {
+		return &BusyError{Message: fmt.Sprintf("%d wants are held already, as many as this identity may have", most), RetryAfter: RetryBusy}
 	}
-	a.held++
+	a.heldWants++
 	return nil
 }
 
 // release counts a want out.
-func (a *account) letGo() {
+func (a *Account) RemoveWant() {
 	if a == nil {
 		return
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.held--
+	a.heldWants--
 }
 
-// heed waits until one more request may be looked at.
-func (a *account) heed(ctx context.Context) error {
+// ThrottleRequest waits until one more request may be looked at.
+func (a *Account) ThrottleRequest(ctx context.Context) error {
 	if a == nil || a.wants.Allow() {
 		return nil
 	}
 	return a.wants.Wait(ctx)
 }
 
-// afford is how long to wait until bytes may be sent, which may be more than a second's worth.
-func (a *account) afford(bytes int) (wait time.Duration) {
+// ReserveBytes is how long to wait until bytes may be sent, which may be more than a second's worth.
+func (a *Account) ReserveBytes(bytes int) (wait time.Duration) {
 	if a == nil {
 		return 0
 	}
@@ -170,58 +173,58 @@ func (a *account) afford(bytes int) (wait time.Duration) {
 
 // accounts are those of all who called lately.
 type accounts struct {
-	mu  sync.Mutex
-	all map[string]*account
+	mu    sync.Mutex
+	byKey map[string]*Account
 }
 
 const (
 	manyAccounts = 4096             // from then on those not in use are forgotten
-	restAccount  = 30 * time.Second // after which an unused one would be as new
+	accountRest  = 30 * time.Second // after which an unused one would be as new
 )
 
-// of is a caller's account.
-func (l *accounts) of(c *caller, access *Access) (*account, error) {
-	key, rule := "identity "+c.identity, Rule{Roots: []string{anyRoot}}
-	if c.identity == "" {
-		key = "host " + c.host
+// accountOf is a caller's account.
+func (l *accounts) accountOf(c *Caller, access *Access) (*Account, error) {
+	key, rule := "identity "+c.Identity, Rule{Roots: []string{anyRoot}}
+	if c.Identity == "" {
+		key = "host " + c.Host
 	} else {
 		var err error
-		if rule, err = access.rule(c.identity); err != nil {
+		if rule, err = access.ruleOf(c.Identity); err != nil {
 			return nil, err
 		}
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	a := l.all[key]
+	a := l.byKey[key]
 	if a == nil {
-		l.sweep()
+		l.forgetUnused()
 		a = newAccount(rule)
-		l.all[key] = a
+		l.byKey[key] = a
 	}
-	a.touch()
+	a.noteUse()
 	return a, nil
 }
 
-// sweep forgets accounts that nobody uses, if there are many. mu is held.
-func (l *accounts) sweep() {
-	if len(l.all) < manyAccounts {
+// forgetUnused forgets accounts that nobody uses, if there are many. mu is held.
+func (l *accounts) forgetUnused() {
+	if len(l.byKey) < manyAccounts {
 		return
 	}
-	for key, a := range l.all {
-		if a.unused() {
-			delete(l.all, key)
+	for key, a := range l.byKey {
+		if a.isUnused() {
+			delete(l.byKey, key)
 		}
 	}
 }
 
-func (a *account) touch() {
+func (a *Account) noteUse() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.seen = time.Now()
+	a.usedAt = time.Now()
 }
 
-func (a *account) unused() bool {
+func (a *Account) isUnused() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.streams == 0 && a.watchers == 0 && time.Since(a.seen) > restAccount
+	return a.streams == 0 && a.watchers == 0 && time.Since(a.usedAt) > accountRest
 }

@@ -79,8 +79,8 @@ func newAudit(write func(AuditLine), m *metrics) *audit {
 func (a *audit) begin(ctx context.Context, job string, j *Job) *record {
 	plan := j.maker.Plan()
 	line := AuditLine{Event: "job", Job: job, Root: plan.Source.Root, Path: plan.Source.Path, Fingerprint: plan.Source.Fingerprint, Plan: plan.Hash()}
-	if c := callerOf(ctx); c != nil {
-		line.Identity, line.Host = c.identity, c.host
+	if c := CallerOf(ctx); c != nil {
+		line.Identity, line.Host = c.Identity, c.Host
 	}
 	key := auditKey{line.Identity, job, line.Plan}
 	a.mu.Lock()
@@ -132,7 +132,7 @@ func (r *record) close() {
 }
 
 // refused tells of a call that was turned away, but not of each in a flood of them.
-func (a *audit) refused(c *caller, method string, err error) {
+func (a *audit) refused(c *Caller, method string, err error) {
 	v := judge(err)
 	a.metrics.refused.WithLabelValues(v.code.String()).Inc()
 	a.mu.Lock()
@@ -145,7 +145,7 @@ func (a *audit) refused(c *caller, method string, err error) {
 	a.unsaid = 0
 	a.mu.Unlock()
 	a.write(AuditLine{
-		Time: time.Now(), Event: "refused", Identity: c.identity, Host: c.host,
-		Method: brief(method), Code: v.code.String(), Why: err.Error(), Unsaid: unsaid,
+		Time: time.Now(), Event: "refused", Identity: c.Identity, Host: c.Host,
+		Method: filename.Brief(method), Code: v.code.String(), Why: err.Error(), Unsaid: unsaid,
 	})
 }

@@ -2,8 +2,6 @@ package server
 
 import (
 	"context"
-	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -11,62 +9,47 @@ import (
 	"google.golang.org/grpc/codes"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/metadata"
-	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
-	"google.golang.org/grpc/tap"
 
 	"github.com/feedwater-io/feedwater/server/batchmem"
 	"github.com/feedwater-io/feedwater/timeout"
 )
 
-// caller is who makes a call over the wire. It is made when the call's headers have come, before anything else of it is read. Calls from
+// Caller is who makes a call over the wire. It is made when the call's headers have come, before anything else of it is read. Calls from
 // within the process have none.
-type caller struct {
-	identity string // empty where nobody has to say who he is
-	host     string // address without port
-	account  *account
-	prompt   *timeout.Timer // ends a call whose first message does not come
+type Caller struct {
+	Identity          string // empty where nobody has to say who he is
+	Host              string // address without port
+	account           *Account
+	firstMessageTimer *timeout.Timer // ends a call whose first message does not come
 }
 
 type callerKey struct{}
 
-// callerOf is who made the call that a context belongs to; nil within the process.
-func callerOf(ctx context.Context) *caller {
-	c, _ := ctx.Value(callerKey{}).(*caller)
+// CallerOf is who made the call that a context belongs to; nil within the process.
+func CallerOf(ctx context.Context) *Caller {
+	c, _ := ctx.Value(callerKey{}).(*Caller)
 	return c
 }
 
-// name is the caller's identity; empty within the process, and where nobody has to say who he is.
-func (c *caller) name() string {
+// Name is the caller's identity; empty within the process, and where nobody has to say who he is.
+func (c *Caller) Name() string {
 	if c == nil {
 		return ""
 	}
-	return c.identity
+	return c.Identity
 }
 
-// admitted is callerOf for what needs an identity: a node that asks for one takes no call that did not pass its door.
-func (s *Server) admitted(ctx context.Context) (*caller, error) {
-	c := callerOf(ctx)
-	if (c == nil || c.identity == "") && s.options.Access.restricted() {
-		return nil, &AccessError{Message: "the call shows no identity"}
-	}
-	return c, nil
-}
-
-// enter counts one more stream of the caller's in; leave counts it out.
-func (c *caller) enter() error { return c.of().enter() }
-func (c *caller) leave()       { c.of().leave() }
-
-// of is the caller's account; nil within the process.
-func (c *caller) of() *account {
+// Account is the caller's account; nil within the process.
+func (c *Caller) Account() *Account {
 	if c == nil {
 		return nil
 	}
 	return c.account
 }
 
-// budget is what all streams of the caller may hold together.
-func (c *caller) budget() *batchmem.Budget {
+// Budget is what all streams of the caller may hold together.
+func (c *Caller) Budget() *batchmem.Budget {
 	if c == nil {
 		return nil
 	}
@@ -77,56 +60,27 @@ func (c *caller) budget() *batchmem.Budget {
 // name, and nothing else.
 var openMethods = []string{healthpb.Health_Check_FullMethodName, healthpb.Health_Watch_FullMethodName}
 
-// door looks at each call when its headers have come: it finds out who calls, and turns away those who may not. It must not wait.
-func (s *Server) door(ctx context.Context, info *tap.Info) (context.Context, error) {
-	c := &caller{}
-	if p, ok := peer.FromContext(ctx); ok {
-		c.host = hostOf(p.Addr)
-	}
-	var err error
-	if !slices.Contains(openMethods, info.FullMethodName) {
-		err = s.identify(c, info.Header, certified(ctx))
-	}
-	if err == nil {
-		c.account, err = s.accounts.of(c, &s.options.Access)
-	}
-	if err == nil && !c.account.calls.Allow() {
-		err = &BusyError{Message: "too many calls at once", RetryAfter: time.Second}
-	}
-	if err == nil {
-		err = c.account.await()
-	}
-	if err != nil {
-		s.audit.refused(c, info.FullMethodName, err)
-		return ctx, toStatus(err)
-	}
-	ctx, cancel := context.WithCancelCause(ctx) // the call's own end ends it
-	c.prompt = timeout.AfterFunc(s.options.HelloTimeout, func() { cancel(errTardy); c.account.heard() })
-	context.AfterFunc(ctx, c.started) // a call that is over says nothing any more
-	return context.WithValue(ctx, callerKey{}, c), nil
-}
+// errFirstMessageLate ends calls that say nothing.
+var errFirstMessageLate = status.Error(codes.DeadlineExceeded, "the call's first message did not come in time")
 
-// errTardy ends calls that say nothing.
-var errTardy = status.Error(codes.DeadlineExceeded, "the call's first message did not come in time")
-
-// started says that a call's first message is there, or will not come. It does nothing when it is told so again.
-func (c *caller) started() {
-	if c != nil && c.prompt.Stop() {
-		c.account.heard()
+// noteFirstMessage says that a call's first message is there, or will not come. It does nothing when it is told so again.
+func (c *Caller) noteFirstMessage() {
+	if c != nil && c.firstMessageTimer.Stop() {
+		c.account.removeSilentCall()
 	}
 }
 
-// identify finds out who calls, by the headers of the call and the certificate of its connection, if it has one with a name.
-func (s *Server) identify(c *caller, header metadata.MD, shown *certificate) error {
-	a := &s.options.Access
-	if !a.restricted() {
+// identifyCaller finds out who calls, by the headers of the call and the certificate of its connection, if it has one with a name.
+func (g *Guard) identifyCaller(c *Caller, header metadata.MD, shown *clientCertificate) error {
+	a := &g.options.Access
+	if !a.isRestricted() {
 		return nil
 	}
 	if len(header["authorization"]) > 0 && a.Tokens != nil {
-		return a.byToken(c, header)
+		return a.identifyByToken(c, header)
 	}
 	if shown != nil && a.Certificates {
-		return shown.identify(c, s.clientCAs(), time.Now())
+		return shown.identifyCaller(c, g.clientCAs(), time.Now())
 	}
 	switch {
 	case a.Tokens == nil:
@@ -137,62 +91,53 @@ func (s *Server) identify(c *caller, header metadata.MD, shown *certificate) err
 	return &AccessError{Message: "this node wants a token, and there is none"}
 }
 
-func (a *Access) byToken(c *caller, header metadata.MD) error {
+func (a *Access) identifyByToken(c *Caller, header metadata.MD) error {
 	secret, ok := strings.CutPrefix(header["authorization"][0], "Bearer ")
 	if !ok || len(header["authorization"]) != 1 {
 		return &AccessError{Message: `the authorization is not one "Bearer TOKEN"`}
 	}
-	if c.identity, ok = a.Tokens.Identity(secret); !ok {
+	if c.Identity, ok = a.Tokens.Identity(secret); !ok {
 		return &AccessError{Message: "this node does not know that token"}
 	}
 	return nil
 }
 
-// unary notes that a call's only request has come.
-func unary(ctx context.Context, request any, _ *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
-	callerOf(ctx).started()
+// InterceptUnary notes that a call's only request has come.
+func InterceptUnary(ctx context.Context, request any, _ *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
+	CallerOf(ctx).noteFirstMessage()
 	return handle(ctx, request)
 }
 
-// streaming notes when a stream's first request comes, and that its connection moves when it sends.
-func streaming(server any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
-	c := callerOf(stream.Context())
-	defer c.started()
-	conn, _ := carrier(stream.Context())
-	return handle(server, &prompted{stream, c, conn})
+// InterceptStream notes when a stream's first request comes, and that its connection moves when it sends.
+func InterceptStream(server any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
+	c := CallerOf(stream.Context())
+	defer c.noteFirstMessage()
+	conn := ConnOf(stream.Context())
+	return handle(server, &meteredStream{stream, c, conn})
 }
 
-// prompted is a stream whose first request has to come in time.
-type prompted struct {
+// meteredStream is a stream whose first request has to come in time.
+type meteredStream struct {
 	grpc.ServerStream
-	caller *caller
-	conn   *counted
+	caller *Caller
+	conn   *MeteredConn
 }
 
 // SendMsg implements grpc.ServerStream.
-func (p *prompted) SendMsg(m any) error {
+func (p *meteredStream) SendMsg(m any) error {
 	err := p.ServerStream.SendMsg(m)
 	if err == nil {
-		p.conn.move()
+		p.conn.noteSend()
 	}
 	return err
 }
 
 // RecvMsg implements grpc.ServerStream.
-func (p *prompted) RecvMsg(m any) error {
+func (p *meteredStream) RecvMsg(m any) error {
 	err := p.ServerStream.RecvMsg(m)
-	p.caller.started()
-	if cause := context.Cause(p.Context()); err != nil && cause == errTardy { //nolint:errorlint // this very one
-		return errTardy
+	p.caller.noteFirstMessage()
+	if cause := context.Cause(p.Context()); err != nil && cause == errFirstMessageLate { //nolint:errorlint // this very one
+		return errFirstMessageLate
 	}
 	return err
-}
-
-// brief is text from outside, fit for a message.
-func brief(s string) string {
-	const most = 200
-	if len(s) > most {
-		s = fmt.Sprintf("%s… (%d bytes)", s[:most], len(s))
-	}
-	return s
 }

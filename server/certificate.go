@@ -11,9 +11,9 @@ import (
 	"google.golang.org/grpc/credentials"
 )
 
-// certificate is what a client showed when its connection began. That may be days ago, so it is looked at again for each call: it has an end, and
+// clientCertificate is what a client showed when its connection began. That may be days ago, so it is looked at again for each call: it has an end, and
 // the CA that signed it may be trusted no longer.
-type certificate struct {
+type clientCertificate struct {
 	credentials.TLSInfo
 
 	mu   sync.Mutex
@@ -22,49 +22,49 @@ type certificate struct {
 	err  error
 }
 
-// withCertificate has a connection remember what was found out about the certificate that it began with, if there is one.
-func withCertificate(info credentials.AuthInfo) credentials.AuthInfo {
+// attachCertificate has a connection remember what was found out about the certificate that it began with, if there is one.
+func attachCertificate(info credentials.AuthInfo) credentials.AuthInfo {
 	t, ok := info.(credentials.TLSInfo)
 	if !ok || len(t.State.VerifiedChains) == 0 || len(t.State.PeerCertificates) == 0 {
 		return info
 	}
-	return &certificate{TLSInfo: t}
+	return &clientCertificate{TLSInfo: t}
 }
 
-// certified is the client certificate of a call's connection, if it has one with a name.
-func certified(ctx context.Context) *certificate {
-	_, info := carrier(ctx)
-	c, _ := info.(*certificate)
-	if c == nil || c.name() == "" {
+// certificateOf is the client certificate of a call's connection, if it has one with a name.
+func certificateOf(ctx context.Context) *clientCertificate {
+	_, info := connOf(ctx)
+	c, _ := info.(*clientCertificate)
+	if c == nil || c.identity() == "" {
 		return nil
 	}
 	return c
 }
 
-func (c *certificate) name() string { return nameOf(c.State.PeerCertificates[0]) }
+func (c *clientCertificate) identity() string { return identityOf(c.State.PeerCertificates[0]) }
 
-// identify says who calls, if the certificate is good now.
-func (c *certificate) identify(who *caller, cas *x509.CertPool, now time.Time) error {
-	if err := c.check(cas, now); err != nil {
-		return &AccessError{Message: fmt.Sprintf("the client certificate of %q is good no longer: %v; connect again with another", c.name(), err)}
+// identifyCaller says who calls, if the certificate is good now.
+func (c *clientCertificate) identifyCaller(who *Caller, cas *x509.CertPool, now time.Time) error {
+	if err := c.checkAt(cas, now); err != nil {
+		return &AccessError{Message: fmt.Sprintf("the client certificate of %q is good no longer: %v; connect again with another", c.identity(), err)}
 	}
-	who.identity = c.name()
+	who.Identity = c.identity()
 	return nil
 }
 
-// check verifies the certificate as the handshake did, at most once for each set of CAs while it lasts.
-func (c *certificate) check(cas *x509.CertPool, now time.Time) error {
+// checkAt verifies the certificate as the handshake did, at most once for each set of CAs while it lasts.
+func (c *clientCertificate) checkAt(cas *x509.CertPool, now time.Time) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.cas != cas || c.err == nil && now.After(c.ends) {
 		c.cas = cas
-		c.ends, c.err = verify(c.State.PeerCertificates, cas, now)
+		c.ends, c.err = verifyCertificate(c.State.PeerCertificates, cas, now)
 	}
 	return c.err
 }
 
-// verify checks a client's certificate, with those between it and its CA behind it; ends is how long it stays as good.
-func verify(shown []*x509.Certificate, cas *x509.CertPool, now time.Time) (ends time.Time, err error) {
+// verifyCertificate checks a client's certificate, with those between it and its CA behind it; ends is how long it stays as good.
+func verifyCertificate(shown []*x509.Certificate, cas *x509.CertPool, now time.Time) (ends time.Time, err error) {
 	between := x509.NewCertPool()
 	for _, c := range shown[1:] {
 		between.AddCert(c)
@@ -73,15 +73,15 @@ func verify(shown []*x509.Certificate, cas *x509.CertPool, now time.Time) (ends 
 		Roots: cas, Intermediates: between, CurrentTime: now, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
 	})
 	for _, chain := range chains {
-		if end := endOf(chain); end.After(ends) {
+		if end := endOfChain(chain); end.After(ends) {
 			ends = end
 		}
 	}
 	return ends, err
 }
 
-// endOf is when the first certificate of a chain ends.
-func endOf(chain []*x509.Certificate) time.Time {
+// endOfChain is when the first certificate of a chain ends.
+func endOfChain(chain []*x509.Certificate) time.Time {
 	end := chain[0].NotAfter
 	for _, c := range chain[1:] {
 		if c.NotAfter.Before(end) {
@@ -92,8 +92,8 @@ func endOf(chain []*x509.Certificate) time.Time {
 }
 
 // clientCAs are those that clients' certificates have to be signed by now; another pool after each change of the files.
-func (s *Server) clientCAs() *x509.CertPool {
-	config := s.options.TLS
+func (g *Guard) clientCAs() *x509.CertPool {
+	config := g.options.TLS
 	if config == nil {
 		return nil
 	}

@@ -9,139 +9,133 @@ import (
 	"time"
 
 	"google.golang.org/grpc/credentials"
-	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/feedwater-io/feedwater/server/batchmem"
 )
 
-// counting are a port's credentials, TLS or plaintext, that take so many connections at once, of one machine and together, and of one machine no
+// PingTimeout is until a peer that answers no ping, or acknowledges nothing, is gone.
+const PingTimeout = time.Minute
+
+// meteredCredentials are a port's credentials, TLS or plaintext, that take so many connections at once, of one machine and together, and of one machine no
 // more in a while than it pays for. Those beyond are closed at once: whoever was kept waiting for a place would keep others waiting too.
-type counting struct {
+type meteredCredentials struct {
 	credentials.TransportCredentials
-	places *places
+	places *connLimiter
 	memory *batchmem.Memory // that connections refer to as they write; nil: gRPC gathers what they write
 }
 
-// places are those that connections take, from the begin of their handshake to their end.
-type places struct {
-	each, all int
-	share     float64    // of a core, that each machine may cost
-	book      *strangers // told of connections that come to nothing
+// connLimiter are those that connections take, from the begin of their handshake to their end.
+type connLimiter struct {
+	perHost, limit int
+	share          float64       // of a core, that each machine may cost
+	log            *handshakeLog // told of connections that come to nothing
 
-	mu    sync.Mutex
-	taken int
-	hosts map[string]*host
-	many  int // of hosts, from which on those that are idle are forgotten
+	mu      sync.Mutex
+	taken   int
+	hosts   map[string]*hostBudget
+	sweepAt int // of hosts, from which on those that are idle are forgotten
 }
 
-// credentials of the node's port.
-func (s *Server) credentials() credentials.TransportCredentials {
-	if s.options.TLS != nil {
-		return &counting{credentials.NewTLS(s.options.TLS), s.places, nil}
-	}
-	return &counting{insecure.NewCredentials(), s.places, s.memory}
-}
-
-func newPlaces(o *Options, book *strangers) *places {
-	return &places{each: o.HostConnections, all: o.Connections, share: o.HostShare, book: book, hosts: map[string]*host{}, many: manyHosts}
+func newConnLimiter(o *GuardOptions, book *handshakeLog) *connLimiter {
+	return &connLimiter{perHost: o.HostConnections, limit: o.Connections, share: o.HostShare, log: book, hosts: map[string]*hostBudget{}, sweepAt: manyHosts}
 }
 
 // manyHosts is how many are remembered whether they are idle or not.
 const manyHosts = 4096
 
 // Clone implements credentials.TransportCredentials.
-func (c *counting) Clone() credentials.TransportCredentials {
-	return &counting{c.TransportCredentials.Clone(), c.places, c.memory}
+func (c *meteredCredentials) Clone() credentials.TransportCredentials {
+	return &meteredCredentials{c.TransportCredentials.Clone(), c.places, c.memory}
 }
 
 // ServerHandshake implements credentials.TransportCredentials.
-func (c *counting) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
+func (c *meteredCredentials) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
 	name := hostOf(raw.RemoteAddr())
-	raw, place, err := c.places.of(raw, name)
+	raw, place, err := c.places.placeOf(raw, name)
 	if err != nil {
-		c.places.book.refused(name, err)
+		c.places.log.logRefusal(name, err)
 		return nil, nil, err
 	}
-	endWhenSilent(raw, pingTimeout)
+	endWhenSilent(raw, PingTimeout)
 	conn, info, err := c.TransportCredentials.ServerHandshake(raw)
 	if err != nil {
-		place.leave()
-		c.places.book.failed(name, err)
+		place.release()
+		c.places.log.logFailure(name, err)
 		return nil, nil, err
 	}
 	if c.memory != nil {
 		conn = batchmem.GatherWrites(conn, c.memory)
 	}
 	open, end := context.WithCancel(context.Background())
-	held := &counted{
-		Conn: conn, host: place.host, frames: frames{pass: prefaceBytes}, open: open, began: time.Now(),
-		leave: func() { end(); place.leave() },
+	held := &MeteredConn{
+		Conn: conn, host: place.host, frames: frameParser{pass: prefaceBytes}, open: open, began: time.Now(),
+		release: func() { end(); place.release() },
 	}
-	return held, carried{withCertificate(info), held}, nil
+	return held, connAuthInfo{attachCertificate(info), held}, nil
 }
 
-// place is a connection's.
-type place struct {
-	host  *host
-	leave func() // at its end; may be called again
+// connPlace is a connection's.
+type connPlace struct {
+	host    *hostBudget
+	release func() // at its end; may be called again
 }
 
-// of is the place of a connection from a host, which it has if it came through a gate, and the connection itself.
-func (p *places) of(c net.Conn, name string) (net.Conn, *place, error) {
-	if has, ok := c.(*placed); ok {
+// placeOf is the place of a connection from a host, which it has if it came through a gate, and the connection itself.
+func (p *connLimiter) placeOf(c net.Conn, name string) (net.Conn, *connPlace, error) {
+	if has, ok := c.(*admittedConn); ok {
 		return has.Conn, has.place, nil
 	}
-	taken, err := p.take(name)
+	taken, err := p.takePlace(name)
 	return c, taken, err
 }
 
-func (p *places) take(name string) (*place, error) {
+func (p *connLimiter) takePlace(name string) (*connPlace, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	h := p.host(name)
-	if err := p.refusal(name, h); err != nil {
+	h := p.hostOf(name)
+	if err := p.checkRoom(name, h); err != nil {
 		return nil, err
 	}
-	h.pays()
+	h.payConnection()
 	p.taken++
 	h.open++
-	return &place{h, sync.OnceFunc(func() { p.leave(h) })}, nil
+	return &connPlace{h, sync.OnceFunc(func() { p.releasePlace(h) })}, nil
 }
 
-// refusal is why a host may not connect, if it may not. mu is held.
-func (p *places) refusal(name string, h *host) error {
+// checkRoom is why a host may not connect, if it may not. mu is held.
+func (p *connLimiter) checkRoom(name string, h *hostBudget) error {
 	switch {
-	case h.open >= p.each:
-		return fmt.Errorf("%d connections of one address are open, as many as --max-connections allows", p.each)
-	case p.taken >= p.all:
-		return fmt.Errorf("%d connections are open, as many as a node takes", p.all)
-	case !h.affords():
+	case h.open >= p.perHost:
+		return fmt.Errorf("%d connections of one address are open, as many as --max-connections allows", p.perHost)
+	case p.taken >= p.limit:
+		return fmt.Errorf("%d connections are open, as many as a node takes", p.limit)
+	case !h.canConnect():
 		return fmt.Errorf("%s costs more than %g of a core by its connections and requests: it has to wait", name, p.share)
 	}
 	return nil
 }
 
-// host is that of a name. mu is held.
-func (p *places) host(name string) *host {
+// hostOf is that of a name. mu is held.
+func (p *connLimiter) hostOf(name string) *hostBudget {
 	h := p.hosts[name]
 	if h == nil {
-		p.sweep()
-		h = newHost(p.share, p.each)
+		p.forgetIdle()
+		h = newHostBudget(p.share, p.perHost)
 		p.hosts[name] = h
 	}
 	return h
 }
 
-// sweep forgets hosts that are idle, if there are many. mu is held.
-func (p *places) sweep() {
-	if len(p.hosts) < p.many {
+// forgetIdle forgets hosts that are idle, if there are many. mu is held.
+func (p *connLimiter) forgetIdle() {
+	if len(p.hosts) < p.sweepAt {
 		return
 	}
-	maps.DeleteFunc(p.hosts, func(_ string, h *host) bool { return h.idle() })
-	p.many = max(manyHosts, 2*len(p.hosts))
+	maps.DeleteFunc(p.hosts, func(_ string, h *hostBudget) bool { return h.isIdle() })
+	p.sweepAt = max(manyHosts, 2*len(p.hosts))
 }
 
-func (p *places) leave(h *host) {
+func (p *connLimiter) releasePlace(h *hostBudget) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.taken--

@@ -19,8 +19,8 @@ import (
 type stream struct {
 	server     *Server
 	rpc        grpc.BidiStreamingServer[pb.FetchRequest, pb.FetchResponse]
-	conn       *counted // nil within the process
-	account    *account
+	conn       *MeteredConn // nil within the process
+	account    *Account
 	quota      *batchmem.Quota
 	goroutines sync.WaitGroup // receive and send
 	wake       chan struct{}  // told when answers or complete change
@@ -45,21 +45,22 @@ type stream struct {
 
 // Fetch implements the service Feed.
 func (s *Server) Fetch(rpc grpc.BidiStreamingServer[pb.FetchRequest, pb.FetchResponse]) error {
-	caller, err := s.admitted(rpc.Context())
+	caller, err := s.guard.RequireCaller(rpc.Context())
 	if err != nil {
 		return toStatus(err)
 	}
-	if err := caller.enter(); err != nil {
+	account := caller.Account()
+	if err := account.AddStream(); err != nil {
 		return toStatus(err)
 	}
-	defer caller.leave()
+	defer account.RemoveStream()
 	if err := s.enter(); err != nil {
 		return toStatus(err)
 	}
-	conn, _ := carrier(rpc.Context())
+	conn := ConnOf(rpc.Context())
 	t := &stream{
 		conn:   conn,
-		server: s, rpc: rpc, account: caller.of(), quota: batchmem.NewQuota(s.memory, s.options.StreamBytes).JoinBudget(caller.budget()),
+		server: s, rpc: rpc, account: account, quota: batchmem.NewQuota(s.memory, s.options.StreamBytes).JoinBudget(caller.Budget()),
 		wake: make(chan struct{}, 1), wants: map[uint64]*want{}, began: time.Now(),
 	}
 	received, sent := make(chan error, 1), make(chan error, 1)
@@ -134,10 +135,10 @@ func (t *stream) receive() error {
 		if err != nil {
 			return err
 		}
-		if err := t.account.heed(t.rpc.Context()); err != nil {
+		if err := t.account.ThrottleRequest(t.rpc.Context()); err != nil {
 			return err
 		}
-		t.conn.pay(t.rpc.Context(), time.Duration(t.failures.Swap(0))*costFailure)
+		t.conn.ChargeFailures(t.rpc.Context(), t.failures.Swap(0))
 		if err := t.handle(request); err != nil {
 			return err
 		}
@@ -250,10 +251,10 @@ func (t *stream) reclaim() {
 	}
 	t.server.options.Log.Warn("a trainer's connection holds memory of a stream that ended", "bytes", t.quota.CountLent())
 	for {
-		if t.conn.hangUp(stillConnection) {
-			t.server.options.Log.Warn("connection closed: none of its streams takes data, and it holds memory of streams that ended", "host", hostOf(t.conn.RemoteAddr()))
+		if t.conn.HangUp(stillConnection) {
+			t.server.options.Log.Warn("connection closed: none of its streams takes data, and it holds memory of streams that ended", "host", t.conn.Host())
 		}
-		if t.conn.gone() {
+		if t.conn.IsClosed() {
 			t.server.garbage.CollectSince(ended)
 			ended = time.Now()
 		}

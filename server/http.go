@@ -10,6 +10,8 @@ import (
 
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/metadata"
+
+	"github.com/feedwater-io/feedwater/filename"
 )
 
 // HTTPConfig is c, made by TLSFiles, for HTTP/1.1: the same files, read again when they change. A client may come without a certificate, for
@@ -39,27 +41,27 @@ func HTTPConfig(c *tls.Config) *tls.Config {
 	}
 }
 
-// Watchers is h for those alone who may call Watch. They say who they are by a client certificate, by the header "Authorization: Bearer
+// ServeWatchers is h for those alone who may call Watch. They say who they are by a client certificate, by the header "Authorization: Bearer
 // TOKEN", as Prometheus sends it, or by the token as the password of HTTP's Basic scheme, which browsers ask for. Others are answered 401,
 // 403, or 429 when they call too often.
-func (s *Server) Watchers(h http.Handler) http.Handler {
+func (g *Guard) ServeWatchers(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		c, err := s.visitor(r)
+		c, err := g.identifyVisitor(r)
 		if err == nil {
-			err = s.mayWatch(c)
+			err = g.CheckWatch(c)
 		}
 		if err != nil {
-			s.audit.refused(c, fmt.Sprintf("HTTP %s %s", r.Method, brief(r.URL.Path)), err)
-			s.turnAway(w, c, err)
+			g.options.OnRefusal(c, fmt.Sprintf("HTTP %s %s", r.Method, filename.Brief(r.URL.Path)), err)
+			g.refuseRequest(w, c, err)
 			return
 		}
 		h.ServeHTTP(w, r)
 	})
 }
 
-// visitor is who makes an HTTP request. The caller is there with an error, too, as far as it is known.
-func (s *Server) visitor(r *http.Request) (*caller, error) {
-	c := &caller{host: hostOfPort(r.RemoteAddr)}
+// identifyVisitor finds who makes an HTTP request. The caller is there with an error, too, as far as it is known.
+func (g *Guard) identifyVisitor(r *http.Request) (*Caller, error) {
+	c := &Caller{Host: hostOfPort(r.RemoteAddr)}
 	header := metadata.MD{}
 	for _, v := range r.Header["Authorization"] {
 		header.Append("authorization", v)
@@ -67,11 +69,11 @@ func (s *Server) visitor(r *http.Request) (*caller, error) {
 	if _, password, ok := r.BasicAuth(); ok {
 		header.Set("authorization", "Bearer "+password)
 	}
-	if err := s.identify(c, header, shownTo(r)); err != nil {
+	if err := g.identifyCaller(c, header, certificateOfRequest(r)); err != nil {
 		return c, err
 	}
 	var err error
-	if c.account, err = s.accounts.of(c, &s.options.Access); err != nil {
+	if c.account, err = g.accounts.accountOf(c, &g.options.Access); err != nil {
 		return c, err
 	}
 	if !c.account.calls.Allow() {
@@ -80,29 +82,29 @@ func (s *Server) visitor(r *http.Request) (*caller, error) {
 	return c, nil
 }
 
-// shownTo is the client certificate of a request's connection, if it has one with a name.
-func shownTo(r *http.Request) *certificate {
+// certificateOfRequest is the client certificate of a request's connection, if it has one with a name.
+func certificateOfRequest(r *http.Request) *clientCertificate {
 	if r.TLS == nil {
 		return nil
 	}
-	shown, _ := withCertificate(credentials.TLSInfo{State: *r.TLS}).(*certificate)
-	if shown == nil || shown.name() == "" {
+	shown, _ := attachCertificate(credentials.TLSInfo{State: *r.TLS}).(*clientCertificate)
+	if shown == nil || shown.identity() == "" {
 		return nil
 	}
 	return shown
 }
 
-// turnAway answers a request that may not be served.
-func (s *Server) turnAway(w http.ResponseWriter, c *caller, err error) {
+// refuseRequest answers a request that may not be served.
+func (g *Guard) refuseRequest(w http.ResponseWriter, c *Caller, err error) {
 	code := http.StatusForbidden
 	var busy *BusyError
 	switch {
 	case errors.As(err, &busy):
 		code = http.StatusTooManyRequests
 		w.Header().Set("Retry-After", strconv.Itoa(max(1, int(busy.RetryAfter.Seconds()))))
-	case c.identity == "":
+	case c.Identity == "":
 		code = http.StatusUnauthorized
-		if s.options.Access.Tokens != nil {
+		if g.options.Access.Tokens != nil {
 			w.Header().Add("WWW-Authenticate", `Bearer realm="feedwater"`)
 			w.Header().Add("WWW-Authenticate", `Basic realm="feedwater: the token is the password", charset="UTF-8"`)
 		}

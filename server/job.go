@@ -7,6 +7,7 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/feedwater-io/feedwater/filename"
 	"github.com/feedwater-io/feedwater/pipeline"
 	"github.com/feedwater-io/feedwater/pipeline/dataset"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
@@ -88,7 +89,7 @@ func (s *Server) begin(ctx context.Context, start *pb.Start) (*Job, error) {
 	if j.maker.Refuses() { // others' batches may have what it must not get
 		j.flights = nil
 	}
-	j.stake, err = s.shares.enterAs(runKey{callerOf(ctx).name(), start.GetJob(), j.hash}, start.GetTrainer())
+	j.stake, err = s.shares.enterAs(runKey{CallerOf(ctx).Name(), start.GetJob(), j.hash}, start.GetTrainer())
 	if err != nil {
 		j.Close()
 		return nil, err
@@ -105,11 +106,11 @@ type binding interface {
 
 // bind binds a plan; with again set it looks at the data again even if a snapshot that the plan pins is open.
 func (s *Server) bind(ctx context.Context, b binding, again bool) (*Job, error) {
-	if _, err := s.admitted(ctx); err != nil {
+	if _, err := s.guard.RequireCaller(ctx); err != nil {
 		return nil, err
 	}
 	if have, numerics := s.engine.Numerics(), b.GetNumerics(); numerics != "" && numerics != have {
-		return nil, &DiffersError{Numerics: true, Pinned: brief(numerics), Found: have}
+		return nil, &DiffersError{Numerics: true, Pinned: filename.Brief(numerics), Found: have}
 	}
 	plan, err := pipeline.ParsePlan([]byte(b.GetPlan()))
 	if err != nil {

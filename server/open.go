@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/feedwater-io/feedwater/filename"
 	"github.com/feedwater-io/feedwater/pipeline"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 )
@@ -35,7 +36,7 @@ func (s *Server) Open(ctx context.Context, request *pb.OpenRequest) (*pb.OpenRes
 		return nil, toStatus(err)
 	}
 	defer j.Close()
-	run := runKey{callerOf(ctx).name(), request.GetJob(), j.maker.Plan().Hash()}
+	run := runKey{CallerOf(ctx).Name(), request.GetJob(), j.maker.Plan().Hash()}
 	if err := s.shares.check(run, request.GetTrainer()); err != nil {
 		return nil, toStatus(err)
 	}
@@ -45,7 +46,7 @@ func (s *Server) Open(ctx context.Context, request *pb.OpenRequest) (*pb.OpenRes
 // checkProtocol refuses trainers of a revision that is served no more.
 func (s *Server) checkProtocol(r *pb.OpenRequest) error {
 	if o, spoken := &s.options, max(r.GetProtocol(), 1); spoken < o.OldestProtocol {
-		return &VersionError{Spoken: spoken, Trainer: brief(r.GetTrainer().GetBuild()), Oldest: o.OldestProtocol, Build: o.Build}
+		return &VersionError{Spoken: spoken, Trainer: filename.Brief(r.GetTrainer().GetBuild()), Oldest: o.OldestProtocol, Build: o.Build}
 	}
 	return nil
 }
@@ -86,7 +87,7 @@ func (s *Server) Replay(ctx context.Context, request *pb.ReplayRequest) (*pb.Rep
 		return nil, toStatus(err)
 	}
 	defer j.Close()
-	j.stake = s.shares.enter(runKey{identity: callerOf(ctx).name(), plan: j.maker.Plan().Hash()})
+	j.stake = s.shares.enter(runKey{identity: CallerOf(ctx).Name(), plan: j.maker.Plan().Hash()})
 	r, err := s.replay(ctx, j, request)
 	return r, toStatus(err)
 }

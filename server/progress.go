@@ -25,7 +25,7 @@ func (s *Server) Progress(ctx context.Context, request *pb.ProgressRequest) (*pb
 
 // progress are the scans that a plan waits for, of folders that the caller may read.
 func (s *Server) progress(ctx context.Context, text string) ([]*pb.Scan, error) {
-	if _, err := s.admitted(ctx); err != nil {
+	if _, err := s.guard.RequireCaller(ctx); err != nil {
 		return nil, err
 	}
 	plan, err := pipeline.ParsePlan([]byte(text))
@@ -50,9 +50,9 @@ func (s *Server) progress(ctx context.Context, text string) ([]*pb.Scan, error) 
 // waitsFor tells which folders' scans a source may wait for.
 func (s *Server) waitsFor(ctx context.Context, source pipeline.Source) (func(Folder) bool, error) {
 	if source.Root == "" && (source.Path == "" || !s.options.AnyPath) {
-		return s.below(ctx, callerOf(ctx).roots(s.rootNames())), nil // found by its fingerprint
+		return s.below(ctx, CallerOf(ctx).AllowedRoots(s.rootNames())), nil // found by its fingerprint
 	}
-	if err := callerOf(ctx).checkRoot(source.Root, s.rootNames()); err != nil {
+	if err := CallerOf(ctx).CheckRoot(source.Root, s.rootNames()); err != nil {
 		return nil, err
 	}
 	folder, err := s.folder(ctx, source)

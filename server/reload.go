@@ -9,54 +9,54 @@ import (
 	"time"
 )
 
-// reloaded is a value made of files. It is made again when one of them has changed. Where that fails, the last good one stays, and it is tried again
+// reloadedFiles is a value made of files. It is made again when one of them has changed. Where that fails, the last good one stays, and it is tried again
 // every second, for what is in the way (rights, handles, a disk) may go without a trace on the files; the log says so once per error.
-type reloaded[T any] struct {
+type reloadedFiles[T any] struct {
 	files []string
 	parse func() (T, error)
 	log   *slog.Logger
 
 	mu    sync.Mutex
 	value T
-	seen  []version
+	seen  []fileVersion
 	tried time.Time
 	err   error // of the latest try; nil: value is what the files hold
 }
 
 const tryAgain = time.Second
 
-// version is what tells one state of a file from another. A file that is not there has the zero one.
-type version struct {
+// fileVersion is what tells one state of a file from another. A file that is not there has the zero one.
+type fileVersion struct {
 	size     int64
 	modified time.Time
 	info     os.FileInfo
 }
 
-func (v version) isStill(w version) bool {
+func (v fileVersion) isStill(w fileVersion) bool {
 	same := v.info == nil && w.info == nil || v.info != nil && w.info != nil && os.SameFile(v.info, w.info)
 	return same && v.size == w.size && v.modified.Equal(w.modified)
 }
 
-// reload makes the value for the first time.
-func reload[T any](log *slog.Logger, parse func() (T, error), files ...string) (*reloaded[T], error) {
-	r := &reloaded[T]{parse: parse, log: log}
+// openReloaded makes the value for the first time.
+func openReloaded[T any](log *slog.Logger, parse func() (T, error), files ...string) (*reloadedFiles[T], error) {
+	r := &reloadedFiles[T]{parse: parse, log: log}
 	for _, file := range files {
 		if file != "" {
 			r.files = append(r.files, file)
 		}
 	}
-	r.seen = r.look()
+	r.seen = r.statFiles()
 	var err error
 	r.value, err = parse()
 	return r, err
 }
 
-// get returns the value of the files as they are.
-func (r *reloaded[T]) get() T {
+// currentValue returns the value of the files as they are.
+func (r *reloadedFiles[T]) currentValue() T {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	now := r.look()
-	if slices.EqualFunc(now, r.seen, version.isStill) && (r.err == nil || time.Since(r.tried) < tryAgain) {
+	now := r.statFiles()
+	if slices.EqualFunc(now, r.seen, fileVersion.isStill) && (r.err == nil || time.Since(r.tried) < tryAgain) {
 		return r.value
 	}
 	before := r.err
@@ -71,11 +71,11 @@ func (r *reloaded[T]) get() T {
 	return r.value
 }
 
-func (r *reloaded[T]) look() []version {
-	all := make([]version, len(r.files))
+func (r *reloadedFiles[T]) statFiles() []fileVersion {
+	all := make([]fileVersion, len(r.files))
 	for i, file := range r.files {
 		if info, err := os.Stat(file); err == nil {
-			all[i] = version{info.Size(), info.ModTime(), info}
+			all[i] = fileVersion{info.Size(), info.ModTime(), info}
 		}
 	}
 	return all

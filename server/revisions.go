@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/feedwater-io/feedwater/filename"
 	"github.com/feedwater-io/feedwater/pipeline"
 	"github.com/feedwater-io/feedwater/pipeline/revision"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
@@ -73,8 +74,8 @@ func (s *Server) checkRevisions(plan *pipeline.Plan, pinned *pb.Revisions) error
 	}
 	unit := slices.Min(units)
 	return &RevisionError{
-		Unit: brief(unit), Pinned: others[unit], Found: own[unit],
-		PinnedBuild: brief(pinned.GetBuild()), Build: s.options.Build,
+		Unit: filename.Brief(unit), Pinned: others[unit], Found: own[unit],
+		PinnedBuild: filename.Brief(pinned.GetBuild()), Build: s.options.Build,
 	}
 }
 
@@ -86,7 +87,7 @@ func (j *Job) explain(err error) error {
 	}
 	return &RevisionError{
 		Key: other.Key, Index: other.Index, Unit: other.Unit, Pinned: other.Pinned, Found: other.Found,
-		PinnedBuild: brief(j.revisions.GetBuild()), Build: j.build,
+		PinnedBuild: filename.Brief(j.revisions.GetBuild()), Build: j.build,
 	}
 }
 
@@ -124,7 +125,7 @@ func (b *stakes) compare(k runKey, t *pb.Trainer) error {
 	}
 	unit := slices.Min(units)
 	return &RevisionError{
-		Trainer: true, Unit: brief(unit), Pinned: theirs[unit], Found: ours[unit],
-		PinnedBuild: brief(a.trainer.GetBuild()), Build: brief(t.GetBuild()),
+		Trainer: true, Unit: filename.Brief(unit), Pinned: theirs[unit], Found: ours[unit],
+		PinnedBuild: filename.Brief(a.trainer.GetBuild()), Build: filename.Brief(t.GetBuild()),
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/feedwater-io/feedwater/filename"
 	"github.com/feedwater-io/feedwater/pipeline"
 	"github.com/feedwater-io/feedwater/pipeline/dataset"
 )
@@ -66,7 +67,7 @@ func (s *Server) snapshot(ctx context.Context, source pipeline.Source, again boo
 	if source.Root == "" && (source.Path == "" || !s.options.AnyPath) {
 		return s.byFingerprint(ctx, source.Fingerprint)
 	}
-	if err := callerOf(ctx).checkRoot(source.Root, s.rootNames()); err != nil {
+	if err := CallerOf(ctx).CheckRoot(source.Root, s.rootNames()); err != nil {
 		return nil, err
 	}
 	folder, err := s.folder(ctx, source)
@@ -104,10 +105,10 @@ func (s *Server) folder(ctx context.Context, source pipeline.Source) (Folder, er
 		return Folder{Path: filepath.Clean(wanted)}, nil
 	}
 	if !isNamed(s.options.Roots, source.Root) {
-		return Folder{}, &RootError{Root: brief(source.Root), Have: s.rootNames()}
+		return Folder{}, &RootError{Root: filename.Brief(source.Root), Have: s.rootNames()}
 	}
 	if len(wanted) > maxPathBytes {
-		return Folder{}, &PathError{source.Root, brief(wanted), "is too long"}
+		return Folder{}, &PathError{source.Root, filename.Brief(wanted), "is too long"}
 	}
 	path := filepath.FromSlash(wanted)
 	if path != "" && !filepath.IsLocal(path) {
@@ -136,7 +137,7 @@ const maxPathBytes = 4095
 
 // byFingerprint finds data that is open, or that is a root as a whole, among what the caller may read.
 func (s *Server) byFingerprint(ctx context.Context, fingerprint string) (*snapshot, error) {
-	names := callerOf(ctx).roots(s.rootNames())
+	names := CallerOf(ctx).AllowedRoots(s.rootNames())
 	if fingerprint == "" {
 		return nil, &RootError{Have: names}
 	}

@@ -126,7 +126,7 @@ func (t *stream) sendBatch(w *want, tick <-chan time.Time) error {
 			head.Header = w.made.Header
 		}
 		end := min(offset+t.pieceBytes-batchmem.FrontBytes(head, t.pieceBytes), size)
-		if err := t.pause(t.account.afford(end-offset), tick); err != nil {
+		if err := t.pause(t.account.ReserveBytes(end-offset), tick); err != nil {
 			return err
 		}
 		if end == size {

@@ -11,6 +11,8 @@ import (
 	"context"
 	"crypto/tls"
 	"log/slog"
+	"net"
+	"net/http"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -18,6 +20,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/tap"
 
 	"github.com/feedwater-io/feedwater/pipeline/storage"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
@@ -116,18 +119,6 @@ func (o Options) withDefaults() Options {
 	if o.Replays <= 0 {
 		o.Replays = 4
 	}
-	if o.HostConnections <= 0 {
-		o.HostConnections = standardHostConnections
-	}
-	if o.HostShare <= 0 {
-		o.HostShare = 0.05
-	}
-	if o.Connections <= 0 {
-		o.Connections = 4096
-	}
-	if o.HelloTimeout <= 0 {
-		o.HelloTimeout = 20 * time.Second
-	}
 	if o.OnDrain == nil {
 		o.OnDrain = func() {}
 	}
@@ -144,27 +135,26 @@ func (o Options) withDefaults() Options {
 // feedwater.proto work without a wire too.
 type Server struct {
 	pb.UnimplementedFeedServer
-	options  Options
-	engine   Engine
-	library  *library
-	memory   *batchmem.Memory
-	metrics  *metrics
-	closing  chan struct{} // closed by Close
-	drained  chan struct{} // closed by Drain
-	replays  chan struct{} // holds one element per Replay that is being answered
-	running  sync.WaitGroup
-	garbage  batchmem.Collector
-	accounts accounts
-	places   *places
-	audit    *audit
-	book     pulse.Book
-	shares   stakes
-	flights  *flights
-	wanted   wanted
-	load     load
-	misread  *sparse // what it could not read
-	roots    *storage.Roots
-	source   *watch.Source
+	options Options
+	engine  Engine
+	library *library
+	memory  *batchmem.Memory
+	metrics *metrics
+	closing chan struct{} // closed by Close
+	drained chan struct{} // closed by Drain
+	replays chan struct{} // holds one element per Replay that is being answered
+	running sync.WaitGroup
+	garbage batchmem.Collector
+	guard   *Guard
+	audit   *audit
+	book    pulse.Book
+	shares  stakes
+	flights *flights
+	wanted  wanted
+	load    load
+	misread *SampledLog // what it could not read
+	roots   *storage.Roots
+	source  *watch.Source
 
 	watchers atomic.Int64
 	watching sync.WaitGroup // what answers them
@@ -184,14 +174,17 @@ func New(o Options) *Server {
 	}
 	s.roots = rootsOf(&s.options)
 	s.flights = newFlights(o.ShareBytes)
-	s.shares.weight = s.options.Access.weight
+	s.shares.weight = s.options.Access.WeightOf
 	s.source = newSource(s)
 	s.metrics = newMetrics(s)
-	s.misread = newSparse(o.Log)
+	s.misread = NewSampledLog(o.Log)
 	s.library.scans = s.metrics.scanned
-	s.places = newPlaces(&s.options, newStrangers(s.metrics.handshakes, s.metrics.unplaced, s.options.Log))
-	s.accounts.all = map[string]*account{}
 	s.audit = newAudit(o.Audit, s.metrics)
+	s.guard = NewGuard(GuardOptions{
+		Access: o.Access, TLS: o.TLS, HostConnections: o.HostConnections, Connections: o.Connections, HostShare: o.HostShare,
+		HelloTimeout: o.HelloTimeout, Memory: s.memory, OnRefusal: s.audit.refused,
+		FailedHandshakes: s.metrics.handshakes, RefusedConnections: s.metrics.unplaced, Log: o.Log,
+	})
 	return s
 }
 
@@ -205,9 +198,6 @@ const (
 	maxRPCs      = 256       // at once on one connection
 	maxHandshake = 20 * time.Second
 	maxIdle      = 5 * time.Minute // of a connection without calls
-	pingTimeout  = time.Minute     // until a peer that answers no ping, or acknowledges nothing, is gone
-
-	standardHostConnections = 256
 )
 
 // GRPCOptions are the options that a gRPC server of nodes has to be made with. Nothing here ends long streams: no maximum age of
@@ -220,16 +210,28 @@ func (s *Server) GRPCOptions() []grpc.ServerOption {
 		grpc.MaxHeaderListSize(maxHeaders),
 		grpc.MaxConcurrentStreams(maxRPCs),
 		grpc.ConnectionTimeout(maxHandshake),
-		grpc.Creds(s.credentials()),
-		grpc.InTapHandle(s.door),
-		grpc.ChainUnaryInterceptor(unary),
-		grpc.ChainStreamInterceptor(streaming),
+		grpc.Creds(s.guard.Credentials()),
+		grpc.InTapHandle(s.authorize),
+		grpc.ChainUnaryInterceptor(InterceptUnary),
+		grpc.ChainStreamInterceptor(InterceptStream),
 		// Trainers ping every 10 s, also between epochs. Half of that keeps a ping that was held up from being a strike.
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
 		// A trainer written in Python may not answer while it holds the interpreter's lock.
-		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 30 * time.Second, Timeout: pingTimeout, MaxConnectionIdle: maxIdle}),
+		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 30 * time.Second, Timeout: PingTimeout, MaxConnectionIdle: maxIdle}),
 	}
 }
+
+// authorize is called for each call when its headers have come. It must not wait.
+func (s *Server) authorize(ctx context.Context, info *tap.Info) (context.Context, error) {
+	ctx, err := s.guard.Authorize(ctx, info)
+	return ctx, toStatus(err)
+}
+
+// Listener is l for a gRPC server of nodes: a flood of connections to it costs less than one to l itself.
+func (s *Server) Listener(l net.Listener) net.Listener { return s.guard.LimitListener(l) }
+
+// Watchers is h for those alone who may call Watch; others are answered 401, 403 or 429. See Guard.ServeWatchers.
+func (s *Server) Watchers(h http.Handler) http.Handler { return s.guard.ServeWatchers(h) }
 
 // gathers is how many bytes gRPC gathers before it writes. Plaintext connections gather themselves.
 func (s *Server) gathers() int {

@@ -4,16 +4,16 @@ import (
 	"net"
 	"testing"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sys/unix"
 
 	"github.com/feedwater-io/feedwater/server"
-	"github.com/feedwater-io/feedwater/server/servertest"
 )
 
 // The kernel ends a connection that came through the node's gate when its peer acknowledges nothing for a minute.
 func TestKernelEndsSilentConnections(t *testing.T) {
-	s := server.New(server.Options{Engine: &servertest.Engine{}})
-	defer s.Close()
+	count := prometheus.NewCounter(prometheus.CounterOpts{Name: "ended"})
+	g := server.NewGuard(server.GuardOptions{FailedHandshakes: count, RefusedConnections: count})
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -24,7 +24,7 @@ func TestKernelEndsSilentConnections(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer peer.Close()
-	c, raw, err := s.Handshake(s.Listener(l))
+	c, raw, err := g.Handshake(g.LimitListener(l))
 	if err != nil {
 		t.Fatal(err)
 	}

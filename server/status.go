@@ -52,15 +52,6 @@ func (e *VersionError) Error() string {
 		trainer, e.Spoken, e.Build, e.Oldest)
 }
 
-// BusyError says that a node has no room now.
-type BusyError struct {
-	Message string
-	// RetryAfter; 0: never, the batch is too large for this node.
-	RetryAfter time.Duration
-}
-
-func (e *BusyError) Error() string { return e.Message }
-
 // ProtocolError says how a trainer broke the rules of feedwater.proto.
 type ProtocolError struct{ Message string }
 
@@ -123,7 +114,7 @@ func judge(err error) verdict {
 	case errors.As(err, &read):
 		return verdict{code: codes.Unavailable, reason: pb.Reason_REASON_READ}
 	case errors.As(err, &room):
-		return verdict{code: codes.ResourceExhausted, reason: pb.Reason_REASON_BUSY, retry: retryBusy}
+		return verdict{code: codes.ResourceExhausted, reason: pb.Reason_REASON_BUSY, retry: RetryBusy}
 	case errors.As(err, &root):
 		return verdict{code: codes.NotFound, reason: pb.Reason_REASON_ROOT, metadata: map[string]string{"roots": strings.Join(root.Have, ",")}}
 	case errors.As(err, &path):
@@ -232,9 +223,6 @@ func toFailure(err error) *pb.Failure {
 
 // retryHung is when a trainer may ask a node again whose storage of the data does not answer.
 const retryHung = 2 * time.Second
-
-// retryBusy is when a trainer may ask a busy node again.
-const retryBusy = 200 * time.Millisecond
 
 // told is text of an error, which may repeat what a trainer sent: no longer than a header should be.
 func told(s string) string {

@@ -36,7 +36,7 @@ func TestErrors(t *testing.T) {
 		{&pipeline.ReadError{Key: "a", Cause: &fs.PathError{Op: "open", Path: "a", Err: errors.New("input/output error")}}, codes.Unavailable, pb.Reason_REASON_READ, "", nil, 0},
 		{&pipeline.ReadError{Key: "a", Cause: &dataset.TooLargeError{Path: "a"}}, codes.Unavailable, pb.Reason_REASON_READ, "", nil, 0},
 		{&pipeline.ReadError{Key: "a", Cause: &dataset.ChangedError{Path: "a", What: "is gone"}}, codes.FailedPrecondition, pb.Reason_REASON_DATA_CHANGED, "", nil, 0},
-		{&pipeline.RoomError{Bytes: 5}, codes.ResourceExhausted, pb.Reason_REASON_BUSY, "", nil, retryBusy},
+		{&pipeline.RoomError{Bytes: 5}, codes.ResourceExhausted, pb.Reason_REASON_BUSY, "", nil, RetryBusy},
 		{pipeline.ErrCancelled, codes.Canceled, pb.Reason_REASON_CANCELLED, "", nil, 0},
 		{pipeline.ErrClosed, codes.Unavailable, pb.Reason_REASON_DRAINING, "", nil, 0},
 		{dataset.ErrClosed, codes.Unavailable, pb.Reason_REASON_DRAINING, "", nil, 0},

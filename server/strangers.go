@@ -8,26 +8,26 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// strangers keeps the books on connections that ended before their first call: who connects is told too little to find out why.
-type strangers struct {
+// handshakeLog keeps the books on connections that ended before their first call: who connects is told too little to find out why.
+type handshakeLog struct {
 	handshakes, refusals prometheus.Counter
-	failures, full       *sparse
+	failures, full       *SampledLog
 }
 
-func newStrangers(handshakes, refusals prometheus.Counter, log *slog.Logger) *strangers {
-	return &strangers{handshakes, refusals, newSparse(log), newSparse(log)}
+func newHandshakeLog(handshakes, refusals prometheus.Counter, log *slog.Logger) *handshakeLog {
+	return &handshakeLog{handshakes, refusals, NewSampledLog(log), NewSampledLog(log)}
 }
 
-// failed counts a handshake, and logs it unless there are many. Who says nothing at all, as a probe of the port does, is only counted.
-func (s *strangers) failed(host string, err error) {
+// logFailure counts a handshake, and logs it unless there are many. Who says nothing at all, as a probe of the port does, is only counted.
+func (s *handshakeLog) logFailure(host string, err error) {
 	s.handshakes.Inc()
 	if !errors.Is(err, io.EOF) {
-		s.failures.warn("a handshake failed", "host", host, "err", err)
+		s.failures.Warn("a handshake failed", "host", host, "err", err)
 	}
 }
 
-// refused counts a connection for which there was no place, and logs it unless there are many.
-func (s *strangers) refused(host string, err error) {
+// logRefusal counts a connection for which there was no place, and logs it unless there are many.
+func (s *handshakeLog) logRefusal(host string, err error) {
 	s.refusals.Inc()
-	s.full.warn("a connection was refused", "host", host, "err", err)
+	s.full.Warn("a connection was refused", "host", host, "err", err)
 }

@@ -3,13 +3,11 @@ package server_test
 import (
 	"bytes"
 	"crypto/tls"
-	"errors"
 	"log/slog"
 	"net"
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/feedwater-io/feedwater/server"
@@ -65,20 +63,4 @@ func TestFailedHandshakes(t *testing.T) {
 	if !strings.Contains(text, "host=127.0.0.1") || !strings.Contains(text, "client didn't provide a certificate") {
 		t.Errorf("the log does not say why:\n%s", text)
 	}
-}
-
-// A flood of handshakes is no flood in the log.
-func TestManyFailedHandshakes(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		log := &lines{}
-		failed := server.FailedHandshakes(slog.New(slog.NewTextHandler(log, nil)))
-		for range 100 {
-			failed("host", errors.New("no certificate"))
-		}
-		time.Sleep(time.Second)
-		failed("host", errors.New("no certificate"))
-		if text := log.String(); strings.Count(text, "a handshake failed") != 21 || !strings.Contains(text, "unsaid=80") {
-			t.Errorf("after 101 at once:\n%s", text)
-		}
-	})
 }

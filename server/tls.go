@@ -21,13 +21,13 @@ type TLSFiles struct {
 // node runs: connections go on with what they began with, new ones get the new files. Files that do not belong together change
 // nothing, and log says so.
 func (f TLSFiles) Config(log *slog.Logger) (*tls.Config, error) {
-	current, err := reload(log, f.load, f.Cert, f.Key, f.ClientCA)
+	current, err := openReloaded(log, f.load, f.Cert, f.Key, f.ClientCA)
 	if err != nil {
 		return nil, err
 	}
 	return &tls.Config{
 		MinVersion:         tls.VersionTLS13,
-		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return current.get(), nil },
+		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return current.currentValue(), nil },
 	}, nil
 }
 
@@ -69,8 +69,8 @@ func readPool(path string) (*x509.CertPool, error) {
 	return pool, nil
 }
 
-// nameOf is the identity of a client certificate: its first URI (as SPIFFE writes one), else its common name, else its first DNS name.
-func nameOf(c *x509.Certificate) string {
+// identityOf is the identity of a client certificate: its first URI (as SPIFFE writes one), else its common name, else its first DNS name.
+func identityOf(c *x509.Certificate) string {
 	switch {
 	case len(c.URIs) > 0:
 		return c.URIs[0].String()

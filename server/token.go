@@ -11,10 +11,10 @@ import (
 )
 
 // Tokens are the bearer tokens that a node takes, by what they stand for. They come from a file that is looked at again for each call.
-type Tokens struct{ current *reloaded[[]token] }
+type Tokens struct{ current *reloadedFiles[[]tokenDigest] }
 
-// token keeps a digest, so that all comparisons are of one length, and no copy of the secret.
-type token struct {
+// tokenDigest keeps a digest, so that all comparisons are of one length, and no copy of the secret.
+type tokenDigest struct {
 	identity string
 	sum      [sha256.Size]byte
 }
@@ -25,7 +25,7 @@ const minTokenBytes = 16
 // ReadTokens reads a file of lines "IDENTITY TOKEN"; empty lines and those that begin with # count nothing. An identity may have
 // several tokens, so that one can be replaced without a gap.
 func ReadTokens(path string, log *slog.Logger) (*Tokens, error) {
-	current, err := reload(log, func() ([]token, error) {
+	current, err := openReloaded(log, func() ([]tokenDigest, error) {
 		text, err := readSecret(path)
 		if err != nil {
 			return nil, err
@@ -38,12 +38,12 @@ func ReadTokens(path string, log *slog.Logger) (*Tokens, error) {
 	return &Tokens{current}, nil
 }
 
-// Look reads the file again if it has changed, as Identity does.
-func (t *Tokens) Look() { t.current.get() }
+// Refresh reads the file again if it has changed, as Identity does.
+func (t *Tokens) Refresh() { t.current.currentValue() }
 
 // parseTokens reads a file's lines. Its errors never hold a token.
-func parseTokens(path string, text []byte) ([]token, error) {
-	var all []token
+func parseTokens(path string, text []byte) ([]tokenDigest, error) {
+	var all []tokenDigest
 	lines := bufio.NewScanner(bytes.NewReader(text))
 	lines.Buffer(nil, maxSecretBytes)
 	for n := 1; lines.Scan(); n++ {
@@ -56,7 +56,7 @@ func parseTokens(path string, text []byte) ([]token, error) {
 		case len(words[1]) < minTokenBytes:
 			return nil, fmt.Errorf("%s: line %d: the token has %d characters; it needs %d or more, like those of `openssl rand -hex 32`", path, n, len(words[1]), minTokenBytes)
 		}
-		t := token{words[0], sha256.Sum256([]byte(words[1]))}
+		t := tokenDigest{words[0], sha256.Sum256([]byte(words[1]))}
 		for _, other := range all {
 			if other.sum == t.sum && other.identity != t.identity {
 				return nil, fmt.Errorf("%s: line %d: %s and %s have the same token", path, n, other.identity, t.identity)
@@ -76,7 +76,7 @@ func parseTokens(path string, text []byte) ([]token, error) {
 // Identity is who a token stands for. How long it takes does not depend on how much of a token is right, nor on which one it is.
 func (t *Tokens) Identity(secret string) (identity string, ok bool) {
 	sum := sha256.Sum256([]byte(secret))
-	for _, known := range t.current.get() {
+	for _, known := range t.current.currentValue() {
 		if subtle.ConstantTimeCompare(sum[:], known.sum[:]) == 1 {
 			identity, ok = known.identity, true
 		}

@@ -13,26 +13,23 @@ import (
 	"github.com/feedwater-io/feedwater/watch"
 )
 
-// maxWatchers bounds how many Watch calls are answered at once, maxAccountWatchers those of one account.
-const (
-	maxWatchers        = 64
-	maxAccountWatchers = 16
-)
+// maxWatchers bounds how many Watch calls are answered at once.
+const maxWatchers = 64
 
 // Watch implements the service Feed. It ends when the node has drained, and when the watcher takes no data for StallTimeout.
 func (s *Server) Watch(r *pb.WatchRequest, rpc grpc.ServerStreamingServer[pb.WatchResponse]) error {
-	c, err := s.admitted(rpc.Context())
+	c, err := s.guard.RequireCaller(rpc.Context())
 	if err == nil {
-		err = s.mayWatch(c)
+		err = s.guard.CheckWatch(c)
 	}
 	if err != nil {
 		return toStatus(err)
 	}
-	account := c.of()
-	if !account.watch() {
-		return status.Errorf(codes.ResourceExhausted, "%d watchers of yours are here already", maxAccountWatchers)
+	account := c.Account()
+	if !account.AddWatcher() {
+		return status.Errorf(codes.ResourceExhausted, "%d watchers of yours are here already", MaxAccountWatchers)
 	}
-	defer account.unwatch()
+	defer account.RemoveWatcher()
 	if s.watchers.Add(1) > maxWatchers {
 		s.watchers.Add(-1)
 		return status.Errorf(codes.ResourceExhausted, "%d watchers are here already", maxWatchers)
@@ -58,18 +55,6 @@ func (s *Server) tell(r *pb.WatchRequest, rpc grpc.ServerStreamingServer[pb.Watc
 		s.metrics.stalled.Inc()
 		return &StalledError{After: limit}
 	}
-}
-
-// mayWatch refuses identities whose rule does not let them see everybody's jobs.
-func (s *Server) mayWatch(c *caller) error {
-	if c == nil || len(s.options.Access.Rules) == 0 {
-		return nil
-	}
-	r, err := s.options.Access.rule(c.identity)
-	if err == nil && !r.Watch {
-		err = &AccessError{c.identity, "may not watch this node, whose answer tells of all jobs: its rule needs watch"}
-	}
-	return err
 }
 
 // Source is what there is to watch of this node.

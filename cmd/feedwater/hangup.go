@@ -32,6 +32,6 @@ func (s *security) look() {
 		_, _ = s.tls.GetConfigForClient(&tls.ClientHelloInfo{}) // has no errors of its own
 	}
 	if s.access.Tokens != nil {
-		s.access.Tokens.Look()
+		s.access.Tokens.Refresh()
 	}
 }

@@ -59,7 +59,7 @@ func serveWeb(ctx context.Context, p webPort, log *slog.Logger) (stop func(), er
 // newHTTP bounds what a client may take, and logs what goes wrong, but not all of very much: whoever reaches a port could fill the disk.
 func newHTTP(handler http.Handler, log *slog.Logger) *http.Server {
 	return &http.Server{
-		Handler: handler, MaxHeaderBytes: 16 << 10, ErrorLog: server.SparseLog(log),
+		Handler: handler, MaxHeaderBytes: 16 << 10, ErrorLog: server.StandardLog(log),
 		ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: time.Minute, IdleTimeout: 2 * time.Minute,
 	}
 }
