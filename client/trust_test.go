@@ -15,11 +15,12 @@ import (
 	"github.com/feedwater-io/feedwater/client"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 	"github.com/feedwater-io/feedwater/server"
+	"github.com/feedwater-io/feedwater/server/admission"
 	"github.com/feedwater-io/feedwater/server/servertest"
 )
 
 // secured starts a node with TLS at a port of this machine.
-func secured(t *testing.T, files *server.TLSFiles, access server.Access) (addr string) {
+func secured(t *testing.T, files *admission.TLSFiles, access admission.Access) (addr string) {
 	t.Helper()
 	o := server.Options{Engine: &servertest.Engine{}, Roots: map[string]string{"photos": t.TempDir()}, Access: access}
 	if files != nil {
@@ -67,7 +68,7 @@ func TestTrust(t *testing.T) {
 	if err := os.WriteFile(tokens, []byte("# a comment\nteam-a "+secret+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	known, err := server.ReadTokens(tokens, slog.New(slog.DiscardHandler))
+	known, err := admission.ReadTokens(tokens, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,40 +76,40 @@ func TestTrust(t *testing.T) {
 	if err := os.WriteFile(wrong, []byte("nonsense-nonsense-nonsense"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	node := func(p servertest.Pair, ca string) *server.TLSFiles {
-		return &server.TLSFiles{Cert: p.Cert, Key: p.Key, ClientCA: ca}
+	node := func(p servertest.Pair, ca string) *admission.TLSFiles {
+		return &admission.TLSFiles{Cert: p.Cert, Key: p.Key, ClientCA: ca}
 	}
-	certified := server.Access{Certificates: true}
+	certified := admission.Access{Certificates: true}
 	trusting := &client.TLSFiles{CA: ca.File}
 	showing := func(p servertest.Pair) *client.TLSFiles {
 		return &client.TLSFiles{CA: ca.File, Cert: p.Cert, Key: p.Key}
 	}
 	for name, c := range map[string]struct {
-		node   *server.TLSFiles
-		access server.Access
+		node   *admission.TLSFiles
+		access admission.Access
 		dial   client.DialOptions
 		says   string // empty: it works
 	}{
-		"TLS":                          {node(good, ""), server.Access{}, client.DialOptions{Files: trusting}, ""},
+		"TLS":                          {node(good, ""), admission.Access{}, client.DialOptions{Files: trusting}, ""},
 		"both certificates":            {node(good, ca.File), certified, client.DialOptions{Files: showing(mine)}, ""},
-		"token":                        {node(good, ""), server.Access{Tokens: known}, client.DialOptions{Files: trusting, TokenFile: tokens}, ""},
-		"token within the machine":     {nil, server.Access{Tokens: known}, client.DialOptions{TokenFile: tokens}, ""},
-		"name given":                   {node(other, ""), server.Access{}, client.DialOptions{Files: &client.TLSFiles{CA: ca.File, ServerName: "cpu-1.example"}}, ""},
-		"node expired":                 {node(old, ""), server.Access{}, client.DialOptions{Files: trusting}, "the node's certificate is out of date"},
-		"foreign node":                 {node(good, ""), server.Access{}, client.DialOptions{Files: &client.TLSFiles{CA: foreign.File}}, "by a CA that is not trusted here: pass tls="},
-		"unknown to the system":        {node(good, ""), server.Access{}, client.DialOptions{Files: &client.TLSFiles{}}, "by a CA that is not trusted here"},
-		"wrong name":                   {node(other, ""), server.Access{}, client.DialOptions{Files: trusting}, "dial the node by a name in its certificate"},
-		"plaintext to TLS":             {node(good, ""), server.Access{}, client.DialOptions{}, "if it serves TLS, pass tls="},
-		"TLS to plaintext":             {nil, server.Access{}, client.DialOptions{Files: trusting}, "the node does not speak TLS"},
+		"token":                        {node(good, ""), admission.Access{Tokens: known}, client.DialOptions{Files: trusting, TokenFile: tokens}, ""},
+		"token within the machine":     {nil, admission.Access{Tokens: known}, client.DialOptions{TokenFile: tokens}, ""},
+		"name given":                   {node(other, ""), admission.Access{}, client.DialOptions{Files: &client.TLSFiles{CA: ca.File, ServerName: "cpu-1.example"}}, ""},
+		"node expired":                 {node(old, ""), admission.Access{}, client.DialOptions{Files: trusting}, "the node's certificate is out of date"},
+		"foreign node":                 {node(good, ""), admission.Access{}, client.DialOptions{Files: &client.TLSFiles{CA: foreign.File}}, "by a CA that is not trusted here: pass tls="},
+		"unknown to the system":        {node(good, ""), admission.Access{}, client.DialOptions{Files: &client.TLSFiles{}}, "by a CA that is not trusted here"},
+		"wrong name":                   {node(other, ""), admission.Access{}, client.DialOptions{Files: trusting}, "dial the node by a name in its certificate"},
+		"plaintext to TLS":             {node(good, ""), admission.Access{}, client.DialOptions{}, "if it serves TLS, pass tls="},
+		"TLS to plaintext":             {nil, admission.Access{}, client.DialOptions{Files: trusting}, "the node does not speak TLS"},
 		"no client certificate":        {node(good, ca.File), certified, client.DialOptions{Files: trusting}, "the node wants a client certificate"},
 		"expired client certificate":   {node(good, ca.File), certified, client.DialOptions{Files: showing(expired)}, "this client certificate has expired"},
 		"foreign client certificate":   {node(good, ca.File), certified, client.DialOptions{Files: showing(alien)}, "does not know the CA of this client certificate"},
-		"no token":                     {node(good, ""), server.Access{Tokens: known}, client.DialOptions{Files: trusting}, "wants a token, and there is none"},
-		"wrong token":                  {node(good, ""), server.Access{Tokens: known}, client.DialOptions{Files: trusting, TokenFile: wrong}, "does not know that token"},
-		"no token file":                {node(good, ""), server.Access{Tokens: known}, client.DialOptions{Files: trusting, TokenFile: wrong + ".none"}, "no such file"},
-		"no CA file":                   {node(good, ""), server.Access{}, client.DialOptions{Files: &client.TLSFiles{CA: wrong + ".none"}}, "no such file"},
-		"CA file without certificates": {node(good, ""), server.Access{}, client.DialOptions{Files: &client.TLSFiles{CA: wrong}}, "holds no certificate in PEM"},
-		"key without certificate":      {node(good, ""), server.Access{}, client.DialOptions{Files: &client.TLSFiles{CA: ca.File, Key: mine.Key}}, "client certificate"},
+		"no token":                     {node(good, ""), admission.Access{Tokens: known}, client.DialOptions{Files: trusting}, "wants a token, and there is none"},
+		"wrong token":                  {node(good, ""), admission.Access{Tokens: known}, client.DialOptions{Files: trusting, TokenFile: wrong}, "does not know that token"},
+		"no token file":                {node(good, ""), admission.Access{Tokens: known}, client.DialOptions{Files: trusting, TokenFile: wrong + ".none"}, "no such file"},
+		"no CA file":                   {node(good, ""), admission.Access{}, client.DialOptions{Files: &client.TLSFiles{CA: wrong + ".none"}}, "no such file"},
+		"CA file without certificates": {node(good, ""), admission.Access{}, client.DialOptions{Files: &client.TLSFiles{CA: wrong}}, "holds no certificate in PEM"},
+		"key without certificate":      {node(good, ""), admission.Access{}, client.DialOptions{Files: &client.TLSFiles{CA: ca.File, Key: mine.Key}}, "client certificate"},
 	} {
 		err := opened(t, secured(t, c.node, c.access), c.dial)
 		if c.says == "" && err != nil || c.says != "" && (err == nil || !strings.Contains(err.Error(), c.says)) {
@@ -131,7 +132,7 @@ func TestTrust(t *testing.T) {
 func TestClientCertificateIsReadAgain(t *testing.T) {
 	ca := servertest.NewAuthority(t, "ca")
 	node, mine := ca.Issue("node", time.Hour), ca.Issue("trainer", -time.Minute)
-	addr := secured(t, &server.TLSFiles{Cert: node.Cert, Key: node.Key, ClientCA: ca.File}, server.Access{Certificates: true})
+	addr := secured(t, &admission.TLSFiles{Cert: node.Cert, Key: node.Key, ClientCA: ca.File}, admission.Access{Certificates: true})
 	n, err := client.Dial(addr, client.DialOptions{Files: &client.TLSFiles{CA: ca.File, Cert: mine.Cert, Key: mine.Key}})
 	if err != nil {
 		t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 	"github.com/feedwater-io/feedwater/pipeline"
 	"github.com/feedwater-io/feedwater/pipeline/storage"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
+	"github.com/feedwater-io/feedwater/server/admission"
 	"github.com/feedwater-io/feedwater/server/batchmem"
 )
 
@@ -102,7 +103,7 @@ func (t *stream) admit(w *want, name pipeline.Name) error {
 		return errDraining
 	}
 	if len(t.wants) >= t.server.options.StreamWants {
-		return &BusyError{Message: fmt.Sprintf("the stream holds %d wants already", len(t.wants)), RetryAfter: RetryBusy}
+		return &admission.BusyError{Message: fmt.Sprintf("the stream holds %d wants already", len(t.wants)), RetryAfter: admission.RetryBusy}
 	}
 	if err := t.account.AddWant(); err != nil {
 		return err
@@ -110,7 +111,7 @@ func (t *stream) admit(w *want, name pipeline.Name) error {
 	s := t.quota.TakeSlot(bytes, 0)
 	if s == nil {
 		t.account.RemoveWant()
-		return &BusyError{Message: "the memory for batches, or one's share of it, is used up", RetryAfter: RetryBusy}
+		return &admission.BusyError{Message: "the memory for batches, or one's share of it, is used up", RetryAfter: admission.RetryBusy}
 	}
 	w.slots = []*batchmem.Slot{s}
 	t.wants[w.id] = w
@@ -129,7 +130,7 @@ func (t *stream) refuse(w *want, err error) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if len(t.answers) >= maxAnswers {
-		return &BusyError{Message: fmt.Sprintf("%d answers wait for the trainer", len(t.answers)), RetryAfter: RetryBusy}
+		return &admission.BusyError{Message: fmt.Sprintf("%d answers wait for the trainer", len(t.answers)), RetryAfter: admission.RetryBusy}
 	}
 	t.answer(w)
 	return nil
@@ -216,12 +217,12 @@ func (t *stream) check(m *Made) {
 	case errors.As(m.Err, &room) && !t.quota.Fits(2*room.Bytes): // it is there twice while its samples are put together
 		m.Failure = toFailure(tooLarge(room.Bytes, t.quota.Limit/2))
 	case m.Failure == nil && proto.Size(m.Header) > maxHeader:
-		m.Failure = toFailure(&BusyError{Message: "the description of the batch is too long for a message; want fewer samples"})
+		m.Failure = toFailure(&admission.BusyError{Message: "the description of the batch is too long for a message; want fewer samples"})
 	}
 }
 
 func tooLarge(bytes int, limit int64) error {
-	return &BusyError{Message: fmt.Sprintf("a batch of %d bytes; this node makes none over %d", bytes, limit)}
+	return &admission.BusyError{Message: fmt.Sprintf("a batch of %d bytes; this node makes none over %d", bytes, limit)}
 }
 
 // drop forgets a want that nobody waits for. mu is held, and the pipeline has given the want back.

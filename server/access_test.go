@@ -25,6 +25,7 @@ import (
 
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 	"github.com/feedwater-io/feedwater/server"
+	"github.com/feedwater-io/feedwater/server/admission"
 	"github.com/feedwater-io/feedwater/server/servertest"
 )
 
@@ -54,13 +55,13 @@ func guard(t testing.TB, e *servertest.Engine, o server.Options) *guarded {
 	g := &guarded{t: t, engine: e, ca: servertest.NewAuthority(t, "ca"), tokens: filepath.Join(t.TempDir(), "tokens")}
 	g.cert = g.ca.Issue("node", time.Hour)
 	g.write("# who and what\n\nteam-a " + secretA + "\nteam-a " + secretA2 + "\nteam-b\t" + secretB + "\n")
-	files := server.TLSFiles{Cert: g.cert.Cert, Key: g.cert.Key, ClientCA: g.ca.File, Optional: o.Access.Tokens == nil}
+	files := admission.TLSFiles{Cert: g.cert.Cert, Key: g.cert.Key, ClientCA: g.ca.File, Optional: o.Access.Tokens == nil}
 	config, err := files.Config(slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
 	o.TLS = config
-	if o.Access.Tokens, err = server.ReadTokens(g.tokens, slog.New(slog.DiscardHandler)); err != nil {
+	if o.Access.Tokens, err = admission.ReadTokens(g.tokens, slog.New(slog.DiscardHandler)); err != nil {
 		t.Fatal(err)
 	}
 	o.Access.Certificates = true
@@ -167,7 +168,7 @@ func (g *guarded) tryOpen(s shown, root string) error {
 }
 
 func TestWhoMayComeIn(t *testing.T) {
-	g := guard(t, &servertest.Engine{}, server.Options{Access: server.Access{Rules: map[string]server.Rule{
+	g := guard(t, &servertest.Engine{}, server.Options{Access: admission.Access{Rules: map[string]admission.Rule{
 		"team-a": {Roots: []string{"photos"}}, "trainer": {Roots: []string{"*"}}, "nothing": {},
 	}}})
 	foreign := servertest.NewAuthority(t, "foreign")
@@ -236,7 +237,7 @@ func TestWhoMayComeIn(t *testing.T) {
 
 // A plan without a root, by the fingerprint of data that somebody else may read, is no way round.
 func TestFingerprintIsNoWayRound(t *testing.T) {
-	g := guard(t, &servertest.Engine{}, server.Options{Access: server.Access{Rules: map[string]server.Rule{
+	g := guard(t, &servertest.Engine{}, server.Options{Access: admission.Access{Rules: map[string]admission.Rule{
 		"team-a": {Roots: []string{"photos"}}, "team-b": {Roots: []string{"empty"}},
 	}}, Roots: map[string]string{"photos": t.TempDir(), "empty": t.TempDir() + "/none"}})
 	a, b := shown{token: "Bearer " + secretA}, shown{token: "Bearer " + secretB}
@@ -285,12 +286,12 @@ func TestReadTokensRefuses(t *testing.T) {
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		_, err := server.ReadTokens(file, nil)
+		_, err := admission.ReadTokens(file, nil)
 		if err == nil || !strings.Contains(err.Error(), says) || strings.Contains(err.Error(), "short\n") || strings.Contains(err.Error(), secretA) {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
-	if _, err := server.ReadTokens(file+".none", nil); !errors.Is(err, os.ErrNotExist) {
+	if _, err := admission.ReadTokens(file+".none", nil); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("no file: %v", err)
 	}
 }
@@ -336,7 +337,7 @@ func TestCertificateSwapUnderLoad(t *testing.T) {
 
 func TestRulesBound(t *testing.T) {
 	hold := &servertest.Engine{Delay: hang}
-	g := guard(t, hold, server.Options{Access: server.Access{Rules: map[string]server.Rule{
+	g := guard(t, hold, server.Options{Access: admission.Access{Rules: map[string]admission.Rule{
 		"team-a": {Roots: []string{"photos"}, Streams: 2, Wants: 3, Bytes: 1 << 20},
 		"team-b": {Roots: []string{"photos"}, CallsPerSecond: 0.001},
 	}}})
@@ -397,7 +398,7 @@ func firstOf(err error) error {
 // An identity's budget of bytes holds over all its streams, and what the rate lets pass comes in pieces while the node says it lives.
 func TestBudgetOfBytes(t *testing.T) {
 	e := &servertest.Engine{Height: 64, Width: 64, Delay: hang}
-	g := guard(t, e, server.Options{Access: server.Access{Rules: map[string]server.Rule{
+	g := guard(t, e, server.Options{Access: admission.Access{Rules: map[string]admission.Rule{
 		"team-a": {Roots: []string{"photos"}, Bytes: 250 << 10},
 	}}})
 	a := shown{token: "Bearer " + secretA}
@@ -468,7 +469,7 @@ func TestAuditOfAJob(t *testing.T) {
 
 // What Watch tells is of all jobs, so it takes a rule that says so.
 func TestWhoMayWatch(t *testing.T) {
-	g := guard(t, &servertest.Engine{}, server.Options{Access: server.Access{Rules: map[string]server.Rule{
+	g := guard(t, &servertest.Engine{}, server.Options{Access: admission.Access{Rules: map[string]admission.Rule{
 		"team-a": {Roots: []string{"photos"}}, "team-b": {Watch: true},
 	}}})
 	for token, want := range map[string]codes.Code{secretA: codes.PermissionDenied, secretB: codes.OK, "": codes.Unauthenticated} {

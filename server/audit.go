@@ -10,6 +10,7 @@ import (
 
 	"github.com/feedwater-io/feedwater/filename"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
+	"github.com/feedwater-io/feedwater/server/admission"
 )
 
 // AuditLine is one line of a node's audit log, as JSON: a job, when its last stream here has ended, or a call that was turned away.
@@ -79,7 +80,7 @@ func newAudit(write func(AuditLine), m *metrics) *audit {
 func (a *audit) begin(ctx context.Context, job string, j *Job) *record {
 	plan := j.maker.Plan()
 	line := AuditLine{Event: "job", Job: job, Root: plan.Source.Root, Path: plan.Source.Path, Fingerprint: plan.Source.Fingerprint, Plan: plan.Hash()}
-	if c := CallerOf(ctx); c != nil {
+	if c := admission.CallerOf(ctx); c != nil {
 		line.Identity, line.Host = c.Identity, c.Host
 	}
 	key := auditKey{line.Identity, job, line.Plan}
@@ -132,7 +133,7 @@ func (r *record) close() {
 }
 
 // refused tells of a call that was turned away, but not of each in a flood of them.
-func (a *audit) refused(c *Caller, method string, err error) {
+func (a *audit) refused(c *admission.Caller, method string, err error) {
 	v := judge(err)
 	a.metrics.refused.WithLabelValues(v.code.String()).Inc()
 	a.mu.Lock()

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/grpc/tap"
 
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
+	"github.com/feedwater-io/feedwater/server/admission"
 )
 
 // Memory tells tests the bytes of all slots and of those that are lent.
@@ -35,7 +36,7 @@ func (s *Server) FloodCalls(from net.Addr, most int) (taken int, err error) {
 		ctx, cancel := context.WithCancel(peer.NewContext(context.Background(), &peer.Peer{Addr: from}))
 		ctx, err = s.authorize(ctx, &tap.Info{FullMethodName: pb.Feed_Open_FullMethodName})
 		if err == nil {
-			_, err = InterceptUnary(ctx, nil, nil, func(context.Context, any) (any, error) { return nil, nil })
+			_, err = admission.InterceptUnary(ctx, nil, nil, func(context.Context, any) (any, error) { return nil, nil })
 		}
 		cancel()
 		if err != nil {

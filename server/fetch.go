@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc"
 
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
+	"github.com/feedwater-io/feedwater/server/admission"
 	"github.com/feedwater-io/feedwater/server/batchmem"
 	"github.com/feedwater-io/feedwater/watch/pulse"
 )
@@ -19,8 +20,8 @@ import (
 type stream struct {
 	server     *Server
 	rpc        grpc.BidiStreamingServer[pb.FetchRequest, pb.FetchResponse]
-	conn       *MeteredConn // nil within the process
-	account    *Account
+	conn       *admission.MeteredConn // nil within the process
+	account    *admission.Account
 	quota      *batchmem.Quota
 	goroutines sync.WaitGroup // receive and send
 	wake       chan struct{}  // told when answers or complete change
@@ -57,7 +58,7 @@ func (s *Server) Fetch(rpc grpc.BidiStreamingServer[pb.FetchRequest, pb.FetchRes
 	if err := s.enter(); err != nil {
 		return toStatus(err)
 	}
-	conn := ConnOf(rpc.Context())
+	conn := admission.ConnOf(rpc.Context())
 	t := &stream{
 		conn:   conn,
 		server: s, rpc: rpc, account: account, quota: batchmem.NewQuota(s.memory, s.options.StreamBytes).JoinBudget(caller.Budget()),

@@ -12,6 +12,7 @@ import (
 
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 	"github.com/feedwater-io/feedwater/server"
+	"github.com/feedwater-io/feedwater/server/admission"
 	"github.com/feedwater-io/feedwater/server/servertest"
 )
 
@@ -77,7 +78,7 @@ func FuzzTokens(f *testing.F) {
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		tokens, err := server.ReadTokens(file, nil)
+		tokens, err := admission.ReadTokens(file, nil)
 		if err != nil {
 			return
 		}

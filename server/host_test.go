@@ -19,6 +19,7 @@ import (
 
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 	"github.com/feedwater-io/feedwater/server"
+	"github.com/feedwater-io/feedwater/server/admission"
 	"github.com/feedwater-io/feedwater/server/servertest"
 )
 
@@ -74,7 +75,7 @@ func (s *street) feed(addr string) pb.FeedClient {
 func onStreet(t *testing.T, test func(*testing.T, *street)) {
 	synctest.Test(t, func(t *testing.T) {
 		e := &servertest.Engine{}
-		s := &street{server.New(server.Options{Engine: e, Access: server.Access{Certificates: true}}), t, bufconn.Listen(256 << 10), make(chan string)}
+		s := &street{server.New(server.Options{Engine: e, Access: admission.Access{Certificates: true}}), t, bufconn.Listen(256 << 10), make(chan string)}
 		g := grpc.NewServer(s.GRPCOptions()...)
 		s.Register(g)
 		served := make(chan error, 1)

@@ -14,6 +14,7 @@ import (
 
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 	"github.com/feedwater-io/feedwater/server"
+	"github.com/feedwater-io/feedwater/server/admission"
 	"github.com/feedwater-io/feedwater/server/servertest"
 )
 
@@ -24,11 +25,11 @@ func insiders(t *testing.T, e *servertest.Engine, o server.Options) *node {
 	if err := os.WriteFile(file, []byte("job "+secretA+"\ninsider "+secretB+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	tokens, err := server.ReadTokens(file, nil)
+	tokens, err := admission.ReadTokens(file, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.Access = server.Access{Tokens: tokens, Rules: map[string]server.Rule{
+	o.Access = admission.Access{Tokens: tokens, Rules: map[string]admission.Rule{
 		"job": {Roots: []string{"photos"}}, "insider": {Roots: []string{"photos"}, Weight: 0.05, WantsPerSecond: 500},
 	}}
 	return newNode(t, e, o)

@@ -11,6 +11,7 @@ import (
 	"github.com/feedwater-io/feedwater/pipeline"
 	"github.com/feedwater-io/feedwater/pipeline/dataset"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
+	"github.com/feedwater-io/feedwater/server/admission"
 )
 
 // Job is a plan bound to this machine's data: what a Fetch stream works for, and what makes the server of this process a node
@@ -89,7 +90,7 @@ func (s *Server) begin(ctx context.Context, start *pb.Start) (*Job, error) {
 	if j.maker.Refuses() { // others' batches may have what it must not get
 		j.flights = nil
 	}
-	j.stake, err = s.shares.enterAs(runKey{CallerOf(ctx).Name(), start.GetJob(), j.hash}, start.GetTrainer())
+	j.stake, err = s.shares.enterAs(runKey{admission.CallerOf(ctx).Name(), start.GetJob(), j.hash}, start.GetTrainer())
 	if err != nil {
 		j.Close()
 		return nil, err

@@ -8,6 +8,7 @@ import (
 	"github.com/feedwater-io/feedwater/filename"
 	"github.com/feedwater-io/feedwater/pipeline"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
+	"github.com/feedwater-io/feedwater/server/admission"
 )
 
 // maxJobBytes bounds the names of jobs.
@@ -36,7 +37,7 @@ func (s *Server) Open(ctx context.Context, request *pb.OpenRequest) (*pb.OpenRes
 		return nil, toStatus(err)
 	}
 	defer j.Close()
-	run := runKey{CallerOf(ctx).Name(), request.GetJob(), j.maker.Plan().Hash()}
+	run := runKey{admission.CallerOf(ctx).Name(), request.GetJob(), j.maker.Plan().Hash()}
 	if err := s.shares.check(run, request.GetTrainer()); err != nil {
 		return nil, toStatus(err)
 	}
@@ -87,7 +88,7 @@ func (s *Server) Replay(ctx context.Context, request *pb.ReplayRequest) (*pb.Rep
 		return nil, toStatus(err)
 	}
 	defer j.Close()
-	j.stake = s.shares.enter(runKey{identity: CallerOf(ctx).Name(), plan: j.maker.Plan().Hash()})
+	j.stake = s.shares.enter(runKey{identity: admission.CallerOf(ctx).Name(), plan: j.maker.Plan().Hash()})
 	r, err := s.replay(ctx, j, request)
 	return r, toStatus(err)
 }
@@ -109,7 +110,7 @@ func (s *Server) replay(ctx context.Context, j *Job, request *pb.ReplayRequest) 
 		samples, err := j.maker.Replay(ctx, part(name, at, min(at+step, name.Len())), most, j.stake.share)
 		var room *pipeline.RoomError
 		if errors.As(err, &room) {
-			return nil, &BusyError{Message: fmt.Sprintf("the answer takes more than %d bytes; replay fewer samples at once", s.options.ReplayBytes)}
+			return nil, &admission.BusyError{Message: fmt.Sprintf("the answer takes more than %d bytes; replay fewer samples at once", s.options.ReplayBytes)}
 		}
 		if err != nil {
 			return nil, j.explain(err)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/feedwater-io/feedwater/pipeline"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
+	"github.com/feedwater-io/feedwater/server/admission"
 	"github.com/feedwater-io/feedwater/watch/pulse"
 )
 
@@ -50,9 +51,9 @@ func (s *Server) progress(ctx context.Context, text string) ([]*pb.Scan, error) 
 // waitsFor tells which folders' scans a source may wait for.
 func (s *Server) waitsFor(ctx context.Context, source pipeline.Source) (func(Folder) bool, error) {
 	if source.Root == "" && (source.Path == "" || !s.options.AnyPath) {
-		return s.below(ctx, CallerOf(ctx).AllowedRoots(s.rootNames())), nil // found by its fingerprint
+		return s.below(ctx, admission.CallerOf(ctx).AllowedRoots(s.rootNames())), nil // found by its fingerprint
 	}
-	if err := CallerOf(ctx).CheckRoot(source.Root, s.rootNames()); err != nil {
+	if err := admission.CallerOf(ctx).CheckRoot(source.Root, s.rootNames()); err != nil {
 		return nil, err
 	}
 	folder, err := s.folder(ctx, source)

@@ -11,6 +11,7 @@ import (
 	"github.com/feedwater-io/feedwater/pipeline"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 	"github.com/feedwater-io/feedwater/server"
+	"github.com/feedwater-io/feedwater/server/admission"
 	"github.com/feedwater-io/feedwater/server/servertest"
 )
 
@@ -22,7 +23,7 @@ func TestWhoHearsOfScans(t *testing.T) {
 		<-over
 		return nil
 	}}
-	g := guard(t, e, server.Options{Access: server.Access{Rules: map[string]server.Rule{
+	g := guard(t, e, server.Options{Access: admission.Access{Rules: map[string]admission.Rule{
 		"team-a": {Roots: []string{"photos"}, Watch: true}, "team-b": {Roots: []string{"other"}},
 	}}})
 	a, b := shown{token: "Bearer " + secretA}, shown{token: "Bearer " + secretB}

@@ -14,6 +14,7 @@ import (
 	"github.com/feedwater-io/feedwater/filename"
 	"github.com/feedwater-io/feedwater/pipeline"
 	"github.com/feedwater-io/feedwater/pipeline/dataset"
+	"github.com/feedwater-io/feedwater/server/admission"
 )
 
 // RootError says that a node serves no root of that name.
@@ -67,7 +68,7 @@ func (s *Server) snapshot(ctx context.Context, source pipeline.Source, again boo
 	if source.Root == "" && (source.Path == "" || !s.options.AnyPath) {
 		return s.byFingerprint(ctx, source.Fingerprint)
 	}
-	if err := CallerOf(ctx).CheckRoot(source.Root, s.rootNames()); err != nil {
+	if err := admission.CallerOf(ctx).CheckRoot(source.Root, s.rootNames()); err != nil {
 		return nil, err
 	}
 	folder, err := s.folder(ctx, source)
@@ -137,7 +138,7 @@ const maxPathBytes = 4095
 
 // byFingerprint finds data that is open, or that is a root as a whole, among what the caller may read.
 func (s *Server) byFingerprint(ctx context.Context, fingerprint string) (*snapshot, error) {
-	names := CallerOf(ctx).AllowedRoots(s.rootNames())
+	names := admission.CallerOf(ctx).AllowedRoots(s.rootNames())
 	if fingerprint == "" {
 		return nil, &RootError{Have: names}
 	}

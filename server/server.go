@@ -24,6 +24,7 @@ import (
 
 	"github.com/feedwater-io/feedwater/pipeline/storage"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
+	"github.com/feedwater-io/feedwater/server/admission"
 	"github.com/feedwater-io/feedwater/server/batchmem"
 	"github.com/feedwater-io/feedwater/watch"
 	"github.com/feedwater-io/feedwater/watch/pulse"
@@ -65,7 +66,7 @@ type Options struct {
 	// of requests a second.
 	HostShare float64
 	// Access says who may ask for what.
-	Access Access
+	Access admission.Access
 	// HelloTimeout ends a call whose first message does not come for so long. Default 20 s.
 	HelloTimeout time.Duration
 	// Audit, if set, is told of each job when its last stream here ends, and of calls that were turned away. It must not block for long.
@@ -145,14 +146,14 @@ type Server struct {
 	replays chan struct{} // holds one element per Replay that is being answered
 	running sync.WaitGroup
 	garbage batchmem.Collector
-	guard   *Guard
+	guard   *admission.Guard
 	audit   *audit
 	book    pulse.Book
 	shares  stakes
 	flights *flights
 	wanted  wanted
 	load    load
-	misread *SampledLog // what it could not read
+	misread *admission.SampledLog // what it could not read
 	roots   *storage.Roots
 	source  *watch.Source
 
@@ -177,10 +178,10 @@ func New(o Options) *Server {
 	s.shares.weight = s.options.Access.WeightOf
 	s.source = newSource(s)
 	s.metrics = newMetrics(s)
-	s.misread = NewSampledLog(o.Log)
+	s.misread = admission.NewSampledLog(o.Log)
 	s.library.scans = s.metrics.scanned
 	s.audit = newAudit(o.Audit, s.metrics)
-	s.guard = NewGuard(GuardOptions{
+	s.guard = admission.New(admission.Options{
 		Access: o.Access, TLS: o.TLS, HostConnections: o.HostConnections, Connections: o.Connections, HostShare: o.HostShare,
 		HelloTimeout: o.HelloTimeout, Memory: s.memory, OnRefusal: s.audit.refused,
 		FailedHandshakes: s.metrics.handshakes, RefusedConnections: s.metrics.unplaced, Log: o.Log,
@@ -212,12 +213,12 @@ func (s *Server) GRPCOptions() []grpc.ServerOption {
 		grpc.ConnectionTimeout(maxHandshake),
 		grpc.Creds(s.guard.Credentials()),
 		grpc.InTapHandle(s.authorize),
-		grpc.ChainUnaryInterceptor(InterceptUnary),
-		grpc.ChainStreamInterceptor(InterceptStream),
+		grpc.ChainUnaryInterceptor(admission.InterceptUnary),
+		grpc.ChainStreamInterceptor(admission.InterceptStream),
 		// Trainers ping every 10 s, also between epochs. Half of that keeps a ping that was held up from being a strike.
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
 		// A trainer written in Python may not answer while it holds the interpreter's lock.
-		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 30 * time.Second, Timeout: PingTimeout, MaxConnectionIdle: maxIdle}),
+		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 30 * time.Second, Timeout: admission.PingTimeout, MaxConnectionIdle: maxIdle}),
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 	"github.com/feedwater-io/feedwater/server"
+	"github.com/feedwater-io/feedwater/server/admission"
 	"github.com/feedwater-io/feedwater/server/servertest"
 )
 
@@ -55,11 +56,11 @@ func TestWeightsOfIdentities(t *testing.T) {
 	if err := os.WriteFile(file, []byte("vision "+secretA+"\nother "+secretB+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	tokens, err := server.ReadTokens(file, nil)
+	tokens, err := admission.ReadTokens(file, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	access := server.Access{Tokens: tokens, Rules: map[string]server.Rule{"vision": {Roots: []string{"*"}, Weight: 3}, "other": {Roots: []string{"*"}}}}
+	access := admission.Access{Tokens: tokens, Rules: map[string]admission.Rule{"vision": {Roots: []string{"*"}, Weight: 3}, "other": {Roots: []string{"*"}}}}
 	synctest.Test(t, func(t *testing.T) {
 		e := &servertest.Engine{Samples: 1 << 20, Cores: 4, SampleTime: 11 * time.Millisecond}
 		n := newNode(t, e, server.Options{Access: access})

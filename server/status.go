@@ -18,6 +18,7 @@ import (
 	"github.com/feedwater-io/feedwater/pipeline/dataset"
 	"github.com/feedwater-io/feedwater/pipeline/storage"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
+	"github.com/feedwater-io/feedwater/server/admission"
 )
 
 // DiffersError says that a node has other data, or other numerics, than a request pins.
@@ -87,10 +88,10 @@ func judge(err error) verdict {
 	var missing *MissingError
 	var differs *DiffersError
 	var version *VersionError
-	var busy *BusyError
+	var busy *admission.BusyError
 	var protocol *ProtocolError
 	var stalled *StalledError
-	var access *AccessError
+	var access *admission.AccessError
 	var panicked *pipeline.PanicError
 	switch {
 	case errors.Is(err, dataset.ErrLeadsOut):
@@ -114,7 +115,7 @@ func judge(err error) verdict {
 	case errors.As(err, &read):
 		return verdict{code: codes.Unavailable, reason: pb.Reason_REASON_READ}
 	case errors.As(err, &room):
-		return verdict{code: codes.ResourceExhausted, reason: pb.Reason_REASON_BUSY, retry: RetryBusy}
+		return verdict{code: codes.ResourceExhausted, reason: pb.Reason_REASON_BUSY, retry: admission.RetryBusy}
 	case errors.As(err, &root):
 		return verdict{code: codes.NotFound, reason: pb.Reason_REASON_ROOT, metadata: map[string]string{"roots": strings.Join(root.Have, ",")}}
 	case errors.As(err, &path):

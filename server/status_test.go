@@ -16,6 +16,7 @@ import (
 	"github.com/feedwater-io/feedwater/pipeline"
 	"github.com/feedwater-io/feedwater/pipeline/dataset"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
+	"github.com/feedwater-io/feedwater/server/admission"
 )
 
 // Every error that a node can meet, and what a trainer is told.
@@ -36,7 +37,7 @@ func TestErrors(t *testing.T) {
 		{&pipeline.ReadError{Key: "a", Cause: &fs.PathError{Op: "open", Path: "a", Err: errors.New("input/output error")}}, codes.Unavailable, pb.Reason_REASON_READ, "", nil, 0},
 		{&pipeline.ReadError{Key: "a", Cause: &dataset.TooLargeError{Path: "a"}}, codes.Unavailable, pb.Reason_REASON_READ, "", nil, 0},
 		{&pipeline.ReadError{Key: "a", Cause: &dataset.ChangedError{Path: "a", What: "is gone"}}, codes.FailedPrecondition, pb.Reason_REASON_DATA_CHANGED, "", nil, 0},
-		{&pipeline.RoomError{Bytes: 5}, codes.ResourceExhausted, pb.Reason_REASON_BUSY, "", nil, RetryBusy},
+		{&pipeline.RoomError{Bytes: 5}, codes.ResourceExhausted, pb.Reason_REASON_BUSY, "", nil, admission.RetryBusy},
 		{pipeline.ErrCancelled, codes.Canceled, pb.Reason_REASON_CANCELLED, "", nil, 0},
 		{pipeline.ErrClosed, codes.Unavailable, pb.Reason_REASON_DRAINING, "", nil, 0},
 		{dataset.ErrClosed, codes.Unavailable, pb.Reason_REASON_DRAINING, "", nil, 0},
@@ -45,8 +46,8 @@ func TestErrors(t *testing.T) {
 		{&MissingError{"a", "b", dataset.ErrLayout}, codes.NotFound, pb.Reason_REASON_DATA_MISSING, "", map[string]string{"path": "b"}, 0},
 		{&DiffersError{Pinned: "p", Found: "f"}, codes.FailedPrecondition, pb.Reason_REASON_DATA_DIFFERS, "", map[string]string{"pinned": "p", "found": "f"}, 0},
 		{&DiffersError{Numerics: true, Pinned: "p", Found: "f"}, codes.FailedPrecondition, pb.Reason_REASON_NUMERICS, "", map[string]string{"pinned": "p", "found": "f"}, 0},
-		{&BusyError{Message: "full", RetryAfter: time.Second}, codes.ResourceExhausted, pb.Reason_REASON_BUSY, "", nil, time.Second},
-		{&BusyError{Message: "too large"}, codes.ResourceExhausted, pb.Reason_REASON_TOO_LARGE, "", nil, 0},
+		{&admission.BusyError{Message: "full", RetryAfter: time.Second}, codes.ResourceExhausted, pb.Reason_REASON_BUSY, "", nil, time.Second},
+		{&admission.BusyError{Message: "too large"}, codes.ResourceExhausted, pb.Reason_REASON_TOO_LARGE, "", nil, 0},
 		{&ProtocolError{"twice"}, codes.InvalidArgument, pb.Reason_REASON_PROTOCOL, "", nil, 0},
 		{&StalledError{time.Minute}, codes.DeadlineExceeded, pb.Reason_REASON_STALLED, "", nil, 0},
 		{errDraining, codes.Unavailable, pb.Reason_REASON_DRAINING, "", nil, 0},

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/feedwater-io/feedwater/server"
+	"github.com/feedwater-io/feedwater/server/admission"
 	"github.com/feedwater-io/feedwater/server/servertest"
 )
 
@@ -38,11 +39,11 @@ func TestFailedHandshakes(t *testing.T) {
 	pair := ca.Issue("node", time.Hour)
 	log := &lines{}
 	logger := slog.New(slog.NewTextHandler(log, nil))
-	config, err := server.TLSFiles{Cert: pair.Cert, Key: pair.Key, ClientCA: ca.File}.Config(logger)
+	config, err := admission.TLSFiles{Cert: pair.Cert, Key: pair.Key, ClientCA: ca.File}.Config(logger)
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := (&guarded{t: t, engine: &servertest.Engine{}, ca: ca}).serve(server.Options{TLS: config, Log: logger, Access: server.Access{Certificates: true}})
+	g := (&guarded{t: t, engine: &servertest.Engine{}, ca: ca}).serve(server.Options{TLS: config, Log: logger, Access: admission.Access{Certificates: true}})
 	n := &node{Server: g.Server, t: t}
 	const many = 3
 	for i := range many {

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
+	"github.com/feedwater-io/feedwater/server/admission"
 	"github.com/feedwater-io/feedwater/timeout"
 	"github.com/feedwater-io/feedwater/watch"
 )
@@ -27,7 +28,7 @@ func (s *Server) Watch(r *pb.WatchRequest, rpc grpc.ServerStreamingServer[pb.Wat
 	}
 	account := c.Account()
 	if !account.AddWatcher() {
-		return status.Errorf(codes.ResourceExhausted, "%d watchers of yours are here already", MaxAccountWatchers)
+		return status.Errorf(codes.ResourceExhausted, "%d watchers of yours are here already", admission.MaxAccountWatchers)
 	}
 	defer account.RemoveWatcher()
 	if s.watchers.Add(1) > maxWatchers {

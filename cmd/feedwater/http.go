@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/feedwater-io/feedwater/server"
+	"github.com/feedwater-io/feedwater/server/admission"
 	"github.com/feedwater-io/feedwater/watch/page"
 )
 
@@ -40,7 +41,7 @@ func serveWeb(ctx context.Context, p webPort, log *slog.Logger) (stop func(), er
 		l = p.gate(l)
 	}
 	if p.tls != nil {
-		l = tls.NewListener(l, server.HTTPConfig(p.tls))
+		l = tls.NewListener(l, admission.HTTPConfig(p.tls))
 	}
 	h := newHTTP(p.handler, log)
 	done := make(chan struct{})
@@ -59,7 +60,7 @@ func serveWeb(ctx context.Context, p webPort, log *slog.Logger) (stop func(), er
 // newHTTP bounds what a client may take, and logs what goes wrong, but not all of very much: whoever reaches a port could fill the disk.
 func newHTTP(handler http.Handler, log *slog.Logger) *http.Server {
 	return &http.Server{
-		Handler: handler, MaxHeaderBytes: 16 << 10, ErrorLog: server.StandardLog(log),
+		Handler: handler, MaxHeaderBytes: 16 << 10, ErrorLog: admission.StandardLog(log),
 		ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: time.Minute, IdleTimeout: 2 * time.Minute,
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/feedwater-io/feedwater/pipeline/spelling"
-	"github.com/feedwater-io/feedwater/server"
+	"github.com/feedwater-io/feedwater/server/admission"
 )
 
 // identities is a flag of what each identity may do, by its name; "*" is all others.
@@ -120,10 +120,10 @@ func (i identities) check(roots []string) error {
 }
 
 // rules are what the server makes of them.
-func (i identities) rules() map[string]server.Rule {
-	rules := map[string]server.Rule{}
+func (i identities) rules() map[string]admission.Rule {
+	rules := map[string]admission.Rule{}
 	for name, one := range i {
-		rules[name] = server.Rule{
+		rules[name] = admission.Rule{
 			Roots: one.Roots, Streams: one.MaxStreams, Wants: one.MaxWants, Bytes: int64(one.MaxMemory),
 			CallsPerSecond: one.CallsPerSecond, WantsPerSecond: one.WantsPerSecond, BytesPerSecond: float64(one.BytesPerSecond), Weight: one.Weight, Watch: one.Watch,
 		}

@@ -23,7 +23,7 @@ import (
 	"github.com/feedwater-io/feedwater/client/agent"
 	"github.com/feedwater-io/feedwater/client/membership"
 	"github.com/feedwater-io/feedwater/scaler"
-	"github.com/feedwater-io/feedwater/server"
+	"github.com/feedwater-io/feedwater/server/admission"
 )
 
 // scalerEnv names the scaler that a trainer asks for nodes while there is none.
@@ -179,7 +179,7 @@ func (o *scalerOptions) serveWeb(ctx context.Context, s *scaler.Scaler, shown se
 // security is what KEDA and trainers reach the scaler by.
 func (o *scalerOptions) security(log *slog.Logger) (s security, err error) {
 	if o.cert != "" {
-		s.tls, err = server.TLSFiles{Cert: o.cert, Key: o.key}.Config(log)
+		s.tls, err = admission.TLSFiles{Cert: o.cert, Key: o.key}.Config(log)
 	}
 	return s, err
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/feedwater-io/feedwater/server"
+	"github.com/feedwater-io/feedwater/server/admission"
 )
 
 // secureOptions are the flags of serve that say who may ask for what, and how that is kept from others.
@@ -64,7 +65,7 @@ func (o *secureOptions) check(listen, http string, roots []string) error {
 // security is what the flags come to.
 type security struct {
 	tls    *tls.Config // nil: plaintext
-	access server.Access
+	access admission.Access
 	audit  func(server.AuditLine)
 }
 
@@ -82,13 +83,13 @@ func (o *secureOptions) open(stdout io.Writer, log *slog.Logger) (s security, er
 	return s, nil
 }
 
-func (o *secureOptions) access(log *slog.Logger) (server.Access, error) {
-	a := server.Access{Certificates: o.clientCA != "", Rules: o.identities.rules()}
+func (o *secureOptions) access(log *slog.Logger) (admission.Access, error) {
+	a := admission.Access{Certificates: o.clientCA != "", Rules: o.identities.rules()}
 	if o.tokenFile == "" {
 		return a, nil
 	}
 	var err error
-	if a.Tokens, err = server.ReadTokens(o.tokenFile, log); err != nil {
+	if a.Tokens, err = admission.ReadTokens(o.tokenFile, log); err != nil {
 		return a, fmt.Errorf("--token-file: %w", err)
 	}
 	return a, nil
@@ -99,7 +100,7 @@ func (o *secureOptions) config(log *slog.Logger) (*tls.Config, error) {
 	if o.cert == "" {
 		return nil, nil
 	}
-	files := server.TLSFiles{Cert: o.cert, Key: o.key, ClientCA: o.clientCA, Optional: o.tokenFile != ""}
+	files := admission.TLSFiles{Cert: o.cert, Key: o.key, ClientCA: o.clientCA, Optional: o.tokenFile != ""}
 	c, err := files.Config(log)
 	if err != nil {
 		return nil, fmt.Errorf("--tls-cert, --tls-key, --client-ca: %w", err)

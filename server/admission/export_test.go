@@ -1,4 +1,4 @@
-package server
+package admission
 
 import (
 	"crypto/tls"
@@ -50,7 +50,7 @@ func CostOf(pieces [][]byte) (cost time.Duration) {
 type Hosts struct{ places *connLimiter }
 
 // NewHosts knows none.
-func NewHosts(o GuardOptions) Hosts {
+func NewHosts(o Options) Hosts {
 	return Hosts{newConnLimiter(&o, newHandshakeLog(prometheus.NewCounter(prometheus.CounterOpts{Name: "failed"}), prometheus.NewCounter(prometheus.CounterOpts{Name: "refused"}), slog.New(slog.DiscardHandler)))}
 }
 

@@ -1,4 +1,4 @@
-package server_test
+package admission_test
 
 import (
 	"bytes"
@@ -9,14 +9,14 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/feedwater-io/feedwater/server"
+	"github.com/feedwater-io/feedwater/server/admission"
 )
 
 // A flood of handshakes is no flood in the log.
 func TestManyFailedHandshakes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log := &bytes.Buffer{}
-		failed := server.FailedHandshakes(slog.New(slog.NewTextHandler(log, nil)))
+		failed := admission.FailedHandshakes(slog.New(slog.NewTextHandler(log, nil)))
 		for range 100 {
 			failed("host", errors.New("no certificate"))
 		}

@@ -1,4 +1,4 @@
-package server
+package admission
 
 import (
 	"context"
@@ -141,7 +141,7 @@ func (a *Account) AddWant() error {
 	return nil
 }
 
-// release counts a want out.
+// RemoveWant counts a want out.
 func (a *Account) RemoveWant() {
 	if a == nil {
 		return

@@ -1,4 +1,4 @@
-package server
+package admission
 
 import (
 	"context"
@@ -36,7 +36,7 @@ type connLimiter struct {
 	sweepAt int // of hosts, from which on those that are idle are forgotten
 }
 
-func newConnLimiter(o *GuardOptions, book *handshakeLog) *connLimiter {
+func newConnLimiter(o *Options, book *handshakeLog) *connLimiter {
 	return &connLimiter{perHost: o.HostConnections, limit: o.Connections, share: o.HostShare, log: book, hosts: map[string]*hostBudget{}, sweepAt: manyHosts}
 }
 

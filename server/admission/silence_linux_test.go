@@ -1,4 +1,4 @@
-package server_test
+package admission_test
 
 import (
 	"net"
@@ -7,13 +7,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sys/unix"
 
-	"github.com/feedwater-io/feedwater/server"
+	"github.com/feedwater-io/feedwater/server/admission"
 )
 
 // The kernel ends a connection that came through the node's gate when its peer acknowledges nothing for a minute.
 func TestKernelEndsSilentConnections(t *testing.T) {
 	count := prometheus.NewCounter(prometheus.CounterOpts{Name: "ended"})
-	g := server.NewGuard(server.GuardOptions{FailedHandshakes: count, RefusedConnections: count})
+	g := admission.New(admission.Options{FailedHandshakes: count, RefusedConnections: count})
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

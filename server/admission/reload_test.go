@@ -1,4 +1,4 @@
-package server_test
+package admission_test
 
 import (
 	"bytes"
@@ -11,7 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/feedwater-io/feedwater/server"
+	"github.com/feedwater-io/feedwater/server/admission"
 )
 
 // A file may be out of reach for a moment without changing: no rights, no handles, a disk that is away.
@@ -27,7 +27,7 @@ func TestFileIsTriedAgain(t *testing.T) {
 		var log bytes.Buffer
 		var trouble error
 		parses := 0
-		get, err := server.Reload(slog.New(slog.NewTextHandler(&log, nil)), func() (string, error) {
+		get, err := admission.Reload(slog.New(slog.NewTextHandler(&log, nil)), func() (string, error) {
 			parses++
 			b, err := os.ReadFile(file)
 			return string(b), errors.Join(trouble, err)

@@ -1,4 +1,4 @@
-package server_test
+package admission_test
 
 import (
 	"crypto/tls"
@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/feedwater-io/feedwater/server"
+	"github.com/feedwater-io/feedwater/server/admission"
 	"github.com/feedwater-io/feedwater/server/servertest"
 )
 
@@ -59,7 +59,7 @@ func TestCertificatesEnd(t *testing.T) {
 		"its CA was taken":    {time.Hour, time.Minute, foreign, "unknown authority"},
 		"before that and now": {time.Hour, 61 * time.Minute, foreign, "certificate"},
 	} {
-		check := server.CheckCertificate(readPair(t, ca.Issue("trainer", c.valid)))
+		check := admission.CheckCertificate(readPair(t, ca.Issue("trainer", c.valid)))
 		if err := check(pool, now); err != nil {
 			t.Errorf("%s: at once: %v", name, err)
 		}

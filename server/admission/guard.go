@@ -1,4 +1,10 @@
-package server
+// Package admission decides who may connect to a node, who may call it, and how much each may have. Connections are counted and paid for by
+// address, as soon as they are accepted; callers are identified by certificate or token when the headers of a call have come; accounts hold what an
+// identity uses. Refusals are an *AccessError or a *BusyError: what they mean on the wire, and who is told, is the caller's affair. What is called
+// is unknown here.
+//
+// Goroutines: none but those of timers.
+package admission
 
 import (
 	"context"
@@ -18,8 +24,8 @@ import (
 	"github.com/feedwater-io/feedwater/timeout"
 )
 
-// GuardOptions of a Guard. FailedHandshakes and RefusedConnections are required; the zero value of all others works.
-type GuardOptions struct {
+// Options of a Guard. FailedHandshakes and RefusedConnections are required; the zero value of all others works.
+type Options struct {
 	// Access says who may ask for what.
 	Access Access
 	// TLS of connections; nil: plaintext. TLSFiles makes one.
@@ -40,7 +46,7 @@ type GuardOptions struct {
 	Log *slog.Logger
 }
 
-func (o GuardOptions) withDefaults() GuardOptions {
+func (o Options) withDefaults() Options {
 	if o.HostConnections <= 0 {
 		o.HostConnections = standardHostConnections
 	}
@@ -64,13 +70,13 @@ func (o GuardOptions) withDefaults() GuardOptions {
 
 // Guard decides about connections and calls of one node. Its methods may be called from many goroutines at once.
 type Guard struct {
-	options  GuardOptions
+	options  Options
 	accounts accounts
 	limiter  *connLimiter
 }
 
-// NewGuard returns a guard that knows nobody yet.
-func NewGuard(o GuardOptions) *Guard {
+// New returns a guard that knows nobody yet.
+func New(o Options) *Guard {
 	o = o.withDefaults()
 	return &Guard{
 		options: o, accounts: accounts{byKey: map[string]*Account{}},

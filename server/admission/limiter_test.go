@@ -1,4 +1,4 @@
-package server_test
+package admission_test
 
 import (
 	"bytes"
@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/net/http2"
 
-	"github.com/feedwater-io/feedwater/server"
+	"github.com/feedwater-io/feedwater/server/admission"
 )
 
 // What is read costs the same in whatever pieces it comes, but for what each piece costs by itself.
@@ -34,7 +34,7 @@ func TestCostOfFrames(t *testing.T) {
 			n := min(len(rest), 1+r.IntN(most))
 			pieces, rest = append(pieces, rest[:n]), rest[n:]
 		}
-		if got := server.CostOf(pieces) - time.Duration(len(pieces))*5*time.Microsecond; got != want {
+		if got := admission.CostOf(pieces) - time.Duration(len(pieces))*5*time.Microsecond; got != want {
 			t.Errorf("in pieces of up to %d: %s, want %s", most, got, want)
 		}
 	}
@@ -43,7 +43,7 @@ func TestCostOfFrames(t *testing.T) {
 // An address may begin all connections that it may have at once, and after that so many a second as its share of a core pays for.
 func TestConnectionsPerSecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		hosts := server.NewHosts(server.GuardOptions{HostConnections: 64, Connections: 128, HostShare: 0.05})
+		hosts := admission.NewHosts(admission.Options{HostConnections: 64, Connections: 128, HostShare: 0.05})
 		burst := func(host string) (n int) {
 			for hosts.Connect(host) {
 				n++
@@ -66,7 +66,7 @@ func TestConnectionsPerSecond(t *testing.T) {
 // Addresses that are gone are forgotten; those that have not paid are not.
 func TestManyAddresses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := server.NewHosts(server.GuardOptions{HostConnections: 64, Connections: 128, HostShare: 0.05})
+		p := admission.NewHosts(admission.Options{HostConnections: 64, Connections: 128, HostShare: 0.05})
 		for i := range 20_000 {
 			p.Connect(fmt.Sprint("host", i))
 			time.Sleep(time.Millisecond)
@@ -106,7 +106,7 @@ func (c *crowd) Accept() (net.Conn, error) {
 // Whoever connects as fast as the node listens is hung up on, at a pace that costs the node little; others come in between.
 func TestFloodOfConnections(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		hosts := server.NewHosts(server.GuardOptions{HostConnections: 64, Connections: 1000, HostShare: 0.05})
+		hosts := admission.NewHosts(admission.Options{HostConnections: 64, Connections: 1000, HostShare: 0.05})
 		for hosts.Connect("10.0.0.1") {
 		}
 		c := &crowd{}

@@ -1,4 +1,4 @@
-package server
+package admission
 
 import (
 	stdlog "log"
@@ -19,6 +19,7 @@ type SampledLog struct {
 	unsaid int
 }
 
+// NewSampledLog returns a line of this log.
 func NewSampledLog(log *slog.Logger) *SampledLog {
 	return &SampledLog{log: log, rate: rate.NewLimiter(1, 20)}
 }
