@@ -3,6 +3,8 @@ package pipeline
 import (
 	"context"
 	"fmt"
+	"sync"
+	"time"
 
 	"github.com/feedwater-io/feedwater/pipeline/dataset"
 	"github.com/feedwater-io/feedwater/pipeline/storage"
@@ -14,8 +16,13 @@ func OpenFolder(ctx context.Context, roots *storage.Roots, folder string, o data
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel() // a scan that is left to itself keeps nobody from the next one
 	o.Questions = &dataset.Questions{}
+	cache, err := o.CacheFolder()
 	scan := func(alive func()) (*dataset.Snapshot, error) {
+		o := o
 		o.Alive = alive
+		if err == nil {
+			o.CallFolder = callFolder(roots.Apart(cache), alive)
+		}
 		return dataset.Open(ctx, folder, o)
 	}
 	shut := func(s *dataset.Snapshot) { _ = s.Close() }
@@ -24,4 +31,34 @@ func OpenFolder(ctx context.Context, roots *storage.Roots, folder string, o data
 		return nil, fmt.Errorf("open data set %s: %w", folder, hung)
 	}
 	return s, err
+}
+
+// callFolder makes calls on a folder of lists. While one is waited for, the storage of the data set is told to be alive: it is not to blame.
+func callFolder(root *storage.Root, alive func()) dataset.CallFolder {
+	return func(ctx context.Context, op string, call func() (any, error), drop func(any)) (any, error) {
+		defer repeatedly(alive)()
+		return storage.Do(ctx, root, op, func(func()) (any, error) { return call() }, drop)
+	}
+}
+
+// repeatedly calls f every few milliseconds until the function that it returns is called.
+func repeatedly(f func()) (end func()) {
+	const every = 5 * time.Millisecond
+	tick, ended := time.NewTicker(every), make(chan struct{})
+	var calling sync.WaitGroup
+	calling.Go(func() {
+		for {
+			select {
+			case <-tick.C:
+				f()
+			case <-ended:
+				return
+			}
+		}
+	})
+	return func() {
+		tick.Stop()
+		close(ended)
+		calling.Wait()
+	}
 }

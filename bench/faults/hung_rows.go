@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"os"
 	"path/filepath"
 	"time"
 )
@@ -20,8 +21,36 @@ func hungFaults() []fault {
 		row("hung: opens of another root", "FUSE", hungRoot(true), hangRoot("open")),
 		row("hung: listings of another root", "FUSE", hungRoot(true), hangRoot("readdir")),
 		row("hung: reads that cannot be killed", "FUSE; the process stays, without its port", hungRoot(false), hangRoot("read")),
-		row("hung: the index's folder", "FUSE; listing, reading, writing and fsync of it", hungIndex, hangIndex),
+		row("hung: reads of half of another root", "FUSE; the other half answers, and the root is sick once, not over and over", hungRoot(true), hangHalf).and(isSickOnce),
+		row("hung: the folder of lists", "FUSE; the node is started with --cache-dir on it", hungLists, nothingMore),
+		row("hung: the index's folder", "FUSE; listing, reading, writing and fsync of it", hungIndex, nothingMore),
 	}
+}
+
+// and has more looked at when the job has ended, before the rest.
+func (f fault) and(look func(context.Context, *run) error) fault {
+	rest := f.after
+	f.after = func(ctx context.Context, r *run) error {
+		if err := look(ctx, r); err != nil {
+			return err
+		}
+		return rest(ctx, r)
+	}
+	return f
+}
+
+// isSickOnce looks at the node's other root: it does not turn well and sick in turns while a part of it hangs.
+func isSickOnce(_ context.Context, r *run) error {
+	const (
+		few  = 3 // reads that are in flight at once of a root of a node with one worker
+		sick = `feedwater_node_root_sick{root="hung"}`
+		over = `feedwater_node_root_timeouts_total{root="hung"}`
+	)
+	n := r.fleet.nodes[0]
+	if n.metric(sick) != 1 || n.metric(over) > few {
+		return fmt.Errorf("sick: %v, and %v reads were given up", n.metric(sick), n.metric(over))
+	}
+	return nil
 }
 
 const (
@@ -71,8 +100,34 @@ func hungIndex(f *fleet) error {
 	return nil
 }
 
-// hangIndex does nothing: the index hangs from the start.
-func hangIndex(ctx context.Context, r *run, _ int) error { return r.fleet.filer.untilStuck(ctx) }
+// hungLists puts the lists of the first node on a filer.
+func hungLists(f *fleet) error {
+	folder := filepath.Join(f.scratch, "filer.lists")
+	filer, err := mountFiler(f.scratch, folder)
+	if err != nil {
+		return err
+	}
+	f.filer = filer
+	filer.hang("open", "read", "readdir", "write", "fsync")
+	private := filepath.Join(f.scratch, "private") // where no list of before lies
+	if err := os.Mkdir(private, 0o700); err != nil {
+		return err
+	}
+	f.nodes[0].environment = []string{"XDG_RUNTIME_DIR=" + private}
+	f.nodes[0].more = []string{
+		"--cache-dir", filepath.Join(folder, "lists"), "--index", "off", "--read-timeout", "2s", "--drain-timeout", hungDrain.String(),
+	}
+	return nil
+}
+
+// hangHalf lets the reads of half of the other root's files hang, while a job is at it.
+func hangHalf(ctx context.Context, r *run, turn int) error {
+	r.fleet.filer.spareHalf()
+	return hangRoot("read")(ctx, r, turn)
+}
+
+// nothingMore waits for what hangs from the start.
+func nothingMore(ctx context.Context, r *run, _ int) error { return r.fleet.filer.untilStuck(ctx) }
 
 // untilStuck returns when calls hang.
 func (f *filer) untilStuck(ctx context.Context) error {

@@ -29,6 +29,8 @@ type node struct {
 	quota int
 	// more are arguments besides those of all nodes.
 	more []string
+	// environment is added to that of this process.
+	environment []string
 	// disk of its photographs; nil: one that never breaks.
 	disk *disk
 	link *link
@@ -60,6 +62,7 @@ func (n *node) start(ctx context.Context) error {
 	command := exec.Command(n.fleet.program, "serve", "--data", "photos="+n.data, "--listen", "unix:"+n.socket(), "--http", "127.0.0.1:0", "--workers", "1",
 		"--test-sample-time", n.fleet.sampleTime.String(), "--cache-dir", cache)
 	command.Args = append(command.Args, n.more...)
+	command.Env = append(os.Environ(), n.environment...)
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	if n.quota > 0 {
 		confine(command, cache, n.quota)

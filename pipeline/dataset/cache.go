@@ -42,6 +42,7 @@ type cache struct {
 	// runtime and memory are where a private folder may be: the user's own for files of running programs, and memory that all share.
 	runtime, memory string
 	trouble         func(error)
+	call            CallFolder // for what is done in dir; may be nil
 }
 
 // unfinished is how the names of files end that are not lists yet.
@@ -61,20 +62,15 @@ func newCache(o Options, root string) cache {
 	}
 	key := sha256.Sum256([]byte(root))
 	c := cache{
-		name: hex.EncodeToString(key[:16]) + ending, dir: o.CacheDir, limit: o.CacheBytes,
-		runtime: os.Getenv("XDG_RUNTIME_DIR"), memory: o.sharedMemory, trouble: o.Trouble,
+		name: hex.EncodeToString(key[:16]) + ending, limit: o.CacheBytes,
+		runtime: os.Getenv("XDG_RUNTIME_DIR"), memory: o.sharedMemory, trouble: o.Trouble, call: o.CallFolder,
 	}
-	if c.dir == "" {
-		var user string
-		if user, c.none = os.UserCacheDir(); c.none == nil {
-			c.dir = filepath.Join(user, "feedwater", "snapshots")
-		}
-	}
+	c.dir, c.none = o.CacheFolder()
 	return c
 }
 
 // find hands the lists that are kept to try, until it takes one.
-func (c *cache) find(try func(memory) bool) bool {
+func (c *cache) find(ctx context.Context, try func(memory) bool) bool {
 	dirs := []string{c.dir}
 	if private, err := c.private(false); err == nil {
 		dirs = append(dirs, private)
@@ -84,19 +80,26 @@ func (c *cache) find(try func(memory) bool) bool {
 			continue
 		}
 		path := filepath.Join(dir, c.name)
-		m, err := load(path)
+		m, err := onFolder(ctx, c, dir, "look for the list", func() (memory, error) { return load(path) }, func(m memory) { m.free() })
 		if err != nil {
 			continue
 		}
 		if try(m) {
-			now := time.Now()
-			_ = os.Chtimes(path, now, now) // it is in use, see makeRoom
+			c.use(dir)
 			return true
 		}
 		m.free()
 	}
 	data := inMemory.get(c.name)
 	return data != nil && try(memory{data: data})
+}
+
+// use says that a list in a folder is in use, see makeRoom.
+func (c *cache) use(dir string) {
+	_, _ = onFolder(briefly(), c, dir, "note the use of the list", func() (struct{}, error) { // where that cannot be said it is not in use
+		now := time.Now()
+		return struct{}{}, os.Chtimes(filepath.Join(dir, c.name), now, now)
+	}, nil)
 }
 
 func load(path string) (memory, error) {
@@ -120,15 +123,16 @@ func mapWhole(f *os.File) (memory, error) {
 }
 
 // store keeps a list and returns it mapped, or as it is where no folder takes it.
-func (c *cache) store(data []byte) memory {
-	kept, err := c.write(c.dir, data)
+func (c *cache) store(ctx context.Context, data []byte) memory {
+	write := func() (memory, error) { return c.write(c.dir, data, c.limit) }
+	kept, err := onFolder(ctx, c, c.dir, "keep the list", write, func(m memory) { m.free() })
 	if err == nil {
 		inMemory.drop(c.name)
 		return kept
 	}
 	private, also := c.private(true)
 	if also == nil {
-		kept, also = c.write(private, data)
+		kept, also = c.write(private, data, min(c.limit, privateLimit(private)))
 	}
 	if also == nil {
 		inMemory.drop(c.name)
@@ -140,7 +144,11 @@ func (c *cache) store(data []byte) memory {
 	return memory{data: data}
 }
 
-func (c *cache) write(dir string, data []byte) (_ memory, err error) {
+// privateLimit is what all lists in a private folder may take: it lies in memory, as a rule, and is not meant for them alone.
+func privateLimit(dir string) int64 { return min(256<<20, fileSystemBytes(dir)/4) }
+
+// write makes the file of a list in a folder, whose lists may take limit bytes in all.
+func (c *cache) write(dir string, data []byte, limit int64) (_ memory, err error) {
 	if dir == "" {
 		return memory{}, c.none
 	}
@@ -148,7 +156,7 @@ func (c *cache) write(dir string, data []byte) (_ memory, err error) {
 		return memory{}, err
 	}
 	c.sweep(dir)
-	if err := c.makeRoom(dir, int64(len(data))); err != nil {
+	if err := c.makeRoom(dir, int64(len(data)), limit); err != nil {
 		return memory{}, err
 	}
 	f, err := c.create(dir)
@@ -188,9 +196,9 @@ func (c *cache) sweep(dir string) {
 
 // makeRoom sees to it that a list of n bytes is within the limit: lists of other data sets go, those that were not opened for longest first. Who
 // has one of them open goes on with it.
-func (c *cache) makeRoom(dir string, n int64) error {
-	if n > c.limit {
-		return fmt.Errorf("%w: %d bytes of %d", errNoRoom, n, c.limit)
+func (c *cache) makeRoom(dir string, n, limit int64) error {
+	if n > limit {
+		return fmt.Errorf("%w: %d bytes of %d", errNoRoom, n, limit)
 	}
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -205,7 +213,7 @@ func (c *cache) makeRoom(dir string, n int64) error {
 	}
 	slices.SortFunc(others, func(a, b fs.FileInfo) int { return a.ModTime().Compare(b.ModTime()) })
 	for _, fi := range others {
-		if n <= c.limit {
+		if n <= limit {
 			break
 		}
 		if os.Remove(filepath.Join(dir, fi.Name())) == nil {
@@ -219,7 +227,9 @@ func (c *cache) makeRoom(dir string, n int64) error {
 func (c *cache) remove() {
 	inMemory.drop(c.name)
 	if c.dir != "" {
-		_ = os.Remove(filepath.Join(c.dir, c.name))
+		_, _ = onFolder(briefly(), c, c.dir, "remove the list", func() (struct{}, error) {
+			return struct{}{}, os.Remove(filepath.Join(c.dir, c.name))
+		}, nil)
 	}
 	if private, err := c.private(false); err == nil {
 		_ = os.Remove(filepath.Join(private, c.name))

@@ -42,6 +42,8 @@ type Options struct {
 	// Alive, if set, is called by any goroutine of Open whenever the file system has answered, so that a scan that takes long is told from one
 	// that stands still.
 	Alive func()
+	// CallFolder, if set, makes all calls on CacheDir, so that one that hangs keeps no data set from being opened: it is then as good as none.
+	CallFolder CallFolder
 	// Questions, if set, are those that the file system has not answered: of one Open at a time.
 	Questions *Questions
 
@@ -176,7 +178,7 @@ func (s *Snapshot) open(ctx context.Context, path string, o Options) error {
 // load reports whether there is a kept list that is whole, of this root and still true. justMade says of a list, by when its scan began, whether
 // it was made since this Open began.
 func (s *Snapshot) load(ctx context.Context, o Options, justMade func(scanned int64) bool) bool {
-	s.cached = s.cache.find(func(m memory) bool {
+	s.cached = s.cache.find(ctx, func(m memory) bool {
 		fits := s.use(m) == nil && (o.Flat || !s.Flat()) && (o.Empty || len(s.emptyClasses()) == 0)
 		return fits && s.current(ctx, o.Readers, justMade(s.manifest.scanned))
 	})
@@ -191,7 +193,7 @@ func (s *Snapshot) scan(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	return s.use(s.cache.store(data))
+	return s.use(s.cache.store(ctx, data))
 }
 
 // use checks a manifest and makes it the snapshot's.

@@ -224,7 +224,7 @@ func TestOneScanOfManyProcesses(t *testing.T) {
 func held(t *testing.T, o Options, root string) *os.File {
 	t.Helper()
 	c := newCache(o.withDefaults(), root)
-	f, others := tryLock(c.lockPath())
+	f, others := tryLock(c.lockPath(t.Context()))
 	if f == nil {
 		t.Fatalf("not locked, others %v", others)
 	}

@@ -12,7 +12,8 @@ import (
 
 // turn is the right to scan a data set, which one in this process has at a time, and one of all processes that keep their lists in the same folder.
 type turn struct {
-	name   string
+	cache  *cache
+	dir    string   // of file
 	file   *os.File // locked; nil where no folder can be written
 	report func(int)
 	ended  sync.Once
@@ -31,25 +32,26 @@ func (c *cache) waitForTurn(ctx context.Context, o Options) (*turn, error) {
 	if err := inProcess.wait(ctx, c.name, alive); err != nil {
 		return nil, err
 	}
-	t := &turn{name: c.name, report: o.Progress}
-	path := c.lockPath()
+	t := &turn{cache: c, report: o.Progress}
+	path := c.lockPath(ctx)
 	if path == "" {
 		return t, nil
 	}
-	moved, last := time.Now(), ""
-	for {
-		file, others := tryLock(path)
+	t.dir = filepath.Dir(path)
+	last := ""
+	for still := time.Duration(0); ; still += lookEvery { // and not by the clock, which goes on while this process is suspended
+		file, others := t.lock(ctx, path)
 		if file != nil || !others {
 			t.file = file
 			return t, nil
 		}
-		if text := readCount(path); text != last {
-			moved, last = time.Now(), text
+		if text := t.count(ctx, path); text != last {
+			still, last = 0, text
 			if n, err := strconv.Atoi(text); err == nil {
 				o.Progress(n)
 			}
 		}
-		if time.Since(moved) > o.patience {
+		if still > o.patience {
 			return t, nil
 		}
 		select {
@@ -63,10 +65,13 @@ func (c *cache) waitForTurn(ctx context.Context, o Options) (*turn, error) {
 }
 
 // lockPath is the file that stands for the scan, in the first folder that can be written; "" if there is none.
-func (c *cache) lockPath() string {
+func (c *cache) lockPath(ctx context.Context) string {
 	name := strings.TrimSuffix(c.name, ending) + ".lock"
-	if c.dir != "" && os.MkdirAll(c.dir, 0o700) == nil && writable(c.dir) {
-		return filepath.Join(c.dir, name)
+	if c.dir != "" {
+		made := func() (bool, error) { return os.MkdirAll(c.dir, 0o700) == nil && writable(c.dir), nil }
+		if ok, err := onFolder(ctx, c, c.dir, "make the folder of lists", made, nil); ok && err == nil {
+			return filepath.Join(c.dir, name)
+		}
 	}
 	if private, err := c.private(true); err == nil {
 		return filepath.Join(private, name)
@@ -74,22 +79,51 @@ func (c *cache) lockPath() string {
 	return ""
 }
 
+// lock is tryLock, without others where the folder does not answer.
+func (t *turn) lock(ctx context.Context, path string) (_ *os.File, others bool) {
+	type locked struct {
+		file   *os.File
+		others bool
+	}
+	try := func() (locked, error) {
+		file, others := tryLock(path)
+		return locked{file, others}, nil
+	}
+	l, _ := onFolder(ctx, t.cache, t.dir, "lock the list", try, func(l locked) { unlock(l.file) })
+	return l.file, l.others
+}
+
+// count is what another process has told.
+func (t *turn) count(ctx context.Context, path string) string {
+	text, _ := onFolder(ctx, t.cache, t.dir, "look how far the list is", func() (string, error) { return readCount(path), nil }, nil)
+	return text
+}
+
 // tell says how many samples the scan has found, to those who wait for it too.
 func (t *turn) tell(samples int) {
-	if t.file != nil {
-		_, _ = t.file.WriteAt([]byte(strconv.Itoa(samples)), 0) // for people
+	if f := t.file; f != nil {
+		_, _ = onFolder(briefly(), t.cache, t.dir, "tell how far the list is", func() (int, error) { // for people
+			return f.WriteAt([]byte(strconv.Itoa(samples)), 0)
+		}, nil)
 	}
 	t.report(samples)
+}
+
+// unlock removes a locked file while it is locked, so that whoever locks it next sees that it is gone, and ends the lock. Nil is none.
+func unlock(f *os.File) {
+	if f != nil {
+		_ = os.Remove(f.Name())
+		_ = f.Close()
+	}
 }
 
 // end lets the next one scan. Only the first call does something: the storage may keep the scan itself for longer than anybody waits for it.
 func (t *turn) end() {
 	t.ended.Do(func() {
-		if t.file != nil {
-			_ = os.Remove(t.file.Name()) // while it is locked: whoever locks it next sees that it is gone
-			_ = t.file.Close()
+		if f := t.file; f != nil {
+			_, _ = onFolder(briefly(), t.cache, t.dir, "unlock the list", func() (struct{}, error) { unlock(f); return struct{}{}, nil }, nil)
 		}
-		inProcess.next(t.name)
+		inProcess.next(t.cache.name)
 	})
 }
 

@@ -54,6 +54,7 @@ func TestRootIsSickAsLongAsWhatHungHangs(t *testing.T) {
 		one, other := &part{hangs: make(chan struct{})}, &part{hangs: make(chan struct{})}
 		sickOf(t, r, one, other)
 		time.Sleep(10 * time.Minute)
+		synctest.Wait()
 		if !r.Sick() || changes.Load() != 1 {
 			t.Errorf("sick: %v, %d changes", r.Sick(), changes.Load())
 		}
@@ -81,9 +82,9 @@ func TestRootIsWellWhenWhatHungIsAnsweredAgain(t *testing.T) {
 		r := roots.Add("x", t.TempDir())
 		var hangs atomic.Bool
 		hangs.Store(true)
-		asked := 0
+		var asked atomic.Int32
 		_, err := storage.Do(t.Context(), r, "ask", func(func()) (int, error) {
-			asked++
+			asked.Add(1)
 			if !hangs.Load() {
 				return 0, errors.New("no such file")
 			}
@@ -94,8 +95,9 @@ func TestRootIsWellWhenWhatHungIsAnsweredAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(10 * time.Minute)
-		if !r.Sick() || asked < 3 {
-			t.Errorf("sick: %v, asked %d times", r.Sick(), asked)
+		synctest.Wait()
+		if !r.Sick() || asked.Load() < 3 {
+			t.Errorf("sick: %v, asked %d times", r.Sick(), asked.Load())
 		}
 		hangs.Store(false)
 		time.Sleep(5 * time.Minute)
@@ -122,6 +124,7 @@ func TestProbeOfWhatIsDoneOnce(t *testing.T) {
 				t.Fatal(err)
 			}
 			time.Sleep(time.Minute)
+			synctest.Wait()
 		}
 		once(func() error { again++; return os.WriteFile(filepath.Join(dir, "x"), nil, 0o600) })
 		if calls != 1 || again != 1 || r.Sick() {
