@@ -12,8 +12,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/feedwater-io/feedwater/batch"
 	"github.com/feedwater-io/feedwater/client"
-	"github.com/feedwater-io/feedwater/pipeline"
 	"github.com/feedwater-io/feedwater/server"
 	"github.com/feedwater-io/feedwater/server/servertest"
 )
@@ -45,7 +45,7 @@ func (n *node) settled() {
 // ask wants a batch whose memory is poisoned when its answer comes.
 func (l *lent) ask(t *testing.T, f *client.Fleet, position uint64, count uint32, answered *sync.WaitGroup) {
 	answered.Add(1)
-	l.want = client.Want{Name: rangeOf(0, position, count), Dst: make([]byte, 128<<10)}
+	l.want = client.Want{Name: rangeOf(0, position, count), Request: batch.Request{Dst: make([]byte, 128<<10)}}
 	l.want.Done = func(r client.Result) {
 		if r.Err != nil && !errors.Is(r.Err, client.ErrCancelled) {
 			t.Error(r.Err)
@@ -161,7 +161,7 @@ func dying(t *testing.T, c *cluster, r *rand.Rand) {
 func TestThousandWantsOfASilentNode(t *testing.T) {
 	c := newCluster(t)
 	engine := func() *servertest.Engine {
-		return &servertest.Engine{Height: 64, Width: 64, Cores: 64, Delay: func(*pipeline.Name) time.Duration { return time.Millisecond }}
+		return &servertest.Engine{Height: 64, Width: 64, Cores: 64, Delay: func(*batch.Name) time.Duration { return time.Millisecond }}
 	}
 	quiet := c.start("quiet", engine(), server.Options{})
 	well := c.start("well", engine(), server.Options{})

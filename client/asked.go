@@ -41,7 +41,8 @@ func (f *Fleet) send(w *Want, s *session, now time.Time) bool {
 	a := &asked{want: w, session: s, sent: now, spare: second, make: m.speed.Make(w.count)}
 	a.forecast = m.speed.Finish(f.load(m, w.count, now))
 	a.trace = f.traces.sent(w.seq, m.node.Addr(), now)
-	a.attempt = &Attempt{Name: w.Name, Dst: dst, Grow: w.Grow, Image: image, Step: w.Step, Due: w.Due, layout: f.info.Load().GetFields(), hedge: len(w.out) > 0}
+	a.attempt = &Attempt{Name: w.Name, Request: w.Request, layout: f.info.Load().GetFields(), hedge: len(w.out) > 0}
+	a.attempt.Dst, a.attempt.Image = dst, image
 	if f.elsewhere(w, m, now) {
 		a.attempt.Deadline = time.Duration(pick.Deadline(&f.took, w.missed) * float64(time.Second))
 	}

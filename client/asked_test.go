@@ -7,8 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/feedwater-io/feedwater/batch"
 	"github.com/feedwater-io/feedwater/client"
-	"github.com/feedwater-io/feedwater/pipeline"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 	"github.com/feedwater-io/feedwater/server"
 	"github.com/feedwater-io/feedwater/server/servertest"
@@ -18,13 +18,13 @@ import (
 func TestDeadlineBeforeAnythingIsKnown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t)
-		hanging := &servertest.Engine{Delay: func(*pipeline.Name) time.Duration { return 1000 * time.Hour }}
+		hanging := &servertest.Engine{Delay: func(*batch.Name) time.Duration { return 1000 * time.Hour }}
 		c.start("hangs", hanging, server.Options{})
 		c.start("well", slowly(10*time.Millisecond), server.Options{})
 		f := c.open(c.options("hangs", "well"))
 		done := make(chan client.Result, 6)
 		for i := range uint64(6) {
-			f.Want(&client.Want{Name: rangeOf(0, i, 8), Dst: make([]byte, room), Done: func(r client.Result) { done <- r }})
+			f.Want(&client.Want{Name: rangeOf(0, i, 8), Request: batch.Request{Dst: make([]byte, room)}, Done: func(r client.Result) { done <- r }})
 		}
 		began := time.Now()
 		for range 6 {
@@ -107,7 +107,7 @@ func TestMemoryIsFreeOnlyWhenTheLoserHasLetGo(t *testing.T) {
 			dst, spare := make([]byte, room), make([]byte, room)
 			done := make(chan client.Result, 1)
 			f.Want(&client.Want{
-				Name: rangeOf(0, i, 8), Dst: dst, Spare: func(int) []byte { return spare },
+				Name: rangeOf(0, i, 8), Request: batch.Request{Dst: dst}, Spare: func(int) []byte { return spare },
 				Done: func(r client.Result) {
 					clear(dst)
 					clear(spare)

@@ -6,8 +6,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/feedwater-io/feedwater/batch"
 	"github.com/feedwater-io/feedwater/client"
-	"github.com/feedwater-io/feedwater/pipeline"
 	"github.com/feedwater-io/feedwater/server"
 	"github.com/feedwater-io/feedwater/server/servertest"
 )
@@ -33,7 +33,7 @@ func TestUnequalNodes(t *testing.T) {
 		c := newCluster(t)
 		pace := map[string]time.Duration{"fast": 20 * time.Millisecond, "slow": 200 * time.Millisecond}
 		for addr, d := range pace {
-			c.start(addr, &servertest.Engine{Samples: 6000, Delay: func(*pipeline.Name) time.Duration { return d }}, server.Options{})
+			c.start(addr, &servertest.Engine{Samples: 6000, Delay: func(*batch.Name) time.Duration { return d }}, server.Options{})
 		}
 		l := newLoader(t, client.LoaderOptions{Options: c.options("fast", "slow"), Batch: 10, Window: 60})
 		pass(t, l) // while the speeds are learned
@@ -55,7 +55,7 @@ func TestEqualNodes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t)
 		engine := func() *servertest.Engine {
-			return &servertest.Engine{Samples: 6000, Delay: func(*pipeline.Name) time.Duration { return 50 * time.Millisecond }}
+			return &servertest.Engine{Samples: 6000, Delay: func(*batch.Name) time.Duration { return 50 * time.Millisecond }}
 		}
 		c.start("a", engine(), server.Options{})
 		c.start("b", engine(), server.Options{})
@@ -81,7 +81,7 @@ func TestDueComesFirst(t *testing.T) {
 		f := c.open(c.options("a"))
 		order := make(chan int, 9)
 		want := func(i int, due time.Time) {
-			f.Want(&client.Want{Name: rangeOf(0, uint64(i), 8), Dst: make([]byte, room), Due: due, Done: func(client.Result) { order <- i }})
+			f.Want(&client.Want{Name: rangeOf(0, uint64(i), 8), Request: batch.Request{Dst: make([]byte, room), Due: due}, Done: func(client.Result) { order <- i }})
 		}
 		for i := range 3 {
 			want(i, time.Time{})
@@ -106,7 +106,7 @@ func TestFullNodesRescue(t *testing.T) {
 		const hangs = 100
 		var hung atomic.Bool
 		engine := func() *servertest.Engine {
-			return &servertest.Engine{Delay: func(n *pipeline.Name) time.Duration {
+			return &servertest.Engine{Delay: func(n *batch.Name) time.Duration {
 				if n.Position == hangs && hung.CompareAndSwap(false, true) {
 					return time.Hour
 				}
@@ -119,8 +119,7 @@ func TestFullNodesRescue(t *testing.T) {
 		came := make(chan uint64, 300)
 		want := func(i uint64, due time.Duration) {
 			f.Want(&client.Want{
-				Name: rangeOf(0, i, 8), Dst: make([]byte, room), Spare: func(n int) []byte { return make([]byte, n) },
-				Due: time.Now().Add(due), Done: func(client.Result) { came <- i },
+				Name: rangeOf(0, i, 8), Request: batch.Request{Dst: make([]byte, room), Due: time.Now().Add(due)}, Spare: func(n int) []byte { return make([]byte, n) }, Done: func(client.Result) { came <- i },
 			})
 		}
 		for i := range uint64(20) { // what a batch takes is learned

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/feedwater-io/feedwater/batch"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 )
 
@@ -140,12 +141,7 @@ func product(n uint64, shape []uint64) (uint64, bool) {
 	return n, true
 }
 
-func elementBytes(dtype string) uint64 {
-	if dtype == "int64" {
-		return 8
-	}
-	return 1
-}
+func elementBytes(dtype string) uint64 { return uint64(batch.ElementSize(dtype)) }
 
 // batchBytes is what a batch of count samples takes, without fields whose samples differ in size. fields are those of an
 // OpenResponse.
@@ -153,13 +149,10 @@ func batchBytes(fields []*pb.Field, count int) int {
 	total := uint64(0)
 	for _, f := range fields {
 		n, _ := product(elementBytes(f.Dtype)*uint64(count), f.Shape)
-		total += (n + fieldAlign - 1) &^ (fieldAlign - 1)
+		total += batch.AlignUp(n)
 	}
 	return int(min(total, maxBatchBytes))
 }
-
-// fieldAlign is what the offsets of fields are multiples of.
-const fieldAlign = 64
 
 // slots is memory for batches that goes round. The zero value is empty; it grows when nothing is free, so a batch that is kept
 // never blocks the others.

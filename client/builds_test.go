@@ -21,6 +21,7 @@ import (
 
 	"golang.org/x/image/bmp"
 
+	"github.com/feedwater-io/feedwater/batch"
 	"github.com/feedwater-io/feedwater/client"
 	"github.com/feedwater-io/feedwater/pipeline"
 	"github.com/feedwater-io/feedwater/pipeline/dataset"
@@ -523,7 +524,7 @@ func TestARestartedNodeIsAskedAgain(t *testing.T) {
 	o.Revisions = &pb.Revisions{Plan: first().Of([]string{"CenterCrop"}), Codecs: pipeline.CodecUnits(first()), Build: "v1"}
 	f := c.open(o)
 	done := make(chan client.Result, 1)
-	f.Want(&client.Want{Name: indices(aPNG), Dst: make([]byte, room), Done: func(r client.Result) { done <- r }})
+	f.Want(&client.Want{Name: indices(aPNG), Request: batch.Request{Dst: make([]byte, room)}, Done: func(r client.Result) { done <- r }})
 	c.until("the node does not refuse it", func() bool { return strings.Contains(c.log.String(), "a node is of another build") })
 	c.nodes["a"].kill()
 	c.startRevision("a", root, "v1", first())

@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/test/bufconn"
 
+	"github.com/feedwater-io/feedwater/batch"
 	"github.com/feedwater-io/feedwater/client"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 	"github.com/feedwater-io/feedwater/server"
@@ -277,7 +278,7 @@ func rangeOf(epoch uint32, position uint64, count uint32) *pb.Name {
 // ask wants one batch and waits for it.
 func ask(f *client.Fleet, n *pb.Name, bytes int) client.Result {
 	result := make(chan client.Result, 1)
-	f.Want(&client.Want{Name: n, Dst: make([]byte, bytes), Done: func(r client.Result) { result <- r }})
+	f.Want(&client.Want{Name: n, Request: batch.Request{Dst: make([]byte, bytes)}, Done: func(r client.Result) { result <- r }})
 	return <-result
 }
 

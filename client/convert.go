@@ -9,6 +9,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/feedwater-io/feedwater/batch"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 )
 
@@ -30,7 +31,7 @@ func fromStatus(err error) error {
 	}
 	reason := pb.Reason(pb.Reason_value[info.Reason])
 	if v := request.FieldViolations; len(v) > 0 && (reason == pb.Reason_REASON_PLAN || reason == pb.Reason_REASON_NAME) {
-		return &PlanError{Field: v[0].Field, Message: v[0].Description, Nearest: info.Metadata["nearest"]}
+		return &batch.PlanError{Field: v[0].Field, Message: v[0].Description, Nearest: info.Metadata["nearest"]}
 	}
 	if e := fromReason(reason, s.Message(), info.Metadata); e != nil {
 		return e
@@ -53,9 +54,9 @@ func fromStatus(err error) error {
 func fromReason(r pb.Reason, message string, metadata map[string]string) error {
 	switch r {
 	case pb.Reason_REASON_PLAN:
-		return &PlanError{Field: "plan", Message: message}
+		return &batch.PlanError{Field: "plan", Message: message}
 	case pb.Reason_REASON_NAME:
-		return &PlanError{Field: "name", Message: message}
+		return &batch.PlanError{Field: "name", Message: message}
 	case pb.Reason_REASON_ROOT, pb.Reason_REASON_DATA_MISSING, pb.Reason_REASON_DATA_DIFFERS, pb.Reason_REASON_DATA_CHANGED:
 		return &DataError{Path: metadata["path"], Message: message}
 	case pb.Reason_REASON_NUMERICS:

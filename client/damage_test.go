@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/feedwater-io/feedwater/batch"
 	"github.com/feedwater-io/feedwater/client"
 	"github.com/feedwater-io/feedwater/pipeline"
 	"github.com/feedwater-io/feedwater/server"
@@ -30,7 +31,7 @@ func TestDamageCostsNoMoreThanItself(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				cluster := newCluster(t)
 				var made atomic.Int64
-				sick := func(_ *pipeline.Name, r *pipeline.Result) {
+				sick := func(_ *batch.Name, r *pipeline.Result) {
 					if made.Add(1)%7 == 0 {
 						r.CRC32C ^= 1
 					}

@@ -10,6 +10,7 @@ import (
 
 	"google.golang.org/grpc/codes"
 
+	"github.com/feedwater-io/feedwater/batch"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 )
 
@@ -113,7 +114,7 @@ func (f *Fleet) checkOpen() {
 	}
 	refused := false
 	for _, m := range f.members {
-		var plan *PlanError
+		var plan *batch.PlanError
 		if errors.As(m.err, &plan) {
 			f.failed(m.err)
 			return

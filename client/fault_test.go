@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/feedwater-io/feedwater/batch"
 	"github.com/feedwater-io/feedwater/client"
 	"github.com/feedwater-io/feedwater/pipeline"
 	"github.com/feedwater-io/feedwater/pipeline/dataset"
@@ -20,7 +21,7 @@ import (
 
 // slowly makes a batch take d.
 func slowly(d time.Duration) *servertest.Engine {
-	return &servertest.Engine{Delay: func(*pipeline.Name) time.Duration { return d }}
+	return &servertest.Engine{Delay: func(*batch.Name) time.Duration { return d }}
 }
 
 // A node whose connection stays open and silent: its wants go elsewhere after a second, and it gets few more until it speaks.
@@ -345,7 +346,7 @@ func TestNodesThatDoNotFit(t *testing.T) {
 }
 
 func TestOpenFails(t *testing.T) {
-	var plan *client.PlanError
+	var plan *batch.PlanError
 	var data *client.DataError
 	var numerics *client.NumericsError
 	for name, c := range map[string]struct {
@@ -401,7 +402,7 @@ func TestDataChanges(t *testing.T) {
 		c := newCluster(t)
 		var changed atomic.Bool
 		e := &servertest.Engine{}
-		e.Fail = func(*pipeline.Name) error {
+		e.Fail = func(*batch.Name) error {
 			if changed.Load() {
 				return &pipeline.ReadError{Key: "a", Cause: &dataset.ChangedError{Path: "a", What: "is gone"}}
 			}

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/feedwater-io/feedwater/batch"
 	"github.com/feedwater-io/feedwater/client"
 	"github.com/feedwater-io/feedwater/pipeline"
 	"github.com/feedwater-io/feedwater/server"
@@ -32,7 +33,7 @@ func TestOneBatch(t *testing.T) {
 func TestFinalFailures(t *testing.T) {
 	c := newCluster(t)
 	var made atomic.Int64
-	fail := func(n *pipeline.Name) error {
+	fail := func(n *batch.Name) error {
 		made.Add(1)
 		if n.Epoch == 1 {
 			return &pipeline.SampleError{Offset: 2, Index: 7, Key: "cat/7.jpg", Op: "decode", Cause: errors.New("damaged")}
@@ -49,7 +50,7 @@ func TestFinalFailures(t *testing.T) {
 	if n := made.Load(); n != 2 {
 		t.Errorf("it was tried %d times", n)
 	}
-	var plan *client.PlanError
+	var plan *batch.PlanError
 	if r := ask(f, rangeOf(0, 0, 0), room); !errors.As(r.Err, &plan) {
 		t.Errorf("a name that is none: %v", r.Err)
 	}
@@ -71,7 +72,7 @@ func TestOneCopyIsDamaged(t *testing.T) {
 			return digest(t, newLoader(t, client.LoaderOptions{Options: c.options("well"), Batch: 10}), 1)
 		}()
 		var met atomic.Bool
-		c.start("damaged", &servertest.Engine{Fail: func(n *pipeline.Name) error {
+		c.start("damaged", &servertest.Engine{Fail: func(n *batch.Name) error {
 			if n.Position > 300 {
 				met.Store(true)
 				return &pipeline.SampleError{Offset: 2, Index: 7, Key: "cat/7.jpg", Op: "decode", Cause: errors.New("corrupt")}
@@ -104,15 +105,13 @@ func TestGrow(t *testing.T) {
 	f := c.open(c.options("a"))
 	result := make(chan client.Result, 1)
 	f.Want(&client.Want{
-		Name: rangeOf(0, 0, 100), Dst: make([]byte, 100),
-		Grow: func(n int) []byte { return make([]byte, n) }, Done: func(r client.Result) { result <- r },
+		Name: rangeOf(0, 0, 100), Request: batch.Request{Dst: make([]byte, 100), Grow: func(n int) []byte { return make([]byte, n) }}, Done: func(r client.Result) { result <- r },
 	})
 	if r := <-result; r.Err != nil || len(r.Data) < 100*30*30*3/3 {
 		t.Errorf("%d bytes, %v", len(r.Data), r.Err)
 	}
 	f.Want(&client.Want{
-		Name: rangeOf(0, 0, 100), Dst: make([]byte, 100),
-		Grow: func(int) []byte { return nil }, Done: func(r client.Result) { result <- r },
+		Name: rangeOf(0, 0, 100), Request: batch.Request{Dst: make([]byte, 100), Grow: func(int) []byte { return nil }}, Done: func(r client.Result) { result <- r },
 	})
 	var small *client.RoomError
 	if r := <-result; !errors.As(r.Err, &small) {
@@ -124,8 +123,8 @@ func TestGrow(t *testing.T) {
 func TestNodesTrouble(t *testing.T) {
 	sick := &pipeline.ReadError{Index: 7, Key: "cat/7.jpg", Cause: errors.New("input/output error")}
 	for name, e := range map[string]*servertest.Engine{
-		"storage": {Fail: func(*pipeline.Name) error { return sick }},
-		"damage":  {Result: func(_ *pipeline.Name, r *pipeline.Result) { r.CRC32C ^= 1 }},
+		"storage": {Fail: func(*batch.Name) error { return sick }},
+		"damage":  {Result: func(_ *batch.Name, r *pipeline.Result) { r.CRC32C ^= 1 }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newCluster(t)
@@ -150,7 +149,7 @@ func TestAllNodesFail(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t)
 		var tries atomic.Int64
-		sick := func(n *pipeline.Name) error {
+		sick := func(n *batch.Name) error {
 			if n.Epoch == 0 {
 				return nil
 			}

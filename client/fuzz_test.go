@@ -17,6 +17,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"github.com/feedwater-io/feedwater/batch"
 	"github.com/feedwater-io/feedwater/client"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 	"github.com/feedwater-io/feedwater/server"
@@ -110,7 +111,7 @@ func hear(t *testing.T, says []*pb.FetchResponse) {
 	var heard sync.WaitGroup
 	for i := range answers {
 		heard.Add(1)
-		f.Want(&client.Want{Name: rangeOf(0, uint64(i), 4), Dst: memory[i][:room:room], Done: func(r client.Result) {
+		f.Want(&client.Want{Name: rangeOf(0, uint64(i), 4), Request: batch.Request{Dst: memory[i][:room:room]}, Done: func(r client.Result) {
 			if answers[i].Add(1) == 1 {
 				heard.Done()
 			}

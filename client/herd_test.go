@@ -11,8 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/feedwater-io/feedwater/batch"
 	"github.com/feedwater-io/feedwater/client"
-	"github.com/feedwater-io/feedwater/pipeline"
 	"github.com/feedwater-io/feedwater/server"
 	"github.com/feedwater-io/feedwater/server/servertest"
 )
@@ -51,7 +51,7 @@ func newHerd(t *testing.T, trainers, nodes int) *herd {
 // raise starts all nodes.
 func (h *herd) raise() {
 	for _, addr := range h.addrs {
-		h.start(addr, &servertest.Engine{Samples: 1 << 20, Delay: func(*pipeline.Name) time.Duration { return 5 * time.Millisecond }}, server.Options{})
+		h.start(addr, &servertest.Engine{Samples: 1 << 20, Delay: func(*batch.Name) time.Duration { return 5 * time.Millisecond }}, server.Options{})
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/feedwater-io/feedwater/batch"
 	"github.com/feedwater-io/feedwater/client"
 	"github.com/feedwater-io/feedwater/pipeline"
 	"github.com/feedwater-io/feedwater/server"
@@ -21,7 +22,7 @@ import (
 func TestNodeThatFailsWhileTheOtherRestarts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t)
-		broken := &servertest.Engine{Fail: func(*pipeline.Name) error { return &pipeline.ReadError{Key: "a", Cause: net.ErrClosed} }}
+		broken := &servertest.Engine{Fail: func(*batch.Name) error { return &pipeline.ReadError{Key: "a", Cause: net.ErrClosed} }}
 		c.start("broken", broken, server.Options{})
 		well := c.start("well", &servertest.Engine{}, server.Options{})
 		f := c.open(c.options("broken", "well"))
@@ -65,7 +66,7 @@ func TestTroubleOfTheOnlyNodePasses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t)
 		var broken atomic.Bool
-		e := &servertest.Engine{Fail: func(*pipeline.Name) error {
+		e := &servertest.Engine{Fail: func(*batch.Name) error {
 			if broken.Load() {
 				return &pipeline.ReadError{Key: "a", Cause: syscall.ESTALE}
 			}
@@ -115,7 +116,7 @@ func TestTroubleThatStays(t *testing.T) {
 		}
 		f.Close()
 
-		c.start("broken", &servertest.Engine{Fail: func(*pipeline.Name) error { return &pipeline.ReadError{Key: "a", Cause: syscall.EIO} }}, server.Options{})
+		c.start("broken", &servertest.Engine{Fail: func(*batch.Name) error { return &pipeline.ReadError{Key: "a", Cause: syscall.EIO} }}, server.Options{})
 		g := c.open(c.options("broken"))
 		began = time.Now()
 		if r := ask(g, rangeOf(0, 0, 8), room); r.Err == nil || time.Since(began) > 10*time.Second {

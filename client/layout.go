@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/feedwater-io/feedwater/batch"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 )
 
@@ -67,7 +68,7 @@ func (l layout) check(h *pb.Header, count int, size uint64) error {
 		if err != nil {
 			return err
 		}
-		most += (n + fieldAlign - 1) &^ (fieldAlign - 1)
+		most += batch.AlignUp(n)
 	}
 	if size > most {
 		return damage("it takes %d bytes, its fields %d", size, most)

@@ -8,6 +8,7 @@ import (
 
 	"google.golang.org/grpc/mem"
 
+	"github.com/feedwater-io/feedwater/batch"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 )
 
@@ -30,7 +31,7 @@ func TestRevokeWaitsForTheCopy(t *testing.T) {
 	cut := 0
 	for range 100 {
 		clear(dst)
-		l := &lease{attempt: &Attempt{Dst: dst}}
+		l := &lease{attempt: &Attempt{Request: batch.Request{Dst: dst}}}
 		m := &pb.FetchResponse{Id: 1, Size: uint64(len(data)), Header: &pb.Header{Crc32C: crc32.Checksum(data, castagnoli)}}
 		var copying sync.WaitGroup
 		begun := make(chan struct{})
@@ -72,7 +73,7 @@ func TestPiecesThatBreakTheRules(t *testing.T) {
 		"offsets that wrap":     {{Offset: ^uint64(0), Size: 50, Header: header}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := &lease{attempt: &Attempt{Dst: make([]byte, 1000)}}
+			l := &lease{attempt: &Attempt{Request: batch.Request{Dst: make([]byte, 1000)}}}
 			for i, m := range pieces {
 				answer, err := l.land(m, data)
 				if last := i == len(pieces)-1; (err != nil) != last || answer != nil {
@@ -81,12 +82,12 @@ func TestPiecesThatBreakTheRules(t *testing.T) {
 			}
 		})
 	}
-	l := &lease{attempt: &Attempt{Dst: make([]byte, 1000)}}
+	l := &lease{attempt: &Attempt{Request: batch.Request{Dst: make([]byte, 1000)}}}
 	if _, err := l.land(&pb.FetchResponse{Size: 100, Header: header}, framed(nil)); err == nil {
 		t.Error("an empty piece is taken")
 	}
 	grown := 0
-	l = &lease{attempt: &Attempt{Dst: make([]byte, 10), Grow: func(n int) []byte { grown = n; return nil }}}
+	l = &lease{attempt: &Attempt{Request: batch.Request{Dst: make([]byte, 10), Grow: func(n int) []byte { grown = n; return nil }}}}
 	answer, err := l.land(&pb.FetchResponse{Size: maxBatchBytes + 1, Header: header}, data)
 	if err != nil || answer == nil || answer.Err == nil || grown != 0 {
 		t.Errorf("a batch of absurd size: %v, %v, grown to %d", answer, err, grown)

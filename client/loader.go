@@ -8,6 +8,7 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/feedwater-io/feedwater/batch"
 	"github.com/feedwater-io/feedwater/pipeline/order"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 	"github.com/feedwater-io/feedwater/span"
@@ -209,8 +210,10 @@ func (l *Loader) want(share order.Share) {
 	name := &pb.Range{Position: share.Position, Count: uint32(share.Count)}
 	p.want = Want{
 		Name: &pb.Name{Epoch: p.epoch, Samples: &pb.Name_Range{Range: name}},
-		Dst:  l.slots.get(batchBytes(l.info.Fields, share.Count)),
-		Grow: func(n int) []byte { return make([]byte, n) },
+		Request: batch.Request{
+			Dst:  l.slots.get(batchBytes(l.info.Fields, share.Count)),
+			Grow: func(n int) []byte { return make([]byte, n) },
+		},
 		Spare: func(n int) []byte {
 			p.spare = l.slots.get(n)
 			return p.spare

@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/feedwater-io/feedwater/batch"
 	"github.com/feedwater-io/feedwater/client"
 	"github.com/feedwater-io/feedwater/pipeline"
 	"github.com/feedwater-io/feedwater/pipeline/order"
@@ -197,7 +198,7 @@ func TestResumeRefusesOtherRuns(t *testing.T) {
 // Kills, cut connections and freezes while an epoch runs: not a byte changes.
 func TestStreamSurvivesFaults(t *testing.T) {
 	engine := func() *servertest.Engine {
-		return &servertest.Engine{Samples: 3000, Height: 32, Width: 32, Delay: func(n *pipeline.Name) time.Duration {
+		return &servertest.Engine{Samples: 3000, Height: 32, Width: 32, Delay: func(n *batch.Name) time.Duration {
 			return time.Duration(1+n.Position%7) * time.Millisecond
 		}}
 	}
@@ -354,7 +355,7 @@ func TestErrorsComeInOrder(t *testing.T) {
 	broken := true
 	var mu sync.Mutex
 	e := small()
-	e.Fail = func(n *pipeline.Name) error {
+	e.Fail = func(n *batch.Name) error {
 		mu.Lock()
 		defer mu.Unlock()
 		if broken && n.Position == 30 {
@@ -407,7 +408,7 @@ func TestWindow(t *testing.T) {
 		var mu sync.Mutex
 		made := map[string]int{}
 		e := small()
-		e.Fail = func(n *pipeline.Name) error {
+		e.Fail = func(n *batch.Name) error {
 			mu.Lock()
 			defer mu.Unlock()
 			made[fmt.Sprint(n.Epoch, "/", n.Position)]++

@@ -5,6 +5,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/feedwater-io/feedwater/batch"
 	"github.com/feedwater-io/feedwater/client"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 )
@@ -51,7 +52,7 @@ func TestRanksBeginOnDifferentNodes(t *testing.T) {
 		}
 		time.Sleep(time.Second) // all have all nodes
 		for rank, f := range fleets {
-			f.Want(&client.Want{Name: rangeOf(0, uint64(8*rank), crowdBatch), Dst: make([]byte, 1<<10), Done: func(client.Result) {}})
+			f.Want(&client.Want{Name: rangeOf(0, uint64(8*rank), crowdBatch), Request: batch.Request{Dst: make([]byte, 1<<10)}, Done: func(client.Result) {}})
 		}
 		time.Sleep(10 * time.Second)
 		if n := len(c.used()); n < ranks/2 { // of as many as there are nodes chance gives five
@@ -75,7 +76,7 @@ func TestNodesThatWereLetGo(t *testing.T) {
 			t.Fatal(err)
 		}
 		for position := range uint64(2) { // what the second one costs is known
-			f.Want(&client.Want{Name: rangeOf(0, crowdBatch*position, crowdBatch), Dst: make([]byte, 1<<10), Done: func(client.Result) {}})
+			f.Want(&client.Want{Name: rangeOf(0, crowdBatch*position, crowdBatch), Request: batch.Request{Dst: make([]byte, 1<<10)}, Done: func(client.Result) {}})
 			time.Sleep(time.Second)
 		}
 		few, many := 8, 4*crowdBatch // with steps of a second, and of a sample's time

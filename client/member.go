@@ -10,6 +10,7 @@ import (
 
 	"github.com/zeebo/xxh3"
 
+	"github.com/feedwater-io/feedwater/batch"
 	"github.com/feedwater-io/feedwater/control/pick"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 )
@@ -252,7 +253,7 @@ func (m *member) judge(ctx context.Context, r *pb.OpenResponse) error {
 
 // refused reports whether a node said no for a reason that does not go away by itself.
 func refused(err error) bool {
-	var plan *PlanError
+	var plan *batch.PlanError
 	var data *DataError
 	var numerics *NumericsError
 	var revision *RevisionError
@@ -297,7 +298,7 @@ func (f *Fleet) judge(m *member, r *pb.OpenResponse) judgement {
 	case m.changed != "":
 		return judgement{err: &DataError{Message: "the names and sizes that the job began with, which do not tell whether the pixels are the same"}}
 	case first != nil && r.PlanHash != first.PlanHash:
-		return judgement{err: &PlanError{Field: "plan", Message: fmt.Sprintf("means other batches there (hash %.12s, the job's is %.12s): another version?", r.PlanHash, first.PlanHash)}}
+		return judgement{err: &batch.PlanError{Field: "plan", Message: fmt.Sprintf("means other batches there (hash %.12s, the job's is %.12s): another version?", r.PlanHash, first.PlanHash)}}
 	}
 	return judgement{}
 }

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/feedwater-io/feedwater/batch"
 	"github.com/feedwater-io/feedwater/client"
-	"github.com/feedwater-io/feedwater/pipeline"
 	"github.com/feedwater-io/feedwater/server"
 	"github.com/feedwater-io/feedwater/server/servertest"
 )
@@ -27,7 +27,7 @@ const poison = 0xa5
 func TestMemoryIsLeftAlone(t *testing.T) {
 	c := newCluster(t)
 	engine := func() *servertest.Engine {
-		return &servertest.Engine{Height: 128, Width: 128, Delay: func(n *pipeline.Name) time.Duration { return time.Duration(n.Position%3) * time.Millisecond }}
+		return &servertest.Engine{Height: 128, Width: 128, Delay: func(n *batch.Name) time.Duration { return time.Duration(n.Position%3) * time.Millisecond }}
 	}
 	nodes := map[string]*node{}
 	addrs := []string{"a", "b", "c"}
@@ -66,7 +66,7 @@ func storm(t *testing.T, c *cluster, addrs []string, r *rand.Rand) {
 	for i := range slots {
 		s := &lent{}
 		slots[i] = s
-		s.want = client.Want{Name: rangeOf(0, r.Uint64N(1000), 5), Dst: make([]byte, 300<<10)}
+		s.want = client.Want{Name: rangeOf(0, r.Uint64N(1000), 5), Request: batch.Request{Dst: make([]byte, 300<<10)}}
 		s.want.Done = func(result client.Result) {
 			if result.Err != nil && !errors.Is(result.Err, client.ErrCancelled) && !errors.Is(result.Err, client.ErrClosed) {
 				t.Error(result.Err)
@@ -111,7 +111,7 @@ func TestWantsAtTheEdges(t *testing.T) {
 		t.Fatal(err)
 	}
 	early := make(chan client.Result, 1)
-	f.Want(&client.Want{Name: rangeOf(0, 0, 8), Dst: make([]byte, room), Done: func(r client.Result) { early <- r }})
+	f.Want(&client.Want{Name: rangeOf(0, 0, 8), Request: batch.Request{Dst: make([]byte, room)}, Done: func(r client.Result) { early <- r }})
 	if _, err := f.Open(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -128,7 +128,7 @@ func TestWantsAtTheEdges(t *testing.T) {
 		t.Fatal(err)
 	}
 	late := make(chan client.Result, 1)
-	never.Want(&client.Want{Name: rangeOf(0, 0, 8), Dst: make([]byte, room), Done: func(r client.Result) { late <- r }})
+	never.Want(&client.Want{Name: rangeOf(0, 0, 8), Request: batch.Request{Dst: make([]byte, room)}, Done: func(r client.Result) { late <- r }})
 	never.Close()
 	if r := <-late; !errors.Is(r.Err, client.ErrClosed) {
 		t.Errorf("a want of a fleet that was never opened: %v", r.Err)
@@ -138,7 +138,7 @@ func TestWantsAtTheEdges(t *testing.T) {
 func TestSetNodes(t *testing.T) {
 	c := newCluster(t)
 	for _, addr := range []string{"a", "b"} {
-		c.start(addr, &servertest.Engine{Delay: func(n *pipeline.Name) time.Duration {
+		c.start(addr, &servertest.Engine{Delay: func(n *batch.Name) time.Duration {
 			if addr == "a" && n.Epoch == 1 {
 				return time.Hour
 			}
@@ -147,7 +147,7 @@ func TestSetNodes(t *testing.T) {
 	}
 	f := c.open(c.options("a"))
 	stuck := make(chan client.Result, 1)
-	f.Want(&client.Want{Name: rangeOf(1, 0, 8), Dst: make([]byte, room), Done: func(r client.Result) { stuck <- r }})
+	f.Want(&client.Want{Name: rangeOf(1, 0, 8), Request: batch.Request{Dst: make([]byte, room)}, Done: func(r client.Result) { stuck <- r }})
 	if err := f.SetNodes([]string{"b"}); err != nil {
 		t.Fatal(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/feedwater-io/feedwater/batch"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 )
 
@@ -48,24 +49,11 @@ type Stream interface {
 // Attempt is one want sent to one node. The node may write Dst from Send until it calls Done, and never after.
 type Attempt struct {
 	Name *pb.Name
-	// Dst takes the batch.
-	Dst []byte
-	// Grow, if set, is asked for room when Dst is too small; nil from it, or no Grow, ends the attempt with *RoomError.
-	Grow func(bytes int) []byte
-	// Image, if set, may be used by a node of this process to give each image away, once, from any goroutine, instead of writing
-	// it to Dst; Answer.Imaged tells that it was. pix is height × width × 3 bytes, valid until Image returns; view counts the pictures of a
-	// sample, where a plan has several.
-	Image func(view, offset int, pix []byte)
-	// Step of the run that needs the batch; see Want.Step.
-	Step uint64
-	// Due is when the batch is needed; the zero time: at once.
-	Due time.Time
-	// Begun, if set, may be called by a node of this process when it begins; others say so in notices. It must not block.
-	Begun func()
+	// Request says where the batch goes and when it is due. Too little room ends the attempt with *RoomError; Answer.Imaged tells that Image
+	// was used.
+	batch.Request
 	// Deadline is after how long the attempt will be cancelled, for a node that would not hear of it; 0: never.
 	Deadline time.Duration
-	// Traceparent, if set, is the W3C trace context that the node's spans are below.
-	Traceparent string
 	// Done is called exactly once, from any goroutine, also from within Send and Cancel. It must not block.
 	Done func(Answer)
 

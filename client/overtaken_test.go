@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/feedwater-io/feedwater/batch"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 )
 
@@ -17,8 +18,8 @@ func TestSlowNodeIsNotDoubtedWhenHedgesWin(t *testing.T) {
 	now := began
 	for i := range 5 {
 		w := &Want{
-			Name: &pb.Name{Samples: &pb.Name_Range{Range: &pb.Range{Position: uint64(i), Count: 8}}},
-			Dst:  make([]byte, 8), Spare: func(n int) []byte { return make([]byte, n) }, Done: func(Result) {},
+			Name:    &pb.Name{Samples: &pb.Name_Range{Range: &pb.Range{Position: uint64(i), Count: 8}}},
+			Request: batch.Request{Dst: make([]byte, 8)}, Spare: func(n int) []byte { return make([]byte, n) }, Done: func(Result) {},
 		}
 		w.count = 8
 		f.wants[w] = struct{}{}

@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/feedwater-io/feedwater/batch"
 	"github.com/feedwater-io/feedwater/client"
 	"github.com/feedwater-io/feedwater/pipeline"
 	"github.com/feedwater-io/feedwater/server"
@@ -176,7 +177,7 @@ func watched(r *trainer, t *testing.T, watch func(second int)) {
 // Whatever happens to one node of eight, or two, the loop does not notice, and little is made twice.
 func TestTroubleWithNodes(t *testing.T) {
 	failing := func(e *servertest.Engine, on *atomic.Bool) {
-		e.Fail = func(*pipeline.Name) error {
+		e.Fail = func(*batch.Name) error {
 			if on.Load() {
 				return &pipeline.ReadError{Index: 7, Key: "cat/7.jpg", Cause: errors.New("input/output error")}
 			}
@@ -205,7 +206,7 @@ func TestTwoNodesNeverWriteOneMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t)
 		engine := func() *servertest.Engine {
-			return &servertest.Engine{Height: 300, Width: 300, Delay: func(*pipeline.Name) time.Duration { return 10 * time.Millisecond }}
+			return &servertest.Engine{Height: 300, Width: 300, Delay: func(*batch.Name) time.Duration { return 10 * time.Millisecond }}
 		}
 		c.start("a", engine(), server.Options{})
 		c.start("b", engine(), server.Options{})
@@ -234,7 +235,7 @@ func TestTwoNodesNeverWriteOneMemory(t *testing.T) {
 			done := make(chan client.Result, 1)
 			var got []byte
 			f.Want(&client.Want{
-				Name: rangeOf(0, i%20, 4), Dst: dst, Spare: func(int) []byte { return spare },
+				Name: rangeOf(0, i%20, 4), Request: batch.Request{Dst: dst}, Spare: func(int) []byte { return spare },
 				Done: func(r client.Result) {
 					if r.Err == nil {
 						got = bytes.Clone(r.Data)

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/feedwater-io/feedwater/batch"
 	"github.com/feedwater-io/feedwater/client"
 	"github.com/feedwater-io/feedwater/pipeline"
 	"github.com/feedwater-io/feedwater/pipeline/dataset"
@@ -138,7 +139,7 @@ func TestRealReplay(t *testing.T) {
 		}
 		b.Release()
 	}
-	var plan *client.PlanError
+	var plan *batch.PlanError
 	if _, err := l.Fleet().Replay(t.Context(), &pb.ReplayRequest{Name: rangeOf(0, 0, 5000)}); !errors.As(err, &plan) {
 		t.Errorf("a replay of 5000 samples: %v", err)
 	}

@@ -6,8 +6,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/feedwater-io/feedwater/batch"
 	"github.com/feedwater-io/feedwater/client"
-	"github.com/feedwater-io/feedwater/pipeline"
 	"github.com/feedwater-io/feedwater/server"
 	"github.com/feedwater-io/feedwater/server/servertest"
 )
@@ -43,8 +43,7 @@ func slowPair(t *testing.T, sample time.Duration) (*crowd, *client.Fleet) {
 func wantOf(f *client.Fleet, position uint64, due time.Duration) <-chan time.Time {
 	came := make(chan time.Time, 1)
 	f.Want(&client.Want{
-		Name: rangeOf(0, position, crowdBatch), Dst: make([]byte, room), Spare: func(n int) []byte { return make([]byte, n) },
-		Due: time.Now().Add(due), Done: func(client.Result) { came <- time.Now() },
+		Name: rangeOf(0, position, crowdBatch), Request: batch.Request{Dst: make([]byte, room), Due: time.Now().Add(due)}, Spare: func(n int) []byte { return make([]byte, n) }, Done: func(client.Result) { came <- time.Now() },
 	})
 	return came
 }
@@ -144,7 +143,7 @@ func TestHedgesAreNotSpentWithoutMemory(t *testing.T) {
 		const first, second = 1000, 1001 // hang, on whichever node has them first
 		var hung [2]atomic.Bool
 		engine := func() *servertest.Engine {
-			return &servertest.Engine{Samples: 1 << 14, Delay: func(n *pipeline.Name) time.Duration {
+			return &servertest.Engine{Samples: 1 << 14, Delay: func(n *batch.Name) time.Duration {
 				if i := n.Position - first; i < 2 && hung[i].CompareAndSwap(false, true) {
 					return time.Hour
 				}
@@ -158,7 +157,7 @@ func TestHedgesAreNotSpentWithoutMemory(t *testing.T) {
 		want := func(position uint64, spare bool) <-chan time.Time {
 			came := make(chan time.Time, 1)
 			w := &client.Want{
-				Name: rangeOf(0, position, 8), Dst: make([]byte, room), Due: time.Now().Add(300 * time.Millisecond),
+				Name: rangeOf(0, position, 8), Request: batch.Request{Dst: make([]byte, room), Due: time.Now().Add(300 * time.Millisecond)},
 				Done: func(client.Result) { came <- time.Now() },
 			}
 			if spare {

@@ -9,9 +9,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/feedwater-io/feedwater/batch"
 	"github.com/feedwater-io/feedwater/client"
 	"github.com/feedwater-io/feedwater/client/membership"
-	"github.com/feedwater-io/feedwater/pipeline"
 	"github.com/feedwater-io/feedwater/server"
 	"github.com/feedwater-io/feedwater/server/servertest"
 )
@@ -270,7 +270,7 @@ func TestSpellingsOfNodes(t *testing.T) {
 func TestStreamWhileMembershipChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t)
-		take := func(*pipeline.Name) time.Duration { return 20 * time.Millisecond }
+		take := func(*batch.Name) time.Duration { return 20 * time.Millisecond }
 		for _, addr := range []string{"a", "b", "c"} {
 			c.start(addr, &servertest.Engine{Delay: take}, server.Options{})
 		}

@@ -10,6 +10,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/feedwater-io/feedwater/batch"
 	"github.com/feedwater-io/feedwater/client"
 	"github.com/feedwater-io/feedwater/pipeline"
 	"github.com/feedwater-io/feedwater/server"
@@ -36,7 +37,7 @@ func traced(t *testing.T, batches int, environment map[string]string) (*spantest
 		return e.Tracer()
 	}
 	c := newCluster(t)
-	slow := func(_ *pipeline.Name, r *pipeline.Result) {
+	slow := func(_ *batch.Name, r *pipeline.Result) {
 		r.Slowest = []pipeline.Timing{{Index: 7, Key: "cat/slow.jpg", Begun: r.Begun, Read: time.Second, Queued: 2 * time.Second, Made: 4 * time.Second}}
 	}
 	good := &servertest.Engine{Samples: 1 << 14, SampleTime: 10 * time.Millisecond}
@@ -220,7 +221,7 @@ func recorder() (*tracetest.InMemoryExporter, trace.Tracer) {
 // A want's failure is told with what the node said.
 func TestSpanOfAFailure(t *testing.T) {
 	c := newCluster(t)
-	c.start("a", &servertest.Engine{Fail: func(*pipeline.Name) error {
+	c.start("a", &servertest.Engine{Fail: func(*batch.Name) error {
 		return &pipeline.SampleError{Index: 3, Key: "cat/broken.jpg", Op: "decode", Cause: pipeline.ErrClosed}
 	}}, server.Options{})
 	kept, tracer := recorder()
@@ -229,7 +230,7 @@ func TestSpanOfAFailure(t *testing.T) {
 	f := c.open(o)
 	name := rangeOf(0, 0, 8)
 	done := make(chan client.Result, 1)
-	f.Want(&client.Want{Name: name, Dst: make([]byte, room), Span: f.Span(name, 0, trace.SpanContext{}), Done: func(r client.Result) { done <- r }})
+	f.Want(&client.Want{Name: name, Request: batch.Request{Dst: make([]byte, room)}, Span: f.Span(name, 0, trace.SpanContext{}), Done: func(r client.Result) { done <- r }})
 	if r := <-done; r.Err == nil {
 		t.Fatal("it was made")
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/feedwater-io/feedwater/batch"
 	"github.com/feedwater-io/feedwater/control/pick"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 )
@@ -103,7 +104,7 @@ func (f *Fleet) Replay(ctx context.Context, request *pb.ReplayRequest) (*pb.Repl
 			return r, nil
 		}
 		err = fromStatus(err)
-		var plan *PlanError
+		var plan *batch.PlanError
 		if errors.As(err, &plan) {
 			return nil, err
 		}

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/feedwater-io/feedwater/batch"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 )
 
@@ -38,7 +39,7 @@ func waiting(t *testing.T, began time.Time) (*Fleet, *deafStream, *[]error) {
 	f.relist()
 	f.epoch, f.progress, f.connected = began, began, began.Add(time.Hour)
 	errs := &[]error{}
-	w := &Want{Name: &pb.Name{Samples: &pb.Name_Range{Range: &pb.Range{Count: 8}}}, Due: began.Add(time.Second), Done: func(r Result) { *errs = append(*errs, r.Err) }}
+	w := &Want{Name: &pb.Name{Samples: &pb.Name_Range{Range: &pb.Range{Count: 8}}}, Request: batch.Request{Due: began.Add(time.Second)}, Done: func(r Result) { *errs = append(*errs, r.Err) }}
 	w.count = 8
 	f.wants[w] = struct{}{}
 	f.send(w, m.session, began)

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/feedwater-io/feedwater/batch"
 	"github.com/feedwater-io/feedwater/control/pick"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 )
@@ -12,21 +13,13 @@ import (
 // Want asks a fleet for one batch. It is used once.
 type Want struct {
 	Name *pb.Name
-	// Dst takes the batch. It is lent from Fleet.Want to Done.
-	Dst []byte
+	// Request says where the batch goes and when it is due. Dst is lent from Fleet.Want to Done; Grow is asked again for every node that is
+	// tried, with Spare by two at once. Begun and Traceparent are the fleet's.
+	batch.Request
 	// Spare, if set, is asked for as much memory again, until it gives some, so that a second node may be asked for a batch that is needed soon
 	// while the first one still writes Dst; nil from it: not now. It is lent until Done, too, and Result.Data lies in one of the two. It is called
 	// from a goroutine of the fleet and must not block.
 	Spare func(bytes int) []byte
-	// Grow, if set, is asked for more room when Dst is too small, again for every node that is tried, with Spare by two at once.
-	Grow func(bytes int) []byte
-	// Image, if set, may get the images of the batch instead of Dst; see Attempt.Image.
-	Image func(view, offset int, pix []byte)
-	// Step of the run that needs the batch: the same on all ranks, and larger for a later one. A node makes what a run wants in this order,
-	// so that ranks which step together stay together. 0: unknown, which comes first, as where there is one rank only.
-	Step uint64
-	// Due is when the batch is needed; earlier is asked for first. The zero time comes before all others.
-	Due time.Time
 	// Span, if set, is Fleet.Span of this fleet: the fleet notes there what becomes of the want.
 	Span *Span
 	// Done is called exactly once, from a goroutine of the fleet. It must not block. Afterwards nobody writes Dst or what Spare gave.

@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/feedwater-io/feedwater/batch"
 )
 
 // halves are a picture of 20×20 pixels in formats whose damage shows only where they are decoded, cut off in the middle.
@@ -69,7 +71,7 @@ func TestDamageOfMasksIsFoundWhateverIsSeen(t *testing.T) {
 func takenOf(t *testing.T, j *Job) (n int) {
 	t.Helper()
 	for epoch := range uint32(50) {
-		if _, r := fetch(t, j, Name{Epoch: epoch, Count: 1}); r.Err == nil {
+		if _, r := fetch(t, j, batch.Name{Epoch: epoch, Count: 1}); r.Err == nil {
 			n++
 		} else if !isVerdict(r.Err) {
 			t.Fatal(r.Err)

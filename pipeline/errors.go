@@ -13,23 +13,6 @@ var ErrCancelled = errors.New("the want was cancelled")
 // ErrClosed ends the wants that a pipeline still holds when it is closed.
 var ErrClosed = errors.New("the pipeline is closed")
 
-// PlanError says what is wrong with a plan or a name, and what would be right.
-type PlanError struct {
-	// Field is the member, e.g. "transforms[1].size".
-	Field   string
-	Message string
-	// Nearest is a valid form near to what was given, or empty.
-	Nearest string
-}
-
-func (e *PlanError) Error() string {
-	s := e.Field + ": " + e.Message
-	if e.Nearest != "" {
-		s += "; did you mean " + e.Nearest + "?"
-	}
-	return s
-}
-
 // SampleError says that a completely read file does not decode, or breaks a limit of the plan. It depends on the sample's
 // name and bytes alone, so every node comes to the same verdict.
 type SampleError struct {

@@ -16,6 +16,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/feedwater-io/feedwater/batch"
 )
 
 // mixed makes an image folder of files of all formats, each with an ending that is not its own, and returns what Pillow makes
@@ -61,11 +63,11 @@ func mixed(t *testing.T) (dir string, said map[string]string) {
 func replayed(t *testing.T, dir, plan string) []Sample {
 	t.Helper()
 	j := open(t, dir, plan, Options{})
-	var refs []Ref
+	var refs []batch.Ref
 	for i := range j.Samples() {
-		refs = append(refs, Ref{Index: i})
+		refs = append(refs, batch.Ref{Index: i})
 	}
-	samples, err := j.Replay(context.Background(), Name{List: refs}, math.MaxInt, nil)
+	samples, err := j.Replay(context.Background(), batch.Name{List: refs}, math.MaxInt, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/feedwater-io/feedwater/batch"
 	"github.com/feedwater-io/feedwater/control/share"
 	"github.com/feedwater-io/feedwater/pipeline/dataset"
 	"github.com/feedwater-io/feedwater/pipeline/storage"
@@ -84,12 +85,12 @@ func hungPipeline(t *testing.T, o storage.Options) (hung, well *Job, roots *stor
 }
 
 // begin submits a want and returns what it ends with.
-func begin(t *testing.T, j *Job, n Name) chan Result {
+func begin(t *testing.T, j *Job, n batch.Name) chan Result {
 	t.Helper()
 	done := make(chan Result, 1)
 	_, size := j.Layout(n.Len())
 	// Wants of one account are made in order.
-	if err := j.Submit(&Want{Name: n, Dst: make([]byte, size), Account: share.NewAccount(1), Done: func(r Result) { done <- r }}); err != nil {
+	if err := j.Submit(&Want{Name: n, Request: batch.Request{Dst: make([]byte, size)}, Account: share.NewAccount(1), Done: func(r Result) { done <- r }}); err != nil {
 		t.Fatal(err)
 	}
 	return done
@@ -101,10 +102,10 @@ func TestHungRootLeavesOthersAlone(t *testing.T) {
 	hung, well, roots, h, release := hungPipeline(t, storage.Options{Deadline: time.Hour, Patience: time.Millisecond, Places: places})
 	var stuck []chan Result
 	for range 8 {
-		stuck = append(stuck, begin(t, hung, Name{Count: 16}))
+		stuck = append(stuck, begin(t, hung, batch.Name{Count: 16}))
 	}
 	for epoch := range uint32(3) {
-		if _, r := fetch(t, well, Name{Epoch: epoch, Count: 16}); r.Err != nil {
+		if _, r := fetch(t, well, batch.Name{Epoch: epoch, Count: 16}); r.Err != nil {
 			t.Fatal(r.Err)
 		}
 	}
@@ -139,7 +140,7 @@ func TestReadDeadline(t *testing.T) {
 	roots.OnChange(func(s storage.State) { changes <- s })
 	var read *ReadError
 	var e *storage.HungError
-	if r := <-begin(t, hung, Name{Count: 16}); !errors.As(r.Err, &read) || read.Key == "" || !errors.As(r.Err, &e) || e.Op != "read" || e.Root != hung.snapshot.Path() {
+	if r := <-begin(t, hung, batch.Name{Count: 16}); !errors.As(r.Err, &read) || read.Key == "" || !errors.As(r.Err, &e) || e.Op != "read" || e.Root != hung.snapshot.Path() {
 		t.Fatalf("%v", r.Err)
 	}
 	if s := <-changes; !s.Sick || s.Cause == nil || s.Timeouts == 0 {
@@ -148,7 +149,7 @@ func TestReadDeadline(t *testing.T) {
 	h.mu.Lock()
 	before := h.waiting
 	h.mu.Unlock()
-	if r := <-begin(t, hung, Name{Position: 3, Count: 16}); !errors.As(r.Err, &e) || e.Since.IsZero() {
+	if r := <-begin(t, hung, batch.Name{Position: 3, Count: 16}); !errors.As(r.Err, &e) || e.Since.IsZero() {
 		t.Errorf("of a sick root: %v", r.Err)
 	}
 	h.mu.Lock()
@@ -156,14 +157,14 @@ func TestReadDeadline(t *testing.T) {
 		t.Errorf("%d more reads of a sick root: there should be its probe alone", more)
 	}
 	h.mu.Unlock()
-	if _, r := fetch(t, well, Name{Count: 16}); r.Err != nil {
+	if _, r := fetch(t, well, batch.Name{Count: 16}); r.Err != nil {
 		t.Error(r.Err)
 	}
 	release()
 	if s := <-changes; s.Sick {
 		t.Errorf("it answers: %+v", s)
 	}
-	if _, r := fetch(t, hung, Name{Count: 16}); r.Err != nil {
+	if _, r := fetch(t, hung, batch.Name{Count: 16}); r.Err != nil {
 		t.Error("it answers again: ", r.Err)
 	}
 }
@@ -173,7 +174,7 @@ func TestCancelWhileStorageHangs(t *testing.T) {
 	hung, _, roots, h, _ := hungPipeline(t, storage.Options{Deadline: time.Hour, Patience: time.Millisecond, Places: 2})
 	done := make(chan Result, 1)
 	_, size := hung.Layout(16)
-	w := &Want{Name: Name{Count: 16}, Dst: make([]byte, size), Done: func(r Result) { done <- r }}
+	w := &Want{Name: batch.Name{Count: 16}, Request: batch.Request{Dst: make([]byte, size)}, Done: func(r Result) { done <- r }}
 	if err := hung.Submit(w); err != nil {
 		t.Fatal(err)
 	}
@@ -192,7 +193,7 @@ func TestCloseWhileStorageHangs(t *testing.T) {
 	hung, _, _, _, _ := hungPipeline(t, storage.Options{Deadline: time.Hour, Patience: time.Millisecond})
 	var all []chan Result
 	for range 20 {
-		all = append(all, begin(t, hung, Name{Count: 16}))
+		all = append(all, begin(t, hung, batch.Name{Count: 16}))
 	}
 	hung.p.Close()
 	for _, done := range all {
@@ -216,7 +217,7 @@ func TestReplacedInAll(t *testing.T) {
 	for range 4 {
 		dir := resolved(t)
 		defer h.hang(dir)()
-		begin(t, prepare(t, p, dir, `{"transforms": [{"op": "Resize", "size": [8, 8]}]}`), Name{Count: 16})
+		begin(t, prepare(t, p, dir, `{"transforms": [{"op": "Resize", "size": [8, 8]}]}`), batch.Name{Count: 16})
 	}
 	h.until(p.options.Workers + p.options.Readers + replaced)
 	h.mu.Lock()

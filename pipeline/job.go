@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/feedwater-io/feedwater/batch"
 	"github.com/feedwater-io/feedwater/pipeline/augment"
 	"github.com/feedwater-io/feedwater/pipeline/dataset"
 	"github.com/feedwater-io/feedwater/pipeline/order"
@@ -21,7 +22,7 @@ type Job struct {
 	snapshot   *dataset.Snapshot
 	root       *storage.Root   // of its files
 	roots      []*storage.Root // that a sample is read from; none where no file is
-	fields     []Field
+	fields     []batch.Field
 	pictures   []picture      // none where the plan asks for no images
 	masks      *masks         // nil: none
 	index      *sidecar.Store // nil: none is kept
@@ -41,7 +42,7 @@ func (p *Pipeline) Prepare(plan *Plan, s *dataset.Snapshot) (*Job, error) {
 		pinned.Source.Fingerprint = s.Fingerprint()
 	case s.Fingerprint():
 	default:
-		return nil, &PlanError{Field: "source.fingerprint", Message: "the data here is " + s.Fingerprint() + ", the plan pins " + pinned.Source.Fingerprint}
+		return nil, &batch.PlanError{Field: "source.fingerprint", Message: "the data here is " + s.Fingerprint() + ", the plan pins " + pinned.Source.Fingerprint}
 	}
 	j := &Job{p: p, plan: &pinned, hash: pinned.Hash(), snapshot: s, root: p.rootOf(s), orders: map[uint32]*order.Permutation{}}
 	j.substitute = order.NewKey(pinned.Seed, "substitute")
@@ -58,7 +59,7 @@ func (p *Pipeline) Prepare(plan *Plan, s *dataset.Snapshot) (*Job, error) {
 func (j *Job) setFields() {
 	for _, name := range j.plan.Fields {
 		if name != imageField && name != maskField {
-			j.fields = append(j.fields, Field{Name: name, DType: "int64"})
+			j.fields = append(j.fields, batch.Field{Name: name, DType: "int64"})
 			continue
 		}
 		for i := range j.pictures {
@@ -69,10 +70,10 @@ func (j *Job) setFields() {
 	}
 	for _, p := range j.pictures {
 		if n := p.chain.Boxes(); n > 0 {
-			j.fields = append(j.fields, Field{Name: p.boxes, DType: "int64", Shape: []int{n, len(augment.Box{})}})
+			j.fields = append(j.fields, batch.Field{Name: p.boxes, DType: "int64", Shape: []int{n, len(augment.Box{})}})
 		}
 	}
-	j.fields = append(j.fields, Field{Name: "index", DType: "int64"})
+	j.fields = append(j.fields, batch.Field{Name: "index", DType: "int64"})
 }
 
 // Plan is the canonical plan, with its fingerprint pinned. Not to be changed.
@@ -88,14 +89,16 @@ func (j *Job) Snapshot() *dataset.Snapshot { return j.snapshot }
 func (j *Job) Samples() uint64 { return uint64(j.snapshot.Len()) }
 
 // Fields lists the arrays of every batch in the order they are placed, "index" last.
-func (j *Job) Fields() []Field { return j.fields }
+func (j *Job) Fields() []batch.Field { return j.fields }
 
 // FixedSize tells whether all samples have images of one size, so that a batch's size follows from its count.
 func (j *Job) FixedSize() bool { return len(j.pictures) == 0 || !j.pictures[0].ragged() }
 
 // Layout places the fields of a batch of count samples. Where samples differ in size the image comes last, and bytes is what lies
 // before it.
-func (j *Job) Layout(count int) (fields []Field, bytes int) { return place(j.fields, count) }
+func (j *Job) Layout(count int) (fields []batch.Field, bytes int) {
+	return batch.Place(j.fields, count)
+}
 
 // Ops describes what the plan compiles to, in order; those of one view after those of the other.
 func (j *Job) Ops() []augment.Info {
@@ -123,11 +126,11 @@ func (j *Job) Submit(w *Want) error {
 }
 
 // check returns a *PlanError if the name is not one of this job.
-func (j *Job) check(n *Name) error {
+func (j *Job) check(n *batch.Name) error {
 	if err := j.checkPolicy(n.Policy); err != nil {
-		return &PlanError{Field: "name.policy", Message: err.Error()}
+		return &batch.PlanError{Field: "name.policy", Message: err.Error()}
 	}
-	return n.check(j.Samples())
+	return n.Check(j.Samples())
 }
 
 // checkPolicy returns what is wrong with a policy that no picture's transforms take.

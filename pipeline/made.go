@@ -8,13 +8,14 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/feedwater-io/feedwater/batch"
 	"github.com/feedwater-io/feedwater/pipeline/order"
 )
 
 // made is what there is of a batch so far.
 type made struct {
 	order  *order.Permutation
-	fields []Field
+	fields []batch.Field
 	bytes  int // of the batch, without pictures of differing sizes
 	// pictures are the batch's, as the job has them. sizes are of those that differ in size.
 	pictures []rows
@@ -55,7 +56,7 @@ func (w *Want) prepare(j *Job) {
 	m.pictures = make([]rows, len(j.pictures))
 	for k := range m.pictures {
 		r := &m.pictures[k]
-		r.at = offsetOf(m.fields, j.pictures[k].field)
+		r.at = batch.OffsetOf(m.fields, j.pictures[k].field)
 		switch {
 		case j.pictures[k].ragged():
 			m.sizes, r.pixels = make([]size, n), make([][]byte, n)
@@ -66,12 +67,12 @@ func (w *Want) prepare(j *Job) {
 }
 
 // ref is sample i of the want.
-func (w *Want) ref(i int) Ref {
+func (w *Want) ref(i int) batch.Ref {
 	if w.Name.List != nil {
 		return w.Name.List[i]
 	}
 	index, repeat := w.made.order.At(w.Name.Position + uint64(i))
-	return Ref{uint64(index), repeat}
+	return batch.Ref{Index: uint64(index), Repeat: repeat}
 }
 
 // fail ends the want with what sample i met. Of several samples the first in the batch's order decides, so that the answer does not
@@ -174,7 +175,7 @@ func (w *Want) assemble(r *Result) error {
 func (w *Want) clearGaps() {
 	for _, f := range w.made.fields {
 		if f.Bytes > 0 && (w.Image == nil || !w.job.handsOver(f.Name)) {
-			clear(w.Dst[f.Offset+f.Bytes : min(align(f.Offset+f.Bytes), len(w.Dst))])
+			clear(w.Dst[f.Offset+f.Bytes : min(batch.AlignUp(f.Offset+f.Bytes), len(w.Dst))])
 		}
 	}
 }

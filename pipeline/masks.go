@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/feedwater-io/feedwater/batch"
 	"github.com/feedwater-io/feedwater/pipeline/augment"
 	"github.com/feedwater-io/feedwater/pipeline/codec"
 	"github.com/feedwater-io/feedwater/pipeline/dataset"
@@ -24,22 +25,22 @@ func (p *Plan) checkMasks() error {
 	case p.Masks == nil && !wanted:
 		return nil
 	case p.Masks == nil:
-		return &PlanError{Field: "masks", Message: "are wanted by fields, and are missing"}
+		return &batch.PlanError{Field: "masks", Message: "are wanted by fields, and are missing"}
 	case p.Masks.AllowEmpty:
-		return &PlanError{Field: "masks.allow_empty", Message: "is said of masks in source too"}
+		return &batch.PlanError{Field: "masks.allow_empty", Message: "is said of masks in source too"}
 	case !wanted || !slices.Contains(p.Fields, imageField):
-		return &PlanError{Field: "fields", Message: "masks go with pictures", Nearest: `["image", "mask"]`}
+		return &batch.PlanError{Field: "fields", Message: "masks go with pictures", Nearest: `["image", "mask"]`}
 	case len(p.Views) > 0:
-		return &PlanError{Field: "masks", Message: "of views are not offered"}
+		return &batch.PlanError{Field: "masks", Message: "of views are not offered"}
 	case p.ApplyEXIF:
-		return &PlanError{Field: "apply_exif", Message: "turns pictures, and not their masks"}
+		return &batch.PlanError{Field: "apply_exif", Message: "turns pictures, and not their masks"}
 	}
 	if _, err := p.Transforms.ForMasks(); err != nil {
 		return transformError("transforms", err)
 	}
 	if _, _, fixed := p.Transforms.OutputSize(); !fixed {
 		message := "the results differ in size, which is not offered with masks: end them with a size for all"
-		return &PlanError{Field: "transforms", Message: message, Nearest: `{"op": "CenterCrop", "size": [512, 512]}`}
+		return &batch.PlanError{Field: "transforms", Message: message, Nearest: `{"op": "CenterCrop", "size": [512, 512]}`}
 	}
 	return nil
 }
@@ -58,7 +59,7 @@ func (p *Pipeline) PrepareMasked(plan *Plan, s, of *dataset.Snapshot) (*Job, err
 	pinned := *plan
 	source := *plan.Masks
 	if source.Fingerprint != "" && source.Fingerprint != of.Fingerprint() {
-		return nil, &PlanError{Field: "masks.fingerprint", Message: "the masks here are " + of.Fingerprint() + ", the plan pins " + source.Fingerprint}
+		return nil, &batch.PlanError{Field: "masks.fingerprint", Message: "the masks here are " + of.Fingerprint() + ", the plan pins " + source.Fingerprint}
 	}
 	source.Fingerprint = of.Fingerprint()
 	pinned.Masks = &source
@@ -145,7 +146,7 @@ type maskFile struct {
 
 // readMask reads the mask of a picture, if the job has masks. An error is a *ReadError, or a verdict on the picture that s describes.
 // release gives the memory back.
-func (k *worker) readMask(j *Job, ref Ref, s *dataset.Sample) (f maskFile, release func(), err error) {
+func (k *worker) readMask(j *Job, ref batch.Ref, s *dataset.Sample) (f maskFile, release func(), err error) {
 	if j.masks == nil {
 		return maskFile{}, func() {}, nil
 	}

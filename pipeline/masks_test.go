@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/feedwater-io/feedwater/batch"
 	"github.com/feedwater-io/feedwater/pipeline/dataset"
 )
 
@@ -76,12 +77,12 @@ func TestMasksMoveAsPicturesDo(t *testing.T) {
 	}
 	filled := 0
 	for epoch := range uint32(5) {
-		name := Name{Epoch: epoch, Count: 6}
+		name := batch.Name{Epoch: epoch, Count: 6}
 		b, r := fetch(t, j, name)
 		if r.Err != nil || crc32.Checksum(b[:r.Bytes], castagnoli) != r.CRC32C {
 			t.Fatalf("%v, checksum %08x", r.Err, r.CRC32C)
 		}
-		pixels, numbers := b[offsetOf(r.Fields, "image"):], b[offsetOf(r.Fields, "mask"):]
+		pixels, numbers := b[batch.OffsetOf(r.Fields, "image"):], b[batch.OffsetOf(r.Fields, "mask"):]
 		for i := range 6 * 24 * 32 {
 			switch {
 			case pixels[3*i] == numbers[i]:
@@ -102,7 +103,7 @@ func TestMasksMoveAsPicturesDo(t *testing.T) {
 		}
 		got := make([]byte, len(b))
 		done := make(chan Result, 1)
-		w := &Want{Name: name, Dst: got, Done: func(r Result) { done <- r }, Image: func(_, i int, pix []byte) { copy(got[offsetOf(r.Fields, "image")+i*len(pix):], pix) }}
+		w := &Want{Name: name, Request: batch.Request{Dst: got, Image: func(_, i int, pix []byte) { copy(got[batch.OffsetOf(r.Fields, "image")+i*len(pix):], pix) }}, Done: func(r Result) { done <- r }}
 		if err := j.Submit(w); err != nil {
 			t.Fatal(err)
 		}
@@ -140,7 +141,7 @@ func TestMasksOfOneName(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, r := fetch(t, j, Name{Count: 6}); r.Err != nil {
+		if _, r := fetch(t, j, batch.Name{Count: 6}); r.Err != nil {
 			t.Errorf("%s: %v", v.beside, r.Err)
 		}
 	}
@@ -194,7 +195,7 @@ func TestMasksOfOtherSizes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	samples, err := j.Replay(t.Context(), Name{List: []Ref{{Index: 0}, {Index: 1}, {Index: 2}, {Index: 3}, {Index: 4}}}, math.MaxInt, nil)
+	samples, err := j.Replay(t.Context(), batch.Name{List: []batch.Ref{{Index: 0}, {Index: 1}, {Index: 2}, {Index: 3}, {Index: 4}}}, math.MaxInt, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/feedwater-io/feedwater/batch"
 	"github.com/feedwater-io/feedwater/pipeline/codec"
 )
 
@@ -21,7 +22,7 @@ func TestPanicEndsTheWant(t *testing.T) {
 	try := func(image func(_, _ int, _ []byte)) Result {
 		done := make(chan Result, 1)
 		_, bytes := j.Layout(4)
-		w := &Want{Name: Name{Count: 4}, Dst: make([]byte, bytes), Image: image, Done: func(r Result) { done <- r }}
+		w := &Want{Name: batch.Name{Count: 4}, Request: batch.Request{Dst: make([]byte, bytes), Image: image}, Done: func(r Result) { done <- r }}
 		if err := j.Submit(w); err != nil {
 			t.Fatal(err)
 		}

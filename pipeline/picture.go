@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/feedwater-io/feedwater/batch"
 	"github.com/feedwater-io/feedwater/pipeline/augment"
 )
 
@@ -59,11 +60,11 @@ func (p *Plan) pictures() []picture {
 }
 
 // shape is the field of a batch that holds it.
-func (p *picture) shape() Field {
+func (p *picture) shape() batch.Field {
 	if p.mask {
-		return Field{Name: p.field, DType: "uint8", Shape: []int{p.height, p.width}}
+		return batch.Field{Name: p.field, DType: "uint8", Shape: []int{p.height, p.width}}
 	}
-	return Field{Name: p.field, DType: "uint8", Shape: []int{p.height, p.width, 3}}
+	return batch.Field{Name: p.field, DType: "uint8", Shape: []int{p.height, p.width, 3}}
 }
 
 // ragged reports whether samples differ in size.

@@ -23,6 +23,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/feedwater-io/feedwater/batch"
 	"github.com/feedwater-io/feedwater/control/share"
 	"github.com/feedwater-io/feedwater/pipeline/codec"
 	"github.com/feedwater-io/feedwater/pipeline/codec/jpeg/jpegtest"
@@ -98,7 +99,7 @@ func prepare(t *testing.T, p *Pipeline, dir, plan string) *Job {
 }
 
 // fetch makes one batch, with a checksum.
-func fetch(t *testing.T, j *Job, n Name) ([]byte, Result) {
+func fetch(t *testing.T, j *Job, n batch.Name) ([]byte, Result) {
 	t.Helper()
 	w := &Want{Name: n, Checksum: true}
 	_, bytes := j.Layout(n.Len())
@@ -117,12 +118,12 @@ func fetch(t *testing.T, j *Job, n Name) ([]byte, Result) {
 }
 
 // epochDigest hashes an epoch: for each sample index, label, pixels.
-func epochDigest(t *testing.T, j *Job, epoch uint32, batch int) string {
+func epochDigest(t *testing.T, j *Job, epoch uint32, samples int) string {
 	t.Helper()
 	h := sha256.New()
-	for at := 0; at < int(j.Samples()); at += batch {
-		n := min(batch, int(j.Samples())-at)
-		b, r := fetch(t, j, Name{Epoch: epoch, Position: uint64(at), Count: n})
+	for at := 0; at < int(j.Samples()); at += samples {
+		n := min(samples, int(j.Samples())-at)
+		b, r := fetch(t, j, batch.Name{Epoch: epoch, Position: uint64(at), Count: n})
 		if r.Err != nil {
 			t.Fatal(r.Err)
 		}
@@ -130,8 +131,8 @@ func epochDigest(t *testing.T, j *Job, epoch uint32, batch int) string {
 			t.Fatalf("checksum %08x, of the bytes %08x", r.CRC32C, sum)
 		}
 		for i := range n {
-			h.Write(b[offsetOf(r.Fields, "index")+8*i:][:8])
-			h.Write(b[offsetOf(r.Fields, "label")+8*i:][:8])
+			h.Write(b[batch.OffsetOf(r.Fields, "index")+8*i:][:8])
+			h.Write(b[batch.OffsetOf(r.Fields, "label")+8*i:][:8])
 			h.Write(b[i*j.pictures[0].bytes : (i+1)*j.pictures[0].bytes])
 		}
 	}
@@ -177,13 +178,13 @@ func TestOtherNameOtherBytes(t *testing.T) {
 // A list names samples one by one; the same samples by position and by list are the same bytes.
 func TestListIsTheSameAsPositions(t *testing.T) {
 	j := open(t, folder(t), fmt.Sprintf(cropPlan, ""), Options{})
-	byPosition, r := fetch(t, j, Name{Epoch: 2, Position: 19, Count: 6}) // runs over the end: repeats
-	var list []Ref
+	byPosition, r := fetch(t, j, batch.Name{Epoch: 2, Position: 19, Count: 6}) // runs over the end: repeats
+	var list []batch.Ref
 	for i := range 6 {
 		index, repeat := j.permutation(2).At(19 + uint64(i))
-		list = append(list, Ref{uint64(index), repeat})
+		list = append(list, batch.Ref{Index: uint64(index), Repeat: repeat})
 	}
-	byList, _ := fetch(t, j, Name{Epoch: 2, List: list})
+	byList, _ := fetch(t, j, batch.Name{Epoch: 2, List: list})
 	if r.Err != nil || !bytes.Equal(byPosition, byList) {
 		t.Errorf("positions and list differ (%v)", r.Err)
 	}
@@ -195,19 +196,19 @@ func TestListIsTheSameAsPositions(t *testing.T) {
 // Every repeat of a sample has draws of its own, in a batch as in a replay.
 func TestRepeatsDiffer(t *testing.T) {
 	j := open(t, folder(t), fmt.Sprintf(cropPlan, ""), Options{})
-	var n Name
+	var n batch.Name
 	for repeat := range uint32(6) {
-		n.List = append(n.List, Ref{3, repeat})
+		n.List = append(n.List, batch.Ref{Index: 3, Repeat: repeat})
 	}
-	batch, r := fetch(t, j, n)
+	data, r := fetch(t, j, n)
 	again, err := j.Replay(t.Context(), n, math.MaxInt, nil)
 	if r.Err != nil || err != nil {
 		t.Fatal(r.Err, err)
 	}
 	seen := map[string]bool{}
 	for i, s := range again {
-		at := offsetOf(r.Fields, imageField) + i*len(s.Image)
-		if !bytes.Equal(batch[at:at+len(s.Image)], s.Image) {
+		at := batch.OffsetOf(r.Fields, imageField) + i*len(s.Image)
+		if !bytes.Equal(data[at:at+len(s.Image)], s.Image) {
 			t.Errorf("repeat %d: the replay differs", i)
 		}
 		seen[string(s.Image)] = true
@@ -220,7 +221,7 @@ func TestRepeatsDiffer(t *testing.T) {
 // A policy is its want's alone.
 func TestPolicyEndsWithItsWant(t *testing.T) {
 	j := open(t, folder(t), `{"transforms": [{"op": "Resize", "size": [32, 32]}, {"op": "CTAugment", "probe": 0}]}`, Options{Workers: 1})
-	n := Name{Count: 21}
+	n := batch.Name{Count: 21}
 	want, _ := fetch(t, j, n)
 	for bins := 1; bins < 1000; bins++ {
 		n.Policy = bytes.Repeat([]byte{1, 0}, bins)
@@ -235,21 +236,20 @@ func TestPolicyEndsWithItsWant(t *testing.T) {
 	if r.Err != nil || bytes.Equal(other, want) {
 		t.Fatal("the policy changes nothing", r.Err)
 	}
-	if got, _ := fetch(t, j, Name{Count: 21}); !bytes.Equal(got, want) {
+	if got, _ := fetch(t, j, batch.Name{Count: 21}); !bytes.Equal(got, want) {
 		t.Error("it changes a want without one")
 	}
 }
 
 func TestImageHookGetsEverySampleOnce(t *testing.T) {
 	j := open(t, folder(t), fmt.Sprintf(cropPlan, ""), Options{Workers: 4})
-	n := Name{Count: 20}
+	n := batch.Name{Count: 20}
 	want, _ := fetch(t, j, n)
 	got := make([]byte, 20*j.pictures[0].bytes)
 	_, size := j.Layout(20)
 	done := make(chan Result, 1)
 	w := &Want{
-		Name: n, Dst: make([]byte, size), Done: func(r Result) { done <- r },
-		Image: func(_, i int, pix []byte) { copy(got[i*j.pictures[0].bytes:], pix) },
+		Name: n, Request: batch.Request{Dst: make([]byte, size), Image: func(_, i int, pix []byte) { copy(got[i*j.pictures[0].bytes:], pix) }}, Done: func(r Result) { done <- r },
 	}
 	if err := j.Submit(w); err != nil {
 		t.Fatal(err)
@@ -257,7 +257,7 @@ func TestImageHookGetsEverySampleOnce(t *testing.T) {
 	if r := <-done; r.Err != nil || !bytes.Equal(got, want[:len(got)]) {
 		t.Errorf("images by hook differ (%v)", r.Err)
 	}
-	if o := offsetOf(w.made.fields, "label"); !bytes.Equal(w.Dst[o:], want[o:]) {
+	if o := batch.OffsetOf(w.made.fields, "label"); !bytes.Equal(w.Dst[o:], want[o:]) {
 		t.Error("labels and indices differ")
 	}
 }
@@ -268,15 +268,15 @@ func TestPicturesOfDifferentSizes(t *testing.T) {
 	if j.FixedSize() {
 		t.Fatal("plain decode of different pictures has one size")
 	}
-	b, r := fetch(t, j, Name{Count: 21})
+	b, r := fetch(t, j, batch.Name{Count: 21})
 	if r.Err != nil {
 		t.Fatal(r.Err)
 	}
-	samples, err := j.Replay(context.Background(), Name{Count: 21}, math.MaxInt, nil)
+	samples, err := j.Replay(context.Background(), batch.Name{Count: 21}, math.MaxInt, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	at := offsetOf(r.Fields, "image")
+	at := batch.OffsetOf(r.Fields, "image")
 	for i, s := range samples {
 		if r.Sizes[i] != [2]int{s.Height, s.Width} || !bytes.Equal(b[at:at+len(s.Image)], s.Image) {
 			t.Fatalf("sample %d differs from its replay", i)
@@ -291,7 +291,7 @@ func TestPicturesOfDifferentSizes(t *testing.T) {
 func TestNoRoom(t *testing.T) {
 	j := open(t, folder(t), `{}`, Options{})
 	done := make(chan Result, 1)
-	w := &Want{Name: Name{Count: 3}, Dst: make([]byte, 1000), Done: func(r Result) { done <- r }}
+	w := &Want{Name: batch.Name{Count: 3}, Request: batch.Request{Dst: make([]byte, 1000)}, Done: func(r Result) { done <- r }}
 	if err := j.Submit(w); err != nil {
 		t.Fatal(err)
 	}
@@ -299,7 +299,7 @@ func TestNoRoom(t *testing.T) {
 	if r := <-done; !errors.As(r.Err, &room) || room.Bytes < 3*40*30*3 {
 		t.Errorf("%v", r.Err)
 	}
-	if err := j.Submit(&Want{Name: Name{Count: 3}, Dst: nil}); !errors.As(err, &room) {
+	if err := j.Submit(&Want{Name: batch.Name{Count: 3}, Request: batch.Request{Dst: nil}}); !errors.As(err, &room) {
 		t.Errorf("no room at all: %v", err)
 	}
 }
@@ -308,7 +308,7 @@ func TestNoRoom(t *testing.T) {
 // a look at the rest of its samples.
 func TestTroubleEndsAWant(t *testing.T) {
 	dir := folder(t)
-	list := make([]Ref, 5000)
+	list := make([]batch.Ref, 5000)
 	for i := range list {
 		list[i].Index = uint64(i % 21)
 	}
@@ -318,7 +318,7 @@ func TestTroubleEndsAWant(t *testing.T) {
 		submit := func(most int64) Result {
 			charges.Store(0)
 			done := make(chan Result, 1)
-			w := &Want{Name: Name{List: list}, Dst: make([]byte, 1<<20), Done: func(r Result) { done <- r }}
+			w := &Want{Name: batch.Name{List: list}, Request: batch.Request{Dst: make([]byte, 1<<20)}, Done: func(r Result) { done <- r }}
 			w.Charge = func(int) bool { return charges.Add(1) <= most }
 			if err := j.Submit(w); err != nil {
 				t.Fatal(err)
@@ -375,21 +375,21 @@ func TestCharge(t *testing.T) {
 	var charged atomic.Int64
 	done := make(chan Result, 1)
 	w := &Want{
-		Name: Name{Count: 21}, Dst: make([]byte, 1<<20), Done: func(r Result) { done <- r },
+		Name: batch.Name{Count: 21}, Request: batch.Request{Dst: make([]byte, 1<<20)}, Done: func(r Result) { done <- r },
 		Charge: func(n int) bool { charged.Add(int64(n)); return true },
 	}
 	if err := j.Submit(w); err != nil {
 		t.Fatal(err)
 	}
-	if r := <-done; r.Err != nil || int(charged.Load()) != r.Bytes-offsetOf(r.Fields, "image") {
+	if r := <-done; r.Err != nil || int(charged.Load()) != r.Bytes-batch.OffsetOf(r.Fields, "image") {
 		t.Errorf("%d bytes told of %d, %v", charged.Load(), r.Bytes, r.Err)
 	}
 }
 
 func TestReplayTellsTheDraws(t *testing.T) {
 	j := open(t, folder(t), fmt.Sprintf(cropPlan, ""), Options{})
-	b, _ := fetch(t, j, Name{Epoch: 3, Position: 5, Count: 2})
-	samples, err := j.Replay(context.Background(), Name{Epoch: 3, Position: 5, Count: 2}, math.MaxInt, nil)
+	b, _ := fetch(t, j, batch.Name{Epoch: 3, Position: 5, Count: 2})
+	samples, err := j.Replay(context.Background(), batch.Name{Epoch: 3, Position: 5, Count: 2}, math.MaxInt, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -397,18 +397,18 @@ func TestReplayTellsTheDraws(t *testing.T) {
 		if !bytes.Equal(s.Image, b[i*j.pictures[0].bytes:(i+1)*j.pictures[0].bytes]) || len(s.Draws) != 2 || !strings.Contains(string(s.Draws[0].Parameters), `"top":`) {
 			t.Errorf("sample %d: %d bytes, draws %v", i, len(s.Image), s.Draws)
 		}
-		if index := binary.LittleEndian.Uint64(b[offsetOf(j.made(2), "index")+8*i:]); index != s.Index {
+		if index := binary.LittleEndian.Uint64(b[batch.OffsetOf(j.made(2), "index")+8*i:]); index != s.Index {
 			t.Errorf("sample %d: index %d, in the batch %d", i, s.Index, index)
 		}
 	}
-	names, err := j.Replay(context.Background(), Name{Epoch: 3, Position: 5, Count: 2}, 0, nil)
+	names, err := j.Replay(context.Background(), batch.Name{Epoch: 3, Position: 5, Count: 2}, 0, nil)
 	if err != nil || names[0].Key != samples[0].Key || names[0].Image != nil || names[0].EncodedBytes == 0 {
 		t.Errorf("without pixels: %+v, %v", names[0], err)
 	}
 }
 
 // made is the layout of a batch of n samples.
-func (j *Job) made(n int) []Field {
+func (j *Job) made(n int) []batch.Field {
 	f, _ := j.Layout(n)
 	return f
 }
@@ -436,7 +436,7 @@ func TestBrokenSampleRaises(t *testing.T) {
 	keys := broken(t, dir)
 	for workers := range 4 {
 		j := open(t, dir, `{"transforms": [{"op": "Resize", "size": [20, 20]}]}`, Options{Workers: 1 + workers})
-		_, r := fetch(t, j, Name{Count: 21})
+		_, r := fetch(t, j, batch.Name{Count: 21})
 		var e *SampleError
 		if !errors.As(r.Err, &e) || e.Key != keys[0] || e.Offset != 3 || e.Op != "decode" {
 			t.Errorf("%d workers: %v", 1+workers, r.Err) // always the first in order
@@ -448,7 +448,7 @@ func TestBrokenSampleIsSkipped(t *testing.T) {
 	dir := folder(t)
 	keys := broken(t, dir)
 	j := open(t, dir, `{"on_error": "skip", "transforms": [{"op": "Resize", "size": [20, 20]}]}`, Options{})
-	b, r := fetch(t, j, Name{Count: 21})
+	b, r := fetch(t, j, batch.Name{Count: 21})
 	if r.Err != nil || len(r.Errors) != 3 {
 		t.Fatalf("%v, %d errors", r.Err, len(r.Errors))
 	}
@@ -457,7 +457,7 @@ func TestBrokenSampleIsSkipped(t *testing.T) {
 		if e.Key != keys[i] || e.Substituted || !bytes.Equal(hole, make([]byte, 1200)) {
 			t.Errorf("error %d: %+v", i, e)
 		}
-		if index := binary.LittleEndian.Uint64(b[offsetOf(r.Fields, "index")+8*e.Offset:]); index != e.Index {
+		if index := binary.LittleEndian.Uint64(b[batch.OffsetOf(r.Fields, "index")+8*e.Offset:]); index != e.Index {
 			t.Errorf("hole %d has index %d", i, index)
 		}
 	}
@@ -480,7 +480,7 @@ func TestHolesAmongPicturesOfDifferentSizes(t *testing.T) {
 	write(t, filepath.Join(dir, "class_0", "img_3.jpg"), nil)
 	write(t, filepath.Join(dir, "class_0", "img_5.jpg"), picture.Bytes()[:picture.Len()/2])
 	j := open(t, dir, `{"on_error": "skip"}`, Options{})
-	b, r := fetch(t, j, Name{Count: 7})
+	b, r := fetch(t, j, batch.Name{Count: 7})
 	if r.Err != nil || len(r.Errors) != 2 || r.Errors[0].Offset != 3 || r.Errors[1].Offset != 5 {
 		t.Fatalf("%v, %v", r.Err, r.Errors)
 	}
@@ -491,7 +491,7 @@ func TestHolesAmongPicturesOfDifferentSizes(t *testing.T) {
 		}
 		pixels += 3 * s[0] * s[1]
 	}
-	if r.Bytes != offsetOf(r.Fields, "image")+pixels || crc32.Checksum(b[:r.Bytes], castagnoli) != r.CRC32C {
+	if r.Bytes != batch.OffsetOf(r.Fields, "image")+pixels || crc32.Checksum(b[:r.Bytes], castagnoli) != r.CRC32C {
 		t.Errorf("%d bytes for %d of pixels", r.Bytes, pixels)
 	}
 }
@@ -500,13 +500,13 @@ func TestBrokenSampleIsSubstituted(t *testing.T) {
 	dir := folder(t)
 	broken(t, dir)
 	plan := `{"seed": 4, "on_error": "substitute", "transforms": [{"op": "RandomResizedCrop", "size": [20, 20]}]}`
-	first, r := fetch(t, open(t, dir, plan, Options{Workers: 1}), Name{Count: 21})
-	again, s := fetch(t, open(t, dir, plan, Options{Workers: 8}), Name{Count: 21})
+	first, r := fetch(t, open(t, dir, plan, Options{Workers: 1}), batch.Name{Count: 21})
+	again, s := fetch(t, open(t, dir, plan, Options{Workers: 8}), batch.Name{Count: 21})
 	if r.Err != nil || s.Err != nil || !bytes.Equal(first, again) || len(r.Errors) != 3 {
 		t.Fatalf("%v, %v, %d errors", r.Err, s.Err, len(r.Errors))
 	}
 	for i, e := range r.Errors {
-		index := binary.LittleEndian.Uint64(first[offsetOf(r.Fields, "index")+8*e.Offset:])
+		index := binary.LittleEndian.Uint64(first[batch.OffsetOf(r.Fields, "index")+8*e.Offset:])
 		if !e.Substituted || e.Substitute == e.Index || index != e.Substitute || s.Errors[i].Substitute != e.Substitute {
 			t.Errorf("error %d: %+v, index in the batch %d", i, e, index)
 		}
@@ -518,7 +518,7 @@ func TestChangedFileIsNoVerdict(t *testing.T) {
 	dir := folder(t)
 	j := open(t, dir, `{"on_error": "skip", "transforms": [{"op": "Resize", "size": [20, 20]}]}`, Options{})
 	write(t, filepath.Join(dir, "class_1", "img_2.jpg"), []byte("another file"))
-	_, r := fetch(t, j, Name{Count: 21})
+	_, r := fetch(t, j, batch.Name{Count: 21})
 	var read *ReadError
 	var changed *dataset.ChangedError
 	if !errors.As(r.Err, &read) || !errors.As(r.Err, &changed) || read.Key != "class_1/img_2.jpg" {
@@ -530,7 +530,7 @@ func TestLimitsAreVerdicts(t *testing.T) {
 	dir := folder(t)
 	for _, limits := range []string{`{"encoded_bytes": 100}`, `{"side": 30}`, `{"pixels": 600}`} {
 		j := open(t, dir, `{"transforms": [{"op": "Resize", "size": [20, 20]}], "limits": `+limits+`}`, Options{})
-		_, r := fetch(t, j, Name{Count: 1})
+		_, r := fetch(t, j, batch.Name{Count: 1})
 		var e *SampleError
 		if !errors.As(r.Err, &e) || !errors.Is(r.Err, codec.ErrTooLarge) {
 			t.Errorf("%s: %v", limits, r.Err)
@@ -544,10 +544,10 @@ func hold(t *testing.T, j *Job) (release func(), done chan Result) {
 	entered, gate := make(chan struct{}), make(chan struct{})
 	done = make(chan Result, 1)
 	_, size := j.Layout(1)
-	w := &Want{Name: Name{Count: 1}, Dst: make([]byte, size), Done: func(r Result) { done <- r }, Image: func(_, _ int, _ []byte) {
+	w := &Want{Name: batch.Name{Count: 1}, Request: batch.Request{Dst: make([]byte, size), Image: func(_, _ int, _ []byte) {
 		close(entered)
 		<-gate
-	}}
+	}}, Done: func(r Result) { done <- r }}
 	if err := j.Submit(w); err != nil {
 		t.Fatal(err)
 	}
@@ -555,10 +555,10 @@ func hold(t *testing.T, j *Job) (release func(), done chan Result) {
 	return func() { close(gate) }, done
 }
 
-func submit(t *testing.T, j *Job, n Name, due time.Time, done func(Result)) *Want {
+func submit(t *testing.T, j *Job, n batch.Name, due time.Time, done func(Result)) *Want {
 	t.Helper()
 	_, size := j.Layout(n.Len())
-	w := &Want{Name: n, Dst: make([]byte, size), Due: due, Done: done}
+	w := &Want{Name: n, Request: batch.Request{Dst: make([]byte, size), Due: due}, Done: done}
 	if err := j.Submit(w); err != nil {
 		t.Fatal(err)
 	}
@@ -600,7 +600,7 @@ func TestSharesAreByAccount(t *testing.T) {
 			note = &calmly
 		}
 		_, size := j.Layout(samples)
-		w := &Want{Name: Name{Position: position, Count: samples}, Dst: make([]byte, size), Account: a, Image: c.count(name, samples-2, note), Done: func(Result) { all <- struct{}{} }}
+		w := &Want{Name: batch.Name{Position: position, Count: samples}, Request: batch.Request{Dst: make([]byte, size), Image: c.count(name, samples-2, note)}, Account: a, Done: func(Result) { all <- struct{}{} }}
 		if err := j.Submit(w); err != nil {
 			t.Fatal(err)
 		}
@@ -632,7 +632,7 @@ func TestWork(t *testing.T) {
 	if w := j.p.Work(); w != (Work{}) {
 		t.Errorf("before any work %+v", w)
 	}
-	_, r := fetch(t, j, Name{Count: 50})
+	_, r := fetch(t, j, batch.Name{Count: 50})
 	w := j.p.Work()
 	if math.Abs(w.CoreSeconds-r.CoreSeconds) > 1e-6 || w.CoreSeconds <= 0 || w.CoreSeconds > 2.01*w.BusySeconds {
 		t.Errorf("%+v after a batch of %v core-seconds", w, r.CoreSeconds)
@@ -656,7 +656,7 @@ func TestEarliestDueIsMadeFirst(t *testing.T) {
 		note     *map[string]int
 	}{{"far", 1, now.Add(time.Hour), &far}, {"near", 201, now.Add(time.Minute), &near}, {"now", 401, time.Time{}, &first}} {
 		_, size := j.Layout(200)
-		want := &Want{Name: Name{Position: w.position, Count: 200}, Dst: make([]byte, size), Due: w.due, Image: c.count(w.name, 198, w.note), Done: func(Result) { ended <- struct{}{} }}
+		want := &Want{Name: batch.Name{Position: w.position, Count: 200}, Request: batch.Request{Dst: make([]byte, size), Due: w.due, Image: c.count(w.name, 198, w.note)}, Done: func(Result) { ended <- struct{}{} }}
 		if err := j.Submit(want); err != nil {
 			t.Fatal(err)
 		}
@@ -675,8 +675,8 @@ func TestCancel(t *testing.T) {
 	j := open(t, folder(t), fmt.Sprintf(cropPlan, ""), Options{Workers: 1, Readers: 1})
 	release, held := hold(t, j)
 	cancelled, kept := make(chan Result, 1), make(chan Result, 1)
-	w := submit(t, j, Name{Position: 1, Count: 20}, time.Time{}, func(r Result) { cancelled <- r })
-	submit(t, j, Name{Position: 1, Count: 2}, time.Time{}, func(r Result) { kept <- r })
+	w := submit(t, j, batch.Name{Position: 1, Count: 20}, time.Time{}, func(r Result) { cancelled <- r })
+	submit(t, j, batch.Name{Position: 1, Count: 2}, time.Time{}, func(r Result) { kept <- r })
 	w.Cancel()
 	w.Cancel()
 	release()
@@ -699,7 +699,7 @@ func TestCloseEndsEveryWant(t *testing.T) {
 	release, held := hold(t, j)
 	rest := make(chan Result, 10)
 	for i := range 10 {
-		submit(t, j, Name{Position: uint64(i), Count: 3}, time.Time{}, func(r Result) { rest <- r })
+		submit(t, j, batch.Name{Position: uint64(i), Count: 3}, time.Time{}, func(r Result) { rest <- r })
 	}
 	closed := make(chan struct{})
 	go func() {
@@ -716,17 +716,17 @@ func TestCloseEndsEveryWant(t *testing.T) {
 			t.Errorf("%v", r.Err)
 		}
 	}
-	if err := j.Submit(&Want{Name: Name{Count: 1}, Dst: make([]byte, 1<<20)}); !errors.Is(err, ErrClosed) {
+	if err := j.Submit(&Want{Name: batch.Name{Count: 1}, Request: batch.Request{Dst: make([]byte, 1<<20)}}); !errors.Is(err, ErrClosed) {
 		t.Errorf("after Close: %v", err)
 	}
 }
 
 func TestNamesOutOfRange(t *testing.T) {
 	j := open(t, folder(t), `{}`, Options{})
-	for _, n := range []Name{
-		{}, {Count: -1}, {Count: MaxBatch + 1}, {Count: 1, Position: 1 << 63}, {List: []Ref{}}, {List: []Ref{{Index: 21}}},
+	for _, n := range []batch.Name{
+		{}, {Count: -1}, {Count: batch.MaxSamples + 1}, {Count: 1, Position: 1 << 63}, {List: []batch.Ref{}}, {List: []batch.Ref{{Index: 21}}},
 	} {
-		var e *PlanError
+		var e *batch.PlanError
 		if err := j.Submit(&Want{Name: n}); !errors.As(err, &e) {
 			t.Errorf("%+v: %v", n, err)
 		}

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/feedwater-io/feedwater/batch"
 	"github.com/feedwater-io/feedwater/filename"
 	"github.com/feedwater-io/feedwater/pipeline/augment"
 	"github.com/feedwater-io/feedwater/pipeline/codec"
@@ -67,7 +68,7 @@ const maxPlanBytes = 1 << 20
 // ParsePlan reads a plan, fills in defaults and checks it. Errors are *PlanError.
 func ParsePlan(text []byte) (*Plan, error) {
 	if len(text) > maxPlanBytes {
-		return nil, &PlanError{Field: "plan", Message: fmt.Sprintf("%d bytes; the limit is %d", len(text), maxPlanBytes)}
+		return nil, &batch.PlanError{Field: "plan", Message: fmt.Sprintf("%d bytes; the limit is %d", len(text), maxPlanBytes)}
 	}
 	p := &Plan{
 		Version:   1,
@@ -98,7 +99,7 @@ func (p *Plan) decode(text []byte) error {
 		return jsonError(err)
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return &PlanError{Field: "plan", Message: "text after the JSON object"}
+		return &batch.PlanError{Field: "plan", Message: "text after the JSON object"}
 	}
 	chain, err := augment.Parse(raw.Transforms)
 	if err != nil {
@@ -112,25 +113,25 @@ func (p *Plan) decode(text []byte) error {
 func transformError(field string, err error) error {
 	var e *augment.PlanError
 	if !errors.As(err, &e) {
-		return &PlanError{Field: field, Message: err.Error()}
+		return &batch.PlanError{Field: field, Message: err.Error()}
 	}
 	message := e.Problem
 	if e.Op != "" {
 		message = e.Op + ": " + message
 	}
-	return &PlanError{Field: field + strings.TrimPrefix(e.Field(), "transforms"), Message: message, Nearest: e.Nearest}
+	return &batch.PlanError{Field: field + strings.TrimPrefix(e.Field(), "transforms"), Message: message, Nearest: e.Nearest}
 }
 
 // jsonError turns what encoding/json says into a PlanError.
 func jsonError(err error) error {
 	var t *json.UnmarshalTypeError
 	if errors.As(err, &t) {
-		return &PlanError{Field: t.Field, Message: fmt.Sprintf("a JSON %s where a %s belongs", t.Value, t.Type)}
+		return &batch.PlanError{Field: t.Field, Message: fmt.Sprintf("a JSON %s where a %s belongs", t.Value, t.Type)}
 	}
 	if name, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
-		return &PlanError{Field: strings.Trim(name, `"`), Message: "no such member"}
+		return &batch.PlanError{Field: strings.Trim(name, `"`), Message: "no such member"}
 	}
-	return &PlanError{Field: "plan", Message: err.Error()}
+	return &batch.PlanError{Field: "plan", Message: err.Error()}
 }
 
 func (p *Plan) check() error {
@@ -138,10 +139,10 @@ func (p *Plan) check() error {
 		if slices.Contains(want, got) {
 			return nil
 		}
-		return &PlanError{Field: field, Message: fmt.Sprintf("%q is none of %s", got, strings.Join(want, ", "))}
+		return &batch.PlanError{Field: field, Message: fmt.Sprintf("%q is none of %s", got, strings.Join(want, ", "))}
 	}
 	if p.Version != 1 {
-		return &PlanError{Field: "version", Message: fmt.Sprintf("%d is not supported", p.Version), Nearest: "1"}
+		return &batch.PlanError{Field: "version", Message: fmt.Sprintf("%d is not supported", p.Version), Nearest: "1"}
 	}
 	if err := oneOf("reference", string(p.Reference), string(augment.Pillow13), string(augment.Pillow12)); err != nil {
 		return err
@@ -154,7 +155,7 @@ func (p *Plan) check() error {
 			return err
 		}
 		if slices.Contains(p.Fields[:i], f) {
-			return &PlanError{Field: fmt.Sprintf("fields[%d]", i), Message: f + " is there twice"}
+			return &batch.PlanError{Field: fmt.Sprintf("fields[%d]", i), Message: f + " is there twice"}
 		}
 	}
 	if err := p.Source.check("source"); err != nil {
@@ -169,14 +170,14 @@ func (p *Plan) check() error {
 		return err
 	}
 	if err := p.Limits.Check(); err != nil {
-		return &PlanError{Field: "limits", Message: err.Error()}
+		return &batch.PlanError{Field: "limits", Message: err.Error()}
 	}
 	if len(p.Views) > 0 && len(p.Transforms.Infos()) > 0 {
-		return &PlanError{Field: "views", Message: "stand in place of transforms: put those into each view"}
+		return &batch.PlanError{Field: "views", Message: "stand in place of transforms: put those into each view"}
 	}
 	for _, c := range append(p.Views[:len(p.Views):len(p.Views)], p.Transforms) {
 		if h, w, fixed := c.OutputSize(); fixed && int64(h)*int64(w) > p.Limits.Pixels {
-			return &PlanError{Field: "transforms", Message: fmt.Sprintf("every result would have %d×%d pixels, over limits.pixels", w, h)}
+			return &batch.PlanError{Field: "transforms", Message: fmt.Sprintf("every result would have %d×%d pixels, over limits.pixels", w, h)}
 		}
 	}
 	return nil
@@ -185,7 +186,7 @@ func (p *Plan) check() error {
 func (s *Source) check(field string) error {
 	if f := s.Fingerprint; f != "" {
 		if b, err := hex.DecodeString(f); err != nil || len(b) != sha256.Size {
-			return &PlanError{Field: field + ".fingerprint", Message: "not a SHA-256 in hex"}
+			return &batch.PlanError{Field: field + ".fingerprint", Message: "not a SHA-256 in hex"}
 		}
 	}
 	return nil

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/feedwater-io/feedwater/batch"
 	"github.com/feedwater-io/feedwater/pipeline/internal/budget"
 )
 
@@ -92,7 +93,7 @@ func TestBadPlans(t *testing.T) {
 		strings.Repeat(" ", maxPlanBytes+1):                                            "the limit is",
 	} {
 		_, err := ParsePlan([]byte(text))
-		var e *PlanError
+		var e *batch.PlanError
 		if !errors.As(err, &e) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.80s: %v, want something with %q", text, err, want)
 		}
@@ -108,7 +109,7 @@ func FuzzParsePlan(f *testing.F) {
 		var err error
 		budget.Hold(t, 1<<20+1000*uint64(len(text)), func() { p, err = ParsePlan(text) })
 		if err != nil {
-			var e *PlanError
+			var e *batch.PlanError
 			if !errors.As(err, &e) {
 				t.Fatalf("%T: %v", err, err)
 			}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/feedwater-io/feedwater/batch"
 	"github.com/feedwater-io/feedwater/pipeline/dataset"
 	"github.com/feedwater-io/feedwater/pipeline/storage"
 )
@@ -95,7 +96,7 @@ func (p *Pipeline) rootOf(s *dataset.Snapshot) *storage.Root { return p.roots.Of
 
 // readAll reads a sample's file, its mask and its index, and gives the places back. The file is in k.file; release gives the mask's memory back.
 // An error is a *ReadError, a verdict or errGone.
-func (k *worker) readAll(j *Job, ref Ref, s *dataset.Sample) (mask maskFile, release func(), err error) {
+func (k *worker) readAll(j *Job, ref batch.Ref, s *dataset.Sample) (mask maskFile, release func(), err error) {
 	release = func() {}
 	if len(k.places) == 0 { // another sample stands in, or a second try
 		k.enterPlaces(j)
@@ -111,7 +112,7 @@ func (k *worker) readAll(j *Job, ref Ref, s *dataset.Sample) (mask maskFile, rel
 }
 
 // readSample reads a sample's file.
-func (k *worker) readSample(j *Job, ref Ref, s *dataset.Sample) (err error) {
+func (k *worker) readSample(j *Job, ref batch.Ref, s *dataset.Sample) (err error) {
 	if err := j.plan.Limits.CheckFile(s.Size); err != nil {
 		return j.verdict(ref, s, err)
 	}
@@ -125,7 +126,7 @@ func (k *worker) readSample(j *Job, ref Ref, s *dataset.Sample) (err error) {
 }
 
 // findIndex looks for the index of the sample's file. Where its storage does not answer the sample is made without.
-func (k *worker) findIndex(j *Job, ref Ref) error {
+func (k *worker) findIndex(j *Job, ref batch.Ref) error {
 	k.making, k.found = false, k.found[:0]
 	if j.index == nil {
 		return nil

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/feedwater-io/feedwater/batch"
 	"github.com/feedwater-io/feedwater/control/share"
 	"github.com/feedwater-io/feedwater/pipeline/augment"
 	"github.com/feedwater-io/feedwater/pipeline/order"
@@ -12,7 +13,7 @@ import (
 
 // Sample is one sample made again, with all that was drawn for it.
 type Sample struct {
-	Ref
+	batch.Ref
 	Key          string
 	Label        int
 	EncodedBytes int64
@@ -38,11 +39,11 @@ type View struct {
 // pipeline's own. most is how many bytes of pixels a sample may take: one that takes more is a *RoomError, before there is memory for it.
 // Where it is 0 no file is opened, nothing queues, and Sample holds only what the snapshot knows. A sample that does not decode is no
 // error; its Sample says so.
-func (j *Job) Replay(ctx context.Context, n Name, most int, a *share.Account) ([]Sample, error) {
+func (j *Job) Replay(ctx context.Context, n batch.Name, most int, a *share.Account) ([]Sample, error) {
 	if err := j.check(&n); err != nil {
 		return nil, err
 	}
-	w := &Want{Name: n, Account: a, Due: time.Now(), again: make([]Sample, n.Len()), most: most}
+	w := &Want{Name: n, Account: a, Request: batch.Request{Due: time.Now()}, again: make([]Sample, n.Len()), most: most}
 	w.prepare(j)
 	if most > 0 {
 		return w.again, w.replayAll(ctx)

@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/feedwater-io/feedwater/batch"
 	"github.com/feedwater-io/feedwater/control/share"
 	"github.com/feedwater-io/feedwater/pipeline/internal/budget"
 )
@@ -28,7 +29,7 @@ func TestReplaysHaveShares(t *testing.T) {
 		for range 4 {
 			replays.Go(func() {
 				for ctx.Err() == nil {
-					if _, err := j.Replay(ctx, Name{Count: 1}, math.MaxInt, little); err == nil {
+					if _, err := j.Replay(ctx, batch.Name{Count: 1}, math.MaxInt, little); err == nil {
 						replayed.Add(1)
 					}
 				}
@@ -37,7 +38,7 @@ func TestReplaysHaveShares(t *testing.T) {
 		account, done := share.NewAccount(1), make(chan struct{}, wants)
 		_, size := j.Layout(count)
 		for i := range uint64(wants) {
-			w := &Want{Name: Name{Position: count * i, Count: count}, Dst: make([]byte, size), Account: account, Due: time.Now(), Done: func(Result) { done <- struct{}{} }}
+			w := &Want{Name: batch.Name{Position: count * i, Count: count}, Request: batch.Request{Dst: make([]byte, size), Due: time.Now()}, Account: account, Done: func(Result) { done <- struct{}{} }}
 			if err := j.Submit(w); err != nil {
 				t.Fatal(err)
 			}
@@ -60,7 +61,7 @@ func TestReplayIsCancelled(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
 		began := time.Now()
-		if _, err := j.Replay(ctx, Name{Count: 50}, math.MaxInt, nil); err != context.DeadlineExceeded { //nolint:errorlint // this very one
+		if _, err := j.Replay(ctx, batch.Name{Count: 50}, math.MaxInt, nil); err != context.DeadlineExceeded { //nolint:errorlint // this very one
 			t.Errorf("ended with %v", err)
 		}
 		if took := time.Since(began); took > 20*time.Second { // what was begun is made
@@ -72,7 +73,7 @@ func TestReplayIsCancelled(t *testing.T) {
 // A plan without pictures has no pixels to make.
 func TestReplayWithoutPictures(t *testing.T) {
 	j := open(t, folder(t), `{"fields": ["label"]}`, Options{OnPanic: func(e *PanicError) { t.Error(e) }})
-	samples, err := j.Replay(t.Context(), Name{Position: 8, Count: 1}, math.MaxInt, nil)
+	samples, err := j.Replay(t.Context(), batch.Name{Position: 8, Count: 1}, math.MaxInt, nil)
 	if err != nil || samples[0].Key == "" || samples[0].Image != nil || samples[0].Err != nil {
 		t.Errorf("%+v, %v", samples, err)
 	}
@@ -85,11 +86,11 @@ func TestReplayOfTooMuch(t *testing.T) {
 	const size = 16 * 3000 * 1000
 	budget.Hold(t, size/4, func() {
 		var room *RoomError
-		if _, err := j.Replay(t.Context(), Name{Count: 3}, size-1, nil); !errors.As(err, &room) || room.Bytes != size {
+		if _, err := j.Replay(t.Context(), batch.Name{Count: 3}, size-1, nil); !errors.As(err, &room) || room.Bytes != size {
 			t.Errorf("%v", err)
 		}
 	})
-	if samples, err := j.Replay(t.Context(), Name{Count: 1}, size, nil); err != nil || len(samples[0].Views) != 16 {
+	if samples, err := j.Replay(t.Context(), batch.Name{Count: 1}, size, nil); err != nil || len(samples[0].Views) != 16 {
 		t.Errorf("what it may take: %v", err)
 	}
 }

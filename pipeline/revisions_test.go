@@ -12,6 +12,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/feedwater-io/feedwater/batch"
 	"github.com/feedwater-io/feedwater/pipeline/codec"
 	"github.com/feedwater-io/feedwater/pipeline/dataset"
 	"github.com/feedwater-io/feedwater/pipeline/internal/kernel"
@@ -73,7 +74,7 @@ func TestPinnedCodecs(t *testing.T) {
 				pins[png] += 4
 			}
 			j.Pin(pins)
-			_, r := fetch(t, j, Name{Count: 6})
+			_, r := fetch(t, j, batch.Name{Count: 6})
 			var e *RevisionError
 			if errors.As(r.Err, &e) != refuse || j.Refuses() != refuse || !refuse && r.Err != nil {
 				t.Errorf("%s, refused %v: %v", what, refuse, r.Err)
@@ -81,11 +82,11 @@ func TestPinnedCodecs(t *testing.T) {
 			if refuse && (e.Unit != png || e.Pinned != e.Found+4 || e.Key == "") {
 				t.Errorf("%s: %+v", what, e)
 			}
-			_, err = j.Replay(context.Background(), Name{Count: 6}, math.MaxInt, nil)
+			_, err = j.Replay(context.Background(), batch.Name{Count: 6}, math.MaxInt, nil)
 			if errors.As(err, &e) != refuse {
 				t.Errorf("%s, refused %v: replay: %v", what, refuse, err)
 			}
-			if _, err := j.Replay(context.Background(), Name{Count: 6}, 0, nil); err != nil {
+			if _, err := j.Replay(context.Background(), batch.Name{Count: 6}, 0, nil); err != nil {
 				t.Errorf("%s: a replay without pixels: %v", what, err)
 			}
 		}

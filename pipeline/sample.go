@@ -7,6 +7,7 @@ import (
 	"hash/crc32"
 	"math/bits"
 
+	"github.com/feedwater-io/feedwater/batch"
 	"github.com/feedwater-io/feedwater/pipeline/augment"
 	"github.com/feedwater-io/feedwater/pipeline/dataset"
 	"github.com/feedwater-io/feedwater/pipeline/order"
@@ -48,7 +49,7 @@ func (w *Want) first(i int, k *worker) error {
 }
 
 // replace deals with a sample that does not decode where the plan does not say raise.
-func (w *Want) replace(i int, ref Ref, verdict *SampleError, k *worker) error {
+func (w *Want) replace(i int, ref batch.Ref, verdict *SampleError, k *worker) error {
 	if w.job.plan.OnError == Skip {
 		w.hole(i)
 		w.verdict(*verdict)
@@ -74,15 +75,15 @@ func (w *Want) replace(i int, ref Ref, verdict *SampleError, k *worker) error {
 const maxSubstitutes = 100
 
 // standIn draws a sample for the place of a broken one. Which one depends on the broken one's name alone.
-func (j *Job) standIn(epoch uint32, broken Ref, try uint32) Ref {
+func (j *Job) standIn(epoch uint32, broken batch.Ref, try uint32) batch.Ref {
 	x := j.substitute.Block(order.Sample{Epoch: epoch, Index: uint32(broken.Index), Repeat: broken.Repeat}, try)
 	index, _ := bits.Mul64(uint64(x[0])<<32|uint64(x[1]), j.Samples())
-	return Ref{index, broken.Repeat}
+	return batch.Ref{Index: index, Repeat: broken.Repeat}
 }
 
 // attempt reads, decodes and transforms one sample into place i. An error is a *SampleError, a *ReadError, a *RoomError, ErrCancelled or
 // errGone.
-func (w *Want) attempt(i int, ref Ref, k *worker) error {
+func (w *Want) attempt(i int, ref batch.Ref, k *worker) error {
 	j := w.job
 	var room [512]byte
 	s, err := j.snapshot.At(int(ref.Index), room[:])
@@ -111,7 +112,7 @@ func (w *Want) attempt(i int, ref Ref, k *worker) error {
 }
 
 // ofSample names the sample in an error that does not know it.
-func ofSample(err error, ref Ref, s *dataset.Sample) error {
+func ofSample(err error, ref batch.Ref, s *dataset.Sample) error {
 	var other *RevisionError
 	if !errors.As(err, &other) {
 		return err
@@ -129,13 +130,13 @@ func isOurs(err error) bool {
 	return err == nil || errors.Is(err, ErrCancelled) || errors.As(err, &small) || errors.As(err, &panicked) || errors.As(err, &other)
 }
 
-func (j *Job) verdict(ref Ref, s *dataset.Sample, cause error) *SampleError {
+func (j *Job) verdict(ref batch.Ref, s *dataset.Sample, cause error) *SampleError {
 	op, cause := opOf(cause)
 	return &SampleError{Index: ref.Index, Key: string(s.Key), Op: op, Cause: cause}
 }
 
 // make decodes and transforms a file, and its mask if there are some, into place i.
-func (w *Want) make(d *decoder, i int, ref Ref, k *worker, mask *maskFile) error {
+func (w *Want) make(d *decoder, i int, ref batch.Ref, k *worker, mask *maskFile) error {
 	name := order.Sample{Epoch: w.Name.Epoch, Index: uint32(ref.Index), Repeat: ref.Repeat}
 	all, from, err := d.begin(w.job, name, w.Name.Policy, k)
 	if err != nil {
@@ -260,7 +261,7 @@ func (w *Want) boxes(k, i int, boxes []augment.Box) {
 
 // number writes element i of a field of integers, if the batch has it.
 func (w *Want) number(field string, i int, v uint64) {
-	if o := offsetOf(w.made.fields, field); o >= 0 {
+	if o := batch.OffsetOf(w.made.fields, field); o >= 0 {
 		binary.LittleEndian.PutUint64(w.Dst[o+8*i:], v)
 	}
 }

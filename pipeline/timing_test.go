@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"github.com/feedwater-io/feedwater/batch"
 )
 
 // As many samples are told of as are asked for, those that took longest first, with their keys and stages.
@@ -14,7 +16,7 @@ func TestSlowest(t *testing.T) {
 	const count = 20
 	j := open(t, folder(t), fmt.Sprintf(cropPlan, ""), Options{Workers: 2})
 	for _, slowest := range []int{2, count} {
-		w := &Want{Name: Name{Count: count}, Slowest: slowest, Dst: make([]byte, 1<<20)}
+		w := &Want{Name: batch.Name{Count: count}, Slowest: slowest, Request: batch.Request{Dst: make([]byte, 1<<20)}}
 		done := make(chan Result, 1)
 		w.Done = func(r Result) { done <- r }
 		if err := j.Submit(w); err != nil {
@@ -48,7 +50,7 @@ func TestSlowestOfAFailure(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, slowest := range []int{0, 100} {
-		w := &Want{Name: Name{List: []Ref{{Index: 9}, {Index: 0}, {Index: 1}}}, Slowest: slowest, Dst: make([]byte, 1<<20)}
+		w := &Want{Name: batch.Name{List: []batch.Ref{{Index: 9}, {Index: 0}, {Index: 1}}}, Slowest: slowest, Request: batch.Request{Dst: make([]byte, 1<<20)}}
 		done := make(chan Result, 1)
 		w.Done = func(r Result) { done <- r }
 		if err := j.Submit(w); err != nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"image"
 
+	"github.com/feedwater-io/feedwater/batch"
 	"github.com/feedwater-io/feedwater/pipeline/augment"
 	"github.com/feedwater-io/feedwater/pipeline/pixel"
 )
@@ -18,7 +19,7 @@ func (p *Plan) parseViews(views [][]json.RawMessage) error {
 		return nil
 	}
 	if len(views) > maxViews {
-		return &PlanError{Field: "views", Message: fmt.Sprintf("%d views", len(views)), Nearest: fmt.Sprintf("at most %d", maxViews)}
+		return &batch.PlanError{Field: "views", Message: fmt.Sprintf("%d views", len(views)), Nearest: fmt.Sprintf("at most %d", maxViews)}
 	}
 	p.Views = make([]augment.Chain, len(views))
 	for k, raw := range views {
@@ -28,7 +29,7 @@ func (p *Plan) parseViews(views [][]json.RawMessage) error {
 		}
 		if _, _, fixed := p.Views[k].OutputSize(); !fixed {
 			message := "the results differ in size, which views cannot: end them with a size for all"
-			return &PlanError{Field: fmt.Sprintf("views[%d]", k), Message: message, Nearest: `{"op": "CenterCrop", "size": [224, 224]}`}
+			return &batch.PlanError{Field: fmt.Sprintf("views[%d]", k), Message: message, Nearest: `{"op": "CenterCrop", "size": [224, 224]}`}
 		}
 	}
 	return nil

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/feedwater-io/feedwater/batch"
 	"github.com/feedwater-io/feedwater/pipeline/augment"
 	"github.com/feedwater-io/feedwater/pipeline/codec"
 	"github.com/feedwater-io/feedwater/pipeline/internal/kernel"
@@ -70,18 +71,18 @@ func TestViewsAreThoseOfEachAlone(t *testing.T) {
 	for _, index := range []*Index{nil, {Dir: t.TempDir(), Interval: 2}} {
 		j := open(t, dir, viewsPlan(""), Options{Workers: 2, Index: index})
 		for epoch := range uint32(3) {
-			b, r := fetch(t, j, Name{Epoch: epoch, Count: 21})
+			b, r := fetch(t, j, batch.Name{Epoch: epoch, Count: 21})
 			if r.Err != nil || crc32.Checksum(b[:r.Bytes], castagnoli) != r.CRC32C {
 				t.Fatalf("%v, checksum %08x", r.Err, r.CRC32C)
 			}
-			samples, err := j.Replay(context.Background(), Name{Epoch: epoch, Count: 21}, math.MaxInt, nil)
+			samples, err := j.Replay(context.Background(), batch.Name{Epoch: epoch, Count: 21}, math.MaxInt, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
 			for i, s := range samples {
 				for k, chain := range viewChains {
 					want := alone(t, chain, k, pictures()[s.Key], order.Sample{Epoch: epoch, Index: uint32(s.Index), Repeat: s.Repeat})
-					at, n := offsetOf(r.Fields, fmt.Sprintf("image.%d", k)), len(want)
+					at, n := batch.OffsetOf(r.Fields, fmt.Sprintf("image.%d", k)), len(want)
 					if !bytes.Equal(b[at+i*n:at+(i+1)*n], want) {
 						t.Fatalf("epoch %d, %s, view %d: another picture than alone", epoch, s.Key, k)
 					}
@@ -115,10 +116,10 @@ func TestViewsDrawIndependently(t *testing.T) {
 	dir := folder(t)
 	two := open(t, dir, `{"views": [`+viewChains[0]+`, `+viewChains[0]+`]}`, Options{})
 	other := open(t, dir, `{"views": [`+viewChains[3]+`, `+viewChains[0]+`]}`, Options{})
-	a, r := fetch(t, two, Name{Count: 21})
-	b, s := fetch(t, other, Name{Count: 21})
+	a, r := fetch(t, two, batch.Name{Count: 21})
+	b, s := fetch(t, other, batch.Name{Count: 21})
 	n := 21 * 64 * 48 * 3
-	first, second, same := offsetOf(r.Fields, "image.0"), offsetOf(r.Fields, "image.1"), offsetOf(s.Fields, "image.1")
+	first, second, same := batch.OffsetOf(r.Fields, "image.0"), batch.OffsetOf(r.Fields, "image.1"), batch.OffsetOf(s.Fields, "image.1")
 	if bytes.Equal(a[first:first+n], a[second:second+n]) {
 		t.Error("two views of one transform are the same")
 	}
@@ -132,18 +133,18 @@ func TestViewsHandedOver(t *testing.T) {
 	dir := folder(t)
 	write(t, dir+"/class_1/broken.jpg", []byte("no picture"))
 	j := open(t, dir, viewsPlan(`, "on_error": "skip"`), Options{Workers: 2})
-	want, r := fetch(t, j, Name{Count: 22})
+	want, r := fetch(t, j, batch.Name{Count: 22})
 	if r.Err != nil || len(r.Errors) != 1 {
 		t.Fatalf("%v, %v", r.Err, r.Errors)
 	}
 	got := make([]byte, len(want))
 	var mu sync.Mutex
 	done := make(chan Result, 1)
-	w := &Want{Name: Name{Count: 22}, Dst: got, Done: func(r Result) { done <- r }, Image: func(view, i int, pix []byte) {
+	w := &Want{Name: batch.Name{Count: 22}, Request: batch.Request{Dst: got, Image: func(view, i int, pix []byte) {
 		mu.Lock()
 		defer mu.Unlock()
-		copy(got[offsetOf(r.Fields, fmt.Sprintf("image.%d", view))+i*len(pix):], pix)
-	}}
+		copy(got[batch.OffsetOf(r.Fields, fmt.Sprintf("image.%d", view))+i*len(pix):], pix)
+	}}, Done: func(r Result) { done <- r }}
 	if err := j.Submit(w); err != nil {
 		t.Fatal(err)
 	}
@@ -152,7 +153,7 @@ func TestViewsHandedOver(t *testing.T) {
 	}
 	for k := range j.pictures {
 		at := j.pictures[k].bytes
-		hole := want[offsetOf(r.Fields, j.pictures[k].field)+r.Errors[0].Offset*at:][:at]
+		hole := want[batch.OffsetOf(r.Fields, j.pictures[k].field)+r.Errors[0].Offset*at:][:at]
 		if !bytes.Equal(hole, make([]byte, at)) {
 			t.Errorf("view %d of a broken sample is not zeros", k)
 		}

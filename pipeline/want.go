@@ -4,32 +4,23 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/feedwater-io/feedwater/batch"
 	"github.com/feedwater-io/feedwater/control/share"
 )
 
 // A Want asks for one batch. It is used once.
 type Want struct {
-	Name Name
-	// Dst takes the batch, fields placed as Job.Layout(Name.Len()) says. The pipeline owns it from Submit to Done.
-	// Where samples differ in size and Dst is too small, Grow is asked; if it is nil or returns nil, the want ends with *RoomError.
-	Dst  []byte
-	Grow func(bytes int) []byte
+	Name batch.Name
+	// Request says where the batch goes, fields placed as Job.Layout(Name.Len()) says, and when it is due. The pipeline owns Dst from Submit
+	// to Done; without room for the batch the want ends with *RoomError. Step is the one of the Account's that needs the batch.
+	batch.Request
 	// Charge, if set, is asked, from any worker, before memory is taken besides Dst: for pictures that differ in size, until Done. Where
 	// it returns false the want ends with *RoomError.
 	Charge func(bytes int) bool
-	// Image, if set, gets the pixels of each sample, height × width × 3 bytes, in place of Dst: from any worker, in any
-	// order, once for each, of each view if there are several. pix is valid until it returns. Only for plans whose samples are of one size.
-	Image func(view, offset int, pix []byte)
 	// Checksum asks for Result.CRC32C. Not together with Image.
 	Checksum bool
 	// Slowest is how many of the samples that take longest Result.Slowest tells of.
 	Slowest int
-	// Step is the one of the Account's that needs the batch: an Account's wants are made in this order. 0: the first, or unknown.
-	Step uint64
-	// Due is when the batch is needed. Earlier is made first within a Step; the zero time before all others.
-	Due time.Time
-	// Begun, if set, is called once, from a worker, when the first sample is taken up. It must not block.
-	Begun func()
 	// Account is whose share of the pipeline it takes; see control/share. Its wants are made in order, so that one whose storage hangs holds up
 	// those behind it: give each plan one of its own. Nil: one of the pipeline's own.
 	Account *share.Account
@@ -54,7 +45,7 @@ type Result struct {
 	Errors []SampleError
 	// Bytes is the size of the batch in Dst, Fields its arrays.
 	Bytes  int
-	Fields []Field
+	Fields []batch.Field
 	// Sizes holds height and width of each sample where they differ; the pixels lie behind each other.
 	Sizes [][2]int
 	// CRC32C covers Dst[:Bytes].

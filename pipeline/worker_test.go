@@ -6,6 +6,7 @@ import (
 	"image"
 	"testing"
 
+	"github.com/feedwater-io/feedwater/batch"
 	"github.com/feedwater-io/feedwater/pipeline/codec"
 )
 
@@ -53,7 +54,7 @@ func TestCancelledWithinASample(t *testing.T) {
 	for _, on := range []string{"raise", "skip", "substitute"} {
 		j := open(t, dir, `{"transforms": [{"op": "ElasticTransform"}], "on_error": "`+on+`"}`, Options{Workers: 1})
 		done := make(chan Result, 1)
-		w := &Want{Name: Name{Count: 1}, Done: func(r Result) { done <- r }, Grow: func(n int) []byte { return make([]byte, n) }}
+		w := &Want{Name: batch.Name{Count: 1}, Done: func(r Result) { done <- r }, Request: batch.Request{Grow: func(n int) []byte { return make([]byte, n) }}}
 		_, size := j.Layout(1)
 		w.Dst = make([]byte, size)
 		w.Charge = func(int) bool { // asked between the draws and the decoding
@@ -66,7 +67,7 @@ func TestCancelledWithinASample(t *testing.T) {
 		if r := <-done; !errors.Is(r.Err, ErrCancelled) || isVerdict(r.Err) {
 			t.Errorf("on_error %s: %v", on, r.Err)
 		}
-		if _, r := fetch(t, j, Name{Count: 1}); r.Err != nil {
+		if _, r := fetch(t, j, batch.Name{Count: 1}); r.Err != nil {
 			t.Errorf("on_error %s, another want: %v", on, r.Err)
 		}
 	}
@@ -80,7 +81,7 @@ func TestCancelledWithinAMask(t *testing.T) {
 		t.Fatal(err)
 	}
 	done := make(chan Result, 1)
-	w := &Want{Name: Name{Count: 1}, Done: func(r Result) { done <- r }}
+	w := &Want{Name: batch.Name{Count: 1}, Done: func(r Result) { done <- r }}
 	_, size := j.Layout(1)
 	w.Dst = make([]byte, size)
 	w.Image = func(_, _ int, _ []byte) { w.Cancel() } // behind the picture, before its mask

@@ -8,6 +8,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/feedwater-io/feedwater/batch"
 	"github.com/feedwater-io/feedwater/filename"
 	"github.com/feedwater-io/feedwater/pipeline"
 	"github.com/feedwater-io/feedwater/pipeline/storage"
@@ -59,7 +60,7 @@ func (t *stream) accept(r *pb.Want) error {
 		t.job.refused(r.GetTraceparent(), w.arrived, err)
 		return t.refuse(w, err)
 	}
-	w.inner = Want{Dst: w.slots[0].Bytes, Checksum: true, Step: r.GetStep(), Due: w.due, Traceparent: r.GetTraceparent()}
+	w.inner = Want{Request: batch.Request{Dst: w.slots[0].Bytes, Step: r.GetStep(), Due: w.due, Traceparent: r.GetTraceparent()}, Checksum: true}
 	w.inner.Grow = func(bytes int) []byte { return t.grow(w, bytes) }
 	w.inner.Charge = func(bytes int) bool { return t.charge(w, int64(bytes)) }
 	w.inner.Begun = func() { w.begun.Store(true) }
@@ -89,7 +90,7 @@ func (t *stream) holds(id uint64) bool {
 }
 
 // admit lends a want its slot and enters it.
-func (t *stream) admit(w *want, name pipeline.Name) error {
+func (t *stream) admit(w *want, name batch.Name) error {
 	if t.server.draining() {
 		return errDraining
 	}

@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/net/http2"
 
-	"github.com/feedwater-io/feedwater/pipeline"
+	"github.com/feedwater-io/feedwater/batch"
 	"github.com/feedwater-io/feedwater/server"
 	"github.com/feedwater-io/feedwater/server/servertest"
 )
@@ -45,7 +45,7 @@ func BenchmarkBeside(b *testing.B) {
 		}},
 	} {
 		b.Run(c.name, func(b *testing.B) {
-			g := unguarded(b, &servertest.Engine{Height: 64, Width: 64, Delay: func(*pipeline.Name) time.Duration { return 5 * time.Millisecond }}, server.Options{HostShare: unbounded})
+			g := unguarded(b, &servertest.Engine{Height: 64, Width: 64, Delay: func(*batch.Name) time.Duration { return 5 * time.Millisecond }}, server.Options{HostShare: unbounded})
 			job := g.beside(shown{})
 			stop, stopped := make(chan struct{}), make(chan struct{})
 			go func() {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/feedwater-io/feedwater/batch"
 	"github.com/feedwater-io/feedwater/filename"
 	"github.com/feedwater-io/feedwater/pipeline"
 	"github.com/feedwater-io/feedwater/pipeline/augment"
@@ -13,38 +14,30 @@ import (
 
 // All conversion between the pipeline's values and the wire's.
 
-func toName(n *pb.Name) (pipeline.Name, error) {
+func toName(n *pb.Name) (batch.Name, error) {
 	switch s := n.GetSamples().(type) {
 	case *pb.Name_Range:
-		name := pipeline.Name{Epoch: n.Epoch, Position: s.Range.GetPosition(), Count: int(s.Range.GetCount()), Policy: n.Policy}
-		return name, checkCount(name.Count)
+		name := batch.Name{Epoch: n.Epoch, Position: s.Range.GetPosition(), Count: int(s.Range.GetCount()), Policy: n.Policy}
+		return name, batch.CheckCount(name.Count)
 	case *pb.Name_List:
 		return toList(n, s.List)
 	}
-	return pipeline.Name{}, &pipeline.PlanError{Field: "name", Message: "neither a range nor a list"}
+	return batch.Name{}, &batch.PlanError{Field: "name", Message: "neither a range nor a list"}
 }
 
-func toList(n *pb.Name, l *pb.List) (pipeline.Name, error) {
+func toList(n *pb.Name, l *pb.List) (batch.Name, error) {
 	indices, repeats := l.GetIndices(), l.GetRepeats()
 	if len(indices) != len(repeats) {
-		return pipeline.Name{}, &pipeline.PlanError{Field: "name.list", Message: fmt.Sprintf("%d indices and %d repeats", len(indices), len(repeats))}
+		return batch.Name{}, &batch.PlanError{Field: "name.list", Message: fmt.Sprintf("%d indices and %d repeats", len(indices), len(repeats))}
 	}
-	if err := checkCount(len(indices)); err != nil {
-		return pipeline.Name{}, err
+	if err := batch.CheckCount(len(indices)); err != nil {
+		return batch.Name{}, err
 	}
-	name := pipeline.Name{Epoch: n.Epoch, List: make([]pipeline.Ref, len(indices)), Policy: n.Policy}
+	name := batch.Name{Epoch: n.Epoch, List: make([]batch.Ref, len(indices)), Policy: n.Policy}
 	for i := range indices {
-		name.List[i] = pipeline.Ref{Index: indices[i], Repeat: repeats[i]}
+		name.List[i] = batch.Ref{Index: indices[i], Repeat: repeats[i]}
 	}
 	return name, nil
-}
-
-// checkCount keeps counts in bounds before anything is computed from them.
-func checkCount(n int) error {
-	if n < 1 || n > pipeline.MaxBatch {
-		return &pipeline.PlanError{Field: "name", Message: fmt.Sprintf("a batch of %d samples", n), Nearest: fmt.Sprintf("1 to %d", pipeline.MaxBatch)}
-	}
-	return nil
 }
 
 func fromHeader(r *pipeline.Result, count int) *pb.Header {
@@ -76,7 +69,7 @@ func setRagged(f *pb.Field, sizes [][2]int) {
 }
 
 // fromField describes a field of one sample.
-func fromField(f pipeline.Field) *pb.Field {
+func fromField(f batch.Field) *pb.Field {
 	field := &pb.Field{Name: f.Name, Dtype: f.DType}
 	for _, d := range f.Shape {
 		field.Shape = append(field.Shape, uint64(d))

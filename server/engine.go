@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/feedwater-io/feedwater/batch"
 	"github.com/feedwater-io/feedwater/control/share"
 	"github.com/feedwater-io/feedwater/pipeline"
 	"github.com/feedwater-io/feedwater/pipeline/augment"
@@ -66,19 +67,19 @@ type Data interface {
 // Maker makes the batches of a plan; see pipeline.Job.
 type Maker interface {
 	Plan() *pipeline.Plan
-	Fields() []pipeline.Field
+	Fields() []batch.Field
 	Ops() []augment.Info
 	// Pin has only files made whose codecs are of these revisions, before the first want; see pipeline.Job. Refuses reports whether that leaves
 	// some out.
 	Pin(codecs revision.Set)
 	Refuses() bool
-	Layout(count int) (fields []pipeline.Field, bytes int)
+	Layout(count int) (fields []batch.Field, bytes int)
 	Submit(*pipeline.Want) error
 	// Cancel gives a submitted want up: its Done comes soon, unless it came before.
 	Cancel(*pipeline.Want)
 	// Hasten makes what is left of a submitted want due earlier, for a step of another account. A due that is not earlier changes nothing.
 	Hasten(w *pipeline.Want, a *share.Account, step uint64, due time.Time)
-	Replay(ctx context.Context, n pipeline.Name, most int, a *share.Account) ([]pipeline.Sample, error)
+	Replay(ctx context.Context, n batch.Name, most int, a *share.Account) ([]pipeline.Sample, error)
 }
 
 // NewEngine makes batches with a pipeline. The pipeline is not closed by the server.

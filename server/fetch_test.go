@@ -21,6 +21,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/feedwater-io/feedwater/batch"
 	"github.com/feedwater-io/feedwater/pipeline"
 	"github.com/feedwater-io/feedwater/pipeline/dataset"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
@@ -236,7 +237,7 @@ func TestRaggedBudget(t *testing.T) {
 func TestFailures(t *testing.T) {
 	sample := &pipeline.SampleError{Offset: 1, Index: 4, Key: "class4/4", Op: "decode", Cause: errors.New("damaged")}
 	e := &servertest.Engine{}
-	e.Fail = func(n *pipeline.Name) error {
+	e.Fail = func(n *batch.Name) error {
 		switch n.Epoch {
 		case 1:
 			return sample
@@ -245,7 +246,7 @@ func TestFailures(t *testing.T) {
 		}
 		return nil
 	}
-	e.Result = func(n *pipeline.Name, r *pipeline.Result) {
+	e.Result = func(n *batch.Name, r *pipeline.Result) {
 		if n.Epoch == 3 {
 			r.Errors = []pipeline.SampleError{*sample}
 		}
@@ -285,7 +286,7 @@ func TestFailures(t *testing.T) {
 }
 
 // hang makes batches of epoch 9 take for ever.
-func hang(n *pipeline.Name) time.Duration {
+func hang(n *batch.Name) time.Duration {
 	if n.Epoch == 9 {
 		return 1000 * time.Hour
 	}
@@ -505,7 +506,7 @@ func TestManyWantsFromATrainerThatListens(t *testing.T) {
 
 func TestDrain(t *testing.T) {
 	release := make(chan struct{})
-	e := &servertest.Engine{Fail: func(n *pipeline.Name) error {
+	e := &servertest.Engine{Fail: func(n *batch.Name) error {
 		if n.Epoch == 9 {
 			<-release
 		}
@@ -576,7 +577,7 @@ func TestDrainGivesUp(t *testing.T) {
 // A node that holds wants speaks at least every 0.25 s; one that holds none says nothing.
 func TestNotices(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e := &servertest.Engine{Delay: func(*pipeline.Name) time.Duration { return 10 * time.Second }}
+		e := &servertest.Engine{Delay: func(*batch.Name) time.Duration { return 10 * time.Second }}
 		n := newNode(t, e, server.Options{})
 		tr := n.started()
 		time.Sleep(5 * time.Second)
@@ -606,7 +607,7 @@ func TestNotices(t *testing.T) {
 func TestReadErrorsAreLogged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log := &lines{}
-		e := &servertest.Engine{Fail: func(*pipeline.Name) error {
+		e := &servertest.Engine{Fail: func(*batch.Name) error {
 			return fmt.Errorf("batch: %w", &pipeline.ReadError{Index: 7, Key: "cat/7.jpg", Cause: syscall.ESTALE})
 		}}
 		n := newNode(t, e, server.Options{Log: slog.New(slog.NewTextHandler(log, nil))})

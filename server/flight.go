@@ -7,6 +7,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/feedwater-io/feedwater/batch"
 	"github.com/feedwater-io/feedwater/pipeline"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 )
@@ -40,7 +41,7 @@ type flight struct {
 type passenger struct {
 	job  *Job
 	want *Want
-	name pipeline.Name
+	name batch.Name
 }
 
 // newFlights shares batches, and keeps bytes of those that were made; nil, which shares nothing, where that is 0.
@@ -52,7 +53,7 @@ func newFlights(bytes int64) *flights {
 }
 
 // submit is Job.submitName for a want whose batch others may want too; message is its name.
-func (l *flights) submit(j *Job, w *Want, name pipeline.Name, message *pb.Name) {
+func (l *flights) submit(j *Job, w *Want, name batch.Name, message *pb.Name) {
 	text, err := proto.MarshalOptions{Deterministic: true}.Marshal(message)
 	if l == nil || err != nil {
 		j.submitName(w, name)

@@ -10,6 +10,7 @@ import (
 
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"github.com/feedwater-io/feedwater/batch"
 	"github.com/feedwater-io/feedwater/pipeline"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 	"github.com/feedwater-io/feedwater/server"
@@ -131,7 +132,7 @@ func TestPassengersOutliveTheirFlight(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				e := &servertest.Engine{Delay: func(*pipeline.Name) time.Duration { return time.Second }}
+				e := &servertest.Engine{Delay: func(*batch.Name) time.Duration { return time.Second }}
 				n, _ := sharing(t, e, 1<<20)
 				first, second, third := n.started(), n.started(), n.started()
 				for _, tr := range []*trainer{first, second, third} {
@@ -158,8 +159,8 @@ func TestPassengersOutliveTheirFlight(t *testing.T) {
 func TestFailuresAreNotShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var fails atomic.Int32
-		e := &servertest.Engine{Delay: func(*pipeline.Name) time.Duration { return time.Second }}
-		e.Fail = func(*pipeline.Name) error {
+		e := &servertest.Engine{Delay: func(*batch.Name) time.Duration { return time.Second }}
+		e.Fail = func(*batch.Name) error {
 			if fails.Add(1) == 1 {
 				return &pipeline.ReadError{Key: "a", Cause: errors.New("no such device")}
 			}

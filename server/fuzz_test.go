@@ -7,7 +7,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/feedwater-io/feedwater/pipeline"
+	"github.com/feedwater-io/feedwater/batch"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 	"github.com/feedwater-io/feedwater/server"
 	"github.com/feedwater-io/feedwater/server/servertest"
@@ -16,7 +16,7 @@ import (
 // FuzzRequests sends any sequence of requests on a stream. The node must answer or end the stream, take no more memory than it
 // may, and give all of it back. The input is FetchRequests, each behind its length; a Start is sent before if begin is set.
 func FuzzRequests(f *testing.F) {
-	n := newNode(f, &servertest.Engine{Delay: func(*pipeline.Name) time.Duration { return 0 }}, server.Options{NodeBytes: 1 << 20, StreamBytes: 1 << 19, StreamWants: 8})
+	n := newNode(f, &servertest.Engine{Delay: func(*batch.Name) time.Duration { return 0 }}, server.Options{NodeBytes: 1 << 20, StreamBytes: 1 << 19, StreamWants: 8})
 	text := n.open(plan).Plan
 	start := &pb.FetchRequest{Request: &pb.FetchRequest_Start{Start: &pb.Start{Plan: text, PieceBytes: 1}}}
 	for _, requests := range [][]*pb.FetchRequest{

@@ -7,6 +7,7 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/feedwater-io/feedwater/batch"
 	"github.com/feedwater-io/feedwater/filename"
 	"github.com/feedwater-io/feedwater/pipeline"
 	"github.com/feedwater-io/feedwater/pipeline/dataset"
@@ -33,21 +34,11 @@ type Job struct {
 // Want asks a job for one batch. It is used once.
 type Want struct {
 	Name *pb.Name
-	// Dst takes the batch. It belongs to the job from Submit to Done.
-	Dst []byte
-	// Grow is asked for room where Dst is too small: samples may differ in size.
-	Grow func(bytes int) []byte
-	// Charge, Image and Checksum: see pipeline.Want.
+	// Request says where the batch goes, which belongs to the job from Submit to Done, and when it is due.
+	batch.Request
+	// Charge and Checksum: see pipeline.Want.
 	Charge   func(bytes int) bool
-	Image    func(view, offset int, pix []byte)
 	Checksum bool
-	// Step of the run that needs the batch: see pipeline.Want. Due is when it is needed.
-	Step uint64
-	Due  time.Time
-	// Traceparent, if set, is the W3C trace context of what the want's spans are below.
-	Traceparent string
-	// Begun, if set, is called once when its first sample is taken up, from any goroutine. It must not block.
-	Begun func()
 	// Done is called exactly once, from any goroutine. It must not block. Afterwards nobody writes Dst.
 	Done func(Made)
 
@@ -162,7 +153,7 @@ func (s *Server) bindMasked(ctx context.Context, plan *pipeline.Plan, data *snap
 	masker, ok := s.engine.(Masker)
 	if !ok {
 		data.release()
-		return nil, &pipeline.PlanError{Field: "masks", Message: "are not offered by this node"}
+		return nil, &batch.PlanError{Field: "masks", Message: "are not offered by this node"}
 	}
 	var err error
 	if j.masks, err = s.snapshot(ctx, *plan.Masks, again); err == nil {
@@ -206,15 +197,16 @@ func (j *Job) Submit(w *Want) {
 }
 
 // submitName is Submit for a name that was converted.
-func (j *Job) submitName(w *Want, name pipeline.Name) {
+func (j *Job) submitName(w *Want, name batch.Name) {
 	if err := j.submit(w, name); err != nil {
 		w.Done(Made{Failure: toFailure(err), Err: err})
 	}
 }
 
-func (j *Job) submit(w *Want, name pipeline.Name) error {
+func (j *Job) submit(w *Want, name batch.Name) error {
 	data := w.Dst
-	w.inner = pipeline.Want{Name: name, Dst: w.Dst, Charge: w.Charge, Image: w.Image, Checksum: w.Checksum, Due: w.Due, Begun: w.Begun, Slowest: w.slowest}
+	w.inner = pipeline.Want{Name: name, Request: w.Request, Charge: w.Charge, Checksum: w.Checksum, Slowest: w.slowest}
+	w.inner.Step = 0 // of no account
 	if j.stake != nil {
 		w.inner.Account, w.inner.Step = j.stake.share, j.stake.step(w)
 	}
@@ -259,7 +251,7 @@ func (j *Job) Cancel(w *Want) {
 }
 
 // bytes is what a batch takes, without samples of differing sizes.
-func (j *Job) bytes(name pipeline.Name) int {
+func (j *Job) bytes(name batch.Name) int {
 	_, n := j.maker.Layout(name.Len())
 	return n
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/feedwater-io/feedwater/batch"
 	"github.com/feedwater-io/feedwater/filename"
 	"github.com/feedwater-io/feedwater/pipeline"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
@@ -16,7 +17,7 @@ const maxJobBytes = 256
 
 func checkJob(name string) error {
 	if len(name) > maxJobBytes {
-		return &pipeline.PlanError{Field: "job", Message: fmt.Sprintf("a name of %d bytes", len(name)), Nearest: fmt.Sprintf("at most %d", maxJobBytes)}
+		return &batch.PlanError{Field: "job", Message: fmt.Sprintf("a name of %d bytes", len(name)), Nearest: fmt.Sprintf("at most %d", maxJobBytes)}
 	}
 	return nil
 }
@@ -99,7 +100,7 @@ func (s *Server) replay(ctx context.Context, j *Job, request *pb.ReplayRequest) 
 		return nil, err
 	}
 	if n := name.Len(); n > s.options.ReplaySamples {
-		return nil, &pipeline.PlanError{Field: "name", Message: fmt.Sprintf("%d samples in one replay", n), Nearest: fmt.Sprintf("at most %d", s.options.ReplaySamples)}
+		return nil, &batch.PlanError{Field: "name", Message: fmt.Sprintf("%d samples in one replay", n), Nearest: fmt.Sprintf("at most %d", s.options.ReplaySamples)}
 	}
 	r := &pb.ReplayResponse{}
 	most, step := 0, name.Len()
@@ -107,7 +108,7 @@ func (s *Server) replay(ctx context.Context, j *Job, request *pb.ReplayRequest) 
 		most, step = s.options.ReplayBytes, 1 // they may be huge: there is never more than fits
 	}
 	for at := 0; at < name.Len(); at += step {
-		samples, err := j.maker.Replay(ctx, part(name, at, min(at+step, name.Len())), most, j.stake.share)
+		samples, err := j.maker.Replay(ctx, name.Part(at, min(at+step, name.Len())), most, j.stake.share)
 		var room *pipeline.RoomError
 		if errors.As(err, &room) {
 			return nil, &admission.BusyError{Message: fmt.Sprintf("the answer takes more than %d bytes; replay fewer samples at once", s.options.ReplayBytes)}
@@ -127,12 +128,4 @@ func (s *Server) replay(ctx context.Context, j *Job, request *pb.ReplayRequest) 
 		}
 	}
 	return r, nil
-}
-
-// part is samples from to to-1 of a name.
-func part(n pipeline.Name, from, to int) pipeline.Name {
-	if n.List != nil {
-		return pipeline.Name{Epoch: n.Epoch, List: n.List[from:to], Policy: n.Policy}
-	}
-	return pipeline.Name{Epoch: n.Epoch, Position: n.Position + uint64(from), Count: to - from, Policy: n.Policy}
 }

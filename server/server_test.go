@@ -20,6 +20,7 @@ import (
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/test/bufconn"
 
+	"github.com/feedwater-io/feedwater/batch"
 	"github.com/feedwater-io/feedwater/pipeline"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 	"github.com/feedwater-io/feedwater/server"
@@ -72,7 +73,7 @@ func TestStopBreaksOff(t *testing.T) {
 // Calls of other services that have no end do not keep a node from stopping once its trainers have all they wait for.
 func TestStopDoesNotWaitForWatchers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e := &servertest.Engine{Delay: func(*pipeline.Name) time.Duration { return 10 * time.Second }}
+		e := &servertest.Engine{Delay: func(*batch.Name) time.Duration { return 10 * time.Second }}
 		n := newNode(t, e, server.Options{})
 		n.grpc.Stop() // to serve one more service
 		<-n.served
@@ -182,21 +183,21 @@ func TestJob(t *testing.T) {
 		j.Submit(w)
 		return <-made
 	}
-	if m := submit(&server.Want{Name: rangeOf(0, 0, 8), Dst: make([]byte, 1000)}); m.Failure != nil || len(m.Data) != 8*48+2*64 || m.Header.Crc32C != 0 {
+	if m := submit(&server.Want{Name: rangeOf(0, 0, 8), Request: batch.Request{Dst: make([]byte, 1000)}}); m.Failure != nil || len(m.Data) != 8*48+2*64 || m.Header.Crc32C != 0 {
 		t.Errorf("got %d bytes, %v", len(m.Data), m.Failure)
 	}
 	var room *pipeline.RoomError
-	if m := submit(&server.Want{Name: rangeOf(0, 0, 8), Dst: make([]byte, 10)}); !errors.As(m.Err, &room) || room.Bytes != 8*48+2*64 || m.Failure == nil {
+	if m := submit(&server.Want{Name: rangeOf(0, 0, 8), Request: batch.Request{Dst: make([]byte, 10)}}); !errors.As(m.Err, &room) || room.Bytes != 8*48+2*64 || m.Failure == nil {
 		t.Errorf("too little room: %v", m.Err)
 	}
 	grown := make([]byte, 1000)
-	if m := submit(&server.Want{Name: rangeOf(0, 0, 8), Grow: func(int) []byte { return grown }}); m.Err != nil || &m.Data[0] != &grown[0] {
+	if m := submit(&server.Want{Name: rangeOf(0, 0, 8), Request: batch.Request{Grow: func(int) []byte { return grown }}}); m.Err != nil || &m.Data[0] != &grown[0] {
 		t.Errorf("grown: %v", m.Err)
 	}
 	if m := submit(&server.Want{Name: rangeOf(0, 0, 0)}); m.Failure.GetReason() != pb.Reason_REASON_NAME {
 		t.Errorf("no samples: %v", m.Failure)
 	}
-	w := &server.Want{Name: rangeOf(9, 0, 8), Dst: make([]byte, 1000), Done: func(m server.Made) { made <- m }}
+	w := &server.Want{Name: rangeOf(9, 0, 8), Request: batch.Request{Dst: make([]byte, 1000)}, Done: func(m server.Made) { made <- m }}
 	j.Submit(w)
 	j.Cancel(w)
 	if m := <-made; !errors.Is(m.Err, pipeline.ErrCancelled) || codes.Code(m.Failure.Code) != codes.Canceled {
@@ -310,7 +311,7 @@ func TestReplaysTakeTurns(t *testing.T) {
 }
 
 func TestMetrics(t *testing.T) {
-	e := &servertest.Engine{Fail: func(n *pipeline.Name) error {
+	e := &servertest.Engine{Fail: func(n *batch.Name) error {
 		if n.Epoch == 1 {
 			return &pipeline.SampleError{Key: "a", Op: "decode", Cause: errors.New("damaged")}
 		}

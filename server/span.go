@@ -8,6 +8,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	"google.golang.org/grpc/codes"
 
+	"github.com/feedwater-io/feedwater/batch"
 	"github.com/feedwater-io/feedwater/filename"
 	"github.com/feedwater-io/feedwater/pipeline"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
@@ -37,7 +38,7 @@ func (j *Job) beginSpan(traceparent string, at time.Time) trace.Span {
 }
 
 // follow traces a want that is about to be submitted, if its trainer does, until Done.
-func (j *Job) follow(w *Want, name pipeline.Name) {
+func (j *Job) follow(w *Want, name batch.Name) {
 	s := j.beginSpan(w.Traceparent, time.Now())
 	if s == nil {
 		return

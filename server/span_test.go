@@ -9,6 +9,7 @@ import (
 	sdk "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
+	"github.com/feedwater-io/feedwater/batch"
 	"github.com/feedwater-io/feedwater/pipeline"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 	"github.com/feedwater-io/feedwater/server"
@@ -59,20 +60,20 @@ func TestSpansOfWants(t *testing.T) {
 	broken := &pipeline.SampleError{Index: 3, Key: "cat/bro\xffken.jpg", Op: "decode", Cause: pipeline.ErrClosed}
 	hang := make(chan struct{})
 	e := &servertest.Engine{
-		Delay: func(name *pipeline.Name) time.Duration {
+		Delay: func(name *batch.Name) time.Duration {
 			if name.Epoch == 4 {
 				close(hang)
 				return time.Hour
 			}
 			return 0
 		},
-		Fail: func(name *pipeline.Name) error {
+		Fail: func(name *batch.Name) error {
 			if name.Epoch == 3 {
 				return broken
 			}
 			return nil
 		},
-		Result: func(_ *pipeline.Name, r *pipeline.Result) {
+		Result: func(_ *batch.Name, r *pipeline.Result) {
 			r.Errors = []pipeline.SampleError{*broken}
 			r.Slowest = []pipeline.Timing{{Index: 9, Key: "dog/\xff.jpg", Begun: r.Begun, Made: time.Second}}
 		},

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/feedwater-io/feedwater/batch"
 )
 
 // An identity's runs beyond maxRuns share an account, in which the steps of one say nothing about those of another.
@@ -17,7 +19,7 @@ func TestStepsOfSharedAccounts(t *testing.T) {
 			if identity != "" && i >= maxRuns {
 				want = 0
 			}
-			if got := a.step(&Want{Step: 7}); got != want {
+			if got := a.step(&Want{Request: batch.Request{Step: 7}}); got != want {
 				t.Errorf("%q, run %d: step %d, want %d", identity, i, got, want)
 			}
 		}

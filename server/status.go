@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/protoadapt"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"github.com/feedwater-io/feedwater/batch"
 	"github.com/feedwater-io/feedwater/filename"
 	"github.com/feedwater-io/feedwater/pipeline"
 	"github.com/feedwater-io/feedwater/pipeline/dataset"
@@ -77,7 +78,7 @@ type verdict struct {
 
 // judge is the one place where errors become codes.
 func judge(err error) verdict {
-	var plan *pipeline.PlanError
+	var plan *batch.PlanError
 	var sample *pipeline.SampleError
 	var read *pipeline.ReadError
 	var room *pipeline.RoomError
@@ -151,7 +152,7 @@ func sentinelVerdict(err error) verdict {
 	return verdict{code: codes.Unavailable, reason: pb.Reason_REASON_READ}
 }
 
-func planVerdict(e *pipeline.PlanError) verdict {
+func planVerdict(e *batch.PlanError) verdict {
 	v := verdict{code: codes.InvalidArgument, reason: pb.Reason_REASON_PLAN, field: e.Field}
 	if e.Field == "name" || strings.HasPrefix(e.Field, "name.") {
 		v.reason = pb.Reason_REASON_NAME
@@ -198,7 +199,7 @@ func toStatus(err error) error {
 
 // description is an error's text without the field that it is about.
 func description(err error) string {
-	var plan *pipeline.PlanError
+	var plan *batch.PlanError
 	if errors.As(err, &plan) {
 		return plan.Message
 	}

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/feedwater-io/feedwater/batch"
 	"github.com/feedwater-io/feedwater/filename"
 	"github.com/feedwater-io/feedwater/pipeline"
 	"github.com/feedwater-io/feedwater/pipeline/dataset"
@@ -30,8 +31,8 @@ func TestErrors(t *testing.T) {
 		meta   map[string]string
 		retry  time.Duration
 	}{
-		{&pipeline.PlanError{Field: "transforms[1].size", Message: "-1", Nearest: "224"}, codes.InvalidArgument, pb.Reason_REASON_PLAN, "transforms[1].size", map[string]string{"nearest": "224"}, 0},
-		{&pipeline.PlanError{Field: "name.position", Message: "out of range"}, codes.InvalidArgument, pb.Reason_REASON_NAME, "name.position", nil, 0},
+		{&batch.PlanError{Field: "transforms[1].size", Message: "-1", Nearest: "224"}, codes.InvalidArgument, pb.Reason_REASON_PLAN, "transforms[1].size", map[string]string{"nearest": "224"}, 0},
+		{&batch.PlanError{Field: "name.position", Message: "out of range"}, codes.InvalidArgument, pb.Reason_REASON_NAME, "name.position", nil, 0},
 		{sample, codes.DataLoss, pb.Reason_REASON_SAMPLE, "", nil, 0},
 		{fmt.Errorf("no substitute: %w", sample), codes.DataLoss, pb.Reason_REASON_SAMPLE, "", nil, 0},
 		{&pipeline.ReadError{Key: "a", Cause: &fs.PathError{Op: "open", Path: "a", Err: errors.New("input/output error")}}, codes.Unavailable, pb.Reason_REASON_READ, "", nil, 0},

@@ -15,6 +15,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"github.com/feedwater-io/feedwater/batch"
 	"github.com/feedwater-io/feedwater/pipeline"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 	"github.com/feedwater-io/feedwater/server"
@@ -47,7 +48,7 @@ func awaitState(t *testing.T, w pb.Feed_WatchClient, otherwise string, done func
 }
 
 func TestWatchTellsJobsAndLoad(t *testing.T) {
-	n := newNode(t, &servertest.Engine{Result: func(_ *pipeline.Name, r *pipeline.Result) { r.CoreSeconds = 0.5 }}, server.Options{Version: "v1"})
+	n := newNode(t, &servertest.Engine{Result: func(_ *batch.Name, r *pipeline.Result) { r.CoreSeconds = 0.5 }}, server.Options{Version: "v1"})
 	w := n.watch(100 * time.Millisecond)
 	first := awaitState(t, w, "no state", func(*pb.WatchResponse) bool { return true })
 	if p := first.Process; p.Kind != "node" || p.Version != "v1" || p.Cores != 2 || p.ResidentBytes == 0 || len(first.Jobs) != 0 || len(first.Nodes) != 1 {

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/feedwater-io/feedwater/batch"
 	"github.com/feedwater-io/feedwater/control/share"
 	"github.com/feedwater-io/feedwater/pipeline"
 	"github.com/feedwater-io/feedwater/pipeline/augment"
@@ -73,15 +74,15 @@ func (*maker) Refuses() bool          { return false }
 func (*maker) Hasten(*pipeline.Want, *share.Account, uint64, time.Time) {}
 
 // Fields are those of any plan, and labels whether wanted or not.
-func (*maker) Fields() []pipeline.Field {
-	return []pipeline.Field{
+func (*maker) Fields() []batch.Field {
+	return []batch.Field{
 		{Name: "image", DType: "uint8", Shape: []int{side, side, 3}},
 		{Name: "label", DType: "int64"},
 		{Name: "index", DType: "int64"},
 	}
 }
 
-func (m *maker) Layout(count int) (fields []pipeline.Field, bytes int) {
+func (m *maker) Layout(count int) (fields []batch.Field, bytes int) {
 	fields = m.Fields()
 	for i, size := range []int{sampleBytes, 8, 8} {
 		fields[i].Offset, fields[i].Bytes = bytes, count*size
@@ -90,7 +91,7 @@ func (m *maker) Layout(count int) (fields []pipeline.Field, bytes int) {
 	return fields, bytes
 }
 
-func (m *maker) Replay(context.Context, pipeline.Name, int, *share.Account) ([]pipeline.Sample, error) {
+func (m *maker) Replay(context.Context, batch.Name, int, *share.Account) ([]pipeline.Sample, error) {
 	return nil, errors.New("nothing to replay")
 }
 

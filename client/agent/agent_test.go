@@ -21,6 +21,7 @@ import (
 	"go.uber.org/goleak"
 	"golang.org/x/sys/unix"
 
+	"github.com/feedwater-io/feedwater/batch"
 	"github.com/feedwater-io/feedwater/client"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 )
@@ -179,13 +180,13 @@ func (n *fakeNode) make(a *client.Attempt) client.Answer {
 		pixels += size(i)
 	}
 	image := &pb.Field{Name: "image", Dtype: "uint8", Shape: []uint64{uint64(count), testSide, testSide, 3}}
-	label := &pb.Field{Name: "label", Dtype: "int64", Shape: []uint64{uint64(count)}, Offset: uint64(align(pixels))}
+	label := &pb.Field{Name: "label", Dtype: "int64", Shape: []uint64{uint64(count)}, Offset: uint64(batch.AlignUp(pixels))}
 	if n.ragged {
-		image.Offset, label.Offset = uint64(2*align(8*count)), 0
+		image.Offset, label.Offset = uint64(2*batch.AlignUp(8*count)), 0
 		image.Shape = []uint64{uint64(count), 0, 0, 3}
 		image.RaggedOffsets = []uint64{0}
 	}
-	index := &pb.Field{Name: "index", Dtype: "int64", Shape: []uint64{uint64(count)}, Offset: label.Offset + uint64(align(8*count))}
+	index := &pb.Field{Name: "index", Dtype: "int64", Shape: []uint64{uint64(count)}, Offset: label.Offset + uint64(batch.AlignUp(8*count))}
 	total := max(int(image.Offset)+pixels, int(index.Offset)+8*count)
 	at := int(image.Offset)
 	for k, i := range indices {

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/feedwater-io/feedwater/batch"
 	"github.com/feedwater-io/feedwater/client"
 	"github.com/feedwater-io/feedwater/filename"
 	"github.com/feedwater-io/feedwater/pipeline/revision"
@@ -302,8 +303,8 @@ type slotsParams struct {
 }
 
 type slotsResult struct {
-	Fields []field `json:"fields"`
-	Bytes  int     `json:"bytes"`
+	Fields []batch.Field `json:"fields"`
+	Bytes  int           `json:"bytes"`
 }
 
 func (l *loader) setSlots(params json.RawMessage, memory *os.File) (*slotsResult, error) {
@@ -330,10 +331,10 @@ func (l *loader) setSlots(params json.RawMessage, memory *os.File) (*slotsResult
 }
 
 // finalFields are the arrays as they leave the agent.
-func finalFields(fields []*pb.Field, hops LastHops) []field {
-	var all []field
+func finalFields(fields []*pb.Field, hops LastHops) []batch.Field {
+	var all []batch.Field
 	for _, f := range fields {
-		g := field{Name: f.Name, DType: f.Dtype, Shape: []int{}}
+		g := batch.Field{Name: f.Name, DType: f.Dtype, Shape: []int{}}
 		for _, d := range f.Shape {
 			g.Shape = append(g.Shape, int(d))
 		}

@@ -29,7 +29,7 @@ func (l *LastHop) erasures() ([][]byte, error) {
 }
 
 // erase fills the rectangles of a batch whose images, and their sizes, are in their final form.
-func (b *batch) erase(ragged raggedJSONs) error {
+func (b *delivery) erase(ragged raggedJSONs) error {
 	for k := range b.slots.pictures {
 		p := &b.slots.pictures[k]
 		if err := b.eraseIn(p, ragged[p.name]); err != nil {
@@ -40,7 +40,7 @@ func (b *batch) erase(ragged raggedJSONs) error {
 }
 
 // eraseIn is erase for one field of images.
-func (b *batch) eraseIn(p *picture, ragged *raggedJSON) error {
+func (b *delivery) eraseIn(p *picture, ragged *raggedJSON) error {
 	boxes := b.slots.offset(p.boxes)
 	if len(p.erasures) == 0 || boxes < 0 {
 		return nil

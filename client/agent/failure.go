@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"strings"
 
+	"github.com/feedwater-io/feedwater/batch"
 	"github.com/feedwater-io/feedwater/client"
 	"github.com/feedwater-io/feedwater/filename"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
@@ -97,7 +98,7 @@ func describe(err error) *failure {
 	var (
 		f        *failure
 		sample   *client.SampleError
-		plan     *client.PlanError
+		plan     *batch.PlanError
 		address  *client.AddressError
 		data     *client.DataError
 		numerics *client.NumericsError

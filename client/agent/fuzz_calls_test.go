@@ -9,6 +9,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/feedwater-io/feedwater/batch"
 	"github.com/feedwater-io/feedwater/client"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 )
@@ -47,7 +48,7 @@ func (s *blankStream) Send(a *client.Attempt) {
 			}
 		}
 		n, _ := client.FieldBytes(g)
-		h.Fields, at = append(h.Fields, g), uint64(align(int(at+n)))
+		h.Fields, at = append(h.Fields, g), uint64(batch.AlignUp(int(at+n)))
 	}
 	if at > uint64(len(a.Dst)) {
 		if a.Grow == nil {

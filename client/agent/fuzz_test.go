@@ -63,7 +63,7 @@ func FuzzAnswers(f *testing.F) {
 			t.Fatal(err)
 		}
 		defer s.drop()
-		b, err := newBatch(want{id: 1, count: count, slot: 0}, info, s)
+		b, err := newDelivery(want{id: 1, count: count, slot: 0}, s)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/feedwater-io/feedwater/batch"
 	"github.com/feedwater-io/feedwater/client"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 )
@@ -28,7 +29,7 @@ func TestBatchThatLandedBesideItsSlot(t *testing.T) {
 			}}
 			h := &pb.Header{Fields: []*pb.Field{
 				{Name: "image", Dtype: "uint8", Shape: []uint64{count, testSide, testSide, 3}},
-				{Name: "label", Dtype: "int64", Shape: []uint64{count}, Offset: uint64(align(count * int(pixels)))},
+				{Name: "label", Dtype: "int64", Shape: []uint64{count}, Offset: uint64(batch.AlignUp(count * int(pixels)))},
 			}}
 			wire := make([]byte, int(h.Fields[1].Offset)+8*count)
 			r := rand.New(rand.NewPCG(1, 2))
@@ -38,13 +39,13 @@ func TestBatchThatLandedBesideItsSlot(t *testing.T) {
 			hops := LastHops{"image": hop}
 			l := place(finalFields(info.Fields, hops), count)
 			settled := func(beside bool) []byte {
-				stride := align(l.bytes + len(wire))
+				stride := batch.AlignUp(l.bytes + len(wire))
 				s, err := mapSlots(memory(t, stride), 1, stride, count, info.Fields, hops)
 				if err != nil {
 					t.Fatal(err)
 				}
 				defer s.drop()
-				b, err := newBatch(want{id: 1, count: count}, info, s)
+				b, err := newDelivery(want{id: 1, count: count}, s)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -65,7 +66,7 @@ func TestBatchThatLandedBesideItsSlot(t *testing.T) {
 				}
 				var all []byte
 				for _, f := range l.fields {
-					all = append(all, b.slot[f.Offset:f.Offset+f.bytes(count)]...)
+					all = append(all, b.slot[f.Offset:f.Offset+f.Size(count)]...)
 				}
 				return all
 			}

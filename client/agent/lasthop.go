@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"unsafe"
+
+	"github.com/feedwater-io/feedwater/batch"
 )
 
 // LastHop says how images leave the agent: the pointwise end of the transforms (ToDtype, Normalize) as a table, and the layout.
@@ -28,7 +30,13 @@ type convert func(dst, src []byte)
 
 // elementBytes is the size of one element, 0 for an unknown type.
 func (l *LastHop) elementBytes() int {
-	return map[string]int{"": 1, "uint8": 1, "float16": 2, "bfloat16": 2, "float32": 4}[l.DType]
+	switch l.DType {
+	case "":
+		return 1
+	case "uint8", "float16", "bfloat16", "float32":
+		return batch.ElementSize(l.DType)
+	}
+	return 0
 }
 
 // converter makes the conversion; nil means that images stay as they come.

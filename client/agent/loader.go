@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/feedwater-io/feedwater/batch"
 	"github.com/feedwater-io/feedwater/client"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 	"github.com/feedwater-io/feedwater/watch/pulse"
@@ -167,14 +168,17 @@ func (l *loader) want(w want) {
 		l.out.send(failedPacket(w.id, &failure{Kind: "bug", Message: "a want before open and slots"}))
 		return
 	}
-	b, err := newBatch(w, info, s)
+	b, err := newDelivery(w, s)
 	if err != nil {
 		l.out.send(failedPacket(w.id, describe(err)))
 		return
 	}
 	b.name.Policy = l.policies[w.policy]
 	l.due = fleet.DueAfter(l.due, int(min(w.ahead, maxAhead)))
-	request := &client.Want{Name: b.name, Dst: b.wire, Spare: b.another, Grow: b.grow, Image: b.image, Step: w.step, Due: l.due}
+	request := &client.Want{
+		Name: b.name, Spare: b.another,
+		Request: batch.Request{Dst: b.wire, Grow: b.grow, Image: b.image, Step: w.step, Due: l.due},
+	}
 	request.Done = func(r client.Result) {
 		l.mu.Lock()
 		delete(l.wants, w.id)
@@ -210,7 +214,7 @@ func (l *loader) cancel(id uint64) {
 }
 
 // finish answers a want. Where images have to be converted or moved that is left to a goroutine: the fleet's must not block.
-func (l *loader) finish(b *batch, r client.Result) {
+func (l *loader) finish(b *delivery, r client.Result) {
 	if r.Err == nil && b.takesLong(r) {
 		l.conversions.Go(func() { l.deliver(b, r) })
 		return
@@ -218,7 +222,7 @@ func (l *loader) finish(b *batch, r client.Result) {
 	l.deliver(b, r)
 }
 
-func (l *loader) deliver(b *batch, r client.Result) {
+func (l *loader) deliver(b *delivery, r client.Result) {
 	packet := l.packet(b, r)
 	b.slots.landings.give(b.spare)
 	b.slots.drop()
@@ -226,7 +230,7 @@ func (l *loader) deliver(b *batch, r client.Result) {
 }
 
 // packet puts the batch into its final places and says so.
-func (l *loader) packet(b *batch, r client.Result) []byte {
+func (l *loader) packet(b *delivery, r client.Result) []byte {
 	if errors.Is(r.Err, client.ErrCancelled) || errors.Is(r.Err, client.ErrClosed) {
 		return cancelledPacket(b.want.id)
 	}

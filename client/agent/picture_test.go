@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/feedwater-io/feedwater/batch"
 	"github.com/feedwater-io/feedwater/client"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 )
@@ -35,20 +36,20 @@ func TestViewsSettle(t *testing.T) {
 
 func settleViews(t *testing.T, r *rand.Rand, info *pb.OpenResponse, hops LastHops, most, count int) {
 	t.Helper()
-	stride := align(place(finalFields(info.Fields, hops), most).bytes)
+	stride := batch.AlignUp(place(finalFields(info.Fields, hops), most).bytes)
 	s, err := mapSlots(memory(t, stride), 1, stride, most, info.Fields, hops)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer s.drop()
-	b, err := newBatch(want{id: 1, count: uint32(count)}, info, s)
+	b, err := newDelivery(want{id: 1, count: uint32(count)}, s)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer s.drop()
 	header, sources, at := &pb.Header{}, map[string][]byte{}, 0
 	for _, f := range info.Fields {
-		n := count * typeBytes(f.Dtype)
+		n := count * batch.ElementSize(f.Dtype)
 		for _, d := range f.Shape {
 			n *= int(d)
 		}
@@ -59,7 +60,7 @@ func settleViews(t *testing.T, r *rand.Rand, info *pb.OpenResponse, hops LastHop
 		}
 		copy(b.wire[at:], source)
 		sources[f.Name] = source
-		at = align(at + n)
+		at = batch.AlignUp(at + n)
 	}
 	if _, err := b.settle(client.Result{Header: header, Data: b.wire[:at]}); err != nil {
 		t.Fatal(err)

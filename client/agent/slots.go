@@ -1,87 +1,42 @@
 package agent
 
 import (
+	"cmp"
 	"fmt"
 	"os"
+	"slices"
 	"sync"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/feedwater-io/feedwater/batch"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 )
 
-// field is one array of a batch as the trainer sees it, placed for the largest batch.
-type field struct {
-	Name   string `json:"name"`
-	DType  string `json:"dtype"`
-	Shape  []int  `json:"shape"`
-	Offset int    `json:"offset"`
-}
-
-const fieldAlign = 64
-
-// layout is where the arrays of a batch of up to batch samples lie in a slot.
+// layout is where the arrays of a batch of up to samples samples lie in a slot.
 type layout struct {
-	batch  int
-	fields []field
-	bytes  int
+	samples int
+	fields  []batch.Field
+	bytes   int
 }
 
-// place lays fields of the given shapes (of one sample) out for batch samples. A field of differing sizes comes last, has all that is
-// left of the slot, and counts nothing.
-func place(fields []field, batch int) layout {
-	l := layout{batch: batch}
-	var last []field
-	for _, f := range fields {
-		n := f.bytes(batch)
-		if n == 0 {
-			last = append(last, f)
-			continue
-		}
-		f.Offset = l.bytes
-		l.fields = append(l.fields, f)
-		l.bytes += align(n)
-	}
-	for _, f := range last {
-		f.Offset = l.bytes
-		l.fields = append(l.fields, f)
-	}
-	return l
+// place lays fields out for that many samples. Those of differing sizes come last, and have all that is left of the slot.
+func place(fields []batch.Field, samples int) layout {
+	placed, bytes := batch.Place(fields, samples)
+	slices.SortStableFunc(placed, func(a, b batch.Field) int { return cmp.Compare(a.Offset, b.Offset) })
+	return layout{samples, placed, bytes}
 }
-
-func (f *field) bytes(batch int) int {
-	n := batch * typeBytes(f.DType)
-	for _, d := range f.Shape {
-		n *= d
-	}
-	return n
-}
-
-func typeBytes(dtype string) int {
-	if dtype == "int64" {
-		return 8
-	}
-	l := LastHop{DType: dtype}
-	return l.elementBytes()
-}
-
-func align(n int) int { return (n + fieldAlign - 1) &^ (fieldAlign - 1) }
 
 // offset of the named field, -1 if there is none.
-func (l *layout) offset(name string) int {
-	for _, f := range l.fields {
-		if f.Name == name {
-			return f.Offset
-		}
-	}
-	return -1
-}
+func (l *layout) offset(name string) int { return batch.OffsetOf(l.fields, name) }
 
 // slots is the trainer's memory, cut into equal slots. It is unmapped when the Loader has let go of it and no want holds a slot of it.
 type slots struct {
 	layout
 	count, stride int
 	pictures      []picture
+	// arriving are the fields as they come.
+	arriving []batch.Field
 
 	landings landings
 
@@ -94,14 +49,14 @@ type slots struct {
 const maxSlotBytes = 1 << 46
 
 // mapSlots maps the trainer's file. It takes the file over. fields are those of nodes.
-func mapSlots(file *os.File, count, stride, batch int, fields []*pb.Field, hops LastHops) (*slots, error) {
+func mapSlots(file *os.File, count, stride, samples int, fields []*pb.Field, hops LastHops) (*slots, error) {
 	defer file.Close()
-	l := place(finalFields(fields, hops), batch)
+	l := place(finalFields(fields, hops), samples)
 	pictures, err := newPictures(fields, &l, hops)
 	if err != nil {
 		return nil, err
 	}
-	if count < 1 || count > 1<<16 || stride < 1 || stride > maxSlotBytes/count || stride%fieldAlign != 0 {
+	if count < 1 || count > 1<<16 || stride < 1 || stride > maxSlotBytes/count || stride%batch.Align != 0 {
 		return nil, fmt.Errorf("%d slots of %d bytes", count, stride)
 	}
 	if l.bytes > stride {
@@ -119,7 +74,7 @@ func mapSlots(file *os.File, count, stride, batch int, fields []*pb.Field, hops 
 	}
 	// Where the host allows huge pages for shared memory on request, they make the first batches cheaper; elsewhere this does nothing.
 	_ = unix.Madvise(memory, unix.MADV_HUGEPAGE)
-	return &slots{layout: l, count: count, stride: stride, memory: memory, users: 1, pictures: pictures}, nil
+	return &slots{layout: l, count: count, stride: stride, memory: memory, users: 1, pictures: pictures, arriving: finalFields(fields, nil)}, nil
 }
 
 // lend gives slot i to a want; every lend needs a drop.

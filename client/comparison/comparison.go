@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/feedwater-io/feedwater/batch"
 	"github.com/feedwater-io/feedwater/client"
 	"github.com/feedwater-io/feedwater/filename"
 	"github.com/feedwater-io/feedwater/pipeline/revision"
@@ -239,7 +240,7 @@ func (r *run) want(ctx context.Context, name *pb.Name, rooms [][]byte) ([]client
 	var waiting sync.WaitGroup
 	for i, f := range r.fleets {
 		waiting.Add(1)
-		w := &client.Want{Name: name, Dst: rooms[i], Grow: func(bytes int) []byte { return make([]byte, bytes) }}
+		w := &client.Want{Name: name, Request: batch.Request{Dst: rooms[i], Grow: func(bytes int) []byte { return make([]byte, bytes) }}}
 		w.Done = func(m client.Result) {
 			made[i] = m
 			waiting.Done()

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/test/bufconn"
 
+	"github.com/feedwater-io/feedwater/batch"
 	"github.com/feedwater-io/feedwater/pipeline"
 	"github.com/feedwater-io/feedwater/pipeline/revision"
 	"github.com/feedwater-io/feedwater/server"
@@ -138,7 +139,7 @@ func format(index uint64) string {
 }
 
 // delay is how long a batch takes, each time another while.
-func (n *node) delay(name *pipeline.Name) time.Duration {
+func (n *node) delay(name *batch.Name) time.Duration {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	what := fmt.Sprintf("%d/%d+%d", name.Epoch, name.Position, name.Count)
@@ -155,7 +156,7 @@ func (n *node) delay(name *pipeline.Name) time.Duration {
 
 var errDisk = errors.New("input/output error")
 
-func (n *node) failure(name *pipeline.Name) error {
+func (n *node) failure(name *batch.Name) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.broken == 0 {

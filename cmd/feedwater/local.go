@@ -291,7 +291,7 @@ func (w *localWant) cancel(j *server.Job) {
 
 // Send implements client.Stream.
 func (s *localStream) Send(a *client.Attempt) {
-	w := &localWant{Want: server.Want{Name: a.Name, Dst: a.Dst, Grow: a.Grow, Image: a.Image, Step: a.Step, Due: a.Due, Traceparent: a.Traceparent, Begun: a.Begun}}
+	w := &localWant{Want: server.Want{Name: a.Name, Request: a.Request}}
 	w.Done = func(m server.Made) { s.done(a, m) }
 	s.mu.Lock()
 	closed := s.closed

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/feedwater-io/feedwater/batch"
 	"github.com/feedwater-io/feedwater/client"
 	"github.com/feedwater-io/feedwater/client/agent"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
@@ -94,9 +95,8 @@ func TestLocalImages(t *testing.T) {
 	var images [16]atomic.Int64
 	result := make(chan client.Result, 1)
 	f.Want(&client.Want{
-		Name: rangeOf(0, 16), Dst: make([]byte, 1<<20),
-		Image: func(_, i int, pix []byte) { images[i].Add(int64(len(pix))) },
-		Done:  func(r client.Result) { result <- r },
+		Name: rangeOf(0, 16), Request: batch.Request{Dst: make([]byte, 1<<20), Image: func(_, i int, pix []byte) { images[i].Add(int64(len(pix))) }},
+		Done: func(r client.Result) { result <- r },
 	})
 	if r := <-result; r.Err != nil || !r.Imaged || r.Node != client.Local {
 		t.Errorf("%+v", r)
@@ -119,7 +119,7 @@ func TestLocalBatchThatNeedsMoreRoom(t *testing.T) {
 		f := openFleet(t, o)
 		ask := func(bytes int) client.Result {
 			result := make(chan client.Result, 1)
-			f.Want(&client.Want{Name: rangeOf(0, 16), Dst: make([]byte, bytes), Done: func(r client.Result) { result <- r }})
+			f.Want(&client.Want{Name: rangeOf(0, 16), Request: batch.Request{Dst: make([]byte, bytes)}, Done: func(r client.Result) { result <- r }})
 			return <-result
 		}
 		var room *client.RoomError
@@ -337,7 +337,7 @@ func TestLocalStreamAfterClose(t *testing.T) {
 	s.Close()
 	s.Close()
 	answers := make(chan client.Answer, 1)
-	a := &client.Attempt{Name: rangeOf(0, 1), Dst: make([]byte, 1<<16), Done: func(a client.Answer) { answers <- a }}
+	a := &client.Attempt{Name: rangeOf(0, 1), Request: batch.Request{Dst: make([]byte, 1<<16)}, Done: func(a client.Answer) { answers <- a }}
 	s.Send(a)
 	s.Cancel(a)
 	if r := <-answers; !errors.Is(r.Err, client.ErrClosed) {

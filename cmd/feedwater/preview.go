@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/feedwater-io/feedwater/batch"
 	"github.com/feedwater-io/feedwater/client/agent"
 	"github.com/feedwater-io/feedwater/pipeline"
 	"github.com/feedwater-io/feedwater/pipeline/augment"
@@ -262,13 +263,13 @@ func (o *previewOptions) rows(ctx context.Context, plan *pipeline.Plan) ([]sheet
 }
 
 // row makes what the sheet shows of one sample. Pictures of full size are there one at a time.
-func (o *previewOptions) row(ctx context.Context, r *sheetRow, name pipeline.Ref, original, job *pipeline.Job) error {
+func (o *previewOptions) row(ctx context.Context, r *sheetRow, name batch.Ref, original, job *pipeline.Job) error {
 	for column := range o.epochs + 1 {
 		of, epoch := job, column-1
 		if column == 0 {
 			of, epoch = original, 0
 		}
-		made, err := of.Replay(ctx, pipeline.Name{Epoch: uint32(epoch), List: []pipeline.Ref{name}}, math.MaxInt, nil)
+		made, err := of.Replay(ctx, batch.Name{Epoch: uint32(epoch), List: []batch.Ref{name}}, math.MaxInt, nil)
 		if err != nil {
 			return err
 		}
@@ -278,9 +279,9 @@ func (o *previewOptions) row(ctx context.Context, r *sheetRow, name pipeline.Ref
 }
 
 // choose takes samples from all over the data set, other ones for other seeds.
-func (o *previewOptions) choose(samples uint64) []pipeline.Ref {
+func (o *previewOptions) choose(samples uint64) []batch.Ref {
 	n := min(uint64(o.samples), samples)
-	names := make([]pipeline.Ref, n)
+	names := make([]batch.Ref, n)
 	for i := range names {
 		names[i].Index = (uint64(i)*samples/n + o.seed) % samples
 	}

@@ -14,6 +14,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/feedwater-io/feedwater/batch"
 	"github.com/feedwater-io/feedwater/client"
 	"github.com/feedwater-io/feedwater/span"
 )
@@ -55,7 +56,7 @@ func TestSpansWithoutNodes(t *testing.T) {
 	result := make(chan client.Result, 1)
 	name := rangeOf(0, uint32(info.Samples))
 	of := f.Span(name, 0, trace.SpanContext{})
-	f.Want(&client.Want{Name: name, Dst: make([]byte, 8<<20), Span: of, Done: func(r client.Result) { result <- r }})
+	f.Want(&client.Want{Name: name, Request: batch.Request{Dst: make([]byte, 8<<20)}, Span: of, Done: func(r client.Result) { result <- r }})
 	if r := <-result; r.Err != nil {
 		t.Fatal(r.Err)
 	}

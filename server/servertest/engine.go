@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/feedwater-io/feedwater/batch"
 	"github.com/feedwater-io/feedwater/control/share"
 	"github.com/feedwater-io/feedwater/pipeline"
 	"github.com/feedwater-io/feedwater/pipeline/augment"
@@ -40,13 +41,13 @@ type Engine struct {
 	// Cores is what Workers returns. Default 2.
 	Cores int
 	// Delay, if set, is how long a batch takes, however many there are.
-	Delay func(*pipeline.Name) time.Duration
+	Delay func(*batch.Name) time.Duration
 	// SampleTime, if set, is how long each sample keeps one of the Cores, which are given to wants sample by sample as a pipeline's are.
 	SampleTime time.Duration
 	// Fail, if set, is asked for the error of a batch.
-	Fail func(*pipeline.Name) error
+	Fail func(*batch.Name) error
 	// Result, if set, may change what is said of a batch before it is handed over.
-	Result func(*pipeline.Name, *pipeline.Result)
+	Result func(*batch.Name, *pipeline.Result)
 	// Damage, if set, may change the bytes of a batch after its checksum was taken.
 	Damage func(batch []byte)
 	// ScanFiles, if set, is how many files a scan tells that it has found.
@@ -208,7 +209,7 @@ func (m *maker) Refuses() bool {
 }
 
 // refusal is a *pipeline.RevisionError if a sample takes a codec of another revision.
-func (m *maker) refusal(r pipeline.Ref) error {
+func (m *maker) refusal(r batch.Ref) error {
 	if m.engine.Format == nil || m.pinned == nil {
 		return nil
 	}
@@ -223,12 +224,12 @@ func (m *maker) Plan() *pipeline.Plan { return m.plan }
 
 func (m *maker) size() (h, w int) { return orDefault(m.engine.Height, 4), orDefault(m.engine.Width, 4) }
 
-func (m *maker) Fields() []pipeline.Field {
+func (m *maker) Fields() []batch.Field {
 	h, w := m.size()
 	if m.engine.Ragged {
 		h, w = 0, 0
 	}
-	return []pipeline.Field{
+	return []batch.Field{
 		{Name: "image", DType: "uint8", Shape: []int{h, w, 3}},
 		{Name: "label", DType: "int64"},
 		{Name: "index", DType: "int64"},
@@ -237,10 +238,10 @@ func (m *maker) Fields() []pipeline.Field {
 
 func (m *maker) Ops() []augment.Info { return m.plan.Transforms.Infos() }
 
-func (m *maker) Layout(count int) ([]pipeline.Field, int) { return m.place(count, 0) }
+func (m *maker) Layout(count int) ([]batch.Field, int) { return m.place(count, 0) }
 
 // place lays the fields out; ragged is the size of images of different sizes.
-func (m *maker) place(count, ragged int) (fields []pipeline.Field, bytes int) {
+func (m *maker) place(count, ragged int) (fields []batch.Field, bytes int) {
 	for _, f := range m.Fields() {
 		f.Offset, f.Bytes = bytes, 8*count
 		room := f.Bytes
@@ -248,7 +249,7 @@ func (m *maker) place(count, ragged int) (fields []pipeline.Field, bytes int) {
 			f.Bytes = count * f.Shape[0] * f.Shape[1] * 3
 			room = max(f.Bytes, ragged)
 		}
-		bytes += (room + 63) &^ 63
+		bytes += batch.AlignUp(room)
 		fields = append(fields, f)
 	}
 	return fields, bytes
@@ -258,7 +259,7 @@ func (m *maker) place(count, ragged int) (fields []pipeline.Field, bytes int) {
 func (m *maker) Submit(w *pipeline.Want) error {
 	for i := range w.Name.List {
 		if w.Name.List[i].Index >= m.samples {
-			return &pipeline.PlanError{Field: "name.list", Message: "no such index"}
+			return &batch.PlanError{Field: "name.list", Message: "no such index"}
 		}
 	}
 	e := m.engine
@@ -353,7 +354,7 @@ func (m *maker) make(w *pipeline.Want, cancelled <-chan struct{}) pipeline.Resul
 // fill writes a batch.
 func (m *maker) fill(w *pipeline.Want) pipeline.Result {
 	count := w.Name.Len()
-	refs := make([]pipeline.Ref, count)
+	refs := make([]batch.Ref, count)
 	sizes := make([][2]int, count)
 	ragged := 0
 	for i := range refs {
@@ -401,16 +402,16 @@ func (m *maker) fill(w *pipeline.Want) pipeline.Result {
 }
 
 // ref is sample i of a name. The order is a rotation by epoch and seed.
-func (m *maker) ref(n *pipeline.Name, i int) pipeline.Ref {
+func (m *maker) ref(n *batch.Name, i int) batch.Ref {
 	if n.List != nil {
 		return n.List[i]
 	}
 	p := n.Position + uint64(i)
-	return pipeline.Ref{Index: (p + uint64(n.Epoch) + m.plan.Seed) % m.samples, Repeat: uint32(p / m.samples)}
+	return batch.Ref{Index: (p + uint64(n.Epoch) + m.plan.Seed) % m.samples, Repeat: uint32(p / m.samples)}
 }
 
 // pixels is a cheap function of content, index and repeat.
-func (m *maker) pixels(dst []byte, r pipeline.Ref) {
+func (m *maker) pixels(dst []byte, r batch.Ref) {
 	x := r.Index*0x9e3779b97f4a7c15 + uint64(r.Repeat) + uint64(crc32.ChecksumIEEE([]byte(m.content)))
 	if m.engine.Format != nil {
 		x += uint64(m.engine.Revisions()[revision.Codec(m.engine.Format(r.Index))]) << 32
@@ -428,12 +429,12 @@ func (m *maker) pixels(dst []byte, r pipeline.Ref) {
 }
 
 // Replay implements server.Maker.
-func (m *maker) Replay(ctx context.Context, n pipeline.Name, most int, _ *share.Account) ([]pipeline.Sample, error) {
+func (m *maker) Replay(ctx context.Context, n batch.Name, most int, _ *share.Account) ([]pipeline.Sample, error) {
 	samples := make([]pipeline.Sample, n.Len())
 	for i := range samples {
 		r := m.ref(&n, i)
 		if r.Index >= m.samples {
-			return nil, &pipeline.PlanError{Field: "name.list", Message: "no such index"}
+			return nil, &batch.PlanError{Field: "name.list", Message: "no such index"}
 		}
 		if err := m.refusal(r); err != nil && most > 0 {
 			return nil, err

@@ -4,6 +4,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/feedwater-io/feedwater/batch"
 	"github.com/feedwater-io/feedwater/pipeline"
 	"github.com/feedwater-io/feedwater/server"
 )
@@ -32,7 +33,7 @@ func TestCancelWhileWorkIsAsked(t *testing.T) {
 		}
 	})
 	for range 20_000 {
-		w := &pipeline.Want{Name: pipeline.Name{Count: 1}, Done: func(pipeline.Result) {}}
+		w := &pipeline.Want{Name: batch.Name{Count: 1}, Done: func(pipeline.Result) {}}
 		if err := m.Submit(w); err != nil {
 			t.Fatal(err)
 		}

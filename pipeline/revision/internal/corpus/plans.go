@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/feedwater-io/feedwater/batch"
 	"github.com/feedwater-io/feedwater/pipeline"
 	"github.com/feedwater-io/feedwater/pipeline/revision"
 )
@@ -151,7 +152,7 @@ func spell(op string, given map[string]string) string {
 func neededBy(op string) (needed []string) {
 	given := map[string]string{}
 	for {
-		var e *pipeline.PlanError
+		var e *batch.PlanError
 		_, err := pipeline.ParsePlan(planOf(spell(op, given)))
 		if !errors.As(err, &e) {
 			return needed

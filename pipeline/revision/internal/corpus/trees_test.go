@@ -17,6 +17,7 @@ import (
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc/status"
 
+	"github.com/feedwater-io/feedwater/batch"
 	"github.com/feedwater-io/feedwater/client"
 	"github.com/feedwater-io/feedwater/pipeline"
 	"github.com/feedwater-io/feedwater/pipeline/revision"
@@ -199,7 +200,7 @@ func formatsFolder(t *testing.T) string {
 
 func fetch(f *client.Fleet, index int) client.Result {
 	result := make(chan client.Result, 1)
-	f.Want(&client.Want{Name: sample(index), Dst: make([]byte, 1<<20), Done: func(r client.Result) { result <- r }})
+	f.Want(&client.Want{Name: sample(index), Request: batch.Request{Dst: make([]byte, 1<<20)}, Done: func(r client.Result) { result <- r }})
 	return <-result
 }
 

@@ -36,7 +36,7 @@ var (
 		"resize": {"Taps", "Horizontal", "NewHorizontal", "Vertical", "NewVertical"},
 	}
 	batchRoots   = []string{"ParsePlan", "Job.Submit", "Pipeline.Prepare", "Pipeline.PrepareMasked", "Want.sample", "Want.result"}
-	lastHopRoots = []string{"LastHop", "LastHops", "picture", "newPictures", "canvas", "batch.erase"}
+	lastHopRoots = []string{"LastHop", "LastHops", "picture", "newPictures", "canvas", "delivery.erase"}
 )
 
 // patterns are the packages that are read.
@@ -55,7 +55,7 @@ var apart = map[string]string{
 }
 
 // bookkeeping are types, with their methods, that decide no byte but stand in the way to many: what is queued, lent, and in use.
-var bookkeeping = []string{"client/agent.batch", "client/agent.slots", "client/agent.loader", "pipeline.Pipeline", "pipeline.queue"}
+var bookkeeping = []string{"client/agent.delivery", "client/agent.slots", "client/agent.loader", "pipeline.Pipeline", "pipeline.queue"}
 
 // unit is a unit before it has a digest.
 type unit struct {

@@ -17,6 +17,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/feedwater-io/feedwater/batch"
 	"github.com/feedwater-io/feedwater/pipeline"
 	"github.com/feedwater-io/feedwater/pipeline/dataset"
 	"github.com/feedwater-io/feedwater/pipeline/revision/internal/corpus"
@@ -123,15 +124,14 @@ func prepare(p *pipeline.Pipeline, dir string, c *corpus.Case) (*pipeline.Job, f
 
 // runEpoch digests an epoch, in batches.
 func runEpoch(h hash.Hash, j *pipeline.Job, epoch uint32) error {
-	const batch = 256
-	for at := uint64(0); at < j.Samples(); at += batch {
-		n := int(min(batch, j.Samples()-at))
+	const samples = 256
+	for at := uint64(0); at < j.Samples(); at += samples {
+		n := int(min(samples, j.Samples()-at))
 		_, bytes := j.Layout(n)
 		done := make(chan pipeline.Result, 1)
 		room := make([]byte, bytes)
 		w := &pipeline.Want{
-			Name: pipeline.Name{Epoch: epoch, Position: at, Count: n}, Dst: room, Done: func(r pipeline.Result) { done <- r },
-			Grow: func(n int) []byte { room = make([]byte, n); return room },
+			Name: batch.Name{Epoch: epoch, Position: at, Count: n}, Request: batch.Request{Dst: room, Grow: func(n int) []byte { room = make([]byte, n); return room }}, Done: func(r pipeline.Result) { done <- r },
 		}
 		if err := j.Submit(w); err != nil {
 			return err

@@ -4,17 +4,19 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"slices"
 
+	"github.com/feedwater-io/feedwater/batch"
 	"github.com/feedwater-io/feedwater/client"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 )
 
-// batch is a want's room: the slot in its final form, and where the batch arrives in it.
+// delivery is a want's room: the slot in its final form, and where the batch arrives in it.
 //
 // A batch that is not converted arrives at the slot's start. One that is arrives at the slot's end, and images are converted from there
 // towards the start: the results are at least as big as the sources, so a result never covers a source that is still needed, but
 // its own at most.
-type batch struct {
+type delivery struct {
 	want  want
 	slots *slots
 	name  *pb.Name
@@ -25,16 +27,16 @@ type batch struct {
 	spare []byte // where it arrives from a second node, if one was asked
 }
 
-// newBatch lends the want's slot; deliver gives it back.
-func newBatch(w want, info *pb.OpenResponse, s *slots) (*batch, error) {
-	if w.count < 1 || int(w.count) > s.batch {
+// newDelivery lends the want's slot; deliver gives it back.
+func newDelivery(w want, s *slots) (*delivery, error) {
+	if w.count < 1 || int(w.count) > s.samples {
 		return nil, &roomError{place(s.fields, int(w.count)).bytes}
 	}
 	slot, err := s.lend(w.slot)
 	if err != nil {
 		return nil, err
 	}
-	b := &batch{want: w, slots: s, slot: slot, wire: slot}
+	b := &delivery{want: w, slots: s, slot: slot, wire: slot}
 	b.name = &pb.Name{Epoch: w.epoch, Samples: &pb.Name_Range{Range: &pb.Range{Position: w.position, Count: w.count}}}
 	if w.flags&flagListed != 0 {
 		b.name.Samples = &pb.Name_List{List: b.list()}
@@ -42,16 +44,9 @@ func newBatch(w want, info *pb.OpenResponse, s *slots) (*batch, error) {
 	if !s.converts() {
 		return b, nil
 	}
-	wire := 0
-	for _, f := range info.Fields {
-		n := int(w.count) * typeBytes(f.Dtype)
-		for _, d := range f.Shape {
-			n *= int(d)
-		}
-		if n == 0 { // samples differ in size
-			return b, nil
-		}
-		wire = align(wire + n)
+	arriving, wire := batch.Place(s.arriving, int(w.count))
+	if slices.ContainsFunc(arriving, func(f batch.Field) bool { return f.Bytes == 0 }) { // samples differ in size
+		return b, nil
 	}
 	if wire > len(slot) {
 		s.drop()
@@ -66,10 +61,10 @@ func newBatch(w want, info *pb.OpenResponse, s *slots) (*batch, error) {
 }
 
 // place is where image i of a picture ends up.
-func (b *batch) place(p *picture, i int) []byte { return b.slot[p.at+i*p.result():][:p.result()] }
+func (b *delivery) place(p *picture, i int) []byte { return b.slot[p.at+i*p.result():][:p.result()] }
 
 // list reads the indices that the trainer put into the slot.
-func (b *batch) list() *pb.List {
+func (b *delivery) list() *pb.List {
 	n := int(b.want.count)
 	l := &pb.List{Indices: make([]uint64, n), Repeats: make([]uint32, n)}
 	raw := b.slot[b.slots.offset("index"):]
@@ -81,23 +76,23 @@ func (b *batch) list() *pb.List {
 }
 
 // another lends memory for a second node.
-func (b *batch) another(bytes int) []byte {
+func (b *delivery) another(bytes int) []byte {
 	b.spare = b.slots.landings.take(bytes)
 	return b.spare
 }
 
 // landed reports whether the batch arrived from a second node, beside its slot.
-func (b *batch) landed(r client.Result) bool {
+func (b *delivery) landed(r client.Result) bool {
 	return len(b.spare) > 0 && len(r.Data) > 0 && &b.spare[0] == &r.Data[0]
 }
 
 // takesLong tells whether settle has pixels to convert or to move.
-func (b *batch) takesLong(r client.Result) bool {
+func (b *delivery) takesLong(r client.Result) bool {
 	return b.slots.converts() && !r.Imaged || b.landed(r)
 }
 
 // settle brings an arrived batch into its final form and returns the JSON that goes with it, or nil.
-func (b *batch) settle(r client.Result) ([]byte, error) {
+func (b *delivery) settle(r client.Result) ([]byte, error) {
 	if r.Err != nil {
 		return nil, r.Err
 	}
@@ -127,7 +122,7 @@ func (b *batch) settle(r client.Result) ([]byte, error) {
 
 // settlePictures settles all images: from the first on where they are converted, from the slot's end towards its start, and else from
 // the last on, since they move towards the end.
-func (b *batch) settlePictures(arrived map[string]*arrival, beside bool) (raggedJSONs, error) {
+func (b *delivery) settlePictures(arrived map[string]*arrival, beside bool) (raggedJSONs, error) {
 	all := raggedJSONs{}
 	n := len(b.slots.pictures)
 	for k := range n {
@@ -157,7 +152,7 @@ type arrival struct {
 }
 
 // arrays checks that the batch is what was wanted: the fields of the slot, for that many samples, within its bytes.
-func (b *batch) arrays(r client.Result) (map[string]*arrival, error) {
+func (b *delivery) arrays(r client.Result) (map[string]*arrival, error) {
 	all := map[string]*arrival{}
 	for _, f := range r.Header.Fields {
 		n, ok := client.FieldBytes(f)
@@ -176,7 +171,7 @@ func (b *batch) arrays(r client.Result) (map[string]*arrival, error) {
 }
 
 // settleImages converts images that arrived, in the slot or beside it, or moves them to their place.
-func (b *batch) settleImages(p *picture, f *arrival, beside bool) (*raggedJSON, error) {
+func (b *delivery) settleImages(p *picture, f *arrival, beside bool) (*raggedJSON, error) {
 	if len(f.RaggedOffsets) > 0 {
 		return b.settleRagged(p, f, b.slot[p.at:])
 	}
@@ -190,7 +185,7 @@ func (b *batch) settleImages(p *picture, f *arrival, beside bool) (*raggedJSON, 
 		}
 		return nil, nil
 	}
-	if n < fieldAlign { // what aligns the fields is more than what results grow by
+	if n < batch.Align { // what aligns the fields is more than what results grow by
 		f.data = bytes.Clone(f.data)
 	}
 	var aside []byte
@@ -216,7 +211,7 @@ type raggedJSON struct {
 type raggedJSONs map[string]*raggedJSON
 
 // settleRagged puts images of differing sizes behind each other at dst.
-func (b *batch) settleRagged(p *picture, f *arrival, dst []byte) (*raggedJSON, error) {
+func (b *delivery) settleRagged(p *picture, f *arrival, dst []byte) (*raggedJSON, error) {
 	n := int(b.want.count)
 	if len(f.RaggedOffsets) != n+1 || len(f.RaggedShapes) != 3*n {
 		return nil, fmt.Errorf("%d offsets and %d shapes for %d images", len(f.RaggedOffsets), len(f.RaggedShapes), n)
