@@ -14,6 +14,7 @@ import (
 
 	"github.com/feedwater-io/feedwater/batch"
 	"github.com/feedwater-io/feedwater/client"
+	"github.com/feedwater-io/feedwater/client/node"
 	"github.com/feedwater-io/feedwater/server"
 	"github.com/feedwater-io/feedwater/server/servertest"
 )
@@ -21,7 +22,7 @@ import (
 const abuses = 1000 // of each kind
 
 // lent is the bytes that a node has lent to its streams.
-func (n *node) lent() float64 {
+func (n *servedNode) lent() float64 {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(n.server)
 	families, err := registry.Gather()
@@ -37,7 +38,7 @@ func (n *node) lent() float64 {
 }
 
 // settled waits until a node has got back all that it lent.
-func (n *node) settled() {
+func (n *servedNode) settled() {
 	n.cluster.t.Helper()
 	n.cluster.until("slots of node "+n.addr+" are still lent", func() bool { return n.lent() == 0 })
 }
@@ -47,7 +48,7 @@ func (l *lent) ask(t *testing.T, f *client.Fleet, position uint64, count uint32,
 	answered.Add(1)
 	l.want = client.Want{Name: rangeOf(0, position, count), Request: batch.Request{Dst: make([]byte, 128<<10)}}
 	l.want.Done = func(r client.Result) {
-		if r.Err != nil && !errors.Is(r.Err, client.ErrCancelled) {
+		if r.Err != nil && !errors.Is(r.Err, node.ErrCancelled) {
 			t.Error(r.Err)
 		}
 		for i := range l.want.Dst {

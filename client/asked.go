@@ -6,6 +6,7 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/feedwater-io/feedwater/client/node"
 	"github.com/feedwater-io/feedwater/control/pick"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 )
@@ -14,7 +15,7 @@ import (
 type asked struct {
 	want    *Want
 	session *session
-	attempt *Attempt
+	attempt *node.Attempt
 	trace   *Trace
 	span    trace.Span // nil: none
 	sent    time.Time
@@ -41,7 +42,7 @@ func (f *Fleet) send(w *Want, s *session, now time.Time) bool {
 	a := &asked{want: w, session: s, sent: now, spare: second, make: m.speed.Make(w.count)}
 	a.forecast = m.speed.Finish(f.load(m, w.count, now))
 	a.trace = f.traces.sent(w.seq, m.node.Addr(), now)
-	a.attempt = &Attempt{Name: w.Name, Request: w.Request, layout: f.info.Load().GetFields(), hedge: len(w.out) > 0}
+	a.attempt = &node.Attempt{Name: w.Name, Request: w.Request, Fields: f.info.Load().GetFields(), Hedge: len(w.out) > 0}
 	a.attempt.Dst, a.attempt.Image = dst, image
 	if f.elsewhere(w, m, now) {
 		a.attempt.Deadline = time.Duration(pick.Deadline(&f.took, w.missed) * float64(time.Second))
@@ -50,7 +51,7 @@ func (f *Fleet) send(w *Want, s *session, now time.Time) bool {
 		now := time.Now()
 		f.inbox.put(func() { a.begins(now) })
 	}
-	a.attempt.Done = func(answer Answer) { f.inbox.post(func() { f.answered(a, answer) }) }
+	a.attempt.Done = func(answer node.Answer) { f.inbox.post(func() { f.answered(a, answer) }) }
 	f.beginSpan(a)
 	s.wants = append(s.wants, a)
 	s.samples += w.count
@@ -112,7 +113,7 @@ func (w *Want) isAt(m *member) bool {
 // cancel gives an attempt up. Its answer comes all the same.
 func (a *asked) cancel(why pb.CancelReason) {
 	if !a.cancelled {
-		a.cancelled, a.attempt.why = true, why
+		a.cancelled, a.attempt.Reason = true, why
 		a.session.dropped = time.Now()
 		a.session.stream.Cancel(a.attempt)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/feedwater-io/feedwater/batch"
 	"github.com/feedwater-io/feedwater/client"
+	"github.com/feedwater-io/feedwater/client/node"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 	"github.com/feedwater-io/feedwater/server"
 	"github.com/feedwater-io/feedwater/server/servertest"
@@ -45,7 +46,7 @@ func TestDeadlineBeforeAnythingIsKnown(t *testing.T) {
 
 // slowToLeave is a node whose batches never come, and that writes their memory for a second more when they are cancelled.
 type slowToLeave struct {
-	client.Node
+	node.Node
 	writes sync.WaitGroup
 
 	mu   sync.Mutex
@@ -54,7 +55,7 @@ type slowToLeave struct {
 
 func (n *slowToLeave) Addr() string { return "slow" }
 
-func (n *slowToLeave) Fetch(_ context.Context, _ *pb.Start, _ func(*pb.Notice)) (client.Stream, error) {
+func (n *slowToLeave) Fetch(_ context.Context, _ *pb.Start, _ func(*pb.Notice)) (node.Stream, error) {
 	return &leavingStream{node: n, ended: make(chan struct{})}, nil
 }
 
@@ -64,19 +65,19 @@ type leavingStream struct {
 	once  sync.Once
 }
 
-func (s *leavingStream) Send(*client.Attempt) {
+func (s *leavingStream) Send(*node.Attempt) {
 	s.node.mu.Lock()
 	defer s.node.mu.Unlock()
 	s.node.sent++
 }
 
-func (s *leavingStream) Cancel(a *client.Attempt) {
+func (s *leavingStream) Cancel(a *node.Attempt) {
 	s.node.writes.Go(func() {
 		time.Sleep(time.Second)
 		for i := range a.Dst {
 			a.Dst[i] = 1
 		}
-		a.Done(client.Answer{Err: client.ErrCancelled})
+		a.Done(node.Answer{Err: node.ErrCancelled})
 	})
 }
 
@@ -94,7 +95,7 @@ func TestMemoryIsFreeOnlyWhenTheLoserHasLetGo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t)
 		c.start("well", slowly(10*time.Millisecond), server.Options{})
-		well, err := client.Dial("well", c.options().Dialing)
+		well, err := node.Dial("well", c.options().Dialing)
 		if err != nil {
 			t.Fatal(err)
 		}

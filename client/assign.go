@@ -173,7 +173,7 @@ func (a *asked) waited(now time.Time) time.Duration {
 }
 
 // heardOf reports whether the node had heard of an attempt when it spoke last.
-func (s *session) heardOf(a *asked) bool { return a.attempt.id <= s.heard }
+func (s *session) heardOf(a *asked) bool { return a.attempt.ID <= s.heard }
 
 // unheard is the samples of wants that the node had not heard of when it spoke last.
 func (s *session) unheard() int {

@@ -8,12 +8,13 @@ import (
 
 	"github.com/feedwater-io/feedwater/batch"
 	"github.com/feedwater-io/feedwater/client"
+	"github.com/feedwater-io/feedwater/client/loader"
 	"github.com/feedwater-io/feedwater/server"
 	"github.com/feedwater-io/feedwater/server/servertest"
 )
 
 // pass runs one epoch and returns how long it took and which node made how many batches.
-func pass(t *testing.T, l *client.Loader) (took time.Duration, from map[string]int) {
+func pass(t *testing.T, l *loader.Loader) (took time.Duration, from map[string]int) {
 	t.Helper()
 	from = map[string]int{}
 	began := time.Now()
@@ -35,7 +36,7 @@ func TestUnequalNodes(t *testing.T) {
 		for addr, d := range pace {
 			c.start(addr, &servertest.Engine{Samples: 6000, Delay: func(*batch.Name) time.Duration { return d }}, server.Options{})
 		}
-		l := newLoader(t, client.LoaderOptions{Options: c.options("fast", "slow"), Batch: 10, Window: 60})
+		l := newLoader(t, loader.Options{Options: c.options("fast", "slow"), Batch: 10, Window: 60})
 		pass(t, l) // while the speeds are learned
 		took, from := pass(t, l)
 		// Each node makes the three batches that it holds at once.
@@ -59,7 +60,7 @@ func TestEqualNodes(t *testing.T) {
 		}
 		c.start("a", engine(), server.Options{})
 		c.start("b", engine(), server.Options{})
-		l := newLoader(t, client.LoaderOptions{Options: c.options("a", "b", "late"), Batch: 10, Window: 30})
+		l := newLoader(t, loader.Options{Options: c.options("a", "b", "late"), Batch: 10, Window: 30})
 		took, from := pass(t, l)
 		if took > 5500*time.Millisecond || from["a"] < 250 || from["b"] < 250 {
 			t.Errorf("took %s: %v", took, from)

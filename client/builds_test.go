@@ -23,6 +23,8 @@ import (
 
 	"github.com/feedwater-io/feedwater/batch"
 	"github.com/feedwater-io/feedwater/client"
+	"github.com/feedwater-io/feedwater/client/loader"
+	"github.com/feedwater-io/feedwater/client/node"
 	"github.com/feedwater-io/feedwater/pipeline"
 	"github.com/feedwater-io/feedwater/pipeline/dataset"
 	"github.com/feedwater-io/feedwater/pipeline/revision"
@@ -149,7 +151,7 @@ func TestBuildsThatDifferInACodec(t *testing.T) {
 	if r := ask(f, indices(aJPEG), room); r.Err != nil || r.Node != "new" {
 		t.Errorf("a JPEG: %v from %s", r.Err, r.Node)
 	}
-	if _, err := f.Replay(t.Context(), &pb.ReplayRequest{Name: indices(aPNG), Pixels: true}); !errors.As(err, new(*client.RevisionError)) {
+	if _, err := f.Replay(t.Context(), &pb.ReplayRequest{Name: indices(aPNG), Pixels: true}); !errors.As(err, new(*node.RevisionError)) {
 		t.Errorf("replay: %v", err)
 	}
 	if n := strings.Count(c.log.String(), "a node is of another build"); n != 1 {
@@ -160,7 +162,7 @@ func TestBuildsThatDifferInACodec(t *testing.T) {
 // checkRevisionError looks whether an error says all of it.
 func (c *cluster) checkRevisionError(err error, words ...string) {
 	c.t.Helper()
-	var revision *client.RevisionError
+	var revision *node.RevisionError
 	if !errors.As(err, &revision) || revision.Pinned != 1 || revision.Found != 2 || revision.PinnedBuild != "v1 (aaaa)" || revision.Build != "v2 (bbbb)" {
 		c.t.Errorf("%#v of %v", revision, err)
 		return
@@ -182,12 +184,12 @@ func TestRefusedOnceAtEachNode(t *testing.T) {
 	o := c.realOptions(jpegs, "n0", "n1", "n2")
 	o.Revisions = &pb.Revisions{Plan: first().Of([]string{"CenterCrop"}), Codecs: pipeline.CodecUnits(first()), Build: "v1"}
 	asked := map[string]int{}
-	o.Dial = func(addr string) (client.Node, error) {
-		n, err := client.Dial(addr, client.DialOptions{Connect: c.connect})
+	o.Dial = func(addr string) (node.Node, error) {
+		n, err := node.Dial(addr, node.DialOptions{Connect: c.connect})
 		return &counting{Node: n, asked: asked, name: addr}, err
 	}
 	f := c.open(o)
-	if r := ask(f, indices(aPNG), room); !errors.As(r.Err, new(*client.RevisionError)) || !strings.Contains(r.Err.Error(), "n2") {
+	if r := ask(f, indices(aPNG), room); !errors.As(r.Err, new(*node.RevisionError)) || !strings.Contains(r.Err.Error(), "n2") {
 		t.Errorf("%v", r.Err)
 	}
 	f.Close()
@@ -198,22 +200,22 @@ func TestRefusedOnceAtEachNode(t *testing.T) {
 
 // counting counts what goes to a node.
 type counting struct {
-	client.Node
+	node.Node
 	asked map[string]int // of the fleet's goroutine until it is closed
 	name  string
 }
 
-func (n *counting) Fetch(ctx context.Context, start *pb.Start, notice func(*pb.Notice)) (client.Stream, error) {
+func (n *counting) Fetch(ctx context.Context, start *pb.Start, notice func(*pb.Notice)) (node.Stream, error) {
 	s, err := n.Node.Fetch(ctx, start, notice)
 	return &countingStream{s, n}, err
 }
 
 type countingStream struct {
-	client.Stream
+	node.Stream
 	node *counting
 }
 
-func (s *countingStream) Send(a *client.Attempt) {
+func (s *countingStream) Send(a *node.Attempt) {
 	s.node.asked[s.node.name]++
 	s.Stream.Send(a)
 }
@@ -256,7 +258,7 @@ func randomPlan(r *rand.Rand) (plan string, units map[string]bool) {
 func TestRandomPlansOnTwoBuilds(t *testing.T) {
 	root := mixedFolder(t, 16, 255)
 	rounds := 40
-	if client.Checked {
+	if loader.Checked {
 		rounds = 4
 	}
 	seen := map[string]int{}
@@ -279,7 +281,7 @@ func TestRandomPlansOnTwoBuilds(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err = f.Open(t.Context())
-		if left := errors.As(err, new(*client.RevisionError)); left != used[unit] || err != nil && !left {
+		if left := errors.As(err, new(*node.RevisionError)); left != used[unit] || err != nil && !left {
 			t.Errorf("seed %d: %s differs for %s: %v", seed, unit, plan, err)
 		} else if left {
 			seen["left out"]++
@@ -291,7 +293,7 @@ func TestRandomPlansOnTwoBuilds(t *testing.T) {
 			format := formats[i]
 			takes := unit == revision.Codec(format) || unit == "kernel/jpeg" && format == "jpeg"
 			got := ask(f, indices(i, i+4), room)
-			if refused := errors.As(got.Err, new(*client.RevisionError)); refused != takes || got.Err != nil && !refused {
+			if refused := errors.As(got.Err, new(*node.RevisionError)); refused != takes || got.Err != nil && !refused {
 				t.Errorf("seed %d: %s differs for a %s: %v", seed, unit, format, got.Err)
 			} else if refused {
 				seen["refused"]++
@@ -301,7 +303,7 @@ func TestRandomPlansOnTwoBuilds(t *testing.T) {
 		}
 		f.Close()
 	}
-	if !client.Checked && (seen["left out"] < 8 || seen["refused"] < 8 || seen["made"] < 30) {
+	if !loader.Checked && (seen["left out"] < 8 || seen["refused"] < 8 || seen["made"] < 30) {
 		t.Errorf("too few to say anything: %v", seen)
 	}
 }
@@ -409,7 +411,7 @@ func TestRanksOfTwoBuilds(t *testing.T) {
 		t.Errorf("refused: %v", err)
 	}
 	err := open("run", map[string]uint32{"order": 1, "lasthop": 2}, "v2")
-	if !errors.As(err, new(*client.RevisionError)) || !strings.Contains(err.Error(), "this trainer has lasthop of revision 2 (build v2), "+
+	if !errors.As(err, new(*node.RevisionError)) || !strings.Contains(err.Error(), "this trainer has lasthop of revision 2 (build v2), "+
 		"and the other trainers of its job have revision 1 (build v1)") {
 		t.Errorf("%v", err)
 	}
@@ -426,7 +428,7 @@ func TestStatesOfVersion1(t *testing.T) {
 	c := newCluster(t)
 	root := mixedFolder(t, 16, 255)
 	c.startRevision("old", root, "v1", first())
-	l := newLoader(t, client.LoaderOptions{Options: ofFirst(c.realOptions(jpegs, "old")), Batch: 4})
+	l := newLoader(t, loader.Options{Options: ofFirst(c.realOptions(jpegs, "old")), Batch: 4})
 	for b, err := range l.Batches(t.Context()) {
 		if err != nil {
 			t.Fatal(err)
@@ -441,10 +443,10 @@ func TestStatesOfVersion1(t *testing.T) {
 	}
 	before := state
 	before.Version, before.Revisions = 1, nil
-	resume := func(s client.State, unit string) error {
+	resume := func(s loader.State, unit string) error {
 		nodes := newCluster(t)
 		nodes.startRevision("new", root, "v2", ofRevision(unit, 2))
-		l := newLoader(t, client.LoaderOptions{Options: ofFirst(nodes.realOptions(jpegs, "new")), Batch: 4})
+		l := newLoader(t, loader.Options{Options: ofFirst(nodes.realOptions(jpegs, "new")), Batch: 4})
 		if err := l.Restore(s); err != nil {
 			return err
 		}
@@ -456,7 +458,7 @@ func TestStatesOfVersion1(t *testing.T) {
 		}
 		return nil
 	}
-	for _, s := range []client.State{state, before} {
+	for _, s := range []loader.State{state, before} {
 		if err := resume(s, "codec/webp"); err != nil {
 			t.Error(err)
 		}
@@ -464,10 +466,10 @@ func TestStatesOfVersion1(t *testing.T) {
 		if s.Version == 1 { // nodes of before revisions serve nobody of today
 			way = "goes on with the release of Feedwater that its state is of"
 		}
-		if err := resume(s, "op/CenterCrop"); !errors.As(err, new(*client.RevisionError)) || !strings.Contains(err.Error(), way) {
+		if err := resume(s, "op/CenterCrop"); !errors.As(err, new(*node.RevisionError)) || !strings.Contains(err.Error(), way) {
 			t.Errorf("%+v: %v", s, err)
 		}
-		if err := resume(s, "codec/png"); !errors.As(err, new(*client.RevisionError)) {
+		if err := resume(s, "codec/png"); !errors.As(err, new(*node.RevisionError)) {
 			t.Errorf("%+v: %v", s, err)
 		}
 		s.Numerics, s.Revisions = "", nil // other bytes are meant
@@ -476,13 +478,13 @@ func TestStatesOfVersion1(t *testing.T) {
 		}
 	}
 	before.Numerics = strings.Repeat("ab", 16)
-	if err := resume(before, "codec/webp"); !errors.As(err, new(*client.StateError)) || !strings.Contains(err.Error(), "of a build that is not known here") {
+	if err := resume(before, "codec/webp"); !errors.As(err, new(*loader.StateError)) || !strings.Contains(err.Error(), "of a build that is not known here") {
 		t.Errorf("%v", err)
 	}
 	hop := maps.Clone(state.Revisions.Trainer)
 	hop["lasthop"] = 7
 	state.Revisions = &client.Revisions{Plan: state.Revisions.Plan, Codecs: state.Revisions.Codecs, Trainer: hop, Build: "v0"}
-	if err := resume(state, "codec/webp"); !errors.As(err, new(*client.StateError)) || !strings.Contains(err.Error(), "lasthop was of revision 7 (build v0), and is of 1") {
+	if err := resume(state, "codec/webp"); !errors.As(err, new(*loader.StateError)) || !strings.Contains(err.Error(), "lasthop was of revision 7 (build v0), and is of 1") {
 		t.Errorf("%v", err)
 	}
 }

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/feedwater-io/feedwater/client"
+	"github.com/feedwater-io/feedwater/client/loader"
+	"github.com/feedwater-io/feedwater/client/node"
 )
 
 // Other content of the same size, behind a path of one node, while a job runs: names and sizes do not tell, yet the stream stays what it
@@ -22,8 +24,8 @@ func TestContentChangesUnderAJob(t *testing.T) {
 	root, other := folder(t), folder(t)
 	c.startReal("a", root)
 	c.startReal("b", other)
-	want := digest(t, newLoader(t, client.LoaderOptions{Options: c.realOptions(crops, "a"), Batch: 3}), 2)
-	l := newLoader(t, client.LoaderOptions{Options: c.realOptions(crops, "a", "b"), Batch: 3, Window: 2})
+	want := digest(t, newLoader(t, loader.Options{Options: c.realOptions(crops, "a"), Batch: 3}), 2)
+	l := newLoader(t, loader.Options{Options: c.realOptions(crops, "a", "b"), Batch: 3, Window: 2})
 	if _, err := l.Open(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +54,7 @@ func TestMasksDiffer(t *testing.T) {
 	rewrite(t, filepath.Join(other, "masks/class0/00.png"), longer)
 	c.startReal("a", maskedFolder(t))
 	c.startReal("b", other)
-	l := newLoader(t, client.LoaderOptions{Options: c.realOptions(masked, "a", "b"), Batch: 45})
+	l := newLoader(t, loader.Options{Options: c.realOptions(masked, "a", "b"), Batch: 45})
 	if _, err := l.Open(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -77,8 +79,8 @@ func TestChangedBeforeTheFirstBatch(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			nodes, root := newCluster(t), maskedFolder(t)
 			nodes.startReal("a", root)
-			loader := func() *client.Loader {
-				return newLoader(t, client.LoaderOptions{Options: nodes.realOptions(masked, "a"), Batch: 45})
+			loader := func() *loader.Loader {
+				return newLoader(t, loader.Options{Options: nodes.realOptions(masked, "a"), Batch: 45})
 			}
 			l := loader()
 			if _, err := l.Open(t.Context()); err != nil {
@@ -86,7 +88,7 @@ func TestChangedBeforeTheFirstBatch(t *testing.T) {
 			}
 			rewrite(t, filepath.Join(root, c.path), c.change)
 			err := firstError(t, l)
-			var data *client.DataError
+			var data *node.DataError
 			if !errors.As(err, &data) {
 				t.Fatalf("%v (%T), want a DataError", err, err)
 			}
@@ -104,7 +106,7 @@ func TestChangedBeforeTheFirstBatch(t *testing.T) {
 }
 
 // firstError goes through a Loader's epoch to its error.
-func firstError(t *testing.T, l *client.Loader) error {
+func firstError(t *testing.T, l *loader.Loader) error {
 	t.Helper()
 	for _, err := range l.Batches(t.Context()) {
 		if err != nil {

@@ -17,6 +17,8 @@ import (
 
 	"github.com/feedwater-io/feedwater/batch"
 	"github.com/feedwater-io/feedwater/client"
+	"github.com/feedwater-io/feedwater/client/loader"
+	"github.com/feedwater-io/feedwater/client/node"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 	"github.com/feedwater-io/feedwater/server"
 	"github.com/feedwater-io/feedwater/server/servertest"
@@ -33,10 +35,10 @@ type cluster struct {
 	log  *logBook
 
 	mu    sync.Mutex
-	nodes map[string]*node
+	nodes map[string]*servedNode
 }
 
-type node struct {
+type servedNode struct {
 	cluster  *cluster
 	addr     string
 	end      func()
@@ -51,29 +53,29 @@ type node struct {
 }
 
 func newCluster(t testing.TB) *cluster {
-	return &cluster{t: t, root: t.TempDir(), log: &logBook{}, nodes: map[string]*node{}}
+	return &cluster{t: t, root: t.TempDir(), log: &logBook{}, nodes: map[string]*servedNode{}}
 }
 
 // start runs a node until the end of the test, or until it is killed; a later start with the same address takes its place.
-func (c *cluster) start(addr string, e *servertest.Engine, o server.Options) *node {
+func (c *cluster) start(addr string, e *servertest.Engine, o server.Options) *servedNode {
 	o.Engine = e
 	o.Roots = map[string]string{"photos": c.root}
 	return c.serve(addr, o, e.Close)
 }
 
 // serve runs a node; end is called after it was stopped.
-func (c *cluster) serve(addr string, o server.Options, end func()) *node {
+func (c *cluster) serve(addr string, o server.Options, end func()) *servedNode {
 	if o.Version == "" {
 		o.Version = addr
 	}
-	n := &node{cluster: c, addr: addr, end: end, server: server.New(o), listener: bufconn.Listen(64 << 10), served: make(chan struct{})}
+	n := &servedNode{cluster: c, addr: addr, end: end, server: server.New(o), listener: bufconn.Listen(64 << 10), served: make(chan struct{})}
 	n.grpc = grpc.NewServer(n.server.GRPCOptions()...)
 	n.server.Register(n.grpc)
 	return n.listen()
 }
 
 // listen answers at the node's address until the end of the test.
-func (n *node) listen() *node {
+func (n *servedNode) listen() *servedNode {
 	go func() {
 		defer close(n.served)
 		_ = n.grpc.Serve(n.listener)
@@ -86,7 +88,7 @@ func (n *node) listen() *node {
 }
 
 // kill ends a node without a word: its connections break at once, whatever is on them.
-func (n *node) kill() {
+func (n *servedNode) kill() {
 	n.cluster.mu.Lock()
 	if n.cluster.nodes[n.addr] == n {
 		delete(n.cluster.nodes, n.addr)
@@ -100,7 +102,7 @@ func (n *node) kill() {
 }
 
 // cut breaks all connections to a node.
-func (n *node) cut() {
+func (n *servedNode) cut() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for _, w := range n.conns {
@@ -110,7 +112,7 @@ func (n *node) cut() {
 }
 
 // freeze stops everything on the connections to a node, and further ones; they stay open.
-func (n *node) freeze(on bool) {
+func (n *servedNode) freeze(on bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for _, w := range n.conns {
@@ -145,7 +147,7 @@ func (c *cluster) connect(ctx context.Context, addr string) (net.Conn, error) {
 func (c *cluster) options(addrs ...string) client.Options {
 	return client.Options{
 		Plan: plan, Nodes: addrs, Log: slog.New(slog.NewTextHandler(c.log, nil)),
-		Dialing: client.DialOptions{Connect: c.connect},
+		Dialing: node.DialOptions{Connect: c.connect},
 	}
 }
 
@@ -283,9 +285,9 @@ func ask(f *client.Fleet, n *pb.Name, bytes int) client.Result {
 }
 
 // digest runs whole epochs and returns what came.
-func digest(t testing.TB, l *client.Loader, epochs int) string {
+func digest(t testing.TB, l *loader.Loader, epochs int) string {
 	t.Helper()
-	d := client.NewDigest()
+	d := loader.NewDigest()
 	for range epochs {
 		for b, err := range l.Batches(t.Context()) {
 			if err != nil {
@@ -300,9 +302,9 @@ func digest(t testing.TB, l *client.Loader, epochs int) string {
 	return fmt.Sprintf("%d %s", d.Samples(), d.Sum())
 }
 
-func newLoader(t testing.TB, o client.LoaderOptions) *client.Loader {
+func newLoader(t testing.TB, o loader.Options) *loader.Loader {
 	t.Helper()
-	l, err := client.NewLoader(o)
+	l, err := loader.New(o)
 	if err != nil {
 		t.Fatal(err)
 	}

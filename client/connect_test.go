@@ -16,7 +16,7 @@ import (
 func TestSomeNodesOfALargeFleet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t)
-		nodes := map[string]*node{}
+		nodes := map[string]*servedNode{}
 		var addrs []string
 		for i := range 20 {
 			addr := fmt.Sprint("n", i)

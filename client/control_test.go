@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/feedwater-io/feedwater/client"
+	"github.com/feedwater-io/feedwater/client/loader"
 	"github.com/feedwater-io/feedwater/control"
 	"github.com/feedwater-io/feedwater/pipeline"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
@@ -33,7 +33,7 @@ type phase struct{ lasts, step time.Duration }
 // trainer is a training loop with a GPU that works on steps in the order in which they are submitted. The host takes host to submit one,
 // and is at most ahead of the GPU's by so many.
 type trainer struct {
-	loader *client.Loader
+	loader *loader.Loader
 	host   time.Duration
 	ahead  int
 	noise  *rand.Rand // of the GPU's steps, 15 %; nil: none
@@ -107,7 +107,7 @@ func (r *trainer) idle() time.Duration {
 }
 
 // begin makes the trainer's Loader.
-func (r *trainer) begin(t testing.TB, o client.LoaderOptions) {
+func (r *trainer) begin(t testing.TB, o loader.Options) {
 	o.Idle = r.idle
 	r.loader = newLoader(t, o)
 }
@@ -169,7 +169,7 @@ func (r *trainer) submit(step time.Duration) time.Time {
 type machine struct {
 	addr   string
 	engine *servertest.Engine // nil while it starts
-	node   *node
+	node   *servedNode
 	work   pipeline.Work
 	starts *time.Timer
 }
@@ -316,7 +316,7 @@ func scaled(r *trainer, p *pool, nodes int, rate float64) (o outcome) {
 	options := c.options(p.addrs()...)
 	options.Tell = p.tell
 	p.line = p.book.Enter("job", "plan", time.Now())
-	r.begin(t, client.LoaderOptions{Options: options, Batch: fleetBatch})
+	r.begin(t, loader.Options{Options: options, Batch: fleetBatch})
 	if _, err := r.loader.Open(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -379,7 +379,7 @@ func TestDemandThatChanges(t *testing.T) {
 				r := &trainer{host: 20 * time.Millisecond, ahead: 3, noise: rand.New(rand.NewPCG(1, 2)), phases: []phase{
 					{600 * time.Second, slow}, {600 * time.Second, fast}, {300 * time.Second, slow}, {60 * time.Second, 0}, {1440 * time.Second, slow},
 				}}
-				if client.Checked { // the race detector learns nothing from more of it, and takes minutes for that
+				if loader.Checked { // the race detector learns nothing from more of it, and takes minutes for that
 					r.phases = []phase{{60 * time.Second, slow}, {60 * time.Second, fast}, {60 * time.Second, 0}, {30 * time.Second, slow}}
 					scaled(r, &pool{t: t, delay: bound.delay}, 6, 0.85)
 					return
@@ -402,7 +402,7 @@ func TestAsynchronousLoop(t *testing.T) {
 		t.Run(supplied.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				lasts := 150 * time.Second
-				if client.Checked {
+				if loader.Checked {
 					lasts = 50 * time.Second
 				}
 				r := &trainer{host: 20 * time.Millisecond, ahead: 3, phases: []phase{{lasts, 100 * time.Millisecond}}}
@@ -420,7 +420,7 @@ func TestAsynchronousLoop(t *testing.T) {
 
 // alone runs a trainer on nodes that stay, and calls watch each second.
 func alone(t *testing.T, c *cluster, r *trainer, addrs []string, watch func(second int)) {
-	r.begin(t, client.LoaderOptions{Options: c.options(addrs...), Batch: fleetBatch})
+	r.begin(t, loader.Options{Options: c.options(addrs...), Batch: fleetBatch})
 	watched(r, t, watch)
 }
 
@@ -437,7 +437,7 @@ func TestTwoTrainersOnAShortPool(t *testing.T) {
 		for name, r := range map[string]*trainer{"sated": sated, "starving": starving} {
 			o := c.options("a")
 			o.Job = name
-			r.begin(t, client.LoaderOptions{Options: o, Batch: fleetBatch})
+			r.begin(t, loader.Options{Options: o, Batch: fleetBatch})
 		}
 		both.Go(func() { sated.run(t); window = sated.loader.Fleet().Window(fleetBatch) })
 		starving.run(t)
@@ -484,7 +484,7 @@ func TestSilentNodeIsOutlasted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t)
 		var addrs []string
-		var nodes []*node
+		var nodes []*servedNode
 		for i := range 9 {
 			addrs = append(addrs, fmt.Sprint("n", i))
 			e := &servertest.Engine{Samples: 1 << 14, Cores: fleetCores, SampleTime: perSample(13.3/8) + time.Duration(i)*997}

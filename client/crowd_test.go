@@ -15,6 +15,8 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/feedwater-io/feedwater/client"
+	"github.com/feedwater-io/feedwater/client/loader"
+	"github.com/feedwater-io/feedwater/client/node"
 	"github.com/feedwater-io/feedwater/control"
 	"github.com/feedwater-io/feedwater/control/share"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
@@ -76,7 +78,7 @@ type lawful struct {
 // ordered is a want at a lawful node.
 type ordered struct {
 	stream  *lawfulStream
-	attempt *client.Attempt
+	attempt *node.Attempt
 	id      uint64
 	entry   *share.Entry[*ordered]
 	sent    time.Time
@@ -91,7 +93,7 @@ func (c *crowd) now() float64 { return time.Since(crowdEpoch).Seconds() }
 var crowdEpoch = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // dial is client.Options.Dial.
-func (c *crowd) dial(addr string) (client.Node, error) {
+func (c *crowd) dial(addr string) (node.Node, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return lawfulNode{c.nodes[addr]}, nil
@@ -155,7 +157,7 @@ func (n lawfulNode) Open(context.Context, *pb.OpenRequest) (*pb.OpenResponse, er
 	}, nil
 }
 
-func (n lawfulNode) Fetch(_ context.Context, start *pb.Start, notice func(*pb.Notice)) (client.Stream, error) {
+func (n lawfulNode) Fetch(_ context.Context, start *pb.Start, notice func(*pb.Notice)) (node.Stream, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.accounts[start.Job] == nil {
@@ -163,7 +165,7 @@ func (n lawfulNode) Fetch(_ context.Context, start *pb.Start, notice func(*pb.No
 	}
 	s := &lawfulStream{
 		node: n.lawful, notice: notice, account: n.accounts[start.Job], line: n.book.Enter(start.Job, "hash", time.Now()),
-		heard: time.Now(), wants: map[*client.Attempt]*ordered{}, ended: make(chan struct{}),
+		heard: time.Now(), wants: map[*node.Attempt]*ordered{}, ended: make(chan struct{}),
 	}
 	n.streams[s] = struct{}{}
 	n.most = max(n.most, len(n.streams))
@@ -251,7 +253,7 @@ func (n *lawful) finish(turn share.Turn[*ordered]) {
 	n.queue.Made(o.entry, time.Since(o.begun).Seconds(), crowdBatch*n.takes().Seconds())
 	delete(o.stream.wants, o.attempt)
 	o.stream.tell()
-	o.attempt.Done(client.Answer{Header: &pb.Header{QueuedSeconds: o.begun.Sub(o.sent).Seconds()}, Data: o.attempt.Dst})
+	o.attempt.Done(node.Answer{Header: &pb.Header{QueuedSeconds: o.begun.Sub(o.sent).Seconds()}, Data: o.attempt.Dst})
 }
 
 // tell sends a notice to everybody who waits.
@@ -273,7 +275,7 @@ type lawfulStream struct {
 	line    *pulse.Line
 	heard   time.Time
 	last    uint64
-	wants   map[*client.Attempt]*ordered
+	wants   map[*node.Attempt]*ordered
 	ended   chan struct{}
 	closed  bool
 }
@@ -293,12 +295,12 @@ func (s *lawfulStream) tell() {
 	s.notice(n)
 }
 
-func (s *lawfulStream) Send(a *client.Attempt) {
+func (s *lawfulStream) Send(a *node.Attempt) {
 	n := s.node
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	s.last++
-	a.SetID(s.last)
+	a.ID = s.last
 	o := &ordered{stream: s, attempt: a, id: s.last, sent: time.Now(), left: crowdBatch}
 	s.wants[a] = o
 	due := n.crowd.now()
@@ -312,19 +314,19 @@ func (s *lawfulStream) Send(a *client.Attempt) {
 	}
 }
 
-func (s *lawfulStream) Cancel(a *client.Attempt) {
+func (s *lawfulStream) Cancel(a *node.Attempt) {
 	s.node.mu.Lock()
 	defer s.node.mu.Unlock()
-	s.cancel(a, client.ErrCancelled)
+	s.cancel(a, node.ErrCancelled)
 }
 
 // cancel answers a want that will not be made. The node's mu is held.
-func (s *lawfulStream) cancel(a *client.Attempt, why error) {
+func (s *lawfulStream) cancel(a *node.Attempt, why error) {
 	if o := s.wants[a]; o != nil {
 		delete(s.wants, a)
 		o.dropped = true
 		s.node.queue.Drop(o.entry)
-		a.Done(client.Answer{Err: why})
+		a.Done(node.Answer{Err: why})
 	}
 }
 
@@ -374,7 +376,7 @@ func (c *crowd) members() []*trainer {
 			host: crowdStep / 10, ahead: 3, noise: rand.New(rand.NewPCG(1, uint64(job))), phases: []phase{{crowdLasts, crowdStep + time.Duration(i)*997}},
 			job: meetings[job],
 		}
-		r.begin(c.t, client.LoaderOptions{
+		r.begin(c.t, loader.Options{
 			Options: client.Options{Plan: plan, Job: fmt.Sprint("job", job), Rank: i % ranks, Nodes: c.addrs, Dial: c.dial, Seed: uint64(i + 1)},
 			Batch:   crowdBatch, Rank: i % ranks, Ranks: ranks,
 		})
@@ -509,7 +511,7 @@ func deviation(counts []int) (mean, uneven float64) {
 // while nobody is fed, and settles there. Then work is even over the nodes, a
 // node has no more streams than hashes give it and no more in its book than those, and pulses are small.
 func TestCrowd(t *testing.T) {
-	if client.Checked {
+	if loader.Checked {
 		t.Skip("the race detector learns nothing from so many")
 	}
 	size := crowdSize{*crowdRanks, *crowdNodes}

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/feedwater-io/feedwater/batch"
-	"github.com/feedwater-io/feedwater/client"
+	"github.com/feedwater-io/feedwater/client/loader"
 	"github.com/feedwater-io/feedwater/pipeline"
 	"github.com/feedwater-io/feedwater/server"
 	"github.com/feedwater-io/feedwater/server/servertest"
@@ -38,7 +38,7 @@ func TestDamageCostsNoMoreThanItself(t *testing.T) {
 				}
 				cluster.start("sick", &servertest.Engine{Samples: 1 << 14, Cores: fleetCores, SampleTime: perSample(rate), Result: sick}, server.Options{})
 				cluster.start("well", &servertest.Engine{Samples: 1 << 14, Cores: fleetCores, SampleTime: perSample(rate)}, server.Options{})
-				l := newLoader(t, client.LoaderOptions{Options: cluster.options("sick", "well"), Batch: fleetBatch})
+				l := newLoader(t, loader.Options{Options: cluster.options("sick", "well"), Batch: fleetBatch})
 				began := time.Now()
 				before, steps := int64(0), 0
 				for b, err := range l.Batches(t.Context()) {

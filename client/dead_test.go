@@ -13,7 +13,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/grpc/test/bufconn"
 
-	"github.com/feedwater-io/feedwater/client"
+	"github.com/feedwater-io/feedwater/client/node"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 )
 
@@ -67,7 +67,7 @@ func TestConnectionsOfOnesOwnAreKnownToBeDead(t *testing.T) {
 		pb.RegisterFeedServer(g, silentNode{})
 		go func() { _ = g.Serve(l) }()
 		defer g.Stop()
-		options, err := client.DialOptions{}.GRPC("127.0.0.1:7070")
+		options, err := node.DialOptions{}.GRPC("127.0.0.1:7070")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -7,13 +7,13 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/feedwater-io/feedwater/client"
+	"github.com/feedwater-io/feedwater/client/loader"
 	"github.com/feedwater-io/feedwater/server"
 	"github.com/feedwater-io/feedwater/server/servertest"
 )
 
 // counted is a counter of some nodes, by the value of its label, empty where it has none.
-func counted(t *testing.T, name string, nodes ...*node) map[string]uint64 {
+func counted(t *testing.T, name string, nodes ...*servedNode) map[string]uint64 {
 	t.Helper()
 	all := map[string]uint64{}
 	for _, n := range nodes {
@@ -44,8 +44,8 @@ func TestNodesCountWhatTrainersDo(t *testing.T) {
 		c := newCluster(t)
 		good := &servertest.Engine{Samples: 1 << 14, SampleTime: 10 * time.Millisecond}
 		bad := &servertest.Engine{Samples: 1 << 14, SampleTime: 10*time.Millisecond + 997}
-		nodes := []*node{c.start("good", good, server.Options{}), c.start("bad", bad, server.Options{})}
-		l := newLoader(t, client.LoaderOptions{Options: c.options("good", "bad"), Batch: 8, Window: 6})
+		nodes := []*servedNode{c.start("good", good, server.Options{}), c.start("bad", bad, server.Options{})}
+		l := newLoader(t, loader.Options{Options: c.options("good", "bad"), Batch: 8, Window: 6})
 		taken := 0
 		for b, err := range l.Batches(t.Context()) {
 			if err != nil {

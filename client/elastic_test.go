@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/feedwater-io/feedwater/client"
+	"github.com/feedwater-io/feedwater/client/loader"
 )
 
 // taken is what a job has of an epoch, by position. A sample that comes twice is an error of the test's.
@@ -16,7 +17,7 @@ type taken struct {
 	digest map[uint64][sha256.Size]byte
 }
 
-func (k *taken) add(b *client.Batch) {
+func (k *taken) add(b *loader.Batch) {
 	k.t.Helper()
 	indices, labels := b.Indices(), b.Labels()
 	for i := range b.Valid {
@@ -36,16 +37,16 @@ func (k *taken) crash(consumed uint64) {
 
 // world is the ranks of a job, which take their steps together.
 type world struct {
-	loaders []*client.Loader
-	next    []func() (*client.Batch, error, bool)
+	loaders []*loader.Loader
+	next    []func() (*loader.Batch, error, bool)
 	stop    []func()
 }
 
-func newWorld(t *testing.T, o client.Options, ranks int, s client.State) *world {
+func newWorld(t *testing.T, o client.Options, ranks int, s loader.State) *world {
 	t.Helper()
 	w := &world{}
 	for rank := range ranks {
-		l := newLoader(t, client.LoaderOptions{Options: o, Batch: 2, Rank: rank, Ranks: ranks, Epochs: 1})
+		l := newLoader(t, loader.Options{Options: o, Batch: 2, Rank: rank, Ranks: ranks, Epochs: 1})
 		if err := l.Restore(s); err != nil {
 			t.Fatal(err)
 		}
@@ -89,7 +90,7 @@ func TestElastic(t *testing.T) {
 	c, root := newCluster(t), folder(t)
 	c.startReal("a", root)
 	undisturbed := &taken{t, map[uint64][sha256.Size]byte{}}
-	still := newWorld(t, c.realOptions(crops, "a"), 1, client.State{Version: 1})
+	still := newWorld(t, c.realOptions(crops, "a"), 1, loader.State{Version: 1})
 	for still.step(undisturbed) {
 	}
 	still.close()
@@ -99,7 +100,7 @@ func TestElastic(t *testing.T) {
 
 	const every = 2 // steps from one checkpoint to the next
 	got := &taken{t, map[uint64][sha256.Size]byte{}}
-	state := client.State{Version: 1}
+	state := loader.State{Version: 1}
 	for _, part := range []struct {
 		ranks, steps int
 		nodes        []string

@@ -6,103 +6,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/feedwater-io/feedwater/filename"
-	"github.com/feedwater-io/feedwater/pipeline/revision"
-	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
+	"github.com/feedwater-io/feedwater/client/node"
 )
 
-var (
-	// ErrCancelled ends a want that was cancelled.
-	ErrCancelled = errors.New("the want was cancelled")
-	// ErrClosed ends the wants that a fleet still holds when it is closed.
-	ErrClosed = errors.New("the fleet is closed")
-)
-
-// DataError says that data is missing, empty, has changed on disk, or is not the same on all nodes.
-type DataError struct {
-	// Path is what was looked for, as far as known.
-	Path    string
-	Message string
-}
-
-func (e *DataError) Error() string { return e.Message }
-
-// NumericsError says that nodes compute other pixels than those that the job began with.
-type NumericsError struct {
-	// Pinned is what the job needs, Found what the node has.
-	Pinned, Found string
-	Message       string
-}
-
-func (e *NumericsError) Error() string { return e.Message }
-
-// RevisionError says that a node is of another build than the job began with, and that the difference is one of a unit that the plan, or a file of a
-// batch, takes: it would make other bytes. Nodes of the job's revision go on with it.
-type RevisionError struct {
-	// Unit is the part of the code, as "codec/png".
-	Unit string
-	// Pinned is the job's revision of it, which PinnedBuild had; Found is that of Build. 0: it has no such unit.
-	Pinned, Found      uint32
-	PinnedBuild, Build string
-	Message            string
-}
-
-func (e *RevisionError) Error() string { return e.Message }
-
-// otherBuild is what can be done about an error that a *RevisionError is part of; empty for others.
-func otherBuild(err error) string {
-	var e *RevisionError
-	if !errors.As(err, &e) || e.Pinned == 0 && e.PinnedBuild == "" {
-		return ""
-	}
-	return fmt.Sprintf("; the job goes on with %s; with the nodes there are, and other bytes from here on, "+
-		"it does by load_state_dict(state, strict=False), in Go from a state without Revisions and Numerics", e.sameBytes())
-}
-
-// sameBytes is what makes the bytes that the job began with. Nodes of before revisions serve nobody who knows revisions.
-func (e *RevisionError) sameBytes() string {
-	if e.PinnedBuild == revision.BeforeRevisions {
-		return "the release of Feedwater that its state is of, here and on nodes"
-	}
-	return fmt.Sprintf("nodes of build %s, or of another that has revision %d of %s", e.PinnedBuild, e.Pinned, e.Unit)
-}
-
-// VersionError says that a node and this side do not speak the same protocol.
-type VersionError struct{ Message string }
-
-func (e *VersionError) Error() string { return e.Message }
-
-// AccessError says that a node and this side do not trust each other, or that the node does not allow what was asked for.
-type AccessError struct{ Message string }
-
-func (e *AccessError) Error() string { return e.Message }
-
-// SampleError is a sample that does not decode where the plan says raise. Every node would say the same.
-type SampleError struct {
-	*pb.SampleError
-	// Node that said so.
-	Node string
-}
-
-func (e *SampleError) Error() string {
-	s := fmt.Sprintf("%s (index %d, place %d in the batch): %s: %s", filename.Name(e.Key), e.Index, e.Offset, e.Op, e.Cause)
-	if e.Node != Local {
-		s += " (said by node " + e.Node + ")"
-	}
-	return s
-}
-
-// RoomError says that a batch needs more memory than its want lent.
-type RoomError struct{ Bytes uint64 }
-
-func (e *RoomError) Error() string {
-	return fmt.Sprintf("the batch takes %d bytes; lend that much", e.Bytes)
-}
-
-// AddressError says what is wrong with the address of a node.
-type AddressError struct{ Addr, Message string }
-
-func (e *AddressError) Error() string { return fmt.Sprintf("node %q %s", e.Addr, e.Message) }
+// ErrClosed ends the wants that a fleet still holds when it is closed.
+var ErrClosed = errors.New("the fleet is closed")
 
 // NodeError is how a node is, and its last error.
 type NodeError struct {
@@ -133,7 +41,7 @@ func (e *StallError) Error() string {
 // NodesError says that every node that is up has answered, and none can do what was asked.
 type NodesError struct{ Nodes []NodeError }
 
-func (e *NodesError) Error() string { return "no node can: " + list(e.Nodes) + otherBuild(e) }
+func (e *NodesError) Error() string { return "no node can: " + list(e.Nodes) + node.AdviceOnBuild(e) }
 
 // Unwrap gives the nodes' errors to errors.Is and errors.As.
 func (e *NodesError) Unwrap() []error {
@@ -156,17 +64,3 @@ func list(nodes []NodeError) string {
 	}
 	return strings.Join(lines, "; ")
 }
-
-// lostError ends the attempts of a stream that ended.
-type lostError struct{ cause error }
-
-func (e *lostError) Error() string {
-	if e.cause == nil {
-		return "the node ended the stream"
-	}
-	return "the stream to the node broke: " + e.cause.Error()
-}
-
-func (e *lostError) Unwrap() error { return e.cause }
-
-func lost(cause error) error { return &lostError{cause} }

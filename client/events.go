@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/feedwater-io/feedwater/batch"
+	"github.com/feedwater-io/feedwater/client/node"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 )
 
@@ -41,7 +42,7 @@ func (f *Fleet) lost(m *member, err error) {
 		m.err = err
 	}
 	m.leftOut = refused(err)
-	if data := (*DataError)(nil); m.changed != "" && errors.As(err, &data) {
+	if data := (*node.DataError)(nil); m.changed != "" && errors.As(err, &data) {
 		data.Message = m.changed + ": " + data.Message + f.anew() // the cause goes first
 	}
 	if f.ctx.Err() != nil {
@@ -77,7 +78,7 @@ func (f *Fleet) noticed(s *session, n *pb.Notice, now time.Time) {
 	s.queued, s.heard = amount(n.Queued), n.Heard
 	s.member.speed.Told(n.AheadSeconds, n.SampleSeconds, f.clock(now))
 	for _, a := range s.wants {
-		if slices.Contains(n.Begun, a.attempt.id) {
+		if slices.Contains(n.Begun, a.attempt.ID) {
 			a.begins(now)
 		}
 	}
@@ -147,15 +148,15 @@ func (f *Fleet) allLeftOut() bool {
 }
 
 // alone reports whether this process is the only node.
-func (f *Fleet) alone() bool { return len(f.members) == 1 && f.members[0].node.Addr() == Local }
+func (f *Fleet) alone() bool { return len(f.members) == 1 && f.members[0].node.Addr() == node.Local }
 
 // allErrors is the only node's error, or those of all nodes.
 func (f *Fleet) allErrors() error {
 	switch m := f.members[0]; {
-	case f.alone() && otherBuild(m.err) == "":
+	case f.alone() && node.AdviceOnBuild(m.err) == "":
 		return m.err
 	case len(f.members) == 1:
-		return fmt.Errorf("node %s: %w%s", m.node.Addr(), m.err, otherBuild(m.err))
+		return fmt.Errorf("node %s: %w%s", m.node.Addr(), m.err, node.AdviceOnBuild(m.err))
 	}
 	return &NodesError{f.nodeErrors()}
 }
@@ -176,7 +177,7 @@ func (f *Fleet) submit(w *Want) {
 		f.progress = time.Now()
 	}
 	f.seq++
-	w.seq, w.count = f.seq, countOf(w.Name)
+	w.seq, w.count = f.seq, node.CountSamples(w.Name)
 	f.count = w.count
 	f.wants[w] = struct{}{}
 	f.queue = append(f.queue, w)
@@ -213,7 +214,7 @@ func (f *Fleet) finish(w *Want, r Result) {
 }
 
 // answered ends an attempt: the want is done, or is left to its other attempt, or goes back to the queue.
-func (f *Fleet) answered(a *asked, answer Answer) {
+func (f *Fleet) answered(a *asked, answer node.Answer) {
 	now, w, s := time.Now(), a.want, a.session
 	s.wants, s.samples = without(s.wants, a), s.samples-w.count
 	w.out = without(w.out, a)
@@ -250,7 +251,7 @@ func without(all []*asked, a *asked) []*asked {
 }
 
 // count takes an attempt's end: what was delivered, and what was made for nothing.
-func (e *Effort) count(a *asked, answer *Answer, used bool) {
+func (e *Effort) count(a *asked, answer *node.Answer, used bool) {
 	samples := uint64(a.want.count)
 	arrived := answer.Err == nil && answer.Failure == nil
 	switch {
@@ -263,7 +264,7 @@ func (e *Effort) count(a *asked, answer *Answer, used bool) {
 }
 
 // delivered learns from a batch how fast the node is.
-func (f *Fleet) delivered(a *asked, answer *Answer, now time.Time) {
+func (f *Fleet) delivered(a *asked, answer *node.Answer, now time.Time) {
 	s, count := a.session, a.want.count
 	m := s.member
 	took, queued := now.Sub(a.sent), amount(answer.Header.GetQueuedSeconds())
@@ -279,10 +280,10 @@ func (f *Fleet) delivered(a *asked, answer *Answer, now time.Time) {
 }
 
 // blame finds out what an attempt without a batch means for its node. It returns an error if no other node would do better.
-func (f *Fleet) blame(asked *asked, a Answer, now time.Time) error {
+func (f *Fleet) blame(asked *asked, a node.Answer, now time.Time) error {
 	w, m := asked.want, asked.session.member
-	var room *RoomError
-	var damaged *DamageError
+	var room *node.RoomError
+	var damaged *node.DamageError
 	switch {
 	case errors.As(a.Err, &room):
 		return a.Err
@@ -299,8 +300,8 @@ func (f *Fleet) blame(asked *asked, a Answer, now time.Time) error {
 func (f *Fleet) failure(a *asked, failure *pb.Failure, now time.Time) error {
 	w, s := a.want, a.session
 	m := s.member
-	err := fromFailure(failure, m.node.Addr())
-	if other := (*RevisionError)(nil); errors.As(err, &other) {
+	err := node.FromFailure(failure, m.node.Addr())
+	if other := (*node.RevisionError)(nil); errors.As(err, &other) {
 		f.refusedRevision(a, other)
 		return nil
 	}
@@ -365,7 +366,7 @@ func (f *Fleet) leaveOutBroken(w *Want, by *member) {
 func (f *Fleet) charge(w *Want, m *member, err error, passing bool, now time.Time) {
 	m.failures++
 	m.err = err
-	var damaged *DamageError
+	var damaged *node.DamageError
 	if errors.As(err, &damaged) {
 		m.trust.Damaged(f.clock(now))
 	} else {

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/feedwater-io/feedwater/client"
+	"github.com/feedwater-io/feedwater/client/loader"
 	"github.com/feedwater-io/feedwater/server"
 	"github.com/feedwater-io/feedwater/server/servertest"
 )
@@ -18,7 +19,7 @@ func ExampleLoader() {
 	addr, stop := startNode()
 	defer stop()
 
-	loader, err := client.NewLoader(client.LoaderOptions{
+	loader, err := loader.New(loader.Options{
 		Options: client.Options{Plan: `{"source": {"root": "photos"}, "seed": 17}`, Nodes: []string{addr}},
 		Batch:   256, Epochs: 2,
 	})

@@ -12,6 +12,7 @@ import (
 
 	"github.com/feedwater-io/feedwater/batch"
 	"github.com/feedwater-io/feedwater/client"
+	"github.com/feedwater-io/feedwater/client/node"
 	"github.com/feedwater-io/feedwater/pipeline"
 	"github.com/feedwater-io/feedwater/pipeline/dataset"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
@@ -200,9 +201,9 @@ func TestStallAtStart(t *testing.T) {
 }
 
 // half is a node that answers Open and takes no stream.
-type half struct{ client.Node }
+type half struct{ node.Node }
 
-func (half) Fetch(context.Context, *pb.Start, func(*pb.Notice)) (client.Stream, error) {
+func (half) Fetch(context.Context, *pb.Start, func(*pb.Notice)) (node.Stream, error) {
 	return nil, errors.New("no stream today")
 }
 
@@ -211,7 +212,7 @@ func TestStallOfANodeThatTakesNoStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t)
 		c.start("a", &servertest.Engine{}, server.Options{})
-		n, err := client.Dial("a", c.options().Dialing)
+		n, err := node.Dial("a", c.options().Dialing)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -347,8 +348,8 @@ func TestNodesThatDoNotFit(t *testing.T) {
 
 func TestOpenFails(t *testing.T) {
 	var plan *batch.PlanError
-	var data *client.DataError
-	var numerics *client.NumericsError
+	var data *node.DataError
+	var numerics *node.NumericsError
 	for name, c := range map[string]struct {
 		change func(*client.Options)
 		target any
@@ -437,16 +438,16 @@ func TestAddresses(t *testing.T) {
 		"127.0.0.1": false, ":7070": false, "localhost:http": false, "localhost:99999": false, "http://localhost:7070": false, "a b:3": false, "": false,
 		"cpu-1:7070": false, // another machine
 	} {
-		_, err := client.Dial(addr, client.DialOptions{})
-		var address *client.AddressError
+		_, err := node.Dial(addr, node.DialOptions{})
+		var address *node.AddressError
 		if right && err != nil || !right && !errors.As(err, &address) {
 			t.Errorf("%q: %v", addr, err)
 		}
 	}
-	if _, err := client.Dial("cpu-1:7070", client.DialOptions{Insecure: true}); err != nil {
+	if _, err := node.Dial("cpu-1:7070", node.DialOptions{Insecure: true}); err != nil {
 		t.Error(err)
 	}
-	if _, err := client.Dial("cpu-1:7070", client.DialOptions{}); !strings.Contains(err.Error(), "FEEDWATER_INSECURE=1") {
+	if _, err := node.Dial("cpu-1:7070", node.DialOptions{}); !strings.Contains(err.Error(), "FEEDWATER_INSECURE=1") {
 		t.Errorf("%v does not say what allows it", err)
 	}
 }

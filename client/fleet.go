@@ -1,7 +1,6 @@
-// Package client is the trainer's side of Feedwater in Go. A Fleet holds streams to the nodes of one job, sends each want to the
+// Package client is a trainer's fleet of nodes. A Fleet holds streams to the nodes of one job, sends each want to the
 // node that will have it soonest, and sends it elsewhere whenever that node dies, falls silent, is busy or delivers damage, so that
-// a want has a batch as its answer as long as any node can make it. A Loader on top delivers an epoch's batches in order and keeps the cursor. The package
-// makes no pixels and knows no slots, sockets or processes.
+// a want has a batch as its answer as long as any node can make it. It makes no pixels and knows no slots, sockets or processes.
 //
 // Goroutines: one per Fleet owns all its state; one per node opens and re-opens it; each stream has one that sends and one that
 // receives. Fleet.Close waits for all of them.
@@ -21,6 +20,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/feedwater-io/feedwater/client/membership"
+	"github.com/feedwater-io/feedwater/client/node"
 	"github.com/feedwater-io/feedwater/control/pick"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 )
@@ -37,7 +37,7 @@ type Options struct {
 	// Sources tell of further nodes.
 	Sources []membership.Source
 	// Local, if set, is one more node: the pipeline of this process.
-	Local Node
+	Local node.Node
 	// Rank of this trainer in its job. It spreads the trainers of a job over the nodes of a large fleet.
 	Rank int
 	// Numerics and Fingerprint, if set, are those that the job began with: nodes of others are left out. Without these and
@@ -55,13 +55,13 @@ type Options struct {
 	// Timeout is how long to wait when no further batch comes from any node. 0: 120 s; negative: for ever.
 	Timeout time.Duration
 	// Dialing says how to reach the nodes.
-	Dialing DialOptions
+	Dialing node.DialOptions
 	// Scaler, if set, is asked for nodes while there is none: a trainer that waits opens its plan there, again and again.
-	Scaler Node
+	Scaler node.Node
 	// Tell, if set, is told of the training loop as the nodes are: for what scales them. It is called from any goroutine and must not block.
 	Tell func(*pb.Pulse)
 	// Dial makes a node of the address of one; nil: Dial with Dialing.
-	Dial func(addr string) (Node, error)
+	Dial func(addr string) (node.Node, error)
 	// Seed decides how much the waits between attempts to reach a node vary, so that a run can be repeated. 0: chance does.
 	Seed uint64
 	// Tracer makes spans of batches and of attempts at them; nil: there are none. docs/tracing.md.
@@ -151,7 +151,7 @@ func New(o Options) (*Fleet, error) {
 	f.ctx, f.cancel = context.WithCancel(context.Background())
 	addrs, sources, err := membership.Parse(o.Nodes)
 	if err != nil {
-		return nil, addressError(err)
+		return nil, node.ToAddressError(err)
 	}
 	for _, addr := range addrs {
 		n, err := f.options.dial(addr, "")
@@ -213,7 +213,7 @@ func (f *Fleet) Want(w *Want) {
 
 // Cancel gives a want up: its Done comes soon, unless it came before.
 func (f *Fleet) Cancel(w *Want) {
-	f.inbox.post(func() { f.decide(w, ErrCancelled) })
+	f.inbox.post(func() { f.decide(w, node.ErrCancelled) })
 }
 
 // run owns the fleet's state.
@@ -270,7 +270,7 @@ func (f *Fleet) enter(m *member) {
 // SetNodes replaces the nodes by address; the local node stays, and so do those that a source told of. Wants at a node that goes are sent
 // elsewhere. An error, about an address, changes nothing.
 func (f *Fleet) SetNodes(addrs []string) error {
-	nodes := make(map[string]Node, len(addrs))
+	nodes := make(map[string]node.Node, len(addrs))
 	for _, addr := range addrs {
 		n, err := f.options.dial(addr, "")
 		if err != nil {
@@ -282,7 +282,7 @@ func (f *Fleet) SetNodes(addrs []string) error {
 	return nil
 }
 
-func (f *Fleet) replace(nodes map[string]Node) {
+func (f *Fleet) replace(nodes map[string]node.Node) {
 	if f.ctx.Err() != nil {
 		return
 	}

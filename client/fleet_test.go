@@ -9,6 +9,8 @@ import (
 
 	"github.com/feedwater-io/feedwater/batch"
 	"github.com/feedwater-io/feedwater/client"
+	"github.com/feedwater-io/feedwater/client/loader"
+	"github.com/feedwater-io/feedwater/client/node"
 	"github.com/feedwater-io/feedwater/pipeline"
 	"github.com/feedwater-io/feedwater/server"
 	"github.com/feedwater-io/feedwater/server/servertest"
@@ -43,7 +45,7 @@ func TestFinalFailures(t *testing.T) {
 	c.start("a", &servertest.Engine{Fail: fail}, server.Options{})
 	c.start("b", &servertest.Engine{Fail: fail}, server.Options{})
 	f := c.open(c.options("a", "b"))
-	var sample *client.SampleError
+	var sample *node.SampleError
 	if r := ask(f, rangeOf(1, 0, 8), room); !errors.As(r.Err, &sample) || string(sample.Key) != "cat/7.jpg" || sample.Offset != 2 || sample.Node == "" {
 		t.Errorf("a sample that does not decode: %v", r.Err)
 	}
@@ -54,7 +56,7 @@ func TestFinalFailures(t *testing.T) {
 	if r := ask(f, rangeOf(0, 0, 0), room); !errors.As(r.Err, &plan) {
 		t.Errorf("a name that is none: %v", r.Err)
 	}
-	var small *client.RoomError
+	var small *node.RoomError
 	if r := ask(f, rangeOf(0, 0, 8), 100); !errors.As(r.Err, &small) || small.Bytes != 8*48+2*64 {
 		t.Errorf("too little room: %v", r.Err)
 	}
@@ -69,7 +71,7 @@ func TestOneCopyIsDamaged(t *testing.T) {
 		c := newCluster(t)
 		want := func() string {
 			c.start("well", &servertest.Engine{}, server.Options{})
-			return digest(t, newLoader(t, client.LoaderOptions{Options: c.options("well"), Batch: 10}), 1)
+			return digest(t, newLoader(t, loader.Options{Options: c.options("well"), Batch: 10}), 1)
 		}()
 		var met atomic.Bool
 		c.start("damaged", &servertest.Engine{Fail: func(n *batch.Name) error {
@@ -79,7 +81,7 @@ func TestOneCopyIsDamaged(t *testing.T) {
 			}
 			return nil
 		}}, server.Options{})
-		l := newLoader(t, client.LoaderOptions{Options: c.options("damaged", "well"), Batch: 10})
+		l := newLoader(t, loader.Options{Options: c.options("damaged", "well"), Batch: 10})
 		if _, err := l.Open(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -113,7 +115,7 @@ func TestGrow(t *testing.T) {
 	f.Want(&client.Want{
 		Name: rangeOf(0, 0, 100), Request: batch.Request{Dst: make([]byte, 100), Grow: func(int) []byte { return nil }}, Done: func(r client.Result) { result <- r },
 	})
-	var small *client.RoomError
+	var small *node.RoomError
 	if r := <-result; !errors.As(r.Err, &small) {
 		t.Errorf("no room: %v", r.Err)
 	}

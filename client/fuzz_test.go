@@ -19,6 +19,7 @@ import (
 
 	"github.com/feedwater-io/feedwater/batch"
 	"github.com/feedwater-io/feedwater/client"
+	"github.com/feedwater-io/feedwater/client/node"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 	"github.com/feedwater-io/feedwater/server"
 	"github.com/feedwater-io/feedwater/server/servertest"
@@ -98,7 +99,7 @@ func FuzzNode(f *testing.F) {
 // hear runs a fleet of one such node.
 func hear(t *testing.T, says []*pb.FetchResponse) {
 	c := newCluster(t)
-	n := &node{
+	n := &servedNode{
 		cluster: c, addr: "scripted", end: func() {}, server: server.New(server.Options{Engine: &servertest.Engine{}}),
 		listener: bufconn.Listen(64 << 10), served: make(chan struct{}), grpc: grpc.NewServer(),
 	}
@@ -142,7 +143,7 @@ func hear(t *testing.T, says []*pb.FetchResponse) {
 func isBatch(t *testing.T, r client.Result) {
 	for _, f := range scriptedFields {
 		g := field(r.Header, f.Name)
-		if n, ok := client.FieldBytes(g); !ok || g.Shape[0] != 4 || g.Offset > uint64(len(r.Data)) || n > uint64(len(r.Data))-g.Offset {
+		if n, ok := node.FieldBytes(g); !ok || g.Shape[0] != 4 || g.Offset > uint64(len(r.Data)) || n > uint64(len(r.Data))-g.Offset {
 			t.Errorf("field %v of %d bytes", g, len(r.Data))
 		}
 	}

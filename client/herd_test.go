@@ -13,6 +13,7 @@ import (
 
 	"github.com/feedwater-io/feedwater/batch"
 	"github.com/feedwater-io/feedwater/client"
+	"github.com/feedwater-io/feedwater/client/loader"
 	"github.com/feedwater-io/feedwater/server"
 	"github.com/feedwater-io/feedwater/server/servertest"
 )
@@ -21,7 +22,7 @@ import (
 type herd struct {
 	*cluster
 	addrs   []string
-	loaders []*client.Loader
+	loaders []*loader.Loader
 	taken   []int // batches, by trainer
 	running sync.WaitGroup
 
@@ -43,7 +44,7 @@ func newHerd(t *testing.T, trainers, nodes int) *herd {
 		return h.connect(ctx, addr)
 	}
 	for rank := range trainers {
-		h.loaders = append(h.loaders, newLoader(t, client.LoaderOptions{Options: o, Batch: 4, Rank: rank, Ranks: trainers}))
+		h.loaders = append(h.loaders, newLoader(t, loader.Options{Options: o, Batch: 4, Rank: rank, Ranks: trainers}))
 	}
 	return h
 }
@@ -135,7 +136,7 @@ func held() uint64 {
 func TestHerd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		trainers, nodes, down := 64, 4, 5*time.Second
-		if client.Checked { // the race detector learns nothing from more of them, and takes minutes for them
+		if loader.Checked { // the race detector learns nothing from more of them, and takes minutes for them
 			trainers = 8
 		}
 		h := newHerd(t, trainers, nodes)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/feedwater-io/feedwater/batch"
 	"github.com/feedwater-io/feedwater/client"
+	"github.com/feedwater-io/feedwater/client/node"
 	"github.com/feedwater-io/feedwater/pipeline"
 	"github.com/feedwater-io/feedwater/server"
 	"github.com/feedwater-io/feedwater/server/servertest"
@@ -110,7 +111,7 @@ func TestTroubleThatStays(t *testing.T) {
 		n.kill()
 		c.start("a", &servertest.Engine{Content: "other"}, server.Options{})
 		began := time.Now()
-		var data *client.DataError
+		var data *node.DataError
 		if r := ask(f, rangeOf(0, 8, 8), room); !errors.As(r.Err, &data) || time.Since(began) < 110*time.Second || time.Since(began) > 130*time.Second {
 			t.Errorf("after %s: %v", time.Since(began), r.Err)
 		}

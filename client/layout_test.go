@@ -70,7 +70,7 @@ func (c *cluster) lie(addr string, l *liar) {
 		c.t.Fatal(err)
 	}
 	l.honest = pb.NewFeedClient(conn)
-	n := &node{cluster: c, addr: addr, end: func() { conn.Close() }, server: server.New(server.Options{Engine: &servertest.Engine{}}), listener: bufconn.Listen(64 << 10), served: make(chan struct{})}
+	n := &servedNode{cluster: c, addr: addr, end: func() { conn.Close() }, server: server.New(server.Options{Engine: &servertest.Engine{}}), listener: bufconn.Listen(64 << 10), served: make(chan struct{})}
 	n.grpc = grpc.NewServer()
 	pb.RegisterFeedServer(n.grpc, l)
 	n.listen()

@@ -13,7 +13,8 @@ import (
 	"time"
 
 	"github.com/feedwater-io/feedwater/batch"
-	"github.com/feedwater-io/feedwater/client"
+	"github.com/feedwater-io/feedwater/client/loader"
+	"github.com/feedwater-io/feedwater/client/node"
 	"github.com/feedwater-io/feedwater/pipeline"
 	"github.com/feedwater-io/feedwater/pipeline/order"
 	"github.com/feedwater-io/feedwater/server"
@@ -28,16 +29,16 @@ func TestStreamIsTheSameForAnyNodesAndBatches(t *testing.T) {
 	for _, addr := range []string{"a", "b", "c"} {
 		c.start(addr, small(), server.Options{})
 	}
-	want := digest(t, newLoader(t, client.LoaderOptions{Options: c.options("a"), Batch: 103, Window: 1}), 3)
+	want := digest(t, newLoader(t, loader.Options{Options: c.options("a"), Batch: 103, Window: 1}), 3)
 	for _, nodes := range [][]string{{"b"}, {"a", "b", "c"}} {
 		for _, batch := range []int{1, 10, 64, 1000} {
-			l := newLoader(t, client.LoaderOptions{Options: c.options(nodes...), Batch: batch})
+			l := newLoader(t, loader.Options{Options: c.options(nodes...), Batch: batch})
 			if got := digest(t, l, 3); got != want {
 				t.Errorf("%d nodes, batches of %d: %s, want %s", len(nodes), batch, got, want)
 			}
 		}
 	}
-	if got := digest(t, newLoader(t, client.LoaderOptions{Options: c.options("a"), Batch: 10}), 2); got == want {
+	if got := digest(t, newLoader(t, loader.Options{Options: c.options("a"), Batch: 10}), 2); got == want {
 		t.Error("other epochs have the same digest")
 	}
 }
@@ -47,8 +48,8 @@ func TestRaggedStream(t *testing.T) {
 	e := small()
 	e.Ragged = true
 	c.start("a", e, server.Options{})
-	want := digest(t, newLoader(t, client.LoaderOptions{Options: c.options("a"), Batch: 103}), 2)
-	if got := digest(t, newLoader(t, client.LoaderOptions{Options: c.options("a"), Batch: 7}), 2); got != want {
+	want := digest(t, newLoader(t, loader.Options{Options: c.options("a"), Batch: 103}), 2)
+	if got := digest(t, newLoader(t, loader.Options{Options: c.options("a"), Batch: 7}), 2); got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 }
@@ -59,10 +60,10 @@ func TestRaggedStreamKeepsNoMoreMemory(t *testing.T) {
 	e := small()
 	e.Ragged = true
 	c.start("a", e, server.Options{})
-	l := newLoader(t, client.LoaderOptions{Options: c.options("a"), Batch: 7, Window: 3})
+	l := newLoader(t, loader.Options{Options: c.options("a"), Batch: 7, Window: 3})
 	for range 10 {
 		digest(t, l, 1)
-		if n := l.Spare(); n > 4 {
+		if n := l.FreeSlots(); n > 4 {
 			t.Fatalf("memory of %d batches is kept where 3 are wanted at once", n)
 		}
 	}
@@ -72,7 +73,7 @@ func TestRaggedStreamKeepsNoMoreMemory(t *testing.T) {
 func TestRanks(t *testing.T) {
 	c := newCluster(t)
 	c.start("a", small(), server.Options{})
-	for _, o := range []client.LoaderOptions{
+	for _, o := range []loader.Options{
 		{Ranks: 4, Batch: 8}, {Ranks: 4, Batch: 8, Tail: order.Drop}, {Ranks: 4, Batch: 8, Tail: order.Valid}, {Ranks: 2, Batch: 20, Steps: 7},
 	} {
 		seen := map[int64]int{}
@@ -107,10 +108,10 @@ func TestResume(t *testing.T) {
 	c := newCluster(t)
 	c.start("a", small(), server.Options{})
 	c.start("b", small(), server.Options{})
-	whole := digest(t, newLoader(t, client.LoaderOptions{Options: c.options("a"), Batch: 10}), 3)
+	whole := digest(t, newLoader(t, loader.Options{Options: c.options("a"), Batch: 10}), 3)
 	for stop := range 11 {
-		first := newLoader(t, client.LoaderOptions{Options: c.options("a", "b"), Batch: 10})
-		d := client.NewDigest()
+		first := newLoader(t, loader.Options{Options: c.options("a", "b"), Batch: 10})
+		d := loader.NewDigest()
 		digestInto(t, d, first, 1, -1)
 		digestInto(t, d, first, 1, stop)
 		text, err := json.Marshal(first.State())
@@ -118,11 +119,11 @@ func TestResume(t *testing.T) {
 			t.Fatalf("state of %d bytes, %v", len(text), err)
 		}
 		first.Close()
-		var state client.State
+		var state loader.State
 		if err := json.Unmarshal(text, &state); err != nil {
 			t.Fatal(err)
 		}
-		second := newLoader(t, client.LoaderOptions{Options: c.options("b"), Batch: 7})
+		second := newLoader(t, loader.Options{Options: c.options("b"), Batch: 7})
 		if err := second.Restore(state); err != nil {
 			t.Fatal(err)
 		}
@@ -142,7 +143,7 @@ func TestResume(t *testing.T) {
 }
 
 // digestInto adds some passes, the last one cut after stop batches if that is not negative.
-func digestInto(t *testing.T, d *client.Digest, l *client.Loader, passes, stop int) {
+func digestInto(t *testing.T, d *loader.Digest, l *loader.Loader, passes, stop int) {
 	t.Helper()
 	for range passes {
 		n := 0
@@ -167,21 +168,21 @@ func digestInto(t *testing.T, d *client.Digest, l *client.Loader, passes, stop i
 func TestResumeRefusesOtherRuns(t *testing.T) {
 	c := newCluster(t)
 	c.start("a", small(), server.Options{})
-	l := newLoader(t, client.LoaderOptions{Options: c.options("a"), Batch: 10})
+	l := newLoader(t, loader.Options{Options: c.options("a"), Batch: 10})
 	digest(t, l, 1)
 	good := l.State()
-	for name, change := range map[string]func(*client.State){
-		"version": func(s *client.State) { s.Version = 9 },
-		"order":   func(s *client.State) { s.OrderHash = "x" },
-		"pixels":  func(s *client.State) { s.PixelHash = "x" },
+	for name, change := range map[string]func(*loader.State){
+		"version": func(s *loader.State) { s.Version = 9 },
+		"order":   func(s *loader.State) { s.OrderHash = "x" },
+		"pixels":  func(s *loader.State) { s.PixelHash = "x" },
 	} {
 		s := good
 		change(&s)
-		var wrong *client.StateError
+		var wrong *loader.StateError
 		if err := l.Restore(s); !errors.As(err, &wrong) {
 			t.Errorf("%s: %v", name, err)
 		}
-		late := newLoader(t, client.LoaderOptions{Options: c.options("a"), Batch: 10})
+		late := newLoader(t, loader.Options{Options: c.options("a"), Batch: 10})
 		err := late.Restore(s)
 		if err == nil {
 			_, err = late.Open(t.Context())
@@ -204,11 +205,11 @@ func TestStreamSurvivesFaults(t *testing.T) {
 	}
 	calm := newCluster(t)
 	calm.start("a", engine(), server.Options{})
-	want := digest(t, newLoader(t, client.LoaderOptions{Options: calm.options("a"), Batch: 20}), 3)
+	want := digest(t, newLoader(t, loader.Options{Options: calm.options("a"), Batch: 20}), 3)
 	for seed := range uint64(4) {
 		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
 			c := newCluster(t)
-			nodes := map[string]*node{}
+			nodes := map[string]*servedNode{}
 			addrs := []string{"a", "b", "c"}
 			for _, addr := range addrs {
 				nodes[addr] = c.start(addr, engine(), server.Options{})
@@ -216,7 +217,7 @@ func TestStreamSurvivesFaults(t *testing.T) {
 			done := make(chan struct{})
 			var faults sync.WaitGroup
 			faults.Go(func() { disturb(c, nodes, addrs, rand.New(rand.NewPCG(seed, 0)), engine, done) })
-			got := digest(t, newLoader(t, client.LoaderOptions{Options: c.options(addrs...), Batch: 20}), 3)
+			got := digest(t, newLoader(t, loader.Options{Options: c.options(addrs...), Batch: 20}), 3)
 			close(done)
 			faults.Wait()
 			if got != want {
@@ -227,7 +228,7 @@ func TestStreamSurvivesFaults(t *testing.T) {
 }
 
 // disturb breaks one node after the other, and lets it come back.
-func disturb(c *cluster, nodes map[string]*node, addrs []string, r *rand.Rand, engine func() *servertest.Engine, done <-chan struct{}) {
+func disturb(c *cluster, nodes map[string]*servedNode, addrs []string, r *rand.Rand, engine func() *servertest.Engine, done <-chan struct{}) {
 	for {
 		addr := addrs[r.IntN(len(addrs))]
 		n := nodes[addr]
@@ -265,7 +266,7 @@ func TestFlippedBits(t *testing.T) {
 	for _, addr := range []string{"a", "b"} {
 		c.start(addr, &servertest.Engine{Samples: 300, Height: 64, Width: 64}, server.Options{})
 	}
-	want := digest(t, newLoader(t, client.LoaderOptions{Options: c.options("a"), Batch: 20}), 1)
+	want := digest(t, newLoader(t, loader.Options{Options: c.options("a"), Batch: 20}), 1)
 	r := rand.New(rand.NewPCG(1, 2))
 	var mu sync.Mutex
 	flips := 0
@@ -285,7 +286,7 @@ func TestFlippedBits(t *testing.T) {
 		}
 		return conn, err
 	}
-	if got := digest(t, newLoader(t, client.LoaderOptions{Options: o, Batch: 20}), 1); got != want {
+	if got := digest(t, newLoader(t, loader.Options{Options: o, Batch: 20}), 1); got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 	mu.Lock()
@@ -296,13 +297,13 @@ func TestFlippedBits(t *testing.T) {
 }
 
 func TestReleaseTwicePanics(t *testing.T) {
-	if !client.Checked {
+	if !loader.Checked {
 		t.Log("released batches are checked under the race detector")
 		return
 	}
 	c := newCluster(t)
 	c.start("a", small(), server.Options{})
-	l := newLoader(t, client.LoaderOptions{Options: c.options("a"), Batch: 10})
+	l := newLoader(t, loader.Options{Options: c.options("a"), Batch: 10})
 	for b, err := range l.Batches(t.Context()) {
 		if err != nil {
 			t.Fatal(err)
@@ -325,8 +326,8 @@ func TestReleaseTwicePanics(t *testing.T) {
 func TestKeptBatches(t *testing.T) {
 	c := newCluster(t)
 	c.start("a", small(), server.Options{})
-	l := newLoader(t, client.LoaderOptions{Options: c.options("a"), Batch: 10, Window: 3})
-	var kept []*client.Batch
+	l := newLoader(t, loader.Options{Options: c.options("a"), Batch: 10, Window: 3})
+	var kept []*loader.Batch
 	for b, err := range l.Batches(t.Context()) {
 		if err != nil {
 			t.Fatal(err)
@@ -336,14 +337,14 @@ func TestKeptBatches(t *testing.T) {
 	if len(kept) != 11 || l.Lent() != 11 {
 		t.Errorf("%d batches, %d lent", len(kept), l.Lent())
 	}
-	d := client.NewDigest()
+	d := loader.NewDigest()
 	for _, b := range kept {
 		if err := d.Add(b); err != nil {
 			t.Fatal(err)
 		}
 		b.Release()
 	}
-	want := digest(t, newLoader(t, client.LoaderOptions{Options: c.options("a"), Batch: 10}), 1)
+	want := digest(t, newLoader(t, loader.Options{Options: c.options("a"), Batch: 10}), 1)
 	if got := fmt.Sprintf("%d %s", d.Samples(), d.Sum()); got != want || l.Lent() != 0 {
 		t.Errorf("%s, want %s; %d lent", got, want, l.Lent())
 	}
@@ -364,8 +365,8 @@ func TestErrorsComeInOrder(t *testing.T) {
 		return nil
 	}
 	c.start("a", e, server.Options{})
-	l := newLoader(t, client.LoaderOptions{Options: c.options("a"), Batch: 10})
-	d := client.NewDigest()
+	l := newLoader(t, loader.Options{Options: c.options("a"), Batch: 10})
+	d := loader.NewDigest()
 	pass := func() (n int, last error) {
 		for b, err := range l.Batches(t.Context()) {
 			if err != nil {
@@ -379,7 +380,7 @@ func TestErrorsComeInOrder(t *testing.T) {
 		}
 		return n, nil
 	}
-	var sample *client.SampleError
+	var sample *node.SampleError
 	if n, err := pass(); n != 3 || !errors.As(err, &sample) {
 		t.Errorf("%d batches, then %v", n, err)
 	}
@@ -395,7 +396,7 @@ func TestErrorsComeInOrder(t *testing.T) {
 	if n, err := pass(); n != 8 || err != nil {
 		t.Errorf("repaired: %d batches, then %v", n, err)
 	}
-	want := digest(t, newLoader(t, client.LoaderOptions{Options: c.options("a"), Batch: 10}), 1)
+	want := digest(t, newLoader(t, loader.Options{Options: c.options("a"), Batch: 10}), 1)
 	if got := fmt.Sprintf("%d %s", d.Samples(), d.Sum()); got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
@@ -415,7 +416,7 @@ func TestWindow(t *testing.T) {
 			return nil
 		}
 		c.start("a", e, server.Options{})
-		l := newLoader(t, client.LoaderOptions{Options: c.options("a"), Batch: 50, Window: 4, Epochs: 2})
+		l := newLoader(t, loader.Options{Options: c.options("a"), Batch: 50, Window: 4, Epochs: 2})
 		for b, err := range l.Batches(t.Context()) {
 			if err != nil {
 				t.Fatal(err)
@@ -442,30 +443,30 @@ func TestWindow(t *testing.T) {
 }
 
 func TestLoaderRefuses(t *testing.T) {
-	for _, o := range []client.LoaderOptions{{Batch: 0}, {Batch: 1, Rank: 1}, {Batch: 1, Ranks: 2, Rank: -1}, {Batch: 1, Tail: "x"}} {
-		if _, err := client.NewLoader(o); err == nil {
+	for _, o := range []loader.Options{{Batch: 0}, {Batch: 1, Rank: 1}, {Batch: 1, Ranks: 2, Rank: -1}, {Batch: 1, Tail: "x"}} {
+		if _, err := loader.New(o); err == nil {
 			t.Errorf("%+v is taken", o)
 		}
 	}
 	c := newCluster(t)
 	c.start("a", small(), server.Options{})
-	l := newLoader(t, client.LoaderOptions{Options: c.options("a"), Batch: 200, Tail: order.Drop})
+	l := newLoader(t, loader.Options{Options: c.options("a"), Batch: 200, Tail: order.Drop})
 	for b, err := range l.Batches(t.Context()) {
 		if err == nil || b != nil {
 			t.Errorf("an epoch without steps gives %v, %v", b, err)
 		}
 	}
-	if _, err := client.Dial("example.org:7070", client.DialOptions{}); err == nil {
+	if _, err := node.Dial("example.org:7070", node.DialOptions{}); err == nil {
 		t.Error("plaintext to another machine is taken")
 	}
-	for addr, o := range map[string]client.DialOptions{
+	for addr, o := range map[string]node.DialOptions{
 		"example.org:7070": {Insecure: true}, "127.0.0.1:1": {}, "[::1]:1": {}, "localhost:1": {}, "unix:/tmp/x": {},
 	} {
-		if _, err := client.Dial(addr, o); err != nil {
+		if _, err := node.Dial(addr, o); err != nil {
 			t.Errorf("%s: %v", addr, err)
 		}
 	}
-	if _, err := client.Dial("127.0.0.1", client.DialOptions{Insecure: true}); err == nil {
+	if _, err := node.Dial("127.0.0.1", node.DialOptions{Insecure: true}); err == nil {
 		t.Error("an address without a port is taken")
 	}
 }

@@ -74,8 +74,8 @@ func (f *Fleet) Window(batch int) int {
 	if n == 0 {
 		return busy
 	}
-	return min(n, busy+2*(f.loop.ready+spare))
+	return min(n, busy+2*(f.loop.ready+SpareBatches))
 }
 
 // spare is how many batches are wanted beside those that keep nodes busy.
-const spare = 2
+const SpareBatches = 2

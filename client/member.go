@@ -11,6 +11,7 @@ import (
 	"github.com/zeebo/xxh3"
 
 	"github.com/feedwater-io/feedwater/batch"
+	"github.com/feedwater-io/feedwater/client/node"
 	"github.com/feedwater-io/feedwater/control/pick"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 )
@@ -35,7 +36,7 @@ const (
 // member is a node of a fleet. Its fields belong to the fleet's goroutine; keep runs in one of its own.
 type member struct {
 	fleet *Fleet
-	node  Node
+	node  node.Node
 	stop  context.CancelFunc // ends keep; nil: it was not begun, for the fleet never needed the node
 	hint  bool               // a source told of it, which may err
 	came  bool               // it had a stream once
@@ -69,7 +70,7 @@ type member struct {
 // session is one stream to a node, and what is going on there.
 type session struct {
 	member   *member
-	stream   Stream
+	stream   node.Stream
 	quit     context.CancelFunc
 	workers  int
 	codecs   map[string]uint32 // their revisions, and the build that has them, as the node told
@@ -203,12 +204,12 @@ func (m *member) serve(ctx context.Context) error {
 	o := &m.fleet.options
 	r, err := m.open(ctx, &pb.OpenRequest{Plan: o.Plan, Job: o.Job, Protocol: pb.Protocol, Trainer: o.Trainer})
 	if err != nil {
-		return fromStatus(err)
+		return node.FromStatus(err)
 	}
 	if err := checkProtocol(r, pb.OldestProtocol, o.Trainer.GetBuild()); err != nil {
 		return err
 	}
-	if err := CheckOpened(r); err != nil {
+	if err := node.CheckOpened(r); err != nil {
 		return err
 	}
 	if err := m.judge(ctx, r); err != nil {
@@ -221,7 +222,7 @@ func (m *member) serve(ctx context.Context) error {
 	}
 	s.stream, err = m.node.Fetch(ctx, m.fleet.startOf(r), notice)
 	if err != nil {
-		return fromStatus(err)
+		return node.FromStatus(err)
 	}
 	defer s.stream.Close()
 	m.fleet.up.Add(1)
@@ -229,7 +230,7 @@ func (m *member) serve(ctx context.Context) error {
 	m.fleet.inbox.post(func() { m.fleet.joined(s) })
 	select {
 	case <-s.stream.Ended():
-		return fromStatus(s.stream.Err())
+		return node.FromStatus(s.stream.Err())
 	case <-ctx.Done():
 		return ctx.Err()
 	}
@@ -241,9 +242,9 @@ func (m *member) judge(ctx context.Context, r *pb.OpenResponse) error {
 	m.fleet.inbox.post(func() { m.fleet.consider(m, r, verdict) })
 	select {
 	case v := <-verdict:
-		var data *DataError
+		var data *node.DataError
 		if errors.As(v.err, &data) && v.reference != nil {
-			data.Message += ": " + difference(ctx, side{v.reference, v.info}, side{m.node, r})
+			data.Message += ": " + node.DescribeDifference(ctx, node.Side{Node: v.reference, Info: v.info}, node.Side{Node: m.node, Info: r})
 		}
 		return v.err
 	case <-ctx.Done():
@@ -254,18 +255,18 @@ func (m *member) judge(ctx context.Context, r *pb.OpenResponse) error {
 // refused reports whether a node said no for a reason that does not go away by itself.
 func refused(err error) bool {
 	var plan *batch.PlanError
-	var data *DataError
-	var numerics *NumericsError
-	var revision *RevisionError
-	var access *AccessError
-	var version *VersionError
+	var data *node.DataError
+	var numerics *node.NumericsError
+	var revision *node.RevisionError
+	var access *node.AccessError
+	var version *node.VersionError
 	return errors.As(err, &revision) || errors.As(err, &plan) || errors.As(err, &data) || errors.As(err, &numerics) || errors.As(err, &access) || errors.As(err, &version)
 }
 
 // checkProtocol leaves nodes out that speak no revision of the contract from oldest on.
 func checkProtocol(r *pb.OpenResponse, oldest uint32, build string) error {
 	if spoken := max(r.Protocol, 1); spoken < oldest {
-		return &VersionError{fmt.Sprintf("it speaks protocol %d (build %s), and this side (build %s) needs %d or later: update the node, or use feedwater of its version here",
+		return &node.VersionError{Message: fmt.Sprintf("it speaks protocol %d (build %s), and this side (build %s) needs %d or later: update the node, or use feedwater of its version here",
 			spoken, buildOf(r), build, oldest)}
 	}
 	return nil
@@ -274,7 +275,7 @@ func checkProtocol(r *pb.OpenResponse, oldest uint32, build string) error {
 // judgement is a fleet's answer to a node that wants to join; reference is a node that is in, where the data differs.
 type judgement struct {
 	err       error
-	reference Node
+	reference node.Node
 	info      *pb.OpenResponse
 }
 
@@ -287,7 +288,7 @@ func (f *Fleet) judge(m *member, r *pb.OpenResponse) judgement {
 	}
 	switch {
 	case numerics != "" && r.Numerics != numerics:
-		return judgement{err: &NumericsError{Pinned: numerics, Found: r.Numerics,
+		return judgement{err: &node.NumericsError{Pinned: numerics, Found: r.Numerics,
 			Message: fmt.Sprintf("other pixels than the job began with (numerics %.12s, the job's are %.12s)", r.Numerics, numerics)}}
 	case f.otherRevisions(r) != nil:
 		return judgement{err: f.otherRevisions(r)}
@@ -296,7 +297,7 @@ func (f *Fleet) judge(m *member, r *pb.OpenResponse) judgement {
 	case first != nil && masksOf(r) != masksOf(first):
 		return judgement{err: other("masks", masksOf(r), masksOf(first))}
 	case m.changed != "":
-		return judgement{err: &DataError{Message: "the names and sizes that the job began with, which do not tell whether the pixels are the same"}}
+		return judgement{err: &node.DataError{Message: "the names and sizes that the job began with, which do not tell whether the pixels are the same"}}
 	case first != nil && r.PlanHash != first.PlanHash:
 		return judgement{err: &batch.PlanError{Field: "plan", Message: fmt.Sprintf("means other batches there (hash %.12s, the job's is %.12s): another version?", r.PlanHash, first.PlanHash)}}
 	}
@@ -304,8 +305,8 @@ func (f *Fleet) judge(m *member, r *pb.OpenResponse) judgement {
 }
 
 // other says that a node's data, or masks, are not the job's, by their fingerprints.
-func other(what, found, want string) *DataError {
-	return &DataError{Message: fmt.Sprintf("other %s than the job began with (fingerprint %.12s, the job's is %.12s)", what, found, want)}
+func other(what, found, want string) *node.DataError {
+	return &node.DataError{Message: fmt.Sprintf("other %s than the job began with (fingerprint %.12s, the job's is %.12s)", what, found, want)}
 }
 
 // masksOf is the fingerprint of a node's masks; empty where there are none.
@@ -318,7 +319,7 @@ func masksOf(r *pb.OpenResponse) string {
 }
 
 // reference is a node of the job's data.
-func (f *Fleet) reference() Node {
+func (f *Fleet) reference() node.Node {
 	if len(f.live) == 0 {
 		return nil
 	}

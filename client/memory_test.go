@@ -10,6 +10,7 @@ import (
 
 	"github.com/feedwater-io/feedwater/batch"
 	"github.com/feedwater-io/feedwater/client"
+	"github.com/feedwater-io/feedwater/client/node"
 	"github.com/feedwater-io/feedwater/server"
 	"github.com/feedwater-io/feedwater/server/servertest"
 )
@@ -29,7 +30,7 @@ func TestMemoryIsLeftAlone(t *testing.T) {
 	engine := func() *servertest.Engine {
 		return &servertest.Engine{Height: 128, Width: 128, Delay: func(n *batch.Name) time.Duration { return time.Duration(n.Position%3) * time.Millisecond }}
 	}
-	nodes := map[string]*node{}
+	nodes := map[string]*servedNode{}
 	addrs := []string{"a", "b", "c"}
 	for _, addr := range addrs {
 		nodes[addr] = c.start(addr, engine(), server.Options{})
@@ -68,7 +69,7 @@ func storm(t *testing.T, c *cluster, addrs []string, r *rand.Rand) {
 		slots[i] = s
 		s.want = client.Want{Name: rangeOf(0, r.Uint64N(1000), 5), Request: batch.Request{Dst: make([]byte, 300<<10)}}
 		s.want.Done = func(result client.Result) {
-			if result.Err != nil && !errors.Is(result.Err, client.ErrCancelled) && !errors.Is(result.Err, client.ErrClosed) {
+			if result.Err != nil && !errors.Is(result.Err, node.ErrCancelled) && !errors.Is(result.Err, client.ErrClosed) {
 				t.Error(result.Err)
 			}
 			for i := range s.want.Dst {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/feedwater-io/feedwater/batch"
+	"github.com/feedwater-io/feedwater/client/node"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 )
 
@@ -30,8 +31,8 @@ func TestSlowNodeIsNotDoubtedWhenHedgesWin(t *testing.T) {
 			t.Fatal("no hedge")
 		}
 		now = now.Add(10 * time.Millisecond)
-		f.answered(w.out[1], Answer{Header: &pb.Header{}, Data: w.spare})
-		f.answered(w.out[0], Answer{Err: ErrCancelled})
+		f.answered(w.out[1], node.Answer{Header: &pb.Header{}, Data: w.spare})
+		f.answered(w.out[0], node.Answer{Err: node.ErrCancelled})
 	}
 	if f.effort.HedgesWon != 5 {
 		t.Errorf("%d hedges won", f.effort.HedgesWon)

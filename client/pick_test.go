@@ -15,6 +15,7 @@ import (
 
 	"github.com/feedwater-io/feedwater/batch"
 	"github.com/feedwater-io/feedwater/client"
+	"github.com/feedwater-io/feedwater/client/loader"
 	"github.com/feedwater-io/feedwater/pipeline"
 	"github.com/feedwater-io/feedwater/server"
 	"github.com/feedwater-io/feedwater/server/servertest"
@@ -37,7 +38,7 @@ const eight = 8
 
 // fleetOfEight is what a fault is done to.
 type fleetOfEight struct {
-	nodes   []*node
+	nodes   []*servedNode
 	engines []*servertest.Engine
 	sample  time.Duration
 	on      [eight]atomic.Bool
@@ -102,7 +103,7 @@ func (tr trouble) run(t *testing.T) {
 		e.nodes = append(e.nodes, c.start(addrs[i], engine, server.Options{}))
 	}
 	lasts := 200 * time.Second
-	if client.Checked {
+	if loader.Checked {
 		lasts = 80 * time.Second
 	}
 	r := &trainer{host: 20 * time.Millisecond, ahead: 3, phases: []phase{{lasts, time.Second / demand}}}
@@ -118,7 +119,7 @@ func (tr trouble) run(t *testing.T) {
 		e.cut[addr[1]-'0'].Store(s)
 		return s, nil
 	}
-	r.begin(t, client.LoaderOptions{Options: o, Batch: fleetBatch})
+	r.begin(t, loader.Options{Options: o, Batch: fleetBatch})
 	var before time.Duration
 	watched(r, t, func(second int) {
 		if second == 50 {

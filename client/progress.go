@@ -11,14 +11,9 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/feedwater-io/feedwater/client/node"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 )
-
-// A Progressor is a Node that tells which folders it lists while Open waits for that.
-type Progressor interface {
-	// Progress tells the scans that the Open of a plan waits for. It may be called while Open is.
-	Progress(context.Context, *pb.ProgressRequest) (*pb.ProgressResponse, error)
-}
 
 const (
 	progressFirst = time.Second // after which an Open that is not answered is asked about
@@ -27,7 +22,7 @@ const (
 
 // open opens the plan at the node. Meanwhile the fleet hears which folders the node lists for it, and how far it is.
 func (m *member) open(ctx context.Context, request *pb.OpenRequest) (*pb.OpenResponse, error) {
-	node, ok := m.node.(Progressor)
+	node, ok := m.node.(node.Progressor)
 	if !ok {
 		return m.node.Open(ctx, request)
 	}
@@ -41,7 +36,7 @@ func (m *member) open(ctx context.Context, request *pb.OpenRequest) (*pb.OpenRes
 }
 
 // ask asks a node for its progress until ctx ends; one that knows no such question is not asked again.
-func (m *member) ask(ctx context.Context, node Progressor, request *pb.ProgressRequest) {
+func (m *member) ask(ctx context.Context, node node.Progressor, request *pb.ProgressRequest) {
 	wait := time.NewTimer(progressFirst)
 	defer wait.Stop()
 	for {

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/grpc/test/bufconn"
 
 	"github.com/feedwater-io/feedwater/client"
+	"github.com/feedwater-io/feedwater/client/node"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 )
 
@@ -54,7 +55,7 @@ func (l *listener) serve(t *testing.T) client.Options {
 		<-served
 	})
 	dial := func(ctx context.Context, _ string) (net.Conn, error) { return b.DialContext(ctx) }
-	return client.Options{Plan: plan, Nodes: []string{"a"}, Dialing: client.DialOptions{Connect: dial}}
+	return client.Options{Plan: plan, Nodes: []string{"a"}, Dialing: node.DialOptions{Connect: dial}}
 }
 
 // Every step reaches the node, however slowly it reads, as long as it is not far behind; then the latest ones do.

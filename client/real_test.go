@@ -15,6 +15,8 @@ import (
 
 	"github.com/feedwater-io/feedwater/batch"
 	"github.com/feedwater-io/feedwater/client"
+	"github.com/feedwater-io/feedwater/client/loader"
+	"github.com/feedwater-io/feedwater/client/node"
 	"github.com/feedwater-io/feedwater/pipeline"
 	"github.com/feedwater-io/feedwater/pipeline/dataset"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
@@ -65,7 +67,7 @@ func photos(t testing.TB) string {
 }
 
 // startReal runs a node with a pipeline on a folder.
-func (c *cluster) startReal(addr, root string) *node {
+func (c *cluster) startReal(addr, root string) *servedNode {
 	c.t.Helper()
 	p, err := pipeline.Open(pipeline.Options{Workers: 2})
 	if err != nil {
@@ -85,7 +87,7 @@ func (c *cluster) realOptions(plan string, addrs ...string) client.Options {
 
 func TestRealStreamIsTheSameForAnyNodes(t *testing.T) {
 	root := photos(t)
-	if client.Checked { // the race detector learns nothing from more pictures, and takes minutes for them
+	if loader.Checked { // the race detector learns nothing from more pictures, and takes minutes for them
 		root = folder(t)
 	}
 	c := newCluster(t)
@@ -97,8 +99,8 @@ func TestRealStreamIsTheSameForAnyNodes(t *testing.T) {
 		if text == whole {
 			epochs = 1
 		}
-		want := digest(t, newLoader(t, client.LoaderOptions{Options: c.realOptions(text, "a"), Batch: 16}), epochs)
-		got := digest(t, newLoader(t, client.LoaderOptions{Options: c.realOptions(text, "a", "b", "c"), Batch: 5}), epochs)
+		want := digest(t, newLoader(t, loader.Options{Options: c.realOptions(text, "a"), Batch: 16}), epochs)
+		got := digest(t, newLoader(t, loader.Options{Options: c.realOptions(text, "a", "b", "c"), Batch: 5}), epochs)
 		if got != want {
 			t.Errorf("three nodes: %s, one: %s", got, want)
 		}
@@ -109,7 +111,7 @@ func TestRealStreamIsTheSameForAnyNodes(t *testing.T) {
 func TestRealReplay(t *testing.T) {
 	c := newCluster(t)
 	c.startReal("a", folder(t))
-	l := newLoader(t, client.LoaderOptions{Options: c.realOptions(crops, "a"), Batch: 20})
+	l := newLoader(t, loader.Options{Options: c.realOptions(crops, "a"), Batch: 20})
 	info, err := l.Open(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -204,13 +206,13 @@ func TestRealFilesChange(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := ask(f, rangeOf(0, 0, 5), 1<<20)
-	var data *client.DataError
+	var data *node.DataError
 	cause, effect, _ := strings.Cut(fmt.Sprint(r.Err), "other data than the job began with")
 	if !errors.As(r.Err, &data) || !strings.Contains(cause, "class0/00.jpg has 10 bytes") || effect == "" {
 		t.Errorf("error %v", r.Err)
 	}
 	fresh := c.open(o)
-	var sample *client.SampleError
+	var sample *node.SampleError
 	if r := ask(fresh, rangeOf(0, 0, 5), 1<<20); !errors.As(r.Err, &sample) || string(sample.Key) != "class0/00.jpg" || sample.Op != "decode" {
 		t.Errorf("error %v", r.Err)
 	}
@@ -228,7 +230,7 @@ func TestRealFoldersThatAreNone(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var data *client.DataError
+		var data *node.DataError
 		if _, err := f.Open(t.Context()); !errors.As(err, &data) || data.Path != path {
 			t.Errorf("%s: %v", path, err)
 		}

@@ -7,6 +7,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/feedwater-io/feedwater/client/node"
 	"github.com/feedwater-io/feedwater/pipeline/revision"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 )
@@ -67,7 +68,7 @@ func (f *Fleet) otherRevisions(r *pb.OpenResponse) error {
 		return nil
 	}
 	unit := slices.Min(units)
-	e := &RevisionError{Unit: unit, Pinned: own[unit], Found: theirs[unit], PinnedBuild: pinned.GetBuild(), Build: buildOf(r)}
+	e := &node.RevisionError{Unit: unit, Pinned: own[unit], Found: theirs[unit], PinnedBuild: pinned.GetBuild(), Build: buildOf(r)}
 	e.Message = fmt.Sprintf("the plan takes %s: that node has revision %d (build %s), the job's is %d (build %s)", unit, e.Found, e.Build, e.Pinned, e.PinnedBuild)
 	return e
 }
@@ -79,7 +80,7 @@ func kindOf(r *pb.OpenResponse) string {
 
 // refusedRevision takes a node's refusal to make a want with another codec than the job's. Others are asked, but none that told of the same, and it
 // for other wants.
-func (f *Fleet) refusedRevision(a *asked, err *RevisionError) {
+func (f *Fleet) refusedRevision(a *asked, err *node.RevisionError) {
 	w, m := a.want, a.session.member
 	w.unmade(m, err)
 	for _, other := range f.live {
@@ -100,7 +101,7 @@ func (f *Fleet) refusedRevision(a *asked, err *RevisionError) {
 }
 
 // unmade counts a node out that does not make the want in the job's way.
-func (w *Want) unmade(m *member, err *RevisionError) {
+func (w *Want) unmade(m *member, err *node.RevisionError) {
 	if w.tries == nil {
 		w.tries = map[*member]try{}
 	}
@@ -111,7 +112,7 @@ func (w *Want) unmade(m *member, err *RevisionError) {
 func (f *Fleet) forgive(m *member) {
 	m.unfit, m.differs = 0, nil
 	for w := range f.wants {
-		var e *RevisionError
+		var e *node.RevisionError
 		if errors.As(w.tries[m].err, &e) {
 			delete(w.tries, m)
 		}
@@ -132,4 +133,28 @@ func (f *Fleet) unfit() (n int) {
 		}
 	}
 	return n
+}
+
+// Revisions are those of the units that made a run's batches; docs/architecture.md.
+type Revisions struct {
+	// Plan and Codecs are the nodes', of what the plan uses and of all formats; Trainer are this side's.
+	Plan    map[string]uint32 `json:"plan"`
+	Codecs  map[string]uint32 `json:"codecs"`
+	Trainer map[string]uint32 `json:"trainer"`
+	// Build that had them, for people.
+	Build string `json:"build"`
+}
+
+// RevisionsOf are a job's, as its plan was opened, on a trainer of certain units.
+func RevisionsOf(info *pb.OpenResponse, trainer *pb.Trainer) *Revisions {
+	r := info.GetRevisions()
+	return &Revisions{Plan: r.GetPlan(), Codecs: r.GetCodecs(), Trainer: trainer.GetUnits(), Build: r.GetBuild()}
+}
+
+// Message is what nodes are told of it; nil of nil.
+func (r *Revisions) Message() *pb.Revisions {
+	if r == nil {
+		return nil
+	}
+	return &pb.Revisions{Plan: r.Plan, Codecs: r.Codecs, Build: r.Build}
 }

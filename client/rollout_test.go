@@ -11,6 +11,8 @@ import (
 	"google.golang.org/grpc/test/bufconn"
 
 	"github.com/feedwater-io/feedwater/client"
+	"github.com/feedwater-io/feedwater/client/loader"
+	"github.com/feedwater-io/feedwater/client/node"
 	"github.com/feedwater-io/feedwater/pipeline"
 	"github.com/feedwater-io/feedwater/pipeline/dataset"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
@@ -19,7 +21,7 @@ import (
 )
 
 // startBuild runs a node of some build; numerics, if set, are pretended.
-func (c *cluster) startBuild(addr, root, version, numerics string) *node {
+func (c *cluster) startBuild(addr, root, version, numerics string) *servedNode {
 	c.t.Helper()
 	p, err := pipeline.Open(pipeline.Options{Workers: 1, Numerics: numerics})
 	if err != nil {
@@ -37,12 +39,12 @@ func TestRollingUpgrade(t *testing.T) {
 	root := folder(t)
 	c := newCluster(t)
 	c.startReal("alone", root)
-	want := digest(t, newLoader(t, client.LoaderOptions{Options: c.realOptions(crops, "alone"), Batch: 4}), 4)
+	want := digest(t, newLoader(t, loader.Options{Options: c.realOptions(crops, "alone"), Batch: 4}), 4)
 	addrs := []string{"a", "b", "c"}
 	for _, addr := range addrs {
 		c.startBuild(addr, root, "v1", "")
 	}
-	l := newLoader(t, client.LoaderOptions{Options: c.realOptions(crops, addrs...), Batch: 4, Epochs: 4})
+	l := newLoader(t, loader.Options{Options: c.realOptions(crops, addrs...), Batch: 4, Epochs: 4})
 	becomes := func(addr string, state client.NodeState) {
 		c.until(addr+" is not "+string(state), func() bool { return slices.Contains(strings.Fields(members(l.Fleet(), state)), addr) })
 	}
@@ -60,7 +62,7 @@ func TestRollingUpgrade(t *testing.T) {
 			becomes(addr, client.Ready)
 		}
 	}
-	d := client.NewDigest()
+	d := loader.NewDigest()
 	batch := 0
 	for range 4 {
 		for b, err := range l.Batches(t.Context()) {
@@ -120,7 +122,7 @@ func TestOtherProtocols(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	var version *client.VersionError
+	var version *node.VersionError
 	_, err = f.Open(t.Context())
 	if !errors.As(err, &version) {
 		t.Fatalf("error %v", err)
@@ -150,7 +152,7 @@ func TestOtherProtocols(t *testing.T) {
 
 // stranger runs something that speaks gRPC and is no node.
 func (c *cluster) stranger(addr string) {
-	n := &node{
+	n := &servedNode{
 		cluster: c, addr: addr, end: func() {}, server: server.New(server.Options{Engine: &servertest.Engine{}}), grpc: grpc.NewServer(),
 		listener: bufconn.Listen(64 << 10), served: make(chan struct{}),
 	}
@@ -163,7 +165,7 @@ func TestCheckProtocol(t *testing.T) {
 		ok             bool
 	}{{0, 1, true}, {1, 1, true}, {7, 1, true}, {0, 2, false}, {2, 3, false}, {3, 3, true}} {
 		err := client.CheckProtocol(&pb.OpenResponse{Protocol: v.spoken, Version: "v0.9"}, v.oldest, "v1 (abc)")
-		var version *client.VersionError
+		var version *node.VersionError
 		if v.ok != (err == nil) || err != nil && (!errors.As(err, &version) || !strings.Contains(err.Error(), "(build v0.9)") || !strings.Contains(err.Error(), "(build v1 (abc))")) {
 			t.Errorf("%+v: %v", v, err)
 		}

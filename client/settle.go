@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/feedwater-io/feedwater/client/node"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 )
 
@@ -112,10 +113,10 @@ func usual(answered []*member) *pb.OpenResponse {
 
 // part fails Open for two nodes whose data differs, as soon as it is known how.
 func (f *Fleet) part(a, b *member) {
-	ours, theirs := side{a.node, a.proposal.info}, side{b.node, b.proposal.info}
+	ours, theirs := node.Side{Node: a.node, Info: a.proposal.info}, node.Side{Node: b.node, Info: b.proposal.info}
 	f.split = splitError(ours, theirs, "")
 	f.keepers.Go(func() {
-		err := splitError(ours, theirs, " ("+difference(f.ctx, ours, theirs)+")")
+		err := splitError(ours, theirs, " ("+node.DescribeDifference(f.ctx, ours, theirs)+")")
 		f.inbox.post(func() {
 			f.failed(err)
 			for _, m := range f.proposed() {
@@ -125,9 +126,9 @@ func (f *Fleet) part(a, b *member) {
 	})
 }
 
-func splitError(ours, theirs side, how string) error {
-	return &DataError{Message: fmt.Sprintf("%s has other data than %s%s, and a job that begins cannot know which is meant: "+
-		"give all nodes the same data, or name only those that have it", theirs.node.Addr(), ours.node.Addr(), how)}
+func splitError(ours, theirs node.Side, how string) error {
+	return &node.DataError{Message: fmt.Sprintf("%s has other data than %s%s, and a job that begins cannot know which is meant: "+
+		"give all nodes the same data, or name only those that have it", theirs.Node.Addr(), ours.Node.Addr(), how)}
 }
 
 // decided ends the wait of a node's answer.

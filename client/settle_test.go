@@ -10,6 +10,7 @@ import (
 
 	"github.com/feedwater-io/feedwater/client"
 	"github.com/feedwater-io/feedwater/client/membership"
+	"github.com/feedwater-io/feedwater/client/node"
 	"github.com/feedwater-io/feedwater/server"
 	"github.com/feedwater-io/feedwater/server/servertest"
 )
@@ -29,7 +30,7 @@ func TestJobThatBeginsOnOtherData(t *testing.T) {
 					t.Fatal(err)
 				}
 				_, err = f.Open(t.Context())
-				var data *client.DataError
+				var data *node.DataError
 				if !errors.As(err, &data) {
 					t.Errorf("error %v", err)
 				}
@@ -211,7 +212,7 @@ func TestJobThatBeginsOnASourceOfOtherData(t *testing.T) {
 		s := newScript()
 		f := c.sourced(s, "a")
 		go func() { s.answers <- membership.Answer{Nodes: []string{"b"}} }()
-		var data *client.DataError
+		var data *node.DataError
 		if _, err := f.Open(t.Context()); !errors.As(err, &data) || !strings.HasPrefix(err.Error(), "b has other data than a (") {
 			t.Errorf("error %v", err)
 		}

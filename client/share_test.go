@@ -8,14 +8,14 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/feedwater-io/feedwater/client"
+	"github.com/feedwater-io/feedwater/client/loader"
 	"github.com/feedwater-io/feedwater/pipeline"
 	"github.com/feedwater-io/feedwater/pipeline/dataset"
 	"github.com/feedwater-io/feedwater/server"
 )
 
 // decoded is how many samples a node has decoded.
-func decoded(t *testing.T, n *node) int {
+func decoded(t *testing.T, n *servedNode) int {
 	t.Helper()
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(n.server)
@@ -37,7 +37,7 @@ func decoded(t *testing.T, n *node) int {
 func TestTenEqualRealJobs(t *testing.T) {
 	const jobs, batch, lead = 10, 8, 5
 	root := photos(t)
-	if client.Checked { // the race detector learns nothing from more pictures
+	if loader.Checked { // the race detector learns nothing from more pictures
 		root = folder(t)
 	}
 	c := newCluster(t)
@@ -49,7 +49,7 @@ func TestTenEqualRealJobs(t *testing.T) {
 		Engine: server.NewEngine(p, dataset.Options{CacheDir: filepath.Join(c.root, "a")}),
 		Roots:  map[string]string{"photos": root}, ShareBytes: 1 << 30,
 	}, p.Close)
-	options := client.LoaderOptions{Options: c.realOptions(crops, "a"), Batch: batch, Epochs: 1}
+	options := loader.Options{Options: c.realOptions(crops, "a"), Batch: batch, Epochs: 1}
 	var slow, fast sync.WaitGroup
 	turns := make(chan struct{}, 1<<16) // a step of a slow job each, and closed when the fast ones are done
 	digests := make([]string, jobs)
@@ -100,8 +100,8 @@ func TestTenEqualRealJobs(t *testing.T) {
 }
 
 // paced is digest for one epoch of a loop that does something before each step.
-func paced(t *testing.T, l *client.Loader, before func(step int)) string {
-	d, step := client.NewDigest(), 0
+func paced(t *testing.T, l *loader.Loader, before func(step int)) string {
+	d, step := loader.NewDigest(), 0
 	for b, err := range l.Batches(t.Context()) {
 		if err == nil {
 			err = d.Add(b)

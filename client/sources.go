@@ -1,10 +1,10 @@
 package client
 
 import (
-	"errors"
 	"slices"
 
 	"github.com/feedwater-io/feedwater/client/membership"
+	"github.com/feedwater-io/feedwater/client/node"
 )
 
 // Membership is a hint, answers are the truth. What a source tells of is tried; what it no longer tells of stays while it answers, for
@@ -114,32 +114,9 @@ func (f *Fleet) sourceErrors() []NodeError {
 }
 
 // dial makes a node of an address; its certificate is made out to serverName, if that is set and the options have no other.
-func (o *Options) dial(addr, serverName string) (Node, error) {
+func (o *Options) dial(addr, serverName string) (node.Node, error) {
 	if o.Dial != nil {
 		return o.Dial(addr)
 	}
-	return Dial(addr, o.Dialing.named(serverName))
-}
-
-// named are o for nodes whose certificates are made out to serverName, unless o says to what.
-func (o DialOptions) named(serverName string) DialOptions {
-	switch {
-	case serverName == "":
-	case o.TLS != nil && o.TLS.ServerName == "":
-		o.TLS = o.TLS.Clone()
-		o.TLS.ServerName = serverName
-	case o.TLS == nil && o.Files != nil && o.Files.ServerName == "":
-		files := *o.Files
-		files.ServerName = serverName
-		o.Files = &files
-	}
-	return o
-}
-
-// addressError is an error of package membership as one of this package.
-func addressError(err error) error {
-	if t := (*membership.TargetError)(nil); errors.As(err, &t) {
-		return &AddressError{t.Target, t.Message}
-	}
-	return err
+	return node.Dial(addr, o.Dialing.WithServerName(serverName))
 }

@@ -11,7 +11,9 @@ import (
 
 	"github.com/feedwater-io/feedwater/batch"
 	"github.com/feedwater-io/feedwater/client"
+	"github.com/feedwater-io/feedwater/client/loader"
 	"github.com/feedwater-io/feedwater/client/membership"
+	"github.com/feedwater-io/feedwater/client/node"
 	"github.com/feedwater-io/feedwater/server"
 	"github.com/feedwater-io/feedwater/server/servertest"
 )
@@ -208,7 +210,7 @@ func TestSourceOfRefusingNodes(t *testing.T) {
 		}
 		second.says("b")
 		err = <-opened
-		var numerics *client.NumericsError
+		var numerics *node.NumericsError
 		if !errors.As(err, &numerics) || !strings.Contains(err.Error(), "a: left out") || !strings.Contains(err.Error(), "b: left out") {
 			t.Errorf("error %v", err)
 		}
@@ -247,7 +249,7 @@ func TestSourceOfMachinesThatMayNotBeDialled(t *testing.T) {
 	}
 	defer f.Close()
 	go func() { s.answers <- membership.Answer{Nodes: []string{"10.0.0.1:7070"}} }()
-	var address *client.AddressError
+	var address *node.AddressError
 	if _, err := f.Open(t.Context()); !errors.As(err, &address) || !strings.Contains(err.Error(), "insecure=True") {
 		t.Errorf("error %v", err)
 	}
@@ -256,7 +258,7 @@ func TestSourceOfMachinesThatMayNotBeDialled(t *testing.T) {
 func TestSpellingsOfNodes(t *testing.T) {
 	for _, nodes := range [][]string{{"dns:cpu"}, {"http://cpu:7070"}, {"k8s:a/b"}, {"localhost:1", "cpu"}} {
 		_, err := client.New(client.Options{Plan: plan, Nodes: nodes})
-		var address *client.AddressError
+		var address *node.AddressError
 		if !errors.As(err, &address) || !strings.Contains(err.Error(), nodes[len(nodes)-1]) {
 			t.Errorf("%q: %v", nodes, err)
 		}
@@ -274,7 +276,7 @@ func TestStreamWhileMembershipChanges(t *testing.T) {
 		for _, addr := range []string{"a", "b", "c"} {
 			c.start(addr, &servertest.Engine{Delay: take}, server.Options{})
 		}
-		want := digest(t, newLoader(t, client.LoaderOptions{Options: c.options("a"), Batch: 8}), 1)
+		want := digest(t, newLoader(t, loader.Options{Options: c.options("a"), Batch: 8}), 1)
 		s := newScript()
 		o := c.options()
 		o.Sources = []membership.Source{s}
@@ -291,7 +293,7 @@ func TestStreamWhileMembershipChanges(t *testing.T) {
 				time.Sleep(70 * time.Millisecond)
 			}
 		}()
-		l := newLoader(t, client.LoaderOptions{Options: o, Batch: 8})
+		l := newLoader(t, loader.Options{Options: o, Batch: 8})
 		if got := digest(t, l, 1); got != want {
 			t.Errorf("%s, not %s", got, want)
 		}

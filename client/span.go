@@ -10,6 +10,7 @@ import (
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/feedwater-io/feedwater/client/node"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 	"github.com/feedwater-io/feedwater/span"
 )
@@ -28,7 +29,7 @@ func (f *Fleet) Span(name *pb.Name, rank int, parent trace.SpanContext) *Span {
 		return nil
 	}
 	_, s := f.options.Tracer.Start(span.Below(parent), span.Batch, trace.WithAttributes(
-		span.Job.String(span.Text(f.options.Job)), span.Rank.Int(rank), span.Epoch.Int64(int64(name.Epoch)), span.Position.Int64(positionOf(name)), span.Samples.Int(countOf(name)),
+		span.Job.String(span.Text(f.options.Job)), span.Rank.Int(rank), span.Epoch.Int64(int64(name.Epoch)), span.Position.Int64(positionOf(name)), span.Samples.Int(node.CountSamples(name)),
 	))
 	if !s.SpanContext().IsSampled() {
 		return nil
@@ -77,7 +78,7 @@ func (s *Span) settle(r *Result) {
 		s.ready.Store(now.UnixNano())
 		s.span.SetAttributes(span.Node.String(r.Node))
 		s.span.AddEvent(span.Ready, trace.WithTimestamp(now))
-	case errors.Is(r.Err, ErrCancelled) || errors.Is(r.Err, ErrClosed):
+	case errors.Is(r.Err, node.ErrCancelled) || errors.Is(r.Err, ErrClosed):
 		s.Drop()
 	default:
 		s.span.SetAttributes(span.Outcome.String(span.Failed))
@@ -93,16 +94,16 @@ func (f *Fleet) beginSpan(a *asked) {
 		return
 	}
 	parent := a.want.Span.span.SpanContext()
-	if addr := a.session.member.node.Addr(); addr != Local || len(f.members) > 1 {
+	if addr := a.session.member.node.Addr(); addr != node.Local || len(f.members) > 1 {
 		_, a.span = f.options.Tracer.Start(span.Below(parent), span.Attempt, trace.WithSpanKind(trace.SpanKindClient), trace.WithTimestamp(a.sent),
-			trace.WithAttributes(span.Node.String(span.Text(addr)), span.Hedge.Bool(a.attempt.hedge)))
+			trace.WithAttributes(span.Node.String(span.Text(addr)), span.Hedge.Bool(a.attempt.Hedge)))
 		parent = a.span.SpanContext()
 	}
 	a.attempt.Traceparent = span.Format(parent)
 }
 
 // endSpan tells how the attempt ended.
-func (a *asked) endSpan(answer *Answer, used bool) {
+func (a *asked) endSpan(answer *node.Answer, used bool) {
 	if a.span == nil {
 		return
 	}
@@ -111,7 +112,7 @@ func (a *asked) endSpan(answer *Answer, used bool) {
 	case a.trace.State == Delivered && !used:
 		outcome = span.Unused
 	case a.trace.State == Cancelled:
-		a.span.SetAttributes(span.Reason.String(word(a.attempt.why.String(), "CANCEL_REASON_")))
+		a.span.SetAttributes(span.Reason.String(word(a.attempt.Reason.String(), "CANCEL_REASON_")))
 	case answer.Failure != nil:
 		a.span.SetStatus(codes.Error, span.Text(answer.Failure.Message))
 		a.span.SetAttributes(span.Reason.String(word(answer.Failure.Reason.String(), "REASON_")))

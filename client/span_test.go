@@ -12,6 +12,7 @@ import (
 
 	"github.com/feedwater-io/feedwater/batch"
 	"github.com/feedwater-io/feedwater/client"
+	"github.com/feedwater-io/feedwater/client/loader"
 	"github.com/feedwater-io/feedwater/pipeline"
 	"github.com/feedwater-io/feedwater/server"
 	"github.com/feedwater-io/feedwater/server/servertest"
@@ -43,10 +44,10 @@ func traced(t *testing.T, batches int, environment map[string]string) (*spantest
 	good := &servertest.Engine{Samples: 1 << 14, SampleTime: 10 * time.Millisecond}
 	bad := &servertest.Engine{Samples: 1 << 14, SampleTime: 10*time.Millisecond + 997}
 	good.Result = slow
-	nodes := []*node{c.start("good", good, server.Options{Tracer: tracer("good")}), c.start("bad", bad, server.Options{Tracer: tracer("bad")})}
+	nodes := []*servedNode{c.start("good", good, server.Options{Tracer: tracer("good")}), c.start("bad", bad, server.Options{Tracer: tracer("bad")})}
 	o := c.options("good", "bad")
 	o.Job, o.Tracer = "rn50", tracer("trainer")
-	l := newLoader(t, client.LoaderOptions{Options: o, Batch: 8, Rank: 1, Ranks: 2, Window: 6})
+	l := newLoader(t, loader.Options{Options: o, Batch: 8, Rank: 1, Ranks: 2, Window: 6})
 	taken := 0
 	for b, err := range l.Batches(t.Context()) {
 		if err != nil {

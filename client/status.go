@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/feedwater-io/feedwater/batch"
+	"github.com/feedwater-io/feedwater/client/node"
 	"github.com/feedwater-io/feedwater/control/pick"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 )
@@ -43,18 +44,21 @@ func (f *Fleet) Status() []NodeStatus {
 // Info is what Open returned, nil before.
 func (f *Fleet) Info() *pb.OpenResponse { return f.info.Load() }
 
+// Trainer is what this side does to batches, as nodes are told of it.
+func (f *Fleet) Trainer() *pb.Trainer { return f.options.Trainer }
+
 // Revisions are those of the open job and of this side, for a state.
 func (f *Fleet) Revisions() *Revisions { return RevisionsOf(f.info.Load(), f.options.Trainer) }
 
 // inHand is how many batches of that many samples keep the nodes that are up busy, with some to spare.
 func (f *Fleet) inHand(batch int) int {
-	n := spare
+	n := SpareBatches
 	for _, s := range f.Status() {
 		if s.State == Ready || s.State == Busy || s.State == Doubted {
 			n += pick.InFlight(s.Workers, batch)
 		}
 	}
-	return max(n, spare+pick.InFlight(1, batch))
+	return max(n, SpareBatches+pick.InFlight(1, batch))
 }
 
 func (f *Fleet) publish(now time.Time) {
@@ -85,11 +89,11 @@ func (f *Fleet) Replay(ctx context.Context, request *pb.ReplayRequest) (*pb.Repl
 	if info == nil {
 		return nil, errors.New("replay: the fleet is not open")
 	}
-	reply := make(chan []Node, 1)
+	reply := make(chan []node.Node, 1)
 	if !f.inbox.post(func() { reply <- f.replayers() }) {
 		return nil, ErrClosed
 	}
-	var nodes []Node
+	var nodes []node.Node
 	select {
 	case nodes = <-reply:
 	case <-ctx.Done():
@@ -103,7 +107,7 @@ func (f *Fleet) Replay(ctx context.Context, request *pb.ReplayRequest) (*pb.Repl
 		if err == nil {
 			return r, nil
 		}
-		err = fromStatus(err)
+		err = node.FromStatus(err)
 		var plan *batch.PlanError
 		if errors.As(err, &plan) {
 			return nil, err
@@ -114,8 +118,8 @@ func (f *Fleet) Replay(ctx context.Context, request *pb.ReplayRequest) (*pb.Repl
 }
 
 // replayers are the nodes that are up, those that are not known to be in trouble first.
-func (f *Fleet) replayers() []Node {
-	var good, other []Node
+func (f *Fleet) replayers() []node.Node {
+	var good, other []node.Node
 	for _, m := range f.members {
 		switch {
 		case m.usable() && !time.Now().Before(m.busyUntil):
@@ -126,3 +130,15 @@ func (f *Fleet) replayers() []Node {
 	}
 	return append(good, other...)
 }
+
+// Difference says in words what is the first that differs between the data of this fleet and of another. Both are open, and have one
+// node each, named in Options.Nodes.
+func (f *Fleet) Difference(ctx context.Context, other *Fleet) string {
+	return node.DescribeDifference(ctx, node.Side{Node: only{f}, Info: f.Info()}, node.Side{Node: only{other}, Info: other.Info()})
+}
+
+// only is a fleet by the address of its first node.
+type only struct{ *Fleet }
+
+// Addr implements replayer.
+func (o only) Addr() string { return o.options.Nodes[0] }

@@ -7,20 +7,21 @@ import (
 	"time"
 
 	"github.com/feedwater-io/feedwater/batch"
+	"github.com/feedwater-io/feedwater/client/node"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 )
 
 // deafStream takes attempts and is never heard again.
 type deafStream struct {
-	Stream
+	node.Stream
 
 	heard     time.Time
 	cancelled int
 }
 
-func (s *deafStream) Send(*Attempt)    {}
-func (s *deafStream) Cancel(*Attempt)  { s.cancelled++ }
-func (s *deafStream) Heard() time.Time { return s.heard }
+func (s *deafStream) Send(*node.Attempt)   {}
+func (s *deafStream) Cancel(*node.Attempt) { s.cancelled++ }
+func (s *deafStream) Heard() time.Time     { return s.heard }
 
 // waiting is a fleet amid a batch: one node has its only want since began, and spoke then.
 func waiting(t *testing.T, began time.Time) (*Fleet, *deafStream, *[]error) {
@@ -122,7 +123,7 @@ func TestDeadlineOverWhileStopped(t *testing.T) {
 			now = now.Add(time.Minute)
 		}
 		f.turn(now)
-		f.answered(a, Answer{Failure: &pb.Failure{Code: 1}})
+		f.answered(a, node.Answer{Failure: &pb.Failure{Code: 1}})
 		if missed := f.effort.Missed > 0; missed == stopped {
 			t.Errorf("stopped %v: missed %v", stopped, missed)
 		}

@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/feedwater-io/feedwater/client"
+	"github.com/feedwater-io/feedwater/client/loader"
 	"github.com/feedwater-io/feedwater/server"
 	"github.com/feedwater-io/feedwater/server/servertest"
 )
@@ -44,7 +44,7 @@ func ranksTogether(t *testing.T, nodes int, unequal float64, longest time.Durati
 	}
 	var take []func()
 	for k := range ranks {
-		l := newLoader(t, client.LoaderOptions{Options: c.options(addrs...), Batch: fleetBatch, Rank: k, Ranks: ranks})
+		l := newLoader(t, loader.Options{Options: c.options(addrs...), Batch: fleetBatch, Rank: k, Ranks: ranks})
 		next, stop := iter.Pull2(l.Batches(t.Context()))
 		defer stop()
 		take = append(take, func() {

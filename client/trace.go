@@ -4,6 +4,8 @@ import (
 	"errors"
 	"sync/atomic"
 	"time"
+
+	"github.com/feedwater-io/feedwater/client/node"
 )
 
 // Trace is what became of one attempt: a want sent to one node.
@@ -52,12 +54,12 @@ func (t *traces) sent(batch uint64, node string, now time.Time) *Trace {
 	return one
 }
 
-func (t *Trace) end(a *Answer, now time.Time) {
+func (t *Trace) end(a *node.Answer, now time.Time) {
 	t.Ended = now
 	switch {
 	case a.Err == nil && a.Failure == nil:
 		t.State = Delivered
-	case errors.Is(a.Err, ErrCancelled):
+	case errors.Is(a.Err, node.ErrCancelled):
 		t.State = Cancelled
 	default:
 		t.State = Failed

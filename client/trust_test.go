@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/feedwater-io/feedwater/client"
+	"github.com/feedwater-io/feedwater/client/node"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 	"github.com/feedwater-io/feedwater/server"
 	"github.com/feedwater-io/feedwater/server/admission"
@@ -47,7 +48,7 @@ func secured(t *testing.T, files *admission.TLSFiles, access admission.Access) (
 }
 
 // opened opens a plan at a node by a fleet, as a trainer does.
-func opened(t *testing.T, addr string, d client.DialOptions) error {
+func opened(t *testing.T, addr string, d node.DialOptions) error {
 	t.Helper()
 	f, err := client.New(client.Options{Plan: `{"source": {"root": "photos"}}`, Nodes: []string{addr}, Dialing: d, StartTimeout: 2 * time.Second})
 	if err != nil {
@@ -76,52 +77,52 @@ func TestTrust(t *testing.T) {
 	if err := os.WriteFile(wrong, []byte("nonsense-nonsense-nonsense"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	node := func(p servertest.Pair, ca string) *admission.TLSFiles {
+	files := func(p servertest.Pair, ca string) *admission.TLSFiles {
 		return &admission.TLSFiles{Cert: p.Cert, Key: p.Key, ClientCA: ca}
 	}
 	certified := admission.Access{Certificates: true}
-	trusting := &client.TLSFiles{CA: ca.File}
-	showing := func(p servertest.Pair) *client.TLSFiles {
-		return &client.TLSFiles{CA: ca.File, Cert: p.Cert, Key: p.Key}
+	trusting := &node.TLSFiles{CA: ca.File}
+	showing := func(p servertest.Pair) *node.TLSFiles {
+		return &node.TLSFiles{CA: ca.File, Cert: p.Cert, Key: p.Key}
 	}
 	for name, c := range map[string]struct {
 		node   *admission.TLSFiles
 		access admission.Access
-		dial   client.DialOptions
+		dial   node.DialOptions
 		says   string // empty: it works
 	}{
-		"TLS":                          {node(good, ""), admission.Access{}, client.DialOptions{Files: trusting}, ""},
-		"both certificates":            {node(good, ca.File), certified, client.DialOptions{Files: showing(mine)}, ""},
-		"token":                        {node(good, ""), admission.Access{Tokens: known}, client.DialOptions{Files: trusting, TokenFile: tokens}, ""},
-		"token within the machine":     {nil, admission.Access{Tokens: known}, client.DialOptions{TokenFile: tokens}, ""},
-		"name given":                   {node(other, ""), admission.Access{}, client.DialOptions{Files: &client.TLSFiles{CA: ca.File, ServerName: "cpu-1.example"}}, ""},
-		"node expired":                 {node(old, ""), admission.Access{}, client.DialOptions{Files: trusting}, "the node's certificate is out of date"},
-		"foreign node":                 {node(good, ""), admission.Access{}, client.DialOptions{Files: &client.TLSFiles{CA: foreign.File}}, "by a CA that is not trusted here: pass tls="},
-		"unknown to the system":        {node(good, ""), admission.Access{}, client.DialOptions{Files: &client.TLSFiles{}}, "by a CA that is not trusted here"},
-		"wrong name":                   {node(other, ""), admission.Access{}, client.DialOptions{Files: trusting}, "dial the node by a name in its certificate"},
-		"plaintext to TLS":             {node(good, ""), admission.Access{}, client.DialOptions{}, "if it serves TLS, pass tls="},
-		"TLS to plaintext":             {nil, admission.Access{}, client.DialOptions{Files: trusting}, "the node does not speak TLS"},
-		"no client certificate":        {node(good, ca.File), certified, client.DialOptions{Files: trusting}, "the node wants a client certificate"},
-		"expired client certificate":   {node(good, ca.File), certified, client.DialOptions{Files: showing(expired)}, "this client certificate has expired"},
-		"foreign client certificate":   {node(good, ca.File), certified, client.DialOptions{Files: showing(alien)}, "does not know the CA of this client certificate"},
-		"no token":                     {node(good, ""), admission.Access{Tokens: known}, client.DialOptions{Files: trusting}, "wants a token, and there is none"},
-		"wrong token":                  {node(good, ""), admission.Access{Tokens: known}, client.DialOptions{Files: trusting, TokenFile: wrong}, "does not know that token"},
-		"no token file":                {node(good, ""), admission.Access{Tokens: known}, client.DialOptions{Files: trusting, TokenFile: wrong + ".none"}, "no such file"},
-		"no CA file":                   {node(good, ""), admission.Access{}, client.DialOptions{Files: &client.TLSFiles{CA: wrong + ".none"}}, "no such file"},
-		"CA file without certificates": {node(good, ""), admission.Access{}, client.DialOptions{Files: &client.TLSFiles{CA: wrong}}, "holds no certificate in PEM"},
-		"key without certificate":      {node(good, ""), admission.Access{}, client.DialOptions{Files: &client.TLSFiles{CA: ca.File, Key: mine.Key}}, "client certificate"},
+		"TLS":                          {files(good, ""), admission.Access{}, node.DialOptions{Files: trusting}, ""},
+		"both certificates":            {files(good, ca.File), certified, node.DialOptions{Files: showing(mine)}, ""},
+		"token":                        {files(good, ""), admission.Access{Tokens: known}, node.DialOptions{Files: trusting, TokenFile: tokens}, ""},
+		"token within the machine":     {nil, admission.Access{Tokens: known}, node.DialOptions{TokenFile: tokens}, ""},
+		"name given":                   {files(other, ""), admission.Access{}, node.DialOptions{Files: &node.TLSFiles{CA: ca.File, ServerName: "cpu-1.example"}}, ""},
+		"node expired":                 {files(old, ""), admission.Access{}, node.DialOptions{Files: trusting}, "the node's certificate is out of date"},
+		"foreign node":                 {files(good, ""), admission.Access{}, node.DialOptions{Files: &node.TLSFiles{CA: foreign.File}}, "by a CA that is not trusted here: pass tls="},
+		"unknown to the system":        {files(good, ""), admission.Access{}, node.DialOptions{Files: &node.TLSFiles{}}, "by a CA that is not trusted here"},
+		"wrong name":                   {files(other, ""), admission.Access{}, node.DialOptions{Files: trusting}, "dial the node by a name in its certificate"},
+		"plaintext to TLS":             {files(good, ""), admission.Access{}, node.DialOptions{}, "if it serves TLS, pass tls="},
+		"TLS to plaintext":             {nil, admission.Access{}, node.DialOptions{Files: trusting}, "the node does not speak TLS"},
+		"no client certificate":        {files(good, ca.File), certified, node.DialOptions{Files: trusting}, "the node wants a client certificate"},
+		"expired client certificate":   {files(good, ca.File), certified, node.DialOptions{Files: showing(expired)}, "this client certificate has expired"},
+		"foreign client certificate":   {files(good, ca.File), certified, node.DialOptions{Files: showing(alien)}, "does not know the CA of this client certificate"},
+		"no token":                     {files(good, ""), admission.Access{Tokens: known}, node.DialOptions{Files: trusting}, "wants a token, and there is none"},
+		"wrong token":                  {files(good, ""), admission.Access{Tokens: known}, node.DialOptions{Files: trusting, TokenFile: wrong}, "does not know that token"},
+		"no token file":                {files(good, ""), admission.Access{Tokens: known}, node.DialOptions{Files: trusting, TokenFile: wrong + ".none"}, "no such file"},
+		"no CA file":                   {files(good, ""), admission.Access{}, node.DialOptions{Files: &node.TLSFiles{CA: wrong + ".none"}}, "no such file"},
+		"CA file without certificates": {files(good, ""), admission.Access{}, node.DialOptions{Files: &node.TLSFiles{CA: wrong}}, "holds no certificate in PEM"},
+		"key without certificate":      {files(good, ""), admission.Access{}, node.DialOptions{Files: &node.TLSFiles{CA: ca.File, Key: mine.Key}}, "client certificate"},
 	} {
 		err := opened(t, secured(t, c.node, c.access), c.dial)
 		if c.says == "" && err != nil || c.says != "" && (err == nil || !strings.Contains(err.Error(), c.says)) {
 			t.Errorf("%s: %v, want %q", name, err, c.says)
 		}
-		var denied *client.AccessError
+		var denied *node.AccessError
 		if c.says != "" && name != "plaintext to TLS" && !errors.As(err, &denied) {
 			t.Errorf("%s: %v is no AccessError: the trainer would try again for long", name, err)
 		}
 	}
 	for addr, says := range map[string]string{"cpu-1:7070": "a token goes over TLS only", "10.0.0.1:7070": "a token goes over TLS only"} {
-		_, err := client.Dial(addr, client.DialOptions{TokenFile: tokens, Insecure: true})
+		_, err := node.Dial(addr, node.DialOptions{TokenFile: tokens, Insecure: true})
 		if err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v", addr, err)
 		}
@@ -131,9 +132,9 @@ func TestTrust(t *testing.T) {
 // A trainer's certificate may be replaced while it runs: the next connection shows the new one.
 func TestClientCertificateIsReadAgain(t *testing.T) {
 	ca := servertest.NewAuthority(t, "ca")
-	node, mine := ca.Issue("node", time.Hour), ca.Issue("trainer", -time.Minute)
-	addr := secured(t, &admission.TLSFiles{Cert: node.Cert, Key: node.Key, ClientCA: ca.File}, admission.Access{Certificates: true})
-	n, err := client.Dial(addr, client.DialOptions{Files: &client.TLSFiles{CA: ca.File, Cert: mine.Cert, Key: mine.Key}})
+	theirs, mine := ca.Issue("node", time.Hour), ca.Issue("trainer", -time.Minute)
+	addr := secured(t, &admission.TLSFiles{Cert: theirs.Cert, Key: theirs.Key, ClientCA: ca.File}, admission.Access{Certificates: true})
+	n, err := node.Dial(addr, node.DialOptions{Files: &node.TLSFiles{CA: ca.File, Cert: mine.Cert, Key: mine.Key}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -130,11 +130,3 @@ func sortByDue(queue []*Want) {
 }
 
 func (w *Want) compare(v *Want) int { return cmp.Or(w.Due.Compare(v.Due), cmp.Compare(w.seq, v.seq)) }
-
-// countOf is the number of samples that a name stands for.
-func countOf(n *pb.Name) int {
-	if l := n.GetList(); l != nil {
-		return len(l.Indices)
-	}
-	return int(n.GetRange().GetCount())
-}

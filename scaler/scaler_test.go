@@ -20,6 +20,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/feedwater-io/feedwater/client"
+	"github.com/feedwater-io/feedwater/client/node"
 	"github.com/feedwater-io/feedwater/proto/externalscaler"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 	"github.com/feedwater-io/feedwater/scaler"
@@ -192,8 +193,8 @@ func TestFromNoNodes(t *testing.T) {
 		if n := w.metric(); n != 0 {
 			t.Errorf("%d nodes for nobody", n)
 		}
-		dialing := client.DialOptions{Connect: w.connect}
-		knock, err := client.Dial("scaler", dialing)
+		dialing := node.DialOptions{Connect: w.connect}
+		knock, err := node.Dial("scaler", dialing)
 		if err != nil {
 			t.Fatal(err)
 		}

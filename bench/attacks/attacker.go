@@ -53,7 +53,7 @@ type attacker struct {
 	tallies *json.Decoder
 }
 
-func (o *options) startAttacker(a *attack, n *node) (*attacker, error) {
+func (o *options) startAttacker(a *attack, n *served) (*attacker, error) {
 	text, err := json.Marshal(target{a.name, n.addr, n.papers})
 	if err != nil {
 		return nil, err

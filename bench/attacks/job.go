@@ -9,13 +9,15 @@ import (
 	"sync/atomic"
 
 	"github.com/feedwater-io/feedwater/client"
+	"github.com/feedwater-io/feedwater/client/loader"
+	"github.com/feedwater-io/feedwater/client/node"
 )
 
 const jobPlan = `{"source": {"root": "` + root + `"}, "seed": 1, "shuffle": true, "transforms": [{"op": "RandomResizedCrop", "size": [224, 224]}, {"op": "RandomHorizontalFlip"}]}`
 
 // job takes batches as fast as they come.
 type job struct {
-	loader  *client.Loader
+	loader  *loader.Loader
 	stop    context.CancelFunc
 	running sync.WaitGroup
 	samples atomic.Int64 // taken
@@ -25,10 +27,10 @@ type job struct {
 }
 
 // startJob starts a job with one rank, which takes batches of that many samples.
-func startJob(ctx context.Context, n *node, batch int) (*job, error) {
-	l, err := client.NewLoader(client.LoaderOptions{
-		Options: client.Options{Plan: jobPlan, Job: "beside", Nodes: []string{n.addr}, Dialing: client.DialOptions{
-			Files: &client.TLSFiles{CA: n.papers.CA}, TokenFile: n.tokens,
+func startJob(ctx context.Context, n *served, batch int) (*job, error) {
+	l, err := loader.New(loader.Options{
+		Options: client.Options{Plan: jobPlan, Job: "beside", Nodes: []string{n.addr}, Dialing: node.DialOptions{
+			Files: &node.TLSFiles{CA: n.papers.CA}, TokenFile: n.tokens,
 		}},
 		Batch: batch,
 	})

@@ -36,8 +36,8 @@ type papers struct {
 	Good, Expired, Foreigner servertest.Pair
 }
 
-// node is a process of `feedwater serve`.
-type node struct {
+// served is a process of `feedwater serve`.
+type served struct {
 	addr    string
 	scratch string
 	papers  papers
@@ -74,12 +74,12 @@ func newPapers(dir string) (papers, error) {
 }
 
 // startNode returns when it listens.
-func (o *options) startNode(ctx context.Context) (*node, error) {
+func (o *options) startNode(ctx context.Context) (*served, error) {
 	scratch, err := os.MkdirTemp(o.scratch, "node")
 	if err != nil {
 		return nil, err
 	}
-	n := &node{scratch: scratch, tokens: filepath.Join(scratch, "token")}
+	n := &served{scratch: scratch, tokens: filepath.Join(scratch, "token")}
 	if n.papers, err = newPapers(scratch); err != nil {
 		return nil, err
 	}
@@ -114,7 +114,7 @@ func (o *options) startNode(ctx context.Context) (*node, error) {
 }
 
 // read finds the address in what the node says, and reads on.
-func (n *node) read(stderr io.Reader, told chan<- string, verbose bool) {
+func (n *served) read(stderr io.Reader, told chan<- string, verbose bool) {
 	defer close(told)
 	found := false
 	for lines := bufio.NewScanner(stderr); lines.Scan(); {
@@ -129,7 +129,7 @@ func (n *node) read(stderr io.Reader, told chan<- string, verbose bool) {
 }
 
 // close ends the process and waits for it.
-func (n *node) close() {
+func (n *served) close() {
 	_ = n.process.Process.Kill()
 	n.reading.Wait()
 	_ = n.process.Wait()
@@ -139,7 +139,7 @@ func (n *node) close() {
 const ticks = 100 // of the kernel's clock in a second
 
 // coreSeconds is what the process has taken so far, within the kernel too.
-func (n *node) coreSeconds() float64 {
+func (n *served) coreSeconds() float64 {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", n.process.Process.Pid))
 	if err != nil {
 		return 0
@@ -155,7 +155,7 @@ func (n *node) coreSeconds() float64 {
 }
 
 // memory is what the process has of it now, in bytes.
-func (n *node) memory() int {
+func (n *served) memory() int {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", n.process.Process.Pid))
 	if err != nil {
 		return 0

@@ -69,7 +69,7 @@ func (o *options) row(ctx context.Context, a *attack) (result, error) {
 }
 
 // stretch watches node and job while the attacker does one thing, and has done so for a while.
-func (o *options) stretch(ctx context.Context, n *node, j *job, x *attacker, s *stretch, do string, share float64) error {
+func (o *options) stretch(ctx context.Context, n *served, j *job, x *attacker, s *stretch, do string, share float64) error {
 	if err := x.begin(do, share); err != nil {
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/feedwater-io/feedwater/client"
+	"github.com/feedwater-io/feedwater/client/loader"
 )
 
 func main() {
@@ -33,18 +34,18 @@ func main() {
 }
 
 func run(ctx context.Context, nodes, plan string, epochs uint32, batch int, verbose bool) error {
-	o := client.LoaderOptions{Options: client.Options{Plan: plan, Nodes: strings.Split(nodes, ",")}, Batch: batch, Epochs: epochs}
+	o := loader.Options{Options: client.Options{Plan: plan, Nodes: strings.Split(nodes, ",")}, Batch: batch, Epochs: epochs}
 	if verbose {
 		o.Log = slog.New(slog.NewTextHandler(os.Stderr, nil))
 	}
-	loader, err := client.NewLoader(o)
+	l, err := loader.New(o)
 	if err != nil {
 		return err
 	}
-	defer loader.Close()
-	d := client.NewDigest()
+	defer l.Close()
+	d := loader.NewDigest()
 	for range epochs {
-		for b, err := range loader.Batches(ctx) {
+		for b, err := range l.Batches(ctx) {
 			if err != nil {
 				return err
 			}

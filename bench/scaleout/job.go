@@ -9,12 +9,13 @@ import (
 	"time"
 
 	"github.com/feedwater-io/feedwater/client"
+	"github.com/feedwater-io/feedwater/client/loader"
 )
 
 // rank is one rank of the job: the batches of its Loader.
 type rank struct {
-	loader *client.Loader
-	next   func() (*client.Batch, error, bool)
+	loader *loader.Loader
+	next   func() (*loader.Batch, error, bool)
 	stop   func()
 }
 
@@ -43,7 +44,7 @@ func (o *options) measure(ctx context.Context, count int) (float64, error) {
 	}
 	var ranks []*rank
 	for k := range o.ranks {
-		l, err := client.NewLoader(client.LoaderOptions{
+		l, err := loader.New(loader.Options{
 			Options: client.Options{Plan: `{"source": {"root": "` + root + `"}, "shuffle": true}`, Job: "scaleout", Nodes: addrs},
 			Batch:   o.batch, Rank: k, Ranks: o.ranks,
 		})

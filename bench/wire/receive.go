@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/feedwater-io/feedwater/client"
+	"github.com/feedwater-io/feedwater/client/loader"
 )
 
 // warmUp is how many batches come before the measurement: each slot was used, and its pages are there.
@@ -90,7 +91,7 @@ func (o *options) receiveBatches(m *meter) error {
 	if o.network == "unix" {
 		addr = "unix:" + addr
 	}
-	l, err := client.NewLoader(client.LoaderOptions{
+	l, err := loader.New(loader.Options{
 		Options: client.Options{Plan: `{"source": {"root": "ready"}, "fields": ["image"]}`, Nodes: []string{addr}},
 		Batch:   o.samples, Window: 4,
 	})

@@ -21,6 +21,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/feedwater-io/feedwater/client"
+	"github.com/feedwater-io/feedwater/client/node"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 	"github.com/feedwater-io/feedwater/watch"
 	"github.com/feedwater-io/feedwater/watch/pulse"
@@ -58,7 +59,7 @@ type Plan struct {
 	// Insecure allows connections to other machines that are not encrypted.
 	Insecure bool
 	// TLS, if set, are the files of encrypted connections; TokenFile, if set, holds what is shown to nodes.
-	TLS       *client.TLSFiles
+	TLS       *node.TLSFiles
 	TokenFile string
 	// Local is the folder of this machine that holds the data, if there are nodes and it is here too: to match by fingerprint.
 	Local string

@@ -23,6 +23,7 @@ import (
 
 	"github.com/feedwater-io/feedwater/batch"
 	"github.com/feedwater-io/feedwater/client"
+	"github.com/feedwater-io/feedwater/client/node"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 )
 
@@ -75,8 +76,8 @@ func (n *fakeNode) Replay(_ context.Context, r *pb.ReplayRequest) (*pb.ReplayRes
 	return answer, nil
 }
 
-func (n *fakeNode) Fetch(context.Context, *pb.Start, func(*pb.Notice)) (client.Stream, error) {
-	return &fakeStream{node: n, ended: make(chan struct{}), cancels: map[*client.Attempt]chan struct{}{}}, nil
+func (n *fakeNode) Fetch(context.Context, *pb.Start, func(*pb.Notice)) (node.Stream, error) {
+	return &fakeStream{node: n, ended: make(chan struct{}), cancels: map[*node.Attempt]chan struct{}{}}, nil
 }
 
 type fakeStream struct {
@@ -87,7 +88,7 @@ type fakeStream struct {
 
 	mu      sync.Mutex
 	closed  bool
-	cancels map[*client.Attempt]chan struct{}
+	cancels map[*node.Attempt]chan struct{}
 }
 
 func (s *fakeStream) Heard() time.Time       { return time.Now() }
@@ -99,7 +100,7 @@ func (s *fakeStream) Pulse(p *pb.Pulse) {
 	}
 }
 
-func (s *fakeStream) Send(a *client.Attempt) {
+func (s *fakeStream) Send(a *node.Attempt) {
 	if s.node.dues != nil {
 		s.node.dues <- a.Due
 	}
@@ -110,7 +111,7 @@ func (s *fakeStream) Send(a *client.Attempt) {
 	s.mu.Lock()
 	if s.closed {
 		s.mu.Unlock()
-		a.Done(client.Answer{Err: client.ErrClosed})
+		a.Done(node.Answer{Err: client.ErrClosed})
 		return
 	}
 	s.cancels[a] = cancelled
@@ -123,7 +124,7 @@ func (s *fakeStream) Send(a *client.Attempt) {
 				if s.node.late {
 					copy(a.Dst, "late")
 				}
-				a.Done(client.Answer{Err: client.ErrCancelled})
+				a.Done(node.Answer{Err: node.ErrCancelled})
 				return
 			}
 		}
@@ -131,7 +132,7 @@ func (s *fakeStream) Send(a *client.Attempt) {
 	})
 }
 
-func (s *fakeStream) Cancel(a *client.Attempt) {
+func (s *fakeStream) Cancel(a *node.Attempt) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if c := s.cancels[a]; c != nil {
@@ -155,7 +156,7 @@ func (s *fakeStream) Close() {
 }
 
 // make fills a batch as a node would.
-func (n *fakeNode) make(a *client.Attempt) client.Answer {
+func (n *fakeNode) make(a *node.Attempt) node.Answer {
 	indices := a.Name.GetList().GetIndices()
 	if r := a.Name.GetRange(); r != nil {
 		for i := range uint64(r.Count) {
@@ -163,7 +164,7 @@ func (n *fakeNode) make(a *client.Attempt) client.Answer {
 		}
 	}
 	if len(indices) > 0 && indices[0] == 13 {
-		return client.Answer{Failure: &pb.Failure{
+		return node.Answer{Failure: &pb.Failure{
 			Code: 15, Reason: pb.Reason_REASON_SAMPLE, Message: "broken",
 			SampleError: &pb.SampleError{Index: 13, Key: []byte("cat/13.jpg"), Op: "decode", Cause: "truncated"},
 		}}
@@ -212,7 +213,7 @@ func (n *fakeNode) make(a *client.Attempt) client.Answer {
 			Cause: strings.Repeat("not a picture at all; ", 10), Substituted: i%2 == 1, Substitute: uint64(i),
 		})
 	}
-	return client.Answer{Header: header, Data: a.Dst[:total], Imaged: n.images && a.Image != nil}
+	return node.Answer{Header: header, Data: a.Dst[:total], Imaged: n.images && a.Image != nil}
 }
 
 // trainer is the other end of the sockets.
@@ -254,13 +255,13 @@ func memory(t *testing.T, size int) *os.File {
 }
 
 // start runs an agent over a node and connects one Loader.
-func start(t *testing.T, n client.Node) *trainer {
+func start(t *testing.T, n node.Node) *trainer {
 	t.Helper()
 	return startWith(t, n, Options{})
 }
 
 // startWith is start with some options set.
-func startWith(t *testing.T, n client.Node, o Options) *trainer {
+func startWith(t *testing.T, n node.Node, o Options) *trainer {
 	t.Helper()
 	theirs, control := pair(t)
 	o.Control, o.Log = theirs, slog.New(slog.DiscardHandler)
@@ -664,7 +665,7 @@ func TestLongCalls(t *testing.T) {
 func TestListing(t *testing.T) {
 	c := startWith(t, &fakeNode{}, Options{List: func(_ context.Context, folder string) (Listing, error) {
 		if folder != "/pictures" {
-			return Listing{}, &client.DataError{Path: folder, Message: "missing"}
+			return Listing{}, &node.DataError{Path: folder, Message: "missing"}
 		}
 		return Listing{Fingerprint: "f", Counts: []int{1, 0}, Keys: []byte("a/1.jpg\x00")}, nil
 	}})

@@ -13,6 +13,7 @@ import (
 
 	"github.com/feedwater-io/feedwater/batch"
 	"github.com/feedwater-io/feedwater/client"
+	"github.com/feedwater-io/feedwater/client/node"
 	"github.com/feedwater-io/feedwater/filename"
 	"github.com/feedwater-io/feedwater/pipeline/revision"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
@@ -112,11 +113,11 @@ type tlsParams struct {
 	ServerName string        `json:"server_name"`
 }
 
-func (p *tlsParams) files() *client.TLSFiles {
+func (p *tlsParams) files() *node.TLSFiles {
 	if p == nil {
 		return nil
 	}
-	return &client.TLSFiles{CA: string(p.CA), Cert: string(p.Cert), Key: string(p.Key), ServerName: p.ServerName}
+	return &node.TLSFiles{CA: string(p.CA), Cert: string(p.Cert), Key: string(p.Key), ServerName: p.ServerName}
 }
 
 type openResult struct {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/feedwater-io/feedwater/batch"
 	"github.com/feedwater-io/feedwater/client"
+	"github.com/feedwater-io/feedwater/client/node"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 )
 
@@ -155,7 +156,7 @@ type arrival struct {
 func (b *delivery) arrays(r client.Result) (map[string]*arrival, error) {
 	all := map[string]*arrival{}
 	for _, f := range r.Header.Fields {
-		n, ok := client.FieldBytes(f)
+		n, ok := node.FieldBytes(f)
 		if !ok || len(f.Shape) == 0 || f.Shape[0] != uint64(b.want.count) {
 			return nil, fmt.Errorf("field %q of shape %v for %d samples", f.Name, f.Shape, b.want.count)
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/feedwater-io/feedwater/batch"
 	"github.com/feedwater-io/feedwater/client"
+	"github.com/feedwater-io/feedwater/client/node"
 	"github.com/feedwater-io/feedwater/filename"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 )
@@ -44,9 +45,9 @@ type sampleError struct {
 	Substitute *uint64 `json:"substitute,omitempty"`
 }
 
-func newSampleError(e *pb.SampleError, node string) sampleError {
-	s := sampleError{Offset: e.Offset, Index: e.Index, Key: filename.Name(e.Key), Op: e.Op, Cause: clip(e.Cause), Node: node}
-	if node == client.Local {
+func newSampleError(e *pb.SampleError, addr string) sampleError {
+	s := sampleError{Offset: e.Offset, Index: e.Index, Key: filename.Name(e.Key), Op: e.Op, Cause: clip(e.Cause), Node: addr}
+	if addr == node.Local {
 		s.Node = ""
 	}
 	if e.Substituted {
@@ -97,15 +98,15 @@ func (e *roomError) Error() string {
 func describe(err error) *failure {
 	var (
 		f        *failure
-		sample   *client.SampleError
+		sample   *node.SampleError
 		plan     *batch.PlanError
-		address  *client.AddressError
-		data     *client.DataError
-		numerics *client.NumericsError
-		other    *client.RevisionError
-		access   *client.AccessError
-		version  *client.VersionError
-		room     *client.RoomError
+		address  *node.AddressError
+		data     *node.DataError
+		numerics *node.NumericsError
+		other    *node.RevisionError
+		access   *node.AccessError
+		version  *node.VersionError
+		room     *node.RoomError
 		slot     *roomError
 		stall    *client.StallError
 		nodes    *client.NodesError

@@ -11,6 +11,7 @@ import (
 
 	"github.com/feedwater-io/feedwater/batch"
 	"github.com/feedwater-io/feedwater/client"
+	"github.com/feedwater-io/feedwater/client/node"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 )
 
@@ -26,8 +27,8 @@ func (n *blankNode) Open(ctx context.Context, r *pb.OpenRequest) (*pb.OpenRespon
 	return info, err
 }
 
-func (n *blankNode) Fetch(context.Context, *pb.Start, func(*pb.Notice)) (client.Stream, error) {
-	return &blankStream{&fakeStream{node: n.fakeNode, ended: make(chan struct{}), cancels: map[*client.Attempt]chan struct{}{}}, n}, nil
+func (n *blankNode) Fetch(context.Context, *pb.Start, func(*pb.Notice)) (node.Stream, error) {
+	return &blankStream{&fakeStream{node: n.fakeNode, ended: make(chan struct{}), cancels: map[*node.Attempt]chan struct{}{}}, n}, nil
 }
 
 type blankStream struct {
@@ -35,7 +36,7 @@ type blankStream struct {
 	of *blankNode
 }
 
-func (s *blankStream) Send(a *client.Attempt) {
+func (s *blankStream) Send(a *node.Attempt) {
 	count := uint64(a.Name.GetRange().GetCount()) + uint64(len(a.Name.GetList().GetIndices()))
 	h, at := &pb.Header{}, uint64(0)
 	for _, f := range s.of.fields {
@@ -47,18 +48,18 @@ func (s *blankStream) Send(a *client.Attempt) {
 				g.RaggedShapes = append(g.RaggedShapes, 1, uint32(i%3), 3)
 			}
 		}
-		n, _ := client.FieldBytes(g)
+		n, _ := node.FieldBytes(g)
 		h.Fields, at = append(h.Fields, g), uint64(batch.AlignUp(int(at+n)))
 	}
 	if at > uint64(len(a.Dst)) {
 		if a.Grow == nil {
-			a.Done(client.Answer{Err: &client.RoomError{Bytes: at}})
+			a.Done(node.Answer{Err: &node.RoomError{Bytes: at}})
 			return
 		}
 		a.Dst = a.Grow(int(at))
 	}
 	clear(a.Dst[:at])
-	a.Done(client.Answer{Header: h, Data: a.Dst[:at]})
+	a.Done(node.Answer{Header: h, Data: a.Dst[:at]})
 }
 
 // ask makes a call and takes whatever is answered, to it and to wants.
@@ -111,7 +112,7 @@ func FuzzOpened(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, wire []byte) {
 		r := &pb.OpenResponse{}
-		if proto.Unmarshal(wire, r) != nil || client.CheckOpened(r) != nil {
+		if proto.Unmarshal(wire, r) != nil || node.CheckOpened(r) != nil {
 			return
 		}
 		var told struct {

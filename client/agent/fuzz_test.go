@@ -7,6 +7,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/feedwater-io/feedwater/client"
+	"github.com/feedwater-io/feedwater/client/node"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 )
 
@@ -92,7 +93,7 @@ func FuzzFields(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, wire []byte) {
 		r := &pb.OpenResponse{}
-		if proto.Unmarshal(wire, r) != nil || client.CheckOpened(r) != nil {
+		if proto.Unmarshal(wire, r) != nil || node.CheckOpened(r) != nil {
 			return
 		}
 		for _, hop := range []*LastHop{{}, {DType: "float32", Layout: "chw"}} {

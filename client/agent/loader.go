@@ -12,6 +12,7 @@ import (
 
 	"github.com/feedwater-io/feedwater/batch"
 	"github.com/feedwater-io/feedwater/client"
+	"github.com/feedwater-io/feedwater/client/node"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 	"github.com/feedwater-io/feedwater/watch/pulse"
 )
@@ -231,7 +232,7 @@ func (l *loader) deliver(b *delivery, r client.Result) {
 
 // packet puts the batch into its final places and says so.
 func (l *loader) packet(b *delivery, r client.Result) []byte {
-	if errors.Is(r.Err, client.ErrCancelled) || errors.Is(r.Err, client.ErrClosed) {
+	if errors.Is(r.Err, node.ErrCancelled) || errors.Is(r.Err, client.ErrClosed) {
 		return cancelledPacket(b.want.id)
 	}
 	extra, err := b.settle(r)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/feedwater-io/feedwater/batch"
 	"github.com/feedwater-io/feedwater/client"
+	"github.com/feedwater-io/feedwater/client/node"
 	"github.com/feedwater-io/feedwater/filename"
 	"github.com/feedwater-io/feedwater/pipeline/revision"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
@@ -33,7 +34,7 @@ type Options struct {
 	// Timeout bounds the wait for each node's first batch, and for each further one.
 	Timeout time.Duration
 	// Dialing says how to reach the nodes.
-	Dialing client.DialOptions
+	Dialing node.DialOptions
 	// Compared, if set, is called from any goroutine with the number of batches compared so far.
 	Compared func(int)
 	// Log is told of nodes that come, go and misbehave. Nil: nobody is.
@@ -253,7 +254,7 @@ func (r *run) want(ctx context.Context, name *pb.Name, rooms [][]byte) ([]client
 	for i := range made {
 		if m := &made[i]; m.Err == nil {
 			rooms[i] = m.Data
-		} else if sample := (*client.SampleError)(nil); !errors.As(m.Err, &sample) {
+		} else if sample := (*node.SampleError)(nil); !errors.As(m.Err, &sample) {
 			return nil, fmt.Errorf("node %s: %w", r.options.Nodes[i], m.Err)
 		}
 	}

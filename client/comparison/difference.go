@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/feedwater-io/feedwater/client"
+	"github.com/feedwater-io/feedwater/client/node"
 	"github.com/feedwater-io/feedwater/filename"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 )
@@ -68,7 +69,7 @@ func differenceOf(a, b *client.Result) *Difference {
 
 // verdicts compares errors about samples that do not decode. Their wording may differ between versions.
 func verdicts(a, b error) *Difference {
-	var ours, theirs *client.SampleError
+	var ours, theirs *node.SampleError
 	hasOurs, hasTheirs := errors.As(a, &ours), errors.As(b, &theirs)
 	switch {
 	case hasOurs && hasTheirs && ours.Offset == theirs.Offset && ours.Index == theirs.Index && ours.Op == theirs.Op:
@@ -98,7 +99,7 @@ func sampleOf(r *client.Result, f *pb.Field, sample int) []byte {
 	if len(f.RaggedOffsets) > 0 {
 		return r.Data[f.Offset+f.RaggedOffsets[sample] : f.Offset+f.RaggedOffsets[sample+1]]
 	}
-	all, _ := client.FieldBytes(f)
+	all, _ := node.FieldBytes(f)
 	each := all / f.Shape[0]
 	return r.Data[f.Offset+uint64(sample)*each:][:each]
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/feedwater-io/feedwater/client"
+	"github.com/feedwater-io/feedwater/client/node"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 )
 
@@ -49,7 +50,7 @@ func TestDifferenceOf(t *testing.T) {
 
 func TestVerdicts(t *testing.T) {
 	broken := func(offset uint32, op, cause string) *client.Result {
-		return &client.Result{Err: &client.SampleError{SampleError: &pb.SampleError{Offset: offset, Index: 40 + uint64(offset), Key: []byte("a.jpg"), Op: op, Cause: cause}}}
+		return &client.Result{Err: &node.SampleError{SampleError: &pb.SampleError{Offset: offset, Index: 40 + uint64(offset), Key: []byte("a.jpg"), Op: op, Cause: cause}}}
 	}
 	fine := made("abcdef", [2]uint32{2, 4}, "xy")
 	if d := differenceOf(broken(1, "decode", "short"), broken(1, "decode", "in other words")); d != nil {

@@ -5,13 +5,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/feedwater-io/feedwater/client"
+	"github.com/feedwater-io/feedwater/client/loader"
 )
 
 // stream is what a run delivers: the digest of the ordered stream, and the state after it.
 type stream struct {
 	digest string
-	state  client.State
+	state  loader.State
 }
 
 // calm knows the streams of runs that nothing is done to: one node, one rank.
@@ -29,7 +29,7 @@ func (c *calm) run(s shape) *stream {
 	}
 	w, err := play(c.t, &scenario{
 		seed: 1, shape: s, nodes: []time.Duration{5 * time.Millisecond}, batch: 7, step: time.Millisecond, held: 1, phases: []phase{{ranks: 1}},
-	}, client.State{})
+	}, loader.State{})
 	if err != nil || len(w.wrong) > 0 {
 		c.t.Fatalf("a calm run: %v %q", err, w.wrong)
 	}

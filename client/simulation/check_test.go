@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/feedwater-io/feedwater/client"
+	"github.com/feedwater-io/feedwater/client/loader"
 )
 
 // place is a batch's place in the stream.
@@ -32,7 +33,7 @@ type record struct {
 }
 
 // delivered notes a batch. Within a rank batches come in order.
-func (w *world) delivered(rank int, name string, b *client.Batch) {
+func (w *world) delivered(rank int, name string, b *loader.Batch) {
 	w.record("%s has %d/%d+%d from %s", name, b.Epoch, b.Position, b.Count, b.Node)
 	at := place{b.Epoch, b.Position}
 	var r record
@@ -105,7 +106,7 @@ func (s *scenario) patience() time.Duration {
 }
 
 // mostWants of one stream a node works on: pick.InFlight, for 2 cores, and one that is rescued. The node's mu is held.
-func (n *node) mostWants() int {
+func (n *simulatedNode) mostWants() int {
 	if n.single {
 		return 4 + 1
 	}

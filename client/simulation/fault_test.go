@@ -31,7 +31,7 @@ type kind struct {
 	everywhere bool // not to one node
 	refuses    bool // the node is there and does not do what it is asked; the first node never does that: if all do, a run may end
 	longest    time.Duration
-	run        func(*world, *node, *fault)
+	run        func(*world, *simulatedNode, *fault)
 }
 
 const (
@@ -43,9 +43,9 @@ const (
 // kinds are all there are.
 func kinds() []kind {
 	return []kind{
-		{"is slow", false, false, 4 * time.Second, during(func(n *node, by int) { n.slow += by })},
+		{"is slow", false, false, 4 * time.Second, during(func(n *simulatedNode, by int) { n.slow += by })},
 		{hanging, false, false, 40 * time.Second, hang},
-		{"cannot read", false, true, 3 * time.Second, during(func(n *node, by int) { n.broken += by })},
+		{"cannot read", false, true, 3 * time.Second, during(func(n *simulatedNode, by int) { n.broken += by })},
 		{"sends wrong bytes", false, true, 3 * time.Second, lie},
 		{"is cut off again and again", false, false, 2 * time.Second, cutOff},
 		{"is frozen", false, false, 20 * time.Second, frozen},
@@ -68,26 +68,26 @@ func kinds() []kind {
 }
 
 // during holds a node in a state.
-func during(set func(n *node, by int)) func(*world, *node, *fault) {
-	return func(_ *world, n *node, f *fault) {
+func during(set func(n *simulatedNode, by int)) func(*world, *simulatedNode, *fault) {
+	return func(_ *world, n *simulatedNode, f *fault) {
 		n.change(func() { set(n, 1) })
 		time.Sleep(f.lasts)
 		n.change(func() { set(n, -1) })
 	}
 }
 
-func hang(_ *world, n *node, f *fault) {
+func hang(_ *world, n *simulatedNode, f *fault) {
 	n.change(func() { n.hangs = later(n.hangs, time.Now().Add(f.lasts)) })
 	time.Sleep(f.lasts)
 }
 
-func lie(w *world, n *node, f *fault) {
+func lie(w *world, n *simulatedNode, f *fault) {
 	n.change(func() { n.liar = true })
-	during(func(n *node, by int) { n.lying += by })(w, n, f)
+	during(func(n *simulatedNode, by int) { n.lying += by })(w, n, f)
 }
 
-func frozen(w *world, n *node, f *fault) {
-	during(func(n *node, by int) {
+func frozen(w *world, n *simulatedNode, f *fault) {
+	during(func(n *simulatedNode, by int) {
 		if n.frozen += by; n.frozen == 1 && by > 0 {
 			n.frozenAt = time.Now()
 		}
@@ -95,22 +95,22 @@ func frozen(w *world, n *node, f *fault) {
 	})(w, n, f)
 }
 
-func trickle(w *world, n *node, f *fault) {
-	during(func(n *node, by int) { n.narrow += by; n.links.set(n) })(w, n, f)
+func trickle(w *world, n *simulatedNode, f *fault) {
+	during(func(n *simulatedNode, by int) { n.narrow += by; n.links.set(n) })(w, n, f)
 }
 
 // A node that refuses connections has lost those it had, or they would not matter.
-func refuse(w *world, n *node, f *fault) {
+func refuse(w *world, n *simulatedNode, f *fault) {
 	n.cut()
-	during(func(n *node, by int) { n.refusing += by })(w, n, f)
+	during(func(n *simulatedNode, by int) { n.refusing += by })(w, n, f)
 }
 
-func swallow(w *world, n *node, f *fault) {
+func swallow(w *world, n *simulatedNode, f *fault) {
 	n.cut()
-	during(func(n *node, by int) { n.hole += by })(w, n, f)
+	during(func(n *simulatedNode, by int) { n.hole += by })(w, n, f)
 }
 
-func cutOff(w *world, n *node, f *fault) {
+func cutOff(w *world, n *simulatedNode, f *fault) {
 	r := drawn(w.seed, "cuts", f.number)
 	for until := time.Now().Add(f.lasts); time.Now().Before(until); {
 		n.cut()
@@ -118,34 +118,34 @@ func cutOff(w *world, n *node, f *fault) {
 	}
 }
 
-func killed(_ *world, n *node, f *fault) {
+func killed(_ *world, n *simulatedNode, f *fault) {
 	n.stop(false)
 	time.Sleep(f.lasts)
 	n.start()
 }
 
 // drain ends a node in order, at another's leisure: what is left after a while is broken off.
-func drain(_ *world, n *node, f *fault) {
+func drain(_ *world, n *simulatedNode, f *fault) {
 	n.stop(true)
 	time.Sleep(f.lasts)
 	n.start()
 }
 
-func otherData(_ *world, n *node, f *fault) {
+func otherData(_ *world, n *simulatedNode, f *fault) {
 	n.restart(func() { n.content = "other pictures" })
 	time.Sleep(f.lasts)
 	n.restart(func() { n.content = "" })
 }
 
-func otherNumerics(_ *world, n *node, f *fault) {
+func otherNumerics(_ *world, n *simulatedNode, f *fault) {
 	n.restart(func() { n.digest = "other numerics" })
 	time.Sleep(f.lasts)
 	n.restart(func() { n.digest = "" })
 }
 
 // otherBuild is one that has a unit in another revision. What a plan uses keeps a node out of the job, a codec from files of its format.
-func otherBuild(unit string) func(*world, *node, *fault) {
-	return func(_ *world, n *node, f *fault) {
+func otherBuild(unit string) func(*world, *simulatedNode, *fault) {
+	return func(_ *world, n *simulatedNode, f *fault) {
 		n.restart(func() {
 			n.build = revision.Build()
 			n.build[unit]++
@@ -156,7 +156,7 @@ func otherBuild(unit string) func(*world, *node, *fault) {
 }
 
 // flap takes a node from the list and puts it back.
-func flap(w *world, n *node, f *fault) {
+func flap(w *world, n *simulatedNode, f *fault) {
 	r := drawn(w.seed, "flaps", f.number)
 	for until := time.Now().Add(f.lasts); time.Now().Before(until); {
 		w.setNodes(without(w.addrs(), n.addr))
@@ -166,14 +166,14 @@ func flap(w *world, n *node, f *fault) {
 	}
 }
 
-func empty(w *world, _ *node, f *fault) {
+func empty(w *world, _ *simulatedNode, f *fault) {
 	w.setNodes(nil)
 	time.Sleep(f.lasts)
 	w.setNodes(w.addrs())
 }
 
 // nowhere lists one node that is, one that is not and one that never answers.
-func nowhere(w *world, n *node, f *fault) {
+func nowhere(w *world, n *simulatedNode, f *fault) {
 	w.setNodes([]string{"nobody", n.addr, "hole"})
 	time.Sleep(f.lasts)
 	w.setNodes(w.addrs())
@@ -184,8 +184,8 @@ func without(addrs []string, addr string) []string {
 }
 
 // everyone does the same to all nodes, a little apart.
-func everyone(do func(*world, *node, *fault)) func(*world, *node, *fault) {
-	return func(w *world, _ *node, f *fault) {
+func everyone(do func(*world, *simulatedNode, *fault)) func(*world, *simulatedNode, *fault) {
+	return func(w *world, _ *simulatedNode, f *fault) {
 		all := make(chan struct{})
 		for _, n := range w.nodes {
 			go func() {
@@ -201,7 +201,7 @@ func everyone(do func(*world, *node, *fault)) func(*world, *node, *fault) {
 }
 
 // pause is an evaluation, or a trainer that is stopped: it takes no batches.
-func pause(w *world, _ *node, f *fault) {
+func pause(w *world, _ *simulatedNode, f *fault) {
 	w.mu.Lock()
 	w.paused = later(w.paused, time.Now().Add(f.lasts))
 	w.mu.Unlock()

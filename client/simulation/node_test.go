@@ -19,7 +19,7 @@ import (
 )
 
 // node is an address and the server that listens there, now and then.
-type node struct {
+type simulatedNode struct {
 	world *world
 	index int
 	addr  string
@@ -51,19 +51,19 @@ type running struct {
 	served   chan struct{}
 }
 
-func newNode(w *world, index int) *node {
-	return &node{world: w, index: index, addr: addr(index), life: make(chan struct{}, 1), asked: map[string]int{}}
+func newNode(w *world, index int) *simulatedNode {
+	return &simulatedNode{world: w, index: index, addr: addr(index), life: make(chan struct{}, 1), asked: map[string]int{}}
 }
 
 // change does something under the node's lock.
-func (n *node) change(do func()) {
+func (n *simulatedNode) change(do func()) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	do()
 }
 
 // start lets the node run, unless another fault holds it down.
-func (n *node) start() {
+func (n *simulatedNode) start() {
 	n.life <- struct{}{}
 	defer func() { <-n.life }()
 	n.mu.Lock()
@@ -74,7 +74,7 @@ func (n *node) start() {
 }
 
 // stop ends the server, in order or at once.
-func (n *node) stop(orderly bool) {
+func (n *simulatedNode) stop(orderly bool) {
 	n.life <- struct{}{}
 	defer func() { <-n.life }()
 	n.mu.Lock()
@@ -97,7 +97,7 @@ func (n *node) stop(orderly bool) {
 }
 
 // drain stops a server as SIGTERM does. What is not done after a while is broken off; where nothing else is wrong there is nothing left.
-func (n *node) drain(r *running) {
+func (n *simulatedNode) drain(r *running) {
 	ctx, cancel := context.WithTimeout(context.Background(), 4*time.Second)
 	defer cancel()
 	if err := r.server.Stop(ctx, r.grpc); err != nil && n.world.only(n.index, draining) {
@@ -106,14 +106,14 @@ func (n *node) drain(r *running) {
 }
 
 // restart ends the server and starts another one after a change.
-func (n *node) restart(do func()) {
+func (n *simulatedNode) restart(do func()) {
 	n.stop(false)
 	n.change(do)
 	n.start()
 }
 
 // serve starts a server. mu is held.
-func (n *node) serve() *running {
+func (n *simulatedNode) serve() *running {
 	w := n.world
 	r := &running{listener: bufconn.Listen(64 << 10), served: make(chan struct{})}
 	r.engine = &servertest.Engine{
@@ -139,7 +139,7 @@ func format(index uint64) string {
 }
 
 // delay is how long a batch takes, each time another while.
-func (n *node) delay(name *batch.Name) time.Duration {
+func (n *simulatedNode) delay(name *batch.Name) time.Duration {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	what := fmt.Sprintf("%d/%d+%d", name.Epoch, name.Position, name.Count)
@@ -156,7 +156,7 @@ func (n *node) delay(name *batch.Name) time.Duration {
 
 var errDisk = errors.New("input/output error")
 
-func (n *node) failure(name *batch.Name) error {
+func (n *simulatedNode) failure(name *batch.Name) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.broken == 0 {
@@ -166,7 +166,7 @@ func (n *node) failure(name *batch.Name) error {
 }
 
 // damage changes a byte of a finished batch.
-func (n *node) damage(batch []byte) {
+func (n *simulatedNode) damage(batch []byte) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.lying > 0 {
@@ -175,7 +175,7 @@ func (n *node) damage(batch []byte) {
 }
 
 // silence is when the node was frozen; zero: it is not, or there is none.
-func (n *node) silence() time.Time {
+func (n *simulatedNode) silence() time.Time {
 	if n == nil {
 		return time.Time{}
 	}
@@ -188,14 +188,14 @@ func (n *node) silence() time.Time {
 }
 
 // lied reports whether the node has sent wrong bytes on purpose.
-func (n *node) lied() bool {
+func (n *simulatedNode) lied() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.liar
 }
 
 // connect makes a trainer's connection to the node.
-func (n *node) connect(ctx context.Context, up, down time.Duration) (net.Conn, error) {
+func (n *simulatedNode) connect(ctx context.Context, up, down time.Duration) (net.Conn, error) {
 	n.mu.Lock()
 	swallowed, run := n.hole > 0, n.run
 	if n.refusing > 0 {
@@ -223,7 +223,7 @@ func (n *node) connect(ctx context.Context, up, down time.Duration) (net.Conn, e
 }
 
 // cut breaks all connections.
-func (n *node) cut() {
+func (n *simulatedNode) cut() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for _, l := range n.links {
@@ -238,7 +238,7 @@ type links []*link
 // narrowLink is what a byte takes on a slow link: 40 kB/s.
 const narrowLink = 25 * time.Microsecond
 
-func (l links) set(n *node) {
+func (l links) set(n *simulatedNode) {
 	perByte := time.Duration(0)
 	if n.narrow > 0 {
 		perByte = narrowLink

@@ -8,9 +8,8 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/feedwater-io/feedwater/client/loader"
 	"go.uber.org/goleak"
-
-	"github.com/feedwater-io/feedwater/client"
 )
 
 var (
@@ -88,7 +87,7 @@ func report(t *testing.T, w *world) {
 }
 
 // play runs a scenario in virtual time. An error tells that it came to a standstill, with goroutines that nothing can wake.
-func play(t *testing.T, s *scenario, calm client.State) (w *world, err error) {
+func play(t *testing.T, s *scenario, calm loader.State) (w *world, err error) {
 	root := t.TempDir()
 	w = &world{scenario: s}
 	defer func() {

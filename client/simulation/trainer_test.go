@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/feedwater-io/feedwater/client"
+	"github.com/feedwater-io/feedwater/client/loader"
+	"github.com/feedwater-io/feedwater/client/node"
 )
 
 // trainer is one rank of one phase: a loop that takes batches, works, and releases them.
@@ -17,8 +19,8 @@ type trainer struct {
 	world   *world
 	name    string
 	rank    int
-	options client.LoaderOptions
-	loader  *client.Loader
+	options loader.Options
+	loader  *loader.Loader
 	kept    []kept
 
 	mu    sync.Mutex
@@ -28,7 +30,7 @@ type trainer struct {
 
 // kept is a batch that was delivered and not released, and what it looked like.
 type kept struct {
-	batch *client.Batch
+	batch *loader.Batch
 	sum   uint32
 }
 
@@ -38,11 +40,11 @@ func (w *world) newTrainer(number, rank int, p phase) *trainer {
 	t := &trainer{world: w, name: fmt.Sprintf("rank %d", rank), rank: rank, dials: map[string]int{}}
 	who := fmt.Sprint(number, " ", rank)
 	connect := func(ctx context.Context, addr string) (net.Conn, error) { return t.connect(ctx, who, addr) }
-	t.options = client.LoaderOptions{
+	t.options = loader.Options{
 		Options: client.Options{
 			Plan: plan, Job: "job", Nodes: w.addrs(), Log: w.log(t.name), Seed: w.seed + uint64(rank) + 1,
 			Numerics: w.calm.Numerics, Fingerprint: w.calm.Fingerprint, Revisions: w.calm.Revisions.Message(),
-			Dialing: client.DialOptions{Connect: connect, PieceBytes: 256 << 10},
+			Dialing: node.DialOptions{Connect: connect, PieceBytes: 256 << 10},
 		},
 		Batch: w.batch, Rank: rank, Ranks: p.ranks, Epochs: w.shape.epochs, Window: w.window,
 	}
@@ -73,10 +75,10 @@ func (t *trainer) connect(ctx context.Context, who, addr string) (net.Conn, erro
 }
 
 // run takes so many steps from a state on, 0: all, and returns the state after them.
-func (t *trainer) run(ctx context.Context, from *client.State, steps uint64) client.State {
+func (t *trainer) run(ctx context.Context, from *loader.State, steps uint64) loader.State {
 	t.waits(true)
 	if !t.open(ctx, from) {
-		return client.State{}
+		return loader.State{}
 	}
 	defer t.loader.Close()
 	t.world.opened(t.loader.Fleet())
@@ -86,7 +88,7 @@ func (t *trainer) run(ctx context.Context, from *client.State, steps uint64) cli
 			t.waits(false)
 			if err != nil {
 				t.world.fail("%s: after %d steps: %v", t.name, taken, err)
-				return client.State{}
+				return loader.State{}
 			}
 			t.take(b)
 			if taken++; taken == steps {
@@ -105,10 +107,10 @@ func (t *trainer) run(ctx context.Context, from *client.State, steps uint64) cli
 }
 
 // open makes a Loader that is open. Where all nodes that answer refuse, Open says so at once; then somebody starts the trainer again.
-func (t *trainer) open(ctx context.Context, from *client.State) bool {
+func (t *trainer) open(ctx context.Context, from *loader.State) bool {
 	for {
 		var err error
-		if t.loader, err = client.NewLoader(t.options); err == nil && from != nil {
+		if t.loader, err = loader.New(t.options); err == nil && from != nil {
 			err = t.loader.Restore(*from)
 		}
 		if err != nil {
@@ -129,7 +131,7 @@ func (t *trainer) open(ctx context.Context, from *client.State) bool {
 }
 
 // take notes a batch, keeps it for a while and works a step.
-func (t *trainer) take(b *client.Batch) {
+func (t *trainer) take(b *loader.Batch) {
 	t.world.delivered(t.rank, t.name, b)
 	t.kept = append(t.kept, kept{b, sumOf(b)})
 	r := drawn(t.world.seed, "step", t.name, b.Epoch, b.Position)
@@ -150,7 +152,7 @@ func (t *trainer) release(keep int) {
 	}
 }
 
-func sumOf(b *client.Batch) uint32 {
+func sumOf(b *loader.Batch) uint32 {
 	sum := uint32(0)
 	for _, f := range b.Fields {
 		sum = crc32.Update(sum, crc32.IEEETable, b.Bytes(f.Name))

@@ -11,15 +11,16 @@ import (
 	"time"
 
 	"github.com/feedwater-io/feedwater/client"
+	"github.com/feedwater-io/feedwater/client/loader"
 )
 
 // world is one run of a scenario.
 type world struct {
 	*scenario
 	root  string       // a folder
-	calm  client.State // what the run is pinned to: a calm one's
+	calm  loader.State // what the run is pinned to: a calm one's
 	began time.Time
-	nodes []*node
+	nodes []*simulatedNode
 	stop  context.CancelFunc
 
 	running sync.WaitGroup // goroutines of links
@@ -33,7 +34,7 @@ type world struct {
 	listed []string // nodes, as fleets were told
 	ranks  []*trainer
 	paused time.Time
-	final  client.State
+	final  loader.State
 	logged bytes.Buffer
 	dead   []*running
 	hoards map[held]time.Time // of observe: since when a node that is frozen holds more than one want
@@ -47,7 +48,7 @@ type event struct {
 
 func (e event) String() string { return fmt.Sprintf("%-14s %s", e.at, e.what) }
 
-func newWorld(s *scenario, root string, calm client.State) *world {
+func newWorld(s *scenario, root string, calm loader.State) *world {
 	w := &world{scenario: s, root: root, calm: calm, began: time.Now(), stream: map[place]record{}, last: map[string]place{}, hoards: map[held]time.Time{}}
 	for i := range s.nodes {
 		w.nodes = append(w.nodes, newNode(w, i))
@@ -79,9 +80,9 @@ func (w *world) play() {
 
 // train runs the phases, each from the state that the ranks of the one before have agreed on.
 func (w *world) train(ctx context.Context) {
-	var state *client.State
+	var state *loader.State
 	for number, p := range w.phases {
-		states := make([]client.State, p.ranks)
+		states := make([]loader.State, p.ranks)
 		var running sync.WaitGroup
 		for rank := range p.ranks {
 			t := w.newTrainer(number, rank, p)
@@ -106,7 +107,7 @@ func (w *world) train(ctx context.Context) {
 }
 
 // complete reports whether a state is the end of the run.
-func (w *world) complete(s client.State) bool {
+func (w *world) complete(s loader.State) bool {
 	return s.Epoch >= w.shape.epochs || s.Epoch == w.shape.epochs-1 && s.Consumed >= uint64(w.shape.samples)
 }
 
@@ -131,7 +132,7 @@ func (w *world) pausedUntil() time.Time {
 	return w.paused
 }
 
-func (w *world) node(addr string) *node {
+func (w *world) node(addr string) *simulatedNode {
 	for _, n := range w.nodes {
 		if n.addr == addr {
 			return n

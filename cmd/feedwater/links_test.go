@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/feedwater-io/feedwater/client"
+	"github.com/feedwater-io/feedwater/client/node"
 )
 
 // A link to a picture of another root: where links stay beneath their root the trainer hears which one it is, and what would allow it.
@@ -24,7 +25,7 @@ func TestLinkToAnotherRoot(t *testing.T) {
 		}
 		r, err := f.Open(t.Context())
 		f.Close()
-		switch _, denied := errors.AsType[*client.AccessError](err); {
+		switch _, denied := errors.AsType[*node.AccessError](err); {
 		case allowed && (err != nil || r.Samples != 24):
 			t.Errorf("%s: %d samples, %v", links, r.GetSamples(), err)
 		case !allowed && (!denied || !strings.Contains(err.Error(), "stolen: a link leads out of the root") || !strings.Contains(err.Error(), "--links=anywhere")):

@@ -15,6 +15,7 @@ import (
 
 	"github.com/feedwater-io/feedwater/client"
 	"github.com/feedwater-io/feedwater/client/agent"
+	"github.com/feedwater-io/feedwater/client/node"
 	"github.com/feedwater-io/feedwater/filename"
 	"github.com/feedwater-io/feedwater/pipeline"
 	"github.com/feedwater-io/feedwater/pipeline/dataset"
@@ -125,7 +126,7 @@ func (l *localPipelines) options(ctx context.Context, p agent.Plan) (client.Opti
 		Plan: string(p.Text), Job: p.Job, Rank: rankOrProcess(), Nodes: p.Nodes, Numerics: p.Numerics, Fingerprint: p.Fingerprint,
 		Revisions: p.Revisions, Build: buildOf(),
 		StartTimeout: p.StartTimeout, Timeout: p.Timeout,
-		Dialing: client.DialOptions{Insecure: p.Insecure, Files: p.TLS, TokenFile: p.TokenFile}, Tracer: l.tracer, Log: p.Log,
+		Dialing: node.DialOptions{Insecure: p.Insecure, Files: p.TLS, TokenFile: p.TokenFile}, Tracer: l.tracer, Log: p.Log,
 	}
 	var err error
 	if o.Scaler, err = scalerOf(p, o.Dialing); err != nil {
@@ -180,7 +181,7 @@ func (l *localPipelines) fingerprint(ctx context.Context, folder string, flat, e
 	o.Flat, o.Empty = flat, empty
 	s, err := pipeline.OpenFolder(ctx, l.storage(), folder, o)
 	if err != nil {
-		return "", &client.DataError{Path: folder, Message: fmt.Sprintf("find %s on the nodes by its fingerprint: %v", folder, err)}
+		return "", &node.DataError{Path: folder, Message: fmt.Sprintf("find %s on the nodes by its fingerprint: %v", folder, err)}
 	}
 	defer s.Close()
 	return s.Fingerprint(), nil
@@ -192,7 +193,7 @@ func (l *localPipelines) listing(ctx context.Context, folder string) (found agen
 	o.Flat, o.Empty = true, true
 	s, err := pipeline.OpenFolder(ctx, l.storage(), folder, o)
 	if err != nil {
-		return found, &client.DataError{Path: folder, Message: err.Error()}
+		return found, &node.DataError{Path: folder, Message: err.Error()}
 	}
 	defer s.Close()
 	for _, c := range s.Classes() {
@@ -217,10 +218,10 @@ func (n *localNode) own(plan string) string {
 	return plan
 }
 
-// Addr implements client.Node.
-func (n *localNode) Addr() string { return client.Local }
+// Addr implements node.Node.
+func (n *localNode) Addr() string { return node.Local }
 
-// Open implements client.Node.
+// Open implements node.Node.
 func (n *localNode) Open(ctx context.Context, r *pb.OpenRequest) (*pb.OpenResponse, error) {
 	opened, err := n.server.Open(ctx, &pb.OpenRequest{
 		Plan: n.own(r.Plan), Job: r.Job, Numerics: r.Numerics, Protocol: r.Protocol, Revisions: r.Revisions, Trainer: r.Trainer,
@@ -231,23 +232,23 @@ func (n *localNode) Open(ctx context.Context, r *pb.OpenRequest) (*pb.OpenRespon
 	return opened, err
 }
 
-// Replay implements client.Node.
+// Replay implements node.Node.
 func (n *localNode) Replay(ctx context.Context, r *pb.ReplayRequest) (*pb.ReplayResponse, error) {
 	return n.server.Replay(ctx, &pb.ReplayRequest{Plan: n.own(r.Plan), Numerics: r.Numerics, Revisions: r.Revisions, Name: r.Name, Pixels: r.Pixels})
 }
 
-// Close implements client.Node.
+// Close implements node.Node.
 func (n *localNode) Close() error { return nil }
 
-// Fetch implements client.Node.
-func (n *localNode) Fetch(ctx context.Context, start *pb.Start, _ func(*pb.Notice)) (client.Stream, error) {
+// Fetch implements node.Node.
+func (n *localNode) Fetch(ctx context.Context, start *pb.Start, _ func(*pb.Notice)) (node.Stream, error) {
 	job, err := n.server.Job(ctx, &pb.Start{
 		Plan: n.own(start.Plan), Job: start.Job, Numerics: start.Numerics, Revisions: start.Revisions, Trainer: start.Trainer,
 	})
 	if err != nil {
 		return nil, err
 	}
-	return &localStream{job: job, ended: make(chan struct{}), wants: map[*client.Attempt]*localWant{}}, nil
+	return &localStream{job: job, ended: make(chan struct{}), wants: map[*node.Attempt]*localWant{}}, nil
 }
 
 // localStream hands attempts to a job of this process. It has no goroutine of its own.
@@ -258,7 +259,7 @@ type localStream struct {
 	mu     sync.Mutex
 	closed bool
 	over   bool // ended is closed
-	wants  map[*client.Attempt]*localWant
+	wants  map[*node.Attempt]*localWant
 }
 
 // localWant keeps a Cancel that comes while the want is being submitted from getting lost.
@@ -273,7 +274,7 @@ func (w *localWant) submit(j *server.Job) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.cancelled {
-		w.Done(server.Made{Err: client.ErrCancelled})
+		w.Done(server.Made{Err: node.ErrCancelled})
 		return
 	}
 	j.Submit(&w.Want)
@@ -289,8 +290,8 @@ func (w *localWant) cancel(j *server.Job) {
 	}
 }
 
-// Send implements client.Stream.
-func (s *localStream) Send(a *client.Attempt) {
+// Send implements node.Stream.
+func (s *localStream) Send(a *node.Attempt) {
 	w := &localWant{Want: server.Want{Name: a.Name, Request: a.Request}}
 	w.Done = func(m server.Made) { s.done(a, m) }
 	s.mu.Lock()
@@ -300,13 +301,13 @@ func (s *localStream) Send(a *client.Attempt) {
 	}
 	s.mu.Unlock()
 	if closed {
-		a.Done(client.Answer{Err: client.ErrClosed})
+		a.Done(node.Answer{Err: client.ErrClosed})
 		return
 	}
 	w.submit(s.job)
 }
 
-func (s *localStream) done(a *client.Attempt, m server.Made) {
+func (s *localStream) done(a *node.Attempt, m server.Made) {
 	a.Done(answerOf(a, m))
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -314,21 +315,21 @@ func (s *localStream) done(a *client.Attempt, m server.Made) {
 	s.endIfIdle()
 }
 
-func answerOf(a *client.Attempt, m server.Made) client.Answer {
+func answerOf(a *node.Attempt, m server.Made) node.Answer {
 	var room *pipeline.RoomError
 	switch {
 	case errors.As(m.Err, &room): // what was lent is too small, as a stream over the wire says it too
-		return client.Answer{Err: &client.RoomError{Bytes: uint64(room.Bytes)}}
+		return node.Answer{Err: &node.RoomError{Bytes: uint64(room.Bytes)}}
 	case m.Failure != nil:
-		return client.Answer{Failure: m.Failure}
+		return node.Answer{Failure: m.Failure}
 	case m.Header == nil:
-		return client.Answer{Err: m.Err}
+		return node.Answer{Err: m.Err}
 	}
-	return client.Answer{Header: m.Header, Data: m.Data, Imaged: a.Image != nil}
+	return node.Answer{Header: m.Header, Data: m.Data, Imaged: a.Image != nil}
 }
 
-// Cancel implements client.Stream.
-func (s *localStream) Cancel(a *client.Attempt) {
+// Cancel implements node.Stream.
+func (s *localStream) Cancel(a *node.Attempt) {
 	s.mu.Lock()
 	w := s.wants[a]
 	s.mu.Unlock()
@@ -337,19 +338,19 @@ func (s *localStream) Cancel(a *client.Attempt) {
 	}
 }
 
-// Pulse implements client.Stream. The agent, which is this process, knows it already.
+// Pulse implements node.Stream. The agent, which is this process, knows it already.
 func (s *localStream) Pulse(*pb.Pulse) {}
 
-// Heard implements client.Stream.
+// Heard implements node.Stream.
 func (s *localStream) Heard() time.Time { return time.Now() }
 
-// Ended implements client.Stream.
+// Ended implements node.Stream.
 func (s *localStream) Ended() <-chan struct{} { return s.ended }
 
-// Err implements client.Stream.
+// Err implements node.Stream.
 func (s *localStream) Err() error { return nil }
 
-// Close implements client.Stream.
+// Close implements node.Stream.
 func (s *localStream) Close() {
 	s.mu.Lock()
 	s.closed = true

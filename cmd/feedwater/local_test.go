@@ -17,6 +17,8 @@ import (
 	"github.com/feedwater-io/feedwater/batch"
 	"github.com/feedwater-io/feedwater/client"
 	"github.com/feedwater-io/feedwater/client/agent"
+	"github.com/feedwater-io/feedwater/client/loader"
+	"github.com/feedwater-io/feedwater/client/node"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 )
 
@@ -36,7 +38,7 @@ func at(plan, folder string) string {
 }
 
 // local is a node of this process.
-func local(t *testing.T, l *localPipelines, workers int) client.Node {
+func local(t *testing.T, l *localPipelines, workers int) node.Node {
 	t.Helper()
 	s, err := l.get(workers)
 	if err != nil {
@@ -98,7 +100,7 @@ func TestLocalImages(t *testing.T) {
 		Name: rangeOf(0, 16), Request: batch.Request{Dst: make([]byte, 1<<20), Image: func(_, i int, pix []byte) { images[i].Add(int64(len(pix))) }},
 		Done: func(r client.Result) { result <- r },
 	})
-	if r := <-result; r.Err != nil || !r.Imaged || r.Node != client.Local {
+	if r := <-result; r.Err != nil || !r.Imaged || r.Node != node.Local {
 		t.Errorf("%+v", r)
 	}
 	for i := range images {
@@ -122,7 +124,7 @@ func TestLocalBatchThatNeedsMoreRoom(t *testing.T) {
 			f.Want(&client.Want{Name: rangeOf(0, 16), Request: batch.Request{Dst: make([]byte, bytes)}, Done: func(r client.Result) { result <- r }})
 			return <-result
 		}
-		var room *client.RoomError
+		var room *node.RoomError
 		if r := ask(1000); !errors.As(r.Err, &room) || room.Bytes < 16*40*35*3 {
 			t.Errorf("%s: %v", what, r.Err)
 			continue
@@ -146,7 +148,7 @@ func TestLocalCancelAndClose(t *testing.T) {
 			w := &wants[i]
 			w.Name, w.Dst = rangeOf(uint64(i), 4), make([]byte, 1<<16)
 			w.Done = func(r client.Result) {
-				if r.Err != nil && !errors.Is(r.Err, client.ErrCancelled) && !errors.Is(r.Err, client.ErrClosed) {
+				if r.Err != nil && !errors.Is(r.Err, node.ErrCancelled) && !errors.Is(r.Err, client.ErrClosed) {
 					t.Error(r.Err)
 				}
 				for j := range w.Dst {
@@ -218,7 +220,7 @@ func TestLocalFolderIsFoundOnNodes(t *testing.T) {
 	if err := os.Remove(filepath.Join(here, "class1", "01.jpg")); err != nil {
 		t.Fatal(err)
 	}
-	var data *client.DataError
+	var data *node.DataError
 	if _, err := connect(t, l, plan); !errors.As(err, &data) || !strings.Contains(err.Error(), "other, photos") {
 		t.Errorf("other data: %v", err)
 	}
@@ -245,7 +247,7 @@ func TestLocalBesideNodes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		l, err := client.NewLoader(client.LoaderOptions{Options: o, Batch: 1})
+		l, err := loader.New(loader.Options{Options: o, Batch: 1})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -258,7 +260,7 @@ func TestLocalBesideNodes(t *testing.T) {
 			time.Sleep(time.Millisecond) // nobody tells
 		}
 		for _, gone := range []bool{false, true} {
-			got, made := client.NewDigest(), map[string]int{}
+			got, made := loader.NewDigest(), map[string]int{}
 			for b, err := range l.Batches(t.Context()) {
 				if err != nil {
 					t.Fatal(err)
@@ -272,7 +274,7 @@ func TestLocalBesideNodes(t *testing.T) {
 			if s := fmt.Sprintf("%d %s", got.Samples(), got.Sum()); !gone && s != want || got.Samples() != 16 {
 				t.Errorf("beside a node: %s, the node alone: %s", s, want)
 			}
-			if made[client.Local] == 0 || !gone && made[n.addr] == 0 {
+			if made[node.Local] == 0 || !gone && made[n.addr] == 0 {
 				t.Errorf("batches were made at %v", made)
 			}
 			if r, err := l.Fleet().Replay(t.Context(), &pb.ReplayRequest{Name: rangeOf(3, 1)}); err != nil || len(r.Samples) != 1 {
@@ -301,13 +303,13 @@ func TestConnectorWithoutNodes(t *testing.T) {
 	if r, err := connect(t, l, agent.Plan{Text: []byte(at(crops, dir)), Workers: 1}); err != nil || r.Samples != 16 || r.Workers != 1 {
 		t.Errorf("%v, %v", r, err)
 	}
-	var data *client.DataError
+	var data *node.DataError
 	for _, folder := range []string{dir + "/none", t.TempDir()} {
 		if _, err := connect(t, l, agent.Plan{Text: []byte(at(crops, folder)), Workers: 1}); !errors.As(err, &data) || !strings.Contains(err.Error(), folder) {
 			t.Errorf("%s: %v", folder, err)
 		}
 	}
-	var address *client.AddressError
+	var address *node.AddressError
 	if _, err := connect(t, l, agent.Plan{Text: []byte(crops), Nodes: []string{"10.0.0.1:7070"}}); !errors.As(err, &address) {
 		t.Errorf("another machine: %v", err)
 	}
@@ -336,8 +338,8 @@ func TestLocalStreamAfterClose(t *testing.T) {
 	}
 	s.Close()
 	s.Close()
-	answers := make(chan client.Answer, 1)
-	a := &client.Attempt{Name: rangeOf(0, 1), Request: batch.Request{Dst: make([]byte, 1<<16)}, Done: func(a client.Answer) { answers <- a }}
+	answers := make(chan node.Answer, 1)
+	a := &node.Attempt{Name: rangeOf(0, 1), Request: batch.Request{Dst: make([]byte, 1<<16)}, Done: func(a node.Answer) { answers <- a }}
 	s.Send(a)
 	s.Cancel(a)
 	if r := <-answers; !errors.Is(r.Err, client.ErrClosed) {

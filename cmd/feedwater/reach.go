@@ -3,9 +3,8 @@ package main
 import (
 	"strings"
 
+	"github.com/feedwater-io/feedwater/client/node"
 	"github.com/spf13/pflag"
-
-	"github.com/feedwater-io/feedwater/client"
 )
 
 // named are nodes as users give them, several with commas or as arguments of their own; docs/nodes.md.
@@ -24,7 +23,7 @@ func named(args []string) []string {
 // reachOptions are the flags of a command that calls nodes.
 type reachOptions struct {
 	tls, insecure bool
-	files         client.TLSFiles
+	files         node.TLSFiles
 	tokenFile     string
 }
 
@@ -56,9 +55,9 @@ var flags = strings.NewReplacer(
 // inFlags is an error of package client in the words of a command that has these flags.
 func inFlags(message string) string { return flags.Replace(message) }
 
-func (o *reachOptions) dial() client.DialOptions {
-	d := client.DialOptions{TokenFile: o.tokenFile, Insecure: o.insecure}
-	if o.tls || o.files != (client.TLSFiles{}) {
+func (o *reachOptions) dial() node.DialOptions {
+	d := node.DialOptions{TokenFile: o.tokenFile, Insecure: o.insecure}
+	if o.tls || o.files != (node.TLSFiles{}) {
 		d.Files = &o.files
 	}
 	return d

@@ -19,9 +19,9 @@ import (
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/reflection"
 
-	"github.com/feedwater-io/feedwater/client"
 	"github.com/feedwater-io/feedwater/client/agent"
 	"github.com/feedwater-io/feedwater/client/membership"
+	"github.com/feedwater-io/feedwater/client/node"
 	"github.com/feedwater-io/feedwater/scaler"
 	"github.com/feedwater-io/feedwater/server/admission"
 )
@@ -213,12 +213,12 @@ func (o *scalerOptions) look(ctx context.Context) ([]string, error) {
 const lookWithin = 5 * time.Second
 
 // scalerOf is the scaler that a Loader with nodes asks for the first one; nil: none is named.
-func scalerOf(p agent.Plan, o client.DialOptions) (client.Node, error) {
+func scalerOf(p agent.Plan, o node.DialOptions) (node.Node, error) {
 	addr := os.Getenv(scalerEnv)
 	if addr == "" || len(p.Nodes) == 0 {
 		return nil, nil
 	}
-	n, err := client.Dial(addr, o)
+	n, err := node.Dial(addr, o)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", scalerEnv, err)
 	}

@@ -11,7 +11,7 @@ import (
 
 	"google.golang.org/grpc"
 
-	"github.com/feedwater-io/feedwater/client"
+	"github.com/feedwater-io/feedwater/client/node"
 	"github.com/feedwater-io/feedwater/proto/externalscaler"
 	"github.com/feedwater-io/feedwater/scaler"
 	"github.com/feedwater-io/feedwater/server/servertest"
@@ -39,7 +39,7 @@ func startScaler(t *testing.T, args ...string) (addr string, log *book) {
 }
 
 // metric asks a scaler for its number until it is known, or only is not known for the reason that is waited for.
-func metric(t *testing.T, addr string, d client.DialOptions, reason string) float64 {
+func metric(t *testing.T, addr string, d node.DialOptions, reason string) float64 {
 	t.Helper()
 	options, err := d.GRPC(addr)
 	if err != nil {
@@ -79,7 +79,7 @@ func TestScalerWatchesSecuredNodes(t *testing.T) {
 	n := start(t, "--data", "a="+t.TempDir(), "--tls-cert", pair.Cert, "--tls-key", pair.Key, "--token-file", tokens)
 
 	addr, _ := startScaler(t, "--nodes", n.addr, "--tls-ca", ca.File, "--token-file", token, "--listen-cert", pair.Cert, "--listen-key", pair.Key)
-	if got := metric(t, addr, client.DialOptions{Files: &client.TLSFiles{CA: ca.File}}, ""); got != 0 {
+	if got := metric(t, addr, node.DialOptions{Files: &node.TLSFiles{CA: ca.File}}, ""); got != 0 {
 		t.Errorf("%g nodes for nobody", got)
 	}
 	for want, args := range map[string][]string{
@@ -89,7 +89,7 @@ func TestScalerWatchesSecuredNodes(t *testing.T) {
 		"no such file":      {"--tls-ca", filepath.Join(dir, "none"), "--token-file", token},
 	} {
 		addr, log := startScaler(t, append([]string{"--nodes", n.addr}, args...)...)
-		metric(t, addr, client.DialOptions{}, want)
+		metric(t, addr, node.DialOptions{}, want)
 		if log.await(`msg="a node cannot be watched" (node=\S+)`) == "" {
 			t.Errorf("%s: the log does not say so: %s", want, log)
 		}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/feedwater-io/feedwater/client"
+	"github.com/feedwater-io/feedwater/client/node"
 	"github.com/feedwater-io/feedwater/server"
 	"github.com/feedwater-io/feedwater/server/servertest"
 )
@@ -17,7 +18,7 @@ import (
 func TestServeSecurely(t *testing.T) {
 	dir, photos := t.TempDir(), pictures(t, 1)
 	ca := servertest.NewAuthority(t, "ca")
-	node, mine := ca.Issue("node", time.Hour), ca.Issue("trainer", time.Hour)
+	theirs, mine := ca.Issue("node", time.Hour), ca.Issue("trainer", time.Hour)
 	path := func(name string) string { return filepath.Join(dir, name) }
 	write := func(name, text string) {
 		if err := os.WriteFile(path(name), []byte(text), 0o600); err != nil {
@@ -28,8 +29,8 @@ func TestServeSecurely(t *testing.T) {
 	write("token-b", "fedcba98765432100123\n")
 	write("feedwater.yaml", `
 data: {photos: `+photos+`}
-tls-cert: `+node.Cert+`
-tls-key: `+node.Key+`
+tls-cert: `+theirs.Cert+`
+tls-key: `+theirs.Key+`
 client-ca: `+ca.File+`
 token-file: `+path("tokens")+`
 audit: `+path("audit.json")+`
@@ -40,15 +41,15 @@ identities:
 `)
 	n := start(t, "--config", path("feedwater.yaml"))
 	plain := digest(t, client.Options{Plan: crops, Nodes: []string{start(t, "--data", "photos="+photos).addr}}, 5)
-	for name, d := range map[string]client.DialOptions{
-		"token":       {Files: &client.TLSFiles{CA: ca.File}, TokenFile: path("tokens")},
-		"certificate": {Files: &client.TLSFiles{CA: ca.File, Cert: mine.Cert, Key: mine.Key}},
+	for name, d := range map[string]node.DialOptions{
+		"token":       {Files: &node.TLSFiles{CA: ca.File}, TokenFile: path("tokens")},
+		"certificate": {Files: &node.TLSFiles{CA: ca.File, Cert: mine.Cert, Key: mine.Key}},
 	} {
 		if got := digest(t, client.Options{Plan: crops, Job: name, Nodes: []string{n.addr}, Dialing: d}, 5); got != plain {
 			t.Errorf("%s: %s, want %s", name, got, plain)
 		}
 	}
-	f, err := client.New(client.Options{Plan: crops, Nodes: []string{n.addr}, Dialing: client.DialOptions{Files: &client.TLSFiles{CA: ca.File}, TokenFile: path("token-b")}})
+	f, err := client.New(client.Options{Plan: crops, Nodes: []string{n.addr}, Dialing: node.DialOptions{Files: &node.TLSFiles{CA: ca.File}, TokenFile: path("token-b")}})
 	if err != nil {
 		t.Fatal(err)
 	}

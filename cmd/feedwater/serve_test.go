@@ -27,6 +27,7 @@ import (
 	reflectionpb "google.golang.org/grpc/reflection/grpc_reflection_v1"
 
 	"github.com/feedwater-io/feedwater/client"
+	"github.com/feedwater-io/feedwater/client/loader"
 	"github.com/feedwater-io/feedwater/pipeline/codec/jpeg/jpegtest"
 	"github.com/feedwater-io/feedwater/pipeline/sidecar"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
@@ -106,7 +107,7 @@ func (b *book) await(expression string) string {
 }
 
 // node is a `feedwater serve` in this process.
-type node struct {
+type servedNode struct {
 	t      testing.TB
 	addr   string
 	log    *book
@@ -116,10 +117,10 @@ type node struct {
 }
 
 // start serves until the end of the test; args come behind a port that is free.
-func start(t testing.TB, args ...string) *node {
+func start(t testing.TB, args ...string) *servedNode {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	n := &node{t: t, log: newBook(), cancel: cancel, ended: make(chan struct{})}
+	n := &servedNode{t: t, log: newBook(), cancel: cancel, ended: make(chan struct{})}
 	root := newRoot()
 	root.SetArgs(append([]string{"serve", "--cache-dir", t.TempDir(), "--listen", "127.0.0.1:0"}, args...))
 	root.SetErr(n.log)
@@ -137,12 +138,12 @@ func start(t testing.TB, args ...string) *node {
 }
 
 // stop is SIGTERM, and waits.
-func (n *node) stop() {
+func (n *servedNode) stop() {
 	n.cancel()
 	<-n.ended
 }
 
-func (n *node) dial(options ...grpc.DialOption) *grpc.ClientConn {
+func (n *servedNode) dial(options ...grpc.DialOption) *grpc.ClientConn {
 	n.t.Helper()
 	c, err := grpc.NewClient(n.addr, append(options, grpc.WithTransportCredentials(insecure.NewCredentials()))...)
 	if err != nil {
@@ -153,7 +154,7 @@ func (n *node) dial(options ...grpc.DialOption) *grpc.ClientConn {
 }
 
 // get is the answer of the node's HTTP port.
-func (n *node) get(path string) (code int, body string) {
+func (n *servedNode) get(path string) (code int, body string) {
 	n.t.Helper()
 	c := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	r, err := c.Get("http://" + n.log.await(`msg=http addr=(\S+)`) + path)
@@ -172,12 +173,12 @@ func (n *node) get(path string) (code int, body string) {
 func digest(t testing.TB, o client.Options, batch int) string {
 	t.Helper()
 	o.StartTimeout, o.Timeout = 30*time.Second, 30*time.Second
-	l, err := client.NewLoader(client.LoaderOptions{Options: o, Batch: batch, Epochs: 1})
+	l, err := loader.New(loader.Options{Options: o, Batch: batch, Epochs: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	d := client.NewDigest()
+	d := loader.NewDigest()
 	for b, err := range l.Batches(t.Context()) {
 		if err != nil {
 			t.Fatal(err)

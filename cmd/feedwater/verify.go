@@ -19,8 +19,8 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/feedwater-io/feedwater/client"
 	"github.com/feedwater-io/feedwater/client/comparison"
+	"github.com/feedwater-io/feedwater/client/node"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 	"github.com/feedwater-io/feedwater/watch"
 )
@@ -238,7 +238,7 @@ func (o *verifyOptions) roots(ctx context.Context, addr string) ([]string, error
 
 // open asks a node for a plan that names no data, over a connection of its own.
 func (o *verifyOptions) open(ctx context.Context, addr string) error {
-	node, err := client.Dial(addr, o.reach.dial())
+	node, err := node.Dial(addr, o.reach.dial())
 	if err != nil {
 		return notAskedError{err}
 	}

@@ -27,7 +27,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/feedwater-io/feedwater/client"
+	"github.com/feedwater-io/feedwater/client/node"
 	"github.com/feedwater-io/feedwater/pipeline/codec/jpeg/jpegtest"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 	"github.com/feedwater-io/feedwater/server/servertest"
@@ -113,7 +113,7 @@ func startNode(t *testing.T) *node {
 		"--listen", "127.0.0.1:0", "--http", "127.0.0.1:0", "--tls-cert", own.Cert, "--tls-key", own.Key, "--token-file", n.tokens),
 		`(?s)msg=http addr=(\S+) .*msg=listening addr=(\S+)`)
 	n.http, n.addr = addrs[0], addrs[1]
-	options, err := client.DialOptions{Files: &client.TLSFiles{CA: n.ca}, TokenFile: n.tokens}.GRPC(n.addr)
+	options, err := node.DialOptions{Files: &node.TLSFiles{CA: n.ca}, TokenFile: n.tokens}.GRPC(n.addr)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,6 +19,7 @@ import (
 
 	"github.com/feedwater-io/feedwater/batch"
 	"github.com/feedwater-io/feedwater/client"
+	"github.com/feedwater-io/feedwater/client/node"
 	"github.com/feedwater-io/feedwater/pipeline"
 	"github.com/feedwater-io/feedwater/pipeline/revision"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
@@ -33,7 +34,7 @@ type build struct {
 	dir   string
 	units revision.Set
 	addr  string
-	node  client.Node
+	node  node.Node
 }
 
 // edits make another pixel, each in one unit.
@@ -322,7 +323,7 @@ func (b *build) serve(t *testing.T, folder string) {
 		_ = run.Wait()
 	})
 	untilListening(t, out)
-	if b.node, err = client.Dial(b.addr, client.DialOptions{}); err != nil {
+	if b.node, err = node.Dial(b.addr, node.DialOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = b.node.Close() })

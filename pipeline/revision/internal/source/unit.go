@@ -49,6 +49,7 @@ var apart = map[string]string{
 	"pipeline/spelling":  "words an error",
 	"proto/feedwater/v1": "carries values, with numbers for names that do not change",
 	"client":             "asks for batches; what it asks for is in their names",
+	"client/node":        "carries batches, whose checksums tell that they are the same",
 	"span":               "tells what took how long",
 	"watch":              "tells how it goes",
 	"watch/pulse":        "tells how it goes",

@@ -1,4 +1,4 @@
-package client
+package loader
 
 import (
 	"context"
@@ -7,6 +7,8 @@ import (
 
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"github.com/feedwater-io/feedwater/client"
+	"github.com/feedwater-io/feedwater/client/node"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 )
 
@@ -26,7 +28,7 @@ type steps struct {
 func (s *steps) rest() { s.returned = time.Time{} }
 
 // await waits for a batch, and for how long it did. While it is blocked it says so to the nodes.
-func (l *Loader) await(ctx context.Context, p *pending) (Result, time.Duration, error) {
+func (l *Loader) await(ctx context.Context, p *pending) (client.Result, time.Duration, error) {
 	select {
 	case r := <-p.result:
 		return r, 0, nil
@@ -42,7 +44,7 @@ func (l *Loader) await(ctx context.Context, p *pending) (Result, time.Duration, 
 		case now := <-tick.C:
 			l.tell(now, now.Sub(began))
 		case <-ctx.Done():
-			return Result{}, 0, ctx.Err()
+			return client.Result{}, 0, ctx.Err()
 		}
 	}
 }
@@ -106,6 +108,6 @@ func (l *Loader) window() int {
 	if limit <= 0 {
 		limit = defaultWindowBytes
 	}
-	most := limit / max(batchBytes(l.info.Fields, l.options.Batch), 1)
-	return max(min(l.fleet.Window(l.options.Batch), most), spare)
+	most := limit / max(node.BatchBytes(l.info.Fields, l.options.Batch), 1)
+	return max(min(l.fleet.Window(l.options.Batch), most), client.SpareBatches)
 }

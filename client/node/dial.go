@@ -1,4 +1,4 @@
-package client
+package node
 
 import (
 	"context"
@@ -87,7 +87,7 @@ func (o *DialOptions) token() []grpc.DialOption {
 // check refuses what is no address. It keeps plaintext on this machine, unless the network is said to be one's own, and tokens always.
 func (o *DialOptions) check(addr string) error {
 	if err := membership.CheckAddress(addr); err != nil {
-		return addressError(err)
+		return ToAddressError(err)
 	}
 	switch {
 	case o.TLS != nil || o.Files != nil || isLocal(addr):
@@ -244,4 +244,19 @@ func (r *remote) dialOptions() []grpc.DialOption {
 		options = append(options, grpc.WithContextDialer(r.options.Connect))
 	}
 	return options
+}
+
+// named are o for nodes whose certificates are made out to serverName, unless o says to what.
+func (o DialOptions) WithServerName(serverName string) DialOptions {
+	switch {
+	case serverName == "":
+	case o.TLS != nil && o.TLS.ServerName == "":
+		o.TLS = o.TLS.Clone()
+		o.TLS.ServerName = serverName
+	case o.TLS == nil && o.Files != nil && o.Files.ServerName == "":
+		files := *o.Files
+		files.ServerName = serverName
+		o.Files = &files
+	}
+	return o
 }

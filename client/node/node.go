@@ -1,4 +1,7 @@
-package client
+// Package node is one node as its client has it: how it is reached and trusted over gRPC, a stream of wants and answers, and how batches are written
+// to where they belong while they arrive. What arrives is checked before it is used. A Stream has one goroutine that sends and one that receives,
+// and Close waits for both.
+package node
 
 import (
 	"context"
@@ -26,6 +29,12 @@ type Node interface {
 	Fetch(ctx context.Context, start *pb.Start, notice func(*pb.Notice)) (Stream, error)
 	// Close gives up what Open and Replay hold. The stream is closed before.
 	Close() error
+}
+
+// A Progressor is a Node that tells which folders it lists while Open waits for that.
+type Progressor interface {
+	// Progress tells the scans that the Open of a plan waits for. It may be called while Open is.
+	Progress(context.Context, *pb.ProgressRequest) (*pb.ProgressResponse, error)
 }
 
 // Stream takes attempts. Its methods may be called from any goroutine and do not block for longer than a copy of one piece takes.
@@ -57,11 +66,14 @@ type Attempt struct {
 	// Done is called exactly once, from any goroutine, also from within Send and Cancel. It must not block.
 	Done func(Answer)
 
-	layout layout // what the batch has to be
-	id     uint64 // of the stream, from Send on
-	hedge  bool   // another node has the want too
-	// why it is cancelled; set before Stream.Cancel
-	why pb.CancelReason
+	// layout are the fields that the batch has to have, of one sample; none: whatever comes.
+	Fields []*pb.Field
+	// id is what the node calls the attempt in its notices; set by Send.
+	ID uint64
+	// hedge tells that another node has the want too.
+	Hedge bool
+	// why it is cancelled; set before Stream.Cancel.
+	Reason pb.CancelReason
 }
 
 // Answer ends an attempt: with a batch, with the node's Failure, or with trouble on the way.

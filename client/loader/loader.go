@@ -1,4 +1,5 @@
-package client
+// Package loader delivers one rank's epochs in order, from a fleet of nodes, and keeps the cursor by which a run goes on elsewhere.
+package loader
 
 import (
 	"context"
@@ -9,14 +10,16 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/feedwater-io/feedwater/batch"
+	"github.com/feedwater-io/feedwater/client"
+	"github.com/feedwater-io/feedwater/client/node"
 	"github.com/feedwater-io/feedwater/pipeline/order"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 	"github.com/feedwater-io/feedwater/span"
 )
 
-// LoaderOptions of a Loader.
-type LoaderOptions struct {
-	Options
+// Options of a Loader.
+type Options struct {
+	client.Options
 	// Batch is the size of this rank's full batches.
 	Batch int
 	// Rank of Ranks that share every step. Ranks 0: 1.
@@ -39,8 +42,8 @@ type LoaderOptions struct {
 // Loader delivers the batches of one rank in order. It is used by one goroutine at a time. All its memory is slots that go round:
 // a batch holds one from the moment it is wanted until its Release.
 type Loader struct {
-	options LoaderOptions
-	fleet   *Fleet
+	options Options
+	fleet   *client.Fleet
 	info    *pb.OpenResponse
 	epoch   order.Epoch
 	slots   slots
@@ -61,15 +64,15 @@ type cursor struct {
 
 // pending is a batch that was wanted and not delivered.
 type pending struct {
-	want   Want
+	want   client.Want
 	spare  []byte // a second node may write it
 	share  order.Share
 	epoch  uint32
-	result chan Result
+	result chan client.Result
 }
 
-// NewLoader returns a Loader that does nothing until Open or Batches.
-func NewLoader(o LoaderOptions) (*Loader, error) {
+// New returns a Loader that does nothing until Open or Batches.
+func New(o Options) (*Loader, error) {
 	if o.Ranks == 0 {
 		o.Ranks = 1
 	}
@@ -94,7 +97,7 @@ func (l *Loader) Open(ctx context.Context) (*pb.OpenResponse, error) {
 		if s := l.restore; s != nil {
 			o.Numerics, o.Fingerprint, o.Revisions = s.Numerics, s.Fingerprint, s.Revisions.Message()
 		}
-		f, err := New(o)
+		f, err := client.New(o)
 		if err != nil {
 			return nil, err
 		}
@@ -109,7 +112,7 @@ func (l *Loader) Open(ctx context.Context) (*pb.OpenResponse, error) {
 		return nil, err
 	}
 	if l.restore != nil {
-		if err := l.restore.check(info, l.fleet.options.Trainer); err != nil {
+		if err := l.restore.check(info, l.fleet.Trainer()); err != nil {
 			return nil, err
 		}
 	}
@@ -118,7 +121,7 @@ func (l *Loader) Open(ctx context.Context) (*pb.OpenResponse, error) {
 }
 
 // Fleet is the Loader's fleet, nil before Open.
-func (l *Loader) Fleet() *Fleet { return l.fleet }
+func (l *Loader) Fleet() *client.Fleet { return l.fleet }
 
 // Steps is the number of batches in an epoch; 0 before Open.
 func (l *Loader) Steps() uint64 {
@@ -206,19 +209,19 @@ func (l *Loader) fill() {
 }
 
 func (l *Loader) want(share order.Share) {
-	p := &pending{share: share, epoch: l.ahead.epoch, result: make(chan Result, 1)}
+	p := &pending{share: share, epoch: l.ahead.epoch, result: make(chan client.Result, 1)}
 	name := &pb.Range{Position: share.Position, Count: uint32(share.Count)}
-	p.want = Want{
+	p.want = client.Want{
 		Name: &pb.Name{Epoch: p.epoch, Samples: &pb.Name_Range{Range: name}},
 		Request: batch.Request{
-			Dst:  l.slots.get(batchBytes(l.info.Fields, share.Count)),
+			Dst:  l.slots.get(node.BatchBytes(l.info.Fields, share.Count)),
 			Grow: func(n int) []byte { return make([]byte, n) },
 		},
 		Spare: func(n int) []byte {
 			p.spare = l.slots.get(n)
 			return p.spare
 		},
-		Done: func(r Result) { p.result <- r },
+		Done: func(r client.Result) { p.result <- r },
 	}
 	var last time.Time
 	if n := len(l.pending); n > 0 {
@@ -269,6 +272,9 @@ func (l *Loader) Close() {
 		l.reset()
 	}
 }
+
+// FreeSlots is how many batches' memory the Loader holds that no batch is in.
+func (l *Loader) FreeSlots() int { return l.slots.count() }
 
 // Lent is the number of batches that were delivered and not released.
 func (l *Loader) Lent() int { return int(l.slots.lent.Load()) }

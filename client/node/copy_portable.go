@@ -1,6 +1,6 @@
 //go:build !amd64 || purego
 
-package client
+package node
 
 import "hash/crc32"
 

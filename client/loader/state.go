@@ -1,9 +1,10 @@
-package client
+package loader
 
 import (
 	"fmt"
 	"slices"
 
+	"github.com/feedwater-io/feedwater/client"
 	"github.com/feedwater-io/feedwater/pipeline/revision"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 )
@@ -17,34 +18,10 @@ type State struct {
 	Numerics    string `json:"numerics"`
 	Fingerprint string `json:"fingerprint"`
 	// Revisions of what made the batches; nil: any go on with it.
-	Revisions *Revisions `json:"revisions,omitempty"`
-	Epoch     uint32     `json:"epoch"`
+	Revisions *client.Revisions `json:"revisions,omitempty"`
+	Epoch     uint32            `json:"epoch"`
 	// Consumed counts the positions of the epoch that all ranks together have taken.
 	Consumed uint64 `json:"consumed"`
-}
-
-// Revisions are those of the units that made a run's batches; docs/architecture.md.
-type Revisions struct {
-	// Plan and Codecs are the nodes', of what the plan uses and of all formats; Trainer are this side's.
-	Plan    map[string]uint32 `json:"plan"`
-	Codecs  map[string]uint32 `json:"codecs"`
-	Trainer map[string]uint32 `json:"trainer"`
-	// Build that had them, for people.
-	Build string `json:"build"`
-}
-
-// RevisionsOf are a job's, as its plan was opened, on a trainer of certain units.
-func RevisionsOf(info *pb.OpenResponse, trainer *pb.Trainer) *Revisions {
-	r := info.GetRevisions()
-	return &Revisions{Plan: r.GetPlan(), Codecs: r.GetCodecs(), Trainer: trainer.GetUnits(), Build: r.GetBuild()}
-}
-
-// Message is what nodes are told of it; nil of nil.
-func (r *Revisions) Message() *pb.Revisions {
-	if r == nil {
-		return nil
-	}
-	return &pb.Revisions{Plan: r.Plan, Codecs: r.Codecs, Build: r.Build}
 }
 
 // StateError says why a run cannot go on from a state.
@@ -77,7 +54,7 @@ func (l *Loader) Restore(s State) error {
 		return err
 	}
 	if l.info != nil {
-		if err := s.check(l.info, l.fleet.options.Trainer); err != nil {
+		if err := s.check(l.info, l.fleet.Trainer()); err != nil {
 			return err
 		}
 		l.reset()
@@ -104,7 +81,7 @@ func (s State) current() (State, error) {
 		return s, &StateError{fmt.Sprintf("a state of version 1 of a build that is not known here (numerics %.12s): "+
 			"without Numerics it goes on with other bytes", s.Numerics)}
 	}
-	s.Revisions = &Revisions{Plan: units, Codecs: units, Trainer: units, Build: revision.BeforeRevisions}
+	s.Revisions = &client.Revisions{Plan: units, Codecs: units, Trainer: units, Build: revision.BeforeRevisions}
 	return s, nil
 }
 
@@ -127,7 +104,7 @@ func (s *State) checkRevisions(info *pb.OpenResponse, trainer *pb.Trainer) error
 	if s.Revisions == nil {
 		return nil
 	}
-	now := RevisionsOf(info, trainer)
+	now := client.RevisionsOf(info, trainer)
 	for _, c := range []struct {
 		state, now revision.Set
 		build      string

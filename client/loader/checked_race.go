@@ -1,6 +1,6 @@
 //go:build race
 
-package client
+package loader
 
 // checked turns on checks that cost time.
-const checked = true
+const Checked = true

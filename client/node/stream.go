@@ -1,4 +1,4 @@
-package client
+package node
 
 import (
 	"context"
@@ -80,10 +80,10 @@ func (s *stream) Send(a *Attempt) {
 		return
 	}
 	s.lastID++
-	a.id = s.lastID
+	a.ID = s.lastID
 	s.leases[s.lastID] = &lease{id: s.lastID, attempt: a}
 	s.ids[a] = s.lastID
-	want := &pb.Want{Id: s.lastID, Name: a.Name, Step: a.Step, Hedge: a.hedge, Traceparent: a.Traceparent}
+	want := &pb.Want{Id: s.lastID, Name: a.Name, Step: a.Step, Hedge: a.Hedge, Traceparent: a.Traceparent}
 	if a.Deadline > 0 {
 		want.Deadline = durationpb.New(a.Deadline)
 	}
@@ -96,7 +96,7 @@ func (s *stream) Cancel(a *Attempt) {
 	s.mu.Lock()
 	l := s.remove(s.ids[a])
 	if l != nil {
-		s.post(outgoing{request: cancelRequest(l.id, a.why)})
+		s.post(outgoing{request: cancelRequest(l.id, a.Reason)})
 	}
 	s.mu.Unlock()
 	if l != nil {

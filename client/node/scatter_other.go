@@ -1,6 +1,6 @@
 //go:build !linux
 
-package client
+package node
 
 import "google.golang.org/grpc/credentials"
 

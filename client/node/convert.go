@@ -1,4 +1,4 @@
-package client
+package node
 
 import (
 	"fmt"
@@ -14,7 +14,7 @@ import (
 )
 
 // fromStatus makes an error of this package from what a call returned. What has no Reason comes back as it is: trouble on the way.
-func fromStatus(err error) error {
+func FromStatus(err error) error {
 	s, ok := status.FromError(err)
 	if !ok || err == nil {
 		return err
@@ -79,7 +79,7 @@ func numberOf(s string) uint32 {
 }
 
 // fromFailure makes an error of what a node says of one want.
-func fromFailure(f *pb.Failure, addr string) error {
+func FromFailure(f *pb.Failure, addr string) error {
 	if f.SampleError != nil && codes.Code(f.Code) == codes.DataLoss {
 		return &SampleError{SampleError: f.SampleError, Node: addr}
 	}

@@ -1,4 +1,4 @@
-package client
+package loader
 
 import (
 	"crypto/sha256"

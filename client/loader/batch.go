@@ -1,13 +1,12 @@
-package client
+package loader
 
 import (
 	"encoding/binary"
-	"math"
-	"math/bits"
 	"sync"
 	"sync/atomic"
 
-	"github.com/feedwater-io/feedwater/batch"
+	"github.com/feedwater-io/feedwater/client"
+	"github.com/feedwater-io/feedwater/client/node"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 )
 
@@ -29,7 +28,7 @@ type Batch struct {
 	released atomic.Bool
 }
 
-func newBatch(p *pending, r Result, s *slots) *Batch {
+func newBatch(p *pending, r client.Result, s *slots) *Batch {
 	s.lent.Add(1)
 	return &Batch{
 		Epoch: p.epoch, Position: p.share.Position, Count: p.share.Count, Valid: p.share.Valid,
@@ -40,7 +39,7 @@ func newBatch(p *pending, r Result, s *slots) *Batch {
 // Release gives the memory back, exactly once. Under the race detector a second Release panics and released memory is overwritten.
 func (b *Batch) Release() {
 	if b.released.Swap(true) {
-		if checked {
+		if Checked {
 			panic("feedwater: a batch was released twice")
 		}
 		return
@@ -65,7 +64,7 @@ func (b *Batch) Bytes(name string) []byte {
 	if f == nil {
 		return nil
 	}
-	n, _ := FieldBytes(f)
+	n, _ := node.FieldBytes(f)
 	return b.data[f.Offset : f.Offset+n]
 }
 
@@ -109,51 +108,6 @@ func (b *Batch) Picture(field string, i int) (pix []byte, height, width int) {
 	return all[i*size : (i+1)*size], int(f.Shape[1]), int(f.Shape[2])
 }
 
-// FieldBytes is the size of a field of a batch; false if its description makes no sense.
-func FieldBytes(f *pb.Field) (uint64, bool) {
-	if n := len(f.RaggedOffsets); n > 0 {
-		return f.RaggedOffsets[n-1], raggedOK(f)
-	}
-	return product(elementBytes(f.Dtype), f.Shape)
-}
-
-func raggedOK(f *pb.Field) bool {
-	samples := len(f.RaggedOffsets) - 1
-	if len(f.Shape) == 0 || len(f.RaggedShapes) != samples*(len(f.Shape)-1) || f.RaggedOffsets[0] != 0 {
-		return false
-	}
-	for i := range samples {
-		if f.RaggedOffsets[i] > f.RaggedOffsets[i+1] {
-			return false
-		}
-	}
-	return true
-}
-
-func product(n uint64, shape []uint64) (uint64, bool) {
-	for _, d := range shape {
-		high, low := bits.Mul64(n, d)
-		if high != 0 || low > math.MaxInt64 {
-			return 0, false
-		}
-		n = low
-	}
-	return n, true
-}
-
-func elementBytes(dtype string) uint64 { return uint64(batch.ElementSize(dtype)) }
-
-// batchBytes is what a batch of count samples takes, without fields whose samples differ in size. fields are those of an
-// OpenResponse.
-func batchBytes(fields []*pb.Field, count int) int {
-	total := uint64(0)
-	for _, f := range fields {
-		n, _ := product(elementBytes(f.Dtype)*uint64(count), f.Shape)
-		total += batch.AlignUp(n)
-	}
-	return int(min(total, maxBatchBytes))
-}
-
 // slots is memory for batches that goes round. The zero value is empty; it grows when nothing is free, so a batch that is kept
 // never blocks the others.
 type slots struct {
@@ -161,6 +115,13 @@ type slots struct {
 
 	mu   sync.Mutex
 	free [][]byte
+}
+
+// count is how many are free.
+func (s *slots) count() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.free)
 }
 
 // get returns n bytes or more.
@@ -181,7 +142,7 @@ func (s *slots) put(b []byte) {
 	if b = b[:cap(b)]; len(b) == 0 {
 		return
 	}
-	if checked {
+	if Checked {
 		for i := range b {
 			b[i] = 0xdb
 		}

@@ -1,4 +1,4 @@
-package client
+package node
 
 import (
 	"bytes"
@@ -11,13 +11,13 @@ import (
 )
 
 // side is a node and what it said of its data.
-type side struct {
-	node replayer
-	info *pb.OpenResponse
+type Side struct {
+	Node Replayer
+	Info *pb.OpenResponse
 }
 
 // replayer is what is used of a Node.
-type replayer interface {
+type Replayer interface {
 	Addr() string
 	Replay(context.Context, *pb.ReplayRequest) (*pb.ReplayResponse, error)
 }
@@ -28,8 +28,8 @@ const (
 )
 
 // difference says in words what is the first that differs between the data of two nodes.
-func difference(ctx context.Context, ours, theirs side) string {
-	a, b := ours.info.Classes, theirs.info.Classes
+func DescribeDifference(ctx context.Context, ours, theirs Side) string {
+	a, b := ours.Info.Classes, theirs.Info.Classes
 	first := uint64(0)
 	for i := range max(len(a), len(b)) {
 		switch {
@@ -38,9 +38,9 @@ func difference(ctx context.Context, ours, theirs side) string {
 		case i >= len(b):
 			return fmt.Sprintf(`it lacks class "%s"`, filename.Name(a[i].Name))
 		case !bytes.Equal(a[i].Name, b[i].Name):
-			return fmt.Sprintf(`class %d is "%s" there and "%s" on %s`, i, filename.Name(b[i].Name), filename.Name(a[i].Name), ours.node.Addr())
+			return fmt.Sprintf(`class %d is "%s" there and "%s" on %s`, i, filename.Name(b[i].Name), filename.Name(a[i].Name), ours.Node.Addr())
 		case a[i].Digest != b[i].Digest || a[i].Samples != b[i].Samples:
-			return fmt.Sprintf(`class "%s" has %d samples there and %d on %s`, filename.Name(a[i].Name), b[i].Samples, a[i].Samples, ours.node.Addr()) +
+			return fmt.Sprintf(`class "%s" has %d samples there and %d on %s`, filename.Name(a[i].Name), b[i].Samples, a[i].Samples, ours.Node.Addr()) +
 				fileDifference(ctx, ours, theirs, first, first+max(a[i].Samples, b[i].Samples))
 		}
 		first += a[i].Samples
@@ -49,27 +49,27 @@ func difference(ctx context.Context, ours, theirs side) string {
 }
 
 // fileDifference names the first sample in [from, to) that differs; nothing if that cannot be found out.
-func fileDifference(ctx context.Context, ours, theirs side, from, to uint64) string {
+func fileDifference(ctx context.Context, ours, theirs Side, from, to uint64) string {
 	ctx, cancel := context.WithTimeout(ctx, differenceTimeout)
 	defer cancel()
 	for at := from; at < to; at += differenceStep {
 		end := min(at+differenceStep, to)
-		a, err := listSamples(ctx, ours, at, min(end, ours.info.Samples))
+		a, err := listSamples(ctx, ours, at, min(end, ours.Info.Samples))
 		if err != nil {
 			return ""
 		}
-		b, err := listSamples(ctx, theirs, at, min(end, theirs.info.Samples))
+		b, err := listSamples(ctx, theirs, at, min(end, theirs.Info.Samples))
 		if err != nil {
 			return ""
 		}
-		if d := sampleDifference(a, b, ours.node.Addr()); d != "" {
+		if d := sampleDifference(a, b, ours.Node.Addr()); d != "" {
 			return "; first difference: " + d
 		}
 	}
 	return ""
 }
 
-func listSamples(ctx context.Context, s side, from, to uint64) ([]*pb.Sample, error) {
+func listSamples(ctx context.Context, s Side, from, to uint64) ([]*pb.Sample, error) {
 	if from >= to {
 		return nil, nil
 	}
@@ -79,7 +79,7 @@ func listSamples(ctx context.Context, s side, from, to uint64) ([]*pb.Sample, er
 		list.Repeats = append(list.Repeats, 0)
 	}
 	name := &pb.Name{Samples: &pb.Name_List{List: list}}
-	r, err := s.node.Replay(ctx, &pb.ReplayRequest{Plan: s.info.Plan, Numerics: s.info.Numerics, Name: name})
+	r, err := s.Node.Replay(ctx, &pb.ReplayRequest{Plan: s.Info.Plan, Numerics: s.Info.Numerics, Name: name})
 	if err != nil {
 		return nil, err
 	}
@@ -101,15 +101,3 @@ func sampleDifference(a, b []*pb.Sample, ourAddr string) string {
 	}
 	return ""
 }
-
-// Difference says in words what is the first that differs between the data of this fleet and of another. Both are open, and have one
-// node each, named in Options.Nodes.
-func (f *Fleet) Difference(ctx context.Context, other *Fleet) string {
-	return difference(ctx, side{only{f}, f.Info()}, side{only{other}, other.Info()})
-}
-
-// only is a fleet by the address of its first node.
-type only struct{ *Fleet }
-
-// Addr implements replayer.
-func (o only) Addr() string { return o.options.Nodes[0] }

@@ -1,4 +1,4 @@
-package client
+package node
 
 import (
 	"fmt"
@@ -39,7 +39,7 @@ func (l *lease) land(m *pb.FetchResponse, p payload) (*Answer, error) {
 		return nil, err
 	}
 	if m.Offset == 0 {
-		if err := l.attempt.layout.check(m.Header, countOf(l.attempt.Name), m.Size); err != nil {
+		if err := layout(l.attempt.Fields).check(m.Header, CountSamples(l.attempt.Name), m.Size); err != nil {
 			return &Answer{Err: err}, nil
 		}
 		l.header = m.Header
