@@ -88,20 +88,20 @@ func begin(t *testing.T, c *exec.Cmd, expression string) []string {
 	}
 }
 
-// node is `feedwater serve` with TLS and tokens.
-type node struct {
+// target is `feedwater serve` with TLS and tokens.
+type target struct {
 	t                      *testing.T
 	addr, http, ca, tokens string
 	opened                 *pb.OpenResponse
 	feed                   pb.FeedClient
 }
 
-func startNode(t *testing.T) *node {
+func startNode(t *testing.T) *target {
 	t.Helper()
 	dir := t.TempDir()
 	ca := servertest.NewAuthority(t, "ca")
 	own := ca.Issue("node", time.Hour)
-	n := &node{t: t, ca: ca.File, tokens: filepath.Join(dir, "tokens")}
+	n := &target{t: t, ca: ca.File, tokens: filepath.Join(dir, "tokens")}
 	if err := os.WriteFile(n.tokens, []byte("prometheus "+token+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +131,7 @@ func startNode(t *testing.T) *node {
 }
 
 // train is a training of one rank, whose GPU stands still for a quarter of its time, and that has had a batch and a failure.
-func (n *node) train(name string) {
+func (n *target) train(name string) {
 	n.t.Helper()
 	stream, err := n.feed.Fetch(n.t.Context())
 	if err != nil {
@@ -168,7 +168,7 @@ type server struct {
 	addr string
 }
 
-func startServer(t *testing.T, n *node) *server {
+func startServer(t *testing.T, n *target) *server {
 	t.Helper()
 	dir := t.TempDir()
 	rules, err := filepath.Abs("feedwater.rules.yaml")
@@ -339,7 +339,7 @@ func (s *server) checkDashboard(names []string) {
 }
 
 // scrape is /metrics of an address.
-func (n *node) scrape(at string) []byte {
+func (n *target) scrape(at string) []byte {
 	n.t.Helper()
 	text, err := os.ReadFile(n.ca)
 	if err != nil {
