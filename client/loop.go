@@ -77,5 +77,5 @@ func (f *Fleet) Window(batch int) int {
 	return min(n, busy+2*(f.loop.ready+SpareBatches))
 }
 
-// spare is how many batches are wanted beside those that keep nodes busy.
+// SpareBatches is how many batches are wanted beside those that keep nodes busy.
 const SpareBatches = 2

@@ -140,5 +140,5 @@ func (f *Fleet) Difference(ctx context.Context, other *Fleet) string {
 // only is a fleet by the address of its first node.
 type only struct{ *Fleet }
 
-// Addr implements replayer.
+// Addr implements node.Replayer.
 func (o only) Addr() string { return o.options.Nodes[0] }

@@ -2,5 +2,5 @@
 
 package loader
 
-// checked turns on checks that cost time.
+// Checked turns on checks that cost time.
 const Checked = true

@@ -13,7 +13,7 @@ import (
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 )
 
-// fromStatus makes an error of this package from what a call returned. What has no Reason comes back as it is: trouble on the way.
+// FromStatus makes an error of this package from what a call returned. What has no Reason comes back as it is: trouble on the way.
 func FromStatus(err error) error {
 	s, ok := status.FromError(err)
 	if !ok || err == nil {
@@ -78,7 +78,7 @@ func numberOf(s string) uint32 {
 	return uint32(n)
 }
 
-// fromFailure makes an error of what a node says of one want.
+// FromFailure makes an error of what a node says of one want.
 func FromFailure(f *pb.Failure, addr string) error {
 	if f.SampleError != nil && codes.Code(f.Code) == codes.DataLoss {
 		return &SampleError{SampleError: f.SampleError, Node: addr}

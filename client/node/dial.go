@@ -246,7 +246,7 @@ func (r *remote) dialOptions() []grpc.DialOption {
 	return options
 }
 
-// named are o for nodes whose certificates are made out to serverName, unless o says to what.
+// WithServerName is o for nodes whose certificates are made out to serverName, unless o says to what.
 func (o DialOptions) WithServerName(serverName string) DialOptions {
 	switch {
 	case serverName == "":

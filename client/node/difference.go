@@ -10,13 +10,13 @@ import (
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 )
 
-// side is a node and what it said of its data.
+// Side is a node and what it said of its data.
 type Side struct {
 	Node Replayer
 	Info *pb.OpenResponse
 }
 
-// replayer is what is used of a Node.
+// Replayer is what is used of a Node.
 type Replayer interface {
 	Addr() string
 	Replay(context.Context, *pb.ReplayRequest) (*pb.ReplayResponse, error)
@@ -27,7 +27,7 @@ const (
 	differenceStep    = 1000 // samples per Replay
 )
 
-// difference says in words what is the first that differs between the data of two nodes.
+// DescribeDifference says in words what is the first that differs between the data of two nodes.
 func DescribeDifference(ctx context.Context, ours, theirs Side) string {
 	a, b := ours.Info.Classes, theirs.Info.Classes
 	first := uint64(0)

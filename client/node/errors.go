@@ -44,7 +44,7 @@ type RevisionError struct {
 
 func (e *RevisionError) Error() string { return e.Message }
 
-// otherBuild is what can be done about an error that a *RevisionError is part of; empty for others.
+// AdviceOnBuild is what can be done about an error that a *RevisionError is part of; empty for others.
 func AdviceOnBuild(err error) string {
 	var e *RevisionError
 	if !errors.As(err, &e) || e.Pinned == 0 && e.PinnedBuild == "" {
@@ -113,7 +113,7 @@ func (e *lostError) Unwrap() error { return e.cause }
 
 func lost(cause error) error { return &lostError{cause} }
 
-// addressError is an error of package membership as one of this package.
+// ToAddressError is an error of package membership as an *AddressError.
 func ToAddressError(err error) error {
 	if t := (*membership.TargetError)(nil); errors.As(err, &t) {
 		return &AddressError{t.Target, t.Message}

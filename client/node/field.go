@@ -42,7 +42,7 @@ func product(n uint64, shape []uint64) (uint64, bool) {
 
 func elementBytes(dtype string) uint64 { return uint64(batch.ElementSize(dtype)) }
 
-// batchBytes is what a batch of count samples takes, without fields whose samples differ in size. fields are those of an
+// BatchBytes is what a batch of count samples takes, without fields whose samples differ in size. fields are those of an
 // OpenResponse.
 func BatchBytes(fields []*pb.Field, count int) int {
 	total := uint64(0)
@@ -53,7 +53,7 @@ func BatchBytes(fields []*pb.Field, count int) int {
 	return int(min(total, maxBatchBytes))
 }
 
-// countOf is the number of samples that a name stands for.
+// CountSamples is the number of samples that a name stands for.
 func CountSamples(n *pb.Name) int {
 	if l := n.GetList(); l != nil {
 		return len(l.Indices)
