@@ -36,6 +36,17 @@ def lists(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         yield
 
 
+@pytest.fixture(autouse=True)
+def modes_of_torch() -> Iterator[None]:
+    """No test leaves a mode of torch on, as of a default device, which later tests would run under."""
+    yield
+    torch, left = sys.modules.get("torch"), 0
+    while torch is not None and torch._C._len_torch_function_stack():
+        torch._C._pop_torch_function_stack()
+        left += 1
+    assert not left
+
+
 # A shell's background jobs ignore SIGINT, and so would all programs that tests start and interrupt.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)

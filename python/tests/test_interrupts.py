@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
 import signal
 import sys
+from functools import partial
 from typing import Any
 
 import pytest
@@ -106,6 +108,61 @@ def test_an_interrupt_anywhere_in_next_with_a_sampler(fake: Any) -> None:
         except KeyboardInterrupt:
             next(it)
         assert loader.last.indices.tolist() == whole[1][4], strike.where
+
+
+def modes() -> list[Any]:
+    """What the program has set for itself: modes of torch, and where the global generators stand."""
+    import numpy as np
+    import torch
+
+    stack = [torch._C._get_function_stack_at(place) for place in range(torch._C._len_torch_function_stack())]
+    drawn = random.getstate(), np.random.get_state()[1].tolist(), torch.get_rng_state().tolist()
+    return [stack, torch.is_inference_mode_enabled(), torch.get_default_device(), *drawn]
+
+
+@pytest.mark.parametrize(
+    ("what", "names", "inference", "device"),
+    [
+        ("sampler", {"ensure"}, False, None),
+        ("batch_transform", {"apply", "_mixed", "_transformed"}, True, "meta"),
+    ],
+)
+def test_an_interrupt_anywhere_leaves_modes_and_random_numbers_as_they_are(
+    fake: Any, what: str, names: set[str], inference: bool, device: str | None
+) -> None:
+    torch = pytest.importorskip("torch")
+    v2 = pytest.importorskip("torchvision.transforms.v2")
+    options = {
+        "sampler": {"sampler": torch.utils.data.RandomSampler(range(100))},
+        "batch_transform": {"batch_transform": v2.MixUp(num_classes=10), "transform": made_float(v2)},
+    }
+    loader = fake.loader(memory=36 * 4096, **options[what])
+    next(iter(loader))
+    state = {**loader.state_dict(), "epoch": 1, "consumed": 40}
+    functions, seen = {"on_cpu", "lasting", "_restore", "_states", "_start", *names}, set()
+    torch.set_default_device(device)
+    try:
+        with torch.inference_mode(inference):
+            before = modes()
+            for name, step in ((None, 499), *((name, 1) for name in sorted(functions))):
+                struck, place = True, 1
+                while struck:
+                    loader.load_state_dict(state)
+                    strike = Strike(place, name)
+                    with contextlib.suppress(KeyboardInterrupt):
+                        strike.run(partial(next, iter(loader)))
+                    struck, place = bool(strike.where), place + step
+                    seen.add(strike.where.split(" ")[-1])
+                    assert modes() == before, strike.where
+    finally:
+        torch.set_default_device(None)
+    assert functions <= seen
+
+
+def made_float(v2: Any) -> Any:
+    import torch
+
+    return v2.Compose([v2.CenterCrop(8), v2.ToImage(), v2.ToDtype(torch.float32, scale=True)])
 
 
 def test_an_interrupt_anywhere_in_the_first_next(fake: Any) -> None:

@@ -23,7 +23,6 @@ from feedwater._stages.timeline import Host
 
 torch = pytest.importorskip("torch")
 from torch import nn  # noqa: E402
-from torch.overrides import _len_torch_function_stack  # noqa: E402
 from torch.utils.checkpoint import checkpoint  # noqa: E402
 from torch.utils.data import DataLoader, Dataset  # noqa: E402
 
@@ -40,8 +39,6 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> SimClock:
 @pytest.fixture(autouse=True)
 def untouched() -> Iterator[None]:
     """Whatever a test does, torch is afterwards as it was."""
-    while _len_torch_function_stack():  # of a test before, which set a default device
-        torch._C._pop_torch_function_stack()
     before = taps()
     yield
     assert taps() == before

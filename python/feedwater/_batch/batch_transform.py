@@ -85,8 +85,8 @@ def apply(
     globals_ = RandomState(int(seeds.spawn(1)[0].generate_state(1, np.uint64)[0]))
     if not is_v2(transform):
         return globals_.run(partial(transform, batch, np.random.default_rng(seeds)), "batch_transform")
-    with on_cpu():  # it draws numbers, which are to be the same wherever tensors are made by default
-        return _mixed(transform, batch, globals_, names, valid)
+    # it draws numbers, which are to be the same wherever tensors are made by default
+    return on_cpu(partial(_mixed, transform, batch, globals_, names, valid))
 
 
 def _mixed(

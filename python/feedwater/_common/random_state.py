@@ -43,7 +43,11 @@ class RandomState:
                 "that is exhausted. Begin that anew, as itertools.cycle does, or call next(iterator, default)"
             ) from error
         finally:
-            _restore(theirs)
+            try:
+                _restore(theirs)
+            except BaseException:  # a Ctrl-C amid it
+                _restore(theirs)
+                raise
 
     def _start(self) -> None:
         random.seed(self._seed)

@@ -6,10 +6,13 @@ Nothing here imports torch: where it was not imported no mode is set.
 from __future__ import annotations
 
 import sys
-from contextlib import AbstractContextManager, ExitStack, nullcontext
-from typing import Any
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, TypeVar
 
 __all__ = ["imported_torch", "lasting", "on_cpu"]
+
+T = TypeVar("T")
 
 
 def imported_torch() -> Any:
@@ -35,12 +38,14 @@ def lasting() -> AbstractContextManager[Any]:
     return torch.inference_mode(False)  # type: ignore[no-any-return]
 
 
-def on_cpu() -> AbstractContextManager[Any]:
-    """Tensors made inside without a device are on the CPU, whatever torch.set_default_device said; and last."""
+def on_cpu(call: Callable[[], T]) -> T:
+    """Calls call. Tensors that it makes without a device are on the CPU, whatever torch.set_default_device said.
+
+    They last, too. It is no context manager of Python's, in which a Ctrl-C between its beginning and the block's would
+    leave the mode on for good.
+    """
     torch = imported_torch()
     if torch is None:
-        return nullcontext()
-    stack = ExitStack()
-    stack.enter_context(lasting())
-    stack.enter_context(torch.device("cpu"))
-    return stack
+        return call()
+    with lasting(), torch.device("cpu"):
+        return call()

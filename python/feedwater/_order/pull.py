@@ -10,7 +10,7 @@ from __future__ import annotations
 import operator
 import zlib
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from itertools import islice
 from typing import Any
@@ -96,10 +96,9 @@ class Pull:
             try:
                 if self._iterator is None:
                     self._random = RandomState(self._seed)
-                    with on_cpu():
-                        self._random.run(partial(self._begin, lists), self._who)
-                with self._told.drawing(), on_cpu():
-                    self._random.run(partial(self._draw, drawn - self.base - len(self.flat), lists), self._who)
+                    self._run(partial(self._begin, lists))
+                with self._told.drawing():
+                    self._run(partial(self._draw, drawn - self.base - len(self.flat), lists))
             except BaseException:  # a generator that was interrupted is dead: the next draw begins it anew and skips
                 self._iterator = None
                 raise
@@ -159,6 +158,10 @@ class Pull:
         next(islice(iterator, done, done), None)
         self._iterator = iterator
         self._told.note()
+
+    def _run(self, work: Callable[[], None]) -> None:
+        """The sampler's code, under its random state."""
+        on_cpu(partial(self._random.run, work, self._who))
 
     def _draw(self, wanted: int, lists: bool) -> None:
         assert self._iterator is not None

@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from .. import transforms
@@ -192,13 +193,7 @@ def table(tail: Sequence[Any]) -> Table:
 
     torch = sys.modules["torch"]
     probe = np.repeat(np.arange(VALUES, dtype=np.uint8)[None, :, None], CHANNELS, axis=2)
-    values: Any = PIL.Image.fromarray(probe)
-    with on_cpu():
-        for leaf in tail:
-            try:
-                values = leaf(values)
-            except (TypeError, ValueError, RuntimeError) as error:
-                raise UnsupportedTransformError(f"{leaf}: {error}") from error
+    values = on_cpu(partial(_applied, tail, PIL.Image.fromarray(probe)))
     dtype = str(values.dtype).removeprefix("torch.")
     if dtype not in DTYPES or tuple(values.shape) != (CHANNELS, 1, VALUES):
         raise UnsupportedTransformError(
@@ -208,3 +203,12 @@ def table(tail: Sequence[Any]) -> Table:
     if dtype == "bfloat16":
         plain = plain.view(torch.int16)
     return Table(dtype, plain.numpy().tobytes())
+
+
+def _applied(tail: Sequence[Any], values: Any) -> Any:
+    for leaf in tail:
+        try:
+            values = leaf(values)
+        except (TypeError, ValueError, RuntimeError) as error:
+            raise UnsupportedTransformError(f"{leaf}: {error}") from error
+    return values
