@@ -119,7 +119,7 @@ func TestBuildsThatDifferInACodec(t *testing.T) {
 	o := c.realOptions(jpegs, "new")
 	other := ask(c.open(o), indices(aPNG), room)
 	o = c.realOptions(jpegs, "old", "new")
-	o.Revisions = &pb.Revisions{Plan: first().Of([]string{"CenterCrop"}), Codecs: pipeline.CodecUnits(first()), Build: "v1 (aaaa)"}
+	o.Revisions = &pb.Revisions{Plan: first().Of(revision.Plan{Ops: []string{"CenterCrop"}}), Codecs: pipeline.CodecUnits(first()), Build: "v1 (aaaa)"}
 	f := c.open(o)
 	right, from := ask(c.open(c.realOptions(jpegs, "old")), indices(aPNG), room), map[string]int{}
 	if other.Err != nil || right.Err != nil || bytes.Equal(other.Data, right.Data) {
@@ -182,7 +182,7 @@ func TestRefusedOnceAtEachNode(t *testing.T) {
 		c.startRevision(fmt.Sprint("n", i), root, fmt.Sprint("v", 2+i%2), ofRevision(revision.Codec("png"), uint32(2+i%2)))
 	}
 	o := c.realOptions(jpegs, "n0", "n1", "n2")
-	o.Revisions = &pb.Revisions{Plan: first().Of([]string{"CenterCrop"}), Codecs: pipeline.CodecUnits(first()), Build: "v1"}
+	o.Revisions = &pb.Revisions{Plan: first().Of(revision.Plan{Ops: []string{"CenterCrop"}}), Codecs: pipeline.CodecUnits(first()), Build: "v1"}
 	asked := map[string]int{}
 	o.Dial = func(addr string) (node.Node, error) {
 		n, err := node.Dial(addr, node.DialOptions{Connect: c.connect})
@@ -503,7 +503,7 @@ func TestTheRightNodeOfMany(t *testing.T) {
 		c.startRevision(addrs[i], root, "v", s)
 	}
 	o := c.realOptions(jpegs, addrs...)
-	o.Revisions = &pb.Revisions{Plan: first().Of([]string{"CenterCrop"}), Codecs: pipeline.CodecUnits(first()), Build: "v"}
+	o.Revisions = &pb.Revisions{Plan: first().Of(revision.Plan{Ops: []string{"CenterCrop"}}), Codecs: pipeline.CodecUnits(first()), Build: "v"}
 	f, err := client.New(o)
 	if err != nil {
 		t.Fatal(err)
@@ -523,7 +523,7 @@ func TestARestartedNodeIsAskedAgain(t *testing.T) {
 	root := mixedFolder(t, 12, 255)
 	c.startRevision("a", root, "v2", ofRevision(revision.Codec("png"), 2))
 	o := c.realOptions(jpegs, "a", "gone") // which may come, so that the want waits
-	o.Revisions = &pb.Revisions{Plan: first().Of([]string{"CenterCrop"}), Codecs: pipeline.CodecUnits(first()), Build: "v1"}
+	o.Revisions = &pb.Revisions{Plan: first().Of(revision.Plan{Ops: []string{"CenterCrop"}}), Codecs: pipeline.CodecUnits(first()), Build: "v1"}
 	f := c.open(o)
 	done := make(chan client.Result, 1)
 	f.Want(&client.Want{Name: indices(aPNG), Request: batch.Request{Dst: make([]byte, room)}, Done: func(r client.Result) { done <- r }})

@@ -28,6 +28,7 @@ type Job struct {
 	index      *sidecar.Store // nil: none is kept
 	substitute order.Key
 	refused    map[string]*RevisionError // by format; nil: none
+	oversize   *RevisionError            // for pictures beyond the limits; nil: none
 
 	mu     sync.Mutex
 	orders map[uint32]*order.Permutation // of the epochs in use; guarded by mu

@@ -38,9 +38,12 @@ func addOps(tree any, names map[string]bool) {
 	}
 }
 
-// CodecUnits returns the units of a build that decode files, of all formats.
+// Uses is what decides which units the plan uses, whatever its files are.
+func (p *Plan) Uses() revision.Plan { return revision.Plan{Ops: p.Ops(), ApplyEXIF: p.ApplyEXIF} }
+
+// CodecUnits returns the units of a build that files decide about: what decodes those of each format, and what becomes of pictures beyond the limits.
 func CodecUnits(build revision.Set) revision.Set {
-	all := revision.Set{}
+	all := build.OfOversize()
 	for _, format := range codec.Formats() {
 		maps.Copy(all, build.OfFormat(format))
 	}
@@ -48,22 +51,32 @@ func CodecUnits(build revision.Set) revision.Set {
 }
 
 // Pin has the job make samples only with codecs of these revisions: a want that meets a file of a format of which this build has another one ends
-// with *RevisionError. It is called before the first want. A unit that codecs does not have is of revision 0.
+// with *RevisionError, and so does one that meets a picture beyond the limits if pictures like that are of another one. It is called before the first want. A unit
+// that codecs does not have is of revision 0.
 func (j *Job) Pin(codecs revision.Set) {
 	refused := map[string]*RevisionError{}
 	for _, format := range codec.Formats() {
-		own := j.p.options.Revisions.OfFormat(format)
-		if units := own.Differing(codecs); len(units) > 0 {
-			refused[format] = &RevisionError{Unit: units[0], Pinned: codecs[units[0]], Found: own[units[0]]}
+		if e := differing(j.p.options.Revisions.OfFormat(format), codecs); e != nil {
+			refused[format] = e
 		}
 	}
 	if len(refused) > 0 {
 		j.refused = refused
 	}
+	j.oversize = differing(j.p.options.Revisions.OfOversize(), codecs)
 }
 
-// Refuses reports whether there is a format whose files the job does not make.
-func (j *Job) Refuses() bool { return j.refused != nil }
+// differing is the error about the first unit of which others are pinned; nil: about none.
+func differing(own, pinned revision.Set) *RevisionError {
+	units := own.Differing(pinned)
+	if len(units) == 0 {
+		return nil
+	}
+	return &RevisionError{Unit: units[0], Pinned: pinned[units[0]], Found: own[units[0]]}
+}
+
+// Refuses reports whether there are files that the job does not make.
+func (j *Job) Refuses() bool { return j.refused != nil || j.oversize != nil }
 
 // refusal is a *RevisionError if the job must not decode a file. What the decoder would make of it is a byte too, a verdict as much as a pixel.
 func (j *Job) refusal(d *codec.Decoder, file []byte) error {

@@ -93,6 +93,38 @@ func TestPinnedCodecs(t *testing.T) {
 	}
 }
 
+// A picture beyond the limits ends the want where what becomes of those is of another revision, whether it would be cut to one that is made or refused; others are made.
+func TestPinnedOversize(t *testing.T) {
+	images, _ := greyFolders(t)
+	pins := CodecUnits(revision.Build())
+	pins[revision.Oversize]++
+	for what, c := range map[string]struct {
+		transforms, limits string
+		refused            bool
+	}{
+		"within":          {`{"op": "Resize", "size": [60, 60]}, {"op": "CenterCrop", "size": 8}`, `{"pixels": 3600}`, false},
+		"cut":             {`{"op": "Resize", "size": [60, 60]}, {"op": "CenterCrop", "size": 8}`, `{"pixels": 3599}`, true},
+		"a verdict":       {`{"op": "Resize", "size": 60}`, `{"pixels": 3599}`, true},
+		"before an op":    {`{"op": "Resize", "size": 60}, {"op": "RandomInvert", "p": 1}, {"op": "CenterCrop", "size": 8}`, `{"pixels": 3599}`, true},
+		"within others":   {`{"op": "RandomApply", "p": 1, "transforms": [{"op": "Resize", "size": 60}]}, {"op": "CenterCrop", "size": 8}`, `{"pixels": 3599}`, true},
+		"what is refused": {`{"op": "RandomCrop", "size": 1000}`, `{"pixels": 1000000}`, false},
+	} {
+		j, err := damagedJob(t, images, `{"transforms": [`+c.transforms+`], "limits": `+c.limits+`, "on_error": "skip"}`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		j.Pin(pins)
+		_, r := fetch(t, j, batch.Name{Count: 6})
+		var e *RevisionError
+		if errors.As(r.Err, &e) != c.refused || !c.refused && r.Err != nil || !j.Refuses() {
+			t.Errorf("%s: %v", what, r.Err)
+		}
+		if c.refused && (e.Unit != revision.Oversize || e.Pinned != e.Found+1 || e.Key == "") {
+			t.Errorf("%s: %+v", what, e)
+		}
+	}
+}
+
 // jpegsOf has the pictures of a folder as JPEG files.
 func jpegsOf(t *testing.T, images string) string {
 	t.Helper()

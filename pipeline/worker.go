@@ -170,7 +170,11 @@ func (d *decoder) begin(j *Job, s order.Sample, policy []byte, k *worker) (all [
 	}
 	for i := range all {
 		all[i].Follow(policy)
-		if all[i].w, all[i].h, err = all[i].Begin(from.w, from.h, s); err != nil {
+		all[i].w, all[i].h, err = all[i].Begin(from.w, from.h, s)
+		if j.oversize != nil && all[i].Oversize() {
+			err = j.oversize
+		}
+		if err != nil {
 			return nil, size{}, err
 		}
 	}

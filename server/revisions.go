@@ -59,7 +59,7 @@ func (e *RevisionError) metadata() map[string]string {
 // revisions are this node's, of a plan and of all formats.
 func (s *Server) revisions(plan *pipeline.Plan) *pb.Revisions {
 	own := s.engine.Revisions()
-	return &pb.Revisions{Plan: own.Of(plan.Ops()), Codecs: pipeline.CodecUnits(own), Build: s.options.Build}
+	return &pb.Revisions{Plan: own.Of(plan.Uses()), Codecs: pipeline.CodecUnits(own), Build: s.options.Build}
 }
 
 // checkRevisions returns a *RevisionError if this node has other revisions of what a plan uses than those that a request pins, if it does.
@@ -67,7 +67,7 @@ func (s *Server) checkRevisions(plan *pipeline.Plan, pinned *pb.Revisions) error
 	if pinned == nil {
 		return nil
 	}
-	own, others := s.engine.Revisions().Of(plan.Ops()), revision.Set(pinned.GetPlan())
+	own, others := s.engine.Revisions().Of(plan.Uses()), revision.Set(pinned.GetPlan())
 	units := slices.Concat(own.Differing(others), others.Differing(own))
 	if len(units) == 0 {
 		return nil

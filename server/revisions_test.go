@@ -28,7 +28,7 @@ func first() revision.Set {
 
 // pinnedWith are the revisions of that build, with some of a plan and of codecs changed; 0 takes one out.
 func pinnedWith(change map[string]uint32) *pb.Revisions {
-	r := &pb.Revisions{Plan: first().Of(nil), Codecs: pipeline.CodecUnits(first()), Build: "v1 (aaaa)"}
+	r := &pb.Revisions{Plan: first().Of(revision.Plan{}), Codecs: pipeline.CodecUnits(first()), Build: "v1 (aaaa)"}
 	for unit, n := range change {
 		for _, part := range []map[string]uint32{r.Plan, r.Codecs} {
 			if _, there := part[unit]; there || unit == "op/New" {

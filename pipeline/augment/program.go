@@ -13,6 +13,7 @@ type program struct {
 	boxes     []Box  // to be erased in the end
 	policy    []byte // that CTAugment draws by; see Chain.CheckPolicy
 
+	oversize bool // a picture beyond the limits was met
 	// large says why the picture so far must not be made, nil where it may: it may be cut to one that is.
 	large *OpError
 }
@@ -31,7 +32,7 @@ func (p *pass) moves() bool { return p.effect.inPlace == nil }
 
 func (p *program) begin(size image.Point) {
 	p.passes, p.boxes, p.work = append(p.passes[:0], pass{view: whole(size)}), p.boxes[:0], 0
-	p.large = nil
+	p.large, p.oversize = nil, false
 }
 
 // size is that of the picture so far.
@@ -119,8 +120,8 @@ func (p *program) apply(e effect, size image.Point) error {
 	if err := p.allow(size); err != nil {
 		return err
 	}
-	if err := p.check(p.size(), size); err != nil {
-		return err
+	if !p.fits(size) {
+		return p.tooLarge(p.size(), size)
 	}
 	if from := p.size(); max(from.X*from.Y, size.X*size.Y) > maxHeld {
 		return fmt.Errorf("a picture of %d×%d pixels would be held in memory, but the limit for that is %d pixels", from.X, from.Y, maxHeld)
@@ -146,36 +147,21 @@ func (p *program) spend(size image.Point, steps int) error {
 	return nil
 }
 
-// maxWhole is the longest side of a picture that is never made as a whole, but cut to one that is: that of 1×65,500 pixels, say, of which a crop
-// of the 256 times as large one is asked for.
-const maxWhole = 1 << 24
-
 // allow refuses sizes that not even a part can be made of.
 func (p *program) allow(size image.Point) error {
-	limit := ""
 	switch {
 	case size.X < 1 || size.Y < 1:
-		limit = "which is empty"
-	case size.X > maxWhole || size.Y > maxWhole:
-		limit = fmt.Sprintf("but a side has at most %d, whatever is cut out of it", maxWhole)
-	default:
+		return become(p.size(), size, "which is empty")
+	case p.fits(size):
 		return nil
 	}
-	return become(p.size(), size, limit)
+	p.oversize = true
+	return p.allowOversize(size)
 }
 
-// check refuses sizes of pictures that are made.
-func (p *program) check(from, size image.Point) error {
-	limit := ""
-	switch {
-	case size.X > MaxSide || size.Y > MaxSide:
-		limit = fmt.Sprintf("but a side has at most %d", MaxSide)
-	case uint64(size.X)*uint64(size.Y) > uint64(p.maxPixels):
-		limit = fmt.Sprintf("but the limit is %d pixels", p.maxPixels)
-	default:
-		return nil
-	}
-	return become(from, size, limit)
+// fits tells whether a picture of that size is made as a whole.
+func (p *program) fits(size image.Point) bool {
+	return size.X <= MaxSide && size.Y <= MaxSide && uint64(size.X)*uint64(size.Y) <= uint64(p.maxPixels)
 }
 
 // note keeps in mind whether the picture so far, which was made of one of size from, may be made.
@@ -184,8 +170,8 @@ func (p *program) note(from image.Point, failed error) {
 		return
 	}
 	p.large = nil
-	if err := p.check(from, p.size()); err != nil {
-		p.large = &OpError{Cause: err} // its op is named when that has drawn
+	if size := p.size(); !p.fits(size) {
+		p.large = &OpError{Cause: p.tooLarge(from, size)} // its op is named when that has drawn
 	}
 }
 

@@ -103,6 +103,9 @@ func (r *Runner) Begin(w, h int, s order.Sample) (outW, outH int, err error) {
 	return size.X, size.Y, nil
 }
 
+// Oversize tells whether a picture beyond the limits was asked for when Begin drew, whatever came of it: as a step on the way to a smaller one, too.
+func (r *Runner) Oversize() bool { return r.program.oversize }
+
 // Region is the part of the picture that Run will need after Begin, or somewhat more than that.
 func (r *Runner) Region() image.Rectangle {
 	v := &r.program.passes[0].view

@@ -21,8 +21,12 @@ const (
 	Draws = "draws"
 	// Batch is what every plan uses: how transforms are read, drawn and joined, pictures resized, and arrays laid out.
 	Batch = "batch"
-	// Files is how a file's format is found, what limits say of it, and how EXIF data turns it.
+	// Files is how a file's format is found, and what limits say of it.
 	Files = "files"
+	// EXIF is how EXIF data turns a picture, in plans that ask for it.
+	EXIF = "exif"
+	// Oversize is what becomes of a picture that is larger, by the plan's ops, than any that is made: it may be cut to one that is.
+	Oversize = "oversize"
 	// LastHop is what is done to pixels beside the trainer.
 	LastHop = "lasthop"
 )
@@ -53,11 +57,22 @@ func Build() Set {
 	return s
 }
 
-// Of returns the part of s that a plan of these ops uses whatever its files are: Order, Draws, Batch, Files, the ops, those inside
-// others named too, and the kernels of all these. A unit that s does not have is of revision 0. Which kernels those are is known of this build.
-func (s Set) Of(ops []string) Set {
+// Plan is what of a plan decides which units it uses.
+type Plan struct {
+	// Ops by name, those inside others too.
+	Ops []string
+	// ApplyEXIF says that EXIF data turns its pictures.
+	ApplyEXIF bool
+}
+
+// Of returns the part of s that a plan uses whatever its files are: Order, Draws, Batch, Files, EXIF if it applies that, its ops,
+// and the kernels of all these. A unit that s does not have is of revision 0. Which kernels those are is known of this build.
+func (s Set) Of(p Plan) Set {
 	names := []string{Order, Draws, Batch, Files}
-	for _, op := range ops {
+	if p.ApplyEXIF {
+		names = append(names, EXIF)
+	}
+	for _, op := range p.Ops {
 		names = append(names, Op(op))
 	}
 	return s.with(names)
@@ -65,6 +80,9 @@ func (s Set) Of(ops []string) Set {
 
 // OfFormat returns the part of s that decodes files of a format: its codec and the kernels of that.
 func (s Set) OfFormat(format string) Set { return s.with([]string{Codec(format)}) }
+
+// OfOversize returns the part of s that decides what becomes of pictures beyond the limits.
+func (s Set) OfOversize() Set { return s.with([]string{Oversize}) }
 
 func (s Set) with(names []string) Set {
 	part := Set{}

@@ -10,7 +10,7 @@ func TestTheTableIsWhole(t *testing.T) {
 	if broken != nil {
 		t.Fatal(broken)
 	}
-	for _, name := range []string{Order, Draws, Batch, Files, LastHop, Op("Resize"), Op("JPEG"), Codec("jpeg"), Codec("bmp")} {
+	for _, name := range []string{Order, Draws, Batch, Files, EXIF, Oversize, LastHop, Op("Resize"), Op("JPEG"), Codec("jpeg"), Codec("bmp")} {
 		if Build()[name] == 0 {
 			t.Errorf("the table has no %s", name)
 		}
@@ -46,12 +46,18 @@ func TestLinesThatAreNoUnits(t *testing.T) {
 
 func TestOfAPlan(t *testing.T) {
 	s := Build()
-	plain, jpeg := s.Of([]string{"Resize"}), s.Of([]string{"Resize", "JPEG"})
+	plain, jpeg := s.Of(Plan{Ops: []string{"Resize"}}), s.Of(Plan{Ops: []string{"Resize", "JPEG"}})
 	if _, there := plain["kernel/jpeg"]; there || plain["op/Resize"] == 0 || plain[Order] == 0 || len(plain) >= len(jpeg) {
 		t.Errorf("%v and %v", plain, jpeg)
 	}
 	if _, there := plain[LastHop]; there {
 		t.Error("the last hop is none of a node's units")
+	}
+	if turned := s.Of(Plan{ApplyEXIF: true}); turned[EXIF] == 0 || len(turned) != len(s.Of(Plan{}))+1 {
+		t.Errorf("with EXIF data %v", turned)
+	}
+	if got := s.OfOversize(); len(got) != 1 || got[Oversize] == 0 {
+		t.Errorf("beyond the limits %v", got)
 	}
 	if got := s.OfFormat("jpeg"); got["codec/jpeg"] == 0 || got["kernel/jpeg"] == 0 || len(got) != 2 {
 		t.Errorf("jpeg uses %v", got)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import version_1
 
 import feedwater
 from feedwater import StateMismatchError
@@ -178,3 +179,43 @@ def test_preview_names_a_program_of_another_release(
     loader = feedwater.Loader(tmp_path, feedwater.transforms.CenterCrop(4), batch_size=1)
     with pytest.raises(feedwater.VersionError, match=f"{who}.*of different releases: install both from one wheel"):
         loader.preview()
+
+
+# Of build 4a99f83, the last whose states told no revisions.
+VERSION_1: dict[str, Any] = json.loads(Path(__file__).with_name("version_1.json").read_text())
+
+
+@pytest.mark.usefixtures("real")
+@pytest.mark.parametrize("on_node", [False, True])
+def test_a_state_of_version_1_goes_on_with_the_same_batches(tmp_path: Path, nodes: Any, on_node: bool) -> None:
+    """What was raised since takes no part in such a run."""
+    source: dict[str, Any] = {}
+    if on_node:
+        source = {
+            "source": "photos",
+            "local_workers": "auto",
+            "nodes": nodes.start(version_1.folder(tmp_path, "ordinary")),
+        }
+    with version_1.loader(tmp_path, "ordinary", **source) as loader:
+        loader.load_state_dict(VERSION_1["ordinary"]["state"])
+        assert version_1.digests(loader, 100) == VERSION_1["ordinary"]["batches"]
+        state = loader.state_dict()
+    assert state["version"] == 2
+    with version_1.loader(tmp_path, "ordinary", **source) as again:
+        again.load_state_dict(state)
+        assert next(iter(again))
+
+
+@pytest.mark.usefixtures("real")
+@pytest.mark.parametrize(("run", "unit"), [("turned", "exif"), ("png", "codec/png")])
+def test_a_state_of_version_1_whose_bytes_changed_is_refused(tmp_path: Path, run: str, unit: str) -> None:
+    """Its plan applies EXIF data, or its files are of a format, that has been of another revision since."""
+    state = VERSION_1[run]["state"]
+    with version_1.loader(tmp_path, run) as loader:
+        loader.load_state_dict(state)
+        with pytest.raises(feedwater.RevisionError, match=rf"{unit}\b.* revision 2 .*strict=False") as refused:
+            version_1.digests(loader, 1)
+        assert ". " not in str(refused.value).strip()
+    with version_1.loader(tmp_path, run) as loader:
+        loader.load_state_dict(state, strict=False)
+        assert len(version_1.digests(loader, 100)) == len(VERSION_1[run]["batches"])

@@ -3,9 +3,9 @@ package exif
 import (
 	"bytes"
 	"errors"
-	"strings"
 	"testing"
 
+	"github.com/feedwater-io/feedwater/pipeline/codec/exif/exiftest"
 	"github.com/feedwater-io/feedwater/pipeline/internal/budget"
 )
 
@@ -33,9 +33,7 @@ func TestManySegments(t *testing.T) {
 
 // Text that becomes long takes no more memory than one of them, however many there are, and all together a bounded time.
 func TestManyTexts(t *testing.T) {
-	s := &samples{base: bases(t)}
-	text := chunk("zTXt", packetName, "\x00\x00", deflated(packet(6)+strings.Repeat(" ", 900<<10)))
-	few, many := s.pngOf(strings.Repeat(text, 50)), s.pngOf(strings.Repeat(text, 100))
+	few, many := exiftest.Texts(50), exiftest.Texts(100)
 	budget.Hold(t, 8<<20, func() {
 		if o, err := Orientation(few); o != 6 || err != nil {
 			t.Errorf("orientation %d, %v", o, err)

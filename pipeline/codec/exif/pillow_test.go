@@ -8,30 +8,32 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/feedwater-io/feedwater/pipeline/codec/exif/exiftest"
 )
 
 // TestPillow compares with what exif_transpose of Pillow 13 made of the corpus, which testdata/pillow.txt holds. The table was made by
 // testdata/pillow.py from the same files: with FEEDWATER_EXIF_CORPUS set this test writes them to that folder.
 func TestPillow(t *testing.T) {
-	corpus := newCorpus(t)
+	corpus := exiftest.New()
 	if dir := os.Getenv("FEEDWATER_EXIF_CORPUS"); dir != "" {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			t.Fatal(err)
 		}
-		for _, name := range corpus.names {
-			if err := os.WriteFile(filepath.Join(dir, name), corpus.files[name], 0o644); err != nil {
+		for _, name := range corpus.Names {
+			if err := os.WriteFile(filepath.Join(dir, name), corpus.Files[name], 0o644); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
 	table := readTable(t)
-	if len(table) != len(corpus.names) || len(table) < 400 {
-		t.Errorf("%d files in the corpus, %d in the table", len(corpus.names), len(table))
+	if len(table) != len(corpus.Names) || len(table) < 400 {
+		t.Errorf("%d files in the corpus, %d in the table", len(corpus.Names), len(table))
 	}
 	counts := map[string]int{}
-	for _, name := range corpus.names {
+	for _, name := range corpus.Names {
 		got := "refused"
-		v, err := Orientation(corpus.files[name])
+		v, err := Orientation(corpus.Files[name])
 		if err == nil {
 			got = fmt.Sprint(v)
 		}

@@ -301,14 +301,14 @@ func (x *OpenRequest) GetTrainer() *Trainer {
 }
 
 // Revisions tells of what revision a build has each unit that decides bytes. A unit is a part of the code: "order", "draws", "batch", "files",
-// "op/Resize", "codec/png", "kernel/resize". Its revision is raised with any change of the bytes it makes. So equal revisions mean equal bytes.
+// "exif", "oversize", "op/Resize", "codec/png", "kernel/resize". Its revision is raised with any change of the bytes it makes. So equal revisions mean equal bytes.
 type Revisions struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// By unit, those that the plan uses whatever its files are. Nodes that differ in one cannot serve the same job.
 	Plan map[string]uint32 `protobuf:"bytes,1,rep,name=plan,proto3" json:"plan,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
 	// By unit, those that decode files: "codec/jpeg" and what it uses. They are compared when a file of the format is met: a node that has
 	// other ones than Start pins fails that want with REASON_REVISION, whether the file decodes or not, and makes others. All formats that the
-	// build decodes are there.
+	// build decodes are there. So is "oversize", which is compared when a picture is met that is larger on its way than any that is made.
 	Codecs map[string]uint32 `protobuf:"bytes,2,rep,name=codecs,proto3" json:"codecs,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
 	// The build that has them, "0.9.0 (4a99f83)": for people.
 	Build         string `protobuf:"bytes,3,opt,name=build,proto3" json:"build,omitempty"`

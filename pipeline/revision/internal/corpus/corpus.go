@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/feedwater-io/feedwater/pipeline/revision"
 )
@@ -41,15 +42,20 @@ const LoopsFolder = smallFolder
 //go:embed loops.py
 var Loops string
 
-// Write makes a corpus in dir, which exists, of the files in the module at root.
-func Write(dir, root string, seed uint64) ([]Case, error) {
+// Write makes a corpus in dir, which exists, of the files in the module at root. Its cases are those that use one of these units; of no unit: all.
+func Write(dir, root string, seed uint64, units []string) ([]Case, error) {
 	f := files{dir: dir, root: root, random: rand.New(rand.NewPCG(seed, 0))} //nolint:gosec // the same each time
 	if err := f.write(); err != nil {
 		return nil, err
 	}
-	cases := append(codecCases(), opCases(seed)...)
+	cases := allCases(seed)
 	for i := range cases {
-		cases[i].Name = fmt.Sprintf("%04d %s", i, cases[i].Name)
+		cases[i].Name, cases[i].Units = fmt.Sprintf("%04d %s", i, cases[i].Name), cases[i].units()
+	}
+	if len(units) > 0 {
+		cases = slices.DeleteFunc(cases, func(c Case) bool {
+			return !slices.ContainsFunc(c.Units, func(u string) bool { return slices.Contains(units, u) })
+		})
 	}
 	text, err := json.MarshalIndent(cases, "", " ")
 	if err != nil {
@@ -57,6 +63,8 @@ func Write(dir, root string, seed uint64) ([]Case, error) {
 	}
 	return cases, os.WriteFile(filepath.Join(dir, CasesFile), text, 0o600)
 }
+
+func allCases(seed uint64) []Case { return slices.Concat(codecCases(), oversizeCases(), opCases(seed)) }
 
 // names are the units of a set.
 func names(s revision.Set) (all []string) {

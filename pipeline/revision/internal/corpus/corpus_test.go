@@ -14,7 +14,7 @@ import (
 // Every unit of a node is used by a case, every op with all its arguments, and what is written is the same each time.
 func TestTheCorpusIsWhole(t *testing.T) {
 	dir := t.TempDir()
-	cases, err := Write(dir, filepath.Join("..", "..", "..", ".."), 1)
+	cases, err := Write(dir, filepath.Join("..", "..", "..", ".."), 1, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,7 +32,7 @@ func TestTheCorpusIsWhole(t *testing.T) {
 			t.Errorf("%s is used by %d cases, not %d", unit, used[unit], least)
 		}
 	}
-	again := append(codecCases(), opCases(1)...)
+	again := allCases(1)
 	for i := range again {
 		if string(again[i].Plan) != string(cases[i].Plan) {
 			t.Fatalf("case %d is another the second time", i)

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/feedwater-io/feedwater/pipeline/codec/exif/exiftest"
 	"github.com/feedwater-io/feedwater/pipeline/codec/jpeg/jpegtest"
 )
 
@@ -23,6 +24,8 @@ const (
 	maskedFolder = "masked" // pictures that have masks
 	masksFolder  = "masks"  // these
 	turnedFolder = "turned" // pictures whose EXIF data turns them
+
+	oversizeFolder = "oversize" // narrow pictures, which become longer than any that is made
 )
 
 // files writes the files of a corpus.
@@ -39,7 +42,35 @@ func (f *files) write() error {
 	if err := f.made(); err != nil {
 		return err
 	}
+	if err := f.turned(); err != nil {
+		return err
+	}
+	if err := f.oversize(); err != nil {
+		return err
+	}
 	return f.small()
+}
+
+// turned makes pictures with EXIF data and XMP that is right, odd and wrong.
+func (f *files) turned() error {
+	c := exiftest.New()
+	for _, name := range c.Names {
+		if err := f.put(turnedFolder, name, c.Files[name], 0); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// oversize makes narrow pictures, and one that is not.
+func (f *files) oversize() error {
+	for i, size := range [][2]int{{1, 256}, {300, 1}, {2, 600}, {1, 3}, {1, 30_000}, {65_000, 1}, {40, 30}} {
+		text := jpegtest.Encode(jpegtest.Photograph(uint64(3000+i), i, size[0], size[1]), jpegtest.Options{Quality: 90})
+		if err := f.put(oversizeFolder, "narrow", text, 0); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // put writes a file, and some damaged ones that are made of it.

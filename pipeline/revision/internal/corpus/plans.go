@@ -99,7 +99,6 @@ func opCases(seed uint64) []Case {
 		m := newCase("masks", maskedFolder, 1, chain...)
 		m.Masks = masksFolder
 		if m.Plan = with(m.Plan, `"masks": {}, "fields": ["image", "mask", "label"]`); parses(m.Plan) {
-			m.Units = append(m.Units, names(revision.Build().OfFormat("png"))...)
 			cases = append(cases, m)
 		}
 	}
@@ -208,41 +207,34 @@ func with(plan json.RawMessage, members string) json.RawMessage {
 
 // newCase is a plan of ops on a folder whose files are of every format, or all of one.
 func newCase(name, folder string, epochs int, ops ...string) Case {
-	c := Case{Name: name, Folder: folder, Plan: planOf(ops...), Epochs: epochs}
-	build := revision.Build()
-	c.Units = names(build.Of(named(c.Plan)))
-	for _, format := range Formats {
-		if folder == format || folder == smallFolder || folder == turnedFolder || folder == maskedFolder && format == "jpeg" {
-			c.Units = append(c.Units, names(build.OfFormat(format))...)
-		}
-	}
-	slices.Sort(c.Units)
-	c.Units = slices.Compact(c.Units)
-	return c
+	return Case{Name: name, Folder: folder, Plan: planOf(ops...), Epochs: epochs}
 }
 
-// named are the ops that a plan names, those inside others too.
-func named(plan json.RawMessage) (ops []string) {
-	var walk func(v any)
-	walk = func(v any) {
-		switch v := v.(type) {
-		case map[string]any:
-			if op, is := v["op"].(string); is {
-				ops = append(ops, op)
-			}
-			for _, inner := range v {
-				walk(inner)
-			}
-		case []any:
-			for _, inner := range v {
-				walk(inner)
-			}
+// units are those that a case uses, sorted.
+func (c *Case) units() []string {
+	build := revision.Build()
+	all := names(build.Of(usesOf(c.Plan)))
+	for _, format := range Formats {
+		mixed := c.Folder == smallFolder || c.Folder == turnedFolder
+		if c.Folder == format || mixed || c.Folder == maskedFolder && format == "jpeg" || c.Masks != "" && format == "png" {
+			all = append(all, names(build.OfFormat(format))...)
 		}
 	}
-	var v any
-	_ = json.Unmarshal(plan, &v) // it is ours
-	walk(v)
-	return ops
+	if c.Folder == oversizeFolder {
+		all = append(all, names(build.OfOversize())...)
+		all = append(all, names(build.OfFormat("jpeg"))...)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// usesOf is what decides which units a plan uses; of one that is refused nothing.
+func usesOf(text json.RawMessage) revision.Plan {
+	plan, err := pipeline.ParsePlan(text)
+	if err != nil {
+		return revision.Plan{}
+	}
+	return plan.Uses()
 }
 
 // codecCases decode all files of each format: whole, in part with and without an index, with other limits, turned, as views.
@@ -263,6 +255,32 @@ func codecCases() []Case {
 		views.Plan = json.RawMessage(`{"seed": 5, "on_error": "skip", "views": [[{"op": "RandomCrop", "size": 16, "pad_if_needed": true}],
 			[{"op": "RandomCrop", "size": [9, 40], "pad_if_needed": true}]]}`)
 		cases = append(cases, whole, crop, again, limits, turned, substitute, views)
+	}
+	return cases
+}
+
+// oversizeCases make pictures on whose way larger ones lie than any that is made.
+func oversizeCases() []Case {
+	resize := func(size int) string { return fmt.Sprintf(`{"op": "Resize", "size": %d}`, size) }
+	const crop = `{"op": "CenterCrop", "size": 50}`
+	var cases []Case
+	for _, chain := range [][]string{
+		{resize(256), crop},
+		{resize(300)},
+		{`{"op": "Resize", "size": 256, "interpolation": "nearest"}`, `{"op": "RandomVerticalFlip", "p": 1}`, crop},
+		{`{"op": "Resize", "size": 256, "interpolation": "bicubic", "dialect": "tensor"}`, `{"op": "RandomCrop", "size": 40}`},
+		{resize(280), `{"op": "Pad", "padding": 3}`, `{"op": "RandomHorizontalFlip"}`, crop},
+		{resize(256), `{"op": "ColorJitter", "brightness": 0.4}`, crop},
+		{resize(256), resize(200), crop},
+		{`{"op": "RandomApply", "transforms": [` + resize(256) + `]}`, crop},
+		{`{"op": "RandomChoice", "transforms": [` + resize(256) + ", " + resize(60) + `]}`, `{"op": "RandomInvert"}`, crop},
+		{resize(300), crop},
+		{crop, resize(30)},
+	} {
+		c := newCase("oversize", oversizeFolder, 2, chain...)
+		small := newCase("oversize within limits", oversizeFolder, 2, chain...)
+		small.Plan = with(small.Plan, `"limits": {"pixels": 9000}`)
+		cases = append(cases, c, small)
 	}
 	return cases
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"io/fs"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -22,6 +21,7 @@ import (
 	"github.com/feedwater-io/feedwater/client/node"
 	"github.com/feedwater-io/feedwater/pipeline"
 	"github.com/feedwater-io/feedwater/pipeline/revision"
+	"github.com/feedwater-io/feedwater/pipeline/revision/internal/treetest"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 )
 
@@ -50,12 +50,12 @@ var edits = map[string]struct{ unit, file, old, now string }{
 // plans and files that use what changed, and joined for all else, over random plans. Where they are joined their bytes are the same.
 func TestTwoTrees(t *testing.T) {
 	folder := formatsFolder(t)
-	base := &build{name: "base", dir: copyTree(t)}
+	base := &build{name: "base", dir: treetest.Copy(t, module)}
 	builds := []*build{base}
 	before := base.changed()
 	for name, e := range edits {
-		b := &build{name: name, dir: copyTree(t)}
-		b.edit(t, e.file, e.old, e.now)
+		b := &build{name: name, dir: treetest.Copy(t, module)}
+		treetest.Replace(t, filepath.Join(b.dir, e.file), e.old, e.now)
 		if now := b.changed(); !slices.Equal(slices.DeleteFunc(slices.Clone(now), func(u string) bool { return slices.Contains(before, u) }), []string{e.unit}) {
 			t.Fatalf("%s: check tells of %v, before of %v", name, now, before)
 		}
@@ -96,7 +96,7 @@ func compareBuilds(t *testing.T, base, other *build, plan string, seen map[strin
 	if _, err := f.Open(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	apart := base.units.Of(named([]byte(plan))).Differing(other.units)
+	apart := base.units.Of(usesOf([]byte(plan))).Differing(other.units)
 	for i, format := range Formats {
 		units := slices.Concat(apart, base.units.OfFormat(format).Differing(other.units))
 		right, _ := base.replay(t, info, nil, i)
@@ -205,51 +205,6 @@ func fetch(f *client.Fleet, index int) client.Result {
 	return <-result
 }
 
-// copyTree copies the source of the module.
-func copyTree(t *testing.T) string {
-	t.Helper()
-	dir := t.TempDir()
-	err := filepath.WalkDir(module, func(path string, d fs.DirEntry, err error) error {
-		name, _ := filepath.Rel(module, path)
-		base := filepath.Base(name)
-		switch {
-		case err != nil:
-			return err
-		case d.IsDir() && name != "." && (strings.HasPrefix(base, ".") || slices.Contains([]string{"bin", "dist", "__pycache__", "demo", "tests"}, base)):
-			return filepath.SkipDir
-		case d.IsDir():
-			return os.MkdirAll(filepath.Join(dir, name), 0o755)
-		case !d.Type().IsRegular() || strings.HasSuffix(name, "_test.go") || strings.HasSuffix(name, ".zip"):
-			return nil
-		}
-		return copyFile(filepath.Join(dir, name), path)
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return dir
-}
-
-func copyFile(to, from string) error {
-	text, err := os.ReadFile(from)
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(to, text, 0o644)
-}
-
-func (b *build) edit(t *testing.T, file, old, now string) {
-	t.Helper()
-	path := filepath.Join(b.dir, file)
-	text, err := os.ReadFile(path)
-	if err != nil || !strings.Contains(string(text), old) {
-		t.Fatalf("%s has no %q (%v)", file, old, err)
-	}
-	if err := os.WriteFile(path, []byte(strings.Replace(string(text), old, now, 1)), 0o644); err != nil {
-		t.Fatal(err)
-	}
-}
-
 // run runs a command in the tree and returns all that it says.
 func (b *build) run(name string, arguments ...string) (string, error) {
 	run := exec.Command(name, arguments...)
@@ -279,7 +234,7 @@ func (b *build) start(t *testing.T, folder string) {
 	}
 	_, rest, _ := strings.Cut(said, "numerics")
 	if measured := strings.Fields(rest)[0]; measured != pipeline.Exact {
-		b.edit(t, "pipeline/numerics.go", `committedNumerics = "`+pipeline.Exact, `committedNumerics = "`+measured)
+		treetest.Replace(t, filepath.Join(b.dir, "pipeline", "numerics.go"), `committedNumerics = "`+pipeline.Exact, `committedNumerics = "`+measured)
 		b.compile(t)
 	}
 	text, err := os.ReadFile(filepath.Join(b.dir, "pipeline", "revision", "table.txt"))

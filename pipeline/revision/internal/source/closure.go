@@ -20,6 +20,7 @@ type closure struct {
 	packages map[string]bool
 	begun    map[string]bool // packages whose initialisation is in it
 	because  map[*node]*node // what named a declaration first
+	places   map[*pkg]int    // numbers of packages that it ends in, in the order in which they are first named
 }
 
 // fate says what becomes of a declaration that another one names.
@@ -37,7 +38,7 @@ const (
 func (p *program) closureOf(roots []*node, edge func(from, to *node) fate) (*closure, error) {
 	c := &closure{
 		program: p, edge: edge, numbers: map[*node]int{}, reached: map[*node]bool{}, packages: map[string]bool{},
-		begun: map[string]bool{}, because: map[*node]*node{},
+		begun: map[string]bool{}, because: map[*node]*node{}, places: map[*pkg]int{},
 	}
 	for _, r := range roots {
 		c.add(r)
@@ -61,6 +62,16 @@ func (c *closure) add(n *node) int {
 		number = len(c.order)
 		c.numbers[n] = number
 		c.order = append(c.order, n)
+	}
+	return number
+}
+
+// place is the number of a package that the closure ends in. It tells packages apart without their names, which may change.
+func (c *closure) place(q *pkg) int {
+	number, there := c.places[q]
+	if !there {
+		number = len(c.places)
+		c.places[q] = number
 	}
 	return number
 }

@@ -127,6 +127,9 @@ func (p *program) edges(u *unit, done map[string]*closure) func(from, to *node) 
 		if apart[below] != "" || slices.Contains(bookkeeping, below+"."+whole) {
 			return forget
 		}
+		if owner := p.within[to]; owner != "" && owner != u.name {
+			return forget
+		}
 		for _, name := range u.beside {
 			if _, there := done[name].numbers[to]; there {
 				return forget

@@ -28,6 +28,7 @@ type program struct {
 	bodies   map[string]*assembly        // of packages by path
 	initial  map[string][]*node          // by package: functions init, and values that nobody names
 	writers  map[*node][]*node           // of a variable: the functions that change it
+	within   map[*node]string            // roots of units within others
 	// interfaces that values may be converted to.
 	interfaces []*types.Interface
 }

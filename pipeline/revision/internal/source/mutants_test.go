@@ -1,12 +1,13 @@
 package source
 
 import (
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/feedwater-io/feedwater/pipeline/revision/internal/treetest"
 )
 
 // edit replaces the first of a text in a file; of an empty one the file is written as it is.
@@ -49,7 +50,7 @@ var rounds = []round{
 		{"client/agent/noise.go", "113<<23", "114<<23"},
 	}},
 	{name: "assembly, what runs by itself, what is called by interfaces alone", moved: []string{
-		"kernel/resize", "codec/gif", "files", "op/RandomErasing", "draws", "lasthop",
+		"kernel/resize", "codec/gif", "exif", "op/RandomErasing", "draws", "lasthop",
 	}, edits: []edit{
 		{kernels + "resize_amd64.s", "VPMADDWD     Y10, Y11, Y11", "VPMADDWD     Y10, Y11, Y12"},
 		{"pipeline/codec/gif/more.go", "", "package gif\n\nfunc init() { _ = 3 }\n"},
@@ -57,6 +58,11 @@ var rounds = []round{
 		{"pipeline/augment/random_erasing.go", "draw(d dice, p *program, rec *Draw) error {", "draw(d dice, p *program, rec *Draw) error {\n\t_ = 7"},
 		{"pipeline/order/draw.go", "(1.0 / (1 << 24))", "(1.0 / (1 << 23))"},
 		{"python/feedwater/_value_table.py", "CHANNELS, VALUES = 3, 256", "CHANNELS, VALUES = 3, 255"},
+	}},
+	{name: "what few plans and pictures use", moved: []string{"exif", "oversize"}, edits: []edit{
+		{"pipeline/augment/oversize.go", "maxWhole = 1 << 24", "maxWhole = 1 << 23"},
+		{"pipeline/codec/exif/tiff.go", "orientationTag = 0x0112", "orientationTag = 0x0113"},
+		{"pipeline/codec/upright.go", "d.turn.orientation = orientation", "d.turn.orientation = orientation + 0"},
 	}},
 	{name: "what amd64 does not build; who changes a variable", moved: []string{"kernel/resize", "codec/jpeg", "codec/bmp"}, edits: []edit{
 		{kernels + "resize_none.go", "panic(\"kernel: built without assembly\")", "panic(\"kernel: built without\")"},
@@ -72,7 +78,7 @@ func TestMutants(t *testing.T) {
 	if python == "" {
 		python = "python3"
 	}
-	dir := copyModule(t)
+	dir := treetest.Copy(t, filepath.Join("..", "..", "..", ".."))
 	before, err := Digest(dir, python)
 	if err != nil {
 		t.Fatal(err)
@@ -105,7 +111,7 @@ func checkModules(t *testing.T, all map[string]Unit) {
 	t.Helper()
 	for module, want := range map[string][]string{
 		"golang.org/x/image":            {"codec/webp"},
-		"github.com/klauspost/compress": {"codec/png", "files"}, // EXIF data in zTXt
+		"github.com/klauspost/compress": {"codec/png", "exif"}, // EXIF data in zTXt
 	} {
 		var units []string
 		for name, u := range all {
@@ -135,46 +141,6 @@ func TestSumsOfModules(t *testing.T) {
 	}
 }
 
-// made are folders at the top of the module that are no source of it.
-var made = []string{"bin", "dist", "demo", "build", "pictures"}
-
-// copyModule copies the module's source without its tests.
-func copyModule(t *testing.T) string {
-	t.Helper()
-	root, dir := filepath.Join("..", "..", "..", ".."), t.TempDir()
-	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		name, err := filepath.Rel(root, path)
-		switch base := filepath.Base(path); {
-		case err != nil:
-			return err
-		case d.IsDir() && name != "." && (strings.HasPrefix(base, ".") || slices.Contains(made, name) ||
-			slices.Contains([]string{"testdata", "tests", "__pycache__"}, base)):
-			return filepath.SkipDir
-		case !d.Type().IsRegular() || strings.HasSuffix(base, "_test.go"):
-			return nil
-		}
-		text, err := os.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		return writeFile(filepath.Join(dir, name), text)
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return dir
-}
-
-func writeFile(path string, text []byte) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return err
-	}
-	return os.WriteFile(path, text, 0o644)
-}
-
 // apply makes the edits until the end of the test.
 func apply(t *testing.T, dir string, edits []edit) {
 	t.Helper()
@@ -183,8 +149,8 @@ func apply(t *testing.T, dir string, edits []edit) {
 		for path, text := range was {
 			if text == nil {
 				_ = os.Remove(path)
-			} else if err := writeFile(path, text); err != nil {
-				t.Error(err)
+			} else {
+				treetest.Write(t, path, string(text))
 			}
 		}
 	})
@@ -201,8 +167,6 @@ func apply(t *testing.T, dir string, edits []edit) {
 		if e.old == "" {
 			now = e.now
 		}
-		if err := writeFile(path, []byte(now)); err != nil {
-			t.Fatal(err)
-		}
+		treetest.Write(t, path, now)
 	}
 }

@@ -189,8 +189,8 @@ func (w *writer) constant(k *types.Const) {
 	}
 }
 
-// object writes the number of what is declared in a package, or its name where the closure ends there. Methods and what is
-// declared within a function keep their names.
+// object writes the number of what is declared in a package, or where the closure ends there its name and a number of its package. Methods and what
+// is declared within a function keep their names.
 func (w *writer) object(o types.Object, name string) {
 	n := w.program.nodes[o]
 	if n == nil {
@@ -205,6 +205,6 @@ func (w *writer) object(o types.Object, name string) {
 	case followed:
 		w.put(fmt.Sprintf("#%d", number))
 	default:
-		w.put(n.pkg.name + "." + name)
+		w.put(fmt.Sprintf("%d.%s", w.place(n.pkg), name))
 	}
 }

@@ -39,6 +39,15 @@ var (
 	lastHopRoots = []string{"LastHop", "LastHops", "picture", "newPictures", "canvas", "delivery.erase"}
 )
 
+// within are parts of other units' code that are units of their own, since few plans or pictures use them: those of others end there. By unit.
+var within = map[string]struct {
+	pkg   string
+	roots []string
+}{
+	"exif":     {codecPackage, []string{"Decoder.ParseUpright", "upright.decode", "upright.Rows"}},
+	"oversize": {augmentPackage, []string{"program.allowOversize", "program.tooLarge"}},
+}
+
 // patterns are the packages that are read.
 var patterns = []string{"./pipeline/...", "./client/agent"}
 
@@ -69,12 +78,13 @@ type unit struct {
 // units finds all units. Those that others are beside come first.
 func (p *program) units() ([]unit, error) {
 	var all []unit
-	var err error
+	err := p.findWithin()
 	add := func(name, pkg string, names []string, beside ...string) {
 		roots, e := p.find(pkg, names)
 		if e != nil {
 			err = fmt.Errorf("%s: %w", name, e)
 		}
+		roots = slices.DeleteFunc(roots, func(n *node) bool { return p.within[n] != "" && p.within[n] != name })
 		all = append(all, unit{name, roots, beside})
 	}
 	for _, family := range slices.Sorted(maps.Keys(kernelRoots)) {
@@ -85,6 +95,8 @@ func (p *program) units() ([]unit, error) {
 	add("lasthop", agentPackage, lastHopRoots, "order", "draws")
 	add("batch", batchPackage, batchRoots, "order", "draws")
 	add("files", codecPackage, p.usedOutside(codecPackage), "batch")
+	add("exif", within["exif"].pkg, within["exif"].roots, "batch", "files")
+	add("oversize", within["oversize"].pkg, within["oversize"].roots, "order", "draws", "batch")
 	for _, f := range formats {
 		add("codec/"+f, codecPackage+"/"+f, p.usedOutside(codecPackage+"/"+f), "order", "draws", "batch", "files")
 	}
@@ -93,6 +105,21 @@ func (p *program) units() ([]unit, error) {
 	}
 	ops, err := p.ops()
 	return append(all, ops...), err
+}
+
+// findWithin finds the roots of the units within others.
+func (p *program) findWithin() error {
+	p.within = map[*node]string{}
+	for name, part := range within {
+		roots, err := p.find(part.pkg, part.roots)
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		for _, n := range roots {
+			p.within[n] = name
+		}
+	}
+	return nil
 }
 
 // package of the module, by its path below the module's.

@@ -168,7 +168,7 @@ func (t *tree) show(names []string, out io.Writer) error {
 		if !there {
 			return fmt.Errorf("there is no unit %q", name)
 		}
-		fmt.Fprintf(out, "%s, revision %d, uses [%s]\n", name, t.table[name].Revision, strings.Join(u.Uses, " "))
+		fmt.Fprintf(out, "%s, revision %d, digest %s, uses [%s]\n", name, t.table[name].Revision, u.Digest, strings.Join(u.Uses, " "))
 		for _, d := range u.Declarations {
 			fmt.Fprintln(out, "\t"+d)
 		}

@@ -108,7 +108,7 @@ func (t *tree) checkOut(base, dir string, names []string) (path string, raised [
 			return "", nil, done, fmt.Errorf("%s has another line in %s: give -base, a commit that has this table", name, base)
 		}
 	}
-	_, err = command(dir, nil, "go", "run", "./pipeline/revision/internal/cmd/units", "-python", t.python, "check")
+	_, err = command(dir, nil, "go", "run", "-trimpath", "./pipeline/revision/internal/cmd/units", "-python", t.python, "check")
 	if err != nil && (!strings.Contains(err.Error(), "have changed") || slices.ContainsFunc(names, func(name string) bool {
 		return strings.Contains(err.Error(), "\n"+name+" is not the source")
 	})) {
@@ -161,7 +161,7 @@ func (c *comparison) run(names []string, seed uint64) error {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return err
 	}
-	cases, err := corpus.Write(dir, c.trees[1], seed)
+	cases, err := corpus.Write(dir, c.trees[1], seed, names)
 	if err != nil {
 		return err
 	}
@@ -185,7 +185,7 @@ func (c *comparison) runVectors(dir string, units map[string][]string) error {
 	var programs [2]string
 	for i, tree := range c.trees {
 		programs[i] = filepath.Join(c.work, fmt.Sprintf("vectors%d", i))
-		if _, err := command(tree, nil, "go", "build", "-o", programs[i], "./pipeline/revision/internal/cmd/vectors"); err != nil {
+		if _, err := command(tree, nil, "go", "build", "-trimpath", "-o", programs[i], "./pipeline/revision/internal/cmd/vectors"); err != nil {
 			return err
 		}
 	}
@@ -213,7 +213,7 @@ func (c *comparison) runLoops(folder string) error {
 	}
 	for i, tree := range c.trees {
 		program := filepath.Join(c.work, fmt.Sprintf("feedwater%d", i))
-		if _, err := command(tree, nil, "go", "build", "-o", program, "./cmd/feedwater"); err != nil {
+		if _, err := command(tree, nil, "go", "build", "-trimpath", "-o", program, "./cmd/feedwater"); err != nil {
 			return err
 		}
 		var err error

@@ -1,4 +1,6 @@
-package exif
+// Package exiftest makes pictures whose EXIF data and XMP are right, odd and wrong in every way that the rules of TIFF, EXIF, XMP and of their places in JPEG, PNG and
+// WebP leave: the same each time. It is for tests, and imports nothing of ours.
+package exiftest
 
 import (
 	"bytes"
@@ -14,9 +16,44 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
-	"testing"
 
 	"github.com/klauspost/compress/zlib"
+)
+
+// Types of values, by TIFF's numbers.
+const (
+	typeASCII = iota + 2
+	typeShort
+	typeLong
+	typeRational
+	_
+	_
+	typeSignedShort
+	typeSignedLong
+	typeSignedRational
+	typeFloat
+	typeDouble
+	typeIFD
+	typeLong8 = 16
+)
+
+const (
+	orientationTag = 0x0112
+	entryBytes     = 12
+)
+
+// What stands before EXIF data and XMP in JPEG segments.
+var (
+	exifMark = []byte("Exif\x00\x00")
+	xmpMark  = []byte("http://ns.adobe.com/xap/1.0/\x00")
+)
+
+// Names of texts in PNG files.
+const (
+	exifName    = "exif"
+	profileName = "Raw profile type exif"
+	packetName  = "XML:com.adobe.xmp"
+	xmpName     = "xmp"
 )
 
 // entry is one of a directory. Its value is in the entry where it fits, else at the place given, by default behind the directory.
@@ -126,23 +163,25 @@ func (t *tiff) orientation(kind uint16, v, n int) entry {
 
 const intel, motorola = "II*\x00", "MM\x00*"
 
-// samples is files by name.
-type samples struct {
-	names []string
-	files map[string][]byte
-	base  map[string][]byte
+// Corpus is files by name.
+type Corpus struct {
+	// Names in the order in which the files were made.
+	Names []string
+	Files map[string][]byte
+
+	base map[string][]byte
 }
 
-func (s *samples) add(name string, file []byte) {
-	if _, twice := s.files[name]; twice {
+func (s *Corpus) add(name string, file []byte) {
+	if _, twice := s.Files[name]; twice {
 		panic(name)
 	}
-	s.names, s.files[name] = append(s.names, name), file
+	s.Names, s.Files[name] = append(s.Names, name), file
 }
 
-// newCorpus makes files from the rules of TIFF, EXIF, XMP and their places in the formats, each broken in turn, then some of which several are.
-func newCorpus(t testing.TB) *samples {
-	s := &samples{files: map[string][]byte{}, base: bases(t)}
+// New makes files from the rules of TIFF, EXIF, XMP and their places in the formats, each broken in turn, then some of which several are.
+func New() *Corpus {
+	s := &Corpus{Files: map[string][]byte{}, base: bases()}
 	s.headers()
 	s.types()
 	s.directories()
@@ -154,8 +193,15 @@ func newCorpus(t testing.TB) *samples {
 	return s
 }
 
+// Texts is a PNG that is turned by the XMP in each of n texts, which become 900 KiB each.
+func Texts(n int) []byte {
+	s := &Corpus{base: bases()}
+	text := chunk("zTXt", packetName, "\x00\x00", deflated(packet(6)+strings.Repeat(" ", 900<<10)))
+	return s.pngOf(strings.Repeat(text, n))
+}
+
 // bases are pictures of 24×16 pixels without metadata.
-func bases(t testing.TB) map[string][]byte {
+func bases() map[string][]byte {
 	picture := image.NewNRGBA(image.Rect(0, 0, 24, 16))
 	for y := range 16 {
 		for x := range 24 {
@@ -164,14 +210,14 @@ func bases(t testing.TB) map[string][]byte {
 	}
 	var j, p bytes.Buffer
 	if err := jpeg.Encode(&j, picture, nil); err != nil {
-		t.Fatal(err)
+		panic(err)
 	}
 	if err := png.Encode(&p, picture); err != nil {
-		t.Fatal(err)
+		panic(err)
 	}
 	w, err := hex.DecodeString(webpBits)
 	if err != nil {
-		t.Fatal(err)
+		panic(err)
 	}
 	return map[string][]byte{"jpeg": j.Bytes(), "png": p.Bytes(), "webp": w}
 }
@@ -193,32 +239,32 @@ func piece(name string, data []byte) string {
 }
 
 // jpegOf is a JPEG with segments behind its first marker.
-func (s *samples) jpegOf(segments ...string) []byte {
+func (s *Corpus) jpegOf(segments ...string) []byte {
 	b := s.base["jpeg"]
 	return slices.Concat(b[:2], []byte(strings.Join(segments, "")), b[2:])
 }
 
 // pngOf is a PNG with chunks behind its header, and some behind its data.
-func (s *samples) pngOf(before string, behind ...string) []byte {
+func (s *Corpus) pngOf(before string, behind ...string) []byte {
 	b := s.base["png"]
 	return slices.Concat(b[:33], []byte(before), b[33:len(b)-12], []byte(strings.Join(behind, "")), b[len(b)-12:])
 }
 
 // webpOf is a WebP with flags in its header, and chunks behind its picture.
-func (s *samples) webpOf(flags byte, chunks ...string) []byte {
+func (s *Corpus) webpOf(flags byte, chunks ...string) []byte {
 	body := "WEBP" + piece("VP8X", []byte{flags, 0, 0, 0, 23, 0, 0, 15, 0, 0}) + string(s.base["webp"]) + strings.Join(chunks, "")
 	return []byte(piece("RIFF", []byte(body)))
 }
 
 // everywhere adds a file of each format with that EXIF data.
-func (s *samples) everywhere(name string, data []byte) {
+func (s *Corpus) everywhere(name string, data []byte) {
 	s.add(name+".jpg", s.jpegOf(segment(0xe1, "Exif\x00\x00", string(data))))
 	s.add(name+"-dense.jpg", s.jpegOf(segment(0xe0, "JFIF\x00\x01\x01\x01\x00\x48\x00\x48\x00\x00"), segment(0xe1, "Exif\x00\x00", string(data))))
 	s.add(name+".png", s.pngOf(chunk("eXIf", string(data))))
 	s.add(name+".webp", s.webpOf(8, piece("EXIF", data)))
 }
 
-func (s *samples) headers() {
+func (s *Corpus) headers() {
 	whole := oriented(intel, typeShort, 6, 1).bytes()
 	for i, header := range []string{intel, motorola, "MM*\x00", "II\x00*", "MM\x00+", "II+\x00", "II\x00+", "MM+\x00", "IM*\x00", "ii*\x00", "\x00\x00\x00\x00", "II*", "<xml"} {
 		s.everywhere(fmt.Sprintf("header-%d", i), oriented(header, typeShort, 6, 1).bytes())
@@ -233,7 +279,7 @@ func (s *samples) headers() {
 	s.add("prefixed-4.jpg", s.jpegOf(segment(0xe1, "EXIF\x00\x00", string(whole))))
 }
 
-func (s *samples) types() {
+func (s *Corpus) types() {
 	for kind := range uint16(20) {
 		for i, header := range []string{intel, motorola} {
 			for _, v := range []int{1, 6} {
@@ -267,7 +313,7 @@ func (s *samples) types() {
 }
 
 // directories puts entries in front of an orientation, and the directory elsewhere.
-func (s *samples) directories() {
+func (s *Corpus) directories() {
 	const mk = 0x010f // Make
 	short := (&tiff{header: intel}).orientation(typeShort, 6, 1)
 	other := entry{tag: mk, kind: typeASCII, count: 3, value: []byte("abc")}
@@ -321,7 +367,7 @@ func (s *samples) directories() {
 	s.everywhere("no-entries", in(func(d *tiff) { d.entries = nil }))
 }
 
-func (s *samples) places() {
+func (s *Corpus) places() {
 	six, three := string(oriented(intel, typeShort, 6, 1).bytes()), string(oriented(motorola, typeShort, 3, 1).bytes())
 	mark := string(exifMark)
 	s.add("place-two.jpg", s.jpegOf(segment(0xe1, mark, six), segment(0xe1, mark, three)))
@@ -402,7 +448,7 @@ func named(name, text string) map[string]string {
 	}
 }
 
-func (s *samples) profiles() {
+func (s *Corpus) profiles() {
 	data := append(slices.Clone(exifMark), oriented(intel, typeShort, 6, 1).bytes()...)
 	digits := hex.EncodeToString(data)
 	lined := strings.Join([]string{digits[:20], digits[20:40], digits[40:], ""}, "\n")
@@ -431,7 +477,7 @@ func packet(v int) string {
 	return fmt.Sprintf(`<x:xmpmeta xmlns:x="adobe:ns:meta/"><rdf:Description tiff:Make="Ä" tiff:Orientation="%d"/></x:xmpmeta>`, v)
 }
 
-func (s *samples) packets() {
+func (s *Corpus) packets() {
 	for kind, c := range named(packetName, packet(6)) {
 		s.add("packet-"+kind+".png", s.pngOf("", c))
 	}
@@ -459,7 +505,7 @@ func (s *samples) packets() {
 }
 
 // both adds each state of the EXIF data with each of the XMP.
-func (s *samples) both() {
+func (s *Corpus) both() {
 	directories := map[string][]byte{
 		"absent": nil, "empty": {}, "broken": []byte("broken data"), "short": []byte("II*\x00ab"), "untagged": (&tiff{header: intel}).bytes(),
 		"away": (&tiff{header: intel, entries: []entry{{tag: 0x010f, kind: typeASCII, count: 9, at: 99}, {tag: orientationTag, kind: typeShort, count: 1, value: []byte{6, 0}}}}).bytes(),
@@ -488,7 +534,7 @@ func (s *samples) both() {
 }
 
 // drawn adds files of which several parts are drawn.
-func (s *samples) drawn() {
+func (s *Corpus) drawn() {
 	r := rand.New(rand.NewPCG(1, 2))
 	headers := []string{intel, motorola, intel, motorola, "MM*\x00", "II\x00*", "MM\x00+", "xx*\x00"}
 	for i := range 400 {
