@@ -16,12 +16,7 @@ import (
 
 // Engine is what a node makes batches with: a pipeline (NewEngine), or a stand-in where pixels do not matter.
 type Engine interface {
-	// Scan takes the snapshot of a folder, from the cache where it is still true. The caller closes it. progress is told how many files it has
-	// found so far, now and then.
-	Scan(ctx context.Context, folder Folder, progress func(files int)) (Data, error)
-	// Same reports whether two snapshots of one folder list the same files as they were at the same times, and the earlier is as good as
-	// the later one.
-	Same(earlier, later Data) bool
+	Scanner
 	// Prepare binds a plan to a snapshot of Scan.
 	Prepare(plan *pipeline.Plan, data Data) (Maker, error)
 	Numerics() string
@@ -46,22 +41,6 @@ type Masker interface {
 // A Storer is an Engine that knows which roots its files lie in, and whether their storage answers.
 type Storer interface {
 	Storage() *storage.Roots
-}
-
-// Folder is where the files of a data set are.
-type Folder struct {
-	// Path is absolute, without links.
-	Path string
-	// Beneath, if set, is the folder that no link may lead out of; Path lies in it, or is it.
-	Beneath string
-}
-
-// Data is a snapshot.
-type Data interface {
-	Fingerprint() string
-	Len() int
-	Classes() []dataset.Class
-	Close() error
 }
 
 // Maker makes the batches of a plan; see pipeline.Job.

@@ -18,17 +18,7 @@ func (s *Server) Memory() (used, lent int64) { return s.memory.CountBytes() }
 func (s *Server) Streams() int { return s.streamCount() }
 
 // Waiting is the number of callers that wait for scans.
-func (s *Server) Waiting() int {
-	s.library.mu.Lock()
-	defer s.library.mu.Unlock()
-	n := 0
-	for _, f := range s.library.folders {
-		if f.scan != nil {
-			n += f.scan.waiters
-		}
-	}
-	return n
-}
+func (s *Server) Waiting() int { return s.finder.CountWaiting() }
 
 // FloodCalls has an address make calls until one is turned away, most at most, and tells how many were taken.
 func (s *Server) FloodCalls(from net.Addr, most int) (taken int, err error) {

@@ -23,8 +23,8 @@ type flights struct {
 
 // flightKey is a batch's name, and the data and plan that it is a name of.
 type flightKey struct {
-	data  *snapshot
-	masks *snapshot // nil: none
+	data  *Snapshot
+	masks *Snapshot // nil: none
 	plan  string
 	name  string // the message, as bytes
 }

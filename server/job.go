@@ -19,8 +19,8 @@ import (
 // without any wire. It may be used from many goroutines at once.
 type Job struct {
 	maker Maker
-	data  *snapshot
-	masks *snapshot // nil: none
+	data  *Snapshot
+	masks *Snapshot // nil: none
 	stake *stake    // nil while it makes no batches
 	// flights share its batches with jobs of the same hash; nil: none does.
 	flights *flights
@@ -125,12 +125,12 @@ func (s *Server) bind(ctx context.Context, b binding, again bool) (*Job, error) 
 
 // bindData binds a plan to the data that it names.
 func (s *Server) bindData(ctx context.Context, plan *pipeline.Plan, again bool) (*Job, error) {
-	data, err := s.snapshot(ctx, plan.Source, again)
+	data, err := s.finder.OpenSource(ctx, admission.CallerOf(ctx), plan.Source, again)
 	if err != nil {
 		return nil, err
 	}
 	if pinned := plan.Source.Fingerprint; pinned != "" && pinned != data.Fingerprint() {
-		data.release()
+		data.Release()
 		return nil, &DiffersError{Pinned: pinned, Found: data.Fingerprint()}
 	}
 	if plan.Masks != nil {
@@ -139,24 +139,24 @@ func (s *Server) bindData(ctx context.Context, plan *pipeline.Plan, again bool) 
 	maker, err := s.engine.Prepare(plan, data.Data)
 	if err != nil {
 		if errors.Is(err, dataset.ErrLayout) { // look again next time
-			data.spoil()
+			data.Invalidate()
 		}
-		data.release()
-		return nil, missing(plan.Source, err)
+		data.Release()
+		return nil, MarkMissing(plan.Source, err)
 	}
 	return &Job{maker: maker, data: data}, nil
 }
 
 // bindMasked is bind for a plan with masks. data is released with the job, or here.
-func (s *Server) bindMasked(ctx context.Context, plan *pipeline.Plan, data *snapshot, again bool) (*Job, error) {
+func (s *Server) bindMasked(ctx context.Context, plan *pipeline.Plan, data *Snapshot, again bool) (*Job, error) {
 	j := &Job{data: data}
 	masker, ok := s.engine.(Masker)
 	if !ok {
-		data.release()
+		data.Release()
 		return nil, &batch.PlanError{Field: "masks", Message: "are not offered by this node"}
 	}
 	var err error
-	if j.masks, err = s.snapshot(ctx, *plan.Masks, again); err == nil {
+	if j.masks, err = s.finder.OpenSource(ctx, admission.CallerOf(ctx), *plan.Masks, again); err == nil {
 		if pinned := plan.Masks.Fingerprint; pinned != "" && pinned != j.masks.Fingerprint() {
 			err = &DiffersError{Pinned: pinned, Found: j.masks.Fingerprint()}
 		} else {
@@ -165,20 +165,20 @@ func (s *Server) bindMasked(ctx context.Context, plan *pipeline.Plan, data *snap
 	}
 	if err != nil {
 		if errors.Is(err, dataset.ErrLayout) && j.masks != nil { // look again next time
-			j.data.spoil()
-			j.masks.spoil()
+			j.data.Invalidate()
+			j.masks.Invalidate()
 		}
 		j.Close()
-		return nil, missing(plan.Source, err)
+		return nil, MarkMissing(plan.Source, err)
 	}
 	return j, nil
 }
 
 // Close lets go of the data.
 func (j *Job) Close() {
-	j.data.release()
+	j.data.Release()
 	if j.masks != nil {
-		j.masks.release()
+		j.masks.Release()
 	}
 	if j.stake != nil {
 		j.stake.leave()
@@ -224,9 +224,9 @@ func (j *Job) submit(w *Want, name batch.Name) error {
 	w.inner.Done = func(r pipeline.Result) {
 		r.Err = j.explain(r.Err)
 		if changed := (*dataset.ChangedError)(nil); errors.As(r.Err, &changed) {
-			j.data.spoil()
+			j.data.Invalidate()
 			if j.masks != nil {
-				j.masks.spoil()
+				j.masks.Invalidate()
 			}
 		}
 		if r.Err != nil {

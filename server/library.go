@@ -1,33 +1,40 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
+	"github.com/feedwater-io/feedwater/watch/pulse"
 )
 
-// library holds the snapshots in use, one per folder, and takes new ones: one scan at a time per folder, however many ask. Each
+// snapshotCache holds the snapshots in use, one per folder, and takes new ones: one scan at a time per folder, however many ask. Each
 // scan runs in a goroutine of its own, ends when nobody waits for it any more, and is waited for by close.
-type library struct {
-	engine Engine
+type snapshotCache struct {
+	scanner Scanner
 	// idle is how long a snapshot that nobody uses is kept.
-	idle  time.Duration
-	scans func(took time.Duration) // told of each scan that ended well
+	idle   time.Duration
+	onScan func(took time.Duration) // told of each scan that ended well
 
 	mu      sync.Mutex
 	closed  bool
-	folders map[Folder]*folder
+	folders map[Folder]*cachedFolder
 	running sync.WaitGroup
 }
 
-// folder is what is known of one folder. It is guarded by library.mu.
-type folder struct {
+// cachedFolder is what is known of one folder. It is guarded by snapshotCache.mu.
+type cachedFolder struct {
 	Folder
 	name    string    // that people know it by
 	scan    *scan     // in progress, or about to begin
-	current *snapshot // the newest
+	current *Snapshot // the newest
 	pause   time.Time // no scan begins before its end
 }
 
@@ -38,17 +45,17 @@ type scan struct {
 	done    chan struct{} // closed when snapshot or err is set
 	began   time.Time     // zero before it begins
 	files   atomic.Int64  // found so far
-	result  *snapshot     // every waiter has a use of it
+	result  *Snapshot     // every waiter has a use of it
 	err     error
 }
 
-// snapshot is data with its users. It is guarded by library.mu.
-type snapshot struct {
+// Snapshot is data with its users. It is guarded by snapshotCache.mu.
+type Snapshot struct {
 	Data
-	library *library
-	folder  *folder
-	users   int
-	timer   *time.Timer // runs while nobody uses it
+	cache  *snapshotCache
+	folder *cachedFolder
+	users  int
+	timer  *time.Timer // runs while nobody uses it
 }
 
 // Between two scans of a folder lie as many times what the first one took, but longestPause at most, so that whoever opens it over and over costs
@@ -58,29 +65,29 @@ const (
 	longestPause = time.Second
 )
 
-func newLibrary(e Engine, idle time.Duration) *library {
-	return &library{engine: e, idle: idle, folders: map[Folder]*folder{}, scans: func(time.Duration) {}}
+func newSnapshotCache(s Scanner, idle time.Duration) *snapshotCache {
+	return &snapshotCache{scanner: s, idle: idle, folders: map[Folder]*cachedFolder{}, onScan: func(time.Duration) {}}
 }
 
-// open returns the snapshot of a folder, which people know by a name, as it is now; the caller releases it. A snapshot that has the fingerprint
+// openFolder returns the snapshot of a folder, which people know by a name, as it is now; the caller releases it. A snapshot that has the fingerprint
 // pinned is taken without looking at the folder again.
-func (l *library) open(ctx context.Context, at Folder, name, pinned string) (*snapshot, error) {
+func (l *snapshotCache) openFolder(ctx context.Context, at Folder, name, pinned string) (*Snapshot, error) {
 	l.mu.Lock()
 	if l.closed {
 		l.mu.Unlock()
-		return nil, errDraining
+		return nil, ErrClosed
 	}
 	f := l.folders[at]
 	if f == nil {
-		f = &folder{Folder: at, name: name}
+		f = &cachedFolder{Folder: at, name: name}
 		l.folders[at] = f
 	}
 	if s := f.current; s != nil && s.Fingerprint() == pinned {
 		defer l.mu.Unlock()
-		return s.use(), nil
+		return s.addUser(), nil
 	}
 	if f.scan == nil {
-		l.begin(f)
+		l.beginScan(f)
 	}
 	n := f.scan
 	n.waiters++
@@ -89,25 +96,25 @@ func (l *library) open(ctx context.Context, at Folder, name, pinned string) (*sn
 	case <-n.done:
 		return n.result, n.err
 	case <-ctx.Done():
-		l.abandon(f, n)
+		l.abandonScan(f, n)
 		return nil, ctx.Err()
 	}
 }
 
-// find returns an open snapshot by its fingerprint, of a folder that may be looked at; nil if there is none.
-func (l *library) find(fingerprint string, may func(Folder) bool) *snapshot {
+// findFingerprint returns an open snapshot by its fingerprint, of a folder that may be looked at; nil if there is none.
+func (l *snapshotCache) findFingerprint(fingerprint string, may func(Folder) bool) *Snapshot {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, f := range l.folders {
 		if f.current != nil && !l.closed && f.current.Fingerprint() == fingerprint && may(f.Folder) {
-			return f.current.use()
+			return f.current.addUser()
 		}
 	}
 	return nil
 }
 
-// begin starts a scan, when the pause behind the last one is over. mu is held.
-func (l *library) begin(f *folder) {
+// beginScan starts a scan, when the pause behind the last one is over. mu is held.
+func (l *snapshotCache) beginScan(f *cachedFolder) {
 	ctx, cancel := context.WithCancel(context.Background())
 	n := &scan{cancel: cancel, done: make(chan struct{})}
 	f.scan = n
@@ -118,89 +125,89 @@ func (l *library) begin(f *folder) {
 		case <-time.After(pause):
 		case <-ctx.Done():
 		}
-		began := l.started(n)
-		data, err := l.engine.Scan(ctx, f.Folder, func(files int) { n.files.Store(int64(files)) })
+		began := l.noteBegin(n)
+		data, err := l.scanner.Scan(ctx, f.Folder, func(files int) { n.files.Store(int64(files)) })
 		took := time.Since(began)
 		if err == nil {
-			l.scans(took)
+			l.onScan(took)
 		}
-		l.end(f, n, data, time.Now().Add(min(pauseFor*took, longestPause)), err)
+		l.endScan(f, n, data, time.Now().Add(min(pauseFor*took, longestPause)), err)
 	})
 }
 
-// started notes when a scan begins.
-func (l *library) started(n *scan) time.Time {
+// noteBegin notes when a scan begins.
+func (l *snapshotCache) noteBegin(n *scan) time.Time {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	n.began = time.Now()
 	return n.began
 }
 
-// end hands a scan's result to those who wait for it: the snapshot that is there, as long as it is the same.
-func (l *library) end(f *folder, n *scan, data Data, pause time.Time, err error) {
-	var old *snapshot
+// endScan hands a scan's result to those who wait for it: the snapshot that is there, as long as it is the same.
+func (l *snapshotCache) endScan(f *cachedFolder, n *scan, data Data, pause time.Time, err error) {
+	var old *Snapshot
 	if err == nil {
-		old = l.unchanged(f, data)
+		old = l.useUnchanged(f, data)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	defer close(n.done)
 	f.pause = pause
 	if old != nil {
-		defer old.unuse()
+		defer old.removeUser()
 	}
 	switch n.err = err; {
 	case err != nil:
-	case old != nil && f.current == old: // nobody has spoiled it meanwhile
+	case old != nil && f.current == old: // nobody has invalidated it meanwhile
 		_ = data.Close()
 		old.users += n.waiters
 		n.result = old
 	default:
-		n.result = &snapshot{Data: data, library: l, folder: f, users: n.waiters}
+		n.result = &Snapshot{Data: data, cache: l, folder: f, users: n.waiters}
 	}
-	l.replace(f, n)
+	l.replaceCurrent(f, n)
 }
 
-// unchanged is the snapshot of a folder, with one more use, if it is the same as data that were scanned just now; else nil.
-func (l *library) unchanged(f *folder, data Data) *snapshot {
+// useUnchanged is the snapshot of a folder, with one more use, if it is the same as data that were scanned just now; else nil.
+func (l *snapshotCache) useUnchanged(f *cachedFolder, data Data) *Snapshot {
 	l.mu.Lock()
 	s := f.current
 	if s != nil {
-		s.use()
+		s.addUser()
 	}
 	l.mu.Unlock()
-	if s != nil && !l.engine.Same(s.Data, data) {
-		s.release()
+	if s != nil && !l.scanner.Same(s.Data, data) {
+		s.Release()
 		return nil
 	}
 	return s
 }
 
-// replace makes a scan's result the folder's snapshot. mu is held.
-func (l *library) replace(f *folder, n *scan) {
+// replaceCurrent makes a scan's result the folder's snapshot. mu is held.
+func (l *snapshotCache) replaceCurrent(f *cachedFolder, n *scan) {
 	old := f.current
 	if f.scan != n { // all who waited have gone, and another may have begun
 		if n.result != nil && n.result != old {
-			n.result.shut()
+			n.result.closeUnused()
 		}
 		return
 	}
 	f.scan = nil
 	f.current = n.result
 	if old != nil && old != n.result && old.users == 0 {
-		old.shut()
+		old.closeUnused()
 	}
-	l.tidy(f)
+	l.forgetEmpty(f)
 }
 
-// abandon takes one waiter off a scan; the last one ends it.
-func (l *library) abandon(f *folder, n *scan) {
+// abandonScan takes one waiter off a scan; the last one ends it.
+func (l *snapshotCache) abandonScan(f *cachedFolder, n *scan) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	select {
 	case <-n.done:
 		if n.result != nil {
-			n.result.unuse()
+			n.result.removeUser()
 		}
 		return
 	default:
@@ -208,19 +215,19 @@ func (l *library) abandon(f *folder, n *scan) {
 	if n.waiters--; n.waiters == 0 {
 		n.cancel()
 		f.scan = nil
-		l.tidy(f)
+		l.forgetEmpty(f)
 	}
 }
 
-// tidy forgets a folder of which nothing is left. mu is held.
-func (l *library) tidy(f *folder) {
+// forgetEmpty forgets a folder of which nothing is left. mu is held.
+func (l *snapshotCache) forgetEmpty(f *cachedFolder) {
 	if f.scan == nil && f.current == nil && l.folders[f.Folder] == f {
 		delete(l.folders, f.Folder)
 	}
 }
 
-// use counts one more user. library.mu is held.
-func (s *snapshot) use() *snapshot {
+// addUser counts one more user. snapshotCache.mu is held.
+func (s *Snapshot) addUser() *Snapshot {
 	if s.timer != nil {
 		s.timer.Stop()
 		s.timer = nil
@@ -229,62 +236,62 @@ func (s *snapshot) use() *snapshot {
 	return s
 }
 
-// release ends a use.
-func (s *snapshot) release() {
-	s.library.mu.Lock()
-	defer s.library.mu.Unlock()
-	s.unuse()
+// Release ends a use.
+func (s *Snapshot) Release() {
+	s.cache.mu.Lock()
+	defer s.cache.mu.Unlock()
+	s.removeUser()
 }
 
-func (s *snapshot) unuse() {
+func (s *Snapshot) removeUser() {
 	switch s.users--; {
 	case s.users > 0:
-	case s.folder.current != s || s.library.closed:
-		s.shut()
+	case s.folder.current != s || s.cache.closed:
+		s.closeUnused()
 	default:
-		s.rest()
+		s.keepIdle()
 	}
 }
 
-// spoil says that the folder has changed: nobody gets this snapshot any more, those who use it keep it.
-func (s *snapshot) spoil() {
-	s.library.mu.Lock()
-	defer s.library.mu.Unlock()
+// Invalidate says that the folder has changed: nobody gets this snapshot any more, those who use it keep it.
+func (s *Snapshot) Invalidate() {
+	s.cache.mu.Lock()
+	defer s.cache.mu.Unlock()
 	if s.folder.current == s {
 		s.folder.current = nil
-		s.library.tidy(s.folder)
+		s.cache.forgetEmpty(s.folder)
 	}
 }
 
-// rest keeps a snapshot that nobody uses for a while: whoever opened a plan is about to fetch.
-func (s *snapshot) rest() {
+// keepIdle keeps a snapshot that nobody uses for a while: whoever opened a plan is about to fetch.
+func (s *Snapshot) keepIdle() {
 	var t *time.Timer
-	t = time.AfterFunc(s.library.idle, func() {
-		s.library.mu.Lock()
-		defer s.library.mu.Unlock()
+	t = time.AfterFunc(s.cache.idle, func() {
+		s.cache.mu.Lock()
+		defer s.cache.mu.Unlock()
 		if s.timer != t { // it is in use again, or closed
 			return
 		}
-		s.shut()
+		s.closeUnused()
 	})
 	s.timer = t
 }
 
-// shut closes a snapshot that nobody uses. library.mu is held.
-func (s *snapshot) shut() {
+// closeUnused closes a snapshot that nobody uses. snapshotCache.mu is held.
+func (s *Snapshot) closeUnused() {
 	if s.timer != nil {
 		s.timer.Stop()
 		s.timer = nil
 	}
 	if s.folder.current == s {
 		s.folder.current = nil
-		s.library.tidy(s.folder)
+		s.cache.forgetEmpty(s.folder)
 	}
 	_ = s.Close() // read only: there is nothing to lose
 }
 
-// count is the number of folders that have a snapshot.
-func (l *library) count() int {
+// countFolders is the number of folders that have a snapshot.
+func (l *snapshotCache) countFolders() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	n := 0
@@ -296,8 +303,21 @@ func (l *library) count() int {
 	return n
 }
 
+// countWaiting is the number of callers that wait for scans.
+func (l *snapshotCache) countWaiting() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	n := 0
+	for _, f := range l.folders {
+		if f.scan != nil {
+			n += f.scan.waiters
+		}
+	}
+	return n
+}
+
 // close ends all scans, closes what nobody uses, and waits for the scans. What is in use is closed by its last release.
-func (l *library) close() {
+func (l *snapshotCache) close() {
 	l.mu.Lock()
 	l.closed = true
 	for _, f := range l.folders {
@@ -305,12 +325,32 @@ func (l *library) close() {
 			f.scan.cancel()
 		}
 		if s := f.current; s != nil && s.users == 0 {
-			s.shut()
+			s.closeUnused()
 		}
 	}
 	l.mu.Unlock()
 	l.running.Wait()
 }
 
-// errDraining says that a node takes no more work.
-var errDraining = errors.New("the node shuts down; ask another one")
+// listScans are the scans that have begun, of folders that may be told of, in order of their names.
+func (l *snapshotCache) listScans(now time.Time, may func(Folder) bool) []*pb.Scan {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var scans []*pb.Scan
+	for _, f := range l.folders {
+		if f.scan == nil || f.scan.began.IsZero() || !may(f.Folder) {
+			continue
+		}
+		files, took := f.scan.files.Load(), now.Sub(f.scan.began)
+		one := &pb.Scan{Folder: pulse.Clean(f.name), Files: uint64(files), Running: durationpb.New(took)}
+		if seconds := took.Seconds(); seconds > 0 {
+			one.FilesPerSecond = float64(files) / seconds
+		}
+		scans = append(scans, one)
+	}
+	slices.SortFunc(scans, func(a, b *pb.Scan) int { return cmp.Compare(a.Folder, b.Folder) })
+	return scans
+}
+
+// ErrClosed says that no more snapshots are opened.
+var ErrClosed = errors.New("the node shuts down; ask another one")

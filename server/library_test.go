@@ -10,13 +10,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/feedwater-io/feedwater/control/share"
-	"github.com/feedwater-io/feedwater/pipeline"
 	"github.com/feedwater-io/feedwater/pipeline/dataset"
-	"github.com/feedwater-io/feedwater/pipeline/revision"
 )
 
-// scanner is an engine that scans only. Each snapshot has the fingerprint that is set when its scan begins.
+// scanner takes snapshots of folders that are not there. Each snapshot has the fingerprint that is set when its scan begins.
 type scanner struct {
 	fingerprint atomic.Value
 	scans, open atomic.Int64
@@ -42,15 +39,6 @@ func (e *scanner) Scan(ctx context.Context, _ Folder, progress func(int)) (Data,
 
 func (*scanner) Same(a, b Data) bool { return a.Fingerprint() == b.Fingerprint() }
 
-func (*scanner) Prepare(*pipeline.Plan, Data) (Maker, error) { return nil, errors.New("scans only") }
-func (*scanner) Numerics() string                            { return "" }
-func (*scanner) Revisions() revision.Set                     { return nil }
-func (*scanner) Kernels() string                             { return "" }
-func (*scanner) Workers() int                                { return 1 }
-func (*scanner) Queued() float64                             { return 0 }
-func (*scanner) Ahead(*share.Account) float64                { return 0 }
-func (*scanner) Work() pipeline.Work                         { return pipeline.Work{} }
-
 type scanned struct {
 	engine      *scanner
 	fingerprint string
@@ -67,7 +55,7 @@ func (d *scanned) Close() error {
 func TestOneScanForAllWhoAsk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := &scanner{took: 10 * time.Second}
-		l := newLibrary(e, time.Minute)
+		l := newSnapshotCache(e, time.Minute)
 		for i := range 10 {
 			go func() {
 				ctx, cancel := context.WithCancel(t.Context())
@@ -75,7 +63,7 @@ func TestOneScanForAllWhoAsk(t *testing.T) {
 				if i == 0 { // the one that began it goes away
 					time.AfterFunc(time.Second, cancel)
 				}
-				s, err := l.open(ctx, Folder{Path: "a"}, "a", "")
+				s, err := l.openFolder(ctx, Folder{Path: "a"}, "a", "")
 				if i == 0 {
 					if !errors.Is(err, context.Canceled) {
 						t.Errorf("error %v after its own cancel", err)
@@ -86,14 +74,14 @@ func TestOneScanForAllWhoAsk(t *testing.T) {
 					t.Error(err)
 					return
 				}
-				s.release()
+				s.Release()
 			}()
 		}
 		time.Sleep(11 * time.Second)
 		if n := e.scans.Load(); n != 1 {
 			t.Errorf("%d scans for ten that asked at once", n)
 		}
-		if l.count() != 1 || e.open.Load() != 1 {
+		if l.countFolders() != 1 || e.open.Load() != 1 {
 			t.Error("the snapshot is gone")
 		}
 		time.Sleep(time.Minute)
@@ -107,11 +95,11 @@ func TestOneScanForAllWhoAsk(t *testing.T) {
 func TestScanEndsWhenNobodyWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := &scanner{took: time.Hour}
-		l := newLibrary(e, time.Minute)
+		l := newSnapshotCache(e, time.Minute)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		begun := time.Now()
-		if _, err := l.open(ctx, Folder{Path: "a"}, "a", ""); !errors.Is(err, context.DeadlineExceeded) {
+		if _, err := l.openFolder(ctx, Folder{Path: "a"}, "a", ""); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("error %v", err)
 		}
 		l.running.Wait()
@@ -119,11 +107,11 @@ func TestScanEndsWhenNobodyWaits(t *testing.T) {
 			t.Errorf("the scan went on for %s", time.Since(begun))
 		}
 		e.took = 0
-		s, err := l.open(t.Context(), Folder{Path: "a"}, "a", "")
+		s, err := l.openFolder(t.Context(), Folder{Path: "a"}, "a", "")
 		if err != nil {
 			t.Fatal(err)
 		}
-		s.release()
+		s.Release()
 		l.close()
 		if e.open.Load() != 0 {
 			t.Error("a snapshot is open after close")
@@ -139,14 +127,14 @@ func TestScansRest(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			e := &scanner{took: took}
-			l := newLibrary(e, time.Minute)
+			l := newSnapshotCache(e, time.Minute)
 			for round := range 5 {
 				now := fmt.Sprint(round)
 				e.fingerprint.Store(now)
 				var wg sync.WaitGroup
 				for range 10 {
 					wg.Go(func() {
-						s, err := l.open(t.Context(), Folder{Path: "a"}, "a", "")
+						s, err := l.openFolder(t.Context(), Folder{Path: "a"}, "a", "")
 						if err != nil {
 							t.Error(err)
 							return
@@ -154,7 +142,7 @@ func TestScansRest(t *testing.T) {
 						if s.Fingerprint() != now {
 							t.Errorf("round %d has the folder of round %s", round, s.Fingerprint())
 						}
-						s.release()
+						s.Release()
 					})
 				}
 				begun := time.Now()
@@ -171,10 +159,10 @@ func TestScansRest(t *testing.T) {
 func TestSnapshotIsTakenAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := &scanner{took: 20 * time.Millisecond}
-		l := newLibrary(e, time.Minute)
-		open := func(pinned string) *snapshot {
+		l := newSnapshotCache(e, time.Minute)
+		open := func(pinned string) *Snapshot {
 			t.Helper()
-			s, err := l.open(t.Context(), Folder{Path: "a"}, "a", pinned)
+			s, err := l.openFolder(t.Context(), Folder{Path: "a"}, "a", pinned)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -186,7 +174,7 @@ func TestSnapshotIsTakenAgain(t *testing.T) {
 		if s := open("one"); s != first {
 			t.Error("a pinned snapshot that is open was scanned again")
 		} else {
-			s.release()
+			s.Release()
 		}
 		second := open("")
 		if second == first || second.Fingerprint() != "two" {
@@ -195,21 +183,21 @@ func TestSnapshotIsTakenAgain(t *testing.T) {
 		if e.open.Load() != 2 {
 			t.Error("a snapshot in use was closed")
 		}
-		first.release()
+		first.Release()
 		if e.open.Load() != 1 {
 			t.Error("the old snapshot is kept after its last use")
 		}
-		if l.find("one", anywhere) != nil {
+		if l.findFingerprint("one", anywhere) != nil {
 			t.Error("the old snapshot is still offered")
 		}
-		if s := l.find("two", anywhere); s != second {
+		if s := l.findFingerprint("two", anywhere); s != second {
 			t.Error("the new snapshot is not offered")
 		} else {
-			s.release()
+			s.Release()
 		}
-		second.release()
+		second.Release()
 		time.Sleep(30 * time.Second)
-		open("two").release() // begins its rest anew
+		open("two").Release() // begins its rest anew
 		time.Sleep(45 * time.Second)
 		if e.open.Load() != 1 {
 			t.Error("closed too early")
@@ -227,10 +215,10 @@ func TestUnchangedSnapshotStays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := &scanner{}
 		e.fingerprint.Store("one")
-		l := newLibrary(e, time.Minute)
-		var first *snapshot
+		l := newSnapshotCache(e, time.Minute)
+		var first *Snapshot
 		for i := range 5 {
-			s, err := l.open(t.Context(), Folder{Path: "a"}, "a", "")
+			s, err := l.openFolder(t.Context(), Folder{Path: "a"}, "a", "")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -240,7 +228,7 @@ func TestUnchangedSnapshotStays(t *testing.T) {
 			if s != first || e.scans.Load() != int64(i+1) || e.open.Load() != 1 {
 				t.Errorf("open %d: another snapshot is %v, %d scans, %d open", i, s != first, e.scans.Load(), e.open.Load())
 			}
-			s.release()
+			s.Release()
 			time.Sleep(45 * time.Second)
 		}
 		time.Sleep(time.Minute)
@@ -256,22 +244,22 @@ func TestSpoiledSnapshot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := &scanner{}
 		e.fingerprint.Store("one")
-		l := newLibrary(e, time.Minute)
-		first, err := l.open(t.Context(), Folder{Path: "a"}, "a", "")
+		l := newSnapshotCache(e, time.Minute)
+		first, err := l.openFolder(t.Context(), Folder{Path: "a"}, "a", "")
 		if err != nil {
 			t.Fatal(err)
 		}
-		first.spoil()
-		second, err := l.open(t.Context(), Folder{Path: "a"}, "a", "one")
+		first.Invalidate()
+		second, err := l.openFolder(t.Context(), Folder{Path: "a"}, "a", "one")
 		if err != nil || second == first || e.open.Load() != 2 {
 			t.Errorf("%v, %d open", err, e.open.Load())
 		}
-		first.spoil() // it has been replaced already
-		first.release()
-		if l.count() != 1 || e.open.Load() != 1 {
+		first.Invalidate() // it has been replaced already
+		first.Release()
+		if l.countFolders() != 1 || e.open.Load() != 1 {
 			t.Error("the new one is gone")
 		}
-		second.release()
+		second.Release()
 		l.close()
 		if e.open.Load() != 0 {
 			t.Error("one is open at the end")
@@ -282,15 +270,15 @@ func TestSpoiledSnapshot(t *testing.T) {
 func TestFailedScan(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := &scanner{err: errors.New("no")}
-		l := newLibrary(e, time.Minute)
-		if _, err := l.open(t.Context(), Folder{Path: "a"}, "a", ""); !errors.Is(err, e.err) {
+		l := newSnapshotCache(e, time.Minute)
+		if _, err := l.openFolder(t.Context(), Folder{Path: "a"}, "a", ""); !errors.Is(err, e.err) {
 			t.Errorf("error %v", err)
 		}
 		if len(l.folders) != 0 {
 			t.Error("a folder that does not exist is remembered")
 		}
 		l.close()
-		if _, err := l.open(t.Context(), Folder{Path: "a"}, "a", ""); !errors.Is(err, errDraining) {
+		if _, err := l.openFolder(t.Context(), Folder{Path: "a"}, "a", ""); !errors.Is(err, ErrClosed) {
 			t.Errorf("error %v after close", err)
 		}
 	})
@@ -300,20 +288,20 @@ func TestFailedScan(t *testing.T) {
 func TestLibraryCloses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := &scanner{}
-		l := newLibrary(e, time.Minute)
-		used, err := l.open(t.Context(), Folder{Path: "a"}, "a", "")
+		l := newSnapshotCache(e, time.Minute)
+		used, err := l.openFolder(t.Context(), Folder{Path: "a"}, "a", "")
 		if err != nil {
 			t.Fatal(err)
 		}
 		e.took = time.Hour
 		go func() {
-			if _, err := l.open(t.Context(), Folder{Path: "b"}, "b", ""); err == nil {
+			if _, err := l.openFolder(t.Context(), Folder{Path: "b"}, "b", ""); err == nil {
 				t.Error("a scan outlived close")
 			}
 		}()
 		synctest.Wait()
 		l.close()
-		used.release()
+		used.Release()
 		synctest.Wait()
 		if e.open.Load() != 0 {
 			t.Error("a snapshot is open at the end")

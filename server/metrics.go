@@ -5,10 +5,9 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-
-	"github.com/feedwater-io/feedwater/pipeline"
 	"google.golang.org/grpc/codes"
 
+	"github.com/feedwater-io/feedwater/pipeline"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 )
 
@@ -53,7 +52,7 @@ func newMetrics(s *Server) *metrics {
 			gauge("limit_bytes", "Memory that slots may take.", func() float64 { return float64(s.memory.Limit) }),
 			gauge("queued_core_seconds", "Work that is queued.", func() float64 { return s.engine.Queued() }),
 			gauge("workers", "Samples that are made at once.", func() float64 { return float64(s.engine.Workers()) }),
-			gauge("snapshots", "Data sets that are open.", func() float64 { return float64(s.library.count()) }),
+			gauge("snapshots", "Data sets that are open.", func() float64 { return float64(s.finder.CountFolders()) }),
 			newSometimes("nodes_wanted", "Nodes like this one that would feed the jobs that have streams here.", s.nodesWanted),
 			gauge("draining", "1 while the node shuts down.", func() float64 { return oneIf(s.draining()) }),
 			info(s),

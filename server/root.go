@@ -2,76 +2,90 @@ package server
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"io/fs"
 	"maps"
+	"path"
 	"path/filepath"
 	"slices"
-	"strings"
-	"syscall"
+	"time"
 
 	"github.com/feedwater-io/feedwater/filename"
 	"github.com/feedwater-io/feedwater/pipeline"
-	"github.com/feedwater-io/feedwater/pipeline/dataset"
-	"github.com/feedwater-io/feedwater/server/admission"
+	"github.com/feedwater-io/feedwater/pipeline/storage"
+	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 )
 
-// RootError says that a node serves no root of that name.
-type RootError struct {
-	// Root that was asked for; empty where only a fingerprint was given.
-	Root        string
-	Fingerprint string
-	// Have are the names of those it serves.
-	Have []string
+// Permission says which roots may be read.
+type Permission interface {
+	// CheckRoot refuses a root that may not be read; have are the names of those that there are.
+	CheckRoot(root string, have []string) error
+	// AllowedRoots are those of have that may be read.
+	AllowedRoots(have []string) []string
 }
 
-func (e *RootError) Error() string {
-	have := "it serves none"
-	if len(e.Have) > 0 {
-		have = "it serves " + strings.Join(e.Have, ", ")
+// FinderOptions of a Finder. Scanner and Storage are required; the zero value of all others works.
+type FinderOptions struct {
+	Scanner Scanner
+	// Storage looks after the calls on the roots.
+	Storage *storage.Roots
+	// Roots are the folders that plans may name, by name.
+	Roots map[string]string
+	// LinksBeneath refuses links that lead out of their root.
+	LinksBeneath bool
+	// AnyPath lets plans without a root name any absolute path.
+	AnyPath bool
+	// Idle is how long a snapshot is kept that nobody uses.
+	Idle time.Duration
+	// OnScan, if set, is told of each scan that ended well.
+	OnScan func(took time.Duration)
+}
+
+// Finder finds the data that plans name, below the roots, and shares each snapshot among all who use it. Its methods may be called from many
+// goroutines at once.
+type Finder struct {
+	options FinderOptions
+	cache   *snapshotCache
+}
+
+// NewFinder returns one that has looked at nothing yet.
+func NewFinder(o FinderOptions) *Finder {
+	f := &Finder{options: o, cache: newSnapshotCache(o.Scanner, o.Idle)}
+	if o.OnScan != nil {
+		f.cache.onScan = o.OnScan
 	}
-	switch {
-	case e.Root != "":
-		return fmt.Sprintf("this node serves no root %q; %s", e.Root, have)
-	case e.Fingerprint != "":
-		return fmt.Sprintf("this node has no data with fingerprint %.12s; name a root and a path: %s", e.Fingerprint, have)
-	}
-	return "the plan names no root; " + have
+	return f
 }
 
-// PathError says that a path may not be served.
-type PathError struct{ Root, Path, Message string }
-
-func (e *PathError) Error() string {
-	return fmt.Sprintf("path %q of root %q %s", e.Path, e.Root, e.Message)
+// ListScans are the scans that have begun, of folders that may be told of, in order of their names.
+func (f *Finder) ListScans(now time.Time, may func(Folder) bool) []*pb.Scan {
+	return f.cache.listScans(now, may)
 }
 
-// MissingError says that there is no data set at a place.
-type MissingError struct {
-	Root, Path string
-	Cause      error
+// CountFolders is the number of folders that have a snapshot.
+func (f *Finder) CountFolders() int { return f.cache.countFolders() }
+
+// CountWaiting is the number of callers that wait for scans.
+func (f *Finder) CountWaiting() int { return f.cache.countWaiting() }
+
+// Close ends all scans, closes what nobody uses, and waits for the scans. What is in use is closed by its last Release.
+func (f *Finder) Close() { f.cache.close() }
+
+func (f *Finder) rootNames() []string { return slices.Sorted(maps.Keys(f.options.Roots)) }
+
+func (f *Finder) hasRoot(name string) bool {
+	_, ok := f.options.Roots[name]
+	return ok
 }
 
-func (e *MissingError) Error() string {
-	if e.Root == "" {
-		return e.Cause.Error()
-	}
-	return fmt.Sprintf("path %q of root %q: %v", e.Path, e.Root, e.Cause)
-}
-
-func (e *MissingError) Unwrap() error { return e.Cause }
-
-// snapshot finds the data that a plan names; the caller releases it. With again set the folder is looked at again, else a
+// OpenSource finds the data that a plan names, if it may be read; the caller releases it. With again set the folder is looked at again, else a
 // snapshot that has the plan's fingerprint is good enough.
-func (s *Server) snapshot(ctx context.Context, source pipeline.Source, again bool) (*snapshot, error) {
-	if source.Root == "" && (source.Path == "" || !s.options.AnyPath) {
-		return s.byFingerprint(ctx, source.Fingerprint)
+func (f *Finder) OpenSource(ctx context.Context, who Permission, source pipeline.Source, again bool) (*Snapshot, error) {
+	if source.Root == "" && (source.Path == "" || !f.options.AnyPath) {
+		return f.openByFingerprint(ctx, who, source.Fingerprint)
 	}
-	if err := admission.CallerOf(ctx).CheckRoot(source.Root, s.rootNames()); err != nil {
+	if err := who.CheckRoot(source.Root, f.rootNames()); err != nil {
 		return nil, err
 	}
-	folder, err := s.folder(ctx, source)
+	folder, err := f.locateFolder(ctx, source)
 	if err != nil {
 		return nil, err
 	}
@@ -79,25 +93,13 @@ func (s *Server) snapshot(ctx context.Context, source pipeline.Source, again boo
 	if again {
 		pinned = ""
 	}
-	data, err := s.library.open(ctx, folder, sourceName(source), pinned)
-	return data, missing(source, err)
+	data, err := f.cache.openFolder(ctx, folder, nameSource(source), pinned)
+	return data, MarkMissing(source, err)
 }
 
-// missing marks errors that say that there is no data set, or none for this process: trying again would not help.
-func missing(source pipeline.Source, err error) error {
-	for _, cause := range []error{
-		fs.ErrNotExist, fs.ErrPermission, syscall.ENOTDIR, syscall.ELOOP, syscall.ENAMETOOLONG, syscall.EINVAL, dataset.ErrLayout,
-	} {
-		if errors.Is(err, cause) {
-			return &MissingError{source.Root, string(source.Path), err}
-		}
-	}
-	return err
-}
-
-// folder is the folder that a source names, without links. It lies below its root: a path may not climb out, and neither may a
+// locateFolder is the folder that a source names, without links. It lies below its root: a path may not climb out, and neither may a
 // link on the way. (A link that somebody with write access swaps between this check and the scan is not guarded against.)
-func (s *Server) folder(ctx context.Context, source pipeline.Source) (Folder, error) {
+func (f *Finder) locateFolder(ctx context.Context, source pipeline.Source) (Folder, error) {
 	wanted := string(source.Path)
 	if source.Root == "" {
 		if !filepath.IsAbs(wanted) {
@@ -105,8 +107,8 @@ func (s *Server) folder(ctx context.Context, source pipeline.Source) (Folder, er
 		}
 		return Folder{Path: filepath.Clean(wanted)}, nil
 	}
-	if !isNamed(s.options.Roots, source.Root) {
-		return Folder{}, &RootError{Root: filename.Brief(source.Root), Have: s.rootNames()}
+	if !f.hasRoot(source.Root) {
+		return Folder{}, &RootError{Root: filename.Brief(source.Root), Have: f.rootNames()}
 	}
 	if len(wanted) > maxPathBytes {
 		return Folder{}, &PathError{source.Root, filename.Brief(wanted), "is too long"}
@@ -115,19 +117,19 @@ func (s *Server) folder(ctx context.Context, source pipeline.Source) (Folder, er
 	if path != "" && !filepath.IsLocal(path) {
 		return Folder{}, &PathError{source.Root, wanted, "leads out of it"}
 	}
-	base, err := s.base(ctx, source.Root)
+	base, err := f.resolveRoot(ctx, source.Root)
 	if err != nil {
-		return Folder{}, missing(source, err)
+		return Folder{}, MarkMissing(source, err)
 	}
-	folder, err := s.resolve(ctx, s.roots.Of(base), filepath.Join(base, path))
+	folder, err := f.resolvePath(ctx, f.options.Storage.Of(base), filepath.Join(base, path))
 	if err != nil {
-		return Folder{}, missing(source, err)
+		return Folder{}, MarkMissing(source, err)
 	}
 	if below, err := filepath.Rel(base, folder); err != nil || !filepath.IsLocal(below) {
 		return Folder{}, &PathError{source.Root, wanted, "leads out of it"}
 	}
 	at := Folder{Path: folder}
-	if s.options.LinksBeneath {
+	if f.options.LinksBeneath {
 		at.Beneath = base
 	}
 	return at, nil
@@ -136,18 +138,18 @@ func (s *Server) folder(ctx context.Context, source pipeline.Source) (Folder, er
 // maxPathBytes is Linux's longest path.
 const maxPathBytes = 4095
 
-// byFingerprint finds data that is open, or that is a root as a whole, among what the caller may read.
-func (s *Server) byFingerprint(ctx context.Context, fingerprint string) (*snapshot, error) {
-	names := admission.CallerOf(ctx).AllowedRoots(s.rootNames())
+// openByFingerprint finds data that is open, or that is a root as a whole, among what the caller may read.
+func (f *Finder) openByFingerprint(ctx context.Context, who Permission, fingerprint string) (*Snapshot, error) {
+	names := who.AllowedRoots(f.rootNames())
 	if fingerprint == "" {
 		return nil, &RootError{Have: names}
 	}
-	if data := s.library.find(fingerprint, s.below(ctx, names)); data != nil {
+	if data := f.cache.findFingerprint(fingerprint, f.selectBelow(ctx, names)); data != nil {
 		return data, nil
 	}
-	slices.SortStableFunc(names, func(a, b string) int { return s.delay(a) - s.delay(b) })
+	slices.SortStableFunc(names, func(a, b string) int { return f.delayOf(a) - f.delayOf(b) })
 	for _, name := range names {
-		data, err := s.snapshot(ctx, pipeline.Source{Root: name}, true)
+		data, err := f.OpenSource(ctx, who, pipeline.Source{Root: name}, true)
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
@@ -157,19 +159,19 @@ func (s *Server) byFingerprint(ctx context.Context, fingerprint string) (*snapsh
 		if data.Fingerprint() == fingerprint {
 			return data, nil
 		}
-		data.release()
+		data.Release()
 	}
 	return nil, &RootError{Fingerprint: fingerprint, Have: names}
 }
 
-// below reports whether a folder, without links, is one of these roots or lies in one. All folders that a node opens lie in some.
-func (s *Server) below(ctx context.Context, names []string) func(Folder) bool {
-	if len(names) == len(s.options.Roots) {
+// selectBelow reports whether a folder, without links, is one of these roots or lies in one. All folders that a node opens lie in some.
+func (f *Finder) selectBelow(ctx context.Context, names []string) func(Folder) bool {
+	if len(names) == len(f.options.Roots) {
 		return func(Folder) bool { return true }
 	}
 	var bases []string
 	for _, name := range names {
-		if base, err := s.base(ctx, name); err == nil {
+		if base, err := f.resolveRoot(ctx, name); err == nil {
 			bases = append(bases, base)
 		}
 	}
@@ -184,4 +186,43 @@ func (s *Server) below(ctx context.Context, names []string) func(Folder) bool {
 	}
 }
 
-func (s *Server) rootNames() []string { return slices.Sorted(maps.Keys(s.options.Roots)) }
+// resolvePath is a path without links, of a root. Storage that does not answer is a *storage.HungError.
+func (f *Finder) resolvePath(ctx context.Context, root *storage.Root, path string) (string, error) {
+	return storage.Do(ctx, root, "look for "+path, func(func()) (string, error) { return filepath.EvalSymlinks(path) }, nil)
+}
+
+// resolveRoot is a root's folder without links.
+func (f *Finder) resolveRoot(ctx context.Context, name string) (string, error) {
+	folder := f.options.Roots[name]
+	root := f.options.Storage.Add(name, folder)
+	base, err := f.resolvePath(ctx, root, folder)
+	if err == nil {
+		root.Means(base)
+	}
+	return base, err
+}
+
+// delayOf is how long the storage of a root lets its callers wait: roots are looked into in this order, so that others are found first.
+func (f *Finder) delayOf(name string) int {
+	return int(f.options.Storage.Add(name, f.options.Roots[name]).Delay() / time.Second)
+}
+
+// SelectFolders tells which folders' scans a source may wait for.
+func (f *Finder) SelectFolders(ctx context.Context, who Permission, source pipeline.Source) (func(Folder) bool, error) {
+	if source.Root == "" && (source.Path == "" || !f.options.AnyPath) {
+		return f.selectBelow(ctx, who.AllowedRoots(f.rootNames())), nil // found by its fingerprint
+	}
+	if err := who.CheckRoot(source.Root, f.rootNames()); err != nil {
+		return nil, err
+	}
+	folder, err := f.locateFolder(ctx, source)
+	return func(one Folder) bool { return one == folder }, err
+}
+
+// nameSource is what people know the folder of a source by: root and path, as a Loader names it.
+func nameSource(source pipeline.Source) string {
+	if source.Root == "" {
+		return string(source.Path)
+	}
+	return path.Join(source.Root, string(source.Path))
+}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/feedwater-io/feedwater/filename"
 	"github.com/feedwater-io/feedwater/pipeline"
+	"github.com/feedwater-io/feedwater/pipeline/storage"
 )
 
 func TestPathsStayBelowTheirRoot(t *testing.T) {
@@ -26,7 +27,7 @@ func TestPathsStayBelowTheirRoot(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	s := New(Options{Engine: &scanner{}, Roots: map[string]string{"r": root, "alias": filepath.Join(top, "alias")}})
+	f := NewFinder(FinderOptions{Scanner: &scanner{}, Storage: storage.New(storage.Options{}), Roots: map[string]string{"r": root, "alias": filepath.Join(top, "alias")}})
 	var path *PathError
 	var missing *MissingError
 	var unknown *RootError
@@ -56,7 +57,7 @@ func TestPathsStayBelowTheirRoot(t *testing.T) {
 		{"r", "a/\x00", "", new(error)},
 		{"none", "a", "", &unknown},
 	} {
-		folder, err := s.folder(t.Context(), pipeline.Source{Root: c.root, Path: filename.Name(c.path)})
+		folder, err := f.locateFolder(t.Context(), pipeline.Source{Root: c.root, Path: filename.Name(c.path)})
 		switch {
 		case c.err == nil && (err != nil || folder.Path != filepath.Join(top, c.folder)):
 			t.Errorf("%q: %q, %v", c.path, folder, err)
@@ -64,7 +65,7 @@ func TestPathsStayBelowTheirRoot(t *testing.T) {
 			t.Errorf("%q: %q, error %v", c.path, folder, err)
 		}
 	}
-	if _, err := s.folder(t.Context(), pipeline.Source{Path: "a"}); !errors.As(err, &path) {
+	if _, err := f.locateFolder(t.Context(), pipeline.Source{Path: "a"}); !errors.As(err, &path) {
 		t.Errorf("a relative path without a root: %v", err)
 	}
 }

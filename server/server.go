@@ -138,7 +138,7 @@ type Server struct {
 	pb.UnimplementedFeedServer
 	options Options
 	engine  Engine
-	library *library
+	finder  *Finder
 	memory  *batchmem.Memory
 	metrics *metrics
 	closing chan struct{} // closed by Close
@@ -170,7 +170,7 @@ type Server struct {
 func New(o Options) *Server {
 	o = o.withDefaults()
 	s := &Server{
-		options: o, engine: o.Engine, library: newLibrary(o.Engine, o.SnapshotIdle), memory: &batchmem.Memory{Limit: o.NodeBytes},
+		options: o, engine: o.Engine, memory: &batchmem.Memory{Limit: o.NodeBytes},
 		closing: make(chan struct{}), drained: make(chan struct{}), gone: make(chan struct{}), replays: make(chan struct{}, o.Replays),
 	}
 	s.roots = rootsOf(&s.options)
@@ -179,7 +179,10 @@ func New(o Options) *Server {
 	s.source = newSource(s)
 	s.metrics = newMetrics(s)
 	s.misread = admission.NewSampledLog(o.Log)
-	s.library.scans = s.metrics.scanned
+	s.finder = NewFinder(FinderOptions{
+		Scanner: o.Engine, Storage: s.roots, Roots: o.Roots, LinksBeneath: o.LinksBeneath, AnyPath: o.AnyPath, Idle: o.SnapshotIdle,
+		OnScan: s.metrics.scanned,
+	})
 	s.audit = newAudit(o.Audit, s.metrics)
 	s.guard = admission.New(admission.Options{
 		Access: o.Access, TLS: o.TLS, HostConnections: o.HostConnections, Connections: o.Connections, HostShare: o.HostShare,
@@ -329,7 +332,7 @@ func (s *Server) Close() {
 	s.mu.Unlock()
 	s.running.Wait()
 	s.watching.Wait()
-	s.library.close()
+	s.finder.Close()
 	s.memory.TrimFree()
 	if _, engines := s.engine.(Storer); !engines {
 		s.roots.Close()
@@ -363,3 +366,6 @@ func (s *Server) streamCount() int {
 	defer s.mu.Unlock()
 	return s.streams
 }
+
+// errDraining says that a node takes no more work.
+var errDraining = ErrClosed

@@ -1,9 +1,7 @@
 package server
 
 import (
-	"context"
 	"fmt"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -40,27 +38,6 @@ func rootsOf(o *Options) *storage.Roots {
 func isNamed(roots map[string]string, name string) bool {
 	_, ok := roots[name]
 	return ok
-}
-
-// resolve is a path without links, of a root. Storage that does not answer is a *storage.HungError.
-func (s *Server) resolve(ctx context.Context, root *storage.Root, path string) (string, error) {
-	return storage.Do(ctx, root, "look for "+path, func(func()) (string, error) { return filepath.EvalSymlinks(path) }, nil)
-}
-
-// base is a root's folder without links.
-func (s *Server) base(ctx context.Context, name string) (string, error) {
-	folder := s.options.Roots[name]
-	root := s.roots.Add(name, folder)
-	base, err := s.resolve(ctx, root, folder)
-	if err == nil {
-		root.Means(base)
-	}
-	return base, err
-}
-
-// delay is how long the storage of a root lets its callers wait: roots are looked into in this order, so that others are found first.
-func (s *Server) delay(name string) int {
-	return int(s.roots.Add(name, s.options.Roots[name]).Delay() / time.Second)
 }
 
 // troubled says what roots do not answer, in words; empty: none.

@@ -110,7 +110,7 @@ func (s *Server) nodeStatus(before, after reading) *pb.NodeStatus {
 		n.State = "draining"
 	}
 	n.Error = s.troubled()
-	n.Scans = s.library.progress(after.at, func(Folder) bool { return true })
+	n.Scans = s.finder.ListScans(after.at, func(Folder) bool { return true })
 	seconds := after.at.Sub(before.at).Seconds()
 	if seconds <= 0 {
 		return n

@@ -1,0 +1,33 @@
+package server
+
+import (
+	"context"
+
+	"github.com/feedwater-io/feedwater/pipeline/dataset"
+)
+
+// Scanner takes snapshots of folders.
+type Scanner interface {
+	// Scan takes the snapshot of a folder, from the cache where it is still true. The caller closes it. progress is told how many files it has
+	// found so far, now and then.
+	Scan(ctx context.Context, folder Folder, progress func(files int)) (Data, error)
+	// Same reports whether two snapshots of one folder list the same files as they were at the same times, and the earlier is as good as
+	// the later one.
+	Same(earlier, later Data) bool
+}
+
+// Folder is where the files of a data set are.
+type Folder struct {
+	// Path is absolute, without links.
+	Path string
+	// Beneath, if set, is the folder that no link may lead out of; Path lies in it, or is it.
+	Beneath string
+}
+
+// Data is a snapshot.
+type Data interface {
+	Fingerprint() string
+	Len() int
+	Classes() []dataset.Class
+	Close() error
+}
