@@ -12,13 +12,14 @@ import (
 	"github.com/feedwater-io/feedwater/pipeline/dataset"
 	"github.com/feedwater-io/feedwater/pipeline/revision"
 	"github.com/feedwater-io/feedwater/pipeline/storage"
+	"github.com/feedwater-io/feedwater/server/snapshots"
 )
 
 // Engine is what a node makes batches with: a pipeline (NewEngine), or a stand-in where pixels do not matter.
 type Engine interface {
-	Scanner
+	snapshots.Scanner
 	// Prepare binds a plan to a snapshot of Scan.
-	Prepare(plan *pipeline.Plan, data Data) (Maker, error)
+	Prepare(plan *pipeline.Plan, data snapshots.Data) (Maker, error)
 	Numerics() string
 	// Revisions are the units of the engine's build. Not to be changed.
 	Revisions() revision.Set
@@ -35,7 +36,7 @@ type Engine interface {
 // A Masker is an Engine that makes plans with masks, too.
 type Masker interface {
 	// PrepareMasked binds a plan to two snapshots of Scan, pictures and masks.
-	PrepareMasked(plan *pipeline.Plan, data, masks Data) (Maker, error)
+	PrepareMasked(plan *pipeline.Plan, data, masks snapshots.Data) (Maker, error)
 }
 
 // A Storer is an Engine that knows which roots its files lie in, and whether their storage answers.
@@ -70,7 +71,7 @@ type engine struct {
 }
 
 // Scan implements Engine. Where the storage does not answer it returns, and the scan is left to itself.
-func (e engine) Scan(ctx context.Context, folder Folder, progress func(files int)) (Data, error) {
+func (e engine) Scan(ctx context.Context, folder snapshots.Folder, progress func(files int)) (snapshots.Data, error) {
 	o := e.options
 	o.Beneath = folder.Beneath
 	o.Flat, o.Empty = true, true // some plans take such folders, see Prepare
@@ -88,7 +89,7 @@ func (e engine) Scan(ctx context.Context, folder Folder, progress func(files int
 }
 
 // Same implements Engine. Storage that does not answer cannot say so.
-func (e engine) Same(earlier, later Data) bool {
+func (e engine) Same(earlier, later snapshots.Data) bool {
 	a, ok := earlier.(*dataset.Snapshot)
 	b, also := later.(*dataset.Snapshot)
 	if !ok || !also {
@@ -98,7 +99,7 @@ func (e engine) Same(earlier, later Data) bool {
 	return same && err == nil
 }
 
-func (e engine) Prepare(plan *pipeline.Plan, data Data) (Maker, error) {
+func (e engine) Prepare(plan *pipeline.Plan, data snapshots.Data) (Maker, error) {
 	s, ok := data.(*dataset.Snapshot)
 	if !ok {
 		return nil, fmt.Errorf("a pipeline cannot read a %T", data)
@@ -130,7 +131,7 @@ func checkEmpty(plan *pipeline.Plan, all ...*dataset.Snapshot) error {
 }
 
 // PrepareMasked implements Masker.
-func (e engine) PrepareMasked(plan *pipeline.Plan, data, masks Data) (Maker, error) {
+func (e engine) PrepareMasked(plan *pipeline.Plan, data, masks snapshots.Data) (Maker, error) {
 	s, ok := data.(*dataset.Snapshot)
 	m, also := masks.(*dataset.Snapshot)
 	if !ok || !also {

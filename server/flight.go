@@ -10,6 +10,7 @@ import (
 	"github.com/feedwater-io/feedwater/batch"
 	"github.com/feedwater-io/feedwater/pipeline"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
+	"github.com/feedwater-io/feedwater/server/snapshots"
 )
 
 // flights have equal batches made once, for whatever streams want them. Who asks first has it made, in his memory; who asks meanwhile
@@ -23,8 +24,8 @@ type flights struct {
 
 // flightKey is a batch's name, and the data and plan that it is a name of.
 type flightKey struct {
-	data  *Snapshot
-	masks *Snapshot // nil: none
+	data  *snapshots.Snapshot
+	masks *snapshots.Snapshot // nil: none
 	plan  string
 	name  string // the message, as bytes
 }

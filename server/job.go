@@ -13,15 +13,16 @@ import (
 	"github.com/feedwater-io/feedwater/pipeline/dataset"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 	"github.com/feedwater-io/feedwater/server/admission"
+	"github.com/feedwater-io/feedwater/server/snapshots"
 )
 
 // Job is a plan bound to this machine's data: what a Fetch stream works for, and what makes the server of this process a node
 // without any wire. It may be used from many goroutines at once.
 type Job struct {
 	maker Maker
-	data  *Snapshot
-	masks *Snapshot // nil: none
-	stake *stake    // nil while it makes no batches
+	data  *snapshots.Snapshot
+	masks *snapshots.Snapshot // nil: none
+	stake *stake              // nil while it makes no batches
 	// flights share its batches with jobs of the same hash; nil: none does.
 	flights *flights
 	hash    string
@@ -142,13 +143,13 @@ func (s *Server) bindData(ctx context.Context, plan *pipeline.Plan, again bool) 
 			data.Invalidate()
 		}
 		data.Release()
-		return nil, MarkMissing(plan.Source, err)
+		return nil, snapshots.MarkMissing(plan.Source, err)
 	}
 	return &Job{maker: maker, data: data}, nil
 }
 
 // bindMasked is bind for a plan with masks. data is released with the job, or here.
-func (s *Server) bindMasked(ctx context.Context, plan *pipeline.Plan, data *Snapshot, again bool) (*Job, error) {
+func (s *Server) bindMasked(ctx context.Context, plan *pipeline.Plan, data *snapshots.Snapshot, again bool) (*Job, error) {
 	j := &Job{data: data}
 	masker, ok := s.engine.(Masker)
 	if !ok {
@@ -169,7 +170,7 @@ func (s *Server) bindMasked(ctx context.Context, plan *pipeline.Plan, data *Snap
 			j.masks.Invalidate()
 		}
 		j.Close()
-		return nil, MarkMissing(plan.Source, err)
+		return nil, snapshots.MarkMissing(plan.Source, err)
 	}
 	return j, nil
 }

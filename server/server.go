@@ -26,6 +26,7 @@ import (
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 	"github.com/feedwater-io/feedwater/server/admission"
 	"github.com/feedwater-io/feedwater/server/batchmem"
+	"github.com/feedwater-io/feedwater/server/snapshots"
 	"github.com/feedwater-io/feedwater/watch"
 	"github.com/feedwater-io/feedwater/watch/pulse"
 )
@@ -138,7 +139,7 @@ type Server struct {
 	pb.UnimplementedFeedServer
 	options Options
 	engine  Engine
-	finder  *Finder
+	finder  *snapshots.Finder
 	memory  *batchmem.Memory
 	metrics *metrics
 	closing chan struct{} // closed by Close
@@ -179,7 +180,7 @@ func New(o Options) *Server {
 	s.source = newSource(s)
 	s.metrics = newMetrics(s)
 	s.misread = admission.NewSampledLog(o.Log)
-	s.finder = NewFinder(FinderOptions{
+	s.finder = snapshots.New(snapshots.Options{
 		Scanner: o.Engine, Storage: s.roots, Roots: o.Roots, LinksBeneath: o.LinksBeneath, AnyPath: o.AnyPath, Idle: o.SnapshotIdle,
 		OnScan: s.metrics.scanned,
 	})
@@ -368,4 +369,4 @@ func (s *Server) streamCount() int {
 }
 
 // errDraining says that a node takes no more work.
-var errDraining = ErrClosed
+var errDraining = snapshots.ErrClosed

@@ -20,6 +20,7 @@ import (
 	"github.com/feedwater-io/feedwater/pipeline/storage"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 	"github.com/feedwater-io/feedwater/server/admission"
+	"github.com/feedwater-io/feedwater/server/snapshots"
 )
 
 // DiffersError says that a node has other data, or other numerics, than a request pins.
@@ -84,9 +85,9 @@ func judge(err error) verdict {
 	var room *pipeline.RoomError
 	var revision *RevisionError
 	var changed *dataset.ChangedError
-	var root *RootError
-	var path *PathError
-	var missing *MissingError
+	var root *snapshots.RootError
+	var path *snapshots.PathError
+	var missing *snapshots.MissingError
 	var differs *DiffersError
 	var version *VersionError
 	var busy *admission.BusyError

@@ -18,6 +18,7 @@ import (
 	"github.com/feedwater-io/feedwater/pipeline/dataset"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 	"github.com/feedwater-io/feedwater/server/admission"
+	"github.com/feedwater-io/feedwater/server/snapshots"
 )
 
 // Every error that a node can meet, and what a trainer is told.
@@ -42,9 +43,9 @@ func TestErrors(t *testing.T) {
 		{pipeline.ErrCancelled, codes.Canceled, pb.Reason_REASON_CANCELLED, "", nil, 0},
 		{pipeline.ErrClosed, codes.Unavailable, pb.Reason_REASON_DRAINING, "", nil, 0},
 		{dataset.ErrClosed, codes.Unavailable, pb.Reason_REASON_DRAINING, "", nil, 0},
-		{&RootError{Root: "x", Have: []string{"a", "b"}}, codes.NotFound, pb.Reason_REASON_ROOT, "", map[string]string{"roots": "a,b"}, 0},
-		{&PathError{"a", "../b", "leads out of it"}, codes.InvalidArgument, pb.Reason_REASON_ROOT, "source.path", map[string]string{"path": "../b"}, 0},
-		{&MissingError{"a", "b", dataset.ErrLayout}, codes.NotFound, pb.Reason_REASON_DATA_MISSING, "", map[string]string{"path": "b"}, 0},
+		{&snapshots.RootError{Root: "x", Have: []string{"a", "b"}}, codes.NotFound, pb.Reason_REASON_ROOT, "", map[string]string{"roots": "a,b"}, 0},
+		{&snapshots.PathError{Root: "a", Path: "../b", Message: "leads out of it"}, codes.InvalidArgument, pb.Reason_REASON_ROOT, "source.path", map[string]string{"path": "../b"}, 0},
+		{&snapshots.MissingError{Root: "a", Path: "b", Cause: dataset.ErrLayout}, codes.NotFound, pb.Reason_REASON_DATA_MISSING, "", map[string]string{"path": "b"}, 0},
 		{&DiffersError{Pinned: "p", Found: "f"}, codes.FailedPrecondition, pb.Reason_REASON_DATA_DIFFERS, "", map[string]string{"pinned": "p", "found": "f"}, 0},
 		{&DiffersError{Numerics: true, Pinned: "p", Found: "f"}, codes.FailedPrecondition, pb.Reason_REASON_NUMERICS, "", map[string]string{"pinned": "p", "found": "f"}, 0},
 		{&admission.BusyError{Message: "full", RetryAfter: time.Second}, codes.ResourceExhausted, pb.Reason_REASON_BUSY, "", nil, time.Second},

@@ -10,6 +10,7 @@ import (
 
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 	"github.com/feedwater-io/feedwater/server/admission"
+	"github.com/feedwater-io/feedwater/server/snapshots"
 	"github.com/feedwater-io/feedwater/timeout"
 	"github.com/feedwater-io/feedwater/watch"
 )
@@ -110,7 +111,7 @@ func (s *Server) nodeStatus(before, after reading) *pb.NodeStatus {
 		n.State = "draining"
 	}
 	n.Error = s.troubled()
-	n.Scans = s.finder.ListScans(after.at, func(Folder) bool { return true })
+	n.Scans = s.finder.ListScans(after.at, func(snapshots.Folder) bool { return true })
 	seconds := after.at.Sub(before.at).Seconds()
 	if seconds <= 0 {
 		return n

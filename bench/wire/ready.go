@@ -16,6 +16,7 @@ import (
 	"github.com/feedwater-io/feedwater/pipeline/dataset"
 	"github.com/feedwater-io/feedwater/pipeline/revision"
 	"github.com/feedwater-io/feedwater/server"
+	"github.com/feedwater-io/feedwater/server/snapshots"
 )
 
 const (
@@ -40,13 +41,13 @@ func (*ready) Queued() float64              { return 0 }
 func (*ready) Ahead(*share.Account) float64 { return 0 }
 func (*ready) Work() pipeline.Work          { return pipeline.Work{} }
 
-func (e *ready) Scan(context.Context, server.Folder, func(int)) (server.Data, error) {
+func (e *ready) Scan(context.Context, snapshots.Folder, func(int)) (snapshots.Data, error) {
 	return nothing{}, nil
 }
 
-func (e *ready) Same(server.Data, server.Data) bool { return true }
+func (e *ready) Same(snapshots.Data, snapshots.Data) bool { return true }
 
-func (e *ready) Prepare(plan *pipeline.Plan, d server.Data) (server.Maker, error) {
+func (e *ready) Prepare(plan *pipeline.Plan, d snapshots.Data) (server.Maker, error) {
 	pinned := *plan
 	pinned.Source.Fingerprint = d.Fingerprint()
 	return &maker{e, &pinned}, nil

@@ -21,6 +21,7 @@ import (
 	"github.com/feedwater-io/feedwater/pipeline/dataset"
 	"github.com/feedwater-io/feedwater/pipeline/revision"
 	"github.com/feedwater-io/feedwater/server"
+	"github.com/feedwater-io/feedwater/server/snapshots"
 )
 
 // Engine implements server.Engine. Fields are set before use; the zero value makes batches of small pictures at once.
@@ -121,7 +122,7 @@ func (e *Engine) Workers() int { return orDefault(e.Cores, 2) }
 func (e *Engine) Queued() float64 { return float64(e.Making()) }
 
 // Scan implements server.Engine.
-func (e *Engine) Scan(ctx context.Context, folder server.Folder, progress func(files int)) (server.Data, error) {
+func (e *Engine) Scan(ctx context.Context, folder snapshots.Folder, progress func(files int)) (snapshots.Data, error) {
 	if e.ScanFiles > 0 {
 		progress(e.ScanFiles)
 	}
@@ -157,7 +158,7 @@ func (d *data) Fingerprint() string {
 func (d *data) Len() int { return orDefault(d.engine.Samples, 1000) }
 
 // Same implements server.Engine.
-func (e *Engine) Same(a, b server.Data) bool { return a.Fingerprint() == b.Fingerprint() }
+func (e *Engine) Same(a, b snapshots.Data) bool { return a.Fingerprint() == b.Fingerprint() }
 
 // classes is the number of classes.
 const classes = 10
@@ -182,7 +183,7 @@ func (d *data) Close() error {
 }
 
 // Prepare implements server.Engine.
-func (e *Engine) Prepare(plan *pipeline.Plan, d server.Data) (server.Maker, error) {
+func (e *Engine) Prepare(plan *pipeline.Plan, d snapshots.Data) (server.Maker, error) {
 	pinned := *plan
 	pinned.Source.Fingerprint = d.Fingerprint()
 	snapshot, ok := d.(*data)

@@ -6,13 +6,13 @@ import (
 
 	"github.com/feedwater-io/feedwater/batch"
 	"github.com/feedwater-io/feedwater/pipeline"
-	"github.com/feedwater-io/feedwater/server"
+	"github.com/feedwater-io/feedwater/server/snapshots"
 )
 
 // A node asks for the work done while wants are cancelled: neither waits for the other for ever.
 func TestCancelWhileWorkIsAsked(t *testing.T) {
 	e := &Engine{}
-	d, err := e.Scan(t.Context(), server.Folder{Path: ""}, func(int) {})
+	d, err := e.Scan(t.Context(), snapshots.Folder{Path: ""}, func(int) {})
 	if err != nil {
 		t.Fatal(err)
 	}

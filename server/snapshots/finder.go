@@ -1,4 +1,9 @@
-package server
+// Package snapshots finds the data that plans name, below a node's roots, and shares each snapshot of a folder among all who use it. A path may not
+// lead out of its root, and who may read which root is asked of a Permission. How a folder is scanned is the affair of a Scanner, and of what is
+// in a snapshot nothing is known here but its fingerprint.
+//
+// Goroutines: each scan has one; Close waits for all of them.
+package snapshots
 
 import (
 	"context"
@@ -22,8 +27,8 @@ type Permission interface {
 	AllowedRoots(have []string) []string
 }
 
-// FinderOptions of a Finder. Scanner and Storage are required; the zero value of all others works.
-type FinderOptions struct {
+// Options of a Finder. Scanner and Storage are required; the zero value of all others works.
+type Options struct {
 	Scanner Scanner
 	// Storage looks after the calls on the roots.
 	Storage *storage.Roots
@@ -42,12 +47,12 @@ type FinderOptions struct {
 // Finder finds the data that plans name, below the roots, and shares each snapshot among all who use it. Its methods may be called from many
 // goroutines at once.
 type Finder struct {
-	options FinderOptions
+	options Options
 	cache   *snapshotCache
 }
 
-// NewFinder returns one that has looked at nothing yet.
-func NewFinder(o FinderOptions) *Finder {
+// New returns one that has looked at nothing yet.
+func New(o Options) *Finder {
 	f := &Finder{options: o, cache: newSnapshotCache(o.Scanner, o.Idle)}
 	if o.OnScan != nil {
 		f.cache.onScan = o.OnScan

@@ -1,4 +1,4 @@
-package server
+package snapshots
 
 import (
 	"errors"
@@ -27,7 +27,7 @@ func TestPathsStayBelowTheirRoot(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	f := NewFinder(FinderOptions{Scanner: &scanner{}, Storage: storage.New(storage.Options{}), Roots: map[string]string{"r": root, "alias": filepath.Join(top, "alias")}})
+	f := New(Options{Scanner: &scanner{}, Storage: storage.New(storage.Options{}), Roots: map[string]string{"r": root, "alias": filepath.Join(top, "alias")}})
 	var path *PathError
 	var missing *MissingError
 	var unknown *RootError
