@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"context"
 	"errors"
 	"path/filepath"
 	"runtime"
@@ -38,7 +39,7 @@ func (h *hanging) hang(folder string) (release func()) {
 	})
 }
 
-func (h *hanging) read(s *dataset.Snapshot, i int, buf []byte) ([]byte, error) {
+func (h *hanging) read(ctx context.Context, s *dataset.Snapshot, i int, buf []byte) ([]byte, error) {
 	h.mu.Lock()
 	c := h.hung[s.Path()]
 	if c != nil {
@@ -52,7 +53,7 @@ func (h *hanging) read(s *dataset.Snapshot, i int, buf []byte) ([]byte, error) {
 		h.waiting--
 		h.mu.Unlock()
 	}
-	return s.Read(i, buf)
+	return s.Read(ctx, i, buf)
 }
 
 // resolved is a folder of pictures, as snapshots name it.

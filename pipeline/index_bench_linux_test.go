@@ -44,7 +44,7 @@ func newIndexBench(b *testing.B, dir, level string) *indexBench {
 	b.Cleanup(func() { s.Close() })
 	n := &indexBench{snapshot: s, decoder: newDecoder(level), pixels: make([]byte, 224*224*3)}
 	for i := range s.Len() {
-		file, err := s.Read(i, nil)
+		file, err := s.Read(b.Context(), i, nil)
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -93,10 +93,10 @@ func (m *indexMaker) close(ctx context.Context) error {
 
 // read reads a picture over buf, which is the worker's no more where the error is a *storage.HungError or the context's.
 func (m *indexMaker) read(ctx context.Context, i int, buf []byte) ([]byte, error) {
-	read := func(func()) ([]byte, error) { return m.snapshot.Read(i, buf) }
+	read := func(func()) ([]byte, error) { return m.snapshot.Read(ctx, i, buf) }
 	return storage.DoOnce(ctx, m.root, "read", read, nil, func() func() error {
 		return func() error {
-			_, err := m.snapshot.Read(i, nil)
+			_, err := m.snapshot.Read(context.WithoutCancel(ctx), i, nil)
 			return err
 		}
 	})

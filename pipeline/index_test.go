@@ -40,7 +40,7 @@ func indexFolder(t *testing.T) string {
 func indexCount(t *testing.T, j *Job) (n int) {
 	t.Helper()
 	for i := range int(j.Samples()) {
-		file, err := j.snapshot.Read(i, nil)
+		file, err := j.snapshot.Read(t.Context(), i, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -5,6 +5,7 @@
 package pipeline
 
 import (
+	"context"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -43,7 +44,7 @@ type Options struct {
 	// Revisions, if set, are said to be this build's, so that tests can stage another build.
 	Revisions revision.Set
 
-	read func(s *dataset.Snapshot, i int, buf []byte) ([]byte, error) // tests let storage hang here
+	read func(ctx context.Context, s *dataset.Snapshot, i int, buf []byte) ([]byte, error) // tests let storage hang here
 }
 
 func (o *Options) setDefaults() error {
@@ -54,7 +55,9 @@ func (o *Options) setDefaults() error {
 		o.Readers = 2 * o.Workers
 	}
 	if o.read == nil {
-		o.read = (*dataset.Snapshot).Read
+		o.read = func(ctx context.Context, s *dataset.Snapshot, i int, buf []byte) ([]byte, error) {
+			return s.Read(ctx, i, buf)
+		}
 	}
 	if o.Kernels == "" {
 		var err error
@@ -79,6 +82,8 @@ type Pipeline struct {
 	roots    *storage.Roots
 	cost     atomic.Int64 // moving average of worker nanoseconds per sample
 	spending spending
+	context  context.Context // of reads; ended when no worker is left that waits for one
+	stop     context.CancelFunc
 }
 
 // Open measures this machine's numerics and starts the workers.
@@ -87,6 +92,7 @@ func Open(o Options) (*Pipeline, error) {
 		return nil, err
 	}
 	p := &Pipeline{options: o, decoders: make(chan *decoder, o.Workers)}
+	p.context, p.stop = context.WithCancel(context.Background())
 	p.staff.change.L = &p.staff.mu
 	p.roots = o.Storage
 	if p.roots == nil {
@@ -117,6 +123,7 @@ func (p *Pipeline) Close() {
 	rest := p.queue.close()
 	p.roots.Hurry()
 	p.await()
+	p.stop()
 	for _, w := range rest {
 		w.fail(0, ErrClosed)
 		w.finish(w.Name.Len() - w.entry.Begun())

@@ -155,7 +155,7 @@ func (k *worker) readFile(root *storage.Root, s *dataset.Snapshot, i int, key, b
 	k.snapshot, k.store, k.index = s, nil, i
 	data := buf
 	err := k.reading(root, "read", key, func() (err error) {
-		data, err = k.p.options.read(s, i, buf)
+		data, err = k.p.options.read(k.p.context, s, i, buf)
 		return err
 	})
 	return data, err
@@ -163,7 +163,7 @@ func (k *worker) readFile(root *storage.Root, s *dataset.Snapshot, i int, key, b
 
 // Again implements storage.Owner: it reads the same file once more, or looks for its index.
 func (k *worker) Again() func() error {
-	s, i, read := k.snapshot, k.index, k.p.options.read
+	s, i, read, ctx := k.snapshot, k.index, k.p.options.read, k.p.context
 	if store, file := k.store, k.file; store != nil {
 		return func() error {
 			_, _ = store.Find(i, file, nil) // that it returns is what is asked
@@ -171,7 +171,7 @@ func (k *worker) Again() func() error {
 		}
 	}
 	return func() error {
-		_, err := read(s, i, nil)
+		_, err := read(ctx, s, i, nil)
 		return err
 	}
 }

@@ -15,7 +15,7 @@ import (
 type Sample struct {
 	batch.Ref
 	Key          string
-	Label        int
+	Label        int64
 	EncodedBytes int64
 	// Image is Height × Width × 3 bytes; empty where no pixels were asked for or Err is set.
 	Height, Width int

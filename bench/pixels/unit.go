@@ -53,7 +53,7 @@ func (u *unit) open(ctx context.Context, o *options) (err error) {
 	}
 	u.files = make([][]byte, u.snapshot.Len())
 	for i := range u.files {
-		if u.files[i], err = u.snapshot.Read(i, nil); err != nil {
+		if u.files[i], err = u.snapshot.Read(ctx, i, nil); err != nil {
 			return err
 		}
 	}

@@ -66,7 +66,7 @@ func BenchmarkSnapshot(b *testing.B) {
 		for b.Loop() {
 			for range many {
 				var err error
-				if buf, err = s.Read(r.IntN(samples), buf); err != nil {
+				if buf, err = s.Read(b.Context(), r.IntN(samples), buf); err != nil {
 					b.Fatal(err)
 				}
 			}

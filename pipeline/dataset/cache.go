@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -16,6 +15,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/feedwater-io/feedwater/pipeline/dataset/manifest"
 )
 
 // memory holds a manifest's bytes.
@@ -116,70 +117,14 @@ func mapWhole(f *os.File) (memory, error) {
 	if err != nil {
 		return memory{}, err
 	}
-	if !fi.Mode().IsRegular() || fi.Size() < headerBytes || fi.Size() != int64(int(fi.Size())) {
-		return memory{}, errDamaged
+	if !fi.Mode().IsRegular() || fi.Size() < int64(manifest.MinBytes) || fi.Size() != int64(int(fi.Size())) {
+		return memory{}, manifest.ErrDamaged
 	}
 	return mapFile(f, int(fi.Size()))
 }
 
-// store keeps a list and returns it mapped, or as it is where no folder takes it.
-func (c *cache) store(ctx context.Context, data []byte) memory {
-	write := func() (memory, error) { return c.write(c.dir, data, c.limit) }
-	kept, err := onFolder(ctx, c, c.dir, "keep the list", write, func(m memory) { m.free() })
-	if err == nil {
-		inMemory.drop(c.name)
-		return kept
-	}
-	private, also := c.private(true)
-	if also == nil {
-		kept, also = c.write(private, data, min(c.limit, privateLimit(private)))
-	}
-	if also == nil {
-		inMemory.drop(c.name)
-		c.trouble(&KeepError{Folder: private, Cause: err})
-		return kept
-	}
-	inMemory.put(c.name, data)
-	c.trouble(&KeepError{Cause: errors.Join(err, also)})
-	return memory{data: data}
-}
-
 // privateLimit is what all lists in a private folder may take: it lies in memory, as a rule, and is not meant for them alone.
 func privateLimit(dir string) int64 { return min(256<<20, fileSystemBytes(dir)/4) }
-
-// write makes the file of a list in a folder, whose lists may take limit bytes in all.
-func (c *cache) write(dir string, data []byte, limit int64) (_ memory, err error) {
-	if dir == "" {
-		return memory{}, c.none
-	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return memory{}, err
-	}
-	c.sweep(dir)
-	if err := c.makeRoom(dir, int64(len(data)), limit); err != nil {
-		return memory{}, err
-	}
-	f, err := c.create(dir)
-	if err != nil {
-		return memory{}, err
-	}
-	defer func() {
-		if err != nil {
-			_ = os.Remove(f.Name())
-		}
-	}()
-	if _, err = f.Write(data); err != nil {
-		return memory{}, errors.Join(err, f.Close())
-	}
-	kept, err := mapWhole(f)
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(f.Name(), filepath.Join(dir, c.name))
-	}
-	if err != nil {
-		kept.free()
-	}
-	return kept, err
-}
 
 // create makes the file that a list is written to.
 func (c *cache) create(dir string) (*os.File, error) { return os.CreateTemp(dir, c.name+unfinished) }
@@ -197,9 +142,6 @@ func (c *cache) sweep(dir string) {
 // makeRoom sees to it that a list of n bytes is within the limit: lists of other data sets go, those that were not opened for longest first. Who
 // has one of them open goes on with it.
 func (c *cache) makeRoom(dir string, n, limit int64) error {
-	if n > limit {
-		return fmt.Errorf("%w: %d bytes of %d", errNoRoom, n, limit)
-	}
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return err
@@ -236,7 +178,7 @@ func (c *cache) remove() {
 	}
 }
 
-// current reports whether every directory is the one that was scanned and its times are the same. A list that was just made
+// current reports whether every directory and file that the list depends on is the one that was scanned and its times are the same. A list that was just made
 // is trusted as that of one's own scan would be.
 func (s *Snapshot) current(ctx context.Context, readers int, justMade bool) bool {
 	group, ctx := errgroup.WithContext(ctx)
@@ -244,7 +186,7 @@ func (s *Snapshot) current(ctx context.Context, readers int, justMade bool) bool
 	for first := range readers {
 		group.Go(func() (err error) {
 			defer recoverFault(debug.SetPanicOnFault(true), &err)
-			for i := first; i < m.dirs(); i += readers {
+			for i := first; i < m.Watches(); i += readers {
 				if err := s.unchanged(ctx, i, justMade); err != nil {
 					return err
 				}
@@ -257,24 +199,24 @@ func (s *Snapshot) current(ctx context.Context, readers int, justMade bool) bool
 
 var errStale = errors.New("the directory changed")
 
-// unchanged checks directory i. Its times say nothing when it changed so shortly before the scan that another change, during
+// unchanged checks what is watched, number i. Its times say nothing when it changed so shortly before the scan that another change, during
 // the scan, could have left the same times: file systems count time in steps, the coarsest in steps of 2 s.
 func (s *Snapshot) unchanged(ctx context.Context, i int, justMade bool) error {
 	const step = 2 * time.Second
-	path, then := s.manifest.directory(i)
-	if !justMade && then.changed > s.manifest.scanned-int64(step) {
+	path, then := s.manifest.Watched(i)
+	if !justMade && then.Changed > s.manifest.Scanned()-int64(step) {
 		return errStale
 	}
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	question := s.questions.ask(path, false)
-	now, err := s.root.stat(path)
-	question.end()
+	question := s.questions.Ask(path, false)
+	now, err := s.source.Stat(path)
+	question.End()
 	if err != nil {
 		return err
 	}
-	if !now.isStill(then) {
+	if !now.IsStill(then) {
 		return errStale
 	}
 	return nil

@@ -123,7 +123,7 @@ func TestChangedSinceTheListing(t *testing.T) {
 	must(t, os.WriteFile(root+"/a/x.jpg", []byte("more than there was"), 0o644))
 	o.now = func() time.Time { return listed.Add(time.Minute) }
 	s := open(t, root, o)
-	_, err := s.Read(0, nil)
+	_, err := s.Read(t.Context(), 0, nil)
 	want := "a/x.jpg has 19 bytes, had 7: it changed after " + listed.UTC().Format(time.RFC3339) +
 		", when the listing that was kept of the data set was made"
 	if !s.Cached() || err == nil || err.Error() != want {
@@ -132,33 +132,25 @@ func TestChangedSinceTheListing(t *testing.T) {
 	if s = open(t, root, o); s.Cached() {
 		t.Error("the next snapshot is the old one")
 	}
-	_, err = s.Read(0, nil)
+	_, err = s.Read(t.Context(), 0, nil)
 	must(t, err)
-}
-
-func TestDirectoryIsStillTheSame(t *testing.T) {
-	then := attributes{kind: kindFolder, size: 1, modified: 2, changed: 3, device: 4, inode: 5}
-	for _, test := range []struct {
-		now  attributes
-		same bool
-	}{
-		{then, true},
-		{attributes{kindFolder, 9, 2, 3, 9, 5}, true},
-		{attributes{kindFolder, 1, 9, 3, 4, 5}, false},
-		{attributes{kindFolder, 1, 2, 9, 4, 5}, false},
-		{attributes{kindFolder, 1, 2, 3, 4, 9}, false},
-	} {
-		if test.now.isStill(then) != test.same {
-			t.Errorf("%+v after %+v: want %v", test.now, then, test.same)
-		}
-	}
 }
 
 func TestManifestOfAnotherRoot(t *testing.T) {
 	s := &Snapshot{path: "/elsewhere"}
-	if err := s.use(memory{data: encoded(t, grow(t, t.TempDir(), "a/x.jpg"))}); !errors.Is(err, errDamaged) {
-		t.Errorf("%v, want %v", err, errDamaged)
+	if err := s.use(memory{data: encoded(t, grow(t, t.TempDir(), "a/x.jpg"))}); !errors.Is(err, ErrDamaged) {
+		t.Errorf("%v, want %v", err, ErrDamaged)
 	}
+}
+
+// encoded is the manifest of a tree.
+func encoded(t testing.TB, root string) []byte {
+	t.Helper()
+	o := options(t)
+	open(t, root, o)
+	data, err := os.ReadFile(manifestFile(t, o.CacheDir))
+	must(t, err)
+	return data
 }
 
 // manifestFile is the only file of a cache.
@@ -181,7 +173,7 @@ func TestDamagedManifestIsMadeAnew(t *testing.T) {
 	foreign := encoded(t, grow(t, t.TempDir(), "a/x.jpg"))
 	for name, data := range map[string][]byte{
 		"empty": {}, "short": good[:40], "cut": good[:len(good)-1], "foreign": foreign, "longer": append(good[:len(good):len(good)], 0),
-		"flipped": append([]byte("FWSNAP1\n"), good[8:]...), "zeros": make([]byte, len(good)),
+		"flipped": append([]byte("FWSNAP2\n"), good[8:]...), "of version 1": append([]byte("fwsnap1\n"), good[8:]...), "zeros": make([]byte, len(good)),
 	} {
 		must(t, os.WriteFile(path+".new", data, 0o600))
 		must(t, os.Rename(path+".new", path))

@@ -63,28 +63,3 @@ func TestFingerprintIsOfTheDataAlone(t *testing.T) {
 		t.Error("another size has the same fingerprint")
 	}
 }
-
-func TestDifference(t *testing.T) {
-	class := func(name string, samples int, digest uint64) Class { return Class{name, samples, digest} }
-	a, b, c := class("a", 5, 1), class("b", 6, 2), class("c", 7, 3)
-	for _, test := range []struct {
-		name        string
-		here, there []Class
-		want        string
-	}{
-		{"same", []Class{a, b}, []Class{a, b}, ""},
-		{"none", nil, nil, ""},
-		{"more there", []Class{a, b, c}, []Class{a, class("b", 9, 2), c}, "class b: 6 samples here, 9 there"},
-		{"other files", []Class{a, b}, []Class{a, class("b", 6, 9)}, "class b: 6 samples here and there, but with other names or sizes"},
-		{"missing there", []Class{a, b, c}, []Class{a, c}, "class b: 6 samples here, missing there"},
-		{"missing here", []Class{a, c}, []Class{a, b, c}, "class b: missing here, 6 samples there"},
-		{"last missing", []Class{a, b}, []Class{a}, "class b: 6 samples here, missing there"},
-		{"order", []Class{a, b}, []Class{b, a}, "class a: label 0 here, 1 there"},
-		{"renamed", []Class{a}, []Class{b}, "class a: 5 samples here, missing there"},
-		{"first of two", []Class{class("a", 1, 1), b}, []Class{a, c}, "class a: 1 samples here, 5 there"},
-	} {
-		if got := Difference(test.here, test.there); got != test.want {
-			t.Errorf("%s: %q, want %q", test.name, got, test.want)
-		}
-	}
-}

@@ -16,6 +16,10 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/feedwater-io/feedwater/pipeline/dataset/layout"
+	"github.com/feedwater-io/feedwater/pipeline/dataset/manifest"
+	"github.com/feedwater-io/feedwater/pipeline/dataset/store"
 )
 
 // Options say how to open a data set. The zero value works.
@@ -98,16 +102,13 @@ func (o Options) withDefaults() Options {
 }
 
 // Sample is one line of a snapshot.
-type Sample struct {
-	// Key is the file's path below the root, "class/…/name", with slashes on every system. It lies in the buffer given to At.
-	Key []byte
-	// Label is the class's place in Classes.
-	Label int
-	// Size is the file's size in bytes.
-	Size int64
-	// ModifiedNanos is the file's modification time in nanoseconds since 1970.
-	ModifiedNanos int64
-}
+type Sample = manifest.Sample
+
+// Class is one class of a snapshot.
+type Class = manifest.Class
+
+// Questions are those that Open has asked the file system and that it has not answered.
+type Questions = layout.Questions
 
 // Snapshot is a frozen list of samples. All methods may be called by many goroutines at once.
 type Snapshot struct {
@@ -122,10 +123,10 @@ type Snapshot struct {
 	forget      sync.Once
 	questions   *Questions
 
-	mu       sync.RWMutex // held for reading while manifest or root are in use, for writing by Close
-	root     *root
+	mu       sync.RWMutex // held for reading while manifest or source are in use, for writing by Close
+	source   *source
 	memory   memory
-	manifest *manifest // nil after Close
+	manifest *manifest.Manifest // nil after Close
 }
 
 // Open takes the snapshot of the pictures below path, from the cache when no directory has changed since, else by reading
@@ -146,14 +147,15 @@ func (s *Snapshot) open(ctx context.Context, path string, o Options) error {
 		return err
 	}
 	s.questions = o.Questions
-	s.questions.about(absolute, o.Beneath)
+	s.questions.About(absolute, o.Beneath)
 	if s.path, err = filepath.EvalSymlinks(absolute); err != nil {
 		return err
 	}
-	if s.root, err = openRoot(s.path, o.Beneath); err != nil {
+	files, err := store.OpenFiles(s.path, o.Beneath, o.Alive)
+	if err != nil {
 		return err
 	}
-	s.root.alive = o.Alive
+	s.source = &source{Files: files}
 	s.cache = newCache(o, s.path)
 	var seen []int64
 	if !o.Refresh && s.load(ctx, o, func(scanned int64) bool {
@@ -180,7 +182,7 @@ func (s *Snapshot) open(ctx context.Context, path string, o Options) error {
 func (s *Snapshot) load(ctx context.Context, o Options, justMade func(scanned int64) bool) bool {
 	s.cached = s.cache.find(ctx, func(m memory) bool {
 		fits := s.use(m) == nil && (o.Flat || !s.Flat()) && (o.Empty || len(s.emptyClasses()) == 0)
-		return fits && s.current(ctx, o.Readers, justMade(s.manifest.scanned))
+		return fits && s.current(ctx, o.Readers, justMade(s.manifest.Scanned()))
 	})
 	if !s.cached {
 		s.memory, s.manifest = memory{}, nil
@@ -188,28 +190,53 @@ func (s *Snapshot) load(ctx context.Context, o Options, justMade func(scanned in
 	return s.cached
 }
 
+// scan looks for the samples. Where the folder of lists takes half a list, and cannot give that back, it begins anew without that folder.
 func (s *Snapshot) scan(ctx context.Context, o Options) error {
-	data, err := scan(ctx, s.root, s.path, o)
+	kept, err := s.list(ctx, o)
+	var lost *lostError
+	if errors.As(err, &lost) {
+		s.cache.avoid(lost.cause)
+		kept, err = s.list(ctx, o)
+	}
 	if err != nil {
 		return err
 	}
-	return s.use(s.cache.store(ctx, data))
+	return s.use(kept)
+}
+
+// list looks for the samples and keeps the list of them.
+func (s *Snapshot) list(ctx context.Context, o Options) (memory, error) {
+	list, err := s.cache.begin(ctx)
+	if err != nil {
+		return memory{}, err
+	}
+	found := layout.Folder{Flat: o.Flat, Empty: o.Empty}
+	to := manifest.NewBuilder(list, found.Form(), s.path, o.now().UnixNano())
+	err = found.Scan(ctx, s.source.Files, layout.Options{Progress: o.Progress, Readers: o.Readers, Stats: o.Stats, Questions: o.Questions, Slow: o.slow}, to)
+	if err == nil {
+		err = to.Finish()
+	}
+	if err != nil {
+		list.discard()
+		return memory{}, err
+	}
+	return list.commit()
 }
 
 // use checks a manifest and makes it the snapshot's.
 func (s *Snapshot) use(m memory) (err error) {
 	defer recoverFault(debug.SetPanicOnFault(true), &err)
-	manifest, err := parse(m.data)
+	list, err := manifest.Parse(m.data)
 	if err != nil {
 		return err
 	}
-	if manifest.root() != s.path {
-		return fmt.Errorf("%w: it belongs to %s", errDamaged, manifest.root())
+	if list.Root() != s.path {
+		return fmt.Errorf("%w: it belongs to %s", manifest.ErrDamaged, list.Root())
 	}
-	s.memory, s.manifest = m, manifest
-	s.samples, s.classes = manifest.samples, manifest.classList()
-	s.fingerprint = hex.EncodeToString(manifest.fingerprint())
-	s.listed = time.Unix(0, manifest.scanned)
+	s.memory, s.manifest = m, list
+	s.samples, s.classes = list.Samples(), list.Classes()
+	s.fingerprint = hex.EncodeToString(list.Fingerprint())
+	s.listed = time.Unix(0, list.Scanned())
 	return nil
 }
 
@@ -239,7 +266,7 @@ func (s *Snapshot) emptyClasses() (names []string) {
 // CheckEmpty returns the error of Open without Options.Empty if a class has no sample.
 func (s *Snapshot) CheckEmpty() error {
 	if names := s.emptyClasses(); len(names) > 0 {
-		return fmt.Errorf("open data set %s: %w", s.path, emptyClasses(names))
+		return fmt.Errorf("open data set %s: %w", s.path, layout.EmptyClasses(names))
 	}
 	return nil
 }
@@ -253,7 +280,7 @@ func (s *Snapshot) CheckClasses() error {
 	if err != nil {
 		return err
 	}
-	return fmt.Errorf("open data set %s: %w", s.path, flat(s.samples, first.Key))
+	return fmt.Errorf("open data set %s: %w", s.path, layout.FlatFolder(s.samples, first.Key))
 }
 
 // Path is the root's absolute path without symbolic links.
@@ -263,14 +290,23 @@ func (s *Snapshot) Path() string { return s.path }
 func (s *Snapshot) Cached() bool { return s.cached }
 
 // At tells sample i, 0 ≤ i < Len. Its key is written over buf, which grows if it must; with 4 KiB it never does.
-func (s *Snapshot) At(i int, buf []byte) (_ Sample, err error) {
+func (s *Snapshot) At(i int, buf []byte) (Sample, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if s.manifest == nil {
 		return Sample{}, ErrClosed
 	}
+	sample, err := s.line(i, buf)
+	if errors.Is(err, manifest.ErrDamaged) {
+		s.forget.Do(s.cache.remove) // the next Open scans
+	}
+	return sample, err
+}
+
+// line reads a line of the manifest, whose file may be cut meanwhile. mu is held.
+func (s *Snapshot) line(i int, buf []byte) (_ Sample, err error) {
 	defer recoverFault(debug.SetPanicOnFault(true), &err)
-	return s.manifest.at(i, buf)
+	return s.manifest.At(i, buf)
 }
 
 // Close waits for calls of At, then gives the memory back, and the root's handle when no Read opens a file any more: storage that does not
@@ -279,10 +315,10 @@ func (s *Snapshot) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var err error
-	if s.root != nil {
-		err = s.root.release()
+	if s.source != nil {
+		err = s.source.release()
 	}
 	s.memory.free()
-	s.manifest, s.root = nil, nil
+	s.manifest, s.source = nil, nil
 	return err
 }

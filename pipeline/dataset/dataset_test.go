@@ -88,7 +88,7 @@ func lines(t testing.TB, s *Snapshot) []line {
 	for i := range s.Len() {
 		a, err := s.At(i, buf)
 		must(t, err)
-		all = append(all, line{string(a.Key), a.Label, a.Size, a.ModifiedNanos})
+		all = append(all, line{string(a.Key), int(a.Label), a.Size, a.ModifiedNanos})
 		buf = a.Key
 	}
 	return all
@@ -124,7 +124,7 @@ func TestClosedSnapshotGivesErrors(t *testing.T) {
 	if _, err := s.At(0, nil); !errors.Is(err, ErrClosed) {
 		t.Errorf("At: %v, want %v", err, ErrClosed)
 	}
-	if _, err := s.Read(0, nil); !errors.Is(err, ErrClosed) {
+	if _, err := s.Read(t.Context(), 0, nil); !errors.Is(err, ErrClosed) {
 		t.Errorf("Read: %v, want %v", err, ErrClosed)
 	}
 	if s.Len() != 1 || len(s.Classes()) != 1 || len(s.Fingerprint()) != 64 {
@@ -135,7 +135,7 @@ func TestClosedSnapshotGivesErrors(t *testing.T) {
 func TestIndexOutOfRange(t *testing.T) {
 	s := open(t, grow(t, t.TempDir(), "a/x.jpg"), options(t))
 	for _, i := range []int{-1, 1, 32, math.MaxInt} {
-		if _, err := s.At(i, nil); err == nil || errors.Is(err, errDamaged) {
+		if _, err := s.At(i, nil); err == nil || errors.Is(err, ErrDamaged) {
 			t.Errorf("At(%d) of 1 sample: %v", i, err)
 		}
 	}
@@ -149,7 +149,7 @@ func TestCloseWhileOthersRead(t *testing.T) {
 			var buf []byte
 			var err error
 			for i := 0; err == nil; i++ {
-				buf, err = s.Read(i%2, buf)
+				buf, err = s.Read(t.Context(), i%2, buf)
 			}
 			ended <- err
 		}()

@@ -5,17 +5,21 @@ import (
 	"fmt"
 	"runtime/debug"
 	"time"
+
+	"github.com/feedwater-io/feedwater/pipeline/dataset/layout"
+	"github.com/feedwater-io/feedwater/pipeline/dataset/manifest"
+	"github.com/feedwater-io/feedwater/pipeline/dataset/store"
 )
 
 var (
 	// ErrClosed is returned by methods of a closed snapshot.
 	ErrClosed = errors.New("the snapshot is closed")
 	// ErrLayout is wrapped by Open's error when a folder is not laid out as an image folder.
-	ErrLayout = errors.New("not an image folder")
-
-	// errNoFile says that a name stands for a device, a FIFO or the like; errDamaged is wrapped by every error about a manifest that is not whole.
-	errNoFile  = errors.New("not a regular file")
-	errDamaged = errors.New("the manifest is damaged; delete it, or open the data set with Refresh")
+	ErrLayout = layout.ErrLayout
+	// ErrLeadsOut is wrapped by errors about links that lead out of Options.Beneath.
+	ErrLeadsOut = store.ErrLeadsOut
+	// ErrDamaged is wrapped by errors about a list that is not whole. The next Open makes it anew.
+	ErrDamaged = manifest.ErrDamaged
 )
 
 // ChangedError says that a file is not the one the snapshot lists.
@@ -79,5 +83,5 @@ func recoverFault(old bool, err *error) {
 	if !ok {
 		panic(r)
 	}
-	*err = fmt.Errorf("%w: its file cannot be read at address %#x", errDamaged, fault.Addr())
+	*err = fmt.Errorf("%w: its file cannot be read at address %#x", ErrDamaged, fault.Addr())
 }

@@ -17,7 +17,7 @@ func TestFlatFolders(t *testing.T) {
 		if got := keys(t, s); !slices.Equal(got, []string{"a.jpg", "b.png", "c.JPG"}) || !s.Flat() || s.Cached() != cached {
 			t.Errorf("%v, flat %v, cached %v", got, s.Flat(), s.Cached())
 		}
-		if buf, err := s.Read(1, nil); err != nil || len(buf) != len("b.png") {
+		if buf, err := s.Read(t.Context(), 1, nil); err != nil || len(buf) != len("b.png") {
 			t.Errorf("%d bytes, %v", len(buf), err)
 		}
 		o.Flat = false

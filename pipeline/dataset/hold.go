@@ -1,29 +1,35 @@
 package dataset
 
-// hold keeps a root's handle open until release, so that a file system that does not answer keeps nobody from closing the snapshot.
-func (r *root) hold() { r.users.Add(1) }
+import (
+	"sync/atomic"
 
-// release ends a hold, or the one that openRoot begins with; the last one closes the handle.
-func (r *root) release() error {
+	"github.com/feedwater-io/feedwater/pipeline/dataset/store"
+)
+
+// source is a snapshot's store, open until all who use it have released it: storage that does not answer keeps nobody
+// from closing the snapshot.
+type source struct {
+	*store.Files
+	users atomic.Int64
+}
+
+// hold keeps the store open until release.
+func (r *source) hold() { r.users.Add(1) }
+
+// release ends a hold, or the one that a source begins with; the last one closes the store.
+func (r *source) release() error {
 	if r.users.Add(-1) < 0 {
-		return r.close()
+		return r.Close()
 	}
 	return nil
 }
 
-// held is the root's handle, which the caller releases; nil of a closed snapshot.
-func (s *Snapshot) held() *root {
+// held is the snapshot's store, which the caller releases; nil of a closed snapshot.
+func (s *Snapshot) held() *source {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	if s.root != nil {
-		s.root.hold()
+	if s.source != nil {
+		s.source.hold()
 	}
-	return s.root
-}
-
-// tellAlive tells that the file system has answered.
-func (r *root) tellAlive() {
-	if r.alive != nil {
-		r.alive()
-	}
+	return s.source
 }

@@ -36,7 +36,7 @@ func TestListsOfTheProcess(t *testing.T) {
 	var told []*KeepError
 	root, o := grow(t, t.TempDir(), "a/x.jpg", "b/y.jpg"), nowhere(t, &told)
 	first := open(t, root, o)
-	if second := open(t, root, o); first.Cached() || !second.Cached() || !sameLists(first.memory.data, second.memory.data) {
+	if second := open(t, root, o); first.Cached() || !second.Cached() || !sameLists(first.manifest, second.manifest) {
 		t.Errorf("cached %v, then %v", first.Cached(), second.Cached())
 	}
 	if len(told) != 1 || told[0].Folder != "" || !errors.Is(told[0], fs.ErrNotExist) && !strings.Contains(told[0].Error(), "not a directory") {
@@ -47,7 +47,7 @@ func TestListsOfTheProcess(t *testing.T) {
 		t.Errorf("after a change: cached %v, %d samples", third.Cached(), third.Len())
 	}
 	must(t, os.WriteFile(root+"/a/new.jpg", []byte("in place"), 0o600))
-	if _, err := open(t, root, o).Read(0, nil); err == nil {
+	if _, err := open(t, root, o).Read(t.Context(), 0, nil); err == nil {
 		t.Error("a file that was written in place was read")
 	}
 	if open(t, root, o).Cached() {

@@ -10,7 +10,7 @@ import (
 // Over several blocks, the last one not full, keys come as At tells them.
 func TestAppendKeysTellsWhatAtTells(t *testing.T) {
 	root := t.TempDir()
-	for i := range 3*perBlock + 5 {
+	for i := range 3*16 + 5 {
 		grow(t, root, fmt.Sprintf("class%d/deep%d/%d.jpg", i%3, i%2, i))
 	}
 	s := open(t, root, options(t))

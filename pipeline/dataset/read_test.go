@@ -17,7 +17,7 @@ func TestReadLeavesRoomBehindTheData(t *testing.T) {
 	for _, room := range []int{0, 1, 6, 7, 7 + Spare, 1000} {
 		for i, want := range []int{len("a/1.jpg"), len("a/22222222.jpg"), 0} {
 			buf := bytes.Repeat([]byte{'?'}, room)
-			got, err := s.Read(i, buf)
+			got, err := s.Read(t.Context(), i, buf)
 			must(t, err)
 			if !bytes.Equal(got, bytes.Repeat([]byte{'x'}, want)) || cap(got)-len(got) < Spare {
 				t.Errorf("sample %d with room %d: %q, spare %d", i, room, got, cap(got)-len(got))
@@ -34,12 +34,12 @@ func TestTooLarge(t *testing.T) {
 	o.MaxEncodedBytes = 8
 	s := open(t, grow(t, t.TempDir(), "a/1.jpg", "a/22.jpg", "a/333.jpg"), o)
 	for i := range 2 {
-		if _, err := s.Read(i, nil); err != nil {
+		if _, err := s.Read(t.Context(), i, nil); err != nil {
 			t.Errorf("sample %d: %v", i, err)
 		}
 	}
 	var tooLarge *TooLargeError
-	if _, err := s.Read(2, nil); !errors.As(err, &tooLarge) || *tooLarge != (TooLargeError{"a/333.jpg", 9, 8}) {
+	if _, err := s.Read(t.Context(), 2, nil); !errors.As(err, &tooLarge) || *tooLarge != (TooLargeError{"a/333.jpg", 9, 8}) {
 		t.Errorf("%v, want a TooLargeError", err)
 	}
 }
@@ -87,10 +87,10 @@ func TestFilesTellChanges(t *testing.T) {
 			root, o := grow(t, t.TempDir(), "a/x.jpg"), options(t)
 			must(t, os.Chtimes(root+"/a/x.jpg", time.Time{}, time.Unix(1e9, 123456789)))
 			s := open(t, root, o)
-			buf, err := s.Read(0, nil)
+			buf, err := s.Read(t.Context(), 0, nil)
 			must(t, err)
 			test.change(t, root)
-			buf, err = s.Read(0, buf)
+			buf, err = s.Read(t.Context(), 0, buf)
 			var changed *ChangedError
 			if !errors.As(err, &changed) || changed.Path != "a/x.jpg" || !strings.HasPrefix(changed.What, test.what) {
 				t.Fatalf("%v, want a ChangedError %q", err, test.what)
@@ -117,38 +117,8 @@ func TestRootMoves(t *testing.T) {
 	s := open(t, grow(t, root, "a/x.jpg"), options(t))
 	must(t, os.Rename(root, root+".moved"))
 	grow(t, root, "a/x.jpg/")
-	if _, err := s.Read(0, nil); err != nil {
+	if _, err := s.Read(t.Context(), 0, nil); err != nil {
 		t.Error(err)
-	}
-}
-
-// TestFileEndsEarly: the file is cut between the look at its size and the read.
-func TestFileEndsEarly(t *testing.T) {
-	s := open(t, grow(t, t.TempDir(), "a/x.jpg"), options(t))
-	sample, f, err := s.openSample(0, nil)
-	must(t, err)
-	defer f.close()
-	err = s.fill(f, &sample, make([]byte, 9))
-	var changed *ChangedError
-	if !errors.As(err, &changed) || changed.What != "ended after 7 bytes of 9" {
-		t.Errorf("%v, want a ChangedError", err)
-	}
-}
-
-// TestReadError: what the system refuses is no verdict on the data.
-func TestReadError(t *testing.T) {
-	root := grow(t, t.TempDir(), "a/x.jpg")
-	s := open(t, root, options(t))
-	sample, err := s.At(0, nil)
-	must(t, err)
-	f, err := s.root.openFile([]byte("a/x.jpg"))
-	must(t, err)
-	f.close()
-	var refused *fs.PathError
-	for name, err := range map[string]error{"read": s.fill(f, &sample, make([]byte, 7)), "stat": s.same(f, &sample)} {
-		if !errors.As(err, &refused) || refused.Path != "a/x.jpg" || refused.Op != name {
-			t.Errorf("%s: %v, want a PathError", name, err)
-		}
 	}
 }
 
@@ -163,29 +133,10 @@ func TestForbidden(t *testing.T) {
 		return
 	}
 	var refused *fs.PathError
-	if _, err := s.Read(0, nil); !errors.As(err, &refused) || refused.Path != "a/x.jpg" || !errors.Is(err, fs.ErrPermission) {
+	if _, err := s.Read(t.Context(), 0, nil); !errors.As(err, &refused) || refused.Path != "a/x.jpg" || !errors.Is(err, fs.ErrPermission) {
 		t.Errorf("read: %v, want a PathError about a/x.jpg", err)
 	}
 	if _, err := Open(t.Context(), root, o); !errors.As(err, &refused) || refused.Path != "b" || !errors.Is(err, fs.ErrPermission) {
 		t.Errorf("scan: %v, want a PathError about b", err)
-	}
-}
-
-// TestWrittenWhileRead: the file is written between the look at its time and the read, or between two reads.
-func TestWrittenWhileRead(t *testing.T) {
-	root := grow(t, t.TempDir(), "a/x.jpg")
-	must(t, os.Chtimes(root+"/a/x.jpg", time.Time{}, time.Unix(1e9, 0)))
-	s := open(t, root, options(t))
-	sample, f, err := s.openSample(0, nil)
-	must(t, err)
-	defer f.close()
-	must(t, s.same(f, &sample))
-	w, err := os.OpenFile(root+"/a/x.jpg", os.O_WRONLY, 0)
-	must(t, err)
-	_, err = w.WriteString("1234567")
-	must(t, errors.Join(err, w.Close()))
-	var changed *ChangedError
-	if err := s.fill(f, &sample, make([]byte, 7)); !errors.As(err, &changed) || !strings.HasPrefix(changed.What, "was written at") {
-		t.Errorf("%v, want a ChangedError", err)
 	}
 }

@@ -1,8 +1,10 @@
 package dataset
 
 import (
-	"bytes"
 	"runtime/debug"
+
+	"github.com/feedwater-io/feedwater/pipeline/dataset/manifest"
+	"github.com/feedwater-io/feedwater/pipeline/dataset/store"
 )
 
 // Same reports whether later lists the files of this snapshot with the same names, sizes and times in the same directories, of which
@@ -14,7 +16,7 @@ func (s *Snapshot) Same(later *Snapshot) bool {
 	}
 	then, err := s.rootNow()
 	now, nowErr := later.rootNow()
-	if err != nil || nowErr != nil || then.device != now.device || !then.isStill(now) {
+	if err != nil || nowErr != nil || then.Device != now.Device || !then.IsStill(now) {
 		return false
 	}
 	s.mu.RLock()
@@ -24,26 +26,25 @@ func (s *Snapshot) Same(later *Snapshot) bool {
 	if s.manifest == nil || later.manifest == nil {
 		return false
 	}
-	return s.maxBytes == later.maxBytes && sameLists(s.memory.data, later.memory.data)
+	return s.maxBytes == later.maxBytes && sameLists(s.manifest, later.manifest)
 }
 
 // rootNow looks at the root as it is now.
-func (s *Snapshot) rootNow() (attributes, error) {
-	root := s.held()
-	if root == nil {
-		return attributes{}, ErrClosed
+func (s *Snapshot) rootNow() (store.Attributes, error) {
+	from := s.held()
+	if from == nil {
+		return store.Attributes{}, ErrClosed
 	}
-	defer func() { _ = root.release() }()
-	return root.stat("")
+	defer func() { _ = from.release() }()
+	return from.Stat("")
 }
 
 // sameLists compares two manifests, but for when they were made.
-func sameLists(a, b []byte) bool {
+func sameLists(a, b *manifest.Manifest) bool {
 	var err error
 	same := func() bool {
 		defer recoverFault(debug.SetPanicOnFault(true), &err)
-		return len(a) == len(b) && bytes.Equal(a[:scannedAt], b[:scannedAt]) &&
-			bytes.Equal(a[headerBytes:len(a)-checksumBytes], b[headerBytes:len(b)-checksumBytes])
+		return a.Same(b)
 	}()
 	return same && err == nil
 }

@@ -27,7 +27,7 @@ func TestPhotographs(t *testing.T) {
 	for i := range s.Len() {
 		sample, err := s.At(i, nil)
 		must(t, err)
-		buf, err = s.Read(i, buf)
+		buf, err = s.Read(t.Context(), i, buf)
 		must(t, err)
 		want, err := os.ReadFile(filepath.Join(root, string(sample.Key)))
 		must(t, err)
@@ -112,25 +112,6 @@ func many(t testing.TB, n, perClass int) string {
 		must(t, os.Link(source, filepath.Join(class, fmt.Sprintf("%d.jpg", i))))
 	}
 	return root
-}
-
-// TestHugeFolder: room is made for just what is there, and then everything is listed.
-func TestHugeFolder(t *testing.T) {
-	r, err := openRoot(grow(t, t.TempDir(), "1.jpg", "22.png", "333.txt", "4/"), "")
-	must(t, err)
-	defer func() { must(t, r.close()) }()
-	d, err := r.openDir("", make([]byte, 4096))
-	must(t, err)
-	defer d.close()
-	f := &folder{attributes: attributes{size: 1 << 30}}
-	must(t, f.reserve(d))
-	if cap(f.pictures) != 2 || cap(f.names) != len("1.jpg22.png") {
-		t.Errorf("room for %d pictures, %d bytes of names", cap(f.pictures), cap(f.names))
-	}
-	must(t, newScanner(r, Options{}.withDefaults()).entries(t.Context(), f, d))
-	if len(f.pictures) != 2 || len(f.below) != 1 {
-		t.Errorf("%d pictures and %d folders listed", len(f.pictures), len(f.below))
-	}
 }
 
 func TestProgress(t *testing.T) {

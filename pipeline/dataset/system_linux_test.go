@@ -12,13 +12,15 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/feedwater-io/feedwater/pipeline/dataset/manifest"
 )
 
 const portable = false
 
 func TestNothingIsAllocated(t *testing.T) {
 	s := open(t, grow(t, t.TempDir(), "a/x.jpg", "a/"+strings.Repeat("long", 60)+".jpg", "b/sub/y.jpg"), options(t))
-	key := make([]byte, 0, maxKeyBytes)
+	key := make([]byte, 0, manifest.MaxKeyBytes)
 	if n := testing.AllocsPerRun(100, func() {
 		for i := range 3 {
 			_, err := s.At(i, key)
@@ -31,7 +33,7 @@ func TestNothingIsAllocated(t *testing.T) {
 	if n := testing.AllocsPerRun(100, func() {
 		for i := range 3 {
 			var err error
-			buf, err = s.Read(i, buf)
+			buf, err = s.Read(t.Context(), i, buf)
 			must(t, err)
 		}
 	}); n != 0 {
@@ -45,11 +47,11 @@ func TestManifestCutWhileMapped(t *testing.T) {
 	s := open(t, root, o)
 	must(t, os.Truncate(manifestFile(t, o.CacheDir), 0))
 	for _, i := range []int{0, s.Len() - 1} {
-		if _, err := s.At(i, nil); !errors.Is(err, errDamaged) {
-			t.Errorf("At(%d): %v, want %v", i, err, errDamaged)
+		if _, err := s.At(i, nil); !errors.Is(err, ErrDamaged) {
+			t.Errorf("At(%d): %v, want %v", i, err, ErrDamaged)
 		}
-		if _, err := s.Read(i, nil); !errors.Is(err, errDamaged) {
-			t.Errorf("Read(%d): %v, want %v", i, err, errDamaged)
+		if _, err := s.Read(t.Context(), i, nil); !errors.Is(err, ErrDamaged) {
+			t.Errorf("Read(%d): %v, want %v", i, err, ErrDamaged)
 		}
 	}
 }
@@ -61,7 +63,7 @@ func TestPipeInAPicturesPlace(t *testing.T) {
 	must(t, os.Remove(root+"/a/x.jpg"))
 	must(t, unix.Mkfifo(root+"/a/x.jpg", 0o600))
 	var changed *ChangedError
-	if _, err := s.Read(1, nil); !errors.As(err, &changed) || !strings.HasPrefix(changed.What, "is not a regular file") {
+	if _, err := s.Read(t.Context(), 1, nil); !errors.As(err, &changed) || !strings.HasPrefix(changed.What, "is not a regular file") {
 		t.Errorf("%v, want a ChangedError", err)
 	}
 	var refused *fs.PathError
@@ -80,7 +82,7 @@ func TestSocketInAPicturesPlace(t *testing.T) {
 	must(t, os.Remove(root+"/a/x.jpg"))
 	must(t, unix.Mknod(root+"/a/x.jpg", unix.S_IFSOCK|0o600, 0))
 	var changed *ChangedError
-	if _, err := s.Read(0, nil); !errors.As(err, &changed) || !strings.HasPrefix(changed.What, "is not a regular file") {
+	if _, err := s.Read(t.Context(), 0, nil); !errors.As(err, &changed) || !strings.HasPrefix(changed.What, "is not a regular file") {
 		t.Errorf("%v, want a ChangedError", err)
 	}
 }
@@ -105,7 +107,7 @@ func TestPathsThatAreTooLong(t *testing.T) {
 		s, err := Open(t.Context(), root, options(t))
 		if test.want == 0 {
 			must(t, err)
-			_, err = s.Read(0, nil)
+			_, err = s.Read(t.Context(), 0, nil)
 			must(t, err)
 			must(t, s.Close())
 			continue
@@ -124,7 +126,7 @@ func TestOutOfHandles(t *testing.T) {
 	must(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &limit))
 	defer func() { must(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &limit)) }()
 	must(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 0, Max: limit.Max}))
-	_, err := s.Read(0, nil)
+	_, err := s.Read(t.Context(), 0, nil)
 	var refused *fs.PathError
 	if !errors.Is(err, syscall.EMFILE) || !errors.As(err, &refused) || refused.Path != "a/x.jpg" {
 		t.Errorf("%v, want a PathError with %v", err, syscall.EMFILE)
@@ -138,10 +140,10 @@ func TestHandlesAreGivenBack(t *testing.T) {
 	for range 3 {
 		s, err := Open(t.Context(), root, o)
 		must(t, err)
-		_, err = s.Read(0, nil)
+		_, err = s.Read(t.Context(), 0, nil)
 		must(t, err)
 		must(t, os.Chtimes(root+"/a/y.jpg", later(), later()))
-		if _, err := s.Read(1, nil); err == nil {
+		if _, err := s.Read(t.Context(), 1, nil); err == nil {
 			t.Error("no error")
 		}
 		must(t, s.Close())

@@ -1,5 +1,3 @@
-//go:build !portable
-
 package dataset
 
 import (
@@ -8,100 +6,77 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
-
-// eachSystem runs a test on a system with openat2, on an old one, and behind a filter that forbids it.
-func eachSystem(t *testing.T, test func(t *testing.T)) {
-	before := openat2
-	defer func() { openat2 = before }()
-	for name, errno := range map[string]error{"openat2": nil, "old": unix.ENOSYS, "filtered": unix.EPERM} {
-		t.Run(name, func(t *testing.T) {
-			openat2 = before
-			if errno != nil {
-				openat2 = func(int, string, *unix.OpenHow) (int, error) { return -1, errno }
-			}
-			test(t)
-		})
-	}
-}
 
 // TestLinksThatLeadOut: a link out of the root is an error that names it, whatever it is called and leads to; never a sample, and never one that
 // is left out.
 func TestLinksThatLeadOut(t *testing.T) {
-	eachSystem(t, func(t *testing.T) {
-		for link, name := range map[string]string{
-			"a/class/stolen.jpg -> ../../b/secret/s.jpg":           "class/stolen.jpg",
-			"a/stolen -> ../b/secret":                              "stolen",
-			"a/class/deep -> ../../b/secret":                       "class/deep",
-			"a/class/notes.txt -> ../../b/secret/s.jpg":            "class/notes.txt",
-			"a/class/up.jpg -> ../../../../../../etc/hostname":     "class/up.jpg",
-			"a/class/absolute.jpg -> /etc/hostname":                "class/absolute.jpg",
-			"a/class/through.jpg -> ../other/../../b/secret/s.jpg": "class/through.jpg",
-		} {
-			base := grow(t, t.TempDir(), "a/class/x.jpg", "a/other/y.jpg", "b/secret/s.jpg", link)
-			o := options(t)
-			o.Beneath = base + "/a"
-			_, err := Open(t.Context(), base+"/a", o)
-			if !errors.Is(err, ErrLeadsOut) || !strings.Contains(err.Error(), " "+name+":") || !strings.Contains(err.Error(), "--links=anywhere") {
-				t.Errorf("%s: %v", link, err)
-			}
-			if _, err := Open(t.Context(), base+"/a/../b", o); !errors.Is(err, ErrLeadsOut) {
-				t.Errorf("a data set beside the root: %v", err)
-			}
+	for link, name := range map[string]string{
+		"a/class/stolen.jpg -> ../../b/secret/s.jpg":           "class/stolen.jpg",
+		"a/stolen -> ../b/secret":                              "stolen",
+		"a/class/deep -> ../../b/secret":                       "class/deep",
+		"a/class/notes.txt -> ../../b/secret/s.jpg":            "class/notes.txt",
+		"a/class/up.jpg -> ../../../../../../etc/hostname":     "class/up.jpg",
+		"a/class/absolute.jpg -> /etc/hostname":                "class/absolute.jpg",
+		"a/class/through.jpg -> ../other/../../b/secret/s.jpg": "class/through.jpg",
+	} {
+		base := grow(t, t.TempDir(), "a/class/x.jpg", "a/other/y.jpg", "b/secret/s.jpg", link)
+		o := options(t)
+		o.Beneath = base + "/a"
+		_, err := Open(t.Context(), base+"/a", o)
+		if !errors.Is(err, ErrLeadsOut) || !strings.Contains(err.Error(), " "+name+":") || !strings.Contains(err.Error(), "--links=anywhere") {
+			t.Errorf("%s: %v", link, err)
 		}
-	})
+		if _, err := Open(t.Context(), base+"/a/../b", o); !errors.Is(err, ErrLeadsOut) {
+			t.Errorf("a data set beside the root: %v", err)
+		}
+	}
 }
 
 // TestLinksWithinTheRoot: links that stay in the root, also absolute ones and those to another data set of it, make the same list as where
 // links may lead anywhere, and their files are read.
 func TestLinksWithinTheRoot(t *testing.T) {
-	eachSystem(t, func(t *testing.T) {
-		base := grow(t, t.TempDir(), "a/class/x.jpg", "a/class/sub/z.jpg", "b/more/s.jpg", "a/class/one.jpg -> x.jpg", "a/class/two.jpg -> ../../b/more/s.jpg",
-			"a/linked -> ../b/more", "a/class/note -> nowhere")
-		grow(t, base, "a/class/three.jpg -> "+base+"/b/more/s.jpg", "a/absolute -> "+base+"/b/more")
-		o := options(t)
-		want := open(t, base+"/a", o)
-		o.Beneath = base
-		got := open(t, base+"/a", o)
-		if got.Cached() {
-			t.Error("the list that was made without a look at links is used")
+	base := grow(t, t.TempDir(), "a/class/x.jpg", "a/class/sub/z.jpg", "b/more/s.jpg", "a/class/one.jpg -> x.jpg", "a/class/two.jpg -> ../../b/more/s.jpg",
+		"a/linked -> ../b/more", "a/class/note -> nowhere")
+	grow(t, base, "a/class/three.jpg -> "+base+"/b/more/s.jpg", "a/absolute -> "+base+"/b/more")
+	o := options(t)
+	want := open(t, base+"/a", o)
+	o.Beneath = base
+	got := open(t, base+"/a", o)
+	if got.Cached() {
+		t.Error("the list that was made without a look at links is used")
+	}
+	if got.Fingerprint() != want.Fingerprint() || got.Len() != 7 {
+		t.Errorf("%d samples %v, want %v", got.Len(), keys(t, got), keys(t, want))
+	}
+	for i := range got.Len() {
+		if _, err := got.Read(t.Context(), i, nil); err != nil {
+			t.Error(err)
 		}
-		if got.Fingerprint() != want.Fingerprint() || got.Len() != 7 {
-			t.Errorf("%d samples %v, want %v", got.Len(), keys(t, got), keys(t, want))
-		}
-		for i := range got.Len() {
-			if _, err := got.Read(i, nil); err != nil {
-				t.Error(err)
-			}
-		}
-		if !open(t, base+"/a", o).Cached() {
-			t.Error("the list is not found again")
-		}
-	})
+	}
+	if !open(t, base+"/a", o).Cached() {
+		t.Error("the list is not found again")
+	}
 }
 
 // TestLinkPlantedAfterTheScan: a file or a folder that becomes a link out of the root is not read.
 func TestLinkPlantedAfterTheScan(t *testing.T) {
-	eachSystem(t, func(t *testing.T) {
-		base := grow(t, t.TempDir(), "a/class/x.jpg", "a/other/y.jpg", "b/class/x.jpg", "b/other/y.jpg")
-		o := options(t)
-		o.Beneath = base + "/a"
-		s := open(t, base+"/a", o)
-		for _, path := range []string{"/class/x.jpg", "/other/y.jpg"} {
-			fi, err := os.Stat(base + "/a" + path)
-			must(t, err)
-			must(t, os.Chtimes(base+"/b"+path, time.Time{}, fi.ModTime()))
+	base := grow(t, t.TempDir(), "a/class/x.jpg", "a/other/y.jpg", "b/class/x.jpg", "b/other/y.jpg")
+	o := options(t)
+	o.Beneath = base + "/a"
+	s := open(t, base+"/a", o)
+	for _, path := range []string{"/class/x.jpg", "/other/y.jpg"} {
+		fi, err := os.Stat(base + "/a" + path)
+		must(t, err)
+		must(t, os.Chtimes(base+"/b"+path, time.Time{}, fi.ModTime()))
+	}
+	must(t, os.Remove(base+"/a/class/x.jpg"))
+	must(t, os.Symlink("../../b/class/x.jpg", base+"/a/class/x.jpg"))
+	must(t, os.Rename(base+"/a/other", base+"/a/moved"))
+	must(t, os.Symlink("../b/other", base+"/a/other"))
+	for i := range s.Len() {
+		if b, err := s.Read(t.Context(), i, nil); !errors.Is(err, ErrLeadsOut) {
+			t.Errorf("sample %d: %q, %v", i, b, err)
 		}
-		must(t, os.Remove(base+"/a/class/x.jpg"))
-		must(t, os.Symlink("../../b/class/x.jpg", base+"/a/class/x.jpg"))
-		must(t, os.Rename(base+"/a/other", base+"/a/moved"))
-		must(t, os.Symlink("../b/other", base+"/a/other"))
-		for i := range s.Len() {
-			if b, err := s.Read(i, nil); !errors.Is(err, ErrLeadsOut) {
-				t.Errorf("sample %d: %q, %v", i, b, err)
-			}
-		}
-	})
+	}
 }

@@ -440,7 +440,7 @@ func (m *maker) Replay(ctx context.Context, n batch.Name, most int, _ *share.Acc
 		if err := m.refusal(r); err != nil && most > 0 {
 			return nil, err
 		}
-		s := pipeline.Sample{Ref: r, Key: "class" + strconv.Itoa(int(r.Index%classes)) + "/" + strconv.Itoa(int(r.Index)), Label: int(r.Index % classes), EncodedBytes: 100}
+		s := pipeline.Sample{Ref: r, Key: "class" + strconv.Itoa(int(r.Index%classes)) + "/" + strconv.Itoa(int(r.Index)), Label: int64(r.Index % classes), EncodedBytes: 100}
 		if r.Index%classes == classes-1 {
 			s.EncodedBytes += int64(len(m.content)) // contents differ in the last class
 		}

@@ -1,4 +1,4 @@
-package dataset
+package layout
 
 import (
 	"context"
@@ -6,6 +6,8 @@ import (
 	"io"
 	"sync"
 	"sync/atomic"
+
+	"github.com/feedwater-io/feedwater/pipeline/dataset/store"
 )
 
 // part is some of a directory's entries, in the file system's order: those that may be samples or folders. It is filled by one goroutine, then
@@ -21,9 +23,9 @@ type part struct {
 // entry is a name, and what its file is once somebody has looked.
 type entry struct {
 	start, end uint32 // of the name in part.names
-	kind       kind
+	kind       store.Kind
 	look       bool // its kind, or its size and time, are asked for
-	attributes attributes
+	attributes store.Attributes
 	err        error
 }
 
@@ -43,20 +45,20 @@ func (p *part) clear() {
 
 // fill reads entries until the part is full; io.EOF tells that the directory has no more. Names that are neither samples nor folders are left
 // out: isClass says that pictures are samples here, which they are not in the root.
-func (p *part) fill(d *directory, isClass bool) error {
+func (p *part) fill(d *store.Directory, isClass bool) error {
 	p.clear()
 	for len(p.entries) < partEntries {
-		name, k, err := d.next()
+		name, k, err := d.Next()
 		if err != nil {
 			return err
 		}
 		picture := isPicture(name)
-		if !picture && k != kindFolder && k != kindUnknown {
+		if !picture && k != store.KindFolder && k != store.KindUnknown {
 			continue
 		}
 		start := len(p.names)
 		p.names = append(p.names, name...)
-		look := k == kindUnknown || isClass && picture && k != kindFolder
+		look := k == store.KindUnknown || isClass && picture && k != store.KindFolder
 		p.entries = append(p.entries, entry{start: uint32(start), end: uint32(len(p.names)), kind: k, look: look})
 	}
 	return nil
@@ -71,7 +73,7 @@ type lookers struct {
 }
 
 func newLookers(o *Options) *lookers {
-	l := &lookers{pace: newPace(o.Stats), questions: o.Questions, slow: o.slow}
+	l := &lookers{pace: newPace(o.Stats), questions: o.Questions, slow: o.Slow}
 	l.parts.New = func() any { return new(part) }
 	return l
 }
@@ -80,15 +82,15 @@ func newLookers(o *Options) *lookers {
 func (l *lookers) one() bool { return l.pace.most == 1 }
 
 // begin looks at a part in goroutines. part.looking ends when all has been looked at, or ctx has ended.
-func (l *lookers) begin(ctx context.Context, d *directory, p *part) {
+func (l *lookers) begin(ctx context.Context, d *store.Directory, p *part) {
 	l.pace.enter()
 	p.looking.Go(func() { l.look(ctx, d, p) })
 }
 
 // look looks at entries until none is left that nobody looks at, and gets help while there is profit in it. The caller has entered the pace.
-func (l *lookers) look(ctx context.Context, d *directory, p *part) {
+func (l *lookers) look(ctx context.Context, d *store.Directory, p *part) {
 	defer l.pace.leave()
-	question := question{questions: l.questions, dir: p.dir}
+	question := Question{questions: l.questions, dir: p.dir}
 	for ctx.Err() == nil {
 		end := int(p.next.Add(lookAtOnce))
 		first := end - lookAtOnce
@@ -98,7 +100,7 @@ func (l *lookers) look(ctx context.Context, d *directory, p *part) {
 		entries := p.entries[first:min(end, len(p.entries))]
 		question.begin(p, entries)
 		asked := l.ask(d, p, entries)
-		question.end()
+		question.End()
 		l.pace.note(asked)
 		if end < len(p.entries) && l.pace.join() {
 			p.looking.Go(func() { l.look(ctx, d, p) })
@@ -107,14 +109,14 @@ func (l *lookers) look(ctx context.Context, d *directory, p *part) {
 }
 
 // ask fills in what the directory says of some entries, and returns how many there was a question for.
-func (l *lookers) ask(d *directory, p *part, entries []entry) (asked int) {
+func (l *lookers) ask(d *store.Directory, p *part, entries []entry) (asked int) {
 	for i := range entries {
 		e := &entries[i]
 		if !e.look {
 			continue
 		}
 		l.slow()
-		e.attributes, e.err = d.stat(p.name(e))
+		e.attributes, e.err = d.Stat(p.name(e))
 		asked++
 	}
 	return asked
@@ -122,14 +124,14 @@ func (l *lookers) ask(d *directory, p *part, entries []entry) (asked int) {
 
 // entries lists what is in an open directory: while one part of it is looked at, the next one is read. What is found, and the first error, are
 // those of one question after the other.
-func (s *scanner) entries(ctx context.Context, f *folder, d *directory) error {
+func (s *scanner) entries(ctx context.Context, f *folder, d *store.Directory) error {
 	var before *part
 	for {
 		p, _ := s.lookers.parts.Get().(*part)
 		p.dir = f.path
-		question := s.lookers.questions.ask(f.path, true)
+		question := s.lookers.questions.Ask(f.path, true)
 		readErr := p.fill(d, f.up != nil)
-		question.end()
+		question.End()
 		if readErr == nil && !s.lookers.one() {
 			s.lookers.begin(ctx, d, p)
 		} else {

@@ -1,4 +1,4 @@
-package dataset
+package store
 
 import (
 	"errors"
@@ -7,10 +7,10 @@ import (
 	"syscall"
 )
 
-// ErrLeadsOut is wrapped by errors about links that lead out of Options.Beneath.
+// ErrLeadsOut is wrapped by errors about links that lead out of the folder beneath of OpenFiles.
 var ErrLeadsOut = errors.New("a link leads out of the root, which may not be followed here: move what it names into the root, or serve with --links=anywhere")
 
-// within keeps whoever opens files of a data set below the folder Options.Beneath, whatever links say and whoever exchanges them meanwhile.
+// within keeps whoever opens files of a data set below the folder beneath of OpenFiles, whatever links say and whoever exchanges them meanwhile.
 type within struct {
 	root   *os.Root // the folder; see openLocal
 	path   string   // its path, without links

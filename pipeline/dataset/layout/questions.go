@@ -1,4 +1,4 @@
-package dataset
+package layout
 
 import (
 	"errors"
@@ -6,19 +6,21 @@ import (
 	"io/fs"
 	"path/filepath"
 	"sync"
+
+	"github.com/feedwater-io/feedwater/pipeline/dataset/store"
 )
 
-// Questions are those that Open has asked the file system of the data set and that it has not answered. The zero value is ready. Its methods may
+// Questions are those that a scan has asked the file system and that it has not answered. The zero value is ready. Its methods may
 // be called by many goroutines at once; nil notes nothing.
 type Questions struct {
 	mu      sync.Mutex
 	path    string // of the root
-	beneath string // as in Options
-	all     map[*question]struct{}
+	beneath string // as in store.OpenFiles
+	all     map[*Question]struct{}
 }
 
-// question is about a directory below the root: that it is opened, that all its entries are read, or what some entries of a part of them are.
-type question struct {
+// Question is about a directory below the root: that it is opened, that all its entries are read, or what some entries of a part of them are.
+type Question struct {
 	questions *Questions
 	dir       string
 	list      bool
@@ -26,8 +28,8 @@ type question struct {
 	entries   []entry
 }
 
-// about notes which folder is asked about.
-func (q *Questions) about(path, beneath string) {
+// About notes which folder is asked about.
+func (q *Questions) About(path, beneath string) {
 	if q != nil {
 		q.mu.Lock()
 		defer q.mu.Unlock()
@@ -35,15 +37,15 @@ func (q *Questions) about(path, beneath string) {
 	}
 }
 
-// ask notes a question about a directory, until end.
-func (q *Questions) ask(dir string, list bool) *question {
-	x := &question{questions: q, dir: dir, list: list}
+// Ask notes a question about a directory, until End.
+func (q *Questions) Ask(dir string, list bool) *Question {
+	x := &Question{questions: q, dir: dir, list: list}
 	x.begin(nil, nil)
 	return x
 }
 
-// begin notes that entries of a part are asked about, until end.
-func (x *question) begin(p *part, entries []entry) {
+// begin notes that entries of a part are asked about, until End.
+func (x *Question) begin(p *part, entries []entry) {
 	q := x.questions
 	if q == nil {
 		return
@@ -52,13 +54,13 @@ func (x *question) begin(p *part, entries []entry) {
 	defer q.mu.Unlock()
 	x.part, x.entries = p, entries
 	if q.all == nil {
-		q.all = map[*question]struct{}{}
+		q.all = map[*Question]struct{}{}
 	}
 	q.all[x] = struct{}{}
 }
 
-// end notes that the question was answered.
-func (x *question) end() {
+// End notes that the question was answered.
+func (x *Question) End() {
 	if q := x.questions; q != nil {
 		q.mu.Lock()
 		defer q.mu.Unlock()
@@ -75,11 +77,11 @@ func (q *Questions) Again() func() error {
 		if err != nil {
 			return trouble(err)
 		}
-		r, err := openRoot(real, beneath)
+		r, err := store.OpenFiles(real, beneath, nil)
 		if err != nil {
 			return trouble(err)
 		}
-		defer func() { _ = r.release() }()
+		defer func() { _ = r.Close() }()
 		for _, a := range all {
 			if err := trouble(a.ask(r)); err != nil {
 				return err
@@ -110,17 +112,17 @@ func (q *Questions) unanswered() (path, beneath string, all []again) {
 	return q.path, q.beneath, all
 }
 
-func (a *again) ask(r *root) error {
-	d, err := r.openDir(a.dir, make([]byte, 32<<10))
+func (a *again) ask(r *store.Files) error {
+	d, err := r.OpenDirectory(a.dir, make([]byte, 32<<10))
 	if err != nil {
 		return err
 	}
-	defer d.close()
+	defer d.Close()
 	for a.list && err == nil {
-		_, _, err = d.next()
+		_, _, err = d.Next()
 	}
 	for _, name := range a.names {
-		if _, wrong := d.stat([]byte(name)); trouble(wrong) != nil {
+		if _, wrong := d.Stat([]byte(name)); trouble(wrong) != nil {
 			return wrong
 		}
 	}
@@ -129,12 +131,12 @@ func (a *again) ask(r *root) error {
 
 // trouble is an error that says nothing about what lies in a file system, but about the file system itself.
 func trouble(err error) error {
-	for _, answer := range []error{io.EOF, fs.ErrNotExist, fs.ErrPermission, ErrLeadsOut} {
+	for _, answer := range []error{io.EOF, fs.ErrNotExist, fs.ErrPermission, store.ErrLeadsOut} {
 		if errors.Is(err, answer) {
 			return nil
 		}
 	}
-	if leadsNowhere(err) {
+	if store.LeadsNowhere(err) {
 		return nil
 	}
 	return err

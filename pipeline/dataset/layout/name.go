@@ -1,12 +1,9 @@
-package dataset
+package layout
 
 import (
 	"bytes"
 	"unicode/utf8"
 )
-
-// maxKeyBytes is Linux's PATH_MAX without the closing zero: a longer path cannot be opened.
-const maxKeyBytes = 4095
 
 // endings are torchvision.datasets.folder.IMG_EXTENSIONS.
 var endings = [...]string{".jpg", ".jpeg", ".png", ".ppm", ".bmp", ".pgm", ".tif", ".tiff", ".webp"}
@@ -79,23 +76,4 @@ func codePoint[T string | []byte](s T, i int) (rune, int) {
 		r = 0xDC00 + rune(s[i])
 	}
 	return r, n
-}
-
-// isLocal reports whether key can only name something below the root: a manifest from a cache that others can write must not
-// lead elsewhere.
-func isLocal(key []byte) bool {
-	start := 0
-	for i := 0; i <= len(key); i++ {
-		if i < len(key) && key[i] == 0 {
-			return false
-		}
-		if i < len(key) && key[i] != '/' {
-			continue
-		}
-		if part := key[start:i]; len(part) == 0 || string(part) == "." || string(part) == ".." {
-			return false
-		}
-		start = i + 1
-	}
-	return true
 }

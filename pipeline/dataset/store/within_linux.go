@@ -1,6 +1,6 @@
 //go:build linux && !portable
 
-package dataset
+package store
 
 import (
 	"errors"
@@ -83,17 +83,17 @@ func duplicate(f *os.File) (fd int, err error) {
 }
 
 // stat follows links.
-func (w *within) stat(path string) (attributes, error) {
+func (w *within) stat(path string) (Attributes, error) {
 	fd, err := w.openAt(path, unix.O_PATH)
 	if err != nil {
-		return attributes{}, err
+		return Attributes{}, err
 	}
 	defer func() { _ = unix.Close(fd) }()
 	return file{fd}.attributes()
 }
 
 // entry is what a name in an open directory stands for; only links are looked for from the folder.
-func (w *within) entry(fd int, name, path string) (attributes, error) {
+func (w *within) entry(fd int, name, path string) (Attributes, error) {
 	var st unix.Stat_t
 	err := retry(func() error { return unix.Fstatat(fd, name, &st, unix.AT_SYMLINK_NOFOLLOW) })
 	if err == nil && st.Mode&syscall.S_IFMT == syscall.S_IFLNK {

@@ -1,4 +1,4 @@
-package dataset
+package layout
 
 import (
 	"bytes"
@@ -74,18 +74,5 @@ func TestCompareNamesIsPythonsOrder(t *testing.T) {
 	}
 	if byBytes == 0 {
 		t.Error("no pair tells the order of code points from that of bytes")
-	}
-}
-
-func TestIsLocal(t *testing.T) {
-	for _, key := range []string{"a", "a/b.jpg", "a/..b", "...", "a/.b/c", "a\nb/c"} {
-		if !isLocal([]byte(key)) {
-			t.Errorf("%q is not local", key)
-		}
-	}
-	for _, key := range []string{"", "/", "/a", "a/", "a//b", "..", ".", "../a", "a/..", "a/../b", "./a", "a/./b", "a\x00b", "a/b\x00"} {
-		if isLocal([]byte(key)) {
-			t.Errorf("%q is local", key)
-		}
 	}
 }

@@ -1,6 +1,6 @@
 //go:build linux && !portable
 
-package dataset
+package store
 
 import (
 	"bytes"
@@ -9,29 +9,29 @@ import (
 	"errors"
 	"io"
 	"io/fs"
-	"os"
-	"sync/atomic"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
 
-// root is a handle on a data set's folder: what is below it stays reachable when the folder is renamed.
-type root struct {
+// Files is the Store of the files below a folder: a handle on it, so that they stay reachable when the folder is
+// renamed.
+type Files struct {
 	fd      int
-	users   atomic.Int64 // see hold
-	alive   func()       // see Options.Alive; may be nil
-	*within              // nil: links may lead anywhere
+	alive   func() // called when the file system has answered; may be nil
+	*within        // nil: links may lead anywhere
 }
 
-// openRoot opens a folder; beneath is as in Options.
-func openRoot(path, beneath string) (r *root, err error) {
-	r = &root{}
+// OpenFiles opens a folder. If beneath is not empty it is a folder that no link may lead out of; path is that folder
+// or lies in it, and both are absolute and without links: links that lead out of it are errors that wrap ErrLeadsOut.
+// alive may be nil; it is called by any goroutine whenever the file system has answered.
+func OpenFiles(path, beneath string, alive func()) (r *Files, err error) {
+	r = &Files{alive: alive}
 	if beneath == "" {
 		r.fd, err = openDirectory(unix.AT_FDCWD, path)
 	} else if r.within, err = newWithin(beneath, path); err == nil {
 		if r.fd, err = r.openAt(r.below(""), unix.O_RDONLY|unix.O_DIRECTORY); err != nil {
-			err = errors.Join(err, r.within.close())
+			err = errors.Join(err, r.close())
 		}
 	}
 	if err != nil {
@@ -40,25 +40,26 @@ func openRoot(path, beneath string) (r *root, err error) {
 	return r, nil
 }
 
-func (r *root) close() error {
+// Close implements Store.
+func (r *Files) Close() error {
 	err := unix.Close(r.fd)
 	if r.within != nil {
-		err = errors.Join(err, r.within.close())
+		err = errors.Join(err, r.close())
 	}
 	return err
 }
 
-// stat follows links; path is below the root, "" for the root itself.
-func (r *root) stat(path string) (attributes, error) {
+// Stat follows links; path is below the root, "" for the root itself.
+func (r *Files) Stat(path string) (Attributes, error) {
 	defer r.tellAlive()
 	if r.within != nil {
-		return r.within.stat(r.below(path))
+		return r.stat(r.below(path))
 	}
 	return statAt(r.fd, cmp.Or(path, "."))
 }
 
 // openFile opens for reading and never waits: not for the writer of a FIFO, nor for a device. It appends to key.
-func (r *root) openFile(key []byte) (file, error) {
+func (r *Files) openFile(key []byte) (file, error) {
 	const flags = unix.O_RDONLY | unix.O_CLOEXEC | unix.O_NONBLOCK | unix.O_NOCTTY | unix.O_LARGEFILE
 	if r.within != nil {
 		fd, err := r.openAt(r.below(string(key)), flags)
@@ -82,33 +83,33 @@ type file struct{ fd int }
 
 func (f file) close() { _ = unix.Close(f.fd) } // nothing was written
 
-func (f file) attributes() (attributes, error) {
+func (f file) attributes() (Attributes, error) {
 	var st unix.Stat_t
 	err := retry(func() error { return unix.Fstat(f.fd, &st) })
 	return attributesOf(&st), err
 }
 
-// read returns 0 at the end of the file.
-func (f file) read(p []byte) (n int, err error) {
+// readAt returns 0 at the end of the file.
+func (f file) readAt(p []byte, off int64) (n int, err error) {
 	err = retry(func() (err error) {
-		n, err = unix.Read(f.fd, p)
+		n, err = unix.Pread(f.fd, p, off)
 		return err
 	})
 	return n, err
 }
 
-// directory reads the entries of an open directory.
-type directory struct {
-	root      *root
+// Directory reads the entries of an open directory.
+type Directory struct {
+	root      *Files
 	path      string // below the root
 	fd        int
 	buf, rest []byte
 }
 
-// openDir opens the directory path below the root, "" for the root itself; buf is its working memory.
-func (r *root) openDir(path string, buf []byte) (*directory, error) {
+// OpenDirectory opens the directory path below the root, "" for the root itself; buf is its working memory.
+func (r *Files) OpenDirectory(path string, buf []byte) (*Directory, error) {
 	defer r.tellAlive()
-	d := &directory{root: r, path: path, buf: buf}
+	d := &Directory{root: r, path: path, buf: buf}
 	var err error
 	if r.within != nil {
 		d.fd, err = r.openAt(r.below(path), unix.O_RDONLY|unix.O_DIRECTORY)
@@ -118,11 +119,14 @@ func (r *root) openDir(path string, buf []byte) (*directory, error) {
 	return d, err
 }
 
-func (d *directory) close() { _ = unix.Close(d.fd) }
+// Close gives the directory back.
+func (d *Directory) Close() { _ = unix.Close(d.fd) }
 
-func (d *directory) attributes() (attributes, error) { return file{d.fd}.attributes() }
+// Attributes of the directory itself.
+func (d *Directory) Attributes() (Attributes, error) { return file{d.fd}.attributes() }
 
-func (d *directory) stat(name []byte) (attributes, error) {
+// Stat follows links; name is of an entry.
+func (d *Directory) Stat(name []byte) (Attributes, error) {
 	defer d.root.tellAlive()
 	if w := d.root.within; w != nil {
 		return w.entry(d.fd, string(name), w.below(d.path+"/"+string(name)))
@@ -130,13 +134,13 @@ func (d *directory) stat(name []byte) (attributes, error) {
 	return statAt(d.fd, string(name))
 }
 
-// next returns entries in the file system's order, without "." and "..", and io.EOF after the last. The name is valid until
-// the next call.
-func (d *directory) next() ([]byte, kind, error) {
+// Next returns entries in the file system's order, without "." and "..", and io.EOF after the last. The name is valid
+// until the next call.
+func (d *Directory) Next() ([]byte, Kind, error) {
 	for {
 		if len(d.rest) == 0 {
 			if err := d.fill(); err != nil {
-				return nil, kindUnknown, err
+				return nil, KindUnknown, err
 			}
 		}
 		name, k, err := d.entry()
@@ -146,12 +150,13 @@ func (d *directory) next() ([]byte, kind, error) {
 	}
 }
 
-func (d *directory) rewind() error {
+// Rewind goes back to the first entry.
+func (d *Directory) Rewind() error {
 	_, err := unix.Seek(d.fd, 0, io.SeekStart)
 	return err
 }
 
-func (d *directory) fill() error {
+func (d *Directory) fill() error {
 	var n int
 	err := retry(func() (err error) {
 		n, err = unix.Getdents(d.fd, d.buf)
@@ -166,14 +171,14 @@ func (d *directory) fill() error {
 }
 
 // entry takes one struct linux_dirent64: u64 inode, i64 offset, u16 length, u8 type, name and zero.
-func (d *directory) entry() ([]byte, kind, error) {
+func (d *Directory) entry() ([]byte, Kind, error) {
 	const head = 19
 	if len(d.rest) < head {
-		return nil, kindUnknown, unix.EIO
+		return nil, KindUnknown, unix.EIO
 	}
 	length := int(binary.NativeEndian.Uint16(d.rest[16:]))
 	if length < head || length > len(d.rest) {
-		return nil, kindUnknown, unix.EIO
+		return nil, KindUnknown, unix.EIO
 	}
 	typ, name := d.rest[18], d.rest[head:length]
 	d.rest = d.rest[length:]
@@ -182,13 +187,13 @@ func (d *directory) entry() ([]byte, kind, error) {
 	}
 	switch typ {
 	case unix.DT_DIR:
-		return name, kindFolder, nil
+		return name, KindFolder, nil
 	case unix.DT_REG:
-		return name, kindFile, nil
+		return name, KindFile, nil
 	case unix.DT_LNK, unix.DT_UNKNOWN:
-		return name, kindUnknown, nil
+		return name, KindUnknown, nil
 	}
-	return name, kindOther, nil
+	return name, KindOther, nil
 }
 
 func openDirectory(at int, path string) (fd int, err error) {
@@ -199,50 +204,25 @@ func openDirectory(at int, path string) (fd int, err error) {
 	return fd, err
 }
 
-func statAt(at int, path string) (attributes, error) {
+func statAt(at int, path string) (Attributes, error) {
 	var st unix.Stat_t
 	err := retry(func() error { return unix.Fstatat(at, path, &st, 0) })
 	return attributesOf(&st), err
 }
 
-func attributesOf(st *unix.Stat_t) attributes {
-	k := kindOther
+func attributesOf(st *unix.Stat_t) Attributes {
+	k := KindOther
 	switch st.Mode & unix.S_IFMT {
 	case unix.S_IFDIR:
-		k = kindFolder
+		k = KindFolder
 	case unix.S_IFREG:
-		k = kindFile
+		k = KindFile
 	}
-	return attributes{
-		kind: k, size: st.Size, modified: st.Mtim.Nano(), changed: st.Ctim.Nano(),
-		device: uint64(st.Dev), inode: st.Ino, //nolint:unconvert // 32 bits on MIPS
+	return Attributes{
+		Kind: k, Size: st.Size, Modified: st.Mtim.Nano(), Changed: st.Ctim.Nano(),
+		Device: uint64(st.Dev), Inode: st.Ino, //nolint:unconvert // 32 bits on MIPS
 	}
 }
-
-// mapFile maps a whole file of size > 0 bytes for reading, or a copy of it where the file may hang. f may be closed afterwards.
-func mapFile(f *os.File, size int) (memory, error) {
-	if mayHang(f) {
-		return copyFile(f, size)
-	}
-	data, err := unix.Mmap(int(f.Fd()), 0, size, unix.PROT_READ, unix.MAP_SHARED)
-	return memory{data: data, mapped: err == nil}, err
-}
-
-// copyFile copies a whole file into memory that is not Go's to look through.
-func copyFile(f *os.File, size int) (memory, error) {
-	data, err := unix.Mmap(-1, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
-	if err != nil {
-		return memory{}, err
-	}
-	m := memory{data: data, mapped: true}
-	if _, err := io.ReadFull(io.NewSectionReader(f, 0, int64(size)), data); err != nil {
-		m.free()
-		return memory{}, err
-	}
-	return m, nil
-}
-
-func unmap(data []byte) { _ = unix.Munmap(data) } // fails only for what Mmap did not return
 
 func retry(call func() error) error {
 	for {

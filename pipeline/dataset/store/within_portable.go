@@ -1,6 +1,6 @@
 //go:build !linux || portable
 
-package dataset
+package store
 
 type withinSystem struct{}
 

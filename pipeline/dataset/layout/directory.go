@@ -1,4 +1,4 @@
-package dataset
+package layout
 
 import (
 	"cmp"
@@ -10,41 +10,20 @@ import (
 	"math"
 	"slices"
 	"syscall"
+
+	"github.com/feedwater-io/feedwater/pipeline/dataset/manifest"
+	"github.com/feedwater-io/feedwater/pipeline/dataset/store"
 )
-
-// kind is what a name stands for.
-type kind uint8
-
-const (
-	kindUnknown kind = iota // a link, or the file system does not say: stat tells
-	kindFile
-	kindFolder
-	kindOther // FIFO, socket, device
-)
-
-// attributes of a file or directory. Times are in nanoseconds since 1970; changed is the time that only the kernel sets.
-type attributes struct {
-	kind              kind
-	size              int64
-	modified, changed int64
-	device, inode     uint64
-}
-
-// isStill reports whether a directory is the same one, with nothing added, removed or renamed in it. Devices get new numbers when
-// the machine starts, so they do not count.
-func (a attributes) isStill(b attributes) bool {
-	return a.modified == b.modified && a.changed == b.changed && a.inode == b.inode
-}
 
 // folder is a directory that was read: its pictures in order, and the names of the folders in it in order. names holds
 // the pictures' names.
 type folder struct {
-	attributes        // from before it was read
-	path       string // below the root
-	up         *folder
-	below      []string
-	pictures   []picture
-	names      []byte
+	store.Attributes        // from before it was read
+	path             string // below the root
+	up               *folder
+	below            []string
+	pictures         []picture
+	names            []byte
 }
 
 type picture struct {
@@ -66,24 +45,24 @@ func (f *folder) key(name []byte) string {
 func (s *scanner) read(ctx context.Context, path string, up *folder) (*folder, error) {
 	buf := s.buffers.Get().(*[]byte)
 	defer s.buffers.Put(buf)
-	question := s.lookers.questions.ask(path, false)
+	question := s.lookers.questions.Ask(path, false)
 	s.lookers.slow()
-	d, err := s.root.openDir(path, *buf)
-	question.end()
+	d, err := s.root.OpenDirectory(path, *buf)
+	question.End()
 	if err != nil {
 		return nil, &fs.PathError{Op: "open", Path: cmp.Or(path, "."), Err: err}
 	}
-	defer d.close()
+	defer d.Close()
 	f := &folder{path: path, up: up}
-	if f.attributes, err = d.attributes(); err != nil {
+	if f.Attributes, err = d.Attributes(); err != nil {
 		return nil, &fs.PathError{Op: "stat", Path: cmp.Or(path, "."), Err: err}
 	}
 	if err := f.checkLoop(); err != nil {
 		return nil, err
 	}
-	question = s.lookers.questions.ask(path, true)
+	question = s.lookers.questions.Ask(path, true)
 	err = f.reserve(d)
-	question.end()
+	question.End()
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +76,7 @@ func (s *scanner) read(ctx context.Context, path string, up *folder) (*folder, e
 
 func (f *folder) checkLoop() error {
 	for up := f.up; up != nil; up = up.up {
-		if up.inode == f.inode && up.device == f.device {
+		if up.Inode == f.Inode && up.Device == f.Device {
 			holder := "the root of the data"
 			if up.path != "" {
 				holder = fmt.Sprintf("the folder %q that holds it", up.path)
@@ -110,17 +89,17 @@ func (f *folder) checkLoop() error {
 
 // reserve makes room for the pictures of a huge folder by counting them first, since lists that grow take twice the memory.
 // It goes by the directory's own size, where the file system tells one: some 40 bytes per entry.
-func (f *folder) reserve(d *directory) error {
+func (f *folder) reserve(d *store.Directory) error {
 	const huge = 4 << 20
-	if f.size < huge {
+	if f.Size < huge {
 		return nil
 	}
 	pictures, nameBytes := 0, 0
 	for {
-		name, _, err := d.next()
+		name, _, err := d.Next()
 		if errors.Is(err, io.EOF) {
 			f.pictures, f.names = make([]picture, 0, pictures), make([]byte, 0, nameBytes)
-			return d.rewind()
+			return d.Rewind()
 		}
 		if err != nil {
 			return readError(f, err)
@@ -139,36 +118,36 @@ func readError(f *folder, err error) error {
 // settle adds what a name stands for. ImageFolder takes everything with a picture's ending that is no folder; what of it could
 // not be read as a file is an error here, since a list without it would have other indices.
 func (f *folder) settle(name []byte, e *entry) error {
-	if e.kind == kindFolder {
+	if e.kind == store.KindFolder {
 		f.below = append(f.below, string(name))
 		return nil
 	}
 	if !e.look {
-		return f.add(name, attributes{}) // of the root
+		return f.add(name, store.Attributes{}) // of the root
 	}
 	isPicture := isPicture(name)
 	isSample := isPicture && f.up != nil
 	switch a, err := e.attributes, e.err; {
-	case err != nil && !isSample && leadsNowhere(err):
+	case err != nil && !isSample && store.LeadsNowhere(err):
 		return nil
-	case err != nil && leadsNowhere(err):
+	case err != nil && store.LeadsNowhere(err):
 		return fmt.Errorf("%w: the link leads nowhere; remove it, or bring the file that it names", &fs.PathError{Op: "stat", Path: f.key(name), Err: err})
 	case err != nil:
 		return &fs.PathError{Op: "stat", Path: f.key(name), Err: err}
-	case a.kind == kindFolder:
+	case a.Kind == store.KindFolder:
 		f.below = append(f.below, string(name))
 		return nil
 	case !isPicture:
 		return nil
-	case a.kind != kindFile:
-		return fmt.Errorf("%w: %w", ErrLayout, &fs.PathError{Op: "scan", Path: f.key(name), Err: errNoFile})
+	case a.Kind != store.KindFile:
+		return fmt.Errorf("%w: %w", ErrLayout, &fs.PathError{Op: "scan", Path: f.key(name), Err: store.ErrNoFile})
 	default:
 		return f.add(name, a)
 	}
 }
 
-func (f *folder) add(name []byte, a attributes) error {
-	if len(f.path)+1+len(name) > maxKeyBytes {
+func (f *folder) add(name []byte, a store.Attributes) error {
+	if len(f.path)+1+len(name) > manifest.MaxKeyBytes {
 		return &fs.PathError{Op: "scan", Path: f.key(name), Err: syscall.ENAMETOOLONG}
 	}
 	start := len(f.names)
@@ -176,11 +155,6 @@ func (f *folder) add(name []byte, a attributes) error {
 		return fmt.Errorf("%s: more than 4 GiB of names in one folder", f.path)
 	}
 	f.names = append(f.names, name...)
-	f.pictures = append(f.pictures, picture{uint32(start), uint32(len(f.names)), a.size, a.modified})
+	f.pictures = append(f.pictures, picture{uint32(start), uint32(len(f.names)), a.Size, a.Modified})
 	return nil
-}
-
-// leadsNowhere is what Python's is_dir answers with "no folder", without an error.
-func leadsNowhere(err error) bool {
-	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ELOOP) || errors.Is(err, syscall.ENOTDIR)
 }

@@ -1,13 +1,17 @@
-package dataset
+package layout
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+
+	"github.com/feedwater-io/feedwater/pipeline/dataset/manifest"
+	"github.com/feedwater-io/feedwater/pipeline/dataset/store"
 )
 
 // What the file system has not answered is asked once more, and nothing else: the directory that is opened, the files that are looked at.
@@ -29,20 +33,22 @@ func TestQuestions(t *testing.T) {
 		{"none", 99, nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			root, o := grow(t, t.TempDir(), lines...), options(t)
+			root, o := grow(t, t.TempDir(), lines...), optionsOf()
 			o.Readers, o.Stats, o.Questions = 1, 1, &Questions{}
 			synctest.Test(t, func(t *testing.T) {
 				asked, hang := atomic.Int32{}, make(chan struct{})
-				o.slow = func() {
+				o.Slow = func() {
 					if asked.Add(1) >= test.from {
 						<-hang
 					}
 				}
 				var opening sync.WaitGroup
 				opening.Go(func() {
-					s, err := Open(t.Context(), root, o)
+					from, err := store.OpenFiles(root, "", nil)
 					must(t, err)
-					must(t, s.Close())
+					o.Questions.About(root, "")
+					must(t, Folder{}.Scan(t.Context(), from, o, manifest.NewBuilder(io.Discard, 0, root, 0)))
+					must(t, from.Close())
 				})
 				synctest.Wait()
 				_, _, got := o.Questions.unanswered()
@@ -69,10 +75,9 @@ func TestQuestions(t *testing.T) {
 // A folder that is read asks for all of its entries once more: its listing may hang in the middle.
 func TestQuestionsOfAListing(t *testing.T) {
 	root := grow(t, t.TempDir(), "a/1.jpg", "a/2.jpg")
-	r, err := openRoot(root, "")
-	must(t, err)
 	alive := 0
-	r.alive = func() { alive++ }
+	r, err := store.OpenFiles(root, "", func() { alive++ })
+	must(t, err)
 	list, look := again{dir: "a", list: true}, again{dir: "a"}
 	must(t, look.ask(r))
 	if alive != 1 {
@@ -82,5 +87,5 @@ func TestQuestionsOfAListing(t *testing.T) {
 	if err := trouble(list.ask(r)); err != nil || alive < 3 {
 		t.Errorf("%d answers to what is in a folder, %v", alive, err)
 	}
-	must(t, r.release())
+	must(t, r.Close())
 }

@@ -1,0 +1,338 @@
+// Package manifest writes and reads lists of samples: one file, written while it is found out and read in place. Of a
+// list, however long, little is read when it is opened, and each page is checked when it is used; none, however
+// damaged, is read beyond its end. The package knows no directories, and starts no goroutines.
+package manifest
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"sort"
+
+	"github.com/feedwater-io/feedwater/pipeline/dataset/store"
+)
+
+// A manifest is one file, read in place. Integers are little-endian:
+//
+//	magic    [8]
+//	chunks   of 65,536 samples each: up to 512 pages, see page.go, and behind them where each begins u64
+//	chunks   where that table of each chunk begins u64
+//	watched  directories and files that the list depends on: name, time of change by people i64, by the kernel i64,
+//	         inode u64
+//	objects  files that samples are members of: name, size u64, modification time i64
+//	classes  in label order: name, first sample u64, samples u64, digest u64
+//	names    of all these, each told by where it begins u64 and ends u64; the root's absolute path comes first
+//	foot     fingerprint [32], digest of pages and tables [32], begin of the tables u64, samples u64, form u64,
+//	         watched u64, objects u64, classes u64, bytes of names u64, bytes of the root's path u64,
+//	         start of the scan i64 (nanoseconds since 1970), CRC-32C u32 of the tables and of the foot before it
+//
+// Tables and foot are checked when a manifest is opened, a page when it is used.
+const (
+	magic          = "fwsnap2\n"
+	pagesPerChunk  = 512
+	perChunk       = pagesPerChunk * perPage
+	watchedNumbers = 5
+	objectNumbers  = 4
+	classNumbers   = 5
+	footNumbers    = 9
+	scannedAt      = 2*sha256.Size + 8*(footNumbers-1) // in the foot
+	footBytes      = 2*sha256.Size + 8*footNumbers + 4
+)
+
+// MaxKeyBytes is Linux's PATH_MAX without the closing zero: a longer path cannot be opened.
+const MaxKeyBytes = 4095
+
+// MinBytes is less than any manifest has.
+const MinBytes = len(magic) + footBytes
+
+// ErrDamaged is wrapped by every error about a manifest that is not whole.
+var ErrDamaged = errors.New("the manifest is damaged; delete it, or open the data set with Refresh")
+
+// Form says what is listed of each sample. The zero value is for samples that are files in class folders.
+type Form uint64
+
+const (
+	// Labelled samples have a label each; others are in runs of classes.
+	Labelled Form = 1 << iota
+	// Members are parts of objects; others are files of their own, named by their keys.
+	Members
+)
+
+// Sample is one line of a manifest.
+type Sample struct {
+	// Key is a path, with slashes on every system: of a file that below the root, "class/…/name"; of a member that of
+	// its object, a slash, and its name in there. It lies in the buffer given to At.
+	Key []byte
+	// Label is the class's place in Classes, or a number of its own where there are no classes.
+	Label int64
+	// Size in bytes.
+	Size int64
+	// ModifiedNanos is the modification time of a file of its own in nanoseconds since 1970.
+	ModifiedNanos int64
+	// Object that it is a member of, and where it begins there.
+	Object int
+	Offset int64
+}
+
+// Object is a file that samples are members of.
+type Object struct {
+	// Name is its path below the root.
+	Name []byte
+	// Size in bytes, and modification time in nanoseconds since 1970.
+	Size, ModifiedNanos int64
+}
+
+// Manifest reads the bytes of a manifest; it is valid as long as they are. Its methods may be called by many
+// goroutines at once.
+type Manifest struct {
+	pages                             []byte // magic and chunks
+	chunks, watched, objects, classes []byte
+	names, foot                       []byte
+	root                              int
+	samples                           int
+	form                              Form
+}
+
+// Parse checks a whole manifest except its pages. The error wraps ErrDamaged.
+func Parse(data []byte) (*Manifest, error) {
+	if len(data) < MinBytes || string(data[:len(magic)]) != magic {
+		return nil, fmt.Errorf("%w: it has no beginning", ErrDamaged)
+	}
+	m := &Manifest{foot: data[len(data)-footBytes:]}
+	tables := m.number(0)
+	if tables > uint64(len(data)-footBytes) || tables < uint64(len(magic)) {
+		return nil, fmt.Errorf("%w: its tables begin at %d", ErrDamaged, tables)
+	}
+	rest := data[tables : len(data)-footBytes]
+	sum := checksum(checksum(0, rest), m.foot[:footBytes-4])
+	if sum != binary.LittleEndian.Uint32(m.foot[footBytes-4:]) {
+		return nil, fmt.Errorf("%w: its checksum differs", ErrDamaged)
+	}
+	m.pages = data[:tables:tables]
+	if err := m.cut(rest); err != nil {
+		return nil, err
+	}
+	return m, m.check()
+}
+
+// number is one of the foot's.
+func (m *Manifest) number(i int) uint64 { return u64(m.foot, 2*sha256.Size+8*i) }
+
+// cut finds the tables.
+func (m *Manifest) cut(rest []byte) error {
+	for i := 1; i < footNumbers-1; i++ {
+		if i != 2 && m.number(i) > uint64(len(m.pages)+len(rest)) { // each takes a byte at least
+			return fmt.Errorf("%w: number %d is %d", ErrDamaged, i, m.number(i))
+		}
+	}
+	m.samples, m.form, m.root = int(m.number(1)), Form(m.number(2)), int(m.number(7))
+	for _, section := range []struct {
+		to    *[]byte
+		bytes uint64
+	}{
+		{&m.chunks, 8 * ((m.number(1) + perChunk - 1) / perChunk)},
+		{&m.watched, 8 * watchedNumbers * m.number(3)},
+		{&m.objects, 8 * objectNumbers * m.number(4)},
+		{&m.classes, 8 * classNumbers * m.number(5)},
+		{&m.names, m.number(6)},
+	} {
+		if section.bytes > uint64(len(rest)) {
+			return fmt.Errorf("%w: it is too short", ErrDamaged)
+		}
+		*section.to, rest = rest[:section.bytes:section.bytes], rest[section.bytes:]
+	}
+	if len(rest) > 0 || m.root > len(m.names) || m.form >= Members<<1 {
+		return fmt.Errorf("%w: its tables have another length", ErrDamaged)
+	}
+	return nil
+}
+
+// check looks at the tables.
+func (m *Manifest) check() error {
+	for name, t := range map[string]struct {
+		rows    []byte
+		numbers int
+	}{
+		"watched": {m.watched, watchedNumbers}, "object": {m.objects, objectNumbers}, "class": {m.classes, classNumbers},
+	} {
+		for i := 0; i < len(t.rows); i += 8 * t.numbers {
+			if begin, end := u64(t.rows, i), u64(t.rows, i+8); begin > end || end > uint64(len(m.names)) {
+				return fmt.Errorf("%w: %s %d", ErrDamaged, name, i/8/t.numbers)
+			}
+		}
+	}
+	for i := range m.Objects() {
+		if o := m.Object(i); o.Size < 0 || !isLocal(o.Name) {
+			return fmt.Errorf("%w: object %d", ErrDamaged, i)
+		}
+	}
+	if m.form&Labelled != 0 {
+		return nil
+	}
+	first := uint64(0)
+	for i := range m.labels() {
+		if row := m.classes[8*classNumbers*i:]; u64(row, 16) != first || u64(row, 24) > uint64(m.samples)-first {
+			return fmt.Errorf("%w: class %d", ErrDamaged, i)
+		}
+		first += u64(m.classes, 8*classNumbers*i+24)
+	}
+	if first != uint64(m.samples) || m.labels() == 0 {
+		return fmt.Errorf("%w: %d samples are of no class", ErrDamaged, uint64(m.samples)-first)
+	}
+	return nil
+}
+
+func u64(b []byte, at int) uint64 { return binary.LittleEndian.Uint64(b[at:]) }
+
+func (m *Manifest) labels() int { return len(m.classes) / 8 / classNumbers }
+
+// Samples is how many there are.
+func (m *Manifest) Samples() int { return m.samples }
+
+// Form says what is listed of each sample.
+func (m *Manifest) Form() Form { return m.form }
+
+// Fingerprint is 32 bytes, which differ where names, sizes, labels or order do.
+func (m *Manifest) Fingerprint() []byte { return m.foot[:sha256.Size] }
+
+// Scanned is when the search for the samples began, in nanoseconds since 1970.
+func (m *Manifest) Scanned() int64 { return int64(u64(m.foot, scannedAt)) }
+
+// Root is the absolute path that all others are below.
+func (m *Manifest) Root() string { return string(m.names[:m.root]) }
+
+// Watches is how many directories and files the list depends on.
+func (m *Manifest) Watches() int { return len(m.watched) / 8 / watchedNumbers }
+
+// Watched is one of them: its path below the root, and what it was.
+func (m *Manifest) Watched(i int) (string, store.Attributes) {
+	row := m.watched[8*watchedNumbers*i:]
+	a := store.Attributes{Modified: int64(u64(row, 16)), Changed: int64(u64(row, 24)), Inode: u64(row, 32)}
+	return string(m.name(row)), a
+}
+
+// Objects is how many files have members.
+func (m *Manifest) Objects() int { return len(m.objects) / 8 / objectNumbers }
+
+// Object is one of them, 0 ≤ i < Objects. Nobody may change its name.
+func (m *Manifest) Object(i int) Object {
+	row := m.objects[8*objectNumbers*i:]
+	return Object{Name: m.name(row), Size: int64(u64(row, 16)), ModifiedNanos: int64(u64(row, 24))}
+}
+
+// name is that of a row.
+func (m *Manifest) name(row []byte) []byte { return m.names[u64(row, 0):u64(row, 8):u64(row, 8)] }
+
+// Classes in label order.
+func (m *Manifest) Classes() []Class { return classList(m.classes, m.names) }
+
+func classList(rows, names []byte) []Class {
+	list := make([]Class, len(rows)/8/classNumbers)
+	for i := range list {
+		row := rows[8*classNumbers*i:]
+		list[i] = Class{Name: string(names[u64(row, 0):u64(row, 8)]), Samples: int(u64(row, 24)), Digest: u64(row, 32)}
+	}
+	return list
+}
+
+// label is the class that sample i is in the run of.
+func (m *Manifest) label(i int) int64 {
+	behind := func(l int) bool { return u64(m.classes, 8*classNumbers*(l+1)+16) > uint64(i) }
+	return int64(sort.Search(m.labels()-1, behind))
+}
+
+// open checks the page that holds sample i and returns the cursor before its block.
+func (m *Manifest) open(i int, key []byte) (cursor, bool) {
+	at := u64(m.chunks, 8*(i/perChunk)) + 8*uint64(i%perChunk/perPage)
+	if at > uint64(len(m.pages)) || uint64(len(m.pages))-at < 8 {
+		return cursor{}, false
+	}
+	page, ok := openPage(m.pages, u64(m.pages, int(at)), uint64(i/perPage))
+	if !ok {
+		return cursor{}, false
+	}
+	return block(page, i%perPage, min(perPage, m.samples-i/perPage*perPage), key)
+}
+
+// At reads sample i and writes its key over the key it is given. The error wraps ErrDamaged where there is such a
+// sample.
+func (m *Manifest) At(i int, key []byte) (Sample, error) {
+	if i < 0 || i >= m.samples {
+		return Sample{}, fmt.Errorf("sample %d of %d", i, m.samples)
+	}
+	c, ok := m.open(i, key)
+	for n := i%perBlock + 1; ok && n > 0; n-- {
+		c, ok = c.next(m.form)
+	}
+	if !ok || !m.holds(&c) {
+		return Sample{}, fmt.Errorf("%w: sample %d", ErrDamaged, i)
+	}
+	s := Sample{Key: c.key, Label: c.label, Size: c.size, ModifiedNanos: c.modified}
+	s.Object, s.Offset = int(c.object), c.offset
+	if m.form&Labelled == 0 {
+		s.Label = m.label(i)
+	}
+	return s, nil
+}
+
+// holds reports whether a sample may lie where a page says.
+func (m *Manifest) holds(c *cursor) bool {
+	if c.size < 0 || !isLocal(c.key) {
+		return false
+	}
+	if m.form&Labelled != 0 && m.labels() > 0 && uint64(c.label) >= uint64(m.labels()) {
+		return false
+	}
+	if m.form&Members == 0 {
+		return true
+	}
+	if c.object < 0 || c.object >= int64(m.Objects()) || c.offset < 0 {
+		return false
+	}
+	return c.offset <= m.Object(int(c.object)).Size && c.size <= m.Object(int(c.object)).Size-c.offset
+}
+
+// AppendKeys appends the keys of all samples to b, in order and each with a zero byte behind it, which no key
+// contains. It reads each block once, where At reads a block up to its sample.
+func (m *Manifest) AppendKeys(b []byte) ([]byte, error) {
+	key := make([]byte, 0, MaxKeyBytes)
+	for i := 0; i < m.samples; i += perBlock {
+		c, ok := m.open(i, key)
+		for k := i; k < min(i+perBlock, m.samples); k++ {
+			if ok {
+				c, ok = c.next(m.form)
+			}
+			if !ok || !isLocal(c.key) {
+				return nil, fmt.Errorf("%w: sample %d", ErrDamaged, k)
+			}
+			b = append(append(b, c.key...), 0)
+		}
+	}
+	return b, nil
+}
+
+// Same reports whether two manifests say the same, but for when they were made.
+func (m *Manifest) Same(other *Manifest) bool {
+	return bytes.Equal(m.foot[:scannedAt], other.foot[:scannedAt])
+}
+
+// isLocal reports whether a key can only name something below the root: a manifest from a cache that others can write
+// must not lead elsewhere.
+func isLocal(key []byte) bool {
+	start := 0
+	for i := 0; i <= len(key); i++ {
+		if i < len(key) && key[i] == 0 {
+			return false
+		}
+		if i < len(key) && key[i] != '/' {
+			continue
+		}
+		if part := key[start:i]; len(part) == 0 || string(part) == "." || string(part) == ".." {
+			return false
+		}
+		start = i + 1
+	}
+	return true
+}
