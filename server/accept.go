@@ -66,7 +66,7 @@ func (t *stream) accept(r *pb.Want) error {
 	w.inner.Begun = func() { w.begun.Store(true) }
 	w.inner.Done = func(m Made) { t.done(w, m) }
 	t.job.follow(&w.inner, name)
-	t.job.flights.submit(t.job, &w.inner, name, r.GetName())
+	t.job.submitShared(&w.inner, name, r.GetName())
 	t.limit(w, r.GetDeadline().AsDuration())
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/feedwater-io/feedwater/pipeline/dataset"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 	"github.com/feedwater-io/feedwater/server/admission"
+	"github.com/feedwater-io/feedwater/server/dedup"
 	"github.com/feedwater-io/feedwater/server/snapshots"
 )
 
@@ -23,10 +24,10 @@ type Job struct {
 	data  *snapshots.Snapshot
 	masks *snapshots.Snapshot // nil: none
 	stake *stake              // nil while it makes no batches
-	// flights share its batches with jobs of the same hash; nil: none does.
-	flights *flights
-	hash    string
-	tracer  trace.Tracer // nil: none
+	// shared are batches that jobs of the same hash have in common; nil: none are.
+	shared *dedup.Group
+	hash   string
+	tracer trace.Tracer // nil: none
 	// revisions are those that the request pins, nil: none; build is this node's.
 	revisions *pb.Revisions
 	build     string
@@ -45,9 +46,7 @@ type Want struct {
 
 	slowest int // how many samples Made.slowest tells of
 	inner   pipeline.Want
-	// Guarded by flights.mu: the flight that it waits for, else whether it is about to be served or submitted, and cancelled meanwhile.
-	flight              *flight
-	boarding, cancelled bool
+	waiter  dedup.Waiter
 }
 
 // Made is what became of a want.
@@ -78,9 +77,9 @@ func (s *Server) begin(ctx context.Context, start *pb.Start) (*Job, error) {
 	if err != nil {
 		return nil, err
 	}
-	j.hash, j.flights, j.tracer = j.maker.Plan().Hash(), s.flights, s.options.Tracer
+	j.hash, j.shared, j.tracer = j.maker.Plan().Hash(), s.shared, s.options.Tracer
 	if j.maker.Refuses() { // others' batches may have what it must not get
-		j.flights = nil
+		j.shared = nil
 	}
 	j.stake, err = s.shares.enterAs(runKey{admission.CallerOf(ctx).Name(), start.GetJob(), j.hash}, start.GetTrainer())
 	if err != nil {
@@ -246,7 +245,7 @@ func (j *Job) submit(w *Want, name batch.Name) error {
 
 // Cancel gives a submitted want up; its Done comes soon, unless it came before.
 func (j *Job) Cancel(w *Want) {
-	if !j.flights.cancel(w) {
+	if !j.shared.Cancel(&w.waiter) {
 		j.maker.Cancel(&w.inner)
 	}
 }

@@ -26,6 +26,7 @@ import (
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 	"github.com/feedwater-io/feedwater/server/admission"
 	"github.com/feedwater-io/feedwater/server/batchmem"
+	"github.com/feedwater-io/feedwater/server/dedup"
 	"github.com/feedwater-io/feedwater/server/snapshots"
 	"github.com/feedwater-io/feedwater/watch"
 	"github.com/feedwater-io/feedwater/watch/pulse"
@@ -151,7 +152,7 @@ type Server struct {
 	audit   *audit
 	book    pulse.Book
 	shares  stakes
-	flights *flights
+	shared  *dedup.Group
 	wanted  wanted
 	load    load
 	misread *admission.SampledLog // what it could not read
@@ -175,7 +176,7 @@ func New(o Options) *Server {
 		closing: make(chan struct{}), drained: make(chan struct{}), gone: make(chan struct{}), replays: make(chan struct{}, o.Replays),
 	}
 	s.roots = rootsOf(&s.options)
-	s.flights = newFlights(o.ShareBytes)
+	s.shared = dedup.New(o.ShareBytes)
 	s.shares.weight = s.options.Access.WeightOf
 	s.source = newSource(s)
 	s.metrics = newMetrics(s)
