@@ -262,14 +262,3 @@ func copyPixels(dst, src *pixel.Image) {
 		copy(rowOf(dst, y), rowOf(src, y))
 	}
 }
-
-// onTensor is what a tweak does to a tensor.
-func (t tweak) onTensor(b brush, size image.Point) effect {
-	switch t.Name {
-	case "Identity":
-		return effect{}
-	case "ShearX", "ShearY", "TranslateX", "TranslateY", "Rotate":
-		return t.tensorWarp(b, size)
-	}
-	return t.tensorEffect()
-}

@@ -123,3 +123,29 @@ func grown[T any](s []T, n int) []T {
 	}
 	return s[:n]
 }
+
+// pick makes taps of one pixel each.
+func (a *axis) pick(m Method, in, out, from, to int, mirror bool) {
+	t := &a.taps
+	t.Stride = 4
+	t.First, t.Count, t.Weights = grown(t.First, a.n), grown(t.Count, a.n), grown(t.Weights, a.n*t.Stride)
+	clear(t.Weights)
+	a.lo, a.hi = in, 0
+	place := float64(in) / float64(out) * 0.5
+	for i := range to {
+		k := min(int(place), in-1)
+		if place += float64(in) / float64(out); i < from { // Pillow adds up
+			continue
+		}
+		if m.Tensor {
+			k = m.tensorIndex(i, in, out)
+		}
+		j := i - from
+		if mirror {
+			j, k = to-1-i, in-1-k
+		}
+		t.First[j], t.Count[j], t.Weights[4*j] = int32(k), 1, 1<<kernel.WeightBits
+		a.lo, a.hi = min(a.lo, k), max(a.hi, k+1)
+	}
+	a.settle()
+}

@@ -22,25 +22,6 @@ type op interface {
 	resultOf(size image.Point, fixed bool) (image.Point, bool)
 }
 
-// dice are the random words of one op for one sample.
-type dice struct {
-	key    order.Key
-	sample order.Sample
-	inside []keyring // of the ops inside it
-}
-
-func (d dice) block(i uint32) [4]uint32 { return d.key.Block(d.sample, i) }
-
-// Draw tells what an op drew for a sample.
-type Draw struct {
-	// Op is the op's class.
-	Op string `json:"op"`
-	// Applied is false where a random op left the picture as it was.
-	Applied bool `json:"applied"`
-	// Parameters is a JSON object with the names that the class's make_params uses.
-	Parameters json.RawMessage `json:"parameters"`
-}
-
 // A step is an op and its place in the chain.
 type step struct {
 	op
@@ -59,22 +40,6 @@ const (
 	maxOps   = 500
 )
 
-// Parse reads a plan's transforms, as {"op": "RandomResizedCrop", "size": 224}. Arguments that are left out take torchvision's
-// defaults. An error is a *PlanError.
-func Parse(transforms []json.RawMessage) (Chain, error) {
-	if len(transforms) > maxSteps {
-		return Chain{}, &PlanError{Step: maxSteps, Problem: fmt.Sprintf("a plan has at most %d transforms", maxSteps)}
-	}
-	c, err := parseSteps(transforms, 0)
-	if err != nil {
-		return Chain{}, err
-	}
-	if n := c.ops(); n > maxOps {
-		return Chain{}, &PlanError{Problem: fmt.Sprintf("a plan has at most %d transforms, those inside others counted; these are %d", maxOps, n)}
-	}
-	return c, nil
-}
-
 // ops is the number of all transforms, those inside others too.
 func (c Chain) ops() int {
 	n := len(c.steps)
@@ -84,29 +49,6 @@ func (c Chain) ops() int {
 		}
 	}
 	return n
-}
-
-// parseSteps parses the transforms of a plan, or those inside an op, depth ops deep. Sizes are known only in a plan.
-func parseSteps(transforms []json.RawMessage, depth int) (Chain, *PlanError) {
-	var c Chain
-	seen := map[string]int{}
-	for i, raw := range transforms {
-		s, err := parseOp(i, raw, depth)
-		if err != nil {
-			return Chain{}, err
-		}
-		s.path = fmt.Sprintf("%s/%d", s.name, seen[s.name])
-		seen[s.name]++
-		c.steps = append(c.steps, s)
-		if h, w, fixed := c.OutputSize(); depth == 0 && fixed && (min(h, w) < 1 || max(h, w) > MaxSide) {
-			problem := fmt.Sprintf("makes pictures of %d×%d pixels here; a side has 1 to %d", w, h, MaxSide)
-			return Chain{}, &PlanError{Step: i, Op: s.name, Problem: problem}
-		}
-	}
-	if err := c.checkLast(); err != nil {
-		return Chain{}, err
-	}
-	return c, nil
 }
 
 // OutputSize is the size of every result; fixed is false when it differs from sample to sample.
@@ -172,11 +114,84 @@ func (c Chain) MarshalJSON() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// canonical marshals numbers, strings and lists of them, which cannot fail.
-func canonical(v any) json.RawMessage {
-	b, err := json.Marshal(v)
-	if err != nil {
-		panic(err)
+// dialectOf is for explain.
+func dialectOf(o op) string {
+	if d, ok := o.(interface{ dialect() string }); ok && d.dialect() != "" {
+		return d.dialect()
 	}
-	return b
+	return pilDialect
 }
+
+// lastHop is where an op's pixels change when it is not on the node.
+const lastHop = "last hop"
+
+// placeOf is for explain.
+func placeOf(o op) string {
+	if p, ok := o.(interface{ place() string }); ok {
+		return p.place()
+	}
+	return "node"
+}
+
+// Boxes is how many rectangles each sample comes with, for the last hop to erase.
+func (c Chain) Boxes() (n int) {
+	for _, s := range c.steps {
+		if placeOf(s.op) == lastHop {
+			n++
+		}
+	}
+	return n
+}
+
+// keys are those of all ops. An op inside another has its path behind the other's, as "RandomApply/0/ColorJitter/0".
+func (c Chain) keys(seed uint64, path string) []keyring {
+	rings := make([]keyring, len(c.steps))
+	for i, s := range c.steps {
+		rings[i].Key = order.NewKey(seed, path+s.path)
+		if o, ok := s.op.(interface{ inside() Chain }); ok {
+			rings[i].inside = o.inside().keys(seed, path+s.path+"/")
+		}
+	}
+	return rings
+}
+
+// draw draws for all ops in order, and tells it to draws, unless that is nil. An error is an *OpError.
+func (c Chain) draw(keys []keyring, sample order.Sample, p *program, draws []Draw) error {
+	for i := range c.steps {
+		var rec *Draw
+		if draws != nil {
+			rec = &draws[i]
+		}
+		if err := c.steps[i].run(dice{keys[i].Key, sample, keys[i].inside}, p, rec); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *step) run(d dice, p *program, rec *Draw) error {
+	if rec != nil {
+		*rec = Draw{Op: s.name, Applied: true, Parameters: []byte("{}")}
+	}
+	err := s.draw(d, p, rec)
+	if p.large != nil && p.large.Op == "" {
+		p.large.Op = s.name
+	}
+	if err == nil || err == error(p.large) { //nolint:errorlint // the very one, which names another op
+		return err
+	}
+	return &OpError{s.name, err}
+}
+
+// then is the size of what the chain makes of pictures of a size.
+func (c Chain) then(size image.Point, fixed bool) (image.Point, bool) {
+	for _, s := range c.steps {
+		size, fixed = s.resultOf(size, fixed)
+	}
+	return size, fixed
+}
+
+// sameSize is part of ops that change no size.
+type sameSize struct{}
+
+func (sameSize) resultOf(size image.Point, fixed bool) (image.Point, bool) { return size, fixed }

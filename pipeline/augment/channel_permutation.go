@@ -1,7 +1,6 @@
 package augment
 
 import (
-	"github.com/feedwater-io/feedwater/pipeline/order"
 	"github.com/feedwater-io/feedwater/pipeline/pixel"
 )
 
@@ -32,13 +31,4 @@ func (randomChannelPermutation) draw(d dice, p *program, rec *Draw) error {
 		rec.Parameters = canonical(map[string][3]int{"permutation": permutation})
 	}
 	return p.apply(permuteChannels(permutation), p.size())
-}
-
-// shuffled3 is a permutation of 0…2: Fisher and Yates, forwards, one word a step.
-func shuffled3(x, y uint32) [3]int {
-	s := [3]int{0, 1, 2}
-	i, j := order.Below(x, 3), 1+order.Below(y, 2)
-	s[0], s[i] = s[i], s[0]
-	s[1], s[j] = s[j], s[1]
-	return s
 }

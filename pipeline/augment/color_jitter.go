@@ -1,7 +1,5 @@
 package augment
 
-import "github.com/feedwater-io/feedwater/pipeline/order"
-
 // colorJitter has the range of each factor; nil: that adjustment is left out.
 type colorJitter struct {
 	sameSize
@@ -82,19 +80,4 @@ func tellFactors(ranges [4]*[2]float64, factors [4]float64) jitter {
 		}
 	}
 	return jitter{told[0], told[1], told[2], told[3]}
-}
-
-// uniform draws a float32 from a range.
-func uniform(x uint32, ends [2]float64) float64 {
-	return float64(order.Uniform(x, float32(ends[0]), float32(ends[1])))
-}
-
-// shuffled4 is a permutation of 0…3: Fisher and Yates, forwards, one word a step.
-func shuffled4(x [4]uint32) [4]int {
-	s := [4]int{0, 1, 2, 3}
-	for i := range 3 {
-		j := i + int(order.Below(x[i], uint32(4-i)))
-		s[i], s[j] = s[j], s[i]
-	}
-	return s
 }

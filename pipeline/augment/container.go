@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"image"
-
-	"github.com/feedwater-io/feedwater/pipeline/order"
 )
 
 // maxDepth is how deep transforms may be nested.
@@ -65,52 +63,6 @@ func (a *arguments) parsed(list []json.RawMessage) Chain {
 	return c
 }
 
-// A keyring has an op's key, and the keyrings of the ops inside it.
-type keyring struct {
-	order.Key
-	inside []keyring
-}
-
-// keys are those of all ops. An op inside another has its path behind the other's, as "RandomApply/0/ColorJitter/0".
-func (c Chain) keys(seed uint64, path string) []keyring {
-	rings := make([]keyring, len(c.steps))
-	for i, s := range c.steps {
-		rings[i].Key = order.NewKey(seed, path+s.path)
-		if o, ok := s.op.(interface{ inside() Chain }); ok {
-			rings[i].inside = o.inside().keys(seed, path+s.path+"/")
-		}
-	}
-	return rings
-}
-
-// draw draws for all ops in order, and tells it to draws, unless that is nil. An error is an *OpError.
-func (c Chain) draw(keys []keyring, sample order.Sample, p *program, draws []Draw) error {
-	for i := range c.steps {
-		var rec *Draw
-		if draws != nil {
-			rec = &draws[i]
-		}
-		if err := c.steps[i].run(dice{keys[i].Key, sample, keys[i].inside}, p, rec); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (s *step) run(d dice, p *program, rec *Draw) error {
-	if rec != nil {
-		*rec = Draw{Op: s.name, Applied: true, Parameters: []byte("{}")}
-	}
-	err := s.draw(d, p, rec)
-	if p.large != nil && p.large.Op == "" {
-		p.large.Op = s.name
-	}
-	if err == nil || err == error(p.large) { //nolint:errorlint // the very one, which names another op
-		return err
-	}
-	return &OpError{s.name, err}
-}
-
 // sequence is an order of ops. Its length is fixed so that no sample allocates.
 type sequence [maxSteps]uint8
 
@@ -130,23 +82,6 @@ func (o *within) run(d dice, which []uint8, p *program, rec *Draw) ([]json.RawMe
 		}
 	}
 	return told, nil
-}
-
-// Flat has the parameters beside op and applied.
-func (d *Draw) Flat() json.RawMessage {
-	head := fmt.Sprintf(`{"op":%q,"applied":%t`, d.Op, d.Applied)
-	if len(d.Parameters) > len("{}") {
-		head += ","
-	}
-	return append([]byte(head), d.Parameters[1:]...)
-}
-
-// then is the size of what the chain makes of pictures of a size.
-func (c Chain) then(size image.Point, fixed bool) (image.Point, bool) {
-	for _, s := range c.steps {
-		size, fixed = s.resultOf(size, fixed)
-	}
-	return size, fixed
 }
 
 // agree is a size that several outcomes have; not fixed if they differ.

@@ -52,11 +52,3 @@ func (a *arguments) settle() {
 		a.refuse("dialect", fmt.Sprintf("%s is not offered yet on tensors", a.op), pilDialect)
 	}
 }
-
-// dialectOf is for explain.
-func dialectOf(o op) string {
-	if d, ok := o.(interface{ dialect() string }); ok && d.dialect() != "" {
-		return d.dialect()
-	}
-	return pilDialect
-}

@@ -65,32 +65,6 @@ func tensorBits(largest float64) int {
 	return bits
 }
 
-// pick makes taps of one pixel each.
-func (a *axis) pick(m Method, in, out, from, to int, mirror bool) {
-	t := &a.taps
-	t.Stride = 4
-	t.First, t.Count, t.Weights = grown(t.First, a.n), grown(t.Count, a.n), grown(t.Weights, a.n*t.Stride)
-	clear(t.Weights)
-	a.lo, a.hi = in, 0
-	place := float64(in) / float64(out) * 0.5
-	for i := range to {
-		k := min(int(place), in-1)
-		if place += float64(in) / float64(out); i < from { // Pillow adds up
-			continue
-		}
-		if m.Tensor {
-			k = m.tensorIndex(i, in, out)
-		}
-		j := i - from
-		if mirror {
-			j, k = to-1-i, in-1-k
-		}
-		t.First[j], t.Count[j], t.Weights[4*j] = int32(k), 1, 1<<kernel.WeightBits
-		a.lo, a.hi = min(a.lo, k), max(a.hi, k+1)
-	}
-	a.settle()
-}
-
 // tensorIndex is where torch takes output i from, in float32.
 func (m Method) tensorIndex(i, in, out int) int {
 	scale, x := float32(in)/float32(out), float32(i)

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"image"
-	"math"
 )
 
 // border is how many pixels are added on each side: left, top, right, bottom.
@@ -63,17 +62,6 @@ func (a *arguments) border(name string, raw json.RawMessage) border {
 	return b
 }
 
-// count reads one whole number from low to high.
-func (a *arguments) count(name string, raw json.RawMessage, low, high int) int {
-	var x float64
-	if err := json.Unmarshal(raw, &x); err != nil || isNull(raw) || x != math.Trunc(x) || x < float64(low) || x > float64(high) {
-		near := int(math.Round(min(max(x, float64(low)), float64(high))))
-		a.refuse(name, fmt.Sprintf("must be a whole number from %d to %d, got %s", low, high, brief(raw)), near)
-		return low
-	}
-	return int(x)
-}
-
 // fill reads a colour: one number from 0 to 255 for all channels, or three. torchvision cuts fractions off.
 func (a *arguments) fill() (fill [3]byte) {
 	raw, ok := a.take("fill")
@@ -92,14 +80,4 @@ func (a *arguments) fill() (fill [3]byte) {
 		fill[i] = byte(a.number("fill", list[i%len(list)], 0, 255))
 	}
 	return fill
-}
-
-// flag reads an argument that is false when left out.
-func (a *arguments) flag(name string) bool {
-	raw, ok := a.take(name)
-	var yes bool
-	if err := json.Unmarshal(raw, &yes); ok && (err != nil || isNull(raw)) {
-		a.refuse(name, fmt.Sprintf("must be true or false, got %s", brief(raw)), false)
-	}
-	return yes
 }

@@ -214,3 +214,14 @@ func (r *report) write() {
 		r.draw.Parameters = canonical(r)
 	}
 }
+
+// onTensor is what a tweak does to a tensor.
+func (t tweak) onTensor(b brush, size image.Point) effect {
+	switch t.Name {
+	case "Identity":
+		return effect{}
+	case "ShearX", "ShearY", "TranslateX", "TranslateY", "Rotate":
+		return t.tensorWarp(b, size)
+	}
+	return t.tensorEffect()
+}

@@ -178,3 +178,7 @@ func (p *program) note(from image.Point, failed error) {
 func become(from, size image.Point, limit string) error {
 	return fmt.Errorf("a picture of %d×%d pixels would become one of %d×%d, %s", from.X, from.Y, size.X, size.Y, limit)
 }
+
+// A Box is a rectangle of the result: i, its top, j, its left side, its height and its width, as torchvision's RandomErasing names them,
+// and two words for the noise that fills it, the first of which is 0 where a value does. Without height there is none.
+type Box [6]int

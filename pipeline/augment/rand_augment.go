@@ -1,8 +1,6 @@
 package augment
 
 import (
-	"encoding/json"
-	"fmt"
 	"image"
 
 	"github.com/feedwater-io/feedwater/pipeline/order"
@@ -26,22 +24,6 @@ func newRandAugment(a *arguments) op {
 	o.policyDialect = a.policyDialect(o.Interpolation)
 	o.generation = a.generation(o.policyDialect)
 	return o
-}
-
-// within reads a whole number from low to high.
-func (a *arguments) within(name string, standard, low, high int) int {
-	raw, ok := a.take(name)
-	if !ok && standard <= high {
-		return standard
-	}
-	if !ok {
-		raw = canonical(standard)
-	}
-	var x int
-	if err := json.Unmarshal(raw, &x); err != nil || isNull(raw) || x < low || x > high {
-		a.refuse(name, fmt.Sprintf("must be a whole number from %d to %d, got %s", low, high, brief(raw)), min(max(x, low), high))
-	}
-	return x
 }
 
 func (o *randAugment) resultOf(size image.Point, fixed bool) (image.Point, bool) {

@@ -2,13 +2,7 @@ package augment
 
 import (
 	"fmt"
-	"image"
 )
-
-// sameSize is part of ops that change no size.
-type sameSize struct{}
-
-func (sameSize) resultOf(size image.Point, fixed bool) (image.Point, bool) { return size, fixed }
 
 // sometimes is part of ops that apply one effect, always the same, with a probability. Its members are arguments of the op.
 type sometimes struct {

@@ -9,10 +9,6 @@ import (
 	"github.com/feedwater-io/feedwater/pipeline/order"
 )
 
-// A Box is a rectangle of the result: i, its top, j, its left side, its height and its width, as torchvision's RandomErasing names them,
-// and two words for the noise that fills it, the first of which is 0 where a value does. Without height there is none.
-type Box [6]int
-
 // randomErasing chooses a rectangle. The pixels stay as they are: the value that erases is one of those that the last hop makes, most
 // of which no byte can stand for, so that the rectangle travels with the batch and is erased there.
 type randomErasing struct {
@@ -118,40 +114,3 @@ func (o *randomErasing) box(d dice, size image.Point) (b Box, found bool) {
 	}
 	return Box{}, false
 }
-
-// lastHop is where an op's pixels change when it is not on the node.
-const lastHop = "last hop"
-
-// placeOf is for explain.
-func placeOf(o op) string {
-	if p, ok := o.(interface{ place() string }); ok {
-		return p.place()
-	}
-	return "node"
-}
-
-// Boxes is how many rectangles each sample comes with, for the last hop to erase.
-func (c Chain) Boxes() (n int) {
-	for _, s := range c.steps {
-		if placeOf(s.op) == lastHop {
-			n++
-		}
-	}
-	return n
-}
-
-// checkLast refuses ops behind those of the last hop, which would move pixels under their rectangles.
-func (c Chain) checkLast() *PlanError {
-	if err := c.checkCorners(); err != nil {
-		return err
-	}
-	for i := 1; i < len(c.steps); i++ {
-		if placeOf(c.steps[i-1].op) == lastHop && placeOf(c.steps[i].op) != lastHop {
-			return &PlanError{Step: i, Op: c.steps[i].name, Problem: "must stand before " + c.steps[i-1].name + ", which is done last"}
-		}
-	}
-	return nil
-}
-
-// Boxes are the rectangles of what Begin drew, Chain.Boxes of them. They are valid until the next Begin.
-func (r *Runner) Boxes() []Box { return r.program.boxes }

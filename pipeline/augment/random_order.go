@@ -3,8 +3,6 @@ package augment
 import (
 	"encoding/json"
 	"image"
-
-	"github.com/feedwater-io/feedwater/pipeline/order"
 )
 
 // randomOrder applies all of its ops.
@@ -51,19 +49,4 @@ func (o *randomOrder) draw(d dice, p *program, rec *Draw) error {
 		}{numbers, told})
 	}
 	return err
-}
-
-// shuffle makes s a permutation of 0…len(s)−1: Fisher and Yates, forwards, step i from word i mod 4 of block i div 4.
-func (d dice) shuffle(s []uint8) {
-	for i := range s {
-		s[i] = uint8(i)
-	}
-	var x [4]uint32
-	for i := range len(s) - 1 {
-		if i%4 == 0 {
-			x = d.block(uint32(i / 4))
-		}
-		j := i + int(order.Below(x[i%4], uint32(len(s)-i)))
-		s[i], s[j] = s[j], s[i]
-	}
 }

@@ -1,7 +1,6 @@
 package augment
 
 import (
-	"encoding/json"
 	"fmt"
 	"image"
 
@@ -98,37 +97,4 @@ func (o *scaleJitter) draw(d dice, p *program, rec *Draw) error {
 	fit := min(float64(o.Target[1])/float64(from.Y), float64(o.Target[0])/float64(from.X))
 	r := float32(float32(fit) * scale)
 	return resizeTo(image.Pt(int(float32(float32(from.X)*r)), int(float32(float32(from.Y)*r))), o.of(), p, rec)
-}
-
-// needed reads one whole number that must be there.
-func (a *arguments) needed(name string, near int) int {
-	raw, ok := a.take(name)
-	if !ok {
-		a.refuse(name, "is missing", near)
-		return 1
-	}
-	return a.whole(name, raw)
-}
-
-// list reads one whole number or several.
-func (a *arguments) list(name string, near int) []int {
-	const most = 1000
-	raw, ok := a.take(name)
-	if !ok {
-		a.refuse(name, "is missing", near)
-		return []int{1}
-	}
-	var list []json.RawMessage
-	if err := json.Unmarshal(raw, &list); err != nil || isNull(raw) {
-		list = []json.RawMessage{raw}
-	}
-	if len(list) == 0 || len(list) > most {
-		a.refuse(name, fmt.Sprintf("must have 1 to %d numbers, got %d", most, len(list)), near)
-		return []int{1}
-	}
-	numbers := make([]int, len(list))
-	for i, x := range list {
-		numbers[i] = a.whole(name, x)
-	}
-	return numbers
 }

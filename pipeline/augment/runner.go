@@ -52,19 +52,6 @@ func (o Options) withDefaults() (Options, error) {
 	return o, nil
 }
 
-// OpError says that an op cannot work on a picture of this size; torchvision would raise there too, or run out of memory. It is
-// the sample's fault: every node would say the same.
-type OpError struct {
-	// Op is the op's class.
-	Op    string
-	Cause error
-}
-
-func (e *OpError) Error() string { return e.Op + ": " + e.Cause.Error() }
-
-// Unwrap returns the cause.
-func (e *OpError) Unwrap() error { return e.Cause }
-
 // ErrStopped ends a RunUnless.
 var ErrStopped = errors.New("augment: the sample was given up")
 
@@ -276,3 +263,6 @@ func (p *picture) Decode(r image.Rectangle, sink pixel.Sink) error {
 	sink.Rows(p.Pix[r.Min.Y*p.Stride+3*r.Min.X:], p.Stride, r.Dy())
 	return nil
 }
+
+// Boxes are the rectangles of what Begin drew, Chain.Boxes of them. They are valid until the next Begin.
+func (r *Runner) Boxes() []Box { return r.program.boxes }

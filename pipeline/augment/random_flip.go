@@ -2,8 +2,6 @@ package augment
 
 import (
 	"image"
-
-	"github.com/feedwater-io/feedwater/pipeline/order"
 )
 
 type randomHorizontalFlip struct {
@@ -22,12 +20,19 @@ func (o *randomHorizontalFlip) draw(d dice, p *program, rec *Draw) error {
 	}
 	return p.flipX()
 }
+type randomVerticalFlip struct {
+	P float64 `json:"p"`
+}
 
-// happens draws whether a random op is applied, as torch compares: in float32.
-func happens(d dice, p float64, rec *Draw) bool {
-	applied := order.Unit(d.block(0)[0]) < float32(p)
-	if rec != nil {
-		rec.Applied = applied
+func newRandomVerticalFlip(a *arguments) op { return &randomVerticalFlip{a.probability()} }
+
+func (o *randomVerticalFlip) resultOf(size image.Point, fixed bool) (image.Point, bool) {
+	return size, fixed
+}
+
+func (o *randomVerticalFlip) draw(d dice, p *program, rec *Draw) error {
+	if !happens(d, o.P, rec) {
+		return nil
 	}
-	return applied
+	return p.flipY()
 }

@@ -7,90 +7,10 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"strings"
 )
-
-// ops has every op that is offered. Its function reads the arguments, in torchvision's order.
-var ops = map[string]func(a *arguments) op{
-	"AugMix":               newAugMix,
-	"AutoAugment":          newAutoAugment,
-	"CTAugment":            newCTAugment,
-	"CenterCrop":           newCenterCrop,
-	"RandAugment":          newRandAugment,
-	"RandomAffine":         newRandomAffine,
-	"RandomHorizontalFlip": newRandomHorizontalFlip,
-	"RandomPerspective":    newRandomPerspective,
-	"RandomResizedCrop":    newRandomResizedCrop,
-	"RandomRotation":       newRandomRotation,
-	"Pad":                  newPad,
-	"RandomCrop":           newRandomCrop,
-	"RandomErasing":        newRandomErasing,
-	"RandomResize":         newRandomResize,
-	"RandomShortestSize":   newRandomShortestSize,
-	"RandomVerticalFlip":   newRandomVerticalFlip,
-	"RandomZoomOut":        newRandomZoomOut,
-	"Resize":               newResize,
-	"TrivialAugmentWide":   newTrivialAugmentWide,
-
-	"ColorJitter":              newColorJitter,
-	"ElasticTransform":         newElasticTransform,
-	"FiveCrop":                 newFiveCrop,
-	"GaussianBlur":             newGaussianBlur,
-	"GaussianNoise":            newGaussianNoise,
-	"Grayscale":                newGrayscale,
-	"JPEG":                     newJPEG,
-	"RandomAdjustSharpness":    newRandomAdjustSharpness,
-	"RandomAutocontrast":       newRandomAutocontrast,
-	"RandomChannelPermutation": newRandomChannelPermutation,
-	"RandomEqualize":           newRandomEqualize,
-	"RandomGrayscale":          newRandomGrayscale,
-	"RandomInvert":             newRandomInvert,
-	"RandomPhotometricDistort": newRandomPhotometricDistort,
-	"RandomPosterize":          newRandomPosterize,
-	"RandomSolarize":           newRandomSolarize,
-
-	"Compose":      newCompose,
-	"Identity":     newIdentity,
-	"RandomApply":  newRandomApply,
-	"RandomChoice": newRandomChoice,
-	"RandomOrder":  newRandomOrder,
-	"ScaleJitter":  newScaleJitter,
-	"TenCrop":      newTenCrop,
-}
-
-// notYet are the other classes of torchvision.transforms.v2 that take images.
-var notYet = strings.Fields(`CutMix MixUp Normalize PILToTensor RandomIoUCrop RGB
-	ToDtype ToImage ToPILImage ToPureTensor ToTensor`)
 
 // MaxSide is the longest side of any picture, in pixels.
 const MaxSide = 65500
-
-func parseOp(i int, raw json.RawMessage, depth int) (step, *PlanError) {
-	a := &arguments{step: i, depth: depth, parse: parseSteps}
-	if err := json.Unmarshal(raw, &a.raw); err != nil || a.raw == nil {
-		return step{}, &PlanError{Step: i, Problem: "must be an object with a member op", Nearest: `{"op":"Resize","size":256}`}
-	}
-	names := slices.Sorted(maps.Keys(ops))
-	if err := json.Unmarshal(a.raw["op"], &a.op); err != nil || a.op == "" {
-		return step{}, &PlanError{Step: i, Argument: "op", Problem: "must name a transform", Nearest: strings.Join(names, ", ")}
-	}
-	delete(a.raw, "op")
-	read := ops[a.op]
-	if read == nil {
-		problem, near := "no such transform", nearest(a.op, names)
-		if slices.Contains(notYet, a.op) {
-			problem, near = "not offered yet", strings.Join(names, ", ")
-		}
-		return step{}, &PlanError{Step: i, Op: brief(a.op), Problem: problem, Nearest: near}
-	}
-	o := read(a)
-	a.settle()
-	fill := a.maskFill()
-	if err := a.finish(); err != nil {
-		return step{}, err
-	}
-	return step{op: o, name: a.op, maskFill: fill}, nil
-}
 
 // arguments reads an op's arguments by name. The first thing that is wrong is kept, and reading goes on.
 type arguments struct {
@@ -216,18 +136,77 @@ func (a *arguments) choice(name string, raw json.RawMessage, names []string) str
 	return names[0]
 }
 
-func isNull(raw json.RawMessage) bool { return string(raw) == "null" }
-
-// brief is text from outside, fit for an error message.
-func brief[T ~string | ~[]byte](text T) string {
-	s := string(text)
-	if len(s) > 40 {
-		s = s[:40] + "…"
-	}
-	return strings.ToValidUTF8(s, "\uFFFD")
-}
-
 // size is height and width, as torchvision writes sizes.
 type size [2]int
 
 func (s size) point() image.Point { return image.Pt(s[1], s[0]) }
+
+// within reads a whole number from low to high.
+func (a *arguments) within(name string, standard, low, high int) int {
+	raw, ok := a.take(name)
+	if !ok && standard <= high {
+		return standard
+	}
+	if !ok {
+		raw = canonical(standard)
+	}
+	var x int
+	if err := json.Unmarshal(raw, &x); err != nil || isNull(raw) || x < low || x > high {
+		a.refuse(name, fmt.Sprintf("must be a whole number from %d to %d, got %s", low, high, brief(raw)), min(max(x, low), high))
+	}
+	return x
+}
+
+// needed reads one whole number that must be there.
+func (a *arguments) needed(name string, near int) int {
+	raw, ok := a.take(name)
+	if !ok {
+		a.refuse(name, "is missing", near)
+		return 1
+	}
+	return a.whole(name, raw)
+}
+
+// list reads one whole number or several.
+func (a *arguments) list(name string, near int) []int {
+	const most = 1000
+	raw, ok := a.take(name)
+	if !ok {
+		a.refuse(name, "is missing", near)
+		return []int{1}
+	}
+	var list []json.RawMessage
+	if err := json.Unmarshal(raw, &list); err != nil || isNull(raw) {
+		list = []json.RawMessage{raw}
+	}
+	if len(list) == 0 || len(list) > most {
+		a.refuse(name, fmt.Sprintf("must have 1 to %d numbers, got %d", most, len(list)), near)
+		return []int{1}
+	}
+	numbers := make([]int, len(list))
+	for i, x := range list {
+		numbers[i] = a.whole(name, x)
+	}
+	return numbers
+}
+
+// count reads one whole number from low to high.
+func (a *arguments) count(name string, raw json.RawMessage, low, high int) int {
+	var x float64
+	if err := json.Unmarshal(raw, &x); err != nil || isNull(raw) || x != math.Trunc(x) || x < float64(low) || x > float64(high) {
+		near := int(math.Round(min(max(x, float64(low)), float64(high))))
+		a.refuse(name, fmt.Sprintf("must be a whole number from %d to %d, got %s", low, high, brief(raw)), near)
+		return low
+	}
+	return int(x)
+}
+
+// flag reads an argument that is false when left out.
+func (a *arguments) flag(name string) bool {
+	raw, ok := a.take(name)
+	var yes bool
+	if err := json.Unmarshal(raw, &yes); ok && (err != nil || isNull(raw)) {
+		a.refuse(name, fmt.Sprintf("must be true or false, got %s", brief(raw)), false)
+	}
+	return yes
+}

@@ -53,3 +53,16 @@ func nearest(name string, names []string) string {
 	}
 	return best
 }
+
+// OpError says that an op cannot work on a picture of this size; torchvision would raise there too, or run out of memory. It is
+// the sample's fault: every node would say the same.
+type OpError struct {
+	// Op is the op's class.
+	Op    string
+	Cause error
+}
+
+func (e *OpError) Error() string { return e.Op + ": " + e.Cause.Error() }
+
+// Unwrap returns the cause.
+func (e *OpError) Unwrap() error { return e.Cause }
