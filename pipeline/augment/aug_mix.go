@@ -195,7 +195,7 @@ func mixed(e *effect, w *workspace, dst, src *pixel.Image) {
 	}
 	own, weights := o.weights(e.dice)
 	n := 3 * src.W
-	w.sums = grown(w.sums, n*src.H)
+	w.sums = pixel.Grow(w.sums, n*src.H)
 	for y := range src.H {
 		weigh(w.sums[y*n:], rowOf(src, y), own, false)
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/feedwater-io/feedwater/pipeline/internal/kernel"
+	"github.com/feedwater-io/feedwater/pipeline/pixel"
 )
 
 // axis says how one side of a picture becomes one side of the result, in the order in which the source comes: output j is made
@@ -28,10 +29,10 @@ type span struct{ begin, end int }
 func (a *axis) set(m Method, in, out, from, to int, mirror, flip bool) {
 	a.n, a.resized, a.reverse = to-from, in != out, mirror != flip
 	switch {
-	case a.resized && m.nearest():
-		a.pick(m, in, out, from, to, mirror)
+	case a.resized && m.IsNearest():
+		a.setNearest(m, in, out, from, to, mirror)
 	case a.resized:
-		a.calculate(m, in, out, from, to, mirror)
+		a.setFiltered(m, in, out, from, to, mirror)
 	case mirror:
 		a.lo, a.hi = in-to, in-from
 	default:
@@ -39,13 +40,13 @@ func (a *axis) set(m Method, in, out, from, to int, mirror, flip bool) {
 	}
 }
 
-// calculate makes the taps. Mirroring a side before it is resized is resizing with mirrored taps, bit for bit, since sums of integers
+// setFiltered makes the taps. Mirroring a side before it is resized is resizing with mirrored taps, bit for bit, since sums of integers
 // have no order.
-func (a *axis) calculate(m Method, in, out, from, to int, mirror bool) {
+func (a *axis) setFiltered(m Method, in, out, from, to int, mirror bool) {
 	t, by := &a.taps, m.scaling(in, out)
 	t.Stride = (by.most() + 3) &^ 3
-	t.First, t.Count, t.Weights = grown(t.First, a.n), grown(t.Count, a.n), grown(t.Weights, a.n*t.Stride)
-	bits := a.weigh(m, by, from, to, out)
+	t.First, t.Count, t.Weights = pixel.Grow(t.First, a.n), pixel.Grow(t.Count, a.n), pixel.Grow(t.Weights, a.n*t.Stride)
+	bits := a.weighOutputs(m, by, from, to, out)
 	a.lo, a.hi = in, 0
 	for i := from; i < to; i++ {
 		j := i - from
@@ -60,22 +61,48 @@ func (a *axis) calculate(m Method, in, out, from, to int, mirror bool) {
 		t.First[j], t.Count[j] = int32(first), int32(count)
 		a.lo, a.hi = min(a.lo, first), max(a.hi, first+count)
 	}
-	a.settle()
+	a.shiftTaps()
 }
 
-// settle makes taps relative to lo.
-func (a *axis) settle() {
+// setNearest makes taps of one pixel each.
+func (a *axis) setNearest(m Method, in, out, from, to int, mirror bool) {
+	t := &a.taps
+	t.Stride = 4
+	t.First, t.Count, t.Weights = pixel.Grow(t.First, a.n), pixel.Grow(t.Count, a.n), pixel.Grow(t.Weights, a.n*t.Stride)
+	clear(t.Weights)
+	a.lo, a.hi = in, 0
+	place := float64(in) / float64(out) * 0.5
+	for i := range to {
+		k := min(int(place), in-1)
+		if place += float64(in) / float64(out); i < from { // Pillow adds up
+			continue
+		}
+		if m.Tensor {
+			k = m.tensorIndex(i, in, out)
+		}
+		j := i - from
+		if mirror {
+			j, k = to-1-i, in-1-k
+		}
+		t.First[j], t.Count[j], t.Weights[4*j] = int32(k), 1, 1<<kernel.WeightBits
+		a.lo, a.hi = min(a.lo, k), max(a.hi, k+1)
+	}
+	a.shiftTaps()
+}
+
+// shiftTaps makes taps relative to lo.
+func (a *axis) shiftTaps() {
 	for j := range a.taps.First {
 		a.taps.First[j] -= int32(a.lo)
 	}
 	a.taps.Span = a.hi - a.lo
 }
 
-// weigh makes weights and spans of outputs from … to−1, and returns the weights' precision, which for tensors follows from all
+// weighOutputs makes weights and spans of outputs from … to−1, and returns the weights' precision, which for tensors follows from all
 // outputs.
-func (a *axis) weigh(m Method, by scaling, from, to, out int) (bits int) {
+func (a *axis) weighOutputs(m Method, by scaling, from, to, out int) (bits int) {
 	stride := a.taps.Stride
-	a.weights, a.spans = grown(a.weights, (to-from+1)*stride), grown(a.spans, to-from+1)
+	a.weights, a.spans = pixel.Grow(a.weights, (to-from+1)*stride), pixel.Grow(a.spans, to-from+1)
 	low, high, largest := from, to, 0.0
 	if m.Tensor {
 		low, high = 0, out
@@ -114,38 +141,4 @@ func quantize(dst []int32, w []float64, bits int, trim bool) (skipped, count int
 		count--
 	}
 	return skipped, count
-}
-
-// grown returns s with length n; its contents are undefined.
-func grown[T any](s []T, n int) []T {
-	if cap(s) < n {
-		return make([]T, n, n+n/4)
-	}
-	return s[:n]
-}
-
-// pick makes taps of one pixel each.
-func (a *axis) pick(m Method, in, out, from, to int, mirror bool) {
-	t := &a.taps
-	t.Stride = 4
-	t.First, t.Count, t.Weights = grown(t.First, a.n), grown(t.Count, a.n), grown(t.Weights, a.n*t.Stride)
-	clear(t.Weights)
-	a.lo, a.hi = in, 0
-	place := float64(in) / float64(out) * 0.5
-	for i := range to {
-		k := min(int(place), in-1)
-		if place += float64(in) / float64(out); i < from { // Pillow adds up
-			continue
-		}
-		if m.Tensor {
-			k = m.tensorIndex(i, in, out)
-		}
-		j := i - from
-		if mirror {
-			j, k = to-1-i, in-1-k
-		}
-		t.First[j], t.Count[j], t.Weights[4*j] = int32(k), 1, 1<<kernel.WeightBits
-		a.lo, a.hi = min(a.lo, k), max(a.hi, k+1)
-	}
-	a.settle()
 }

@@ -129,7 +129,7 @@ func mixTable(t *[256]byte, a int, factor float32) {
 // shares is factor·d at place 255+d, for every difference d of two bytes. A share that leads out of a byte's range from anywhere is cut to
 // one that int32 can hold. It lies in w until the next effect.
 func shares(w *workspace, factor float32) *[512]float32 {
-	w.floats = grown(w.floats, 512)
+	w.floats = pixel.Grow(w.floats, 512)
 	t := (*[512]float32)(w.floats)
 	for i := range t {
 		t[i] = min(max(float32(factor*float32(i-255)), -512), 512)

@@ -7,23 +7,24 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/feedwater-io/feedwater/pipeline/internal/plain"
 	"github.com/feedwater-io/feedwater/pipeline/pixel"
 )
 
-// each applies f to every pixel.
-func (p naive) each(f func(rgb [3]int) [3]int) naive {
-	q := newNaive(p.w, p.h)
-	for i := 0; i < len(p.pix); i += 3 {
-		for c, v := range f([3]int{int(p.pix[i]), int(p.pix[i+1]), int(p.pix[i+2])}) {
-			q.pix[i+c] = byte(v)
+// mapPixels applies f to every pixel.
+func mapPixels(p plain.Picture, f func(rgb [3]int) [3]int) plain.Picture {
+	q := plain.NewPicture(p.W, p.H)
+	for i := 0; i < len(p.Pix); i += 3 {
+		for c, v := range f([3]int{int(p.Pix[i]), int(p.Pix[i+1]), int(p.Pix[i+2])}) {
+			q.Pix[i+c] = byte(v)
 		}
 	}
 	return q
 }
 
-// values applies f to every value.
-func (p naive) values(f func(v int) int) naive {
-	return p.each(func(x [3]int) [3]int { return [3]int{f(x[0]), f(x[1]), f(x[2])} })
+// mapValues applies f to every value.
+func mapValues(p plain.Picture, f func(v int) int) plain.Picture {
+	return mapPixels(p, func(x [3]int) [3]int { return [3]int{f(x[0]), f(x[1]), f(x[2])} })
 }
 
 func plainGrey(x [3]int) int { return (x[0]*19595 + x[1]*38470 + x[2]*7471 + 0x8000) >> 16 }
@@ -34,27 +35,27 @@ func plainBlend(a, b int, factor float64) int {
 	return int(max(0, min(float32(a)+product, 255)))
 }
 
-func (p naive) contrast(factor float64) naive {
+func plainContrast(p plain.Picture, factor float64) plain.Picture {
 	sum := 0
-	p.each(func(x [3]int) [3]int { sum += plainGrey(x); return x })
-	mean := int(float64(sum)/float64(p.w*p.h) + 0.5)
-	return p.values(func(v int) int { return plainBlend(mean, v, factor) })
+	mapPixels(p, func(x [3]int) [3]int { sum += plainGrey(x); return x })
+	mean := int(float64(sum)/float64(p.W*p.H) + 0.5)
+	return mapValues(p, func(v int) int { return plainBlend(mean, v, factor) })
 }
 
-func (p naive) saturate(factor float64) naive {
-	return p.each(func(x [3]int) [3]int {
+func plainSaturate(p plain.Picture, factor float64) plain.Picture {
+	return mapPixels(p, func(x [3]int) [3]int {
 		l := plainGrey(x)
 		return [3]int{plainBlend(l, x[0], factor), plainBlend(l, x[1], factor), plainBlend(l, x[2], factor)}
 	})
 }
 
-// sharpen sums in float32, row by row from below.
-func (p naive) sharpen(factor float64) naive {
+// plainSharpen sums in float32, row by row from below.
+func plainSharpen(p plain.Picture, factor float64) plain.Picture {
 	one, five := float32(1)/13, float32(5)/13
-	q := newNaive(p.w, p.h)
-	copy(q.pix, p.pix)
-	for y := 1; y < p.h-1; y++ {
-		for x := 1; x < p.w-1; x++ {
+	q := plain.NewPicture(p.W, p.H)
+	copy(q.Pix, p.Pix)
+	for y := 1; y < p.H-1; y++ {
+		for x := 1; x < p.W-1; x++ {
 			for c := range 3 {
 				sum := float32(0.5)
 				for _, row := range []int{y + 1, y, y - 1} {
@@ -62,27 +63,27 @@ func (p naive) sharpen(factor float64) naive {
 					if row == y {
 						middle = five
 					}
-					left, center := float32(float32(p.at(x-1, row)[c])*one), float32(float32(p.at(x, row)[c])*middle)
-					sum += (left + center) + float32(float32(p.at(x+1, row)[c])*one)
+					left, center := float32(float32(p.At(x-1, row)[c])*one), float32(float32(p.At(x, row)[c])*middle)
+					sum += (left + center) + float32(float32(p.At(x+1, row)[c])*one)
 				}
-				q.at(x, y)[c] = byte(plainBlend(int(sum), int(p.at(x, y)[c]), factor))
+				q.At(x, y)[c] = byte(plainBlend(int(sum), int(p.At(x, y)[c]), factor))
 			}
 		}
 	}
 	return q
 }
 
-// channels applies a table, made of a channel's histogram, to that channel.
-func (p naive) channels(table func(counts []int) []int) naive {
-	q := newNaive(p.w, p.h)
+// mapChannels applies a table, made of a channel's histogram, to that channel.
+func mapChannels(p plain.Picture, table func(counts []int) []int) plain.Picture {
+	q := plain.NewPicture(p.W, p.H)
 	for c := range 3 {
 		counts := make([]int, 256)
-		for i := c; i < len(p.pix); i += 3 {
-			counts[p.pix[i]]++
+		for i := c; i < len(p.Pix); i += 3 {
+			counts[p.Pix[i]]++
 		}
 		t := table(counts)
-		for i := c; i < len(p.pix); i += 3 {
-			q.pix[i] = byte(t[p.pix[i]])
+		for i := c; i < len(p.Pix); i += 3 {
+			q.Pix[i] = byte(t[p.Pix[i]])
 		}
 	}
 	return q
@@ -157,46 +158,46 @@ func plainHue(x [3]int, factor float64) [3]int {
 // colours are effects and the same without haste.
 func colours() map[string]struct {
 	effect effect
-	plain  func(p naive) naive
+	plain  func(p plain.Picture) plain.Picture
 } {
 	type pair = struct {
 		effect effect
-		plain  func(p naive) naive
+		plain  func(p plain.Picture) plain.Picture
 	}
 	all := map[string]pair{
-		"grayscale": {grayscale(), func(p naive) naive {
-			return p.each(func(x [3]int) [3]int { return [3]int{plainGrey(x), plainGrey(x), plainGrey(x)} })
+		"grayscale": {grayscale(), func(p plain.Picture) plain.Picture {
+			return mapPixels(p, func(x [3]int) [3]int { return [3]int{plainGrey(x), plainGrey(x), plainGrey(x)} })
 		}},
-		"invert":       {invert(), func(p naive) naive { return p.values(func(v int) int { return 255 - v }) }},
-		"autocontrast": {autocontrast(), func(p naive) naive { return p.channels(plainStretch) }},
-		"equalize":     {equalize(), func(p naive) naive { return p.channels(plainFlatten) }},
+		"invert":       {invert(), func(p plain.Picture) plain.Picture { return mapValues(p, func(v int) int { return 255 - v }) }},
+		"autocontrast": {autocontrast(), func(p plain.Picture) plain.Picture { return mapChannels(p, plainStretch) }},
+		"equalize":     {equalize(), func(p plain.Picture) plain.Picture { return mapChannels(p, plainFlatten) }},
 	}
 	for _, f := range []float64{0, 0.1, 0.3333333, 0.75, 1, 1.0000001, 1.3, 1.9, 2, 7.5, 1e9} {
-		all[fmt.Sprint("brightness ", f)] = pair{adjustBrightness(f), func(p naive) naive {
-			return p.values(func(v int) int { return plainBlend(0, v, f) })
+		all[fmt.Sprint("brightness ", f)] = pair{adjustBrightness(f), func(p plain.Picture) plain.Picture {
+			return mapValues(p, func(v int) int { return plainBlend(0, v, f) })
 		}}
-		all[fmt.Sprint("contrast ", f)] = pair{adjustContrast(f), func(p naive) naive { return p.contrast(f) }}
-		all[fmt.Sprint("saturation ", f)] = pair{adjustSaturation(f), func(p naive) naive { return p.saturate(f) }}
-		all[fmt.Sprint("sharpness ", f)] = pair{adjustSharpness(f), func(p naive) naive { return p.sharpen(f) }}
+		all[fmt.Sprint("contrast ", f)] = pair{adjustContrast(f), func(p plain.Picture) plain.Picture { return plainContrast(p, f) }}
+		all[fmt.Sprint("saturation ", f)] = pair{adjustSaturation(f), func(p plain.Picture) plain.Picture { return plainSaturate(p, f) }}
+		all[fmt.Sprint("sharpness ", f)] = pair{adjustSharpness(f), func(p plain.Picture) plain.Picture { return plainSharpen(p, f) }}
 	}
 	for _, f := range []float64{-0.5, -0.31, -0.002, 0, 0.05, 0.25, 0.5} {
-		all[fmt.Sprint("hue ", f)] = pair{adjustHue(f), func(p naive) naive {
-			return p.each(func(x [3]int) [3]int { return plainHue(x, f) })
+		all[fmt.Sprint("hue ", f)] = pair{adjustHue(f), func(p plain.Picture) plain.Picture {
+			return mapPixels(p, func(x [3]int) [3]int { return plainHue(x, f) })
 		}}
 	}
 	for bits := 1; bits <= 8; bits++ {
-		all[fmt.Sprint("posterize ", bits)] = pair{posterize(bits), func(p naive) naive {
-			return p.values(func(v int) int { return v &^ (1<<(8-bits) - 1) })
+		all[fmt.Sprint("posterize ", bits)] = pair{posterize(bits), func(p plain.Picture) plain.Picture {
+			return mapValues(p, func(v int) int { return v &^ (1<<(8-bits) - 1) })
 		}}
 	}
 	for _, p := range [][3]int{{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}} {
-		all[fmt.Sprint("channels ", p)] = pair{permuteChannels(p), func(q naive) naive {
-			return q.each(func(x [3]int) [3]int { return [3]int{x[p[0]], x[p[1]], x[p[2]]} })
+		all[fmt.Sprint("channels ", p)] = pair{permuteChannels(p), func(q plain.Picture) plain.Picture {
+			return mapPixels(q, func(x [3]int) [3]int { return [3]int{x[p[0]], x[p[1]], x[p[2]]} })
 		}}
 	}
 	for _, at := range []float64{-3, 0, 0.5, 127.99, 128, 255, 255.5, 300} {
-		all[fmt.Sprint("solarize ", at)] = pair{solarize(at), func(p naive) naive {
-			return p.values(func(v int) int {
+		all[fmt.Sprint("solarize ", at)] = pair{solarize(at), func(p plain.Picture) plain.Picture {
+			return mapValues(p, func(v int) int {
 				if float64(v) < at {
 					return v
 				}
@@ -209,17 +210,17 @@ func colours() map[string]struct {
 
 func TestColoursEqualThePlainForm(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 4))
-	pictures := []naive{everyColour()}
+	pictures := []plain.Picture{everyColour()}
 	for _, size := range [][2]int{{1, 1}, {2, 9}, {9, 2}, {3, 3}, {4, 3}, {31, 17}, {64, 40}} {
-		pictures = append(pictures, randomNaive(r, size[0], size[1]), dull(r, size[0], size[1]))
+		pictures = append(pictures, plain.RandomPicture(r, size[0], size[1]), dull(r, size[0], size[1]))
 	}
 	w := &workspace{}
 	for name, c := range colours() {
 		for _, p := range pictures {
 			got, want := inPlace(t, c.effect, w, p, r.IntN(7)), c.plain(p)
-			for i := range want.pix {
-				if got.pix[i] != want.pix[i] {
-					t.Fatalf("%s of %d×%d: value %d becomes %d, want %d; pixel was %v", name, p.w, p.h, i, got.pix[i], want.pix[i], p.pix[i/3*3:][:3])
+			for i := range want.Pix {
+				if got.Pix[i] != want.Pix[i] {
+					t.Fatalf("%s of %d×%d: value %d becomes %d, want %d; pixel was %v", name, p.W, p.H, i, got.Pix[i], want.Pix[i], p.Pix[i/3*3:][:3])
 				}
 			}
 		}
@@ -227,7 +228,7 @@ func TestColoursEqualThePlainForm(t *testing.T) {
 }
 
 // everyColour has a good part of all colours, among them all with values of 0, 1, 254 and 255.
-func everyColour() naive {
+func everyColour() plain.Picture {
 	var values []byte
 	for v := 0; v < 256; v++ {
 		if v < 6 || v > 250 || v%11 == 3 {
@@ -235,36 +236,36 @@ func everyColour() naive {
 		}
 	}
 	n := len(values)
-	p := newNaive(n*n, n)
-	for i := range p.w * p.h {
-		copy(p.pix[3*i:], []byte{values[i%n], values[i/n%n], values[i/n/n]})
+	p := plain.NewPicture(n*n, n)
+	for i := range p.W * p.H {
+		copy(p.Pix[3*i:], []byte{values[i%n], values[i/n%n], values[i/n/n]})
 	}
 	return p
 }
 
 // dull is a picture of few values.
-func dull(r *rand.Rand, w, h int) naive {
-	p := newNaive(w, h)
-	for i := range p.pix {
-		p.pix[i] = byte(100 + 20*(i%3) + r.IntN(1+5*(i%3)))
+func dull(r *rand.Rand, w, h int) plain.Picture {
+	p := plain.NewPicture(w, h)
+	for i := range p.Pix {
+		p.Pix[i] = byte(100 + 20*(i%3) + r.IntN(1+5*(i%3)))
 	}
 	return p
 }
 
 // inPlace runs an effect on p, in rows with pad bytes between them that must not change.
-func inPlace(t *testing.T, e effect, w *workspace, p naive, pad int) naive {
+func inPlace(t *testing.T, e effect, w *workspace, p plain.Picture, pad int) plain.Picture {
 	t.Helper()
-	stride := 3*p.w + pad
-	pix := bytes.Repeat([]byte{0xa5}, p.h*stride)
-	for y := range p.h {
-		copy(pix[y*stride:], p.pix[3*y*p.w:][:3*p.w])
+	stride := 3*p.W + pad
+	pix := bytes.Repeat([]byte{0xa5}, p.H*stride)
+	for y := range p.H {
+		copy(pix[y*stride:], p.Pix[3*y*p.W:][:3*p.W])
 	}
 	end := len(pix) - pad
-	e.inPlace(&e, w, &pixel.Image{Pix: pix[:end:end], W: p.w, H: p.h, Stride: stride})
-	q := newNaive(p.w, p.h)
-	for y := range p.h {
-		copy(q.pix[3*y*p.w:], pix[y*stride:][:3*p.w])
-		if between := pix[y*stride+3*p.w:][:pad]; bytes.Count(between, []byte{0xa5}) != pad {
+	e.inPlace(&e, w, &pixel.Image{Pix: pix[:end:end], W: p.W, H: p.H, Stride: stride})
+	q := plain.NewPicture(p.W, p.H)
+	for y := range p.H {
+		copy(q.Pix[3*y*p.W:], pix[y*stride:][:3*p.W])
+		if between := pix[y*stride+3*p.W:][:pad]; bytes.Count(between, []byte{0xa5}) != pad {
 			t.Fatalf("wrote behind row %d", y)
 		}
 	}

@@ -196,18 +196,18 @@ func (t *learntTweak) add(p *program) error {
 	case "Rescale":
 		return p.zoom(l, rescaleFilters[int(t.level[1]*5.99)])
 	case "Rotate":
-		return p.tweak(tweak{Name: t.name, Magnitude: math.RoundToEven(around(45))}, plain)
+		return p.tweak(tweak{Name: t.name, Magnitude: math.RoundToEven(around(45))}, nearestOnly)
 	case "TranslateX":
-		return p.tweak(tweak{Name: t.name, Magnitude: around(0.3) * float64(size.X)}, plain)
+		return p.tweak(tweak{Name: t.name, Magnitude: around(0.3) * float64(size.X)}, nearestOnly)
 	case "TranslateY":
-		return p.tweak(tweak{Name: t.name, Magnitude: around(0.3) * float64(size.Y)}, plain)
+		return p.tweak(tweak{Name: t.name, Magnitude: around(0.3) * float64(size.Y)}, nearestOnly)
 	}
-	return p.tweak(tweak{Name: t.name, Magnitude: around(0.3)}, plain) // shear
+	return p.tweak(tweak{Name: t.name, Magnitude: around(0.3)}, nearestOnly) // shear
 }
 
 var (
-	plain          = brush{interpolation: nearestName}
-	rescaleFilters = [6]string{lanczosName, bicubicName, bilinearName, "box", "hamming", nearestName}
+	nearestOnly    = brush{interpolation: Nearest}
+	rescaleFilters = [6]string{Lanczos, Bicubic, Bilinear, "box", "hamming", Nearest}
 )
 
 // zoom cuts a margin off and resizes the rest to the size it was of.

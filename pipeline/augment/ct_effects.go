@@ -49,7 +49,7 @@ func soften(_ *effect, w *workspace, m *pixel.Image) {
 		return
 	}
 	size := 3 * m.W
-	w.bytes = grown(w.bytes, 5*size)
+	w.bytes = pixel.Grow(w.bytes, 5*size)
 	var rows [5][]byte // as they were, the middle one of which is written
 	for i := range rows {
 		rows[i] = w.bytes[i*size:][:size]

@@ -35,7 +35,7 @@ func (s *elastic) prepare(e *effect, w *workspace) (columns, rows []float32) {
 		}
 		size += s.fields[k].room()
 	}
-	w.floats = grown(w.floats, size)
+	w.floats = pixel.Grow(w.floats, size)
 	columns, rows = w.floats[:width], w.floats[width:width+height]
 	linspace(columns, float32(float64(1-width)/float64(width)), float32(float64(width-1)/float64(width)))
 	linspace(rows, float32(float64(1-height)/float64(height)), float32(float64(height-1)/float64(height)))

@@ -37,10 +37,10 @@ func plainElastic(e *effect, src *pixel.Image) []byte {
 func TestElasticIsThePlainOne(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 1))
 	for i, o := range []elasticTransform{
-		{Alpha: [2]float64{50, 50}, Sigma: [2]float64{5, 5}, Interpolation: bilinearName, Fill: &[3]float64{9, 0, 255}},
-		{Alpha: [2]float64{50, 50}, Sigma: [2]float64{5, 5}, Interpolation: bilinearName},
-		{Alpha: [2]float64{400, -90}, Sigma: [2]float64{1, 2.5}, Interpolation: bilinearName, Fill: &[3]float64{}},
-		{Alpha: [2]float64{70, 70}, Sigma: [2]float64{0.1, 3}, Interpolation: nearestName, Fill: &[3]float64{1, 2, 3}},
+		{Alpha: [2]float64{50, 50}, Sigma: [2]float64{5, 5}, Interpolation: Bilinear, Fill: &[3]float64{9, 0, 255}},
+		{Alpha: [2]float64{50, 50}, Sigma: [2]float64{5, 5}, Interpolation: Bilinear},
+		{Alpha: [2]float64{400, -90}, Sigma: [2]float64{1, 2.5}, Interpolation: Bilinear, Fill: &[3]float64{}},
+		{Alpha: [2]float64{70, 70}, Sigma: [2]float64{0.1, 3}, Interpolation: Nearest, Fill: &[3]float64{1, 2, 3}},
 	} {
 		src := &pixel.Image{}
 		src.Reset(61, 50)
@@ -83,7 +83,7 @@ func BenchmarkElastic(b *testing.B) {
 			copy(src.Pix[y*src.Stride+3*x:], []byte{byte(x), byte(x + y), byte(2 * y)})
 		}
 	}
-	o := elasticTransform{Alpha: [2]float64{50, 50}, Sigma: [2]float64{5, 5}, Interpolation: bilinearName, Fill: &[3]float64{}}
+	o := elasticTransform{Alpha: [2]float64{50, 50}, Sigma: [2]float64{5, 5}, Interpolation: Bilinear, Fill: &[3]float64{}}
 	e := o.effect(dice{})
 	var w workspace
 	for b.Loop() {

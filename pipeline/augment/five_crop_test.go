@@ -5,12 +5,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/feedwater-io/feedwater/pipeline/internal/plain"
 	"github.com/feedwater-io/feedwater/pipeline/order"
 )
 
 func TestCornersAreTheOpsOfTheirOwn(t *testing.T) {
 	const w, h = 9, 7
-	src := randomImage(rand.New(rand.NewPCG(1, 1)), w, h)
+	src := plain.RandomImage(rand.New(rand.NewPCG(1, 1)), w, h)
 	for plan, flip := range map[string]func(x, y int) (int, int){
 		`{"op":"FiveCrop","size":[4,5]}`:                     nil,
 		`{"op":"TenCrop","size":[4,5]}`:                      func(x, y int) (int, int) { return w - 1 - x, y },

@@ -89,7 +89,7 @@ func blur(e *effect, w *workspace, dst, src *pixel.Image) {
 // prepare makes the kernels and divides the workspace.
 func (b *blurring) prepare(w *workspace, sigma float32) {
 	size, reach := 3*b.src.W, 3*(b.w-1)
-	w.floats = grown(w.floats, b.w*b.h+b.w+b.h+(size+reach)+(b.h/2*2+1)*size+size)
+	w.floats = pixel.Grow(w.floats, b.w*b.h+b.w+b.h+(size+reach)+(b.h/2*2+1)*size+size)
 	free := w.floats
 	take := func(n int) []float32 {
 		s := free[:n:n]

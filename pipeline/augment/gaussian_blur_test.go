@@ -7,12 +7,13 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/feedwater-io/feedwater/pipeline/internal/plain"
 	"github.com/feedwater-io/feedwater/pipeline/order"
 	"github.com/feedwater-io/feedwater/pipeline/pixel"
 )
 
-// blur is one convolution in two dimensions, each product added with one rounding.
-func (p naive) blur(w, h int, sigma float64) naive {
+// plainBlur is one convolution in two dimensions, each product added with one rounding.
+func plainBlur(p plain.Picture, w, h int, sigma float64) plain.Picture {
 	kx, ky := make([]float32, w), make([]float32, h)
 	gaussianKernel(kx, float32(sigma))
 	gaussianKernel(ky, float32(sigma))
@@ -20,16 +21,16 @@ func (p naive) blur(w, h int, sigma float64) naive {
 		i = max(i, -i)
 		return min(i, 2*n-2-i)
 	}
-	q := newNaive(p.w, p.h)
-	for i := range q.pix {
-		x, y, sum := i/3%p.w, i/3/p.w, float32(0)
+	q := plain.NewPicture(p.W, p.H)
+	for i := range q.Pix {
+		x, y, sum := i/3%p.W, i/3/p.W, float32(0)
 		for dy := range h {
 			for dx := range w {
-				v := p.at(reflect(x+dx-w/2, p.w), reflect(y+dy-h/2, p.h))[i%3]
+				v := p.At(reflect(x+dx-w/2, p.W), reflect(y+dy-h/2, p.H))[i%3]
 				sum = order.Fused(float32(v), ky[dy]*kx[dx], sum)
 			}
 		}
-		q.pix[i] = byte(math.RoundToEven(float64(sum)))
+		q.Pix[i] = byte(math.RoundToEven(float64(sum)))
 	}
 	return q
 }
@@ -44,12 +45,12 @@ func TestBlurEqualsThePlainForm(t *testing.T) {
 		{1, 1, 1, 1, 1}, {2, 2, 3, 3, 0.8}, {9, 30, 3, 3, 0.1}, {40, 31, 5, 5, 1}, {31, 40, 9, 9, 2}, {30, 30, 23, 23, 0.1}, {50, 41, 23, 23, 2},
 		{50, 41, 23, 23, 1.1}, {33, 20, 7, 3, 0.6}, {20, 33, 1, 15, 5}, {24, 24, 47, 47, 40}, {60, 60, 15, 17, 1e-6}, {64, 64, 63, 63, 12.5},
 	} {
-		for _, p := range []naive{randomNaive(r, c.width, c.height), dull(r, c.width, c.height), ties(c.width, c.height)} {
-			want, got := p.blur(c.kw, c.kh, c.sigma), newNaive(c.width, c.height)
-			src := &pixel.Image{Pix: bytes.Clone(p.pix), W: p.w, H: p.h, Stride: 3 * p.w}
+		for _, p := range []plain.Picture{plain.RandomPicture(r, c.width, c.height), dull(r, c.width, c.height), ties(c.width, c.height)} {
+			want, got := plainBlur(p, c.kw, c.kh, c.sigma), plain.NewPicture(c.width, c.height)
+			src := &pixel.Image{Pix: bytes.Clone(p.Pix), W: p.W, H: p.H, Stride: 3 * p.W}
 			e := gaussianBlur(c.kw, c.kh, c.sigma)
-			e.across(&e, w, &pixel.Image{Pix: got.pix, W: p.w, H: p.h, Stride: 3 * p.w}, src)
-			if !got.equal(want) {
+			e.across(&e, w, &pixel.Image{Pix: got.Pix, W: p.W, H: p.H, Stride: 3 * p.W}, src)
+			if !got.Equal(want) {
 				t.Errorf("%+v: differs", c)
 			}
 		}
@@ -57,10 +58,10 @@ func TestBlurEqualsThePlainForm(t *testing.T) {
 }
 
 // ties is black and white in turn: sums near halves.
-func ties(w, h int) naive {
-	p := newNaive(w, h)
-	for i := range p.pix {
-		p.pix[i] = byte(255 * (i / 3 % p.w % 2))
+func ties(w, h int) plain.Picture {
+	p := plain.NewPicture(w, h)
+	for i := range p.Pix {
+		p.Pix[i] = byte(255 * (i / 3 % p.W % 2))
 	}
 	return p
 }

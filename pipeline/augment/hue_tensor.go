@@ -8,7 +8,7 @@ import (
 
 // turnHueTensor turns colours by a factor, −½ to ½ of the circle, as torchvision does for 8-bit tensors: HSV in float32, every step rounded.
 func turnHueTensor(e *effect, w *workspace, m *pixel.Image) {
-	w.floats = grown(w.floats, 256)
+	w.floats = pixel.Grow(w.floats, 256)
 	unit, by := (*[256]float32)(w.floats), float32(e.numbers[0])
 	for v := range unit {
 		unit[v] = float32(v) * float32(1.0/255)

@@ -27,7 +27,7 @@ func (s *samples) reset(w, h int) {
 	s.w, s.h = w, h
 	s.across, s.down = (w+15)/16*2, (h+7)/8
 	s.stride = 8*s.across + 2
-	s.pix = grown(s.pix, s.stride*8*s.down)
+	s.pix = pixel.Grow(s.pix, s.stride*8*s.down)
 }
 
 // row has a neighbour on either side.
@@ -40,11 +40,11 @@ func (c *compression) begin(level string, w, h int) {
 	c.planes[0].reset(w, h)
 	c.planes[1].reset((w+1)/2, (h+1)/2)
 	c.planes[2].reset((w+1)/2, (h+1)/2)
-	c.blocks = grown(c.blocks, c.planes[0].across)
+	c.blocks = pixel.Grow(c.blocks, c.planes[0].across)
 	full := 2 * 8 * c.planes[1].across
 	for i := range 2 {
-		c.rows[i] = grown(c.rows[i], full)
-		c.halves[i][0], c.halves[i][1] = grown(c.halves[i][0], full), grown(c.halves[i][1], full)
+		c.rows[i] = pixel.Grow(c.rows[i], full)
+		c.halves[i][0], c.halves[i][1] = pixel.Grow(c.halves[i][0], full), pixel.Grow(c.halves[i][1], full)
 	}
 }
 

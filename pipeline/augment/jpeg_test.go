@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/feedwater-io/feedwater/pipeline/internal/kernel"
+	"github.com/feedwater-io/feedwater/pipeline/internal/plain"
 	"github.com/feedwater-io/feedwater/pipeline/order"
 	"github.com/feedwater-io/feedwater/pipeline/pixel"
 )
@@ -94,11 +95,11 @@ func BenchmarkCompress(b *testing.B) {
 func TestMemoryOfHugePicturesIsGivenBack(t *testing.T) {
 	rn := newRunner(t, parse(t, `{"op":"JPEG","quality":50}`), Options{})
 	for _, side := range []int{100, 4200} {
-		m := newNaive(side, side)
+		m := plain.NewPicture(side, side)
 		if _, _, err := rn.Begin(side, side, order.Sample{}); err != nil {
 			t.Fatal(err)
 		}
-		if err := rn.Run((*picture)(&pixel.Image{Pix: m.pix, W: side, H: side, Stride: 3 * side}), m.pix, 3*side); err != nil {
+		if err := rn.Run((*picture)(&pixel.Image{Pix: m.Pix, W: side, H: side, Stride: 3 * side}), m.Pix, 3*side); err != nil {
 			t.Fatal(err)
 		}
 		if held := cap(rn.workspace.jpeg.planes[0].pix) > 0; held != (side == 100) {

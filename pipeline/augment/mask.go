@@ -37,7 +37,7 @@ func (s *step) forMasks() (op, error) {
 	switch o := s.op.(type) {
 	case *centerCrop, *randomHorizontalFlip, *randomVerticalFlip, identity:
 		return o, nil
-	case *resize, *randomResizedCrop, *randomResize, *randomShortestSize, *scaleJitter:
+	case *resizeOp, *randomResizedCrop, *randomResize, *randomShortestSize, *scaleJitter:
 		return resizeMasks(o), nil
 	case *pad, *randomCrop, *randomZoomOut:
 		return s.padMasks()
@@ -53,13 +53,13 @@ func (s *step) forMasks() (op, error) {
 
 func resizeMasks(o op) op {
 	switch o := o.(type) {
-	case *resize:
+	case *resizeOp:
 		m := *o
 		m.method = o.onMasks()
 		return &m
 	case *randomResizedCrop: // its own interpolation is not asked
 		m := *o
-		m.method = method{Dialect: tensorDialect, Interpolation: nearestName}
+		m.method = method{Dialect: tensorDialect, Interpolation: Nearest}
 		return &m
 	case *randomResize:
 		m := *o
@@ -75,14 +75,6 @@ func resizeMasks(o op) op {
 		return &m
 	}
 	return o
-}
-
-// onMasks is nearest, whatever pictures are resized by, but for nearest-exact.
-func (m method) onMasks() method {
-	if m.Interpolation != nearestExactName {
-		m.Interpolation = nearestName
-	}
-	return method{Dialect: tensorDialect, Interpolation: m.Interpolation}
 }
 
 func (s *step) padMasks() (op, error) {
@@ -120,19 +112,19 @@ func (s *step) warpMasks() (op, error) {
 			return nil, errors.New("expand makes masks of another size than pictures, in torchvision too")
 		}
 		m := *o
-		m.Interpolation, m.Dialect = nearestName, tensorDialect
+		m.Interpolation, m.Dialect = Nearest, tensorDialect
 		return &m, s.onePaint(&m.Fill)
 	case *randomAffine:
 		m := *o
-		m.Interpolation, m.Dialect = nearestName, tensorDialect
+		m.Interpolation, m.Dialect = Nearest, tensorDialect
 		return &m, s.onePaint(&m.Fill)
 	case *randomPerspective:
 		m := *o
-		m.Interpolation, m.Dialect = nearestName, tensorDialect
+		m.Interpolation, m.Dialect = Nearest, tensorDialect
 		return &m, s.onePaint(&m.Fill)
 	case *elasticTransform:
 		m := *o
-		m.Interpolation = nearestName
+		m.Interpolation = Nearest
 		return &m, s.onePaint(&m.Fill)
 	}
 	return s.op, nil

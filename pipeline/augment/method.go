@@ -1,9 +1,6 @@
 package augment
 
 import (
-	"fmt"
-	"slices"
-
 	"github.com/feedwater-io/feedwater/pipeline/internal/kernel"
 )
 
@@ -18,26 +15,26 @@ type Method struct {
 }
 
 const (
-	nearestName      = "nearest"
-	nearestExactName = "nearest-exact"
-	bicubicName      = "bicubic"
-	bilinearName     = "bilinear"
-	lanczosName      = "lanczos"
+	Nearest      = "nearest"
+	NearestExact = "nearest-exact"
+	Bicubic      = "bicubic"
+	Bilinear     = "bilinear"
+	Lanczos      = "lanczos"
 )
 
-// filterNames are those of torchvision. Tensors know those before lanczos, and lanczos when antialiased.
-var filterNames = []string{bilinearName, bicubicName, nearestName, nearestExactName, lanczosName, "box", "hamming"}
+// FilterNames are those of torchvision. Tensors know those before lanczos, and lanczos when antialiased.
+var FilterNames = []string{Bilinear, Bicubic, Nearest, NearestExact, Lanczos, "box", "hamming"}
 
-func (m Method) nearest() bool { return m.Filter == nearestName || m.Filter == nearestExactName }
+func (m Method) IsNearest() bool { return m.Filter == Nearest || m.Filter == NearestExact }
 
 func (m Method) filter() filter {
 	switch m.Filter {
-	case bicubicName:
+	case Bicubic:
 		if m.Aliased {
 			return bicubicAliased
 		}
 		return bicubic
-	case lanczosName:
+	case Lanczos:
 		return lanczos
 	case "box":
 		return box
@@ -68,51 +65,8 @@ func tensorBits(largest float64) int {
 // tensorIndex is where torch takes output i from, in float32.
 func (m Method) tensorIndex(i, in, out int) int {
 	scale, x := float32(in)/float32(out), float32(i)
-	if m.Filter == nearestExactName {
+	if m.Filter == NearestExact {
 		x += 0.5
 	}
 	return min(int(float32(x*scale)), in-1)
-}
-
-// method is the part of an op's arguments that says how it resizes.
-type method struct {
-	Dialect       string `json:"dialect,omitempty"`
-	Interpolation string `json:"interpolation"`
-	// Antialias is false or left out.
-	Antialias *bool `json:"antialias,omitempty"`
-}
-
-func (m *method) of() Method {
-	return Method{m.Interpolation, m.Dialect == tensorDialect, m.Antialias != nil}
-}
-
-func (m *method) dialect() string { return m.Dialect }
-
-// method reads interpolation and antialias. PIL images are always antialiased; for tensors null means false.
-func (a *arguments) method() method {
-	m := method{Interpolation: bilinearName}
-	if a.dialect() == tensorDialect {
-		m.Dialect = tensorDialect
-	}
-	if raw, ok := a.take("interpolation"); ok {
-		m.Interpolation = a.choice("interpolation", raw, filterNames)
-	}
-	tensor := m.Dialect == tensorDialect
-	if at := slices.Index(filterNames, m.Interpolation); tensor && at > slices.Index(filterNames, lanczosName) {
-		a.refuse("interpolation", fmt.Sprintf("tensors know no %q", m.Interpolation), bilinearName)
-	}
-	raw, ok := a.take("antialias")
-	switch text := string(raw); {
-	case !ok || text == "true" || !tensor && text == "null":
-	case !tensor:
-		a.refuse("antialias", fmt.Sprintf("PIL images are always antialiased, got %s", brief(raw)), true)
-	case text != "false" && text != "null":
-		a.refuse("antialias", fmt.Sprintf("must be true or false, got %s", brief(raw)), true)
-	case m.Interpolation == lanczosName:
-		a.refuse("antialias", "lanczos is antialiased always", true)
-	case m.of().nearest():
-	default:
-		m.Antialias = new(bool)
-	}
-	return m
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/feedwater-io/feedwater/pipeline/internal/kernel"
+	"github.com/feedwater-io/feedwater/pipeline/internal/plain"
 	"github.com/feedwater-io/feedwater/pipeline/pixel"
 )
 
@@ -100,15 +101,15 @@ func plainTaps(m Method, in, out, i int) (taps []plainTap, largest float64) {
 }
 
 // narrowBy is the horizontal pass.
-func (p naive) narrowBy(m Method, w int) naive {
-	if w == p.w {
+func narrowBy(p plain.Picture, m Method, w int) plain.Picture {
+	if w == p.W {
 		return p
 	}
-	q, bits := newNaive(w, p.h), 22
-	if m.Tensor && !m.nearest() {
+	q, bits := plain.NewPicture(w, p.H), 22
+	if m.Tensor && !m.IsNearest() {
 		largest := 0.0
 		for x := range w {
-			_, l := plainTaps(m, p.w, w, x)
+			_, l := plainTaps(m, p.W, w, x)
 			largest = max(largest, l)
 		}
 		for bits = 0; bits < 22 && int(0.5+largest*math.Exp2(float64(bits+1))) < 1<<15; {
@@ -116,17 +117,17 @@ func (p naive) narrowBy(m Method, w int) naive {
 		}
 	}
 	for x := range w {
-		taps := []plainTap{{plainNearest(m, p.w, w, x), 1}}
-		if !m.nearest() {
-			taps, _ = plainTaps(m, p.w, w, x)
+		taps := []plainTap{{plainNearest(m, p.W, w, x), 1}}
+		if !m.IsNearest() {
+			taps, _ = plainTaps(m, p.W, w, x)
 		}
-		for y := range p.h {
+		for y := range p.H {
 			for c := range 3 {
 				total := 1 << (bits - 1)
 				for _, t := range taps {
-					total += int(p.at(t.at, y)[c]) * int(math.Round(t.weight*math.Exp2(float64(bits))))
+					total += int(p.At(t.at, y)[c]) * int(math.Round(t.weight*math.Exp2(float64(bits))))
 				}
-				q.at(x, y)[c] = byte(max(0, min(total>>bits, 255)))
+				q.At(x, y)[c] = byte(max(0, min(total>>bits, 255)))
 			}
 		}
 	}
@@ -149,10 +150,10 @@ func plainNearest(m Method, in, out, i int) int {
 	return min(int(math.Floor(float64((float32(i)+shift)*(float32(in)/float32(out))))), in-1)
 }
 
-func (p naive) resizeBy(m Method, w, h int, ref Reference) naive {
-	across := func(p naive) naive { return p.narrowBy(m, w) }
-	down := func(p naive) naive { return p.transpose().narrowBy(m, h).transpose() }
-	if !m.Tensor && ref == Pillow13 && h < p.h && p.h-h > 2*(p.w-w) {
+func resizeBy(p plain.Picture, m Method, w, h int, ref Reference) plain.Picture {
+	across := func(p plain.Picture) plain.Picture { return narrowBy(p, m, w) }
+	down := func(p plain.Picture) plain.Picture { return narrowBy(p.Transpose(), m, h).Transpose() }
+	if !m.Tensor && ref == Pillow13 && h < p.H && p.H-h > 2*(p.W-w) {
 		return across(down(p))
 	}
 	return down(across(p))
@@ -160,13 +161,13 @@ func (p naive) resizeBy(m Method, w, h int, ref Reference) naive {
 
 // methods are all that there are.
 func methods() (all []Method) {
-	for _, name := range filterNames {
+	for _, name := range FilterNames {
 		all = append(all, Method{Filter: name})
 		if name != "box" && name != "hamming" {
 			all = append(all, Method{Filter: name, Tensor: true})
 		}
 	}
-	return append(all, Method{bilinearName, true, true}, Method{bicubicName, true, true})
+	return append(all, Method{Bilinear, true, true}, Method{Bicubic, true, true})
 }
 
 func TestEveryMethodGivesTheDefinition(t *testing.T) {
@@ -176,14 +177,14 @@ func TestEveryMethodGivesTheDefinition(t *testing.T) {
 		for k := range 120 {
 			w, ref := shape(r), []Reference{Pillow13, Pillow12}[k%2]
 			w.Method = m
-			p := randomNaive(r, w.From.X, w.From.Y)
-			want := p.flip(w.Mirror).resizeBy(m, w.To.X, w.To.Y, ref).crop(w.Rect).flip(w.Flip)
+			p := plain.RandomPicture(r, w.From.X, w.From.Y)
+			want := resizeBy(p.Flip(w.Mirror.X, w.Mirror.Y), m, w.To.X, w.To.Y, ref).Crop(w.Rect).Flip(w.Flip.X, w.Flip.Y)
 			for _, level := range kernel.Levels() {
 				name := fmt.Sprint(level, ref)
 				if resamplers[name] == nil {
 					resamplers[name] = NewResampler(level, ref)
 				}
-				if got := run(t, resamplers[name], w, &feed{naive: p, r: r, chunk: 1 + r.IntN(60)}); !got.equal(want) {
+				if got := run(t, resamplers[name], w, &plain.Feed{Picture: p, Random: r, Chunk: 1 + r.IntN(60)}); !got.Equal(want) {
 					t.Fatalf("%s: %+v differs", name, w)
 				}
 			}
@@ -220,7 +221,7 @@ func TestSineIsPrecise(t *testing.T) {
 // BenchmarkMethods makes 224×224 pixels of typical crops that come 16 rows at a time.
 func BenchmarkMethods(b *testing.B) {
 	const stride, batch = 1536, 16
-	src := randomNaive(rand.New(rand.NewPCG(1, 1)), stride/3, 375).pix
+	src := plain.RandomPicture(rand.New(rand.NewPCG(1, 1)), stride/3, 375).Pix
 	src = append(src, make([]byte, pixel.Pad)...)
 	dst := make([]byte, 3*224*224)
 	for _, level := range kernel.Levels() {

@@ -10,22 +10,23 @@ import (
 	"testing"
 
 	"github.com/feedwater-io/feedwater/pipeline/internal/kernel"
+	"github.com/feedwater-io/feedwater/pipeline/internal/plain"
 	"github.com/feedwater-io/feedwater/pipeline/order"
 )
 
-// padded is the rectangle r of a picture that goes on as mode says, found by walking from pixel to pixel.
-func (p naive) padded(r image.Rectangle, mode string, fill [3]byte) naive {
-	q := newNaive(r.Dx(), r.Dy())
-	for y := range q.h {
-		for x := range q.w {
+// plainPad is the rectangle r of a picture that goes on as mode says, found by walking from pixel to pixel.
+func plainPad(p plain.Picture, r image.Rectangle, mode string, fill [3]byte) plain.Picture {
+	q := plain.NewPicture(r.Dx(), r.Dy())
+	for y := range q.H {
+		for x := range q.W {
 			at := image.Pt(r.Min.X+x, r.Min.Y+y)
 			if mode != "constant" {
-				at = image.Pt(walk(at.X, p.w, mode), walk(at.Y, p.h, mode))
+				at = image.Pt(walk(at.X, p.W, mode), walk(at.Y, p.H, mode))
 			}
-			if at.In(image.Rect(0, 0, p.w, p.h)) {
-				copy(q.at(x, y), p.at(at.X, at.Y))
+			if at.In(image.Rect(0, 0, p.W, p.H)) {
+				copy(q.At(x, y), p.At(at.X, at.Y))
 			} else {
-				copy(q.at(x, y), fill[:])
+				copy(q.At(x, y), fill[:])
 			}
 		}
 	}
@@ -111,7 +112,7 @@ func paddingPlan(r *rand.Rand) string {
 }
 
 // applyPadding runs a chain op by op, from its canonical arguments and what was drawn.
-func (p naive) applyPadding(t *testing.T, infos []Info, draws []Draw) naive {
+func applyPadding(t *testing.T, p plain.Picture, infos []Info, draws []Draw) plain.Picture {
 	t.Helper()
 	for i, d := range draws {
 		var a struct {
@@ -129,17 +130,17 @@ func (p naive) applyPadding(t *testing.T, infos []Info, draws []Draw) naive {
 		if a.Padding != nil {
 			b = *a.Padding
 		}
-		around := image.Rect(-b[0], -b[1], p.w+b[2], p.h+b[3])
+		around := image.Rect(-b[0], -b[1], p.W+b[2], p.H+b[3])
 		switch {
 		case !d.Applied:
 		case d.Op == "Pad":
-			p = p.padded(around, a.Mode, a.Fill)
+			p = plainPad(p, around, a.Mode, a.Fill)
 		case d.Op == "RandomZoomOut":
-			p = p.padded(around, "constant", a.Fill)
+			p = plainPad(p, around, "constant", a.Fill)
 		case d.Op == "RandomCrop":
-			p = p.padded(around, a.Mode, a.Fill).crop(rectangle(a.Left, a.Top, a.Width, a.Height))
+			p = plainPad(p, around, a.Mode, a.Fill).Crop(rectangle(a.Left, a.Top, a.Width, a.Height))
 		default:
-			p = p.apply(t, infos[i:i+1], draws[i:i+1], Pillow13)
+			p = applyOps(t, p, infos[i:i+1], draws[i:i+1], Pillow13)
 		}
 	}
 	return p
@@ -150,17 +151,17 @@ func TestPaddedChainsEqualOpByOp(t *testing.T) {
 	passes := map[int]int{}
 	for range 500 {
 		c := parse(t, paddingPlan(r))
-		p := randomNaive(r, 1+r.IntN(50), 1+r.IntN(50))
+		p := plain.RandomPicture(r, 1+r.IntN(50), 1+r.IntN(50))
 		s := order.Sample{Epoch: r.Uint32(), Index: r.Uint32(), Repeat: r.Uint32()}
 		for _, level := range kernel.Levels() {
 			rn := newRunner(t, c, Options{Seed: 5, Level: level})
-			draws, err := rn.Draws(p.w, p.h, s)
+			draws, err := rn.Draws(p.W, p.H, s)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got, want := runChain(t, rn, p, s, r), p.applyPadding(t, c.Infos(), draws); !got.equal(want) {
+			if got, want := runChain(t, rn, p, s, r), applyPadding(t, p, c.Infos(), draws); !got.Equal(want) {
 				plan, _ := c.MarshalJSON()
-				t.Fatalf("%s: %s of %d×%d differs: %+v", level, plan, p.w, p.h, draws)
+				t.Fatalf("%s: %s of %d×%d differs: %+v", level, plan, p.W, p.H, draws)
 			}
 			passes[len(rn.program.passes)]++
 		}
@@ -173,18 +174,18 @@ func TestPaddedChainsEqualOpByOp(t *testing.T) {
 // A crop with constant padding, the usual one, is part of the decoding pass and decodes no more than it needs.
 func TestPaddedCropsAreOneView(t *testing.T) {
 	r := rand.New(rand.NewPCG(22, 1))
-	p := randomNaive(r, 90, 80)
+	p := plain.RandomPicture(r, 90, 80)
 	rn := newRunner(t, parse(t, `{"op":"RandomCrop","size":32,"padding":4,"fill":7},{"op":"RandomHorizontalFlip"}`), Options{})
 	for i := range uint32(50) {
-		if _, _, err := rn.Begin(p.w, p.h, order.Sample{Index: i}); err != nil {
+		if _, _, err := rn.Begin(p.W, p.H, order.Sample{Index: i}); err != nil {
 			t.Fatal(err)
 		}
-		f := &feed{naive: p, r: r, chunk: 16}
+		f := &plain.Feed{Picture: p, Random: r, Chunk: 16}
 		if err := rn.Run(f, make([]byte, 3*32*32), 3*32); err != nil {
 			t.Fatal(err)
 		}
-		if len(rn.program.passes) != 1 || f.asked.Dx() > 32 || f.asked.Dy() > 32 {
-			t.Fatalf("%d passes; asks for %v", len(rn.program.passes), f.asked)
+		if len(rn.program.passes) != 1 || f.Asked.Dx() > 32 || f.Asked.Dy() > 32 {
+			t.Fatalf("%d passes; asks for %v", len(rn.program.passes), f.Asked)
 		}
 	}
 }
@@ -290,7 +291,7 @@ func TestSizesAllocateNothing(t *testing.T) {
 
 // BenchmarkPadding runs ops on a picture of 500×375 pixels in memory.
 func BenchmarkPadding(b *testing.B) {
-	m := randomImage(rand.New(rand.NewPCG(1, 1)), 500, 375)
+	m := plain.RandomImage(rand.New(rand.NewPCG(1, 1)), 500, 375)
 	for _, plan := range []string{
 		`{"op":"RandomCrop","size":224,"padding":28}`,
 		`{"op":"RandomCrop","size":224,"padding":28,"padding_mode":"reflect"}`,

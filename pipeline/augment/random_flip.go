@@ -20,6 +20,7 @@ func (o *randomHorizontalFlip) draw(d dice, p *program, rec *Draw) error {
 	}
 	return p.flipX()
 }
+
 type randomVerticalFlip struct {
 	P float64 `json:"p"`
 }

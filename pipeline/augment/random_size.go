@@ -31,7 +31,7 @@ func (o *randomResize) draw(d dice, p *program, rec *Draw) error {
 	if rec != nil {
 		rec.Parameters = canonical(sizeParameters{[]int{short}})
 	}
-	rule := resize{short: short}
+	rule := resizeOp{short: short}
 	return p.resize(rule.to(p.size()), o.of())
 }
 

@@ -96,7 +96,7 @@ func (r *Resampler) Begin(w Window, dst []byte, stride int) {
 // downFirst tells whether the vertical pass comes first. With nearest ones the order does not show, but the rows that nobody takes
 // need no horizontal pass.
 func (r *Resampler) downFirst(w Window) bool {
-	return w.Method.nearest() || !w.Method.Tensor && r.reference.verticalFirst(w.From, w.To)
+	return w.Method.IsNearest() || !w.Method.Tensor && r.reference.verticalFirst(w.From, w.To)
 }
 
 // Rows beyond the longest sum: enough to run a pass on all rows that a decoder hands over at a time.
@@ -113,9 +113,9 @@ func (r *Resampler) makeRoom() {
 	r.made.reset(size, spareRows, kernel.HorizontalRead)
 }
 
-// shrink gives rows back that only a huge picture has, where many of them make one, and lets go of the result. made is always small.
-func (r *Resampler) shrink() {
-	if cap(r.wait.pix) > keptBytes {
+// Shrink gives rows back if they take more than so many bytes, as those of a huge picture do, and lets go of the result.
+func (r *Resampler) Shrink(most int) {
+	if cap(r.wait.pix) > most { // made is always small
 		r.wait.pix = nil
 	}
 	r.dst = nil

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/feedwater-io/feedwater/pipeline/internal/kernel"
+	"github.com/feedwater-io/feedwater/pipeline/internal/plain"
 	"github.com/feedwater-io/feedwater/pipeline/pixel"
 )
 
@@ -31,7 +32,7 @@ func crops(kind string) (c []image.Point) {
 // BenchmarkResampler makes 224×224 pixels of crops that come 16 rows at a time.
 func BenchmarkResampler(b *testing.B) {
 	const stride, batch = 1536, 16
-	src := randomNaive(rand.New(rand.NewPCG(1, 1)), stride/3, 375).pix
+	src := plain.RandomPicture(rand.New(rand.NewPCG(1, 1)), stride/3, 375).Pix
 	src = append(src, make([]byte, pixel.Pad)...)
 	dst := make([]byte, 3*224*224)
 	for _, level := range kernel.Levels() {

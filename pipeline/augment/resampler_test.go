@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/feedwater-io/feedwater/pipeline/internal/kernel"
+	"github.com/feedwater-io/feedwater/pipeline/internal/plain"
+	"github.com/feedwater-io/feedwater/pipeline/pixel"
 )
 
 // shape returns a random window: all kinds of scales, flips, cuts and the sides of 1 pixel.
@@ -41,19 +43,19 @@ func shape(r *rand.Rand) Window {
 }
 
 // run makes a window with a Resampler and checks that nothing is written around it.
-func run(t *testing.T, rs *Resampler, w Window, f *feed) naive {
+func run(t *testing.T, rs *Resampler, w Window, f *plain.Feed) plain.Picture {
 	t.Helper()
-	out, gap := w.Rect.Size(), f.r.IntN(20)
+	out, gap := w.Rect.Size(), f.Random.IntN(20)
 	stride := 3*out.X + gap
 	whole := bytes.Repeat([]byte{0xa5}, out.Y*stride+64)
 	rs.Begin(w, whole[32:32+out.Y*stride-gap:32+out.Y*stride-gap], stride)
 	if err := f.Decode(rs.Need(), rs); err != nil || rs.Missing() != 0 {
 		t.Fatalf("%+v: %v, %d rows missing", w, err, rs.Missing())
 	}
-	q := newNaive(out.X, out.Y)
+	q := plain.NewPicture(out.X, out.Y)
 	for y := range out.Y {
 		row := whole[32+y*stride:]
-		copy(q.pix[3*y*out.X:], row[:3*out.X])
+		copy(q.Pix[3*y*out.X:], row[:3*out.X])
 		for i := range 3 * out.X {
 			row[i] = 0xa5
 		}
@@ -70,16 +72,16 @@ func TestResamplerGivesPillowsBytes(t *testing.T) {
 	order := [2]int{}
 	for range 700 {
 		w := shape(r)
-		p := randomNaive(r, w.From.X, w.From.Y)
+		p := plain.RandomPicture(r, w.From.X, w.From.Y)
 		for _, ref := range []Reference{Pillow13, Pillow12} {
-			want := p.flip(w.Mirror).resize(w.To.X, w.To.Y, ref).crop(w.Rect).flip(w.Flip)
+			want := p.Flip(w.Mirror.X, w.Mirror.Y).Resize(w.To.X, w.To.Y, ref == Pillow13).Crop(w.Rect).Flip(w.Flip.X, w.Flip.Y)
 			for _, level := range kernel.Levels() {
 				name := fmt.Sprint(level, ref)
 				if resamplers[name] == nil {
 					resamplers[name] = NewResampler(level, ref)
 				}
 				rs := resamplers[name]
-				if got := run(t, rs, w, &feed{naive: p, r: r, chunk: 1 + r.IntN(120)}); !got.equal(want) {
+				if got := run(t, rs, w, &plain.Feed{Picture: p, Random: r, Chunk: 1 + r.IntN(120)}); !got.Equal(want) {
 					t.Fatalf("%s: %+v differs", name, w)
 				}
 				if rs.passes != atMostHorizontal {
@@ -130,6 +132,23 @@ func TestResamplerKeepsFewRows(t *testing.T) {
 		reach := 2*from.Y/224 + 3
 		if got, limit := len(rs.wait.pix)+len(rs.made.pix), (reach+2*spareRows)*3*max(from.X*int(rs.passes-1), 224); got > limit {
 			t.Errorf("%v: %d bytes held, expected at most %d", from, got, limit)
+		}
+	}
+}
+
+// What only a huge picture needs is given back, and the result is let go of.
+func TestResamplerShrinks(t *testing.T) {
+	const width, most = 1900, 32 << 20
+	rs, dst := NewResampler(kernel.Scalar, Pillow13), make([]byte, 3*width)
+	for _, h := range []int{6200, 600} {
+		rs.Begin(Window{From: image.Pt(width, h), To: image.Pt(width, 1), Rect: image.Rect(0, 0, width, 1)}, dst, 3*width)
+		rs.Rows(make([]byte, 3*width*h+pixel.Pad), 3*width, h)
+		rs.Shrink(most)
+		if n := cap(rs.wait.pix); n > most || h == 600 && n < 3*width*h {
+			t.Errorf("%d bytes are kept of a picture of %d rows", n, h)
+		}
+		if rs.dst != nil {
+			t.Error("the result is kept")
 		}
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"image"
 )
 
-type resize struct {
+type resizeOp struct {
 	// Size is a number for the shorter side, height and width, or nil when MaxSize alone decides.
 	Size any `json:"size"`
 	method
@@ -17,7 +17,7 @@ type resize struct {
 }
 
 func newResize(a *arguments) op {
-	o := &resize{}
+	o := &resizeOp{}
 	raw, ok := a.take("size")
 	o.method = a.method()
 	if most, given := a.take("max_size"); given && !isNull(most) {
@@ -35,7 +35,7 @@ func newResize(a *arguments) op {
 	return o
 }
 
-func (o *resize) setSize(a *arguments, sizes []int) {
+func (o *resizeOp) setSize(a *arguments, sizes []int) {
 	if len(sizes) == 2 {
 		o.exact = size(sizes)
 		o.Size = o.exact
@@ -50,7 +50,7 @@ func (o *resize) setSize(a *arguments, sizes []int) {
 	}
 }
 
-func (o *resize) resultOf(from image.Point, fixed bool) (image.Point, bool) {
+func (o *resizeOp) resultOf(from image.Point, fixed bool) (image.Point, bool) {
 	if o.exact != (size{}) {
 		return o.exact.point(), true
 	}
@@ -60,12 +60,12 @@ func (o *resize) resultOf(from image.Point, fixed bool) (image.Point, bool) {
 	return o.to(from), true
 }
 
-func (o *resize) draw(_ dice, p *program, _ *Draw) error {
+func (o *resizeOp) draw(_ dice, p *program, _ *Draw) error {
 	return p.resize(o.to(p.size()), o.of())
 }
 
 // to is torchvision's size rule; it truncates, and may give 0.
-func (o *resize) to(from image.Point) image.Point {
+func (o *resizeOp) to(from image.Point) image.Point {
 	if o.exact != (size{}) {
 		return o.exact.point()
 	}

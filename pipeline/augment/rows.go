@@ -1,5 +1,7 @@
 package augment
 
+import "github.com/feedwater-io/feedwater/pipeline/pixel"
+
 // rows is a window that slides down a picture: count rows of size bytes each, the first being row base of the picture. Rows
 // enter at the bottom and leave at the top.
 type rows struct {
@@ -11,7 +13,7 @@ type rows struct {
 
 // reset empties the window. Behind the last row there are pad bytes.
 func (s *rows) reset(size, capacity, pad int) {
-	s.pix = grown(s.pix, size*capacity+pad)
+	s.pix = pixel.Grow(s.pix, size*capacity+pad)
 	s.size, s.capacity, s.base, s.count = size, capacity, 0, 0
 }
 

@@ -204,7 +204,7 @@ func (r *Runner) shrink() {
 	if j := &r.workspace.jpeg; 2*cap(j.planes[0].pix) > keptBytes {
 		*j = compression{}
 	}
-	r.resampler.shrink()
+	r.resampler.Shrink(keptBytes)
 	r.result, r.workspace.cancelled = pixel.Image{}, nil
 }
 

@@ -7,11 +7,13 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"runtime"
 	"strings"
 	"testing"
 
 	"github.com/feedwater-io/feedwater/pipeline/internal/budget"
 	"github.com/feedwater-io/feedwater/pipeline/internal/kernel"
+	"github.com/feedwater-io/feedwater/pipeline/internal/plain"
 	"github.com/feedwater-io/feedwater/pipeline/order"
 	"github.com/feedwater-io/feedwater/pipeline/pixel"
 )
@@ -51,8 +53,8 @@ func randomPlan(r *rand.Rand) string {
 	return strings.Join(ops, ",")
 }
 
-// apply runs a chain op by op on whole pictures, from its canonical arguments and what was drawn.
-func (p naive) apply(t *testing.T, infos []Info, draws []Draw, ref Reference) naive {
+// applyOps runs a chain op by op on whole pictures, from its canonical arguments and what was drawn.
+func applyOps(t *testing.T, p plain.Picture, infos []Info, draws []Draw, ref Reference) plain.Picture {
 	t.Helper()
 	for i, d := range draws {
 		var a struct {
@@ -69,27 +71,27 @@ func (p naive) apply(t *testing.T, infos []Info, draws []Draw, ref Reference) na
 		switch {
 		case !d.Applied:
 		case d.Op == "RandomHorizontalFlip":
-			p = p.flip(Flips{X: true})
+			p = p.Flip(true, false)
 		case d.Op == "RandomVerticalFlip":
-			p = p.flip(Flips{Y: true})
+			p = p.Flip(false, true)
 		case d.Op == "RandomResizedCrop":
-			p = p.crop(rectangle(a.Left, a.Top, a.Width, a.Height))
-			p = p.resize(int(sizes[1].(float64)), int(sizes[0].(float64)), ref)
+			p = p.Crop(rectangle(a.Left, a.Top, a.Width, a.Height))
+			p = p.Resize(int(sizes[1].(float64)), int(sizes[0].(float64)), ref == Pillow13)
 		case d.Op == "CenterCrop":
-			p = p.centerCrop(int(sizes[0].(float64)), int(sizes[1].(float64)))
+			p = plainCenterCrop(p, int(sizes[0].(float64)), int(sizes[1].(float64)))
 		case d.Op == "Resize" && sizes != nil:
-			p = p.resize(int(sizes[1].(float64)), int(sizes[0].(float64)), ref)
+			p = p.Resize(int(sizes[1].(float64)), int(sizes[0].(float64)), ref == Pillow13)
 		case d.Op == "Resize":
-			p = p.resizeShort(int(a.Size.(float64)), a.Max, ref)
+			p = plainResizeShort(p, int(a.Size.(float64)), a.Max, ref)
 		}
 	}
 	return p
 }
 
-// centerCrop pads, then crops, as torchvision's function does.
-func (p naive) centerCrop(h, w int) naive {
-	if left, top := max(w-p.w, 0)/2, max(h-p.h, 0)/2; w > p.w || h > p.h {
-		p = p.crop(rectangle(-left, -top, max(w, p.w), max(h, p.h)))
+// plainCenterCrop pads, then crops, as torchvision's function does.
+func plainCenterCrop(p plain.Picture, h, w int) plain.Picture {
+	if left, top := max(w-p.W, 0)/2, max(h-p.H, 0)/2; w > p.W || h > p.H {
+		p = p.Crop(rectangle(-left, -top, max(w, p.W), max(h, p.H)))
 	}
 	half := func(x int) int { // round half to even of x/2
 		if x%4 == 3 {
@@ -97,18 +99,18 @@ func (p naive) centerCrop(h, w int) naive {
 		}
 		return x / 2
 	}
-	return p.crop(rectangle(half(p.w-w), half(p.h-h), w, h))
+	return p.Crop(rectangle(half(p.W-w), half(p.H-h), w, h))
 }
 
-func (p naive) resizeShort(short, most int, ref Reference) naive {
-	long := short * max(p.w, p.h) / min(p.w, p.h)
+func plainResizeShort(p plain.Picture, short, most int, ref Reference) plain.Picture {
+	long := short * max(p.W, p.H) / min(p.W, p.H)
 	if most > 0 && long > most {
 		short, long = most*short/long, most
 	}
-	if p.w <= p.h {
-		return p.resize(short, long, ref)
+	if p.W <= p.H {
+		return p.Resize(short, long, ref == Pillow13)
 	}
-	return p.resize(long, short, ref)
+	return p.Resize(long, short, ref == Pillow13)
 }
 
 func TestFoldedChainsEqualOpByOp(t *testing.T) {
@@ -117,20 +119,20 @@ func TestFoldedChainsEqualOpByOp(t *testing.T) {
 	refused := 0
 	for k := range 700 {
 		c := parseOrNot(t, randomPlan(r))
-		p := randomNaive(r, 1+r.IntN(60), 1+r.IntN(60))
+		p := plain.RandomPicture(r, 1+r.IntN(60), 1+r.IntN(60))
 		ref := []Reference{Pillow13, Pillow12}[k%2]
 		s := order.Sample{Epoch: r.Uint32(), Index: r.Uint32(), Repeat: r.Uint32()}
 		for _, level := range kernel.Levels() {
 			rn := newRunner(t, c, Options{Seed: 5, Reference: ref, Level: level})
-			draws, err := rn.Draws(p.w, p.h, s)
+			draws, err := rn.Draws(p.W, p.H, s)
 			if err != nil {
 				refused++
 				continue
 			}
-			want := p.apply(t, c.Infos(), draws, ref)
-			if got := runChain(t, rn, p, s, r); !got.equal(want) {
+			want := applyOps(t, p, c.Infos(), draws, ref)
+			if got := runChain(t, rn, p, s, r); !got.Equal(want) {
 				plan, _ := c.MarshalJSON()
-				t.Fatalf("%s, %s: %s of %d×%d differs: %+v", level, ref, plan, p.w, p.h, draws)
+				t.Fatalf("%s, %s: %s of %d×%d differs: %+v", level, ref, plan, p.W, p.H, draws)
 			}
 			views[len(rn.program.passes)]++
 		}
@@ -150,9 +152,9 @@ func parseOrNot(t *testing.T, plan string) Chain {
 	return c
 }
 
-func runChain(t *testing.T, rn *Runner, p naive, s order.Sample, r *rand.Rand) naive {
+func runChain(t *testing.T, rn *Runner, p plain.Picture, s order.Sample, r *rand.Rand) plain.Picture {
 	t.Helper()
-	w, h, err := rn.Begin(p.w, p.h, s)
+	w, h, err := rn.Begin(p.W, p.H, s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,12 +164,12 @@ func runChain(t *testing.T, rn *Runner, p naive, s order.Sample, r *rand.Rand) n
 	stride := 3*w + r.IntN(20)
 	whole := bytes.Repeat([]byte{0xa5}, h*stride+64)
 	end := 32 + (h-1)*stride + 3*w
-	if err := rn.Run(&feed{naive: p, r: r, chunk: 1 + r.IntN(30)}, whole[32:end:end], stride); err != nil {
+	if err := rn.Run(&plain.Feed{Picture: p, Random: r, Chunk: 1 + r.IntN(30)}, whole[32:end:end], stride); err != nil {
 		t.Fatal(err)
 	}
-	q := newNaive(w, h)
+	q := plain.NewPicture(w, h)
 	for y := range h {
-		copy(q.pix[3*y*w:], whole[32+y*stride:][:3*w])
+		copy(q.Pix[3*y*w:], whole[32+y*stride:][:3*w])
 		copy(whole[32+y*stride:], bytes.Repeat([]byte{0xa5}, 3*w))
 	}
 	if bytes.Count(whole, []byte{0xa5}) != len(whole) {
@@ -179,7 +181,7 @@ func runChain(t *testing.T, rn *Runner, p naive, s order.Sample, r *rand.Rand) n
 // The usual plans are one pass, and decode no more than they need.
 func TestUsualPlansAreOneView(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 9))
-	p := randomNaive(r, 250, 200)
+	p := plain.RandomPicture(r, 250, 200)
 	for plan, all := range map[string]bool{
 		`{"op":"RandomResizedCrop","size":32,"scale":[0.08,0.3]},{"op":"Resize","size":32},{"op":"RandomHorizontalFlip"}`:   false,
 		`{"op":"RandomHorizontalFlip"},{"op":"RandomVerticalFlip"},{"op":"RandomResizedCrop","size":32,"scale":[0.08,0.3]}`: false,
@@ -189,10 +191,10 @@ func TestUsualPlansAreOneView(t *testing.T) {
 	} {
 		rn := newRunner(t, parse(t, plan), Options{})
 		for i := range uint32(20) {
-			if _, _, err := rn.Begin(p.w, p.h, order.Sample{Index: i}); err != nil {
+			if _, _, err := rn.Begin(p.W, p.H, order.Sample{Index: i}); err != nil {
 				t.Fatal(err)
 			}
-			f := &feed{naive: p, r: r, chunk: 16}
+			f := &plain.Feed{Picture: p, Random: r, Chunk: 16}
 			w, h := rn.program.size().X, rn.program.size().Y
 			if err := rn.Run(f, make([]byte, 3*w*h), 3*w); err != nil {
 				t.Fatal(err)
@@ -200,8 +202,8 @@ func TestUsualPlansAreOneView(t *testing.T) {
 			if n := len(rn.program.passes); n != 1 {
 				t.Fatalf("%s: %d views", plan, n)
 			}
-			if got := f.asked.Dx()*f.asked.Dy() == p.w*p.h; got != all {
-				t.Fatalf("%s: asks for %v of %d×%d", plan, f.asked, p.w, p.h)
+			if got := f.Asked.Dx()*f.Asked.Dy() == p.W*p.H; got != all {
+				t.Fatalf("%s: asks for %v of %d×%d", plan, f.Asked, p.W, p.H)
 			}
 		}
 	}
@@ -330,16 +332,16 @@ func TestRunRefusesBadMemoryAndBadSources(t *testing.T) {
 		"short":  func() error { return rn.Run(nil, make([]byte, 3*4*5-1), 15) },
 		"narrow": func() error { return rn.Run(nil, make([]byte, 100), 14) },
 		"rows": func() error {
-			return rn.Run(&feed{naive: randomNaive(r, 9, 9), r: r, chunk: 3, missed: 1}, make([]byte, 60), 15)
+			return rn.Run(&plain.Feed{Picture: plain.RandomPicture(r, 9, 9), Random: r, Chunk: 3, Missed: 1}, make([]byte, 60), 15)
 		},
-		"source": func() error { return rn.Run(broken{}, make([]byte, 60), 15) },
+		"source": func() error { return rn.Run(plain.Broken{}, make([]byte, 60), 15) },
 	} {
 		if _, _, err := rn.Begin(9, 9, order.Sample{}); err != nil {
 			t.Fatal(err)
 		}
 		if err := run(); err == nil {
 			t.Errorf("%s: no error", name)
-		} else if name == "source" && !errors.Is(err, errBroken) {
+		} else if name == "source" && !errors.Is(err, plain.ErrBroken) {
 			t.Errorf("the source's error is lost: %v", err)
 		}
 	}
@@ -348,22 +350,33 @@ func TestRunRefusesBadMemoryAndBadSources(t *testing.T) {
 // What only a huge picture needs is given back, and the result is let go of.
 func TestRunKeepsNoHugePicture(t *testing.T) {
 	rn := newRunner(t, parse(t, `{"op":"Resize","size":[1,1900]}`), Options{})
-	for _, h := range []int{6200, 600} {
+	for h, again := range map[int]bool{6200: true, 600: false} {
 		var m pixel.Image
 		m.Reset(1900, h)
-		if _, _, err := rn.Begin(m.W, m.H, order.Sample{}); err != nil {
-			t.Fatal(err)
+		dst, begun := make([]byte, 3*m.W), uint64(0)
+		for range 2 {
+			begun = allocated()
+			if _, _, err := rn.Begin(m.W, m.H, order.Sample{}); err != nil {
+				t.Fatal(err)
+			}
+			if err := rn.Run((*picture)(&m), dst, 3*m.W); err != nil {
+				t.Fatal(err)
+			}
 		}
-		if err := rn.Run((*picture)(&m), make([]byte, 3*m.W), 3*m.W); err != nil {
-			t.Fatal(err)
+		if n := allocated() - begun; (n > uint64(3*m.W*h)) != again {
+			t.Errorf("%d bytes are allocated for a second picture of %d rows", n, h)
 		}
-		if n := cap(rn.resampler.wait.pix); n > keptBytes || h == 600 && n < 3*m.W*h {
-			t.Errorf("%d bytes are kept of a picture of %d rows", n, h)
-		}
-		if rn.result.Pix != nil || rn.resampler.dst != nil {
+		if rn.result.Pix != nil {
 			t.Error("the result is kept")
 		}
 	}
+}
+
+// allocated is how many bytes were allocated so far.
+func allocated() uint64 {
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.TotalAlloc
 }
 
 func TestOptionsAreChecked(t *testing.T) {
@@ -391,7 +404,7 @@ func TestRunAllocatesNothing(t *testing.T) {
 func allocatesNothing(t *testing.T, plan string) {
 	t.Helper()
 	rn := newRunner(t, parse(t, plan), Options{})
-	m := randomImage(rand.New(rand.NewPCG(1, 1)), 100, 80)
+	m := plain.RandomImage(rand.New(rand.NewPCG(1, 1)), 100, 80)
 	var dst []byte
 	next := uint32(0)
 	once := func() {

@@ -13,7 +13,7 @@ func sharpen(e *effect, w *workspace, m *pixel.Image) {
 		return
 	}
 	t, size := shares(w, float32(e.numbers[0])), 3*m.W
-	w.bytes = grown(w.bytes, 2*size)
+	w.bytes = pixel.Grow(w.bytes, 2*size)
 	above, here := w.bytes[:size], w.bytes[size:]
 	copy(above, rowOf(m, 0))
 	for y := 1; y < m.H-1; y++ {

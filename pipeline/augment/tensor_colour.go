@@ -78,7 +78,7 @@ func greyOfTensor(p []byte) int32 {
 }
 
 func saturateTensor(e *effect, w *workspace, m *pixel.Image) {
-	w.floats = grown(w.floats, 256)
+	w.floats = pixel.Grow(w.floats, 256)
 	own, f, rest := (*[256]float32)(w.floats), float32(e.numbers[0]), float64(float32(1-e.numbers[0]))
 	for v := range own {
 		own[v] = float32(float32(v) * f)
@@ -101,7 +101,7 @@ func sharpenTensor(e *effect, w *workspace, m *pixel.Image) {
 		return
 	}
 	rest, size := float64(float32(1-e.numbers[0])), 3*m.W
-	w.bytes = grown(w.bytes, 2*size)
+	w.bytes = pixel.Grow(w.bytes, 2*size)
 	above, here := w.bytes[:size], w.bytes[size:]
 	copy(above, rowOf(m, 0))
 	for y := 1; y < m.H-1; y++ {
@@ -142,7 +142,7 @@ func stretchTensor(_ *effect, w *workspace, m *pixel.Image) {
 
 // meanOfTensor is the mean grey, summed up as one thread of torch does.
 func meanOfTensor(w *workspace, m *pixel.Image) float32 {
-	w.bytes = grown(w.bytes, m.W*m.H)
+	w.bytes = pixel.Grow(w.bytes, m.W*m.H)
 	grey, sum, k := w.bytes, 0, 0
 	for y := range m.H {
 		row := rowOf(m, y)

@@ -6,13 +6,14 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/feedwater-io/feedwater/pipeline/internal/plain"
 	"github.com/feedwater-io/feedwater/pipeline/pixel"
 )
 
 func BenchmarkWarp(b *testing.B) {
 	r := rand.New(rand.NewPCG(1, 1))
 	for _, size := range []image.Point{{224, 224}, {500, 375}} {
-		src, dst := randomImage(r, size.X, size.Y), &pixel.Image{}
+		src, dst := plain.RandomImage(r, size.X, size.Y), &pixel.Image{}
 		dst.Reset(size.X, size.Y)
 		turned, _ := rotation(17, size, false, nil)
 		sheared := affinity{scale: 1, shear: [2]float64{0, 9}}.inverse(&[2]float64{})

@@ -7,12 +7,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/feedwater-io/feedwater/pipeline/internal/plain"
 	"github.com/feedwater-io/feedwater/pipeline/pixel"
 )
 
 // reference is warp, one pixel after the other.
-func reference(m matrix, b brush, to image.Point, src *pixel.Image) naive {
-	q := newNaive(to.X, to.Y)
+func reference(m matrix, b brush, to image.Point, src *pixel.Image) plain.Picture {
+	q := plain.NewPicture(to.X, to.Y)
 	straight := m[1] == 0 && m[3] == 0
 	projective := m[6] != 0 || m[7] != 0
 	var addX, addY float64
@@ -39,11 +40,11 @@ func reference(m matrix, b brush, to image.Point, src *pixel.Image) naive {
 			for c := range 3 {
 				if x < 0 || y < 0 || x >= float64(src.W) || y >= float64(src.H) {
 					if b.fill != nil {
-						q.pix[3*(j*to.X+i)+c] = byte(b.fill[c])
+						q.Pix[3*(j*to.X+i)+c] = byte(b.fill[c])
 					}
 					continue
 				}
-				q.pix[3*(j*to.X+i)+c] = warped(src, b.interpolation, x, y, c)
+				q.Pix[3*(j*to.X+i)+c] = warped(src, b.interpolation, x, y, c)
 			}
 		}
 	}
@@ -77,7 +78,7 @@ func TestWarpsEqualThePlainReference(t *testing.T) {
 	ways := map[string]int{}
 	var w workspace
 	for range 4000 {
-		src := randomImage(r, 1+r.IntN(24), 1+r.IntN(24))
+		src := plain.RandomImage(r, 1+r.IntN(24), 1+r.IntN(24))
 		to := image.Pt(1+r.IntN(24), 1+r.IntN(24))
 		m, way := randomMatrix(r)
 		ways[way]++
@@ -87,14 +88,14 @@ func TestWarpsEqualThePlainReference(t *testing.T) {
 				b.fill = nil
 			}
 			e := warp(m, b, to)
-			got := newNaive(to.X, to.Y)
+			got := plain.NewPicture(to.X, to.Y)
 			stride := 3*to.X + r.IntN(9)
 			dst := make([]byte, (to.Y-1)*stride+3*to.X)
 			e.across(&e, &w, &pixel.Image{Pix: dst, W: to.X, H: to.Y, Stride: stride}, src)
 			for y := range to.Y {
-				copy(got.pix[3*y*to.X:][:3*to.X], dst[y*stride:])
+				copy(got.Pix[3*y*to.X:][:3*to.X], dst[y*stride:])
 			}
-			if want := reference(m, b, to, src); !got.equal(want) {
+			if want := reference(m, b, to, src); !got.Equal(want) {
 				t.Fatalf("%s, %s, %d×%d to %v by %v differs", way, name, src.W, src.H, to, m)
 			}
 		}
@@ -124,7 +125,7 @@ func randomMatrix(r *rand.Rand) (matrix, string) {
 
 func TestQuarterTurns(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
-	src := randomImage(r, 7, 5)
+	src := plain.RandomImage(r, 7, 5)
 	for angle, from := range map[float64]func(i, j int) (x, y int){
 		90:  func(i, j int) (x, y int) { return 6 - j, i },
 		270: func(i, j int) (x, y int) { return j, 4 - i },

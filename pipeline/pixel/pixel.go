@@ -16,11 +16,15 @@ type Image struct {
 // Reset makes m a w×h image, reusing its memory where that is large enough. The pixels are undefined.
 func (m *Image) Reset(w, h int) {
 	m.W, m.H, m.Stride = w, h, 3*w
-	n := h*m.Stride + Pad
-	if cap(m.Pix) < n {
-		m.Pix = make([]byte, n, n+n/4)
+	m.Pix = Grow(m.Pix, h*m.Stride+Pad)
+}
+
+// Grow returns s with length n, or new memory where s has too little. The values are undefined.
+func Grow[T any](s []T, n int) []T {
+	if cap(s) < n {
+		return make([]T, n, n+n/4)
 	}
-	m.Pix = m.Pix[:n]
+	return s[:n]
 }
 
 // A Sink takes the rows of an image from top to bottom.
