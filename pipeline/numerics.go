@@ -17,6 +17,7 @@ import (
 	"github.com/feedwater-io/feedwater/pipeline/augment"
 	"github.com/feedwater-io/feedwater/pipeline/codec"
 	"github.com/feedwater-io/feedwater/pipeline/order"
+	"github.com/feedwater-io/feedwater/pipeline/resize"
 )
 
 // numericsFiles are small pictures of every format, and of every kind that has code of its own; two of them are damaged.
@@ -27,7 +28,7 @@ var numericsFiles embed.FS
 // numericsRun is a chain of the self-test.
 type numericsRun struct {
 	transforms string
-	reference  augment.Reference
+	reference  resize.Reference
 	epochs     uint32
 	masks      bool // what the chain does to masks
 }
@@ -35,30 +36,30 @@ type numericsRun struct {
 // numericsRuns between them run all pixel code: both resize passes in both orders, up and down, all filters, both dialects, padding, flips,
 // colours, warps, CTAugment's effects, masks.
 var numericsRuns = []numericsRun{
-	{`[]`, augment.Pillow13, 1, false},
+	{`[]`, resize.Pillow13, 1, false},
 	{`[{"op": "RandomResizedCrop", "size": [30, 40], "interpolation": "bicubic"}, {"op": "RandomCrop", "size": [33, 38], "padding": 3, "pad_if_needed": true,
-		"padding_mode": "reflect"}, {"op": "RandomShortestSize", "min_size": [20, 40], "interpolation": "lanczos"}]`, augment.Pillow13, 2, false},
+		"padding_mode": "reflect"}, {"op": "RandomShortestSize", "min_size": [20, 40], "interpolation": "lanczos"}]`, resize.Pillow13, 2, false},
 	{`[{"op": "RandomResizedCrop", "size": [40, 30], "dialect": "tensor"}, {"op": "Resize", "size": [31, 29], "dialect": "tensor", "interpolation": "bicubic", "antialias": false},
 		{"op": "RandomZoomOut", "fill": [1, 2, 3]}, {"op": "Resize", "size": [20, 50], "interpolation": "hamming"}, {"op": "ScaleJitter", "target_size": [30, 30],
-		"interpolation": "nearest"}]`, augment.Pillow13, 2, false},
-	{`[{"op": "RandomResizedCrop", "size": [32, 48]}, {"op": "RandomHorizontalFlip"}, {"op": "RandomVerticalFlip"}]`, augment.Pillow13, 2, false},
-	{`[{"op": "RandomResizedCrop", "size": [48, 32]}]`, augment.Pillow12, 1, false},
-	{`[{"op": "Resize", "size": [24]}, {"op": "CenterCrop", "size": [20, 28]}, {"op": "Resize", "size": [90, 31]}]`, augment.Pillow13, 1, false},
+		"interpolation": "nearest"}]`, resize.Pillow13, 2, false},
+	{`[{"op": "RandomResizedCrop", "size": [32, 48]}, {"op": "RandomHorizontalFlip"}, {"op": "RandomVerticalFlip"}]`, resize.Pillow13, 2, false},
+	{`[{"op": "RandomResizedCrop", "size": [48, 32]}]`, resize.Pillow12, 1, false},
+	{`[{"op": "Resize", "size": [24]}, {"op": "CenterCrop", "size": [20, 28]}, {"op": "Resize", "size": [90, 31]}]`, resize.Pillow13, 1, false},
 	{`[{"op": "CenterCrop", "size": 40}, {"op": "ColorJitter", "brightness": 0.4, "contrast": 0.4, "saturation": 0.4, "hue": 0.1},
 		{"op": "RandomChoice", "transforms": [{"op": "RandomAutocontrast"}, {"op": "RandomEqualize"}]},
-		{"op": "RandomAdjustSharpness", "sharpness_factor": 1.7}, {"op": "GaussianBlur", "kernel_size": 9}]`, augment.Pillow13, 2, false},
+		{"op": "RandomAdjustSharpness", "sharpness_factor": 1.7}, {"op": "GaussianBlur", "kernel_size": 9}]`, resize.Pillow13, 2, false},
 	{`[{"op": "CenterCrop", "size": 40}, {"op": "RandomAffine", "degrees": 30, "shear": [-9, 9, -9, 9], "interpolation": "bilinear"},
 		{"op": "RandomPerspective", "p": 1, "interpolation": "bicubic"}, {"op": "RandAugment", "num_ops": 3},
-		{"op": "AugMix", "mixture_width": 2}, {"op": "RandomRotation", "degrees": 180, "expand": true}]`, augment.Pillow13, 2, false},
+		{"op": "AugMix", "mixture_width": 2}, {"op": "RandomRotation", "degrees": 180, "expand": true}]`, resize.Pillow13, 2, false},
 	{`[{"op": "CenterCrop", "size": 32}, {"op": "ColorJitter", "brightness": 0.4, "contrast": 0.4, "saturation": 0.4, "hue": 0.1, "dialect": "tensor"},
 		{"op": "RandomAdjustSharpness", "sharpness_factor": 1.7, "dialect": "tensor"}, {"op": "RandomAutocontrast", "dialect": "tensor"},
 		{"op": "RandomAffine", "degrees": 30, "shear": [-9, 9, -9, 9], "interpolation": "bilinear", "dialect": "tensor"},
 		{"op": "RandomPerspective", "p": 1, "fill": 9, "dialect": "tensor"}, {"op": "ElasticTransform", "sigma": [1, 2]},
-		{"op": "RandomGrayscale", "dialect": "tensor"}, {"op": "RandomRotation", "degrees": 180, "expand": true, "dialect": "tensor"}]`, augment.Pillow13, 1, false},
-	{`[{"op": "CenterCrop", "size": 40}, {"op": "CTAugment", "depth": 8, "probe": 0}]`, augment.Pillow13, 1, false},
+		{"op": "RandomGrayscale", "dialect": "tensor"}, {"op": "RandomRotation", "degrees": 180, "expand": true, "dialect": "tensor"}]`, resize.Pillow13, 1, false},
+	{`[{"op": "CenterCrop", "size": 40}, {"op": "CTAugment", "depth": 8, "probe": 0}]`, resize.Pillow13, 1, false},
 	{`[{"op": "RandomResizedCrop", "size": [40, 30]}, {"op": "RandomAffine", "degrees": 30, "shear": [-9, 9, -9, 9], "fill": 1},
 		{"op": "RandomPerspective", "p": 1, "fill": 2}, {"op": "ElasticTransform", "sigma": [1, 2], "fill": 3}, {"op": "RandomZoomOut", "fill": 4},
-		{"op": "RandomShortestSize", "min_size": [20, 40], "interpolation": "nearest-exact"}]`, augment.Pillow13, 1, true},
+		{"op": "RandomShortestSize", "min_size": [20, 40], "interpolation": "nearest-exact"}]`, resize.Pillow13, 1, true},
 }
 
 // Exact is the numerics of every machine whose self-test finds what the build was committed with. It is the digest that the self-test had before

@@ -15,6 +15,7 @@ import (
 	"github.com/feedwater-io/feedwater/filename"
 	"github.com/feedwater-io/feedwater/pipeline/augment"
 	"github.com/feedwater-io/feedwater/pipeline/codec"
+	"github.com/feedwater-io/feedwater/pipeline/resize"
 )
 
 // Plan says what to do to each sample. It is data, never code: it comes as JSON (docs/plan.md), its members have defaults, and
@@ -27,8 +28,8 @@ type Plan struct {
 	Seed    uint64 `json:"seed"`
 	Shuffle bool   `json:"shuffle"`
 	// Reference names whose pixels are reproduced: "pillow-13" or "pillow-12".
-	Reference  augment.Reference `json:"reference"`
-	Transforms augment.Chain     `json:"transforms"`
+	Reference  resize.Reference `json:"reference"`
+	Transforms augment.Chain    `json:"transforms"`
 	// Views are transforms in place of Transforms: each makes a picture of its own of the sample, with draws of its own.
 	Views []augment.Chain `json:"views,omitempty"`
 	// Masks are pictures of the same names as those of Source, whose pixels are numbers and are moved as those are: the field "mask".
@@ -72,7 +73,7 @@ func ParsePlan(text []byte) (*Plan, error) {
 	}
 	p := &Plan{
 		Version:   1,
-		Reference: augment.Pillow13,
+		Reference: resize.Pillow13,
 		Fields:    []string{"image", "label"},
 		OnError:   Raise,
 		Limits:    codec.DefaultLimits(),
@@ -144,7 +145,7 @@ func (p *Plan) check() error {
 	if p.Version != 1 {
 		return &batch.PlanError{Field: "version", Message: fmt.Sprintf("%d is not supported", p.Version), Nearest: "1"}
 	}
-	if err := oneOf("reference", string(p.Reference), string(augment.Pillow13), string(augment.Pillow12)); err != nil {
+	if err := oneOf("reference", string(p.Reference), string(resize.Pillow13), string(resize.Pillow12)); err != nil {
 		return err
 	}
 	if err := oneOf("on_error", p.OnError, Raise, Skip, Substitute); err != nil {

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/feedwater-io/feedwater/pipeline/order"
+	"github.com/feedwater-io/feedwater/pipeline/resize"
 )
 
 // ctAugment is CTAugment of ReMixMatch (Berthelot et al., 2020, section 3.2) with the ops of FixMatch's appendix: some tweaks, chosen evenly, each at a level
@@ -206,8 +207,8 @@ func (t *learntTweak) add(p *program) error {
 }
 
 var (
-	nearestOnly    = brush{interpolation: Nearest}
-	rescaleFilters = [6]string{Lanczos, Bicubic, Bilinear, "box", "hamming", Nearest}
+	nearestOnly    = brush{interpolation: resize.Nearest}
+	rescaleFilters = [6]string{resize.Lanczos, resize.Bicubic, resize.Bilinear, "box", "hamming", resize.Nearest}
 )
 
 // zoom cuts a margin off and resizes the rest to the size it was of.
@@ -219,5 +220,5 @@ func (p *program) zoom(level float64, filter string) error {
 	if err := p.crop(image.Rect(low(size.X), low(size.Y), high(size.X), high(size.Y))); err != nil {
 		return err
 	}
-	return p.resize(size, Method{Filter: filter})
+	return p.resize(size, resize.Method{Filter: filter})
 }

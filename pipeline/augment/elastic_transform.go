@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/feedwater-io/feedwater/pipeline/order"
+	"github.com/feedwater-io/feedwater/pipeline/resize"
 )
 
 // maxElasticSigma is where kernels have 255 taps.
@@ -26,8 +27,8 @@ func newElasticTransform(a *arguments) op {
 	if x := a.numbers("sigma", 1e-3, maxElasticSigma, 2); x != nil {
 		o.Sigma = [2]float64(x)
 	}
-	if o.Interpolation = a.warping(Bilinear); o.Interpolation == Bicubic {
-		a.refuse("interpolation", "tensors have no bicubic warps, and it makes tensors of pictures", Bilinear)
+	if o.Interpolation = a.warping(resize.Bilinear); o.Interpolation == resize.Bicubic {
+		a.refuse("interpolation", "tensors have no bicubic warps, and it makes tensors of pictures", resize.Bilinear)
 	}
 	o.Fill = a.paint(&[3]float64{})
 	return o
@@ -52,7 +53,7 @@ func (o *elasticTransform) draw(d dice, p *program, rec *Draw) error {
 
 func (o *elasticTransform) effect(d dice) effect {
 	e := effect{across: stretchElastic, dice: d, numbers: [16]float64{o.Alpha[0], o.Alpha[1], o.Sigma[0], o.Sigma[1]}}
-	if o.Interpolation == Bilinear {
+	if o.Interpolation == resize.Bilinear {
 		e.numbers[4] = 1
 	}
 	for _, sigma := range o.Sigma {

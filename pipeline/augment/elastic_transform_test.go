@@ -6,6 +6,7 @@ import (
 
 	"github.com/feedwater-io/feedwater/pipeline/order"
 	"github.com/feedwater-io/feedwater/pipeline/pixel"
+	"github.com/feedwater-io/feedwater/pipeline/resize"
 )
 
 // plainElastic is stretchElastic with every displacement as torch makes it.
@@ -37,10 +38,10 @@ func plainElastic(e *effect, src *pixel.Image) []byte {
 func TestElasticIsThePlainOne(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 1))
 	for i, o := range []elasticTransform{
-		{Alpha: [2]float64{50, 50}, Sigma: [2]float64{5, 5}, Interpolation: Bilinear, Fill: &[3]float64{9, 0, 255}},
-		{Alpha: [2]float64{50, 50}, Sigma: [2]float64{5, 5}, Interpolation: Bilinear},
-		{Alpha: [2]float64{400, -90}, Sigma: [2]float64{1, 2.5}, Interpolation: Bilinear, Fill: &[3]float64{}},
-		{Alpha: [2]float64{70, 70}, Sigma: [2]float64{0.1, 3}, Interpolation: Nearest, Fill: &[3]float64{1, 2, 3}},
+		{Alpha: [2]float64{50, 50}, Sigma: [2]float64{5, 5}, Interpolation: resize.Bilinear, Fill: &[3]float64{9, 0, 255}},
+		{Alpha: [2]float64{50, 50}, Sigma: [2]float64{5, 5}, Interpolation: resize.Bilinear},
+		{Alpha: [2]float64{400, -90}, Sigma: [2]float64{1, 2.5}, Interpolation: resize.Bilinear, Fill: &[3]float64{}},
+		{Alpha: [2]float64{70, 70}, Sigma: [2]float64{0.1, 3}, Interpolation: resize.Nearest, Fill: &[3]float64{1, 2, 3}},
 	} {
 		src := &pixel.Image{}
 		src.Reset(61, 50)
@@ -83,7 +84,7 @@ func BenchmarkElastic(b *testing.B) {
 			copy(src.Pix[y*src.Stride+3*x:], []byte{byte(x), byte(x + y), byte(2 * y)})
 		}
 	}
-	o := elasticTransform{Alpha: [2]float64{50, 50}, Sigma: [2]float64{5, 5}, Interpolation: Bilinear, Fill: &[3]float64{}}
+	o := elasticTransform{Alpha: [2]float64{50, 50}, Sigma: [2]float64{5, 5}, Interpolation: resize.Bilinear, Fill: &[3]float64{}}
 	e := o.effect(dice{})
 	var w workspace
 	for b.Loop() {

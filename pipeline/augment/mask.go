@@ -3,6 +3,8 @@ package augment
 import (
 	"errors"
 	"slices"
+
+	"github.com/feedwater-io/feedwater/pipeline/resize"
 )
 
 // maskFill reads the argument mask_fill, which every op with a fill may have: what it puts around masks, where that is another value than it
@@ -59,7 +61,7 @@ func resizeMasks(o op) op {
 		return &m
 	case *randomResizedCrop: // its own interpolation is not asked
 		m := *o
-		m.method = method{Dialect: tensorDialect, Interpolation: Nearest}
+		m.method = method{Dialect: tensorDialect, Interpolation: resize.Nearest}
 		return &m
 	case *randomResize:
 		m := *o
@@ -112,19 +114,19 @@ func (s *step) warpMasks() (op, error) {
 			return nil, errors.New("expand makes masks of another size than pictures, in torchvision too")
 		}
 		m := *o
-		m.Interpolation, m.Dialect = Nearest, tensorDialect
+		m.Interpolation, m.Dialect = resize.Nearest, tensorDialect
 		return &m, s.onePaint(&m.Fill)
 	case *randomAffine:
 		m := *o
-		m.Interpolation, m.Dialect = Nearest, tensorDialect
+		m.Interpolation, m.Dialect = resize.Nearest, tensorDialect
 		return &m, s.onePaint(&m.Fill)
 	case *randomPerspective:
 		m := *o
-		m.Interpolation, m.Dialect = Nearest, tensorDialect
+		m.Interpolation, m.Dialect = resize.Nearest, tensorDialect
 		return &m, s.onePaint(&m.Fill)
 	case *elasticTransform:
 		m := *o
-		m.Interpolation = Nearest
+		m.Interpolation = resize.Nearest
 		return &m, s.onePaint(&m.Fill)
 	}
 	return s.op, nil

@@ -12,6 +12,7 @@ import (
 	"github.com/feedwater-io/feedwater/pipeline/internal/kernel"
 	"github.com/feedwater-io/feedwater/pipeline/internal/plain"
 	"github.com/feedwater-io/feedwater/pipeline/order"
+	"github.com/feedwater-io/feedwater/pipeline/resize"
 )
 
 // plainPad is the rectangle r of a picture that goes on as mode says, found by walking from pixel to pixel.
@@ -140,7 +141,7 @@ func applyPadding(t *testing.T, p plain.Picture, infos []Info, draws []Draw) pla
 		case d.Op == "RandomCrop":
 			p = plainPad(p, around, a.Mode, a.Fill).Crop(rectangle(a.Left, a.Top, a.Width, a.Height))
 		default:
-			p = applyOps(t, p, infos[i:i+1], draws[i:i+1], Pillow13)
+			p = applyOps(t, p, infos[i:i+1], draws[i:i+1], resize.Pillow13)
 		}
 	}
 	return p

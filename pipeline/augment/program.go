@@ -3,6 +3,8 @@ package augment
 import (
 	"fmt"
 	"image"
+
+	"github.com/feedwater-io/feedwater/pipeline/resize"
 )
 
 // program is what a chain does to one sample: passes, each over the picture that the one before made. The first is a view.
@@ -81,7 +83,7 @@ func (p *program) pad(r image.Rectangle, fill [3]byte) error {
 	return err
 }
 
-func (p *program) resize(to image.Point, m Method) error {
+func (p *program) resize(to image.Point, m resize.Method) error {
 	from := p.size()
 	if err := p.allow(to); err != nil || to == from {
 		return err

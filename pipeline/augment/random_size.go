@@ -5,6 +5,7 @@ import (
 	"image"
 
 	"github.com/feedwater-io/feedwater/pipeline/order"
+	"github.com/feedwater-io/feedwater/pipeline/resize"
 )
 
 // The ops that resize to a size that is drawn. Block 0's first word decides.
@@ -40,7 +41,7 @@ type sizeParameters struct {
 }
 
 // resizeTo resizes to a drawn size.
-func resizeTo(to image.Point, m Method, p *program, rec *Draw) error {
+func resizeTo(to image.Point, m resize.Method, p *program, rec *Draw) error {
 	if rec != nil {
 		rec.Parameters = canonical(sizeParameters{[]int{to.Y, to.X}})
 	}

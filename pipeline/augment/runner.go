@@ -10,6 +10,7 @@ import (
 	"github.com/feedwater-io/feedwater/pipeline/internal/kernel"
 	"github.com/feedwater-io/feedwater/pipeline/order"
 	"github.com/feedwater-io/feedwater/pipeline/pixel"
+	"github.com/feedwater-io/feedwater/pipeline/resize"
 )
 
 // A Source is an encoded or a decoded picture.
@@ -24,7 +25,7 @@ type Options struct {
 	Seed uint64
 	Path string
 	// Reference whose pixels are made; empty: Pillow13.
-	Reference Reference
+	Reference resize.Reference
 	// MaxPixels of any picture that an op makes; 0: 178,956,970, where Pillow calls a file a bomb.
 	MaxPixels int
 	// Level of the kernels; empty: the best one of this processor, or the one that FEEDWATER_KERNELS names.
@@ -33,10 +34,10 @@ type Options struct {
 
 func (o Options) withDefaults() (Options, error) {
 	if o.Reference == "" {
-		o.Reference = Pillow13
+		o.Reference = resize.Pillow13
 	}
-	if o.Reference != Pillow13 && o.Reference != Pillow12 {
-		return o, fmt.Errorf("reference: %q is not offered; nearest: %s", string(o.Reference), Pillow13)
+	if o.Reference != resize.Pillow13 && o.Reference != resize.Pillow12 {
+		return o, fmt.Errorf("reference: %q is not offered; nearest: %s", string(o.Reference), resize.Pillow13)
 	}
 	if o.MaxPixels == 0 {
 		o.MaxPixels = 178956970
@@ -61,7 +62,7 @@ type Runner struct {
 	chain     Chain
 	keys      []keyring // of the ops
 	program   program
-	resampler *Resampler
+	resampler *resize.Resampler
 	scratch   [2]pixel.Image // pictures between passes
 	result    pixel.Image
 	workspace workspace
@@ -73,7 +74,7 @@ func NewRunner(c Chain, o Options) (*Runner, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Runner{chain: c, program: program{maxPixels: o.MaxPixels}, resampler: NewResampler(o.Level, o.Reference), workspace: workspace{level: o.Level}}
+	r := &Runner{chain: c, program: program{maxPixels: o.MaxPixels}, resampler: resize.NewResampler(o.Level, o.Reference), workspace: workspace{level: o.Level}}
 	r.keys = c.keys(o.Seed, o.Path)
 	return r, nil
 }
@@ -214,7 +215,7 @@ func (r *Runner) render(v view, src Source, dst []byte, stride int) error {
 	if v.window.Empty() {
 		return nil
 	}
-	r.resampler.Begin(Window{From: v.source.Size(), To: v.to, Rect: v.window, Mirror: v.mirror, Flip: v.flip, Method: v.method},
+	r.resampler.Begin(resize.Window{From: v.source.Size(), To: v.to, Rect: v.window, Mirror: v.mirror, Flip: v.flip, Method: v.method},
 		dst[v.at.Y*stride+3*v.at.X:], stride)
 	if err := src.Decode(r.resampler.Need().Add(v.source.Min), r.resampler); err != nil {
 		return err

@@ -16,6 +16,7 @@ import (
 	"github.com/feedwater-io/feedwater/pipeline/internal/plain"
 	"github.com/feedwater-io/feedwater/pipeline/order"
 	"github.com/feedwater-io/feedwater/pipeline/pixel"
+	"github.com/feedwater-io/feedwater/pipeline/resize"
 )
 
 func newRunner(t testing.TB, c Chain, o Options) *Runner {
@@ -54,7 +55,7 @@ func randomPlan(r *rand.Rand) string {
 }
 
 // applyOps runs a chain op by op on whole pictures, from its canonical arguments and what was drawn.
-func applyOps(t *testing.T, p plain.Picture, infos []Info, draws []Draw, ref Reference) plain.Picture {
+func applyOps(t *testing.T, p plain.Picture, infos []Info, draws []Draw, ref resize.Reference) plain.Picture {
 	t.Helper()
 	for i, d := range draws {
 		var a struct {
@@ -76,11 +77,11 @@ func applyOps(t *testing.T, p plain.Picture, infos []Info, draws []Draw, ref Ref
 			p = p.Flip(false, true)
 		case d.Op == "RandomResizedCrop":
 			p = p.Crop(rectangle(a.Left, a.Top, a.Width, a.Height))
-			p = p.Resize(int(sizes[1].(float64)), int(sizes[0].(float64)), ref == Pillow13)
+			p = p.Resize(int(sizes[1].(float64)), int(sizes[0].(float64)), ref == resize.Pillow13)
 		case d.Op == "CenterCrop":
 			p = plainCenterCrop(p, int(sizes[0].(float64)), int(sizes[1].(float64)))
 		case d.Op == "Resize" && sizes != nil:
-			p = p.Resize(int(sizes[1].(float64)), int(sizes[0].(float64)), ref == Pillow13)
+			p = p.Resize(int(sizes[1].(float64)), int(sizes[0].(float64)), ref == resize.Pillow13)
 		case d.Op == "Resize":
 			p = plainResizeShort(p, int(a.Size.(float64)), a.Max, ref)
 		}
@@ -102,15 +103,15 @@ func plainCenterCrop(p plain.Picture, h, w int) plain.Picture {
 	return p.Crop(rectangle(half(p.W-w), half(p.H-h), w, h))
 }
 
-func plainResizeShort(p plain.Picture, short, most int, ref Reference) plain.Picture {
+func plainResizeShort(p plain.Picture, short, most int, ref resize.Reference) plain.Picture {
 	long := short * max(p.W, p.H) / min(p.W, p.H)
 	if most > 0 && long > most {
 		short, long = most*short/long, most
 	}
 	if p.W <= p.H {
-		return p.Resize(short, long, ref == Pillow13)
+		return p.Resize(short, long, ref == resize.Pillow13)
 	}
-	return p.Resize(long, short, ref == Pillow13)
+	return p.Resize(long, short, ref == resize.Pillow13)
 }
 
 func TestFoldedChainsEqualOpByOp(t *testing.T) {
@@ -120,7 +121,7 @@ func TestFoldedChainsEqualOpByOp(t *testing.T) {
 	for k := range 700 {
 		c := parseOrNot(t, randomPlan(r))
 		p := plain.RandomPicture(r, 1+r.IntN(60), 1+r.IntN(60))
-		ref := []Reference{Pillow13, Pillow12}[k%2]
+		ref := []resize.Reference{resize.Pillow13, resize.Pillow12}[k%2]
 		s := order.Sample{Epoch: r.Uint32(), Index: r.Uint32(), Repeat: r.Uint32()}
 		for _, level := range kernel.Levels() {
 			rn := newRunner(t, c, Options{Seed: 5, Reference: ref, Level: level})

@@ -1,16 +1,20 @@
 package augment
 
-import "image"
+import (
+	"image"
+
+	"github.com/feedwater-io/feedwater/pipeline/resize"
+)
 
 // A view is as much geometry as one pass over the pixels can do: the region source of a picture is mirrored and resized to
 // size to, window is cut out of that and flipped, and stands at place at of a canvas.
 type view struct {
 	source image.Rectangle
-	mirror Flips
+	mirror resize.Flips
 	to     image.Point
-	method Method
+	method resize.Method
 	window image.Rectangle
-	flip   Flips
+	flip   resize.Flips
 	canvas image.Point
 	at     image.Point
 	fill   [3]byte // of the canvas around the window
@@ -59,7 +63,7 @@ func (v *view) flipY() {
 }
 
 // resize returns false when it needs a pass of its own: after another resize, or when padding would be resized too.
-func (v *view) resize(to image.Point, m Method) bool {
+func (v *view) resize(to image.Point, m resize.Method) bool {
 	if v.to != v.source.Size() || v.canvas != v.window.Size() {
 		return false
 	}

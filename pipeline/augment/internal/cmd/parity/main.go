@@ -19,6 +19,7 @@ import (
 	"github.com/feedwater-io/feedwater/pipeline/internal/kernel"
 	"github.com/feedwater-io/feedwater/pipeline/order"
 	"github.com/feedwater-io/feedwater/pipeline/pixel"
+	"github.com/feedwater-io/feedwater/pipeline/resize"
 )
 
 func main() {
@@ -71,8 +72,8 @@ func resample(c *conversation) error {
 	var q struct {
 		From, To     image.Point
 		Rect         image.Rectangle
-		Mirror, Flip augment.Flips
-		Reference    augment.Reference
+		Mirror, Flip resize.Flips
+		Reference    resize.Reference
 		Rows         int // how many the source hands over at a time
 	}
 	if err := c.request(&q); err != nil {
@@ -84,9 +85,9 @@ func resample(c *conversation) error {
 	}
 	p.rows = q.Rows
 	pix, err := atEveryLevel(func(level string) ([]byte, error) {
-		rs, size := augment.NewResampler(level, q.Reference), q.Rect.Size()
+		rs, size := resize.NewResampler(level, q.Reference), q.Rect.Size()
 		dst := make([]byte, 3*size.X*size.Y)
-		rs.Begin(augment.Window{From: q.From, To: q.To, Rect: q.Rect, Mirror: q.Mirror, Flip: q.Flip}, dst, 3*size.X)
+		rs.Begin(resize.Window{From: q.From, To: q.To, Rect: q.Rect, Mirror: q.Mirror, Flip: q.Flip}, dst, 3*size.X)
 		return dst, p.Decode(rs.Need(), rs)
 	})
 	if err == nil {

@@ -1,4 +1,6 @@
-package augment
+// Package resize resizes pictures while their rows stream in, by all of torchvision's filters, in Pillow's arithmetic or
+// torch's, to the last bit. It knows no plan and no draws, and starts no goroutine.
+package resize
 
 import (
 	"image"

@@ -1,4 +1,4 @@
-package augment
+package resize
 
 import (
 	"github.com/feedwater-io/feedwater/pipeline/internal/kernel"
@@ -14,6 +14,7 @@ type Method struct {
 	Aliased bool
 }
 
+// The filters that warps know too, by torchvision's names, and those of tensors.
 const (
 	Nearest      = "nearest"
 	NearestExact = "nearest-exact"
@@ -22,9 +23,10 @@ const (
 	Lanczos      = "lanczos"
 )
 
-// FilterNames are those of torchvision. Tensors know those before lanczos, and lanczos when antialiased.
+// FilterNames are the names of all filters, torchvision's. Tensors know those before lanczos, and lanczos when antialiased.
 var FilterNames = []string{Bilinear, Bicubic, Nearest, NearestExact, Lanczos, "box", "hamming"}
 
+// IsNearest reports whether each output is one pixel, so that nothing is weighed.
 func (m Method) IsNearest() bool { return m.Filter == Nearest || m.Filter == NearestExact }
 
 func (m Method) filter() filter {
