@@ -4,6 +4,7 @@ import (
 	"image"
 	"math"
 
+	"github.com/feedwater-io/feedwater/pipeline/internal/trig"
 	"github.com/feedwater-io/feedwater/pipeline/order"
 	"github.com/feedwater-io/feedwater/pipeline/pixel"
 )
@@ -57,28 +58,28 @@ func (o *augMix) resultOf(size image.Point, fixed bool) (image.Point, bool) {
 	return size, fixed
 }
 
-func (o *augMix) draw(d dice, p *program, rec *Draw) error {
-	e := effect{across: mixed, dice: d, steps: o.MixtureWidth * o.mostOps() * usualSteps}
-	e.numbers = [16]float64{float64(o.Severity), float64(o.MixtureWidth), float64(o.ChainDepth), o.Alpha}
+func (o *augMix) draw(d rng, p *program, rec *Draw) error {
+	e := Effect{Across: mixed, RNG: d.RNG, Steps: o.MixtureWidth * o.mostOps() * UsualSteps}
+	e.Numbers = [16]float64{float64(o.Severity), float64(o.MixtureWidth), float64(o.ChainDepth), o.Alpha}
 	if o.AllOps {
-		e.numbers[4] = 1
+		e.Numbers[4] = 1
 	}
 	if o.Interpolation == "bilinear" {
-		e.numbers[5] = 1
+		e.Numbers[5] = 1
 	}
 	if o.Fill != nil {
-		e.numbers[6] = 1
-		copy(e.numbers[7:], o.Fill[:])
+		e.Numbers[6] = 1
+		copy(e.Numbers[7:], o.Fill[:])
 	}
 	if rec != nil {
-		o.tell(d, p.size(), rec)
+		o.tell(d.RNG, p.size(), rec)
 	}
 	return p.apply(e, p.size())
 }
 
 // mixOf is the op whose effect it is, without its fill.
-func mixOf(e *effect) augMix {
-	n := &e.numbers
+func mixOf(e *Effect) augMix {
+	n := &e.Numbers
 	o := augMix{int(n[0]), int(n[1]), int(n[2]), n[3], n[4] != 0, "nearest", nil}
 	if n[5] != 0 {
 		o.Interpolation = "bilinear"
@@ -91,7 +92,7 @@ type mixedChain struct {
 	Ops    []tweak `json:"ops"`
 }
 
-func (o *augMix) tell(d dice, size image.Point, rec *Draw) {
+func (o *augMix) tell(d RNG, size image.Point, rec *Draw) {
 	own, weights := o.weights(d)
 	chains := make([]mixedChain, o.MixtureWidth)
 	for i := range chains {
@@ -107,7 +108,7 @@ func (o *augMix) tell(d dice, size image.Point, rec *Draw) {
 }
 
 // weights are those of the picture and of the chains; they add up to 1. Each comes from a gamma variate, i from the blocks from 256+64·i on.
-func (o *augMix) weights(d dice) (own float32, chains [mostChains]float32) {
+func (o *augMix) weights(d RNG) (own float32, chains [mostChains]float32) {
 	a, b := gamma(d, 256, o.Alpha), gamma(d, 256+64, o.Alpha)
 	own, rest := float32(a/(a+b)), float32(b/(a+b))
 	var g [mostChains]float64
@@ -124,7 +125,7 @@ func (o *augMix) weights(d dice) (own float32, chains [mostChains]float32) {
 
 // gamma is a variate of the gamma distribution with shape alpha, by Marsaglia and Tsang (2000): each attempt takes one block, for
 // a normal variate by Box and Muller and for what decides about it. A small shape goes by alpha+1.
-func gamma(d dice, block uint32, alpha float64) float64 {
+func gamma(d RNG, block uint32, alpha float64) float64 {
 	shape := alpha
 	if alpha < 1 {
 		shape++
@@ -132,8 +133,8 @@ func gamma(d dice, block uint32, alpha float64) float64 {
 	third := shape - 1.0/3
 	c := 1 / math.Sqrt(9*third)
 	for k := uint32(0); ; k++ {
-		x := d.block(block + k)
-		z := math.Sqrt(-2*order.Log(open(x[0]))) * cos(float64(2*math.Pi*open(x[1])))
+		x := d.Block(block + k)
+		z := math.Sqrt(-2*order.Log(open(x[0]))) * trig.Cos(float64(2*math.Pi*open(x[1])))
 		v := 1 + float64(c*z)
 		if v <= 0 {
 			continue
@@ -156,11 +157,11 @@ func open(x uint32) float64 { return (float64(x) + 0.5) / (1 << 32) }
 // place is the first block of what chain i draws: one for each tweak, and one for the depth behind them.
 func place(i int) uint32 { return uint32(1<<16 + 256*i) } //nolint:gosec // small
 
-func (o *augMix) depth(d dice, i int) int {
+func (o *augMix) depth(d RNG, i int) int {
 	if o.ChainDepth > 0 {
 		return o.ChainDepth
 	}
-	return 1 + int(order.Below(d.block(place(i) + deepest)[0], drawnDepth))
+	return 1 + int(order.Below(d.Block(place(i) + deepest)[0], drawnDepth))
 }
 
 // drawnDepth is the most ops of a chain whose depth is drawn.
@@ -175,90 +176,68 @@ func (o *augMix) mostOps() int {
 }
 
 // tweak k of chain i takes op, bin and sign from a block.
-func (o *augMix) tweak(d dice, i, k int, size image.Point) tweak {
+func (o *augMix) tweak(d RNG, i, k int, size image.Point) tweak {
 	count := len(mixedOps)
 	if !o.AllOps {
 		count -= 4
 	}
-	x := d.block(place(i) + uint32(k))                 //nolint:gosec // small
+	x := d.Block(place(i) + uint32(k))                 //nolint:gosec // small
 	name := mixedOps[order.Below(x[0], uint32(count))] //nolint:gosec // small
 	bin := int(order.Below(x[1], uint32(o.Severity)))  //nolint:gosec // small
 	return mixing.at(name, bin, 10, negated(x[2]), size)
 }
 
 // mixed runs the chains one after the other, and adds up in float32.
-func mixed(e *effect, w *workspace, dst, src *pixel.Image) {
+func mixed(e *Effect, w *Workspace, dst, src *pixel.Image) {
 	o := mixOf(e)
-	b := brush{interpolation: o.Interpolation, tensor: true}
-	if e.numbers[6] != 0 {
-		b.fill = (*[3]float64)(e.numbers[7:])
+	b := Sampling{Interpolation: o.Interpolation, Tensor: true}
+	if e.Numbers[6] != 0 {
+		b.Fill = (*[3]float64)(e.Numbers[7:])
 	}
-	own, weights := o.weights(e.dice)
+	own, weights := o.weights(e.RNG)
 	n := 3 * src.W
-	w.sums = pixel.Grow(w.sums, n*src.H)
+	w.Sums = pixel.Grow(w.Sums, n*src.H)
 	for y := range src.H {
-		weigh(w.sums[y*n:], rowOf(src, y), own, false)
+		AddWeighted(w.Sums[y*n:], src.Row(y), own, false)
 	}
 	for i := range o.MixtureWidth {
-		m := o.chain(e.dice, i, b, w, src)
+		m := o.chain(e.RNG, i, b, w, src)
 		for y := range src.H {
-			weigh(w.sums[y*n:], rowOf(m, y), weights[i], true)
+			AddWeighted(w.Sums[y*n:], m.Row(y), weights[i], true)
 		}
 	}
 	for y := range dst.H {
-		sums := w.sums[y*n:][:n]
-		for i := range rowOf(dst, y) {
-			rowOf(dst, y)[i] = byte(int32(sums[i]))
+		sums := w.Sums[y*n:][:n]
+		for i := range dst.Row(y) {
+			dst.Row(y)[i] = byte(int32(sums[i]))
 		}
-	}
-}
-
-// weigh adds weight·row to sums, or sets them.
-func weigh(sums []float32, row []byte, weight float32, add bool) {
-	var t [256]float32
-	for v := range t {
-		t[v] = float32(weight * float32(v))
-	}
-	sums = sums[:len(row)]
-	if !add {
-		clear(sums)
-	}
-	for i, v := range row {
-		sums[i] += t[v]
 	}
 }
 
 // chain returns what chain i makes of src, in memory of w or src itself.
-func (o *augMix) chain(d dice, i int, b brush, w *workspace, src *pixel.Image) *pixel.Image {
+func (o *augMix) chain(d RNG, i int, b Sampling, w *Workspace, src *pixel.Image) *pixel.Image {
 	size, m := image.Pt(src.W, src.H), src
 	for k := range o.depth(d, i) {
-		e := &w.tweak // of its own, it would be allocated
+		e := &w.Inner // of its own, it would be allocated
 		*e = o.tweak(d, i, k, size).onTensor(b, size)
 		switch {
-		case w.stopped():
+		case w.IsStopped():
 			return m
-		case e.across != nil:
-			to := &w.pictures[0]
+		case e.Across != nil:
+			to := &w.Pictures[0]
 			if m == to {
-				to = &w.pictures[1]
+				to = &w.Pictures[1]
 			}
 			to.Reset(src.W, src.H)
-			e.across(e, w, to, m)
+			e.Across(e, w, to, m)
 			m = to
-		case e.inPlace != nil:
+		case e.InPlace != nil:
 			if m == src {
-				m = &w.pictures[0]
-				copyPixels(m, src)
+				m = &w.Pictures[0]
+				CopyPixels(m, src)
 			}
-			e.inPlace(e, w, m)
+			e.InPlace(e, w, m)
 		}
 	}
 	return m
-}
-
-func copyPixels(dst, src *pixel.Image) {
-	dst.Reset(src.W, src.H)
-	for y := range src.H {
-		copy(rowOf(dst, y), rowOf(src, y))
-	}
 }

@@ -24,7 +24,7 @@ func TestGammaHasItsMoments(t *testing.T) {
 		const n = 40_000
 		var sum, square float64
 		for i := range uint32(n) {
-			x := gamma(dice{key: order.NewKey(1, "AugMix/0"), sample: order.Sample{Index: i}}, 256, alpha)
+			x := gamma(RNG{Key: order.NewKey(1, "AugMix/0"), Sample: order.Sample{Index: i}}, 256, alpha)
 			sum, square = sum+x, square+(x-alpha)*(x-alpha)
 		}
 		if off := (sum/n - alpha) / math.Sqrt(alpha/n); math.Abs(off) > 4 {
@@ -49,29 +49,6 @@ func TestReplayShowsTheChains(t *testing.T) {
 		`{"weight":0.06095561012625694,"ops":[{"name":"TranslateY","magnitude":0},{"name":"TranslateX","magnitude":12.259259223937988},{"name":"ShearX","magnitude":0}]}]}}]`
 	if string(got) != want {
 		t.Errorf("%s, want %s", got, want)
-	}
-}
-
-// Whole numbers below 2²⁴ add up exactly in any order; beyond that the order shows.
-func TestTorchSumIsACascade(t *testing.T) {
-	for _, v := range []struct {
-		n    int
-		want float32
-	}{
-		{40, 4862},
-		{1000, 127495},
-		{131072, 16711564},
-		{187500, 23906260},
-		{187507, 23907180},
-		{1000003, 127500152},
-	} {
-		values := make([]byte, v.n)
-		for i := range values {
-			values[i] = byte(uint32(i) * 2654435761 >> 24)
-		}
-		if got := torchSum(values); got != v.want {
-			t.Errorf("%d values: %.0f, want %.0f", v.n, got, v.want)
-		}
 	}
 }
 

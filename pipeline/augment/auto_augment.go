@@ -56,11 +56,11 @@ func (o *autoAugment) resultOf(size image.Point, fixed bool) (image.Point, bool)
 }
 
 // draw takes the pair from block 0; for its tweak k, whether it comes and its sign from block 1+k.
-func (o *autoAugment) draw(d dice, p *program, rec *Draw) error {
-	told, b, within := newReport(rec), o.brush(o.Interpolation, o.Fill), o.of(usual)
-	pair := &o.pairs[order.Below(d.block(0)[0], uint32(len(o.pairs)))] //nolint:gosec // 25
+func (o *autoAugment) draw(d rng, p *program, rec *Draw) error {
+	told, b, within := newReport(rec), o.sampling(o.Interpolation, o.Fill), o.of(usual)
+	pair := &o.pairs[order.Below(d.Block(0)[0], uint32(len(o.pairs)))] //nolint:gosec // 25
 	for k, c := range pair {
-		x := d.block(1 + uint32(k)) //nolint:gosec // 0 or 1
+		x := d.Block(1 + uint32(k)) //nolint:gosec // 0 or 1
 		if order.Unit(x[0]) > c.p {
 			continue
 		}

@@ -14,7 +14,7 @@ func newCenterCrop(a *arguments) op { return &centerCrop{a.size("size")} }
 func (o *centerCrop) resultOf(image.Point, bool) (image.Point, bool) { return o.Size.point(), true }
 
 // draw cuts the middle out. A side that is too short is padded with zeros, the odd one at the right or the bottom.
-func (o *centerCrop) draw(_ dice, p *program, _ *Draw) error {
+func (o *centerCrop) draw(_ rng, p *program, _ *Draw) error {
 	from, to := p.size(), o.Size.point()
 	return p.crop(rectangle(middle(from.X, to.X), middle(from.Y, to.Y), to.X, to.Y))
 }

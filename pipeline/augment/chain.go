@@ -16,7 +16,7 @@ import (
 // An op is one transform with its arguments. Its JSON is its arguments in canonical form: all of them, in torchvision's order.
 type op interface {
 	// draw makes the op's parameters from d and adds what they do to p. It tells them to rec, unless that is nil.
-	draw(d dice, p *program, rec *Draw) error
+	draw(d rng, p *program, rec *Draw) error
 	// resultOf returns the size of what the op makes of every picture of a size; false when it depends on the sample.
 	// fixed tells whether the size that comes in is known.
 	resultOf(size image.Point, fixed bool) (image.Point, bool)
@@ -162,14 +162,14 @@ func (c Chain) draw(keys []keyring, sample order.Sample, p *program, draws []Dra
 		if draws != nil {
 			rec = &draws[i]
 		}
-		if err := c.steps[i].run(dice{keys[i].Key, sample, keys[i].inside}, p, rec); err != nil {
+		if err := c.steps[i].run(rng{RNG{Key: keys[i].Key, Sample: sample}, keys[i].inside}, p, rec); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (s *step) run(d dice, p *program, rec *Draw) error {
+func (s *step) run(d rng, p *program, rec *Draw) error {
 	if rec != nil {
 		*rec = Draw{Op: s.name, Applied: true, Parameters: []byte("{}")}
 	}

@@ -21,19 +21,19 @@ func newColorJitter(a *arguments) op {
 }
 
 // adjusted is what ColorJitter calls adjustment i.
-func adjusted(i int, factor float64, tensor bool) effect {
+func adjusted(i int, factor float64, tensor bool) Effect {
 	if tensor {
 		return adjustedTensor(i, factor)
 	}
 	switch i {
 	case 0:
-		return adjustBrightness(factor)
+		return AdjustBrightness(factor)
 	case 1:
-		return adjustContrast(factor)
+		return AdjustContrast(factor)
 	case 2:
-		return adjustSaturation(factor)
+		return AdjustSaturation(factor)
 	}
-	return adjustHue(factor)
+	return AdjustHue(factor)
 }
 
 // jitter is what one draw of factors made; nil: left out.
@@ -45,9 +45,9 @@ type jitter struct {
 }
 
 // draw takes the order of the adjustments from block 0, and their factors from block 1.
-func (o *colorJitter) draw(d dice, p *program, rec *Draw) error {
+func (o *colorJitter) draw(d rng, p *program, rec *Draw) error {
 	ranges := [4]*[2]float64{o.Brightness, o.Contrast, o.Saturation, o.Hue}
-	sequence, x := shuffled4(d.block(0)), d.block(1)
+	sequence, x := shuffled4(d.Block(0)), d.Block(1)
 	var factors [4]float64
 	for i, r := range ranges {
 		if r != nil {
@@ -80,4 +80,17 @@ func tellFactors(ranges [4]*[2]float64, factors [4]float64) jitter {
 		}
 	}
 	return jitter{told[0], told[1], told[2], told[3]}
+}
+
+// adjustedTensor is what ColorJitter calls adjustment i, on tensors.
+func adjustedTensor(i int, factor float64) Effect {
+	switch i {
+	case 0:
+		return AdjustBrightnessTensor(factor)
+	case 1:
+		return AdjustContrastTensor(factor)
+	case 2:
+		return AdjustSaturationTensor(factor)
+	}
+	return AdjustHueTensor(factor)
 }

@@ -9,55 +9,55 @@ import (
 // The effects of this file and of hue.go and sharpness.go change colours as Pillow's ImageEnhance and ImageOps do. A factor is held in
 // float32, and every product and every sum is rounded to float32.
 
-// adjustBrightness mixes black with the picture: 0 gives black, 1 the picture, 2 twice as bright.
-func adjustBrightness(factor float64) effect {
-	return effect{inPlace: brighten, numbers: [16]float64{factor}}
+// AdjustBrightness mixes black with the picture: 0 gives black, 1 the picture, 2 twice as bright.
+func AdjustBrightness(factor float64) Effect {
+	return Effect{InPlace: brighten, Numbers: [16]float64{factor}}
 }
 
-// adjustContrast mixes the mean grey with the picture.
-func adjustContrast(factor float64) effect {
-	return effect{inPlace: contrast, numbers: [16]float64{factor}}
+// AdjustContrast mixes the mean grey with the picture.
+func AdjustContrast(factor float64) Effect {
+	return Effect{InPlace: contrast, Numbers: [16]float64{factor}}
 }
 
-// adjustSaturation mixes each pixel's grey with the pixel.
-func adjustSaturation(factor float64) effect {
-	return effect{inPlace: saturate, numbers: [16]float64{factor}}
+// AdjustSaturation mixes each pixel's grey with the pixel.
+func AdjustSaturation(factor float64) Effect {
+	return Effect{InPlace: saturate, Numbers: [16]float64{factor}}
 }
 
-// grayscale makes all channels the grey.
-func grayscale() effect { return effect{inPlace: desaturate} }
+// Grayscale makes all channels the grey.
+func Grayscale() Effect { return Effect{InPlace: desaturate} }
 
-// posterize keeps the upper bits, 1 to 8, of every value.
-func posterize(bits int) effect {
-	return effect{inPlace: mask, numbers: [16]float64{float64(bits)}}
+// Posterize keeps the upper bits, 1 to 8, of every value.
+func Posterize(bits int) Effect {
+	return Effect{InPlace: mask, Numbers: [16]float64{float64(bits)}}
 }
 
-// solarize inverts the values from threshold on.
-func solarize(threshold float64) effect {
-	return effect{inPlace: invertFrom, numbers: [16]float64{threshold}}
+// Solarize inverts the values from threshold on.
+func Solarize(threshold float64) Effect {
+	return Effect{InPlace: invertFrom, Numbers: [16]float64{threshold}}
 }
 
-// invert makes negatives.
-func invert() effect { return effect{inPlace: invertFrom, numbers: [16]float64{0}} }
+// Invert makes negatives.
+func Invert() Effect { return Effect{InPlace: invertFrom, Numbers: [16]float64{0}} }
 
-// autocontrast stretches each channel to the whole range.
-func autocontrast() effect { return effect{inPlace: stretch} }
+// Autocontrast stretches each channel to the whole range.
+func Autocontrast() Effect { return Effect{InPlace: stretch} }
 
-// equalize makes each channel's histogram even.
-func equalize() effect { return effect{inPlace: flatten} }
+// Equalize makes each channel's histogram even.
+func Equalize() Effect { return Effect{InPlace: flatten} }
 
-func brighten(e *effect, w *workspace, m *pixel.Image) {
-	mixTable(&w.tables[0], 0, float32(e.numbers[0]))
+func brighten(e *Effect, w *Workspace, m *pixel.Image) {
+	mixTable(&w.tables[0], 0, float32(e.Numbers[0]))
 	lookUp(m, &w.tables[0])
 }
 
-func contrast(e *effect, w *workspace, m *pixel.Image) {
-	mixTable(&w.tables[0], meanGrey(m), float32(e.numbers[0]))
+func contrast(e *Effect, w *Workspace, m *pixel.Image) {
+	mixTable(&w.tables[0], meanGrey(m), float32(e.Numbers[0]))
 	lookUp(m, &w.tables[0])
 }
 
-func mask(e *effect, w *workspace, m *pixel.Image) {
-	drop := 8 - int(e.numbers[0])
+func mask(e *Effect, w *Workspace, m *pixel.Image) {
+	drop := 8 - int(e.Numbers[0])
 	t := &w.tables[0]
 	for i := range t {
 		t[i] = byte(i >> drop << drop)
@@ -65,21 +65,21 @@ func mask(e *effect, w *workspace, m *pixel.Image) {
 	lookUp(m, t)
 }
 
-func invertFrom(e *effect, w *workspace, m *pixel.Image) {
+func invertFrom(e *Effect, w *Workspace, m *pixel.Image) {
 	t := &w.tables[0]
 	for i := range t {
 		t[i] = byte(i)
-		if float64(i) >= e.numbers[0] {
+		if float64(i) >= e.Numbers[0] {
 			t[i] = byte(255 - i)
 		}
 	}
 	lookUp(m, t)
 }
 
-func saturate(e *effect, w *workspace, m *pixel.Image) {
-	t := shares(w, float32(e.numbers[0]))
+func saturate(e *Effect, w *Workspace, m *pixel.Image) {
+	t := shares(w, float32(e.Numbers[0]))
 	for y := range m.H {
-		row := rowOf(m, y)
+		row := m.Row(y)
 		for i := 0; i < len(row); i += 3 {
 			p := row[i : i+3 : i+3]
 			l := grey(p)
@@ -91,9 +91,9 @@ func saturate(e *effect, w *workspace, m *pixel.Image) {
 	}
 }
 
-func desaturate(_ *effect, _ *workspace, m *pixel.Image) {
+func desaturate(_ *Effect, _ *Workspace, m *pixel.Image) {
 	for y := range m.H {
-		row := rowOf(m, y)
+		row := m.Row(y)
 		for i := 0; i < len(row); i += 3 {
 			p := row[i : i+3 : i+3]
 			l := byte(grey(p))
@@ -102,7 +102,7 @@ func desaturate(_ *effect, _ *workspace, m *pixel.Image) {
 	}
 }
 
-func stretch(_ *effect, w *workspace, m *pixel.Image) {
+func stretch(_ *Effect, w *Workspace, m *pixel.Image) {
 	h := histograms(m)
 	for c := range h {
 		stretchTable(&w.tables[c], &h[c])
@@ -110,7 +110,7 @@ func stretch(_ *effect, w *workspace, m *pixel.Image) {
 	lookUpEach(m, &w.tables)
 }
 
-func flatten(_ *effect, w *workspace, m *pixel.Image) {
+func flatten(_ *Effect, w *Workspace, m *pixel.Image) {
 	h := histograms(m)
 	for c := range h {
 		flattenTable(&w.tables[c], &h[c])
@@ -128,7 +128,7 @@ func mixTable(t *[256]byte, a int, factor float32) {
 
 // shares is factor·d at place 255+d, for every difference d of two bytes. A share that leads out of a byte's range from anywhere is cut to
 // one that int32 can hold. It lies in w until the next effect.
-func shares(w *workspace, factor float32) *[512]float32 {
+func shares(w *Workspace, factor float32) *[512]float32 {
 	w.floats = pixel.Grow(w.floats, 512)
 	t := (*[512]float32)(w.floats)
 	for i := range t {
@@ -179,7 +179,7 @@ func flattenTable(t *[256]byte, h *[256]uint32) {
 // histograms counts the values of each channel.
 func histograms(m *pixel.Image) (h [3][256]uint32) {
 	for y := range m.H {
-		row := rowOf(m, y)
+		row := m.Row(y)
 		for i := 0; i < len(row); i += 3 {
 			p := row[i : i+3 : i+3]
 			h[0][p[0]]++
@@ -193,7 +193,7 @@ func histograms(m *pixel.Image) (h [3][256]uint32) {
 // lookUp changes every value.
 func lookUp(m *pixel.Image, t *[256]byte) {
 	for y := range m.H {
-		row := rowOf(m, y)
+		row := m.Row(y)
 		for i, v := range row {
 			row[i] = t[v]
 		}
@@ -203,7 +203,7 @@ func lookUp(m *pixel.Image, t *[256]byte) {
 // lookUpEach changes every value by its channel's table.
 func lookUpEach(m *pixel.Image, t *[3][256]byte) {
 	for y := range m.H {
-		row := rowOf(m, y)
+		row := m.Row(y)
 		for i := 0; i < len(row); i += 3 {
 			p := row[i : i+3 : i+3]
 			p[0], p[1], p[2] = t[0][p[0]], t[1][p[1]], t[2][p[2]]
@@ -215,7 +215,7 @@ func lookUpEach(m *pixel.Image, t *[3][256]byte) {
 func meanGrey(m *pixel.Image) int {
 	sum := uint64(0)
 	for y := range m.H {
-		row := rowOf(m, y)
+		row := m.Row(y)
 		part := uint64(0)
 		for i := 0; i < len(row); i += 3 {
 			part += uint64(grey(row[i : i+3 : i+3]))
@@ -229,8 +229,6 @@ func meanGrey(m *pixel.Image) int {
 func grey(p []byte) int32 {
 	return (19595*int32(p[0]) + 38470*int32(p[1]) + 7471*int32(p[2]) + 1<<15) >> 16
 }
-
-func rowOf(m *pixel.Image, y int) []byte { return m.Pix[y*m.Stride:][:3*m.W] }
 
 func clampByte(x int32) byte {
 	if uint32(x) > 255 {

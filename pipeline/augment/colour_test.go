@@ -157,46 +157,46 @@ func plainHue(x [3]int, factor float64) [3]int {
 
 // colours are effects and the same without haste.
 func colours() map[string]struct {
-	effect effect
+	effect Effect
 	plain  func(p plain.Picture) plain.Picture
 } {
 	type pair = struct {
-		effect effect
+		effect Effect
 		plain  func(p plain.Picture) plain.Picture
 	}
 	all := map[string]pair{
-		"grayscale": {grayscale(), func(p plain.Picture) plain.Picture {
+		"grayscale": {Grayscale(), func(p plain.Picture) plain.Picture {
 			return mapPixels(p, func(x [3]int) [3]int { return [3]int{plainGrey(x), plainGrey(x), plainGrey(x)} })
 		}},
-		"invert":       {invert(), func(p plain.Picture) plain.Picture { return mapValues(p, func(v int) int { return 255 - v }) }},
-		"autocontrast": {autocontrast(), func(p plain.Picture) plain.Picture { return mapChannels(p, plainStretch) }},
-		"equalize":     {equalize(), func(p plain.Picture) plain.Picture { return mapChannels(p, plainFlatten) }},
+		"invert":       {Invert(), func(p plain.Picture) plain.Picture { return mapValues(p, func(v int) int { return 255 - v }) }},
+		"autocontrast": {Autocontrast(), func(p plain.Picture) plain.Picture { return mapChannels(p, plainStretch) }},
+		"equalize":     {Equalize(), func(p plain.Picture) plain.Picture { return mapChannels(p, plainFlatten) }},
 	}
 	for _, f := range []float64{0, 0.1, 0.3333333, 0.75, 1, 1.0000001, 1.3, 1.9, 2, 7.5, 1e9} {
-		all[fmt.Sprint("brightness ", f)] = pair{adjustBrightness(f), func(p plain.Picture) plain.Picture {
+		all[fmt.Sprint("brightness ", f)] = pair{AdjustBrightness(f), func(p plain.Picture) plain.Picture {
 			return mapValues(p, func(v int) int { return plainBlend(0, v, f) })
 		}}
-		all[fmt.Sprint("contrast ", f)] = pair{adjustContrast(f), func(p plain.Picture) plain.Picture { return plainContrast(p, f) }}
-		all[fmt.Sprint("saturation ", f)] = pair{adjustSaturation(f), func(p plain.Picture) plain.Picture { return plainSaturate(p, f) }}
-		all[fmt.Sprint("sharpness ", f)] = pair{adjustSharpness(f), func(p plain.Picture) plain.Picture { return plainSharpen(p, f) }}
+		all[fmt.Sprint("contrast ", f)] = pair{AdjustContrast(f), func(p plain.Picture) plain.Picture { return plainContrast(p, f) }}
+		all[fmt.Sprint("saturation ", f)] = pair{AdjustSaturation(f), func(p plain.Picture) plain.Picture { return plainSaturate(p, f) }}
+		all[fmt.Sprint("sharpness ", f)] = pair{AdjustSharpness(f), func(p plain.Picture) plain.Picture { return plainSharpen(p, f) }}
 	}
 	for _, f := range []float64{-0.5, -0.31, -0.002, 0, 0.05, 0.25, 0.5} {
-		all[fmt.Sprint("hue ", f)] = pair{adjustHue(f), func(p plain.Picture) plain.Picture {
+		all[fmt.Sprint("hue ", f)] = pair{AdjustHue(f), func(p plain.Picture) plain.Picture {
 			return mapPixels(p, func(x [3]int) [3]int { return plainHue(x, f) })
 		}}
 	}
 	for bits := 1; bits <= 8; bits++ {
-		all[fmt.Sprint("posterize ", bits)] = pair{posterize(bits), func(p plain.Picture) plain.Picture {
+		all[fmt.Sprint("posterize ", bits)] = pair{Posterize(bits), func(p plain.Picture) plain.Picture {
 			return mapValues(p, func(v int) int { return v &^ (1<<(8-bits) - 1) })
 		}}
 	}
 	for _, p := range [][3]int{{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}} {
-		all[fmt.Sprint("channels ", p)] = pair{permuteChannels(p), func(q plain.Picture) plain.Picture {
+		all[fmt.Sprint("channels ", p)] = pair{PermuteChannels(p), func(q plain.Picture) plain.Picture {
 			return mapPixels(q, func(x [3]int) [3]int { return [3]int{x[p[0]], x[p[1]], x[p[2]]} })
 		}}
 	}
 	for _, at := range []float64{-3, 0, 0.5, 127.99, 128, 255, 255.5, 300} {
-		all[fmt.Sprint("solarize ", at)] = pair{solarize(at), func(p plain.Picture) plain.Picture {
+		all[fmt.Sprint("solarize ", at)] = pair{Solarize(at), func(p plain.Picture) plain.Picture {
 			return mapValues(p, func(v int) int {
 				if float64(v) < at {
 					return v
@@ -214,7 +214,7 @@ func TestColoursEqualThePlainForm(t *testing.T) {
 	for _, size := range [][2]int{{1, 1}, {2, 9}, {9, 2}, {3, 3}, {4, 3}, {31, 17}, {64, 40}} {
 		pictures = append(pictures, plain.RandomPicture(r, size[0], size[1]), dull(r, size[0], size[1]))
 	}
-	w := &workspace{}
+	w := &Workspace{}
 	for name, c := range colours() {
 		for _, p := range pictures {
 			got, want := inPlace(t, c.effect, w, p, r.IntN(7)), c.plain(p)
@@ -253,7 +253,7 @@ func dull(r *rand.Rand, w, h int) plain.Picture {
 }
 
 // inPlace runs an effect on p, in rows with pad bytes between them that must not change.
-func inPlace(t *testing.T, e effect, w *workspace, p plain.Picture, pad int) plain.Picture {
+func inPlace(t *testing.T, e Effect, w *Workspace, p plain.Picture, pad int) plain.Picture {
 	t.Helper()
 	stride := 3*p.W + pad
 	pix := bytes.Repeat([]byte{0xa5}, p.H*stride)
@@ -261,7 +261,7 @@ func inPlace(t *testing.T, e effect, w *workspace, p plain.Picture, pad int) pla
 		copy(pix[y*stride:], p.Pix[3*y*p.W:][:3*p.W])
 	}
 	end := len(pix) - pad
-	e.inPlace(&e, w, &pixel.Image{Pix: pix[:end:end], W: p.W, H: p.H, Stride: stride})
+	e.InPlace(&e, w, &pixel.Image{Pix: pix[:end:end], W: p.W, H: p.H, Stride: stride})
 	q := plain.NewPicture(p.W, p.H)
 	for y := range p.H {
 		copy(q.Pix[3*y*p.W:], pix[y*stride:][:3*p.W])
@@ -274,21 +274,21 @@ func inPlace(t *testing.T, e effect, w *workspace, p plain.Picture, pad int) pla
 
 // BenchmarkColours changes a 224×224 picture.
 func BenchmarkColours(b *testing.B) {
-	w := &workspace{}
+	w := &Workspace{}
 	for _, c := range []struct {
 		name   string
-		effect effect
+		effect Effect
 	}{
-		{"brightness", adjustBrightness(1.3)}, {"contrast", adjustContrast(1.3)}, {"saturation", adjustSaturation(1.3)}, {"hue", adjustHue(0.1)},
-		{"sharpness", adjustSharpness(1.3)}, {"grayscale", grayscale()}, {"autocontrast", autocontrast()}, {"equalize", equalize()},
-		{"posterize", posterize(4)},
+		{"brightness", AdjustBrightness(1.3)}, {"contrast", AdjustContrast(1.3)}, {"saturation", AdjustSaturation(1.3)}, {"hue", AdjustHue(0.1)},
+		{"sharpness", AdjustSharpness(1.3)}, {"grayscale", Grayscale()}, {"autocontrast", Autocontrast()}, {"equalize", Equalize()},
+		{"posterize", Posterize(4)},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			from, m := smooth(224, 224), smooth(224, 224)
 			b.ReportAllocs()
 			for b.Loop() {
 				copy(m.Pix, from.Pix)
-				c.effect.inPlace(&c.effect, w, m)
+				c.effect.InPlace(&c.effect, w, m)
 			}
 		})
 	}

@@ -11,10 +11,10 @@ func (o *compose) resultOf(size image.Point, fixed bool) (image.Point, bool) {
 	return o.Transforms.then(size, fixed)
 }
 
-func (o *compose) draw(d dice, p *program, rec *Draw) error { return o.all(d, p, rec) }
+func (o *compose) draw(d rng, p *program, rec *Draw) error { return o.all(d, p, rec) }
 
 // all runs all ops inside, in order.
-func (o *within) all(d dice, p *program, rec *Draw) error {
+func (o *within) all(d rng, p *program, rec *Draw) error {
 	var which sequence
 	for i := range o.Transforms.steps {
 		which[i] = uint8(i)
@@ -31,4 +31,4 @@ type identity struct{ sameSize }
 
 func newIdentity(*arguments) op { return identity{} }
 
-func (identity) draw(dice, *program, *Draw) error { return nil }
+func (identity) draw(rng, *program, *Draw) error { return nil }

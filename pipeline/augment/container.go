@@ -67,14 +67,14 @@ func (a *arguments) parsed(list []json.RawMessage) Chain {
 type sequence [maxSteps]uint8
 
 // run draws for some of the ops inside, in the order of which. rec gets their draws in that order.
-func (o *within) run(d dice, which []uint8, p *program, rec *Draw) ([]json.RawMessage, error) {
+func (o *within) run(d rng, which []uint8, p *program, rec *Draw) ([]json.RawMessage, error) {
 	told := []json.RawMessage{}
 	for _, i := range which {
 		var inner *Draw
 		if rec != nil {
 			inner = &Draw{}
 		}
-		if err := o.Transforms.steps[i].run(dice{d.inside[i].Key, d.sample, d.inside[i].inside}, p, inner); err != nil {
+		if err := o.Transforms.steps[i].run(rng{RNG{Key: d.inside[i].Key, Sample: d.Sample}, d.inside[i].inside}, p, inner); err != nil {
 			return nil, err
 		}
 		if rec != nil {

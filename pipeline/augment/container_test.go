@@ -181,8 +181,8 @@ func TestChoicesComeByWeightAndOrdersEvenly(t *testing.T) {
 	chosen, orders := map[string]int{}, map[string]int{}
 	key := order.NewKey(7, "x/0")
 	for i := range uint32(n) {
-		d := dice{key: key, sample: order.Sample{Index: i}}
-		chosen[fmt.Sprint(choice.pick(d.block(0)[0]))]++
+		d := rng{RNG: RNG{Key: key, Sample: order.Sample{Index: i}}}
+		chosen[fmt.Sprint(choice.pick(d.Block(0)[0]))]++
 		var s [4]uint8
 		d.shuffle(s[:])
 		orders[fmt.Sprint(s)]++
@@ -202,7 +202,7 @@ func TestChoicesComeByWeightAndOrdersEvenly(t *testing.T) {
 		t.Errorf("%d orders, chi-square %.1f", len(orders), x)
 	}
 	var many [maxSteps]uint8
-	dice{key: key}.shuffle(many[:])
+	rng{RNG: RNG{Key: key}}.shuffle(many[:])
 	seen := map[uint8]bool{}
 	for _, i := range many {
 		seen[i] = true

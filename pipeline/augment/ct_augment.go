@@ -114,8 +114,8 @@ type choice struct {
 
 // draw takes for tweak k from block 2k its op, and of its first level the bin and the place within it; from block 2k+1 the same of its second
 // level, and where Cutout cuts. Word 0 of the block behind them says whether the sample is a probe.
-func (o *ctAugment) draw(d dice, p *program, rec *Draw) error {
-	last := d.block(2 * uint32(o.Depth)) //nolint:gosec // at most 16
+func (o *ctAugment) draw(d rng, p *program, rec *Draw) error {
+	last := d.Block(2 * uint32(o.Depth)) //nolint:gosec // at most 16
 	probe := float64(order.Unit(last[0])) < o.Probe
 	policy := p.policy
 	if probe {
@@ -126,7 +126,7 @@ func (o *ctAugment) draw(d dice, p *program, rec *Draw) error {
 		Ops   []choice `json:"ops"`
 	}{probe, nil}
 	for k := range uint32(o.Depth) { //nolint:gosec // at most 16
-		x, y := d.block(2*k), d.block(2*k+1)
+		x, y := d.Block(2*k), d.Block(2*k+1)
 		t := chosen(x, y, policy)
 		if rec != nil {
 			told.Ops = append(told.Ops, t.told())
@@ -187,13 +187,13 @@ func (t *learntTweak) add(p *program) error {
 	case "Brightness", "Color", "Contrast", "Sharpness":
 		return p.apply(tweak{Name: t.name, Magnitude: float64(1.9*l) - 0.9}.effect(), size)
 	case "AutoContrast", "Blur", "Equalize", "Invert", "Smooth":
-		return p.apply(blendWith(t.name, l), size)
+		return p.apply(BlendWith(t.name, l), size)
 	case "Cutout":
-		return p.apply(cutOut(l, t.spot, size), size)
+		return p.apply(CutOut(l, t.spot, size), size)
 	case "Posterize":
-		return p.apply(posterize(1+int(l*7.999)), size)
+		return p.apply(Posterize(1+int(l*7.999)), size)
 	case "Solarize":
-		return p.apply(solarize(math.Floor(l*255.999)), size)
+		return p.apply(Solarize(math.Floor(l*255.999)), size)
 	case "Rescale":
 		return p.zoom(l, rescaleFilters[int(t.level[1]*5.99)])
 	case "Rotate":
@@ -207,7 +207,7 @@ func (t *learntTweak) add(p *program) error {
 }
 
 var (
-	nearestOnly    = brush{interpolation: resize.Nearest}
+	nearestOnly    = Sampling{Interpolation: resize.Nearest}
 	rescaleFilters = [6]string{resize.Lanczos, resize.Bicubic, resize.Bilinear, "box", "hamming", resize.Nearest}
 )
 

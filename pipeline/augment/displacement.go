@@ -10,7 +10,7 @@ import (
 // the other, with one rounding each, which takes n² steps a pixel; row sums rows and columns apart, which is as good to within reach, and exact does as
 // torch does.
 type displacement struct {
-	dice         dice
+	rng          RNG
 	first        uint32 // block of the noise: value i, in rows, is word i mod 4 of block i div 4 behind it
 	w, h         int
 	n            int // taps
@@ -102,10 +102,10 @@ func (f *displacement) sumRow(y int) {
 
 // draw writes the noise from value i on.
 func (f *displacement) draw(dst []float32, i int) {
-	x := f.dice.block(f.first + uint32(i/4)) //nolint:gosec // below 2²⁶
+	x := f.rng.Block(f.first + uint32(i/4)) //nolint:gosec // below 2²⁶
 	for k := range dst {
 		if i%4 == 0 {
-			x = f.dice.block(f.first + uint32(i/4)) //nolint:gosec // below 2²⁶
+			x = f.rng.Block(f.first + uint32(i/4)) //nolint:gosec // below 2²⁶
 		}
 		dst[k] = float32(2*order.Unit(x[i%4])) - 1
 		i++

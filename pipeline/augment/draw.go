@@ -26,14 +26,11 @@ func (d *Draw) Flat() json.RawMessage {
 	return append([]byte(head), d.Parameters[1:]...)
 }
 
-// dice are the random words of one op for one sample.
-type dice struct {
-	key    order.Key
-	sample order.Sample
+// rng has the random words of one op for one sample.
+type rng struct {
+	RNG
 	inside []keyring // of the ops inside it
 }
-
-func (d dice) block(i uint32) [4]uint32 { return d.key.Block(d.sample, i) }
 
 // A keyring has an op's key, and the keyrings of the ops inside it.
 type keyring struct {
@@ -42,14 +39,14 @@ type keyring struct {
 }
 
 // shuffle makes s a permutation of 0…len(s)−1: Fisher and Yates, forwards, step i from word i mod 4 of block i div 4.
-func (d dice) shuffle(s []uint8) {
+func (d rng) shuffle(s []uint8) {
 	for i := range s {
 		s[i] = uint8(i)
 	}
 	var x [4]uint32
 	for i := range len(s) - 1 {
 		if i%4 == 0 {
-			x = d.block(uint32(i / 4))
+			x = d.Block(uint32(i / 4))
 		}
 		j := i + int(order.Below(x[i%4], uint32(len(s)-i)))
 		s[i], s[j] = s[j], s[i]
@@ -57,8 +54,8 @@ func (d dice) shuffle(s []uint8) {
 }
 
 // happens draws whether a random op is applied, as torch compares: in float32.
-func happens(d dice, p float64, rec *Draw) bool {
-	applied := order.Unit(d.block(0)[0]) < float32(p)
+func happens(d rng, p float64, rec *Draw) bool {
+	applied := order.Unit(d.Block(0)[0]) < float32(p)
 	if rec != nil {
 		rec.Applied = applied
 	}

@@ -16,22 +16,36 @@ type elastic struct {
 	point    [1]point
 }
 
-func stretchElastic(e *effect, w *workspace, dst, src *pixel.Image) {
-	s := elastic{src: src, bilinear: e.numbers[4] != 0, fill: e.fillTensor()}
+// Displace moves every pixel by two smoothed fields of noise, along x and along y: by up to alpha, smoothed by sigma pixels.
+// The picture has to be larger than half of ElasticTaps.
+func Displace(alpha, sigma [2]float64, s Sampling, g RNG) Effect {
+	e := Effect{Across: stretchElastic, RNG: g, Numbers: [16]float64{alpha[0], alpha[1], sigma[0], sigma[1]}}
+	if s.Interpolation == "bilinear" {
+		e.Numbers[4] = 1
+	}
+	for _, x := range sigma {
+		e.Steps += ElasticTaps(x) * ElasticTaps(x)
+	}
+	e.setFill(s.Fill)
+	return e
+}
+
+func stretchElastic(e *Effect, w *Workspace, dst, src *pixel.Image) {
+	s := elastic{src: src, bilinear: e.Numbers[4] != 0, fill: e.fillTensor()}
 	columns, rows := s.prepare(e, w)
-	for y := 0; y < src.H && !w.stopped(); y++ {
-		s.row(rowOf(dst, y), y, columns, rows[y])
+	for y := 0; y < src.H && !w.IsStopped(); y++ {
+		s.row(dst.Row(y), y, columns, rows[y])
 	}
 }
 
 // prepare divides the workspace. It returns the places of columns and rows, from −1 to 1.
-func (s *elastic) prepare(e *effect, w *workspace) (columns, rows []float32) {
+func (s *elastic) prepare(e *Effect, w *Workspace) (columns, rows []float32) {
 	width, height := s.src.W, s.src.H
 	size := width + height
 	for k, side := range [2]int{width, height} {
 		s.fields[k] = displacement{
-			dice: e.dice, first: uint32(k) << 28, w: width, h: height, //nolint:gosec // 0 or 1
-			n: elasticTaps(e.numbers[2+k]), alpha: float32(e.numbers[k]), side: side,
+			rng: e.RNG, first: uint32(k) << 28, w: width, h: height, //nolint:gosec // 0 or 1
+			n: ElasticTaps(e.Numbers[2+k]), alpha: float32(e.Numbers[k]), side: side,
 		}
 		size += s.fields[k].room()
 	}
@@ -41,7 +55,7 @@ func (s *elastic) prepare(e *effect, w *workspace) (columns, rows []float32) {
 	linspace(rows, float32(float64(1-height)/float64(height)), float32(float64(height-1)/float64(height)))
 	free := w.floats[width+height:]
 	for k := range s.fields {
-		free = s.fields[k].prepare(free, e.numbers[2], e.numbers[3])
+		free = s.fields[k].prepare(free, e.Numbers[2], e.Numbers[3])
 	}
 	return columns, rows
 }
@@ -138,3 +152,6 @@ func near(x, reach float32) bool {
 func near32(rest, reach float32) bool { return rest < reach || rest > 1-reach }
 
 func apart(a, b byte) float32 { return float32(max(a, b) - min(a, b)) }
+
+// ElasticTaps is how many taps torchvision smooths noise by: those within 4·sigma, an odd number.
+func ElasticTaps(sigma float64) int { return int(float64(8*sigma)+1) | 1 }

@@ -35,33 +35,18 @@ func newElasticTransform(a *arguments) op {
 }
 
 // draw tells where the noise comes from: it has two numbers for each pixel.
-func (o *elasticTransform) draw(d dice, p *program, rec *Draw) error {
+func (o *elasticTransform) draw(d rng, p *program, rec *Draw) error {
 	if rec != nil {
 		rec.Parameters = canonical(struct {
 			Key     order.Key `json:"key"`
 			Counter [3]uint32 `json:"counter"`
-		}{d.key, [3]uint32{d.sample.Epoch, d.sample.Index, d.sample.Repeat}})
+		}{d.Key, [3]uint32{d.Sample.Epoch, d.Sample.Index, d.Sample.Repeat}})
 	}
 	size := p.size()
 	for _, sigma := range o.Sigma {
-		if taps := elasticTaps(sigma); taps/2 >= min(size.X, size.Y) {
+		if taps := ElasticTaps(sigma); taps/2 >= min(size.X, size.Y) {
 			return fmt.Errorf("noise smoothed by %d×%d taps is too coarse for a picture of %d×%d pixels", taps, taps, size.X, size.Y)
 		}
 	}
-	return p.apply(o.effect(d), size)
+	return p.apply(Displace(o.Alpha, o.Sigma, Sampling{Interpolation: o.Interpolation, Fill: o.Fill}, d.RNG), size)
 }
-
-func (o *elasticTransform) effect(d dice) effect {
-	e := effect{across: stretchElastic, dice: d, numbers: [16]float64{o.Alpha[0], o.Alpha[1], o.Sigma[0], o.Sigma[1]}}
-	if o.Interpolation == resize.Bilinear {
-		e.numbers[4] = 1
-	}
-	for _, sigma := range o.Sigma {
-		e.steps += elasticTaps(sigma) * elasticTaps(sigma)
-	}
-	e.setFill(o.Fill)
-	return e
-}
-
-// elasticTaps is how many taps torchvision smooths noise by: those within 4·sigma, an odd number.
-func elasticTaps(sigma float64) int { return int(float64(8*sigma)+1) | 1 }

@@ -8,10 +8,10 @@ import (
 
 // The ways to pad. All but constant continue the picture, as numpy.pad does.
 const (
-	constantMode  = "constant"
-	edgeMode      = "edge"
-	reflectMode   = "reflect"
-	symmetricMode = "symmetric"
+	PadConstant  = "constant"
+	PadEdge      = "edge"
+	PadReflect   = "reflect"
+	PadSymmetric = "symmetric"
 )
 
 // A continuation is how the picture goes on beyond its sides: abc as aaabccc, cbabcba, or baabccb.
@@ -23,7 +23,7 @@ const (
 	symmetric
 )
 
-var continuations = map[string]continuation{edgeMode: edge, reflectMode: reflect, symmetricMode: symmetric}
+var continuations = map[string]continuation{PadEdge: edge, PadReflect: reflect, PadSymmetric: symmetric}
 
 // at is the coordinate in a side of n that stands at i.
 func (c continuation) at(i, n int) int {
@@ -46,18 +46,14 @@ func (c continuation) at(i, n int) int {
 	}
 }
 
-// extend cuts r out of the picture, which goes on outside as mode says.
-func (p *program) extend(r image.Rectangle, mode string) error {
-	if r.In(image.Rectangle{Max: p.size()}) {
-		return p.crop(r)
-	}
-	e := effect{across: extend, numbers: [16]float64{float64(r.Min.X), float64(r.Min.Y), float64(continuations[mode])}}
-	return p.apply(e, r.Size())
+// ExtendTo makes the rectangle r of a picture that goes on outside in one of the modes but PadConstant.
+func ExtendTo(r image.Rectangle, mode string) Effect {
+	return Effect{Across: extend, Numbers: [16]float64{float64(r.Min.X), float64(r.Min.Y), float64(continuations[mode])}}
 }
 
 // extend makes the rectangle of dst's size at numbers 0 and 1 of a picture that goes on as number 2 says.
-func extend(e *effect, _ *workspace, dst, src *pixel.Image) {
-	left, top, how := int(e.numbers[0]), int(e.numbers[1]), continuation(e.numbers[2])
+func extend(e *Effect, _ *Workspace, dst, src *pixel.Image) {
+	left, top, how := int(e.Numbers[0]), int(e.Numbers[1]), continuation(e.Numbers[2])
 	begin, end := min(max(-left, 0), dst.W), max(min(src.W-left, dst.W), 0) // the columns that src has
 	begin = min(begin, end)
 	for y := range dst.H {

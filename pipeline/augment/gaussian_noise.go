@@ -1,12 +1,5 @@
 package augment
 
-import (
-	"math"
-
-	"github.com/feedwater-io/feedwater/pipeline/order"
-	"github.com/feedwater-io/feedwater/pipeline/pixel"
-)
-
 // gaussianNoiseOp adds noise as torchvision does to 8-bit tensors: normal, times 255, truncated towards zero, the sum clamped. torch's random
 // numbers are its own, so the distribution is the same and the numbers are not.
 type gaussianNoiseOp struct {
@@ -14,7 +7,7 @@ type gaussianNoiseOp struct {
 	Mean  float64 `json:"mean"`
 	Sigma float64 `json:"sigma"`
 
-	noise noise
+	noise *Noise
 }
 
 func newGaussianNoise(a *arguments) op {
@@ -28,84 +21,13 @@ func newGaussianNoise(a *arguments) op {
 	if raw, ok := a.take("clip"); ok && string(raw) != "true" {
 		a.refuse("clip", "sums are always clipped, got "+brief(raw), true)
 	}
-	o.noise.set(255*o.Mean, 255*o.Sigma)
+	o.noise = NewNoise(255*o.Mean, 255*o.Sigma)
 	return o
 }
 
 // tier is for explain.
 func (o *gaussianNoiseOp) tier() string { return "C" }
 
-func (o *gaussianNoiseOp) draw(d dice, p *program, _ *Draw) error {
-	return p.apply(effect{inPlace: addNoise, noise: &o.noise, dice: d}, p.size())
-}
-
-// noise is a distribution of whole numbers from −255 to 255, where those beyond would do the same.
-type noise struct {
-	ends  [511]uint64 // of 2³² draws, how many give at most i−255
-	first [257]uint16 // the smallest number, plus 255, that draws of an upper byte give
-}
-
-func (n *noise) set(mean, sigma float64) {
-	for i := range n.ends {
-		// Truncated, at most k means: at most k if that is negative, else less than k+1.
-		bound := float64(i - 255)
-		if bound >= 0 {
-			bound++
-		}
-		share := 0.0
-		if sigma > 0 {
-			share = normal((bound - mean) / sigma)
-		} else if mean < bound || mean == bound && bound < 0 {
-			share = 1
-		}
-		n.ends[i] = uint64(share * (1 << 32))
-	}
-	n.ends[510] = 1 << 32
-	k := 0
-	for b := range n.first {
-		for k < 510 && n.ends[k] <= uint64(b)<<24 {
-			k++
-		}
-		n.first[b] = uint16(k)
-	}
-}
-
-// at is the number for a random word.
-func (n *noise) at(x uint32) int32 {
-	k := int(n.first[x>>24])
-	for n.ends[k] <= uint64(x) {
-		k++
-	}
-	return int32(k) - 255
-}
-
-// normal is the share of the normal distribution below x: ½ + φ(x)·(x + x³/3 + x⁵/(3·5) + …).
-func normal(x float64) float64 {
-	if math.Abs(x) > 7 {
-		return math.Max(0, math.Copysign(1, x))
-	}
-	square := float64(x * x)
-	term, sum := x, x
-	for k := 3.0; k < 260; k += 2 {
-		term = float64(term*square) / k
-		sum += term
-	}
-	density := order.Exp(-square/2) / math.Sqrt(2*math.Pi)
-	return min(max(0.5+float64(density*sum), 0), 1)
-}
-
-// addNoise gives value i of the picture word i mod 4 of block i div 4.
-func addNoise(e *effect, _ *workspace, m *pixel.Image) {
-	i := uint32(0)
-	var x [4]uint32
-	for y := range m.H {
-		row := rowOf(m, y)
-		for j, v := range row {
-			if i%4 == 0 {
-				x = e.dice.block(i / 4)
-			}
-			row[j] = clampByte(int32(v) + e.noise.at(x[i%4]))
-			i++
-		}
-	}
+func (o *gaussianNoiseOp) draw(d rng, p *program, _ *Draw) error {
+	return p.apply(AddNoise(o.noise, d.RNG), p.size())
 }

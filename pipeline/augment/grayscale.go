@@ -19,16 +19,16 @@ func newGrayscale(a *arguments) op {
 	return &grayscaleOp{Channels: 3, bilingual: a.bilingual()}
 }
 
-func (o *grayscaleOp) draw(_ dice, p *program, _ *Draw) error {
+func (o *grayscaleOp) draw(_ rng, p *program, _ *Draw) error {
 	return p.apply(grayscaleIn(o.tensor()), p.size())
 }
 
 // grayscaleIn is grayscale in a dialect.
-func grayscaleIn(tensor bool) effect {
+func grayscaleIn(tensor bool) Effect {
 	if tensor {
-		return effect{inPlace: desaturateTensor}
+		return GrayscaleTensor()
 	}
-	return grayscale()
+	return Grayscale()
 }
 
 type randomGrayscale struct {
@@ -45,7 +45,7 @@ func newRandomGrayscale(a *arguments) op {
 	return &randomGrayscale{sometimes{P: p, effect: grayscaleIn(b.tensor())}, b}
 }
 
-func (o *randomGrayscale) draw(d dice, p *program, rec *Draw) error {
+func (o *randomGrayscale) draw(d rng, p *program, rec *Draw) error {
 	if rec != nil {
 		rec.Parameters = canonical(map[string]int{"num_input_channels": 3})
 	}

@@ -16,20 +16,17 @@ type grid struct {
 	halfW, halfH float32
 }
 
-func (e *effect) grid(src *pixel.Image) (g grid) {
+func (e *Effect) grid(src *pixel.Image) (g grid) {
 	for i := range g.t {
-		g.t[i] = float32(e.numbers[i])
+		g.t[i] = float32(e.Numbers[i])
 	}
-	g.deep, g.lx, g.ly = e.numbers[6] != 0, float32(e.numbers[11]), float32(e.numbers[12])
+	g.deep, g.lx, g.ly = e.Numbers[6] != 0, float32(e.Numbers[11]), float32(e.Numbers[12])
 	g.halfW, g.halfH = float32(src.W)/2, float32(src.H)/2
 	return g
 }
 
-// A point is where a pixel of the result comes from: in pixels, whose middles are whole numbers.
-type point struct{ x, y float32 }
-
 // points returns where row j of dst comes from. Rows and columns are counted from the middle; for a perspective from the upper left corner.
-func (g *grid) points(w *workspace, dst *pixel.Image, j int) []point {
+func (g *grid) points(w *Workspace, dst *pixel.Image, j int) []point {
 	w.points = slices.Grow(w.points[:0], dst.W)[:dst.W]
 	u, v := first(dst.W), first(dst.H)+float32(j)
 	if g.deep {
@@ -68,23 +65,23 @@ func inPixels(x, half float32) float32 { return float32(float64(float64(x+1)*flo
 // first is the first pixel of n, counted from the middle.
 func first(n int) float32 { return float32((1 - float64(n)) * 0.5) }
 
-func gridNearest(e *effect, w *workspace, dst, src *pixel.Image) {
+func gridNearest(e *Effect, w *Workspace, dst, src *pixel.Image) {
 	g, c := e.grid(src), e.paintTensor()
 	for j := range dst.H {
-		sampleNearest(rowOf(dst, j), src, g.points(w, dst, j), c)
+		sampleNearest(dst.Row(j), src, g.points(w, dst, j), c)
 	}
 }
 
-func gridBilinear(e *effect, w *workspace, dst, src *pixel.Image) {
+func gridBilinear(e *Effect, w *Workspace, dst, src *pixel.Image) {
 	g, f := e.grid(src), e.fillTensor()
 	for j := range dst.H {
-		f.sampleBilinear(rowOf(dst, j), src, g.points(w, dst, j))
+		f.sampleBilinear(dst.Row(j), src, g.points(w, dst, j))
 	}
 }
 
 // paintTensor is the colour outside of the picture.
-func (e *effect) paintTensor() [3]byte {
-	return [3]byte{toEven(float32(e.numbers[8])), toEven(float32(e.numbers[9])), toEven(float32(e.numbers[10]))}
+func (e *Effect) paintTensor() [3]byte {
+	return [3]byte{toEven(float32(e.Numbers[8])), toEven(float32(e.Numbers[9])), toEven(float32(e.Numbers[10]))}
 }
 
 // sampleNearest makes a row of the pixels nearest to points, and of c outside.
@@ -109,9 +106,9 @@ type fillTensor struct {
 	paint [3]byte
 }
 
-func (e *effect) fillTensor() fillTensor {
-	fill := [3]float32{float32(e.numbers[8]), float32(e.numbers[9]), float32(e.numbers[10])}
-	return fillTensor{e.numbers[7] != 0, fill, e.paintTensor()}
+func (e *Effect) fillTensor() fillTensor {
+	fill := [3]float32{float32(e.Numbers[8]), float32(e.Numbers[9]), float32(e.Numbers[10])}
+	return fillTensor{e.Numbers[7] != 0, fill, e.paintTensor()}
 }
 
 // sampleBilinear makes a row of what lies at points.

@@ -2,10 +2,10 @@ package augment
 
 import "github.com/feedwater-io/feedwater/pipeline/pixel"
 
-// adjustHue turns colours by factor, −½ to ½ of the circle. Pictures go through Pillow's 8-bit HSV, which costs some values even where
+// AdjustHue turns colours by factor, −½ to ½ of the circle. Pictures go through Pillow's 8-bit HSV, which costs some values even where
 // factor is 0.
-func adjustHue(factor float64) effect {
-	return effect{inPlace: turnHue, numbers: [16]float64{factor}}
+func AdjustHue(factor float64) Effect {
+	return Effect{InPlace: turnHue, Numbers: [16]float64{factor}}
 }
 
 // A turned hue is what becomes of a hue.
@@ -22,11 +22,11 @@ type hueCircle struct {
 	ties    [256]uint8
 }
 
-func turnHue(e *effect, _ *workspace, m *pixel.Image) {
+func turnHue(e *Effect, _ *Workspace, m *pixel.Image) {
 	var c hueCircle
-	c.turn(byte(int(e.numbers[0] * 255)))
+	c.turn(byte(int(e.Numbers[0] * 255)))
 	for y := range m.H {
-		row := rowOf(m, y)
+		row := m.Row(y)
 		for i := 0; i < len(row); i += 3 {
 			p := row[i : i+3 : i+3]
 			r, g, b := int32(p[0]), int32(p[1]), int32(p[2])

@@ -7,14 +7,14 @@ import (
 )
 
 // turnHueTensor turns colours by a factor, −½ to ½ of the circle, as torchvision does for 8-bit tensors: HSV in float32, every step rounded.
-func turnHueTensor(e *effect, w *workspace, m *pixel.Image) {
+func turnHueTensor(e *Effect, w *Workspace, m *pixel.Image) {
 	w.floats = pixel.Grow(w.floats, 256)
-	unit, by := (*[256]float32)(w.floats), float32(e.numbers[0])
+	unit, by := (*[256]float32)(w.floats), float32(e.Numbers[0])
 	for v := range unit {
 		unit[v] = float32(v) * float32(1.0/255)
 	}
 	for y := range m.H {
-		row := rowOf(m, y)
+		row := m.Row(y)
 		for i := 0; i < len(row); i += 3 {
 			p := row[i : i+3 : i+3]
 			high, low := max(p[0], p[1], p[2]), min(p[0], p[1], p[2])

@@ -2,7 +2,7 @@ package augment
 
 import "github.com/feedwater-io/feedwater/pipeline/internal/kernel"
 
-// The constants of the transform: 2¹³·√2·cos(kπ/16), and sums of them, rounded.
+// The constants of the transform: 2¹³·√2·trig.Cos(kπ/16), and sums of them, rounded.
 const (
 	dct0298 = 2446
 	dct0390 = 3196

@@ -53,7 +53,7 @@ func (c *compression) split(src *pixel.Image) {
 	luma := &c.planes[0]
 	for y := range src.H {
 		cb, cr := c.halves[y%2][0], c.halves[y%2][1]
-		splitRow(luma.row(y)[1:], cb, cr, rowOf(src, y))
+		splitRow(luma.row(y)[1:], cb, cr, src.Row(y))
 		repeatLast(luma.row(y)[1:], src.W)
 		repeatLast(cb, src.W)
 		repeatLast(cr, src.W)
@@ -128,7 +128,7 @@ func (c *compression) join(dst *pixel.Image) {
 		for i := range 2 {
 			c.planes[1+i].double(c.kernels, c.rows[i], y)
 		}
-		c.kernels.Color(rowOf(dst, y), c.planes[0].row(y)[1:][:dst.W], c.rows[0][:dst.W], c.rows[1][:dst.W])
+		c.kernels.Color(dst.Row(y), c.planes[0].row(y)[1:][:dst.W], c.rows[0][:dst.W], c.rows[1][:dst.W])
 	}
 }
 

@@ -22,6 +22,6 @@ func (o *pad) resultOf(size image.Point, fixed bool) (image.Point, bool) {
 	return o.Padding.around(size).Size(), fixed
 }
 
-func (o *pad) draw(_ dice, p *program, _ *Draw) error {
+func (o *pad) draw(_ rng, p *program, _ *Draw) error {
 	return o.cut(p, o.Padding.around(p.size()))
 }

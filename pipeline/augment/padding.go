@@ -22,7 +22,7 @@ type padding struct {
 
 // cut cuts r out of the picture, padded where r is outside.
 func (o *padding) cut(p *program, r image.Rectangle) error {
-	if o.Mode == constantMode {
+	if o.Mode == PadConstant {
 		return p.pad(r, o.Fill)
 	}
 	return p.extend(r, o.Mode)
@@ -31,15 +31,15 @@ func (o *padding) cut(p *program, r image.Rectangle) error {
 func (a *arguments) paddingMode() string {
 	raw, ok := a.take("padding_mode")
 	if !ok {
-		return constantMode
+		return PadConstant
 	}
-	return a.choice("padding_mode", raw, []string{constantMode, edgeMode, reflectMode, symmetricMode})
+	return a.choice("padding_mode", raw, []string{PadConstant, PadEdge, PadReflect, PadSymmetric})
 }
 
 // paddingStyle reads fill and padding_mode.
 func (a *arguments) paddingStyle() padding {
 	p := padding{a.fill(), a.paddingMode()}
-	if p.Mode != constantMode {
+	if p.Mode != PadConstant {
 		p.Fill = [3]byte{} // nothing is filled
 	}
 	return p
@@ -80,4 +80,12 @@ func (a *arguments) fill() (fill [3]byte) {
 		fill[i] = byte(a.number("fill", list[i%len(list)], 0, 255))
 	}
 	return fill
+}
+
+// extend cuts r out of the picture, which goes on outside as mode says.
+func (p *program) extend(r image.Rectangle, mode string) error {
+	if r.In(image.Rectangle{Max: p.size()}) {
+		return p.crop(r)
+	}
+	return p.apply(ExtendTo(r, mode), r.Size())
 }

@@ -4,6 +4,7 @@ import (
 	"image"
 	"math"
 
+	"github.com/feedwater-io/feedwater/pipeline/internal/trig"
 	"github.com/feedwater-io/feedwater/pipeline/order"
 )
 
@@ -89,29 +90,29 @@ func spaced(a, b float32, i, n int) float64 {
 func negated(x uint32) bool { return order.Unit(x) <= 0.5 }
 
 // tweak adds one to the program.
-func (p *program) tweak(t tweak, b brush) error {
-	if b.tensor {
+func (p *program) tweak(t tweak, b Sampling) error {
+	if b.Tensor {
 		e := t.onTensor(b, p.size())
-		if e.none() {
+		if e.IsNone() {
 			return nil
 		}
 		return p.apply(e, p.size())
 	}
-	m, a := t.Magnitude, affinity{scale: 1}
+	m, a := t.Magnitude, Affinity{Scale: 1}
 	switch t.Name {
 	case "Identity":
 		return nil
 	case "ShearX":
-		a.shear[0] = degrees(atan(m))
+		a.Shear[0] = trig.Degrees(trig.Atan(m))
 		return p.affine(a, b, &[2]float64{})
 	case "ShearY":
-		a.shear[1] = degrees(atan(m))
+		a.Shear[1] = trig.Degrees(trig.Atan(m))
 		return p.affine(a, b, &[2]float64{})
 	case "TranslateX":
-		a.translate[0] = int(m)
+		a.Translate[0] = int(m)
 		return p.affine(a, b, nil)
 	case "TranslateY":
-		a.translate[1] = int(m)
+		a.Translate[1] = int(m)
 		return p.affine(a, b, nil)
 	case "Rotate":
 		return p.rotate(m, b, false, nil)
@@ -120,29 +121,29 @@ func (p *program) tweak(t tweak, b brush) error {
 }
 
 // effect is a tweak of colours.
-func (t tweak) effect() effect {
+func (t tweak) effect() Effect {
 	switch m := t.Magnitude; t.Name {
 	case "Brightness":
-		return adjustBrightness(1 + m)
+		return AdjustBrightness(1 + m)
 	case "Color":
-		return adjustSaturation(1 + m)
+		return AdjustSaturation(1 + m)
 	case "Contrast":
-		return adjustContrast(1 + m)
+		return AdjustContrast(1 + m)
 	case "Sharpness":
-		return adjustSharpness(1 + m)
+		return AdjustSharpness(1 + m)
 	case "Posterize":
-		return posterize(int(m))
+		return Posterize(int(m))
 	case "Solarize":
 		if t.level {
-			return solarize(m)
+			return Solarize(m)
 		}
-		return solarize(float64(255 * m))
+		return Solarize(float64(255 * m))
 	case "AutoContrast":
-		return autocontrast()
+		return Autocontrast()
 	case "Equalize":
-		return equalize()
+		return Equalize()
 	default:
-		return invert()
+		return Invert()
 	}
 }
 
@@ -153,8 +154,8 @@ type policyDialect struct {
 
 func (d policyDialect) dialect() string { return d.Dialect }
 
-func (d policyDialect) brush(interpolation string, fill *[3]float64) brush {
-	return brush{interpolation, fill, d.Dialect == tensorDialect}
+func (d policyDialect) sampling(interpolation string, fill *[3]float64) Sampling {
+	return Sampling{Interpolation: interpolation, Fill: fill, Tensor: d.Dialect == tensorDialect}
 }
 
 func (a *arguments) policyDialect(interpolation string) policyDialect {
@@ -216,12 +217,59 @@ func (r *report) write() {
 }
 
 // onTensor is what a tweak does to a tensor.
-func (t tweak) onTensor(b brush, size image.Point) effect {
+func (t tweak) onTensor(b Sampling, size image.Point) Effect {
 	switch t.Name {
 	case "Identity":
-		return effect{}
+		return Effect{}
 	case "ShearX", "ShearY", "TranslateX", "TranslateY", "Rotate":
 		return t.tensorWarp(b, size)
 	}
 	return t.tensorEffect()
+}
+
+// tensorEffect is a tweak of colours in that dialect.
+func (t tweak) tensorEffect() Effect {
+	switch factor := 1 + t.Magnitude; t.Name {
+	case "Brightness":
+		return AdjustBrightnessTensor(factor)
+	case "Color":
+		return AdjustSaturationTensor(factor)
+	case "Contrast":
+		return AdjustContrastTensor(factor)
+	case "Sharpness":
+		return AdjustSharpnessTensor(factor)
+	case "Solarize":
+		return SolarizeTensor(255 * t.Magnitude)
+	case "AutoContrast":
+		return AutocontrastTensor()
+	}
+	return t.effect()
+}
+
+// tensorWarp is what the tweak of a warp does to a tensor of that size. The effect has none for a picture that stays as it is.
+func (t tweak) tensorWarp(b Sampling, size image.Point) Effect {
+	m, a := t.Magnitude, Affinity{Scale: 1}
+	center := &[2]float64{}
+	switch t.Name {
+	case "ShearX":
+		a.Shear[0] = trig.Degrees(trig.Atan(m))
+		center = &[2]float64{-float64(size.X) * 0.5, -float64(size.Y) * 0.5}
+	case "ShearY":
+		a.Shear[1] = trig.Degrees(trig.Atan(m))
+		center = &[2]float64{-float64(size.X) * 0.5, -float64(size.Y) * 0.5}
+	case "TranslateX":
+		a.Translate[0] = int(m)
+	case "TranslateY":
+		a.Translate[1] = int(m)
+	case "Rotate":
+		angle := trig.Modulo360(m)
+		switch {
+		case angle == 0:
+			return Effect{}
+		case angle == 90 && size.X == size.Y, angle == 270 && size.X == size.Y:
+			return TurnQuarter(angle)
+		}
+		a.Angle = -angle
+	}
+	return WarpTensor(a.InverseMatrix(center), b, size)
 }

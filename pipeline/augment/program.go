@@ -23,14 +23,14 @@ type program struct {
 // A pass is one walk over pixels: a view, or, if it has one, an effect.
 type pass struct {
 	view   view
-	effect effect
+	effect Effect
 }
 
 // size is that of the picture that the pass makes.
 func (p *pass) size() image.Point { return p.view.canvas }
 
 // moves reports whether the pass writes another picture than it reads.
-func (p *pass) moves() bool { return p.effect.inPlace == nil }
+func (p *pass) moves() bool { return p.effect.InPlace == nil }
 
 func (p *program) begin(size image.Point) {
 	p.passes, p.boxes, p.work = append(p.passes[:0], pass{view: whole(size)}), p.boxes[:0], 0
@@ -42,7 +42,7 @@ func (p *program) size() image.Point { return p.passes[len(p.passes)-1].size() }
 
 // open is the view that grows: the last pass, or a new one behind an effect.
 func (p *program) open() (*view, error) {
-	if last := &p.passes[len(p.passes)-1]; last.effect.none() {
+	if last := &p.passes[len(p.passes)-1]; last.effect.IsNone() {
 		return &last.view, nil
 	}
 	return p.next()
@@ -115,7 +115,7 @@ func (p *program) flipY() error {
 }
 
 // apply adds an effect. size is that of the picture it makes.
-func (p *program) apply(e effect, size image.Point) error {
+func (p *program) apply(e Effect, size image.Point) error {
 	if p.large != nil {
 		return p.large
 	}
@@ -128,7 +128,7 @@ func (p *program) apply(e effect, size image.Point) error {
 	if from := p.size(); max(from.X*from.Y, size.X*size.Y) > maxHeld {
 		return fmt.Errorf("a picture of %d×%d pixels would be held in memory, but the limit for that is %d pixels", from.X, from.Y, maxHeld)
 	}
-	if err := p.spend(size, e.steps+usualSteps); err != nil {
+	if err := p.spend(size, e.Steps+UsualSteps); err != nil {
 		return err
 	}
 	p.passes = append(p.passes, pass{view{canvas: size}, e})

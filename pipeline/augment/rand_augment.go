@@ -31,10 +31,10 @@ func (o *randAugment) resultOf(size image.Point, fixed bool) (image.Point, bool)
 }
 
 // draw takes op and sign of tweak k from block k.
-func (o *randAugment) draw(d dice, p *program, rec *Draw) error {
-	told, b, within := newReport(rec), o.brush(o.Interpolation, o.Fill), o.of(usual)
+func (o *randAugment) draw(d rng, p *program, rec *Draw) error {
+	told, b, within := newReport(rec), o.sampling(o.Interpolation, o.Fill), o.of(usual)
 	for k := range o.NumOps {
-		x := d.block(uint32(k)) //nolint:gosec // at most 64
+		x := d.Block(uint32(k)) //nolint:gosec // at most 64
 		name := randomOps[order.Below(x[0], uint32(len(randomOps)))]
 		t := within.at(name, o.Magnitude, o.NumMagnitudeBins, negated(x[1]), p.size())
 		told.add(t)

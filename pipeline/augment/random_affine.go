@@ -36,36 +36,36 @@ func (o *randomAffine) resultOf(size image.Point, fixed bool) (image.Point, bool
 	return size, fixed
 }
 
-func (o *randomAffine) draw(d dice, p *program, rec *Draw) error {
-	x := o.affinity(d, p.size())
+func (o *randomAffine) draw(d rng, p *program, rec *Draw) error {
+	x := o.drawAffinity(d, p.size())
 	if rec != nil {
 		rec.Parameters = canonical(struct {
 			Angle     float64    `json:"angle"`
 			Translate [2]int     `json:"translate"`
 			Scale     float64    `json:"scale"`
 			Shear     [2]float64 `json:"shear"`
-		}{x.angle, x.translate, x.scale, x.shear})
+		}{x.Angle, x.Translate, x.Scale, x.Shear})
 	}
-	return p.affine(x, o.brush(o.Interpolation, o.Fill), o.Center)
+	return p.affine(x, o.sampling(o.Interpolation, o.Fill), o.Center)
 }
 
-// affinity is torchvision's make_params. Block 0 draws angle, both translations and scale, block 1 the shears.
-func (o *randomAffine) affinity(d dice, size image.Point) affinity {
-	x := d.block(0)
-	a := affinity{angle: uniform(x[0], o.Degrees), scale: 1}
+// drawAffinity is torchvision's make_params. Block 0 draws angle, both translations and scale, block 1 the shears.
+func (o *randomAffine) drawAffinity(d rng, size image.Point) Affinity {
+	x := d.Block(0)
+	a := Affinity{Angle: uniform(x[0], o.Degrees), Scale: 1}
 	if o.Translate != nil {
 		for i, side := range [2]int{size.X, size.Y} {
 			most := float64(o.Translate[i] * float64(side))
-			a.translate[i] = int(math.RoundToEven(uniform(x[1+i], [2]float64{-most, most})))
+			a.Translate[i] = int(math.RoundToEven(uniform(x[1+i], [2]float64{-most, most})))
 		}
 	}
 	if o.Scale != nil {
-		a.scale = uniform(x[3], *o.Scale)
+		a.Scale = uniform(x[3], *o.Scale)
 	}
 	if o.Shear != nil {
-		x = d.block(1)
+		x = d.Block(1)
 		for i := range len(o.Shear) / 2 {
-			a.shear[i] = uniform(x[i], [2]float64{o.Shear[2*i], o.Shear[2*i+1]})
+			a.Shear[i] = uniform(x[i], [2]float64{o.Shear[2*i], o.Shear[2*i+1]})
 		}
 	}
 	return a

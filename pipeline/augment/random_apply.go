@@ -20,7 +20,7 @@ func (o *randomApply) resultOf(size image.Point, fixed bool) (image.Point, bool)
 	return agree(size, then, fixed && thenFixed)
 }
 
-func (o *randomApply) draw(d dice, p *program, rec *Draw) error {
+func (o *randomApply) draw(d rng, p *program, rec *Draw) error {
 	if happens(d, o.P, rec) {
 		return o.all(d, p, rec)
 	}

@@ -60,8 +60,8 @@ func (o *randomChoice) resultOf(size image.Point, fixed bool) (image.Point, bool
 	return first, all
 }
 
-func (o *randomChoice) draw(d dice, p *program, rec *Draw) error {
-	i := o.pick(d.block(0)[0])
+func (o *randomChoice) draw(d rng, p *program, rec *Draw) error {
+	i := o.pick(d.Block(0)[0])
 	told, err := o.run(d, []uint8{uint8(i)}, p, rec)
 	if rec != nil {
 		rec.Parameters = canonical(struct {

@@ -9,10 +9,10 @@ type sometimes struct {
 	sameSize
 	P float64 `json:"p"`
 
-	effect effect
+	effect Effect
 }
 
-func (o *sometimes) draw(d dice, p *program, rec *Draw) error {
+func (o *sometimes) draw(d rng, p *program, rec *Draw) error {
 	if !happens(d, o.P, rec) {
 		return nil
 	}
@@ -20,17 +20,17 @@ func (o *sometimes) draw(d dice, p *program, rec *Draw) error {
 }
 
 func newRandomInvert(a *arguments) op {
-	return &sometimes{P: a.probability(), effect: invert()}
+	return &sometimes{P: a.probability(), effect: Invert()}
 }
 
 func newRandomEqualize(a *arguments) op {
-	return &sometimes{P: a.probability(), effect: equalize()}
+	return &sometimes{P: a.probability(), effect: Equalize()}
 }
 
 func newRandomAutocontrast(a *arguments) op {
-	o := &randomAutocontrast{sometimes{P: a.probability(), effect: autocontrast()}, a.bilingual()}
+	o := &randomAutocontrast{sometimes{P: a.probability(), effect: Autocontrast()}, a.bilingual()}
 	if o.tensor() {
-		o.effect = effect{inPlace: stretchTensor}
+		o.effect = AutocontrastTensor()
 	}
 	return o
 }
@@ -47,7 +47,7 @@ type randomPosterize struct {
 
 func newRandomPosterize(a *arguments) op {
 	bits := a.bits()
-	return &randomPosterize{bits, sometimes{P: a.probability(), effect: posterize(bits)}}
+	return &randomPosterize{bits, sometimes{P: a.probability(), effect: Posterize(bits)}}
 }
 
 type randomSolarize struct {
@@ -58,12 +58,12 @@ type randomSolarize struct {
 
 func newRandomSolarize(a *arguments) op {
 	threshold := a.required("threshold", 128, -maxFactor, maxFactor)
-	o := &randomSolarize{threshold, sometimes{P: a.probability(), effect: solarize(threshold)}, a.bilingual()}
+	o := &randomSolarize{threshold, sometimes{P: a.probability(), effect: Solarize(threshold)}, a.bilingual()}
 	if o.tensor() && threshold > 255 {
 		a.refuse("threshold", fmt.Sprintf("may not be above 255 for tensors, got %v", threshold), 255)
 	}
 	if o.tensor() {
-		o.effect = solarizeTensor(threshold)
+		o.effect = SolarizeTensor(threshold)
 	}
 	return o
 }
@@ -76,9 +76,9 @@ type randomAdjustSharpness struct {
 
 func newRandomAdjustSharpness(a *arguments) op {
 	factor := a.required("sharpness_factor", 2, 0, maxFactor)
-	o := &randomAdjustSharpness{factor, sometimes{P: a.probability(), effect: adjustSharpness(factor)}, a.bilingual()}
+	o := &randomAdjustSharpness{factor, sometimes{P: a.probability(), effect: AdjustSharpness(factor)}, a.bilingual()}
 	if o.tensor() {
-		o.effect = effect{inPlace: sharpenTensor, numbers: [16]float64{factor}}
+		o.effect = AdjustSharpnessTensor(factor)
 	}
 	return o
 }

@@ -28,14 +28,14 @@ func newRandomCrop(a *arguments) op {
 func (o *randomCrop) resultOf(image.Point, bool) (image.Point, bool) { return o.Size.point(), true }
 
 // draw places the crop in the padded picture: its top by the first word of block 0, its left side by the second.
-func (o *randomCrop) draw(d dice, p *program, rec *Draw) error {
+func (o *randomCrop) draw(d rng, p *program, rec *Draw) error {
 	size, to := p.size(), o.Size.point()
 	b := o.border(size)
 	room := b.around(size).Size().Sub(to)
 	if room.X < 0 || room.Y < 0 {
 		return fmt.Errorf("a crop of %d×%d pixels is larger than the picture, %d×%d with its padding", to.X, to.Y, to.X+room.X, to.Y+room.Y)
 	}
-	x := d.block(0)
+	x := d.Block(0)
 	top, left := order.Below(x[0], uint32(room.Y+1)), order.Below(x[1], uint32(room.X+1))
 	if rec != nil {
 		rec.Parameters = canonical(struct {

@@ -68,7 +68,7 @@ func (o *randomErasing) place() string { return lastHop }
 
 func (o *randomErasing) dialect() string { return tensorDialect }
 
-func (o *randomErasing) draw(d dice, p *program, rec *Draw) error {
+func (o *randomErasing) draw(d rng, p *program, rec *Draw) error {
 	if !happens(d, o.P, rec) {
 		p.boxes = append(p.boxes, Box{})
 		return nil
@@ -94,10 +94,10 @@ func (o *randomErasing) draw(d dice, p *program, rec *Draw) error {
 
 // box is torchvision's make_params. Attempt k draws from block k+1: area, ratio, top, left. Block 11 has
 // the words of noise.
-func (o *randomErasing) box(d dice, size image.Point) (b Box, found bool) {
+func (o *randomErasing) box(d rng, size image.Point) (b Box, found bool) {
 	area := float64(size.X) * float64(size.Y)
 	for k := range uint32(10) {
-		x := d.block(k + 1)
+		x := d.Block(k + 1)
 		target := area * float64(order.Uniform(x[0], o.scale[0], o.scale[1]))
 		ratio := float64(float32(order.Exp(float64(order.Uniform(x[1], o.logRatio[0], o.logRatio[1])))))
 		h := int(math.RoundToEven(math.Sqrt(target * ratio)))
@@ -106,7 +106,7 @@ func (o *randomErasing) box(d dice, size image.Point) (b Box, found bool) {
 			top, left := order.Below(x[2], uint32(size.Y-h+1)), order.Below(x[3], uint32(size.X-w+1))
 			b = Box{int(top), int(left), h, w}
 			if o.Value == normalNoise {
-				x = d.block(11)
+				x = d.Block(11)
 				b[4], b[5] = int(x[0]|1), int(x[1])
 			}
 			return b, true

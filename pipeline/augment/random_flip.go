@@ -14,7 +14,7 @@ func (o *randomHorizontalFlip) resultOf(size image.Point, fixed bool) (image.Poi
 	return size, fixed
 }
 
-func (o *randomHorizontalFlip) draw(d dice, p *program, rec *Draw) error {
+func (o *randomHorizontalFlip) draw(d rng, p *program, rec *Draw) error {
 	if !happens(d, o.P, rec) {
 		return nil
 	}
@@ -31,7 +31,7 @@ func (o *randomVerticalFlip) resultOf(size image.Point, fixed bool) (image.Point
 	return size, fixed
 }
 
-func (o *randomVerticalFlip) draw(d dice, p *program, rec *Draw) error {
+func (o *randomVerticalFlip) draw(d rng, p *program, rec *Draw) error {
 	if !happens(d, o.P, rec) {
 		return nil
 	}

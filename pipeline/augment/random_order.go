@@ -33,7 +33,7 @@ func (o *randomOrder) resultOf(size image.Point, fixed bool) (image.Point, bool)
 	return then, thenFixed
 }
 
-func (o *randomOrder) draw(d dice, p *program, rec *Draw) error {
+func (o *randomOrder) draw(d rng, p *program, rec *Draw) error {
 	var which sequence
 	n := len(o.Transforms.steps)
 	d.shuffle(which[:n])

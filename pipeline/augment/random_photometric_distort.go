@@ -33,8 +33,8 @@ type distortion struct {
 }
 
 // params draws: whether each factor is used from block 0, the factors from block 1, the rest from block 2.
-func (o *randomPhotometricDistort) params(d dice) (t distortion) {
-	uses, values, rest := d.block(0), d.block(1), d.block(2)
+func (o *randomPhotometricDistort) params(d rng) (t distortion) {
+	uses, values, rest := d.Block(0), d.Block(1), d.Block(2)
 	for i, r := range [4]*[2]float64{&o.Brightness, &o.Contrast, &o.Saturation, &o.Hue} {
 		if order.Unit(uses[i]) < float32(o.P) {
 			t.ranges[i], t.factors[i] = r, uniform(values[i], *r)
@@ -58,7 +58,7 @@ func (t *distortion) tell(rec *Draw) {
 	}{tellFactors(t.ranges, t.factors), t.contrastBefore, permutation})
 }
 
-func (o *randomPhotometricDistort) draw(d dice, p *program, rec *Draw) error {
+func (o *randomPhotometricDistort) draw(d rng, p *program, rec *Draw) error {
 	t := o.params(d)
 	if rec != nil {
 		told := t
@@ -79,5 +79,5 @@ func (o *randomPhotometricDistort) draw(d dice, p *program, rec *Draw) error {
 	if !t.permuted {
 		return nil
 	}
-	return p.apply(permuteChannels(t.permutation), p.size())
+	return p.apply(PermuteChannels(t.permutation), p.size())
 }

@@ -36,7 +36,7 @@ func (o *randomResizedCrop) resultOf(image.Point, bool) (image.Point, bool) {
 	return o.Size.point(), true
 }
 
-func (o *randomResizedCrop) draw(d dice, p *program, rec *Draw) error {
+func (o *randomResizedCrop) draw(d rng, p *program, rec *Draw) error {
 	crop := o.crop(d, p.size())
 	if rec != nil {
 		rec.Parameters = canonical(struct {
@@ -53,10 +53,10 @@ func (o *randomResizedCrop) draw(d dice, p *program, rec *Draw) error {
 }
 
 // crop is torchvision's make_params. Attempt k draws from block k: area, ratio, top, left.
-func (o *randomResizedCrop) crop(d dice, size image.Point) image.Rectangle {
+func (o *randomResizedCrop) crop(d rng, size image.Point) image.Rectangle {
 	area := float64(size.X) * float64(size.Y)
 	for k := range uint32(10) {
-		x := d.block(k)
+		x := d.Block(k)
 		target := area * float64(order.Uniform(x[0], o.scale[0], o.scale[1]))
 		ratio := float64(float32(order.Exp(float64(order.Uniform(x[1], o.logRatio[0], o.logRatio[1])))))
 		w := int(math.RoundToEven(math.Sqrt(target * ratio)))

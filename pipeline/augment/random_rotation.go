@@ -27,12 +27,12 @@ func (o *randomRotation) resultOf(size image.Point, fixed bool) (image.Point, bo
 	return size, fixed && !o.Expand
 }
 
-func (o *randomRotation) draw(d dice, p *program, rec *Draw) error {
-	angle := uniform(d.block(0)[0], o.Degrees)
+func (o *randomRotation) draw(d rng, p *program, rec *Draw) error {
+	angle := uniform(d.Block(0)[0], o.Degrees)
 	if rec != nil {
 		rec.Parameters = canonical(struct {
 			Angle float64 `json:"angle"`
 		}{angle})
 	}
-	return p.rotate(angle, o.brush(o.Interpolation, o.Fill), o.Expand, o.Center)
+	return p.rotate(angle, o.sampling(o.Interpolation, o.Fill), o.Expand, o.Center)
 }

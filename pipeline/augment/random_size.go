@@ -27,8 +27,8 @@ func newRandomResize(a *arguments) op {
 func (o *randomResize) resultOf(image.Point, bool) (image.Point, bool) { return image.Point{}, false }
 
 // draw takes a short side from Min to Max−1.
-func (o *randomResize) draw(d dice, p *program, rec *Draw) error {
-	short := o.Min + int(order.Below(d.block(0)[0], uint32(o.Max-o.Min)))
+func (o *randomResize) draw(d rng, p *program, rec *Draw) error {
+	short := o.Min + int(order.Below(d.Block(0)[0], uint32(o.Max-o.Min)))
 	if rec != nil {
 		rec.Parameters = canonical(sizeParameters{[]int{short}})
 	}
@@ -69,9 +69,9 @@ func (o *randomShortestSize) resultOf(image.Point, bool) (image.Point, bool) {
 }
 
 // draw takes one of the short sides; where the long one would be too long, it decides.
-func (o *randomShortestSize) draw(d dice, p *program, rec *Draw) error {
+func (o *randomShortestSize) draw(d rng, p *program, rec *Draw) error {
 	from := p.size()
-	short := o.Min[order.Below(d.block(0)[0], uint32(len(o.Min)))]
+	short := o.Min[order.Below(d.Block(0)[0], uint32(len(o.Min)))]
 	r := float64(short) / float64(min(from.X, from.Y))
 	if o.Max != nil {
 		r = min(r, float64(*o.Max)/float64(max(from.X, from.Y)))
@@ -92,9 +92,9 @@ func newScaleJitter(a *arguments) op {
 func (o *scaleJitter) resultOf(image.Point, bool) (image.Point, bool) { return image.Point{}, false }
 
 // draw is torchvision's make_params, in float32; it measures the height by the second number of target_size, as that does.
-func (o *scaleJitter) draw(d dice, p *program, rec *Draw) error {
+func (o *scaleJitter) draw(d rng, p *program, rec *Draw) error {
 	from := p.size()
-	scale := float32(o.Scale[0]) + float32(order.Unit(d.block(0)[0])*float32(o.Scale[1]-o.Scale[0]))
+	scale := float32(o.Scale[0]) + float32(order.Unit(d.Block(0)[0])*float32(o.Scale[1]-o.Scale[0]))
 	fit := min(float64(o.Target[1])/float64(from.Y), float64(o.Target[0])/float64(from.X))
 	r := float32(float32(fit) * scale)
 	return resizeTo(image.Pt(int(float32(float32(from.X)*r)), int(float32(float32(from.Y)*r))), o.of(), p, rec)

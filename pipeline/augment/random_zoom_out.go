@@ -20,7 +20,7 @@ func (o *randomZoomOut) resultOf(size image.Point, fixed bool) (image.Point, boo
 	return size, fixed && (o.P == 0 || o.Sides[1] == 1)
 }
 
-func (o *randomZoomOut) draw(d dice, p *program, rec *Draw) error {
+func (o *randomZoomOut) draw(d rng, p *program, rec *Draw) error {
 	if !happens(d, o.P, rec) {
 		return nil
 	}
@@ -30,13 +30,13 @@ func (o *randomZoomOut) draw(d dice, p *program, rec *Draw) error {
 			Padding border `json:"padding"`
 		}{b})
 	}
-	fill := padding{o.Fill, constantMode}
+	fill := padding{o.Fill, PadConstant}
 	return fill.cut(p, b.around(p.size()))
 }
 
 // border is torchvision's make_params, in float32. Block 1 has the factor, and what share of the room is at the left and the top.
-func (o *randomZoomOut) border(d dice, size image.Point) border {
-	x := d.block(1)
+func (o *randomZoomOut) border(d rng, size image.Point) border {
+	x := d.Block(1)
 	low := float32(o.Sides[0])
 	factor := low + float32(order.Unit(x[0])*float32(o.Sides[1]-o.Sides[0]))
 	w, h := int(float32(size.X)*factor), int(float32(size.Y)*factor)

@@ -60,7 +60,7 @@ func (o *resizeOp) resultOf(from image.Point, fixed bool) (image.Point, bool) {
 	return o.to(from), true
 }
 
-func (o *resizeOp) draw(_ dice, p *program, _ *Draw) error {
+func (o *resizeOp) draw(_ rng, p *program, _ *Draw) error {
 	return p.resize(o.to(p.size()), o.of())
 }
 

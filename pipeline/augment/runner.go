@@ -65,7 +65,7 @@ type Runner struct {
 	resampler *resize.Resampler
 	scratch   [2]pixel.Image // pictures between passes
 	result    pixel.Image
-	workspace workspace
+	workspace Workspace
 }
 
 // NewRunner makes a Runner for one worker.
@@ -74,7 +74,7 @@ func NewRunner(c Chain, o Options) (*Runner, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Runner{chain: c, program: program{maxPixels: o.MaxPixels}, resampler: resize.NewResampler(o.Level, o.Reference), workspace: workspace{level: o.Level}}
+	r := &Runner{chain: c, program: program{maxPixels: o.MaxPixels}, resampler: resize.NewResampler(o.Level, o.Reference), workspace: Workspace{Level: o.Level}}
 	r.keys = c.keys(o.Seed, o.Path)
 	return r, nil
 }
@@ -140,7 +140,7 @@ func (r *Runner) RunUnless(cancelled *atomic.Bool, src Source, dst []byte, strid
 		return fmt.Errorf("augment: %d bytes in rows of %d cannot hold %d×%d pixels", len(dst), stride, size.X, size.Y)
 	}
 	defer r.shrink()
-	r.workspace.cancelled = cancelled
+	r.workspace.Cancelled = cancelled
 	r.result = pixel.Image{Pix: dst, W: size.X, H: size.Y, Stride: stride}
 	result := &r.result
 	var now *pixel.Image // what the passes so far made
@@ -149,7 +149,7 @@ func (r *Runner) RunUnless(cancelled *atomic.Bool, src Source, dst []byte, strid
 		switch {
 		case err != nil:
 			return err
-		case r.workspace.stopped():
+		case r.workspace.IsStopped():
 			return ErrStopped
 		}
 		now, src = to, (*picture)(to)
@@ -161,12 +161,12 @@ func (r *Runner) RunUnless(cancelled *atomic.Bool, src Source, dst []byte, strid
 func (r *Runner) pass(i int, src Source, now, result *pixel.Image) (*pixel.Image, error) {
 	p := &r.program.passes[i]
 	if !p.moves() {
-		p.effect.inPlace(&p.effect, &r.workspace, now)
+		p.effect.InPlace(&p.effect, &r.workspace, now)
 		return now, nil
 	}
 	to := r.target(i, now, result)
-	if p.effect.across != nil {
-		p.effect.across(&p.effect, &r.workspace, to, now)
+	if p.effect.Across != nil {
+		p.effect.Across(&p.effect, &r.workspace, to, now)
 		return to, nil
 	}
 	return to, r.render(p.view, src, to.Pix, to.Stride)
@@ -196,17 +196,9 @@ func (r *Runner) shrink() {
 			r.scratch[i] = pixel.Image{}
 		}
 	}
-	if w := &r.workspace; 4*cap(w.floats)+cap(w.bytes) > keptBytes {
-		w.floats, w.bytes = nil, nil
-	}
-	if w := &r.workspace; 4*cap(w.sums) > keptBytes {
-		w.sums, w.pictures = nil, [2]pixel.Image{}
-	}
-	if j := &r.workspace.jpeg; 2*cap(j.planes[0].pix) > keptBytes {
-		*j = compression{}
-	}
+	r.workspace.Shrink(keptBytes)
 	r.resampler.Shrink(keptBytes)
-	r.result, r.workspace.cancelled = pixel.Image{}, nil
+	r.result, r.workspace.Cancelled = pixel.Image{}, nil
 }
 
 // render makes one view.

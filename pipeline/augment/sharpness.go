@@ -2,24 +2,24 @@ package augment
 
 import "github.com/feedwater-io/feedwater/pipeline/pixel"
 
-// adjustSharpness mixes a blurred picture with the picture: 0 blurs, 1 is the picture, 2 sharpens.
-func adjustSharpness(factor float64) effect {
-	return effect{inPlace: sharpen, numbers: [16]float64{factor}}
+// AdjustSharpness mixes a blurred picture with the picture: 0 blurs, 1 is the picture, 2 sharpens.
+func AdjustSharpness(factor float64) Effect {
+	return Effect{InPlace: sharpen, Numbers: [16]float64{factor}}
 }
 
 // sharpen blurs by Pillow's SMOOTH: weights of 1, in the middle 5, by 13; the border stays as it is.
-func sharpen(e *effect, w *workspace, m *pixel.Image) {
+func sharpen(e *Effect, w *Workspace, m *pixel.Image) {
 	if m.W < 3 || m.H < 3 {
 		return
 	}
-	t, size := shares(w, float32(e.numbers[0])), 3*m.W
+	t, size := shares(w, float32(e.Numbers[0])), 3*m.W
 	w.bytes = pixel.Grow(w.bytes, 2*size)
 	above, here := w.bytes[:size], w.bytes[size:]
-	copy(above, rowOf(m, 0))
+	copy(above, m.Row(0))
 	for y := 1; y < m.H-1; y++ {
-		row := rowOf(m, y)
+		row := m.Row(y)
 		copy(here, row)
-		sharpenRow(row, above, here, rowOf(m, y+1), t)
+		sharpenRow(row, above, here, m.Row(y+1), t)
 		above, here = here, above
 	}
 }

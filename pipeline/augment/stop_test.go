@@ -14,26 +14,26 @@ import (
 // Ops that can take long leave off at the next row, or the next op inside them, once the sample is given up.
 func TestEffectsLeaveOff(t *testing.T) {
 	const side = 40
-	o := &elasticTransform{Alpha: [2]float64{50, 50}, Sigma: [2]float64{2, 2}}
-	mix := effect{across: mixed, numbers: [16]float64{3, 3, 2, 1, 1, 1}}
+	elastic := Displace([2]float64{50, 50}, [2]float64{2, 2}, Sampling{}, RNG{})
+	mix := Effect{Across: mixed, Numbers: [16]float64{3, 3, 2, 1, 1, 1}}
 	src := &pixel.Image{}
 	src.Reset(side, side)
 	for i := range src.Pix {
 		src.Pix[i] = byte(200 + i%7)
 	}
-	for name, e := range map[string]effect{"elastic": o.effect(dice{}), "blur": gaussianBlur(5, 5, 1), "AugMix": mix} {
+	for name, e := range map[string]Effect{"elastic": elastic, "blur": GaussianBlur(5, 5, 1), "AugMix": mix} {
 		var cancelled atomic.Bool
-		w := &workspace{level: kernel.Scalar, cancelled: &cancelled}
+		w := &Workspace{Level: kernel.Scalar, Cancelled: &cancelled}
 		for _, given := range []bool{false, true} {
 			cancelled.Store(given)
 			dst := &pixel.Image{}
 			dst.Reset(side, side)
-			w.pictures[0].Reset(side, side)
-			clear(w.pictures[0].Pix)
-			e.across(&e, w, dst, src)
+			w.Pictures[0].Reset(side, side)
+			clear(w.Pictures[0].Pix)
+			e.Across(&e, w, dst, src)
 			made := dst
 			if name == "AugMix" {
-				made = &w.pictures[0] // what its chains make
+				made = &w.Pictures[0] // what its chains make
 			}
 			if n := written(made); given != (n == 0) {
 				t.Errorf("%s, given up: %v, wrote %d of %d values", name, given, n, 3*side*side)
@@ -45,7 +45,7 @@ func TestEffectsLeaveOff(t *testing.T) {
 // written is how many of a picture's values are not 0.
 func written(m *pixel.Image) (n int) {
 	for y := range m.H {
-		for _, v := range rowOf(m, y) {
+		for _, v := range m.Row(y) {
 			if v != 0 {
 				n++
 			}

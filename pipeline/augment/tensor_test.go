@@ -1,15 +1,11 @@
 package augment
 
 import (
-	"bytes"
 	"encoding/json"
-	"image"
-	"math"
 	"strings"
 	"testing"
 
 	"github.com/feedwater-io/feedwater/pipeline/order"
-	"github.com/feedwater-io/feedwater/pipeline/pixel"
 )
 
 // onTensors are ops in the dialect of tensors.
@@ -57,83 +53,6 @@ func TestTensorsHaveNoBicubicWarps(t *testing.T) {
 		}
 		if _, err := Parse([]json.RawMessage{json.RawMessage(plan)}); err == nil || !strings.Contains(err.Error(), "no bicubic warps") {
 			t.Errorf("%s: %v", name, err)
-		}
-	}
-}
-
-// A hue that is turned by nothing, or all around, is the picture: torchvision's way to HSV and back loses nothing of 8 bits there.
-func TestHuesOfTensorsReturn(t *testing.T) {
-	var w workspace
-	m, want := manyColours()
-	turnHueTensor(&effect{}, &w, m)
-	for i := range want {
-		if m.Pix[i] != want[i] {
-			t.Fatalf("value %d: %d became %d", i, want[i], m.Pix[i])
-		}
-	}
-}
-
-// manyColours is a picture of many colours, and its values.
-func manyColours() (*pixel.Image, []byte) {
-	m := &pixel.Image{}
-	m.Reset(128, 128)
-	for y := range m.H {
-		for x := range m.W {
-			copy(m.Pix[y*m.Stride+3*x:], []byte{byte(2 * x), byte(x ^ y), byte(2 * y)})
-		}
-	}
-	return m, append([]byte(nil), m.Pix...)
-}
-
-// fusedPair fuses once, also where the sum in float64 lands between two numbers of float32.
-func TestFusedPairFusesOnce(t *testing.T) {
-	u, a := float32(249.5), float32(6.123234e-17)/250
-	for i := range 500 {
-		v, b := float32(i)-249.5, float32(-1)/float32(187.5)
-		if have, want := fusedPair(u, v, a, b, 0), order.Fused(v, b, u*a); have != want {
-			t.Errorf("%v·%v + %v·%v = %v, want %v", u, a, v, b, have, want)
-		}
-	}
-}
-
-// What torchvision says of some pictures that grow; of the last one only where MKL has AVX-512 on Intel's processors.
-func TestBoundsOfTensors(t *testing.T) {
-	for _, v := range []struct {
-		angle  float64
-		center [2]float64
-		size   image.Point
-		want   image.Point
-	}{
-		{30, [2]float64{}, image.Pt(500, 375), image.Pt(622, 575)},
-		{-45.5, [2]float64{}, image.Pt(64, 48), image.Pt(80, 80)},
-		{90, [2]float64{}, image.Pt(31, 20), image.Pt(21, 32)},
-		{1e-3, [2]float64{}, image.Pt(7, 9), image.Pt(7, 9)},
-		{44.554508209228516, [2]float64{100.3 - 184, 20.8 - 191}, image.Pt(368, 382), image.Pt(531, 531)},
-	} {
-		m := affinity{angle: -v.angle, scale: 1}.inverse(&v.center)
-		if got := m.boundsOfTensor(v.size); got != v.want {
-			t.Errorf("%v turned by %v: %v, want %v", v.size, v.angle, got, v.want)
-		}
-	}
-}
-
-// Where a perspective divides by nothing, torch's bilinear pixels are 0, whatever is painted outside; its nearest ones are outside.
-func TestHorizonOfAPerspective(t *testing.T) {
-	src := pixel.Image{Pix: bytes.Repeat([]byte{200}, 3*8*8+64), W: 8, H: 8, Stride: 3 * 8}
-	inf, nan := float32(math.Inf(1)), float32(math.NaN())
-	points := []point{{inf, -inf}, {inf, 0}, {0, nan}, {1e30, 0}, {2, 2}}
-	f := fillTensor{given: true, fill: [3]float32{9, 9, 9}, paint: [3]byte{9, 9, 9}}
-	row := make([]byte, 3*len(points))
-	f.sampleBilinear(row, &src, points)
-	for i, want := range []byte{0, 0, 0, 9, 200} {
-		if row[3*i] != want || row[3*i+2] != want {
-			t.Errorf("point %v: %v, want %d", points[i], row[3*i:3*i+3], want)
-		}
-	}
-	sampleNearest(row, &src, points, f.paint)
-	for i, want := range []byte{9, 9, 9, 9, 200} {
-		if row[3*i] != want {
-			t.Errorf("nearest to %v: %v, want %d", points[i], row[3*i:3*i+3], want)
 		}
 	}
 }

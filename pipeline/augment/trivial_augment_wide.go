@@ -26,8 +26,8 @@ func (o *trivialAugmentWide) resultOf(size image.Point, fixed bool) (image.Point
 }
 
 // draw takes op, bin and sign from block 0.
-func (o *trivialAugmentWide) draw(d dice, p *program, rec *Draw) error {
-	x := d.block(0)
+func (o *trivialAugmentWide) draw(d rng, p *program, rec *Draw) error {
+	x := d.Block(0)
 	name := randomOps[order.Below(x[0], uint32(len(randomOps)))]
 	bin := order.Below(x[1], uint32(o.NumMagnitudeBins)) //nolint:gosec // at most 1000
 	within := o.of(wide)
@@ -35,5 +35,5 @@ func (o *trivialAugmentWide) draw(d dice, p *program, rec *Draw) error {
 	told := newReport(rec)
 	told.add(t)
 	told.write()
-	return p.tweak(t, o.brush(o.Interpolation, o.Fill))
+	return p.tweak(t, o.sampling(o.Interpolation, o.Fill))
 }

@@ -8,48 +8,44 @@ import (
 	"github.com/feedwater-io/feedwater/pipeline/pixel"
 )
 
-// A matrix maps points of a result to points of the picture it is made of: x' = m₀x + m₁y + m₂ and y' = m₃x + m₄y + m₅, both
-// divided by m₆x + m₇y + 1.
-type matrix [8]float64
-
-// A brush says how warps make pixels.
-type brush struct {
-	interpolation string
-	fill          *[3]float64 // of what lies outside of the picture; nil is zero
-	tensor        bool        // in the dialect of tensors, which tweaks know
+// A Sampling says how warps make pixels.
+type Sampling struct {
+	Interpolation string
+	Fill          *[3]float64 // of what lies outside of the picture; nil is zero
+	Tensor        bool        // in the dialect of tensors, which tweaks know
 }
 
-// warp is Pillow's Image.transform, which makes a picture of size to. Positions of pixels are float64 there, except that nearest under
+// Warp is Pillow's Image.transform, which makes a picture of size to. Positions of pixels are float64 there, except that nearest under
 // an affine matrix adds them up from pixel to pixel: in 16.16 fixed point, or in float64 where that would not do.
-func warp(m matrix, b brush, to image.Point) effect {
-	e := effect{across: warpNearest}
-	copy(e.numbers[:], m[:])
-	if b.fill != nil {
-		copy(e.numbers[len(m):], b.fill[:])
+func Warp(m Matrix, b Sampling, to image.Point) Effect {
+	e := Effect{Across: warpNearest}
+	copy(e.Numbers[:], m[:])
+	if b.Fill != nil {
+		copy(e.Numbers[len(m):], b.Fill[:])
 	}
 	switch {
-	case m.shifts():
-		e.across = warpAdded
-	case b.interpolation == "bilinear":
-		e.across = warpBilinear
-	case b.interpolation == "bicubic":
-		e.across = warpBicubic
+	case m.isShift():
+		e.Across = warpAdded
+	case b.Interpolation == "bilinear":
+		e.Across = warpBilinear
+	case b.Interpolation == "bicubic":
+		e.Across = warpBicubic
 	case m[6] != 0 || m[7] != 0:
-	case m[1] == 0 && m[3] == 0 || !m.fits(to):
-		e.across = warpAdded
+	case m[1] == 0 && m[3] == 0 || !m.fitsFixedPoint(to):
+		e.Across = warpAdded
 	default:
-		e.across = warpFixed
+		e.Across = warpFixed
 	}
 	return e
 }
 
-// shifts reports whether the matrix moves by whole pixels, where no filter has anything to mix.
-func (m *matrix) shifts() bool {
-	return *m == matrix{1, 0, math.Trunc(m[2]), 0, 1, math.Trunc(m[5])}
+// isShift reports whether the matrix moves by whole pixels, where no filter has anything to mix.
+func (m *Matrix) isShift() bool {
+	return *m == Matrix{1, 0, math.Trunc(m[2]), 0, 1, math.Trunc(m[5])}
 }
 
-// fits reports whether the four corners are in the range of 16.16 fixed point.
-func (m *matrix) fits(to image.Point) bool {
+// fitsFixedPoint reports whether the four corners are in the range of 16.16 fixed point.
+func (m *Matrix) fitsFixedPoint(to image.Point) bool {
 	for _, corner := range [4][2]float64{{0, 0}, {1, 1}, {0, 1}, {1, 0}} {
 		x, y := corner[0]*float64(to.X), corner[1]*float64(to.Y)
 		if math.Abs(float64(x*m[0])+float64(y*m[1])+m[2]) >= 1<<15 || math.Abs(float64(x*m[3])+float64(y*m[4])+m[5]) >= 1<<15 {
@@ -60,10 +56,10 @@ func (m *matrix) fits(to image.Point) bool {
 }
 
 // paint is the colour outside of the picture.
-func (e *effect) paint() [3]byte {
+func (e *Effect) paint() [3]byte {
 	var c [3]byte
 	for i := range c {
-		c[i] = byte(int(e.numbers[8+i]))
+		c[i] = byte(int(e.Numbers[8+i]))
 	}
 	return c
 }
@@ -84,8 +80,8 @@ const one = 1 << 16 // of 16.16 fixed point
 func fixed(x float64) int { return int(math.Floor(float64(x*one) + 0.5)) }
 
 // warpFixed steps through the picture in 16.16 fixed point.
-func warpFixed(e *effect, _ *workspace, dst, src *pixel.Image) {
-	m, c := &e.numbers, e.paint()
+func warpFixed(e *Effect, _ *Workspace, dst, src *pixel.Image) {
+	m, c := &e.Numbers, e.paint()
 	dx, dy := fixed(m[0]), fixed(m[3])
 	rowX, rowY := fixed(m[1]), fixed(m[4])
 	x := fixed(m[2] + float64(m[0]*0.5) + float64(m[1]*0.5))
@@ -146,8 +142,8 @@ func gather(row []byte, src *pixel.Image, x, y, dx, dy int) {
 }
 
 // warpAdded steps through the picture in float64.
-func warpAdded(e *effect, _ *workspace, dst, src *pixel.Image) {
-	m, c := &e.numbers, e.paint()
+func warpAdded(e *Effect, _ *Workspace, dst, src *pixel.Image) {
+	m, c := &e.Numbers, e.paint()
 	x0 := m[2] + float64(m[1]*0.5) + float64(m[0]*0.5)
 	y0 := m[5] + float64(m[4]*0.5) + float64(m[3]*0.5)
 	shift := m[0] == 1 && m[1] == 0 && m[3] == 0 && math.Abs(x0) < 1<<30 && 2*x0 == math.Trunc(2*x0)
@@ -190,13 +186,15 @@ func shiftRow(row []byte, src *pixel.Image, twice int, y float64, c [3]byte) {
 	fillRow(row[3*max(first, end):], c)
 }
 
-// quarter is a quarter of a turn, against the clock where the first number is 90, else with it.
-func quarter(angle float64) effect { return effect{across: turnQuarter, numbers: [16]float64{angle}} }
+// TurnQuarter is a quarter of a turn, against the clock where the first number is 90, else with it.
+func TurnQuarter(angle float64) Effect {
+	return Effect{Across: moveQuarter, Numbers: [16]float64{angle}}
+}
 
-func turnQuarter(e *effect, _ *workspace, dst, src *pixel.Image) {
+func moveQuarter(e *Effect, _ *Workspace, dst, src *pixel.Image) {
 	start, step := 3*(src.W-1), -3
 	across := src.Stride
-	if e.numbers[0] != 90 {
+	if e.Numbers[0] != 90 {
 		start, step, across = (src.H-1)*src.Stride, 3, -src.Stride
 	}
 	for j := range dst.H {

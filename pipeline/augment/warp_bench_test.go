@@ -15,17 +15,17 @@ func BenchmarkWarp(b *testing.B) {
 	for _, size := range []image.Point{{224, 224}, {500, 375}} {
 		src, dst := plain.RandomImage(r, size.X, size.Y), &pixel.Image{}
 		dst.Reset(size.X, size.Y)
-		turned, _ := rotation(17, size, false, nil)
-		sheared := affinity{scale: 1, shear: [2]float64{0, 9}}.inverse(&[2]float64{})
-		moved := affinity{scale: 1, translate: [2]int{9, 7}}.inverse(&[2]float64{112, 112})
+		turned, _ := RotationMatrix(17, size, false, nil)
+		sheared := Affinity{Scale: 1, Shear: [2]float64{0, 9}}.InverseMatrix(&[2]float64{})
+		moved := Affinity{Scale: 1, Translate: [2]int{9, 7}}.InverseMatrix(&[2]float64{112, 112})
 		tilted := turned
 		tilted[6], tilted[7] = 1e-4, 2e-4
-		for name, m := range map[string]matrix{"rotate": turned, "shear": sheared, "translate": moved, "perspective": tilted} {
+		for name, m := range map[string]Matrix{"rotate": turned, "shear": sheared, "translate": moved, "perspective": tilted} {
 			for _, filter := range []string{"nearest", "bilinear", "bicubic"} {
-				e, w := warp(m, brush{interpolation: filter}, size), &workspace{}
+				e, w := Warp(m, Sampling{Interpolation: filter}, size), &Workspace{}
 				b.Run(fmt.Sprintf("%dx%d/%s/%s", size.X, size.Y, name, filter), func(b *testing.B) {
 					for b.Loop() {
-						e.across(&e, w, dst, src)
+						e.Across(&e, w, dst, src)
 					}
 				})
 			}

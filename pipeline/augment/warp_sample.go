@@ -7,13 +7,10 @@ import (
 	"github.com/feedwater-io/feedwater/pipeline/pixel"
 )
 
-// A spot is where a pixel of the result comes from.
-type spot struct{ x, y float64 }
-
 // spots returns where row j comes from: the middles of its n pixels, through the matrix.
-func (e *effect) spots(w *workspace, j, n int) []spot {
+func (e *Effect) spots(w *Workspace, j, n int) []spot {
 	w.spots = slices.Grow(w.spots[:0], n)[:n]
-	m, v := &e.numbers, float64(j)+0.5
+	m, v := &e.Numbers, float64(j)+0.5
 	rowX, rowY, rowD := float64(m[1]*v), float64(m[4]*v), float64(m[7]*v)
 	for i := range w.spots {
 		u := float64(i) + 0.5
@@ -47,8 +44,8 @@ func tap(x float64) (first int, share float64) {
 func clamp(i, n int) int { return min(max(i, 0), n-1) }
 
 // warpNearest takes the pixel that each spot lies in. It makes them as it goes: a list of them first takes 1.7 times as long.
-func warpNearest(e *effect, _ *workspace, dst, src *pixel.Image) {
-	c, w, h, m := e.paint(), float64(src.W), float64(src.H), &e.numbers
+func warpNearest(e *Effect, _ *Workspace, dst, src *pixel.Image) {
+	c, w, h, m := e.paint(), float64(src.W), float64(src.H), &e.Numbers
 	m0, m2, m3, m5, m6 := m[0], m[2], m[3], m[5], m[6]
 	for j := range dst.H {
 		row := dst.Pix[j*dst.Stride:][:3*dst.W]
@@ -79,7 +76,7 @@ func mix(w uint64, t float64) float64 {
 }
 
 // warpBilinear mixes the four pixels around each spot, along x first.
-func warpBilinear(e *effect, ws *workspace, dst, src *pixel.Image) {
+func warpBilinear(e *Effect, ws *Workspace, dst, src *pixel.Image) {
 	c, w, h := e.paint(), float64(src.W), float64(src.H)
 	pix, stride := src.Pix, src.Stride
 	for j := range dst.H {
@@ -125,7 +122,7 @@ func cubic(a, b, c, d, t float64) float64 {
 }
 
 // warpBicubic mixes the sixteen pixels around each spot, along x first.
-func warpBicubic(e *effect, ws *workspace, dst, src *pixel.Image) {
+func warpBicubic(e *Effect, ws *Workspace, dst, src *pixel.Image) {
 	paint, w, h := e.paint(), float64(src.W), float64(src.H)
 	for j := range dst.H {
 		row := dst.Pix[j*dst.Stride:][:3*dst.W]

@@ -4,7 +4,6 @@ import (
 	"image"
 	"math"
 	"math/rand/v2"
-	"strings"
 	"testing"
 
 	"github.com/feedwater-io/feedwater/pipeline/internal/plain"
@@ -12,7 +11,7 @@ import (
 )
 
 // reference is warp, one pixel after the other.
-func reference(m matrix, b brush, to image.Point, src *pixel.Image) plain.Picture {
+func reference(m Matrix, b Sampling, to image.Point, src *pixel.Image) plain.Picture {
 	q := plain.NewPicture(to.X, to.Y)
 	straight := m[1] == 0 && m[3] == 0
 	projective := m[6] != 0 || m[7] != 0
@@ -24,12 +23,12 @@ func reference(m matrix, b brush, to image.Point, src *pixel.Image) plain.Pictur
 		}
 		for i := range to.X {
 			u, v := float64(i)+0.5, float64(j)+0.5
-			x, y := m.at(u, v)
+			x, y := m.mapPoint(u, v)
 			d := float64(m[6]*u) + float64(m[7]*v) + 1
 			x, y = x/d, y/d
 			switch {
-			case b.interpolation != "nearest" || projective:
-			case straight || !m.fits(to):
+			case b.Interpolation != "nearest" || projective:
+			case straight || !m.fitsFixedPoint(to):
 				x, y = addX, addY
 			default:
 				fx := fixed(m[2]+float64(m[0]*0.5)+float64(m[1]*0.5)) + i*fixed(m[0]) + j*fixed(m[1])
@@ -39,12 +38,12 @@ func reference(m matrix, b brush, to image.Point, src *pixel.Image) plain.Pictur
 			addX, addY = addX+m[0], addY+m[3]
 			for c := range 3 {
 				if x < 0 || y < 0 || x >= float64(src.W) || y >= float64(src.H) {
-					if b.fill != nil {
-						q.Pix[3*(j*to.X+i)+c] = byte(b.fill[c])
+					if b.Fill != nil {
+						q.Pix[3*(j*to.X+i)+c] = byte(b.Fill[c])
 					}
 					continue
 				}
-				q.Pix[3*(j*to.X+i)+c] = warped(src, b.interpolation, x, y, c)
+				q.Pix[3*(j*to.X+i)+c] = warped(src, b.Interpolation, x, y, c)
 			}
 		}
 	}
@@ -76,22 +75,22 @@ func warped(src *pixel.Image, interpolation string, x, y float64, c int) byte {
 func TestWarpsEqualThePlainReference(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 7))
 	ways := map[string]int{}
-	var w workspace
+	var w Workspace
 	for range 4000 {
 		src := plain.RandomImage(r, 1+r.IntN(24), 1+r.IntN(24))
 		to := image.Pt(1+r.IntN(24), 1+r.IntN(24))
 		m, way := randomMatrix(r)
 		ways[way]++
 		for _, name := range []string{"nearest", "bilinear", "bicubic"} {
-			b := brush{interpolation: name, fill: &[3]float64{float64(r.IntN(256)), 200.9, 7}}
+			b := Sampling{Interpolation: name, Fill: &[3]float64{float64(r.IntN(256)), 200.9, 7}}
 			if r.IntN(3) == 0 {
-				b.fill = nil
+				b.Fill = nil
 			}
-			e := warp(m, b, to)
+			e := Warp(m, b, to)
 			got := plain.NewPicture(to.X, to.Y)
 			stride := 3*to.X + r.IntN(9)
 			dst := make([]byte, (to.Y-1)*stride+3*to.X)
-			e.across(&e, &w, &pixel.Image{Pix: dst, W: to.X, H: to.Y, Stride: stride}, src)
+			e.Across(&e, &w, &pixel.Image{Pix: dst, W: to.X, H: to.Y, Stride: stride}, src)
 			for y := range to.Y {
 				copy(got.Pix[3*y*to.X:][:3*to.X], dst[y*stride:])
 			}
@@ -105,22 +104,22 @@ func TestWarpsEqualThePlainReference(t *testing.T) {
 	}
 }
 
-func randomMatrix(r *rand.Rand) (matrix, string) {
+func randomMatrix(r *rand.Rand) (Matrix, string) {
 	n := func() float64 { return r.NormFloat64() }
 	offset := func() float64 { return float64(r.IntN(41)-20) / float64(1+r.IntN(2)) }
 	switch r.IntN(6) {
 	case 0:
-		return matrix{1, 0, offset(), 0, 1, offset()}, "shift"
+		return Matrix{1, 0, offset(), 0, 1, offset()}, "shift"
 	case 1:
-		return matrix{1, n(), offset(), 0, 1 + n(), 3 * n()}, "shear"
+		return Matrix{1, n(), offset(), 0, 1 + n(), 3 * n()}, "shear"
 	case 2:
-		return matrix{n(), 0, 5 * n(), 0, n(), 5 * n()}, "scale"
+		return Matrix{n(), 0, 5 * n(), 0, n(), 5 * n()}, "scale"
 	case 3:
-		return matrix{n() * 1e5, n(), n(), n(), n(), 20 * n()}, "beyond fixed point"
+		return Matrix{n() * 1e5, n(), n(), n(), n(), 20 * n()}, "beyond fixed point"
 	case 4:
-		return matrix{1 + n()/3, n() / 3, 3 * n(), n() / 3, 1 + n()/3, 3 * n(), n() / 50, n() / 50}, "perspective"
+		return Matrix{1 + n()/3, n() / 3, 3 * n(), n() / 3, 1 + n()/3, 3 * n(), n() / 50, n() / 50}, "perspective"
 	}
-	return matrix{n(), n(), 9 * n(), n(), n(), 9 * n()}, "affine"
+	return Matrix{n(), n(), 9 * n(), n(), n(), 9 * n()}, "affine"
 }
 
 func TestQuarterTurns(t *testing.T) {
@@ -132,8 +131,8 @@ func TestQuarterTurns(t *testing.T) {
 	} {
 		dst := &pixel.Image{}
 		dst.Reset(5, 7)
-		e := quarter(angle)
-		e.across(&e, nil, dst, src)
+		e := TurnQuarter(angle)
+		e.Across(&e, nil, dst, src)
 		for j := range 7 {
 			for i := range 5 {
 				x, y := from(i, j)
@@ -141,49 +140,6 @@ func TestQuarterTurns(t *testing.T) {
 					t.Fatalf("%v: %d, %d", angle, i, j)
 				}
 			}
-		}
-	}
-}
-
-func TestWarpsAllocateNothing(t *testing.T) {
-	for _, plan := range []string{
-		`{"op":"RandomRotation","degrees":180,"expand":true,"fill":3},{"op":"RandomRotation","degrees":[90,90],"expand":true}`,
-		`{"op":"RandomAffine","degrees":30,"translate":[0.1,0.2],"scale":[0.5,2],"shear":[-9,9,-8,8],"interpolation":"bilinear"}`,
-		`{"op":"RandomAffine","degrees":30,"interpolation":"bicubic"},{"op":"RandomAffine","degrees":0,"translate":[0.5,0.5],"center":[1,2]}`,
-	} {
-		allocatesNothing(t, plan)
-	}
-}
-
-func TestWarpArguments(t *testing.T) {
-	for plan, want := range map[string]string{
-		`{"op":"RandomRotation","degrees":30}`: `[{"op":"RandomRotation","degrees":[-30,30],"interpolation":"nearest","expand":false,"center":null,"fill":[0,0,0]}]`,
-		`{"op":"RandomRotation","degrees":[0,90],"expand":true,"center":[1,2],"fill":[3],"interpolation":"bicubic"}`: `[{"op":"RandomRotation","degrees":[0,90],"interpolation":"bicubic","expand":true,"center":[1,2],"fill":[3,3,3]}]`,
-		`{"op":"RandomAffine","degrees":0}`: `[{"op":"RandomAffine","degrees":[0,0],"translate":null,"scale":null,"shear":null,"interpolation":"nearest","fill":[0,0,0],"center":null}]`,
-		`{"op":"RandomAffine","degrees":[1,2],"translate":[0,1],"scale":[0.5,2],"shear":[1,2],"fill":null}`: `[{"op":"RandomAffine","degrees":[1,2],"translate":[0,1],"scale":[0.5,2],"shear":[1,2],"interpolation":"nearest","fill":null,"center":null}]`,
-	} {
-		if got, _ := parse(t, plan).MarshalJSON(); string(got) != want {
-			t.Errorf("%s\n gives %s\n  want %s", plan, got, want)
-		}
-	}
-	for plan, want := range map[string]string{
-		`{"op":"RandomRotation"}`:                                         `degrees: is missing; nearest: [-30,30]`,
-		`{"op":"RandomRotation","degrees":-1}`:                            `degrees: must be a number from 0 to 1e+06, got -1; nearest: 0`,
-		`{"op":"RandomRotation","degrees":[1,2,3]}`:                       `degrees: must be a number, or a list of two, got [1,2,3]; nearest: [-30,30]`,
-		`{"op":"RandomRotation","degrees":1,"interpolation":"lanczos"}`:   `interpolation: no such filter for warps, got "lanczos"; nearest: "nearest"`,
-		`{"op":"RandomRotation","degrees":1,"interpolation":null}`:        `interpolation: must be a name, got null; nearest: "nearest"`,
-		`{"op":"RandomRotation","degrees":1,"fill":[1,2]}`:                `fill: must be a number, or a list of three, got [1,2]; nearest: [0,0,0]`,
-		`{"op":"RandomRotation","degrees":1,"fill":256}`:                  `fill: must be a number from 0 to 255, got 256; nearest: 255`,
-		`{"op":"RandomRotation","degrees":1,"expand":1}`:                  `expand: must be true or false, got 1; nearest: false`,
-		`{"op":"RandomRotation","degrees":1,"center":[1]}`:                `center: must be a list of 2 numbers, got [1]; nearest: [0,0]`,
-		`{"op":"RandomAffine","degrees":1,"shear":[1]}`:                   `shear: must be a list of 2 or 4 numbers, got [1]; nearest: [0,0]`,
-		`{"op":"RandomAffine","degrees":1,"scale":[0,1]}`:                 `scale: must be a number from 1e-06 to 1e+06, got 0; nearest: 0.000001`,
-		`{"op":"RandomAffine","degrees":1,"translate":[0,2]}`:             `translate: must be a number from 0 to 1, got 2; nearest: 1`,
-		`{"op":"RandomAffine","degrees":1,"translate":[0,0],"scale":[1]}`: `scale: must be a list of 2 numbers, got [1]; nearest: [0,0]`,
-	} {
-		_, err := tryParse(t, plan)
-		if err == nil || !strings.HasSuffix(err.Error(), want) {
-			t.Errorf("%s\n says %v\n want … %s", plan, err, want)
 		}
 	}
 }

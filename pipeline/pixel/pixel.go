@@ -19,6 +19,9 @@ func (m *Image) Reset(w, h int) {
 	m.Pix = Grow(m.Pix, h*m.Stride+Pad)
 }
 
+// Row returns the pixels of row y.
+func (m *Image) Row(y int) []byte { return m.Pix[y*m.Stride:][:3*m.W] }
+
 // Grow returns s with length n, or new memory where s has too little. The values are undefined.
 func Grow[T any](s []T, n int) []T {
 	if cap(s) < n {

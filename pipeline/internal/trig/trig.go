@@ -1,9 +1,9 @@
-package augment
+// Package trig has the functions of angles with the same bits on every machine, which package math does not have. They work
+// with twice the digits and round once, so that they are correctly rounded but for about one in 10¹³ arguments. It starts no
+// goroutine and imports nothing of ours.
+package trig
 
 import "math"
-
-// The functions of this file give the same bits on every machine, which those of package math do not. They work with twice the digits and
-// round once, so that they are correctly rounded but for about one in 10¹³ arguments.
 
 // A twofold is the sum of two numbers, the second below half a unit of the first.
 type twofold struct{ hi, lo float64 }
@@ -42,6 +42,12 @@ func (a twofold) over(b twofold) twofold {
 // halfPi is π/2 in three parts.
 var halfPi = [3]float64{0x1.921fb54442d18p+0, 0x1.1a62633145c07p-54, -0x1.f1976b7ed8fbcp-110}
 
+// SineCosine is the sine and the cosine of up to some 10⁶ radians.
+func SineCosine(x float64) (sine, cosine float64) {
+	s, c := sineCosine(x)
+	return s.hi, c.hi
+}
+
 // sineCosine is for angles up to some 10⁶ radians: x = k·π/2 + r, and the Taylor series for |r| ≤ π/4.
 func sineCosine(x float64) (sine, cosine twofold) {
 	k := math.RoundToEven(float64(x * (2 / math.Pi)))
@@ -73,23 +79,20 @@ func series(square twofold, n float64) twofold {
 	return sum
 }
 
-func sin(x float64) float64 {
-	s, _ := sineCosine(x)
-	return s.hi
-}
-
-func cos(x float64) float64 {
+// Cos is the cosine of up to some 10⁶ radians.
+func Cos(x float64) float64 {
 	_, c := sineCosine(x)
 	return c.hi
 }
 
-func tan(x float64) float64 {
+// Tan is the tangent of up to some 10⁶ radians.
+func Tan(x float64) float64 {
 	s, c := sineCosine(x)
 	return s.over(c).hi
 }
 
-// atan corrects what math.Atan says, by one step of Newton's.
-func atan(x float64) float64 {
+// Atan is the arc tangent. It corrects what math.Atan says, by one step of Newton's.
+func Atan(x float64) float64 {
 	near := math.Atan(x)
 	s, c := sineCosine(near)
 	wide := twofold{x, 0}
@@ -97,13 +100,14 @@ func atan(x float64) float64 {
 	return twofold{near, 0}.plus(off).hi
 }
 
-// radians and degrees round as Python's do.
-func radians(x float64) float64 { return float64(x * (math.Pi / 180)) }
+// Radians are those of degrees, rounded as Python does.
+func Radians(x float64) float64 { return float64(x * (math.Pi / 180)) }
 
-func degrees(x float64) float64 { return float64(x * (180 / math.Pi)) }
+// Degrees are those of radians, rounded as Python does.
+func Degrees(x float64) float64 { return float64(x * (180 / math.Pi)) }
 
-// modulo360 is Python's x % 360.
-func modulo360(x float64) float64 {
+// Modulo360 is Python's x % 360.
+func Modulo360(x float64) float64 {
 	m := math.Mod(x, 360)
 	if m < 0 {
 		m += 360
@@ -111,8 +115,8 @@ func modulo360(x float64) float64 {
 	return m + 0 // −0 becomes 0
 }
 
-// rounded15 is Python's round(x, 15) for |x| ≤ 1.
-func rounded15(x float64) float64 {
+// Round15 is Python's round(x, 15) for |x| ≤ 1.
+func Round15(x float64) float64 {
 	p := productOf(x, 1e15)
 	n := math.RoundToEven(p.hi)
 	if tie := math.Abs(p.hi-math.Trunc(p.hi)) == 0.5; tie && p.lo != 0 {

@@ -1,4 +1,4 @@
-package augment
+package trig
 
 import (
 	"math"
@@ -27,8 +27,9 @@ func TestAnglesAreRoundedOnce(t *testing.T) {
 		{100.0, -0x1.03425b78c4db8p-1, 0x1.b981dbf665fdfp-1, -0x1.2ca74d62b5d38p-1, 0x1.8f905eb2def22p+0},
 		{-12345.678, 0x1.687d5890974a5p-1, 0x1.6b94c3bbe24b8p-1, 0x1.fba5836323a4ep-1, -0x1.921a664fe1dc4p+0},
 	} {
-		if sin(v.x) != v.sin || cos(v.x) != v.cos || tan(v.x) != v.tan || atan(v.x) != v.atan {
-			t.Errorf("of %v: %x %x %x %x, want %x", v.x, sin(v.x), cos(v.x), tan(v.x), atan(v.x), v)
+		sine, _ := SineCosine(v.x)
+		if sine != v.sin || Cos(v.x) != v.cos || Tan(v.x) != v.tan || Atan(v.x) != v.atan {
+			t.Errorf("of %v: %x %x %x %x, want %x", v.x, sine, Cos(v.x), Tan(v.x), Atan(v.x), v)
 		}
 	}
 }
@@ -49,8 +50,8 @@ func TestAnglesHaveTwiceTheDigits(t *testing.T) {
 		if near := math.Sin(x); math.Abs(s.hi-near) > 2e-16 {
 			t.Fatalf("sin %v = %v, not %v", x, s.hi, near)
 		}
-		if near := math.Atan(x); math.Abs(atan(x)-near) > 5e-16 {
-			t.Fatalf("atan %v = %v, not %v", x, atan(x), near)
+		if near := math.Atan(x); math.Abs(Atan(x)-near) > 5e-16 {
+			t.Fatalf("atan %v = %v, not %v", x, Atan(x), near)
 		}
 	}
 }
@@ -60,7 +61,7 @@ func TestRounded15(t *testing.T) {
 		0.1234567890123454: 0.123456789012345, -0.1234567890123456: -0.123456789012346, 6.123233995736766e-17: 0, 1: 1, -0.5000000000000001: -0.5,
 		0.7071067811865476: 0.707106781186548, 0.8660254037844386: 0.866025403784439,
 	} {
-		if got := rounded15(x); got != want {
+		if got := Round15(x); got != want {
 			t.Errorf("round(%v, 15) = %v, want %v", x, got, want)
 		}
 	}

@@ -11,39 +11,44 @@ import (
 // one float32 product and one fused sum. Sums of a value and a product of few bits are exact in float64, so that rounding them to
 // float32 fuses. Posterize, equalize and invert are alike. Hues are in hue_tensor.go.
 
-// tensorEffect is a tweak of colours in that dialect.
-func (t tweak) tensorEffect() effect {
-	f := [16]float64{1 + t.Magnitude}
-	switch t.Name {
-	case "Brightness":
-		return effect{inPlace: brightenTensor, numbers: f}
-	case "Color":
-		return effect{inPlace: saturateTensor, numbers: f}
-	case "Contrast":
-		return effect{inPlace: contrastTensor, numbers: f}
-	case "Sharpness":
-		return effect{inPlace: sharpenTensor, numbers: f}
-	case "Solarize":
-		return solarizeTensor(255 * t.Magnitude)
-	case "AutoContrast":
-		return effect{inPlace: stretchTensor}
-	}
-	return t.effect()
+// AdjustBrightnessTensor is AdjustBrightness on tensors.
+func AdjustBrightnessTensor(factor float64) Effect {
+	return Effect{InPlace: brightenTensor, Numbers: [16]float64{factor}}
 }
 
-// adjustedTensor is what ColorJitter calls adjustment i.
-func adjustedTensor(i int, factor float64) effect {
-	change := [4]func(e *effect, w *workspace, m *pixel.Image){brightenTensor, contrastTensor, saturateTensor, turnHueTensor}[i]
-	return effect{inPlace: change, numbers: [16]float64{factor}}
+// AdjustContrastTensor is AdjustContrast on tensors.
+func AdjustContrastTensor(factor float64) Effect {
+	return Effect{InPlace: contrastTensor, Numbers: [16]float64{factor}}
 }
 
-// solarizeTensor compares in float32.
-func solarizeTensor(threshold float64) effect { return solarize(float64(float32(threshold))) }
+// AdjustSaturationTensor is AdjustSaturation on tensors.
+func AdjustSaturationTensor(factor float64) Effect {
+	return Effect{InPlace: saturateTensor, Numbers: [16]float64{factor}}
+}
+
+// AdjustHueTensor is AdjustHue on tensors.
+func AdjustHueTensor(factor float64) Effect {
+	return Effect{InPlace: turnHueTensor, Numbers: [16]float64{factor}}
+}
+
+// AdjustSharpnessTensor is AdjustSharpness on tensors.
+func AdjustSharpnessTensor(factor float64) Effect {
+	return Effect{InPlace: sharpenTensor, Numbers: [16]float64{factor}}
+}
+
+// GrayscaleTensor is Grayscale on tensors.
+func GrayscaleTensor() Effect { return Effect{InPlace: desaturateTensor} }
+
+// AutocontrastTensor is Autocontrast on tensors.
+func AutocontrastTensor() Effect { return Effect{InPlace: stretchTensor} }
+
+// SolarizeTensor is Solarize on tensors. It compares in float32.
+func SolarizeTensor(threshold float64) Effect { return Solarize(float64(float32(threshold))) }
 
 // desaturateTensor makes all channels the grey.
-func desaturateTensor(_ *effect, _ *workspace, m *pixel.Image) {
+func desaturateTensor(_ *Effect, _ *Workspace, m *pixel.Image) {
 	for y := range m.H {
-		row := rowOf(m, y)
+		row := m.Row(y)
 		for i := 0; i < len(row); i += 3 {
 			p := row[i : i+3 : i+3]
 			l := byte(greyOfTensor(p))
@@ -52,14 +57,14 @@ func desaturateTensor(_ *effect, _ *workspace, m *pixel.Image) {
 	}
 }
 
-func brightenTensor(e *effect, w *workspace, m *pixel.Image) { blendTable(w, m, 0, e.numbers[0]) }
+func brightenTensor(e *Effect, w *Workspace, m *pixel.Image) { blendTable(w, m, 0, e.Numbers[0]) }
 
-func contrastTensor(e *effect, w *workspace, m *pixel.Image) {
-	blendTable(w, m, meanOfTensor(w, m), e.numbers[0])
+func contrastTensor(e *Effect, w *Workspace, m *pixel.Image) {
+	blendTable(w, m, meanOfTensor(w, m), e.Numbers[0])
 }
 
 // blendTable makes factor·v + (1−factor)·other of every value v.
-func blendTable(w *workspace, m *pixel.Image, other float32, factor float64) {
+func blendTable(w *Workspace, m *pixel.Image, other float32, factor float64) {
 	t, f, rest := &w.tables[0], float32(factor), float32(1-factor)
 	for v := range t {
 		t[v] = cut(order.Fused(other, rest, float32(float32(v)*f)))
@@ -77,14 +82,14 @@ func greyOfTensor(p []byte) int32 {
 	return int32(float32(float64(x) + float64(float64(p[2])*float64(float32(0.114)))))
 }
 
-func saturateTensor(e *effect, w *workspace, m *pixel.Image) {
+func saturateTensor(e *Effect, w *Workspace, m *pixel.Image) {
 	w.floats = pixel.Grow(w.floats, 256)
-	own, f, rest := (*[256]float32)(w.floats), float32(e.numbers[0]), float64(float32(1-e.numbers[0]))
+	own, f, rest := (*[256]float32)(w.floats), float32(e.Numbers[0]), float64(float32(1-e.Numbers[0]))
 	for v := range own {
 		own[v] = float32(float32(v) * f)
 	}
 	for y := range m.H {
-		row := rowOf(m, y)
+		row := m.Row(y)
 		for i := 0; i < len(row); i += 3 {
 			p := row[i : i+3 : i+3]
 			other := float64(float64(greyOfTensor(p)) * rest)
@@ -96,16 +101,16 @@ func saturateTensor(e *effect, w *workspace, m *pixel.Image) {
 }
 
 // sharpenTensor blurs by weights of 1, in the middle 5, by 13, rounded; the border stays as it is.
-func sharpenTensor(e *effect, w *workspace, m *pixel.Image) {
+func sharpenTensor(e *Effect, w *Workspace, m *pixel.Image) {
 	if m.W < 3 || m.H < 3 {
 		return
 	}
-	rest, size := float64(float32(1-e.numbers[0])), 3*m.W
+	rest, size := float64(float32(1-e.Numbers[0])), 3*m.W
 	w.bytes = pixel.Grow(w.bytes, 2*size)
 	above, here := w.bytes[:size], w.bytes[size:]
-	copy(above, rowOf(m, 0))
+	copy(above, m.Row(0))
 	for y := 1; y < m.H-1; y++ {
-		row, below := rowOf(m, y), rowOf(m, y+1)
+		row, below := m.Row(y), m.Row(y+1)
 		copy(here, row)
 		for i := 3; i < size-3; i++ {
 			p := int32(here[i])
@@ -117,7 +122,7 @@ func sharpenTensor(e *effect, w *workspace, m *pixel.Image) {
 	}
 }
 
-func stretchTensor(_ *effect, w *workspace, m *pixel.Image) {
+func stretchTensor(_ *Effect, w *Workspace, m *pixel.Image) {
 	h := histograms(m)
 	for c := range h {
 		low, high := 0, 255
@@ -141,11 +146,11 @@ func stretchTensor(_ *effect, w *workspace, m *pixel.Image) {
 }
 
 // meanOfTensor is the mean grey, summed up as one thread of torch does.
-func meanOfTensor(w *workspace, m *pixel.Image) float32 {
+func meanOfTensor(w *Workspace, m *pixel.Image) float32 {
 	w.bytes = pixel.Grow(w.bytes, m.W*m.H)
 	grey, sum, k := w.bytes, 0, 0
 	for y := range m.H {
-		row := rowOf(m, y)
+		row := m.Row(y)
 		for i := 0; i < len(row); i += 3 {
 			g := greyOfTensor(row[i : i+3 : i+3])
 			grey[k] = byte(g)
