@@ -7,6 +7,7 @@ import (
 	"github.com/feedwater-io/feedwater/pipeline/internal/trig"
 	"github.com/feedwater-io/feedwater/pipeline/order"
 	"github.com/feedwater-io/feedwater/pipeline/pixel"
+	"github.com/feedwater-io/feedwater/pipeline/raster"
 )
 
 // augMix mixes a picture with what some chains of tweaks make of it. torchvision does that on tensors, also where the picture is none.
@@ -59,7 +60,7 @@ func (o *augMix) resultOf(size image.Point, fixed bool) (image.Point, bool) {
 }
 
 func (o *augMix) draw(d rng, p *program, rec *Draw) error {
-	e := Effect{Across: mixed, RNG: d.RNG, Steps: o.MixtureWidth * o.mostOps() * UsualSteps}
+	e := raster.Effect{Across: mixed, RNG: d.RNG, Steps: o.MixtureWidth * o.mostOps() * raster.UsualSteps}
 	e.Numbers = [16]float64{float64(o.Severity), float64(o.MixtureWidth), float64(o.ChainDepth), o.Alpha}
 	if o.AllOps {
 		e.Numbers[4] = 1
@@ -78,7 +79,7 @@ func (o *augMix) draw(d rng, p *program, rec *Draw) error {
 }
 
 // mixOf is the op whose effect it is, without its fill.
-func mixOf(e *Effect) augMix {
+func mixOf(e *raster.Effect) augMix {
 	n := &e.Numbers
 	o := augMix{int(n[0]), int(n[1]), int(n[2]), n[3], n[4] != 0, "nearest", nil}
 	if n[5] != 0 {
@@ -92,7 +93,7 @@ type mixedChain struct {
 	Ops    []tweak `json:"ops"`
 }
 
-func (o *augMix) tell(d RNG, size image.Point, rec *Draw) {
+func (o *augMix) tell(d raster.RNG, size image.Point, rec *Draw) {
 	own, weights := o.weights(d)
 	chains := make([]mixedChain, o.MixtureWidth)
 	for i := range chains {
@@ -108,7 +109,7 @@ func (o *augMix) tell(d RNG, size image.Point, rec *Draw) {
 }
 
 // weights are those of the picture and of the chains; they add up to 1. Each comes from a gamma variate, i from the blocks from 256+64·i on.
-func (o *augMix) weights(d RNG) (own float32, chains [mostChains]float32) {
+func (o *augMix) weights(d raster.RNG) (own float32, chains [mostChains]float32) {
 	a, b := gamma(d, 256, o.Alpha), gamma(d, 256+64, o.Alpha)
 	own, rest := float32(a/(a+b)), float32(b/(a+b))
 	var g [mostChains]float64
@@ -125,7 +126,7 @@ func (o *augMix) weights(d RNG) (own float32, chains [mostChains]float32) {
 
 // gamma is a variate of the gamma distribution with shape alpha, by Marsaglia and Tsang (2000): each attempt takes one block, for
 // a normal variate by Box and Muller and for what decides about it. A small shape goes by alpha+1.
-func gamma(d RNG, block uint32, alpha float64) float64 {
+func gamma(d raster.RNG, block uint32, alpha float64) float64 {
 	shape := alpha
 	if alpha < 1 {
 		shape++
@@ -157,7 +158,7 @@ func open(x uint32) float64 { return (float64(x) + 0.5) / (1 << 32) }
 // place is the first block of what chain i draws: one for each tweak, and one for the depth behind them.
 func place(i int) uint32 { return uint32(1<<16 + 256*i) } //nolint:gosec // small
 
-func (o *augMix) depth(d RNG, i int) int {
+func (o *augMix) depth(d raster.RNG, i int) int {
 	if o.ChainDepth > 0 {
 		return o.ChainDepth
 	}
@@ -176,7 +177,7 @@ func (o *augMix) mostOps() int {
 }
 
 // tweak k of chain i takes op, bin and sign from a block.
-func (o *augMix) tweak(d RNG, i, k int, size image.Point) tweak {
+func (o *augMix) tweak(d raster.RNG, i, k int, size image.Point) tweak {
 	count := len(mixedOps)
 	if !o.AllOps {
 		count -= 4
@@ -188,9 +189,9 @@ func (o *augMix) tweak(d RNG, i, k int, size image.Point) tweak {
 }
 
 // mixed runs the chains one after the other, and adds up in float32.
-func mixed(e *Effect, w *Workspace, dst, src *pixel.Image) {
+func mixed(e *raster.Effect, w *raster.Workspace, dst, src *pixel.Image) {
 	o := mixOf(e)
-	b := Sampling{Interpolation: o.Interpolation, Tensor: true}
+	b := raster.Sampling{Interpolation: o.Interpolation, Tensor: true}
 	if e.Numbers[6] != 0 {
 		b.Fill = (*[3]float64)(e.Numbers[7:])
 	}
@@ -198,12 +199,12 @@ func mixed(e *Effect, w *Workspace, dst, src *pixel.Image) {
 	n := 3 * src.W
 	w.Sums = pixel.Grow(w.Sums, n*src.H)
 	for y := range src.H {
-		AddWeighted(w.Sums[y*n:], src.Row(y), own, false)
+		raster.AddWeighted(w.Sums[y*n:], src.Row(y), own, false)
 	}
 	for i := range o.MixtureWidth {
 		m := o.chain(e.RNG, i, b, w, src)
 		for y := range src.H {
-			AddWeighted(w.Sums[y*n:], m.Row(y), weights[i], true)
+			raster.AddWeighted(w.Sums[y*n:], m.Row(y), weights[i], true)
 		}
 	}
 	for y := range dst.H {
@@ -215,7 +216,7 @@ func mixed(e *Effect, w *Workspace, dst, src *pixel.Image) {
 }
 
 // chain returns what chain i makes of src, in memory of w or src itself.
-func (o *augMix) chain(d RNG, i int, b Sampling, w *Workspace, src *pixel.Image) *pixel.Image {
+func (o *augMix) chain(d raster.RNG, i int, b raster.Sampling, w *raster.Workspace, src *pixel.Image) *pixel.Image {
 	size, m := image.Pt(src.W, src.H), src
 	for k := range o.depth(d, i) {
 		e := &w.Inner // of its own, it would be allocated
@@ -234,7 +235,7 @@ func (o *augMix) chain(d RNG, i int, b Sampling, w *Workspace, src *pixel.Image)
 		case e.InPlace != nil:
 			if m == src {
 				m = &w.Pictures[0]
-				CopyPixels(m, src)
+				raster.CopyPixels(m, src)
 			}
 			e.InPlace(e, w, m)
 		}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/feedwater-io/feedwater/pipeline/order"
+	"github.com/feedwater-io/feedwater/pipeline/raster"
 )
 
 func TestAugMixAllocatesNothing(t *testing.T) {
@@ -24,7 +25,7 @@ func TestGammaHasItsMoments(t *testing.T) {
 		const n = 40_000
 		var sum, square float64
 		for i := range uint32(n) {
-			x := gamma(RNG{Key: order.NewKey(1, "AugMix/0"), Sample: order.Sample{Index: i}}, 256, alpha)
+			x := gamma(raster.RNG{Key: order.NewKey(1, "AugMix/0"), Sample: order.Sample{Index: i}}, 256, alpha)
 			sum, square = sum+x, square+(x-alpha)*(x-alpha)
 		}
 		if off := (sum/n - alpha) / math.Sqrt(alpha/n); math.Abs(off) > 4 {

@@ -11,6 +11,7 @@ import (
 	"image"
 
 	"github.com/feedwater-io/feedwater/pipeline/order"
+	"github.com/feedwater-io/feedwater/pipeline/raster"
 )
 
 // An op is one transform with its arguments. Its JSON is its arguments in canonical form: all of them, in torchvision's order.
@@ -162,7 +163,7 @@ func (c Chain) draw(keys []keyring, sample order.Sample, p *program, draws []Dra
 		if draws != nil {
 			rec = &draws[i]
 		}
-		if err := c.steps[i].run(rng{RNG{Key: keys[i].Key, Sample: sample}, keys[i].inside}, p, rec); err != nil {
+		if err := c.steps[i].run(rng{raster.RNG{Key: keys[i].Key, Sample: sample}, keys[i].inside}, p, rec); err != nil {
 			return err
 		}
 	}

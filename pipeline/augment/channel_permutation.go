@@ -1,5 +1,7 @@
 package augment
 
+import "github.com/feedwater-io/feedwater/pipeline/raster"
+
 type randomChannelPermutation struct{ sameSize }
 
 func newRandomChannelPermutation(*arguments) op { return randomChannelPermutation{} }
@@ -10,5 +12,5 @@ func (randomChannelPermutation) draw(d rng, p *program, rec *Draw) error {
 	if rec != nil {
 		rec.Parameters = canonical(map[string][3]int{"permutation": permutation})
 	}
-	return p.apply(PermuteChannels(permutation), p.size())
+	return p.apply(raster.PermuteChannels(permutation), p.size())
 }

@@ -1,5 +1,7 @@
 package augment
 
+import "github.com/feedwater-io/feedwater/pipeline/raster"
+
 // colorJitter has the range of each factor; nil: that adjustment is left out.
 type colorJitter struct {
 	sameSize
@@ -21,19 +23,19 @@ func newColorJitter(a *arguments) op {
 }
 
 // adjusted is what ColorJitter calls adjustment i.
-func adjusted(i int, factor float64, tensor bool) Effect {
+func adjusted(i int, factor float64, tensor bool) raster.Effect {
 	if tensor {
 		return adjustedTensor(i, factor)
 	}
 	switch i {
 	case 0:
-		return AdjustBrightness(factor)
+		return raster.AdjustBrightness(factor)
 	case 1:
-		return AdjustContrast(factor)
+		return raster.AdjustContrast(factor)
 	case 2:
-		return AdjustSaturation(factor)
+		return raster.AdjustSaturation(factor)
 	}
-	return AdjustHue(factor)
+	return raster.AdjustHue(factor)
 }
 
 // jitter is what one draw of factors made; nil: left out.
@@ -83,14 +85,14 @@ func tellFactors(ranges [4]*[2]float64, factors [4]float64) jitter {
 }
 
 // adjustedTensor is what ColorJitter calls adjustment i, on tensors.
-func adjustedTensor(i int, factor float64) Effect {
+func adjustedTensor(i int, factor float64) raster.Effect {
 	switch i {
 	case 0:
-		return AdjustBrightnessTensor(factor)
+		return raster.AdjustBrightnessTensor(factor)
 	case 1:
-		return AdjustContrastTensor(factor)
+		return raster.AdjustContrastTensor(factor)
 	case 2:
-		return AdjustSaturationTensor(factor)
+		return raster.AdjustSaturationTensor(factor)
 	}
-	return AdjustHueTensor(factor)
+	return raster.AdjustHueTensor(factor)
 }

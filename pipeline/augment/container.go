@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"image"
+
+	"github.com/feedwater-io/feedwater/pipeline/raster"
 )
 
 // maxDepth is how deep transforms may be nested.
@@ -74,7 +76,7 @@ func (o *within) run(d rng, which []uint8, p *program, rec *Draw) ([]json.RawMes
 		if rec != nil {
 			inner = &Draw{}
 		}
-		if err := o.Transforms.steps[i].run(rng{RNG{Key: d.inside[i].Key, Sample: d.Sample}, d.inside[i].inside}, p, inner); err != nil {
+		if err := o.Transforms.steps[i].run(rng{raster.RNG{Key: d.inside[i].Key, Sample: d.Sample}, d.inside[i].inside}, p, inner); err != nil {
 			return nil, err
 		}
 		if rec != nil {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/feedwater-io/feedwater/pipeline/order"
+	"github.com/feedwater-io/feedwater/pipeline/raster"
 )
 
 func TestCanonicalFormOfContainers(t *testing.T) {
@@ -181,7 +182,7 @@ func TestChoicesComeByWeightAndOrdersEvenly(t *testing.T) {
 	chosen, orders := map[string]int{}, map[string]int{}
 	key := order.NewKey(7, "x/0")
 	for i := range uint32(n) {
-		d := rng{RNG: RNG{Key: key, Sample: order.Sample{Index: i}}}
+		d := rng{RNG: raster.RNG{Key: key, Sample: order.Sample{Index: i}}}
 		chosen[fmt.Sprint(choice.pick(d.Block(0)[0]))]++
 		var s [4]uint8
 		d.shuffle(s[:])
@@ -202,7 +203,7 @@ func TestChoicesComeByWeightAndOrdersEvenly(t *testing.T) {
 		t.Errorf("%d orders, chi-square %.1f", len(orders), x)
 	}
 	var many [maxSteps]uint8
-	rng{RNG: RNG{Key: key}}.shuffle(many[:])
+	rng{RNG: raster.RNG{Key: key}}.shuffle(many[:])
 	seen := map[uint8]bool{}
 	for _, i := range many {
 		seen[i] = true

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/feedwater-io/feedwater/pipeline/order"
+	"github.com/feedwater-io/feedwater/pipeline/raster"
 	"github.com/feedwater-io/feedwater/pipeline/resize"
 )
 
@@ -187,13 +188,13 @@ func (t *learntTweak) add(p *program) error {
 	case "Brightness", "Color", "Contrast", "Sharpness":
 		return p.apply(tweak{Name: t.name, Magnitude: float64(1.9*l) - 0.9}.effect(), size)
 	case "AutoContrast", "Blur", "Equalize", "Invert", "Smooth":
-		return p.apply(BlendWith(t.name, l), size)
+		return p.apply(raster.BlendWith(t.name, l), size)
 	case "Cutout":
-		return p.apply(CutOut(l, t.spot, size), size)
+		return p.apply(raster.CutOut(l, t.spot, size), size)
 	case "Posterize":
-		return p.apply(Posterize(1+int(l*7.999)), size)
+		return p.apply(raster.Posterize(1+int(l*7.999)), size)
 	case "Solarize":
-		return p.apply(Solarize(math.Floor(l*255.999)), size)
+		return p.apply(raster.Solarize(math.Floor(l*255.999)), size)
 	case "Rescale":
 		return p.zoom(l, rescaleFilters[int(t.level[1]*5.99)])
 	case "Rotate":
@@ -207,7 +208,7 @@ func (t *learntTweak) add(p *program) error {
 }
 
 var (
-	nearestOnly    = Sampling{Interpolation: resize.Nearest}
+	nearestOnly    = raster.Sampling{Interpolation: resize.Nearest}
 	rescaleFilters = [6]string{resize.Lanczos, resize.Bicubic, resize.Bilinear, "box", "hamming", resize.Nearest}
 )
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/feedwater-io/feedwater/pipeline/order"
+	"github.com/feedwater-io/feedwater/pipeline/raster"
 )
 
 // Draw tells what an op drew for a sample.
@@ -28,7 +29,7 @@ func (d *Draw) Flat() json.RawMessage {
 
 // rng has the random words of one op for one sample.
 type rng struct {
-	RNG
+	raster.RNG
 	inside []keyring // of the ops inside it
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/feedwater-io/feedwater/pipeline/order"
+	"github.com/feedwater-io/feedwater/pipeline/raster"
 	"github.com/feedwater-io/feedwater/pipeline/resize"
 )
 
@@ -44,9 +45,9 @@ func (o *elasticTransform) draw(d rng, p *program, rec *Draw) error {
 	}
 	size := p.size()
 	for _, sigma := range o.Sigma {
-		if taps := ElasticTaps(sigma); taps/2 >= min(size.X, size.Y) {
+		if taps := raster.ElasticTaps(sigma); taps/2 >= min(size.X, size.Y) {
 			return fmt.Errorf("noise smoothed by %d×%d taps is too coarse for a picture of %d×%d pixels", taps, taps, size.X, size.Y)
 		}
 	}
-	return p.apply(Displace(o.Alpha, o.Sigma, Sampling{Interpolation: o.Interpolation, Fill: o.Fill}, d.RNG), size)
+	return p.apply(raster.Displace(o.Alpha, o.Sigma, raster.Sampling{Interpolation: o.Interpolation, Fill: o.Fill}, d.RNG), size)
 }

@@ -3,6 +3,8 @@ package augment
 import (
 	"fmt"
 	"image"
+
+	"github.com/feedwater-io/feedwater/pipeline/raster"
 )
 
 // corners cuts the four corners and the middle out, FiveCrop, and out of the flipped picture too, TenCrop. The crops stand below each other in one
@@ -54,5 +56,5 @@ func (o *corners) draw(_ rng, p *program, _ *Draw) error {
 		return fmt.Errorf("crops of %d×%d pixels do not fit a picture of %d×%d", o.Size[1], o.Size[0], size.X, size.Y)
 	}
 	center := image.Pt(middle(size.X, o.Size[1]), middle(size.Y, o.Size[0]))
-	return p.apply(CutCorners(o.Size[0], center, o.VerticalFlip != nil && *o.VerticalFlip), o.stacked())
+	return p.apply(raster.CutCorners(o.Size[0], center, o.VerticalFlip != nil && *o.VerticalFlip), o.stacked())
 }

@@ -2,6 +2,8 @@ package augment
 
 import (
 	"fmt"
+
+	"github.com/feedwater-io/feedwater/pipeline/raster"
 )
 
 // maxKernel is far beyond any real kernel: a tenth of the picture's side is usual.
@@ -45,5 +47,5 @@ func (o *gaussianBlurOp) draw(d rng, p *program, rec *Draw) error {
 	if size := p.size(); o.Kernel[0]/2 >= size.X || o.Kernel[1]/2 >= size.Y {
 		return fmt.Errorf("a kernel of %d×%d is too large for a picture of %d×%d pixels", o.Kernel[0], o.Kernel[1], size.X, size.Y)
 	}
-	return p.apply(GaussianBlur(o.Kernel[0], o.Kernel[1], sigma), p.size())
+	return p.apply(raster.GaussianBlur(o.Kernel[0], o.Kernel[1], sigma), p.size())
 }

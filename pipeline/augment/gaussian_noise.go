@@ -1,5 +1,7 @@
 package augment
 
+import "github.com/feedwater-io/feedwater/pipeline/raster"
+
 // gaussianNoiseOp adds noise as torchvision does to 8-bit tensors: normal, times 255, truncated towards zero, the sum clamped. torch's random
 // numbers are its own, so the distribution is the same and the numbers are not.
 type gaussianNoiseOp struct {
@@ -7,7 +9,7 @@ type gaussianNoiseOp struct {
 	Mean  float64 `json:"mean"`
 	Sigma float64 `json:"sigma"`
 
-	noise *Noise
+	noise *raster.Noise
 }
 
 func newGaussianNoise(a *arguments) op {
@@ -21,7 +23,7 @@ func newGaussianNoise(a *arguments) op {
 	if raw, ok := a.take("clip"); ok && string(raw) != "true" {
 		a.refuse("clip", "sums are always clipped, got "+brief(raw), true)
 	}
-	o.noise = NewNoise(255*o.Mean, 255*o.Sigma)
+	o.noise = raster.NewNoise(255*o.Mean, 255*o.Sigma)
 	return o
 }
 
@@ -29,5 +31,5 @@ func newGaussianNoise(a *arguments) op {
 func (o *gaussianNoiseOp) tier() string { return "C" }
 
 func (o *gaussianNoiseOp) draw(d rng, p *program, _ *Draw) error {
-	return p.apply(AddNoise(o.noise, d.RNG), p.size())
+	return p.apply(raster.AddNoise(o.noise, d.RNG), p.size())
 }

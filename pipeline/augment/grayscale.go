@@ -1,6 +1,10 @@
 package augment
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/feedwater-io/feedwater/pipeline/raster"
+)
 
 type grayscaleOp struct {
 	sameSize
@@ -24,11 +28,11 @@ func (o *grayscaleOp) draw(_ rng, p *program, _ *Draw) error {
 }
 
 // grayscaleIn is grayscale in a dialect.
-func grayscaleIn(tensor bool) Effect {
+func grayscaleIn(tensor bool) raster.Effect {
 	if tensor {
-		return GrayscaleTensor()
+		return raster.GrayscaleTensor()
 	}
-	return Grayscale()
+	return raster.Grayscale()
 }
 
 type randomGrayscale struct {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/feedwater-io/feedwater/pipeline/order"
+	"github.com/feedwater-io/feedwater/pipeline/raster"
 )
 
 // jpegOp makes pictures what a JPEG file of some quality would keep of them.
@@ -44,5 +45,5 @@ func (o *jpegOp) draw(d rng, p *program, rec *Draw) error {
 	if rec != nil {
 		rec.Parameters = canonical(map[string]int{"quality": quality})
 	}
-	return p.apply(CompressJPEG(quality), p.size())
+	return p.apply(raster.CompressJPEG(quality), p.size())
 }

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"image"
+
+	"github.com/feedwater-io/feedwater/pipeline/raster"
 )
 
 // border is how many pixels are added on each side: left, top, right, bottom.
@@ -22,7 +24,7 @@ type padding struct {
 
 // cut cuts r out of the picture, padded where r is outside.
 func (o *padding) cut(p *program, r image.Rectangle) error {
-	if o.Mode == PadConstant {
+	if o.Mode == raster.PadConstant {
 		return p.pad(r, o.Fill)
 	}
 	return p.extend(r, o.Mode)
@@ -31,15 +33,15 @@ func (o *padding) cut(p *program, r image.Rectangle) error {
 func (a *arguments) paddingMode() string {
 	raw, ok := a.take("padding_mode")
 	if !ok {
-		return PadConstant
+		return raster.PadConstant
 	}
-	return a.choice("padding_mode", raw, []string{PadConstant, PadEdge, PadReflect, PadSymmetric})
+	return a.choice("padding_mode", raw, []string{raster.PadConstant, raster.PadEdge, raster.PadReflect, raster.PadSymmetric})
 }
 
 // paddingStyle reads fill and padding_mode.
 func (a *arguments) paddingStyle() padding {
 	p := padding{a.fill(), a.paddingMode()}
-	if p.Mode != PadConstant {
+	if p.Mode != raster.PadConstant {
 		p.Fill = [3]byte{} // nothing is filled
 	}
 	return p
@@ -87,5 +89,5 @@ func (p *program) extend(r image.Rectangle, mode string) error {
 	if r.In(image.Rectangle{Max: p.size()}) {
 		return p.crop(r)
 	}
-	return p.apply(ExtendTo(r, mode), r.Size())
+	return p.apply(raster.ExtendTo(r, mode), r.Size())
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/feedwater-io/feedwater/pipeline/internal/trig"
 	"github.com/feedwater-io/feedwater/pipeline/order"
+	"github.com/feedwater-io/feedwater/pipeline/raster"
 )
 
 // A tweak is what a policy does to a picture in one go: an op of torchvision's policies, and how strongly.
@@ -90,7 +91,7 @@ func spaced(a, b float32, i, n int) float64 {
 func negated(x uint32) bool { return order.Unit(x) <= 0.5 }
 
 // tweak adds one to the program.
-func (p *program) tweak(t tweak, b Sampling) error {
+func (p *program) tweak(t tweak, b raster.Sampling) error {
 	if b.Tensor {
 		e := t.onTensor(b, p.size())
 		if e.IsNone() {
@@ -98,7 +99,7 @@ func (p *program) tweak(t tweak, b Sampling) error {
 		}
 		return p.apply(e, p.size())
 	}
-	m, a := t.Magnitude, Affinity{Scale: 1}
+	m, a := t.Magnitude, raster.Affinity{Scale: 1}
 	switch t.Name {
 	case "Identity":
 		return nil
@@ -121,29 +122,29 @@ func (p *program) tweak(t tweak, b Sampling) error {
 }
 
 // effect is a tweak of colours.
-func (t tweak) effect() Effect {
+func (t tweak) effect() raster.Effect {
 	switch m := t.Magnitude; t.Name {
 	case "Brightness":
-		return AdjustBrightness(1 + m)
+		return raster.AdjustBrightness(1 + m)
 	case "Color":
-		return AdjustSaturation(1 + m)
+		return raster.AdjustSaturation(1 + m)
 	case "Contrast":
-		return AdjustContrast(1 + m)
+		return raster.AdjustContrast(1 + m)
 	case "Sharpness":
-		return AdjustSharpness(1 + m)
+		return raster.AdjustSharpness(1 + m)
 	case "Posterize":
-		return Posterize(int(m))
+		return raster.Posterize(int(m))
 	case "Solarize":
 		if t.level {
-			return Solarize(m)
+			return raster.Solarize(m)
 		}
-		return Solarize(float64(255 * m))
+		return raster.Solarize(float64(255 * m))
 	case "AutoContrast":
-		return Autocontrast()
+		return raster.Autocontrast()
 	case "Equalize":
-		return Equalize()
+		return raster.Equalize()
 	default:
-		return Invert()
+		return raster.Invert()
 	}
 }
 
@@ -154,8 +155,8 @@ type policyDialect struct {
 
 func (d policyDialect) dialect() string { return d.Dialect }
 
-func (d policyDialect) sampling(interpolation string, fill *[3]float64) Sampling {
-	return Sampling{Interpolation: interpolation, Fill: fill, Tensor: d.Dialect == tensorDialect}
+func (d policyDialect) sampling(interpolation string, fill *[3]float64) raster.Sampling {
+	return raster.Sampling{Interpolation: interpolation, Fill: fill, Tensor: d.Dialect == tensorDialect}
 }
 
 func (a *arguments) policyDialect(interpolation string) policyDialect {
@@ -217,10 +218,10 @@ func (r *report) write() {
 }
 
 // onTensor is what a tweak does to a tensor.
-func (t tweak) onTensor(b Sampling, size image.Point) Effect {
+func (t tweak) onTensor(b raster.Sampling, size image.Point) raster.Effect {
 	switch t.Name {
 	case "Identity":
-		return Effect{}
+		return raster.Effect{}
 	case "ShearX", "ShearY", "TranslateX", "TranslateY", "Rotate":
 		return t.tensorWarp(b, size)
 	}
@@ -228,27 +229,27 @@ func (t tweak) onTensor(b Sampling, size image.Point) Effect {
 }
 
 // tensorEffect is a tweak of colours in that dialect.
-func (t tweak) tensorEffect() Effect {
+func (t tweak) tensorEffect() raster.Effect {
 	switch factor := 1 + t.Magnitude; t.Name {
 	case "Brightness":
-		return AdjustBrightnessTensor(factor)
+		return raster.AdjustBrightnessTensor(factor)
 	case "Color":
-		return AdjustSaturationTensor(factor)
+		return raster.AdjustSaturationTensor(factor)
 	case "Contrast":
-		return AdjustContrastTensor(factor)
+		return raster.AdjustContrastTensor(factor)
 	case "Sharpness":
-		return AdjustSharpnessTensor(factor)
+		return raster.AdjustSharpnessTensor(factor)
 	case "Solarize":
-		return SolarizeTensor(255 * t.Magnitude)
+		return raster.SolarizeTensor(255 * t.Magnitude)
 	case "AutoContrast":
-		return AutocontrastTensor()
+		return raster.AutocontrastTensor()
 	}
 	return t.effect()
 }
 
 // tensorWarp is what the tweak of a warp does to a tensor of that size. The effect has none for a picture that stays as it is.
-func (t tweak) tensorWarp(b Sampling, size image.Point) Effect {
-	m, a := t.Magnitude, Affinity{Scale: 1}
+func (t tweak) tensorWarp(b raster.Sampling, size image.Point) raster.Effect {
+	m, a := t.Magnitude, raster.Affinity{Scale: 1}
 	center := &[2]float64{}
 	switch t.Name {
 	case "ShearX":
@@ -265,11 +266,11 @@ func (t tweak) tensorWarp(b Sampling, size image.Point) Effect {
 		angle := trig.Modulo360(m)
 		switch {
 		case angle == 0:
-			return Effect{}
+			return raster.Effect{}
 		case angle == 90 && size.X == size.Y, angle == 270 && size.X == size.Y:
-			return TurnQuarter(angle)
+			return raster.TurnQuarter(angle)
 		}
 		a.Angle = -angle
 	}
-	return WarpTensor(a.InverseMatrix(center), b, size)
+	return raster.WarpTensor(a.InverseMatrix(center), b, size)
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"image"
 
+	"github.com/feedwater-io/feedwater/pipeline/raster"
 	"github.com/feedwater-io/feedwater/pipeline/resize"
 )
 
@@ -23,7 +24,7 @@ type program struct {
 // A pass is one walk over pixels: a view, or, if it has one, an effect.
 type pass struct {
 	view   view
-	effect Effect
+	effect raster.Effect
 }
 
 // size is that of the picture that the pass makes.
@@ -115,7 +116,7 @@ func (p *program) flipY() error {
 }
 
 // apply adds an effect. size is that of the picture it makes.
-func (p *program) apply(e Effect, size image.Point) error {
+func (p *program) apply(e raster.Effect, size image.Point) error {
 	if p.large != nil {
 		return p.large
 	}
@@ -128,7 +129,7 @@ func (p *program) apply(e Effect, size image.Point) error {
 	if from := p.size(); max(from.X*from.Y, size.X*size.Y) > maxHeld {
 		return fmt.Errorf("a picture of %d×%d pixels would be held in memory, but the limit for that is %d pixels", from.X, from.Y, maxHeld)
 	}
-	if err := p.spend(size, e.Steps+UsualSteps); err != nil {
+	if err := p.spend(size, e.Steps+raster.UsualSteps); err != nil {
 		return err
 	}
 	p.passes = append(p.passes, pass{view{canvas: size}, e})

@@ -3,6 +3,8 @@ package augment
 import (
 	"image"
 	"math"
+
+	"github.com/feedwater-io/feedwater/pipeline/raster"
 )
 
 type randomAffine struct {
@@ -50,9 +52,9 @@ func (o *randomAffine) draw(d rng, p *program, rec *Draw) error {
 }
 
 // drawAffinity is torchvision's make_params. Block 0 draws angle, both translations and scale, block 1 the shears.
-func (o *randomAffine) drawAffinity(d rng, size image.Point) Affinity {
+func (o *randomAffine) drawAffinity(d rng, size image.Point) raster.Affinity {
 	x := d.Block(0)
-	a := Affinity{Angle: uniform(x[0], o.Degrees), Scale: 1}
+	a := raster.Affinity{Angle: uniform(x[0], o.Degrees), Scale: 1}
 	if o.Translate != nil {
 		for i, side := range [2]int{size.X, size.Y} {
 			most := float64(o.Translate[i] * float64(side))

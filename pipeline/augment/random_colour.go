@@ -2,6 +2,8 @@ package augment
 
 import (
 	"fmt"
+
+	"github.com/feedwater-io/feedwater/pipeline/raster"
 )
 
 // sometimes is part of ops that apply one effect, always the same, with a probability. Its members are arguments of the op.
@@ -9,7 +11,7 @@ type sometimes struct {
 	sameSize
 	P float64 `json:"p"`
 
-	effect Effect
+	effect raster.Effect
 }
 
 func (o *sometimes) draw(d rng, p *program, rec *Draw) error {
@@ -20,17 +22,17 @@ func (o *sometimes) draw(d rng, p *program, rec *Draw) error {
 }
 
 func newRandomInvert(a *arguments) op {
-	return &sometimes{P: a.probability(), effect: Invert()}
+	return &sometimes{P: a.probability(), effect: raster.Invert()}
 }
 
 func newRandomEqualize(a *arguments) op {
-	return &sometimes{P: a.probability(), effect: Equalize()}
+	return &sometimes{P: a.probability(), effect: raster.Equalize()}
 }
 
 func newRandomAutocontrast(a *arguments) op {
-	o := &randomAutocontrast{sometimes{P: a.probability(), effect: Autocontrast()}, a.bilingual()}
+	o := &randomAutocontrast{sometimes{P: a.probability(), effect: raster.Autocontrast()}, a.bilingual()}
 	if o.tensor() {
-		o.effect = AutocontrastTensor()
+		o.effect = raster.AutocontrastTensor()
 	}
 	return o
 }
@@ -47,7 +49,7 @@ type randomPosterize struct {
 
 func newRandomPosterize(a *arguments) op {
 	bits := a.bits()
-	return &randomPosterize{bits, sometimes{P: a.probability(), effect: Posterize(bits)}}
+	return &randomPosterize{bits, sometimes{P: a.probability(), effect: raster.Posterize(bits)}}
 }
 
 type randomSolarize struct {
@@ -58,12 +60,12 @@ type randomSolarize struct {
 
 func newRandomSolarize(a *arguments) op {
 	threshold := a.required("threshold", 128, -maxFactor, maxFactor)
-	o := &randomSolarize{threshold, sometimes{P: a.probability(), effect: Solarize(threshold)}, a.bilingual()}
+	o := &randomSolarize{threshold, sometimes{P: a.probability(), effect: raster.Solarize(threshold)}, a.bilingual()}
 	if o.tensor() && threshold > 255 {
 		a.refuse("threshold", fmt.Sprintf("may not be above 255 for tensors, got %v", threshold), 255)
 	}
 	if o.tensor() {
-		o.effect = SolarizeTensor(threshold)
+		o.effect = raster.SolarizeTensor(threshold)
 	}
 	return o
 }
@@ -76,9 +78,9 @@ type randomAdjustSharpness struct {
 
 func newRandomAdjustSharpness(a *arguments) op {
 	factor := a.required("sharpness_factor", 2, 0, maxFactor)
-	o := &randomAdjustSharpness{factor, sometimes{P: a.probability(), effect: AdjustSharpness(factor)}, a.bilingual()}
+	o := &randomAdjustSharpness{factor, sometimes{P: a.probability(), effect: raster.AdjustSharpness(factor)}, a.bilingual()}
 	if o.tensor() {
-		o.effect = AdjustSharpnessTensor(factor)
+		o.effect = raster.AdjustSharpnessTensor(factor)
 	}
 	return o
 }

@@ -4,6 +4,7 @@ import (
 	"image"
 
 	"github.com/feedwater-io/feedwater/pipeline/order"
+	"github.com/feedwater-io/feedwater/pipeline/raster"
 )
 
 type randomPerspective struct {
@@ -38,18 +39,18 @@ func (o *randomPerspective) draw(d rng, p *program, rec *Draw) error {
 	}
 	if rec != nil {
 		rec.Parameters = canonical(struct {
-			Coefficients Matrix `json:"coefficients"`
+			Coefficients raster.Matrix `json:"coefficients"`
 		}{m})
 	}
 	b, size := o.sampling(o.Interpolation, o.Fill), p.size()
 	if b.Tensor {
-		return p.apply(WarpPerspectiveTensor(m, b, size), size)
+		return p.apply(raster.WarpPerspectiveTensor(m, b, size), size)
 	}
-	return p.apply(Warp(m, b, size), size)
+	return p.apply(raster.Warp(m, b, size), size)
 }
 
 // matrix is torchvision's make_params: where the four corners go, clockwise from the upper left one. Blocks 1 and 2 draw x and y of two each.
-func (o *randomPerspective) matrix(d rng, size image.Point) (Matrix, error) {
+func (o *randomPerspective) matrix(d rng, size image.Point) (raster.Matrix, error) {
 	w, h := size.X, size.Y
 	boundX, boundY := int(o.DistortionScale*float64(w/2))+1, int(o.DistortionScale*float64(h/2))+1
 	a, b := d.Block(1), d.Block(2)
@@ -63,5 +64,5 @@ func (o *randomPerspective) matrix(d rng, size image.Point) (Matrix, error) {
 		{far(b[0], boundX, w), far(b[1], boundY, h)},
 		{near(b[2], boundX), far(b[3], boundY, h)},
 	}
-	return PerspectiveMatrix(&end, &start)
+	return raster.PerspectiveMatrix(&end, &start)
 }

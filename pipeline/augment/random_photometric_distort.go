@@ -1,6 +1,9 @@
 package augment
 
-import "github.com/feedwater-io/feedwater/pipeline/order"
+import (
+	"github.com/feedwater-io/feedwater/pipeline/order"
+	"github.com/feedwater-io/feedwater/pipeline/raster"
+)
 
 type randomPhotometricDistort struct {
 	sameSize
@@ -79,5 +82,5 @@ func (o *randomPhotometricDistort) draw(d rng, p *program, rec *Draw) error {
 	if !t.permuted {
 		return nil
 	}
-	return p.apply(PermuteChannels(t.permutation), p.size())
+	return p.apply(raster.PermuteChannels(t.permutation), p.size())
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/feedwater-io/feedwater/pipeline/order"
+	"github.com/feedwater-io/feedwater/pipeline/raster"
 )
 
 // Correctly rounded values.
@@ -21,7 +22,7 @@ func TestCropStaysInside(t *testing.T) {
 	o := c.steps[0].op.(*randomResizedCrop)
 	for i := range uint32(20000) {
 		size := image.Pt(1+int(i%97), 1+int(i*7%83))
-		r := o.crop(rng{RNG: RNG{Key: order.NewKey(1, "x/0"), Sample: order.Sample{Index: i}}}, size)
+		r := o.crop(rng{RNG: raster.RNG{Key: order.NewKey(1, "x/0"), Sample: order.Sample{Index: i}}}, size)
 		if r.Empty() || !r.In(image.Rectangle{Max: size}) {
 			t.Fatalf("%v of %v", r, size)
 		}
@@ -38,7 +39,7 @@ func TestFallbackIsTheMiddle(t *testing.T) {
 		{15, 3}:   rectangle(5, 0, 4, 3),  // 4.5 rounds to 4
 		{100, 5}:  rectangle(46, 0, 8, 5), // 7.5 rounds to 8
 	} {
-		if got := o.crop(rng{RNG: RNG{Key: order.NewKey(1, "x/0")}}, size); got != want {
+		if got := o.crop(rng{RNG: raster.RNG{Key: order.NewKey(1, "x/0")}}, size); got != want {
 			t.Errorf("%v: %v, want %v", size, got, want)
 		}
 	}

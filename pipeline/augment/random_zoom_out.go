@@ -4,6 +4,7 @@ import (
 	"image"
 
 	"github.com/feedwater-io/feedwater/pipeline/order"
+	"github.com/feedwater-io/feedwater/pipeline/raster"
 )
 
 type randomZoomOut struct {
@@ -30,7 +31,7 @@ func (o *randomZoomOut) draw(d rng, p *program, rec *Draw) error {
 			Padding border `json:"padding"`
 		}{b})
 	}
-	fill := padding{o.Fill, PadConstant}
+	fill := padding{o.Fill, raster.PadConstant}
 	return fill.cut(p, b.around(p.size()))
 }
 

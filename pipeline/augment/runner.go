@@ -10,6 +10,7 @@ import (
 	"github.com/feedwater-io/feedwater/pipeline/internal/kernel"
 	"github.com/feedwater-io/feedwater/pipeline/order"
 	"github.com/feedwater-io/feedwater/pipeline/pixel"
+	"github.com/feedwater-io/feedwater/pipeline/raster"
 	"github.com/feedwater-io/feedwater/pipeline/resize"
 )
 
@@ -65,7 +66,7 @@ type Runner struct {
 	resampler *resize.Resampler
 	scratch   [2]pixel.Image // pictures between passes
 	result    pixel.Image
-	workspace Workspace
+	workspace raster.Workspace
 }
 
 // NewRunner makes a Runner for one worker.
@@ -74,7 +75,7 @@ func NewRunner(c Chain, o Options) (*Runner, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Runner{chain: c, program: program{maxPixels: o.MaxPixels}, resampler: resize.NewResampler(o.Level, o.Reference), workspace: Workspace{Level: o.Level}}
+	r := &Runner{chain: c, program: program{maxPixels: o.MaxPixels}, resampler: resize.NewResampler(o.Level, o.Reference), workspace: raster.Workspace{Level: o.Level}}
 	r.keys = c.keys(o.Seed, o.Path)
 	return r, nil
 }

@@ -9,21 +9,22 @@ import (
 	"github.com/feedwater-io/feedwater/pipeline/internal/kernel"
 	"github.com/feedwater-io/feedwater/pipeline/order"
 	"github.com/feedwater-io/feedwater/pipeline/pixel"
+	"github.com/feedwater-io/feedwater/pipeline/raster"
 )
 
 // Ops that can take long leave off at the next row, or the next op inside them, once the sample is given up.
 func TestEffectsLeaveOff(t *testing.T) {
 	const side = 40
-	elastic := Displace([2]float64{50, 50}, [2]float64{2, 2}, Sampling{}, RNG{})
-	mix := Effect{Across: mixed, Numbers: [16]float64{3, 3, 2, 1, 1, 1}}
+	elastic := raster.Displace([2]float64{50, 50}, [2]float64{2, 2}, raster.Sampling{}, raster.RNG{})
+	mix := raster.Effect{Across: mixed, Numbers: [16]float64{3, 3, 2, 1, 1, 1}}
 	src := &pixel.Image{}
 	src.Reset(side, side)
 	for i := range src.Pix {
 		src.Pix[i] = byte(200 + i%7)
 	}
-	for name, e := range map[string]Effect{"elastic": elastic, "blur": GaussianBlur(5, 5, 1), "AugMix": mix} {
+	for name, e := range map[string]raster.Effect{"elastic": elastic, "blur": raster.GaussianBlur(5, 5, 1), "AugMix": mix} {
 		var cancelled atomic.Bool
-		w := &Workspace{Level: kernel.Scalar, Cancelled: &cancelled}
+		w := &raster.Workspace{Level: kernel.Scalar, Cancelled: &cancelled}
 		for _, given := range []bool{false, true} {
 			cancelled.Store(given)
 			dst := &pixel.Image{}

@@ -1,0 +1,238 @@
+package raster
+
+import (
+	"math"
+
+	"github.com/feedwater-io/feedwater/pipeline/pixel"
+)
+
+// The effects of this file and of hue.go and sharpness.go change colours as Pillow's ImageEnhance and ImageOps do. A factor is held in
+// float32, and every product and every sum is rounded to float32.
+
+// AdjustBrightness mixes black with the picture: 0 gives black, 1 the picture, 2 twice as bright.
+func AdjustBrightness(factor float64) Effect {
+	return Effect{InPlace: brighten, Numbers: [16]float64{factor}}
+}
+
+// AdjustContrast mixes the mean grey with the picture.
+func AdjustContrast(factor float64) Effect {
+	return Effect{InPlace: contrast, Numbers: [16]float64{factor}}
+}
+
+// AdjustSaturation mixes each pixel's grey with the pixel.
+func AdjustSaturation(factor float64) Effect {
+	return Effect{InPlace: saturate, Numbers: [16]float64{factor}}
+}
+
+// Grayscale makes all channels the grey.
+func Grayscale() Effect { return Effect{InPlace: desaturate} }
+
+// Posterize keeps the upper bits, 1 to 8, of every value.
+func Posterize(bits int) Effect {
+	return Effect{InPlace: mask, Numbers: [16]float64{float64(bits)}}
+}
+
+// Solarize inverts the values from threshold on.
+func Solarize(threshold float64) Effect {
+	return Effect{InPlace: invertFrom, Numbers: [16]float64{threshold}}
+}
+
+// Invert makes negatives.
+func Invert() Effect { return Effect{InPlace: invertFrom, Numbers: [16]float64{0}} }
+
+// Autocontrast stretches each channel to the whole range.
+func Autocontrast() Effect { return Effect{InPlace: stretch} }
+
+// Equalize makes each channel's histogram even.
+func Equalize() Effect { return Effect{InPlace: flatten} }
+
+func brighten(e *Effect, w *Workspace, m *pixel.Image) {
+	mixTable(&w.tables[0], 0, float32(e.Numbers[0]))
+	lookUp(m, &w.tables[0])
+}
+
+func contrast(e *Effect, w *Workspace, m *pixel.Image) {
+	mixTable(&w.tables[0], meanGrey(m), float32(e.Numbers[0]))
+	lookUp(m, &w.tables[0])
+}
+
+func mask(e *Effect, w *Workspace, m *pixel.Image) {
+	drop := 8 - int(e.Numbers[0])
+	t := &w.tables[0]
+	for i := range t {
+		t[i] = byte(i >> drop << drop)
+	}
+	lookUp(m, t)
+}
+
+func invertFrom(e *Effect, w *Workspace, m *pixel.Image) {
+	t := &w.tables[0]
+	for i := range t {
+		t[i] = byte(i)
+		if float64(i) >= e.Numbers[0] {
+			t[i] = byte(255 - i)
+		}
+	}
+	lookUp(m, t)
+}
+
+func saturate(e *Effect, w *Workspace, m *pixel.Image) {
+	t := shares(w, float32(e.Numbers[0]))
+	for y := range m.H {
+		row := m.Row(y)
+		for i := 0; i < len(row); i += 3 {
+			p := row[i : i+3 : i+3]
+			l := grey(p)
+			base, at := float32(l), 255-l
+			p[0] = clampByte(int32(base + t[(at+int32(p[0]))&511]))
+			p[1] = clampByte(int32(base + t[(at+int32(p[1]))&511]))
+			p[2] = clampByte(int32(base + t[(at+int32(p[2]))&511]))
+		}
+	}
+}
+
+func desaturate(_ *Effect, _ *Workspace, m *pixel.Image) {
+	for y := range m.H {
+		row := m.Row(y)
+		for i := 0; i < len(row); i += 3 {
+			p := row[i : i+3 : i+3]
+			l := byte(grey(p))
+			p[0], p[1], p[2] = l, l, l
+		}
+	}
+}
+
+func stretch(_ *Effect, w *Workspace, m *pixel.Image) {
+	h := histograms(m)
+	for c := range h {
+		stretchTable(&w.tables[c], &h[c])
+	}
+	lookUpEach(m, &w.tables)
+}
+
+func flatten(_ *Effect, w *Workspace, m *pixel.Image) {
+	h := histograms(m)
+	for c := range h {
+		flattenTable(&w.tables[c], &h[c])
+	}
+	lookUpEach(m, &w.tables)
+}
+
+// mixTable is a + factor·(v−a) for every value v.
+func mixTable(t *[256]byte, a int, factor float32) {
+	for v := range t {
+		x := float32(a) + float32(factor*float32(v-a))
+		t[v] = byte(min(max(x, 0), 255))
+	}
+}
+
+// shares is factor·d at place 255+d, for every difference d of two bytes. A share that leads out of a byte's range from anywhere is cut to
+// one that int32 can hold. It lies in w until the next effect.
+func shares(w *Workspace, factor float32) *[512]float32 {
+	w.floats = pixel.Grow(w.floats, 512)
+	t := (*[512]float32)(w.floats)
+	for i := range t {
+		t[i] = min(max(float32(factor*float32(i-255)), -512), 512)
+	}
+	return t
+}
+
+// stretchTable maps the range of values that occur to 0…255.
+func stretchTable(t *[256]byte, h *[256]uint32) {
+	low, high := 0, 255
+	for low < 255 && h[low] == 0 {
+		low++
+	}
+	for high > 0 && h[high] == 0 {
+		high--
+	}
+	scale, offset := 1.0, 0.0
+	if high > low {
+		scale = 255 / float64(high-low)
+		offset = -float64(float64(low) * scale)
+	}
+	for i := range t {
+		t[i] = byte(min(max(float64(float64(i)*scale)+offset, 0), 255))
+	}
+}
+
+// flattenTable is the cumulative histogram in 255 steps.
+func flattenTable(t *[256]byte, h *[256]uint32) {
+	total, last := 0, 0
+	for i, n := range h {
+		total += int(n)
+		if n > 0 {
+			last = i
+		}
+	}
+	step := (total - int(h[last])) / 255
+	n := step / 2
+	for i := range t {
+		t[i] = byte(i)
+		if step > 0 {
+			t[i] = byte(min(n/step, 255))
+		}
+		n += int(h[i])
+	}
+}
+
+// histograms counts the values of each channel.
+func histograms(m *pixel.Image) (h [3][256]uint32) {
+	for y := range m.H {
+		row := m.Row(y)
+		for i := 0; i < len(row); i += 3 {
+			p := row[i : i+3 : i+3]
+			h[0][p[0]]++
+			h[1][p[1]]++
+			h[2][p[2]]++
+		}
+	}
+	return h
+}
+
+// lookUp changes every value.
+func lookUp(m *pixel.Image, t *[256]byte) {
+	for y := range m.H {
+		row := m.Row(y)
+		for i, v := range row {
+			row[i] = t[v]
+		}
+	}
+}
+
+// lookUpEach changes every value by its channel's table.
+func lookUpEach(m *pixel.Image, t *[3][256]byte) {
+	for y := range m.H {
+		row := m.Row(y)
+		for i := 0; i < len(row); i += 3 {
+			p := row[i : i+3 : i+3]
+			p[0], p[1], p[2] = t[0][p[0]], t[1][p[1]], t[2][p[2]]
+		}
+	}
+}
+
+// meanGrey is the mean of all pixels' grey, rounded half up.
+func meanGrey(m *pixel.Image) int {
+	sum := uint64(0)
+	for y := range m.H {
+		row := m.Row(y)
+		part := uint64(0)
+		for i := 0; i < len(row); i += 3 {
+			part += uint64(grey(row[i : i+3 : i+3]))
+		}
+		sum += part
+	}
+	return int(math.Floor(float64(sum)/float64(m.W*m.H) + 0.5))
+}
+
+// grey is ITU-R 601 luma in 16-bit fixed point, rounded.
+func grey(p []byte) int32 {
+	return (19595*int32(p[0]) + 38470*int32(p[1]) + 7471*int32(p[2]) + 1<<15) >> 16
+}
+
+func clampByte(x int32) byte {
+	if uint32(x) > 255 {
+		x = ^(x >> 31)
+	}
+	return byte(x)
+}
