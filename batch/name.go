@@ -20,7 +20,7 @@ type Name struct {
 	Count    int
 	// List, if not nil, names the samples themselves; Position and Count are then ignored.
 	List []Ref
-	// Policy is what CTAugment draws by; see augment.Chain.CheckPolicy. Not to be changed until the want is done.
+	// Policy is what CTAugment draws by; see transform.Chain.CheckPolicy. Not to be changed until the want is done.
 	Policy []byte
 }
 

@@ -110,7 +110,7 @@ func TestMixedFolder(t *testing.T) {
 }
 
 // A crop of a file of any format is torchvision's, of the same file with the same parameters; where FEEDWATER_PYTHON names no
-// Python that has torchvision, TestMixedFolder and the tests of augment stand for it.
+// Python that has torchvision, TestMixedFolder and the tests of transform stand for it.
 func TestMixedFolderCropped(t *testing.T) {
 	python := os.Getenv("FEEDWATER_PYTHON")
 	if python == "" {

@@ -17,7 +17,7 @@ var fused = regexp.MustCompile(`\((\S+\.go):(\d+)\)\tFN?M(?:ADD|SUB)`)
 // arm64 and amd64 disagree in a last bit. So what is compiled for arm64 fuses only where math.FMA is written.
 func TestNoProductIsFusedUnasked(t *testing.T) {
 	lines := sources(t)
-	build := exec.CommandContext(t.Context(), "go", "build", "-gcflags=-S", "./...")
+	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath=false", "-gcflags=-S", "./...")
 	build.Env = append(os.Environ(), "GOOS=linux", "GOARCH=arm64", "CGO_ENABLED=0")
 	listing, err := build.CombinedOutput()
 	if err != nil {

@@ -6,11 +6,11 @@ import (
 	"sync"
 
 	"github.com/feedwater-io/feedwater/batch"
-	"github.com/feedwater-io/feedwater/pipeline/augment"
 	"github.com/feedwater-io/feedwater/pipeline/dataset"
 	"github.com/feedwater-io/feedwater/pipeline/order"
 	"github.com/feedwater-io/feedwater/pipeline/sidecar"
 	"github.com/feedwater-io/feedwater/pipeline/storage"
+	"github.com/feedwater-io/feedwater/pipeline/transform"
 )
 
 // A Job is a plan on a snapshot, ready to make batches. It holds no position and no goroutine, and may be used by many
@@ -71,7 +71,7 @@ func (j *Job) setFields() {
 	}
 	for _, p := range j.pictures {
 		if n := p.chain.Boxes(); n > 0 {
-			j.fields = append(j.fields, batch.Field{Name: p.boxes, DType: "int64", Shape: []int{n, len(augment.Box{})}})
+			j.fields = append(j.fields, batch.Field{Name: p.boxes, DType: "int64", Shape: []int{n, len(transform.Box{})}})
 		}
 	}
 	j.fields = append(j.fields, batch.Field{Name: "index", DType: "int64"})
@@ -102,7 +102,7 @@ func (j *Job) Layout(count int) (fields []batch.Field, bytes int) {
 }
 
 // Ops describes what the plan compiles to, in order; those of one view after those of the other.
-func (j *Job) Ops() []augment.Info {
+func (j *Job) Ops() []transform.Info {
 	all := j.plan.Transforms.Infos()
 	for _, c := range j.plan.Views {
 		all = append(all, c.Infos()...)

@@ -9,10 +9,10 @@ import (
 	"sync"
 
 	"github.com/feedwater-io/feedwater/batch"
-	"github.com/feedwater-io/feedwater/pipeline/augment"
 	"github.com/feedwater-io/feedwater/pipeline/codec"
 	"github.com/feedwater-io/feedwater/pipeline/dataset"
 	"github.com/feedwater-io/feedwater/pipeline/storage"
+	"github.com/feedwater-io/feedwater/pipeline/transform"
 )
 
 // maskField is the array of the masks: one number for each pixel, moved as the picture is.
@@ -176,7 +176,7 @@ func (k *worker) readMask(j *Job, ref batch.Ref, s *dataset.Sample) (f maskFile,
 
 // wrong is an error about the mask.
 func (f *maskFile) wrong(err error) error {
-	return &augment.OpError{Op: maskField, Cause: fmt.Errorf("%s: %w", f.key, err)}
+	return &transform.OpError{Op: maskField, Cause: fmt.Errorf("%s: %w", f.key, err)}
 }
 
 // mask makes the mask of a sample whose picture was of size from and whose chain was drawn.

@@ -14,10 +14,10 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/feedwater-io/feedwater/pipeline/augment"
 	"github.com/feedwater-io/feedwater/pipeline/codec"
 	"github.com/feedwater-io/feedwater/pipeline/order"
 	"github.com/feedwater-io/feedwater/pipeline/resize"
+	"github.com/feedwater-io/feedwater/pipeline/transform"
 )
 
 // numericsFiles are small pictures of every format, and of every kind that has code of its own; two of them are damaged.
@@ -108,14 +108,14 @@ func (r *numericsRun) measure(w io.Writer, files []string, level string) error {
 	if err := json.Unmarshal([]byte(r.transforms), &raw); err != nil {
 		return err
 	}
-	chain, err := augment.Parse(raw)
+	chain, err := transform.Parse(raw)
 	if err == nil && r.masks {
 		chain, err = chain.ForMasks()
 	}
 	if err != nil {
 		return err
 	}
-	run, err := augment.NewRunner(chain, augment.Options{Seed: 1, Reference: r.reference, Level: level})
+	run, err := transform.NewRunner(chain, transform.Options{Seed: 1, Reference: r.reference, Level: level})
 	if err != nil {
 		return err
 	}
@@ -129,7 +129,7 @@ func (r *numericsRun) measure(w io.Writer, files []string, level string) error {
 }
 
 // measureFile writes what a chain makes of a file in some epochs.
-func measureFile(out io.Writer, d *codec.Decoder, run *augment.Runner, name string, index, epochs uint32) error {
+func measureFile(out io.Writer, d *codec.Decoder, run *transform.Runner, name string, index, epochs uint32) error {
 	text, err := numericsFiles.ReadFile(name)
 	if err != nil {
 		return err

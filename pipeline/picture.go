@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/feedwater-io/feedwater/batch"
-	"github.com/feedwater-io/feedwater/pipeline/augment"
+	"github.com/feedwater-io/feedwater/pipeline/transform"
 )
 
 // imageField is the array of the pictures, and boxField that of the rectangles that the last hop erases in them, for plans with
@@ -18,7 +18,7 @@ const (
 // A picture is an image that a job makes of each sample: one field of the batch.
 type picture struct {
 	field, boxes string
-	chain        augment.Chain
+	chain        transform.Chain
 	path         string // what its draws are keyed behind
 	// height and width of all results, 0 where samples differ; bytes is what one takes. tail appends one to a checksum.
 	height, width, bytes int
@@ -26,7 +26,7 @@ type picture struct {
 	mask                 bool // of one number for each pixel
 }
 
-func newPicture(suffix, path string, c augment.Chain) picture {
+func newPicture(suffix, path string, c transform.Chain) picture {
 	p := picture{field: imageField + suffix, boxes: boxField + suffix, chain: c, path: path}
 	p.height, p.width, _ = c.OutputSize()
 	p.bytes = p.height * p.width * 3
@@ -35,7 +35,7 @@ func newPicture(suffix, path string, c augment.Chain) picture {
 }
 
 // newMask is the mask of a picture that the chain makes.
-func newMask(c augment.Chain) picture {
+func newMask(c transform.Chain) picture {
 	c, _ = c.ForMasks() // the plan was checked
 	p := picture{field: maskField, chain: c, mask: true}
 	p.height, p.width, _ = c.OutputSize()

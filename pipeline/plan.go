@@ -13,9 +13,9 @@ import (
 
 	"github.com/feedwater-io/feedwater/batch"
 	"github.com/feedwater-io/feedwater/filename"
-	"github.com/feedwater-io/feedwater/pipeline/augment"
 	"github.com/feedwater-io/feedwater/pipeline/codec"
 	"github.com/feedwater-io/feedwater/pipeline/resize"
+	"github.com/feedwater-io/feedwater/pipeline/transform"
 )
 
 // Plan says what to do to each sample. It is data, never code: it comes as JSON (docs/plan.md), its members have defaults, and
@@ -29,9 +29,9 @@ type Plan struct {
 	Shuffle bool   `json:"shuffle"`
 	// Reference names whose pixels are reproduced: "pillow-13" or "pillow-12".
 	Reference  resize.Reference `json:"reference"`
-	Transforms augment.Chain    `json:"transforms"`
+	Transforms transform.Chain  `json:"transforms"`
 	// Views are transforms in place of Transforms: each makes a picture of its own of the sample, with draws of its own.
-	Views []augment.Chain `json:"views,omitempty"`
+	Views []transform.Chain `json:"views,omitempty"`
 	// Masks are pictures of the same names as those of Source, whose pixels are numbers and are moved as those are: the field "mask".
 	Masks *Source `json:"masks,omitempty"`
 	// Fields of a batch: "image", "label", "mask". Every batch has "index" too.
@@ -102,7 +102,7 @@ func (p *Plan) decode(text []byte) error {
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return &batch.PlanError{Field: "plan", Message: "text after the JSON object"}
 	}
-	chain, err := augment.Parse(raw.Transforms)
+	chain, err := transform.Parse(raw.Transforms)
 	if err != nil {
 		return transformError("transforms", err)
 	}
@@ -110,9 +110,9 @@ func (p *Plan) decode(text []byte) error {
 	return p.parseViews(raw.Views)
 }
 
-// transformError is the PlanError of what augment says of a transform in the list that field names.
+// transformError is the PlanError of what package transform says of a transform in the list that field names.
 func transformError(field string, err error) error {
-	var e *augment.PlanError
+	var e *transform.PlanError
 	if !errors.As(err, &e) {
 		return &batch.PlanError{Field: field, Message: err.Error()}
 	}

@@ -7,8 +7,8 @@ import (
 
 	"github.com/feedwater-io/feedwater/batch"
 	"github.com/feedwater-io/feedwater/control/share"
-	"github.com/feedwater-io/feedwater/pipeline/augment"
 	"github.com/feedwater-io/feedwater/pipeline/order"
+	"github.com/feedwater-io/feedwater/pipeline/transform"
 )
 
 // Sample is one sample made again, with all that was drawn for it.
@@ -20,7 +20,7 @@ type Sample struct {
 	// Image is Height × Width × 3 bytes; empty where no pixels were asked for or Err is set.
 	Height, Width int
 	Image         []byte
-	Draws         []augment.Draw
+	Draws         []transform.Draw
 	// Mask is Height × Width numbers, for plans with masks.
 	Mask []byte
 	// Views, of a plan that has some, stand in place of Height, Width, Image and Draws.
@@ -32,7 +32,7 @@ type Sample struct {
 type View struct {
 	Height, Width int
 	Image         []byte
-	Draws         []augment.Draw
+	Draws         []transform.Draw
 }
 
 // Replay makes the samples of a name again, with all that was drawn for them, on an account's share of the pipeline; nil: one of the
@@ -161,7 +161,7 @@ func (j *Job) pixelBytes(all []drawn) (n int) {
 
 // opOf names the step that refused a sample, and gives its reason.
 func opOf(err error) (op string, cause error) {
-	var e *augment.OpError
+	var e *transform.OpError
 	if errors.As(err, &e) {
 		return e.Op, e.Cause
 	}

@@ -8,9 +8,9 @@ import (
 	"math/bits"
 
 	"github.com/feedwater-io/feedwater/batch"
-	"github.com/feedwater-io/feedwater/pipeline/augment"
 	"github.com/feedwater-io/feedwater/pipeline/dataset"
 	"github.com/feedwater-io/feedwater/pipeline/order"
+	"github.com/feedwater-io/feedwater/pipeline/transform"
 )
 
 // sample makes sample i of the want, or what the plan wants in its place.
@@ -171,7 +171,7 @@ func (w *Want) mask(d *decoder, k, i int, f *maskFile, from size, r *drawn) erro
 }
 
 // picture makes picture k of sample i.
-func (w *Want) picture(d *decoder, k, i int, r *drawn, src augment.Source) error {
+func (w *Want) picture(d *decoder, k, i int, r *drawn, src transform.Source) error {
 	dst, err := w.place(d, k, i, r.size)
 	if err != nil {
 		return err
@@ -185,9 +185,9 @@ func (w *Want) picture(d *decoder, k, i int, r *drawn, src augment.Source) error
 }
 
 // run makes what was drawn for a picture. It leaves off where the want is cancelled.
-func (w *Want) run(d *decoder, r *drawn, src augment.Source, dst []byte) error {
+func (w *Want) run(d *decoder, r *drawn, src transform.Source, dst []byte) error {
 	err := r.RunUnless(&w.cancelled, d.until(w, src), dst, 3*r.w)
-	if d.renew() || errors.Is(err, augment.ErrStopped) {
+	if d.renew() || errors.Is(err, transform.ErrStopped) {
 		return ErrCancelled
 	}
 	return err
@@ -245,13 +245,13 @@ func (w *Want) hole(i int) {
 			clear(dst)
 			w.done(k, i, dst)
 		}
-		w.boxes(k, i, make([]augment.Box, w.job.pictures[k].chain.Boxes()))
+		w.boxes(k, i, make([]transform.Box, w.job.pictures[k].chain.Boxes()))
 	}
 	w.number("label", i, 0)
 }
 
 // boxes writes the rectangles of picture k of sample i.
-func (w *Want) boxes(k, i int, boxes []augment.Box) {
+func (w *Want) boxes(k, i int, boxes []transform.Box) {
 	for at, b := range boxes {
 		for n, x := range b {
 			w.number(w.job.pictures[k].boxes, (i*len(boxes)+at)*len(b)+n, uint64(x))

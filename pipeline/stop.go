@@ -4,15 +4,15 @@ import (
 	"image"
 	"sync/atomic"
 
-	"github.com/feedwater-io/feedwater/pipeline/augment"
 	"github.com/feedwater-io/feedwater/pipeline/codec"
 	"github.com/feedwater-io/feedwater/pipeline/pixel"
+	"github.com/feedwater-io/feedwater/pipeline/transform"
 )
 
 // stoppable is a source that leaves off between two bands of rows once its want is cancelled: a codec knows nothing of wants, and decodes a picture of
 // a hundred million pixels for seconds. Whoever decodes is then as it was in the middle of it, and not to be used again.
 type stoppable struct {
-	src       augment.Source
+	src       transform.Source
 	cancelled *atomic.Bool
 	sink      pixel.Sink
 	stopped   bool
@@ -21,13 +21,13 @@ type stoppable struct {
 // stoppedDecoding unwinds a codec.
 type stoppedDecoding struct{}
 
-// Decode implements augment.Source. The error is augment.ErrStopped where it left off.
+// Decode implements transform.Source. The error is transform.ErrStopped where it left off.
 func (s *stoppable) Decode(r image.Rectangle, sink pixel.Sink) (err error) {
 	s.sink = sink
 	defer func() {
 		if s.stopped { // and not for another panic, whose stack is wanted
 			_ = recover()
-			err = augment.ErrStopped
+			err = transform.ErrStopped
 		}
 	}()
 	return s.src.Decode(r, s)
@@ -43,7 +43,7 @@ func (s *stoppable) Rows(pix []byte, stride, n int) {
 }
 
 // until is a source that leaves off once the want is cancelled.
-func (d *decoder) until(w *Want, src augment.Source) augment.Source {
+func (d *decoder) until(w *Want, src transform.Source) transform.Source {
 	d.stop = stoppable{src: src, cancelled: &w.cancelled}
 	return &d.stop
 }

@@ -8,9 +8,9 @@ import (
 	"image/jpeg"
 	"testing"
 
-	"github.com/feedwater-io/feedwater/pipeline/augment"
 	"github.com/feedwater-io/feedwater/pipeline/codec"
 	"github.com/feedwater-io/feedwater/pipeline/pixel"
+	"github.com/feedwater-io/feedwater/pipeline/transform"
 )
 
 // counting is a sink that has its want cancelled when the first rows have come.
@@ -42,7 +42,7 @@ func TestCancelledWithinDecoding(t *testing.T) {
 		}
 		return d.until(w, d.codec).Decode(m.Bounds(), sink)
 	}
-	if err := decode(); !errors.Is(err, augment.ErrStopped) || sink.rows >= height {
+	if err := decode(); !errors.Is(err, transform.ErrStopped) || sink.rows >= height {
 		t.Errorf("%v after %d rows of %d", err, sink.rows, height)
 	}
 	if stopped := d.codec; !d.renew() || d.codec == stopped || d.renew() {

@@ -6,8 +6,8 @@ import (
 	"image"
 
 	"github.com/feedwater-io/feedwater/batch"
-	"github.com/feedwater-io/feedwater/pipeline/augment"
 	"github.com/feedwater-io/feedwater/pipeline/pixel"
+	"github.com/feedwater-io/feedwater/pipeline/transform"
 )
 
 // maxViews is how many views a plan may have.
@@ -21,10 +21,10 @@ func (p *Plan) parseViews(views [][]json.RawMessage) error {
 	if len(views) > maxViews {
 		return &batch.PlanError{Field: "views", Message: fmt.Sprintf("%d views", len(views)), Nearest: fmt.Sprintf("at most %d", maxViews)}
 	}
-	p.Views = make([]augment.Chain, len(views))
+	p.Views = make([]transform.Chain, len(views))
 	for k, raw := range views {
 		var err error
-		if p.Views[k], err = augment.Parse(raw); err != nil {
+		if p.Views[k], err = transform.Parse(raw); err != nil {
 			return transformError(fmt.Sprintf("views[%d]", k), err)
 		}
 		if _, _, fixed := p.Views[k].OutputSize(); !fixed {
@@ -43,7 +43,7 @@ type shared struct {
 }
 
 // read decodes the region, which is not empty.
-func (s *shared) read(src augment.Source, region image.Rectangle) error {
+func (s *shared) read(src transform.Source, region image.Rectangle) error {
 	s.image.Reset(region.Dx(), region.Dy())
 	s.at, s.rows = region.Min, 0
 	if err := src.Decode(region, s); err != nil {
@@ -64,7 +64,7 @@ func (s *shared) Rows(pix []byte, stride, n int) {
 	s.rows += n
 }
 
-// Decode implements augment.Source for regions within the one that was read.
+// Decode implements transform.Source for regions within the one that was read.
 func (s *shared) Decode(r image.Rectangle, sink pixel.Sink) error {
 	r = r.Sub(s.at)
 	sink.Rows(s.image.Pix[r.Min.Y*s.image.Stride+3*r.Min.X:], s.image.Stride, r.Dy())
@@ -73,7 +73,7 @@ func (s *shared) Decode(r image.Rectangle, sink pixel.Sink) error {
 
 // source is what pictures are made of: the codec itself for one, and for several what they need of it, decoded once. A picture that does not
 // decode is an error also where none of it is needed.
-func (d *decoder) source(w *Want, all []drawn) (augment.Source, error) {
+func (d *decoder) source(w *Want, all []drawn) (transform.Source, error) {
 	j := w.job
 	var region image.Rectangle
 	for i := range all {

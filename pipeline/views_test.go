@@ -13,11 +13,11 @@ import (
 	"testing"
 
 	"github.com/feedwater-io/feedwater/batch"
-	"github.com/feedwater-io/feedwater/pipeline/augment"
 	"github.com/feedwater-io/feedwater/pipeline/codec"
 	"github.com/feedwater-io/feedwater/pipeline/internal/kernel"
 	"github.com/feedwater-io/feedwater/pipeline/order"
 	"github.com/feedwater-io/feedwater/pipeline/pixel"
+	"github.com/feedwater-io/feedwater/pipeline/transform"
 )
 
 // viewChains begin with all that a view can begin with: a crop and a resize, a crop alone, a resize of all, padding around all, an effect.
@@ -41,12 +41,12 @@ func alone(t *testing.T, chain string, view int, file []byte, s order.Sample) []
 	if err := json.Unmarshal([]byte(chain), &raw); err != nil {
 		t.Fatal(err)
 	}
-	c, err := augment.Parse(raw)
+	c, err := transform.Parse(raw)
 	if err != nil {
 		t.Fatal(err)
 	}
 	level, _ := kernel.Best()
-	r, err := augment.NewRunner(c, augment.Options{Seed: 17, Path: fmt.Sprintf("Views/%d/", view), Level: level})
+	r, err := transform.NewRunner(c, transform.Options{Seed: 17, Path: fmt.Sprintf("Views/%d/", view), Level: level})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,12 +5,12 @@ import (
 	"slices"
 	"time"
 
-	"github.com/feedwater-io/feedwater/pipeline/augment"
 	"github.com/feedwater-io/feedwater/pipeline/codec"
 	"github.com/feedwater-io/feedwater/pipeline/dataset"
 	"github.com/feedwater-io/feedwater/pipeline/order"
 	"github.com/feedwater-io/feedwater/pipeline/sidecar"
 	"github.com/feedwater-io/feedwater/pipeline/storage"
+	"github.com/feedwater-io/feedwater/pipeline/transform"
 )
 
 // worker takes samples until the queue is closed. Reading files needs no core, so there are more workers than decoders; a worker that has read
@@ -100,7 +100,7 @@ type equipment struct {
 
 // drawn is what makes one of a job's pictures, and the size of the one that was drawn last.
 type drawn struct {
-	*augment.Runner
+	*transform.Runner
 	size
 }
 
@@ -128,7 +128,7 @@ func (d *decoder) ready(j *Job) ([]drawn, error) {
 func (d *decoder) equip(j *Job) ([]drawn, error) {
 	all := make([]drawn, len(j.pictures))
 	for k := range all {
-		r, err := augment.NewRunner(j.pictures[k].chain, augment.Options{
+		r, err := transform.NewRunner(j.pictures[k].chain, transform.Options{
 			Seed: j.plan.Seed, Path: j.pictures[k].path, Reference: j.plan.Reference, MaxPixels: int(j.plan.Limits.Pixels), Level: d.level,
 		})
 		if err != nil {

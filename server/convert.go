@@ -7,8 +7,8 @@ import (
 	"github.com/feedwater-io/feedwater/batch"
 	"github.com/feedwater-io/feedwater/filename"
 	"github.com/feedwater-io/feedwater/pipeline"
-	"github.com/feedwater-io/feedwater/pipeline/augment"
 	"github.com/feedwater-io/feedwater/pipeline/dataset"
+	"github.com/feedwater-io/feedwater/pipeline/transform"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 )
 
@@ -113,7 +113,7 @@ func fromSample(s *pipeline.Sample) *pb.Sample {
 	return p
 }
 
-func fromDraw(d augment.Draw) *pb.Draw {
+func fromDraw(d transform.Draw) *pb.Draw {
 	return &pb.Draw{Op: d.Op, Applied: d.Applied, Parameters: string(d.Parameters)}
 }
 
@@ -135,5 +135,5 @@ func setViews(p *pb.Sample, views []pipeline.View) {
 		p.Image = append(p.Image, v.Image...)
 	}
 	parameters, _ := json.Marshal(told) // parameters are JSON already
-	p.Draws = append(p.Draws, fromDraw(augment.Draw{Op: "Views", Applied: true, Parameters: parameters}))
+	p.Draws = append(p.Draws, fromDraw(transform.Draw{Op: "Views", Applied: true, Parameters: parameters}))
 }

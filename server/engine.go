@@ -8,10 +8,10 @@ import (
 	"github.com/feedwater-io/feedwater/batch"
 	"github.com/feedwater-io/feedwater/control/share"
 	"github.com/feedwater-io/feedwater/pipeline"
-	"github.com/feedwater-io/feedwater/pipeline/augment"
 	"github.com/feedwater-io/feedwater/pipeline/dataset"
 	"github.com/feedwater-io/feedwater/pipeline/revision"
 	"github.com/feedwater-io/feedwater/pipeline/storage"
+	"github.com/feedwater-io/feedwater/pipeline/transform"
 	"github.com/feedwater-io/feedwater/server/snapshots"
 )
 
@@ -48,7 +48,7 @@ type Storer interface {
 type Maker interface {
 	Plan() *pipeline.Plan
 	Fields() []batch.Field
-	Ops() []augment.Info
+	Ops() []transform.Info
 	// Pin has only files made whose codecs are of these revisions, before the first want; see pipeline.Job. Refuses reports whether that leaves
 	// some out.
 	Pin(codecs revision.Set)

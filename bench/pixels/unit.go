@@ -14,18 +14,18 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/feedwater-io/feedwater/pipeline"
-	"github.com/feedwater-io/feedwater/pipeline/augment"
 	"github.com/feedwater-io/feedwater/pipeline/codec"
 	"github.com/feedwater-io/feedwater/pipeline/dataset"
 	"github.com/feedwater-io/feedwater/pipeline/order"
 	"github.com/feedwater-io/feedwater/pipeline/sidecar"
+	"github.com/feedwater-io/feedwater/pipeline/transform"
 )
 
 // unit is a folder in memory and who makes its pictures.
 type unit struct {
 	snapshot *dataset.Snapshot
 	files    [][]byte
-	chain    augment.Chain
+	chain    transform.Chain
 	index    *sidecar.Store // nil: none
 	fresh    string         // folder for indexes that begin empty; empty: index stays
 	workers  []*worker
@@ -61,7 +61,7 @@ func (u *unit) open(ctx context.Context, o *options) (err error) {
 	if err := json.Unmarshal([]byte(o.transforms), &ops); err != nil {
 		return fmt.Errorf("-transforms: %w", err)
 	}
-	if u.chain, err = augment.Parse(ops); err != nil {
+	if u.chain, err = transform.Parse(ops); err != nil {
 		return err
 	}
 	if u.index, err = u.store(o.index); err != nil {
@@ -92,7 +92,7 @@ func (u *unit) hire(n int) error {
 	level := p.Kernels()
 	p.Close()
 	for range n {
-		runner, err := augment.NewRunner(u.chain, augment.Options{Seed: seed, Level: level})
+		runner, err := transform.NewRunner(u.chain, transform.Options{Seed: seed, Level: level})
 		if err != nil {
 			return err
 		}
@@ -184,7 +184,7 @@ func processTime() time.Duration {
 type worker struct {
 	*unit
 	codec       *codec.Decoder
-	runner      *augment.Runner
+	runner      *transform.Runner
 	found, made []byte
 	batch       []byte
 	next        int // place in batch

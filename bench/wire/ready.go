@@ -12,9 +12,9 @@ import (
 	"github.com/feedwater-io/feedwater/batch"
 	"github.com/feedwater-io/feedwater/control/share"
 	"github.com/feedwater-io/feedwater/pipeline"
-	"github.com/feedwater-io/feedwater/pipeline/augment"
 	"github.com/feedwater-io/feedwater/pipeline/dataset"
 	"github.com/feedwater-io/feedwater/pipeline/revision"
+	"github.com/feedwater-io/feedwater/pipeline/transform"
 	"github.com/feedwater-io/feedwater/server"
 	"github.com/feedwater-io/feedwater/server/snapshots"
 )
@@ -67,7 +67,7 @@ type maker struct {
 }
 
 func (m *maker) Plan() *pipeline.Plan { return m.plan }
-func (*maker) Ops() []augment.Info    { return nil }
+func (*maker) Ops() []transform.Info  { return nil }
 func (*maker) Cancel(*pipeline.Want)  {}
 func (*maker) Pin(revision.Set)       {}
 func (*maker) Refuses() bool          { return false }

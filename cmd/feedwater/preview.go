@@ -18,8 +18,8 @@ import (
 	"github.com/feedwater-io/feedwater/batch"
 	"github.com/feedwater-io/feedwater/client/agent"
 	"github.com/feedwater-io/feedwater/pipeline"
-	"github.com/feedwater-io/feedwater/pipeline/augment"
 	"github.com/feedwater-io/feedwater/pipeline/dataset"
+	"github.com/feedwater-io/feedwater/pipeline/transform"
 )
 
 // previewOptions are the flags of `feedwater preview`.
@@ -243,7 +243,7 @@ func (o *previewOptions) rows(ctx context.Context, plan *pipeline.Plan) ([]sheet
 	}
 	defer data.Close()
 	plain := *plan
-	plain.Transforms, plain.Views = augment.Chain{}, nil
+	plain.Transforms, plain.Views = transform.Chain{}, nil
 	original, err := p.Prepare(&plain, data)
 	if err != nil {
 		return nil, err

@@ -17,7 +17,7 @@ import (
 
 	"github.com/feedwater-io/feedwater/filename"
 	"github.com/feedwater-io/feedwater/pipeline"
-	"github.com/feedwater-io/feedwater/pipeline/augment"
+	"github.com/feedwater-io/feedwater/pipeline/transform"
 )
 
 // sheetRow is a sample on a contact sheet: the picture as it is, and what became of it.
@@ -73,7 +73,7 @@ func (r *sheetRow) add(s *pipeline.Sample, original bool, width int) {
 }
 
 // drawnLine is what an op drew, faint where it left the picture alone.
-func drawnLine(d *augment.Draw) sheetLine {
+func drawnLine(d *transform.Draw) sheetLine {
 	if !d.Applied {
 		return sheetLine{d.Op + ": no", sheetFaint}
 	}

@@ -14,7 +14,7 @@ func BlendWith(name string, share float64) Effect {
 			return Effect{InPlace: blend, Numbers: [16]float64{share, float64(i)}}
 		}
 	}
-	panic("augment: nothing to blend with by the name " + name)
+	panic("raster: nothing to blend with by the name " + name)
 }
 
 func blend(e *Effect, w *Workspace, m *pixel.Image) {

@@ -17,9 +17,9 @@ import (
 	"github.com/feedwater-io/feedwater/batch"
 	"github.com/feedwater-io/feedwater/control/share"
 	"github.com/feedwater-io/feedwater/pipeline"
-	"github.com/feedwater-io/feedwater/pipeline/augment"
 	"github.com/feedwater-io/feedwater/pipeline/dataset"
 	"github.com/feedwater-io/feedwater/pipeline/revision"
+	"github.com/feedwater-io/feedwater/pipeline/transform"
 	"github.com/feedwater-io/feedwater/server"
 	"github.com/feedwater-io/feedwater/server/snapshots"
 )
@@ -237,7 +237,7 @@ func (m *maker) Fields() []batch.Field {
 	}
 }
 
-func (m *maker) Ops() []augment.Info { return m.plan.Transforms.Infos() }
+func (m *maker) Ops() []transform.Info { return m.plan.Transforms.Infos() }
 
 func (m *maker) Layout(count int) ([]batch.Field, int) { return m.place(count, 0) }
 

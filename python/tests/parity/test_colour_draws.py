@@ -25,7 +25,7 @@ def ours(plan: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
     """[sample][op] of what was drawn."""
     request = {"transforms": plan, "seed": 23, "w": 40, "h": 30, "count": DRAWS}
     run = subprocess.run(
-        ["go", "run", "./pipeline/augment/internal/cmd/parity", "tell"],
+        ["go", "run", "./pipeline/transform/internal/cmd/parity", "tell"],
         cwd=ROOT, input=json.dumps(request).encode() + b"\n", capture_output=True, check=False,
     )  # fmt: skip
     assert run.returncode == 0, run.stderr.decode()

@@ -1,6 +1,6 @@
 """Random parameters: distributed as those that torchvision's own make_params draws, and independent of each other.
 
-`go run` builds the other side, pipeline/augment/internal/cmd/parity, in a few seconds. Seeds are fixed, so results do
+`go run` builds the other side, pipeline/transform/internal/cmd/parity, in a few seconds. Seeds are fixed, so results do
 not change from run to run. Most of the time goes to torchvision's draws; FEEDWATER_PARITY_DRAWS=10000 is quicker.
 """
 
@@ -35,7 +35,7 @@ def ours(plan: list[dict[str, Any]], w: int, h: int, count: int, **sample: int) 
     """[sample, op, (applied, top, left, height, width)] of count samples."""
     request = {"transforms": plan, "seed": 17, "sample": sample, "w": w, "h": h, "count": count}
     run = subprocess.run(
-        ["go", "run", "./pipeline/augment/internal/cmd/parity", "draw"],
+        ["go", "run", "./pipeline/transform/internal/cmd/parity", "draw"],
         cwd=ROOT, input=json.dumps(request).encode() + b"\n", capture_output=True, check=False,
     )  # fmt: skip
     assert run.returncode == 0, run.stderr.decode()

@@ -1,6 +1,6 @@
 """Resizing and whole transforms, against the installed Pillow and torchvision: every byte must be equal.
 
-`go run` builds the other side, pipeline/augment/internal/cmd/parity, in a few seconds; it makes every picture at every
+`go run` builds the other side, pipeline/transform/internal/cmd/parity, in a few seconds; it makes every picture at every
 kernel level. FEEDWATER_PARITY_SHAPES and FEEDWATER_PARITY_PHOTOS say how many pictures.
 """
 
@@ -31,7 +31,7 @@ def parity(mode: str, requests: list[tuple[dict[str, Any], Array]]) -> bytes:
     """What the Go side answers to all requests."""
     stdin = b"".join(json.dumps(q).encode() + b"\n" + pix.tobytes() for q, pix in requests)
     run = subprocess.run(
-        ["go", "run", "./pipeline/augment/internal/cmd/parity", mode],
+        ["go", "run", "./pipeline/transform/internal/cmd/parity", mode],
         cwd=ROOT,
         input=stdin,
         capture_output=True,

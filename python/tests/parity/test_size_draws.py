@@ -30,7 +30,7 @@ def ours(transform: Any, w: int, h: int) -> list[dict[str, Any]]:
     plan = compile_transform(steps).plan()
     request = {"transforms": plan, "seed": 17, "sample": {}, "w": w, "h": h, "count": DRAWS}
     run = subprocess.run(
-        ["go", "run", "./pipeline/augment/internal/cmd/parity", "tell"],
+        ["go", "run", "./pipeline/transform/internal/cmd/parity", "tell"],
         cwd=ROOT, input=json.dumps(request).encode() + b"\n", capture_output=True, check=False,
     )  # fmt: skip
     assert run.returncode == 0, run.stderr.decode()

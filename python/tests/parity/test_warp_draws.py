@@ -30,7 +30,7 @@ def ours(transform: Any, count: int) -> list[dict[str, Any]]:
     plan = [op.plan() for op in compile_transform(transform).ops]
     request = {"transforms": plan, "seed": 17, "w": SIZE[0], "h": SIZE[1], "count": count}
     run = subprocess.run(
-        ["go", "run", "./pipeline/augment/internal/cmd/parity", "tell"],
+        ["go", "run", "./pipeline/transform/internal/cmd/parity", "tell"],
         cwd=ROOT, input=json.dumps(request).encode() + b"\n", capture_output=True, check=False,
     )  # fmt: skip
     assert run.returncode == 0, run.stderr.decode()

@@ -135,7 +135,7 @@ func (p *program) edges(u *unit, done map[string]*closure) func(from, to *node) 
 				return forget
 			}
 		}
-		if from.name == registry && path.Base(from.pkg.path) == path.Base(augmentPackage) && from.object.Parent() == from.pkg.types.Scope() {
+		if from.name == registry && path.Base(from.pkg.path) == path.Base(transformPackage) && from.object.Parent() == from.pkg.types.Scope() {
 			return forget
 		}
 		if format := strings.TrimPrefix(below, codecPackage+"/"); slices.Contains(formats, format) && u.name != "codec/"+format {

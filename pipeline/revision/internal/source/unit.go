@@ -12,13 +12,13 @@ import (
 
 // Where the units begin, below the module's path. Who moves a package says so here; all else is found.
 const (
-	orderPackage   = "pipeline/order"
-	augmentPackage = "pipeline/augment"
-	codecPackage   = "pipeline/codec"
-	kernelPackage  = "pipeline/internal/kernel"
-	batchPackage   = "pipeline"
-	agentPackage   = "client/agent"
-	// registry is the map in augmentPackage from the names of ops to what makes them.
+	orderPackage     = "pipeline/order"
+	transformPackage = "pipeline/transform"
+	codecPackage     = "pipeline/codec"
+	kernelPackage    = "pipeline/internal/kernel"
+	batchPackage     = "pipeline"
+	agentPackage     = "client/agent"
+	// registry is the map in transformPackage from the names of ops to what makes them.
 	registry = "ops"
 	// levels is the part of kernelPackage that is of no family: it is in whatever unit calls it.
 	levels = "levels"
@@ -45,7 +45,7 @@ var within = map[string]struct {
 	roots []string
 }{
 	"exif":     {codecPackage, []string{"Decoder.ParseUpright", "upright.decode", "upright.Rows"}},
-	"oversize": {augmentPackage, []string{"program.allowOversize", "program.tooLarge"}},
+	"oversize": {transformPackage, []string{"program.allowOversize", "program.tooLarge"}},
 }
 
 // patterns are the packages that are read.
@@ -196,14 +196,14 @@ func (p *program) usedOutside(pkg string) []string {
 
 // ops reads the registry.
 func (p *program) ops() ([]unit, error) {
-	found, err := p.find(augmentPackage, []string{registry})
+	found, err := p.find(transformPackage, []string{registry})
 	if err != nil {
 		return nil, err
 	}
 	spec := found[0].syntax.(*ast.ValueSpec)
 	table, is := spec.Values[0].(*ast.CompositeLit)
 	if !is {
-		return nil, fmt.Errorf("%s.%s is no map literal", augmentPackage, registry)
+		return nil, fmt.Errorf("%s.%s is no map literal", transformPackage, registry)
 	}
 	var all []unit
 	for _, e := range table.Elts {
@@ -211,7 +211,7 @@ func (p *program) ops() ([]unit, error) {
 		name, known := entry.Key.(*ast.BasicLit)
 		maker, named := entry.Value.(*ast.Ident)
 		if !known || !named || p.nodes[p.names[maker]] == nil {
-			return nil, fmt.Errorf("%s.%s: an entry is not a name and a function", augmentPackage, registry)
+			return nil, fmt.Errorf("%s.%s: an entry is not a name and a function", transformPackage, registry)
 		}
 		all = append(all, unit{
 			"op/" + strings.Trim(name.Value, `"`), []*node{p.nodes[p.names[maker]]},

@@ -15,7 +15,7 @@ var moves = []struct {
 	from, to string
 	begins   bool
 }{
-	{"pipeline/augment", "pipeline/looks", true}, {"pipeline/order", "pipeline/sequence", true}, {"pipeline/pixel", "pipeline/raw", false},
+	{"pipeline/transform", "pipeline/looks", true}, {"pipeline/order", "pipeline/sequence", true}, {"pipeline/pixel", "pipeline/raw", false},
 }
 
 // Packages that are moved and named anew move no digest. An edit in one of them, made together with the move, is compared with the tree in which it

@@ -1,9 +1,0 @@
-package augment
-
-import (
-	"testing"
-)
-
-func TestNoiseAllocatesNothing(t *testing.T) {
-	allocatesNothing(t, `{"op":"GaussianNoise","sigma":0.2},{"op":"RandomApply","transforms":[{"op":"GaussianNoise"}]}`)
-}
