@@ -1,7 +1,7 @@
 """Resizing and whole transforms, against the installed Pillow and torchvision: every byte must be equal.
 
-`go run` builds the other side, pipeline/transform/internal/cmd/parity, in a few seconds; it makes every picture at every
-kernel level. FEEDWATER_PARITY_SHAPES and FEEDWATER_PARITY_PHOTOS say how many pictures.
+`go run` builds the other side, pipeline/transform/internal/cmd/parity, in a few seconds; it makes every picture at
+every kernel level. FEEDWATER_PARITY_SHAPES and FEEDWATER_PARITY_PHOTOS say how many pictures.
 """
 
 from __future__ import annotations

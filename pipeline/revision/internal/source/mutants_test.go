@@ -31,8 +31,8 @@ var rounds = []round{
 		{"pipeline/raster/sharpness.go", "func AdjustSharpness(factor float64) Effect {\n\treturn Effect{InPlace: sharpen, Numbers: [16]float64{factor}}\n}", ""},
 		{"pipeline/raster/elsewhere.go", "", "package raster\n\nfunc SharpenBy(factor float64) Effect {\n" +
 			"\treturn Effect{\n\t\tInPlace: sharpen,\n\t\tNumbers: [16]float64{factor},\n\t}\n}\n"},
-		{"pipeline/transform/policy.go", "AdjustSharpness(", "SharpenBy("},
-		{"pipeline/transform/random_colour.go", "AdjustSharpness(", "SharpenBy("},
+		{"pipeline/transform/policy.go", "raster.AdjustSharpness(", "raster.SharpenBy("},
+		{"pipeline/transform/random_colour.go", "raster.AdjustSharpness(", "raster.SharpenBy("},
 		{"pipeline/raster/blend.go", "AdjustSharpness(", "SharpenBy("},
 		{"pipeline/numerics.go", "uint64(64)", "uint64(65)"},
 		{"control/share/hand.go", "package share", "package share\n\nfunc nobodys() int { return 3 }"},
