@@ -24,6 +24,7 @@ import (
 	"github.com/feedwater-io/feedwater/batch"
 	"github.com/feedwater-io/feedwater/client"
 	"github.com/feedwater-io/feedwater/client/loader"
+	"github.com/feedwater-io/feedwater/client/membership"
 	"github.com/feedwater-io/feedwater/client/node"
 	"github.com/feedwater-io/feedwater/pipeline"
 	"github.com/feedwater-io/feedwater/pipeline/dataset"
@@ -533,4 +534,66 @@ func TestARestartedNodeIsAskedAgain(t *testing.T) {
 	if r := <-done; r.Err != nil || r.Node != "a" {
 		t.Errorf("%v from %q", r.Err, r.Node)
 	}
+}
+
+// refusing is a node that takes no stream, since it is of another build than the one that answered.
+type refusing struct{ node.Node }
+
+func (refusing) Fetch(context.Context, *pb.Start, func(*pb.Notice)) (node.Stream, error) {
+	return nil, &node.RevisionError{Unit: "op/CenterCrop", Pinned: 1, Found: 2, PinnedBuild: "v1", Build: "v2", Message: "another build"}
+}
+
+// Where all nodes that are known refuse for their build, Open says so once each of them has, long before StartTimeout: whether the job goes on or begins, whoever
+// names the nodes, however many there are, and whether they refuse the plan or the stream.
+func TestOpenWhereAllNodesAreOfAnotherBuild(t *testing.T) {
+	c := newCluster(t)
+	root := mixedFolder(t, 4, 255)
+	var many []string
+	for i := range 12 {
+		many = append(many, fmt.Sprint("n", i))
+		c.startRevision(many[i], root, "v2", ofRevision(revision.Op("CenterCrop"), 2))
+	}
+	c.startRevision("v1", root, "v1", first())
+	whole, err := c.open(c.realOptions(jpegs, "v1")).Open(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for what, change := range map[string]func(o *client.Options){
+		"a job that goes on":    func(o *client.Options) { o.Numerics, o.Fingerprint = whole.Numerics, whole.Fingerprint },
+		"numerics are not told": func(*client.Options) {},
+		"of a list":             func(o *client.Options) { o.Nodes, o.Sources = nil, []membership.Source{told(many[:3]...)} },
+		"more than are needed":  func(o *client.Options) { o.Nodes = many },
+		"one is down":           func(o *client.Options) { o.Nodes = append(o.Nodes, "down") },
+		"the stream alone": func(o *client.Options) {
+			o.Nodes, o.Dial = []string{"v1"}, func(addr string) (node.Node, error) {
+				n, err := node.Dial(addr, node.DialOptions{Connect: c.connect})
+				return refusing{n}, err
+			}
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			o := c.realOptions(jpegs, many[:3]...)
+			o.Revisions, o.StartTimeout = whole.Revisions, 10*time.Minute
+			change(&o)
+			f, err := client.New(o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer f.Close()
+			ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+			defer stop()
+			_, err = f.Open(ctx)
+			var e *node.RevisionError
+			if !errors.As(err, &e) || e.Unit != "op/CenterCrop" || !strings.Contains(err.Error(), "strict=False") {
+				t.Errorf("%v", err)
+			}
+		})
+	}
+}
+
+// told is a source that tells of nodes once.
+func told(nodes ...string) membership.Source {
+	s := &script{make(chan membership.Answer, 1)}
+	s.answers <- membership.Answer{Nodes: nodes}
+	return s
 }

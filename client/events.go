@@ -107,10 +107,11 @@ func (f *Fleet) failed(err error) {
 }
 
 // checkOpen ends the wait of Open when every node has been tried and one or more of them refused for good, or when one refuses the
-// plan. Before, it is seen whether the others have settled without the node that failed.
+// plan. Before, it is seen whether the others have settled without the node that failed. Where a node has answered and been found fit, its stream is waited for, unless
+// all refuse that for good.
 func (f *Fleet) checkOpen() {
 	f.settle(time.Now())
-	if f.info.Load() != nil || f.split != nil || f.expects() {
+	if f.split != nil || f.expects() || f.info.Load() != nil && !f.allLeftOut() {
 		return
 	}
 	refused := false

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -49,6 +50,8 @@ var edits = map[string]struct{ unit, file, old, now string }{
 // Three trees, as they are and with a pixel changed in a codec and in an op, each raised by the command: nodes that are built of them are kept apart for
 // plans and files that use what changed, and joined for all else, over random plans. Where they are joined their bytes are the same.
 func TestTwoTrees(t *testing.T) {
+	runtime.LockOSThread() // on which nodes depend
+	defer runtime.UnlockOSThread()
 	folder := formatsFolder(t)
 	base := &build{name: "base", dir: treetest.Copy(t, module)}
 	builds := []*build{base}
@@ -265,7 +268,7 @@ func (b *build) serve(t *testing.T, folder string) {
 	b.addr = "unix:" + socket
 	ctx, stop := context.WithCancel(context.Background())
 	run := exec.CommandContext(ctx, filepath.Join(b.dir, "feedwater"), "serve", "--listen", b.addr, "--data", "photos="+folder, "--workers", "1")
-	run.Env = append(os.Environ(), "XDG_CACHE_HOME="+t.TempDir(), "HOME="+b.dir)
+	run.Env, run.SysProcAttr = append(os.Environ(), "XDG_CACHE_HOME="+t.TempDir(), "HOME="+b.dir), treetest.EndWithParent()
 	out, err := run.StderrPipe()
 	if err == nil {
 		err = run.Start()
