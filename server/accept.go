@@ -15,6 +15,7 @@ import (
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 	"github.com/feedwater-io/feedwater/server/admission"
 	"github.com/feedwater-io/feedwater/server/batchmem"
+	"github.com/feedwater-io/feedwater/timeout"
 )
 
 // want is one want of a stream, from its arrival to the end of its answer. Fields are guarded by stream.mu, but for those that
@@ -26,7 +27,7 @@ type want struct {
 	slots     []*batchmem.Slot // the last one holds the batch
 	charged   atomic.Int64
 	begun     atomic.Bool
-	deadline  *time.Timer // nil: none
+	deadline  *timeout.Timer // nil: none
 	inner     Want
 	made      Made
 	cancelled bool
@@ -71,7 +72,8 @@ func (t *stream) accept(r *pb.Want) error {
 	return nil
 }
 
-// limit gives a want up when its trainer has done so, whether or not a word of that arrives. 0: never.
+// limit gives a want up when its trainer has done so, whether or not a word of that arrives. 0: never. A time for which this node was suspended does
+// not count: its trainer, which may have been suspended with it, gives up by itself.
 func (t *stream) limit(w *want, d time.Duration) {
 	if d <= 0 {
 		return
@@ -79,7 +81,7 @@ func (t *stream) limit(w *want, d time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.wants[w.id] == w {
-		w.deadline = time.AfterFunc(d, func() { t.cancel(w.id) })
+		w.deadline = timeout.AfterFunc(d, func() { t.cancel(w.id) })
 	}
 }
 

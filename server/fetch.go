@@ -12,6 +12,7 @@ import (
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 	"github.com/feedwater-io/feedwater/server/admission"
 	"github.com/feedwater-io/feedwater/server/batchmem"
+	"github.com/feedwater-io/feedwater/timeout"
 	"github.com/feedwater-io/feedwater/watch/pulse"
 )
 
@@ -242,8 +243,11 @@ func (t *stream) abandon() {
 // collector, which in a calm process runs every two minutes only. A connection that stays open, and whose trainer takes nothing, keeps
 // what is queued: it is closed.
 func (t *stream) reclaim() {
-	ended := time.Now()
-	for _, wait := range []time.Duration{50 * time.Millisecond, 200 * time.Millisecond, time.Second, 4 * time.Second, time.Second} {
+	ended, sends := time.Now(), uint64(0)
+	for _, wait := range []time.Duration{50 * time.Millisecond, 200 * time.Millisecond, time.Second, stillConnection, time.Second} {
+		if wait == stillConnection {
+			sends = t.conn.CountSends()
+		}
 		if t.returned(wait, t.server.closing) {
 			return
 		}
@@ -252,13 +256,14 @@ func (t *stream) reclaim() {
 	}
 	t.server.options.Log.Warn("a trainer's connection holds memory of a stream that ended", "bytes", t.quota.CountLent())
 	for {
-		if t.conn.HangUp(stillConnection) {
+		if t.conn.HangUp(sends) {
 			t.server.options.Log.Warn("connection closed: none of its streams takes data, and it holds memory of streams that ended", "host", t.conn.Host())
 		}
 		if t.conn.IsClosed() {
 			t.server.garbage.CollectSince(ended)
 			ended = time.Now()
 		}
+		sends = t.conn.CountSends()
 		if t.returned(lookAgain, t.server.drained) {
 			return
 		}
@@ -266,21 +271,22 @@ func (t *stream) reclaim() {
 }
 
 const (
-	// stillConnection is how long no stream of a connection has sent anything that may be closed for the memory it holds. Streams that hold
-	// wants send notices every noticeEvery.
-	stillConnection = 5 * time.Second
+	// stillConnection, and a second more, is how long no stream of a connection has sent anything that may be closed for the memory it holds. Streams
+	// that hold wants send notices every noticeEvery.
+	stillConnection = 4 * time.Second
 	// lookAgain is how often a node looks for memory that gRPC holds long after a stream's end.
 	lookAgain = 10 * time.Second
 )
 
-// returned waits until the stream holds nothing, no longer than d, and not when the server is over.
+// returned waits until the stream holds nothing, no longer than d in which this node runs, and not when the server is over.
 func (t *stream) returned(d time.Duration, over <-chan struct{}) bool {
-	timeout := time.NewTimer(d)
-	defer timeout.Stop()
+	late := make(chan struct{})
+	timer := timeout.AfterFunc(d, func() { close(late) })
+	defer timer.Stop()
 	for t.quota.CountLent() > 0 {
 		select {
 		case <-t.quota.Changed:
-		case <-timeout.C:
+		case <-late:
 			return t.quota.CountLent() == 0
 		case <-over:
 			return true

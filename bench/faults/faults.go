@@ -54,6 +54,8 @@ func faults() []fault {
 		{name: "kill -9 at random times", nodes: 8, ranks: 4, begin: kill, end: start, lasts: 2 * time.Second, turns: 3},
 		{name: "frozen for 5 s", nodes: 4, ranks: 1, begin: send(syscall.SIGSTOP), end: send(syscall.SIGCONT), lasts: 5 * time.Second, note: "SIGSTOP"},
 		{name: "frozen for 5 s", nodes: 8, ranks: 4, begin: send(syscall.SIGSTOP), end: send(syscall.SIGCONT), lasts: 5 * time.Second, note: "SIGSTOP"},
+		{name: "agent and nodes suspended for 8 s", nodes: 2, ranks: 1, begin: suspend(syscall.SIGSTOP), end: suspend(syscall.SIGCONT), lasts: suspended,
+			whole: true, still: suspended + moment, after: noneCancelled, note: "SIGSTOP; no want of before may be lost to a deadline"},
 		{name: "black hole for 8 s", nodes: 4, ranks: 1, begin: worsen(condition{Hole: true}), end: worsen(condition{}), lasts: 8 * time.Second},
 		{name: "link cut to 20 Mbit/s", nodes: 2, ranks: 1, begin: worsen(condition{BytesPerSecond: 20e6 / 8})},
 		{name: "200 ms latency", nodes: 4, ranks: 1, begin: worsen(condition{Delay: 100 * time.Millisecond}), note: "100 ms each way"},
@@ -86,6 +88,34 @@ func start(ctx context.Context, r *run, turn int) error { return r.victim(turn).
 
 func send(s syscall.Signal) func(context.Context, *run, int) error {
 	return func(_ context.Context, r *run, turn int) error { return r.victim(turn).signal(s) }
+}
+
+// suspended is for how long: longer than the shortest deadline of a want.
+const suspended = 8 * time.Second
+
+// suspend sends a signal to the first rank's agent and all nodes.
+func suspend(s syscall.Signal) func(context.Context, *run, int) error {
+	return func(_ context.Context, r *run, _ int) error {
+		if err := syscall.Kill(r.trainers[0].last().Agent, s); err != nil {
+			return err
+		}
+		return each(r.fleet.nodes, func(n *node) error { return n.signal(s) })
+	}
+}
+
+// noneCancelled looks whether nodes have given wants up.
+func noneCancelled(_ context.Context, r *run) error {
+	for _, n := range r.fleet.nodes {
+		back := func(reason string) float64 {
+			return n.metric(`feedwater_node_cancelled_wants_total{reason="` + reason + `"}`)
+		}
+		late := back("late") + back("silent")
+		own := n.metric(`feedwater_node_failures_total{code="Canceled"}`) - late - back("moved") - back("overtaken") - back("unused")
+		if late > 0 || own > 0 {
+			return fmt.Errorf("%s gave %v wants up, and %v were taken from it since it did not answer", n.name, own, late)
+		}
+	}
+	return nil
 }
 
 func worsen(c condition) func(context.Context, *run, int) error {

@@ -17,6 +17,7 @@ func hungFaults() []fault {
 		return fault{name: name, nodes: 1, ranks: 1, prepare: prepare, begin: begin, note: note, beside: true, after: endsInTime}
 	}
 	return []fault{
+		{name: "nothing hangs", nodes: 1, ranks: 1, beside: true, note: "both sides the same: what is measured of nothing"},
 		row("hung: reads of another root", "FUSE; a job on it stands still", hungRoot(true), hangRoot("read")),
 		row("hung: opens of another root", "FUSE", hungRoot(true), hangRoot("open")),
 		row("hung: listings of another root", "FUSE", hungRoot(true), hangRoot("readdir")),

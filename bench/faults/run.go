@@ -175,22 +175,37 @@ func (m *matrix) capacity(ctx context.Context, f *fault) (float64, error) {
 	return rate, r.failed()
 }
 
+// measure finds out the capacity, and where the fault is none of the job's that without it: in turns, the middle one of three each, since others
+// may use the machine.
+func (m *matrix) measure(ctx context.Context, f *fault, out *result) error {
+	if !f.beside {
+		var err error
+		out.Capacity, err = m.capacity(ctx, f)
+		return err
+	}
+	var with, without []float64
+	for range 3 {
+		for _, side := range []struct {
+			*fault
+			rates *[]float64
+		}{{f, &with}, {&fault{nodes: f.nodes, ranks: f.ranks}, &without}} {
+			rate, err := m.capacity(ctx, side.fault)
+			if err != nil {
+				return err
+			}
+			*side.rates = append(*side.rates, rate)
+		}
+	}
+	out.Capacity, out.Calm = median(with), median(without)
+	m.say(fmt.Sprintf("samples a second with the fault %.1f, without %.1f", with, without))
+	return nil
+}
+
 // row measures one fault.
 func (m *matrix) row(ctx context.Context, f *fault) (result, error) {
 	out := result{Fault: f.name, Nodes: f.nodes, Ranks: f.ranks, Note: f.note}
-	var err error
-	if out.Capacity, err = m.capacity(ctx, f); err != nil {
+	if err := m.measure(ctx, f, &out); err != nil {
 		return out, err
-	}
-	if f.beside {
-		if out.Calm, err = m.capacity(ctx, &fault{nodes: f.nodes, ranks: f.ranks}); err != nil {
-			return out, err
-		}
-		again, err := m.capacity(ctx, f) // behind it too, for a machine that others use
-		if err != nil {
-			return out, err
-		}
-		out.Capacity = max(out.Capacity, again)
 	}
 	out.Demand = out.Capacity / headroom
 	ctx, cancel := context.WithCancel(ctx)

@@ -15,6 +15,7 @@ import (
 
 // TestMain sees to it that tests keep no lists where those of real programs are.
 func TestMain(m *testing.M) {
+	serveSlow()
 	dir, err := os.Getenv("FEEDWATER_TEST_RUNTIME"), error(nil)
 	if dir == "" {
 		dir, err = os.MkdirTemp("", "feedwater-dataset-")

@@ -1,7 +1,12 @@
 package dataset
 
 import (
+	"bufio"
 	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
 	"strconv"
 	"syscall"
 	"testing"
@@ -20,33 +25,77 @@ func BenchmarkSlowFolder(b *testing.B) {
 	samples := number(b, "FEEDWATER_SAMPLES", 20_000)
 	b.Run("storage=fuse", func(b *testing.B) {
 		root := b.TempDir()
-		minute := time.Minute
-		server, err := fs.Mount(root, &slowRoot{class: &slowFolder{files: samples}}, &fs.Options{
-			AttrTimeout: &minute, MountOptions: fuse.MountOptions{DirectMount: true, DisableReadDirPlus: true},
-		})
-		if err != nil {
-			b.Skipf("no file system can be mounted here: %v", err)
-		}
-		defer func() { must(b, server.Unmount()) }()
-		compare(b, root, Options{})
+		compare(b, root, Options{}, func() (end func()) { return mountSlow(b, root, samples) })
 	})
-	b.Run("storage=sleep", func(b *testing.B) { compare(b, many(b, samples, samples), Options{slow: operation}) })
+	b.Run("storage=sleep", func(b *testing.B) {
+		compare(b, many(b, samples, samples), Options{slow: operation}, func() (end func()) { return func() {} })
+	})
 }
 
-// compare scans a folder in both ways in turns.
-func compare(b *testing.B, root string, o Options) {
+// slowEnv has a process of the tests serve a slow file system of so many files at a folder, "FILES FOLDER", until its standard input ends.
+const slowEnv = "FEEDWATER_TEST_SLOW"
+
+// mountSlow has another process serve a slow file system: in this one it would share Go's scheduler with the scan that is measured.
+func mountSlow(b *testing.B, folder string, files int) (unmount func()) {
+	b.Helper()
+	program, err := os.Executable()
+	must(b, err)
+	server := exec.Command(program)
+	server.Env = append(os.Environ(), fmt.Sprintf("%s=%d %s", slowEnv, files, folder), "GOMAXPROCS=16")
+	server.Stderr = os.Stderr
+	stdin, err := server.StdinPipe()
+	must(b, err)
+	stdout, err := server.StdoutPipe()
+	must(b, err)
+	must(b, server.Start())
+	if said, err := bufio.NewReader(stdout).ReadString('\n'); said != "mounted\n" {
+		b.Fatalf("no file system can be mounted here: %q, %v", said, err)
+	}
+	return func() {
+		must(b, stdin.Close())
+		must(b, server.Wait())
+	}
+}
+
+// serveSlow is the process of mountSlow, if this is one.
+func serveSlow() {
+	var files int
+	var folder string
+	if n, _ := fmt.Sscanf(os.Getenv(slowEnv), "%d %s", &files, &folder); n != 2 {
+		return
+	}
+	minute := time.Minute
+	server, err := fs.Mount(folder, &slowRoot{class: &slowFolder{files: files}}, &fs.Options{
+		AttrTimeout: &minute, MountOptions: fuse.MountOptions{DirectMount: true, DisableReadDirPlus: true},
+	})
+	if err == nil {
+		fmt.Println("mounted")
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		err = server.Unmount()
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+// compare scans a folder in both ways in turns, each as it is when the kernel knows none of its files: begin has it so.
+func compare(b *testing.B, root string, o Options, begin func() (end func())) {
 	o.CacheDir, o.Refresh = b.TempDir(), true
 	var took [2]time.Duration
 	fingerprints := map[string]bool{}
 	for b.Loop() {
 		for i, stats := range []int{1, 0} {
 			o.Stats = stats
+			end := begin()
 			began := time.Now()
 			s, err := Open(b.Context(), root, o)
 			must(b, err)
 			took[i] += time.Since(began)
 			fingerprints[s.Fingerprint()] = true
 			must(b, s.Close())
+			end()
 		}
 	}
 	if len(fingerprints) != 1 {

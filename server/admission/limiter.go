@@ -68,7 +68,7 @@ func (c *meteredCredentials) ServerHandshake(raw net.Conn) (net.Conn, credential
 	}
 	open, end := context.WithCancel(context.Background())
 	held := &MeteredConn{
-		Conn: conn, host: place.host, frames: frameParser{pass: prefaceBytes}, open: open, began: time.Now(),
+		Conn: conn, host: place.host, frames: frameParser{pass: prefaceBytes}, open: open,
 		release: func() { end(); place.release() },
 	}
 	return held, connAuthInfo{attachCertificate(info), held}, nil

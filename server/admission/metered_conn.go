@@ -18,9 +18,8 @@ type MeteredConn struct {
 	frames  frameParser     // of the goroutine that reads
 	open    context.Context // until it is closed
 	release func()
-	began   time.Time
-	sentAt  atomic.Int64 // when one of its streams sent something last, nanoseconds since began
-	hungUp  atomic.Bool  // up, by HangUp
+	sends   atomic.Uint64 // how often one of its streams has sent something
+	hungUp  atomic.Bool   // up, by HangUp
 }
 
 // Read implements net.Conn.
@@ -51,16 +50,25 @@ func (c *MeteredConn) Close() error {
 // noteSend notes that one of the connection's streams has sent something.
 func (c *MeteredConn) noteSend() {
 	if c != nil {
-		c.sentAt.Store(int64(time.Since(c.began)))
+		c.sends.Add(1)
 	}
+}
+
+// CountSends is how often one of the connection's streams has sent something.
+func (c *MeteredConn) CountSends() uint64 {
+	if c == nil {
+		return 0
+	}
+	return c.sends.Load()
 }
 
 // IsClosed reports whether the connection is closed.
 func (c *MeteredConn) IsClosed() bool { return c == nil || c.open.Err() != nil }
 
-// HangUp closes the connection unless one of its streams has sent something within d, and reports whether it did, to one caller only.
-func (c *MeteredConn) HangUp(d time.Duration) bool {
-	if c.IsClosed() || time.Since(c.began)-time.Duration(c.sentAt.Load()) < d || !c.hungUp.CompareAndSwap(false, true) {
+// HangUp closes the connection unless one of its streams has sent something since CountSends was this, and reports whether it did, to one caller
+// only.
+func (c *MeteredConn) HangUp(sends uint64) bool {
+	if c.IsClosed() || c.CountSends() != sends || !c.hungUp.CompareAndSwap(false, true) {
 		return false
 	}
 	_ = c.Close() // nobody reads what it would say
