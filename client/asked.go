@@ -28,7 +28,7 @@ type asked struct {
 }
 
 // send gives a want to a node; false if it is at another one and there is no memory for two.
-func (f *Fleet) send(w *Want, s *session, now time.Time) bool {
+func (fl *inFlight) send(w *Want, s *session, now time.Time) bool {
 	dst, image, second := w.Dst, w.Image, w.lends(false)
 	if second {
 		if dst, image = w.another(), nil; dst == nil {
@@ -40,24 +40,24 @@ func (f *Fleet) send(w *Want, s *session, now time.Time) bool {
 	}
 	m := s.member
 	a := &asked{want: w, session: s, sent: now, spare: second, make: m.speed.Make(w.count)}
-	a.forecast = m.speed.Finish(f.load(m, w.count, now))
-	a.trace = f.traces.sent(w.seq, m.node.Addr(), now)
-	a.attempt = &node.Attempt{Name: w.Name, Request: w.Request, Fields: f.info.Load().GetFields(), Hedge: len(w.out) > 0}
+	a.forecast = m.speed.Finish(fl.chooser.load(m, w.count, now))
+	a.trace = fl.traces.sent(w.seq, m.node.Addr(), now)
+	a.attempt = &node.Attempt{Name: w.Name, Request: w.Request, Fields: fl.job.info.Load().GetFields(), Hedge: len(w.out) > 0}
 	a.attempt.Dst, a.attempt.Image = dst, image
-	if f.elsewhere(w, m, now) {
-		a.attempt.Deadline = time.Duration(pick.Deadline(&f.took, w.missed) * float64(time.Second))
+	if fl.chooser.elsewhere(w, m, now) {
+		a.attempt.Deadline = time.Duration(pick.Deadline(&fl.took, w.missed) * float64(time.Second))
 	}
 	a.attempt.Begun = func() {
 		now := time.Now()
-		f.inbox.put(func() { a.begins(now) })
+		fl.job.inbox.put(func() { a.begins(now) })
 	}
-	a.attempt.Done = func(answer node.Answer) { f.inbox.post(func() { f.answered(a, answer) }) }
-	f.beginSpan(a)
+	a.attempt.Done = func(answer node.Answer) { fl.job.inbox.post(func() { fl.answered(a, answer) }) }
+	fl.beginSpan(a)
 	s.wants = append(s.wants, a)
 	s.samples += w.count
 	w.out = append(w.out, a)
 	s.stream.Send(a.attempt)
-	m.hand.Ask(f.load(m, 0, now))
+	m.hand.Ask(fl.chooser.load(m, 0, now))
 	return true
 }
 
@@ -120,8 +120,8 @@ func (a *asked) cancel(why pb.CancelReason) {
 }
 
 // takeAway gives up an attempt that takes too long, and learns from that.
-func (f *Fleet) takeAway(a *asked, why pb.CancelReason, now time.Time) {
-	a.session.member.speed.Waited(a.want.count, a.waited(now).Seconds(), f.clock(now))
+func (fl *inFlight) takeAway(a *asked, why pb.CancelReason, now time.Time) {
+	a.session.member.speed.Waited(a.want.count, a.waited(now).Seconds(), fl.job.clock(now))
 	a.cancel(why)
 }
 
@@ -138,9 +138,9 @@ const (
 )
 
 // next are the wants at one node that are needed first, the first of them first.
-func (f *Fleet) next() []*Want {
+func (q *queue) firstDue() []*Want {
 	var all []*Want
-	for w := range f.wants {
+	for w := range q.all {
 		if w.final == nil && len(w.out) == 1 && !w.out[0].cancelled {
 			all = append(all, w)
 		}
@@ -151,40 +151,40 @@ func (f *Fleet) next() []*Want {
 
 // tend sees to wants that take longer than they should: those that are needed next are moved or hedged, and whichever misses its deadline
 // is given up.
-func (f *Fleet) tend(now time.Time) {
-	f.weigh(now)
+func (fl *inFlight) tend(now time.Time) {
+	fl.chooser.weigh(now)
 	left := hastened
-	for _, w := range f.next() {
-		if left > 0 && f.hasten(w.out[0], now) {
+	for _, w := range fl.queue.firstDue() {
+		if left > 0 && fl.hasten(w.out[0], now) {
 			left--
 		}
 	}
-	for _, m := range f.live {
-		f.expire(m.session, now)
+	for _, m := range fl.roster.live {
+		fl.expire(m.session, now)
 	}
 }
 
 // hasten asks another node for a batch that is needed next, if that brings it sooner.
-func (f *Fleet) hasten(a *asked, now time.Time) bool {
+func (fl *inFlight) hasten(a *asked, now time.Time) bool {
 	w, m := a.want, a.session.member
-	at := f.about(a, now)
-	other, finish := f.rescuer(w, at.Begun >= 0, now)
+	at := fl.about(a, now)
+	other, finish := fl.chooser.rescuer(w, at.Begun >= 0, now)
 	if other == nil {
 		return false
 	}
 	switch at.Choose(finish) {
 	case pick.Move:
-		if !other.takes(w.count) && f.owes() {
+		if !other.takes(w.count) && fl.queue.owes() {
 			return false
 		}
-		f.effort.Moves++
+		fl.effort.Moves++
 		w.moves++
 		w.left = m
-		f.takeAway(a, pb.CancelReason_CANCEL_REASON_MOVED, now)
+		fl.takeAway(a, pb.CancelReason_CANCEL_REASON_MOVED, now)
 		return true
 	case pick.Hedge:
-		if w.fitsTwice() && (f.hedges.Take() || f.stuck(now)) && f.send(w, other.session, now) {
-			f.effort.Hedges++
+		if w.fitsTwice() && (fl.hedges.Take() || fl.stuck(now)) && fl.send(w, other.session, now) {
+			fl.effort.Hedges++
 			return true
 		}
 	}
@@ -192,8 +192,8 @@ func (f *Fleet) hasten(a *asked, now time.Time) bool {
 }
 
 // owes reports whether a want that was taken from a node has no other one yet. Until it has, no full node is counted on for a further one.
-func (f *Fleet) owes() bool {
-	for w := range f.wants {
+func (q *queue) owes() bool {
+	for w := range q.all {
 		if w.taken() {
 			return true
 		}
@@ -202,17 +202,17 @@ func (f *Fleet) owes() bool {
 }
 
 // stuck grants a hedge a second while no batch comes. Nothing is earned then, for the loop wants nothing either.
-func (f *Fleet) stuck(now time.Time) bool {
-	if now.Sub(f.progress) < time.Second || now.Sub(f.granted) < time.Second {
+func (fl *inFlight) stuck(now time.Time) bool {
+	if now.Sub(fl.progress) < time.Second || now.Sub(fl.granted) < time.Second {
 		return false
 	}
-	f.granted = now
+	fl.granted = now
 	return true
 }
 
 // about is an attempt as package pick sees it.
-func (f *Fleet) about(a *asked, now time.Time) pick.Attempt {
-	speed, load := &a.session.member.speed, f.loadBefore(a.session.member, a.want, now)
+func (fl *inFlight) about(a *asked, now time.Time) pick.Attempt {
+	speed, load := &a.session.member.speed, fl.chooser.loadBefore(a.session.member, a.want, now)
 	load.Remove(a.want.count, a.session.heardOf(a))
 	load.Count = 0
 	p := pick.Attempt{
@@ -220,7 +220,7 @@ func (f *Fleet) about(a *asked, now time.Time) pick.Attempt {
 		Forecast: a.forecast, Make: a.make, Rest: speed.Finish(load), Takes: float64(a.want.count) * speed.Sample(), Moves: a.want.moves,
 	}
 	if p.Make == 0 { // nothing was known of it
-		p.Make = f.took.Value()
+		p.Make = fl.took.Value()
 	}
 	return p
 }
@@ -234,40 +234,40 @@ func (w *Want) dueIn(now time.Time) float64 {
 }
 
 // expire gives up attempts whose deadlines are over.
-func (f *Fleet) expire(s *session, now time.Time) {
+func (fl *inFlight) expire(s *session, now time.Time) {
 	for _, a := range s.wants {
-		if a.attempt.Deadline == 0 || a.cancelled || !pick.Expired(now.Sub(a.sent).Seconds(), a.working(now), &f.took, &f.making, a.want.missed) {
+		if a.attempt.Deadline == 0 || a.cancelled || !pick.Expired(now.Sub(a.sent).Seconds(), a.working(now), &fl.took, &fl.making, a.want.missed) {
 			continue
 		}
-		f.log.Warn("a node missed a deadline: the batch is fetched elsewhere", "node", s.member.node.Addr(), "after", now.Sub(a.sent).Round(time.Millisecond))
-		f.missed(a, now)
-		f.takeAway(a, pb.CancelReason_CANCEL_REASON_LATE, now)
+		fl.job.log.Warn("a node missed a deadline: the batch is fetched elsewhere", "node", s.member.node.Addr(), "after", now.Sub(a.sent).Round(time.Millisecond))
+		fl.missed(a, now)
+		fl.takeAway(a, pb.CancelReason_CANCEL_REASON_LATE, now)
 	}
 }
 
 // missed counts a deadline; it is the node's own failure if it had begun.
-func (f *Fleet) missed(a *asked, now time.Time) {
-	f.effort.Missed++
+func (fl *inFlight) missed(a *asked, now time.Time) {
+	fl.effort.Missed++
 	a.want.missed++
 	a.want.left = a.session.member
 	if !a.begun.IsZero() {
-		a.session.member.trust.Failed(f.clock(now))
+		a.session.member.trust.Failed(fl.job.clock(now))
 	}
 }
 
 // overtaken gives up the attempts of a want that another one was faster than. That is no failure: takeAway learns how slow the node is, and
 // a slow one is asked for what is due late. One that hangs misses its deadline.
-func (f *Fleet) overtaken(w *Want, by *asked, now time.Time) {
+func (fl *inFlight) overtaken(w *Want, by *asked, now time.Time) {
 	for _, a := range w.out {
 		if a.sent.Before(by.sent) {
-			f.effort.HedgesWon++
+			fl.effort.HedgesWon++
 		}
-		f.takeAway(a, pb.CancelReason_CANCEL_REASON_OVERTAKEN, now)
+		fl.takeAway(a, pb.CancelReason_CANCEL_REASON_OVERTAKEN, now)
 	}
 }
 
 // clock is a time as package pick takes it.
-func (f *Fleet) clock(t time.Time) float64 { return t.Sub(f.epoch).Seconds() }
+func (j *job) clock(t time.Time) float64 { return t.Sub(j.epoch).Seconds() }
 
 // Effort is what a fleet did to have its batches in time. Counters since Open.
 type Effort struct {

@@ -10,54 +10,54 @@ import (
 // assign gives wants from the queue to nodes, the earliest due first, each to the node that will have it soonest, counting what
 // that node has in hand and what was planned for it before. A want whose node is full waits if that is worth it: so nodes that are much slower
 // get wants that are due late, and none that a faster one makes much earlier.
-func (f *Fleet) assign(now time.Time) {
-	f.probe(now)
-	f.checkRefused()
-	f.rescue(now)
-	if len(f.queue) == 0 || !f.hasRoom(f.queue[0].count, now) {
+func (fl *inFlight) assign(now time.Time) {
+	fl.probe(now)
+	fl.checkRefused()
+	fl.rescue(now)
+	if len(fl.queue.waiting) == 0 || !fl.chooser.hasRoom(fl.queue.waiting[0].count, now) {
 		return
 	}
-	f.measure()
-	f.weigh(now)
-	sortByDue(f.queue)
-	waiting := f.queue[:0]
+	fl.chooser.measure()
+	fl.chooser.weigh(now)
+	sortByDue(fl.queue.waiting)
+	waiting := fl.queue.waiting[:0]
 assigning:
-	for i, w := range f.queue {
-		m := f.pick(w, now)
+	for i, w := range fl.queue.waiting {
+		m := fl.chooser.pick(w, now)
 		switch {
 		case m != nil && m.takes(w.count):
-			f.send(w, m.session, now)
-			if !f.hasRoom(w.count, now) { // most often: the node that has made one batch gets one want
-				waiting = append(waiting, f.queue[i+1:]...)
+			fl.send(w, m.session, now)
+			if !fl.chooser.hasRoom(w.count, now) { // most often: the node that has made one batch gets one want
+				waiting = append(waiting, fl.queue.waiting[i+1:]...)
 				break assigning
 			}
 			continue
 		case m != nil:
 			m.hand.Plan(w.count)
 		default:
-			if err := w.hopeless(f.members, now); err != nil {
-				f.finish(w, Result{Err: err})
+			if err := w.hopeless(fl.roster.members, now); err != nil {
+				fl.finish(w, Result{Err: err})
 				continue
 			}
 		}
 		waiting = append(waiting, w)
 	}
-	clear(f.queue[len(waiting):])
-	f.queue = waiting
+	clear(fl.queue.waiting[len(waiting):])
+	fl.queue.waiting = waiting
 }
 
 // weigh looks at what the nodes have in hand, for pick.
-func (f *Fleet) weigh(now time.Time) {
-	for _, m := range f.live {
-		m.hand.Begin(f.load(m, 0, now))
+func (ch *chooser) weigh(now time.Time) {
+	for _, m := range ch.roster.live {
+		m.hand.Begin(ch.load(m, 0, now))
 	}
 }
 
 // pick is the node for a want by package pick, by what weigh saw and was sent since. It need not have room.
 // Nil: none may be asked now.
-func (f *Fleet) pick(w *Want, now time.Time) *member {
+func (ch *chooser) pick(w *Want, now time.Time) *member {
 	law := pick.Assign(w.seq)
-	for i, m := range f.live {
+	for i, m := range ch.roster.live {
 		if w.mayGo(m, now) {
 			c := w.candidate(i, m)
 			c.Finish = m.speed.Finish(m.hand.Load(w.count))
@@ -65,23 +65,23 @@ func (f *Fleet) pick(w *Want, now time.Time) *member {
 		}
 	}
 	if i, found := law.Node(w.dueIn(now)); found {
-		return f.live[i]
+		return ch.roster.live[i]
 	}
 	return nil
 }
 
 // rescue gives wants that were taken from a node to others, full ones too.
-func (f *Fleet) rescue(now time.Time) {
-	if !slices.ContainsFunc(f.queue, (*Want).taken) {
+func (fl *inFlight) rescue(now time.Time) {
+	if !slices.ContainsFunc(fl.queue.waiting, (*Want).taken) {
 		return
 	}
-	sortByDue(f.queue)
-	f.queue = slices.DeleteFunc(f.queue, func(w *Want) bool {
+	sortByDue(fl.queue.waiting)
+	fl.queue.waiting = slices.DeleteFunc(fl.queue.waiting, func(w *Want) bool {
 		if !w.taken() {
 			return false
 		}
-		other, _ := f.rescuer(w, false, now)
-		return other != nil && f.send(w, other.session, now)
+		other, _ := fl.chooser.rescuer(w, false, now)
+		return other != nil && fl.send(w, other.session, now)
 	})
 }
 
@@ -92,14 +92,14 @@ func (w *Want) taken() bool {
 
 // rescuer is the node that would have a want soonest which is needed next and is at another node, or was, and
 // in how many seconds. begun says that the other node has begun with it. Nil: there is none.
-func (f *Fleet) rescuer(w *Want, begun bool, now time.Time) (m *member, finish float64) {
+func (ch *chooser) rescuer(w *Want, begun bool, now time.Time) (m *member, finish float64) {
 	law := pick.NewRescue(w.seq, w.dueIn(now), begun)
-	for i, m := range f.live {
+	for i, m := range ch.roster.live {
 		if !w.mayGo(m, now) {
 			continue
 		}
 		if c := w.candidate(i, m); law.Admits(&c) {
-			c.Finish = m.speed.Finish(f.loadBefore(m, w, now))
+			c.Finish = m.speed.Finish(ch.loadBefore(m, w, now))
 			law.Consider(&c)
 		}
 	}
@@ -107,7 +107,7 @@ func (f *Fleet) rescuer(w *Want, begun bool, now time.Time) (m *member, finish f
 	if !found {
 		return nil, finish
 	}
-	return f.live[i], finish
+	return ch.roster.live[i], finish
 }
 
 // mayGo reports whether a node may be asked for a want now that does not have it yet.
@@ -126,8 +126,8 @@ func (w *Want) candidate(i int, m *member) pick.Candidate {
 }
 
 // elsewhere reports whether another node than m could take a want.
-func (f *Fleet) elsewhere(w *Want, m *member, now time.Time) bool {
-	for _, other := range f.live {
+func (ch *chooser) elsewhere(w *Want, m *member, now time.Time) bool {
+	for _, other := range ch.roster.live {
 		if other != m && other.usable() && !now.Before(other.busyUntil) && w.tries[other].failures < maxTries {
 			return true
 		}
@@ -136,17 +136,17 @@ func (f *Fleet) elsewhere(w *Want, m *member, now time.Time) bool {
 }
 
 // load is what a node has in hand, with count samples more.
-func (f *Fleet) load(m *member, count int, now time.Time) pick.Load {
+func (ch *chooser) load(m *member, count int, now time.Time) pick.Load {
 	s := m.session
 	return pick.Load{
 		Held: s.samples, Unheard: s.unheard(), Waited: s.waited(now), Count: count,
-		Usual: f.cost / float64(max(s.workers, 1)), Now: f.clock(now),
+		Usual: ch.cost / float64(max(s.workers, 1)), Now: ch.job.clock(now),
 	}
 }
 
 // loadBefore is what a node makes before a want, and it: what is needed later goes behind, unless the node has begun with it.
-func (f *Fleet) loadBefore(m *member, w *Want, now time.Time) pick.Load {
-	load := f.load(m, w.count, now)
+func (ch *chooser) loadBefore(m *member, w *Want, now time.Time) pick.Load {
+	load := ch.load(m, w.count, now)
 	for _, a := range m.session.wants {
 		if !a.begun.IsZero() || w.compare(a.want) >= 0 {
 			continue
@@ -187,12 +187,12 @@ func (s *session) unheard() int {
 }
 
 // measure takes what a sample costs in core-seconds, as the nodes' median.
-func (f *Fleet) measure() {
+func (ch *chooser) measure() {
 	var costs []float64
-	for _, m := range f.live {
+	for _, m := range ch.roster.live {
 		costs = append(costs, m.speed.Sample()*float64(max(m.session.workers, 1)))
 	}
-	f.cost = pick.Cost(costs)
+	ch.cost = pick.Cost(costs)
 }
 
 // takes reports whether a node may get one more want of count samples.
@@ -204,8 +204,8 @@ func (m *member) room(count int) int {
 }
 
 // hasRoom reports whether a node may get one more want of count samples.
-func (f *Fleet) hasRoom(count int, now time.Time) bool {
-	for _, m := range f.live {
+func (ch *chooser) hasRoom(count int, now time.Time) bool {
+	for _, m := range ch.roster.live {
 		if m.usable() && !now.Before(m.busyUntil) && m.takes(count) {
 			return true
 		}

@@ -55,15 +55,15 @@ func (g *gate) wait(ctx context.Context) {
 
 // connect chooses the nodes that the fleet holds streams to: of a large fleet only some, by rendezvous hash of trainer and node, more
 // when the loop needs more for some seconds, and others in place of those that are down.
-func (f *Fleet) connect(now time.Time) {
-	if now.Sub(f.connected) < connectEvery {
+func (r *roster) connect(now time.Time) {
+	if now.Sub(r.connected) < connectEvery {
 		return
 	}
-	f.connected = now
-	copy(f.needed[1:], f.needed[:])
-	f.needed[0] = f.connections()
-	chosen := f.choose(max(slices.Min(f.needed[:]), pick.Connections(0, 0)) + f.unfit()) // twice as many each time that none of them fits
-	for _, m := range f.members {
+	r.connected = now
+	copy(r.needed[1:], r.needed[:])
+	r.needed[0] = r.connections()
+	chosen := r.choose(max(slices.Min(r.needed[:]), pick.Connections(0, 0)) + r.unfit()) // twice as many each time that none of them fits
+	for _, m := range r.members {
 		switch {
 		case chosen[m]:
 			m.join()
@@ -100,25 +100,25 @@ func (m *member) leave() {
 }
 
 // connections is to how many nodes to connect.
-func (f *Fleet) connections() int {
-	f.loop.mu.Lock()
-	pace := f.loop.pace.Seconds()
-	f.loop.mu.Unlock()
-	takes := make([]float64, 0, len(f.live))
-	for _, m := range f.live {
+func (r *roster) connections() int {
+	r.job.pacing.mu.Lock()
+	pace := r.job.pacing.pace.Seconds()
+	r.job.pacing.mu.Unlock()
+	takes := make([]float64, 0, len(r.live))
+	for _, m := range r.live {
 		takes = append(takes, m.speed.Alone())
 	}
-	return pick.Connections(pick.Usual(takes)*float64(f.count), pace)
+	return pick.Connections(pick.Usual(takes)*float64(r.count), pace)
 }
 
 // choose are the nodes to connect to. A local one is always among them.
-func (f *Fleet) choose(n int) map[*member]bool {
+func (r *roster) choose(n int) map[*member]bool {
 	chosen := map[*member]bool{}
-	for _, m := range pick.Subset(f.members, n, (*member).preference, (*member).isLacking) {
+	for _, m := range pick.Subset(r.members, n, (*member).preference, (*member).isLacking) {
 		chosen[m] = true
 	}
-	for _, m := range f.members {
-		if m.node == f.options.Local {
+	for _, m := range r.members {
+		if m.node == r.job.options.Local {
 			chosen[m] = true
 		}
 	}
@@ -128,7 +128,7 @@ func (f *Fleet) choose(n int) map[*member]bool {
 // preference is a node's place in the order in which the fleet connects: this rank's, but all ranks' until it is known what a job that begins
 // pins.
 func (m *member) preference() uint64 {
-	if f := m.fleet; f.info.Load() == nil && !f.goesOn() {
+	if j := m.roster.job; j.info.Load() == nil && !j.goesOn() {
 		return m.common
 	}
 	return m.score

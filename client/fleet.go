@@ -92,81 +92,50 @@ func orDefault(d, standard time.Duration) time.Duration {
 	return d
 }
 
-// Fleet is the nodes of one job.
+// Fleet is the nodes of one job. Its parts share the job, and belong to its goroutine where they do not say otherwise.
 type Fleet struct {
-	options Options
-	log     *slog.Logger
-	inbox   *inbox
-	first   []*member // of New, until Open
-	sources []*source
+	job      *job
+	roster   *roster
+	queue    *queue
+	inFlight *inFlight
+	opening  *opening
 
-	ctx     context.Context
-	cancel  context.CancelFunc
-	start   sync.Once
-	stopped chan struct{}
-	keepers sync.WaitGroup
-	knocks  knocks
-
-	info     atomic.Pointer[pb.OpenResponse] // that the job pins
-	ready    chan struct{}                   // closed when info or openErr is there
-	openErr  error
-	readied  sync.Once
+	first    []*member // of New, until Open
+	start    sync.Once
+	stopped  chan struct{}
+	scaler   scalerCalls
 	statuses atomic.Pointer[[]NodeStatus]
 	efforts  atomic.Pointer[Effort]
-	loop     loop
-	up       atomic.Int32 // streams that are open
-
-	// Of the fleet's goroutine.
-	members   []*member
-	live      []*member // those that have a stream
-	queue     []*Want   // not at a node
-	wants     map[*Want]struct{}
-	seq       uint64
-	progress  time.Time   // of the last batch, or of the first want after there was none, or of Open
-	epoch     time.Time   // that package pick's seconds are counted from
-	cost      float64     // core-seconds of a sample
-	count     int         // of the latest want
-	connected time.Time   // when nodes were chosen last; zero: there are new ones
-	needed    [4]int      // connections, by the last seconds
-	took      pick.Median // seconds that wants took, and without the queue
-	making    pick.Median
-	hedges    pick.Bank
-	effort    Effort
-	traces    traces
-	granted   time.Time // of the last hedge that was not earned
-	reminder  time.Time // when to say that there is no node
-	settleBy  time.Time // when to wait no longer for further answers; zero: there was none
-	split     error     // the nodes' data differs, so that the job cannot begin
-	beaten    time.Time // when the goroutine ran last
-	resumed   time.Time // when this process ran again that had been stopped
+	reminder time.Time // when to say that there is no node
+	beaten   time.Time // when the goroutine ran last
 }
 
 // New returns a fleet that does nothing until Open. Errors are *AddressError, but for a fleet without nodes.
 func New(o Options) (*Fleet, error) {
-	f := &Fleet{
-		options: o.withDefaults(), inbox: newInbox(), wants: map[*Want]struct{}{},
-		ready: make(chan struct{}), stopped: make(chan struct{}), epoch: time.Now(), cost: pick.UnknownCost,
-	}
-	f.log = f.options.Log
-	f.ctx, f.cancel = context.WithCancel(context.Background())
+	f := &Fleet{job: newJob(o.withDefaults()), stopped: make(chan struct{})}
+	f.scaler.job = f.job
+	f.roster = &roster{job: f.job, events: f}
+	f.queue = newQueue()
+	f.inFlight = &inFlight{job: f.job, roster: f.roster, queue: f.queue, chooser: &chooser{job: f.job, roster: f.roster, queue: f.queue, cost: pick.UnknownCost}}
+	f.opening = &opening{job: f.job, roster: f.roster, ready: make(chan struct{})}
 	addrs, sources, err := membership.Parse(o.Nodes)
 	if err != nil {
 		return nil, node.ToAddressError(err)
 	}
 	for _, addr := range addrs {
-		n, err := f.options.dial(addr, "")
+		n, err := f.job.options.dial(addr, "")
 		if err != nil {
 			return nil, err
 		}
-		f.first = append(f.first, &member{fleet: f, node: n})
+		f.first = append(f.first, f.roster.newMember(n, false))
 	}
 	for _, s := range append(sources, o.Sources...) {
-		f.sources = append(f.sources, &source{Source: s})
+		f.roster.sources = append(f.roster.sources, &source{Source: s})
 	}
 	if o.Local != nil {
-		f.first = append(f.first, &member{fleet: f, node: o.Local})
+		f.first = append(f.first, f.roster.newMember(o.Local, false))
 	}
-	if len(f.first) == 0 && len(f.sources) == 0 {
+	if len(f.first) == 0 && len(f.roster.sources) == 0 {
 		return nil, fmt.Errorf("a fleet without nodes: name some, or give a local one")
 	}
 	return f, nil
@@ -178,25 +147,25 @@ func New(o Options) (*Fleet, error) {
 // StartTimeout. A fleet that failed to open has to be closed too.
 func (f *Fleet) Open(ctx context.Context) (*pb.OpenResponse, error) {
 	f.start.Do(func() {
-		f.progress = time.Now()
+		f.inFlight.progress = time.Now()
 		go f.run() // Close waits for stopped
 	})
 	select {
-	case <-f.ready:
+	case <-f.opening.ready:
 	case <-ctx.Done():
 		return nil, ctx.Err()
-	case <-f.ctx.Done():
+	case <-f.job.ctx.Done():
 		return nil, ErrClosed
 	}
-	if f.openErr != nil {
-		return nil, f.openErr
+	if f.opening.openErr != nil {
+		return nil, f.opening.openErr
 	}
-	return f.info.Load(), nil
+	return f.job.info.Load(), nil
 }
 
 // Close ends all streams, answers all wants with ErrClosed and returns when nothing of the fleet runs any more.
 func (f *Fleet) Close() {
-	f.cancel()
+	f.job.cancel()
 	f.start.Do(func() { // never opened
 		f.leave()
 		close(f.stopped)
@@ -206,47 +175,47 @@ func (f *Fleet) Close() {
 
 // Want asks for a batch. It does not block.
 func (f *Fleet) Want(w *Want) {
-	if !f.inbox.post(func() { f.submit(w) }) {
+	if !f.job.inbox.post(func() { f.inFlight.submit(w) }) {
 		w.Done(Result{Err: ErrClosed})
 	}
 }
 
 // Cancel gives a want up: its Done comes soon, unless it came before.
 func (f *Fleet) Cancel(w *Want) {
-	f.inbox.post(func() { f.decide(w, node.ErrCancelled) })
+	f.job.inbox.post(func() { f.inFlight.decide(w, node.ErrCancelled) })
 }
 
 // run owns the fleet's state.
 func (f *Fleet) run() {
 	defer close(f.stopped)
 	for _, m := range f.first {
-		f.enter(m)
+		f.roster.enter(m)
 	}
 	f.follow()
-	f.connect(time.Now())
+	f.roster.connect(time.Now())
 	tick := time.NewTicker(tickEvery)
 	defer tick.Stop()
-	for f.ctx.Err() == nil {
+	for f.job.ctx.Err() == nil {
 		select {
-		case <-f.inbox.wake:
+		case <-f.job.inbox.wake:
 			f.beat(time.Now())
 			f.handle(false)
 		case <-tick.C:
 			f.beat(time.Now())
 			f.handle(false)
 			f.watch(time.Now())
-		case <-f.ctx.Done():
+		case <-f.job.ctx.Done():
 		}
-		f.assign(time.Now())
+		f.inFlight.assign(time.Now())
 	}
-	f.keepers.Wait() // closes the streams, so that every attempt has its answer
-	f.closeScaler()
+	f.job.keepers.Wait() // closes the streams, so that every attempt has its answer
+	f.scaler.close()
 	f.leave()
 }
 
 // handle does what has been posted; after the last time nothing more may be.
 func (f *Fleet) handle(last bool) {
-	for _, event := range f.inbox.take(last) {
+	for _, event := range f.job.inbox.take(last) {
 		event()
 	}
 }
@@ -254,17 +223,22 @@ func (f *Fleet) handle(last bool) {
 // leave handles what is still in the inbox and answers the wants that are left. No node holds any of them.
 func (f *Fleet) leave() {
 	f.handle(true)
-	for w := range f.wants {
-		f.finish(w, Result{Err: ErrClosed})
+	for w := range f.queue.all {
+		f.inFlight.finish(w, Result{Err: ErrClosed})
 	}
 }
 
+// newMember is a node that may enter. hint says that a source told of it, which may err.
+func (r *roster) newMember(n node.Node, hint bool) *member {
+	return &member{roster: r, node: n, hint: hint}
+}
+
 // enter takes a node in, to which the fleet may connect from now on.
-func (f *Fleet) enter(m *member) {
-	m.common = pick.Score(f.options.Job, m.node.Addr())
-	m.score = pick.Score(f.options.Job+" "+strconv.Itoa(f.options.Rank), m.node.Addr())
-	f.members = append(f.members, m)
-	f.connected = time.Time{}
+func (r *roster) enter(m *member) {
+	m.common = pick.Score(r.job.options.Job, m.node.Addr())
+	m.score = pick.Score(r.job.options.Job+" "+strconv.Itoa(r.job.options.Rank), m.node.Addr())
+	r.members = append(r.members, m)
+	r.connected = time.Time{}
 }
 
 // SetNodes replaces the nodes by address; the local node stays, and so do those that a source told of. Wants at a node that goes are sent
@@ -272,33 +246,33 @@ func (f *Fleet) enter(m *member) {
 func (f *Fleet) SetNodes(addrs []string) error {
 	nodes := make(map[string]node.Node, len(addrs))
 	for _, addr := range addrs {
-		n, err := f.options.dial(addr, "")
+		n, err := f.job.options.dial(addr, "")
 		if err != nil {
 			return err
 		}
 		nodes[addr] = n
 	}
-	f.inbox.post(func() { f.replace(nodes) })
+	f.job.inbox.post(func() { f.roster.replace(nodes) })
 	return nil
 }
 
-func (f *Fleet) replace(nodes map[string]node.Node) {
-	if f.ctx.Err() != nil {
+func (r *roster) replace(nodes map[string]node.Node) {
+	if r.job.ctx.Err() != nil {
 		return
 	}
 	var stay []*member
-	for _, m := range f.members {
-		if _, ok := nodes[m.node.Addr()]; ok || m.hint || m.node == f.options.Local {
+	for _, m := range r.members {
+		if _, ok := nodes[m.node.Addr()]; ok || m.hint || m.node == r.job.options.Local {
 			stay = append(stay, m)
 			delete(nodes, m.node.Addr())
 			continue
 		}
-		f.log.Info("node removed", "node", m.node.Addr())
+		r.job.log.Info("node removed", "node", m.node.Addr())
 		m.end()
 	}
-	f.members = stay
-	f.relist()
+	r.members = stay
+	r.relist()
 	for _, addr := range slices.Sorted(maps.Keys(nodes)) {
-		f.enter(&member{fleet: f, node: nodes[addr]})
+		r.enter(r.newMember(nodes[addr], false))
 	}
 }

@@ -35,11 +35,11 @@ const (
 
 // member is a node of a fleet. Its fields belong to the fleet's goroutine; keep runs in one of its own.
 type member struct {
-	fleet *Fleet
-	node  node.Node
-	stop  context.CancelFunc // ends keep; nil: it was not begun, for the fleet never needed the node
-	hint  bool               // a source told of it, which may err
-	came  bool               // it had a stream once
+	roster *roster
+	node   node.Node
+	stop   context.CancelFunc // ends keep; nil: it was not begun, for the fleet never needed the node
+	hint   bool               // a source told of it, which may err
+	came   bool               // it had a stream once
 
 	session   *session // nil while there is no stream
 	err       error    // the last one
@@ -139,9 +139,9 @@ func (m *member) begin() {
 	if m.stop != nil {
 		return
 	}
-	ctx, stop := context.WithCancel(m.fleet.ctx)
+	ctx, stop := context.WithCancel(m.roster.job.ctx)
 	m.stop = stop
-	m.fleet.keepers.Go(func() {
+	m.roster.job.keepers.Go(func() {
 		defer stop()
 		m.keep(ctx)
 	})
@@ -164,18 +164,18 @@ func (m *member) keep(ctx context.Context) {
 		}
 		began := time.Now()
 		err := m.serve(ctx)
-		m.fleet.inbox.post(func() { m.fleet.lost(m, err) })
+		m.roster.job.inbox.post(func() { m.roster.events.lost(m, err) })
 		if time.Since(began) > backoffMax {
 			delay, alone = backoffMin, 0
 		}
 		wait := delay
-		if m.fleet.up.Load() == 0 && alone < attemptsAlone {
+		if m.roster.up.Load() == 0 && alone < attemptsAlone {
 			wait = min(wait, backoffAlone)
 			alone++
 		}
 		wait = time.Duration(float64(wait) * (0.75 + spread.Float64()/2))
 		delay = min(2*delay, backoffMax)
-		if refused(err) && m.fleet.up.Load() > 0 {
+		if refused(err) && m.roster.up.Load() > 0 {
 			wait = leftOutWait
 		}
 		select {
@@ -184,13 +184,13 @@ func (m *member) keep(ctx context.Context) {
 		}
 	}
 	if err := m.node.Close(); err != nil {
-		m.fleet.log.Warn("closing a node failed", "node", m.node.Addr(), "err", err)
+		m.roster.job.log.Warn("closing a node failed", "node", m.node.Addr(), "err", err)
 	}
 }
 
 // spread are random numbers by which the waits vary, so that not all trainers come back at once.
 func (m *member) spread() *rand.Rand {
-	seed := m.fleet.options.Seed
+	seed := m.roster.job.options.Seed
 	if seed == 0 {
 		seed = rand.Uint64()
 	}
@@ -201,7 +201,7 @@ func (m *member) spread() *rand.Rand {
 func (m *member) serve(ctx context.Context) error {
 	ctx, quit := context.WithCancel(ctx)
 	defer quit()
-	o := &m.fleet.options
+	o := &m.roster.job.options
 	r, err := m.open(ctx, &pb.OpenRequest{Plan: o.Plan, Job: o.Job, Protocol: pb.Protocol, Trainer: o.Trainer})
 	if err != nil {
 		return node.FromStatus(err)
@@ -218,16 +218,16 @@ func (m *member) serve(ctx context.Context) error {
 	s := &session{member: m, quit: quit, workers: int(r.Workers), codecs: r.GetRevisions().GetCodecs(), build: buildOf(r)}
 	notice := func(n *pb.Notice) {
 		now := time.Now()
-		m.fleet.inbox.put(func() { m.fleet.noticed(s, n, now) })
+		m.roster.job.inbox.put(func() { m.roster.events.noticed(s, n, now) })
 	}
-	s.stream, err = m.node.Fetch(ctx, m.fleet.startOf(r), notice)
+	s.stream, err = m.node.Fetch(ctx, m.roster.job.startOf(r), notice)
 	if err != nil {
 		return node.FromStatus(err)
 	}
 	defer s.stream.Close()
-	m.fleet.up.Add(1)
-	defer m.fleet.up.Add(-1)
-	m.fleet.inbox.post(func() { m.fleet.joined(s) })
+	m.roster.up.Add(1)
+	defer m.roster.up.Add(-1)
+	m.roster.job.inbox.post(func() { m.roster.events.joined(s) })
 	select {
 	case <-s.stream.Ended():
 		return node.FromStatus(s.stream.Err())
@@ -239,7 +239,7 @@ func (m *member) serve(ctx context.Context) error {
 // judge asks the fleet whether the node may take part. Where the data differs it says what differs.
 func (m *member) judge(ctx context.Context, r *pb.OpenResponse) error {
 	verdict := make(chan judgement, 1)
-	m.fleet.inbox.post(func() { m.fleet.consider(m, r, verdict) })
+	m.roster.job.inbox.post(func() { m.roster.events.consider(m, r, verdict) })
 	select {
 	case v := <-verdict:
 		var data *node.DataError
@@ -280,9 +280,9 @@ type judgement struct {
 }
 
 // judge compares a node's answer with what the job has pinned. It runs on the fleet's goroutine.
-func (f *Fleet) judge(m *member, r *pb.OpenResponse) judgement {
-	first := f.info.Load()
-	numerics, fingerprint := f.options.Numerics, f.options.Fingerprint
+func (o *opening) judge(m *member, r *pb.OpenResponse) judgement {
+	first := o.job.info.Load()
+	numerics, fingerprint := o.job.options.Numerics, o.job.options.Fingerprint
 	if first != nil {
 		numerics, fingerprint = first.Numerics, first.Fingerprint
 	}
@@ -290,10 +290,10 @@ func (f *Fleet) judge(m *member, r *pb.OpenResponse) judgement {
 	case numerics != "" && r.Numerics != numerics:
 		return judgement{err: &node.NumericsError{Pinned: numerics, Found: r.Numerics,
 			Message: fmt.Sprintf("other pixels than the job began with (numerics %.12s, the job's are %.12s)", r.Numerics, numerics)}}
-	case f.otherRevisions(r) != nil:
-		return judgement{err: f.otherRevisions(r)}
+	case o.job.otherRevisions(r) != nil:
+		return judgement{err: o.job.otherRevisions(r)}
 	case fingerprint != "" && r.Fingerprint != fingerprint:
-		return judgement{other("data", r.Fingerprint, fingerprint), f.reference(), first}
+		return judgement{other("data", r.Fingerprint, fingerprint), o.roster.reference(), first}
 	case first != nil && masksOf(r) != masksOf(first):
 		return judgement{err: other("masks", masksOf(r), masksOf(first))}
 	case m.changed != "":
@@ -319,9 +319,9 @@ func masksOf(r *pb.OpenResponse) string {
 }
 
 // reference is a node of the job's data.
-func (f *Fleet) reference() node.Node {
-	if len(f.live) == 0 {
+func (r *roster) reference() node.Node {
+	if len(r.live) == 0 {
 		return nil
 	}
-	return f.live[0].node
+	return r.live[0].node
 }

@@ -13,8 +13,9 @@ import (
 func TestSlowNodeIsNotDoubtedWhenHedgesWin(t *testing.T) {
 	began := time.Now()
 	f, _, _ := waiting(t, began)
-	slow := f.live[0]
-	quick := &member{fleet: f, node: slow.node, chosen: true}
+	slow := f.roster.live[0]
+	quick := f.roster.newMember(slow.node, false)
+	quick.chosen = true
 	quick.session = &session{member: quick, stream: &deafStream{heard: began}, workers: 2, answered: began, asked: began}
 	now := began
 	for i := range 5 {
@@ -23,19 +24,19 @@ func TestSlowNodeIsNotDoubtedWhenHedgesWin(t *testing.T) {
 			Request: batch.Request{Dst: make([]byte, 8)}, Spare: func(n int) []byte { return make([]byte, n) }, Done: func(Result) {},
 		}
 		w.count = 8
-		f.wants[w] = struct{}{}
-		f.send(w, slow.session, now)
+		f.queue.all[w] = struct{}{}
+		f.inFlight.send(w, slow.session, now)
 		w.out[0].begins(now)
 		now = now.Add(2 * time.Second)
-		if !f.send(w, quick.session, now) {
+		if !f.inFlight.send(w, quick.session, now) {
 			t.Fatal("no hedge")
 		}
 		now = now.Add(10 * time.Millisecond)
-		f.answered(w.out[1], node.Answer{Header: &pb.Header{}, Data: w.spare})
-		f.answered(w.out[0], node.Answer{Err: node.ErrCancelled})
+		f.inFlight.answered(w.out[1], node.Answer{Header: &pb.Header{}, Data: w.spare})
+		f.inFlight.answered(w.out[0], node.Answer{Err: node.ErrCancelled})
 	}
-	if f.effort.HedgesWon != 5 {
-		t.Errorf("%d hedges won", f.effort.HedgesWon)
+	if f.inFlight.effort.HedgesWon != 5 {
+		t.Errorf("%d hedges won", f.inFlight.effort.HedgesWon)
 	}
 	if slow.trust.Doubted() || slow.failures > 0 {
 		t.Error("the slow node is taken for one that fails")

@@ -43,7 +43,7 @@ func (m *member) ask(ctx context.Context, node node.Progressor, request *pb.Prog
 		select {
 		case <-wait.C:
 		case <-ctx.Done():
-			m.fleet.inbox.post(func() { m.scans = nil })
+			m.roster.job.inbox.post(func() { m.scans = nil })
 			return
 		}
 		limited, cancel := context.WithTimeout(ctx, progressEvery)
@@ -53,7 +53,7 @@ func (m *member) ask(ctx context.Context, node node.Progressor, request *pb.Prog
 			return
 		}
 		if err == nil {
-			m.fleet.inbox.post(func() { m.scans = r.Scans })
+			m.roster.job.inbox.post(func() { m.scans = r.Scans })
 		}
 		wait.Reset(progressEvery)
 	}

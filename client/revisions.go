@@ -33,26 +33,26 @@ func buildOf(r *pb.OpenResponse) string {
 
 // pin makes a node's answer the job's. The revisions of codecs are those that the job began with, if it goes on: a node that has other ones serves
 // it, but for files of their formats.
-func (f *Fleet) pin(r *pb.OpenResponse) {
-	if began := f.options.Revisions; began != nil {
+func (j *job) pin(r *pb.OpenResponse) {
+	if began := j.options.Revisions; began != nil {
 		r, _ = proto.Clone(r).(*pb.OpenResponse)
 		r.Revisions = &pb.Revisions{Plan: r.GetRevisions().GetPlan(), Codecs: began.GetCodecs(), Build: began.GetBuild()}
 	}
-	f.info.Store(r)
+	j.info.Store(r)
 }
 
 // startOf begins a stream to a node that may take part.
-func (f *Fleet) startOf(r *pb.OpenResponse) *pb.Start {
-	return &pb.Start{Plan: r.Plan, Job: f.options.Job, Numerics: r.Numerics, Revisions: f.info.Load().GetRevisions(), Trainer: f.options.Trainer}
+func (j *job) startOf(r *pb.OpenResponse) *pb.Start {
+	return &pb.Start{Plan: r.Plan, Job: j.options.Job, Numerics: r.Numerics, Revisions: j.info.Load().GetRevisions(), Trainer: j.options.Trainer}
 }
 
 // otherRevisions returns a *RevisionError if a node has another revision of what the plan uses than the job. Of a state only the units are looked at
 // that this plan has, too: a state is compared with the plan by whoever loads it.
-func (f *Fleet) otherRevisions(r *pb.OpenResponse) error {
-	pinned := f.info.Load().GetRevisions()
+func (j *job) otherRevisions(r *pb.OpenResponse) error {
+	pinned := j.info.Load().GetRevisions()
 	goesOn := pinned == nil
 	if goesOn {
-		pinned = f.options.Revisions
+		pinned = j.options.Revisions
 	}
 	if pinned == nil {
 		return nil
@@ -80,10 +80,10 @@ func kindOf(r *pb.OpenResponse) string {
 
 // refusedRevision takes a node's refusal to make a want with another codec than the job's. Others are asked, but none that told of the same, and it
 // for other wants.
-func (f *Fleet) refusedRevision(a *asked, err *node.RevisionError) {
+func (fl *inFlight) refusedRevision(a *asked, err *node.RevisionError) {
 	w, m := a.want, a.session.member
 	w.unmade(m, err)
-	for _, other := range f.live {
+	for _, other := range fl.roster.live {
 		if found, told := other.session.codecs[err.Unit]; told && found == err.Found && other != m {
 			like := *err
 			like.Build = other.session.build
@@ -95,8 +95,8 @@ func (f *Fleet) refusedRevision(a *asked, err *node.RevisionError) {
 			m.differs = map[string]bool{}
 		}
 		m.differs[err.Unit] = true
-		f.connected = f.connected.Add(-connectEvery) // others may be needed beside it
-		f.log.Warn("a node is of another build, and others are asked for batches that take what differs", "node", m.node.Addr(), "err", err)
+		fl.roster.connected = fl.roster.connected.Add(-connectEvery) // others may be needed beside it
+		fl.job.log.Warn("a node is of another build, and others are asked for batches that take what differs", "node", m.node.Addr(), "err", err)
 	}
 }
 
@@ -109,9 +109,9 @@ func (w *Want) unmade(m *member, err *node.RevisionError) {
 }
 
 // forgive has a node that was opened anew asked for what it refused: it may be of another build now.
-func (f *Fleet) forgive(m *member) {
+func (fl *inFlight) forgive(m *member) {
 	m.unfit, m.differs = 0, nil
-	for w := range f.wants {
+	for w := range fl.queue.all {
 		var e *node.RevisionError
 		if errors.As(w.tries[m].err, &e) {
 			delete(w.tries, m)
@@ -126,8 +126,8 @@ func (m *member) shuns(w *Want) bool { return w.seq%(1<<min(m.unfit, maxUnfit)) 
 const maxUnfit = 4
 
 // unfit is how many nodes refused a want for their build.
-func (f *Fleet) unfit() (n int) {
-	for _, m := range f.live {
+func (r *roster) unfit() (n int) {
+	for _, m := range r.live {
 		if len(m.differs) > 0 {
 			n++
 		}

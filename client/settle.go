@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/feedwater-io/feedwater/client/node"
@@ -17,6 +18,18 @@ import (
 // settleTime is how long the other nodes may take after the first answer. One that takes longer is judged by what was pinned without it.
 const settleTime = time.Second
 
+// opening is the beginning of a job: what its nodes answer is weighed, and one answer pinned. It belongs to the fleet's goroutine, but for ready.
+type opening struct {
+	job    *job
+	roster *roster
+
+	ready    chan struct{} // closed when the job's info or openErr is there
+	openErr  error
+	readied  sync.Once
+	settleBy time.Time // when to wait no longer for further answers; zero: there was none
+	split    error     // the nodes' data differs, so that the job cannot begin
+}
+
 // proposal is an answer that waits for those of the other nodes.
 type proposal struct {
 	info    *pb.OpenResponse
@@ -25,57 +38,62 @@ type proposal struct {
 
 // goesOn reports whether the options say all that a job pins. A state whose Numerics and
 // Revisions were left out, to go on with other bytes, says its fingerprint alone.
-func (f *Fleet) goesOn() bool {
-	o := &f.options
+func (j *job) goesOn() bool {
+	o := &j.options
 	return o.Fingerprint != "" && o.Numerics != "" && o.Revisions != nil
 }
 
-// consider judges a node's answer, at once or when the others have answered too.
+// consider has a node's answer judged.
 func (f *Fleet) consider(m *member, r *pb.OpenResponse, verdict chan<- judgement) {
-	switch v := f.judge(m, r); {
-	case f.ctx.Err() != nil:
+	f.opening.consider(m, r, verdict)
+}
+
+// consider judges a node's answer, at once or when the others have answered too.
+func (o *opening) consider(m *member, r *pb.OpenResponse, verdict chan<- judgement) {
+	switch v := o.judge(m, r); {
+	case o.job.ctx.Err() != nil:
 		verdict <- judgement{err: ErrClosed}
-	case v.err != nil || f.info.Load() != nil:
+	case v.err != nil || o.job.info.Load() != nil:
 		verdict <- v
-	case f.split != nil:
-		verdict <- judgement{err: f.split}
-	case f.goesOn():
-		f.pin(r)
+	case o.split != nil:
+		verdict <- judgement{err: o.split}
+	case o.job.goesOn():
+		o.job.pin(r)
 		verdict <- v
 	default:
 		m.proposal = &proposal{r, verdict}
-		if f.settleBy.IsZero() {
-			f.settleBy = time.Now().Add(settleTime)
+		if o.settleBy.IsZero() {
+			o.settleBy = time.Now().Add(settleTime)
 		}
-		f.settle(time.Now())
+		o.settle(time.Now())
 	}
 }
 
 // settle pins what the job begins with, or finds that it cannot begin, once every node has been heard of or settleTime is over.
-func (f *Fleet) settle(now time.Time) {
-	answered := f.proposed()
-	if len(answered) == 0 || f.split != nil || now.Before(f.settleBy) && f.awaits() {
+func (o *opening) settle(now time.Time) {
+	answered := o.proposed()
+	if len(answered) == 0 || o.split != nil || now.Before(o.settleBy) && o.awaits() {
 		return
 	}
 	first := answered[0]
 	for _, m := range answered[1:] {
 		if m.proposal.info.Fingerprint != first.proposal.info.Fingerprint {
-			f.part(first, m)
+			o.part(first, m)
 			return
 		}
 	}
-	f.pin(usual(answered))
+	o.job.pin(usual(answered))
 	for _, m := range answered {
-		m.decided(f.judge(m, m.proposal.info))
+		m.decided(o.judge(m, m.proposal.info))
 	}
-	f.disperse(now)
+	o.roster.disperse(now)
 }
 
 // disperse goes over from the nodes that all ranks ask first, so that they pin the same, to those that this rank prefers.
-func (f *Fleet) disperse(now time.Time) {
-	f.connected = time.Time{}
-	f.connect(now)
-	for _, m := range f.members {
+func (r *roster) disperse(now time.Time) {
+	r.connected = time.Time{}
+	r.connect(now)
+	for _, m := range r.members {
 		if m.chosen && !m.surplus.IsZero() {
 			m.leave()
 		}
@@ -83,9 +101,9 @@ func (f *Fleet) disperse(now time.Time) {
 }
 
 // proposed are the nodes whose answers wait.
-func (f *Fleet) proposed() []*member {
+func (o *opening) proposed() []*member {
 	var answered []*member
-	for _, m := range f.members {
+	for _, m := range o.roster.members {
 		if m.proposal != nil {
 			answered = append(answered, m)
 		}
@@ -94,9 +112,9 @@ func (f *Fleet) proposed() []*member {
 }
 
 // awaits reports whether there may be a node that has not been heard of.
-func (f *Fleet) awaits() bool {
+func (o *opening) awaits() bool {
 	unheard := func(m *member) bool { return m.chosen && !m.tried && m.proposal == nil }
-	return f.expects() || f.connected.IsZero() || slices.ContainsFunc(f.members, unheard)
+	return o.roster.expects() || o.roster.connected.IsZero() || slices.ContainsFunc(o.roster.members, unheard)
 }
 
 // usual is the answer that most nodes gave; where as many gave another, the same for all ranks.
@@ -112,14 +130,14 @@ func usual(answered []*member) *pb.OpenResponse {
 }
 
 // part fails Open for two nodes whose data differs, as soon as it is known how.
-func (f *Fleet) part(a, b *member) {
+func (o *opening) part(a, b *member) {
 	ours, theirs := node.Side{Node: a.node, Info: a.proposal.info}, node.Side{Node: b.node, Info: b.proposal.info}
-	f.split = splitError(ours, theirs, "")
-	f.keepers.Go(func() {
-		err := splitError(ours, theirs, " ("+node.DescribeDifference(f.ctx, ours, theirs)+")")
-		f.inbox.post(func() {
-			f.failed(err)
-			for _, m := range f.proposed() {
+	o.split = splitError(ours, theirs, "")
+	o.job.keepers.Go(func() {
+		err := splitError(ours, theirs, " ("+node.DescribeDifference(o.job.ctx, ours, theirs)+")")
+		o.job.inbox.post(func() {
+			o.failed(err)
+			for _, m := range o.proposed() {
 				m.decided(judgement{err: err})
 			}
 		})

@@ -22,90 +22,93 @@ type source struct {
 
 // follow begins to listen to the sources.
 func (f *Fleet) follow() {
-	for _, s := range f.sources {
-		f.keepers.Go(func() {
-			s.Watch(f.ctx, func(a membership.Answer) { f.inbox.post(func() { f.told(s, a) }) })
+	for _, s := range f.roster.sources {
+		f.job.keepers.Go(func() {
+			s.Watch(f.job.ctx, func(a membership.Answer) { f.job.inbox.post(func() { f.told(s, a) }) })
 		})
 	}
 }
 
 // told takes a source's answer in.
 func (f *Fleet) told(s *source, a membership.Answer) {
-	if f.ctx.Err() != nil {
+	if f.job.ctx.Err() != nil {
 		return
 	}
 	s.answered, s.err = true, a.Err
 	if a.Err != nil {
-		f.log.Warn("nodes cannot all be listed; those that answer stay", "source", s, "listed", len(a.Nodes), "err", a.Err)
+		f.job.log.Warn("nodes cannot all be listed; those that answer stay", "source", s, "listed", len(a.Nodes), "err", a.Err)
 	} else {
-		f.log.Info("nodes listed", "source", s, "nodes", len(a.Nodes))
+		f.job.log.Info("nodes listed", "source", s, "nodes", len(a.Nodes))
 	}
 	if len(a.Nodes) > 0 {
 		s.nodes = slices.Sorted(slices.Values(a.Nodes))
-		f.admit(s, a.ServerName)
+		if err := f.roster.admit(s, a.ServerName); err != nil {
+			f.opening.failed(err)
+		}
 	}
-	f.checkOpen()
+	f.opening.checkOpen()
 }
 
-// admit enters the nodes that are new. If none of a source's addresses can be dialled at all, Open fails.
-func (f *Fleet) admit(s *source, serverName string) {
+// admit enters the nodes that are new. It returns an error if there is no node, since none of a source's addresses can be dialled at all.
+func (r *roster) admit(s *source, serverName string) error {
 	refused, known := 0, map[string]bool{}
-	for _, m := range f.members {
+	for _, m := range r.members {
 		known[m.node.Addr()] = true
 	}
 	for _, addr := range s.nodes {
 		if known[addr] {
 			continue
 		}
-		n, err := f.options.dial(addr, serverName)
+		n, err := r.job.options.dial(addr, serverName)
 		if err != nil {
-			f.log.Warn("a listed node is passed over", "source", s, "node", addr, "err", err)
+			r.job.log.Warn("a listed node is passed over", "source", s, "node", addr, "err", err)
 			refused, s.err = refused+1, err
 			continue
 		}
-		f.enter(&member{fleet: f, node: n, hint: true})
+		r.enter(r.newMember(n, true))
 	}
-	if refused == len(s.nodes) && len(f.members) == 0 {
-		f.failed(s.err)
+	if refused == len(s.nodes) && len(r.members) == 0 {
+		return s.err
 	}
+	return nil
 }
 
 // prune lets go of nodes that no source lists and that do not answer.
-func (f *Fleet) prune() {
-	if len(f.sources) == 0 {
+func (r *roster) prune() {
+	if len(r.sources) == 0 {
 		return
 	}
-	working := slices.ContainsFunc(f.members, (*member).answers)
-	f.members = slices.DeleteFunc(f.members, func(m *member) bool {
-		if !m.hint || m.answers() || f.listed(m.node.Addr()) || m.came && !working {
+	working := slices.ContainsFunc(r.members, (*member).answers)
+	r.members = slices.DeleteFunc(r.members, func(m *member) bool {
+		if !m.hint || m.answers() || r.listed(m.node.Addr()) || m.came && !working {
 			return false
 		}
-		f.log.Info("node removed", "node", m.node.Addr())
+		r.job.log.Info("node removed", "node", m.node.Addr())
 		m.end()
 		return true
 	})
-	f.relist()
+	r.relist()
 }
 
 // answers reports whether a node has a stream that speaks.
 func (m *member) answers() bool { return m.session != nil && !m.session.silence.on }
 
-func (f *Fleet) listed(addr string) bool {
-	return slices.ContainsFunc(f.sources, func(s *source) bool {
+func (r *roster) listed(addr string) bool {
+	return slices.ContainsFunc(r.sources, func(s *source) bool {
 		_, found := slices.BinarySearch(s.nodes, addr)
 		return found
 	})
 }
 
 // expects reports whether a source has not answered yet.
-func (f *Fleet) expects() bool {
-	return slices.ContainsFunc(f.sources, func(s *source) bool { return !s.answered })
+func (r *roster) expects() bool {
+	return slices.ContainsFunc(r.sources, func(s *source) bool { return !s.answered })
 }
 
 // sourceErrors are what keeps sources from telling of nodes.
-func (f *Fleet) sourceErrors() []NodeError {
+func (r *roster) sourceErrors() []NodeError {
 	var errs []NodeError
-	for _, s := range f.sources {
+	for _, s := range r.sources {
 		if s.err != nil || len(s.nodes) == 0 {
 			errs = append(errs, NodeError{s.String(), Connecting, s.err})
 		}

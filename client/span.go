@@ -25,11 +25,11 @@ type Span struct {
 // Span begins the span of a batch that is about to be wanted. parent is what it is part of, or not valid. It is nil where nobody traces,
 // and where the sampler leaves the batch out: then nothing of it is traced anywhere.
 func (f *Fleet) Span(name *pb.Name, rank int, parent trace.SpanContext) *Span {
-	if f.options.Tracer == nil {
+	if f.job.options.Tracer == nil {
 		return nil
 	}
-	_, s := f.options.Tracer.Start(span.Below(parent), span.Batch, trace.WithAttributes(
-		span.Job.String(span.Text(f.options.Job)), span.Rank.Int(rank), span.Epoch.Int64(int64(name.Epoch)), span.Position.Int64(positionOf(name)), span.Samples.Int(node.CountSamples(name)),
+	_, s := f.job.options.Tracer.Start(span.Below(parent), span.Batch, trace.WithAttributes(
+		span.Job.String(span.Text(f.job.options.Job)), span.Rank.Int(rank), span.Epoch.Int64(int64(name.Epoch)), span.Position.Int64(positionOf(name)), span.Samples.Int(node.CountSamples(name)),
 	))
 	if !s.SpanContext().IsSampled() {
 		return nil
@@ -38,7 +38,7 @@ func (f *Fleet) Span(name *pb.Name, rank int, parent trace.SpanContext) *Span {
 }
 
 // Traced tells whether anybody traces the fleet's batches.
-func (f *Fleet) Traced() bool { return f.options.Tracer != nil }
+func (f *Fleet) Traced() bool { return f.job.options.Tracer != nil }
 
 // positionOf is that of a name's first sample; of a list the first sample's place in the global order.
 func positionOf(n *pb.Name) int64 {
@@ -89,13 +89,13 @@ func (s *Span) settle(r *Result) {
 
 // beginSpan begins the span of an attempt, if its want is traced, and tells the node of it. Where the process's own pipeline is the only node
 // there is nothing to tell of attempts: what it says is the batch's.
-func (f *Fleet) beginSpan(a *asked) {
+func (fl *inFlight) beginSpan(a *asked) {
 	if a.want.Span == nil {
 		return
 	}
 	parent := a.want.Span.span.SpanContext()
-	if addr := a.session.member.node.Addr(); addr != node.Local || len(f.members) > 1 {
-		_, a.span = f.options.Tracer.Start(span.Below(parent), span.Attempt, trace.WithSpanKind(trace.SpanKindClient), trace.WithTimestamp(a.sent),
+	if addr := a.session.member.node.Addr(); addr != node.Local || len(fl.roster.members) > 1 {
+		_, a.span = fl.job.options.Tracer.Start(span.Below(parent), span.Attempt, trace.WithSpanKind(trace.SpanKindClient), trace.WithTimestamp(a.sent),
 			trace.WithAttributes(span.Node.String(span.Text(addr)), span.Hedge.Bool(a.attempt.Hedge)))
 		parent = a.span.SpanContext()
 	}

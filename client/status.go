@@ -42,13 +42,13 @@ func (f *Fleet) Status() []NodeStatus {
 }
 
 // Info is what Open returned, nil before.
-func (f *Fleet) Info() *pb.OpenResponse { return f.info.Load() }
+func (f *Fleet) Info() *pb.OpenResponse { return f.job.info.Load() }
 
 // Trainer is what this side does to batches, as nodes are told of it.
-func (f *Fleet) Trainer() *pb.Trainer { return f.options.Trainer }
+func (f *Fleet) Trainer() *pb.Trainer { return f.job.options.Trainer }
 
 // Revisions are those of the open job and of this side, for a state.
-func (f *Fleet) Revisions() *Revisions { return RevisionsOf(f.info.Load(), f.options.Trainer) }
+func (f *Fleet) Revisions() *Revisions { return RevisionsOf(f.job.info.Load(), f.job.options.Trainer) }
 
 // inHand is how many batches of that many samples keep the nodes that are up busy, with some to spare.
 func (f *Fleet) inHand(batch int) int {
@@ -62,8 +62,8 @@ func (f *Fleet) inHand(batch int) int {
 }
 
 func (f *Fleet) publish(now time.Time) {
-	all := make([]NodeStatus, 0, len(f.live))
-	for _, m := range f.members {
+	all := make([]NodeStatus, 0, len(f.roster.live))
+	for _, m := range f.roster.members {
 		state := m.state(now)
 		if state == Unused {
 			continue
@@ -78,19 +78,19 @@ func (f *Fleet) publish(now time.Time) {
 		all = append(all, one)
 	}
 	f.statuses.Store(&all)
-	effort := f.effort
+	effort := f.inFlight.effort
 	f.efforts.Store(&effort)
-	f.traces.publish()
+	f.inFlight.traces.publish()
 }
 
 // Replay makes samples of the job again on any node that is up. The request's plan, numerics and revisions are filled in.
 func (f *Fleet) Replay(ctx context.Context, request *pb.ReplayRequest) (*pb.ReplayResponse, error) {
-	info := f.info.Load()
+	info := f.job.info.Load()
 	if info == nil {
 		return nil, errors.New("replay: the fleet is not open")
 	}
 	reply := make(chan []node.Node, 1)
-	if !f.inbox.post(func() { reply <- f.replayers() }) {
+	if !f.job.inbox.post(func() { reply <- f.roster.replayers() }) {
 		return nil, ErrClosed
 	}
 	var nodes []node.Node
@@ -118,9 +118,9 @@ func (f *Fleet) Replay(ctx context.Context, request *pb.ReplayRequest) (*pb.Repl
 }
 
 // replayers are the nodes that are up, those that are not known to be in trouble first.
-func (f *Fleet) replayers() []node.Node {
+func (r *roster) replayers() []node.Node {
 	var good, other []node.Node
-	for _, m := range f.members {
+	for _, m := range r.members {
 		switch {
 		case m.usable() && !time.Now().Before(m.busyUntil):
 			good = append(good, m.node)
@@ -141,4 +141,4 @@ func (f *Fleet) Difference(ctx context.Context, other *Fleet) string {
 type only struct{ *Fleet }
 
 // Addr implements node.Replayer.
-func (o only) Addr() string { return o.options.Nodes[0] }
+func (o only) Addr() string { return o.job.options.Nodes[0] }

@@ -11,7 +11,7 @@ const suspendedFor = 500 * time.Millisecond
 func (f *Fleet) beat(now time.Time) {
 	gap := now.Sub(f.beaten) - tickEvery
 	if !f.beaten.IsZero() && gap > suspendedFor {
-		f.log.Info("this process was stopped for a while, which counts for no timeout", "for", gap.Round(time.Second/10))
+		f.job.log.Info("this process was stopped for a while, which counts for no timeout", "for", gap.Round(time.Second/10))
 		f.resume(gap, now)
 	}
 	f.beaten = now
@@ -20,17 +20,17 @@ func (f *Fleet) beat(now time.Time) {
 // resume moves the times that waits are counted from on, by a time in which this process was stopped. What nodes do by their own clocks stays, and
 // so does what is compared with when a node was heard.
 func (f *Fleet) resume(gap time.Duration, now time.Time) {
-	f.resumed = now
-	for _, t := range []*time.Time{&f.progress, &f.epoch, &f.granted, &f.reminder, &f.settleBy} {
+	f.inFlight.resumed = now
+	for _, t := range []*time.Time{&f.inFlight.progress, &f.job.epoch, &f.inFlight.granted, &f.reminder, &f.opening.settleBy} {
 		later(t, gap)
 	}
-	for _, m := range f.members {
+	for _, m := range f.roster.members {
 		later(&m.surplus, gap)
 		if m.session != nil {
 			later(&m.session.answered, gap)
 		}
 	}
-	for w := range f.wants {
+	for w := range f.queue.all {
 		later(&w.Due, gap)
 		later(&w.failedBy, gap)
 		for _, a := range w.out {

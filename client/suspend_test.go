@@ -31,19 +31,19 @@ func waiting(t *testing.T, began time.Time) (*Fleet, *deafStream, *[]error) {
 		t.Fatal(err)
 	}
 	t.Cleanup(f.Close)
-	f.info.Store(&pb.OpenResponse{})
+	f.job.info.Store(&pb.OpenResponse{})
 	s := &deafStream{heard: began}
 	m := f.first[0]
 	m.session = &session{member: m, stream: s, workers: 2, answered: began, asked: began}
 	m.chosen = true
-	f.enter(m)
-	f.relist()
-	f.epoch, f.progress, f.connected = began, began, began.Add(time.Hour)
+	f.roster.enter(m)
+	f.roster.relist()
+	f.job.epoch, f.inFlight.progress, f.roster.connected = began, began, began.Add(time.Hour)
 	errs := &[]error{}
 	w := &Want{Name: &pb.Name{Samples: &pb.Name_Range{Range: &pb.Range{Count: 8}}}, Request: batch.Request{Due: began.Add(time.Second)}, Done: func(r Result) { *errs = append(*errs, r.Err) }}
 	w.count = 8
-	f.wants[w] = struct{}{}
-	f.send(w, m.session, began)
+	f.queue.all[w] = struct{}{}
+	f.inFlight.send(w, m.session, began)
 	w.out[0].begins(began)
 	return f, s, errs
 }
@@ -70,31 +70,31 @@ func TestTimeStoppedCountsForNoTimeout(t *testing.T) {
 	for range 3 {
 		now = now.Add(13 * time.Second)
 		f.turn(now)
-		if len(*errs) > 0 || s.cancelled > 0 || f.live[0].session.silence.on {
-			t.Fatalf("after it was stopped: %v, %d cancelled, silent %v", *errs, s.cancelled, f.live[0].session.silence.on)
+		if len(*errs) > 0 || s.cancelled > 0 || f.roster.live[0].session.silence.on {
+			t.Fatalf("after it was stopped: %v, %d cancelled, silent %v", *errs, s.cancelled, f.roster.live[0].session.silence.on)
 		}
 		s.heard = now
 	}
-	a := f.live[0].session.wants[0]
+	a := f.roster.live[0].session.wants[0]
 	if age := now.Sub(a.sent); age > 2*time.Second {
 		t.Errorf("the attempt is %s old", age)
 	}
 	if in := a.want.dueIn(now); in < -1 {
 		t.Errorf("the want is late by %g s", -in)
 	}
-	if c := f.clock(now); c > 2 {
+	if c := f.job.clock(now); c > 2 {
 		t.Errorf("the clock of package pick shows %g s", c)
 	}
 	run(3 * time.Second)
-	if !f.live[0].session.silence.on || s.cancelled == 0 {
+	if !f.roster.live[0].session.silence.on || s.cancelled == 0 {
 		t.Error("a node that says nothing while this process runs is not silent")
 	}
-	if limit := f.options.Timeout; now.Sub(f.progress) > limit-2*time.Second {
-		t.Fatalf("%s of %s are over", now.Sub(f.progress), limit)
+	if limit := f.job.options.Timeout; now.Sub(f.inFlight.progress) > limit-2*time.Second {
+		t.Fatalf("%s of %s are over", now.Sub(f.inFlight.progress), limit)
 	}
-	stalled := f.progress
+	stalled := f.inFlight.progress
 	run(5 * time.Second)
-	if f.progress.Equal(stalled) {
+	if f.inFlight.progress.Equal(stalled) {
 		t.Error("the timeout is never over")
 	}
 }
@@ -106,7 +106,7 @@ func TestBusyTimeCounts(t *testing.T) {
 	for i := range 20 {
 		f.turn(began.Add(time.Duration(i) * 400 * time.Millisecond))
 	}
-	if !f.progress.Equal(began) || !f.resumed.IsZero() {
+	if !f.inFlight.progress.Equal(began) || !f.inFlight.resumed.IsZero() {
 		t.Error("a busy machine's time was taken for none")
 	}
 }
@@ -116,18 +116,18 @@ func TestDeadlineOverWhileStopped(t *testing.T) {
 	for _, stopped := range []bool{false, true} {
 		began := time.Now()
 		f, _, _ := waiting(t, began)
-		a := f.live[0].session.wants[0]
+		a := f.roster.live[0].session.wants[0]
 		f.turn(began.Add(tickEvery))
 		now := began.Add(2 * tickEvery)
 		if stopped {
 			now = now.Add(time.Minute)
 		}
 		f.turn(now)
-		f.answered(a, node.Answer{Failure: &pb.Failure{Code: 1}})
-		if missed := f.effort.Missed > 0; missed == stopped {
+		f.inFlight.answered(a, node.Answer{Failure: &pb.Failure{Code: 1}})
+		if missed := f.inFlight.effort.Missed > 0; missed == stopped {
 			t.Errorf("stopped %v: missed %v", stopped, missed)
 		}
-		if len(f.queue) != 1 {
+		if len(f.queue.waiting) != 1 {
 			t.Errorf("stopped %v: the want is not in the queue", stopped)
 		}
 	}
@@ -137,9 +137,9 @@ func TestDeadlineOverWhileStopped(t *testing.T) {
 func TestResumeMovesEveryTime(t *testing.T) {
 	stays := map[string]string{
 		"Fleet.beaten":     "is now",
-		"Fleet.resumed":    "is now",
-		"Fleet.connected":  "nodes may be chosen anew at once",
-		"knocks.last":      "the scaler may be asked at once",
+		"inFlight.resumed": "is now",
+		"roster.connected": "nodes may be chosen anew at once",
+		"scalerCalls.last": "the scaler may be asked at once",
 		"member.busyUntil": "the node's own clock",
 		"member.warned":    "a log may have its line earlier",
 		"session.asked":    "compared with when the node was heard",
@@ -152,9 +152,9 @@ func TestResumeMovesEveryTime(t *testing.T) {
 	}
 	began := time.Now()
 	f, _, _ := waiting(t, began)
-	m := f.live[0]
+	m := f.roster.live[0]
 	a := m.session.wants[0]
-	owners := []any{f, m, m.session, a, a.want, &f.knocks, &m.session.silence}
+	owners := []any{f, f.job, f.roster, f.queue, f.inFlight, f.inFlight.chooser, f.opening, m, m.session, a, a.want, &f.scaler, &m.session.silence}
 	for _, o := range owners {
 		eachTime(o, func(_ string, at *time.Time) { *at = began })
 	}
@@ -169,10 +169,13 @@ func TestResumeMovesEveryTime(t *testing.T) {
 	}
 }
 
-// eachTime calls fn with the fields of a struct that are times.
+// eachTime calls fn with the fields of a struct that are times, and with those of structs that are embedded.
 func eachTime(owner any, fn func(name string, at *time.Time)) {
 	v := reflect.ValueOf(owner).Elem()
 	for i := range v.NumField() {
+		if f := v.Type().Field(i); f.Anonymous && f.Type.Kind() == reflect.Struct {
+			eachTime(v.Field(i).Addr().Interface(), fn)
+		}
 		if v.Field(i).Type() == reflect.TypeFor[time.Time]() {
 			name := v.Type().String() + "." + v.Type().Field(i).Name
 			fn(strings.TrimPrefix(name, "client."), (*time.Time)(v.Field(i).Addr().UnsafePointer()))

@@ -76,7 +76,7 @@ func (t *traces) publish() {
 
 // Traces are the latest attempts, oldest first, as of at most 0.1 s ago. It never blocks.
 func (f *Fleet) Traces() []Trace {
-	if t := f.traces.published.Load(); t != nil {
+	if t := f.inFlight.traces.published.Load(); t != nil {
 		return *t
 	}
 	return nil

@@ -27,23 +27,27 @@ type silence struct {
 
 // watch does what depends on time alone.
 func (f *Fleet) watch(now time.Time) {
-	for _, m := range f.live {
-		f.listen(m.session, now)
+	for _, m := range f.roster.live {
+		f.inFlight.listen(m.session, now)
 	}
-	f.prune()
-	f.connect(now)
-	f.settle(now)
-	f.tend(now)
+	f.roster.prune()
+	f.roster.connect(now)
+	f.opening.settle(now)
+	f.inFlight.tend(now)
 	f.remind(now)
-	f.knock(now)
+	if !f.isIdle() && !f.roster.hasRemote() {
+		f.scaler.ask(now)
+	}
 	f.checkStall(now)
 	f.publish(now)
 }
 
+// isIdle reports whether nothing waits for a node.
+func (f *Fleet) isIdle() bool { return len(f.queue.all) == 0 && f.job.info.Load() != nil }
+
 // remind says now and then that there is no node, and why: the wait may be a long one.
 func (f *Fleet) remind(now time.Time) {
-	idle := len(f.wants) == 0 && f.info.Load() != nil
-	if idle || len(f.live) > 0 {
+	if f.isIdle() || len(f.roster.live) > 0 {
 		f.reminder = time.Time{}
 		return
 	}
@@ -54,31 +58,31 @@ func (f *Fleet) remind(now time.Time) {
 		return
 	}
 	f.reminder = now.Add(remindEvery)
-	if slices.ContainsFunc(f.members, func(m *member) bool { return len(m.scans) > 0 }) {
+	if slices.ContainsFunc(f.roster.members, func(m *member) bool { return len(m.scans) > 0 }) {
 		f.reminder = now.Add(remindScans)
 	}
-	f.log.Warn("waiting for nodes", "waited", now.Sub(f.progress).Round(time.Second), "timeout", f.limit().Round(time.Second), "nodes", list(f.nodeErrors()))
+	f.job.log.Warn("waiting for nodes", "waited", now.Sub(f.inFlight.progress).Round(time.Second), "timeout", f.inFlight.limit().Round(time.Second), "nodes", list(f.roster.nodeErrors()))
 }
 
 // listen takes the wants of a node that has fallen silent away, and gives a node that speaks again its place back.
-func (f *Fleet) listen(s *session, now time.Time) {
+func (fl *inFlight) listen(s *session, now time.Time) {
 	q, heard := &s.silence, s.stream.Heard()
 	if q.on && heard.After(q.since) {
-		f.log.Info("node speaks again", "node", s.member.node.Addr())
+		fl.job.log.Info("node speaks again", "node", s.member.node.Addr())
 		*q = silence{}
 	}
 	owes := heard.Before(s.asked) // an answer, be it to wants that were cancelled since
 	if owes {
 		heard = s.asked
 	}
-	if heard.Before(f.resumed) { // nobody listened before
-		heard = f.resumed
+	if heard.Before(fl.resumed) { // nobody listened before
+		heard = fl.resumed
 	}
 	if len(s.wants) == 0 && !owes || now.Sub(heard) <= silentAfter {
 		return
 	}
 	if !q.on {
-		f.log.Warn("node silent: its wants go elsewhere", "node", s.member.node.Addr(), "wants", len(s.wants))
+		fl.job.log.Warn("node silent: its wants go elsewhere", "node", s.member.node.Addr(), "wants", len(s.wants))
 		*q = silence{on: true, since: now, delay: probeMin, probe: now.Add(probeMin)}
 	}
 	for _, a := range s.wants {
@@ -87,31 +91,31 @@ func (f *Fleet) listen(s *session, now time.Time) {
 }
 
 // probe gives nodes that are silent or doubted one want now and then, the one that is needed last.
-func (f *Fleet) probe(now time.Time) {
-	for _, m := range f.live {
+func (fl *inFlight) probe(now time.Time) {
+	for _, m := range fl.roster.live {
 		if len(m.session.wants) > 0 || !m.session.silence.on && !m.trust.Doubted() {
 			continue
 		}
-		if at := f.spared(m, now); at >= 0 && !f.wouldBeLate(f.queue[at], m, now) && m.mayBeProbed(f.clock(now), now) {
-			w := f.queue[at]
-			f.queue = slices.Delete(f.queue, at, at+1)
-			f.send(w, m.session, now)
+		if at := fl.chooser.spared(m, now); at >= 0 && !fl.chooser.wouldBeLate(fl.queue.waiting[at], m, now) && m.mayBeProbed(fl.job.clock(now), now) {
+			w := fl.queue.waiting[at]
+			fl.queue.waiting = slices.Delete(fl.queue.waiting, at, at+1)
+			fl.send(w, m.session, now)
 		}
 	}
 }
 
 // wouldBeLate reports whether a want that is not late yet would be, if m made it as slowly as is known of it.
-func (f *Fleet) wouldBeLate(w *Want, m *member, now time.Time) bool {
+func (ch *chooser) wouldBeLate(w *Want, m *member, now time.Time) bool {
 	due := w.Due.Sub(now).Seconds()
-	return due > 0 && due < m.speed.Finish(f.load(m, w.count, now))
+	return due > 0 && due < m.speed.Finish(ch.load(m, w.count, now))
 }
 
 // spared is where in the queue the want is that is needed last of those that were taken from no node before, unless nobody else can have
 // them; -1 if there is none.
-func (f *Fleet) spared(m *member, now time.Time) int {
+func (ch *chooser) spared(m *member, now time.Time) int {
 	at := -1
-	for i, w := range f.queue {
-		if (w.left == nil || !f.elsewhere(w, m, now)) && (at < 0 || w.compare(f.queue[at]) > 0) {
+	for i, w := range ch.queue.waiting {
+		if (w.left == nil || !ch.elsewhere(w, m, now)) && (at < 0 || w.compare(ch.queue.waiting[at]) > 0) {
 			at = i
 		}
 	}
@@ -133,26 +137,26 @@ func (m *member) mayBeProbed(clock float64, now time.Time) bool {
 }
 
 // limit is how long may be waited for a batch.
-func (f *Fleet) limit() time.Duration {
-	if f.effort.Batches == 0 {
-		return f.options.StartTimeout
+func (fl *inFlight) limit() time.Duration {
+	if fl.effort.Batches == 0 {
+		return fl.job.options.StartTimeout
 	}
-	return f.options.Timeout
+	return fl.job.options.Timeout
 }
 
 // checkStall gives up all wants when nothing has come from any node for too long.
 func (f *Fleet) checkStall(now time.Time) {
-	waited := now.Sub(f.progress)
-	if waited < f.limit() {
+	waited := now.Sub(f.inFlight.progress)
+	if waited < f.inFlight.limit() {
 		return
 	}
-	f.progress = now
-	var err error = &StallError{After: waited, Nodes: f.nodeErrors()}
-	if f.allLeftOut() {
-		err = f.allErrors()
+	f.inFlight.progress = now
+	var err error = &StallError{After: waited, Nodes: f.roster.nodeErrors()}
+	if f.roster.allLeftOut() {
+		err = f.roster.allErrors()
 	}
-	f.failed(err) // if Open still waits: a node may have answered it and never have taken a stream
-	for w := range f.wants {
-		f.decide(w, err)
+	f.opening.failed(err) // if Open still waits: a node may have answered it and never have taken a stream
+	for w := range f.queue.all {
+		f.inFlight.decide(w, err)
 	}
 }
