@@ -64,3 +64,20 @@ func list(nodes []NodeError) string {
 	}
 	return strings.Join(lines, "; ")
 }
+
+// NodeState is a node as a fleet sees it.
+type NodeState string
+
+// The states.
+const (
+	Unused     NodeState = "unused"     // one of more than this trainer needs: it holds no stream to it
+	Connecting NodeState = "connecting" // not heard of yet
+	Scanning   NodeState = "scanning"   // it lists the data set's files, and answers then
+	Ready      NodeState = "ready"
+	Busy       NodeState = "busy"     // it asked to be left alone for a while
+	Silent     NodeState = "silent"   // it holds wants and says nothing
+	Doubted    NodeState = "doubted"  // it failed of late: others go first
+	Draining   NodeState = "draining" // it shuts down
+	LeftOut    NodeState = "left out" // other data, other numerics, or it refused
+	Down       NodeState = "down"
+)

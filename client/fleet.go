@@ -8,11 +8,9 @@ package client
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"log/slog"
-	"maps"
 	"slices"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -23,74 +21,8 @@ import (
 	"github.com/feedwater-io/feedwater/client/node"
 	"github.com/feedwater-io/feedwater/control/pick"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
+	"github.com/feedwater-io/feedwater/span"
 )
-
-// Options of a Fleet.
-type Options struct {
-	// Plan says what to do to each sample: JSON, docs/plan.md.
-	Plan string
-	// Job is a name for logs and metrics.
-	Job string
-	// Nodes: host:port or unix:path for one; dns:name:port, dns+srv:name, file:path, k8s:namespace/service:port for all that it stands
-	// for, now and later. docs/nodes.md.
-	Nodes []string
-	// Sources tell of further nodes.
-	Sources []membership.Source
-	// Local, if set, is one more node: the pipeline of this process.
-	Local node.Node
-	// Rank of this trainer in its job. It spreads the trainers of a job over the nodes of a large fleet.
-	Rank int
-	// Numerics and Fingerprint, if set, are those that the job began with: nodes of others are left out. Without these and
-	// Revisions the job begins now: Open needs nodes of the same data, and the numerics and revisions of most of them are the job's.
-	Numerics, Fingerprint string
-	// Revisions, if set, are those that the job began with: nodes that have others of what the plan uses are left out, and those that have others of
-	// a codec are asked for nothing that takes it.
-	Revisions *pb.Revisions
-	// Build of this program, for people.
-	Build string
-	// Trainer is what this side does to batches. Nil: what this build does.
-	Trainer *pb.Trainer
-	// StartTimeout is how long to wait for the first batch, or for the first node, before giving up. 0: 900 s; negative: for ever.
-	StartTimeout time.Duration
-	// Timeout is how long to wait when no further batch comes from any node. 0: 120 s; negative: for ever.
-	Timeout time.Duration
-	// Dialing says how to reach the nodes.
-	Dialing node.DialOptions
-	// Scaler, if set, is asked for nodes while there is none: a trainer that waits opens its plan there, again and again.
-	Scaler node.Node
-	// Tell, if set, is told of the training loop as the nodes are: for what scales them. It is called from any goroutine and must not block.
-	Tell func(*pb.Pulse)
-	// Dial makes a node of the address of one; nil: Dial with Dialing.
-	Dial func(addr string) (node.Node, error)
-	// Seed decides how much the waits between attempts to reach a node vary, so that a run can be repeated. 0: chance does.
-	Seed uint64
-	// Tracer makes spans of batches and of attempts at them; nil: there are none. docs/tracing.md.
-	Tracer trace.Tracer
-	// Log is told of nodes that come, go and misbehave. Nil: nobody is.
-	Log *slog.Logger
-}
-
-func (o Options) withDefaults() Options {
-	o.StartTimeout = orDefault(o.StartTimeout, 900*time.Second)
-	o.Timeout = orDefault(o.Timeout, 120*time.Second)
-	if o.Trainer == nil {
-		o.Trainer = trainerOf(o.Build)
-	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
-	return o
-}
-
-func orDefault(d, standard time.Duration) time.Duration {
-	switch {
-	case d == 0:
-		return standard
-	case d < 0:
-		return 1 << 62
-	}
-	return d
-}
 
 // Fleet is the nodes of one job. Its parts share the job, and belong to its goroutine where they do not say otherwise.
 type Fleet struct {
@@ -199,10 +131,10 @@ func (f *Fleet) run() {
 		select {
 		case <-f.job.inbox.wake:
 			f.beat(time.Now())
-			f.handle(false)
+			f.job.inbox.handle(false)
 		case <-tick.C:
 			f.beat(time.Now())
-			f.handle(false)
+			f.job.inbox.handle(false)
 			f.watch(time.Now())
 		case <-f.job.ctx.Done():
 		}
@@ -213,32 +145,12 @@ func (f *Fleet) run() {
 	f.leave()
 }
 
-// handle does what has been posted; after the last time nothing more may be.
-func (f *Fleet) handle(last bool) {
-	for _, event := range f.job.inbox.take(last) {
-		event()
-	}
-}
-
 // leave handles what is still in the inbox and answers the wants that are left. No node holds any of them.
 func (f *Fleet) leave() {
-	f.handle(true)
+	f.job.inbox.handle(true)
 	for w := range f.queue.all {
 		f.inFlight.finish(w, Result{Err: ErrClosed})
 	}
-}
-
-// newMember is a node that may enter. hint says that a source told of it, which may err.
-func (r *roster) newMember(n node.Node, hint bool) *member {
-	return &member{roster: r, node: n, hint: hint}
-}
-
-// enter takes a node in, to which the fleet may connect from now on.
-func (r *roster) enter(m *member) {
-	m.common = pick.Score(r.job.options.Job, m.node.Addr())
-	m.score = pick.Score(r.job.options.Job+" "+strconv.Itoa(r.job.options.Rank), m.node.Addr())
-	r.members = append(r.members, m)
-	r.connected = time.Time{}
 }
 
 // SetNodes replaces the nodes by address; the local node stays, and so do those that a source told of. Wants at a node that goes are sent
@@ -256,23 +168,189 @@ func (f *Fleet) SetNodes(addrs []string) error {
 	return nil
 }
 
-func (r *roster) replace(nodes map[string]node.Node) {
-	if r.job.ctx.Err() != nil {
+// Effort tells what was done, as of at most 0.1 s ago. It never blocks.
+func (f *Fleet) Effort() Effort {
+	if e := f.efforts.Load(); e != nil {
+		return *e
+	}
+	return Effort{}
+}
+
+// Due is when the loop will need the batch that has ahead others before it, from now. It never blocks.
+func (f *Fleet) Due(ahead int) time.Duration {
+	f.job.pacing.mu.Lock()
+	defer f.job.pacing.mu.Unlock()
+	return time.Duration(min(f.job.pacing.pace.Due(ahead), 3600) * float64(time.Second))
+}
+
+// DueAfter is when a want is due that has ahead others before it, the last of which is due at last: never before that one, for what is known
+// of the pace changes, and the order does not.
+func (f *Fleet) DueAfter(last time.Time, ahead int) time.Time {
+	due := time.Now().Add(f.Due(ahead))
+	if ahead > 0 && due.Before(last) {
+		return last
+	}
+	return due
+}
+
+// Window is how many batches of that many samples to have wanted or ready: enough to outlast the slowest of late and a node that falls
+// silent, by the loop's pace. While nothing comes ahead of need more than what keeps the nodes busy would only take memory, so the
+// window grows with what is ready. It never blocks.
+func (f *Fleet) Window(batch int) int {
+	busy := f.inHand(batch)
+	silence := float64(silenceSeconds)
+	if len(f.job.options.Nodes) == 0 { // this process does not fall silent
+		silence = 0
+	}
+	f.job.pacing.mu.Lock()
+	defer f.job.pacing.mu.Unlock()
+	n := f.job.pacing.window.Batches(f.job.pacing.pace.Seconds(), silence)
+	if n == 0 {
+		return busy
+	}
+	return min(n, busy+2*(f.job.pacing.ready+SpareBatches))
+}
+
+// silenceSeconds is for how long batches must last when a node falls silent: until that is noticed and the batch came from elsewhere.
+const silenceSeconds = 2
+
+// SpareBatches is how many batches are wanted beside those that keep nodes busy.
+const SpareBatches = 2
+
+// Pulse tells all nodes that are connected how the training loop fares. It does not block, and changes no batch. The pulse is the
+// fleet's from then on.
+func (f *Fleet) Pulse(p *pb.Pulse) {
+	f.job.pacing.addPulse(p)
+	if f.job.options.Tell != nil {
+		f.job.options.Tell(p)
+	}
+	f.job.inbox.post(func() {
+		for _, m := range f.roster.live {
+			m.session.stream.Pulse(p)
+		}
+	})
+}
+
+// joined says that a stream to a node is there.
+func (f *Fleet) joined(s *session) {
+	m := s.member
+	m.session, m.tried, m.leftOut, m.err, m.changed = s, true, false, nil, ""
+	m.came, s.answered = true, time.Now()
+	f.inFlight.forgive(m)
+	f.roster.relist()
+	if !m.chosen { // it was let go meanwhile
+		m.leave()
 		return
 	}
-	var stay []*member
-	for _, m := range r.members {
-		if _, ok := nodes[m.node.Addr()]; ok || m.hint || m.node == r.job.options.Local {
-			stay = append(stay, m)
-			delete(nodes, m.node.Addr())
-			continue
+	f.job.log.Info("node joined", "node", m.node.Addr(), "workers", s.workers)
+	f.publish(s.answered)
+	f.opening.opened()
+}
+
+// lost says that a node could not be opened, or that its stream ended. All its attempts have been answered.
+func (f *Fleet) lost(m *member, err error) {
+	was := m.state(time.Time{})
+	m.session, m.proposal, m.scans, m.tried = nil, nil, nil, true
+	f.roster.relist()
+	if err != nil {
+		m.err = err
+	}
+	m.leftOut = refused(err)
+	if data := (*node.DataError)(nil); m.changed != "" && errors.As(err, &data) {
+		data.Message = m.changed + ": " + data.Message + f.roster.anew() // the cause goes first
+	}
+	if f.job.ctx.Err() != nil {
+		return
+	}
+	quit := errors.Is(err, context.Canceled) && (m.changed != "" || !m.chosen) // by us, and said why, or not needed
+	if now := m.state(time.Time{}); now != was && !quit {
+		f.job.log.Warn("node "+string(now), "node", m.node.Addr(), "err", err)
+	}
+	f.opening.checkOpen()
+}
+
+// noticed takes what a node told of itself at a time.
+func (f *Fleet) noticed(s *session, n *pb.Notice, now time.Time) {
+	s.queued, s.heard = amount(n.Queued), n.Heard
+	s.member.speed.Told(n.AheadSeconds, n.SampleSeconds, f.job.clock(now))
+	for _, a := range s.wants {
+		if slices.Contains(n.Begun, a.attempt.ID) {
+			a.begins(now)
 		}
-		r.job.log.Info("node removed", "node", m.node.Addr())
-		m.end()
 	}
-	r.members = stay
-	r.relist()
-	for _, addr := range slices.Sorted(maps.Keys(nodes)) {
-		r.enter(r.newMember(nodes[addr], false))
+	if n.Draining && !s.draining {
+		s.draining = true
+		f.job.log.Info("node draining", "node", s.member.node.Addr())
 	}
+}
+
+// consider has a node's answer judged.
+func (f *Fleet) consider(m *member, r *pb.OpenResponse, verdict chan<- judgement) {
+	f.opening.consider(m, r, verdict)
+}
+
+// follow begins to listen to the sources.
+func (f *Fleet) follow() {
+	for _, s := range f.roster.sources {
+		f.job.keepers.Go(func() {
+			s.Watch(f.job.ctx, func(a membership.Answer) { f.job.inbox.post(func() { f.told(s, a) }) })
+		})
+	}
+}
+
+// told takes a source's answer in.
+func (f *Fleet) told(s *source, a membership.Answer) {
+	if f.job.ctx.Err() != nil {
+		return
+	}
+	s.answered, s.err = true, a.Err
+	if a.Err != nil {
+		f.job.log.Warn("nodes cannot all be listed; those that answer stay", "source", s, "listed", len(a.Nodes), "err", a.Err)
+	} else {
+		f.job.log.Info("nodes listed", "source", s, "nodes", len(a.Nodes))
+	}
+	if len(a.Nodes) > 0 {
+		s.nodes = slices.Sorted(slices.Values(a.Nodes))
+		if err := f.roster.admit(s, a.ServerName); err != nil {
+			f.opening.failed(err)
+		}
+	}
+	f.opening.checkOpen()
+}
+
+// Span begins the span of a batch that is about to be wanted. parent is what it is part of, or not valid. It is nil where nobody traces,
+// and where the sampler leaves the batch out: then nothing of it is traced anywhere.
+func (f *Fleet) Span(name *pb.Name, rank int, parent trace.SpanContext) *Span {
+	if f.job.options.Tracer == nil {
+		return nil
+	}
+	_, s := f.job.options.Tracer.Start(span.Below(parent), span.Batch, trace.WithAttributes(
+		span.Job.String(span.Text(f.job.options.Job)), span.Rank.Int(rank), span.Epoch.Int64(int64(name.Epoch)), span.Position.Int64(positionOf(name)), span.Samples.Int(node.CountSamples(name)),
+	))
+	if !s.SpanContext().IsSampled() {
+		return nil
+	}
+	return &Span{span: s}
+}
+
+// Traced tells whether anybody traces the fleet's batches.
+func (f *Fleet) Traced() bool { return f.job.options.Tracer != nil }
+
+// Traces are the latest attempts, oldest first, as of at most 0.1 s ago. It never blocks.
+func (f *Fleet) Traces() []Trace {
+	if t := f.inFlight.traces.published.Load(); t != nil {
+		return *t
+	}
+	return nil
+}
+
+// inHand is how many batches of that many samples keep the nodes that are up busy, with some to spare.
+func (f *Fleet) inHand(batch int) int {
+	n := SpareBatches
+	for _, s := range f.Status() {
+		if s.State == Ready || s.State == Busy || s.State == Doubted {
+			n += pick.InFlight(s.Workers, batch)
+		}
+	}
+	return max(n, SpareBatches+pick.InFlight(1, batch))
 }

@@ -1,10 +1,15 @@
 package client
 
 import (
+	"fmt"
+	"maps"
 	"slices"
+	"strconv"
 	"sync/atomic"
 	"time"
 
+	"github.com/feedwater-io/feedwater/client/node"
+	"github.com/feedwater-io/feedwater/control/pick"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 )
 
@@ -34,4 +39,116 @@ type nodeEvents interface {
 // hasRemote reports whether there is a stream to another process.
 func (r *roster) hasRemote() bool {
 	return slices.ContainsFunc(r.live, func(m *member) bool { return m.node != r.job.options.Local })
+}
+
+// newMember is a node that may enter. hint says that a source told of it, which may err.
+func (r *roster) newMember(n node.Node, hint bool) *member {
+	return &member{roster: r, node: n, hint: hint}
+}
+
+// enter takes a node in, to which the fleet may connect from now on.
+func (r *roster) enter(m *member) {
+	m.common = pick.Score(r.job.options.Job, m.node.Addr())
+	m.score = pick.Score(r.job.options.Job+" "+strconv.Itoa(r.job.options.Rank), m.node.Addr())
+	r.members = append(r.members, m)
+	r.connected = time.Time{}
+}
+
+func (r *roster) replace(nodes map[string]node.Node) {
+	if r.job.ctx.Err() != nil {
+		return
+	}
+	var stay []*member
+	for _, m := range r.members {
+		if _, ok := nodes[m.node.Addr()]; ok || m.hint || m.node == r.job.options.Local {
+			stay = append(stay, m)
+			delete(nodes, m.node.Addr())
+			continue
+		}
+		r.job.log.Info("node removed", "node", m.node.Addr())
+		m.end()
+	}
+	r.members = stay
+	r.relist()
+	for _, addr := range slices.Sorted(maps.Keys(nodes)) {
+		r.enter(r.newMember(nodes[addr], false))
+	}
+}
+
+// relist finds the nodes that have a stream. Of a large fleet they are few, and what is done for each event is done for them alone.
+func (r *roster) relist() {
+	r.live = r.live[:0]
+	for _, m := range r.members {
+		if m.session != nil {
+			r.live = append(r.live, m)
+		}
+	}
+}
+
+func (r *roster) allLeftOut() bool {
+	return len(r.members) > 0 && !slices.ContainsFunc(r.members, func(m *member) bool { return m.session != nil || !m.leftOut })
+}
+
+// alone reports whether this process is the only node.
+func (r *roster) alone() bool { return len(r.members) == 1 && r.members[0].node.Addr() == node.Local }
+
+// allErrors is the only node's error, or those of all nodes.
+func (r *roster) allErrors() error {
+	switch m := r.members[0]; {
+	case r.alone() && node.AdviceOnBuild(m.err) == "":
+		return m.err
+	case len(r.members) == 1:
+		return fmt.Errorf("node %s: %w%s", m.node.Addr(), m.err, node.AdviceOnBuild(m.err))
+	}
+	return &NodesError{r.nodeErrors()}
+}
+
+func (r *roster) nodeErrors() []NodeError {
+	var errs []NodeError
+	for _, m := range r.members {
+		if state := m.state(time.Now()); state != Unused {
+			errs = append(errs, NodeError{m.node.Addr(), state, m.trouble(state)})
+		}
+	}
+	return append(errs, r.sourceErrors()...)
+}
+
+// unfit is how many nodes refused a want for their build.
+func (r *roster) unfit() (n int) {
+	for _, m := range r.live {
+		if len(m.differs) > 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// reference is a node of the job's data.
+func (r *roster) reference() node.Node {
+	if len(r.live) == 0 {
+		return nil
+	}
+	return r.live[0].node
+}
+
+// replayers are the nodes that are up, those that are not known to be in trouble first.
+func (r *roster) replayers() []node.Node {
+	var good, other []node.Node
+	for _, m := range r.members {
+		switch {
+		case m.usable() && !time.Now().Before(m.busyUntil):
+			good = append(good, m.node)
+		case m.session != nil:
+			other = append(other, m.node)
+		}
+	}
+	return append(good, other...)
+}
+
+// anew says what takes data that has changed, where no node has the job's any more.
+func (r *roster) anew() string {
+	if r.reference() != nil {
+		return ""
+	}
+	return "; a new Loader, or the run started again without a saved state, takes the data as it is now"
 }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/feedwater-io/feedwater/batch"
 	"github.com/feedwater-io/feedwater/client/node"
-	"github.com/feedwater-io/feedwater/control/pick"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 )
 
@@ -49,17 +48,6 @@ func (f *Fleet) Trainer() *pb.Trainer { return f.job.options.Trainer }
 
 // Revisions are those of the open job and of this side, for a state.
 func (f *Fleet) Revisions() *Revisions { return RevisionsOf(f.job.info.Load(), f.job.options.Trainer) }
-
-// inHand is how many batches of that many samples keep the nodes that are up busy, with some to spare.
-func (f *Fleet) inHand(batch int) int {
-	n := SpareBatches
-	for _, s := range f.Status() {
-		if s.State == Ready || s.State == Busy || s.State == Doubted {
-			n += pick.InFlight(s.Workers, batch)
-		}
-	}
-	return max(n, SpareBatches+pick.InFlight(1, batch))
-}
 
 func (f *Fleet) publish(now time.Time) {
 	all := make([]NodeStatus, 0, len(f.roster.live))
@@ -115,20 +103,6 @@ func (f *Fleet) Replay(ctx context.Context, request *pb.ReplayRequest) (*pb.Repl
 		failures.Nodes = append(failures.Nodes, NodeError{n.Addr(), Ready, err})
 	}
 	return nil, failures
-}
-
-// replayers are the nodes that are up, those that are not known to be in trouble first.
-func (r *roster) replayers() []node.Node {
-	var good, other []node.Node
-	for _, m := range r.members {
-		switch {
-		case m.usable() && !time.Now().Before(m.busyUntil):
-			good = append(good, m.node)
-		case m.session != nil:
-			other = append(other, m.node)
-		}
-	}
-	return append(good, other...)
 }
 
 // Difference says in words what is the first that differs between the data of this fleet and of another. Both are open, and have one

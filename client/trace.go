@@ -2,10 +2,17 @@ package client
 
 import (
 	"errors"
+	"strings"
 	"sync/atomic"
 	"time"
 
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/feedwater-io/feedwater/client/node"
+	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
+	"github.com/feedwater-io/feedwater/span"
 )
 
 // Trace is what became of one attempt: a want sent to one node.
@@ -74,10 +81,103 @@ func (t *traces) publish() {
 	t.published.Store(&all)
 }
 
-// Traces are the latest attempts, oldest first, as of at most 0.1 s ago. It never blocks.
-func (f *Fleet) Traces() []Trace {
-	if t := f.inFlight.traces.published.Load(); t != nil {
-		return *t
+// Span is what is traced of one batch on the trainer's side, from its want until the loop has it. Nil is a batch that is not traced:
+// all methods do nothing. They may be called from any goroutine; whoever got one from Fleet.Span calls Taken or Drop.
+type Span struct {
+	span  trace.Span
+	ready atomic.Int64 // nanoseconds since 1970; 0: not yet
+}
+
+// Taken ends the span: the loop has the batch, for which it was blocked for so long.
+func (s *Span) Taken(wait time.Duration) {
+	if s != nil {
+		s.span.SetAttributes(span.Wait.Float64(wait.Seconds()), span.Outcome.String(span.Done))
+		s.span.End()
 	}
-	return nil
+}
+
+// Drop ends the span of a batch that the loop does not take: when it was there, or now if it never was.
+func (s *Span) Drop() {
+	if s == nil {
+		return
+	}
+	s.span.SetAttributes(span.Outcome.String(span.Unused))
+	if ready := s.ready.Load(); ready > 0 {
+		s.span.End(trace.WithTimestamp(time.Unix(0, ready)))
+		return
+	}
+	s.span.End()
+}
+
+// settle notes the want's result, which ends the span unless it is a batch.
+func (s *Span) settle(r *Result) {
+	switch {
+	case s == nil:
+	case r.Err == nil:
+		now := time.Now()
+		s.ready.Store(now.UnixNano())
+		s.span.SetAttributes(span.Node.String(r.Node))
+		s.span.AddEvent(span.Ready, trace.WithTimestamp(now))
+	case errors.Is(r.Err, node.ErrCancelled) || errors.Is(r.Err, ErrClosed):
+		s.Drop()
+	default:
+		s.span.SetAttributes(span.Outcome.String(span.Failed))
+		s.span.SetStatus(codes.Error, span.Text(r.Err.Error()))
+		s.span.End()
+	}
+}
+
+// beginSpan begins the span of an attempt, if its want is traced, and tells the node of it. Where the process's own pipeline is the only node
+// there is nothing to tell of attempts: what it says is the batch's.
+func (fl *inFlight) beginSpan(a *asked) {
+	if a.want.Span == nil {
+		return
+	}
+	parent := a.want.Span.span.SpanContext()
+	if addr := a.session.member.node.Addr(); addr != node.Local || len(fl.roster.members) > 1 {
+		_, a.span = fl.job.options.Tracer.Start(span.Below(parent), span.Attempt, trace.WithSpanKind(trace.SpanKindClient), trace.WithTimestamp(a.sent),
+			trace.WithAttributes(span.Node.String(span.Text(addr)), span.Hedge.Bool(a.attempt.Hedge)))
+		parent = a.span.SpanContext()
+	}
+	a.attempt.Traceparent = span.Format(parent)
+}
+
+// endSpan tells how the attempt ended.
+func (a *asked) endSpan(answer *node.Answer, used bool) {
+	if a.span == nil {
+		return
+	}
+	outcome := string(a.trace.State)
+	switch {
+	case a.trace.State == Delivered && !used:
+		outcome = span.Unused
+	case a.trace.State == Cancelled:
+		a.span.SetAttributes(span.Reason.String(word(a.attempt.Reason.String(), "CANCEL_REASON_")))
+	case answer.Failure != nil:
+		a.span.SetStatus(codes.Error, span.Text(answer.Failure.Message))
+		a.span.SetAttributes(span.Reason.String(word(answer.Failure.Reason.String(), "REASON_")))
+	case answer.Err != nil:
+		a.span.SetStatus(codes.Error, span.Text(answer.Err.Error()))
+	}
+	a.span.SetAttributes(append(costOf(answer.Header), span.Outcome.String(outcome))...)
+	a.span.End(trace.WithTimestamp(a.trace.Ended))
+}
+
+// costOf is what a node says that a batch took it; nothing of one that is not there.
+func costOf(h *pb.Header) []attribute.KeyValue {
+	if h == nil {
+		return nil
+	}
+	return []attribute.KeyValue{span.Queued.Float64(amount(h.QueuedSeconds)), span.CoreSeconds.Float64(amount(h.CoreSeconds))}
+}
+
+// word is the name of a value of an enum without what all of them begin with.
+func word(name, prefix string) string { return strings.ToLower(strings.TrimPrefix(name, prefix)) }
+
+// positionOf is that of a name's first sample; of a list the first sample's place in the global order.
+func positionOf(n *pb.Name) int64 {
+	if repeats := n.GetList().GetRepeats(); len(repeats) > 0 {
+		return int64(repeats[0])
+	}
+	return int64(n.GetRange().GetPosition())
 }

@@ -2,10 +2,14 @@ package client
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/feedwater-io/feedwater/batch"
+	"github.com/feedwater-io/feedwater/client/node"
 	"github.com/feedwater-io/feedwater/control/pick"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 )
@@ -130,3 +134,156 @@ func sortByDue(queue []*Want) {
 }
 
 func (w *Want) compare(v *Want) int { return cmp.Or(w.Due.Compare(v.Due), cmp.Compare(w.seq, v.seq)) }
+
+// asked is a want that is at a node. It belongs to the fleet's goroutine. A want is at two nodes at most, and each writes memory of its own.
+type asked struct {
+	want    *Want
+	session *session
+	attempt *node.Attempt
+	trace   *Trace
+	span    trace.Span // nil: none
+	sent    time.Time
+	begun   time.Time // that the node began with it, as far as is known
+	// forecast and make are what was thought when it was sent, in seconds; see pick.Attempt.
+	forecast, make float64
+	spare          bool // it writes Want.spare, not Want.Dst
+	cancelled      bool
+	suspended      bool // this process was stopped since, and the node's clock was not
+}
+
+// begins notes that the node works on it.
+func (a *asked) begins(now time.Time) {
+	if a.begun.IsZero() {
+		a.begun = now
+	}
+}
+
+// working is for how many seconds the node has, as far as is known; negative: it has not begun.
+func (a *asked) working(now time.Time) float64 {
+	if a.begun.IsZero() {
+		return -1
+	}
+	return now.Sub(a.begun).Seconds()
+}
+
+// waited is for how long the node could have worked on an attempt alone.
+func (a *asked) waited(now time.Time) time.Duration {
+	if a.session.answered.After(a.sent) {
+		return now.Sub(a.session.answered) // it made another one until then
+	}
+	return now.Sub(a.sent)
+}
+
+// cancel gives an attempt up. Its answer comes all the same.
+func (a *asked) cancel(why pb.CancelReason) {
+	if !a.cancelled {
+		a.cancelled, a.attempt.Reason = true, why
+		a.session.dropped = time.Now()
+		a.session.stream.Cancel(a.attempt)
+	}
+}
+
+// lends reports whether a node has the want's first memory, or its second.
+func (w *Want) lends(spare bool) bool {
+	for _, a := range w.out {
+		if a.spare == spare {
+			return true
+		}
+	}
+	return false
+}
+
+// fitsTwice reports whether there is memory for a second attempt beside the first.
+func (w *Want) fitsTwice() bool { return !w.lends(false) || w.another() != nil }
+
+// another is the memory for a second attempt; nil if there is none.
+func (w *Want) another() []byte {
+	if w.Spare == nil || w.lends(true) {
+		return nil
+	}
+	if w.spare == nil {
+		w.spare = w.Spare(len(w.Dst))
+	}
+	return w.spare
+}
+
+// isAt reports whether a node has the want.
+func (w *Want) isAt(m *member) bool {
+	for _, a := range w.out {
+		if a.session.member == m {
+			return true
+		}
+	}
+	return false
+}
+
+// cancel gives up whatever is out.
+func (w *Want) cancel() {
+	for _, a := range w.out {
+		a.cancel(pb.CancelReason_CANCEL_REASON_UNSPECIFIED)
+	}
+}
+
+// dueIn is in how many seconds the batch is needed; negative: it is late.
+func (w *Want) dueIn(now time.Time) float64 {
+	if w.Due.IsZero() {
+		return math.Inf(-1)
+	}
+	return w.Due.Sub(now).Seconds()
+}
+
+// taken reports whether the want was taken from the node that had it, and none has it since.
+func (w *Want) taken() bool {
+	return w.left != nil && w.final == nil && (len(w.out) == 0 || len(w.out) == 1 && w.out[0].cancelled)
+}
+
+// unmade counts a node out that does not make the want in the job's way.
+func (w *Want) unmade(m *member, err *node.RevisionError) {
+	if w.tries == nil {
+		w.tries = map[*member]try{}
+	}
+	w.tries[m] = try{failures: maxTries, err: err}
+}
+
+// queue are the wants of a fleet. It belongs to the fleet's goroutine.
+type queue struct {
+	all     map[*Want]struct{}
+	waiting []*Want // not at a node
+	seq     uint64
+}
+
+func newQueue() *queue { return &queue{all: map[*Want]struct{}{}} }
+
+// remove takes a want out of those that are not at a node.
+func (q *queue) remove(w *Want) {
+	if i := slices.Index(q.waiting, w); i >= 0 {
+		q.waiting = slices.Delete(q.waiting, i, i+1)
+	}
+}
+
+// next are the wants at one node that are needed first, the first of them first.
+func (q *queue) firstDue() []*Want {
+	var all []*Want
+	for w := range q.all {
+		if w.final == nil && len(w.out) == 1 && !w.out[0].cancelled {
+			all = append(all, w)
+		}
+	}
+	sortByDue(all)
+	return all[:min(len(all), lookedAt)]
+}
+
+// owes reports whether a want that was taken from a node has no other one yet. Until it has, no full node is counted on for a further one.
+func (q *queue) owes() bool {
+	for w := range q.all {
+		if w.taken() {
+			return true
+		}
+	}
+	return false
+}
+
+const (
+	lookedAt = 16 // wants, of which it is looked whether they come in time
+	hastened = 2  // of them at a time
+)

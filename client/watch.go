@@ -1,29 +1,13 @@
 package client
 
 import (
+	"context"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 )
-
-const (
-	tickEvery   = 100 * time.Millisecond
-	silentAfter = time.Second // a node that holds wants speaks every 0.25 s
-	probeMin    = time.Second
-	probeMax    = 30 * time.Second
-	remindFirst = 3 * time.Second
-	remindEvery = 30 * time.Second
-	remindScans = 10 * time.Second // while a node lists files
-)
-
-// silence is what a fleet knows of a node that holds wants and says nothing.
-type silence struct {
-	on    bool
-	since time.Time
-	delay time.Duration // from one probe to the next
-	probe time.Time     // of the next
-}
 
 // watch does what depends on time alone.
 func (f *Fleet) watch(now time.Time) {
@@ -64,86 +48,6 @@ func (f *Fleet) remind(now time.Time) {
 	f.job.log.Warn("waiting for nodes", "waited", now.Sub(f.inFlight.progress).Round(time.Second), "timeout", f.inFlight.limit().Round(time.Second), "nodes", list(f.roster.nodeErrors()))
 }
 
-// listen takes the wants of a node that has fallen silent away, and gives a node that speaks again its place back.
-func (fl *inFlight) listen(s *session, now time.Time) {
-	q, heard := &s.silence, s.stream.Heard()
-	if q.on && heard.After(q.since) {
-		fl.job.log.Info("node speaks again", "node", s.member.node.Addr())
-		*q = silence{}
-	}
-	owes := heard.Before(s.asked) // an answer, be it to wants that were cancelled since
-	if owes {
-		heard = s.asked
-	}
-	if heard.Before(fl.resumed) { // nobody listened before
-		heard = fl.resumed
-	}
-	if len(s.wants) == 0 && !owes || now.Sub(heard) <= silentAfter {
-		return
-	}
-	if !q.on {
-		fl.job.log.Warn("node silent: its wants go elsewhere", "node", s.member.node.Addr(), "wants", len(s.wants))
-		*q = silence{on: true, since: now, delay: probeMin, probe: now.Add(probeMin)}
-	}
-	for _, a := range s.wants {
-		a.cancel(pb.CancelReason_CANCEL_REASON_SILENT)
-	}
-}
-
-// probe gives nodes that are silent or doubted one want now and then, the one that is needed last.
-func (fl *inFlight) probe(now time.Time) {
-	for _, m := range fl.roster.live {
-		if len(m.session.wants) > 0 || !m.session.silence.on && !m.trust.Doubted() {
-			continue
-		}
-		if at := fl.chooser.spared(m, now); at >= 0 && !fl.chooser.wouldBeLate(fl.queue.waiting[at], m, now) && m.mayBeProbed(fl.job.clock(now), now) {
-			w := fl.queue.waiting[at]
-			fl.queue.waiting = slices.Delete(fl.queue.waiting, at, at+1)
-			fl.send(w, m.session, now)
-		}
-	}
-}
-
-// wouldBeLate reports whether a want that is not late yet would be, if m made it as slowly as is known of it.
-func (ch *chooser) wouldBeLate(w *Want, m *member, now time.Time) bool {
-	due := w.Due.Sub(now).Seconds()
-	return due > 0 && due < m.speed.Finish(ch.load(m, w.count, now))
-}
-
-// spared is where in the queue the want is that is needed last of those that were taken from no node before, unless nobody else can have
-// them; -1 if there is none.
-func (ch *chooser) spared(m *member, now time.Time) int {
-	at := -1
-	for i, w := range ch.queue.waiting {
-		if (w.left == nil || !ch.elsewhere(w, m, now)) && (at < 0 || w.compare(ch.queue.waiting[at]) > 0) {
-			at = i
-		}
-	}
-	return at
-}
-
-// mayBeProbed reports whether it is time for a probe; then the next one is later.
-func (m *member) mayBeProbed(clock float64, now time.Time) bool {
-	q := &m.session.silence
-	if !q.on {
-		return m.usable() && !now.Before(m.busyUntil) && m.trust.Probe(clock)
-	}
-	if now.Before(q.probe) {
-		return false
-	}
-	q.delay = min(2*q.delay, probeMax)
-	q.probe = now.Add(q.delay)
-	return true
-}
-
-// limit is how long may be waited for a batch.
-func (fl *inFlight) limit() time.Duration {
-	if fl.effort.Batches == 0 {
-		return fl.job.options.StartTimeout
-	}
-	return fl.job.options.Timeout
-}
-
 // checkStall gives up all wants when nothing has come from any node for too long.
 func (f *Fleet) checkStall(now time.Time) {
 	waited := now.Sub(f.inFlight.progress)
@@ -158,5 +62,86 @@ func (f *Fleet) checkStall(now time.Time) {
 	f.opening.failed(err) // if Open still waits: a node may have answered it and never have taken a stream
 	for w := range f.queue.all {
 		f.inFlight.decide(w, err)
+	}
+}
+
+// beat notes that the fleet's goroutine runs, which it does every tickEvery, and moves the fleet's times on by as long as this process was
+// stopped before. It comes before anything else that looks at the time.
+func (f *Fleet) beat(now time.Time) {
+	gap := now.Sub(f.beaten) - tickEvery
+	if !f.beaten.IsZero() && gap > suspendedFor {
+		f.job.log.Info("this process was stopped for a while, which counts for no timeout", "for", gap.Round(time.Second/10))
+		f.resume(gap, now)
+	}
+	f.beaten = now
+}
+
+// resume moves the times that waits are counted from on, by a time in which this process was stopped. What nodes do by their own clocks stays, and
+// so does what is compared with when a node was heard.
+func (f *Fleet) resume(gap time.Duration, now time.Time) {
+	f.inFlight.resumed = now
+	for _, t := range []*time.Time{&f.inFlight.progress, &f.job.epoch, &f.inFlight.granted, &f.reminder, &f.opening.settleBy} {
+		later(t, gap)
+	}
+	for _, m := range f.roster.members {
+		later(&m.surplus, gap)
+		if m.session != nil {
+			later(&m.session.answered, gap)
+		}
+	}
+	for w := range f.queue.all {
+		later(&w.Due, gap)
+		later(&w.failedBy, gap)
+		for _, a := range w.out {
+			later(&a.sent, gap)
+			later(&a.begun, gap)
+			a.suspended = true
+		}
+	}
+}
+
+func later(t *time.Time, by time.Duration) {
+	if !t.IsZero() {
+		*t = t.Add(by)
+	}
+}
+
+// suspendedFor is how long the fleet's goroutine has not run, beyond a tick, before that is taken for a time in which this process was stopped: by
+// a signal, a freezer, a debugger, a machine that slept. Nobody could take a batch then, so it counts for no timeout and against no node.
+const suspendedFor = 500 * time.Millisecond
+
+// scalerCalls ask a fleet's scaler for nodes, if it has one. They belong to the fleet's goroutine, but for waiting.
+type scalerCalls struct {
+	job     *job
+	last    time.Time
+	waiting atomic.Bool
+}
+
+// askScalerEvery is how often a trainer that has no node says so; a scaler forgets one that does not for three times as long.
+const askScalerEvery = 2 * time.Second
+
+// ask asks the scaler for nodes, unless that was done a short time ago. It does not wait for the answer, which says nothing.
+func (c *scalerCalls) ask(now time.Time) {
+	o := &c.job.options
+	if o.Scaler == nil || now.Sub(c.last) < askScalerEvery || c.waiting.Load() {
+		return
+	}
+	c.last = now
+	c.waiting.Store(true)
+	c.job.keepers.Go(func() {
+		defer c.waiting.Store(false)
+		ctx, cancel := context.WithTimeout(c.job.ctx, askScalerEvery)
+		defer cancel()
+		_, _ = o.Scaler.Open(ctx, &pb.OpenRequest{Job: o.Job})
+	})
+}
+
+// close lets go of the scaler's connection.
+func (c *scalerCalls) close() {
+	if c.job.options.Scaler == nil {
+		return
+	}
+	if err := c.job.options.Scaler.Close(); err != nil {
+		c.job.log.Warn("closing the scaler's connection failed", "err", err)
 	}
 }

@@ -2,18 +2,21 @@ package client
 
 import (
 	"cmp"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
 	"time"
 
+	"github.com/feedwater-io/feedwater/batch"
 	"github.com/feedwater-io/feedwater/client/node"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 )
 
 // What a job pins at its start must not hang on who answers first: its ranks would pin different things. So a fleet that was not told
 // of all that the job began with hears all its nodes before it pins one, of a large fleet the same eight on every rank. If their data differs nobody can know
-// which is meant, and Open fails; if their numerics or revisions do, those of most nodes are pinned. The functions here run on the fleet's goroutine.
+// which is meant, and Open fails; if their numerics or revisions do, those of most nodes are pinned.
 
 // settleTime is how long the other nodes may take after the first answer. One that takes longer is judged by what was pinned without it.
 const settleTime = time.Second
@@ -34,18 +37,6 @@ type opening struct {
 type proposal struct {
 	info    *pb.OpenResponse
 	verdict chan<- judgement
-}
-
-// goesOn reports whether the options say all that a job pins. A state whose Numerics and
-// Revisions were left out, to go on with other bytes, says its fingerprint alone.
-func (j *job) goesOn() bool {
-	o := &j.options
-	return o.Fingerprint != "" && o.Numerics != "" && o.Revisions != nil
-}
-
-// consider has a node's answer judged.
-func (f *Fleet) consider(m *member, r *pb.OpenResponse, verdict chan<- judgement) {
-	f.opening.consider(m, r, verdict)
 }
 
 // consider judges a node's answer, at once or when the others have answered too.
@@ -153,4 +144,78 @@ func splitError(ours, theirs node.Side, how string) error {
 func (m *member) decided(v judgement) {
 	m.proposal.verdict <- v
 	m.proposal = nil
+}
+
+// judge compares a node's answer with what the job has pinned. It runs on the fleet's goroutine.
+func (o *opening) judge(m *member, r *pb.OpenResponse) judgement {
+	first := o.job.info.Load()
+	numerics, fingerprint := o.job.options.Numerics, o.job.options.Fingerprint
+	if first != nil {
+		numerics, fingerprint = first.Numerics, first.Fingerprint
+	}
+	switch {
+	case numerics != "" && r.Numerics != numerics:
+		return judgement{err: &node.NumericsError{Pinned: numerics, Found: r.Numerics,
+			Message: fmt.Sprintf("other pixels than the job began with (numerics %.12s, the job's are %.12s)", r.Numerics, numerics)}}
+	case o.job.otherRevisions(r) != nil:
+		return judgement{err: o.job.otherRevisions(r)}
+	case fingerprint != "" && r.Fingerprint != fingerprint:
+		return judgement{other("data", r.Fingerprint, fingerprint), o.roster.reference(), first}
+	case first != nil && masksOf(r) != masksOf(first):
+		return judgement{err: other("masks", masksOf(r), masksOf(first))}
+	case m.changed != "":
+		return judgement{err: &node.DataError{Message: "the names and sizes that the job began with, which do not tell whether the pixels are the same"}}
+	case first != nil && r.PlanHash != first.PlanHash:
+		return judgement{err: &batch.PlanError{Field: "plan", Message: fmt.Sprintf("means other batches there (hash %.12s, the job's is %.12s): another version?", r.PlanHash, first.PlanHash)}}
+	}
+	return judgement{}
+}
+
+// other says that a node's data, or masks, are not the job's, by their fingerprints.
+func other(what, found, want string) *node.DataError {
+	return &node.DataError{Message: fmt.Sprintf("other %s than the job began with (fingerprint %.12s, the job's is %.12s)", what, found, want)}
+}
+
+// masksOf is the fingerprint of a node's masks; empty where there are none.
+func masksOf(r *pb.OpenResponse) string {
+	var plan struct {
+		Masks struct{ Fingerprint string }
+	}
+	_ = json.Unmarshal([]byte(r.Plan), &plan) // what is no plan has no masks
+	return plan.Masks.Fingerprint
+}
+
+// opened and failed end the wait of Open.
+func (o *opening) opened() { o.readied.Do(func() { close(o.ready) }) }
+
+func (o *opening) failed(err error) {
+	o.readied.Do(func() {
+		o.openErr = err
+		close(o.ready)
+	})
+}
+
+// checkOpen ends the wait of Open when every node has been tried and one or more of them refused for good, or when one refuses the
+// plan. Before, it is seen whether the others have settled without the node that failed. Where a node has answered and been found fit, its
+// stream is waited for, unless all refuse that for good.
+func (o *opening) checkOpen() {
+	o.settle(time.Now())
+	if o.split != nil || o.roster.expects() || o.job.info.Load() != nil && !o.roster.allLeftOut() {
+		return
+	}
+	refused := false
+	for _, m := range o.roster.members {
+		var plan *batch.PlanError
+		if errors.As(m.err, &plan) {
+			o.failed(m.err)
+			return
+		}
+		if !m.tried {
+			return
+		}
+		refused = refused || m.leftOut
+	}
+	if refused {
+		o.failed(o.roster.allErrors())
+	}
 }

@@ -1,216 +1,15 @@
 package client
 
 import (
-	"context"
 	"errors"
-	"fmt"
-	"math"
 	"slices"
 	"time"
 
 	"google.golang.org/grpc/codes"
 
-	"github.com/feedwater-io/feedwater/batch"
 	"github.com/feedwater-io/feedwater/client/node"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 )
-
-// The events of a fleet. All of these run on its goroutine.
-
-// joined says that a stream to a node is there.
-func (f *Fleet) joined(s *session) {
-	m := s.member
-	m.session, m.tried, m.leftOut, m.err, m.changed = s, true, false, nil, ""
-	m.came, s.answered = true, time.Now()
-	f.inFlight.forgive(m)
-	f.roster.relist()
-	if !m.chosen { // it was let go meanwhile
-		m.leave()
-		return
-	}
-	f.job.log.Info("node joined", "node", m.node.Addr(), "workers", s.workers)
-	f.publish(s.answered)
-	f.opening.opened()
-}
-
-// lost says that a node could not be opened, or that its stream ended. All its attempts have been answered.
-func (f *Fleet) lost(m *member, err error) {
-	was := m.state(time.Time{})
-	m.session, m.proposal, m.scans, m.tried = nil, nil, nil, true
-	f.roster.relist()
-	if err != nil {
-		m.err = err
-	}
-	m.leftOut = refused(err)
-	if data := (*node.DataError)(nil); m.changed != "" && errors.As(err, &data) {
-		data.Message = m.changed + ": " + data.Message + f.roster.anew() // the cause goes first
-	}
-	if f.job.ctx.Err() != nil {
-		return
-	}
-	quit := errors.Is(err, context.Canceled) && (m.changed != "" || !m.chosen) // by us, and said why, or not needed
-	if now := m.state(time.Time{}); now != was && !quit {
-		f.job.log.Warn("node "+string(now), "node", m.node.Addr(), "err", err)
-	}
-	f.opening.checkOpen()
-}
-
-// anew says what takes data that has changed, where no node has the job's any more.
-func (r *roster) anew() string {
-	if r.reference() != nil {
-		return ""
-	}
-	return "; a new Loader, or the run started again without a saved state, takes the data as it is now"
-}
-
-// relist finds the nodes that have a stream. Of a large fleet they are few, and what is done for each event is done for them alone.
-func (r *roster) relist() {
-	r.live = r.live[:0]
-	for _, m := range r.members {
-		if m.session != nil {
-			r.live = append(r.live, m)
-		}
-	}
-}
-
-// noticed takes what a node told of itself at a time.
-func (f *Fleet) noticed(s *session, n *pb.Notice, now time.Time) {
-	s.queued, s.heard = amount(n.Queued), n.Heard
-	s.member.speed.Told(n.AheadSeconds, n.SampleSeconds, f.job.clock(now))
-	for _, a := range s.wants {
-		if slices.Contains(n.Begun, a.attempt.ID) {
-			a.begins(now)
-		}
-	}
-	if n.Draining && !s.draining {
-		s.draining = true
-		f.job.log.Info("node draining", "node", s.member.node.Addr())
-	}
-}
-
-// amount is a number that a node tells, of seconds as a rule; 0 if it is none.
-func amount(x float64) float64 {
-	if !(x > 0) || math.IsInf(x, 1) {
-		return 0
-	}
-	return min(x, 1e12)
-}
-
-// opened and failed end the wait of Open.
-func (o *opening) opened() { o.readied.Do(func() { close(o.ready) }) }
-
-func (o *opening) failed(err error) {
-	o.readied.Do(func() {
-		o.openErr = err
-		close(o.ready)
-	})
-}
-
-// checkOpen ends the wait of Open when every node has been tried and one or more of them refused for good, or when one refuses the
-// plan. Before, it is seen whether the others have settled without the node that failed. Where a node has answered and been found fit, its stream is waited for, unless
-// all refuse that for good.
-func (o *opening) checkOpen() {
-	o.settle(time.Now())
-	if o.split != nil || o.roster.expects() || o.job.info.Load() != nil && !o.roster.allLeftOut() {
-		return
-	}
-	refused := false
-	for _, m := range o.roster.members {
-		var plan *batch.PlanError
-		if errors.As(m.err, &plan) {
-			o.failed(m.err)
-			return
-		}
-		if !m.tried {
-			return
-		}
-		refused = refused || m.leftOut
-	}
-	if refused {
-		o.failed(o.roster.allErrors())
-	}
-}
-
-// checkRefused gives up all wants when every node has been left out before the first batch came, or this process itself was: waiting would
-// not help. Later on it may: a node has restarted before its data was there, a list of nodes is wrong for a while.
-func (fl *inFlight) checkRefused() {
-	if len(fl.queue.waiting) == 0 || !fl.roster.allLeftOut() || fl.effort.Batches > 0 && !fl.roster.alone() {
-		return
-	}
-	err := fl.roster.allErrors()
-	for _, w := range fl.queue.waiting {
-		fl.finish(w, Result{Err: err})
-	}
-	fl.queue.waiting = nil
-}
-
-func (r *roster) allLeftOut() bool {
-	return len(r.members) > 0 && !slices.ContainsFunc(r.members, func(m *member) bool { return m.session != nil || !m.leftOut })
-}
-
-// alone reports whether this process is the only node.
-func (r *roster) alone() bool { return len(r.members) == 1 && r.members[0].node.Addr() == node.Local }
-
-// allErrors is the only node's error, or those of all nodes.
-func (r *roster) allErrors() error {
-	switch m := r.members[0]; {
-	case r.alone() && node.AdviceOnBuild(m.err) == "":
-		return m.err
-	case len(r.members) == 1:
-		return fmt.Errorf("node %s: %w%s", m.node.Addr(), m.err, node.AdviceOnBuild(m.err))
-	}
-	return &NodesError{r.nodeErrors()}
-}
-
-func (r *roster) nodeErrors() []NodeError {
-	var errs []NodeError
-	for _, m := range r.members {
-		if state := m.state(time.Now()); state != Unused {
-			errs = append(errs, NodeError{m.node.Addr(), state, m.trouble(state)})
-		}
-	}
-	return append(errs, r.sourceErrors()...)
-}
-
-// submit takes a want in.
-func (fl *inFlight) submit(w *Want) {
-	if len(fl.queue.all) == 0 {
-		fl.progress = time.Now()
-	}
-	fl.queue.seq++
-	w.seq, w.count = fl.queue.seq, node.CountSamples(w.Name)
-	fl.roster.count = w.count
-	fl.queue.all[w] = struct{}{}
-	fl.queue.waiting = append(fl.queue.waiting, w)
-	fl.hedges.Earn()
-}
-
-// decide ends a want with an error, at once or when no node can write its memory any more.
-func (fl *inFlight) decide(w *Want, err error) {
-	if _, ok := fl.queue.all[w]; !ok || w.final != nil {
-		return
-	}
-	if len(w.out) == 0 {
-		fl.queue.remove(w)
-		fl.finish(w, Result{Err: err})
-		return
-	}
-	w.final = &Result{Err: err}
-	w.cancel()
-}
-
-// remove takes a want out of those that are not at a node.
-func (q *queue) remove(w *Want) {
-	if i := slices.Index(q.waiting, w); i >= 0 {
-		q.waiting = slices.Delete(q.waiting, i, i+1)
-	}
-}
-
-func (fl *inFlight) finish(w *Want, r Result) {
-	w.Span.settle(&r)
-	delete(fl.queue.all, w)
-	w.Done(r)
-}
 
 // answered ends an attempt: the want is done, or is left to its other attempt, or goes back to the queue.
 func (fl *inFlight) answered(a *asked, answer node.Answer) {
@@ -372,4 +171,37 @@ func (fl *inFlight) charge(w *Want, m *member, err error, passing bool, now time
 		m.trust.Failed(fl.job.clock(now))
 	}
 	w.failed(m, err, passing && fl.effort.Batches > 0 && !fl.roster.alone(), now)
+}
+
+// refusedRevision takes a node's refusal to make a want with another codec than the job's. Others are asked, but none that told of the same, and it
+// for other wants.
+func (fl *inFlight) refusedRevision(a *asked, err *node.RevisionError) {
+	w, m := a.want, a.session.member
+	w.unmade(m, err)
+	for _, other := range fl.roster.live {
+		if found, told := other.session.codecs[err.Unit]; told && found == err.Found && other != m {
+			like := *err
+			like.Build = other.session.build
+			w.unmade(other, &like)
+		}
+	}
+	if m.unfit++; !m.differs[err.Unit] {
+		if m.differs == nil {
+			m.differs = map[string]bool{}
+		}
+		m.differs[err.Unit] = true
+		fl.roster.connected = fl.roster.connected.Add(-connectEvery) // others may be needed beside it
+		fl.job.log.Warn("a node is of another build, and others are asked for batches that take what differs", "node", m.node.Addr(), "err", err)
+	}
+}
+
+// forgive has a node that was opened anew asked for what it refused: it may be of another build now.
+func (fl *inFlight) forgive(m *member) {
+	m.unfit, m.differs = 0, nil
+	for w := range fl.queue.all {
+		var e *node.RevisionError
+		if errors.As(w.tries[m].err, &e) {
+			delete(w.tries, m)
+		}
+	}
 }

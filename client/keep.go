@@ -1,0 +1,217 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/zeebo/xxh3"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/feedwater-io/feedwater/batch"
+	"github.com/feedwater-io/feedwater/client/node"
+	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
+)
+
+const (
+	progressFirst = time.Second // after which an Open that is not answered is asked about
+	progressEvery = 2 * time.Second
+)
+
+// open opens the plan at the node. Meanwhile the fleet hears which folders the node lists for it, and how far it is.
+func (m *member) open(ctx context.Context, request *pb.OpenRequest) (*pb.OpenResponse, error) {
+	node, ok := m.node.(node.Progressor)
+	if !ok {
+		return m.node.Open(ctx, request)
+	}
+	asking, stop := context.WithCancel(ctx)
+	var asked sync.WaitGroup
+	asked.Go(func() { m.ask(asking, node, &pb.ProgressRequest{Plan: request.GetPlan()}) })
+	r, err := m.node.Open(ctx, request)
+	stop()
+	asked.Wait()
+	return r, err
+}
+
+// ask asks a node for its progress until ctx ends; one that knows no such question is not asked again.
+func (m *member) ask(ctx context.Context, node node.Progressor, request *pb.ProgressRequest) {
+	wait := time.NewTimer(progressFirst)
+	defer wait.Stop()
+	for {
+		select {
+		case <-wait.C:
+		case <-ctx.Done():
+			m.roster.job.inbox.post(func() { m.scans = nil })
+			return
+		}
+		limited, cancel := context.WithTimeout(ctx, progressEvery)
+		r, err := node.Progress(limited, request)
+		cancel()
+		if status.Code(err) == codes.Unimplemented {
+			return
+		}
+		if err == nil {
+			m.roster.job.inbox.post(func() { m.scans = r.Scans })
+		}
+		wait.Reset(progressEvery)
+	}
+}
+
+// begin keeps a stream to the node from now on, whenever the gate is open, until end.
+func (m *member) begin() {
+	if m.stop != nil {
+		return
+	}
+	ctx, stop := context.WithCancel(m.roster.job.ctx)
+	m.stop = stop
+	m.roster.job.keepers.Go(func() {
+		defer stop()
+		m.keep(ctx)
+	})
+}
+
+// end lets go of the node for good.
+func (m *member) end() {
+	if m.stop != nil {
+		m.stop()
+	}
+}
+
+// keep holds a stream to the node open until ctx ends.
+func (m *member) keep(ctx context.Context) {
+	delay, spread, alone := backoffMin, m.spread(), 0
+	for {
+		m.gate.wait(ctx)
+		if ctx.Err() != nil {
+			break
+		}
+		began := time.Now()
+		err := m.serve(ctx)
+		m.roster.job.inbox.post(func() { m.roster.events.lost(m, err) })
+		if time.Since(began) > backoffMax {
+			delay, alone = backoffMin, 0
+		}
+		wait := delay
+		if m.roster.up.Load() == 0 && alone < attemptsAlone {
+			wait = min(wait, backoffAlone)
+			alone++
+		}
+		wait = time.Duration(float64(wait) * (0.75 + spread.Float64()/2))
+		delay = min(2*delay, backoffMax)
+		if refused(err) && m.roster.up.Load() > 0 {
+			wait = leftOutWait
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(wait):
+		}
+	}
+	if err := m.node.Close(); err != nil {
+		m.roster.job.log.Warn("closing a node failed", "node", m.node.Addr(), "err", err)
+	}
+}
+
+// spread are random numbers by which the waits vary, so that not all trainers come back at once.
+func (m *member) spread() *rand.Rand {
+	seed := m.roster.job.options.Seed
+	if seed == 0 {
+		seed = rand.Uint64()
+	}
+	return rand.New(rand.NewPCG(seed, xxh3.HashString(m.node.Addr())))
+}
+
+// serve opens the plan at the node, has the fleet judge the answer, and holds the stream until it ends. It returns why.
+func (m *member) serve(ctx context.Context) error {
+	ctx, quit := context.WithCancel(ctx)
+	defer quit()
+	o := &m.roster.job.options
+	r, err := m.open(ctx, &pb.OpenRequest{Plan: o.Plan, Job: o.Job, Protocol: pb.Protocol, Trainer: o.Trainer})
+	if err != nil {
+		return node.FromStatus(err)
+	}
+	if err := checkProtocol(r, pb.OldestProtocol, o.Trainer.GetBuild()); err != nil {
+		return err
+	}
+	if err := node.CheckOpened(r); err != nil {
+		return err
+	}
+	if err := m.judge(ctx, r); err != nil {
+		return err
+	}
+	s := &session{member: m, quit: quit, workers: int(r.Workers), codecs: r.GetRevisions().GetCodecs(), build: buildOf(r)}
+	notice := func(n *pb.Notice) {
+		now := time.Now()
+		m.roster.job.inbox.put(func() { m.roster.events.noticed(s, n, now) })
+	}
+	s.stream, err = m.node.Fetch(ctx, m.roster.job.startOf(r), notice)
+	if err != nil {
+		return node.FromStatus(err)
+	}
+	defer s.stream.Close()
+	m.roster.up.Add(1)
+	defer m.roster.up.Add(-1)
+	m.roster.job.inbox.post(func() { m.roster.events.joined(s) })
+	select {
+	case <-s.stream.Ended():
+		return node.FromStatus(s.stream.Err())
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// judge asks the fleet whether the node may take part. Where the data differs it says what differs.
+func (m *member) judge(ctx context.Context, r *pb.OpenResponse) error {
+	verdict := make(chan judgement, 1)
+	m.roster.job.inbox.post(func() { m.roster.events.consider(m, r, verdict) })
+	select {
+	case v := <-verdict:
+		var data *node.DataError
+		if errors.As(v.err, &data) && v.reference != nil {
+			data.Message += ": " + node.DescribeDifference(ctx, node.Side{Node: v.reference, Info: v.info}, node.Side{Node: m.node, Info: r})
+		}
+		return v.err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// refused reports whether a node said no for a reason that does not go away by itself.
+func refused(err error) bool {
+	var plan *batch.PlanError
+	var data *node.DataError
+	var numerics *node.NumericsError
+	var revision *node.RevisionError
+	var access *node.AccessError
+	var version *node.VersionError
+	return errors.As(err, &revision) || errors.As(err, &plan) || errors.As(err, &data) || errors.As(err, &numerics) || errors.As(err, &access) || errors.As(err, &version)
+}
+
+// checkProtocol leaves nodes out that speak no revision of the contract from oldest on.
+func checkProtocol(r *pb.OpenResponse, oldest uint32, build string) error {
+	if spoken := max(r.Protocol, 1); spoken < oldest {
+		return &node.VersionError{Message: fmt.Sprintf("it speaks protocol %d (build %s), and this side (build %s) needs %d or later: update the node, or use feedwater of its version here",
+			spoken, buildOf(r), build, oldest)}
+	}
+	return nil
+}
+
+const (
+	backoffMin = 100 * time.Millisecond
+	backoffMax = 5 * time.Second
+	// backoffAlone is the most while there is no stream at all, so often: then the loop stands still until a node is back, most often one
+	// that restarts.
+	backoffAlone  = 300 * time.Millisecond
+	attemptsAlone = 100
+	leftOutWait   = 30 * time.Second // until a node that was left out is looked at again while others are there
+)
+
+// judgement is a fleet's answer to a node that wants to join; reference is a node that is in, where the data differs.
+type judgement struct {
+	err       error
+	reference node.Node
+	info      *pb.OpenResponse
+}
