@@ -23,7 +23,7 @@ type Job struct {
 	maker Maker
 	data  *snapshots.Snapshot
 	masks *snapshots.Snapshot // nil: none
-	stake *stake              // nil while it makes no batches
+	run   *Run                // nil while it makes no batches
 	// shared are batches that jobs of the same hash have in common; nil: none are.
 	shared *dedup.Group
 	hash   string
@@ -81,10 +81,10 @@ func (s *Server) begin(ctx context.Context, start *pb.Start) (*Job, error) {
 	if j.maker.Refuses() { // others' batches may have what it must not get
 		j.shared = nil
 	}
-	j.stake, err = s.shares.enterAs(runKey{admission.CallerOf(ctx).Name(), start.GetJob(), j.hash}, start.GetTrainer())
+	j.run, err = s.shares.EnterTrainer(Key{Identity: admission.CallerOf(ctx).Name(), Job: start.GetJob(), Plan: j.hash}, start.GetTrainer())
 	if err != nil {
 		j.Close()
-		return nil, err
+		return nil, explainMismatch(err)
 	}
 	return j, nil
 }
@@ -180,8 +180,8 @@ func (j *Job) Close() {
 	if j.masks != nil {
 		j.masks.Release()
 	}
-	if j.stake != nil {
-		j.stake.leave()
+	if j.run != nil {
+		j.run.Leave()
 	}
 }
 
@@ -207,8 +207,8 @@ func (j *Job) submit(w *Want, name batch.Name) error {
 	data := w.Dst
 	w.inner = pipeline.Want{Name: name, Request: w.Request, Charge: w.Charge, Checksum: w.Checksum, Slowest: w.slowest}
 	w.inner.Step = 0 // of no account
-	if j.stake != nil {
-		w.inner.Account, w.inner.Step = j.stake.share, j.stake.step(w)
+	if j.run != nil {
+		w.inner.Account, w.inner.Step = j.run.Account, j.run.StepOf(w.Step)
 	}
 	arrived := time.Now()
 	if w.Grow != nil {
@@ -233,8 +233,8 @@ func (j *Job) submit(w *Want, name batch.Name) error {
 			w.Done(Made{Failure: toFailure(r.Err), Err: r.Err, begun: r.Begun, slowest: r.Slowest})
 			return
 		}
-		if j.stake != nil {
-			j.stake.made(r.CoreSeconds, count)
+		if j.run != nil {
+			j.run.AddBatch(r.CoreSeconds, count)
 		}
 		header := fromHeader(&r, count)
 		header.QueuedSeconds = max(r.Begun.Sub(arrived).Seconds(), 0)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/feedwater-io/feedwater/pipeline"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
+	jobmetrics "github.com/feedwater-io/feedwater/watch/metrics"
 )
 
 // metrics is all that a node tells Prometheus. Everything is counted in base units: seconds, bytes, core-seconds.
@@ -41,7 +42,7 @@ func newMetrics(s *Server) *metrics {
 		makeSeconds:  histogram("make_seconds", "From a want's arrival until its batch was made.", 0.001, 4),
 		waitSeconds:  histogram("send_seconds", "From a want's arrival until its batch was handed to the network.", 0.001, 4),
 		scanSeconds:  histogram("scan_seconds", "Time that taking a snapshot took.", 0.01, 4),
-		jobs:         newJobMetrics(s.source),
+		jobs:         jobmetrics.NewJobs(s.source),
 		reading:      spent(s, "read_seconds_total", "Time of workers that went into reading files.", func(w pipeline.Work) float64 { return w.ReadSeconds }),
 		making:       spent(s, "decode_core_seconds_total", "Worker-seconds by the clock that went into decoding and transforming: core-seconds where each worker has a core, more where it is throttled.", func(w pipeline.Work) float64 { return w.CoreSeconds }),
 		decoded:      spent(s, "decoded_samples_total", "Samples that were decoded, sent or not.", func(w pipeline.Work) float64 { return float64(w.Samples) }),

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/feedwater-io/feedwater/batch"
 	"github.com/feedwater-io/feedwater/filename"
@@ -38,9 +39,9 @@ func (s *Server) Open(ctx context.Context, request *pb.OpenRequest) (*pb.OpenRes
 		return nil, toStatus(err)
 	}
 	defer j.Close()
-	run := runKey{admission.CallerOf(ctx).Name(), request.GetJob(), j.maker.Plan().Hash()}
-	if err := s.shares.check(run, request.GetTrainer()); err != nil {
-		return nil, toStatus(err)
+	run := Key{Identity: admission.CallerOf(ctx).Name(), Job: request.GetJob(), Plan: j.maker.Plan().Hash()}
+	if err := s.shares.CheckTrainer(run, request.GetTrainer()); err != nil {
+		return nil, toStatus(explainMismatch(err))
 	}
 	return s.describe(j), nil
 }
@@ -89,7 +90,7 @@ func (s *Server) Replay(ctx context.Context, request *pb.ReplayRequest) (*pb.Rep
 		return nil, toStatus(err)
 	}
 	defer j.Close()
-	j.stake = s.shares.enter(runKey{identity: admission.CallerOf(ctx).Name(), plan: j.maker.Plan().Hash()})
+	j.run = s.shares.EnterRun(Key{Identity: admission.CallerOf(ctx).Name(), Plan: j.maker.Plan().Hash()})
 	r, err := s.replay(ctx, j, request)
 	return r, toStatus(err)
 }
@@ -108,7 +109,7 @@ func (s *Server) replay(ctx context.Context, j *Job, request *pb.ReplayRequest) 
 		most, step = s.options.ReplayBytes, 1 // they may be huge: there is never more than fits
 	}
 	for at := 0; at < name.Len(); at += step {
-		samples, err := j.maker.Replay(ctx, name.Part(at, min(at+step, name.Len())), most, j.stake.share)
+		samples, err := j.maker.Replay(ctx, name.Part(at, min(at+step, name.Len())), most, j.run.Account)
 		var room *pipeline.RoomError
 		if errors.As(err, &room) {
 			return nil, &admission.BusyError{Message: fmt.Sprintf("the answer takes more than %d bytes; replay fewer samples at once", s.options.ReplayBytes)}
@@ -128,4 +129,47 @@ func (s *Server) replay(ctx context.Context, j *Job, request *pb.ReplayRequest) 
 		}
 	}
 	return r, nil
+}
+
+// Progress implements the service Feed. Errors are gRPC status errors.
+func (s *Server) Progress(ctx context.Context, request *pb.ProgressRequest) (*pb.ProgressResponse, error) {
+	scans, err := s.progress(ctx, request.GetPlan())
+	if err != nil {
+		return nil, toStatus(err)
+	}
+	return &pb.ProgressResponse{Scans: scans}, nil
+}
+
+// progress are the scans that a plan waits for, of folders that the caller may read.
+func (s *Server) progress(ctx context.Context, text string) ([]*pb.Scan, error) {
+	if _, err := s.guard.RequireCaller(ctx); err != nil {
+		return nil, err
+	}
+	plan, err := pipeline.ParsePlan([]byte(text))
+	if err != nil {
+		return nil, err
+	}
+	sources := []pipeline.Source{plan.Source}
+	if plan.Masks != nil {
+		sources = append(sources, *plan.Masks)
+	}
+	var scans []*pb.Scan
+	for _, source := range sources {
+		may, err := s.finder.SelectFolders(ctx, admission.CallerOf(ctx), source)
+		if err != nil {
+			return nil, err
+		}
+		scans = append(scans, s.finder.ListScans(time.Now(), may)...)
+	}
+	return scans, nil
+}
+
+// Preload lists the files of a data set, so that the first Open of it need not wait for that.
+func (s *Server) Preload(ctx context.Context, source pipeline.Source) error {
+	data, err := s.finder.OpenSource(ctx, admission.CallerOf(ctx), source, true)
+	if err != nil {
+		return err
+	}
+	data.Release()
+	return nil
 }

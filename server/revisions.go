@@ -91,41 +91,14 @@ func (j *Job) explain(err error) error {
 	}
 }
 
-// enterAs is enter for a trainer of certain units. An error is a *RevisionError: the run has trainers of others.
-func (b *stakes) enterAs(k runKey, t *pb.Trainer) (*stake, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if err := b.compare(k, t); err != nil {
-		return nil, err
+// explainMismatch is the *RevisionError for a run whose trainers are of several builds; other errors come back as they are.
+func explainMismatch(err error) error {
+	var e *MismatchError
+	if !errors.As(err, &e) {
+		return err
 	}
-	a := b.take(k)
-	if a.trainer == nil {
-		a.trainer = t
-	}
-	return a, nil
-}
-
-// check returns a *RevisionError if the run has trainers here that order or finish batches in another way.
-func (b *stakes) check(k runKey, t *pb.Trainer) error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.compare(k, t)
-}
-
-// compare is check with mu held.
-func (b *stakes) compare(k runKey, t *pb.Trainer) error {
-	a := b.all[k]
-	if k.job == "" || a == nil || len(a.trainer.GetUnits()) == 0 || len(t.GetUnits()) == 0 {
-		return nil
-	}
-	theirs, ours := revision.Set(a.trainer.GetUnits()), revision.Set(t.GetUnits())
-	units := slices.Concat(theirs.Differing(ours), ours.Differing(theirs))
-	if len(units) == 0 {
-		return nil
-	}
-	unit := slices.Min(units)
 	return &RevisionError{
-		Trainer: true, Unit: filename.Brief(unit), Pinned: theirs[unit], Found: ours[unit],
-		PinnedBuild: filename.Brief(a.trainer.GetBuild()), Build: filename.Brief(t.GetBuild()),
+		Trainer: true, Unit: filename.Brief(e.Unit), Pinned: e.Has, Found: e.Asks,
+		PinnedBuild: filename.Brief(e.HasBuild), Build: filename.Brief(e.AsksBuild),
 	}
 }

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"slices"
 	"time"
 
 	"github.com/feedwater-io/feedwater/pipeline"
@@ -70,11 +71,31 @@ func (t *stream) idle() bool {
 
 // notice tells how the node is, if the trainer has wants here or must know.
 func (t *stream) notice(must bool) error {
-	n := t.condition()
+	n := t.describeNode()
 	if n.Wants == 0 && !must {
 		return nil
 	}
 	return t.sendMessage(&pb.FetchResponse{Notice: n})
+}
+
+// describeNode is how the node is, for this stream's trainer.
+func (t *stream) describeNode() *pb.Notice {
+	n := &pb.Notice{Draining: t.server.draining(), Queued: t.server.engine.Queued(), Heard: t.heard.Load()}
+	t.mu.Lock()
+	n.Wants = uint32(len(t.wants))
+	for id, w := range t.wants {
+		if w.begun.Load() {
+			n.Begun = append(n.Begun, id)
+		}
+	}
+	t.mu.Unlock()
+	if n.Wants == 0 {
+		return n
+	}
+	slices.Sort(n.Begun)
+	stake, speed := t.job.run, t.server.speed() // there were wants, so there is a job
+	n.AheadSeconds, n.SampleSeconds = t.server.engine.Ahead(stake.Account)/speed, stake.RecentCost()/speed
+	return n
 }
 
 // sendAnswer sends a failure or a batch, and ends the want.

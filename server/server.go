@@ -151,7 +151,7 @@ type Server struct {
 	guard   *admission.Guard
 	audit   *audit
 	book    pulse.Book
-	shares  stakes
+	shares  Registry
 	shared  *dedup.Group
 	wanted  wanted
 	load    load
@@ -177,7 +177,7 @@ func New(o Options) *Server {
 	}
 	s.roots = rootsOf(&s.options)
 	s.shared = dedup.New(o.ShareBytes)
-	s.shares.weight = s.options.Access.WeightOf
+	s.shares.Weight = s.options.Access.WeightOf
 	s.source = newSource(s)
 	s.metrics = newMetrics(s)
 	s.misread = admission.NewSampledLog(o.Log)

@@ -29,7 +29,7 @@ func (j *Job) submitShared(w *Want, name batch.Name, message *pb.Name) {
 
 // Priority implements dedup.Want.
 func (s *sharedWant) Priority() dedup.Priority {
-	return dedup.Priority{Account: s.job.stake.share, Step: s.job.stake.step(s.want), Due: s.want.Due}
+	return dedup.Priority{Account: s.job.run.Account, Step: s.job.run.StepOf(s.want.Step), Due: s.want.Due}
 }
 
 // Submit implements dedup.Want.
@@ -69,7 +69,7 @@ func (s *sharedWant) Reserve(bytes int) []byte {
 func (s *sharedWant) FinishShared(b *dedup.Batch, room []byte) {
 	header, _ := proto.Clone(b.Header).(*pb.Header)
 	header.CoreSeconds, header.QueuedSeconds = 0, 0
-	s.job.stake.made(0, s.name.Len())
+	s.job.run.AddBatch(0, s.name.Len())
 	s.want.Done(Made{Header: header, Data: room[:copy(room, b.Data)], Shared: true})
 }
 

@@ -11,45 +11,45 @@ import (
 	"github.com/feedwater-io/feedwater/watch/pulse"
 )
 
-// runKey names a training run: what bears the same name and has the same plan, for the same identity.
-type runKey struct{ identity, job, plan string }
+// Key names a training run: what bears the same name and has the same plan, for the same identity.
+type Key struct{ Identity, Job, Plan string }
 
-// stake is what a node keeps of a run for as long as it has streams of it.
-type stake struct {
-	key   runKey
-	book  *stakes
-	share *share.Account
+// Run is what a node keeps of a run for as long as it has streams of it.
+type Run struct {
+	key      Key
+	registry *Registry
+	Account  *share.Account
 	// Whether others have that account, too: their steps have nothing to do with this one's.
-	crowded bool
+	isOverflow bool
 
-	// Guarded by stakes.mu.
+	// Guarded by Registry.mu.
 	users   int
 	trainer *pb.Trainer     // what the first of its trainers said of itself; nil: nothing
 	cost    control.Average // core-seconds per sample
 	lately  control.Average // the same, of fewer batches
 }
 
-// stakes are those of all runs that have streams here.
-type stakes struct {
-	weight func(identity string) float64
+// Registry are the runs that have streams here.
+type Registry struct {
+	Weight func(identity string) float64
 
 	mu      sync.Mutex
-	all     map[runKey]*stake
-	parties map[string]*party // by identity; what they were served is kept for a while, see sweep
-	many    int               // parties from which on those without runs are looked at
+	byKey   map[Key]*Run
+	tenants map[string]*tenant // by identity; what they were served is kept for a while, see sweep
+	sweepAt int                // parties from which on those without runs are looked at
 }
 
-// party is an identity: its runs together have the share of its weight.
-type party struct {
+// tenant is an identity: its runs together have the share of its weight.
+type tenant struct {
 	*share.Party
-	runs  int
-	left  time.Time      // when the last run ended
-	crowd *share.Account // of its runs beyond maxRuns, made if there are any
+	runs     int
+	leftAt   time.Time      // when the last run ended
+	overflow *share.Account // of its runs beyond maxRuns, made if there are any
 }
 
 const (
-	// manyParties is how many are remembered whether they have runs or not.
-	manyParties = 256
+	// manyTenants is how many are remembered whether they have runs or not.
+	manyTenants = 256
 	// debtAge is for how long what a party without runs was served is remembered. Who leaves and comes again at once has the share that he
 	// would have had.
 	debtAge = 10 * time.Minute
@@ -60,92 +60,92 @@ const (
 // maxRuns is how many runs of an identity have accounts of their own: each one that waits is looked at for each sample.
 const maxRuns = 64
 
-// enter returns the run's stake; every enter needs a leave.
-func (b *stakes) enter(k runKey) *stake {
+// EnterRun returns the run's stake; every enter needs a leave.
+func (b *Registry) EnterRun(k Key) *Run {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.take(k)
+	return b.takeRun(k)
 }
 
-// take is enter with mu held.
-func (b *stakes) take(k runKey) *stake {
-	a := b.all[k]
+// takeRun is enter with mu held.
+func (b *Registry) takeRun(k Key) *Run {
+	a := b.byKey[k]
 	if a == nil {
-		a = &stake{key: k, book: b}
-		a.share, a.crowded = b.account(k.identity)
-		if b.all == nil {
-			b.all = map[runKey]*stake{}
+		a = &Run{key: k, registry: b}
+		a.Account, a.isOverflow = b.newAccount(k.Identity)
+		if b.byKey == nil {
+			b.byKey = map[Key]*Run{}
 		}
-		b.all[k] = a
+		b.byKey[k] = a
 	}
 	a.users++
 	return a
 }
 
-// account is a new run's, and whether it is others', too. Where nobody has to say who he is each run counts by itself. mu is held.
-func (b *stakes) account(identity string) (a *share.Account, crowded bool) {
+// newAccount is a new run's, and whether it is others', too. Where nobody has to say who he is each run counts by itself. mu is held.
+func (b *Registry) newAccount(identity string) (a *share.Account, crowded bool) {
 	if identity == "" {
-		return share.NewAccount(b.weight(identity)), false
+		return share.NewAccount(b.Weight(identity)), false
 	}
-	p := b.parties[identity]
+	p := b.tenants[identity]
 	if p == nil {
-		b.sweep(time.Now())
-		p = &party{Party: share.NewParty(b.weight(identity))}
-		if b.parties == nil {
-			b.parties = map[string]*party{}
+		b.forgetIdle(time.Now())
+		p = &tenant{Party: share.NewParty(b.Weight(identity))}
+		if b.tenants == nil {
+			b.tenants = map[string]*tenant{}
 		}
-		b.parties[identity] = p
+		b.tenants[identity] = p
 	}
 	if p.runs++; p.runs <= maxRuns {
 		return p.Account(), false
 	}
-	if p.crowd == nil {
-		p.crowd = p.Account()
+	if p.overflow == nil {
+		p.overflow = p.Account()
 	}
-	return p.crowd, true
+	return p.overflow, true
 }
 
-// sweep forgets parties that have had no run for a while, if there are many, and those that left first if they are very many. mu is held.
-func (b *stakes) sweep(now time.Time) {
-	if b.many = max(b.many, manyParties); len(b.parties) < b.many {
+// forgetIdle forgets parties that have had no run for a while, if there are many, and those that left first if they are very many. mu is held.
+func (b *Registry) forgetIdle(now time.Time) {
+	if b.sweepAt = max(b.sweepAt, manyTenants); len(b.tenants) < b.sweepAt {
 		return
 	}
 	var idle []string
-	for identity, p := range b.parties {
+	for identity, p := range b.tenants {
 		switch {
 		case p.runs > 0:
-		case now.Sub(p.left) > debtAge:
-			delete(b.parties, identity)
+		case now.Sub(p.leftAt) > debtAge:
+			delete(b.tenants, identity)
 		default:
 			idle = append(idle, identity)
 		}
 	}
 	if len(idle) > mostIdle {
-		slices.SortFunc(idle, func(a, c string) int { return b.parties[a].left.Compare(b.parties[c].left) })
+		slices.SortFunc(idle, func(a, c string) int { return b.tenants[a].leftAt.Compare(b.tenants[c].leftAt) })
 		for _, identity := range idle[:len(idle)-mostIdle] {
-			delete(b.parties, identity)
+			delete(b.tenants, identity)
 		}
 	}
-	b.many = max(manyParties, 2*len(b.parties))
+	b.sweepAt = max(manyTenants, 2*len(b.tenants))
 }
 
-// step is what a want's step is among those of the account.
-func (a *stake) step(w *Want) uint64 {
-	if a.crowded {
+// StepOf is what a want's step is among those of the account.
+func (a *Run) StepOf(step uint64) uint64 {
+	if a.isOverflow {
 		return 0
 	}
-	return w.Step
+	return step
 }
 
-// leave ends one use. What a run did is forgotten with the last.
-func (a *stake) leave() {
-	a.book.mu.Lock()
-	defer a.book.mu.Unlock()
+// Leave ends one use. What a run did is forgotten with the last.
+func (a *Run) Leave() {
+	a.registry.mu.Lock()
+	defer a.registry.mu.Unlock()
 	if a.users--; a.users == 0 {
-		delete(a.book.all, a.key)
-		if p := a.book.parties[a.key.identity]; p != nil {
+		delete(a.registry.byKey, a.key)
+		if p := a.registry.tenants[a.key.Identity]; p != nil {
 			if p.runs--; p.runs == 0 {
-				p.left = time.Now()
+				p.leftAt = time.Now()
 			}
 		}
 	}
@@ -158,27 +158,27 @@ const (
 	latelyWeight = 0.3
 )
 
-// made counts a batch.
-func (a *stake) made(coreSeconds float64, samples int) {
-	a.book.mu.Lock()
-	defer a.book.mu.Unlock()
+// AddBatch counts a batch.
+func (a *Run) AddBatch(coreSeconds float64, samples int) {
+	a.registry.mu.Lock()
+	defer a.registry.mu.Unlock()
 	a.cost.Add(coreSeconds/float64(samples), costWeight)
 	a.lately.Add(coreSeconds/float64(samples), latelyWeight)
 }
 
-// spent is the core-seconds that a sample took of late; 0: unknown.
-func (a *stake) spent() float64 {
-	a.book.mu.Lock()
-	defer a.book.mu.Unlock()
+// RecentCost is the core-seconds that a sample took of late; 0: unknown.
+func (a *Run) RecentCost() float64 {
+	a.registry.mu.Lock()
+	defer a.registry.mu.Unlock()
 	return float64(a.lately)
 }
 
-// cost is the core-seconds that a sample of a job took of late; 0: unknown. The name is as pulse.Clean leaves it.
-func (b *stakes) cost(job, plan string) float64 {
+// CostOf is the core-seconds that a sample of a job took of late; 0: unknown. The name is as pulse.Clean leaves it.
+func (b *Registry) CostOf(job, plan string) float64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for k, a := range b.all {
-		if k.plan == plan && pulse.Clean(k.job) == job {
+	for k, a := range b.byKey {
+		if k.Plan == plan && pulse.Clean(k.Job) == job {
 			return float64(a.cost)
 		}
 	}

@@ -49,7 +49,7 @@ func (s *Server) Wanted() control.Wanted {
 // reading is a job's demand, and what this node spends on its samples.
 func (s *Server) reading(j *pulse.Job) control.Reading {
 	r := j.Reading()
-	r.Cost = s.shares.cost(j.Name, j.Plan)
+	r.Cost = s.shares.CostOf(j.Name, j.Plan)
 	return r
 }
 
@@ -68,4 +68,14 @@ func (s *Server) wantedOf(j pulse.Job) (nodes int, seconds float64, upperBound b
 func (s *Server) nodesWanted() (nodes float64, ok bool) {
 	w := s.Wanted()
 	return float64(w.Nodes), w.Effective != 0
+}
+
+// speed is the core-seconds that the node does in a second with work at hand, as it was measured last; its cores until then.
+func (s *Server) speed() float64 {
+	s.wanted.mu.Lock()
+	defer s.wanted.mu.Unlock()
+	if e := s.wanted.answer.Effective; e > 0 {
+		return e
+	}
+	return float64(max(s.engine.Workers(), 1))
 }

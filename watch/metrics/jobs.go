@@ -1,4 +1,5 @@
-package server
+// Package metrics tells Prometheus of jobs what Watch tells people.
+package metrics
 
 import (
 	"fmt"
@@ -18,9 +19,8 @@ const maxJobMetrics = 50
 
 // jobMetrics tells Prometheus of jobs what Watch tells people. What is unknown has no sample.
 type jobMetrics struct {
-	source *watch.Source
-	all    []jobMetric
-	count  *prometheus.Desc
+	all   []jobMetric
+	count *prometheus.Desc
 
 	mu      sync.Mutex
 	watcher *watch.Watcher
@@ -32,13 +32,14 @@ type jobMetric struct {
 	value func(*pb.JobStatus) *float64
 }
 
-func newJobMetrics(s *watch.Source) *jobMetrics {
+// NewJobs returns what Prometheus is told of the jobs of a source.
+func NewJobs(s *watch.Source) prometheus.Collector {
 	one := func(name, help string, value func(*pb.JobStatus) *float64) jobMetric {
-		return jobMetric{prometheus.NewDesc(namespace+"_job_"+name, help, []string{"run", "plan"}, nil), value}
+		return jobMetric{prometheus.NewDesc("feedwater_job_"+name, help, []string{"run", "plan"}, nil), value}
 	}
 	return &jobMetrics{
-		source: s, watcher: s.Begin(time.Now()),
-		count: prometheus.NewDesc(namespace+"_jobs", "Jobs that this node hears.", nil, nil),
+		watcher: s.Begin(time.Now()),
+		count:   prometheus.NewDesc("feedwater_jobs", "Jobs that this node hears.", nil, nil),
 		all: []jobMetric{
 			one("gpus", "Ranks that the job has.", func(j *pb.JobStatus) *float64 { return number(float64(j.World)) }),
 			one("ranks_heard", "Ranks of the job that talk to this node.", func(j *pb.JobStatus) *float64 { return number(float64(len(j.Ranks))) }),
@@ -83,7 +84,10 @@ func dataBound(j *pb.JobStatus) *float64 {
 	if j.Verdict == rules.Unknown {
 		return nil
 	}
-	return number(oneIf(j.Verdict == rules.DataBound))
+	if j.Verdict == rules.DataBound {
+		return number(1)
+	}
+	return number(0)
 }
 
 // Describe implements prometheus.Collector.
