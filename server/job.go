@@ -14,6 +14,7 @@ import (
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 	"github.com/feedwater-io/feedwater/server/admission"
 	"github.com/feedwater-io/feedwater/server/dedup"
+	"github.com/feedwater-io/feedwater/server/runs"
 	"github.com/feedwater-io/feedwater/server/snapshots"
 )
 
@@ -23,7 +24,7 @@ type Job struct {
 	maker Maker
 	data  *snapshots.Snapshot
 	masks *snapshots.Snapshot // nil: none
-	run   *Run                // nil while it makes no batches
+	run   *runs.Run           // nil while it makes no batches
 	// shared are batches that jobs of the same hash have in common; nil: none are.
 	shared *dedup.Group
 	hash   string
@@ -81,7 +82,7 @@ func (s *Server) begin(ctx context.Context, start *pb.Start) (*Job, error) {
 	if j.maker.Refuses() { // others' batches may have what it must not get
 		j.shared = nil
 	}
-	j.run, err = s.shares.EnterTrainer(Key{Identity: admission.CallerOf(ctx).Name(), Job: start.GetJob(), Plan: j.hash}, start.GetTrainer())
+	j.run, err = s.shares.EnterTrainer(runs.Key{Identity: admission.CallerOf(ctx).Name(), Job: start.GetJob(), Plan: j.hash}, start.GetTrainer())
 	if err != nil {
 		j.Close()
 		return nil, explainMismatch(err)

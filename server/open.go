@@ -11,6 +11,7 @@ import (
 	"github.com/feedwater-io/feedwater/pipeline"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 	"github.com/feedwater-io/feedwater/server/admission"
+	"github.com/feedwater-io/feedwater/server/runs"
 )
 
 // maxJobBytes bounds the names of jobs.
@@ -39,7 +40,7 @@ func (s *Server) Open(ctx context.Context, request *pb.OpenRequest) (*pb.OpenRes
 		return nil, toStatus(err)
 	}
 	defer j.Close()
-	run := Key{Identity: admission.CallerOf(ctx).Name(), Job: request.GetJob(), Plan: j.maker.Plan().Hash()}
+	run := runs.Key{Identity: admission.CallerOf(ctx).Name(), Job: request.GetJob(), Plan: j.maker.Plan().Hash()}
 	if err := s.shares.CheckTrainer(run, request.GetTrainer()); err != nil {
 		return nil, toStatus(explainMismatch(err))
 	}
@@ -90,7 +91,7 @@ func (s *Server) Replay(ctx context.Context, request *pb.ReplayRequest) (*pb.Rep
 		return nil, toStatus(err)
 	}
 	defer j.Close()
-	j.run = s.shares.EnterRun(Key{Identity: admission.CallerOf(ctx).Name(), Plan: j.maker.Plan().Hash()})
+	j.run = s.shares.EnterRun(runs.Key{Identity: admission.CallerOf(ctx).Name(), Plan: j.maker.Plan().Hash()})
 	r, err := s.replay(ctx, j, request)
 	return r, toStatus(err)
 }

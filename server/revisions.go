@@ -10,6 +10,7 @@ import (
 	"github.com/feedwater-io/feedwater/pipeline"
 	"github.com/feedwater-io/feedwater/pipeline/revision"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
+	"github.com/feedwater-io/feedwater/server/runs"
 )
 
 // RevisionError says that this node has another revision of a unit than a job, or that two trainers of a job have.
@@ -93,7 +94,7 @@ func (j *Job) explain(err error) error {
 
 // explainMismatch is the *RevisionError for a run whose trainers are of several builds; other errors come back as they are.
 func explainMismatch(err error) error {
-	var e *MismatchError
+	var e *runs.MismatchError
 	if !errors.As(err, &e) {
 		return err
 	}

@@ -27,6 +27,7 @@ import (
 	"github.com/feedwater-io/feedwater/server/admission"
 	"github.com/feedwater-io/feedwater/server/batchmem"
 	"github.com/feedwater-io/feedwater/server/dedup"
+	"github.com/feedwater-io/feedwater/server/runs"
 	"github.com/feedwater-io/feedwater/server/snapshots"
 	"github.com/feedwater-io/feedwater/watch"
 	"github.com/feedwater-io/feedwater/watch/pulse"
@@ -151,7 +152,7 @@ type Server struct {
 	guard   *admission.Guard
 	audit   *audit
 	book    pulse.Book
-	shares  Registry
+	shares  runs.Registry
 	shared  *dedup.Group
 	wanted  wanted
 	load    load

@@ -1,4 +1,4 @@
-package server
+package runs
 
 import (
 	"fmt"
@@ -25,7 +25,7 @@ func TestStepsOfSharedAccounts(t *testing.T) {
 }
 
 // Identities that come once, as certificates of short life bring them, are forgotten, unless they have runs or left just now.
-func TestPartiesAreForgotten(t *testing.T) {
+func TestTenantsAreForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := Registry{Weight: func(string) float64 { return 1 }}
 		b.EnterRun(Key{"stays", "run", "plan"})
@@ -35,19 +35,19 @@ func TestPartiesAreForgotten(t *testing.T) {
 			time.Sleep(time.Hour)
 		}
 		if n := len(b.tenants); n > manyTenants {
-			t.Errorf("%d parties, a visit an hour", n)
+			t.Errorf("%d tenants, a visit an hour", n)
 		}
 		for i := range 20 * manyTenants {
 			visit(fmt.Sprint("at once ", i))
 		}
 		if n := len(b.tenants); n > 2*mostIdle+manyTenants {
-			t.Errorf("%d parties, all visits at once", n)
+			t.Errorf("%d tenants, all visits at once", n)
 		}
 		if b.tenants["stays"] == nil || b.tenants["stays"].runs != 1 {
-			t.Error("a party with a run was forgotten")
+			t.Error("a tenant with a run was forgotten")
 		}
 		if len(b.byKey) != 1 {
-			t.Errorf("%d stakes", len(b.byKey))
+			t.Errorf("%d runs", len(b.byKey))
 		}
 		fresh := Registry{Weight: b.Weight}
 		one := fresh.EnterRun(Key{"again", "run", "plan"})

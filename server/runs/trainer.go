@@ -1,4 +1,4 @@
-package server
+package runs
 
 import (
 	"fmt"
@@ -21,7 +21,7 @@ func (e *MismatchError) Error() string {
 	return fmt.Sprintf("trainers of one run have revisions %d and %d of %s", e.Has, e.Asks, e.Unit)
 }
 
-// EnterTrainer is enter for a trainer of certain units. An error is a *MismatchError: the run has trainers of others.
+// EnterTrainer is EnterRun for a trainer of certain units. An error is a *MismatchError: the run has trainers of others.
 func (b *Registry) EnterTrainer(k Key, t *pb.Trainer) (*Run, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -42,7 +42,7 @@ func (b *Registry) CheckTrainer(k Key, t *pb.Trainer) error {
 	return b.compareTrainer(k, t)
 }
 
-// compareTrainer is check with mu held.
+// compareTrainer is CheckTrainer with mu held.
 func (b *Registry) compareTrainer(k Key, t *pb.Trainer) error {
 	a := b.byKey[k]
 	if k.Job == "" || a == nil || len(a.trainer.GetUnits()) == 0 || len(t.GetUnits()) == 0 {

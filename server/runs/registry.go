@@ -1,4 +1,9 @@
-package server
+// Package runs keeps the training runs that have streams at a node: whose they are, what their samples cost, and which account of the node's cores
+// serves each. Runs of one identity share the weight of that. A run of which the last stream has ended is forgotten; what its identity was served is
+// remembered for a while.
+//
+// It starts no goroutine.
+package runs
 
 import (
 	"slices"
@@ -18,7 +23,8 @@ type Key struct{ Identity, Job, Plan string }
 type Run struct {
 	key      Key
 	registry *Registry
-	Account  *share.Account
+	// Account is what its wants are served by.
+	Account *share.Account
 	// Whether others have that account, too: their steps have nothing to do with this one's.
 	isOverflow bool
 
@@ -31,12 +37,13 @@ type Run struct {
 
 // Registry are the runs that have streams here.
 type Registry struct {
+	// Weight is an identity's share of the cores; it is set before the first use.
 	Weight func(identity string) float64
 
 	mu      sync.Mutex
 	byKey   map[Key]*Run
-	tenants map[string]*tenant // by identity; what they were served is kept for a while, see sweep
-	sweepAt int                // parties from which on those without runs are looked at
+	tenants map[string]*tenant // by identity; what they were served is kept for a while, see forgetIdle
+	sweepAt int                // tenants from which on those without runs are looked at
 }
 
 // tenant is an identity: its runs together have the share of its weight.
@@ -50,24 +57,24 @@ type tenant struct {
 const (
 	// manyTenants is how many are remembered whether they have runs or not.
 	manyTenants = 256
-	// debtAge is for how long what a party without runs was served is remembered. Who leaves and comes again at once has the share that he
+	// debtAge is for how long what a tenant without runs was served is remembered. Who leaves and comes again at once has the share that he
 	// would have had.
 	debtAge = 10 * time.Minute
-	// mostIdle is how many parties without runs are remembered at most.
+	// mostIdle is how many tenants without runs are remembered at most.
 	mostIdle = 4096
 )
 
 // maxRuns is how many runs of an identity have accounts of their own: each one that waits is looked at for each sample.
 const maxRuns = 64
 
-// EnterRun returns the run's stake; every enter needs a leave.
+// EnterRun returns the run; every EnterRun needs a Leave.
 func (b *Registry) EnterRun(k Key) *Run {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.takeRun(k)
 }
 
-// takeRun is enter with mu held.
+// takeRun is EnterRun with mu held.
 func (b *Registry) takeRun(k Key) *Run {
 	a := b.byKey[k]
 	if a == nil {
@@ -105,7 +112,7 @@ func (b *Registry) newAccount(identity string) (a *share.Account, crowded bool) 
 	return p.overflow, true
 }
 
-// forgetIdle forgets parties that have had no run for a while, if there are many, and those that left first if they are very many. mu is held.
+// forgetIdle forgets tenants that have had no run for a while, if there are many, and those that left first if they are very many. mu is held.
 func (b *Registry) forgetIdle(now time.Time) {
 	if b.sweepAt = max(b.sweepAt, manyTenants); len(b.tenants) < b.sweepAt {
 		return
