@@ -26,7 +26,7 @@ func OpenFolder(ctx context.Context, roots *storage.Roots, folder string, o data
 		return dataset.Open(ctx, folder, o)
 	}
 	shut := func(s *dataset.Snapshot) { _ = s.Close() }
-	s, err := storage.DoOnce(ctx, roots.Of(folder), "list", scan, shut, o.Questions.Again)
+	s, err := storage.DoOnce(ctx, roots.Of(dataset.FolderOf(folder)), "list", scan, shut, o.Questions.Again)
 	if hung, ok := err.(*storage.HungError); ok { //nolint:errorlint // what dataset.Open returns names the folder
 		return nil, fmt.Errorf("open data set %s: %w", folder, hung)
 	}

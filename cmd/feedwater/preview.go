@@ -242,6 +242,9 @@ func (o *previewOptions) rows(ctx context.Context, plan *pipeline.Plan) ([]sheet
 		return nil, err
 	}
 	defer data.Close()
+	if data.Unlabelled() {
+		plan.Fields = []string{"image"}
+	}
 	plain := *plan
 	plain.Transforms, plain.Views = transform.Chain{}, nil
 	original, err := p.Prepare(&plain, data)

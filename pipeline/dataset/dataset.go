@@ -1,6 +1,6 @@
-// Package dataset turns a folder of pictures into a snapshot, and a snapshot into samples and their encoded bytes. Which
-// files are samples, their order and their labels are exactly those of torchvision's ImageFolder. A snapshot lives in a
-// manifest, one mapped file kept in a cache directory, so that opening it again costs one stat per directory. The package
+// Package dataset turns a folder, a list or tar files of pictures into a snapshot, and a snapshot into samples and their encoded bytes. Which
+// files of a folder are samples, their order and their labels are exactly those of torchvision's ImageFolder. A snapshot lives in a
+// manifest, one mapped file kept in a cache directory, so that opening it again costs one stat per directory, list or tar file. The package
 // decodes nothing, orders nothing and knows no plan. Open runs at most Options.Readers goroutines that read directories, Options.Stats
 // that ask about files, and one that puts their findings in order, and waits for them; nothing else here starts any.
 package dataset
@@ -113,10 +113,12 @@ type Questions = layout.Questions
 // Snapshot is a frozen list of samples. All methods may be called by many goroutines at once.
 type Snapshot struct {
 	path        string // of the root, absolute, without links
+	part        string // of it: a list or a pattern; empty: all
 	cached      bool
 	classes     []Class
 	samples     int
 	fingerprint string
+	form        manifest.Form
 	listed      time.Time // when the scan began
 	maxBytes    int64
 	cache       cache
@@ -129,9 +131,10 @@ type Snapshot struct {
 	manifest *manifest.Manifest // nil after Close
 }
 
-// Open takes the snapshot of the pictures below path, from the cache when no directory has changed since, else by reading
-// every directory. A cancelled context ends it between two reads of a directory. A folder that is not laid out as an image
-// folder is an error that wraps ErrLayout. The caller must Close the snapshot.
+// Open takes the snapshot of the pictures of a place, see Resolve: those below a folder, in a list or in tar files. It comes from the cache when no
+// directory and no file that it depends on has changed since, else every directory, the list or the headers in the tar files are read. A cancelled
+// context ends it between two reads. A place that is not laid out as it should be is an error that wraps ErrLayout. The caller must Close the
+// snapshot.
 func Open(ctx context.Context, path string, options Options) (*Snapshot, error) {
 	o := options.withDefaults()
 	s := &Snapshot{maxBytes: o.MaxEncodedBytes}
@@ -147,8 +150,8 @@ func (s *Snapshot) open(ctx context.Context, path string, o Options) error {
 		return err
 	}
 	s.questions = o.Questions
-	s.questions.About(absolute, o.Beneath)
-	if s.path, err = filepath.EvalSymlinks(absolute); err != nil {
+	s.questions.About(FolderOf(absolute), o.Beneath)
+	if s.path, s.part, err = split(absolute); err != nil {
 		return err
 	}
 	files, err := store.OpenFiles(s.path, o.Beneath, o.Alive)
@@ -156,7 +159,7 @@ func (s *Snapshot) open(ctx context.Context, path string, o Options) error {
 		return err
 	}
 	s.source = &source{Files: files}
-	s.cache = newCache(o, s.path)
+	s.cache = newCache(o, filepath.Join(s.path, s.part))
 	var seen []int64
 	if !o.Refresh && s.load(ctx, o, func(scanned int64) bool {
 		seen = append(seen, scanned)
@@ -210,9 +213,11 @@ func (s *Snapshot) list(ctx context.Context, o Options) (memory, error) {
 	if err != nil {
 		return memory{}, err
 	}
-	found := layout.Folder{Flat: o.Flat, Empty: o.Empty}
+	found := layoutOf(s.path, s.part, o)
 	to := manifest.NewBuilder(list, found.Form(), s.path, o.now().UnixNano())
-	err = found.Scan(ctx, s.source.Files, layout.Options{Progress: o.Progress, Readers: o.Readers, Stats: o.Stats, Questions: o.Questions, Slow: o.slow}, to)
+	err = found.Scan(ctx, s.source.Files, layout.Options{
+		Progress: o.Progress, Readers: o.Readers, Stats: o.Stats, Questions: o.Questions, Slow: o.slow,
+	}, to)
 	if err == nil {
 		err = to.Finish()
 	}
@@ -234,7 +239,7 @@ func (s *Snapshot) use(m memory) (err error) {
 		return fmt.Errorf("%w: it belongs to %s", manifest.ErrDamaged, list.Root())
 	}
 	s.memory, s.manifest = m, list
-	s.samples, s.classes = list.Samples(), list.Classes()
+	s.samples, s.classes, s.form = list.Samples(), list.Classes(), list.Form()
 	s.fingerprint = hex.EncodeToString(list.Fingerprint())
 	s.listed = time.Unix(0, list.Scanned())
 	return nil
@@ -263,6 +268,9 @@ func (s *Snapshot) emptyClasses() (names []string) {
 	return names
 }
 
+// Unlabelled reports whether the samples have no labels.
+func (s *Snapshot) Unlabelled() bool { return s.form&manifest.Unlabelled != 0 }
+
 // CheckEmpty returns the error of Open without Options.Empty if a class has no sample.
 func (s *Snapshot) CheckEmpty() error {
 	if names := s.emptyClasses(); len(names) > 0 {
@@ -283,7 +291,7 @@ func (s *Snapshot) CheckClasses() error {
 	return fmt.Errorf("open data set %s: %w", s.path, layout.FlatFolder(s.samples, first.Key))
 }
 
-// Path is the root's absolute path without symbolic links.
+// Path is the absolute path without symbolic links of the folder that all lies in.
 func (s *Snapshot) Path() string { return s.path }
 
 // Cached reports whether the snapshot came from the cache, not from a scan.

@@ -3,8 +3,10 @@ package dataset
 import (
 	"context"
 	"errors"
+	"runtime/debug"
 	"sync"
 
+	"github.com/feedwater-io/feedwater/pipeline/dataset/manifest"
 	"github.com/feedwater-io/feedwater/pipeline/dataset/store"
 )
 
@@ -15,10 +17,11 @@ const Spare = 64
 // request is what a read asks the store for.
 type request struct {
 	object store.Object
-	room   []byte // for names
+	room   []byte // for keys
+	name   []byte // of an object that the sample is a member of
 }
 
-var requests = sync.Pool{New: func() any { return &request{room: make([]byte, 0, 512)} }}
+var requests = sync.Pool{New: func() any { return &request{room: make([]byte, 0, 512), name: make([]byte, 0, 512)} }}
 
 // Read reads the file of sample i, whole, over buf and returns buf, grown where it must. When buf is large enough it
 // allocates nothing. The error is a *ChangedError when the file is not the one that the snapshot lists, then the next
@@ -43,12 +46,31 @@ func (s *Snapshot) Read(ctx context.Context, i int, buf []byte) ([]byte, error) 
 		return buf[:0], ErrClosed
 	}
 	defer func() { _ = from.release() }()
-	r.object = store.Object{Name: sample.Key, Size: sample.Size, Modified: sample.ModifiedNanos}
-	err = from.ReadAt(ctx, &r.object, buf[:sample.Size], 0)
-	if err != nil {
+	if err := s.locate(&sample, r); err != nil {
+		return buf[:0], err
+	}
+	if err := from.ReadAt(ctx, &r.object, buf[:sample.Size], sample.Offset); err != nil {
 		return buf[:0], s.readError(&sample, err)
 	}
 	return buf[:sample.Size], nil
+}
+
+// locate says which object a sample lies in.
+func (s *Snapshot) locate(sample *Sample, r *request) (err error) {
+	if s.form&manifest.Members == 0 {
+		r.object = store.Object{Name: sample.Key, Size: sample.Size, Modified: sample.ModifiedNanos}
+		return nil
+	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.manifest == nil {
+		return ErrClosed
+	}
+	defer recoverFault(debug.SetPanicOnFault(true), &err)
+	o := s.manifest.Object(sample.Object)
+	r.name = append(r.name[:0], o.Name...)
+	r.object = store.Object{Name: r.name, Size: o.Size, Modified: o.ModifiedNanos}
+	return nil
 }
 
 // readError is the error of a store about a sample. What changed makes the next Open scan: directories do not tell
@@ -59,5 +81,9 @@ func (s *Snapshot) readError(sample *Sample, err error) error {
 		return err
 	}
 	s.forget.Do(s.cache.remove)
-	return &ChangedError{Path: string(sample.Key), What: changed.What, Listed: s.listed}
+	what := changed.What
+	if s.form&manifest.Members != 0 {
+		what = "lies in " + changed.Name + ", which " + what
+	}
+	return &ChangedError{Path: string(sample.Key), What: what, Listed: s.listed}
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/feedwater-io/feedwater/filename"
 	"github.com/feedwater-io/feedwater/pipeline"
+	"github.com/feedwater-io/feedwater/pipeline/dataset"
 	"github.com/feedwater-io/feedwater/pipeline/storage"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 )
@@ -191,9 +192,9 @@ func (f *Finder) selectBelow(ctx context.Context, names []string) func(Folder) b
 	}
 }
 
-// resolvePath is a path without links, of a root. Storage that does not answer is a *storage.HungError.
+// resolvePath is a place of a root, without links in the way to its folder. Storage that does not answer is a *storage.HungError.
 func (f *Finder) resolvePath(ctx context.Context, root *storage.Root, path string) (string, error) {
-	return storage.Do(ctx, root, "look for "+path, func(func()) (string, error) { return filepath.EvalSymlinks(path) }, nil)
+	return storage.Do(ctx, root, "look for "+path, func(func()) (string, error) { return dataset.Resolve(path) }, nil)
 }
 
 // resolveRoot is a root's folder without links.

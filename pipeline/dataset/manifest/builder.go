@@ -82,6 +82,9 @@ func (b *Builder) Object(name string, size, modified int64) int {
 	return int(b.objects.rows(objectNumbers)) - 1
 }
 
+// Unlabel says that the labels of the samples, which are listed by Labelled, mean nothing.
+func (b *Builder) Unlabel() { b.form |= Unlabelled }
+
 // Sample adds a sample. Its key is not longer than MaxKeyBytes. What the form leaves out is ignored. The key is the
 // caller's again afterwards.
 func (b *Builder) Sample(s *Sample) error {

@@ -58,6 +58,8 @@ const (
 	Labelled Form = 1 << iota
 	// Members are parts of objects; others are files of their own, named by their keys.
 	Members
+	// Unlabelled samples have labels that mean nothing.
+	Unlabelled
 )
 
 // Sample is one line of a manifest.
@@ -143,7 +145,7 @@ func (m *Manifest) cut(rest []byte) error {
 		}
 		*section.to, rest = rest[:section.bytes:section.bytes], rest[section.bytes:]
 	}
-	if len(rest) > 0 || m.root > len(m.names) || m.form >= Members<<1 {
+	if len(rest) > 0 || m.root > len(m.names) || m.form >= Unlabelled<<1 {
 		return fmt.Errorf("%w: its tables have another length", ErrDamaged)
 	}
 	return nil

@@ -255,7 +255,7 @@ func FuzzManifest(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		readAll(t, data)
 		readAll(t, sealed(data))
-		for form := range Members << 1 {
+		for form := range Unlabelled << 1 {
 			readAll(t, framed(form, data))
 		}
 	})
@@ -298,7 +298,7 @@ func TestHostileTables(t *testing.T) {
 		"a root without a name":  func(b *Builder) { b.root = len(b.names) + 1 },
 		"an object elsewhere":    func(b *Builder) { b.Object("../x", 1, 1) },
 		"an object of no size":   func(b *Builder) { b.Object("x", -1, 1) },
-		"a form of another year": func(b *Builder) { b.form = Members << 1 },
+		"a form of another year": func(b *Builder) { b.form = Unlabelled << 1 },
 	} {
 		if _, err := Parse(small(t, spoil)); !errors.Is(err, ErrDamaged) {
 			t.Errorf("%s: %v, want %v", name, err, ErrDamaged)

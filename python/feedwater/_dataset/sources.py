@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,12 @@ from .change_guard import indices_of
 from .listing import Listing
 
 __all__ = ["Source", "folder", "resolve"]
+
+PARTS = (".csv", ".tsv", ".jsonl", ".tar", ".tar.gz", ".tgz", ".tar.zst")
+"""How the names of lists and of tar files end; compressed ones are refused in words."""
+
+WILDCARD = re.compile(r"[{*?\[]")
+"""What makes a path a pattern."""
 
 PATH_STARTS = ("/", "./", "../", "~")
 """With nodes, a string that begins like this, or a Path, is a folder here; any other names a root of theirs."""
@@ -106,12 +113,19 @@ def folder(name: str, value: Any, nodes: tuple[str, ...]) -> Source:
 
 def _of_path(path: str, nodes: tuple[str, ...]) -> Source:
     path = os.path.expanduser(path)
-    if not os.path.isdir(path):
+    if not os.path.isdir(path) and not _is_part(path):
         kind = "not a folder" if os.path.exists(path) else "no such folder"
         hint = '. To name a root of the nodes and a path below it, write "root/path"' if nodes else ""
         raise DataError(f"{path}: {kind} (looked from {Path.cwd()}){hint}")
     here = os.path.abspath(path)
     return Source("", local=here) if nodes else Source(here)
+
+
+def _is_part(path: str) -> bool:
+    """Whether a path that is no folder's names a list of files, or tar files: what is in them the agent finds out."""
+    if wildcard := WILDCARD.search(path):
+        return os.path.isdir(os.path.dirname(path[: wildcard.start()]) or ".")
+    return path.lower().endswith(PARTS) and os.path.isfile(path)
 
 
 def _of_image_folder(folder: Any, nodes: tuple[str, ...]) -> Source:

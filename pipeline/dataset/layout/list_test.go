@@ -1,0 +1,106 @@
+package layout
+
+import (
+	"errors"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/feedwater-io/feedwater/pipeline/dataset/manifest"
+)
+
+// listed is the manifest of a list in a folder with some files.
+func listed(t testing.TB, name, text string) (string, *manifest.Manifest, error) {
+	t.Helper()
+	root := grow(t, t.TempDir(), "a/1.jpg", "a/2.jpg", "b/3.jpg", "é.png", "a,b.jpg")
+	must(t, os.WriteFile(root+"/"+name, []byte(text), 0o600))
+	m, err := scanned(t.Context(), List{Name: name, Root: root}, folderOf(t, root))
+	return root, m, err
+}
+
+func TestLists(t *testing.T) {
+	for name, c := range map[string]struct{ list, text, want, classes string }{
+		"header":      {"l.csv", "label,path\n7,a/2.jpg\n-1,a/1.jpg\n", "a/2.jpg 7, a/1.jpg -1", ""},
+		"no header":   {"l.csv", "a/2.jpg,7\r\n\r\nb/3.jpg,8", "a/2.jpg 7, b/3.jpg 8", ""},
+		"quoted":      {"l.csv", "\"a,b.jpg\",1\né.png,2\n", "a,b.jpg 1, é.png 2", ""},
+		"a mark":      {"l.csv", "\ufefffile_name,class\na/1.jpg,x\n", "a/1.jpg 0", "x:1"},
+		"classes":     {"l.csv", "file_name,text,label\na/2.jpg,t,dog\na/1.jpg,t,cat\nb/3.jpg,t,dog\n", "a/2.jpg 1, a/1.jpg 0, b/3.jpg 1", "cat:1 dog:2"},
+		"some words":  {"l.csv", "a/1.jpg,7\na/2.jpg,x\n", "a/1.jpg 0, a/2.jpg 1", "7:1 x:1"},
+		"no labels":   {"l.csv", "path\na/1.jpg\nb/3.jpg\n", "a/1.jpg none, b/3.jpg none", ""},
+		"tabs":        {"l.tsv", "a/1.jpg\t3\na,b.jpg\t4\n", "a/1.jpg 3, a,b.jpg 4", ""},
+		"other paths": {"l.csv", "./a/../a/1.jpg,1\nROOT/b/3.jpg,2\n", "a/1.jpg 1, b/3.jpg 2", ""},
+		"objects":     {"l.jsonl", `{"image": "a/1.jpg", "label": 3}` + "\n\n" + `{"label": -4, "path": "\u00e9.png"}`, "a/1.jpg 3, é.png -4", ""},
+		"names":       {"l.JSONL", `{"path": "a/1.jpg", "label": "x"}`, "a/1.jpg 0", "x:1"},
+		"null":        {"l.jsonl", `{"path": "a/1.jpg", "label": null}`, "a/1.jpg none", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			root := grow(t, t.TempDir(), "a/1.jpg", "a/2.jpg", "b/3.jpg", "é.png", "a,b.jpg")
+			must(t, os.WriteFile(root+"/"+c.list, []byte(strings.ReplaceAll(c.text, "ROOT", root)), 0o600))
+			m, err := scanned(t.Context(), List{Name: c.list, Root: root}, folderOf(t, root))
+			must(t, err)
+			var got, classes []string
+			for _, s := range shown(t, root, m) {
+				got = append(got, s[:strings.LastIndexByte(s, ' ')])
+			}
+			for _, x := range m.Classes() {
+				classes = append(classes, x.Name+":"+string(rune('0'+x.Samples)))
+			}
+			if strings.Join(got, ", ") != c.want || strings.Join(classes, " ") != c.classes {
+				t.Errorf("%q, classes %q, want %q, %q", got, classes, c.want, c.classes)
+			}
+			if path, _ := m.Watched(0); path != c.list {
+				t.Errorf("watched: %q", path)
+			}
+		})
+	}
+}
+
+// TestListsThatAreNoData: what is wrong is named with its line.
+func TestListsThatAreNoData(t *testing.T) {
+	for name, c := range map[string]struct{ list, text, says string }{
+		"empty":            {"l.csv", "", "names no file"},
+		"a header alone":   {"l.csv", "path,label\n", "names no file"},
+		"no such file":     {"l.csv", "a/1.jpg,1\na/9.jpg,2\n", "line 2: there is no file a/9.jpg"},
+		"a folder":         {"l.csv", "a,1\n", "line 1: a is not a regular file"},
+		"a label missing":  {"l.csv", "a/1.jpg,1\na/2.jpg,\n", "line 2: a label is missing"},
+		"a field missing":  {"l.csv", "a/1.jpg,1\na/2.jpg\n", "line 2: wrong number of fields"},
+		"twice":            {"l.csv", "a/1.jpg,1\nb/3.jpg,2\na/./1.jpg,3\n", `line 3: "a/./1.jpg" is in the list twice`},
+		"climbs out":       {"l.csv", "../x.jpg,1\n", "line 1: \"../x.jpg\" leads out"},
+		"absolute":         {"l.csv", "/etc/hostname,1\n", "leads out"},
+		"no path":          {"l.csv", "path,label\n,1\n", "line 2 has no path"},
+		"a long line":      {"l.csv", "a/1.jpg,1\n" + strings.Repeat("x", 1<<20) + ",1\n", "a line of more than"},
+		"a long line, {}":  {"l.jsonl", `{"path": "` + strings.Repeat("x", 1<<20), "line 1: a line of more than"},
+		"an open quote":    {"l.csv", "a/1.jpg,1\n\"a/2.jpg,1\n", "line"},
+		"unknown columns":  {"l.csv", "x,y,z\na/1.jpg,1,2\n", "line 1: no column is called path"},
+		"no JSON":          {"l.jsonl", "{\"path\": \"a/1.jpg\"}\n{", "line 2"},
+		"no object":        {"l.jsonl", "[1]", "line 1"},
+		"a path of 3":      {"l.jsonl", `{"path": 3}`, `line 1: "path" is no string`},
+		"a label of parts": {"l.jsonl", `{"path": "a/1.jpg", "label": [1]}`, `line 1: "label" is neither`},
+		"a label of 1.5":   {"l.jsonl", `{"path": "a/1.jpg", "label": 1.5}`, `line 1: "label" is neither`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, _, err := listed(t, c.list, c.text)
+			if !errors.Is(err, ErrLayout) || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), c.list) {
+				t.Errorf("%v, want %q", err, c.says)
+			}
+		})
+	}
+}
+
+func FuzzList(f *testing.F) {
+	f.Add("path,label\na/1.jpg,1\n")
+	f.Add(`{"path": "a/1.jpg", "label": "x"}`)
+	f.Add("a/1.jpg\tx\nb/3.jpg\ty\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		for _, name := range []string{"l.csv", "l.tsv", "l.jsonl"} {
+			root, m, err := listed(t, name, text)
+			if err != nil {
+				if !errors.Is(err, ErrLayout) || !strings.Contains(err.Error(), name) {
+					t.Fatalf("%v does not say which list", err)
+				}
+				continue
+			}
+			shown(t, root, m)
+		}
+	})
+}

@@ -1,0 +1,189 @@
+package layout
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/feedwater-io/feedwater/pipeline/dataset/store"
+)
+
+// maxObjects is how many objects a pattern may name.
+const maxObjects = 1 << 20
+
+// IsPattern reports whether a path is not that of one thing: it has braces or wildcards.
+func IsPattern(name string) bool { return strings.ContainsAny(name, "{*?[") }
+
+// match lists the objects that a pattern names, a path below the folder with slashes: braces in the order in which
+// they are written, "{000..146}" and "{a,b}"; what wildcards stand for, "*", "?" and "[a-z]", in byte order. Each
+// name comes once.
+func match(ctx context.Context, from *store.Files, pattern string) ([]string, error) {
+	expanded, err := expand(pattern)
+	if err != nil {
+		return nil, err
+	}
+	var all []string
+	seen := map[string]bool{}
+	for _, name := range expanded {
+		if !isBelow(name) {
+			return nil, wrong("%s: %.200q leads out of its folder", pattern, name)
+		}
+		found := []string{name}
+		if IsPattern(name) {
+			if found, err = glob(ctx, from, "", strings.Split(name, "/")); err != nil {
+				return nil, err
+			}
+			slices.Sort(found)
+		}
+		for _, f := range found {
+			if seen[f] {
+				return nil, wrong("%s names %s twice", pattern, f)
+			}
+			seen[f] = true
+		}
+		if all = append(all, found...); len(all) > maxObjects {
+			return nil, wrong("%s names more than %d objects", pattern, maxObjects)
+		}
+	}
+	if len(all) == 0 {
+		return nil, wrong("nothing is called %s", pattern)
+	}
+	return all, nil
+}
+
+// isBelow reports whether a path can only lead below its folder.
+func isBelow(name string) bool {
+	for part := range strings.SplitSeq(name, "/") {
+		if part == "" || part == "." || part == ".." {
+			return false
+		}
+	}
+	return true
+}
+
+// expand writes braces out.
+func expand(pattern string) ([]string, error) {
+	done, open := []string{""}, pattern
+	for {
+		before, behind, found := strings.Cut(open, "{")
+		if !found {
+			return appendEach(done, []string{open})
+		}
+		inside, rest, closed := strings.Cut(behind, "}")
+		if !closed || strings.ContainsAny(inside, "{/") {
+			return nil, wrong("%s: a brace is not closed, or has a brace or a slash in it", pattern)
+		}
+		choices, err := choicesOf(inside)
+		if err != nil {
+			return nil, wrong("%s: {%s}: %v", pattern, inside, err)
+		}
+		if done, err = appendEach(done, []string{before}); err == nil {
+			done, err = appendEach(done, choices)
+		}
+		if err != nil {
+			return nil, err
+		}
+		open = rest
+	}
+}
+
+// appendEach appends each ending to each beginning.
+func appendEach(begins, ends []string) ([]string, error) {
+	if len(begins)*len(ends) > maxObjects {
+		return nil, wrong("a pattern that names more than %d objects", maxObjects)
+	}
+	all := make([]string, 0, len(begins)*len(ends))
+	for _, b := range begins {
+		for _, e := range ends {
+			all = append(all, b+e)
+		}
+	}
+	return all, nil
+}
+
+// choicesOf are what the inside of a brace stands for.
+func choicesOf(inside string) ([]string, error) {
+	first, last, isRange := strings.Cut(inside, "..")
+	if !isRange {
+		if all := strings.Split(inside, ","); len(all) > 1 {
+			return all, nil
+		}
+		return nil, errors.New("write {000..146} or {a,b}")
+	}
+	a, err := strconv.ParseUint(first, 10, 63)
+	b, err2 := strconv.ParseUint(last, 10, 63)
+	if err != nil || err2 != nil || a > b || b-a >= maxObjects {
+		return nil, errors.New("write {first..last}, whole numbers that grow")
+	}
+	width := 0
+	if strings.HasPrefix(first, "0") || strings.HasPrefix(last, "0") {
+		width = max(len(first), len(last))
+	}
+	var all []string
+	for n := a; n <= b; n++ {
+		digits := strconv.FormatUint(n, 10)
+		all = append(all, strings.Repeat("0", max(0, width-len(digits)))+digits)
+	}
+	return all, nil
+}
+
+// glob lists what lies below a directory and has names like these, one for each level.
+func glob(ctx context.Context, from *store.Files, dir string, names []string) (found []string, err error) {
+	if !IsPattern(names[0]) {
+		below := path.Join(dir, names[0])
+		if len(names) > 1 {
+			return glob(ctx, from, below, names[1:])
+		}
+		if _, err := from.Stat(below); err != nil {
+			return nil, err
+		}
+		return []string{below}, nil
+	}
+	entries, err := list(ctx, from, dir)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range entries {
+		if ok, err := path.Match(names[0], name); err != nil {
+			return nil, wrong("%s: %v", names[0], err)
+		} else if !ok || strings.HasPrefix(name, ".") && !strings.HasPrefix(names[0], ".") {
+			continue
+		}
+		below := []string{path.Join(dir, name)}
+		if len(names) > 1 {
+			if below, err = glob(ctx, from, below[0], names[1:]); store.LeadsNowhere(err) {
+				continue // a file, or a folder without such files
+			} else if err != nil {
+				return nil, err
+			}
+		}
+		if found = append(found, below...); len(found) > maxObjects {
+			return nil, wrong("%s names more than %d objects", names[0], maxObjects)
+		}
+	}
+	return found, nil
+}
+
+// list is all names in a directory.
+func list(ctx context.Context, from *store.Files, dir string) (all []string, err error) {
+	d, err := from.OpenDirectory(dir, make([]byte, 32<<10))
+	if err != nil {
+		return nil, &fs.PathError{Op: "open", Path: path.Join(".", dir), Err: err}
+	}
+	defer d.Close()
+	for {
+		name, _, err := d.Next()
+		if errors.Is(err, io.EOF) {
+			return all, ctx.Err()
+		}
+		if err != nil {
+			return nil, &fs.PathError{Op: "read", Path: path.Join(".", dir), Err: err}
+		}
+		all = append(all, string(name))
+	}
+}

@@ -1,0 +1,195 @@
+package layout
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/feedwater-io/feedwater/pipeline/dataset/store"
+)
+
+// pathColumns and labelColumns are what the columns of a list may be called. The first one that there is counts.
+var (
+	pathColumns  = []string{"path", "file_name", "filename", "file", "image"}
+	labelColumns = []string{"label", "class", "target"}
+)
+
+// maxLine is how long a line of a list may be, in bytes.
+const maxLine = 64 << 10
+
+var errLongLine = errors.New("a line of more than 65,536 bytes")
+
+// lineLimit ends reading where a line is too long.
+type lineLimit struct {
+	from io.Reader
+	line int // bytes of the line so far
+}
+
+func (l *lineLimit) Read(p []byte) (int, error) {
+	n, err := l.from.Read(p)
+	if at := bytes.LastIndexByte(p[:n], '\n'); at >= 0 {
+		l.line = n - at - 1
+	} else {
+		l.line += n
+	}
+	if l.line > maxLine {
+		return 0, errLongLine
+	}
+	return n, err
+}
+
+// tableReader reads a table with commas or tabs.
+type tableReader struct {
+	name        string
+	csv         *csv.Reader
+	path, label int // columns; label -1: none
+	first       *row
+	last        int // line that was read
+}
+
+func newTableReader(name string, from io.Reader, comma rune) (*tableReader, error) {
+	text := bufio.NewReader(&lineLimit{from: from})
+	if mark, err := text.Peek(3); err == nil && string(mark) == "\ufeff" {
+		_, _ = text.Discard(3) // they were peeked at
+	}
+	t := &tableReader{name: name, csv: csv.NewReader(text), label: -1}
+	t.csv.Comma, t.csv.ReuseRecord = comma, true
+	t.csv.LazyQuotes = comma == '\t'
+	head, err := t.csv.Read()
+	if errors.Is(err, io.EOF) {
+		return t, nil
+	}
+	if err != nil {
+		return nil, t.broken(err)
+	}
+	if t.path = column(head, pathColumns); t.path >= 0 {
+		t.label = column(head, labelColumns)
+		return t, nil
+	}
+	if len(head) > 2 {
+		return nil, wrong("%s: line 1: no column is called %s, and without such a line a list has a path and a label in each line",
+			name, strings.Join(pathColumns, ", "))
+	}
+	t.path, t.label = 0, len(head)-2
+	if t.label >= 0 {
+		t.label = 1
+	}
+	first := t.row(head)
+	t.first = &first
+	return t, nil
+}
+
+// column is where a column of one of these names is; -1: nowhere.
+func column(head, names []string) int {
+	for _, name := range names {
+		if at := slices.IndexFunc(head, func(h string) bool { return strings.EqualFold(strings.TrimSpace(h), name) }); at >= 0 {
+			return at
+		}
+	}
+	return -1
+}
+
+func (t *tableReader) row(fields []string) row {
+	t.last, _ = t.csv.FieldPos(0)
+	r := row{line: t.last, path: strings.Clone(fields[t.path])}
+	if t.label >= 0 {
+		r.label, r.labelled = strings.Clone(fields[t.label]), fields[t.label] != ""
+	}
+	return r
+}
+
+// broken says where a table cannot be read.
+func (t *tableReader) broken(err error) error {
+	var parse *csv.ParseError
+	switch {
+	case errors.As(err, new(*store.ChangedError)):
+		return err
+	case errors.As(err, &parse):
+		return wrong("%s: line %d: %v", t.name, parse.Line, parse.Err)
+	case errors.Is(err, errLongLine):
+		return wrong("%s: behind line %d: %v", t.name, t.last, err)
+	}
+	return err
+}
+
+func (t *tableReader) next() (row, error) {
+	if first := t.first; first != nil {
+		t.first = nil
+		return *first, nil
+	}
+	fields, err := t.csv.Read()
+	if errors.Is(err, io.EOF) {
+		return row{}, io.EOF
+	}
+	if err != nil {
+		return row{}, t.broken(err)
+	}
+	return t.row(fields), nil
+}
+
+// jsonReader reads a JSON object in each line.
+type jsonReader struct {
+	name  string
+	lines *bufio.Scanner
+	line  int
+}
+
+func newJSONReader(name string, from io.Reader) *jsonReader {
+	r := &jsonReader{name: name, lines: bufio.NewScanner(from)}
+	r.lines.Buffer(nil, maxLine)
+	return r
+}
+
+func (j *jsonReader) next() (row, error) {
+	for j.lines.Scan() {
+		j.line++
+		text := bytes.TrimSpace(j.lines.Bytes())
+		if len(text) == 0 {
+			continue
+		}
+		return j.row(text)
+	}
+	switch err := j.lines.Err(); {
+	case errors.Is(err, bufio.ErrTooLong):
+		return row{}, wrong("%s: line %d: %v", j.name, j.line+1, errLongLine)
+	case err != nil:
+		return row{}, err
+	}
+	return row{}, io.EOF
+}
+
+func (j *jsonReader) row(text []byte) (row, error) {
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(text, &fields); err != nil {
+		return row{}, wrong("%s: line %d: %v", j.name, j.line, err)
+	}
+	r := row{line: j.line}
+	for _, name := range pathColumns {
+		if value, there := fields[name]; there {
+			if err := json.Unmarshal(value, &r.path); err != nil {
+				return row{}, wrong("%s: line %d: %q is no string", j.name, j.line, name)
+			}
+			break
+		}
+	}
+	for _, name := range labelColumns {
+		value, there := fields[name]
+		if !there || string(value) == "null" {
+			continue
+		}
+		if json.Unmarshal(value, &r.label) != nil {
+			r.label = string(value)
+			if strings.ContainsAny(r.label[:1], "[{tf") || strings.ContainsAny(r.label, ".eE") {
+				return row{}, wrong("%s: line %d: %q is neither a whole number nor a string", j.name, j.line, name)
+			}
+		}
+		r.labelled = r.label != ""
+		break
+	}
+	return r, nil
+}

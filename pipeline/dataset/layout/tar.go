@@ -1,0 +1,327 @@
+package layout
+
+import (
+	"archive/tar"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/feedwater-io/feedwater/pipeline/dataset/manifest"
+	"github.com/feedwater-io/feedwater/pipeline/dataset/store"
+)
+
+// Tar is the layout of WebDataset's shards: tar files, whose members are samples' pictures and labels. A sample is
+// members that are neighbours and have the same name up to the first dot of its last part. Samples come in the order
+// of the shards, and of members in them.
+type Tar struct {
+	// Pattern names the shards; see match.
+	Pattern string
+}
+
+// pictures are what a sample's picture may be called behind the first dot, the first one that there is.
+var pictures = [...]string{"jpg", "jpeg", "png", "webp", "gif", "bmp"}
+
+// labelEnding is what the member that has a sample's label is called behind the first dot.
+const labelEnding = "cls"
+
+// maxLabelBytes is how long the text of a label may be.
+const maxLabelBytes = 64
+
+// Form implements Layout.
+func (Tar) Form() manifest.Form { return manifest.Members | manifest.Labelled }
+
+// Scan implements Layout. It reads the headers of members and the labels.
+func (l Tar) Scan(ctx context.Context, from *store.Files, o Options, to *manifest.Builder) error {
+	names, err := match(ctx, from, l.Pattern)
+	if err != nil {
+		return err
+	}
+	sink := &shardSink{to: to, progress: progress{report: o.Progress}}
+	err = inOrder(ctx, names, o.Readers, func(ctx context.Context, name string) (*shard, error) {
+		o.Slow()
+		return readShard(ctx, from, name)
+	}, sink.take)
+	if err != nil {
+		return err
+	}
+	if to.Samples() == 0 {
+		return wrong("%s: %d shards and no sample in them: a picture is a member that ends in .%s",
+			l.Pattern, len(names), strings.Join(pictures[:], ", ."))
+	}
+	sink.progress.last()
+	return nil
+}
+
+// inOrder finds something for each name, several at once, and takes it in the order of the names.
+func inOrder[T any](
+	parent context.Context, names []string, most int, find func(context.Context, string) (T, error), take func(T) error,
+) error {
+	group, ctx := errgroup.WithContext(parent)
+	group.SetLimit(most + 1)
+	begun := make(chan chan T, most)
+	group.Go(func() error {
+		for done := range begun {
+			select {
+			case v := <-done:
+				if err := take(v); err != nil {
+					return err
+				}
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+		return nil
+	})
+	for _, name := range names {
+		done := make(chan T, 1)
+		select {
+		case begun <- done:
+		case <-ctx.Done():
+		}
+		if ctx.Err() != nil {
+			break
+		}
+		group.Go(func() error {
+			v, err := find(ctx, name)
+			if err == nil {
+				done <- v
+			}
+			return err
+		})
+	}
+	close(begun)
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	return parent.Err() // nothing may have been begun
+}
+
+// shard is what was found in one.
+type shard struct {
+	name       string
+	attributes store.Attributes
+	members    []member
+	names      []byte // of the pictures
+	labels     int    // samples with one
+}
+
+// member is a sample's picture.
+type member struct {
+	nameEnd      uint32
+	label        int64
+	offset, size int64
+}
+
+// shardSink adds shards to a manifest.
+type shardSink struct {
+	to       *manifest.Builder
+	progress progress
+	before   *shard // the one before
+	labelled bool
+}
+
+func (k *shardSink) take(s *shard) error {
+	if len(s.members) > 0 {
+		if labelled := s.labels > 0; k.before != nil && labelled != k.labelled {
+			return wrong("%s and %s: samples of one have labels, members that end in .%s, and those of the other have none",
+				k.before.name, s.name, labelEnding)
+		}
+		k.before, k.labelled = s, s.labels > 0
+		if !k.labelled {
+			k.to.Unlabel()
+		}
+	}
+	k.to.Watch(s.name, s.attributes)
+	number := k.to.Object(s.name, s.attributes.Size, s.attributes.Modified)
+	key := append([]byte(s.name), '/')
+	stem, begin := len(key), uint32(0)
+	for _, m := range s.members {
+		key = append(key[:stem], s.names[begin:m.nameEnd]...)
+		begin = m.nameEnd
+		sample := manifest.Sample{Key: key, Label: m.label, Size: m.size, Object: number, Offset: m.offset}
+		if err := k.to.Sample(&sample); err != nil {
+			return err
+		}
+	}
+	k.progress.add(len(s.members))
+	return nil
+}
+
+// sampleMembers are the members of a sample that were met so far.
+type sampleMembers struct {
+	key      string
+	endings  []string
+	rank     int // of the picture in pictures
+	picture  member
+	name     string // of the picture
+	label    int64
+	labelled bool
+}
+
+// shardReader reads one.
+type shardReader struct {
+	shard  *shard
+	object *object
+	tar    *tar.Reader
+	now    *sampleMembers // nil before the first
+}
+
+func readShard(ctx context.Context, from *store.Files, name string) (*shard, error) {
+	if strings.HasSuffix(name, ".gz") || strings.HasSuffix(name, ".tgz") || strings.HasSuffix(name, ".zst") {
+		return nil, wrong("%s is compressed, so that no picture in it can be read alone: unpack it to a .tar", name)
+	}
+	o, a, err := openObject(ctx, from, name)
+	if err != nil {
+		return nil, err
+	}
+	r := &shardReader{shard: &shard{name: name, attributes: a}, object: o, tar: tar.NewReader(o)}
+	for {
+		h, err := r.tar.Next()
+		if errors.Is(err, io.EOF) {
+			return r.shard, r.endSample()
+		}
+		if err != nil {
+			return nil, r.broken(err)
+		}
+		if err := r.member(h); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// broken is the error about a shard that cannot be read as one: of the storage, or of what is in it.
+func (r *shardReader) broken(err error) error {
+	if errors.As(err, new(*store.ChangedError)) {
+		return err
+	}
+	if errors.Is(err, tar.ErrHeader) || errors.Is(err, tar.ErrFieldTooLong) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return wrong("%s: no tar file, or a damaged one: before byte %d: %v", r.shard.name, r.object.at, err)
+	}
+	return fmt.Errorf("%s: %w", r.shard.name, err)
+}
+
+// member looks at one member.
+func (r *shardReader) member(h *tar.Header) error {
+	switch h.Typeflag {
+	case tar.TypeReg:
+	case tar.TypeDir, tar.TypeXGlobalHeader:
+		return nil
+	default:
+		return wrong("%s: %.99q is no plain file but of type %q: write the file itself into the shard", r.shard.name, h.Name, h.Typeflag)
+	}
+	for key := range h.PAXRecords {
+		if strings.HasPrefix(key, "GNU.sparse.") {
+			return wrong("%s: %.99q is a sparse file: write it without --sparse", r.shard.name, h.Name)
+		}
+	}
+	name := path.Clean(h.Name)
+	if len(r.shard.name)+1+len(name) > manifest.MaxKeyBytes {
+		return wrong("%s: a name of %d bytes is too long", r.shard.name, len(name))
+	}
+	if path.IsAbs(name) || name == ".." || strings.HasPrefix(name, "../") || strings.ContainsRune(name, 0) {
+		return wrong("%s: %.99q leads out of the shard", r.shard.name, h.Name)
+	}
+	if r.object.at > r.object.object.Size || h.Size > r.object.object.Size-r.object.at {
+		return wrong("%s: it ends within %.99q: the shard is cut", r.shard.name, h.Name)
+	}
+	base, ending, ok := splitName(name)
+	if !ok {
+		return nil
+	}
+	return r.add(base, strings.ToLower(ending), name, h)
+}
+
+// splitName cuts a name at the first dot of its last part; false for those that belong to no sample: without a dot,
+// or with nothing before it, and WebDataset's own, as __name__.
+func splitName(name string) (base, ending string, ok bool) {
+	last := path.Base(name)
+	before, ending, found := strings.Cut(last, ".")
+	if !found || before == "" || strings.HasPrefix(before, "__") && strings.HasSuffix(before, "__") {
+		return "", "", false
+	}
+	return name[:len(name)-len(ending)-1], ending, true
+}
+
+// add adds a member to its sample.
+func (r *shardReader) add(base, ending, name string, h *tar.Header) error {
+	if r.now == nil || r.now.key != base {
+		if err := r.endSample(); err != nil {
+			return err
+		}
+		r.now = &sampleMembers{key: base, rank: len(pictures)}
+	}
+	s := r.now
+	if slices.Contains(s.endings, ending) {
+		return wrong("%s: the sample %.99q has two members .%s", r.shard.name, base, ending)
+	}
+	s.endings = append(s.endings, ending)
+	if rank := slices.Index(pictures[:], ending); rank >= 0 && rank < s.rank {
+		s.rank, s.name = rank, name
+		s.picture = member{offset: r.object.at, size: h.Size}
+	}
+	if ending != labelEnding {
+		return nil
+	}
+	var err error
+	s.label, err = r.readLabel(h)
+	s.labelled = true
+	return err
+}
+
+// readLabel reads the text of a label.
+func (r *shardReader) readLabel(h *tar.Header) (int64, error) {
+	if h.Size > maxLabelBytes {
+		return 0, wrong("%s: %.99q has %d bytes, and should be a whole number", r.shard.name, h.Name, h.Size)
+	}
+	text, err := io.ReadAll(r.tar)
+	if err != nil {
+		return 0, r.broken(err)
+	}
+	label, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
+	if err != nil {
+		return 0, wrong("%s: %.99q is %.20q, and should be a whole number", r.shard.name, h.Name, text)
+	}
+	return label, nil
+}
+
+// endSample adds the sample at hand, if there is one.
+func (r *shardReader) endSample() error {
+	s := r.now
+	r.now = nil
+	if s == nil {
+		return nil
+	}
+	if s.rank == len(pictures) {
+		return wrong("%s: the sample %.99q has no picture, only .%s: one ends in .%s; members of a sample are neighbours, in one shard",
+			r.shard.name, s.key, strings.Join(s.endings, ", ."), strings.Join(pictures[:], ", ."))
+	}
+	if len(r.shard.members) > 0 && s.labelled != (r.shard.labels > 0) {
+		return wrong("%s: of %.99q and the sample before it one has a label, a member that ends in .%s, and the other has none",
+			r.shard.name, s.key, labelEnding)
+	}
+	if s.labelled {
+		r.shard.labels++
+	}
+	r.shard.names = append(r.shard.names, s.name...)
+	m := s.picture
+	m.nameEnd, m.label = uint32(len(r.shard.names)), s.label
+	r.shard.members = append(r.shard.members, m)
+	return nil
+}
+
+// IsShard reports whether a name is that of a tar file, compressed ones included: these are refused in words.
+func IsShard(name string) bool {
+	for _, ending := range []string{".tar", ".tar.gz", ".tgz", ".tar.zst"} {
+		if strings.HasSuffix(strings.ToLower(name), ending) {
+			return true
+		}
+	}
+	return false
+}

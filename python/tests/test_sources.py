@@ -1,0 +1,83 @@
+"""Lists of files and tar files give the batches of the folder that they were made of."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import tarfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import PIL.Image
+import pytest
+
+import feedwater
+from feedwater import Loader
+from feedwater.errors import DataError
+
+pytestmark = pytest.mark.usefixtures("real")
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """The same pictures in class folders, in two lists and in two tar files."""
+    rng = np.random.default_rng(1)
+    rows = [(f"{'cat' if at < 12 else 'dog'}/{at:03}.png", int(at >= 12)) for at in range(30)]
+    for path, _ in rows:
+        (tmp_path / path).parent.mkdir(exist_ok=True)
+        PIL.Image.fromarray(rng.integers(0, 256, (12, 12, 3), dtype=np.uint8)).save(tmp_path / path)
+    (tmp_path / "numbers.csv").write_text("path,label\n" + "".join(f"{path},{label}\n" for path, label in rows))
+    names = (json.dumps({"path": path, "label": path.split("/")[0]}) + "\n" for path, _ in rows)
+    (tmp_path / "names.jsonl").write_text("".join(names))
+    for shard in range(2):
+        with tarfile.open(tmp_path / f"s-{shard:02}.tar", "w") as tar:
+            for path, label in rows[15 * shard : 15 * shard + 15]:
+                stem = Path(path).stem
+                tar.add(tmp_path / path, f"{stem}.png")
+                member = tarfile.TarInfo(f"{stem}.cls")
+                member.size = 1
+                tar.addfile(member, io.BytesIO(str(label).encode()))
+    return tmp_path
+
+
+def digest(source: Any, **options: Any) -> str:
+    """Two epochs of it."""
+    total = hashlib.sha256()
+    with Loader(source, feedwater.transforms.RandomCrop(8), batch_size=7, seed=3, **options) as loader:
+        for _ in range(2):
+            for images, labels in loader:
+                total.update(np.asarray(images).tobytes() + np.asarray(labels).astype("<i8").tobytes())
+    return total.hexdigest()
+
+
+def test_the_same_pictures_give_the_same_batches(data: Path) -> None:
+    want = digest(data)
+    for source in ("numbers.csv", "names.jsonl", "s-{00..01}.tar", "s-*.tar"):
+        assert digest(data / source) == want, source
+
+
+def test_classes_are_those_of_names(data: Path) -> None:
+    with Loader(data / "names.jsonl", feedwater.transforms.CenterCrop(8), batch_size=7) as loader:
+        assert loader.classes == ["cat", "dog"]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "says"),
+    [
+        ("x.csv", "path,label\ncat/000.png,1\ncat/999.png,1\n", "line 3: there is no file cat/999.png"),
+        ("x.csv", "path,label\n../x.png,1\n", "line 2: .* leads out"),
+        ("x.tar", "no tar file", "no tar file"),
+        ("x.tar.gz", "", "is compressed"),
+    ],
+)
+def test_what_is_wrong_is_named(data: Path, name: str, text: str, says: str) -> None:
+    (data / name).write_text(text)
+    with pytest.raises(DataError, match=says):
+        digest(data / name)
+
+
+def test_a_list_that_is_not_there(data: Path) -> None:
+    with pytest.raises(DataError, match="no such"):
+        digest(data / "missing.csv")
