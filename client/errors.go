@@ -41,7 +41,17 @@ func (e *StallError) Error() string {
 // NodesError says that every node that is up has answered, and none can do what was asked.
 type NodesError struct{ Nodes []NodeError }
 
-func (e *NodesError) Error() string { return "no node can: " + list(e.Nodes) + node.AdviceOnBuild(e) }
+func (e *NodesError) Error() string {
+	if e.Own() {
+		return node.OwnError(e.Nodes[0].Err).Error()
+	}
+	return "no node can: " + list(e.Nodes) + node.AdviceOnBuild(e)
+}
+
+// Own reports whether it is the error of this process's own pipeline, and there are no other nodes.
+func (e *NodesError) Own() bool {
+	return len(e.Nodes) == 1 && e.Nodes[0].Addr == node.Local && e.Nodes[0].Err != nil
+}
 
 // Unwrap gives the nodes' errors to errors.Is and errors.As.
 func (e *NodesError) Unwrap() []error {

@@ -95,8 +95,8 @@ func (r *roster) alone() bool { return len(r.members) == 1 && r.members[0].node.
 // allErrors is the only node's error, or those of all nodes.
 func (r *roster) allErrors() error {
 	switch m := r.members[0]; {
-	case r.alone() && node.AdviceOnBuild(m.err) == "":
-		return m.err
+	case r.alone():
+		return node.OwnError(m.err)
 	case len(r.members) == 1:
 		return fmt.Errorf("node %s: %w%s", m.node.Addr(), m.err, node.AdviceOnBuild(m.err))
 	}

@@ -99,7 +99,7 @@ func (b *delivery) settle(r client.Result) ([]byte, error) {
 	}
 	arrived, err := b.arrays(r)
 	if err != nil {
-		return nil, fmt.Errorf("node %s: %w", r.Node, err)
+		return nil, fmt.Errorf("%s: %w", node.NameOf(r.Node), err)
 	}
 	small := map[string][]byte{}
 	for name, f := range arrived {

@@ -158,7 +158,7 @@ func nodeErrors(err error) []nodeState {
 	switch {
 	case errors.As(err, &stall):
 		list = stall.Nodes
-	case errors.As(err, &nodes):
+	case errors.As(err, &nodes) && !nodes.Own():
 		list = nodes.Nodes
 	}
 	for _, n := range list {

@@ -3,6 +3,7 @@ package node
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/feedwater-io/feedwater/client/membership"
 	"github.com/feedwater-io/feedwater/filename"
@@ -46,20 +47,46 @@ func (e *RevisionError) Error() string { return e.Message }
 
 // AdviceOnBuild is what can be done about an error that a *RevisionError is part of; empty for others.
 func AdviceOnBuild(err error) string {
+	return adviceOnBuild(err, "nodes of build", "with the nodes there are, and")
+}
+
+func adviceOnBuild(err error, build, with string) string {
 	var e *RevisionError
 	if !errors.As(err, &e) || e.Pinned == 0 && e.PinnedBuild == "" {
 		return ""
 	}
-	return fmt.Sprintf("; the job goes on with %s; with the nodes there are, and other bytes from here on, "+
-		"it does by load_state_dict(state, strict=False), in Go from a state without Revisions and Numerics", e.sameBytes())
+	return fmt.Sprintf("; the job goes on with %s; %s other bytes from here on, "+
+		"it does by load_state_dict(state, strict=False), in Go from a state without Revisions and Numerics", e.sameBytes(build), with)
 }
 
 // sameBytes is what makes the bytes that the job began with. Nodes of before revisions serve nobody who knows revisions.
-func (e *RevisionError) sameBytes() string {
+func (e *RevisionError) sameBytes(build string) string {
 	if e.PinnedBuild == revision.BeforeRevisions {
 		return "the release of Feedwater that its state is of, here and on nodes"
 	}
-	return fmt.Sprintf("nodes of build %s, or of another that has revision %d of %s", e.PinnedBuild, e.Pinned, e.Unit)
+	return fmt.Sprintf("%s %s, or of another that has revision %d of %s", build, e.PinnedBuild, e.Pinned, e.Unit)
+}
+
+// OwnError is an error of this process's own pipeline where there are no nodes, in words that speak of none.
+func OwnError(err error) error {
+	var e *RevisionError
+	if !errors.As(err, &e) {
+		return err
+	}
+	own := *e
+	for _, subject := range []string{"this node has", "that node has"} {
+		own.Message = strings.Replace(own.Message, subject, "this process has", 1)
+	}
+	own.Message += adviceOnBuild(e, "Feedwater of build", "with")
+	return &own
+}
+
+// NameOf names a node for messages, by its address.
+func NameOf(addr string) string {
+	if addr == Local {
+		return addr
+	}
+	return "node " + addr
 }
 
 // VersionError says that a node and this side do not speak the same protocol.

@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"math"
 	"os"
+	"slices"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
@@ -107,46 +108,64 @@ func (o *previewOptions) run(ctx context.Context, in io.Reader, out, status io.W
 	}
 	sheet, err := o.sheet(ctx, plan)
 	if err == nil {
-		err = to.write(sheet)
+		err = to.write(sheet.png)
 	} else {
 		to.forget()
 	}
 	switch {
 	case errors.Is(err, context.Canceled):
 		return errors.New("interrupted; nothing was written")
-	case err != nil || o.out == "-":
+	case err != nil:
 		return err
+	case sheet.failure != nil:
+		return sheet.failure
+	case o.out == "-":
+		return nil
 	}
 	_, err = fmt.Fprintf(status, "%s: %d samples, each as it is and in %d epochs\n", o.out, o.samples, o.epochs)
 	return err
 }
 
-// sheet is the sheet as PNG. When ctx ends it returns at once: what decodes or draws at that moment ends with the process, and holds nothing but
+// drawnSheet is a sheet as PNG. failure says why none of its samples came out, if so.
+type drawnSheet struct {
+	png     []byte
+	failure error
+}
+
+// sheet draws. When ctx ends it returns at once: what decodes or draws at that moment ends with the process, and holds nothing but
 // memory and files that are read.
-func (o *previewOptions) sheet(ctx context.Context, plan *pipeline.Plan) ([]byte, error) {
+func (o *previewOptions) sheet(ctx context.Context, plan *pipeline.Plan) (drawnSheet, error) {
 	type drawn struct {
-		png  []byte
-		rows int
-		err  error
+		sheet drawnSheet
+		rows  int
+		err   error
 	}
 	done := make(chan drawn, 1)
 	go func() {
 		d := drawn{}
 		var rows []sheetRow
 		if rows, d.err = o.rows(ctx, plan); d.err == nil {
-			d.rows = len(rows)
+			d.rows, d.sheet.failure = len(rows), failureOf(rows)
 			o.beforeDrawing()
-			d.png, d.err = encodePNG(ctx, drawSheet(rows, o.width))
+			d.sheet.png, d.err = encodePNG(ctx, drawSheet(rows, o.width))
 		}
 		done <- d
 	}()
 	select {
 	case d := <-done:
 		o.samples = d.rows
-		return d.png, d.err
+		return d.sheet, d.err
 	case <-ctx.Done():
-		return nil, ctx.Err()
+		return drawnSheet{}, ctx.Err()
 	}
+}
+
+// failureOf is an error if no sample came out.
+func failureOf(rows []sheetRow) error {
+	if len(rows) == 0 || slices.ContainsFunc(rows, func(r sheetRow) bool { return r.made }) {
+		return nil
+	}
+	return fmt.Errorf("none of %d samples came out, the first: %s", len(rows), rows[0].cause)
 }
 
 // outFile is where a sheet goes. What lies there stays until the sheet is made.

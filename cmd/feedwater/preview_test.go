@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"image"
 	"image/png"
 	"os"
@@ -134,6 +135,46 @@ func TestPreviewShowsDamage(t *testing.T) {
 	if red < 100 {
 		t.Errorf("%d pixels in the colour of errors", red)
 	}
+}
+
+// TestPreviewFailsWhereAllPicturesDo: the sheet is written, and shows the reasons; scripts see it by the exit code.
+func TestPreviewFailsWhereAllPicturesDo(t *testing.T) {
+	dir, out := pictures(t, 2), filepath.Join(t.TempDir(), "sheet.png")
+	plan := func(size int) string {
+		path := filepath.Join(t.TempDir(), "plan.json")
+		text := fmt.Sprintf(`{"transforms": [{"op": "RandomCrop", "size": %d}]}`, size)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	expect := func(what, size string, want ...string) {
+		t.Helper()
+		code, _, errs := call("preview", dir, "-o", out, "--samples", "3", "--epochs", "1", "--plan", size)
+		if code != exitError {
+			t.Errorf("%s: code %d: %s", what, code, errs)
+		}
+		for _, text := range append(want, "none of 3 samples came out, the first: ") {
+			if !strings.Contains(errs, text) {
+				t.Errorf("%s: %s", what, errs)
+			}
+		}
+		sheet, err := os.ReadFile(out)
+		if _, broken := png.Decode(bytes.NewReader(sheet)); err != nil || broken != nil {
+			t.Error(what, err, broken)
+		}
+	}
+	expect("crops of more than there is", plan(5000), "larger than the picture")
+	files, err := filepath.Glob(dir + "/*/*")
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	for _, file := range files {
+		if err := os.WriteFile(file, []byte("no picture"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	expect("files that are no pictures", plan(8), filepath.Base(filepath.Dir(files[0]))+"/")
 }
 
 func TestBrokenLines(t *testing.T) {

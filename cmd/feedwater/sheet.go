@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"image"
 	"image/color"
@@ -21,7 +22,11 @@ import (
 )
 
 // sheetRow is a sample on a contact sheet: the picture as it is, and what became of it.
-type sheetRow struct{ cells []sheetCell }
+type sheetRow struct {
+	cells []sheetCell
+	made  bool   // there is a picture of it beside the original
+	cause string // of the first that there is none of
+}
 
 // sheetCell is a picture over some lines of text.
 type sheetCell struct {
@@ -57,8 +62,11 @@ func (r *sheetRow) add(s *pipeline.Sample, original bool, width int) {
 	for i := range views {
 		c := sheetCell{}
 		if s.Err != nil {
-			c.lines = append(c.lines, sheetLine{s.Err.Cause.Error(), sheetError})
+			cause := s.Err.Cause.Error()
+			c.lines = append(c.lines, sheetLine{cause, sheetError})
+			r.cause = cmp.Or(r.cause, filename.Text(s.Key)+": "+cause)
 		} else {
+			r.made = r.made || !original
 			c.picture = imaging.Fit(toImage(&views[i]), width, width, imaging.Lanczos)
 		}
 		if original {

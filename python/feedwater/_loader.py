@@ -91,7 +91,8 @@ class Loader(Generic[B]):
     on_error         for pictures that do not decode: "raise"; "skip", leave out the row; "substitute", another sample.
                      A step that "skip" leaves nothing of is left out on a single rank, and a DataError on several,
                      which must all make the same steps; an epoch of which nothing is left is a DataError too
-    max_errors       how many of them end the run: a share of what an epoch reads, or a count; per rank
+    max_errors       how many of them are put up with: a share of what an epoch reads, below 1.0, or a count, as an
+                     int; math.inf: all of them; per rank
     timeout          seconds without a batch before StallError; start_timeout before the first one. 0: wait for ever
     nodes            "host:port, …" that make the batches; "dns:name:port", "file:path", "k8s:namespace/service:port"
                      for all that these stand for, now and later (docs/nodes.md); without, this machine does

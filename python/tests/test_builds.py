@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import PIL.Image
 import pytest
 import version_1
 
@@ -161,6 +162,27 @@ def test_an_error_of_kind_revision_has_all_members() -> None:
     assert isinstance(error, feedwater.RevisionError)
     assert {name: getattr(error, name) for name in told} == told
     assert "a:1" in str(error)
+
+
+@pytest.mark.usefixtures("real")
+@pytest.mark.parametrize(("where", "unit"), [("plan", "op/CenterCrop"), ("plan", "order"), ("codecs", "codec/png")])
+def test_a_loader_without_nodes_speaks_of_none_where_its_build_is_another(
+    tmp_path: Path, where: str, unit: str
+) -> None:
+    (tmp_path / "a").mkdir()
+    for number in range(3):
+        PIL.Image.new("RGB", (9, 9), (number, 2, 3)).save(tmp_path / "a" / f"{number}.png")
+    first, second = (feedwater.Loader(tmp_path, feedwater.transforms.CenterCrop(4), batch_size=1) for _ in range(2))
+    next(iter(first))
+    state = first.state_dict()
+    state["revisions"] |= {where: {**state["revisions"][where], unit: 700}, "build": "v0"}
+    with pytest.raises(feedwater.RevisionError) as raised:
+        second.load_state_dict(state)
+        next(iter(second))
+    told = str(raised.value)
+    assert re.search(rf"takes {unit}: this process has revision \d+ \(build .*the job's is .*700", told)
+    assert f"; the job goes on with Feedwater of build v0, or of another that has revision 700 of {unit}; with" in told
+    assert "node" not in told
 
 
 @pytest.mark.parametrize(("says", "who"), [("unknown flag: --greeting", "too old"), ("", "")])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import subprocess
 import sys
 import types
@@ -40,7 +41,7 @@ def check(taken: Taken, times: int) -> None:
 
 def test_figures_are_of_the_steps_since(fake: Any) -> None:
     fake.set(samples=100, broken=[3])
-    with fake.loader(on_error="skip", max_errors=1.0) as loader:
+    with fake.loader(on_error="skip", max_errors=math.inf) as loader:
         figures = callbacks.Figures(loader)
         assert figures() == {}
         batches = iter(loader)

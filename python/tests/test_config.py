@@ -224,6 +224,8 @@ def clash(**options: Any) -> dict[str, Any]:
         (clash(batch_size=1, on_error="ignore"), ValueError, "'raise', 'skip', 'substitute'"),
         (clash(batch_size=1, max_errors=-1), ValueError, "max_errors"),
         (clash(batch_size=1, max_errors=1.5), ValueError, "max_errors"),
+        (clash(batch_size=1, max_errors=1.0), ValueError, r"one sample or all of them: pass 1, an int.* math\.inf"),
+        (clash(batch_size=1, max_errors=np.float32(1)), ValueError, "one sample or all of them"),
         (clash(batch_size=1, max_errors=float("nan")), ValueError, "max_errors=nan"),
         (clash(batch_size=1, timeout=float("nan")), ValueError, "timeout=nan"),
         (clash(batch_size=1, timeout=-1), ValueError, "timeout"),

@@ -46,7 +46,19 @@ def test_a_lower_limit_of_pixels_is_heard_as_pillow_hears_it(
         return
     with pytest.raises(PIL.Image.DecompressionBombError):
         PIL.Image.open(folder / "a" / "x.png")
-    assert "over the limit" in refused(folder) and "not heard" not in refused(folder)
+    told = refused(folder)
+    assert "over the limit" in told and "not heard" not in told
+    assert f"twice PIL.Image.MAX_IMAGE_PIXELS, which was {int(2 * most) // 2} when" in told and "89,478,485" in told
+
+
+def test_the_limit_that_a_loader_was_made_with_is_named_whatever_it_is_now(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(PIL.Image, "MAX_IMAGE_PIXELS", 700)
+    loader = Loader(folder, feedwater.transforms.CenterCrop(8), batch_size=1)
+    monkeypatch.setattr(PIL.Image, "MAX_IMAGE_PIXELS", None)
+    with pytest.raises(feedwater.SampleError, match=r"MAX_IMAGE_PIXELS, which was 700 when the Loader was made"):
+        next(iter(loader))
 
 
 @pytest.mark.parametrize("most", [None, 1 << 40])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -206,6 +207,40 @@ def hooked(transform: Any, before: bool) -> Any:
     """The same object with a hook of torch."""
     (transform.register_forward_pre_hook if before else transform.register_forward_hook)(lambda *_: None)
     return transform
+
+
+@pytest.mark.parametrize("register", ["register_module_forward_pre_hook", "register_module_forward_hook"])
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_a_hook_on_all_modules_is_named(register: str, wrapped: bool) -> None:
+    """It changes what torchvision makes: torch calls it for each transform that is a module."""
+
+    def halved(module: Any, args: Any, made: Any = None) -> Any:
+        seen.append(module)
+
+    seen: list[Any] = []
+    handle = getattr(torch.nn.modules.module, register)(partial(halved) if wrapped else halved)
+    try:
+        v2.Resize(8)(torch.zeros(3, 9, 9, dtype=torch.uint8))
+        assert len(seen) == 1
+        for transform in (v2.Resize(8), tv1.Resize(8), v2.Compose([v2.ToImage(), v2.Resize(8)])):
+            with pytest.raises(UnsupportedTransformError, match=r"halved of .*test_transforms is a hook on .*all mod"):
+                compile_transform(transform)
+        assert len(seen) == 1
+        compile_transform([own.Resize(8), own.ToImage()])
+    finally:
+        handle.remove()
+    compile_transform(v2.Resize(8))
+
+
+def test_observers_of_all_modules_are_let_be() -> None:
+    from torch.utils.flop_counter import FlopCounterMode
+
+    import feedwater
+
+    with FlopCounterMode(display=False), feedwater.stages():
+        module = torch.nn.modules.module
+        assert module._global_forward_hooks and module._global_forward_pre_hooks
+        compile_transform(v2.Resize(8))
 
 
 REPLACED = "Resize: its {} was replaced, and code does not travel.*Instead: Resize, if it does no more than that"

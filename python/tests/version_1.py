@@ -47,7 +47,7 @@ def folder(parent: Path, run: str) -> Path:
 
 
 def loader(parent: Path, run: str, source: str | None = None, **options: Any) -> feedwater.Loader:
-    given = {"batch_size": 4, "shuffle": True, "seed": 11, "local_workers": 1, "on_error": "skip", "max_errors": 1.0}
+    given = {"batch_size": 4, "shuffle": True, "seed": 11, "local_workers": 1, "on_error": "skip", "max_errors": 1}
     return feedwater.Loader(source or folder(parent, run), transforms(), **{**given, **RUNS[run]["options"], **options})
 
 

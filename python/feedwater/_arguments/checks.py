@@ -166,10 +166,14 @@ def memory_of(memory: Any) -> int | None:
 
 
 def max_errors_of(value: Any) -> float:
-    """A count, or a share below 1."""
+    """A count, or a share below 1. 1.0 is refused: it may be meant as either."""
     most = number(value)
     if most is None or not most >= 0:  # nor nan
         raise ValueError(f"max_errors={value!r}: needs a count, or a share of the epoch below 1")
+    if isinstance(most, float) and most == 1:
+        raise ValueError(
+            f"max_errors={value!r} may be one sample or all of them: pass 1, an int, for one, or math.inf for all"
+        )
     if isinstance(most, float) and most >= 1 and not math.isinf(most) and not most.is_integer():
         raise ValueError(f"max_errors={value!r}: a share is below 1, a count is whole")
     return most

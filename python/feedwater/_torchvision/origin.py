@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from functools import partial
 from types import FunctionType
 from typing import Any
 
@@ -37,4 +39,22 @@ def patched(thing: Any) -> str | None:
             return f"its {name} was replaced"
     if is_torchvision(thing) and (method := replaced_method(thing)) is not None:
         return f"{method} was replaced"
-    return "it has hooks" if own.get("_forward_hooks") or own.get("_forward_pre_hooks") else None
+    if "_forward_hooks" not in own:  # no module of torch
+        return None
+    return "it has hooks" if own["_forward_hooks"] or own.get("_forward_pre_hooks") else _hook_of_all()
+
+
+def _hook_of_all() -> str | None:
+    """A hook on the forward of all modules, which may change what each makes; None: there is none but observers of ours
+    and of torch, as of a counter of flops.
+    """
+    module = sys.modules.get("torch.nn.modules.module")
+    for kind in ("_global_forward_pre_hooks", "_global_forward_hooks"):
+        for hook in (getattr(module, kind, None) or {}).values():
+            while isinstance(hook, partial):
+                hook = hook.func
+            home = str(getattr(hook, "__module__", ""))
+            if not home.startswith(("torch.", "feedwater.")):
+                name = getattr(hook, "__qualname__", type(hook).__qualname__)
+                return f"{name} of {home} is a hook on the forward of all modules, by torch.nn.modules.module"
+    return None

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 import sys
 
 __all__ = ["most_pixels", "not_heard"]
 
 MOST_PIXELS = 178_956_970
 """Twice Pillow's own MAX_IMAGE_PIXELS: from there on it refuses a picture, and so do nodes."""
+
+_LIMIT = re.compile(r" pixels is over the limit of (\d+) pixels")
 
 
 def most_pixels() -> int | None:
@@ -19,11 +22,18 @@ def most_pixels() -> int | None:
 
 
 def not_heard(op: str, cause: str) -> str:
-    """What to say of a sample that is refused although a switch of Pillow's would have it taken; empty: nothing."""
+    """What to say of a sample that a switch of Pillow's has refused, or would have had taken; empty: nothing."""
     if op != "decode":
         return ""
     image, file = sys.modules.get("PIL.Image"), sys.modules.get("PIL.ImageFile")
-    if "over the limit" in cause and " pixels is " in cause and image is not None:
+    limit = _LIMIT.search(cause)
+    if limit is not None and int(limit[1]) < MOST_PIXELS:
+        most = int(limit[1]) // 2
+        return (
+            f"The limit is twice PIL.Image.MAX_IMAGE_PIXELS, which was {most:,} when the Loader was made: Pillow "
+            f"refuses such a picture too. Raise that before, up to {MOST_PIXELS // 2:,}"
+        )
+    if limit is not None and image is not None:
         most = getattr(image, "MAX_IMAGE_PIXELS", 0)
         if most is None or 2 * most > MOST_PIXELS:
             return (

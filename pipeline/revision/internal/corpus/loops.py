@@ -36,7 +36,7 @@ def put(h, value):
 def loop(folder, transform, epochs=2, cut=None, **options):
     """The digest of some epochs; with cut, of a run that goes on from a state after so many batches."""
     h = hashlib.sha256()
-    options = {"batch_size": 5, "seed": 3, "local_workers": 1, "on_error": "skip", "max_errors": 1.0, **options}
+    options = {"batch_size": 5, "seed": 3, "local_workers": 1, "on_error": "skip", "max_errors": 1, **options}
     with feedwater.Loader(folder, transform, **options) as loader:
         for epoch in range(epochs):
             for i, batch in enumerate(loader):
