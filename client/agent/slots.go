@@ -2,6 +2,7 @@ package agent
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"os"
 	"slices"
@@ -107,4 +108,61 @@ func (s *slots) discard() {
 	if s.memory != nil {
 		_ = unix.Madvise(s.memory, unix.MADV_REMOVE)
 	}
+}
+
+type slotsParams struct {
+	Count   int      `json:"count"`
+	Stride  int      `json:"stride"`
+	Batch   int      `json:"batch"`
+	LastHop LastHops `json:"last_hop"`
+}
+
+type slotsResult struct {
+	Fields []batch.Field `json:"fields"`
+	Bytes  int           `json:"bytes"`
+}
+
+func (l *loader) setSlots(params json.RawMessage, memory *os.File) (*slotsResult, error) {
+	p := slotsParams{}
+	if err := json.Unmarshal(params, &p); err != nil {
+		_ = memory.Close()
+		return nil, fmt.Errorf("slots: %w", err)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.info == nil || p.Batch < 1 {
+		_ = memory.Close()
+		return nil, fmt.Errorf("slots for batches of %d, before a plan was opened or of no samples", p.Batch)
+	}
+	s, err := mapSlots(memory, p.Count, p.Stride, p.Batch, l.info.Fields, p.LastHop)
+	if err != nil {
+		return nil, err
+	}
+	if l.slots != nil {
+		l.slots.drop()
+	}
+	l.slots = s
+	return &slotsResult{s.fields, s.bytes}, nil
+}
+
+// finalFields are the arrays as they leave the agent.
+func finalFields(fields []*pb.Field, hops LastHops) []batch.Field {
+	var all []batch.Field
+	for _, f := range fields {
+		g := batch.Field{Name: f.Name, DType: f.Dtype, Shape: []int{}}
+		for _, d := range f.Shape {
+			g.Shape = append(g.Shape, int(d))
+		}
+		if isPicture(f) {
+			hop := hops.of(f.Name)
+			if hop.DType != "" {
+				g.DType = hop.DType
+			}
+			if hop.Layout == "chw" {
+				g.Shape = []int{g.Shape[2], g.Shape[0], g.Shape[1]}
+			}
+		}
+		all = append(all, g)
+	}
+	return all
 }

@@ -1,0 +1,65 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"os"
+)
+
+// answer runs a call, unless the trainer is of another release, and writes its result to the trainer's file.
+func (l *loader) answer(ctx context.Context, c call, mismatch error, result *os.File, more []*os.File) {
+	defer result.Close()
+	v, blob, err := l.call(ctx, c, mismatch, more)
+	body := []byte(nil)
+	if err != nil {
+		body = describe(err).json()
+	} else {
+		body = mustJSON(v)
+	}
+	if werr := write(result, body, blob); werr != nil {
+		err = fmt.Errorf("write the result of %s: %w", c.method, werr)
+		l.agent.options.Log.Error("a call", "method", c.method, "error", err)
+		body, blob = nil, nil
+	}
+	l.out.send(answerPacket(c.seq, err == nil, len(body), len(blob)))
+}
+
+func write(f *os.File, parts ...[]byte) error {
+	offset := int64(0)
+	for _, p := range parts {
+		if _, err := f.WriteAt(p, offset); err != nil {
+			return err
+		}
+		offset += int64(len(p))
+	}
+	return nil
+}
+
+func (l *loader) call(ctx context.Context, c call, mismatch error, files []*os.File) (v any, blob []byte, err error) {
+	if mismatch != nil {
+		closeAll(files)
+		return nil, nil, mismatch
+	}
+	if c.method == "slots" {
+		if len(files) != 1 {
+			closeAll(files)
+			return nil, nil, fmt.Errorf("slots: %d handles", len(files))
+		}
+		v, err = l.setSlots(c.params, files[0])
+		return v, nil, err
+	}
+	closeAll(files)
+	switch c.method {
+	case "open":
+		v, err = l.open(ctx, c.params)
+	case "replay":
+		return l.replay(ctx, c.params)
+	case "listing":
+		return l.listing(ctx, c.params)
+	case "status":
+		v = l.status()
+	default:
+		err = fmt.Errorf("unknown method %q", c.method)
+	}
+	return v, nil, err
+}
