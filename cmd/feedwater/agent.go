@@ -161,12 +161,12 @@ func runAgent(ctx context.Context) error {
 	defer done()
 	spans := span.Open(span.Options{Service: "feedwater-agent", Version: version, Log: log})
 	defer spans.Close()
-	local := &localPipelines{log: log, cores: c, lists: o.lists.options(log), index: o.index(o.lists.dir, log, nil), tracer: spans.Tracer()}
+	local := newLocalPipelines(log, c, o.lists.options(log), o.index(o.lists.dir, log, nil), spans.Tracer())
 	end := endingOf(ctx)
-	end.lastly(func() { logHanging(local.storage().States(), log) })
+	end.lastly(func() { logHanging(local.Storage().States(), log) })
 	defer func() {
-		local.close()
-		logHanging(local.storage().States(), log)
+		local.Close()
+		logHanging(local.Storage().States(), log)
 	}()
 	a := agent.New(agent.Options{
 		Control:    os.NewFile(agentControlFD, "control"),

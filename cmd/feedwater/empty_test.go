@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/feedwater-io/feedwater/client/agent"
+	"github.com/feedwater-io/feedwater/local"
 )
 
 // A plan that takes empty classes is matched by the fingerprint of a folder that has some.
@@ -20,10 +20,10 @@ func TestMatchByFingerprintWithEmptyClasses(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(root, "a", "1.png"), []byte("a picture"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	l := &localPipelines{}
+	l := local.New(local.Options{})
 	for _, allowed := range []bool{true, false} {
 		text := fmt.Sprintf(`{"version": 1, "source": {"root": "", "path": "", "allow_empty": %t}}`, allowed)
-		_, _, err := l.matchByFingerprint(t.Context(), agent.Plan{Text: []byte(text), Local: root})
+		_, _, err := l.MatchByFingerprint(t.Context(), []byte(text), root)
 		if allowed != (err == nil) {
 			t.Errorf("allow_empty %v: %v", allowed, err)
 		}

@@ -19,6 +19,7 @@ import (
 	"github.com/feedwater-io/feedwater/client/agent"
 	"github.com/feedwater-io/feedwater/client/loader"
 	"github.com/feedwater-io/feedwater/client/node"
+	"github.com/feedwater-io/feedwater/pipeline/dataset"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 )
 
@@ -26,8 +27,8 @@ import (
 func pipelines(t *testing.T) *localPipelines {
 	t.Helper()
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
-	l := &localPipelines{log: slog.New(slog.DiscardHandler), cores: newCores()}
-	t.Cleanup(l.close)
+	l := newLocalPipelines(slog.New(slog.DiscardHandler), newCores(), dataset.Options{}, nil, nil)
+	t.Cleanup(l.Close)
 	return l
 }
 
@@ -37,14 +38,14 @@ func at(plan, folder string) string {
 	return strings.Replace(plan, `{"root": "photos"}`, `{"path": `+string(path)+`}`, 1)
 }
 
-// local is a node of this process.
-func local(t *testing.T, l *localPipelines, workers int) node.Node {
+// ownNode is a node of this process.
+func ownNode(t *testing.T, l *localPipelines, workers int) node.Node {
 	t.Helper()
-	s, err := l.get(workers)
+	n, err := l.node(workers, "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &localNode{server: s}
+	return n
 }
 
 func openFleet(t *testing.T, o client.Options) *client.Fleet {
@@ -73,18 +74,15 @@ func TestLocalIsJustAnotherNode(t *testing.T) {
 	for _, plan := range []string{crops, whole} {
 		want := digest(t, client.Options{Plan: plan, Nodes: []string{n.addr}}, 5)
 		for _, workers := range []int{1, 3} {
-			if got := digest(t, client.Options{Plan: at(plan, dir), Local: local(t, l, workers)}, 7); got != want {
+			if got := digest(t, client.Options{Plan: at(plan, dir), Local: ownNode(t, l, workers)}, 7); got != want {
 				t.Errorf("%d workers: %s, the node: %s", workers, got, want)
 			}
 		}
 	}
-	if a, b := local(t, l, 3).(*localNode), local(t, l, 3).(*localNode); a.server != b.server || len(l.servers) != 2 {
-		t.Errorf("%d pipelines for 1 and 3 workers", len(l.servers))
-	}
 }
 
 func TestLocalReplay(t *testing.T) {
-	f := openFleet(t, client.Options{Plan: at(crops, pictures(t, 1)), Local: local(t, pipelines(t), 1)})
+	f := openFleet(t, client.Options{Plan: at(crops, pictures(t, 1)), Local: ownNode(t, pipelines(t), 1)})
 	r, err := f.Replay(t.Context(), &pb.ReplayRequest{Name: rangeOf(0, 3), Pixels: true})
 	if err != nil || len(r.Samples) != 3 || len(r.Samples[2].Image) != 64*64*3 {
 		t.Errorf("%v, %v", r, err)
@@ -93,7 +91,7 @@ func TestLocalReplay(t *testing.T) {
 
 // Images are handed over as they are made, once each.
 func TestLocalImages(t *testing.T) {
-	f := openFleet(t, client.Options{Plan: at(crops, pictures(t, 1)), Local: local(t, pipelines(t), 2)})
+	f := openFleet(t, client.Options{Plan: at(crops, pictures(t, 1)), Local: ownNode(t, pipelines(t), 2)})
 	var images [16]atomic.Int64
 	result := make(chan client.Result, 1)
 	f.Want(&client.Want{
@@ -115,7 +113,7 @@ func TestLocalBatchThatNeedsMoreRoom(t *testing.T) {
 	dir := pictures(t, 1)
 	n := start(t, "--data", "photos="+dir)
 	for what, o := range map[string]client.Options{
-		"local":  {Plan: at(whole, dir), Local: local(t, pipelines(t), 2)},
+		"local":  {Plan: at(whole, dir), Local: ownNode(t, pipelines(t), 2)},
 		"a node": {Plan: whole, Nodes: []string{n.addr}},
 	} {
 		f := openFleet(t, o)
@@ -141,7 +139,7 @@ func TestLocalCancelAndClose(t *testing.T) {
 	dir := pictures(t, 1)
 	l := pipelines(t)
 	for round := range 100 {
-		f := openFleet(t, client.Options{Plan: at(crops, dir), Local: local(t, l, 2)})
+		f := openFleet(t, client.Options{Plan: at(crops, dir), Local: ownNode(t, l, 2)})
 		var answers [12]atomic.Int64
 		var wants [12]client.Want
 		for i := range wants {
@@ -228,7 +226,7 @@ func TestLocalFolderIsFoundOnNodes(t *testing.T) {
 	if _, err := connect(t, l, plan); !errors.As(err, &data) || data.Path != plan.Local {
 		t.Errorf("no data: %v", err)
 	}
-	if len(l.servers) != 0 {
+	if l.Count() != 0 {
 		t.Error("a pipeline was started for a Loader with nodes")
 	}
 }
@@ -327,7 +325,7 @@ func TestShareOfCores(t *testing.T) {
 
 // A stream that is closed takes no attempts; one that comes meanwhile is answered.
 func TestLocalStreamAfterClose(t *testing.T) {
-	n := local(t, pipelines(t), 1)
+	n := ownNode(t, pipelines(t), 1)
 	opened, err := n.Open(t.Context(), &pb.OpenRequest{Protocol: pb.Protocol, Plan: at(crops, pictures(t, 1))})
 	if err != nil {
 		t.Fatal(err)

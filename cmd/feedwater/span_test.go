@@ -4,6 +4,7 @@ import (
 	"image"
 	"image/color"
 	"image/jpeg"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/feedwater-io/feedwater/batch"
 	"github.com/feedwater-io/feedwater/client"
+	"github.com/feedwater-io/feedwater/pipeline/dataset"
 	"github.com/feedwater-io/feedwater/span"
 )
 
@@ -46,9 +48,10 @@ func TestSpansWithoutNodes(t *testing.T) {
 	slow := filepath.Join(classes[0].Name(), "slow.jpg")
 	writeLarge(t, filepath.Join(dir, slow))
 	kept := tracetest.NewInMemoryExporter()
-	l := pipelines(t)
-	l.tracer = sdk.NewTracerProvider(sdk.WithSyncer(kept)).Tracer("test")
-	f := openFleet(t, client.Options{Plan: at(crops, dir), Local: local(t, l, 2), Tracer: l.tracer})
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	l := newLocalPipelines(slog.New(slog.DiscardHandler), newCores(), dataset.Options{}, nil, sdk.NewTracerProvider(sdk.WithSyncer(kept)).Tracer("test"))
+	t.Cleanup(l.Close)
+	f := openFleet(t, client.Options{Plan: at(crops, dir), Local: ownNode(t, l, 2), Tracer: l.tracer})
 	info, err := f.Open(t.Context())
 	if err != nil {
 		t.Fatal(err)

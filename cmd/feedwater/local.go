@@ -1,0 +1,104 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"strconv"
+
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/feedwater-io/feedwater/client"
+	"github.com/feedwater-io/feedwater/client/agent"
+	"github.com/feedwater-io/feedwater/client/node"
+	"github.com/feedwater-io/feedwater/local"
+	"github.com/feedwater-io/feedwater/pipeline"
+	"github.com/feedwater-io/feedwater/pipeline/dataset"
+)
+
+// localPipelines are the pipelines of an agent's own process.
+type localPipelines struct {
+	*local.Pipelines
+	cores  *cores
+	tracer trace.Tracer // nil: none
+}
+
+// newLocalPipelines returns those of an agent. lists says where lists of files are kept; index and tracer may be nil.
+func newLocalPipelines(log *slog.Logger, c *cores, lists dataset.Options, index *pipeline.Index, tracer trace.Tracer) *localPipelines {
+	return &localPipelines{cores: c, tracer: tracer, Pipelines: local.New(local.Options{
+		Lists: lists, Progress: scanProgress(log), Index: index, OnPanic: panicLog(log), Version: version, Build: buildOf(), Tracer: tracer, Log: log,
+	})}
+}
+
+// node is the pipeline with that many workers; 0: this rank's share of the cores. plan is as local.Pipelines.Node has it.
+func (l *localPipelines) node(workers int, plan string) (node.Node, error) {
+	if workers <= 0 {
+		workers = shareOfCores(l.cores.all)
+	}
+	l.cores.takeAll()
+	own, err := l.Node(workers, plan)
+	if err != nil {
+		return nil, err
+	}
+	return own, nil
+}
+
+// listing is what a folder of this machine holds.
+func (l *localPipelines) listing(ctx context.Context, folder string) (agent.Listing, error) {
+	found, err := l.List(ctx, folder)
+	return agent.Listing{Fingerprint: found.Fingerprint, Counts: found.Counts, Keys: found.Keys}, err
+}
+
+// shareOfCores divides the cores this process may use among the ranks of this host.
+func shareOfCores(all int) int {
+	ranks, err := strconv.Atoi(os.Getenv("LOCAL_WORLD_SIZE"))
+	if err != nil || ranks < 1 {
+		ranks = 1
+	}
+	return max(1, all/ranks)
+}
+
+// rankOrProcess tells this trainer from others of its job: its rank, or where launchers set none its process.
+func rankOrProcess() int {
+	if rank, err := strconv.Atoi(os.Getenv("RANK")); err == nil {
+		return rank
+	}
+	return os.Getppid()
+}
+
+// connector makes the fleet of a Loader.
+func connector(local *localPipelines) func(context.Context, agent.Plan) (*client.Fleet, error) {
+	return func(ctx context.Context, p agent.Plan) (*client.Fleet, error) {
+		o, err := local.options(ctx, p)
+		if err != nil {
+			return nil, err
+		}
+		return client.New(o)
+	}
+}
+
+// options are those of a Loader's fleet: its nodes, this process's own pipeline where there are none, or both where the plan says how many
+// workers that has beside them.
+func (l *localPipelines) options(ctx context.Context, p agent.Plan) (client.Options, error) {
+	o := client.Options{
+		Plan: string(p.Text), Job: p.Job, Rank: rankOrProcess(), Nodes: p.Nodes, Numerics: p.Numerics, Fingerprint: p.Fingerprint,
+		Revisions: p.Revisions, Build: buildOf(),
+		StartTimeout: p.StartTimeout, Timeout: p.Timeout,
+		Dialing: node.DialOptions{Insecure: p.Insecure, Files: p.TLS, TokenFile: p.TokenFile}, Tracer: l.tracer, Log: p.Log,
+	}
+	var err error
+	if o.Scaler, err = scalerOf(p, o.Dialing); err != nil {
+		return o, err
+	}
+	own := "" // plan of the local node
+	if len(p.Nodes) > 0 && p.Local != "" {
+		if own, o.Plan, err = l.MatchByFingerprint(ctx, p.Text, p.Local); err != nil {
+			return o, err
+		}
+	}
+	if len(p.Nodes) > 0 && (p.Workers == 0 || p.Local == "") {
+		return o, nil
+	}
+	o.Local, err = l.node(p.Workers, own)
+	return o, err
+}
