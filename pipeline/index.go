@@ -44,7 +44,7 @@ func (x Index) withDefaults() Index {
 }
 
 // open finds the indexes of a data set that decoders of these revisions made: those of another decoder are none.
-func (x *Index) open(fingerprint string, samples int, revisions revision.Set) (*sidecar.Store, error) {
+func (x *Index) open(fingerprint string, samples int, revisions revision.Set) (*sidecar.Cache, error) {
 	decoder := revisions.OfFormat("jpeg") // no other format has an index
 	name := fmt.Sprintf("%s by %v", fingerprint, decoder)
 	return sidecar.Open(name, samples, sidecar.Options{Dir: x.Dir, MaxBytes: x.MaxBytes, Trouble: x.Trouble, Hold: x.Hold})
@@ -69,7 +69,7 @@ type namedStore struct {
 	fingerprint string
 	samples     int
 	ready       chan struct{}
-	*sidecar.Store
+	*sidecar.Cache
 }
 
 // maxStoreBytes is what the stores that are open at once hold in memory together: 8 bytes for a picture.
@@ -98,7 +98,7 @@ func (x *Index) folder() string {
 const openWithin = time.Second
 
 // of returns the store of a data set, nil if there is none.
-func (x *indexes) of(fingerprint string, samples int) *sidecar.Store {
+func (x *indexes) of(fingerprint string, samples int) *sidecar.Cache {
 	if x.index == nil {
 		return nil
 	}
@@ -107,7 +107,7 @@ func (x *indexes) of(fingerprint string, samples int) *sidecar.Store {
 	defer timeout.Stop()
 	select {
 	case <-s.ready:
-		return s.Store
+		return s.Cache
 	case <-timeout.C:
 		return nil
 	}
@@ -148,12 +148,12 @@ func (x *indexes) makeRoom(bytes int64) {
 // open opens a store.
 func (x *indexes) open(s *namedStore) {
 	defer close(s.ready)
-	open := func(func()) (*sidecar.Store, error) { return x.index.open(s.fingerprint, s.samples, x.revisions) }
+	open := func(func()) (*sidecar.Cache, error) { return x.index.open(s.fingerprint, s.samples, x.revisions) }
 	var err error
-	if s.Store, err = storage.Do(context.Background(), x.root, "open the index", open, (*sidecar.Store).Close); err == nil {
+	if s.Cache, err = storage.Do(context.Background(), x.root, "open the index", open, (*sidecar.Cache).Close); err == nil {
 		return
 	}
-	s.Store = nil
+	s.Cache = nil
 	x.mu.Lock()
 	x.stores = slices.DeleteFunc(x.stores, func(other *namedStore) bool { return other == s }) // the next job tries again
 	x.mu.Unlock()
@@ -163,17 +163,17 @@ func (x *indexes) open(s *namedStore) {
 // shut closes a store. Where its storage does not answer its memory is given back all the same, and what was gathered is lost.
 func (x *indexes) shut(s *namedStore) {
 	<-s.ready
-	if s.Store == nil {
+	if s.Cache == nil {
 		return
 	}
-	if err := closeStore(context.Background(), x.root, s.Store, x.index.folder()); err != nil {
+	if err := closeStore(context.Background(), x.root, s.Cache, x.index.folder()); err != nil {
 		s.Abandon()
 		x.index.Trouble(err)
 	}
 }
 
 // closeStore closes a store whose files lie in a folder. The error is a *storage.HungError or that of ctx.
-func closeStore(ctx context.Context, root *storage.Root, s *sidecar.Store, folder string) error {
+func closeStore(ctx context.Context, root *storage.Root, s *sidecar.Cache, folder string) error {
 	shut := func(func()) (struct{}, error) { s.Close(); return struct{}{}, nil }
 	_, err := storage.DoOnce(ctx, root, "write the index", shut, nil, func() func() error {
 		return func() error { return sidecar.Probe(folder) }

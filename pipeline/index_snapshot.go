@@ -71,11 +71,11 @@ func IndexSnapshot(ctx context.Context, roots *storage.Roots, s *dataset.Snapsho
 }
 
 // open opens the store.
-func (m *indexMaker) open(ctx context.Context) (*sidecar.Store, error) {
-	open := func(func()) (*sidecar.Store, error) {
+func (m *indexMaker) open(ctx context.Context) (*sidecar.Cache, error) {
+	open := func(func()) (*sidecar.Cache, error) {
 		return m.index.open(m.snapshot.Fingerprint(), m.snapshot.Len(), revision.Build())
 	}
-	return storage.Do(ctx, m.kept, "open the index", open, (*sidecar.Store).Close)
+	return storage.Do(ctx, m.kept, "open the index", open, (*sidecar.Cache).Close)
 }
 
 // keepWithin is how long what was made may take to be written when ctx has ended.
@@ -106,7 +106,7 @@ func (m *indexMaker) read(ctx context.Context, i int, buf []byte) ([]byte, error
 type indexMaker struct {
 	index    Index
 	snapshot *dataset.Snapshot
-	store    *sidecar.Store
+	store    *sidecar.Cache
 	root     *storage.Root // of the pictures
 	kept     *storage.Root // of the index
 	next     atomic.Int64

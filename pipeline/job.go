@@ -25,7 +25,7 @@ type Job struct {
 	fields     []batch.Field
 	pictures   []picture      // none where the plan asks for no images
 	masks      *masks         // nil: none
-	index      *sidecar.Store // nil: none is kept
+	index      *sidecar.Cache // nil: none is kept
 	substitute order.Key
 	refused    map[string]*RevisionError // by format; nil: none
 	oversize   *RevisionError            // for pictures beyond the limits; nil: none

@@ -22,7 +22,7 @@ type worker struct {
 
 	// What is read, or was last: the file of a sample of a snapshot, or what a store has of one.
 	snapshot *dataset.Snapshot
-	store    *sidecar.Store
+	store    *sidecar.Cache
 	index    int
 
 	found  []byte // index of the file

@@ -26,7 +26,7 @@ type unit struct {
 	snapshot *dataset.Snapshot
 	files    [][]byte
 	chain    transform.Chain
-	index    *sidecar.Store // nil: none
+	index    *sidecar.Cache // nil: none
 	fresh    string         // folder for indexes that begin empty; empty: index stays
 	workers  []*worker
 }
@@ -76,7 +76,7 @@ func (u *unit) open(ctx context.Context, o *options) (err error) {
 }
 
 // store is the index that is kept in a folder, nil for none.
-func (u *unit) store(dir string) (*sidecar.Store, error) {
+func (u *unit) store(dir string) (*sidecar.Cache, error) {
 	if dir == "" {
 		return nil, nil
 	}

@@ -11,16 +11,16 @@ var blended = [...]string{"AutoContrast", "Blur", "Equalize", "Invert", "Smooth"
 func BlendWith(name string, share float64) Effect {
 	for i, other := range blended {
 		if other == name {
-			return Effect{InPlace: blend, Numbers: [16]float64{share, float64(i)}}
+			return Effect{InPlace: blendInPlace, Numbers: [16]float64{share, float64(i)}}
 		}
 	}
 	panic("raster: nothing to blend with by the name " + name)
 }
 
-func blend(e *Effect, w *Workspace, m *pixel.Image) {
+func blendInPlace(e *Effect, w *Workspace, m *pixel.Image) {
 	other := &w.Pictures[0]
 	CopyPixels(other, m)
-	inner := Effect{InPlace: soften}
+	inner := Effect{InPlace: softenInPlace}
 	switch blended[int(e.Numbers[1])] {
 	case "AutoContrast":
 		inner = Autocontrast()
@@ -32,7 +32,7 @@ func blend(e *Effect, w *Workspace, m *pixel.Image) {
 		inner = AdjustSharpness(0)
 	}
 	inner.InPlace(&inner, w, other)
-	t := shares(w, float32(e.Numbers[0]))
+	t := fillShares(w, float32(e.Numbers[0]))
 	for y := range m.H {
 		row, to := m.Row(y), other.Row(y)[:3*m.W]
 		for i, v := range row {
@@ -41,8 +41,8 @@ func blend(e *Effect, w *Workspace, m *pixel.Image) {
 	}
 }
 
-// soften is Pillow's BLUR: the mean of the sixteen pixels around a square of nine, rounded half up; two pixels at the border stay.
-func soften(_ *Effect, w *Workspace, m *pixel.Image) {
+// softenInPlace is Pillow's BLUR: the mean of the sixteen pixels around a square of nine, rounded half up; two pixels at the border stay.
+func softenInPlace(_ *Effect, w *Workspace, m *pixel.Image) {
 	if m.W < 5 || m.H < 5 {
 		return
 	}

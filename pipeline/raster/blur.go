@@ -12,12 +12,12 @@ const blurSteps = 3 * 4
 
 // GaussianBlur has a kernel of w×h taps, both odd and less than twice the picture's side.
 func GaussianBlur(w, h int, sigma float64) Effect {
-	return Effect{Across: blur, Numbers: [16]float64{float64(w), float64(h), sigma}, Steps: blurSteps * w * h}
+	return Effect{Across: blurAcross, Numbers: [16]float64{float64(w), float64(h), sigma}, Steps: blurSteps * w * h}
 }
 
-// A blurring is a Gaussian convolution. torch sums products with the w×h kernel one after the other, with one rounding each; blurring sums rows
+// A gaussianConvolution is a Gaussian convolution. torch sums products with the w×h kernel one after the other, with one rounding each; blurring sums rows
 // and columns apart, which is as good where the result is not within margin of a half, and sums as torch does where it is.
-type blurring struct {
+type gaussianConvolution struct {
 	src          *pixel.Image
 	w, h         int // taps
 	kernel       []float32
@@ -28,21 +28,21 @@ type blurring struct {
 	margin       float32
 }
 
-func blur(e *Effect, w *Workspace, dst, src *pixel.Image) {
-	b := blurring{src: src, w: int(e.Numbers[0]), h: int(e.Numbers[1])}
-	b.prepare(w, float32(e.Numbers[2]))
+func blurAcross(e *Effect, w *Workspace, dst, src *pixel.Image) {
+	b := gaussianConvolution{src: src, w: int(e.Numbers[0]), h: int(e.Numbers[1])}
+	b.prepareKernels(w, float32(e.Numbers[2]))
 	done := 0 // rows whose sums are in the ring, or were
 	for y := 0; y < src.H && !w.IsStopped(); y++ {
 		for ; done < min(y+len(b.down), src.H); done++ {
 			b.sumRow(done)
 		}
 		b.sumColumns(y)
-		b.finish(dst.Row(y), y)
+		b.roundRow(dst.Row(y), y)
 	}
 }
 
-// prepare makes the kernels and divides the workspace.
-func (b *blurring) prepare(w *Workspace, sigma float32) {
+// prepareKernels makes the kernels and divides the workspace.
+func (b *gaussianConvolution) prepareKernels(w *Workspace, sigma float32) {
 	size, reach := 3*b.src.W, 3*(b.w-1)
 	w.floats = pixel.Grow(w.floats, b.w*b.h+b.w+b.h+(size+reach)+(b.h/2*2+1)*size+size)
 	free := w.floats
@@ -82,7 +82,7 @@ func upperHalf(taps []float32) (upper []float32, dropped float64) {
 }
 
 // sumRow sums along row y of the source.
-func (b *blurring) sumRow(y int) {
+func (b *gaussianConvolution) sumRow(y int) {
 	row, n, edge := b.src.Row(y), b.src.W, len(b.across)-1
 	padded := b.padded[:3*(n+2*edge)]
 	for i, v := range row {
@@ -92,57 +92,57 @@ func (b *blurring) sumRow(y int) {
 		copy(padded[3*(edge-x):][:3], padded[3*(edge+x):])
 		copy(padded[3*(edge+n-1+x):][:3], padded[3*(edge+n-1-x):])
 	}
-	sum := b.row(y)
+	sum := b.sumsOf(y)
 	scaleRow(sum, padded[3*edge:], b.across[0])
 	for x := 1; x <= edge; x++ {
 		addPair(sum, padded[3*(edge-x):], padded[3*(edge+x):], b.across[x])
 	}
 }
 
-// row is where the sums of row y are.
-func (b *blurring) row(y int) []float32 {
+// sumsOf is where the sums of row y are.
+func (b *gaussianConvolution) sumsOf(y int) []float32 {
 	n := 3 * b.src.W
 	return b.rows[y%(b.h/2*2+1)*n:][:n]
 }
 
 // sumColumns sums around row y.
-func (b *blurring) sumColumns(y int) {
-	scaleRow(b.sum, b.row(y), b.down[0])
+func (b *gaussianConvolution) sumColumns(y int) {
+	scaleRow(b.sum, b.sumsOf(y), b.down[0])
 	for d := 1; d < len(b.down); d++ {
-		addPair(b.sum, b.row(reflected(y-d, b.src.H)), b.row(reflected(y+d, b.src.H)), b.down[d])
+		addPair(b.sum, b.sumsOf(reflectIndex(y-d, b.src.H)), b.sumsOf(reflectIndex(y+d, b.src.H)), b.down[d])
 	}
 }
 
-// finish rounds row y.
-func (b *blurring) finish(dst []byte, y int) {
+// roundRow rounds row y.
+func (b *gaussianConvolution) roundRow(dst []byte, y int) {
 	sum := b.sum[:len(dst)]
 	low, high := b.margin, 1-b.margin
 	for i, v := range sum {
 		v += 0.5
 		whole := int32(v)
 		if rest := v - float32(whole); rest < low || rest > high {
-			whole = b.exact(i/3, y, i%3)
+			whole = b.exactValue(i/3, y, i%3)
 		}
 		dst[i] = byte(whole)
 	}
 }
 
-// exact is one value as torch computes it: products from left to right and from top to bottom, each added with one rounding.
-func (b *blurring) exact(x, y, channel int) int32 {
+// exactValue is one value as torch computes it: products from left to right and from top to bottom, each added with one rounding.
+func (b *gaussianConvolution) exactValue(x, y, channel int) int32 {
 	sum := float32(0)
 	for i := range b.h {
-		row := b.src.Row(reflected(y+i-b.h/2, b.src.H))
+		row := b.src.Row(reflectIndex(y+i-b.h/2, b.src.H))
 		for j, k := range b.kernel[i*b.w:][:b.w] {
 			if k > 0 {
-				sum = order.Fused(float32(row[3*reflected(x+j-b.w/2, b.src.W)+channel]), k, sum)
+				sum = order.Fused(float32(row[3*reflectIndex(x+j-b.w/2, b.src.W)+channel]), k, sum)
 			}
 		}
 	}
 	return int32(math.RoundToEven(float64(sum)))
 }
 
-// reflected is a place in 0…n−1 for one that may be outside, by less than n; the edge is not repeated.
-func reflected(i, n int) int {
+// reflectIndex is a place in 0…n−1 for one that may be outside, by less than n; the edge is not repeated.
+func reflectIndex(i, n int) int {
 	if i < 0 {
 		return -i
 	}

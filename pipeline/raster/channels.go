@@ -4,10 +4,10 @@ import "github.com/feedwater-io/feedwater/pipeline/pixel"
 
 // PermuteChannels makes channel k of what was channel p[k].
 func PermuteChannels(p [3]int) Effect {
-	return Effect{InPlace: permute, Numbers: [16]float64{float64(p[0]), float64(p[1]), float64(p[2])}}
+	return Effect{InPlace: permuteInPlace, Numbers: [16]float64{float64(p[0]), float64(p[1]), float64(p[2])}}
 }
 
-func permute(e *Effect, _ *Workspace, m *pixel.Image) {
+func permuteInPlace(e *Effect, _ *Workspace, m *pixel.Image) {
 	a, b, c := int(e.Numbers[0]), int(e.Numbers[1]), int(e.Numbers[2])
 	for y := range m.H {
 		row := m.Row(y)

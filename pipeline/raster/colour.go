@@ -11,25 +11,25 @@ import (
 
 // AdjustBrightness mixes black with the picture: 0 gives black, 1 the picture, 2 twice as bright.
 func AdjustBrightness(factor float64) Effect {
-	return Effect{InPlace: brighten, Numbers: [16]float64{factor}}
+	return Effect{InPlace: brightenInPlace, Numbers: [16]float64{factor}}
 }
 
 // AdjustContrast mixes the mean grey with the picture.
 func AdjustContrast(factor float64) Effect {
-	return Effect{InPlace: contrast, Numbers: [16]float64{factor}}
+	return Effect{InPlace: contrastInPlace, Numbers: [16]float64{factor}}
 }
 
 // AdjustSaturation mixes each pixel's grey with the pixel.
 func AdjustSaturation(factor float64) Effect {
-	return Effect{InPlace: saturate, Numbers: [16]float64{factor}}
+	return Effect{InPlace: saturateInPlace, Numbers: [16]float64{factor}}
 }
 
 // Grayscale makes all channels the grey.
-func Grayscale() Effect { return Effect{InPlace: desaturate} }
+func Grayscale() Effect { return Effect{InPlace: desaturateInPlace} }
 
 // Posterize keeps the upper bits, 1 to 8, of every value.
 func Posterize(bits int) Effect {
-	return Effect{InPlace: mask, Numbers: [16]float64{float64(bits)}}
+	return Effect{InPlace: posterizeInPlace, Numbers: [16]float64{float64(bits)}}
 }
 
 // Solarize inverts the values from threshold on.
@@ -41,22 +41,22 @@ func Solarize(threshold float64) Effect {
 func Invert() Effect { return Effect{InPlace: invertFrom, Numbers: [16]float64{0}} }
 
 // Autocontrast stretches each channel to the whole range.
-func Autocontrast() Effect { return Effect{InPlace: stretch} }
+func Autocontrast() Effect { return Effect{InPlace: stretchInPlace} }
 
 // Equalize makes each channel's histogram even.
-func Equalize() Effect { return Effect{InPlace: flatten} }
+func Equalize() Effect { return Effect{InPlace: equalizeInPlace} }
 
-func brighten(e *Effect, w *Workspace, m *pixel.Image) {
+func brightenInPlace(e *Effect, w *Workspace, m *pixel.Image) {
 	mixTable(&w.tables[0], 0, float32(e.Numbers[0]))
 	lookUp(m, &w.tables[0])
 }
 
-func contrast(e *Effect, w *Workspace, m *pixel.Image) {
+func contrastInPlace(e *Effect, w *Workspace, m *pixel.Image) {
 	mixTable(&w.tables[0], meanGrey(m), float32(e.Numbers[0]))
 	lookUp(m, &w.tables[0])
 }
 
-func mask(e *Effect, w *Workspace, m *pixel.Image) {
+func posterizeInPlace(e *Effect, w *Workspace, m *pixel.Image) {
 	drop := 8 - int(e.Numbers[0])
 	t := &w.tables[0]
 	for i := range t {
@@ -76,13 +76,13 @@ func invertFrom(e *Effect, w *Workspace, m *pixel.Image) {
 	lookUp(m, t)
 }
 
-func saturate(e *Effect, w *Workspace, m *pixel.Image) {
-	t := shares(w, float32(e.Numbers[0]))
+func saturateInPlace(e *Effect, w *Workspace, m *pixel.Image) {
+	t := fillShares(w, float32(e.Numbers[0]))
 	for y := range m.H {
 		row := m.Row(y)
 		for i := 0; i < len(row); i += 3 {
 			p := row[i : i+3 : i+3]
-			l := grey(p)
+			l := greyOf(p)
 			base, at := float32(l), 255-l
 			p[0] = clampByte(int32(base + t[(at+int32(p[0]))&511]))
 			p[1] = clampByte(int32(base + t[(at+int32(p[1]))&511]))
@@ -91,27 +91,27 @@ func saturate(e *Effect, w *Workspace, m *pixel.Image) {
 	}
 }
 
-func desaturate(_ *Effect, _ *Workspace, m *pixel.Image) {
+func desaturateInPlace(_ *Effect, _ *Workspace, m *pixel.Image) {
 	for y := range m.H {
 		row := m.Row(y)
 		for i := 0; i < len(row); i += 3 {
 			p := row[i : i+3 : i+3]
-			l := byte(grey(p))
+			l := byte(greyOf(p))
 			p[0], p[1], p[2] = l, l, l
 		}
 	}
 }
 
-func stretch(_ *Effect, w *Workspace, m *pixel.Image) {
-	h := histograms(m)
+func stretchInPlace(_ *Effect, w *Workspace, m *pixel.Image) {
+	h := countHistograms(m)
 	for c := range h {
 		stretchTable(&w.tables[c], &h[c])
 	}
 	lookUpEach(m, &w.tables)
 }
 
-func flatten(_ *Effect, w *Workspace, m *pixel.Image) {
-	h := histograms(m)
+func equalizeInPlace(_ *Effect, w *Workspace, m *pixel.Image) {
+	h := countHistograms(m)
 	for c := range h {
 		flattenTable(&w.tables[c], &h[c])
 	}
@@ -126,9 +126,9 @@ func mixTable(t *[256]byte, a int, factor float32) {
 	}
 }
 
-// shares is factor·d at place 255+d, for every difference d of two bytes. A share that leads out of a byte's range from anywhere is cut to
+// fillShares is factor·d at place 255+d, for every difference d of two bytes. A share that leads out of a byte's range from anywhere is cut to
 // one that int32 can hold. It lies in w until the next effect.
-func shares(w *Workspace, factor float32) *[512]float32 {
+func fillShares(w *Workspace, factor float32) *[512]float32 {
 	w.floats = pixel.Grow(w.floats, 512)
 	t := (*[512]float32)(w.floats)
 	for i := range t {
@@ -176,8 +176,8 @@ func flattenTable(t *[256]byte, h *[256]uint32) {
 	}
 }
 
-// histograms counts the values of each channel.
-func histograms(m *pixel.Image) (h [3][256]uint32) {
+// countHistograms counts the values of each channel.
+func countHistograms(m *pixel.Image) (h [3][256]uint32) {
 	for y := range m.H {
 		row := m.Row(y)
 		for i := 0; i < len(row); i += 3 {
@@ -218,15 +218,15 @@ func meanGrey(m *pixel.Image) int {
 		row := m.Row(y)
 		part := uint64(0)
 		for i := 0; i < len(row); i += 3 {
-			part += uint64(grey(row[i : i+3 : i+3]))
+			part += uint64(greyOf(row[i : i+3 : i+3]))
 		}
 		sum += part
 	}
 	return int(math.Floor(float64(sum)/float64(m.W*m.H) + 0.5))
 }
 
-// grey is ITU-R 601 luma in 16-bit fixed point, rounded.
-func grey(p []byte) int32 {
+// greyOf is ITU-R 601 luma in 16-bit fixed point, rounded.
+func greyOf(p []byte) int32 {
 	return (19595*int32(p[0]) + 38470*int32(p[1]) + 7471*int32(p[2]) + 1<<15) >> 16
 }
 

@@ -67,13 +67,13 @@ func contrastTensor(e *Effect, w *Workspace, m *pixel.Image) {
 func blendTable(w *Workspace, m *pixel.Image, other float32, factor float64) {
 	t, f, rest := &w.tables[0], float32(factor), float32(1-factor)
 	for v := range t {
-		t[v] = cut(order.Fused(other, rest, float32(float32(v)*f)))
+		t[v] = clampFloat(order.Fused(other, rest, float32(float32(v)*f)))
 	}
 	lookUp(m, t)
 }
 
-// cut is a value's integer part, between 0 and 255.
-func cut(x float32) byte { return byte(int32(min(max(x, 0), 255))) }
+// clampFloat is a value's integer part, between 0 and 255.
+func clampFloat(x float32) byte { return byte(int32(min(max(x, 0), 255))) }
 
 // greyOfTensor is the integer part of torchvision's grey.
 func greyOfTensor(p []byte) int32 {
@@ -93,9 +93,9 @@ func saturateTensor(e *Effect, w *Workspace, m *pixel.Image) {
 		for i := 0; i < len(row); i += 3 {
 			p := row[i : i+3 : i+3]
 			other := float64(float64(greyOfTensor(p)) * rest)
-			p[0] = cut(float32(float64(own[p[0]]) + other))
-			p[1] = cut(float32(float64(own[p[1]]) + other))
-			p[2] = cut(float32(float64(own[p[2]]) + other))
+			p[0] = clampFloat(float32(float64(own[p[0]]) + other))
+			p[1] = clampFloat(float32(float64(own[p[1]]) + other))
+			p[2] = clampFloat(float32(float64(own[p[2]]) + other))
 		}
 	}
 }
@@ -116,14 +116,14 @@ func sharpenTensor(e *Effect, w *Workspace, m *pixel.Image) {
 			p := int32(here[i])
 			n := 4*p + int32(above[i-3]) + int32(above[i]) + int32(above[i+3]) + int32(here[i-3]) + p + int32(here[i+3]) +
 				int32(below[i-3]) + int32(below[i]) + int32(below[i+3])
-			row[i] = cut(float32(float64(p) + float64(float64((2*n+13)/26-p)*rest)))
+			row[i] = clampFloat(float32(float64(p) + float64(float64((2*n+13)/26-p)*rest)))
 		}
 		above, here = here, above
 	}
 }
 
 func stretchTensor(_ *Effect, w *Workspace, m *pixel.Image) {
-	h := histograms(m)
+	h := countHistograms(m)
 	for c := range h {
 		low, high := 0, 255
 		for low < 255 && h[c][low] == 0 {
@@ -139,7 +139,7 @@ func stretchTensor(_ *Effect, w *Workspace, m *pixel.Image) {
 			low = 0
 		}
 		for v := range w.tables[c] {
-			w.tables[c][v] = cut(float32(v-low) / scale)
+			w.tables[c][v] = clampFloat(float32(v-low) / scale)
 		}
 	}
 	lookUpEach(m, &w.tables)

@@ -31,13 +31,13 @@ func cutCorners(e *Effect, _ *Workspace, dst, src *pixel.Image) {
 		case e.Numbers[1] != 0:
 			copy(to, src.Row(src.H - 1 - at.Y)[3*at.X:])
 		default:
-			mirrored(to, src.Row(at.Y)[3*(right-at.X):][:len(to)])
+			mirrorRow(to, src.Row(at.Y)[3*(right-at.X):][:len(to)])
 		}
 	}
 }
 
-// mirrored copies a row's pixels from right to left.
-func mirrored(dst, src []byte) {
+// mirrorRow copies a row's pixels from right to left.
+func mirrorRow(dst, src []byte) {
 	for i := 0; i < len(dst); i += 3 {
 		copy(dst[i:i+3], src[len(src)-3-i:])
 	}

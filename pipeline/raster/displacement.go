@@ -6,10 +6,10 @@ import (
 	"github.com/feedwater-io/feedwater/pipeline/order"
 )
 
-// A displacement is how far each pixel is moved along one axis: uniform noise from −1 to 1, smoothed. torch sums products with the n×n kernel one after
+// A displacementField is how far each pixel is moved along one axis: uniform noise from −1 to 1, smoothed. torch sums products with the n×n kernel one after
 // the other, with one rounding each, which takes n² steps a pixel; row sums rows and columns apart, which is as good to within reach, and exact does as
 // torch does.
-type displacement struct {
+type displacementField struct {
 	rng          RNG
 	first        uint32 // block of the noise: value i, in rows, is word i mod 4 of block i div 4 behind it
 	w, h         int
@@ -25,13 +25,13 @@ type displacement struct {
 	reach        float32 // in pixels
 }
 
-// room is how many floats it works in.
-func (f *displacement) room() int {
+// floatsNeeded is how many floats it works in.
+func (f *displacementField) floatsNeeded() int {
 	return f.n*f.n + 2*f.n + f.n*(f.w+f.n-1) + f.n*f.w + f.w
 }
 
-// prepare makes the kernels and takes its memory from the front of free; it returns the rest.
-func (f *displacement) prepare(free []float32, sigmaX, sigmaY float64) []float32 {
+// prepareKernels makes the kernels and takes its memory from the front of free; it returns the rest.
+func (f *displacementField) prepareKernels(free []float32, sigmaX, sigmaY float64) []float32 {
 	take := func(n int) []float32 {
 		s := free[:n:n]
 		free = free[n:]
@@ -56,7 +56,7 @@ func (f *displacement) prepare(free []float32, sigmaX, sigmaY float64) []float32
 // setReach bounds the error. torch rounds n² sums below 1, from 25 taps on below ½: by Hoeffding's inequality the sum of n² independent errors, each within
 // half a unit, is beyond 5·n units in one of 10²⁰ cases. Sums of rows and columns, at most n steps, count in full. The rest are the roundings of places
 // between −1 and 1.
-func (f *displacement) setReach(dropped float64) {
+func (f *displacementField) setReach(dropped float64) {
 	unit := 0x1p-24
 	if f.n >= 25 {
 		unit = 0x1p-25
@@ -65,30 +65,30 @@ func (f *displacement) setReach(dropped float64) {
 	f.reach = float32(float64(smoothed*math.Abs(float64(f.alpha))/2) + float64(float64(f.side)*0x1p-22))
 }
 
-// row returns the smoothed noise of row y, approximately. Rows are asked for in order.
-func (f *displacement) row(y int) []float32 {
+// smoothRow returns the smoothed noise of row y, approximately. Rows are asked for in order.
+func (f *displacementField) smoothRow(y int) []float32 {
 	for ; f.done < min(y+f.n/2+1, f.h); f.done++ {
 		f.sumRow(f.done)
 	}
 	scaleRow(f.sum, f.sumsOf(y), f.down[0])
 	for d := 1; d < len(f.down); d++ {
-		addPair(f.sum, f.sumsOf(reflected(y-d, f.h)), f.sumsOf(reflected(y+d, f.h)), f.down[d])
+		addPair(f.sum, f.sumsOf(reflectIndex(y-d, f.h)), f.sumsOf(reflectIndex(y+d, f.h)), f.down[d])
 	}
 	return f.sum
 }
 
 // noiseOf is row y of the noise, with n/2 reflections on both sides.
-func (f *displacement) noiseOf(y int) []float32 {
+func (f *displacementField) noiseOf(y int) []float32 {
 	width := f.w + f.n - 1
 	return f.noise[y%f.n*width:][:width]
 }
 
-func (f *displacement) sumsOf(y int) []float32 { return f.sums[y%f.n*f.w:][:f.w] }
+func (f *displacementField) sumsOf(y int) []float32 { return f.sums[y%f.n*f.w:][:f.w] }
 
 // sumRow draws row y and sums along it.
-func (f *displacement) sumRow(y int) {
+func (f *displacementField) sumRow(y int) {
 	row, edge := f.noiseOf(y), f.n/2
-	f.draw(row[edge:][:f.w], y*f.w)
+	f.drawNoise(row[edge:][:f.w], y*f.w)
 	for x := 1; x <= edge; x++ {
 		row[edge-x] = row[edge+x]
 		row[edge+f.w-1+x] = row[edge+f.w-1-x]
@@ -100,8 +100,8 @@ func (f *displacement) sumRow(y int) {
 	}
 }
 
-// draw writes the noise from value i on.
-func (f *displacement) draw(dst []float32, i int) {
+// drawNoise writes the noise from value i on.
+func (f *displacementField) drawNoise(dst []float32, i int) {
 	x := f.rng.Block(f.first + uint32(i/4)) //nolint:gosec // below 2²⁶
 	for k := range dst {
 		if i%4 == 0 {
@@ -112,20 +112,20 @@ func (f *displacement) draw(dst []float32, i int) {
 	}
 }
 
-// exact is the smoothed noise of a pixel of the row that was asked for last, as torch computes it.
-func (f *displacement) exact(x, y int) float32 {
+// exactValue is the smoothed noise of a pixel of the row that was asked for last, as torch computes it.
+func (f *displacementField) exactValue(x, y int) float32 {
 	sum := float32(0)
 	for i := range f.n {
-		row := f.noiseOf(reflected(y+i-f.n/2, f.h))[x:][:f.n]
+		row := f.noiseOf(reflectIndex(y+i-f.n/2, f.h))[x:][:f.n]
 		kernel := f.kernel[i*f.n:][:f.n]
 		for j, u := range row {
-			sum = fused(u, kernel[j], sum)
+			sum = fuseMultiplyAdd(u, kernel[j], sum)
 		}
 	}
 	return sum
 }
 
-// place is where on its axis, in pixels, a pixel at from, between −1 and 1, comes from.
-func (f *displacement) place(from, smoothed float32) float32 {
+// sourceCoordinate is where on its axis, in pixels, a pixel at from, between −1 and 1, comes from.
+func (f *displacementField) sourceCoordinate(from, smoothed float32) float32 {
 	return inPixels(from+float32(float32(smoothed*f.alpha)/float32(f.side)), float32(f.side)/2)
 }

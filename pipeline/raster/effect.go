@@ -57,9 +57,9 @@ type Workspace struct {
 	tables [3][256]byte
 	floats []float32
 	bytes  []byte
-	spots  []spot
-	points []point
-	jpeg   compression
+	spots  []sourcePoint64
+	points []sourcePoint32
+	jpeg   jpegPlanes
 }
 
 // IsStopped is asked now and then by what can take long: what it leaves undone is thrown away.
@@ -74,12 +74,12 @@ func (w *Workspace) Shrink(most int) {
 		w.Sums, w.Pictures = nil, [2]pixel.Image{}
 	}
 	if 2*cap(w.jpeg.planes[0].pix) > most {
-		w.jpeg = compression{}
+		w.jpeg = jpegPlanes{}
 	}
 }
 
-// A spot is where a pixel of the result comes from.
-type spot struct{ x, y float64 }
+// A sourcePoint64 is where a pixel of the result comes from.
+type sourcePoint64 struct{ x, y float64 }
 
-// A point is where a pixel of the result comes from: in pixels, whose middles are whole numbers.
-type point struct{ x, y float32 }
+// A sourcePoint32 is where a pixel of the result comes from: in pixels, whose middles are whole numbers.
+type sourcePoint32 struct{ x, y float32 }

@@ -6,14 +6,14 @@ import (
 	"github.com/feedwater-io/feedwater/pipeline/pixel"
 )
 
-// An elastic moves every pixel by two displacements, as torchvision's elastic_image does. How far is known to within reach pixels; where that could
+// An elasticWarp moves every pixel by two displacements, as torchvision's elastic_image does. How far is known to within reach pixels; where that could
 // decide a value, the displacements are made as exactly as torch makes them.
-type elastic struct {
-	fields   [2]displacement // along x, along y
+type elasticWarp struct {
+	fields   [2]displacementField // along x, along y
 	src      *pixel.Image
 	bilinear bool
 	fill     fillTensor
-	point    [1]point
+	point    [1]sourcePoint32
 }
 
 // Displace moves every pixel by two smoothed fields of noise, along x and along y: by up to alpha, smoothed by sigma pixels.
@@ -31,49 +31,49 @@ func Displace(alpha, sigma [2]float64, s Sampling, g RNG) Effect {
 }
 
 func stretchElastic(e *Effect, w *Workspace, dst, src *pixel.Image) {
-	s := elastic{src: src, bilinear: e.Numbers[4] != 0, fill: e.fillTensor()}
-	columns, rows := s.prepare(e, w)
+	s := elasticWarp{src: src, bilinear: e.Numbers[4] != 0, fill: e.fillTensor()}
+	columns, rows := s.prepareFields(e, w)
 	for y := 0; y < src.H && !w.IsStopped(); y++ {
-		s.row(dst.Row(y), y, columns, rows[y])
+		s.warpRow(dst.Row(y), y, columns, rows[y])
 	}
 }
 
-// prepare divides the workspace. It returns the places of columns and rows, from −1 to 1.
-func (s *elastic) prepare(e *Effect, w *Workspace) (columns, rows []float32) {
+// prepareFields divides the workspace. It returns the places of columns and rows, from −1 to 1.
+func (s *elasticWarp) prepareFields(e *Effect, w *Workspace) (columns, rows []float32) {
 	width, height := s.src.W, s.src.H
 	size := width + height
 	for k, side := range [2]int{width, height} {
-		s.fields[k] = displacement{
+		s.fields[k] = displacementField{
 			rng: e.RNG, first: uint32(k) << 28, w: width, h: height, //nolint:gosec // 0 or 1
 			n: ElasticTaps(e.Numbers[2+k]), alpha: float32(e.Numbers[k]), side: side,
 		}
-		size += s.fields[k].room()
+		size += s.fields[k].floatsNeeded()
 	}
 	w.floats = pixel.Grow(w.floats, size)
 	columns, rows = w.floats[:width], w.floats[width:width+height]
-	linspace(columns, float32(float64(1-width)/float64(width)), float32(float64(width-1)/float64(width)))
-	linspace(rows, float32(float64(1-height)/float64(height)), float32(float64(height-1)/float64(height)))
+	fillLinspace(columns, float32(float64(1-width)/float64(width)), float32(float64(width-1)/float64(width)))
+	fillLinspace(rows, float32(float64(1-height)/float64(height)), float32(float64(height-1)/float64(height)))
 	free := w.floats[width+height:]
 	for k := range s.fields {
-		free = s.fields[k].prepare(free, e.Numbers[2], e.Numbers[3])
+		free = s.fields[k].prepareKernels(free, e.Numbers[2], e.Numbers[3])
 	}
 	return columns, rows
 }
 
-// row makes row y, whose place is at.
-func (s *elastic) row(row []byte, y int, columns []float32, at float32) {
+// warpRow makes row y, whose place is at.
+func (s *elasticWarp) warpRow(row []byte, y int, columns []float32, at float32) {
 	alongX, alongY := &s.fields[0], &s.fields[1]
-	dx, dy := alongX.row(y), alongY.row(y)
+	dx, dy := alongX.smoothRow(y), alongY.smoothRow(y)
 	for x := range dx {
 		out := row[3*x:][:3]
-		if !s.sure(out, point{alongX.place(columns[x], dx[x]), alongY.place(at, dy[x])}) {
-			s.sample(out, point{alongX.place(columns[x], alongX.exact(x, y)), alongY.place(at, alongY.exact(x, y))})
+		if !s.samplePixelIfSure(out, sourcePoint32{alongX.sourceCoordinate(columns[x], dx[x]), alongY.sourceCoordinate(at, dy[x])}) {
+			s.samplePixel(out, sourcePoint32{alongX.sourceCoordinate(columns[x], alongX.exactValue(x, y)), alongY.sourceCoordinate(at, alongY.exactValue(x, y))})
 		}
 	}
 }
 
-// sample makes a pixel as torch does.
-func (s *elastic) sample(out []byte, p point) {
+// samplePixel makes a pixel as torch does.
+func (s *elasticWarp) samplePixel(out []byte, p sourcePoint32) {
 	s.point[0] = p
 	if s.bilinear {
 		s.fill.sampleBilinear(out, s.src, s.point[:])
@@ -82,34 +82,34 @@ func (s *elastic) sample(out []byte, p point) {
 	}
 }
 
-// sure makes a pixel of what lies at about p, and returns false where another place within reach could be another value.
-func (s *elastic) sure(out []byte, p point) bool {
+// samplePixelIfSure makes a pixel of what lies at about p, and returns false where another place within reach could be another value.
+func (s *elasticWarp) samplePixelIfSure(out []byte, p sourcePoint32) bool {
 	rx, ry := s.fields[0].reach, s.fields[1].reach
 	if !s.bilinear {
-		s.sample(out, p)
-		return !near(p.x+0.5, rx) && !near(p.y+0.5, ry)
+		s.samplePixel(out, p)
+		return !nearWhole(p.x+0.5, rx) && !nearWhole(p.y+0.5, ry)
 	}
 	src := s.src
 	if p.x < -1-rx || p.x > float32(src.W)+rx || p.y < -1-ry || p.y > float32(src.H)+ry {
 		out[0], out[1], out[2] = s.fill.paint[0], s.fill.paint[1], s.fill.paint[2]
 		return true
 	}
-	if near(p.x, rx) || near(p.y, ry) {
+	if nearWhole(p.x, rx) || nearWhole(p.y, ry) {
 		return false
 	}
 	west, north := floor32(p.x), floor32(p.y)
-	shares := sharesOf(p.x-float32(west), p.y-float32(north))
+	shares := weightsOf(p.x-float32(west), p.y-float32(north))
 	if west < 0 || west >= src.W-1 || north < 0 || north >= src.H-1 {
-		return s.sureAtEdge(out, &shares, west, north)
+		return s.sampleEdgeIfSure(out, &shares, west, north)
 	}
 	o := north*src.Stride + 3*west
 	a, b := src.Pix[o:][:6], src.Pix[o+src.Stride:][:6]
 	for c := range 3 {
-		v := shares.mix(a[c], a[c+3], b[c], b[c+3])
-		across := max(apart(a[c], a[c+3]), apart(b[c], b[c+3]))
-		down := max(apart(a[c], b[c]), apart(a[c+3], b[c+3]))
+		v := shares.mixValues(a[c], a[c+3], b[c], b[c+3])
+		across := max(absoluteDifference(a[c], a[c+3]), absoluteDifference(b[c], b[c+3]))
+		down := max(absoluteDifference(a[c], b[c]), absoluteDifference(a[c+3], b[c+3]))
 		whole := int32(v + 0.5)
-		if margin := float32(across*rx) + float32(down*ry) + 0x1p-12; near32(v+0.5-float32(whole), margin) {
+		if margin := float32(across*rx) + float32(down*ry) + 0x1p-12; nearEnds(v+0.5-float32(whole), margin) {
 			return false
 		}
 		out[c] = byte(whole)
@@ -117,8 +117,8 @@ func (s *elastic) sure(out []byte, p point) bool {
 	return true
 }
 
-// sureAtEdge is sure where some neighbours are missing. What they would add goes from all to nothing within a pixel.
-func (s *elastic) sureAtEdge(out []byte, shares *foursome, west, north int) bool {
+// sampleEdgeIfSure is sure where some neighbours are missing. What they would add goes from all to nothing within a pixel.
+func (s *elasticWarp) sampleEdgeIfSure(out []byte, shares *bilinearWeights, west, north int) bool {
 	margin := float32(510*(s.fields[0].reach+s.fields[1].reach)) + 0x1p-12
 	var taps [4][3]byte
 	mask := float32(0)
@@ -130,12 +130,12 @@ func (s *elastic) sureAtEdge(out []byte, shares *foursome, west, north int) bool
 		}
 	}
 	for c := range 3 {
-		v := shares.mix(taps[0][c], taps[1][c], taps[2][c], taps[3][c])
+		v := shares.mixValues(taps[0][c], taps[1][c], taps[2][c], taps[3][c])
 		if s.fill.given {
 			v = float32(float32(v-s.fill.fill[c])*mask) + s.fill.fill[c]
 		}
 		whole := int32(v + 0.5)
-		if near32(v+0.5-float32(whole), margin) {
+		if nearEnds(v+0.5-float32(whole), margin) {
 			return false
 		}
 		out[c] = byte(whole)
@@ -143,15 +143,15 @@ func (s *elastic) sureAtEdge(out []byte, shares *foursome, west, north int) bool
 	return true
 }
 
-// near reports whether x is within reach of a whole number.
-func near(x, reach float32) bool {
-	return near32(x-float32(math.Floor(float64(x))), reach)
+// nearWhole reports whether x is within reach of a whole number.
+func nearWhole(x, reach float32) bool {
+	return nearEnds(x-float32(math.Floor(float64(x))), reach)
 }
 
-// near32 reports whether a rest, from 0 to 1, is within reach of 0 or 1.
-func near32(rest, reach float32) bool { return rest < reach || rest > 1-reach }
+// nearEnds reports whether a rest, from 0 to 1, is within reach of 0 or 1.
+func nearEnds(rest, reach float32) bool { return rest < reach || rest > 1-reach }
 
-func apart(a, b byte) float32 { return float32(max(a, b) - min(a, b)) }
+func absoluteDifference(a, b byte) float32 { return float32(max(a, b) - min(a, b)) }
 
 // ElasticTaps is how many taps torchvision smooths noise by: those within 4·sigma, an odd number.
 func ElasticTaps(sigma float64) int { return int(float64(8*sigma)+1) | 1 }

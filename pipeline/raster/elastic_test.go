@@ -10,25 +10,25 @@ import (
 
 // plainElastic is stretchElastic with every displacement as torch makes it.
 func plainElastic(e *Effect, src *pixel.Image) []byte {
-	s := elastic{src: src, bilinear: e.Numbers[4] != 0, fill: e.fillTensor()}
+	s := elasticWarp{src: src, bilinear: e.Numbers[4] != 0, fill: e.fillTensor()}
 	var smoothed [2][]float32
 	var along [2][]float32
 	for k, side := range [2]int{src.W, src.H} {
-		f := displacement{rng: e.RNG, first: uint32(k) << 28, w: src.W, h: src.H, alpha: float32(e.Numbers[k]), side: side, n: ElasticTaps(e.Numbers[2+k])}
-		f.prepare(make([]float32, f.room()), e.Numbers[2], e.Numbers[3])
+		f := displacementField{rng: e.RNG, first: uint32(k) << 28, w: src.W, h: src.H, alpha: float32(e.Numbers[k]), side: side, n: ElasticTaps(e.Numbers[2+k])}
+		f.prepareKernels(make([]float32, f.floatsNeeded()), e.Numbers[2], e.Numbers[3])
 		for y := range src.H {
-			f.row(y)
+			f.smoothRow(y)
 			for x := range src.W {
-				smoothed[k] = append(smoothed[k], f.exact(x, y))
+				smoothed[k] = append(smoothed[k], f.exactValue(x, y))
 			}
 		}
 		s.fields[k] = f
 		along[k] = make([]float32, side)
-		linspace(along[k], float32(float64(1-side)/float64(side)), float32(float64(side-1)/float64(side)))
+		fillLinspace(along[k], float32(float64(1-side)/float64(side)), float32(float64(side-1)/float64(side)))
 	}
 	out := make([]byte, 3*src.W*src.H)
 	for i := range src.W * src.H {
-		s.sample(out[3*i:][:3], point{s.fields[0].place(along[0][i%src.W], smoothed[0][i]), s.fields[1].place(along[1][i/src.W], smoothed[1][i])})
+		s.samplePixel(out[3*i:][:3], sourcePoint32{s.fields[0].sourceCoordinate(along[0][i%src.W], smoothed[0][i]), s.fields[1].sourceCoordinate(along[1][i/src.W], smoothed[1][i])})
 	}
 	return out
 }

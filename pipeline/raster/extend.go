@@ -25,8 +25,8 @@ const (
 
 var continuations = map[string]continuation{PadEdge: edge, PadReflect: reflect, PadSymmetric: symmetric}
 
-// at is the coordinate in a side of n that stands at i.
-func (c continuation) at(i, n int) int {
+// sourceIndex is the coordinate in a side of n that stands at i.
+func (c continuation) sourceIndex(i, n int) int {
 	if 0 <= i && i < n {
 		return i
 	}
@@ -48,17 +48,17 @@ func (c continuation) at(i, n int) int {
 
 // ExtendTo makes the rectangle r of a picture that goes on outside in one of the modes but PadConstant.
 func ExtendTo(r image.Rectangle, mode string) Effect {
-	return Effect{Across: extend, Numbers: [16]float64{float64(r.Min.X), float64(r.Min.Y), float64(continuations[mode])}}
+	return Effect{Across: extendAcross, Numbers: [16]float64{float64(r.Min.X), float64(r.Min.Y), float64(continuations[mode])}}
 }
 
-// extend makes the rectangle of dst's size at numbers 0 and 1 of a picture that goes on as number 2 says.
-func extend(e *Effect, _ *Workspace, dst, src *pixel.Image) {
+// extendAcross makes the rectangle of dst's size at numbers 0 and 1 of a picture that goes on as number 2 says.
+func extendAcross(e *Effect, _ *Workspace, dst, src *pixel.Image) {
 	left, top, how := int(e.Numbers[0]), int(e.Numbers[1]), continuation(e.Numbers[2])
 	begin, end := min(max(-left, 0), dst.W), max(min(src.W-left, dst.W), 0) // the columns that src has
 	begin = min(begin, end)
 	for y := range dst.H {
 		to := dst.Pix[y*dst.Stride:][:3*dst.W]
-		from := src.Pix[how.at(y+top, src.H)*src.Stride:][:3*src.W]
+		from := src.Pix[how.sourceIndex(y+top, src.H)*src.Stride:][:3*src.W]
 		if begin < end {
 			copy(to[3*begin:3*end], from[3*(begin+left):])
 		}
@@ -70,7 +70,7 @@ func extend(e *Effect, _ *Workspace, dst, src *pixel.Image) {
 // continueRow makes a row's pixels from x on, which src goes on to.
 func continueRow(dst, src []byte, x int, how continuation) {
 	for ; len(dst) >= 3; dst = dst[3:] {
-		at := 3 * how.at(x, len(src)/3)
+		at := 3 * how.sourceIndex(x, len(src)/3)
 		*(*[3]byte)(dst) = *(*[3]byte)(src[at:])
 		x++
 	}

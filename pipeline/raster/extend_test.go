@@ -10,10 +10,10 @@ func TestContinuations(t *testing.T) {
 	} {
 		got, single := "", ""
 		for i := -5; i < 9; i++ {
-			got += string("abc"[continuations[mode].at(i, 3)])
+			got += string("abc"[continuations[mode].sourceIndex(i, 3)])
 		}
 		for i := -3; i < 4; i++ {
-			single += string("a"[continuations[mode].at(i, 1)])
+			single += string("a"[continuations[mode].sourceIndex(i, 1)])
 		}
 		if got != want[0] || single != want[1] {
 			t.Errorf("%s: %s and %s, want %s", mode, got, single, want)

@@ -10,7 +10,7 @@ import (
 // processors with AVX-512. (With AVX2 alone torch adds nine taps or more in another order, and the last bit may differ.)
 func gaussianKernel(dst []float32, sigma float32) {
 	limit := float64(len(dst)-1) / (2 * math.Sqrt2)
-	linspace(dst, float32(-limit), float32(limit))
+	fillLinspace(dst, float32(-limit), float32(limit))
 	largest := float32(math.Inf(-1))
 	for i, x := range dst {
 		x /= sigma
@@ -26,8 +26,8 @@ func gaussianKernel(dst []float32, sigma float32) {
 	}
 }
 
-// linspace writes evenly spaced numbers from a to b, as torch.linspace does: the first half counted from a, the second from b.
-func linspace(dst []float32, a, b float32) {
+// fillLinspace writes evenly spaced numbers from a to b, as torch.linspace does: the first half counted from a, the second from b.
+func fillLinspace(dst []float32, a, b float32) {
 	n := len(dst)
 	if n == 1 {
 		dst[0] = a

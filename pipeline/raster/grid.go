@@ -16,7 +16,7 @@ type grid struct {
 	halfW, halfH float32
 }
 
-func (e *Effect) grid(src *pixel.Image) (g grid) {
+func (e *Effect) makeGrid(src *pixel.Image) (g grid) {
 	for i := range g.t {
 		g.t[i] = float32(e.Numbers[i])
 	}
@@ -25,18 +25,18 @@ func (e *Effect) grid(src *pixel.Image) (g grid) {
 	return g
 }
 
-// points returns where row j of dst comes from. Rows and columns are counted from the middle; for a perspective from the upper left corner.
-func (g *grid) points(w *Workspace, dst *pixel.Image, j int) []point {
+// mapRow returns where row j of dst comes from. Rows and columns are counted from the middle; for a perspective from the upper left corner.
+func (g *grid) mapRow(w *Workspace, dst *pixel.Image, j int) []sourcePoint32 {
 	w.points = slices.Grow(w.points[:0], dst.W)[:dst.W]
-	u, v := first(dst.W), first(dst.H)+float32(j)
+	u, v := firstCoordinate(dst.W), firstCoordinate(dst.H)+float32(j)
 	if g.deep {
 		u, v = 0.5, float32(j)+0.5
 	}
 	for i := range w.points {
 		p := &w.points[i]
-		p.x, p.y = fusedPair(u, v, g.t[0], g.t[1], g.t[2]), fusedPair(u, v, g.t[3], g.t[4], g.t[5])
+		p.x, p.y = fusePair(u, v, g.t[0], g.t[1], g.t[2]), fusePair(u, v, g.t[3], g.t[4], g.t[5])
 		if g.deep {
-			depth := fusedPair(u, v, g.lx, g.ly, 1)
+			depth := fusePair(u, v, g.lx, g.ly, 1)
 			p.x, p.y = p.x/depth-1, p.y/depth-1
 		}
 		p.x, p.y = inPixels(p.x, g.halfW), inPixels(p.y, g.halfH)
@@ -45,13 +45,13 @@ func (g *grid) points(w *Workspace, dst *pixel.Image, j int) []point {
 	return w.points
 }
 
-// fusedPair is u·a + v·b + c, as a matrix product adds it up.
-func fusedPair(u, v, a, b, c float32) float32 {
-	return fused(v, b, float32(u*a)) + c
+// fusePair is u·a + v·b + c, as a matrix product adds it up.
+func fusePair(u, v, a, b, c float32) float32 {
+	return fuseMultiplyAdd(v, b, float32(u*a)) + c
 }
 
-// fused is order.Fused for normal numbers.
-func fused(x, y, z float32) float32 {
+// fuseMultiplyAdd is order.Fused for normal numbers.
+func fuseMultiplyAdd(x, y, z float32) float32 {
 	sum := float64(z) + float64(float64(x)*float64(y))
 	if math.Float64bits(sum)&(1<<29-1) == 1<<28 {
 		return order.Fused(x, y, z) // a tie, which may be none before the rounding to float64
@@ -62,20 +62,20 @@ func fused(x, y, z float32) float32 {
 // inPixels is a place from −1 to 1 in pixels of a side.
 func inPixels(x, half float32) float32 { return float32(float64(float64(x+1)*float64(half)) - 0.5) }
 
-// first is the first pixel of n, counted from the middle.
-func first(n int) float32 { return float32((1 - float64(n)) * 0.5) }
+// firstCoordinate is the first pixel of n, counted from the middle.
+func firstCoordinate(n int) float32 { return float32((1 - float64(n)) * 0.5) }
 
 func gridNearest(e *Effect, w *Workspace, dst, src *pixel.Image) {
-	g, c := e.grid(src), e.paintTensor()
+	g, c := e.makeGrid(src), e.paintTensor()
 	for j := range dst.H {
-		sampleNearest(dst.Row(j), src, g.points(w, dst, j), c)
+		sampleNearest(dst.Row(j), src, g.mapRow(w, dst, j), c)
 	}
 }
 
 func gridBilinear(e *Effect, w *Workspace, dst, src *pixel.Image) {
-	g, f := e.grid(src), e.fillTensor()
+	g, f := e.makeGrid(src), e.fillTensor()
 	for j := range dst.H {
-		f.sampleBilinear(dst.Row(j), src, g.points(w, dst, j))
+		f.sampleBilinear(dst.Row(j), src, g.mapRow(w, dst, j))
 	}
 }
 
@@ -85,7 +85,7 @@ func (e *Effect) paintTensor() [3]byte {
 }
 
 // sampleNearest makes a row of the pixels nearest to points, and of c outside.
-func sampleNearest(row []byte, src *pixel.Image, points []point, c [3]byte) {
+func sampleNearest(row []byte, src *pixel.Image, points []sourcePoint32, c [3]byte) {
 	for _, p := range points {
 		out := row[:3]
 		row = row[3:]
@@ -112,7 +112,7 @@ func (e *Effect) fillTensor() fillTensor {
 }
 
 // sampleBilinear makes a row of what lies at points.
-func (f *fillTensor) sampleBilinear(row []byte, src *pixel.Image, points []point) {
+func (f *fillTensor) sampleBilinear(row []byte, src *pixel.Image, points []sourcePoint32) {
 	for _, p := range points {
 		out := row[:3]
 		row = row[3:]
@@ -126,37 +126,37 @@ func (f *fillTensor) sampleBilinear(row []byte, src *pixel.Image, points []point
 			continue
 		}
 		west, north := floor32(x), floor32(y)
-		s := sharesOf(x-float32(west), y-float32(north))
+		s := weightsOf(x-float32(west), y-float32(north))
 		if west >= 0 && west < src.W-1 && north >= 0 && north < src.H-1 {
 			o := north*src.Stride + 3*west
 			p, q := src.Pix[o:][:6], src.Pix[o+src.Stride:][:6]
-			out[0] = toEven(s.mix(p[0], p[3], q[0], q[3]))
-			out[1] = toEven(s.mix(p[1], p[4], q[1], q[4]))
-			out[2] = toEven(s.mix(p[2], p[5], q[2], q[5]))
+			out[0] = toEven(s.mixValues(p[0], p[3], q[0], q[3]))
+			out[1] = toEven(s.mixValues(p[1], p[4], q[1], q[4]))
+			out[2] = toEven(s.mixValues(p[2], p[5], q[2], q[5]))
 			if !f.given {
 				continue
 			}
 		}
-		s.atEdge(out, src, west, north, f.given, &f.fill)
+		s.mixAtEdge(out, src, west, north, f.given, &f.fill)
 	}
 }
 
-// foursome are the shares of four neighbours: north west, north east, south west, south east.
-type foursome [4]float32
+// bilinearWeights are the shares of four neighbours: north west, north east, south west, south east.
+type bilinearWeights [4]float32
 
-func sharesOf(w, n float32) foursome {
-	return foursome{float32((1 - n) * (1 - w)), float32((1 - n) * w), float32(n * (1 - w)), float32(n * w)}
+func weightsOf(w, n float32) bilinearWeights {
+	return bilinearWeights{float32((1 - n) * (1 - w)), float32((1 - n) * w), float32(n * (1 - w)), float32(n * w)}
 }
 
-func (s *foursome) mix(a, b, c, d byte) float32 {
+func (s *bilinearWeights) mixValues(a, b, c, d byte) float32 {
 	z := float32(s[0] * float32(a))
 	z = float32(float64(z) + float64(float64(s[1])*float64(b)))
 	z = float32(float64(z) + float64(float64(s[2])*float64(c)))
 	return float32(float64(z) + float64(float64(s[3])*float64(d)))
 }
 
-// atEdge makes a pixel that some neighbours may miss. With a fill, the part that the others have goes over it: it may be below 1 by rounding alone.
-func (s *foursome) atEdge(out []byte, src *pixel.Image, west, north int, filled bool, fill *[3]float32) {
+// mixAtEdge makes a pixel that some neighbours may miss. With a fill, the part that the others have goes over it: it may be below 1 by rounding alone.
+func (s *bilinearWeights) mixAtEdge(out []byte, src *pixel.Image, west, north int, filled bool, fill *[3]float32) {
 	var taps [4][3]byte
 	mask := float32(0)
 	for k := range taps {
@@ -167,7 +167,7 @@ func (s *foursome) atEdge(out []byte, src *pixel.Image, west, north int, filled 
 		}
 	}
 	for c := range 3 {
-		z := s.mix(taps[0][c], taps[1][c], taps[2][c], taps[3][c])
+		z := s.mixValues(taps[0][c], taps[1][c], taps[2][c], taps[3][c])
 		if filled {
 			z = float32(float32(z-fill[c])*mask) + fill[c]
 		}

@@ -8,23 +8,23 @@ func AdjustHue(factor float64) Effect {
 	return Effect{InPlace: turnHue, Numbers: [16]float64{factor}}
 }
 
-// A turned hue is what becomes of a hue.
-type turned struct {
+// A turnedHue hue is what becomes of a hue.
+type turnedHue struct {
 	share            uint32 // of the saturation that the middle channel loses, in 255ths
 	top, mid, bottom uint8  // the channels in the order of their values
 }
 
-// A hueCircle has what turnHue looks up. Pillow computes in float32 and truncates; whole numbers give the same, but for hues that are
+// A hueTable has what turnHue looks up. Pillow computes in float32 and truncates; whole numbers give the same, but for hues that are
 // whole, which may come out one less: those are the ties.
-type hueCircle struct {
-	hues    [256]turned
+type hueTable struct {
+	hues    [256]turnedHue
 	inverse [256]uint64 // ⌊2³² ÷ i⌋ + 1: products with it, shifted by 32, are quotients of any number below 2¹⁸
 	ties    [256]uint8
 }
 
 func turnHue(e *Effect, _ *Workspace, m *pixel.Image) {
-	var c hueCircle
-	c.turn(byte(int(e.Numbers[0] * 255)))
+	var c hueTable
+	c.fillTables(byte(int(e.Numbers[0] * 255)))
 	for y := range m.H {
 		row := m.Row(y)
 		for i := 0; i < len(row); i += 3 {
@@ -35,8 +35,8 @@ func turnHue(e *Effect, _ *Workspace, m *pixel.Image) {
 			if span == 0 {
 				continue
 			}
-			t := &c.hues[c.hue(around(r, g, b, high, span), span)]
-			s, v := c.saturation(span, high), uint32(high)
+			t := &c.hues[c.hueOf(hueAround(r, g, b, high, span), span)]
+			s, v := c.saturationOf(span, high), uint32(high)
 			low := v*(255-s) + 128
 			p[t.top] = byte(v)
 			p[t.mid] = byte((2*v*(65025-s*t.share) + 65025) / 130050)
@@ -45,8 +45,8 @@ func turnHue(e *Effect, _ *Workspace, m *pixel.Image) {
 	}
 }
 
-// around is how far around the circle a colour is; 6·span is once.
-func around(r, g, b, high, span int32) uint32 {
+// hueAround is how far around the circle a colour is; 6·span is once.
+func hueAround(r, g, b, high, span int32) uint32 {
 	switch high {
 	case r:
 		at := g - b
@@ -57,15 +57,15 @@ func around(r, g, b, high, span int32) uint32 {
 	return uint32(4*span + r - g)
 }
 
-// hue is 255 · at ÷ (6·span), as Pillow truncates it.
-func (c *hueCircle) hue(at uint32, span int32) byte {
+// hueOf is 255 · at ÷ (6·span), as Pillow truncates it.
+func (c *hueTable) hueOf(at uint32, span int32) byte {
 	n := 85 * uint64(at)
 	h := n * c.inverse[byte(span)] >> 33
 	return byte(h) - c.ties[byte(h)]&noRest(n-2*h*uint64(span))
 }
 
-// saturation is 255 · span ÷ high, as Pillow truncates it.
-func (c *hueCircle) saturation(span, high int32) uint32 {
+// saturationOf is 255 · span ÷ high, as Pillow truncates it.
+func (c *hueTable) saturationOf(span, high int32) uint32 {
 	n := 255 * uint64(span)
 	return uint32(n * c.inverse[byte(high)] >> 32)
 }
@@ -73,8 +73,8 @@ func (c *hueCircle) saturation(span, high int32) uint32 {
 // noRest is 1 for a rest of 0.
 func noRest(rest uint64) uint8 { return uint8((rest - 1) >> 63) }
 
-// turn fills the tables.
-func (c *hueCircle) turn(by byte) {
+// fillTables fills the tables.
+func (c *hueTable) fillTables(by byte) {
 	orders := [6][3]uint8{{0, 1, 2}, {1, 0, 2}, {1, 2, 0}, {2, 1, 0}, {2, 0, 1}, {0, 2, 1}}
 	for h := range 256 {
 		at := uint32(byte(h) + by)
@@ -83,7 +83,7 @@ func (c *hueCircle) turn(by byte) {
 			share = 255 - share
 		}
 		o := orders[sector%6]
-		c.hues[h] = turned{share, o[0], o[1], o[2]}
+		c.hues[h] = turnedHue{share, o[0], o[1], o[2]}
 		c.inverse[h] = 1<<32/uint64(max(h, 1)) + 1
 		c.ties[h] = uint8(h) - hueByFloats(2*int32(h))
 	}

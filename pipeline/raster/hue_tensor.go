@@ -44,7 +44,7 @@ func hueOf(unit *[256]float32, p []byte, high byte, span float32) float32 {
 	default:
 		h = ((v-g)/span + 4) - (v-r)/span
 	}
-	return fraction(float32(h*float32(1.0/6)) + 1)
+	return fractionalPart(float32(h*float32(1.0/6)) + 1)
 }
 
 // turnedBy is torch's remainder of h + by, divided by 1.
@@ -54,8 +54,8 @@ func turnedBy(h, by float32) float32 {
 	return h - whole
 }
 
-// fraction is what x ≥ 0 has behind the point.
-func fraction(x float32) float32 { return x - float32(int32(x)) }
+// fractionalPart is what x ≥ 0 has behind the point.
+func fractionalPart(x float32) float32 { return x - float32(int32(x)) }
 
 // colourOf is the colour of a hue, a saturation and a value.
 func colourOf(h, s, v float32) (r, g, b byte) {

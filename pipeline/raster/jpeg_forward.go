@@ -18,23 +18,23 @@ const (
 	dct3072 = 25172
 )
 
-// forward is the accurate integer transform of libjpeg (Loeffler, Ligtenberg, Moschytz: Practical fast 1-D DCT algorithms with 11
+// forwardDCT is the accurate integer transform of libjpeg (Loeffler, Ligtenberg, Moschytz: Practical fast 1-D DCT algorithms with 11
 // multiplications, ICASSP 1989): 8 rows of samples to coefficients times 8.
-func forward(b *kernel.Block, pix []byte, stride int) {
+func forwardDCT(b *kernel.Block, pix []byte, stride int) {
 	var w [64]int32
 	for y := range 8 {
 		p, o := (*[8]byte)(pix[y*stride:]), (*[8]int32)(w[8*y:])
 		for x, v := range p {
 			o[x] = int32(v) - 128
 		}
-		forward8(o[:], 1)
+		forwardDCT8(o[:], 1)
 		o[0], o[4] = o[0]<<2, o[4]<<2
 		for _, x := range [...]int{1, 2, 3, 5, 6, 7} {
 			o[x] = (o[x] + 1<<10) >> 11
 		}
 	}
 	for x := range 8 {
-		forward8(w[x:], 8)
+		forwardDCT8(w[x:], 8)
 		w[x], w[32+x] = (w[x]+2)>>2, (w[32+x]+2)>>2
 		for _, y := range [...]int{8, 16, 24, 40, 48, 56} {
 			w[y+x] = (w[y+x] + 1<<14) >> 15
@@ -45,8 +45,8 @@ func forward(b *kernel.Block, pix []byte, stride int) {
 	}
 }
 
-// forward8 transforms the eight numbers v[0], v[step], … Results are scaled by 2¹³, but for the first and the fifth.
-func forward8(v []int32, step int) {
+// forwardDCT8 transforms the eight numbers v[0], v[step], … Results are scaled by 2¹³, but for the first and the fifth.
+func forwardDCT8(v []int32, step int) {
 	v = v[:7*step+1]
 	s0, d0 := v[0]+v[7*step], v[0]-v[7*step]
 	s1, d1 := v[step]+v[6*step], v[step]-v[6*step]
@@ -66,15 +66,15 @@ func forward8(v []int32, step int) {
 // A divisor is 8·q: products with inverse, shifted by 32, are quotients of any number below 2²¹.
 type divisor struct{ half, inverse uint32 }
 
-func divisors(q *[64]uint16) (d [64]divisor) {
+func makeDivisors(q *[64]uint16) (d [64]divisor) {
 	for i, n := range q {
 		d[i] = divisor{4 * uint32(n), uint32(1<<32/(8*uint64(n))) + 1}
 	}
 	return d
 }
 
-// divide rounds coefficients times 8 to multiples of q, halves away from zero.
-func divide(b *kernel.Block, by *[64]divisor) {
+// divideBlock rounds coefficients times 8 to multiples of q, halves away from zero.
+func divideBlock(b *kernel.Block, by *[64]divisor) {
 	for i, v := range b {
 		sign := int32(v) >> 31
 		n := uint64(uint32((int32(v)^sign)-sign)+by[i].half) * uint64(by[i].inverse) >> 32

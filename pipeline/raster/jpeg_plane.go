@@ -5,41 +5,41 @@ import (
 	"github.com/feedwater-io/feedwater/pipeline/pixel"
 )
 
-// compression is a picture as luma, and chroma of half the size.
-type compression struct {
+// jpegPlanes is a picture as luma, and chroma of half the size.
+type jpegPlanes struct {
 	kernels *kernel.JPEG
-	planes  [3]samples
+	planes  [3]samplePlane
 	steps   [3][64]uint16  // of quantization
 	blocks  []kernel.Block // of a row
 	halves  [2][2][]byte   // of chroma, two rows in full width
 	rows    [2][]byte      // of chroma, in full size
 }
 
-// samples is a plane whose sides are whole blocks, an even number across. A row begins with one more sample, and ends with one or more.
-type samples struct {
+// samplePlane is a plane whose sides are whole blocks, an even number across. A row begins with one more sample, and ends with one or more.
+type samplePlane struct {
 	pix          []byte
 	w, h         int // those of the picture
 	across, down int // blocks
 	stride       int
 }
 
-func (s *samples) reset(w, h int) {
+func (s *samplePlane) resetSize(w, h int) {
 	s.w, s.h = w, h
 	s.across, s.down = (w+15)/16*2, (h+7)/8
 	s.stride = 8*s.across + 2
 	s.pix = pixel.Grow(s.pix, s.stride*8*s.down)
 }
 
-// row has a neighbour on either side.
-func (s *samples) row(y int) []byte { return s.pix[y*s.stride:][:s.stride] }
+// rowAt has a neighbour on either side.
+func (s *samplePlane) rowAt(y int) []byte { return s.pix[y*s.stride:][:s.stride] }
 
-func (c *compression) begin(level string, w, h int) {
+func (c *jpegPlanes) beginPicture(level string, w, h int) {
 	if c.kernels == nil {
 		c.kernels = kernel.JPEGFor(level)
 	}
-	c.planes[0].reset(w, h)
-	c.planes[1].reset((w+1)/2, (h+1)/2)
-	c.planes[2].reset((w+1)/2, (h+1)/2)
+	c.planes[0].resetSize(w, h)
+	c.planes[1].resetSize((w+1)/2, (h+1)/2)
+	c.planes[2].resetSize((w+1)/2, (h+1)/2)
 	c.blocks = pixel.Grow(c.blocks, c.planes[0].across)
 	full := 2 * 8 * c.planes[1].across
 	for i := range 2 {
@@ -48,28 +48,28 @@ func (c *compression) begin(level string, w, h int) {
 	}
 }
 
-// split makes samples of pixels. Behind the picture its last row and column go on.
-func (c *compression) split(src *pixel.Image) {
+// splitPixels makes samples of pixels. Behind the picture its last row and column go on.
+func (c *jpegPlanes) splitPixels(src *pixel.Image) {
 	luma := &c.planes[0]
 	for y := range src.H {
 		cb, cr := c.halves[y%2][0], c.halves[y%2][1]
-		splitRow(luma.row(y)[1:], cb, cr, src.Row(y))
-		repeatLast(luma.row(y)[1:], src.W)
+		splitRow(luma.rowAt(y)[1:], cb, cr, src.Row(y))
+		repeatLast(luma.rowAt(y)[1:], src.W)
 		repeatLast(cb, src.W)
 		repeatLast(cr, src.W)
 		for i, p := range c.planes[1:] {
 			switch {
 			case y%2 == 1:
-				halve(p.row(y / 2)[1:][:8*p.across], c.halves[0][i], c.halves[1][i])
+				halveRow(p.rowAt(y / 2)[1:][:8*p.across], c.halves[0][i], c.halves[1][i])
 			case y == src.H-1:
-				halve(p.row(y / 2)[1:][:8*p.across], c.halves[0][i], c.halves[0][i])
+				halveRow(p.rowAt(y / 2)[1:][:8*p.across], c.halves[0][i], c.halves[0][i])
 			}
 		}
 	}
 	for i := range c.planes {
 		p := &c.planes[i]
 		for y := p.h; y < 8*p.down; y++ {
-			copy(p.row(y), p.row(p.h-1))
+			copy(p.rowAt(y), p.rowAt(p.h-1))
 		}
 	}
 }
@@ -96,8 +96,8 @@ func repeatLast(row []byte, n int) {
 	}
 }
 
-// halve makes means of 2×2 samples; in turn, halves and three quarters are rounded up, or halves only.
-func halve(dst, above, below []byte) {
+// halveRow makes means of 2×2 samples; in turn, halves and three quarters are rounded up, or halves only.
+func halveRow(dst, above, below []byte) {
 	above, below = above[:2*len(dst)], below[:2*len(dst)]
 	for i := range dst {
 		a, b := above[2*i:2*i+2:2*i+2], below[2*i:2*i+2:2*i+2]
@@ -105,44 +105,44 @@ func halve(dst, above, below []byte) {
 	}
 }
 
-// quantize transforms all blocks, rounds them by q, and transforms them back.
-func (s *samples) quantize(c *compression, q *[64]uint16) {
-	by := divisors(q)
+// quantizeBlocks transforms all blocks, rounds them by q, and transforms them back.
+func (s *samplePlane) quantizeBlocks(c *jpegPlanes, q *[64]uint16) {
+	by := makeDivisors(q)
 	for y := range s.down {
 		pix := s.pix[8*y*s.stride+1:]
 		for x := range s.across {
-			forward(&c.blocks[x], pix[8*x:], s.stride)
-			divide(&c.blocks[x], &by)
+			forwardDCT(&c.blocks[x], pix[8*x:], s.stride)
+			divideBlock(&c.blocks[x], &by)
 		}
 		c.kernels.IDCT(pix[:7*s.stride+8*s.across], s.stride, c.blocks[:s.across], q)
 	}
 	for y := range s.h {
-		row := s.row(y)
+		row := s.rowAt(y)
 		row[0], row[s.w+1] = row[1], row[s.w]
 	}
 }
 
-// join makes pixels of samples.
-func (c *compression) join(dst *pixel.Image) {
+// joinPlanes makes pixels of samples.
+func (c *jpegPlanes) joinPlanes(dst *pixel.Image) {
 	for y := range dst.H {
 		for i := range 2 {
-			c.planes[1+i].double(c.kernels, c.rows[i], y)
+			c.planes[1+i].doubleRow(c.kernels, c.rows[i], y)
 		}
-		c.kernels.Color(dst.Row(y), c.planes[0].row(y)[1:][:dst.W], c.rows[0][:dst.W], c.rows[1][:dst.W])
+		c.kernels.Color(dst.Row(y), c.planes[0].rowAt(y)[1:][:dst.W], c.rows[0][:dst.W], c.rows[1][:dst.W])
 	}
 }
 
-// double makes row y of the plane in double size. What is at most two wide is not smoothed.
-func (s *samples) double(k *kernel.JPEG, dst []byte, y int) {
+// doubleRow makes row y of the plane in double size. What is at most two wide is not smoothed.
+func (s *samplePlane) doubleRow(k *kernel.JPEG, dst []byte, y int) {
 	near, far := y/2, min(y/2+1, s.h-1)
 	if y%2 == 0 {
 		far = max(near-1, 0)
 	}
 	if s.w > 2 {
-		k.H2V2(dst[:2*s.w], s.row(near)[:s.w+2], s.row(far)[:s.w+2])
+		k.H2V2(dst[:2*s.w], s.rowAt(near)[:s.w+2], s.rowAt(far)[:s.w+2])
 		return
 	}
-	for i, v := range s.row(near)[1:][:s.w] {
+	for i, v := range s.rowAt(near)[1:][:s.w] {
 		dst[2*i], dst[2*i+1] = v, v
 	}
 }

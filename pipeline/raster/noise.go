@@ -16,14 +16,14 @@ type Noise struct {
 // NewNoise returns the noise of a normal distribution, of values from 0 to 255, truncated towards zero.
 func NewNoise(mean, sigma float64) *Noise {
 	n := &Noise{}
-	n.set(mean, sigma)
+	n.setDistribution(mean, sigma)
 	return n
 }
 
 // AddNoise adds noise to each value, clamped. Value i takes word i mod 4 of block i div 4.
 func AddNoise(n *Noise, g RNG) Effect { return Effect{InPlace: addNoise, Noise: n, RNG: g} }
 
-func (n *Noise) set(mean, sigma float64) {
+func (n *Noise) setDistribution(mean, sigma float64) {
 	for i := range n.ends {
 		// Truncated, at most k means: at most k if that is negative, else less than k+1.
 		bound := float64(i - 255)
@@ -32,7 +32,7 @@ func (n *Noise) set(mean, sigma float64) {
 		}
 		share := 0.0
 		if sigma > 0 {
-			share = normal((bound - mean) / sigma)
+			share = normalShare((bound - mean) / sigma)
 		} else if mean < bound || mean == bound && bound < 0 {
 			share = 1
 		}
@@ -48,8 +48,8 @@ func (n *Noise) set(mean, sigma float64) {
 	}
 }
 
-// at is the number for a random word.
-func (n *Noise) at(x uint32) int32 {
+// valueOf is the number for a random word.
+func (n *Noise) valueOf(x uint32) int32 {
 	k := int(n.first[x>>24])
 	for n.ends[k] <= uint64(x) {
 		k++
@@ -57,8 +57,8 @@ func (n *Noise) at(x uint32) int32 {
 	return int32(k) - 255
 }
 
-// normal is the share of the normal distribution below x: ½ + φ(x)·(x + x³/3 + x⁵/(3·5) + …).
-func normal(x float64) float64 {
+// normalShare is the share of the normal distribution below x: ½ + φ(x)·(x + x³/3 + x⁵/(3·5) + …).
+func normalShare(x float64) float64 {
 	if math.Abs(x) > 7 {
 		return math.Max(0, math.Copysign(1, x))
 	}
@@ -82,7 +82,7 @@ func addNoise(e *Effect, _ *Workspace, m *pixel.Image) {
 			if i%4 == 0 {
 				x = e.RNG.Block(i / 4)
 			}
-			row[j] = clampByte(int32(v) + e.Noise.at(x[i%4]))
+			row[j] = clampByte(int32(v) + e.Noise.valueOf(x[i%4]))
 			i++
 		}
 	}

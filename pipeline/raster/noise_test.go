@@ -10,8 +10,8 @@ import (
 
 func TestNormalIsTheNormalDistribution(t *testing.T) {
 	for x := -8.0; x <= 8; x += 1.0 / 64 {
-		if want := math.Erfc(-x/math.Sqrt2) / 2; math.Abs(normal(x)-want) > 1e-11 {
-			t.Errorf("below %v: %v, want %v", x, normal(x), want)
+		if want := math.Erfc(-x/math.Sqrt2) / 2; math.Abs(normalShare(x)-want) > 1e-11 {
+			t.Errorf("below %v: %v, want %v", x, normalShare(x), want)
 		}
 	}
 }
@@ -20,14 +20,14 @@ func TestNormalIsTheNormalDistribution(t *testing.T) {
 func TestNoiseIsNormalAndTruncated(t *testing.T) {
 	for _, c := range []struct{ mean, sigma float64 }{{0, 0.1}, {0.05, 0.02}, {-0.1, 0.3}, {0.3, 1e-4}, {0, 2}} {
 		var n Noise
-		n.set(255*c.mean, 255*c.sigma)
+		n.setDistribution(255*c.mean, 255*c.sigma)
 		below := func(x float64) float64 { return math.Erfc(-(x-255*c.mean)/(255*c.sigma)/math.Sqrt2) / 2 }
 		counts := map[int32]float64{}
 		const draws = 200_000
 		key := order.NewKey(1, "x/0")
 		for i := range uint32(draws / 4) {
 			for _, x := range key.Block(order.Sample{Index: 3}, i) {
-				counts[n.at(x)]++
+				counts[n.valueOf(x)]++
 			}
 		}
 		x, kinds := 0.0, 0.0
@@ -61,9 +61,9 @@ func TestNoiseIsNormalAndTruncated(t *testing.T) {
 func TestNoiseWithoutSpreadIsTheMean(t *testing.T) {
 	for mean, want := range map[float64]int32{0: 0, 3: 3, 3.9: 3, -3: -3, -3.9: -3, 0.5: 0, -0.5: 0, 400: 255, -400: -255, -255: -255, -254: -254} {
 		var n Noise
-		n.set(mean, 0)
+		n.setDistribution(mean, 0)
 		for _, x := range []uint32{0, 1 << 31, math.MaxUint32} {
-			if got := n.at(x); got != want {
+			if got := n.valueOf(x); got != want {
 				t.Errorf("mean %v: word %#x gives %d, want %d", mean, x, got, want)
 			}
 		}

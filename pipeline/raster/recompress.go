@@ -10,14 +10,14 @@ func CompressJPEG(quality int) Effect {
 
 func compressPlanes(e *Effect, w *Workspace, dst, src *pixel.Image) {
 	c := &w.jpeg
-	c.begin(w.Level, src.W, src.H)
-	c.split(src)
-	c.steps = [3][64]uint16{quantization(&lumaSteps, int(e.Numbers[0])), quantization(&chromaSteps, int(e.Numbers[0]))}
+	c.beginPicture(w.Level, src.W, src.H)
+	c.splitPixels(src)
+	c.steps = [3][64]uint16{scaleQuantization(&lumaSteps, int(e.Numbers[0])), scaleQuantization(&chromaSteps, int(e.Numbers[0]))}
 	c.steps[2] = c.steps[1]
 	for i := range c.planes {
-		c.planes[i].quantize(c, &c.steps[i])
+		c.planes[i].quantizeBlocks(c, &c.steps[i])
 	}
-	c.join(dst)
+	c.joinPlanes(dst)
 }
 
 // The quantization steps of ITU-T T.81, annex K.1, row by row, for quality 50.
@@ -32,8 +32,8 @@ var (
 	}
 )
 
-// quantization scales steps by quality, as libjpeg does.
-func quantization(steps *[64]uint8, quality int) (q [64]uint16) {
+// scaleQuantization scales steps by quality, as libjpeg does.
+func scaleQuantization(steps *[64]uint8, quality int) (q [64]uint16) {
 	percent := 200 - 2*quality
 	if quality < 50 {
 		percent = 5000 / quality

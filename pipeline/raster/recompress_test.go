@@ -22,7 +22,7 @@ func TestForwardTransformIsTheCosineTransform(t *testing.T) {
 			}
 		}
 		var b kernel.Block
-		forward(&b, pix[:], 11)
+		forwardDCT(&b, pix[:], 11)
 		for v := range 8 {
 			for u := range 8 {
 				sum := 0.0
@@ -50,13 +50,13 @@ func TestDivideRoundsHalvesAwayFromZero(t *testing.T) {
 	for i := range q {
 		q[i] = uint16(1 + 4*i)
 	}
-	by := divisors(&q)
+	by := makeDivisors(&q)
 	for x := -9000; x <= 9000; x += 7 {
 		var b kernel.Block
 		for i := range b {
 			b[i] = int16(x)
 		}
-		divide(&b, &by)
+		divideBlock(&b, &by)
 		for i, got := range b {
 			if want := math.Round(float64(x) / float64(8*int(q[i]))); float64(got) != want {
 				t.Fatalf("%d ÷ 8·%d is %d, want %v", x, q[i], got, want)
@@ -67,7 +67,7 @@ func TestDivideRoundsHalvesAwayFromZero(t *testing.T) {
 
 func TestQuantizationScales(t *testing.T) {
 	for quality, want := range map[int][2]uint16{1: {255, 255}, 10: {80, 255}, 25: {32, 198}, 50: {16, 99}, 75: {8, 50}, 95: {2, 10}, 100: {1, 1}} {
-		q := quantization(&lumaSteps, quality)
+		q := scaleQuantization(&lumaSteps, quality)
 		if got := [2]uint16{q[0], q[63]}; got != want {
 			t.Errorf("quality %d: %v, want %v", quality, got, want)
 		}

@@ -4,15 +4,15 @@ import "github.com/feedwater-io/feedwater/pipeline/pixel"
 
 // AdjustSharpness mixes a blurred picture with the picture: 0 blurs, 1 is the picture, 2 sharpens.
 func AdjustSharpness(factor float64) Effect {
-	return Effect{InPlace: sharpen, Numbers: [16]float64{factor}}
+	return Effect{InPlace: sharpenInPlace, Numbers: [16]float64{factor}}
 }
 
-// sharpen blurs by Pillow's SMOOTH: weights of 1, in the middle 5, by 13; the border stays as it is.
-func sharpen(e *Effect, w *Workspace, m *pixel.Image) {
+// sharpenInPlace blurs by Pillow's SMOOTH: weights of 1, in the middle 5, by 13; the border stays as it is.
+func sharpenInPlace(e *Effect, w *Workspace, m *pixel.Image) {
 	if m.W < 3 || m.H < 3 {
 		return
 	}
-	t, size := shares(w, float32(e.Numbers[0])), 3*m.W
+	t, size := fillShares(w, float32(e.Numbers[0])), 3*m.W
 	w.bytes = pixel.Grow(w.bytes, 2*size)
 	above, here := w.bytes[:size], w.bytes[size:]
 	copy(above, m.Row(0))

@@ -12,7 +12,7 @@ import (
 type Sampling struct {
 	Interpolation string
 	Fill          *[3]float64 // of what lies outside of the picture; nil is zero
-	Tensor        bool        // in the dialect of tensors, which tweaks know
+	Tensor        bool        // in the dialect of tensors, which ops know
 }
 
 // Warp is Pillow's Image.transform, which makes a picture of size to. Positions of pixels are float64 there, except that nearest under
@@ -55,8 +55,8 @@ func (m *Matrix) fitsFixedPoint(to image.Point) bool {
 	return true
 }
 
-// paint is the colour outside of the picture.
-func (e *Effect) paint() [3]byte {
+// paintColour is the colour outside of the picture.
+func (e *Effect) paintColour() [3]byte {
 	var c [3]byte
 	for i := range c {
 		c[i] = byte(int(e.Numbers[8+i]))
@@ -77,32 +77,32 @@ func fillRow(row []byte, c [3]byte) {
 
 const one = 1 << 16 // of 16.16 fixed point
 
-func fixed(x float64) int { return int(math.Floor(float64(x*one) + 0.5)) }
+func toFixedPoint(x float64) int { return int(math.Floor(float64(x*one) + 0.5)) }
 
 // warpFixed steps through the picture in 16.16 fixed point.
 func warpFixed(e *Effect, _ *Workspace, dst, src *pixel.Image) {
-	m, c := &e.Numbers, e.paint()
-	dx, dy := fixed(m[0]), fixed(m[3])
-	rowX, rowY := fixed(m[1]), fixed(m[4])
-	x := fixed(m[2] + float64(m[0]*0.5) + float64(m[1]*0.5))
-	y := fixed(m[5] + float64(m[3]*0.5) + float64(m[4]*0.5))
+	m, c := &e.Numbers, e.paintColour()
+	dx, dy := toFixedPoint(m[0]), toFixedPoint(m[3])
+	rowX, rowY := toFixedPoint(m[1]), toFixedPoint(m[4])
+	x := toFixedPoint(m[2] + float64(m[0]*0.5) + float64(m[1]*0.5))
+	y := toFixedPoint(m[5] + float64(m[3]*0.5) + float64(m[4]*0.5))
 	for j := range dst.H {
 		row := dst.Pix[j*dst.Stride:][:3*dst.W]
-		first, end := inside(x, dx, src.W*one, dst.W)
-		from, to := inside(y, dy, src.H*one, dst.W)
+		first, end := insideRange(x, dx, src.W*one, dst.W)
+		from, to := insideRange(y, dy, src.H*one, dst.W)
 		first, end = max(first, from), min(end, to)
 		if first >= end {
 			first, end = 0, 0
 		}
 		fillRow(row[:3*first], c)
-		gather(row[3*first:3*end], src, x+first*dx, y+first*dy, dx, dy)
+		gatherPixels(row[3*first:3*end], src, x+first*dx, y+first*dy, dx, dy)
 		fillRow(row[3*end:], c)
 		x, y = x+rowX, y+rowY
 	}
 }
 
-// inside returns the range of those i in [0, n) for which 0 ≤ x + i·step < limit.
-func inside(x, step, limit, n int) (first, end int) {
+// insideRange returns the range of those i in [0, n) for which 0 ≤ x + i·step < limit.
+func insideRange(x, step, limit, n int) (first, end int) {
 	switch {
 	case step > 0:
 		first, end = floorOf(-x-1, step)+1, floorOf(limit-x-1, step)+1
@@ -123,9 +123,9 @@ func floorOf(a, b int) int {
 	return q
 }
 
-// gather fills row with the pixels at x, y, x+dx, y+dy, …, in 16.16 fixed point, all inside src. It copies four bytes for each but the last: the
+// gatherPixels fills row with the pixels at x, y, x+dx, y+dy, …, in 16.16 fixed point, all inside src. It copies four bytes for each but the last: the
 // fourth is overwritten by the next.
-func gather(row []byte, src *pixel.Image, x, y, dx, dy int) {
+func gatherPixels(row []byte, src *pixel.Image, x, y, dx, dy int) {
 	if len(row) == 0 {
 		return
 	}
@@ -143,7 +143,7 @@ func gather(row []byte, src *pixel.Image, x, y, dx, dy int) {
 
 // warpAdded steps through the picture in float64.
 func warpAdded(e *Effect, _ *Workspace, dst, src *pixel.Image) {
-	m, c := &e.Numbers, e.paint()
+	m, c := &e.Numbers, e.paintColour()
 	x0 := m[2] + float64(m[1]*0.5) + float64(m[0]*0.5)
 	y0 := m[5] + float64(m[4]*0.5) + float64(m[3]*0.5)
 	shift := m[0] == 1 && m[1] == 0 && m[3] == 0 && math.Abs(x0) < 1<<30 && 2*x0 == math.Trunc(2*x0)
@@ -178,7 +178,7 @@ func shiftRow(row []byte, src *pixel.Image, twice int, y float64, c [3]byte) {
 		fillRow(row, c)
 		return
 	}
-	first, end := inside(twice, 2, 2*src.W, len(row)/3)
+	first, end := insideRange(twice, 2, 2*src.W, len(row)/3)
 	fillRow(row[:3*first], c)
 	if first < end {
 		copy(row[3*first:3*end], src.Pix[int(y)*src.Stride+3*((twice+2*first)>>1):])

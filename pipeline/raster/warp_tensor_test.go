@@ -15,7 +15,7 @@ func TestFusedPairFusesOnce(t *testing.T) {
 	u, a := float32(249.5), float32(6.123234e-17)/250
 	for i := range 500 {
 		v, b := float32(i)-249.5, float32(-1)/float32(187.5)
-		if have, want := fusedPair(u, v, a, b, 0), order.Fused(v, b, u*a); have != want {
+		if have, want := fusePair(u, v, a, b, 0), order.Fused(v, b, u*a); have != want {
 			t.Errorf("%v·%v + %v·%v = %v, want %v", u, a, v, b, have, want)
 		}
 	}
@@ -46,7 +46,7 @@ func TestBoundsOfTensors(t *testing.T) {
 func TestHorizonOfAPerspective(t *testing.T) {
 	src := pixel.Image{Pix: bytes.Repeat([]byte{200}, 3*8*8+64), W: 8, H: 8, Stride: 3 * 8}
 	inf, nan := float32(math.Inf(1)), float32(math.NaN())
-	points := []point{{inf, -inf}, {inf, 0}, {0, nan}, {1e30, 0}, {2, 2}}
+	points := []sourcePoint32{{inf, -inf}, {inf, 0}, {0, nan}, {1e30, 0}, {2, 2}}
 	f := fillTensor{given: true, fill: [3]float32{9, 9, 9}, paint: [3]byte{9, 9, 9}}
 	row := make([]byte, 3*len(points))
 	f.sampleBilinear(row, &src, points)

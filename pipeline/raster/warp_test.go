@@ -31,8 +31,8 @@ func reference(m Matrix, b Sampling, to image.Point, src *pixel.Image) plain.Pic
 			case straight || !m.fitsFixedPoint(to):
 				x, y = addX, addY
 			default:
-				fx := fixed(m[2]+float64(m[0]*0.5)+float64(m[1]*0.5)) + i*fixed(m[0]) + j*fixed(m[1])
-				fy := fixed(m[5]+float64(m[3]*0.5)+float64(m[4]*0.5)) + i*fixed(m[3]) + j*fixed(m[4])
+				fx := toFixedPoint(m[2]+float64(m[0]*0.5)+float64(m[1]*0.5)) + i*toFixedPoint(m[0]) + j*toFixedPoint(m[1])
+				fy := toFixedPoint(m[5]+float64(m[3]*0.5)+float64(m[4]*0.5)) + i*toFixedPoint(m[3]) + j*toFixedPoint(m[4])
 				x, y = math.Floor(float64(fx)/one), math.Floor(float64(fy)/one)
 			}
 			addX, addY = addX+m[0], addY+m[3]
@@ -67,9 +67,9 @@ func warped(src *pixel.Image, interpolation string, x, y float64, c int) byte {
 	}
 	var v [4]float64
 	for k := range v {
-		v[k] = cubic(at(i-1, j+k-1), at(i, j+k-1), at(i+1, j+k-1), at(i+2, j+k-1), dx)
+		v[k] = interpolateCubic(at(i-1, j+k-1), at(i, j+k-1), at(i+1, j+k-1), at(i+2, j+k-1), dx)
 	}
-	return byte(int(min(max(cubic(v[0], v[1], v[2], v[3], dy), 0), 255)))
+	return byte(int(min(max(interpolateCubic(v[0], v[1], v[2], v[3], dy), 0), 255)))
 }
 
 func TestWarpsEqualThePlainReference(t *testing.T) {

@@ -24,9 +24,9 @@ type axis struct {
 
 type span struct{ begin, end int }
 
-// set plans outputs from … to−1 of a side of in pixels that is resized to out. The side is mirrored before it is resized, and
+// planOutputs plans outputs from … to−1 of a side of in pixels that is resized to out. The side is mirrored before it is resized, and
 // the outputs are flipped afterwards.
-func (a *axis) set(m Method, in, out, from, to int, mirror, flip bool) {
+func (a *axis) planOutputs(m Method, in, out, from, to int, mirror, flip bool) {
 	a.n, a.resized, a.reverse = to-from, in != out, mirror != flip
 	switch {
 	case a.resized && m.IsNearest():
@@ -43,8 +43,8 @@ func (a *axis) set(m Method, in, out, from, to int, mirror, flip bool) {
 // setFiltered makes the taps. Mirroring a side before it is resized is resizing with mirrored taps, bit for bit, since sums of integers
 // have no order.
 func (a *axis) setFiltered(m Method, in, out, from, to int, mirror bool) {
-	t, by := &a.taps, m.scaling(in, out)
-	t.Stride = (by.most() + 3) &^ 3
+	t, by := &a.taps, m.scalingOf(in, out)
+	t.Stride = (by.mostWeights() + 3) &^ 3
 	t.First, t.Count, t.Weights = pixel.Grow(t.First, a.n), pixel.Grow(t.Count, a.n), pixel.Grow(t.Weights, a.n*t.Stride)
 	bits := a.weighOutputs(m, by, from, to, out)
 	a.lo, a.hi = in, 0
@@ -56,7 +56,7 @@ func (a *axis) setFiltered(m Method, in, out, from, to int, mirror bool) {
 			slices.Reverse(w)
 			j, first = to-1-i, in-s.end
 		}
-		skipped, count := quantize(t.Weights[j*t.Stride:][:t.Stride], w, bits, by.support <= 1)
+		skipped, count := quantizeWeights(t.Weights[j*t.Stride:][:t.Stride], w, bits, by.support <= 1)
 		first += skipped
 		t.First[j], t.Count[j] = int32(first), int32(count)
 		a.lo, a.hi = min(a.lo, first), max(a.hi, first+count)
@@ -112,7 +112,7 @@ func (a *axis) weighOutputs(m Method, by scaling, from, to, out int) (bits int) 
 		if from <= i && i < to {
 			j = i - from
 		}
-		first, w, top := by.weigh(a.weights[j*stride:][:stride], i)
+		first, w, top := by.weighTorch(a.weights[j*stride:][:stride], i)
 		a.spans[j] = span{first, first + len(w)}
 		largest = max(largest, top)
 	}
@@ -122,10 +122,10 @@ func (a *axis) weighOutputs(m Method, by scaling, from, to, out int) (bits int) 
 	return kernel.WeightBits
 }
 
-// quantize rounds weights to fixed point of so many bits, half away from zero, and leaves out zeros at the end. With trim it does
+// quantizeWeights rounds weights to fixed point of so many bits, half away from zero, and leaves out zeros at the end. With trim it does
 // so at the beginning too, which must not be done to filters with lobes: they have zeros inside, and beginnings would not ascend. Not
 // all of w are small, since their sum is 1.
-func quantize(dst []int32, w []float64, bits int, trim bool) (skipped, count int) {
+func quantizeWeights(dst []int32, w []float64, bits int, trim bool) (skipped, count int) {
 	unit := float64(int(1) << bits)
 	for _, x := range w {
 		q := int32(float64(x*unit)+math.Copysign(0.5, x)) << (kernel.WeightBits - bits)

@@ -34,18 +34,18 @@ type scaling struct {
 	aliased        bool    // nothing is stretched
 }
 
-func (f filter) scaling(in, out int) scaling {
+func (f filter) scaleTo(in, out int) scaling {
 	scale := float64(in) / float64(out)
 	stretch := max(scale, 1)
 	return scaling{f, in, scale, float64(f.support * stretch), 1 / stretch, false}
 }
 
-// most is how many weights an output has at most.
-func (s scaling) most() int { return 2*int(math.Ceil(s.reach)) + 1 }
+// mostWeights is how many weights an output has at most.
+func (s scaling) mostWeights() int { return 2*int(math.Ceil(s.reach)) + 1 }
 
-// weights returns the weights of output i, in buf, and the source coordinate of the first, as Pillow's precompute_coeffs computes
+// weighPillow returns the weights of output i, in buf, and the source coordinate of the first, as Pillow's precompute_coeffs computes
 // them: every weight is divided by their sum.
-func (s scaling) weights(buf []float64, i int) (first int, w []float64) {
+func (s scaling) weighPillow(buf []float64, i int) (first int, w []float64) {
 	center := float64((float64(i) + 0.5) * s.scale)
 	first = max(int(center-s.reach+0.5), 0)
 	w = buf[:min(int(center+s.reach+0.5), s.in)-first]

@@ -9,16 +9,16 @@ import (
 
 // The filters besides bilinear, by torchvision's names. Nearest ones are none: they take one pixel and weigh nothing.
 var (
-	box     = filter{0.5, sampled(func(x float64) float64 { return indicator(-0.5 < x && x <= 0.5) })}
-	hamming = filter{1, sampled(hammingAt)}
-	bicubic = filter{2, sampled(func(x float64) float64 { return keys(x, -0.5) })}
-	lanczos = filter{3, sampled(lanczosAt)}
+	box     = filter{0.5, sampleFilter(func(x float64) float64 { return indicate(-0.5 < x && x <= 0.5) })}
+	hamming = filter{1, sampleFilter(hammingAt)}
+	bicubic = filter{2, sampleFilter(func(x float64) float64 { return keysKernel(x, -0.5) })}
+	lanczos = filter{3, sampleFilter(lanczosAt)}
 	// bicubicAliased is what torch interpolates with where nothing is stretched.
-	bicubicAliased = filter{2, sampled(func(x float64) float64 { return keys(x, -0.75) })}
+	bicubicAliased = filter{2, sampleFilter(func(x float64) float64 { return keysKernel(x, -0.75) })}
 )
 
-// sampled is a filter's fill by its function.
-func sampled(f func(x float64) float64) func(w []float64, first int, center, inverse float64) float64 {
+// sampleFilter is a filter's fill by its function.
+func sampleFilter(f func(x float64) float64) func(w []float64, first int, center, inverse float64) float64 {
 	return func(w []float64, first int, center, inverse float64) (sum float64) {
 		for k := range w {
 			x := f(float64((float64(first+k) - center + 0.5) * inverse))
@@ -29,15 +29,15 @@ func sampled(f func(x float64) float64) func(w []float64, first int, center, inv
 	}
 }
 
-func indicator(yes bool) float64 {
+func indicate(yes bool) float64 {
 	if yes {
 		return 1
 	}
 	return 0
 }
 
-// keys is Keys' kernel, in the order in which Pillow and torch compute it.
-func keys(x, a float64) float64 {
+// keysKernel is Keys' kernel, in the order in which Pillow and torch compute it.
+func keysKernel(x, a float64) float64 {
 	x = math.Abs(x)
 	switch {
 	case x < 1:
@@ -58,7 +58,7 @@ func lanczosAt(x float64) float64 {
 		return 0
 	}
 	t := float64(x * (math.Pi / 3))
-	s := sine(t)
+	s := sineOf(t)
 	q := float64(s * s)
 	return float64(q*(3-float64(4*q))) / float64(3*float64(t*t))
 }
@@ -73,9 +73,9 @@ func hammingAt(x float64) float64 {
 		return 0
 	}
 	x = float64(x * math.Pi)
-	half := sine(float64(x * 0.5))
+	half := sineOf(float64(x * 0.5))
 	cosine := 1 - float64(2*float64(half*half))
-	return float64(sine(x) / x * (float64(float32(0.54)) + float64(float64(float32(0.46))*cosine)))
+	return float64(sineOf(x) / x * (float64(float32(0.54)) + float64(float64(float32(0.46))*cosine)))
 }
 
 // sines are the Taylor series' coefficients of sin(x)/x in x², from the highest used to the one of x².
@@ -84,8 +84,8 @@ var sines = [...]float64{
 	1.0 / 6227020800, -1.0 / 39916800, 1.0 / 362880, -1.0 / 5040, 1.0 / 120, -1.0 / 6,
 }
 
-// sine returns sin x for 0 ≤ x ≤ π, within about a unit of the last place, with the same bits on every machine.
-func sine(x float64) float64 {
+// sineOf returns sin x for 0 ≤ x ≤ π, within about a unit of the last place, with the same bits on every machine.
+func sineOf(x float64) float64 {
 	const piLow = 1.2246467991473532e-16 // π minus its float64
 	if x > math.Pi/2 {
 		x = math.Pi - x + piLow
@@ -97,12 +97,12 @@ func sine(x float64) float64 {
 	return x + float64(s*x)
 }
 
-// weigh is weights, or aliasedWeights, and the largest weight as torch finds it.
-func (s scaling) weigh(buf []float64, i int) (first int, w []float64, largest float64) {
+// weighTorch is weights, or aliasedWeights, and the largest weight as torch finds it.
+func (s scaling) weighTorch(buf []float64, i int) (first int, w []float64, largest float64) {
 	if s.aliased {
 		return s.aliasedWeights(buf, i)
 	}
-	first, w = s.weights(buf, i)
+	first, w = s.weighPillow(buf, i)
 	return first, w, slices.Max(w)
 }
 

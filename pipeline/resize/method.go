@@ -29,7 +29,7 @@ var FilterNames = []string{Bilinear, Bicubic, Nearest, NearestExact, Lanczos, "b
 // IsNearest reports whether each output is one pixel, so that nothing is weighed.
 func (m Method) IsNearest() bool { return m.Filter == Nearest || m.Filter == NearestExact }
 
-func (m Method) filter() filter {
+func (m Method) filterOf() filter {
 	switch m.Filter {
 	case Bicubic:
 		if m.Aliased {
@@ -46,9 +46,9 @@ func (m Method) filter() filter {
 	return bilinear
 }
 
-// scaling sets a filter up that is not nearest.
-func (m Method) scaling(in, out int) scaling {
-	s := m.filter().scaling(in, out)
+// scalingOf sets a filter up that is not nearest.
+func (m Method) scalingOf(in, out int) scaling {
+	s := m.filterOf().scaleTo(in, out)
 	if m.Aliased {
 		s.reach, s.inverse, s.aliased = s.support, 1, true
 	}

@@ -199,7 +199,7 @@ func TestTapsOfEveryMethodAscend(t *testing.T) {
 	for _, m := range methods() {
 		for range 300 {
 			in, out := 1+r.IntN(700), 1+r.IntN(700)
-			a.set(m, in, out, 0, out, r.IntN(2) == 0, false)
+			a.planOutputs(m, in, out, 0, out, r.IntN(2) == 0, false)
 			for i := 1; a.resized && i < out; i++ {
 				if a.taps.First[i] < a.taps.First[i-1] || a.lo < 0 || a.hi > in {
 					t.Fatalf("%+v: %d → %d: output %d begins at %d, needs %d … %d", m, in, out, i, a.taps.First[i], a.lo, a.hi)
@@ -212,7 +212,7 @@ func TestTapsOfEveryMethodAscend(t *testing.T) {
 func TestSineIsPrecise(t *testing.T) {
 	for i := range 10001 {
 		x := math.Pi * float64(i) / 10000
-		if got, want := sine(x), math.Sin(x); math.Abs(got-want) > 3e-16 {
+		if got, want := sineOf(x), math.Sin(x); math.Abs(got-want) > 3e-16 {
 			t.Fatalf("sine(%v) = %v, want %v", x, got, want)
 		}
 	}

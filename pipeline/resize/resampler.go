@@ -51,8 +51,8 @@ type Resampler struct {
 	fed    int // rows taken
 	next   int // rows made, in the order of y
 
-	wait rows // rows that wait for the vertical pass
-	made rows // rows that the vertical pass made and the horizontal one has not seen
+	wait rowWindow // rows that wait for the vertical pass
+	made rowWindow // rows that the vertical pass made and the horizontal one has not seen
 }
 
 type passes int
@@ -74,8 +74,8 @@ func NewResampler(level string, reference Reference) *Resampler {
 // Begin starts a picture. Its result goes to dst, row y at dst[y*stride:]; nothing between the rows is written. w.Rect must lie
 // inside w.To and not be empty, and dst must have room for it.
 func (r *Resampler) Begin(w Window, dst []byte, stride int) {
-	r.x.set(w.Method, w.From.X, w.To.X, w.Rect.Min.X, w.Rect.Max.X, w.Mirror.X, w.Flip.X)
-	r.y.set(w.Method, w.From.Y, w.To.Y, w.Rect.Min.Y, w.Rect.Max.Y, w.Mirror.Y, w.Flip.Y)
+	r.x.planOutputs(w.Method, w.From.X, w.To.X, w.Rect.Min.X, w.Rect.Max.X, w.Mirror.X, w.Flip.X)
+	r.y.planOutputs(w.Method, w.From.Y, w.To.Y, w.Rect.Min.Y, w.Rect.Max.Y, w.Mirror.Y, w.Flip.Y)
 	r.dst, r.stride, r.fed, r.next = dst[:(r.y.n-1)*stride+3*r.x.n], stride, 0, 0
 	switch {
 	case !r.y.resized:
@@ -107,12 +107,12 @@ const spareRows = 24
 func (r *Resampler) makeRoom() {
 	longest := int(slices.Max(r.y.taps.Count))
 	if r.passes == horizontalVertical {
-		r.wait.reset(3*r.x.n, longest+spareRows, 0)
+		r.wait.resetTo(3*r.x.n, longest+spareRows, 0)
 		return
 	}
 	size := 3 * (r.x.hi - r.x.lo)
-	r.wait.reset(size, longest, 0)
-	r.made.reset(size, spareRows, kernel.HorizontalRead)
+	r.wait.resetTo(size, longest, 0)
+	r.made.resetTo(size, spareRows, kernel.HorizontalRead)
 }
 
 // Shrink gives rows back if they take more than so many bytes, as those of a huge picture do, and lets go of the result.
@@ -137,12 +137,12 @@ func (r *Resampler) Rows(pix []byte, stride, n int) {
 	}
 	switch r.passes {
 	case atMostHorizontal:
-		r.finish(pix, stride, n)
+		r.finishRows(pix, stride, n)
 	case horizontalVertical:
 		r.horizontalFirst(pix, stride, n)
 	case verticalHorizontal:
 		r.verticalFirst(pix, stride, n)
-		r.flush()
+		r.flushRows()
 	}
 	r.fed += n
 }
@@ -150,16 +150,16 @@ func (r *Resampler) Rows(pix []byte, stride, n int) {
 // horizontalFirst runs the horizontal pass on the rows as they come, and makes each result as soon as its rows are there.
 func (r *Resampler) horizontalFirst(pix []byte, stride, n int) {
 	for done := 0; done < n; {
-		if r.wait.room() < n-done {
-			begin, _ := r.span()
-			r.wait.drop(begin)
+		if r.wait.freeRows() < n-done {
+			begin, _ := r.nextSpan()
+			r.wait.dropBefore(begin)
 		}
-		m := min(n-done, r.wait.room())
-		r.across.Rows(r.wait.from(r.wait.end()), r.wait.size, pix[done*stride:], stride, m)
+		m := min(n-done, r.wait.freeRows())
+		r.across.Rows(r.wait.rowsFrom(r.wait.endRow()), r.wait.size, pix[done*stride:], stride, m)
 		r.wait.count += m
 		done += m
-		for begin, end := r.span(); end <= r.wait.end(); begin, end = r.span() {
-			r.down.Row(r.next, r.target(1)[:3*r.x.n], r.wait.from(begin), r.wait.size)
+		for begin, end := r.nextSpan(); end <= r.wait.endRow(); begin, end = r.nextSpan() {
+			r.down.Row(r.next, r.targetRows(1)[:3*r.x.n], r.wait.rowsFrom(begin), r.wait.size)
 			r.next++
 		}
 	}
@@ -169,35 +169,35 @@ func (r *Resampler) horizontalFirst(pix []byte, stride, n int) {
 // entry and on return, wait has all rows of the next result that have come.
 func (r *Resampler) verticalFirst(pix []byte, stride, n int) {
 	have := r.fed + n
-	begin, end := r.span()
-	for ; begin < r.fed; begin, end = r.span() {
-		r.gather(begin, min(end, have), pix, stride)
+	begin, end := r.nextSpan()
+	for ; begin < r.fed; begin, end = r.nextSpan() {
+		r.gatherRows(begin, min(end, have), pix, stride)
 		if end > have {
 			return
 		}
-		r.vertical(r.wait.from(begin), r.wait.size)
+		r.makeVerticalRow(r.wait.rowsFrom(begin), r.wait.size)
 	}
-	for ; end <= have; begin, end = r.span() {
-		r.vertical(pix[(begin-r.fed)*stride:], stride)
+	for ; end <= have; begin, end = r.nextSpan() {
+		r.makeVerticalRow(pix[(begin-r.fed)*stride:], stride)
 	}
 	if begin < have {
 		r.wait.base, r.wait.count = begin, 0
-		r.gather(begin, have, pix, stride)
+		r.gatherRows(begin, have, pix, stride)
 	}
 }
 
-// gather makes wait hold the rows begin … end−1; pix begins at row fed.
-func (r *Resampler) gather(begin, end int, pix []byte, stride int) {
-	if n := end - r.wait.end(); n > 0 {
-		if n > r.wait.room() {
-			r.wait.drop(begin)
+// gatherRows makes wait hold the rows begin … end−1; pix begins at row fed.
+func (r *Resampler) gatherRows(begin, end int, pix []byte, stride int) {
+	if n := end - r.wait.endRow(); n > 0 {
+		if n > r.wait.freeRows() {
+			r.wait.dropBefore(begin)
 		}
-		r.wait.add(pix[(r.wait.end()-r.fed)*stride:], stride, n)
+		r.wait.addRows(pix[(r.wait.endRow()-r.fed)*stride:], stride, n)
 	}
 }
 
-// span returns which rows the next vertical result needs; both are beyond all rows when there is none.
-func (r *Resampler) span() (begin, end int) {
+// nextSpan returns which rows the next vertical result needs; both are beyond all rows when there is none.
+func (r *Resampler) nextSpan() (begin, end int) {
 	i := r.next + r.made.count
 	if i == r.y.n {
 		return math.MaxInt, math.MaxInt
@@ -206,26 +206,26 @@ func (r *Resampler) span() (begin, end int) {
 	return begin, begin + int(r.y.taps.Count[i])
 }
 
-// vertical makes one row for the horizontal pass.
-func (r *Resampler) vertical(src []byte, stride int) {
+// makeVerticalRow makes one row for the horizontal pass.
+func (r *Resampler) makeVerticalRow(src []byte, stride int) {
 	m := &r.made
-	r.down.Row(r.next+m.count, m.from(m.end())[:m.size], src, stride)
-	if m.count++; m.room() == 0 {
-		r.flush()
+	r.down.Row(r.next+m.count, m.rowsFrom(m.endRow())[:m.size], src, stride)
+	if m.count++; m.freeRows() == 0 {
+		r.flushRows()
 	}
 }
 
-// flush finishes the rows that wait for the horizontal pass.
-func (r *Resampler) flush() {
+// flushRows finishes the rows that wait for the horizontal pass.
+func (r *Resampler) flushRows() {
 	if n := r.made.count; n > 0 {
 		r.made.count = 0
-		r.finish(r.made.pix, r.made.size, n)
+		r.finishRows(r.made.pix, r.made.size, n)
 	}
 }
 
-// finish makes the next n rows of the result by the horizontal pass, or by copying where the width stays.
-func (r *Resampler) finish(src []byte, stride, n int) {
-	dst := r.target(n)
+// finishRows makes the next n rows of the result by the horizontal pass, or by copying where the width stays.
+func (r *Resampler) finishRows(src []byte, stride, n int) {
+	dst := r.targetRows(n)
 	if r.next += n; r.x.resized {
 		r.across.Rows(dst, r.stride, src, stride, n)
 		return
@@ -239,8 +239,8 @@ func (r *Resampler) finish(src []byte, stride, n int) {
 	}
 }
 
-// target is the memory of the next n rows of the result; when rows are reversed, the last of them is the first there.
-func (r *Resampler) target(n int) []byte {
+// targetRows is the memory of the next n rows of the result; when rows are reversed, the last of them is the first there.
+func (r *Resampler) targetRows(n int) []byte {
 	y := r.next
 	if r.y.reverse {
 		y = r.y.n - r.next - n

@@ -116,7 +116,7 @@ func TestTapsAscend(t *testing.T) {
 	var a axis
 	for range 3000 {
 		in, out := 1+r.IntN(700), 1+r.IntN(700)
-		a.set(Method{}, in, out, 0, out, r.IntN(2) == 0, false)
+		a.planOutputs(Method{}, in, out, 0, out, r.IntN(2) == 0, false)
 		if a.resized && (!slices.IsSorted(a.taps.First) || a.lo < 0 || a.hi > in) {
 			t.Fatalf("%d → %d: begins %v, needs %d … %d", in, out, a.taps.First, a.lo, a.hi)
 		}

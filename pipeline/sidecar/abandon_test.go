@@ -60,7 +60,7 @@ func TestHold(t *testing.T) {
 		{"opened", func() {}, HeldBytes(samples)},
 		{"gathering", func() { fill(s) }, HeldBytes(samples) + 1<<20},
 		{"gathering more", func() { fill(s) }, HeldBytes(samples) + 1<<20},
-		{"written", s.flush, HeldBytes(samples)},
+		{"written", s.flushPending, HeldBytes(samples)},
 		{"closed", s.Close, 0},
 	} {
 		if step.do(); held != step.want {
@@ -75,7 +75,7 @@ func TestLost(t *testing.T) {
 	for i := range samples {
 		bytes += int64(len(wantOf(i)))
 	}
-	check := func(what string, s *Store, records int, want int64) {
+	check := func(what string, s *Cache, records int, want int64) {
 		t.Helper()
 		if n, bytes := s.Lost(); n != records || bytes != want {
 			t.Errorf("%s: %d records of %d bytes, not %d of %d", what, n, bytes, records, want)

@@ -10,24 +10,24 @@ import (
 )
 
 // DiskBytes is what the files of the data set took when the folder was last looked at, which Open and Close do.
-func (s *Store) DiskBytes() int64 {
+func (s *Cache) DiskBytes() int64 {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return s.disk
 }
 
-// drop removes files that nobody needs: for each of their records there is one in a file with a later name, which is what a Store that is opened now
+// dropSegments removes files that nobody needs: for each of their records there is one in a file with a later name, which is what a Store that is opened now
 // would use. The file with the latest name stays, so whichever Stores drop at once, each sample that had a record keeps one. Those who have such
 // a file open go on with it. present are the data set's files that were there a moment ago, whose bytes are counted.
-func (s *Store) drop(present map[string]fs.DirEntry) {
+func (s *Cache) dropSegments(present map[string]fs.DirEntry) {
 	s.mu.RLock()
 	all := slices.DeleteFunc(slices.Clone(s.segments), func(g segment) bool { return present[g.name] == nil })
 	s.mu.RUnlock()
 	slices.SortFunc(all, func(a, b segment) int { return strings.Compare(b.name, a.name) })
 	covered := make([]bool, len(s.places))
 	for _, g := range all {
-		if !g.cover(covered) && os.Remove(filepath.Join(s.options.Dir, g.name)) == nil {
-			s.forget(g.name)
+		if !g.coverSamples(covered) && os.Remove(filepath.Join(s.options.Dir, g.name)) == nil {
+			s.forgetFile(g.name)
 			delete(present, g.name)
 		}
 	}
@@ -42,11 +42,11 @@ func (s *Store) drop(present map[string]fs.DirEntry) {
 	s.disk = bytes
 }
 
-// cover marks the samples that a file has records of, and reports whether it is needed: it has one that was not marked, or cannot be read now.
-func (g *segment) cover(covered []bool) (needed bool) {
+// coverSamples marks the samples that a file has records of, and reports whether it is needed: it has one that was not marked, or cannot be read now.
+func (g *segment) coverSamples(covered []bool) (needed bool) {
 	data := g.memory.data
 	entries := data[headBytes : len(data)-len(g.records)-checksumBytes]
-	err := guarded(func() {
+	err := guardFaults(func() {
 		for i := 0; i < len(entries); i += entryBytes {
 			sample := binary.LittleEndian.Uint32(entries[i:])
 			if int64(sample) < int64(len(covered)) && !covered[sample] {
@@ -57,12 +57,12 @@ func (g *segment) cover(covered []bool) (needed bool) {
 	return needed || err != nil
 }
 
-// forget gives the memory of a removed file back, and with it the disk, unless a record of it is in use: the later one could not be had.
-func (s *Store) forget(name string) {
+// forgetFile gives the memory of a removed file back, and with it the disk, unless a record of it is in use: the later one could not be had.
+func (s *Cache) forgetFile(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	k := slices.IndexFunc(s.segments, func(g segment) bool { return g.name == name })
 	if !slices.ContainsFunc(s.places, func(p place) bool { return p.segment() == k }) {
-		s.segments[k].free()
+		s.segments[k].freeMemory()
 	}
 }

@@ -24,7 +24,7 @@ func bytesIn(t *testing.T, dir string) (n int64) {
 // Several builders that know nothing of one another write everything. What later files replace goes; the Stores that had it go on.
 func TestReplacedFilesAreDropped(t *testing.T) {
 	dir := t.TempDir()
-	var all []*Store
+	var all []*Cache
 	for range 4 {
 		all = append(all, open(t, Options{Dir: dir}))
 	}
@@ -32,14 +32,14 @@ func TestReplacedFilesAreDropped(t *testing.T) {
 		for k, s := range all {
 			s.Put(i, fileOf(i), wantOf(i))
 			if i%(k+2) == 0 || i == samples-1 { // no two have the same cuts
-				s.flush()
+				s.flushPending()
 			}
 		}
 	}
 	before := bytesIn(t, dir)
 	var dropping sync.WaitGroup
 	for _, s := range all { // at once, and each loads what the others have written in an order of its own
-		dropping.Go(s.look)
+		dropping.Go(s.lookForFiles)
 	}
 	dropping.Wait()
 	for i, s := range all {
@@ -69,13 +69,13 @@ func TestNeededFilesStay(t *testing.T) {
 	first := open(t, Options{Dir: dir})
 	second := open(t, Options{Dir: dir})
 	fill(first)
-	first.flush()
+	first.flushPending()
 	for i := range samples - 1 {
 		second.Put(i, fileOf(i), wantOf(i))
 	}
-	second.flush()
-	for _, s := range []*Store{first, second} {
-		s.look()
+	second.flushPending()
+	for _, s := range []*Cache{first, second} {
+		s.lookForFiles()
 		if n := len(filesIn(t, dir)); n != 3 || found(t, s) != samples {
 			t.Fatalf("%d files", n)
 		}
@@ -96,10 +96,10 @@ func TestLaterNameCounts(t *testing.T) {
 	old, young := open(t, Options{Dir: dir}), open(t, Options{Dir: dir})
 	old.Put(0, fileOf(0), []byte("old"))
 	old.Put(1, fileOf(1), []byte("old"))
-	old.flush()
+	old.flushPending()
 	young.Put(0, fileOf(0), []byte("young"))
-	young.flush()
-	young.look()
+	young.flushPending()
+	young.lookForFiles()
 	if got, _ := young.Find(0, fileOf(0), nil); !bytes.Equal(got, []byte("young")) {
 		t.Errorf("%q", got)
 	}
@@ -109,12 +109,12 @@ func TestLaterNameCounts(t *testing.T) {
 func TestOtherThingsAreSkipped(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, Options{Dir: dir})
-	fifo := filepath.Join(dir, s.prefix()+"0000000000000001-1"+ending)
+	fifo := filepath.Join(dir, s.filePrefix()+"0000000000000001-1"+ending)
 	makeFIFO(t, fifo)
-	if err := os.Mkdir(filepath.Join(dir, s.prefix()+"0000000000000002-2"+ending), 0o700); err != nil {
+	if err := os.Mkdir(filepath.Join(dir, s.filePrefix()+"0000000000000002-2"+ending), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	s.look()
+	s.lookForFiles()
 	if _, err := mapPath(fifo); err == nil {
 		t.Error("a FIFO is mapped")
 	}

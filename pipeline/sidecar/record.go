@@ -50,8 +50,8 @@ func dataOf(record []byte, sample int, file []byte) ([]byte, bool) {
 
 // Find copies the record of a sample over buf if there is one that was made of these bytes of its file, and returns it in buf, grown where
 // it must. Else it is empty, and make says whether Put is worth while.
-func (s *Store) Find(sample int, file, buf []byte) (data []byte, make bool) {
-	record, at, found := s.fetch(sample, buf)
+func (s *Cache) Find(sample int, file, buf []byte) (data []byte, make bool) {
+	record, at, found := s.fetchRecord(sample, buf)
 	if found {
 		if data, ok := dataOf(record, sample, file); ok {
 			s.tendIfDue(at)
@@ -64,20 +64,20 @@ func (s *Store) Find(sample int, file, buf []byte) (data []byte, make bool) {
 	return record[:0], at != nothing && !s.closed && !s.stopped
 }
 
-// fetch copies a record. The disk that it is read from keeps nobody else waiting.
-func (s *Store) fetch(sample int, buf []byte) (record []byte, at place, found bool) {
-	at, records, m := s.keep(sample)
+// fetchRecord copies a record. The disk that it is read from keeps nobody else waiting.
+func (s *Cache) fetchRecord(sample int, buf []byte) (record []byte, at place, found bool) {
+	at, records, m := s.keepMemory(sample)
 	if at <= nothing {
 		return buf[:0], at, false
 	}
 	defer m.release()
 	record = buf[:0]
-	err := guarded(func() { record, found = copyRecord(records, at.offset(), buf) })
+	err := guardFaults(func() { record, found = copyRecord(records, at.offset(), buf) })
 	return record, at, found && err == nil
 }
 
-// keep finds the records among which a sample's lies, and keeps their memory until m is released.
-func (s *Store) keep(sample int) (at place, records []byte, m *memory) {
+// keepMemory finds the records among which a sample's lies, and keeps their memory until m is released.
+func (s *Cache) keepMemory(sample int) (at place, records []byte, m *memory) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if sample < 0 || sample >= len(s.places) {
@@ -93,16 +93,16 @@ func (s *Store) keep(sample int) (at place, records []byte, m *memory) {
 
 // Put keeps a record about a file, in place of any other about that sample; empty data says that there is none, for as long as the Store lives.
 // Where the disk does not keep up it keeps nothing.
-func (s *Store) Put(sample int, file, data []byte) {
+func (s *Cache) Put(sample int, file, data []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(data) == 0 || !s.behind() {
-		s.put(sample, file, data)
+	if len(data) == 0 || !s.isBehind() {
+		s.putRecord(sample, file, data)
 	}
 }
 
 // PutAll is Put that waits where the disk does not keep up, until ctx ends. It reports whether the Store knows what it was told.
-func (s *Store) PutAll(ctx context.Context, sample int, file, data []byte) bool {
+func (s *Cache) PutAll(ctx context.Context, sample int, file, data []byte) bool {
 	defer context.AfterFunc(ctx, func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -110,17 +110,17 @@ func (s *Store) PutAll(ctx context.Context, sample int, file, data []byte) bool 
 	})()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for len(data) > 0 && s.behind() {
+	for len(data) > 0 && s.isBehind() {
 		if ctx.Err() != nil {
 			return false
 		}
 		s.taken.Wait()
 	}
-	return s.put(sample, file, data)
+	return s.putRecord(sample, file, data)
 }
 
-// put is Put without a look at the disk. mu is held.
-func (s *Store) put(sample int, file, data []byte) bool {
+// putRecord is Put without a look at the disk. mu is held.
+func (s *Cache) putRecord(sample int, file, data []byte) bool {
 	switch {
 	case s.closed || s.stopped || sample < 0 || sample >= len(s.places):
 		return false
@@ -130,7 +130,7 @@ func (s *Store) put(sample int, file, data []byte) bool {
 	case s.pending == nil:
 		s.segments = append(s.segments, segment{})
 		s.pending = &pending{segment: len(s.segments) - 1, begun: time.Now()}
-		s.hold(int64(s.options.pendingBytes))
+		s.reportHeld(int64(s.options.pendingBytes))
 	}
 	s.lost.records++
 	s.lost.bytes += int64(len(data))
@@ -141,18 +141,18 @@ func (s *Store) put(sample int, file, data []byte) bool {
 	p.entries = binary.LittleEndian.AppendUint32(p.entries, offset)
 	s.segments[p.segment].records = p.records
 	s.places[sample] = placeIn(p.segment, offset)
-	if s.full() || time.Since(p.begun) > flushAge {
-		s.tend()
+	if s.isFull() || time.Since(p.begun) > flushAge {
+		s.tendFiles()
 	}
 	return true
 }
 
-// full reports whether enough for a file was gathered. From then on a goroutine is at it.
-func (s *Store) full() bool {
+// isFull reports whether enough for a file was gathered. From then on a goroutine is at it.
+func (s *Cache) isFull() bool {
 	return s.pending != nil && len(s.pending.records) >= s.options.pendingBytes
 }
 
-// behind reports whether the disk does not keep up.
-func (s *Store) behind() bool {
+// isBehind reports whether the disk does not keep up.
+func (s *Cache) isBehind() bool {
 	return !s.closed && s.pending != nil && len(s.pending.records) >= 2*s.options.pendingBytes
 }

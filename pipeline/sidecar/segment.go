@@ -39,7 +39,7 @@ type segment struct {
 	records []byte
 }
 
-func (s *segment) free() {
+func (s *segment) freeMemory() {
 	s.memory.release()
 	s.memory, s.name, s.records = nil, "", nil
 }
@@ -51,8 +51,8 @@ type pending struct {
 	entries, records []byte
 }
 
-// head is what comes before the records.
-func (p *pending) head(key [sha256.Size]byte) []byte {
+// headOf is what comes before the records.
+func (p *pending) headOf(key [sha256.Size]byte) []byte {
 	b := append([]byte(magic), key[:]...)
 	b = binary.LittleEndian.AppendUint32(b, uint32(len(p.entries)/entryBytes))
 	b = binary.LittleEndian.AppendUint32(b, uint32(len(p.records)))
@@ -62,8 +62,8 @@ func (p *pending) head(key [sha256.Size]byte) []byte {
 
 var errDamaged = errors.New("the index file is damaged, or of other data")
 
-// parse finds entries and records of a segment of the data set. The entries are a copy: nobody can change them any more.
-func parse(data []byte, key [sha256.Size]byte, samples int) (entries, records []byte, err error) {
+// parseSegment finds entries and records of a segment of the data set. The entries are a copy: nobody can change them any more.
+func parseSegment(data []byte, key [sha256.Size]byte, samples int) (entries, records []byte, err error) {
 	if len(data) < headBytes || string(data[:len(magic)]) != magic || string(data[len(magic):len(magic)+len(key)]) != string(key[:]) {
 		return nil, nil, errDamaged
 	}
@@ -86,24 +86,24 @@ func parse(data []byte, key [sha256.Size]byte, samples int) (entries, records []
 	return entries, records, nil
 }
 
-// load makes the records of a file findable.
-func (s *Store) load(path string) error {
+// loadFile makes the records of a file findable.
+func (s *Cache) loadFile(path string) error {
 	m, err := mapPath(path)
 	if err != nil {
 		return err
 	}
 	var entries, records []byte
-	fault := guarded(func() { entries, records, err = parse(m.data, s.key, len(s.places)) })
+	fault := guardFaults(func() { entries, records, err = parseSegment(m.data, s.key, len(s.places)) })
 	if err = errors.Join(fault, err); err != nil {
 		m.release()
 		return err
 	}
-	s.adopt(segment{filepath.Base(path), m, records}, entries)
+	s.adoptSegment(segment{filepath.Base(path), m, records}, entries)
 	return nil
 }
 
-// adopt takes a parsed segment. What it says of a sample replaces what files with earlier names say.
-func (s *Store) adopt(g segment, entries []byte) {
+// adoptSegment takes a parsed segment. What it says of a sample replaces what files with earlier names say.
+func (s *Cache) adoptSegment(g segment, entries []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.segments = append(s.segments, g)
@@ -160,9 +160,9 @@ func mapPath(path string) (*memory, error) {
 	return mapFile(f, int(info.Size()))
 }
 
-// guarded calls f, which reads mapped memory: a file that is cut short, or whose disk fails, meanwhile is an error and not the end of the process.
+// guardFaults calls f, which reads mapped memory: a file that is cut short, or whose disk fails, meanwhile is an error and not the end of the process.
 // The error is not errDamaged: the fault may pass.
-func guarded(f func()) (err error) {
+func guardFaults(f func()) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		r := recover()

@@ -79,8 +79,8 @@ func (o Options) withDefaults() (Options, error) {
 	return o, nil
 }
 
-// Store has the records of one data set. Its methods may be called by many goroutines at once.
-type Store struct {
+// Cache has the records of one data set. Its methods may be called by many goroutines at once.
+type Cache struct {
 	options Options
 	key     [sha256.Size]byte // of the data set
 	known   map[string]bool   // names of files that are in use or were refused; of the one that tends
@@ -110,8 +110,8 @@ type lost struct {
 // HeldBytes is how many bytes of memory a Store of so many samples holds while it gathers nothing.
 func HeldBytes(samples int) int64 { return int64(samples) * int64(unsafe.Sizeof(place(0))) }
 
-// hold tells that the store holds so many bytes more. mu is held.
-func (s *Store) hold(bytes int64) {
+// reportHeld tells that the store holds so many bytes more. mu is held.
+func (s *Cache) reportHeld(bytes int64) {
 	s.held += bytes
 	s.options.Hold(bytes)
 }
@@ -128,26 +128,26 @@ func (p place) offset() int                    { return int(uint32(p)) }
 
 // Open finds the records of a data set, which has so many samples and is named by what decides them, its fingerprint. The caller must Close
 // the store. It fails only where there is no place for files.
-func Open(fingerprint string, samples int, options Options) (*Store, error) {
+func Open(fingerprint string, samples int, options Options) (*Cache, error) {
 	o, err := options.withDefaults()
 	if err != nil {
 		return nil, fmt.Errorf("open index: %w", err)
 	}
-	s := &Store{
+	s := &Cache{
 		options: o, known: map[string]bool{}, places: make([]place, samples), looked: time.Now(),
 		key: sha256.Sum256(fmt.Appendf(nil, "%d samples of %s", samples, fingerprint)),
 	}
 	s.taken.L = &s.mu
-	s.hold(HeldBytes(samples))
-	s.look()
+	s.reportHeld(HeldBytes(samples))
+	s.lookForFiles()
 	return s, nil
 }
 
-// prefix begins the names of the data set's files. Those of other formats have another one, so that versions share a folder.
-func (s *Store) prefix() string { return hex.EncodeToString(s.key[:16]) + "." + format + "-" }
+// filePrefix begins the names of the data set's files. Those of other formats have another one, so that versions share a folder.
+func (s *Cache) filePrefix() string { return hex.EncodeToString(s.key[:16]) + "." + format + "-" }
 
 // Close writes what was gathered and gives all memory back. Later calls find nothing and keep nothing. Closing twice does nothing.
-func (s *Store) Close() {
+func (s *Cache) Close() {
 	s.mu.Lock()
 	again := s.closed
 	s.closed = true
@@ -156,16 +156,16 @@ func (s *Store) Close() {
 	if again {
 		return
 	}
-	s.flush()
-	s.look()
+	s.flushPending()
+	s.lookForFiles()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.free()
+	s.freeSegments()
 }
 
 // Abandon is Close for a disk that does not answer: it writes nothing and waits for nobody. What was gathered is lost. Memory that a call on the
 // disk needs is given back with that call. Behind Close, or while it is under way, it does nothing.
-func (s *Store) Abandon() {
+func (s *Cache) Abandon() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
@@ -174,21 +174,21 @@ func (s *Store) Abandon() {
 	s.closed, s.stopped = true, true
 	s.taken.Broadcast()
 	if s.leaving = s.tending; !s.leaving {
-		s.free()
+		s.freeSegments()
 	}
 }
 
-// free gives all memory back. mu is held.
-func (s *Store) free() {
+// freeSegments gives all memory back. mu is held.
+func (s *Cache) freeSegments() {
 	for i := range s.segments {
-		s.segments[i].free()
+		s.segments[i].freeMemory()
 	}
 	s.segments, s.places, s.pending = nil, nil, nil
-	s.hold(-s.held)
+	s.reportHeld(-s.held)
 }
 
 // Lost is how many records were kept that no file has, and the bytes of their data: those that are gathered, or could not be written.
-func (s *Store) Lost() (records int, bytes int64) {
+func (s *Cache) Lost() (records int, bytes int64) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return s.lost.records, s.lost.bytes

@@ -28,7 +28,7 @@ const samples = 12
 func fileOf(i int) []byte { return bytes.Repeat([]byte{byte(i), 1, 2}, 30+i) }
 func wantOf(i int) []byte { return bytes.Repeat([]byte{byte(i), 9}, 1+i%7) }
 
-func open(t testing.TB, o Options) *Store {
+func open(t testing.TB, o Options) *Cache {
 	t.Helper()
 	s, err := Open("fingerprint", samples, o)
 	if err != nil {
@@ -39,14 +39,14 @@ func open(t testing.TB, o Options) *Store {
 }
 
 // fill puts records about all samples.
-func fill(s *Store) {
+func fill(s *Cache) {
 	for i := range samples {
 		s.Put(i, fileOf(i), wantOf(i))
 	}
 }
 
 // filed is a store with records about all samples in one file, closed.
-func filed(t testing.TB) (s *Store, dir, name string) {
+func filed(t testing.TB) (s *Cache, dir, name string) {
 	t.Helper()
 	dir = t.TempDir()
 	s = open(t, Options{Dir: dir})
@@ -56,7 +56,7 @@ func filed(t testing.TB) (s *Store, dir, name string) {
 }
 
 // found counts the samples that have a record, and fails if one is wrong.
-func found(t testing.TB, s *Store) (n int) {
+func found(t testing.TB, s *Cache) (n int) {
 	t.Helper()
 	var buf []byte
 	for i := range samples {
@@ -158,7 +158,7 @@ func TestStaleAndForeign(t *testing.T) {
 		}
 		defer other.Close()
 		name := filesIn(t, o.Dir)[0]
-		if err := other.load(name); !errors.Is(err, errDamaged) || found(t, other) != 0 {
+		if err := other.loadFile(name); !errors.Is(err, errDamaged) || found(t, other) != 0 {
 			t.Errorf("%s took a file of fingerprint: %v", fingerprint, err)
 		}
 	}
@@ -295,7 +295,7 @@ func TestFaultIsNoDamage(t *testing.T) {
 	if err := os.Truncate(name, 0); err != nil {
 		t.Fatal(err)
 	}
-	err = guarded(func() { _, _, err = parse(m.data, s.key, samples) })
+	err = guardFaults(func() { _, _, err = parseSegment(m.data, s.key, samples) })
 	if m.mapped && err == nil || errors.Is(err, errDamaged) {
 		t.Errorf("said %v", err)
 	}
@@ -317,7 +317,7 @@ func TestCutBeforeItIsMapped(t *testing.T) {
 	}
 	s := open(t, o)
 	fill(s)
-	s.flush()
+	s.flushPending()
 	if n := found(t, s); n != samples {
 		t.Errorf("%d found", n)
 	}
@@ -438,7 +438,7 @@ func TestDiskTakesNothing(t *testing.T) {
 		}
 		s := open(t, o)
 		fill(s)
-		s.flush()
+		s.flushPending()
 		if n := found(t, s); n != samples {
 			t.Fatalf("%d found", n)
 		}
@@ -701,7 +701,7 @@ func FuzzFile(f *testing.F) {
 			t.Fatal(err)
 		}
 		budget.Hold(t, 1<<16+4*uint64(len(data)), func() {
-			err := s.load(name)
+			err := s.loadFile(name)
 			if n := found(t, s); err != nil && n != 0 {
 				t.Fatalf("%d found in a file that is refused", n)
 			}
@@ -709,7 +709,7 @@ func FuzzFile(f *testing.F) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		for i := range s.segments {
-			s.segments[i].free()
+			s.segments[i].freeMemory()
 		}
 		s.segments = nil
 		clear(s.places)

@@ -18,29 +18,29 @@ const (
 	unfinished = ".tmp"
 )
 
-// tend writes what was gathered, and looks for the files of others, in a goroutine unless one is at it. mu is held.
-func (s *Store) tend() {
+// tendFiles writes what was gathered, and looks for the files of others, in a goroutine unless one is at it. mu is held.
+func (s *Cache) tendFiles() {
 	if s.tending || s.closed {
 		return
 	}
 	s.tending, s.looked = true, time.Now()
 	s.running.Go(func() {
-		s.flush()
-		s.look()
+		s.flushPending()
+		s.lookForFiles()
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.tending = false
 		switch {
 		case s.leaving:
-			s.free()
-		case s.full(): // meanwhile
-			s.tend()
+			s.freeSegments()
+		case s.isFull(): // meanwhile
+			s.tendFiles()
 		}
 	})
 }
 
 // tendIfDue tends if the record at this place was gathered long ago, or there is none and the last look for those of others was long ago.
-func (s *Store) tendIfDue(at place) {
+func (s *Cache) tendIfDue(at place) {
 	s.mu.RLock()
 	due := at == 0 && time.Since(s.looked) > lookAge ||
 		at != 0 && s.pending != nil && s.pending.segment == at.segment() && time.Since(s.pending.begun) > flushAge
@@ -48,12 +48,12 @@ func (s *Store) tendIfDue(at place) {
 	if due {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.tend()
+		s.tendFiles()
 	}
 }
 
-// look loads the files of this data set that it does not know, and removes those that nobody needs. Later names are later files.
-func (s *Store) look() {
+// lookForFiles loads the files of this data set that it does not know, and removes those that nobody needs. Later names are later files.
+func (s *Cache) lookForFiles() {
 	entries, err := os.ReadDir(s.options.Dir)
 	if err != nil {
 		return // there is none yet, or never will be
@@ -61,21 +61,21 @@ func (s *Store) look() {
 	present := map[string]fs.DirEntry{}
 	for _, e := range entries {
 		name := e.Name()
-		if !strings.HasPrefix(name, s.prefix()) || !strings.HasSuffix(name, ending) || !e.Type().IsRegular() {
+		if !strings.HasPrefix(name, s.filePrefix()) || !strings.HasSuffix(name, ending) || !e.Type().IsRegular() {
 			continue
 		}
 		present[name] = e
 		if !s.known[name] {
 			s.known[name] = true
-			s.take(filepath.Join(s.options.Dir, name))
+			s.takeFile(filepath.Join(s.options.Dir, name))
 		}
 	}
-	s.drop(present)
+	s.dropSegments(present)
 }
 
-// take loads a file and says that it is in use; a damaged one goes.
-func (s *Store) take(path string) {
-	switch err := s.load(path); {
+// takeFile loads a file and says that it is in use; a damaged one goes.
+func (s *Cache) takeFile(path string) {
+	switch err := s.loadFile(path); {
 	case err == nil:
 		now := time.Now()
 		_ = os.Chtimes(path, now, now) // where that cannot be said it is not in use
@@ -84,8 +84,8 @@ func (s *Store) take(path string) {
 	}
 }
 
-// flush writes what was gathered. What cannot be written stays in memory, and nothing more is gathered.
-func (s *Store) flush() {
+// flushPending writes what was gathered. What cannot be written stays in memory, and nothing more is gathered.
+func (s *Cache) flushPending() {
 	s.mu.Lock()
 	p := s.pending
 	s.pending = nil
@@ -95,12 +95,12 @@ func (s *Store) flush() {
 	if p == nil || stopped {
 		return
 	}
-	path, err := s.write(p)
+	path, err := s.writePending(p)
 	if err != nil {
-		s.stop(err)
+		s.stopKeeping(err)
 		return
 	}
-	s.written(p)
+	s.noteWritten(p)
 	m, err := mapPath(path)
 	if err != nil {
 		return // it stays in memory
@@ -113,11 +113,11 @@ func (s *Store) flush() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.segments[p.segment] = segment{filepath.Base(path), m, m.data[head:]}
-	s.hold(-int64(s.options.pendingBytes))
+	s.reportHeld(-int64(s.options.pendingBytes))
 }
 
-// written notes that a file has what was gathered.
-func (s *Store) written(p *pending) {
+// noteWritten notes that a file has what was gathered.
+func (s *Cache) noteWritten(p *pending) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n := len(p.entries) / entryBytes
@@ -125,8 +125,8 @@ func (s *Store) written(p *pending) {
 	s.lost.bytes -= int64(len(p.records) - n*(lengthBytes+trailerBytes))
 }
 
-// stop keeps nothing from now on.
-func (s *Store) stop(err error) {
+// stopKeeping keeps nothing from now on.
+func (s *Cache) stopKeeping(err error) {
 	s.mu.Lock()
 	again := s.stopped
 	s.stopped = true
@@ -136,16 +136,16 @@ func (s *Store) stop(err error) {
 	}
 }
 
-// write makes a file of what was gathered: under another name first, so that a file with its name is whole.
-func (s *Store) write(p *pending) (path string, err error) {
+// writePending makes a file of what was gathered: under another name first, so that a file with its name is whole.
+func (s *Cache) writePending(p *pending) (path string, err error) {
 	if err := os.MkdirAll(s.options.Dir, 0o700); err != nil {
 		return "", err
 	}
-	head := p.head(s.key)
+	head := p.headOf(s.key)
 	if err := s.makeRoom(int64(len(head) + len(p.records))); err != nil {
 		return "", err
 	}
-	f, err := s.options.create(filepath.Join(s.options.Dir, fmt.Sprintf("%s%016x-*%s", s.prefix(), time.Now().UnixNano(), unfinished)))
+	f, err := s.options.create(filepath.Join(s.options.Dir, fmt.Sprintf("%s%016x-*%s", s.filePrefix(), time.Now().UnixNano(), unfinished)))
 	if err != nil {
 		return "", err
 	}
@@ -176,8 +176,8 @@ func createTemp(pattern string) (writer, error) {
 }
 
 // makeRoom sees to it that n more bytes are within the limit.
-func (s *Store) makeRoom(n int64) error {
-	files, err := s.files()
+func (s *Cache) makeRoom(n int64) error {
+	files, err := s.listFiles()
 	if err != nil {
 		return err
 	}
@@ -190,7 +190,7 @@ func (s *Store) makeRoom(n int64) error {
 		if total <= s.options.MaxBytes {
 			return nil
 		}
-		if !strings.HasPrefix(f.Name(), s.prefix()) && os.Remove(filepath.Join(s.options.Dir, f.Name())) == nil {
+		if !strings.HasPrefix(f.Name(), s.filePrefix()) && os.Remove(filepath.Join(s.options.Dir, f.Name())) == nil {
 			total -= f.Size()
 		}
 	}
@@ -203,8 +203,8 @@ func (s *Store) makeRoom(n int64) error {
 // ours matches the names that Stores give, of any format. The folder may have files of others, whatever they end with.
 var ours = regexp.MustCompile(`^[0-9a-f]{32}(\.[0-9]+)?-[0-9a-f]{16}-[0-9]+(` + regexp.QuoteMeta(ending) + `|` + regexp.QuoteMeta(unfinished) + `)$`)
 
-// files lists all files that count, and removes what killed processes left behind.
-func (s *Store) files() (files []fs.FileInfo, err error) {
+// listFiles lists all files that count, and removes what killed processes left behind.
+func (s *Cache) listFiles() (files []fs.FileInfo, err error) {
 	entries, err := os.ReadDir(s.options.Dir)
 	if err != nil {
 		return nil, err

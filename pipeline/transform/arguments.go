@@ -24,113 +24,113 @@ type arguments struct {
 	parse func(transforms []json.RawMessage, depth int) (Chain, *PlanError)
 }
 
-// take returns an argument; false when it is left out.
-func (a *arguments) take(name string) (json.RawMessage, bool) {
+// takeArgument returns an argument; false when it is left out.
+func (a *arguments) takeArgument(name string) (json.RawMessage, bool) {
 	raw, ok := a.raw[name]
 	a.known = append(a.known, name)
 	delete(a.raw, name)
 	return raw, ok
 }
 
-// refuse notes that an argument is wrong.
-func (a *arguments) refuse(name, problem string, near any) {
+// refuseArgument notes that an argument is wrong.
+func (a *arguments) refuseArgument(name, problem string, near any) {
 	if a.err == nil {
-		a.err = &PlanError{Step: a.step, Op: a.op, Argument: name, Problem: problem, Nearest: string(canonical(near))}
+		a.err = &PlanError{Step: a.step, Op: a.op, Argument: name, Problem: problem, Nearest: string(marshalCanonical(near))}
 	}
 }
 
-// finish returns what was wrong; arguments that nobody took are.
-func (a *arguments) finish() *PlanError {
+// firstError returns what was wrong; arguments that nobody took are.
+func (a *arguments) firstError() *PlanError {
 	if a.err == nil && len(a.raw) > 0 {
 		name := slices.Min(slices.Collect(maps.Keys(a.raw)))
-		a.err = &PlanError{Step: a.step, Op: a.op, Argument: brief(name), Problem: "no such argument", Nearest: nearest(name, a.known)}
+		a.err = &PlanError{Step: a.step, Op: a.op, Argument: shortenText(name), Problem: "no such argument", Nearest: nearestName(name, a.known)}
 	}
 	return a.err
 }
 
-// whole reads one whole number from 1 to MaxSide.
-func (a *arguments) whole(name string, raw json.RawMessage) int {
+// parseWhole reads one whole number from 1 to MaxSide.
+func (a *arguments) parseWhole(name string, raw json.RawMessage) int {
 	var x float64
 	if err := json.Unmarshal(raw, &x); err != nil || isNull(raw) || x != math.Trunc(x) || x < 1 || x > MaxSide {
-		a.refuse(name, fmt.Sprintf("must be a whole number from 1 to %d, got %s", MaxSide, brief(raw)), int(math.Round(min(max(x, 1), MaxSide))))
+		a.refuseArgument(name, fmt.Sprintf("must be a whole number from 1 to %d, got %s", MaxSide, shortenText(raw)), int(math.Round(min(max(x, 1), MaxSide))))
 		return 1
 	}
 	return int(x)
 }
 
-// wholes reads a whole number or a list of one or two.
-func (a *arguments) wholes(name string, raw json.RawMessage) []int {
+// parseWholes reads a whole number or a list of one or two.
+func (a *arguments) parseWholes(name string, raw json.RawMessage) []int {
 	var list []json.RawMessage
 	if err := json.Unmarshal(raw, &list); err != nil || isNull(raw) {
 		list = []json.RawMessage{raw}
 	}
 	if len(list) != 1 && len(list) != 2 {
-		a.refuse(name, fmt.Sprintf("must be a number, or a list of one or two, got %s", brief(raw)), []int{224, 224})
+		a.refuseArgument(name, fmt.Sprintf("must be a number, or a list of one or two, got %s", shortenText(raw)), []int{224, 224})
 		return []int{1}
 	}
 	sizes := make([]int, len(list))
 	for i, x := range list {
-		sizes[i] = a.whole(name, x)
+		sizes[i] = a.parseWhole(name, x)
 	}
 	return sizes
 }
 
-// size reads a size where one number means a square.
-func (a *arguments) size(name string) size {
-	raw, ok := a.take(name)
+// readSize reads a size where one number means a square.
+func (a *arguments) readSize(name string) size {
+	raw, ok := a.takeArgument(name)
 	if !ok {
-		a.refuse(name, "is missing", 224)
+		a.refuseArgument(name, "is missing", 224)
 		return size{1, 1}
 	}
-	s := a.wholes(name, raw)
+	s := a.parseWholes(name, raw)
 	return size{s[0], s[len(s)-1]}
 }
 
-// number reads a number from low to high.
-func (a *arguments) number(name string, raw json.RawMessage, low, high float64) float64 {
+// parseNumber reads a number from low to high.
+func (a *arguments) parseNumber(name string, raw json.RawMessage, low, high float64) float64 {
 	var x float64
 	if err := json.Unmarshal(raw, &x); err != nil || isNull(raw) || x < low || x > high {
-		a.refuse(name, fmt.Sprintf("must be a number from %v to %v, got %s", low, high, brief(raw)), min(max(x, low), high))
+		a.refuseArgument(name, fmt.Sprintf("must be a number from %v to %v, got %s", low, high, shortenText(raw)), min(max(x, low), high))
 		return low
 	}
 	return x + 0 // −0 becomes 0
 }
 
-// probability reads p, which is ½ when left out.
-func (a *arguments) probability() float64 {
-	raw, ok := a.take("p")
+// readProbability reads p, which is ½ when left out.
+func (a *arguments) readProbability() float64 {
+	raw, ok := a.takeArgument("p")
 	if !ok {
 		return 0.5
 	}
-	return a.number("p", raw, 0, 1)
+	return a.parseNumber("p", raw, 0, 1)
 }
 
-// span reads two numbers from low to high in ascending order.
-func (a *arguments) span(name string, standard [2]float64, low, high float64) [2]float64 {
-	raw, ok := a.take(name)
+// readSpan reads two numbers from low to high in ascending order.
+func (a *arguments) readSpan(name string, standard [2]float64, low, high float64) [2]float64 {
+	raw, ok := a.takeArgument(name)
 	if !ok {
 		return standard
 	}
 	var list []json.RawMessage
 	if err := json.Unmarshal(raw, &list); err != nil || len(list) != 2 {
-		a.refuse(name, fmt.Sprintf("must be a list of two numbers, got %s", brief(raw)), standard)
+		a.refuseArgument(name, fmt.Sprintf("must be a list of two numbers, got %s", shortenText(raw)), standard)
 		return standard
 	}
-	x := [2]float64{a.number(name, list[0], low, high), a.number(name, list[1], low, high)}
+	x := [2]float64{a.parseNumber(name, list[0], low, high), a.parseNumber(name, list[1], low, high)}
 	if x[0] > x[1] {
-		a.refuse(name, fmt.Sprintf("must ascend, got %s", brief(raw)), [2]float64{x[1], x[0]})
+		a.refuseArgument(name, fmt.Sprintf("must ascend, got %s", shortenText(raw)), [2]float64{x[1], x[0]})
 	}
 	return x
 }
 
-// choice reads one of some names.
-func (a *arguments) choice(name string, raw json.RawMessage, names []string) string {
+// readChoice reads one of some names.
+func (a *arguments) readChoice(name string, raw json.RawMessage, names []string) string {
 	var s string
 	switch err := json.Unmarshal(raw, &s); {
 	case err != nil || isNull(raw):
-		a.refuse(name, fmt.Sprintf("must be a name, got %s", brief(raw)), names[0])
+		a.refuseArgument(name, fmt.Sprintf("must be a name, got %s", shortenText(raw)), names[0])
 	case !slices.Contains(names, s):
-		a.refuse(name, fmt.Sprintf("no such name, got %s", brief(raw)), nearest(s, names))
+		a.refuseArgument(name, fmt.Sprintf("no such name, got %s", shortenText(raw)), nearestName(s, names))
 	default:
 		return s
 	}
@@ -140,40 +140,40 @@ func (a *arguments) choice(name string, raw json.RawMessage, names []string) str
 // size is height and width, as torchvision writes sizes.
 type size [2]int
 
-func (s size) point() image.Point { return image.Pt(s[1], s[0]) }
+func (s size) asPoint() image.Point { return image.Pt(s[1], s[0]) }
 
-// within reads a whole number from low to high.
-func (a *arguments) within(name string, standard, low, high int) int {
-	raw, ok := a.take(name)
+// readWithin reads a whole number from low to high.
+func (a *arguments) readWithin(name string, standard, low, high int) int {
+	raw, ok := a.takeArgument(name)
 	if !ok && standard <= high {
 		return standard
 	}
 	if !ok {
-		raw = canonical(standard)
+		raw = marshalCanonical(standard)
 	}
 	var x int
 	if err := json.Unmarshal(raw, &x); err != nil || isNull(raw) || x < low || x > high {
-		a.refuse(name, fmt.Sprintf("must be a whole number from %d to %d, got %s", low, high, brief(raw)), min(max(x, low), high))
+		a.refuseArgument(name, fmt.Sprintf("must be a whole number from %d to %d, got %s", low, high, shortenText(raw)), min(max(x, low), high))
 	}
 	return x
 }
 
-// needed reads one whole number that must be there.
-func (a *arguments) needed(name string, near int) int {
-	raw, ok := a.take(name)
+// readRequiredWhole reads one whole number that must be there.
+func (a *arguments) readRequiredWhole(name string, near int) int {
+	raw, ok := a.takeArgument(name)
 	if !ok {
-		a.refuse(name, "is missing", near)
+		a.refuseArgument(name, "is missing", near)
 		return 1
 	}
-	return a.whole(name, raw)
+	return a.parseWhole(name, raw)
 }
 
-// list reads one whole number or several.
-func (a *arguments) list(name string, near int) []int {
+// readWholes reads one whole number or several.
+func (a *arguments) readWholes(name string, near int) []int {
 	const most = 1000
-	raw, ok := a.take(name)
+	raw, ok := a.takeArgument(name)
 	if !ok {
-		a.refuse(name, "is missing", near)
+		a.refuseArgument(name, "is missing", near)
 		return []int{1}
 	}
 	var list []json.RawMessage
@@ -181,33 +181,33 @@ func (a *arguments) list(name string, near int) []int {
 		list = []json.RawMessage{raw}
 	}
 	if len(list) == 0 || len(list) > most {
-		a.refuse(name, fmt.Sprintf("must have 1 to %d numbers, got %d", most, len(list)), near)
+		a.refuseArgument(name, fmt.Sprintf("must have 1 to %d numbers, got %d", most, len(list)), near)
 		return []int{1}
 	}
 	numbers := make([]int, len(list))
 	for i, x := range list {
-		numbers[i] = a.whole(name, x)
+		numbers[i] = a.parseWhole(name, x)
 	}
 	return numbers
 }
 
-// count reads one whole number from low to high.
-func (a *arguments) count(name string, raw json.RawMessage, low, high int) int {
+// readCount reads one whole number from low to high.
+func (a *arguments) readCount(name string, raw json.RawMessage, low, high int) int {
 	var x float64
 	if err := json.Unmarshal(raw, &x); err != nil || isNull(raw) || x != math.Trunc(x) || x < float64(low) || x > float64(high) {
 		near := int(math.Round(min(max(x, float64(low)), float64(high))))
-		a.refuse(name, fmt.Sprintf("must be a whole number from %d to %d, got %s", low, high, brief(raw)), near)
+		a.refuseArgument(name, fmt.Sprintf("must be a whole number from %d to %d, got %s", low, high, shortenText(raw)), near)
 		return low
 	}
 	return int(x)
 }
 
-// flag reads an argument that is false when left out.
-func (a *arguments) flag(name string) bool {
-	raw, ok := a.take(name)
+// readFlag reads an argument that is false when left out.
+func (a *arguments) readFlag(name string) bool {
+	raw, ok := a.takeArgument(name)
 	var yes bool
 	if err := json.Unmarshal(raw, &yes); ok && (err != nil || isNull(raw)) {
-		a.refuse(name, fmt.Sprintf("must be true or false, got %s", brief(raw)), false)
+		a.refuseArgument(name, fmt.Sprintf("must be true or false, got %s", shortenText(raw)), false)
 	}
 	return yes
 }
@@ -215,39 +215,39 @@ func (a *arguments) flag(name string) bool {
 // maxFactor is far beyond any real factor and any real weight.
 const maxFactor = 1e6
 
-// required reads a number that has no default.
-func (a *arguments) required(name string, example, low, high float64) float64 {
-	raw, ok := a.take(name)
+// readRequired reads a number that has no default.
+func (a *arguments) readRequired(name string, example, low, high float64) float64 {
+	raw, ok := a.takeArgument(name)
 	if !ok {
-		a.refuse(name, "is missing", example)
+		a.refuseArgument(name, "is missing", example)
 		return example
 	}
-	return a.number(name, raw, low, high)
+	return a.parseNumber(name, raw, low, high)
 }
 
-// bits reads how many bits remain, 1 to 8: Pillow knows no 0.
-func (a *arguments) bits() int {
-	x := a.required("bits", 4, 1, 8)
+// readBits reads how many bits remain, 1 to 8: Pillow knows no 0.
+func (a *arguments) readBits() int {
+	x := a.readRequired("bits", 4, 1, 8)
 	if x != math.Trunc(x) {
-		a.refuse("bits", fmt.Sprintf("must be a whole number from 1 to 8, got %v", x), math.Round(x))
+		a.refuseArgument("bits", fmt.Sprintf("must be a whole number from 1 to 8, got %v", x), math.Round(x))
 	}
 	return int(x)
 }
 
-// around reads the range of a factor: null, how far it may be from center, or its ends. A range of nothing but center is none.
-func (a *arguments) around(name string, center, low, high float64) *[2]float64 {
+// readFactorRange reads the range of a factor: null, how far it may be from center, or its ends. A range of nothing but center is none.
+func (a *arguments) readFactorRange(name string, center, low, high float64) *[2]float64 {
 	raw, ok := a.raw[name]
 	if !ok || isNull(raw) {
-		a.take(name)
+		a.takeArgument(name)
 		return nil
 	}
 	var ends [2]float64
 	if x := 0.0; json.Unmarshal(raw, &x) == nil {
-		a.take(name)
-		x = a.number(name, raw, 0, high-center)
+		a.takeArgument(name)
+		x = a.parseNumber(name, raw, 0, high-center)
 		ends = [2]float64{max(center-x, low), center + x}
 	} else {
-		ends = a.span(name, [2]float64{center, center}, low, high)
+		ends = a.readSpan(name, [2]float64{center, center}, low, high)
 	}
 	if ends == [2]float64{center, center} {
 		return nil
@@ -255,24 +255,24 @@ func (a *arguments) around(name string, center, low, high float64) *[2]float64 {
 	return &ends
 }
 
-// ends reads a range as one number, which is both its ends, or two; nil when it is left out.
-func (a *arguments) ends(name string, low, high float64) *[2]float64 {
+// readEnds reads a range as one number, which is both its ends, or two; nil when it is left out.
+func (a *arguments) readEnds(name string, low, high float64) *[2]float64 {
 	raw, ok := a.raw[name]
 	if !ok {
-		a.take(name)
+		a.takeArgument(name)
 		return nil
 	}
 	if x := 0.0; !isNull(raw) && json.Unmarshal(raw, &x) == nil {
-		a.take(name)
-		x = a.number(name, raw, low, high)
+		a.takeArgument(name)
+		x = a.parseNumber(name, raw, low, high)
 		return &[2]float64{x, x}
 	}
-	span := a.span(name, [2]float64{low, high}, low, high)
+	span := a.readSpan(name, [2]float64{low, high}, low, high)
 	return &span
 }
 
-// canonical marshals numbers, strings and lists of them, which cannot fail.
-func canonical(v any) json.RawMessage {
+// marshalCanonical marshals numbers, strings and lists of them, which cannot fail.
+func marshalCanonical(v any) json.RawMessage {
 	b, err := json.Marshal(v)
 	if err != nil {
 		panic(err)
@@ -282,8 +282,8 @@ func canonical(v any) json.RawMessage {
 
 func isNull(raw json.RawMessage) bool { return string(raw) == "null" }
 
-// brief is text from outside, fit for an error message.
-func brief[T ~string | ~[]byte](text T) string {
+// shortenText is text from outside, fit for an error message.
+func shortenText[T ~string | ~[]byte](text T) string {
 	s := string(text)
 	if len(s) > 40 {
 		s = s[:40] + "…"

@@ -10,7 +10,7 @@ import (
 	"github.com/feedwater-io/feedwater/pipeline/raster"
 )
 
-// augMix mixes a picture with what some chains of tweaks make of it. torchvision does that on tensors, also where the picture is none.
+// augMix mixes a picture with what some chains of ops make of it. torchvision does that on tensors, also where the picture is none.
 type augMix struct {
 	Severity      int         `json:"severity"`
 	MixtureWidth  int         `json:"mixture_width"`
@@ -27,7 +27,7 @@ var mixedOps = [13]string{
 	"Brightness", "Color", "Contrast", "Sharpness",
 }
 
-var mixing = space{shear: 0.3, degrees: 30, enhance: 0.9, parts: 3, bits: 4, fewer: 4}
+var mixing = magnitudes{shear: 0.3, degrees: 30, enhance: 0.9, parts: 3, bits: 4, fewer: 4}
 
 const (
 	mostChains = 32
@@ -36,17 +36,17 @@ const (
 
 func newAugMix(a *arguments) op {
 	o := &augMix{
-		Severity:     a.within("severity", 3, 1, 10),
-		MixtureWidth: a.within("mixture_width", 3, 1, mostChains),
-		ChainDepth:   a.within("chain_depth", -1, -1, deepest),
+		Severity:     a.readWithin("severity", 3, 1, 10),
+		MixtureWidth: a.readWithin("mixture_width", 3, 1, mostChains),
+		ChainDepth:   a.readWithin("chain_depth", -1, -1, deepest),
 		Alpha:        1,
 	}
-	if raw, ok := a.take("alpha"); ok {
-		o.Alpha = a.number("alpha", raw, 0.01, 1000)
+	if raw, ok := a.takeArgument("alpha"); ok {
+		o.Alpha = a.parseNumber("alpha", raw, 0.01, 1000)
 	}
-	o.AllOps, o.Interpolation, o.Fill = a.yes("all_ops", true), a.warping("bilinear"), a.paint(nil)
+	o.AllOps, o.Interpolation, o.Fill = a.readBool("all_ops", true), a.readWarpFilter("bilinear"), a.readPaint(nil)
 	if o.Interpolation == "bicubic" {
-		a.refuse("interpolation", "works on tensors, which have no bicubic warps", "bilinear")
+		a.refuseArgument("interpolation", "works on tensors, which have no bicubic warps", "bilinear")
 	}
 	o.ChainDepth = max(o.ChainDepth, -1)
 	if o.ChainDepth == 0 {
@@ -55,12 +55,12 @@ func newAugMix(a *arguments) op {
 	return o
 }
 
-func (o *augMix) resultOf(size image.Point, fixed bool) (image.Point, bool) {
+func (o *augMix) outputSize(size image.Point, fixed bool) (image.Point, bool) {
 	return size, fixed
 }
 
-func (o *augMix) draw(d rng, p *program, rec *Draw) error {
-	e := raster.Effect{Across: mixed, RNG: d.RNG, Steps: o.MixtureWidth * o.mostOps() * raster.UsualSteps}
+func (o *augMix) drawParameters(d rng, p *program, rec *Draw) error {
+	e := raster.Effect{Across: mixChains, RNG: d.RNG, Steps: o.MixtureWidth * o.mostOps() * raster.UsualSteps}
 	e.Numbers = [16]float64{float64(o.Severity), float64(o.MixtureWidth), float64(o.ChainDepth), o.Alpha}
 	if o.AllOps {
 		e.Numbers[4] = 1
@@ -73,9 +73,9 @@ func (o *augMix) draw(d rng, p *program, rec *Draw) error {
 		copy(e.Numbers[7:], o.Fill[:])
 	}
 	if rec != nil {
-		o.tell(d.RNG, p.size(), rec)
+		o.tellChains(d.RNG, p.currentSize(), rec)
 	}
-	return p.apply(e, p.size())
+	return p.addEffect(e, p.currentSize())
 }
 
 // mixOf is the op whose effect it is, without its fill.
@@ -89,33 +89,33 @@ func mixOf(e *raster.Effect) augMix {
 }
 
 type mixedChain struct {
-	Weight float64 `json:"weight"`
-	Ops    []tweak `json:"ops"`
+	Weight float64    `json:"weight"`
+	Ops    []policyOp `json:"ops"`
 }
 
-func (o *augMix) tell(d raster.RNG, size image.Point, rec *Draw) {
-	own, weights := o.weights(d)
+func (o *augMix) tellChains(d raster.RNG, size image.Point, rec *Draw) {
+	own, weights := o.drawWeights(d)
 	chains := make([]mixedChain, o.MixtureWidth)
 	for i := range chains {
 		chains[i].Weight = float64(weights[i])
-		for k := range o.depth(d, i) {
-			chains[i].Ops = append(chains[i].Ops, o.tweak(d, i, k, size))
+		for k := range o.drawDepth(d, i) {
+			chains[i].Ops = append(chains[i].Ops, o.drawPolicyOp(d, i, k, size))
 		}
 	}
-	rec.Parameters = canonical(struct {
+	rec.Parameters = marshalCanonical(struct {
 		Weight float64      `json:"weight"`
 		Chains []mixedChain `json:"chains"`
 	}{float64(own), chains})
 }
 
-// weights are those of the picture and of the chains; they add up to 1. Each comes from a gamma variate, i from the blocks from 256+64·i on.
-func (o *augMix) weights(d raster.RNG) (own float32, chains [mostChains]float32) {
-	a, b := gamma(d, 256, o.Alpha), gamma(d, 256+64, o.Alpha)
+// drawWeights are those of the picture and of the chains; they add up to 1. Each comes from a gamma variate, i from the blocks from 256+64·i on.
+func (o *augMix) drawWeights(d raster.RNG) (own float32, chains [mostChains]float32) {
+	a, b := drawGamma(d, 256, o.Alpha), drawGamma(d, 256+64, o.Alpha)
 	own, rest := float32(a/(a+b)), float32(b/(a+b))
 	var g [mostChains]float64
 	sum := 0.0
 	for i := range o.MixtureWidth {
-		g[i] = gamma(d, uint32(256+64*(2+i)), o.Alpha) //nolint:gosec // small
+		g[i] = drawGamma(d, uint32(256+64*(2+i)), o.Alpha) //nolint:gosec // small
 		sum += g[i]
 	}
 	for i := range o.MixtureWidth {
@@ -124,9 +124,9 @@ func (o *augMix) weights(d raster.RNG) (own float32, chains [mostChains]float32)
 	return own, chains
 }
 
-// gamma is a variate of the gamma distribution with shape alpha, by Marsaglia and Tsang (2000): each attempt takes one block, for
+// drawGamma is a variate of the gamma distribution with shape alpha, by Marsaglia and Tsang (2000): each attempt takes one block, for
 // a normal variate by Box and Muller and for what decides about it. A small shape goes by alpha+1.
-func gamma(d raster.RNG, block uint32, alpha float64) float64 {
+func drawGamma(d raster.RNG, block uint32, alpha float64) float64 {
 	shape := alpha
 	if alpha < 1 {
 		shape++
@@ -135,34 +135,34 @@ func gamma(d raster.RNG, block uint32, alpha float64) float64 {
 	c := 1 / math.Sqrt(9*third)
 	for k := uint32(0); ; k++ {
 		x := d.Block(block + k)
-		z := math.Sqrt(-2*order.Log(open(x[0]))) * trig.Cos(float64(2*math.Pi*open(x[1])))
+		z := math.Sqrt(-2*order.Log(openUnit(x[0]))) * trig.Cos(float64(2*math.Pi*openUnit(x[1])))
 		v := 1 + float64(c*z)
 		if v <= 0 {
 			continue
 		}
 		v = float64(float64(v*v) * v)
-		if order.Log(open(x[2])) >= float64(0.5*float64(z*z))+float64(third*(1-v+order.Log(v))) && k < 63 {
+		if order.Log(openUnit(x[2])) >= float64(0.5*float64(z*z))+float64(third*(1-v+order.Log(v))) && k < 63 {
 			continue
 		}
 		g := float64(third * v)
 		if alpha < 1 {
-			g *= order.Exp(max(order.Log(open(x[3]))/alpha, -600))
+			g *= order.Exp(max(order.Log(openUnit(x[3]))/alpha, -600))
 		}
 		return g
 	}
 }
 
-// open makes a number between 0 and 1, neither of them, of a random word.
-func open(x uint32) float64 { return (float64(x) + 0.5) / (1 << 32) }
+// openUnit makes a number between 0 and 1, neither of them, of a random word.
+func openUnit(x uint32) float64 { return (float64(x) + 0.5) / (1 << 32) }
 
-// place is the first block of what chain i draws: one for each tweak, and one for the depth behind them.
-func place(i int) uint32 { return uint32(1<<16 + 256*i) } //nolint:gosec // small
+// chainBlock is the first block of what chain i draws: one for each op, and one for the depth behind them.
+func chainBlock(i int) uint32 { return uint32(1<<16 + 256*i) } //nolint:gosec // small
 
-func (o *augMix) depth(d raster.RNG, i int) int {
+func (o *augMix) drawDepth(d raster.RNG, i int) int {
 	if o.ChainDepth > 0 {
 		return o.ChainDepth
 	}
-	return 1 + int(order.Below(d.Block(place(i) + deepest)[0], drawnDepth))
+	return 1 + int(order.Below(d.Block(chainBlock(i) + deepest)[0], drawnDepth))
 }
 
 // drawnDepth is the most ops of a chain whose depth is drawn.
@@ -176,33 +176,33 @@ func (o *augMix) mostOps() int {
 	return drawnDepth
 }
 
-// tweak k of chain i takes op, bin and sign from a block.
-func (o *augMix) tweak(d raster.RNG, i, k int, size image.Point) tweak {
+// drawPolicyOp k of chain i takes op, bin and sign from a block.
+func (o *augMix) drawPolicyOp(d raster.RNG, i, k int, size image.Point) policyOp {
 	count := len(mixedOps)
 	if !o.AllOps {
 		count -= 4
 	}
-	x := d.Block(place(i) + uint32(k))                 //nolint:gosec // small
+	x := d.Block(chainBlock(i) + uint32(k))            //nolint:gosec // small
 	name := mixedOps[order.Below(x[0], uint32(count))] //nolint:gosec // small
 	bin := int(order.Below(x[1], uint32(o.Severity)))  //nolint:gosec // small
-	return mixing.at(name, bin, 10, negated(x[2]), size)
+	return mixing.policyOpAt(name, bin, 10, drawNegative(x[2]), size)
 }
 
-// mixed runs the chains one after the other, and adds up in float32.
-func mixed(e *raster.Effect, w *raster.Workspace, dst, src *pixel.Image) {
+// mixChains runs the chains one after the other, and adds up in float32.
+func mixChains(e *raster.Effect, w *raster.Workspace, dst, src *pixel.Image) {
 	o := mixOf(e)
 	b := raster.Sampling{Interpolation: o.Interpolation, Tensor: true}
 	if e.Numbers[6] != 0 {
 		b.Fill = (*[3]float64)(e.Numbers[7:])
 	}
-	own, weights := o.weights(e.RNG)
+	own, weights := o.drawWeights(e.RNG)
 	n := 3 * src.W
 	w.Sums = pixel.Grow(w.Sums, n*src.H)
 	for y := range src.H {
 		raster.AddWeighted(w.Sums[y*n:], src.Row(y), own, false)
 	}
 	for i := range o.MixtureWidth {
-		m := o.chain(e.RNG, i, b, w, src)
+		m := o.runChain(e.RNG, i, b, w, src)
 		for y := range src.H {
 			raster.AddWeighted(w.Sums[y*n:], m.Row(y), weights[i], true)
 		}
@@ -215,12 +215,12 @@ func mixed(e *raster.Effect, w *raster.Workspace, dst, src *pixel.Image) {
 	}
 }
 
-// chain returns what chain i makes of src, in memory of w or src itself.
-func (o *augMix) chain(d raster.RNG, i int, b raster.Sampling, w *raster.Workspace, src *pixel.Image) *pixel.Image {
+// runChain returns what chain i makes of src, in memory of w or src itself.
+func (o *augMix) runChain(d raster.RNG, i int, b raster.Sampling, w *raster.Workspace, src *pixel.Image) *pixel.Image {
 	size, m := image.Pt(src.W, src.H), src
-	for k := range o.depth(d, i) {
+	for k := range o.drawDepth(d, i) {
 		e := &w.Inner // of its own, it would be allocated
-		*e = o.tweak(d, i, k, size).onTensor(b, size)
+		*e = o.drawPolicyOp(d, i, k, size).effectOnTensor(b, size)
 		switch {
 		case w.IsStopped():
 			return m

@@ -25,7 +25,7 @@ func TestGammaHasItsMoments(t *testing.T) {
 		const n = 40_000
 		var sum, square float64
 		for i := range uint32(n) {
-			x := gamma(raster.RNG{Key: order.NewKey(1, "AugMix/0"), Sample: order.Sample{Index: i}}, 256, alpha)
+			x := drawGamma(raster.RNG{Key: order.NewKey(1, "AugMix/0"), Sample: order.Sample{Index: i}}, 256, alpha)
 			sum, square = sum+x, square+(x-alpha)*(x-alpha)
 		}
 		if off := (sum/n - alpha) / math.Sqrt(alpha/n); math.Abs(off) > 4 {

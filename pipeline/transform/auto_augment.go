@@ -22,7 +22,7 @@ type autoAugment struct {
 	pairs [][2]chance
 }
 
-// A chance is a tweak that comes with a probability, at one of ten bins.
+// A chance is an op of a policy that comes with a probability, at one of ten bins.
 type chance struct {
 	name string
 	p    float32
@@ -30,47 +30,47 @@ type chance struct {
 }
 
 func newAutoAugment(a *arguments) op {
-	o := &autoAugment{Policy: a.policy(), Interpolation: a.warping("nearest"), Fill: a.paint(nil)}
-	o.policyDialect = a.policyDialect(o.Interpolation)
-	o.generation = a.generation(o.policyDialect)
+	o := &autoAugment{Policy: a.readPolicy(), Interpolation: a.readWarpFilter("nearest"), Fill: a.readPaint(nil)}
+	o.policyDialect = a.readPolicyDialect(o.Interpolation)
+	o.generation = a.readGeneration(o.policyDialect)
 	o.pairs = readPolicy(policies[o.Policy])
 	return o
 }
 
-func (a *arguments) policy() string {
+func (a *arguments) readPolicy() string {
 	const standard = "imagenet"
-	raw, ok := a.take("policy")
+	raw, ok := a.takeArgument("policy")
 	if !ok {
 		return standard
 	}
 	var name string
 	if err := json.Unmarshal(raw, &name); err != nil || policies[name] == "" {
-		a.refuse("policy", fmt.Sprintf("no such policy, got %s", brief(raw)), nearest(name, slices.Sorted(maps.Keys(policies))))
+		a.refuseArgument("policy", fmt.Sprintf("no such policy, got %s", shortenText(raw)), nearestName(name, slices.Sorted(maps.Keys(policies))))
 		return standard
 	}
 	return name
 }
 
-func (o *autoAugment) resultOf(size image.Point, fixed bool) (image.Point, bool) {
+func (o *autoAugment) outputSize(size image.Point, fixed bool) (image.Point, bool) {
 	return size, fixed
 }
 
-// draw takes the pair from block 0; for its tweak k, whether it comes and its sign from block 1+k.
-func (o *autoAugment) draw(d rng, p *program, rec *Draw) error {
-	told, b, within := newReport(rec), o.sampling(o.Interpolation, o.Fill), o.of(usual)
+// drawParameters takes the pair from block 0; for its op k, whether it comes and its sign from block 1+k.
+func (o *autoAugment) drawParameters(d rng, p *program, rec *Draw) error {
+	told, b, within := newReport(rec), o.warpSampling(o.Interpolation, o.Fill), o.applyTo(usual)
 	pair := &o.pairs[order.Below(d.Block(0)[0], uint32(len(o.pairs)))] //nolint:gosec // 25
 	for k, c := range pair {
 		x := d.Block(1 + uint32(k)) //nolint:gosec // 0 or 1
 		if order.Unit(x[0]) > c.p {
 			continue
 		}
-		t := within.at(c.name, c.bin, 10, negated(x[1]), p.size())
-		told.add(t)
-		if err := p.tweak(t, b); err != nil {
+		t := within.policyOpAt(c.name, c.bin, 10, drawNegative(x[1]), p.currentSize())
+		told.addOp(t)
+		if err := p.addPolicyOp(t, b); err != nil {
 			return err
 		}
 	}
-	told.write()
+	told.writeDraw()
 	return nil
 }
 

@@ -16,11 +16,11 @@ import (
 
 // An op is one transform with its arguments. Its JSON is its arguments in canonical form: all of them, in torchvision's order.
 type op interface {
-	// draw makes the op's parameters from d and adds what they do to p. It tells them to rec, unless that is nil.
-	draw(d rng, p *program, rec *Draw) error
-	// resultOf returns the size of what the op makes of every picture of a size; false when it depends on the sample.
+	// drawParameters makes the op's parameters from d and adds what they do to p. It tells them to rec, unless that is nil.
+	drawParameters(d rng, p *program, rec *Draw) error
+	// outputSize returns the size of what the op makes of every picture of a size; false when it depends on the sample.
 	// fixed tells whether the size that comes in is known.
-	resultOf(size image.Point, fixed bool) (image.Point, bool)
+	outputSize(size image.Point, fixed bool) (image.Point, bool)
 }
 
 // A step is an op and its place in the chain.
@@ -41,12 +41,12 @@ const (
 	maxOps   = 500
 )
 
-// ops is the number of all transforms, those inside others too.
-func (c Chain) ops() int {
+// countOps is the number of all transforms, those inside others too.
+func (c Chain) countOps() int {
 	n := len(c.steps)
 	for _, s := range c.steps {
-		if o, ok := s.op.(interface{ inside() Chain }); ok {
-			n += o.inside().ops()
+		if o, ok := s.op.(interface{ innerChain() Chain }); ok {
+			n += o.innerChain().countOps()
 		}
 	}
 	return n
@@ -54,7 +54,7 @@ func (c Chain) ops() int {
 
 // OutputSize is the size of every result; fixed is false when it differs from sample to sample.
 func (c Chain) OutputSize() (h, w int, fixed bool) {
-	size, fixed := c.then(image.Point{}, false)
+	size, fixed := c.sizeAfter(image.Point{}, false)
 	if !fixed {
 		return 0, 0, false
 	}
@@ -79,15 +79,15 @@ type Info struct {
 func (c Chain) Infos() []Info {
 	infos := make([]Info, len(c.steps))
 	for i, s := range c.steps {
-		infos[i] = Info{Name: s.name, Place: placeOf(s.op), Dialect: dialectOf(s.op), Tier: tierOf(s.op), Arguments: canonical(s.op)}
+		infos[i] = Info{Name: s.name, Place: placeOf(s.op), Dialect: dialectOf(s.op), Tier: tierOf(s.op), Arguments: marshalCanonical(s.op)}
 	}
 	return infos
 }
 
 // tierOf is A but for ops that say otherwise.
 func tierOf(o op) string {
-	if t, ok := o.(interface{ tier() string }); ok {
-		return t.tier()
+	if t, ok := o.(interface{ parityTier() string }); ok {
+		return t.parityTier()
 	}
 	return "A"
 }
@@ -100,7 +100,7 @@ func (c Chain) MarshalJSON() ([]byte, error) {
 		if i > 0 {
 			b.WriteByte(',')
 		}
-		arguments := canonical(s.op)
+		arguments := marshalCanonical(s.op)
 		fmt.Fprintf(&b, `{"op":%q`, s.name)
 		if len(arguments) > len("{}") {
 			b.WriteByte(',')
@@ -117,8 +117,8 @@ func (c Chain) MarshalJSON() ([]byte, error) {
 
 // dialectOf is for explain.
 func dialectOf(o op) string {
-	if d, ok := o.(interface{ dialect() string }); ok && d.dialect() != "" {
-		return d.dialect()
+	if d, ok := o.(interface{ dialectName() string }); ok && d.dialectName() != "" {
+		return d.dialectName()
 	}
 	return pilDialect
 }
@@ -128,8 +128,8 @@ const lastHop = "last hop"
 
 // placeOf is for explain.
 func placeOf(o op) string {
-	if p, ok := o.(interface{ place() string }); ok {
-		return p.place()
+	if p, ok := o.(interface{ changePlace() string }); ok {
+		return p.changePlace()
 	}
 	return "node"
 }
@@ -144,37 +144,37 @@ func (c Chain) Boxes() (n int) {
 	return n
 }
 
-// keys are those of all ops. An op inside another has its path behind the other's, as "RandomApply/0/ColorJitter/0".
-func (c Chain) keys(seed uint64, path string) []keyring {
+// makeKeys are those of all ops. An op inside another has its path behind the other's, as "RandomApply/0/ColorJitter/0".
+func (c Chain) makeKeys(seed uint64, path string) []keyring {
 	rings := make([]keyring, len(c.steps))
 	for i, s := range c.steps {
 		rings[i].Key = order.NewKey(seed, path+s.path)
-		if o, ok := s.op.(interface{ inside() Chain }); ok {
-			rings[i].inside = o.inside().keys(seed, path+s.path+"/")
+		if o, ok := s.op.(interface{ innerChain() Chain }); ok {
+			rings[i].inside = o.innerChain().makeKeys(seed, path+s.path+"/")
 		}
 	}
 	return rings
 }
 
-// draw draws for all ops in order, and tells it to draws, unless that is nil. An error is an *OpError.
-func (c Chain) draw(keys []keyring, sample order.Sample, p *program, draws []Draw) error {
+// drawSample draws for all ops in order, and tells it to draws, unless that is nil. An error is an *OpError.
+func (c Chain) drawSample(keys []keyring, sample order.Sample, p *program, draws []Draw) error {
 	for i := range c.steps {
 		var rec *Draw
 		if draws != nil {
 			rec = &draws[i]
 		}
-		if err := c.steps[i].run(rng{raster.RNG{Key: keys[i].Key, Sample: sample}, keys[i].inside}, p, rec); err != nil {
+		if err := c.steps[i].drawStep(rng{raster.RNG{Key: keys[i].Key, Sample: sample}, keys[i].inside}, p, rec); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (s *step) run(d rng, p *program, rec *Draw) error {
+func (s *step) drawStep(d rng, p *program, rec *Draw) error {
 	if rec != nil {
 		*rec = Draw{Op: s.name, Applied: true, Parameters: []byte("{}")}
 	}
-	err := s.draw(d, p, rec)
+	err := s.drawParameters(d, p, rec)
 	if p.large != nil && p.large.Op == "" {
 		p.large.Op = s.name
 	}
@@ -184,10 +184,10 @@ func (s *step) run(d rng, p *program, rec *Draw) error {
 	return &OpError{s.name, err}
 }
 
-// then is the size of what the chain makes of pictures of a size.
-func (c Chain) then(size image.Point, fixed bool) (image.Point, bool) {
+// sizeAfter is the size of what the chain makes of pictures of a size.
+func (c Chain) sizeAfter(size image.Point, fixed bool) (image.Point, bool) {
 	for _, s := range c.steps {
-		size, fixed = s.resultOf(size, fixed)
+		size, fixed = s.outputSize(size, fixed)
 	}
 	return size, fixed
 }
@@ -195,4 +195,4 @@ func (c Chain) then(size image.Point, fixed bool) (image.Point, bool) {
 // sameSize is part of ops that change no size.
 type sameSize struct{}
 
-func (sameSize) resultOf(size image.Point, fixed bool) (image.Point, bool) { return size, fixed }
+func (sameSize) outputSize(size image.Point, fixed bool) (image.Point, bool) { return size, fixed }

@@ -6,11 +6,11 @@ type randomChannelPermutation struct{ sameSize }
 
 func newRandomChannelPermutation(*arguments) op { return randomChannelPermutation{} }
 
-func (randomChannelPermutation) draw(d rng, p *program, rec *Draw) error {
+func (randomChannelPermutation) drawParameters(d rng, p *program, rec *Draw) error {
 	x := d.Block(0)
-	permutation := shuffled3(x[0], x[1])
+	permutation := drawPermutation3(x[0], x[1])
 	if rec != nil {
-		rec.Parameters = canonical(map[string][3]int{"permutation": permutation})
+		rec.Parameters = marshalCanonical(map[string][3]int{"permutation": permutation})
 	}
-	return p.apply(raster.PermuteChannels(permutation), p.size())
+	return p.addEffect(raster.PermuteChannels(permutation), p.currentSize())
 }

@@ -14,18 +14,18 @@ type colorJitter struct {
 
 func newColorJitter(a *arguments) op {
 	return &colorJitter{
-		Brightness: a.around("brightness", 1, 0, maxFactor),
-		Contrast:   a.around("contrast", 1, 0, maxFactor),
-		Saturation: a.around("saturation", 1, 0, maxFactor),
-		Hue:        a.around("hue", 0, -0.5, 0.5),
-		bilingual:  a.bilingual(),
+		Brightness: a.readFactorRange("brightness", 1, 0, maxFactor),
+		Contrast:   a.readFactorRange("contrast", 1, 0, maxFactor),
+		Saturation: a.readFactorRange("saturation", 1, 0, maxFactor),
+		Hue:        a.readFactorRange("hue", 0, -0.5, 0.5),
+		bilingual:  a.readBilingual(),
 	}
 }
 
-// adjusted is what ColorJitter calls adjustment i.
-func adjusted(i int, factor float64, tensor bool) raster.Effect {
+// colourAdjustment is what ColorJitter calls adjustment i.
+func colourAdjustment(i int, factor float64, tensor bool) raster.Effect {
 	if tensor {
-		return adjustedTensor(i, factor)
+		return colourAdjustmentTensor(i, factor)
 	}
 	switch i {
 	case 0:
@@ -46,18 +46,18 @@ type jitter struct {
 	Hue        *float64 `json:"hue_factor"`
 }
 
-// draw takes the order of the adjustments from block 0, and their factors from block 1.
-func (o *colorJitter) draw(d rng, p *program, rec *Draw) error {
+// drawParameters takes the order of the adjustments from block 0, and their factors from block 1.
+func (o *colorJitter) drawParameters(d rng, p *program, rec *Draw) error {
 	ranges := [4]*[2]float64{o.Brightness, o.Contrast, o.Saturation, o.Hue}
-	sequence, x := shuffled4(d.Block(0)), d.Block(1)
+	sequence, x := drawPermutation4(d.Block(0)), d.Block(1)
 	var factors [4]float64
 	for i, r := range ranges {
 		if r != nil {
-			factors[i] = uniform(x[i], *r)
+			factors[i] = drawUniform(x[i], *r)
 		}
 	}
 	if rec != nil {
-		rec.Parameters = canonical(struct {
+		rec.Parameters = marshalCanonical(struct {
 			Order [4]int `json:"fn_idx"`
 			jitter
 		}{sequence, tellFactors(ranges, factors)})
@@ -66,7 +66,7 @@ func (o *colorJitter) draw(d rng, p *program, rec *Draw) error {
 		if ranges[i] == nil {
 			continue
 		}
-		if err := p.apply(adjusted(i, factors[i], o.tensor()), p.size()); err != nil {
+		if err := p.addEffect(colourAdjustment(i, factors[i], o.onTensors()), p.currentSize()); err != nil {
 			return err
 		}
 	}
@@ -84,8 +84,8 @@ func tellFactors(ranges [4]*[2]float64, factors [4]float64) jitter {
 	return jitter{told[0], told[1], told[2], told[3]}
 }
 
-// adjustedTensor is what ColorJitter calls adjustment i, on tensors.
-func adjustedTensor(i int, factor float64) raster.Effect {
+// colourAdjustmentTensor is what ColorJitter calls adjustment i, on tensors.
+func colourAdjustmentTensor(i int, factor float64) raster.Effect {
 	switch i {
 	case 0:
 		return raster.AdjustBrightnessTensor(factor)

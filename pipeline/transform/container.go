@@ -11,15 +11,15 @@ import (
 // maxDepth is how deep transforms may be nested.
 const maxDepth = 8
 
-// within is part of ops that have transforms inside. Of an error inside, the place is part of the argument's name.
-type within struct {
+// container is part of ops that have transforms inside. Of an error inside, the place is part of the argument's name.
+type container struct {
 	Transforms Chain `json:"transforms"`
 }
 
-func (o *within) inside() Chain { return o.Transforms }
+func (o *container) innerChain() Chain { return o.Transforms }
 
-// tier is the worst inside.
-func (o *within) tier() string {
+// parityTier is the worst inside.
+func (o *container) parityTier() string {
 	worst := "A"
 	for _, s := range o.Transforms.steps {
 		worst = max(worst, tierOf(s.op))
@@ -27,28 +27,28 @@ func (o *within) tier() string {
 	return worst
 }
 
-// transforms reads the ops inside.
-func (a *arguments) transforms() within {
-	raw, ok := a.take("transforms")
+// readTransforms reads the ops inside.
+func (a *arguments) readTransforms() container {
+	raw, ok := a.takeArgument("transforms")
 	example := []json.RawMessage{json.RawMessage(`{"op":"RandomHorizontalFlip"}`)}
 	var list []json.RawMessage
 	switch err := json.Unmarshal(raw, &list); {
 	case !ok:
-		a.refuse("transforms", "is missing", example)
+		a.refuseArgument("transforms", "is missing", example)
 	case err != nil || len(list) == 0:
-		a.refuse("transforms", fmt.Sprintf("must be a list of one or more transforms, got %s", brief(raw)), example)
+		a.refuseArgument("transforms", fmt.Sprintf("must be a list of one or more transforms, got %s", shortenText(raw)), example)
 	case a.depth == maxDepth:
-		a.refuse("transforms", fmt.Sprintf("are nested more than %d deep", maxDepth), example)
+		a.refuseArgument("transforms", fmt.Sprintf("are nested more than %d deep", maxDepth), example)
 	case len(list) > maxSteps:
-		a.refuse("transforms", fmt.Sprintf("must be at most %d", maxSteps), example)
+		a.refuseArgument("transforms", fmt.Sprintf("must be at most %d", maxSteps), example)
 	default:
-		return within{a.parsed(list)}
+		return container{a.parseInner(list)}
 	}
-	return within{}
+	return container{}
 }
 
-// parsed parses the ops inside, and moves the first error outwards.
-func (a *arguments) parsed(list []json.RawMessage) Chain {
+// parseInner parses the ops inside, and moves the first error outwards.
+func (a *arguments) parseInner(list []json.RawMessage) Chain {
 	c, err := a.parse(list, a.depth+1)
 	if err == nil || a.err != nil {
 		return c
@@ -68,15 +68,15 @@ func (a *arguments) parsed(list []json.RawMessage) Chain {
 // sequence is an order of ops. Its length is fixed so that no sample allocates.
 type sequence [maxSteps]uint8
 
-// run draws for some of the ops inside, in the order of which. rec gets their draws in that order.
-func (o *within) run(d rng, which []uint8, p *program, rec *Draw) ([]json.RawMessage, error) {
+// drawInner draws for some of the ops inside, in the order of which. rec gets their draws in that order.
+func (o *container) drawInner(d rng, which []uint8, p *program, rec *Draw) ([]json.RawMessage, error) {
 	told := []json.RawMessage{}
 	for _, i := range which {
 		var inner *Draw
 		if rec != nil {
 			inner = &Draw{}
 		}
-		if err := o.Transforms.steps[i].run(rng{raster.RNG{Key: d.inside[i].Key, Sample: d.Sample}, d.inside[i].inside}, p, inner); err != nil {
+		if err := o.Transforms.steps[i].drawStep(rng{raster.RNG{Key: d.inside[i].Key, Sample: d.Sample}, d.inside[i].inside}, p, inner); err != nil {
 			return nil, err
 		}
 		if rec != nil {
@@ -86,8 +86,8 @@ func (o *within) run(d rng, which []uint8, p *program, rec *Draw) ([]json.RawMes
 	return told, nil
 }
 
-// agree is a size that several outcomes have; not fixed if they differ.
-func agree(a, b image.Point, bothFixed bool) (image.Point, bool) {
+// agreeOnSize is a size that several outcomes have; not fixed if they differ.
+func agreeOnSize(a, b image.Point, bothFixed bool) (image.Point, bool) {
 	if !bothFixed || a != b {
 		return image.Point{}, false
 	}
@@ -95,25 +95,27 @@ func agree(a, b image.Point, bothFixed bool) (image.Point, bool) {
 }
 
 // compose is several ops where one is wanted: an alternative of RandomChoice.
-type compose struct{ within }
+type compose struct{ container }
 
-func newCompose(a *arguments) op { return &compose{a.transforms()} }
+func newCompose(a *arguments) op { return &compose{a.readTransforms()} }
 
-func (o *compose) resultOf(size image.Point, fixed bool) (image.Point, bool) {
-	return o.Transforms.then(size, fixed)
+func (o *compose) outputSize(size image.Point, fixed bool) (image.Point, bool) {
+	return o.Transforms.sizeAfter(size, fixed)
 }
 
-func (o *compose) draw(d rng, p *program, rec *Draw) error { return o.all(d, p, rec) }
+func (o *compose) drawParameters(d rng, p *program, rec *Draw) error {
+	return o.drawAllInner(d, p, rec)
+}
 
-// all runs all ops inside, in order.
-func (o *within) all(d rng, p *program, rec *Draw) error {
+// drawAllInner runs all ops inside, in order.
+func (o *container) drawAllInner(d rng, p *program, rec *Draw) error {
 	var which sequence
 	for i := range o.Transforms.steps {
 		which[i] = uint8(i)
 	}
-	told, err := o.run(d, which[:len(o.Transforms.steps)], p, rec)
+	told, err := o.drawInner(d, which[:len(o.Transforms.steps)], p, rec)
 	if rec != nil {
-		rec.Parameters = canonical(map[string]any{"transforms": told})
+		rec.Parameters = marshalCanonical(map[string]any{"transforms": told})
 	}
 	return err
 }
@@ -123,4 +125,4 @@ type identity struct{ sameSize }
 
 func newIdentity(*arguments) op { return identity{} }
 
-func (identity) draw(rng, *program, *Draw) error { return nil }
+func (identity) drawParameters(rng, *program, *Draw) error { return nil }

@@ -183,12 +183,12 @@ func TestChoicesComeByWeightAndOrdersEvenly(t *testing.T) {
 	key := order.NewKey(7, "x/0")
 	for i := range uint32(n) {
 		d := rng{RNG: raster.RNG{Key: key, Sample: order.Sample{Index: i}}}
-		chosen[fmt.Sprint(choice.pick(d.Block(0)[0]))]++
+		chosen[fmt.Sprint(choice.chooseOp(d.Block(0)[0]))]++
 		var s [4]uint8
-		d.shuffle(s[:])
+		d.shuffleIndices(s[:])
 		orders[fmt.Sprint(s)]++
 	}
-	if chosen["1"] != 0 || choice.pick(math.MaxUint32) != 3 || choice.pick(0) != 0 || choice.pick(1<<29) != 2 {
+	if chosen["1"] != 0 || choice.chooseOp(math.MaxUint32) != 3 || choice.chooseOp(0) != 0 || choice.chooseOp(1<<29) != 2 {
 		t.Error("a weight of 0 is chosen, or an end is not")
 	}
 	// p = 0.001 is 13.8 for two degrees of freedom, 49.7 for 23.
@@ -203,7 +203,7 @@ func TestChoicesComeByWeightAndOrdersEvenly(t *testing.T) {
 		t.Errorf("%d orders, chi-square %.1f", len(orders), x)
 	}
 	var many [maxSteps]uint8
-	rng{RNG: raster.RNG{Key: key}}.shuffle(many[:])
+	rng{RNG: raster.RNG{Key: key}}.shuffleIndices(many[:])
 	seen := map[uint8]bool{}
 	for _, i := range many {
 		seen[i] = true

@@ -12,7 +12,7 @@ import (
 	"github.com/feedwater-io/feedwater/pipeline/resize"
 )
 
-// ctAugment is CTAugment of ReMixMatch (Berthelot et al., 2020, section 3.2) with the ops of FixMatch's appendix: some tweaks, chosen evenly, each at a level
+// ctAugment is CTAugment of ReMixMatch (Berthelot et al., 2020, section 3.2) with the ops of FixMatch's appendix: some ops, chosen evenly, each at a level
 // chosen by weights that the training loop learns. A probe has all levels alike; what the model makes of it teaches the weights.
 type ctAugment struct {
 	Depth int     `json:"depth"`
@@ -24,29 +24,29 @@ type ctAugment struct {
 }
 
 func newCTAugment(a *arguments) op {
-	o := &ctAugment{Depth: a.within("depth", 2, 1, 16), Probe: 0.5, Threshold: 0.85, Decay: 0.99}
+	o := &ctAugment{Depth: a.readWithin("depth", 2, 1, 16), Probe: 0.5, Threshold: 0.85, Decay: 0.99}
 	for name, to := range map[string]*float64{"probe": &o.Probe, "threshold": &o.Threshold, "decay": &o.Decay} {
-		if raw, ok := a.take(name); ok {
-			*to = a.number(name, raw, 0, 1)
+		if raw, ok := a.takeArgument(name); ok {
+			*to = a.parseNumber(name, raw, 0, 1)
 		}
 	}
-	o.Lag = a.within("lag", 8, 1, 256)
+	o.Lag = a.readWithin("lag", 8, 1, 256)
 	if a.depth > 0 {
-		a.refuse("op", "works only outside of other transforms", "CTAugment")
+		a.refuseArgument("op", "works only outside of other transforms", "CTAugment")
 	}
 	return o
 }
 
-func (o *ctAugment) resultOf(size image.Point, fixed bool) (image.Point, bool) { return size, fixed }
+func (o *ctAugment) outputSize(size image.Point, fixed bool) (image.Point, bool) { return size, fixed }
 
-// A learnt op, and into how many bins each of its levels is divided.
-type learnt struct {
+// A learntOp op, and into how many bins each of its levels is divided.
+type learntOp struct {
 	name string
 	bins []int
 }
 
 // learntOps are those of FixMatch, in the order of their weights in a policy.
-var learntOps = []learnt{
+var learntOps = []learntOp{
 	{"AutoContrast", []int{17}}, {"Blur", []int{17}}, {"Brightness", []int{17}}, {"Color", []int{17}}, {"Contrast", []int{17}},
 	{"Cutout", []int{17}}, {"Equalize", []int{17}}, {"Identity", nil}, {"Invert", []int{17}}, {"Posterize", []int{8}},
 	{"Rescale", []int{17, 6}}, {"Rotate", []int{17}}, {"Sharpness", []int{17}}, {"ShearX", []int{17}}, {"ShearY", []int{17}},
@@ -78,7 +78,7 @@ func (c Chain) CheckPolicy(policy []byte) error {
 	}
 	for _, l := range learntOps {
 		for _, bins := range l.bins {
-			if total(policy[:2*bins]) == 0 {
+			if sumWeights(policy[:2*bins]) == 0 {
 				return fmt.Errorf("no bin of %s has any weight", l.name)
 			}
 			policy = policy[2*bins:]
@@ -87,16 +87,16 @@ func (c Chain) CheckPolicy(policy []byte) error {
 	return nil
 }
 
-func total(weights []byte) (sum uint32) {
+func sumWeights(weights []byte) (sum uint32) {
 	for ; len(weights) > 0; weights = weights[2:] {
 		sum += uint32(binary.LittleEndian.Uint16(weights))
 	}
 	return sum
 }
 
-// weighted chooses a bin by its weight.
-func weighted(x uint32, weights []byte) int {
-	left := order.Below(x, total(weights))
+// drawWeighted chooses a bin by its weight.
+func drawWeighted(x uint32, weights []byte) int {
+	left := order.Below(x, sumWeights(weights))
 	for bin := 0; ; bin++ {
 		w := uint32(binary.LittleEndian.Uint16(weights[2*bin:]))
 		if left < w {
@@ -106,16 +106,16 @@ func weighted(x uint32, weights []byte) int {
 	}
 }
 
-// A choice is one op at its levels, as replay tells it.
-type choice struct {
+// A learntReport is one op at its levels, as replay tells it.
+type learntReport struct {
 	Name   string    `json:"name"`
 	Bins   []int     `json:"bins"`
 	Levels []float64 `json:"levels"`
 }
 
-// draw takes for tweak k from block 2k its op, and of its first level the bin and the place within it; from block 2k+1 the same of its second
+// drawParameters takes for op k from block 2k its op, and of its first level the bin and the place within it; from block 2k+1 the same of its second
 // level, and where Cutout cuts. Word 0 of the block behind them says whether the sample is a probe.
-func (o *ctAugment) draw(d rng, p *program, rec *Draw) error {
+func (o *ctAugment) drawParameters(d rng, p *program, rec *Draw) error {
 	last := d.Block(2 * uint32(o.Depth)) //nolint:gosec // at most 16
 	probe := float64(order.Unit(last[0])) < o.Probe
 	policy := p.policy
@@ -123,36 +123,36 @@ func (o *ctAugment) draw(d rng, p *program, rec *Draw) error {
 		policy = nil
 	}
 	told := struct {
-		Probe bool     `json:"probe"`
-		Ops   []choice `json:"ops"`
+		Probe bool           `json:"probe"`
+		Ops   []learntReport `json:"ops"`
 	}{probe, nil}
 	for k := range uint32(o.Depth) { //nolint:gosec // at most 16
 		x, y := d.Block(2*k), d.Block(2*k+1)
-		t := chosen(x, y, policy)
+		t := chooseLearntOp(x, y, policy)
 		if rec != nil {
-			told.Ops = append(told.Ops, t.told())
+			told.Ops = append(told.Ops, t.report())
 		}
-		if err := t.add(p); err != nil {
+		if err := t.addTo(p); err != nil {
 			return err
 		}
 	}
 	if rec != nil {
-		rec.Parameters = canonical(told)
+		rec.Parameters = marshalCanonical(told)
 	}
 	return nil
 }
 
-// learntTweak is an op as it was drawn.
-type learntTweak struct {
-	*learnt
+// learntDraw is an op as it was drawn.
+type learntDraw struct {
+	*learntOp
 	bin   [2]int
 	level [2]float64 // from 0, below 1
 	spot  [2]float32 // of Cutout, as shares of the sides
 }
 
-func chosen(x, y [4]uint32, policy []byte) learntTweak {
+func chooseLearntOp(x, y [4]uint32, policy []byte) learntDraw {
 	which := order.Below(x[0], uint32(len(learntOps)))
-	t := learntTweak{learnt: &learntOps[which], spot: [2]float32{order.Unit(y[2]), order.Unit(y[3])}}
+	t := learntDraw{learntOp: &learntOps[which], spot: [2]float32{order.Unit(y[2]), order.Unit(y[3])}}
 	if len(policy) > 0 {
 		for _, l := range learntOps[:which] {
 			for _, bins := range l.bins {
@@ -164,7 +164,7 @@ func chosen(x, y [4]uint32, policy []byte) learntTweak {
 	for i, bins := range t.bins {
 		t.bin[i] = int(order.Below(words[i][0], uint32(bins))) //nolint:gosec // at most 17
 		if len(policy) > 0 {
-			t.bin[i] = weighted(words[i][0], policy[:2*bins])
+			t.bin[i] = drawWeighted(words[i][0], policy[:2*bins])
 			policy = policy[2*bins:]
 		}
 		t.level[i] = (float64(t.bin[i]) + float64(order.Unit(words[i][1]))) / float64(bins)
@@ -172,39 +172,39 @@ func chosen(x, y [4]uint32, policy []byte) learntTweak {
 	return t
 }
 
-func (t *learntTweak) told() choice {
+func (t *learntDraw) report() learntReport {
 	n := len(t.bins)
-	return choice{t.name, slices.Clone(t.bin[:n]), slices.Clone(t.level[:n])}
+	return learntReport{t.name, slices.Clone(t.bin[:n]), slices.Clone(t.level[:n])}
 }
 
-// add adds the tweak to the program. Levels mean what they do in FixMatch's code, but for translations, which it hands over as shares of the sides
+// addTo adds the op to the program. Levels mean what they do in FixMatch's code, but for translations, which it hands over as shares of the sides
 // where Pillow takes pixels: here they go as far as its paper says, 0.3 of a side.
-func (t *learntTweak) add(p *program) error {
-	l, size := t.level[0], p.size()
+func (t *learntDraw) addTo(p *program) error {
+	l, size := t.level[0], p.currentSize()
 	around := func(most float64) float64 { return float64((float64(2*l) - 1) * most) } // from −most to most
 	switch t.name {
 	case "Identity":
 		return nil
 	case "Brightness", "Color", "Contrast", "Sharpness":
-		return p.apply(tweak{Name: t.name, Magnitude: float64(1.9*l) - 0.9}.effect(), size)
+		return p.addEffect(policyOp{Name: t.name, Magnitude: float64(1.9*l) - 0.9}.colourEffect(), size)
 	case "AutoContrast", "Blur", "Equalize", "Invert", "Smooth":
-		return p.apply(raster.BlendWith(t.name, l), size)
+		return p.addEffect(raster.BlendWith(t.name, l), size)
 	case "Cutout":
-		return p.apply(raster.CutOut(l, t.spot, size), size)
+		return p.addEffect(raster.CutOut(l, t.spot, size), size)
 	case "Posterize":
-		return p.apply(raster.Posterize(1+int(l*7.999)), size)
+		return p.addEffect(raster.Posterize(1+int(l*7.999)), size)
 	case "Solarize":
-		return p.apply(raster.Solarize(math.Floor(l*255.999)), size)
+		return p.addEffect(raster.Solarize(math.Floor(l*255.999)), size)
 	case "Rescale":
-		return p.zoom(l, rescaleFilters[int(t.level[1]*5.99)])
+		return p.addZoom(l, rescaleFilters[int(t.level[1]*5.99)])
 	case "Rotate":
-		return p.tweak(tweak{Name: t.name, Magnitude: math.RoundToEven(around(45))}, nearestOnly)
+		return p.addPolicyOp(policyOp{Name: t.name, Magnitude: math.RoundToEven(around(45))}, nearestOnly)
 	case "TranslateX":
-		return p.tweak(tweak{Name: t.name, Magnitude: around(0.3) * float64(size.X)}, nearestOnly)
+		return p.addPolicyOp(policyOp{Name: t.name, Magnitude: around(0.3) * float64(size.X)}, nearestOnly)
 	case "TranslateY":
-		return p.tweak(tweak{Name: t.name, Magnitude: around(0.3) * float64(size.Y)}, nearestOnly)
+		return p.addPolicyOp(policyOp{Name: t.name, Magnitude: around(0.3) * float64(size.Y)}, nearestOnly)
 	}
-	return p.tweak(tweak{Name: t.name, Magnitude: around(0.3)}, nearestOnly) // shear
+	return p.addPolicyOp(policyOp{Name: t.name, Magnitude: around(0.3)}, nearestOnly) // shear
 }
 
 var (
@@ -212,14 +212,14 @@ var (
 	rescaleFilters = [6]string{resize.Lanczos, resize.Bicubic, resize.Bilinear, "box", "hamming", resize.Nearest}
 )
 
-// zoom cuts a margin off and resizes the rest to the size it was of.
-func (p *program) zoom(level float64, filter string) error {
-	size, margin := p.size(), float64(level*0.25)
+// addZoom cuts a margin off and resizes the rest to the size it was of.
+func (p *program) addZoom(level float64, filter string) error {
+	size, margin := p.currentSize(), float64(level*0.25)
 	low, high := func(side int) int { return int(math.RoundToEven(margin * float64(side))) }, func(side int) int {
 		return int(math.RoundToEven(float64(side) * (1 - margin)))
 	}
-	if err := p.crop(image.Rect(low(size.X), low(size.Y), high(size.X), high(size.Y))); err != nil {
+	if err := p.addCrop(image.Rect(low(size.X), low(size.Y), high(size.X), high(size.Y))); err != nil {
 		return err
 	}
-	return p.resize(size, resize.Method{Filter: filter})
+	return p.addResize(size, resize.Method{Filter: filter})
 }

@@ -71,8 +71,8 @@ func drawnBins(t *testing.T, c Chain, policy []byte, samples int) (counts map[st
 			t.Fatal(err)
 		}
 		var told struct {
-			Probe bool     `json:"probe"`
-			Ops   []choice `json:"ops"`
+			Probe bool           `json:"probe"`
+			Ops   []learntReport `json:"ops"`
 		}
 		if err := json.Unmarshal(draws[0].Parameters, &told); err != nil {
 			t.Fatal(err)
@@ -125,10 +125,10 @@ func TestCTAugmentOnSmallPictures(t *testing.T) {
 		for i := range learntOps {
 			for _, level := range []float64{0, 0.5, 0x1.fffffep-1} {
 				p := &program{maxPixels: 1 << 20}
-				p.begin(size)
-				l := learntTweak{learnt: &learntOps[i], level: [2]float64{level, level}, spot: [2]float32{0, 0.99}}
-				if err := l.add(p); err != nil || p.size() != size {
-					t.Errorf("%s at %v of %v: %v, %v", l.name, level, size, p.size(), err)
+				p.beginSample(size)
+				l := learntDraw{learntOp: &learntOps[i], level: [2]float64{level, level}, spot: [2]float32{0, 0.99}}
+				if err := l.addTo(p); err != nil || p.currentSize() != size {
+					t.Errorf("%s at %v of %v: %v, %v", l.name, level, size, p.currentSize(), err)
 				}
 			}
 		}

@@ -22,33 +22,33 @@ type bilingual struct {
 	Dialect string `json:"dialect,omitempty"` // empty: pil
 }
 
-func (b bilingual) dialect() string { return b.Dialect }
+func (b bilingual) dialectName() string { return b.Dialect }
 
-func (b bilingual) tensor() bool { return b.Dialect == tensorDialect }
+func (b bilingual) onTensors() bool { return b.Dialect == tensorDialect }
 
-// bilingual reads the dialect of an op that knows both.
-func (a *arguments) bilingual() bilingual {
-	if a.dialect() == tensorDialect {
+// readBilingual reads the dialect of an op that knows both.
+func (a *arguments) readBilingual() bilingual {
+	if a.readDialect() == tensorDialect {
 		return bilingual{tensorDialect}
 	}
 	return bilingual{}
 }
 
-// dialect reads whose arithmetic is meant; left out, it is pil.
-func (a *arguments) dialect() string {
-	raw, ok := a.take("dialect")
+// readDialect reads whose arithmetic is meant; left out, it is pil.
+func (a *arguments) readDialect() string {
+	raw, ok := a.takeArgument("dialect")
 	if !ok {
 		return pilDialect
 	}
-	return a.choice("dialect", raw, []string{pilDialect, tensorDialect})
+	return a.readChoice("dialect", raw, []string{pilDialect, tensorDialect})
 }
 
-// settle reads the dialect of an op that did not do so itself: it has one only, or both alike.
-func (a *arguments) settle() {
+// checkDialect reads the dialect of an op that did not do so itself: it has one only, or both alike.
+func (a *arguments) checkDialect() {
 	if slices.Contains(a.known, "dialect") {
 		return
 	}
-	if a.dialect() == tensorDialect && !slices.Contains(alike, a.op) {
-		a.refuse("dialect", fmt.Sprintf("%s is not offered yet on tensors", a.op), pilDialect)
+	if a.readDialect() == tensorDialect && !slices.Contains(alike, a.op) {
+		a.refuseArgument("dialect", fmt.Sprintf("%s is not offered yet on tensors", a.op), pilDialect)
 	}
 }

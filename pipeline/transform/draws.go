@@ -39,8 +39,8 @@ type keyring struct {
 	inside []keyring
 }
 
-// shuffle makes s a permutation of 0…len(s)−1: Fisher and Yates, forwards, step i from word i mod 4 of block i div 4.
-func (d rng) shuffle(s []uint8) {
+// shuffleIndices makes s a permutation of 0…len(s)−1: Fisher and Yates, forwards, step i from word i mod 4 of block i div 4.
+func (d rng) shuffleIndices(s []uint8) {
 	for i := range s {
 		s[i] = uint8(i)
 	}
@@ -54,8 +54,8 @@ func (d rng) shuffle(s []uint8) {
 	}
 }
 
-// happens draws whether a random op is applied, as torch compares: in float32.
-func happens(d rng, p float64, rec *Draw) bool {
+// drawApplied draws whether a random op is applied, as torch compares: in float32.
+func drawApplied(d rng, p float64, rec *Draw) bool {
 	applied := order.Unit(d.Block(0)[0]) < float32(p)
 	if rec != nil {
 		rec.Applied = applied
@@ -63,13 +63,13 @@ func happens(d rng, p float64, rec *Draw) bool {
 	return applied
 }
 
-// uniform draws a float32 from a range.
-func uniform(x uint32, ends [2]float64) float64 {
+// drawUniform draws a float32 from a range.
+func drawUniform(x uint32, ends [2]float64) float64 {
 	return float64(order.Uniform(x, float32(ends[0]), float32(ends[1])))
 }
 
-// shuffled4 is a permutation of 0…3: Fisher and Yates, forwards, one word a step.
-func shuffled4(x [4]uint32) [4]int {
+// drawPermutation4 is a permutation of 0…3: Fisher and Yates, forwards, one word a step.
+func drawPermutation4(x [4]uint32) [4]int {
 	s := [4]int{0, 1, 2, 3}
 	for i := range 3 {
 		j := i + int(order.Below(x[i], uint32(4-i)))
@@ -78,8 +78,8 @@ func shuffled4(x [4]uint32) [4]int {
 	return s
 }
 
-// shuffled3 is a permutation of 0…2: Fisher and Yates, forwards, one word a step.
-func shuffled3(x, y uint32) [3]int {
+// drawPermutation3 is a permutation of 0…2: Fisher and Yates, forwards, one word a step.
+func drawPermutation3(x, y uint32) [3]int {
 	s := [3]int{0, 1, 2}
 	i, j := order.Below(x, 3), 1+order.Below(y, 2)
 	s[0], s[i] = s[i], s[0]

@@ -22,32 +22,32 @@ type elasticTransform struct {
 
 func newElasticTransform(a *arguments) op {
 	o := &elasticTransform{Alpha: [2]float64{50, 50}, Sigma: [2]float64{5, 5}}
-	if x := a.numbers("alpha", -widest, widest, 2); x != nil {
+	if x := a.readNumbers("alpha", -widest, widest, 2); x != nil {
 		o.Alpha = [2]float64(x)
 	}
-	if x := a.numbers("sigma", 1e-3, maxElasticSigma, 2); x != nil {
+	if x := a.readNumbers("sigma", 1e-3, maxElasticSigma, 2); x != nil {
 		o.Sigma = [2]float64(x)
 	}
-	if o.Interpolation = a.warping(resize.Bilinear); o.Interpolation == resize.Bicubic {
-		a.refuse("interpolation", "tensors have no bicubic warps, and it makes tensors of pictures", resize.Bilinear)
+	if o.Interpolation = a.readWarpFilter(resize.Bilinear); o.Interpolation == resize.Bicubic {
+		a.refuseArgument("interpolation", "tensors have no bicubic warps, and it makes tensors of pictures", resize.Bilinear)
 	}
-	o.Fill = a.paint(&[3]float64{})
+	o.Fill = a.readPaint(&[3]float64{})
 	return o
 }
 
-// draw tells where the noise comes from: it has two numbers for each pixel.
-func (o *elasticTransform) draw(d rng, p *program, rec *Draw) error {
+// drawParameters tells where the noise comes from: it has two numbers for each pixel.
+func (o *elasticTransform) drawParameters(d rng, p *program, rec *Draw) error {
 	if rec != nil {
-		rec.Parameters = canonical(struct {
+		rec.Parameters = marshalCanonical(struct {
 			Key     order.Key `json:"key"`
 			Counter [3]uint32 `json:"counter"`
 		}{d.Key, [3]uint32{d.Sample.Epoch, d.Sample.Index, d.Sample.Repeat}})
 	}
-	size := p.size()
+	size := p.currentSize()
 	for _, sigma := range o.Sigma {
 		if taps := raster.ElasticTaps(sigma); taps/2 >= min(size.X, size.Y) {
 			return fmt.Errorf("noise smoothed by %d×%d taps is too coarse for a picture of %d×%d pixels", taps, taps, size.X, size.Y)
 		}
 	}
-	return p.apply(raster.Displace(o.Alpha, o.Sigma, raster.Sampling{Interpolation: o.Interpolation, Fill: o.Fill}, d.RNG), size)
+	return p.addEffect(raster.Displace(o.Alpha, o.Sigma, raster.Sampling{Interpolation: o.Interpolation, Fill: o.Fill}, d.RNG), size)
 }

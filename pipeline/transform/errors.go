@@ -42,8 +42,8 @@ func (e *PlanError) Error() string {
 	return text
 }
 
-// nearest is the name that is fewest edits away.
-func nearest(name string, names []string) string {
+// nearestName is the name that is fewest edits away.
+func nearestName(name string, names []string) string {
 	name = strings.ToLower(name)
 	best, distance := "", len(name)+1000
 	for _, n := range names {

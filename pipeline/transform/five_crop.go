@@ -20,18 +20,18 @@ type corners struct {
 func newFiveCrop(a *arguments) op { return newCorners(a, 5) }
 
 func newTenCrop(a *arguments) op {
-	o, down := newCorners(a, 10), a.flag("vertical_flip")
+	o, down := newCorners(a, 10), a.readFlag("vertical_flip")
 	o.VerticalFlip = &down
 	return o
 }
 
 func newCorners(a *arguments, count int) *corners {
 	if a.depth > 0 {
-		a.refuse("op", "makes several pictures of one, which nothing can be done with on nodes: must stand last, not inside another", "CenterCrop")
+		a.refuseArgument("op", "makes several pictures of one, which nothing can be done with on nodes: must stand last, not inside another", "CenterCrop")
 	}
-	o := &corners{Size: a.size("size"), count: count}
+	o := &corners{Size: a.readSize("size"), count: count}
 	if o.Size[0]*count > MaxSide {
-		a.refuse("size", fmt.Sprintf("%d crops below each other would be higher than %d", count, MaxSide), MaxSide/count)
+		a.refuseArgument("size", fmt.Sprintf("%d crops below each other would be higher than %d", count, MaxSide), MaxSide/count)
 	}
 	return o
 }
@@ -46,15 +46,15 @@ func (c Chain) checkCorners() *PlanError {
 	return nil
 }
 
-func (o *corners) resultOf(image.Point, bool) (image.Point, bool) { return o.stacked(), true }
+func (o *corners) outputSize(image.Point, bool) (image.Point, bool) { return o.stackedSize(), true }
 
-func (o *corners) stacked() image.Point { return image.Pt(o.Size[1], o.Size[0]*o.count) }
+func (o *corners) stackedSize() image.Point { return image.Pt(o.Size[1], o.Size[0]*o.count) }
 
-func (o *corners) draw(_ rng, p *program, _ *Draw) error {
-	size := p.size()
+func (o *corners) drawParameters(_ rng, p *program, _ *Draw) error {
+	size := p.currentSize()
 	if size.X < o.Size[1] || size.Y < o.Size[0] {
 		return fmt.Errorf("crops of %d×%d pixels do not fit a picture of %d×%d", o.Size[1], o.Size[0], size.X, size.Y)
 	}
-	center := image.Pt(middle(size.X, o.Size[1]), middle(size.Y, o.Size[0]))
-	return p.apply(raster.CutCorners(o.Size[0], center, o.VerticalFlip != nil && *o.VerticalFlip), o.stacked())
+	center := image.Pt(middleOffset(size.X, o.Size[1]), middleOffset(size.Y, o.Size[0]))
+	return p.addEffect(raster.CutCorners(o.Size[0], center, o.VerticalFlip != nil && *o.VerticalFlip), o.stackedSize())
 }

@@ -14,22 +14,22 @@ type gaussianNoiseOp struct {
 
 func newGaussianNoise(a *arguments) op {
 	o := &gaussianNoiseOp{Sigma: 0.1}
-	if raw, ok := a.take("mean"); ok {
-		o.Mean = a.number("mean", raw, -maxFactor, maxFactor)
+	if raw, ok := a.takeArgument("mean"); ok {
+		o.Mean = a.parseNumber("mean", raw, -maxFactor, maxFactor)
 	}
-	if raw, ok := a.take("sigma"); ok {
-		o.Sigma = a.number("sigma", raw, 0, maxFactor)
+	if raw, ok := a.takeArgument("sigma"); ok {
+		o.Sigma = a.parseNumber("sigma", raw, 0, maxFactor)
 	}
-	if raw, ok := a.take("clip"); ok && string(raw) != "true" {
-		a.refuse("clip", "sums are always clipped, got "+brief(raw), true)
+	if raw, ok := a.takeArgument("clip"); ok && string(raw) != "true" {
+		a.refuseArgument("clip", "sums are always clipped, got "+shortenText(raw), true)
 	}
 	o.noise = raster.NewNoise(255*o.Mean, 255*o.Sigma)
 	return o
 }
 
-// tier is for explain.
-func (o *gaussianNoiseOp) tier() string { return "C" }
+// parityTier is for explain.
+func (o *gaussianNoiseOp) parityTier() string { return "C" }
 
-func (o *gaussianNoiseOp) draw(d rng, p *program, _ *Draw) error {
-	return p.apply(raster.AddNoise(o.noise, d.RNG), p.size())
+func (o *gaussianNoiseOp) drawParameters(d rng, p *program, _ *Draw) error {
+	return p.addEffect(raster.AddNoise(o.noise, d.RNG), p.currentSize())
 }

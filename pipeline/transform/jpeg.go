@@ -16,9 +16,9 @@ type jpegOp struct {
 
 func newJPEG(a *arguments) op {
 	o := &jpegOp{Quality: [2]int{50, 50}}
-	raw, ok := a.take("quality")
+	raw, ok := a.takeArgument("quality")
 	if !ok {
-		a.refuse("quality", "is missing", [2]int{50, 50})
+		a.refuseArgument("quality", "is missing", [2]int{50, 50})
 		return o
 	}
 	var list []json.RawMessage
@@ -26,24 +26,24 @@ func newJPEG(a *arguments) op {
 		list = []json.RawMessage{raw, raw}
 	}
 	if len(list) != 2 {
-		a.refuse("quality", fmt.Sprintf("must be a number, or a list of two, got %s", brief(raw)), [2]int{50, 100})
+		a.refuseArgument("quality", fmt.Sprintf("must be a number, or a list of two, got %s", shortenText(raw)), [2]int{50, 100})
 		return o
 	}
 	for i, x := range list {
-		if o.Quality[i] = a.whole("quality", x); o.Quality[i] > 100 {
-			a.refuse("quality", fmt.Sprintf("must be a whole number from 1 to 100, got %s", brief(x)), 100)
+		if o.Quality[i] = a.parseWhole("quality", x); o.Quality[i] > 100 {
+			a.refuseArgument("quality", fmt.Sprintf("must be a whole number from 1 to 100, got %s", shortenText(x)), 100)
 		}
 	}
 	if o.Quality[0] > o.Quality[1] {
-		a.refuse("quality", fmt.Sprintf("must ascend, got %s", brief(raw)), [2]int{o.Quality[1], o.Quality[0]})
+		a.refuseArgument("quality", fmt.Sprintf("must ascend, got %s", shortenText(raw)), [2]int{o.Quality[1], o.Quality[0]})
 	}
 	return o
 }
 
-func (o *jpegOp) draw(d rng, p *program, rec *Draw) error {
+func (o *jpegOp) drawParameters(d rng, p *program, rec *Draw) error {
 	quality := o.Quality[0] + int(order.Below(d.Block(0)[0], uint32(o.Quality[1]-o.Quality[0]+1)))
 	if rec != nil {
-		rec.Parameters = canonical(map[string]int{"quality": quality})
+		rec.Parameters = marshalCanonical(map[string]int{"quality": quality})
 	}
-	return p.apply(raster.CompressJPEG(quality), p.size())
+	return p.addEffect(raster.CompressJPEG(quality), p.currentSize())
 }

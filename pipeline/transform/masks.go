@@ -7,15 +7,15 @@ import (
 	"github.com/feedwater-io/feedwater/pipeline/resize"
 )
 
-// maskFill reads the argument mask_fill, which every op with a fill may have: what it puts around masks, where that is another value than it
+// readMaskFill reads the argument mask_fill, which every op with a fill may have: what it puts around masks, where that is another value than it
 // puts around pictures. Nil: the same.
-func (a *arguments) maskFill() *byte {
+func (a *arguments) readMaskFill() *byte {
 	raw, ok := a.raw["mask_fill"]
 	if !ok || !slices.Contains(a.known, "fill") {
 		return nil
 	}
-	a.take("mask_fill")
-	v := byte(a.count("mask_fill", raw, 0, 255))
+	a.takeArgument("mask_fill")
+	v := byte(a.readCount("mask_fill", raw, 0, 255))
 	return &v
 }
 

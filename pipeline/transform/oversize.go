@@ -15,7 +15,7 @@ const maxWhole = 1 << 24
 // allowOversize refuses sizes beyond the limits that not even a part can be made of.
 func (p *program) allowOversize(size image.Point) error {
 	if size.X > maxWhole || size.Y > maxWhole {
-		return become(p.size(), size, fmt.Sprintf("but a side has at most %d, whatever is cut out of it", maxWhole))
+		return becomeError(p.currentSize(), size, fmt.Sprintf("but a side has at most %d, whatever is cut out of it", maxWhole))
 	}
 	return nil
 }
@@ -26,5 +26,5 @@ func (p *program) tooLarge(from, size image.Point) error {
 	if size.X > MaxSide || size.Y > MaxSide {
 		limit = fmt.Sprintf("but a side has at most %d", MaxSide)
 	}
-	return become(from, size, limit)
+	return becomeError(from, size, limit)
 }

@@ -120,7 +120,7 @@ func applyPadding(t *testing.T, p plain.Picture, infos []Info, draws []Draw) pla
 		case d.Op == "RandomZoomOut":
 			p = plainPad(p, around, "constant", a.Fill)
 		case d.Op == "RandomCrop":
-			p = plainPad(p, around, a.Mode, a.Fill).Crop(rectangle(a.Left, a.Top, a.Width, a.Height))
+			p = plainPad(p, around, a.Mode, a.Fill).Crop(makeRectangle(a.Left, a.Top, a.Width, a.Height))
 		default:
 			p = applyOps(t, p, infos[i:i+1], draws[i:i+1], resize.Pillow13)
 		}

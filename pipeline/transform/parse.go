@@ -70,7 +70,7 @@ func Parse(transforms []json.RawMessage) (Chain, error) {
 	if err != nil {
 		return Chain{}, err
 	}
-	if n := c.ops(); n > maxOps {
+	if n := c.countOps(); n > maxOps {
 		return Chain{}, &PlanError{Problem: fmt.Sprintf("a plan has at most %d transforms, those inside others counted; these are %d", maxOps, n)}
 	}
 	return c, nil
@@ -112,16 +112,16 @@ func parseOp(i int, raw json.RawMessage, depth int) (step, *PlanError) {
 	delete(a.raw, "op")
 	read := ops[a.op]
 	if read == nil {
-		problem, near := "no such transform", nearest(a.op, names)
+		problem, near := "no such transform", nearestName(a.op, names)
 		if slices.Contains(notYet, a.op) {
 			problem, near = "not offered yet", strings.Join(names, ", ")
 		}
-		return step{}, &PlanError{Step: i, Op: brief(a.op), Problem: problem, Nearest: near}
+		return step{}, &PlanError{Step: i, Op: shortenText(a.op), Problem: problem, Nearest: near}
 	}
 	o := read(a)
-	a.settle()
-	fill := a.maskFill()
-	if err := a.finish(); err != nil {
+	a.checkDialect()
+	fill := a.readMaskFill()
+	if err := a.firstError(); err != nil {
 		return step{}, err
 	}
 	return step{op: o, name: a.op, maskFill: fill}, nil

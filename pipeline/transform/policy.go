@@ -9,8 +9,8 @@ import (
 	"github.com/feedwater-io/feedwater/pipeline/raster"
 )
 
-// A tweak is what a policy does to a picture in one go: an op of torchvision's policies, and how strongly.
-type tweak struct {
+// A policyOp is what a policy does to a picture in one go: an op of torchvision's policies, and how strongly.
+type policyOp struct {
 	Name      string  `json:"name"`
 	Magnitude float64 `json:"magnitude"`
 	// level tells that Magnitude is a level of 8 bits, not a share of them all.
@@ -23,8 +23,8 @@ var randomOps = [14]string{
 	"Posterize", "Solarize", "AutoContrast", "Equalize",
 }
 
-// A space says how far the tweaks of a policy go.
-type space struct {
+// A magnitudes says how far the ops of a policy go.
+type magnitudes struct {
 	shear, degrees, enhance float64
 	share                   float64 // of a side, that translations go
 	parts                   float64 // or that a side is divided by
@@ -35,51 +35,51 @@ type space struct {
 
 // usual is the space of RandAugment and AutoAugment, wide that of TrivialAugmentWide.
 var (
-	usual = space{shear: 0.3, degrees: 30, enhance: 0.9, share: 150.0 / 331.0, bits: 8, fewer: 4}
-	wide  = space{shear: 0.99, degrees: 135, enhance: 0.99, pixels: 32, bits: 8, fewer: 6}
+	usual = magnitudes{shear: 0.3, degrees: 30, enhance: 0.9, share: 150.0 / 331.0, bits: 8, fewer: 4}
+	wide  = magnitudes{shear: 0.99, degrees: 135, enhance: 0.99, pixels: 32, bits: 8, fewer: 6}
 )
 
-// at is a tweak at a bin of so many. negative is whether its sign is drawn so, which not all have.
-func (s *space) at(name string, bin, bins int, negative bool, size image.Point) tweak {
+// policyOpAt is an op of a policy at a bin of so many. negative is whether its sign is drawn so, which not all have.
+func (s *magnitudes) policyOpAt(name string, bin, bins int, negative bool, size image.Point) policyOp {
 	var most float64
 	switch name {
 	case "ShearX", "ShearY":
 		most = s.shear
 	case "TranslateX":
-		most = s.translation(size.X)
+		most = s.maxTranslation(size.X)
 	case "TranslateY":
-		most = s.translation(size.Y)
+		most = s.maxTranslation(size.Y)
 	case "Rotate":
 		most = s.degrees
 	case "Brightness", "Color", "Contrast", "Sharpness":
 		most = s.enhance
 	case "Solarize":
 		if s.levels {
-			return tweak{name, spaced(255, 0, bin, bins), true}
+			return policyOp{name, spacedValue(255, 0, bin, bins), true}
 		}
-		return tweak{Name: name, Magnitude: spaced(1, 0, bin, bins)}
+		return policyOp{Name: name, Magnitude: spacedValue(1, 0, bin, bins)}
 	case "Posterize":
 		less := float32(bin) / float32(float64(bins-1)/s.fewer)
-		return tweak{Name: name, Magnitude: math.RoundToEven(float64(float32(s.bits) - less))}
+		return policyOp{Name: name, Magnitude: math.RoundToEven(float64(float32(s.bits) - less))}
 	default:
-		return tweak{Name: name}
+		return policyOp{Name: name}
 	}
-	m := spaced(0, float32(most), bin, bins)
+	m := spacedValue(0, float32(most), bin, bins)
 	if negative {
 		m = -m
 	}
-	return tweak{Name: name, Magnitude: m + 0}
+	return policyOp{Name: name, Magnitude: m + 0}
 }
 
-func (s *space) translation(side int) float64 {
+func (s *magnitudes) maxTranslation(side int) float64 {
 	if s.parts > 0 {
 		return float64(side) / s.parts
 	}
 	return s.pixels + float64(s.share*float64(side))
 }
 
-// spaced is element i of torch.spaced(a, b, n), n > 1: counted from the nearer end, rounded once. The sums are exact in float64.
-func spaced(a, b float32, i, n int) float64 {
+// spacedValue is element i of torch.spaced(a, b, n), n > 1: counted from the nearer end, rounded once. The sums are exact in float64.
+func spacedValue(a, b float32, i, n int) float64 {
 	step := float64((b - a) / float32(n-1))
 	if i < n/2 {
 		return float64(float32(float64(a) + float64(float64(i)*step)))
@@ -87,17 +87,17 @@ func spaced(a, b float32, i, n int) float64 {
 	return float64(float32(float64(b) - float64(float64(n-1-i)*step)))
 }
 
-// negated draws a sign as torchvision does.
-func negated(x uint32) bool { return order.Unit(x) <= 0.5 }
+// drawNegative draws a sign as torchvision does.
+func drawNegative(x uint32) bool { return order.Unit(x) <= 0.5 }
 
-// tweak adds one to the program.
-func (p *program) tweak(t tweak, b raster.Sampling) error {
+// addPolicyOp adds one to the program.
+func (p *program) addPolicyOp(t policyOp, b raster.Sampling) error {
 	if b.Tensor {
-		e := t.onTensor(b, p.size())
+		e := t.effectOnTensor(b, p.currentSize())
 		if e.IsNone() {
 			return nil
 		}
-		return p.apply(e, p.size())
+		return p.addEffect(e, p.currentSize())
 	}
 	m, a := t.Magnitude, raster.Affinity{Scale: 1}
 	switch t.Name {
@@ -105,24 +105,24 @@ func (p *program) tweak(t tweak, b raster.Sampling) error {
 		return nil
 	case "ShearX":
 		a.Shear[0] = trig.Degrees(trig.Atan(m))
-		return p.affine(a, b, &[2]float64{})
+		return p.addAffine(a, b, &[2]float64{})
 	case "ShearY":
 		a.Shear[1] = trig.Degrees(trig.Atan(m))
-		return p.affine(a, b, &[2]float64{})
+		return p.addAffine(a, b, &[2]float64{})
 	case "TranslateX":
 		a.Translate[0] = int(m)
-		return p.affine(a, b, nil)
+		return p.addAffine(a, b, nil)
 	case "TranslateY":
 		a.Translate[1] = int(m)
-		return p.affine(a, b, nil)
+		return p.addAffine(a, b, nil)
 	case "Rotate":
-		return p.rotate(m, b, false, nil)
+		return p.addRotation(m, b, false, nil)
 	}
-	return p.apply(t.effect(), p.size())
+	return p.addEffect(t.colourEffect(), p.currentSize())
 }
 
-// effect is a tweak of colours.
-func (t tweak) effect() raster.Effect {
+// colourEffect is an op of a policy of colours.
+func (t policyOp) colourEffect() raster.Effect {
 	switch m := t.Magnitude; t.Name {
 	case "Brightness":
 		return raster.AdjustBrightness(1 + m)
@@ -153,18 +153,18 @@ type policyDialect struct {
 	Dialect string `json:"dialect,omitempty"` // empty: pil
 }
 
-func (d policyDialect) dialect() string { return d.Dialect }
+func (d policyDialect) dialectName() string { return d.Dialect }
 
-func (d policyDialect) sampling(interpolation string, fill *[3]float64) raster.Sampling {
+func (d policyDialect) warpSampling(interpolation string, fill *[3]float64) raster.Sampling {
 	return raster.Sampling{Interpolation: interpolation, Fill: fill, Tensor: d.Dialect == tensorDialect}
 }
 
-func (a *arguments) policyDialect(interpolation string) policyDialect {
-	if a.dialect() != tensorDialect {
+func (a *arguments) readPolicyDialect(interpolation string) policyDialect {
+	if a.readDialect() != tensorDialect {
 		return policyDialect{}
 	}
 	if interpolation == "bicubic" {
-		a.refuse("interpolation", "tensors have no bicubic warps", "bilinear")
+		a.refuseArgument("interpolation", "tensors have no bicubic warps", "bilinear")
 	}
 	return policyDialect{tensorDialect}
 }
@@ -174,51 +174,51 @@ type generation struct {
 	Generation int `json:"generation,omitempty"` // 0: v2
 }
 
-func (g generation) of(s space) space {
+func (g generation) applyTo(s magnitudes) magnitudes {
 	s.levels = g.Generation == 1
 	return s
 }
 
-func (a *arguments) generation(d policyDialect) generation {
-	if a.within("generation", 2, 1, 2) == 2 {
+func (a *arguments) readGeneration(d policyDialect) generation {
+	if a.readWithin("generation", 2, 1, 2) == 2 {
 		return generation{}
 	}
 	if d.Dialect == tensorDialect {
-		a.refuse("generation", "on tensors there is v2's only", 2)
+		a.refuseArgument("generation", "on tensors there is v2's only", 2)
 	}
 	return generation{1}
 }
 
-// A report collects tweaks for replay. The nil report forgets them.
-type report struct {
+// A policyReport collects ops for replay. The nil report forgets them.
+type policyReport struct {
 	draw *Draw
-	Ops  []tweak `json:"ops"`
+	Ops  []policyOp `json:"ops"`
 }
 
 // newReport returns nil when nobody asks.
-func newReport(rec *Draw) *report {
+func newReport(rec *Draw) *policyReport {
 	if rec == nil {
 		return nil
 	}
 	rec.Applied = false
-	return &report{rec, []tweak{}}
+	return &policyReport{rec, []policyOp{}}
 }
 
-func (r *report) add(t tweak) {
+func (r *policyReport) addOp(t policyOp) {
 	if r != nil {
 		r.Ops = append(r.Ops, t)
 		r.draw.Applied = r.draw.Applied || t.Name != "Identity"
 	}
 }
 
-func (r *report) write() {
+func (r *policyReport) writeDraw() {
 	if r != nil {
-		r.draw.Parameters = canonical(r)
+		r.draw.Parameters = marshalCanonical(r)
 	}
 }
 
-// onTensor is what a tweak does to a tensor.
-func (t tweak) onTensor(b raster.Sampling, size image.Point) raster.Effect {
+// effectOnTensor is what an op of a policy does to a tensor.
+func (t policyOp) effectOnTensor(b raster.Sampling, size image.Point) raster.Effect {
 	switch t.Name {
 	case "Identity":
 		return raster.Effect{}
@@ -228,8 +228,8 @@ func (t tweak) onTensor(b raster.Sampling, size image.Point) raster.Effect {
 	return t.tensorEffect()
 }
 
-// tensorEffect is a tweak of colours in that dialect.
-func (t tweak) tensorEffect() raster.Effect {
+// tensorEffect is an op of a policy of colours in that dialect.
+func (t policyOp) tensorEffect() raster.Effect {
 	switch factor := 1 + t.Magnitude; t.Name {
 	case "Brightness":
 		return raster.AdjustBrightnessTensor(factor)
@@ -244,11 +244,11 @@ func (t tweak) tensorEffect() raster.Effect {
 	case "AutoContrast":
 		return raster.AutocontrastTensor()
 	}
-	return t.effect()
+	return t.colourEffect()
 }
 
-// tensorWarp is what the tweak of a warp does to a tensor of that size. The effect has none for a picture that stays as it is.
-func (t tweak) tensorWarp(b raster.Sampling, size image.Point) raster.Effect {
+// tensorWarp is what a warp of a policy does to a tensor of that size. The effect has none for a picture that stays as it is.
+func (t policyOp) tensorWarp(b raster.Sampling, size image.Point) raster.Effect {
 	m, a := t.Magnitude, raster.Affinity{Scale: 1}
 	center := &[2]float64{}
 	switch t.Name {

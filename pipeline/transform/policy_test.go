@@ -33,7 +33,7 @@ func TestSpacedRoundsAsTorchDoes(t *testing.T) {
 		{0, 30, 1, 2, 0x1.e000000000000p+4},
 		{0, 0.9, 613, 1000, 0x1.1ac0ce0000000p-1},
 	} {
-		if got := spaced(v.a, v.b, v.i, v.n); got != v.want {
+		if got := spacedValue(v.a, v.b, v.i, v.n); got != v.want {
 			t.Errorf("linspace(%v, %v, %d)[%d] = %x, want %x", v.a, v.b, v.n, v.i, got, v.want)
 		}
 	}
@@ -46,7 +46,7 @@ func TestPoliciesAreWhole(t *testing.T) {
 			t.Errorf("%s has %d pairs", name, len(pairs))
 		}
 		for _, c := range pairs[7] {
-			if got := usual.at(c.name, c.bin, 10, true, image.Pt(100, 100)); got.Name != c.name {
+			if got := usual.policyOpAt(c.name, c.bin, 10, true, image.Pt(100, 100)); got.Name != c.name {
 				t.Errorf("%s: %v", name, got)
 			}
 		}
@@ -108,12 +108,12 @@ func TestPolicyArguments(t *testing.T) {
 
 // Thresholds of the first generation are spaced from 255; v2's, 255 times what is spaced from 1, lie beside most of them.
 func TestSolarizeOfGenerations(t *testing.T) {
-	first, second := generation{1}.of(wide), generation{}.of(wide)
+	first, second := generation{1}.applyTo(wide), generation{}.applyTo(wide)
 	same := 0
 	for bin := range 31 {
-		a := first.at("Solarize", bin, 31, false, image.Point{})
-		b := second.at("Solarize", bin, 31, false, image.Point{})
-		if a.Magnitude != spaced(255, 0, bin, 31) || math.Abs(a.Magnitude-255*b.Magnitude) > 1e-4 {
+		a := first.policyOpAt("Solarize", bin, 31, false, image.Point{})
+		b := second.policyOpAt("Solarize", bin, 31, false, image.Point{})
+		if a.Magnitude != spacedValue(255, 0, bin, 31) || math.Abs(a.Magnitude-255*b.Magnitude) > 1e-4 {
 			t.Errorf("bin %d: %v and 255 × %v", bin, a.Magnitude, b.Magnitude)
 		}
 		if a.Magnitude == 255*b.Magnitude {

@@ -27,109 +27,109 @@ type pass struct {
 	effect raster.Effect
 }
 
-// size is that of the picture that the pass makes.
-func (p *pass) size() image.Point { return p.view.canvas }
+// outputSize is that of the picture that the pass makes.
+func (p *pass) outputSize() image.Point { return p.view.canvas }
 
-// moves reports whether the pass writes another picture than it reads.
-func (p *pass) moves() bool { return p.effect.InPlace == nil }
+// writesAnother reports whether the pass writes another picture than it reads.
+func (p *pass) writesAnother() bool { return p.effect.InPlace == nil }
 
-func (p *program) begin(size image.Point) {
-	p.passes, p.boxes, p.work = append(p.passes[:0], pass{view: whole(size)}), p.boxes[:0], 0
+func (p *program) beginSample(size image.Point) {
+	p.passes, p.boxes, p.work = append(p.passes[:0], pass{view: wholeView(size)}), p.boxes[:0], 0
 	p.large, p.oversize = nil, false
 }
 
-// size is that of the picture so far.
-func (p *program) size() image.Point { return p.passes[len(p.passes)-1].size() }
+// currentSize is that of the picture so far.
+func (p *program) currentSize() image.Point { return p.passes[len(p.passes)-1].outputSize() }
 
-// open is the view that grows: the last pass, or a new one behind an effect.
-func (p *program) open() (*view, error) {
+// openView is the view that grows: the last pass, or a new one behind an effect.
+func (p *program) openView() (*view, error) {
 	if last := &p.passes[len(p.passes)-1]; last.effect.IsNone() {
 		return &last.view, nil
 	}
-	return p.next()
+	return p.nextView()
 }
 
-// next begins another view.
-func (p *program) next() (*view, error) {
-	size := p.size()
+// nextView begins another view.
+func (p *program) nextView() (*view, error) {
+	size := p.currentSize()
 	if p.large != nil && size.X*size.Y > maxHeld {
 		return nil, p.large
 	}
 	if p.large = nil; size.X*size.Y > maxHeld { // a view reads pictures of any sides
 		return nil, fmt.Errorf("a picture of %d×%d pixels would be held between two passes, but the limit for that is %d pixels", size.X, size.Y, maxHeld)
 	}
-	p.passes = append(p.passes, pass{view: whole(size)})
+	p.passes = append(p.passes, pass{view: wholeView(size)})
 	return &p.passes[len(p.passes)-1].view, nil
 }
 
 // maxHeld is the largest picture that is held in memory between two passes, in pixels: 200 MB for each worker, far beyond any real plan.
 const maxHeld = 1 << 26
 
-// crop cuts r out of the picture, with zeros outside of it.
-func (p *program) crop(r image.Rectangle) error { return p.pad(r, [3]byte{}) }
+// addCrop cuts r out of the picture, with zeros outside of it.
+func (p *program) addCrop(r image.Rectangle) error { return p.addPadding(r, [3]byte{}) }
 
-// pad is crop with another colour.
-func (p *program) pad(r image.Rectangle, fill [3]byte) error {
-	from := p.size()
-	if err := p.allow(r.Size()); err != nil {
+// addPadding is crop with another colour.
+func (p *program) addPadding(r image.Rectangle, fill [3]byte) error {
+	from := p.currentSize()
+	if err := p.allowSize(r.Size()); err != nil {
 		return err
 	}
-	v, err := p.open()
-	if err == nil && !v.crop(r, fill) {
-		if v, err = p.next(); err == nil {
-			v.crop(r, fill)
+	v, err := p.openView()
+	if err == nil && !v.cropTo(r, fill) {
+		if v, err = p.nextView(); err == nil {
+			v.cropTo(r, fill)
 		}
 	}
-	p.note(from, err)
+	p.noteSize(from, err)
 	return err
 }
 
-func (p *program) resize(to image.Point, m resize.Method) error {
-	from := p.size()
-	if err := p.allow(to); err != nil || to == from {
+func (p *program) addResize(to image.Point, m resize.Method) error {
+	from := p.currentSize()
+	if err := p.allowSize(to); err != nil || to == from {
 		return err
 	}
-	v, err := p.open()
-	if err == nil && !v.resize(to, m) {
-		if v, err = p.next(); err == nil {
-			v.resize(to, m)
+	v, err := p.openView()
+	if err == nil && !v.resizeTo(to, m) {
+		if v, err = p.nextView(); err == nil {
+			v.resizeTo(to, m)
 		}
 	}
-	p.note(from, err)
+	p.noteSize(from, err)
 	return err
 }
 
-func (p *program) flipX() error {
-	v, err := p.open()
+func (p *program) addFlipX() error {
+	v, err := p.openView()
 	if err == nil {
 		v.flipX()
 	}
 	return err
 }
 
-func (p *program) flipY() error {
-	v, err := p.open()
+func (p *program) addFlipY() error {
+	v, err := p.openView()
 	if err == nil {
 		v.flipY()
 	}
 	return err
 }
 
-// apply adds an effect. size is that of the picture it makes.
-func (p *program) apply(e raster.Effect, size image.Point) error {
+// addEffect adds an effect. size is that of the picture it makes.
+func (p *program) addEffect(e raster.Effect, size image.Point) error {
 	if p.large != nil {
 		return p.large
 	}
-	if err := p.allow(size); err != nil {
+	if err := p.allowSize(size); err != nil {
 		return err
 	}
-	if !p.fits(size) {
-		return p.tooLarge(p.size(), size)
+	if !p.fitsLimits(size) {
+		return p.tooLarge(p.currentSize(), size)
 	}
-	if from := p.size(); max(from.X*from.Y, size.X*size.Y) > maxHeld {
+	if from := p.currentSize(); max(from.X*from.Y, size.X*size.Y) > maxHeld {
 		return fmt.Errorf("a picture of %d×%d pixels would be held in memory, but the limit for that is %d pixels", from.X, from.Y, maxHeld)
 	}
-	if err := p.spend(size, e.Steps+raster.UsualSteps); err != nil {
+	if err := p.spendWork(size, e.Steps+raster.UsualSteps); err != nil {
 		return err
 	}
 	p.passes = append(p.passes, pass{view{canvas: size}, e})
@@ -140,8 +140,8 @@ func (p *program) apply(e raster.Effect, size image.Point) error {
 // ElasticTransform with sigma 5 passes at maxHeld pixels, GaussianBlur with 23 taps too.
 const maxWork int64 = 1 << 39
 
-// spend adds an effect's steps for each pixel.
-func (p *program) spend(size image.Point, steps int) error {
+// spendWork adds an effect's steps for each pixel.
+func (p *program) spendWork(size image.Point, steps int) error {
 	n := int64(size.X) * int64(size.Y)
 	if p.work += n * int64(steps); p.work > maxWork {
 		return fmt.Errorf("a picture of %d×%d pixels, each of up to %d steps, would make a sample of %d steps, but the limit is %d",
@@ -150,35 +150,35 @@ func (p *program) spend(size image.Point, steps int) error {
 	return nil
 }
 
-// allow refuses sizes that not even a part can be made of.
-func (p *program) allow(size image.Point) error {
+// allowSize refuses sizes that not even a part can be made of.
+func (p *program) allowSize(size image.Point) error {
 	switch {
 	case size.X < 1 || size.Y < 1:
-		return become(p.size(), size, "which is empty")
-	case p.fits(size):
+		return becomeError(p.currentSize(), size, "which is empty")
+	case p.fitsLimits(size):
 		return nil
 	}
 	p.oversize = true
 	return p.allowOversize(size)
 }
 
-// fits tells whether a picture of that size is made as a whole.
-func (p *program) fits(size image.Point) bool {
+// fitsLimits tells whether a picture of that size is made as a whole.
+func (p *program) fitsLimits(size image.Point) bool {
 	return size.X <= MaxSide && size.Y <= MaxSide && uint64(size.X)*uint64(size.Y) <= uint64(p.maxPixels)
 }
 
-// note keeps in mind whether the picture so far, which was made of one of size from, may be made.
-func (p *program) note(from image.Point, failed error) {
+// noteSize keeps in mind whether the picture so far, which was made of one of size from, may be made.
+func (p *program) noteSize(from image.Point, failed error) {
 	if failed != nil {
 		return
 	}
 	p.large = nil
-	if size := p.size(); !p.fits(size) {
+	if size := p.currentSize(); !p.fitsLimits(size) {
 		p.large = &OpError{Cause: p.tooLarge(from, size)} // its op is named when that has drawn
 	}
 }
 
-func become(from, size image.Point, limit string) error {
+func becomeError(from, size image.Point, limit string) error {
 	return fmt.Errorf("a picture of %d×%d pixels would become one of %d×%d, %s", from.X, from.Y, size.X, size.Y, limit)
 }
 

@@ -17,31 +17,31 @@ type randAugment struct {
 }
 
 func newRandAugment(a *arguments) op {
-	o := &randAugment{NumOps: a.within("num_ops", 2, 0, 64), NumMagnitudeBins: a.within("num_magnitude_bins", 31, 2, 1000)}
-	o.Magnitude = a.within("magnitude", 9, 0, o.NumMagnitudeBins-1)
-	o.Interpolation = a.warping("nearest")
-	o.Fill = a.paint(nil)
-	o.policyDialect = a.policyDialect(o.Interpolation)
-	o.generation = a.generation(o.policyDialect)
+	o := &randAugment{NumOps: a.readWithin("num_ops", 2, 0, 64), NumMagnitudeBins: a.readWithin("num_magnitude_bins", 31, 2, 1000)}
+	o.Magnitude = a.readWithin("magnitude", 9, 0, o.NumMagnitudeBins-1)
+	o.Interpolation = a.readWarpFilter("nearest")
+	o.Fill = a.readPaint(nil)
+	o.policyDialect = a.readPolicyDialect(o.Interpolation)
+	o.generation = a.readGeneration(o.policyDialect)
 	return o
 }
 
-func (o *randAugment) resultOf(size image.Point, fixed bool) (image.Point, bool) {
+func (o *randAugment) outputSize(size image.Point, fixed bool) (image.Point, bool) {
 	return size, fixed
 }
 
-// draw takes op and sign of tweak k from block k.
-func (o *randAugment) draw(d rng, p *program, rec *Draw) error {
-	told, b, within := newReport(rec), o.sampling(o.Interpolation, o.Fill), o.of(usual)
+// drawParameters takes op and sign of op k from block k.
+func (o *randAugment) drawParameters(d rng, p *program, rec *Draw) error {
+	told, b, within := newReport(rec), o.warpSampling(o.Interpolation, o.Fill), o.applyTo(usual)
 	for k := range o.NumOps {
 		x := d.Block(uint32(k)) //nolint:gosec // at most 64
 		name := randomOps[order.Below(x[0], uint32(len(randomOps)))]
-		t := within.at(name, o.Magnitude, o.NumMagnitudeBins, negated(x[1]), p.size())
-		told.add(t)
-		if err := p.tweak(t, b); err != nil {
+		t := within.policyOpAt(name, o.Magnitude, o.NumMagnitudeBins, drawNegative(x[1]), p.currentSize())
+		told.addOp(t)
+		if err := p.addPolicyOp(t, b); err != nil {
 			return err
 		}
 	}
-	told.write()
+	told.writeDraw()
 	return nil
 }

@@ -6,65 +6,65 @@ import (
 	"github.com/feedwater-io/feedwater/pipeline/raster"
 )
 
-// sometimes is part of ops that apply one effect, always the same, with a probability. Its members are arguments of the op.
-type sometimes struct {
+// randomEffect is part of ops that apply one effect, always the same, with a probability. Its members are arguments of the op.
+type randomEffect struct {
 	sameSize
 	P float64 `json:"p"`
 
 	effect raster.Effect
 }
 
-func (o *sometimes) draw(d rng, p *program, rec *Draw) error {
-	if !happens(d, o.P, rec) {
+func (o *randomEffect) drawParameters(d rng, p *program, rec *Draw) error {
+	if !drawApplied(d, o.P, rec) {
 		return nil
 	}
-	return p.apply(o.effect, p.size())
+	return p.addEffect(o.effect, p.currentSize())
 }
 
 func newRandomInvert(a *arguments) op {
-	return &sometimes{P: a.probability(), effect: raster.Invert()}
+	return &randomEffect{P: a.readProbability(), effect: raster.Invert()}
 }
 
 func newRandomEqualize(a *arguments) op {
-	return &sometimes{P: a.probability(), effect: raster.Equalize()}
+	return &randomEffect{P: a.readProbability(), effect: raster.Equalize()}
 }
 
 func newRandomAutocontrast(a *arguments) op {
-	o := &randomAutocontrast{sometimes{P: a.probability(), effect: raster.Autocontrast()}, a.bilingual()}
-	if o.tensor() {
+	o := &randomAutocontrast{randomEffect{P: a.readProbability(), effect: raster.Autocontrast()}, a.readBilingual()}
+	if o.onTensors() {
 		o.effect = raster.AutocontrastTensor()
 	}
 	return o
 }
 
 type randomAutocontrast struct {
-	sometimes
+	randomEffect
 	bilingual
 }
 
 type randomPosterize struct {
 	Bits int `json:"bits"`
-	sometimes
+	randomEffect
 }
 
 func newRandomPosterize(a *arguments) op {
-	bits := a.bits()
-	return &randomPosterize{bits, sometimes{P: a.probability(), effect: raster.Posterize(bits)}}
+	bits := a.readBits()
+	return &randomPosterize{bits, randomEffect{P: a.readProbability(), effect: raster.Posterize(bits)}}
 }
 
 type randomSolarize struct {
 	Threshold float64 `json:"threshold"`
-	sometimes
+	randomEffect
 	bilingual
 }
 
 func newRandomSolarize(a *arguments) op {
-	threshold := a.required("threshold", 128, -maxFactor, maxFactor)
-	o := &randomSolarize{threshold, sometimes{P: a.probability(), effect: raster.Solarize(threshold)}, a.bilingual()}
-	if o.tensor() && threshold > 255 {
-		a.refuse("threshold", fmt.Sprintf("may not be above 255 for tensors, got %v", threshold), 255)
+	threshold := a.readRequired("threshold", 128, -maxFactor, maxFactor)
+	o := &randomSolarize{threshold, randomEffect{P: a.readProbability(), effect: raster.Solarize(threshold)}, a.readBilingual()}
+	if o.onTensors() && threshold > 255 {
+		a.refuseArgument("threshold", fmt.Sprintf("may not be above 255 for tensors, got %v", threshold), 255)
 	}
-	if o.tensor() {
+	if o.onTensors() {
 		o.effect = raster.SolarizeTensor(threshold)
 	}
 	return o
@@ -72,14 +72,14 @@ func newRandomSolarize(a *arguments) op {
 
 type randomAdjustSharpness struct {
 	Factor float64 `json:"sharpness_factor"`
-	sometimes
+	randomEffect
 	bilingual
 }
 
 func newRandomAdjustSharpness(a *arguments) op {
-	factor := a.required("sharpness_factor", 2, 0, maxFactor)
-	o := &randomAdjustSharpness{factor, sometimes{P: a.probability(), effect: raster.AdjustSharpness(factor)}, a.bilingual()}
-	if o.tensor() {
+	factor := a.readRequired("sharpness_factor", 2, 0, maxFactor)
+	o := &randomAdjustSharpness{factor, randomEffect{P: a.readProbability(), effect: raster.AdjustSharpness(factor)}, a.readBilingual()}
+	if o.onTensors() {
 		o.effect = raster.AdjustSharpnessTensor(factor)
 	}
 	return o

@@ -15,30 +15,30 @@ type randomCrop struct {
 }
 
 func newRandomCrop(a *arguments) op {
-	o := &randomCrop{Size: a.size("size")}
-	if raw, ok := a.take("padding"); ok && !isNull(raw) {
-		b := a.border("padding", raw)
+	o := &randomCrop{Size: a.readSize("size")}
+	if raw, ok := a.takeArgument("padding"); ok && !isNull(raw) {
+		b := a.readBorder("padding", raw)
 		o.Padding = &b
 	}
-	o.PadIfNeeded = a.flag("pad_if_needed")
-	o.padding = a.paddingStyle()
+	o.PadIfNeeded = a.readFlag("pad_if_needed")
+	o.padding = a.readPadding()
 	return o
 }
 
-func (o *randomCrop) resultOf(image.Point, bool) (image.Point, bool) { return o.Size.point(), true }
+func (o *randomCrop) outputSize(image.Point, bool) (image.Point, bool) { return o.Size.asPoint(), true }
 
-// draw places the crop in the padded picture: its top by the first word of block 0, its left side by the second.
-func (o *randomCrop) draw(d rng, p *program, rec *Draw) error {
-	size, to := p.size(), o.Size.point()
-	b := o.border(size)
-	room := b.around(size).Size().Sub(to)
+// drawParameters places the crop in the padded picture: its top by the first word of block 0, its left side by the second.
+func (o *randomCrop) drawParameters(d rng, p *program, rec *Draw) error {
+	size, to := p.currentSize(), o.Size.asPoint()
+	b := o.paddingOf(size)
+	room := b.paddedRectangle(size).Size().Sub(to)
 	if room.X < 0 || room.Y < 0 {
 		return fmt.Errorf("a crop of %d×%d pixels is larger than the picture, %d×%d with its padding", to.X, to.Y, to.X+room.X, to.Y+room.Y)
 	}
 	x := d.Block(0)
 	top, left := order.Below(x[0], uint32(room.Y+1)), order.Below(x[1], uint32(room.X+1))
 	if rec != nil {
-		rec.Parameters = canonical(struct {
+		rec.Parameters = marshalCanonical(struct {
 			NeedsCrop bool   `json:"needs_crop"`
 			Top       uint32 `json:"top"`
 			Left      uint32 `json:"left"`
@@ -48,16 +48,16 @@ func (o *randomCrop) draw(d rng, p *program, rec *Draw) error {
 			Padding   border `json:"padding"`
 		}{room != image.Point{}, top, left, to.Y, to.X, b != border{}, b})
 	}
-	return o.cut(p, rectangle(int(left)-b[0], int(top)-b[1], to.X, to.Y))
+	return o.cutPadded(p, makeRectangle(int(left)-b[0], int(top)-b[1], to.X, to.Y))
 }
 
-// border is the padding of a picture: what is asked for, and on both sides what it then is too small by.
-func (o *randomCrop) border(size image.Point) (b border) {
+// paddingOf is the padding of a picture: what is asked for, and on both sides what it then is too small by.
+func (o *randomCrop) paddingOf(size image.Point) (b border) {
 	if o.Padding != nil {
 		b = *o.Padding
 	}
 	if o.PadIfNeeded {
-		missing := o.Size.point().Sub(b.around(size).Size())
+		missing := o.Size.asPoint().Sub(b.paddedRectangle(size).Size())
 		x, y := max(missing.X, 0), max(missing.Y, 0)
 		b = border{b[0] + x, b[1] + y, b[2] + x, b[3] + y}
 	}

@@ -22,13 +22,13 @@ type randomErasing struct {
 
 func newRandomErasing(a *arguments) op {
 	o := &randomErasing{
-		P:     a.probability(),
-		Scale: a.span("scale", [2]float64{0.02, 0.33}, 0, 1),
-		Ratio: a.span("ratio", [2]float64{0.3, 3.3}, 1e-6, 1e6),
-		Value: a.erasingValue(),
+		P:     a.readProbability(),
+		Scale: a.readSpan("scale", [2]float64{0.02, 0.33}, 0, 1),
+		Ratio: a.readSpan("ratio", [2]float64{0.3, 3.3}, 1e-6, 1e6),
+		Value: a.readErasingValue(),
 	}
 	for i := range 2 {
-		o.scale[i], o.logRatio[i] = float32(o.Scale[i]), log32(o.Ratio[i])
+		o.scale[i], o.logRatio[i] = float32(o.Scale[i]), logFloat32(o.Ratio[i])
 	}
 	return o
 }
@@ -36,9 +36,9 @@ func newRandomErasing(a *arguments) op {
 // normalNoise as a value fills rectangles with normal numbers.
 const normalNoise = "random"
 
-// erasingValue reads one number, or one for each channel, or noise.
-func (a *arguments) erasingValue() any {
-	raw, ok := a.take("value")
+// readErasingValue reads one number, or one for each channel, or noise.
+func (a *arguments) readErasingValue() any {
+	raw, ok := a.takeArgument("value")
 	if !ok {
 		return []float64{0}
 	}
@@ -50,31 +50,31 @@ func (a *arguments) erasingValue() any {
 		list = []json.RawMessage{raw}
 	}
 	if len(list) != 1 && len(list) != 3 {
-		a.refuse("value", fmt.Sprintf(`must be a number, a list of three, or "random", got %s`, brief(raw)), 0)
+		a.refuseArgument("value", fmt.Sprintf(`must be a number, a list of three, or "random", got %s`, shortenText(raw)), 0)
 		return []float64{0}
 	}
 	values := make([]float64, len(list))
 	for i, x := range list {
-		values[i] = a.number("value", x, -math.MaxFloat32, math.MaxFloat32)
+		values[i] = a.parseNumber("value", x, -math.MaxFloat32, math.MaxFloat32)
 	}
 	return values
 }
 
-func (o *randomErasing) resultOf(size image.Point, fixed bool) (image.Point, bool) {
+func (o *randomErasing) outputSize(size image.Point, fixed bool) (image.Point, bool) {
 	return size, fixed
 }
 
-func (o *randomErasing) place() string { return lastHop }
+func (o *randomErasing) changePlace() string { return lastHop }
 
-func (o *randomErasing) dialect() string { return tensorDialect }
+func (o *randomErasing) dialectName() string { return tensorDialect }
 
-func (o *randomErasing) draw(d rng, p *program, rec *Draw) error {
-	if !happens(d, o.P, rec) {
+func (o *randomErasing) drawParameters(d rng, p *program, rec *Draw) error {
+	if !drawApplied(d, o.P, rec) {
 		p.boxes = append(p.boxes, Box{})
 		return nil
 	}
-	size := p.size()
-	b, found := o.box(d, size)
+	size := p.currentSize()
+	b, found := o.drawBox(d, size)
 	p.boxes = append(p.boxes, b)
 	if rec != nil {
 		told := struct {
@@ -87,14 +87,14 @@ func (o *randomErasing) draw(d rng, p *program, rec *Draw) error {
 		if !found {
 			told.H, told.W, told.V = size.Y, size.X, nil
 		}
-		rec.Parameters = canonical(told)
+		rec.Parameters = marshalCanonical(told)
 	}
 	return nil
 }
 
-// box is torchvision's make_params. Attempt k draws from block k+1: area, ratio, top, left. Block 11 has
+// drawBox is torchvision's make_params. Attempt k draws from block k+1: area, ratio, top, left. Block 11 has
 // the words of noise.
-func (o *randomErasing) box(d rng, size image.Point) (b Box, found bool) {
+func (o *randomErasing) drawBox(d rng, size image.Point) (b Box, found bool) {
 	area := float64(size.X) * float64(size.Y)
 	for k := range uint32(10) {
 		x := d.Block(k + 1)

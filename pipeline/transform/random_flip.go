@@ -8,32 +8,32 @@ type randomHorizontalFlip struct {
 	P float64 `json:"p"`
 }
 
-func newRandomHorizontalFlip(a *arguments) op { return &randomHorizontalFlip{a.probability()} }
+func newRandomHorizontalFlip(a *arguments) op { return &randomHorizontalFlip{a.readProbability()} }
 
-func (o *randomHorizontalFlip) resultOf(size image.Point, fixed bool) (image.Point, bool) {
+func (o *randomHorizontalFlip) outputSize(size image.Point, fixed bool) (image.Point, bool) {
 	return size, fixed
 }
 
-func (o *randomHorizontalFlip) draw(d rng, p *program, rec *Draw) error {
-	if !happens(d, o.P, rec) {
+func (o *randomHorizontalFlip) drawParameters(d rng, p *program, rec *Draw) error {
+	if !drawApplied(d, o.P, rec) {
 		return nil
 	}
-	return p.flipX()
+	return p.addFlipX()
 }
 
 type randomVerticalFlip struct {
 	P float64 `json:"p"`
 }
 
-func newRandomVerticalFlip(a *arguments) op { return &randomVerticalFlip{a.probability()} }
+func newRandomVerticalFlip(a *arguments) op { return &randomVerticalFlip{a.readProbability()} }
 
-func (o *randomVerticalFlip) resultOf(size image.Point, fixed bool) (image.Point, bool) {
+func (o *randomVerticalFlip) outputSize(size image.Point, fixed bool) (image.Point, bool) {
 	return size, fixed
 }
 
-func (o *randomVerticalFlip) draw(d rng, p *program, rec *Draw) error {
-	if !happens(d, o.P, rec) {
+func (o *randomVerticalFlip) drawParameters(d rng, p *program, rec *Draw) error {
+	if !drawApplied(d, o.P, rec) {
 		return nil
 	}
-	return p.flipY()
+	return p.addFlipY()
 }

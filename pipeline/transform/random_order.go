@@ -6,15 +6,15 @@ import (
 )
 
 // randomOrder applies all of its ops.
-type randomOrder struct{ within }
+type randomOrder struct{ container }
 
-func newRandomOrder(a *arguments) op { return &randomOrder{a.transforms()} }
+func newRandomOrder(a *arguments) op { return &randomOrder{a.readTransforms()} }
 
-// resultOf knows the size where at most one op changes any.
-func (o *randomOrder) resultOf(size image.Point, fixed bool) (image.Point, bool) {
+// outputSize knows the size where at most one op changes any.
+func (o *randomOrder) outputSize(size image.Point, fixed bool) (image.Point, bool) {
 	var changes op
 	for _, s := range o.Transforms.steps {
-		if to, known := s.resultOf(size, fixed); to != size || known != fixed {
+		if to, known := s.outputSize(size, fixed); to != size || known != fixed {
 			if changes != nil {
 				return image.Point{}, false
 			}
@@ -24,26 +24,26 @@ func (o *randomOrder) resultOf(size image.Point, fixed bool) (image.Point, bool)
 	if changes == nil {
 		return size, fixed
 	}
-	then, thenFixed := changes.resultOf(size, fixed)
+	then, thenFixed := changes.outputSize(size, fixed)
 	for _, s := range o.Transforms.steps {
-		if to, known := s.resultOf(then, thenFixed); to != then || known != thenFixed {
+		if to, known := s.outputSize(then, thenFixed); to != then || known != thenFixed {
 			return image.Point{}, false
 		}
 	}
 	return then, thenFixed
 }
 
-func (o *randomOrder) draw(d rng, p *program, rec *Draw) error {
+func (o *randomOrder) drawParameters(d rng, p *program, rec *Draw) error {
 	var which sequence
 	n := len(o.Transforms.steps)
-	d.shuffle(which[:n])
-	told, err := o.run(d, which[:n], p, rec)
+	d.shuffleIndices(which[:n])
+	told, err := o.drawInner(d, which[:n], p, rec)
 	if rec != nil {
 		numbers := make([]int, n)
 		for k, i := range which[:n] {
 			numbers[k] = int(i)
 		}
-		rec.Parameters = canonical(struct {
+		rec.Parameters = marshalCanonical(struct {
 			Order      []int             `json:"order"`
 			Transforms []json.RawMessage `json:"transforms"`
 		}{numbers, told})

@@ -17,40 +17,40 @@ type randomPerspective struct {
 
 func newRandomPerspective(a *arguments) op {
 	o := &randomPerspective{DistortionScale: 0.5}
-	if raw, ok := a.take("distortion_scale"); ok {
-		o.DistortionScale = a.number("distortion_scale", raw, 0, 1)
+	if raw, ok := a.takeArgument("distortion_scale"); ok {
+		o.DistortionScale = a.parseNumber("distortion_scale", raw, 0, 1)
 	}
-	o.P, o.Interpolation, o.Fill = a.probability(), a.warping("bilinear"), a.paint(&[3]float64{})
-	o.policyDialect = a.policyDialect(o.Interpolation)
+	o.P, o.Interpolation, o.Fill = a.readProbability(), a.readWarpFilter("bilinear"), a.readPaint(&[3]float64{})
+	o.policyDialect = a.readPolicyDialect(o.Interpolation)
 	return o
 }
 
-func (o *randomPerspective) resultOf(size image.Point, fixed bool) (image.Point, bool) {
+func (o *randomPerspective) outputSize(size image.Point, fixed bool) (image.Point, bool) {
 	return size, fixed
 }
 
-func (o *randomPerspective) draw(d rng, p *program, rec *Draw) error {
-	if !happens(d, o.P, rec) {
+func (o *randomPerspective) drawParameters(d rng, p *program, rec *Draw) error {
+	if !drawApplied(d, o.P, rec) {
 		return nil
 	}
-	m, err := o.matrix(d, p.size())
+	m, err := o.drawMatrix(d, p.currentSize())
 	if err != nil {
 		return err
 	}
 	if rec != nil {
-		rec.Parameters = canonical(struct {
+		rec.Parameters = marshalCanonical(struct {
 			Coefficients raster.Matrix `json:"coefficients"`
 		}{m})
 	}
-	b, size := o.sampling(o.Interpolation, o.Fill), p.size()
+	b, size := o.warpSampling(o.Interpolation, o.Fill), p.currentSize()
 	if b.Tensor {
-		return p.apply(raster.WarpPerspectiveTensor(m, b, size), size)
+		return p.addEffect(raster.WarpPerspectiveTensor(m, b, size), size)
 	}
-	return p.apply(raster.Warp(m, b, size), size)
+	return p.addEffect(raster.Warp(m, b, size), size)
 }
 
-// matrix is torchvision's make_params: where the four corners go, clockwise from the upper left one. Blocks 1 and 2 draw x and y of two each.
-func (o *randomPerspective) matrix(d rng, size image.Point) (raster.Matrix, error) {
+// drawMatrix is torchvision's make_params: where the four corners go, clockwise from the upper left one. Blocks 1 and 2 draw x and y of two each.
+func (o *randomPerspective) drawMatrix(d rng, size image.Point) (raster.Matrix, error) {
 	w, h := size.X, size.Y
 	boundX, boundY := int(o.DistortionScale*float64(w/2))+1, int(o.DistortionScale*float64(h/2))+1
 	a, b := d.Block(1), d.Block(2)

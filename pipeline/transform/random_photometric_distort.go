@@ -17,12 +17,12 @@ type randomPhotometricDistort struct {
 
 func newRandomPhotometricDistort(a *arguments) op {
 	return &randomPhotometricDistort{
-		Brightness: a.span("brightness", [2]float64{0.875, 1.125}, 0, maxFactor),
-		Contrast:   a.span("contrast", [2]float64{0.5, 1.5}, 0, maxFactor),
-		Saturation: a.span("saturation", [2]float64{0.5, 1.5}, 0, maxFactor),
-		Hue:        a.span("hue", [2]float64{-0.05, 0.05}, -0.5, 0.5),
-		P:          a.probability(),
-		bilingual:  a.bilingual(),
+		Brightness: a.readSpan("brightness", [2]float64{0.875, 1.125}, 0, maxFactor),
+		Contrast:   a.readSpan("contrast", [2]float64{0.5, 1.5}, 0, maxFactor),
+		Saturation: a.readSpan("saturation", [2]float64{0.5, 1.5}, 0, maxFactor),
+		Hue:        a.readSpan("hue", [2]float64{-0.05, 0.05}, -0.5, 0.5),
+		P:          a.readProbability(),
+		bilingual:  a.readBilingual(),
 	}
 }
 
@@ -35,37 +35,37 @@ type distortion struct {
 	permutation    [3]int
 }
 
-// params draws: whether each factor is used from block 0, the factors from block 1, the rest from block 2.
-func (o *randomPhotometricDistort) params(d rng) (t distortion) {
+// drawDistortion draws: whether each factor is used from block 0, the factors from block 1, the rest from block 2.
+func (o *randomPhotometricDistort) drawDistortion(d rng) (t distortion) {
 	uses, values, rest := d.Block(0), d.Block(1), d.Block(2)
 	for i, r := range [4]*[2]float64{&o.Brightness, &o.Contrast, &o.Saturation, &o.Hue} {
 		if order.Unit(uses[i]) < float32(o.P) {
-			t.ranges[i], t.factors[i] = r, uniform(values[i], *r)
+			t.ranges[i], t.factors[i] = r, drawUniform(values[i], *r)
 		}
 	}
 	t.contrastBefore = order.Unit(rest[0]) < 0.5
 	t.permuted = order.Unit(rest[1]) < float32(o.P)
-	t.permutation = shuffled3(rest[2], rest[3])
+	t.permutation = drawPermutation3(rest[2], rest[3])
 	return t
 }
 
-func (t *distortion) tell(rec *Draw) {
+func (t *distortion) tellDraw(rec *Draw) {
 	var permutation *[3]int
 	if t.permuted {
 		permutation = &t.permutation
 	}
-	rec.Parameters = canonical(struct {
+	rec.Parameters = marshalCanonical(struct {
 		jitter
 		ContrastBefore bool    `json:"contrast_before"`
 		Permutation    *[3]int `json:"channel_permutation"`
 	}{tellFactors(t.ranges, t.factors), t.contrastBefore, permutation})
 }
 
-func (o *randomPhotometricDistort) draw(d rng, p *program, rec *Draw) error {
-	t := o.params(d)
+func (o *randomPhotometricDistort) drawParameters(d rng, p *program, rec *Draw) error {
+	t := o.drawDistortion(d)
 	if rec != nil {
 		told := t
-		told.tell(rec)
+		told.tellDraw(rec)
 	}
 	sequence := [4]int{0, 2, 3, 1}
 	if t.contrastBefore {
@@ -75,12 +75,12 @@ func (o *randomPhotometricDistort) draw(d rng, p *program, rec *Draw) error {
 		if t.ranges[i] == nil {
 			continue
 		}
-		if err := p.apply(adjusted(i, t.factors[i], o.tensor()), p.size()); err != nil {
+		if err := p.addEffect(colourAdjustment(i, t.factors[i], o.onTensors()), p.currentSize()); err != nil {
 			return err
 		}
 	}
 	if !t.permuted {
 		return nil
 	}
-	return p.apply(raster.PermuteChannels(t.permutation), p.size())
+	return p.addEffect(raster.PermuteChannels(t.permutation), p.currentSize())
 }

@@ -18,42 +18,42 @@ type randomResizedCrop struct {
 
 func newRandomResizedCrop(a *arguments) op {
 	o := &randomResizedCrop{
-		Size:   a.size("size"),
-		Scale:  a.span("scale", [2]float64{0.08, 1}, 0, 1000),
-		Ratio:  a.span("ratio", [2]float64{3.0 / 4, 4.0 / 3}, 1e-6, 1e6),
-		method: a.method(),
+		Size:   a.readSize("size"),
+		Scale:  a.readSpan("scale", [2]float64{0.08, 1}, 0, 1000),
+		Ratio:  a.readSpan("ratio", [2]float64{3.0 / 4, 4.0 / 3}, 1e-6, 1e6),
+		method: a.readMethod(),
 	}
 	for i := range 2 {
-		o.scale[i], o.logRatio[i] = float32(o.Scale[i]), log32(o.Ratio[i])
+		o.scale[i], o.logRatio[i] = float32(o.Scale[i]), logFloat32(o.Ratio[i])
 	}
 	return o
 }
 
-// log32 is the logarithm of a float32, rounded to float32. torch.log is that too, or a unit off: it differs between processors.
-func log32(x float64) float32 { return float32(order.Log(float64(float32(x)))) }
+// logFloat32 is the logarithm of a float32, rounded to float32. torch.log is that too, or a unit off: it differs between processors.
+func logFloat32(x float64) float32 { return float32(order.Log(float64(float32(x)))) }
 
-func (o *randomResizedCrop) resultOf(image.Point, bool) (image.Point, bool) {
-	return o.Size.point(), true
+func (o *randomResizedCrop) outputSize(image.Point, bool) (image.Point, bool) {
+	return o.Size.asPoint(), true
 }
 
-func (o *randomResizedCrop) draw(d rng, p *program, rec *Draw) error {
-	crop := o.crop(d, p.size())
+func (o *randomResizedCrop) drawParameters(d rng, p *program, rec *Draw) error {
+	crop := o.drawCrop(d, p.currentSize())
 	if rec != nil {
-		rec.Parameters = canonical(struct {
+		rec.Parameters = marshalCanonical(struct {
 			Top    int `json:"top"`
 			Left   int `json:"left"`
 			Height int `json:"height"`
 			Width  int `json:"width"`
 		}{crop.Min.Y, crop.Min.X, crop.Dy(), crop.Dx()})
 	}
-	if err := p.crop(crop); err != nil {
+	if err := p.addCrop(crop); err != nil {
 		return err
 	}
-	return p.resize(o.Size.point(), o.of())
+	return p.addResize(o.Size.asPoint(), o.resizeMethod())
 }
 
-// crop is torchvision's make_params. Attempt k draws from block k: area, ratio, top, left.
-func (o *randomResizedCrop) crop(d rng, size image.Point) image.Rectangle {
+// drawCrop is torchvision's make_params. Attempt k draws from block k: area, ratio, top, left.
+func (o *randomResizedCrop) drawCrop(d rng, size image.Point) image.Rectangle {
 	area := float64(size.X) * float64(size.Y)
 	for k := range uint32(10) {
 		x := d.Block(k)
@@ -63,14 +63,14 @@ func (o *randomResizedCrop) crop(d rng, size image.Point) image.Rectangle {
 		h := int(math.RoundToEven(math.Sqrt(target / ratio)))
 		if 0 < w && w <= size.X && 0 < h && h <= size.Y {
 			top, left := order.Below(x[2], uint32(size.Y-h+1)), order.Below(x[3], uint32(size.X-w+1))
-			return rectangle(int(left), int(top), w, h)
+			return makeRectangle(int(left), int(top), w, h)
 		}
 	}
-	return o.fallback(size)
+	return o.fallbackCrop(size)
 }
 
-// fallback is the middle of the picture, at the nearest ratio.
-func (o *randomResizedCrop) fallback(size image.Point) image.Rectangle {
+// fallbackCrop is the middle of the picture, at the nearest ratio.
+func (o *randomResizedCrop) fallbackCrop(size image.Point) image.Rectangle {
 	w, h := size.X, size.Y
 	switch ratio := float64(w) / float64(h); {
 	case ratio < o.Ratio[0]:
@@ -78,7 +78,7 @@ func (o *randomResizedCrop) fallback(size image.Point) image.Rectangle {
 	case ratio > o.Ratio[1]:
 		w = int(math.RoundToEven(float64(h) * o.Ratio[1]))
 	}
-	return rectangle((size.X-w)/2, (size.Y-h)/2, w, h)
+	return makeRectangle((size.X-w)/2, (size.Y-h)/2, w, h)
 }
 
-func rectangle(left, top, w, h int) image.Rectangle { return image.Rect(left, top, left+w, top+h) }
+func makeRectangle(left, top, w, h int) image.Rectangle { return image.Rect(left, top, left+w, top+h) }

@@ -13,26 +13,26 @@ type randomRotation struct {
 
 func newRandomRotation(a *arguments) op {
 	o := &randomRotation{
-		Degrees:       a.angles("degrees"),
-		Interpolation: a.warping("nearest"),
-		Expand:        a.yes("expand", false),
-		Center:        a.center(),
-		Fill:          a.paint(&[3]float64{}),
+		Degrees:       a.readAngles("degrees"),
+		Interpolation: a.readWarpFilter("nearest"),
+		Expand:        a.readBool("expand", false),
+		Center:        a.readCenter(),
+		Fill:          a.readPaint(&[3]float64{}),
 	}
-	o.policyDialect = a.policyDialect(o.Interpolation)
+	o.policyDialect = a.readPolicyDialect(o.Interpolation)
 	return o
 }
 
-func (o *randomRotation) resultOf(size image.Point, fixed bool) (image.Point, bool) {
+func (o *randomRotation) outputSize(size image.Point, fixed bool) (image.Point, bool) {
 	return size, fixed && !o.Expand
 }
 
-func (o *randomRotation) draw(d rng, p *program, rec *Draw) error {
-	angle := uniform(d.Block(0)[0], o.Degrees)
+func (o *randomRotation) drawParameters(d rng, p *program, rec *Draw) error {
+	angle := drawUniform(d.Block(0)[0], o.Degrees)
 	if rec != nil {
-		rec.Parameters = canonical(struct {
+		rec.Parameters = marshalCanonical(struct {
 			Angle float64 `json:"angle"`
 		}{angle})
 	}
-	return p.rotate(angle, o.sampling(o.Interpolation, o.Fill), o.Expand, o.Center)
+	return p.addRotation(angle, o.warpSampling(o.Interpolation, o.Fill), o.Expand, o.Center)
 }

@@ -14,29 +14,29 @@ type randomZoomOut struct {
 }
 
 func newRandomZoomOut(a *arguments) op {
-	return &randomZoomOut{a.fill(), a.span("side_range", [2]float64{1, 4}, 1, MaxSide), a.probability()}
+	return &randomZoomOut{a.readFill(), a.readSpan("side_range", [2]float64{1, 4}, 1, MaxSide), a.readProbability()}
 }
 
-func (o *randomZoomOut) resultOf(size image.Point, fixed bool) (image.Point, bool) {
+func (o *randomZoomOut) outputSize(size image.Point, fixed bool) (image.Point, bool) {
 	return size, fixed && (o.P == 0 || o.Sides[1] == 1)
 }
 
-func (o *randomZoomOut) draw(d rng, p *program, rec *Draw) error {
-	if !happens(d, o.P, rec) {
+func (o *randomZoomOut) drawParameters(d rng, p *program, rec *Draw) error {
+	if !drawApplied(d, o.P, rec) {
 		return nil
 	}
-	b := o.border(d, p.size())
+	b := o.drawBorder(d, p.currentSize())
 	if rec != nil {
-		rec.Parameters = canonical(struct {
+		rec.Parameters = marshalCanonical(struct {
 			Padding border `json:"padding"`
 		}{b})
 	}
 	fill := padding{o.Fill, raster.PadConstant}
-	return fill.cut(p, b.around(p.size()))
+	return fill.cutPadded(p, b.paddedRectangle(p.currentSize()))
 }
 
-// border is torchvision's make_params, in float32. Block 1 has the factor, and what share of the room is at the left and the top.
-func (o *randomZoomOut) border(d rng, size image.Point) border {
+// drawBorder is torchvision's make_params, in float32. Block 1 has the factor, and what share of the room is at the left and the top.
+func (o *randomZoomOut) drawBorder(d rng, size image.Point) border {
 	x := d.Block(1)
 	low := float32(o.Sides[0])
 	factor := low + float32(order.Unit(x[0])*float32(o.Sides[1]-o.Sides[0]))

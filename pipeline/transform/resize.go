@@ -18,19 +18,19 @@ type resizeOp struct {
 
 func newResize(a *arguments) op {
 	o := &resizeOp{}
-	raw, ok := a.take("size")
-	o.method = a.method()
-	if most, given := a.take("max_size"); given && !isNull(most) {
-		o.most = a.whole("max_size", most)
+	raw, ok := a.takeArgument("size")
+	o.method = a.readMethod()
+	if most, given := a.takeArgument("max_size"); given && !isNull(most) {
+		o.most = a.parseWhole("max_size", most)
 		o.MaxSize = &o.most
 	}
 	switch {
 	case !ok:
-		a.refuse("size", "is missing", 256)
+		a.refuseArgument("size", "is missing", 256)
 	case isNull(raw) && o.most == 0:
-		a.refuse("size", "may be null only with max_size", 256)
+		a.refuseArgument("size", "may be null only with max_size", 256)
 	case !isNull(raw):
-		o.setSize(a, a.wholes("size", raw))
+		o.setSize(a, a.parseWholes("size", raw))
 	}
 	return o
 }
@@ -40,41 +40,41 @@ func (o *resizeOp) setSize(a *arguments, sizes []int) {
 		o.exact = size(sizes)
 		o.Size = o.exact
 		if o.most > 0 {
-			a.refuse("max_size", "goes with a single size or with null", nil)
+			a.refuseArgument("max_size", "goes with a single size or with null", nil)
 		}
 		return
 	}
 	o.short, o.Size = sizes[0], sizes[0]
 	if o.most > 0 && o.most <= o.short {
-		a.refuse("max_size", fmt.Sprintf("must be greater than size, %d, got %d", o.short, o.most), o.short+1)
+		a.refuseArgument("max_size", fmt.Sprintf("must be greater than size, %d, got %d", o.short, o.most), o.short+1)
 	}
 }
 
-func (o *resizeOp) resultOf(from image.Point, fixed bool) (image.Point, bool) {
+func (o *resizeOp) outputSize(from image.Point, fixed bool) (image.Point, bool) {
 	if o.exact != (size{}) {
-		return o.exact.point(), true
+		return o.exact.asPoint(), true
 	}
 	if !fixed {
 		return image.Point{}, false
 	}
-	return o.to(from), true
+	return o.targetSize(from), true
 }
 
-func (o *resizeOp) draw(_ rng, p *program, _ *Draw) error {
-	return p.resize(o.to(p.size()), o.of())
+func (o *resizeOp) drawParameters(_ rng, p *program, _ *Draw) error {
+	return p.addResize(o.targetSize(p.currentSize()), o.resizeMethod())
 }
 
-// to is torchvision's size rule; it truncates, and may give 0.
-func (o *resizeOp) to(from image.Point) image.Point {
+// targetSize is torchvision's size rule; it truncates, and may give 0.
+func (o *resizeOp) targetSize(from image.Point) image.Point {
 	if o.exact != (size{}) {
-		return o.exact.point()
+		return o.exact.asPoint()
 	}
 	short, long := min(from.X, from.Y), max(from.X, from.Y)
-	newShort, newLong := scaled(o.most, short, long), o.most
+	newShort, newLong := scaleSide(o.most, short, long), o.most
 	if o.short > 0 {
-		newShort, newLong = o.short, scaled(o.short, long, short)
+		newShort, newLong = o.short, scaleSide(o.short, long, short)
 		if o.most > 0 && newLong > o.most {
-			newShort, newLong = scaled(o.most, newShort, newLong), o.most
+			newShort, newLong = scaleSide(o.most, newShort, newLong), o.most
 		}
 	}
 	if from.X <= from.Y {
@@ -83,5 +83,5 @@ func (o *resizeOp) to(from image.Point) image.Point {
 	return image.Pt(newLong, newShort)
 }
 
-// scaled is int(a*b/c) of Python.
-func scaled(a, b, c int) int { return int(float64(a*b) / float64(c)) }
+// scaleSide is int(a*b/c) of Python.
+func scaleSide(a, b, c int) int { return int(float64(a*b) / float64(c)) }

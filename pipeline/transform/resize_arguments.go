@@ -15,35 +15,35 @@ type method struct {
 	Antialias *bool `json:"antialias,omitempty"`
 }
 
-func (m *method) of() resize.Method {
+func (m *method) resizeMethod() resize.Method {
 	return resize.Method{Filter: m.Interpolation, Tensor: m.Dialect == tensorDialect, Aliased: m.Antialias != nil}
 }
 
-func (m *method) dialect() string { return m.Dialect }
+func (m *method) dialectName() string { return m.Dialect }
 
-// method reads interpolation and antialias. PIL images are always antialiased; for tensors null means false.
-func (a *arguments) method() method {
+// readMethod reads interpolation and antialias. PIL images are always antialiased; for tensors null means false.
+func (a *arguments) readMethod() method {
 	m := method{Interpolation: resize.Bilinear}
-	if a.dialect() == tensorDialect {
+	if a.readDialect() == tensorDialect {
 		m.Dialect = tensorDialect
 	}
-	if raw, ok := a.take("interpolation"); ok {
-		m.Interpolation = a.choice("interpolation", raw, resize.FilterNames)
+	if raw, ok := a.takeArgument("interpolation"); ok {
+		m.Interpolation = a.readChoice("interpolation", raw, resize.FilterNames)
 	}
 	tensor := m.Dialect == tensorDialect
 	if at := slices.Index(resize.FilterNames, m.Interpolation); tensor && at > slices.Index(resize.FilterNames, resize.Lanczos) {
-		a.refuse("interpolation", fmt.Sprintf("tensors know no %q", m.Interpolation), resize.Bilinear)
+		a.refuseArgument("interpolation", fmt.Sprintf("tensors know no %q", m.Interpolation), resize.Bilinear)
 	}
-	raw, ok := a.take("antialias")
+	raw, ok := a.takeArgument("antialias")
 	switch text := string(raw); {
 	case !ok || text == "true" || !tensor && text == "null":
 	case !tensor:
-		a.refuse("antialias", fmt.Sprintf("PIL images are always antialiased, got %s", brief(raw)), true)
+		a.refuseArgument("antialias", fmt.Sprintf("PIL images are always antialiased, got %s", shortenText(raw)), true)
 	case text != "false" && text != "null":
-		a.refuse("antialias", fmt.Sprintf("must be true or false, got %s", brief(raw)), true)
+		a.refuseArgument("antialias", fmt.Sprintf("must be true or false, got %s", shortenText(raw)), true)
 	case m.Interpolation == resize.Lanczos:
-		a.refuse("antialias", "lanczos is antialiased always", true)
-	case m.of().IsNearest():
+		a.refuseArgument("antialias", "lanczos is antialiased always", true)
+	case m.resizeMethod().IsNearest():
 	default:
 		m.Antialias = new(bool)
 	}

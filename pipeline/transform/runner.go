@@ -76,7 +76,7 @@ func NewRunner(c Chain, o Options) (*Runner, error) {
 		return nil, err
 	}
 	r := &Runner{chain: c, program: program{maxPixels: o.MaxPixels}, resampler: resize.NewResampler(o.Level, o.Reference), workspace: raster.Workspace{Level: o.Level}}
-	r.keys = c.keys(o.Seed, o.Path)
+	r.keys = c.makeKeys(o.Seed, o.Path)
 	return r, nil
 }
 
@@ -85,10 +85,10 @@ func (r *Runner) Follow(policy []byte) { r.program.policy = policy }
 
 // Begin draws the parameters of sample s, a picture of w×h ≥ 1×1 pixels, and returns the size of the result. An error is an *OpError.
 func (r *Runner) Begin(w, h int, s order.Sample) (outW, outH int, err error) {
-	if err := r.draw(w, h, s, nil); err != nil {
+	if err := r.drawSample(w, h, s, nil); err != nil {
 		return 0, 0, err
 	}
-	size := r.program.size()
+	size := r.program.currentSize()
 	return size.X, size.Y, nil
 }
 
@@ -107,14 +107,14 @@ func (r *Runner) Region() image.Rectangle {
 // Draws returns what every op draws for sample s, a picture of w×h pixels. It decodes nothing. What was begun is forgotten.
 func (r *Runner) Draws(w, h int, s order.Sample) ([]Draw, error) {
 	draws := make([]Draw, len(r.chain.steps))
-	err := r.draw(w, h, s, draws)
+	err := r.drawSample(w, h, s, draws)
 	r.program.passes = r.program.passes[:0]
 	return draws, err
 }
 
-func (r *Runner) draw(w, h int, s order.Sample, draws []Draw) error {
-	r.program.begin(image.Pt(w, h))
-	err := r.chain.draw(r.keys, s, &r.program, draws)
+func (r *Runner) drawSample(w, h int, s order.Sample, draws []Draw) error {
+	r.program.beginSample(image.Pt(w, h))
+	err := r.chain.drawSample(r.keys, s, &r.program, draws)
 	if err == nil && r.program.large != nil {
 		err = r.program.large
 	}
@@ -136,17 +136,17 @@ func (r *Runner) RunUnless(cancelled *atomic.Bool, src Source, dst []byte, strid
 	if len(r.program.passes) == 0 {
 		return errors.New("transform: nothing was begun")
 	}
-	size := r.program.size()
+	size := r.program.currentSize()
 	if stride < 3*size.X || len(dst) < (size.Y-1)*stride+3*size.X {
 		return fmt.Errorf("transform: %d bytes in rows of %d cannot hold %d×%d pixels", len(dst), stride, size.X, size.Y)
 	}
-	defer r.shrink()
+	defer r.shrinkBuffers()
 	r.workspace.Cancelled = cancelled
 	r.result = pixel.Image{Pix: dst, W: size.X, H: size.Y, Stride: stride}
 	result := &r.result
 	var now *pixel.Image // what the passes so far made
 	for i := range r.program.passes {
-		to, err := r.pass(i, src, now, result)
+		to, err := r.runPass(i, src, now, result)
 		switch {
 		case err != nil:
 			return err
@@ -158,40 +158,40 @@ func (r *Runner) RunUnless(cancelled *atomic.Bool, src Source, dst []byte, strid
 	return nil
 }
 
-// pass makes pass i of what the ones before made, and returns where it did.
-func (r *Runner) pass(i int, src Source, now, result *pixel.Image) (*pixel.Image, error) {
+// runPass makes pass i of what the ones before made, and returns where it did.
+func (r *Runner) runPass(i int, src Source, now, result *pixel.Image) (*pixel.Image, error) {
 	p := &r.program.passes[i]
-	if !p.moves() {
+	if !p.writesAnother() {
 		p.effect.InPlace(&p.effect, &r.workspace, now)
 		return now, nil
 	}
-	to := r.target(i, now, result)
+	to := r.targetImage(i, now, result)
 	if p.effect.Across != nil {
 		p.effect.Across(&p.effect, &r.workspace, to, now)
 		return to, nil
 	}
-	return to, r.render(p.view, src, to.Pix, to.Stride)
+	return to, r.renderView(p.view, src, to.Pix, to.Stride)
 }
 
-// target is where pass i, which moves, writes: to the result if no other moves after it.
-func (r *Runner) target(i int, now, result *pixel.Image) *pixel.Image {
+// targetImage is where pass i, which moves, writes: to the result if no other moves after it.
+func (r *Runner) targetImage(i int, now, result *pixel.Image) *pixel.Image {
 	p := &r.program.passes[i]
-	if !slices.ContainsFunc(r.program.passes[i+1:], func(q pass) bool { return q.moves() }) {
+	if !slices.ContainsFunc(r.program.passes[i+1:], func(q pass) bool { return q.writesAnother() }) {
 		return result
 	}
 	to := &r.scratch[0]
 	if now == to {
 		to = &r.scratch[1]
 	}
-	to.Reset(p.size().X, p.size().Y)
+	to.Reset(p.outputSize().X, p.outputSize().Y)
 	return to
 }
 
 // keptBytes is the most that one of a Runner's buffers keeps for the next picture.
 const keptBytes = 32 << 20
 
-// shrink gives memory back that only a huge picture needs, and lets go of the result.
-func (r *Runner) shrink() {
+// shrinkBuffers gives memory back that only a huge picture needs, and lets go of the result.
+func (r *Runner) shrinkBuffers() {
 	for i := range r.scratch {
 		if cap(r.scratch[i].Pix) > keptBytes {
 			r.scratch[i] = pixel.Image{}
@@ -202,9 +202,9 @@ func (r *Runner) shrink() {
 	r.result, r.workspace.Cancelled = pixel.Image{}, nil
 }
 
-// render makes one view.
-func (r *Runner) render(v view, src Source, dst []byte, stride int) error {
-	v.blank(dst, stride)
+// renderView makes one view.
+func (r *Runner) renderView(v view, src Source, dst []byte, stride int) error {
+	v.blankCanvas(dst, stride)
 	if v.window.Empty() {
 		return nil
 	}
@@ -219,8 +219,8 @@ func (r *Runner) render(v view, src Source, dst []byte, stride int) error {
 	return nil
 }
 
-// blank paints the canvas around the window. Its first row is painted; what the others need of it is copied.
-func (v *view) blank(dst []byte, stride int) {
+// blankCanvas paints the canvas around the window. Its first row is painted; what the others need of it is copied.
+func (v *view) blankCanvas(dst []byte, stride int) {
 	w, place := 3*v.canvas.X, v.window.Sub(v.window.Min).Add(v.at)
 	if place.Eq(image.Rectangle{Max: v.canvas}) {
 		return

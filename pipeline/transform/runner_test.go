@@ -76,7 +76,7 @@ func applyOps(t *testing.T, p plain.Picture, infos []Info, draws []Draw, ref res
 		case d.Op == "RandomVerticalFlip":
 			p = p.Flip(false, true)
 		case d.Op == "RandomResizedCrop":
-			p = p.Crop(rectangle(a.Left, a.Top, a.Width, a.Height))
+			p = p.Crop(makeRectangle(a.Left, a.Top, a.Width, a.Height))
 			p = p.Resize(int(sizes[1].(float64)), int(sizes[0].(float64)), ref == resize.Pillow13)
 		case d.Op == "CenterCrop":
 			p = plainCenterCrop(p, int(sizes[0].(float64)), int(sizes[1].(float64)))
@@ -92,7 +92,7 @@ func applyOps(t *testing.T, p plain.Picture, infos []Info, draws []Draw, ref res
 // plainCenterCrop pads, then crops, as torchvision's function does.
 func plainCenterCrop(p plain.Picture, h, w int) plain.Picture {
 	if left, top := max(w-p.W, 0)/2, max(h-p.H, 0)/2; w > p.W || h > p.H {
-		p = p.Crop(rectangle(-left, -top, max(w, p.W), max(h, p.H)))
+		p = p.Crop(makeRectangle(-left, -top, max(w, p.W), max(h, p.H)))
 	}
 	half := func(x int) int { // round half to even of x/2
 		if x%4 == 3 {
@@ -100,7 +100,7 @@ func plainCenterCrop(p plain.Picture, h, w int) plain.Picture {
 		}
 		return x / 2
 	}
-	return p.Crop(rectangle(half(p.W-w), half(p.H-h), w, h))
+	return p.Crop(makeRectangle(half(p.W-w), half(p.H-h), w, h))
 }
 
 func plainResizeShort(p plain.Picture, short, most int, ref resize.Reference) plain.Picture {
@@ -196,7 +196,7 @@ func TestUsualPlansAreOneView(t *testing.T) {
 				t.Fatal(err)
 			}
 			f := &plain.Feed{Picture: p, Random: r, Chunk: 16}
-			w, h := rn.program.size().X, rn.program.size().Y
+			w, h := rn.program.currentSize().X, rn.program.currentSize().Y
 			if err := rn.Run(f, make([]byte, 3*w*h), 3*w); err != nil {
 				t.Fatal(err)
 			}

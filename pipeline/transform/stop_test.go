@@ -16,7 +16,7 @@ import (
 func TestEffectsLeaveOff(t *testing.T) {
 	const side = 40
 	elastic := raster.Displace([2]float64{50, 50}, [2]float64{2, 2}, raster.Sampling{}, raster.RNG{})
-	mix := raster.Effect{Across: mixed, Numbers: [16]float64{3, 3, 2, 1, 1, 1}}
+	mix := raster.Effect{Across: mixChains, Numbers: [16]float64{3, 3, 2, 1, 1, 1}}
 	src := &pixel.Image{}
 	src.Reset(side, side)
 	for i := range src.Pix {

@@ -15,25 +15,25 @@ type trivialAugmentWide struct {
 }
 
 func newTrivialAugmentWide(a *arguments) op {
-	o := &trivialAugmentWide{NumMagnitudeBins: a.within("num_magnitude_bins", 31, 2, 1000), Interpolation: a.warping("nearest"), Fill: a.paint(nil)}
-	o.policyDialect = a.policyDialect(o.Interpolation)
-	o.generation = a.generation(o.policyDialect)
+	o := &trivialAugmentWide{NumMagnitudeBins: a.readWithin("num_magnitude_bins", 31, 2, 1000), Interpolation: a.readWarpFilter("nearest"), Fill: a.readPaint(nil)}
+	o.policyDialect = a.readPolicyDialect(o.Interpolation)
+	o.generation = a.readGeneration(o.policyDialect)
 	return o
 }
 
-func (o *trivialAugmentWide) resultOf(size image.Point, fixed bool) (image.Point, bool) {
+func (o *trivialAugmentWide) outputSize(size image.Point, fixed bool) (image.Point, bool) {
 	return size, fixed
 }
 
-// draw takes op, bin and sign from block 0.
-func (o *trivialAugmentWide) draw(d rng, p *program, rec *Draw) error {
+// drawParameters takes op, bin and sign from block 0.
+func (o *trivialAugmentWide) drawParameters(d rng, p *program, rec *Draw) error {
 	x := d.Block(0)
 	name := randomOps[order.Below(x[0], uint32(len(randomOps)))]
 	bin := order.Below(x[1], uint32(o.NumMagnitudeBins)) //nolint:gosec // at most 1000
-	within := o.of(wide)
-	t := within.at(name, int(bin), o.NumMagnitudeBins, negated(x[2]), p.size())
+	within := o.applyTo(wide)
+	t := within.policyOpAt(name, int(bin), o.NumMagnitudeBins, drawNegative(x[2]), p.currentSize())
 	told := newReport(rec)
-	told.add(t)
-	told.write()
-	return p.tweak(t, o.sampling(o.Interpolation, o.Fill))
+	told.addOp(t)
+	told.writeDraw()
+	return p.addPolicyOp(t, o.warpSampling(o.Interpolation, o.Fill))
 }

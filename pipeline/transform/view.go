@@ -20,15 +20,15 @@ type view struct {
 	fill   [3]byte // of the canvas around the window
 }
 
-// whole is a picture as it is.
-func whole(size image.Point) view {
+// wholeView is a picture as it is.
+func wholeView(size image.Point) view {
 	all := image.Rectangle{Max: size}
 	return view{source: all, to: size, window: all, canvas: size}
 }
 
-// crop cuts r out of the canvas, with fill outside of it. It returns false when it needs a pass of its own: where there is padding of
+// cropTo cuts r out of the canvas, with fill outside of it. It returns false when it needs a pass of its own: where there is padding of
 // another colour.
-func (v *view) crop(r image.Rectangle, fill [3]byte) bool {
+func (v *view) cropTo(r image.Rectangle, fill [3]byte) bool {
 	if !r.In(image.Rectangle{Max: v.canvas}) {
 		if v.fill != fill && v.canvas != v.window.Size() {
 			return false
@@ -62,8 +62,8 @@ func (v *view) flipY() {
 	v.at.Y = v.canvas.Y - v.at.Y - v.window.Dy()
 }
 
-// resize returns false when it needs a pass of its own: after another resize, or when padding would be resized too.
-func (v *view) resize(to image.Point, m resize.Method) bool {
+// resizeTo returns false when it needs a pass of its own: after another resize, or when padding would be resized too.
+func (v *view) resizeTo(to image.Point, m resize.Method) bool {
 	if v.to != v.source.Size() || v.canvas != v.window.Size() {
 		return false
 	}

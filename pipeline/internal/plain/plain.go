@@ -112,7 +112,7 @@ func (p Picture) narrow(w int) Picture {
 			for c := range 3 {
 				total := 1 << 21
 				for i, f := range weights {
-					total += int(p.At(first+i, y)[c]) * int(f/sum*(1<<22)+0.5)
+					total += int(p.At(first+i, y)[c]) * int(float64(f/sum*(1<<22))+0.5)
 				}
 				q.At(x, y)[c] = byte(max(0, min(total>>22, 255)))
 			}

@@ -56,22 +56,22 @@ func sineCosine(x float64) (sine, cosine twofold) {
 		r = r.minus(productOf(k, part))
 	}
 	square := r.times(r)
-	sine, cosine = r.times(series(square, 29)), series(square, 28)
+	sine, cosine = r.times(sumSeries(square, 29)), sumSeries(square, 28)
 	switch int(k) & 3 {
 	case 1:
-		return cosine, negative(sine)
+		return cosine, negate(sine)
 	case 2:
-		return negative(sine), negative(cosine)
+		return negate(sine), negate(cosine)
 	case 3:
-		return negative(cosine), sine
+		return negate(cosine), sine
 	}
 	return sine, cosine
 }
 
-func negative(a twofold) twofold { return twofold{-a.hi, -a.lo} }
+func negate(a twofold) twofold { return twofold{-a.hi, -a.lo} }
 
-// series is 1 − s/(n−1)n·(…(1 − s/(1·2))) with every second n: of the cosine for an even n, of the sine through its angle for an odd one.
-func series(square twofold, n float64) twofold {
+// sumSeries is 1 − s/(n−1)n·(…(1 − s/(1·2))) with every second n: of the cosine for an even n, of the sine through its angle for an odd one.
+func sumSeries(square twofold, n float64) twofold {
 	sum := twofold{1, 0}
 	for ; n > 1; n -= 2 {
 		sum = twofold{1, 0}.minus(square.times(sum).over(twofold{n * (n - 1), 0}))

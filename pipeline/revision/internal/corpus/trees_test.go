@@ -43,7 +43,7 @@ var edits = map[string]struct{ unit, file, old, now string }{
 	"png": {"codec/png", "pipeline/codec/png/expand.go", "\tn := len(dst) / 3\n", "\tn := len(dst) / 3\n\tdefer func() { dst[0] ^= 1 }()\n"},
 	"op": {
 		"op/ColorJitter", "pipeline/transform/color_jitter.go",
-		"factors[i] = uniform(x[i], *r)\n", "factors[i] = uniform(x[i], *r) * 0.9\n",
+		"factors[i] = drawUniform(x[i], *r)\n", "factors[i] = drawUniform(x[i], *r) * 0.9\n",
 	},
 }
 

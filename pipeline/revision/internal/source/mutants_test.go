@@ -55,7 +55,7 @@ var rounds = []round{
 		{kernels + "resize_amd64.s", "VPMADDWD     Y10, Y11, Y11", "VPMADDWD     Y10, Y11, Y12"},
 		{"pipeline/codec/gif/more.go", "", "package gif\n\nfunc init() { _ = 3 }\n"},
 		{"pipeline/codec/upright.go", "u.row++", "u.row += 1"},
-		{"pipeline/transform/random_erasing.go", "draw(d rng, p *program, rec *Draw) error {", "draw(d rng, p *program, rec *Draw) error {\n\t_ = 7"},
+		{"pipeline/transform/random_erasing.go", "drawParameters(d rng, p *program, rec *Draw) error {", "drawParameters(d rng, p *program, rec *Draw) error {\n\t_ = 7"},
 		{"pipeline/order/draw.go", "(1.0 / (1 << 24))", "(1.0 / (1 << 23))"},
 		{"python/feedwater/_value_table.py", "CHANNELS, VALUES = 3, 256", "CHANNELS, VALUES = 3, 255"},
 	}},

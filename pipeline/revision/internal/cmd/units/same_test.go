@@ -36,12 +36,12 @@ func TestMovedPackages(t *testing.T) {
 		t.Errorf("before\n%sand after\n%s", before, after)
 	}
 	op := filepath.Join(dir, "pipeline/looks/pad.go")
-	const cut = "return o.cut(p, o.Padding.around(p.size()))"
+	const cut = "return o.cutPadded(p, o.Padding.paddedRectangle(p.currentSize()))"
 	treetest.Replace(t, op, cut, "_ = 7\n\t"+cut)
 	if now := units(t, dir, "same", "op/Pad"); !strings.Contains(now, "op/Pad: the same in ") {
 		t.Errorf("the same bytes: %s", now)
 	}
-	treetest.Replace(t, op, cut, strings.Replace(cut, "p.size())", "p.size()).Add(image.Pt(1, 0))", 1))
+	treetest.Replace(t, op, cut, strings.Replace(cut, "p.currentSize())", "p.currentSize()).Add(image.Pt(1, 0))", 1))
 	if now := units(t, dir, "same", "op/Pad"); !strings.Contains(now, "make raise UNITS=op/Pad") {
 		t.Errorf("other bytes: %s", now)
 	}
