@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/feedwater-io/feedwater/pipeline/codec"
+	"github.com/feedwater-io/feedwater/pipeline/imageindex"
 	"github.com/feedwater-io/feedwater/pipeline/revision"
-	"github.com/feedwater-io/feedwater/pipeline/sidecar"
 	"github.com/feedwater-io/feedwater/pipeline/storage"
 )
 
@@ -44,10 +44,10 @@ func (x Index) withDefaults() Index {
 }
 
 // open finds the indexes of a data set that decoders of these revisions made: those of another decoder are none.
-func (x *Index) open(fingerprint string, samples int, revisions revision.Set) (*sidecar.Cache, error) {
+func (x *Index) open(fingerprint string, samples int, revisions revision.Set) (*imageindex.Cache, error) {
 	decoder := revisions.OfFormat("jpeg") // no other format has an index
 	name := fmt.Sprintf("%s by %v", fingerprint, decoder)
-	return sidecar.Open(name, samples, sidecar.Options{Dir: x.Dir, MaxBytes: x.MaxBytes, Trouble: x.Trouble, Hold: x.Hold})
+	return imageindex.Open(name, samples, imageindex.Options{Dir: x.Dir, MaxBytes: x.MaxBytes, Trouble: x.Trouble, Hold: x.Hold})
 }
 
 // indexes are the stores of the data sets that jobs were prepared for. Jobs go on without an index when theirs is closed.
@@ -69,7 +69,7 @@ type namedStore struct {
 	fingerprint string
 	samples     int
 	ready       chan struct{}
-	*sidecar.Cache
+	*imageindex.Cache
 }
 
 // maxStoreBytes is what the stores that are open at once hold in memory together: 8 bytes for a picture.
@@ -77,7 +77,7 @@ const maxStoreBytes = 256 << 20
 
 // ErrManyIndexes is told to Index.Trouble when jobs were prepared for data sets of more pictures than have their indexes open at once.
 var ErrManyIndexes = fmt.Errorf("the indexes of %d million pictures are open, and no more are at once: jobs of the data set used longest ago go on without its index",
-	maxStoreBytes/sidecar.HeldBytes(1_000_000))
+	maxStoreBytes/imageindex.HeldBytes(1_000_000))
 
 // keep has indexes kept.
 func (x *indexes) keep(index Index, revisions revision.Set, roots *storage.Roots) {
@@ -90,7 +90,7 @@ func (x *Index) folder() string {
 	if x.Dir != "" {
 		return x.Dir
 	}
-	dir, _ := sidecar.DefaultDir() // where there is none, opening says so
+	dir, _ := imageindex.DefaultDir() // where there is none, opening says so
 	return dir
 }
 
@@ -98,7 +98,7 @@ func (x *Index) folder() string {
 const openWithin = time.Second
 
 // of returns the store of a data set, nil if there is none.
-func (x *indexes) of(fingerprint string, samples int) *sidecar.Cache {
+func (x *indexes) of(fingerprint string, samples int) *imageindex.Cache {
 	if x.index == nil {
 		return nil
 	}
@@ -122,7 +122,7 @@ func (x *indexes) find(fingerprint string, samples int) *namedStore {
 		x.stores = append(slices.Delete(x.stores, i, i+1), s)
 		return s
 	}
-	x.makeRoom(sidecar.HeldBytes(samples))
+	x.makeRoom(imageindex.HeldBytes(samples))
 	s := &namedStore{fingerprint: fingerprint, samples: samples, ready: make(chan struct{})}
 	x.stores = append(x.stores, s)
 	x.running.Go(func() { x.open(s) })
@@ -132,12 +132,12 @@ func (x *indexes) find(fingerprint string, samples int) *namedStore {
 // makeRoom has the stores that were used longest ago make room for another one of so many bytes. One alone may be larger. mu is held.
 func (x *indexes) makeRoom(bytes int64) {
 	for _, s := range x.stores {
-		bytes += sidecar.HeldBytes(s.samples)
+		bytes += imageindex.HeldBytes(s.samples)
 	}
 	for bytes > x.most && len(x.stores) > 0 {
 		oldest := x.stores[0]
 		x.stores = slices.Delete(x.stores, 0, 1)
-		bytes -= sidecar.HeldBytes(oldest.samples)
+		bytes -= imageindex.HeldBytes(oldest.samples)
 		x.running.Go(func() {
 			x.index.Trouble(ErrManyIndexes)
 			x.shut(oldest)
@@ -148,9 +148,9 @@ func (x *indexes) makeRoom(bytes int64) {
 // open opens a store.
 func (x *indexes) open(s *namedStore) {
 	defer close(s.ready)
-	open := func(func()) (*sidecar.Cache, error) { return x.index.open(s.fingerprint, s.samples, x.revisions) }
+	open := func(func()) (*imageindex.Cache, error) { return x.index.open(s.fingerprint, s.samples, x.revisions) }
 	var err error
-	if s.Cache, err = storage.Do(context.Background(), x.root, "open the index", open, (*sidecar.Cache).Close); err == nil {
+	if s.Cache, err = storage.Do(context.Background(), x.root, "open the index", open, (*imageindex.Cache).Close); err == nil {
 		return
 	}
 	s.Cache = nil
@@ -173,10 +173,10 @@ func (x *indexes) shut(s *namedStore) {
 }
 
 // closeStore closes a store whose files lie in a folder. The error is a *storage.HungError or that of ctx.
-func closeStore(ctx context.Context, root *storage.Root, s *sidecar.Cache, folder string) error {
+func closeStore(ctx context.Context, root *storage.Root, s *imageindex.Cache, folder string) error {
 	shut := func(func()) (struct{}, error) { s.Close(); return struct{}{}, nil }
 	_, err := storage.DoOnce(ctx, root, "write the index", shut, nil, func() func() error {
-		return func() error { return sidecar.Probe(folder) }
+		return func() error { return imageindex.Probe(folder) }
 	})
 	return err
 }

@@ -11,9 +11,9 @@ import (
 
 	"github.com/feedwater-io/feedwater/pipeline/codec"
 	"github.com/feedwater-io/feedwater/pipeline/dataset"
+	"github.com/feedwater-io/feedwater/pipeline/imageindex"
 	"github.com/feedwater-io/feedwater/pipeline/internal/kernel"
 	"github.com/feedwater-io/feedwater/pipeline/revision"
-	"github.com/feedwater-io/feedwater/pipeline/sidecar"
 	"github.com/feedwater-io/feedwater/pipeline/storage"
 )
 
@@ -71,11 +71,11 @@ func IndexSnapshot(ctx context.Context, roots *storage.Roots, s *dataset.Snapsho
 }
 
 // open opens the store.
-func (m *indexMaker) open(ctx context.Context) (*sidecar.Cache, error) {
-	open := func(func()) (*sidecar.Cache, error) {
+func (m *indexMaker) open(ctx context.Context) (*imageindex.Cache, error) {
+	open := func(func()) (*imageindex.Cache, error) {
 		return m.index.open(m.snapshot.Fingerprint(), m.snapshot.Len(), revision.Build())
 	}
-	return storage.Do(ctx, m.kept, "open the index", open, (*sidecar.Cache).Close)
+	return storage.Do(ctx, m.kept, "open the index", open, (*imageindex.Cache).Close)
 }
 
 // keepWithin is how long what was made may take to be written when ctx has ended.
@@ -106,7 +106,7 @@ func (m *indexMaker) read(ctx context.Context, i int, buf []byte) ([]byte, error
 type indexMaker struct {
 	index    Index
 	snapshot *dataset.Snapshot
-	store    *sidecar.Cache
+	store    *imageindex.Cache
 	root     *storage.Root // of the pictures
 	kept     *storage.Root // of the index
 	next     atomic.Int64

@@ -15,8 +15,8 @@ import (
 
 	"github.com/feedwater-io/feedwater/pipeline/codec/jpeg/jpegtest"
 	"github.com/feedwater-io/feedwater/pipeline/dataset"
+	"github.com/feedwater-io/feedwater/pipeline/imageindex"
 	"github.com/feedwater-io/feedwater/pipeline/revision"
-	"github.com/feedwater-io/feedwater/pipeline/sidecar"
 	"github.com/feedwater-io/feedwater/pipeline/storage"
 )
 
@@ -115,7 +115,7 @@ func TestIndexChangesNothing(t *testing.T) {
 		t.Error("nobody was told that nothing was kept")
 	}
 	run("no room", Options{Index: &Index{Dir: t.TempDir(), MaxBytes: 1, Trouble: func(err error) { told = err }}}, all)
-	if !errors.Is(told, sidecar.ErrFull) {
+	if !errors.Is(told, imageindex.ErrFull) {
 		t.Errorf("told %v", told)
 	}
 }
@@ -126,7 +126,7 @@ func TestStoresOfManyDataSets(t *testing.T) {
 	x.keep(Index{Dir: t.TempDir()}, revision.Build(), storage.New(storage.Options{}))
 	defer x.close()
 	const most = 30
-	x.most = sidecar.HeldBytes(most)
+	x.most = imageindex.HeldBytes(most)
 	first, second := x.of("0", 1), x.of("1", 1)
 	for i := 2; i < most; i++ {
 		x.of(fmt.Sprint(i), 1)
@@ -174,7 +174,7 @@ func TestStoresOfASickFolderAreLeft(t *testing.T) {
 	var held atomic.Int64
 	var x indexes
 	x.keep(Index{Dir: t.TempDir(), Hold: func(n int64) { held.Add(n) }, Trouble: func(error) {}}, revision.Build(), roots)
-	x.most = sidecar.HeldBytes(3)
+	x.most = imageindex.HeldBytes(3)
 	for i := range 3 {
 		if x.of(fmt.Sprint(i), 1) == nil {
 			t.Fatal("no store")
@@ -185,7 +185,7 @@ func TestStoresOfASickFolderAreLeft(t *testing.T) {
 		t.Error("a store of a folder that does not answer")
 	}
 	x.running.Wait()
-	if got := held.Load(); got != sidecar.HeldBytes(1) {
+	if got := held.Load(); got != imageindex.HeldBytes(1) {
 		t.Errorf("%d bytes are held by one store", got)
 	}
 	if x.close(); held.Load() != 0 {
@@ -331,7 +331,7 @@ func TestIndexSnapshotEnds(t *testing.T) {
 	if n, err := IndexSnapshot(context.Background(), storage.New(storage.Options{}), s, Index{Dir: cache}, 2, nil); err != nil || n.Kept != 5 || n.Made != 13 {
 		t.Errorf("%+v, %v", n, err)
 	}
-	if _, err := IndexSnapshot(context.Background(), storage.New(storage.Options{}), s, Index{Dir: t.TempDir(), MaxBytes: 1}, 2, nil); !errors.Is(err, sidecar.ErrFull) {
+	if _, err := IndexSnapshot(context.Background(), storage.New(storage.Options{}), s, Index{Dir: t.TempDir(), MaxBytes: 1}, 2, nil); !errors.Is(err, imageindex.ErrFull) {
 		t.Errorf("%v", err)
 	}
 	write(t, filepath.Join(dir, "class_0", "img_0.jpg"), []byte("changed"))

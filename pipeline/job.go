@@ -7,8 +7,8 @@ import (
 
 	"github.com/feedwater-io/feedwater/batch"
 	"github.com/feedwater-io/feedwater/pipeline/dataset"
+	"github.com/feedwater-io/feedwater/pipeline/imageindex"
 	"github.com/feedwater-io/feedwater/pipeline/order"
-	"github.com/feedwater-io/feedwater/pipeline/sidecar"
 	"github.com/feedwater-io/feedwater/pipeline/storage"
 	"github.com/feedwater-io/feedwater/pipeline/transform"
 )
@@ -23,9 +23,9 @@ type Job struct {
 	root       *storage.Root   // of its files
 	roots      []*storage.Root // that a sample is read from; none where no file is
 	fields     []batch.Field
-	pictures   []picture      // none where the plan asks for no images
-	masks      *masks         // nil: none
-	index      *sidecar.Cache // nil: none is kept
+	pictures   []picture         // none where the plan asks for no images
+	masks      *masks            // nil: none
+	index      *imageindex.Cache // nil: none is kept
 	substitute order.Key
 	refused    map[string]*RevisionError // by format; nil: none
 	oversize   *RevisionError            // for pictures beyond the limits; nil: none

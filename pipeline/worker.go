@@ -7,8 +7,8 @@ import (
 
 	"github.com/feedwater-io/feedwater/pipeline/codec"
 	"github.com/feedwater-io/feedwater/pipeline/dataset"
+	"github.com/feedwater-io/feedwater/pipeline/imageindex"
 	"github.com/feedwater-io/feedwater/pipeline/order"
-	"github.com/feedwater-io/feedwater/pipeline/sidecar"
 	"github.com/feedwater-io/feedwater/pipeline/storage"
 	"github.com/feedwater-io/feedwater/pipeline/transform"
 )
@@ -22,7 +22,7 @@ type worker struct {
 
 	// What is read, or was last: the file of a sample of a snapshot, or what a store has of one.
 	snapshot *dataset.Snapshot
-	store    *sidecar.Cache
+	store    *imageindex.Cache
 	index    int
 
 	found  []byte // index of the file

@@ -16,8 +16,8 @@ import (
 	"github.com/feedwater-io/feedwater/pipeline"
 	"github.com/feedwater-io/feedwater/pipeline/codec"
 	"github.com/feedwater-io/feedwater/pipeline/dataset"
+	"github.com/feedwater-io/feedwater/pipeline/imageindex"
 	"github.com/feedwater-io/feedwater/pipeline/order"
-	"github.com/feedwater-io/feedwater/pipeline/sidecar"
 	"github.com/feedwater-io/feedwater/pipeline/transform"
 )
 
@@ -26,8 +26,8 @@ type unit struct {
 	snapshot *dataset.Snapshot
 	files    [][]byte
 	chain    transform.Chain
-	index    *sidecar.Cache // nil: none
-	fresh    string         // folder for indexes that begin empty; empty: index stays
+	index    *imageindex.Cache // nil: none
+	fresh    string            // folder for indexes that begin empty; empty: index stays
 	workers  []*worker
 }
 
@@ -76,11 +76,11 @@ func (u *unit) open(ctx context.Context, o *options) (err error) {
 }
 
 // store is the index that is kept in a folder, nil for none.
-func (u *unit) store(dir string) (*sidecar.Cache, error) {
+func (u *unit) store(dir string) (*imageindex.Cache, error) {
 	if dir == "" {
 		return nil, nil
 	}
-	return sidecar.Open(u.snapshot.Fingerprint(), u.snapshot.Len(), sidecar.Options{Dir: dir})
+	return imageindex.Open(u.snapshot.Fingerprint(), u.snapshot.Len(), imageindex.Options{Dir: dir})
 }
 
 // hire makes the workers.

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/feedwater-io/feedwater/pipeline"
-	"github.com/feedwater-io/feedwater/pipeline/sidecar"
+	"github.com/feedwater-io/feedwater/pipeline/imageindex"
 )
 
 // indexPlace is where indexes of pictures are kept: the flags --index and --index-limit, or for an agent the environment variables of the same names.
@@ -37,7 +37,7 @@ func (p *indexPlace) index(cacheDir string, log *slog.Logger, hold func(int64)) 
 	return &pipeline.Index{Dir: p.named(cacheDir), MaxBytes: int64(p.limit), Hold: hold, Trouble: func(err error) {
 		once.Do(func() {
 			what := "the index of pictures is not kept: crops are slower than they could be"
-			if errors.Is(err, sidecar.ErrFull) {
+			if errors.Is(err, imageindex.ErrFull) {
 				what = "the index of pictures is as large as it may be; --index-limit, or FEEDWATER_INDEX_LIMIT, raises that"
 			}
 			if errors.Is(err, pipeline.ErrManyIndexes) {
@@ -48,7 +48,7 @@ func (p *indexPlace) index(cacheDir string, log *slog.Logger, hold func(int64)) 
 	}}
 }
 
-// named is the folder that the flags come to; empty: sidecar.DefaultDir.
+// named is the folder that the flags come to; empty: imageindex.DefaultDir.
 func (p *indexPlace) named(cacheDir string) string {
 	if p.dir == "" && cacheDir != "" {
 		return filepath.Join(cacheDir, "index")
@@ -61,7 +61,7 @@ func (p *indexPlace) resolve(cacheDir string) (string, error) {
 	if dir := p.named(cacheDir); dir != "" {
 		return dir, nil
 	}
-	dir, err := sidecar.DefaultDir()
+	dir, err := imageindex.DefaultDir()
 	if err != nil {
 		return "", fmt.Errorf("no cache folder: %w; give --index", err)
 	}

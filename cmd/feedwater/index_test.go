@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/feedwater-io/feedwater/client"
-	"github.com/feedwater-io/feedwater/pipeline/sidecar"
+	"github.com/feedwater-io/feedwater/pipeline/imageindex"
 )
 
 // indexFiles are the files of a folder for indexes.
@@ -107,8 +107,8 @@ func TestIndexPlace(t *testing.T) {
 	if err != nil || x.Dir != "/there" || x.MaxBytes != 5e6 {
 		t.Errorf("%+v, %v", x, err)
 	}
-	x.Trouble(sidecar.ErrFull)
-	x.Trouble(sidecar.ErrFull)
+	x.Trouble(imageindex.ErrFull)
+	x.Trouble(imageindex.ErrFull)
 	if strings.Count(log.String(), "FEEDWATER_INDEX_LIMIT") != 1 {
 		t.Errorf("logged %s", log.String())
 	}

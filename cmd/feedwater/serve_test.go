@@ -29,7 +29,7 @@ import (
 	"github.com/feedwater-io/feedwater/client"
 	"github.com/feedwater-io/feedwater/client/loader"
 	"github.com/feedwater-io/feedwater/pipeline/codec/jpeg/jpegtest"
-	"github.com/feedwater-io/feedwater/pipeline/sidecar"
+	"github.com/feedwater-io/feedwater/pipeline/imageindex"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 )
 
@@ -542,7 +542,7 @@ func TestMemoryLimitCountsIndexes(t *testing.T) {
 	place := indexPlace{dir: t.TempDir()}
 	index := place.index("", slog.New(slog.DiscardHandler), limit.hold)
 	for _, name := range []string{"a", "b"} {
-		store, err := sidecar.Open(name, samples, sidecar.Options{Dir: index.Dir, Hold: index.Hold})
+		store, err := imageindex.Open(name, samples, imageindex.Options{Dir: index.Dir, Hold: index.Hold})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,10 +1,10 @@
-// Package sidecar keeps a small record about each file of a data set: something made of the file's bytes that is worth having
+// Package imageindex keeps a small record about each file of a data set: something made of the file's bytes that is worth having
 // again. Records are found by the sample's number and used only for the very bytes that they were made of: each holds the digest of these bytes
 // and a checksum of itself. So whatever happens to its files or to the data, a record is right or is not found. The files are a cache: they
 // may be deleted at any time, several processes share them, and where they cannot be written or there is no room nothing is kept.
 // The package knows neither pictures nor data sets. A Store runs at most one goroutine at a time, which writes and looks for files, so
 // that nobody who asks or tells waits for that; Close waits for it.
-package sidecar
+package imageindex
 
 import (
 	"crypto/sha256"

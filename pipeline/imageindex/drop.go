@@ -1,4 +1,4 @@
-package sidecar
+package imageindex
 
 import (
 	"encoding/binary"

@@ -1,6 +1,6 @@
 //go:build linux && !portable
 
-package sidecar
+package imageindex
 
 import (
 	"os"

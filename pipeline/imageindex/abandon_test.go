@@ -1,4 +1,4 @@
-package sidecar
+package imageindex
 
 import (
 	"sync/atomic"
