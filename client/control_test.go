@@ -182,8 +182,8 @@ type pool struct {
 	fixed  bool          // only says what it would do
 	sample time.Duration // of a core
 	follow func([]string)
-	book   pulse.Book
-	line   *pulse.Line
+	book   pulse.Registry
+	line   *pulse.Session
 	scaler control.Scaler
 
 	mu       sync.Mutex
@@ -194,7 +194,7 @@ type pool struct {
 	wanted   []int
 }
 
-func (p *pool) tell(pulse *pb.Pulse) { p.line.Tell(pulse, time.Now()) }
+func (p *pool) tell(pulse *pb.Pulse) { p.line.Report(pulse, time.Now()) }
 
 // reading is what a node says of the job's demand.
 func (p *pool) reading() control.Reading {

@@ -60,7 +60,7 @@ type crowd struct {
 type lawful struct {
 	crowd *crowd
 	addr  string
-	book  pulse.Book
+	book  pulse.Registry
 
 	mu       sync.Mutex
 	queue    share.Queue[*ordered]
@@ -272,7 +272,7 @@ type lawfulStream struct {
 	node    *lawful
 	notice  func(*pb.Notice)
 	account *share.Account
-	line    *pulse.Line
+	line    *pulse.Session
 	heard   time.Time
 	last    uint64
 	wants   map[*node.Attempt]*ordered
@@ -331,7 +331,7 @@ func (s *lawfulStream) cancel(a *node.Attempt, why error) {
 }
 
 func (s *lawfulStream) Pulse(p *pb.Pulse) {
-	s.line.Tell(p, time.Now())
+	s.line.Report(p, time.Now())
 	s.node.mu.Lock()
 	defer s.node.mu.Unlock()
 	s.node.pulses++

@@ -2,8 +2,8 @@ package control
 
 import "math"
 
-// Claim is how many nodes a job takes, by what all nodes say of it. The zero value is ready.
-type Claim struct {
+// NodeEstimate is how many nodes a job takes, by what all nodes say of it. The zero value is ready.
+type NodeEstimate struct {
 	most   float64 // nodes that one said
 	demand float64 // samples per second with headroom, the most that one said; infinite where one does not say how fast it is
 	rates  float64 // samples per second of the nodes that say it, together
@@ -11,11 +11,11 @@ type Claim struct {
 	blind  bool
 }
 
-// Hear takes what one node says: that so many nodes like it would do, and for how many seconds it works on a sample; 0: unknown. blind tells that
+// Add takes what one node says: that so many nodes like it would do, and for how many seconds it works on a sample; 0: unknown. blind tells that
 // they may be too few. A node that hears some of the job's ranks may read less demand off them than there is, never more, so the largest
 // demand is believed; but how fast nodes are is the mean of what all say. By the word of the slowest alone the job would get as many as if
 // all were as slow.
-func (c *Claim) Hear(nodes int, seconds float64, blind bool) {
+func (c *NodeEstimate) Add(nodes int, seconds float64, blind bool) {
 	n := float64(nodes)
 	if n >= c.most {
 		c.blind = blind || n == c.most && c.blind
@@ -30,7 +30,7 @@ func (c *Claim) Hear(nodes int, seconds float64, blind bool) {
 }
 
 // Nodes that the job takes; 0: unknown. blind tells that they may be too few.
-func (c *Claim) Nodes() (nodes float64, blind bool) {
+func (c *NodeEstimate) Nodes() (nodes float64, blind bool) {
 	if c.heard == 0 {
 		return c.most, c.blind
 	}

@@ -76,7 +76,7 @@ type stream struct {
 
 	// The node's.
 	stake *stake
-	line  *pulse.Line
+	line  *pulse.Session
 	last  uint64
 	open  []*attempt
 }
@@ -232,7 +232,7 @@ func (r *rank) pulse(p *pb.Pulse) {
 	live := slices.Clone(r.live)
 	r.crowd.send(func() {
 		for _, s := range live {
-			s.line.Tell(p, r.crowd.time())
+			s.line.Report(p, r.crowd.time())
 		}
 	})
 }

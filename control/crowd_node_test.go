@@ -19,9 +19,9 @@ type node struct {
 	crowd    *crowd
 	name     string
 	queue    share.Queue[*attempt]
-	hand     share.Hand
+	hand     share.BusyMeter
 	stakes   map[string]*stake
-	book     pulse.Book
+	book     pulse.Registry
 	streams  []*stream
 	law      control.Scaler
 	answer   control.Wanted
@@ -41,7 +41,7 @@ type stake struct {
 }
 
 func newNode(c *crowd, name string) *node {
-	return &node{crowd: c, name: name, hand: share.Hand{Workers: 1}, stakes: map[string]*stake{}, slow: 1}
+	return &node{crowd: c, name: name, hand: share.BusyMeter{Workers: 1}, stakes: map[string]*stake{}, slow: 1}
 }
 
 // stake is the job's.

@@ -153,16 +153,16 @@ func (c *crowd) tally() {
 
 // settle ends a period: as `feedwater scaler` does it adds up what nodes say that each job wants, and starts or ends nodes.
 func (c *crowd) settle() {
-	claims, starved := map[string]*control.Claim{}, map[string]bool{}
+	claims, starved := map[string]*control.NodeEstimate{}, map[string]bool{}
 	for _, n := range c.nodes {
 		n.measure()
 		for _, j := range n.book.Jobs(c.time()) {
 			r := j.Reading()
 			r.Cost = n.cost(j.Name)
 			if claims[j.Name] == nil {
-				claims[j.Name] = &control.Claim{}
+				claims[j.Name] = &control.NodeEstimate{}
 			}
-			claims[j.Name].Hear(r.Nodes(n.answer.Effective), r.Cost/n.answer.Effective, false)
+			claims[j.Name].Add(r.Nodes(n.answer.Effective), r.Cost/n.answer.Effective, false)
 			starved[j.Name] = starved[j.Name] || r.Starved
 		}
 	}

@@ -146,9 +146,9 @@ func TestClaim(t *testing.T) {
 		"the slow one alone knows it all": {[]int{10, 0, 100}, []float64{1, 1, 5}, 28}, "one does not say": {[]int{7, 9}, []float64{0.1, 0}, 9},
 		"nonsense": {[]int{7, 9, 3}, []float64{nan, -1, inf}, 9}, "unknown": {[]int{0, 0}, []float64{0.1, 0.2}, 0},
 	} {
-		var claim Claim
+		var claim NodeEstimate
 		for i := range c.nodes {
-			claim.Hear(c.nodes[i], c.seconds[i], false)
+			claim.Add(c.nodes[i], c.seconds[i], false)
 		}
 		if n, blind := claim.Nodes(); n != c.want || blind {
 			t.Errorf("%s: %v nodes, want %v", name, n, c.want)

@@ -16,7 +16,7 @@ type queue struct {
 	began  time.Time
 	wants  share.Queue[*Want]
 	own    *share.Account // of wants that name none
-	hand   share.Hand
+	hand   share.BusyMeter
 	closed bool
 }
 

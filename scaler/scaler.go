@@ -290,7 +290,7 @@ type survey struct {
 // survey asks the nodes that answer of each job. mu is held.
 func (s *Scaler) survey(now time.Time) survey {
 	p := survey{active: !s.knock.IsZero() && now.Sub(s.knock) < knockFor}
-	jobs := map[job]control.Claim{}
+	jobs := map[job]control.NodeEstimate{}
 	for _, n := range s.nodes {
 		state := n.state(now)
 		n.counted = state == up
@@ -305,7 +305,7 @@ func (s *Scaler) survey(now time.Time) survey {
 		for _, j := range n.last.Jobs {
 			key := job{j.Job, j.Plan}
 			c := jobs[key]
-			c.Hear(int(j.GetNodesWanted()), j.GetSecondsPerSample(), j.UpperBound)
+			c.Add(int(j.GetNodesWanted()), j.GetSecondsPerSample(), j.UpperBound)
 			jobs[key] = c
 		}
 	}

@@ -36,15 +36,15 @@ type want struct {
 // latest is how late a want can be said to be.
 const latest = time.Hour
 
-// accept takes a want on, or queues a failure as its answer.
-func (t *stream) accept(r *pb.Want) error {
+// acceptWant takes a want on, or queues a failure as its answer.
+func (t *stream) acceptWant(r *pb.Want) error {
 	id := r.GetId()
 	switch {
 	case t.job == nil:
 		return &ProtocolError{"a want before the start"}
 	case id == 0:
 		return &ProtocolError{"a want without an id"}
-	case t.holds(id):
+	case t.holdsWant(id):
 		return &ProtocolError{fmt.Sprintf("id %d is in use", id)}
 	}
 	t.heard.Store(id)
@@ -55,48 +55,48 @@ func (t *stream) accept(r *pb.Want) error {
 	w.due = w.arrived.Add(max(r.GetDue().AsDuration(), -latest))
 	name, err := toName(r.GetName())
 	if err == nil {
-		err = t.admit(w, name)
+		err = t.admitWant(w, name)
 	}
 	if err != nil {
-		t.job.refused(r.GetTraceparent(), w.arrived, err)
-		return t.refuse(w, err)
+		t.job.traceRefusal(r.GetTraceparent(), w.arrived, err)
+		return t.refuseWant(w, err)
 	}
 	w.inner = Want{Request: batch.Request{Dst: w.slots[0].Bytes, Step: r.GetStep(), Due: w.due, Traceparent: r.GetTraceparent()}, Checksum: true}
-	w.inner.Grow = func(bytes int) []byte { return t.grow(w, bytes) }
-	w.inner.Charge = func(bytes int) bool { return t.charge(w, int64(bytes)) }
+	w.inner.Grow = func(bytes int) []byte { return t.growSlot(w, bytes) }
+	w.inner.Charge = func(bytes int) bool { return t.chargeWant(w, int64(bytes)) }
 	w.inner.Begun = func() { w.begun.Store(true) }
-	w.inner.Done = func(m Made) { t.done(w, m) }
-	t.job.follow(&w.inner, name)
+	w.inner.Done = func(m Made) { t.finishWant(w, m) }
+	t.job.traceWant(&w.inner, name)
 	t.job.submitShared(&w.inner, name, r.GetName())
-	t.limit(w, r.GetDeadline().AsDuration())
+	t.setDeadline(w, r.GetDeadline().AsDuration())
 	return nil
 }
 
-// limit gives a want up when its trainer has done so, whether or not a word of that arrives. 0: never. A time for which this node was suspended does
+// setDeadline gives a want up when its trainer has done so, whether or not a word of that arrives. 0: never. A time for which this node was suspended does
 // not count: its trainer, which may have been suspended with it, gives up by itself.
-func (t *stream) limit(w *want, d time.Duration) {
+func (t *stream) setDeadline(w *want, d time.Duration) {
 	if d <= 0 {
 		return
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.wants[w.id] == w {
-		w.deadline = timeout.AfterFunc(d, func() { t.cancel(w.id) })
+		w.deadline = timeout.AfterFunc(d, func() { t.cancelWant(w.id) })
 	}
 }
 
-func (t *stream) holds(id uint64) bool {
+func (t *stream) holdsWant(id uint64) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.wants[id] != nil
 }
 
-// admit lends a want its slot and enters it.
-func (t *stream) admit(w *want, name batch.Name) error {
-	if t.server.draining() {
+// admitWant lends a want its slot and enters it.
+func (t *stream) admitWant(w *want, name batch.Name) error {
+	if t.server.isDraining() {
 		return errDraining
 	}
-	bytes := t.job.bytes(name)
+	bytes := t.job.batchBytes(name)
 	if !t.quota.Fits(bytes) {
 		return tooLarge(bytes, t.quota.Limit)
 	}
@@ -126,8 +126,8 @@ func (t *stream) admit(w *want, name batch.Name) error {
 // maxAnswers bounds what a trainer that asks and does not listen can make a node remember.
 const maxAnswers = 1 << 14
 
-// refuse answers a want that was not taken on.
-func (t *stream) refuse(w *want, err error) error {
+// refuseWant answers a want that was not taken on.
+func (t *stream) refuseWant(w *want, err error) error {
 	w.made = Made{Failure: toFailure(err)}
 	t.failures.Add(1)
 	t.mu.Lock()
@@ -135,29 +135,29 @@ func (t *stream) refuse(w *want, err error) error {
 	if len(t.answers) >= maxAnswers {
 		return &admission.BusyError{Message: fmt.Sprintf("%d answers wait for the trainer", len(t.answers)), RetryAfter: admission.RetryBusy}
 	}
-	t.answer(w)
+	t.queueAnswer(w)
 	return nil
 }
 
-// answer queues a want's answer. mu is held.
-func (t *stream) answer(w *want) {
+// queueAnswer queues a want's answer. mu is held.
+func (t *stream) queueAnswer(w *want) {
 	t.answers = append(t.answers, w)
-	t.poke()
+	t.wakeSender()
 }
 
-func (t *stream) poke() {
+func (t *stream) wakeSender() {
 	select {
 	case t.wake <- struct{}{}:
 	default:
 	}
 }
 
-// grow lends a larger slot to a want whose samples differ in size. The first one is kept: the pipeline may have written to it.
-func (t *stream) grow(w *want, bytes int) []byte {
+// growSlot lends a larger slot to a want whose samples differ in size. The first one is kept: the pipeline may have written to it.
+func (t *stream) growSlot(w *want, bytes int) []byte {
 	if !t.quota.Fits(bytes) {
 		return nil
 	}
-	s := t.quota.TakeSlot(bytes, w.held())
+	s := t.quota.TakeSlot(bytes, w.heldBytes())
 	if s == nil {
 		return nil
 	}
@@ -165,26 +165,26 @@ func (t *stream) grow(w *want, bytes int) []byte {
 	return s.Bytes
 }
 
-// charge takes memory for samples that differ in size out of the budget, until done.
-func (t *stream) charge(w *want, bytes int64) bool {
-	if total := w.charged.Add(bytes); t.quota.Fits(int(2*total)) && t.quota.ChargeBytes(bytes, w.held()-bytes) { // see check
+// chargeWant takes memory for samples that differ in size out of the budget, until done.
+func (t *stream) chargeWant(w *want, bytes int64) bool {
+	if total := w.charged.Add(bytes); t.quota.Fits(int(2*total)) && t.quota.ChargeBytes(bytes, w.heldBytes()-bytes) { // see check
 		return true
 	}
 	w.charged.Add(-bytes)
 	return false
 }
 
-// held is the bytes that a want has which the pipeline has.
-func (w *want) held() int64 { return int64(len(w.slots[0].Bytes)) + w.charged.Load() }
+// heldBytes is the bytes that a want has which the pipeline has.
+func (w *want) heldBytes() int64 { return int64(len(w.slots[0].Bytes)) + w.charged.Load() }
 
-// done takes a want back from the pipeline.
-func (t *stream) done(w *want, m Made) {
+// finishWant takes a want back from the pipeline.
+func (t *stream) finishWant(w *want, m Made) {
 	defer t.making.Done()
 	t.quota.DischargeBytes(w.charged.Load())
-	t.check(&m)
-	t.server.metrics.made(w, &m)
-	t.record.made(&m)
-	t.server.unread(m.Err)
+	t.checkSendable(&m)
+	t.server.metrics.countMade(w, &m)
+	t.record.countMade(&m)
+	t.server.logUnread(m.Err)
 	if m.Failure != nil {
 		t.failures.Add(1)
 	}
@@ -196,14 +196,14 @@ func (t *stream) done(w *want, m Made) {
 		w.slots = w.slots[1:]
 	}
 	if t.ended {
-		t.drop(w)
+		t.dropWant(w)
 		return
 	}
-	t.answer(w)
+	t.queueAnswer(w)
 }
 
-// unread logs what this machine's storage failed to give, unless there is much: trainers go elsewhere for it, and nobody else looks here.
-func (s *Server) unread(err error) {
+// logUnread logs what this machine's storage failed to give, unless there is much: trainers go elsewhere for it, and nobody else looks here.
+func (s *Server) logUnread(err error) {
 	var e *pipeline.ReadError
 	if errors.As(err, &e) && !errors.As(err, new(*storage.HungError)) { // of which the root tells
 		s.misread.Warn("a sample could not be read", "key", filename.Text(e.Key), "index", e.Index, "err", e.Cause)
@@ -213,8 +213,8 @@ func (s *Server) unread(err error) {
 // maxHeader bounds the description of a batch, so that its first piece stays below the 4 MiB that gRPC clients take.
 const maxHeader = 1 << 20
 
-// check makes failures of batches that cannot be sent from here.
-func (t *stream) check(m *Made) {
+// checkSendable makes failures of batches that cannot be sent from here.
+func (t *stream) checkSendable(m *Made) {
 	var room *pipeline.RoomError
 	switch {
 	case errors.As(m.Err, &room) && !t.quota.Fits(2*room.Bytes): // it is there twice while its samples are put together
@@ -228,8 +228,8 @@ func tooLarge(bytes int, limit int64) error {
 	return &admission.BusyError{Message: fmt.Sprintf("a batch of %d bytes; this node makes none over %d", bytes, limit)}
 }
 
-// drop forgets a want that nobody waits for. mu is held, and the pipeline has given the want back.
-func (t *stream) drop(w *want) {
+// dropWant forgets a want that nobody waits for. mu is held, and the pipeline has given the want back.
+func (t *stream) dropWant(w *want) {
 	for _, s := range w.slots {
 		s.Release(true)
 	}
@@ -244,16 +244,16 @@ func (t *stream) drop(w *want) {
 	}
 }
 
-// withdraw is cancel for a trainer that says so, and why.
-func (t *stream) withdraw(r *pb.Cancel) {
-	if t.holds(r.GetId()) {
-		t.server.metrics.withdrawn(r.GetReason())
+// withdrawWant is cancel for a trainer that says so, and why.
+func (t *stream) withdrawWant(r *pb.Cancel) {
+	if t.holdsWant(r.GetId()) {
+		t.server.metrics.countWithdrawn(r.GetReason())
 	}
-	t.cancel(r.GetId())
+	t.cancelWant(r.GetId())
 }
 
-// cancel gives a want up. What is being sent of it is cut short.
-func (t *stream) cancel(id uint64) {
+// cancelWant gives a want up. What is being sent of it is cut short.
+func (t *stream) cancelWant(id uint64) {
 	t.mu.Lock()
 	w := t.wants[id]
 	if w != nil {

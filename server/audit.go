@@ -76,8 +76,8 @@ func newAudit(write func(AuditLine), m *metrics) *audit {
 	return &audit{write: write, metrics: m, some: rate.NewLimiter(1, 20), jobs: map[auditKey]*record{}}
 }
 
-// begin notes that a job has one more stream; the record has to be closed.
-func (a *audit) begin(ctx context.Context, job string, j *Job) *record {
+// beginStream notes that a job has one more stream; the record has to be closed.
+func (a *audit) beginStream(ctx context.Context, job string, j *Job) *record {
 	plan := j.maker.Plan()
 	line := AuditLine{Event: "job", Job: job, Root: plan.Source.Root, Path: plan.Source.Path, Fingerprint: plan.Source.Fingerprint, Plan: plan.Hash()}
 	if c := admission.CallerOf(ctx); c != nil {
@@ -96,8 +96,8 @@ func (a *audit) begin(ctx context.Context, job string, j *Job) *record {
 	return r
 }
 
-// made counts what the pipeline gave back.
-func (r *record) made(m *Made) {
+// countMade counts what the pipeline gave back.
+func (r *record) countMade(m *Made) {
 	r.audit.mu.Lock()
 	defer r.audit.mu.Unlock()
 	r.line.CoreSeconds += m.Header.GetCoreSeconds()
@@ -106,8 +106,8 @@ func (r *record) made(m *Made) {
 	}
 }
 
-// sent counts a batch.
-func (r *record) sent(h *pb.Header, bytes int) {
+// countSent counts a batch.
+func (r *record) countSent(h *pb.Header, bytes int) {
 	r.audit.mu.Lock()
 	defer r.audit.mu.Unlock()
 	r.line.Batches++
@@ -115,8 +115,8 @@ func (r *record) sent(h *pb.Header, bytes int) {
 	r.line.Samples += samplesOf(h)
 }
 
-// close ends a stream's part of a record; the last one writes the line.
-func (r *record) close() {
+// closeStream ends a stream's part of a record; the last one writes the line.
+func (r *record) closeStream() {
 	a := r.audit
 	a.mu.Lock()
 	r.open--
@@ -132,8 +132,8 @@ func (r *record) close() {
 	}
 }
 
-// refused tells of a call that was turned away, but not of each in a flood of them.
-func (a *audit) refused(c *admission.Caller, method string, err error) {
+// writeRefusal tells of a call that was turned away, but not of each in a flood of them.
+func (a *audit) writeRefusal(c *admission.Caller, method string, err error) {
 	v := judge(err)
 	a.metrics.refused.WithLabelValues(v.code.String()).Inc()
 	a.mu.Lock()

@@ -18,10 +18,10 @@ func TestBlockedSendIsCountedByTicks(t *testing.T) {
 		"and after that":   {[]int64{-hours, hours, hours, hours, hours, hours}, true},
 		"since long, once": {[]int64{-hours}, false},
 	} {
-		var b blocked
+		var b blockedSend
 		got := false
 		for _, since := range sends.since {
-			got = got || b.lasts(since)
+			got = got || b.isStalled(since)
 		}
 		if got != sends.want {
 			t.Errorf("%s: %v", name, got)

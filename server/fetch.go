@@ -35,7 +35,7 @@ type stream struct {
 	job        *Job
 	record     *record
 	pieceBytes int
-	line       *pulse.Line
+	line       *pulse.Session
 
 	mu       sync.Mutex
 	wants    map[uint64]*want
@@ -56,7 +56,7 @@ func (s *Server) Fetch(rpc grpc.BidiStreamingServer[pb.FetchRequest, pb.FetchRes
 		return toStatus(err)
 	}
 	defer account.RemoveStream()
-	if err := s.enter(); err != nil {
+	if err := s.addStream(); err != nil {
 		return toStatus(err)
 	}
 	conn := admission.ConnOf(rpc.Context())
@@ -66,27 +66,27 @@ func (s *Server) Fetch(rpc grpc.BidiStreamingServer[pb.FetchRequest, pb.FetchRes
 		wake: make(chan struct{}, 1), wants: map[uint64]*want{}, began: time.Now(),
 	}
 	received, sent := make(chan error, 1), make(chan error, 1)
-	t.goroutines.Go(func() { received <- t.receive() })
-	t.goroutines.Go(func() { sent <- t.send() })
-	err = t.watch(received, sent)
-	t.end()
+	t.goroutines.Go(func() { received <- t.receiveRequests() })
+	t.goroutines.Go(func() { sent <- t.sendAnswers() })
+	err = t.watchBoth(received, sent)
+	t.dropAnswers()
 	if rpc.Context().Err() != nil { // both end at once; until then this call is one of those that its connection may have
 		t.goroutines.Wait()
 	}
 	go func() { // Close waits for running
 		defer s.running.Done()
-		t.settle()
+		t.releaseAll()
 	}()
-	s.leave()
+	s.removeStream()
 	return toStatus(err)
 }
 
-// watch returns when the stream is to end, and why.
-func (t *stream) watch(received, sent <-chan error) error {
+// watchBoth returns when the stream is to end, and why.
+func (t *stream) watchBoth(received, sent <-chan error) error {
 	limit := t.server.options.StallTimeout
 	tick := time.NewTicker(limit / stallTicks)
 	defer tick.Stop()
-	var b blocked
+	var b blockedSend
 	for {
 		select {
 		case err := <-received:
@@ -94,11 +94,11 @@ func (t *stream) watch(received, sent <-chan error) error {
 				return err
 			}
 			received = nil
-			t.finish()
+			t.finishWants()
 		case err := <-sent:
 			return err
 		case <-tick.C:
-			if b.lasts(t.sending.Load()) {
+			if b.isStalled(t.sending.Load()) {
 				t.server.metrics.stalled.Inc()
 				t.server.options.Log.Warn("stream ended: the trainer takes no data", "limit", limit)
 				return &StalledError{After: limit}
@@ -110,15 +110,15 @@ func (t *stream) watch(received, sent <-chan error) error {
 // stallTicks is how often it is looked for a send that lasts too long, in the time that one may last.
 const stallTicks = 4
 
-// blocked is a send that goes on, as seen from tick to tick. It is not measured by a clock: after this process was stopped for a while, by a
+// blockedSend is a send that goes on, as seen from tick to tick. It is not measured by a clock: after this process was stopped for a while, by a
 // signal or a freezer, sends have lasted for long and no trainer is to blame.
-type blocked struct {
+type blockedSend struct {
 	since int64 // when it began; 0: none goes on
 	ticks int   // that it was seen at, after the first
 }
 
-// lasts takes when the send began that goes on at a tick, and reports whether the same one went on for stallTicks.
-func (b *blocked) lasts(since int64) bool {
+// isStalled takes when the send began that goes on at a tick, and reports whether the same one went on for stallTicks.
+func (b *blockedSend) isStalled(since int64) bool {
 	if since == 0 || since != b.since {
 		b.since, b.ticks = since, 0
 		return false
@@ -127,8 +127,8 @@ func (b *blocked) lasts(since int64) bool {
 	return b.ticks >= stallTicks
 }
 
-// receive handles requests until the trainer ends its side.
-func (t *stream) receive() error {
+// receiveRequests handles requests until the trainer ends its side.
+func (t *stream) receiveRequests() error {
 	for {
 		request, err := t.rpc.Recv()
 		if errors.Is(err, io.EOF) {
@@ -141,23 +141,23 @@ func (t *stream) receive() error {
 			return err
 		}
 		t.conn.ChargeFailures(t.rpc.Context(), t.failures.Swap(0))
-		if err := t.handle(request); err != nil {
+		if err := t.handleRequest(request); err != nil {
 			return err
 		}
 	}
 }
 
-// handle does one request. It never waits for the pipeline, for memory or for the trainer. An error ends the stream.
-func (t *stream) handle(request *pb.FetchRequest) error {
+// handleRequest does one request. It never waits for the pipeline, for memory or for the trainer. An error ends the stream.
+func (t *stream) handleRequest(request *pb.FetchRequest) error {
 	switch r := request.Request.(type) {
 	case *pb.FetchRequest_Start:
-		return t.start(r.Start)
+		return t.startJob(r.Start)
 	case *pb.FetchRequest_Want:
-		return t.accept(r.Want)
+		return t.acceptWant(r.Want)
 	case *pb.FetchRequest_Cancel:
-		t.withdraw(r.Cancel)
+		t.withdrawWant(r.Cancel)
 	case *pb.FetchRequest_Pulse:
-		t.line.Tell(r.Pulse, time.Now())
+		t.line.Report(r.Pulse, time.Now())
 	}
 	return nil // requests of later versions are left alone
 }
@@ -170,19 +170,19 @@ const (
 	frameBytes    = 16 << 10
 )
 
-func (t *stream) start(start *pb.Start) error {
+func (t *stream) startJob(start *pb.Start) error {
 	if t.job != nil {
 		return &ProtocolError{"a second start on one stream"}
 	}
 	if err := checkJob(start.GetJob()); err != nil {
 		return err
 	}
-	j, err := t.server.begin(t.rpc.Context(), start)
+	j, err := t.server.beginJob(t.rpc.Context(), start)
 	if err != nil {
 		return err
 	}
 	t.job, t.pieceBytes = j, pieceBytes
-	t.record = t.server.audit.begin(t.rpc.Context(), start.GetJob(), j)
+	t.record = t.server.audit.beginStream(t.rpc.Context(), start.GetJob(), j)
 	t.line = t.server.book.Enter(start.GetJob(), j.maker.Plan().Hash(), time.Now())
 	if n := start.GetPieceBytes(); n > 0 {
 		t.pieceBytes = int(min(max(n, minPieceBytes), maxPieceBytes)) &^ (frameBytes - 1)
@@ -190,44 +190,44 @@ func (t *stream) start(start *pb.Start) error {
 	return nil
 }
 
-// finish says that no more wants come.
-func (t *stream) finish() {
+// finishWants says that no more wants come.
+func (t *stream) finishWants() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.complete = true
-	t.poke()
+	t.wakeSender()
 }
 
-// end drops the answers that were not sent and keeps further ones from being queued.
-func (t *stream) end() {
+// dropAnswers drops the answers that were not sent and keeps further ones from being queued.
+func (t *stream) dropAnswers() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.ended = true
 	for _, w := range t.answers {
-		t.drop(w)
+		t.dropWant(w)
 	}
 	t.answers = nil
 }
 
-// settle gives up all wants of a stream whose handler has returned, and waits until the pipeline and gRPC have given back what was
+// releaseAll gives up all wants of a stream whose handler has returned, and waits until the pipeline and gRPC have given back what was
 // lent to it.
-func (t *stream) settle() {
+func (t *stream) releaseAll() {
 	t.goroutines.Wait()
 	t.line.Leave(time.Now())
-	t.abandon()
+	t.cancelAll()
 	t.making.Wait()
 	if t.job != nil {
 		t.job.Close()
-		t.record.close()
+		t.record.closeStream()
 	}
 	t.rpc = nil // it leads to what gRPC has queued, which would be kept from the garbage collector
-	t.reclaim()
-	if t.server.streamCount() == 0 {
+	t.reclaimSlots()
+	if t.server.countStreams() == 0 {
 		t.server.memory.TrimFree()
 	}
 }
 
-func (t *stream) abandon() {
+func (t *stream) cancelAll() {
 	t.mu.Lock()
 	left := make([]*want, 0, len(t.wants))
 	for _, w := range t.wants {
@@ -239,16 +239,16 @@ func (t *stream) abandon() {
 	}
 }
 
-// reclaim gets slots back that gRPC has forgotten: those of a connection that died with data queued are found by the garbage
+// reclaimSlots gets slots back that gRPC has forgotten: those of a connection that died with data queued are found by the garbage
 // collector, which in a calm process runs every two minutes only. A connection that stays open, and whose trainer takes nothing, keeps
 // what is queued: it is closed.
-func (t *stream) reclaim() {
+func (t *stream) reclaimSlots() {
 	ended, sends := time.Now(), uint64(0)
 	for _, wait := range []time.Duration{50 * time.Millisecond, 200 * time.Millisecond, time.Second, stillConnection, time.Second} {
 		if wait == stillConnection {
 			sends = t.conn.CountSends()
 		}
-		if t.returned(wait, t.server.closing) {
+		if t.waitReturned(wait, t.server.closing) {
 			return
 		}
 		t.server.garbage.CollectSince(ended)
@@ -264,7 +264,7 @@ func (t *stream) reclaim() {
 			ended = time.Now()
 		}
 		sends = t.conn.CountSends()
-		if t.returned(lookAgain, t.server.drained) {
+		if t.waitReturned(lookAgain, t.server.drained) {
 			return
 		}
 	}
@@ -278,8 +278,8 @@ const (
 	lookAgain = 10 * time.Second
 )
 
-// returned waits until the stream holds nothing, no longer than d in which this node runs, and not when the server is over.
-func (t *stream) returned(d time.Duration, over <-chan struct{}) bool {
+// waitReturned waits until the stream holds nothing, no longer than d in which this node runs, and not when the server is over.
+func (t *stream) waitReturned(d time.Duration, over <-chan struct{}) bool {
 	late := make(chan struct{})
 	timer := timeout.AfterFunc(d, func() { close(late) })
 	defer timer.Stop()

@@ -68,13 +68,13 @@ type Made struct {
 
 // Job binds a plan to the data that it names. The caller closes it after the last Done.
 func (s *Server) Job(ctx context.Context, start *pb.Start) (*Job, error) {
-	j, err := s.begin(ctx, start)
+	j, err := s.beginJob(ctx, start)
 	return j, toStatus(err)
 }
 
-// begin binds a plan to make batches of it.
-func (s *Server) begin(ctx context.Context, start *pb.Start) (*Job, error) {
-	j, err := s.bind(ctx, start, false)
+// beginJob binds a plan to make batches of it.
+func (s *Server) beginJob(ctx context.Context, start *pb.Start) (*Job, error) {
+	j, err := s.bindPlan(ctx, start, false)
 	if err != nil {
 		return nil, err
 	}
@@ -97,8 +97,8 @@ type binding interface {
 	GetRevisions() *pb.Revisions
 }
 
-// bind binds a plan; with again set it looks at the data again even if a snapshot that the plan pins is open.
-func (s *Server) bind(ctx context.Context, b binding, again bool) (*Job, error) {
+// bindPlan binds a plan; with again set it looks at the data again even if a snapshot that the plan pins is open.
+func (s *Server) bindPlan(ctx context.Context, b binding, again bool) (*Job, error) {
 	if _, err := s.guard.RequireCaller(ctx); err != nil {
 		return nil, err
 	}
@@ -193,18 +193,18 @@ func (j *Job) Submit(w *Want) {
 		w.Done(Made{Failure: toFailure(err), Err: err})
 		return
 	}
-	j.follow(w, name)
+	j.traceWant(w, name)
 	j.submitName(w, name)
 }
 
 // submitName is Submit for a name that was converted.
 func (j *Job) submitName(w *Want, name batch.Name) {
-	if err := j.submit(w, name); err != nil {
+	if err := j.submitWant(w, name); err != nil {
 		w.Done(Made{Failure: toFailure(err), Err: err})
 	}
 }
 
-func (j *Job) submit(w *Want, name batch.Name) error {
+func (j *Job) submitWant(w *Want, name batch.Name) error {
 	data := w.Dst
 	w.inner = pipeline.Want{Name: name, Request: w.Request, Charge: w.Charge, Checksum: w.Checksum, Slowest: w.slowest}
 	w.inner.Step = 0 // of no account
@@ -223,7 +223,7 @@ func (j *Job) submit(w *Want, name batch.Name) error {
 	}
 	count := name.Len()
 	w.inner.Done = func(r pipeline.Result) {
-		r.Err = j.explain(r.Err)
+		r.Err = j.explainError(r.Err)
 		if changed := (*dataset.ChangedError)(nil); errors.As(r.Err, &changed) {
 			j.data.Invalidate()
 			if j.masks != nil {
@@ -251,8 +251,8 @@ func (j *Job) Cancel(w *Want) {
 	}
 }
 
-// bytes is what a batch takes, without samples of differing sizes.
-func (j *Job) bytes(name batch.Name) int {
+// batchBytes is what a batch takes, without samples of differing sizes.
+func (j *Job) batchBytes(name batch.Name) int {
 	_, n := j.maker.Layout(name.Len())
 	return n
 }

@@ -25,38 +25,38 @@ type metrics struct {
 
 func newMetrics(s *Server) *metrics {
 	return &metrics{
-		batches:      counter("batches_total", "Batches sent."),
-		samples:      counter("samples_total", "Samples in batches sent."),
-		bytes:        counter("sent_bytes_total", "Bytes of batches sent."),
-		coreSeconds:  counter("make_core_seconds_total", "Worker-seconds by the clock that making batches took, sent or not."),
-		late:         counter("late_batches_total", "Batches that were made after they were due."),
-		stalled:      counter("stalled_streams_total", "Streams ended because the trainer took no data."),
-		shared:       counter("shared_batches_total", "Batches that another want had made."),
-		handshakes:   counter("failed_handshakes_total", "Connections that ended before they were secure."),
-		unplaced:     counter("refused_connections_total", "Connections closed at once, since as many were open as may be."),
-		hedges:       counter("hedges_total", "Wants that another node had too, and was slow with."),
-		cancelled:    counters("cancelled_wants_total", "Wants that trainers took back, by why.", "reason", reasons()),
-		failures:     counters("failures_total", "Wants answered with a failure, by code.", "code", failureCodes()),
-		refused:      counters("refused_calls_total", "Calls turned away before anything of them was read, by code.", "code", failureCodes()),
-		sampleErrors: counters("sample_errors_total", "Samples that did not decode, by what became of them.", "outcome", []string{raised, skipped, substituted}),
-		makeSeconds:  histogram("make_seconds", "From a want's arrival until its batch was made.", 0.001, 4),
-		waitSeconds:  histogram("send_seconds", "From a want's arrival until its batch was handed to the network.", 0.001, 4),
-		scanSeconds:  histogram("scan_seconds", "Time that taking a snapshot took.", 0.01, 4),
+		batches:      newCounter("batches_total", "Batches sent."),
+		samples:      newCounter("samples_total", "Samples in batches sent."),
+		bytes:        newCounter("sent_bytes_total", "Bytes of batches sent."),
+		coreSeconds:  newCounter("make_core_seconds_total", "Worker-seconds by the clock that making batches took, sent or not."),
+		late:         newCounter("late_batches_total", "Batches that were made after they were due."),
+		stalled:      newCounter("stalled_streams_total", "Streams ended because the trainer took no data."),
+		shared:       newCounter("shared_batches_total", "Batches that another want had made."),
+		handshakes:   newCounter("failed_handshakes_total", "Connections that ended before they were secure."),
+		unplaced:     newCounter("refused_connections_total", "Connections closed at once, since as many were open as may be."),
+		hedges:       newCounter("hedges_total", "Wants that another node had too, and was slow with."),
+		cancelled:    newCounters("cancelled_wants_total", "Wants that trainers took back, by why.", "reason", reasons()),
+		failures:     newCounters("failures_total", "Wants answered with a failure, by code.", "code", failureCodes()),
+		refused:      newCounters("refused_calls_total", "Calls turned away before anything of them was read, by code.", "code", failureCodes()),
+		sampleErrors: newCounters("sample_errors_total", "Samples that did not decode, by what became of them.", "outcome", []string{raised, skipped, substituted}),
+		makeSeconds:  newHistogram("make_seconds", "From a want's arrival until its batch was made.", 0.001, 4),
+		waitSeconds:  newHistogram("send_seconds", "From a want's arrival until its batch was handed to the network.", 0.001, 4),
+		scanSeconds:  newHistogram("scan_seconds", "Time that taking a snapshot took.", 0.01, 4),
 		jobs:         jobmetrics.NewJobs(s.source),
-		reading:      spent(s, "read_seconds_total", "Time of workers that went into reading files.", func(w pipeline.Work) float64 { return w.ReadSeconds }),
-		making:       spent(s, "decode_core_seconds_total", "Worker-seconds by the clock that went into decoding and transforming: core-seconds where each worker has a core, more where it is throttled.", func(w pipeline.Work) float64 { return w.CoreSeconds }),
-		decoded:      spent(s, "decoded_samples_total", "Samples that were decoded, sent or not.", func(w pipeline.Work) float64 { return float64(w.Samples) }),
+		reading:      newWorkCounter(s, "read_seconds_total", "Time of workers that went into reading files.", func(w pipeline.Work) float64 { return w.ReadSeconds }),
+		making:       newWorkCounter(s, "decode_core_seconds_total", "Worker-seconds by the clock that went into decoding and transforming: core-seconds where each worker has a core, more where it is throttled.", func(w pipeline.Work) float64 { return w.CoreSeconds }),
+		decoded:      newWorkCounter(s, "decoded_samples_total", "Samples that were decoded, sent or not.", func(w pipeline.Work) float64 { return float64(w.Samples) }),
 		gauges: []prometheus.Collector{
-			gauge("streams", "Streams that are open.", func() float64 { return float64(s.streamCount()) }),
-			gauge("slot_bytes", "Memory of all slots, lent or free.", func() float64 { used, _ := s.memory.CountBytes(); return float64(used) }),
-			gauge("lent_bytes", "Memory of slots that hold or await a batch.", func() float64 { _, lent := s.memory.CountBytes(); return float64(lent) }),
-			gauge("limit_bytes", "Memory that slots may take.", func() float64 { return float64(s.memory.Limit) }),
-			gauge("queued_core_seconds", "Work that is queued.", func() float64 { return s.engine.Queued() }),
-			gauge("workers", "Samples that are made at once.", func() float64 { return float64(s.engine.Workers()) }),
-			gauge("snapshots", "Data sets that are open.", func() float64 { return float64(s.finder.CountFolders()) }),
-			newSometimes("nodes_wanted", "Nodes like this one that would feed the jobs that have streams here.", s.nodesWanted),
-			gauge("draining", "1 while the node shuts down.", func() float64 { return oneIf(s.draining()) }),
-			info(s),
+			newGauge("streams", "Streams that are open.", func() float64 { return float64(s.countStreams()) }),
+			newGauge("slot_bytes", "Memory of all slots, lent or free.", func() float64 { used, _ := s.memory.CountBytes(); return float64(used) }),
+			newGauge("lent_bytes", "Memory of slots that hold or await a batch.", func() float64 { _, lent := s.memory.CountBytes(); return float64(lent) }),
+			newGauge("limit_bytes", "Memory that slots may take.", func() float64 { return float64(s.memory.Limit) }),
+			newGauge("queued_core_seconds", "Work that is queued.", func() float64 { return s.engine.Queued() }),
+			newGauge("workers", "Samples that are made at once.", func() float64 { return float64(s.engine.Workers()) }),
+			newGauge("snapshots", "Data sets that are open.", func() float64 { return float64(s.finder.CountFolders()) }),
+			newOptionalGauge("nodes_wanted", "Nodes like this one that would feed the jobs that have streams here.", s.nodesWanted),
+			newGauge("draining", "1 while the node shuts down.", func() float64 { return oneIf(s.isDraining()) }),
+			newInfo(s),
 			newRootMetrics(s),
 		},
 	}
@@ -64,12 +64,12 @@ func newMetrics(s *Server) *metrics {
 
 const namespace, subsystem = "feedwater", "node"
 
-func counter(name, help string) prometheus.Counter {
+func newCounter(name, help string) prometheus.Counter {
 	return prometheus.NewCounter(prometheus.CounterOpts{Namespace: namespace, Subsystem: subsystem, Name: name, Help: help})
 }
 
-// counters begin at 0 for each known value of their label, so that rates see the first event.
-func counters(name, help, label string, known []string) *prometheus.CounterVec {
+// newCounters begin at 0 for each known value of their label, so that rates see the first event.
+func newCounters(name, help, label string, known []string) *prometheus.CounterVec {
 	options := prometheus.CounterOpts{Namespace: namespace, Subsystem: subsystem, Name: name, Help: help}
 	v := prometheus.NewCounterVec(options, []string{label})
 	for _, value := range known {
@@ -101,45 +101,45 @@ func reasons() []string {
 // What becomes of samples that do not decode.
 const raised, skipped, substituted = "raised", "skipped", "substituted"
 
-func histogram(name, help string, from, factor float64) prometheus.Histogram {
+func newHistogram(name, help string, from, factor float64) prometheus.Histogram {
 	return prometheus.NewHistogram(prometheus.HistogramOpts{
 		Namespace: namespace, Subsystem: subsystem, Name: name, Help: help,
 		Buckets: prometheus.ExponentialBuckets(from, factor, 9),
 	})
 }
 
-func gauge(name, help string, value func() float64) prometheus.Collector {
+func newGauge(name, help string, value func() float64) prometheus.Collector {
 	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: namespace, Subsystem: subsystem, Name: name, Help: help}, value)
 }
 
-// sometimes is a gauge without a sample while its value is unknown.
-type sometimes struct {
+// optionalGauge is a gauge without a sample while its value is unknown.
+type optionalGauge struct {
 	desc  *prometheus.Desc
 	value func() (v float64, ok bool)
 }
 
-func newSometimes(name, help string, value func() (float64, bool)) *sometimes {
-	return &sometimes{prometheus.NewDesc(prometheus.BuildFQName(namespace, subsystem, name), help, nil, nil), value}
+func newOptionalGauge(name, help string, value func() (float64, bool)) *optionalGauge {
+	return &optionalGauge{prometheus.NewDesc(prometheus.BuildFQName(namespace, subsystem, name), help, nil, nil), value}
 }
 
 // Describe implements prometheus.Collector.
-func (s *sometimes) Describe(ch chan<- *prometheus.Desc) { ch <- s.desc }
+func (s *optionalGauge) Describe(ch chan<- *prometheus.Desc) { ch <- s.desc }
 
 // Collect implements prometheus.Collector.
-func (s *sometimes) Collect(ch chan<- prometheus.Metric) {
+func (s *optionalGauge) Collect(ch chan<- prometheus.Metric) {
 	if v, ok := s.value(); ok {
 		ch <- prometheus.MustNewConstMetric(s.desc, prometheus.GaugeValue, v)
 	}
 }
 
-// spent counts where workers' time goes.
-func spent(s *Server, name, help string, of func(pipeline.Work) float64) prometheus.Collector {
+// newWorkCounter counts where workers' time goes.
+func newWorkCounter(s *Server, name, help string, of func(pipeline.Work) float64) prometheus.Collector {
 	return prometheus.NewCounterFunc(prometheus.CounterOpts{Namespace: namespace, Subsystem: subsystem, Name: name, Help: help}, func() float64 {
 		return of(s.engine.Work())
 	})
 }
 
-func info(s *Server) prometheus.Collector {
+func newInfo(s *Server) prometheus.Collector {
 	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Namespace: namespace, Subsystem: subsystem, Name: "info", Help: "1; the labels say what runs here.",
 		ConstLabels: prometheus.Labels{"version": s.options.Version, "build": s.options.Build, "kernels": s.engine.Kernels(), "numerics": s.engine.Numerics()},
@@ -174,8 +174,8 @@ func (s *Server) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-// made counts a want that came back from the pipeline.
-func (m *metrics) made(w *want, made *Made) {
+// countMade counts a want that came back from the pipeline.
+func (m *metrics) countMade(w *want, made *Made) {
 	if made.Failure != nil {
 		return
 	}
@@ -197,15 +197,15 @@ func (m *metrics) made(w *want, made *Made) {
 	}
 }
 
-func (m *metrics) failed(f *pb.Failure) {
+func (m *metrics) countFailure(f *pb.Failure) {
 	m.failures.WithLabelValues(codes.Code(f.Code).String()).Inc()
 	if f.SampleError != nil {
 		m.sampleErrors.WithLabelValues(raised).Inc()
 	}
 }
 
-// withdrawn counts a want that its trainer took back.
-func (m *metrics) withdrawn(why pb.CancelReason) { m.cancelled.WithLabelValues(reason(why)).Inc() }
+// countWithdrawn counts a want that its trainer took back.
+func (m *metrics) countWithdrawn(why pb.CancelReason) { m.cancelled.WithLabelValues(reason(why)).Inc() }
 
 // reason is why, in the metrics' words; those of later versions are not told apart.
 func reason(why pb.CancelReason) string {
@@ -222,7 +222,7 @@ func reason(why pb.CancelReason) string {
 	return "unused"
 }
 
-func (m *metrics) sent(w *want, bytes int) {
+func (m *metrics) countSent(w *want, bytes int) {
 	m.batches.Inc()
 	m.bytes.Add(float64(bytes))
 	m.samples.Add(float64(samplesOf(w.made.Header)))
@@ -237,4 +237,4 @@ func samplesOf(h *pb.Header) uint64 {
 	return 0
 }
 
-func (m *metrics) scanned(took time.Duration) { m.scanSeconds.Observe(took.Seconds()) }
+func (m *metrics) countScan(took time.Duration) { m.scanSeconds.Observe(took.Seconds()) }

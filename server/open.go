@@ -26,7 +26,7 @@ func checkJob(name string) error {
 
 // Open implements the service Feed. Errors are gRPC status errors.
 func (s *Server) Open(ctx context.Context, request *pb.OpenRequest) (*pb.OpenResponse, error) {
-	if s.draining() {
+	if s.isDraining() {
 		return nil, toStatus(errDraining)
 	}
 	if err := checkJob(request.GetJob()); err != nil {
@@ -35,7 +35,7 @@ func (s *Server) Open(ctx context.Context, request *pb.OpenRequest) (*pb.OpenRes
 	if err := s.checkProtocol(request); err != nil {
 		return nil, toStatus(err)
 	}
-	j, err := s.bind(ctx, request, true)
+	j, err := s.bindPlan(ctx, request, true)
 	if err != nil {
 		return nil, toStatus(err)
 	}
@@ -44,7 +44,7 @@ func (s *Server) Open(ctx context.Context, request *pb.OpenRequest) (*pb.OpenRes
 	if err := s.shares.CheckTrainer(run, request.GetTrainer()); err != nil {
 		return nil, toStatus(explainMismatch(err))
 	}
-	return s.describe(j), nil
+	return s.describeJob(j), nil
 }
 
 // checkProtocol refuses trainers of a revision that is served no more.
@@ -55,7 +55,7 @@ func (s *Server) checkProtocol(r *pb.OpenRequest) error {
 	return nil
 }
 
-func (s *Server) describe(j *Job) *pb.OpenResponse {
+func (s *Server) describeJob(j *Job) *pb.OpenResponse {
 	plan := j.maker.Plan()
 	r := &pb.OpenResponse{
 		Plan: string(plan.Canonical()), PlanHash: plan.Hash(), OrderHash: plan.OrderHash(), PixelHash: plan.PixelHash(),
@@ -75,7 +75,7 @@ func (s *Server) describe(j *Job) *pb.OpenResponse {
 
 // Replay implements the service Feed. Errors are gRPC status errors.
 func (s *Server) Replay(ctx context.Context, request *pb.ReplayRequest) (*pb.ReplayResponse, error) {
-	if s.draining() {
+	if s.isDraining() {
 		return nil, toStatus(errDraining)
 	}
 	select {
@@ -86,17 +86,17 @@ func (s *Server) Replay(ctx context.Context, request *pb.ReplayRequest) (*pb.Rep
 	case <-ctx.Done():
 		return nil, toStatus(ctx.Err())
 	}
-	j, err := s.bind(ctx, request, false)
+	j, err := s.bindPlan(ctx, request, false)
 	if err != nil {
 		return nil, toStatus(err)
 	}
 	defer j.Close()
 	j.run = s.shares.EnterRun(runs.Key{Identity: admission.CallerOf(ctx).Name(), Plan: j.maker.Plan().Hash()})
-	r, err := s.replay(ctx, j, request)
+	r, err := s.replaySamples(ctx, j, request)
 	return r, toStatus(err)
 }
 
-func (s *Server) replay(ctx context.Context, j *Job, request *pb.ReplayRequest) (*pb.ReplayResponse, error) {
+func (s *Server) replaySamples(ctx context.Context, j *Job, request *pb.ReplayRequest) (*pb.ReplayResponse, error) {
 	name, err := toName(request.GetName())
 	if err != nil {
 		return nil, err
@@ -116,7 +116,7 @@ func (s *Server) replay(ctx context.Context, j *Job, request *pb.ReplayRequest) 
 			return nil, &admission.BusyError{Message: fmt.Sprintf("the answer takes more than %d bytes; replay fewer samples at once", s.options.ReplayBytes)}
 		}
 		if err != nil {
-			return nil, j.explain(err)
+			return nil, j.explainError(err)
 		}
 		for i := range samples {
 			p := fromSample(&samples[i])
@@ -134,15 +134,15 @@ func (s *Server) replay(ctx context.Context, j *Job, request *pb.ReplayRequest) 
 
 // Progress implements the service Feed. Errors are gRPC status errors.
 func (s *Server) Progress(ctx context.Context, request *pb.ProgressRequest) (*pb.ProgressResponse, error) {
-	scans, err := s.progress(ctx, request.GetPlan())
+	scans, err := s.listScans(ctx, request.GetPlan())
 	if err != nil {
 		return nil, toStatus(err)
 	}
 	return &pb.ProgressResponse{Scans: scans}, nil
 }
 
-// progress are the scans that a plan waits for, of folders that the caller may read.
-func (s *Server) progress(ctx context.Context, text string) ([]*pb.Scan, error) {
+// listScans are the scans that a plan waits for, of folders that the caller may read.
+func (s *Server) listScans(ctx context.Context, text string) ([]*pb.Scan, error) {
 	if _, err := s.guard.RequireCaller(ctx); err != nil {
 		return nil, err
 	}

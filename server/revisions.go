@@ -80,8 +80,8 @@ func (s *Server) checkRevisions(plan *pipeline.Plan, pinned *pb.Revisions) error
 	}
 }
 
-// explain adds to a pipeline's error which builds it is about.
-func (j *Job) explain(err error) error {
+// explainError adds to a pipeline's error which builds it is about.
+func (j *Job) explainError(err error) error {
 	var other *pipeline.RevisionError
 	if !errors.As(err, &other) {
 		return err

@@ -12,14 +12,14 @@ import (
 // noticeEvery is how often a node that holds wants speaks at least. Trainers take one that is silent for a second for dead.
 const noticeEvery = 200 * time.Millisecond
 
-// send sends answers as they become ready, and notices, until the stream is complete or breaks.
-func (t *stream) send() error {
+// sendAnswers sends answers as they become ready, and notices, until the stream is complete or breaks.
+func (t *stream) sendAnswers() error {
 	tick := time.NewTicker(noticeEvery)
 	defer tick.Stop()
 	drained := t.server.drained
 	for {
 		for {
-			w := t.next()
+			w := t.takeAnswer()
 			if w == nil {
 				break
 			}
@@ -27,21 +27,21 @@ func (t *stream) send() error {
 				return err
 			}
 		}
-		if t.idle() {
-			if drained != nil && t.server.draining() {
-				return t.notice(true)
+		if t.isIdle() {
+			if drained != nil && t.server.isDraining() {
+				return t.sendNotice(true)
 			}
 			return nil
 		}
 		select {
 		case <-t.wake:
 		case <-tick.C:
-			if err := t.notice(false); err != nil {
+			if err := t.sendNotice(false); err != nil {
 				return err
 			}
 		case <-drained:
 			drained = nil
-			if err := t.notice(true); err != nil {
+			if err := t.sendNotice(true); err != nil {
 				return err
 			}
 		case <-t.rpc.Context().Done():
@@ -50,8 +50,8 @@ func (t *stream) send() error {
 	}
 }
 
-// next takes the first answer; nil if there is none.
-func (t *stream) next() *want {
+// takeAnswer takes the first answer; nil if there is none.
+func (t *stream) takeAnswer() *want {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if len(t.answers) == 0 || t.ended {
@@ -62,15 +62,15 @@ func (t *stream) next() *want {
 	return w
 }
 
-// idle reports whether the stream is at its end: no wants are there, and none come.
-func (t *stream) idle() bool {
+// isIdle reports whether the stream is at its end: no wants are there, and none come.
+func (t *stream) isIdle() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return (t.complete || t.server.draining()) && len(t.wants) == 0 && len(t.answers) == 0
+	return (t.complete || t.server.isDraining()) && len(t.wants) == 0 && len(t.answers) == 0
 }
 
-// notice tells how the node is, if the trainer has wants here or must know.
-func (t *stream) notice(must bool) error {
+// sendNotice tells how the node is, if the trainer has wants here or must know.
+func (t *stream) sendNotice(must bool) error {
 	n := t.describeNode()
 	if n.Wants == 0 && !must {
 		return nil
@@ -80,7 +80,7 @@ func (t *stream) notice(must bool) error {
 
 // describeNode is how the node is, for this stream's trainer.
 func (t *stream) describeNode() *pb.Notice {
-	n := &pb.Notice{Draining: t.server.draining(), Queued: t.server.engine.Queued(), Heard: t.heard.Load()}
+	n := &pb.Notice{Draining: t.server.isDraining(), Queued: t.server.engine.Queued(), Heard: t.heard.Load()}
 	t.mu.Lock()
 	n.Wants = uint32(len(t.wants))
 	for id, w := range t.wants {
@@ -93,28 +93,28 @@ func (t *stream) describeNode() *pb.Notice {
 		return n
 	}
 	slices.Sort(n.Begun)
-	stake, speed := t.job.run, t.server.speed() // there were wants, so there is a job
+	stake, speed := t.job.run, t.server.effectiveCores() // there were wants, so there is a job
 	n.AheadSeconds, n.SampleSeconds = t.server.engine.Ahead(stake.Account)/speed, stake.RecentCost()/speed
 	return n
 }
 
 // sendAnswer sends a failure or a batch, and ends the want.
 func (t *stream) sendAnswer(w *want, tick <-chan time.Time) error {
-	defer t.close(w)
+	defer t.endWant(w)
 	switch {
 	case w.made.Failure != nil:
-		return t.fail(w, w.made.Failure)
+		return t.sendFailure(w, w.made.Failure)
 	case t.isCancelled(w):
-		return t.fail(w, toFailure(pipeline.ErrCancelled))
+		return t.sendFailure(w, toFailure(pipeline.ErrCancelled))
 	}
 	return t.sendBatch(w, tick)
 }
 
-// close ends a want before the last message of its answer goes: a trainer that has the whole answer may ask for the next.
-func (t *stream) close(w *want) {
+// endWant ends a want before the last message of its answer goes: a trainer that has the whole answer may ask for the next.
+func (t *stream) endWant(w *want) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.drop(w)
+	t.dropWant(w)
 }
 
 func (t *stream) isCancelled(w *want) bool {
@@ -123,9 +123,9 @@ func (t *stream) isCancelled(w *want) bool {
 	return w.cancelled
 }
 
-func (t *stream) fail(w *want, f *pb.Failure) error {
-	t.server.metrics.failed(f)
-	t.close(w)
+func (t *stream) sendFailure(w *want, f *pb.Failure) error {
+	t.server.metrics.countFailure(f)
+	t.endWant(w)
 	return t.sendMessage(&pb.FetchResponse{Id: w.id, Failure: f})
 }
 
@@ -135,23 +135,23 @@ func (t *stream) sendBatch(w *want, tick <-chan time.Time) error {
 	batch := w.slots[0].LeaseBytes(size)
 	w.slots = nil
 	defer batch.Free()
-	if err := t.notice(true); err != nil {
+	if err := t.sendNotice(true); err != nil {
 		return err
 	}
 	for offset := 0; offset < size; {
 		if offset > 0 && t.isCancelled(w) {
-			return t.fail(w, toFailure(pipeline.ErrCancelled))
+			return t.sendFailure(w, toFailure(pipeline.ErrCancelled))
 		}
 		head := &pb.FetchResponse{Id: w.id, Offset: uint64(offset), Size: uint64(size)}
 		if offset == 0 {
 			head.Header = w.made.Header
 		}
 		end := min(offset+t.pieceBytes-batchmem.FrontBytes(head, t.pieceBytes), size)
-		if err := t.pause(t.account.ReserveBytes(end-offset), tick); err != nil {
+		if err := t.pauseSending(t.account.ReserveBytes(end-offset), tick); err != nil {
 			return err
 		}
 		if end == size {
-			t.close(w)
+			t.endWant(w)
 		}
 		p := &batchmem.Piece{Head: head, Data: batch.Slice(offset, end)}
 		if err := t.sendMessage(p); err != nil {
@@ -160,20 +160,20 @@ func (t *stream) sendBatch(w *want, tick <-chan time.Time) error {
 		offset = end
 		select {
 		case <-tick:
-			if err := t.notice(true); err != nil {
+			if err := t.sendNotice(true); err != nil {
 				return err
 			}
 		default:
 		}
 	}
-	t.server.metrics.sent(w, size)
-	t.record.sent(w.made.Header, size)
-	t.server.load.sent(&w.made, size)
+	t.server.metrics.countSent(w, size)
+	t.record.countSent(w.made.Header, size)
+	t.server.load.countSent(&w.made, size)
 	return nil
 }
 
-// pause keeps an identity to its rate. The node goes on saying that it lives.
-func (t *stream) pause(d time.Duration, tick <-chan time.Time) error {
+// pauseSending keeps an identity to its rate. The node goes on saying that it lives.
+func (t *stream) pauseSending(d time.Duration, tick <-chan time.Time) error {
 	if d <= 0 {
 		return nil
 	}
@@ -184,7 +184,7 @@ func (t *stream) pause(d time.Duration, tick <-chan time.Time) error {
 		case <-over.C:
 			return nil
 		case <-tick:
-			if err := t.notice(true); err != nil {
+			if err := t.sendNotice(true); err != nil {
 				return err
 			}
 		case <-t.rpc.Context().Done():

@@ -151,7 +151,7 @@ type Server struct {
 	garbage batchmem.Collector
 	guard   *admission.Guard
 	audit   *audit
-	book    pulse.Book
+	book    pulse.Registry
 	shares  runs.Registry
 	shared  *dedup.Group
 	wanted  wanted
@@ -184,12 +184,12 @@ func New(o Options) *Server {
 	s.misread = admission.NewSampledLog(o.Log)
 	s.finder = snapshots.New(snapshots.Options{
 		Scanner: o.Engine, Storage: s.roots, Roots: o.Roots, LinksBeneath: o.LinksBeneath, AnyPath: o.AnyPath, Idle: o.SnapshotIdle,
-		OnScan: s.metrics.scanned,
+		OnScan: s.metrics.countScan,
 	})
 	s.audit = newAudit(o.Audit, s.metrics)
 	s.guard = admission.New(admission.Options{
 		Access: o.Access, TLS: o.TLS, HostConnections: o.HostConnections, Connections: o.Connections, HostShare: o.HostShare,
-		HelloTimeout: o.HelloTimeout, Memory: s.memory, OnRefusal: s.audit.refused,
+		HelloTimeout: o.HelloTimeout, Memory: s.memory, OnRefusal: s.audit.writeRefusal,
 		FailedHandshakes: s.metrics.handshakes, RefusedConnections: s.metrics.unplaced, Log: o.Log,
 	})
 	return s
@@ -212,7 +212,7 @@ const (
 func (s *Server) GRPCOptions() []grpc.ServerOption {
 	return []grpc.ServerOption{
 		grpc.ForceServerCodecV2(batchmem.NewCodec()),
-		grpc.WriteBufferSize(s.gathers()),
+		grpc.WriteBufferSize(s.writeBufferSize()),
 		grpc.MaxRecvMsgSize(maxRequest),
 		grpc.MaxHeaderListSize(maxHeaders),
 		grpc.MaxConcurrentStreams(maxRPCs),
@@ -240,8 +240,8 @@ func (s *Server) Listener(l net.Listener) net.Listener { return s.guard.LimitLis
 // Watchers is h for those alone who may call Watch; others are answered 401, 403 or 429. See Guard.ServeWatchers.
 func (s *Server) Watchers(h http.Handler) http.Handler { return s.guard.ServeWatchers(h) }
 
-// gathers is how many bytes gRPC gathers before it writes. Plaintext connections gather themselves.
-func (s *Server) gathers() int {
+// writeBufferSize is how many bytes gRPC gathers before it writes. Plaintext connections gather themselves.
+func (s *Server) writeBufferSize() int {
 	if s.options.TLS != nil {
 		return writeBuffer
 	}
@@ -256,7 +256,7 @@ const lastWords = 5 * time.Second
 func (s *Server) Stop(ctx context.Context, g *grpc.Server) error {
 	err := s.Drain(ctx)
 	if err == nil {
-		err = s.returned(ctx)
+		err = s.waitReturned(ctx)
 	}
 	ctx, cancel := context.WithTimeout(ctx, lastWords)
 	defer cancel()
@@ -272,8 +272,8 @@ func (s *Server) Stop(ctx context.Context, g *grpc.Server) error {
 	return err
 }
 
-// returned waits until gRPC has written all that streams lent to it, or has lost it.
-func (s *Server) returned(ctx context.Context) error {
+// waitReturned waits until gRPC has written all that streams lent to it, or has lost it.
+func (s *Server) waitReturned(ctx context.Context) error {
 	done := make(chan struct{})
 	go func() { // ends with the last stream, as Close does
 		defer close(done)
@@ -290,7 +290,7 @@ func (s *Server) returned(ctx context.Context) error {
 // Drain tells all trainers that the node goes, takes no more wants, lets streams finish what they hold, and returns when all have
 // ended or ctx does. What they sent last may still be on its way; Stop waits for that too.
 func (s *Server) Drain(ctx context.Context) error {
-	s.drain()
+	s.beginDrain()
 	select {
 	case <-s.gone:
 		return nil
@@ -299,9 +299,9 @@ func (s *Server) Drain(ctx context.Context) error {
 	}
 }
 
-func (s *Server) drain() {
+func (s *Server) beginDrain() {
 	s.mu.Lock()
-	first := !s.draining()
+	first := !s.isDraining()
 	if first {
 		close(s.drained)
 		if s.streams == 0 {
@@ -314,7 +314,7 @@ func (s *Server) drain() {
 	}
 }
 
-func (s *Server) draining() bool {
+func (s *Server) isDraining() bool {
 	select {
 	case <-s.drained:
 		return true
@@ -326,7 +326,7 @@ func (s *Server) draining() bool {
 // Close ends all scans, waits until nothing of the server runs any more, and closes the snapshots. The gRPC server has to be
 // stopped before, and the pipeline closed after.
 func (s *Server) Close() {
-	s.drain()
+	s.beginDrain()
 	s.mu.Lock()
 	if !s.closed {
 		s.closed = true
@@ -342,11 +342,11 @@ func (s *Server) Close() {
 	}
 }
 
-// enter counts a stream in, unless the node goes.
-func (s *Server) enter() error {
+// addStream counts a stream in, unless the node goes.
+func (s *Server) addStream() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.draining() {
+	if s.isDraining() {
 		return errDraining
 	}
 	s.streams++
@@ -354,17 +354,17 @@ func (s *Server) enter() error {
 	return nil
 }
 
-// leave counts a stream out, whose handler returns. Some of what was lent to it may still be out; see settle.
-func (s *Server) leave() {
+// removeStream counts a stream out, whose handler returns. Some of what was lent to it may still be out; see settle.
+func (s *Server) removeStream() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.streams--
-	if s.streams == 0 && s.draining() {
+	if s.streams == 0 && s.isDraining() {
 		close(s.gone)
 	}
 }
 
-func (s *Server) streamCount() int {
+func (s *Server) countStreams() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.streams

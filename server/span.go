@@ -37,8 +37,8 @@ func (j *Job) beginSpan(traceparent string, at time.Time) trace.Span {
 	return s
 }
 
-// follow traces a want that is about to be submitted, if its trainer does, until Done.
-func (j *Job) follow(w *Want, name batch.Name) {
+// traceWant traces a want that is about to be submitted, if its trainer does, until Done.
+func (j *Job) traceWant(w *Want, name batch.Name) {
 	s := j.beginSpan(w.Traceparent, time.Now())
 	if s == nil {
 		return
@@ -52,8 +52,8 @@ func (j *Job) follow(w *Want, name batch.Name) {
 	}
 }
 
-// refused traces a want that was not taken on.
-func (j *Job) refused(traceparent string, at time.Time, err error) {
+// traceRefusal traces a want that was not taken on.
+func (j *Job) traceRefusal(traceparent string, at time.Time, err error) {
 	if s := j.beginSpan(traceparent, at); s != nil {
 		j.endSpan(s, &Made{Failure: toFailure(err)})
 	}
@@ -69,7 +69,7 @@ func (j *Job) endSpan(s trace.Span, m *Made) {
 		errs = []*pb.SampleError{e}
 	}
 	for _, e := range errs[:min(len(errs), tracedErrors)] {
-		s.AddEvent(span.Broken, trace.WithAttributes(broken(e)...))
+		s.AddEvent(span.Broken, trace.WithAttributes(describeBroken(e)...))
 	}
 	now := time.Now()
 	if !m.begun.IsZero() {
@@ -88,7 +88,7 @@ func (j *Job) endSpan(s trace.Span, m *Made) {
 	s.End(trace.WithTimestamp(now))
 }
 
-func broken(e *pb.SampleError) []attribute.KeyValue {
+func describeBroken(e *pb.SampleError) []attribute.KeyValue {
 	return []attribute.KeyValue{span.File.String(span.Text(filename.Text(string(e.Key)))), span.Index.Int64(int64(e.Index)), span.Op.String(span.Text(e.Op)), span.Reason.String(span.Text(e.Cause))}
 }
 

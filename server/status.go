@@ -182,11 +182,11 @@ func toStatus(err error) error {
 		return s.GRPCStatus().Err()
 	}
 	v := judge(err)
-	s := status.New(v.code, told(err.Error()))
+	s := status.New(v.code, clipText(err.Error()))
 	details := []protoadapt.MessageV1{&errdetails.ErrorInfo{Domain: "feedwater", Reason: v.reason.String(), Metadata: validMap(v.metadata)}}
 	if v.field != "" {
 		details = append(details, &errdetails.BadRequest{FieldViolations: []*errdetails.BadRequest_FieldViolation{
-			{Field: told(v.field), Description: told(description(err))},
+			{Field: clipText(v.field), Description: clipText(describeError(err))},
 		}})
 	}
 	if v.retry > 0 {
@@ -198,8 +198,8 @@ func toStatus(err error) error {
 	return s.Err()
 }
 
-// description is an error's text without the field that it is about.
-func description(err error) string {
+// describeError is an error's text without the field that it is about.
+func describeError(err error) string {
 	var plan *batch.PlanError
 	if errors.As(err, &plan) {
 		return plan.Message
@@ -210,7 +210,7 @@ func description(err error) string {
 // toFailure makes the answer to a want of err.
 func toFailure(err error) *pb.Failure {
 	v := judge(err)
-	f := &pb.Failure{Code: int32(v.code), Message: told(err.Error()), Reason: v.reason}
+	f := &pb.Failure{Code: int32(v.code), Message: clipText(err.Error()), Reason: v.reason}
 	if v.reason == pb.Reason_REASON_REVISION {
 		f.Metadata = validMap(v.metadata)
 	}
@@ -227,8 +227,8 @@ func toFailure(err error) *pb.Failure {
 // retryHung is when a trainer may ask a node again whose storage of the data does not answer.
 const retryHung = 2 * time.Second
 
-// told is text of an error, which may repeat what a trainer sent: no longer than a header should be.
-func told(s string) string {
+// clipText is text of an error, which may repeat what a trainer sent: no longer than a header should be.
+func clipText(s string) string {
 	const most = 2 << 10
 	if len(s) > most {
 		s = filename.Clip(s, most) + "…"
@@ -238,7 +238,7 @@ func told(s string) string {
 
 func validMap(m map[string]string) map[string]string {
 	for k, v := range m {
-		m[k] = told(v)
+		m[k] = clipText(v)
 	}
 	return m
 }

@@ -40,8 +40,8 @@ func isNamed(roots map[string]string, name string) bool {
 	return ok
 }
 
-// troubled says what roots do not answer, in words; empty: none.
-func (s *Server) troubled() string {
+// describeTrouble says what roots do not answer, in words; empty: none.
+func (s *Server) describeTrouble() string {
 	var all []string
 	for _, r := range s.roots.States() {
 		if r.Sick {

@@ -31,7 +31,7 @@ func (s *Server) Wanted() control.Wanted {
 	}
 	var readings []control.Reading
 	for _, j := range s.book.Jobs(now) {
-		readings = append(readings, s.reading(&j))
+		readings = append(readings, s.readDemand(&j))
 	}
 	work := s.engine.Work()
 	load := control.Load{
@@ -46,18 +46,18 @@ func (s *Server) Wanted() control.Wanted {
 	return w.answer
 }
 
-// reading is a job's demand, and what this node spends on its samples.
-func (s *Server) reading(j *pulse.Job) control.Reading {
+// readDemand is a job's demand, and what this node spends on its samples.
+func (s *Server) readDemand(j *pulse.Job) control.Reading {
 	r := j.Reading()
 	r.Cost = s.shares.CostOf(j.Name, j.Plan)
 	return r
 }
 
-// wantedOf is how many nodes like this one would feed a job, and for how many seconds this one works on a sample of it; 0: unknown. upperBound
+// nodesWantedOf is how many nodes like this one would feed a job, and for how many seconds this one works on a sample of it; 0: unknown. upperBound
 // tells that it may be fewer, or more than there are if nothing else is known: no step of the job ends for want of data, while this node has
 // work in its queue.
-func (s *Server) wantedOf(j pulse.Job) (nodes int, seconds float64, upperBound bool) {
-	r, effective := s.reading(&j), s.Wanted().Effective
+func (s *Server) nodesWantedOf(j pulse.Job) (nodes int, seconds float64, upperBound bool) {
+	r, effective := s.readDemand(&j), s.Wanted().Effective
 	if effective > 0 {
 		seconds = r.Cost / effective
 	}
@@ -70,8 +70,8 @@ func (s *Server) nodesWanted() (nodes float64, ok bool) {
 	return float64(w.Nodes), w.Effective != 0
 }
 
-// speed is the core-seconds that the node does in a second with work at hand, as it was measured last; its cores until then.
-func (s *Server) speed() float64 {
+// effectiveCores is the core-seconds that the node does in a second with work at hand, as it was measured last; its cores until then.
+func (s *Server) effectiveCores() float64 {
 	s.wanted.mu.Lock()
 	defer s.wanted.mu.Unlock()
 	if e := s.wanted.answer.Effective; e > 0 {

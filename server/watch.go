@@ -37,11 +37,11 @@ func (s *Server) Watch(r *pb.WatchRequest, rpc grpc.ServerStreamingServer[pb.Wat
 		return status.Errorf(codes.ResourceExhausted, "%d watchers are here already", maxWatchers)
 	}
 	defer s.watchers.Add(-1)
-	return toStatus(s.tell(r, rpc))
+	return toStatus(s.serveWatcher(r, rpc))
 }
 
-// tell serves a watcher. A send that blocks can be ended by the handler's return alone, so it is another goroutine's; Close waits for it.
-func (s *Server) tell(r *pb.WatchRequest, rpc grpc.ServerStreamingServer[pb.WatchResponse]) error {
+// serveWatcher serves a watcher. A send that blocks can be ended by the handler's return alone, so it is another goroutine's; Close waits for it.
+func (s *Server) serveWatcher(r *pb.WatchRequest, rpc grpc.ServerStreamingServer[pb.WatchResponse]) error {
 	limit := s.options.StallTimeout
 	stalled, done := make(chan struct{}, 1), make(chan error, 1)
 	send := func(state *pb.WatchResponse) error {
@@ -64,7 +64,7 @@ func (s *Server) Source() *watch.Source { return s.source }
 
 func newSource(s *Server) *watch.Source {
 	return watch.New(watch.Options{
-		Kind: "node", Version: s.options.Build, Cores: float64(s.engine.Workers()), Book: &s.book, Wanted: s.wantedOf,
+		Kind: "node", Version: s.options.Build, Cores: float64(s.engine.Workers()), Book: &s.book, Wanted: s.nodesWantedOf,
 		Nodes: func(now time.Time) func(time.Time) []*pb.NodeStatus {
 			before := s.load.read(s.engine, now)
 			return func(now time.Time) []*pb.NodeStatus {
@@ -83,7 +83,7 @@ type load struct {
 	wants                   atomic.Int64 // held now
 }
 
-func (l *load) sent(m *Made, bytes int) {
+func (l *load) countSent(m *Made, bytes int) {
 	l.batches.Add(1)
 	l.bytes.Add(int64(bytes))
 	if f := m.Header.GetFields(); len(f) > 0 && len(f[0].Shape) > 0 {
@@ -107,10 +107,10 @@ func (s *Server) nodeStatus(before, after reading) *pb.NodeStatus {
 	n := &pb.NodeStatus{
 		State: "ready", Cores: float64(s.engine.Workers()), Queued: s.engine.Queued(), Wants: uint32(max(s.load.wants.Load(), 0)),
 	}
-	if s.draining() {
+	if s.isDraining() {
 		n.State = "draining"
 	}
-	n.Error = s.troubled()
+	n.Error = s.describeTrouble()
 	n.Scans = s.finder.ListScans(after.at, func(snapshots.Folder) bool { return true })
 	seconds := after.at.Sub(before.at).Seconds()
 	if seconds <= 0 {

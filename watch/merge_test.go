@@ -48,9 +48,9 @@ func TestMergeJudgesEachJobByItsOwn(t *testing.T) {
 
 // pair is what a process tells of two plans under one name, with one rank of world each; either may be missing.
 func pair(kind string, plans ...string) *pb.WatchResponse {
-	var b pulse.Book
+	var b pulse.Registry
 	for _, plan := range plans {
-		b.Enter("rn50", plan, start).Tell(&pb.Pulse{World: 1, Samples: 8, Steps: []*pb.Step{{Step: 0.2, Wait: 0.1}}}, start)
+		b.Enter("rn50", plan, start).Report(&pb.Pulse{World: 1, Samples: 8, Steps: []*pb.Step{{Step: 0.2, Wait: 0.1}}}, start)
 	}
 	s := watch.New(watch.Options{Kind: kind, Book: &b, Nodes: func(time.Time) func(time.Time) []*pb.NodeStatus {
 		return func(time.Time) []*pb.NodeStatus { return nil }

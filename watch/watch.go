@@ -26,7 +26,7 @@ type Options struct {
 	// Cores that the process may use.
 	Cores float64
 	// Book of what trainers tell.
-	Book *pulse.Book
+	Book *pulse.Registry
 	// Nodes begins to watch the nodes that this process knows: what it returns tells how they are, with rates since it was called last.
 	Nodes func(time.Time) func(time.Time) []*pb.NodeStatus
 	// Attempts, if set, are a rank's latest wants, by job's name and rank.

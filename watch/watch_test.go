@@ -18,13 +18,13 @@ var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // state is what a process tells whose trainers starve, with nodes as they are given.
 func state(kind string, ranks, world uint32, nodes ...*pb.NodeStatus) *pb.WatchResponse {
-	var b pulse.Book
+	var b pulse.Registry
 	for rank := range ranks {
 		steps := make([]*pb.Step, 50)
 		for i := range steps {
 			steps[i] = &pb.Step{Number: uint64(i), Step: 0.2, Wait: 0.1, Idle: proto.Float64(0.08)}
 		}
-		b.Enter("job", "plan", start).Tell(&pb.Pulse{Rank: rank, World: world, Samples: 8, Steps: steps}, start)
+		b.Enter("job", "plan", start).Report(&pb.Pulse{Rank: rank, World: world, Samples: 8, Steps: steps}, start)
 	}
 	s := watch.New(watch.Options{Kind: kind, Cores: 4, Book: &b, Nodes: func(time.Time) func(time.Time) []*pb.NodeStatus {
 		return func(time.Time) []*pb.NodeStatus { return nodes }
@@ -100,12 +100,12 @@ func TestMergeOfNothing(t *testing.T) {
 
 // GPUs that stand still while no loop waits: no more nodes are asked for, and people are told that it is not the data.
 func TestIdleWithoutWait(t *testing.T) {
-	var b pulse.Book
+	var b pulse.Registry
 	steps := make([]*pb.Step, 50)
 	for i := range steps {
 		steps[i] = &pb.Step{Number: uint64(i), Step: 0.2, Idle: proto.Float64(0.15)}
 	}
-	b.Enter("job", "plan", start).Tell(&pb.Pulse{World: 1, Samples: 8, Steps: steps}, start)
+	b.Enter("job", "plan", start).Report(&pb.Pulse{World: 1, Samples: 8, Steps: steps}, start)
 	s := watch.New(watch.Options{
 		Kind: "agent", Book: &b,
 		Nodes: func(time.Time) func(time.Time) []*pb.NodeStatus {

@@ -89,7 +89,7 @@ type Listing struct {
 type Agent struct {
 	options  Options
 	orphaned atomic.Bool // the trainer's pidfd said that it is gone
-	book     pulse.Book
+	book     pulse.Registry
 	host     string
 	source   *watch.Source
 

@@ -35,7 +35,7 @@ type loader struct {
 	info  *pb.OpenResponse
 	slots *slots
 	wants map[uint64]*client.Want
-	line  *pulse.Line // nil until the plan is open
+	line  *pulse.Session // nil until the plan is open
 }
 
 func newLoader(a *Agent, c *net.UnixConn) *loader {

@@ -53,7 +53,7 @@ func (l *loader) pulse(p *pb.Pulse) {
 	l.mu.Lock()
 	line, fleet := l.line, l.fleet
 	l.mu.Unlock()
-	line.Tell(p, time.Now())
+	line.Report(p, time.Now())
 	if fleet != nil {
 		fleet.Pulse(p)
 	}

@@ -21,8 +21,8 @@ const urgentMakes = 2
 // costWeight is that of the newest batch in what a job's samples cost.
 const costWeight = 0.1
 
-// Party is whoever accounts belong to: one has the share of its weight, however many accounts it spreads its wants over. It belongs to one Queue.
-type Party struct {
+// Tenant is whoever accounts belong to: one has the share of its weight, however many accounts it spreads its wants over. It belongs to one Queue.
+type Tenant struct {
 	weight float64
 	v      float64 // virtual time: cost of service over weight, in the ledger's unit
 	served float64 // the most virtual time of an account at which it was served
@@ -30,17 +30,17 @@ type Party struct {
 	lines  int     // accounts with entries
 }
 
-// NewParty returns one with a weight; what is not a positive number counts as 1.
-func NewParty(weight float64) *Party {
+// NewTenant returns one with a weight; what is not a positive number counts as 1.
+func NewTenant(weight float64) *Tenant {
 	if !(weight > 0) || math.IsInf(weight, 0) {
 		weight = 1
 	}
-	return &Party{weight: weight}
+	return &Tenant{weight: weight}
 }
 
 // Account is what shares are counted by: a job. Accounts of a party have equal shares of its own.
 type Account struct {
-	party  *Party
+	tenant *Tenant
 	v      float64 // virtual time among its party's: cost of service
 	urgent bool
 	makes  control.Longest
@@ -48,13 +48,13 @@ type Account struct {
 }
 
 // Account returns one of the party.
-func (p *Party) Account() *Account { return &Account{party: p} }
+func (p *Tenant) Account() *Account { return &Account{tenant: p} }
 
 // NewAccount returns the only account of a party with a weight.
-func NewAccount(weight float64) *Account { return NewParty(weight).Account() }
+func NewAccount(weight float64) *Account { return NewTenant(weight).Account() }
 
 // share is the weight of an account that has entries.
-func (a *Account) share() float64 { return a.party.weight / float64(max(a.party.lines, 1)) }
+func (a *Account) share() float64 { return a.tenant.weight / float64(max(a.tenant.lines, 1)) }
 
 // ledger is the virtual time of a node. Its unit is what a sample of the first batch cost, so that samples which are handed out before can be
 // counted too: for nothing, whoever came first would have all until then.
@@ -73,10 +73,10 @@ func (l *ledger) made(a *Account, seconds, coreSeconds float64, samples int) {
 	l.unit = cmp.Or(l.unit, float64(l.cost))
 }
 
-// rouse notes whether an account whose earliest want is due in so many seconds is urgent. Who becomes urgent brings no credit from the
+// updateUrgency notes whether an account whose earliest want is due in so many seconds is urgent. Who becomes urgent brings no credit from the
 // time in which he was not.
-func (l *ledger) rouse(a *Account, due float64) {
-	urgent, p := due <= urgentMakes*a.makes.Value(), a.party
+func (l *ledger) updateUrgency(a *Account, due float64) {
+	urgent, p := due <= urgentMakes*a.makes.Value(), a.tenant
 	if urgent && !a.urgent {
 		if p.urgent == 0 {
 			p.v = max(p.v, l.v)
@@ -93,7 +93,7 @@ func (l *ledger) rouse(a *Account, due float64) {
 func (a *Account) rest() {
 	if a.urgent {
 		a.urgent = false
-		a.party.urgent--
+		a.tenant.urgent--
 	}
 }
 
@@ -102,7 +102,7 @@ func (l *ledger) serve(a *Account) {
 	if !a.urgent {
 		return
 	}
-	p, price := a.party, 1.0
+	p, price := a.tenant, 1.0
 	if l.unit > 0 {
 		price = l.price(a) / l.unit
 	}

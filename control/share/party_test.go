@@ -9,8 +9,8 @@ import (
 
 // A party has the share of its weight, however many accounts it spreads its wants over, and whether it keeps them or takes a new one for each.
 func TestParties(t *testing.T) {
-	for name, wants := range map[string]func(*Party) func() *Account{
-		"many accounts": func(p *Party) func() *Account {
+	for name, wants := range map[string]func(*Tenant) func() *Account{
+		"many accounts": func(p *Tenant) func() *Account {
 			all, k := make([]*Account, 50), 0
 			for i := range all {
 				all[i] = p.Account()
@@ -20,10 +20,10 @@ func TestParties(t *testing.T) {
 				return all[k%len(all)]
 			}
 		},
-		"new accounts": func(p *Party) func() *Account { return p.Account },
+		"new accounts": func(p *Tenant) func() *Account { return p.Account },
 	} {
 		var q Queue[string]
-		many, one := NewParty(1), NewAccount(1)
+		many, one := NewTenant(1), NewAccount(1)
 		next := wants(many)
 		push := map[string]func(){
 			"many": func() { q.Push("many", next(), 0, 0, 1) },
@@ -49,7 +49,7 @@ func TestParties(t *testing.T) {
 // Accounts of a party have equal shares of its own.
 func TestAccountsOfAParty(t *testing.T) {
 	var q Queue[int]
-	p := NewParty(0.1)
+	p := NewTenant(0.1)
 	all := []*Account{p.Account(), p.Account(), p.Account()}
 	for i, a := range all {
 		q.Push(i, a, 0, 0, 1000*(i+1))
@@ -68,7 +68,7 @@ func TestAccountsOfAParty(t *testing.T) {
 func TestQueueAdds(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	var q Queue[int]
-	p := NewParty(1)
+	p := NewTenant(1)
 	accounts := []*Account{p.Account(), p.Account(), NewAccount(2)}
 	var entries []*Entry[int]
 	left := map[*Entry[int]]int{}

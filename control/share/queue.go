@@ -138,7 +138,7 @@ func (q *Queue[T]) line(a *Account) *line[T] {
 		}
 	}
 	l := &line[T]{account: a}
-	a.party.lines++
+	a.tenant.lines++
 	q.lines = append(q.lines, l)
 	return l
 }
@@ -154,7 +154,7 @@ func (q *Queue[T]) Drop(e *Entry[T]) {
 func (q *Queue[T]) tidy(l *line[T]) {
 	if len(l.entries) == 0 {
 		l.account.rest()
-		l.account.party.lines--
+		l.account.tenant.lines--
 		q.lines = slices.DeleteFunc(q.lines, func(m *line[T]) bool { return m == l })
 	}
 }
@@ -198,7 +198,7 @@ func (q *Queue[T]) TakeUnless(now float64, held func(T) bool) (Turn[T], bool) {
 func (q *Queue[T]) choose(now float64, held func(T) bool) *line[T] {
 	var best *line[T]
 	for _, l := range q.lines {
-		q.ledger.rouse(l.account, l.soonest.due-now)
+		q.ledger.updateUrgency(l.account, l.soonest.due-now)
 		if (best == nil || l.precedes(best)) && (held == nil || !held(l.entries[0].Value)) {
 			best = l
 		}
@@ -211,9 +211,9 @@ func (l *line[T]) precedes(m *line[T]) bool {
 	switch {
 	case a.urgent != b.urgent:
 		return a.urgent
-	case a.urgent && a.party != b.party && a.party.v != b.party.v:
-		return a.party.v < b.party.v
-	case a.urgent && a.party == b.party && a.v != b.v:
+	case a.urgent && a.tenant != b.tenant && a.tenant.v != b.tenant.v:
+		return a.tenant.v < b.tenant.v
+	case a.urgent && a.tenant == b.tenant && a.v != b.v:
 		return a.v < b.v
 	}
 	return l.soonest.before(m.soonest)

@@ -294,7 +294,7 @@ func TestLies(t *testing.T) {
 			if served != 100 {
 				t.Errorf("%v %v: %d of 100 samples", x, y, served)
 			}
-			if v := bad.v + bad.party.v; math.IsNaN(v) || math.IsInf(v, 0) {
+			if v := bad.v + bad.tenant.v; math.IsNaN(v) || math.IsInf(v, 0) {
 				t.Errorf("%v %v: virtual time %v", x, y, v)
 			}
 		}
@@ -302,7 +302,7 @@ func TestLies(t *testing.T) {
 }
 
 func TestHand(t *testing.T) {
-	h := Hand{Workers: 4}
+	h := BusyMeter{Workers: 4}
 	h.Add(2, 10) // nothing until here
 	h.Add(10, 11)
 	h.Add(-12, 13)

@@ -48,7 +48,7 @@ type Registry struct {
 
 // tenant is an identity: its runs together have the share of its weight.
 type tenant struct {
-	*share.Party
+	*share.Tenant
 	runs     int
 	leftAt   time.Time      // when the last run ended
 	overflow *share.Account // of its runs beyond maxRuns, made if there are any
@@ -97,7 +97,7 @@ func (b *Registry) newAccount(identity string) (a *share.Account, crowded bool) 
 	p := b.tenants[identity]
 	if p == nil {
 		b.forgetIdle(time.Now())
-		p = &tenant{Party: share.NewParty(b.Weight(identity))}
+		p = &tenant{Tenant: share.NewTenant(b.Weight(identity))}
 		if b.tenants == nil {
 			b.tenants = map[string]*tenant{}
 		}

@@ -13,7 +13,7 @@ type shop struct {
 	mu      sync.Mutex
 	began   time.Time
 	queue   share.Queue[*order]
-	hand    share.Hand
+	hand    share.BusyMeter
 	own     *share.Account
 	entries map[*pipeline.Want]*share.Entry[*order]
 	cores   int // that work

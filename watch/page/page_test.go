@@ -17,7 +17,7 @@ import (
 )
 
 func source(name string) *watch.Source {
-	var b pulse.Book
+	var b pulse.Registry
 	b.Enter(name, "plan", time.Now())
 	return watch.New(watch.Options{Kind: "node", Book: &b, Nodes: func(time.Time) func(time.Time) []*pb.NodeStatus {
 		return func(time.Time) []*pb.NodeStatus { return []*pb.NodeStatus{{State: "ready", Cores: 4}} }

@@ -12,17 +12,17 @@ import (
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 )
 
-// Book is the lines of all trainers that this process hears. The zero value is ready. Its methods may be called from many goroutines
+// Registry is the lines of all trainers that this process hears. The zero value is ready. Its methods may be called from many goroutines
 // at once.
-type Book struct {
+type Registry struct {
 	mu    sync.Mutex
-	lines map[*Line]struct{}
+	lines map[*Session]struct{}
 	left  []leaving // oldest first
 }
 
 // leaving is a line that ended, and when.
 type leaving struct {
-	line *Line
+	line *Session
 	at   time.Time
 }
 
@@ -37,9 +37,9 @@ const (
 	often = 20 * time.Millisecond
 )
 
-// Line is what one trainer's stream tells. A nil Line takes and tells nothing.
-type Line struct {
-	book      *Book
+// Session is what one trainer's stream tells. A nil Line takes and tells nothing.
+type Session struct {
+	book      *Registry
 	job, plan string
 
 	mu      sync.Mutex
@@ -78,19 +78,19 @@ type Job struct {
 }
 
 // Enter begins the line of a trainer's stream. job is any name, plan the plan's hash.
-func (b *Book) Enter(job, plan string, now time.Time) *Line {
-	l := &Line{book: b, job: Clean(job), plan: plan, entered: now}
+func (b *Registry) Enter(job, plan string, now time.Time) *Session {
+	l := &Session{book: b, job: Clean(job), plan: plan, entered: now}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.lines == nil {
-		b.lines = map[*Line]struct{}{}
+		b.lines = map[*Session]struct{}{}
 	}
 	b.lines[l] = struct{}{}
 	return l
 }
 
-// Tell takes a pulse, unless it is of a job that cannot be. It does not keep p.
-func (l *Line) Tell(p *pb.Pulse, now time.Time) {
+// Report takes a pulse, unless it is of a job that cannot be. It does not keep p.
+func (l *Session) Report(p *pb.Pulse, now time.Time) {
 	if l == nil || p.GetRank() >= max(p.GetWorld(), 1) || !possible(p) {
 		return
 	}
@@ -120,7 +120,7 @@ func possible(p *pb.Pulse) bool {
 }
 
 // Leave ends a line. What it told is kept for a while.
-func (l *Line) Leave(now time.Time) {
+func (l *Session) Leave(now time.Time) {
 	if l == nil {
 		return
 	}
@@ -134,24 +134,24 @@ func (l *Line) Leave(now time.Time) {
 }
 
 // Job is the job's name as it is told to people.
-func (l *Line) Job() string { return l.job }
+func (l *Session) Job() string { return l.job }
 
 // Rank is the number of the rank that told last; 0 before.
-func (l *Line) Rank() uint32 {
+func (l *Session) Rank() uint32 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.rank.Rank
 }
 
 // forget drops lines that ended long ago, and the oldest of too many. mu is held.
-func (b *Book) forget(now time.Time) {
+func (b *Registry) forget(now time.Time) {
 	for len(b.left) > 0 && (len(b.left) > maxLeft || now.Sub(b.left[0].at) > kept) {
 		delete(b.lines, b.left[0].line)
 		b.left = b.left[1:]
 	}
 }
 
-func (l *Line) read() Rank {
+func (l *Session) read() Rank {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	r := l.rank
@@ -161,11 +161,11 @@ func (l *Line) read() Rank {
 
 // Jobs are all that is known, by name. A job whose trainers have all left is one no more; of several lines of one rank the one that
 // told last counts.
-func (b *Book) Jobs(now time.Time) []Job {
+func (b *Registry) Jobs(now time.Time) []Job {
 	type key struct{ job, plan string }
 	b.mu.Lock()
 	b.forget(now)
-	lines := make([]*Line, 0, len(b.lines))
+	lines := make([]*Session, 0, len(b.lines))
 	for l := range b.lines {
 		lines = append(lines, l)
 	}

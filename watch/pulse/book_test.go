@@ -19,7 +19,7 @@ func step(number uint64, seconds, wait float64) *pb.Step {
 	return &pb.Step{Number: number, Step: seconds, Wait: wait}
 }
 
-func only(t *testing.T, b *pulse.Book, now time.Time) pulse.Rank {
+func only(t *testing.T, b *pulse.Registry, now time.Time) pulse.Rank {
 	t.Helper()
 	jobs := b.Jobs(now)
 	if len(jobs) != 1 || len(jobs[0].Ranks) != 1 {
@@ -29,17 +29,17 @@ func only(t *testing.T, b *pulse.Book, now time.Time) pulse.Rank {
 }
 
 func TestBookKeepsTheLatestSteps(t *testing.T) {
-	var b pulse.Book
+	var b pulse.Registry
 	l := b.Enter("job", "plan", start)
 	for i := range 2 * pulse.KeptSteps {
 		now := start.Add(time.Duration(i) * time.Second)
-		l.Tell(&pb.Pulse{World: 1, Steps: []*pb.Step{step(uint64(i), 0.5, 0.1)}}, now)
+		l.Report(&pb.Pulse{World: 1, Steps: []*pb.Step{step(uint64(i), 0.5, 0.1)}}, now)
 	}
 	r := only(t, &b, start)
 	if n := len(r.Steps); n != pulse.KeptSteps || r.Steps[0].Number != pulse.KeptSteps || r.Steps[n-1].Number != 2*pulse.KeptSteps-1 {
 		t.Errorf("%d steps, %d to %d", n, r.Steps[0].Number, r.Steps[n-1].Number)
 	}
-	l.Tell(&pb.Pulse{World: 1, Steps: []*pb.Step{step(3, 0.5, 0.1)}}, start.Add(time.Hour))
+	l.Report(&pb.Pulse{World: 1, Steps: []*pb.Step{step(3, 0.5, 0.1)}}, start.Add(time.Hour))
 	if r := only(t, &b, start); len(r.Steps) != 1 || r.Steps[0].Number != 3 {
 		t.Errorf("a run that began again has %d steps", len(r.Steps))
 	}
@@ -48,7 +48,7 @@ func TestBookKeepsTheLatestSteps(t *testing.T) {
 // Whatever is told, nothing but plausible numbers come out, and unknown stays unknown.
 func TestBookTakesNoNonsense(t *testing.T) {
 	nan, inf := math.NaN(), math.Inf(1)
-	var b pulse.Book
+	var b pulse.Registry
 	l := b.Enter("job", "plan", start)
 	bad := []*pb.Step{step(1, nan, 0), step(2, inf, 0), step(3, -1, 0), step(4, 0, 0), step(5, 1e300, 0), step(6, 1, -1), step(7, 1, nan), nil}
 	good := []*pb.Step{
@@ -56,7 +56,7 @@ func TestBookTakesNoNonsense(t *testing.T) {
 		{Number: 11, Step: 1, Wait: 0.5, Idle: proto.Float64(7), Transfer: proto.Float64(-1)},
 		{Number: 12, Step: 1, Wait: 0.5, Idle: proto.Float64(0)},
 	}
-	l.Tell(&pb.Pulse{World: 1, Steps: append(bad, good...), Blocked: durationpb.New(-time.Hour)}, start)
+	l.Report(&pb.Pulse{World: 1, Steps: append(bad, good...), Blocked: durationpb.New(-time.Hour)}, start)
 	r := only(t, &b, start)
 	if len(r.Steps) != 3 || r.Blocked != 0 {
 		t.Fatalf("steps %+v, blocked %s", r.Steps, r.Blocked)
@@ -74,14 +74,14 @@ func TestBookTakesNoNonsense(t *testing.T) {
 
 // A stream has one rank's room, whatever it tells and however often.
 func TestBookIsBounded(t *testing.T) {
-	var b pulse.Book
+	var b pulse.Registry
 	l := b.Enter(strings.Repeat("long\x1b[2J ", 100), "plan", start)
 	many := make([]*pb.Step, 5000)
 	for i := range many {
 		many[i] = step(uint64(i), 1, 0)
 	}
 	for rank := range uint32(100) {
-		l.Tell(&pb.Pulse{Rank: rank, World: 1000, Steps: many, Host: strings.Repeat("\n", 1000)}, start.Add(time.Duration(rank)*time.Second))
+		l.Report(&pb.Pulse{Rank: rank, World: 1000, Steps: many, Host: strings.Repeat("\n", 1000)}, start.Add(time.Duration(rank)*time.Second))
 	}
 	r := only(t, &b, start)
 	if len(r.Steps) != pulse.KeptSteps || len(r.Host) > 512 || strings.ContainsAny(r.Host, "\n") {
@@ -90,8 +90,8 @@ func TestBookIsBounded(t *testing.T) {
 	if name := b.Jobs(start)[0].Name; len(name) > 512 || strings.Contains(name, "\x1b") {
 		t.Errorf("name %q", name)
 	}
-	l.Tell(&pb.Pulse{Rank: 1000, World: 1000}, start.Add(time.Hour))
-	l.Tell(&pb.Pulse{Rank: 5, World: 7}, start.Add(99*time.Second+time.Millisecond)) // too soon
+	l.Report(&pb.Pulse{Rank: 1000, World: 1000}, start.Add(time.Hour))
+	l.Report(&pb.Pulse{Rank: 5, World: 7}, start.Add(99*time.Second+time.Millisecond)) // too soon
 	if r := only(t, &b, start); r.Rank != 99 {
 		t.Errorf("rank %d", r.Rank)
 	}
@@ -109,10 +109,10 @@ func TestBookIsBounded(t *testing.T) {
 }
 
 func TestBookTellsJobsAndRanks(t *testing.T) {
-	var b pulse.Book
-	lines := []*pulse.Line{b.Enter("a", "1", start), b.Enter("a", "1", start), b.Enter("a", "2", start), b.Enter("b", "1", start)}
+	var b pulse.Registry
+	lines := []*pulse.Session{b.Enter("a", "1", start), b.Enter("a", "1", start), b.Enter("a", "2", start), b.Enter("b", "1", start)}
 	for i, l := range lines[:2] {
-		l.Tell(&pb.Pulse{Rank: uint32(i), World: 2, Steps: []*pb.Step{step(1, 1, 0)}}, start)
+		l.Report(&pb.Pulse{Rank: uint32(i), World: 2, Steps: []*pb.Step{step(1, 1, 0)}}, start)
 	}
 	jobs := b.Jobs(start)
 	if len(jobs) != 3 || jobs[0].World != 2 || len(jobs[0].Ranks) != 2 || jobs[2].Name != "b" {
@@ -121,7 +121,7 @@ func TestBookTellsJobsAndRanks(t *testing.T) {
 	// A stream that broke is followed by another one: one rank still.
 	lines[1].Leave(start)
 	again := b.Enter("a", "1", start)
-	again.Tell(&pb.Pulse{Rank: 1, World: 2}, start.Add(time.Second))
+	again.Report(&pb.Pulse{Rank: 1, World: 2}, start.Add(time.Second))
 	if ranks := b.Jobs(start)[0].Ranks; len(ranks) != 2 || ranks[1].Left {
 		t.Errorf("ranks %+v", ranks)
 	}
@@ -134,14 +134,14 @@ func TestBookTellsJobsAndRanks(t *testing.T) {
 }
 
 func TestNilLine(*testing.T) {
-	var l *pulse.Line
-	l.Tell(&pb.Pulse{}, start)
+	var l *pulse.Session
+	l.Report(&pb.Pulse{}, start)
 	l.Leave(start)
 }
 
 // What a trainer costs that comes and goes all the time does not grow with those that did before.
 func BenchmarkEnterAndLeave(b *testing.B) {
-	var book pulse.Book
+	var book pulse.Registry
 	for b.Loop() {
 		book.Enter("job", "plan", start).Leave(start)
 	}
@@ -152,16 +152,16 @@ func TestImpossiblePulses(t *testing.T) {
 	for _, p := range []*pb.Pulse{
 		{World: math.MaxUint32, Samples: 8}, {World: 1<<16 + 1}, {World: 1, Samples: math.MaxUint32}, {World: 1 << 16, Samples: 1<<14 + 1},
 	} {
-		var b pulse.Book
+		var b pulse.Registry
 		l := b.Enter("job", "plan", start)
 		p.Steps = []*pb.Step{step(1, 0.5, 0.1)}
-		l.Tell(p, start)
+		l.Report(p, start)
 		if s := b.Jobs(start)[0].Status(start); s.World != 1 || s.Supply != nil || s.Wait != nil {
 			t.Errorf("%v: %v", p, s)
 		}
 	}
-	var b pulse.Book
-	b.Enter("job", "plan", start).Tell(&pb.Pulse{World: 1 << 16, Samples: 1 << 14, Steps: []*pb.Step{step(1, 0.5, 0.1)}}, start)
+	var b pulse.Registry
+	b.Enter("job", "plan", start).Report(&pb.Pulse{World: 1 << 16, Samples: 1 << 14, Steps: []*pb.Step{step(1, 0.5, 0.1)}}, start)
 	if s := b.Jobs(start)[0].Status(start); s.World != 1<<16 || s.Supply == nil {
 		t.Errorf("the largest job that can be: %v", s)
 	}
@@ -169,8 +169,8 @@ func TestImpossiblePulses(t *testing.T) {
 
 // What a node spends on a pulse does not grow with the trainers that it hears.
 func BenchmarkTell(b *testing.B) {
-	var book pulse.Book
-	var lines []*pulse.Line
+	var book pulse.Registry
+	var lines []*pulse.Session
 	for range 256 {
 		lines = append(lines, book.Enter("job", "plan", start))
 	}
@@ -178,6 +178,6 @@ func BenchmarkTell(b *testing.B) {
 	for i := 0; b.Loop(); i++ {
 		now = now.Add(time.Millisecond)
 		p := &pb.Pulse{Rank: uint32(i % 256), World: 256, Steps: []*pb.Step{step(uint64(i), 0.1, 0), step(uint64(i+1), 0.1, 0)}}
-		lines[i%256].Tell(p, now)
+		lines[i%256].Report(p, now)
 	}
 }

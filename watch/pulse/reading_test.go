@@ -16,7 +16,7 @@ import (
 // starvation is a job of so many ranks whose steps take twice as long as they would, for at each of them another rank waits for its batch.
 // Of its ranks a node hears some.
 func starvation(world uint32, seconds float64, heard ...uint32) control.Reading {
-	var b pulse.Book
+	var b pulse.Registry
 	for _, rank := range heard {
 		l := b.Enter("job", "plan", start)
 		var steps []*pb.Step
@@ -27,7 +27,7 @@ func starvation(world uint32, seconds float64, heard ...uint32) control.Reading 
 			}
 			steps = append(steps, s)
 		}
-		l.Tell(&pb.Pulse{Rank: rank, World: world, Samples: 100, Steps: steps}, start)
+		l.Report(&pb.Pulse{Rank: rank, World: world, Samples: 100, Steps: steps}, start)
 	}
 	return b.Jobs(start)[0].Reading()
 }
@@ -60,8 +60,8 @@ func TestReadingOfSomeRanks(t *testing.T) {
 // A loop that waits for half a minute before its first step starves; one that begins does not.
 func TestStarvedBeforeTheFirstStep(t *testing.T) {
 	for blocked, want := range map[time.Duration]bool{0: false, 2 * time.Second: false, time.Minute: true} {
-		var b pulse.Book
-		b.Enter("job", "plan", start).Tell(&pb.Pulse{World: 2, Samples: 100, Blocked: durationpb.New(blocked)}, start)
+		var b pulse.Registry
+		b.Enter("job", "plan", start).Report(&pb.Pulse{World: 2, Samples: 100, Blocked: durationpb.New(blocked)}, start)
 		if r := b.Jobs(start)[0].Reading(); r.Starved != want || r.Demand != 0 {
 			t.Errorf("blocked for %s: %+v", blocked, r)
 		}

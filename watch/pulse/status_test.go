@@ -15,7 +15,7 @@ import (
 func near(a, b float64) bool { return math.Abs(a-b) < 1e-9 }
 
 func TestStatus(t *testing.T) {
-	var b pulse.Book
+	var b pulse.Registry
 	for rank := range uint32(2) {
 		l := b.Enter("job", "plan", start)
 		var steps []*pb.Step
@@ -29,7 +29,7 @@ func TestStatus(t *testing.T) {
 			}
 			steps = append(steps, s)
 		}
-		l.Tell(&pb.Pulse{Rank: rank, World: 4, Samples: 100, Ready: 2, Window: 16, Steps: steps}, start)
+		l.Report(&pb.Pulse{Rank: rank, World: 4, Samples: 100, Ready: 2, Window: 16, Steps: steps}, start)
 	}
 	job := b.Jobs(start)[0]
 	s := job.Status(start.Add(time.Second))
@@ -52,13 +52,13 @@ func TestStatus(t *testing.T) {
 }
 
 func TestStatusUnknown(t *testing.T) {
-	var b pulse.Book
+	var b pulse.Registry
 	l := b.Enter("job", "plan", start)
 	job := b.Jobs(start)[0]
 	if s := job.Status(start); s.Idle != nil || s.Wait != nil || s.Supply != nil || s.Demand != nil || len(s.Ranks) != 1 {
 		t.Errorf("known of nothing: %v", s)
 	}
-	l.Tell(&pb.Pulse{World: 1, Blocked: durationpb.New(3 * time.Second)}, start)
+	l.Report(&pb.Pulse{World: 1, Blocked: durationpb.New(3 * time.Second)}, start)
 	job = b.Jobs(start)[0]
 	if d := job.Blocked(start.Add(time.Second)); d != 4*time.Second {
 		t.Errorf("blocked for %s", d)
