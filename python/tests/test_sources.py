@@ -15,7 +15,7 @@ import pytest
 
 import feedwater
 from feedwater import Loader
-from feedwater.errors import DataError
+from feedwater.errors import DataError, PlanError
 
 pytestmark = pytest.mark.usefixtures("real")
 
@@ -81,3 +81,10 @@ def test_what_is_wrong_is_named(data: Path, name: str, text: str, says: str) -> 
 def test_a_list_that_is_not_there(data: Path) -> None:
     with pytest.raises(DataError, match="no such"):
         digest(data / "missing.csv")
+
+
+def test_samples_without_labels_are_refused(data: Path) -> None:
+    with tarfile.open(data / "bare.tar", "w") as tar:
+        tar.add(data / "cat" / "000.png", "000.png")
+    with pytest.raises(PlanError, match="the data has no labels"):
+        digest(data / "bare.tar")
