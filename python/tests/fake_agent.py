@@ -7,6 +7,7 @@ What it does is told by FAKE_AGENT, a JSON object:
                              something happens, do something; see Faults
   reverse                    answers the wants that it holds in reverse order
   gate                       a FIFO: one byte lets one want be answered
+  until_blocked              answers wants only once it was told that the loop is blocked
 FAKE_AGENT_DIR is a folder shared by all agents of a test: what they were told is in its file "log", a JSON per line.
 Uses the standard library only, to start fast.
 """
@@ -98,6 +99,7 @@ class Loader:
         self.queue = collections.deque()
         self.memory = None
         self.gate = os.open(spec["gate"], os.O_RDWR) if spec.get("gate") else None
+        self.silent = bool(spec.get("until_blocked"))
 
     # -- receiving
 
@@ -129,6 +131,7 @@ class Loader:
             steps = [list(step) for step in struct.iter_unpack("<Qdddd", packet[29:])]
             head = {"rank": rank, "world": world, "samples": samples, "ready": ready, "window": window}
             self.note({"pulse": steps, "blocked": blocked, **head})
+            self.silent = self.silent and blocked < 0
         elif kind == b"X":
             for (ident,) in struct.iter_unpack("<Q", packet[1:]):
                 self.note({"cancel": ident})
@@ -262,6 +265,8 @@ class Loader:
 
     def work(self):
         """Answers what it holds."""
+        if self.silent:
+            return
         held = list(self.queue)
         self.queue.clear()
         for want in reversed(held) if self.spec.get("reverse") else held:

@@ -79,8 +79,8 @@ def test_few_are_sent(fake: Any) -> None:
 
 def test_a_blocked_loop_is_told_of(fake: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reports, "BLOCKED_S", 0.0)
-    fake.set(faults=[{"at": "make", "nth": 1, "do": "notice", "message": "the batch is not there yet"}])
-    with fake.loader() as loader:
+    fake.set(until_blocked=True)
+    with fake.loader(timeout=30, start_timeout=30) as loader:
         next(iter(loader))
         fake.until(lambda: any(line["blocked"] >= 0 for line in fake.log("pulse")))
 

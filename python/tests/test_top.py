@@ -96,6 +96,13 @@ def test_the_socket_of_a_killed_agent_is_cleared_away(real: str, folder: Path, p
         until(lambda: str(pid) not in [path.stem for path in folder.glob("*.sock")])
 
 
+def count_batches(port: int) -> list[str]:
+    """The lines of the agent's metrics that say how many batches it delivered."""
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=60) as page:
+        lines: list[str] = page.read().decode().splitlines()
+    return [line for line in lines if line.startswith("feedwater_agent_batches_total{")]
+
+
 def test_an_agent_is_scraped(real: str, folder: Path, monkeypatch: pytest.MonkeyPatch, photos: Path) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -107,11 +114,10 @@ def test_an_agent_is_scraped(real: str, folder: Path, monkeypatch: pytest.Monkey
     with loader_of(photos, job="scraped") as loader:
         for _ in loader:
             pass
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=60) as page:
-            lines = page.read().decode().splitlines()
-    told = [line for line in lines if line.startswith("feedwater_agent_batches_total{")]
+        end = time.monotonic() + 60
+        while not (told := count_batches(port)) or int(told[0].split()[-1]) == 0:  # a batch is counted once it was sent
+            assert time.monotonic() < end, told
     assert len(told) == 1 and 'run="scraped"' in told[0]
-    assert int(told[0].split()[-1]) > 0
     said = [json.loads(line) for line in (folder.parent / "agent.log").read_text().splitlines()]
     assert f"127.0.0.1:{port}" in [line.get("addr") for line in said if line["msg"] == "http"]
 
