@@ -560,21 +560,9 @@ class Loader(Generic[B]):
 
     # -- not yet ------------------------------------------------------------------------------------------------------
 
-    def select(self, indices: Any) -> Any:
-        """Not there yet."""
-        raise NotYetError("select is not there yet: pass a torch Subset of an ImageFolder, or sampler=indices")
-
     def relabel(self, mapping: Any) -> Any:
         """Not there yet."""
         raise NotYetError("relabel is not there yet: change labels in batch_transform=fn(batch, rng)")
-
-    def concat(self, *others: Any) -> Any:
-        """Not there yet."""
-        raise NotYetError("concat is not there yet: put the class folders (or links to them) into one folder")
-
-    def mix(self, shares: Any) -> Any:
-        """Not there yet."""
-        raise NotYetError("mix is not there yet: iterate one Loader per data set and join their batches")
 
     # -- the end ------------------------------------------------------------------------------------------------------
 

@@ -162,14 +162,10 @@ def test_what_is_not_there_yet_says_what_to_do_instead(folder: Path, options: di
 
 def test_methods_that_are_not_there_yet(folder: Path) -> None:
     loader: Any = Loader(folder, batch_size=1)
-    for name, arguments in {
-        "select": ([1],),
-        "relabel": ({},),
-        "concat": (),
-        "mix": ({},),
-    }.items():
-        with pytest.raises(feedwater.NotYetError, match=f"{name}.* is not there yet: .{{10,}}"):
-            getattr(loader, name)(*arguments)
+    with pytest.raises(feedwater.NotYetError, match=r"relabel is not there yet: .{10,}"):
+        loader.relabel({})
+    for name in ("select", "concat", "mix"):
+        assert not hasattr(loader, name), "there is nothing behind it"
     with pytest.raises(feedwater.NotYetError, match="Table"):
         feedwater.Table  # noqa: B018
     with pytest.raises(AttributeError):

@@ -35,6 +35,8 @@ class Compose:
 class Identity(Op):
     """Nothing: an alternative of RandomChoice."""
 
+    same = True
+
     def plan(self) -> dict[str, Any]:
         return {"op": "Identity"}
 
