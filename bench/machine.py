@@ -41,7 +41,7 @@ def program() -> str:
     """Path of the feedwater program, found as the package finds it."""
     from feedwater._agent import binary
 
-    return binary.find()
+    return binary.find_program()
 
 
 def _version(package: str) -> str:

@@ -53,8 +53,8 @@ def ahead(loader: feedwater.Loader[Any]) -> int:
     """Samples that were made and not taken, once all that was asked for is there."""
     feed = loader._engine.feed
     while wanted(loader, there=False):
-        feed.session.live().receive()
-        feed._handle(feed.session.live())
+        feed.session.ensure_link().receive()
+        feed._handle_packets(feed.session.ensure_link())
     return wanted(loader, there=True)
 
 

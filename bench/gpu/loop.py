@@ -100,13 +100,13 @@ class Readings:
 def turns(batches: Iterator[Any], step: Step, pace: Pace, steps: int) -> None:
     """So many steps. When it returns the GPU has done them all."""
     for _ in range(steps):
-        entered = pace.enter()
+        entered = pace.enter_next()
         with record_function(f"{NEXT}next"):
             images, labels = next(batches)
-        pace.leave(entered)
+        pace.leave_next(entered)
         step(images, labels)
     torch.cuda.synchronize()
-    pace.meter.read()
+    pace.meter.read_marks()
 
 
 def meter_us(turns: int = 2000) -> float:
@@ -114,8 +114,8 @@ def meter_us(turns: int = 2000) -> float:
     meter = Meter()
     began = time.thread_time()
     for _ in range(turns):
-        meter.enter()
-        meter.leave(0.0, 1.0)
+        meter.enter_next()
+        meter.leave_next(0.0, 1.0)
     return (time.thread_time() - began) / turns * 1e6
 
 
@@ -126,7 +126,7 @@ def measured(args: argparse.Namespace) -> dict[str, Any]:
         batches = repeat(next(batches))
     step, pace = Step(), Pace()
     turns(batches, step, pace, args.warm)
-    pace.rest()  # the synchronize was no step
+    pace.end_pass()  # the synchronize was no step
     idle_s, known_s = pace.meter.idle_s, pace.meter.step_s
     readings = Readings(args.nvml)
     tracing = profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]) if args.trace else nullcontext()

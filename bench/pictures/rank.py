@@ -14,20 +14,20 @@ import sys
 import time
 
 import feedwater
-from feedwater._meter.pace import Turn
+from feedwater._meter.pace import StepTime
 
 BATCH = 16
 WORSE = 1.12
 """Times the idle of the others, on the last rank."""
 
 
-def scripted(rank: int, world: int, number: int, step_s: float, idle_s: float) -> Turn:
+def scripted(rank: int, world: int, number: int, step_s: float, idle_s: float) -> StepTime:
     """The turn that ended with that step."""
     noise = random.Random(rank << 32 | number)  # noqa: S311
     late = 2.5 if noise.random() < 0.03 else 1.0
     idle_s *= late * noise.uniform(0.9, 1.1) * (WORSE if rank == world - 1 else 1.0)
     busy_s = (step_s - idle_s / late) * noise.uniform(0.98, 1.02)
-    turn = Turn(busy_s + idle_s, 1.1 * idle_s)
+    turn = StepTime(busy_s + idle_s, 1.1 * idle_s)
     turn.idle_s = idle_s
     return turn
 
@@ -49,14 +49,14 @@ def main() -> None:
         steps_per_epoch=1 << 20,
     )
     pulse, pace = loader._engine.pulse, loader._engine.pace
-    tell = pulse.step
+    tell = pulse.note_step
 
     def step(at: object) -> None:
         if pace.turn is not None:
-            pace.turn = scripted(rank, world, pulse.number(at), step_s, idle_s)
+            pace.turn = scripted(rank, world, pulse.step_number(at), step_s, idle_s)
         tell(at)
 
-    pulse.step = step
+    pulse.note_step = step
     for _ in loader:
         time.sleep(step_s - idle_s)
 

@@ -61,7 +61,7 @@ class Config:
     """Of a picture, where PIL.Image.MAX_IMAGE_PIXELS is lower than Pillow's own."""
 
     @classmethod
-    def check(cls, source: Any, transform: Any, given: Mapping[str, Any]) -> Config:
+    def from_arguments(cls, source: Any, transform: Any, given: Mapping[str, Any]) -> Config:
         """The arguments of Loader, each checked and all together; raises TypeError, ValueError or NotYetError."""
         from ._plan import pictures  # all transforms come with it, half of what the package takes to import
         from ._torchvision import pillow  # all transforms come with it, half of what the package takes to import
@@ -69,15 +69,15 @@ class Config:
         if given["python"] is not None and given["masks"] is not None:
             raise NotYetError("python= together with masks= is not there yet: leave one of them out")
         nodes = checks.nodes_of(given["nodes"])
-        resolved = sources.resolve(source, nodes)
-        masks = None if given["masks"] is None else sources.folder("masks", given["masks"], nodes)
+        resolved = sources.resolve_source(source, nodes)
+        masks = None if given["masks"] is None else sources.resolve_folder("masks", given["masks"], nodes)
         fields = given["fields"]
         if fields is None:
             fields = output.IMAGE, "label" if masks is None else output.MASK
         config = cls(
             source=replace(resolved, transform=None),
             masks=masks,
-            pictures=pictures.resolve(
+            pictures=pictures.resolve_pictures(
                 resolved.transform if transform is None else transform, given["dtype"], given["memory_format"]
             ),
             names=output.field_names(fields, given["python"] is not None),
@@ -104,7 +104,7 @@ class Config:
             nodes=nodes,
             local_workers=checks.workers_of(given["local_workers"], nodes, resolved.local),
             job=checks.job_of(given["job"]),
-            trust=Trust.check(given["tls"], given["token_file"], given["insecure"], nodes),
+            trust=Trust.from_arguments(given["tls"], given["token_file"], given["insecure"], nodes),
             most_pixels=pillow.most_pixels(),
         )
         config._check_together()
@@ -120,20 +120,20 @@ class Config:
         if self.rank is not None and self.mesh is not None:
             raise ValueError("mesh says what rank and num_replicas say: pass one or the other")
         if self.rank is not None and self.num_replicas is not None:
-            ranks.check(self.rank, self.num_replicas)
+            ranks.check_ranks(self.rank, self.num_replicas)
         checks.check_mesh(self.mesh)
         if self.tail == "valid" and "valid" not in self.names:
             raise ValueError(
                 'tail="valid" fills up the last batch: ask for the mask too, fields=("image", "label", "valid")'
             )
         if self.python is not None:
-            from ._python.function import check
+            from ._python.function import check_function
 
-            check(self.python)
+            check_function(self.python)
             if self.views:
                 raise NotYetError("python= behind Views is not there yet: it gets one picture of each sample")
         if self.batch_transform is not None:
-            batch_transform.check(self.batch_transform, self.names, self.masks is not None)
+            batch_transform.check_batch_transform(self.batch_transform, self.names, self.masks is not None)
 
     def _check_masks(self) -> None:
         if self.masks is None:
@@ -219,23 +219,23 @@ class Config:
         """Whether image is a list of views."""
         return self.pictures[0].field != output.IMAGE
 
-    def _transforms(self) -> dict[str, Any]:
-        made = [picture.compiled.plan() for picture in self.pictures]
+    def _plan_transforms(self) -> dict[str, Any]:
+        made = [picture.compiled.plan_ops() for picture in self.pictures]
         return {"views": made} if self.views else {"transforms": made[0]}
 
-    def plan(self) -> dict[str, Any]:
+    def to_plan(self) -> dict[str, Any]:
         """The plan as JSON says it (docs/plan.md)."""
         plan: dict[str, Any] = {
             "version": 1,
-            "source": self.source.plan(),
+            "source": self.source.to_plan(),
             "seed": self.seed,
             "shuffle": self.shuffle and not self.listed,
-            **self._transforms(),
+            **self._plan_transforms(),
             "fields": ["image", "label"],
             "on_error": self.on_error,
         }
         if self.masks is not None:
-            where = {"root": "", "path": self.masks.local} if self.masks.local else self.masks.plan()
+            where = {"root": "", "path": self.masks.local} if self.masks.local else self.masks.to_plan()
             plan |= {"masks": where, "fields": ["image", "label", "mask"]}
         if self.most_pixels is not None:
             plan["limits"] = {"pixels": self.most_pixels}

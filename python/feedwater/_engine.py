@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ._agent.feed import Feed
-from ._agent.plan_info import Opened, Request
+from ._agent.plan_info import PlanInfo, Request
 from ._agent.replay import Last, Totals, keys_of
 from ._agent.session import IN_USE
 from ._agent.slots import Slots
@@ -19,21 +19,21 @@ from ._agent.want import Done
 from ._arguments.job_name import name_of
 from ._batch import batch_transform
 from ._batch.batch import Builder, Rows, check_ragged
-from ._batch.error_budget import Budget, named
+from ._batch.error_budget import Budget, name_samples
 from ._common import ranks
 from ._common.filenames import to_json
 from ._common.ranks import Ranks
-from ._common.torch_modes import lasting
+from ._common.torch_modes import leave_inference_mode
 from ._config import Config
 from ._ctaugment.learning import Learning, rows_of
 from ._ctaugment.policy import Weights
 from ._meter.pace import Pace
 from ._meter.pulse import Pulse
-from ._order.cursor import At, Cursor
+from ._order.cursor import Cursor, Position
 from ._order.sampler_epoch import SamplerEpoch
 from ._order.samplers import BatchSamplerOrder, SamplerOrder, SubsetOrder, check_split
-from ._order.steps import Order, RangeOrder, Step, count_steps, share
-from ._state import State, describe
+from ._order.steps import Order, RangeOrder, Step, count_steps, share_step
+from ._state import State, describe_order
 from .errors import DataError, Error, StateMismatchError
 
 if TYPE_CHECKING:
@@ -61,10 +61,10 @@ class Engine:
     def __init__(self, config: Config, cursor: Cursor) -> None:
         self.config, self.cursor = config, cursor
         self.pace = Pace()
-        self.feed = Feed(_request(config))
+        self.feed = Feed(_make_request(config))
         self.pulse = Pulse(self.pace, self.feed)
         self._sampler = config.batch_sampler if config.sampler is None else config.sampler
-        self.told = SamplerEpoch(self._sampler)
+        self.sampler_epoch = SamplerEpoch(self._sampler)
         self.ranks: Ranks | None = None
         self.order: Order | None = None
         self.state: tuple[State, bool] | None = None
@@ -74,7 +74,7 @@ class Engine:
             from ._python.batches import Stage
 
             self.python = Stage(config)
-        self.learning = Learning.of(config)
+        self.learning = Learning.for_config(config)
         self._builder: Builder | None = None
         self._budget = Budget(config.max_errors)
         self._warned = self._fits = False
@@ -82,7 +82,7 @@ class Engine:
 
     # -- opening ------------------------------------------------------------------------------------------------------
 
-    def opened(self) -> Opened:
+    def open_plan(self) -> PlanInfo:
         """The opened plan; starts the agent if need be."""
         session = self.feed.session
         if not self._fits:
@@ -91,16 +91,16 @@ class Engine:
                 session.revisions = raw.get("revisions")
                 if self.config.nodes or session.revisions is None:
                     session.numerics = raw.get("numerics")
-            session.live()
+            session.ensure_link()
             assert session.opened is not None
-            self.config.source.check(list(session.opened.classes), session.opened.samples)
+            self.config.source.check_data_set(list(session.opened.classes), session.opened.samples)
             self._check_listing(session.opened)
             check_ragged(self.config.batch_size or 1, session.opened)
             self._fits = True
         assert session.opened is not None
         return session.opened
 
-    def _check_listing(self, opened: Opened) -> None:
+    def _check_listing(self, opened: PlanInfo) -> None:
         """Raises DataError if an ImageFolder that was passed has other samples, labels or order than its folder."""
         source, session = self.config.source, self.feed.session
         if source.listing is None:
@@ -109,28 +109,28 @@ class Engine:
         answer, keys = session.call("listing", params, session.request.start_timeout or float("inf"))
         if answer["fingerprint"] != opened.fingerprint:
             raise DataError(f"{source.name}: the folder changed while it was opened. Start anew")
-        source.listing.check(source.name, keys, answer["counts"])
+        source.listing.compare_listing(source.name, keys, answer["counts"])
 
-    def samples(self) -> int:
+    def count_samples(self) -> int:
         """Samples that an epoch can choose from. Opens nothing where the source tells."""
         source = self.config.source
         if source.indices is not None:
             return len(source.indices)
-        return source.samples if source.samples is not None else self.opened().samples
+        return source.samples if source.samples is not None else self.open_plan().samples
 
-    def positions(self) -> int:
+    def count_positions(self) -> int:
         """Positions that an epoch's order has, the last step's repeats among them."""
-        fixed, ranks = self.config.steps_per_epoch, self.placed()
+        fixed, ranks = self.config.steps_per_epoch, self.find_ranks()
         if fixed is None or self.config.batch_size is None:
             more = ranks.world - 1 if self.config.tail == "short" else 0
-            return 1 << 63 if self.config.listed else self.opened().samples + more
+            return 1 << 63 if self.config.listed else self.open_plan().samples + more
         return fixed * self.config.batch_size * ranks.world
 
-    def size(self, position: int) -> int:
+    def batch_size_at(self, position: int) -> int:
         """Samples of this rank's batch that begins at a position of the epoch's own order. IndexError if none does."""
-        order, ranks = self._ordered(), self.placed()
+        order, ranks = self._ensure_order(), self.find_ranks()
         assert isinstance(order, RangeOrder)
-        size = order.size(position, ranks)
+        size = order.batch_size_at(position, ranks)
         if not size:
             raise IndexError(
                 f"replay: position={position}: no batch of rank {ranks.rank} is known to begin there. Pass what was "
@@ -138,38 +138,40 @@ class Engine:
             )
         return size
 
-    def place(self, index: int, epoch: int) -> int | None:
+    def find_position(self, index: int, epoch: int) -> int | None:
         """Where a Subset or a sampler has a sample first in an epoch's order; None if that is not known."""
-        order = self._ordered()
+        order = self._ensure_order()
         assert isinstance(order, (SubsetOrder, SamplerOrder, BatchSamplerOrder))
-        return order.place(epoch, index, self.placed())
+        return order.find_position(epoch, index, self.find_ranks())
 
-    def placed(self) -> Ranks:
+    def find_ranks(self) -> Ranks:
         """This rank's place among all, as it is now. Raises ValueError if a sampler that splits has another one."""
-        ranks = _placed(self.config)
+        ranks = _find_ranks(self.config)
         check_split(self._sampler, ranks)
         return ranks
 
-    def drawn(self) -> int:
+    def count_rank_samples(self) -> int:
         """Samples of a whole epoch on this rank, where no sampler decides."""
-        ranks = self.placed()
-        steps, batch = self.length(), self.config.batch_size or 1
+        ranks = self.find_ranks()
+        steps, batch = self.count_steps(), self.config.batch_size or 1
         if self.config.steps_per_epoch is not None:
             return steps * batch
         begun = max(0, steps - 1) * batch
-        last = share(begun * ranks.world, self.samples() - begun * ranks.world, batch, ranks, self.config.tail)
+        last = share_step(
+            begun * ranks.world, self.count_samples() - begun * ranks.world, batch, ranks, self.config.tail
+        )
         return begun + (last[2] if last else 0)
 
-    def length(self) -> int:
+    def count_steps(self) -> int:
         """Steps of an epoch. Opens nothing where the arguments tell."""
-        ranks = self.placed()
+        ranks = self.find_ranks()
         if self.config.steps_per_epoch is not None:
             return self.config.steps_per_epoch
         known = self.config.source.samples
         if known is not None and not self.config.listed:
             steps = count_steps(known, self.config.batch_size or 1, ranks, self.config.tail)
         else:
-            steps = self._ordered().steps(ranks)
+            steps = self._ensure_order().count_steps(ranks)
         if not steps:
             self._check_drop(ranks)
         return steps
@@ -191,30 +193,30 @@ class Engine:
                 "__iter__. To go on behind an epoch that is to be empty, call loader.set_epoch(epoch + 1)"
             )
 
-    def _ordered(self) -> Order:
+    def _ensure_order(self) -> Order:
         if self.order is None:
-            self.order = _order(self.config, self.opened().samples, self.told)
+            self.order = _make_order(self.config, self.open_plan().samples, self.sampler_epoch)
         return self.order
 
-    def start(self) -> None:
+    def start_pass(self) -> None:
         """A pass begins: finds out our place among the ranks, and whether a loaded state fits."""
         if self.python is not None:
             self.feed.session.check_open()  # before processes start, which nobody would end
-            self.python.start()
-        opened, order = self.opened(), self._ordered()
-        ranks = self.placed()
+            self.python.start_pool()
+        opened, order = self.open_plan(), self._ensure_order()
+        ranks = self.find_ranks()
         if ranks != self.ranks:
-            self._say(ranks)
-            self.feed.forget()
+            self._log_ranks(ranks)
+            self.feed.forget_wants()
             self.ranks = self.feed.ranks = ranks
         if self.state is not None:
-            self._compare(*self.state, opened, order)
+            self._compare_state(*self.state, opened, order)
             self.state = None
-        self.pulse.begin(order, self.config.batch_size, ranks)
+        self.pulse.begin_pass(order, self.config.batch_size, ranks)
         if self._builder is None:
-            self._builder = self._build(opened)
+            self._builder = self._make_builder(opened)
 
-    def _build(self, opened: Opened) -> Builder:
+    def _make_builder(self, opened: PlanInfo) -> Builder:
         look = self.config.pictures, opened, self.config.names, self.config.as_dict
         if self.python is None:
             return Builder(*look)
@@ -222,23 +224,23 @@ class Engine:
 
         return PythonBuilder(self.python, self.feed, *look)
 
-    def again(self, index: int, epoch: int, repeat: int) -> dict[str, Any]:
+    def run_python_again(self, index: int, epoch: int, repeat: int) -> dict[str, Any]:
         """What python= makes of one sample, by a want of its own."""
         from ._python.batches import PythonBuilder
 
-        opened = self.opened()
+        opened = self.open_plan()
         step = Step(epoch, 0, 1, repeat, 1, 1, np.array([index], np.int64))
-        step.policy = self.policy()
-        feed = Feed(_request(self.config))
+        step.policy = self.policy_at()
+        feed = Feed(_make_request(self.config))
         try:
-            done = feed.take(step.key, 1, lambda _, start: None if start else step)
-            builder = self._build(opened)
+            done = feed.take_batch(step.key, 1, lambda _, start: None if start else step)
+            builder = self._make_builder(opened)
             assert isinstance(builder, PythonBuilder)
-            return builder.sample(done, feed)
+            return builder.build_sample(done, feed)
         finally:
             feed.close()
 
-    def _say(self, ranks: Ranks) -> None:
+    def _log_ranks(self, ranks: Ranks) -> None:
         if self.config.batch_size is None:
             log.info("rank %d/%d", *ranks)
         else:
@@ -260,20 +262,20 @@ class Engine:
         if cursor.pending or cursor.failed or not cursor.at.returned or self.order is None or self.ranks is None:
             return False
         try:
-            return self.order.at(*cursor.at.place, self.ranks) is None
+            return self.order.step_at(*cursor.at.place, self.ranks) is None
         except Exception:  # of the program's sampler: the next batch raises it
             return False
 
-    def describe(self, epoch: int, consumed: int) -> dict[str, Any]:
+    def describe_state(self, epoch: int, consumed: int) -> dict[str, Any]:
         """The state at a place."""
         if self.state is not None and self.state[0].raw:  # nothing was done since it was loaded
             return {**self.state[0].raw, "epoch": epoch, "consumed": consumed}
-        known = describe(self.config.seed, self.config.shuffle, self.feed.session.opened)
+        known = describe_order(self.config.seed, self.config.shuffle, self.feed.session.opened)
         if self.learning is not None and self.ranks is not None:
-            number = self._number(epoch, consumed)
+            number = self._step_number(epoch, consumed)
             if self.cursor.at.last is not None:
-                self.learning.expect(number - 1)
-            known["policy"] = self.learning.policy.state(number)
+                self.learning.expect_feedback(number - 1)
+            known["policy"] = self.learning.policy.save_state(number)
         return {**known, "epoch": epoch, "consumed": consumed, "sampler": self._sampler_state(epoch, consumed)}
 
     def _sampler_state(self, epoch: int, consumed: int) -> dict[str, Any] | None:
@@ -283,10 +285,10 @@ class Engine:
 
             return {"class": "Subset", "indices": hashlib.sha256(indices.tobytes()).hexdigest()[:16]}
         if isinstance(self.order, (SamplerOrder, BatchSamplerOrder)) and self.ranks is not None:
-            return self.order.state(epoch, consumed, self.ranks)
+            return self.order.save_state(epoch, consumed, self.ranks)
         return None
 
-    def load(self, state: State, strict: bool) -> None:
+    def load_state(self, state: State, strict: bool) -> None:
         """Takes up a state; compares it at once if the plan is open, else when it is."""
         if strict:
             state.check_known()
@@ -294,13 +296,13 @@ class Engine:
         if opened is None or self.ranks is None:
             self.state = (state, strict)
             return
-        self._compare(state, strict, opened, self._ordered())
+        self._compare_state(state, strict, opened, self._ensure_order())
         self.state = None
 
-    def _compare(self, state: State, strict: bool, opened: Opened, order: Order) -> None:
+    def _compare_state(self, state: State, strict: bool, opened: PlanInfo, order: Order) -> None:
         if self.learning is not None:
-            self.learning.policy.load(state.raw.get("policy"), self._number(state.epoch, state.consumed))
-            self.feed.forget()
+            self.learning.policy.load_state(state.raw.get("policy"), self._step_number(state.epoch, state.consumed))
+            self.feed.forget_wants()
         if not state.raw:
             return
         state.check_order(self.config.seed, self.config.shuffle, opened)
@@ -309,47 +311,47 @@ class Engine:
         before = state.raw.get("sampler")
         if isinstance(order, (SamplerOrder, BatchSamplerOrder)) and (before is not None or not state.consumed):
             assert self.ranks is not None
-            order.load(before, self.ranks)
-            self.feed.forget()
+            order.load_state(before, self.ranks)
+            self.feed.forget_wants()
         elif before != self._sampler_state(0, 0):
             raise StateMismatchError("the state is of another choice of samples: another sampler or Subset")
 
     # -- batches ------------------------------------------------------------------------------------------------------
 
-    def next(self) -> Ready | None:
+    def next_batch(self) -> Ready | None:
         """The batch at the cursor; None at the epoch's end. Consumes nothing, except steps of which nothing is left."""
         assert self._builder is not None
-        while (step := self.feed.wanted(self.cursor.at.place) or self._step()) is not None:
-            done = self._take(step) if step.size else None
+        while (step := self.feed.find_wanted_step(self.cursor.at.place) or self._next_step()) is not None:
+            done = self._take_step(step) if step.size else None
             errors = done.errors if done is not None else []
-            rows = self._builder.rows(step, done, self._crowded)
-            totals = self._count(rows, errors)
+            rows = self._builder.gather_rows(step, done, self._slots_full)
+            totals = self._count_rows(rows, errors)
             if not len(rows.labels):
                 self._pass_over(step, errors, totals)
                 continue
             torch, transform = self._builder.torch, self.config.batch_transform
             if transform is None and (torch is None or not torch.is_inference_mode_enabled()):  # as below, fewer calls
-                batch = self._builder.batch(rows, self._keys)
+                batch = self._builder.build_batch(rows, self._read_keys)
             else:
-                with lasting():
-                    batch = self._builder.batch(rows, self._keys)
+                with leave_inference_mode():
+                    batch = self._builder.build_batch(rows, self._read_keys)
                     if transform is not None:
-                        batch = self._transformed(transform, batch, step, rows.valid)
+                        batch = self._apply_transform(transform, batch, step, rows.valid)
             last = Last(step.epoch, step.position, rows.indices, rows.places, self.feed.session)
-            self.cursor.prepare()
+            self.cursor.prepare_batch()
             return Ready(batch, step, last, totals)
         return None
 
-    def _step(self) -> Step | None:
+    def _next_step(self) -> Step | None:
         assert self.order is not None and self.ranks is not None
         place = self.cursor.at.place
-        step = self.order.at(*place, self.ranks)
+        step = self.order.step_at(*place, self.ranks)
         if step is None and place[1]:
             self._budget.check_left(*place)
         elif step is None:
             self._check_drop(self.ranks)
             self._check_drawn(place[0])
-        return self._learnt(step)
+        return self._with_policy(step)
 
     def _pass_over(self, step: Step, errors: list[dict[str, Any]], totals: Totals) -> None:
         """A step all of whose samples were skipped. Raises DataError if other ranks do not leave it out with us."""
@@ -357,41 +359,41 @@ class Engine:
         if self.ranks.world > 1:
             raise DataError(
                 f'on_error="skip" leaves nothing of rank {self.ranks.rank}\'s batch at position {step.position} of '
-                f"epoch {step.epoch}: none of {named(errors)} decodes. The other ranks have theirs and would wait for "
-                'this one: repair the files, or pass on_error="substitute"'
+                f"epoch {step.epoch}: none of {name_samples(errors)} decodes. The other ranks have theirs and would "
+                'wait for this one: repair the files, or pass on_error="substitute"'
             )
         at = self.cursor.at
-        self.cursor.at = At(step.after, at.returned, at.last, totals)
+        self.cursor.at = Position(step.after, at.returned, at.last, totals)
 
-    def _transformed(self, transform: Callable[..., Any], batch: Any, step: Step, valid: Any) -> Any:
-        self.pace.arrived()
+    def _apply_transform(self, transform: Callable[..., Any], batch: Any, step: Step, valid: Any) -> Any:
+        self.pace.note_arrival()
         began = time.perf_counter()
         numbers = self.config.seed, step.epoch, step.position
-        batch = batch_transform.apply(transform, batch, numbers, self.config.names, valid)
-        self.pace.transformed(time.perf_counter() - began)
+        batch = batch_transform.apply_batch_transform(transform, batch, numbers, self.config.names, valid)
+        self.pace.note_transform(time.perf_counter() - began)
         return batch
 
-    def _take(self, step: Step) -> Done:
+    def _take_step(self, step: Step) -> Done:
         assert self.order is not None
-        done = self.feed.take(step.key, self.order.largest or step.size, self._upcoming)
+        done = self.feed.take_batch(step.key, self.order.largest or step.size, self._upcoming_step)
         while (
             self.python is not None and done.slots.file < 0
         ):  # larger slots took the place of what processes could map
-            self.feed.forget()
-            done = self.feed.take(step.key, self.order.largest or step.size, self._upcoming)
+            self.feed.forget_wants()
+            done = self.feed.take_batch(step.key, self.order.largest or step.size, self._upcoming_step)
         if done.errors:
-            self._budget.check(step.epoch, step.start, done.errors, self._epoch_samples(step))
+            self._budget.count_errors(step.epoch, step.start, done.errors, self._epoch_samples(step))
         return done
 
     def _epoch_samples(self, step: Step) -> int:
         """This rank's samples of the step's epoch; those up to its end where nothing tells how many follow."""
         assert self.order is not None and self.ranks is not None
-        return -(-max(self.order.count(self.ranks), step.end) // self.ranks.world)
+        return -(-max(self.order.count_samples(self.ranks), step.end) // self.ranks.world)
 
-    def _keys(self, indices: Any) -> list[str]:
+    def _read_keys(self, indices: Any) -> list[str]:
         return keys_of(self.feed.session, self.cursor.at.place[0], indices)
 
-    def _upcoming(self, epoch: int, start: int) -> Step | None:
+    def _upcoming_step(self, epoch: int, start: int) -> Step | None:
         """The step at or after a place on the way ahead, over the epoch's end and where the loop usually breaks off."""
         assert self.order is not None and self.ranks is not None
         habit, ahead = self.cursor.habit, self.order.known_ahead
@@ -399,27 +401,27 @@ class Engine:
             at_epoch, consumed = self.cursor.at.place
             if epoch > at_epoch or consumed < habit:
                 epoch, start = epoch + 1, 0
-        step = self.order.at(epoch, start, self.ranks)
+        step = self.order.step_at(epoch, start, self.ranks)
         if step is None and ahead:
-            step = self.order.at(epoch + 1, 0, self.ranks)
-        return step if self.learning is None else self._learnt(step)
+            step = self.order.step_at(epoch + 1, 0, self.ranks)
+        return step if self.learning is None else self._with_policy(step)
 
     # -- learning -----------------------------------------------------------------------------------------------------
 
-    def _number(self, epoch: int, consumed: int) -> int:
+    def _step_number(self, epoch: int, consumed: int) -> int:
         """How many steps of the run lie before a place."""
         assert self.learning is not None
-        return self.learning.number(epoch, consumed, self.length(), self.placed())
+        return self.learning.step_number(epoch, consumed, self.count_steps(), self.find_ranks())
 
-    def _learnt(self, step: Step | None) -> Step | None:
+    def _with_policy(self, step: Step | None) -> Step | None:
         """The step with the policy its batch is made by; None if that is not known yet."""
         if step is None or self.learning is None:
             return step
-        weights = self.learning.weights(self._number(*step.key), self._number(*self.cursor.at.place))
+        weights = self.learning.weights_at(self._step_number(*step.key), self._step_number(*self.cursor.at.place))
         step.policy = weights
         return None if weights is None else step
 
-    def learn(self, indices: Any, values: Any, repeat_at: Callable[[int], int]) -> None:
+    def learn_outcomes(self, indices: Any, values: Any, repeat_at: Callable[[int], int]) -> None:
         """What the last batch's samples teach, of all ranks."""
         if self.learning is None:
             raise Error("feedback() teaches CTAugment, which the transform has not: feedwater.transforms.CTAugment()")
@@ -427,25 +429,31 @@ class Engine:
         if at.last is None or self.ranks is None:
             raise Error("feedback() is about the last batch, and there was none")
         wanted, repeats, outcomes = rows_of(at.last, indices, values, repeat_at)
-        step = self._number(at.last.epoch, at.place[1]) - 1
-        self.learning.learn(step, at.last.epoch, (wanted, repeats), outcomes, self.ranks)
+        step = self._step_number(at.last.epoch, at.place[1]) - 1
+        self.learning.learn_outcomes(step, at.last.epoch, (wanted, repeats), outcomes, self.ranks)
 
-    def policy(self, begins: tuple[int, int] | None = None) -> Weights | None:
+    def policy_at(self, begins: tuple[int, int] | None = None) -> Weights | None:
         """What a batch is made by that begins at a position of an epoch; by default the last one, or the first to come.
 
         None where nothing is learnt. Raises Error where it is not known.
         """
         if self.learning is None:
             return None
-        self.opened()
+        self.open_plan()
         if begins is not None:
             epoch, position = begins
-            return self.learning.recalled(self._number(epoch, position + 1) - 1, self._number(*self.cursor.at.place))
+            return self.learning.recall_weights(
+                self._step_number(epoch, position + 1) - 1, self._step_number(*self.cursor.at.place)
+            )
         at = self.cursor.at
-        number = self._number(*self.cursor.place) if at.last is None else self._number(at.last.epoch, at.place[1]) - 1
-        return self.learning.policy.weights(number)
+        number = (
+            self._step_number(*self.cursor.place)
+            if at.last is None
+            else self._step_number(at.last.epoch, at.place[1]) - 1
+        )
+        return self.learning.policy.weights_at(number)
 
-    def _count(self, rows: Rows, errors: list[dict[str, Any]]) -> Totals:
+    def _count_rows(self, rows: Rows, errors: list[dict[str, Any]]) -> Totals:
         """What will have been consumed with these rows."""
         before = self.cursor.at.totals or Totals()
         substituted = sum(error.get("substitute") is not None for error in errors) if errors else 0
@@ -458,18 +466,18 @@ class Engine:
             before.substituted + substituted,
         )
 
-    def _crowded(self, slots: Slots) -> bool:
+    def _slots_full(self, slots: Slots) -> bool:
         """Whether live batches hold so many slots that this one must go to ordinary memory; never a deadlock."""
-        if slots.unleased() >= slots.count - IN_USE:  # needed is never more
+        if slots.count_unleased() >= slots.count - IN_USE:  # needed is never more
             return False
-        needed = self.feed.needed(slots)
-        if slots.unleased() >= needed:
+        needed = self.feed.count_needed_slots(slots)
+        if slots.count_unleased() >= needed:
             return False
         now = time.monotonic()
         if now > self._collect_after and gc.isenabled():
             # Batches in reference cycles: the collector sees no 38 MB in them and would not run by itself.
             gc.collect()
-            helped = slots.unleased() >= needed
+            helped = slots.count_unleased() >= needed
             self._collect_after = time.monotonic() + (COLLECT_EVERY_S if helped else COLLECT_IN_VAIN_S)
             if helped:
                 return False
@@ -478,7 +486,7 @@ class Engine:
             log.warning(
                 "the program holds %d batches; further ones are copied to ordinary memory, which costs time. "
                 "Keep fewer batches, or give more room with memory=",
-                slots.count - slots.unleased(),
+                slots.count - slots.count_unleased(),
             )
         return True
 
@@ -488,25 +496,25 @@ class Engine:
             self.python.close()
         self.feed.close()
         if self._builder is not None:
-            self._builder.forget()
+            self._builder.forget_slots()
 
-    def drop(self) -> None:
+    def drop_handles(self) -> None:
         """close for finalisers."""
         if self.python is not None:
-            self.python.drop()
-        self.feed.session.drop()
+            self.python.drop_handles()
+        self.feed.session.drop_handles()
 
 
-def _placed(config: Config) -> Ranks:
-    return ranks.resolve(config.rank, config.num_replicas, config.mesh)
+def _find_ranks(config: Config) -> Ranks:
+    return ranks.resolve_ranks(config.rank, config.num_replicas, config.mesh)
 
 
-def _request(config: Config) -> Request:
+def _make_request(config: Config) -> Request:
     return Request(
-        plan=config.plan(),
+        plan=config.to_plan(),
         nodes=config.nodes,
         local=config.source.local,
-        job=lambda: name_of(config.job, _placed(config).world),
+        job=lambda: name_of(config.job, _find_ranks(config).world),
         workers=config.local_workers,
         timeout=config.timeout,
         start_timeout=config.start_timeout,
@@ -516,12 +524,12 @@ def _request(config: Config) -> Request:
     )
 
 
-def _order(config: Config, samples: int, told: SamplerEpoch) -> Order:
+def _make_order(config: Config, samples: int, sampler_epoch: SamplerEpoch) -> Order:
     if config.batch_sampler is not None:
-        return BatchSamplerOrder(config.batch_sampler, config.seed, samples, told, config.tail)
+        return BatchSamplerOrder(config.batch_sampler, config.seed, samples, sampler_epoch, config.tail)
     assert config.batch_size is not None
     if config.sampler is not None:
-        return SamplerOrder(config.sampler, config.batch_size, config.tail, config.seed, samples, told)
+        return SamplerOrder(config.sampler, config.batch_size, config.tail, config.seed, samples, sampler_epoch)
     if config.source.indices is not None:
         return SubsetOrder(config.source.indices, config.batch_size, config.tail, config.shuffle, config.seed)
     return RangeOrder(samples, config.batch_size, config.tail, config.steps_per_epoch)

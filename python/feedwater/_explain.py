@@ -4,36 +4,36 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ._agent.plan_info import Opened
+from ._agent.plan_info import PlanInfo
 from ._config import Config
 
 if TYPE_CHECKING:
     from ._plan.pictures import Picture
     from ._python.batches import Stage
 
-__all__ = ["explain"]
+__all__ = ["explain_plan"]
 
 LAST_HOP = "last hop"
 
 
-def explain(config: Config, opened: Opened, stage: Stage | None = None) -> str:
+def explain_plan(config: Config, opened: PlanInfo, stage: Stage | None = None) -> str:
     """A table of the ops: where each runs, in whose arithmetic, how exact; and what runs it."""
     rows: list[tuple[str, ...]] = [("op", "place", "dialect", "tier", "arguments")]
     left = list(opened.ops)
     for number, picture in enumerate(config.pictures):
         if config.views:
             rows.append((f"view {number}", "", "", "", ""))
-        count = len(picture.compiled.plan())
-        rows += _rows(picture, left[:count])
+        count = len(picture.compiled.plan_ops())
+        rows += _list_rows(picture, left[:count])
         del left[:count]
     if stage is not None:
         rows.append(("python", "here", "its own", "-", stage.name))
     widths = [max(len(row[column]) for row in rows) for column in range(5)]
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in rows]
-    return "\n".join([*lines, "", *_about(config, opened), *_price(stage)])
+    return "\n".join([*lines, "", *_describe_run(config, opened), *_describe_price(stage)])
 
 
-def _price(stage: Stage | None) -> list[str]:
+def _describe_price(stage: Stage | None) -> list[str]:
     """What python= costs beside what nodes do, which it cuts the plan from."""
     if stage is None:
         return []
@@ -45,11 +45,11 @@ def _price(stage: Stage | None) -> list[str]:
     return [line, f"          {each_s * 1e3:.2f} ms per sample so far: {most:,.0f} samples/s at most"]
 
 
-def _rows(picture: Picture, ops: list[dict[str, Any]]) -> list[tuple[str, ...]]:
+def _list_rows(picture: Picture, ops: list[dict[str, Any]]) -> list[tuple[str, ...]]:
     """What is done to one picture."""
-    made, compiled = [_row(op) for op in ops], picture.compiled
+    made, compiled = [_make_row(op) for op in ops], picture.compiled
     last: list[tuple[str, ...]] = [
-        (name.split("(")[0], LAST_HOP, "tensor", "A", _arguments(name)) for name in compiled.tail
+        (name.split("(")[0], LAST_HOP, "tensor", "A", _format_arguments(name)) for name in compiled.tail
     ]
     erasing = zip((row for row in made if row[1] == LAST_HOP), compiled.erased_behind)
     for number, (row, behind) in enumerate(erasing):
@@ -59,17 +59,17 @@ def _rows(picture: Picture, ops: list[dict[str, Any]]) -> list[tuple[str, ...]]:
     return [row for row in made if row[1] != LAST_HOP] + last
 
 
-def _row(op: dict[str, Any]) -> tuple[str, ...]:
+def _make_row(op: dict[str, Any]) -> tuple[str, ...]:
     given = (op.get("arguments") or {}).items()
     arguments = ", ".join(f"{name}={value}" for name, value in given if name != "dialect")
     return op["name"], op["place"], op["dialect"], op["tier"], arguments
 
 
-def _arguments(name: str) -> str:
+def _format_arguments(name: str) -> str:
     return name.partition("(")[2].removesuffix(")")
 
 
-def _about(config: Config, opened: Opened) -> list[str]:
+def _describe_run(config: Config, opened: PlanInfo) -> list[str]:
     where = ", ".join(config.nodes) if config.nodes else "this machine"
     output = config.pictures[0].output
     order = "channels first" if output.channels_first else "channels last"

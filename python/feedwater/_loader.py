@@ -10,18 +10,18 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, Literal, NoReturn, SupportsIndex, TypeVar, overload
 
-from ._agent.replay import Last, Sample, Totals, number, replay
-from ._arguments.unknown import refuse
+from ._agent.replay import Last, Sample, Totals, check_index, replay_samples
+from ._arguments.unknown import refuse_unknown
 from ._batch.copies import copy_of
 from ._config import Config
-from ._dataset.change_guard import AsMade
+from ._dataset.change_guard import ChangeGuard
 from ._engine import Engine, Ready
-from ._explain import explain
+from ._explain import explain_plan
 from ._meter.pace import Stats
-from ._order.cursor import At, Cursor
+from ._order.cursor import Cursor, Position
 from ._order.steps import Tail
 from ._pass import EpochShim, Pass, Sized
-from ._preview import Preview, draw
+from ._preview import Preview, draw_preview
 from ._state import State
 from .errors import Error, NotYetError
 
@@ -193,11 +193,11 @@ class Loader(Generic[B]):
     ) -> None:
         others = ("self", "source", "transform", "misplaced", "unknown", "__class__")
         given = {k: v for k, v in locals().items() if k not in others}
-        refuse(source, misplaced, given, unknown)
-        self._config = Config.check(source, transform, given)
+        refuse_unknown(source, misplaced, given, unknown)
+        self._config = Config.from_arguments(source, transform, given)
         self._dataset = None if isinstance(source, (str, os.PathLike)) else source
         """Not pickled: a copy of the Loader has only its length."""
-        self._made_of: AsMade | None = AsMade(source, transform, self._config.pictures)
+        self._made_of: ChangeGuard | None = ChangeGuard(source, transform, self._config.pictures)
         self._begin_anew()
 
     def _begin_anew(self) -> None:
@@ -222,7 +222,7 @@ class Loader(Generic[B]):
 
     def __len__(self) -> int:
         """Steps of a whole epoch, the same on every rank. May start the agent, to count the samples."""
-        return self._engine.length()
+        return self._engine.count_steps()
 
     def set_epoch(self, epoch: SupportsIndex) -> None:
         """The next pass is that epoch. Needed only to go elsewhere than on; a state just loaded keeps its cursor.
@@ -237,67 +237,67 @@ class Loader(Generic[B]):
         if not 0 <= whole < 1 << 32:
             raise ValueError(f"set_epoch({epoch!r}): needs a whole number from 0 to 2**32 - 1")
         self._cursor.set_epoch(whole)
-        self._engine.told.note()
+        self._engine.sampler_epoch.note_epoch()
 
-    def _heed(self) -> None:
+    def _read_sampler_epoch(self) -> None:
         """What the program told its sampler is told to us."""
-        wish = self._engine.told.heard()
+        wish = self._engine.sampler_epoch.take_wish()
         if wish is not None:
             self.set_epoch(wish)
 
     def peek(self) -> B | None:
         """A copy of the batch that next will return, without consuming it; None at the end of an epoch."""
-        self._claim()
+        self._claim_thread()
         try:
             if not self._begun or self._cursor.pending:
-                self._begin()
-            self._peeked = self._coming()
+                self._begin_pass()
+            self._peeked = self._next_ready()
             return None if self._peeked is None else copy_of(self._peeked.batch)
         finally:
             self._user.clear()
 
-    def _begin(self) -> int:
+    def _begin_pass(self) -> int:
         """A pass begins, and any other ends. Its number."""
         self._begun = False
-        self._heed()
-        self._cursor.begin()
+        self._read_sampler_epoch()
+        self._cursor.begin_pass()
         if self._peeked is not None and self._peeked.step.key != self._cursor.at.place:
             self._peeked = None
         self._passes += 1
-        self._engine.pace.rest()
-        self._engine.start()
+        self._engine.pace.end_pass()
+        self._engine.start_pass()
         if self._made_of is not None:
-            self._made_of.check()
+            self._made_of.check_unchanged()
         self._begun = True
         return self._passes
 
-    def _coming(self) -> Ready | None:
+    def _next_ready(self) -> Ready | None:
         """The batch that comes next; None at the epoch's end. After an error of ours the next pass goes on here."""
         try:
-            return self._peeked or self._engine.next()
+            return self._peeked or self._engine.next_batch()
         except Error:
-            self._cursor.fail()
+            self._cursor.note_failure()
             raise
 
-    def _advance(self) -> Any:
+    def _next_batch(self) -> Any:
         """The next batch. The store into the cursor is the last thing that happens; all before it may be repeated."""
         engine = self._engine
-        entered = engine.pace.enter()
-        ready = self._coming()
+        entered = engine.pace.enter_next()
+        ready = self._next_ready()
         if ready is None:
-            self._cursor.finish()
-            engine.told.expect(self._cursor.place[0])
+            self._cursor.finish_pass()
+            engine.sampler_epoch.expect_epoch(self._cursor.place[0])
             raise StopIteration
-        engine.pace.leave(entered)
+        engine.pace.leave_next(entered)
         step, batch = ready.step, ready.batch
-        engine.pulse.step(step)
+        engine.pulse.note_step(step)
         if engine.feed.traced:
-            engine.feed.returned(step.key, engine.pace.last_wait_s)
-        at = At(step.after, True, ready.last, ready.totals)
+            engine.feed.note_returned(step.key, engine.pace.last_wait_s)
+        at = Position(step.after, True, ready.last, ready.totals)
         self._peeked, self._cursor.at = None, at
         return batch
 
-    def _claim(self) -> None:
+    def _claim_thread(self) -> None:
         """One thread at a time."""
         me = threading.get_ident()
         if self._user.setdefault("thread", me) != me:
@@ -314,10 +314,10 @@ class Loader(Generic[B]):
         of an epoch, in the loop too, it is the beginning of the next one. What feedback() teaches is in the states that
         are taken after it: between a batch and its feedback take lag=1.
         """
-        epoch, consumed = self._cursor.back(lag)
+        epoch, consumed = self._cursor.place_before(lag)
         if lag == 0 and self._engine.at_end():
             epoch, consumed = self._cursor.following
-        return self._engine.describe(epoch, consumed)
+        return self._engine.describe_state(epoch, consumed)
 
     def load_state_dict(self, state: Mapping[str, Any], strict: bool = True) -> None:
         """Goes on where state was taken; {} is the beginning. The next batch is the first one after it.
@@ -326,14 +326,14 @@ class Loader(Generic[B]):
         first batch, if the state is of another order, or the sampler now gives other samples than were consumed; with
         strict, also if it is of other pixels or numerics.
         """
-        loaded = State.of(state)
-        self._engine.load(loaded, strict)
-        self._cursor.load(loaded.epoch, loaded.consumed)
-        self._engine.told.note()
+        loaded = State.from_dict(state)
+        self._engine.load_state(loaded, strict)
+        self._cursor.load_place(loaded.epoch, loaded.consumed)
+        self._engine.sampler_epoch.note_epoch()
         self._peeked = None
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"config": self._config, "state": self.state_dict(), "told": self._engine.told.known}
+        return {"config": self._config, "state": self.state_dict(), "told": self._engine.sampler_epoch.known}
 
     def __setstate__(self, pickled: dict[str, Any]) -> None:
         self._config, self._dataset = pickled["config"], None
@@ -342,7 +342,7 @@ class Loader(Generic[B]):
         state = pickled["state"]
         if state["epoch"] or state["consumed"] or state.get("sampler"):
             self.load_state_dict(state)
-        self._engine.told.known = pickled["told"]
+        self._engine.sampler_epoch.known = pickled["told"]
 
     def feedback(self, indices: Any, values: Any) -> None:
         """Teaches CTAugment: how well samples of the batch just returned came out, each from 0 to 1.
@@ -353,7 +353,7 @@ class Loader(Generic[B]):
         """
         if self._peeked is not None:
             raise Error("feedback() after peek(): the next batch is named already. Call it before")
-        self._engine.learn(indices, values, self._repeat_at)
+        self._engine.learn_outcomes(indices, values, self._repeat_at)
 
     def probes(self) -> npt.NDArray[np.bool_]:
         """Which rows of the batch just returned are CTAugment's probes, that feedback is wanted of."""
@@ -363,7 +363,7 @@ class Loader(Generic[B]):
         import numpy as np
 
         repeats = np.array([self._repeat_at(last.place(row)) for row in range(len(last.indices))])
-        found = learning.policy.probes(last.epoch, last.indices, repeats)
+        found = learning.policy.find_probes(last.epoch, last.indices, repeats)
         return found & (last.indices >= 0)
 
     # -- looking ------------------------------------------------------------------------------------------------------
@@ -377,7 +377,7 @@ class Loader(Generic[B]):
     @property
     def classes(self) -> list[str]:
         """Names of the classes; class i has label i. May start the agent."""
-        return list(self._engine.opened().classes)
+        return list(self._engine.open_plan().classes)
 
     @property
     def class_to_idx(self) -> dict[str, int]:
@@ -387,7 +387,7 @@ class Loader(Generic[B]):
     def stats(self) -> Stats:
         """What was done and waited for so far."""
         engine, pace = self._engine, self._engine.pace
-        pace.meter.read()
+        pace.meter.read_marks()
         totals = self._cursor.at.totals or Totals()
         slots = engine.feed.session.slots
         return Stats(
@@ -405,12 +405,12 @@ class Loader(Generic[B]):
             skipped=totals.skipped,
             substituted=totals.substituted,
             agent_restarts=max(0, engine.feed.session.respawns),
-            **pace.meter.figures(),
+            **pace.meter.stats_fields(),
         )
 
     def explain(self) -> str:
         """What the transforms compile to: where each op runs, in whose arithmetic, how exact. May start the agent."""
-        return explain(self._config, self._engine.opened(), self._engine.python)
+        return explain_plan(self._config, self._engine.open_plan(), self._engine.python)
 
     def preview(self, samples: int = 4, epochs: int = 5, *, seed: int = 0, width: int = 224) -> Preview:
         """A sheet of pictures, one row per sample: as it is, and as epochs 0, 1, … have it, over what was drawn for it.
@@ -420,7 +420,7 @@ class Loader(Generic[B]):
         Subset and a sampler go by places in their order: there it shows others, and any pictures of the folder.
         CTAugment is shown untaught, and masks are not.
         """
-        return draw(self._config, samples, epochs, seed, width)
+        return draw_preview(self._config, samples, epochs, seed, width)
 
     def replay(self, index: int, epoch: int | None = None, repeat: int | None = None) -> Sample:
         """One sample as a batch had it: pixels before the last hop, and every number that was drawn for it.
@@ -430,57 +430,57 @@ class Loader(Generic[B]):
         the order of all ranks, and must be passed for what a sampler draws in other epochs than the one it is at. With
         CTAugment, which draws by what was learnt by then, only samples of the last batch are known.
         """
-        index, epoch = number("index", index, self._engine.opened().samples), self._epoch(epoch)
-        repeat = self._repeat(index, epoch) if repeat is None else number("repeat", repeat, 1 << 32)
+        index, epoch = check_index("index", index, self._engine.open_plan().samples), self._resolve_epoch(epoch)
+        repeat = self._resolve_repeat(index, epoch) if repeat is None else check_index("repeat", repeat, 1 << 32)
         if self.last is not None and (epoch != self.last.epoch or index not in self.last.indices):
             self._check_untaught()
-        params = {"epoch": epoch, "indices": [index], "repeats": [repeat], **self._policy()}
-        sample = replay(self._engine.feed.session, params)[0]
+        params = {"epoch": epoch, "indices": [index], "repeats": [repeat], **self._policy_params()}
+        sample = replay_samples(self._engine.feed.session, params)[0]
         if self._config.python is None or sample.error is not None:
             return sample
-        return dataclasses.replace(sample, result=self._engine.again(index, epoch, repeat))
+        return dataclasses.replace(sample, result=self._engine.run_python_again(index, epoch, repeat))
 
     def replay_batch(self, position: int, epoch: int | None = None) -> list[Sample]:
         """The samples of this rank's batch that begins at position (loader.last.position), as replay gives them."""
         last = self.last
-        epoch, begins = self._epoch(epoch), None
+        epoch, begins = self._resolve_epoch(epoch), None
         if last is not None and (last.position, last.epoch) == (position, epoch):
             held = [(row, int(index)) for row, index in enumerate(last.indices) if index >= 0]
             repeats = [self._repeat_at(last.place(row)) for row, _ in held]
             params: dict[str, Any] = {"epoch": epoch, "indices": [i for _, i in held], "repeats": repeats}
         else:
-            position = number("position", position, self._engine.positions())
+            position = check_index("position", position, self._engine.count_positions())
             if self._config.listed:
                 raise Error("with a sampler only the last batch can be replayed by position; use replay(index, epoch)")
-            params = {"epoch": epoch, "position": position, "count": self._engine.size(position)}
+            params = {"epoch": epoch, "position": position, "count": self._engine.batch_size_at(position)}
             begins = epoch, position
-        return replay(self._engine.feed.session, params | self._policy(begins))
+        return replay_samples(self._engine.feed.session, params | self._policy_params(begins))
 
     def _check_untaught(self) -> None:
         learning = self._engine.learning
-        if learning is not None and learning.policy.taught():
+        if learning is not None and learning.policy.was_taught():
             raise Error(
                 "replay: CTAugment draws by what was learnt until then, and which batch had this sample is not known: "
                 "use replay_batch(position, epoch) of that one, or take a sample of the last batch"
             )
 
-    def _policy(self, begins: tuple[int, int] | None = None) -> dict[str, Any]:
+    def _policy_params(self, begins: tuple[int, int] | None = None) -> dict[str, Any]:
         """What CTAugment draws by, as the agent takes it: in the last batch, or in that which begins there."""
-        policy = self._engine.policy(begins)
+        policy = self._engine.policy_at(begins)
         return {} if policy is None else {"policy": base64.b64encode(policy.encoded).decode()}
 
-    def _epoch(self, epoch: int | None) -> int:
+    def _resolve_epoch(self, epoch: int | None) -> int:
         if epoch is not None:
-            return number("epoch", epoch, 1 << 32)
+            return check_index("epoch", epoch, 1 << 32)
         return self.last.epoch if self.last else self._cursor.place[0]
 
-    def _repeat(self, index: int, epoch: int) -> int:
+    def _resolve_repeat(self, index: int, epoch: int) -> int:
         """That of the sample in the last batch, else of its first appearance in the epoch; Error if it is not known."""
         last = self.last
         rows = [row for row, held in enumerate(last.indices) if held == index] if last and last.epoch == epoch else []
         if last and rows:
             return self._repeat_at(last.place(rows[0]))
-        place = self._engine.place(index, epoch) if self._config.listed else 0
+        place = self._engine.find_position(index, epoch) if self._config.listed else 0
         if place is None:
             raise Error(
                 f"replay: index={index} is not among the samples that epoch {epoch} is known to have, and its draws go "
@@ -493,7 +493,7 @@ class Loader(Generic[B]):
         """The repeat of the sample at a position of the epoch."""
         if self._config.listed:
             return position & 0xFFFFFFFF
-        return position // self._engine.opened().samples
+        return position // self._engine.open_plan().samples
 
     # -- what frameworks look for -------------------------------------------------------------------------------------
 
@@ -579,4 +579,4 @@ class Loader(Generic[B]):
     def __del__(self) -> None:
         engine = getattr(self, "_engine", None)
         if engine is not None:
-            engine.drop()
+            engine.drop_handles()

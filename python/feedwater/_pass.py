@@ -33,18 +33,18 @@ class Pass(Iterator[B]):
 
     def __next__(self) -> B:
         loader = self._loader
-        loader._claim()
+        loader._claim_thread()
         try:
             if self._ended:
                 raise StopIteration
             if loader._passes != self._number or loader._cursor.moved:
-                self._begin()
-            profiler = profiling()
+                self._begin_pass()
+            profiler = find_profiler()
             if profiler is None:
-                batch: B = loader._advance()
+                batch: B = loader._next_batch()
             else:
                 with profiler.record_function(PROFILER_LABEL):
-                    batch = loader._advance()
+                    batch = loader._next_batch()
         except BaseException as error:
             self._ended = self._ended or isinstance(error, StopIteration)
             loader._user.clear()
@@ -52,11 +52,11 @@ class Pass(Iterator[B]):
         del loader._user["thread"]  # no call: a Ctrl-C between here and the loop would lose the batch
         return batch
 
-    def _begin(self) -> None:
+    def _begin_pass(self) -> None:
         loader = self._loader
         if NOT_BEGUN != self._number != loader._passes:
             raise Error("this iterator was left behind by a newer iter() of the same Loader: use that one, or peek()")
-        self._number = loader._begin()
+        self._number = loader._begin_pass()
 
 
 class Sized:
@@ -66,7 +66,7 @@ class Sized:
         self._loader = loader
 
     def __len__(self) -> int:
-        return self._loader._engine.samples()
+        return self._loader._engine.count_samples()
 
     def __getitem__(self, index: Any) -> NoReturn:
         raise TypeError(
@@ -103,13 +103,13 @@ class EpochShim:
     def __len__(self) -> int:
         if self._loader._config.batch_sampler is not None:
             raise TypeError("the batch_sampler decides how many samples an epoch has")
-        return self._loader._engine.drawn()
+        return self._loader._engine.count_rank_samples()
 
     def set_epoch(self, epoch: int) -> None:
         self._loader.set_epoch(epoch)
 
 
-def profiling() -> Any:
+def find_profiler() -> Any:
     """The profiler module of torch if a profile is being taken."""
     torch = imported_torch()
     return torch.autograd.profiler if torch is not None and torch.autograd._profiler_enabled() else None

@@ -13,7 +13,7 @@ from ._arguments import checks
 from ._config import Config
 from .errors import DataError, Error, VersionError
 
-__all__ = ["Preview", "draw"]
+__all__ = ["Preview", "draw_preview"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -40,17 +40,17 @@ class Preview:
         return f"<Preview: a PNG of {len(self.png):,} bytes; notebooks show it, save(path) writes it>"
 
 
-def draw(config: Config, samples: int, epochs: int, seed: int, width: int) -> Preview:
+def draw_preview(config: Config, samples: int, epochs: int, seed: int, width: int) -> Preview:
     """Runs `feedwater preview` on the Loader's plan and folder.
 
     Raises TypeError or ValueError for numbers that the program would refuse in words of its own, DataError if the
     folder is not on this machine, and Error with what the program says if it fails.
     """
     flags = {
-        "samples": checks.within("samples", samples, 1, 1000),
-        "epochs": checks.within("epochs", epochs, 1, 100),
+        "samples": checks.check_within("samples", samples, 1, 1000),
+        "epochs": checks.check_within("epochs", epochs, 1, 100),
         "seed": checks.seed_of(seed),
-        "width": checks.within("width", width, 32, 2048),
+        "width": checks.check_within("width", width, 32, 2048),
     }
     folder = config.source.local or ("" if config.source.root else config.source.path)
     if not folder:
@@ -58,15 +58,15 @@ def draw(config: Config, samples: int, epochs: int, seed: int, width: int) -> Pr
             f"preview() draws pictures of a folder of this machine, and {config.source.name} is on the nodes: run "
             "`feedwater preview` there, or look at single samples with replay()"
         )
-    program = binary.find()
+    program = binary.find_program()
     command = [program, "preview", folder, "--plan", "-", "--out", "-"]
-    command.append(f"--greeting={json.dumps(revisions.greeting())}")
+    command.append(f"--greeting={json.dumps(revisions.make_greeting())}")
     command += [f"--{name}={value}" for name, value in flags.items()]
-    plan = json.dumps(config.plan()).encode()
+    plan = json.dumps(config.to_plan()).encode()
     run = subprocess.run(command, input=plan, capture_output=True, check=False)  # noqa: S603 (our own program)
     if run.returncode:
         said = run.stderr.decode(errors="replace").removeprefix("feedwater: ").strip()
         if "--greeting" in said:  # a program of before greetings does not know the flag
-            raise VersionError(revisions.mismatch(None, program) or said)
+            raise VersionError(revisions.find_mismatch(None, program) or said)
         raise (VersionError if "of different releases" in said else Error)(said)
     return Preview(run.stdout)

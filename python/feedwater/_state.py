@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ._agent.plan_info import Opened
+from ._agent.plan_info import PlanInfo
 from ._agent.revisions import KNOWN
-from ._common.numbers import whole
+from ._common.numbers import to_whole
 from .errors import StateMismatchError
 
 __all__ = ["VERSION", "State"]
@@ -25,7 +25,7 @@ class State:
     raw: dict[str, Any]
 
     @classmethod
-    def of(cls, state: Mapping[str, Any]) -> State:
+    def from_dict(cls, state: Mapping[str, Any]) -> State:
         """Reads what state_dict gave. An empty one is the beginning."""
         if not isinstance(state, Mapping):
             raise TypeError(f"load_state_dict takes what state_dict() gave, not {state!r:.50}; {{}} is the beginning")
@@ -37,7 +37,7 @@ class State:
                 f"the state has version {raw.get('version')!r}; this feedwater reads versions 1 to {VERSION}: "
                 "use the release that saved it, or a later one"
             )
-        epoch, consumed = whole(raw.get("epoch")), whole(raw.get("consumed"))
+        epoch, consumed = to_whole(raw.get("epoch")), to_whole(raw.get("consumed"))
         if epoch is None or consumed is None or epoch < 0 or consumed < 0:
             told = f"epoch={raw.get('epoch')!r} and consumed={raw.get('consumed')!r}"
             raise StateMismatchError(f"the state has {told}: not a state of a Loader")
@@ -45,15 +45,16 @@ class State:
             raise StateMismatchError(f"the state has revisions={raw['revisions']!r:.80}: not a state of a Loader")
         return cls(epoch, consumed, raw)
 
-    def check_order(self, seed: int, shuffle: bool, opened: Opened) -> None:
+    def check_order(self, seed: int, shuffle: bool, opened: PlanInfo) -> None:
         """Raises StateMismatchError if the state belongs to another order, and says what differs."""
-        now = describe(seed, shuffle, opened)
+        now = describe_order(seed, shuffle, opened)
         for name, what in _ORDER:
             before = self.raw.get(name)
             if before is not None and before != now[name]:
                 raise StateMismatchError(
-                    f"the state is of another order: {what} was {_short(before)}, is {_short(now[name])}. "
-                    "A cursor means nothing there: start without the state, or with what it was saved with"
+                    f"the state is of another order: {what} was {_shorten_value(before)}, "
+                    f"is {_shorten_value(now[name])}. A cursor means nothing there: start without the state, "
+                    "or with what it was saved with"
                 )
 
     def check_known(self) -> None:
@@ -61,12 +62,12 @@ class State:
         numerics = self.raw.get("numerics")
         if self.raw.get("version") == 1 and numerics is not None and numerics not in KNOWN:
             raise StateMismatchError(
-                f"the state has version 1, and its numerics {_short(numerics)} are of no build that is known: whether "
-                "nodes of today make the same bytes cannot be told. load_state_dict(state, strict=False) goes on with "
-                "what they make"
+                f"the state has version 1, and its numerics {_shorten_value(numerics)} are of no build that is known: "
+                "whether nodes of today make the same bytes cannot be told. load_state_dict(state, strict=False) goes "
+                "on with what they make"
             )
 
-    def check_pixels(self, opened: Opened) -> None:
+    def check_pixels(self, opened: PlanInfo) -> None:
         """Raises StateMismatchError if the state was saved with other transforms or on other pixel code."""
         for name, what, now in (
             ("pixels", "transforms (pixel hash)", opened.pixel_hash),
@@ -75,7 +76,7 @@ class State:
             before = self.raw.get(name)
             if before is not None and before != now:
                 raise StateMismatchError(
-                    f"the state is of other pixels: {what} were {_short(before)}, are {_short(now)}. "
+                    f"the state is of other pixels: {what} were {_shorten_value(before)}, are {_shorten_value(now)}. "
                     "If that is meant, load_state_dict(state, strict=False)"
                 )
         self._check_revisions(opened.revisions)
@@ -113,7 +114,7 @@ _ORDER = (
 )
 
 
-def describe(seed: int, shuffle: bool, opened: Opened | None) -> dict[str, Any]:
+def describe_order(seed: int, shuffle: bool, opened: PlanInfo | None) -> dict[str, Any]:
     """What a cursor is a cursor of; None for what is not known yet."""
     return {
         "version": VERSION,
@@ -127,5 +128,5 @@ def describe(seed: int, shuffle: bool, opened: Opened | None) -> dict[str, Any]:
     }
 
 
-def _short(value: Any) -> Any:
+def _shorten_value(value: Any) -> Any:
     return f"{value[:12]}…" if isinstance(value, str) and len(value) > 12 else value

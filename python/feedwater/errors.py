@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ._common.filenames import shown
+from ._common.filenames import escape_name
 
 __all__ = [
     "AccessError",
@@ -29,7 +29,7 @@ class Error(RuntimeError):
     """Base of all errors of this package. Names that are not UTF-8 are escaped in messages, not in attributes."""
 
     def __init__(self, message: str = "") -> None:
-        super().__init__(shown(message))
+        super().__init__(escape_name(message))
 
 
 class SampleError(Error):

@@ -16,7 +16,7 @@ from ._agent.replay import Sample
 from ._arguments import checks
 from ._dataset import sources
 from ._loader import Loader
-from ._plan.compiler import CONVERSIONS, compile_transform, leaves, recognised
+from ._plan.compiler import CONVERSIONS, compile_transform, recognise_leaf, walk_leaves
 from .errors import Error, SampleError, UnsupportedTransformError
 from .transforms._containers import Container
 from .transforms._learnt import CTAugment
@@ -52,12 +52,12 @@ def assert_parity(
     """
     from PIL import Image
 
-    sources.folder("folder", folder, ())
+    sources.resolve_folder("folder", folder, ())
     samples, epochs = checks.count_of("samples", samples), checks.count_of("epochs", epochs)
-    tolerance = checks.within("tolerance", tolerance, 0, 255)
+    tolerance = checks.check_within("tolerance", tolerance, 0, 255)
     equal = 0
     parts = transform.transforms if isinstance(transform, Views) else [transform]
-    views, hint = [_steps(view) for view in parts], _hint(parts)
+    views, hint = [_list_steps(view) for view in parts], _arithmetic_hint(parts)
     with Loader(folder, transform, batch_size=1, masks=masks) as loader:
         total = len(loader)
         for number in range(min(samples, total)):
@@ -65,35 +65,35 @@ def assert_parity(
             for epoch in range(epochs):
                 sample = loader.replay(index, epoch)
                 if sample.error is not None:
-                    raise AssertionError(f"{sample.key} in epoch {epoch}: {_why(sample.error)}")
+                    raise AssertionError(f"{sample.key} in epoch {epoch}: {_explain_error(sample.error)}")
                 with Image.open(os.path.join(folder, sample.key)) as file:
                     picture = file.convert("RGB")
                 for steps, seen in zip(views, sample.views or (sample,), strict=True):
-                    _compare(seen, _expected(steps, picture, seen.draws), epoch, tolerance, hint)
+                    _compare_sample(seen, _expect_pixels(steps, picture, seen.draws), epoch, tolerance, hint)
                 if masks is not None:
-                    expected = _expected(views[0], _mask(masks, sample.key), sample.draws)
-                    _compare(replace(sample, image=sample.mask), expected, epoch, 0, hint)
+                    expected = _expect_pixels(views[0], _read_mask(masks, sample.key), sample.draws)
+                    _compare_sample(replace(sample, image=sample.mask), expected, epoch, 0, hint)
                 equal += 1
     return equal
 
 
-def _why(error: Error) -> str:
+def _explain_error(error: Error) -> str:
     """Without the advice that is for a Loader."""
     return f"{error.op}: {error.cause}" if isinstance(error, SampleError) else str(error)
 
 
-def _steps(transform: Any) -> list[Any]:
+def _list_steps(transform: Any) -> list[Any]:
     """What is done to pictures of 8 bits, as torchvision's objects."""
     ops, steps = iter(compile_transform(transform).ops), []
-    for leaf in leaves(transform):
+    for leaf in walk_leaves(transform):
         if type(leaf).__name__ in CONVERSIONS:
             steps.append(leaf)
-        elif type(leaf).__name__ != "ToDtype" and isinstance(recognised(leaf), Op):
-            steps.append(_painting(_theirs(leaf), next(ops)))
+        elif type(leaf).__name__ != "ToDtype" and isinstance(recognise_leaf(leaf), Op):
+            steps.append(_paint_leaf(_make_theirs(leaf), next(ops)))
     return steps
 
 
-def _theirs(leaf: Any) -> Any:
+def _make_theirs(leaf: Any) -> Any:
     """torchvision's object for a step of a preset."""
     if not isinstance(leaf, (Resize, CenterCrop)):
         return leaf
@@ -105,10 +105,10 @@ def _theirs(leaf: Any) -> Any:
     return v2.Resize(size, interpolation=how, max_size=leaf.max_size, antialias=True)
 
 
-def _painting(leaf: Any, op: Op) -> Any:
+def _paint_leaf(leaf: Any, op: Op) -> Any:
     """The leaf with the fill that becomes its own behind ToDtype and Normalize, where nodes put that."""
     op = op.op if isinstance(op, FillsMasks) else op
-    ours = recognised(leaf)
+    ours = recognise_leaf(leaf)
     if isinstance(leaf, Op) or not hasattr(op, "fill") or getattr(ours, "fill", op.fill) == op.fill:
         return leaf
     other = copy.copy(leaf)
@@ -119,7 +119,7 @@ def _painting(leaf: Any, op: Op) -> Any:
     return other
 
 
-def _compare(sample: Sample, expected: Any, epoch: int, tolerance: int, hint: str) -> None:
+def _compare_sample(sample: Sample, expected: Any, epoch: int, tolerance: int, hint: str) -> None:
     where, drawn = f"{sample.key} in epoch {epoch}", f"Drawn: {sample.draws}"
     assert sample.image is not None, f"{where} has no picture. {drawn}"
     shape = sample.image.shape
@@ -131,9 +131,9 @@ def _compare(sample: Sample, expected: Any, epoch: int, tolerance: int, hint: st
     )
 
 
-def _hint(parts: Sequence[Any]) -> str:
+def _arithmetic_hint(parts: Sequence[Any]) -> str:
     """What is to be known of a difference where torch's own arithmetic is not the one that nodes repeat."""
-    if not any(_warps_tensors(op) for part in parts for op in compile_transform(part).ops) or _fused():
+    if not any(_warps_tensors(op) for part in parts for op in compile_transform(part).ops) or _fuses_products():
         return ""
     return (
         " On this processor torch's own warps of tensors are others in a few values: by 1 with bilinear, which "
@@ -149,7 +149,7 @@ def _warps_tensors(op: Op) -> bool:
     return isinstance(op, AugMix) or (isinstance(op, BehindToImage) and isinstance(op.op, Warp))
 
 
-def _fused() -> bool:
+def _fuses_products() -> bool:
     """Whether torch rounds each sum of products once here, as nodes do, on Intel's processors with AVX-512."""
     torch, a = importlib.import_module("torch"), 1 + 2.0**-12
     rounded = float(torch.tensor(a) * torch.tensor(a))
@@ -157,16 +157,16 @@ def _fused() -> bool:
     return bool(grid.bmm(torch.tensor([1.0, a, 0.0]).reshape(1, 3, 1).expand(1, 3, 2)).any())
 
 
-def _expected(steps: Sequence[Any], picture: Any, draws: list[dict[str, Any]]) -> Any:
+def _expect_pixels(steps: Sequence[Any], picture: Any, draws: list[dict[str, Any]]) -> Any:
     left = iter(draws)
     for step in steps:
         name = type(step).__name__
-        picture = _converted(name, picture) if name in CONVERSIONS else _applied(step, picture, next(left))
+        picture = _convert_pixels(name, picture) if name in CONVERSIONS else _apply_step(step, picture, next(left))
     crops = picture if isinstance(picture, tuple) else (picture,)
-    return np.concatenate([_array(crop) for crop in crops])
+    return np.concatenate([_to_array(crop) for crop in crops])
 
 
-def _mask(folder: str | os.PathLike[str], key: str) -> Any:
+def _read_mask(folder: str | os.PathLike[str], key: str) -> Any:
     """A mask as torchvision has it."""
     from PIL import Image
 
@@ -176,32 +176,32 @@ def _mask(folder: str | os.PathLike[str], key: str) -> Any:
         return kinds.Mask(torch.from_numpy(np.array(file, np.uint8)))
 
 
-def _array(picture: Any) -> Any:
+def _to_array(picture: Any) -> Any:
     if not hasattr(picture, "permute"):
         return np.asarray(picture)
     return picture.permute(1, 2, 0).numpy() if picture.ndim == 3 else picture.numpy()
 
 
-def _converted(name: str, picture: Any) -> Any:
+def _convert_pixels(name: str, picture: Any) -> Any:
     """What a conversion makes of a picture, without ToTensor's division."""
     if isinstance(picture, tuple):
-        return tuple(_converted(name, crop) for crop in picture)
+        return tuple(_convert_pixels(name, crop) for crop in picture)
     if type(picture).__name__ == "Mask":
         return picture
     functional = importlib.import_module("torchvision.transforms.v2.functional")
     return functional.to_image(picture) if name == "ToImage" else functional.pil_to_tensor(picture)
 
 
-def _applied(step: Any, picture: Any, draw: dict[str, Any]) -> Any:
+def _apply_step(step: Any, picture: Any, draw: dict[str, Any]) -> Any:
     """What torchvision's own object does with what was drawn."""
     name = type(step).__name__
     if name in ("RandomApply", "RandomChoice", "RandomOrder"):
-        return _contained(step, picture, draw)
+        return _apply_contained(step, picture, draw)
     if not draw["applied"]:
         return picture
     parameters = {key: value for key, value in draw.items() if key not in _BOOKS}
     if hasattr(step, "_apply_image_or_video_transform"):
-        return _mixed(step, picture, draw) if "chains" in draw else _tweaked(step, picture, draw["ops"])
+        return _apply_augmix(step, picture, draw) if "chains" in draw else _apply_ops(step, picture, draw["ops"])
     if "counter" in parameters or name == "GaussianNoise":
         raise UnsupportedTransformError(
             f"{name} cannot be repeated from what was drawn, its noise: leave it out of the comparison"
@@ -216,7 +216,7 @@ def _applied(step: Any, picture: Any, draw: dict[str, Any]) -> Any:
     return step.transform(picture, parameters)
 
 
-def _tweaked(policy: Any, picture: Any, ops: list[dict[str, Any]]) -> Any:
+def _apply_ops(policy: Any, picture: Any, ops: list[dict[str, Any]]) -> Any:
     """What a policy's own method makes of a picture by the ops that were drawn, one after the other."""
     how = {"interpolation": policy.interpolation, "fill": policy._fill}
     for op in ops:
@@ -224,19 +224,19 @@ def _tweaked(policy: Any, picture: Any, ops: list[dict[str, Any]]) -> Any:
     return picture
 
 
-def _mixed(policy: Any, picture: Any, draw: dict[str, Any]) -> Any:
+def _apply_augmix(policy: Any, picture: Any, draw: dict[str, Any]) -> Any:
     """The same of AugMix, which works on tensors and adds its chains up in float32."""
     torch, functional = sys.modules["torch"], importlib.import_module("torchvision.transforms.v2.functional")
     drawn_on = hasattr(picture, "permute")
     image = picture if drawn_on else functional.pil_to_tensor(picture)
     total = torch.tensor([draw["weight"]]) * image
     for chain in draw["chains"]:
-        total.add_(torch.tensor([chain["weight"]]) * _tweaked(policy, image, chain["ops"]))
+        total.add_(torch.tensor([chain["weight"]]) * _apply_ops(policy, image, chain["ops"]))
     mixed = total.to(torch.uint8)
     return mixed if drawn_on else functional.to_pil_image(mixed)
 
 
-def _contained(step: Any, picture: Any, draw: dict[str, Any]) -> Any:
+def _apply_contained(step: Any, picture: Any, draw: dict[str, Any]) -> Any:
     inside = list(step.transforms)
     if type(step).__name__ == "RandomChoice":
         inside = [inside[draw["index"]]]
@@ -245,14 +245,14 @@ def _contained(step: Any, picture: Any, draw: dict[str, Any]) -> Any:
     elif not draw["applied"]:
         return picture
     for part, drawn in zip(inside, draw["transforms"], strict=True):
-        picture = _part(part, picture, drawn)
+        picture = _apply_part(part, picture, drawn)
     return picture
 
 
-def _part(part: Any, picture: Any, draw: dict[str, Any]) -> Any:
+def _apply_part(part: Any, picture: Any, draw: dict[str, Any]) -> Any:
     """What one of a container's transforms makes of a picture. One draw tells of it, also of several that it holds."""
-    steps = [leaf for leaf in leaves(part) if recognised(leaf) is not None]
+    steps = [leaf for leaf in walk_leaves(part) if recognise_leaf(leaf) is not None]
     draws = [draw] if len(steps) == 1 else draw.get("transforms", ())
     for step, drawn in zip(steps, draws, strict=True):
-        picture = _applied(step, picture, drawn)
+        picture = _apply_step(step, picture, drawn)
     return picture

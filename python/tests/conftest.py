@@ -107,7 +107,7 @@ def stop_agent() -> None:
     """Ends the process's agent, so that the next test starts its own."""
     process, agent._process = agent._process, None
     if process is not None:
-        process.end(1)
+        process.end_process(1)
     agent._deaths.clear()
     agent._users.clear()
 

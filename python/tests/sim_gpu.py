@@ -69,12 +69,12 @@ class SimGpu:
 
     # -- feedwater._meter.gpu_events.Gpu ------------------------------------------------------------------------------
 
-    def mark(self) -> SimMark:
+    def record_mark(self) -> SimMark:
         return SimMark(self, self.place)
 
-    def free(self, mark: Any) -> None:
+    def free_mark(self, mark: Any) -> None:
         assert isinstance(mark, SimMark)
 
-    def elsewhere(self, place: tuple[int, int]) -> str:
+    def find_elsewhere(self, place: tuple[int, int]) -> str:
         self.asked += 1
         return self.other_work

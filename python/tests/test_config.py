@@ -342,14 +342,14 @@ def test_how_sources_are_named_in_the_plan(folder: Path, monkeypatch: pytest.Mon
     }
     for (source, nodes), (plan, local) in sources.items():
         config = Loader(source, batch_size=1, nodes=nodes)._config
-        assert (config.plan()["source"], config.source.local) == (plan, local)
+        assert (config.to_plan()["source"], config.source.local) == (plan, local)
     with pytest.raises(feedwater.DataError, match=r"/not/here: no such folder .* write \"root/path\""):
         Loader("/not/here", batch_size=1, nodes="n:1")
 
 
 def test_apply_exif_is_in_the_plan_only_where_it_is_asked_for(folder: Path) -> None:
-    assert "apply_exif" not in Loader(folder, batch_size=1)._config.plan()
-    assert Loader(folder, batch_size=1, apply_exif=True)._config.plan()["apply_exif"] is True
+    assert "apply_exif" not in Loader(folder, batch_size=1)._config.to_plan()
+    assert Loader(folder, batch_size=1, apply_exif=True)._config.to_plan()["apply_exif"] is True
 
 
 def test_sources_of_nodes_are_left_to_the_agent_with_absolute_paths(

@@ -94,10 +94,10 @@ def test_too_little_to_judge_by() -> None:
 def test_what_the_curve_changes() -> None:
     s = Signals(step_s=0.03, replayed_s=0.01, wait=0.6)
     late = live.judge_loop(s)
-    heeded = curve.heed(late, {0: 0.03, 1: 0.03, 2: 0.015, 4: 0.016})
+    heeded = curve.apply_curve(late, {0: 0.03, 1: 0.03, 2: 0.015, 4: 0.016})
     assert heeded.actions[0].do == "num_workers=2 (measured)" and heeded.actions[0].gain == 2.0
     assert heeded.advice[0] == ("num_workers", "yes", "measured ms a batch 0: 30.0, 1: 30.0, 2: 15.0, 4: 16.0")
-    flat = curve.heed(late, {1: 0.03, 2: 0.03})
+    flat = curve.apply_curve(late, {1: 0.03, 2: 0.03})
     assert not any(action.arguments for action in flat.actions), "more workers were measured not to help"
     assert flat.advice[0][1] == "no"
 

@@ -37,7 +37,7 @@ def test_a_graph_that_grows_is_named() -> None:
             total = total + loss
             losses.append(loss)
             fine += loss.item()
-        frames.look()
+        frames.look_around()
     names = {name.split(" at ")[0]: sizes for name, sizes in frames.dump()["graphs"].items()}
     assert names["losses"] == [20, 40, 60, 80, 100]
     assert names["total"] == sorted(names["total"]) and names["total"][-1] > 100
@@ -51,7 +51,7 @@ def test_looking_keeps_nothing_alive() -> None:
 
     def step() -> Any:
         batch = graph()
-        frames.look()
+        frames.look_around()
         gone = weakref.ref(batch)
         del batch
         gc.collect()
@@ -63,29 +63,29 @@ def test_looking_keeps_nothing_alive() -> None:
 def test_graphs_without_backward() -> None:
     frames = Frames()
     out = graph()
-    assert frames.look()
+    assert frames.look_around()
     with torch.no_grad():
-        assert not frames.look()
+        assert not frames.look_around()
     kept = [graph()]
-    frames.begin()
-    assert not frames.look(), "what training left behind"
+    frames.begin_pass()
+    assert not frames.look_around(), "what training left behind"
     out = graph()
-    assert frames.look()
+    assert frames.look_around()
     out = None  # noqa: F841
-    assert not frames.look()
+    assert not frames.look_around()
     kept.append(graph())
-    assert frames.look()
+    assert frames.look_around()
 
 
 def test_passes_without_backward() -> None:
     loop, frames, looked = Loop(dict(ABOUT)), Frames(), []
     for trains in (True, False):
-        loop.begin(1)
+        loop.begin_pass(1)
         loss = graph()
         if trains:
             loss.backward()
             backward.passes[0] += 1
-        loop.look_at_frames(frames.look)
+        loop.look_at_frames(frames.look_around)
         looked.append((loop.frames, loop.without_backward))
     assert looked == [(1, 0), (2, 1)]
 
@@ -105,7 +105,7 @@ def test_a_graph_that_grows_in_a_meter_is_named() -> None:
             loss = graph()
             meter.sum += loss
             sums["loss"] = sums["loss"] + loss
-        frames.look()
+        frames.look_around()
     grown = {name.split(" at ")[0] for name, sizes in frames.dump()["graphs"].items() if sizes[-1] > 100}
     assert grown == {"meter.sum", "sums['loss']"}
 
@@ -123,24 +123,24 @@ def test_the_gpu_rests_until_the_first_copy(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(torch.Tensor, "to", to := (lambda tensor, *args: tensor))
     to.__name__ = "to"
     looks, loop, one = Looks(), Loop(dict(ABOUT)), torch.ones(())
-    loop.stream.gpu = SimpleNamespace(mark=lambda: None)  # type: ignore[assignment]
+    loop.stream.gpu = SimpleNamespace(record_mark=lambda: None)  # type: ignore[assignment]
     loop.steps = 21
-    looks.step(loop)
+    looks.note_step(loop)
     for computes in (0.0, 0.005):
         one.item()
-        looks.entered()
-        looks.step(loop)
+        looks.note_entry()
+        looks.note_step(loop)
         before = looks.seen["after_ns"]
         time.sleep(computes)
         one.to("cuda")
         one.to("cuda")
         assert looks.seen["after_ns"] - before >= computes * 1e9
     after = looks.seen["after_ns"]
-    looks.entered()
-    looks.step(loop)
+    looks.note_entry()
+    looks.note_step(loop)
     one.to("cuda")
     assert looks.seen["after_ns"] == after, "nothing was waited for"
-    looks.close()
+    looks.close_window()
 
 
 def test_steps_between_close_looks_are_counted() -> None:
@@ -150,10 +150,10 @@ def test_steps_between_close_looks_are_counted() -> None:
         now += 20_000_000
         if loop.steps >= loop.look_by or now >= loop.look_at:
             close.append(loop.steps)
-            loop.leave(loop.enter(None), None)
-            loop.looked(now)
+            loop.leave_next(loop.enter_next(None), None)
+            loop.end_look(now)
         else:
-            loop.count(now - 1000, now)
+            loop.count_step(now - 1000, now)
     rows = loop.dump()["rows"]
     assert close[:12] == list(range(12)) and set(range(30, 200, 20)) <= set(close), "the first, and where bursts are"
     assert 60 < len(close) < 100 and len(rows) > 380
@@ -165,7 +165,7 @@ def test_the_model_is_found() -> None:
     frames = Frames()
 
     def step(model: Any) -> None:
-        frames.look()
+        frames.look_around()
         assert model is not None
 
     step(torch.nn.Sequential(torch.nn.Conv2d(3, 4, 1), torch.nn.Linear(4, 2)).to(memory_format=torch.channels_last))
@@ -187,9 +187,9 @@ def test_a_window_times_calls_that_wait_and_ends(monkeypatch: pytest.MonkeyPatch
     loop.stream.gpu = SimpleNamespace()  # type: ignore[assignment]
     for _ in range(40):
         loop.steps += 1
-        looks.entered()
-        looks.step(loop)
-        loop.looked(loop.steps)
+        looks.note_entry()
+        looks.note_step(loop)
+        loop.end_look(loop.steps)
         assert one.item() == 1.0
     assert (dict(vars(torch.Tensor)), torch.cuda.synchronize) == before
     seen = looks.dump()
@@ -204,12 +204,12 @@ def test_a_window_that_is_open_at_the_end_is_closed() -> None:
     before = dict(vars(torch.Tensor))
     looks, loop = Looks(), Loop(dict(ABOUT))
     loop.steps = 21
-    looks.step(loop)
+    looks.note_step(loop)
     assert dict(vars(torch.Tensor)) == before, "there is no GPU to wait for"
     loop.stream.gpu = SimpleNamespace()  # type: ignore[assignment]
-    looks.step(loop)
+    looks.note_step(loop)
     assert dict(vars(torch.Tensor)) != before
-    looks.close()
+    looks.close_window()
     assert dict(vars(torch.Tensor)) == before
 
 
@@ -224,15 +224,15 @@ def test_the_gpus_clock(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(torch.cuda, "current_stream", lambda current=current: current)
         rows = []
         for step in range(20):
-            stream.enter()
+            stream.enter_next()
             clock.spend(0.015)
             row = Row(15_000_000, 20_000_000, 1, 0, False)
             rows.append(row)
-            stream.leave(row, step)
+            stream.leave_next(row, step)
             gpu.launch(work, 0)
             clock.spend(0.005)
         gpu.synchronize()
-        stream.settle()
+        stream.read_marks()
         late = rows[5:]
         assert stream.unknown == ""
         assert all(row.idle_ns == pytest.approx(idle * 1e9, abs=2) for row in late)
@@ -248,10 +248,10 @@ def test_further_streams_are_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
     stream.gpu = gpu
     monkeypatch.setattr(torch.cuda, "current_stream", lambda: SimpleNamespace(query=lambda: True))
     for step in range(10):
-        stream.enter()
+        stream.enter_next()
         clock.spend(0.01)
-        stream.leave(Row(1, 2, 0, 0, False), step)
-    stream.settle()
+        stream.leave_next(Row(1, 2, 0, 0, False), step)
+    stream.read_marks()
     assert stream.unknown == "the program uses further streams"
 
 
@@ -272,8 +272,8 @@ def test_a_function_that_asks_for_its_names_keeps_them() -> None:
     frames = Frames()
     loss = torch.ones(1, requires_grad=True) * 2
     names = locals()
-    frames.begin()
-    frames.look()
+    frames.begin_pass()
+    frames.look_around()
     assert names["loss"] is loss
 
 
@@ -281,16 +281,16 @@ def test_batches_and_samplers_that_answer_to_any_name() -> None:
     class Anything(dict[str, Any]):
         __getattr__ = dict.get
 
-    assert loops.size(Anything(x=torch.zeros(3))) == 12 and loops.first_shape(Anything(x=torch.zeros(3))) == (3,)
+    assert loops.count_bytes(Anything(x=torch.zeros(3))) == 12 and loops.first_shape(Anything(x=torch.zeros(3))) == (3,)
     sampler = torch.utils.data.BatchSampler(range(9), 4, drop_last=False)
     sampler.batch_size = [4, 2]  # type: ignore[assignment]
-    about = loaders.about(torch.utils.data.DataLoader(Slow(), batch_sampler=sampler))
+    about = loaders.describe_loader(torch.utils.data.DataLoader(Slow(), batch_sampler=sampler))
     assert about["batch_size"] == 0 and not about["iterable"]
 
 
 def test_whose_collate_fn_it_is() -> None:
     def made(**arguments: Any) -> Any:
-        return loaders.about(torch.utils.data.DataLoader(Slow(), **arguments))["own_collate"]
+        return loaders.describe_loader(torch.utils.data.DataLoader(Slow(), **arguments))["own_collate"]
 
     assert not made() and not made(batch_size=None) and not made(collate_fn=torch.utils.data.default_collate)
     assert not made(collate_fn=partial(torch.utils.data.default_collate))
@@ -298,15 +298,15 @@ def test_whose_collate_fn_it_is() -> None:
 
 
 def test_a_burst_waits_until_the_queue_is_full(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert loops.queue(Iterator()) == (2, 1), "one in the queue, one behind a batch that is not there"
-    assert loops.queue(object()) == (-1, 0)
+    assert loops.count_queue(Iterator()) == (2, 1), "one in the queue, one behind a batch that is not there"
+    assert loops.count_queue(object()) == (-1, 0)
     slept: list[float] = []
     monkeypatch.setattr(loops, "sleep", slept.append)
     loop = Loop(dict(ABOUT))
     loop.steps = 30
-    loop.begin(1)
+    loop.begin_pass(1)
     iterator = Iterator()
-    assert loop.enter(iterator)[1] == 3
+    assert loop.enter_next(iterator)[1] == 3
     assert iterator.size >= 2 and loop.dump()["steps"] == 30
 
 
@@ -326,9 +326,9 @@ def watched(loop: Loop, batches: Any, times: int) -> list[tuple[int, float, bool
     """Index and beginning of so many samples, and whether workers were at rest when next had returned them."""
     seen = []
     for _ in range(times):
-        entered = loop.enter(batches)
+        entered = loop.enter_next(batches)
         index, began = next(batches)
-        loop.leave(entered, None)
+        loop.leave_next(entered, None)
         seen.append((int(index), float(began), loop._hold is not None))
     return seen
 
@@ -342,13 +342,13 @@ def resting(*, persistent: bool) -> tuple[Loop, Any]:
 def test_workers_rest_while_steps_with_data_ready_are_watched() -> None:
     loop, loader = resting(persistent=False)
     batches = iter(loader)
-    loop.begin(1)
+    loop.begin_pass(1)
     seen = watched(loop, batches, 30)
     assert not any(rests for *_, rests in seen), "no burst yet"
-    entered = loop.enter(batches)
+    entered = loop.enter_next(batches)
     held = time.monotonic()
     seen += [(*map(float, next(batches)), True)]  # type: ignore[list-item]
-    loop.leave(entered, None)
+    loop.leave_next(entered, None)
     seen += watched(loop, batches, 3)
     released = time.monotonic()
     assert [rests for *_, rests in seen[30:]] == [True, True, True, False]
@@ -363,12 +363,12 @@ def test_workers_rest_where_the_loop_has_no_core(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(loops.proc, "main_queueing_ns", lambda: int(queued * time.perf_counter_ns()))
     loop, loader = resting(persistent=False)
     batches = iter(loader)
-    loop.begin(1)
+    loop.begin_pass(1)
     loop.steps = 29
     loop._waited_ns, loop._took_ns = 0, 10
     watched(loop, batches, 2)
     assert (loop._hold is not None) is rests
-    loop.release()
+    loop.release_workers()
     assert len([*batches]) == 198
 
 
@@ -377,19 +377,19 @@ def test_a_pass_that_is_broken_off_while_workers_rest(persistent: bool) -> None:
     loop, loader = resting(persistent=persistent)
     for _ in range(2):
         batches = iter(loader)
-        loop.begin(1)
+        loop.begin_pass(1)
         loop.steps = 29
         loop._waited_ns, loop._took_ns = 9, 10
         watched(loop, batches, 3)
         assert loop._hold is not None
-    loop.release()
+    loop.release_workers()
     assert [int(index) for index, _ in batches] == list(range(3, 200))
 
 
 def test_the_last_batches_of_a_pass_are_not_waited_for_at_rest() -> None:
     loop, loader = resting(persistent=False)
     batches = iter(loader)
-    loop.begin(1)
+    loop.begin_pass(1)
     watched(loop, batches, 197)
     loop.steps = 30
     assert [index for index, *_ in watched(loop, batches, 3)] == [197, 198, 199]
@@ -399,7 +399,7 @@ def test_the_last_batches_of_a_pass_are_not_waited_for_at_rest() -> None:
 def test_steps_that_refill_the_queue_are_not_counted() -> None:
     loop, loader = resting(persistent=False)
     batches = iter(loader)
-    loop.begin(1)
+    loop.begin_pass(1)
     watched(loop, batches, 34)
     rows = len(loop.dump()["rows"])
     watched(loop, batches, 4)

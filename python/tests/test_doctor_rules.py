@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from feedwater.doctor import advice, screen
-from feedwater.doctor.measured import of
+from feedwater.doctor.measured import measure_run
 from feedwater.doctor.probe import pictures
 from feedwater.doctor.probe.board import FIELDS
 from feedwater.doctor.report import Report, Run
@@ -213,7 +213,7 @@ def test_how_much_faster_a_loop_itself_gets_without_others_is_not_told() -> None
 
 
 def test_no_step_is_left_out_of_three() -> None:
-    s = of(run(rows=[row(6, 20)] * 100 + [row(0, 12, burst=True)] * 2 + [row(0, 18, burst=True)]))
+    s = measure_run(run(rows=[row(6, 20)] * 100 + [row(0, 12, burst=True)] * 2 + [row(0, 18, burst=True)]))
     assert s is not None and s.ready_steps == 3 and s.ready_s == pytest.approx(0.014)
 
 
@@ -241,8 +241,8 @@ def test_a_step_takes_the_cores_for_the_loop_and_for_its_batch() -> None:
     """
     s = replace(LATE, workers=4, step_s=0.06, ready_s=0.015, ready_steps=9, wait=0.5, loop_cores=0.4, others=0.0)
     assert s.fed_s == pytest.approx(0.015)
-    assert Step(s).seconds(cpu_s=0.016) == pytest.approx(0.020)
-    assert Step(s).seconds(cpu_s=0.001) == pytest.approx(0.015)
+    assert Step(s).step_seconds(cpu_s=0.016) == pytest.approx(0.020)
+    assert Step(s).step_seconds(cpu_s=0.001) == pytest.approx(0.015)
 
 
 def test_a_gpu_whose_host_others_hold_needs_no_faster_launches() -> None:
@@ -325,31 +325,31 @@ def test_torchs_own_collate() -> None:
 
 def test_the_model_of_a_step() -> None:
     step = Step(LATE)
-    assert step.seconds(1) == pytest.approx(0.03)
-    assert step.seconds(2) == pytest.approx(0.02), "the loop's own"
-    assert step.seconds(0) == pytest.approx(0.05), "one after the other"
-    assert step.best(range(1, 9)) == 2
+    assert step.step_seconds(1) == pytest.approx(0.03)
+    assert step.step_seconds(2) == pytest.approx(0.02), "the loop's own"
+    assert step.step_seconds(0) == pytest.approx(0.05), "one after the other"
+    assert step.best_workers(range(1, 9)) == 2
     taken = Step(replace(LATE, others=1.0, loop_cores=0.0))
-    assert taken.seconds(1) == pytest.approx(0.03)
-    assert taken.seconds(4, cpu_s=0.04) == pytest.approx(0.025), "four of five threads are ours"
-    assert taken.seconds(4, cpu_s=0.04, alone=True) == pytest.approx(0.02)
+    assert taken.step_seconds(1) == pytest.approx(0.03)
+    assert taken.step_seconds(4, cpu_s=0.04) == pytest.approx(0.025), "four of five threads are ours"
+    assert taken.step_seconds(4, cpu_s=0.04, alone=True) == pytest.approx(0.02)
 
 
 def test_others_are_counted_by_how_our_threads_queue() -> None:
     """Recorded beside a load of 1.6 cores that had 4.5 threads to run: one worker got 0.36 of a core, two 0.62."""
     s = Signals(step_s=0.151, ready_s=0.0165, wait=0.9, cpu=0.36, queued=0.63, duty=1.0, others=1.6, loop_cores=0.0)
     step = Step(replace(s, batch_cpu_s=0.054))
-    assert step.seconds(1) == pytest.approx(0.151, rel=0.05)
-    assert step.seconds(2) == pytest.approx(0.093, rel=0.1)
-    assert step.seconds(1, alone=True) == pytest.approx(0.054)
+    assert step.step_seconds(1) == pytest.approx(0.151, rel=0.05)
+    assert step.step_seconds(2) == pytest.approx(0.093, rel=0.1)
+    assert step.step_seconds(1, alone=True) == pytest.approx(0.054)
     alone = Step(replace(s, workers=8, cpu=0.25, queued=0.75, others=0.0, batch_cpu_s=0.054))
-    assert alone.seconds(8) == pytest.approx(alone.seconds(8, alone=True)), "our own workers are not others"
+    assert alone.step_seconds(8) == pytest.approx(alone.step_seconds(8, alone=True)), "our own workers are not others"
 
 
 def test_others_are_counted_by_how_the_loop_itself_queues() -> None:
     """Without workers: recorded beside many programs, where one worker gained 1.5, not 4."""
     s = Signals(step_s=0.28, wait=0.77, workers=0, cpu=0.18, queued=0.82, others=1.8, batch_cpu_s=0.0445)
-    assert Step(replace(s, loop_cores=0.2)).gain(Step(s).seconds(1)) == pytest.approx(1.2, rel=0.2)
+    assert Step(replace(s, loop_cores=0.2)).gain(Step(s).step_seconds(1)) == pytest.approx(1.2, rel=0.2)
 
 
 def test_the_runner_up_is_named() -> None:
@@ -387,7 +387,7 @@ def test_a_validation_without_backward() -> None:
     for steps, is_so in ((68, True), (5000, False)):
         both = run(rows=[row(1, 20)] * 100, steps=steps, frames=7, without_backward=0)
         both.about["loops"] += validated.about["loops"]
-        s = of(both)
+        s = measure_run(both)
         assert s is not None and s.without_backward == is_so
 
 
@@ -480,16 +480,16 @@ def row(
 
 
 def test_signals_of_a_report() -> None:
-    s = of(run(rows=[row(6, 20)] * 100 + [row(0, 900)] + [row(0, 14, burst=True)] * 10))
+    s = measure_run(run(rows=[row(6, 20)] * 100 + [row(0, 900)] + [row(0, 14, burst=True)] * 10))
     assert s is not None
     assert s.step_s == pytest.approx(0.020), "a pause is no step"
     assert s.wait == pytest.approx(0.3)
     assert s.fed_s == pytest.approx(0.014) and s.ready_steps == 9
-    counted = of(run(rows=[row(6, 20)] * 30 + [row(6, 20)[:2]] * 70))
+    counted = measure_run(run(rows=[row(6, 20)] * 30 + [row(6, 20)[:2]] * 70))
     assert counted is not None and counted.wait == s.wait and counted.empty == 0.0, "steps that were only counted"
-    paused = of(run(rows=[row(6, 20)] * 100 + ([row(0, 14, burst=True)] * 3 + [row(0, 900, burst=True)]) * 5))
+    paused = measure_run(run(rows=[row(6, 20)] * 100 + ([row(0, 14, burst=True)] * 3 + [row(0, 900, burst=True)]) * 5))
     assert paused is not None and paused.ready_s == pytest.approx(0.014), "nor is one with data ready"
-    late = of(run(rows=[row(6, 20)] * 100 + [row(5, 19, burst=True)] * 10))
+    late = measure_run(run(rows=[row(6, 20)] * 100 + [row(5, 19, burst=True)] * 10))
     assert late is not None and late.ready_s is None, "no batch was ready after all"
     assert s.idle is None and s.stall == pytest.approx(0.3)
     assert (s.cpu, s.queued, s.blocked) == pytest.approx((0.75, 0.1, 0.15))
@@ -503,14 +503,14 @@ def test_decoding_is_a_part_of_computing() -> None:
     """Both by the worker's CPU time: queueing for a core is in neither, and parts add up."""
     queued = run(rows=[row(6, 20)] * 50)
     queued.boards[0].update(cpu_ns=0.055e9, queued_ns=0.445e9, process_cpu_ns=0.44e9, decode_ns=0.22e9, decoded=800.0)
-    s = of(queued)
+    s = measure_run(queued)
     assert s is not None and s.decode == pytest.approx(0.5), "0.22 of 0.44 s"
     said = " ".join(str(judge_loop(s)).split())
     assert "of a fetch workers compute 11 % (50 % of that decodes), wait 0 %" in said
     assert "wait 0 %, queue for a core 89 %" in said, "and that is all"
     assert tips(s)["a faster decoder"][1].startswith("decoding is 50% of what the workers compute")
     queued.boards[0].update(collate_ns=2e9)
-    collated = of(queued)
+    collated = measure_run(queued)
     assert collated is not None and "queue for a core 89 %; collate_fn takes 50 % of the fetch" in " ".join(
         str(judge_loop(collated)).split()
     )
@@ -520,18 +520,18 @@ def test_pictures_are_timed_by_the_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a thread that decodes waits for a core is no decoding."""
     monkeypatch.setattr(pictures, "counts", dict.fromkeys(pictures.counts, 0))
     monkeypatch.setattr(pictures, "thread_time_ns", iter((5, 12)).__next__)
-    assert pictures._timed(len)("ab") == 2
+    assert pictures._time_call(len)("ab") == 2
     assert (pictures.counts["decode_ns"], pictures.counts["decoded"]) == (7, 1)
 
 
 def test_signals_by_the_gpus_clock() -> None:
     """An asynchronous loop: the host's steps are lumpy and it waits 19 of 23 ms, the GPU is never idle."""
     lumpy = [row(19, 1 + 44 * (i % 2), idle=0.03, gpu=25, dry=False) for i in range(100)]
-    s = of(run(rows=lumpy, gpu="cuda"))
+    s = measure_run(run(rows=lumpy, gpu="cuda"))
     assert s is not None
     assert s.step_s == pytest.approx(0.025) and s.idle == pytest.approx(0.0012, rel=0.01)
     assert judge_loop(s).cause == "gpu-bound"
-    strayed = of(run(rows=lumpy, gpu="cuda", gpu_unknown="the program uses further streams"))
+    strayed = measure_run(run(rows=lumpy, gpu="cuda", gpu_unknown="the program uses further streams"))
     assert strayed is not None and strayed.idle is None and strayed.stall is None
 
 
@@ -580,7 +580,7 @@ def test_another_program_on_the_gpu() -> None:
 
 
 def tips(s: Signals) -> dict[str, tuple[str, str]]:
-    return {tip: (result, why) for tip, result, why in advice.tested(s)}
+    return {tip: (result, why) for tip, result, why in advice.judge_tips(s)}
 
 
 def test_tips_are_tested() -> None:
@@ -659,7 +659,7 @@ def test_one_name_for_one_quantity(s: Signals) -> None:
     lines = str(verdict).split("\n")
     first, step = lines[0], " ".join(" ".join(lines).partition("step    ")[2].partition("batch")[0].split())
     got, told = verdict.to_dict(), dict(re.findall(r"\b(stall|idle|wait) (unknown|\d+ %)", f"{first} {step}"))
-    assert told == {name: screen.percent(got[name]) for name in told}, str(verdict)
+    assert told == {name: screen.format_percent(got[name]) for name in told}, str(verdict)
     wanted = {"stall"} if got["stall"] is not None else {"idle"}
     wanted |= {"wait"} if s.gpu or s.edge_s else set()
     assert set(told) >= (wanted | {"idle"} if s.gpu else wanted), "what the stall is made of"
@@ -669,6 +669,6 @@ def test_unknown_is_not_zero() -> None:
     verdict = judge_loop(FIRES["idle-unknown"])
     assert "UNKNOWN  idle unknown" in str(verdict)
     assert verdict.to_dict()["idle"] is None and verdict.to_dict()["ceiling"] is None
-    assert screen.percent(None) == "unknown"
+    assert screen.format_percent(None) == "unknown"
     empty = judge(Report([], 0))
     assert "HEALTHY" not in str(empty) and empty.exit_code == 1

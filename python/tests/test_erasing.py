@@ -122,15 +122,15 @@ def test_noise_is_normal_and_the_same_everywhere(nodes: Any, photos: Path, dtype
 
 def test_the_plan_has_the_op_last_and_the_last_hop_its_value() -> None:
     compiled = compile_transform([CROP, *TAILS["twice"]])
-    assert [step["op"] for step in compiled.plan()] == ["RandomResizedCrop", "RandomErasing", "RandomErasing"]
-    assert compiled.plan()[1] == {
+    assert [step["op"] for step in compiled.plan_ops()] == ["RandomResizedCrop", "RandomErasing", "RandomErasing"]
+    assert compiled.plan_ops()[1] == {
         "op": "RandomErasing",
         "p": 0.5,
         "scale": [0.02, 0.33],
         "ratio": [0.3, 3.3],
         "value": [1.0],
     }
-    first, second = (table.floats()[:, 0] for table in compiled.erasures)
+    first, second = (table.to_floats()[:, 0] for table in compiled.erasures)
     assert first.tolist() == NORMALIZE(torch.ones(3, 1, 1)).flatten().tolist()
     assert second.tolist() == [0.25] * 3
 
@@ -143,7 +143,7 @@ def test_both_spellings_are_one() -> None:
         own.Normalize(MEAN, STD),
     ]
     assert compile_transform(mixed).erasures == compile_transform(TAILS["twice"]).erasures[:1]
-    assert compile_transform(mixed).plan() == compile_transform(TAILS["twice"]).plan()[:1]
+    assert compile_transform(mixed).plan_ops() == compile_transform(TAILS["twice"]).plan_ops()[:1]
 
 
 @pytest.mark.parametrize(

@@ -177,7 +177,7 @@ def test_a_stall_that_was_over_before_the_batch_was_needed_is_none(fake: Any) ->
     feed = loader._engine.feed
     while any(want.answer is None for want in feed._wants.values()):
         feed.session.link.receive()
-        feed._handle(feed.session.link)
+        feed._handle_packets(feed.session.link)
     seen = order(0)[:10] + [i for _ in it for i in loader.last.indices.tolist()]
     assert seen == order(0)
 

@@ -53,7 +53,7 @@ def test_a_run_that_learns_goes_on_the_same_at_any_step_and_with_any_nodes(data:
     with begin(data) as whole:
         expected = train(whole, 0, STEPS)
         learnt = whole.state_dict()["policy"]
-        rates = whole._engine.learning.policy.rates(STEPS + 5)
+        rates = whole._engine.learning.policy.rates_at(STEPS + 5)
     assert rates.min() < 0.6 < rates.max(), "it did learn"
     assert len(set(expected)) > STEPS * 0.9
     addresses = [nodes.start(data), nodes.start(data)]
@@ -114,7 +114,7 @@ def test_replay_shows_what_is_drawn_and_what_is_learnt_of_it(data: Path) -> None
                 assert np.array_equal(sample.image, shown)
                 assert drawn["probe"] == probes[row]
                 policy = loader._engine.learning.policy
-                change = policy.change(loader.last.epoch, index[row : row + 1], [0], [0.25])
+                change = policy.make_change(loader.last.epoch, index[row : row + 1], [0], [0.25])
                 expected = np.ones(BINS)
                 names = [name for name, _ in OPS]
                 for op in drawn["ops"] if drawn["probe"] else []:
@@ -122,7 +122,7 @@ def test_replay_shows_what_is_drawn_and_what_is_learnt_of_it(data: Path) -> None
                     for level, bin_ in enumerate(op["bins"]):
                         at = FIRST[names.index(op["name"]), level] + bin_
                         expected[at] = expected[at] * 0.9 + 0.1 * 0.25
-                assert np.allclose(change.on(np.ones(BINS)), expected, atol=1e-12)
+                assert np.allclose(change.apply_to(np.ones(BINS)), expected, atol=1e-12)
             loader.feedback(index, outcomes(index))
             if number == 8:
                 break
@@ -144,8 +144,8 @@ def test_batches_of_before_are_replayed_as_they_were_learnt_then(data: Path) -> 
         with pytest.raises(Error, match="take a sample of the last batch"):
             loader.replay(0, 0)
         policy = loader._engine.learning.policy
-        policy.note(10_000, Change())
-        assert not policy.recalls(0)
+        policy.note_change(10_000, Change())
+        assert not policy.knows_step(0)
         with pytest.raises(Error, match="which is known of the last 256 steps"):
             loader.replay_batch(0, 0)
 
@@ -155,20 +155,20 @@ def test_levels_that_go_badly_are_drawn_no_more(data: Path) -> None:
     policy = Policy(transforms.CTAugment(probe=0, threshold=0.85, decay=0.5, lag=1), 9)
     change = Change()
     for bin_ in range(3, 17):
-        change.learn([FIRST[2, 0] + bin_], 0.0, 0.5)
-    policy.note(0, change)
-    weights = np.frombuffer(policy.weights(1).encoded, "<u2")
+        change.add_outcome([FIRST[2, 0] + bin_], 0.0, 0.5)
+    policy.note_change(0, change)
+    weights = np.frombuffer(policy.weights_at(1).encoded, "<u2")
     brightness = weights[FIRST[2, 0] : FIRST[2, 0] + 17]
     assert brightness.tolist() == [65535] * 3 + [0] * 14  # (1 + 0.5) / 1.5 = 1; (0.5 + 0.5) / 1.5 < 0.85
     assert (np.delete(weights, range(FIRST[2, 0], FIRST[2, 0] + 17)) == 65535).all()
     again = Policy(policy.op, 9)
-    again.load(policy.state(1), 1)
-    assert again.weights(1) == policy.weights(1)
+    again.load_state(policy.save_state(1), 1)
+    assert again.weights_at(1) == policy.weights_at(1)
     with begin(data, op=transforms.CTAugment(depth=16, probe=0), batch_size=50) as loader:
         loader._engine.learning.policy._rates = np.where(np.arange(BINS) % 17 == 4, 1.0, 0.1)
         policy = loader._engine.learning.policy
         next(iter(loader))
-        allowed = np.frombuffer(policy.weights(0).encoded, "<u2") > 0
+        allowed = np.frombuffer(policy.weights_at(0).encoded, "<u2") > 0
         for sample in loader.replay_batch(0):
             for op in sample.draws[1]["ops"]:
                 place = [name for name, _ in OPS].index(op["name"])

@@ -14,7 +14,7 @@ from sim_gpu import SimClock, SimGpu
 
 import feedwater._meter.gpu_events
 import feedwater._meter.pace
-from feedwater._meter.gpu_events import Cuda, present
+from feedwater._meter.gpu_events import Cuda, find_gpu
 from feedwater._meter.idle import Meter
 from feedwater._meter.pace import Pace
 
@@ -35,23 +35,23 @@ class Loop:
 
     def next(self, late: float, transform: float = 0) -> None:
         """A batch that comes so late; batch_transform takes so long."""
-        entered = self.pace.enter()
+        entered = self.pace.enter_next()
         self.clock.spend(2e-6 if self._ready else late)
         if transform:
-            self.pace.arrived()
+            self.pace.note_arrival()
             self.clock.spend(transform)
-            self.pace.transformed(transform)
-        self.pace.leave(entered)
+            self.pace.note_transform(transform)
+        self.pace.leave_next(entered)
         self.steps += 1
 
     def end_pass(self) -> None:
-        self.pace.enter()
-        self.pace.rest()
+        self.pace.enter_next()
+        self.pace.end_pass()
 
     def finish(self) -> float:
         """When the GPU has done everything."""
         self.gpu.synchronize()
-        self.pace.meter.read()
+        self.pace.meter.read_marks()
         return self.clock.now
 
 
@@ -234,7 +234,7 @@ def test_idle_is_right_to_a_hundredth_of_a_step(
     pattern: Callable[[Loop], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     loop, truth = play(pattern, monkeypatch)
-    figures = loop.pace.meter.figures()
+    figures = loop.pace.meter.stats_fields()
     step = loop.pace.step_s / loop.steps
     error = abs(figures["idle_s"] - truth) / loop.steps / step
     print(f"{pattern.__name__:32} idle {figures['idle_s'] / loop.steps * 1e3:7.3f} ms a step, error {error:.3%}")
@@ -265,10 +265,10 @@ def test_events_are_read_only_when_the_gpu_has_come_to_them(monkeypatch: pytest.
     for _ in range(3):
         loop.next(1 * MS)
         loop.gpu.launch(10)
-    assert loop.pace.meter.figures()["idle_s"] == 1 * MS, "the first turn's"
+    assert loop.pace.meter.stats_fields()["idle_s"] == 1 * MS, "the first turn's"
     assert loop.clock.now < 1, "nothing waited for the GPU"
     loop.finish()
-    assert loop.pace.meter.figures()["last_idle_s"] == 0
+    assert loop.pace.meter.stats_fields()["last_idle_s"] == 0
 
 
 def test_a_gpu_that_stands_still_costs_no_memory(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -277,12 +277,12 @@ def test_a_gpu_that_stands_still_costs_no_memory(monkeypatch: pytest.MonkeyPatch
     for _ in range(1000):
         loop.next(1 * MS)
     assert len(loop.pace.meter._pending) == 256
-    assert loop.pace.meter.figures()["idle_s"] is None
+    assert loop.pace.meter.stats_fields()["idle_s"] is None
 
 
 def unknown(loop: Loop) -> str:
     """Why; checks that nothing reads as 0."""
-    stats = loop.pace.meter.figures()
+    stats = loop.pace.meter.stats_fields()
     assert stats["idle_s"] is None and stats["last_idle_s"] is None and stats["idle_step_s"] == 0
     return str(stats["idle_unknown"])
 
@@ -297,7 +297,7 @@ def test_other_streams_and_gpus_are_unknown_for_good(monkeypatch: pytest.MonkeyP
     for place in ((0, 7), (1, 0)):
         loop = Loop(False, monkeypatch)
         turn(loop)
-        assert loop.pace.meter.figures()["idle_s"] is not None
+        assert loop.pace.meter.stats_fields()["idle_s"] is not None
         loop.gpu.place = place
         turn(loop)
         assert "several streams or GPUs" in unknown(loop)
@@ -331,7 +331,7 @@ def test_a_gpu_without_events_is_unknown(monkeypatch: pytest.MonkeyPatch) -> Non
     def fail(*_: Any) -> Any:
         raise RuntimeError("no timing here")
 
-    for name in ("mark", "elsewhere"):
+    for name in ("record_mark", "find_elsewhere"):
         loop = Loop(False, monkeypatch)
         monkeypatch.setattr(loop.gpu, name, fail)
         turn(loop)
@@ -346,7 +346,7 @@ def test_a_gpu_without_events_is_unknown(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_no_torch_and_no_cuda_are_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
     for torch in (None, SimpleNamespace(), SimpleNamespace(cuda=SimpleNamespace(is_initialized=lambda: False))):
         monkeypatch.setitem(sys.modules, "torch", torch)
-        assert present() is None
+        assert find_gpu() is None
     loop = Loop(False, monkeypatch)
     loop.pace.meter = Meter()
     turn(loop)
@@ -356,13 +356,13 @@ def test_no_torch_and_no_cuda_are_unknown(monkeypatch: pytest.MonkeyPatch) -> No
 def test_the_loader_tells(fake: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = SimClock()
     gpu = SimGpu(clock)
-    monkeypatch.setattr(feedwater._meter.gpu_events, "present", lambda: gpu)
+    monkeypatch.setattr(feedwater._meter.gpu_events, "find_gpu", lambda: gpu)
     loader = fake.loader(batch_transform=lambda batch, rng: clock.spend(2.0) or batch)
     assert loader.stats().idle_s is loader.stats().idle_share is loader.stats().last_idle_s is None
     monkeypatch.setattr(feedwater._meter.pace, "perf_counter", clock)
     monkeypatch.setattr(feedwater._engine.time, "perf_counter", clock)
-    take = loader._engine.feed.take
-    monkeypatch.setattr(loader._engine.feed, "take", lambda *a: clock.spend(1.0) or take(*a))
+    take = loader._engine.feed.take_batch
+    monkeypatch.setattr(loader._engine.feed, "take_batch", lambda *a: clock.spend(1.0) or take(*a))
     it = iter(loader)
     for _ in range(5):
         next(it)
@@ -416,19 +416,19 @@ def test_cuda_events_are_used_again() -> None:
     torch = paper([])
     gpu = Cuda(torch)
     for _ in range(3):
-        one, two = gpu.mark(), gpu.mark()
+        one, two = gpu.record_mark(), gpu.record_mark()
         assert one is not None and two is not None
         assert one.place == (2, 0) and one.done() and one.until(two) == 0.25
-        gpu.free(one)
-        gpu.free(two)
+        gpu.free_mark(one)
+        gpu.free_mark(two)
     assert torch.cuda.Event.made == 2
 
 
 def test_cuda_tells_of_work_elsewhere_by_the_memory_it_holds() -> None:
     def elsewhere(*segments: dict[str, Any]) -> str:
-        return Cuda(paper(list(segments))).elsewhere((2, 0))
+        return Cuda(paper(list(segments))).find_elsewhere((2, 0))
 
     assert elsewhere(segment(), segment(stream=9, size=0), segment(stream=9, pool=(0, 1))) == ""
     assert "GPU 3" in elsewhere(segment(), segment(device=3))
     assert "further streams" in elsewhere(segment(), segment(stream=9))
-    assert "cudaMallocAsync" in Cuda(paper([], "cudaMallocAsync")).elsewhere((2, 0))
+    assert "cudaMallocAsync" in Cuda(paper([], "cudaMallocAsync")).find_elsewhere((2, 0))

@@ -61,9 +61,12 @@ def settled(loader: Any) -> int:
     feed, link = loader._engine.feed, loader._engine.feed.session.link
     while feed._out:
         link.receive()
-        feed._handle(link)
+        feed._handle_packets(link)
     slots = feed.session.slots
-    return sum(slots.free({*range(s), *range(s + 1, slots.count)} | feed._busy(slots)) == s for s in range(slots.count))
+    return sum(
+        slots.find_free_slot({*range(s), *range(s + 1, slots.count)} | feed._busy_slots(slots)) == s
+        for s in range(slots.count)
+    )
 
 
 def test_an_interrupt_anywhere_in_next_loses_nothing(fake: Any) -> None:
@@ -80,7 +83,16 @@ def test_an_interrupt_anywhere_in_next_loses_nothing(fake: Any) -> None:
     for _ in range(3):
         for nth in range(1, places + 1):
             reader.next(nth)
-    functions = {"take", "send", "receive", "_note_done", "_top_up", "lease", "prepare", "_advance"}
+    functions = {
+        "take_batch",
+        "send",
+        "receive",
+        "_note_done",
+        "_top_up",
+        "lease_array",
+        "prepare_batch",
+        "_next_batch",
+    }
     for name in sorted(functions):  # calls differ in how many places they have: how much waits to be received is chance
         for nth in range(1, 12):
             reader.next(nth, name)
@@ -123,8 +135,8 @@ def modes() -> list[Any]:
 @pytest.mark.parametrize(
     ("what", "names", "inference", "device"),
     [
-        ("sampler", {"ensure"}, False, None),
-        ("batch_transform", {"apply", "_mixed", "_transformed"}, True, "meta"),
+        ("sampler", {"ensure_drawn"}, False, None),
+        ("batch_transform", {"apply_batch_transform", "_apply_torchvision", "_apply_transform"}, True, "meta"),
     ],
 )
 def test_an_interrupt_anywhere_leaves_modes_and_random_numbers_as_they_are(
@@ -139,7 +151,10 @@ def test_an_interrupt_anywhere_leaves_modes_and_random_numbers_as_they_are(
     loader = fake.loader(memory=36 * 4096, **options[what])
     next(iter(loader))
     state = {**loader.state_dict(), "epoch": 1, "consumed": 40}
-    functions, seen = {"on_cpu", "lasting", "_restore", "_states", "_start", *names}, set()
+    functions, seen = (
+        {"on_cpu", "leave_inference_mode", "_restore_states", "_capture_states", "_start_state", *names},
+        set(),
+    )
     torch.set_default_device(device)
     try:
         with torch.inference_mode(inference):

@@ -133,7 +133,7 @@ def test_a_hundred_passes_leave_nothing(data: Path, turn: Callable[[Loader[Any]]
     until(lambda: footprint().back_at(before), lambda: (footprint(), before))
     slots = loader._engine.feed.session.slots
     assert slots is not None
-    assert slots.unleased() == slots.count
+    assert slots.count_unleased() == slots.count
     assert agent.serial == serial, "one agent did it all"
 
 
@@ -281,7 +281,7 @@ while True:
         struck += 1
 slots = loader._engine.feed.session.slots
 batch = None
-assert slots.unleased() == slots.count
+assert slots.count_unleased() == slots.count
 assert feedwater._agent.process.agent.serial == 1, "the agent was left alone"
 print(json.dumps([seen, loader.stats().batches]), flush=True)
 """

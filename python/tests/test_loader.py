@@ -62,7 +62,7 @@ def test_uint8_tensors_are_views_with_channels_last(fake: Any) -> None:
     assert label.dtype == torch.int64
     check(image, range(10))
     slots = loader._engine.feed.session.slots
-    assert slots.unleased() == slots.count - 1, "the batch is in its slot, not a copy"
+    assert slots.count_unleased() == slots.count - 1, "the batch is in its slot, not a copy"
     image.add_(1)
     assert image[0, 0, 0, 0] == picture(0)[0, 0, 0] + 1
 
@@ -155,9 +155,9 @@ def test_pictures_of_different_sizes_come_as_a_list(fake: Any) -> None:
     slots = loader._engine.feed.session.slots
     kept = image[7]
     del image
-    assert slots.unleased() == slots.count - 1, "one picture holds the slot"
+    assert slots.count_unleased() == slots.count - 1, "one picture holds the slot"
     del kept
-    assert slots.unleased() == slots.count
+    assert slots.count_unleased() == slots.count
 
 
 def test_pictures_of_different_sizes_as_floats(fake: Any) -> None:

@@ -141,11 +141,11 @@ def test_only_time_in_which_the_process_ran_counts(monkeypatch: pytest.MonkeyPat
     waited = waits.Waited(1.0)
     for passed, counted in ((1, 1), (0.5, 1.5), (2, 3.5), (3600, 5.5), (1, 6.5), (13, 8.5)):
         clock.now += passed
-        assert waited.turn() == counted
+        assert waited.end_turn() == counted
     assert waited.stopped_s == 3598 + 11
     clock.now += 500
-    waited.skip()
-    assert (waited.turn(), waited.stopped_s) == (8.5, 3598 + 11)
+    waited.skip_turn()
+    assert (waited.end_turn(), waited.stopped_s) == (8.5, 3598 + 11)
 
 
 @pytest.mark.parametrize("stops", [1, 3])
@@ -192,10 +192,10 @@ def test_a_call_of_a_trainer_that_was_stopped_is_answered(fake: Any, monkeypatch
 
 def test_an_agent_is_given_its_time_to_end_by_who_was_stopped(fake: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock()
-    ended = child._ended
+    ended = child._await_end
 
     def stopped(pidfd: int, timeout: float) -> bool:
-        monkeypatch.setattr(child, "_ended", lambda pidfd, timeout: ended(pidfd, 60))
+        monkeypatch.setattr(child, "_await_end", lambda pidfd, timeout: ended(pidfd, 60))
         clock.now += 100
         return False
 
@@ -203,7 +203,7 @@ def test_an_agent_is_given_its_time_to_end_by_who_was_stopped(fake: Any, monkeyp
     next(iter(loader))
     process = agent._process
     monkeypatch.setattr(waits, "monotonic", clock)
-    monkeypatch.setattr(child, "_ended", stopped)
+    monkeypatch.setattr(child, "_await_end", stopped)
     loader.close()
     assert process is not None and not process.forced
 
@@ -746,7 +746,7 @@ def test_files_of_connections_are_found_wherever_the_program_goes(
         monkeypatch.setenv(f"FEEDWATER_{name}", value)
     loader = feedwater.Loader("root/x", CROP, batch_size=1, nodes="node:1", **given)
     monkeypatch.chdir("/")
-    said = pickle.loads(pickle.dumps(loader._config.trust)).plan()
+    said = pickle.loads(pickle.dumps(loader._config.trust)).open_members()
     assert said["token_file"] == f"{tmp_path}/token"
     assert said["tls"] == {"server_name": "node"} | {k: f"{tmp_path}/{k}.pem" for k in ("ca", "cert", "key")}
 
@@ -778,15 +778,17 @@ def test_a_sandbox_without_proc_has_memory(monkeypatch: pytest.MonkeyPatch) -> N
         raise FileNotFoundError(path)
 
     monkeypatch.setattr(memory.Path, "read_text", hidden)
-    assert memory.available() > 1 << 20
+    assert memory.available_bytes() > 1 << 20
 
 
 def test_what_limits_address_space_is_said_where_the_agent_has_no_room(monkeypatch: pytest.MonkeyPatch) -> None:
     error = OSError(errno.ENOMEM, os.strerror(errno.ENOMEM))
     monkeypatch.setattr(child.resource, "getrlimit", lambda _: (1 << 30, 1 << 30))
-    assert "ulimit -v limits to 1,073,741,824 bytes" in child._explain(error)
+    assert "ulimit -v limits to 1,073,741,824 bytes" in child._explain_start_error(error)
     monkeypatch.setattr(child.resource, "getrlimit", lambda _: (-1, -1))
-    assert "no memory is left" in child._explain(error) and "ulimit" not in child._explain(error)
+    assert "no memory is left" in child._explain_start_error(error) and "ulimit" not in child._explain_start_error(
+        error
+    )
 
 
 def counted(pictures: str, python: bool, answer: Any) -> None:

@@ -92,7 +92,7 @@ def test_masks_cannot_hold_what_is_below_zero(pair: tuple[Path, Path]) -> None:
     steps = [SIZE, v2.ToImage(), v2.ToDtype({tv_tensors.Image: torch.float32, "others": None}, scale=True)]
     steps += [v2.Normalize([0.5], [0.5])]
     inside = v2.RandomApply([v2.Pad(3, fill=-1.0)], p=1)
-    assert "mask_fill" not in str(Loader(pair[0], v2.Compose([*steps, inside]), batch_size=2)._config.plan())
+    assert "mask_fill" not in str(Loader(pair[0], v2.Compose([*steps, inside]), batch_size=2)._config.to_plan())
     with pytest.raises(UnsupportedTransformError, match=r"around masks as it is, .* say what they get"):
         Loader(pair[0], v2.Compose([*steps, inside]), masks=pair[1], batch_size=2)
     said = v2.Pad(3, fill={tv_tensors.Mask: 7, "others": -1.0})

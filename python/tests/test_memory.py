@@ -125,12 +125,12 @@ def test_a_full_file_system_is_an_error_at_the_start(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(os, "memfd_create", full)
     before = len(os.listdir("/proc/self/fd"))
     with pytest.raises(AgentError, match=r"No space left on device \(need 4,096 bytes; pass memory= to use less\)"):
-        memory.shared(4096)
+        memory.create_shared_file(4096)
     assert len(os.listdir("/proc/self/fd")) == before
 
 
 def test_slots_cannot_be_cut_short_under_a_reader() -> None:
-    file, reserved = memory.shared(8192)
+    file, reserved = memory.create_shared_file(8192)
     try:
         assert not reserved
         with pytest.raises(PermissionError):
@@ -152,15 +152,15 @@ def test_room_is_what_the_control_groups_leave(tmp_path: Path, monkeypatch: pyte
         (tmp_path / name).write_text(text)
     monkeypatch.setattr(memory, "_cgroup_directories", lambda: [tmp_path])
     monkeypatch.delenv("LOCAL_WORLD_SIZE", raising=False)
-    assert memory.available() == 450_000
+    assert memory.available_bytes() == 450_000
     assert memory.oom_kills() == 2
     monkeypatch.setenv("LOCAL_WORLD_SIZE", "4")
-    assert memory.available() == 112_500, "the ranks of this machine share it"
+    assert memory.available_bytes() == 112_500, "the ranks of this machine share it"
     (tmp_path / "memory.max").write_text("max")
-    assert memory.available() > 1_000_000
+    assert memory.available_bytes() > 1_000_000
 
 
 def test_room_of_this_machine_is_found() -> None:
-    assert memory.available() > 1 << 20
+    assert memory.available_bytes() > 1 << 20
     assert memory.oom_kills() >= 0
     json.dumps([str(place) for place in memory._cgroup_directories()])

@@ -15,7 +15,7 @@ import pytest
 
 import feedwater
 from feedwater import Loader
-from feedwater._common.filenames import shown
+from feedwater._common.filenames import escape_name
 
 torch = pytest.importorskip("torch")
 folder_module = pytest.importorskip("torchvision.datasets.folder")
@@ -90,7 +90,7 @@ def test_errors_name_the_file_that_is_there(data: Path, nodes: Any, remote: bool
         seen(make("mine" if remote else data, **options))
     assert caught.value.key == keys[8] and (data / caught.value.key).read_bytes() == b"broken"
     print(caught.value)  # a terminal or a log takes the message
-    assert shown(keys[8]) in capfd.readouterr().out
+    assert escape_name(keys[8]) in capfd.readouterr().out
     skipping = make("mine" if remote else data, on_error="skip", **options)
     assert skipping.classes == expected(data)[0]
     for _ in skipping:
@@ -98,7 +98,7 @@ def test_errors_name_the_file_that_is_there(data: Path, nodes: Any, remote: bool
     assert skipping.replay(8).error.key == keys[8]
     with pytest.raises(feedwater.DataError) as counted:
         seen(make("mine" if remote else data, on_error="skip", max_errors=0, **options))
-    assert shown(keys[8]) in str(counted.value)
+    assert escape_name(keys[8]) in str(counted.value)
 
 
 def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ def epoch(order: RangeOrder, world: int, start: int = 0) -> list[list[Step]]:
     """All steps from a cursor on, each as seen by every rank."""
     steps = []
     while True:
-        seen = [order.at(3, start, Ranks(rank, world)) for rank in range(world)]
+        seen = [order.step_at(3, start, Ranks(rank, world)) for rank in range(world)]
         if seen[0] is None:
             assert seen == [None] * world
             return steps
@@ -30,7 +30,7 @@ def epoch(order: RangeOrder, world: int, start: int = 0) -> list[list[Step]]:
 def test_short_takes_each_sample_once_and_repeats_at_most_world_minus_one(batch: int, world: int) -> None:
     order = RangeOrder(SAMPLES, batch, "short", None)
     steps = epoch(order, world)
-    assert len(steps) == order.steps(Ranks(0, world)) == -(-SAMPLES // (batch * world))
+    assert len(steps) == order.count_steps(Ranks(0, world)) == -(-SAMPLES // (batch * world))
     taken = []
     for step in steps:
         assert len({part.size for part in step}) == 1, "all ranks have batches of one size"
@@ -44,7 +44,7 @@ def test_short_takes_each_sample_once_and_repeats_at_most_world_minus_one(batch:
 def test_valid_keeps_the_shape_and_counts_each_sample_once(batch: int, world: int) -> None:
     order = RangeOrder(SAMPLES, batch, "valid", None)
     steps = epoch(order, world)
-    assert len(steps) == order.steps(Ranks(0, world)) == -(-SAMPLES // (batch * world))
+    assert len(steps) == order.count_steps(Ranks(0, world)) == -(-SAMPLES // (batch * world))
     assert all(part.rows == batch for step in steps for part in step)
     held = [p for step in steps for part in step for p in range(part.position, part.position + part.size)]
     assert held == list(range(SAMPLES))
@@ -55,23 +55,23 @@ def test_drop_leaves_out_what_is_no_whole_step(batch: int, world: int) -> None:
     order = RangeOrder(SAMPLES, batch, "drop", None)
     steps = epoch(order, world)
     whole = batch * world
-    assert len(steps) == order.steps(Ranks(0, world)) == SAMPLES // whole
+    assert len(steps) == order.count_steps(Ranks(0, world)) == SAMPLES // whole
     held = [p for step in steps for part in step for p in range(part.position, part.position + part.size)]
     assert held == list(range(SAMPLES // whole * whole))
 
 
 def test_the_last_step_of_500_samples_on_3_ranks_written_out() -> None:
     # 500 = 5 x 96 + 20: ceil(20 / 3) = 7 each, the last one is position 500, which is a repeat.
-    at = [RangeOrder(500, 32, "short", None).at(0, 480, Ranks(rank, 3)) for rank in range(3)]
+    at = [RangeOrder(500, 32, "short", None).step_at(0, 480, Ranks(rank, 3)) for rank in range(3)]
     assert [(s.position, s.size, s.rows, s.end) for s in at] == [(480, 7, 7, 500), (487, 7, 7, 500), (494, 7, 7, 500)]
     # With a fixed shape rank 0 is filled first: 20 rows; the others hold nothing.
-    at = [RangeOrder(500, 32, "valid", None).at(0, 480, Ranks(rank, 3)) for rank in range(3)]
+    at = [RangeOrder(500, 32, "valid", None).step_at(0, 480, Ranks(rank, 3)) for rank in range(3)]
     assert [(s.position, s.size, s.rows, s.end) for s in at] == [
         (480, 20, 32, 500),
         (512, 0, 32, 500),
         (544, 0, 32, 500),
     ]
-    assert RangeOrder(500, 32, "drop", None).at(0, 480, Ranks(0, 3)) is None
+    assert RangeOrder(500, 32, "drop", None).step_at(0, 480, Ranks(0, 3)) is None
 
 
 def test_another_world_and_batch_size_continue_the_same_order() -> None:
@@ -88,7 +88,7 @@ def test_another_world_and_batch_size_continue_the_same_order() -> None:
 def test_steps_per_epoch_runs_over_the_data_set(batch: int, world: int, fixed: int) -> None:
     order = RangeOrder(SAMPLES, batch, "short", fixed)
     steps = epoch(order, world)
-    assert len(steps) == order.steps(Ranks(0, world)) == fixed
+    assert len(steps) == order.count_steps(Ranks(0, world)) == fixed
     held = [p for step in steps for part in step for p in range(part.position, part.position + part.size)]
     assert held == list(range(fixed * batch * world))
 
@@ -98,13 +98,13 @@ def test_steps_per_epoch_runs_over_the_data_set(batch: int, world: int, fixed: i
 def test_a_batch_has_its_size_by_where_it_begins(batch: int, world: int, tail: Tail) -> None:
     order = RangeOrder(SAMPLES, batch, tail, None)
     for step in epoch(order, world):
-        assert [order.size(part.position, Ranks(rank, world)) for rank, part in enumerate(step)] == [
+        assert [order.batch_size_at(part.position, Ranks(rank, world)) for rank, part in enumerate(step)] == [
             part.size for part in step
         ]
 
 
 def test_a_batch_of_a_resumed_run_has_its_size_where_only_one_is_possible() -> None:
     order = RangeOrder(SAMPLES, 7, "short", None)
-    assert [order.size(position, Ranks(0, 1)) for position in (3, 493, 494, 499)] == [7, 7, 6, 1]
+    assert [order.batch_size_at(position, Ranks(0, 1)) for position in (3, 493, 494, 499)] == [7, 7, 6, 1]
     # On 2 ranks the second one's last batch begins at 497 if 6 or 7 samples are left; from 0 on, 10 are.
-    assert [order.size(position, Ranks(1, 2)) for position in (3, 497, 495)] == [0, 0, 5]
+    assert [order.batch_size_at(position, Ranks(1, 2)) for position in (3, 497, 495)] == [0, 0, 5]

@@ -130,32 +130,32 @@ def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     """An environment with nothing in it: its scripts, and PATH."""
     monkeypatch.delenv("FEEDWATER_BINARY", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path / "path"))
-    monkeypatch.setattr(binary, "_scripts", lambda: iter([tmp_path / "scripts", tmp_path / "user"]))
+    monkeypatch.setattr(binary, "_list_script_folders", lambda: iter([tmp_path / "scripts", tmp_path / "user"]))
     return tmp_path
 
 
 def test_the_variable_comes_first_then_the_wheels_then_path(places: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(feedwater.AgentError, match=r"not found.*scripts.*not on PATH.*make build"):
-        binary.find()
+        binary.find_program()
     expected = program(places / "path" / "feedwater")
-    assert binary.find() == str(expected)
+    assert binary.find_program() == str(expected)
     expected = program(places / "user" / "feedwater")
-    assert binary.find() == str(expected)
+    assert binary.find_program() == str(expected)
     expected = program(places / "scripts" / "feedwater")
-    assert binary.find() == str(expected)
+    assert binary.find_program() == str(expected)
     expected = program(places / "mine")
     monkeypatch.setenv("FEEDWATER_BINARY", str(expected))
-    assert binary.find() == str(expected)
+    assert binary.find_program() == str(expected)
 
 
 def test_a_python_script_of_the_same_name_is_not_it(places: Path) -> None:
     program(places / "scripts" / "feedwater", b"#!/usr/bin/python3\nimport feedwater\n")
     expected = program(places / "path" / "feedwater")
-    assert binary.find() == str(expected)
+    assert binary.find_program() == str(expected)
 
 
 def test_where_installers_put_scripts() -> None:
-    found = list(map(str, binary._scripts()))
+    found = list(map(str, binary._list_script_folders()))
     assert os.path.normpath(os.path.dirname(sys.executable)) in found
     assert any(".local" in place or "Python" in place for place in found), "pip install --user"
 

@@ -65,9 +65,9 @@ def test_the_limit_that_a_loader_was_made_with_is_named_whatever_it_is_now(
 def test_no_limit_of_pixels_is_named_where_a_picture_passes_that_of_nodes(
     folder: Path, monkeypatch: pytest.MonkeyPatch, most: int | None
 ) -> None:
-    plain = Loader(folder, feedwater.transforms.CenterCrop(8), batch_size=1)._config.plan()
+    plain = Loader(folder, feedwater.transforms.CenterCrop(8), batch_size=1)._config.to_plan()
     monkeypatch.setattr(PIL.Image, "MAX_IMAGE_PIXELS", most)
-    assert Loader(folder, feedwater.transforms.CenterCrop(8), batch_size=1)._config.plan() == plain
+    assert Loader(folder, feedwater.transforms.CenterCrop(8), batch_size=1)._config.to_plan() == plain
     made(folder)
     huge = io.BytesIO()
     PIL.Image.new("1", (20_000, 9_000)).save(huge, "PNG")

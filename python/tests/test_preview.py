@@ -48,7 +48,7 @@ def test_cells_are_what_replay_gives(photos: Path, tmp_path: Path) -> None:
 def test_arguments_are_checked_before_the_program_runs(
     photos: Path, monkeypatch: pytest.MonkeyPatch, arguments: dict[str, Any], error: type[Exception], words: str
 ) -> None:
-    monkeypatch.delattr(binary, "find")
+    monkeypatch.delattr(binary, "find_program")
     with Loader(photos, batch_size=4) as loader, pytest.raises(error, match=words):
         loader.preview(**arguments)
 

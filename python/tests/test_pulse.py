@@ -91,10 +91,10 @@ class Meanwhile:
     def __init__(self) -> None:
         self.session, self.link, self.window, self.packets = self, self, 8, list[bytes]()
 
-    def ready(self) -> int:
+    def count_ready(self) -> int:
         return 3
 
-    def tell(self, packet: bytes) -> None:
+    def send_lossy(self, packet: bytes) -> None:
         self.packets.append(packet)
 
     def steps(self) -> list[tuple[float, ...]]:
@@ -107,18 +107,18 @@ def test_idle_belongs_to_its_step(monkeypatch: pytest.MonkeyPatch, at_once: None
     gpu = SimGpu(clock)
     pace, feed = Pace(Meter(lambda: gpu)), Meanwhile()
     pulse = reports.Pulse(pace, feed)  # type: ignore[arg-type]
-    pulse.begin(RangeOrder(1000, 10, "short", None), 10, Ranks(0, 1))
+    pulse.begin_pass(RangeOrder(1000, 10, "short", None), 10, Ranks(0, 1))
     waits = [0.0, 0.05, 0.0, 0.5, 0.0, 0.0]
     for number, wait in enumerate(waits):
-        entered = pace.enter()
+        entered = pace.enter_next()
         clock.spend(wait)
-        pace.arrived()
-        pace.leave(entered)
-        pulse.step(Step(2, 10 * number, 10, 10 * number, 10, 10))
+        pace.note_arrival()
+        pace.leave_next(entered)
+        pulse.note_step(Step(2, 10 * number, 10, 10 * number, 10, 10))
         gpu.launch(0.1)
         clock.spend(0.001)
     gpu.synchronize()
-    pulse.wait(1.0)
+    pulse.note_wait(1.0)
     steps = feed.steps()
     assert [step[0] for step in steps] == [201, 202, 203, 204, 205]
     # The GPU has 0.3 s of work when the loop begins to wait for the fourth batch: only for the rest it stands still.
@@ -131,11 +131,11 @@ def test_idle_that_stays_unknown_keeps_no_step_back(at_once: None) -> None:
     gpu = SimGpu(clock)
     pace, feed = Pace(Meter(lambda: gpu)), Meanwhile()
     pulse = reports.Pulse(pace, feed)  # type: ignore[arg-type]
-    pulse.begin(RangeOrder(10000, 10, "short", None), 10, Ranks(0, 1))
+    pulse.begin_pass(RangeOrder(10000, 10, "short", None), 10, Ranks(0, 1))
     gpu.free_at = math.inf  # the GPU hangs: no mark is ever reached
     for number in range(200):
-        pace.leave(pace.enter())
-        pulse.step(Step(0, 10 * number, 10, 10 * number, 10, 10))
+        pace.leave_next(pace.enter_next())
+        pulse.note_step(Step(0, 10 * number, 10, 10 * number, 10, 10))
     steps = feed.steps()
     assert len(steps) >= 200 - reports.OVERDUE - 1
     assert all(math.isnan(step[3]) for step in steps)
@@ -150,9 +150,9 @@ def test_numbers_are_the_same_on_all_ranks(order: Any, batch: int | None, number
         ranks = Ranks(rank, 3)
         pulse = reports.Pulse(Pace(), Meanwhile())  # type: ignore[arg-type]
         if order is not None:
-            pulse.begin(RangeOrder(*order), batch, ranks)
+            pulse.begin_pass(RangeOrder(*order), batch, ranks)
         steps = [Step(3, start, 30, start + rank * 10, 10, 10, np.arange(10)) for start in (0, 30, 60)]
-        seen.append([pulse.number(step) for step in steps])
+        seen.append([pulse.step_number(step) for step in steps])
     assert seen[0] == seen[1] == seen[2] == sorted(set(seen[0]))
     assert numbers is None or seen[0] == numbers
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from feedwater._common.ranks import Ranks, resolve
+from feedwater._common.ranks import Ranks, resolve_ranks
 
 
 class Mesh:
@@ -40,39 +40,39 @@ class Mesh:
     ],
 )
 def test_the_data_parallel_part_of_a_mesh(mesh: Mesh, place: tuple[int, int]) -> None:
-    assert resolve(None, None, mesh) == place
+    assert resolve_ranks(None, None, mesh) == place
 
 
 @pytest.mark.parametrize(("names", "why"), [(None, "without names"), (("pp", "tp"), "none of them data-parallel")])
 def test_a_mesh_without_a_data_parallel_part(names: Any, why: str) -> None:
     with pytest.raises(ValueError, match=why):
-        resolve(None, None, Mesh(names, (2, 2), (0, 0)))
+        resolve_ranks(None, None, Mesh(names, (2, 2), (0, 0)))
 
 
 def test_arguments_come_before_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RANK", "3")
     monkeypatch.setenv("WORLD_SIZE", "4")
-    assert resolve(None, None, None) == (3, 4)
-    assert resolve(1, 2, None) == (1, 2)
+    assert resolve_ranks(None, None, None) == (3, 4)
+    assert resolve_ranks(1, 2, None) == (1, 2)
     monkeypatch.delenv("WORLD_SIZE")
-    assert resolve(None, None, None) == (0, 1)
+    assert resolve_ranks(None, None, None) == (0, 1)
 
 
 @pytest.mark.parametrize(("rank", "world"), [(2, 2), (-1, 2), (0, 0)])
 def test_a_rank_outside_of_the_world(rank: int, world: int) -> None:
     with pytest.raises(ValueError, match=f"rank={rank} and num_replicas={world}"):
-        resolve(rank, world, None)
+        resolve_ranks(rank, world, None)
 
 
 def test_torch_distributed_is_asked_when_it_is_initialised() -> None:
     script = """
 import os, tempfile, torch, torch.distributed as dist
-from feedwater._common.ranks import resolve
+from feedwater._common.ranks import resolve_ranks
 os.environ.update(RANK="3", WORLD_SIZE="4")
-assert resolve(None, None, None) == (3, 4)
+assert resolve_ranks(None, None, None) == (3, 4)
 with tempfile.TemporaryDirectory() as folder:
     dist.init_process_group("gloo", init_method=f"file://{folder}/store", rank=0, world_size=1)
-    assert resolve(None, None, None) == (0, 1), "not the environment"
+    assert resolve_ranks(None, None, None) == (0, 1), "not the environment"
     dist.destroy_process_group()
 """
     pytest.importorskip("torch")

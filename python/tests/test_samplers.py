@@ -36,7 +36,7 @@ ALONE = Ranks(0, 1)
 def walk(order: Any, ranks: Ranks = ALONE, epoch: int = 0, start: int = 0) -> list[Step]:
     """All steps from a cursor on."""
     steps = []
-    while (step := order.at(epoch, start, ranks)) is not None:
+    while (step := order.step_at(epoch, start, ranks)) is not None:
         steps.append(step)
         start = step.end
     return steps
@@ -85,7 +85,7 @@ def test_a_sampler_never_touches_the_programs_random_numbers() -> None:
     before = global_states()
     order = SamplerOrder(Drawing(), 7, "short", 0, N)
     walk(order)
-    SamplerOrder(RandomSampler(range(N)), 7, "short", 0, N).at(0, 0, ALONE)
+    SamplerOrder(RandomSampler(range(N)), 7, "short", 0, N).step_at(0, 0, ALONE)
     assert global_states() == before
 
 
@@ -114,7 +114,7 @@ def test_the_global_order_is_split_over_ranks(batch: int, world: int) -> None:
             taken += places
     assert taken == list(range(len(taken)))
     assert N <= len(taken) < N + world
-    assert len(ranks[0]) == SamplerOrder(Drawing(), batch, "short", 5, N).steps(Ranks(0, world))
+    assert len(ranks[0]) == SamplerOrder(Drawing(), batch, "short", 5, N).count_steps(Ranks(0, world))
 
 
 def test_the_other_tails() -> None:
@@ -130,11 +130,11 @@ def test_the_other_tails() -> None:
 def test_a_resumed_order_goes_on_exactly_on_another_world(sampler: Any) -> None:
     whole = indices(walk(SamplerOrder(sampler(), N, "short", 5, N), epoch=3))
     order = SamplerOrder(sampler(), 6, "short", 5, N)
-    first = order.at(3, 0, Ranks(0, 2))
+    first = order.step_at(3, 0, Ranks(0, 2))
     assert first is not None
-    state = json.loads(json.dumps(order.state(3, first.end, Ranks(0, 2))))
+    state = json.loads(json.dumps(order.save_state(3, first.end, Ranks(0, 2))))
     rest = SamplerOrder(sampler(), 11, "short", 5, N)
-    rest.load(state, ALONE)
+    rest.load_state(state, ALONE)
     assert indices(walk(rest, epoch=3, start=first.end)) == whole[12:]
 
 
@@ -142,7 +142,9 @@ def test_looking_back_draws_nothing_anew() -> None:
     sampler = Drawing()
     order = SamplerOrder(sampler, 7, "short", 5, N)
     steps = walk(order)
-    assert [order.at(0, step.start, ALONE).indices.tolist() for step in steps] == [s.indices.tolist() for s in steps]  # type: ignore[union-attr]
+    assert [order.step_at(0, step.start, ALONE).indices.tolist() for step in steps] == [
+        s.indices.tolist() for s in steps
+    ]  # type: ignore[union-attr]
     assert sampler.begun == 1
 
 
@@ -154,7 +156,7 @@ def test_a_distributed_sampler_has_split_the_data_already() -> None:
         theirs = DistributedSampler(range(N), world, rank)
         theirs.set_epoch(2)
         assert indices(steps) == list(theirs), "set_epoch was called"
-        assert len(steps) == orders[rank].steps(Ranks(rank, world))
+        assert len(steps) == orders[rank].count_steps(Ranks(rank, world))
     positions = [
         p for step in zip(*ranks, strict=True) for part in step for p in range(part.position, part.position + part.size)
     ]
@@ -163,14 +165,14 @@ def test_a_distributed_sampler_has_split_the_data_already() -> None:
 
 def test_what_is_split_already_resumes_only_on_the_same_world() -> None:
     order = SamplerOrder(DistributedSampler(range(N), 2, 0), 7, "short", 0, N)
-    step = order.at(0, 0, Ranks(0, 2))
+    step = order.step_at(0, 0, Ranks(0, 2))
     assert step is not None
-    state = order.state(0, step.end, Ranks(0, 2))
-    SamplerOrder(DistributedSampler(range(N), 2, 1), 7, "short", 0, N).load(state, Ranks(1, 2))
+    state = order.save_state(0, step.end, Ranks(0, 2))
+    SamplerOrder(DistributedSampler(range(N), 2, 1), 7, "short", 0, N).load_state(state, Ranks(1, 2))
     with pytest.raises(StateMismatchError, match="over 2 ranks in the state and 3 now"):
-        SamplerOrder(DistributedSampler(range(N), 3, 1), 7, "short", 0, N).load(state, Ranks(1, 3))
+        SamplerOrder(DistributedSampler(range(N), 3, 1), 7, "short", 0, N).load_state(state, Ranks(1, 3))
     with pytest.raises(StateMismatchError, match="DistributedSampler, this Loader has RandomSampler"):
-        SamplerOrder(RandomSampler(range(N)), 7, "short", 0, N).load(state, Ranks(0, 2))
+        SamplerOrder(RandomSampler(range(N)), 7, "short", 0, N).load_state(state, Ranks(0, 2))
 
 
 class Stateful:
@@ -197,10 +199,10 @@ class Stateful:
 def test_a_sampler_with_a_state_of_its_own_is_resumed_by_it() -> None:
     order = SamplerOrder(Stateful(7), 10, "short", 0, N)
     steps = walk(order)[:8]  # drawn far ahead of what is consumed
-    state = json.loads(json.dumps(order.state(0, steps[2].end, ALONE)))
+    state = json.loads(json.dumps(order.save_state(0, steps[2].end, ALONE)))
     assert state["state"] == {"given": 30, "salt": 7}
     resumed = SamplerOrder(Stateful(1), 10, "short", 0, N)
-    resumed.load(state, ALONE)
+    resumed.load_state(state, ALONE)
     assert indices(walk(resumed, start=30)) == indices(steps)[30:] + [(i * 7) % N for i in range(81, 101)]
 
 
@@ -233,7 +235,7 @@ def together(orders: list[Any], epoch: int, start: int = 0, steps: int | None = 
     """What all ranks take together, repeats of the last step left out, and the cursor after it."""
     taken: list[int] = []
     while steps is None or steps:
-        parts = [order.at(epoch, start, Ranks(rank, len(orders))) for rank, order in enumerate(orders)]
+        parts = [order.step_at(epoch, start, Ranks(rank, len(orders))) for rank, order in enumerate(orders)]
         if parts[0] is None:
             break
         taken += indices(parts)[: parts[0].end - start]
@@ -250,13 +252,13 @@ def test_a_samplers_generator_is_put_where_it_stood(kind: str, before: int, afte
     orders = [ordered(KINDS[kind]()) for _ in range(before)]
     assert [together(orders, epoch)[0] for epoch in range(2)] == expected[:2]
     first, start = together(orders, 2, steps=4)
-    states = [json.loads(json.dumps(order.state(2, start, Ranks(r, before)))) for r, order in enumerate(orders)]
+    states = [json.loads(json.dumps(order.save_state(2, start, Ranks(r, before)))) for r, order in enumerate(orders)]
     assert states == [states[0]] * before, "any rank's state is every rank's"
     assert len(json.dumps(states[0])) < 5000
     resumed = [ordered(KINDS[kind](), batch=11) for _ in range(after)]
     for rank, order in enumerate(resumed):
-        order.load(states[0], Ranks(rank, after))
-        assert order.state(2, start, Ranks(rank, after)) == states[0], "nothing was drawn since"
+        order.load_state(states[0], Ranks(rank, after))
+        assert order.save_state(2, start, Ranks(rank, after)) == states[0], "nothing was drawn since"
     assert first + together(resumed, 2, start)[0] == expected[2]
     assert together(resumed, 3)[0] == together(orders, 3)[0] == expected[3]
 
@@ -265,9 +267,9 @@ def test_a_samplers_generator_is_put_where_it_stood(kind: str, before: int, afte
 def test_a_state_between_epochs_has_where_the_generator_stands(kind: str) -> None:
     order = ordered(KINDS[kind]())
     together([order], 0)
-    state = order.state(1, 0, ALONE)
+    state = order.save_state(1, 0, ALONE)
     resumed = ordered(KINDS[kind]())
-    resumed.load(state, ALONE)
+    resumed.load_state(state, ALONE)
     assert together([resumed], 1) == together([order], 1)
 
 
@@ -276,7 +278,7 @@ def test_how_far_was_looked_ahead_does_not_tell_in_the_epoch_after_a_break(kind:
     little, much = ordered(KINDS[kind]()), ordered(KINDS[kind]())
     for order, steps in ((little, 1), (much, 8)):
         together([order], 0, steps=steps)
-    assert little.state(1, 0, ALONE) == much.state(1, 0, ALONE)
+    assert little.save_state(1, 0, ALONE) == much.save_state(1, 0, ALONE)
     assert together([little], 1) == together([much], 1)
 
 
@@ -285,11 +287,11 @@ def test_a_state_is_taken_up_though_its_epochs_beginning_was_interrupted(monkeyp
     together([order], 0)
     whole, _ = together([order], 1)
     resumed = ordered(KINDS["RandomSampler"]())
-    resumed.load(order.state(1, 30, ALONE), ALONE)
+    resumed.load_state(order.save_state(1, 30, ALONE), ALONE)
     with monkeypatch.context() as patch:
         patch.setattr("feedwater._order.samplers.Pull", Mock(side_effect=KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
-            resumed.at(1, 30, ALONE)
+            resumed.step_at(1, 30, ALONE)
     assert together([resumed], 1, 30)[0] == whole[30:]
 
 
@@ -299,18 +301,18 @@ def test_a_state_of_an_epoch_before_has_where_the_generator_stood_then() -> None
     together([order], 1, steps=1)
     resumed = ordered(KINDS["RandomSampler"]())
     together([resumed], 0)
-    resumed.load(order.state(0, 90, ALONE), ALONE)  # a lag over the epoch's end
+    resumed.load_state(order.save_state(0, 90, ALONE), ALONE)  # a lag over the epoch's end
     assert together([resumed], 0, 90)[0] == whole[90:]
 
 
 def test_a_generator_that_is_not_there_any_more_is_told() -> None:
     order = ordered(KINDS["RandomSampler"]())
-    order.at(0, 0, ALONE)
-    state = order.state(0, 6, ALONE)
+    order.step_at(0, 0, ALONE)
+    state = order.save_state(0, 6, ALONE)
     with pytest.raises(StateMismatchError, match=r"with 1 generator\(s\), this one has 0"):
-        ordered(RandomSampler(range(N))).load(state, ALONE)
+        ordered(RandomSampler(range(N))).load_state(state, ALONE)
     with pytest.raises(StateMismatchError, match="generator does not fit"):
-        ordered(KINDS["RandomSampler"]()).load({**state, "generators": ["AAAA"]}, ALONE)
+        ordered(KINDS["RandomSampler"]()).load_state({**state, "generators": ["AAAA"]}, ALONE)
 
 
 def test_an_interrupted_draw_begins_where_the_generator_stood() -> None:
@@ -320,7 +322,7 @@ def test_an_interrupted_draw_begins_where_the_generator_stood() -> None:
     order = SamplerOrder(Interrupted(range(N), generator()), 50, "short", 5, N)
     for _ in range(2):
         with pytest.raises(KeyboardInterrupt):
-            order.at(0, 0, ALONE)
+            order.step_at(0, 0, ALONE)
     assert indices(walk(order)) == flat(KINDS["SubsetRandomSampler"]())
 
 
@@ -348,19 +350,19 @@ def test_a_sampler_that_draws_otherwise_is_told(world: int) -> None:
     orders = made()
     together(orders, 0)
     _, start = together(orders, 1, steps=2)
-    state = orders[0].state(1, start, Ranks(0, 2))
+    state = orders[0].save_state(1, start, Ranks(0, 2))
     resumed = SamplerOrder(Remembers(), 11, "short", 0, N)
-    resumed.load(state, Ranks(0, world))
+    resumed.load_state(state, Ranks(0, world))
     for _ in range(2):  # and again if it is asked again
         with pytest.raises(StateMismatchError, match=r"Remembers draws epoch 1 otherwise .* first 20 .*set_epoch"):
-            resumed.at(1, start, Ranks(0, world))
+            resumed.step_at(1, start, Ranks(0, world))
     again = SamplerOrder(Remembers(), 11, "short", 0, N)
-    again.load({"class": state["class"]}, Ranks(0, world))  # of an earlier version
-    assert again.at(1, start, Ranks(0, world)) is not None
+    again.load_state({"class": state["class"]}, Ranks(0, world))  # of an earlier version
+    assert again.step_at(1, start, Ranks(0, world)) is not None
     fresh = made()
     _, start = together(fresh, 0, steps=2)
     again = SamplerOrder(Remembers(), 11, "short", 0, N)
-    again.load(fresh[1].state(0, start, Ranks(1, 2)), Ranks(0, world))
+    again.load_state(fresh[1].save_state(0, start, Ranks(1, 2)), Ranks(0, world))
     assert indices(walk(again, epoch=0, start=start)) == [(i * 7 + 1) % N for i in range(20, N)]
 
 
@@ -368,25 +370,25 @@ def test_a_sampler_that_gives_less_than_was_consumed_is_told() -> None:
     order = SamplerOrder([*range(N)], 10, "short", 0, N)
     walk(order)
     resumed = SamplerOrder([*range(20)], 10, "short", 0, N)
-    resumed.load(order.state(0, 30, ALONE), ALONE)
+    resumed.load_state(order.save_state(0, 30, ALONE), ALONE)
     with pytest.raises(StateMismatchError, match="its first 30 samples"):
-        resumed.at(0, 30, ALONE)
+        resumed.step_at(0, 30, ALONE)
 
 
 def test_a_split_sampler_that_draws_otherwise_is_told_on_the_rank_that_saved() -> None:
     order = SamplerOrder(Remembers(rank=1), 5, "short", 0, N)
     walk(order, Ranks(1, 2), epoch=0)
-    step = order.at(1, 0, Ranks(1, 2))
+    step = order.step_at(1, 0, Ranks(1, 2))
     assert step is not None
-    state = order.state(1, step.end, Ranks(1, 2))
+    state = order.save_state(1, step.end, Ranks(1, 2))
     for rank in range(2):
         resumed = SamplerOrder(Remembers(rank), 5, "short", 0, N)
-        resumed.load(state, Ranks(rank, 2))
+        resumed.load_state(state, Ranks(rank, 2))
         if rank == 1:
             with pytest.raises(StateMismatchError, match="its first 5 samples"):
-                resumed.at(1, step.end, Ranks(rank, 2))
+                resumed.step_at(1, step.end, Ranks(rank, 2))
         else:
-            resumed.at(1, step.end, Ranks(rank, 2))
+            resumed.step_at(1, step.end, Ranks(rank, 2))
 
 
 def test_ranks_whose_split_samplers_have_generators_of_their_own_need_states_of_their_own() -> None:
@@ -396,30 +398,30 @@ def test_ranks_whose_split_samplers_have_generators_of_their_own_need_states_of_
             self.num_replicas, self.rank = 2, rank
 
     order = SamplerOrder(Split(0, 3), 5, "short", 0, N)
-    order.at(0, 0, Ranks(0, 2))
-    state = order.state(0, 10, Ranks(0, 2))
-    SamplerOrder(Split(1, 3), 5, "short", 0, N).load(state, Ranks(1, 2))
+    order.step_at(0, 0, Ranks(0, 2))
+    state = order.save_state(0, 10, Ranks(0, 2))
+    SamplerOrder(Split(1, 3), 5, "short", 0, N).load_state(state, Ranks(1, 2))
     with pytest.raises(StateMismatchError, match="save and load a state on each rank"):
-        SamplerOrder(Split(1, 4), 5, "short", 0, N).load(state, Ranks(1, 2))
+        SamplerOrder(Split(1, 4), 5, "short", 0, N).load_state(state, Ranks(1, 2))
 
 
 def test_the_digest_is_of_the_indices_alone() -> None:
     order = SamplerOrder(SequentialSampler(range(N)), 7, "short", 0, N)
     walk(order)
-    digests = [order.state(0, consumed, ALONE).get("digest") for consumed in (0, 7, 21, 7, 100, 101)]
+    digests = [order.save_state(0, consumed, ALONE).get("digest") for consumed in (0, 7, 21, 7, 100, 101)]
     assert digests == [zlib.crc32(np.arange(n).tobytes()) for n in (0, 7, 21, 7, 100)] + [None]
     lists = BatchSamplerOrder(BatchSampler(SequentialSampler(range(N)), 9, drop_last=False), 0, N)
     walk(lists)
-    assert lists.state(0, 36, ALONE)["digest"] == zlib.crc32(np.arange(36).tobytes())
+    assert lists.save_state(0, 36, ALONE)["digest"] == zlib.crc32(np.arange(36).tobytes())
 
 
 def test_a_sampler_with_a_state_of_its_own_goes_on_with_the_digest() -> None:
     order = SamplerOrder(Stateful(7), 10, "short", 0, N)
     walk(order)
     resumed = SamplerOrder(Stateful(1), 10, "short", 0, N)
-    resumed.load(order.state(0, 30, ALONE), ALONE)
+    resumed.load_state(order.save_state(0, 30, ALONE), ALONE)
     walk(resumed, start=30)
-    assert resumed.state(0, 60, ALONE) == order.state(0, 60, ALONE)
+    assert resumed.save_state(0, 60, ALONE) == order.save_state(0, 60, ALONE)
 
 
 def test_lists_of_other_lengths_go_on_amid_a_list() -> None:
@@ -428,7 +430,7 @@ def test_lists_of_other_lengths_go_on_amid_a_list() -> None:
     walk(order)
     for size in (3, 4, 64):
         resumed = BatchSamplerOrder(BatchSampler(SequentialSampler(range(N)), size, drop_last=False), 0, N)
-        resumed.load(order.state(0, 10, ALONE), ALONE)
+        resumed.load_state(order.save_state(0, 10, ALONE), ALONE)
         assert indices(walk(resumed, start=10)) == [*range(10, N)]
 
 
@@ -436,7 +438,7 @@ def test_a_batch_samplers_list_is_the_batch_of_a_step_over_all_ranks() -> None:
     sampler = BatchSampler(SequentialSampler(range(N)), 9, drop_last=False)
     whole = walk(BatchSamplerOrder(sampler, 0, N))
     assert [s.indices.tolist() for s in whole] == list(sampler)  # type: ignore[union-attr]
-    assert BatchSamplerOrder(sampler, 0, N).steps(ALONE) == len(whole) == 12
+    assert BatchSamplerOrder(sampler, 0, N).count_steps(ALONE) == len(whole) == 12
     ranks = [walk(BatchSamplerOrder(sampler, 0, N), Ranks(rank, 2)) for rank in range(2)]
     for step, (left, right) in zip(whole, zip(*ranks, strict=True)):
         assert step.indices is not None
@@ -517,7 +519,7 @@ def test_a_steps_place_is_the_same_on_all_ranks_though_lists_are_of_other_length
 @pytest.mark.parametrize("bad", [-N - 1, N])
 def test_indices_outside_of_the_data_set(bad: int) -> None:
     with pytest.raises(DataError, match=f"list gave index {bad}, but the data set has samples 0 to 99"):
-        SamplerOrder([0, bad], 2, "short", 0, N).at(0, 0, ALONE)
+        SamplerOrder([0, bad], 2, "short", 0, N).step_at(0, 0, ALONE)
 
 
 def test_indices_may_be_tensors_and_numpy_numbers() -> None:
@@ -534,7 +536,7 @@ def test_a_sampler_that_is_interrupted_is_begun_anew_and_skipped() -> None:
     order, start, taken = SamplerOrder(Interrupted(), 7, "short", 5, N), 0, []
     while True:
         try:
-            step = order.at(0, start, ALONE)
+            step = order.step_at(0, start, ALONE)
         except KeyboardInterrupt:
             assert global_states() == before
             continue
@@ -561,10 +563,10 @@ def test_a_batch_sampler_that_is_interrupted_within_a_list_is_begun_anew() -> No
                 yield index
 
     order = BatchSamplerOrder(Interrupted(), 0, N)
-    order.at(0, 10, ALONE)
+    order.step_at(0, 10, ALONE)
     for _ in range(2):
         with pytest.raises(KeyboardInterrupt):
-            order.at(0, 20, ALONE)
+            order.step_at(0, 20, ALONE)
     assert indices(walk(order)) == [*range(N)]
 
 
@@ -579,7 +581,7 @@ def test_a_batch_sampler_without_a_length_may_have_a_generator() -> None:
 
     order = BatchSamplerOrder(BatchSampler(Endless(), 10, drop_last=False), 0, N)  # type: ignore[arg-type]
     for epoch in range(2):
-        assert order.at(epoch, 0, ALONE) is not None
+        assert order.step_at(epoch, 0, ALONE) is not None
 
 
 def test_orders_tell_how_much_an_epoch_reads() -> None:
@@ -600,7 +602,7 @@ def test_orders_tell_how_much_an_epoch_reads() -> None:
         (BatchSamplerOrder(BatchSampler(split, 8, False), 0, N), 20, 40),
         (BatchSamplerOrder(Endless(), 0, N), 0, 0),
     ):
-        assert (order.count(ALONE), order.count(two)) == (alone, shared)  # type: ignore[attr-defined]
+        assert (order.count_samples(ALONE), order.count_samples(two)) == (alone, shared)  # type: ignore[attr-defined]
 
 
 def test_a_subset_is_shuffled_anew_every_epoch_and_splits_like_any_order() -> None:

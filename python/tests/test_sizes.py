@@ -166,10 +166,10 @@ PADS = [
 def test_padding_behind_floats_paints_what_becomes_its_colour(pad: Any, tail: list[Any]) -> None:
     """The border of a grey picture, padded and then converted as the table says, is torchvision's."""
     compiled = compile_transform([v2.ToImage(), *tail, pad])
-    painted = compiled.plan()[0]["fill"]
+    painted = compiled.plan_ops()[0]["fill"]
     torch.manual_seed(1)  # RandomZoomOut's corner is outside
     theirs = v2.Compose([v2.ToImage(), *tail, pad])(Image.new("RGB", (4, 4), (9, 9, 9)))[:, 0, 0]
-    assert [compiled.table.floats()[c, painted[c]] for c in range(3)] == theirs.float().tolist()
+    assert [compiled.table.to_floats()[c, painted[c]] for c in range(3)] == theirs.float().tolist()
 
 
 def test_padding_behind_floats_needs_a_value_that_becomes_its_colour() -> None:
@@ -189,4 +189,4 @@ def test_padding_behind_floats_needs_a_value_that_becomes_its_colour() -> None:
 @pytest.mark.parametrize("step", [v2.Pad(3, fill=-1, padding_mode="reflect"), v2.RandomCrop(8, fill=-1.0)])
 def test_a_colour_that_is_painted_nowhere_may_be_any(step: Any) -> None:
     tail = [v2.ToImage(), v2.ToDtype(torch.float32, scale=True)]
-    assert compile_transform([*tail, step]).plan()[0]["fill"] == [0, 0, 0]
+    assert compile_transform([*tail, step]).plan_ops()[0]["fill"] == [0, 0, 0]

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from feedwater._agent.slots import Field, Slots, aligned
+from feedwater._agent.slots import Field, Slots, align_stride
 
 torch = pytest.importorskip("torch")
 
@@ -85,16 +85,16 @@ def uses() -> list[Any]:
 def test_a_slot_is_held_as_long_as_anything_made_of_it_lives(
     slots: Slots, tensor: bool, use: Callable[[Any], Any]
 ) -> None:
-    batch: Any = slots.lease(0, FIELD, 2)
+    batch: Any = slots.lease_array(0, FIELD, 2)
     if tensor:
         batch = torch.from_numpy(batch)
     kept = use(batch)
     del batch
     gc.collect()
-    assert slots.free(set()) == 1, "taken back too early"
+    assert slots.find_free_slot(set()) == 1, "taken back too early"
     del kept
     gc.collect()
-    assert slots.free(set()) == 0, "never given back"
+    assert slots.find_free_slot(set()) == 0, "never given back"
 
 
 def test_a_cycle_holds_its_slot_until_the_collector_comes(slots: Slots) -> None:
@@ -103,17 +103,17 @@ def test_a_cycle_holds_its_slot_until_the_collector_comes(slots: Slots) -> None:
     gc.disable()
     try:
         cycle: Any = Cycle()
-        cycle.me, cycle.batch = cycle, torch.from_numpy(slots.lease(0, FIELD, 2))
+        cycle.me, cycle.batch = cycle, torch.from_numpy(slots.lease_array(0, FIELD, 2))
         del cycle
-        assert slots.unleased() == 2
+        assert slots.count_unleased() == 2
     finally:
         gc.enable()
     gc.collect()
-    assert slots.unleased() == 3
+    assert slots.count_unleased() == 3
 
 
 def test_copies_hold_nothing(slots: Slots) -> None:
-    tensor = torch.from_numpy(slots.lease(0, FIELD, 2))
+    tensor = torch.from_numpy(slots.lease_array(0, FIELD, 2))
     file = io.BytesIO()
     torch.save(tensor, file)
     copies = [tensor.clone(), tensor.float(), pickle.loads(pickle.dumps(tensor)), tensor.numpy().copy()]
@@ -122,12 +122,12 @@ def test_copies_hold_nothing(slots: Slots) -> None:
     copies.append(tensor.share_memory_())
     del tensor
     gc.collect()
-    assert slots.free(set()) == 0
+    assert slots.find_free_slot(set()) == 0
     assert len(copies) == 5
 
 
 def test_a_batch_may_be_written_and_outlives_slots_and_file(slots: Slots) -> None:
-    tensor = torch.from_numpy(slots.lease(1, FIELD, 2))
+    tensor = torch.from_numpy(slots.lease_array(1, FIELD, 2))
     tensor.add_(7)
     slots.close()
     gone = weakref.ref(slots.memory)
@@ -141,16 +141,16 @@ def test_a_batch_may_be_written_and_outlives_slots_and_file(slots: Slots) -> Non
 
 
 def test_the_lowest_free_slot_is_taken_so_that_others_are_never_touched(slots: Slots) -> None:
-    first = slots.lease(0, FIELD, 1)
-    assert slots.free({1}) == 2
-    assert slots.free({1, 2}) is None
+    first = slots.lease_array(0, FIELD, 1)
+    assert slots.find_free_slot({1}) == 2
+    assert slots.find_free_slot({1, 2}) is None
     del first
-    assert slots.free({1, 2}) == 0
+    assert slots.find_free_slot({1, 2}) == 0
 
 
 def test_fields_lie_where_the_agent_said(slots: Slots) -> None:
-    slots.place([FIELD, Field("label", "int64", (), 0)], 4)
-    slots.lease(2, FIELD, 2)[:] = 5
+    slots.place_fields([FIELD, Field("label", "int64", (), 0)], 4)
+    slots.lease_array(2, FIELD, 2)[:] = 5
     start = 2 * slots.stride + 64
     assert slots._bytes[start - 1] == 0
     assert slots._bytes[start : start + 1200].tolist() == [5] * 1200
@@ -158,8 +158,8 @@ def test_fields_lie_where_the_agent_said(slots: Slots) -> None:
     slots.columns["label"][1, :3] = [1, 2, -3]
     assert slots._bytes[slots.stride : slots.stride + 24].view("int64").tolist() == [1, 2, -3]
     assert slots.columns["label"].tolist() == [[0] * 4, [1, 2, -3, 0], [0] * 4]
-    assert slots.lease(2, FIELD, 2).shape == (2, 10, 20, 3)
+    assert slots.lease_array(2, FIELD, 2).shape == (2, 10, 20, 3)
 
 
 def test_strides_are_whole_pages() -> None:
-    assert [aligned(size) for size in (1, 4096, 4097, 3 << 20)] == [4096, 4096, 8192, 4 << 20]
+    assert [align_stride(size) for size in (1, 4096, 4097, 3 << 20)] == [4096, 4096, 8192, 4 << 20]

@@ -18,7 +18,7 @@ from sim_gpu import SimClock, SimGpu
 import feedwater
 import feedwater._meter.gpu_events
 import feedwater._stages.timeline
-from feedwater._stages.taps import _elsewhere
+from feedwater._stages.hooks import _goes_elsewhere
 from feedwater._stages.timeline import Host
 
 torch = pytest.importorskip("torch")
@@ -185,8 +185,8 @@ def test_our_loader(fake: Any, clock: SimClock, monkeypatch: pytest.MonkeyPatch)
     model = Model(clock)
     optimizer = Optimizer(model, clock)
     data = fake.loader()
-    take = data._engine.feed.take
-    monkeypatch.setattr(data._engine.feed, "take", lambda *a: clock.spend(4 * MS) or take(*a))
+    take = data._engine.feed.take_batch
+    monkeypatch.setattr(data._engine.feed, "take_batch", lambda *a: clock.spend(4 * MS) or take(*a))
     with feedwater.stages(model, optimizer) as s:
         for _ in range(2):
             for _ in data:
@@ -224,7 +224,7 @@ def test_worker_processes_and_persistent_ones(clock: SimClock) -> None:
 def test_by_the_gpus_clock(clock: SimClock, monkeypatch: pytest.MonkeyPatch) -> None:
     """Submitting takes 1 ms; a wait of 25 ms in which the GPU has 9 ms of work left costs 16."""
     gpu = SimGpu(clock)
-    monkeypatch.setattr(feedwater._meter.gpu_events, "present", lambda: gpu)
+    monkeypatch.setattr(feedwater._meter.gpu_events, "find_gpu", lambda: gpu)
     model, host = Model(SimClock()), SimClock()
     optimizer = Optimizer(model, host)
     model.register_forward_hook(lambda *_: gpu.launch(3 * MS, 0))
@@ -244,7 +244,7 @@ def test_by_the_gpus_clock(clock: SimClock, monkeypatch: pytest.MonkeyPatch) -> 
 def test_a_copy_by_the_gpus_clock(clock: SimClock, monkeypatch: pytest.MonkeyPatch, pinned: bool) -> None:
     """6 ms in the stream. From pageable memory the host waits for the 3 ms of work before it, which are no copy."""
     gpu = SimGpu(clock)
-    monkeypatch.setattr(feedwater._meter.gpu_events, "present", lambda: gpu)
+    monkeypatch.setattr(feedwater._meter.gpu_events, "find_gpu", lambda: gpu)
     monkeypatch.setattr(torch.Tensor, "to", lambda tensor, *_: gpu.copy(6 * MS, pinned=pinned) or tensor)
     with feedwater.stages(Model(clock)) as s:
         for batch in loader(clock, 4 * MS):
@@ -260,7 +260,7 @@ def test_a_copy_by_the_gpus_clock(clock: SimClock, monkeypatch: pytest.MonkeyPat
 def test_a_gpu_that_comes_into_use_later_takes_over(clock: SimClock, monkeypatch: pytest.MonkeyPatch) -> None:
     gpu = SimGpu(clock)
     present: list[Any] = [None]
-    monkeypatch.setattr(feedwater._meter.gpu_events, "present", lambda: present[0])
+    monkeypatch.setattr(feedwater._meter.gpu_events, "find_gpu", lambda: present[0])
     with feedwater.stages(Model(clock)) as s:
         for step, _ in enumerate(loader(clock, 4 * MS)):
             gpu.launch(1 * MS)
@@ -273,7 +273,7 @@ def test_a_gpu_that_comes_into_use_later_takes_over(clock: SimClock, monkeypatch
 
 def test_work_on_another_stream_counts_where_it_is_waited_for(clock: SimClock, monkeypatch: pytest.MonkeyPatch) -> None:
     gpu = SimGpu(clock)
-    monkeypatch.setattr(feedwater._meter.gpu_events, "present", lambda: gpu)
+    monkeypatch.setattr(feedwater._meter.gpu_events, "find_gpu", lambda: gpu)
     model = Model(clock)
     with feedwater.stages(model) as s:
         for batch in loader(clock, 4 * MS):
@@ -288,7 +288,7 @@ def test_work_on_another_stream_counts_where_it_is_waited_for(clock: SimClock, m
 
 def test_a_loop_that_changes_streams_is_not_counted(clock: SimClock, monkeypatch: pytest.MonkeyPatch) -> None:
     gpu = SimGpu(clock)
-    monkeypatch.setattr(feedwater._meter.gpu_events, "present", lambda: gpu)
+    monkeypatch.setattr(feedwater._meter.gpu_events, "find_gpu", lambda: gpu)
     with feedwater.stages(Model(clock)) as s:
         for step, _ in enumerate(loader(clock, 4 * MS)):
             gpu.place = (0, step % 2)
@@ -304,12 +304,12 @@ def test_events_that_fail_end_the_measuring_and_not_the_training(
 
     for name in ("mark", "until", "none"):
         gpu = SimGpu(clock)
-        monkeypatch.setattr(feedwater._meter.gpu_events, "present", lambda gpu=gpu: gpu)
+        monkeypatch.setattr(feedwater._meter.gpu_events, "find_gpu", lambda gpu=gpu: gpu)
         model = Model(clock)
         if name == "mark":
-            monkeypatch.setattr(gpu, "mark", fail)
+            monkeypatch.setattr(gpu, "record_mark", fail)
         if name == "none":  # a CUDA graph is being captured all the time
-            monkeypatch.setattr(gpu, "mark", lambda: None)
+            monkeypatch.setattr(gpu, "record_mark", lambda: None)
         with monkeypatch.context() as patch, feedwater.stages(model) as s:
             if name == "until":
                 patch.setattr("sim_gpu.SimMark.until", fail)
@@ -667,8 +667,8 @@ def test_copies_to_a_device_are_seen(clock: SimClock, monkeypatch: pytest.Monkey
     ],
 )
 def test_where_a_copy_goes(args: Any, kwargs: Any, there: bool) -> None:
-    assert _elsewhere("to", args, kwargs) is there
-    assert _elsewhere("cuda", (), {})
+    assert _goes_elsewhere("to", args, kwargs) is there
+    assert _goes_elsewhere("cuda", (), {})
 
 
 def test_a_copy_takes_its_time(clock: SimClock, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -703,5 +703,5 @@ def test_torch_is_not_imported() -> None:
 
 def test_the_hosts_clock_goes_on() -> None:
     clock = Host()
-    first, second = clock.mark(), clock.mark()
-    assert first.done() and first.until(second) >= 0 and clock.elsewhere(first.place) == ""
+    first, second = clock.record_mark(), clock.record_mark()
+    assert first.done() and first.until(second) >= 0 and clock.find_elsewhere(first.place) == ""

@@ -108,16 +108,16 @@ TURNED = v2.RandomApply([v2.Compose([v2.RandomInvert(), v2.RandomRotation(9, fil
 def test_a_processor_whose_torch_warps_otherwise_is_named(
     photos: Path, monkeypatch: pytest.MonkeyPatch, fused: bool, steps: list[Any], hint: bool
 ) -> None:
-    monkeypatch.setattr(testing, "_fused", lambda: fused)
+    monkeypatch.setattr(testing, "_fuses_products", lambda: fused)
     with pytest.raises(AssertionError, match=r"1 of 12288 values differ, by up to 1\.") as error:
         testing.assert_parity(v2.Compose([v2.Resize((64, 64)), *steps]), photos, samples=1, epochs=1)
     assert ("tolerance=1 allows" in str(error.value)) == hint
 
 
 def test_what_torch_does_with_sums_of_products_is_seen() -> None:
-    assert testing._fused() == reference.fused()
+    assert testing._fuses_products() == reference.fused()
     with reference.arithmetic():
-        assert testing._fused()
+        assert testing._fuses_products()
 
 
 PURE = v2.PILToTensor()

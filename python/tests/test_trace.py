@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import feedwater
-from feedwater._agent.trace import parent
+from feedwater._agent.trace import find_parent_span
 
 TRACE, SPAN = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 
@@ -159,17 +159,17 @@ def test_nobody_is_told_of_anything_that_nobody_asked_for(fake: Any, monkeypatch
 
 def test_the_parent_is_the_programs_span_else_the_environments(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("TRACEPARENT", raising=False)
-    assert parent() == b""
+    assert find_parent_span() == b""
     monkeypatch.setenv("TRACEPARENT", f"00-{TRACE}-{SPAN}-01" + "x" * 100_000)
-    assert parent().startswith(b"00-" + TRACE.encode()) and len(parent()) < 100
+    assert find_parent_span().startswith(b"00-" + TRACE.encode()) and len(find_parent_span()) < 100
     monkeypatch.setenv("TRACEPARENT", "é")
-    assert parent().isascii()
+    assert find_parent_span().isascii()
     current = types.SimpleNamespace(trace_id=int(TRACE, 16), span_id=1, trace_flags=1, is_valid=False)
     span = types.SimpleNamespace(get_span_context=lambda: current)
     api = types.ModuleType("opentelemetry.trace")
     monkeypatch.setitem(sys.modules, "opentelemetry.trace", api)  # as while it is being imported
-    assert parent() == b"?"
+    assert find_parent_span() == b"?"
     api.get_current_span = lambda: span  # type: ignore[attr-defined]
-    assert parent() == b"?"
+    assert find_parent_span() == b"?"
     current.is_valid = True
-    assert parent() == f"00-{TRACE}-{1:016x}-01".encode()
+    assert find_parent_span() == f"00-{TRACE}-{1:016x}-01".encode()

@@ -57,7 +57,7 @@ def test_the_table_is_what_torchvision_makes_of_every_value(name: str) -> None:
     values = np.random.default_rng(1).permuted(np.tile(np.arange(256, dtype=np.uint8), 3)).reshape(16, 16, 3)
     result = v2.Compose(theirs)(PIL.Image.fromarray(values)).as_subclass(torch.Tensor)
     assert str(result.dtype) == f"torch.{compiled.table.dtype}"
-    table = compiled.table.floats()
+    table = compiled.table.to_floats()
     expected = np.stack([table[c][values[:, :, c]] for c in range(3)])
     assert np.array_equal(result.to(torch.float32).numpy(), expected)
     # and our own spelling, in numpy, to the bit
@@ -69,15 +69,15 @@ def test_the_table_is_what_torchvision_makes_of_every_value(name: str) -> None:
 @pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
 def test_a_cast_table_is_torchs_cast(dtype: str) -> None:
     table = compile_transform(TAILS["usual"](v2)).table
-    theirs = torch.from_numpy(table.floats().copy()).to(getattr(torch, dtype)).to(torch.float32).numpy()
-    assert np.array_equal(table.cast(dtype).floats(), theirs)
+    theirs = torch.from_numpy(table.to_floats().copy()).to(getattr(torch, dtype)).to(torch.float32).numpy()
+    assert np.array_equal(table.cast_to(dtype).to_floats(), theirs)
 
 
 def test_the_identity_needs_no_table() -> None:
-    assert IDENTITY.encoded() is None
+    assert IDENTITY.encode_table() is None
     assert compile_transform(None).table is IDENTITY
-    assert compile_transform([v2.ToImage()]).table.encoded() is None
-    assert compile_transform(TAILS["usual"](v2)).table.encoded() is not None
+    assert compile_transform([v2.ToImage()]).table.encode_table() is None
+    assert compile_transform(TAILS["usual"](v2)).table.encode_table() is not None
 
 
 OPS = {
@@ -172,7 +172,7 @@ def test_what_torchvision_passes_on_is_nothing() -> None:
     assert compile_transform([v2.ToPureTensor(), v2.CenterCrop(8)]) == compile_transform(v2.CenterCrop(8))
     assert own.RandomResizedCrop(8, scale=(0, 1.5)).scale == (0.0, 1.5)
     first = compile_transform([tv1.ToTensor(), tv1.Normalize(0.5, 0.25)])
-    assert first.table.floats()[0][255] == 2
+    assert first.table.to_floats()[0][255] == 2
 
 
 @pytest.mark.parametrize("weights", [models.ResNet50_Weights.IMAGENET1K_V1, models.ResNet50_Weights.IMAGENET1K_V2])
@@ -186,7 +186,7 @@ def test_the_preset_of_weights(weights: Any) -> None:
     preset.resize_size = preset.crop_size = [16]  # the picture's own: what is left is arithmetic on values
     values = np.arange(16 * 16, dtype=np.uint8).reshape(16, 16, 1).repeat(3, 2)
     expected = preset(PIL.Image.fromarray(values)).reshape(3, 256)
-    assert np.array_equal(compiled.table.floats(), expected.numpy())
+    assert np.array_equal(compiled.table.to_floats(), expected.numpy())
 
 
 class Doctored(v2.Resize):
@@ -376,8 +376,8 @@ SCALARS: list[tuple[Any, Any]] = [
 @pytest.mark.parametrize(("numpys", "plain"), SCALARS)
 def test_numpys_numbers_are_taken_as_pythons(numpys: Any, plain: Any) -> None:
     tensor = [own.ToImage()] if isinstance(plain, own.RandomErasing) else []
-    plan = compile_transform([*tensor, numpys]).plan()
-    assert json.loads(json.dumps(plan)) == json.loads(json.dumps(compile_transform([*tensor, plain]).plan()))
+    plan = compile_transform([*tensor, numpys]).plan_ops()
+    assert json.loads(json.dumps(plan)) == json.loads(json.dumps(compile_transform([*tensor, plain]).plan_ops()))
 
 
 @pytest.mark.parametrize("make", [own.Resize, own.Pad, own.RandomHorizontalFlip, own.RandomRotation, own.JPEG])
@@ -401,4 +401,4 @@ def test_compiling_draws_no_random_numbers_and_warns_of_nothing() -> None:
 
 
 def test_the_probe_holds_every_value() -> None:
-    assert np.array_equal(Pixels.probe().values, np.tile(np.arange(256), (3, 1)))
+    assert np.array_equal(Pixels.all_values().values, np.tile(np.arange(256), (3, 1)))

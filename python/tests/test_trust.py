@@ -27,7 +27,7 @@ def bare(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def plan(tls: Any = None, token_file: Any = None, insecure: Any = None) -> dict[str, Any]:
-    return Trust.check(tls, token_file, insecure, NODES).plan()
+    return Trust.from_arguments(tls, token_file, insecure, NODES).open_members()
 
 
 def test_arguments_win_over_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

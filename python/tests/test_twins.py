@@ -28,10 +28,12 @@ TWINS = json.loads((ROOT / "pipeline/transform/testdata/twins.json").read_text()
 def test_draws_are_those_of_nodes(draw: dict[str, Any]) -> None:
     key = philox.key_of(draw["seed"], draw["path"])
     assert list(key) == draw["key"]
-    words = philox.block(key, draw["block"], draw["epoch"], np.array([draw["index"]]), np.array([draw["repeat"]]))[:, 0]
+    words = philox.draw_block(key, draw["block"], draw["epoch"], np.array([draw["index"]]), np.array([draw["repeat"]]))[
+        :, 0
+    ]
     assert words.tolist() == draw["words"]
-    assert philox.unit(words[0]) == draw["unit"]
-    assert philox.below(words[2], 1000) == draw["below"]
+    assert philox.draw_unit(words[0]) == draw["unit"]
+    assert philox.draw_below(words[2], 1000) == draw["below"]
 
 
 @pytest.mark.parametrize("epoch", ORDER["epochs"], ids=lambda e: f"{e['samples']}-{e['tail']}-{e['cursor']}")
@@ -40,7 +42,7 @@ def test_an_epoch_is_shared_as_in_go(epoch: dict[str, Any]) -> None:
     order = RangeOrder(epoch["samples"], epoch["batch"], epoch["tail"], epoch["steps"] or None)
     shares = []
     for rank in range(min(3, epoch["ranks"])):
-        step = order.at(0, epoch["cursor"], Ranks(rank, epoch["ranks"]))
+        step = order.step_at(0, epoch["cursor"], Ranks(rank, epoch["ranks"]))
         if step is not None:
             shares.append((step.position, step.size, step.after[1]))
     size = 2 if epoch["tail"] == "valid" else 1

@@ -11,19 +11,19 @@ from pathlib import Path
 
 from ..errors import AgentError
 
-__all__ = ["find"]
+__all__ = ["find_program"]
 
 NAME = "feedwater"
 
 
-def find() -> str:
+def find_program() -> str:
     """Path of the program: FEEDWATER_BINARY, else the one of the installed wheel, else the one on PATH."""
     named = os.environ.get("FEEDWATER_BINARY")
     if named:
         if not os.path.isfile(named):
             raise AgentError(f"FEEDWATER_BINARY names {named!r}, which is not a file")
         return os.path.abspath(named)
-    for directory in _scripts():
+    for directory in _list_script_folders():
         candidate = directory / NAME
         if candidate.is_file() and _is_program(candidate):
             return str(candidate)
@@ -32,12 +32,12 @@ def find() -> str:
         return os.path.abspath(found)
     raise AgentError(
         "the feedwater program was not found: not in the scripts of this environment "
-        f"({', '.join(map(str, _scripts()))}) and not on PATH. "
+        f"({', '.join(map(str, _list_script_folders()))}) and not on PATH. "
         "Install the wheel of your platform, or build it (make build) and set FEEDWATER_BINARY to its path"
     )
 
 
-def _scripts() -> Iterator[Path]:
+def _list_script_folders() -> Iterator[Path]:
     """Directories into which an installer may have put the wheel's scripts, likeliest first."""
     seen: set[str] = set()
     package_root = Path(__file__).resolve().parents[2]

@@ -17,7 +17,7 @@ from pathlib import Path
 from .._common.waits import Waited
 from ..errors import AgentError
 
-__all__ = ["Child", "spawn"]
+__all__ = ["Child", "spawn_agent"]
 
 NAME = "feedwater"
 FIRST_SAFE_HANDLE = 10
@@ -31,20 +31,20 @@ class Child:
     def __init__(self, pid: int) -> None:
         self.pid = pid
         self._code: int | None = None
-        self._pidfd = _pidfd(pid)
+        self._pidfd = _open_pidfd(pid)
 
     def wait(self, timeout: float) -> int | None:
         """Waits and reaps. The exit code (negative: a signal), or None if it still runs after timeout seconds."""
         turn_s = TURN_S if self._pidfd is not None else 0.005
         waited = Waited(turn_s, turn_s)
-        while self._code is None and not self._reap():
-            left = timeout - waited.turn()
+        while self._code is None and not self._try_reap():
+            left = timeout - waited.end_turn()
             if left <= 0:
                 return None
             if self._pidfd is None:
                 time.sleep(min(left, turn_s))
             else:
-                _ended(self._pidfd, min(left, turn_s))
+                _await_end(self._pidfd, min(left, turn_s))
         return self._code
 
     def kill(self) -> None:
@@ -59,30 +59,30 @@ class Child:
         except ProcessLookupError:
             pass
 
-    def _reap(self) -> bool:
+    def _try_reap(self) -> bool:
         try:
             pid, status = os.waitpid(self.pid, os.WNOHANG)
         except ChildProcessError:  # the program reaps all children itself
-            if self._pidfd is None or _ended(self._pidfd, 0):
-                self._finish(0)
+            if self._pidfd is None or _await_end(self._pidfd, 0):
+                self._note_end(0)
                 return True
             return False
         if pid:
-            self._finish(os.waitstatus_to_exitcode(status))
+            self._note_end(os.waitstatus_to_exitcode(status))
         return bool(pid)
 
-    def _finish(self, code: int) -> None:
+    def _note_end(self, code: int) -> None:
         self._code = code
-        self.forget()
+        self.close_handle()
 
-    def forget(self) -> None:
+    def close_handle(self) -> None:
         """Closes the handle of the process; in a forked child, where the process is not ours."""
         if self._pidfd is not None:
             os.close(self._pidfd)
             self._pidfd = None
 
 
-def _pidfd(pid: int) -> int | None:
+def _open_pidfd(pid: int) -> int | None:
     """A handle of the process; None where the kernel is older than 5.3 or a filter forbids it."""
     try:
         return os.pidfd_open(pid)
@@ -90,16 +90,16 @@ def _pidfd(pid: int) -> int | None:
         return None
 
 
-def _ended(pidfd: int, timeout: float) -> bool:
+def _await_end(pidfd: int, timeout: float) -> bool:
     """Waits for the process's end. Not by select(), which takes no handles from 1024 on."""
     poll = select.poll()
     poll.register(pidfd, select.POLLIN)
     return bool(poll.poll(timeout * 1000))
 
 
-def spawn(program: str, control: int, log: int) -> Child:
+def spawn_agent(program: str, control: int, log: int) -> Child:
     """Starts `feedwater agent` in a session of its own, with the handles that docs/agent.md names."""
-    mine = _pidfd(os.getpid())
+    mine = _open_pidfd(os.getpid())
     opened = [mine] if mine is not None else []
     try:
         null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
@@ -112,15 +112,15 @@ def spawn(program: str, control: int, log: int) -> Child:
         environment = {key: value for key, value in os.environ.items() if key != "FEEDWATER_AGENT_PIDFD"}
         if mine is not None:
             environment["FEEDWATER_AGENT_PIDFD"] = "4"
-        return _start(program, [*actions, *_close_inherited(len(sources))], environment)
+        return _start_program(program, [*actions, *_close_inherited(len(sources))], environment)
     except OSError as error:
-        raise AgentError(f"cannot start the agent, {program!r}: {_explain(error)}") from error
+        raise AgentError(f"cannot start the agent, {program!r}: {_explain_start_error(error)}") from error
     finally:
         for handle in opened:
             os.close(handle)
 
 
-def _start(program: str, actions: Sequence[_Action], environment: dict[str, str]) -> Child:
+def _start_program(program: str, actions: Sequence[_Action], environment: dict[str, str]) -> Child:
     launch = partial(
         os.posix_spawn,
         file_actions=actions,
@@ -129,18 +129,18 @@ def _start(program: str, actions: Sequence[_Action], environment: dict[str, str]
         setsigdef=[signal.SIGINT, signal.SIGTERM, signal.SIGPIPE, signal.SIGHUP],
     )
     try:
-        return _launch(launch, program, environment)
+        return _launch_program(launch, program, environment)
     except PermissionError:
         if not _on_noexec(program):
             raise
         copy = _copy_to_memory(program)
         try:
-            return _launch(launch, f"/proc/self/fd/{copy}", environment)
+            return _launch_program(launch, f"/proc/self/fd/{copy}", environment)
         finally:
             os.close(copy)
 
 
-def _launch(launch: Callable[..., int], path: str, environment: dict[str, str]) -> Child:
+def _launch_program(launch: Callable[..., int], path: str, environment: dict[str, str]) -> Child:
     started: list[int] = []
     try:
         started.extend(map(launch, (path,), ([NAME, "agent"],), (environment,)))  # start and note in one: see _link
@@ -195,7 +195,7 @@ def _copy_to_memory(program: str) -> int:
         os.close(low)
 
 
-def _explain(error: OSError) -> str:
+def _explain_start_error(error: OSError) -> str:
     text = error.strerror or str(error)
     if error.errno == errno.EACCES:
         return f"{text} (is it executable, and not on a file system mounted noexec?)"

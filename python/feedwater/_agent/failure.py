@@ -37,7 +37,7 @@ def error_of(error: dict[str, Any]) -> Error:
     if kind == "plan":
         field, nearest = error.get("field") or "plan", error.get("nearest")
         if nearest:
-            spelled = _spelled(nearest)
+            spelled = _spell_transform(nearest)
             message, nearest = message.replace(nearest, spelled), spelled
         near = f" (nearest: {nearest})" if nearest and nearest not in message else ""
         return PlanError((message if message.startswith(field) else f"{field}: {message}") + near)
@@ -45,16 +45,16 @@ def error_of(error: dict[str, Any]) -> Error:
         path = error.get("path")
         return DataError(f"{path}: {message}" if path and path not in message else message)
     if kind == "numerics":
-        return NumericsError(message + _each(error.get("nodes"), message))
+        return NumericsError(message + _list_nodes(error.get("nodes"), message))
     if kind == "revision":
         known = {name: error.get(name) for name in ("unit", "pinned", "found", "pinned_build", "build")}
-        return RevisionError(message + _each(error.get("nodes"), message), **known)
+        return RevisionError(message + _list_nodes(error.get("nodes"), message), **known)
     if kind == "version":
-        return VersionError(message + _each(error.get("nodes"), message))
+        return VersionError(message + _list_nodes(error.get("nodes"), message))
     if kind == "access":
-        return AccessError(message + _each(error.get("nodes"), message))
+        return AccessError(message + _list_nodes(error.get("nodes"), message))
     if kind == "stall":
-        return StallError(message + _each(error.get("nodes"), message))
+        return StallError(message + _list_nodes(error.get("nodes"), message))
     return AgentError(f"the agent failed: {message}")
 
 
@@ -71,7 +71,7 @@ def _way_out(error: dict[str, Any]) -> str:
     return f"{switch}. {out}" if switch else out
 
 
-def _spelled(nearest: str) -> str:
+def _spell_transform(nearest: str) -> str:
     """A plan's transform as it is written in Python, and for a crop, which gives a size, what else gives it."""
     try:
         step = json.loads(nearest)
@@ -87,7 +87,7 @@ def _spelled(nearest: str) -> str:
     return f"{op}({', '.join(f'{name}={value!r}' for name, value in values.items())})"
 
 
-def _each(nodes: Any, message: str) -> str:
+def _list_nodes(nodes: Any, message: str) -> str:
     """A line per node that the message does not name already."""
     lines = [f"\n  {n['addr']}: {n.get('error') or n.get('state')}" for n in nodes or () if n["addr"] not in message]
     return "".join(lines)

@@ -24,7 +24,7 @@ from .link import POLL_S, Link
 from .plan_info import Request
 from .session import IN_USE, SLACK_S, Session
 from .slots import Slots
-from .trace import parent
+from .trace import find_parent_span
 from .want import Done, Failed, Want
 
 __all__ = ["Feed", "Upcoming"]
@@ -72,28 +72,28 @@ class Feed:
         """The wait of the running take, once it has one."""
         self._takes = 0
 
-    def forget(self) -> None:
+    def forget_wants(self) -> None:
         """Drops everything that was asked for: the same places mean other batches from now on."""
         dropped, self._wants = self._wants, {}
         self._tail = None
         if self._link is not None:
-            self._cancel(self._link, list(dropped.values()))
+            self._cancel_wants(self._link, list(dropped.values()))
 
     def close(self) -> None:
         """Ends the session and lets go of all slots; batches handed out keep their mapping."""
         self.session.close()
         self._wants, self._out, self._link = {}, {}, None
 
-    def wanted(self, key: tuple[int, int]) -> Step | None:
+    def find_wanted_step(self, key: tuple[int, int]) -> Step | None:
         """The step at key if its batch was asked for: nobody need find it again."""
         want = self._wants.get(key)
         return None if want is None else want.step
 
-    def ready(self) -> int:
+    def count_ready(self) -> int:
         """Batches that are there and were not taken."""
         return sum(want.answer is not None for want in list(self._wants.values()))
 
-    def answered(self) -> list[Done]:
+    def list_answered(self) -> list[Done]:
         """The batches that are there and were not given up, in the order of need: the one taken last, and those ahead.
 
         None that a file no longer open holds, which only the program can read. Never waits.
@@ -101,58 +101,58 @@ class Feed:
         link = self.session.link
         if link is not None and link is self._link:
             try:
-                link.drain()
+                link.drain_socket()
             except ConnectionError:  # the next take sees to it
                 pass
-            self._handle(link)
+            self._handle_packets(link)
         done = [want.answer for want in self._wants.values() if isinstance(want.answer, Done)]
         return [answer for answer in done if answer.slots.file >= 0]
 
-    def needed(self, slots: Slots) -> int:
+    def count_needed_slots(self, slots: Slots) -> int:
         """How many slots live batches must leave: the window's belong to the agent, whatever the program keeps."""
         return min(self.window or 1, slots.count - IN_USE)
 
-    def take(self, key: tuple[int, int], batch: int, upcoming: Upcoming) -> Done:
+    def take_batch(self, key: tuple[int, int], batch: int, upcoming: Upcoming) -> Done:
         """The batch of the step at key; blocks until it is there. Asks for those after it meanwhile."""
         self._takes += 1
         self._waited = None
         try:
             while True:
                 try:
-                    link = self._ready(batch)
+                    link = self._prepare_link(batch)
                     if self._waited is not None:
-                        self._waited.skip()
-                    want = self._ask(link, key, upcoming)
-                    while want.answer is None and self._look(link):
+                        self._waited.skip_turn()
+                    want = self._request_step(link, key, upcoming)
+                    while want.answer is None and self._poll_link(link):
                         pass
                     while (answer := want.answer) is None:
-                        self._wait(link, want)
+                        self._await_answer(link, want)
                     if isinstance(answer, Done):
                         self.batches += 1
                         return answer
-                    self._settle(want, answer, batch)
+                    self._handle_failure(want, answer, batch)
                 except ConnectionError:
                     self._tail = None
-                    self._salvage()
-                    self.session.lost()
+                    self._salvage_answers()
+                    self.session.note_lost()
         finally:
             if self._waited is not None and self._waited.stopped_s and self.stopped is not None:
                 self.stopped(self._waited.stopped_s)
 
-    def returned(self, key: tuple[int, int], wait_s: float) -> None:
+    def note_returned(self, key: tuple[int, int], wait_s: float) -> None:
         """The loop has the batch of the step at key, and waited so long for it. Never waits; a batch's span ends so."""
         want, link = self._wants.get(key), self._link
         if want is not None and link is not None:
-            link.tell(_RETURNED.pack(b"R", want.ident, wait_s))
+            link.send_lossy(_RETURNED.pack(b"R", want.ident, wait_s))
 
-    def _ready(self, batch: int) -> Link:
+    def _prepare_link(self, batch: int) -> Link:
         """The link, with slots for batches of that many samples; connects anew if need be."""
         session, link = self.session, self._link
         session.check_process()
         if link is not None and link is session.link and session.slots is not None and batch <= session.batch:
             return link
-        session.reserve(batch)
-        link = session.live()
+        session.reserve_slots(batch)
+        link = session.ensure_link()
         if link is not self._link:  # what the last agent did not answer must be asked for again
             self._out = {}
             self._wants = {key: want for key, want in self._wants.items() if want.answer is not None}
@@ -163,10 +163,10 @@ class Feed:
 
     # -- asking -------------------------------------------------------------------------------------------------------
 
-    def _ask(self, link: Link, key: tuple[int, int], upcoming: Upcoming) -> Want:
+    def _request_step(self, link: Link, key: tuple[int, int], upcoming: Upcoming) -> Want:
         """The want of the step at key, sent now or before; and the window behind it is full."""
         if self._tail is None or key not in self._wants:
-            self._replan(link, key, upcoming)
+            self._replan_wants(link, key, upcoming)
         if key in self._wants:
             for earlier in [*self._wants]:
                 if earlier == key:
@@ -179,7 +179,7 @@ class Feed:
                 return self._wants[key]
             self._make_room(link)
 
-    def _replan(self, link: Link, key: tuple[int, int], upcoming: Upcoming) -> None:
+    def _replan_wants(self, link: Link, key: tuple[int, int], upcoming: Upcoming) -> None:
         """Keeps what is on the way ahead from key, cancels the rest."""
         for ident, want in list(self._out.items()):
             if not want.sent:  # an exception came between noting and sending it
@@ -187,7 +187,7 @@ class Feed:
                 self._wants = {k: w for k, w in self._wants.items() if w is not want}
         assert self.session.slots is not None
         path: list[tuple[int, int]] = []
-        place, limit = key, self.needed(self.session.slots)
+        place, limit = key, self.count_needed_slots(self.session.slots)
         while len(path) < limit:
             step = upcoming(*place)
             if step is None:
@@ -199,49 +199,49 @@ class Feed:
         dropped = [want for place, want in self._wants.items() if place not in kept]
         self._wants = kept
         self._tail = key
-        self._cancel(link, dropped)
+        self._cancel_wants(link, dropped)
 
     def _top_up(self, link: Link, tail: tuple[int, int], upcoming: Upcoming) -> tuple[int, int]:
         """Sends wants until the window is full, the slots are out or the way is not known further."""
         session, slots = self.session, self.session.slots
         assert slots is not None
-        limit = self.needed(slots)
+        limit = self.count_needed_slots(slots)
         while len(self._wants) < limit:
             step = upcoming(*tail)
             if step is None:
                 break
             if step.size and step.key not in self._wants:
                 if step.size > session.batch:
-                    slots = session.reserve(step.size)
-                slot = slots.free(self._busy(slots))
+                    slots = session.reserve_slots(step.size)
+                slot = slots.find_free_slot(self._busy_slots(slots))
                 if slot is None:
-                    link.drain()
-                    self._handle(link)
-                    slot = slots.free(self._busy(slots))
+                    link.drain_socket()
+                    self._handle_packets(link)
+                    slot = slots.find_free_slot(self._busy_slots(slots))
                 if slot is None:
                     break
-                self._send(link, step, slots, slot, len(self._wants))
+                self._send_want(link, step, slots, slot, len(self._wants))
             tail = step.after
         return tail
 
-    def _busy(self, slots: Slots) -> set[int]:
+    def _busy_slots(self, slots: Slots) -> set[int]:
         """The slots of all that is wanted, ready or lent."""
         return {want.slot for held in (self._wants, self._out) for want in held.values() if want.slots is slots}
 
-    def _send(self, link: Link, step: Step, slots: Slots, slot: int, ahead: int) -> None:
+    def _send_want(self, link: Link, step: Step, slots: Slots, slot: int, ahead: int) -> None:
         if step.indices is not None:
             slots.columns["index"][slot, : step.size] = step.indices
         if step.policy is not None:
-            self._tell(link, step.policy)
+            self._send_policy(link, step.policy)
         if self.traced:
-            self._place(link)
+            self._send_trace_context(link)
         self._ident += 1
         want = Want(self._ident, step, slots, slot)
         self._out[want.ident] = want
-        link.send(want.packet(ahead, self.ranks.world), want.sent)
+        link.send(want.encode_packet(ahead, self.ranks.world), want.sent)
         self._wants[step.key] = want
 
-    def _tell(self, link: Link, policy: Weights) -> None:
+    def _send_policy(self, link: Link, policy: Weights) -> None:
         """Sends a policy before the first want that names it."""
         number, encoded = policy.step + 1, policy.encoded
         if self._told.get(number) != encoded:
@@ -249,14 +249,14 @@ class Feed:
             self._told[number] = encoded
             self._told.pop(number - MOST_POLICIES, None)
 
-    def _place(self, link: Link) -> None:
+    def _send_trace_context(self, link: Link) -> None:
         """Tells what the spans of the wants from now on are part of, where that is news."""
-        context = struct.pack("<I", self.ranks.rank) + parent()
+        context = struct.pack("<I", self.ranks.rank) + find_parent_span()
         if context != self._context:
             link.send(b"S" + context, [])
             self._context = context
 
-    def _cancel(self, link: Link, wants: list[Want]) -> None:
+    def _cancel_wants(self, link: Link, wants: list[Want]) -> None:
         """They stay out, and their slots lent, until the agent answers."""
         idents = [want.ident for want in wants if want.ident in self._out]
         for first in range(0, len(idents), 1000):
@@ -266,31 +266,31 @@ class Feed:
     def _make_room(self, link: Link) -> None:
         """No slot for the batch that is needed now: waits for a cancelled want, else gives up a later batch."""
         if any(self._wants.get(want.step.key) is not want for want in self._out.values()):
-            self._wait(link)
+            self._await_answer(link)
         elif self._wants:
             last = next(reversed(self._wants))
-            self._cancel(link, [self._wants.pop(last)])
+            self._cancel_wants(link, [self._wants.pop(last)])
         else:
             raise Error("no slot is free although none is wanted: this is a bug in feedwater")
 
     # -- receiving ----------------------------------------------------------------------------------------------------
 
-    def _look(self, link: Link) -> bool:
+    def _poll_link(self, link: Link) -> bool:
         """Takes in what the agent has said, one packet of it, without waiting; whether there was one."""
         came = bool(link.inbox) or link.receive(MSG_DONTWAIT)
         if came:
-            self._handle(link)
+            self._handle_packets(link)
         return came
 
-    def _wait(self, link: Link, want: Want | None = None) -> None:
+    def _await_answer(self, link: Link, want: Want | None = None) -> None:
         """Takes in what the agent says next; blocks until it says something, but not for long."""
         if self._waited is None:
             self._waited = Waited(POLL_S)
         waited = self._waited
         came = bool(link.inbox) or link.receive()
-        waited.turn()
+        waited.end_turn()
         if came:
-            self._handle(link)
+            self._handle_packets(link)
         else:
             self._check_stalled(waited)
         if self.waiting is not None and (want is None or want.answer is None):
@@ -300,23 +300,23 @@ class Feed:
         request = self.session.request
         limit = request.timeout if self.batches else request.start_timeout
         if limit and waited.seconds > limit + SLACK_S:
-            self.session.lost(hung=True)
+            self.session.note_lost(hung=True)
             raise StallError(
                 f"the agent has said nothing for {limit + SLACK_S:.0f} s; it is ended, next starts another"
             )
 
-    def _salvage(self) -> None:
+    def _salvage_answers(self) -> None:
         """The agent is gone: what it finished before is in the socket still."""
         link = self.session.link
         if link is None or link is not self._link:
             return
         try:
-            link.drain()
+            link.drain_socket()
         except ConnectionError:
             pass
-        self._handle(link)
+        self._handle_packets(link)
 
-    def _handle(self, link: Link) -> None:
+    def _handle_packets(self, link: Link) -> None:
         """Notes all packets of the inbox. Each may be noted twice: it is deleted after it was noted."""
         inbox = link.inbox
         while inbox:
@@ -347,7 +347,7 @@ class Feed:
         want.answer = Failed(error, self._takes)
         self._out.pop(ident, None)
 
-    def _settle(self, want: Want, answer: Failed, batch: int) -> None:
+    def _handle_failure(self, want: Want, answer: Failed, batch: int) -> None:
         """There is no batch: it must be asked for again, if no error is raised; and then the next take asks again."""
         self._wants = {key: other for key, other in self._wants.items() if other is not want}
         self._tail = None
@@ -355,7 +355,7 @@ class Feed:
         if error is None:
             return
         if error.get("kind") == "room" and error["bytes"] > want.slots.stride:
-            self.session.reserve(batch, int(error["bytes"] * 1.25))
+            self.session.reserve_slots(batch, int(error["bytes"] * 1.25))
             return
         if error.get("kind") == "stall" and answer.take < self._takes:  # it was true then; perhaps not now
             return

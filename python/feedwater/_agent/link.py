@@ -41,7 +41,7 @@ def _check_closed(error: OSError) -> None:
         raise ConnectionResetError("the socket was closed") from error
 
 
-def _json(method: str, params: dict[str, Any]) -> bytes:
+def _encode_request(method: str, params: dict[str, Any]) -> bytes:
     try:
         return json.dumps({"method": method, "params": params}, allow_nan=False).encode()
     except ValueError as error:
@@ -68,7 +68,7 @@ class Link:
             _check_closed(error)
             raise
 
-    def tell(self, packet: bytes) -> None:
+    def send_lossy(self, packet: bytes) -> None:
         """Sends a packet that may get lost: never waits, and leaves it to others to see that the agent is gone."""
         try:
             self._send(packet, socket.MSG_DONTWAIT)
@@ -88,7 +88,7 @@ class Link:
             raise ConnectionResetError("the agent closed the socket")
         return True
 
-    def drain(self) -> None:
+    def drain_socket(self) -> None:
         """Puts all packets that are there into the inbox, without waiting."""
         while self.receive(socket.MSG_DONTWAIT):
             pass
@@ -100,8 +100,8 @@ class Link:
         that JSON has not.
         """
         self._seq += 1
-        text = _json(method, params)
-        result = memory.scratch(method)
+        text = _encode_request(method, params)
+        result = memory.create_scratch_file(method)
         try:
             head = b"C" + struct.pack("<I", self._seq)
             if len(head) + len(text) > PACKET_BYTES:  # the agent finds it where its answer will be
@@ -109,13 +109,13 @@ class Link:
                     file.write(text)
                 text = b""
             self._send_call(head + text, [result, *files])
-            answer = self._answer(method, timeout)
+            answer = self._await_reply(method, timeout)
             with mmap.mmap(result, answer.json_bytes + answer.blob_bytes, prot=mmap.PROT_READ) as told:
                 return answer.ok, json.loads(told[: answer.json_bytes]), told[answer.json_bytes :]
         finally:
             os.close(result)
 
-    def greet(self, own: dict[str, Any], timeout: float) -> dict[str, Any] | None:
+    def exchange_greetings(self, own: dict[str, Any], timeout: float) -> dict[str, Any] | None:
         """Tells what this side is and returns what the agent is; None from one that does not know greetings.
 
         Raises StallError after timeout seconds.
@@ -134,7 +134,7 @@ class Link:
                 if packet[:1] == b"V":
                     del self.inbox[at]
                     return dict(json.loads(packet[1:]))
-            if waited.turn() > timeout and not came:
+            if waited.end_turn() > timeout and not came:
                 raise StallError("the agent did not say its version in time")
 
     def _send_call(self, packet: bytes, files: list[int]) -> None:
@@ -144,7 +144,7 @@ class Link:
             _check_closed(error)
             raise
 
-    def _answer(self, method: str, timeout: float) -> Answer:
+    def _await_reply(self, method: str, timeout: float) -> Answer:
         seen, waited = 0, Waited(POLL_S)
         while True:
             while seen < len(self.inbox):
@@ -157,7 +157,7 @@ class Link:
                 if answer.seq == self._seq:  # else of a call that was interrupted
                     return answer
             came = self.receive()
-            if waited.turn() > timeout and not came:
+            if waited.end_turn() > timeout and not came:
                 raise StallError(f"the agent did not answer {method!r} in time")
 
     def shutdown(self) -> None:

@@ -13,14 +13,14 @@ from pathlib import Path
 
 from ..errors import AgentError
 
-__all__ = ["allowance", "available", "oom_kills", "scratch", "shared"]
+__all__ = ["available_bytes", "create_scratch_file", "create_shared_file", "oom_kills", "slot_allowance"]
 
 SHM = "/dev/shm"  # noqa: S108 (files there have no name)
 _GIB = 1 << 30
 F_ADD_SEALS, F_SEAL_SHRINK, F_SEAL_GROW = 1033, 0x2, 0x4
 
 
-def shared(size: int) -> tuple[int, bool]:
+def create_shared_file(size: int) -> tuple[int, bool]:
     """A file of size bytes for slots, and whether its room is reserved.
 
     A memory file is sparse: pages count from the first write on. It is sealed against shrinking, so that nobody can
@@ -29,28 +29,28 @@ def shared(size: int) -> tuple[int, bool]:
     the OOM killer, which takes the trainer.)
     """
     refused = []
-    for place in _places():
+    for place in _list_places():
         try:
-            return (_memfd(size), False) if place is None else (_reserved(place, size), True)
+            return (_create_memfd(size), False) if place is None else (_reserve_file(place, size), True)
         except OSError as error:
-            refused.append(f"{place or 'memfd_create'}: {error.strerror or error}{_hint(error, size)}")
+            refused.append(f"{place or 'memfd_create'}: {error.strerror or error}{_explain_shortage(error, size)}")
     raise AgentError("no shared memory for the slots: " + "; ".join(refused))
 
 
-def scratch(name: str) -> int:
+def create_scratch_file(name: str) -> int:
     """An empty file without a name, for a log or an answer."""
     refused = []
-    for place in _places():
+    for place in _list_places():
         try:
             if place is None:
                 return os.memfd_create(f"feedwater-{name}", os.MFD_CLOEXEC)
             return os.open(place, os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o600)
         except OSError as error:
-            refused.append(f"{place or 'memfd_create'}: {error.strerror or error}{_hint(error, 0)}")
+            refused.append(f"{place or 'memfd_create'}: {error.strerror or error}{_explain_shortage(error, 0)}")
     raise AgentError(f"no file for the agent's {name}: " + "; ".join(refused))
 
 
-def _places() -> list[str | None]:
+def _list_places() -> list[str | None]:
     """Where unnamed files may live, best first; None is memory."""
     import tempfile
 
@@ -58,7 +58,7 @@ def _places() -> list[str | None]:
     return [None, *dict.fromkeys(place for place in directories if place)]
 
 
-def _memfd(size: int) -> int:
+def _create_memfd(size: int) -> int:
     file = os.memfd_create("feedwater-slots", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     try:
         os.ftruncate(file, size)
@@ -69,7 +69,7 @@ def _memfd(size: int) -> int:
     return file
 
 
-def _reserved(directory: str, size: int) -> int:
+def _reserve_file(directory: str, size: int) -> int:
     file = os.open(directory, os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o600)
     try:
         os.posix_fallocate(file, 0, size)
@@ -79,7 +79,7 @@ def _reserved(directory: str, size: int) -> int:
     return file
 
 
-def _hint(error: OSError, size: int) -> str:
+def _explain_shortage(error: OSError, size: int) -> str:
     import resource
 
     if error.errno == errno.EFBIG:
@@ -92,17 +92,17 @@ def _hint(error: OSError, size: int) -> str:
     return ""
 
 
-def allowance(memory: int | None) -> int:
+def slot_allowance(memory: int | None) -> int:
     """Bytes that slots may take: what the user allows, or 1 GiB, or a quarter of what is left where that is less."""
-    return memory if memory is not None else min(_GIB, available() // 4)
+    return memory if memory is not None else min(_GIB, available_bytes() // 4)
 
 
-def available() -> int:
+def available_bytes() -> int:
     """Bytes that this process may still take: what the machine has free, and what its control groups leave."""
     room = _meminfo_available()
     for directory in _cgroup_directories():
-        limit = _number(directory / "memory.max", directory / "memory.limit_in_bytes")
-        usage = _number(directory / "memory.current", directory / "memory.usage_in_bytes")
+        limit = _read_number(directory / "memory.max", directory / "memory.limit_in_bytes")
+        usage = _read_number(directory / "memory.current", directory / "memory.usage_in_bytes")
         if limit is not None and usage is not None:
             room = min(room, max(0, limit - usage + _file_cache(directory)))
     ranks = os.environ.get("LOCAL_WORLD_SIZE", "")
@@ -160,7 +160,7 @@ def _cgroup_directories() -> list[Path]:
     return found
 
 
-def _number(*files: Path) -> int | None:
+def _read_number(*files: Path) -> int | None:
     """The number in the first of the files that exists; None if it is not a number ("max")."""
     for file in files:
         try:

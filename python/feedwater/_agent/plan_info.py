@@ -10,7 +10,7 @@ from .._common.filenames import from_json
 from .slots import Field
 from .trust import Trust
 
-__all__ = ["Opened", "Request"]
+__all__ = ["PlanInfo", "Request"]
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Request:
 
 
 @dataclass(frozen=True)
-class Opened:
+class PlanInfo:
     """The agent's answer to open."""
 
     plan: str
@@ -58,7 +58,7 @@ class Opened:
     """Whether the agent makes spans of batches."""
 
     @classmethod
-    def of(cls, answer: dict[str, Any]) -> Opened:
+    def from_answer(cls, answer: dict[str, Any]) -> PlanInfo:
         """Reads the answer's JSON."""
         same = ("plan", "plan_hash", "order_hash", "pixel_hash", "numerics", "fingerprint", "samples", "window")
         return cls(
@@ -73,7 +73,7 @@ class Opened:
             traced=bool(answer.get("traced")),
         )
 
-    def field(self, name: str) -> Field:
+    def find_field(self, name: str) -> Field:
         """The field of that name, which is there."""
         return next(field for field in self.fields if field.name == name)
 

@@ -19,7 +19,7 @@ from typing import Protocol
 
 from ..errors import AgentError
 from . import memory
-from .child import spawn
+from .child import spawn_agent
 
 __all__ = ["Agent", "User", "agent"]
 
@@ -33,10 +33,10 @@ TAIL_BYTES = 4000
 class User(Protocol):
     """What holds a connection."""
 
-    def forked(self) -> None:
+    def close_in_fork(self) -> None:
         """Closes this process's copies of handles; called in a forked child, must not touch the parent's."""
 
-    def drop(self) -> None:
+    def drop_handles(self) -> None:
         """Closes its handles; called when the interpreter exits."""
 
 
@@ -49,10 +49,10 @@ class _Process:
         self.owner = os.getpid()
         self.forced = False
         """It did not end by itself: end had to kill it."""
-        self.log = memory.scratch("log")
+        self.log = memory.create_scratch_file("log")
         self.control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         try:
-            self.child = spawn(binary.find(), theirs.fileno(), self.log)
+            self.child = spawn_agent(binary.find_program(), theirs.fileno(), self.log)
         except BaseException:
             self.control.close()
             os.close(self.log)
@@ -60,7 +60,7 @@ class _Process:
         finally:
             theirs.close()
 
-    def adopt(self) -> socket.socket:
+    def adopt_socket(self) -> socket.socket:
         """A new socket whose other end the agent has. Raises ConnectionError if the agent is gone."""
         if self.control.fileno() < 0:
             raise ConnectionResetError("its end was begun and interrupted")
@@ -77,7 +77,7 @@ class _Process:
             theirs.close()
         return mine
 
-    def end(self, grace: float) -> tuple[int | None, str]:
+    def end_process(self, grace: float) -> tuple[int | None, str]:
         """Ends it, by force after grace seconds, and reaps it. Its exit code and the end of its log."""
         if os.getpid() != self.owner:
             return None, ""
@@ -102,11 +102,11 @@ class _Process:
         os.close(log)
         return tail
 
-    def forget(self) -> None:
+    def forget_process(self) -> None:
         """Closes the handles of a process that belongs to our parent."""
         self.control.close()
         os.close(self.log)
-        self.child.forget()
+        self.child.close_handle()
 
 
 class Agent:
@@ -129,10 +129,10 @@ class Agent:
         """The agent's process, while it runs."""
         return self._process.child.pid if self._process else None
 
-    def connect(self, user: User) -> tuple[socket.socket, int]:
+    def connect_user(self, user: User) -> tuple[socket.socket, int]:
         """A socket to the agent, which is started if need be, and the agent's serial number."""
         if self._exiting:
-            _park()
+            _park_thread()
         with self._lock:
             while True:
                 if self._process is None:
@@ -140,38 +140,38 @@ class Agent:
                     self._process = _Process()
                     self.serial += 1
                 try:
-                    sock = self._process.adopt()
+                    sock = self._process.adopt_socket()
                 except ConnectionError:
-                    self._bury()
+                    self._end_process()
                     continue
                 self._users.add(user)
                 return sock, self.serial
 
-    def lost(self, serial: int, *, hung: bool = False) -> None:
+    def note_lost(self, serial: int, *, hung: bool = False) -> None:
         """Tells that the agent of that number is gone. It is reaped on return, so nobody writes to its slots any more.
 
         Raises AgentError if it was the third within a minute.
         """
         with self._lock:
             if serial == self.serial and self._process is not None:
-                self._bury(grace=0 if hung else GRACE_S)
+                self._end_process(grace=0 if hung else GRACE_S)
 
-    def release(self, user: User) -> None:
+    def release_user(self, user: User) -> None:
         """The user needs the agent no more. The last one ends it."""
         with self._lock:
             self._users.discard(user)
             if not self._users and self._process is not None:
                 process, self._process = self._process, None
-                process.end(GRACE_S)
+                process.end_process(GRACE_S)
 
-    def _bury(self, grace: float = GRACE_S) -> None:
+    def _end_process(self, grace: float = GRACE_S) -> None:
         assert self._process is not None
-        code, tail = self._process.end(grace)
+        code, tail = self._process.end_process(grace)
         ours = self._process.forced and code == -signal.SIGKILL
         self._process = None
         self._deaths.append(time.monotonic())
         self.memory_was_short = code == -signal.SIGKILL and not ours and memory.oom_kills() > self._oom_kills
-        why = "killed by the Loader: it did not end by itself" if ours else _describe(code)
+        why = "killed by the Loader: it did not end by itself" if ours else _describe_exit(code)
         how = f"the feedwater agent ended ({why})"
         if len(self._deaths) == DEATHS and self._deaths[-1] - self._deaths[0] < DEATHS_WITHIN_S:
             raise AgentError(f"{how} for the {DEATHS}rd time within a minute. Its last words:\n{tail or '(none)'}")
@@ -182,9 +182,9 @@ class Agent:
         process, self._process = self._process, None
         try:
             if process is not None:
-                process.end(GRACE_S)
+                process.end_process(GRACE_S)
             for user in list(self._users):
-                user.drop()
+                user.drop_handles()
         except BaseException:  # a second Ctrl-C: the agent sees our end by itself
             if process is not None:
                 process.child.kill()
@@ -195,19 +195,19 @@ class Agent:
         self._lock = threading.Lock()
         self._deaths.clear()
         if process is not None:
-            process.forget()
+            process.forget_process()
         for user in users:
-            user.forked()
+            user.close_in_fork()
 
 
-def _park() -> None:
+def _park_thread() -> None:
     """The interpreter is exiting: a daemon thread that still iterates has nothing to say any more."""
     if threading.current_thread() is not threading.main_thread():
         threading.Event().wait()
     raise AgentError("the interpreter is exiting")
 
 
-def _describe(code: int | None) -> str:
+def _describe_exit(code: int | None) -> str:
     if code is None:
         return "cannot be killed"
     if code < 0:

@@ -17,7 +17,7 @@ from ..errors import Error
 from .failure import error_of
 from .session import SLACK_S, Session
 
-__all__ = ["Last", "Sample", "keys_of", "number", "replay"]
+__all__ = ["Last", "Sample", "check_index", "keys_of", "replay_samples"]
 
 KEYS_AT_ONCE = 2048
 """Samples whose names are asked for at once: a node tells 4096 at most."""
@@ -95,7 +95,7 @@ class Last:
         return keys_of(self._session, self.epoch, self.indices)
 
 
-def number(name: str, value: Any, count: int) -> int:
+def check_index(name: str, value: Any, count: int) -> int:
     """value as one of the numbers below count; raises TypeError or IndexError."""
     try:
         whole = operator.index(value)
@@ -119,19 +119,19 @@ def keys_of(session: Session, epoch: int, indices: Indices) -> list[str]:
     return [next(row) if index >= 0 else "" for index in indices]
 
 
-def replay(session: Session, params: dict[str, Any]) -> list[Sample]:
+def replay_samples(session: Session, params: dict[str, Any]) -> list[Sample]:
     """Makes samples again, some at a time. params name them as docs/agent.md says."""
     timeout = session.request.start_timeout or float("inf")
     samples: list[Sample] = []
-    for part in _parts(params):
+    for part in _split_request(params):
         answer, blob = session.call("replay", {**part, "pixels": True}, timeout)
         entries = answer["samples"]
         ends = [*(entry["offset"] for entry in entries[1:]), len(blob)]
-        samples += [_sample(entry, blob, end) for entry, end in zip(entries, ends)]
+        samples += [_parse_sample(entry, blob, end) for entry, end in zip(entries, ends)]
     return samples
 
 
-def _parts(params: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def _split_request(params: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """The same samples in the same order, at most PIXELS_AT_ONCE in each part."""
     listed = "indices" in params
     count = len(params["indices"]) if listed else params["count"]
@@ -143,7 +143,7 @@ def _parts(params: dict[str, Any]) -> Iterator[dict[str, Any]]:
             yield params | {"position": params["position"] + first, "count": last - first}
 
 
-def _sample(entry: dict[str, Any], blob: bytes, end: int) -> Sample:
+def _parse_sample(entry: dict[str, Any], blob: bytes, end: int) -> Sample:
     draws: list[dict[str, Any]] = entry.get("draws") or []
     error = error_of({"kind": "sample", "replayed": True, **entry["error"]}) if entry.get("error") else None
     several = bool(draws) and draws[0]["op"] == "Views"
@@ -151,7 +151,7 @@ def _sample(entry: dict[str, Any], blob: bytes, end: int) -> Sample:
         key=filenames.from_json(entry["key"]),
         index=entry["index"],
         label=entry["label"],
-        image=None if error or several else _pixels(entry, entry["offset"], blob),
+        image=None if error or several else _read_pixels(entry, entry["offset"], blob),
         draws=[] if several else draws,
         repeat=entry.get("repeat", 0),
         error=error,
@@ -160,20 +160,20 @@ def _sample(entry: dict[str, Any], blob: bytes, end: int) -> Sample:
     if sample.image is not None and entry["offset"] + sample.image.nbytes < end:
         mask = np.frombuffer(blob, np.uint8, sample.image.size // 3, entry["offset"] + sample.image.nbytes)
         return replace(sample, mask=mask.reshape(sample.image.shape[:2]).copy())
-    return replace(sample, views=_views(sample, draws[0]["views"], entry["offset"], blob)) if several else sample
+    return replace(sample, views=_parse_views(sample, draws[0]["views"], entry["offset"], blob)) if several else sample
 
 
-def _views(sample: Sample, views: list[dict[str, Any]], start: int, blob: bytes) -> tuple[Sample, ...]:
+def _parse_views(sample: Sample, views: list[dict[str, Any]], start: int, blob: bytes) -> tuple[Sample, ...]:
     """The sample as each view has it; their pixels lie behind each other."""
     made = []
     for view in views:
-        image = _pixels(view, start, blob)
+        image = _read_pixels(view, start, blob)
         made.append(replace(sample, image=image, draws=view["transforms"]))
         start += image.nbytes
     return tuple(made)
 
 
-def _pixels(sized: dict[str, Any], start: int, blob: bytes) -> npt.NDArray[np.uint8]:
+def _read_pixels(sized: dict[str, Any], start: int, blob: bytes) -> npt.NDArray[np.uint8]:
     shape = int(sized["height"]), int(sized["width"]), 3
     pixels: npt.NDArray[np.uint8] = np.frombuffer(blob, np.uint8, math.prod(shape), start).reshape(shape).copy()
     return pixels

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from .._version import __version__
 
-__all__ = ["KNOWN", "SOCKET", "UNITS", "greeting", "mismatch"]
+__all__ = ["KNOWN", "SOCKET", "UNITS", "find_mismatch", "make_greeting"]
 
 SOCKET = 2
 """Revision of the packets of docs/agent.md."""
@@ -20,12 +20,12 @@ KNOWN = frozenset({"577cd4131bcd91a076df916525228a76"})
 _UNRELEASED = "dev"
 
 
-def greeting() -> dict[str, object]:
+def make_greeting() -> dict[str, object]:
     """What this package tells the agent of itself."""
     return {"version": __version__, "socket": SOCKET, "units": UNITS}
 
 
-def mismatch(theirs: dict[str, object] | None, program: str) -> str | None:
+def find_mismatch(theirs: dict[str, object] | None, program: str) -> str | None:
     """Why the program cannot serve this package; None: it can. One of before greetings tells nothing."""
     if theirs is not None:
         same_version = theirs.get("version") in (__version__, _UNRELEASED)

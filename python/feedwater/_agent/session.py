@@ -12,9 +12,9 @@ from ..errors import AgentError, DataError, Error, ForkedError, StallError, Vers
 from . import memory, revisions
 from .failure import error_of
 from .link import Link
-from .plan_info import Opened, Request
+from .plan_info import PlanInfo, Request
 from .process import agent
-from .slots import Field, Slots, aligned
+from .slots import Field, Slots, align_stride
 
 __all__ = ["Session"]
 
@@ -34,7 +34,7 @@ class Session:
 
     def __init__(self, request: Request) -> None:
         self.request = request
-        self.opened: Opened | None = None
+        self.opened: PlanInfo | None = None
         self.slots: Slots | None = None
         self.batch = 0
         """Samples per batch that the slots have room for."""
@@ -51,20 +51,20 @@ class Session:
         self._halvings = 0
         self._need = 0
 
-    def live(self) -> Link:
+    def ensure_link(self) -> Link:
         """The link; connects, starts and restarts the agent as needed."""
         self.check_process()
         while self.link is None:
             self.check_open()
             if self._gone is not None:
                 serial, hung = self._gone
-                agent.lost(serial, hung=hung)
+                agent.note_lost(serial, hung=hung)
                 self._gone = None
                 if agent.memory_was_short:
                     self._halvings += 1
                     self._drop_slots()
             try:
-                self._connect()
+                self._connect_link()
             except ConnectionError:
                 self._gone = (self._serial, False)
             except Error:
@@ -88,7 +88,7 @@ class Session:
                 "make a Loader in the process that iterates it (pickling one makes a fresh copy)"
             )
 
-    def lost(self, *, hung: bool = False) -> None:
+    def note_lost(self, *, hung: bool = False) -> None:
         """The link broke, or nothing comes from it: the agent is ended and reaped before the next live."""
         link = self.link
         if link is None:
@@ -100,27 +100,29 @@ class Session:
     def call(self, method: str, params: dict[str, Any], timeout: float) -> tuple[Any, bytes]:
         """Asks the agent; its errors are raised."""
         while True:
-            link = self.live()
+            link = self.ensure_link()
             try:
-                return self._call(link, method, params, timeout=timeout)
+                return self._call_link(link, method, params, timeout=timeout)
             except ConnectionError:
-                self.lost()
+                self.note_lost()
             except StallError:
-                self.lost(hung=True)
+                self.note_lost(hung=True)
                 raise
 
-    def _call(self, link: Link, method: str, params: dict[str, Any], *files: int, timeout: float) -> tuple[Any, bytes]:
+    def _call_link(
+        self, link: Link, method: str, params: dict[str, Any], *files: int, timeout: float
+    ) -> tuple[Any, bytes]:
         ok, answer, blob = link.call(method, params, *files, timeout=timeout)
         if not ok:
             raise error_of(answer)
         return answer, blob
 
-    def _connect(self) -> None:
-        sock, self._serial = agent.connect(self)
+    def _connect_link(self) -> None:
+        sock, self._serial = agent.connect_user(self)
         link = Link(sock)
         try:
-            self._greet(link)
-            self._open(link)
+            self._check_greeting(link)
+            self._open_plan(link)
             if self.slots is not None:
                 self._hand_over(link)
         except BaseException:  # the agent forgets this Loader when its socket closes
@@ -130,21 +132,21 @@ class Session:
         self.link = link
         self.respawns += 1
 
-    def _greet(self, link: Link) -> None:
+    def _check_greeting(self, link: Link) -> None:
         """Raises VersionError if the agent's program is of another release than this package."""
         from . import binary
 
-        theirs = link.greet(revisions.greeting(), SLACK_S)
-        wrong = revisions.mismatch(theirs, binary.find())
+        theirs = link.exchange_greetings(revisions.make_greeting(), SLACK_S)
+        wrong = revisions.find_mismatch(theirs, binary.find_program())
         if wrong is not None:
             raise VersionError(wrong)
 
-    def _open(self, link: Link) -> None:
+    def _open_plan(self, link: Link) -> None:
         wanted = self.request
         params = {
             "plan": wanted.plan,
             "nodes": list(wanted.nodes),
-            **wanted.trust.plan(),
+            **wanted.trust.open_members(),
             "local": wanted.local and to_json(wanted.local),
             "job": wanted.job(),
             "numerics": self.opened.numerics if self.opened else self.numerics,
@@ -154,8 +156,8 @@ class Session:
             "start_timeout": wanted.start_timeout,
             "timeout": wanted.timeout,
         }
-        answer, _ = self._call(link, "open", params, timeout=_limit(wanted.start_timeout))
-        opened = Opened.of(answer)
+        answer, _ = self._call_link(link, "open", params, timeout=_call_limit(wanted.start_timeout))
+        opened = PlanInfo.from_answer(answer)
         if self.opened is not None and opened.identity() != self.opened.identity():
             raise DataError("the data set changed while it was in use: its samples are others now. Start anew")
         if opened.samples == 0:
@@ -163,12 +165,12 @@ class Session:
             raise DataError(f"{name}: no pictures in it")
         self.opened = opened
 
-    def reserve(self, batch: int, need: int = 0) -> Slots:
+    def reserve_slots(self, batch: int, need: int = 0) -> Slots:
         """Slots for batches of that many samples, of at least need bytes; new ones if those at hand are too small."""
-        link = self.live()
+        link = self.ensure_link()
         if self.slots is None or batch > self.batch or need > self.slots.stride:
             self.batch, self._need = max(batch, self.batch), max(need, self._need)
-            self._renew(link)
+            self._renew_slots(link)
         assert self.slots is not None
         return self.slots
 
@@ -178,7 +180,7 @@ class Session:
         if slots is not None:
             slots.close()
 
-    def _renew(self, link: Link) -> None:
+    def _renew_slots(self, link: Link) -> None:
         self._drop_slots()
         try:
             self._hand_over(link)
@@ -195,7 +197,7 @@ class Session:
     def _hand_over(self, link: Link) -> None:
         """Gives memory to the agent and learns where in a slot each field lies."""
         while True:
-            slots = self.slots = self.slots or self._make()
+            slots = self.slots = self.slots or self._make_slots()
             params = {
                 "count": slots.count,
                 "stride": slots.stride,
@@ -210,13 +212,13 @@ class Session:
             self._need = answer["bytes"]
             self._drop_slots()
         fields = [Field(f["name"], f["dtype"], tuple(f["shape"]), f["offset"]) for f in answer["fields"]]
-        slots.place(fields, self.batch)
+        slots.place_fields(fields, self.batch)
 
-    def _make(self) -> Slots:
+    def _make_slots(self) -> Slots:
         assert self.opened is not None
         cap = self.request.memory
-        limit = memory.allowance(cap) >> self._halvings
-        stride = self._stride(limit)
+        limit = memory.slot_allowance(cap) >> self._halvings
+        stride = self._choose_stride(limit)
         count = min(limit // stride, MOST_SLOTS)
         if count < FEWEST_SLOTS:
             if cap is not None and not self._halvings:
@@ -235,14 +237,14 @@ class Session:
 
     def _check_room(self, need: int) -> None:
         """Raises ValueError if not even the fewest batches fit into the machine."""
-        room = memory.available()
+        room = memory.available_bytes()
         if need > room:
             raise ValueError(
                 f"a batch of {self.batch:,} samples takes {need // FEWEST_SLOTS:,} bytes, and {FEWEST_SLOTS} must fit: "
                 f"{need:,} bytes, where this machine has {room:,} left. Pass a smaller batch_size"
             )
 
-    def _stride(self, limit: int) -> int:
+    def _choose_stride(self, limit: int) -> int:
         assert self.opened is not None
         size = 0
         for field in self.opened.fields:
@@ -251,11 +253,11 @@ class Session:
             if sample.ragged:  # sizes are not known: as much as there may be, of which only what is written counts
                 size += limit // (self.opened.window + IN_USE) - self.batch * ALIGN
                 continue
-            nbytes = self.batch * sample.stored.itemsize
+            nbytes = self.batch * sample.stored_type.itemsize
             for side in sample.shape:
                 nbytes *= side
             size += -(-nbytes // ALIGN) * ALIGN
-        return aligned(max(size, self._need))
+        return align_stride(max(size, self._need))
 
     def close(self) -> None:
         """Ends it for good; the last session of the process ends the agent. Batches handed out stay good."""
@@ -268,19 +270,19 @@ class Session:
             link.close()
         self._drop_slots()
         if mine:
-            agent.release(self)
+            agent.release_user(self)
 
-    def drop(self) -> None:
+    def drop_handles(self) -> None:
         """close for finalisers: takes no lock and waits for nothing."""
         if self.link is not None:
             self.link.close()
         if self.slots is not None:
             self.slots.close()
 
-    def forked(self) -> None:
+    def close_in_fork(self) -> None:
         """Closes this process's copies of the handles; the parent goes on undisturbed."""
         self._forked = self.link is not None or self._owner != 0
-        self.drop()
+        self.drop_handles()
 
 
 def _check_named(error: OSError) -> None:
@@ -289,5 +291,5 @@ def _check_named(error: OSError) -> None:
         raise AgentError(f"no file handles left ({error.strerror}): raise ulimit -n") from error
 
 
-def _limit(timeout: float) -> float:
+def _call_limit(timeout: float) -> float:
     return timeout + SLACK_S if timeout else float("inf")

@@ -37,14 +37,14 @@ class Field:
     offset: int
 
     @cached_property
-    def stored(self) -> np.dtype[Any]:
+    def stored_type(self) -> np.dtype[Any]:
         """The type numpy knows it by."""
         return np.dtype("uint16" if self.dtype == "bfloat16" else self.dtype)
 
     @cached_property
     def typestr(self) -> str:
         """That type as array interfaces name it."""
-        name: str = self.stored.str
+        name: str = self.stored_type.str
         return name
 
     @cached_property
@@ -74,7 +74,7 @@ class Slots:
     def __init__(self, count: int, stride: int) -> None:
         self.count, self.stride = count, stride
         self.fields: dict[str, Field] = {}
-        self.file, self.reserved = memory.shared(count * stride)
+        self.file, self.reserved = memory.create_shared_file(count * stride)
         self.memory = mmap.mmap(self.file, count * stride)
         self._bytes = np.frombuffer(self.memory, np.uint8)
         self._address = self._bytes.ctypes.data
@@ -82,23 +82,23 @@ class Slots:
         """Of slots the program may hold. They are looked at, never called back: no finaliser of ours runs anywhere."""
         self.columns: dict[str, npt.NDArray[Any]] = {}
         """Fields of one number per sample, a row for each slot: to read or write while the slot is not the agent's."""
-        self._advise()
+        self._advise_huge_pages()
 
-    def place(self, fields: Collection[Field], batch: int) -> None:
+    def place_fields(self, fields: Collection[Field], batch: int) -> None:
         """Where the agent puts fields in each slot: for batch samples, however many there are."""
         self.fields = {field.name: field for field in fields}
         for field in fields:
             if not field.shape:
-                shape, strides = (self.count, batch), (self.stride, field.stored.itemsize)
-                self.columns[field.name] = np.ndarray(shape, field.stored, self._bytes, field.offset, strides)
+                shape, strides = (self.count, batch), (self.stride, field.stored_type.itemsize)
+                self.columns[field.name] = np.ndarray(shape, field.stored_type, self._bytes, field.offset, strides)
 
-    def _advise(self) -> None:
+    def _advise_huge_pages(self) -> None:
         try:
             self.memory.madvise(mmap.MADV_HUGEPAGE)
         except OSError:  # a kernel without huge pages for shared memory
             pass
 
-    def free(self, busy: set[int]) -> int | None:
+    def find_free_slot(self, busy: set[int]) -> int | None:
         """The lowest slot that is nobody's; so slots that are not needed are never touched and cost nothing."""
         leases = self._leases
         for slot in range(self.count):
@@ -106,7 +106,7 @@ class Slots:
                 return slot
         return None
 
-    def unleased(self) -> int:
+    def count_unleased(self) -> int:
         """How many slots no live tensor holds."""
         free = self.count
         for lease in self._leases.values():
@@ -114,14 +114,14 @@ class Slots:
                 free -= 1
         return free
 
-    def lease(self, slot: int, field: Field, count: int) -> npt.NDArray[Any]:
+    def lease_array(self, slot: int, field: Field, count: int) -> npt.NDArray[Any]:
         """The field's array of the batch in slot. The slot is the user's until nothing made from the array is left."""
         address = self._address + slot * self.stride + field.offset
         lease = Lease(self.memory, address, (count, *field.shape), field.typestr)
         self._leases[slot] = weakref.ref(lease)
         return np.asarray(lease)
 
-    def tail(self, slot: int, field: Field) -> npt.NDArray[np.uint8]:
+    def lease_tail(self, slot: int, field: Field) -> npt.NDArray[np.uint8]:
         """All bytes of slot from the field on, leased: where samples of different sizes lie."""
         address = self._address + slot * self.stride + field.offset
         lease = Lease(self.memory, address, (self.stride - field.offset,), "|u1")
@@ -135,7 +135,7 @@ class Slots:
             os.close(file)
 
 
-def aligned(size: int) -> int:
+def align_stride(size: int) -> int:
     """A stride of at least size bytes: whole pages, whole huge pages where that wastes little."""
     unit = HUGE_PAGE if size >= HUGE_PAGE else PAGE
     return -(-max(size, 1) // unit) * unit

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import sys
 
-__all__ = ["parent"]
+__all__ = ["find_parent_span"]
 
 MOST_BYTES = 64
 """More than the text of a trace context has."""
 
 
-def parent() -> bytes:
+def find_parent_span() -> bytes:
     """The span that this code runs in, as W3C writes it: OpenTelemetry's if the program uses it, else TRACEPARENT's.
 
     Empty: none. What it is worth the agent finds out.

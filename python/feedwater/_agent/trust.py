@@ -29,7 +29,7 @@ class Trust:
     """Those of the environment that stand in for arguments; paths are absolute."""
 
     @classmethod
-    def check(cls, tls: Any, token_file: Any, insecure: Any, nodes: tuple[str, ...]) -> Trust:
+    def from_arguments(cls, tls: Any, token_file: Any, insecure: Any, nodes: tuple[str, ...]) -> Trust:
         """The arguments, checked; raises TypeError, ValueError or FileNotFoundError."""
         if not nodes:
             given = {"tls": tls, "token_file": token_file, "insecure": insecure}
@@ -41,20 +41,20 @@ class Trust:
             raise TypeError(f"insecure={insecure!r}: needs True or False")
         if insecure and tls:
             raise ValueError("insecure=True and tls= contradict each other: leave one of them out")
-        trust = cls(_from_here(tls), _from_here(token_file), insecure, _environment())
-        trust.plan()
+        trust = cls(_from_here(tls), _from_here(token_file), insecure, _read_environment())
+        trust.open_members()
         return trust
 
-    def plan(self) -> dict[str, Any]:
+    def open_members(self) -> dict[str, Any]:
         """Members of the agent's open (docs/agent.md). Paths are absolute."""
         tls = None if self.insecure else _tls_of(self.tls, self.variables)
         insecure = self.insecure
         if insecure is None:
-            insecure = tls is None and _flag("FEEDWATER_INSECURE", self.variables)
+            insecure = tls is None and _read_flag("FEEDWATER_INSECURE", self.variables)
         token = self.token_file
         if token is None:
             token = self.variables.get(TOKEN_FILE)
-        path = "" if token is None else _file("token_file", token)
+        path = "" if token is None else _check_file("token_file", token)
         return {"tls": tls, "token_file": path, "insecure": insecure}
 
 
@@ -65,7 +65,7 @@ def _from_here(given: Any) -> Any:
     return os.path.abspath(os.path.expanduser(given)) if isinstance(given, (str, os.PathLike)) else given
 
 
-def _environment() -> dict[str, str]:
+def _read_environment() -> dict[str, str]:
     """What is set of the variables that stand in for arguments. Files do not hang on where the program goes later."""
     told = {name: value for name in (*FLAGS, SERVER_NAME) if (value := os.environ.get(name))}
     files = {name: _from_here(value) for name in (*FILES.values(), TOKEN_FILE) if (value := os.environ.get(name))}
@@ -79,7 +79,7 @@ def _tls_of(tls: Any, variables: Mapping[str, str]) -> dict[str, str] | None:
     members = {**FILES, "server_name": SERVER_NAME}
     env = {name: variables[variable] for name, variable in members.items() if variable in variables}
     if tls is None:
-        if not env and not _flag("FEEDWATER_TLS", variables):
+        if not env and not _read_flag("FEEDWATER_TLS", variables):
             return None
         given: dict[str, Any] = {}
     elif tls is True:
@@ -96,10 +96,10 @@ def _tls_of(tls: Any, variables: Mapping[str, str]) -> dict[str, str] | None:
     merged = {**env, **{name: value for name, value in given.items() if value is not None}}
     if ("cert" in merged) != ("key" in merged):
         raise ValueError("tls: cert and key go together: the client certificate and its private key")
-    return {name: str(v) if name == "server_name" else _file(f"tls: {name}", v) for name, v in merged.items()}
+    return {name: str(v) if name == "server_name" else _check_file(f"tls: {name}", v) for name, v in merged.items()}
 
 
-def _file(name: str, path: Any) -> str:
+def _check_file(name: str, path: Any) -> str:
     if not isinstance(path, (str, os.PathLike)):
         raise TypeError(f"{name}={path!r}: needs the path of a file")
     full = os.path.abspath(os.path.expanduser(os.fspath(path)))
@@ -108,7 +108,7 @@ def _file(name: str, path: Any) -> str:
     return to_json(full)
 
 
-def _flag(variable: str, variables: Mapping[str, str]) -> bool:
+def _read_flag(variable: str, variables: Mapping[str, str]) -> bool:
     value = variables.get(variable, "").lower()
     if value not in (*YES, *NO):
         raise ValueError(f"{variable}={value!r}: needs 1 or 0")

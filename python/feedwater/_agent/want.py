@@ -26,7 +26,7 @@ class Want:
         """Not empty when it is on its way; see Link.send."""
         self.answer: Done | Failed | None = None
 
-    def packet(self, ahead: int, world: int) -> bytes:
+    def encode_packet(self, ahead: int, world: int) -> bytes:
         """As the agent takes it; the loop takes ahead batches before this one, on that many ranks together."""
         step = self.step
         listed = step.indices is not None

@@ -8,12 +8,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from .._common.filenames import to_json
-from .._common.numbers import number, whole
+from .._common.numbers import to_number, to_whole
 from .._order.pull import PLACES, index_of
 from .._order.steps import Tail
 
 __all__ = [
     "check_mesh",
+    "check_within",
     "count_of",
     "flag_of",
     "job_of",
@@ -28,14 +29,13 @@ __all__ = [
     "seconds_of",
     "seed_of",
     "tail_of",
-    "within",
     "workers_of",
 ]
 
 
 def count_of(name: str, value: Any) -> int:
     """A whole number above 0."""
-    count = whole(value)
+    count = to_whole(value)
     if count is None:
         raise TypeError(f"{name}={value!r}: needs a whole number")
     if count <= 0:
@@ -43,9 +43,9 @@ def count_of(name: str, value: Any) -> int:
     return count
 
 
-def within(name: str, value: Any, low: int, high: int) -> int:
+def check_within(name: str, value: Any, low: int, high: int) -> int:
     """A whole number from low to high."""
-    count = whole(value)
+    count = to_whole(value)
     if count is None:
         raise TypeError(f"{name}={value!r}: needs a whole number")
     if not low <= count <= high:
@@ -60,7 +60,7 @@ def optional_count(name: str, value: Any) -> int | None:
 
 def rank_of(value: Any) -> int | None:
     """A whole number, or None; its range is that of num_replicas."""
-    rank = whole(value)
+    rank = to_whole(value)
     if rank is None and value is not None:
         raise TypeError(f"rank={value!r}: needs a whole number")
     return rank
@@ -87,10 +87,10 @@ def nodes_of(nodes: str | Sequence[str] | None) -> tuple[str, ...]:
                 f"nodes: {name!r} is no address: write host:port (like cpu-1:7070) or unix:/path for one node; "
                 "dns:name:port, dns+srv:name, file:path or k8s:namespace/service:port for all that it stands for"
             )
-    return tuple(_absolute(name) for name in cleaned)
+    return tuple(_make_absolute(name) for name in cleaned)
 
 
-def _absolute(name: str) -> str:
+def _make_absolute(name: str) -> str:
     path = name.removeprefix("file:")
     return name if path in (name, "") else "file:" + to_json(os.path.abspath(os.path.expanduser(path)))
 
@@ -112,7 +112,7 @@ def sampler_of(name: str, sampler: Any) -> Any:
         raise TypeError(f"{name}={sampler!r} would be used up after one epoch: pass list(…) of it, or a sampler")
     if str(getattr(sampler, "dtype", "")).endswith("bool"):
         raise TypeError(f"{name} is a mask, True and False: pass its places, {PLACES}")
-    if _length(sampler) == 0:
+    if _read_length(sampler) == 0:
         raise ValueError(f"{name}={sampler!r} chooses no sample")
     if name == "sampler" and isinstance(sampler, (list, tuple)):
         for item in sampler:
@@ -120,7 +120,7 @@ def sampler_of(name: str, sampler: Any) -> Any:
     return sampler
 
 
-def _length(sampler: Any) -> int | None:
+def _read_length(sampler: Any) -> int | None:
     """What it says of its length; None where it says nothing, or does not know it yet."""
     try:
         return len(sampler)
@@ -152,7 +152,7 @@ def one_of(name: str, value: Any, allowed: tuple[str, ...]) -> str:
 
 def seed_of(seed: Any) -> int:
     """A seed of 64 bits."""
-    number = whole(seed)
+    number = to_whole(seed)
     if number is None or not 0 <= number < 1 << 64:
         raise ValueError(f"seed={seed!r}: needs a whole number from 0 to 2**64 - 1")
     return number
@@ -167,7 +167,7 @@ def memory_of(memory: Any) -> int | None:
 
 def max_errors_of(value: Any) -> float:
     """A count, or a share below 1. 1.0 is refused: it may be meant as either."""
-    most = number(value)
+    most = to_number(value)
     if most is None or not most >= 0:  # nor nan
         raise ValueError(f"max_errors={value!r}: needs a count, or a share of the epoch below 1")
     if isinstance(most, float) and most == 1:
@@ -181,7 +181,7 @@ def max_errors_of(value: Any) -> float:
 
 def seconds_of(name: str, value: Any) -> float:
     """Seconds; 0 is for ever, and so is infinity."""
-    seconds = number(value)
+    seconds = to_number(value)
     if seconds is None or not seconds >= 0:  # nor nan
         raise ValueError(f"{name}={value!r}: needs seconds, 0 or more (0: wait for ever)")
     return 0.0 if math.isinf(seconds) else float(seconds)

@@ -24,11 +24,11 @@ def name_of(given: str | None, world: int) -> str:
     script = Path((getattr(sys, "argv", None) or [""])[0])  # an embedded interpreter has none
     name = script.parent.name if script.stem == "__main__" else script.stem
     name = name if name and not name.startswith("-") else "python"
-    run = _run(world)
+    run = _identify_run(world)
     return f"{name}-{run}" if run else name
 
 
-def _run(world: int) -> str:
+def _identify_run(world: int) -> str:
     """What tells this run from others of its script; "" where ranks may have nothing in common that does."""
     import hashlib
     import multiprocessing

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..errors import NotYetError
 
-__all__ = ["refuse"]
+__all__ = ["refuse_unknown"]
 
 _HERE = "batches are made by another program, which"
 MEANINGLESS = {
@@ -64,10 +64,10 @@ NOT_YET = {
 }
 
 
-def refuse(source: Any, misplaced: Sequence[Any], given: Mapping[str, Any], unknown: Mapping[str, Any]) -> None:
+def refuse_unknown(source: Any, misplaced: Sequence[Any], given: Mapping[str, Any], unknown: Mapping[str, Any]) -> None:
     """Raises for what cannot be meant, all of it in one message; NotYetError for arguments that are not there yet."""
-    strangers = {name: value for name, value in unknown.items() if not _harmless(name, value)}
-    wrong = [_about(name, given) for name in strangers]
+    strangers = {name: value for name, value in unknown.items() if not _is_harmless(name, value)}
+    wrong = [_explain_unknown(name, given) for name in strangers]
     if misplaced:
         wrong.append(
             f"Loader takes source and transform by place and the rest by name, like batch_size=256, shuffle=True; "
@@ -85,14 +85,14 @@ def refuse(source: Any, misplaced: Sequence[Any], given: Mapping[str, Any], unkn
         raise NotYetError(f"device={str(device)!r} is not there yet: leave it out and call .to(device) on the batch")
 
 
-def _harmless(name: str, value: Any) -> bool:
+def _is_harmless(name: str, value: Any) -> bool:
     if name not in HARMLESS:
         return False
     same = HARMLESS[name]
     return value is same or (isinstance(value, (int, str)) and value == same)
 
 
-def _about(name: str, given: Mapping[str, Any]) -> str:
+def _explain_unknown(name: str, given: Mapping[str, Any]) -> str:
     if name in MEANINGLESS:
         return f"Loader has no argument {name}: {MEANINGLESS[name]}"
     ours = next((ours for ours, others in MEANT.items() if name.lower() in others), None)

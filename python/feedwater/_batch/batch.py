@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from .._agent.plan_info import Opened
+from .._agent.plan_info import PlanInfo
 from .._agent.slots import Slots
 from .._agent.want import Done
 from .._order.steps import Indices, Step
 from .._plan.output import IMAGE, MASK
 from ..errors import DataError
-from .field_view import Images, Look, copied, kept, padded
+from .field_view import FieldView, Images, copy_images, keep_rows, pad_images
 
 if TYPE_CHECKING:
     from .._plan.pictures import Picture
@@ -49,7 +49,7 @@ class Rows:
 
     def to_ordinary_memory(self) -> None:
         """Copies the pictures, so that the slot is free."""
-        self.pictures = [copied(images) for images in self.pictures]
+        self.pictures = [copy_images(images) for images in self.pictures]
         self.crowded = True
 
     def leave_out(self, holes: Collection[int], *, mask: bool) -> None:
@@ -66,66 +66,66 @@ class Rows:
             return
         self.labels, self.indices = self.labels[rows], self.indices[rows]
         self.places = np.flatnonzero(rows)
-        self.pictures = [kept(images, rows) for images in self.pictures]
+        self.pictures = [keep_rows(images, rows) for images in self.pictures]
 
-    def pad(self, rows: int) -> None:
+    def pad_rows(self, rows: int) -> None:
         """Zeros behind the rows, up to that many, and the mask that says so."""
         more = rows - len(self.labels)
         valid = np.ones(len(self.labels), np.bool_) if self.valid is None else self.valid
         self.valid = np.concatenate([valid, np.zeros(more, np.bool_)])
         self.labels = np.concatenate([self.labels, np.zeros(more, np.int64)])
         self.indices = np.concatenate([self.indices, np.full(more, NO_INDEX, np.int64)])
-        self.pictures = [padded(images, rows) for images in self.pictures]
+        self.pictures = [pad_images(images, rows) for images in self.pictures]
 
 
 class Builder:
     """Makes batches of one look. A batch in a slot is a lease on it; see _slots."""
 
-    def __init__(self, pictures: Sequence[Picture], opened: Opened, names: dict[str, str], as_dict: bool) -> None:
+    def __init__(self, pictures: Sequence[Picture], opened: PlanInfo, names: dict[str, str], as_dict: bool) -> None:
         self.torch = importlib.import_module("torch") if pictures[0].output.torch else None
         """What makes the batches tensors; None: they are arrays."""
-        self._looks = [Look.of(picture, opened, self.torch) for picture in pictures]
+        self._looks = [FieldView.for_picture(picture, opened, self.torch) for picture in pictures]
         self._several = pictures[0].field != IMAGE
         if any(field.name == MASK for field in opened.fields):
-            self._looks.append(Look(opened.field(MASK), False, self.torch))
+            self._looks.append(FieldView(opened.find_field(MASK), False, self.torch))
         self._plain = len(self._looks) == 1 and not self._looks[0].field.ragged
         """Whether the pictures of a batch are one array."""
         self._names, self._as_dict = names, as_dict
         self._mask = "valid" in names
         self._slots: Slots | None = None
 
-    def forget(self) -> None:
+    def forget_slots(self) -> None:
         """Lets go of the slots it saw last."""
         self._slots = None
 
-    def rows(self, step: Step, done: Done | None, crowded: Callable[[Slots], bool]) -> Rows:
+    def gather_rows(self, step: Step, done: Done | None, crowded: Callable[[Slots], bool]) -> Rows:
         """The rows of a step's batch; done is None where the step leaves nothing for this rank.
 
         crowded says whether live batches hold so many slots that this one must go to ordinary memory.
         """
-        rows = self._empty() if done is None else self._received(step, done)
+        rows = self._empty_rows() if done is None else self._received_rows(step, done)
         if rows.slots is not None and crowded(rows.slots):
             rows.to_ordinary_memory()
         if done is not None and done.errors:
             self._mend(rows, done)
         if step.rows > step.size:
-            rows.pad(step.rows)
+            rows.pad_rows(step.rows)
         return rows
 
-    def batch(self, rows: Rows, keys: Callable[[Indices], list[str]]) -> Any:
+    def build_batch(self, rows: Rows, keys: Callable[[Indices], list[str]]) -> Any:
         """What the loop gets: a tuple or a dict of the wanted fields."""
         made = {}
         for name, user in self._names.items():
-            made[user] = self._field(name, rows, keys)
+            made[user] = self._build_field(name, rows, keys)
         return made if self._as_dict else tuple(made.values())
 
-    def _field(self, name: str, rows: Rows, keys: Callable[[Indices], list[str]]) -> Any:
+    def _build_field(self, name: str, rows: Rows, keys: Callable[[Indices], list[str]]) -> Any:
         if name == IMAGE:
             if not self._several:
-                return self._looks[0].shown(rows.pictures[0])
-            return [look.shown(images) for look, images in zip(self._looks, rows.pictures)]
+                return self._looks[0].convert_images(rows.pictures[0])
+            return [look.convert_images(images) for look, images in zip(self._looks, rows.pictures)]
         if name == MASK:
-            return self._looks[-1].shown(rows.pictures[-1])
+            return self._looks[-1].convert_images(rows.pictures[-1])
         if name == "key":
             return keys(rows.indices)
         if name == "valid":
@@ -134,25 +134,27 @@ class Builder:
             array = rows.labels if name == "label" else rows.indices.copy()  # the Loader looks at its own later
         return array if self.torch is None else self.torch.from_numpy(array)
 
-    def _empty(self) -> Rows:
-        return Rows([look.empty() for look in self._looks], np.zeros(0, np.int64), np.zeros(0, np.int64), None)
+    def _empty_rows(self) -> Rows:
+        return Rows([look.make_empty() for look in self._looks], np.zeros(0, np.int64), np.zeros(0, np.int64), None)
 
-    def _received(self, step: Step, done: Done) -> Rows:
+    def _received_rows(self, step: Step, done: Done) -> Rows:
         slots, slot, count = done.slots, done.slot, step.size
         if slots is not self._slots:
             for look in self._looks:
-                look.placed(slots.fields[look.field.name].offset)
+                look.set_offset(slots.fields[look.field.name].offset)
             self._slots = slots
         labels = slots.columns["label"][slot, :count].copy()
         indices = slots.columns["index"][slot, :count].copy()
-        pictures = [slots.lease(slot, self._looks[0].field, count)] if self._plain else self._pictures(done, count)
+        pictures = (
+            [slots.lease_array(slot, self._looks[0].field, count)] if self._plain else self._view_pictures(done, count)
+        )
         return Rows(pictures, labels, indices, slots)
 
-    def _pictures(self, done: Done, count: int) -> list[Images]:
+    def _view_pictures(self, done: Done, count: int) -> list[Images]:
         """Pictures of several fields, or of different sizes, in a slot: all of one lease."""
         first = self._looks[0]
-        memory = done.slots.tail(done.slot, first.field)
-        return [look.within(done, memory[look.field.offset - first.field.offset :], count) for look in self._looks]
+        memory = done.slots.lease_tail(done.slot, first.field)
+        return [look.view_batch(done, memory[look.field.offset - first.field.offset :], count) for look in self._looks]
 
     def _mend(self, rows: Rows, done: Done) -> None:
         for row, index in done.substitutes.items():
@@ -161,7 +163,7 @@ class Builder:
             rows.leave_out(holes, mask=self._mask)
 
 
-def check_ragged(batch: int, opened: Opened) -> None:
+def check_ragged(batch: int, opened: PlanInfo) -> None:
     """Raises DataError if samples of different sizes come in batches that the agent cannot describe."""
     if batch > MOST_RAGGED and any(field.ragged for field in opened.fields):
         raise DataError(

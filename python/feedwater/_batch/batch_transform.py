@@ -16,13 +16,13 @@ from .._common.torch_modes import on_cpu
 from .._plan.output import IMAGE, MASK
 from .._torchvision.origin import is_torchvision, is_v2
 
-__all__ = ["apply", "check"]
+__all__ = ["apply_batch_transform", "check_batch_transform"]
 
 MIXES = ("MixUp", "CutMix")
 """What torchvision has that mixes labels too."""
 
 
-def check(transform: Any, names: Mapping[str, str], masks: bool) -> None:
+def check_batch_transform(transform: Any, names: Mapping[str, str], masks: bool) -> None:
     """Raises TypeError unless it can be called as apply does, ValueError where the fields are not what it needs."""
     if not callable(transform) or isinstance(transform, type):
         raise TypeError(f"batch_transform={transform!r}: must be a function (batch, rng) -> batch")
@@ -49,7 +49,7 @@ def _check_fields(transform: Any, names: Mapping[str, str], masks: bool) -> None
     kind = type(transform).__name__
     if IMAGE not in names:
         raise ValueError(f"batch_transform={kind} works on pictures: fields needs image")
-    mixes = any(base.__name__ in MIXES for part in _parts(transform) for base in type(part).__mro__)
+    mixes = any(base.__name__ in MIXES for part in _walk_parts(transform) for base in type(part).__mro__)
     if mixes and masks:
         raise ValueError(
             f"batch_transform={kind} mixes pictures with their labels, and not masks, in torchvision neither: leave "
@@ -59,15 +59,15 @@ def _check_fields(transform: Any, names: Mapping[str, str], masks: bool) -> None
         raise ValueError(f'batch_transform={kind} mixes labels too: fields needs them, ("image", "label")')
 
 
-def _parts(transform: Any) -> Iterator[Any]:
+def _walk_parts(transform: Any) -> Iterator[Any]:
     """It, and what is inside."""
     yield transform
     inside = getattr(transform, "transforms", ())
     for part in inside if isinstance(inside, Sequence) else ():
-        yield from _parts(part)
+        yield from _walk_parts(part)
 
 
-def apply(
+def apply_batch_transform(
     transform: Callable[..., Any],
     batch: Any,
     numbers: Sequence[int],
@@ -84,12 +84,12 @@ def apply(
     seeds = np.random.SeedSequence(numbers)
     globals_ = RandomState(int(seeds.spawn(1)[0].generate_state(1, np.uint64)[0]))
     if not is_v2(transform):
-        return globals_.run(partial(transform, batch, np.random.default_rng(seeds)), "batch_transform")
+        return globals_.run_seeded(partial(transform, batch, np.random.default_rng(seeds)), "batch_transform")
     # it draws numbers, which are to be the same wherever tensors are made by default
-    return on_cpu(partial(_mixed, transform, batch, globals_, names, valid))
+    return on_cpu(partial(_apply_torchvision, transform, batch, globals_, names, valid))
 
 
-def _mixed(
+def _apply_torchvision(
     transform: Callable[..., Any],
     batch: Any,
     globals_: RandomState,
@@ -103,25 +103,25 @@ def _mixed(
     for name in (IMAGE, "label", MASK):
         if name in names:
             value = fields[names[name]]
-            given[names[name]] = _typed(name, value if rows is None else _rows_of(value, rows))
+            given[names[name]] = _wrap_value(name, value if rows is None else _rows_of(value, rows))
     arguments = (given,) if isinstance(batch, dict) else tuple(given.values())
     try:
-        made = globals_.run(partial(transform, *arguments), "batch_transform")
+        made = globals_.run_seeded(partial(transform, *arguments), "batch_transform")
     except RuntimeError as error:
-        _explain(error, transform, given[names[IMAGE]])
+        _explain_float_error(error, transform, given[names[IMAGE]])
         raise
     values = made.values() if isinstance(made, dict) else made if len(arguments) > 1 else (made,)
-    for name, value in zip(given, map(_plain, values), strict=True):
+    for name, value in zip(given, map(_unwrap_value, values), strict=True):
         fields[name] = value if rows is None else _put_back(value, fields[name], rows)
     return fields if isinstance(batch, dict) else tuple(fields.values())
 
 
-def _typed(name: str, value: Any) -> Any:
+def _wrap_value(name: str, value: Any) -> Any:
     """Pictures and masks as torchvision's types, by which transforms know them; views are lists of pictures."""
     from torch import Tensor
 
     if isinstance(value, list):
-        return [_typed(name, one) for one in value]
+        return [_wrap_value(name, one) for one in value]
     if name not in (IMAGE, MASK) or not isinstance(value, Tensor) or value.ndim < 3:  # python= may give anything
         return value
     types = importlib.import_module("torchvision.tv_tensors")
@@ -141,12 +141,12 @@ def _rows_of(value: Any, rows: npt.NDArray[np.intp]) -> Any:
     return value[rows]
 
 
-def _plain(value: Any) -> Any:
+def _unwrap_value(value: Any) -> Any:
     """A result as an ordinary tensor."""
     import torch
 
     if isinstance(value, list):
-        return [_plain(one) for one in value]
+        return [_unwrap_value(one) for one in value]
     return value.as_subclass(torch.Tensor) if isinstance(value, torch.Tensor) else value
 
 
@@ -164,7 +164,7 @@ def _put_back(value: Any, before: Any, rows: npt.NDArray[np.intp]) -> Any:
     return tensor
 
 
-def _explain(error: RuntimeError, transform: Any, images: Any) -> None:
+def _explain_float_error(error: RuntimeError, transform: Any, images: Any) -> None:
     """Raises what to do where it works on floats, and got integers."""
     image = images[0] if isinstance(images, list) else images
     dtype = getattr(image, "dtype", None)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from .._common.filenames import from_json, shown
+from .._common.filenames import escape_name, from_json
 from ..errors import DataError
 
-__all__ = ["Budget", "named"]
+__all__ = ["Budget", "name_samples"]
 
 NAMED = 5
 
@@ -21,7 +21,7 @@ class Budget:
         self._epoch = -1
         self._steps: dict[int, list[dict[str, Any]]] = {}
 
-    def check(self, epoch: int, start: int, errors: list[dict[str, Any]], samples: int) -> None:
+    def count_errors(self, epoch: int, start: int, errors: list[dict[str, Any]], samples: int) -> None:
         """Counts a step's errors, once however often it is told; raises DataError beyond the limit.
 
         samples is what this rank reads of the epoch, of which a limit below 1 is a share.
@@ -35,7 +35,7 @@ class Budget:
         if len(known) > limit:
             raise DataError(
                 f"{len(known)} broken samples in epoch {epoch}, and max_errors={self._max_errors} allows {limit:g}. "
-                f"The first: {named(known)}; the last: {known[-1].get('cause')}. Repair them, or allow more"
+                f"The first: {name_samples(known)}; the last: {known[-1].get('cause')}. Repair them, or allow more"
             )
 
     def check_left(self, epoch: int, samples: int) -> None:
@@ -44,11 +44,11 @@ class Budget:
         if epoch == self._epoch and len(skipped) == samples:
             raise DataError(
                 f'on_error="skip" leaves nothing of epoch {epoch}: none of its {samples} samples decodes. The first: '
-                f"{named(skipped)}; the last: {skipped[-1].get('cause')}. Repair them, or read another folder"
+                f"{name_samples(skipped)}; the last: {skipped[-1].get('cause')}. Repair them, or read another folder"
             )
 
 
-def named(errors: list[dict[str, Any]]) -> str:
+def name_samples(errors: list[dict[str, Any]]) -> str:
     """The first few of broken samples, for messages."""
     keys = ", ".join(from_json(str(error.get("key"))) for error in errors[:NAMED])
-    return shown(keys) + (f" and {len(errors) - NAMED} more" if len(errors) > NAMED else "")
+    return escape_name(keys) + (f" and {len(errors) - NAMED} more" if len(errors) > NAMED else "")

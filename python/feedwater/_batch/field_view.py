@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from .._agent.plan_info import Opened
+from .._agent.plan_info import PlanInfo
 from .._agent.slots import Field
 from .._agent.want import Done
 
 if TYPE_CHECKING:
     from .._plan.pictures import Picture
 
-__all__ = ["Look", "copied", "kept", "padded"]
+__all__ = ["FieldView", "copy_images", "keep_rows", "pad_images"]
 
 TURNS = {3: (0, 3, 1, 2), 4: (0, 1, 4, 2, 3)}
 """By the dimensions of a sample: a picture's, several crops'."""
@@ -25,7 +25,7 @@ Images = Any
 """An array, or a list of arrays where samples differ in size."""
 
 
-class Look:
+class FieldView:
     """How a field lies in slots and is shown."""
 
     def __init__(self, field: Field, turn: bool, torch: Any) -> None:
@@ -38,33 +38,33 @@ class Look:
         """How the dimensions of an array are put: channels before the sides."""
 
     @classmethod
-    def of(cls, picture: Picture, opened: Opened, torch: Any) -> Look:
+    def for_picture(cls, picture: Picture, opened: PlanInfo, torch: Any) -> FieldView:
         """That of pictures."""
         output = picture.output
-        height, width, channels = opened.field(picture.field).shape
+        height, width, channels = opened.find_field(picture.field).shape
         height, crops = height // output.crops, (output.crops,) if output.crops > 1 else ()
         sides = (height, width, channels) if output.layout == "hwc" else (channels, height, width)
         field = Field(picture.field, output.dtype, (*crops, *sides), 0)
         return cls(field, output.channels_first and output.layout == "hwc", torch)
 
-    def placed(self, offset: int) -> None:
+    def set_offset(self, offset: int) -> None:
         """Where the agent puts it in each slot."""
         self.field = Field(self.field.name, self.field.dtype, self.field.shape, offset)
 
-    def empty(self) -> Images:
+    def make_empty(self) -> Images:
         """No sample."""
-        return [] if self.field.ragged else np.zeros((0, *self.field.shape), self.field.stored)
+        return [] if self.field.ragged else np.zeros((0, *self.field.shape), self.field.stored_type)
 
-    def within(self, done: Done, memory: _Array, count: int) -> Images:
+    def view_batch(self, done: Done, memory: _Array, count: int) -> Images:
         """Those that begin memory, which is of one lease."""
-        shape, stored = self.field.shape, self.field.stored
+        shape, stored = self.field.shape, self.field.stored_type
         if not self.field.ragged:
             return np.ndarray((count, *shape), stored, memory[: count * stored.itemsize * int(np.prod(shape))])
         places = done.ragged[self.field.name]
         offsets, shapes = places["offsets"], places["shapes"]
         return [np.ndarray(tuple(shapes[i]), stored, memory[offsets[i] : offsets[i + 1]]) for i in range(count)]
 
-    def shown(self, images: Images) -> Any:
+    def convert_images(self, images: Images) -> Any:
         """As the loop gets them."""
         if isinstance(images, list):
             turned = images if self._turn is None else [image.transpose(2, 0, 1) for image in images]
@@ -74,17 +74,17 @@ class Look:
         return images if self._tensor is None else self._tensor(images)
 
 
-def copied(images: Images) -> Images:
+def copy_images(images: Images) -> Images:
     """The same in ordinary memory."""
     return [image.copy() for image in images] if isinstance(images, list) else images.copy()
 
 
-def kept(images: Images, rows: npt.NDArray[np.bool_]) -> Images:
+def keep_rows(images: Images, rows: npt.NDArray[np.bool_]) -> Images:
     """Without some rows."""
     return [image for image, keep in zip(images, rows) if keep] if isinstance(images, list) else images[rows]
 
 
-def padded(images: Images, rows: int) -> Images:
+def pad_images(images: Images, rows: int) -> Images:
     """Zeros behind the rows, up to that many."""
     if isinstance(images, list):
         return images + [np.zeros((0, 0, 0), np.uint8)] * (rows - len(images))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-__all__ = ["from_json", "shown", "to_json"]
+__all__ = ["escape_name", "from_json", "to_json"]
 
 _SAME = sys.getfilesystemencoding() == "utf-8" and sys.getfilesystemencodeerrors() == "surrogateescape"
 """Whether both are one, as everywhere but in locales of another encoding."""
@@ -24,6 +24,6 @@ def to_json(name: str) -> str:
         raise ValueError(f"{name!r}: no file has such a name: {error}") from None
 
 
-def shown(text: str) -> str:
+def escape_name(text: str) -> str:
     r"""Text that may hold names, for people: a stray byte, which no terminal or log takes, as \udc80 to \udcff."""
     return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()

@@ -6,10 +6,10 @@ import operator
 from numbers import Real
 from typing import Any
 
-__all__ = ["number", "whole"]
+__all__ = ["to_number", "to_whole"]
 
 
-def whole(value: Any) -> int | None:
+def to_whole(value: Any) -> int | None:
     """A whole number, numpy's too, as Python's; None for what is none."""
     try:
         return None if isinstance(value, bool) else operator.index(value)
@@ -17,9 +17,9 @@ def whole(value: Any) -> int | None:
         return None
 
 
-def number(value: Any) -> int | float | None:
+def to_number(value: Any) -> int | float | None:
     """A number, numpy's too, as Python's; None for what is none."""
-    count = whole(value)
+    count = to_whole(value)
     if count is None and isinstance(value, Real) and not isinstance(value, bool):
         return float(value)
     return count

@@ -23,19 +23,19 @@ class RandomState:
         self._mine: tuple[Any, ...] | None = None
         self._seed = seed
 
-    def run(self, draw: Callable[[], T], who: str) -> T:
+    def run_seeded(self, draw: Callable[[], T], who: str) -> T:
         """Calls draw under this state. It is the program's code, of what who says for messages.
 
         Its StopIteration is a RuntimeError, as a generator's is: a loop would take it for the end of its epoch.
         """
-        theirs = _states()
+        theirs = _capture_states()
         try:
             if self._mine is None:
-                self._start()
+                self._start_state()
             else:
-                _restore(self._mine)
+                _restore_states(self._mine)
             drawn = draw()
-            self._mine = _states()
+            self._mine = _capture_states()
             return drawn
         except StopIteration as error:
             raise RuntimeError(
@@ -44,12 +44,12 @@ class RandomState:
             ) from error
         finally:
             try:
-                _restore(theirs)
+                _restore_states(theirs)
             except BaseException:  # a Ctrl-C amid it
-                _restore(theirs)
+                _restore_states(theirs)
                 raise
 
-    def _start(self) -> None:
+    def _start_state(self) -> None:
         random.seed(self._seed)
         np.random.seed(self._seed & 0xFFFFFFFF)
         torch = imported_torch()
@@ -57,12 +57,12 @@ class RandomState:
             torch.default_generator.manual_seed(self._seed & 0x7FFFFFFFFFFFFFFF)
 
 
-def _states() -> tuple[Any, ...]:
+def _capture_states() -> tuple[Any, ...]:
     torch = imported_torch()
     return random.getstate(), np.random.get_state(), None if torch is None else torch.get_rng_state()
 
 
-def _restore(states: tuple[Any, ...]) -> None:
+def _restore_states(states: tuple[Any, ...]) -> None:
     random.setstate(states[0])
     np.random.set_state(states[1])
     if states[2] is not None:

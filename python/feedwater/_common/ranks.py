@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from .torch_modes import imported_torch
 
-__all__ = ["Ranks", "resolve"]
+__all__ = ["Ranks", "resolve_ranks"]
 
 DATA_PARALLEL = ("dp", "ddp", "fsdp", "hsdp", "data", "replicate", "shard")
 
@@ -19,10 +19,10 @@ class Ranks(NamedTuple):
     world: int
 
 
-def resolve(rank: int | None, num_replicas: int | None, mesh: Any) -> Ranks:
+def resolve_ranks(rank: int | None, num_replicas: int | None, mesh: Any) -> Ranks:
     """The place by arguments, else mesh, else torch.distributed, else RANK and WORLD_SIZE, else the only one."""
     if rank is not None and num_replicas is not None:
-        return check(rank, num_replicas)
+        return check_ranks(rank, num_replicas)
     if mesh is not None:
         return _of_mesh(mesh)
     distributed = getattr(imported_torch(), "distributed", None)
@@ -36,7 +36,7 @@ def resolve(rank: int | None, num_replicas: int | None, mesh: Any) -> Ranks:
 def _of_environment() -> Ranks:
     said = {name: os.environ[name] for name in ("RANK", "WORLD_SIZE")}
     try:
-        return check(*map(int, said.values()))
+        return check_ranks(*map(int, said.values()))
     except ValueError as error:
         where = " and ".join(f"{name}={value!r}" for name, value in said.items())
         raise ValueError(
@@ -45,7 +45,7 @@ def _of_environment() -> Ranks:
         ) from None
 
 
-def check(rank: int, world: int) -> Ranks:
+def check_ranks(rank: int, world: int) -> Ranks:
     """Ranks, or a ValueError that names what is wrong."""
     if world < 1 or not 0 <= rank < world:
         raise ValueError(f"rank={rank} and num_replicas={world}: need 0 <= rank < num_replicas")

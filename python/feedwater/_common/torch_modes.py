@@ -10,7 +10,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, TypeVar
 
-__all__ = ["imported_torch", "lasting", "on_cpu"]
+__all__ = ["imported_torch", "leave_inference_mode", "on_cpu"]
 
 T = TypeVar("T")
 
@@ -30,7 +30,7 @@ _whole: Any = None
 NOTHING = nullcontext()
 
 
-def lasting() -> AbstractContextManager[Any]:
+def leave_inference_mode() -> AbstractContextManager[Any]:
     """Tensors made inside may be saved for a backward and changed in place, also by who is in inference mode."""
     torch = imported_torch()
     if torch is None or not torch.is_inference_mode_enabled():
@@ -47,5 +47,5 @@ def on_cpu(call: Callable[[], T]) -> T:
     torch = imported_torch()
     if torch is None:
         return call()
-    with lasting(), torch.device("cpu"):
+    with leave_inference_mode(), torch.device("cpu"):
         return call()

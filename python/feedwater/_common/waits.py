@@ -23,7 +23,7 @@ class Waited:
         self.stopped_s = 0.0
         """Left out."""
 
-    def turn(self) -> float:
+    def end_turn(self) -> float:
         """A turn is over. The seconds so far."""
         now = monotonic()
         passed, self._last = now - self._last, now
@@ -32,6 +32,6 @@ class Waited:
         self.stopped_s += passed - counted
         return self.seconds
 
-    def skip(self) -> None:
+    def skip_turn(self) -> None:
         """What came since the last turn was no waiting, but something that has a limit of its own."""
         self._last = monotonic()

@@ -33,7 +33,7 @@ class Learning:
         self._told = False
 
     @classmethod
-    def of(cls, config: Config) -> Learning | None:
+    def for_config(cls, config: Config) -> Learning | None:
         """None where the plan learns nothing. Raises for what does not go together with it."""
         compiled = [picture.compiled for picture in config.pictures]
         ops = [step for one in compiled for step in one.ops if type(step).__name__ == "CTAugment"]
@@ -47,33 +47,33 @@ class Learning:
             raise NotYetError("CTAugment with a sampler is not there yet: use shuffle=True, or a Subset")
         return cls(config, Policy(ops[0], config.seed))  # type: ignore[arg-type]
 
-    def number(self, epoch: int, consumed: int, steps: int, ranks: Ranks) -> int:
+    def step_number(self, epoch: int, consumed: int, steps: int, ranks: Ranks) -> int:
         """How many steps of the run lie before a place, where an epoch has so many."""
         return epoch * steps + min(steps, -(-consumed // (self._whole * ranks.world)))
 
-    def weights(self, step: int, now: int) -> Weights | None:
+    def weights_at(self, step: int, now: int) -> Weights | None:
         """What the batch of a step is made by; None if that is not known yet, before step now."""
-        return self.policy.weights(step) if step < now + self.policy.op.lag else None
+        return self.policy.weights_at(step) if step < now + self.policy.op.lag else None
 
-    def recalled(self, step: int, now: int) -> Weights:
+    def recall_weights(self, step: int, now: int) -> Weights:
         """What the batch of a step was, or will be, made by. Raises Error where that is not known, before step now."""
-        if self.policy.taught() and (step >= now + self.policy.op.lag or not self.policy.recalls(step)):
+        if self.policy.was_taught() and (step >= now + self.policy.op.lag or not self.policy.knows_step(step)):
             raise Error(
                 "replay: CTAugment draws by what was learnt until then, which is known of the last 256 steps; pass the "
                 "position and epoch of one of them to replay_batch()"
             )
-        return self.policy.weights(step)
+        return self.policy.weights_at(step)
 
-    def learn(self, step: int, epoch: int, samples: tuple[Any, Any], outcomes: Any, ranks: Ranks) -> None:
+    def learn_outcomes(self, step: int, epoch: int, samples: tuple[Any, Any], outcomes: Any, ranks: Ranks) -> None:
         """Takes up the outcomes of samples (indices and repeats) of a step's batch; with those of all ranks."""
-        change = self.policy.change(epoch, *samples, outcomes)
+        change = self.policy.make_change(epoch, *samples, outcomes)
         self._heard = step
-        for other in self._gathered(change, ranks):
-            self.policy.note(step, other)
+        for other in self._gather_changes(change, ranks):
+            self.policy.note_change(step, other)
 
-    def expect(self, step: int) -> None:
+    def expect_feedback(self, step: int) -> None:
         """Warns, once, where a state of a program that gives feedback lacks that of its last step."""
-        if self._told or self._heard >= step or not self.policy.taught():
+        if self._told or self._heard >= step or not self.policy.was_taught():
             return
         self._told = True
         log.warning(
@@ -81,7 +81,7 @@ class Learning:
             "state_dict() behind feedback(), or state_dict(lag=1), which is without that batch, too"
         )
 
-    def _gathered(self, change: Change, ranks: Ranks) -> list[Change]:
+    def _gather_changes(self, change: Change, ranks: Ranks) -> list[Change]:
         if ranks.world == 1:
             return [change]
         torch = sys.modules.get("torch")
@@ -102,7 +102,7 @@ class Learning:
 
 def rows_of(last: Any, indices: Any, values: Any, repeat_at: Callable[[int], int]) -> tuple[Any, Any, Any]:
     """Checked: the samples' indices, their repeats and values, each of which is in the last batch."""
-    wanted, outcomes = np.atleast_1d(_array(indices)), np.atleast_1d(_array(values).astype(np.float64))
+    wanted, outcomes = np.atleast_1d(_to_array(indices)), np.atleast_1d(_to_array(values).astype(np.float64))
     if wanted.dtype.kind not in "iu" or wanted.shape != outcomes.shape or wanted.ndim != 1:
         raise TypeError("feedback(indices, values): needs an index and a value for each sample, as many of both")
     if not ((outcomes >= 0) & (outcomes <= 1)).all():
@@ -115,6 +115,6 @@ def rows_of(last: Any, indices: Any, values: Any, repeat_at: Callable[[int], int
     return wanted.astype(np.int64), repeats, outcomes
 
 
-def _array(values: Any) -> Any:
+def _to_array(values: Any) -> Any:
     """Numbers as an array of numpy, of tensors too that are on a GPU or in a graph."""
     return np.asarray(values.detach().cpu() if hasattr(values, "detach") else values)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["below", "block", "key_of", "unit"]
+__all__ = ["draw_below", "draw_block", "draw_unit", "key_of"]
 
 Words = npt.NDArray[np.uint64]
 MASK = np.uint64(0xFFFFFFFF)
@@ -24,7 +24,7 @@ def key_of(seed: int, path: str) -> tuple[int, int]:
     return first, second
 
 
-def block(key: tuple[int, int], number: int, epoch: int, indices: Any, repeats: Any) -> Words:
+def draw_block(key: tuple[int, int], number: int, epoch: int, indices: Any, repeats: Any) -> Words:
     """Four random words for each sample, [4, samples]."""
     shape = np.shape(indices)
     c = [np.full(shape, number, np.uint64), np.full(shape, epoch, np.uint64)]
@@ -42,11 +42,11 @@ def block(key: tuple[int, int], number: int, epoch: int, indices: Any, repeats: 
     return np.stack(c)
 
 
-def below(words: Words, count: int) -> npt.NDArray[np.int64]:
+def draw_below(words: Words, count: int) -> npt.NDArray[np.int64]:
     """Whole numbers from 0, below count."""
     return np.asarray((words * np.uint64(count)) >> np.uint64(32), np.int64)
 
 
-def unit(words: Words) -> npt.NDArray[np.float64]:
+def draw_unit(words: Words) -> npt.NDArray[np.float64]:
     """Numbers from 0, below 1."""
     return np.asarray(words >> np.uint64(8), np.float64) * 2.0**-24

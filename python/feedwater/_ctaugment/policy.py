@@ -52,27 +52,27 @@ class Change:
         self.scale = np.ones(BINS) if scale is None else scale
         self.added = np.zeros(BINS) if added is None else added
 
-    def learn(self, bins: list[int], outcome: float, decay: float) -> None:
+    def add_outcome(self, bins: list[int], outcome: float, decay: float) -> None:
         """A probe drawn from the bins came out so well."""
         for bin_ in bins:
             self.scale[bin_] *= decay
             self.added[bin_] = self.added[bin_] * decay + (1 - decay) * outcome
 
-    def then(self, later: Change) -> Change:
+    def followed_by(self, later: Change) -> Change:
         """Both, one after the other."""
         return Change(self.scale * later.scale, self.added * later.scale + later.added)
 
-    def on(self, rates: _Floats) -> _Floats:
+    def apply_to(self, rates: _Floats) -> _Floats:
         """The rates behind it."""
         return rates * self.scale + self.added
 
-    def encoded(self) -> str:
+    def to_text(self) -> str:
         changed = np.flatnonzero(self.scale != 1).astype("<u2")
         parts = changed, self.scale[changed].astype("<f8"), self.added[changed].astype("<f8")
         return base64.b64encode(b"".join(part.tobytes() for part in parts)).decode()
 
     @classmethod
-    def decoded(cls, text: str) -> Change:
+    def from_text(cls, text: str) -> Change:
         raw = base64.b64decode(text)
         count = len(raw) // 18
         change = cls()
@@ -95,65 +95,65 @@ class Policy:
         """The last step that is; None: nothing is."""
         self._latest: tuple[int, bytes] | None = None
 
-    def weights(self, step: int) -> Weights:
+    def weights_at(self, step: int) -> Weights:
         """What the batch of a step is made by. All feedback up to step - lag must have been noted."""
         if self._latest is None or self._latest[0] != step:
-            self._latest = step, _encoded(self.rates(step), self.op)
+            self._latest = step, _encode_rates(self.rates_at(step), self.op)
         return Weights(step, self._latest[1])
 
-    def rates(self, step: int) -> _Floats:
+    def rates_at(self, step: int) -> _Floats:
         """The rates that the batch of a step is made by."""
         rates = self._rates
         for number, change in self._log:
             if number <= step - self.op.lag:
-                rates = change.on(rates)
+                rates = change.apply_to(rates)
         return rates
 
-    def recalls(self, step: int) -> bool:
+    def knows_step(self, step: int) -> bool:
         """Whether it is still known what the batch of a step was made by."""
         return self._until is None or self._until <= step - self.op.lag
 
-    def taught(self) -> bool:
+    def was_taught(self) -> bool:
         """Whether anything was learnt."""
         return bool(self._log) or self._until is not None
 
-    def probes(self, epoch: int, indices: Any, repeats: Any) -> npt.NDArray[np.bool_]:
+    def find_probes(self, epoch: int, indices: Any, repeats: Any) -> npt.NDArray[np.bool_]:
         """Which samples are probes."""
-        words = philox.block(self._key, 2 * self.op.depth, epoch, indices, repeats)
-        return philox.unit(words[0]) < self.op.probe
+        words = philox.draw_block(self._key, 2 * self.op.depth, epoch, indices, repeats)
+        return philox.draw_unit(words[0]) < self.op.probe
 
-    def change(self, epoch: int, indices: Any, repeats: Any, outcomes: Any) -> Change:
+    def make_change(self, epoch: int, indices: Any, repeats: Any, outcomes: Any) -> Change:
         """What the outcomes of samples teach, those that are probes."""
         drawn: list[list[int]] = [[] for _ in outcomes]
         for k in range(self.op.depth):
-            x, y = (philox.block(self._key, 2 * k + i, epoch, indices, repeats) for i in (0, 1))
-            ops = philox.below(x[0], len(OPS))
+            x, y = (philox.draw_block(self._key, 2 * k + i, epoch, indices, repeats) for i in (0, 1))
+            ops = philox.draw_below(x[0], len(OPS))
             for row, op in enumerate(ops):
                 for level, (word, bins) in enumerate(zip((x[1, row], y[0, row]), OPS[op][1])):
-                    drawn[row].append(FIRST[int(op), level] + int(philox.below(word, bins)))
+                    drawn[row].append(FIRST[int(op), level] + int(philox.draw_below(word, bins)))
         change = Change()
-        for bins, outcome, probe in zip(drawn, outcomes, self.probes(epoch, indices, repeats)):
+        for bins, outcome, probe in zip(drawn, outcomes, self.find_probes(epoch, indices, repeats)):
             if probe:
-                change.learn(bins, float(outcome), self.op.decay)
+                change.add_outcome(bins, float(outcome), self.op.decay)
         return change
 
-    def note(self, step: int, change: Change) -> None:
+    def note_change(self, step: int, change: Change) -> None:
         """What was learnt from the batch of a step."""
         if self._log and self._log[-1][0] == step:
-            change = self._log.pop()[1].then(change)
+            change = self._log.pop()[1].followed_by(change)
         self._log.append((step, change))
         self._latest = None
         while self._log[0][0] < step - self.op.lag - KEPT:
             self._until, change = self._log.popleft()
-            self._rates = change.on(self._rates)
+            self._rates = change.apply_to(self._rates)
 
-    def state(self, step: int) -> dict[str, Any]:
+    def save_state(self, step: int) -> dict[str, Any]:
         """What is known before a step, to go on from there."""
-        pending = [[step - n, c.encoded()] for n, c in self._log if step - self.op.lag < n < step]
-        rates = base64.b64encode(self.rates(step).astype("<f8").tobytes()).decode()
+        pending = [[step - n, c.to_text()] for n, c in self._log if step - self.op.lag < n < step]
+        rates = base64.b64encode(self.rates_at(step).astype("<f8").tobytes()).decode()
         return {"rates": rates, "pending": pending}
 
-    def load(self, state: dict[str, Any] | None, step: int) -> None:
+    def load_state(self, state: dict[str, Any] | None, step: int) -> None:
         """Goes on before a step; None: nothing is learnt."""
         self._log.clear()
         self._latest = None
@@ -164,10 +164,10 @@ class Policy:
         if len(raw) != 8 * BINS:
             raise StateMismatchError("the state's policy is of another CTAugment: it has other bins")
         self._rates, self._until = np.frombuffer(raw, "<f8").astype(np.float64), step - self.op.lag
-        self._log.extend((step - age, Change.decoded(text)) for age, text in state["pending"])
+        self._log.extend((step - age, Change.from_text(text)) for age, text in state["pending"])
 
 
-def _encoded(rates: _Floats, op: CTAugment) -> bytes:
+def _encode_rates(rates: _Floats, op: CTAugment) -> bytes:
     """Rates as weights of 16 bits: next to the best of their level, and none below the threshold."""
     weights = np.empty(BINS)
     for number, level, bins in LEVELS:

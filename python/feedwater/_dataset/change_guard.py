@@ -14,7 +14,7 @@ from ..errors import DataError
 if TYPE_CHECKING:
     from .._plan.pictures import Picture
 
-__all__ = ["AsMade", "indices_of"]
+__all__ = ["ChangeGuard", "indices_of"]
 
 
 def indices_of(subset: Any) -> Indices:
@@ -29,7 +29,7 @@ def indices_of(subset: Any) -> Indices:
     return indices.astype(np.int64)
 
 
-class AsMade:
+class ChangeGuard:
     """What a Loader was made of: an ImageFolder, a Subset of one or a path, and a transform, its own or the data set's.
 
     pictures are what the transform meant then.
@@ -46,9 +46,9 @@ class AsMade:
             self._attributes = [(name, getattr(source, name)) for name in ("loader", "target_transform")]
         self._transform, self._compiled = transform, [picture.compiled for picture in pictures]
 
-    def check(self) -> None:
+    def check_unchanged(self) -> None:
         """Raises DataError where something that was read is another thing now, replaced or changed in place."""
-        from .._plan.pictures import resolve
+        from .._plan.pictures import resolve_pictures
         from .image_folder import check_reader
 
         for subset, indices in self._subsets:
@@ -66,14 +66,14 @@ class AsMade:
                 raise DataError(f"{folder.root}: the ImageFolder's samples were changed. {ADVICE}")
             for name, value in self._attributes:
                 if getattr(folder, name) is not value:
-                    raise _changed(f"{folder.root}: the ImageFolder's {name}")
+                    raise _change_error(f"{folder.root}: the ImageFolder's {name}")
             if transform is None:
                 transform, owner = folder.transform, f"{folder.root}: the ImageFolder's"
-        if [picture.compiled for picture in resolve(transform, None, None)] != self._compiled:
-            raise _changed(f"{owner} transform")
+        if [picture.compiled for picture in resolve_pictures(transform, None, None)] != self._compiled:
+            raise _change_error(f"{owner} transform")
 
 
-def _changed(what: str) -> DataError:
+def _change_error(what: str) -> DataError:
     return DataError(
         f"{what} was changed after the Loader was made, which read it then: make a new Loader, and go on where this "
         "one is by new.load_state_dict(old.state_dict(), strict=False)"

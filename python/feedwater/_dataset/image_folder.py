@@ -10,7 +10,7 @@ from typing import Any
 from .._torchvision.genuine import is_own, replaced_reader
 from ..errors import DataError
 
-__all__ = ["check", "check_labels", "check_reader", "is_image_folder", "names_of", "root_of"]
+__all__ = ["check_folder", "check_labels", "check_reader", "is_image_folder", "names_of", "root_of"]
 
 HOME = "torchvision.datasets.folder"
 READ = (
@@ -38,14 +38,14 @@ def is_image_folder(source: Any) -> bool:
     return any((base.__module__, base.__qualname__) == (HOME, "ImageFolder") for base in type(source).__mro__)
 
 
-def check(folder: Any) -> None:
+def check_folder(folder: Any) -> None:
     """Raises TypeError for what the object does between a file and a batch that nodes do not."""
     kind = type(folder)
     for base in kind.__mro__:
         if base.__module__.startswith("torchvision.datasets."):
             break
         for name in vars(base):
-            if _overrides(name):
+            if _is_override(name):
                 raise TypeError(f"{kind.__qualname__} overrides {name}, which cannot travel to nodes: {OTHERWISE}")
     missing = next((name for name in READ if not hasattr(folder, name)), None)
     if missing is not None:
@@ -63,7 +63,7 @@ def check(folder: Any) -> None:
         )
 
 
-def _overrides(name: str) -> bool:
+def _is_override(name: str) -> bool:
     """Whether a class that defines it may give other samples than an ImageFolder."""
     if name in OVERRIDABLE | SHOWN:
         return False
@@ -123,12 +123,13 @@ def check_labels(folder: Any) -> None:
         if index.get(name) != label:
             raise DataError(
                 f"{folder.root}: label {label} is {name!r} in the ImageFolder's .classes, and its .class_to_idx has "
-                f"{_labelled(index, name, label)}. Labels are the folders' places in sorted order: leave both as they "
-                "were made, change labels in batch_transform=fn(batch, rng), and keep names for people in a list beside"
+                f"{_describe_label(index, name, label)}. Labels are the folders' places in sorted order: leave both as "
+                "they were made, change labels in batch_transform=fn(batch, rng), and keep names for people in a list "
+                "beside"
             )
 
 
-def _labelled(index: Any, name: str, label: int) -> str:
+def _describe_label(index: Any, name: str, label: int) -> str:
     if name in index:
         return f"{index[name]!r} for it"
     return f"{next((n for n, value in index.items() if value == label), None)!r} for that label"

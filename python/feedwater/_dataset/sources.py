@@ -8,14 +8,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from .._common.filenames import shown, to_json
+from .._common.filenames import escape_name, to_json
 from .._order.steps import Indices, from_end
 from ..errors import DataError
 from . import image_folder
 from .change_guard import indices_of
 from .listing import Listing
 
-__all__ = ["Source", "folder", "resolve"]
+__all__ = ["Source", "resolve_folder", "resolve_source"]
 
 PARTS = (".csv", ".tsv", ".jsonl", ".tar", ".tar.gz", ".tgz", ".tar.zst")
 """How the names of lists and of tar files end; compressed ones are refused in words."""
@@ -53,14 +53,14 @@ class Source:
     @property
     def name(self) -> str:
         """For messages."""
-        return shown(self.local or "/".join(filter(None, (self.root, self.path))))
+        return escape_name(self.local or "/".join(filter(None, (self.root, self.path))))
 
-    def plan(self) -> dict[str, Any]:
+    def to_plan(self) -> dict[str, Any]:
         """As the plan says it."""
         said: dict[str, Any] = {"root": to_json(self.root), "path": to_json(self.path)}
         return said | {"allow_empty": True} if self.allow_empty else said
 
-    def check(self, classes: list[str], samples: int) -> None:
+    def check_data_set(self, classes: list[str], samples: int) -> None:
         """Raises DataError if the agent sees another data set than the object that was passed."""
         if self.classes is not None and list(self.classes) != classes:
             raise DataError(f"{self.name}: {_other_classes(self.classes, classes)}")
@@ -81,7 +81,7 @@ def _other_classes(mine: tuple[str, ...], found: list[str]) -> str:
     )
 
 
-def resolve(source: Any, nodes: tuple[str, ...]) -> Source:
+def resolve_source(source: Any, nodes: tuple[str, ...]) -> Source:
     """The Source that a source= argument means. Nothing is opened."""
     if isinstance(source, str) and nodes and not source.startswith(PATH_STARTS):
         root, _, below = source.strip("/").partition("/")
@@ -104,11 +104,11 @@ def resolve(source: Any, nodes: tuple[str, ...]) -> Source:
     )
 
 
-def folder(name: str, value: Any, nodes: tuple[str, ...]) -> Source:
+def resolve_folder(name: str, value: Any, nodes: tuple[str, ...]) -> Source:
     """The Source that an argument means which names a folder, as source does."""
     if not isinstance(value, (str, os.PathLike)):
         raise TypeError(f"{name}={value!r:.80}: pass the path of a folder")
-    return resolve(value, nodes)
+    return resolve_source(value, nodes)
 
 
 def _of_path(path: str, nodes: tuple[str, ...]) -> Source:
@@ -129,7 +129,7 @@ def _is_part(path: str) -> bool:
 
 
 def _of_image_folder(folder: Any, nodes: tuple[str, ...]) -> Source:
-    image_folder.check(folder)
+    image_folder.check_folder(folder)
     root = image_folder.root_of(folder)
     named = _of_path(os.path.abspath(root), nodes)
     image_folder.check_labels(folder)
@@ -144,7 +144,7 @@ def _of_image_folder(folder: Any, nodes: tuple[str, ...]) -> Source:
 
 
 def _of_subset(subset: Any, nodes: tuple[str, ...]) -> Source:
-    inner = resolve(subset.dataset, nodes)
+    inner = resolve_source(subset.dataset, nodes)
     indices = indices_of(subset)
     whole = inner.samples if inner.indices is None else len(inner.indices)
     if whole is not None:

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from .._common.torch_modes import imported_torch
 
-__all__ = ["Cuda", "Gpu", "Mark", "present", "synchronize"]
+__all__ = ["Cuda", "Gpu", "Mark", "find_gpu", "synchronize_gpu"]
 
 SPARE_EVENTS = 64
 
@@ -35,15 +35,15 @@ class Mark(Protocol):
 class Gpu(Protocol):
     """What a meter needs of a GPU. Any method may raise what the driver raises."""
 
-    def mark(self) -> Mark | None:
+    def record_mark(self) -> Mark | None:
         """Records a mark on the stream that the calling thread uses now; None while that is impossible."""
         ...
 
-    def free(self, mark: Any) -> None:
+    def free_mark(self, mark: Any) -> None:
         """The mark is not needed any more and may be used again."""
         ...
 
-    def elsewhere(self, place: tuple[int, int]) -> str:
+    def find_elsewhere(self, place: tuple[int, int]) -> str:
         """Why that stream is not all of this process's GPU work; "" if it seems to be. May cost a millisecond."""
         ...
 
@@ -72,7 +72,7 @@ class Cuda:
         self._torch = torch
         self._spare: list[CudaMark] = []
 
-    def mark(self) -> CudaMark | None:
+    def record_mark(self) -> CudaMark | None:
         """Records an event on the current stream; none into a CUDA graph that is being captured."""
         cuda = self._torch.cuda
         if cuda.is_current_stream_capturing():
@@ -83,12 +83,12 @@ class Cuda:
         mark.place = (stream.device_index, stream.cuda_stream)
         return mark
 
-    def free(self, mark: CudaMark) -> None:
+    def free_mark(self, mark: CudaMark) -> None:
         """Keeps the event for another mark; it is recorded anew then."""
         if len(self._spare) < SPARE_EVENTS:
             self._spare.append(mark)
 
-    def elsewhere(self, place: tuple[int, int]) -> str:
+    def find_elsewhere(self, place: tuple[int, int]) -> str:
         """Judges by the memory that tensors hold: the allocator notes the device and the stream it was taken for."""
         cuda = self._torch.cuda
         if cuda.get_allocator_backend() != "native":
@@ -103,19 +103,19 @@ class Cuda:
         return ""
 
 
-def present() -> Gpu | None:
+def find_gpu() -> Gpu | None:
     """The GPU that the program uses through torch; None while it uses none that events can be had from."""
-    return Cuda(sys.modules["torch"]) if _cuda() is not None else None
+    return Cuda(sys.modules["torch"]) if _find_cuda() is not None else None
 
 
-def synchronize() -> None:
+def synchronize_gpu() -> None:
     """Waits for the GPU, where the program uses one through torch."""
-    cuda = _cuda()
+    cuda = _find_cuda()
     if cuda is not None:
         cuda.synchronize()
 
 
-def _cuda() -> Any:
+def _find_cuda() -> Any:
     """torch.cuda, where the program has begun to use it; else None."""
     cuda = getattr(imported_torch(), "cuda", None)
     return cuda if cuda is not None and cuda.is_initialized() else None

@@ -53,7 +53,7 @@ class Meter:
         self.idle_s = self.step_s = 0.0
         self.last_idle_s: float | None = None
         self.unknown = "nothing was measured yet"
-        self._find = find or gpu_events.present
+        self._find = find or gpu_events.find_gpu
         self._gpu: Gpu | None = None
         self._before: Mark | None = None
         self._after: Mark | None = None
@@ -62,10 +62,10 @@ class Meter:
         self._readings, self._look_at = 0, 1
         self._off = False
 
-    def enter(self) -> None:
+    def enter_next(self) -> None:
         """next was called."""
         if self._before is not None:
-            self.rest()
+            self.end_pass()
         if self._off:
             return
         if self._gpu is None:
@@ -76,51 +76,51 @@ class Meter:
         if threading.current_thread() is not threading.main_thread():
             self._give_up("next is called outside the main thread, so the GPU may be used by another one")
         elif len(self._pending) < MOST_PENDING:
-            self._before = self._mark()
+            self._before = self._record_mark()
 
-    def arrived(self) -> None:
+    def note_arrival(self) -> None:
         """The batch is there. What follows before next returns is the program's own work."""
         if self._before is not None and self._after is None:
-            self._after = self._mark()
+            self._after = self._record_mark()
 
-    def leave(self, wait_s: float, step_s: float, reader: Reader | None = None) -> None:
+    def leave_next(self, wait_s: float, step_s: float, reader: Reader | None = None) -> None:
         """next returns, after that much blocked time in a turn that took so long.
 
         reader is given the turn's idle when it is read; not a number at once, or later, if it will not be.
         """
         if self._before is not None:
-            self.arrived()
+            self.note_arrival()
         if self._before is not None and self._after is not None:
             self._pending.append(Turn(self._before, self._after, wait_s, step_s, reader))
             self._before = self._after = None
         elif reader is not None:
             reader.idle_s = UNKNOWN
         if self._pending:
-            self.read()
+            self.read_marks()
 
-    def rest(self) -> None:
+    def end_pass(self) -> None:
         """next returned nothing: its marks mean nothing."""
         for mark in (self._before, self._after):
             if mark is not None and self._gpu is not None:
-                self._gpu.free(mark)
+                self._gpu.free_mark(mark)
         self._before = self._after = None
 
-    def read(self) -> None:
+    def read_marks(self) -> None:
         """Takes in the turns that the GPU has come to."""
         try:
             while not self._off and self._pending and self._pending[0].after.done():
-                self._take(self._pending.popleft())
+                self._add_turn(self._pending.popleft())
         except (RuntimeError, NotImplementedError) as error:
             self._give_up(f"the GPU's events cannot be read: {error}")
 
-    def figures(self) -> dict[str, Any]:
+    def stats_fields(self) -> dict[str, Any]:
         """The fields of Stats that are the meter's."""
         idle_s = None if self.unknown else self.idle_s
         step_s = 0.0 if self.unknown else self.step_s
         last_s = self.last_idle_s
         return {"idle_s": idle_s, "idle_step_s": step_s, "last_idle_s": last_s, "idle_unknown": self.unknown}
 
-    def _take(self, turn: Turn) -> None:
+    def _add_turn(self, turn: Turn) -> None:
         gpu = self._gpu
         assert gpu is not None
         if not turn.before.place == turn.after.place == (self._place or turn.after.place):
@@ -135,25 +135,25 @@ class Meter:
             turn.reader.idle_s = self.last_idle_s
         self.step_s += turn.step_s
         self.unknown = ""
-        gpu.free(turn.before)
-        gpu.free(turn.after)
+        gpu.free_mark(turn.before)
+        gpu.free_mark(turn.after)
         self._readings += 1
         if self._readings >= self._look_at:
             self._look_at = self._readings + min(self._readings, LOOK_EVERY)
-            self._look(gpu, self._place)
+            self._check_streams(gpu, self._place)
 
-    def _look(self, gpu: Gpu, place: tuple[int, int]) -> None:
+    def _check_streams(self, gpu: Gpu, place: tuple[int, int]) -> None:
         try:
-            reason = gpu.elsewhere(place)
+            reason = gpu.find_elsewhere(place)
         except (RuntimeError, AttributeError, KeyError, NotImplementedError) as error:
             reason = f"torch does not tell which streams are in use: {error}"
         if reason:
             self._give_up(reason)
 
-    def _mark(self) -> Mark | None:
+    def _record_mark(self) -> Mark | None:
         assert self._gpu is not None
         try:
-            return self._gpu.mark()
+            return self._gpu.record_mark()
         except (RuntimeError, AttributeError, NotImplementedError) as error:
             self._give_up(f"the GPU has no events to measure with: {error}")
             return None

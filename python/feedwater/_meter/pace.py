@@ -7,7 +7,7 @@ from time import perf_counter
 
 from .idle import Meter
 
-__all__ = ["Pace", "Stats", "Turn"]
+__all__ = ["Pace", "Stats", "StepTime"]
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class Stats:
         return self.idle_s / self.idle_step_s if self.idle_s is not None and self.idle_step_s else None
 
 
-class Turn:
+class StepTime:
     """One turn of the loop, from one return of next to the following one."""
 
     __slots__ = ("idle_s", "step_s", "wait_s")
@@ -81,42 +81,42 @@ class Pace:
         self.meter = meter or Meter()
         self.wait_s = self.transform_s = self.step_s = self.last_wait_s = 0.0
         self._inside = self._stopped = 0.0
-        self.turn: Turn | None = None
+        self.turn: StepTime | None = None
         """The latest turn; None if what came before is no turn: a pass has just begun."""
         self._returned: float | None = None
 
-    def enter(self) -> float:
+    def enter_next(self) -> float:
         """next was called."""
         now = perf_counter()
         self._inside = self._stopped = 0.0
-        self.meter.enter()
+        self.meter.enter_next()
         return now
 
-    def arrived(self) -> None:
+    def note_arrival(self) -> None:
         """The batch is there; what follows inside next is batch_transform."""
-        self.meter.arrived()
+        self.meter.note_arrival()
 
-    def transformed(self, seconds: float) -> None:
+    def note_transform(self, seconds: float) -> None:
         """batch_transform took so long: work of the loop, no wait for us."""
         self.transform_s += seconds
         self._inside += seconds
 
-    def stopped(self, seconds: float) -> None:
+    def note_stop(self, seconds: float) -> None:
         """This process did not run for so long, inside next: neither a wait for us nor work of the loop."""
         self._stopped += seconds
 
-    def leave(self, entered: float) -> None:
+    def leave_next(self, entered: float) -> None:
         """next returns."""
         now = perf_counter()
         self.last_wait_s = now - entered - self._inside - self._stopped
         self.wait_s += self.last_wait_s
         step_s = now - (self._returned if self._returned is not None else entered) - self._stopped
         self.step_s += step_s
-        self.turn = None if self._returned is None else Turn(step_s, self.last_wait_s)
+        self.turn = None if self._returned is None else StepTime(step_s, self.last_wait_s)
         self._returned = now
-        self.meter.leave(self.last_wait_s, step_s, self.turn)
+        self.meter.leave_next(self.last_wait_s, step_s, self.turn)
 
-    def rest(self) -> None:
+    def end_pass(self) -> None:
         """A pass ended: what comes before the next batch is no step."""
         self._returned = None
-        self.meter.rest()
+        self.meter.end_pass()

@@ -10,7 +10,7 @@ from time import perf_counter
 from .._agent.feed import Feed
 from .._common.ranks import Ranks
 from .._order.steps import Order, Step
-from .pace import Pace, Turn
+from .pace import Pace, StepTime
 
 __all__ = ["Pulse"]
 
@@ -32,33 +32,33 @@ class Pulse:
         self._pace = pace
         self._feed = weakref.proxy(feed)
         """It knows us: no cycle, so that a Loader's memory goes when the last reference to it does."""
-        self._turns: deque[tuple[int, Turn]] = deque(maxlen=MOST_STEPS)
+        self._turns: deque[tuple[int, StepTime]] = deque(maxlen=MOST_STEPS)
         self._after = 0.0
         self._place = Ranks(0, 1)
         self._samples = 0
         self._whole: tuple[int, int] | None = None
-        feed.waiting, feed.stopped = self.wait, pace.stopped
+        feed.waiting, feed.stopped = self.note_wait, pace.note_stop
 
-    def begin(self, order: Order, batch: int | None, ranks: Ranks) -> None:
+    def begin_pass(self, order: Order, batch: int | None, ranks: Ranks) -> None:
         """A pass begins."""
         self._place = ranks
         try:
-            steps = order.steps(ranks)
+            steps = order.count_steps(ranks)
         except TypeError:  # a sampler without a length
             steps = 0
         self._whole = (steps, batch * ranks.world) if steps and batch else None
 
-    def step(self, step: Step) -> None:
+    def note_step(self, step: Step) -> None:
         """That step's batch is returned now."""
         turn = self._pace.turn
         if turn is not None:
-            self._turns.append((self.number(step), turn))
+            self._turns.append((self.step_number(step), turn))
         self._samples = step.size
         now = perf_counter()
         if now >= self._after:
-            self._send(now, -1.0)
+            self._send_report(now, -1.0)
 
-    def number(self, step: Step) -> int:
+    def step_number(self, step: Step) -> int:
         """Counts steps over the whole job, the same on all ranks.
 
         Where an epoch's length or the size of its steps is not known beforehand it grows by more than one.
@@ -68,20 +68,20 @@ class Pulse:
         steps, whole = self._whole
         return step.epoch * steps + step.start // whole
 
-    def wait(self, blocked_s: float) -> None:
+    def note_wait(self, blocked_s: float) -> None:
         """The loop is blocked in next, for so long now."""
         if blocked_s >= BLOCKED_S:
             now = perf_counter()
             if now >= self._after:
-                self._send(now, blocked_s)
+                self._send_report(now, blocked_s)
 
-    def _send(self, now: float, blocked_s: float) -> None:
+    def _send_report(self, now: float, blocked_s: float) -> None:
         link = self._feed.session.link
         if link is None:
             return
         self._after = now + EVERY_S
-        self._pace.meter.read()
-        parts = [self._head(blocked_s)]
+        self._pace.meter.read_marks()
+        parts = [self._encode_head(blocked_s)]
         turns = self._turns
         while turns:
             number, turn = turns[0]
@@ -90,8 +90,8 @@ class Pulse:
             idle_s = UNKNOWN if turn.idle_s is None else turn.idle_s
             parts.append(_STEP.pack(number, turn.step_s, turn.wait_s, idle_s, UNKNOWN))
             turns.popleft()
-        link.tell(b"".join(parts))
+        link.send_lossy(b"".join(parts))
 
-    def _head(self, blocked_s: float) -> bytes:
+    def _encode_head(self, blocked_s: float) -> bytes:
         feed = self._feed
-        return _HEAD.pack(b"P", *self._place, self._samples, feed.ready(), feed.window, blocked_s)
+        return _HEAD.pack(b"P", *self._place, self._samples, feed.count_ready(), feed.window, blocked_s)

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections import deque
 from typing import Any
 
-__all__ = ["At", "Cursor"]
+__all__ = ["Cursor", "Position"]
 
 KEPT = 256
 
 
-class At:
+class Position:
     """A place in the run. Never changed, but replaced."""
 
     __slots__ = ("last", "place", "returned", "totals")
@@ -34,10 +34,10 @@ class Cursor:
     """The state machine of passes. A pass is what one iter() yields."""
 
     def __init__(self) -> None:
-        self.at = At((0, 0), False, None, None)
+        self.at = Position((0, 0), False, None, None)
         self.habit: int | None = None
         """Where the last pass was broken off; the next one probably is too."""
-        self._failed: At | None = None
+        self._failed: Position | None = None
         """Where we were at the latest error of ours. A pass that has gone on since was not ended by it."""
         self.loaded = False
         """A state was loaded and no batch returned since."""
@@ -64,11 +64,11 @@ class Cursor:
         """Whether an error of ours came here: then the next pass goes on at the cursor."""
         return self._failed is self.at
 
-    def fail(self) -> None:
+    def note_failure(self) -> None:
         """An error of ours in place of the next batch."""
         self._failed = self.at
 
-    def begin(self) -> None:
+    def begin_pass(self) -> None:
         """A pass begins: at the decided place, else at the cursor if nothing was returned or we failed, else anew."""
         at = self.at
         place = self._next or at.place
@@ -76,21 +76,21 @@ class Cursor:
             epoch, self.habit = place
             self.loaded = False
             place = epoch + 1, 0
-        self.at = At(place, False, at.last, at.totals)
+        self.at = Position(place, False, at.last, at.totals)
         self._next = None
         self.moved = False
 
-    def prepare(self) -> None:
+    def prepare_batch(self) -> None:
         """Notes the place before a batch; harmless when repeated."""
         place = self.at.place
         if not self._history or self._history[-1] != place:
             self._history.append(place)
 
-    def finish(self) -> None:
+    def finish_pass(self) -> None:
         """The pass has yielded all of its epoch."""
         self.habit = None
         self.loaded = self.moved = False
-        self._decide(self.following)
+        self._decide_place(self.following)
 
     def set_epoch(self, epoch: int) -> None:
         """The next pass is that epoch from its beginning; a state just loaded for that epoch keeps its cursor.
@@ -101,16 +101,16 @@ class Cursor:
         if fresh and self.place[0] == epoch:
             return
         self.loaded = self.moved = False
-        self._decide((epoch, 0))
+        self._decide_place((epoch, 0))
 
-    def load(self, epoch: int, consumed: int) -> None:
+    def load_place(self, epoch: int, consumed: int) -> None:
         """Continues there, with the first batch from now on."""
         self._history.clear()
         self.habit = None
-        self._decide((epoch, consumed))
+        self._decide_place((epoch, consumed))
         self.loaded = self.moved = True
 
-    def _decide(self, place: tuple[int, int]) -> None:
+    def _decide_place(self, place: tuple[int, int]) -> None:
         """The next pass begins there."""
         self._next, self._decided = place, self.at
 
@@ -119,7 +119,7 @@ class Cursor:
         """Whether it is decided where the next pass begins, and none has gone on since."""
         return self._next is not None and self._decided is self.at
 
-    def back(self, lag: int) -> tuple[int, int]:
+    def place_before(self, lag: int) -> tuple[int, int]:
         """The place as if the last lag returned batches had not been."""
         if lag == 0:
             return self.place

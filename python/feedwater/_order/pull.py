@@ -50,7 +50,7 @@ def index_of(item: Any, sampler: Any) -> int:
         raise TypeError(f"{name} gave {item!r:.50}: needs indices, whole numbers (lists: batch_sampler=)") from None
 
 
-def _listed(items: Any, sampler: Any) -> Any:
+def _check_list(items: Any, sampler: Any) -> Any:
     if not isinstance(items, Iterable):
         raise TypeError(f"{type(sampler).__name__} gave {items!r:.50}: a batch_sampler gives lists of indices")
     return items
@@ -63,7 +63,9 @@ class Pull:
     one kept: more than 0 only if the sampler restored a state of its own.
     """
 
-    def __init__(self, sampler: Any, seed: int, epoch: int, resume: dict[str, Any] | None, told: SamplerEpoch) -> None:
+    def __init__(
+        self, sampler: Any, seed: int, epoch: int, resume: dict[str, Any] | None, sampler_epoch: SamplerEpoch
+    ) -> None:
         self.epoch, self.ended = epoch, False
         self.flat = array("q")
         self.bounds = array("q", [0])
@@ -73,15 +75,15 @@ class Pull:
         self.base = 0 if self._restored is None else int(resume["drawn"])
         self.states: dict[int, Any] = {}
         """The sampler's own state by samples drawn, where it has one; the latest of them."""
-        self._sampler, self._told = sampler, told
+        self._sampler, self._sampler_epoch = sampler, sampler_epoch
         self._who = f"the sampler {type(sampler).__name__}"
         self._random = RandomState(0)
         self._seed = seed_of(seed, epoch)
         self._iterator: Iterator[Any] | None = None
         self._generators = Generators(sampler)
         if "generators" in resume:
-            self._generators.put(self._generators.unpack(resume["generators"]))
-        self.stood = self._generators.stand()
+            self._generators.restore_states(self._generators.unpack_states(resume["generators"]))
+        self.stood = self._generators.read_states()
         """Where the sampler's generators stood before the epoch was drawn."""
         self._before: int | None = 0 if self._restored is None else resume.get("digest")
         """The digest of what lies before base; None if it is not known."""
@@ -90,21 +92,21 @@ class Pull:
         if self._restored is None and "digest" in resume:  # what is restored is not drawn again: nothing to compare
             self._expected = int(resume["drawn"]), resume["digest"]
 
-    def ensure(self, drawn: int, *, lists: bool = False) -> None:
+    def ensure_drawn(self, drawn: int, *, lists: bool = False) -> None:
         """Draws until that many samples are there, or the epoch ends. StateMismatchError if it is another one."""
         while not self.ended and self.base + (self.bounds[-1] if lists else len(self.flat)) < drawn:
             try:
                 if self._iterator is None:
                     self._random = RandomState(self._seed)
-                    self._run(partial(self._begin, lists))
-                with self._told.drawing():
-                    self._run(partial(self._draw, drawn - self.base - len(self.flat), lists))
+                    self._run_seeded(partial(self._begin_epoch, lists))
+                with self._sampler_epoch.drawing():
+                    self._run_seeded(partial(self._draw_more, drawn - self.base - len(self.flat), lists))
             except BaseException:  # a generator that was interrupted is dead: the next draw begins it anew and skips
                 self._iterator = None
                 raise
-        self._compare()
+        self._compare_skipped()
 
-    def drain(self, *, lists: bool = False) -> None:
+    def draw_rest(self, *, lists: bool = False) -> None:
         """Draws the rest, if the sampler has generators of its own: how far was looked ahead must not tell in the next
         epoch. Not one that gives more than its length, which may have no end, nor one that is not known to fit.
         """
@@ -113,11 +115,11 @@ class Pull:
             return
         if lists:
             while not self.ended and len(self.bounds) - 1 <= most:
-                self.ensure(self.base + len(self.flat) + 1, lists=True)
+                self.ensure_drawn(self.base + len(self.flat) + 1, lists=True)
         else:
-            self.ensure(most + 1)
+            self.ensure_drawn(most + 1)
 
-    def digest(self, drawn: int) -> int | None:
+    def digest_until(self, drawn: int) -> int | None:
         """Of the indices up to there, however they were cut into steps and lists; None if they are not known.
 
         It is a CRC-32, which goes on from a number: one that is restored has not the indices before base.
@@ -132,14 +134,14 @@ class Pull:
         self._summed = drawn, digest
         return digest
 
-    def _compare(self) -> None:
+    def _compare_skipped(self) -> None:
         """What is skipped must be what was consumed before the state was saved."""
         if self._expected is None:
             return
         drawn, digest = self._expected
         if not self.ended and len(self.flat) < drawn:
             return
-        if self.digest(drawn) != digest:
+        if self.digest_until(drawn) != digest:
             raise StateMismatchError(
                 f"{type(self._sampler).__name__} draws epoch {self.epoch} otherwise than before: its first {drawn:,} "
                 "samples are not those that were consumed when the state was saved, and some would come twice, others "
@@ -148,29 +150,29 @@ class Pull:
             )
         self._expected = None
 
-    def _begin(self, lists: bool) -> None:
-        self._generators.put(self.stood)
-        self._told.tell(self.epoch)
+    def _begin_epoch(self, lists: bool) -> None:
+        self._generators.restore_states(self.stood)
+        self._sampler_epoch.tell_sampler(self.epoch)
         if self._restored is not None:
             self._sampler.load_state_dict(self._restored)
         iterator = iter(self._sampler)
         done = len(self.bounds) - 1 if lists else len(self.flat)
         next(islice(iterator, done, done), None)
         self._iterator = iterator
-        self._told.note()
+        self._sampler_epoch.note_epoch()
 
-    def _run(self, work: Callable[[], None]) -> None:
+    def _run_seeded(self, work: Callable[[], None]) -> None:
         """The sampler's code, under its random state."""
-        on_cpu(partial(self._random.run, work, self._who))
+        on_cpu(partial(self._random.run_seeded, work, self._who))
 
-    def _draw(self, wanted: int, lists: bool) -> None:
+    def _draw_more(self, wanted: int, lists: bool) -> None:
         assert self._iterator is not None
         before = len(self.flat)
         if lists:
             del self.flat[self.bounds[-1] :]  # what an interrupted draw left
             drawn = list(islice(self._iterator, 1))
             for items in drawn:
-                self.flat.extend(index_of(item, self._sampler) for item in _listed(items, self._sampler))
+                self.flat.extend(index_of(item, self._sampler) for item in _check_list(items, self._sampler))
                 self.bounds.append(len(self.flat))
             self.ended = not drawn
         else:
@@ -181,7 +183,7 @@ class Pull:
             if len(self.states) > KEPT_STATES:
                 del self.states[next(iter(self.states))]
 
-    def take(self, position: int, count: int) -> Indices:
+    def take_indices(self, position: int, count: int) -> Indices:
         """count samples from position on; beyond the end the epoch begins again."""
         first, length = position - self.base, len(self.flat)
         if first + count <= length:

@@ -28,7 +28,7 @@ class _Told(int):
     """An epoch as we told it: the program may tell the same number, but that is another object."""
 
 
-def _whole(epoch: Any) -> int | None:
+def _whole_number(epoch: Any) -> int | None:
     """A number of Python's as the object that it is, one of numpy's as Python's; None for what is no whole number."""
     try:
         return epoch if isinstance(epoch, int) else operator.index(epoch)
@@ -49,15 +49,15 @@ class SamplerEpoch:
         """The sampler's epoch as far as it is no news."""
         self._warned = False
 
-    def tell(self, epoch: int) -> None:
+    def tell_sampler(self, epoch: int) -> None:
         """The epoch that is drawn next."""
         for part in self._parts:
             part.set_epoch(epoch if hasattr(part, "state_dict") else _Told(epoch))  # states are saved: plain numbers
-        if self._parts and not self._warned and self._now() is None:
-            self._warn(type(self._parts[0]).__name__)
-        self.note()
+        if self._parts and not self._warned and self._read_epoch() is None:
+            self._warn_once(type(self._parts[0]).__name__)
+        self.note_epoch()
 
-    def _warn(self, name: str) -> None:
+    def _warn_once(self, name: str) -> None:
         self._warned = True
         log.warning(
             "%s has set_epoch and keeps the epoch in no attribute `epoch`: what the program tells it is not heard, and "
@@ -65,17 +65,17 @@ class SamplerEpoch:
             name,
         )
 
-    def heard(self) -> int | None:
+    def take_wish(self) -> int | None:
         """The program's wish, once: from now on it is what we told."""
         wish = self.wish
         if wish is not None:
-            RandomState(wish).run(partial(self.tell, wish), "the sampler's set_epoch")
+            RandomState(wish).run_seeded(partial(self.tell_sampler, wish), "the sampler's set_epoch")
         return wish
 
-    def expect(self, epoch: int) -> None:
+    def expect_epoch(self, epoch: int) -> None:
         """An epoch has ended and that one follows. The sampler is told now, so that being told the old one is heard."""
         if self._parts and self.wish is None:
-            RandomState(epoch).run(partial(self.tell, epoch), "the sampler's set_epoch")
+            RandomState(epoch).run_seeded(partial(self.tell_sampler, epoch), "the sampler's set_epoch")
 
     @contextmanager
     def drawing(self) -> Iterator[None]:
@@ -83,22 +83,22 @@ class SamplerEpoch:
         silent = self.wish is None
         yield
         if silent:
-            self.note()
+            self.note_epoch()
 
-    def note(self) -> None:
+    def note_epoch(self) -> None:
         """Whatever the sampler's epoch is now, it is no news."""
-        self.known = self._now()
+        self.known = self._read_epoch()
 
     @property
     def wish(self) -> int | None:
         """The epoch that the program has told the sampler since; None if it has not."""
-        now = self._now()
+        now = self._read_epoch()
         same = now is self.known or (now == self.known and not isinstance(self.known, _Told))
         return None if same or now is None else int(now)
 
-    def _now(self) -> int | None:
+    def _read_epoch(self) -> int | None:
         for part in self._parts:
-            epoch = _whole(getattr(part, "epoch", None))
+            epoch = _whole_number(getattr(part, "epoch", None))
             if epoch is not None and epoch >= FIRST:
                 return epoch
         return None

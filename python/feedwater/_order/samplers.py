@@ -11,10 +11,10 @@ import numpy as np
 
 from .._common.ranks import Ranks
 from ..errors import DataError, StateMismatchError
-from .generators import Generators, pack
+from .generators import Generators, pack_states
 from .pull import KEPT_STATES, Pull, seed_of
 from .sampler_epoch import SamplerEpoch, parts_of
-from .steps import Indices, Step, Tail, count_steps, from_end, share
+from .steps import Indices, Step, Tail, count_steps, from_end, share_step
 
 __all__ = ["BatchSamplerOrder", "SamplerOrder", "SubsetOrder", "check_split"]
 
@@ -52,38 +52,38 @@ class SubsetOrder:
         self.largest = batch
         self._epochs: dict[int, Indices] = {}
 
-    def at(self, epoch: int, start: int, ranks: Ranks) -> Step | None:
-        part = share(start, len(self.indices) - start, self.batch, ranks, self.tail)
+    def step_at(self, epoch: int, start: int, ranks: Ranks) -> Step | None:
+        part = share_step(start, len(self.indices) - start, self.batch, ranks, self.tail)
         if part is None:
             return None
         _, position, count, _ = part
         places = np.arange(position, position + count) % len(self.indices)
-        return Step(epoch, start, *part, self._epoch(epoch)[places])
+        return Step(epoch, start, *part, self._epoch_indices(epoch)[places])
 
-    def steps(self, ranks: Ranks) -> int:
+    def count_steps(self, ranks: Ranks) -> int:
         return count_steps(len(self.indices), self.batch, ranks, self.tail)
 
-    def place(self, epoch: int, index: int, ranks: Ranks) -> int | None:
+    def find_position(self, epoch: int, index: int, ranks: Ranks) -> int | None:
         """The position at which an epoch has a sample first; None if it has not."""
-        places = np.flatnonzero(self._epoch(epoch) == index)
+        places = np.flatnonzero(self._epoch_indices(epoch) == index)
         return int(places[0]) if len(places) else None
 
-    def count(self, ranks: Ranks) -> int:
+    def count_samples(self, ranks: Ranks) -> int:
         return len(self.indices)
 
-    def _epoch(self, epoch: int) -> Indices:
+    def _epoch_indices(self, epoch: int) -> Indices:
         if not self.shuffle:
             return self.indices
         if epoch not in self._epochs:
             if len(self._epochs) > 1:
                 del self._epochs[min(self._epochs)]
             # Sorting by a keyed hash is a permutation that no library version changes.
-            hashes = _mix(np.arange(len(self.indices), dtype=np.uint64) + np.uint64(seed_of(self.seed, epoch)))
+            hashes = _mix_bits(np.arange(len(self.indices), dtype=np.uint64) + np.uint64(seed_of(self.seed, epoch)))
             self._epochs[epoch] = self.indices[np.argsort(hashes, kind="stable")]
         return self._epochs[epoch]
 
 
-def _mix(x: np.ndarray[Any, np.dtype[np.uint64]]) -> np.ndarray[Any, np.dtype[np.uint64]]:
+def _mix_bits(x: np.ndarray[Any, np.dtype[np.uint64]]) -> np.ndarray[Any, np.dtype[np.uint64]]:
     """The finaliser of splitmix64, wrapping."""
     with np.errstate(over="ignore"):
         x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -100,9 +100,9 @@ class _Pulled:
     lists: bool
     """Whether the sampler gives lists."""
 
-    def __init__(self, sampler: Any, seed: int, samples: int, told: SamplerEpoch | None) -> None:
+    def __init__(self, sampler: Any, seed: int, samples: int, sampler_epoch: SamplerEpoch | None) -> None:
         self.sampler, self.seed, self.samples = sampler, seed, samples
-        self.told = told or SamplerEpoch(sampler)
+        self.sampler_epoch = sampler_epoch or SamplerEpoch(sampler)
         self.sharded = split_of(sampler) is not None
         self._pull: Pull | None = None
         self._resume: dict[str, Any] | None = None
@@ -110,26 +110,26 @@ class _Pulled:
         self._stood: dict[int, list[Any]] = {}
         """Where its generators stood before earlier epochs, the latest of them."""
 
-    def _epoch(self, epoch: int) -> Pull:
+    def _epoch_pull(self, epoch: int) -> Pull:
         if self._pull is None or self._pull.epoch != epoch:
             if self._pull is not None:
-                self._leave(self._pull)
+                self._leave_epoch(self._pull)
             resume = self._resume
             if resume is not None and resume["epoch"] != epoch:
                 resume = None
-            self._pull = Pull(self.sampler, self.seed, epoch, resume, self.told)
+            self._pull = Pull(self.sampler, self.seed, epoch, resume, self.sampler_epoch)
             self._resume = None  # not before: an interrupted one is made again
         return self._pull
 
-    def _leave(self, pull: Pull) -> None:
+    def _leave_epoch(self, pull: Pull) -> None:
         """Another epoch comes next."""
-        pull.drain(lists=self.lists)
+        pull.draw_rest(lists=self.lists)
         if pull.stood:
             self._stood[pull.epoch] = pull.stood
             if len(self._stood) > KEPT_STATES:
                 del self._stood[next(iter(self._stood))]
 
-    def place(self, epoch: int, index: int, ranks: Ranks) -> int | None:
+    def find_position(self, epoch: int, index: int, ranks: Ranks) -> int | None:
         """The position at which an epoch has a sample first, as far as it is drawn; None if that is not known.
 
         Of a sampler that splits by itself it is not: the positions of what it gave go by how that was cut into steps.
@@ -140,7 +140,7 @@ class _Pulled:
         places = np.flatnonzero(from_end(np.array(pull.flat, np.int64), self.samples) == index)
         return pull.base + int(places[0]) if len(places) else None
 
-    def _checked(self, indices: Indices) -> Indices:
+    def _check_indices(self, indices: Indices) -> Indices:
         """As places of the data set: negative ones count from its end."""
         indices = from_end(indices, self.samples)
         bad = indices[(indices < 0) | (indices >= self.samples)]
@@ -149,7 +149,7 @@ class _Pulled:
             raise DataError(f"{name} gave index {bad[0]}, but the data set has samples 0 to {self.samples - 1}")
         return indices
 
-    def state(self, epoch: int, consumed: int, ranks: Ranks) -> dict[str, Any]:
+    def save_state(self, epoch: int, consumed: int, ranks: Ranks) -> dict[str, Any]:
         """What a resumed run must know of the sampler besides the cursor.
 
         It is the same on all ranks, unless the sampler splits by itself: then digest and state are this rank's.
@@ -161,19 +161,19 @@ class _Pulled:
         state: dict[str, Any] = {"class": f"{kind.__module__}.{kind.__qualname__}", "epoch": epoch, "drawn": drawn}
         if self.sharded:
             state |= {"world": ranks.world, "rank": ranks.rank}
-        if stood := self._before(epoch):
-            state["generators"] = pack(stood)
+        if stood := self._states_before(epoch):
+            state["generators"] = pack_states(stood)
         pull = self._pull
         if pull is None or pull.epoch != epoch:
             return state
-        digest = pull.digest(drawn)
+        digest = pull.digest_until(drawn)
         if digest is not None:
             state["digest"] = digest
         if drawn in pull.states:
             state["state"] = pull.states[drawn]
         return state
 
-    def _before(self, epoch: int) -> list[Any]:
+    def _states_before(self, epoch: int) -> list[Any]:
         """Where the sampler's generators stood before an epoch, or stand if it was not drawn yet."""
         pull = self._pull
         if pull is not None and pull.epoch == epoch:
@@ -181,10 +181,10 @@ class _Pulled:
         if epoch in self._stood:
             return self._stood[epoch]
         if pull is not None:
-            pull.drain(lists=self.lists)
-        return self._generators.stand()
+            pull.draw_rest(lists=self.lists)
+        return self._generators.read_states()
 
-    def load(self, state: dict[str, Any] | None, ranks: Ranks) -> None:
+    def load_state(self, state: dict[str, Any] | None, ranks: Ranks) -> None:
         """Takes up what state said; None is a beginning. Raises StateMismatchError if it cannot go on from there."""
         self._pull = self._resume = None
         self._stood = {}
@@ -207,7 +207,10 @@ class _Pulled:
 
     def _check_generators(self, state: dict[str, Any], ranks: Ranks) -> None:
         """Raises StateMismatchError if the sampler cannot go on from where the state's generators stood."""
-        seeds, before = self._generators.seeds(), self._generators.seeded(self._generators.unpack(state["generators"]))
+        seeds, before = (
+            self._generators.read_seeds(),
+            self._generators.seeds_of(self._generators.unpack_states(state["generators"])),
+        )
         if self.sharded and state.get("rank") != ranks.rank and seeds != before:
             raise StateMismatchError(
                 f"the state is of rank {state.get('rank')}, whose {type(self.sampler).__qualname__} has a generator "
@@ -221,32 +224,32 @@ class SamplerOrder(_Pulled):
     lists = False
 
     def __init__(
-        self, sampler: Any, batch: int, tail: Tail, seed: int, samples: int, told: SamplerEpoch | None = None
+        self, sampler: Any, batch: int, tail: Tail, seed: int, samples: int, sampler_epoch: SamplerEpoch | None = None
     ) -> None:
-        super().__init__(sampler, seed, samples, told)
+        super().__init__(sampler, seed, samples, sampler_epoch)
         self.batch, self.tail = batch, tail
         self.largest = batch
 
-    def at(self, epoch: int, start: int, ranks: Ranks) -> Step | None:
-        pull = self._epoch(epoch)
+    def step_at(self, epoch: int, start: int, ranks: Ranks) -> Step | None:
+        pull = self._epoch_pull(epoch)
         # A sampler that splits by itself is the whole order of a world of one.
         alone, factor = (Ranks(0, 1), ranks.world) if self.sharded else (ranks, 1)
         begin = start // factor
-        pull.ensure(begin + self.batch * alone.world)
+        pull.ensure_drawn(begin + self.batch * alone.world)
         left = pull.base + len(pull.flat) - begin
-        part = share(begin, left, self.batch, alone, self.tail)
+        part = share_step(begin, left, self.batch, alone, self.tail)
         if part is None:
             return None
         take, position, count, rows = part
-        indices = self._checked(pull.take(position, count))
+        indices = self._check_indices(pull.take_indices(position, count))
         if self.sharded:
             position = start + ranks.rank * take
         return Step(epoch, start, take * factor, position, count, rows, indices)
 
-    def steps(self, ranks: Ranks) -> int:
+    def count_steps(self, ranks: Ranks) -> int:
         return count_steps(len(self.sampler), self.batch, Ranks(0, 1) if self.sharded else ranks, self.tail)
 
-    def count(self, ranks: Ranks) -> int:
+    def count_samples(self, ranks: Ranks) -> int:
         return operator.length_hint(self.sampler) * (ranks.world if self.sharded else 1)
 
 
@@ -260,43 +263,43 @@ class BatchSamplerOrder(_Pulled):
     lists = True
 
     def __init__(
-        self, sampler: Any, seed: int, samples: int, told: SamplerEpoch | None = None, tail: Tail = "short"
+        self, sampler: Any, seed: int, samples: int, sampler_epoch: SamplerEpoch | None = None, tail: Tail = "short"
     ) -> None:
-        super().__init__(sampler, seed, samples, told)
+        super().__init__(sampler, seed, samples, sampler_epoch)
         self.tail = tail
         self.largest = None
         self._warned = False
 
-    def at(self, epoch: int, start: int, ranks: Ranks) -> Step | None:
-        pull = self._epoch(epoch)
+    def step_at(self, epoch: int, start: int, ranks: Ranks) -> Step | None:
+        pull = self._epoch_pull(epoch)
         factor = ranks.world if self.sharded else 1
         begin = start // factor - pull.base
-        pull.ensure(start // factor + 1, lists=True)
+        pull.ensure_drawn(start // factor + 1, lists=True)
         if begin >= len(pull.flat):
             return None
         number = bisect_right(pull.bounds, begin) - 1
         # A state of lists of other lengths may lie amid a list: only what is left of it.
         items = np.array(pull.flat[begin : pull.bounds[number + 1]], np.int64)
-        step = self._step(epoch, start, begin + pull.base, items, ranks)
+        step = self._make_step(epoch, start, begin + pull.base, items, ranks)
         if self.sharded:
             step.place = number  # other ranks' lists may be longer
         return step
 
-    def _step(self, epoch: int, start: int, first: int, items: Indices, ranks: Ranks) -> Step:
+    def _make_step(self, epoch: int, start: int, first: int, items: Indices, ranks: Ranks) -> Step:
         take = len(items)
         if self.sharded:
             position = first * ranks.world + ranks.rank * take
-            return Step(epoch, start, take * ranks.world, position, take, take, self._checked(items))
+            return Step(epoch, start, take * ranks.world, position, take, take, self._check_indices(items))
         each = -(-take // ranks.world)
-        part = share(first, take, each, ranks, self.tail)
+        part = share_step(first, take, each, ranks, self.tail)
         assert part is not None
         _, position, count, _ = part
         if self.tail == "short" and each * ranks.world > take:
-            self._warn(take, each * ranks.world - take, ranks.world)
+            self._warn_uneven(take, each * ranks.world - take, ranks.world)
         places = np.arange(position - first, position - first + count) % take
-        return Step(epoch, start, *part, self._checked(items[places]))
+        return Step(epoch, start, *part, self._check_indices(items[places]))
 
-    def _warn(self, samples: int, repeats: int, world: int) -> None:
+    def _warn_uneven(self, samples: int, repeats: int, world: int) -> None:
         """The first time that a list does not divide among the ranks."""
         if not self._warned:
             self._warned = True
@@ -312,10 +315,10 @@ class BatchSamplerOrder(_Pulled):
                 world,
             )
 
-    def steps(self, ranks: Ranks) -> int:
+    def count_steps(self, ranks: Ranks) -> int:
         return len(self.sampler)
 
-    def count(self, ranks: Ranks) -> int:
+    def count_samples(self, ranks: Ranks) -> int:
         inner = getattr(self.sampler, "sampler", None)
         if inner is None:
             return sum(map(len, self.sampler)) if isinstance(self.sampler, (list, tuple)) else 0

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from .._common.ranks import Ranks
 from .._ctaugment.policy import Weights
 
-__all__ = ["Indices", "Order", "RangeOrder", "Step", "Tail", "from_end", "share"]
+__all__ = ["Indices", "Order", "RangeOrder", "Step", "Tail", "from_end", "share_step"]
 
 Tail = Literal["short", "valid", "drop"]
 Indices = npt.NDArray[np.int64]
@@ -73,17 +73,17 @@ class Order(Protocol):
     def largest(self) -> int | None:
         """Most samples one step can want on one rank; None if only the steps tell."""
 
-    def at(self, epoch: int, start: int, ranks: Ranks) -> Step | None:
+    def step_at(self, epoch: int, start: int, ranks: Ranks) -> Step | None:
         """The step that begins at cursor start; None at the epoch's end."""
 
-    def steps(self, ranks: Ranks) -> int:
+    def count_steps(self, ranks: Ranks) -> int:
         """Steps of a whole epoch."""
 
-    def count(self, ranks: Ranks) -> int:
+    def count_samples(self, ranks: Ranks) -> int:
         """Samples of a whole epoch, of all ranks, as far as that is known before it is drawn; else 0."""
 
 
-def share(start: int, left: int, batch: int, ranks: Ranks, tail: Tail) -> tuple[int, int, int, int] | None:
+def share_step(start: int, left: int, batch: int, ranks: Ranks, tail: Tail) -> tuple[int, int, int, int] | None:
     """Of the step at cursor start with left samples to go: take, position, size, rows. None if there is no step.
 
     With "short" the last step is smaller, equal on all ranks, and repeats at most world - 1 samples; with "valid" the
@@ -116,16 +116,16 @@ class RangeOrder:
         self.fixed = steps_per_epoch
         self.largest = batch
 
-    def at(self, epoch: int, start: int, ranks: Ranks) -> Step | None:
+    def step_at(self, epoch: int, start: int, ranks: Ranks) -> Step | None:
         if self.fixed is None:
-            part = share(start, self.samples - start, self.batch, ranks, self.tail)
+            part = share_step(start, self.samples - start, self.batch, ranks, self.tail)
             return None if part is None else Step(epoch, start, *part)
         whole = self.batch * ranks.world
         if start >= self.fixed * whole:
             return None
         return Step(epoch, start, whole, start + ranks.rank * self.batch, self.batch, self.batch)
 
-    def size(self, position: int, ranks: Ranks) -> int:
+    def batch_size_at(self, position: int, ranks: Ranks) -> int:
         """Samples of a rank's batch that begins at a position; 0 if none is known to.
 
         Steps may begin anywhere, for a run may have been resumed there. Where the last one can be of several sizes, it
@@ -133,18 +133,18 @@ class RangeOrder:
         """
         usual = self.samples - self.samples % (self.batch * ranks.world)
         starts = {position - ranks.rank * each for each in range(1, self.batch + 1)}
-        sizes = {self._size(start, position, ranks) for start in starts} - {0}
-        return sizes.pop() if len(sizes) == 1 else self._size(usual, position, ranks)
+        sizes = {self._size_if_at(start, position, ranks) for start in starts} - {0}
+        return sizes.pop() if len(sizes) == 1 else self._size_if_at(usual, position, ranks)
 
-    def _size(self, start: int, position: int, ranks: Ranks) -> int:
+    def _size_if_at(self, start: int, position: int, ranks: Ranks) -> int:
         """Of the batch of the step at cursor start, if it begins at the position."""
-        step = self.at(0, start, ranks) if start >= 0 else None
+        step = self.step_at(0, start, ranks) if start >= 0 else None
         return step.size if step is not None and step.position == position else 0
 
-    def steps(self, ranks: Ranks) -> int:
+    def count_steps(self, ranks: Ranks) -> int:
         if self.fixed is not None:
             return self.fixed
         return count_steps(self.samples, self.batch, ranks, self.tail)
 
-    def count(self, ranks: Ranks) -> int:
+    def count_samples(self, ranks: Ranks) -> int:
         return self.samples if self.fixed is None else self.fixed * self.batch * ranks.world

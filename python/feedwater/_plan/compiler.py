@@ -16,12 +16,12 @@ from .._torchvision.origin import is_first
 from .._value_table import CHANNELS, IDENTITY, Pixels, Table, first_that_becomes
 from ..errors import UnsupportedTransformError
 from ..transforms._checks import check_colour, is_colour
-from ..transforms._containers import Container, grouped
-from ..transforms._erasing import RandomErasing, erasure
+from ..transforms._containers import Container, group_ops
+from ..transforms._erasing import RandomErasing, make_erasure
 from ..transforms._op import FillsMasks, Op, Pointwise
 from ..transforms._sizes import PADDING, on_picture
 
-__all__ = ["CONVERSIONS", "Compiled", "compile_transform", "leaves", "recognised"]
+__all__ = ["CONVERSIONS", "Compiled", "compile_transform", "recognise_leaf", "walk_leaves"]
 
 SUPPORTED = sorted(name for name in transforms.__all__)
 CONVERSIONS = ("ToImage", "PILToTensor", "ToTensor")
@@ -75,7 +75,7 @@ class Compiled:
         """Whether a step puts a number around masks that they cannot hold."""
         return any(map(_spoils_masks, self.ops))
 
-    def plan(self) -> list[dict[str, Any]]:
+    def plan_ops(self) -> list[dict[str, Any]]:
         """The transforms of the plan."""
         return [op.plan() for op in self.ops] + [step.plan() for step in self.erasing]
 
@@ -86,14 +86,14 @@ def compile_transform(transform: Any) -> Compiled:
     tail: list[Any] = []
     erasing: list[tuple[RandomErasing, int]] = []
     masks = False
-    check_functions(parts := list(leaves(transform)))
+    check_functions(parts := list(walk_leaves(transform)))
     for leaf in parts:
         masks = masks or convert.converts_masks(leaf)
-        leaf = convert.settled(leaf, tail)
+        leaf = convert.settle_dtype(leaf, tail)
         if leaf is None:
             continue
         _check_crops(leaf, ops)
-        step = recognised(leaf)
+        step = recognise_leaf(leaf)
         if step is None or (isinstance(step, transforms.ToPureTensor) and not tail):
             continue
         if isinstance(step, Op):
@@ -102,18 +102,18 @@ def compile_transform(transform: Any) -> Compiled:
                     f"{type(step).__name__} after RandomErasing, which is done last: put RandomErasing behind it"
                 )
             _check_generation(leaf, step, tail)
-            ops.append(_made(step, leaf, tail))
+            ops.append(_compile_leaf(step, leaf, tail))
         else:
             _check_tail(step, tail)
             if isinstance(step, RandomErasing):
                 erasing.append((step, len(tail)))
             else:
                 tail.append(leaf)
-    erased = tuple(_erasure(step, tail, before) for step, before in erasing)
+    erased = tuple(_make_erasure(step, tail, before) for step, before in erasing)
     steps = tuple(step for step, _ in erasing)
     behind = tuple(before for _, before in erasing)
-    said = tuple(repr(recognised(leaf)) for leaf in tail)
-    return Compiled(tuple(ops), said, _table(tail), bool(tail), steps, erased, _crops(ops), behind, masks)
+    said = tuple(repr(recognise_leaf(leaf)) for leaf in tail)
+    return Compiled(tuple(ops), said, _make_table(tail), bool(tail), steps, erased, _count_crops(ops), behind, masks)
 
 
 def _spoils_masks(op: Op) -> bool:
@@ -121,46 +121,46 @@ def _spoils_masks(op: Op) -> bool:
     return any(map(_spoils_masks, inside)) or (isinstance(op, FillsMasks) and op.mask_fill is None)
 
 
-def _crops(ops: list[Op]) -> int:
+def _count_crops(ops: list[Op]) -> int:
     return ops[-1].crops if ops else 1
 
 
 def _check_crops(leaf: Any, ops: list[Op]) -> None:
     """Raises UnsupportedTransformError for what cannot be done to several crops."""
-    if _crops(ops) == 1:
+    if _count_crops(ops) == 1:
         return
     name, crops = type(leaf).__name__, type(ops[-1]).__name__
     if name == "Lambda":
         raise UnsupportedTransformError(
-            f"Lambda after {crops}: crops come stacked, [B, {_crops(ops)}, 3, h, w]: leave out what stacks them, and "
-            "write ToImage, ToDtype or ToTensor behind it as for one picture"
+            f"Lambda after {crops}: crops come stacked, [B, {_count_crops(ops)}, 3, h, w]: leave out what stacks them, "
+            "and write ToImage, ToDtype or ToTensor behind it as for one picture"
         )
-    if isinstance(step := recognised(leaf), (Op, RandomErasing)):
+    if isinstance(step := recognise_leaf(leaf), (Op, RandomErasing)):
         raise UnsupportedTransformError(f"{type(step).__name__} after {crops}, which is done last: put it before")
 
 
-def _erasure(step: RandomErasing, tail: list[Any], before: int) -> Table:
-    behind = [other for leaf in tail[before:] if isinstance(other := recognised(leaf), Pointwise)]
-    return erasure(step, _table(tail[:before]).dtype, behind)
+def _make_erasure(step: RandomErasing, tail: list[Any], before: int) -> Table:
+    behind = [other for leaf in tail[before:] if isinstance(other := recognise_leaf(leaf), Pointwise)]
+    return make_erasure(step, _make_table(tail[:before]).dtype, behind)
 
 
-def leaves(transform: Any) -> Iterator[Any]:
+def walk_leaves(transform: Any) -> Iterator[Any]:
     """The transforms in it, one after the other, whatever they are composed by."""
     if transform is None:
         return
-    inner = transform if isinstance(transform, (list, tuple)) else convert.inside(transform)
+    inner = transform if isinstance(transform, (list, tuple)) else convert.list_inside(transform)
     if inner is None and isinstance(transform, transforms.Compose):
         inner = transform.transforms
     if inner is None:
         yield transform
         return
     for part in inner:
-        yield from leaves(part)
+        yield from walk_leaves(part)
 
 
-def recognised(leaf: Any) -> Op | Pointwise | None:
+def recognise_leaf(leaf: Any) -> Op | Pointwise | None:
     """The step a leaf means; None for one that does nothing."""
-    step = leaf if isinstance(leaf, (Op, Pointwise)) else _converted(leaf)
+    step = leaf if isinstance(leaf, (Op, Pointwise)) else _convert_leaf(leaf)
     return None if isinstance(step, transforms.Identity) else step
 
 
@@ -176,18 +176,18 @@ def _check_generation(leaf: Any, step: Any, tail: list[Any]) -> None:
         )
 
 
-def _placed(step: Op, tail: list[Any]) -> Op:
+def _place_step(step: Op, tail: list[Any]) -> Op:
     """The step as nodes do it behind the steps on values so far."""
     if isinstance(step, Container):
-        return step.compiled(lambda part: _inside(part, step, tail))
+        return step.compile_parts(lambda part: _compile_inside(part, step, tail))
     if not tail:
         check_colour(step)
-    return _behind(step, tail) if tail else on_picture(step)
+    return _move_behind(step, tail) if tail else on_picture(step)
 
 
-def _inside(part: Any, container: Container, tail: list[Any]) -> Op:
+def _compile_inside(part: Any, container: Container, tail: list[Any]) -> Op:
     """The op for one of a container's transforms; raises UnsupportedTransformError for steps on values."""
-    steps = [(step, leaf) for leaf in leaves(part) if (step := recognised(leaf)) is not None]
+    steps = [(step, leaf) for leaf in walk_leaves(part) if (step := recognise_leaf(leaf)) is not None]
     for step, _ in steps:
         if not isinstance(step, Op):
             raise UnsupportedTransformError(
@@ -197,21 +197,21 @@ def _inside(part: Any, container: Container, tail: list[Any]) -> Op:
             raise UnsupportedTransformError(
                 f"{type(step).__name__} inside {type(container).__name__}, which is done last: put it behind"
             )
-    for leaf in leaves(part):
-        _check_generation(leaf, recognised(leaf), tail)
-    return grouped([_made(step, leaf, tail) for step, leaf in steps if isinstance(step, Op)])
+    for leaf in walk_leaves(part):
+        _check_generation(leaf, recognise_leaf(leaf), tail)
+    return group_ops([_compile_leaf(step, leaf, tail) for step, leaf in steps if isinstance(step, Op)])
 
 
-def _made(step: Op, leaf: Any, tail: list[Any]) -> Op:
+def _compile_leaf(step: Op, leaf: Any, tail: list[Any]) -> Op:
     """The step as nodes do it, with what its leaf puts around masks if that is another value than around pictures."""
-    step, mask_fill = convert.filled(step, leaf, tail)
-    op = _placed(step, tail)
+    step, mask_fill = convert.with_fill(step, leaf, tail)
+    op = _place_step(step, tail)
     if mask_fill is None and isinstance(step, PADDING):
-        return _unpainted(step, op)
+        return _unpaint_masks(step, op)
     return op if mask_fill is None else FillsMasks(op, mask_fill)
 
 
-def _unpainted(step: Any, op: Any) -> Op:
+def _unpaint_masks(step: Any, op: Any) -> Op:
     """The op that puts around masks the step's own colour, where pictures got what becomes it."""
     plain: Op = op
     if not all(0 <= value <= 255 for value in step.paints):
@@ -221,12 +221,12 @@ def _unpainted(step: Any, op: Any) -> Op:
     return FillsMasks(plain, int(step.paints[0]))  # as torch does to 8-bit values
 
 
-def _converted(leaf: Any) -> Op | Pointwise | None:
+def _convert_leaf(leaf: Any) -> Op | Pointwise | None:
     _check_object(leaf)
     try:
-        return convert.convert(leaf)
+        return convert.convert_leaf(leaf)
     except LookupError as error:
-        raise UnsupportedTransformError(_unknown(leaf, str(error.args[0]))) from None
+        raise UnsupportedTransformError(_explain_unknown(leaf, str(error.args[0]))) from None
 
 
 def _check_object(leaf: Any) -> None:
@@ -241,7 +241,7 @@ def _check_object(leaf: Any) -> None:
         raise UnsupportedTransformError(f"transform={leaf!r:.80}: needs transform objects, got a {type(leaf).__name__}")
 
 
-def _unknown(leaf: Any, why: str) -> str:
+def _explain_unknown(leaf: Any, why: str) -> str:
     name = type(leaf).__name__ if not hasattr(leaf, "__name__") else leaf.__name__
     known = name in INSTEAD and type(leaf).__module__.split(".")[0] in ("torchvision", "timm", "functools")
     above = next((base.__name__ for base in type(leaf).__mro__ if base.__name__ in SUPPORTED), None)
@@ -252,16 +252,16 @@ def _unknown(leaf: Any, why: str) -> str:
     return f"transform {name}: {why}.{hint} Else {AFTERWARDS}.\nSupported: {', '.join(SUPPORTED)}"
 
 
-def _behind(step: Op, tail: list[Any]) -> Op:
+def _move_behind(step: Op, tail: list[Any]) -> Op:
     """A step behind steps on values: as it is where it only moves them, else in torchvision's arithmetic for tensors.
 
     What moves values may run before the steps on values; what sets some, where a value becomes what it sets.
     """
     name = type(step).__name__
-    table = _table(tail)
+    table = _make_table(tail)
     if not table.is_identity():
         if step.alike:
-            return _repainted(step, table, tail)
+            return _repaint_step(step, table, tail)
         raise UnsupportedTransformError(
             f"{name} after {type(tail[-1]).__name__} works on floats, which is not there: put it before"
         )
@@ -269,26 +269,26 @@ def _behind(step: Op, tail: list[Any]) -> Op:
     return step if step.alike else step.on_tensor()
 
 
-def _repainted(step: Op, table: Table, tail: list[Any]) -> Op:
+def _repaint_step(step: Op, table: Table, tail: list[Any]) -> Op:
     """A step that sets values behind those of the table, painting what becomes its colour."""
     if not step.paints:
         return step if is_colour(step) else replace(step, fill=0)  # type: ignore[type-var]
     colour = [step.paints[channel % len(step.paints)] for channel in range(CHANNELS)]
-    before = [first_that_becomes(wanted, values, table.dtype) for wanted, values in zip(colour, table.floats())]
+    before = [first_that_becomes(wanted, values, table.dtype) for wanted, values in zip(colour, table.to_floats())]
     if None in before or (not hasattr(step, "fill") and any(before)):
         what = f"fill={tuple(colour)}" if any(colour) else "zeros"
         raise UnsupportedTransformError(
             f"{type(step).__name__} after {type(tail[-1]).__name__} puts {what} around, which no 8-bit value becomes "
-            f"there: put it before, {_instead(colour, table)}"
+            f"there: put it before, {_explain_colour(colour, table)}"
         )
     return replace(step, fill=tuple(before)) if hasattr(step, "fill") else step  # type: ignore[type-var]
 
 
-def _instead(colour: list[float], table: Table) -> str:
+def _explain_colour(colour: list[float], table: Table) -> str:
     """What comes of a colour that no value becomes."""
     if not any(colour):
         return "then it pads black, not the mean"
-    values = table.floats()
+    values = table.to_floats()
     nearest = (channel[abs(channel - wanted).argmin()] for wanted, channel in zip(colour, values))
     return (
         f"or pass the nearest that one becomes, fill=({', '.join(f'{value:.9g}' for value in nearest)}), "
@@ -304,14 +304,14 @@ def _check_tail(step: Any, tail: list[Any]) -> None:
         raise UnsupportedTransformError(f"ToTensor after {type(tail[0]).__name__} does nothing: leave it out")
 
 
-def _table(tail: list[Any]) -> Table:
+def _make_table(tail: list[Any]) -> Table:
     if not tail:
         return IDENTITY
     if not any(isinstance(leaf, Pointwise) for leaf in tail):
-        return convert.table(tail)
-    pixels = Pixels.probe()
+        return convert.tabulate_tail(tail)
+    pixels = Pixels.all_values()
     for leaf in tail:
-        step = recognised(leaf)
+        step = recognise_leaf(leaf)
         assert isinstance(step, Pointwise)
         pixels = step.apply(pixels)
-    return pixels.table()
+    return pixels.to_table()

@@ -17,7 +17,7 @@ __all__ = ["check_followed"]
 
 def check_followed(ops: Iterable[Op]) -> None:
     """Raises UnsupportedTransformError for an op that does not work on masks."""
-    for op, filled in _within(ops, False):
+    for op, filled in _walk_ops(ops, False):
         name = type(op).__name__
         if isinstance(op, (Policy, CTAugment, FiveCrop)):
             raise UnsupportedTransformError(f"{name} does not work on masks, in torchvision neither: leave it out")
@@ -34,12 +34,12 @@ def check_followed(ops: Iterable[Op]) -> None:
             )
 
 
-def _within(ops: Iterable[Op], filled: bool) -> Iterator[tuple[Op, bool]]:
+def _walk_ops(ops: Iterable[Op], filled: bool) -> Iterator[tuple[Op, bool]]:
     """The ops, and those inside others; and whether a number is said that goes around masks."""
     for op in ops:
         if isinstance(op, Container):
-            yield from _within(op.transforms, filled)
+            yield from _walk_ops(op.transforms, filled)
         elif isinstance(op, (BehindToImage, FillsMasks)):
-            yield from _within((op.op,), filled or isinstance(op, FillsMasks))
+            yield from _walk_ops((op.op,), filled or isinstance(op, FillsMasks))
         else:
             yield op, filled

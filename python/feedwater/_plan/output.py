@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from .._value_table import Table, dtype_name, erased
+from .._value_table import Table, dtype_name, encode_erased
 
 if TYPE_CHECKING:
     from .compiler import Compiled
 
-__all__ = ["FIELDS", "IMAGE", "MASK", "Output", "field_names", "resolve"]
+__all__ = ["FIELDS", "IMAGE", "MASK", "Output", "field_names", "resolve_output"]
 
 IMAGE, MASK = "image", "mask"
 FIELDS = (IMAGE, MASK, "label", "index", "key", "valid")
@@ -37,13 +37,13 @@ class Output:
 
     def last_hop(self) -> dict[str, Any]:
         """As the agent takes it."""
-        hop: dict[str, Any] = {"dtype": self.dtype, "table": self.table.encoded(), "layout": self.layout}
+        hop: dict[str, Any] = {"dtype": self.dtype, "table": self.table.encode_table(), "layout": self.layout}
         if self.crops > 1:
             hop["crops"] = self.crops
-        return {**hop, "erase": erased(self.erasures)} if self.erasures else hop
+        return {**hop, "erase": encode_erased(self.erasures)} if self.erasures else hop
 
 
-def resolve(compiled: Compiled, dtype: Any, memory_format: Any) -> Output:
+def resolve_output(compiled: Compiled, dtype: Any, memory_format: Any) -> Output:
     """The Output that the arguments mean. Tensors if torch was imported before, otherwise numpy arrays.
 
     Tensors are [B, C, H, W]. 8-bit ones have channels-last strides unless memory_format says otherwise (that is how
@@ -51,7 +51,7 @@ def resolve(compiled: Compiled, dtype: Any, memory_format: Any) -> Output:
     transform makes tensors (ToImage and the like) or memory_format is given: then as tensors.
     """
     tables = [compiled.table, *compiled.erasures]
-    table, *erasures = tables if dtype is None else [one.cast(dtype_name(dtype)) for one in tables]
+    table, *erasures = tables if dtype is None else [one.cast_to(dtype_name(dtype)) for one in tables]
     torch = "torch" in sys.modules
     if table.dtype == "bfloat16" and not torch:
         raise TypeError("dtype bfloat16 needs torch: numpy has no such type. Import torch before making the Loader")

@@ -11,7 +11,7 @@ from . import compiler, output
 from .compiler import Compiled
 from .output import IMAGE, Output
 
-__all__ = ["Picture", "resolve"]
+__all__ = ["Picture", "resolve_pictures"]
 
 
 @dataclass(frozen=True)
@@ -24,28 +24,28 @@ class Picture:
     output: Output
 
 
-def resolve(transform: Any, dtype: Any, memory_format: Any) -> tuple[Picture, ...]:
+def resolve_pictures(transform: Any, dtype: Any, memory_format: Any) -> tuple[Picture, ...]:
     """The pictures that a Loader's arguments mean."""
-    several = _views(transform)
+    several = _find_views(transform)
     if several is None:
-        return (_picture(IMAGE, transform, dtype, memory_format),)
+        return (_make_picture(IMAGE, transform, dtype, memory_format),)
     made = []
     for number, view in enumerate(several.transforms):
         try:
-            made.append(_picture(f"{IMAGE}.{number}", view, dtype, memory_format))
+            made.append(_make_picture(f"{IMAGE}.{number}", view, dtype, memory_format))
         except UnsupportedTransformError as error:
             raise UnsupportedTransformError(f"view {number}: {error}") from None
     return tuple(made)
 
 
-def _picture(field: str, transform: Any, dtype: Any, memory_format: Any) -> Picture:
+def _make_picture(field: str, transform: Any, dtype: Any, memory_format: Any) -> Picture:
     compiled = compiler.compile_transform(transform)
-    return Picture(field, compiled, output.resolve(compiled, dtype, memory_format))
+    return Picture(field, compiled, output.resolve_output(compiled, dtype, memory_format))
 
 
-def _views(transform: Any) -> Views | None:
+def _find_views(transform: Any) -> Views | None:
     """The Views that a transform is; raises UnsupportedTransformError where it is not all of it."""
-    leaves = [transform] if isinstance(transform, Views) else list(compiler.leaves(transform))
+    leaves = [transform] if isinstance(transform, Views) else list(compiler.walk_leaves(transform))
     several = next((leaf for leaf in leaves if isinstance(leaf, Views)), None)
     if several is not None and len(leaves) > 1:
         other = next(leaf for leaf in leaves if leaf is not several)

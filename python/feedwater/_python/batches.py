@@ -22,7 +22,7 @@ import numpy.typing as npt
 from .._agent import memory
 from .._agent.replay import keys_of
 from .._agent.session import ALIGN, FEWEST_SLOTS, MOST_SLOTS
-from .._agent.slots import Field, Slots, aligned
+from .._agent.slots import Field, Slots, align_stride
 from .._agent.want import Done
 from .._batch.batch import Builder, Rows
 from .._common.waits import Waited
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from .._agent.session import Session
     from .._config import Config
 
-__all__ = ["PythonBuilder", "Stage", "cores"]
+__all__ = ["PythonBuilder", "Stage", "count_cores"]
 
 _Array = npt.NDArray[Any]
 
@@ -51,7 +51,7 @@ SMALL_BYTES = 64 << 10
 """Fields up to that size are copied out, so that labels which the program keeps hold no slot."""
 
 
-def cores() -> int:
+def count_cores() -> int:
     """Cores that this rank may use: affinity and control group, shared with the machine's other ranks."""
     most = len(os.sched_getaffinity(0))
     try:
@@ -89,7 +89,7 @@ class _Task:
         """Not empty for a process that has been told; see Link.send."""
         self.reports: list[Report] = []
 
-    def failure(self) -> Report | None:
+    def first_failure(self) -> Report | None:
         """What happened at the first row that failed, if one did."""
         return min((report for report in self.reports if report.row >= 0), key=lambda r: r.row, default=None)
 
@@ -107,7 +107,7 @@ class Stage:
     def __init__(self, config: Config) -> None:
         self.name = name_of(config.python)
         self.look = look_of(config)
-        self.pool = Pool(pickle.dumps(config.python), self.look, config.python_workers or cores())
+        self.pool = Pool(pickle.dumps(config.python), self.look, config.python_workers or count_cores())
         self.fields: tuple[Field, ...] = ()
         """Of every result, as the first one had them; placed in the slots. Empty before."""
         self.slots: Slots | None = None
@@ -123,18 +123,18 @@ class Stage:
         self._tasks: dict[int, _Task] = {}
         self._ident = 0
 
-    def start(self) -> None:
+    def start_pool(self) -> None:
         """Starts the processes, without waiting for them."""
-        self.pool.start()
+        self.pool.start_workers()
 
     def close(self) -> None:
         """Ends the processes; batches handed out stay good."""
         self.pool.close()
         self._let_go()
 
-    def drop(self) -> None:
+    def drop_handles(self) -> None:
         """close for finalisers: takes no lock and waits for nothing."""
-        self.pool.drop()
+        self.pool.drop_handles()
         self._let_go()
 
     def _let_go(self) -> None:
@@ -144,7 +144,7 @@ class Stage:
 
     # -- batches ------------------------------------------------------------------------------------------------------
 
-    def take(self, done: Done, image: Field, session: Session, ahead: Callable[[], list[Done]]) -> Made:
+    def take_batch(self, done: Done, image: Field, session: Session, ahead: Callable[[], list[Done]]) -> Made:
         """What the function makes of the batch; blocks until it is there. Deals out those ahead meanwhile.
 
         image is the field as the agent leaves it. The slot of done must not be given away before the next take. Raises
@@ -157,14 +157,14 @@ class Stage:
             if not self.fields:
                 self.fields = self._first_fields(done, batch, waited)
             if self.slots is None or done.step.size > self._rows:
-                self._renew(max(session.batch, done.step.size))
-            while (task := self._dealt(done, batch)) is None or task.left:
+                self._renew_slots(max(session.batch, done.step.size))
+            while (task := self._ensure_task(done, batch)) is None or task.left:
                 if task is None:
                     self._make_room()
                 else:
                     self._deal_all(ahead(), batch)
-                self._wait(waited)
-            self._check(task, session)
+                self._await_report(waited)
+            self._check_task(task, session)
             self._begun = True
             self._deal_all(ahead(), batch)
         finally:
@@ -185,25 +185,25 @@ class Stage:
 
     def _first_fields(self, done: Done, batch: _Source, waited: Waited) -> tuple[Field, ...]:
         """Asks one process what the function makes of a sample."""
-        rows = _whole(done)
+        rows = _whole_rows(done)
         if not rows:
             raise DataError("python=: no picture of the first batch decodes, so nothing says what results look like")
         self._ident += 1
-        task = self._noted(_Task(done, -1, {0: self._packet(done, rows[:1], batch, None, 0)}))
+        task = self._register_task(_Task(done, -1, {0: self._encode_packet(done, rows[:1], batch, None, 0)}))
         while task.left:
-            self._deal(task)
-            self._wait(waited)
-        self._check(task, batch.session)
+            self._deal_rows(task)
+            self._await_report(waited)
+        self._check_task(task, batch.session)
         return tuple(Field(name, dtype, shape, 0) for name, dtype, shape in task.reports[0].fields)
 
-    def _renew(self, rows: int) -> None:
+    def _renew_slots(self, rows: int) -> None:
         """Slots for batches of that many rows; what was made for others is made again."""
         fields, stride = [], 0
         for field in self.fields:
             fields.append(Field(field.name, field.dtype, field.shape, stride))
-            stride += -(-rows * nbytes(field) // ALIGN) * ALIGN
-        stride = aligned(stride)
-        limit = memory.allowance(self._memory)
+            stride += -(-rows * field_bytes(field) // ALIGN) * ALIGN
+        stride = align_stride(stride)
+        limit = memory.slot_allowance(self._memory)
         before, slots = self.slots, Slots(max(FEWEST_SLOTS, min(MOST_SLOTS, limit // stride)), stride)
         self.fields, self._tasks, self._rows, self.slots = tuple(fields), {}, rows, slots
         if before is not None:
@@ -213,63 +213,63 @@ class Stage:
 
     def _deal_all(self, ready: list[Done], batch: _Source) -> None:
         for done in ready:
-            if self._dealt(done, batch) is None:
+            if self._ensure_task(done, batch) is None:
                 return
 
-    def _dealt(self, done: Done, batch: _Source) -> _Task | None:
+    def _ensure_task(self, done: Done, batch: _Source) -> _Task | None:
         """The task of the batch, old or new, dealt out; None if there is no slot for it."""
         task = next((task for task in self._tasks.values() if task.done is done), None)
         if task is None:
-            task = self._new(done, batch)
+            task = self._make_task(done, batch)
         if task is not None:
-            self._deal(task)
+            self._deal_rows(task)
         return task
 
-    def _new(self, done: Done, batch: _Source) -> _Task | None:
+    def _make_task(self, done: Done, batch: _Source) -> _Task | None:
         assert self.slots is not None
-        slot = self.slots.free({task.slot for task in self._tasks.values()})
+        slot = self.slots.find_free_slot({task.slot for task in self._tasks.values()})
         if slot is None or done.step.size > self._rows:
             return None
         self._ident += 1
-        rows, count = _whole(done), self.pool.count
+        rows, count = _whole_rows(done), self.pool.count
         shares = {place: rows[place::count] for place in range(min(count, len(rows)))}
         packets = {
-            place: self._packet(done, share, batch, self.slots, slot * self.slots.stride)
+            place: self._encode_packet(done, share, batch, self.slots, slot * self.slots.stride)
             for place, share in shares.items()
         }
-        return self._noted(_Task(done, slot, packets))
+        return self._register_task(_Task(done, slot, packets))
 
-    def _noted(self, task: _Task) -> _Task:
+    def _register_task(self, task: _Task) -> _Task:
         self._tasks[self._ident] = task
         return task
 
-    def _deal(self, task: _Task) -> None:
+    def _deal_rows(self, task: _Task) -> None:
         """Tells the processes that were not told yet and have room for it in their sockets."""
-        for member in self.pool.start():
+        for member in self.pool.start_workers():
             if member.place not in task.left or task.sent.get(member):
                 continue
-            packet, backlog = task.packets[member.place], self._backlog(member)
+            packet, backlog = task.packets[member.place], self._count_backlog(member)
             if backlog and backlog + len(packet) > BACKLOG_BYTES:
                 continue
             needs = [task.done.slots] if self.slots is None else [task.done.slots, self.slots]
-            self.pool.send(member, packet, task.sent.setdefault(member, []), *needs)
+            self.pool.send_job(member, packet, task.sent.setdefault(member, []), *needs)
 
-    def _backlog(self, member: Member) -> int:
+    def _count_backlog(self, member: Member) -> int:
         place, tasks = member.place, self._tasks.values()
         return sum(len(task.packets[place]) for task in tasks if place in task.left and task.sent.get(member))
 
-    def _packet(self, done: Done, rows: list[int], batch: _Source, target: Slots | None, start: int) -> bytes:
+    def _encode_packet(self, done: Done, rows: list[int], batch: _Source, target: Slots | None, start: int) -> bytes:
         labels, indices = done.slots.columns["label"][done.slot], indices_of(done)
         job = Job(
             ident=self._ident,
             epoch=done.step.epoch,
             rows=tuple(rows),
             indices=tuple(indices[rows].tolist()),
-            repeats=tuple(batch.repeat(done.step, row) for row in rows),
+            repeats=tuple(batch.repeat_of(done.step, row) for row in rows),
             labels=tuple(labels[rows].tolist()),
-            source=self.pool.serial(done.slots),
-            places=tuple(batch.place(done, row) for row in rows),
-            target=0 if target is None else self.pool.serial(target),
+            source=self.pool.register_slots(done.slots),
+            places=tuple(batch.locate_row(done, row) for row in rows),
+            target=0 if target is None else self.pool.register_slots(target),
             start=start,
             fields=self.fields,
         )
@@ -277,17 +277,17 @@ class Stage:
 
     # -- answers ------------------------------------------------------------------------------------------------------
 
-    def _wait(self, waited: Waited) -> None:
-        self.pool.wait(TURN_S, self._note)
+    def _await_report(self, waited: Waited) -> None:
+        self.pool.wait_reports(TURN_S, self._note_report)
         limit_s = self._limits_s[not self._begun]
-        if waited.turn() > limit_s > 0:
+        if waited.end_turn() > limit_s > 0:
             at = ", ".join(map(str, self.pool.at_work_on())) or "none"
             raise StallError(
                 f"python= has not finished the batch after {limit_s:g} s; at work on samples of index {at}. "
                 "Calling next again goes on waiting"
             )
 
-    def _note(self, report: Report) -> None:
+    def _note_report(self, report: Report) -> None:
         """Notes an answer; harmless when repeated."""
         task = self._tasks.get(report.ident)
         if task is None or report.place not in task.left:
@@ -297,9 +297,9 @@ class Stage:
         self.busy_s += report.seconds
         self.samples += report.samples
 
-    def _check(self, task: _Task, session: Session) -> None:
+    def _check_task(self, task: _Task, session: Session) -> None:
         """Raises PythonError if the function failed; the next take calls it again."""
-        report = task.failure()
+        report = task.first_failure()
         if report is None:
             return
         self._tasks = {ident: other for ident, other in self._tasks.items() if other is not task}
@@ -320,23 +320,23 @@ class _Source:
         self.image, self.session = image, session
         self._samples = session.opened.samples
 
-    def place(self, done: Done, row: int) -> tuple[int, tuple[int, ...]]:
+    def locate_row(self, done: Done, row: int) -> tuple[int, tuple[int, ...]]:
         """Where in the slots' file a row's picture begins, and its shape."""
         start = done.slot * done.slots.stride + done.slots.fields["image"].offset
         places = done.ragged.get("image")
         if places is not None:
             return start + places["offsets"][row], tuple(places["shapes"][row])
-        return start + row * nbytes(self.image), self.image.shape
+        return start + row * field_bytes(self.image), self.image.shape
 
-    def repeat(self, step: Step, row: int) -> int:
+    def repeat_of(self, step: Step, row: int) -> int:
         """Tells the appearances of one sample in one epoch apart, as replay counts them."""
         position = step.position + row
         return position & 0xFFFFFFFF if step.indices is not None else position // self._samples
 
 
-def nbytes(field: Field) -> int:
+def field_bytes(field: Field) -> int:
     """Bytes of one sample's array."""
-    return field.stored.itemsize * math.prod(field.shape)
+    return field.stored_type.itemsize * math.prod(field.shape)
 
 
 def indices_of(done: Done) -> Indices:
@@ -347,7 +347,7 @@ def indices_of(done: Done) -> Indices:
     return indices
 
 
-def _whole(done: Done) -> list[int]:
+def _whole_rows(done: Done) -> list[int]:
     """The rows that hold a picture."""
     holes = set(done.holes)
     return [row for row in range(done.step.size) if row not in holes]
@@ -376,11 +376,11 @@ class _MadeRows(Rows):
             else:
                 self.made[name] = np.delete(array, list(holes), axis=0) if len(self.labels) < rows else array
 
-    def pad(self, rows: int) -> None:
+    def pad_rows(self, rows: int) -> None:
         for name, array in self.made.items():
             more = np.zeros((rows - len(array), *array.shape[1:]), array.dtype)
             self.made[name] = np.concatenate([array, more])
-        super().pad(rows)
+        super().pad_rows(rows)
 
 
 class PythonBuilder(Builder):
@@ -390,40 +390,40 @@ class PythonBuilder(Builder):
         super().__init__(*look)
         self._stage, self._feed = stage, feed
 
-    def sample(self, done: Done, feed: Feed) -> dict[str, Any]:
+    def build_sample(self, done: Done, feed: Feed) -> dict[str, Any]:
         """The only row of a batch, by our names of the fields."""
         rows = self._rows_of(done, feed, list)
         return {name: array[0] for name, array in rows.made.items()}
 
-    def _received(self, step: Step, done: Done) -> Rows:
-        return self._rows_of(done, self._feed, self._feed.answered)
+    def _received_rows(self, step: Step, done: Done) -> Rows:
+        return self._rows_of(done, self._feed, self._feed.list_answered)
 
     def _rows_of(self, done: Done, feed: Feed, ahead: Callable[[], list[Done]]) -> _MadeRows:
-        slots, slot = self._stage.take(done, self._looks[0].field, feed.session, ahead)
+        slots, slot = self._stage.take_batch(done, self._looks[0].field, feed.session, ahead)
         count = done.step.size
-        memory = slots.tail(slot, Field("", "uint8", (), 0))
+        memory = slots.lease_tail(slot, Field("", "uint8", (), 0))
         made: dict[str, _Array] = {}
         for field in self._stage.fields:
-            array = np.ndarray((count, *field.shape), field.stored, memory, field.offset)
+            array = np.ndarray((count, *field.shape), field.stored_type, memory, field.offset)
             made[field.name] = array if array.nbytes > SMALL_BYTES else array.copy()
         labels = done.slots.columns["label"][done.slot, :count].copy()
         indices = done.slots.columns["index"][done.slot, :count].copy()
         return _MadeRows(made, labels, indices, slots)
 
-    def _empty(self) -> Rows:
+    def _empty_rows(self) -> Rows:
         if not self._stage.fields:
             raise DataError(
                 "python=: no sample is left for this rank's first batch, so nothing says what results look "
                 "like: pass a smaller batch_size"
             )
-        made = {field.name: np.zeros((0, *field.shape), field.stored) for field in self._stage.fields}
+        made = {field.name: np.zeros((0, *field.shape), field.stored_type) for field in self._stage.fields}
         return _MadeRows(made, np.zeros(0, np.int64), np.zeros(0, np.int64), None)
 
-    def _field(self, name: str, rows: Rows, keys: Callable[[Indices], list[str]]) -> Any:
+    def _build_field(self, name: str, rows: Rows, keys: Callable[[Indices], list[str]]) -> Any:
         assert isinstance(rows, _MadeRows)
         array = rows.made.get(name)
         if array is None:
-            return super()._field(name, rows, keys)
+            return super()._build_field(name, rows, keys)
         if self.torch is None:
             return array
         tensor = self.torch.from_numpy(array)

@@ -8,7 +8,7 @@ import pickle
 import sys
 from typing import Any
 
-__all__ = ["check", "name_of"]
+__all__ = ["check_function", "name_of"]
 
 MODULE_LEVEL = (
     "write a function at the top level of a module, or an object of a class there with __call__; functools.partial "
@@ -16,7 +16,7 @@ MODULE_LEVEL = (
 )
 
 
-def check(function: Any) -> None:
+def check_function(function: Any) -> None:
     """Raises TypeError unless function can be sent to another process and called there as a worker does."""
     if not callable(function) or isinstance(function, type):
         raise TypeError(f"python={function!r}: must be a function (sample, rng) -> sample")

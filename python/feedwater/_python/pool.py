@@ -29,7 +29,7 @@ from .._agent.link import Link
 from .._agent.slots import Slots
 from .._common.waits import Waited
 from ..errors import PythonError
-from .worker import Look, Map, Report, work
+from .worker import Look, Map, Report, run_worker
 
 __all__ = ["Member", "Pool"]
 
@@ -44,7 +44,7 @@ GUARD = (
 )
 
 
-def _advice() -> str:
+def _start_advice() -> str:
     """What makes processes end while they start, most often."""
     main = getattr(sys.modules.get("__main__"), "__file__", None)
     if main is not None and not os.path.isfile(main):
@@ -89,19 +89,19 @@ class Pool:
 
     # -- life ---------------------------------------------------------------------------------------------------------
 
-    def start(self) -> list[Member]:
+    def start_workers(self) -> list[Member]:
         """All processes; starts those that are not there. Does not wait for them."""
         if None in self._members:
             self._check_bootstrap()
             if self._board is None:
-                file = memory.scratch("board")
+                file = memory.create_scratch_file("board")
                 os.ftruncate(file, BOARD_BYTES)
                 self._board = file, mmap.mmap(file, BOARD_BYTES)
                 self._owner = os.getpid()
                 _pools.add(self)
             for place, member in enumerate(self._members):
                 if member is None:
-                    self._members[place] = self._spawn(place)
+                    self._members[place] = self._spawn_worker(place)
         return [member for member in self._members if member is not None]
 
     def _check_bootstrap(self) -> None:
@@ -113,19 +113,19 @@ class Pool:
         if getattr(multiprocessing.current_process(), "_inheriting", False):
             raise PythonError(f"a process for python= came to a Loader of its own while it started. {GUARD}")
 
-    def _spawn(self, place: int) -> Member:
+    def _spawn_worker(self, place: int) -> Member:
         assert self._board is not None
         struct.pack_into("<q", self._board[1], 8 * place, -1)
         mine, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         try:
             context = multiprocessing.get_context("spawn")
             process = context.Process(
-                target=work,
+                target=run_worker,
                 args=(theirs, place, os.getpid(), self._function, self._look),
                 name=f"feedwater-python-{place}",
                 daemon=True,
             )
-            with _deaf():
+            with _ignore_interrupts():
                 process.start()
         except BaseException:
             mine.close()
@@ -159,7 +159,7 @@ class Pool:
             member.process.close()
         self._forget_board()
 
-    def drop(self) -> None:
+    def drop_handles(self) -> None:
         """close for finalisers: takes no lock and waits for nothing."""
         if self._owner != os.getpid():
             return
@@ -177,7 +177,7 @@ class Pool:
 
     # -- work ---------------------------------------------------------------------------------------------------------
 
-    def serial(self, slots: Slots) -> int:
+    def register_slots(self, slots: Slots) -> int:
         """The number of the slots' file, which stays open as long as they live."""
         shared = self._files.get(slots)
         if shared is None:
@@ -185,7 +185,7 @@ class Pool:
             shared = self._files[slots] = _Shared(self._serial, slots)
         return shared.serial
 
-    def send(self, member: Member, packet: bytes, sent: list[int], *needs: Slots) -> None:
+    def send_job(self, member: Member, packet: bytes, sent: list[int], *needs: Slots) -> None:
         """Sends a job, after the files it needs; sent is longer by one exactly when it is on its way."""
         try:
             for slots in needs:
@@ -199,12 +199,12 @@ class Pool:
         except ConnectionError:  # it ended: wait sees that
             pass
 
-    def wait(self, timeout_s: float, handle: Callable[[Report], None]) -> None:
+    def wait_reports(self, timeout_s: float, handle: Callable[[Report], None]) -> None:
         """Hands on what processes say; returns when any did, or after timeout_s seconds. A report may come twice.
 
         Raises PythonError when a process cannot start, or when they end again and again.
         """
-        members = self.start()
+        members = self.start_workers()
         poll = select.poll()
         for member in members:
             poll.register(member.sock.fileno(), select.POLLIN)
@@ -212,41 +212,41 @@ class Pool:
         for member in members:
             ended = False
             try:
-                member.link.drain()
+                member.link.drain_socket()
             except ConnectionError:
                 ended = True
             inbox = member.link.inbox
             while inbox:
                 if inbox[0]:
-                    self._hear(member, pickle.loads(inbox[0]), handle)  # noqa: S301 (of our own process)
+                    self._handle_message(member, pickle.loads(inbox[0]), handle)  # noqa: S301 (of our own process)
                 del inbox[0]
             if ended:
-                self._bury(member)
+                self._replace_worker(member)
 
-    def _hear(self, member: Member, message: Any, handle: Callable[[Report], None]) -> None:
+    def _handle_message(self, member: Member, message: Any, handle: Callable[[Report], None]) -> None:
         if isinstance(message, Report):
             handle(message)
             return
         member.ready = True
         if message.error:
-            self._discard(member)
+            self._reap_worker(member)
             raise PythonError(f"python= cannot be loaded in its process: {message.error}\n\nThere:\n{message.trace}")
 
-    def _bury(self, member: Member) -> None:
+    def _replace_worker(self, member: Member) -> None:
         """A process ended by itself: another takes its place. Raises PythonError if that does not help."""
         index = self._at_work_on(member)
-        code = self._discard(member)
-        how = f"a process for python= ended ({_describe(code)})"
+        code = self._reap_worker(member)
+        how = f"a process for python= ended ({_describe_exit(code)})"
         where = f" at the sample of index {index}" if index >= 0 else ""
         if not member.ready:
-            raise PythonError(f"{how} while it started; what it printed may say why. {_advice()}")
+            raise PythonError(f"{how} while it started; what it printed may say why. {_start_advice()}")
         self._deaths.append(time.monotonic())
         if len(self._deaths) == DEATHS and self._deaths[-1] - self._deaths[0] < DEATHS_WITHIN_S:
             self._deaths.clear()
             raise PythonError(f"{how}{where} for the {DEATHS}rd time within a minute", index=index)
         log.warning("%s%s, starting another; no sample is lost", how, where)
 
-    def _discard(self, member: Member) -> int | None:
+    def _reap_worker(self, member: Member) -> int | None:
         """Reaps a process that is done for. Its exit code; None if it had to be killed."""
         self._members[member.place] = None
         _await_end(member.process, Waited(TURN_S, TURN_S))
@@ -269,12 +269,12 @@ class Pool:
 def _await_end(process: Any, waited: Waited) -> None:
     """Waits for a process's end, no longer than what is left of GRACE_S; what waited knows of is over."""
     process.join(0)
-    while process.exitcode is None and (left := GRACE_S - waited.turn()) > 0:
+    while process.exitcode is None and (left := GRACE_S - waited.end_turn()) > 0:
         process.join(min(left, TURN_S))
 
 
 @contextmanager
-def _deaf() -> Iterator[None]:
+def _ignore_interrupts() -> Iterator[None]:
     """What is started inside hears no Ctrl-C; one that comes meanwhile is heard here afterwards."""
     from multiprocessing import resource_tracker
 
@@ -286,7 +286,7 @@ def _deaf() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _describe(code: int | None) -> str:
+def _describe_exit(code: int | None) -> str:
     if code is None:
         return "it closed its socket"
     return f"killed by {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"

@@ -24,7 +24,7 @@ import numpy as np
 
 from .._agent.slots import Field
 
-__all__ = ["PACKET_BYTES", "Job", "Look", "Map", "Note", "Report", "work"]
+__all__ = ["PACKET_BYTES", "Job", "Look", "Map", "Note", "Report", "run_worker"]
 
 PACKET_BYTES = 1 << 20
 MOST_CHARACTERS = 6000
@@ -99,24 +99,24 @@ class MismatchError(Exception):
     """A result that cannot be put into the batch."""
 
 
-def work(sock: socket.socket, place: int, parent: int, pickled: bytes, look: Look) -> None:
+def run_worker(sock: socket.socket, place: int, parent: int, pickled: bytes, look: Look) -> None:
     """The process: answers jobs until the socket or the parent ends."""
-    threading.Thread(target=_follow, args=(parent,), daemon=True).start()
+    threading.Thread(target=_follow_parent, args=(parent,), daemon=True).start()
     try:
         if look.tensor:
             import torch  # noqa: F401
         function = pickle.loads(pickled)  # noqa: S301 (of the process that started this one)
     except BaseException as error:
-        _say(sock, Note(*_told(error)))
+        _send_message(sock, Note(*_describe_error(error)))
         return
-    _say(sock, Note())
+    _send_message(sock, Note())
     try:
-        _Worker(sock, place, function, look).run()
+        _Worker(sock, place, function, look).run_jobs()
     except (ConnectionError, KeyboardInterrupt):  # the parent is gone, or going
         pass
 
 
-def _follow(parent: int) -> None:
+def _follow_parent(parent: int) -> None:
     """Ends this process with its parent, whatever the function is at."""
     try:
         handle = os.pidfd_open(parent)
@@ -131,14 +131,14 @@ def _follow(parent: int) -> None:
     os._exit(1)
 
 
-def _say(sock: socket.socket, message: Any) -> None:
+def _send_message(sock: socket.socket, message: Any) -> None:
     try:
         sock.send(pickle.dumps(message))
     except OSError:
         pass
 
 
-def _told(error: BaseException) -> tuple[str, str]:
+def _describe_error(error: BaseException) -> tuple[str, str]:
     said = "".join(traceback.format_exception_only(type(error), error)).strip()
     # The first frame is ours, which tells nothing.
     trace = error.__traceback__.tb_next if error.__traceback__ is not None else None
@@ -153,18 +153,18 @@ class _Worker:
         self._board: mmap.mmap | None = None
         self._has_torch = False
 
-    def run(self) -> None:
+    def run_jobs(self) -> None:
         while True:
             packet, files, _, _ = socket.recv_fds(self._sock, PACKET_BYTES, 1)
             if not packet:
                 return
             message = pickle.loads(packet)  # noqa: S301 (likewise)
             if isinstance(message, Map):
-                self._map(message, files[0])
+                self._map_file(message, files[0])
             else:
-                _say(self._sock, self._report(message))
+                _send_message(self._sock, self._run_job(message))
 
-    def _map(self, told: Map, file: int) -> None:
+    def _map_file(self, told: Map, file: int) -> None:
         self._maps = {serial: memory for serial, memory in self._maps.items() if serial in told.keep}
         memory = mmap.mmap(file, told.size)
         os.close(file)
@@ -173,19 +173,19 @@ class _Worker:
         else:
             self._board = memory
 
-    def _report(self, job: Job) -> Report:
+    def _run_job(self, job: Job) -> Report:
         began = time.perf_counter()
         fields: tuple[Any, ...] = ()
         for at, row in enumerate(job.rows):
             self._at_work_on(job.indices[at])
             try:
-                made = self._result(job, at)
+                made = self._run_function(job, at)
                 if job.target:
-                    self._store(job, row, made)
+                    self._store_row(job, row, made)
                 else:
-                    fields = tuple(_declared(name, value) for name, value in made.items())
+                    fields = tuple(_declare_field(name, value) for name, value in made.items())
             except Exception as error:
-                return Report(job.ident, self._place, time.perf_counter() - began, at, (), row, *_told(error))
+                return Report(job.ident, self._place, time.perf_counter() - began, at, (), row, *_describe_error(error))
             finally:
                 self._at_work_on(-1)
         return Report(job.ident, self._place, time.perf_counter() - began, len(job.rows), fields)
@@ -194,16 +194,16 @@ class _Worker:
         if self._board is not None:
             struct.pack_into("<q", self._board, 8 * self._place, index)
 
-    def _result(self, job: Job, at: int) -> dict[str, Any]:
+    def _run_function(self, job: Job, at: int) -> dict[str, Any]:
         """The wanted fields, as the function gives them for one sample."""
-        sample = {"image": self._image(job, at), "label": job.labels[at], "index": job.indices[at]}
-        rng = self._seeded(job.epoch, job.indices[at], job.repeats[at])
+        sample = {"image": self._read_image(job, at), "label": job.labels[at], "index": job.indices[at]}
+        rng = self._seed_sample(job.epoch, job.indices[at], job.repeats[at])
         had_torch = self._has_torch
         result = self._function(dict(sample), rng)
         if not had_torch and "torch" in sys.modules:  # imported by this call, which may have drawn what was not seeded
-            return self._result(job, at)
+            return self._run_function(job, at)
         if not isinstance(result, Mapping):
-            raise MismatchError(f"it returned {_kind(result)}: it must return a dict, like {{**sample, 'image': …}}")
+            raise MismatchError(f"it returned {_kind_of(result)}: it must return a dict, like {{**sample, 'image': …}}")
         _check_ours(result, job.indices[at])
         sample.update(result)
         for name in self._look.fields:
@@ -211,7 +211,7 @@ class _Worker:
                 raise MismatchError(f"fields= asks for {name!r}, and it returned only {', '.join(map(repr, sample))}")
         return {name: sample[name] for name in self._look.fields}
 
-    def _image(self, job: Job, at: int) -> Any:
+    def _read_image(self, job: Job, at: int) -> Any:
         offset, shape = job.places[at]
         look = self._look
         stored = np.dtype("uint16" if look.dtype == "bfloat16" else look.dtype)
@@ -226,7 +226,7 @@ class _Worker:
         tensor = torch.from_numpy(image)
         return tensor.view(torch.bfloat16) if look.dtype == "bfloat16" else tensor
 
-    def _seeded(self, epoch: int, index: int, repeat: int) -> np.random.Generator:
+    def _seed_sample(self, epoch: int, index: int, repeat: int) -> np.random.Generator:
         """Random numbers that belong to the sample: all global generators are seeded too."""
         seeds = np.random.SeedSequence((self._look.seed, epoch, index, repeat))
         word = int(seeds.spawn(1)[0].generate_state(1, np.uint64)[0])
@@ -240,9 +240,9 @@ class _Worker:
             torch.default_generator.manual_seed(word & 0x7FFFFFFFFFFFFFFF)
         return np.random.default_rng(seeds)
 
-    def _store(self, job: Job, row: int, made: dict[str, Any]) -> None:
+    def _store_row(self, job: Job, row: int, made: dict[str, Any]) -> None:
         for field in job.fields:
-            array, dtype = _array(field.name, made[field.name])
+            array, dtype = _to_array(field.name, made[field.name])
             if array.shape != field.shape or dtype != field.dtype:
                 raise MismatchError(
                     f"its {field.name} is {dtype} {list(array.shape)}, and the first one was {field.dtype} "
@@ -264,16 +264,16 @@ def _check_ours(result: Mapping[str, Any], index: int) -> None:
         )
 
 
-def _kind(value: Any) -> str:
+def _kind_of(value: Any) -> str:
     return "None" if value is None else f"a {type(value).__name__}"
 
 
-def _declared(name: str, value: Any) -> tuple[str, str, tuple[int, ...]]:
-    array, dtype = _array(name, value)
+def _declare_field(name: str, value: Any) -> tuple[str, str, tuple[int, ...]]:
+    array, dtype = _to_array(name, value)
     return name, dtype, array.shape
 
 
-def _array(name: str, value: Any) -> tuple[Any, str]:
+def _to_array(name: str, value: Any) -> tuple[Any, str]:
     """A result as numpy has it, and its type by name; raises MismatchError for what cannot be stacked."""
     if _is_tensor(value):
         torch = sys.modules["torch"]
@@ -284,7 +284,7 @@ def _array(name: str, value: Any) -> tuple[Any, str]:
     else:
         array = np.asarray(value)
     if array.dtype.kind not in "biufc":
-        what = f"an array of {array.dtype}, no numbers" if isinstance(value, np.ndarray) else _kind(value)
+        what = f"an array of {array.dtype}, no numbers" if isinstance(value, np.ndarray) else _kind_of(value)
         raise MismatchError(f"its {name} is {what}: batches hold arrays, tensors and numbers")
     return array, array.dtype.name
 

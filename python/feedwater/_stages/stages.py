@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..errors import Error
-from .taps import Taps
+from .hooks import Hooks
 from .timeline import INNER_LOOP, STAGES, TORN, Host, Loop, Timeline
 
 __all__ = ["Row", "Stages", "stages"]
@@ -50,10 +50,10 @@ def stages(model: Any = None, optimizer: Any = None) -> Stages:
     another loop inside (evaluation), and steps that an exception broke off inside a stage. What lies between two passes
     is no step. Of several loops the table shows the one that trains.
     """
-    return Stages(_several(model), _several(optimizer))
+    return Stages(_as_list(model), _as_list(optimizer))
 
 
-def _several(given: Any) -> list[Any]:
+def _as_list(given: Any) -> list[Any]:
     return [] if given is None else list(given) if isinstance(given, (list, tuple)) else [given]
 
 
@@ -63,27 +63,27 @@ class Stages:
     def __init__(self, models: Sequence[Any] = (), optimizers: Sequence[Any] = ()) -> None:
         self._models, self._optimizers = models, optimizers
         self._timeline = Timeline()
-        self._taps: Taps | None = None
+        self._hooks: Hooks | None = None
         self._problems: list[str] = []
 
     def __enter__(self) -> Stages:
-        if self._taps is not None:
+        if self._hooks is not None:
             raise Error("these stages are being measured already: use another feedwater.stages() for a nested block")
         self._timeline.resume()
-        self._taps = Taps(self._timeline, self._models, self._optimizers)
+        self._hooks = Hooks(self._timeline, self._models, self._optimizers)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        taps, self._taps = self._taps, None
-        assert taps is not None
-        taps.close()
+        hooks, self._hooks = self._hooks, None
+        assert hooks is not None
+        hooks.close()
         self._timeline.pause()
-        self._problems = [*taps.problems]
-        if not taps.models:
+        self._problems = [*hooks.problems]
+        if not hooks.models:
             self._problems.append("no model was seen: forward is in other. Pass it: feedwater.stages(model)")
-        elsewhere = self._timeline.elsewhere()
+        elsewhere = self._timeline.find_elsewhere()
         if elsewhere:
             self._problems.append(f"{elsewhere}: only the loop's own stream is measured")
 
@@ -91,7 +91,7 @@ class Stages:
 
     def rows(self) -> list[Row]:
         """A row per stage, in order, and "step" last. Empty before the first whole step."""
-        spent = self._spent()
+        spent = self._spent_times()
         if not len(spent):
             return []
         table = np.column_stack([spent[:, : len(STAGES)], spent[:, : len(STAGES)].sum(axis=1)])
@@ -102,7 +102,7 @@ class Stages:
     @property
     def steps(self) -> int:
         """Steps in the table: the latest 10,000 at most."""
-        return len(self._loop().steps)
+        return len(self._main_loop().steps)
 
     @property
     def clock(self) -> str:
@@ -112,7 +112,7 @@ class Stages:
     @property
     def wait_s(self) -> float:
         """Mean time per step the loop was blocked in next, by the host's clock. A GPU may have been busy meanwhile."""
-        spent = self._spent()
+        spent = self._spent_times()
         return float(spent[:, len(STAGES)].mean()) if len(spent) else 0.0
 
     def to_dict(self) -> dict[str, Any]:
@@ -122,21 +122,21 @@ class Stages:
         return {
             "clock": self.clock,
             "steps": self.steps,
-            "left_out": dict(self._loop().left_out),
+            "left_out": dict(self._main_loop().left_out),
             "wait_s": self.wait_s,
             "step": step,
             "stages": rows,
-            "notes": self._notes(),
+            "notes": self._list_notes(),
         }
 
-    def _loop(self) -> Loop:
+    def _main_loop(self) -> Loop:
         """The loop of the table: the one with most training steps, else with most steps; the first of equals."""
-        self._timeline.settle()
+        self._timeline.read_marks()
         return max(self._timeline.loops, key=lambda loop: (loop.trained, len(loop.steps)), default=Loop())
 
-    def _spent(self) -> Any:
+    def _spent_times(self) -> Any:
         """Steps by stages, and the host's wait."""
-        return np.array(self._loop().steps, dtype=float).reshape(-1, len(STAGES) + 1)
+        return np.array(self._main_loop().steps, dtype=float).reshape(-1, len(STAGES) + 1)
 
     # -- text ---------------------------------------------------------------------------------------------------------
 
@@ -145,23 +145,23 @@ class Stages:
         lines = [EMPTY]
         if rows:
             lines = [f"{'stage':16}{'mean ms':>10}{'p50 ms':>10}{'p99 ms':>10}{'share':>9}"]
-            lines += [_line(row) for row in rows]
-            lines.append(self._summary())
-        return "\n".join([*lines, *self._notes()])
+            lines += [_format_row(row) for row in rows]
+            lines.append(self._summary_line())
+        return "\n".join([*lines, *self._list_notes()])
 
-    def _summary(self) -> str:
-        left_out = [f"{number} {why}" for why, number in self._loop().left_out.items()]
+    def _summary_line(self) -> str:
+        left_out = [f"{number} {why}" for why, number in self._main_loop().left_out.items()]
         clock = "the host's clock" if self.clock == "host" else "the GPU's clock"
         words = f"{self.steps:,} steps by {clock}, blocked in next {self.wait_s * 1e3:.2f} ms a step"
         return f"{words}; left out: {', '.join(left_out)}" if left_out else words
 
-    def _notes(self) -> list[str]:
+    def _list_notes(self) -> list[str]:
         notes = [*self._problems]
         if self._timeline.failure:
             notes.append(f"measuring ended: {self._timeline.failure}")
         if self._timeline.strayed:
             notes.append("work on further streams counts where the loop's stream waits for it")
-        left_out = self._loop().left_out
+        left_out = self._main_loop().left_out
         if left_out[TORN]:
             notes.append("steps broken off inside a stage: an exception that was caught, or next inside a closure")
         if left_out[INNER_LOOP]:
@@ -169,6 +169,6 @@ class Stages:
         return notes
 
 
-def _line(row: Row) -> str:
+def _format_row(row: Row) -> str:
     times = "".join(f"{seconds * 1e3:10.2f}" for seconds in row[1:4])
     return f"{row.stage:16}{times}{row.share:9.1%}"

@@ -1,8 +1,8 @@
 """The time of a training loop, cut into stages.
 
-Whoever taps the loop says when a stage begins and ends; each moment belongs to the innermost one, so that a step's
+Whoever hooks the loop says when a stage begins and ends; each moment belongs to the innermost one, so that a step's
 stages add up to the step. Cuts are marks of a clock: the host's, or events in a GPU's stream, which are read when the
-GPU has come to them. One thread's loop; calls of other threads are left to the tappers to keep away.
+GPU has come to them. One thread's loop; calls of other threads are left to whoever hooks it to keep away.
 """
 
 from __future__ import annotations
@@ -49,14 +49,14 @@ class Instant(float):
 class Host:
     """The host's clock, where no GPU has events."""
 
-    def mark(self) -> Instant:
+    def record_mark(self) -> Instant:
         """Now."""
         return Instant(perf_counter())
 
-    def free(self, mark: Any) -> None:
+    def free_mark(self, mark: Any) -> None:
         """Nothing to keep."""
 
-    def elsewhere(self, place: tuple[int, int]) -> str:
+    def find_elsewhere(self, place: tuple[int, int]) -> str:
         """Work of other threads is not looked for."""
         return ""
 
@@ -77,14 +77,14 @@ class Loop:
         self._begun: tuple[float, ...] | None = None
         self._inside: Counter[int] = Counter()
 
-    def begin(self, totals: tuple[float, ...], *, first: bool, warm: bool) -> None:
+    def begin_step(self, totals: tuple[float, ...], *, first: bool, warm: bool) -> None:
         """next was called: the step before ends, unless this is the first of a pass, and another begins."""
         if self._begun is not None and not first:
-            self._close(tuple(now - then for now, then in zip(totals, self._begun)), warm)
+            self._close_step(tuple(now - then for now, then in zip(totals, self._begun)), warm)
         self._begun, self.fault = totals, ""
         self._inside.clear()
 
-    def end(self) -> None:
+    def end_pass(self) -> None:
         """next had no batch."""
         self._begun = None
 
@@ -94,7 +94,7 @@ class Loop:
         if self._inside[id(other)] > 1:
             self.fault = self.fault or INNER_LOOP
 
-    def _close(self, spent: tuple[float, ...], warm: bool) -> None:
+    def _close_step(self, spent: tuple[float, ...], warm: bool) -> None:
         fault = self.fault or ("" if warm and (self.steps or self.left_out) else WARM_UP)
         if fault:
             self.left_out[fault] += 1
@@ -147,20 +147,20 @@ class Timeline:
         """A block ends: what is open is no step."""
         self._stack.clear()
         for loop in set(self.loop_of.values()):
-            self._cut(OTHER, Call(loop, "end"))
+            self._cut_stage(OTHER, Call(loop, "end"))
 
     def resume(self) -> None:
         """A block begins, in the calling thread."""
         self._thread, self._pid = get_ident(), getpid()
 
-    def elsewhere(self) -> str:
+    def find_elsewhere(self) -> str:
         """Why the loop's stream is not all of the GPU's work; "" if it seems to be, or there is none."""
         try:
-            return self.clock.elsewhere(self.home) if self.home is not None else ""
+            return self.clock.find_elsewhere(self.home) if self.home is not None else ""
         except (RuntimeError, AttributeError, KeyError, NotImplementedError):
             return ""
 
-    def mine(self) -> bool:
+    def in_own_thread(self) -> bool:
         """Whether the calling thread is the loop's, and no forked child's."""
         return get_ident() == self._thread and getpid() == self._pid
 
@@ -169,7 +169,7 @@ class Timeline:
         """The innermost stage that is open."""
         return self._stack[-1][0] if self._stack else OTHER
 
-    def enter(self, stage: int, owner: object) -> None:
+    def enter_stage(self, stage: int, owner: object) -> None:
         """A stage begins. All of a backward pass is backward, and all of next is data wait but for copies."""
         stack = self._stack
         before = stack[-1][0] if stack else OTHER
@@ -177,9 +177,9 @@ class Timeline:
             stage = before
         stack.append((stage, owner))
         if stage != before:
-            self._cut(stage)
+            self._cut_stage(stage)
 
-    def leave(self, owner: object) -> None:
+    def leave_stage(self, owner: object) -> None:
         """The stage that owner began ends, and all inside it that were not ended."""
         stack = self._stack
         for at in range(len(stack) - 1, -1, -1):
@@ -188,28 +188,28 @@ class Timeline:
                 del stack[at:]
                 after = stack[-1][0] if stack else OTHER
                 if after != before:
-                    self._cut(after)
+                    self._cut_stage(after)
                 return
 
-    def begin(self, loop: Loop, *, first: bool, warm: bool) -> None:
+    def begin_next(self, loop: Loop, *, first: bool, warm: bool) -> None:
         """next of a loader was called."""
-        self.settle()
+        self.read_marks()
         torn = bool(self._stack)
         self._stack = [(DATA, loop)]
-        self._cut(DATA, Call(loop, "first" if first else "next", self._waited, torn, warm))
+        self._cut_stage(DATA, Call(loop, "first" if first else "next", self._waited, torn, warm))
         self._entered = perf_counter()
 
-    def end(self, loop: Loop, got: bool) -> None:
+    def end_next(self, loop: Loop, got: bool) -> None:
         """next returns, with or without a batch."""
         self._waited += perf_counter() - self._entered
         self._stack.clear()
-        self._cut(OTHER, None if got else Call(loop, "end"))
+        self._cut_stage(OTHER, None if got else Call(loop, "end"))
 
-    def _cut(self, stage: int, call: Call | None = None) -> None:
+    def _cut_stage(self, stage: int, call: Call | None = None) -> None:
         if self.failure:
             return
         try:
-            mark = self.clock.mark()
+            mark = self.clock.record_mark()
         except (RuntimeError, AttributeError, NotImplementedError) as error:
             self.failure = f"no events can be recorded: {error}"
             return
@@ -219,38 +219,38 @@ class Timeline:
             self.home = mark.place
         elif mark.place != self.home:
             self.strayed = self.strayed or self.home is not None
-            self.clock.free(mark)
+            self.clock.free_mark(mark)
             return
         self._cuts.append((mark, stage, call))
         if len(self._cuts) >= MOST_CUTS:
-            self.settle()
+            self.read_marks()
 
-    def settle(self) -> None:
+    def read_marks(self) -> None:
         """Takes in the cuts that the clock has come to."""
         try:
             while self._cuts and self._cuts[0][0].done():
-                self._take(*self._cuts.popleft())
+                self._take_mark(*self._cuts.popleft())
         except (RuntimeError, NotImplementedError) as error:
             self.failure = f"events cannot be read: {error}"
             self._cuts.clear()
 
-    def _take(self, mark: Mark, stage: int, call: Call | None) -> None:
+    def _take_mark(self, mark: Mark, stage: int, call: Call | None) -> None:
         last = self._mark
         if last is not None:
             if last.place == mark.place:
                 self._totals[self._begun] += last.until(mark)
             else:
-                self._blame(MOVED)
-            self.clock.free(last)
+                self._note_fault(MOVED)
+            self.clock.free_mark(last)
         self._mark, self._begun = mark, stage
         if call is not None:
-            self._happen(call.loop, call)
+            self._apply_call(call.loop, call)
 
-    def _happen(self, loop: Loop, call: Call) -> None:
+    def _apply_call(self, loop: Loop, call: Call) -> None:
         if call.torn:
-            self._blame(TORN)
+            self._note_fault(TORN)
         if call.event == "end":
-            loop.end()
+            loop.end_pass()
             self._open.pop(loop, None)
             return
         if loop not in self._open:
@@ -260,8 +260,8 @@ class Timeline:
         for other in self._open:
             if other is not loop:
                 other.passed_by(loop)
-        loop.begin((*self._totals, call.waited), first=call.event == "first", warm=call.warm)
+        loop.begin_step((*self._totals, call.waited), first=call.event == "first", warm=call.warm)
 
-    def _blame(self, fault: str) -> None:
+    def _note_fault(self, fault: str) -> None:
         for loop in self._open:
             loop.fault = fault

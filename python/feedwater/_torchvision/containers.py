@@ -12,7 +12,7 @@ from .origin import is_first
 __all__ = ["BUILDERS"]
 
 
-def _choice(leaf: Any) -> Op:
+def _convert_choice(leaf: Any) -> Op:
     """v2 divides the weights by their sum itself."""
     shares = leaf.p if is_first(leaf) else _containers.Shares(map(float, leaf.p))
     return _containers.RandomChoice(list(leaf.transforms), shares)
@@ -20,6 +20,6 @@ def _choice(leaf: Any) -> Op:
 
 BUILDERS: dict[str, Callable[[Any], Op]] = {
     "RandomApply": lambda leaf: _containers.RandomApply(list(leaf.transforms), leaf.p),
-    "RandomChoice": _choice,
+    "RandomChoice": _convert_choice,
     "RandomOrder": lambda leaf: _containers.RandomOrder(list(leaf.transforms)),
 }

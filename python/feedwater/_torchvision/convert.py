@@ -19,9 +19,9 @@ from ..transforms._op import Op, Pointwise
 from ..transforms._sizes import PADDING
 from . import colour, containers, warp
 from . import fill as _tv_fill
-from .origin import FIRST, is_first, is_torchvision, patched
+from .origin import FIRST, find_patch, is_first, is_torchvision
 
-__all__ = ["convert", "converts_masks", "filled", "inside", "settled", "table"]
+__all__ = ["convert_leaf", "converts_masks", "list_inside", "settle_dtype", "tabulate_tail", "with_fill"]
 
 _HOMES = ("torchvision.transforms.v2.", *FIRST)
 """Where the transforms are that names below mean."""
@@ -29,23 +29,23 @@ _PRESETS = "torchvision.transforms._presets"
 _Step = Op | Pointwise
 
 
-def inside(transform: Any) -> Sequence[Any] | None:
+def list_inside(transform: Any) -> Sequence[Any] | None:
     """The transforms in a Compose, torch's Sequential or a preset that comes with weights; None for anything else."""
     kind = type(transform)
-    if patched(transform):
+    if find_patch(transform):
         return None
     if kind.__name__ == "Compose" and _at_home(kind):
         return list(transform.transforms)
     if kind.__name__ == "ImageClassification" and kind.__module__ == _PRESETS:
-        return _preset(transform)
+        return _convert_preset(transform)
     if kind.__name__ == "Sequential" and kind.__module__.startswith("torch.nn"):
         return list(transform)
     return None
 
 
-def convert(leaf: Any) -> _Step | None:
+def convert_leaf(leaf: Any) -> _Step | None:
     """The same transform of ours; None if it does nothing. Raises LookupError with the reason if there is none."""
-    name, change = type(leaf).__name__, patched(leaf)
+    name, change = type(leaf).__name__, find_patch(leaf)
     if change is not None:
         raise LookupError(f"{change}, and code does not travel")
     if _is_identity(type(leaf)):
@@ -71,7 +71,7 @@ def _is_identity(kind: type) -> bool:
     return kind.__name__ == "Identity" and (_at_home(kind) or kind.__module__ == "torch.nn.modules.linear")
 
 
-def _preset(preset: Any) -> list[_Step]:
+def _convert_preset(preset: Any) -> list[_Step]:
     """What it does to pictures, which are always antialiased. It divides by 255, as ToTensor does."""
     try:
         return [
@@ -88,27 +88,27 @@ def _at_home(kind: type) -> bool:
     return any(kind.__module__.startswith(prefix) for prefix in _HOMES)
 
 
-def _sides(leaf: Any) -> Any:
+def _read_sides(leaf: Any) -> Any:
     return leaf.size if leaf.size is None or isinstance(leaf.size, int) else tuple(leaf.size)
 
 
 def _resized_crop(leaf: Any) -> _Step:
     return transforms.RandomResizedCrop(
-        _sides(leaf), tuple(leaf.scale), tuple(leaf.ratio), leaf.interpolation, leaf.antialias
+        _read_sides(leaf), tuple(leaf.scale), tuple(leaf.ratio), leaf.interpolation, leaf.antialias
     )
 
 
-def _resize(leaf: Any) -> _Step:
-    return transforms.Resize(_sides(leaf), leaf.interpolation, leaf.max_size, leaf.antialias)
+def _convert_resize(leaf: Any) -> _Step:
+    return transforms.Resize(_read_sides(leaf), leaf.interpolation, leaf.max_size, leaf.antialias)
 
 
-def _fill(leaf: Any) -> Any:
+def _read_fill(leaf: Any) -> Any:
     """Of a step that pads, for which nothing is 0."""
     fill = _tv_fill.of_pictures(leaf.fill)
     return 0 if fill is None and isinstance(leaf.fill, dict) else fill
 
 
-def filled(step: Op, leaf: Any, tail: Sequence[Any]) -> tuple[Op, int | None]:
+def with_fill(step: Op, leaf: Any, tail: Sequence[Any]) -> tuple[Op, int | None]:
     """The step with the fill that leaf has for pictures behind tail, and what it puts around masks if that differs."""
     fill = getattr(leaf, "fill", None)
     if not isinstance(fill, dict) or not _at_home(type(leaf)):
@@ -136,14 +136,14 @@ def _random_crop(leaf: Any) -> _Step:
         )
     if padding is not None and not first:
         padding = [padding[side] for side in (0, 2, 1, 3)]  # v2 keeps left, right, top, bottom
-    return transforms.RandomCrop(_sides(leaf), padding, leaf.pad_if_needed, _fill(leaf), leaf.padding_mode)
+    return transforms.RandomCrop(_read_sides(leaf), padding, leaf.pad_if_needed, _read_fill(leaf), leaf.padding_mode)
 
 
-def settled(leaf: Any, tail: Sequence[Any]) -> Any:
+def settle_dtype(leaf: Any, tail: Sequence[Any]) -> Any:
     """The leaf, or of a ToDtype with types by input the one that pictures behind tail get; None if they get none."""
     if type(leaf).__name__ != "ToDtype" or not _at_home(type(leaf)) or not isinstance(leaf.dtype, dict):
         return leaf
-    if patched(leaf):
+    if find_patch(leaf):
         return leaf  # to be refused
     dtype = _tv_fill.by_kind(leaf.dtype, _tv_fill.kind_behind(tail))
     return None if dtype is None else type(leaf)(dtype, scale=leaf.scale)
@@ -160,16 +160,16 @@ def converts_masks(leaf: Any) -> bool:
 
 _BUILDERS: dict[str, Callable[[Any], _Step]] = {
     "RandomResizedCrop": _resized_crop,
-    "Resize": _resize,
-    "CenterCrop": lambda leaf: transforms.CenterCrop(_sides(leaf)),
-    "FiveCrop": lambda leaf: transforms.FiveCrop(_sides(leaf)),
-    "TenCrop": lambda leaf: transforms.TenCrop(_sides(leaf), leaf.vertical_flip),
-    "Pad": lambda leaf: transforms.Pad(leaf.padding, _fill(leaf), leaf.padding_mode),
+    "Resize": _convert_resize,
+    "CenterCrop": lambda leaf: transforms.CenterCrop(_read_sides(leaf)),
+    "FiveCrop": lambda leaf: transforms.FiveCrop(_read_sides(leaf)),
+    "TenCrop": lambda leaf: transforms.TenCrop(_read_sides(leaf), leaf.vertical_flip),
+    "Pad": lambda leaf: transforms.Pad(leaf.padding, _read_fill(leaf), leaf.padding_mode),
     "RandomCrop": _random_crop,
     "RandomErasing": lambda leaf: transforms.RandomErasing(leaf.p, leaf.scale, leaf.ratio, leaf.value),
     "RandomResize": lambda leaf: _drawn_size(leaf, "min_size", "max_size"),
     "RandomShortestSize": lambda leaf: _drawn_size(leaf, "min_size", "max_size"),
-    "RandomZoomOut": lambda leaf: transforms.RandomZoomOut(_fill(leaf), leaf.side_range, leaf.p),
+    "RandomZoomOut": lambda leaf: transforms.RandomZoomOut(_read_fill(leaf), leaf.side_range, leaf.p),
     "ScaleJitter": lambda leaf: _drawn_size(leaf, "target_size", "scale_range"),
     "RandomHorizontalFlip": lambda leaf: transforms.RandomHorizontalFlip(leaf.p),
     "RandomVerticalFlip": lambda leaf: transforms.RandomVerticalFlip(leaf.p),
@@ -186,14 +186,14 @@ _BUILDERS: dict[str, Callable[[Any], _Step]] = {
 }
 
 
-def table(tail: Sequence[Any]) -> Table:
+def tabulate_tail(tail: Sequence[Any]) -> Table:
     """What torchvision's own objects make of every value: they are applied to a picture that holds them all."""
     import numpy as np
     import PIL.Image
 
     torch = sys.modules["torch"]
     probe = np.repeat(np.arange(VALUES, dtype=np.uint8)[None, :, None], CHANNELS, axis=2)
-    values = on_cpu(partial(_applied, tail, PIL.Image.fromarray(probe)))
+    values = on_cpu(partial(_apply_steps, tail, PIL.Image.fromarray(probe)))
     dtype = str(values.dtype).removeprefix("torch.")
     if dtype not in DTYPES or tuple(values.shape) != (CHANNELS, 1, VALUES):
         raise UnsupportedTransformError(
@@ -205,7 +205,7 @@ def table(tail: Sequence[Any]) -> Table:
     return Table(dtype, plain.numpy().tobytes())
 
 
-def _applied(tail: Sequence[Any], values: Any) -> Any:
+def _apply_steps(tail: Sequence[Any], values: Any) -> Any:
     for leaf in tail:
         try:
             values = leaf(values)

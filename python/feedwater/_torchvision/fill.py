@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .._common.numbers import number
+from .._common.numbers import to_number
 from ..errors import UnsupportedTransformError
 
 __all__ = ["PIL_IMAGE", "TENSOR", "by_kind", "kind_behind", "of_masks", "of_pictures"]
@@ -45,7 +45,7 @@ def of_masks(fill: Any, pictures: Any) -> int | None:
         return None
     if isinstance(value, (list, tuple)) and len(value) == 1:
         value = value[0]
-    plain = 0 if value is None else number(value)
+    plain = 0 if value is None else to_number(value)
     if plain is None or not 0 <= plain <= 255 or plain != int(plain):
         raise UnsupportedTransformError(f"fill={value!r} for masks: needs a whole number from 0 to 255")
     return int(plain)

@@ -145,7 +145,7 @@ def _of_module(home: Any) -> Iterator[str]:
         if isinstance(thing, type):
             if thing.__module__ == home.__name__:
                 yield from (f"{home.__name__}.{name}.{method}" for method in _of_class(thing))
-        elif _is_foreign(thing) and _mentions(home, name):
+        elif _is_foreign(thing) and _has_name(home, name):
             yield f"{home.__name__}.{name}"
 
 
@@ -155,7 +155,7 @@ def _of_class(kind: type) -> Iterator[str]:
             thing = thing.__func__
         elif isinstance(thing, property):
             thing = thing.fget
-        if _is_foreign(thing) and (_mentions(sys.modules[kind.__module__], name) or _is_inherited(kind, name)):
+        if _is_foreign(thing) and (_has_name(sys.modules[kind.__module__], name) or _is_inherited(kind, name)):
             yield name
 
 
@@ -164,7 +164,7 @@ def _is_inherited(kind: type, name: str) -> bool:
     return any(hasattr(base, name) for base in kind.__bases__) or (name.startswith("__") and name not in UNASKED)
 
 
-def _mentions(home: Any, name: str) -> bool:
+def _has_name(home: Any, name: str) -> bool:
     """Whether a library's module has the name: what a program adds under another one is called by itself alone."""
     try:
         source = Path(home.__file__).read_text("utf-8")

@@ -9,7 +9,7 @@ from typing import Any
 
 from .genuine import replaced_method
 
-__all__ = ["FIRST", "is_first", "is_torchvision", "is_v2", "patched"]
+__all__ = ["FIRST", "find_patch", "is_first", "is_torchvision", "is_v2"]
 
 FIRST = ("torchvision.transforms.transforms", "torchvision.transforms.autoaugment")
 """Where the transforms of the first generation are; those of v2 are below torchvision.transforms.v2."""
@@ -31,7 +31,7 @@ def is_v2(thing: Any) -> bool:
     return any(base.__module__.startswith("torchvision.transforms.v2.") for base in type(thing).__mro__)
 
 
-def patched(thing: Any) -> str | None:
+def find_patch(thing: Any) -> str | None:
     """What makes an object do other things than its class: a method replaced in either, or a hook; else None."""
     own = getattr(thing, "__dict__", {})
     for name, value in own.items():

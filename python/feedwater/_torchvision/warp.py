@@ -17,7 +17,7 @@ __all__ = ["BUILDERS"]
 
 def _of_generation(*names: str) -> Callable[[Any], Op]:
     """The same for a policy, whose thresholds go by where it is from."""
-    build = _same(*names)
+    build = _convert_same(*names)
 
     def of_generation(leaf: Any) -> Op:
         return replace(build(leaf), generation=1) if is_first(leaf) else build(leaf)  # type: ignore[type-var]
@@ -25,15 +25,15 @@ def _of_generation(*names: str) -> Callable[[Any], Op]:
     return of_generation
 
 
-def _mixing(leaf: Any) -> Op:
+def _convert_mixing(leaf: Any) -> Op:
     if is_first(leaf):
         raise UnsupportedTransformError(
             "torchvision.transforms.AugMix works by arithmetic of its own: write torchvision.transforms.v2.AugMix"
         )
-    return _same("severity", "mixture_width", "chain_depth", "alpha", "all_ops")(leaf)
+    return _convert_same("severity", "mixture_width", "chain_depth", "alpha", "all_ops")(leaf)
 
 
-def _same(*names: str) -> Callable[[Any], Op]:
+def _convert_same(*names: str) -> Callable[[Any], Op]:
     """Makes our class of the same name, with those arguments, interpolation and fill."""
 
     def build(leaf: Any) -> Op:
@@ -45,12 +45,12 @@ def _same(*names: str) -> Callable[[Any], Op]:
 
 
 BUILDERS: dict[str, Callable[[Any], Op]] = {
-    "AugMix": _mixing,
+    "AugMix": _convert_mixing,
     "AutoAugment": _of_generation("policy"),
-    "ElasticTransform": _same("alpha", "sigma"),
+    "ElasticTransform": _convert_same("alpha", "sigma"),
     "RandAugment": _of_generation("num_ops", "magnitude", "num_magnitude_bins"),
-    "RandomAffine": _same("degrees", "translate", "scale", "shear", "center"),
-    "RandomPerspective": _same("distortion_scale", "p"),
-    "RandomRotation": _same("degrees", "expand", "center"),
+    "RandomAffine": _convert_same("degrees", "translate", "scale", "shear", "center"),
+    "RandomPerspective": _convert_same("distortion_scale", "p"),
+    "RandomRotation": _convert_same("degrees", "expand", "center"),
     "TrivialAugmentWide": _of_generation("num_magnitude_bins"),
 }

@@ -35,20 +35,20 @@ SHELL_SIGNAL = 128
 
 def main(arguments: list[str] | None = None) -> int:
     """Exit code: the command's if it is not 0; else 0 healthy or not the data, 3 data-bound, 1 errors or unknown."""
-    options = _options(arguments)
-    with _folder(options.keep) as folder, Gpus() as gpus:
-        code = _run(options, folder, gpus)
-        verdict = rules.judge(report.read(folder, code, gpus.seen()))
+    options = _parse_options(arguments)
+    with _open_folder(options.keep) as folder, Gpus() as gpus:
+        code = _run_command(options, folder, gpus)
+        verdict = rules.judge(report.read_report(folder, code, gpus.list_gpus()))
     if options.json != "-" or not options.quiet:
-        _say(f"\n{verdict}")
+        _print_line(f"\n{verdict}")
     if options.advice:
-        _say(f"\n{screen.advice(verdict)}")
+        _print_line(f"\n{screen.format_advice(verdict)}")
     if options.json:
-        _write(options.json, verdict)
+        _write_verdict(options.json, verdict)
     return verdict.exit_code if code == 0 else code if code > 0 else SHELL_SIGNAL - code
 
 
-def _options(arguments: list[str] | None) -> argparse.Namespace:
+def _parse_options(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="feedwater doctor",
         description="Runs a training command, unchanged, and says whether its data loading is what it waits for.",
@@ -91,7 +91,7 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
 
 
 @contextmanager
-def _folder(keep: str | None) -> Iterator[str]:
+def _open_folder(keep: str | None) -> Iterator[str]:
     if keep:
         try:
             os.makedirs(keep, exist_ok=True)
@@ -108,7 +108,7 @@ def _folder(keep: str | None) -> Iterator[str]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _environment(options: argparse.Namespace, folder: str) -> dict[str, str]:
+def _hook_environment(options: argparse.Namespace, folder: str) -> dict[str, str]:
     env = {
         **os.environ,
         "FEEDWATER_DOCTOR_DIR": folder,
@@ -120,11 +120,11 @@ def _environment(options: argparse.Namespace, folder: str) -> dict[str, str]:
     return env
 
 
-def _run(options: argparse.Namespace, folder: str, gpus: Gpus) -> int:
+def _run_command(options: argparse.Namespace, folder: str, gpus: Gpus) -> int:
     """Runs the command to its end, in this process group: Ctrl-C reaches it by itself."""
-    with _signals() as target:
+    with _pass_signals() as target:
         try:
-            env = _environment(options, folder)
+            env = _hook_environment(options, folder)
             process = subprocess.Popen(options.command, env=env, close_fds=False)  # noqa: S603
         except OSError as error:
             name = options.command[0]
@@ -143,18 +143,18 @@ def _first_verdict(folder: str, gpus: Gpus) -> bool:
     """Prints it once a process has done enough steps; says whether it has."""
     if not any(Path(folder).glob("run-*.json")):
         return False
-    found = report.read(folder, gpus=gpus.seen())
+    found = report.read_report(folder, gpus=gpus.list_gpus())
     if not any(loop["steps"] >= FIRST_STEPS for run in found.runs for loop in run.about["loops"]):
         return False
     verdict = rules.judge(found)
     best = next((f"; do: {action.do}" for action in verdict.actions), "")
     rest = f"{verdict.cause}{best} (after {FIRST_STEPS} steps; more at the end)"
-    _say(f"\n{screen.first_line(verdict)}\n{textwrap.fill(rest, screen.WIDTH)}")
+    _print_line(f"\n{screen.first_line(verdict)}\n{textwrap.fill(rest, screen.WIDTH)}")
     return True
 
 
 @contextmanager
-def _signals() -> Iterator[list[subprocess.Popen[bytes]]]:
+def _pass_signals() -> Iterator[list[subprocess.Popen[bytes]]]:
     """The terminal's signals are the command's affair, which gets them too; what is sent to the doctor is passed on."""
     target: list[subprocess.Popen[bytes]] = []
 
@@ -163,8 +163,8 @@ def _signals() -> Iterator[list[subprocess.Popen[bytes]]]:
             process.send_signal(number)
 
     wanted: dict[signal.Signals, Any] = {
-        signal.SIGINT: _ignore,
-        signal.SIGQUIT: _ignore,
+        signal.SIGINT: _ignore_signal,
+        signal.SIGQUIT: _ignore_signal,
         signal.SIGTERM: forward,
         signal.SIGHUP: forward,
         signal.SIGUSR1: forward,
@@ -181,16 +181,16 @@ def _signals() -> Iterator[list[subprocess.Popen[bytes]]]:
             signal.signal(number, handler)
 
 
-def _ignore(_number: int, _frame: FrameType | None) -> None:
+def _ignore_signal(_number: int, _frame: FrameType | None) -> None:
     """Not SIG_IGN, which the command would inherit."""
 
 
-def _say(words: str) -> None:
+def _print_line(words: str) -> None:
     """To whoever runs the doctor; standard output is the command's."""
     sys.stderr.write(words + "\n")
 
 
-def _write(place: str, verdict: Verdict) -> None:
+def _write_verdict(place: str, verdict: Verdict) -> None:
     found = json.dumps(verdict.to_dict(), indent=1, default=str)
     if place == "-":
         sys.stdout.write(found + "\n")
@@ -198,7 +198,7 @@ def _write(place: str, verdict: Verdict) -> None:
     try:
         Path(place).write_text(found + "\n")
     except OSError as error:
-        _say(f"feedwater doctor: --json {place}: {error.strerror}")
+        _print_line(f"feedwater doctor: --json {place}: {error.strerror}")
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from .causes import Action
 from .signals import Signals
 from .step import Step
 
-__all__ = ["fits", "tested"]
+__all__ = ["judge_tips", "suggest_fits"]
 
 Tip = tuple[str, str, str]
 YES, NO, TRY, UNKNOWN = "yes", "no", "try", "unknown"
@@ -17,15 +17,15 @@ SPARE = 0.95
 """Part of a GPU's memory that batches may fill."""
 
 
-def tested(s: Signals) -> list[Tip]:
+def judge_tips(s: Signals) -> list[Tip]:
     """Tip, result and reason. yes: measured to help; no: measured not to; try: it may, and only a run would tell."""
     ours = s.loader.startswith("feedwater")
-    return [*_gpu(s)] if ours else [*_workers(s), *_pictures(s), *_gpu(s)]
+    return [*_gpu_tips(s)] if ours else [*_worker_tips(s), *_picture_tips(s), *_gpu_tips(s)]
 
 
-def _workers(s: Signals) -> Iterator[Tip]:
-    yield _curve(s)
-    yield _prefetch(s)
+def _worker_tips(s: Signals) -> Iterator[Tip]:
+    yield _num_workers_tip(s)
+    yield _prefetch_tip(s)
     edge = s.edge_s / s.period_s
     if s.persistent or not s.workers:
         yield "persistent_workers", NO, "they are" if s.persistent else "no workers"
@@ -33,28 +33,28 @@ def _workers(s: Signals) -> Iterator[Tip]:
         yield "persistent_workers", UNKNOWN, "one epoch was seen"
     else:
         yield "persistent_workers", YES if edge > 0.03 else NO, f"epoch starts cost {edge:.1%}"
-    yield _pin(s)
+    yield _pin_tip(s)
     if s.fetches and s.workers:
         result = YES if s.extra > 0.3 else NO
         yield "one thread per worker", result, f"further threads use {s.extra:.0%} of a worker's time"
 
 
-def _curve(s: Signals) -> Tip:
+def _num_workers_tip(s: Signals) -> Tip:
     """num_workers, by the model of step.py."""
     if not s.fetches:
         return "num_workers", UNKNOWN, "no fetch was seen"
     step = Step(s)
     numbers = {0, 1, 2, 4, 8, s.workers, s.cores, 2 * s.cores}
-    best = step.best({*numbers, *range(2 * s.cores)})
-    curve = ", ".join(f"{n}: {step.seconds(n) * 1e3:.1f}" for n in sorted({*numbers, best}))
-    took_s, told = step.seconds(best), f"expected ms a step {curve}"
-    better = min(step.gain(took_s), step.seconds() / took_s) >= WORTH
+    best = step.best_workers({*numbers, *range(2 * s.cores)})
+    curve = ", ".join(f"{n}: {step.step_seconds(n) * 1e3:.1f}" for n in sorted({*numbers, best}))
+    took_s, told = step.step_seconds(best), f"expected ms a step {curve}"
+    better = min(step.gain(took_s), step.step_seconds() / took_s) >= WORTH
     if s.workers > best and not better:
         return "num_workers", NO, f"{best} would do; more is not better; {told}"
     return "num_workers", YES if better else NO, told
 
 
-def _prefetch(s: Signals) -> Tip:
+def _prefetch_tip(s: Signals) -> Tip:
     if not s.workers or not s.fetches:
         return "prefetch_factor", NO, "no workers to run ahead"
     if s.wait < 0.03:
@@ -64,7 +64,7 @@ def _prefetch(s: Signals) -> Tip:
     return "prefetch_factor", TRY, f"workers rest {1 - s.duty:.0%} of the time while the loop waits {s.wait:.0%}"
 
 
-def _pin(s: Signals) -> Tip:
+def _pin_tip(s: Signals) -> Tip:
     if not s.gpu:
         return "pin_memory", NO, "no GPU"
     if s.pin_memory:
@@ -74,24 +74,24 @@ def _pin(s: Signals) -> Tip:
     return "pin_memory", TRY if s.copy > 0.03 else NO, f"copies run {s.copy:.1%} of the time"
 
 
-def _pictures(s: Signals) -> Iterator[Tip]:
+def _picture_tips(s: Signals) -> Iterator[Tip]:
     if s.decode is None:
         yield "a faster decoder", UNKNOWN, "no picture was seen to be decoded in the workers"
     else:
         half = Step(s)
-        seconds = half.seconds(cpu_s=s.batch_cpu_s * (1 - 0.5 * s.decode))
+        seconds = half.step_seconds(cpu_s=s.batch_cpu_s * (1 - 0.5 * s.decode))
         gain = half.gain(seconds)
         why = f"decoding is {s.decode:.0%} of what the workers compute; one twice as fast gives {gain:.2f}x"
         yield "a faster decoder", YES if gain >= WORTH else NO, why
     if not s.fetches:
         return
-    gain = Step(s).gain(Step(s).seconds(blocked_s=0.0))
+    gain = Step(s).gain(Step(s).step_seconds(blocked_s=0.0))
     place = f"{s.disk:.0%} of what is read comes from a disk" if s.read_bytes > 1000 else "little is read"
     why = f"workers wait {s.blocked:.0%} of a fetch, {place}"
     yield "faster storage, or a copy in memory", YES if gain >= WORTH and s.blocked > 0.1 else NO, why
 
 
-def _gpu(s: Signals) -> Iterator[Tip]:
+def _gpu_tips(s: Signals) -> Iterator[Tip]:
     if not s.gpu:
         yield "cudnn.benchmark, channels_last, AMP", NO, "no GPU"
         return
@@ -111,11 +111,11 @@ def _gpu(s: Signals) -> Iterator[Tip]:
             yield tip, NO, about if not fit else "the GPU waits: a faster step would wait longer"
         else:
             yield tip, TRY, f"{about}; it is off"
-    yield _batch(s)
+    yield _batch_tip(s)
 
 
-def _batch(s: Signals) -> Tip:
-    largest = _largest(s)
+def _batch_tip(s: Signals) -> Tip:
+    largest = _largest_batch(s)
     if largest is None:
         return "a larger batch", UNKNOWN, "memory was not seen"
     if s.dry is not None and s.dry > 0.8:
@@ -123,7 +123,7 @@ def _batch(s: Signals) -> Tip:
     return "a larger batch", NO, f"about {largest} fit, {s.batch_size} are used; the GPU has work anyway"
 
 
-def _largest(s: Signals) -> int | None:
+def _largest_batch(s: Signals) -> int | None:
     """Samples that fit: memory = model + batch × sample."""
     m = s.memory
     if not m or not s.batch_size or m["most"] <= m["held"]:
@@ -132,9 +132,9 @@ def _largest(s: Signals) -> int | None:
     return max(1, int((SPARE * m["total"] - m["held"]) / per_sample))
 
 
-def fits(s: Signals | None) -> list[Action]:
+def suggest_fits(s: Signals | None) -> list[Action]:
     """What to do when memory ran out."""
-    largest = _largest(s) if s is not None else None
+    largest = _largest_batch(s) if s is not None else None
     if largest is None:
         return [Action("a smaller batch with gradient accumulation, or less held between steps")]
     return [Action(f"batch_size={largest} is what fits, by {s.memory['total'] / 1e9:.0f} GB" if s else "")]

@@ -16,7 +16,7 @@ from .causes import Action
 from .signals import Signals
 from .verdict import Verdict
 
-__all__ = ["heed", "measure"]
+__all__ = ["apply_curve", "measure_curve"]
 
 SECONDS = 2.0
 LEAST_BATCHES = 4
@@ -27,13 +27,13 @@ MODELLED = ("cores-used-up", "hand-over")
 """What is left when a model sees no use in more workers; a measurement that does wins."""
 
 
-def measure(loader: Any, s: Signals) -> dict[int, float]:
+def measure_curve(loader: Any, s: Signals) -> dict[int, float]:
     """Seconds per batch by number of workers; empty for what is no DataLoader of torch."""
     module = sys.modules.get("torch.utils.data")
     if module is None or not isinstance(loader, module.DataLoader):
         return {}
     times: dict[int, float] = {}
-    with _undrawn():
+    with _keep_random_state():
         for n in sorted({0, 1, 2, 4, s.cores, 2 * s.cores, s.workers}):
             if n > max(2 * s.cores, s.workers):
                 continue
@@ -44,7 +44,7 @@ def measure(loader: Any, s: Signals) -> dict[int, float]:
     return times
 
 
-def heed(verdict: Verdict, times: dict[int, float]) -> Verdict:
+def apply_curve(verdict: Verdict, times: dict[int, float]) -> Verdict:
     """A verdict whose advice on num_workers is what was measured, not what was modelled."""
     s = verdict.signals
     if not times or s is None:
@@ -99,7 +99,7 @@ class _Batches:
 
 
 @contextmanager
-def _undrawn() -> Iterator[None]:
+def _keep_random_state() -> Iterator[None]:
     """Leaves the random state of torch and Python as it was, and says nothing of many workers."""
     torch = sys.modules["torch"]
     states = torch.get_rng_state(), random.getstate()

@@ -25,7 +25,7 @@ class Gpus:
         self._file: IO[bytes] | None = None
 
     def __enter__(self) -> Gpus:
-        program = _find()
+        program = _find_program()
         if program:
             self._file = tempfile.TemporaryFile()
             try:
@@ -49,17 +49,17 @@ class Gpus:
         if self._file is not None:
             self._file.close()
 
-    def seen(self) -> list[dict[str, Any]]:
+    def list_gpus(self) -> list[dict[str, Any]]:
         """GPUs with their processes, from all recent lines; empty: unknown."""
         if self._file is None:
             return []
         size = os.fstat(self._file.fileno()).st_size
         start = max(0, size - LAST_BYTES)
         lines = os.pread(self._file.fileno(), LAST_BYTES, start).split(b"\n")
-        return [gpu for line in lines[start > 0 : -1] for gpu in _gpus(line)]
+        return [gpu for line in lines[start > 0 : -1] for gpu in _parse_line(line)]
 
 
-def _gpus(line: bytes) -> list[dict[str, Any]]:
+def _parse_line(line: bytes) -> list[dict[str, Any]]:
     """Of one line; those of a container that does not see other processes are left out."""
     try:
         read = json.loads(line)
@@ -69,7 +69,7 @@ def _gpus(line: bytes) -> list[dict[str, Any]]:
     return gpus
 
 
-def _find() -> str | None:
+def _find_program() -> str | None:
     """FEEDWATER_NVML, else beside the feedwater program, else on PATH."""
     named = os.environ.get("FEEDWATER_NVML")
     if named is not None:

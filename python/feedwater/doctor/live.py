@@ -12,11 +12,11 @@ from dataclasses import replace
 from time import perf_counter, perf_counter_ns
 from typing import Any
 
-from .._meter.gpu_events import synchronize
+from .._meter.gpu_events import synchronize_gpu
 from .._meter.pace import Stats
 from ..errors import Error
 from . import curve, report
-from .measured import of
+from .measured import measure_run
 from .probe import fetches, loaders, passes, settings
 from .probe.session import Session
 from .rules import judge_loop
@@ -46,18 +46,18 @@ def diagnose(dataloader: Any, step: Callable[[Any], Any], *, steps: int = 100, w
         raise ValueError(f"steps={steps}: needs at least {LEAST_STEPS}")
     session = Session()
     try:
-        with _fetches() as folder:
-            kept = _run(session, dataloader, step, steps)
-            boards = report.boards(folder, os.getpid())
-        measured = of(report.Run(session.report(), *boards))
+        with _time_fetches() as folder:
+            kept = _run_steps(session, dataloader, step, steps)
+            boards = report.read_boards(folder, os.getpid())
+        measured = measure_run(report.Run(session.make_report(), *boards))
     finally:
-        session.looks.close()
-        atexit.unregister(session.end)
+        session.looks.close_window()
+        atexit.unregister(session.end_session)
     if measured is None:
         raise Error(f"the loader gave fewer than {LEAST_ROWS + 10} batches in a row: too few to judge by")
-    s = replace(measured, replayed_s=_replay(step, kept, steps // 2), ready_s=None)
-    times = curve.measure(dataloader, s) if workers else {}
-    return curve.heed(judge_loop(s), times)
+    s = replace(measured, replayed_s=_time_replay(step, kept, steps // 2), ready_s=None)
+    times = curve.measure_curve(dataloader, s) if workers else {}
+    return curve.apply_curve(judge_loop(s), times)
 
 
 def of_stats(stats: Stats, *, elsewhere: bool) -> Verdict:
@@ -86,17 +86,17 @@ def of_stats(stats: Stats, *, elsewhere: bool) -> Verdict:
 # -- the loop ----------------------------------------------------------------------------------------------------------
 
 
-def _run(session: Session, dataloader: Any, step: Callable[[Any], Any], steps: int) -> list[Any]:
+def _run_steps(session: Session, dataloader: Any, step: Callable[[Any], Any], steps: int) -> list[Any]:
     """As many steps, in as many passes as they take. The last batches."""
     kept: list[Any] = []
-    loop = session.add(_about(dataloader))
+    loop = session.add_loop(_describe_loader(dataloader))
     while loop.steps < steps:
         before, began = loop.steps, perf_counter_ns()
         iterator = iter(dataloader)
-        loop.begin(began)
+        loop.begin_pass(began)
         while loop.steps < steps:
             try:
-                batch = session.advance(loop, iterator, next)
+                batch = session.advance_loop(loop, iterator, next)
             except StopIteration:
                 break
             kept = [*kept[1 - REPLAYED :], batch]
@@ -106,29 +106,29 @@ def _run(session: Session, dataloader: Any, step: Callable[[Any], Any], steps: i
     return kept
 
 
-def _replay(step: Callable[[Any], Any], batches: list[Any], number: int) -> float:
+def _time_replay(step: Callable[[Any], Any], batches: list[Any], number: int) -> float:
     """Mean time of a step with batches that are there, in seconds."""
     for at in range(WARM_REPLAYS):
         step(batches[at % len(batches)])
-    synchronize()
+    synchronize_gpu()
     began = perf_counter()
     for at in range(number):
         step(batches[at % len(batches)])
-    synchronize()
+    synchronize_gpu()
     return (perf_counter() - began) / number
 
 
-def _about(loader: Any) -> dict[str, Any]:
+def _describe_loader(loader: Any) -> dict[str, Any]:
     if hasattr(loader, "_config"):
-        return passes.about(loader)
+        return passes.describe_loader(loader)
     if hasattr(loader, "num_workers") and hasattr(loader, "dataset"):
-        return loaders.about(loader)
+        return loaders.describe_loader(loader)
     about: dict[str, Any] = {"loader": type(loader).__name__, "workers": 0, "batch_size": 0, "pin_memory": False}
     return about | {"prefetch": 0, "persistent": False, "data": "", "iterable": True, "own_collate": True}
 
 
 @contextmanager
-def _fetches() -> Iterator[str]:
+def _time_fetches() -> Iterator[str]:
     """Times fetches, in this process and in those that it forks meanwhile; yields the folder of their boards."""
     module = sys.modules.get("torch.utils.data._utils.fetch")
     before = settings.FOLDER
@@ -140,7 +140,7 @@ def _fetches() -> Iterator[str]:
         kept = [
             (kind, name, vars(kind)[name]) for kind in kinds for name in ("__init__", "fetch") if name in vars(kind)
         ]
-        fetches.here.begin()
+        fetches.here.forget_measures()
         try:
             if module is not None:
                 fetches.patch(module)

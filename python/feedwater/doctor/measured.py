@@ -9,7 +9,7 @@ from typing import Any
 from .report import Run
 from .signals import LEAST_ROWS, Signals
 
-__all__ = ["of"]
+__all__ = ["measure_run"]
 
 PAUSE = 20.0
 """A step that many times the median is a pause: a checkpoint, an evaluation."""
@@ -29,27 +29,27 @@ GROWN = 50
 """Nodes, or list entries, that a graph must have reached to be called growing."""
 
 
-def of(run: Run, siblings: Sequence[Run] = ()) -> Signals | None:
+def measure_run(run: Run, siblings: Sequence[Run] = ()) -> Signals | None:
     """Of a run; None if none of its loops is long enough. Siblings are the other ranks on this machine."""
     loops = [loop for loop in run.about["loops"] if len(loop["rows"]) >= LEAST_ROWS]
     if not loops:
         return None
     loop = max(loops, key=_took_ns)
     return Signals(
-        **_told(run.about, loop),
-        **_times(loop),
-        **_fetches(run, loop),
-        **_machine(run, siblings),
-        **_looks(run.about),
+        **_loader_facts(run.about, loop),
+        **_step_times(loop),
+        **_fetch_facts(run, loop),
+        **_machine_facts(run, siblings),
+        **_look_facts(run.about),
     )
 
 
-def _told(about: dict[str, Any], loop: dict[str, Any]) -> dict[str, Any]:
+def _loader_facts(about: dict[str, Any], loop: dict[str, Any]) -> dict[str, Any]:
     told = {name: loop[name] for name in TOLD}
     return told | {"rank": about["rank"], "cores": about["cores"], "torch_threads": about["torch_threads"]}
 
 
-def _times(loop: dict[str, Any]) -> dict[str, Any]:
+def _step_times(loop: dict[str, Any]) -> dict[str, Any]:
     gpu, unknown = bool(loop["gpu"]), loop["gpu_unknown"]
     rows = [_Row(*row) for row in loop["rows"]]
     measured = [row for row in rows if row.gpu_ns is not None]
@@ -78,12 +78,12 @@ def _times(loop: dict[str, Any]) -> dict[str, Any]:
         "dry": mean(bool(row.dry) for row in steady) if by_gpu else None,
         "edge_s": mean(first) / per_pass / 1e9 if first else 0.0,
         "steps_per_pass": per_pass if passes > 1 else 1e9,
-        "empty": _share(row.ready == 0 for row in steady if row.ready >= 0),
-        "held": _share(row.held > 0 for row in steady if row.ready >= 0),
+        "empty": _share_of(row.ready == 0 for row in steady if row.ready >= 0),
+        "held": _share_of(row.held > 0 for row in steady if row.ready >= 0),
     }
 
 
-def _share(seen: Iterable[bool]) -> float:
+def _share_of(seen: Iterable[bool]) -> float:
     """Of those that are true; 0 of none."""
     return mean([*seen] or [0])
 
@@ -100,7 +100,7 @@ class _Row:
         return float(self.gpu_ns if by_gpu else self.step_ns)
 
 
-def _fetches(run: Run, loop: dict[str, Any]) -> dict[str, Any]:
+def _fetch_facts(run: Run, loop: dict[str, Any]) -> dict[str, Any]:
     seen = run.boards if loop["workers"] else [run.own] if run.own else []
     boards = [board for board in seen if board["fetches"] >= 2]
     if not boards:
@@ -133,12 +133,12 @@ def _fetches(run: Run, loop: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _machine(run: Run, siblings: Sequence[Run]) -> dict[str, Any]:
+def _machine_facts(run: Run, siblings: Sequence[Run]) -> dict[str, Any]:
     about = run.about
     start, end = about["start"], about["end"]
     seconds = max(1e-3, (end["now_ns"] - start["now_ns"]) / 1e9)
-    busy = _difference(about, "busy_s") / seconds
-    ours = sum(_used(one) for one in (run, *siblings))
+    busy = _counter_difference(about, "busy_s") / seconds
+    ours = sum(_used_cores(one) for one in (run, *siblings))
     samples = sum(board["samples"] for board in (*run.boards, *([run.own] if run.own else [])))
     steps = max(1, end["steps"] - start["steps"])
     fetched = samples * steps / max(1, run.steps)
@@ -146,17 +146,17 @@ def _machine(run: Run, siblings: Sequence[Run]) -> dict[str, Any]:
         "loop_cores": (end["cpu_ns"] - start["cpu_ns"]) / 1e9 / seconds,
         "others": max(0.0, busy - ours),
         "loop_queued": (end["queued_ns"] - start["queued_ns"]) / 1e9 / seconds,
-        "network_bytes": _difference(about, "network_bytes") / max(1.0, fetched),
-        "throttled": int(_difference(about, "throttled")),
-        "grows_bytes": _slope(about["resident"]),
+        "network_bytes": _counter_difference(about, "network_bytes") / max(1.0, fetched),
+        "throttled": int(_counter_difference(about, "throttled")),
+        "grows_bytes": _fit_slope(about["resident"]),
     }
 
 
-def _difference(about: dict[str, Any], name: str) -> float:
+def _counter_difference(about: dict[str, Any], name: str) -> float:
     return float(about["end"]["machine"][name] - about["start"]["machine"][name])
 
 
-def _used(run: Run) -> float:
+def _used_cores(run: Run) -> float:
     """Cores that a run used: its process, its workers over their own lives, its agent."""
     start, end = run.about["start"], run.about["end"]
     seconds = max(1e-3, (end["now_ns"] - start["now_ns"]) / 1e9)
@@ -168,7 +168,7 @@ def _used(run: Run) -> float:
     return float(main / seconds) + sum(board["process_cpu_ns"] for board in boards) / max(1.0, lived)
 
 
-def _slope(points: Sequence[Sequence[float]]) -> float:
+def _fit_slope(points: Sequence[Sequence[float]]) -> float:
     """Least squares over the later two thirds."""
     points = points[len(points) // 3 :]
     if len(points) < LEAST_LOOKS:
@@ -177,12 +177,12 @@ def _slope(points: Sequence[Sequence[float]]) -> float:
     return sum((p[0] - x) * (p[1] - y) for p in points) / max(1.0, sum((p[0] - x) ** 2 for p in points))
 
 
-def _looks(about: dict[str, Any]) -> dict[str, Any]:
+def _look_facts(about: dict[str, Any]) -> dict[str, Any]:
     look, ns = about["look"], max(1, about["look"]["ns"])
     lines = about["lines"]
     pageable = look["pageable"] > look["copies"] / 2
     return {
-        "graph": next((name for name, sizes in about["graphs"].items() if _grows(sizes)), ""),
+        "graph": next((name for name, sizes in about["graphs"].items() if _is_growing(sizes)), ""),
         "without_backward": _without_backward(about["loops"]),
         "looked": look["steps"],
         "sync": look["waited_ns"] / ns,
@@ -208,5 +208,5 @@ def _took_ns(loop: dict[str, Any]) -> float:
     return float(loop["steps"] * mean([row[1] for row in loop["rows"]] or [0]))
 
 
-def _grows(sizes: Sequence[int]) -> bool:
+def _is_growing(sizes: Sequence[int]) -> bool:
     return len(sizes) >= 4 and sizes[-1] > max(GROWN, 2 * sizes[1]) and sizes[-1] > sizes[-2] > sizes[-3]

@@ -11,7 +11,7 @@ from typing import Any
 
 from .probe.board import FIELDS
 
-__all__ = ["Report", "Run", "boards", "read"]
+__all__ = ["Report", "Run", "read_boards", "read_report"]
 
 
 Counters = dict[str, float]
@@ -51,25 +51,25 @@ class Report:
     """As lines of feedwater-nvml have them, each line's; empty: unknown."""
 
 
-def read(folder: str, exit_code: int = 0, gpus: list[dict[str, Any]] | None = None) -> Report:
+def read_report(folder: str, exit_code: int = 0, gpus: list[dict[str, Any]] | None = None) -> Report:
     """What was written so far. Files that are being replaced are read as they were before."""
     place = Path(folder)
     abouts = [json.loads(file.read_text()) for file in sorted(place.glob("run-*.json"))]
-    runs = [Run(about, *boards(folder, about["pid"])) for about in abouts]
+    runs = [Run(about, *read_boards(folder, about["pid"])) for about in abouts]
     seen = frozenset(int(file.name.split("-")[1]) for file in place.glob("seen-*"))
     errors = [file.read_text()[:300].strip() for file in place.glob("error-*")]
     return Report(runs, len(seen), seen, errors, exit_code, gpus or [])
 
 
-def boards(folder: str, pid: int) -> tuple[list[Counters], Counters | None]:
+def read_boards(folder: str, pid: int) -> tuple[list[Counters], Counters | None]:
     """Of the workers of a process, and its own."""
     place = Path(folder)
-    workers = [_board(file) for file in place.glob(f"board-{pid}-*")]
-    own = [_board(file) for file in place.glob(f"board-*-{pid}")]
+    workers = [_read_board(file) for file in place.glob(f"board-{pid}-*")]
+    own = [_read_board(file) for file in place.glob(f"board-*-{pid}")]
     return [counters for counters in workers if counters], next(filter(None, own), None)
 
 
-def _board(file: Path) -> Counters:
+def _read_board(file: Path) -> Counters:
     size = 8 * len(FIELDS)
     with file.open("rb") as opened:
         if os.fstat(opened.fileno()).st_size < size:

@@ -13,8 +13,8 @@ from statistics import median
 from typing import Any
 
 from . import advice
-from .causes import Action, Cause, cause_of, causes, nodes, tiny
-from .measured import of
+from .causes import Action, Cause, cause_of, find_causes, is_tiny, suggest_nodes
+from .measured import measure_run
 from .report import Report, Run
 from .signals import Signals
 from .step import Step
@@ -47,20 +47,20 @@ MEMORY = re.compile(r"out of memory|cannot allocate memory|MemoryError", re.IGNO
 
 def judge(report: Report) -> Verdict:
     """Of everything that is known of a script."""
-    measured = _ranks(report)
+    measured = _rank_signals(report)
     if report.exit_code not in ENDED_BY_USER:
-        return _failed(report, measured)
+        return _judge_failed(report, measured)
     if not measured:
-        return _unmeasured(report)
-    return judge_ranks(measured, shared=_shared(report))
+        return _judge_unmeasured(report)
+    return judge_ranks(measured, shared=_is_shared(report))
 
 
-def _ranks(report: Report) -> list[Signals]:
+def _rank_signals(report: Report) -> list[Signals]:
     """Of the processes that ran longest: one per rank of the largest job, else one alone."""
     world = max((run.about["world"] for run in report.runs), default=1)
     longest: dict[int, Signals] = {}
     for run in report.runs:
-        s = of(run, _siblings(report, run)) if run.about["world"] == world else None
+        s = measure_run(run, _find_siblings(report, run)) if run.about["world"] == world else None
         rank = run.about["rank"] if world > 1 else 0
         if s is not None and (rank not in longest or s.steps * s.step_s > longest[rank].steps * longest[rank].step_s):
             longest[rank] = s
@@ -81,11 +81,11 @@ def judge_ranks(ranks: Sequence[Signals], *, shared: bool | None = None) -> Verd
         untold = [replace(action, gain=None) for action in verdict.actions]  # the job's pace is that of all ranks
         fields |= {"verdict": "data-bound", "cause": "straggler-rank", "why": under, "actions": untold}
     elif verdict.cause in ("step-bound", "host-contended"):
-        fields |= _uneven(ranks)
+        fields |= _find_uneven(ranks)
     return Verdict(**fields)
 
 
-def _uneven(ranks: Sequence[Signals]) -> dict[str, Any]:
+def _find_uneven(ranks: Sequence[Signals]) -> dict[str, Any]:
     """Ranks of one job have steps of one length: who computes in less of it waits for the others. Not told on GPUs,
     where those who wait seem to compute.
     """
@@ -103,8 +103,8 @@ def _uneven(ranks: Sequence[Signals]) -> dict[str, Any]:
 
 def judge_loop(s: Signals, *, shared: bool | None = None) -> Verdict:
     """Of one loop."""
-    notes = _notes(s)
-    tips = advice.tested(s)
+    notes = _list_notes(s)
+    tips = advice.judge_tips(s)
     if s.off_thread > s.steps / 2:
         return Verdict("unknown", "off-thread", signals=s, notes=notes)
     if s.broken > BROKEN:
@@ -116,10 +116,10 @@ def judge_loop(s: Signals, *, shared: bool | None = None) -> Verdict:
     s, unused = _without_slow_bursts(s)
     notes += unused
     if _data_bound(s):
-        return _late(s, tips, notes)
+        return _judge_late(s, tips, notes)
     if s.stall is None and s.wait >= STALL:
         return Verdict("unknown", "idle-unknown", s.idle_unknown, s, [], advice=tips, notes=notes)
-    verdict, cause, actions = _own(s, shared)
+    verdict, cause, actions = _judge_own(s, shared)
     if verdict == "healthy" and (s.stall or 0.0) >= UNSTEADY:
         return Verdict("unknown", "unsteady", signals=s, advice=tips, notes=notes)
     return Verdict(verdict, cause, signals=s, actions=actions, advice=tips, notes=notes)
@@ -130,7 +130,7 @@ def judge_loop(s: Signals, *, shared: bool | None = None) -> Verdict:
 
 def _without_slow_bursts(s: Signals) -> tuple[Signals, list[str]]:
     """A pause makes steps of next to nothing slow: those after bursts do not count where it would be unsteady."""
-    if s.ready_s is None or (s.stall or 0.0) < UNSTEADY or not tiny(s) or _data_bound(s):
+    if s.ready_s is None or (s.stall or 0.0) < UNSTEADY or not is_tiny(s) or _data_bound(s):
         return s, []
     took = f"{s.ready_steps} steps after pauses took {s.ready_s * 1e3:.1f} ms, and are not used"
     return replace(s, ready_s=None, ready_steps=0), [f"{took}: a pause makes steps this short slow"]
@@ -144,23 +144,23 @@ def _data_bound(s: Signals) -> bool:
     return gain >= WORD
 
 
-def _late(s: Signals, tips: list[tuple[str, str, str]], notes: list[str]) -> Verdict:
-    found = causes(s)
+def _judge_late(s: Signals, tips: list[tuple[str, str, str]], notes: list[str]) -> Verdict:
+    found = find_causes(s)
     cause = cause_of(s, found)
     actions = [one.action for one in sorted(found, key=lambda one: one.name != cause)]
     if cause == "too-many-workers":
-        actions += _fewer(s)
+        actions += _suggest_fewer(s)
     if cause == "few-nodes":
         actions.append(Action(f"more nodes: {s.period_s / s.fed_s:.1f} times as many, if all are busy"))
     elif cause == "tiny-model":  # what is left of such a step is as short as what measuring it adds
         actions = [replace(action, gain=None) for action in actions] or [DECODE_ONCE]
     else:
-        actions.append(nodes(s))
-    notes = [*notes, *_faster(s)]
+        actions.append(suggest_nodes(s))
+    notes = [*notes, *_explain_faster(s)]
     return Verdict("data-bound", cause, "", s, actions, _runner_up(found, cause), advice=tips, notes=notes)
 
 
-def _faster(s: Signals) -> list[str]:
+def _explain_faster(s: Signals) -> list[str]:
     """Why more is to gain than the stall."""
     if s.ceiling_s >= ALIKE * s.rest_s:
         return []
@@ -174,10 +174,10 @@ def _runner_up(found: list[Cause], cause: str) -> str:
     return others[0].name if others else ""
 
 
-def _fewer(s: Signals) -> list[Action]:
+def _suggest_fewer(s: Signals) -> list[Action]:
     step = Step(s)
-    n = step.best(range(1, s.cores + 1))
-    gain = step.gain(step.seconds(n))
+    n = step.best_workers(range(1, s.cores + 1))
+    gain = step.gain(step.step_seconds(n))
     if gain < 0.98:
         return []
     told = None if s.iterable else round(gain, 2)  # who splits an IterableDataset may read all of it in each worker
@@ -187,14 +187,13 @@ def _fewer(s: Signals) -> list[Action]:
 # -- not data ----------------------------------------------------------------------------------------------------------
 
 
-def _own(s: Signals, shared: bool | None) -> tuple[str, str, list[Action]]:
+def _judge_own(s: Signals, shared: bool | None) -> tuple[str, str, list[Action]]:
     if s.without_backward:
         do = "with torch.inference_mode(): a loop builds graphs and never calls backward"
         return "not-data", "missing-no-grad", [Action(do)]
     if s.gpu and s.copy > COPY and not s.pin_memory:
-        do = (
-            f"pin_memory=True and .to(device, non_blocking=True){_at(s.copy_line)}: copies run {s.copy:.0%} of the time"
-        )
+        do = f"pin_memory=True and .to(device, non_blocking=True){_at_line(s.copy_line)}"
+        do += f": copies run {s.copy:.0%} of the time"
         return "not-data", "pin-memory-off", [Action(do, None, "pin_memory=True")]
     if s.gpu and shared:
         return "not-data", "gpu-shared", [Action("give this job a GPU of its own, or wait for the other's end")]
@@ -205,7 +204,7 @@ def _own(s: Signals, shared: bool | None) -> tuple[str, str, list[Action]]:
     if dry:
         return _host_bound(s)
     if s.workers > 2 * s.cores:
-        return "healthy", "too-many-workers", _fewer(s)
+        return "healthy", "too-many-workers", _suggest_fewer(s)
     return "healthy", "gpu-bound" if s.gpu else "step-bound", []
 
 
@@ -216,15 +215,15 @@ def _host_bound(s: Signals) -> tuple[str, str, list[Action]]:
         return "not-data", "launch-bound", [Action(do)]
     if s.after_sync <= AFTER_SYNC:
         return "healthy", "gpu-bound", []
-    do = f"call it every 50th step{_at(s.sync_line)}: the GPU has no work from there to the next step's"
+    do = f"call it every 50th step{_at_line(s.sync_line)}: the GPU has no work from there to the next step's"
     return "not-data", "sync-in-loop", [Action(do)]
 
 
-def _at(line: str) -> str:
+def _at_line(line: str) -> str:
     return f" at {line.rpartition('/')[2]}" if line else ""
 
 
-def _notes(s: Signals) -> list[str]:
+def _list_notes(s: Signals) -> list[str]:
     notes = []
     if s.crowded:
         notes.append(f"other programs took {s.others:.1f} of {s.cores} cores: gains hold for that load")
@@ -242,18 +241,18 @@ def _notes(s: Signals) -> list[str]:
 # -- nothing measured --------------------------------------------------------------------------------------------------
 
 
-def _failed(report: Report, measured: list[Signals]) -> Verdict:
+def _judge_failed(report: Report, measured: list[Signals]) -> Verdict:
     worst = max(measured, key=lambda s: s.stall or 0.0, default=None)
     said = next((run.about["failure"] for run in report.runs if run.about["failure"]), "")
     code = report.exit_code
     how = f"killed by signal {-code}" if code < 0 else f"exit code {code}"
     if MEMORY.search(said) or code in KILLED:
         why = said or "killed, as the kernel does when memory runs out"
-        return Verdict("errors", "out-of-memory", why, worst, advice.fits(worst))
+        return Verdict("errors", "out-of-memory", why, worst, advice.suggest_fits(worst))
     return Verdict("errors", "script-failed", f"{how}: {said}" if said else how, worst)
 
 
-def _unmeasured(report: Report) -> Verdict:
+def _judge_unmeasured(report: Report) -> Verdict:
     notes = report.errors[:3]
     if not report.hooked:
         why = "it started no Python, or python -I, -E, -S, sudo, containers or a cleared PYTHONPATH keep the doctor out"
@@ -267,11 +266,11 @@ def _unmeasured(report: Report) -> Verdict:
     return Verdict("unknown", "too-short", why)
 
 
-def _siblings(report: Report, run: object) -> list[Run]:
+def _find_siblings(report: Report, run: object) -> list[Run]:
     return [other for other in report.runs if other is not run]
 
 
-def _shared(report: Report) -> bool | None:
+def _is_shared(report: Report) -> bool | None:
     """Whether a GPU that a process of ours is on has another program's process most of the time; None: unknown."""
     pids = [{process["pid"] for process in gpu.get("processes") or []} for gpu in report.gpus]
     ours = [seen for seen in pids if seen & report.pids]

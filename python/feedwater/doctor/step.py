@@ -30,9 +30,9 @@ class Step:
         own_s = s.loop_cores * s.step_s
         self._own = (own_s if s.workers else max(0.0, own_s - s.batch_cpu_s)) / s.step_s
         self._own_s = min(self._own * s.step_s, s.cores * s.fed_s)
-        self._others = _others(s, self._own)
+        self._others = _other_threads(s, self._own)
 
-    def seconds(
+    def step_seconds(
         self,
         workers: int | None = None,
         *,
@@ -53,9 +53,9 @@ class Step:
         rate = min(1.0, s.cores / (wanted + (0.0 if alone else self._others)))
         return max(s.fed_s, (self._own_s + cpu_s) / s.cores, (cpu_s / rate + blocked_s) / workers) + edge_s
 
-    def best(self, numbers: Iterable[int]) -> int:
+    def best_workers(self, numbers: Iterable[int]) -> int:
         """Of so many workers, the fewest that are as good as the best."""
-        took = {n: self.seconds(n) for n in sorted(set(numbers))}
+        took = {n: self.step_seconds(n) for n in sorted(set(numbers))}
         return next(n for n, seconds in took.items() if seconds <= NEAR * min(took.values()))
 
     def gain(self, seconds: float) -> float:
@@ -63,7 +63,7 @@ class Step:
         return self._s.period_s / seconds if seconds > 0 else 1.0
 
 
-def _others(s: Signals, own: float) -> float:
+def _other_threads(s: Signals, own: float) -> float:
     """Threads of other programs that want to run; at least the cores that they use."""
     rate = s.cpu / max(1e-9, s.cpu + s.queued)
     if rate > FREE or not s.fetches:

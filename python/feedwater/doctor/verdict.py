@@ -7,7 +7,7 @@ from typing import Any
 
 from .cause_texts import CAUSES
 from .causes import Action
-from .screen import text
+from .screen import format_screen
 from .signals import Signals
 
 __all__ = ["CAUSES", "Verdict"]
@@ -67,7 +67,7 @@ class Verdict:
             "estimated": None if s is None or self.ceiling is None else s.estimated,
             "stall": s.stall if s else None,
             "period_s": s.period_s if s else None,
-            "evidence": {"why": self.why or CAUSES[self.cause], **_evidence(s)},
+            "evidence": {"why": self.why or CAUSES[self.cause], **_collect_evidence(s)},
             "actions": [
                 {"do": a.do, "gain": a.gain, **({"try": a.arguments} if a.arguments else {})} for a in self.actions
             ],
@@ -79,10 +79,10 @@ class Verdict:
         }
 
     def __str__(self) -> str:
-        return text(self)
+        return format_screen(self)
 
 
-def _evidence(s: Signals | None) -> dict[str, Any]:
+def _collect_evidence(s: Signals | None) -> dict[str, Any]:
     if s is None:
         return {}
     seen = ((s.fetches, OF_FETCHES), (s.host, OF_HOST), (s.looked, OF_LOOKS))

@@ -12,16 +12,16 @@ from ..errors import UnsupportedTransformError
 __all__ = [
     "MOST",
     "check_colour",
+    "check_fill",
     "check_number",
+    "check_pair",
     "check_probability",
     "check_whole",
-    "colour",
     "height_width",
     "is_colour",
     "is_list",
-    "pair",
-    "positive",
-    "several",
+    "to_numbers",
+    "to_positive",
     "whole_sides",
 ]
 
@@ -36,12 +36,12 @@ def check_probability(op: Any) -> None:
 
 def check_number(op: Any, argument: str, low: float, high: float) -> None:
     """Makes the argument Python's own number. Raises UnsupportedTransformError if it is none from low to high."""
-    _set_within(op, argument, numbers.number, low, high, f"a number from {low:g} to {high:g}")
+    _set_within(op, argument, numbers.to_number, low, high, f"a number from {low:g} to {high:g}")
 
 
 def check_whole(op: Any, argument: str, low: int, high: int) -> None:
     """The same of a whole number."""
-    _set_within(op, argument, numbers.whole, low, high, f"a whole number from {low} to {high}")
+    _set_within(op, argument, numbers.to_whole, low, high, f"a whole number from {low} to {high}")
 
 
 def _set_within(op: Any, argument: str, one: Callable[[Any], Any], low: float, high: float, needs: str) -> None:
@@ -52,10 +52,10 @@ def _set_within(op: Any, argument: str, one: Callable[[Any], Any], low: float, h
     object.__setattr__(op, argument, number)
 
 
-def pair(op: Any, argument: str, low: float, high: float) -> tuple[float, float]:
+def check_pair(op: Any, argument: str, low: float, high: float) -> tuple[float, float]:
     """The argument as two numbers from low to high, in ascending order."""
     value = getattr(op, argument)
-    numbers = several(value) if is_list(value) else ()
+    numbers = to_numbers(value) if is_list(value) else ()
     if len(numbers) != 2 or not low <= numbers[0] <= numbers[1] <= high:
         raise UnsupportedTransformError(
             f"{type(op).__name__}({argument}={value!r}): needs two numbers, {low:g} <= min <= max <= {high:g}"
@@ -63,15 +63,15 @@ def pair(op: Any, argument: str, low: float, high: float) -> tuple[float, float]
     return float(numbers[0]), float(numbers[1])
 
 
-def several(value: Any, one: Callable[[Any], Any] = numbers.number) -> tuple[Any, ...]:
+def to_numbers(value: Any, one: Callable[[Any], Any] = numbers.to_number) -> tuple[Any, ...]:
     """A number, or a list of them, as a tuple of Python's own; empty where something else is among them."""
     numbers = tuple(map(one, value)) if is_list(value) else (one(value),)
     return () if None in numbers else numbers
 
 
-def colour(op: Any) -> tuple[float, ...]:
+def check_fill(op: Any) -> tuple[float, ...]:
     """fill as three numbers, black for None. Which ones there can be is decided where the kind of pictures is known."""
-    numbers = several(0 if op.fill is None else op.fill)
+    numbers = to_numbers(0 if op.fill is None else op.fill)
     if len(numbers) not in (1, 3) or not all(map(math.isfinite, numbers)):
         raise UnsupportedTransformError(f"{type(op).__name__}(fill={op.fill!r}): needs a number, or three (RGB)")
     return numbers * (3 // len(numbers))
@@ -104,7 +104,7 @@ def height_width(op: str, size: Any) -> tuple[int, int]:
 
 def whole_sides(op: str, argument: str, value: Any, lengths: tuple[int, ...]) -> tuple[int, ...]:
     """One or more sides, each a whole number above 0, as many as one of lengths."""
-    numbers = several(value, positive)
+    numbers = to_numbers(value, to_positive)
     if len(numbers) not in lengths:
         raise UnsupportedTransformError(
             f"{op}({argument}={value!r}): needs a positive whole number, or (height, width)"
@@ -112,7 +112,7 @@ def whole_sides(op: str, argument: str, value: Any, lengths: tuple[int, ...]) ->
     return numbers
 
 
-def positive(value: Any) -> int | None:
+def to_positive(value: Any) -> int | None:
     """A whole number above 0, as Python's; None for what is none."""
-    number = numbers.whole(value)
+    number = numbers.to_whole(value)
     return number if number is not None and number > 0 else None

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import UnsupportedTransformError
-from ._checks import MOST, check_number, check_probability, is_list, pair
+from ._checks import MOST, check_number, check_pair, check_probability, is_list
 from ._op import Op
 
 __all__ = [
@@ -38,21 +38,21 @@ class ColorJitter(Op):
 
     def __post_init__(self) -> None:
         for argument in ("brightness", "contrast", "saturation"):
-            object.__setattr__(self, argument, _around(self, argument, 1.0, 0.0, MOST))
-        object.__setattr__(self, "hue", _around(self, "hue", 0.0, -0.5, 0.5))
+            object.__setattr__(self, argument, _range_around(self, argument, 1.0, 0.0, MOST))
+        object.__setattr__(self, "hue", _range_around(self, "hue", 0.0, -0.5, 0.5))
 
     def plan(self) -> dict[str, Any]:
         ranges = {name: getattr(self, name) for name in ("brightness", "contrast", "saturation", "hue")}
         return {"op": "ColorJitter", **{name: value and list(value) for name, value in ranges.items()}}
 
 
-def _around(op: Any, argument: str, center: float, low: float, high: float) -> tuple[float, float] | None:
+def _range_around(op: Any, argument: str, center: float, low: float, high: float) -> tuple[float, float] | None:
     """The range of a factor; None if it can only be center."""
     value = getattr(op, argument)
     if value is None:
         return None
     if is_list(value):
-        ends = pair(op, argument, low, high)
+        ends = check_pair(op, argument, low, high)
     else:
         check_number(op, argument, 0, high - center)
         value = getattr(op, argument)
@@ -188,8 +188,8 @@ class RandomPhotometricDistort(Op):
 
     def __post_init__(self) -> None:
         for argument in ("brightness", "contrast", "saturation"):
-            object.__setattr__(self, argument, pair(self, argument, 0.0, MOST))
-        object.__setattr__(self, "hue", pair(self, "hue", -0.5, 0.5))
+            object.__setattr__(self, argument, check_pair(self, argument, 0.0, MOST))
+        object.__setattr__(self, "hue", check_pair(self, "hue", -0.5, 0.5))
         check_probability(self)
 
     def plan(self) -> dict[str, Any]:

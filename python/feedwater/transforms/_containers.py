@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from ..errors import UnsupportedTransformError
-from ._checks import MOST, check_probability, is_list, several
+from ._checks import MOST, check_probability, is_list, to_numbers
 from ._op import Op
 
-__all__ = ["Compose", "Container", "Identity", "RandomApply", "RandomChoice", "RandomOrder", "Shares", "grouped"]
+__all__ = ["Compose", "Container", "Identity", "RandomApply", "RandomChoice", "RandomOrder", "Shares", "group_ops"]
 
 _C = TypeVar("_C", bound="Container")
 
@@ -54,7 +54,7 @@ class Container(Op):
         if not self.transforms:
             raise UnsupportedTransformError(f"{name}([]): needs at least one transform")
 
-    def compiled(self: _C, convert: Callable[[Any], Op]) -> _C:
+    def compile_parts(self: _C, convert: Callable[[Any], Op]) -> _C:
         """The same of what convert makes of the transforms inside."""
         return replace(self, transforms=tuple(convert(transform) for transform in self.transforms))
 
@@ -91,7 +91,7 @@ class RandomChoice(Container):
         if isinstance(self.p, Shares):
             return
         given = [1] * len(self.transforms) if self.p is None else self.p
-        weights = several(given) if is_list(given) else ()
+        weights = to_numbers(given) if is_list(given) else ()
         if not is_list(given) or len(given) != len(self.transforms):
             raise UnsupportedTransformError(f"RandomChoice(p={self.p!r}): needs a number for each transform")
         if not all(0 <= weight <= MOST for weight in weights) or not any(weights):
@@ -116,7 +116,7 @@ class Group(Container):
         return {**super().plan(), "op": "Compose"}
 
 
-def grouped(ops: Sequence[Op]) -> Op:
+def group_ops(ops: Sequence[Op]) -> Op:
     """One op that does the same as several or none."""
     if not ops:
         return Identity()

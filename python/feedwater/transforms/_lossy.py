@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .._common.numbers import whole
+from .._common.numbers import to_whole
 from ..errors import UnsupportedTransformError
-from ._checks import MOST, check_number, is_list, pair, several
+from ._checks import MOST, check_number, check_pair, is_list, to_numbers
 from ._op import Op
 
 __all__ = ["JPEG", "GaussianBlur", "GaussianNoise"]
@@ -27,7 +27,7 @@ class GaussianBlur(Op):
     same = True
 
     def __post_init__(self) -> None:
-        sizes = several(self.kernel_size, whole)
+        sizes = to_numbers(self.kernel_size, to_whole)
         if len(sizes) not in (1, 2) or not all(n % 2 and 0 < n <= MOST_TAPS for n in sizes):
             raise UnsupportedTransformError(
                 f"GaussianBlur(kernel_size={self.kernel_size!r}): needs an odd number up to {MOST_TAPS}, or two, "
@@ -35,7 +35,7 @@ class GaussianBlur(Op):
             )
         object.__setattr__(self, "kernel_size", (sizes[0], sizes[-1]))
         if is_list(self.sigma):
-            object.__setattr__(self, "sigma", pair(self, "sigma", LEAST_SIGMA, 1000))
+            object.__setattr__(self, "sigma", check_pair(self, "sigma", LEAST_SIGMA, 1000))
         else:
             check_number(self, "sigma", LEAST_SIGMA, 1000)
             object.__setattr__(self, "sigma", (float(self.sigma), float(self.sigma)))  # type: ignore[arg-type]
@@ -73,7 +73,7 @@ class JPEG(Op):
     same = True
 
     def __post_init__(self) -> None:
-        ends = several(self.quality, whole) * (1 if is_list(self.quality) else 2)
+        ends = to_numbers(self.quality, to_whole) * (1 if is_list(self.quality) else 2)
         if len(ends) != 2 or not 1 <= ends[0] <= ends[1] <= 100:
             raise UnsupportedTransformError(
                 f"JPEG(quality={self.quality!r}): needs a whole number from 1 to 100, or two in ascending order"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from .._common.numbers import whole
+from .._common.numbers import to_whole
 from ._checks import check_number, check_whole
 from ._op import Op
 from ._warp import Warp
@@ -68,9 +68,9 @@ class AutoAugment(Policy):
     generation: int = 2
 
     def __post_init__(self) -> None:
-        self.set("policy", getattr(self.policy, "value", self.policy))
+        self.set_argument("policy", getattr(self.policy, "value", self.policy))
         if self.policy not in ("imagenet", "cifar10", "svhn"):
-            raise self.refuse("policy", '"imagenet", "cifar10" or "svhn"')
+            raise self.make_refusal("policy", '"imagenet", "cifar10" or "svhn"')
         self.check_look()
         check_whole(self, "generation", 1, 2)
 
@@ -90,15 +90,15 @@ class AugMix(Policy):
     def __post_init__(self) -> None:
         check_whole(self, "severity", 1, 10)
         check_whole(self, "mixture_width", 1, 32)
-        depth = whole(self.chain_depth)
+        depth = to_whole(self.chain_depth)
         if depth is not None and depth < 1:
-            self.set("chain_depth", -1)
+            self.set_argument("chain_depth", -1)
         check_whole(self, "chain_depth", -1, 32)
         check_number(self, "alpha", 0.01, 1000)
-        self.set("all_ops", bool(self.all_ops))
+        self.set_argument("all_ops", bool(self.all_ops))
         self.check_look()
         if self.interpolation == "bicubic":
-            raise self.refuse("interpolation", '"nearest" or "bilinear", as it works on tensors')
+            raise self.make_refusal("interpolation", '"nearest" or "bilinear", as it works on tensors')
 
     def on_tensor(self) -> Op:
         return self  # it has that arithmetic only

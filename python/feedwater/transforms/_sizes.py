@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from .._common.numbers import whole
+from .._common.numbers import to_whole
 from ..errors import UnsupportedTransformError
-from ._checks import check_probability, colour, height_width, is_list, positive, several
+from ._checks import check_fill, check_probability, height_width, is_list, to_numbers, to_positive
 from ._op import BehindToImage, Op
 
 __all__ = [
@@ -22,8 +22,8 @@ __all__ = [
     "Resizing",
     "ScaleJitter",
     "check_method",
-    "method",
     "on_picture",
+    "plan_method",
 ]
 
 _OF_PILLOW = {0: "nearest", 1: "lanczos", 2: "bilinear", 3: "bicubic", 4: "box", 5: "hamming"}
@@ -37,16 +37,16 @@ _SIDE = 65500
 def check_method(op: Any) -> None:
     """Brings the filter into its name; it may be spelled as that, as torchvision's enum or as Pillow's number."""
     spelled = getattr(op.interpolation, "value", op.interpolation)
-    code = whole(spelled)
+    code = to_whole(spelled)
     name = spelled if code is None else _OF_PILLOW.get(code)
     if name not in _NAMES:
-        raise _refusal(op, "interpolation", " or ".join(_NAMES))
+        raise _make_refusal(op, "interpolation", " or ".join(_NAMES))
     if op.antialias not in (True, False, None):
-        raise _refusal(op, "antialias", "True or False")
+        raise _make_refusal(op, "antialias", "True or False")
     object.__setattr__(op, "interpolation", name)
 
 
-def method(op: Any) -> dict[str, Any]:
+def plan_method(op: Any) -> dict[str, Any]:
     """What the plan says of it for pictures."""
     return {"interpolation": op.interpolation}
 
@@ -63,7 +63,7 @@ class OnTensor(BehindToImage):
                 f"only. Put ToImage behind {type(op).__name__}"
             )
         if op.interpolation == "lanczos" and not op.antialias:
-            raise _refusal(op, "antialias", "True with lanczos")
+            raise _make_refusal(op, "antialias", "True with lanczos")
 
     def plan(self) -> dict[str, Any]:
         op: Any = self.op
@@ -102,7 +102,7 @@ class Pad(Op):
     alike = True
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "padding", _border(self, self.padding))
+        object.__setattr__(self, "padding", _check_border(self, self.padding))
         _check_look(self)
 
     @property
@@ -110,7 +110,7 @@ class Pad(Op):
         return self.fill if self.padding_mode == "constant" else ()
 
     def plan(self) -> dict[str, Any]:
-        return {"op": "Pad", "padding": list(self.padding), **_look(self)}  # type: ignore[arg-type]
+        return {"op": "Pad", "padding": list(self.padding), **_plan_look(self)}  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)
@@ -128,9 +128,9 @@ class RandomCrop(Op):
     def __post_init__(self) -> None:
         object.__setattr__(self, "size", height_width("RandomCrop", self.size))
         if self.padding is not None:
-            object.__setattr__(self, "padding", _border(self, self.padding))
+            object.__setattr__(self, "padding", _check_border(self, self.padding))
         if not isinstance(self.pad_if_needed, bool):
-            raise _refusal(self, "pad_if_needed", "True or False")
+            raise _make_refusal(self, "pad_if_needed", "True or False")
         _check_look(self)
 
     @property
@@ -144,7 +144,7 @@ class RandomCrop(Op):
             "size": list(self.size),  # type: ignore[arg-type]
             "padding": None if self.padding is None else list(self.padding),  # type: ignore[arg-type]
             "pad_if_needed": self.pad_if_needed,
-            **_look(self),
+            **_plan_look(self),
         }
 
 
@@ -159,8 +159,8 @@ class RandomZoomOut(Op):
     alike = True
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "fill", colour(self))
-        object.__setattr__(self, "side_range", _range(self, "side_range", 1.0))
+        object.__setattr__(self, "fill", check_fill(self))
+        object.__setattr__(self, "side_range", _check_range(self, "side_range", 1.0))
         check_probability(self)
 
     @property
@@ -170,7 +170,7 @@ class RandomZoomOut(Op):
     def plan(self) -> dict[str, Any]:
         return {
             "op": "RandomZoomOut",
-            "fill": _whole(self.fill),
+            "fill": _whole_fill(self.fill),
             "side_range": list(self.side_range),
             "p": float(self.p),
         }
@@ -193,11 +193,11 @@ class RandomResize(Resizing):
         for argument in ("min_size", "max_size"):
             _set_positive(self, argument)
         if self.max_size <= self.min_size:
-            raise _refusal(self, "max_size", f"more than min_size, {self.min_size}")
+            raise _make_refusal(self, "max_size", f"more than min_size, {self.min_size}")
         check_method(self)
 
     def plan(self) -> dict[str, Any]:
-        return {"op": "RandomResize", "min_size": self.min_size, "max_size": self.max_size, **method(self)}
+        return {"op": "RandomResize", "min_size": self.min_size, "max_size": self.max_size, **plan_method(self)}
 
 
 @dataclass(frozen=True)
@@ -210,9 +210,9 @@ class RandomShortestSize(Resizing):
     antialias: bool | None = True
 
     def __post_init__(self) -> None:
-        sizes = several(self.min_size, positive)
+        sizes = to_numbers(self.min_size, to_positive)
         if not sizes:
-            raise _refusal(self, "min_size", "a positive whole number, or several")
+            raise _make_refusal(self, "min_size", "a positive whole number, or several")
         if self.max_size is not None:
             _set_positive(self, "max_size")
         object.__setattr__(self, "min_size", sizes)
@@ -220,7 +220,7 @@ class RandomShortestSize(Resizing):
 
     def plan(self) -> dict[str, Any]:
         sizes = list(self.min_size)  # type: ignore[arg-type]
-        return {"op": "RandomShortestSize", "min_size": sizes, "max_size": self.max_size, **method(self)}
+        return {"op": "RandomShortestSize", "min_size": sizes, "max_size": self.max_size, **plan_method(self)}
 
 
 @dataclass(frozen=True)
@@ -234,53 +234,53 @@ class ScaleJitter(Resizing):
 
     def __post_init__(self) -> None:
         if not isinstance(self.target_size, Sequence) or len(self.target_size) != 2:
-            raise _refusal(self, "target_size", "two positive whole numbers")
+            raise _make_refusal(self, "target_size", "two positive whole numbers")
         object.__setattr__(self, "target_size", height_width("ScaleJitter", self.target_size))
-        object.__setattr__(self, "scale_range", _range(self, "scale_range", 0.0))
+        object.__setattr__(self, "scale_range", _check_range(self, "scale_range", 0.0))
         check_method(self)
 
     def plan(self) -> dict[str, Any]:
         sizes = {"target_size": list(self.target_size), "scale_range": list(self.scale_range)}
-        return {"op": "ScaleJitter", **sizes, **method(self)}
+        return {"op": "ScaleJitter", **sizes, **plan_method(self)}
 
 
-def _look(op: Any) -> dict[str, Any]:
-    return {"fill": _whole(op.fill), "padding_mode": op.padding_mode}
+def _plan_look(op: Any) -> dict[str, Any]:
+    return {"fill": _whole_fill(op.fill), "padding_mode": op.padding_mode}
 
 
 def _check_look(op: Any) -> None:
     if op.padding_mode not in _MODES:
-        raise _refusal(op, "padding_mode", " or ".join(_MODES))
-    object.__setattr__(op, "fill", colour(op))
+        raise _make_refusal(op, "padding_mode", " or ".join(_MODES))
+    object.__setattr__(op, "fill", check_fill(op))
 
 
-def _whole(fill: Sequence[float]) -> list[int]:
+def _whole_fill(fill: Sequence[float]) -> list[int]:
     """The colour on pictures: fractions are cut off, as torchvision does."""
     return [int(x) for x in fill]
 
 
-def _border(op: Any, padding: Any) -> tuple[int, ...]:
+def _check_border(op: Any, padding: Any) -> tuple[int, ...]:
     """(left, top, right, bottom)."""
-    numbers = several(padding, whole)
+    numbers = to_numbers(padding, to_whole)
     if len(numbers) not in (1, 2, 4) or not all(0 <= x <= _SIDE for x in numbers):
-        raise _refusal(op, "padding", "a whole number from 0, or two, or four (left, top, right, bottom)")
+        raise _make_refusal(op, "padding", "a whole number from 0, or two, or four (left, top, right, bottom)")
     return tuple((numbers * 4)[:4])
 
 
-def _range(op: Any, argument: str, low: float) -> tuple[float, float]:
+def _check_range(op: Any, argument: str, low: float) -> tuple[float, float]:
     value = getattr(op, argument)
-    ends = several(value) if is_list(value) else ()
+    ends = to_numbers(value) if is_list(value) else ()
     if len(ends) != 2 or not low <= ends[0] <= ends[1]:
-        raise _refusal(op, argument, f"two ascending numbers from {low:g}")
+        raise _make_refusal(op, argument, f"two ascending numbers from {low:g}")
     return (float(ends[0]), float(ends[1]))
 
 
 def _set_positive(op: Any, argument: str) -> None:
-    size = positive(getattr(op, argument))
+    size = to_positive(getattr(op, argument))
     if size is None:
-        raise _refusal(op, argument, "a positive whole number")
+        raise _make_refusal(op, argument, "a positive whole number")
     object.__setattr__(op, argument, size)
 
 
-def _refusal(op: Any, argument: str, needs: str) -> UnsupportedTransformError:
+def _make_refusal(op: Any, argument: str, needs: str) -> UnsupportedTransformError:
     return UnsupportedTransformError(f"{type(op).__name__}({argument}={getattr(op, argument)!r}): needs {needs}")

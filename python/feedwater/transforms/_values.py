@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .. import _value_table
-from .._common.numbers import number
+from .._common.numbers import to_number
 from ..errors import UnsupportedTransformError
 from ._op import Pointwise
 
@@ -60,7 +60,7 @@ class ToDtype(Pointwise):
         object.__setattr__(self, "dtype", _value_table.dtype_name(self.dtype))
 
     def apply(self, pixels: _value_table.Pixels) -> _value_table.Pixels:
-        return pixels.to(self.dtype, scale=self.scale)
+        return pixels.to_dtype(self.dtype, scale=self.scale)
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class Normalize(Pointwise):
     def __post_init__(self) -> None:
         for argument in ("mean", "std"):
             given: Any = getattr(self, argument)
-            one = number(given)
+            one = to_number(given)
             numbers = tuple(map(float, given if one is None else (one,)))
             if len(numbers) not in (1, 3):
                 raise UnsupportedTransformError(f"Normalize({argument}={numbers}): needs one number or three (RGB)")
@@ -97,4 +97,4 @@ class Normalize(Pointwise):
             raise UnsupportedTransformError(
                 "Normalize works on floats: put ToDtype(float32, scale=True) between ToImage and it"
             )
-        return pixels.normalized(self.mean, self.std)
+        return pixels.normalize_by(self.mean, self.std)

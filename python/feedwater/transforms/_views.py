@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import UnsupportedTransformError
-from ._checks import check_probability, height_width, is_list, positive, several, whole_sides
+from ._checks import check_probability, height_width, is_list, to_numbers, to_positive, whole_sides
 from ._op import Op
-from ._sizes import Resizing, check_method, method
+from ._sizes import Resizing, check_method, plan_method
 
 __all__ = [
     "CenterCrop",
@@ -37,7 +37,7 @@ class RandomResizedCrop(Resizing):
         object.__setattr__(self, "size", height_width(name, self.size))
         for argument, least, most in (("scale", 0, 1e3), ("ratio", 1e-6, 1e6)):
             value = getattr(self, argument)
-            ends = several(value) if is_list(value) else ()
+            ends = to_numbers(value) if is_list(value) else ()
             if len(ends) != 2:
                 raise UnsupportedTransformError(f"{name}({argument}={value!r}): needs two numbers, (min, max)")
             low, high = map(float, ends)
@@ -54,7 +54,7 @@ class RandomResizedCrop(Resizing):
             "size": list(self.size),  # type: ignore[arg-type]
             "scale": list(self.scale),
             "ratio": list(self.ratio),
-            **method(self),
+            **plan_method(self),
         }
 
 
@@ -79,7 +79,7 @@ class Resize(Resizing):
 
     def _check_max_size(self) -> None:
         sides = tuple(self.size or (0,))  # type: ignore[arg-type]
-        most = positive(self.max_size)
+        most = to_positive(self.max_size)
         if most is None:
             raise UnsupportedTransformError(f"Resize(max_size={self.max_size!r}): needs a positive whole number")
         if len(sides) == 2:
@@ -93,7 +93,7 @@ class Resize(Resizing):
             "op": "Resize",
             "size": None if self.size is None else list(self.size),  # type: ignore[arg-type]
             "max_size": self.max_size,
-            **method(self),
+            **plan_method(self),
         }
 
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from .._common.numbers import number, whole
+from .._common.numbers import to_number, to_whole
 from ..errors import UnsupportedTransformError
-from ._checks import check_number, colour, is_list, several
+from ._checks import check_fill, check_number, is_list, to_numbers
 from ._op import BehindToImage, Op
 
 __all__ = ["ElasticTransform", "RandomAffine", "RandomPerspective", "RandomRotation"]
@@ -28,14 +28,14 @@ class Warp(Op):
 
     def on_tensor(self) -> Op:
         if self.interpolation == "bicubic":
-            raise self.refuse("interpolation", '"nearest" or "bilinear" behind ToImage')
+            raise self.make_refusal("interpolation", '"nearest" or "bilinear" behind ToImage')
         return BehindToImage(self)
 
-    def set(self, argument: str, value: Any) -> None:
+    def set_argument(self, argument: str, value: Any) -> None:
         """Replaces an argument by its plain form."""
         object.__setattr__(self, argument, value)
 
-    def refuse(self, argument: str, needs: str) -> UnsupportedTransformError:
+    def make_refusal(self, argument: str, needs: str) -> UnsupportedTransformError:
         """The error that says what an argument needs."""
         return UnsupportedTransformError(
             f"{type(self).__name__}({argument}={getattr(self, argument)!r}): needs {needs}"
@@ -44,31 +44,33 @@ class Warp(Op):
     def check_look(self) -> None:
         """Brings interpolation and fill into their plain form."""
         spelled = getattr(self.interpolation, "value", self.interpolation)
-        code = whole(spelled)
+        code = to_whole(spelled)
         plain = _FILTERS.get(spelled) if code is None else _FILTERS_OF_PILLOW.get(code)
         if plain is None:
-            raise self.refuse("interpolation", '"nearest", "bilinear" or "bicubic", which are all that PIL images have')
-        self.set("interpolation", plain)
+            raise self.make_refusal(
+                "interpolation", '"nearest", "bilinear" or "bicubic", which are all that PIL images have'
+            )
+        self.set_argument("interpolation", plain)
         if self.fill is None:
             return
-        self.set("fill", [float(value) for value in colour(self)])
+        self.set_argument("fill", [float(value) for value in check_fill(self)])
 
     def check_numbers(self, argument: str, low: float, high: float, *lengths: int) -> None:
         """Brings an argument that may be None into a list of numbers."""
         value = getattr(self, argument)
         if value is None:
             return
-        numbers = several(value) if is_list(value) else ()
+        numbers = to_numbers(value) if is_list(value) else ()
         if len(numbers) not in lengths or not all(low <= x <= high for x in numbers):
             count = " or ".join(map(str, lengths))
-            raise self.refuse(argument, f"{count} numbers from {low:g} to {high:g}")
-        self.set(argument, [float(x) for x in numbers])
+            raise self.make_refusal(argument, f"{count} numbers from {low:g} to {high:g}")
+        self.set_argument(argument, [float(x) for x in numbers])
 
     def check_angles(self, argument: str, *lengths: int) -> None:
         """The same for ranges of degrees, where x alone means from -x to x."""
-        angle = number(getattr(self, argument))
+        angle = to_number(getattr(self, argument))
         if angle is not None and angle >= 0:
-            self.set(argument, [-angle, angle])
+            self.set_argument(argument, [-angle, angle])
         self.check_numbers(argument, -1e6, 1e6, *lengths)
 
 
@@ -84,11 +86,11 @@ class RandomRotation(Warp):
 
     def __post_init__(self) -> None:
         if self.degrees is None:
-            raise self.refuse("degrees", "a number, or two")
+            raise self.make_refusal("degrees", "a number, or two")
         self.check_angles("degrees", 2)
         self.check_numbers("center", -1e6, 1e6, 2)
         self.check_look()
-        self.set("expand", bool(self.expand))
+        self.set_argument("expand", bool(self.expand))
 
 
 @dataclass(frozen=True)
@@ -105,7 +107,7 @@ class RandomAffine(Warp):
 
     def __post_init__(self) -> None:
         if self.degrees is None:
-            raise self.refuse("degrees", "a number, or two")
+            raise self.make_refusal("degrees", "a number, or two")
         self.check_angles("degrees", 2)
         self.check_numbers("translate", 0, 1, 2)
         self.check_numbers("scale", 1e-6, 1e6, 2)
@@ -143,14 +145,14 @@ class ElasticTransform(Warp):
     def __post_init__(self) -> None:
         for argument, low, high in (("alpha", -1e6, 1e6), ("sigma", 1e-3, 31.0)):
             if getattr(self, argument) is None:
-                raise self.refuse(argument, "a number, or two")
-            both = number(getattr(self, argument))
+                raise self.make_refusal(argument, "a number, or two")
+            both = to_number(getattr(self, argument))
             if both is not None:
-                self.set(argument, [both, both])
+                self.set_argument(argument, [both, both])
             self.check_numbers(argument, low, high, 2)
         self.check_look()
         if self.interpolation == "bicubic":
-            raise self.refuse("interpolation", '"nearest" or "bilinear", as it works on tensors')
+            raise self.make_refusal("interpolation", '"nearest" or "bilinear", as it works on tensors')
 
     def on_tensor(self) -> Op:
         return self

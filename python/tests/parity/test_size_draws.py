@@ -27,7 +27,7 @@ Numbers = np.ndarray[Any, Any]
 def ours(transform: Any, w: int, h: int) -> list[dict[str, Any]]:
     """The parameters of each sample for which it is applied."""
     steps = [v2.ToImage(), transform] if isinstance(transform, v2.RandomErasing) else transform
-    plan = compile_transform(steps).plan()
+    plan = compile_transform(steps).plan_ops()
     request = {"transforms": plan, "seed": 17, "sample": {}, "w": w, "h": h, "count": DRAWS}
     run = subprocess.run(
         ["go", "run", "./pipeline/transform/internal/cmd/parity", "tell"],

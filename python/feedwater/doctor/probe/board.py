@@ -59,7 +59,7 @@ class Board:
         self._began = self._left = self._looked = 0
         self._clocks: tuple[int, int, int] | None = None
 
-    def enter(self) -> None:
+    def begin_fetch(self) -> None:
         """A fetch begins."""
         now = self._began = perf_counter_ns()
         if self._left:
@@ -67,7 +67,7 @@ class Board:
         if now - self._looked > LOOK_NS or self._counts["fetches"] < CLOSELY:
             self._clocks = self._read_clocks()
 
-    def leave(self, samples: int, collate_ns: int) -> None:
+    def end_fetch(self, samples: int, collate_ns: int) -> None:
         """A fetch ended."""
         now, counts = perf_counter_ns(), self._counts
         wall = now - self._began
@@ -79,7 +79,7 @@ class Board:
             counts["longest_ns"] = wall
         self._left = now
         if self._clocks is not None:
-            self._look(self._clocks, wall)
+            self._look_closely(self._clocks, wall)
             self._looked, self._clocks = now, None
 
     def _read_clocks(self) -> tuple[int, int, int]:
@@ -90,7 +90,7 @@ class Board:
             self._queueing = proc.Queueing()
         return self._queueing.ns(), thread_time_ns(), process_time_ns()
 
-    def _look(self, before: tuple[int, int, int], wall: int) -> None:
+    def _look_closely(self, before: tuple[int, int, int], wall: int) -> None:
         counts = self._counts
         queued, cpu, process = self._read_clocks()
         counts["looked_wall_ns"] += wall

@@ -19,11 +19,11 @@ class Here:
         self._board: Board | None = None
         self._failed = False
 
-    def begin(self) -> None:
+    def forget_measures(self) -> None:
         """Forgets what was measured: a new folder, or a forked child."""
         self._board, self._failed = None, False
 
-    def board(self) -> Board | None:
+    def find_board(self) -> Board | None:
         """None once it has failed."""
         if self._failed:
             return None
@@ -31,14 +31,14 @@ class Here:
             self._board = Board()
         return self._board
 
-    def failed(self, error: Exception) -> None:
+    def note_failure(self, error: Exception) -> None:
         """Nothing more is measured here."""
         self._failed = True
-        settings.note(f"fetch: {error!r}")
+        settings.note_error(f"fetch: {error!r}")
 
 
 here = Here()
-os.register_at_fork(after_in_child=here.begin)
+os.register_at_fork(after_in_child=here.forget_measures)
 
 
 def patch(module: Any) -> None:
@@ -73,24 +73,24 @@ def _time_fetch(kind: Any) -> None:
 
     def fetch(self: Any, indices: Any) -> Any:
         try:
-            board = here.board()
+            board = here.find_board()
             if board is not None:
-                board.enter()
+                board.begin_fetch()
         except Exception as error:
-            here.failed(error)
+            here.note_failure(error)
             board = None
         try:
             return original(self, indices)
         finally:
             if board is not None:
-                _leave(self, board)
+                _leave_board(self, board)
 
     kind.fetch = fetch
 
 
-def _leave(fetcher: Any, board: Board) -> None:
+def _leave_board(fetcher: Any, board: Board) -> None:
     try:
-        board.leave(fetcher._doctor_samples, fetcher._doctor_collate_ns)
+        board.end_fetch(fetcher._doctor_samples, fetcher._doctor_collate_ns)
     except Exception as error:
-        here.failed(error)
+        here.note_failure(error)
     fetcher._doctor_collate_ns = fetcher._doctor_samples = 0

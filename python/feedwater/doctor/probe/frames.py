@@ -42,19 +42,19 @@ class Frames:
         self._left: dict[str, Any] = {}
         """Variables that held graphs when the pass began: of tensors references that keep nothing, of lists lengths."""
 
-    def begin(self) -> None:
+    def begin_pass(self) -> None:
         """A pass begins: what holds graphs now was left by what came before."""
-        torch, frame = _seen()
+        torch, frame = _find_frame()
         if frame is not None:
-            names = _names(frame)
+            names = _list_names(frame)
             held = {name: value for name, value in names.items() if _has_graph(value, torch)}
             self._left = {n: len(v) if isinstance(v, list) else weakref.ref(v) for n, v in held.items()}
             held.clear()
             _let_go(frame, names)
 
-    def look(self) -> bool:
+    def look_around(self) -> bool:
         """At the frame that called next, and at those around it for the model. Says whether this pass builds graphs."""
-        torch, frame = _seen()
+        torch, frame = _find_frame()
         if frame is None:
             return False
         if not self.model:
@@ -63,14 +63,14 @@ class Frames:
 
     def _look_at(self, frame: FrameType, torch: Any) -> bool:
         """Whether there are variables with graphs that the pass did not begin with."""
-        names = _names(frame)
+        names = _list_names(frame)
         fresh = False
-        for name, value in _held(names):
-            grown = _graph(value, torch)
+        for name, value in _walk_held(names):
+            grown = _graph_size(value, torch)
             if grown is not None:
                 fresh |= name in names and self._is_fresh(name, value)
                 if grown:
-                    self.graphs.setdefault(f"{name} at {os.path.basename(_line(frame))}", []).append(grown)
+                    self.graphs.setdefault(f"{name} at {os.path.basename(_describe_line(frame))}", []).append(grown)
         _let_go(frame, names)
         return fresh
 
@@ -82,11 +82,11 @@ class Frames:
         for _ in range(MOST_FRAMES):
             if frame is None:
                 return
-            names = _names(frame)
-            found = max(_modules(names.values(), torch), key=_weight, default=None)
+            names = _list_names(frame)
+            found = max(_walk_modules(names.values(), torch), key=_count_weights, default=None)
             _let_go(frame, names)
-            if found is not None and _weight(found):
-                self.model = _describe(found, torch)
+            if found is not None and _count_weights(found):
+                self.model = _describe_model(found, torch)
                 return
             frame = frame.f_back
 
@@ -98,10 +98,10 @@ class Frames:
 def line_of_script() -> str:
     """The innermost line outside of libraries, as file:line."""
     frame = _script_frame()
-    return "" if frame is None else _line(frame)
+    return "" if frame is None else _describe_line(frame)
 
 
-def _line(frame: FrameType) -> str:
+def _describe_line(frame: FrameType) -> str:
     return f"{frame.f_code.co_filename}:{frame.f_lineno}"
 
 
@@ -115,7 +115,7 @@ def _script_frame() -> FrameType | None:
     return None
 
 
-def _names(frame: FrameType) -> dict[str, Any]:
+def _list_names(frame: FrameType) -> dict[str, Any]:
     if frame.f_code.co_flags & CO_OPTIMIZED and _asks_for_names(frame.f_code):
         return {}
     names = frame.f_locals
@@ -135,7 +135,7 @@ def _let_go(frame: FrameType, names: dict[str, Any]) -> None:
         names.clear()
 
 
-def _held(names: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+def _walk_held(names: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     """Variables, the entries of dicts, and attributes of objects that are the script's own: meters of losses."""
     for name, value in list(names.items()):
         yield name, value
@@ -146,7 +146,7 @@ def _held(names: dict[str, Any]) -> Iterator[tuple[str, Any]]:
             yield from ((f"{name}.{attribute}", one) for attribute, one in islice(inner.items(), MOST_HELD))
 
 
-def _seen() -> tuple[Any, FrameType | None]:
+def _find_frame() -> tuple[Any, FrameType | None]:
     """torch, and the script's frame; none without torch, or under a debugger."""
     torch = sys.modules.get("torch")
     return torch, None if torch is None or sys.gettrace() is not None else _script_frame()
@@ -158,16 +158,16 @@ def _has_graph(value: Any, torch: Any) -> bool:
     return isinstance(one, torch.Tensor) and one.grad_fn is not None
 
 
-def _graph(value: Any, torch: Any) -> int | None:
+def _graph_size(value: Any, torch: Any) -> int | None:
     """Nodes of a scalar's graph; length of a list of tensors with graphs; 0: of a larger tensor; None: no graph."""
     if not _has_graph(value, torch):
         return None
     if isinstance(value, list):
         return len(value)
-    return _nodes(value.grad_fn) if value.numel() == 1 else 0
+    return _count_nodes(value.grad_fn) if value.numel() == 1 else 0
 
 
-def _nodes(root: Any) -> int:
+def _count_nodes(root: Any) -> int:
     seen, open_ = {root}, [root]
     while open_ and len(seen) < MOST_NODES:
         for node, _ in open_.pop().next_functions:
@@ -177,7 +177,7 @@ def _nodes(root: Any) -> int:
     return len(seen)
 
 
-def _modules(values: Any, torch: Any) -> Iterator[Any]:
+def _walk_modules(values: Any, torch: Any) -> Iterator[Any]:
     for value in list(values):
         if isinstance(value, torch.nn.Module):
             yield value
@@ -186,16 +186,16 @@ def _modules(values: Any, torch: Any) -> Iterator[Any]:
             yield from (one for one in inner if isinstance(one, torch.nn.Module))
 
 
-def _weight(module: Any) -> int:
+def _count_weights(module: Any) -> int:
     return sum(p.numel() for p in module.parameters() if type(p).__name__ == "Parameter")
 
 
-def _describe(model: Any, torch: Any) -> dict[str, Any]:
+def _describe_model(model: Any, torch: Any) -> dict[str, Any]:
     convolutions = [m for m in model.modules() if isinstance(m, torch.nn.Conv2d)]
     last = torch.channels_last
     return {
         "name": type(model).__name__,
-        "parameters": _weight(model),
+        "parameters": _count_weights(model),
         "convolutions": len(convolutions),
         "channels_last": bool(convolutions) and convolutions[-1].weight.is_contiguous(memory_format=last),
         "half": any(p.dtype in (torch.float16, torch.bfloat16) for p in model.parameters()),

@@ -23,17 +23,17 @@ class Hold:
         self._ended = False
         iterator._index_queues = [_Queue(queue, self) for queue in self._queues]
 
-    def take(self, queue: Any, item: Any) -> None:
+    def hold_item(self, queue: Any, item: Any) -> None:
         """What the iterator puts into a worker's queue."""
         if type(item) is not tuple:
-            self.end()
+            self.release_items()
         if self._ended:
             queue.put(item)
             return
         self._kept.append((queue, item))
         self.batches += 1
 
-    def end(self) -> None:
+    def release_items(self) -> None:
         """Hands on what was kept, in its order; the workers go on. Harmless when repeated."""
         self._ended = True
         iterator = self._iterator()
@@ -52,7 +52,7 @@ class _Queue:
         self._queue, self._hold = queue, hold
 
     def put(self, item: Any) -> None:
-        self._hold.take(self._queue, item)
+        self._hold.hold_item(self._queue, item)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._queue, name)

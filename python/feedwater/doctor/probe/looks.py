@@ -50,51 +50,51 @@ class Looks:
 
     # -- windows ------------------------------------------------------------------------------------------------------
 
-    def step(self, loop: Loop) -> None:
+    def note_step(self, loop: Loop) -> None:
         """A batch was returned."""
         if self._loop is loop:
             self._returned = perf_counter_ns() if self._rests else 0
-            self._within(loop)
-        elif self._loop is None and loop.passed(WINDOWS) and loop.stream.gpu is not None and not _compiled():
-            self._open(loop)
+            self._look_within(loop)
+        elif self._loop is None and loop.has_passed(WINDOWS) and loop.stream.gpu is not None and not _has_compiled():
+            self._open_window(loop)
         if loop.first and loop.steps < FRAMES_AT[-1]:
-            self.frames.begin()
-        if loop.passed(FRAMES_AT):
-            loop.look_at_frames(self.frames.look)
-        if loop.passed(MEMORY_AT) and loop.stream.gpu is not None:
-            loop.memory = _memory()
+            self.frames.begin_pass()
+        if loop.has_passed(FRAMES_AT):
+            loop.look_at_frames(self.frames.look_around)
+        if loop.has_passed(MEMORY_AT) and loop.stream.gpu is not None:
+            loop.memory = _read_memory()
 
     @property
     def open(self) -> bool:
         """In a window, when every step counts."""
         return self._loop is not None
 
-    def entered(self) -> None:
+    def note_entry(self) -> None:
         """next is called: what the loop did after its last wait, the GPU had no work meanwhile."""
         if self._last_wait:
             self.seen["after_ns"] += perf_counter_ns() - self._last_wait
         self._rests = self._last_wait > 0
         self._last_wait = self._returned = 0
 
-    def _within(self, loop: Loop) -> None:
+    def _look_within(self, loop: Loop) -> None:
         if loop.steps >= self._end:
             self.seen["steps"] += WINDOW_STEPS
             self.seen["ns"] += perf_counter_ns() - self._began
-            self.close()
+            self.close_window()
 
-    def _open(self, loop: Loop) -> None:
+    def _open_window(self, loop: Loop) -> None:
         torch = sys.modules["torch"]
         self._loop, self._end, self._began = loop, loop.steps + WINDOW_STEPS, perf_counter_ns()
         for name in WAITING:
-            self._replace(torch.Tensor, name, self._wait)
+            self._replace_method(torch.Tensor, name, self._time_wait)
         for name in COPYING:
-            self._replace(torch.Tensor, name, self._copy)
-        self._replace(torch.cuda, "synchronize", self._wait)
+            self._replace_method(torch.Tensor, name, self._time_copy)
+        self._replace_method(torch.cuda, "synchronize", self._time_wait)
         modes = sys.modules.get("torch.amp.autocast_mode")
         if modes is not None:
-            self._replace(modes.autocast, "__enter__", self._autocast)
+            self._replace_method(modes.autocast, "__enter__", self._note_autocast)
 
-    def close(self) -> None:
+    def close_window(self) -> None:
         """The window ends; everything is as it was."""
         for undo in reversed(self._undo):
             undo()
@@ -104,10 +104,10 @@ class Looks:
                 self.seen["copied_gpu_ns"] += int(before.until(after) * 1e9)
         self._copies = []
 
-    def _replace(self, owner: Any, name: str, make: Callable[..., Any]) -> None:
+    def _replace_method(self, owner: Any, name: str, make: Callable[..., Any]) -> None:
         before = vars(owner).get(name)
         original = getattr(owner, name)
-        ours = _method(make, original)
+        ours = _make_method(make, original)
         setattr(owner, name, ours)
 
         def undo() -> None:
@@ -122,10 +122,10 @@ class Looks:
 
     # -- calls in a window --------------------------------------------------------------------------------------------
 
-    def _mine(self) -> bool:
+    def _is_mine(self) -> bool:
         return not self._depth and threading.current_thread() is threading.main_thread()
 
-    def _timed(self, original: Callable[..., Any], args: Any, kwargs: Any, lines: Counter[str]) -> tuple[Any, int]:
+    def _time_call(self, original: Callable[..., Any], args: Any, kwargs: Any, lines: Counter[str]) -> tuple[Any, int]:
         self._depth += 1
         began = perf_counter_ns()
         try:
@@ -137,39 +137,39 @@ class Looks:
             lines[frames.line_of_script()] += took
         return result, took
 
-    def _wait(self, original: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        if not self._mine():
+    def _time_wait(self, original: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        if not self._is_mine():
             return original(*args, **kwargs)
-        result, took = self._timed(original, args, kwargs, self._waited)
+        result, took = self._time_call(original, args, kwargs, self._waited)
         self.seen["waited_ns"] += took
         if took > LONG_NS:
             self._last_wait, self._returned = perf_counter_ns(), 0
         return result
 
-    def _copy(self, original: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    def _time_copy(self, original: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         tensor = args[0] if args else None
         gpu = self._loop.stream.gpu if self._loop is not None else None
         if (
             gpu is None
-            or not self._mine()
+            or not self._is_mine()
             or not getattr(tensor, "is_cpu", False)
-            or not _leaves(original, args, kwargs)
+            or not _leaves_host(original, args, kwargs)
         ):
             return original(*args, **kwargs)
         if self._returned:  # the GPU rests until the step's first copy
             self.seen["after_ns"] += perf_counter_ns() - self._returned
             self._returned = 0
-        before = gpu.mark()
-        result, took = self._timed(original, args, kwargs, self._copied)
-        after = gpu.mark()
+        before = gpu.record_mark()
+        result, took = self._time_call(original, args, kwargs, self._copied)
+        after = gpu.record_mark()
         if before is not None and after is not None:
             self._copies.append((before, after))
         self.seen["copies"] += 1
         self.seen["copied_ns"] += took
-        self.seen["pageable"] += not _pinned(tensor)
+        self.seen["pageable"] += not _is_pinned(tensor)
         return result
 
-    def _autocast(self, original: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    def _note_autocast(self, original: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         self.seen["autocast"] += 1
         return original(*args, **kwargs)
 
@@ -178,10 +178,10 @@ class Looks:
     def dump(self) -> dict[str, Any]:
         """For the report."""
         lines = {"waits": self._waited.most_common(3), "copies": self._copied.most_common(3)}
-        return {"look": self.seen, "lines": lines, "compiled": _compiled(), **self.frames.dump()}
+        return {"look": self.seen, "lines": lines, "compiled": _has_compiled(), **self.frames.dump()}
 
 
-def _method(make: Callable[..., Any], original: Callable[..., Any]) -> Callable[..., Any]:
+def _make_method(make: Callable[..., Any], original: Callable[..., Any]) -> Callable[..., Any]:
     """A function, which binds to its object as the original does."""
 
     @wraps(original)
@@ -191,7 +191,7 @@ def _method(make: Callable[..., Any], original: Callable[..., Any]) -> Callable[
     return call
 
 
-def _leaves(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+def _leaves_host(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
     """Whether Tensor.to or Tensor.cuda with these arguments goes to another device than the host."""
     if original.__name__ == "cuda":
         return True
@@ -202,27 +202,27 @@ def _leaves(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[st
     return getattr(device, "type", "cpu") != "cpu"
 
 
-def _pinned(tensor: Any) -> bool:
+def _is_pinned(tensor: Any) -> bool:
     try:
         return bool(tensor.is_pinned())
     except RuntimeError:
         return False
 
 
-def _compiled() -> bool:
+def _has_compiled() -> bool:
     """Whether torch.compile has compiled anything."""
     utils = sys.modules.get("torch._dynamo.utils")
     counters = getattr(utils, "counters", None)
     return bool(counters and counters["frames"]["total"])
 
 
-def _memory() -> dict[str, int]:
+def _read_memory() -> dict[str, int]:
     """Bytes on the GPU: of the card, free, held now between two steps, and held at most."""
     cuda = sys.modules["torch"].cuda
     try:
         free, total = cuda.mem_get_info()
         held, most = cuda.memory_allocated(), cuda.max_memory_allocated()
     except (RuntimeError, AttributeError) as error:
-        settings.note(f"memory: {error!r}")
+        settings.note_error(f"memory: {error!r}")
         return {}
     return {"total": int(total), "free": int(free), "held": int(held), "most": int(most)}

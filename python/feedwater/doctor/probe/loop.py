@@ -90,26 +90,26 @@ class Loop:
 
     # -- a pass -------------------------------------------------------------------------------------------------------
 
-    def begin(self, now: int) -> None:
+    def begin_pass(self, now: int) -> None:
         """iter() was called."""
         self._break_off()
         self._fresh = now
         self.look_by = 0
         self._pass_backward = backward.passes[0]
-        self.stream.rest()
+        self.stream.end_pass()
 
-    def rest(self) -> None:
+    def end_pass(self) -> None:
         """next returned no batch."""
         self._break_off()
-        self.stream.rest()
+        self.stream.end_pass()
 
     def _break_off(self) -> None:
-        self.release()
+        self.release_workers()
         self._left = self._free_steps = self._refill_steps = 0
 
     # -- a step -------------------------------------------------------------------------------------------------------
 
-    def count(self, began: int, now: int) -> None:
+    def count_step(self, began: int, now: int) -> None:
         """next has returned a batch; that is all to be known of this step."""
         if self._left and self._free_steps:
             self._free_rows.append(Row(now - began, now - self._left, 1, 0, True))
@@ -119,11 +119,11 @@ class Loop:
             self._took_ns += now - self._left
         self._step_on(now)
 
-    def passed(self, numbers: Sequence[int]) -> bool:
+    def has_passed(self, numbers: Sequence[int]) -> bool:
         """Whether a step of these numbers was done since the close look before this one."""
         return bisect_right(numbers, self.steps) > bisect_right(numbers, self._looked)
 
-    def looked(self, now: int, *, go_on: bool = False) -> None:
+    def end_look(self, now: int, *, go_on: bool = False) -> None:
         """A close look ends. The next, unless they go on, comes after a number of steps, not at a time: at a time it
         would be the long ones that are looked at.
         """
@@ -136,16 +136,16 @@ class Loop:
         held = next((step for step in self._bursts if step >= self.steps), self.steps + apart)
         self.look_by = min(self.steps + apart - 1, held)
 
-    def enter(self, iterator: Any) -> tuple[int, int, int]:
+    def enter_next(self, iterator: Any) -> tuple[int, int, int]:
         """next was called: when, and how many batches are ready, how many of them out of their turn."""
-        ready, held = queue(iterator)
+        ready, held = count_queue(iterator)
         if ready >= 0 and self.steps in self._bursts:
-            self._fill(iterator)
-            ready, held = queue(iterator)
-        self.stream.enter()
+            self._fill_queue(iterator)
+            ready, held = count_queue(iterator)
+        self.stream.enter_next()
         return perf_counter_ns(), ready, held
 
-    def leave(self, entered: tuple[int, int, int], batch: Any) -> None:
+    def leave_next(self, entered: tuple[int, int, int], batch: Any) -> None:
         """next returns a batch."""
         now = perf_counter_ns()
         began, ready, held = entered
@@ -156,26 +156,26 @@ class Loop:
             self._fresh = 0
         elif self._left and not self._refill_steps:
             row = Row(now - began, now - self._left, ready, held, self._free_steps > 0)
-            self._keep(row)
-        self.stream.leave(row, self.steps)
+            self._keep_row(row)
+        self.stream.leave_next(row, self.steps)
         self._step_on(now)
         if self.steps <= CLOSELY:
-            self._look(batch)
+            self._look_at_batch(batch)
 
     def _step_on(self, now: int) -> None:
         """The step is over. A look behind those that refill the queue would have their time in its own."""
         if self._refill_steps:
             self._refill_steps -= 1
             if not self._refill_steps:
-                self.stream.rest()
+                self.stream.end_pass()
         if self._free_steps:
             self._free_steps -= 1
             if not self._free_steps:
-                self.release()
+                self.release_workers()
         self._left = now
         self.steps += 1
 
-    def _keep(self, row: Row) -> None:
+    def _keep_row(self, row: Row) -> None:
         if row.burst:
             if row.ready > row.held:
                 self._free_rows.append(row)
@@ -184,22 +184,22 @@ class Loop:
             self._waited_ns += row.wait_ns
             self._took_ns += row.step_ns
 
-    def _fill(self, iterator: Any) -> None:
+    def _fill_queue(self, iterator: Any) -> None:
         """Waits until every batch that was asked for is there, so that the next steps need not."""
         began = grew = perf_counter_ns()
-        ready = queue(iterator)[0]
+        ready = count_queue(iterator)[0]
         while ready < len(iterator._task_info) and perf_counter_ns() - began < BURST_NS:
             self._sleep()
             before = ready
-            ready = queue(iterator)[0]
+            ready = count_queue(iterator)[0]
             if ready > before:
                 grew = perf_counter_ns()
             if self.about["iterable"] and perf_counter_ns() - grew > ENDED_NS:
                 break
         self._free_steps = min(ready, MOST_FREE_STEPS)
         self._left = 0
-        self.stream.rest()
-        if self._free_steps and not self.about["iterable"] and self._late():
+        self.stream.end_pass()
+        if self._free_steps and not self.about["iterable"] and self._is_late():
             self._held_since = perf_counter_ns()
             self._hold = Hold(iterator)
 
@@ -209,21 +209,21 @@ class Loop:
         except Exception as error:  # of a signal's handler, and so the script's
             raise Handed(error) from None
 
-    def _late(self) -> bool:
+    def _is_late(self) -> bool:
         queued_ns = proc.main_queueing_ns() - self._queued0_ns
         waited = self._waited_ns / max(1, self._took_ns)
         return waited + queued_ns / (perf_counter_ns() - self._since) > LATE
 
-    def release(self) -> None:
+    def release_workers(self) -> None:
         """The workers go on, if they were at rest. Never waits."""
         hold, self._hold = self._hold, None
         if hold is not None:
-            hold.end()
+            hold.release_items()
             self._held_ns += perf_counter_ns() - self._held_since
             self._refill_steps = hold.batches
 
-    def _look(self, batch: Any) -> None:
-        self.batch_bytes = size(batch)
+    def _look_at_batch(self, batch: Any) -> None:
+        self.batch_bytes = count_bytes(batch)
         shape = first_shape(batch)
         if shape and len(self.shapes) < MOST_SHAPES:
             self.shapes.add(shape)
@@ -233,9 +233,9 @@ class Loop:
         self.frames += 1
         self.without_backward += look() and backward.passes[0] == self._pass_backward
 
-    def again(self) -> Any:
+    def next_replayed(self) -> Any:
         """A batch that was seen, in place of the next one; None while the real ones are to come."""
-        batch = self.replay.batch(self.steps)
+        batch = self.replay.batch_at(self.steps)
         if batch is not None:
             self._left, self.steps = perf_counter_ns(), self.steps + 1
         return batch
@@ -244,7 +244,7 @@ class Loop:
 
     def dump(self) -> dict[str, Any]:
         """For the report."""
-        self.stream.settle()
+        self.stream.read_marks()
         return {
             **self.about,
             "steps": self.steps,
@@ -266,7 +266,7 @@ class Loop:
         }
 
 
-def queue(iterator: Any) -> tuple[int, int]:
+def count_queue(iterator: Any) -> tuple[int, int]:
     """Batches ready in the main process or on their way, and how many of them wait for an earlier one; -1: no queue."""
     try:
         tasks = iterator._task_info
@@ -276,13 +276,13 @@ def queue(iterator: Any) -> tuple[int, int]:
         return -1, 0
 
 
-def size(batch: Any, depth: int = 3) -> int:
+def count_bytes(batch: Any, depth: int = 3) -> int:
     """Bytes of the tensors in a batch."""
     if _is_tensor(batch):
         return int(batch.numel() * batch.element_size())
     if depth and isinstance(batch, dict):
         batch = list(batch.values())
-    return sum(size(part, depth - 1) for part in batch) if depth and isinstance(batch, (list, tuple)) else 0
+    return sum(count_bytes(part, depth - 1) for part in batch) if depth and isinstance(batch, (list, tuple)) else 0
 
 
 def first_shape(batch: Any, depth: int = 3) -> tuple[int, ...]:

@@ -17,20 +17,20 @@ def patch(module: Any) -> None:
     @wraps(original)
     def __next__(self: Any) -> Any:  # noqa: N807
         try:
-            session = sessions.get()
+            session = sessions.get_session()
             loader = self._loader
-            loop = session.loop(loader, about)
+            loop = session.loop_of(loader, describe_loader)
             if loader._passes != self._number and not self._ended:
-                loop.begin(perf_counter_ns())
+                loop.begin_pass(perf_counter_ns())
         except Exception as error:
-            settings.note(f"feedwater: {error!r}")
+            settings.note_error(f"feedwater: {error!r}")
             return original(self)
-        return session.advance(loop, self, original)
+        return session.advance_loop(loop, self, original)
 
     module.Pass.__next__ = __next__
 
 
-def about(loader: Any) -> dict[str, Any]:
+def describe_loader(loader: Any) -> dict[str, Any]:
     """What a Loader was told."""
     config = loader._config
     return {

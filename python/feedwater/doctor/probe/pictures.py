@@ -17,16 +17,16 @@ FAILURES = (OSError, SyntaxError, ValueError, RuntimeError)
 def patch(module: Any) -> None:
     """Of PIL.Image, PIL.ImageFile or torchvision.io.image."""
     if module.__name__ == "PIL.Image":
-        module.open = _watched(module.open)
+        module.open = _watch_open(module.open)
     elif module.__name__ == "PIL.ImageFile":
         module.ImageFile.load = _timed_load(module.ImageFile.load)
     else:
         for name in ("decode_image", "decode_jpeg", "decode_png", "decode_webp"):
             if hasattr(module, name):
-                setattr(module, name, _timed(getattr(module, name)))
+                setattr(module, name, _time_call(getattr(module, name)))
 
 
-def _watched(original: Callable[..., Any]) -> Callable[..., Any]:
+def _watch_open(original: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(original)
     def call(*args: Any, **kwargs: Any) -> Any:
         try:
@@ -41,7 +41,7 @@ def _watched(original: Callable[..., Any]) -> Callable[..., Any]:
 
 def _timed_load(original: Callable[..., Any]) -> Callable[..., Any]:
     """Pillow decodes when pixels are asked for; most calls find them there."""
-    decode = _timed(original)
+    decode = _time_call(original)
 
     @wraps(original)
     def load(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -53,8 +53,8 @@ def _timed_load(original: Callable[..., Any]) -> Callable[..., Any]:
     return load
 
 
-def _timed(original: Callable[..., Any]) -> Callable[..., Any]:
-    watched = _watched(original)
+def _time_call(original: Callable[..., Any]) -> Callable[..., Any]:
+    watched = _watch_open(original)
 
     @wraps(original)
     def call(*args: Any, **kwargs: Any) -> Any:

@@ -8,7 +8,7 @@ PAGE = os.sysconf("SC_PAGE_SIZE")
 NO_FILE = -1
 
 
-def text(path: str) -> str:
+def read_text(path: str) -> str:
     """A small file, or nothing."""
     try:
         with open(path) as file:
@@ -26,7 +26,7 @@ class File:
         except OSError:
             self._file = NO_FILE
 
-    def fields(self) -> list[bytes]:
+    def read_fields(self) -> list[bytes]:
         """Its words; none where it cannot be read."""
         if self._file == NO_FILE:
             return []
@@ -50,7 +50,7 @@ class Queueing(File):
 
     def ns(self) -> int:
         """Since the thread began."""
-        fields = self.fields()
+        fields = self.read_fields()
         return int(fields[1]) if len(fields) > 1 else 0
 
 
@@ -62,7 +62,7 @@ class Reading(File):
 
     def nbytes(self) -> tuple[int, int]:
         """Through read calls, and from a device. Page cache and network file systems have no device."""
-        fields = self.fields()
+        fields = self.read_fields()
         return (int(fields[1]), int(fields[9])) if len(fields) > 9 else (0, 0)
 
 
@@ -74,28 +74,28 @@ class Resident(File):
 
     def nbytes(self) -> int:
         """What is in memory now."""
-        fields = self.fields()
+        fields = self.read_fields()
         return int(fields[1]) * PAGE if len(fields) > 1 else 0
 
 
 def main_queueing_ns() -> int:
     """The same of the process's first thread, read from anywhere."""
-    fields = text(f"/proc/self/task/{os.getpid()}/schedstat").split()
+    fields = read_text(f"/proc/self/task/{os.getpid()}/schedstat").split()
     return int(fields[1]) if len(fields) > 1 else 0
 
 
 def network_bytes() -> int:
     """Received by all interfaces that this process sees, loopback too."""
-    lines = text("/proc/net/dev").splitlines()[2:]
+    lines = read_text("/proc/net/dev").splitlines()[2:]
     return sum(int(line.split(":")[1].split()[0]) for line in lines)
 
 
-def machine() -> dict[str, float]:
+def read_machine() -> dict[str, float]:
     """Core-seconds that the machine was busy and idle; bytes received; times this container was held back."""
     ticks = os.sysconf("SC_CLK_TCK")
-    fields = [int(f) / ticks for f in text("/proc/stat").split("\n", 1)[0].split()[1:9]] or [0.0] * 8
+    fields = [int(f) / ticks for f in read_text("/proc/stat").split("\n", 1)[0].split()[1:9]] or [0.0] * 8
     user, nice, system, idle, disk, irq, soft, stolen = fields
-    held = text("/sys/fs/cgroup/cpu.stat").partition("nr_throttled ")[2].split()
+    held = read_text("/sys/fs/cgroup/cpu.stat").partition("nr_throttled ")[2].split()
     return {
         "busy_s": user + nice + system + irq + soft,
         "idle_s": idle,
@@ -109,8 +109,8 @@ def machine() -> dict[str, float]:
 def children_s(name: str) -> float:
     """CPU seconds of live children of that name."""
     total = 0.0
-    for pid in text(f"/proc/self/task/{os.getpid()}/children").split():
-        head, _, rest = text(f"/proc/{pid}/stat").rpartition(") ")
+    for pid in read_text(f"/proc/self/task/{os.getpid()}/children").split():
+        head, _, rest = read_text(f"/proc/{pid}/stat").rpartition(") ")
         if head.endswith(f"({name}"):
             fields = rest.split()
             total += (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")

@@ -38,80 +38,80 @@ class Session:
         self._resident: list[tuple[int, int]] = []
         self._memory = proc.Resident()
         self.looks = looks.Looks()
-        atexit.register(self.end)
+        atexit.register(self.end_session)
 
     # -- steps --------------------------------------------------------------------------------------------------------
 
-    def loop(self, loader: Any, about: Callable[[Any], dict[str, Any]]) -> Loop:
+    def loop_of(self, loader: Any, about: Callable[[Any], dict[str, Any]]) -> Loop:
         """Of a loader of the script."""
         loop = self._loop_of.get(loader)
         if loop is None:
-            loop = self._loop_of[loader] = self.add(about(loader))
+            loop = self._loop_of[loader] = self.add_loop(about(loader))
         return loop
 
-    def add(self, about: dict[str, Any]) -> Loop:
+    def add_loop(self, about: dict[str, Any]) -> Loop:
         """A loop of its own."""
         self.loops.append(Loop(about))
         return self.loops[-1]
 
-    def advance(self, loop: Loop, iterator: Any, original: Callable[[Any], Any]) -> Any:
+    def advance_loop(self, loop: Loop, iterator: Any, original: Callable[[Any], Any]) -> Any:
         """next of the script's iterator, timed. A loader inside a loader is its own affair."""
         if self._inside or self._failed:
-            loop.release()
+            loop.release_workers()
             return original(iterator)
         began = perf_counter_ns()
         if loop.steps >= loop.look_by or began >= loop.look_at:
-            return self._closely(loop, iterator, original)
+            return self._advance_closely(loop, iterator, original)
         self._inside = True
         try:
             batch = original(iterator)
         except BaseException:
-            loop.rest()
+            loop.end_pass()
             raise
         finally:
             self._inside = False
-        loop.count(began, perf_counter_ns())
+        loop.count_step(began, perf_counter_ns())
         return batch
 
-    def _closely(self, loop: Loop, iterator: Any, original: Callable[[Any], Any]) -> Any:
-        again = loop.again()
+    def _advance_closely(self, loop: Loop, iterator: Any, original: Callable[[Any], Any]) -> Any:
+        again = loop.next_replayed()
         if again is not None:
             return again
         self._inside = True
         try:
             if self.looks.open:
-                self.looks.entered()
+                self.looks.note_entry()
             try:
-                entered = self._quietly(loop.enter, iterator)
+                entered = self._call_quietly(loop.enter_next, iterator)
             except Handed as handed:
-                loop.rest()
+                loop.end_pass()
                 raise handed.error from handed.error.__cause__
             try:
                 batch = original(iterator)
             except BaseException:
-                self._quietly(loop.rest)
-                self._quietly(self._save_now_and_then)
+                self._call_quietly(loop.end_pass)
+                self._call_quietly(self._save_now_and_then)
                 raise
             if entered is not None:
-                self._quietly(loop.leave, entered, batch)
-                self._quietly(self._housekeep, loop, batch)
+                self._call_quietly(loop.leave_next, entered, batch)
+                self._call_quietly(self._housekeep, loop, batch)
             return batch
         finally:
             self._inside = False
 
     def _housekeep(self, loop: Loop, batch: Any) -> None:
-        loop.replay.remember(batch)
+        loop.replay.remember_batch(batch)
         if loop.steps == WARM_STEPS and not self._start:
-            self._start = self._usage()
-        self.looks.step(loop)
-        if loop.passed(MEMORY_AT):
+            self._start = self._read_usage()
+        self.looks.note_step(loop)
+        if loop.has_passed(MEMORY_AT):
             self._resident.append((sum(loop.steps for loop in self.loops), self._memory.nbytes()))
-        if loop.passed(SAVE_AT):
-            self.save()
+        if loop.has_passed(SAVE_AT):
+            self.save_report()
         self._save_now_and_then()
-        loop.looked(perf_counter_ns(), go_on=self.looks.open)
+        loop.end_look(perf_counter_ns(), go_on=self.looks.open)
 
-    def _quietly(self, call: Callable[..., Any], *args: Any) -> Any:
+    def _call_quietly(self, call: Callable[..., Any], *args: Any) -> Any:
         """The script must not notice: after a failure nothing is measured any more."""
         if self._failed:
             return None
@@ -120,29 +120,29 @@ class Session:
         except Exception as error:
             self._failed = True
             for loop in self.loops:
-                loop.release()
-            settings.note(f"{call.__qualname__}: {error!r}")
+                loop.release_workers()
+            settings.note_error(f"{call.__qualname__}: {error!r}")
             return None
 
     # -- the report ---------------------------------------------------------------------------------------------------
 
-    def _usage(self) -> dict[str, Any]:
+    def _read_usage(self) -> dict[str, Any]:
         return {
-            "machine": proc.machine(),
+            "machine": proc.read_machine(),
             "now_ns": perf_counter_ns(),
             "cpu_ns": time.process_time_ns(),
             "queued_ns": proc.main_queueing_ns(),
-            "agent_s": proc.children_s("feedwater") if self._ours() else 0.0,
+            "agent_s": proc.children_s("feedwater") if self._is_ours() else 0.0,
             "steps": sum(loop.steps for loop in self.loops),
         }
 
-    def _ours(self) -> bool:
+    def _is_ours(self) -> bool:
         return any(loop.about["loader"].startswith("feedwater") for loop in self.loops)
 
-    def report(self) -> dict[str, Any]:
+    def make_report(self) -> dict[str, Any]:
         """Everything so far."""
         torch = sys.modules.get("torch")
-        end = self._usage()
+        end = self._read_usage()
         return {
             "pid": self.pid,
             "rank": int(os.environ.get("RANK", 0)),
@@ -152,17 +152,17 @@ class Session:
             "start": self._start or end,
             "end": end,
             "resident": self._resident[-400:],
-            "failure": _failure(),
+            "failure": _describe_failure(),
             "failed": self._failed,
             **self.looks.dump(),
             "loops": [loop.dump() for loop in self.loops],
         }
 
-    def save(self) -> None:
+    def save_report(self) -> None:
         """Writes the report, all of it or nothing."""
         if self.pid != os.getpid() or not settings.FOLDER:
             return
-        text = json.dumps(self.report())
+        text = json.dumps(self.make_report())
         with open(self._path + ".part", "w") as file:
             file.write(text)
         os.replace(self._path + ".part", self._path)
@@ -171,20 +171,20 @@ class Session:
     def _save_now_and_then(self) -> None:
         now = perf_counter_ns()
         if now - self._saved > max(SAVE_NS, RARELY * self._save_took):
-            self.save()
+            self.save_report()
             self._save_took = perf_counter_ns() - now
 
-    def end(self) -> None:
+    def end_session(self) -> None:
         """The interpreter ends."""
         if self.pid == os.getpid():
-            self.looks.close()
+            self.looks.close_window()
             try:
-                self.save()
+                self.save_report()
             except Exception as error:  # the doctor may be gone with its folder
-                settings.note(f"the last report: {error!r}")
+                settings.note_error(f"the last report: {error!r}")
 
 
-def _failure() -> str:
+def _describe_failure() -> str:
     """The exception that ends the script, in a line."""
     error = getattr(sys, "last_value", None)
     return "" if error is None else f"{type(error).__name__}: {error}"[:300]
@@ -197,16 +197,16 @@ class Holder:
         self.current: Session | None = None
         """None until it is asked for."""
 
-    def get(self) -> Session:
+    def get_session(self) -> Session:
         """Made when it is first asked for, again in a forked child."""
         if self.current is None:
             self.current = Session()
         return self.current
 
-    def forget(self) -> None:
+    def forget_session(self) -> None:
         """It was the parent's."""
         self.current = None
 
 
 sessions = Holder()
-os.register_at_fork(after_in_child=sessions.forget)
+os.register_at_fork(after_in_child=sessions.forget_session)

@@ -14,7 +14,7 @@ TRY = os.environ.get("FEEDWATER_DOCTOR_TRY", "")
 """Arguments that every DataLoader gets in place of its own: name=value,name=value."""
 
 
-def note(what: str) -> None:
+def note_error(what: str) -> None:
     """Writes down what went wrong in the probe."""
     try:
         with open(f"{FOLDER}/error-{os.getpid()}", "a") as file:

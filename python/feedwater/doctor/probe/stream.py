@@ -49,11 +49,11 @@ class Stream:
         """Of the GPU, "" without one."""
         return "cuda" if self.gpu is not None else ""
 
-    def enter(self) -> None:
+    def enter_next(self) -> None:
         """next was called."""
-        self.settle()
+        self.read_marks()
         self._before = None
-        if self.unknown or not self._found():
+        if self.unknown or not self._find_gpu():
             return
         if threading.current_thread() is not threading.main_thread():
             self._give_up("next is called outside the main thread")
@@ -61,35 +61,35 @@ class Stream:
             try:
                 assert self.gpu is not None
                 self._dry = bool(sys.modules["torch"].cuda.current_stream().query())
-                self._before = self.gpu.mark()
+                self._before = self.gpu.record_mark()
             except (RuntimeError, AttributeError, NotImplementedError) as error:
                 self._give_up(f"the GPU has no events: {error}")
 
-    def leave(self, row: Row | None, step: int) -> None:
+    def leave_next(self, row: Row | None, step: int) -> None:
         """next returns; row is the step that ends with it, None for the first of a pass. step: how many were before;
         those that were not marked share the GPU's time with this one.
         """
         after = None
         if self._before is not None and self.gpu is not None:
-            after = self.gpu.mark()
+            after = self.gpu.record_mark()
             if row is not None and after is not None:
                 row.dry = self._dry
                 self._pending.append((row, self._before, after, self._last, step - self._last_step))
         self._last, self._last_step = after, step
 
-    def rest(self) -> None:
+    def end_pass(self) -> None:
         """A pass ended."""
         self._last = self._before = None
 
-    def settle(self) -> None:
+    def read_marks(self) -> None:
         """Reads the marks that the GPU has come to."""
         try:
             while self._pending and self._pending[0][2].done():
-                self._take(*self._pending.popleft())
+                self._take_marks(*self._pending.popleft())
         except (RuntimeError, NotImplementedError) as error:
             self._give_up(f"the GPU's events cannot be read: {error}")
 
-    def _take(self, row: Row, before: Mark, after: Mark, last: Mark | None, steps: int) -> None:
+    def _take_marks(self, row: Row, before: Mark, after: Mark, last: Mark | None, steps: int) -> None:
         if not before.place == after.place == (self._place or after.place):
             self._give_up("the loop uses several streams or GPUs")
             return
@@ -100,11 +100,11 @@ class Stream:
         self._readings += 1
         if self._readings in LOOKS:
             assert self.gpu is not None
-            reason = self.gpu.elsewhere(self._place)
+            reason = self.gpu.find_elsewhere(self._place)
             if reason:
                 self._give_up(reason)
 
-    def _found(self) -> bool:
+    def _find_gpu(self) -> bool:
         if self.gpu is None:
             torch = sys.modules.get("torch")
             cuda = getattr(torch, "cuda", None)
