@@ -28,9 +28,9 @@ var rounds = []round{
 		{kernels + "idct.go", "// saturate clamps v to 16 bits.", "// saturate does what it says,\n// in three lines\n// of words."},
 		{kernels + "jpeg_amd64.s", "TEXT ·idctPairs(SB)", "// A comment.\n\n/* And one\nmore. */\nTEXT   ·idctPairs(SB)"},
 		{"pipeline/codec/png/png.go", "ErrBroken = errors.New(", "ErrBroken = errors.New( // here\n"},
-		{"pipeline/raster/sharpness.go", "func AdjustSharpness(factor float64) Effect {\n\treturn Effect{InPlace: sharpen, Numbers: [16]float64{factor}}\n}", ""},
+		{"pipeline/raster/sharpness.go", "func AdjustSharpness(factor float64) Effect {\n\treturn Effect{InPlace: sharpenInPlace, Numbers: [16]float64{factor}}\n}", ""},
 		{"pipeline/raster/elsewhere.go", "", "package raster\n\nfunc SharpenBy(factor float64) Effect {\n" +
-			"\treturn Effect{\n\t\tInPlace: sharpen,\n\t\tNumbers: [16]float64{factor},\n\t}\n}\n"},
+			"\treturn Effect{\n\t\tInPlace: sharpenInPlace,\n\t\tNumbers: [16]float64{factor},\n\t}\n}\n"},
 		{"pipeline/transform/policy.go", "raster.AdjustSharpness(", "raster.SharpenBy("},
 		{"pipeline/transform/random_colour.go", "raster.AdjustSharpness(", "raster.SharpenBy("},
 		{"pipeline/raster/blend.go", "AdjustSharpness(", "SharpenBy("},
