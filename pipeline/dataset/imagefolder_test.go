@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/feedwater-io/feedwater/pipeline/dataset/nametest"
 )
 
 // nasty is a tree in which every rule of torchvision's ImageFolder shows.
@@ -109,7 +111,7 @@ func randomTree(t testing.TB, r *rand.Rand) string {
 	root := t.TempDir()
 	var folders []string
 	for range 1 + r.IntN(6) {
-		name := randomName(r)
+		name := nametest.Random(r)
 		if name == "." || name == ".." {
 			continue
 		}
@@ -120,7 +122,7 @@ func randomTree(t testing.TB, r *rand.Rand) string {
 		grow(t, root, f+"/"+strconv.Itoa(r.IntN(100))+".jpg")
 	}
 	for range r.IntN(150) {
-		name := randomName(r)
+		name := nametest.Random(r)
 		if name == "." || name == ".." {
 			continue
 		}
@@ -153,7 +155,7 @@ func randomTree(t testing.TB, r *rand.Rand) string {
 // imageFolder is ImageFolder's rule in its plainest form.
 func imageFolder(t testing.TB, root string) []line {
 	sorted := func(names []string) []string {
-		slices.SortFunc(names, func(a, b string) int { return slices.Compare(python(a), python(b)) })
+		slices.SortFunc(names, func(a, b string) int { return slices.Compare(nametest.DecodeAsPython(a), nametest.DecodeAsPython(b)) })
 		return names
 	}
 	isFolder := func(path string) bool { fi, err := os.Stat(path); return err == nil && fi.IsDir() }
@@ -219,32 +221,4 @@ func TestRandomTrees(t *testing.T) {
 			}
 		}
 	}
-}
-
-// pieces are bytes and characters whose orders by byte and by code point differ, or that are near a slash.
-var pieces = []string{
-	"a", "b", "B", " ", "-", ".", "0", "~", "\n", "\x01", "é", "日", "\ue000", "\ufffd", "😀", "\x80", "\xff", "\xe2", "\x82", "\xe2\x82", "\xf0\x9f",
-	"\xf0\x9f\x98", "\xed\xa0\x80", "\xc0",
-}
-
-func randomName(r *rand.Rand) string {
-	var b strings.Builder
-	for range 1 + r.IntN(5) {
-		b.WriteString(pieces[r.IntN(len(pieces))])
-	}
-	return b.String()
-}
-
-// python decodes a name as os.fsdecode does: each byte that is no part of valid UTF-8 becomes U+DC00 plus itself.
-func python(name string) []rune {
-	var out []rune
-	for name != "" {
-		r := []rune(name)[0]
-		n := len(string(r))
-		if !strings.HasPrefix(name, string(r)) { // []rune put U+FFFD for a byte
-			r, n = 0xDC00+rune(name[0]), 1
-		}
-		out, name = append(out, r), name[n:]
-	}
-	return out
 }

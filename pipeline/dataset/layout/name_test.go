@@ -5,8 +5,9 @@ import (
 	"cmp"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"testing"
+
+	"github.com/feedwater-io/feedwater/pipeline/dataset/nametest"
 )
 
 func TestIsPicture(t *testing.T) {
@@ -28,40 +29,12 @@ func TestIsPicture(t *testing.T) {
 	}
 }
 
-// python decodes a name as os.fsdecode does: each byte that is no part of valid UTF-8 becomes U+DC00 plus itself.
-func python(name string) []rune {
-	var out []rune
-	for name != "" {
-		r := []rune(name)[0]
-		n := len(string(r))
-		if !strings.HasPrefix(name, string(r)) { // []rune put U+FFFD for a byte
-			r, n = 0xDC00+rune(name[0]), 1
-		}
-		out, name = append(out, r), name[n:]
-	}
-	return out
-}
-
-// pieces are bytes and characters whose orders by byte and by code point differ, or that are near a slash.
-var pieces = []string{
-	"a", "b", "B", " ", "-", ".", "0", "~", "\n", "\x01", "é", "日", "\ue000", "\ufffd", "😀", "\x80", "\xff", "\xe2", "\x82", "\xe2\x82", "\xf0\x9f",
-	"\xf0\x9f\x98", "\xed\xa0\x80", "\xc0",
-}
-
-func randomName(r *rand.Rand) string {
-	var b strings.Builder
-	for range 1 + r.IntN(5) {
-		b.WriteString(pieces[r.IntN(len(pieces))])
-	}
-	return b.String()
-}
-
 func TestCompareNamesIsPythonsOrder(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	byBytes := 0
 	for range 200_000 {
-		a, b := randomName(r), randomName(r)
-		want := slices.Compare(python(a), python(b))
+		a, b := nametest.Random(r), nametest.Random(r)
+		want := slices.Compare(nametest.DecodeAsPython(a), nametest.DecodeAsPython(b))
 		if got := cmp.Compare(compareNames(a, b), 0); got != want {
 			t.Fatalf("compareNames(%q, %q) = %d, want %d", a, b, got, want)
 		}
