@@ -16,11 +16,11 @@ func OpenFolder(ctx context.Context, roots *storage.Roots, folder string, o data
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel() // a scan that is left to itself keeps nobody from the next one
 	o.Questions = &dataset.Questions{}
-	cache, err := o.CacheFolder()
+	cache, noCache := o.CacheFolder()
 	scan := func(alive func()) (*dataset.Snapshot, error) {
 		o := o
 		o.Alive = alive
-		if err == nil {
+		if noCache == nil {
 			o.CallFolder = callFolder(roots.Apart(cache), alive)
 		}
 		return dataset.Open(ctx, folder, o)

@@ -4,8 +4,8 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"runtime"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/feedwater-io/feedwater/pipeline"
@@ -16,43 +16,45 @@ import (
 // Part of a folder may hang while the root answers. A scan that was given up there keeps neither its lock nor its turn: the next one finds out for
 // itself.
 func TestScanThatWasGivenUpKeepsNobody(t *testing.T) {
-	roots := storage.New(storage.Options{Deadline: 20 * time.Millisecond, Patience: time.Millisecond})
-	defer roots.Close()
-	folder, lists := t.TempDir(), t.TempDir()
-	if err := os.MkdirAll(filepath.Join(folder, "class"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(folder, "class", "a.jpg"), []byte("no picture"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	answer := make(chan struct{})
-	hung := dataset.Options{CacheDir: lists, Progress: func(int) { <-answer }}
-	if _, err := pipeline.OpenFolder(t.Context(), roots, folder, hung); !errors.As(err, new(*storage.HungError)) {
-		t.Fatalf("a scan that stands still ended with %v", err)
-	}
-	defer func() {
-		close(answer)
-		for len(roots.States()) > 0 { // it writes its list
-			runtime.Gosched()
+	synctest.Test(t, func(t *testing.T) {
+		roots := storage.New(storage.Options{Deadline: 20 * time.Millisecond, Patience: time.Millisecond})
+		defer roots.Close()
+		folder, lists := t.TempDir(), t.TempDir()
+		if err := os.MkdirAll(filepath.Join(folder, "class"), 0o700); err != nil {
+			t.Fatal(err)
 		}
-	}()
-	for locks := 1; locks > 0; { // it is given up beside the caller
-		left, err := filepath.Glob(filepath.Join(lists, "*.lock"))
+		if err := os.WriteFile(filepath.Join(folder, "class", "a.jpg"), []byte("no picture"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		answer := make(chan struct{})
+		hung := dataset.Options{CacheDir: lists, Progress: func(int) { <-answer }}
+		if _, err := pipeline.OpenFolder(t.Context(), roots, folder, hung); !errors.As(err, new(*storage.HungError)) {
+			t.Fatalf("a scan that stands still ended with %v", err)
+		}
+		defer func() {
+			close(answer)
+			for len(roots.States()) > 0 { // it writes its list
+				time.Sleep(time.Second)
+			}
+		}()
+		for locks := 1; locks > 0; { // it is given up beside the caller
+			left, err := filepath.Glob(filepath.Join(lists, "*.lock"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			locks = len(left)
+		}
+		patient := storage.New(storage.Options{})
+		defer patient.Close()
+		s, err := pipeline.OpenFolder(t.Context(), patient, folder, dataset.Options{CacheDir: lists})
 		if err != nil {
 			t.Fatal(err)
 		}
-		locks = len(left)
-	}
-	patient := storage.New(storage.Options{})
-	defer patient.Close()
-	s, err := pipeline.OpenFolder(t.Context(), patient, folder, dataset.Options{CacheDir: lists})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if s.Len() != 1 {
-		t.Errorf("%d samples", s.Len())
-	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+		if s.Len() != 1 {
+			t.Errorf("%d samples", s.Len())
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	})
 }

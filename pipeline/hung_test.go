@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/feedwater-io/feedwater/batch"
@@ -136,38 +137,40 @@ func stateOf(roots *storage.Roots, j *Job) storage.State {
 
 // A read that passes the deadline fails its want as this machine's trouble; the root is sick, where wants fail at once, until it answers.
 func TestReadDeadline(t *testing.T) {
-	hung, well, roots, h, release := hungPipeline(t, storage.Options{Deadline: 20 * time.Millisecond, Patience: time.Millisecond, ProbeEvery: time.Millisecond})
-	changes := make(chan storage.State, 2)
-	roots.OnChange(func(s storage.State) { changes <- s })
-	var read *ReadError
-	var e *storage.HungError
-	if r := <-begin(t, hung, batch.Name{Count: 16}); !errors.As(r.Err, &read) || read.Key == "" || !errors.As(r.Err, &e) || e.Op != "read" || e.Root != hung.snapshot.Path() {
-		t.Fatalf("%v", r.Err)
-	}
-	if s := <-changes; !s.Sick || s.Cause == nil || s.Timeouts == 0 {
-		t.Errorf("%+v", s)
-	}
-	h.mu.Lock()
-	before := h.waiting
-	h.mu.Unlock()
-	if r := <-begin(t, hung, batch.Name{Position: 3, Count: 16}); !errors.As(r.Err, &e) || e.Since.IsZero() {
-		t.Errorf("of a sick root: %v", r.Err)
-	}
-	h.mu.Lock()
-	if more := h.waiting - before; more > 1 {
-		t.Errorf("%d more reads of a sick root: there should be its probe alone", more)
-	}
-	h.mu.Unlock()
-	if _, r := fetch(t, well, batch.Name{Count: 16}); r.Err != nil {
-		t.Error(r.Err)
-	}
-	release()
-	if s := <-changes; s.Sick {
-		t.Errorf("it answers: %+v", s)
-	}
-	if _, r := fetch(t, hung, batch.Name{Count: 16}); r.Err != nil {
-		t.Error("it answers again: ", r.Err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		hung, well, roots, h, release := hungPipeline(t, storage.Options{Deadline: 20 * time.Millisecond, Patience: time.Millisecond, ProbeEvery: time.Millisecond})
+		changes := make(chan storage.State, 2)
+		roots.OnChange(func(s storage.State) { changes <- s })
+		var read *ReadError
+		var e *storage.HungError
+		if r := <-begin(t, hung, batch.Name{Count: 16}); !errors.As(r.Err, &read) || read.Key == "" || !errors.As(r.Err, &e) || e.Op != "read" || e.Root != hung.snapshot.Path() {
+			t.Fatalf("%v", r.Err)
+		}
+		if s := <-changes; !s.Sick || s.Cause == nil || s.Timeouts == 0 {
+			t.Errorf("%+v", s)
+		}
+		h.mu.Lock()
+		before := h.waiting
+		h.mu.Unlock()
+		if r := <-begin(t, hung, batch.Name{Position: 3, Count: 16}); !errors.As(r.Err, &e) || e.Since.IsZero() {
+			t.Errorf("of a sick root: %v", r.Err)
+		}
+		h.mu.Lock()
+		if more := h.waiting - before; more > 1 {
+			t.Errorf("%d more reads of a sick root: there should be its probe alone", more)
+		}
+		h.mu.Unlock()
+		if _, r := fetch(t, well, batch.Name{Count: 16}); r.Err != nil {
+			t.Error(r.Err)
+		}
+		release()
+		if s := <-changes; s.Sick {
+			t.Errorf("it answers: %+v", s)
+		}
+		if _, r := fetch(t, hung, batch.Name{Count: 16}); r.Err != nil {
+			t.Error("it answers again: ", r.Err)
+		}
+	})
 }
 
 // A want that is given up while its storage hangs ends, although no deadline is near.

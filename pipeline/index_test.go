@@ -11,6 +11,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/feedwater-io/feedwater/pipeline/codec/jpeg/jpegtest"
@@ -167,56 +168,63 @@ func sicken(t *testing.T, r *storage.Root) {
 	}
 }
 
-// A store that makes room, or is closed at the end, gives its memory back although its folder does not answer.
+// A store that makes room, or is closed at the end, gives its memory back although its folder does not answer. In a bubble of synctest, as all that
+// asks storage which answers under a short deadline: there no call that the kernel works on passes a deadline, however slow the machine is.
 func TestStoresOfASickFolderAreLeft(t *testing.T) {
-	roots := storage.New(storage.Options{Deadline: 20 * time.Millisecond, Patience: time.Millisecond, ProbeEvery: time.Hour})
-	defer roots.Close()
-	var held atomic.Int64
-	var x indexes
-	x.keep(Index{Dir: t.TempDir(), Hold: func(n int64) { held.Add(n) }, Trouble: func(error) {}}, revision.Build(), roots)
-	x.most = imageindex.HeldBytes(3)
-	for i := range 3 {
-		if x.of(fmt.Sprint(i), 1) == nil {
-			t.Fatal("no store")
+	synctest.Test(t, func(t *testing.T) {
+		roots := storage.New(storage.Options{Deadline: 20 * time.Millisecond, Patience: time.Millisecond, ProbeEvery: time.Hour})
+		defer roots.Close()
+		var held atomic.Int64
+		var x indexes
+		x.keep(Index{Dir: t.TempDir(), Hold: func(n int64) { held.Add(n) }, Trouble: func(error) {}}, revision.Build(), roots)
+		x.most = imageindex.HeldBytes(3)
+		for i := range 3 {
+			if x.of(fmt.Sprint(i), 1) == nil {
+				t.Fatal("no store")
+			}
 		}
-	}
-	sicken(t, x.root)
-	if x.of("another", 2) != nil {
-		t.Error("a store of a folder that does not answer")
-	}
-	x.running.Wait()
-	if got := held.Load(); got != imageindex.HeldBytes(1) {
-		t.Errorf("%d bytes are held by one store", got)
-	}
-	if x.close(); held.Load() != 0 {
-		t.Errorf("%d bytes are held by none", held.Load())
-	}
+		sicken(t, x.root)
+		if x.of("another", 2) != nil {
+			t.Error("a store of a folder that does not answer")
+		}
+		x.running.Wait()
+		if got := held.Load(); got != imageindex.HeldBytes(1) {
+			t.Errorf("%d bytes are held by one store", got)
+		}
+		if x.close(); held.Load() != 0 {
+			t.Errorf("%d bytes are held by none", held.Load())
+		}
+	})
 }
 
 // Who is interrupted while the folder of the index does not answer is not told that what was made is kept.
 func TestIndexSnapshotCountsWhatIsKept(t *testing.T) {
-	dir, cache := indexFolder(t), t.TempDir()
-	s, err := dataset.Open(context.Background(), dir, dataset.Options{CacheDir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
-	roots := storage.New(storage.Options{Deadline: 100 * time.Millisecond, Patience: time.Millisecond, ProbeEvery: time.Hour})
-	defer roots.Close()
-	ctx, cancel := context.WithCancel(context.Background())
-	n, err := IndexSnapshot(ctx, roots, s, Index{Dir: cache}, 1, func(n Indexed) {
-		if n.Made == 5 {
-			sicken(t, roots.Of(cache))
-			cancel()
+	synctest.Test(t, func(t *testing.T) {
+		dir, cache := indexFolder(t), t.TempDir()
+		s, err := dataset.Open(context.Background(), dir, dataset.Options{CacheDir: t.TempDir()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		roots := storage.New(storage.Options{Deadline: 100 * time.Millisecond, Patience: time.Millisecond, ProbeEvery: time.Hour})
+		defer roots.Close()
+		ctx, cancel := context.WithCancel(context.Background())
+		n, err := IndexSnapshot(ctx, roots, s, Index{Dir: cache}, 1, func(n Indexed) {
+			if n.Made == 5 {
+				sicken(t, roots.Of(cache))
+				cancel()
+			}
+		})
+		if !errors.Is(err, context.Canceled) || n.Made != 0 || n.Lost != 5 || n.IndexBytes != 0 {
+			t.Errorf("%+v, %v", n, err)
+		}
+		well := storage.New(storage.Options{})
+		defer well.Close()
+		again, err := IndexSnapshot(context.Background(), well, s, Index{Dir: cache}, 1, nil)
+		if err != nil || again.Kept != 0 || again.Made != 18 {
+			t.Errorf("%+v, %v", again, err)
 		}
 	})
-	if !errors.Is(err, context.Canceled) || n.Made != 0 || n.Lost != 5 || n.IndexBytes != 0 {
-		t.Errorf("%+v, %v", n, err)
-	}
-	again, err := IndexSnapshot(context.Background(), storage.New(storage.Options{}), s, Index{Dir: cache}, 1, nil)
-	if err != nil || again.Kept != 0 || again.Made != 18 {
-		t.Errorf("%+v, %v", again, err)
-	}
 }
 
 // Several pipelines that make the same index at once.

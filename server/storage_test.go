@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -25,54 +26,56 @@ import (
 
 // A root whose storage does not answer is refused as this node's trouble, and told of; another one is served. It comes back by itself.
 func TestSickRoot(t *testing.T) {
-	roots := storage.New(storage.Options{Deadline: 20 * time.Millisecond, Patience: time.Millisecond, ProbeEvery: time.Hour})
-	p, err := pipeline.Open(pipeline.Options{Workers: 1, Storage: roots})
-	if err != nil {
-		t.Fatal(err)
-	}
-	told := make(chan bool, 2)
-	hung, well := pictureFolder(t), pictureFolder(t)
-	s := server.New(server.Options{
-		Engine: server.NewEngine(p, dataset.Options{CacheDir: t.TempDir()}), Roots: map[string]string{"x": hung, "y": well},
-		OnRoot: func(root string, answers bool) {
-			if root != "x" {
-				t.Errorf("%s is told of", root)
-			}
-			told <- answers
-		},
-	})
-	defer roots.Close()
-	defer p.Close()
-	defer s.Close()
-	again := make(chan struct{})
-	stuck := func(func()) (struct{}, error) { <-again; return struct{}{}, nil }
-	_, err = storage.Do(context.Background(), roots.Of(hung), "list", stuck, nil)
-	if e := (*storage.HungError)(nil); !errors.As(err, &e) || e.Root != "x" || e.Op != "list" {
-		t.Fatal(err)
-	}
-	if <-told {
-		t.Error("it answers")
-	}
-	_, err = openRoot(t, s, "x")
-	if code := status.Code(err); code != codes.Unavailable || !retried(err) {
-		t.Errorf("%v: trainers are to ask elsewhere, and here again", err)
-	}
-	if _, err := openRoot(t, s, "y"); err != nil {
-		t.Errorf("the other root: %v", err)
-	}
-	page := scrapeOf(s)
-	for _, line := range []string{`feedwater_node_root_sick{root="x"} 1`, `feedwater_node_root_sick{root="y"} 0`, `feedwater_node_root_timeouts_total{root="x"} 1`} {
-		if !strings.Contains(page, line+"\n") {
-			t.Errorf("no %s", line)
+	synctest.Test(t, func(t *testing.T) {
+		roots := storage.New(storage.Options{Deadline: 20 * time.Millisecond, Patience: time.Millisecond, ProbeEvery: time.Hour})
+		p, err := pipeline.Open(pipeline.Options{Workers: 1, Storage: roots})
+		if err != nil {
+			t.Fatal(err)
 		}
-	}
-	close(again)
-	if !<-told {
-		t.Error("it does not answer")
-	}
-	if _, err := openRoot(t, s, "x"); err != nil {
-		t.Errorf("the root that is back: %v", err)
-	}
+		told := make(chan bool, 2)
+		hung, well := pictureFolder(t), pictureFolder(t)
+		s := server.New(server.Options{
+			Engine: server.NewEngine(p, dataset.Options{CacheDir: t.TempDir()}), Roots: map[string]string{"x": hung, "y": well},
+			OnRoot: func(root string, answers bool) {
+				if root != "x" {
+					t.Errorf("%s is told of", root)
+				}
+				told <- answers
+			},
+		})
+		defer roots.Close()
+		defer p.Close()
+		defer s.Close()
+		again := make(chan struct{})
+		stuck := func(func()) (struct{}, error) { <-again; return struct{}{}, nil }
+		_, err = storage.Do(context.Background(), roots.Of(hung), "list", stuck, nil)
+		if e := (*storage.HungError)(nil); !errors.As(err, &e) || e.Root != "x" || e.Op != "list" {
+			t.Fatal(err)
+		}
+		if <-told {
+			t.Error("it answers")
+		}
+		_, err = openRoot(t, s, "x")
+		if code := status.Code(err); code != codes.Unavailable || !retried(err) {
+			t.Errorf("%v: trainers are to ask elsewhere, and here again", err)
+		}
+		if _, err := openRoot(t, s, "y"); err != nil {
+			t.Errorf("the other root: %v", err)
+		}
+		page := scrapeOf(s)
+		for _, line := range []string{`feedwater_node_root_sick{root="x"} 1`, `feedwater_node_root_sick{root="y"} 0`, `feedwater_node_root_timeouts_total{root="x"} 1`} {
+			if !strings.Contains(page, line+"\n") {
+				t.Errorf("no %s", line)
+			}
+		}
+		close(again)
+		if !<-told {
+			t.Error("it does not answer")
+		}
+		if _, err := openRoot(t, s, "x"); err != nil {
+			t.Errorf("the root that is back: %v", err)
+		}
+	})
 }
 
 // pictureFolder is a folder of one class with one file.

@@ -117,15 +117,16 @@ func (rs *Roots) resume(found bool) bool {
 	return true
 }
 
-// giveUp makes a call's root sick and tells its owner.
+// giveUp makes a call's root sick, then tells its owner: who learns of it makes no more calls there.
 func (rs *Roots) giveUp(c *Call, after time.Duration) {
 	e := &HungError{Root: c.root.name, Op: c.op, Key: string(c.key), After: after}
 	h := &hungCall{call: c, err: e}
+	turned := c.root.suffer(h)
 	if c.Owner != nil {
 		c.Owner.GaveUp(e)
-		h.again = c.Owner.Again()
+		h.again = c.Owner.Again() // read by probes, which only this goroutine begins
 	}
-	if c.root.suffer(h) {
+	if turned {
 		rs.tell(c.root)
 		rs.free()
 	}
