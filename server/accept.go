@@ -93,7 +93,7 @@ func (t *stream) holdsWant(id uint64) bool {
 
 // admitWant lends a want its slot and enters it.
 func (t *stream) admitWant(w *want, name batch.Name) error {
-	if t.server.isDraining() {
+	if t.server.streams.IsDraining() {
 		return errDraining
 	}
 	bytes := t.job.batchBytes(name)

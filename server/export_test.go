@@ -15,7 +15,7 @@ import (
 func (s *Server) Memory() (used, lent int64) { return s.memory.CountBytes() }
 
 // Streams is the number of streams whose handler runs.
-func (s *Server) Streams() int { return s.countStreams() }
+func (s *Server) Streams() int { return s.streams.CountOpen() }
 
 // Waiting is the number of callers that wait for scans.
 func (s *Server) Waiting() int { return s.finder.CountWaiting() }

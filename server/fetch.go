@@ -56,8 +56,8 @@ func (s *Server) Fetch(rpc grpc.BidiStreamingServer[pb.FetchRequest, pb.FetchRes
 		return toStatus(err)
 	}
 	defer account.RemoveStream()
-	if err := s.addStream(); err != nil {
-		return toStatus(err)
+	if !s.streams.OpenStream() {
+		return toStatus(errDraining)
 	}
 	conn := admission.ConnOf(rpc.Context())
 	t := &stream{
@@ -73,11 +73,11 @@ func (s *Server) Fetch(rpc grpc.BidiStreamingServer[pb.FetchRequest, pb.FetchRes
 	if rpc.Context().Err() != nil { // both end at once; until then this call is one of those that its connection may have
 		t.goroutines.Wait()
 	}
-	go func() { // Close waits for running
-		defer s.running.Done()
+	go func() { // Close waits for it
+		defer s.streams.ReturnMemory()
 		t.releaseAll()
 	}()
-	s.removeStream()
+	s.streams.CloseStream()
 	return toStatus(err)
 }
 
@@ -222,7 +222,7 @@ func (t *stream) releaseAll() {
 	}
 	t.rpc = nil // it leads to what gRPC has queued, which would be kept from the garbage collector
 	t.reclaimSlots()
-	if t.server.countStreams() == 0 {
+	if t.server.streams.CountOpen() == 0 {
 		t.server.memory.TrimFree()
 	}
 }
@@ -264,7 +264,7 @@ func (t *stream) reclaimSlots() {
 			ended = time.Now()
 		}
 		sends = t.conn.CountSends()
-		if t.waitReturned(lookAgain, t.server.drained) {
+		if t.waitReturned(lookAgain, t.server.streams.Draining()) {
 			return
 		}
 	}

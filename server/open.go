@@ -26,7 +26,7 @@ func checkJob(name string) error {
 
 // Open implements the service Feed. Errors are gRPC status errors.
 func (s *Server) Open(ctx context.Context, request *pb.OpenRequest) (*pb.OpenResponse, error) {
-	if s.isDraining() {
+	if s.streams.IsDraining() {
 		return nil, toStatus(errDraining)
 	}
 	if err := checkJob(request.GetJob()); err != nil {
@@ -75,13 +75,13 @@ func (s *Server) describeJob(j *Job) *pb.OpenResponse {
 
 // Replay implements the service Feed. Errors are gRPC status errors.
 func (s *Server) Replay(ctx context.Context, request *pb.ReplayRequest) (*pb.ReplayResponse, error) {
-	if s.isDraining() {
+	if s.streams.IsDraining() {
 		return nil, toStatus(errDraining)
 	}
 	select {
 	case s.replays <- struct{}{}:
 		defer func() { <-s.replays }()
-	case <-s.drained:
+	case <-s.streams.Draining():
 		return nil, toStatus(errDraining)
 	case <-ctx.Done():
 		return nil, toStatus(ctx.Err())

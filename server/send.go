@@ -16,7 +16,7 @@ const noticeEvery = 200 * time.Millisecond
 func (t *stream) sendAnswers() error {
 	tick := time.NewTicker(noticeEvery)
 	defer tick.Stop()
-	drained := t.server.drained
+	drained := t.server.streams.Draining()
 	for {
 		for {
 			w := t.takeAnswer()
@@ -28,7 +28,7 @@ func (t *stream) sendAnswers() error {
 			}
 		}
 		if t.isIdle() {
-			if drained != nil && t.server.isDraining() {
+			if drained != nil && t.server.streams.IsDraining() {
 				return t.sendNotice(true)
 			}
 			return nil
@@ -66,7 +66,7 @@ func (t *stream) takeAnswer() *want {
 func (t *stream) isIdle() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return (t.complete || t.server.isDraining()) && len(t.wants) == 0 && len(t.answers) == 0
+	return (t.complete || t.server.streams.IsDraining()) && len(t.wants) == 0 && len(t.answers) == 0
 }
 
 // sendNotice tells how the node is, if the trainer has wants here or must know.
@@ -80,7 +80,7 @@ func (t *stream) sendNotice(must bool) error {
 
 // describeNode is how the node is, for this stream's trainer.
 func (t *stream) describeNode() *pb.Notice {
-	n := &pb.Notice{Draining: t.server.isDraining(), Queued: t.server.engine.Queued(), Heard: t.heard.Load()}
+	n := &pb.Notice{Draining: t.server.streams.IsDraining(), Queued: t.server.engine.Queued(), Heard: t.heard.Load()}
 	t.mu.Lock()
 	n.Wants = uint32(len(t.wants))
 	for id, w := range t.wants {
@@ -93,7 +93,7 @@ func (t *stream) describeNode() *pb.Notice {
 		return n
 	}
 	slices.Sort(n.Begun)
-	stake, speed := t.job.run, t.server.effectiveCores() // there were wants, so there is a job
+	stake, speed := t.job.run, t.server.demand.EffectiveCores() // there were wants, so there is a job
 	n.AheadSeconds, n.SampleSeconds = t.server.engine.Ahead(stake.Account)/speed, stake.RecentCost()/speed
 	return n
 }

@@ -27,6 +27,8 @@ import (
 	"github.com/feedwater-io/feedwater/server/admission"
 	"github.com/feedwater-io/feedwater/server/batchmem"
 	"github.com/feedwater-io/feedwater/server/dedup"
+	"github.com/feedwater-io/feedwater/server/demand"
+	"github.com/feedwater-io/feedwater/server/lifecycle"
 	"github.com/feedwater-io/feedwater/server/runs"
 	"github.com/feedwater-io/feedwater/server/snapshots"
 	"github.com/feedwater-io/feedwater/watch"
@@ -144,17 +146,17 @@ type Server struct {
 	finder  *snapshots.Finder
 	memory  *batchmem.Memory
 	metrics *metrics
+	streams *lifecycle.Streams
+	close   sync.Once
 	closing chan struct{} // closed by Close
-	drained chan struct{} // closed by Drain
 	replays chan struct{} // holds one element per Replay that is being answered
-	running sync.WaitGroup
 	garbage batchmem.Collector
 	guard   *admission.Guard
 	audit   *audit
 	book    pulse.Registry
 	shares  runs.Registry
 	shared  *dedup.Group
-	wanted  wanted
+	demand  *demand.Meter
 	load    load
 	misread *admission.SampledLog // what it could not read
 	roots   *storage.Roots
@@ -162,11 +164,6 @@ type Server struct {
 
 	watchers atomic.Int64
 	watching sync.WaitGroup // what answers them
-
-	mu      sync.Mutex
-	streams int
-	gone    chan struct{} // closed when draining and no stream is left
-	closed  bool
 }
 
 // New returns a server that does nothing yet.
@@ -174,11 +171,12 @@ func New(o Options) *Server {
 	o = o.withDefaults()
 	s := &Server{
 		options: o, engine: o.Engine, memory: &batchmem.Memory{Limit: o.NodeBytes},
-		closing: make(chan struct{}), drained: make(chan struct{}), gone: make(chan struct{}), replays: make(chan struct{}, o.Replays),
+		streams: lifecycle.NewStreams(), closing: make(chan struct{}), replays: make(chan struct{}, o.Replays),
 	}
 	s.roots = rootsOf(&s.options)
 	s.shared = dedup.New(o.ShareBytes)
 	s.shares.Weight = s.options.Access.WeightOf
+	s.demand = demand.NewMeter(s.engine, &s.book, &s.shares)
 	s.source = newSource(s)
 	s.metrics = newMetrics(s)
 	s.misread = admission.NewSampledLog(o.Log)
@@ -256,7 +254,7 @@ const lastWords = 5 * time.Second
 func (s *Server) Stop(ctx context.Context, g *grpc.Server) error {
 	err := s.Drain(ctx)
 	if err == nil {
-		err = s.waitReturned(ctx)
+		err = s.streams.WaitReturned(ctx) // gRPC has written all that streams lent to it, or has lost it
 	}
 	ctx, cancel := context.WithTimeout(ctx, lastWords)
 	defer cancel()
@@ -272,54 +270,16 @@ func (s *Server) Stop(ctx context.Context, g *grpc.Server) error {
 	return err
 }
 
-// waitReturned waits until gRPC has written all that streams lent to it, or has lost it.
-func (s *Server) waitReturned(ctx context.Context) error {
-	done := make(chan struct{})
-	go func() { // ends with the last stream, as Close does
-		defer close(done)
-		s.running.Wait()
-	}()
-	select {
-	case <-done:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
 // Drain tells all trainers that the node goes, takes no more wants, lets streams finish what they hold, and returns when all have
 // ended or ctx does. What they sent last may still be on its way; Stop waits for that too.
 func (s *Server) Drain(ctx context.Context) error {
 	s.beginDrain()
-	select {
-	case <-s.gone:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return s.streams.WaitDrained(ctx)
 }
 
 func (s *Server) beginDrain() {
-	s.mu.Lock()
-	first := !s.isDraining()
-	if first {
-		close(s.drained)
-		if s.streams == 0 {
-			close(s.gone)
-		}
-	}
-	s.mu.Unlock()
-	if first {
+	if s.streams.BeginDrain() {
 		s.options.OnDrain()
-	}
-}
-
-func (s *Server) isDraining() bool {
-	select {
-	case <-s.drained:
-		return true
-	default:
-		return false
 	}
 }
 
@@ -327,47 +287,14 @@ func (s *Server) isDraining() bool {
 // stopped before, and the pipeline closed after.
 func (s *Server) Close() {
 	s.beginDrain()
-	s.mu.Lock()
-	if !s.closed {
-		s.closed = true
-		close(s.closing)
-	}
-	s.mu.Unlock()
-	s.running.Wait()
+	s.close.Do(func() { close(s.closing) })
+	_ = s.streams.WaitReturned(context.Background()) // which never ends
 	s.watching.Wait()
 	s.finder.Close()
 	s.memory.TrimFree()
 	if _, engines := s.engine.(Storer); !engines {
 		s.roots.Close()
 	}
-}
-
-// addStream counts a stream in, unless the node goes.
-func (s *Server) addStream() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.isDraining() {
-		return errDraining
-	}
-	s.streams++
-	s.running.Add(1)
-	return nil
-}
-
-// removeStream counts a stream out, whose handler returns. Some of what was lent to it may still be out; see settle.
-func (s *Server) removeStream() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.streams--
-	if s.streams == 0 && s.isDraining() {
-		close(s.gone)
-	}
-}
-
-func (s *Server) countStreams() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.streams
 }
 
 // errDraining says that a node takes no more work.

@@ -80,25 +80,17 @@ type verdict struct {
 // judge is the one place where errors become codes.
 func judge(err error) verdict {
 	var plan *batch.PlanError
-	var sample *pipeline.SampleError
-	var read *pipeline.ReadError
-	var room *pipeline.RoomError
 	var revision *RevisionError
-	var changed *dataset.ChangedError
 	var root *snapshots.RootError
 	var path *snapshots.PathError
 	var missing *snapshots.MissingError
 	var differs *DiffersError
-	var version *VersionError
 	var busy *admission.BusyError
-	var protocol *ProtocolError
-	var stalled *StalledError
 	var access *admission.AccessError
-	var panicked *pipeline.PanicError
 	switch {
 	case errors.Is(err, dataset.ErrLeadsOut):
 		return verdict{code: codes.PermissionDenied}
-	case errors.As(err, &panicked):
+	case errors.As(err, new(*pipeline.PanicError)):
 		return verdict{code: codes.Internal}
 	case errors.As(err, &access) && access.Identity == "":
 		return verdict{code: codes.Unauthenticated}
@@ -106,17 +98,17 @@ func judge(err error) verdict {
 		return verdict{code: codes.PermissionDenied}
 	case errors.As(err, &plan):
 		return planVerdict(plan)
-	case errors.As(err, &sample):
+	case errors.As(err, new(*pipeline.SampleError)):
 		return verdict{code: codes.DataLoss, reason: pb.Reason_REASON_SAMPLE}
 	case errors.As(err, &revision):
 		return verdict{code: codes.FailedPrecondition, reason: pb.Reason_REASON_REVISION, metadata: revision.metadata()}
-	case errors.As(err, &changed):
+	case errors.As(err, new(*dataset.ChangedError)):
 		return verdict{code: codes.FailedPrecondition, reason: pb.Reason_REASON_DATA_CHANGED}
 	case errors.As(err, new(*storage.HungError)):
 		return verdict{code: codes.Unavailable, reason: pb.Reason_REASON_READ, retry: retryHung}
-	case errors.As(err, &read):
+	case errors.As(err, new(*pipeline.ReadError)):
 		return verdict{code: codes.Unavailable, reason: pb.Reason_REASON_READ}
-	case errors.As(err, &room):
+	case errors.As(err, new(*pipeline.RoomError)):
 		return verdict{code: codes.ResourceExhausted, reason: pb.Reason_REASON_BUSY, retry: admission.RetryBusy}
 	case errors.As(err, &root):
 		return verdict{code: codes.NotFound, reason: pb.Reason_REASON_ROOT, metadata: map[string]string{"roots": strings.Join(root.Have, ",")}}
@@ -130,11 +122,11 @@ func judge(err error) verdict {
 		return verdict{code: codes.ResourceExhausted, reason: pb.Reason_REASON_TOO_LARGE}
 	case errors.As(err, &busy):
 		return verdict{code: codes.ResourceExhausted, reason: pb.Reason_REASON_BUSY, retry: busy.RetryAfter}
-	case errors.As(err, &version):
+	case errors.As(err, new(*VersionError)):
 		return verdict{code: codes.FailedPrecondition, reason: pb.Reason_REASON_VERSION}
-	case errors.As(err, &protocol):
+	case errors.As(err, new(*ProtocolError)):
 		return verdict{code: codes.InvalidArgument, reason: pb.Reason_REASON_PROTOCOL}
-	case errors.As(err, &stalled):
+	case errors.As(err, new(*StalledError)):
 		return verdict{code: codes.DeadlineExceeded, reason: pb.Reason_REASON_STALLED}
 	}
 	return sentinelVerdict(err)

@@ -41,9 +41,9 @@ func isNamed(roots map[string]string, name string) bool {
 }
 
 // describeTrouble says what roots do not answer, in words; empty: none.
-func (s *Server) describeTrouble() string {
+func describeTrouble(roots *storage.Roots) string {
 	var all []string
-	for _, r := range s.roots.States() {
+	for _, r := range roots.States() {
 		if r.Sick {
 			all = append(all, fmt.Sprintf("the storage of %s does not answer for %s", r.Name, time.Since(r.Since).Round(time.Second)))
 		}

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/feedwater-io/feedwater/control"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 	"github.com/feedwater-io/feedwater/server/admission"
 	"github.com/feedwater-io/feedwater/server/snapshots"
@@ -49,7 +50,7 @@ func (s *Server) serveWatcher(r *pb.WatchRequest, rpc grpc.ServerStreamingServer
 		defer stall.Stop()
 		return rpc.Send(state)
 	}
-	s.watching.Go(func() { done <- s.Source().Serve(rpc.Context(), s.gone, r, send) })
+	s.watching.Go(func() { done <- s.Source().Serve(rpc.Context(), s.streams.Drained(), r, send) })
 	select {
 	case err := <-done:
 		return err
@@ -59,12 +60,15 @@ func (s *Server) serveWatcher(r *pb.WatchRequest, rpc grpc.ServerStreamingServer
 	}
 }
 
+// Wanted is how many nodes like this one would feed all the jobs that have streams here.
+func (s *Server) Wanted() control.Wanted { return s.demand.Wanted() }
+
 // Source is what there is to watch of this node.
 func (s *Server) Source() *watch.Source { return s.source }
 
 func newSource(s *Server) *watch.Source {
 	return watch.New(watch.Options{
-		Kind: "node", Version: s.options.Build, Cores: float64(s.engine.Workers()), Book: &s.book, Wanted: s.nodesWantedOf,
+		Kind: "node", Version: s.options.Build, Cores: float64(s.engine.Workers()), Book: &s.book, Wanted: s.demand.JobNodes,
 		Nodes: func(now time.Time) func(time.Time) []*pb.NodeStatus {
 			before := s.load.read(s.engine, now)
 			return func(now time.Time) []*pb.NodeStatus {
@@ -107,10 +111,10 @@ func (s *Server) nodeStatus(before, after reading) *pb.NodeStatus {
 	n := &pb.NodeStatus{
 		State: "ready", Cores: float64(s.engine.Workers()), Queued: s.engine.Queued(), Wants: uint32(max(s.load.wants.Load(), 0)),
 	}
-	if s.isDraining() {
+	if s.streams.IsDraining() {
 		n.State = "draining"
 	}
-	n.Error = s.describeTrouble()
+	n.Error = describeTrouble(s.roots)
 	n.Scans = s.finder.ListScans(after.at, func(snapshots.Folder) bool { return true })
 	seconds := after.at.Sub(before.at).Seconds()
 	if seconds <= 0 {
