@@ -9,6 +9,7 @@
 #   make build                bin/feedwater, and bin/feedwater-nvml where there is a C compiler
 #   make test-race-all        all Go tests under the race detector, of which make test runs those of packages with several goroutines; half an hour
 #   make test-prometheus      the rules, the dashboard and the metrics in a real Prometheus; part of make test
+#   make test-image           the image is what it should be, and the same when it is built elsewhere; part of make test
 #   make test-arm64           the pixels on arm64, where qemu-aarch64-static (Debian: qemu-user-static) runs it; half an hour
 #   make lint                 linters, that generated files are up to date, and that the table of units is
 #   make same                 note that units whose source changed make the same bytes, if they do; docs/revisions.md
@@ -25,6 +26,7 @@
 #   make fuzz  [TIME=30s]     the fuzz targets, one after the other
 #   make fuzz-pillow [TIME=30s]  damaged JPEG files, other ones each time, decoded here and by Pillow
 #   make notices              bin/NOTICES.txt and bin/feedwater.cdx.json: licences and SBOM of what is linked into the program
+#   make image [PLATFORMS="linux/amd64 linux/arm64"] [IMAGE_NAME=name:tag]  dist/image and dist/image.tar: the program as an OCI image
 #   make wheel                dist/feedwater-*.whl, with the program inside, its licences and its SBOM
 #   make generate             protobuf and assembly
 #   make clean                remove everything that was made here
@@ -53,6 +55,9 @@ SKEW   ?=
 ATTACKS ?=
 # Further flags of make bench-pixels, as --quick.
 PIXELS ?=
+# What make image is made for, and what it is called.
+PLATFORMS  ?= linux/amd64
+IMAGE_NAME ?= feedwater:$(VERSION)
 
 export FEEDWATER_PHOTOS ?= $(abspath $(or $(DATA),$(wildcard ../shared/data/photos)))
 export FEEDWATER_BINARY := $(CURDIR)/bin/feedwater
@@ -75,13 +80,14 @@ HAS_CC       := printf '\043include <stdlib.h>\nint main(void) { return 0; }\n' 
 # Lazy binding: NVIDIA's library is looked up while running, and may lack any function.
 BUILD_NVML    = CGO_ENABLED=1 $(GO) build -trimpath -ldflags '-s -w -X main.version=$(VERSION) -extldflags=-Wl,-z,lazy' -o bin/feedwater-nvml ./cmd/feedwater-nvml
 COMMIT       := $(shell git describe --tags --always --dirty --abbrev=12 2>/dev/null)
+CREATED      := $(or $(shell git log -1 --format=%ct 2>/dev/null),0)
 VERSION      := $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' python/feedwater/_version.py)
 
 say = @printf '\n\033[1m==> %s\033[0m\n' "$(1)"
 
 UNITS_COMMAND = $(GO) run ./pipeline/revision/internal/cmd/units
 
-.PHONY: skew check-units raise same build demo test test-go test-race test-race-all test-python test-arm64 lint generate check-generated bench bench-pixels pictures faults attacks soak simulate simulate-mutants fuzz wheel clean fuzz-pillow scale-out crowd structure test-prometheus notices
+.PHONY: skew check-units raise same build demo test test-go test-race test-race-all test-python test-arm64 lint generate check-generated bench bench-pixels pictures faults attacks soak simulate simulate-mutants fuzz wheel clean fuzz-pillow scale-out crowd structure test-prometheus notices image test-image
 
 build:
 	@mkdir -p bin
@@ -92,7 +98,7 @@ build:
 demo: build $(VENV)/.ready
 	@DATA='$(abspath $(DATA))' VENV='$(VENV)' examples/demo.sh
 
-test: test-go test-race test-python test-prometheus
+test: test-go test-race test-python test-prometheus test-image
 	$(call say,all tests passed)
 
 test-go: $(VENV)/.ready
@@ -215,12 +221,39 @@ simulate-mutants:
 	$(call say,deliberate bugs, each within 600 seeds)
 	@$(GO) run ./client/simulation/mutants
 
-# The time at which the list was made is left out: it is that of the program, whenever that is built.
 notices: build $(TOOLS)/.notices-ready
 	$(call say,licences and SBOM of what is linked)
 	$(GO) run ./deploy/notices bin/NOTICES.txt ./cmd/feedwater
-	$(TOOLS)/cyclonedx-gomod bin -json -licenses -noserial -version $(VERSION) bin/feedwater 2>bin/sbom.log | sed '/^    "timestamp": /d' >bin/feedwater.cdx.json || { cat bin/sbom.log; exit 1; }
-	@rm bin/sbom.log
+	$(call write-sbom,bin/feedwater,bin/feedwater.cdx.json)
+
+# The time at which the list was made is left out: it is that of the program, whenever that is built.
+write-sbom = $(TOOLS)/cyclonedx-gomod bin -json -licenses -noserial -version $(VERSION) $(1) 2>bin/sbom.log | sed '/^    "timestamp": /d' >$(2) || { cat bin/sbom.log; exit 1; }; rm bin/sbom.log
+
+# The program of an image says which commit it is of by COMMIT alone, so that it is the same wherever it is built.
+image: $(TOOLS)/.notices-ready
+	$(call say,OCI image)
+	@mkdir -p bin/image dist
+	$(GO) run ./deploy/notices bin/image/NOTICES.txt ./cmd/feedwater
+	for p in $(PLATFORMS); do GOOS=$${p%%/*} GOARCH=$${p#*/} GOAMD64=v1 GOARM64=v8.0 GOFLAGS= CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false \
+	  -ldflags '-s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)' -o bin/image/feedwater-$${p//\//-} ./cmd/feedwater; done
+	$(call write-sbom,bin/image/feedwater-$(subst /,-,$(firstword $(PLATFORMS))),bin/image/feedwater.cdx.json)
+	cd deploy/tools && $(GO) run ./image -certificates '$(CURDIR)/bin/image/ca-certificates.crt'
+	cd deploy/tools && $(GO) run ./image -out '$(CURDIR)/dist/image' -name '$(IMAGE_NAME)' -version '$(VERSION)' -revision '$(COMMIT)' -created $(CREATED) \
+	  -doc '$(CURDIR)/LICENSE' -doc '$(CURDIR)/bin/image/NOTICES.txt' -doc '$(CURDIR)/bin/image/feedwater.cdx.json' \
+	  $(foreach p,$(PLATFORMS),$(p)='$(CURDIR)/bin/image/feedwater-$(subst /,-,$(p))')
+
+# The image is made once more, in a copy of the tree that lies elsewhere. The Dockerfile is followed where there is buildah.
+test-image: image
+	$(call say,tests of the image)
+	cd deploy/tools && $(GO) vet ./image && $(GO) test ./image
+	$(call say,the image by deploy/Dockerfile)
+	@if command -v buildah >/dev/null; then deploy/test-dockerfile.sh; else echo 'not built, it needs buildah'; fi
+	$(call say,the image is the same in another place)
+	@rm -rf .tools/copy && mkdir -p .tools/copy
+	git ls-files -z --cached --others --exclude-standard | tar -c --null --files-from=- | tar -x -C .tools/copy
+	$(MAKE) -C .tools/copy image TOOLS='$(TOOLS)' COMMIT='$(COMMIT)' CREATED='$(CREATED)' >/dev/null
+	cmp dist/image.tar .tools/copy/dist/image.tar
+	@rm -rf .tools/copy
 
 wheel: notices
 	@mkdir -p dist
