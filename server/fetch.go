@@ -25,8 +25,8 @@ type stream struct {
 	account    *admission.Account
 	quota      *batchmem.Quota
 	goroutines sync.WaitGroup // receive and send
-	wake       chan struct{}  // told when answers or complete change
-	heard      atomic.Uint64  // id of the latest want
+	wants      *wantSet
+	heard      atomic.Uint64 // id of the latest want
 	began      time.Time
 	failures   atomic.Int64 // wants that came to nothing, and were not paid for
 	sending    atomic.Int64 // when the send in progress began, nanoseconds since began, which a clock that is set does not change; 0: none is
@@ -36,13 +36,6 @@ type stream struct {
 	record     *record
 	pieceBytes int
 	line       *pulse.Session
-
-	mu       sync.Mutex
-	wants    map[uint64]*want
-	answers  []*want // in the order in which they are sent
-	complete bool    // no more wants come
-	ended    bool
-	making   sync.WaitGroup // wants that the pipeline has
 }
 
 // Fetch implements the service Feed.
@@ -63,13 +56,13 @@ func (s *Server) Fetch(rpc grpc.BidiStreamingServer[pb.FetchRequest, pb.FetchRes
 	t := &stream{
 		conn:   conn,
 		server: s, rpc: rpc, account: account, quota: batchmem.NewQuota(s.memory, s.options.StreamBytes).JoinBudget(caller.Budget()),
-		wake: make(chan struct{}, 1), wants: map[uint64]*want{}, began: time.Now(),
+		wants: newWantSet(account, &s.load.wants), began: time.Now(),
 	}
 	received, sent := make(chan error, 1), make(chan error, 1)
 	t.goroutines.Go(func() { received <- t.receiveRequests() })
 	t.goroutines.Go(func() { sent <- t.sendAnswers() })
 	err = t.watchBoth(received, sent)
-	t.dropAnswers()
+	t.wants.dropAnswers()
 	if rpc.Context().Err() != nil { // both end at once; until then this call is one of those that its connection may have
 		t.goroutines.Wait()
 	}
@@ -94,7 +87,7 @@ func (t *stream) watchBoth(received, sent <-chan error) error {
 				return err
 			}
 			received = nil
-			t.finishWants()
+			t.wants.setComplete()
 		case err := <-sent:
 			return err
 		case <-tick.C:
@@ -190,32 +183,15 @@ func (t *stream) startJob(start *pb.Start) error {
 	return nil
 }
 
-// finishWants says that no more wants come.
-func (t *stream) finishWants() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.complete = true
-	t.wakeSender()
-}
-
-// dropAnswers drops the answers that were not sent and keeps further ones from being queued.
-func (t *stream) dropAnswers() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.ended = true
-	for _, w := range t.answers {
-		t.dropWant(w)
-	}
-	t.answers = nil
-}
-
 // releaseAll gives up all wants of a stream whose handler has returned, and waits until the pipeline and gRPC have given back what was
 // lent to it.
 func (t *stream) releaseAll() {
 	t.goroutines.Wait()
 	t.line.Leave(time.Now())
-	t.cancelAll()
-	t.making.Wait()
+	for _, w := range t.wants.listWants() {
+		t.job.Cancel(&w.inner)
+	}
+	t.wants.making.Wait()
 	if t.job != nil {
 		t.job.Close()
 		t.record.closeStream()
@@ -224,18 +200,6 @@ func (t *stream) releaseAll() {
 	t.reclaimSlots()
 	if t.server.streams.CountOpen() == 0 {
 		t.server.memory.TrimFree()
-	}
-}
-
-func (t *stream) cancelAll() {
-	t.mu.Lock()
-	left := make([]*want, 0, len(t.wants))
-	for _, w := range t.wants {
-		left = append(left, w)
-	}
-	t.mu.Unlock()
-	for _, w := range left {
-		t.job.Cancel(&w.inner)
 	}
 }
 

@@ -19,7 +19,7 @@ func (t *stream) sendAnswers() error {
 	drained := t.server.streams.Draining()
 	for {
 		for {
-			w := t.takeAnswer()
+			w := t.wants.takeAnswer()
 			if w == nil {
 				break
 			}
@@ -27,14 +27,14 @@ func (t *stream) sendAnswers() error {
 				return err
 			}
 		}
-		if t.isIdle() {
+		if t.wants.isIdle(t.server.streams.IsDraining()) {
 			if drained != nil && t.server.streams.IsDraining() {
 				return t.sendNotice(true)
 			}
 			return nil
 		}
 		select {
-		case <-t.wake:
+		case <-t.wants.wake:
 		case <-tick.C:
 			if err := t.sendNotice(false); err != nil {
 				return err
@@ -50,25 +50,6 @@ func (t *stream) sendAnswers() error {
 	}
 }
 
-// takeAnswer takes the first answer; nil if there is none.
-func (t *stream) takeAnswer() *want {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if len(t.answers) == 0 || t.ended {
-		return nil
-	}
-	w := t.answers[0]
-	t.answers = t.answers[1:]
-	return w
-}
-
-// isIdle reports whether the stream is at its end: no wants are there, and none come.
-func (t *stream) isIdle() bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return (t.complete || t.server.streams.IsDraining()) && len(t.wants) == 0 && len(t.answers) == 0
-}
-
 // sendNotice tells how the node is, if the trainer has wants here or must know.
 func (t *stream) sendNotice(must bool) error {
 	n := t.describeNode()
@@ -81,14 +62,7 @@ func (t *stream) sendNotice(must bool) error {
 // describeNode is how the node is, for this stream's trainer.
 func (t *stream) describeNode() *pb.Notice {
 	n := &pb.Notice{Draining: t.server.streams.IsDraining(), Queued: t.server.engine.Queued(), Heard: t.heard.Load()}
-	t.mu.Lock()
-	n.Wants = uint32(len(t.wants))
-	for id, w := range t.wants {
-		if w.begun.Load() {
-			n.Begun = append(n.Begun, id)
-		}
-	}
-	t.mu.Unlock()
+	t.wants.describeWants(n)
 	if n.Wants == 0 {
 		return n
 	}
@@ -100,32 +74,19 @@ func (t *stream) describeNode() *pb.Notice {
 
 // sendAnswer sends a failure or a batch, and ends the want.
 func (t *stream) sendAnswer(w *want, tick <-chan time.Time) error {
-	defer t.endWant(w)
+	defer t.wants.endWant(w)
 	switch {
 	case w.made.Failure != nil:
 		return t.sendFailure(w, w.made.Failure)
-	case t.isCancelled(w):
+	case t.wants.isCancelled(w):
 		return t.sendFailure(w, toFailure(pipeline.ErrCancelled))
 	}
 	return t.sendBatch(w, tick)
 }
 
-// endWant ends a want before the last message of its answer goes: a trainer that has the whole answer may ask for the next.
-func (t *stream) endWant(w *want) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.dropWant(w)
-}
-
-func (t *stream) isCancelled(w *want) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return w.cancelled
-}
-
 func (t *stream) sendFailure(w *want, f *pb.Failure) error {
 	t.server.metrics.countFailure(f)
-	t.endWant(w)
+	t.wants.endWant(w)
 	return t.sendMessage(&pb.FetchResponse{Id: w.id, Failure: f})
 }
 
@@ -139,7 +100,7 @@ func (t *stream) sendBatch(w *want, tick <-chan time.Time) error {
 		return err
 	}
 	for offset := 0; offset < size; {
-		if offset > 0 && t.isCancelled(w) {
+		if offset > 0 && t.wants.isCancelled(w) {
 			return t.sendFailure(w, toFailure(pipeline.ErrCancelled))
 		}
 		head := &pb.FetchResponse{Id: w.id, Offset: uint64(offset), Size: uint64(size)}
@@ -151,7 +112,7 @@ func (t *stream) sendBatch(w *want, tick <-chan time.Time) error {
 			return err
 		}
 		if end == size {
-			t.endWant(w)
+			t.wants.endWant(w)
 		}
 		p := &batchmem.Piece{Head: head, Data: batch.Slice(offset, end)}
 		if err := t.sendMessage(p); err != nil {

@@ -21,8 +21,11 @@ func isClosed(c <-chan struct{}) bool {
 // A node that drains takes no stream, and has drained when the last one that was open is closed.
 func TestDrain(t *testing.T) {
 	s := lifecycle.NewStreams()
-	if !s.OpenStream() || !s.OpenStream() || s.IsDraining() || isClosed(s.Draining()) {
+	if !s.OpenStream() || s.IsDraining() || isClosed(s.Draining()) {
 		t.Fatal("a new node takes streams and does not drain")
+	}
+	if !s.OpenStream() {
+		t.Fatal("a node takes a second stream")
 	}
 	if !s.BeginDrain() || s.BeginDrain() {
 		t.Error("the first call alone begins the drain")
