@@ -211,7 +211,7 @@ func (s *Snapshot) unchanged(ctx context.Context, i int, justMade bool) error {
 		return err
 	}
 	question := s.questions.Ask(path, false)
-	now, err := s.source.Stat(path)
+	now, err := s.source.Stat(ctx, path)
 	question.End()
 	if err != nil {
 		return err

@@ -150,7 +150,7 @@ func (s *Snapshot) open(ctx context.Context, path string, o Options) error {
 		return err
 	}
 	s.questions = o.Questions
-	s.questions.About(FolderOf(absolute), o.Beneath)
+	s.questions.About(func() (store.Store, error) { return reopen(FolderOf(absolute), o.Beneath) })
 	if s.path, s.part, err = split(absolute); err != nil {
 		return err
 	}
@@ -158,7 +158,7 @@ func (s *Snapshot) open(ctx context.Context, path string, o Options) error {
 	if err != nil {
 		return err
 	}
-	s.source = &source{Files: files}
+	s.source = &source{Store: files}
 	s.cache = newCache(o, filepath.Join(s.path, s.part))
 	var seen []int64
 	if !o.Refresh && s.load(ctx, o, func(scanned int64) bool {
@@ -215,7 +215,7 @@ func (s *Snapshot) list(ctx context.Context, o Options) (memory, error) {
 	}
 	found := layoutOf(s.path, s.part, o)
 	to := manifest.NewBuilder(list, found.Form(), s.path, o.now().UnixNano())
-	err = found.Scan(ctx, s.source.Files, layout.Options{
+	err = found.Scan(ctx, s.source.Store, layout.Options{
 		Progress: o.Progress, Readers: o.Readers, Stats: o.Stats, Questions: o.Questions, Slow: o.slow,
 	}, to)
 	if err == nil {

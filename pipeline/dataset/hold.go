@@ -9,7 +9,7 @@ import (
 // source is a snapshot's store, open until all who use it have released it: storage that does not answer keeps nobody
 // from closing the snapshot.
 type source struct {
-	*store.Files
+	store.Store
 	users atomic.Int64
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/feedwater-io/feedwater/pipeline/dataset/layout"
+	"github.com/feedwater-io/feedwater/pipeline/dataset/store"
 )
 
 // Resolve returns the place of a data set without links in the way to its folder. A place is a folder, a list of
@@ -38,6 +39,15 @@ func split(place string) (folder, part string, err error) {
 	}
 	folder, err = filepath.EvalSymlinks(folder)
 	return folder, part, err
+}
+
+// reopen opens a folder that may lead elsewhere now.
+func reopen(folder, beneath string) (store.Store, error) {
+	real, err := filepath.EvalSymlinks(folder)
+	if err != nil {
+		return nil, err
+	}
+	return store.OpenFiles(real, beneath, nil)
 }
 
 // cut cuts a place by its name: before the first part that is a pattern, or before the last one if that is called

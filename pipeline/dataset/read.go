@@ -58,7 +58,7 @@ func (s *Snapshot) Read(ctx context.Context, i int, buf []byte) ([]byte, error) 
 // locate says which object a sample lies in.
 func (s *Snapshot) locate(sample *Sample, r *request) (err error) {
 	if s.form&manifest.Members == 0 {
-		r.object = store.Object{Name: sample.Key, Size: sample.Size, Modified: sample.ModifiedNanos}
+		r.object = store.Object{Name: sample.Key, Size: sample.Size, Modified: sample.ModifiedNanos, Version: sample.Version}
 		return nil
 	}
 	s.mu.RLock()
@@ -68,8 +68,9 @@ func (s *Snapshot) locate(sample *Sample, r *request) (err error) {
 	}
 	defer recoverFault(debug.SetPanicOnFault(true), &err)
 	o := s.manifest.Object(sample.Object)
-	r.name = append(r.name[:0], o.Name...)
-	r.object = store.Object{Name: r.name, Size: o.Size, Modified: o.ModifiedNanos}
+	r.name = append(append(r.name[:0], o.Version...), o.Name...) // a store may write behind the name
+	n := len(o.Version)
+	r.object = store.Object{Name: r.name[n:], Size: o.Size, Modified: o.ModifiedNanos, Version: r.name[:n]}
 	return nil
 }
 

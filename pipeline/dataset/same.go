@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"context"
 	"runtime/debug"
 
 	"github.com/feedwater-io/feedwater/pipeline/dataset/manifest"
@@ -36,7 +37,7 @@ func (s *Snapshot) rootNow() (store.Attributes, error) {
 		return store.Attributes{}, ErrClosed
 	}
 	defer func() { _ = from.release() }()
-	return from.Stat("")
+	return from.Stat(context.Background(), "")
 }
 
 // sameLists compares two manifests, but for when they were made.

@@ -24,14 +24,36 @@ type folder struct {
 	below            []string
 	pictures         []picture
 	names            []byte
+	versions         []byte // of objects
 }
 
+// picture is a file's. Of an object modified says where its version lies in versions.
 type picture struct {
 	start, end     uint32
 	size, modified int64
 }
 
 func (f *folder) name(p picture) []byte { return f.names[p.start:p.end] }
+
+// maxVersionBytes is how long a version may be.
+const maxVersionBytes = 1<<16 - 1
+
+// keepVersion takes note of an object's version, and returns what picture.modified is.
+func (f *folder) keepVersion(version string) int64 {
+	begin := len(f.versions)
+	f.versions = append(f.versions, version...)
+	return int64(begin)<<16 | int64(len(version))
+}
+
+// sample is a picture's line of a manifest.
+func (f *folder) sample(key []byte, p picture) manifest.Sample {
+	s := manifest.Sample{Key: key, Size: p.size, ModifiedNanos: p.modified}
+	if len(f.versions) > 0 {
+		begin := p.modified >> 16
+		s.ModifiedNanos, s.Version = 0, f.versions[begin:begin+p.modified&maxVersionBytes]
+	}
+	return s
+}
 
 func (f *folder) key(name []byte) string {
 	if f.path == "" {
@@ -47,7 +69,7 @@ func (s *scanner) read(ctx context.Context, path string, up *folder) (*folder, e
 	defer s.buffers.Put(buf)
 	question := s.lookers.questions.Ask(path, false)
 	s.lookers.slow()
-	d, err := s.root.OpenDirectory(path, *buf)
+	d, err := s.root.OpenDirectory(ctx, path, *buf)
 	question.End()
 	if err != nil {
 		return nil, &fs.PathError{Op: "open", Path: cmp.Or(path, "."), Err: err}
@@ -89,7 +111,7 @@ func (f *folder) checkLoop() error {
 
 // reserve makes room for the pictures of a huge folder by counting them first, since lists that grow take twice the memory.
 // It goes by the directory's own size, where the file system tells one: some 40 bytes per entry.
-func (f *folder) reserve(d *store.Directory) error {
+func (f *folder) reserve(d store.Directory) error {
 	const huge = 4 << 20
 	if f.Size < huge {
 		return nil
@@ -122,7 +144,7 @@ func (f *folder) settle(name []byte, e *entry) error {
 		f.below = append(f.below, string(name))
 		return nil
 	}
-	if !e.look {
+	if !e.look && !e.known {
 		return f.add(name, store.Attributes{}) // of the root
 	}
 	isPicture := isPicture(name)
@@ -155,6 +177,10 @@ func (f *folder) add(name []byte, a store.Attributes) error {
 		return fmt.Errorf("%s: more than 4 GiB of names in one folder", f.path)
 	}
 	f.names = append(f.names, name...)
-	f.pictures = append(f.pictures, picture{uint32(start), uint32(len(f.names)), a.Size, a.Modified})
+	modified := a.Modified
+	if a.Version != "" {
+		modified = f.keepVersion(a.Version)
+	}
+	f.pictures = append(f.pictures, picture{uint32(start), uint32(len(f.names)), a.Size, modified})
 	return nil
 }

@@ -37,7 +37,7 @@ func TestHugeFolder(t *testing.T) {
 	r, err := store.OpenFiles(root, "", nil)
 	must(t, err)
 	defer func() { must(t, r.Close()) }()
-	d, err := r.OpenDirectory("", make([]byte, 4096))
+	d, err := r.OpenDirectory(t.Context(), "", make([]byte, 4096))
 	must(t, err)
 	defer d.Close()
 	o := optionsOf()

@@ -30,7 +30,7 @@ func (Folder) Form() manifest.Form { return 0 }
 // scanner reads a data set's directories, several at once. It holds the found names of a few classes at a time: those whose
 // turn in label order has not come yet.
 type scanner struct {
-	root     *store.Files
+	root     store.Store
 	group    *errgroup.Group
 	buffers  sync.Pool // *[]byte, for directory entries
 	lookers  *lookers
@@ -54,14 +54,14 @@ func (c *classScan) samples() (n int) {
 	return n
 }
 
-func newScanner(from *store.Files, o *Options) *scanner {
+func newScanner(from store.Store, o *Options) *scanner {
 	s := &scanner{root: from, lookers: newLookers(o), progress: progress{report: o.Progress}}
 	s.buffers.New = func() any { b := make([]byte, 32<<10); return &b }
 	return s
 }
 
 // Scan implements Layout.
-func (l Folder) Scan(ctx context.Context, from *store.Files, o Options, to *manifest.Builder) error {
+func (l Folder) Scan(ctx context.Context, from store.Store, o Options, to *manifest.Builder) error {
 	s := newScanner(from, &o)
 	top, err := s.read(ctx, "", nil) // its folders are the classes
 	if err != nil {
@@ -119,7 +119,8 @@ func (c *classScan) list(to *manifest.Builder) error {
 		stem := len(key)
 		for _, p := range f.pictures {
 			key = append(key[:stem], f.name(p)...)
-			if err := to.Sample(&manifest.Sample{Key: key, Size: p.size, ModifiedNanos: p.modified}); err != nil {
+			sample := f.sample(key, p)
+			if err := to.Sample(&sample); err != nil {
 				return err
 			}
 		}

@@ -19,7 +19,7 @@ type Layout interface {
 	Form() manifest.Form
 	// Scan adds all samples to a manifest, in the order that users of the layout expect. What it cannot place is an
 	// error that wraps ErrLayout and names the object. A cancelled context ends it between two reads.
-	Scan(ctx context.Context, from *store.Files, o Options, to *manifest.Builder) error
+	Scan(ctx context.Context, from store.Store, o Options, to *manifest.Builder) error
 }
 
 // Options of a scan.

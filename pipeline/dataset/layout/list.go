@@ -47,7 +47,7 @@ type rowReader interface{ next() (row, error) }
 
 // Scan implements Layout. It reads the list twice, and asks for the size and time of each file in it. Of each line it
 // keeps 8 bytes, to find paths that come twice.
-func (l List) Scan(ctx context.Context, from *store.Files, o Options, to *manifest.Builder) error {
+func (l List) Scan(ctx context.Context, from store.Store, o Options, to *manifest.Builder) error {
 	labels, a, err := l.labels(ctx, from)
 	if err != nil {
 		return err
@@ -66,7 +66,7 @@ func (l List) Scan(ctx context.Context, from *store.Files, o Options, to *manife
 }
 
 // open begins to read the list.
-func (l List) open(ctx context.Context, from *store.Files) (rowReader, store.Attributes, error) {
+func (l List) open(ctx context.Context, from store.Store) (rowReader, store.Attributes, error) {
 	o, a, err := openObject(ctx, from, l.Name)
 	if err != nil {
 		return nil, a, err
@@ -83,7 +83,7 @@ func (l List) open(ctx context.Context, from *store.Files) (rowReader, store.Att
 }
 
 // each reads all rows.
-func (l List) each(ctx context.Context, from *store.Files, take func(row) error) (store.Attributes, error) {
+func (l List) each(ctx context.Context, from store.Store, take func(row) error) (store.Attributes, error) {
 	rows, a, err := l.open(ctx, from)
 	for err == nil {
 		var r row
@@ -98,7 +98,7 @@ func (l List) each(ctx context.Context, from *store.Files, take func(row) error)
 }
 
 // labels reads the list for its labels, and checks its paths.
-func (l List) labels(ctx context.Context, from *store.Files) (*labels, store.Attributes, error) {
+func (l List) labels(ctx context.Context, from store.Store) (*labels, store.Attributes, error) {
 	found := &labels{numbers: true, classes: map[string]*classCount{}}
 	seed, seen := maphash.MakeSeed(), map[uint64]struct{}{}
 	a, err := l.each(ctx, from, func(r row) error {
@@ -214,7 +214,7 @@ func (l *labels) tell(to *manifest.Builder) {
 // listScan adds the samples of a list.
 type listScan struct {
 	list     List
-	from     *store.Files
+	from     store.Store
 	options  Options
 	to       *manifest.Builder
 	labels   *labels
@@ -263,7 +263,7 @@ func (s *listScan) ask(ctx context.Context, rows []row) ([]manifest.Sample, erro
 	for first := range min(s.options.Readers, len(rows)) {
 		asking.Go(func() {
 			for i := first; i < len(rows) && ctx.Err() == nil; i += s.options.Readers {
-				samples[i], errs[i] = s.sample(rows[i])
+				samples[i], errs[i] = s.sample(ctx, rows[i])
 			}
 		})
 	}
@@ -280,14 +280,14 @@ func (s *listScan) ask(ctx context.Context, rows []row) ([]manifest.Sample, erro
 }
 
 // sample is that of a row.
-func (s *listScan) sample(r row) (manifest.Sample, error) {
+func (s *listScan) sample(ctx context.Context, r row) (manifest.Sample, error) {
 	key, err := s.list.key(r)
 	if err != nil {
 		return manifest.Sample{}, err
 	}
 	question := s.options.Questions.Ask(path.Dir(key), false)
 	s.options.Slow()
-	a, err := s.from.Stat(key)
+	a, err := s.from.Stat(ctx, key)
 	question.End()
 	label, known := s.labels.of(r)
 	switch {
@@ -300,5 +300,5 @@ func (s *listScan) sample(r row) (manifest.Sample, error) {
 	case !known:
 		return manifest.Sample{}, wrong("%s: line %d: the list was written while it was read", s.list.Name, r.line)
 	}
-	return manifest.Sample{Key: []byte(key), Label: label, Size: a.Size, ModifiedNanos: a.Modified}, nil
+	return manifest.Sample{Key: []byte(key), Label: label, Size: a.Size, ModifiedNanos: a.Modified, Version: []byte(a.Version)}, nil
 }

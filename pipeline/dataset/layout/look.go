@@ -25,6 +25,7 @@ type entry struct {
 	start, end uint32 // of the name in part.names
 	kind       store.Kind
 	look       bool // its kind, or its size and time, are asked for
+	known      bool // the listing told them
 	attributes store.Attributes
 	err        error
 }
@@ -45,7 +46,7 @@ func (p *part) clear() {
 
 // fill reads entries until the part is full; io.EOF tells that the directory has no more. Names that are neither samples nor folders are left
 // out: isClass says that pictures are samples here, which they are not in the root.
-func (p *part) fill(d *store.Directory, isClass bool) error {
+func (p *part) fill(d store.Directory, isClass bool) error {
 	p.clear()
 	for len(p.entries) < partEntries {
 		name, k, err := d.Next()
@@ -58,8 +59,13 @@ func (p *part) fill(d *store.Directory, isClass bool) error {
 		}
 		start := len(p.names)
 		p.names = append(p.names, name...)
-		look := k == store.KindUnknown || isClass && picture && k != store.KindFolder
-		p.entries = append(p.entries, entry{start: uint32(start), end: uint32(len(p.names)), kind: k, look: look})
+		e := entry{start: uint32(start), end: uint32(len(p.names)), kind: k}
+		e.look = k == store.KindUnknown || isClass && picture && k != store.KindFolder
+		if e.look {
+			e.attributes, e.known = d.Known()
+			e.look = !e.known
+		}
+		p.entries = append(p.entries, e)
 	}
 	return nil
 }
@@ -82,13 +88,13 @@ func newLookers(o *Options) *lookers {
 func (l *lookers) one() bool { return l.pace.most == 1 }
 
 // begin looks at a part in goroutines. part.looking ends when all has been looked at, or ctx has ended.
-func (l *lookers) begin(ctx context.Context, d *store.Directory, p *part) {
+func (l *lookers) begin(ctx context.Context, d store.Directory, p *part) {
 	l.pace.enter()
 	p.looking.Go(func() { l.look(ctx, d, p) })
 }
 
 // look looks at entries until none is left that nobody looks at, and gets help while there is profit in it. The caller has entered the pace.
-func (l *lookers) look(ctx context.Context, d *store.Directory, p *part) {
+func (l *lookers) look(ctx context.Context, d store.Directory, p *part) {
 	defer l.pace.leave()
 	question := Question{questions: l.questions, dir: p.dir}
 	for ctx.Err() == nil {
@@ -109,7 +115,7 @@ func (l *lookers) look(ctx context.Context, d *store.Directory, p *part) {
 }
 
 // ask fills in what the directory says of some entries, and returns how many there was a question for.
-func (l *lookers) ask(d *store.Directory, p *part, entries []entry) (asked int) {
+func (l *lookers) ask(d store.Directory, p *part, entries []entry) (asked int) {
 	for i := range entries {
 		e := &entries[i]
 		if !e.look {
@@ -124,7 +130,7 @@ func (l *lookers) ask(d *store.Directory, p *part, entries []entry) (asked int) 
 
 // entries lists what is in an open directory: while one part of it is looked at, the next one is read. What is found, and the first error, are
 // those of one question after the other.
-func (s *scanner) entries(ctx context.Context, f *folder, d *store.Directory) error {
+func (s *scanner) entries(ctx context.Context, f *folder, d store.Directory) error {
 	var before *part
 	for {
 		p, _ := s.lookers.parts.Get().(*part)

@@ -9,23 +9,34 @@ import (
 	"github.com/feedwater-io/feedwater/pipeline/dataset/store"
 )
 
-// readAhead is how much of an object is read at once where it is read in order. Behind a member that is passed over
-// lie its padding and the next header.
-const readAhead = 4096
+// How much of an object is read at once where it is read in order: of a file a page, since behind a member that is
+// passed over lie its padding and the next header; from a server so much that few questions are asked.
+const (
+	readAhead       = 4096
+	readAheadServer = 2 << 20
+)
+
+func aheadOf(from store.Store) int64 {
+	if from.Reads() > 0 {
+		return readAheadServer
+	}
+	return readAhead
+}
 
 // object reads one version of an object in order, and passes over parts of it.
 type object struct {
 	ctx    context.Context
 	from   store.Store
 	object store.Object
+	ahead  int64 // bytes that are read at once
 	at     int64 // of the next byte
 	begin  int64 // of buf in the object
 	buf    []byte
 }
 
 // openObject looks at a file.
-func openObject(ctx context.Context, from *store.Files, name string) (*object, store.Attributes, error) {
-	a, err := from.Stat(name)
+func openObject(ctx context.Context, from store.Store, name string) (*object, store.Attributes, error) {
+	a, err := from.Stat(ctx, name)
 	if err != nil {
 		return nil, a, &fs.PathError{Op: "stat", Path: name, Err: err}
 	}
@@ -33,7 +44,8 @@ func openObject(ctx context.Context, from *store.Files, name string) (*object, s
 		return nil, a, wrong("%s: %v", name, store.ErrNoFile)
 	}
 	room := append(make([]byte, 0, len(name)+1), name...) // a store may write behind it
-	return &object{ctx: ctx, from: from, object: store.Object{Name: room, Size: a.Size, Modified: a.Modified}}, a, nil
+	o := store.Object{Name: room, Size: a.Size, Modified: a.Modified, Version: []byte(a.Version)}
+	return &object{ctx: ctx, from: from, object: o, ahead: aheadOf(from)}, a, nil
 }
 
 // Read implements io.Reader.
@@ -45,7 +57,7 @@ func (o *object) Read(p []byte) (int, error) {
 		if err := o.ctx.Err(); err != nil {
 			return 0, err
 		}
-		n := min(readAhead, o.object.Size-o.at)
+		n := min(o.ahead, o.object.Size-o.at)
 		o.buf, o.begin = append(o.buf[:0], make([]byte, n)...), o.at
 		if err := o.from.ReadAt(o.ctx, &o.object, o.buf, o.at); err != nil {
 			o.buf = o.buf[:0]

@@ -22,7 +22,7 @@ func IsPattern(name string) bool { return strings.ContainsAny(name, "{*?[") }
 // match lists the objects that a pattern names, a path below the folder with slashes: braces in the order in which
 // they are written, "{000..146}" and "{a,b}"; what wildcards stand for, "*", "?" and "[a-z]", in byte order. Each
 // name comes once.
-func match(ctx context.Context, from *store.Files, pattern string) ([]string, error) {
+func match(ctx context.Context, from store.Store, pattern string) ([]string, error) {
 	expanded, err := expand(pattern)
 	if err != nil {
 		return nil, err
@@ -133,13 +133,13 @@ func choicesOf(inside string) ([]string, error) {
 }
 
 // glob lists what lies below a directory and has names like these, one for each level.
-func glob(ctx context.Context, from *store.Files, dir string, names []string) (found []string, err error) {
+func glob(ctx context.Context, from store.Store, dir string, names []string) (found []string, err error) {
 	if !IsPattern(names[0]) {
 		below := path.Join(dir, names[0])
 		if len(names) > 1 {
 			return glob(ctx, from, below, names[1:])
 		}
-		if _, err := from.Stat(below); err != nil {
+		if _, err := from.Stat(ctx, below); err != nil {
 			return nil, err
 		}
 		return []string{below}, nil
@@ -170,8 +170,8 @@ func glob(ctx context.Context, from *store.Files, dir string, names []string) (f
 }
 
 // list is all names in a directory.
-func list(ctx context.Context, from *store.Files, dir string) (all []string, err error) {
-	d, err := from.OpenDirectory(dir, make([]byte, 32<<10))
+func list(ctx context.Context, from store.Store, dir string) (all []string, err error) {
+	d, err := from.OpenDirectory(ctx, dir, make([]byte, 32<<10))
 	if err != nil {
 		return nil, &fs.PathError{Op: "open", Path: path.Join(".", dir), Err: err}
 	}

@@ -1,10 +1,10 @@
 package layout
 
 import (
+	"context"
 	"errors"
 	"io"
 	"io/fs"
-	"path/filepath"
 	"sync"
 
 	"github.com/feedwater-io/feedwater/pipeline/dataset/store"
@@ -13,10 +13,9 @@ import (
 // Questions are those that a scan has asked the file system and that it has not answered. The zero value is ready. Its methods may
 // be called by many goroutines at once; nil notes nothing.
 type Questions struct {
-	mu      sync.Mutex
-	path    string // of the root
-	beneath string // as in store.OpenFiles
-	all     map[*Question]struct{}
+	mu   sync.Mutex
+	open func() (store.Store, error) // of the place
+	all  map[*Question]struct{}
 }
 
 // Question is about a directory below the root: that it is opened, that all its entries are read, or what some entries of a part of them are.
@@ -28,12 +27,12 @@ type Question struct {
 	entries   []entry
 }
 
-// About notes which folder is asked about.
-func (q *Questions) About(path, beneath string) {
+// About notes how the place that is asked about is opened.
+func (q *Questions) About(open func() (store.Store, error)) {
 	if q != nil {
 		q.mu.Lock()
 		defer q.mu.Unlock()
-		q.path, q.beneath = path, beneath
+		q.open = open
 	}
 }
 
@@ -71,13 +70,9 @@ func (x *Question) End() {
 // Again returns a function that asks once more what is not answered now. It returns nil when the file system has answered all of that, whatever it
 // said about what lies there, and else its error.
 func (q *Questions) Again() func() error {
-	path, beneath, all := q.unanswered()
+	open, all := q.unanswered()
 	return func() error {
-		real, err := filepath.EvalSymlinks(path)
-		if err != nil {
-			return trouble(err)
-		}
-		r, err := store.OpenFiles(real, beneath, nil)
+		r, err := open()
 		if err != nil {
 			return trouble(err)
 		}
@@ -98,8 +93,8 @@ type again struct {
 	names []string
 }
 
-// unanswered are the questions that are not answered now, and of which folder.
-func (q *Questions) unanswered() (path, beneath string, all []again) {
+// unanswered are the questions that are not answered now, and how what they are about is opened.
+func (q *Questions) unanswered() (open func() (store.Store, error), all []again) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for x := range q.all {
@@ -109,11 +104,11 @@ func (q *Questions) unanswered() (path, beneath string, all []again) {
 		}
 		all = append(all, a)
 	}
-	return q.path, q.beneath, all
+	return q.open, all
 }
 
-func (a *again) ask(r *store.Files) error {
-	d, err := r.OpenDirectory(a.dir, make([]byte, 32<<10))
+func (a *again) ask(r store.Store) error {
+	d, err := r.OpenDirectory(context.Background(), a.dir, make([]byte, 32<<10))
 	if err != nil {
 		return err
 	}

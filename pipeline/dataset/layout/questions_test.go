@@ -46,12 +46,12 @@ func TestQuestions(t *testing.T) {
 				opening.Go(func() {
 					from, err := store.OpenFiles(root, "", nil)
 					must(t, err)
-					o.Questions.About(root, "")
+					o.Questions.About(func() (store.Store, error) { return store.OpenFiles(root, "", nil) })
 					must(t, Folder{}.Scan(t.Context(), from, o, manifest.NewBuilder(io.Discard, 0, root, 0)))
 					must(t, from.Close())
 				})
 				synctest.Wait()
-				_, _, got := o.Questions.unanswered()
+				_, got := o.Questions.unanswered()
 				for i := range got {
 					slices.Sort(got[i].names)
 				}
@@ -64,7 +64,7 @@ func TestQuestions(t *testing.T) {
 				opening.Wait()
 				must(t, os.RemoveAll(root))
 				must(t, repeat()) // that nothing is there is an answer
-				if _, _, left := o.Questions.unanswered(); len(left) != 0 {
+				if _, left := o.Questions.unanswered(); len(left) != 0 {
 					t.Errorf("%v is left", left)
 				}
 			})

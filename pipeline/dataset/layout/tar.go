@@ -38,7 +38,7 @@ const maxLabelBytes = 64
 func (Tar) Form() manifest.Form { return manifest.Members | manifest.Labelled }
 
 // Scan implements Layout. It reads the headers of members and the labels.
-func (l Tar) Scan(ctx context.Context, from *store.Files, o Options, to *manifest.Builder) error {
+func (l Tar) Scan(ctx context.Context, from store.Store, o Options, to *manifest.Builder) error {
 	names, err := match(ctx, from, l.Pattern)
 	if err != nil {
 		return err
@@ -139,7 +139,7 @@ func (k *shardSink) take(s *shard) error {
 		}
 	}
 	k.to.Watch(s.name, s.attributes)
-	number := k.to.Object(s.name, s.attributes.Size, s.attributes.Modified)
+	number := k.to.Object(s.name, s.attributes)
 	key := append([]byte(s.name), '/')
 	stem, begin := len(key), uint32(0)
 	for _, m := range s.members {
@@ -173,7 +173,7 @@ type shardReader struct {
 	now    *sampleMembers // nil before the first
 }
 
-func readShard(ctx context.Context, from *store.Files, name string) (*shard, error) {
+func readShard(ctx context.Context, from store.Store, name string) (*shard, error) {
 	if strings.HasSuffix(name, ".gz") || strings.HasSuffix(name, ".tgz") || strings.HasSuffix(name, ".zst") {
 		return nil, wrong("%s is compressed, so that no picture in it can be read alone: unpack it to a .tar", name)
 	}

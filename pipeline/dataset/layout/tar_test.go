@@ -15,7 +15,7 @@ import (
 )
 
 // scanned is the manifest of what a layout finds below a folder.
-func scanned(ctx context.Context, l Layout, from *store.Files) (*manifest.Manifest, error) {
+func scanned(ctx context.Context, l Layout, from store.Store) (*manifest.Manifest, error) {
 	var out bytes.Buffer
 	to := manifest.NewBuilder(&out, l.Form(), "/root", 1)
 	if err := l.Scan(ctx, from, optionsOf(), to); err != nil {

@@ -76,9 +76,13 @@ func (b *Builder) Class(name string, samples int, digest [sha256.Size]byte) {
 }
 
 // Object adds an object that samples are members of, and returns its number.
-func (b *Builder) Object(name string, size, modified int64) int {
+func (b *Builder) Object(name string, a store.Attributes) int {
 	begin, end := b.name(name)
-	b.objects.add(begin, end, uint64(size), uint64(modified))
+	version := uint64(a.Modified)
+	if b.form&Versioned != 0 {
+		_, version = b.name(a.Version)
+	}
+	b.objects.add(begin, end, uint64(a.Size), version)
 	return int(b.objects.rows(objectNumbers)) - 1
 }
 

@@ -21,7 +21,8 @@ import (
 //	chunks   where that table of each chunk begins u64
 //	watched  directories and files that the list depends on: name, time of change by people i64, by the kernel i64,
 //	         inode u64
-//	objects  files that samples are members of: name, size u64, modification time i64
+//	objects  what samples are members of: name, size u64, modification time i64; if Versioned in place of the time the
+//	         end of the version in names, where it stands behind the name
 //	classes  in label order: name, first sample u64, samples u64, digest u64
 //	names    of all these, each told by where it begins u64 and ends u64; the root's absolute path comes first
 //	foot     fingerprint [32], digest of pages and tables [32], begin of the tables u64, samples u64, form u64,
@@ -60,6 +61,8 @@ const (
 	Members
 	// Unlabelled samples have labels that mean nothing.
 	Unlabelled
+	// Versioned samples, or the objects that they are members of, have versions in place of times.
+	Versioned
 )
 
 // Sample is one line of a manifest.
@@ -73,6 +76,8 @@ type Sample struct {
 	Size int64
 	// ModifiedNanos is the modification time of a file of its own in nanoseconds since 1970.
 	ModifiedNanos int64
+	// Version of an object of its own, as a store tells it. It lies in the buffer given to At, behind the key.
+	Version []byte
 	// Object that it is a member of, and where it begins there.
 	Object int
 	Offset int64
@@ -84,6 +89,8 @@ type Object struct {
 	Name []byte
 	// Size in bytes, and modification time in nanoseconds since 1970.
 	Size, ModifiedNanos int64
+	// Version as a store tells it, if Versioned: then there is no time.
+	Version []byte
 }
 
 // Manifest reads the bytes of a manifest; it is valid as long as they are. Its methods may be called by many
@@ -145,7 +152,7 @@ func (m *Manifest) cut(rest []byte) error {
 		}
 		*section.to, rest = rest[:section.bytes:section.bytes], rest[section.bytes:]
 	}
-	if len(rest) > 0 || m.root > len(m.names) || m.form >= Unlabelled<<1 {
+	if len(rest) > 0 || m.root > len(m.names) || m.form >= Versioned<<1 {
 		return fmt.Errorf("%w: its tables have another length", ErrDamaged)
 	}
 	return nil
@@ -166,6 +173,9 @@ func (m *Manifest) check() error {
 		}
 	}
 	for i := range m.Objects() {
+		if !m.versionLies(i) {
+			return fmt.Errorf("%w: version of object %d", ErrDamaged, i)
+		}
 		if o := m.Object(i); o.Size < 0 || !isLocal(o.Name) {
 			return fmt.Errorf("%w: object %d", ErrDamaged, i)
 		}
@@ -221,7 +231,17 @@ func (m *Manifest) Objects() int { return len(m.objects) / 8 / objectNumbers }
 // Object is one of them, 0 ≤ i < Objects. Nobody may change its name.
 func (m *Manifest) Object(i int) Object {
 	row := m.objects[8*objectNumbers*i:]
-	return Object{Name: m.name(row), Size: int64(u64(row, 16)), ModifiedNanos: int64(u64(row, 24))}
+	o := Object{Name: m.name(row), Size: int64(u64(row, 16)), ModifiedNanos: int64(u64(row, 24))}
+	if m.form&Versioned != 0 {
+		o.Version, o.ModifiedNanos = m.names[u64(row, 8):u64(row, 24):u64(row, 24)], 0
+	}
+	return o
+}
+
+// versionLies reports whether the version of an object, if it has one, lies within the names.
+func (m *Manifest) versionLies(i int) bool {
+	row := m.objects[8*objectNumbers*i:]
+	return m.form&Versioned == 0 || u64(row, 24) >= u64(row, 8) && u64(row, 24) <= uint64(len(m.names))
 }
 
 // name is that of a row.
@@ -271,7 +291,7 @@ func (m *Manifest) At(i int, key []byte) (Sample, error) {
 	if !ok || !m.holds(&c) {
 		return Sample{}, fmt.Errorf("%w: sample %d", ErrDamaged, i)
 	}
-	s := Sample{Key: c.key, Label: c.label, Size: c.size, ModifiedNanos: c.modified}
+	s := Sample{Key: c.key, Label: c.label, Size: c.size, ModifiedNanos: c.modified, Version: c.version}
 	s.Object, s.Offset = int(c.object), c.offset
 	if m.form&Labelled == 0 {
 		s.Label = m.label(i)

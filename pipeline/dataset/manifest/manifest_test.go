@@ -38,7 +38,7 @@ func (l *list) encode(t testing.TB) []byte {
 	b := NewBuilder(&out, l.form, "/root", 1)
 	b.Watch("", store.Attributes{Modified: math.MinInt64, Changed: math.MaxInt64, Inode: math.MaxUint64})
 	for i, o := range l.objects {
-		if got := b.Object(string(o.Name), o.Size, o.ModifiedNanos); got != i {
+		if got := b.Object(string(o.Name), store.Attributes{Size: o.Size, Modified: o.ModifiedNanos, Version: string(o.Version)}); got != i {
 			t.Fatalf("object %d is number %d", i, got)
 		}
 	}
@@ -84,7 +84,7 @@ func lists() []*list {
 	var all []*list
 	r := rand.New(rand.NewPCG(1, 1))
 	for _, n := range []int{1, 2, 16, 17, 127, 128, 129, 1000, perChunk + 129} {
-		for _, form := range []Form{0, Labelled, Members, Members | Labelled} {
+		for _, form := range []Form{0, Labelled, Members, Members | Labelled, Versioned, Versioned | Labelled, Versioned | Members} {
 			if n <= 1000 || form == Members|Labelled {
 				all = append(all, random(r, form, n))
 			}
@@ -96,7 +96,10 @@ func lists() []*list {
 func random(r *rand.Rand, form Form, n int) *list {
 	l := &list{form: form, classes: []int{n / 3, 0, n - n/3}}
 	if form&Members != 0 {
-		l.objects = []Object{{[]byte("x.tar"), math.MaxInt64, 5}, {[]byte("deep/y.tar"), 1 << 40, math.MinInt64}}
+		l.objects = []Object{{Name: []byte("x.tar"), Size: math.MaxInt64, ModifiedNanos: 5}, {Name: []byte("deep/y.tar"), Size: 1 << 40, ModifiedNanos: math.MinInt64}}
+		if form&Versioned != 0 {
+			l.objects = []Object{{Name: []byte("x.tar"), Size: 9 << 40, Version: []byte("v1")}, {Name: []byte("y.tar"), Size: 1 << 40, Version: []byte("v2")}}
+		}
 	}
 	for i := range n {
 		s := Sample{Key: fmt.Appendf(nil, "n%03d/%s_%d.jpg", i%7, strings.Repeat("k", r.IntN(9)), i), Size: r.Int64N(1 << 20)}
@@ -106,9 +109,12 @@ func random(r *rand.Rand, form Form, n int) *list {
 		case i >= n/3:
 			s.Label = 2
 		}
-		if form&Members != 0 {
+		switch {
+		case form&Members != 0:
 			s.Object, s.Offset = r.IntN(2), r.Int64N(1<<39)
-		} else {
+		case form&Versioned != 0:
+			s.Version = fmt.Appendf(nil, "%x", r.Uint64())
+		default:
 			s.ModifiedNanos = r.Int64() - r.Int64()
 		}
 		l.samples = append(l.samples, s)
@@ -215,7 +221,7 @@ func readAll(t testing.TB, data []byte) (all []*Sample) {
 
 func seeds(t testing.TB) (all [][]byte) {
 	r := rand.New(rand.NewPCG(2, 2))
-	for _, form := range []Form{0, Labelled, Members, Members | Labelled} {
+	for _, form := range []Form{0, Labelled, Members, Members | Labelled, Versioned, Versioned | Labelled, Versioned | Members} {
 		all = append(all, random(r, form, 3).encode(t), random(r, form, 20).encode(t), random(r, form, 300).encode(t))
 	}
 	return all
@@ -255,7 +261,7 @@ func FuzzManifest(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		readAll(t, data)
 		readAll(t, sealed(data))
-		for form := range Unlabelled << 1 {
+		for form := range Versioned << 1 {
 			readAll(t, framed(form, data))
 		}
 	})
@@ -265,7 +271,7 @@ func FuzzManifest(f *testing.F) {
 func framed(form Form, blocks []byte) []byte {
 	var out bytes.Buffer
 	b := NewBuilder(&out, form, "/", 0)
-	b.Object("x", 1<<20, 0)
+	b.Object("x", store.Attributes{Size: 1 << 20})
 	b.samples = 100
 	b.Class("a", 0, [32]byte{})
 	b.classes = nil
@@ -296,9 +302,17 @@ func TestHostileTables(t *testing.T) {
 		},
 		"names that go back":     func(b *Builder) { copy(b.watched, appendNumbers(nil, 9, 8)) },
 		"a root without a name":  func(b *Builder) { b.root = len(b.names) + 1 },
-		"an object elsewhere":    func(b *Builder) { b.Object("../x", 1, 1) },
-		"an object of no size":   func(b *Builder) { b.Object("x", -1, 1) },
-		"a form of another year": func(b *Builder) { b.form = Unlabelled << 1 },
+		"an object elsewhere":    func(b *Builder) { b.Object("../x", store.Attributes{Size: 1}) },
+		"an object of no size":   func(b *Builder) { b.Object("x", store.Attributes{Size: -1}) },
+		"a form of another year": func(b *Builder) { b.form = Versioned << 1 },
+		"a version that is not there": func(b *Builder) {
+			b.form = Versioned
+			b.objects.add(0, 5, 1, uint64(len(b.names))+1)
+		},
+		"a version that goes back": func(b *Builder) {
+			b.form = Versioned
+			b.objects.add(0, 5, 1, 4)
+		},
 	} {
 		if _, err := Parse(small(t, spoil)); !errors.Is(err, ErrDamaged) {
 			t.Errorf("%s: %v, want %v", name, err, ErrDamaged)

@@ -14,7 +14,7 @@ import (
 // A sample is: uvarint bytes of its key that it shares with the sample before, uvarint bytes that follow, these
 // bytes; if Labelled varint label less that of the sample before; uvarint size; of Members varint object less that of
 // the sample before, and varint offset less the end of the sample before; else varint time less that of the sample
-// before. Samples 0, 16, 32, … follow an empty key and zeros.
+// before, or if Versioned uvarint bytes of its version, and these. Samples 0, 16, 32, … follow an empty key and zeros.
 const (
 	perPage  = 128
 	perBlock = 16
@@ -34,6 +34,7 @@ type cursor struct {
 	key      []byte
 	label    int64
 	modified int64
+	version  []byte // behind the key
 	object   int64
 	end      int64 // of the sample before, in its object
 	offset   int64
@@ -68,10 +69,13 @@ func (p *pageBuilder) add(form Form, s *Sample) {
 		out = binary.AppendVarint(out, s.Label-b.label)
 	}
 	out = binary.AppendUvarint(out, uint64(s.Size))
-	if form&Members != 0 {
+	switch {
+	case form&Members != 0:
 		out = binary.AppendVarint(out, int64(s.Object)-b.object)
 		out = binary.AppendVarint(out, s.Offset-b.end)
-	} else {
+	case form&Versioned != 0:
+		out = append(binary.AppendUvarint(out, uint64(len(s.Version))), s.Version...)
+	default:
 		out = binary.AppendVarint(out, s.ModifiedNanos-b.modified)
 	}
 	*b = cursor{
@@ -140,6 +144,9 @@ func (c cursor) next(form Form) (cursor, bool) {
 	}
 	size, rest := uvarint(rest)
 	c.size = int64(size)
+	if form&(Members|Versioned) == Versioned {
+		return c.take(rest, ok)
+	}
 	if form&Members == 0 {
 		var timed bool
 		c.modified, c.rest, timed = varint(rest, c.modified)
@@ -150,6 +157,19 @@ func (c cursor) next(form Form) (cursor, bool) {
 	c.offset, c.rest, placed = varint(rest, c.end)
 	c.end = c.offset + c.size
 	return c, ok && found && placed
+}
+
+// take takes the sample's version off the rest.
+func (c cursor) take(rest []byte, ok bool) (cursor, bool) {
+	n, rest := uvarint(rest)
+	if n > uint64(len(rest)) {
+		return c, false
+	}
+	end := len(c.key)
+	c.key = append(c.key, rest[:n]...)
+	c.key, c.version = c.key[:end], c.key[end:]
+	c.rest = rest[n:]
+	return c, ok
 }
 
 // uvarint takes a number off p. From a damaged one it leaves nothing, and so the next read fails.

@@ -27,6 +27,8 @@ type Attributes struct {
 	Size              int64
 	Modified, Changed int64
 	Device, Inode     uint64
+	// Version is as in Object: a file has none.
+	Version string
 }
 
 // IsStill reports whether a directory is the same one, with nothing added, removed or renamed in it. Devices get new
@@ -41,6 +43,9 @@ func (r *Files) tellAlive() {
 		r.alive()
 	}
 }
+
+// Reads implements Store: what one read waits for is a disk, as a rule, or the memory of the kernel.
+func (r *Files) Reads() int { return 0 }
 
 // ReadAt implements Store. A write sets the file's time before it changes a byte: with the same time after the last
 // byte was read, all bytes are of the object's version.

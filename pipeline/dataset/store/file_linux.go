@@ -5,6 +5,7 @@ package store
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/binary"
 	"errors"
 	"io"
@@ -49,8 +50,8 @@ func (r *Files) Close() error {
 	return err
 }
 
-// Stat follows links; path is below the root, "" for the root itself.
-func (r *Files) Stat(path string) (Attributes, error) {
+// Stat implements Store.
+func (r *Files) Stat(_ context.Context, path string) (Attributes, error) {
 	defer r.tellAlive()
 	if r.within != nil {
 		return r.stat(r.below(path))
@@ -98,18 +99,18 @@ func (f file) readAt(p []byte, off int64) (n int, err error) {
 	return n, err
 }
 
-// Directory reads the entries of an open directory.
-type Directory struct {
+// directory reads the entries of an open directory of the file system.
+type directory struct {
 	root      *Files
 	path      string // below the root
 	fd        int
 	buf, rest []byte
 }
 
-// OpenDirectory opens the directory path below the root, "" for the root itself; buf is its working memory.
-func (r *Files) OpenDirectory(path string, buf []byte) (*Directory, error) {
+// OpenDirectory implements Store.
+func (r *Files) OpenDirectory(_ context.Context, path string, buf []byte) (Directory, error) {
 	defer r.tellAlive()
-	d := &Directory{root: r, path: path, buf: buf}
+	d := &directory{root: r, path: path, buf: buf}
 	var err error
 	if r.within != nil {
 		d.fd, err = r.openAt(r.below(path), unix.O_RDONLY|unix.O_DIRECTORY)
@@ -120,13 +121,13 @@ func (r *Files) OpenDirectory(path string, buf []byte) (*Directory, error) {
 }
 
 // Close gives the directory back.
-func (d *Directory) Close() { _ = unix.Close(d.fd) }
+func (d *directory) Close() { _ = unix.Close(d.fd) }
 
 // Attributes of the directory itself.
-func (d *Directory) Attributes() (Attributes, error) { return file{d.fd}.attributes() }
+func (d *directory) Attributes() (Attributes, error) { return file{d.fd}.attributes() }
 
 // Stat follows links; name is of an entry.
-func (d *Directory) Stat(name []byte) (Attributes, error) {
+func (d *directory) Stat(name []byte) (Attributes, error) {
 	defer d.root.tellAlive()
 	if w := d.root.within; w != nil {
 		return w.entry(d.fd, string(name), w.below(d.path+"/"+string(name)))
@@ -136,7 +137,7 @@ func (d *Directory) Stat(name []byte) (Attributes, error) {
 
 // Next returns entries in the file system's order, without "." and "..", and io.EOF after the last. The name is valid
 // until the next call.
-func (d *Directory) Next() ([]byte, Kind, error) {
+func (d *directory) Next() ([]byte, Kind, error) {
 	for {
 		if len(d.rest) == 0 {
 			if err := d.fill(); err != nil {
@@ -150,13 +151,16 @@ func (d *Directory) Next() ([]byte, Kind, error) {
 	}
 }
 
+// Known implements Directory: the kernel tells no sizes here.
+func (d *directory) Known() (Attributes, bool) { return Attributes{}, false }
+
 // Rewind goes back to the first entry.
-func (d *Directory) Rewind() error {
+func (d *directory) Rewind() error {
 	_, err := unix.Seek(d.fd, 0, io.SeekStart)
 	return err
 }
 
-func (d *Directory) fill() error {
+func (d *directory) fill() error {
 	var n int
 	err := retry(func() (err error) {
 		n, err = unix.Getdents(d.fd, d.buf)
@@ -171,7 +175,7 @@ func (d *Directory) fill() error {
 }
 
 // entry takes one struct linux_dirent64: u64 inode, i64 offset, u16 length, u8 type, name and zero.
-func (d *Directory) entry() ([]byte, Kind, error) {
+func (d *directory) entry() ([]byte, Kind, error) {
 	const head = 19
 	if len(d.rest) < head {
 		return nil, KindUnknown, unix.EIO

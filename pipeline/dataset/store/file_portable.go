@@ -3,6 +3,7 @@
 package store
 
 import (
+	"context"
 	"errors"
 	"hash/fnv"
 	"io"
@@ -48,8 +49,8 @@ func (r *Files) Close() error {
 
 func (r *Files) join(path string) string { return filepath.Join(r.path, filepath.FromSlash(path)) }
 
-// Stat follows links; path is below the folder, "" for the folder itself.
-func (r *Files) Stat(path string) (Attributes, error) {
+// Stat implements Store.
+func (r *Files) Stat(_ context.Context, path string) (Attributes, error) {
 	defer r.tellAlive()
 	if err := r.check(path); err != nil {
 		return Attributes{}, err
@@ -95,8 +96,8 @@ func (f file) readAt(p []byte, off int64) (int, error) {
 	return n, cause(err)
 }
 
-// Directory reads the entries of an open directory.
-type Directory struct {
+// directory reads the entries of an open directory of the file system.
+type directory struct {
 	root  *Files
 	below string // its path below the root
 	path  string
@@ -104,24 +105,24 @@ type Directory struct {
 	rest  []os.DirEntry
 }
 
-// OpenDirectory opens the directory path below the folder, "" for the folder itself.
-func (r *Files) OpenDirectory(path string, _ []byte) (*Directory, error) {
+// OpenDirectory implements Store.
+func (r *Files) OpenDirectory(_ context.Context, path string, _ []byte) (Directory, error) {
 	defer r.tellAlive()
 	if err := r.check(path); err != nil {
 		return nil, err
 	}
 	f, err := os.Open(r.join(path))
-	return &Directory{root: r, below: path, path: r.join(path), f: f}, cause(err)
+	return &directory{root: r, below: path, path: r.join(path), f: f}, cause(err)
 }
 
 // Close gives the directory back.
-func (d *Directory) Close() { _ = d.f.Close() }
+func (d *directory) Close() { _ = d.f.Close() }
 
 // Attributes of the directory itself.
-func (d *Directory) Attributes() (Attributes, error) { return statPath(d.path) }
+func (d *directory) Attributes() (Attributes, error) { return statPath(d.path) }
 
 // Stat follows links; name is of an entry.
-func (d *Directory) Stat(name []byte) (Attributes, error) {
+func (d *directory) Stat(name []byte) (Attributes, error) {
 	defer d.root.tellAlive()
 	if err := d.root.check(filepath.Join(d.below, string(name))); err != nil {
 		return Attributes{}, err
@@ -130,7 +131,7 @@ func (d *Directory) Stat(name []byte) (Attributes, error) {
 }
 
 // Next returns entries in the file system's order, and io.EOF after the last. The name is valid until the next call.
-func (d *Directory) Next() ([]byte, Kind, error) {
+func (d *directory) Next() ([]byte, Kind, error) {
 	if len(d.rest) == 0 {
 		var err error
 		d.root.tellAlive()
@@ -151,8 +152,11 @@ func (d *Directory) Next() ([]byte, Kind, error) {
 	return []byte(e.Name()), KindOther, nil
 }
 
+// Known implements Directory: the kernel tells no sizes here.
+func (d *directory) Known() (Attributes, bool) { return Attributes{}, false }
+
 // Rewind goes back to the first entry.
-func (d *Directory) Rewind() error {
+func (d *directory) Rewind() error {
 	_, err := d.f.Seek(0, io.SeekStart)
 	return cause(err)
 }

@@ -40,7 +40,7 @@ func opened(t *testing.T, root string) (*Files, *Object, file) {
 	r, err := OpenFiles(root, "", nil)
 	must(t, err)
 	t.Cleanup(func() { must(t, r.Close()) })
-	a, err := r.Stat("a/x.jpg")
+	a, err := r.Stat(t.Context(), "a/x.jpg")
 	must(t, err)
 	o := &Object{Name: []byte("a/x.jpg"), Size: a.Size, Modified: a.Modified}
 	f, err := r.openObject(o)
@@ -119,10 +119,10 @@ func TestDirectoryIsStillTheSame(t *testing.T) {
 		same bool
 	}{
 		{then, true},
-		{Attributes{KindFolder, 9, 2, 3, 9, 5}, true},
-		{Attributes{KindFolder, 1, 9, 3, 4, 5}, false},
-		{Attributes{KindFolder, 1, 2, 9, 4, 5}, false},
-		{Attributes{KindFolder, 1, 2, 3, 4, 9}, false},
+		{Attributes{Kind: KindFolder, Size: 9, Modified: 2, Changed: 3, Device: 9, Inode: 5}, true},
+		{Attributes{Kind: KindFolder, Size: 1, Modified: 9, Changed: 3, Device: 4, Inode: 5}, false},
+		{Attributes{Kind: KindFolder, Size: 1, Modified: 2, Changed: 9, Device: 4, Inode: 5}, false},
+		{Attributes{Kind: KindFolder, Size: 1, Modified: 2, Changed: 3, Device: 4, Inode: 9}, false},
 	} {
 		if test.now.IsStill(then) != test.same {
 			t.Errorf("%+v after %+v: want %v", test.now, then, test.same)

@@ -36,19 +36,19 @@ func TestLinksBeneath(t *testing.T) {
 		r, err := OpenFiles(base+"/a", base+"/a", nil)
 		must(t, err)
 		defer func() { must(t, r.Close()) }()
-		x, err := r.Stat("c/x.jpg")
+		x, err := r.Stat(t.Context(), "c/x.jpg")
 		must(t, err)
 		for _, name := range []string{"c/x.jpg", "c/one.jpg", "c/own.jpg", "deep/x.jpg"} {
 			p := make([]byte, x.Size)
 			must(t, r.ReadAt(t.Context(), &Object{Name: []byte(name), Size: x.Size, Modified: x.Modified}, p, 0))
-			if a, err := r.Stat(name); err != nil || a != x || !bytes.Equal(p, bytes.Repeat([]byte{'x'}, len(p))) {
+			if a, err := r.Stat(t.Context(), name); err != nil || a != x || !bytes.Equal(p, bytes.Repeat([]byte{'x'}, len(p))) {
 				t.Errorf("%s: %+v, %v", name, a, err)
 			}
 		}
 		must(t, os.Remove(base+"/a/c/x.jpg"))
 		must(t, os.Symlink("../../b/s.jpg", base+"/a/c/x.jpg"))
 		for _, name := range []string{"c/out.jpg", "out/s.jpg", "c/up.jpg", "c/absolute.jpg", "c/x.jpg", "c/one.jpg", "c/own.jpg"} {
-			_, err := r.Stat(name)
+			_, err := r.Stat(t.Context(), name)
 			if !errors.Is(err, ErrLeadsOut) {
 				t.Errorf("look at %s: %v", name, err)
 			}
@@ -56,7 +56,7 @@ func TestLinksBeneath(t *testing.T) {
 				t.Errorf("read %s: %v", name, err)
 			}
 		}
-		if _, err := r.OpenDirectory("out", make([]byte, 4096)); !errors.Is(err, ErrLeadsOut) {
+		if _, err := r.OpenDirectory(t.Context(), "out", make([]byte, 4096)); !errors.Is(err, ErrLeadsOut) {
 			t.Errorf("open a directory elsewhere: %v", err)
 		}
 	})
