@@ -11,45 +11,45 @@ import (
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 )
 
-// answered ends an attempt: the want is done, or is left to its other attempt, or goes back to the queue.
-func (fl *inFlight) answered(a *asked, answer node.Answer) {
+// handleAnswer ends an attempt: the want is done, or is left to its other attempt, or goes back to the queue.
+func (fl *inFlight) handleAnswer(a *attempt, answer node.Answer) {
 	now, w, s := time.Now(), a.want, a.session
-	s.wants, s.samples = without(s.wants, a), s.samples-w.count
-	w.out = without(w.out, a)
+	s.attempts, s.samples = removeAttempt(s.attempts, a), s.samples-w.count
+	w.attempts = removeAttempt(w.attempts, a)
 	a.trace.end(&answer, now)
 	used := false
 	switch {
 	case answer.Err == nil && answer.Failure == nil:
-		fl.delivered(a, &answer, now)
-		if used = w.final == nil; used {
-			w.final = &Result{Header: answer.Header, Data: answer.Data, Imaged: answer.Imaged, Node: s.member.node.Addr()}
+		fl.recordDelivery(a, &answer, now)
+		if used = w.outcome == nil; used {
+			w.outcome = &Result{Header: answer.Header, Data: answer.Data, Imaged: answer.Imaged, Node: s.member.node.Addr()}
 			s.member.trust.Delivered(fl.job.clock(now))
-			fl.overtaken(w, a, now)
+			fl.cancelSlower(w, a, now)
 			fl.leaveOutBroken(w, s.member)
 		}
-	case w.final == nil:
-		if err := fl.blame(a, answer, now); err != nil {
-			w.final = &Result{Err: err, Node: s.member.node.Addr()}
-			w.cancel()
+	case w.outcome == nil:
+		if err := fl.handleFailedAttempt(a, answer, now); err != nil {
+			w.outcome = &Result{Err: err, Node: s.member.node.Addr()}
+			w.cancelAttempts()
 		}
 	}
 	a.endSpan(&answer, used)
-	fl.effort.count(a, &answer, used)
+	fl.effort.countAttempt(a, &answer, used)
 	switch {
-	case len(w.out) > 0: // that one's memory is not free yet, or it brings the batch
-	case w.final != nil:
-		fl.finish(w, *w.final)
+	case len(w.attempts) > 0: // that one's memory is not free yet, or it brings the batch
+	case w.outcome != nil:
+		fl.finishWant(w, *w.outcome)
 	default:
 		fl.queue.waiting = append(fl.queue.waiting, w)
 	}
 }
 
-func without(all []*asked, a *asked) []*asked {
-	return slices.DeleteFunc(all, func(b *asked) bool { return a == b })
+func removeAttempt(all []*attempt, a *attempt) []*attempt {
+	return slices.DeleteFunc(all, func(b *attempt) bool { return a == b })
 }
 
-// count takes an attempt's end: what was delivered, and what was made for nothing.
-func (e *Effort) count(a *asked, answer *node.Answer, used bool) {
+// countAttempt counts an attempt that has ended: what was delivered, and what was made for nothing.
+func (e *Effort) countAttempt(a *attempt, answer *node.Answer, used bool) {
 	samples := uint64(a.want.count)
 	arrived := answer.Err == nil && answer.Failure == nil
 	switch {
@@ -61,56 +61,56 @@ func (e *Effort) count(a *asked, answer *node.Answer, used bool) {
 	}
 }
 
-// delivered learns from a batch how fast the node is.
-func (fl *inFlight) delivered(a *asked, answer *node.Answer, now time.Time) {
+// recordDelivery learns from a batch how fast the node is.
+func (fl *inFlight) recordDelivery(a *attempt, answer *node.Answer, now time.Time) {
 	s, count := a.session, a.want.count
 	m := s.member
-	took, queued := now.Sub(a.sent), amount(answer.Header.GetQueuedSeconds())
-	m.speed.Arrived(count, a.waited(now).Seconds(), took.Seconds()-queued, fl.job.clock(now))
-	fl.took.Add(took.Seconds())
-	fl.making.Add(took.Seconds() - queued)
+	took, queued := now.Sub(a.sent), plausibleAmount(answer.Header.GetQueuedSeconds())
+	m.speed.Arrived(count, a.waitTime(now).Seconds(), took.Seconds()-queued, fl.job.clock(now))
+	fl.totalTimes.Add(took.Seconds())
+	fl.makeTimes.Add(took.Seconds() - queued)
 	fl.job.pacing.addArrival(took, queued)
-	s.answered, fl.progress = now, now
+	s.lastAnswer, fl.lastProgress = now, now
 	m.unfit = 0
 	m.batches++
 	m.samples += uint64(count)
 	m.bytes += uint64(len(answer.Data))
 }
 
-// blame finds out what an attempt without a batch means for its node. It returns an error if no other node would do better.
-func (fl *inFlight) blame(asked *asked, a node.Answer, now time.Time) error {
-	w, m := asked.want, asked.session.member
+// handleFailedAttempt finds out what an attempt without a batch means for its node. It returns an error if no other node would do better.
+func (fl *inFlight) handleFailedAttempt(a *attempt, answer node.Answer, now time.Time) error {
+	w, m := a.want, a.session.member
 	var room *node.RoomError
 	var damaged *node.DamageError
 	switch {
-	case errors.As(a.Err, &room):
-		return a.Err
-	case errors.As(a.Err, &damaged):
+	case errors.As(answer.Err, &room):
+		return answer.Err
+	case errors.As(answer.Err, &damaged):
 		m.damaged++
 		fl.job.log.Warn("a batch arrived damaged and is fetched elsewhere", "node", m.node.Addr(), "times", m.damaged, "what", damaged.What)
-		fl.charge(w, m, a.Err, true, now)
-	case a.Failure != nil:
-		return fl.failure(asked, a.Failure, now)
+		fl.countFailure(w, m, answer.Err, true, now)
+	case answer.Failure != nil:
+		return fl.handleFailure(a, answer.Failure, now)
 	}
 	return nil // cancelled by us, or the stream is gone
 }
 
-func (fl *inFlight) failure(a *asked, failure *pb.Failure, now time.Time) error {
+func (fl *inFlight) handleFailure(a *attempt, failure *pb.Failure, now time.Time) error {
 	w, s := a.want, a.session
 	m := s.member
 	err := node.FromFailure(failure, m.node.Addr())
 	if other := (*node.RevisionError)(nil); errors.As(err, &other) {
-		fl.refusedRevision(a, other)
+		fl.handleRevisionError(a, other)
 		return nil
 	}
 	switch code := codes.Code(failure.Code); {
-	case code == codes.DataLoss && w.broken == nil && fl.chooser.elsewhere(w, m, now): // it may be this copy that is damaged
-		w.gaveUp(m, err, now)
+	case code == codes.DataLoss && w.decodeFailure == nil && fl.chooser.hasAlternative(w, m, now): // it may be this copy that is damaged
+		w.recordDecodeFailure(m, err, now)
 	case code == codes.DataLoss || code == codes.InvalidArgument:
 		return err
 	case code == codes.Canceled && a.suspended: // its deadline was over there while nobody here could take the batch
 	case code == codes.Canceled: // its deadline was over there first
-		fl.missed(a, now)
+		fl.countMissedDeadline(a, now)
 	case failure.RetryAfter != nil:
 		if failure.Reason == pb.Reason_REASON_READ { // its storage does not answer
 			fl.warnOf(m, err, now)
@@ -122,13 +122,13 @@ func (fl *inFlight) failure(a *asked, failure *pb.Failure, now time.Time) error 
 		if m.changed == "" {
 			fl.job.log.Warn("the data changed on a node", "node", m.node.Addr(), "err", err)
 		}
-		fl.charge(w, m, err, false, now)
-		m.reopen(failure.Message + "; listed anew")
+		fl.countFailure(w, m, err, false, now)
+		m.reopenStream(failure.Message + "; listed anew")
 	case code == codes.Unavailable: // storage, as a rule
 		fl.warnOf(m, err, now)
-		fl.charge(w, m, err, true, now)
+		fl.countFailure(w, m, err, true, now)
 	default:
-		fl.charge(w, m, err, false, now)
+		fl.countFailure(w, m, err, false, now)
 	}
 	m.err = err
 	return nil
@@ -151,17 +151,17 @@ const longestBusy = 30 * time.Second
 
 // leaveOutBroken leaves a node out that could not decode a sample of a want which another one has made: its copy is damaged.
 func (fl *inFlight) leaveOutBroken(w *Want, by *member) {
-	if w.broken == nil || w.broken.member == by {
+	if w.decodeFailure == nil || w.decodeFailure.member == by {
 		return
 	}
-	m, err := w.broken.member, w.broken.err
+	m, err := w.decodeFailure.member, w.decodeFailure.err
 	fl.job.log.Warn("a sample does not decode on a node and does on another: the copy is damaged", "node", m.node.Addr(), "other", by.node.Addr(), "err", err)
-	m.reopen(err.Error() + "; opened again")
+	m.reopenStream(err.Error() + "; opened again")
 }
 
-// charge counts a failure that is the node's own. What may pass is waited out once batches have come, but not in this
+// countFailure counts a failure that is the node's own. What may pass is waited out once batches have come, but not in this
 // process, whose user can see to it at once.
-func (fl *inFlight) charge(w *Want, m *member, err error, passing bool, now time.Time) {
+func (fl *inFlight) countFailure(w *Want, m *member, err error, passing bool, now time.Time) {
 	m.failures++
 	m.err = err
 	var damaged *node.DamageError
@@ -170,19 +170,19 @@ func (fl *inFlight) charge(w *Want, m *member, err error, passing bool, now time
 	} else {
 		m.trust.Failed(fl.job.clock(now))
 	}
-	w.failed(m, err, passing && fl.effort.Batches > 0 && !fl.roster.alone(), now)
+	w.countFailure(m, err, passing && fl.effort.Batches > 0 && !fl.roster.isAlone(), now)
 }
 
-// refusedRevision takes a node's refusal to make a want with another codec than the job's. Others are asked, but none that told of the same, and it
+// handleRevisionError takes a node's refusal to make a want with another codec than the job's. Others are asked, but none that told of the same, and it
 // for other wants.
-func (fl *inFlight) refusedRevision(a *asked, err *node.RevisionError) {
+func (fl *inFlight) handleRevisionError(a *attempt, err *node.RevisionError) {
 	w, m := a.want, a.session.member
-	w.unmade(m, err)
+	w.excludeNode(m, err)
 	for _, other := range fl.roster.live {
 		if found, told := other.session.codecs[err.Unit]; told && found == err.Found && other != m {
 			like := *err
 			like.Build = other.session.build
-			w.unmade(other, &like)
+			w.excludeNode(other, &like)
 		}
 	}
 	if m.unfit++; !m.differs[err.Unit] {
@@ -195,13 +195,13 @@ func (fl *inFlight) refusedRevision(a *asked, err *node.RevisionError) {
 	}
 }
 
-// forgive has a node that was opened anew asked for what it refused: it may be of another build now.
-func (fl *inFlight) forgive(m *member) {
+// clearRefusals has a node that was opened anew asked for what it refused: it may be of another build now.
+func (fl *inFlight) clearRefusals(m *member) {
 	m.unfit, m.differs = 0, nil
 	for w := range fl.queue.all {
 		var e *node.RevisionError
-		if errors.As(w.tries[m].err, &e) {
-			delete(w.tries, m)
+		if errors.As(w.nodeFailures[m].err, &e) {
+			delete(w.nodeFailures, m)
 		}
 	}
 }

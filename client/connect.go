@@ -21,21 +21,21 @@ type gate struct {
 	open   chan struct{} // closed while the gate is open
 }
 
-func (g *gate) set(open bool) {
+func (g *gate) setOpen(open bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	switch {
 	case open == g.opened:
 	case open:
-		close(g.channel())
+		close(g.openChannel())
 	default:
 		g.open = nil
 	}
 	g.opened = open
 }
 
-// channel is closed while the gate is open. mu is held.
-func (g *gate) channel() chan struct{} {
+// openChannel is closed while the gate is open. mu is held.
+func (g *gate) openChannel() chan struct{} {
 	if g.open == nil {
 		g.open = make(chan struct{})
 	}
@@ -45,7 +45,7 @@ func (g *gate) channel() chan struct{} {
 // wait returns when the gate is open or ctx ends.
 func (g *gate) wait(ctx context.Context) {
 	g.mu.Lock()
-	open := g.channel()
+	open := g.openChannel()
 	g.mu.Unlock()
 	select {
 	case <-open:
@@ -53,45 +53,45 @@ func (g *gate) wait(ctx context.Context) {
 	}
 }
 
-// connect chooses the nodes that the fleet holds streams to: of a large fleet only some, by rendezvous hash of trainer and node, more
+// connectMembers chooses the nodes that the fleet holds streams to: of a large fleet only some, by rendezvous hash of trainer and node, more
 // when the loop needs more for some seconds, and others in place of those that are down.
-func (r *roster) connect(now time.Time) {
+func (r *roster) connectMembers(now time.Time) {
 	if now.Sub(r.connected) < connectEvery {
 		return
 	}
 	r.connected = now
 	copy(r.needed[1:], r.needed[:])
-	r.needed[0] = r.connections()
-	chosen := r.choose(max(slices.Min(r.needed[:]), pick.Connections(0, 0)) + r.unfit()) // twice as many each time that none of them fits
+	r.needed[0] = r.connectionsNeeded()
+	chosen := r.chooseMembers(max(slices.Min(r.needed[:]), pick.Connections(0, 0)) + r.countUnfit()) // twice as many each time that none of them fits
 	for _, m := range r.members {
 		switch {
 		case chosen[m]:
-			m.join()
+			m.holdStream()
 		case !m.chosen:
 		case m.surplus.IsZero():
 			m.surplus = now
 		case now.Sub(m.surplus) >= leaveAfter:
-			m.leave()
+			m.releaseStream()
 		}
 	}
 }
 
-// join holds a stream to a node from now on.
-func (m *member) join() {
+// holdStream holds a stream to a node from now on.
+func (m *member) holdStream() {
 	m.chosen, m.surplus = true, time.Time{}
-	m.begin()
+	m.startLoop()
 	if m.session != nil {
 		m.session.leaving = false
 	}
-	m.gate.set(true)
+	m.gate.setOpen(true)
 }
 
-// leave lets go of a node that there is no need for: it gets no more wants, and its stream is closed when it holds none.
-func (m *member) leave() {
-	m.gate.set(false)
+// releaseStream lets go of a node that there is no need for: it gets no more wants, and its stream is closed when it holds none.
+func (m *member) releaseStream() {
+	m.gate.setOpen(false)
 	if m.session != nil {
 		m.session.leaving = true
-		if len(m.session.wants) > 0 {
+		if len(m.session.attempts) > 0 {
 			return
 		}
 		m.session.quit()
@@ -99,8 +99,8 @@ func (m *member) leave() {
 	m.chosen = false
 }
 
-// connections is to how many nodes to connect.
-func (r *roster) connections() int {
+// connectionsNeeded is to how many nodes to connect.
+func (r *roster) connectionsNeeded() int {
 	r.job.pacing.mu.Lock()
 	pace := r.job.pacing.pace.Seconds()
 	r.job.pacing.mu.Unlock()
@@ -108,13 +108,13 @@ func (r *roster) connections() int {
 	for _, m := range r.live {
 		takes = append(takes, m.speed.Alone())
 	}
-	return pick.Connections(pick.Usual(takes)*float64(r.count), pace)
+	return pick.Connections(pick.Usual(takes)*float64(r.wantSamples), pace)
 }
 
-// choose are the nodes to connect to. A local one is always among them.
-func (r *roster) choose(n int) map[*member]bool {
+// chooseMembers are the nodes to connect to. A local one is always among them.
+func (r *roster) chooseMembers(n int) map[*member]bool {
 	chosen := map[*member]bool{}
-	for _, m := range pick.Subset(r.members, n, (*member).preference, (*member).isLacking) {
+	for _, m := range pick.Subset(r.members, n, (*member).preferenceScore, (*member).isLacking) {
 		chosen[m] = true
 	}
 	for _, m := range r.members {
@@ -125,10 +125,10 @@ func (r *roster) choose(n int) map[*member]bool {
 	return chosen
 }
 
-// preference is a node's place in the order in which the fleet connects: this rank's, but all ranks' until it is known what a job that begins
+// preferenceScore is a node's place in the order in which the fleet connects: this rank's, but all ranks' until it is known what a job that begins
 // pins.
-func (m *member) preference() uint64 {
-	if j := m.roster.job; j.info.Load() == nil && !j.goesOn() {
+func (m *member) preferenceScore() uint64 {
+	if j := m.roster.job; j.info.Load() == nil && !j.isResumed() {
 		return m.common
 	}
 	return m.score
@@ -142,5 +142,5 @@ func (m *member) isDown() bool {
 	if m.session == nil {
 		return m.tried && m.chosen // not one that was let go
 	}
-	return !m.usable()
+	return !m.isUsable()
 }

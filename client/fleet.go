@@ -30,16 +30,16 @@ type Fleet struct {
 	roster   *roster
 	queue    *queue
 	inFlight *inFlight
-	opening  *opening
+	opener   *jobOpener
 
-	first    []*member // of New, until Open
+	initial  []*member // of New, until Open
 	start    sync.Once
 	stopped  chan struct{}
 	scaler   scalerCalls
 	statuses atomic.Pointer[[]NodeStatus]
 	efforts  atomic.Pointer[Effort]
 	reminder time.Time // when to say that there is no node
-	beaten   time.Time // when the goroutine ran last
+	lastRun  time.Time // when the goroutine ran last
 }
 
 // New returns a fleet that does nothing until Open. Errors are *AddressError, but for a fleet without nodes.
@@ -49,7 +49,7 @@ func New(o Options) (*Fleet, error) {
 	f.roster = &roster{job: f.job, events: f}
 	f.queue = newQueue()
 	f.inFlight = &inFlight{job: f.job, roster: f.roster, queue: f.queue, chooser: &chooser{job: f.job, roster: f.roster, queue: f.queue, cost: pick.UnknownCost}}
-	f.opening = &opening{job: f.job, roster: f.roster, ready: make(chan struct{})}
+	f.opener = &jobOpener{job: f.job, roster: f.roster, ready: make(chan struct{})}
 	addrs, sources, err := membership.Parse(o.Nodes)
 	if err != nil {
 		return nil, node.ToAddressError(err)
@@ -59,15 +59,15 @@ func New(o Options) (*Fleet, error) {
 		if err != nil {
 			return nil, err
 		}
-		f.first = append(f.first, f.roster.newMember(n, false))
+		f.initial = append(f.initial, f.roster.newMember(n, false))
 	}
 	for _, s := range append(sources, o.Sources...) {
 		f.roster.sources = append(f.roster.sources, &source{Source: s})
 	}
 	if o.Local != nil {
-		f.first = append(f.first, f.roster.newMember(o.Local, false))
+		f.initial = append(f.initial, f.roster.newMember(o.Local, false))
 	}
-	if len(f.first) == 0 && len(f.roster.sources) == 0 {
+	if len(f.initial) == 0 && len(f.roster.sources) == 0 {
 		return nil, fmt.Errorf("a fleet without nodes: name some, or give a local one")
 	}
 	return f, nil
@@ -79,18 +79,18 @@ func New(o Options) (*Fleet, error) {
 // StartTimeout. A fleet that failed to open has to be closed too.
 func (f *Fleet) Open(ctx context.Context) (*pb.OpenResponse, error) {
 	f.start.Do(func() {
-		f.inFlight.progress = time.Now()
-		go f.run() // Close waits for stopped
+		f.inFlight.lastProgress = time.Now()
+		go f.runLoop() // Close waits for stopped
 	})
 	select {
-	case <-f.opening.ready:
+	case <-f.opener.ready:
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	case <-f.job.ctx.Done():
 		return nil, ErrClosed
 	}
-	if f.opening.openErr != nil {
-		return nil, f.opening.openErr
+	if f.opener.openErr != nil {
+		return nil, f.opener.openErr
 	}
 	return f.job.info.Load(), nil
 }
@@ -99,7 +99,7 @@ func (f *Fleet) Open(ctx context.Context) (*pb.OpenResponse, error) {
 func (f *Fleet) Close() {
 	f.job.cancel()
 	f.start.Do(func() { // never opened
-		f.leave()
+		f.failRemaining()
 		close(f.stopped)
 	})
 	<-f.stopped
@@ -107,49 +107,49 @@ func (f *Fleet) Close() {
 
 // Want asks for a batch. It does not block.
 func (f *Fleet) Want(w *Want) {
-	if !f.job.inbox.post(func() { f.inFlight.submit(w) }) {
+	if !f.job.inbox.post(func() { f.inFlight.addWant(w) }) {
 		w.Done(Result{Err: ErrClosed})
 	}
 }
 
 // Cancel gives a want up: its Done comes soon, unless it came before.
 func (f *Fleet) Cancel(w *Want) {
-	f.job.inbox.post(func() { f.inFlight.decide(w, node.ErrCancelled) })
+	f.job.inbox.post(func() { f.inFlight.failWant(w, node.ErrCancelled) })
 }
 
-// run owns the fleet's state.
-func (f *Fleet) run() {
+// runLoop owns the fleet's state.
+func (f *Fleet) runLoop() {
 	defer close(f.stopped)
-	for _, m := range f.first {
-		f.roster.enter(m)
+	for _, m := range f.initial {
+		f.roster.addMember(m)
 	}
-	f.follow()
-	f.roster.connect(time.Now())
+	f.followSources()
+	f.roster.connectMembers(time.Now())
 	tick := time.NewTicker(tickEvery)
 	defer tick.Stop()
 	for f.job.ctx.Err() == nil {
 		select {
 		case <-f.job.inbox.wake:
-			f.beat(time.Now())
-			f.job.inbox.handle(false)
+			f.checkSuspension(time.Now())
+			f.job.inbox.handleEvents(false)
 		case <-tick.C:
-			f.beat(time.Now())
-			f.job.inbox.handle(false)
-			f.watch(time.Now())
+			f.checkSuspension(time.Now())
+			f.job.inbox.handleEvents(false)
+			f.handleTick(time.Now())
 		case <-f.job.ctx.Done():
 		}
-		f.inFlight.assign(time.Now())
+		f.inFlight.assignWants(time.Now())
 	}
-	f.job.keepers.Wait() // closes the streams, so that every attempt has its answer
+	f.job.goroutines.Wait() // closes the streams, so that every attempt has its answer
 	f.scaler.close()
-	f.leave()
+	f.failRemaining()
 }
 
-// leave handles what is still in the inbox and answers the wants that are left. No node holds any of them.
-func (f *Fleet) leave() {
-	f.job.inbox.handle(true)
+// failRemaining handles what is still in the inbox and answers the wants that are left. No node holds any of them.
+func (f *Fleet) failRemaining() {
+	f.job.inbox.handleEvents(true)
 	for w := range f.queue.all {
-		f.inFlight.finish(w, Result{Err: ErrClosed})
+		f.inFlight.finishWant(w, Result{Err: ErrClosed})
 	}
 }
 
@@ -164,7 +164,7 @@ func (f *Fleet) SetNodes(addrs []string) error {
 		}
 		nodes[addr] = n
 	}
-	f.job.inbox.post(func() { f.roster.replace(nodes) })
+	f.job.inbox.post(func() { f.roster.replaceNodes(nodes) })
 	return nil
 }
 
@@ -197,7 +197,7 @@ func (f *Fleet) DueAfter(last time.Time, ahead int) time.Time {
 // silent, by the loop's pace. While nothing comes ahead of need more than what keeps the nodes busy would only take memory, so the
 // window grows with what is ready. It never blocks.
 func (f *Fleet) Window(batch int) int {
-	busy := f.inHand(batch)
+	busy := f.busyBatches(batch)
 	silence := float64(silenceSeconds)
 	if len(f.job.options.Nodes) == 0 { // this process does not fall silent
 		silence = 0
@@ -231,51 +231,51 @@ func (f *Fleet) Pulse(p *pb.Pulse) {
 	})
 }
 
-// joined says that a stream to a node is there.
-func (f *Fleet) joined(s *session) {
+// handleJoin says that a stream to a node is there.
+func (f *Fleet) handleJoin(s *session) {
 	m := s.member
 	m.session, m.tried, m.leftOut, m.err, m.changed = s, true, false, nil, ""
-	m.came, s.answered = true, time.Now()
-	f.inFlight.forgive(m)
-	f.roster.relist()
+	m.hadStream, s.lastAnswer = true, time.Now()
+	f.inFlight.clearRefusals(m)
+	f.roster.refreshLive()
 	if !m.chosen { // it was let go meanwhile
-		m.leave()
+		m.releaseStream()
 		return
 	}
 	f.job.log.Info("node joined", "node", m.node.Addr(), "workers", s.workers)
-	f.publish(s.answered)
-	f.opening.opened()
+	f.publishStatus(s.lastAnswer)
+	f.opener.finishOpen()
 }
 
-// lost says that a node could not be opened, or that its stream ended. All its attempts have been answered.
-func (f *Fleet) lost(m *member, err error) {
-	was := m.state(time.Time{})
+// handleLoss says that a node could not be opened, or that its stream ended. All its attempts have been answered.
+func (f *Fleet) handleLoss(m *member, err error) {
+	was := m.stateAt(time.Time{})
 	m.session, m.proposal, m.scans, m.tried = nil, nil, nil, true
-	f.roster.relist()
+	f.roster.refreshLive()
 	if err != nil {
 		m.err = err
 	}
-	m.leftOut = refused(err)
+	m.leftOut = isRefusal(err)
 	if data := (*node.DataError)(nil); m.changed != "" && errors.As(err, &data) {
-		data.Message = m.changed + ": " + data.Message + f.roster.anew() // the cause goes first
+		data.Message = m.changed + ": " + data.Message + f.roster.adviceOnChange() // the cause goes first
 	}
 	if f.job.ctx.Err() != nil {
 		return
 	}
 	quit := errors.Is(err, context.Canceled) && (m.changed != "" || !m.chosen) // by us, and said why, or not needed
-	if now := m.state(time.Time{}); now != was && !quit {
+	if now := m.stateAt(time.Time{}); now != was && !quit {
 		f.job.log.Warn("node "+string(now), "node", m.node.Addr(), "err", err)
 	}
-	f.opening.checkOpen()
+	f.opener.checkOpen()
 }
 
-// noticed takes what a node told of itself at a time.
-func (f *Fleet) noticed(s *session, n *pb.Notice, now time.Time) {
-	s.queued, s.heard = amount(n.Queued), n.Heard
+// handleNotice takes what a node told of itself at a time.
+func (f *Fleet) handleNotice(s *session, n *pb.Notice, now time.Time) {
+	s.queued, s.lastHeard = plausibleAmount(n.Queued), n.Heard
 	s.member.speed.Told(n.AheadSeconds, n.SampleSeconds, f.job.clock(now))
-	for _, a := range s.wants {
-		if slices.Contains(n.Begun, a.attempt.ID) {
-			a.begins(now)
+	for _, a := range s.attempts {
+		if slices.Contains(n.Begun, a.request.ID) {
+			a.markBegun(now)
 		}
 	}
 	if n.Draining && !s.draining {
@@ -284,22 +284,22 @@ func (f *Fleet) noticed(s *session, n *pb.Notice, now time.Time) {
 	}
 }
 
-// consider has a node's answer judged.
-func (f *Fleet) consider(m *member, r *pb.OpenResponse, verdict chan<- judgement) {
-	f.opening.consider(m, r, verdict)
+// judgeJoin has a node's answer judged.
+func (f *Fleet) judgeJoin(m *member, r *pb.OpenResponse, verdict chan<- joinDecision) {
+	f.opener.judgeJoin(m, r, verdict)
 }
 
-// follow begins to listen to the sources.
-func (f *Fleet) follow() {
+// followSources begins to listen to the sources.
+func (f *Fleet) followSources() {
 	for _, s := range f.roster.sources {
-		f.job.keepers.Go(func() {
-			s.Watch(f.job.ctx, func(a membership.Answer) { f.job.inbox.post(func() { f.told(s, a) }) })
+		f.job.goroutines.Go(func() {
+			s.Watch(f.job.ctx, func(a membership.Answer) { f.job.inbox.post(func() { f.handleSource(s, a) }) })
 		})
 	}
 }
 
-// told takes a source's answer in.
-func (f *Fleet) told(s *source, a membership.Answer) {
+// handleSource takes a source's answer in.
+func (f *Fleet) handleSource(s *source, a membership.Answer) {
 	if f.job.ctx.Err() != nil {
 		return
 	}
@@ -311,11 +311,11 @@ func (f *Fleet) told(s *source, a membership.Answer) {
 	}
 	if len(a.Nodes) > 0 {
 		s.nodes = slices.Sorted(slices.Values(a.Nodes))
-		if err := f.roster.admit(s, a.ServerName); err != nil {
-			f.opening.failed(err)
+		if err := f.roster.addListed(s, a.ServerName); err != nil {
+			f.opener.failOpen(err)
 		}
 	}
-	f.opening.checkOpen()
+	f.opener.checkOpen()
 }
 
 // Span begins the span of a batch that is about to be wanted. parent is what it is part of, or not valid. It is nil where nobody traces,
@@ -344,8 +344,8 @@ func (f *Fleet) Traces() []Trace {
 	return nil
 }
 
-// inHand is how many batches of that many samples keep the nodes that are up busy, with some to spare.
-func (f *Fleet) inHand(batch int) int {
+// busyBatches is how many batches of that many samples keep the nodes that are up busy, with some to spare.
+func (f *Fleet) busyBatches(batch int) int {
 	n := SpareBatches
 	for _, s := range f.Status() {
 		if s.State == Ready || s.State == Busy || s.State == Doubted {

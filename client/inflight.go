@@ -17,14 +17,14 @@ type inFlight struct {
 	queue   *queue
 	chooser *chooser
 
-	progress time.Time   // of the last batch, or of the first want after there was none, or of Open
-	took     pick.Median // seconds that wants took, and without the queue
-	making   pick.Median
-	hedges   pick.Bank
-	granted  time.Time // of the last hedge that was not earned
-	effort   Effort
-	traces   traces
-	resumed  time.Time // when this process ran again that had been stopped
+	lastProgress time.Time   // of the last batch, or of the first want after there was none, or of Open
+	totalTimes   pick.Median // seconds that wants took, and without the queue
+	makeTimes    pick.Median
+	hedges       pick.Bank
+	lastGrant    time.Time // of the last hedge that was not earned
+	effort       Effort
+	traces       traces
+	resumed      time.Time // when this process ran again that had been stopped
 }
 
 // Effort is what a fleet did to have its batches in time. Counters since Open.
@@ -41,70 +41,70 @@ type Effort struct {
 	Missed uint64 `json:"missed"`
 }
 
-// send gives a want to a node; false if it is at another one and there is no memory for two.
-func (fl *inFlight) send(w *Want, s *session, now time.Time) bool {
-	dst, image, second := w.Dst, w.Image, w.lends(false)
+// sendWant gives a want to a node; false if it is at another one and there is no memory for two.
+func (fl *inFlight) sendWant(w *Want, s *session, now time.Time) bool {
+	dst, image, second := w.Dst, w.Image, w.hasLent(false)
 	if second {
-		if dst, image = w.another(), nil; dst == nil {
+		if dst, image = w.secondMemory(), nil; dst == nil {
 			return false
 		}
 	}
-	if heard := s.stream.Heard(); len(s.wants) == 0 && !heard.Before(s.asked) && !heard.Before(s.dropped) {
-		s.asked = now
+	if heard := s.stream.Heard(); len(s.attempts) == 0 && !heard.Before(s.firstAsked) && !heard.Before(s.lastCancel) {
+		s.firstAsked = now
 	}
 	m := s.member
-	a := &asked{want: w, session: s, sent: now, spare: second, make: m.speed.Make(w.count)}
-	a.forecast = m.speed.Finish(fl.chooser.load(m, w.count, now))
-	a.trace = fl.traces.sent(w.seq, m.node.Addr(), now)
-	a.attempt = &node.Attempt{Name: w.Name, Request: w.Request, Fields: fl.job.info.Load().GetFields(), Hedge: len(w.out) > 0}
-	a.attempt.Dst, a.attempt.Image = dst, image
-	if fl.chooser.elsewhere(w, m, now) {
-		a.attempt.Deadline = time.Duration(pick.Deadline(&fl.took, w.missed) * float64(time.Second))
+	a := &attempt{want: w, session: s, sent: now, spare: second, make: m.speed.Make(w.count)}
+	a.forecast = m.speed.Finish(fl.chooser.loadOf(m, w.count, now))
+	a.trace = fl.traces.addAttempt(w.seq, m.node.Addr(), now)
+	a.request = &node.Attempt{Name: w.Name, Request: w.Request, Fields: fl.job.info.Load().GetFields(), Hedge: len(w.attempts) > 0}
+	a.request.Dst, a.request.Image = dst, image
+	if fl.chooser.hasAlternative(w, m, now) {
+		a.request.Deadline = time.Duration(pick.Deadline(&fl.totalTimes, w.missedDeadlines) * float64(time.Second))
 	}
-	a.attempt.Begun = func() {
+	a.request.Begun = func() {
 		now := time.Now()
-		fl.job.inbox.put(func() { a.begins(now) })
+		fl.job.inbox.postDeferred(func() { a.markBegun(now) })
 	}
-	a.attempt.Done = func(answer node.Answer) { fl.job.inbox.post(func() { fl.answered(a, answer) }) }
+	a.request.Done = func(answer node.Answer) { fl.job.inbox.post(func() { fl.handleAnswer(a, answer) }) }
 	fl.beginSpan(a)
-	s.wants = append(s.wants, a)
+	s.attempts = append(s.attempts, a)
 	s.samples += w.count
-	w.out = append(w.out, a)
-	s.stream.Send(a.attempt)
-	m.hand.Ask(fl.chooser.load(m, 0, now))
+	w.attempts = append(w.attempts, a)
+	s.stream.Send(a.request)
+	m.backlog.SetLoad(fl.chooser.loadOf(m, 0, now))
 	return true
 }
 
-// assign gives wants from the queue to nodes, the earliest due first, each to the node that will have it soonest, counting what
+// assignWants gives wants from the queue to nodes, the earliest due first, each to the node that will have it soonest, counting what
 // that node has in hand and what was planned for it before. A want whose node is full waits if that is worth it: so nodes that are much slower
 // get wants that are due late, and none that a faster one makes much earlier.
-func (fl *inFlight) assign(now time.Time) {
-	fl.probe(now)
+func (fl *inFlight) assignWants(now time.Time) {
+	fl.sendProbes(now)
 	fl.checkRefused()
-	fl.rescue(now)
+	fl.resendAbandoned(now)
 	if len(fl.queue.waiting) == 0 || !fl.chooser.hasRoom(fl.queue.waiting[0].count, now) {
 		return
 	}
-	fl.chooser.measure()
-	fl.chooser.weigh(now)
+	fl.chooser.measureCost()
+	fl.chooser.refreshLoads(now)
 	sortByDue(fl.queue.waiting)
 	waiting := fl.queue.waiting[:0]
 assigning:
 	for i, w := range fl.queue.waiting {
-		m := fl.chooser.pick(w, now)
+		m := fl.chooser.pickNode(w, now)
 		switch {
-		case m != nil && m.takes(w.count):
-			fl.send(w, m.session, now)
+		case m != nil && m.hasRoom(w.count):
+			fl.sendWant(w, m.session, now)
 			if !fl.chooser.hasRoom(w.count, now) { // most often: the node that has made one batch gets one want
 				waiting = append(waiting, fl.queue.waiting[i+1:]...)
 				break assigning
 			}
 			continue
 		case m != nil:
-			m.hand.Plan(w.count)
+			m.backlog.AddPlanned(w.count)
 		default:
-			if err := w.hopeless(fl.roster.members, now); err != nil {
-				fl.finish(w, Result{Err: err})
+			if err := w.checkHopeless(fl.roster.members, now); err != nil {
+				fl.finishWant(w, Result{Err: err})
 				continue
 			}
 		}
@@ -114,96 +114,96 @@ assigning:
 	fl.queue.waiting = waiting
 }
 
-// rescue gives wants that were taken from a node to others, full ones too.
-func (fl *inFlight) rescue(now time.Time) {
-	if !slices.ContainsFunc(fl.queue.waiting, (*Want).taken) {
+// resendAbandoned gives wants that were taken from a node to others, full ones too.
+func (fl *inFlight) resendAbandoned(now time.Time) {
+	if !slices.ContainsFunc(fl.queue.waiting, (*Want).isAbandoned) {
 		return
 	}
 	sortByDue(fl.queue.waiting)
 	fl.queue.waiting = slices.DeleteFunc(fl.queue.waiting, func(w *Want) bool {
-		if !w.taken() {
+		if !w.isAbandoned() {
 			return false
 		}
-		other, _ := fl.chooser.rescuer(w, false, now)
-		return other != nil && fl.send(w, other.session, now)
+		other, _ := fl.chooser.pickRescuer(w, false, now)
+		return other != nil && fl.sendWant(w, other.session, now)
 	})
 }
 
-// submit takes a want in.
-func (fl *inFlight) submit(w *Want) {
+// addWant takes a want in.
+func (fl *inFlight) addWant(w *Want) {
 	if len(fl.queue.all) == 0 {
-		fl.progress = time.Now()
+		fl.lastProgress = time.Now()
 	}
 	fl.queue.seq++
 	w.seq, w.count = fl.queue.seq, node.CountSamples(w.Name)
-	fl.roster.count = w.count
+	fl.roster.wantSamples = w.count
 	fl.queue.all[w] = struct{}{}
 	fl.queue.waiting = append(fl.queue.waiting, w)
 	fl.hedges.Earn()
 }
 
-// decide ends a want with an error, at once or when no node can write its memory any more.
-func (fl *inFlight) decide(w *Want, err error) {
-	if _, ok := fl.queue.all[w]; !ok || w.final != nil {
+// failWant ends a want with an error, at once or when no node can write its memory any more.
+func (fl *inFlight) failWant(w *Want, err error) {
+	if _, ok := fl.queue.all[w]; !ok || w.outcome != nil {
 		return
 	}
-	if len(w.out) == 0 {
-		fl.queue.remove(w)
-		fl.finish(w, Result{Err: err})
+	if len(w.attempts) == 0 {
+		fl.queue.removeWaiting(w)
+		fl.finishWant(w, Result{Err: err})
 		return
 	}
-	w.final = &Result{Err: err}
-	w.cancel()
+	w.outcome = &Result{Err: err}
+	w.cancelAttempts()
 }
 
-func (fl *inFlight) finish(w *Want, r Result) {
-	w.Span.settle(&r)
+func (fl *inFlight) finishWant(w *Want, r Result) {
+	w.Span.recordResult(&r)
 	delete(fl.queue.all, w)
 	w.Done(r)
 }
 
-// overtaken gives up the attempts of a want that another one was faster than. That is no failure: takeAway learns how slow the node is, and
+// cancelSlower gives up the attempts of a want that another one was faster than. That is no failure: abandonAttempt learns how slow the node is, and
 // a slow one is asked for what is due late. One that hangs misses its deadline.
-func (fl *inFlight) overtaken(w *Want, by *asked, now time.Time) {
-	for _, a := range w.out {
+func (fl *inFlight) cancelSlower(w *Want, by *attempt, now time.Time) {
+	for _, a := range w.attempts {
 		if a.sent.Before(by.sent) {
 			fl.effort.HedgesWon++
 		}
-		fl.takeAway(a, pb.CancelReason_CANCEL_REASON_OVERTAKEN, now)
+		fl.abandonAttempt(a, pb.CancelReason_CANCEL_REASON_OVERTAKEN, now)
 	}
 }
 
-// missed counts a deadline; it is the node's own failure if it had begun.
-func (fl *inFlight) missed(a *asked, now time.Time) {
+// countMissedDeadline counts a deadline; it is the node's own failure if it had begun.
+func (fl *inFlight) countMissedDeadline(a *attempt, now time.Time) {
 	fl.effort.Missed++
-	a.want.missed++
-	a.want.left = a.session.member
+	a.want.missedDeadlines++
+	a.want.lastNode = a.session.member
 	if !a.begun.IsZero() {
 		a.session.member.trust.Failed(fl.job.clock(now))
 	}
 }
 
-// takeAway gives up an attempt that takes too long, and learns from that.
-func (fl *inFlight) takeAway(a *asked, why pb.CancelReason, now time.Time) {
-	a.session.member.speed.Waited(a.want.count, a.waited(now).Seconds(), fl.job.clock(now))
+// abandonAttempt gives up an attempt that takes too long, and counts that against the speed of its node.
+func (fl *inFlight) abandonAttempt(a *attempt, why pb.CancelReason, now time.Time) {
+	a.session.member.speed.Waited(a.want.count, a.waitTime(now).Seconds(), fl.job.clock(now))
 	a.cancel(why)
 }
 
 // checkRefused gives up all wants when every node has been left out before the first batch came, or this process itself was: waiting would
 // not help. Later on it may: a node has restarted before its data was there, a list of nodes is wrong for a while.
 func (fl *inFlight) checkRefused() {
-	if len(fl.queue.waiting) == 0 || !fl.roster.allLeftOut() || fl.effort.Batches > 0 && !fl.roster.alone() {
+	if len(fl.queue.waiting) == 0 || !fl.roster.allLeftOut() || fl.effort.Batches > 0 && !fl.roster.isAlone() {
 		return
 	}
 	err := fl.roster.allErrors()
 	for _, w := range fl.queue.waiting {
-		fl.finish(w, Result{Err: err})
+		fl.finishWant(w, Result{Err: err})
 	}
 	fl.queue.waiting = nil
 }
 
-// limit is how long may be waited for a batch.
-func (fl *inFlight) limit() time.Duration {
+// timeout is how long may be waited for a batch.
+func (fl *inFlight) timeout() time.Duration {
 	if fl.effort.Batches == 0 {
 		return fl.job.options.StartTimeout
 	}

@@ -27,9 +27,9 @@ type job struct {
 	info    atomic.Pointer[pb.OpenResponse] // that the job pins
 	epoch   time.Time                       // that package pick's seconds are counted from; of the fleet's goroutine
 
-	ctx     context.Context
-	cancel  context.CancelFunc
-	keepers sync.WaitGroup
+	ctx        context.Context
+	cancel     context.CancelFunc
+	goroutines sync.WaitGroup
 }
 
 func newJob(o Options) *job {
@@ -51,7 +51,7 @@ func newInbox() *inbox { return &inbox{wake: make(chan struct{}, 1)} }
 
 // post queues an event; false when nobody will handle it any more.
 func (b *inbox) post(event func()) bool {
-	if !b.put(event) {
+	if !b.postDeferred(event) {
 		return false
 	}
 	select {
@@ -61,8 +61,8 @@ func (b *inbox) post(event func()) bool {
 	return true
 }
 
-// put is post for an event that changes nothing until the next decision: it is handled right before that, within a tick.
-func (b *inbox) put(event func()) bool {
+// postDeferred is post for an event that changes nothing until the next decision: it is handled right before that, within a tick.
+func (b *inbox) postDeferred(event func()) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if !b.closed {
@@ -71,8 +71,8 @@ func (b *inbox) put(event func()) bool {
 	return !b.closed
 }
 
-// take empties the inbox. With last set, nothing is accepted afterwards.
-func (b *inbox) take(last bool) []func() {
+// takeEvents empties the inbox. With last set, nothing is accepted afterwards.
+func (b *inbox) takeEvents(last bool) []func() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	events := b.events
@@ -80,9 +80,9 @@ func (b *inbox) take(last bool) []func() {
 	return events
 }
 
-// handle does what has been posted; after the last time nothing more may be.
-func (b *inbox) handle(last bool) {
-	for _, event := range b.take(last) {
+// handleEvents does what has been posted; after the last time nothing more may be.
+func (b *inbox) handleEvents(last bool) {
+	for _, event := range b.takeEvents(last) {
 		event()
 	}
 }
@@ -90,16 +90,16 @@ func (b *inbox) handle(last bool) {
 // clock is a time as package pick takes it.
 func (j *job) clock(t time.Time) float64 { return t.Sub(j.epoch).Seconds() }
 
-// goesOn reports whether the options say all that a job pins. A state whose Numerics and
+// isResumed reports whether the options say all that a job pins. A state whose Numerics and
 // Revisions were left out, to go on with other bytes, says its fingerprint alone.
-func (j *job) goesOn() bool {
+func (j *job) isResumed() bool {
 	o := &j.options
 	return o.Fingerprint != "" && o.Numerics != "" && o.Revisions != nil
 }
 
-// pin makes a node's answer the job's. The revisions of codecs are those that the job began with, if it goes on: a node that has other ones serves
+// pinAnswer makes a node's answer the job's. The revisions of codecs are those that the job began with, if it goes on: a node that has other ones serves
 // it, but for files of their formats.
-func (j *job) pin(r *pb.OpenResponse) {
+func (j *job) pinAnswer(r *pb.OpenResponse) {
 	if began := j.options.Revisions; began != nil {
 		r, _ = proto.Clone(r).(*pb.OpenResponse)
 		r.Revisions = &pb.Revisions{Plan: r.GetRevisions().GetPlan(), Codecs: began.GetCodecs(), Build: began.GetBuild()}
@@ -107,14 +107,14 @@ func (j *job) pin(r *pb.OpenResponse) {
 	j.info.Store(r)
 }
 
-// startOf begins a stream to a node that may take part.
-func (j *job) startOf(r *pb.OpenResponse) *pb.Start {
+// newStart begins a stream to a node that may take part.
+func (j *job) newStart(r *pb.OpenResponse) *pb.Start {
 	return &pb.Start{Plan: r.Plan, Job: j.options.Job, Numerics: r.Numerics, Revisions: j.info.Load().GetRevisions(), Trainer: j.options.Trainer}
 }
 
-// otherRevisions returns a *RevisionError if a node has another revision of what the plan uses than the job. Of a state only the units are looked at
+// checkRevisions returns a *RevisionError if a node has another revision of what the plan uses than the job. Of a state only the units are looked at
 // that this plan has, too: a state is compared with the plan by whoever loads it.
-func (j *job) otherRevisions(r *pb.OpenResponse) error {
+func (j *job) checkRevisions(r *pb.OpenResponse) error {
 	pinned := j.info.Load().GetRevisions()
 	goesOn := pinned == nil
 	if goesOn {
@@ -139,8 +139,8 @@ func (j *job) otherRevisions(r *pb.OpenResponse) error {
 	return e
 }
 
-// trainerOf tells of this side's build.
-func trainerOf(build string) *pb.Trainer {
+// newTrainer tells of this side's build.
+func newTrainer(build string) *pb.Trainer {
 	own := revision.Build()
 	return &pb.Trainer{Units: map[string]uint32{revision.Order: own[revision.Order], revision.LastHop: own[revision.LastHop]}, Build: build}
 }

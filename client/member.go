@@ -15,11 +15,11 @@ import (
 
 // member is a node of a fleet. Its fields belong to the fleet's goroutine; keep runs in one of its own.
 type member struct {
-	roster *roster
-	node   node.Node
-	stop   context.CancelFunc // ends keep; nil: it was not begun, for the fleet never needed the node
-	hint   bool               // a source told of it, which may err
-	came   bool               // it had a stream once
+	roster    *roster
+	node      node.Node
+	stop      context.CancelFunc // ends keep; nil: it was not begun, for the fleet never needed the node
+	hint      bool               // a source told of it, which may err
+	hadStream bool               // it had a stream once
 
 	session   *session // nil while there is no stream
 	err       error    // the last one
@@ -39,7 +39,7 @@ type member struct {
 	warned    time.Time       // of its storage
 	unfit     int             // wants in a row that it refused for its build
 	differs   map[string]bool // units for which it did
-	hand      pick.Hand       // as of the latest look, and what assign has planned since
+	backlog   pick.Backlog    // as refreshLoads took it, and what assignWants has planned since
 	batches   uint64
 	failures  uint64
 	damaged   uint64
@@ -49,38 +49,38 @@ type member struct {
 
 // session is one stream to a node, and what is going on there.
 type session struct {
-	member   *member
-	stream   node.Stream
-	quit     context.CancelFunc
-	workers  int
-	codecs   map[string]uint32 // their revisions, and the build that has them, as the node told
-	build    string
-	wants    []*asked
-	samples  int       // of wants
-	asked    time.Time // of the first want after it held none and had spoken since
-	dropped  time.Time // when an attempt was given up last, which is answered too
-	answered time.Time
-	heard    uint64  // the latest attempt that it had heard of when it last told
-	queued   float64 // core-seconds of all jobs, as it last told
-	draining bool
-	leaving  bool // the fleet needs it no more
-	silence  silence
+	member     *member
+	stream     node.Stream
+	quit       context.CancelFunc
+	workers    int
+	codecs     map[string]uint32 // their revisions, and the build that has them, as the node told
+	build      string
+	attempts   []*attempt
+	samples    int       // of wants
+	firstAsked time.Time // of the first want after it held none and had spoken since
+	lastCancel time.Time // when an attempt was given up last, which is answered too
+	lastAnswer time.Time
+	lastHeard  uint64  // the latest attempt that it had heard of when it last told
+	queued     float64 // core-seconds of all jobs, as it last told
+	draining   bool
+	leaving    bool // the fleet needs it no more
+	silence    silence
 }
 
-// reopen ends the stream to a node whose data is not what it was, so that it is asked for it anew. What it answers is told behind changed.
-func (m *member) reopen(changed string) {
+// reopenStream ends the stream to a node whose data is not what it was, so that it is asked for it anew. What it answers is told behind changed.
+func (m *member) reopenStream(changed string) {
 	m.changed = changed
 	if m.session != nil {
 		m.session.quit()
 	}
 }
 
-// usable reports whether a node takes wants at all. A busy one does, later.
-func (m *member) usable() bool {
+// isUsable reports whether a node takes wants at all. A busy one does, later.
+func (m *member) isUsable() bool {
 	return m.session != nil && !m.session.draining && !m.session.leaving && !m.session.silence.on
 }
 
-func (m *member) state(now time.Time) NodeState {
+func (m *member) stateAt(now time.Time) NodeState {
 	switch s := m.session; {
 	case s == nil && !m.chosen:
 		return Unused
@@ -112,71 +112,71 @@ type silence struct {
 	probe time.Time     // of the next
 }
 
-// waited is for how long nothing has come, in seconds per sample of the want that the node has had for longest.
-func (s *session) waited(now time.Time) float64 {
-	if len(s.wants) == 0 {
+// waitedPerSample is for how long nothing has come, in seconds per sample of the want that the node has had for longest.
+func (s *session) waitedPerSample(now time.Time) float64 {
+	if len(s.attempts) == 0 {
 		return 0
 	}
-	return s.wants[0].waited(now).Seconds() / float64(max(s.wants[0].want.count, 1))
+	return s.attempts[0].waitTime(now).Seconds() / float64(max(s.attempts[0].want.count, 1))
 }
 
-// heardOf reports whether the node had heard of an attempt when it spoke last.
-func (s *session) heardOf(a *asked) bool { return a.attempt.ID <= s.heard }
+// hasHeardOf reports whether the node had heard of an attempt when it spoke last.
+func (s *session) hasHeardOf(a *attempt) bool { return a.request.ID <= s.lastHeard }
 
-// unheard is the samples of wants that the node had not heard of when it spoke last.
-func (s *session) unheard() int {
+// unheardSamples is the samples of wants that the node had not heard of when it spoke last.
+func (s *session) unheardSamples() int {
 	n := 0
-	for _, a := range s.wants {
-		if !s.heardOf(a) {
+	for _, a := range s.attempts {
+		if !s.hasHeardOf(a) {
 			n += a.want.count
 		}
 	}
 	return n
 }
 
-// takes reports whether a node may get one more want of count samples.
-func (m *member) takes(count int) bool { return m.room(count) > 0 }
+// hasRoom reports whether a node may get one more want of count samples.
+func (m *member) hasRoom(count int) bool { return m.roomFor(count) > 0 }
 
-// room is how many more wants of count samples a node may get.
-func (m *member) room(count int) int {
-	return pick.InFlight(m.session.workers, count) - len(m.session.wants)
+// roomFor is how many more wants of count samples a node may get.
+func (m *member) roomFor(count int) int {
+	return pick.InFlight(m.session.workers, count) - len(m.session.attempts)
 }
 
-// shuns reports whether a want goes to other nodes first, for a node has refused what came to it of late: the more in a row, the fewer are tried there.
-func (m *member) shuns(w *Want) bool { return w.seq%(1<<min(m.unfit, maxUnfit)) != 0 }
+// isUnfitFor reports whether a want goes to other nodes first, for a node has refused what came to it of late: the more in a row, the fewer are tried there.
+func (m *member) isUnfitFor(w *Want) bool { return w.seq%(1<<min(m.unfit, maxUnfit)) != 0 }
 
 // maxUnfit bounds how seldom a node is tried: with every 16th want.
 const maxUnfit = 4
 
-// trouble is the last error of a node, or what it is at.
-func (m *member) trouble(state NodeState) error {
+// currentError is the last error of a node, or what it is at.
+func (m *member) currentError(state NodeState) error {
 	if state != Scanning {
 		return m.err
 	}
 	var all []string
 	for _, s := range m.scans {
 		all = append(all, fmt.Sprintf("%s: %d files in %s, %.0f a second",
-			s.Folder, s.Files, s.Running.AsDuration().Round(time.Second), amount(s.FilesPerSecond)))
+			s.Folder, s.Files, s.Running.AsDuration().Round(time.Second), plausibleAmount(s.FilesPerSecond)))
 	}
 	return errors.New(strings.Join(all, ", "))
 }
 
-// amount is a number that a node tells, of seconds as a rule; 0 if it is none.
-func amount(x float64) float64 {
+// plausibleAmount is a number that a node tells, of seconds as a rule; 0 if it is none.
+func plausibleAmount(x float64) float64 {
 	if !(x > 0) || math.IsInf(x, 1) {
 		return 0
 	}
 	return min(x, 1e12)
 }
 
-// answers reports whether a node has a stream that speaks.
-func (m *member) answers() bool { return m.session != nil && !m.session.silence.on }
+// isAnswering reports whether a node has a stream that speaks.
+func (m *member) isAnswering() bool { return m.session != nil && !m.session.silence.on }
 
-// mayBeProbed reports whether it is time for a probe; then the next one is later.
-func (m *member) mayBeProbed(clock float64, now time.Time) bool {
+// takeProbe reports whether it is time for a probe; then the next one is later.
+func (m *member) takeProbe(clock float64, now time.Time) bool {
 	q := &m.session.silence
 	if !q.on {
-		return m.usable() && !now.Before(m.busyUntil) && m.trust.Probe(clock)
+		return m.isUsable() && !now.Before(m.busyUntil) && m.trust.Probe(clock)
 	}
 	if now.Before(q.probe) {
 		return false

@@ -60,7 +60,7 @@ func (o Options) withDefaults() Options {
 	o.StartTimeout = orDefault(o.StartTimeout, 900*time.Second)
 	o.Timeout = orDefault(o.Timeout, 120*time.Second)
 	if o.Trainer == nil {
-		o.Trainer = trainerOf(o.Build)
+		o.Trainer = newTrainer(o.Build)
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)

@@ -16,7 +16,7 @@ func TestSlowNodeIsNotDoubtedWhenHedgesWin(t *testing.T) {
 	slow := f.roster.live[0]
 	quick := f.roster.newMember(slow.node, false)
 	quick.chosen = true
-	quick.session = &session{member: quick, stream: &deafStream{heard: began}, workers: 2, answered: began, asked: began}
+	quick.session = &session{member: quick, stream: &deafStream{heard: began}, workers: 2, lastAnswer: began, firstAsked: began}
 	now := began
 	for i := range 5 {
 		w := &Want{
@@ -25,15 +25,15 @@ func TestSlowNodeIsNotDoubtedWhenHedgesWin(t *testing.T) {
 		}
 		w.count = 8
 		f.queue.all[w] = struct{}{}
-		f.inFlight.send(w, slow.session, now)
-		w.out[0].begins(now)
+		f.inFlight.sendWant(w, slow.session, now)
+		w.attempts[0].markBegun(now)
 		now = now.Add(2 * time.Second)
-		if !f.inFlight.send(w, quick.session, now) {
+		if !f.inFlight.sendWant(w, quick.session, now) {
 			t.Fatal("no hedge")
 		}
 		now = now.Add(10 * time.Millisecond)
-		f.inFlight.answered(w.out[1], node.Answer{Header: &pb.Header{}, Data: w.spare})
-		f.inFlight.answered(w.out[0], node.Answer{Err: node.ErrCancelled})
+		f.inFlight.handleAnswer(w.attempts[1], node.Answer{Header: &pb.Header{}, Data: w.spare})
+		f.inFlight.handleAnswer(w.attempts[0], node.Answer{Err: node.ErrCancelled})
 	}
 	if f.inFlight.effort.HedgesWon != 5 {
 		t.Errorf("%d hedges won", f.inFlight.effort.HedgesWon)

@@ -22,18 +22,18 @@ type roster struct {
 	sources []*source
 	up      atomic.Int32 // streams that are open
 
-	count     int       // samples of the latest want
-	connected time.Time // when nodes were chosen last; zero: there are new ones
-	needed    [4]int    // connections, by the last seconds
+	wantSamples int       // samples of the latest want
+	connected   time.Time // when nodes were chosen last; zero: there are new ones
+	needed      [4]int    // connections, by the last seconds
 }
 
 // nodeEvents are told what becomes of the nodes, on the fleet's goroutine.
 type nodeEvents interface {
-	joined(*session)
-	lost(*member, error)
-	noticed(*session, *pb.Notice, time.Time)
-	// consider judges the answer of a node that wants to take part, now or later.
-	consider(*member, *pb.OpenResponse, chan<- judgement)
+	handleJoin(*session)
+	handleLoss(*member, error)
+	handleNotice(*session, *pb.Notice, time.Time)
+	// judgeJoin judges the answer of a node that wants to take part, now or later.
+	judgeJoin(*member, *pb.OpenResponse, chan<- joinDecision)
 }
 
 // hasRemote reports whether there is a stream to another process.
@@ -46,15 +46,15 @@ func (r *roster) newMember(n node.Node, hint bool) *member {
 	return &member{roster: r, node: n, hint: hint}
 }
 
-// enter takes a node in, to which the fleet may connect from now on.
-func (r *roster) enter(m *member) {
+// addMember takes a node in, to which the fleet may connect from now on.
+func (r *roster) addMember(m *member) {
 	m.common = pick.Score(r.job.options.Job, m.node.Addr())
 	m.score = pick.Score(r.job.options.Job+" "+strconv.Itoa(r.job.options.Rank), m.node.Addr())
 	r.members = append(r.members, m)
 	r.connected = time.Time{}
 }
 
-func (r *roster) replace(nodes map[string]node.Node) {
+func (r *roster) replaceNodes(nodes map[string]node.Node) {
 	if r.job.ctx.Err() != nil {
 		return
 	}
@@ -66,17 +66,17 @@ func (r *roster) replace(nodes map[string]node.Node) {
 			continue
 		}
 		r.job.log.Info("node removed", "node", m.node.Addr())
-		m.end()
+		m.stopLoop()
 	}
 	r.members = stay
-	r.relist()
+	r.refreshLive()
 	for _, addr := range slices.Sorted(maps.Keys(nodes)) {
-		r.enter(r.newMember(nodes[addr], false))
+		r.addMember(r.newMember(nodes[addr], false))
 	}
 }
 
-// relist finds the nodes that have a stream. Of a large fleet they are few, and what is done for each event is done for them alone.
-func (r *roster) relist() {
+// refreshLive finds the nodes that have a stream. Of a large fleet they are few, and what is done for each event is done for them alone.
+func (r *roster) refreshLive() {
 	r.live = r.live[:0]
 	for _, m := range r.members {
 		if m.session != nil {
@@ -89,13 +89,13 @@ func (r *roster) allLeftOut() bool {
 	return len(r.members) > 0 && !slices.ContainsFunc(r.members, func(m *member) bool { return m.session != nil || !m.leftOut })
 }
 
-// alone reports whether this process is the only node.
-func (r *roster) alone() bool { return len(r.members) == 1 && r.members[0].node.Addr() == node.Local }
+// isAlone reports whether this process is the only node.
+func (r *roster) isAlone() bool { return len(r.members) == 1 && r.members[0].node.Addr() == node.Local }
 
 // allErrors is the only node's error, or those of all nodes.
 func (r *roster) allErrors() error {
 	switch m := r.members[0]; {
-	case r.alone():
+	case r.isAlone():
 		return node.OwnError(m.err)
 	case len(r.members) == 1:
 		return fmt.Errorf("node %s: %w%s", m.node.Addr(), m.err, node.AdviceOnBuild(m.err))
@@ -106,15 +106,15 @@ func (r *roster) allErrors() error {
 func (r *roster) nodeErrors() []NodeError {
 	var errs []NodeError
 	for _, m := range r.members {
-		if state := m.state(time.Now()); state != Unused {
-			errs = append(errs, NodeError{m.node.Addr(), state, m.trouble(state)})
+		if state := m.stateAt(time.Now()); state != Unused {
+			errs = append(errs, NodeError{m.node.Addr(), state, m.currentError(state)})
 		}
 	}
 	return append(errs, r.sourceErrors()...)
 }
 
-// unfit is how many nodes refused a want for their build.
-func (r *roster) unfit() (n int) {
+// countUnfit is how many nodes refused a want for their build.
+func (r *roster) countUnfit() (n int) {
 	for _, m := range r.live {
 		if len(m.differs) > 0 {
 			n++
@@ -123,20 +123,20 @@ func (r *roster) unfit() (n int) {
 	return n
 }
 
-// reference is a node of the job's data.
-func (r *roster) reference() node.Node {
+// referenceNode is a node of the job's data.
+func (r *roster) referenceNode() node.Node {
 	if len(r.live) == 0 {
 		return nil
 	}
 	return r.live[0].node
 }
 
-// replayers are the nodes that are up, those that are not known to be in trouble first.
-func (r *roster) replayers() []node.Node {
+// replayNodes are the nodes that are up, those that are not known to be in trouble first.
+func (r *roster) replayNodes() []node.Node {
 	var good, other []node.Node
 	for _, m := range r.members {
 		switch {
-		case m.usable() && !time.Now().Before(m.busyUntil):
+		case m.isUsable() && !time.Now().Before(m.busyUntil):
 			good = append(good, m.node)
 		case m.session != nil:
 			other = append(other, m.node)
@@ -145,9 +145,9 @@ func (r *roster) replayers() []node.Node {
 	return append(good, other...)
 }
 
-// anew says what takes data that has changed, where no node has the job's any more.
-func (r *roster) anew() string {
-	if r.reference() != nil {
+// adviceOnChange says what takes data that has changed, where no node has the job's any more.
+func (r *roster) adviceOnChange() string {
+	if r.referenceNode() != nil {
 		return ""
 	}
 	return "; a new Loader, or the run started again without a saved state, takes the data as it is now"

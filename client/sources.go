@@ -19,8 +19,8 @@ type source struct {
 	err      error    // why it cannot tell, or of an address
 }
 
-// admit enters the nodes that are new. It returns an error if there is no node, since none of a source's addresses can be dialled at all.
-func (r *roster) admit(s *source, serverName string) error {
+// addListed enters the nodes that are new. It returns an error if there is no node, since none of a source's addresses can be dialled at all.
+func (r *roster) addListed(s *source, serverName string) error {
 	refused, known := 0, map[string]bool{}
 	for _, m := range r.members {
 		known[m.node.Addr()] = true
@@ -35,7 +35,7 @@ func (r *roster) admit(s *source, serverName string) error {
 			refused, s.err = refused+1, err
 			continue
 		}
-		r.enter(r.newMember(n, true))
+		r.addMember(r.newMember(n, true))
 	}
 	if refused == len(s.nodes) && len(r.members) == 0 {
 		return s.err
@@ -43,32 +43,32 @@ func (r *roster) admit(s *source, serverName string) error {
 	return nil
 }
 
-// prune lets go of nodes that no source lists and that do not answer.
-func (r *roster) prune() {
+// pruneMembers lets go of nodes that no source lists and that do not answer.
+func (r *roster) pruneMembers() {
 	if len(r.sources) == 0 {
 		return
 	}
-	working := slices.ContainsFunc(r.members, (*member).answers)
+	working := slices.ContainsFunc(r.members, (*member).isAnswering)
 	r.members = slices.DeleteFunc(r.members, func(m *member) bool {
-		if !m.hint || m.answers() || r.listed(m.node.Addr()) || m.came && !working {
+		if !m.hint || m.isAnswering() || r.isListed(m.node.Addr()) || m.hadStream && !working {
 			return false
 		}
 		r.job.log.Info("node removed", "node", m.node.Addr())
-		m.end()
+		m.stopLoop()
 		return true
 	})
-	r.relist()
+	r.refreshLive()
 }
 
-func (r *roster) listed(addr string) bool {
+func (r *roster) isListed(addr string) bool {
 	return slices.ContainsFunc(r.sources, func(s *source) bool {
 		_, found := slices.BinarySearch(s.nodes, addr)
 		return found
 	})
 }
 
-// expects reports whether a source has not answered yet.
-func (r *roster) expects() bool {
+// awaitsSources reports whether a source has not answered yet.
+func (r *roster) awaitsSources() bool {
 	return slices.ContainsFunc(r.sources, func(s *source) bool { return !s.answered })
 }
 

@@ -49,10 +49,10 @@ func (f *Fleet) Trainer() *pb.Trainer { return f.job.options.Trainer }
 // Revisions are those of the open job and of this side, for a state.
 func (f *Fleet) Revisions() *Revisions { return RevisionsOf(f.job.info.Load(), f.job.options.Trainer) }
 
-func (f *Fleet) publish(now time.Time) {
+func (f *Fleet) publishStatus(now time.Time) {
 	all := make([]NodeStatus, 0, len(f.roster.live))
 	for _, m := range f.roster.members {
-		state := m.state(now)
+		state := m.stateAt(now)
 		if state == Unused {
 			continue
 		}
@@ -61,7 +61,7 @@ func (f *Fleet) publish(now time.Time) {
 			Batches: m.batches, Failures: m.failures, Damaged: m.damaged, Samples: m.samples, Bytes: m.bytes, Scans: m.scans,
 		}
 		if s := m.session; s != nil {
-			one.Wants, one.Workers, one.Queued = len(s.wants), s.workers, s.queued
+			one.Wants, one.Workers, one.Queued = len(s.attempts), s.workers, s.queued
 		}
 		all = append(all, one)
 	}
@@ -78,7 +78,7 @@ func (f *Fleet) Replay(ctx context.Context, request *pb.ReplayRequest) (*pb.Repl
 		return nil, errors.New("replay: the fleet is not open")
 	}
 	reply := make(chan []node.Node, 1)
-	if !f.job.inbox.post(func() { reply <- f.roster.replayers() }) {
+	if !f.job.inbox.post(func() { reply <- f.roster.replayNodes() }) {
 		return nil, ErrClosed
 	}
 	var nodes []node.Node

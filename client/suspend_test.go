@@ -33,25 +33,25 @@ func waiting(t *testing.T, began time.Time) (*Fleet, *deafStream, *[]error) {
 	t.Cleanup(f.Close)
 	f.job.info.Store(&pb.OpenResponse{})
 	s := &deafStream{heard: began}
-	m := f.first[0]
-	m.session = &session{member: m, stream: s, workers: 2, answered: began, asked: began}
+	m := f.initial[0]
+	m.session = &session{member: m, stream: s, workers: 2, lastAnswer: began, firstAsked: began}
 	m.chosen = true
-	f.roster.enter(m)
-	f.roster.relist()
-	f.job.epoch, f.inFlight.progress, f.roster.connected = began, began, began.Add(time.Hour)
+	f.roster.addMember(m)
+	f.roster.refreshLive()
+	f.job.epoch, f.inFlight.lastProgress, f.roster.connected = began, began, began.Add(time.Hour)
 	errs := &[]error{}
 	w := &Want{Name: &pb.Name{Samples: &pb.Name_Range{Range: &pb.Range{Count: 8}}}, Request: batch.Request{Due: began.Add(time.Second)}, Done: func(r Result) { *errs = append(*errs, r.Err) }}
 	w.count = 8
 	f.queue.all[w] = struct{}{}
-	f.inFlight.send(w, m.session, began)
-	w.out[0].begins(began)
+	f.inFlight.sendWant(w, m.session, began)
+	w.attempts[0].markBegun(began)
 	return f, s, errs
 }
 
 // turn is a turn of the fleet's goroutine at a time.
 func (f *Fleet) turn(now time.Time) {
-	f.beat(now)
-	f.watch(now)
+	f.checkSuspension(now)
+	f.handleTick(now)
 }
 
 // A timeout counts time in which this process ran: one that was stopped for longer goes on, its nodes have not fallen silent, and what is left of
@@ -75,7 +75,7 @@ func TestTimeStoppedCountsForNoTimeout(t *testing.T) {
 		}
 		s.heard = now
 	}
-	a := f.roster.live[0].session.wants[0]
+	a := f.roster.live[0].session.attempts[0]
 	if age := now.Sub(a.sent); age > 2*time.Second {
 		t.Errorf("the attempt is %s old", age)
 	}
@@ -89,12 +89,12 @@ func TestTimeStoppedCountsForNoTimeout(t *testing.T) {
 	if !f.roster.live[0].session.silence.on || s.cancelled == 0 {
 		t.Error("a node that says nothing while this process runs is not silent")
 	}
-	if limit := f.job.options.Timeout; now.Sub(f.inFlight.progress) > limit-2*time.Second {
-		t.Fatalf("%s of %s are over", now.Sub(f.inFlight.progress), limit)
+	if limit := f.job.options.Timeout; now.Sub(f.inFlight.lastProgress) > limit-2*time.Second {
+		t.Fatalf("%s of %s are over", now.Sub(f.inFlight.lastProgress), limit)
 	}
-	stalled := f.inFlight.progress
+	stalled := f.inFlight.lastProgress
 	run(5 * time.Second)
-	if f.inFlight.progress.Equal(stalled) {
+	if f.inFlight.lastProgress.Equal(stalled) {
 		t.Error("the timeout is never over")
 	}
 }
@@ -106,7 +106,7 @@ func TestBusyTimeCounts(t *testing.T) {
 	for i := range 20 {
 		f.turn(began.Add(time.Duration(i) * 400 * time.Millisecond))
 	}
-	if !f.inFlight.progress.Equal(began) || !f.inFlight.resumed.IsZero() {
+	if !f.inFlight.lastProgress.Equal(began) || !f.inFlight.resumed.IsZero() {
 		t.Error("a busy machine's time was taken for none")
 	}
 }
@@ -116,14 +116,14 @@ func TestDeadlineOverWhileStopped(t *testing.T) {
 	for _, stopped := range []bool{false, true} {
 		began := time.Now()
 		f, _, _ := waiting(t, began)
-		a := f.roster.live[0].session.wants[0]
+		a := f.roster.live[0].session.attempts[0]
 		f.turn(began.Add(tickEvery))
 		now := began.Add(2 * tickEvery)
 		if stopped {
 			now = now.Add(time.Minute)
 		}
 		f.turn(now)
-		f.inFlight.answered(a, node.Answer{Failure: &pb.Failure{Code: 1}})
+		f.inFlight.handleAnswer(a, node.Answer{Failure: &pb.Failure{Code: 1}})
 		if missed := f.inFlight.effort.Missed > 0; missed == stopped {
 			t.Errorf("stopped %v: missed %v", stopped, missed)
 		}
@@ -133,32 +133,32 @@ func TestDeadlineOverWhileStopped(t *testing.T) {
 	}
 }
 
-// Every time that the fleet's goroutine keeps is either moved on by resume, or stays for a reason. Who adds one decides.
+// Every time that the fleet's goroutine keeps is either moved on by shiftTimes, or stays for a reason. Who adds one decides.
 func TestResumeMovesEveryTime(t *testing.T) {
 	stays := map[string]string{
-		"Fleet.beaten":     "is now",
-		"inFlight.resumed": "is now",
-		"roster.connected": "nodes may be chosen anew at once",
-		"scalerCalls.last": "the scaler may be asked at once",
-		"member.busyUntil": "the node's own clock",
-		"member.warned":    "a log may have its line earlier",
-		"session.asked":    "compared with when the node was heard",
-		"session.dropped":  "compared with when the node was heard",
-		"silence.since":    "compared with when the node was heard",
-		"silence.probe":    "a node may be probed at once",
-		"try.again":        "a node may be tried at once",
-		"Trace.Sent":       "shown as it was",
-		"Trace.Ended":      "shown as it was",
+		"Fleet.lastRun":        "is now",
+		"inFlight.resumed":     "is now",
+		"roster.connected":     "nodes may be chosen anew at once",
+		"scalerCalls.last":     "the scaler may be asked at once",
+		"member.busyUntil":     "the node's own clock",
+		"member.warned":        "a log may have its line earlier",
+		"session.firstAsked":   "compared with when the node was heard",
+		"session.lastCancel":   "compared with when the node was heard",
+		"silence.since":        "compared with when the node was heard",
+		"silence.probe":        "a node may be probed at once",
+		"nodeFailures.retryAt": "a node may be tried at once",
+		"Trace.Sent":           "shown as it was",
+		"Trace.Ended":          "shown as it was",
 	}
 	began := time.Now()
 	f, _, _ := waiting(t, began)
 	m := f.roster.live[0]
-	a := m.session.wants[0]
-	owners := []any{f, f.job, f.roster, f.queue, f.inFlight, f.inFlight.chooser, f.opening, m, m.session, a, a.want, &f.scaler, &m.session.silence}
+	a := m.session.attempts[0]
+	owners := []any{f, f.job, f.roster, f.queue, f.inFlight, f.inFlight.chooser, f.opener, m, m.session, a, a.want, &f.scaler, &m.session.silence}
 	for _, o := range owners {
 		eachTime(o, func(_ string, at *time.Time) { *at = began })
 	}
-	f.resume(time.Minute, began.Add(2*time.Minute))
+	f.shiftTimes(time.Minute, began.Add(2*time.Minute))
 	for _, o := range owners {
 		eachTime(o, func(name string, at *time.Time) {
 			_, exempt := stays[name]

@@ -48,7 +48,7 @@ type traces struct {
 	published atomic.Pointer[[]Trace]
 }
 
-func (t *traces) sent(batch uint64, node string, now time.Time) *Trace {
+func (t *traces) addAttempt(batch uint64, node string, now time.Time) *Trace {
 	one := &Trace{Batch: batch, Node: node, Sent: now, State: Out}
 	for _, other := range t.latest {
 		one.Hedge = one.Hedge || other.Batch == batch && other.State == Out
@@ -109,8 +109,8 @@ func (s *Span) Drop() {
 	s.span.End()
 }
 
-// settle notes the want's result, which ends the span unless it is a batch.
-func (s *Span) settle(r *Result) {
+// recordResult notes the want's result, which ends the span unless it is a batch.
+func (s *Span) recordResult(r *Result) {
 	switch {
 	case s == nil:
 	case r.Err == nil:
@@ -129,21 +129,21 @@ func (s *Span) settle(r *Result) {
 
 // beginSpan begins the span of an attempt, if its want is traced, and tells the node of it. Where the process's own pipeline is the only node
 // there is nothing to tell of attempts: what it says is the batch's.
-func (fl *inFlight) beginSpan(a *asked) {
+func (fl *inFlight) beginSpan(a *attempt) {
 	if a.want.Span == nil {
 		return
 	}
 	parent := a.want.Span.span.SpanContext()
 	if addr := a.session.member.node.Addr(); addr != node.Local || len(fl.roster.members) > 1 {
 		_, a.span = fl.job.options.Tracer.Start(span.Below(parent), span.Attempt, trace.WithSpanKind(trace.SpanKindClient), trace.WithTimestamp(a.sent),
-			trace.WithAttributes(span.Node.String(span.Text(addr)), span.Hedge.Bool(a.attempt.Hedge)))
+			trace.WithAttributes(span.Node.String(span.Text(addr)), span.Hedge.Bool(a.request.Hedge)))
 		parent = a.span.SpanContext()
 	}
-	a.attempt.Traceparent = span.Format(parent)
+	a.request.Traceparent = span.Format(parent)
 }
 
 // endSpan tells how the attempt ended.
-func (a *asked) endSpan(answer *node.Answer, used bool) {
+func (a *attempt) endSpan(answer *node.Answer, used bool) {
 	if a.span == nil {
 		return
 	}
@@ -152,10 +152,10 @@ func (a *asked) endSpan(answer *node.Answer, used bool) {
 	case a.trace.State == Delivered && !used:
 		outcome = span.Unused
 	case a.trace.State == Cancelled:
-		a.span.SetAttributes(span.Reason.String(word(a.attempt.Reason.String(), "CANCEL_REASON_")))
+		a.span.SetAttributes(span.Reason.String(enumWord(a.request.Reason.String(), "CANCEL_REASON_")))
 	case answer.Failure != nil:
 		a.span.SetStatus(codes.Error, span.Text(answer.Failure.Message))
-		a.span.SetAttributes(span.Reason.String(word(answer.Failure.Reason.String(), "REASON_")))
+		a.span.SetAttributes(span.Reason.String(enumWord(answer.Failure.Reason.String(), "REASON_")))
 	case answer.Err != nil:
 		a.span.SetStatus(codes.Error, span.Text(answer.Err.Error()))
 	}
@@ -168,11 +168,11 @@ func costOf(h *pb.Header) []attribute.KeyValue {
 	if h == nil {
 		return nil
 	}
-	return []attribute.KeyValue{span.Queued.Float64(amount(h.QueuedSeconds)), span.CoreSeconds.Float64(amount(h.CoreSeconds))}
+	return []attribute.KeyValue{span.Queued.Float64(plausibleAmount(h.QueuedSeconds)), span.CoreSeconds.Float64(plausibleAmount(h.CoreSeconds))}
 }
 
-// word is the name of a value of an enum without what all of them begin with.
-func word(name, prefix string) string { return strings.ToLower(strings.TrimPrefix(name, prefix)) }
+// enumWord is the name of a value of an enum without what all of them begin with.
+func enumWord(name, prefix string) string { return strings.ToLower(strings.TrimPrefix(name, prefix)) }
 
 // positionOf is that of a name's first sample; of a list the first sample's place in the global order.
 func positionOf(n *pb.Name) int64 {

@@ -30,18 +30,18 @@ type Want struct {
 	Done func(Result)
 
 	// Of the fleet's goroutine.
-	count int
-	seq   uint64
-	out   []*asked // at nodes; none while it waits in the queue
-	spare []byte   // of Spare
-	final *Result  // decided, but a node may still write memory of it
-	tries map[*member]try
+	count        int
+	seq          uint64
+	attempts     []*attempt // at nodes; none while it waits in the queue
+	spare        []byte     // of Spare
+	outcome      *Result    // decided, but a node may still write memory of it
+	nodeFailures map[*member]nodeFailures
 	// When the want fails if no other node comes; zero while a node may do it yet.
-	failedBy time.Time
-	left     *member // that it was taken from last
-	broken   *broken // a node says that a sample is
-	moves    int
-	missed   int // deadlines
+	failedBy        time.Time
+	lastNode        *member        // that it was taken from last
+	decodeFailure   *decodeFailure // a node says that a sample is
+	moves           int
+	missedDeadlines int // deadlines
 }
 
 // Result is what became of a want.
@@ -57,15 +57,15 @@ type Result struct {
 	Node string
 }
 
-// try counts how often a node has failed a want by itself, not by trouble on the way.
-type try struct {
-	failures int       // trouble that may pass counts once
-	again    time.Time // not to be asked earlier
-	err      error
+// nodeFailures counts how often a node has failed a want by itself, not by trouble on the way.
+type nodeFailures struct {
+	count   int       // trouble that may pass counts once
+	retryAt time.Time // not to be asked earlier
+	err     error
 }
 
-// broken is a node that could not decode a sample of a want, and what it said.
-type broken struct {
+// decodeFailure is a node that could not decode a sample of a want, and what it said.
+type decodeFailure struct {
 	member *member
 	err    error
 }
@@ -75,71 +75,73 @@ const (
 	retryAfter = time.Second
 )
 
-// failed counts a node's failure. One that may pass leaves the node to be asked again, after others.
-func (w *Want) failed(m *member, err error, passing bool, now time.Time) {
-	n := w.tries[m].failures + 1
+// countFailure counts a node's failure. One that may pass leaves the node to be asked again, after others.
+func (w *Want) countFailure(m *member, err error, passing bool, now time.Time) {
+	n := w.nodeFailures[m].count + 1
 	if passing {
 		n = min(n, maxTries-1)
 	}
-	w.tried(m, n, err, now)
+	w.setFailures(m, n, err, now)
 }
 
-func (w *Want) tried(m *member, failures int, err error, now time.Time) {
-	if w.tries == nil {
-		w.tries = map[*member]try{}
+func (w *Want) setFailures(m *member, failures int, err error, now time.Time) {
+	if w.nodeFailures == nil {
+		w.nodeFailures = map[*member]nodeFailures{}
 	}
-	w.tries[m] = try{failures, now.Add(retryAfter), err}
+	w.nodeFailures[m] = nodeFailures{failures, now.Add(retryAfter), err}
 }
 
-// gaveUp counts a node out, which could not decode a sample.
-func (w *Want) gaveUp(m *member, err error, now time.Time) {
-	w.broken = &broken{m, err}
-	w.tried(m, maxTries, err, now)
+// recordDecodeFailure counts a node out, which could not decode a sample.
+func (w *Want) recordDecodeFailure(m *member, err error, now time.Time) {
+	w.decodeFailure = &decodeFailure{m, err}
+	w.setFailures(m, maxTries, err, now)
 }
 
-// hopeFor is how long a want that all usable nodes have failed waits for those that are down: one may restart.
-const hopeFor = 30 * time.Second
+// downWait is how long a want that all usable nodes have failed waits for those that are down: one may restart.
+const downWait = 30 * time.Second
 
-// hopeless returns an error when every usable node has failed the want often enough.
-func (w *Want) hopeless(members []*member, now time.Time) error {
+// checkHopeless returns an error when every usable node has failed the want often enough.
+func (w *Want) checkHopeless(members []*member, now time.Time) error {
 	var errs []NodeError
 	down := false
 	for _, m := range members {
-		t := w.tries[m]
+		t := w.nodeFailures[m]
 		switch {
-		case t.failures < maxTries && m.usable():
+		case t.count < maxTries && m.isUsable():
 			return nil
-		case t.failures < maxTries && !m.leftOut:
+		case t.count < maxTries && !m.leftOut:
 			down = true
 		}
-		if m.usable() {
-			errs = append(errs, NodeError{m.node.Addr(), m.state(time.Time{}), t.err})
+		if m.isUsable() {
+			errs = append(errs, NodeError{m.node.Addr(), m.stateAt(time.Time{}), t.err})
 		}
 	}
 	if len(errs) > 0 && w.failedBy.IsZero() {
-		w.failedBy = now.Add(hopeFor)
+		w.failedBy = now.Add(downWait)
 	}
 	if len(errs) == 0 || down && now.Before(w.failedBy) {
 		return nil
 	}
-	if w.broken != nil {
-		return w.broken.err
+	if w.decodeFailure != nil {
+		return w.decodeFailure.err
 	}
 	return &NodesError{errs}
 }
 
 // sortByDue puts the earliest due first, and what was wanted first among equals.
 func sortByDue(queue []*Want) {
-	slices.SortFunc(queue, (*Want).compare)
+	slices.SortFunc(queue, (*Want).compareDue)
 }
 
-func (w *Want) compare(v *Want) int { return cmp.Or(w.Due.Compare(v.Due), cmp.Compare(w.seq, v.seq)) }
+func (w *Want) compareDue(v *Want) int {
+	return cmp.Or(w.Due.Compare(v.Due), cmp.Compare(w.seq, v.seq))
+}
 
-// asked is a want that is at a node. It belongs to the fleet's goroutine. A want is at two nodes at most, and each writes memory of its own.
-type asked struct {
+// attempt is a want that is at a node. It belongs to the fleet's goroutine. A want is at two nodes at most, and each writes memory of its own.
+type attempt struct {
 	want    *Want
 	session *session
-	attempt *node.Attempt
+	request *node.Attempt
 	trace   *Trace
 	span    trace.Span // nil: none
 	sent    time.Time
@@ -151,41 +153,41 @@ type asked struct {
 	suspended      bool // this process was stopped since, and the node's clock was not
 }
 
-// begins notes that the node works on it.
-func (a *asked) begins(now time.Time) {
+// markBegun notes that the node works on it.
+func (a *attempt) markBegun(now time.Time) {
 	if a.begun.IsZero() {
 		a.begun = now
 	}
 }
 
-// working is for how many seconds the node has, as far as is known; negative: it has not begun.
-func (a *asked) working(now time.Time) float64 {
+// workingSeconds is for how many seconds the node has, as far as is known; negative: it has not begun.
+func (a *attempt) workingSeconds(now time.Time) float64 {
 	if a.begun.IsZero() {
 		return -1
 	}
 	return now.Sub(a.begun).Seconds()
 }
 
-// waited is for how long the node could have worked on an attempt alone.
-func (a *asked) waited(now time.Time) time.Duration {
-	if a.session.answered.After(a.sent) {
-		return now.Sub(a.session.answered) // it made another one until then
+// waitTime is for how long the node could have worked on an attempt alone.
+func (a *attempt) waitTime(now time.Time) time.Duration {
+	if a.session.lastAnswer.After(a.sent) {
+		return now.Sub(a.session.lastAnswer) // it made another one until then
 	}
 	return now.Sub(a.sent)
 }
 
 // cancel gives an attempt up. Its answer comes all the same.
-func (a *asked) cancel(why pb.CancelReason) {
+func (a *attempt) cancel(why pb.CancelReason) {
 	if !a.cancelled {
-		a.cancelled, a.attempt.Reason = true, why
-		a.session.dropped = time.Now()
-		a.session.stream.Cancel(a.attempt)
+		a.cancelled, a.request.Reason = true, why
+		a.session.lastCancel = time.Now()
+		a.session.stream.Cancel(a.request)
 	}
 }
 
-// lends reports whether a node has the want's first memory, or its second.
-func (w *Want) lends(spare bool) bool {
-	for _, a := range w.out {
+// hasLent reports whether a node has the want's first memory, or its second.
+func (w *Want) hasLent(spare bool) bool {
+	for _, a := range w.attempts {
 		if a.spare == spare {
 			return true
 		}
@@ -194,11 +196,11 @@ func (w *Want) lends(spare bool) bool {
 }
 
 // fitsTwice reports whether there is memory for a second attempt beside the first.
-func (w *Want) fitsTwice() bool { return !w.lends(false) || w.another() != nil }
+func (w *Want) fitsTwice() bool { return !w.hasLent(false) || w.secondMemory() != nil }
 
-// another is the memory for a second attempt; nil if there is none.
-func (w *Want) another() []byte {
-	if w.Spare == nil || w.lends(true) {
+// secondMemory is the memory for a second attempt; nil if there is none.
+func (w *Want) secondMemory() []byte {
+	if w.Spare == nil || w.hasLent(true) {
 		return nil
 	}
 	if w.spare == nil {
@@ -209,7 +211,7 @@ func (w *Want) another() []byte {
 
 // isAt reports whether a node has the want.
 func (w *Want) isAt(m *member) bool {
-	for _, a := range w.out {
+	for _, a := range w.attempts {
 		if a.session.member == m {
 			return true
 		}
@@ -217,9 +219,9 @@ func (w *Want) isAt(m *member) bool {
 	return false
 }
 
-// cancel gives up whatever is out.
-func (w *Want) cancel() {
-	for _, a := range w.out {
+// cancelAttempts gives up whatever is out.
+func (w *Want) cancelAttempts() {
+	for _, a := range w.attempts {
 		a.cancel(pb.CancelReason_CANCEL_REASON_UNSPECIFIED)
 	}
 }
@@ -232,17 +234,17 @@ func (w *Want) dueIn(now time.Time) float64 {
 	return w.Due.Sub(now).Seconds()
 }
 
-// taken reports whether the want was taken from the node that had it, and none has it since.
-func (w *Want) taken() bool {
-	return w.left != nil && w.final == nil && (len(w.out) == 0 || len(w.out) == 1 && w.out[0].cancelled)
+// isAbandoned reports whether the want was taken from the node that had it, and none has it since.
+func (w *Want) isAbandoned() bool {
+	return w.lastNode != nil && w.outcome == nil && (len(w.attempts) == 0 || len(w.attempts) == 1 && w.attempts[0].cancelled)
 }
 
-// unmade counts a node out that does not make the want in the job's way.
-func (w *Want) unmade(m *member, err *node.RevisionError) {
-	if w.tries == nil {
-		w.tries = map[*member]try{}
+// excludeNode counts a node out that does not make the want in the job's way.
+func (w *Want) excludeNode(m *member, err *node.RevisionError) {
+	if w.nodeFailures == nil {
+		w.nodeFailures = map[*member]nodeFailures{}
 	}
-	w.tries[m] = try{failures: maxTries, err: err}
+	w.nodeFailures[m] = nodeFailures{count: maxTries, err: err}
 }
 
 // queue are the wants of a fleet. It belongs to the fleet's goroutine.
@@ -254,29 +256,29 @@ type queue struct {
 
 func newQueue() *queue { return &queue{all: map[*Want]struct{}{}} }
 
-// remove takes a want out of those that are not at a node.
-func (q *queue) remove(w *Want) {
+// removeWaiting takes a want out of those that are not at a node.
+func (q *queue) removeWaiting(w *Want) {
 	if i := slices.Index(q.waiting, w); i >= 0 {
 		q.waiting = slices.Delete(q.waiting, i, i+1)
 	}
 }
 
-// next are the wants at one node that are needed first, the first of them first.
+// firstDue are the wants at one node that are needed first, in that order.
 func (q *queue) firstDue() []*Want {
 	var all []*Want
 	for w := range q.all {
-		if w.final == nil && len(w.out) == 1 && !w.out[0].cancelled {
+		if w.outcome == nil && len(w.attempts) == 1 && !w.attempts[0].cancelled {
 			all = append(all, w)
 		}
 	}
 	sortByDue(all)
-	return all[:min(len(all), lookedAt)]
+	return all[:min(len(all), rescueCandidates)]
 }
 
-// owes reports whether a want that was taken from a node has no other one yet. Until it has, no full node is counted on for a further one.
-func (q *queue) owes() bool {
+// hasAbandoned reports whether a want that was taken from a node has no other one yet. Until it has, no full node is counted on for a further one.
+func (q *queue) hasAbandoned() bool {
 	for w := range q.all {
-		if w.taken() {
+		if w.isAbandoned() {
 			return true
 		}
 	}
@@ -284,6 +286,6 @@ func (q *queue) owes() bool {
 }
 
 const (
-	lookedAt = 16 // wants, of which it is looked whether they come in time
-	hastened = 2  // of them at a time
+	rescueCandidates = 16 // wants, of which it is looked whether they come in time
+	maxRescues       = 2  // of them at a time
 )

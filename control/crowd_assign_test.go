@@ -30,7 +30,7 @@ func (r *rank) assign() {
 			continue
 		}
 		if s != nil {
-			s.hand.Plan(crowdBatch)
+			s.hand.AddPlanned(crowdBatch)
 		}
 		waiting = append(waiting, w)
 	}
@@ -71,7 +71,7 @@ func (r *rank) takes() float64 {
 
 func (r *rank) weigh() {
 	for _, s := range r.live {
-		s.hand.Begin(r.load(s, 0))
+		s.hand.Reset(r.load(s, 0))
 	}
 }
 
@@ -111,7 +111,7 @@ func (r *rank) pick(w *want) *stream {
 	for i, s := range r.live {
 		if w.mayGo(s) {
 			c := w.candidate(i, s)
-			c.Finish = s.speed.Finish(s.hand.Load(crowdBatch))
+			c.Finish = s.speed.Finish(s.hand.LoadWith(crowdBatch))
 			law.Consider(&c)
 		}
 	}
@@ -196,7 +196,7 @@ func (r *rank) ask(w *want, s *stream) {
 		r.out = append(r.out, w)
 	}
 	w.out = append(w.out, a)
-	s.hand.Ask(r.load(s, 0))
+	s.hand.SetLoad(r.load(s, 0))
 	due := w.due
 	r.crowd.send(func() { s.node.take(a, due) })
 }

@@ -71,7 +71,7 @@ type stream struct {
 	spoke    float64
 	heard    uint64
 	next     uint64
-	hand     pick.Hand
+	hand     pick.Backlog
 	leaving  bool
 
 	// The node's.

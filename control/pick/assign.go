@@ -176,24 +176,24 @@ func (r *Rescue) Node() (node int, finish float64, found bool) {
 	return r.best.node, r.best.finish, true
 }
 
-// Hand is what a node has in hand while wants are assigned: what was asked of it, and what was planned for it besides.
+// Backlog is what a node has in hand while wants are assigned: what was asked of it, and what was planned for it besides.
 // The zero value is empty.
-type Hand struct {
+type Backlog struct {
 	load    Load
 	planned int // samples of wants that wait for it to have room
 }
 
-// Begin forgets what was planned, for a node that has a load.
-func (h *Hand) Begin(load Load) { *h = Hand{load: load} }
+// Reset forgets what was planned, for a node that has a load.
+func (h *Backlog) Reset(load Load) { *h = Backlog{load: load} }
 
-// Ask takes the node's load when a want was sent to it. What was planned stays.
-func (h *Hand) Ask(load Load) { h.load = load }
+// SetLoad takes the node's load when a want was sent to it. What was planned stays.
+func (h *Backlog) SetLoad(load Load) { h.load = load }
 
-// Plan has a want of count samples wait for the node.
-func (h *Hand) Plan(count int) { h.planned += count }
+// AddPlanned has a want of count samples wait for the node.
+func (h *Backlog) AddPlanned(count int) { h.planned += count }
 
-// Load is the node's with a want of count samples, behind all that was asked of it and planned for it.
-func (h *Hand) Load(count int) Load {
+// LoadWith is the node's with a want of count samples, behind all that was asked of it and planned for it.
+func (h *Backlog) LoadWith(count int) Load {
 	load := h.load
 	load.Held, load.Unheard, load.Count = load.Held+h.planned, load.Unheard+h.planned, count
 	return load

@@ -172,21 +172,21 @@ func TestRescue(t *testing.T) {
 
 // What is planned for a node counts until Begin; a want sent to it changes only what it was asked for.
 func TestHand(t *testing.T) {
-	var h Hand
+	var h Backlog
 	check := func(what string, held, unheard int) {
 		t.Helper()
-		if got, want := h.Load(5), (Load{Held: held, Unheard: unheard, Count: 5, Now: 3}); got != want {
+		if got, want := h.LoadWith(5), (Load{Held: held, Unheard: unheard, Count: 5, Now: 3}); got != want {
 			t.Errorf("%s: %+v, want %+v", what, got, want)
 		}
 	}
-	h.Begin(Load{Held: 10, Unheard: 4, Now: 3})
+	h.Reset(Load{Held: 10, Unheard: 4, Now: 3})
 	check("at first", 10, 4)
-	h.Plan(2)
-	h.Plan(3)
+	h.AddPlanned(2)
+	h.AddPlanned(3)
 	check("two wait", 15, 9)
-	h.Ask(Load{Held: 20, Unheard: 14, Now: 3})
+	h.SetLoad(Load{Held: 20, Unheard: 14, Now: 3})
 	check("one was sent", 25, 19)
-	h.Begin(Load{Held: 20, Now: 3})
+	h.Reset(Load{Held: 20, Now: 3})
 	check("anew", 20, 0)
 }
 

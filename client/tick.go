@@ -9,28 +9,28 @@ import (
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 )
 
-// watch does what depends on time alone.
-func (f *Fleet) watch(now time.Time) {
+// handleTick does what depends on time alone.
+func (f *Fleet) handleTick(now time.Time) {
 	for _, m := range f.roster.live {
-		f.inFlight.listen(m.session, now)
+		f.inFlight.checkSilence(m.session, now)
 	}
-	f.roster.prune()
-	f.roster.connect(now)
-	f.opening.settle(now)
-	f.inFlight.tend(now)
-	f.remind(now)
+	f.roster.pruneMembers()
+	f.roster.connectMembers(now)
+	f.opener.pinWhenReady(now)
+	f.inFlight.rescueLateWants(now)
+	f.logWaiting(now)
 	if !f.isIdle() && !f.roster.hasRemote() {
-		f.scaler.ask(now)
+		f.scaler.askScaler(now)
 	}
 	f.checkStall(now)
-	f.publish(now)
+	f.publishStatus(now)
 }
 
 // isIdle reports whether nothing waits for a node.
 func (f *Fleet) isIdle() bool { return len(f.queue.all) == 0 && f.job.info.Load() != nil }
 
-// remind says now and then that there is no node, and why: the wait may be a long one.
-func (f *Fleet) remind(now time.Time) {
+// logWaiting says now and then that there is no node, and why: the wait may be a long one.
+func (f *Fleet) logWaiting(now time.Time) {
 	if f.isIdle() || len(f.roster.live) > 0 {
 		f.reminder = time.Time{}
 		return
@@ -45,62 +45,62 @@ func (f *Fleet) remind(now time.Time) {
 	if slices.ContainsFunc(f.roster.members, func(m *member) bool { return len(m.scans) > 0 }) {
 		f.reminder = now.Add(remindScans)
 	}
-	f.job.log.Warn("waiting for nodes", "waited", now.Sub(f.inFlight.progress).Round(time.Second), "timeout", f.inFlight.limit().Round(time.Second), "nodes", list(f.roster.nodeErrors()))
+	f.job.log.Warn("waiting for nodes", "waited", now.Sub(f.inFlight.lastProgress).Round(time.Second), "timeout", f.inFlight.timeout().Round(time.Second), "nodes", list(f.roster.nodeErrors()))
 }
 
 // checkStall gives up all wants when nothing has come from any node for too long.
 func (f *Fleet) checkStall(now time.Time) {
-	waited := now.Sub(f.inFlight.progress)
-	if waited < f.inFlight.limit() {
+	waited := now.Sub(f.inFlight.lastProgress)
+	if waited < f.inFlight.timeout() {
 		return
 	}
-	f.inFlight.progress = now
+	f.inFlight.lastProgress = now
 	var err error = &StallError{After: waited, Nodes: f.roster.nodeErrors()}
 	if f.roster.allLeftOut() {
 		err = f.roster.allErrors()
 	}
-	f.opening.failed(err) // if Open still waits: a node may have answered it and never have taken a stream
+	f.opener.failOpen(err) // if Open still waits: a node may have answered it and never have taken a stream
 	for w := range f.queue.all {
-		f.inFlight.decide(w, err)
+		f.inFlight.failWant(w, err)
 	}
 }
 
-// beat notes that the fleet's goroutine runs, which it does every tickEvery, and moves the fleet's times on by as long as this process was
+// checkSuspension notes that the fleet's goroutine runs, which it does every tickEvery, and moves the fleet's times on by as long as this process was
 // stopped before. It comes before anything else that looks at the time.
-func (f *Fleet) beat(now time.Time) {
-	gap := now.Sub(f.beaten) - tickEvery
-	if !f.beaten.IsZero() && gap > suspendedFor {
+func (f *Fleet) checkSuspension(now time.Time) {
+	gap := now.Sub(f.lastRun) - tickEvery
+	if !f.lastRun.IsZero() && gap > suspendedFor {
 		f.job.log.Info("this process was stopped for a while, which counts for no timeout", "for", gap.Round(time.Second/10))
-		f.resume(gap, now)
+		f.shiftTimes(gap, now)
 	}
-	f.beaten = now
+	f.lastRun = now
 }
 
-// resume moves the times that waits are counted from on, by a time in which this process was stopped. What nodes do by their own clocks stays, and
+// shiftTimes moves the times that waits are counted from on, by a time in which this process was stopped. What nodes do by their own clocks stays, and
 // so does what is compared with when a node was heard.
-func (f *Fleet) resume(gap time.Duration, now time.Time) {
+func (f *Fleet) shiftTimes(gap time.Duration, now time.Time) {
 	f.inFlight.resumed = now
-	for _, t := range []*time.Time{&f.inFlight.progress, &f.job.epoch, &f.inFlight.granted, &f.reminder, &f.opening.settleBy} {
-		later(t, gap)
+	for _, t := range []*time.Time{&f.inFlight.lastProgress, &f.job.epoch, &f.inFlight.lastGrant, &f.reminder, &f.opener.answersDue} {
+		shiftTime(t, gap)
 	}
 	for _, m := range f.roster.members {
-		later(&m.surplus, gap)
+		shiftTime(&m.surplus, gap)
 		if m.session != nil {
-			later(&m.session.answered, gap)
+			shiftTime(&m.session.lastAnswer, gap)
 		}
 	}
 	for w := range f.queue.all {
-		later(&w.Due, gap)
-		later(&w.failedBy, gap)
-		for _, a := range w.out {
-			later(&a.sent, gap)
-			later(&a.begun, gap)
+		shiftTime(&w.Due, gap)
+		shiftTime(&w.failedBy, gap)
+		for _, a := range w.attempts {
+			shiftTime(&a.sent, gap)
+			shiftTime(&a.begun, gap)
 			a.suspended = true
 		}
 	}
 }
 
-func later(t *time.Time, by time.Duration) {
+func shiftTime(t *time.Time, by time.Duration) {
 	if !t.IsZero() {
 		*t = t.Add(by)
 	}
@@ -120,15 +120,15 @@ type scalerCalls struct {
 // askScalerEvery is how often a trainer that has no node says so; a scaler forgets one that does not for three times as long.
 const askScalerEvery = 2 * time.Second
 
-// ask asks the scaler for nodes, unless that was done a short time ago. It does not wait for the answer, which says nothing.
-func (c *scalerCalls) ask(now time.Time) {
+// askScaler asks the scaler for nodes, unless that was done a short time ago. It does not wait for the answer, which says nothing.
+func (c *scalerCalls) askScaler(now time.Time) {
 	o := &c.job.options
 	if o.Scaler == nil || now.Sub(c.last) < askScalerEvery || c.waiting.Load() {
 		return
 	}
 	c.last = now
 	c.waiting.Store(true)
-	c.job.keepers.Go(func() {
+	c.job.goroutines.Go(func() {
 		defer c.waiting.Store(false)
 		ctx, cancel := context.WithTimeout(c.job.ctx, askScalerEvery)
 		defer cancel()

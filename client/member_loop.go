@@ -22,23 +22,23 @@ const (
 	progressEvery = 2 * time.Second
 )
 
-// open opens the plan at the node. Meanwhile the fleet hears which folders the node lists for it, and how far it is.
-func (m *member) open(ctx context.Context, request *pb.OpenRequest) (*pb.OpenResponse, error) {
+// openPlan opens the plan at the node. Meanwhile the fleet hears which folders the node lists for it, and how far it is.
+func (m *member) openPlan(ctx context.Context, request *pb.OpenRequest) (*pb.OpenResponse, error) {
 	node, ok := m.node.(node.Progressor)
 	if !ok {
 		return m.node.Open(ctx, request)
 	}
 	asking, stop := context.WithCancel(ctx)
 	var asked sync.WaitGroup
-	asked.Go(func() { m.ask(asking, node, &pb.ProgressRequest{Plan: request.GetPlan()}) })
+	asked.Go(func() { m.pollProgress(asking, node, &pb.ProgressRequest{Plan: request.GetPlan()}) })
 	r, err := m.node.Open(ctx, request)
 	stop()
 	asked.Wait()
 	return r, err
 }
 
-// ask asks a node for its progress until ctx ends; one that knows no such question is not asked again.
-func (m *member) ask(ctx context.Context, node node.Progressor, request *pb.ProgressRequest) {
+// pollProgress asks a node for its progress until ctx ends; one that knows no such question is not asked again.
+func (m *member) pollProgress(ctx context.Context, node node.Progressor, request *pb.ProgressRequest) {
 	wait := time.NewTimer(progressFirst)
 	defer wait.Stop()
 	for {
@@ -61,37 +61,37 @@ func (m *member) ask(ctx context.Context, node node.Progressor, request *pb.Prog
 	}
 }
 
-// begin keeps a stream to the node from now on, whenever the gate is open, until end.
-func (m *member) begin() {
+// startLoop keeps a stream to the node from now on, whenever the gate is open, until end.
+func (m *member) startLoop() {
 	if m.stop != nil {
 		return
 	}
 	ctx, stop := context.WithCancel(m.roster.job.ctx)
 	m.stop = stop
-	m.roster.job.keepers.Go(func() {
+	m.roster.job.goroutines.Go(func() {
 		defer stop()
-		m.keep(ctx)
+		m.runLoop(ctx)
 	})
 }
 
-// end lets go of the node for good.
-func (m *member) end() {
+// stopLoop lets go of the node for good.
+func (m *member) stopLoop() {
 	if m.stop != nil {
 		m.stop()
 	}
 }
 
-// keep holds a stream to the node open until ctx ends.
-func (m *member) keep(ctx context.Context) {
-	delay, spread, alone := backoffMin, m.spread(), 0
+// runLoop holds a stream to the node open until ctx ends.
+func (m *member) runLoop(ctx context.Context) {
+	delay, spread, alone := backoffMin, m.newJitter(), 0
 	for {
 		m.gate.wait(ctx)
 		if ctx.Err() != nil {
 			break
 		}
 		began := time.Now()
-		err := m.serve(ctx)
-		m.roster.job.inbox.post(func() { m.roster.events.lost(m, err) })
+		err := m.serveStream(ctx)
+		m.roster.job.inbox.post(func() { m.roster.events.handleLoss(m, err) })
 		if time.Since(began) > backoffMax {
 			delay, alone = backoffMin, 0
 		}
@@ -102,7 +102,7 @@ func (m *member) keep(ctx context.Context) {
 		}
 		wait = time.Duration(float64(wait) * (0.75 + spread.Float64()/2))
 		delay = min(2*delay, backoffMax)
-		if refused(err) && m.roster.up.Load() > 0 {
+		if isRefusal(err) && m.roster.up.Load() > 0 {
 			wait = leftOutWait
 		}
 		select {
@@ -115,8 +115,8 @@ func (m *member) keep(ctx context.Context) {
 	}
 }
 
-// spread are random numbers by which the waits vary, so that not all trainers come back at once.
-func (m *member) spread() *rand.Rand {
+// newJitter are random numbers by which the waits vary, so that not all trainers come back at once.
+func (m *member) newJitter() *rand.Rand {
 	seed := m.roster.job.options.Seed
 	if seed == 0 {
 		seed = rand.Uint64()
@@ -124,12 +124,12 @@ func (m *member) spread() *rand.Rand {
 	return rand.New(rand.NewPCG(seed, xxh3.HashString(m.node.Addr())))
 }
 
-// serve opens the plan at the node, has the fleet judge the answer, and holds the stream until it ends. It returns why.
-func (m *member) serve(ctx context.Context) error {
+// serveStream opens the plan at the node, has the fleet judge the answer, and holds the stream until it ends. It returns why.
+func (m *member) serveStream(ctx context.Context) error {
 	ctx, quit := context.WithCancel(ctx)
 	defer quit()
 	o := &m.roster.job.options
-	r, err := m.open(ctx, &pb.OpenRequest{Plan: o.Plan, Job: o.Job, Protocol: pb.Protocol, Trainer: o.Trainer})
+	r, err := m.openPlan(ctx, &pb.OpenRequest{Plan: o.Plan, Job: o.Job, Protocol: pb.Protocol, Trainer: o.Trainer})
 	if err != nil {
 		return node.FromStatus(err)
 	}
@@ -139,22 +139,22 @@ func (m *member) serve(ctx context.Context) error {
 	if err := node.CheckOpened(r); err != nil {
 		return err
 	}
-	if err := m.judge(ctx, r); err != nil {
+	if err := m.awaitDecision(ctx, r); err != nil {
 		return err
 	}
 	s := &session{member: m, quit: quit, workers: int(r.Workers), codecs: r.GetRevisions().GetCodecs(), build: buildOf(r)}
 	notice := func(n *pb.Notice) {
 		now := time.Now()
-		m.roster.job.inbox.put(func() { m.roster.events.noticed(s, n, now) })
+		m.roster.job.inbox.postDeferred(func() { m.roster.events.handleNotice(s, n, now) })
 	}
-	s.stream, err = m.node.Fetch(ctx, m.roster.job.startOf(r), notice)
+	s.stream, err = m.node.Fetch(ctx, m.roster.job.newStart(r), notice)
 	if err != nil {
 		return node.FromStatus(err)
 	}
 	defer s.stream.Close()
 	m.roster.up.Add(1)
 	defer m.roster.up.Add(-1)
-	m.roster.job.inbox.post(func() { m.roster.events.joined(s) })
+	m.roster.job.inbox.post(func() { m.roster.events.handleJoin(s) })
 	select {
 	case <-s.stream.Ended():
 		return node.FromStatus(s.stream.Err())
@@ -163,10 +163,10 @@ func (m *member) serve(ctx context.Context) error {
 	}
 }
 
-// judge asks the fleet whether the node may take part. Where the data differs it says what differs.
-func (m *member) judge(ctx context.Context, r *pb.OpenResponse) error {
-	verdict := make(chan judgement, 1)
-	m.roster.job.inbox.post(func() { m.roster.events.consider(m, r, verdict) })
+// awaitDecision asks the fleet whether the node may take part. Where the data differs it says what differs.
+func (m *member) awaitDecision(ctx context.Context, r *pb.OpenResponse) error {
+	verdict := make(chan joinDecision, 1)
+	m.roster.job.inbox.post(func() { m.roster.events.judgeJoin(m, r, verdict) })
 	select {
 	case v := <-verdict:
 		var data *node.DataError
@@ -179,8 +179,8 @@ func (m *member) judge(ctx context.Context, r *pb.OpenResponse) error {
 	}
 }
 
-// refused reports whether a node said no for a reason that does not go away by itself.
-func refused(err error) bool {
+// isRefusal reports whether a node said no for a reason that does not go away by itself.
+func isRefusal(err error) bool {
 	var plan *batch.PlanError
 	var data *node.DataError
 	var numerics *node.NumericsError
@@ -209,8 +209,8 @@ const (
 	leftOutWait   = 30 * time.Second // until a node that was left out is looked at again while others are there
 )
 
-// judgement is a fleet's answer to a node that wants to join; reference is a node that is in, where the data differs.
-type judgement struct {
+// joinDecision is a fleet's answer to a node that wants to join; reference is a node that is in, where the data differs.
+type joinDecision struct {
 	err       error
 	reference node.Node
 	info      *pb.OpenResponse
