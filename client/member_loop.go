@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"sync"
 	"time"
@@ -26,15 +27,33 @@ const (
 func (m *member) openPlan(ctx context.Context, request *pb.OpenRequest) (*pb.OpenResponse, error) {
 	node, ok := m.node.(node.Progressor)
 	if !ok {
-		return m.node.Open(ctx, request)
+		return m.openOrPut(ctx, request)
 	}
 	asking, stop := context.WithCancel(ctx)
 	var asked sync.WaitGroup
 	asked.Go(func() { m.pollProgress(asking, node, &pb.ProgressRequest{Plan: request.GetPlan()}) })
-	r, err := m.node.Open(ctx, request)
+	r, err := m.openOrPut(ctx, request)
 	stop()
 	asked.Wait()
 	return r, err
+}
+
+// openOrPut opens the plan at the node. If that has not the plan's table it is given it, and asked again.
+func (m *member) openOrPut(ctx context.Context, request *pb.OpenRequest) (*pb.OpenResponse, error) {
+	r, err := m.node.Open(ctx, request)
+	var missing *node.TableError
+	if err == nil || !errors.As(node.FromStatus(err), &missing) {
+		return r, err
+	}
+	table := m.roster.job.options.Table
+	putter, can := m.node.(node.Putter)
+	if table == nil || table.SHA256 != missing.Table || !can {
+		return nil, &node.DataError{Message: missing.Message + ", and it is not at hand here"}
+	}
+	if err := putter.Put(ctx, table.SHA256, table.Bytes, io.NewSectionReader(table.Text, 0, table.Bytes)); err != nil {
+		return nil, err
+	}
+	return m.node.Open(ctx, request)
 }
 
 // pollProgress asks a node for its progress until ctx ends; one that knows no such question is not asked again.

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"io"
 	"log/slog"
 	"time"
 
@@ -15,6 +16,8 @@ import (
 type Options struct {
 	// Plan says what to do to each sample: JSON, docs/plan.md.
 	Plan string
+	// Table, if set, is the list of files that the plan's source names; nodes that lack it are given it.
+	Table *Table
 	// Job is a name for logs and metrics.
 	Job string
 	// Nodes: host:port or unix:path for one; dns:name:port, dns+srv:name, file:path, k8s:namespace/service:port for all that it stands
@@ -54,6 +57,15 @@ type Options struct {
 	Tracer trace.Tracer
 	// Log is told of nodes that come, go and misbehave. Nil: nobody is.
 	Log *slog.Logger
+}
+
+// Table is a list of files; see feedwater.proto, Put.
+type Table struct {
+	// SHA256 of the text, in hex.
+	SHA256 string
+	Bytes  int64
+	// Text may be read by many goroutines at once, as long as the Fleet is open.
+	Text io.ReaderAt
 }
 
 func (o Options) withDefaults() Options {

@@ -12,12 +12,15 @@ import (
 	"github.com/feedwater-io/feedwater/pipeline/dataset"
 	"github.com/feedwater-io/feedwater/pipeline/storage"
 	"github.com/feedwater-io/feedwater/server"
+	"github.com/feedwater-io/feedwater/server/tables"
 )
 
 // Options of Pipelines.
 type Options struct {
 	// Lists says where lists of files are kept.
 	Lists dataset.Options
+	// Tables are the lists that trainers give; nil: none are taken.
+	Tables *tables.Store
 	// Progress, if set, is told of each scan how many files it has found so far, now and then.
 	Progress func(files int)
 	// Index is that of files; nil: none.
@@ -83,7 +86,7 @@ func (p *Pipelines) openServer(workers int) (*pipelineServer, error) {
 	lists := o.Lists
 	lists.Progress = o.Progress
 	s := &pipelineServer{pipeline: own, Server: server.New(server.Options{
-		Engine: server.NewEngine(own, lists), AnyPath: true, Version: o.Version, Build: o.Build, Tracer: o.Tracer, Log: o.Log,
+		Engine: server.NewEngine(own, lists), AnyPath: true, Tables: o.Tables, Version: o.Version, Build: o.Build, Tracer: o.Tracer, Log: o.Log,
 	})}
 	p.servers[workers] = s
 	return s, nil

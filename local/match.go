@@ -3,27 +3,29 @@ package local
 import (
 	"context"
 	"fmt"
+	"io"
 
+	"github.com/feedwater-io/feedwater/client"
 	"github.com/feedwater-io/feedwater/client/node"
 	"github.com/feedwater-io/feedwater/filename"
 	"github.com/feedwater-io/feedwater/pipeline"
 )
 
 // MatchByFingerprint turns a plan for a folder of this machine into one that pins what is in it, for this machine, and one for whatever folder
-// of the nodes holds the same data.
-func (p *Pipelines) MatchByFingerprint(ctx context.Context, text []byte, folder string) (here, elsewhere string, err error) {
+// of the nodes holds the same data. table is the list that the plan names, nil if it names none.
+func (p *Pipelines) MatchByFingerprint(ctx context.Context, text []byte, folder string, table *client.Table) (here, elsewhere string, err error) {
 	plan, err := pipeline.ParsePlan(text)
 	if err != nil {
 		return "", "", err
 	}
 	flat := plan.Masks != nil
 	empty := plan.Source.AllowEmpty
-	plan.Source = pipeline.Source{Path: filename.Name(folder), AllowEmpty: empty}
-	if plan.Source.Fingerprint, err = p.fingerprint(ctx, folder, flat, empty); err != nil {
+	plan.Source = pipeline.Source{Path: filename.Name(folder), AllowEmpty: empty, Table: plan.Source.Table}
+	if plan.Source.Fingerprint, err = p.fingerprint(ctx, folder, table, flat, empty); err != nil {
 		return "", "", err
 	}
 	if flat && plan.Masks.Root == "" {
-		if plan.Masks.Fingerprint, err = p.fingerprint(ctx, string(plan.Masks.Path), flat, empty); err != nil {
+		if plan.Masks.Fingerprint, err = p.fingerprint(ctx, string(plan.Masks.Path), nil, flat, empty); err != nil {
 			return "", "", err
 		}
 	}
@@ -35,16 +37,33 @@ func (p *Pipelines) MatchByFingerprint(ctx context.Context, text []byte, folder 
 	return here, string(plan.Canonical()), nil
 }
 
-// fingerprint is that of a folder of this machine.
-func (p *Pipelines) fingerprint(ctx context.Context, folder string, flat, empty bool) (string, error) {
+// fingerprint is that of a folder of this machine, or of what a table lists below it.
+func (p *Pipelines) fingerprint(ctx context.Context, folder string, table *client.Table, flat, empty bool) (string, error) {
 	o := p.options.Lists
 	o.Flat, o.Empty = flat, empty
+	var err error
+	if table != nil {
+		if o.Table, err = p.keepTable(table); err != nil {
+			return "", err
+		}
+	}
 	s, err := pipeline.OpenFolder(ctx, p.Storage(), folder, o)
 	if err != nil {
 		return "", &node.DataError{Path: folder, Message: fmt.Sprintf("find %s on the nodes by its fingerprint: %v", folder, err)}
 	}
 	defer s.Close()
 	return s.Fingerprint(), nil
+}
+
+// keepTable is the file of a table.
+func (p *Pipelines) keepTable(table *client.Table) (string, error) {
+	if path, err := p.options.Tables.Find("", table.SHA256); err == nil {
+		return path, nil
+	}
+	if err := p.options.Tables.Keep("", table.SHA256, table.Bytes, io.NewSectionReader(table.Text, 0, table.Bytes)); err != nil {
+		return "", fmt.Errorf("keep a table: %w", err)
+	}
+	return p.options.Tables.Find("", table.SHA256)
 }
 
 // Listing is what a folder holds.

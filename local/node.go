@@ -2,6 +2,7 @@ package local
 
 import (
 	"context"
+	"io"
 
 	"github.com/feedwater-io/feedwater/client/node"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
@@ -34,6 +35,11 @@ func (n *Node) Open(ctx context.Context, r *pb.OpenRequest) (*pb.OpenResponse, e
 		opened.Plan = r.Plan // other nodes are asked for it too
 	}
 	return opened, err
+}
+
+// Put implements node.Putter.
+func (n *Node) Put(ctx context.Context, table string, bytes int64, text io.Reader) error {
+	return n.server.PutTable(ctx, table, bytes, text)
 }
 
 // Replay implements node.Node.

@@ -54,6 +54,9 @@ type Source struct {
 	// AllowEmpty takes class folders without pictures as classes without samples, as ImageFolder does with allow_empty=True. Without it they are
 	// an error.
 	AllowEmpty bool `json:"allow_empty,omitempty"`
+	// Table is the SHA-256, in hex, of a list that the trainer has given the node: samples are what it lists below the folder. Empty: the folder
+	// itself says. The list says where the samples are found, as Root and Path do, and the fingerprint what they are.
+	Table string `json:"table,omitempty"`
 }
 
 // What a batch does with a sample that does not decode.
@@ -166,6 +169,9 @@ func (p *Plan) check() error {
 		if err := p.Masks.check("masks"); err != nil {
 			return err
 		}
+		if p.Masks.Table != "" || p.Source.Table != "" {
+			return &batch.PlanError{Field: "masks", Message: "go with a folder, not with a table"}
+		}
 	}
 	if err := p.checkMasks(); err != nil {
 		return err
@@ -190,6 +196,11 @@ func (s *Source) check(field string) error {
 			return &batch.PlanError{Field: field + ".fingerprint", Message: "not a SHA-256 in hex"}
 		}
 	}
+	if t := s.Table; t != "" {
+		if b, err := hex.DecodeString(t); err != nil || len(b) != sha256.Size || t != strings.ToLower(t) {
+			return &batch.PlanError{Field: field + ".table", Message: "not a SHA-256 in hex"}
+		}
+	}
 	return nil
 }
 
@@ -200,7 +211,7 @@ func (p *Plan) Canonical() []byte { return canonical(p) }
 // machine finds the data. The fingerprint must be pinned.
 func (p *Plan) Hash() string {
 	q := *p
-	q.Source.Root, q.Source.Path = "", ""
+	q.Source.Root, q.Source.Path, q.Source.Table = "", "", ""
 	q.Masks = q.Masks.placeless()
 	return digest("plan", q)
 }

@@ -31,6 +31,7 @@ import (
 	"github.com/feedwater-io/feedwater/server/lifecycle"
 	"github.com/feedwater-io/feedwater/server/runs"
 	"github.com/feedwater-io/feedwater/server/snapshots"
+	"github.com/feedwater-io/feedwater/server/tables"
 	"github.com/feedwater-io/feedwater/watch"
 	"github.com/feedwater-io/feedwater/watch/pulse"
 )
@@ -40,6 +41,8 @@ type Options struct {
 	Engine Engine
 	// Roots are the folders that plans may name, by name.
 	Roots map[string]string
+	// Tables keeps the lists that trainers give; nil: none are taken. It is not closed by the server.
+	Tables *tables.Store
 	// LinksBeneath refuses links that lead out of their root, when a folder is listed and when a file is read.
 	LinksBeneath bool
 	// AnyPath lets plans without a root name any absolute path: for a node within the process that asks.
@@ -181,7 +184,7 @@ func New(o Options) *Server {
 	s.metrics = newMetrics(s)
 	s.misread = admission.NewSampledLog(o.Log)
 	s.finder = snapshots.New(snapshots.Options{
-		Scanner: o.Engine, Storage: s.roots, Roots: o.Roots, LinksBeneath: o.LinksBeneath, AnyPath: o.AnyPath, Idle: o.SnapshotIdle,
+		Tables: tablesOf(&o), Scanner: o.Engine, Storage: s.roots, Roots: o.Roots, LinksBeneath: o.LinksBeneath, AnyPath: o.AnyPath, Idle: o.SnapshotIdle,
 		OnScan: s.metrics.countScan,
 	})
 	s.audit = newAudit(o.Audit, s.metrics)
@@ -191,6 +194,14 @@ func New(o Options) *Server {
 		FailedHandshakes: s.metrics.handshakes, RefusedConnections: s.metrics.unplaced, Log: o.Log,
 	})
 	return s
+}
+
+// tablesOf are the tables of options; nil: there are none.
+func tablesOf(o *Options) snapshots.Tables {
+	if o.Tables == nil {
+		return nil
+	}
+	return o.Tables
 }
 
 // Register offers the node at a gRPC server, which has to be made with GRPCOptions.

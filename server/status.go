@@ -21,6 +21,7 @@ import (
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 	"github.com/feedwater-io/feedwater/server/admission"
 	"github.com/feedwater-io/feedwater/server/snapshots"
+	"github.com/feedwater-io/feedwater/server/tables"
 )
 
 // DiffersError says that a node has other data, or other numerics, than a request pins.
@@ -85,6 +86,7 @@ func judge(err error) verdict {
 	var path *snapshots.PathError
 	var missing *snapshots.MissingError
 	var differs *DiffersError
+	var table *tables.MissingError
 	var busy *admission.BusyError
 	var access *admission.AccessError
 	switch {
@@ -118,6 +120,8 @@ func judge(err error) verdict {
 		return verdict{code: codes.NotFound, reason: pb.Reason_REASON_DATA_MISSING, metadata: map[string]string{"path": missing.Path}}
 	case errors.As(err, &differs):
 		return differsVerdict(differs)
+	case errors.As(err, &table):
+		return verdict{code: codes.FailedPrecondition, reason: pb.Reason_REASON_TABLE, metadata: map[string]string{"table": table.Table}}
 	case errors.As(err, &busy) && busy.RetryAfter == 0:
 		return verdict{code: codes.ResourceExhausted, reason: pb.Reason_REASON_TOO_LARGE}
 	case errors.As(err, &busy):

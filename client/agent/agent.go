@@ -54,6 +54,8 @@ type Options struct {
 type Plan struct {
 	// Text of the plan, JSON.
 	Text []byte
+	// Table is the list of files that the plan names; nil: it names none.
+	Table *client.Table
 	// Nodes by address; none: this process's own pipeline.
 	Nodes []string
 	// Insecure allows connections to other machines that are not encrypted.
@@ -89,7 +91,7 @@ type Listing struct {
 type Agent struct {
 	options  Options
 	orphaned atomic.Bool // the trainer's pidfd said that it is gone
-	registry pulse.Registry
+	book     pulse.Registry
 	host     string
 	source   *watch.Source
 
@@ -107,11 +109,11 @@ func New(o Options) *Agent {
 	return a
 }
 
-// sendWarnings tells the first Loader's program of Options.Warnings.
-func (a *Agent) sendWarnings(l *loader) {
+// warn tells the first Loader's program of Options.Warnings.
+func (a *Agent) warn(l *loader) {
 	a.warned.Do(func() {
 		for _, w := range a.options.Warnings {
-			l.sendNotice("warning", w)
+			l.notice("warning", w)
 		}
 	})
 }
@@ -129,7 +131,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	defer stop()
 	var watch sync.WaitGroup
 	if a.options.Trainer != nil {
-		wake, done, err := newWaker()
+		wake, done, err := waker()
 		if err != nil {
 			return err
 		}
@@ -137,20 +139,20 @@ func (a *Agent) Run(ctx context.Context) error {
 		defer done()
 		watch.Go(func() {
 			if awaitExit(a.options.Trainer, wake) {
-				a.discardSlots()
+				a.discard()
 				end()
 			}
 		})
 	}
-	err = a.acceptLoaders(ctx, control)
+	err = a.accept(ctx, control)
 	end()
 	_ = control.Close()
 	a.running.Wait()
 	return err
 }
 
-// acceptLoaders takes Loaders' sockets from the control socket until it closes.
-func (a *Agent) acceptLoaders(ctx context.Context, control *net.UnixConn) error {
+// accept takes Loaders' sockets from the control socket until it closes.
+func (a *Agent) accept(ctx context.Context, control *net.UnixConn) error {
 	packet := make([]byte, 256)
 	for {
 		kind, files, err := readPacket(control, packet)
@@ -168,11 +170,11 @@ func (a *Agent) acceptLoaders(ctx context.Context, control *net.UnixConn) error 
 		if err != nil {
 			return fmt.Errorf("loader socket: %w", err)
 		}
-		a.serveLoader(ctx, conn)
+		a.serve(ctx, conn)
 	}
 }
 
-func (a *Agent) serveLoader(ctx context.Context, conn *net.UnixConn) {
+func (a *Agent) serve(ctx context.Context, conn *net.UnixConn) {
 	l := newLoader(a, conn)
 	a.mu.Lock()
 	a.loaders[l] = struct{}{}
@@ -183,23 +185,23 @@ func (a *Agent) serveLoader(ctx context.Context, conn *net.UnixConn) {
 			delete(a.loaders, l)
 			a.mu.Unlock()
 		}()
-		l.serveSocket(ctx)
+		l.run(ctx)
 	})
 }
 
 // trainerGone reports whether the trainer has ended or is on its way out. A process that dies closes its handles one after the other,
 // so a Loader's socket may end before the pidfd says anything.
 func (a *Agent) trainerGone() bool {
-	return a.orphaned.Load() || isExiting(a.options.TrainerPID)
+	return a.orphaned.Load() || exiting(a.options.TrainerPID)
 }
 
-// discardSlots gives all slots' memory back: the trainer is gone, and forked children of it would keep the memory.
-func (a *Agent) discardSlots() {
+// discard gives all slots' memory back: the trainer is gone, and forked children of it would keep the memory.
+func (a *Agent) discard() {
 	a.orphaned.Store(true)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for l := range a.loaders {
-		l.discardSlots()
+		l.discard()
 	}
 }
 
@@ -225,7 +227,7 @@ func readPacket(c *net.UnixConn, buf []byte) ([]byte, []*os.File, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	files, err := filesIn(control[:k])
+	files, err := handles(control[:k])
 	switch {
 	case err != nil:
 		return nil, nil, err
@@ -238,7 +240,7 @@ func readPacket(c *net.UnixConn, buf []byte) ([]byte, []*os.File, error) {
 	return buf[:n], files, nil
 }
 
-func filesIn(control []byte) ([]*os.File, error) {
+func handles(control []byte) ([]*os.File, error) {
 	if len(control) == 0 {
 		return nil, nil
 	}

@@ -6,25 +6,25 @@ import (
 	"os"
 )
 
-// answerCall runs a call, unless the trainer is of another release, and writes its result to the trainer's file.
-func (l *loader) answerCall(ctx context.Context, c call, mismatch error, result *os.File, more []*os.File) {
+// answer runs a call, unless the trainer is of another release, and writes its result to the trainer's file.
+func (l *loader) answer(ctx context.Context, c call, mismatch error, result *os.File, more []*os.File) {
 	defer result.Close()
-	v, blob, err := l.runCall(ctx, c, mismatch, more)
+	v, blob, err := l.call(ctx, c, mismatch, more)
 	body := []byte(nil)
 	if err != nil {
-		body = describeError(err).toJSON()
+		body = describe(err).json()
 	} else {
 		body = mustJSON(v)
 	}
-	if werr := writeParts(result, body, blob); werr != nil {
+	if werr := write(result, body, blob); werr != nil {
 		err = fmt.Errorf("write the result of %s: %w", c.method, werr)
 		l.agent.options.Log.Error("a call", "method", c.method, "error", err)
 		body, blob = nil, nil
 	}
-	l.outbox.queuePacket(answerPacket(c.seq, err == nil, len(body), len(blob)))
+	l.out.send(answerPacket(c.seq, err == nil, len(body), len(blob)))
 }
 
-func writeParts(f *os.File, parts ...[]byte) error {
+func write(f *os.File, parts ...[]byte) error {
 	offset := int64(0)
 	for _, p := range parts {
 		if _, err := f.WriteAt(p, offset); err != nil {
@@ -35,7 +35,7 @@ func writeParts(f *os.File, parts ...[]byte) error {
 	return nil
 }
 
-func (l *loader) runCall(ctx context.Context, c call, mismatch error, files []*os.File) (v any, blob []byte, err error) {
+func (l *loader) call(ctx context.Context, c call, mismatch error, files []*os.File) (v any, blob []byte, err error) {
 	if mismatch != nil {
 		closeAll(files)
 		return nil, nil, mismatch
@@ -48,16 +48,18 @@ func (l *loader) runCall(ctx context.Context, c call, mismatch error, files []*o
 		v, err = l.setSlots(c.params, files[0])
 		return v, nil, err
 	}
+	if c.method == "open" {
+		v, err = l.openWith(ctx, c.params, files)
+		return v, nil, err
+	}
 	closeAll(files)
 	switch c.method {
-	case "open":
-		v, err = l.openPlan(ctx, c.params)
 	case "replay":
-		return l.replaySamples(ctx, c.params)
+		return l.replay(ctx, c.params)
 	case "listing":
-		return l.listFolder(ctx, c.params)
+		return l.listing(ctx, c.params)
 	case "status":
-		v = l.fleetStatus()
+		v = l.status()
 	default:
 		err = fmt.Errorf("unknown method %q", c.method)
 	}

@@ -31,18 +31,18 @@ type delivery struct {
 // newDelivery lends the want's slot; deliver gives it back.
 func newDelivery(w want, s *slots) (*delivery, error) {
 	if w.count < 1 || int(w.count) > s.samples {
-		return nil, &roomError{newLayout(s.fields, int(w.count)).bytes}
+		return nil, &roomError{place(s.fields, int(w.count)).bytes}
 	}
-	slot, err := s.lendSlot(w.slot)
+	slot, err := s.lend(w.slot)
 	if err != nil {
 		return nil, err
 	}
 	b := &delivery{want: w, slots: s, slot: slot, wire: slot}
 	b.name = &pb.Name{Epoch: w.epoch, Samples: &pb.Name_Range{Range: &pb.Range{Position: w.position, Count: w.count}}}
 	if w.flags&flagListed != 0 {
-		b.name.Samples = &pb.Name_List{List: b.readIndices()}
+		b.name.Samples = &pb.Name_List{List: b.list()}
 	}
-	if !s.hasConversions() {
+	if !s.converts() {
 		return b, nil
 	}
 	arriving, wire := batch.Place(s.arriving, int(w.count))
@@ -50,27 +50,25 @@ func newDelivery(w want, s *slots) (*delivery, error) {
 		return b, nil
 	}
 	if wire > len(slot) {
-		s.endUse()
+		s.drop()
 		return nil, &roomError{wire}
 	}
 	b.wire = slot[len(slot)-wire:]
 	b.image = func(view, offset int, pix []byte) {
 		p := &s.pictures[view]
-		p.writeImage(b.imageBytes(p, offset), pix)
+		p.write(b.place(p, offset), pix)
 	}
 	return b, nil
 }
 
-// imageBytes is where image i of a picture ends up.
-func (b *delivery) imageBytes(p *picture, i int) []byte {
-	return b.slot[p.at+i*p.resultBytes():][:p.resultBytes()]
-}
+// place is where image i of a picture ends up.
+func (b *delivery) place(p *picture, i int) []byte { return b.slot[p.at+i*p.result():][:p.result()] }
 
-// readIndices reads the indices that the trainer put into the slot.
-func (b *delivery) readIndices() *pb.List {
+// list reads the indices that the trainer put into the slot.
+func (b *delivery) list() *pb.List {
 	n := int(b.want.count)
 	l := &pb.List{Indices: make([]uint64, n), Repeats: make([]uint32, n)}
-	raw := b.slot[b.slots.offsetOf("index"):]
+	raw := b.slot[b.slots.offset("index"):]
 	for i := range n {
 		l.Indices[i] = binary.LittleEndian.Uint64(raw[8*i:])
 		l.Repeats[i] = uint32(b.want.position) + uint32(i)
@@ -78,28 +76,28 @@ func (b *delivery) readIndices() *pb.List {
 	return l
 }
 
-// lendSpare lends memory for a second node.
-func (b *delivery) lendSpare(bytes int) []byte {
-	b.spare = b.slots.spares.lendBuffer(bytes)
+// another lends memory for a second node.
+func (b *delivery) another(bytes int) []byte {
+	b.spare = b.slots.landings.take(bytes)
 	return b.spare
 }
 
-// arrivedInSpare reports whether the batch arrived from a second node, beside its slot.
-func (b *delivery) arrivedInSpare(r client.Result) bool {
+// landed reports whether the batch arrived from a second node, beside its slot.
+func (b *delivery) landed(r client.Result) bool {
 	return len(b.spare) > 0 && len(r.Data) > 0 && &b.spare[0] == &r.Data[0]
 }
 
-// hasPixelWork tells whether placeBatch has pixels to convert or to move.
-func (b *delivery) hasPixelWork(r client.Result) bool {
-	return b.slots.hasConversions() && !r.Imaged || b.arrivedInSpare(r)
+// takesLong tells whether settle has pixels to convert or to move.
+func (b *delivery) takesLong(r client.Result) bool {
+	return b.slots.converts() && !r.Imaged || b.landed(r)
 }
 
-// placeBatch brings an arrived batch into its final form and returns the JSON that goes with it, or nil.
-func (b *delivery) placeBatch(r client.Result) ([]byte, error) {
+// settle brings an arrived batch into its final form and returns the JSON that goes with it, or nil.
+func (b *delivery) settle(r client.Result) ([]byte, error) {
 	if r.Err != nil {
 		return nil, r.Err
 	}
-	arrived, err := b.checkArrays(r)
+	arrived, err := b.arrays(r)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", node.NameOf(r.Node), err)
 	}
@@ -111,25 +109,25 @@ func (b *delivery) placeBatch(r client.Result) ([]byte, error) {
 	}
 	var ragged raggedJSONs
 	if !r.Imaged {
-		if ragged, err = b.placePictures(arrived, b.arrivedInSpare(r)); err != nil {
+		if ragged, err = b.settlePictures(arrived, b.landed(r)); err != nil {
 			return nil, err
 		}
 	}
 	for name, data := range small {
-		if o := b.slots.offsetOf(name); o >= 0 {
+		if o := b.slots.offset(name); o >= 0 {
 			copy(b.slot[o:], data)
 		}
 	}
-	return extraJSON(r, ragged), b.eraseBoxes(ragged)
+	return extraJSON(r, ragged), b.erase(ragged)
 }
 
-// placePictures places all images: from the first on where they are converted, from the slot's end towards its start, and else from
+// settlePictures settles all images: from the first on where they are converted, from the slot's end towards its start, and else from
 // the last on, since they move towards the end.
-func (b *delivery) placePictures(arrived map[string]*arrival, beside bool) (raggedJSONs, error) {
+func (b *delivery) settlePictures(arrived map[string]*arrival, beside bool) (raggedJSONs, error) {
 	all := raggedJSONs{}
 	n := len(b.slots.pictures)
 	for k := range n {
-		if !b.slots.hasConversions() {
+		if !b.slots.converts() {
 			k = n - 1 - k
 		}
 		p := &b.slots.pictures[k]
@@ -137,7 +135,7 @@ func (b *delivery) placePictures(arrived map[string]*arrival, beside bool) (ragg
 		if f == nil {
 			continue
 		}
-		ragged, err := b.placeImages(p, f, beside)
+		ragged, err := b.settleImages(p, f, beside)
 		if err != nil {
 			return nil, err
 		}
@@ -154,8 +152,8 @@ type arrival struct {
 	data []byte
 }
 
-// checkArrays checks that the batch is what was wanted: the fields of the slot, for that many samples, within its bytes.
-func (b *delivery) checkArrays(r client.Result) (map[string]*arrival, error) {
+// arrays checks that the batch is what was wanted: the fields of the slot, for that many samples, within its bytes.
+func (b *delivery) arrays(r client.Result) (map[string]*arrival, error) {
 	all := map[string]*arrival{}
 	for _, f := range r.Header.Fields {
 		n, ok := node.FieldBytes(f)
@@ -173,16 +171,16 @@ func (b *delivery) checkArrays(r client.Result) (map[string]*arrival, error) {
 	return all, nil
 }
 
-// placeImages converts images that arrived, in the slot or beside it, or moves them to their place.
-func (b *delivery) placeImages(p *picture, f *arrival, beside bool) (*raggedJSON, error) {
+// settleImages converts images that arrived, in the slot or beside it, or moves them to their place.
+func (b *delivery) settleImages(p *picture, f *arrival, beside bool) (*raggedJSON, error) {
 	if len(f.RaggedOffsets) > 0 {
-		return b.placeRagged(p, f, b.slot[p.at:])
+		return b.settleRagged(p, f, b.slot[p.at:])
 	}
-	n := p.sourceBytes()
+	n := p.sample()
 	if len(f.data) != int(b.want.count)*n {
 		return nil, fmt.Errorf("%d bytes of images for %d samples of %d", len(f.data), b.want.count, n)
 	}
-	if !b.slots.hasConversions() {
+	if !b.slots.converts() {
 		if beside || int(f.Offset) != p.at {
 			copy(b.slot[p.at:], f.data)
 		}
@@ -195,11 +193,11 @@ func (b *delivery) placeImages(p *picture, f *arrival, beside bool) (*raggedJSON
 	arrived := len(b.slot) - len(b.wire) + int(f.Offset)
 	for i := range int(b.want.count) {
 		src := f.data[i*n : (i+1)*n]
-		if !beside && p.at+(i+1)*p.resultBytes() > arrived+i*n { // the result covers its own source
+		if !beside && p.at+(i+1)*p.result() > arrived+i*n { // the result covers its own source
 			aside = append(aside[:0], src...)
 			src = aside
 		}
-		p.writeImage(b.imageBytes(p, i), src)
+		p.write(b.place(p, i), src)
 	}
 	return nil, nil
 }
@@ -213,8 +211,8 @@ type raggedJSON struct {
 // raggedJSONs are those of fields by name; empty if samples do not differ in size.
 type raggedJSONs map[string]*raggedJSON
 
-// placeRagged puts images of differing sizes behind each other at dst.
-func (b *delivery) placeRagged(p *picture, f *arrival, dst []byte) (*raggedJSON, error) {
+// settleRagged puts images of differing sizes behind each other at dst.
+func (b *delivery) settleRagged(p *picture, f *arrival, dst []byte) (*raggedJSON, error) {
 	n := int(b.want.count)
 	if len(f.RaggedOffsets) != n+1 || len(f.RaggedShapes) != 3*n {
 		return nil, fmt.Errorf("%d offsets and %d shapes for %d images", len(f.RaggedOffsets), len(f.RaggedShapes), n)
@@ -233,7 +231,7 @@ func (b *delivery) placeRagged(p *picture, f *arrival, dst []byte) (*raggedJSON,
 		}
 		out := dst[from*scale : to*scale]
 		j.Shapes[i], j.Offsets[i+1] = [3]int{h, w, 3}, to*scale
-		p.writeImage(out, src[from:to])
+		p.write(out, src[from:to])
 		if p.planar {
 			j.Shapes[i] = [3]int{3, h, w}
 		}
@@ -242,7 +240,7 @@ func (b *delivery) placeRagged(p *picture, f *arrival, dst []byte) (*raggedJSON,
 }
 
 // named is how many broken samples of a batch are told with all that is known of them, if they are too many for a packet.
-const maxNamedErrors = 16
+const named = 16
 
 // extraJSON is what goes with a done packet, nil if there is nothing to say.
 func extraJSON(r client.Result, ragged raggedJSONs) []byte {
@@ -261,7 +259,7 @@ func extraJSON(r client.Result, ragged raggedJSONs) []byte {
 		return b
 	}
 	for i := range extra.Errors {
-		extra.Errors[i] = extra.Errors[i].toBrief(i < maxNamedErrors)
+		extra.Errors[i] = extra.Errors[i].brief(i < named)
 	}
 	return mustJSON(extra)
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -37,7 +38,7 @@ type openParams struct {
 // addresses are those of nodes, some of which name files.
 type addresses []filename.Name
 
-func (a addresses) toStrings() []string {
+func (a addresses) strings() []string {
 	all := make([]string, len(a))
 	for i, n := range a {
 		all[i] = string(n)
@@ -53,7 +54,7 @@ type tlsParams struct {
 	ServerName string        `json:"server_name"`
 }
 
-func (p *tlsParams) toFiles() *node.TLSFiles {
+func (p *tlsParams) files() *node.TLSFiles {
 	if p == nil {
 		return nil
 	}
@@ -99,18 +100,64 @@ type opJSON struct {
 	Arguments json.RawMessage `json:"arguments"`
 }
 
-func (l *loader) openPlan(ctx context.Context, params json.RawMessage) (*openResult, error) {
+// openWith is open with the file of a table, where there is one.
+func (l *loader) openWith(ctx context.Context, params json.RawMessage, files []*os.File) (*openResult, error) {
+	if len(files) > 1 {
+		closeAll(files)
+		return nil, fmt.Errorf("open: %d handles", len(files))
+	}
+	var file *os.File
+	if len(files) == 1 {
+		file = files[0]
+	}
+	r, err := l.open(ctx, params, file)
+	if err != nil && file != nil {
+		l.mu.Lock()
+		kept := l.table == file // of a fleet that goes on
+		l.mu.Unlock()
+		if !kept {
+			_ = file.Close() // it was read
+		}
+	}
+	return r, err
+}
+
+// tableOf is the list of files that a plan names, whose text is in a file.
+func tableOf(text []byte, file *os.File) (*client.Table, error) {
+	if file == nil {
+		return nil, nil
+	}
+	var plan struct {
+		Source struct {
+			Table string `json:"table"`
+		} `json:"source"`
+	}
+	if err := json.Unmarshal(text, &plan); err != nil {
+		return nil, &failure{Kind: "plan", Field: "plan", Message: err.Error()}
+	}
+	fi, err := file.Stat()
+	if err != nil {
+		return nil, fmt.Errorf("open: the table: %w", err)
+	}
+	return &client.Table{SHA256: plan.Source.Table, Bytes: fi.Size(), Text: file}, nil
+}
+
+func (l *loader) open(ctx context.Context, params json.RawMessage, file *os.File) (*openResult, error) {
 	var p openParams
 	if err := json.Unmarshal(params, &p); err != nil {
 		return nil, fmt.Errorf("open: %w", err)
 	}
-	text, err := p.planText()
+	text, err := p.text()
+	if err != nil {
+		return nil, err
+	}
+	table, err := tableOf(text, file)
 	if err != nil {
 		return nil, err
 	}
 	fleet, err := l.agent.options.Connect(ctx, Plan{
-		Text: text, Nodes: p.Nodes.toStrings(), Insecure: p.Insecure, TLS: p.TLS.toFiles(), TokenFile: string(p.TokenFile), Local: string(p.Local), Job: p.Job, Numerics: p.Numerics, Fingerprint: p.Fingerprint, Revisions: p.pinnedRevisions(), Workers: p.Workers,
-		StartTimeout: toDuration(p.StartTimeout), Timeout: toDuration(p.Timeout), Log: slog.New(&noticeHandler{l.sendNotice}),
+		Text: text, Table: table, Nodes: p.Nodes.strings(), Insecure: p.Insecure, TLS: p.TLS.files(), TokenFile: string(p.TokenFile), Local: string(p.Local), Job: p.Job, Numerics: p.Numerics, Fingerprint: p.Fingerprint, Revisions: p.pinned(), Workers: p.Workers,
+		StartTimeout: seconds(p.StartTimeout), Timeout: seconds(p.Timeout), Log: slog.New(&noticeHandler{l.notice}),
 	})
 	if err != nil {
 		return nil, err
@@ -118,7 +165,7 @@ func (l *loader) openPlan(ctx context.Context, params json.RawMessage) (*openRes
 	l.mu.Lock()
 	twice := l.fleet != nil
 	if !twice {
-		l.fleet = fleet
+		l.fleet, l.table = fleet, file
 	}
 	l.mu.Unlock()
 	if twice {
@@ -131,13 +178,13 @@ func (l *loader) openPlan(ctx context.Context, params json.RawMessage) (*openRes
 	}
 	l.mu.Lock()
 	l.info = info
-	l.session = l.agent.registry.Enter(p.Job, info.PlanHash, time.Now())
+	l.line = l.agent.book.Enter(p.Job, info.PlanHash, time.Now())
 	l.mu.Unlock()
 	return newOpenResult(info, fleet), nil
 }
 
-// pinnedRevisions are the revisions of a job that goes on, those of a state of version 1 by its numerics.
-func (p *openParams) pinnedRevisions() *pb.Revisions {
+// pinned are the revisions of a job that goes on, those of a state of version 1 by its numerics.
+func (p *openParams) pinned() *pb.Revisions {
 	if p.Revisions != nil {
 		return p.Revisions.Message()
 	}
@@ -147,16 +194,16 @@ func (p *openParams) pinnedRevisions() *pb.Revisions {
 	return nil
 }
 
-// toDuration is a time-out of the trainer's: 0 means for ever, to a fleet that is what is negative.
-func toDuration(s float64) time.Duration {
+// seconds is a time-out of the trainer's: 0 means for ever, to a fleet that is what is negative.
+func seconds(s float64) time.Duration {
 	if s <= 0 {
 		return -1
 	}
 	return time.Duration(min(s, 1e9) * float64(time.Second))
 }
 
-// planText is the plan as JSON text. With nodes its source is written as people do, "root/path below it".
-func (p *openParams) planText() ([]byte, error) {
+// text is the plan as JSON text. With nodes its source is written as people do, "root/path below it".
+func (p *openParams) text() ([]byte, error) {
 	text := []byte(p.Plan)
 	var quoted string
 	if json.Unmarshal(p.Plan, &quoted) == nil {
@@ -191,7 +238,7 @@ func newOpenResult(info *pb.OpenResponse, fleet *client.Fleet) *openResult {
 		Numerics: info.Numerics, Fingerprint: info.Fingerprint, Samples: info.Samples,
 		Version: info.Version, Kernels: info.Kernels, Workers: info.Workers,
 		Revisions: fleet.Revisions(),
-		Window:    fleet.Window(1), Nodes: statesOf(fleet), Traced: fleet.Traced(), Ops: []opJSON{},
+		Window:    fleet.Window(1), Nodes: states(fleet), Traced: fleet.Traced(), Ops: []opJSON{},
 	}
 	for _, c := range info.Classes {
 		r.Classes = append(r.Classes, classJSON{filename.Name(c.Name), c.Samples})

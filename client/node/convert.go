@@ -59,6 +59,8 @@ func fromReason(r pb.Reason, message string, metadata map[string]string) error {
 		return &batch.PlanError{Field: "name", Message: message}
 	case pb.Reason_REASON_ROOT, pb.Reason_REASON_DATA_MISSING, pb.Reason_REASON_DATA_DIFFERS, pb.Reason_REASON_DATA_CHANGED:
 		return &DataError{Path: metadata["path"], Message: message}
+	case pb.Reason_REASON_TABLE:
+		return &TableError{Table: metadata["table"], Message: message}
 	case pb.Reason_REASON_NUMERICS:
 		return &NumericsError{Pinned: metadata["pinned"], Found: metadata["found"], Message: message}
 	case pb.Reason_REASON_REVISION:

@@ -23,6 +23,14 @@ type DataError struct {
 
 func (e *DataError) Error() string { return e.Message }
 
+// TableError says that a node has not the table that a plan names.
+type TableError struct {
+	// Table is its SHA-256.
+	Table, Message string
+}
+
+func (e *TableError) Error() string { return e.Message }
+
 // NumericsError says that nodes compute other pixels than those that the job began with.
 type NumericsError struct {
 	// Pinned is what the job needs, Found what the node has.
@@ -138,7 +146,7 @@ func (e *lostError) Error() string {
 
 func (e *lostError) Unwrap() error { return e.cause }
 
-func newLostError(cause error) error { return &lostError{cause} }
+func lost(cause error) error { return &lostError{cause} }
 
 // ToAddressError is an error of package membership as an *AddressError.
 func ToAddressError(err error) error {

@@ -5,6 +5,7 @@ package node
 
 import (
 	"context"
+	"io"
 	"time"
 
 	"github.com/feedwater-io/feedwater/batch"
@@ -35,6 +36,12 @@ type Node interface {
 type Progressor interface {
 	// Progress tells the scans that the Open of a plan waits for. It may be called while Open is.
 	Progress(context.Context, *pb.ProgressRequest) (*pb.ProgressResponse, error)
+}
+
+// A Putter is a Node that can be given a table, a list of files that plans name by its SHA-256.
+type Putter interface {
+	// Put gives it so many bytes of text. Errors are as those of Open.
+	Put(ctx context.Context, table string, bytes int64, text io.Reader) error
 }
 
 // Stream takes attempts. Its methods may be called from any goroutine and do not block for longer than a copy of one piece takes.

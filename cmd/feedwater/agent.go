@@ -161,7 +161,9 @@ func runAgent(ctx context.Context) error {
 	defer done()
 	spans := span.Open(span.Options{Service: "feedwater-agent", Version: version, Log: log})
 	defer spans.Close()
-	local := newLocalPipelines(log, c, o.lists.options(log), o.index(o.lists.dir, log, nil), spans.Tracer())
+	given := o.lists.given()
+	defer given.Close() //nolint:errcheck // what is left is in the folder for temporary files
+	local := newLocalPipelines(log, c, o.lists.options(log), given, o.index(o.lists.dir, log, nil), spans.Tracer())
 	end := endingOf(ctx)
 	end.lastly(func() { logHanging(local.Storage().States(), log) })
 	defer func() {

@@ -23,7 +23,7 @@ func TestMatchByFingerprintWithEmptyClasses(t *testing.T) {
 	l := local.New(local.Options{})
 	for _, allowed := range []bool{true, false} {
 		text := fmt.Sprintf(`{"version": 1, "source": {"root": "", "path": "", "allow_empty": %t}}`, allowed)
-		_, _, err := l.MatchByFingerprint(t.Context(), []byte(text), root)
+		_, _, err := l.MatchByFingerprint(t.Context(), []byte(text), root, nil)
 		if allowed != (err == nil) {
 			t.Errorf("allow_empty %v: %v", allowed, err)
 		}

@@ -7,18 +7,21 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/feedwater-io/feedwater/pipeline/dataset"
+	"github.com/feedwater-io/feedwater/server/tables"
 )
 
 // listPlace is where lists of files are kept: the flags --cache-dir and --cache-limit, or for an agent the environment variables of the same names.
 type listPlace struct {
-	dir   string
-	limit byteSize
+	dir    string
+	limit  byteSize
+	tables byteSize // that trainers give
 }
 
 func (p *listPlace) addFlags(f *pflag.FlagSet) {
-	p.limit = 1 << 30
+	p.limit, p.tables = 1<<30, 1<<30
 	f.StringVar(&p.dir, "cache-dir", "", "`folder` for lists of files, so that a restart need not scan again (default: the user's cache folder)")
 	f.Var(positive{&p.limit}, "cache-limit", "what the lists of all data sets may take; those that were not opened for longest make room")
+	f.Var(positive{&p.tables}, "table-limit", "what the tables that one identity gives may take in --cache-dir; those that were not used for longest make room")
 }
 
 // listsFromEnvironment is that of programs without these flags.
@@ -27,6 +30,11 @@ func listsFromEnvironment() (p listPlace, err error) {
 	p.addFlags(f)
 	err = fillFlags(agentCommand, f, nil)
 	return p, err
+}
+
+// given keeps the tables that trainers give. The caller closes it.
+func (p *listPlace) given() *tables.Store {
+	return tables.New((&dataset.Options{CacheDir: p.dir}).CacheFolder, int64(p.tables))
 }
 
 // options keep lists in the place, and log once where else they are kept.

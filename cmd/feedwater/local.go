@@ -14,6 +14,7 @@ import (
 	"github.com/feedwater-io/feedwater/local"
 	"github.com/feedwater-io/feedwater/pipeline"
 	"github.com/feedwater-io/feedwater/pipeline/dataset"
+	"github.com/feedwater-io/feedwater/server/tables"
 )
 
 // localPipelines are the pipelines of an agent's own process.
@@ -23,10 +24,13 @@ type localPipelines struct {
 	tracer trace.Tracer // nil: none
 }
 
-// newLocalPipelines returns those of an agent. lists says where lists of files are kept; index and tracer may be nil.
-func newLocalPipelines(log *slog.Logger, c *cores, lists dataset.Options, index *pipeline.Index, tracer trace.Tracer) *localPipelines {
+// newLocalPipelines returns those of an agent. lists says where lists of files are kept, given where those that
+// trainers give; index and tracer may be nil.
+func newLocalPipelines(
+	log *slog.Logger, c *cores, lists dataset.Options, given *tables.Store, index *pipeline.Index, tracer trace.Tracer,
+) *localPipelines {
 	return &localPipelines{cores: c, tracer: tracer, Pipelines: local.New(local.Options{
-		Lists: lists, Progress: scanProgress(log), Index: index, OnPanic: panicLog(log), Version: version, Build: buildOf(), Tracer: tracer, Log: log,
+		Lists: lists, Tables: given, Progress: scanProgress(log), Index: index, OnPanic: panicLog(log), Version: version, Build: buildOf(), Tracer: tracer, Log: log,
 	})}
 }
 
@@ -81,7 +85,7 @@ func connector(local *localPipelines) func(context.Context, agent.Plan) (*client
 // workers that has beside them.
 func (l *localPipelines) options(ctx context.Context, p agent.Plan) (client.Options, error) {
 	o := client.Options{
-		Plan: string(p.Text), Job: p.Job, Rank: rankOrProcess(), Nodes: p.Nodes, Numerics: p.Numerics, Fingerprint: p.Fingerprint,
+		Plan: string(p.Text), Table: p.Table, Job: p.Job, Rank: rankOrProcess(), Nodes: p.Nodes, Numerics: p.Numerics, Fingerprint: p.Fingerprint,
 		Revisions: p.Revisions, Build: buildOf(),
 		StartTimeout: p.StartTimeout, Timeout: p.Timeout,
 		Dialing: node.DialOptions{Insecure: p.Insecure, Files: p.TLS, TokenFile: p.TokenFile}, Tracer: l.tracer, Log: p.Log,
@@ -92,7 +96,7 @@ func (l *localPipelines) options(ctx context.Context, p agent.Plan) (client.Opti
 	}
 	own := "" // plan of the local node
 	if len(p.Nodes) > 0 && p.Local != "" {
-		if own, o.Plan, err = l.MatchByFingerprint(ctx, p.Text, p.Local); err != nil {
+		if own, o.Plan, err = l.MatchByFingerprint(ctx, p.Text, p.Local, p.Table); err != nil {
 			return o, err
 		}
 	}

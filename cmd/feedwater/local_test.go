@@ -27,7 +27,7 @@ import (
 func pipelines(t *testing.T) *localPipelines {
 	t.Helper()
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
-	l := newLocalPipelines(slog.New(slog.DiscardHandler), newCores(), dataset.Options{}, nil, nil)
+	l := newLocalPipelines(slog.New(slog.DiscardHandler), newCores(), dataset.Options{}, nil, nil, nil)
 	t.Cleanup(l.Close)
 	return l
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/feedwater-io/feedwater/pipeline"
 	"github.com/feedwater-io/feedwater/pipeline/dataset"
 	"github.com/feedwater-io/feedwater/pipeline/transform"
+	"github.com/feedwater-io/feedwater/server/tables"
 )
 
 // previewOptions are the flags of `feedwater preview`.
@@ -32,6 +33,9 @@ type previewOptions struct {
 	greeting          string // of the Python package, if that runs it
 
 	beforeDrawing func() // of tests
+
+	table string // file of the list that the plan names
+	named string // its SHA-256
 }
 
 func newPreview() *cobra.Command {
@@ -64,6 +68,8 @@ In Python loader.preview() does this with a Loader's own transforms, and noteboo
 	f.Uint64Var(&o.seed, "seed", 0, "other samples")
 	f.StringVar(&o.greeting, "greeting", "", "what the Python package says of itself")
 	_ = f.MarkHidden("greeting")
+	f.StringVar(&o.table, "table", "", "`file` of the list that the plan names by its SHA-256")
+	_ = f.MarkHidden("table")
 	f.IntVar(&o.width, "width", 224, "largest width and height of a picture on the sheet, in pixels")
 	return c
 }
@@ -241,6 +247,7 @@ func (o *previewOptions) parsePlan(in io.Reader) (*pipeline.Plan, error) {
 	if err != nil {
 		return nil, usageError{fmt.Errorf("--plan %s: %w", o.plan, err)}
 	}
+	o.named = plan.Source.Table
 	plan.Source, plan.Masks, plan.Fields = pipeline.Source{}, nil, []string{"image", "label"}
 	return plan, o.checkSheet(max(1, len(plan.Views)))
 }
@@ -256,7 +263,15 @@ func (o *previewOptions) rows(ctx context.Context, plan *pipeline.Plan) ([]sheet
 		return nil, err
 	}
 	defer p.Close()
-	data, err := pipeline.OpenFolder(ctx, p.Storage(), o.folder, dataset.Options{CacheDir: lists.dir, CacheBytes: int64(lists.limit), Flat: true, Empty: true})
+	options := dataset.Options{CacheDir: lists.dir, CacheBytes: int64(lists.limit), Flat: true, Empty: true}
+	if o.table != "" {
+		given := lists.given()
+		defer given.Close() //nolint:errcheck // what is left is in the folder for temporary files
+		if options.Table, err = o.keepTable(given); err != nil {
+			return nil, err
+		}
+	}
+	data, err := pipeline.OpenFolder(ctx, p.Storage(), o.folder, options)
 	if err != nil {
 		return nil, err
 	}
@@ -282,6 +297,23 @@ func (o *previewOptions) rows(ctx context.Context, plan *pipeline.Plan) ([]sheet
 		group.Go(func() error { return o.row(ctx, &rows[i], name, original, job) })
 	}
 	return rows, group.Wait()
+}
+
+// keepTable is the file of the list that the plan names, by its name.
+func (o *previewOptions) keepTable(given *tables.Store) (string, error) {
+	f, err := os.Open(o.table)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	fi, err := f.Stat()
+	if err == nil {
+		err = given.Keep("", o.named, fi.Size(), io.NewSectionReader(f, 0, fi.Size()))
+	}
+	if err != nil {
+		return "", fmt.Errorf("the table %s: %w", o.table, err)
+	}
+	return given.Find("", o.named)
 }
 
 // row makes what the sheet shows of one sample. Pictures of full size are there one at a time.

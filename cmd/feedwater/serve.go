@@ -177,9 +177,11 @@ func (o *serveOptions) run(ctx context.Context, stdout, stderr io.Writer) (failu
 	defer spans.Close()
 	lists := o.lists.options(log)
 	lists.Progress = scanProgress(log)
+	given := o.lists.given()
+	defer given.Close() //nolint:errcheck // what is left is in the folder for temporary files
 	s := server.New(server.Options{
-		Engine: server.NewEngine(p, lists),
-		Roots:  o.absolute(), LinksBeneath: o.linksBeneath(),
+		Engine: server.NewEngine(p, lists), Tables: given,
+		Roots: o.absolute(), LinksBeneath: o.linksBeneath(),
 		NodeBytes: int64(o.memory), ShareBytes: int64(o.share),
 		Version: version, Build: buildOf(),
 		Tracer:  spans.Tracer(),

@@ -61,6 +61,9 @@ func newCache(o Options, root string) cache {
 	if o.Beneath != "" { // a list that was made without a look at links is another one
 		root += "\x00" + o.Beneath
 	}
+	if o.Table != "" { // and so is that of the samples that a table names
+		root += "\x00\x00" + filepath.Base(o.Table)
+	}
 	key := sha256.Sum256([]byte(root))
 	c := cache{
 		name: hex.EncodeToString(key[:16]) + ending, limit: o.CacheBytes,

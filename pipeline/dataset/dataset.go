@@ -54,6 +54,9 @@ type Options struct {
 	// Beneath, if set, is a folder that no link may lead out of; the data set lies in it, or is it. An absolute path without links. Links that lead
 	// out of it are errors that wrap ErrLeadsOut, of Open and of Read, also where they name no picture.
 	Beneath string
+	// Table, if set, is the file of a list, in JSON as layout.List reads it: the samples are what it lists below the place, which is a folder.
+	// The file's name stands for its contents.
+	Table string
 	// Flat takes a folder without folders in it too: its pictures are samples, of one class whose name is empty.
 	Flat bool
 	// Empty takes class folders without pictures too: as classes without samples, which keep their places among the labels.
@@ -153,6 +156,9 @@ func (s *Snapshot) open(ctx context.Context, path string, o Options) error {
 	s.questions.About(func() (store.Store, error) { return reopen(FolderOf(absolute), o.Beneath) })
 	if s.path, s.part, err = split(absolute); err != nil {
 		return err
+	}
+	if o.Table != "" && s.part != "" {
+		return fmt.Errorf("%w: a table lists files below a folder, not below %s", layout.ErrLayout, s.part)
 	}
 	files, err := store.OpenFiles(s.path, o.Beneath, o.Alive)
 	if err != nil {
@@ -260,6 +266,9 @@ func (s *Snapshot) Flat() bool { return len(s.classes) == 1 && s.classes[0].Name
 
 // emptyClasses are the names of the classes that have no sample.
 func (s *Snapshot) emptyClasses() (names []string) {
+	if s.form&manifest.Labelled != 0 { // a list names its classes, and need not have samples of each
+		return nil
+	}
 	for _, c := range s.classes {
 		if c.Samples == 0 {
 			names = append(names, c.Name)

@@ -75,6 +75,8 @@ func cut(place string) (folder, part string) {
 // layoutOf is the layout of a part of the folder root.
 func layoutOf(root, part string, o Options) layout.Layout {
 	switch {
+	case o.Table != "":
+		return layout.List{Name: "the table", Root: root, Table: o.Table}
 	case part == "":
 		return layout.Folder{Flat: o.Flat, Empty: o.Empty}
 	case layout.IsList(part) && !layout.IsPattern(part):

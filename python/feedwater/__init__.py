@@ -27,6 +27,7 @@ from .errors import (
 
 if TYPE_CHECKING:
     from . import callbacks, testing, transforms
+    from ._dataset.table import Table
     from ._remote import RemoteDataset
     from ._stages.stages import stages
     from .doctor.live import diagnose
@@ -48,6 +49,7 @@ __all__ = [
     "SampleError",
     "StallError",
     "StateMismatchError",
+    "Table",
     "UnsupportedTransformError",
     "VersionError",
     "Views",
@@ -61,7 +63,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """What not every program needs comes when it is asked for; RemoteDataset needs torch. Table is not there yet."""
+    """What not every program needs comes when it is asked for; RemoteDataset needs torch."""
     if name == "RemoteDataset":
         from ._remote import RemoteDataset
 
@@ -79,7 +81,9 @@ def __getattr__(name: str) -> Any:
 
         return diagnose
     if name == "Table":
-        raise NotYetError("feedwater.Table is not there yet: pass a folder of class folders, or an ImageFolder")
+        from ._dataset.table import Table
+
+        return Table
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

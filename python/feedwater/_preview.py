@@ -63,7 +63,11 @@ def draw_preview(config: Config, samples: int, epochs: int, seed: int, width: in
     command.append(f"--greeting={json.dumps(revisions.make_greeting())}")
     command += [f"--{name}={value}" for name, value in flags.items()]
     plan = json.dumps(config.to_plan()).encode()
-    run = subprocess.run(command, input=plan, capture_output=True, check=False)  # noqa: S603 (our own program)
+    files = () if config.source.table is None else (config.source.table.fileno(),)
+    command += [f"--table=/proc/self/fd/{file}" for file in files]
+    run = subprocess.run(  # noqa: S603 (our own program)
+        command, input=plan, capture_output=True, check=False, pass_fds=files
+    )
     if run.returncode:
         said = run.stderr.decode(errors="replace").removeprefix("feedwater: ").strip()
         if "--greeting" in said:  # a program of before greetings does not know the flag

@@ -166,8 +166,6 @@ def test_methods_that_are_not_there_yet(folder: Path) -> None:
         loader.relabel({})
     for name in ("select", "concat", "mix"):
         assert not hasattr(loader, name), "there is nothing behind it"
-    with pytest.raises(feedwater.NotYetError, match="Table"):
-        feedwater.Table  # noqa: B018
     with pytest.raises(AttributeError):
         feedwater.Tabel  # noqa: B018
 

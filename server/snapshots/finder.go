@@ -13,6 +13,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/feedwater-io/feedwater/batch"
 	"github.com/feedwater-io/feedwater/filename"
 	"github.com/feedwater-io/feedwater/pipeline"
 	"github.com/feedwater-io/feedwater/pipeline/dataset"
@@ -26,6 +27,15 @@ type Permission interface {
 	CheckRoot(root string, have []string) error
 	// AllowedRoots are those of have that may be read.
 	AllowedRoots(have []string) []string
+	// Name is the caller's identity.
+	Name() string
+}
+
+// Tables finds the file of a list that an identity has given. It may wait for storage.
+type Tables interface {
+	Find(identity, table string) (string, error)
+	// Folder is where they are kept.
+	Folder() string
 }
 
 // Options of a Finder. Scanner and Storage are required; the zero value of all others works.
@@ -33,6 +43,8 @@ type Options struct {
 	Scanner Scanner
 	// Storage looks after the calls on the roots.
 	Storage *storage.Roots
+	// Tables are the lists that callers have given; nil: none are taken.
+	Tables Tables
 	// Roots are the folders that plans may name, by name.
 	Roots map[string]string
 	// LinksBeneath refuses links that lead out of their root.
@@ -85,8 +97,12 @@ func (f *Finder) hasRoot(name string) bool {
 // OpenSource finds the data that a plan names, if it may be read; the caller releases it. With again set the folder is looked at again, else a
 // snapshot that has the plan's fingerprint is good enough.
 func (f *Finder) OpenSource(ctx context.Context, who Permission, source pipeline.Source, again bool) (*Snapshot, error) {
+	table, err := f.findTable(ctx, who, source.Table)
+	if err != nil {
+		return nil, err
+	}
 	if source.Root == "" && (source.Path == "" || !f.options.AnyPath) {
-		return f.openByFingerprint(ctx, who, source.Fingerprint)
+		return f.openByFingerprint(ctx, who, source)
 	}
 	if err := who.CheckRoot(source.Root, f.rootNames()); err != nil {
 		return nil, err
@@ -95,12 +111,25 @@ func (f *Finder) OpenSource(ctx context.Context, who Permission, source pipeline
 	if err != nil {
 		return nil, err
 	}
+	folder.Table = table
 	pinned := source.Fingerprint
 	if again {
 		pinned = ""
 	}
 	data, err := f.cache.openFolder(ctx, folder, nameSource(source), pinned)
 	return data, MarkMissing(source, err)
+}
+
+// findTable finds the file of a plan's list; empty: the plan names none.
+func (f *Finder) findTable(ctx context.Context, who Permission, table string) (string, error) {
+	if table == "" {
+		return "", nil
+	}
+	if f.options.Tables == nil {
+		return "", &batch.PlanError{Field: "source.table", Message: "is not taken by this node"}
+	}
+	root := f.options.Storage.Apart(f.options.Tables.Folder())
+	return storage.Do(ctx, root, "look for a table", func(func()) (string, error) { return f.options.Tables.Find(who.Name(), table) }, nil)
 }
 
 // locateFolder is the folder that a source names, without links. It lies below its root: a path may not climb out, and neither may a
@@ -145,7 +174,8 @@ func (f *Finder) locateFolder(ctx context.Context, source pipeline.Source) (Fold
 const maxPathBytes = 4095
 
 // openByFingerprint finds data that is open, or that is a root as a whole, among what the caller may read.
-func (f *Finder) openByFingerprint(ctx context.Context, who Permission, fingerprint string) (*Snapshot, error) {
+func (f *Finder) openByFingerprint(ctx context.Context, who Permission, source pipeline.Source) (*Snapshot, error) {
+	fingerprint := source.Fingerprint
 	names := who.AllowedRoots(f.rootNames())
 	if fingerprint == "" {
 		return nil, &RootError{Have: names}
@@ -155,7 +185,7 @@ func (f *Finder) openByFingerprint(ctx context.Context, who Permission, fingerpr
 	}
 	slices.SortStableFunc(names, func(a, b string) int { return f.delayOf(a) - f.delayOf(b) })
 	for _, name := range names {
-		data, err := f.OpenSource(ctx, who, pipeline.Source{Root: name}, true)
+		data, err := f.OpenSource(ctx, who, pipeline.Source{Root: name, Table: source.Table}, true)
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
@@ -222,7 +252,7 @@ func (f *Finder) SelectFolders(ctx context.Context, who Permission, source pipel
 		return nil, err
 	}
 	folder, err := f.locateFolder(ctx, source)
-	return func(one Folder) bool { return one == folder }, err
+	return func(one Folder) bool { return one.Path == folder.Path && one.Beneath == folder.Beneath }, err
 }
 
 // nameSource is what people know the folder of a source by: root and path, as a Loader names it.

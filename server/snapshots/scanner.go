@@ -22,6 +22,8 @@ type Folder struct {
 	Path string
 	// Beneath, if set, is the folder that no link may lead out of; Path lies in it, or is it.
 	Beneath string
+	// Table, if set, is the file of a list of what Path holds; see dataset.Options.
+	Table string
 }
 
 // Data is a snapshot.

@@ -7,6 +7,7 @@ import (
 	"hash/maphash"
 	"io"
 	"io/fs"
+	"os"
 	"path"
 	"slices"
 	"strconv"
@@ -24,6 +25,9 @@ type List struct {
 	Name string
 	// Root is the folder's absolute path: what paths in the list may begin with.
 	Root string
+	// Table, if set, is the path of the list, which lies elsewhere and never changes: lines of JSON objects. Name is then what it is called, and its
+	// lines are counted as rows, from 0 on.
+	Table string
 }
 
 // IsList reports whether a name is that of a list.
@@ -37,9 +41,13 @@ func (List) Form() manifest.Form { return manifest.Labelled }
 // row is a line of a list.
 type row struct {
 	line     int
+	number   int // of rows before it
 	path     string
 	label    string
 	labelled bool
+	quoted   bool // the label is a string of JSON
+	// className, if set, is the name of the next class, in place of a file.
+	className string
 }
 
 // rowReader reads lines; io.EOF behind the last.
@@ -52,7 +60,9 @@ func (l List) Scan(ctx context.Context, from store.Store, o Options, to *manifes
 	if err != nil {
 		return err
 	}
-	to.Watch(l.Name, a)
+	if l.Table == "" {
+		to.Watch(l.Name, a)
+	}
 	s := &listScan{list: l, from: from, options: o, to: to, labels: labels, progress: progress{report: o.Progress}}
 	if err := s.samples(ctx); err != nil {
 		return err
@@ -63,6 +73,37 @@ func (l List) Scan(ctx context.Context, from store.Store, o Options, to *manifes
 	labels.tell(to)
 	s.progress.last()
 	return nil
+}
+
+// where names a line of the list.
+func (l List) where(r row) string {
+	if l.Table != "" {
+		return fmt.Sprintf("%s: row %d", l.Name, r.number)
+	}
+	return fmt.Sprintf("%s: line %d", l.Name, r.line)
+}
+
+// openTable begins to read a list that lies elsewhere.
+func (l List) openTable(ctx context.Context) (rowReader, func(), error) {
+	f, err := os.Open(l.Table)
+	if err != nil {
+		return nil, nil, err
+	}
+	rows := newJSONReader(l.Name, &cancelledReader{ctx, f})
+	return rows, func() { _ = f.Close() }, nil // it was read
+}
+
+// cancelledReader ends with a context.
+type cancelledReader struct {
+	ctx  context.Context
+	from io.Reader
+}
+
+func (c *cancelledReader) Read(p []byte) (int, error) {
+	if err := c.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return c.from.Read(p)
 }
 
 // open begins to read the list.
@@ -83,12 +124,24 @@ func (l List) open(ctx context.Context, from store.Store) (rowReader, store.Attr
 }
 
 // each reads all rows.
-func (l List) each(ctx context.Context, from store.Store, take func(row) error) (store.Attributes, error) {
-	rows, a, err := l.open(ctx, from)
-	for err == nil {
+func (l List) each(ctx context.Context, from store.Store, take func(row) error) (a store.Attributes, err error) {
+	var rows rowReader
+	if l.Table != "" {
+		var end func()
+		if rows, end, err = l.openTable(ctx); err == nil {
+			defer end()
+		}
+	} else {
+		rows, a, err = l.open(ctx, from)
+	}
+	for number := 0; err == nil; {
 		var r row
-		if r, err = rows.next(); err == nil {
-			err = take(r)
+		if r, err = rows.next(); err != nil {
+			break
+		}
+		r.number = number
+		if err = take(r); r.className == "" {
+			number++
 		}
 	}
 	if errors.Is(err, io.EOF) {
@@ -102,16 +155,19 @@ func (l List) labels(ctx context.Context, from store.Store) (*labels, store.Attr
 	found := &labels{numbers: true, classes: map[string]*classCount{}}
 	seed, seen := maphash.MakeSeed(), map[uint64]struct{}{}
 	a, err := l.each(ctx, from, func(r row) error {
+		if r.className != "" {
+			return found.name(l, r)
+		}
 		key, err := l.key(r)
 		if err != nil {
 			return err
 		}
 		sum := maphash.String(seed, key)
 		if _, twice := seen[sum]; twice {
-			return wrong("%s: line %d: %.200q is in the list twice", l.Name, r.line, r.path)
+			return wrong("%s: %.200q is in the list twice", l.where(r), r.path)
 		}
 		seen[sum] = struct{}{}
-		return found.add(l.Name, r)
+		return found.add(l, r)
 	})
 	found.sort()
 	return found, a, err
@@ -126,11 +182,11 @@ func (l List) key(r row) (string, error) {
 	key = path.Clean(key)
 	switch {
 	case r.path == "":
-		return "", wrong("%s: line %d has no path", l.Name, r.line)
+		return "", wrong("%s has no path", l.where(r))
 	case path.IsAbs(key) || key == "." || key == ".." || strings.HasPrefix(key, "../"):
-		return "", wrong("%s: line %d: %.200q leads out of the folder that the list lies in, %s", l.Name, r.line, r.path, l.Root)
+		return "", wrong("%s: %.200q leads out of the folder of the list, %s", l.where(r), r.path, l.Root)
 	case len(key) > manifest.MaxKeyBytes || strings.ContainsRune(key, 0):
-		return "", wrong("%s: line %d: %.200q is no path", l.Name, r.line, r.path)
+		return "", wrong("%s: %.200q is no path", l.where(r), r.path)
 	}
 	return key, nil
 }
@@ -142,6 +198,7 @@ type labels struct {
 	numbers  bool // all are
 	classes  map[string]*classCount
 	names    []string
+	counts   []int // samples of each class that the list itself names; else nil
 }
 
 type classCount struct{ label, samples int }
@@ -149,10 +206,42 @@ type classCount struct{ label, samples int }
 // maxClasses is how many names of classes a list may have.
 const maxClasses = 1 << 20
 
+// name takes note of a class that the list itself names. These come first, in the order of their labels.
+func (l *labels) name(list List, r row) error {
+	switch {
+	case l.rows > 0:
+		return wrong("%s: the name of a class stands behind the first file", list.where(r))
+	case l.classes[r.className] != nil:
+		return wrong("%s: two classes are called %.200q", list.Name, r.className)
+	case len(l.names) >= maxClasses:
+		return wrong("%s: more than %d classes", list.Name, maxClasses)
+	}
+	l.classes[r.className] = &classCount{label: len(l.names)}
+	l.names, l.counts = append(l.names, r.className), append(l.counts, 0)
+	return nil
+}
+
+// addNamed takes note of a row's label where the list itself names its classes.
+func (l *labels) addNamed(list List, r row) error {
+	if !r.labelled {
+		return nil
+	}
+	label, _ := l.of(r)
+	if label < 0 || label >= int64(len(l.names)) {
+		return wrong("%s: label %.200s is none of the list's %d classes", list.where(r), r.label, len(l.names))
+	}
+	l.counts[label]++
+	return nil
+}
+
 // add takes note of a row's label.
-func (l *labels) add(list string, r row) error {
+func (l *labels) add(list List, r row) error {
 	if l.rows++; l.rows > 1 && l.labelled != r.labelled {
-		return wrong("%s: line %d: a label is missing, here or in the lines before", list, r.line)
+		return wrong("%s: a label is missing, here or in the lines before", list.where(r))
+	}
+	if l.counts != nil {
+		l.labelled = r.labelled
+		return l.addNamed(list, r)
 	}
 	if l.labelled = r.labelled; !r.labelled {
 		return nil
@@ -166,14 +255,14 @@ func (l *labels) add(list string, r row) error {
 	} else if len(l.classes) < maxClasses {
 		l.classes[strings.Clone(r.label)] = &classCount{samples: 1}
 	} else if !l.numbers {
-		return wrong("%s: line %d: more than %d classes", list, r.line, maxClasses)
+		return wrong("%s: more than %d classes", list.where(r), maxClasses)
 	}
 	return nil
 }
 
 // sort numbers the classes.
 func (l *labels) sort() {
-	if l.numbers {
+	if l.numbers || l.counts != nil {
 		return
 	}
 	for name := range l.classes {
@@ -188,15 +277,15 @@ func (l *labels) sort() {
 // of is the label of a row.
 func (l *labels) of(r row) (int64, bool) {
 	switch {
-	case !l.labelled:
-		return 0, true
-	case l.numbers:
+	case !r.labelled:
+		return 0, !l.labelled
+	case l.numbers && (l.counts == nil || !r.quoted):
 		n, err := strconv.ParseInt(r.label, 10, 64)
 		return n, err == nil
 	}
 	c := l.classes[r.label]
-	if c == nil { // the list was exchanged
-		return 0, false
+	if c == nil { // the list was exchanged, or names no such class
+		return -1, false
 	}
 	return int64(c.label), true
 }
@@ -206,8 +295,12 @@ func (l *labels) tell(to *manifest.Builder) {
 	if !l.labelled {
 		to.Unlabel()
 	}
-	for _, name := range l.names {
-		to.Class(name, l.classes[name].samples, [32]byte{})
+	for i, name := range l.names {
+		samples := l.classes[name].samples
+		if l.counts != nil {
+			samples = l.counts[i]
+		}
+		to.Class(name, samples, [32]byte{})
 	}
 }
 
@@ -228,6 +321,9 @@ const windowRows = 4096
 func (s *listScan) samples(ctx context.Context) error {
 	window := make([]row, 0, windowRows)
 	_, err := s.list.each(ctx, s.from, func(r row) error {
+		if r.className != "" {
+			return nil
+		}
 		if window = append(window, r); len(window) < windowRows {
 			return nil
 		}
@@ -292,13 +388,13 @@ func (s *listScan) sample(ctx context.Context, r row) (manifest.Sample, error) {
 	label, known := s.labels.of(r)
 	switch {
 	case store.LeadsNowhere(err):
-		return manifest.Sample{}, wrong("%s: line %d: there is no file %.200s", s.list.Name, r.line, key)
+		return manifest.Sample{}, wrong("%s: there is no file %.200s", s.list.where(r), key)
 	case err != nil:
-		return manifest.Sample{}, fmt.Errorf("%s: line %d: %w", s.list.Name, r.line, &fs.PathError{Op: "stat", Path: key, Err: err})
+		return manifest.Sample{}, fmt.Errorf("%s: %w", s.list.where(r), &fs.PathError{Op: "stat", Path: key, Err: err})
 	case a.Kind != store.KindFile:
-		return manifest.Sample{}, wrong("%s: line %d: %.200s is %v", s.list.Name, r.line, key, store.ErrNoFile)
+		return manifest.Sample{}, wrong("%s: %.200s is %v", s.list.where(r), key, store.ErrNoFile)
 	case !known:
-		return manifest.Sample{}, wrong("%s: line %d: the list was written while it was read", s.list.Name, r.line)
+		return manifest.Sample{}, wrong("%s: the list was written while it was read", s.list.where(r))
 	}
 	return manifest.Sample{Key: []byte(key), Label: label, Size: a.Size, ModifiedNanos: a.Modified, Version: []byte(a.Version)}, nil
 }

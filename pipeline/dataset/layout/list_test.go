@@ -3,6 +3,7 @@ package layout
 import (
 	"errors"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -31,6 +32,8 @@ func TestLists(t *testing.T) {
 		"other paths": {"l.csv", "./a/../a/1.jpg,1\nROOT/b/3.jpg,2\n", "a/1.jpg 1, b/3.jpg 2", ""},
 		"objects":     {"l.jsonl", `{"image": "a/1.jpg", "label": 3}` + "\n\n" + `{"label": -4, "path": "\u00e9.png"}`, "a/1.jpg 3, é.png -4", ""},
 		"names":       {"l.JSONL", `{"path": "a/1.jpg", "label": "x"}`, "a/1.jpg 0", "x:1"},
+		"named":       {"l.jsonl", `{"class_name": "1"}` + "\n" + `{"class_name": "0"}` + "\n" + `{"path": "a/1.jpg", "label": 0}` + "\n" + `{"path": "a/2.jpg", "label": "0"}`, "a/1.jpg 0, a/2.jpg 1", "1:1 0:1"},
+		"unused":      {"l.jsonl", `{"class_name": "x"}` + "\n" + `{"class_name": "y"}` + "\n" + `{"path": "a/1.jpg", "label": 1}`, "a/1.jpg 1", "x:0 y:1"},
 		"null":        {"l.jsonl", `{"path": "a/1.jpg", "label": null}`, "a/1.jpg none", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -76,6 +79,11 @@ func TestListsThatAreNoData(t *testing.T) {
 		"no object":        {"l.jsonl", "[1]", "line 1"},
 		"a path of 3":      {"l.jsonl", `{"path": 3}`, `line 1: "path" is no string`},
 		"a label of parts": {"l.jsonl", `{"path": "a/1.jpg", "label": [1]}`, `line 1: "label" is neither`},
+		"a class too late": {"l.jsonl", `{"path": "a/1.jpg", "label": 0}` + "\n" + `{"class_name": "x"}`, "line 2: the name of a class stands behind"},
+		"a class twice":    {"l.jsonl", `{"class_name": "x"}` + "\n" + `{"class_name": "x"}`, "two classes are called"},
+		"a nameless class": {"l.jsonl", `{"class_name": ""}`, "line 1: \"class_name\" is no string, or an empty one"},
+		"no such class":    {"l.jsonl", `{"class_name": "x"}` + "\n" + `{"path": "a/1.jpg", "label": 1}`, "line 2: label 1 is none of the list's 1 classes"},
+		"no class so":      {"l.jsonl", `{"class_name": "x"}` + "\n" + `{"path": "a/1.jpg", "label": "y"}`, "line 2: label y is none of"},
 		"a label of 1.5":   {"l.jsonl", `{"path": "a/1.jpg", "label": 1.5}`, `line 1: "label" is neither`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -84,6 +92,29 @@ func TestListsThatAreNoData(t *testing.T) {
 				t.Errorf("%v, want %q", err, c.says)
 			}
 		})
+	}
+}
+
+// TestTables: a list that lies elsewhere names files below the folder, and has rows in place of lines.
+func TestTables(t *testing.T) {
+	root := grow(t, t.TempDir(), "a/1.jpg", "a/2.jpg", "\xff.jpg")
+	table := filepath.Join(t.TempDir(), "1.jsonl")
+	list := List{Name: "the table", Root: root, Table: table}
+	must(t, os.WriteFile(table, []byte(`{"class_name": "x"}`+"\n"+`{"path": "\udcff.jpg", "label": 0}`+"\n"+`{"path": "a/1.jpg", "label": 0}`), 0o600))
+	m, err := scanned(t.Context(), list, folderOf(t, root))
+	must(t, err)
+	if first, err := m.At(0, nil); err != nil || string(first.Key) != "\xff.jpg" || m.Watches() != 0 || m.Classes()[0].Samples != 2 {
+		t.Errorf("%q, %v, %d watched, %v", first.Key, err, m.Watches(), m.Classes())
+	}
+	for text, says := range map[string]string{
+		`{"class_name": "x"}` + "\n" + `{"path": "a/1.jpg", "label": 0}` + "\n" + `{"path": "a/7.jpg", "label": 0}`: "the table: row 1: there is no file a/7.jpg",
+		`{"path": "../x"}`: "the table: row 0: \"../x\" leads out",
+		"":                 "the table names no file",
+	} {
+		must(t, os.WriteFile(table, []byte(text), 0o600))
+		if _, err := scanned(t.Context(), list, folderOf(t, root)); !errors.Is(err, ErrLayout) || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v, want %q", text, err, says)
+		}
 	}
 }
 

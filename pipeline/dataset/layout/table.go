@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/feedwater-io/feedwater/filename"
 	"github.com/feedwater-io/feedwater/pipeline/dataset/store"
 )
 
@@ -18,6 +19,9 @@ var (
 	pathColumns  = []string{"path", "file_name", "filename", "file", "image"}
 	labelColumns = []string{"label", "class", "target"}
 )
+
+// classNameMember is the member of a JSON object that names a class, in place of a file.
+const classNameMember = "class_name"
 
 // maxLine is how long a line of a list may be, in bytes.
 const maxLine = 64 << 10
@@ -169,9 +173,15 @@ func (j *jsonReader) row(text []byte) (row, error) {
 		return row{}, wrong("%s: line %d: %v", j.name, j.line, err)
 	}
 	r := row{line: j.line}
+	if value, there := fields[classNameMember]; there && len(fields) == 1 {
+		if err := json.Unmarshal(value, (*filename.Name)(&r.className)); err != nil || r.className == "" {
+			return row{}, wrong("%s: line %d: %q is no string, or an empty one", j.name, j.line, classNameMember)
+		}
+		return r, nil
+	}
 	for _, name := range pathColumns {
 		if value, there := fields[name]; there {
-			if err := json.Unmarshal(value, &r.path); err != nil {
+			if value[0] != '"' || json.Unmarshal(value, (*filename.Name)(&r.path)) != nil {
 				return row{}, wrong("%s: line %d: %q is no string", j.name, j.line, name)
 			}
 			break
@@ -182,7 +192,8 @@ func (j *jsonReader) row(text []byte) (row, error) {
 		if !there || string(value) == "null" {
 			continue
 		}
-		if json.Unmarshal(value, &r.label) != nil {
+		r.quoted = value[0] == '"' && json.Unmarshal(value, (*filename.Name)(&r.label)) == nil
+		if !r.quoted {
 			r.label = string(value)
 			if strings.ContainsAny(r.label[:1], "[{tf") || strings.ContainsAny(r.label, ".eE") {
 				return row{}, wrong("%s: line %d: %q is neither a whole number nor a string", j.name, j.line, name)

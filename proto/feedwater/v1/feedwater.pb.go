@@ -132,6 +132,8 @@ const (
 	// The node has another revision of a unit than the request pins. Metadata: "unit", "pinned", "found", "pinned_build", "build". Of a want: this node
 	// never makes it, and makes others; ask another one, and think no worse of this one.
 	Reason_REASON_REVISION Reason = 17
+	// The node has not the table that the plan names: Put it, and ask again. Metadata: "table".
+	Reason_REASON_TABLE Reason = 18
 )
 
 // Enum value maps for Reason.
@@ -155,6 +157,7 @@ var (
 		15: "REASON_STALLED",
 		16: "REASON_VERSION",
 		17: "REASON_REVISION",
+		18: "REASON_TABLE",
 	}
 	Reason_value = map[string]int32{
 		"REASON_UNSPECIFIED":  0,
@@ -175,6 +178,7 @@ var (
 		"REASON_STALLED":      15,
 		"REASON_VERSION":      16,
 		"REASON_REVISION":     17,
+		"REASON_TABLE":        18,
 	}
 )
 
@@ -593,6 +597,104 @@ func (x *OpenResponse) GetRevisions() *Revisions {
 	return nil
 }
 
+type PutRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// SHA-256 of the text, in hex.
+	Table string `protobuf:"bytes,1,opt,name=table,proto3" json:"table,omitempty"`
+	// Of the whole text.
+	Bytes         uint64 `protobuf:"varint,2,opt,name=bytes,proto3" json:"bytes,omitempty"`
+	Data          []byte `protobuf:"bytes,3,opt,name=data,proto3" json:"data,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PutRequest) Reset() {
+	*x = PutRequest{}
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PutRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PutRequest) ProtoMessage() {}
+
+func (x *PutRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PutRequest.ProtoReflect.Descriptor instead.
+func (*PutRequest) Descriptor() ([]byte, []int) {
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *PutRequest) GetTable() string {
+	if x != nil {
+		return x.Table
+	}
+	return ""
+}
+
+func (x *PutRequest) GetBytes() uint64 {
+	if x != nil {
+		return x.Bytes
+	}
+	return 0
+}
+
+func (x *PutRequest) GetData() []byte {
+	if x != nil {
+		return x.Data
+	}
+	return nil
+}
+
+type PutResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PutResponse) Reset() {
+	*x = PutResponse{}
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PutResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PutResponse) ProtoMessage() {}
+
+func (x *PutResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PutResponse.ProtoReflect.Descriptor instead.
+func (*PutResponse) Descriptor() ([]byte, []int) {
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{5}
+}
+
 type ProgressRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The plan that Open was asked about.
@@ -603,7 +705,7 @@ type ProgressRequest struct {
 
 func (x *ProgressRequest) Reset() {
 	*x = ProgressRequest{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[4]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -615,7 +717,7 @@ func (x *ProgressRequest) String() string {
 func (*ProgressRequest) ProtoMessage() {}
 
 func (x *ProgressRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[4]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -628,7 +730,7 @@ func (x *ProgressRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProgressRequest.ProtoReflect.Descriptor instead.
 func (*ProgressRequest) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{4}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *ProgressRequest) GetPlan() string {
@@ -648,7 +750,7 @@ type ProgressResponse struct {
 
 func (x *ProgressResponse) Reset() {
 	*x = ProgressResponse{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[5]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -660,7 +762,7 @@ func (x *ProgressResponse) String() string {
 func (*ProgressResponse) ProtoMessage() {}
 
 func (x *ProgressResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[5]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -673,7 +775,7 @@ func (x *ProgressResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProgressResponse.ProtoReflect.Descriptor instead.
 func (*ProgressResponse) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{5}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *ProgressResponse) GetScans() []*Scan {
@@ -698,7 +800,7 @@ type Scan struct {
 
 func (x *Scan) Reset() {
 	*x = Scan{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[6]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -710,7 +812,7 @@ func (x *Scan) String() string {
 func (*Scan) ProtoMessage() {}
 
 func (x *Scan) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[6]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -723,7 +825,7 @@ func (x *Scan) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Scan.ProtoReflect.Descriptor instead.
 func (*Scan) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{6}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Scan) GetFolder() string {
@@ -767,7 +869,7 @@ type Class struct {
 
 func (x *Class) Reset() {
 	*x = Class{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[7]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -779,7 +881,7 @@ func (x *Class) String() string {
 func (*Class) ProtoMessage() {}
 
 func (x *Class) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[7]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -792,7 +894,7 @@ func (x *Class) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Class.ProtoReflect.Descriptor instead.
 func (*Class) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{7}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Class) GetName() []byte {
@@ -837,7 +939,7 @@ type Field struct {
 
 func (x *Field) Reset() {
 	*x = Field{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[8]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -849,7 +951,7 @@ func (x *Field) String() string {
 func (*Field) ProtoMessage() {}
 
 func (x *Field) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[8]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -862,7 +964,7 @@ func (x *Field) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Field.ProtoReflect.Descriptor instead.
 func (*Field) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{8}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Field) GetName() string {
@@ -925,7 +1027,7 @@ type Op struct {
 
 func (x *Op) Reset() {
 	*x = Op{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[9]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -937,7 +1039,7 @@ func (x *Op) String() string {
 func (*Op) ProtoMessage() {}
 
 func (x *Op) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[9]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -950,7 +1052,7 @@ func (x *Op) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Op.ProtoReflect.Descriptor instead.
 func (*Op) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{9}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Op) GetName() string {
@@ -1003,7 +1105,7 @@ type FetchRequest struct {
 
 func (x *FetchRequest) Reset() {
 	*x = FetchRequest{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[10]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1015,7 +1117,7 @@ func (x *FetchRequest) String() string {
 func (*FetchRequest) ProtoMessage() {}
 
 func (x *FetchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[10]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1028,7 +1130,7 @@ func (x *FetchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchRequest.ProtoReflect.Descriptor instead.
 func (*FetchRequest) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{10}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *FetchRequest) GetRequest() isFetchRequest_Request {
@@ -1121,7 +1223,7 @@ type Start struct {
 
 func (x *Start) Reset() {
 	*x = Start{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[11]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1133,7 +1235,7 @@ func (x *Start) String() string {
 func (*Start) ProtoMessage() {}
 
 func (x *Start) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[11]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1146,7 +1248,7 @@ func (x *Start) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Start.ProtoReflect.Descriptor instead.
 func (*Start) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{11}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Start) GetPlan() string {
@@ -1216,7 +1318,7 @@ type Want struct {
 
 func (x *Want) Reset() {
 	*x = Want{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[12]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1228,7 +1330,7 @@ func (x *Want) String() string {
 func (*Want) ProtoMessage() {}
 
 func (x *Want) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[12]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1241,7 +1343,7 @@ func (x *Want) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Want.ProtoReflect.Descriptor instead.
 func (*Want) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{12}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Want) GetId() uint64 {
@@ -1311,7 +1413,7 @@ type Name struct {
 
 func (x *Name) Reset() {
 	*x = Name{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[13]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1323,7 +1425,7 @@ func (x *Name) String() string {
 func (*Name) ProtoMessage() {}
 
 func (x *Name) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[13]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1336,7 +1438,7 @@ func (x *Name) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Name.ProtoReflect.Descriptor instead.
 func (*Name) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{13}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Name) GetEpoch() uint32 {
@@ -1405,7 +1507,7 @@ type Range struct {
 
 func (x *Range) Reset() {
 	*x = Range{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[14]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1417,7 +1519,7 @@ func (x *Range) String() string {
 func (*Range) ProtoMessage() {}
 
 func (x *Range) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[14]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1430,7 +1532,7 @@ func (x *Range) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Range.ProtoReflect.Descriptor instead.
 func (*Range) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{14}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Range) GetPosition() uint64 {
@@ -1459,7 +1561,7 @@ type List struct {
 
 func (x *List) Reset() {
 	*x = List{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[15]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1471,7 +1573,7 @@ func (x *List) String() string {
 func (*List) ProtoMessage() {}
 
 func (x *List) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[15]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1484,7 +1586,7 @@ func (x *List) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use List.ProtoReflect.Descriptor instead.
 func (*List) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{15}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *List) GetIndices() []uint64 {
@@ -1514,7 +1616,7 @@ type Cancel struct {
 
 func (x *Cancel) Reset() {
 	*x = Cancel{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[16]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1526,7 +1628,7 @@ func (x *Cancel) String() string {
 func (*Cancel) ProtoMessage() {}
 
 func (x *Cancel) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[16]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1539,7 +1641,7 @@ func (x *Cancel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cancel.ProtoReflect.Descriptor instead.
 func (*Cancel) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{16}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Cancel) GetId() uint64 {
@@ -1579,7 +1681,7 @@ type Pulse struct {
 
 func (x *Pulse) Reset() {
 	*x = Pulse{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[17]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1591,7 +1693,7 @@ func (x *Pulse) String() string {
 func (*Pulse) ProtoMessage() {}
 
 func (x *Pulse) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[17]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1604,7 +1706,7 @@ func (x *Pulse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pulse.ProtoReflect.Descriptor instead.
 func (*Pulse) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{17}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Pulse) GetRank() uint32 {
@@ -1681,7 +1783,7 @@ type Step struct {
 
 func (x *Step) Reset() {
 	*x = Step{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[18]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1693,7 +1795,7 @@ func (x *Step) String() string {
 func (*Step) ProtoMessage() {}
 
 func (x *Step) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[18]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1706,7 +1808,7 @@ func (x *Step) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Step.ProtoReflect.Descriptor instead.
 func (*Step) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{18}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Step) GetNumber() uint64 {
@@ -1766,7 +1868,7 @@ type FetchResponse struct {
 
 func (x *FetchResponse) Reset() {
 	*x = FetchResponse{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[19]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1778,7 +1880,7 @@ func (x *FetchResponse) String() string {
 func (*FetchResponse) ProtoMessage() {}
 
 func (x *FetchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[19]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1791,7 +1893,7 @@ func (x *FetchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchResponse.ProtoReflect.Descriptor instead.
 func (*FetchResponse) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{19}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *FetchResponse) GetId() uint64 {
@@ -1861,7 +1963,7 @@ type Header struct {
 
 func (x *Header) Reset() {
 	*x = Header{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[20]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1873,7 +1975,7 @@ func (x *Header) String() string {
 func (*Header) ProtoMessage() {}
 
 func (x *Header) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[20]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1886,7 +1988,7 @@ func (x *Header) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Header.ProtoReflect.Descriptor instead.
 func (*Header) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{20}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Header) GetFields() []*Field {
@@ -1944,7 +2046,7 @@ type SampleError struct {
 
 func (x *SampleError) Reset() {
 	*x = SampleError{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[21]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1956,7 +2058,7 @@ func (x *SampleError) String() string {
 func (*SampleError) ProtoMessage() {}
 
 func (x *SampleError) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[21]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1969,7 +2071,7 @@ func (x *SampleError) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SampleError.ProtoReflect.Descriptor instead.
 func (*SampleError) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{21}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *SampleError) GetOffset() uint32 {
@@ -2041,7 +2143,7 @@ type Failure struct {
 
 func (x *Failure) Reset() {
 	*x = Failure{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[22]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2053,7 +2155,7 @@ func (x *Failure) String() string {
 func (*Failure) ProtoMessage() {}
 
 func (x *Failure) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[22]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2066,7 +2168,7 @@ func (x *Failure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failure.ProtoReflect.Descriptor instead.
 func (*Failure) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{22}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Failure) GetCode() int32 {
@@ -2136,7 +2238,7 @@ type Notice struct {
 
 func (x *Notice) Reset() {
 	*x = Notice{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[23]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2148,7 +2250,7 @@ func (x *Notice) String() string {
 func (*Notice) ProtoMessage() {}
 
 func (x *Notice) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[23]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2161,7 +2263,7 @@ func (x *Notice) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Notice.ProtoReflect.Descriptor instead.
 func (*Notice) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{23}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Notice) GetDraining() bool {
@@ -2228,7 +2330,7 @@ type ReplayRequest struct {
 
 func (x *ReplayRequest) Reset() {
 	*x = ReplayRequest{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[24]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2240,7 +2342,7 @@ func (x *ReplayRequest) String() string {
 func (*ReplayRequest) ProtoMessage() {}
 
 func (x *ReplayRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[24]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2253,7 +2355,7 @@ func (x *ReplayRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplayRequest.ProtoReflect.Descriptor instead.
 func (*ReplayRequest) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{24}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ReplayRequest) GetPlan() string {
@@ -2300,7 +2402,7 @@ type ReplayResponse struct {
 
 func (x *ReplayResponse) Reset() {
 	*x = ReplayResponse{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[25]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2312,7 +2414,7 @@ func (x *ReplayResponse) String() string {
 func (*ReplayResponse) ProtoMessage() {}
 
 func (x *ReplayResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[25]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2325,7 +2427,7 @@ func (x *ReplayResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplayResponse.ProtoReflect.Descriptor instead.
 func (*ReplayResponse) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{25}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *ReplayResponse) GetSamples() []*Sample {
@@ -2358,7 +2460,7 @@ type Sample struct {
 
 func (x *Sample) Reset() {
 	*x = Sample{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[26]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2370,7 +2472,7 @@ func (x *Sample) String() string {
 func (*Sample) ProtoMessage() {}
 
 func (x *Sample) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[26]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2383,7 +2485,7 @@ func (x *Sample) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Sample.ProtoReflect.Descriptor instead.
 func (*Sample) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{26}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Sample) GetKey() []byte {
@@ -2470,7 +2572,7 @@ type Draw struct {
 
 func (x *Draw) Reset() {
 	*x = Draw{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[27]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2482,7 +2584,7 @@ func (x *Draw) String() string {
 func (*Draw) ProtoMessage() {}
 
 func (x *Draw) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[27]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2495,7 +2597,7 @@ func (x *Draw) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Draw.ProtoReflect.Descriptor instead.
 func (*Draw) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{27}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Draw) GetOp() string {
@@ -2529,7 +2631,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[28]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2541,7 +2643,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[28]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2554,7 +2656,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{28}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *WatchRequest) GetInterval() *durationpb.Duration {
@@ -2579,7 +2681,7 @@ type WatchResponse struct {
 
 func (x *WatchResponse) Reset() {
 	*x = WatchResponse{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[29]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2591,7 +2693,7 @@ func (x *WatchResponse) String() string {
 func (*WatchResponse) ProtoMessage() {}
 
 func (x *WatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[29]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2604,7 +2706,7 @@ func (x *WatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchResponse.ProtoReflect.Descriptor instead.
 func (*WatchResponse) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{29}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *WatchResponse) GetProcess() *Process {
@@ -2661,7 +2763,7 @@ type Process struct {
 
 func (x *Process) Reset() {
 	*x = Process{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[30]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2673,7 +2775,7 @@ func (x *Process) String() string {
 func (*Process) ProtoMessage() {}
 
 func (x *Process) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[30]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2686,7 +2788,7 @@ func (x *Process) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Process.ProtoReflect.Descriptor instead.
 func (*Process) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{30}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Process) GetHost() string {
@@ -2807,7 +2909,7 @@ type JobStatus struct {
 
 func (x *JobStatus) Reset() {
 	*x = JobStatus{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[31]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2819,7 +2921,7 @@ func (x *JobStatus) String() string {
 func (*JobStatus) ProtoMessage() {}
 
 func (x *JobStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[31]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2832,7 +2934,7 @@ func (x *JobStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobStatus.ProtoReflect.Descriptor instead.
 func (*JobStatus) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{31}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *JobStatus) GetJob() string {
@@ -2970,7 +3072,7 @@ type RankStatus struct {
 
 func (x *RankStatus) Reset() {
 	*x = RankStatus{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[32]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2982,7 +3084,7 @@ func (x *RankStatus) String() string {
 func (*RankStatus) ProtoMessage() {}
 
 func (x *RankStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[32]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2995,7 +3097,7 @@ func (x *RankStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RankStatus.ProtoReflect.Descriptor instead.
 func (*RankStatus) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{32}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *RankStatus) GetRank() uint32 {
@@ -3129,7 +3231,7 @@ type Effort struct {
 
 func (x *Effort) Reset() {
 	*x = Effort{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[33]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3141,7 +3243,7 @@ func (x *Effort) String() string {
 func (*Effort) ProtoMessage() {}
 
 func (x *Effort) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[33]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3154,7 +3256,7 @@ func (x *Effort) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Effort.ProtoReflect.Descriptor instead.
 func (*Effort) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{33}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Effort) GetBatches() uint64 {
@@ -3224,7 +3326,7 @@ type Attempt struct {
 
 func (x *Attempt) Reset() {
 	*x = Attempt{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[34]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3236,7 +3338,7 @@ func (x *Attempt) String() string {
 func (*Attempt) ProtoMessage() {}
 
 func (x *Attempt) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[34]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3249,7 +3351,7 @@ func (x *Attempt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Attempt.ProtoReflect.Descriptor instead.
 func (*Attempt) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{34}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *Attempt) GetBatch() uint64 {
@@ -3321,7 +3423,7 @@ type NodeStatus struct {
 
 func (x *NodeStatus) Reset() {
 	*x = NodeStatus{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[35]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3333,7 +3435,7 @@ func (x *NodeStatus) String() string {
 func (*NodeStatus) ProtoMessage() {}
 
 func (x *NodeStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[35]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3346,7 +3448,7 @@ func (x *NodeStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeStatus.ProtoReflect.Descriptor instead.
 func (*NodeStatus) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{35}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *NodeStatus) GetAddr() string {
@@ -3471,7 +3573,7 @@ type GpuStatus struct {
 
 func (x *GpuStatus) Reset() {
 	*x = GpuStatus{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[36]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3483,7 +3585,7 @@ func (x *GpuStatus) String() string {
 func (*GpuStatus) ProtoMessage() {}
 
 func (x *GpuStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[36]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3496,7 +3598,7 @@ func (x *GpuStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GpuStatus.ProtoReflect.Descriptor instead.
 func (*GpuStatus) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{36}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *GpuStatus) GetHost() string {
@@ -3594,7 +3696,7 @@ type GpuProcess struct {
 
 func (x *GpuProcess) Reset() {
 	*x = GpuProcess{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[37]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3606,7 +3708,7 @@ func (x *GpuProcess) String() string {
 func (*GpuProcess) ProtoMessage() {}
 
 func (x *GpuProcess) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[37]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3619,7 +3721,7 @@ func (x *GpuProcess) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GpuProcess.ProtoReflect.Descriptor instead.
 func (*GpuProcess) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{37}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *GpuProcess) GetPid() uint32 {
@@ -3690,7 +3792,13 @@ const file_feedwater_v1_feedwater_proto_rawDesc = "" +
 	"\akernels\x18\f \x01(\tR\akernels\x12\x18\n" +
 	"\aworkers\x18\r \x01(\rR\aworkers\x12\x1a\n" +
 	"\bprotocol\x18\x0e \x01(\rR\bprotocol\x125\n" +
-	"\trevisions\x18\x0f \x01(\v2\x17.feedwater.v1.RevisionsR\trevisions\"%\n" +
+	"\trevisions\x18\x0f \x01(\v2\x17.feedwater.v1.RevisionsR\trevisions\"L\n" +
+	"\n" +
+	"PutRequest\x12\x14\n" +
+	"\x05table\x18\x01 \x01(\tR\x05table\x12\x14\n" +
+	"\x05bytes\x18\x02 \x01(\x04R\x05bytes\x12\x12\n" +
+	"\x04data\x18\x03 \x01(\fR\x04data\"\r\n" +
+	"\vPutResponse\"%\n" +
 	"\x0fProgressRequest\x12\x12\n" +
 	"\x04plan\x18\x01 \x01(\tR\x04plan\"<\n" +
 	"\x10ProgressResponse\x12(\n" +
@@ -3983,7 +4091,7 @@ const file_feedwater_v1_feedwater_proto_rawDesc = "" +
 	"\x13CANCEL_REASON_MOVED\x10\x01\x12\x1b\n" +
 	"\x17CANCEL_REASON_OVERTAKEN\x10\x02\x12\x16\n" +
 	"\x12CANCEL_REASON_LATE\x10\x03\x12\x18\n" +
-	"\x14CANCEL_REASON_SILENT\x10\x04*\xfb\x02\n" +
+	"\x14CANCEL_REASON_SILENT\x10\x04*\x8d\x03\n" +
 	"\x06Reason\x12\x16\n" +
 	"\x12REASON_UNSPECIFIED\x10\x00\x12\x0f\n" +
 	"\vREASON_PLAN\x10\x01\x12\x0f\n" +
@@ -4003,12 +4111,14 @@ const file_feedwater_v1_feedwater_proto_rawDesc = "" +
 	"\x10REASON_CANCELLED\x10\x0e\x12\x12\n" +
 	"\x0eREASON_STALLED\x10\x0f\x12\x12\n" +
 	"\x0eREASON_VERSION\x10\x10\x12\x13\n" +
-	"\x0fREASON_REVISION\x10\x112\xdf\x02\n" +
+	"\x0fREASON_REVISION\x10\x11\x12\x10\n" +
+	"\fREASON_TABLE\x10\x122\x9d\x03\n" +
 	"\x04Feed\x12=\n" +
 	"\x04Open\x12\x19.feedwater.v1.OpenRequest\x1a\x1a.feedwater.v1.OpenResponse\x12I\n" +
 	"\bProgress\x12\x1d.feedwater.v1.ProgressRequest\x1a\x1e.feedwater.v1.ProgressResponse\x12D\n" +
 	"\x05Fetch\x12\x1a.feedwater.v1.FetchRequest\x1a\x1b.feedwater.v1.FetchResponse(\x010\x01\x12C\n" +
-	"\x06Replay\x12\x1b.feedwater.v1.ReplayRequest\x1a\x1c.feedwater.v1.ReplayResponse\x12B\n" +
+	"\x06Replay\x12\x1b.feedwater.v1.ReplayRequest\x1a\x1c.feedwater.v1.ReplayResponse\x12<\n" +
+	"\x03Put\x12\x18.feedwater.v1.PutRequest\x1a\x19.feedwater.v1.PutResponse(\x01\x12B\n" +
 	"\x05Watch\x12\x1a.feedwater.v1.WatchRequest\x1a\x1b.feedwater.v1.WatchResponse0\x01B\xb5\x01\n" +
 	"\x10com.feedwater.v1B\x0eFeedwaterProtoP\x01Z@github.com/feedwater-io/feedwater/proto/feedwater/v1;feedwaterv1\xa2\x02\x03FXX\xaa\x02\fFeedwater.V1\xca\x02\fFeedwater\\V1\xe2\x02\x18Feedwater\\V1\\GPBMetadata\xea\x02\rFeedwater::V1b\x06proto3"
 
@@ -4025,7 +4135,7 @@ func file_feedwater_v1_feedwater_proto_rawDescGZIP() []byte {
 }
 
 var file_feedwater_v1_feedwater_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_feedwater_v1_feedwater_proto_msgTypes = make([]protoimpl.MessageInfo, 42)
+var file_feedwater_v1_feedwater_proto_msgTypes = make([]protoimpl.MessageInfo, 44)
 var file_feedwater_v1_feedwater_proto_goTypes = []any{
 	(CancelReason)(0),           // 0: feedwater.v1.CancelReason
 	(Reason)(0),                 // 1: feedwater.v1.Reason
@@ -4033,113 +4143,117 @@ var file_feedwater_v1_feedwater_proto_goTypes = []any{
 	(*Revisions)(nil),           // 3: feedwater.v1.Revisions
 	(*Trainer)(nil),             // 4: feedwater.v1.Trainer
 	(*OpenResponse)(nil),        // 5: feedwater.v1.OpenResponse
-	(*ProgressRequest)(nil),     // 6: feedwater.v1.ProgressRequest
-	(*ProgressResponse)(nil),    // 7: feedwater.v1.ProgressResponse
-	(*Scan)(nil),                // 8: feedwater.v1.Scan
-	(*Class)(nil),               // 9: feedwater.v1.Class
-	(*Field)(nil),               // 10: feedwater.v1.Field
-	(*Op)(nil),                  // 11: feedwater.v1.Op
-	(*FetchRequest)(nil),        // 12: feedwater.v1.FetchRequest
-	(*Start)(nil),               // 13: feedwater.v1.Start
-	(*Want)(nil),                // 14: feedwater.v1.Want
-	(*Name)(nil),                // 15: feedwater.v1.Name
-	(*Range)(nil),               // 16: feedwater.v1.Range
-	(*List)(nil),                // 17: feedwater.v1.List
-	(*Cancel)(nil),              // 18: feedwater.v1.Cancel
-	(*Pulse)(nil),               // 19: feedwater.v1.Pulse
-	(*Step)(nil),                // 20: feedwater.v1.Step
-	(*FetchResponse)(nil),       // 21: feedwater.v1.FetchResponse
-	(*Header)(nil),              // 22: feedwater.v1.Header
-	(*SampleError)(nil),         // 23: feedwater.v1.SampleError
-	(*Failure)(nil),             // 24: feedwater.v1.Failure
-	(*Notice)(nil),              // 25: feedwater.v1.Notice
-	(*ReplayRequest)(nil),       // 26: feedwater.v1.ReplayRequest
-	(*ReplayResponse)(nil),      // 27: feedwater.v1.ReplayResponse
-	(*Sample)(nil),              // 28: feedwater.v1.Sample
-	(*Draw)(nil),                // 29: feedwater.v1.Draw
-	(*WatchRequest)(nil),        // 30: feedwater.v1.WatchRequest
-	(*WatchResponse)(nil),       // 31: feedwater.v1.WatchResponse
-	(*Process)(nil),             // 32: feedwater.v1.Process
-	(*JobStatus)(nil),           // 33: feedwater.v1.JobStatus
-	(*RankStatus)(nil),          // 34: feedwater.v1.RankStatus
-	(*Effort)(nil),              // 35: feedwater.v1.Effort
-	(*Attempt)(nil),             // 36: feedwater.v1.Attempt
-	(*NodeStatus)(nil),          // 37: feedwater.v1.NodeStatus
-	(*GpuStatus)(nil),           // 38: feedwater.v1.GpuStatus
-	(*GpuProcess)(nil),          // 39: feedwater.v1.GpuProcess
-	nil,                         // 40: feedwater.v1.Revisions.PlanEntry
-	nil,                         // 41: feedwater.v1.Revisions.CodecsEntry
-	nil,                         // 42: feedwater.v1.Trainer.UnitsEntry
-	nil,                         // 43: feedwater.v1.Failure.MetadataEntry
-	(*durationpb.Duration)(nil), // 44: google.protobuf.Duration
+	(*PutRequest)(nil),          // 6: feedwater.v1.PutRequest
+	(*PutResponse)(nil),         // 7: feedwater.v1.PutResponse
+	(*ProgressRequest)(nil),     // 8: feedwater.v1.ProgressRequest
+	(*ProgressResponse)(nil),    // 9: feedwater.v1.ProgressResponse
+	(*Scan)(nil),                // 10: feedwater.v1.Scan
+	(*Class)(nil),               // 11: feedwater.v1.Class
+	(*Field)(nil),               // 12: feedwater.v1.Field
+	(*Op)(nil),                  // 13: feedwater.v1.Op
+	(*FetchRequest)(nil),        // 14: feedwater.v1.FetchRequest
+	(*Start)(nil),               // 15: feedwater.v1.Start
+	(*Want)(nil),                // 16: feedwater.v1.Want
+	(*Name)(nil),                // 17: feedwater.v1.Name
+	(*Range)(nil),               // 18: feedwater.v1.Range
+	(*List)(nil),                // 19: feedwater.v1.List
+	(*Cancel)(nil),              // 20: feedwater.v1.Cancel
+	(*Pulse)(nil),               // 21: feedwater.v1.Pulse
+	(*Step)(nil),                // 22: feedwater.v1.Step
+	(*FetchResponse)(nil),       // 23: feedwater.v1.FetchResponse
+	(*Header)(nil),              // 24: feedwater.v1.Header
+	(*SampleError)(nil),         // 25: feedwater.v1.SampleError
+	(*Failure)(nil),             // 26: feedwater.v1.Failure
+	(*Notice)(nil),              // 27: feedwater.v1.Notice
+	(*ReplayRequest)(nil),       // 28: feedwater.v1.ReplayRequest
+	(*ReplayResponse)(nil),      // 29: feedwater.v1.ReplayResponse
+	(*Sample)(nil),              // 30: feedwater.v1.Sample
+	(*Draw)(nil),                // 31: feedwater.v1.Draw
+	(*WatchRequest)(nil),        // 32: feedwater.v1.WatchRequest
+	(*WatchResponse)(nil),       // 33: feedwater.v1.WatchResponse
+	(*Process)(nil),             // 34: feedwater.v1.Process
+	(*JobStatus)(nil),           // 35: feedwater.v1.JobStatus
+	(*RankStatus)(nil),          // 36: feedwater.v1.RankStatus
+	(*Effort)(nil),              // 37: feedwater.v1.Effort
+	(*Attempt)(nil),             // 38: feedwater.v1.Attempt
+	(*NodeStatus)(nil),          // 39: feedwater.v1.NodeStatus
+	(*GpuStatus)(nil),           // 40: feedwater.v1.GpuStatus
+	(*GpuProcess)(nil),          // 41: feedwater.v1.GpuProcess
+	nil,                         // 42: feedwater.v1.Revisions.PlanEntry
+	nil,                         // 43: feedwater.v1.Revisions.CodecsEntry
+	nil,                         // 44: feedwater.v1.Trainer.UnitsEntry
+	nil,                         // 45: feedwater.v1.Failure.MetadataEntry
+	(*durationpb.Duration)(nil), // 46: google.protobuf.Duration
 }
 var file_feedwater_v1_feedwater_proto_depIdxs = []int32{
 	3,  // 0: feedwater.v1.OpenRequest.revisions:type_name -> feedwater.v1.Revisions
 	4,  // 1: feedwater.v1.OpenRequest.trainer:type_name -> feedwater.v1.Trainer
-	40, // 2: feedwater.v1.Revisions.plan:type_name -> feedwater.v1.Revisions.PlanEntry
-	41, // 3: feedwater.v1.Revisions.codecs:type_name -> feedwater.v1.Revisions.CodecsEntry
-	42, // 4: feedwater.v1.Trainer.units:type_name -> feedwater.v1.Trainer.UnitsEntry
-	9,  // 5: feedwater.v1.OpenResponse.classes:type_name -> feedwater.v1.Class
-	10, // 6: feedwater.v1.OpenResponse.fields:type_name -> feedwater.v1.Field
-	11, // 7: feedwater.v1.OpenResponse.ops:type_name -> feedwater.v1.Op
+	42, // 2: feedwater.v1.Revisions.plan:type_name -> feedwater.v1.Revisions.PlanEntry
+	43, // 3: feedwater.v1.Revisions.codecs:type_name -> feedwater.v1.Revisions.CodecsEntry
+	44, // 4: feedwater.v1.Trainer.units:type_name -> feedwater.v1.Trainer.UnitsEntry
+	11, // 5: feedwater.v1.OpenResponse.classes:type_name -> feedwater.v1.Class
+	12, // 6: feedwater.v1.OpenResponse.fields:type_name -> feedwater.v1.Field
+	13, // 7: feedwater.v1.OpenResponse.ops:type_name -> feedwater.v1.Op
 	3,  // 8: feedwater.v1.OpenResponse.revisions:type_name -> feedwater.v1.Revisions
-	8,  // 9: feedwater.v1.ProgressResponse.scans:type_name -> feedwater.v1.Scan
-	44, // 10: feedwater.v1.Scan.running:type_name -> google.protobuf.Duration
-	13, // 11: feedwater.v1.FetchRequest.start:type_name -> feedwater.v1.Start
-	14, // 12: feedwater.v1.FetchRequest.want:type_name -> feedwater.v1.Want
-	18, // 13: feedwater.v1.FetchRequest.cancel:type_name -> feedwater.v1.Cancel
-	19, // 14: feedwater.v1.FetchRequest.pulse:type_name -> feedwater.v1.Pulse
+	10, // 9: feedwater.v1.ProgressResponse.scans:type_name -> feedwater.v1.Scan
+	46, // 10: feedwater.v1.Scan.running:type_name -> google.protobuf.Duration
+	15, // 11: feedwater.v1.FetchRequest.start:type_name -> feedwater.v1.Start
+	16, // 12: feedwater.v1.FetchRequest.want:type_name -> feedwater.v1.Want
+	20, // 13: feedwater.v1.FetchRequest.cancel:type_name -> feedwater.v1.Cancel
+	21, // 14: feedwater.v1.FetchRequest.pulse:type_name -> feedwater.v1.Pulse
 	3,  // 15: feedwater.v1.Start.revisions:type_name -> feedwater.v1.Revisions
 	4,  // 16: feedwater.v1.Start.trainer:type_name -> feedwater.v1.Trainer
-	15, // 17: feedwater.v1.Want.name:type_name -> feedwater.v1.Name
-	44, // 18: feedwater.v1.Want.due:type_name -> google.protobuf.Duration
-	44, // 19: feedwater.v1.Want.deadline:type_name -> google.protobuf.Duration
-	16, // 20: feedwater.v1.Name.range:type_name -> feedwater.v1.Range
-	17, // 21: feedwater.v1.Name.list:type_name -> feedwater.v1.List
+	17, // 17: feedwater.v1.Want.name:type_name -> feedwater.v1.Name
+	46, // 18: feedwater.v1.Want.due:type_name -> google.protobuf.Duration
+	46, // 19: feedwater.v1.Want.deadline:type_name -> google.protobuf.Duration
+	18, // 20: feedwater.v1.Name.range:type_name -> feedwater.v1.Range
+	19, // 21: feedwater.v1.Name.list:type_name -> feedwater.v1.List
 	0,  // 22: feedwater.v1.Cancel.reason:type_name -> feedwater.v1.CancelReason
-	20, // 23: feedwater.v1.Pulse.steps:type_name -> feedwater.v1.Step
-	44, // 24: feedwater.v1.Pulse.blocked:type_name -> google.protobuf.Duration
-	22, // 25: feedwater.v1.FetchResponse.header:type_name -> feedwater.v1.Header
-	24, // 26: feedwater.v1.FetchResponse.failure:type_name -> feedwater.v1.Failure
-	25, // 27: feedwater.v1.FetchResponse.notice:type_name -> feedwater.v1.Notice
-	10, // 28: feedwater.v1.Header.fields:type_name -> feedwater.v1.Field
-	23, // 29: feedwater.v1.Header.errors:type_name -> feedwater.v1.SampleError
-	23, // 30: feedwater.v1.Failure.sample_error:type_name -> feedwater.v1.SampleError
-	44, // 31: feedwater.v1.Failure.retry_after:type_name -> google.protobuf.Duration
+	22, // 23: feedwater.v1.Pulse.steps:type_name -> feedwater.v1.Step
+	46, // 24: feedwater.v1.Pulse.blocked:type_name -> google.protobuf.Duration
+	24, // 25: feedwater.v1.FetchResponse.header:type_name -> feedwater.v1.Header
+	26, // 26: feedwater.v1.FetchResponse.failure:type_name -> feedwater.v1.Failure
+	27, // 27: feedwater.v1.FetchResponse.notice:type_name -> feedwater.v1.Notice
+	12, // 28: feedwater.v1.Header.fields:type_name -> feedwater.v1.Field
+	25, // 29: feedwater.v1.Header.errors:type_name -> feedwater.v1.SampleError
+	25, // 30: feedwater.v1.Failure.sample_error:type_name -> feedwater.v1.SampleError
+	46, // 31: feedwater.v1.Failure.retry_after:type_name -> google.protobuf.Duration
 	1,  // 32: feedwater.v1.Failure.reason:type_name -> feedwater.v1.Reason
-	43, // 33: feedwater.v1.Failure.metadata:type_name -> feedwater.v1.Failure.MetadataEntry
-	15, // 34: feedwater.v1.ReplayRequest.name:type_name -> feedwater.v1.Name
+	45, // 33: feedwater.v1.Failure.metadata:type_name -> feedwater.v1.Failure.MetadataEntry
+	17, // 34: feedwater.v1.ReplayRequest.name:type_name -> feedwater.v1.Name
 	3,  // 35: feedwater.v1.ReplayRequest.revisions:type_name -> feedwater.v1.Revisions
-	28, // 36: feedwater.v1.ReplayResponse.samples:type_name -> feedwater.v1.Sample
-	29, // 37: feedwater.v1.Sample.draws:type_name -> feedwater.v1.Draw
-	23, // 38: feedwater.v1.Sample.error:type_name -> feedwater.v1.SampleError
-	44, // 39: feedwater.v1.WatchRequest.interval:type_name -> google.protobuf.Duration
-	32, // 40: feedwater.v1.WatchResponse.process:type_name -> feedwater.v1.Process
-	33, // 41: feedwater.v1.WatchResponse.jobs:type_name -> feedwater.v1.JobStatus
-	37, // 42: feedwater.v1.WatchResponse.nodes:type_name -> feedwater.v1.NodeStatus
-	38, // 43: feedwater.v1.WatchResponse.gpus:type_name -> feedwater.v1.GpuStatus
-	44, // 44: feedwater.v1.Process.uptime:type_name -> google.protobuf.Duration
-	34, // 45: feedwater.v1.JobStatus.ranks:type_name -> feedwater.v1.RankStatus
-	44, // 46: feedwater.v1.RankStatus.blocked:type_name -> google.protobuf.Duration
-	44, // 47: feedwater.v1.RankStatus.silent:type_name -> google.protobuf.Duration
-	36, // 48: feedwater.v1.RankStatus.attempts:type_name -> feedwater.v1.Attempt
-	35, // 49: feedwater.v1.RankStatus.effort:type_name -> feedwater.v1.Effort
-	44, // 50: feedwater.v1.Attempt.sent:type_name -> google.protobuf.Duration
-	44, // 51: feedwater.v1.Attempt.ended:type_name -> google.protobuf.Duration
-	8,  // 52: feedwater.v1.NodeStatus.scans:type_name -> feedwater.v1.Scan
-	39, // 53: feedwater.v1.GpuStatus.processes:type_name -> feedwater.v1.GpuProcess
+	30, // 36: feedwater.v1.ReplayResponse.samples:type_name -> feedwater.v1.Sample
+	31, // 37: feedwater.v1.Sample.draws:type_name -> feedwater.v1.Draw
+	25, // 38: feedwater.v1.Sample.error:type_name -> feedwater.v1.SampleError
+	46, // 39: feedwater.v1.WatchRequest.interval:type_name -> google.protobuf.Duration
+	34, // 40: feedwater.v1.WatchResponse.process:type_name -> feedwater.v1.Process
+	35, // 41: feedwater.v1.WatchResponse.jobs:type_name -> feedwater.v1.JobStatus
+	39, // 42: feedwater.v1.WatchResponse.nodes:type_name -> feedwater.v1.NodeStatus
+	40, // 43: feedwater.v1.WatchResponse.gpus:type_name -> feedwater.v1.GpuStatus
+	46, // 44: feedwater.v1.Process.uptime:type_name -> google.protobuf.Duration
+	36, // 45: feedwater.v1.JobStatus.ranks:type_name -> feedwater.v1.RankStatus
+	46, // 46: feedwater.v1.RankStatus.blocked:type_name -> google.protobuf.Duration
+	46, // 47: feedwater.v1.RankStatus.silent:type_name -> google.protobuf.Duration
+	38, // 48: feedwater.v1.RankStatus.attempts:type_name -> feedwater.v1.Attempt
+	37, // 49: feedwater.v1.RankStatus.effort:type_name -> feedwater.v1.Effort
+	46, // 50: feedwater.v1.Attempt.sent:type_name -> google.protobuf.Duration
+	46, // 51: feedwater.v1.Attempt.ended:type_name -> google.protobuf.Duration
+	10, // 52: feedwater.v1.NodeStatus.scans:type_name -> feedwater.v1.Scan
+	41, // 53: feedwater.v1.GpuStatus.processes:type_name -> feedwater.v1.GpuProcess
 	2,  // 54: feedwater.v1.Feed.Open:input_type -> feedwater.v1.OpenRequest
-	6,  // 55: feedwater.v1.Feed.Progress:input_type -> feedwater.v1.ProgressRequest
-	12, // 56: feedwater.v1.Feed.Fetch:input_type -> feedwater.v1.FetchRequest
-	26, // 57: feedwater.v1.Feed.Replay:input_type -> feedwater.v1.ReplayRequest
-	30, // 58: feedwater.v1.Feed.Watch:input_type -> feedwater.v1.WatchRequest
-	5,  // 59: feedwater.v1.Feed.Open:output_type -> feedwater.v1.OpenResponse
-	7,  // 60: feedwater.v1.Feed.Progress:output_type -> feedwater.v1.ProgressResponse
-	21, // 61: feedwater.v1.Feed.Fetch:output_type -> feedwater.v1.FetchResponse
-	27, // 62: feedwater.v1.Feed.Replay:output_type -> feedwater.v1.ReplayResponse
-	31, // 63: feedwater.v1.Feed.Watch:output_type -> feedwater.v1.WatchResponse
-	59, // [59:64] is the sub-list for method output_type
-	54, // [54:59] is the sub-list for method input_type
+	8,  // 55: feedwater.v1.Feed.Progress:input_type -> feedwater.v1.ProgressRequest
+	14, // 56: feedwater.v1.Feed.Fetch:input_type -> feedwater.v1.FetchRequest
+	28, // 57: feedwater.v1.Feed.Replay:input_type -> feedwater.v1.ReplayRequest
+	6,  // 58: feedwater.v1.Feed.Put:input_type -> feedwater.v1.PutRequest
+	32, // 59: feedwater.v1.Feed.Watch:input_type -> feedwater.v1.WatchRequest
+	5,  // 60: feedwater.v1.Feed.Open:output_type -> feedwater.v1.OpenResponse
+	9,  // 61: feedwater.v1.Feed.Progress:output_type -> feedwater.v1.ProgressResponse
+	23, // 62: feedwater.v1.Feed.Fetch:output_type -> feedwater.v1.FetchResponse
+	29, // 63: feedwater.v1.Feed.Replay:output_type -> feedwater.v1.ReplayResponse
+	7,  // 64: feedwater.v1.Feed.Put:output_type -> feedwater.v1.PutResponse
+	33, // 65: feedwater.v1.Feed.Watch:output_type -> feedwater.v1.WatchResponse
+	60, // [60:66] is the sub-list for method output_type
+	54, // [54:60] is the sub-list for method input_type
 	54, // [54:54] is the sub-list for extension type_name
 	54, // [54:54] is the sub-list for extension extendee
 	0,  // [0:54] is the sub-list for field type_name
@@ -4150,30 +4264,30 @@ func file_feedwater_v1_feedwater_proto_init() {
 	if File_feedwater_v1_feedwater_proto != nil {
 		return
 	}
-	file_feedwater_v1_feedwater_proto_msgTypes[10].OneofWrappers = []any{
+	file_feedwater_v1_feedwater_proto_msgTypes[12].OneofWrappers = []any{
 		(*FetchRequest_Start)(nil),
 		(*FetchRequest_Want)(nil),
 		(*FetchRequest_Cancel)(nil),
 		(*FetchRequest_Pulse)(nil),
 	}
-	file_feedwater_v1_feedwater_proto_msgTypes[13].OneofWrappers = []any{
+	file_feedwater_v1_feedwater_proto_msgTypes[15].OneofWrappers = []any{
 		(*Name_Range)(nil),
 		(*Name_List)(nil),
 	}
-	file_feedwater_v1_feedwater_proto_msgTypes[18].OneofWrappers = []any{}
-	file_feedwater_v1_feedwater_proto_msgTypes[30].OneofWrappers = []any{}
-	file_feedwater_v1_feedwater_proto_msgTypes[31].OneofWrappers = []any{}
+	file_feedwater_v1_feedwater_proto_msgTypes[20].OneofWrappers = []any{}
 	file_feedwater_v1_feedwater_proto_msgTypes[32].OneofWrappers = []any{}
-	file_feedwater_v1_feedwater_proto_msgTypes[35].OneofWrappers = []any{}
-	file_feedwater_v1_feedwater_proto_msgTypes[36].OneofWrappers = []any{}
+	file_feedwater_v1_feedwater_proto_msgTypes[33].OneofWrappers = []any{}
+	file_feedwater_v1_feedwater_proto_msgTypes[34].OneofWrappers = []any{}
 	file_feedwater_v1_feedwater_proto_msgTypes[37].OneofWrappers = []any{}
+	file_feedwater_v1_feedwater_proto_msgTypes[38].OneofWrappers = []any{}
+	file_feedwater_v1_feedwater_proto_msgTypes[39].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_feedwater_v1_feedwater_proto_rawDesc), len(file_feedwater_v1_feedwater_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   42,
+			NumMessages:   44,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -33,6 +33,7 @@ const (
 	Feed_Progress_FullMethodName = "/feedwater.v1.Feed/Progress"
 	Feed_Fetch_FullMethodName    = "/feedwater.v1.Feed/Fetch"
 	Feed_Replay_FullMethodName   = "/feedwater.v1.Feed/Replay"
+	Feed_Put_FullMethodName      = "/feedwater.v1.Feed/Put"
 	Feed_Watch_FullMethodName    = "/feedwater.v1.Feed/Watch"
 )
 
@@ -47,7 +48,7 @@ const (
 //	INVALID_ARGUMENT     the plan or a name is wrong; BadRequest names the field
 //	NOT_FOUND            the node has no such root or path
 //	FAILED_PRECONDITION  other data, other numerics or other revisions than the request pins; a protocol that the node does not serve; or
-//	                     the data changed on disk
+//	                     the data changed on disk; or the node has not the plan's table
 //	RESOURCE_EXHAUSTED   the node is busy; RetryInfo says when to ask again
 //	UNAVAILABLE          the node is going away, or could not read its storage; ask another node
 //	UNAUTHENTICATED      the node asks for a token or a client certificate, and does not know the one it was shown
@@ -62,6 +63,11 @@ type FeedClient interface {
 	Fetch(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[FetchRequest, FetchResponse], error)
 	// Replay makes a few samples again and tells every number that was drawn for them.
 	Replay(ctx context.Context, in *ReplayRequest, opts ...grpc.CallOption) (*ReplayResponse, error)
+	// Put gives the node a table, a list of the files of a data set, that plans name by its SHA-256. A node keeps those that were used last; one that
+	// lacks the table of a plan answers Open and Fetch with REASON_TABLE, and is given it again. The first request has table and bytes, all have a
+	// piece of the text, of 1 MiB at most. It is lines of JSON: {"class_name": name} for each class, then {"path": path, "label": number} for each
+	// sample, with paths below the folder of the plan.
+	Put(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[PutRequest, PutResponse], error)
 	// Watch tells, again and again, what this process knows of jobs, nodes and GPUs. Agents answer it too, on a socket of their own.
 	Watch(ctx context.Context, in *WatchRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WatchResponse], error)
 }
@@ -117,9 +123,22 @@ func (c *feedClient) Replay(ctx context.Context, in *ReplayRequest, opts ...grpc
 	return out, nil
 }
 
+func (c *feedClient) Put(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[PutRequest, PutResponse], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &Feed_ServiceDesc.Streams[1], Feed_Put_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[PutRequest, PutResponse]{ClientStream: stream}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Feed_PutClient = grpc.ClientStreamingClient[PutRequest, PutResponse]
+
 func (c *feedClient) Watch(ctx context.Context, in *WatchRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WatchResponse], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &Feed_ServiceDesc.Streams[1], Feed_Watch_FullMethodName, cOpts...)
+	stream, err := c.cc.NewStream(ctx, &Feed_ServiceDesc.Streams[2], Feed_Watch_FullMethodName, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -147,7 +166,7 @@ type Feed_WatchClient = grpc.ServerStreamingClient[WatchResponse]
 //	INVALID_ARGUMENT     the plan or a name is wrong; BadRequest names the field
 //	NOT_FOUND            the node has no such root or path
 //	FAILED_PRECONDITION  other data, other numerics or other revisions than the request pins; a protocol that the node does not serve; or
-//	                     the data changed on disk
+//	                     the data changed on disk; or the node has not the plan's table
 //	RESOURCE_EXHAUSTED   the node is busy; RetryInfo says when to ask again
 //	UNAVAILABLE          the node is going away, or could not read its storage; ask another node
 //	UNAUTHENTICATED      the node asks for a token or a client certificate, and does not know the one it was shown
@@ -162,6 +181,11 @@ type FeedServer interface {
 	Fetch(grpc.BidiStreamingServer[FetchRequest, FetchResponse]) error
 	// Replay makes a few samples again and tells every number that was drawn for them.
 	Replay(context.Context, *ReplayRequest) (*ReplayResponse, error)
+	// Put gives the node a table, a list of the files of a data set, that plans name by its SHA-256. A node keeps those that were used last; one that
+	// lacks the table of a plan answers Open and Fetch with REASON_TABLE, and is given it again. The first request has table and bytes, all have a
+	// piece of the text, of 1 MiB at most. It is lines of JSON: {"class_name": name} for each class, then {"path": path, "label": number} for each
+	// sample, with paths below the folder of the plan.
+	Put(grpc.ClientStreamingServer[PutRequest, PutResponse]) error
 	// Watch tells, again and again, what this process knows of jobs, nodes and GPUs. Agents answer it too, on a socket of their own.
 	Watch(*WatchRequest, grpc.ServerStreamingServer[WatchResponse]) error
 	mustEmbedUnimplementedFeedServer()
@@ -185,6 +209,9 @@ func (UnimplementedFeedServer) Fetch(grpc.BidiStreamingServer[FetchRequest, Fetc
 }
 func (UnimplementedFeedServer) Replay(context.Context, *ReplayRequest) (*ReplayResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Replay not implemented")
+}
+func (UnimplementedFeedServer) Put(grpc.ClientStreamingServer[PutRequest, PutResponse]) error {
+	return status.Error(codes.Unimplemented, "method Put not implemented")
 }
 func (UnimplementedFeedServer) Watch(*WatchRequest, grpc.ServerStreamingServer[WatchResponse]) error {
 	return status.Error(codes.Unimplemented, "method Watch not implemented")
@@ -271,6 +298,13 @@ func _Feed_Replay_Handler(srv interface{}, ctx context.Context, dec func(interfa
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Feed_Put_Handler(srv interface{}, stream grpc.ServerStream) error {
+	return srv.(FeedServer).Put(&grpc.GenericServerStream[PutRequest, PutResponse]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Feed_PutServer = grpc.ClientStreamingServer[PutRequest, PutResponse]
+
 func _Feed_Watch_Handler(srv interface{}, stream grpc.ServerStream) error {
 	m := new(WatchRequest)
 	if err := stream.RecvMsg(m); err != nil {
@@ -307,6 +341,11 @@ var Feed_ServiceDesc = grpc.ServiceDesc{
 			StreamName:    "Fetch",
 			Handler:       _Feed_Fetch_Handler,
 			ServerStreams: true,
+			ClientStreams: true,
+		},
+		{
+			StreamName:    "Put",
+			Handler:       _Feed_Put_Handler,
 			ClientStreams: true,
 		},
 		{

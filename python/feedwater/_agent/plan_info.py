@@ -8,6 +8,7 @@ from typing import Any
 
 from .._common.filenames import from_json
 from .slots import Field
+from .table_text import TableText
 from .trust import Trust
 
 __all__ = ["PlanInfo", "Request"]
@@ -27,6 +28,8 @@ class Request:
     start_timeout: float
     memory: int | None
     """Most bytes for slots; None: as the machine has room."""
+    table: TableText | None
+    """The list of files that the plan names."""
     last_hop: dict[str, dict[str, Any]]
     """How fields of pictures leave the agent, by name."""
     trust: Trust = field(default_factory=Trust)

@@ -156,12 +156,14 @@ class Session:
             "start_timeout": wanted.start_timeout,
             "timeout": wanted.timeout,
         }
-        answer, _ = self._call_link(link, "open", params, timeout=_call_limit(wanted.start_timeout))
+        files = () if wanted.table is None else (wanted.table.fileno(),)
+        answer, _ = self._call_link(link, "open", params, *files, timeout=_call_limit(wanted.start_timeout))
         opened = PlanInfo.from_answer(answer)
         if self.opened is not None and opened.identity() != self.opened.identity():
             raise DataError("the data set changed while it was in use: its samples are others now. Start anew")
         if opened.samples == 0:
-            name = wanted.local or "/".join(filter(None, wanted.plan["source"].values()))
+            source = wanted.plan["source"]
+            name = wanted.local or "/".join(filter(None, (source["root"], source["path"])))
             raise DataError(f"{name}: no pictures in it")
         self.opened = opened
 

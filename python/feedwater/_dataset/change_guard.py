@@ -10,6 +10,7 @@ import numpy as np
 from .._order.pull import PLACES
 from .._order.steps import Indices
 from ..errors import DataError
+from .table import Table
 
 if TYPE_CHECKING:
     from .._plan.pictures import Picture
@@ -30,7 +31,7 @@ def indices_of(subset: Any) -> Indices:
 
 
 class ChangeGuard:
-    """What a Loader was made of: an ImageFolder, a Subset of one or a path, and a transform, its own or the data set's.
+    """What a Loader was made of: an ImageFolder, a Table, a Subset of one or a path, and a transform, or its own.
 
     pictures are what the transform meant then.
     """
@@ -40,7 +41,7 @@ class ChangeGuard:
         while hasattr(source, "indices"):
             self._subsets.append((source, indices_of(source)))
             source = source.dataset
-        self._folder = None if isinstance(source, (str, os.PathLike)) else source
+        self._folder = None if isinstance(source, (str, os.PathLike, Table)) else source
         if self._folder is not None:
             self._samples = list(source.samples)
             self._attributes = [(name, getattr(source, name)) for name in ("loader", "target_transform")]

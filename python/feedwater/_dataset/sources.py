@@ -1,4 +1,4 @@
-"""What a Loader reads: a folder by path, a torchvision ImageFolder, or a Subset of one."""
+"""What a Loader reads: a folder by path, a torchvision ImageFolder, a Table, or a Subset of one."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from .._agent.table_text import TableText
 from .._common.filenames import escape_name, to_json
 from .._order.steps import Indices, from_end
 from ..errors import DataError
 from . import image_folder
 from .change_guard import indices_of
 from .listing import Listing
+from .table import Table
 
 __all__ = ["Source", "resolve_folder", "resolve_source"]
 
@@ -47,6 +49,8 @@ class Source:
     """How many samples it found."""
     listing: Listing | None = None
     """Its samples; the agent must find the same."""
+    table: TableText | None = None
+    """A list of the samples, with paths below the folder; None: the folder itself says."""
     allow_empty: bool = False
     """Whether class folders without pictures are classes, which have labels."""
 
@@ -58,6 +62,8 @@ class Source:
     def to_plan(self) -> dict[str, Any]:
         """As the plan says it."""
         said: dict[str, Any] = {"root": to_json(self.root), "path": to_json(self.path)}
+        if self.table is not None:
+            said["table"] = self.table.sha256
         return said | {"allow_empty": True} if self.allow_empty else said
 
     def check_data_set(self, classes: list[str], samples: int) -> None:
@@ -88,6 +94,8 @@ def resolve_source(source: Any, nodes: tuple[str, ...]) -> Source:
         return Source(below, root)
     if isinstance(source, (str, os.PathLike)):
         return _of_path(os.fspath(source), nodes)
+    if isinstance(source, Table):
+        return _of_table(source, nodes)
     kind = type(source)
     home = f"{kind.__module__}.{kind.__qualname__}"
     if image_folder.is_image_folder(source):
@@ -99,8 +107,9 @@ def resolve_source(source: Any, nodes: tuple[str, ...]) -> Source:
             "source=ConcatDataset is not there yet: put the class folders (or links to them) into one folder"
         )
     raise TypeError(
-        f"source={home}: pass the path of a folder of class folders, a torchvision ImageFolder or a Subset of one. "
-        "A data set with code of its own cannot travel to nodes; to choose samples use a Subset"
+        f"source={home}: pass the path of a folder of class folders, a torchvision ImageFolder, a Subset of one, or "
+        "feedwater.Table(paths, labels). A data set with code of its own cannot travel to nodes; to choose samples use "
+        "a Subset"
     )
 
 
@@ -126,6 +135,19 @@ def _is_part(path: str) -> bool:
     if wildcard := WILDCARD.search(path):
         return os.path.isdir(os.path.dirname(path[: wildcard.start()]) or ".")
     return path.lower().endswith(PARTS) and os.path.isfile(path)
+
+
+def _of_table(table: Table, nodes: tuple[str, ...]) -> Source:
+    root = table.root
+    if nodes and not root.startswith(PATH_STARTS):
+        name, _, below = root.strip("/").partition("/")
+        named = Source(below, name)
+    else:
+        here = os.path.expanduser(root)
+        if not os.path.isdir(here):
+            raise DataError(f"{here}: no such folder (looked from {Path.cwd()}), and the table's paths are below it")
+        named = Source("", local=os.path.abspath(here)) if nodes else Source(os.path.abspath(here))
+    return replace(named, table=table.text, samples=len(table))
 
 
 def _of_image_folder(folder: Any, nodes: tuple[str, ...]) -> Source:

@@ -1,0 +1,138 @@
+"""The columns of a table: paths and labels, from sequences, DataFrames and lists on disk."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from ..errors import DataError
+
+__all__ = ["is_list_file", "read_columns"]
+
+PATH_COLUMNS = ("path", "file_name", "filename", "file", "image")
+LABEL_COLUMNS = ("label", "class", "target")
+"""What columns may be called, in a file and in a DataFrame. The first one that there is counts."""
+
+
+def is_list_file(paths: Any) -> bool:
+    """Whether it is the path of a list on disk."""
+    return isinstance(paths, (str, os.PathLike))
+
+
+def read_columns(paths: Any, labels: Any) -> tuple[list[Any], list[Any] | None]:
+    """Paths and labels as they were given."""
+    if is_list_file(paths):
+        if labels is not None:
+            raise TypeError(f"labels= goes with a sequence of paths: {os.fspath(paths)} has its own")
+        return _read_file(os.path.expanduser(os.fspath(paths)))
+    if hasattr(paths, "columns") and hasattr(paths, "iloc"):
+        if labels is not None:
+            raise TypeError(
+                "labels= goes with a sequence of paths: a DataFrame has a column of them, or pass two columns"
+            )
+        return _read_frame(paths)
+    if isinstance(paths, Mapping) or not isinstance(paths, Iterable):
+        raise TypeError(
+            f"paths={type(paths).__name__}: pass a sequence of paths, of pairs, a DataFrame or a file's path"
+        )
+    files = list(paths)
+    if labels is not None:
+        return files, _to_list(labels)
+    if files and all(isinstance(pair, (tuple, list)) and len(pair) == 2 for pair in files):
+        return [path for path, _ in files], [label for _, label in files]
+    return files, None
+
+
+def _to_list(values: Any) -> list[Any]:
+    if hasattr(values, "tolist"):  # tensors, arrays, Series: of Python's own numbers
+        values = values.tolist()
+    if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
+        raise TypeError(f"labels={values!r:.80}: pass one for each path")
+    return list(values)
+
+
+def _read_frame(frame: Any) -> tuple[list[Any], list[Any] | None]:
+    columns = [str(name) for name in frame.columns]
+    path, label = _find_columns(columns, "the DataFrame")
+    files = _to_list(frame[frame.columns[path]])
+    return files, None if label is None else _to_list(frame[frame.columns[label]])
+
+
+def _find_columns(columns: Sequence[str], where: str) -> tuple[int, int | None]:
+    """Places of the columns of paths and labels."""
+    lowered = [name.strip().lower() for name in columns]
+    path = next((lowered.index(name) for name in PATH_COLUMNS if name in lowered), None)
+    if path is None:
+        raise DataError(f"{where}: no column is called {', '.join(PATH_COLUMNS)}; it has {', '.join(columns)}")
+    return path, next((lowered.index(name) for name in LABEL_COLUMNS if name in lowered), None)
+
+
+def _read_file(path: str) -> tuple[list[Any], list[Any] | None]:
+    """What a list on disk has. Without a line of names a table has the path, then the label."""
+    ending = os.path.splitext(path)[1].lower()
+    if ending not in (".csv", ".tsv", ".jsonl"):
+        raise DataError(
+            f"{path}: a list of files ends in .csv, .tsv or .jsonl; of a folder pass the path to Loader itself"
+        )
+    with open(path, encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
+        rows = _read_json(path, file) if ending == ".jsonl" else _read_table(path, file, ending)
+    labelled = [label not in (None, "") for _, label in rows]
+    if not any(labelled):
+        return [name for name, _ in rows], None
+    if not all(labelled):
+        raise DataError(f"{path}: row {labelled.index(False)}: a label is missing")
+    return [name for name, _ in rows], _as_numbers([label for _, label in rows])
+
+
+def _as_numbers(labels: list[Any]) -> list[Any]:
+    """Labels of a file: whole numbers where all are."""
+    try:
+        return [int(label) if str(int(label)) == str(label).lstrip("+") else _no_number(label) for label in labels]
+    except ValueError:
+        return [str(label) for label in labels]
+
+
+def _no_number(label: Any) -> int:
+    raise ValueError(label)
+
+
+def _read_table(path: str, file: Any, ending: str) -> list[tuple[Any, Any]]:
+    import csv
+
+    lines = csv.reader(file, delimiter="\t" if ending == ".tsv" else ",", strict=True)
+    try:
+        rows = [row for row in lines if row]
+    except csv.Error as error:
+        raise DataError(f"{path}: line {lines.line_num}: {error}") from None
+    if not rows:
+        return []
+    lowered = [name.strip().lower() for name in rows[0]]
+    at: tuple[int, int | None] = (0, 1 if len(rows[0]) > 1 else None)
+    if any(name in lowered for name in PATH_COLUMNS) or len(rows[0]) > 2:
+        at = _find_columns(rows[0], path)
+        del rows[0]
+    width = max((place for place in at if place is not None), default=0) + 1
+    for number, row in enumerate(rows):
+        if len(row) < width:
+            raise DataError(f"{path}: row {number} has {len(row)} fields, and needs {width}")
+    return [(row[at[0]], None if at[1] is None else row[at[1]]) for row in rows]
+
+
+def _read_json(path: str, file: Any) -> list[tuple[Any, Any]]:
+    rows: list[tuple[Any, Any]] = []
+    for number, line in enumerate(file, 1):
+        if not line.strip():
+            continue
+        try:
+            fields = json.loads(line)
+        except ValueError as error:
+            raise DataError(f"{path}: line {number}: {error}") from None
+        if not isinstance(fields, dict):
+            raise DataError(f"{path}: line {number} is no JSON object")
+        name = next((fields[column] for column in PATH_COLUMNS if column in fields), None)
+        if not isinstance(name, str):
+            raise DataError(f"{path}: line {number} has no path, a string that is called {', '.join(PATH_COLUMNS)}")
+        rows.append((name, next((fields[c] for c in LABEL_COLUMNS if fields.get(c) is not None), None)))
+    return rows

@@ -1,0 +1,181 @@
+"""Table: a list of files and labels that the program has, in place of a folder."""
+
+from __future__ import annotations
+
+import json
+import os
+import posixpath
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from .._agent.table_text import TableText
+from ..errors import DataError
+from .columns import is_list_file, read_columns
+
+__all__ = ["Table"]
+
+UNCLEAN = ("//", "/./", "/../")
+"""Parts of paths that are written otherwise."""
+INT64 = np.iinfo(np.int64)
+
+
+class Table:
+    """A list of files and their labels, for Loader(table, …): samples in its order, with the guarantees of a folder.
+
+    paths     paths of the files; or pairs (path, label), as the .samples of torchvision's folders are; or a DataFrame
+              with columns path (or file_name, filename, file, image) and label (or class, target); or the path of a
+              .csv, .tsv or .jsonl file with such columns
+    labels    whole numbers; or strings, which become classes in sorted order; None: those of the pairs or columns
+    root      what the paths are below: a folder here, or with nodes "root/path", a root's name and a path below it.
+              By default paths are those of this machine, and root is the deepest folder that all lie in. With nodes a
+              folder here is looked for among their roots, by what is in it
+    classes   names of the classes, by label; with labels that are strings, their order
+
+    The list is sent to nodes that do not have it, and what it says is read once: later changes of the arguments are not
+    heard. Its fingerprint is made of paths below root, sizes of files, labels and names of classes.
+    """
+
+    def __init__(
+        self,
+        paths: Any,
+        labels: Any = None,
+        *,
+        root: str | os.PathLike[str] | None = None,
+        classes: Iterable[str] | None = None,
+    ) -> None:
+        names = None if classes is None else [str(name) for name in classes]
+        files, found = read_columns(paths, labels)
+        if root is None and is_list_file(paths):
+            root = os.path.dirname(os.path.abspath(os.path.expanduser(paths)))
+        if not files:
+            raise DataError("the table is empty: it needs a path and a label for each sample")
+        if found is not None and len(found) != len(files):
+            raise ValueError(f"{len(files):,} paths and {len(found):,} labels: each path needs one")
+        self.root, keys = _split_root(files, root)
+        """A folder here, absolute or as it begins with . or ~; or as nodes name it."""
+        numbers, self.classes = _number_labels(found, names)
+        """Names of the classes; empty where labels have none."""
+        self._samples = len(keys)
+        self._text = TableText(_encode_table(keys, numbers, self.classes))
+
+    @property
+    def text(self) -> TableText:
+        """The list as nodes are given it."""
+        return self._text
+
+    def __len__(self) -> int:
+        """Samples in it."""
+        return self._samples
+
+    def __repr__(self) -> str:
+        return f"<feedwater.Table of {len(self):,} files below {self.root}>"
+
+
+def _split_root(files: list[Any], root: str | os.PathLike[str] | None) -> tuple[str, list[str]]:
+    """The folder that all files are below, and their paths below it."""
+    paths = [_to_path(at, name) for at, name in enumerate(files)]
+    if root is None:
+        paths = _clean([os.path.abspath(os.path.expanduser(path)) if path[:1] != "/" else path for path in paths])
+        root = os.path.commonpath({os.path.dirname(path) for path in paths})
+    named = os.fspath(root)
+    if not any(path.startswith("/") for path in paths):
+        return named if isinstance(root, str) else os.path.abspath(named), _check_below(_clean(paths), named)
+    here = os.path.abspath(os.path.expanduser(named))
+    above = os.path.join(here, "")
+    keys = []
+    for at, path in enumerate(_clean(paths)):
+        if path.startswith("/") and not path.startswith(above):
+            raise DataError(
+                f"row {at} of the table: {path} is not below root, {here}. To name a root of the nodes, give paths "
+                "below it"
+            )
+        keys.append(path[len(above) :] if path.startswith("/") else path)
+    return here, _check_below(keys, here)
+
+
+def _to_path(at: int, name: Any) -> str:
+    if isinstance(name, str):
+        path = name
+    elif isinstance(name, (bytes, os.PathLike)):
+        path = os.fsdecode(name)
+    else:
+        raise TypeError(f"row {at} of the table: {name!r:.80} is no path")
+    if not path or "\0" in path:
+        raise DataError(f"row {at} of the table: {path!r} is no path")
+    return path
+
+
+def _clean(paths: list[str]) -> list[str]:
+    """Paths without what leads nowhere. Most have nothing of it, and are looked at all together."""
+    text = "\0".join(paths)
+    if not any(part in text for part in UNCLEAN) and not text.startswith("./") and "\0./" not in text:
+        return paths
+    return [posixpath.normpath(path) for path in paths]
+
+
+def _check_below(keys: list[str], root: str) -> list[str]:
+    for at, key in enumerate(keys):
+        if key in (".", "..") or key.startswith("../"):
+            raise DataError(f"row {at} of the table: {key} leads out of root, {root}")
+    return keys
+
+
+def _number_labels(labels: list[Any] | None, classes: list[str] | None) -> tuple[list[int] | None, list[str]]:
+    """Labels as numbers, None where there are none, and the names of the classes."""
+    if classes is not None and len(set(classes)) != len(classes):
+        twice = next(name for at, name in enumerate(classes) if name in classes[:at])
+        raise ValueError(f"classes has {twice!r} twice: each class needs a name of its own")
+    if classes is not None and (not classes or "" in classes):
+        raise ValueError("classes has no name, or an empty one")
+    if labels is None:
+        if classes is not None:
+            raise ValueError("classes names labels, and there are none")
+        return None, []
+    if all(isinstance(label, str) for label in labels):
+        return _number_names(labels, classes)
+    numbers = [_to_number(at, label) for at, label in enumerate(labels)]
+    wrong = next(
+        (at for at, label in enumerate(numbers) if classes is not None and not 0 <= label < len(classes)), None
+    )
+    if classes is not None and wrong is not None:
+        raise ValueError(f"row {wrong} of the table: label {numbers[wrong]} is none of the {len(classes)} classes")
+    return numbers, classes or []
+
+
+def _number_names(labels: list[str], classes: list[str] | None) -> tuple[list[int], list[str]]:
+    names = sorted(set(labels)) if classes is None else classes
+    index = {name: label for label, name in enumerate(names)}
+    wrong = next((at for at, name in enumerate(labels) if name not in index or not name), None)
+    if wrong is not None:
+        what = f"{labels[wrong]!r} is none of classes" if labels[wrong] else "a label is missing"
+        raise ValueError(f"row {wrong} of the table: {what}")
+    return [index[name] for name in labels], names
+
+
+def _to_number(at: int, label: Any) -> int:
+    if isinstance(label, (bool, np.bool_)):
+        raise TypeError(f"row {at} of the table: the label {label} is no whole number: pass int(label)")
+    if hasattr(label, "item") and getattr(label, "ndim", 0) == 0:  # a tensor or a number of numpy
+        label = label.item()
+    if label is None or label != label:  # that is no number
+        raise ValueError(f"row {at} of the table: a label is missing")
+    if not isinstance(label, int):
+        raise TypeError(
+            f"row {at} of the table: the label {label!r:.80} is no whole number, or no string as others are not"
+        )
+    if not INT64.min <= label <= INT64.max:
+        raise ValueError(f"row {at} of the table: the label {label} is no int64")
+    return int(label)
+
+
+def _encode_table(keys: list[str], labels: list[int] | None, classes: list[str]) -> bytes:
+    """The text of a table, as feedwater.proto says it of Put."""
+    quote = json.dumps
+    head = [f'{{"class_name": {quote(name)}}}\n' for name in classes]
+    if labels is None:
+        head += [f'{{"path": {quote(key)}}}\n' for key in keys]
+    else:
+        head += [f'{{"path": {quote(key)}, "label": {label}}}\n' for key, label in zip(keys, labels)]
+    return "".join(head).encode()

@@ -1,0 +1,245 @@
+"""Lists of files that the program has give the batches of the folder that they were made of, here and from nodes."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import pickle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import PIL.Image
+import pytest
+
+import feedwater
+from feedwater import Loader, Table
+from feedwater.errors import DataError
+
+pytestmark = pytest.mark.usefixtures("real")
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """Pictures in class folders."""
+    rng = np.random.default_rng(1)
+    root = tmp_path / "data"
+    for at in range(30):
+        path = root / ("cat" if at < 12 else "dog") / f"{at:03}.png"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        PIL.Image.fromarray(rng.integers(0, 256, (12, 12, 3), dtype=np.uint8)).save(path)
+    return root
+
+
+def paths_of(data: Path) -> list[str]:
+    return sorted(str(path.relative_to(data)) for path in data.rglob("*.png"))
+
+
+def names_of(data: Path) -> list[str]:
+    return [path.split("/")[0] for path in paths_of(data)]
+
+
+def loader_of(source: Any, **options: Any) -> Loader[Any]:
+    return Loader(source, feedwater.transforms.RandomCrop(8), batch_size=7, seed=3, shuffle=True, **options)
+
+
+def told(batch: Any) -> bytes:
+    return np.asarray(batch[0]).tobytes() + np.asarray(batch[1]).astype("<i8").tobytes()
+
+
+def digest(source: Any, **options: Any) -> str:
+    """Two epochs of it."""
+    total = hashlib.sha256()
+    with loader_of(source, **options) as loader:
+        for _ in range(2):
+            for batch in loader:
+                total.update(told(batch))
+    return total.hexdigest()
+
+
+class Frame:
+    """What is asked of a DataFrame of pandas."""
+
+    iloc = None
+
+    def __init__(self, **columns: Any) -> None:
+        self.columns, self._columns = list(columns), columns
+
+    def __getitem__(self, name: str) -> Any:
+        return self._columns[name]
+
+
+def test_a_table_gives_the_batches_of_its_folder(data: Path) -> None:
+    want, paths, names = digest(data), paths_of(data), names_of(data)
+    numbers = [int(name == "dog") for name in names]
+    here = [data / path for path in paths]
+    (data / "list.csv").write_text("path,label\n" + "".join(map("{},{}\n".format, paths, names)))
+    (data / "list.tsv").write_text("".join(map("{}\t{}\n".format, paths, numbers)))
+    (data / "list.jsonl").write_text("".join(map('{{"image": "{}", "class": {}}}\n'.format, paths, numbers)))
+    for table in (
+        Table(here, names),
+        Table(paths, np.array(numbers), root=data),
+        Table(list(zip(here, numbers))),
+        Table([os.fsencode(path) for path in here], numbers, classes=("a", "b")),
+        Table([f"./cat/../{path}" for path in paths], names, root=str(data)),
+        Table(Frame(label=np.array(numbers), text=names, file_name=np.array(paths)), root=data),
+        Table(data / "list.csv"),
+        Table(str(data / "list.tsv")),
+        Table(data / "list.jsonl"),
+    ):
+        assert len(table) == 30
+        assert digest(table) == want, table
+        assert digest(pickle.loads(pickle.dumps(table))) == want
+
+
+def test_classes_and_order_are_those_of_the_table(data: Path) -> None:
+    paths, names = paths_of(data)[::-1], names_of(data)[::-1]
+    with Loader(Table(paths, names, root=data), batch_size=30, fields=("label", "key")) as loader:
+        assert (len(loader.dataset), loader.classes) == (30, ["cat", "dog"])
+        labels, keys = next(iter(loader))
+    assert (list(keys), list(np.asarray(labels))) == (paths, [1] * 18 + [0] * 12)
+    with Loader(Table(paths, names, root=data, classes=["dog", "fox", "cat"]), batch_size=30) as loader:
+        assert list(np.asarray(next(iter(loader))[1])) == [0] * 18 + [2] * 12
+        assert loader.classes == ["dog", "fox", "cat"]
+    with Loader(Table(paths, [1 << 40] * 30, root=data), batch_size=30) as loader:
+        assert loader.classes == []
+        assert set(np.asarray(next(iter(loader))[1])) == {1 << 40}
+
+
+def test_names_of_files_that_are_no_text(data: Path) -> None:
+    name = os.fsdecode(b'\xff \n".png')
+    os.rename(data / "cat" / "000.png", data / name)
+    with Loader(Table([name], ["\udcfe"], root=data), batch_size=1, fields=("key",)) as loader:
+        assert next(iter(loader))[0][0] == name
+        assert loader.classes == ["\udcfe"]
+
+
+def test_a_subset_of_a_table(data: Path) -> None:
+    from torch.utils.data import Subset
+
+    table = Table(paths_of(data), names_of(data), root=data)
+    with Loader(Subset(table, [-1, 3]), batch_size=2, fields=("key",)) as loader:  # type: ignore[type-var]
+        assert list(next(iter(loader))[0]) == [paths_of(data)[-1], paths_of(data)[3]]
+
+
+def test_nodes_are_given_the_table(data: Path, nodes: Any) -> None:
+    table = Table(paths_of(data), names_of(data), root="photos")
+    addresses = [nodes.start(data), nodes.start(data.parent, name="above")]
+    want = digest(data)
+    assert digest(table, nodes=addresses[:1]) == want
+    below = Table(paths_of(data), names_of(data), root="above/data")
+    assert digest(below, nodes=addresses[1:]) == want
+    here = Table([data / path for path in paths_of(data)], names_of(data))  # found by what is in it
+    assert digest(here, nodes=addresses[:1]) == want
+    assert digest(here, nodes=addresses[:1], local_workers=1) == want
+
+
+def test_a_node_that_has_lost_the_table_is_given_it_again(data: Path, nodes: Any, tmp_path: Path) -> None:
+    """The only node comes back, in the middle of a job, with nothing that it was given."""
+    table, total = Table(paths_of(data), names_of(data), root="photos"), hashlib.sha256()
+    address = nodes.start(data, "--cache-dir", str(tmp_path / "first"))
+    with loader_of(table, nodes=[address]) as loader:
+        for epoch in range(2):
+            for step, batch in enumerate(loader):
+                total.update(told(batch))
+                if (epoch, step) == (0, 1):
+                    nodes.stop()
+                    nodes.running.clear()
+                    assert nodes.start(data, "--cache-dir", str(tmp_path / "second")) == address
+        state = loader.state_dict()
+    assert total.hexdigest() == digest(data)
+    assert len(list((tmp_path / "second" / "tables").glob("*/*.jsonl"))) == 1
+    with loader_of(data) as folder, pytest.raises(feedwater.StateMismatchError):  # what is listed is the same, not how
+        folder.load_state_dict(state)
+        next(iter(folder))
+    with loader_of(Table(paths_of(data), names_of(data), root=data)) as again:  # where it lies does not count
+        again.load_state_dict(state)
+        next(iter(again))
+
+
+def test_a_table_that_is_too_large_for_a_node(data: Path, nodes: Any, tmp_path: Path) -> None:
+    address = nodes.start(data, "--table-limit", "1KiB", "--cache-dir", str(tmp_path / "lists"))
+    with pytest.raises(feedwater.PlanError, match=r"source\.table.*a table of [0-9]+ bytes.*1024 \(--table-limit\)"):
+        digest(Table(paths_of(data), names_of(data), root="photos"), nodes=[address])
+
+
+def test_a_file_that_changed_is_told(data: Path) -> None:
+    """A list that is kept does not look at each file again, and no byte of another file is taken for the one listed."""
+    table = Table(paths_of(data), names_of(data), root=data)
+    digest(table)
+    with open(data / "dog" / "020.png", "ab") as file:
+        file.write(b"more")
+    with pytest.raises(DataError, match=r"changed"):
+        digest(table)
+
+
+@pytest.mark.parametrize(
+    ("error", "says", "arguments"),
+    [
+        (DataError, "the table is empty", {"paths": []}),
+        (DataError, "row 1 of the table: ../x.png leads out of root", {"paths": ["a.png", "../x.png"], "root": "."}),
+        (DataError, "row 0 of the table: /etc/x is not below root", {"paths": ["/etc/x"], "root": "/tmp"}),
+        (DataError, "row 1 of the table: '' is no path", {"paths": ["a.png", ""], "root": "."}),
+        (TypeError, "row 0 of the table: 3 is no path", {"paths": [3], "root": "."}),
+        (TypeError, "paths=int: pass a sequence", {"paths": 3}),
+        (ValueError, "2 paths and 1 labels", {"paths": ["a", "b"], "labels": [1]}),
+        (ValueError, "row 1 of the table: a label is missing", {"paths": ["a", "b"], "labels": [1, None]}),
+        (ValueError, "row 1 of the table: a label is missing", {"paths": ["a", "b"], "labels": [1, float("nan")]}),
+        (ValueError, "row 1 of the table: a label is missing", {"paths": ["a", "b"], "labels": ["x", ""]}),
+        (TypeError, "row 0 of the table: the label 1.5 is no whole number", {"paths": ["a"], "labels": [1.5]}),
+        (TypeError, "row 0 of the table: the label True is no", {"paths": ["a"], "labels": [True]}),
+        (TypeError, "row 1 of the table: the label 'x' is no", {"paths": ["a", "b"], "labels": [1, "x"]}),
+        (ValueError, "is no int64", {"paths": ["a"], "labels": [1 << 63]}),
+        (
+            ValueError,
+            "row 0 of the table: label 2 is none of the 2 cl",
+            {"paths": ["a"], "labels": [2], "classes": "ab"},
+        ),
+        (ValueError, "'x' is none of classes", {"paths": ["a"], "labels": ["x"], "classes": "ab"}),
+        (ValueError, "classes has 'a' twice", {"paths": ["a"], "labels": [0], "classes": "aa"}),
+        (DataError, "ends in .csv, .tsv or .jsonl", {"paths": "pictures"}),
+        (FileNotFoundError, "missing.csv", {"paths": "missing.csv"}),
+    ],
+)
+def test_what_is_wrong_is_named_with_its_row(error: type[Exception], says: str, arguments: dict[str, Any]) -> None:
+    with pytest.raises(error, match=says):
+        Table(**{"labels": None, **arguments})
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "says"),
+    [
+        ("x.csv", "a,b,c\n1,2,3\n", "no column is called path.*it has a, b, c"),
+        ("x.csv", "path,label\na.png,1\nb.png\n", "row 1 has 1 fields"),
+        ("x.csv", "path,label\na.png,1\nb.png,\n", "row 1: a label is missing"),
+        ("x.csv", 'path,label\n"a.png,1\n', "line"),
+        ("x.jsonl", "{\n", "line 1"),
+        ("x.jsonl", "[1]\n", "line 1 is no JSON object"),
+        ("x.jsonl", '{"label": 1}\n', "line 1 has no path"),
+    ],
+)
+def test_files_that_are_no_tables(tmp_path: Path, name: str, text: str, says: str) -> None:
+    (tmp_path / name).write_text(text)
+    with pytest.raises(DataError, match=says):
+        Table(tmp_path / name)
+
+
+@pytest.mark.parametrize(
+    ("paths", "says"),
+    [
+        (["cat/000.png", "cat/none.png"], "the table: row 1: there is no file cat/none.png"),
+        (["cat/000.png", "cat/./000.png"], r'the table: row 1: "cat/000.png" is in the list twice'),
+        (["cat"], "the table: row 0: cat is not a regular file"),
+    ],
+)
+def test_files_that_are_not_there(data: Path, paths: list[str], says: str) -> None:
+    with pytest.raises(DataError, match=says):
+        digest(Table(paths, [0] * len(paths), root=data))
+
+
+def test_a_preview_shows_the_table(data: Path) -> None:
+    with Loader(Table(["dog/020.png"], [0], root=data), batch_size=1) as loader:
+        assert loader.preview(samples=1, epochs=1, width=32).png.startswith(b"\x89PNG")
+    loader = Loader(Table(["dog/none.png"], [0], root=data), batch_size=1)
+    with loader, pytest.raises(feedwater.Error, match=r"the table: row 0: there is no file dog/none\.png"):
+        loader.preview(samples=1, epochs=1, width=32)
