@@ -23,7 +23,7 @@ func (fl *inFlight) handleAnswer(a *attempt, answer node.Answer) {
 		fl.recordDelivery(a, &answer, now)
 		if used = w.outcome == nil; used {
 			w.outcome = &Result{Header: answer.Header, Data: answer.Data, Imaged: answer.Imaged, Node: s.member.node.Addr()}
-			s.member.trust.Delivered(fl.job.clock(now))
+			s.member.trust.RecordDelivery(fl.job.clock(now))
 			fl.cancelSlower(w, a, now)
 			fl.leaveOutBroken(w, s.member)
 		}
@@ -66,7 +66,7 @@ func (fl *inFlight) recordDelivery(a *attempt, answer *node.Answer, now time.Tim
 	s, count := a.session, a.want.count
 	m := s.member
 	took, queued := now.Sub(a.sent), plausibleAmount(answer.Header.GetQueuedSeconds())
-	m.speed.Arrived(count, a.waitTime(now).Seconds(), took.Seconds()-queued, fl.job.clock(now))
+	m.speed.RecordArrival(count, a.waitTime(now).Seconds(), took.Seconds()-queued, fl.job.clock(now))
 	fl.totalTimes.Add(took.Seconds())
 	fl.makeTimes.Add(took.Seconds() - queued)
 	fl.job.pacing.addArrival(took, queued)
@@ -166,9 +166,9 @@ func (fl *inFlight) countFailure(w *Want, m *member, err error, passing bool, no
 	m.err = err
 	var damaged *node.DamageError
 	if errors.As(err, &damaged) {
-		m.trust.Damaged(fl.job.clock(now))
+		m.trust.RecordDamage(fl.job.clock(now))
 	} else {
-		m.trust.Failed(fl.job.clock(now))
+		m.trust.RecordFailure(fl.job.clock(now))
 	}
 	w.countFailure(m, err, passing && fl.effort.Batches > 0 && !fl.roster.isAlone(), now)
 }

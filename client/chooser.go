@@ -24,11 +24,11 @@ func (ch *chooser) refreshLoads(now time.Time) {
 // pickNode is the node for a want by package pick, by the loads that refreshLoads took and what was sent since. It need not have room.
 // Nil: none may be asked now.
 func (ch *chooser) pickNode(w *Want, now time.Time) *member {
-	law := pick.Assign(w.seq)
+	law := pick.NewAssignment(w.seq)
 	for i, m := range ch.roster.live {
 		if w.isEligible(m, now) {
 			c := w.candidateFor(i, m)
-			c.Finish = m.speed.Finish(m.backlog.LoadWith(w.count))
+			c.Finish = m.speed.FinishSeconds(m.backlog.LoadWith(w.count))
 			law.Consider(&c)
 		}
 	}
@@ -47,7 +47,7 @@ func (ch *chooser) pickRescuer(w *Want, begun bool, now time.Time) (m *member, f
 			continue
 		}
 		if c := w.candidateFor(i, m); law.Admits(&c) {
-			c.Finish = m.speed.Finish(ch.loadBefore(m, w, now))
+			c.Finish = m.speed.FinishSeconds(ch.loadBefore(m, w, now))
 			law.Consider(&c)
 		}
 	}
@@ -84,7 +84,7 @@ func (ch *chooser) loadBefore(m *member, w *Want, now time.Time) pick.Load {
 		if !a.begun.IsZero() || w.compareDue(a.want) >= 0 {
 			continue
 		}
-		load.Overtake(a.want.count, m.session.hasHeardOf(a))
+		load.OvertakeBatch(a.want.count, m.session.hasHeardOf(a))
 	}
 	return load
 }
@@ -93,9 +93,9 @@ func (ch *chooser) loadBefore(m *member, w *Want, now time.Time) pick.Load {
 func (ch *chooser) measureCost() {
 	var costs []float64
 	for _, m := range ch.roster.live {
-		costs = append(costs, m.speed.Sample()*float64(max(m.session.workers, 1)))
+		costs = append(costs, m.speed.SampleSeconds()*float64(max(m.session.workers, 1)))
 	}
-	ch.cost = pick.Cost(costs)
+	ch.cost = pick.SampleCost(costs)
 }
 
 // hasRoom reports whether a node may get one more want of count samples.
@@ -111,7 +111,7 @@ func (ch *chooser) hasRoom(count int, now time.Time) bool {
 // wouldBeLate reports whether a want that is not late yet would be, if m made it as slowly as is known of it.
 func (ch *chooser) wouldBeLate(w *Want, m *member, now time.Time) bool {
 	due := w.Due.Sub(now).Seconds()
-	return due > 0 && due < m.speed.Finish(ch.loadOf(m, w.count, now))
+	return due > 0 && due < m.speed.FinishSeconds(ch.loadOf(m, w.count, now))
 }
 
 // leastUrgent is where in the queue the want is that is needed last of those that were taken from no node before, unless nobody else can have
@@ -136,7 +136,7 @@ func (w *Want) isEligible(m *member, now time.Time) bool {
 func (w *Want) candidateFor(i int, m *member) pick.Candidate {
 	return pick.Candidate{
 		Node: i, Failures: w.nodeFailures[m].count, Left: w.lastNode == m,
-		Doubted: m.trust.Doubted(), Helps: m.trust.Helps(), Unfit: m.isUnfitFor(w),
+		Doubted: m.trust.IsDoubted(), Helps: m.trust.MayHelp(), Unfit: m.isUnfitFor(w),
 		Room: m.roomFor(w.count), Score: m.score,
 	}
 }

@@ -62,7 +62,7 @@ func (r *roster) connectMembers(now time.Time) {
 	r.connected = now
 	copy(r.needed[1:], r.needed[:])
 	r.needed[0] = r.connectionsNeeded()
-	chosen := r.chooseMembers(max(slices.Min(r.needed[:]), pick.Connections(0, 0)) + r.countUnfit()) // twice as many each time that none of them fits
+	chosen := r.chooseMembers(max(slices.Min(r.needed[:]), pick.ConnectionCount(0, 0)) + r.countUnfit()) // twice as many each time that none of them fits
 	for _, m := range r.members {
 		switch {
 		case chosen[m]:
@@ -106,15 +106,15 @@ func (r *roster) connectionsNeeded() int {
 	r.job.pacing.mu.Unlock()
 	takes := make([]float64, 0, len(r.live))
 	for _, m := range r.live {
-		takes = append(takes, m.speed.Alone())
+		takes = append(takes, m.speed.UnloadedSeconds())
 	}
-	return pick.Connections(pick.Usual(takes)*float64(r.wantSamples), pace)
+	return pick.ConnectionCount(pick.KnownMedian(takes)*float64(r.wantSamples), pace)
 }
 
 // chooseMembers are the nodes to connect to. A local one is always among them.
 func (r *roster) chooseMembers(n int) map[*member]bool {
 	chosen := map[*member]bool{}
-	for _, m := range pick.Subset(r.members, n, (*member).preferenceScore, (*member).isLacking) {
+	for _, m := range pick.ChooseSubset(r.members, n, (*member).preferenceScore, (*member).isLacking) {
 		chosen[m] = true
 	}
 	for _, m := range r.members {

@@ -255,7 +255,7 @@ func (p *pool) tick() {
 	}
 	p.nodeTime += time.Duration(len(p.machines)) * period
 	loads := p.loads()
-	w := p.scaler.Tick(period.Seconds(), []control.Reading{p.reading()}, loads, now)
+	w := p.scaler.DecideNodes(period.Seconds(), []control.Reading{p.reading()}, loads, now)
 	p.wanted = append(p.wanted, w.Nodes)
 	if p.fixed {
 		p.mu.Unlock()

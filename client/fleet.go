@@ -180,7 +180,7 @@ func (f *Fleet) Effort() Effort {
 func (f *Fleet) Due(ahead int) time.Duration {
 	f.job.pacing.mu.Lock()
 	defer f.job.pacing.mu.Unlock()
-	return time.Duration(min(f.job.pacing.pace.Due(ahead), 3600) * float64(time.Second))
+	return time.Duration(min(f.job.pacing.pace.DueIn(ahead), 3600) * float64(time.Second))
 }
 
 // DueAfter is when a want is due that has ahead others before it, the last of which is due at last: never before that one, for what is known
@@ -272,7 +272,7 @@ func (f *Fleet) handleLoss(m *member, err error) {
 // handleNotice takes what a node told of itself at a time.
 func (f *Fleet) handleNotice(s *session, n *pb.Notice, now time.Time) {
 	s.queued, s.lastHeard = plausibleAmount(n.Queued), n.Heard
-	s.member.speed.Told(n.AheadSeconds, n.SampleSeconds, f.job.clock(now))
+	s.member.speed.RecordReport(n.AheadSeconds, n.SampleSeconds, f.job.clock(now))
 	for _, a := range s.attempts {
 		if slices.Contains(n.Begun, a.request.ID) {
 			a.markBegun(now)

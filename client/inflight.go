@@ -20,7 +20,7 @@ type inFlight struct {
 	lastProgress time.Time   // of the last batch, or of the first want after there was none, or of Open
 	totalTimes   pick.Median // seconds that wants took, and without the queue
 	makeTimes    pick.Median
-	hedges       pick.Bank
+	hedges       pick.HedgeBudget
 	lastGrant    time.Time // of the last hedge that was not earned
 	effort       Effort
 	traces       traces
@@ -53,8 +53,8 @@ func (fl *inFlight) sendWant(w *Want, s *session, now time.Time) bool {
 		s.firstAsked = now
 	}
 	m := s.member
-	a := &attempt{want: w, session: s, sent: now, spare: second, make: m.speed.Make(w.count)}
-	a.forecast = m.speed.Finish(fl.chooser.loadOf(m, w.count, now))
+	a := &attempt{want: w, session: s, sent: now, spare: second, make: m.speed.MakeSeconds(w.count)}
+	a.forecast = m.speed.FinishSeconds(fl.chooser.loadOf(m, w.count, now))
 	a.trace = fl.traces.addAttempt(w.seq, m.node.Addr(), now)
 	a.request = &node.Attempt{Name: w.Name, Request: w.Request, Fields: fl.job.info.Load().GetFields(), Hedge: len(w.attempts) > 0}
 	a.request.Dst, a.request.Image = dst, image
@@ -139,7 +139,7 @@ func (fl *inFlight) addWant(w *Want) {
 	fl.roster.wantSamples = w.count
 	fl.queue.all[w] = struct{}{}
 	fl.queue.waiting = append(fl.queue.waiting, w)
-	fl.hedges.Earn()
+	fl.hedges.AddWant()
 }
 
 // failWant ends a want with an error, at once or when no node can write its memory any more.
@@ -179,13 +179,13 @@ func (fl *inFlight) countMissedDeadline(a *attempt, now time.Time) {
 	a.want.missedDeadlines++
 	a.want.lastNode = a.session.member
 	if !a.begun.IsZero() {
-		a.session.member.trust.Failed(fl.job.clock(now))
+		a.session.member.trust.RecordFailure(fl.job.clock(now))
 	}
 }
 
 // abandonAttempt gives up an attempt that takes too long, and counts that against the speed of its node.
 func (fl *inFlight) abandonAttempt(a *attempt, why pb.CancelReason, now time.Time) {
-	a.session.member.speed.Waited(a.want.count, a.waitTime(now).Seconds(), fl.job.clock(now))
+	a.session.member.speed.RecordWait(a.want.count, a.waitTime(now).Seconds(), fl.job.clock(now))
 	a.cancel(why)
 }
 

@@ -204,7 +204,7 @@ func (p *pacing) addPulse(pulse *pb.Pulse) {
 			step.Idle = *s.Idle
 		}
 		p.pace.Add(step)
-		p.window.Stepped(step)
+		p.window.AddStep(step)
 	}
 }
 
@@ -212,5 +212,5 @@ func (p *pacing) addPulse(pulse *pb.Pulse) {
 func (p *pacing) addArrival(took time.Duration, queued float64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.window.Arrived(took.Seconds() - queued)
+	p.window.AddArrival(took.Seconds() - queued)
 }

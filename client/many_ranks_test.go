@@ -129,7 +129,7 @@ func (c *crowd) wanted() (sum float64, blind bool) {
 		for _, j := range n.book.Jobs(time.Now()) {
 			r := j.Reading()
 			r.Cost = c.sample.Seconds()
-			largest[j.Name] = max(largest[j.Name], r.Nodes(1))
+			largest[j.Name] = max(largest[j.Name], r.NodesNeeded(1))
 			starved[j.Name] = starved[j.Name] || r.Starved
 		}
 	}
@@ -240,7 +240,7 @@ func (n *lawful) has(position uint64) bool {
 }
 
 // finish takes what was made, and answers a want that is whole.
-func (n *lawful) finish(turn share.Turn[*ordered]) {
+func (n *lawful) finish(turn share.Portion[*ordered]) {
 	o := turn.Entry.Value
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -250,7 +250,7 @@ func (n *lawful) finish(turn share.Turn[*ordered]) {
 	if o.left -= turn.Count; o.left > 0 || o.dropped {
 		return
 	}
-	n.queue.Made(o.entry, time.Since(o.begun).Seconds(), crowdBatch*n.takes().Seconds())
+	n.queue.RecordCost(o.entry, time.Since(o.begun).Seconds(), crowdBatch*n.takes().Seconds())
 	delete(o.stream.wants, o.attempt)
 	o.stream.tell()
 	o.attempt.Done(node.Answer{Header: &pb.Header{QueuedSeconds: o.begun.Sub(o.sent).Seconds()}, Data: o.attempt.Dst})
@@ -394,7 +394,7 @@ func (c *crowd) grow(trainers []*trainer, done <-chan struct{}) (wanted []int) {
 	tick := time.NewTicker(period)
 	defer tick.Stop()
 	there, before := len(c.addrs), c.tally(trainers)
-	law.Settle(period.Seconds(), float64(there), true, false, there) // somebody wanted them
+	law.LimitNodes(period.Seconds(), float64(there), true, false, there) // somebody wanted them
 	for {
 		select {
 		case <-tick.C:
@@ -402,7 +402,7 @@ func (c *crowd) grow(trainers []*trainer, done <-chan struct{}) (wanted []int) {
 			return wanted
 		}
 		need, blind := c.wanted()
-		n := law.Settle(period.Seconds(), need, true, blind, there)
+		n := law.LimitNodes(period.Seconds(), need, true, blind, there)
 		wanted = append(wanted, n)
 		now := c.tally(trainers)
 		c.t.Logf("%3.0f s: %d nodes there, %d wanted; stall of the period %.2f %%; %d moves of %d batches", c.now(), there, n,

@@ -98,7 +98,7 @@ func (m *member) stateAt(now time.Time) NodeState {
 		return Silent
 	case now.Before(m.busyUntil):
 		return Busy
-	case m.trust.Doubted():
+	case m.trust.IsDoubted():
 		return Doubted
 	}
 	return Ready
@@ -176,7 +176,7 @@ func (m *member) isAnswering() bool { return m.session != nil && !m.session.sile
 func (m *member) takeProbe(clock float64, now time.Time) bool {
 	q := &m.session.silence
 	if !q.on {
-		return m.isUsable() && !now.Before(m.busyUntil) && m.trust.Probe(clock)
+		return m.isUsable() && !now.Before(m.busyUntil) && m.trust.TakeProbe(clock)
 	}
 	if now.Before(q.probe) {
 		return false

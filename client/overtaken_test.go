@@ -38,10 +38,10 @@ func TestSlowNodeIsNotDoubtedWhenHedgesWin(t *testing.T) {
 	if f.inFlight.effort.HedgesWon != 5 {
 		t.Errorf("%d hedges won", f.inFlight.effort.HedgesWon)
 	}
-	if slow.trust.Doubted() || slow.failures > 0 {
+	if slow.trust.IsDoubted() || slow.failures > 0 {
 		t.Error("the slow node is taken for one that fails")
 	}
-	if s, q := slow.speed.Sample(), quick.speed.Sample(); s < 10*q {
+	if s, q := slow.speed.SampleSeconds(), quick.speed.SampleSeconds(); s < 10*q {
 		t.Errorf("a sample takes %g s there and %g s at the quick one", s, q)
 	}
 }

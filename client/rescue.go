@@ -42,7 +42,7 @@ func (fl *inFlight) rescueWant(a *attempt, now time.Time) bool {
 		fl.abandonAttempt(a, pb.CancelReason_CANCEL_REASON_MOVED, now)
 		return true
 	case pick.Hedge:
-		if w.fitsTwice() && (fl.hedges.Take() || fl.grantHedge(now)) && fl.sendWant(w, other.session, now) {
+		if w.fitsTwice() && (fl.hedges.TakeHedge() || fl.grantHedge(now)) && fl.sendWant(w, other.session, now) {
 			fl.effort.Hedges++
 			return true
 		}
@@ -62,11 +62,11 @@ func (fl *inFlight) grantHedge(now time.Time) bool {
 // describeAttempt is an attempt as package pick sees it.
 func (fl *inFlight) describeAttempt(a *attempt, now time.Time) pick.Attempt {
 	speed, load := &a.session.member.speed, fl.chooser.loadBefore(a.session.member, a.want, now)
-	load.Remove(a.want.count, a.session.hasHeardOf(a))
+	load.RemoveBatch(a.want.count, a.session.hasHeardOf(a))
 	load.Count = 0
 	p := pick.Attempt{
 		Due: a.want.dueIn(now), Age: now.Sub(a.sent).Seconds(), Begun: a.workingSeconds(now),
-		Forecast: a.forecast, Make: a.make, Rest: speed.Finish(load), Takes: float64(a.want.count) * speed.Sample(), Moves: a.want.moves,
+		Forecast: a.forecast, Make: a.make, Rest: speed.FinishSeconds(load), Takes: float64(a.want.count) * speed.SampleSeconds(), Moves: a.want.moves,
 	}
 	if p.Make == 0 { // nothing was known of it
 		p.Make = fl.totalTimes.Value()
@@ -77,7 +77,7 @@ func (fl *inFlight) describeAttempt(a *attempt, now time.Time) pick.Attempt {
 // expireAttempts gives up attempts whose deadlines are over.
 func (fl *inFlight) expireAttempts(s *session, now time.Time) {
 	for _, a := range s.attempts {
-		if a.request.Deadline == 0 || a.cancelled || !pick.Expired(now.Sub(a.sent).Seconds(), a.workingSeconds(now), &fl.totalTimes, &fl.makeTimes, a.want.missedDeadlines) {
+		if a.request.Deadline == 0 || a.cancelled || !pick.IsExpired(now.Sub(a.sent).Seconds(), a.workingSeconds(now), &fl.totalTimes, &fl.makeTimes, a.want.missedDeadlines) {
 			continue
 		}
 		fl.job.log.Warn("a node missed a deadline: the batch is fetched elsewhere", "node", s.member.node.Addr(), "after", now.Sub(a.sent).Round(time.Millisecond))
@@ -89,7 +89,7 @@ func (fl *inFlight) expireAttempts(s *session, now time.Time) {
 // sendProbes gives nodes that are silent or doubted one want now and then, the one that is needed last.
 func (fl *inFlight) sendProbes(now time.Time) {
 	for _, m := range fl.roster.live {
-		if len(m.session.attempts) > 0 || !m.session.silence.on && !m.trust.Doubted() {
+		if len(m.session.attempts) > 0 || !m.session.silence.on && !m.trust.IsDoubted() {
 			continue
 		}
 		if at := fl.chooser.leastUrgent(m, now); at >= 0 && !fl.chooser.wouldBeLate(fl.queue.waiting[at], m, now) && m.takeProbe(fl.job.clock(now), now) {

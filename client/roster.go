@@ -48,8 +48,8 @@ func (r *roster) newMember(n node.Node, hint bool) *member {
 
 // addMember takes a node in, to which the fleet may connect from now on.
 func (r *roster) addMember(m *member) {
-	m.common = pick.Score(r.job.options.Job, m.node.Addr())
-	m.score = pick.Score(r.job.options.Job+" "+strconv.Itoa(r.job.options.Rank), m.node.Addr())
+	m.common = pick.NodeScore(r.job.options.Job, m.node.Addr())
+	m.score = pick.NodeScore(r.job.options.Job+" "+strconv.Itoa(r.job.options.Rank), m.node.Addr())
 	r.members = append(r.members, m)
 	r.connected = time.Time{}
 }

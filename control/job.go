@@ -14,33 +14,33 @@ const (
 )
 
 const (
-	maxOpen    = 64   // numbers that not all ranks have told of
-	quietLimit = 30.0 // seconds without a step after which a job asks for nothing
-	costWeight = 0.3  // of the newest period in a job's cost per sample
-	fedWait    = 1e-3 // seconds; a rank that waits less is fed
-	fedRun     = 8    // fed steps before the first that counts
-	fedLeast   = 8    // that count, for a mean
-	leastTurns = 16   // that a demand is read off, or
-	leastTime  = 15.0 // seconds of them: of fewer too many may be those in which the host of an asynchronous loop runs ahead
-	settling   = 8    // steps after a pause or the start, in which the host runs ahead of the GPU again, shorter than its steps
-	waitLeast  = 0.02 // share of the step from which on wait may hide a demand
-	mostFaster = 4.0  // a job is not taken to be faster than so many times what it shows
-	unmetered  = 1.5  // the same for one without a meter
+	maxOpen     = 64   // numbers that not all ranks have told of
+	quietLimit  = 30.0 // seconds without a step after which a job asks for nothing
+	costWeight  = 0.3  // of the newest period in a job's cost per sample
+	fedWait     = 1e-3 // seconds; a rank that waits less is fed
+	fedRun      = 8    // fed steps before the first that counts
+	fedLeast    = 8    // that count, for a mean
+	leastSteps  = 16   // that a demand is read off, or
+	leastTime   = 15.0 // seconds of them: of fewer too many may be those in which the host of an asynchronous loop runs ahead
+	warmupSteps = 8    // steps after a pause or the start, in which the host runs ahead of the GPU again, shorter than its steps
+	waitLeast   = 0.02 // share of the step from which on wait may hide a demand
+	mostFaster  = 4.0  // a job is not taken to be faster than so many times what it shows
+	unmetered   = 1.5  // the same for one without a meter
 )
 
-// Job lines up the steps of a training job's ranks by their number and reads its demand off them. The zero value is ready.
+// Job matches the steps of a training job's ranks by their number and reads its demand off them. The zero value is ready.
 type Job struct {
 	ranks map[uint32]rank
 	world uint32
-	open  []turn // in the order in which they were begun
-	usual usual
+	open  []jobStep // in the order in which they were begun
+	usual usualStep
 	fed   int // steps in a row in which no rank waited
 	since int // steps since the start or the latest pause
 
-	sum   sums // of the period
-	known Reading
-	quiet float64 // seconds since the last step or sign of life
-	cost  Average
+	sum          sums // of the period
+	known        Reading
+	quietSeconds float64 // seconds since the last step or sign of life
+	cost         Average
 }
 
 // rank is what a Job keeps of one.
@@ -51,8 +51,8 @@ type rank struct {
 	blocked bool
 }
 
-// turn is one step number over the ranks.
-type turn struct {
+// jobStep is one step number over the ranks.
+type jobStep struct {
 	number           uint64
 	ranks, metered   uint32
 	seconds          float64 // sum over ranks
@@ -60,10 +60,10 @@ type turn struct {
 	active           float64 // the least
 }
 
-// sums are over the turns of a period.
+// sums are over the steps of a period.
 type sums struct {
-	turns, fedTurns, settling   int
-	seconds, active, idle, wait float64 // over turns
+	steps, fedSteps, warmups    int
+	seconds, active, idle, wait float64 // over steps
 	fedSeconds                  float64
 	metered, unmetered          bool // some rank has a meter; some has none
 }
@@ -79,8 +79,8 @@ type Report struct {
 	Blocked bool
 }
 
-// Add takes a rank's report. Reports of ranks that cannot be are left out.
-func (j *Job) Add(r Report) {
+// AddReport takes a rank's report. Reports of ranks that cannot be are left out.
+func (j *Job) AddReport(r Report) {
 	if r.World == 0 || r.World > MaxRanks || r.Rank >= r.World {
 		return
 	}
@@ -90,75 +90,75 @@ func (j *Job) Add(r Report) {
 	k := j.ranks[r.Rank]
 	k.samples, k.blocked = r.Samples, r.Blocked
 	for _, s := range r.Steps {
-		if s, ok := s.checked(); ok && (!k.told || s.Number != k.last) {
+		if s, ok := s.sanitize(); ok && (!k.told || s.Number != k.last) {
 			k.last, k.told = s.Number, true
-			j.step(s)
+			j.addStep(s)
 		}
 	}
 	j.ranks[r.Rank] = k
 }
 
-// step enters one rank's step, and counts its number when it is the last rank's.
-func (j *Job) step(s Step) {
+// addStep enters one rank's step, and counts its number when it is the last rank's.
+func (j *Job) addStep(s Step) {
 	i := len(j.open) - 1
 	for i >= 0 && j.open[i].number != s.Number {
 		i--
 	}
 	if i < 0 {
 		if len(j.open) == maxOpen { // some rank does not tell: what there is has to do
-			j.count(j.open[0])
+			j.countStep(j.open[0])
 			j.open = slices.Delete(j.open, 0, 1)
 		}
 		i = len(j.open)
-		j.open = append(j.open, turn{number: s.Number, active: math.Inf(1)})
+		j.open = append(j.open, jobStep{number: s.Number, active: math.Inf(1)})
 	}
 	t := &j.open[i]
-	t.add(s)
+	t.addStep(s)
 	if t.ranks >= j.world {
-		j.count(*t)
+		j.countStep(*t)
 		j.open = slices.Delete(j.open, i, i+1)
 	}
 }
 
-// Whole says that no more will be told of the steps so far: those that not all ranks told of count with the ranks that did. The least step
+// CloseSteps says that no more will be told of the steps so far: those that not all ranks told of count with the ranks that did. The least step
 // without idle of some ranks is no less than that of all, so some show no more demand than there is.
-func (j *Job) Whole() {
+func (j *Job) CloseSteps() {
 	for _, t := range j.open {
-		j.count(t)
+		j.countStep(t)
 	}
 	j.open = j.open[:0]
 }
 
-func (t *turn) add(s Step) {
+func (t *jobStep) addStep(s Step) {
 	t.ranks++
 	t.seconds += s.Seconds
 	t.wait = max(t.wait, s.Wait)
-	t.lost = max(t.lost, s.lost())
-	if s.metered() {
+	t.lost = max(t.lost, s.lostSeconds())
+	if s.hasIdle() {
 		t.metered++
 		t.idle = max(t.idle, s.Idle)
 		t.active = min(t.active, s.Seconds-s.Idle)
 	}
 }
 
-// count takes a turn into the period, unless it was a pause or came right after one.
-func (j *Job) count(t turn) {
+// countStep takes a step into the period, unless it was a pause or came right after one.
+func (j *Job) countStep(t jobStep) {
 	seconds := t.seconds / float64(t.ranks)
 	active := t.active
 	if t.metered == 0 {
 		active = seconds
 	}
-	if j.usual.pause(seconds, active, t.lost) {
-		j.sum.settling++
+	if j.usual.isPause(seconds, active, t.lost) {
+		j.sum.warmups++
 		j.since = 0
 		return
 	}
 	p := &j.sum
-	if j.since++; j.since <= settling {
-		p.settling++
+	if j.since++; j.since <= warmupSteps {
+		p.warmups++
 		return
 	}
-	p.turns++
+	p.steps++
 	p.seconds += seconds
 	p.active += active
 	p.idle += t.idle
@@ -170,13 +170,13 @@ func (j *Job) count(t turn) {
 		return
 	}
 	if j.fed++; j.fed > fedRun {
-		p.fedTurns++
+		p.fedSteps++
 		p.fedSeconds += seconds
 	}
 }
 
-// samples is what one step of all ranks takes; ranks that are not heard count as the others.
-func (j *Job) samples() float64 {
+// stepSamples is what one step of all ranks takes; ranks that are not heard count as the others.
+func (j *Job) stepSamples() float64 {
 	sum := 0.0
 	for _, r := range j.ranks {
 		sum += float64(r.samples)
@@ -187,8 +187,8 @@ func (j *Job) samples() float64 {
 	return min(sum*float64(j.world)/float64(len(j.ranks)), MaxSamples)
 }
 
-// Made takes what nodes spent on the job: core-seconds, for so many samples.
-func (j *Job) Made(coreSeconds, samples float64) {
+// RecordCost takes what nodes spent on the job: core-seconds, for so many samples.
+func (j *Job) RecordCost(coreSeconds, samples float64) {
 	if samples >= 1 {
 		j.cost.Add(coreSeconds/samples, costWeight)
 	}
@@ -211,30 +211,30 @@ type Reading struct {
 	Active bool
 }
 
-// Read ends a period of so many seconds and returns what it showed. A job without steps keeps what it showed before for 30 s.
-func (j *Job) Read(seconds float64) Reading {
+// ReadPeriod ends a period of so many seconds and returns what it showed. A job without steps keeps what it showed before for 30 s.
+func (j *Job) ReadPeriod(seconds float64) Reading {
 	if !(seconds > 0) {
 		seconds = 0
 	}
 	p := j.sum
-	if p.turns > 0 || p.settling > 0 {
-		j.quiet = 0
+	if p.steps > 0 || p.warmups > 0 {
+		j.quietSeconds = 0
 	} else {
-		j.quiet += min(seconds, quietLimit+1)
+		j.quietSeconds += min(seconds, quietLimit+1)
 	}
-	if p.turns >= leastTurns || p.seconds >= leastTime {
-		j.known = p.reading(j.samples())
+	if p.steps >= leastSteps || p.seconds >= leastTime {
+		j.known = p.toReading(j.stepSamples())
 	}
 	j.sum = sums{}
-	r, blocked := j.known, j.blocked()
-	if j.quiet >= quietLimit || r.Demand == 0 {
+	r, blocked := j.known, j.isBlocked()
+	if j.quietSeconds >= quietLimit || r.Demand == 0 {
 		r = Reading{Idle: math.NaN(), Starved: blocked}
 	}
 	r.Cost, r.Active = float64(j.cost), len(j.ranks) > 0
 	return r
 }
 
-func (j *Job) blocked() bool {
+func (j *Job) isBlocked() bool {
 	for _, r := range j.ranks {
 		if r.blocked {
 			return true
@@ -243,17 +243,17 @@ func (j *Job) blocked() bool {
 	return false
 }
 
-// reading is the period's, of steps that take so many samples.
-func (p sums) reading(samples float64) Reading {
-	n := float64(p.turns)
+// toReading is the period's, of steps that take so many samples.
+func (p sums) toReading(samples float64) Reading {
+	n := float64(p.steps)
 	step, wait := p.seconds/n, p.wait/n
 	// The first term is exact where ranks wait for each other in every step, the second where they are fed and where they do so rarely.
 	c := max(p.active/n, step-p.idle/n)
 	r := Reading{Idle: p.idle / p.seconds, Wait: p.wait / p.seconds, Supply: samples / step}
 	switch {
 	case !p.unmetered:
-	case p.fedTurns > fedLeast:
-		c = min(c, p.fedSeconds/float64(p.fedTurns))
+	case p.fedSteps > fedLeast:
+		c = min(c, p.fedSeconds/float64(p.fedSteps))
 	case wait > waitLeast*step:
 		c = min(c, max(step-wait, step/unmetered))
 		r.UpperBound = true

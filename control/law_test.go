@@ -17,10 +17,10 @@ func TestRanksAreLinedUp(t *testing.T) {
 			if uint64(r) == k%ranks {
 				s.Idle, s.Wait = idle, idle
 			}
-			j.Add(Report{Rank: r, World: ranks, Samples: 64, Steps: []Step{s}})
+			j.AddReport(Report{Rank: r, World: ranks, Samples: 64, Steps: []Step{s}})
 		}
 	}
-	r := j.Read(15)
+	r := j.ReadPeriod(15)
 	if c := ranks * 64 / r.Demand; math.Abs(c/0.1-1) > 0.01 {
 		t.Errorf("a step without idle takes %.4f s, want 0.1", c)
 	}
@@ -33,9 +33,9 @@ func TestRanksAreLinedUp(t *testing.T) {
 func TestWaitThatTheGPUDoesNotFeel(t *testing.T) {
 	var j Job
 	for k := range uint64(150) {
-		j.Add(Report{World: 1, Samples: 100, Steps: []Step{{Number: k, Seconds: 0.1, Wait: 0.08}}})
+		j.AddReport(Report{World: 1, Samples: 100, Steps: []Step{{Number: k, Seconds: 0.1, Wait: 0.08}}})
 	}
-	if r := j.Read(15); math.Abs(r.Demand-1000) > 1e-6 || r.Idle != 0 || math.Abs(r.Wait-0.8) > 1e-9 {
+	if r := j.ReadPeriod(15); math.Abs(r.Demand-1000) > 1e-6 || r.Idle != 0 || math.Abs(r.Wait-0.8) > 1e-9 {
 		t.Errorf("%+v", r)
 	}
 }
@@ -45,19 +45,19 @@ func TestIdleWithoutWait(t *testing.T) {
 	var fed, idle Job
 	var pace Pace
 	for k := range uint64(150) {
-		fed.Add(Report{World: 1, Samples: 100, Steps: []Step{{Number: k, Seconds: 0.1}}})
+		fed.AddReport(Report{World: 1, Samples: 100, Steps: []Step{{Number: k, Seconds: 0.1}}})
 		s := Step{Number: k, Seconds: 0.1, Idle: 0.08}
-		idle.Add(Report{World: 1, Samples: 100, Steps: []Step{s}})
+		idle.AddReport(Report{World: 1, Samples: 100, Steps: []Step{s}})
 		pace.Add(s)
 	}
-	fed.Made(8, 1000)
-	idle.Made(8, 1000)
-	a, b := fed.Read(15), idle.Read(15)
+	fed.RecordCost(8, 1000)
+	idle.RecordCost(8, 1000)
+	a, b := fed.ReadPeriod(15), idle.ReadPeriod(15)
 	if a != b || b.Idle != 0 {
 		t.Errorf("fed %+v, idle without wait %+v", a, b)
 	}
 	var s Scaler
-	if w := s.Tick(15, []Reading{b}, []Load{{Cores: 8, CoreSeconds: 60, BusySeconds: 8}}, 2); w.Nodes != 2 {
+	if w := s.DecideNodes(15, []Reading{b}, []Load{{Cores: 8, CoreSeconds: 60, BusySeconds: 8}}, 2); w.Nodes != 2 {
 		t.Errorf("of 2 nodes, which feed it, %+v are wanted", w)
 	}
 	if !near(pace.Seconds(), 0.1) {
@@ -71,14 +71,14 @@ func TestReportsThatGetLost(t *testing.T) {
 	for k := range uint64(300) {
 		for r := range uint32(3) { // of 4
 			s := []Step{{Number: k, Seconds: 0.1}}
-			j.Add(Report{Rank: r, World: 4, Samples: 10, Steps: s})
-			j.Add(Report{Rank: r, World: 4, Samples: 10, Steps: s})
+			j.AddReport(Report{Rank: r, World: 4, Samples: 10, Steps: s})
+			j.AddReport(Report{Rank: r, World: 4, Samples: 10, Steps: s})
 		}
 	}
 	if len(j.open) > maxOpen {
 		t.Errorf("%d numbers are open", len(j.open))
 	}
-	if r := j.Read(15); math.Abs(r.Demand-400) > 1e-6 {
+	if r := j.ReadPeriod(15); math.Abs(r.Demand-400) > 1e-6 {
 		t.Errorf("%+v", r)
 	}
 }
@@ -88,9 +88,9 @@ func TestLongerSteps(t *testing.T) {
 	var j Job
 	feed := func(from, n uint64, seconds float64) Reading {
 		for k := from; k < from+n; k++ {
-			j.Add(Report{World: 1, Samples: 100, Steps: []Step{{Number: k, Seconds: seconds}}})
+			j.AddReport(Report{World: 1, Samples: 100, Steps: []Step{{Number: k, Seconds: seconds}}})
 		}
-		return j.Read(15)
+		return j.ReadPeriod(15)
 	}
 	feed(0, 100, 0.1)
 	if r := feed(100, 2, 60); math.Abs(r.Demand-1000) > 1e-6 {
@@ -105,18 +105,18 @@ func TestLongerSteps(t *testing.T) {
 func TestNoStepForLong(t *testing.T) {
 	var j Job
 	for k := range uint64(100) {
-		j.Add(Report{World: 1, Samples: 100, Steps: []Step{{Number: k, Seconds: 0.1}}})
+		j.AddReport(Report{World: 1, Samples: 100, Steps: []Step{{Number: k, Seconds: 0.1}}})
 	}
 	for i, demand := range []float64{1000, 1000, 0} {
-		if r := j.Read(15); math.Abs(r.Demand-demand) > 1e-6 || !r.Active || r.Starved {
+		if r := j.ReadPeriod(15); math.Abs(r.Demand-demand) > 1e-6 || !r.Active || r.Starved {
 			t.Errorf("period %d: %+v", i, r)
 		}
 	}
-	j.Add(Report{World: 1, Samples: 100, Blocked: true})
+	j.AddReport(Report{World: 1, Samples: 100, Blocked: true})
 	var s Scaler
-	if r := j.Read(15); !r.Starved {
+	if r := j.ReadPeriod(15); !r.Starved {
 		t.Errorf("blocked: %+v", r)
-	} else if w := s.Tick(15, []Reading{r}, nil, 4); w.Nodes != 6 || !w.UpperBound {
+	} else if w := s.DecideNodes(15, []Reading{r}, nil, 4); w.Nodes != 6 || !w.UpperBound {
 		t.Errorf("blocked with 4 nodes: %+v", w)
 	}
 }
@@ -125,11 +125,11 @@ func TestNoStepForLong(t *testing.T) {
 func TestFirstTrainer(t *testing.T) {
 	var s Scaler
 	var j Job
-	if w := s.Tick(15, nil, nil, 0); w.Nodes != 0 {
+	if w := s.DecideNodes(15, nil, nil, 0); w.Nodes != 0 {
 		t.Errorf("nobody asks: %+v", w)
 	}
-	j.Add(Report{World: 8, Samples: 256, Blocked: true})
-	if w := s.Tick(15, []Reading{j.Read(15)}, nil, 0); w.Nodes != 1 {
+	j.AddReport(Report{World: 8, Samples: 256, Blocked: true})
+	if w := s.DecideNodes(15, []Reading{j.ReadPeriod(15)}, nil, 0); w.Nodes != 1 {
 		t.Errorf("the first trainer: %+v", w)
 	}
 }
@@ -161,7 +161,7 @@ func TestPaceAndDue(t *testing.T) {
 	for i := range 3 {
 		p.Add(Step{Number: uint64(i), Seconds: 0.1})
 	}
-	if p.Seconds() != 0 || p.Due(5) != 5*unknownPace {
+	if p.Seconds() != 0 || p.DueIn(5) != 5*unknownPace {
 		t.Errorf("known after three steps: %v", p.Seconds())
 	}
 	for i := range 16 { // a rank that waits for starving peers in three steps of four
@@ -171,8 +171,8 @@ func TestPaceAndDue(t *testing.T) {
 		}
 		p.Add(s)
 	}
-	if !near(p.Seconds(), 0.4) || !near(p.Due(15), 6) || p.Due(-1) != 0 {
-		t.Errorf("%v s, due %v", p.Seconds(), p.Due(15))
+	if !near(p.Seconds(), 0.4) || !near(p.DueIn(15), 6) || p.DueIn(-1) != 0 {
+		t.Errorf("%v s, due %v", p.Seconds(), p.DueIn(15))
 	}
 	for i := range 16 { // the host of an asynchronous loop runs ahead for three steps, once its peers have what they waited for
 		s := Step{Seconds: 0.01}
@@ -188,8 +188,8 @@ func TestPaceAndDue(t *testing.T) {
 		p.Add(Step{Seconds: 0.1})
 	}
 	p.Add(Step{Seconds: 60}) // evaluation
-	if !near(p.Due(15), 1.5) {
-		t.Errorf("after a pause due %v", p.Due(15))
+	if !near(p.DueIn(15), 1.5) {
+		t.Errorf("after a pause due %v", p.DueIn(15))
 	}
 }
 
@@ -203,8 +203,8 @@ func TestDueOfALoopThatCostsNothing(t *testing.T) {
 		}
 		p.Add(s)
 	}
-	if !near(p.Seconds(), 0.1) || p.Due(100) < 3.5 {
-		t.Errorf("%v s, the hundredth due in %v s", p.Seconds(), p.Due(100))
+	if !near(p.Seconds(), 0.1) || p.DueIn(100) < 3.5 {
+		t.Errorf("%v s, the hundredth due in %v s", p.Seconds(), p.DueIn(100))
 	}
 }
 
@@ -215,7 +215,7 @@ func TestWindow(t *testing.T) {
 	if n := w.Batches(0.1, 2); n != 0 {
 		t.Errorf("nothing is known, window %d", n)
 	}
-	w.Arrived(0.35)
+	w.AddArrival(0.35)
 	if n := w.Batches(0.1, 2); n != 24+2 {
 		t.Errorf("window %d", n)
 	}
@@ -223,17 +223,17 @@ func TestWindow(t *testing.T) {
 		t.Errorf("a slow loop: window %d", n)
 	}
 	for range 3 {
-		w.Stepped(Step{Seconds: 0.1, Wait: 0.05, Idle: 0.05})
+		w.AddStep(Step{Seconds: 0.1, Wait: 0.05, Idle: 0.05})
 	}
 	grown := w.Batches(0.1, 0)
 	for range 2000 {
-		w.Stepped(Step{Seconds: 0.1})
+		w.AddStep(Step{Seconds: 0.1})
 	}
 	if n := w.Batches(0.1, 0); grown != 9 || n != 6 {
 		t.Errorf("window %d after stalls, %d later", grown, n)
 	}
 	for range 2 * longestHalf {
-		w.Arrived(0.05)
+		w.AddArrival(0.05)
 	}
 	if n := w.Batches(0.1, 0); n != 3 {
 		t.Errorf("window %d when batches are quick again", n)
@@ -264,16 +264,16 @@ func lie(t *testing.T, a, b, c float64) {
 			step.Seconds = 0.1
 		}
 		p.Add(step)
-		w.Stepped(step)
-		w.Arrived(a)
-		j.Add(Report{Rank: uint32(k) % 9, World: 8, Samples: math.MaxUint32, Steps: []Step{step}})
-		j.Made(b, c)
+		w.AddStep(step)
+		w.AddArrival(a)
+		j.AddReport(Report{Rank: uint32(k) % 9, World: 8, Samples: math.MaxUint32, Steps: []Step{step}})
+		j.RecordCost(b, c)
 	}
-	r := j.Read(c)
+	r := j.ReadPeriod(c)
 	if !(r.Demand >= 0) || math.IsInf(r.Demand, 0) || r.Demand > mostFaster*MaxSamples/1e-9 {
 		t.Errorf("%v %v %v: demand %v", a, b, c, r.Demand)
 	}
-	if due := p.Due(10); !(due >= 0) || due > 10*longest {
+	if due := p.DueIn(10); !(due >= 0) || due > 10*longest {
 		t.Errorf("%v %v %v: due %v", a, b, c, due)
 	}
 	if n := w.Batches(p.Seconds(), b); n < 0 || n > windowMost {
@@ -282,7 +282,7 @@ func lie(t *testing.T, a, b, c float64) {
 	loads := []Load{{Cores: a, CoreSeconds: b, BusySeconds: c}, {Cores: 16, CoreSeconds: b, BusySeconds: c}, {Cores: c, CoreSeconds: a, BusySeconds: b}}
 	readings := []Reading{r, {Demand: a, Cost: b, Active: true}, {Demand: c, Cost: a, UpperBound: true, Active: true}}
 	for _, now := range []int{-1, 0, 3} {
-		n := s.Tick(a, readings, loads, now).Nodes
+		n := s.DecideNodes(a, readings, loads, now).Nodes
 		if n < 1 || n > maxNodes || now >= 0 && n > max(2*now, now+4) {
 			t.Errorf("%v %v %v: %d nodes of %d", a, b, c, n, now)
 		}

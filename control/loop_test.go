@@ -156,7 +156,7 @@ func (l *loop) play() {
 			if k > 0 {
 				report.Steps = []Step{steps[r]}
 			}
-			l.job.Add(report)
+			l.job.AddReport(report)
 		}
 		if (k+1)%l.Accumulate == 0 {
 			for r := range lanes {
@@ -276,16 +276,16 @@ func (l *loop) tick(now float64) {
 		}
 	}
 	l.nodeTime += float64(alive) * simPeriod
-	l.job.Made(l.work, l.work/simCost)
+	l.job.RecordCost(l.work, l.work/simCost)
 	if l.job.ranks == nil {
-		l.job.Add(Report{World: simRanks, Samples: simBatch, Blocked: true})
+		l.job.AddReport(Report{World: simRanks, Samples: simBatch, Blocked: true})
 	}
-	r := l.job.Read(simPeriod)
+	r := l.job.ReadPeriod(simPeriod)
 	l.work, l.busy = 0, 0
 	if r.Idle > 0.01 || math.IsNaN(r.Idle) && r.Wait > 0.01 {
 		l.calm = now
 	}
-	w := l.scaler.Tick(simPeriod, []Reading{r}, loads, alive)
+	w := l.scaler.DecideNodes(simPeriod, []Reading{r}, loads, alive)
 	l.readings, l.at = append(l.readings, r), append(l.at, now)
 	l.wanted, l.alive, l.starts = append(l.wanted, w.Nodes), append(l.alive, alive), append(l.starts, up)
 	l.set(w.Nodes, alive, now)

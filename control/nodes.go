@@ -31,11 +31,11 @@ type Load struct {
 type Scaler struct {
 	effective Average // core-seconds per second that a node does while it has work
 	cores     Average
-	wishes    []wish
+	requests  []pastRequest
 }
 
-// wish is what a period asked for.
-type wish struct{ age, nodes float64 }
+// pastRequest is what a period asked for.
+type pastRequest struct{ age, nodes float64 }
 
 // Wanted is a Scaler's answer.
 type Wanted struct {
@@ -47,25 +47,25 @@ type Wanted struct {
 	Effective float64
 }
 
-// Tick ends a period of so many seconds. jobs are the readings of all jobs, loads those of all nodes that are known. now is how many
+// DecideNodes ends a period of so many seconds. jobs are the readings of all jobs, loads those of all nodes that are known. now is how many
 // nodes there are or are starting; negative: unknown, then nothing bounds the growth. More are wanted at once, fewer only when none of
 // the last 120 s asked for more.
-func (s *Scaler) Tick(seconds float64, jobs []Reading, loads []Load, now int) Wanted {
+func (s *Scaler) DecideNodes(seconds float64, jobs []Reading, loads []Load, now int) Wanted {
 	if !(seconds > 0) || math.IsInf(seconds, 0) {
 		seconds = 1
 	}
-	silent := s.learn(seconds, loads)
-	need, active := s.need(jobs)
+	silent := s.recordLoads(seconds, loads)
+	need, active := s.sumNeeds(jobs)
 	blind := false
 	for _, r := range jobs {
 		blind = blind || r.Starved || r.UpperBound
 	}
-	return Wanted{Nodes: s.Settle(seconds, need+silent, active, blind, now), UpperBound: blind, Effective: s.capacity()}
+	return Wanted{Nodes: s.LimitNodes(seconds, need+silent, active, blind, now), UpperBound: blind, Effective: s.nodeCapacity()}
 }
 
-// Settle is Tick where it is known how many nodes are needed: it holds what was wanted, and bounds the growth. blind tells that the need
+// LimitNodes is Tick where it is known how many nodes are needed: it holds what was wanted, and bounds the growth. blind tells that the need
 // is not all that a job would take.
-func (s *Scaler) Settle(seconds, need float64, active, blind bool, now int) int {
+func (s *Scaler) LimitNodes(seconds, need float64, active, blind bool, now int) int {
 	n := max(need, 0)
 	if blind {
 		n = max(n, math.Ceil(blindGrowth*float64(max(now, 0))))
@@ -76,11 +76,11 @@ func (s *Scaler) Settle(seconds, need float64, active, blind bool, now int) int 
 	if now >= 0 {
 		n = min(n, float64(max(growthFactor*now, now+growthNodes)))
 	}
-	return int(s.hold(seconds, min(n, maxNodes), now))
+	return int(s.holdPeak(seconds, min(n, maxNodes), now))
 }
 
-// learn takes what nodes did, and counts the silent ones.
-func (s *Scaler) learn(seconds float64, loads []Load) (silent float64) {
+// recordLoads takes what nodes did, and counts the silent ones.
+func (s *Scaler) recordLoads(seconds float64, loads []Load) (silent float64) {
 	done, cores, n, k := 0.0, 0.0, 0.0, 0.0
 	for _, l := range loads {
 		if l.Silent {
@@ -105,16 +105,16 @@ func (s *Scaler) learn(seconds float64, loads []Load) (silent float64) {
 	return silent
 }
 
-// capacity is what a node does, as measured or else as it has cores; 0: unknown.
-func (s *Scaler) capacity() float64 {
+// nodeCapacity is what a node does, as measured or else as it has cores; 0: unknown.
+func (s *Scaler) nodeCapacity() float64 {
 	if s.effective > 0 {
 		return float64(s.effective)
 	}
 	return float64(s.cores)
 }
 
-// Nodes that would feed the job, of which each does so many cores' worth of work; 0: unknown, or it asks for nothing.
-func (r Reading) Nodes(effective float64) int {
+// NodesNeeded that would feed the job, of which each does so many cores' worth of work; 0: unknown, or it asks for nothing.
+func (r Reading) NodesNeeded(effective float64) int {
 	n := math.Ceil(headroom*r.Demand*r.Cost/effective - 1e-9)
 	if !(n > 0) || math.IsInf(n, 0) {
 		return 0
@@ -122,8 +122,8 @@ func (r Reading) Nodes(effective float64) int {
 	return int(min(n, maxNodes))
 }
 
-// need is the nodes that all demands together take, and whether a job runs.
-func (s *Scaler) need(jobs []Reading) (nodes float64, active bool) {
+// sumNeeds is the nodes that all demands together take, and whether a job runs.
+func (s *Scaler) sumNeeds(jobs []Reading) (nodes float64, active bool) {
 	work := 0.0
 	for _, r := range jobs {
 		active = active || r.Active
@@ -131,22 +131,22 @@ func (s *Scaler) need(jobs []Reading) (nodes float64, active bool) {
 			work += w
 		}
 	}
-	e := s.capacity()
+	e := s.nodeCapacity()
 	if e == 0 || work == 0 {
 		return 0, active
 	}
 	return math.Ceil(headroom*work/e - 1e-9), active
 }
 
-// hold keeps the number up until no wish of the last 120 s asks for it.
-func (s *Scaler) hold(seconds, nodes float64, now int) float64 {
-	for i := range s.wishes {
-		s.wishes[i].age += seconds
+// holdPeak keeps the number up until no request of the last 120 s asks for it.
+func (s *Scaler) holdPeak(seconds, nodes float64, now int) float64 {
+	for i := range s.requests {
+		s.requests[i].age += seconds
 	}
-	s.wishes = slices.DeleteFunc(s.wishes, func(w wish) bool { return w.age > downSeconds+1e-9 })
-	s.wishes = append(s.wishes, wish{0, nodes})
+	s.requests = slices.DeleteFunc(s.requests, func(w pastRequest) bool { return w.age > downSeconds+1e-9 })
+	s.requests = append(s.requests, pastRequest{0, nodes})
 	most := nodes
-	for _, w := range s.wishes {
+	for _, w := range s.requests {
 		most = max(most, w.nodes)
 	}
 	switch {

@@ -22,11 +22,11 @@ type Pace struct {
 
 // Add takes the rank's latest step.
 func (p *Pace) Add(s Step) {
-	s, ok := s.checked()
+	s, ok := s.sanitize()
 	if !ok {
 		return
 	}
-	p.recent[p.steps%paceSteps] = s.Seconds - s.lost()
+	p.recent[p.steps%paceSteps] = s.Seconds - s.lostSeconds()
 	p.taken[p.steps%wentSteps] = s.Seconds
 	p.steps++
 }
@@ -60,15 +60,15 @@ const unknownPace = 0.1
 // dueShare of what a step takes of late is the least that lies between two batches' dues.
 const dueShare = 0.7
 
-// Due is when the batch is needed that has ahead others before it, in seconds from now: by the pace, but no less than dueShare of how fast the
+// DueIn is when the batch is needed that has ahead others before it, in seconds from now: by the pace, but no less than dueShare of how fast the
 // loop goes. By much less the batches that a rank which peers hold up needs last would be due, after a while, before those that its peers wait
 // for: where nodes know no steps of theirs, ranks that step together would fall apart. By all of how fast it goes a rank that stalls would ask for no better.
-func (p *Pace) Due(ahead int) float64 {
-	return float64(max(ahead, 0)) * cmp.Or(max(p.Seconds(), dueShare*p.went()), unknownPace)
+func (p *Pace) DueIn(ahead int) float64 {
+	return float64(max(ahead, 0)) * cmp.Or(max(p.Seconds(), dueShare*p.loopSeconds()), unknownPace)
 }
 
-// went is what a step of late took, stalls and all: the mean without the longest, which may be a pause. 0: unknown.
-func (p *Pace) went() float64 {
+// loopSeconds is what a step of late took, stalls and all: the mean without the longest, which may be a pause. 0: unknown.
+func (p *Pace) loopSeconds() float64 {
 	n := min(p.steps, wentSteps)
 	if n < paceLeast {
 		return 0

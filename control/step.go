@@ -11,7 +11,7 @@ import "math"
 
 // Step is one turn of a training loop, from one return of next to the following one. Seconds.
 type Step struct {
-	// Number counts over the whole job, equal on all ranks: what lines them up.
+	// Number counts over the whole job, equal on all ranks, by which their steps are matched.
 	Number uint64
 	// Seconds it took, and the part of it that the loop was blocked in next.
 	Seconds, Wait float64
@@ -22,8 +22,8 @@ type Step struct {
 // longest is what no step takes, in seconds.
 const longest = 24 * 3600
 
-// checked makes s plausible; false: it is no step at all.
-func (s Step) checked() (Step, bool) {
+// sanitize makes s plausible; false: it is no step at all.
+func (s Step) sanitize() (Step, bool) {
 	if !(s.Seconds > 0 && s.Seconds <= longest) { // also not a number
 		return Step{}, false
 	}
@@ -40,12 +40,12 @@ func (s Step) checked() (Step, bool) {
 	return s, true
 }
 
-// metered reports whether the step's idle is known.
-func (s Step) metered() bool { return !math.IsNaN(s.Idle) }
+// hasIdle reports whether the step's idle is known.
+func (s Step) hasIdle() bool { return !math.IsNaN(s.Idle) }
 
-// lost is what data cost the step: the idle, or where that is unknown the wait, which is never less.
-func (s Step) lost() float64 {
-	if s.metered() {
+// lostSeconds is what data cost the step: the idle, or where that is unknown the wait, which is never less.
+func (s Step) lostSeconds() float64 {
+	if s.hasIdle() {
 		return s.Idle
 	}
 	return s.Wait
@@ -58,14 +58,14 @@ const (
 	usualWeight = 0.05 // of the newest step
 )
 
-// usual is what a step takes without what data cost it. It tells steps from pauses: evaluation, a checkpoint.
-type usual struct {
+// usualStep is what a step takes without what data cost it. It tells steps from pauses: evaluation, a checkpoint.
+type usualStep struct {
 	seconds float64 // moving average; 0: no step yet
 	pauses  int     // in a row
 }
 
-// pause reports whether a step of so many seconds was a pause, and learns from it if not. active is the step without idle.
-func (u *usual) pause(seconds, active, lost float64) bool {
+// isPause reports whether a step of so many seconds was a pause, and learns from it if not. active is the step without idle.
+func (u *usualStep) isPause(seconds, active, lost float64) bool {
 	if u.seconds > 0 && seconds > pauseFactor*u.seconds && lost < pauseLost*seconds {
 		u.pauses++
 		if u.pauses < pausesInRow {

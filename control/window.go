@@ -17,17 +17,17 @@ type Window struct {
 	extra   float64
 }
 
-// Arrived takes how long a batch took from its want to the trainer, in seconds, without the time it queued at the node: queueing is
+// AddArrival takes how long a batch took from its want to the trainer, in seconds, without the time it queued at the node: queueing is
 // what a larger window makes more of.
-func (w *Window) Arrived(seconds float64) { w.arrival.Add(seconds) }
+func (w *Window) AddArrival(seconds float64) { w.arrival.Add(seconds) }
 
-// Stepped takes the rank's latest step.
-func (w *Window) Stepped(s Step) {
-	s, ok := s.checked()
+// AddStep takes the rank's latest step.
+func (w *Window) AddStep(s Step) {
+	s, ok := s.sanitize()
 	if !ok {
 		return
 	}
-	if lost := s.lost(); lost > windowIdle*s.Seconds && lost > windowLeast {
+	if lost := s.lostSeconds(); lost > windowIdle*s.Seconds && lost > windowLeast {
 		w.extra = min(w.extra+windowGrowth, windowMost)
 		return
 	}

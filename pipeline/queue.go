@@ -70,7 +70,7 @@ func (q *queue) hasten(w *Want, a *share.Account, step uint64, due time.Time) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if w.entry != nil && !q.closed {
-		q.wants.Hasten(w.entry, a, step, q.seconds(due))
+		q.wants.MoveUp(w.entry, a, step, q.seconds(due))
 	}
 }
 
@@ -114,7 +114,7 @@ func (q *queue) made(w *Want, begun time.Time, coreSeconds float64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if !q.closed {
-		q.wants.Made(w.entry, time.Since(begun).Seconds(), coreSeconds)
+		q.wants.RecordCost(w.entry, time.Since(begun).Seconds(), coreSeconds)
 	}
 }
 

@@ -19,22 +19,22 @@ const Metric = "nodes_wanted"
 // Wanted is how many nodes there should be. An error: nodes are there and none has answered yet, or none does, so that nothing is known;
 // the number should stay.
 func (s *Scaler) Wanted() (int, error) {
-	n, _, err := s.current()
+	n, _, err := s.currentNumber()
 	return n, err
 }
 
-// current is Wanted, and what is closed when that is settled anew.
-func (s *Scaler) current() (int, <-chan struct{}, error) {
+// currentNumber is Wanted, and what is closed when that is computed anew.
+func (s *Scaler) currentNumber() (int, <-chan struct{}, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.settled.IsZero() || s.wanted == 0 && len(s.nodes) > 0 && !s.answered() {
-		return 0, s.change, status.Error(codes.Unavailable, "no node answers: how many are wanted is not known"+s.why())
+	if s.updated.IsZero() || s.wanted == 0 && len(s.nodes) > 0 && !s.hasAnswers() {
+		return 0, s.change, status.Error(codes.Unavailable, "no node answers: how many are wanted is not known"+s.silenceReason())
 	}
 	return s.wanted, s.change, nil
 }
 
-// answered reports whether the number has a node's word. mu is held.
-func (s *Scaler) answered() bool {
+// hasAnswers reports whether the number has a node's word. mu is held.
+func (s *Scaler) hasAnswers() bool {
 	for _, n := range s.nodes {
 		if n.counted {
 			return true
@@ -43,8 +43,8 @@ func (s *Scaler) answered() bool {
 	return false
 }
 
-// why is what one of the nodes says that does not answer, the first by address; empty: none says anything. mu is held.
-func (s *Scaler) why() string {
+// silenceReason is what one of the nodes says that does not answer, the first by address; empty: none says anything. mu is held.
+func (s *Scaler) silenceReason() string {
 	for _, addr := range slices.Sorted(maps.Keys(s.nodes)) {
 		if err := s.nodes[addr].err; err != nil {
 			return fmt.Sprintf("; %s: %v", addr, err)
@@ -66,7 +66,7 @@ func (s *Scaler) IsActive(context.Context, *externalscaler.ScaledObjectRef) (*ex
 func (s *Scaler) StreamIsActive(_ *externalscaler.ScaledObjectRef, stream grpc.ServerStreamingServer[externalscaler.IsActiveResponse]) error {
 	said, told := false, false
 	for {
-		n, change, err := s.current()
+		n, change, err := s.currentNumber()
 		if active := n > 0; err == nil && (!told || said != active) {
 			if err := stream.Send(&externalscaler.IsActiveResponse{Result: active}); err != nil {
 				return err

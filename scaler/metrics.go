@@ -10,7 +10,7 @@ import (
 type metrics struct {
 	scaler *Scaler
 	info   prometheus.Gauge
-	knocks, unlisted,
+	waitCalls, unlisted,
 	unwatched prometheus.Counter
 	wanted, listed, up, silent, jobs *prometheus.Desc
 }
@@ -29,7 +29,7 @@ func newMetrics(s *Scaler, version string) *metrics {
 	info.ConstLabels = prometheus.Labels{"version": version}
 	m := &metrics{
 		scaler: s, info: prometheus.NewGauge(info),
-		knocks:    counter("knocks_total", "Calls of trainers that wait for a first node."),
+		waitCalls: counter("knocks_total", "Calls of trainers that wait for a first node."),
 		unlisted:  counter("failed_lists_total", "Times that the nodes could not be listed."),
 		unwatched: counter("failed_watches_total", "Times that a node could not be watched."),
 		wanted:    gauge("nodes_wanted", "Nodes that there should be, as KEDA is told."),
@@ -42,15 +42,15 @@ func newMetrics(s *Scaler, version string) *metrics {
 	return m
 }
 
-// counts are those that count by themselves.
-func (m *metrics) counts() []prometheus.Collector {
-	return []prometheus.Collector{m.info, m.knocks, m.unlisted, m.unwatched}
+// counters are those that count by themselves.
+func (m *metrics) counters() []prometheus.Collector {
+	return []prometheus.Collector{m.info, m.waitCalls, m.unlisted, m.unwatched}
 }
 
 // Describe implements prometheus.Collector.
 func (s *Scaler) Describe(ch chan<- *prometheus.Desc) {
 	m := s.metrics
-	for _, c := range m.counts() {
+	for _, c := range m.counters() {
 		c.Describe(ch)
 	}
 	for _, d := range []*prometheus.Desc{m.wanted, m.listed, m.up, m.silent, m.jobs} {
@@ -61,7 +61,7 @@ func (s *Scaler) Describe(ch chan<- *prometheus.Desc) {
 // Collect implements prometheus.Collector. A number of nodes that is not known has no sample.
 func (s *Scaler) Collect(ch chan<- prometheus.Metric) {
 	m := s.metrics
-	for _, c := range m.counts() {
+	for _, c := range m.counters() {
 		c.Collect(ch)
 	}
 	gauge := func(d *prometheus.Desc, v int) {
@@ -71,7 +71,7 @@ func (s *Scaler) Collect(ch chan<- prometheus.Metric) {
 		gauge(m.wanted, n)
 	}
 	s.mu.Lock()
-	p, listed := s.count(time.Now()), len(s.nodes)
+	p, listed := s.countNodes(time.Now()), len(s.nodes)
 	s.mu.Unlock()
 	gauge(m.listed, listed)
 	gauge(m.up, p.up)
@@ -82,11 +82,11 @@ func (s *Scaler) Collect(ch chan<- prometheus.Metric) {
 // tally is how many there are of what.
 type tally struct{ up, silent, jobs int }
 
-// count looks at all nodes as survey does, and changes nothing. mu is held.
-func (s *Scaler) count(now time.Time) (t tally) {
+// countNodes looks at all nodes as survey does, and changes nothing. mu is held.
+func (s *Scaler) countNodes(now time.Time) (t tally) {
 	jobs := map[job]bool{}
 	for _, n := range s.nodes {
-		switch n.state(now) {
+		switch n.stateAt(now) {
 		case silent:
 			t.silent++
 		case up:

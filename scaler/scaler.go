@@ -2,7 +2,7 @@
 // like them each job wants, and hears trainers that wait while there is none. What it knows it has from the last few seconds, so it may be restarted
 // at any time, and run more than once. It starts and ends no nodes itself.
 //
-// Goroutines: Run has one that looks for nodes and settles the number, and one per node that watches it; Run waits for all.
+// Goroutines: Run has one that lists nodes and updates the number, and one per node that watches it; Run waits for all.
 package scaler
 
 import (
@@ -24,13 +24,13 @@ import (
 )
 
 const (
-	period       = 15 * time.Second // between two numbers
-	lookEvery    = 5 * time.Second  // for nodes that come and go
-	watchEvery   = 5 * time.Second
-	answerWithin = 15 * time.Second // else a node is silent
-	silentFor    = 10 * time.Minute // it counts as a node that long
-	knockFor     = 6 * time.Second  // a trainer that waits says so every 2 s
-	startsWithin = 5 * time.Minute  // nodes that were asked for count as starting that long
+	period         = 15 * time.Second // between two numbers
+	listEvery      = 5 * time.Second  // for nodes that come and go
+	watchEvery     = 5 * time.Second
+	answerWithin   = 15 * time.Second // else a node is silent
+	silentFor      = 10 * time.Minute // it counts as a node that long
+	waitCallMemory = 6 * time.Second  // a trainer that waits says so every 2 s
+	startsWithin   = 5 * time.Minute  // nodes that were asked for count as starting that long
 )
 
 // Options of a Scaler.
@@ -49,21 +49,21 @@ type Options struct {
 type Scaler struct {
 	pb.UnimplementedFeedServer
 	externalscaler.UnimplementedExternalScalerServer
-	options Options
-	metrics *metrics
-	knocked chan struct{}
-	heard   chan struct{} // a node answered for the first time
+	options   Options
+	metrics   *metrics
+	waitCalls chan struct{}
+	heard     chan struct{} // a node answered for the first time
 
-	mu      sync.Mutex
-	began   time.Time // Run did
-	listed  bool      // the nodes could be listed once
-	nodes   map[string]*node
-	knock   time.Time // when a trainer last said that it waits
-	law     control.Scaler
-	settled time.Time
-	wanted  int
-	since   time.Time     // wanted is what it is
-	change  chan struct{} // closed when it is settled anew
+	mu           sync.Mutex
+	began        time.Time // Run did
+	listed       bool      // the nodes could be listed once
+	nodes        map[string]*node
+	lastWaitCall time.Time // when a trainer last said that it waits
+	law          control.Scaler
+	updated      time.Time
+	wanted       int
+	since        time.Time     // wanted is what it is
+	change       chan struct{} // closed when it is computed anew
 }
 
 // node is one that was listed.
@@ -73,7 +73,7 @@ type node struct {
 	heard time.Time
 	// err is why it does not answer; nil while it does.
 	err error
-	// counted tells that it answered before the number was settled, and is in it.
+	// counted tells that it answered before the number was computed, and is in it.
 	counted bool
 }
 
@@ -84,7 +84,7 @@ const (
 	up
 )
 
-func (n *node) state(now time.Time) int {
+func (n *node) stateAt(now time.Time) int {
 	switch age := now.Sub(n.heard); {
 	case n.last == nil, age > silentFor:
 		return gone
@@ -103,7 +103,7 @@ func New(o Options) *Scaler {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	s := &Scaler{
-		options: o, knocked: make(chan struct{}, 1), heard: make(chan struct{}, 1), nodes: map[string]*node{}, change: make(chan struct{}),
+		options: o, waitCalls: make(chan struct{}, 1), heard: make(chan struct{}, 1), nodes: map[string]*node{}, change: make(chan struct{}),
 	}
 	s.metrics = newMetrics(s, o.Version)
 	return s
@@ -117,41 +117,41 @@ func (s *Scaler) Register(r grpc.ServiceRegistrar) {
 
 // Open implements the service Feed: it is how a trainer says that it waits for a node. There is nothing to open here.
 func (s *Scaler) Open(context.Context, *pb.OpenRequest) (*pb.OpenResponse, error) {
-	s.metrics.knocks.Inc()
+	s.metrics.waitCalls.Inc()
 	s.mu.Lock()
-	s.knock = time.Now()
+	s.lastWaitCall = time.Now()
 	s.mu.Unlock()
 	select {
-	case s.knocked <- struct{}{}:
+	case s.waitCalls <- struct{}{}:
 	default:
 	}
 	return nil, status.Error(codes.Unavailable, "this is a scaler, which makes no batches: it has been told that a node is waited for")
 }
 
-// Run watches nodes and settles the number until ctx ends.
+// Run watches nodes and updates the number until ctx ends.
 func (s *Scaler) Run(ctx context.Context) {
 	var watchers sync.WaitGroup
 	defer watchers.Wait()
-	look := time.NewTicker(lookEvery)
+	look := time.NewTicker(listEvery)
 	defer look.Stop()
 	s.mu.Lock()
 	s.began = time.Now()
 	s.mu.Unlock()
 	for ctx.Err() == nil {
-		s.look(ctx, &watchers)
-		s.settle(time.Now(), false)
+		s.listNodes(ctx, &watchers)
+		s.updateWanted(time.Now(), false)
 		select {
 		case <-look.C:
 		case <-s.heard:
-		case <-s.knocked:
-			s.settle(time.Now(), true)
+		case <-s.waitCalls:
+			s.updateWanted(time.Now(), true)
 		case <-ctx.Done():
 		}
 	}
 }
 
-// look begins to watch nodes that are new, and stops with those that are listed no more.
-func (s *Scaler) look(ctx context.Context, watchers *sync.WaitGroup) {
+// listNodes begins to watch nodes that are new, and stops with those that are listed no more.
+func (s *Scaler) listNodes(ctx context.Context, watchers *sync.WaitGroup) {
 	addrs, err := s.options.Nodes(ctx)
 	if err != nil {
 		s.metrics.unlisted.Inc()
@@ -172,7 +172,7 @@ func (s *Scaler) look(ctx context.Context, watchers *sync.WaitGroup) {
 		s.nodes[addr] = n
 		watchers.Go(func() {
 			defer stop()
-			s.watch(ctx, addr, n)
+			s.watchNode(ctx, addr, n)
 		})
 	}
 	for addr, n := range s.nodes {
@@ -183,11 +183,11 @@ func (s *Scaler) look(ctx context.Context, watchers *sync.WaitGroup) {
 	}
 }
 
-// watch keeps a node's latest state until ctx ends.
-func (s *Scaler) watch(ctx context.Context, addr string, n *node) {
+// watchNode keeps a node's latest state until ctx ends.
+func (s *Scaler) watchNode(ctx context.Context, addr string, n *node) {
 	for ctx.Err() == nil {
-		if err := s.follow(ctx, addr, n); ctx.Err() == nil && !errors.Is(err, io.EOF) { // nodes that drain end the call
-			s.fail(addr, n, err)
+		if err := s.followNode(ctx, addr, n); ctx.Err() == nil && !errors.Is(err, io.EOF) { // nodes that drain end the call
+			s.recordFailure(addr, n, err)
 		}
 		select {
 		case <-time.After(time.Second):
@@ -196,18 +196,18 @@ func (s *Scaler) watch(ctx context.Context, addr string, n *node) {
 	}
 }
 
-// follow hears a node until its call ends. Each call has a connection of its own: one that died unnoticed does not live on.
-func (s *Scaler) follow(ctx context.Context, addr string, n *node) error {
+// followNode hears a node until its call ends. Each call has a connection of its own: one that died unnoticed does not live on.
+func (s *Scaler) followNode(ctx context.Context, addr string, n *node) error {
 	conn, err := s.options.Dial(addr)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = conn.Close() }()
-	return watch.Follow(ctx, conn, watchEvery, func(r *pb.WatchResponse) { s.hear(n, r) })
+	return watch.Follow(ctx, conn, watchEvery, func(r *pb.WatchResponse) { s.recordState(n, r) })
 }
 
-// fail takes why a node does not answer, and says so unless that is what was said last.
-func (s *Scaler) fail(addr string, n *node, err error) {
+// recordFailure takes why a node does not answer, and says so unless that is what was said last.
+func (s *Scaler) recordFailure(addr string, n *node, err error) {
 	s.metrics.unwatched.Inc()
 	s.mu.Lock()
 	known := n.err != nil && n.err.Error() == err.Error()
@@ -218,8 +218,8 @@ func (s *Scaler) fail(addr string, n *node, err error) {
 	}
 }
 
-// hear takes a node's state.
-func (s *Scaler) hear(n *node, r *pb.WatchResponse) {
+// recordState takes a node's state.
+func (s *Scaler) recordState(n *node, r *pb.WatchResponse) {
 	s.mu.Lock()
 	first := n.last == nil
 	n.last, n.heard, n.err = r, time.Now(), nil
@@ -233,8 +233,8 @@ func (s *Scaler) hear(n *node, r *pb.WatchResponse) {
 	}
 }
 
-// ready reports whether enough is known for a first number: all nodes that there are have answered, or had the time to. mu is held.
-func (s *Scaler) ready(now time.Time) bool {
+// isReady reports whether enough is known for a first number: all nodes that there are have answered, or had the time to. mu is held.
+func (s *Scaler) isReady(now time.Time) bool {
 	for _, n := range s.nodes {
 		if n.last == nil && now.Sub(s.began) < answerWithin {
 			return false
@@ -243,28 +243,28 @@ func (s *Scaler) ready(now time.Time) bool {
 	return s.listed
 }
 
-// settle ends a period, if it is over or somebody asks for the first node.
-func (s *Scaler) settle(now time.Time, knocked bool) {
+// updateWanted ends a period, if it is over or somebody asks for the first node.
+func (s *Scaler) updateWanted(now time.Time, waited bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.settled.IsZero() && !s.ready(now) {
+	if s.updated.IsZero() && !s.isReady(now) {
 		return
 	}
 	seconds := period.Seconds()
-	if !s.settled.IsZero() {
-		seconds = now.Sub(s.settled).Seconds()
+	if !s.updated.IsZero() {
+		seconds = now.Sub(s.updated).Seconds()
 	}
-	first := knocked && s.wanted == 0
-	if !s.settled.IsZero() && now.Sub(s.settled) < period && !first {
+	first := waited && s.wanted == 0
+	if !s.updated.IsZero() && now.Sub(s.updated) < period && !first {
 		return
 	}
-	p := s.survey(now)
-	s.settled = now
+	p := s.surveyNodes(now)
+	s.updated = now
 	defer func() {
 		close(s.change)
 		s.change = make(chan struct{})
 	}()
-	wanted := s.law.Settle(seconds, p.need+float64(p.silent), p.active, p.blind, s.existing(now, p))
+	wanted := s.law.LimitNodes(seconds, p.need+float64(p.silent), p.active, p.blind, s.existingNodes(now, p))
 	if wanted == s.wanted {
 		return
 	}
@@ -272,8 +272,8 @@ func (s *Scaler) settle(now time.Time, knocked bool) {
 	s.wanted, s.since = wanted, now
 }
 
-// existing is how many nodes there are or are starting. What was asked for and did not come within a while is not counted.
-func (s *Scaler) existing(now time.Time, p survey) int {
+// existingNodes is how many nodes there are or are starting. What was asked for and did not come within a while is not counted.
+func (s *Scaler) existingNodes(now time.Time, p survey) int {
 	if now.Sub(s.since) < startsWithin {
 		return max(s.wanted, p.up+p.silent)
 	}
@@ -287,12 +287,12 @@ type survey struct {
 	active, blind bool
 }
 
-// survey asks the nodes that answer of each job. mu is held.
-func (s *Scaler) survey(now time.Time) survey {
-	p := survey{active: !s.knock.IsZero() && now.Sub(s.knock) < knockFor}
+// surveyNodes asks the nodes that answer of each job. mu is held.
+func (s *Scaler) surveyNodes(now time.Time) survey {
+	p := survey{active: !s.lastWaitCall.IsZero() && now.Sub(s.lastWaitCall) < waitCallMemory}
 	jobs := map[job]control.NodeEstimate{}
 	for _, n := range s.nodes {
-		state := n.state(now)
+		state := n.stateAt(now)
 		n.counted = state == up
 		switch state {
 		case gone:

@@ -18,8 +18,8 @@ const (
 // UnknownCost is assumed of samples while nothing is known of any, in core-seconds.
 const UnknownCost = 0.008
 
-// Cost is what a sample costs, in core-seconds, by what it costs each node, 0: unknown.
-func Cost(nodes []float64) float64 { return cmp.Or(Usual(nodes), UnknownCost) }
+// SampleCost is what a sample costs, in core-seconds, by what it costs each node, 0: unknown.
+func SampleCost(nodes []float64) float64 { return cmp.Or(KnownMedian(nodes), UnknownCost) }
 
 // InFlight is how many wants of count samples keep a node busy: max(3, ⌈2 × cores ÷ batch⌉). More would only pile work
 // up where nobody else can take it.
@@ -56,8 +56,8 @@ func (c *Candidate) tier() int {
 	return c.Failures
 }
 
-// late is how many tiers later the node goes for what other wants met there.
-func (c *Candidate) late() (tiers int) {
+// extraTiers is how many tiers later the node goes for what other wants met there.
+func (c *Candidate) extraTiers() (tiers int) {
 	if c.Doubted {
 		tiers += doubtTiers
 	}
@@ -67,9 +67,9 @@ func (c *Candidate) late() (tiers int) {
 	return tiers
 }
 
-// first is the candidate that goes first of those that it was shown: the one of the lowest tier, and of these the one
+// leader is the candidate that goes first of those that it was shown: the one of the lowest tier, and of these the one
 // that has the want soonest.
-type first struct {
+type leader struct {
 	node   int
 	tier   int
 	finish float64
@@ -77,42 +77,42 @@ type first struct {
 	found  bool
 }
 
-// see takes a candidate into account, as one of a tier, for the want of a number.
-func (f *first) see(c *Candidate, tier int, want uint64) {
-	if f.found && !f.after(c, tier, want) {
+// offer takes a candidate into account, as one of a tier, for the want of a number.
+func (f *leader) offer(c *Candidate, tier int, want uint64) {
+	if f.found && !f.isBeatenBy(c, tier, want) {
 		return
 	}
-	*f = first{c.Node, tier, c.Finish, c.Score, true}
+	*f = leader{c.Node, tier, c.Finish, c.Score, true}
 }
 
-// after reports whether a candidate goes before it.
-func (f *first) after(c *Candidate, tier int, want uint64) bool {
+// isBeatenBy reports whether a candidate goes before it.
+func (f *leader) isBeatenBy(c *Candidate, tier int, want uint64) bool {
 	if order := cmp.Or(cmp.Compare(tier, f.tier), cmp.Compare(c.Finish, f.finish)); order != 0 {
 		return order < 0
 	}
-	return Tie(c.Score, want) > Tie(f.score, want)
+	return BreakTie(c.Score, want) > BreakTie(f.score, want)
 }
 
 // Assignment finds the node for a want: the one that will have it soonest, but one that has room for it if that has it
 // nearly as soon. Make one with Assign, show it all candidates in any order, and then ask for the Node.
 type Assignment struct {
 	want                 uint64
-	best, roomy, helping first
+	best, roomy, helping leader
 }
 
-// Assign begins with the want of that number.
-func Assign(want uint64) Assignment { return Assignment{want: want} }
+// NewAssignment begins with the want of that number.
+func NewAssignment(want uint64) Assignment { return Assignment{want: want} }
 
 // Consider takes a node into account.
 func (a *Assignment) Consider(c *Candidate) {
 	tier := c.tier()
 	if tier == 0 && c.Helps && c.Room > 0 {
-		a.helping.see(c, tier, a.want)
+		a.helping.offer(c, tier, a.want)
 	}
-	tier += c.late()
-	a.best.see(c, tier, a.want)
+	tier += c.extraTiers()
+	a.best.offer(c, tier, a.want)
 	if c.Room > 0 {
-		a.roomy.see(c, tier, a.want)
+		a.roomy.offer(c, tier, a.want)
 	}
 }
 
@@ -148,7 +148,7 @@ type Rescue struct {
 	want  uint64
 	due   float64
 	begun bool
-	best  first
+	best  leader
 }
 
 // NewRescue begins with the want of that number, due in so many seconds. begun says that the node that has it has
@@ -163,7 +163,7 @@ func (r *Rescue) Admits(c *Candidate) bool { return !c.Doubted && !c.Unfit && c.
 // Consider takes a node into account.
 func (r *Rescue) Consider(c *Candidate) {
 	if r.Admits(c) && (c.Room > 0 || r.begun || c.Finish < r.due) {
-		r.best.see(c, c.tier(), r.want)
+		r.best.offer(c, c.tier(), r.want)
 	}
 }
 
@@ -176,7 +176,7 @@ func (r *Rescue) Node() (node int, finish float64, found bool) {
 	return r.best.node, r.best.finish, true
 }
 
-// Backlog is what a node has in hand while wants are assigned: what was asked of it, and what was planned for it besides.
+// Backlog is the work of a node while wants are assigned: what was asked of it, and what was planned for it besides.
 // The zero value is empty.
 type Backlog struct {
 	load    Load

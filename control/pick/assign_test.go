@@ -24,7 +24,7 @@ func TestWorthWaiting(t *testing.T) {
 
 // whom is the candidate that a want of number 1 goes to that is due in so many seconds, -1: none.
 func whom(due float64, all []Candidate) int {
-	law := Assign(1)
+	law := NewAssignment(1)
 	for i, c := range all {
 		c.Node = i
 		law.Consider(&c)
@@ -75,10 +75,10 @@ func TestAssign(t *testing.T) {
 
 // Nodes that would have a want equally soon get every other one, whichever is seen first.
 func TestAssignTies(t *testing.T) {
-	a, b := Candidate{Node: 0, Room: 1, Score: Score("job", "a")}, Candidate{Node: 1, Room: 1, Score: Score("job", "b")}
+	a, b := Candidate{Node: 0, Room: 1, Score: NodeScore("job", "a")}, Candidate{Node: 1, Room: 1, Score: NodeScore("job", "b")}
 	first := 0
 	for want := range uint64(1000) {
-		one, other := Assign(want), Assign(want)
+		one, other := NewAssignment(want), NewAssignment(want)
 		one.Consider(&a)
 		one.Consider(&b)
 		other.Consider(&b)
@@ -87,7 +87,7 @@ func TestAssignTies(t *testing.T) {
 		if again, _ := other.Node(0); again != node {
 			t.Fatalf("want %d goes to node %d, or to %d if that is seen first", want, node, again)
 		}
-		if (Tie(a.Score, want) > Tie(b.Score, want)) != (node == 0) {
+		if (BreakTie(a.Score, want) > BreakTie(b.Score, want)) != (node == 0) {
 			t.Fatalf("want %d goes to node %d", want, node)
 		}
 		first += 1 - node
@@ -120,7 +120,7 @@ func TestAssignOrder(t *testing.T) {
 
 // choose is the node by Assignment, and that by Rescue, -1: none.
 func choose(all []Candidate, due float64) (assigned, rescued int) {
-	assignment, rescue := Assign(7), NewRescue(7, due, false)
+	assignment, rescue := NewAssignment(7), NewRescue(7, due, false)
 	for i := range all {
 		assignment.Consider(&all[i])
 		rescue.Consider(&all[i])
@@ -202,8 +202,8 @@ func TestLoadOvertake(t *testing.T) {
 	} {
 		overtaken := Load{Held: 10, Unheard: 5, Passed: 1}
 		removed := overtaken
-		overtaken.Overtake(4, c.heard)
-		removed.Remove(4, c.heard)
+		overtaken.OvertakeBatch(4, c.heard)
+		removed.RemoveBatch(4, c.heard)
 		if overtaken != c.overtake || removed != c.remove {
 			t.Errorf("heard of: %v; overtaken: %+v, removed: %+v", c.heard, overtaken, removed)
 		}
@@ -219,6 +219,6 @@ func TestInFlight(t *testing.T) {
 }
 
 func TestCost(t *testing.T) {
-	near(t, "of none", Cost([]float64{0}), UnknownCost)
-	near(t, "of some", Cost([]float64{0, 3, 1, 2}), 2)
+	near(t, "of none", SampleCost([]float64{0}), UnknownCost)
+	near(t, "of some", SampleCost([]float64{0, 3, 1, 2}), 2)
 }

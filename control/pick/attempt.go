@@ -43,14 +43,14 @@ const (
 )
 
 // Choose decides about one of the batches that are needed next, where another node would have it in so many seconds: it is left alone as
-// long as a make later would do. A move costs nothing; a hedge is for the caller's Bank to grant.
+// long as a make later would do. A move costs nothing; a hedge is for the caller's HedgeBudget to grant.
 func (a Attempt) Choose(other float64) Choice {
 	made, patience := max(a.Make, hedgeLeast), math.Exp2(float64(min(a.Moves, mostDoublings)))
 	switch {
 	case a.Due >= max(other, made)+made:
 		return Leave
 	case a.Begun >= 0:
-		if rest := a.Takes - a.Begun; a.Due < rest && other < moveGain*rest || a.lasts(a.makes(other)) {
+		if rest := a.Takes - a.Begun; a.Due < rest && other < moveGain*rest || a.isStraggler(a.stragglerMakes(other)) {
 			return Hedge
 		}
 	case a.Age > moveAge*patience && (other < moveGain*a.Rest || a.savedBy(other)),
@@ -67,13 +67,13 @@ func (a *Attempt) savedBy(other float64) bool {
 	return a.Due < comes && other < min(a.Due, max(moveGain*comes, a.Rest))
 }
 
-// lasts reports whether its node has worked on it for longer than so many makes.
-func (a *Attempt) lasts(makes float64) bool {
+// isStraggler reports whether its node has worked on it for longer than so many makes.
+func (a *Attempt) isStraggler(makes float64) bool {
 	return a.Begun > max(makes*cmp.Or(max(a.Make, 0), hedgeGuess), hedgeMakes*hedgeLeast)
 }
 
-// makes is after how many makes a begun attempt is a straggler: after one, if another node would have the batch just in time, or late.
-func (a *Attempt) makes(other float64) float64 {
+// stragglerMakes is after how many makes a begun attempt is a straggler: after one, if another node would have the batch just in time, or late.
+func (a *Attempt) stragglerMakes(other float64) float64 {
 	if a.Due < other {
 		return 1
 	}
@@ -86,14 +86,14 @@ const (
 	hedgeFirst = 2.0  // before any want
 )
 
-// Bank grants hedges: one for every twenty wants. The zero value is ready.
-type Bank struct{ earned float64 }
+// HedgeBudget grants hedges: one for every twenty wants. The zero value is ready.
+type HedgeBudget struct{ earned float64 }
 
-// Earn counts a want.
-func (b *Bank) Earn() { b.earned = min(b.earned+hedgeShare, hedgeBank-hedgeFirst) }
+// AddWant counts a want.
+func (b *HedgeBudget) AddWant() { b.earned = min(b.earned+hedgeShare, hedgeBank-hedgeFirst) }
 
-// Take grants a hedge, or does not.
-func (b *Bank) Take() bool {
+// TakeHedge grants a hedge, or does not.
+func (b *HedgeBudget) TakeHedge() bool {
 	if b.earned+hedgeFirst < 1 {
 		return false
 	}
@@ -118,9 +118,9 @@ func Deadline(took *Median, missed int) float64 {
 	return d * math.Exp2(float64(min(missed/2, mostDoublings)))
 }
 
-// Expired reports whether an attempt is to be given up that was sent age seconds ago and began so many seconds ago, negative: it has not. Once it
+// IsExpired reports whether an attempt is to be given up that was sent age seconds ago and began so many seconds ago, negative: it has not. Once it
 // has begun, what was in the node's queue is no excuse: making is how long wants took from there. By now more may be known of either than
 // when it was sent.
-func Expired(age, begun float64, took, making *Median, missed int) bool {
+func IsExpired(age, begun float64, took, making *Median, missed int) bool {
 	return age >= deadlineLeast && (age >= Deadline(took, missed) || begun >= Deadline(making, missed))
 }

@@ -24,21 +24,21 @@ type Node struct {
 	making        Median // seconds from a batch's beginning to its arrival
 }
 
-// Told takes what a node says: seconds until it would come to a further want, and seconds per sample, 0 if it does not know.
-func (n *Node) Told(ahead, sample, now float64) {
-	n.ahead, n.sample, n.toldAt = plausible(ahead), plausible(sample), now
+// RecordReport takes what a node says: seconds until it would come to a further want, and seconds per sample, 0 if it does not know.
+func (n *Node) RecordReport(ahead, sample, now float64) {
+	n.ahead, n.sample, n.toldAt = clampSeconds(ahead), clampSeconds(sample), now
 }
 
-func plausible(x float64) float64 {
+func clampSeconds(x float64) float64 {
 	if !(x > 0) || math.IsInf(x, 0) {
 		return 0
 	}
 	return min(x, 24*3600)
 }
 
-// Arrived takes a batch of so many samples: seconds since the node could turn to it, having sent what it held before, and seconds since it
+// RecordArrival takes a batch of so many samples: seconds since the node could turn to it, having sent what it held before, and seconds since it
 // began with it as it says itself. The less of them is what the samples took: a batch that is due late lies in a queue, and its node is no slower for that.
-func (n *Node) Arrived(samples int, seconds, making, now float64) {
+func (n *Node) RecordArrival(samples int, seconds, making, now float64) {
 	if making > 0 {
 		seconds = min(seconds, making)
 	}
@@ -47,17 +47,17 @@ func (n *Node) Arrived(samples int, seconds, making, now float64) {
 	n.making.Add(making)
 }
 
-// Waited takes a batch of so many samples that did not come for so many seconds and was taken away.
-func (n *Node) Waited(samples int, seconds, now float64) {
-	n.seen = max(n.seen, control.Average(plausible(seconds)/float64(max(samples, 1))))
+// RecordWait takes a batch of so many samples that did not come for so many seconds and was taken away.
+func (n *Node) RecordWait(samples int, seconds, now float64) {
+	n.seen = max(n.seen, control.Average(clampSeconds(seconds)/float64(max(samples, 1))))
 	n.seenAt = now
 }
 
-// Sample is how long a sample takes the node: the more of what it says and what is seen; 0: unknown.
-func (n *Node) Sample() float64 { return max(n.sample, float64(n.seen)) }
+// SampleSeconds is how long a sample takes the node: the more of what it says and what is seen; 0: unknown.
+func (n *Node) SampleSeconds() float64 { return max(n.sample, float64(n.seen)) }
 
-// Alone is how long a sample takes the node while it works for nobody else: what it says; 0: unknown. What is seen holds the node's other work.
-func (n *Node) Alone() float64 { return n.sample }
+// UnloadedSeconds is how long a sample takes the node while it works for nobody else: what it says; 0: unknown. What is seen holds the node's other work.
+func (n *Node) UnloadedSeconds() float64 { return n.sample }
 
 // Load is what a trainer has at a node, and what it would ask for.
 type Load struct {
@@ -75,26 +75,26 @@ type Load struct {
 	Now float64
 }
 
-// Remove takes out count samples of a batch that is among those held. heard says whether the node had heard
+// RemoveBatch takes out count samples of a batch that is among those held. heard says whether the node had heard
 // of it when it last spoke.
-func (l *Load) Remove(count int, heard bool) {
+func (l *Load) RemoveBatch(count int, heard bool) {
 	l.Held -= count
 	if !heard {
 		l.Unheard -= count
 	}
 }
 
-// Overtake takes out count samples of a batch that is among those held, with which the node has not begun and which
+// OvertakeBatch takes out count samples of a batch that is among those held, with which the node has not begun and which
 // is needed later than what it is to be asked for.
-func (l *Load) Overtake(count int, heard bool) {
-	l.Remove(count, heard)
+func (l *Load) OvertakeBatch(count int, heard bool) {
+	l.RemoveBatch(count, heard)
 	if heard {
 		l.Passed += count
 	}
 }
 
-// Finish is in how many seconds the node would have made the samples.
-func (n *Node) Finish(l Load) float64 {
+// FinishSeconds is in how many seconds the node would have made the samples.
+func (n *Node) FinishSeconds(l Load) float64 {
 	told, seen := n.sample, float64(n.seen)
 	if told == 0 {
 		told = seen
@@ -102,13 +102,13 @@ func (n *Node) Finish(l Load) float64 {
 	if seen == 0 {
 		seen = told
 	}
-	told, seen = l.fresh(told, n.seenAt), max(l.fresh(seen, n.seenAt), plausible(l.Waited))
+	told, seen = l.freshEstimate(told, n.seenAt), max(l.freshEstimate(seen, n.seenAt), clampSeconds(l.Waited))
 	ahead := max(n.ahead-(l.Now-n.toldAt)-float64(l.Passed)*told, 0)
 	return max(ahead+float64(l.Unheard+l.Count)*told, float64(l.Held+l.Count)*seen)
 }
 
-// fresh is what a sample takes, if it was known at a time: a node that was slow and got no wants since may have become fast.
-func (l *Load) fresh(sample, at float64) float64 {
+// freshEstimate is what a sample takes, if it was known at a time: a node that was slow and got no wants since may have become fast.
+func (l *Load) freshEstimate(sample, at float64) float64 {
 	idle := l.Now - at - fadeAfter
 	switch {
 	case sample == 0:
@@ -119,13 +119,13 @@ func (l *Load) fresh(sample, at float64) float64 {
 	return l.Usual + (sample-l.Usual)*math.Exp2(-idle/fadeHalf)
 }
 
-// Make is how long a batch of count samples takes the node from its beginning to its arrival, other work aside; 0: unknown.
-func (n *Node) Make(count int) float64 {
-	return max(float64(count)*n.Sample(), n.making.Value())
+// MakeSeconds is how long a batch of count samples takes the node from its beginning to its arrival, other work aside; 0: unknown.
+func (n *Node) MakeSeconds(count int) float64 {
+	return max(float64(count)*n.SampleSeconds(), n.making.Value())
 }
 
-// Usual is the median of what samples take nodes, of those of which it is known; otherwise 0.
-func Usual(samples []float64) float64 {
+// KnownMedian is the median of what samples take nodes, of those of which it is known; otherwise 0.
+func KnownMedian(samples []float64) float64 {
 	known := slices.DeleteFunc(slices.Clone(samples), func(x float64) bool { return !(x > 0) })
 	if len(known) == 0 {
 		return 0
@@ -142,7 +142,7 @@ type Median struct {
 
 // Add takes a value; what is not a positive number is left out.
 func (m *Median) Add(x float64) {
-	if x = plausible(x); x > 0 {
+	if x = clampSeconds(x); x > 0 {
 		m.recent[m.count%len(m.recent)] = x
 		m.count++
 	}

@@ -16,61 +16,61 @@ func near(t *testing.T, what string, got, want float64) {
 // What a node says and what was seen of it both count, whichever is worse; what it had not heard of is on top of what it says.
 func TestFinish(t *testing.T) {
 	var n Node
-	near(t, "unknown", n.Finish(Load{Held: 10, Unheard: 10, Count: 5, Usual: 0.1}), 1.5)
-	n.Told(2, 0.1, 0)
-	near(t, "told", n.Finish(Load{Held: 10, Unheard: 4, Count: 5, Usual: 1}), 2+0.9)
-	near(t, "told a second ago", n.Finish(Load{Held: 10, Unheard: 4, Count: 5, Usual: 1, Now: 1}), 1+0.9)
-	near(t, "told long ago", n.Finish(Load{Held: 10, Count: 5, Usual: 1, Now: 100}), 1.5)
-	near(t, "before what it holds", n.Finish(Load{Held: 2, Count: 5, Passed: 8, Usual: 1, Now: 1}), 0.2+0.5)
-	near(t, "before all of it", n.Finish(Load{Count: 5, Passed: 100, Usual: 1, Now: 1}), 0.5)
-	n.Arrived(10, 3, 4, 0) // 0.3 s a sample
-	near(t, "seen to be slower", n.Finish(Load{Held: 10, Unheard: 4, Count: 5, Usual: 1, Now: 1}), 15*0.3)
-	near(t, "and late", n.Finish(Load{Held: 10, Count: 5, Waited: 2, Usual: 1, Now: 1}), 30)
-	near(t, "a make", n.Make(25), 7.5)
-	near(t, "a short one", n.Make(1), 4)
+	near(t, "unknown", n.FinishSeconds(Load{Held: 10, Unheard: 10, Count: 5, Usual: 0.1}), 1.5)
+	n.RecordReport(2, 0.1, 0)
+	near(t, "told", n.FinishSeconds(Load{Held: 10, Unheard: 4, Count: 5, Usual: 1}), 2+0.9)
+	near(t, "told a second ago", n.FinishSeconds(Load{Held: 10, Unheard: 4, Count: 5, Usual: 1, Now: 1}), 1+0.9)
+	near(t, "told long ago", n.FinishSeconds(Load{Held: 10, Count: 5, Usual: 1, Now: 100}), 1.5)
+	near(t, "before what it holds", n.FinishSeconds(Load{Held: 2, Count: 5, Passed: 8, Usual: 1, Now: 1}), 0.2+0.5)
+	near(t, "before all of it", n.FinishSeconds(Load{Count: 5, Passed: 100, Usual: 1, Now: 1}), 0.5)
+	n.RecordArrival(10, 3, 4, 0) // 0.3 s a sample
+	near(t, "seen to be slower", n.FinishSeconds(Load{Held: 10, Unheard: 4, Count: 5, Usual: 1, Now: 1}), 15*0.3)
+	near(t, "and late", n.FinishSeconds(Load{Held: 10, Count: 5, Waited: 2, Usual: 1, Now: 1}), 30)
+	near(t, "a make", n.MakeSeconds(25), 7.5)
+	near(t, "a short one", n.MakeSeconds(1), 4)
 	var patient Node
-	patient.Arrived(10, 6, 1, 0) // it was due late, and lay in the queue
-	near(t, "no slower for waiting", patient.Finish(Load{Count: 10, Usual: 1}), 1)
+	patient.RecordArrival(10, 6, 1, 0) // it was due late, and lay in the queue
+	near(t, "no slower for waiting", patient.FinishSeconds(Load{Count: 10, Usual: 1}), 1)
 }
 
 // A node that was slow and has held nothing since is given another chance, at first a small one.
 func TestOldEstimatesFade(t *testing.T) {
 	var n Node
-	n.Arrived(1, 5, 5, 0)
+	n.RecordArrival(1, 5, 5, 0)
 	for now, want := range map[float64]float64{4: 5, 5: 5, 20: 3, 35: 2, 1e6: 1} {
-		near(t, fmt.Sprintf("after %g s", now), n.Finish(Load{Count: 1, Usual: 1, Now: now}), want)
+		near(t, fmt.Sprintf("after %g s", now), n.FinishSeconds(Load{Count: 1, Usual: 1, Now: now}), want)
 	}
-	near(t, "busy all the time", n.Finish(Load{Held: 1, Count: 1, Usual: 1, Now: 1e6}), 10)
+	near(t, "busy all the time", n.FinishSeconds(Load{Held: 1, Count: 1, Usual: 1, Now: 1e6}), 10)
 	var fast Node
-	fast.Arrived(1, 0.5, 0.5, 0)
-	near(t, "a fast one stays fast", fast.Finish(Load{Count: 1, Usual: 1, Now: 1e6}), 0.5)
+	fast.RecordArrival(1, 0.5, 0.5, 0)
+	near(t, "a fast one stays fast", fast.FinishSeconds(Load{Count: 1, Usual: 1, Now: 1e6}), 0.5)
 }
 
 // A node that becomes five times slower is known to be after two batches, and what was taken from it counts.
 func TestSlowNodeIsKnownSoon(t *testing.T) {
 	var n Node
 	for range 50 {
-		n.Arrived(1, 0.1, 0.1, 0)
+		n.RecordArrival(1, 0.1, 0.1, 0)
 	}
-	n.Arrived(1, 0.5, 0.5, 0)
-	n.Arrived(1, 0.5, 0.5, 0)
-	if got := n.Sample(); got < 0.35 {
+	n.RecordArrival(1, 0.5, 0.5, 0)
+	n.RecordArrival(1, 0.5, 0.5, 0)
+	if got := n.SampleSeconds(); got < 0.35 {
 		t.Errorf("%g s a sample", got)
 	}
-	n.Waited(1, 3, 0)
-	near(t, "waited for", n.Sample(), 3)
-	n.Waited(1, 1, 0)
-	near(t, "waited for less", n.Sample(), 3)
+	n.RecordWait(1, 3, 0)
+	near(t, "waited for", n.SampleSeconds(), 3)
+	n.RecordWait(1, 1, 0)
+	near(t, "waited for less", n.SampleSeconds(), 3)
 }
 
 // Whatever a node says, an estimate is finite and no less than nothing.
 func TestNonsense(t *testing.T) {
 	for _, x := range []float64{math.NaN(), math.Inf(1), math.Inf(-1), -1, 1e300} {
 		var n Node
-		n.Told(x, x, 0)
-		n.Arrived(1, x, x, 0)
-		n.Waited(1, x, 0)
-		f := n.Finish(Load{Held: 1, Unheard: 1, Count: 1, Waited: x, Usual: 0.1})
+		n.RecordReport(x, x, 0)
+		n.RecordArrival(1, x, x, 0)
+		n.RecordWait(1, x, 0)
+		f := n.FinishSeconds(Load{Held: 1, Unheard: 1, Count: 1, Waited: x, Usual: 0.1})
 		if !(f >= 0) || math.IsInf(f, 0) {
 			t.Errorf("%g of %g", f, x)
 		}
@@ -125,10 +125,10 @@ func TestChoose(t *testing.T) {
 }
 
 // One hedge for twenty wants, and ten at most at once.
-func TestBank(t *testing.T) {
-	var b Bank
+func TestHedgeBudget(t *testing.T) {
+	var b HedgeBudget
 	take := func() (n int) {
-		for b.Take() {
+		for b.TakeHedge() {
 			n++
 		}
 		return n
@@ -137,13 +137,13 @@ func TestBank(t *testing.T) {
 		t.Errorf("%d hedges before any want", n)
 	}
 	for range 100 {
-		b.Earn()
+		b.AddWant()
 	}
 	if n := take(); n < 4 || n > 5 {
 		t.Errorf("%d hedges for 100 wants", n)
 	}
 	for range 10000 {
-		b.Earn()
+		b.AddWant()
 	}
 	if n := take(); n < 9 || n > 10 {
 		t.Errorf("%d hedges at once", n)
@@ -171,7 +171,7 @@ func TestDeadline(t *testing.T) {
 		missed     int
 		want       bool
 	}{{19, -1, 0, false}, {20, -1, 0, true}, {20, -1, 2, false}, {19, 4.9, 0, false}, {19, 5, 0, true}, {19, 5, 2, false}} {
-		if got := Expired(c.age, c.begun, &took, &making, c.missed); got != c.want {
+		if got := IsExpired(c.age, c.begun, &took, &making, c.missed); got != c.want {
 			t.Errorf("%+v: %v", c, got)
 		}
 	}
@@ -180,33 +180,33 @@ func TestDeadline(t *testing.T) {
 // Two failures in a row bring doubt, and a batch ends it; probes come after 1, 2, 4 … 30 s.
 func TestTrust(t *testing.T) {
 	var n Trust
-	n.Failed(0)
-	n.Delivered(0)
-	n.Failed(1)
-	if n.Doubted() || n.Probe(100) {
+	n.RecordFailure(0)
+	n.RecordDelivery(0)
+	n.RecordFailure(1)
+	if n.IsDoubted() || n.TakeProbe(100) {
 		t.Error("doubted for a failure now and then")
 	}
-	n.Failed(2)
-	if !n.Doubted() || n.Probe(2.9) {
+	n.RecordFailure(2)
+	if !n.IsDoubted() || n.TakeProbe(2.9) {
 		t.Error("not doubted after two, or probed at once")
 	}
 	at := 3.0
 	for i, wait := range []float64{2, 4, 8, 16, 30, 30} {
-		if !n.Probe(at) || n.Probe(at+wait-0.1) {
+		if !n.TakeProbe(at) || n.TakeProbe(at+wait-0.1) {
 			t.Errorf("probe %d", i)
 		}
-		n.Failed(at)
+		n.RecordFailure(at)
 		at += wait
 	}
-	if n.Helps() {
+	if n.MayHelp() {
 		t.Error("of help, while it fails")
 	}
-	n.Delivered(at)
-	if n.Doubted() {
+	n.RecordDelivery(at)
+	if n.IsDoubted() {
 		t.Error("doubted after a batch")
 	}
-	n.Damaged(0)
-	if !n.Doubted() || n.Probe(59) || !n.Probe(60) || n.Probe(119) || !n.Probe(120) {
+	n.RecordDamage(0)
+	if !n.IsDoubted() || n.TakeProbe(59) || !n.TakeProbe(60) || n.TakeProbe(119) || !n.TakeProbe(120) {
 		t.Error("damage is no less than that")
 	}
 }
@@ -216,26 +216,26 @@ func TestTrustAfterDamage(t *testing.T) {
 	var n Trust
 	now := 0.0
 	for range 100 { // one batch in seven
-		n.Damaged(now)
-		if !n.Helps() {
+		n.RecordDamage(now)
+		if !n.MayHelp() {
 			t.Fatal("of no help with one wrong batch in seven")
 		}
 		for range 6 {
 			now++
-			n.Delivered(now)
+			n.RecordDelivery(now)
 		}
-		if !n.Doubted() {
+		if !n.IsDoubted() {
 			t.Fatal("trusted within seconds of damage")
 		}
 	}
-	n.Delivered(now + 60)
-	if n.Doubted() || n.Helps() {
+	n.RecordDelivery(now + 60)
+	if n.IsDoubted() || n.MayHelp() {
 		t.Error("doubted after a minute without damage")
 	}
 	for range 3 {
-		n.Damaged(now)
+		n.RecordDamage(now)
 	}
-	if n.Helps() {
+	if n.MayHelp() {
 		t.Error("of help, with nothing but damage")
 	}
 }
@@ -245,7 +245,7 @@ func TestConnections(t *testing.T) {
 		make, pace float64
 		want       int
 	}{{0, 1, 8}, {1, 0, 8}, {1, 1, 8}, {2.1, 1, 9}, {50, 1, 200}, {math.NaN(), 1, 8}, {math.Inf(1), 1, 1 << 20}} {
-		if got := Connections(c.make, c.pace); got != c.want {
+		if got := ConnectionCount(c.make, c.pace); got != c.want {
 			t.Errorf("%+v: %d", c, got)
 		}
 	}
@@ -264,8 +264,8 @@ func TestSubset(t *testing.T) {
 	moved, had := 0, 0
 	for k := range trainers {
 		trainer := fmt.Sprint("job ", k)
-		score := func(node string) uint64 { return Score(trainer, node) }
-		before := Subset(nodes, each, score, up)
+		score := func(node string) uint64 { return NodeScore(trainer, node) }
+		before := ChooseSubset(nodes, each, score, up)
 		if len(before) != each {
 			t.Fatalf("%d nodes", len(before))
 		}
@@ -277,7 +277,7 @@ func TestSubset(t *testing.T) {
 		if in[gone] {
 			had++
 		}
-		after := Subset(nodes, each, score, func(n string) bool { return n == gone })
+		after := ChooseSubset(nodes, each, score, func(n string) bool { return n == gone })
 		for _, n := range after {
 			if !in[n] {
 				moved++
@@ -298,17 +298,17 @@ func TestSubset(t *testing.T) {
 	if len(used) < 990 {
 		t.Errorf("%d nodes are used", len(used))
 	}
-	if all := Subset(nodes[:3], 8, func(string) uint64 { return 0 }, func(string) bool { return true }); len(all) != 3 {
+	if all := ChooseSubset(nodes[:3], 8, func(string) uint64 { return 0 }, func(string) bool { return true }); len(all) != 3 {
 		t.Errorf("%d of 3 when all are down", len(all))
 	}
 }
 
 // Ties are broken evenly, by want.
 func TestTie(t *testing.T) {
-	a, b := Score("job", "a"), Score("job", "b")
+	a, b := NodeScore("job", "a"), NodeScore("job", "b")
 	first := 0
 	for want := range uint64(1000) {
-		if Tie(a, want) > Tie(b, want) {
+		if BreakTie(a, want) > BreakTie(b, want) {
 			first++
 		}
 	}
@@ -318,6 +318,6 @@ func TestTie(t *testing.T) {
 }
 
 func TestUsual(t *testing.T) {
-	near(t, "of none", Usual([]float64{0, math.NaN()}), 0)
-	near(t, "of some", Usual([]float64{0, 3, 1, 2}), 2)
+	near(t, "of none", KnownMedian([]float64{0, math.NaN()}), 0)
+	near(t, "of some", KnownMedian([]float64{0, 3, 1, 2}), 2)
 }

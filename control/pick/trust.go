@@ -18,40 +18,42 @@ type Trust struct {
 	delay, probe float64
 }
 
-// Failed counts a failure that was the node's own: an error or a deadline missed. To be slow is none.
-func (t *Trust) Failed(now float64) {
+// RecordFailure counts a failure that was the node's own: an error or a deadline missed. To be slow is none.
+func (t *Trust) RecordFailure(now float64) {
 	if t.failures++; t.failures >= doubtAfter && t.delay == 0 {
-		t.doubt(doubtFirst, now)
+		t.setDoubt(doubtFirst, now)
 	}
 }
 
-// Damaged counts a batch that was not what it had to be.
-func (t *Trust) Damaged(now float64) {
+// RecordDamage counts a batch that was not what it had to be.
+func (t *Trust) RecordDamage(now float64) {
 	t.wrong += wrongWeight * (1 - t.wrong)
 	t.restored = now + doubtDamage
-	t.doubt(doubtDamage, now)
+	t.setDoubt(doubtDamage, now)
 }
 
-func (t *Trust) doubt(delay, now float64) { t.delay, t.probe = delay, now+delay }
+func (t *Trust) setDoubt(delay, now float64) { t.delay, t.probe = delay, now+delay }
 
-// Delivered counts a batch that was used.
-func (t *Trust) Delivered(now float64) {
+// RecordDelivery counts a batch that was used.
+func (t *Trust) RecordDelivery(now float64) {
 	t.failures, t.wrong = 0, t.wrong*(1-wrongWeight)
 	if now >= t.restored {
 		t.delay, t.probe = 0, 0
 	}
 }
 
-// Doubted reports whether others go first.
-func (t *Trust) Doubted() bool { return t.delay > 0 }
+// IsDoubted reports whether others go first.
+func (t *Trust) IsDoubted() bool { return t.delay > 0 }
 
-// Helps reports whether a node that is doubted may have what would come too late from others: it answers, and most batches of late were
+// MayHelp reports whether a node that is doubted may have what would come too late from others: it answers, and most batches of late were
 // what they had to be.
-func (t *Trust) Helps() bool { return t.Doubted() && t.failures < doubtAfter && t.wrong < wrongMost }
+func (t *Trust) MayHelp() bool {
+	return t.IsDoubted() && t.failures < doubtAfter && t.wrong < wrongMost
+}
 
-// Probe reports whether it is time to give a node that is doubted one want; then the next one is later.
-func (t *Trust) Probe(now float64) bool {
-	if !t.Doubted() || now < t.probe {
+// TakeProbe reports whether it is time to give a node that is doubted one want; then the next one is later.
+func (t *Trust) TakeProbe(now float64) bool {
+	if !t.IsDoubted() || now < t.probe {
 		return false
 	}
 	t.delay = max(min(2*t.delay, doubtMost), t.delay)

@@ -3,7 +3,7 @@
 //
 // An account's wants are served by the steps that they are for: the ranks of a job step together, so whichever is behind goes first. An account
 // whose earliest want is due within twice the time that one of its batches takes is urgent, and urgent accounts go first: among
-// them that of the party with the least virtual time, which grows by the cost of what it was served over its weight. So a trainer that is fed asks
+// them that of the tenant with the least virtual time, which grows by the cost of what it was served over its weight. So a trainer that is fed asks
 // for nothing that hurts others, and one that says all is due at once gains its share and no more. What nobody urgent wants goes to
 // whoever's want is due first, and is charged to nobody.
 package share
@@ -23,11 +23,11 @@ const costWeight = 0.1
 
 // Tenant is whoever accounts belong to: one has the share of its weight, however many accounts it spreads its wants over. It belongs to one Queue.
 type Tenant struct {
-	weight float64
-	v      float64 // virtual time: cost of service over weight, in the ledger's unit
-	served float64 // the most virtual time of an account at which it was served
-	urgent int     // accounts
-	lines  int     // accounts with entries
+	weight         float64
+	v              float64 // virtual time: cost of service over weight, in the ledger's unit
+	served         float64 // the most virtual time of an account at which it was served
+	urgent         int     // accounts
+	activeAccounts int     // accounts with entries
 }
 
 // NewTenant returns one with a weight; what is not a positive number counts as 1.
@@ -38,23 +38,25 @@ func NewTenant(weight float64) *Tenant {
 	return &Tenant{weight: weight}
 }
 
-// Account is what shares are counted by: a job. Accounts of a party have equal shares of its own.
+// Account is what shares are counted by: a job. Accounts of a tenant have equal shares of its own.
 type Account struct {
 	tenant *Tenant
-	v      float64 // virtual time among its party's: cost of service
+	v      float64 // virtual time among its tenant's: cost of service
 	urgent bool
 	makes  control.Longest
 	cost   control.Average // core-seconds per sample
 }
 
-// Account returns one of the party.
+// Account returns one of the tenant.
 func (p *Tenant) Account() *Account { return &Account{tenant: p} }
 
-// NewAccount returns the only account of a party with a weight.
+// NewAccount returns the only account of a tenant with a weight.
 func NewAccount(weight float64) *Account { return NewTenant(weight).Account() }
 
-// share is the weight of an account that has entries.
-func (a *Account) share() float64 { return a.tenant.weight / float64(max(a.tenant.lines, 1)) }
+// weightShare is the weight of an account that has entries.
+func (a *Account) weightShare() float64 {
+	return a.tenant.weight / float64(max(a.tenant.activeAccounts, 1))
+}
 
 // ledger is the virtual time of a node. Its unit is what a sample of the first batch cost, so that samples which are handed out before can be
 // counted too: for nothing, whoever came first would have all until then.
@@ -64,8 +66,8 @@ type ledger struct {
 	cost control.Average // core-seconds per sample, of all accounts
 }
 
-// made takes what a batch of so many samples took: seconds from the first sample's beginning to the end, and core-seconds.
-func (l *ledger) made(a *Account, seconds, coreSeconds float64, samples int) {
+// recordCost takes what a batch of so many samples took: seconds from the first sample's beginning to the end, and core-seconds.
+func (l *ledger) recordCost(a *Account, seconds, coreSeconds float64, samples int) {
 	a.makes.Add(seconds)
 	perSample := coreSeconds / float64(max(samples, 1))
 	a.cost.Add(perSample, costWeight)
@@ -85,34 +87,34 @@ func (l *ledger) updateUrgency(a *Account, due float64) {
 		a.urgent, a.v = true, max(a.v, p.served)
 	}
 	if !urgent {
-		a.rest()
+		a.endUrgency()
 	}
 }
 
-// rest notes that an account is not urgent.
-func (a *Account) rest() {
+// endUrgency notes that an account is not urgent.
+func (a *Account) endUrgency() {
 	if a.urgent {
 		a.urgent = false
 		a.tenant.urgent--
 	}
 }
 
-// serve charges an urgent account, and its party, for one sample.
-func (l *ledger) serve(a *Account) {
+// chargeSample charges an urgent account, and its tenant, for one sample.
+func (l *ledger) chargeSample(a *Account) {
 	if !a.urgent {
 		return
 	}
 	p, price := a.tenant, 1.0
 	if l.unit > 0 {
-		price = l.price(a) / l.unit
+		price = l.sampleCost(a) / l.unit
 	}
 	l.v, p.served = max(l.v, p.v), max(p.served, a.v)
 	p.v += price / p.weight
 	a.v += price
 }
 
-// price is the core-seconds that a sample of an account costs, or one of all accounts while that is unknown; 0: nothing is known yet.
-func (l *ledger) price(a *Account) float64 {
+// sampleCost is the core-seconds that a sample of an account costs, or one of all accounts while that is unknown; 0: nothing is known yet.
+func (l *ledger) sampleCost(a *Account) float64 {
 	if a.cost == 0 {
 		return float64(l.cost)
 	}

@@ -55,7 +55,7 @@ func play(seconds float64, trainers ...*trainer) {
 		}
 		if turn.First == w.batch-1 {
 			w.ready[w.number] = now
-			q.Made(turn.Entry, now-*w.begun, w.cost*float64(w.batch))
+			q.RecordCost(turn.Entry, now-*w.begun, w.cost*float64(w.batch))
 		}
 	}
 }
@@ -194,8 +194,8 @@ func TestOrderWithinAnAccount(t *testing.T) {
 		}
 		got += turn.Entry.Value + " "
 	}
-	if got != "first second late late " || q.Samples() != 0 || len(q.lines) != 0 {
-		t.Errorf("%q, %d samples, %d lines are left", got, q.Samples(), len(q.lines))
+	if got != "first second late late " || q.Samples() != 0 || len(q.heaps) != 0 {
+		t.Errorf("%q, %d samples, %d lines are left", got, q.Samples(), len(q.heaps))
 	}
 }
 
@@ -207,7 +207,7 @@ func TestStepsWithinAnAccount(t *testing.T) {
 	q.Push("behind", a, 7, 5, 1)
 	q.Push("other", b, 8, 0, 1)
 	e := q.Push("shared", b, 9, 9, 1)
-	q.Hasten(e, a, 6, 4)
+	q.MoveUp(e, a, 6, 4)
 	got := ""
 	for {
 		turn, ok := q.Take(-100)
@@ -226,7 +226,7 @@ func TestUrgentBehindALaterDue(t *testing.T) {
 	var q Queue[string]
 	a, b := NewAccount(1), NewAccount(1)
 	for _, account := range []*Account{a, b} {
-		q.ledger.made(account, 1, 1, 1)
+		q.ledger.recordCost(account, 1, 1, 1)
 	}
 	q.Push("sated", a, 1, 100, 1)
 	q.Push("starving", a, 2, 0, 1)
@@ -251,7 +251,7 @@ func TestDrop(t *testing.T) {
 	q.Drop(second)
 	q.Drop(second)
 	q.Drop(first)
-	for _, want := range []Turn[int]{{Entry: second, First: 0, Count: 5}, {Entry: first, First: 1, Count: 3}} {
+	for _, want := range []Portion[int]{{Entry: second, First: 0, Count: 5}, {Entry: first, First: 1, Count: 3}} {
 		if turn, ok := q.Take(0); !ok || turn != want {
 			t.Errorf("%+v, want %+v", turn, want)
 		}
@@ -279,7 +279,7 @@ func TestLies(t *testing.T) {
 		for _, y := range lies {
 			var q Queue[int]
 			bad, good := NewAccount(x), NewAccount(1)
-			q.ledger.made(bad, y, x, -3)
+			q.ledger.recordCost(bad, y, x, -3)
 			q.Push(0, bad, 0, y, 100)
 			q.Push(1, good, 0, 0, 100)
 			served := 0
@@ -288,7 +288,7 @@ func TestLies(t *testing.T) {
 				if !ok {
 					t.Fatalf("%v %v: nothing to do, %d samples left", x, y, q.Samples())
 				}
-				q.Made(turn.Entry, y, x)
+				q.RecordCost(turn.Entry, y, x)
 				served += turn.Entry.Value
 			}
 			if served != 100 {
@@ -318,7 +318,7 @@ func TestAhead(t *testing.T) {
 	made := func(a *Account) {
 		q.Push(0, a, 0, 0, 1)
 		turn, _ := q.Take(0)
-		q.Made(turn.Entry, 1, 0.5)
+		q.RecordCost(turn.Entry, 1, 0.5)
 	}
 	made(a)
 	made(b)
@@ -339,9 +339,9 @@ func TestHasten(t *testing.T) {
 	q.Push("a first", a, 0, 100, 1)
 	e := q.Push("a last", a, 0, 200, 3)
 	q.Push("b", b, 0, 150, 1)
-	q.Hasten(e, b, 0, 300)
-	q.Hasten(e, b, 0, 50)
-	q.Hasten(e, a, 0, 60)
+	q.MoveUp(e, b, 0, 300)
+	q.MoveUp(e, b, 0, 50)
+	q.MoveUp(e, a, 0, 60)
 	if e.account != b || e.due != 50 || q.Samples() != 5 {
 		t.Errorf("due %v, %d samples", e.due, q.Samples())
 	}
@@ -351,7 +351,7 @@ func TestHasten(t *testing.T) {
 		if !ok {
 			break
 		}
-		q.Hasten(turn.Entry, b, 0, 40-float64(turn.First)) // handed out whole in the end
+		q.MoveUp(turn.Entry, b, 0, 40-float64(turn.First)) // handed out whole in the end
 		got = append(got, turn.Entry.Value)
 	}
 	if want := []string{"a last", "a last", "a last", "a first", "b"}; !slices.Equal(got, want) {
@@ -359,9 +359,9 @@ func TestHasten(t *testing.T) {
 	}
 	dropped := q.Push("dropped", a, 0, 9, 2)
 	q.Drop(dropped)
-	q.Hasten(dropped, b, 0, 1)
-	if turn, ok := q.Take(0); !ok || turn.Count != 2 || q.Samples() != 0 || len(q.lines) != 0 {
-		t.Errorf("%+v, %d samples, %d lines", turn, q.Samples(), len(q.lines))
+	q.MoveUp(dropped, b, 0, 1)
+	if turn, ok := q.Take(0); !ok || turn.Count != 2 || q.Samples() != 0 || len(q.heaps) != 0 {
+		t.Errorf("%+v, %d samples, %d lines", turn, q.Samples(), len(q.heaps))
 	}
 }
 
@@ -369,8 +369,8 @@ func TestHasten(t *testing.T) {
 func TestMakesAreAlone(t *testing.T) {
 	var q Queue[int]
 	a, b := NewAccount(1), NewAccount(1)
-	q.ledger.made(a, 1, 1, 1)
-	q.ledger.made(b, 1, 1, 1)
+	q.ledger.recordCost(a, 1, 1, 1)
+	q.ledger.recordCost(b, 1, 1, 1)
 	first := q.Push(0, a, 0, 0, 8)
 	q.Push(0, b, 0, 0, 8)
 	now := 1.0
@@ -378,7 +378,7 @@ func TestMakesAreAlone(t *testing.T) {
 		q.Take(now)
 		now++
 	}
-	q.Made(first, now-1, 8)
+	q.RecordCost(first, now-1, 8)
 	if alone := a.makes.Value(); alone < 7.9 || alone > 8.1 || now < 15 {
 		t.Errorf("a batch of 8 s, made in %.0f, counts %.1f s", now-1, alone)
 	}

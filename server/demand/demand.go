@@ -64,7 +64,7 @@ func (m *Meter) Wanted() control.Wanted {
 	if !m.at.IsZero() {
 		seconds = now.Sub(m.at).Seconds()
 	}
-	m.answer = m.scaler.Tick(seconds, readings, []control.Load{load}, -1)
+	m.answer = m.scaler.DecideNodes(seconds, readings, []control.Load{load}, -1)
 	m.at, m.work = now, work
 	return m.answer
 }
@@ -84,7 +84,7 @@ func (m *Meter) JobNodes(j pulse.Job) (nodes int, seconds float64, upperBound bo
 	if effective > 0 {
 		seconds = r.Cost / effective
 	}
-	return r.Nodes(effective), seconds, r.UpperBound || r.Starved && m.engine.Queued() > 0
+	return r.NodesNeeded(effective), seconds, r.UpperBound || r.Starved && m.engine.Queued() > 0
 }
 
 // AllNodes is Wanted().Nodes; ok is false while that is unknown.

@@ -312,7 +312,7 @@ func (m *maker) Hasten(w *pipeline.Want, a *share.Account, step uint64, due time
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if entry := s.entries[w]; entry != nil {
-		s.queue.Hasten(entry, a, step, due.Sub(s.began).Seconds())
+		s.queue.MoveUp(entry, a, step, due.Sub(s.began).Seconds())
 	}
 }
 

@@ -141,7 +141,7 @@ func (e *Engine) finish(entry *share.Entry[*order]) {
 	r := pipeline.Result{Err: pipeline.ErrCancelled}
 	cost := e.pace().Seconds() * float64(o.want.Name.Len())
 	if !o.cancelled {
-		s.queue.Made(entry, time.Since(o.begun).Seconds(), cost)
+		s.queue.RecordCost(entry, time.Since(o.begun).Seconds(), cost)
 	}
 	cancelled := o.cancelled
 	s.mu.Unlock()

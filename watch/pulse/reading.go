@@ -25,7 +25,7 @@ func (j *Job) Reading() control.Reading {
 			continue
 		}
 		report := control.Report{Rank: r.Rank, World: max(r.World, 1), Samples: r.Samples, Blocked: r.Blocked >= starvedFor}
-		c.Add(report)
+		c.AddReport(report)
 		steps := latest(r.Steps)
 		for k := range steps {
 			report.Steps = steps[k : k+1]
@@ -34,10 +34,10 @@ func (j *Job) Reading() control.Reading {
 	}
 	slices.SortStableFunc(told, func(a, b control.Report) int { return cmp.Compare(a.Steps[0].Number, b.Steps[0].Number) })
 	for _, report := range told {
-		c.Add(report)
+		c.AddReport(report)
 	}
-	c.Whole()
-	return c.Read(readSeconds)
+	c.CloseSteps()
+	return c.ReadPeriod(readSeconds)
 }
 
 // latest are the steps of the last 30 s, and no fewer than 32.

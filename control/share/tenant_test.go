@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// A party has the share of its weight, however many accounts it spreads its wants over, and whether it keeps them or takes a new one for each.
-func TestParties(t *testing.T) {
+// A tenant has the share of its weight, however many accounts it spreads its wants over, and whether it keeps them or takes a new one for each.
+func TestTenants(t *testing.T) {
 	for name, wants := range map[string]func(*Tenant) func() *Account{
 		"many accounts": func(p *Tenant) func() *Account {
 			all, k := make([]*Account, 50), 0
@@ -37,16 +37,16 @@ func TestParties(t *testing.T) {
 		for range 2000 {
 			turn, _ := q.Take(1)
 			served[turn.Entry.Value]++
-			q.Made(turn.Entry, 0.1, 0.1)
+			q.RecordCost(turn.Entry, 0.1, 0.1)
 			push[turn.Entry.Value]()
 		}
 		if n := served["many"]; n < 980 || n > 1020 {
-			t.Errorf("%s: the party was served %d of 2000 samples", name, n)
+			t.Errorf("%s: the tenant was served %d of 2000 samples", name, n)
 		}
 	}
 }
 
-// Accounts of a party have equal shares of its own.
+// Accounts of a tenant have equal shares of its own.
 func TestAccountsOfAParty(t *testing.T) {
 	var q Queue[int]
 	p := NewTenant(0.1)
@@ -94,7 +94,7 @@ func TestQueueAdds(t *testing.T) {
 			queued += e.count
 		case 1:
 			if len(entries) > 0 {
-				q.Hasten(entries[r.IntN(len(entries))], a, uint64(r.IntN(4)), float64(r.IntN(10)))
+				q.MoveUp(entries[r.IntN(len(entries))], a, uint64(r.IntN(4)), float64(r.IntN(10)))
 			}
 		case 2:
 			if len(entries) > 0 {
@@ -107,7 +107,7 @@ func TestQueueAdds(t *testing.T) {
 		for _, e := range q.dropped {
 			lines -= e.count - e.next
 		}
-		for _, l := range q.lines {
+		for _, l := range q.heaps {
 			lines -= l.samples
 			if soonest := slices.MinFunc(l.entries, func(a, b *Entry[int]) int { return cmp.Or(cmp.Compare(a.due, b.due), cmp.Compare(a.seq, b.seq)) }); soonest != l.soonest {
 				t.Fatalf("an entry due at %v is soonest, not one due at %v", soonest.due, l.soonest.due)
@@ -120,7 +120,7 @@ func TestQueueAdds(t *testing.T) {
 	for q.Samples() > 0 {
 		take()
 	}
-	if queued != 0 || len(q.lines) != 0 || p.lines != 0 || p.urgent != 0 {
-		t.Errorf("%d samples, %d lines, of the party %d, %d urgent", queued, len(q.lines), p.lines, p.urgent)
+	if queued != 0 || len(q.heaps) != 0 || p.activeAccounts != 0 || p.urgent != 0 {
+		t.Errorf("%d samples, %d heaps, of the tenant %d, %d urgent", queued, len(q.heaps), p.activeAccounts, p.urgent)
 	}
 }

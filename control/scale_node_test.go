@@ -59,7 +59,7 @@ func (n *node) measure() {
 	busy := n.hand.Seconds(n.crowd.now)
 	load := control.Load{Cores: 1, CoreSeconds: n.spent - n.measured[0], BusySeconds: busy - n.measured[1]}
 	n.measured = [2]float64{n.spent, busy}
-	n.answer = n.law.Tick(crowdPeriod, nil, []control.Load{load}, -1)
+	n.answer = n.law.DecideNodes(crowdPeriod, nil, []control.Load{load}, -1)
 }
 
 // take takes a want.
@@ -102,7 +102,7 @@ func (n *node) work() {
 }
 
 // finish ends a sample, and goes on with the next one.
-func (n *node) finish(turn share.Turn[*attempt]) {
+func (n *node) finish(turn share.Portion[*attempt]) {
 	if n.dead {
 		return
 	}
@@ -112,7 +112,7 @@ func (n *node) finish(turn share.Turn[*attempt]) {
 	n.hand.Add(-1, n.crowd.now)
 	if a.left--; a.left == 0 && !a.dropped {
 		cost := n.crowd.sample * n.slow
-		n.queue.Made(a.entry, n.crowd.now-a.begins, cost*crowdBatch)
+		n.queue.RecordCost(a.entry, n.crowd.now-a.begins, cost*crowdBatch)
 		k := a.stream.stake
 		k.cost.Add(cost, crowdCost)
 		k.lately.Add(cost, crowdLately)

@@ -73,7 +73,7 @@ func (r *rank) begin() {
 func (r *rank) next() {
 	r.called = r.crowd.now
 	for n := r.ahead(); len(r.pending) < n; {
-		w := &want{rank: r, step: r.step + uint64(len(r.pending)), due: r.crowd.now + r.pace.Due(len(r.pending))}
+		w := &want{rank: r, step: r.step + uint64(len(r.pending)), due: r.crowd.now + r.pace.DueIn(len(r.pending))}
 		if k := len(r.pending); k > 0 {
 			w.due = math.Max(w.due, r.pending[k-1].due)
 		}
@@ -163,7 +163,7 @@ func (r *rank) tell(blocked float64) {
 	for _, s := range p.Steps {
 		step := control.Step{Number: s.Number, Seconds: s.Step, Wait: s.Wait, Idle: *s.Idle}
 		r.pace.Add(step)
-		r.window.Stepped(step)
+		r.window.AddStep(step)
 	}
 	r.pulse(p)
 }

@@ -55,18 +55,18 @@ func (r *rank) hasRoom() bool {
 func (r *rank) measure() {
 	costs := make([]float64, 0, 64)
 	for _, s := range r.live {
-		costs = append(costs, s.speed.Sample())
+		costs = append(costs, s.speed.SampleSeconds())
 	}
-	r.cost = pick.Cost(costs)
+	r.cost = pick.SampleCost(costs)
 }
 
 // takes is what a sample takes the nodes, as they say, their median.
 func (r *rank) takes() float64 {
 	alone := make([]float64, 0, 64)
 	for _, s := range r.live {
-		alone = append(alone, s.speed.Alone())
+		alone = append(alone, s.speed.UnloadedSeconds())
 	}
-	return pick.Cost(alone)
+	return pick.SampleCost(alone)
 }
 
 func (r *rank) weigh() {
@@ -100,18 +100,18 @@ func (s *stream) heardOf(a *attempt) bool { return a.id <= s.heard }
 // candidate is the i-th node as package pick sees it, without Finish.
 func (w *want) candidate(i int, s *stream) pick.Candidate {
 	return pick.Candidate{
-		Node: i, Left: w.left == s, Doubted: s.trust.Doubted(), Helps: s.trust.Helps(),
+		Node: i, Left: w.left == s, Doubted: s.trust.IsDoubted(), Helps: s.trust.MayHelp(),
 		Room: s.room(), Score: s.member.score,
 	}
 }
 
 // pick is the node for a want; nil: none may be asked.
 func (r *rank) pick(w *want) *stream {
-	law := pick.Assign(w.seq)
+	law := pick.NewAssignment(w.seq)
 	for i, s := range r.live {
 		if w.mayGo(s) {
 			c := w.candidate(i, s)
-			c.Finish = s.speed.Finish(s.hand.LoadWith(crowdBatch))
+			c.Finish = s.speed.FinishSeconds(s.hand.LoadWith(crowdBatch))
 			law.Consider(&c)
 		}
 	}
@@ -154,7 +154,7 @@ func (r *rank) rescuer(w *want, begun bool) (s *stream, finish float64) {
 			continue
 		}
 		if c := w.candidate(i, s); law.Admits(&c) {
-			c.Finish = s.speed.Finish(r.loadBefore(s, w))
+			c.Finish = s.speed.FinishSeconds(r.loadBefore(s, w))
 			law.Consider(&c)
 		}
 	}
@@ -176,7 +176,7 @@ func (r *rank) loadBefore(s *stream, w *want) pick.Load {
 		if a.begun >= 0 || w.compare(a.want) >= 0 {
 			continue
 		}
-		l.Overtake(crowdBatch, s.heardOf(a))
+		l.OvertakeBatch(crowdBatch, s.heardOf(a))
 	}
 	return l
 }
@@ -188,8 +188,8 @@ func (r *rank) ask(w *want, s *stream) {
 		s.asked = now
 	}
 	s.next++
-	a := &attempt{want: w, stream: s, id: s.next, sent: now, begun: -1, begins: -1, make: s.speed.Make(crowdBatch), left: crowdBatch}
-	a.forecast = s.speed.Finish(r.load(s, crowdBatch))
+	a := &attempt{want: w, stream: s, id: s.next, sent: now, begun: -1, begins: -1, make: s.speed.MakeSeconds(crowdBatch), left: crowdBatch}
+	a.forecast = s.speed.FinishSeconds(r.load(s, crowdBatch))
 	a.expires = now + pick.Deadline(&r.took, w.missed)
 	s.wants = append(s.wants, a)
 	if len(w.out) == 0 {
@@ -215,14 +215,14 @@ func (r *rank) answered(a *attempt, made bool) {
 	arrives := made && !w.arrived
 	if made {
 		took, queued := now-a.sent, a.begins-a.came
-		s.speed.Arrived(crowdBatch, now-math.Max(a.sent, s.answered), took-queued, now)
+		s.speed.RecordArrival(crowdBatch, now-math.Max(a.sent, s.answered), took-queued, now)
 		r.took.Add(took)
-		r.window.Arrived(took - queued)
+		r.window.AddArrival(took - queued)
 		s.answered, r.progress = now, now
 	}
 	if arrives {
 		r.batches++
-		s.trust.Delivered(now)
+		s.trust.RecordDelivery(now)
 		r.overtaken(w, a)
 	} else if made || a.begun >= 0 {
 		r.extra += crowdBatch
@@ -243,14 +243,14 @@ func (r *rank) answered(a *attempt, made bool) {
 func (r *rank) overtaken(w *want, by *attempt) {
 	for _, a := range w.out {
 		if a.sent < by.sent {
-			a.stream.trust.Failed(r.crowd.now)
+			a.stream.trust.RecordFailure(r.crowd.now)
 		}
 		r.takeAway(a)
 	}
 }
 
 func (r *rank) takeAway(a *attempt) {
-	a.stream.speed.Waited(crowdBatch, a.waited(), r.crowd.now)
+	a.stream.speed.RecordWait(crowdBatch, a.waited(), r.crowd.now)
 	if !a.cancelled {
 		a.cancelled = true
 		r.crowd.send(func() { a.stream.node.drop(a) })
@@ -279,7 +279,7 @@ func (r *rank) tend() {
 				a.want.missed++
 				a.want.left = s
 				if a.begun >= 0 {
-					s.trust.Failed(r.crowd.now)
+					s.trust.RecordFailure(r.crowd.now)
 				}
 				r.takeAway(a)
 			}
@@ -307,7 +307,7 @@ func (r *rank) hasten(a *attempt) bool {
 		return true
 	case pick.Hedge:
 		stuck := now-r.progress >= 1 && now-r.granted >= 1
-		if !r.hedges.Take() {
+		if !r.hedges.TakeHedge() {
 			if !stuck {
 				return false
 			}
@@ -324,11 +324,11 @@ func (r *rank) hasten(a *attempt) bool {
 func (r *rank) about(a *attempt) pick.Attempt {
 	now := r.crowd.now
 	l := r.loadBefore(a.stream, a.want)
-	l.Remove(crowdBatch, a.stream.heardOf(a))
+	l.RemoveBatch(crowdBatch, a.stream.heardOf(a))
 	l.Count = 0
 	p := pick.Attempt{
 		Due: a.want.due - now, Age: now - a.sent, Begun: -1, Forecast: a.forecast, Make: cmp.Or(a.make, r.took.Value()),
-		Rest: a.stream.speed.Finish(l), Takes: crowdBatch * a.stream.speed.Sample(), Moves: a.want.moves,
+		Rest: a.stream.speed.FinishSeconds(l), Takes: crowdBatch * a.stream.speed.SampleSeconds(), Moves: a.want.moves,
 	}
 	if a.begun >= 0 {
 		p.Begun = now - a.begun
@@ -344,7 +344,7 @@ func (r *rank) probe() {
 		}
 		w := slices.MaxFunc(r.queue, (*want).compare)
 		due := w.due - r.crowd.now
-		if due > 0 && due < s.speed.Finish(r.load(s, crowdBatch)) || !s.trust.Probe(r.crowd.now) {
+		if due > 0 && due < s.speed.FinishSeconds(r.load(s, crowdBatch)) || !s.trust.TakeProbe(r.crowd.now) {
 			continue
 		}
 		r.queue = slices.DeleteFunc(r.queue, func(o *want) bool { return o == w })

@@ -35,7 +35,7 @@ type fleet struct {
 	seq       uint64
 	cost      float64
 	took      pick.Median
-	hedges    pick.Bank
+	hedges    pick.HedgeBudget
 	progress  float64
 	granted   float64
 	connected float64
@@ -156,8 +156,8 @@ func (r *rank) connect() {
 		r.list()
 	}
 	copy(r.needed[1:], r.needed[:])
-	r.needed[0] = pick.Connections(r.takes()*crowdBatch, r.pace.Seconds())
-	n, downs := max(slices.Min(r.needed[:]), pick.Connections(0, 0)), 0
+	r.needed[0] = pick.ConnectionCount(r.takes()*crowdBatch, r.pace.Seconds())
+	n, downs := max(slices.Min(r.needed[:]), pick.ConnectionCount(0, 0)), 0
 	for _, m := range r.members {
 		if m.down {
 			downs++
@@ -186,7 +186,7 @@ func (r *rank) list() {
 	for _, n := range r.crowd.nodes {
 		m := known[n]
 		if m == nil {
-			m = &member{node: n, surplus: -1, score: pick.Score(r.job.name+" "+strconv.Itoa(r.number), n.name)}
+			m = &member{node: n, surplus: -1, score: pick.NodeScore(r.job.name+" "+strconv.Itoa(r.number), n.name)}
 		}
 		r.members[n] = m
 	}
@@ -200,7 +200,7 @@ func (r *rank) choose(n int) {
 			all = append(all, m)
 		}
 	}
-	chosen := pick.Subset(all, n, func(m *member) uint64 { return m.score }, func(m *member) bool { return m.down })
+	chosen := pick.ChooseSubset(all, n, func(m *member) uint64 { return m.score }, func(m *member) bool { return m.down })
 	in := map[*member]bool{}
 	for _, m := range chosen {
 		in[m] = true
@@ -241,7 +241,7 @@ func (r *rank) pulse(p *pb.Pulse) {
 func (s *stream) noticed(c notice) {
 	now := s.rank.crowd.now
 	s.spoke, s.heard = now, c.heard
-	s.speed.Told(c.ahead, c.sample, now)
+	s.speed.RecordReport(c.ahead, c.sample, now)
 	for _, a := range s.wants {
 		if a.begun < 0 && slices.Contains(c.begun[:], a.id) {
 			a.begun = now
@@ -256,5 +256,5 @@ func (r *rank) want(w *want) {
 	r.seq++
 	w.seq = r.seq
 	r.queue = append(r.queue, w)
-	r.hedges.Earn()
+	r.hedges.AddWant()
 }

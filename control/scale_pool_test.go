@@ -122,7 +122,7 @@ func newCrowd(t *testing.T, ranks, need, now int) *crowd {
 		}
 	}
 	c.start(now)
-	c.law.Settle(crowdPeriod, float64(now), true, false, now) // somebody wanted them
+	c.law.LimitNodes(crowdPeriod, float64(now), true, false, now) // somebody wanted them
 	for i, r := range c.ranks {
 		c.after(0.001*float64(i%97), r.begin)
 	}
@@ -162,7 +162,7 @@ func (c *crowd) settle() {
 			if claims[j.Name] == nil {
 				claims[j.Name] = &control.NodeEstimate{}
 			}
-			claims[j.Name].Add(r.Nodes(n.answer.Effective), r.Cost/n.answer.Effective, false)
+			claims[j.Name].Add(r.NodesNeeded(n.answer.Effective), r.Cost/n.answer.Effective, false)
 			starved[j.Name] = starved[j.Name] || r.Starved
 		}
 	}
@@ -172,7 +172,7 @@ func (c *crowd) settle() {
 		need += n
 		blind = blind || n == 0 && starved[name]
 	}
-	n := c.law.Settle(crowdPeriod, need, true, blind, c.wanted)
+	n := c.law.LimitNodes(crowdPeriod, need, true, blind, c.wanted)
 	c.note(n)
 	switch more := n - c.wanted; {
 	case more > 0:
