@@ -28,10 +28,14 @@ func TestRanksTogetherOnTooFewNodes(t *testing.T) {
 // ranksTogether is a job on nodes of which the slowest takes so much longer than the fastest; no step may take longest.
 func ranksTogether(t *testing.T, nodes int, unequal float64, longest time.Duration) {
 	const (
-		ranks, rate   = 4, 20 // of a node, batches a second
-		step          = time.Millisecond
-		warm, watched = 10 * time.Second, 60 * time.Second
+		ranks, rate = 4, 20 // of a node, batches a second
+		step        = time.Millisecond
+		warm        = 10 * time.Second
 	)
+	watched := 60 * time.Second
+	if testing.Short() {
+		watched /= 4
+	}
 	c := newCluster(t)
 	var addrs []string
 	can := 0.0

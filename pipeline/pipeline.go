@@ -86,7 +86,7 @@ type Pipeline struct {
 	stop     context.CancelFunc
 }
 
-// Open measures this machine's numerics and starts the workers.
+// Open measures this machine's numerics, which is done once in a process, and starts the workers.
 func Open(o Options) (*Pipeline, error) {
 	if err := o.setDefaults(); err != nil {
 		return nil, err
@@ -106,7 +106,7 @@ func Open(o Options) (*Pipeline, error) {
 	for range o.Workers {
 		p.decoders <- newDecoder(o.Kernels)
 	}
-	digest, err := measureNumerics(o.Kernels, o.Numerics)
+	digest, err := recallNumerics(o.Kernels, o.Numerics)
 	if err != nil {
 		return nil, err
 	}
