@@ -7,7 +7,8 @@
 #   make scale-out            what a job gets of 1 to 16 nodes of fixed speed, as a table and docs/scale-out.svg; ten minutes
 #   make simulate-mutants     deliberate bugs, and the seed that catches each
 #   make build                bin/feedwater, and bin/feedwater-nvml where there is a C compiler
-#   make test-race-all        all Go tests under the race detector, of which make test runs those of packages with several goroutines; half an hour
+#   make test-race-all        all Go tests under the race detector, of which make test runs those of packages with several goroutines, in a short form; half an hour
+#   make test-purego          all Go tests of the pixels without assembly, which make test runs in a short form
 #   make test-prometheus      the rules, the dashboard and the metrics in a real Prometheus; part of make test
 #   make test-image           the image is what it should be, and the same when it is built elsewhere; part of make test
 #   make test-arm64           the pixels on arm64, where qemu-aarch64-static (Debian: qemu-user-static) runs it; half an hour
@@ -85,9 +86,12 @@ VERSION      := $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' python/feedwater
 
 say = @printf '\n\033[1m==> %s\033[0m\n' "$(1)"
 
+# Packages below pipeline that are the same code without assembly, or load every variant themselves.
+PORTABLE      = dataset|imageindex|order|revision|spelling|storage
+
 UNITS_COMMAND = $(GO) run ./pipeline/revision/internal/cmd/units
 
-.PHONY: skew check-units raise same build demo test test-go test-race test-race-all test-python test-arm64 lint generate check-generated bench bench-pixels pictures faults attacks soak simulate simulate-mutants fuzz wheel clean fuzz-pillow scale-out crowd structure test-prometheus notices image test-image
+.PHONY: skew check-units raise same build demo test test-go test-race test-race-all test-purego test-python test-arm64 lint generate check-generated bench bench-pixels pictures faults attacks soak simulate simulate-mutants fuzz wheel clean fuzz-pillow scale-out crowd structure test-prometheus notices image test-image
 
 build:
 	@mkdir -p bin
@@ -106,7 +110,12 @@ test-go: $(VENV)/.ready
 	$(GO) vet ./...
 	$(GO) test ./...
 	$(call say,Go tests without assembly)
-	$(GO) test -tags purego ./pipeline/...
+	$(GO) test -short -tags purego $$($(GO) list ./pipeline/... ./client/node | grep -v -E '/pipeline/($(PORTABLE))')
+
+# test-go without assembly in the long form, and of all packages.
+test-purego: $(VENV)/.ready
+	$(call say,all Go tests of the pixels without assembly)
+	$(GO) test -tags purego -timeout 60m ./pipeline/... ./client/node
 
 # Pixels are made by one goroutine each: packages that only do that are left to test-race-all.
 test-race:

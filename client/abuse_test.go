@@ -19,7 +19,13 @@ import (
 	"github.com/feedwater-io/feedwater/server/servertest"
 )
 
-const abuses = 1000 // of each kind
+// abuses is how many there are of each kind: a fifth of them in the short form, which is for the race detector.
+func abuses() int {
+	if testing.Short() {
+		return 200
+	}
+	return 1000
+}
 
 // lent is the bytes that a node has lent to its streams.
 func (n *servedNode) lent() float64 {
@@ -74,7 +80,7 @@ func TestThousandCancelledWants(t *testing.T) {
 	n := c.start("a", &servertest.Engine{Height: 64, Width: 64, Cores: 64}, server.Options{})
 	f := c.open(c.options("a"))
 	r := rand.New(rand.NewPCG(4, 4))
-	for range abuses / 20 {
+	for range abuses() / 20 {
 		var wants [20]lent
 		var answered sync.WaitGroup
 		for i := range wants {
@@ -107,7 +113,7 @@ func TestThousandDyingConnections(t *testing.T) {
 	for k := range uint64(trainers) {
 		running.Go(func() {
 			r := rand.New(rand.NewPCG(k, 5))
-			for range abuses / trainers {
+			for range abuses() / trainers {
 				dying(t, c, r)
 			}
 		})
@@ -163,12 +169,12 @@ func TestThousandWantsOfASilentNode(t *testing.T) {
 	quiet := c.start("quiet", engine(), server.Options{})
 	well := c.start("well", engine(), server.Options{})
 	const fleets = 10
-	var wants [abuses]lent
+	wants := make([]lent, abuses())
 	var answered sync.WaitGroup
 	for k := range fleets {
 		f := c.open(c.options("quiet", "well"))
-		for i := range abuses / fleets {
-			wants[k*abuses/fleets+i].ask(t, f, uint64(i), 1, &answered)
+		for i := range abuses() / fleets {
+			wants[k*abuses()/fleets+i].ask(t, f, uint64(i), 1, &answered)
 		}
 	}
 	quiet.freeze(true)

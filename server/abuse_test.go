@@ -19,12 +19,17 @@ import (
 )
 
 const (
-	abuses   = 1000 // of each kind
-	abusers  = 4    // at once
-	abuseRun = abuses / abusers
-
+	abusers   = 4    // at once
 	unbounded = 1000 // cores for an address: what is tested lies behind that bound
 )
+
+// abuses is how many there are of each kind: a tenth of them in the short form, which is for the race detector.
+func abuses() int {
+	if testing.Short() {
+		return 100
+	}
+	return 1000
+}
 
 // victim is a stream with more data on its way than any window takes, on a connection of its own.
 type victim struct {
@@ -91,7 +96,7 @@ func abuse(t *testing.T, finish func(*victim)) {
 	for k := range abusers {
 		wg.Go(func() {
 			r := rand.New(rand.NewPCG(uint64(k), 1))
-			for range abuseRun {
+			for range abuses() / abusers {
 				v := attack(t, n, text, r)
 				finish(v)
 				v.end()
@@ -130,7 +135,7 @@ func TestStalledReaders(t *testing.T) {
 	var wg sync.WaitGroup
 	for range abusers {
 		wg.Go(func() {
-			for range abuseRun {
+			for range abuses() / abusers {
 				tr := n.fetch(c)
 				tr.start(text)
 				tr.want(1, rangeOf(0, 0, 8))
@@ -157,7 +162,7 @@ func TestTrainersThatStall(t *testing.T) {
 	n := newNode(t, &servertest.Engine{Height: 64, Width: 64}, server.Options{NodeBytes: 128 << 20, HostShare: unbounded, StallTimeout: 50 * time.Millisecond})
 	text := n.open(plan).Plan
 	const wave = 100
-	for done := wave; done <= abuses; done += wave {
+	for done := wave; done <= abuses(); done += wave {
 		c := n.conn(grpc.WithInitialWindowSize(64<<10), grpc.WithInitialConnWindowSize(64<<20)) // that does not grow
 		trainers := make([]*trainer, wave)
 		for i := range trainers {
@@ -194,7 +199,7 @@ func TestStoppedServers(t *testing.T) {
 	for k := range abusers {
 		wg.Go(func() {
 			r := rand.New(rand.NewPCG(uint64(k), 2))
-			for range abuseRun {
+			for range abuses() / abusers {
 				n := newNode(t, &servertest.Engine{Height: 64, Width: 64}, server.Options{Roots: map[string]string{"photos": root}})
 				v := attack(t, n, n.open(plan).Plan, r)
 				n.grpc.Stop()
