@@ -212,8 +212,8 @@ func (d *decoder) useIndex(j *Job, k *worker) {
 	d.codec.UseIndex(k.found, interval)
 }
 
-// keep keeps the index that was made while a sample was decoded.
-func (d *decoder) keep(j *Job, sample uint64, file []byte) {
+// keepIndex keeps the index that was made while a sample was decoded.
+func (d *decoder) keepIndex(j *Job, sample uint64, file []byte) {
 	x := &d.indexing
 	if x.wanted {
 		x.made = d.codec.AppendIndex(x.made[:0])

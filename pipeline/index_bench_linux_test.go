@@ -120,14 +120,14 @@ func (n *indexBench) epoch(b *testing.B, j *Job, epoch uint32) {
 		if j.index != nil {
 			k.found, k.making = j.index.Find(i, file, nil)
 		}
-		all, _, err := d.begin(j, order.Sample{Epoch: epoch, Index: uint32(i)}, nil, k)
+		all, _, err := d.beginSample(j, order.Sample{Epoch: epoch, Index: uint32(i)}, nil, k)
 		if err == nil {
 			err = all[0].Run(d.codec, n.pixels, 3*224)
 		}
 		if err != nil {
 			b.Fatal(err)
 		}
-		d.keep(j, uint64(i), file)
+		d.keepIndex(j, uint64(i), file)
 	}
 }
 

@@ -96,7 +96,7 @@ func (j *Job) Samples() uint64 { return uint64(j.snapshot.Len()) }
 func (j *Job) Fields() []batch.Field { return j.fields }
 
 // FixedSize tells whether all samples have images of one size, so that a batch's size follows from its count.
-func (j *Job) FixedSize() bool { return len(j.pictures) == 0 || !j.pictures[0].ragged() }
+func (j *Job) FixedSize() bool { return len(j.pictures) == 0 || !j.pictures[0].isRagged() }
 
 // Layout places the fields of a batch of count samples. Where samples differ in size the image comes last, and bytes is what lies
 // before it.
@@ -116,21 +116,21 @@ func (j *Job) Ops() []transform.Info {
 // Submit queues a want. On an error Done is not called: a *PlanError if the name is not one of this job, a *RoomError if Dst is too
 // small for what is known beforehand, or ErrClosed.
 func (j *Job) Submit(w *Want) error {
-	if err := j.check(&w.Name); err != nil {
+	if err := j.checkName(&w.Name); err != nil {
 		return err
 	}
-	w.prepare(j)
-	if len(w.Dst) < w.made.bytes {
-		return &RoomError{w.made.bytes}
+	w.prepareFor(j)
+	if len(w.Dst) < w.assembly.bytes {
+		return &RoomError{w.assembly.bytes}
 	}
-	if !j.p.queue.push(w) {
+	if !j.p.queue.pushWant(w) {
 		return ErrClosed
 	}
 	return nil
 }
 
-// check returns a *PlanError if the name is not one of this job.
-func (j *Job) check(n *batch.Name) error {
+// checkName returns a *PlanError if the name is not one of this job.
+func (j *Job) checkName(n *batch.Name) error {
 	if err := j.checkPolicy(n.Policy); err != nil {
 		return &batch.PlanError{Field: "name.policy", Message: err.Error()}
 	}

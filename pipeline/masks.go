@@ -162,7 +162,7 @@ func (k *worker) readMask(j *Job, ref batch.Ref, s *dataset.Sample) (f maskFile,
 	}
 	f.key = string(line.Key)
 	if err := j.plan.Limits.CheckFile(line.Size); err != nil {
-		return f, release, j.verdict(ref, s, f.wrong(err))
+		return f, release, j.verdictOn(ref, s, f.wrong(err))
 	}
 	*room, err = k.readFile(j.masks.root, j.masks.snapshot, at, line.Key, *room)
 	if errors.Is(err, errGone) {
@@ -179,12 +179,12 @@ func (f *maskFile) wrong(err error) error {
 	return &transform.OpError{Op: maskField, Cause: fmt.Errorf("%s: %w", f.key, err)}
 }
 
-// mask makes the mask of a sample whose picture was of size from and whose chain was drawn.
-func (d *decoder) mask(want *Want, f *maskFile, from size, r *drawn, dst []byte) error {
+// makeMask makes the mask of a sample whose picture was of size from and whose chain was drawn.
+func (d *decoder) makeMask(want *Want, f *maskFile, from size, r *renderer, dst []byte) error {
 	if d.maskCodec == nil {
 		d.maskCodec = codec.NewDecoder(d.level)
 	}
-	if err := want.job.refusal(d.maskCodec, f.data); err != nil {
+	if err := want.job.checkFormat(d.maskCodec, f.data); err != nil {
 		return err
 	}
 	w, h, err := d.maskCodec.ParseMask(f.data, want.job.plan.Limits)
@@ -199,11 +199,11 @@ func (d *decoder) mask(want *Want, f *maskFile, from size, r *drawn, dst []byte)
 			return f.wrong(err)
 		}
 	}
-	n := r.bytes()
+	n := r.countBytes()
 	if cap(d.wide) < n {
 		d.wide = make([]byte, n)
 	}
-	if err := want.run(d, r, d.maskCodec, d.wide[:n]); errors.Is(err, ErrCancelled) {
+	if err := d.render(want, r, d.maskCodec, d.wide[:n]); errors.Is(err, ErrCancelled) {
 		return err
 	} else if err != nil {
 		return f.wrong(err)

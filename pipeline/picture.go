@@ -67,8 +67,8 @@ func (p *picture) shape() batch.Field {
 	return batch.Field{Name: p.field, DType: "uint8", Shape: []int{p.height, p.width, 3}}
 }
 
-// ragged reports whether samples differ in size.
-func (p *picture) ragged() bool { return p.bytes == 0 }
+// isRagged reports whether samples differ in size.
+func (p *picture) isRagged() bool { return p.bytes == 0 }
 
 // handsOver reports whether a field holds pictures, which Want.Image gets; masks are none.
 func (j *Job) handsOver(field string) bool {

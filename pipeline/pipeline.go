@@ -7,7 +7,6 @@ package pipeline
 import (
 	"context"
 	"runtime"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -78,7 +77,7 @@ type Pipeline struct {
 	indexes  indexes
 	queue    queue
 	decoders chan *decoder // of idle decoders; having one is the right to use a core
-	staff    staff
+	workers  workerCount
 	roots    *storage.Roots
 	cost     atomic.Int64 // moving average of worker nanoseconds per sample
 	spending spending
@@ -93,12 +92,12 @@ func Open(o Options) (*Pipeline, error) {
 	}
 	p := &Pipeline{options: o, decoders: make(chan *decoder, o.Workers)}
 	p.context, p.stop = context.WithCancel(context.Background())
-	p.staff.change.L = &p.staff.mu
+	p.workers.change.L = &p.workers.mu
 	p.roots = o.Storage
 	if p.roots == nil {
 		p.roots = storage.New(storage.Options{Places: o.Workers + o.Readers, Deadline: o.ReadTimeout})
 	}
-	p.roots.OnFree(p.queue.wake)
+	p.roots.OnFree(p.queue.wakeWorkers)
 	if o.Index != nil {
 		p.indexes.keep(o.Index.withDefaults(), o.Revisions, p.roots)
 	}
@@ -112,7 +111,7 @@ func Open(o Options) (*Pipeline, error) {
 	}
 	p.numerics = nameNumerics(digest)
 	for range o.Workers + o.Readers {
-		p.enter()
+		p.addWorker()
 	}
 	return p, nil
 }
@@ -122,24 +121,16 @@ func Open(o Options) (*Pipeline, error) {
 func (p *Pipeline) Close() {
 	rest := p.queue.close()
 	p.roots.Hurry()
-	p.await()
+	p.waitForWorkers()
 	p.stop()
 	for _, w := range rest {
-		w.fail(0, ErrClosed)
-		w.finish(w.Name.Len() - w.entry.Begun())
+		w.assembly.setFailure(0, ErrClosed)
+		w.finishSamples(w.Name.Len() - w.entry.Begun())
 	}
 	p.indexes.close()
 	if p.options.Storage == nil {
 		p.roots.Close()
 	}
-}
-
-// staff counts the workers that Close waits for: not those that storage has not given back and that were given up.
-type staff struct {
-	mu     sync.Mutex
-	change sync.Cond
-	count  int
-	closed bool
 }
 
 // Storage are the roots that files are read from.
@@ -166,8 +157,8 @@ func (p *Pipeline) Queued() float64 {
 // Ahead estimates the core-seconds of work before a further want of an account.
 func (p *Pipeline) Ahead(a *share.Account) float64 { return p.queue.ahead(a) }
 
-// spent counts what a sample cost into the moving average. Lost updates do no harm.
-func (p *Pipeline) spent(d time.Duration) {
+// countSpent counts what a sample cost into the moving average. Lost updates do no harm.
+func (p *Pipeline) countSpent(d time.Duration) {
 	const weight = 64
 	p.spending.making.Add(int64(d))
 	p.spending.samples.Add(1)

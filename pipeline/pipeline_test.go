@@ -257,7 +257,7 @@ func TestImageHookGetsEverySampleOnce(t *testing.T) {
 	if r := <-done; r.Err != nil || !bytes.Equal(got, want[:len(got)]) {
 		t.Errorf("images by hook differ (%v)", r.Err)
 	}
-	if o := batch.OffsetOf(w.made.fields, "label"); !bytes.Equal(w.Dst[o:], want[o:]) {
+	if o := batch.OffsetOf(w.assembly.fields, "label"); !bytes.Equal(w.Dst[o:], want[o:]) {
 		t.Error("labels and indices differ")
 	}
 }
@@ -359,12 +359,12 @@ func TestErrorThatDecides(t *testing.T) {
 		{[]failure{trouble, cancelled}, trouble}, // trouble cancels the rest of its want
 		{[]failure{early, cancelled}, cancelled},
 	} {
-		w := &Want{made: made{failed: 10}}
+		w := &Want{assembly: assembly{failed: 10}}
 		for _, f := range c.met {
-			w.fail(f.at, f.err)
+			w.assembly.setFailure(f.at, f.err)
 		}
-		if !errors.Is(w.made.err, c.want.err) {
-			t.Errorf("%v: %v, want %v", c.met, w.made.err, c.want.err)
+		if !errors.Is(w.assembly.err, c.want.err) {
+			t.Errorf("%v: %v, want %v", c.met, w.assembly.err, c.want.err)
 		}
 	}
 }

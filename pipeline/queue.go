@@ -35,8 +35,8 @@ func (q *queue) seconds(t time.Time) float64 {
 	return max(t.Sub(q.began).Seconds(), -1)
 }
 
-// push queues w, or returns false if the queue is closed.
-func (q *queue) push(w *Want) bool {
+// pushWant queues w, or returns false if the queue is closed.
+func (q *queue) pushWant(w *Want) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.closed {
@@ -55,8 +55,8 @@ func (q *queue) push(w *Want) bool {
 	return true
 }
 
-// drop makes a cancelled want end soon.
-func (q *queue) drop(w *Want) {
+// dropWant makes a cancelled want end soon.
+func (q *queue) dropWant(w *Want) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if w.entry != nil && !q.closed {
@@ -74,13 +74,13 @@ func (q *queue) hasten(w *Want, a *share.Account, step uint64, due time.Time) {
 	}
 }
 
-// take waits for work. It returns samples first to first+n-1 of w: one to make, or all that are left of a cancelled want to
+// takeSamples waits for work. It returns samples first to first+n-1 of w: one to make, or all that are left of a cancelled want to
 // leave out. places are the roots that one to make was given a place of. After close w is nil.
-func (q *queue) take() (w *Want, first, n int, places []*storage.Root) {
+func (q *queue) takeSamples() (w *Want, first, n int, places []*storage.Root) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for !q.closed {
-		if t, ok := q.wants.TakeUnless(q.seconds(time.Now()), (*Want).waits); ok {
+		if t, ok := q.wants.TakeUnless(q.seconds(time.Now()), (*Want).isBlocked); ok {
 			w = t.Entry.Value
 			if !w.cancelled.Load() {
 				places = w.job.roots
@@ -95,22 +95,22 @@ func (q *queue) take() (w *Want, first, n int, places []*storage.Root) {
 	return nil, 0, 0, nil
 }
 
-// wake has idle workers look again whether there is work: a root has a place.
-func (q *queue) wake() {
+// wakeWorkers has idle workers look again whether there is work: a root has a place.
+func (q *queue) wakeWorkers() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.change.Broadcast()
 }
 
-// finished counts n samples that were taken as done.
-func (q *queue) finished(n int) {
+// countFinished counts n samples that were taken as done.
+func (q *queue) countFinished(n int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.hand.Add(-n, q.seconds(time.Now()))
 }
 
-// made takes what a want's batch took.
-func (q *queue) made(w *Want, begun time.Time, coreSeconds float64) {
+// countMade takes what a want's batch took.
+func (q *queue) countMade(w *Want, begun time.Time, coreSeconds float64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if !q.closed {
@@ -118,7 +118,7 @@ func (q *queue) made(w *Want, begun time.Time, coreSeconds float64) {
 	}
 }
 
-// close makes take return nil and returns the wants that are not all handed out.
+// close makes takeSamples return nil and returns the wants that are not all handed out.
 func (q *queue) close() []*Want {
 	q.mu.Lock()
 	defer q.mu.Unlock()

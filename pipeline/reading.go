@@ -12,8 +12,8 @@ import (
 // errGone says that a worker's call was given up, and its sample with it: the want is no longer the worker's.
 var errGone = errors.New("the call was given up")
 
-// reading makes a call that storage may not give back. The error is that of f, a *storage.HungError, or errGone.
-func (k *worker) reading(r *storage.Root, op string, key []byte, f func() error) error {
+// callStorage makes a call that storage may not give back. The error is that of f, a *storage.HungError, or errGone.
+func (k *worker) callStorage(r *storage.Root, op string, key []byte, f func() error) error {
 	if err := k.call.Begin(r, op, key); err != nil {
 		return err
 	}
@@ -37,7 +37,7 @@ func (k *worker) leavePlaces() {
 }
 
 // Stuck implements storage.Owner: another worker takes this one's place.
-func (k *worker) Stuck() { k.p.enter() }
+func (k *worker) Stuck() { k.p.addWorker() }
 
 // Unwanted implements storage.Owner.
 func (k *worker) Unwanted() bool { return k.want.cancelled.Load() }
@@ -46,48 +46,18 @@ func (k *worker) Unwanted() bool { return k.want.cancelled.Load() }
 func (k *worker) GaveUp(e *storage.HungError) {
 	w := k.want
 	if e == nil {
-		w.fail(k.at, ErrCancelled)
+		w.assembly.setFailure(k.at, ErrCancelled)
 	} else {
-		w.fail(k.at, &ReadError{Index: w.ref(k.at).Index, Key: e.Key, Cause: e})
-		w.Cancel()
+		w.refuse(k.at, &ReadError{Index: w.assembly.sampleAt(k.at).Index, Key: e.Key, Cause: e})
 	}
-	w.finish(1)
-	k.p.leave()
+	w.finishSamples(1)
+	k.p.removeWorker()
 }
 
 // comeBack has a worker whose sample was given up go on as a new one, unless there is one in its place.
 func (k *worker) comeBack() {
 	if !k.surplus {
-		k.p.enter()
-	}
-}
-
-// enter starts a worker, unless the pipeline is closed.
-func (p *Pipeline) enter() {
-	p.staff.mu.Lock()
-	defer p.staff.mu.Unlock()
-	if p.staff.closed {
-		return
-	}
-	p.staff.count++
-	go (&worker{p: p}).work() // Close waits for it, unless storage never gives it back
-}
-
-// leave counts a worker out that ends, or that nobody waits for any more.
-func (p *Pipeline) leave() {
-	p.staff.mu.Lock()
-	defer p.staff.mu.Unlock()
-	p.staff.count--
-	p.staff.change.Broadcast()
-}
-
-// await returns when all workers have left; none enters any more.
-func (p *Pipeline) await() {
-	p.staff.mu.Lock()
-	defer p.staff.mu.Unlock()
-	p.staff.closed = true
-	for p.staff.count > 0 {
-		p.staff.change.Wait()
+		k.p.addWorker()
 	}
 }
 
@@ -114,7 +84,7 @@ func (k *worker) readAll(j *Job, ref batch.Ref, s *dataset.Sample) (mask maskFil
 // readSample reads a sample's file.
 func (k *worker) readSample(j *Job, ref batch.Ref, s *dataset.Sample) (err error) {
 	if err := j.plan.Limits.CheckFile(s.Size); err != nil {
-		return j.verdict(ref, s, err)
+		return j.verdictOn(ref, s, err)
 	}
 	begun := time.Now()
 	k.file, err = k.readFile(j.root, j.snapshot, int(ref.Index), s.Key, k.file)
@@ -132,7 +102,7 @@ func (k *worker) findIndex(j *Job, ref batch.Ref) error {
 		return nil
 	}
 	k.store, k.index = j.index, int(ref.Index)
-	err := k.reading(j.p.indexes.root, "look for the index", nil, func() error {
+	err := k.callStorage(j.p.indexes.root, "look for the index", nil, func() error {
 		k.found, k.making = j.index.Find(k.index, k.file, k.found)
 		return nil
 	})
@@ -154,7 +124,7 @@ func (k *worker) enterPlaces(j *Job) {
 func (k *worker) readFile(root *storage.Root, s *dataset.Snapshot, i int, key, buf []byte) ([]byte, error) {
 	k.snapshot, k.store, k.index = s, nil, i
 	data := buf
-	err := k.reading(root, "read", key, func() (err error) {
+	err := k.callStorage(root, "read", key, func() (err error) {
 		data, err = k.p.options.read(k.p.context, s, i, buf)
 		return err
 	})

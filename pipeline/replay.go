@@ -7,6 +7,7 @@ import (
 
 	"github.com/feedwater-io/feedwater/batch"
 	"github.com/feedwater-io/feedwater/control/share"
+	"github.com/feedwater-io/feedwater/pipeline/dataset"
 	"github.com/feedwater-io/feedwater/pipeline/order"
 	"github.com/feedwater-io/feedwater/pipeline/transform"
 )
@@ -40,30 +41,36 @@ type View struct {
 // Where it is 0 no file is opened, nothing queues, and Sample holds only what the snapshot knows. A sample that does not decode is no
 // error; its Sample says so.
 func (j *Job) Replay(ctx context.Context, n batch.Name, most int, a *share.Account) ([]Sample, error) {
-	if err := j.check(&n); err != nil {
+	if err := j.checkName(&n); err != nil {
 		return nil, err
 	}
-	w := &Want{Name: n, Account: a, Request: batch.Request{Due: time.Now()}, again: make([]Sample, n.Len()), most: most}
-	w.prepare(j)
+	w := &Want{Name: n, Account: a, Request: batch.Request{Due: time.Now()}, replay: &replay{samples: make([]Sample, n.Len()), most: most}}
+	w.prepareFor(j)
 	if most > 0 {
-		return w.again, w.replayAll(ctx)
+		return w.replay.samples, w.runReplay(ctx)
 	}
-	for i := range w.again {
+	for i := range w.replay.samples {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		if err := w.replay(i, &w.again[i], nil); err != nil {
+		if _, err := w.describeSample(i); err != nil {
 			return nil, err
 		}
 	}
-	return w.again, nil
+	return w.replay.samples, nil
 }
 
-// replayAll has workers make all samples of a want that is a replay.
-func (w *Want) replayAll(ctx context.Context) error {
+// replay is what a want makes in place of a batch.
+type replay struct {
+	samples []Sample
+	most    int // bytes of pixels that one of these may take
+}
+
+// runReplay has workers make all samples of a want that is a replay.
+func (w *Want) runReplay(ctx context.Context) error {
 	done := make(chan error, 1)
 	w.Done = func(r Result) { done <- r.Err }
-	if !w.job.p.queue.push(w) {
+	if !w.job.p.queue.pushWant(w) {
 		return ErrClosed
 	}
 	defer context.AfterFunc(ctx, w.Cancel)()
@@ -74,32 +81,42 @@ func (w *Want) replayAll(ctx context.Context) error {
 	return err
 }
 
-// replay fills s with sample i. An error is this machine's trouble.
-func (w *Want) replay(i int, s *Sample, k *worker) error {
-	s.Ref = w.ref(i)
+// describeSample sets what the snapshot knows of sample i, and returns its line.
+func (w *Want) describeSample(i int) (dataset.Sample, error) {
+	s := &w.replay.samples[i]
+	s.Ref = w.assembly.sampleAt(i)
 	line, err := w.job.snapshot.At(int(s.Index), nil)
 	if err != nil {
-		return &ReadError{Index: s.Index, Cause: err}
+		return line, &ReadError{Index: s.Index, Cause: err}
 	}
 	s.Key, s.Label, s.EncodedBytes = string(line.Key), line.Label, line.Size
-	if w.most == 0 || len(w.job.pictures) == 0 {
-		return nil
-	}
-	mask, release, err := k.readAll(w.job, s.Ref, &line)
-	defer release()
-	if err == nil {
-		d, giveBack := w.borrow()
-		defer giveBack()
-		if err = w.guard(d, s.Ref, &line, func() error { return w.remake(d, s, k, &mask) }); !isOurs(err) {
-			err = w.job.verdict(s.Ref, &line, err)
-		}
-		err = ofSample(err, s.Ref, &line)
-	}
-	return s.refused(i, err)
+	return line, nil
 }
 
-// refused notes a verdict on sample i, and returns other errors.
-func (s *Sample) refused(i int, err error) error {
+// replaySample makes the sample at hand again. An error is this machine's trouble.
+func (k *worker) replaySample() error {
+	w := k.want
+	j, s := w.job, &w.replay.samples[k.at]
+	line, err := w.describeSample(k.at)
+	if err != nil || len(j.pictures) == 0 {
+		return err
+	}
+	mask, release, err := k.readAll(j, s.Ref, &line)
+	defer release()
+	if err == nil {
+		d, giveBack := k.acquireDecoder()
+		defer giveBack()
+		err = d.catchPanic(j.p.options.OnPanic, s.Ref, &line, func() error { return d.replayPictures(k, s, &mask) })
+		if isSampleVerdict(err) {
+			err = j.verdictOn(s.Ref, &line, err)
+		}
+		err = nameSample(err, s.Ref, &line)
+	}
+	return s.takeVerdict(k.at, err)
+}
+
+// takeVerdict notes a verdict on sample i, and returns other errors.
+func (s *Sample) takeVerdict(i int, err error) error {
 	if errors.As(err, &s.Err) {
 		s.Err.Offset = i
 		return nil
@@ -107,17 +124,18 @@ func (s *Sample) refused(i int, err error) error {
 	return err
 }
 
-// remake decodes and transforms a file and its mask, and tells what was drawn.
-func (w *Want) remake(d *decoder, s *Sample, worker *worker, mask *maskFile) error {
+// replayPictures decodes and transforms a file and its mask, and tells what was drawn.
+func (d *decoder) replayPictures(worker *worker, s *Sample, mask *maskFile) error {
+	w := worker.want
 	name := order.Sample{Epoch: w.Name.Epoch, Index: uint32(s.Index), Repeat: s.Repeat}
-	all, from, err := d.begin(w.job, name, w.Name.Policy, worker)
+	all, from, err := d.beginSample(w.job, name, w.Name.Policy, worker)
 	if err != nil {
 		return err
 	}
-	if n := w.job.pixelBytes(all); n > w.most {
+	if n := w.job.pixelBytes(all); n > w.replay.most {
 		return &RoomError{n}
 	}
-	src, err := d.source(w, all)
+	src, err := d.openSource(w, all)
 	if err != nil {
 		return err
 	}
@@ -126,13 +144,13 @@ func (w *Want) remake(d *decoder, s *Sample, worker *worker, mask *maskFile) err
 		r, v := &all[k], &views[k]
 		if w.job.pictures[k].mask {
 			s.Mask = make([]byte, w.job.pictures[k].bytes)
-			if err := d.mask(w, mask, from, r, s.Mask); err != nil {
+			if err := d.makeMask(w, mask, from, r, s.Mask); err != nil {
 				return err
 			}
 			continue
 		}
-		v.Height, v.Width, v.Image = r.h, r.w, make([]byte, r.bytes())
-		if err := w.run(d, r, src, v.Image); err != nil {
+		v.Height, v.Width, v.Image = r.h, r.w, make([]byte, r.countBytes())
+		if err := d.render(w, r, src, v.Image); err != nil {
 			return err
 		}
 		if v.Draws, err = r.Draws(from.w, from.h, name); err != nil {
@@ -148,12 +166,12 @@ func (w *Want) remake(d *decoder, s *Sample, worker *worker, mask *maskFile) err
 }
 
 // pixelBytes is what the pictures and the mask of a sample take whose parameters were drawn.
-func (j *Job) pixelBytes(all []drawn) (n int) {
+func (j *Job) pixelBytes(all []renderer) (n int) {
 	for k, r := range all {
 		if j.pictures[k].mask {
 			n += j.pictures[k].bytes
 		} else {
-			n += r.bytes()
+			n += r.countBytes()
 		}
 	}
 	return n

@@ -78,8 +78,8 @@ func differing(own, pinned revision.Set) *RevisionError {
 // Refuses reports whether there are files that the job does not make.
 func (j *Job) Refuses() bool { return j.refused != nil || j.oversize != nil }
 
-// refusal is a *RevisionError if the job must not decode a file. What the decoder would make of it is a byte too, a verdict as much as a pixel.
-func (j *Job) refusal(d *codec.Decoder, file []byte) error {
+// checkFormat is a *RevisionError if the job must not decode a file. What the decoder would make of it is a byte too, a verdict as much as a pixel.
+func (j *Job) checkFormat(d *codec.Decoder, file []byte) error {
 	if j.refused == nil {
 		return nil
 	}

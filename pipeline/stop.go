@@ -42,14 +42,14 @@ func (s *stoppable) Rows(pix []byte, stride, n int) {
 	s.sink.Rows(pix, stride, n)
 }
 
-// until is a source that leaves off once the want is cancelled.
-func (d *decoder) until(w *Want, src transform.Source) transform.Source {
+// stopWith is a source that leaves off once the want is cancelled.
+func (d *decoder) stopWith(w *Want, src transform.Source) transform.Source {
 	d.stop = stoppable{src: src, cancelled: &w.cancelled}
 	return &d.stop
 }
 
-// renew replaces codecs that were stopped in the middle of a picture. It reports whether they were.
-func (d *decoder) renew() bool {
+// replaceStopped replaces codecs that were stopped in the middle of a picture. It reports whether they were.
+func (d *decoder) replaceStopped() bool {
 	if !d.stop.stopped {
 		return false
 	}

@@ -40,12 +40,12 @@ func TestCancelledWithinDecoding(t *testing.T) {
 		if _, _, err := d.codec.Parse(file.Bytes(), codec.DefaultLimits()); err != nil {
 			t.Fatal(err)
 		}
-		return d.until(w, d.codec).Decode(m.Bounds(), sink)
+		return d.stopWith(w, d.codec).Decode(m.Bounds(), sink)
 	}
 	if err := decode(); !errors.Is(err, transform.ErrStopped) || sink.rows >= height {
 		t.Errorf("%v after %d rows of %d", err, sink.rows, height)
 	}
-	if stopped := d.codec; !d.renew() || d.codec == stopped || d.renew() {
+	if stopped := d.codec; !d.replaceStopped() || d.codec == stopped || d.replaceStopped() {
 		t.Error("the codec that was stopped is used again")
 	}
 	w = &Want{}
@@ -53,7 +53,7 @@ func TestCancelledWithinDecoding(t *testing.T) {
 	if err := decode(); err != nil || sink.rows != height {
 		t.Errorf("another picture: %v after %d rows", err, sink.rows)
 	}
-	if d.renew() {
+	if d.replaceStopped() {
 		t.Error("a codec that was not stopped is replaced")
 	}
 }
@@ -65,7 +65,7 @@ func TestPanicWithinDecoding(t *testing.T) {
 			t.Error("another panic")
 		}
 	}()
-	_ = newDecoder("scalar").until(&Want{}, panicking{}).Decode(image.Rect(0, 0, 1, 1), nil)
+	_ = newDecoder("scalar").stopWith(&Want{}, panicking{}).Decode(image.Rect(0, 0, 1, 1), nil)
 }
 
 type panicking struct{}

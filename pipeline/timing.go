@@ -29,32 +29,32 @@ const (
 	stages
 )
 
-// mark notes that a stage of sample i ends, where the want asks for timings. Only the worker that has the sample does.
-func (w *Want) mark(i, stage int) {
-	if w.made.stamps != nil {
-		w.made.stamps[i][stage] = max(time.Since(w.made.begun), 1)
+// markStage notes that a stage of sample i ends, where the want asks for timings. Only the worker that has the sample does.
+func (a *assembly) markStage(i, stage int) {
+	if a.stamps != nil {
+		a.stamps[i][stage] = max(time.Since(a.begun), 1)
 	}
 }
 
-// slowest are the timings of the samples that took longest, the longest first.
-func (w *Want) slowest() []Timing {
+// listSlowest are the timings of the samples that took longest, the longest first.
+func (a *assembly) listSlowest() []Timing {
 	var order []int
-	for i := range w.made.stamps {
-		if s := &w.made.stamps[i]; s[takenUp] > 0 {
-			s.settle()
+	for i := range a.stamps {
+		if s := &a.stamps[i]; s[takenUp] > 0 {
+			s.fillGaps()
 			order = append(order, i)
 		}
 	}
-	slices.SortFunc(order, func(a, b int) int { return int(w.made.stamps[b].took() - w.made.stamps[a].took()) })
+	slices.SortFunc(order, func(x, y int) int { return int(a.stamps[y].took() - a.stamps[x].took()) })
 	var all []Timing
-	for _, i := range order[:min(len(order), w.Slowest)] {
-		all = append(all, w.timing(i))
+	for _, i := range order[:min(len(order), a.want.Slowest)] {
+		all = append(all, a.timingOf(i))
 	}
 	return all
 }
 
-// settle has a stage that did not come about end with the one behind it.
-func (s *stamp) settle() {
+// fillGaps has a stage that did not come about end with the one behind it.
+func (s *stamp) fillGaps() {
 	for stage := sampleDone - 1; stage > takenUp; stage-- {
 		if s[stage] == 0 {
 			s[stage] = s[stage+1]
@@ -64,11 +64,11 @@ func (s *stamp) settle() {
 
 func (s *stamp) took() time.Duration { return s[sampleDone] - s[takenUp] }
 
-func (w *Want) timing(i int) Timing {
-	s, ref := &w.made.stamps[i], w.ref(i)
-	t := Timing{Index: ref.Index, Begun: w.made.begun.Add(s[takenUp]), Read: s[filesRead] - s[takenUp], Queued: s[coreLent] - s[filesRead], Made: s[sampleDone] - s[coreLent]}
+func (a *assembly) timingOf(i int) Timing {
+	s, ref := &a.stamps[i], a.sampleAt(i)
+	t := Timing{Index: ref.Index, Begun: a.begun.Add(s[takenUp]), Read: s[filesRead] - s[takenUp], Queued: s[coreLent] - s[filesRead], Made: s[sampleDone] - s[coreLent]}
 	var room [512]byte
-	if sample, err := w.job.snapshot.At(int(ref.Index), room[:]); err == nil {
+	if sample, err := a.want.job.snapshot.At(int(ref.Index), room[:]); err == nil {
 		t.Key = string(sample.Key)
 	}
 	return t

@@ -35,15 +35,15 @@ func (p *Plan) parseViews(views [][]json.RawMessage) error {
 	return nil
 }
 
-// shared is the part of a decoded picture that several views are made of: decoded once, and then a source of each.
-type shared struct {
+// sharedPicture is the part of a decoded picture that several views are made of: decoded once, and then a source of each.
+type sharedPicture struct {
 	image pixel.Image
 	at    image.Point // of its upper left corner in the picture
 	rows  int         // that have come
 }
 
-// read decodes the region, which is not empty.
-func (s *shared) read(src transform.Source, region image.Rectangle) error {
+// readRegion decodes the region, which is not empty.
+func (s *sharedPicture) readRegion(src transform.Source, region image.Rectangle) error {
 	s.image.Reset(region.Dx(), region.Dy())
 	s.at, s.rows = region.Min, 0
 	if err := src.Decode(region, s); err != nil {
@@ -56,7 +56,7 @@ func (s *shared) read(src transform.Source, region image.Rectangle) error {
 }
 
 // Rows implements pixel.Sink.
-func (s *shared) Rows(pix []byte, stride, n int) {
+func (s *sharedPicture) Rows(pix []byte, stride, n int) {
 	m := &s.image
 	for i := range n {
 		copy(m.Pix[(s.rows+i)*m.Stride:][:3*m.W], pix[i*stride:])
@@ -65,15 +65,15 @@ func (s *shared) Rows(pix []byte, stride, n int) {
 }
 
 // Decode implements transform.Source for regions within the one that was read.
-func (s *shared) Decode(r image.Rectangle, sink pixel.Sink) error {
+func (s *sharedPicture) Decode(r image.Rectangle, sink pixel.Sink) error {
 	r = r.Sub(s.at)
 	sink.Rows(s.image.Pix[r.Min.Y*s.image.Stride+3*r.Min.X:], s.image.Stride, r.Dy())
 	return nil
 }
 
-// source is what pictures are made of: the codec itself for one, and for several what they need of it, decoded once. A picture that does not
+// openSource is what pictures are made of: the codec itself for one, and for several what they need of it, decoded once. A picture that does not
 // decode is an error also where none of it is needed.
-func (d *decoder) source(w *Want, all []drawn) (transform.Source, error) {
+func (d *decoder) openSource(w *Want, all []renderer) (transform.Source, error) {
 	j := w.job
 	var region image.Rectangle
 	for i := range all {
@@ -87,8 +87,8 @@ func (d *decoder) source(w *Want, all []drawn) (transform.Source, error) {
 	case len(j.plan.Views) < 2:
 		return d.codec, nil
 	}
-	err := d.shared.read(d.until(w, d.codec), region)
-	if d.renew() {
+	err := d.shared.readRegion(d.stopWith(w, d.codec), region)
+	if d.replaceStopped() {
 		err = ErrCancelled
 	}
 	return &d.shared, err

@@ -105,8 +105,8 @@ func (short) Decode(r image.Rectangle, sink pixel.Sink) error {
 
 // Views are not made of rows that did not come.
 func TestViewsOfAShortPicture(t *testing.T) {
-	var s shared
-	if err := s.read(short{}, image.Rect(3, 4, 8, 14)); err == nil || !strings.Contains(err.Error(), "9 of 10 rows") {
+	var s sharedPicture
+	if err := s.readRegion(short{}, image.Rect(3, 4, 8, 14)); err == nil || !strings.Contains(err.Error(), "9 of 10 rows") {
 		t.Errorf("a picture of 9 rows for 10: %v", err)
 	}
 }

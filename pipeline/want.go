@@ -11,30 +11,29 @@ import (
 // A Want asks for one batch. It is used once.
 type Want struct {
 	Name batch.Name
-	// Request says where the batch goes, fields placed as Job.Layout(Name.Len()) says, and when it is due. The pipeline owns Dst from Submit
-	// to Done; without room for the batch the want ends with *RoomError. Step is the one of the Account's that needs the batch.
+	// Request says where the batch goes, fields placed as Job.Layout(Name.Len()) says, and when it is due. The pipeline owns Dst from
+	// Submit to Done; without room for the batch the want ends with *RoomError. Step is the one of the Account's that needs the batch.
 	batch.Request
-	// Charge, if set, is asked, from any worker, before memory is taken besides Dst: for pictures that differ in size, until Done. Where
-	// it returns false the want ends with *RoomError.
+	// Charge, if set, is asked, from any worker, before memory is taken besides Dst: for pictures that differ in size, until Done.
+	// Where it returns false the want ends with *RoomError.
 	Charge func(bytes int) bool
 	// Checksum asks for Result.CRC32C. Not together with Image.
 	Checksum bool
 	// Slowest is how many of the samples that take longest Result.Slowest tells of.
 	Slowest int
-	// Account is whose share of the pipeline it takes; see control/share. Its wants are made in order, so that one whose storage hangs holds up
-	// those behind it: give each plan one of its own. Nil: one of the pipeline's own.
+	// Account is whose share of the pipeline it takes; see control/share. Its wants are made in order, so that one whose storage hangs
+	// holds up those behind it: give each plan one of its own. Nil: one of the pipeline's own.
 	Account *share.Account
 	// Done is called exactly once, from a goroutine of the pipeline. It must not block. Afterwards nobody writes Dst.
 	Done func(Result)
 
 	job       *Job
 	entry     *share.Entry[*Want] // guarded by the queue until the want ends
-	left      atomic.Int64
+	left      atomic.Int64        // samples that are not done
 	cancelled atomic.Bool
 	busy      atomic.Int64 // nanoseconds of decoders
-	made      made
-	again     []Sample // of a replay, in place of Dst; else nil
-	most      int      // bytes of pixels that one of these may take
+	assembly  assembly
+	replay    *replay // nil: it makes a batch, in Dst
 }
 
 // Result is what became of a want.
@@ -58,28 +57,55 @@ type Result struct {
 	Slowest []Timing
 }
 
-// Hasten makes what is left of a submitted want due earlier, for an account that needs it by then for that step, and takes its share for it. A
-// due that is not earlier changes nothing.
+// Hasten makes what is left of a submitted want due earlier, for an account that needs it by then for that step, and takes its share
+// for it. A due that is not earlier changes nothing.
 func (w *Want) Hasten(a *share.Account, step uint64, due time.Time) {
 	if w.job != nil {
 		w.job.p.queue.hasten(w, a, step, due)
 	}
 }
 
-// Cancel gives a submitted want up. Samples that were begun are finished, or left off between two bands of rows of a picture that is being decoded,
-// between two passes and within ops that can take long; a read that storage does not give back is left to it. Then Done gets ErrCancelled, unless the batch was complete.
+// Cancel gives a submitted want up. Samples that were begun are finished, or left off between two bands of rows of a picture that is
+// being decoded, between two passes and within ops that can take long; a read that storage does not give back is left to it. Then Done
+// gets ErrCancelled, unless the batch was complete.
 func (w *Want) Cancel() {
 	if w.cancelled.CompareAndSwap(false, true) && w.job != nil {
-		w.job.p.queue.drop(w)
+		w.job.p.queue.dropWant(w)
 	}
 }
 
-// waits reports whether no sample of a queued want can be read now, since a root that it is read from has no place.
-func (w *Want) waits() bool {
+// isBlocked reports whether no sample of a queued want can be read now, since a root that it is read from has no place.
+func (w *Want) isBlocked() bool {
 	for _, r := range w.job.roots {
 		if r.Full() {
 			return true
 		}
 	}
 	return false
+}
+
+// prepareFor readies the want for j's workers.
+func (w *Want) prepareFor(j *Job) {
+	w.job = j
+	w.left.Store(int64(w.Name.Len()))
+	w.assembly.prepareFor(w)
+}
+
+// refuse has the want end with what sample i met, and leaves off what is left of it.
+func (w *Want) refuse(i int, err error) {
+	w.assembly.setFailure(i, err)
+	w.Cancel() // the rest of it is of no use
+}
+
+// finishSamples counts n samples as done; the last one ends the want.
+func (w *Want) finishSamples(n int) {
+	w.job.p.queue.countFinished(n)
+	if w.left.Add(-int64(n)) > 0 {
+		return
+	}
+	r := w.assembly.buildResult()
+	if r.Err == nil {
+		w.job.p.queue.countMade(w, r.Begun, r.CoreSeconds)
+	}
+	w.Done(r)
 }

@@ -2,19 +2,16 @@ package pipeline
 
 import (
 	"runtime"
-	"slices"
+	"sync"
 	"time"
 
-	"github.com/feedwater-io/feedwater/pipeline/codec"
 	"github.com/feedwater-io/feedwater/pipeline/dataset"
 	"github.com/feedwater-io/feedwater/pipeline/imageindex"
-	"github.com/feedwater-io/feedwater/pipeline/order"
 	"github.com/feedwater-io/feedwater/pipeline/storage"
-	"github.com/feedwater-io/feedwater/pipeline/transform"
 )
 
-// worker takes samples until the queue is closed. Reading files needs no core, so there are more workers than decoders; a worker that has read
-// its file waits for a decoder. One whose call storage does not give back is replaced by another: see storage.Owner, which it is.
+// worker takes samples until the queue is closed. Reading files needs no core, so there are more workers than decoders; a worker that
+// has read its file waits for a decoder. One whose call storage does not give back is replaced by another: see storage.Owner, which it is.
 type worker struct {
 	p    *Pipeline
 	file []byte // that was read last
@@ -36,30 +33,30 @@ type worker struct {
 	gone    bool // its sample was failed by GaveUp
 }
 
-// work is a worker's goroutine.
-func (k *worker) work() {
+// run is a worker's goroutine.
+func (k *worker) run() {
 	k.call.Owner = k
 	for {
-		w, first, n, places := k.p.queue.take()
+		w, first, n, places := k.p.queue.takeSamples()
 		if w == nil {
-			k.p.leave()
+			k.p.removeWorker()
 			return
 		}
 		k.want, k.at, k.places = w, first, places
 		if w.cancelled.Load() {
-			w.fail(first, ErrCancelled)
+			w.assembly.setFailure(first, ErrCancelled)
 		} else {
-			w.begin()
-			w.sample(first, k)
+			w.assembly.noteBegin()
+			k.makeSample()
 		}
 		k.leavePlaces()
 		if k.gone {
 			k.comeBack()
 			return
 		}
-		w.finish(n)
+		w.finishSamples(n)
 		if k.surplus {
-			k.p.leave()
+			k.p.removeWorker()
 			return
 		}
 		if cap(k.file) > keptBytes {
@@ -71,133 +68,55 @@ func (k *worker) work() {
 // keptBytes is the most that a worker or a decoder keeps in any one buffer for the next file.
 const keptBytes = 32 << 20
 
-// decoder is what one core needs to make samples, all of it reused: having one is the right to use a core.
-type decoder struct {
-	level   string
-	codec   *codec.Decoder
-	runners []equipment // the one that was used last first
-	shared  shared
-	stop    stoppable
-	// maskCodec and wide are for masks, which are pictures of three equal channels on the way.
-	maskCodec *codec.Decoder
-	wide      []byte
-	pixels    []byte
-	indexing
-}
-
-func newDecoder(level string) *decoder {
-	return &decoder{level: level, codec: codec.NewDecoder(level)}
-}
-
-// maxRunners is how many plans' runners a decoder keeps. A runner holds no more than a few hundred kilobytes.
-const maxRunners = 16
-
-// equipment is what makes the pictures of all jobs of one plan.
-type equipment struct {
-	plan string // Job.Hash
-	all  []drawn
-}
-
-// drawn is what makes one of a job's pictures, and the size of the one that was drawn last.
-type drawn struct {
-	*transform.Runner
-	size
-}
-
-// ready finds the runners of a job's plan, or makes them in place of those that were not used for longest.
-func (d *decoder) ready(j *Job) ([]drawn, error) {
-	i := slices.IndexFunc(d.runners, func(e equipment) bool { return e.plan == j.hash })
-	if i < 0 {
-		all, err := d.equip(j)
-		if err != nil {
-			return nil, err
-		}
-		if len(d.runners) < maxRunners {
-			d.runners = append(d.runners, equipment{})
-		}
-		i = len(d.runners) - 1
-		d.runners[i] = equipment{j.hash, all}
-	}
-	used := d.runners[i]
-	copy(d.runners[1:i+1], d.runners[:i])
-	d.runners[0] = used
-	return used.all, nil
-}
-
-// equip makes the runners of a job's plan.
-func (d *decoder) equip(j *Job) ([]drawn, error) {
-	all := make([]drawn, len(j.pictures))
-	for k := range all {
-		r, err := transform.NewRunner(j.pictures[k].chain, transform.Options{
-			Seed: j.plan.Seed, Path: j.pictures[k].path, Reference: j.plan.Reference, MaxPixels: int(j.plan.Limits.Pixels), Level: d.level,
-		})
-		if err != nil {
-			return nil, err
-		}
-		all[k].Runner = r
-	}
-	return all, nil
-}
-
-// release lets go of the files at hand, and of memory that only a huge picture needs.
-func (d *decoder) release() {
-	d.codec.Release()
-	if d.maskCodec != nil {
-		d.maskCodec.Release()
-	}
-	for _, b := range []*[]byte{&d.pixels, &d.wide, &d.shared.image.Pix} {
-		if cap(*b) > keptBytes {
-			*b = nil
-		}
-	}
-}
-
-// begin looks at a file and draws the parameters of all pictures. It returns the size of the file's own picture too.
-func (d *decoder) begin(j *Job, s order.Sample, policy []byte, k *worker) (all []drawn, from size, err error) {
-	if all, err = d.ready(j); err != nil {
-		return nil, size{}, err
-	}
-	if err := j.refusal(d.codec, k.file); err != nil {
-		return nil, size{}, err
-	}
-	parse := d.codec.Parse
-	if j.plan.ApplyEXIF {
-		parse = d.codec.ParseUpright
-	}
-	d.useIndex(j, k)
-	if from.w, from.h, err = parse(k.file, j.plan.Limits); err != nil {
-		return nil, size{}, err
-	}
-	for i := range all {
-		all[i].Follow(policy)
-		all[i].w, all[i].h, err = all[i].Begin(from.w, from.h, s)
-		if j.oversize != nil && all[i].Oversize() {
-			err = j.oversize
-		}
-		if err != nil {
-			return nil, size{}, err
-		}
-	}
-	return all, from, nil
-}
-
-// size of a picture, in pixels.
-type size struct{ w, h int }
-
-func (s size) bytes() int { return s.w * s.h * 3 }
-
-// borrow waits for a decoder. The time until it is given back counts as spent on the want.
-func (w *Want) borrow() (d *decoder, giveBack func()) {
-	p := w.job.p
+// acquireDecoder waits for a decoder. The time until it is released counts as spent on the want at hand.
+func (k *worker) acquireDecoder() (d *decoder, release func()) {
+	p, w := k.p, k.want
 	d = <-p.decoders
 	runtime.Gosched() // workers wake each other, and would keep those who send and receive waiting for 10 ms at every step
 	begun := time.Now()
 	return d, func() {
 		time.Sleep(p.options.SampleTime - time.Since(begun))
-		d.release()
+		d.releaseFiles()
 		spent := time.Since(begun)
 		p.decoders <- d
 		w.busy.Add(int64(spent))
-		p.spent(spent)
+		p.countSpent(spent)
+	}
+}
+
+// workerCount counts the workers that Close waits for: not those that storage has not given back and that were given up.
+type workerCount struct {
+	mu     sync.Mutex
+	change sync.Cond
+	count  int
+	closed bool
+}
+
+// addWorker starts a worker, unless the pipeline is closed.
+func (p *Pipeline) addWorker() {
+	p.workers.mu.Lock()
+	defer p.workers.mu.Unlock()
+	if p.workers.closed {
+		return
+	}
+	p.workers.count++
+	go (&worker{p: p}).run() // Close waits for it, unless storage never gives it back
+}
+
+// removeWorker counts a worker out that ends, or that nobody waits for any more.
+func (p *Pipeline) removeWorker() {
+	p.workers.mu.Lock()
+	defer p.workers.mu.Unlock()
+	p.workers.count--
+	p.workers.change.Broadcast()
+}
+
+// waitForWorkers returns when all workers have ended; none begins any more.
+func (p *Pipeline) waitForWorkers() {
+	p.workers.mu.Lock()
+	defer p.workers.mu.Unlock()
+	p.workers.closed = true
+	for p.workers.count > 0 {
+		p.workers.change.Wait()
 	}
 }

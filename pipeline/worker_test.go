@@ -23,7 +23,7 @@ func TestRunnersAreKept(t *testing.T) {
 	}
 	d := newDecoder("scalar")
 	runner := func(j *Job) any {
-		all, err := d.ready(j)
+		all, err := d.runnersFor(j)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -96,9 +96,9 @@ func TestCancelledWithinAMask(t *testing.T) {
 // A decoder that is given back holds no file, nor memory that only a huge picture needs.
 func TestDecodersKeepNothingHuge(t *testing.T) {
 	j := open(t, folder(t), `{"transforms": [{"op": "Resize", "size": [8, 8]}]}`, Options{Workers: 1})
-	w := &Want{job: j}
+	k := &worker{p: j.p, want: &Want{job: j}}
 	borrow := func(do func(*decoder)) *decoder {
-		d, giveBack := w.borrow()
+		d, giveBack := k.acquireDecoder()
 		defer giveBack()
 		do(d)
 		return d

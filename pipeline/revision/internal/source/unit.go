@@ -35,7 +35,7 @@ var (
 		"jpeg":   {"JPEG", "JPEGFor", "Block"},
 		"resize": {"Taps", "Horizontal", "NewHorizontal", "Vertical", "NewVertical"},
 	}
-	batchRoots   = []string{"ParsePlan", "Job.Submit", "Pipeline.Prepare", "Pipeline.PrepareMasked", "Want.sample", "Want.result"}
+	batchRoots   = []string{"ParsePlan", "Job.Submit", "Pipeline.Prepare", "Pipeline.PrepareMasked", "worker.makeSample", "assembly.buildResult"}
 	lastHopRoots = []string{"LastHop", "LastHops", "picture", "newPictures", "canvas", "delivery.erase"}
 )
 
