@@ -202,16 +202,6 @@ func (a *arguments) readCount(name string, raw json.RawMessage, low, high int) i
 	return int(x)
 }
 
-// readFlag reads an argument that is false when left out.
-func (a *arguments) readFlag(name string) bool {
-	raw, ok := a.takeArgument(name)
-	var yes bool
-	if err := json.Unmarshal(raw, &yes); ok && (err != nil || isNull(raw)) {
-		a.refuseArgument(name, fmt.Sprintf("must be true or false, got %s", shortenText(raw)), false)
-	}
-	return yes
-}
-
 // maxFactor is far beyond any real factor and any real weight.
 const maxFactor = 1e6
 
@@ -226,7 +216,7 @@ func (a *arguments) readRequired(name string, example, low, high float64) float6
 }
 
 // readBits reads how many bits remain, 1 to 8: Pillow knows no 0.
-func (a *arguments) readBits() int {
+func readBits(a *arguments) int {
 	x := a.readRequired("bits", 4, 1, 8)
 	if x != math.Trunc(x) {
 		a.refuseArgument("bits", fmt.Sprintf("must be a whole number from 1 to 8, got %v", x), math.Round(x))

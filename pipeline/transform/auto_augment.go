@@ -30,14 +30,14 @@ type chance struct {
 }
 
 func newAutoAugment(a *arguments) op {
-	o := &autoAugment{Policy: a.readPolicy(), Interpolation: a.readWarpFilter("nearest"), Fill: a.readPaint(nil)}
-	o.policyDialect = a.readPolicyDialect(o.Interpolation)
-	o.generation = a.readGeneration(o.policyDialect)
-	o.pairs = readPolicy(policies[o.Policy])
+	o := &autoAugment{Policy: readPolicyName(a), Interpolation: a.readWarpFilter("nearest"), Fill: a.readPaint(nil)}
+	o.policyDialect = readPolicyDialect(a, o.Interpolation)
+	o.generation = readGeneration(a, o.policyDialect)
+	o.pairs = parsePolicy(policies[o.Policy])
 	return o
 }
 
-func (a *arguments) readPolicy() string {
+func readPolicyName(a *arguments) string {
 	const standard = "imagenet"
 	raw, ok := a.takeArgument("policy")
 	if !ok {
@@ -74,8 +74,8 @@ func (o *autoAugment) drawParameters(d rng, p *program, rec *Draw) error {
 	return nil
 }
 
-// readPolicy reads pairs of op, probability and bin.
-func readPolicy(text string) [][2]chance {
+// parsePolicy reads pairs of op, probability and bin.
+func parsePolicy(text string) [][2]chance {
 	words := strings.Fields(text)
 	pairs := make([][2]chance, len(words)/6)
 	for i := range len(words) / 3 {

@@ -20,7 +20,7 @@ type corners struct {
 func newFiveCrop(a *arguments) op { return newCorners(a, 5) }
 
 func newTenCrop(a *arguments) op {
-	o, down := newCorners(a, 10), a.readFlag("vertical_flip")
+	o, down := newCorners(a, 10), a.readBool("vertical_flip", false)
 	o.VerticalFlip = &down
 	return o
 }

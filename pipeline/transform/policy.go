@@ -159,7 +159,7 @@ func (d policyDialect) warpSampling(interpolation string, fill *[3]float64) rast
 	return raster.Sampling{Interpolation: interpolation, Fill: fill, Tensor: d.Dialect == tensorDialect}
 }
 
-func (a *arguments) readPolicyDialect(interpolation string) policyDialect {
+func readPolicyDialect(a *arguments, interpolation string) policyDialect {
 	if a.readDialect() != tensorDialect {
 		return policyDialect{}
 	}
@@ -179,7 +179,7 @@ func (g generation) applyTo(s magnitudes) magnitudes {
 	return s
 }
 
-func (a *arguments) readGeneration(d policyDialect) generation {
+func readGeneration(a *arguments, d policyDialect) generation {
 	if a.readWithin("generation", 2, 1, 2) == 2 {
 		return generation{}
 	}

@@ -41,7 +41,7 @@ func TestSpacedRoundsAsTorchDoes(t *testing.T) {
 
 func TestPoliciesAreWhole(t *testing.T) {
 	for name, text := range policies {
-		pairs := readPolicy(text)
+		pairs := parsePolicy(text)
 		if len(pairs) != 25 {
 			t.Errorf("%s has %d pairs", name, len(pairs))
 		}

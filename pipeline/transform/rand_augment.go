@@ -21,8 +21,8 @@ func newRandAugment(a *arguments) op {
 	o.Magnitude = a.readWithin("magnitude", 9, 0, o.NumMagnitudeBins-1)
 	o.Interpolation = a.readWarpFilter("nearest")
 	o.Fill = a.readPaint(nil)
-	o.policyDialect = a.readPolicyDialect(o.Interpolation)
-	o.generation = a.readGeneration(o.policyDialect)
+	o.policyDialect = readPolicyDialect(a, o.Interpolation)
+	o.generation = readGeneration(a, o.policyDialect)
 	return o
 }
 

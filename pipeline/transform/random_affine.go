@@ -30,7 +30,7 @@ func newRandomAffine(a *arguments) op {
 	o.Interpolation = a.readWarpFilter("nearest")
 	o.Fill = a.readPaint(&[3]float64{})
 	o.Center = a.readCenter()
-	o.policyDialect = a.readPolicyDialect(o.Interpolation)
+	o.policyDialect = readPolicyDialect(a, o.Interpolation)
 	return o
 }
 

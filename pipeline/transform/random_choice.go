@@ -20,7 +20,7 @@ func newRandomChoice(a *arguments) op {
 	o := &randomChoice{container: a.readTransforms()}
 	n := len(o.Transforms.steps)
 	if raw, ok := a.takeArgument("p"); ok && !isNull(raw) {
-		o.P = a.readWeights("p", raw, n)
+		o.P = readWeights(a, "p", raw, n)
 	}
 	sum := 0.0
 	for i := range n {
@@ -38,7 +38,7 @@ func newRandomChoice(a *arguments) op {
 }
 
 // readWeights reads n numbers.
-func (a *arguments) readWeights(name string, raw json.RawMessage, n int) []float64 {
+func readWeights(a *arguments, name string, raw json.RawMessage, n int) []float64 {
 	var list []json.RawMessage
 	weights := make([]float64, n)
 	if err := json.Unmarshal(raw, &list); err != nil || len(list) != n {

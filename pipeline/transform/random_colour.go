@@ -48,7 +48,7 @@ type randomPosterize struct {
 }
 
 func newRandomPosterize(a *arguments) op {
-	bits := a.readBits()
+	bits := readBits(a)
 	return &randomPosterize{bits, randomEffect{P: a.readProbability(), effect: raster.Posterize(bits)}}
 }
 

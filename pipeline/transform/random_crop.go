@@ -20,7 +20,7 @@ func newRandomCrop(a *arguments) op {
 		b := a.readBorder("padding", raw)
 		o.Padding = &b
 	}
-	o.PadIfNeeded = a.readFlag("pad_if_needed")
+	o.PadIfNeeded = a.readBool("pad_if_needed", false)
 	o.padding = a.readPadding()
 	return o
 }

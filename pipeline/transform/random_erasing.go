@@ -25,7 +25,7 @@ func newRandomErasing(a *arguments) op {
 		P:     a.readProbability(),
 		Scale: a.readSpan("scale", [2]float64{0.02, 0.33}, 0, 1),
 		Ratio: a.readSpan("ratio", [2]float64{0.3, 3.3}, 1e-6, 1e6),
-		Value: a.readErasingValue(),
+		Value: readErasingValue(a),
 	}
 	for i := range 2 {
 		o.scale[i], o.logRatio[i] = float32(o.Scale[i]), logFloat32(o.Ratio[i])
@@ -37,7 +37,7 @@ func newRandomErasing(a *arguments) op {
 const normalNoise = "random"
 
 // readErasingValue reads one number, or one for each channel, or noise.
-func (a *arguments) readErasingValue() any {
+func readErasingValue(a *arguments) any {
 	raw, ok := a.takeArgument("value")
 	if !ok {
 		return []float64{0}

@@ -21,7 +21,7 @@ func newRandomPerspective(a *arguments) op {
 		o.DistortionScale = a.parseNumber("distortion_scale", raw, 0, 1)
 	}
 	o.P, o.Interpolation, o.Fill = a.readProbability(), a.readWarpFilter("bilinear"), a.readPaint(&[3]float64{})
-	o.policyDialect = a.readPolicyDialect(o.Interpolation)
+	o.policyDialect = readPolicyDialect(a, o.Interpolation)
 	return o
 }
 

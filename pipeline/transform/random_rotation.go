@@ -19,7 +19,7 @@ func newRandomRotation(a *arguments) op {
 		Center:        a.readCenter(),
 		Fill:          a.readPaint(&[3]float64{}),
 	}
-	o.policyDialect = a.readPolicyDialect(o.Interpolation)
+	o.policyDialect = readPolicyDialect(a, o.Interpolation)
 	return o
 }
 

@@ -16,8 +16,8 @@ type trivialAugmentWide struct {
 
 func newTrivialAugmentWide(a *arguments) op {
 	o := &trivialAugmentWide{NumMagnitudeBins: a.readWithin("num_magnitude_bins", 31, 2, 1000), Interpolation: a.readWarpFilter("nearest"), Fill: a.readPaint(nil)}
-	o.policyDialect = a.readPolicyDialect(o.Interpolation)
-	o.generation = a.readGeneration(o.policyDialect)
+	o.policyDialect = readPolicyDialect(a, o.Interpolation)
+	o.generation = readGeneration(a, o.policyDialect)
 	return o
 }
 

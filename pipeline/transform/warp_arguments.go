@@ -96,7 +96,7 @@ func (a *arguments) readAngles(name string) [2]float64 {
 	return [2]float64{a.parseNumber(name, list[0], -widest, widest), a.parseNumber(name, list[1], -widest, widest)}
 }
 
-// readBool reads true or false, false when left out.
+// readBool reads true or false.
 func (a *arguments) readBool(name string, standard bool) bool {
 	raw, ok := a.takeArgument(name)
 	if !ok {
