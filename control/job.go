@@ -16,7 +16,6 @@ const (
 const (
 	maxOpen     = 64   // numbers that not all ranks have told of
 	quietLimit  = 30.0 // seconds without a step after which a job asks for nothing
-	costWeight  = 0.3  // of the newest period in a job's cost per sample
 	fedWait     = 1e-3 // seconds; a rank that waits less is fed
 	fedRun      = 8    // fed steps before the first that counts
 	fedLeast    = 8    // that count, for a mean
@@ -40,7 +39,6 @@ type Job struct {
 	sum          sums // of the period
 	known        Reading
 	quietSeconds float64 // seconds since the last step or sign of life
-	cost         Average
 }
 
 // rank is what a Job keeps of one.
@@ -85,7 +83,7 @@ func (j *Job) AddReport(r Report) {
 		return
 	}
 	if r.World != j.world { // it began again with another world
-		*j = Job{world: r.World, ranks: map[uint32]rank{}, known: j.known, cost: j.cost}
+		*j = Job{world: r.World, ranks: map[uint32]rank{}, known: j.known}
 	}
 	k := j.ranks[r.Rank]
 	k.samples, k.blocked = r.Samples, r.Blocked
@@ -187,13 +185,6 @@ func (j *Job) stepSamples() float64 {
 	return min(sum*float64(j.world)/float64(len(j.ranks)), MaxSamples)
 }
 
-// RecordCost takes what nodes spent on the job: core-seconds, for so many samples.
-func (j *Job) RecordCost(coreSeconds, samples float64) {
-	if samples >= 1 {
-		j.cost.Add(coreSeconds/samples, costWeight)
-	}
-}
-
 // Reading is what a job shows over one period.
 type Reading struct {
 	// Demand is the samples per second that it would take if data were always there, Supply what it took. 0: it asks for none, or
@@ -201,7 +192,7 @@ type Reading struct {
 	Demand, Supply float64
 	// Idle and Wait are shares of its step, the worst rank's. Idle is NaN where no rank has a meter.
 	Idle, Wait float64
-	// Cost is the core-seconds that a sample takes a node; 0: unknown.
+	// Cost is the core-seconds that a sample takes a node, which no step shows: whoever knows it sets it. 0: unknown.
 	Cost float64
 	// UpperBound tells that Demand is one, because a rank without a meter waits.
 	UpperBound bool
@@ -230,7 +221,7 @@ func (j *Job) ReadPeriod(seconds float64) Reading {
 	if j.quietSeconds >= quietLimit || r.Demand == 0 {
 		r = Reading{Idle: math.NaN(), Starved: blocked}
 	}
-	r.Cost, r.Active = float64(j.cost), len(j.ranks) > 0
+	r.Active = len(j.ranks) > 0
 	return r
 }
 

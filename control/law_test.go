@@ -50,9 +50,8 @@ func TestIdleWithoutWait(t *testing.T) {
 		idle.AddReport(Report{World: 1, Samples: 100, Steps: []Step{s}})
 		pace.Add(s)
 	}
-	fed.RecordCost(8, 1000)
-	idle.RecordCost(8, 1000)
 	a, b := fed.ReadPeriod(15), idle.ReadPeriod(15)
+	a.Cost, b.Cost = 0.008, 0.008
 	if a != b || b.Idle != 0 {
 		t.Errorf("fed %+v, idle without wait %+v", a, b)
 	}
@@ -258,6 +257,7 @@ func lie(t *testing.T, a, b, c float64) {
 	var p Pace
 	var w Window
 	var s Scaler
+	var cost SampleCost
 	for k := range uint64(40) {
 		step := Step{Number: k * (1 + k%3), Seconds: a, Wait: b, Idle: c}
 		if k%2 == 0 {
@@ -267,9 +267,10 @@ func lie(t *testing.T, a, b, c float64) {
 		w.AddStep(step)
 		w.AddArrival(a)
 		j.AddReport(Report{Rank: uint32(k) % 9, World: 8, Samples: math.MaxUint32, Steps: []Step{step}})
-		j.RecordCost(b, c)
+		cost.AddBatch(b, int(k)-2, c)
 	}
 	r := j.ReadPeriod(c)
+	r.Cost = float64(cost)
 	if !(r.Demand >= 0) || math.IsInf(r.Demand, 0) || r.Demand > mostFaster*MaxSamples/1e-9 {
 		t.Errorf("%v %v %v: demand %v", a, b, c, r.Demand)
 	}

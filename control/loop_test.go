@@ -66,6 +66,7 @@ type loop struct {
 	outcome
 	rng      *rand.Rand
 	job      Job
+	cost     SampleCost
 	scaler   Scaler
 	machines []machine
 	ticked   float64
@@ -276,11 +277,12 @@ func (l *loop) tick(now float64) {
 		}
 	}
 	l.nodeTime += float64(alive) * simPeriod
-	l.job.RecordCost(l.work, l.work/simCost)
+	l.cost.AddBatch(l.work, int(l.work/simCost), 0.3)
 	if l.job.ranks == nil {
 		l.job.AddReport(Report{World: simRanks, Samples: simBatch, Blocked: true})
 	}
 	r := l.job.ReadPeriod(simPeriod)
+	r.Cost = float64(l.cost)
 	l.work, l.busy = 0, 0
 	if r.Idle > 0.01 || math.IsNaN(r.Idle) && r.Wait > 0.01 {
 		l.calm = now

@@ -117,3 +117,13 @@ func (a *Average) Add(x, weight float64) {
 		*a += Average(weight) * (Average(x) - *a)
 	}
 }
+
+// SampleCost is a moving average of the core-seconds that a sample takes a node; 0: unknown yet.
+type SampleCost float64
+
+// AddBatch takes the core-seconds that samples took together, with the given weight. A batch of no samples is left out.
+func (cost *SampleCost) AddBatch(coreSeconds float64, samples int, weight float64) {
+	if samples > 0 {
+		(*Average)(cost).Add(coreSeconds/float64(samples), weight)
+	}
+}

@@ -6,10 +6,12 @@ package pipeline
 
 import (
 	"context"
+	"math"
 	"runtime"
 	"sync/atomic"
 	"time"
 
+	"github.com/feedwater-io/feedwater/control"
 	"github.com/feedwater-io/feedwater/control/share"
 	"github.com/feedwater-io/feedwater/pipeline/dataset"
 	"github.com/feedwater-io/feedwater/pipeline/internal/kernel"
@@ -79,7 +81,7 @@ type Pipeline struct {
 	decoders chan *decoder // of idle decoders; having one is the right to use a core
 	workers  workerCount
 	roots    *storage.Roots
-	cost     atomic.Int64 // moving average of worker nanoseconds per sample
+	cost     atomic.Uint64 // bits of a control.SampleCost
 	spending spending
 	context  context.Context // of reads; ended when no worker is left that waits for one
 	stop     context.CancelFunc
@@ -151,7 +153,7 @@ func (p *Pipeline) Workers() int { return p.options.Workers }
 
 // Queued estimates the core-seconds of work that is queued.
 func (p *Pipeline) Queued() float64 {
-	return float64(p.queue.length()) * time.Duration(p.cost.Load()).Seconds()
+	return float64(p.queue.length()) * math.Float64frombits(p.cost.Load())
 }
 
 // Ahead estimates the core-seconds of work before a further want of an account.
@@ -159,13 +161,10 @@ func (p *Pipeline) Ahead(a *share.Account) float64 { return p.queue.ahead(a) }
 
 // countSpent counts what a sample cost into the moving average. Lost updates do no harm.
 func (p *Pipeline) countSpent(d time.Duration) {
-	const weight = 64
+	const weight = 1.0 / 64
 	p.spending.making.Add(int64(d))
 	p.spending.samples.Add(1)
-	old := p.cost.Load()
-	if old == 0 {
-		p.cost.Store(int64(d))
-		return
-	}
-	p.cost.Store(old + (int64(d)-old)/weight)
+	cost := control.SampleCost(math.Float64frombits(p.cost.Load()))
+	cost.AddBatch(d.Seconds(), 1, weight)
+	p.cost.Store(math.Float64bits(float64(cost)))
 }

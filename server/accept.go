@@ -16,6 +16,14 @@ import (
 	"github.com/feedwater-io/feedwater/server/batchmem"
 )
 
+// newWant is a want that arrived, without memory or a name.
+func newWant(r *pb.Want, at time.Time) *want {
+	due := at.Add(max(r.GetDue().AsDuration(), -latest))
+	return &want{id: r.GetId(), arrived: at, inner: Want{
+		Request: batch.Request{Step: r.GetStep(), Due: due, Traceparent: r.GetTraceparent()}, Checksum: true,
+	}}
+}
+
 // latest is how late a want can be said to be.
 const latest = time.Hour
 
@@ -34,8 +42,7 @@ func (t *stream) acceptWant(r *pb.Want) error {
 	if r.GetHedge() {
 		t.server.metrics.hedges.Inc()
 	}
-	w := &want{id: id, arrived: time.Now()}
-	w.due = w.arrived.Add(max(r.GetDue().AsDuration(), -latest))
+	w := newWant(r, time.Now())
 	name, err := toName(r.GetName())
 	if err == nil {
 		err = t.admitWant(w, name)
@@ -44,7 +51,6 @@ func (t *stream) acceptWant(r *pb.Want) error {
 		t.job.traceRefusal(r.GetTraceparent(), w.arrived, err)
 		return t.refuseWant(w, err)
 	}
-	w.inner = Want{Request: batch.Request{Dst: w.slots[0].Bytes, Step: r.GetStep(), Due: w.due, Traceparent: r.GetTraceparent()}, Checksum: true}
 	w.inner.Grow = func(bytes int) []byte { return t.growSlot(w, bytes) }
 	w.inner.Charge = func(bytes int) bool { return t.chargeWant(w, int64(bytes)) }
 	w.inner.Begun = func() { w.begun.Store(true) }

@@ -185,7 +185,7 @@ func (m *metrics) countMade(w *want, made *Made) {
 	if made.Shared {
 		m.shared.Inc()
 	}
-	if w.due.After(w.arrived) && now.After(w.due) {
+	if due := w.inner.Due; due.After(w.arrived) && now.After(due) {
 		m.late.Inc()
 	}
 	for _, e := range made.Header.Errors {

@@ -17,7 +17,6 @@ import (
 type want struct {
 	id        uint64
 	arrived   time.Time
-	due       time.Time
 	slots     []*batchmem.Slot // the last one holds the batch
 	charged   atomic.Int64
 	begun     atomic.Bool
@@ -83,6 +82,7 @@ func (s *wantSet) addWant(w *want, most int, take func() *batchmem.Slot) error {
 		return &admission.BusyError{Message: "the memory for batches, or one's share of it, is used up", RetryAfter: admission.RetryBusy}
 	}
 	w.slots = []*batchmem.Slot{slot}
+	w.inner.Dst = slot.Bytes
 	s.wants[w.id] = w
 	s.held.Add(1)
 	s.making.Add(1)

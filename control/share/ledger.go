@@ -44,7 +44,7 @@ type Account struct {
 	v      float64 // virtual time among its tenant's: cost of service
 	urgent bool
 	makes  control.Longest
-	cost   control.Average // core-seconds per sample
+	cost   control.SampleCost
 }
 
 // Account returns one of the tenant.
@@ -62,16 +62,15 @@ func (a *Account) weightShare() float64 {
 // counted too: for nothing, whoever came first would have all until then.
 type ledger struct {
 	v    float64
-	unit float64         // core-seconds; 0: no batch was made
-	cost control.Average // core-seconds per sample, of all accounts
+	unit float64            // core-seconds; 0: no batch was made
+	cost control.SampleCost // of all accounts
 }
 
 // recordCost takes what a batch of so many samples took: seconds from the first sample's beginning to the end, and core-seconds.
 func (l *ledger) recordCost(a *Account, seconds, coreSeconds float64, samples int) {
 	a.makes.Add(seconds)
-	perSample := coreSeconds / float64(max(samples, 1))
-	a.cost.Add(perSample, costWeight)
-	l.cost.Add(perSample, costWeight)
+	a.cost.AddBatch(coreSeconds, max(samples, 1), costWeight)
+	l.cost.AddBatch(coreSeconds, max(samples, 1), costWeight)
 	l.unit = cmp.Or(l.unit, float64(l.cost))
 }
 

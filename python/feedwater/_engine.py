@@ -388,7 +388,7 @@ class Engine:
     def _epoch_samples(self, step: Step) -> int:
         """This rank's samples of the step's epoch; those up to its end where nothing tells how many follow."""
         assert self.order is not None and self.ranks is not None
-        return -(-max(self.order.count_samples(self.ranks), step.end) // self.ranks.world)
+        return self.ranks.share_evenly(max(self.order.count_samples(self.ranks), step.end))
 
     def _read_keys(self, indices: Any) -> list[str]:
         return keys_of(self.feed.session, self.cursor.at.place[0], indices)

@@ -30,9 +30,9 @@ type Run struct {
 
 	// Guarded by Registry.mu.
 	users   int
-	trainer *pb.Trainer     // what the first of its trainers said of itself; nil: nothing
-	cost    control.Average // core-seconds per sample
-	lately  control.Average // the same, of fewer batches
+	trainer *pb.Trainer // what the first of its trainers said of itself; nil: nothing
+	cost    control.SampleCost
+	lately  control.SampleCost // of fewer batches
 }
 
 // Registry are the runs that have streams here.
@@ -169,8 +169,8 @@ const (
 func (a *Run) AddBatch(coreSeconds float64, samples int) {
 	a.registry.mu.Lock()
 	defer a.registry.mu.Unlock()
-	a.cost.Add(coreSeconds/float64(samples), costWeight)
-	a.lately.Add(coreSeconds/float64(samples), latelyWeight)
+	a.cost.AddBatch(coreSeconds, samples, costWeight)
+	a.lately.AddBatch(coreSeconds, samples, latelyWeight)
 }
 
 // RecentCost is the core-seconds that a sample took of late; 0: unknown.

@@ -14,13 +14,12 @@ from .failure import error_of
 from .link import Link
 from .plan_info import PlanInfo, Request
 from .process import agent
-from .slots import Field, Slots, align_stride
+from .slots import ALIGN, Field, Slots, align_array, align_stride
 
 __all__ = ["Session"]
 
 log = logging.getLogger("feedwater")
 
-ALIGN = 64
 IN_USE = 3
 """Slots beyond the window: the batch just returned, the one still bound to the loop's variable, one the user keeps."""
 MOST_SLOTS = 64
@@ -258,7 +257,7 @@ class Session:
             nbytes = self.batch * sample.stored_type.itemsize
             for side in sample.shape:
                 nbytes *= side
-            size += -(-nbytes // ALIGN) * ALIGN
+            size += align_array(nbytes)
         return align_stride(max(size, self._need))
 
     def close(self) -> None:

@@ -21,6 +21,8 @@ from . import memory
 
 __all__ = ["Field", "Lease", "Slots"]
 
+ALIGN = 64
+"""Where arrays in a slot begin, in bytes: batch.Align of the agent."""
 HUGE_PAGE = 2 << 20
 PAGE = 4096
 
@@ -133,6 +135,11 @@ class Slots:
         file, self.file = self.file, -1
         if file >= 0:
             os.close(file)
+
+
+def align_array(size: int) -> int:
+    """What an array of that many bytes takes in a slot, where each begins at a multiple of ALIGN."""
+    return -(-size // ALIGN) * ALIGN
 
 
 def align_stride(size: int) -> int:

@@ -18,6 +18,10 @@ class Ranks(NamedTuple):
     rank: int
     world: int
 
+    def share_evenly(self, count: int) -> int:
+        """How many of count things each rank takes, where all take as many: the last ones take repeats, or nothing."""
+        return -(-count // self.world)
+
 
 def resolve_ranks(rank: int | None, num_replicas: int | None, mesh: Any) -> Ranks:
     """The place by arguments, else mesh, else torch.distributed, else RANK and WORLD_SIZE, else the only one."""

@@ -49,7 +49,7 @@ class Learning:
 
     def step_number(self, epoch: int, consumed: int, steps: int, ranks: Ranks) -> int:
         """How many steps of the run lie before a place, where an epoch has so many."""
-        return epoch * steps + min(steps, -(-consumed // (self._whole * ranks.world)))
+        return epoch * steps + min(steps, -(-ranks.share_evenly(consumed) // self._whole))
 
     def weights_at(self, step: int, now: int) -> Weights | None:
         """What the batch of a step is made by; None if that is not known yet, before step now."""

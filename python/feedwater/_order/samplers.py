@@ -290,7 +290,7 @@ class BatchSamplerOrder(_Pulled):
         if self.sharded:
             position = first * ranks.world + ranks.rank * take
             return Step(epoch, start, take * ranks.world, position, take, take, self._check_indices(items))
-        each = -(-take // ranks.world)
+        each = ranks.share_evenly(take)
         part = share_step(first, take, each, ranks, self.tail)
         assert part is not None
         _, position, count, _ = part

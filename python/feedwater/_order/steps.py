@@ -96,7 +96,7 @@ def share_step(start: int, left: int, batch: int, ranks: Ranks, tail: Tail) -> t
     if tail == "valid":
         position = start + ranks.rank * batch
         return take, position, max(0, min(batch, start + take - position)), batch
-    each = -(-take // ranks.world)
+    each = ranks.share_evenly(take)
     return take, start + ranks.rank * each, each, each
 
 

@@ -21,8 +21,8 @@ import numpy.typing as npt
 
 from .._agent import memory
 from .._agent.replay import keys_of
-from .._agent.session import ALIGN, FEWEST_SLOTS, MOST_SLOTS
-from .._agent.slots import Field, Slots, align_stride
+from .._agent.session import FEWEST_SLOTS, MOST_SLOTS
+from .._agent.slots import Field, Slots, align_array, align_stride
 from .._agent.want import Done
 from .._batch.batch import Builder, Rows
 from .._common.waits import Waited
@@ -201,7 +201,7 @@ class Stage:
         fields, stride = [], 0
         for field in self.fields:
             fields.append(Field(field.name, field.dtype, field.shape, stride))
-            stride += -(-rows * field_bytes(field) // ALIGN) * ALIGN
+            stride += align_array(rows * field_bytes(field))
         stride = align_stride(stride)
         limit = memory.slot_allowance(self._memory)
         before, slots = self.slots, Slots(max(FEWEST_SLOTS, min(MOST_SLOTS, limit // stride)), stride)
