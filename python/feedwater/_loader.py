@@ -47,8 +47,9 @@ class Loader(Generic[B]):
     is started before the first batch is asked for. One thread at a time may use it.
 
     source           a folder of class folders; with nodes, "root/path": a root's name and a path below it (or, if it
-                     begins with / . or ~, a folder here that they have too); or a torchvision ImageFolder, a
-                     feedwater.Table of paths and labels, or a Subset of one, as it is when the Loader is made
+                     begins with / . or ~, a folder here that they have too); or a torchvision ImageFolder or
+                     another of its data sets that list files, a feedwater.Table of paths and labels, or a Subset of
+                     one, as it is when the Loader is made
     transform        torchvision.transforms objects or feedwater.transforms; None: the ImageFolder's, else none.
                      feedwater.Views([t1, t2, …]) makes several pictures of each: image is a list, a batch for each view
     batch_size       samples per batch and rank

@@ -343,11 +343,6 @@ def test_items_of_a_data_set_by_path_are_refused_with_the_way(fake: Any) -> None
         fake.loader().dataset[0]
 
 
-def test_a_concat_dataset_is_refused_with_the_way(fake: Any, folder: Any) -> None:
-    with pytest.raises(TypeError, match=r"class folders .* into one folder"):
-        Loader(folder + folder, batch_size=1)
-
-
 # -- batch_transform ---------------------------------------------------------------------------------------------------
 
 

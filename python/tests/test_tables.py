@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
+import json
 import os
 import pickle
 from pathlib import Path
@@ -120,6 +122,106 @@ def test_a_subset_of_a_table(data: Path) -> None:
     table = Table(paths_of(data), names_of(data), root=data)
     with Loader(Subset(table, [-1, 3]), batch_size=2, fields=("key",)) as loader:  # type: ignore[type-var]
         assert list(next(iter(loader))[0]) == [paths_of(data)[-1], paths_of(data)[3]]
+
+
+def food(tmp_path: Path, transform: Any = None) -> Any:
+    """torchvision's Food101 of a few pictures, whose order is that of a file and not of folders."""
+    from torchvision import datasets
+
+    root, rng = tmp_path / "sets", np.random.default_rng(2)
+    meta = {"tart": ["tart/9", "tart/1"], "apple": ["apple/3", "apple/2", "apple/1"]}
+    for name in itertools.chain(*meta.values()):
+        path = root / "food-101" / "images" / f"{name}.jpg"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if not path.exists():  # a file that is written again is another one
+            PIL.Image.fromarray(rng.integers(0, 256, (12, 12, 3), dtype=np.uint8)).save(path)
+    (root / "food-101" / "meta").mkdir(exist_ok=True)
+    (root / "food-101" / "meta" / "train.json").write_text(json.dumps(meta))
+    return datasets.Food101(root, transform=transform)
+
+
+def pets(data: Path, tmp_path: Path, **options: Any) -> Any:
+    """torchvision's OxfordIIITPet of two pictures."""
+    from torchvision import datasets
+
+    root = tmp_path / "pets" / "oxford-iiit-pet"
+    for part in ("images", "annotations"):
+        (root / part).mkdir(parents=True, exist_ok=True)
+    for name, path in (("big_cat_1", "cat/001.png"), ("dog_2", "dog/020.png")):
+        PIL.Image.open(data / path).save(root / "images" / f"{name}.jpg")
+    (root / "annotations" / "trainval.txt").write_text("dog_2 2 2 1\nbig_cat_1 1 1 1\n")
+    return datasets.OxfordIIITPet(root.parent, **options)
+
+
+def check_as_torch(source: Any, classes: list[str]) -> None:
+    """A Loader gives the pictures and labels of a data set, in its order."""
+    with Loader(source, batch_size=len(source)) as loader:
+        images, labels = next(iter(loader))
+        assert loader.classes == classes
+    assert np.asarray(labels).tolist() == [source[at][1] for at in range(len(source))]
+    for at, image in enumerate(images):
+        assert np.array_equal(np.asarray(image), np.asarray(source[at][0]).transpose(2, 0, 1)), at
+
+
+def test_data_sets_of_torchvision_that_list_files(data: Path, tmp_path: Path) -> None:
+    from torch.utils.data import ConcatDataset, Subset
+    from torchvision import datasets
+
+    check_as_torch(food(tmp_path), ["apple", "tart"])
+    check_as_torch(Subset(food(tmp_path), [3, 0, -1]), ["apple", "tart"])
+    check_as_torch(pets(data, tmp_path), ["Big Cat", "Dog"])
+    check_as_torch(pets(data, tmp_path, target_types="binary-category"), ["Cat", "Dog"])
+    check_as_torch(datasets.DatasetFolder(str(data), datasets.folder.default_loader, (".png",)), ["cat", "dog"])
+    folder = datasets.ImageFolder(str(data))
+    check_as_torch(ConcatDataset([folder, food(tmp_path), Subset(food(tmp_path), [1, 2])]), [])
+    del folder.samples[7]
+    check_as_torch(ConcatDataset([folder]), ["cat", "dog"])
+
+
+def test_data_sets_on_nodes(data: Path, tmp_path: Path, nodes: Any) -> None:
+    source = food(tmp_path)
+    address = nodes.start(tmp_path / "sets", name="sets")
+    assert digest(source, nodes=[address]) == digest(source) == digest(Table(source, root="sets"), nodes=[address])
+
+
+def test_data_sets_that_do_more_are_refused(data: Path, tmp_path: Path) -> None:
+    from torch.utils.data import ConcatDataset
+    from torchvision import datasets, transforms
+
+    class Mine(datasets.Food101):
+        def __getitem__(self, at: int) -> Any:
+            return super().__getitem__(at)
+
+    class Own:
+        imgs = ((data / "cat" / "001.png", 0),)
+
+        def __len__(self) -> int:
+            return 1
+
+    made, derived = food(tmp_path), food(tmp_path)
+    derived.__class__ = Mine
+    other = food(tmp_path, transforms.CenterCrop(8))
+    made.target_transform = str
+    for source, says in (
+        (derived, "Mine is derived from Food101"),
+        (made, "this Food101 has a target_transform"),
+        (pets(data, tmp_path, target_types="segmentation"), "labels have to be one number"),
+        (datasets.DatasetFolder(str(data), PIL.Image.open, (".png",)), "has a loader of its own"),
+        (ConcatDataset([food(tmp_path), other]), "different transforms"),
+        (ConcatDataset([Own()]), "code of its own"),  # type: ignore[list-item]
+        (Own(), r"feedwater\.Table\(dataset\.imgs\)"),
+    ):
+        with pytest.raises(TypeError, match=says):
+            Loader(source, batch_size=1)
+
+
+def test_a_data_set_that_is_edited_later_is_told(tmp_path: Path) -> None:
+    source = food(tmp_path)
+    with Loader(source, batch_size=5) as loader:
+        next(iter(loader))
+        source._labels[0] = 0
+        with pytest.raises(DataError, match=r"Food101's list of files.*was changed"):
+            next(iter(loader))
 
 
 def test_nodes_are_given_the_table(data: Path, nodes: Any) -> None:

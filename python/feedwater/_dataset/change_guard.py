@@ -7,27 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._order.pull import PLACES
 from .._order.steps import Indices
 from ..errors import DataError
+from .file_lists import is_file_list, read_rows
+from .image_folder import is_image_folder
+from .subset import indices_of
 from .table import Table
 
 if TYPE_CHECKING:
     from .._plan.pictures import Picture
 
-__all__ = ["ChangeGuard", "indices_of"]
-
-
-def indices_of(subset: Any) -> Indices:
-    """A copy of what a Subset chooses. Raises TypeError for what numpy would make numbers of, DataError for none."""
-    indices = np.asarray(subset.indices).reshape(-1)
-    if not indices.size:
-        raise DataError("the Subset's indices are empty: it chooses no sample")
-    if indices.dtype.kind == "b":
-        raise TypeError(f"the Subset's indices are a mask, True and False: pass its places, {PLACES}")
-    if indices.dtype.kind not in "iuO":  # O: numbers that numpy does not know
-        raise TypeError(f"the Subset's indices are of {indices.dtype}: needs whole numbers")
-    return indices.astype(np.int64)
+__all__ = ["ChangeGuard"]
 
 
 class ChangeGuard:
@@ -41,7 +31,12 @@ class ChangeGuard:
         while hasattr(source, "indices"):
             self._subsets.append((source, indices_of(source)))
             source = source.dataset
-        self._folder = None if isinstance(source, (str, os.PathLike, Table)) else source
+        self._folder = self._list = None
+        if is_file_list(source) and not is_image_folder(source):
+            self._list = source
+            self._rows = read_rows(source)
+        elif not isinstance(source, (str, os.PathLike, Table)):
+            self._folder = source
         if self._folder is not None:
             self._samples = list(source.samples)
             self._attributes = [(name, getattr(source, name)) for name in ("loader", "target_transform")]
@@ -58,6 +53,8 @@ class ChangeGuard:
                     "the Subset's indices were changed after the Loader was made, which read them then: make a new "
                     "Loader of the Subset, and go on with the next epoch by new.set_epoch(old.state_dict()['epoch'])"
                 )
+        if self._list is not None and read_rows(self._list) != self._rows:
+            raise _change_error(f"the {type(self._list).__name__}'s list of files, its labels or its transform")
         folder, transform, owner = self._folder, self._transform, "the"
         if folder is not None:
             check_reader(folder)
@@ -70,6 +67,8 @@ class ChangeGuard:
                     raise _change_error(f"{folder.root}: the ImageFolder's {name}")
             if transform is None:
                 transform, owner = folder.transform, f"{folder.root}: the ImageFolder's"
+        elif self._list is not None and transform is None:
+            transform, owner = self._rows.transforms[0], f"the {type(self._list).__name__}'s"
         if [picture.compiled for picture in resolve_pictures(transform, None, None)] != self._compiled:
             raise _change_error(f"{owner} transform")
 

@@ -13,9 +13,10 @@ from .._common.filenames import escape_name, to_json
 from .._order.steps import Indices, from_end
 from ..errors import DataError
 from . import image_folder
-from .change_guard import indices_of
+from .file_lists import is_file_list, read_rows
 from .listing import Listing
-from .table import Table
+from .subset import indices_of
+from .table import PATH_STARTS, Table
 
 __all__ = ["Source", "resolve_folder", "resolve_source"]
 
@@ -24,9 +25,6 @@ PARTS = (".csv", ".tsv", ".jsonl", ".tar", ".tar.gz", ".tgz", ".tar.zst")
 
 WILDCARD = re.compile(r"[{*?\[]")
 """What makes a path a pattern."""
-
-PATH_STARTS = ("/", "./", "../", "~")
-"""With nodes, a string that begins like this, or a Path, is a folder here; any other names a root of theirs."""
 
 
 @dataclass(frozen=True)
@@ -102,14 +100,14 @@ def resolve_source(source: Any, nodes: tuple[str, ...]) -> Source:
         return _of_image_folder(source, nodes)
     if home == "torch.utils.data.dataset.Subset":
         return _of_subset(source, nodes)
-    if home == "torch.utils.data.dataset.ConcatDataset":
-        raise TypeError(
-            "source=ConcatDataset is not there yet: put the class folders (or links to them) into one folder"
-        )
+    if is_file_list(source):
+        return _of_file_list(source, nodes)
+    samples = next((name for name in ("samples", "imgs") if hasattr(source, name)), None)
+    rows = f"feedwater.Table(dataset.{samples})" if samples else "feedwater.Table(paths, labels)"
     raise TypeError(
-        f"source={home}: pass the path of a folder of class folders, a torchvision ImageFolder, a Subset of one, or "
-        "feedwater.Table(paths, labels). A data set with code of its own cannot travel to nodes; to choose samples use "
-        "a Subset"
+        f"source={home}: pass the path of a folder of class folders, a torchvision ImageFolder or another of its data "
+        f"sets of files, a Subset of one, or {rows}. A data set with code of its own cannot travel to nodes; to choose "
+        "samples use a Subset"
     )
 
 
@@ -148,6 +146,13 @@ def _of_table(table: Table, nodes: tuple[str, ...]) -> Source:
             raise DataError(f"{here}: no such folder (looked from {Path.cwd()}), and the table's paths are below it")
         named = Source("", local=os.path.abspath(here)) if nodes else Source(os.path.abspath(here))
     return replace(named, table=table.text, samples=len(table))
+
+
+def _of_file_list(source: Any, nodes: tuple[str, ...]) -> Source:
+    transforms = read_rows(source).transforms
+    if len(transforms) > 1:
+        raise TypeError("the data sets of this ConcatDataset have different transforms: give all of them the same one")
+    return replace(_of_table(Table(source), nodes), transform=transforms[0])
 
 
 def _of_image_folder(folder: Any, nodes: tuple[str, ...]) -> Source:

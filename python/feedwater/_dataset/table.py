@@ -13,8 +13,12 @@ import numpy as np
 from .._agent.table_text import TableText
 from ..errors import DataError
 from .columns import is_list_file, read_columns
+from .file_lists import Rows, is_file_list, read_rows
 
-__all__ = ["Table"]
+__all__ = ["PATH_STARTS", "Table"]
+
+PATH_STARTS = ("/", "./", "../", "~")
+"""With nodes, a string that begins like this, or a Path, is a folder here; any other names a root of theirs."""
 
 UNCLEAN = ("//", "/./", "/../")
 """Parts of paths that are written otherwise."""
@@ -26,11 +30,12 @@ class Table:
 
     paths     paths of the files; or pairs (path, label), as the .samples of torchvision's folders are; or a DataFrame
               with columns path (or file_name, filename, file, image) and label (or class, target); or the path of a
-              .csv, .tsv or .jsonl file with such columns
+              .csv, .tsv or .jsonl file with such columns; or a data set of torchvision that lists files, a Subset or
+              ConcatDataset of such
     labels    whole numbers; or strings, which become classes in sorted order; None: those of the pairs or columns
     root      what the paths are below: a folder here, or with nodes "root/path", a root's name and a path below it.
-              By default paths are those of this machine, and root is the deepest folder that all lie in. With nodes a
-              folder here is looked for among their roots, by what is in it
+              By default paths are those of this machine, and root is the data set's, or the deepest folder that all
+              lie in. With nodes a folder here is looked for among their roots, by what is in it
     classes   names of the classes, by label; with labels that are strings, their order
 
     The list is sent to nodes that do not have it, and what it says is read once: later changes of the arguments are not
@@ -46,7 +51,15 @@ class Table:
         classes: Iterable[str] | None = None,
     ) -> None:
         names = None if classes is None else [str(name) for name in classes]
-        files, found = read_columns(paths, labels)
+        if is_file_list(paths):
+            if labels is not None:
+                raise TypeError("labels= goes with a sequence of paths: a data set has its own")
+            rows = read_rows(paths)
+            files, root = _place_rows(rows, root)
+            names = names or list(rows.classes) or None
+            found: list[Any] | None = rows.labels
+        else:
+            files, found = read_columns(paths, labels)
         if root is None and is_list_file(paths):
             root = os.path.dirname(os.path.abspath(os.path.expanduser(paths)))
         if not files:
@@ -93,6 +106,17 @@ def _split_root(files: list[Any], root: str | os.PathLike[str] | None) -> tuple[
             )
         keys.append(path[len(above) :] if path.startswith("/") else path)
     return here, _check_below(keys, here)
+
+
+def _place_rows(rows: Rows, root: str | os.PathLike[str] | None) -> tuple[list[Any], str | os.PathLike[str] | None]:
+    """The files of a data set and what they are below; where a root of nodes is named, in place of its own folder."""
+    paths = _clean([path if path[:1] == "/" else os.path.abspath(path) for path in map(os.fspath, rows.paths)])
+    own = os.path.abspath(rows.root) if rows.root is not None else None
+    if own is None or not all(path.startswith(os.path.join(own, "")) for path in paths):
+        own = os.path.commonpath({os.path.dirname(path) for path in paths}) if paths else None
+    if own is None or root is None or not isinstance(root, str) or root.startswith(PATH_STARTS):
+        return paths, own if root is None else root
+    return [os.path.relpath(path, own) for path in paths], root
 
 
 def _to_path(at: int, name: Any) -> str:
