@@ -7,6 +7,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"testing"
 )
@@ -70,6 +71,47 @@ func TestCallsOnTheCache(t *testing.T) {
 		if !slices.Contains(ops, op) {
 			t.Errorf("no call to %s: %v", op, ops)
 		}
+	}
+}
+
+// TestUnlockOnAFolderThatIsSick: where the folder is known to hang as the scan ends, and is not even asked, the lock ends all the same.
+func TestUnlockOnAFolderThatIsSick(t *testing.T) {
+	root, o := grow(t, t.TempDir(), "a/x.jpg"), options(t)
+	o.CallFolder = func(_ context.Context, op string, call func() (any, error), _ func(any)) (any, error) {
+		if op == "unlock the list" {
+			return nil, errors.New("the folder is sick")
+		}
+		return call()
+	}
+	open(t, root, o)
+	for left := []string{""}; len(left) > 0; runtime.Gosched() {
+		var err error
+		left, err = filepath.Glob(filepath.Join(o.CacheDir, "*.lock"))
+		must(t, err)
+	}
+}
+
+// TestUnlockIsRepeated: what is called again, to see whether the folder answers, does not take the lock of whoever came next.
+func TestUnlockIsRepeated(t *testing.T) {
+	root, o := grow(t, t.TempDir(), "a/x.jpg"), options(t)
+	var path string
+	o.CallFolder = func(_ context.Context, op string, call func() (any, error), _ func(any)) (any, error) {
+		if op != "unlock the list" {
+			return call()
+		}
+		locks, err := filepath.Glob(filepath.Join(o.CacheDir, "*.lock"))
+		if err != nil || len(locks) != 1 {
+			t.Fatal(locks, err)
+		}
+		path = locks[0]
+		v, err := call()
+		must(t, os.WriteFile(path, nil, 0o600)) // the next one's
+		_, _ = call()
+		return v, err
+	}
+	open(t, root, o)
+	if _, err := os.Stat(path); err != nil {
+		t.Errorf("the next lock is gone: %v", err)
 	}
 }
 

@@ -120,11 +120,23 @@ func unlock(f *os.File) {
 // end lets the next one scan. Only the first call does something: the storage may keep the scan itself for longer than anybody waits for it.
 func (t *turn) end() {
 	t.ended.Do(func() {
-		if f := t.file; f != nil {
-			_, _ = onFolder(briefly(), t.cache, t.dir, "unlock the list", func() (struct{}, error) { unlock(f); return struct{}{}, nil }, nil)
-		}
+		t.unlockList()
 		inProcess.next(t.cache.name)
 	})
+}
+
+// unlockList ends the lock, and waits no longer for that than CallFolder does. CallFolder may call more than once what it is given, and then the file
+// of that name is somebody else's; where it calls nothing, since the folder is known to hang, the lock ends as soon as the folder answers.
+func (t *turn) unlockList() {
+	f := t.file
+	if f == nil {
+		return
+	}
+	once := sync.OnceFunc(func() { unlock(f) })
+	_, err := onFolder(briefly(), t.cache, t.dir, "unlock the list", func() (struct{}, error) { once(); return struct{}{}, nil }, nil)
+	if err != nil {
+		go once() // nobody waits for it
+	}
 }
 
 // readCount is what tell wrote.
