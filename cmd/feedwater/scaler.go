@@ -50,7 +50,7 @@ func newScaler() *cobra.Command {
 		Long: `Says how many nodes would feed all jobs, to KEDA's triggers "external" and "external-push", by the metric nodes_wanted with target 1.
 
 It watches the nodes that there are, which read it off what trainers tell them. They are named as for trainers: docs/nodes.md. Trainers that have ` + scalerEnv + `=HOST:PORT of the scaler in their environment ask it for the first node; they reach it
-as they reach nodes, by TLS if that is how. It keeps nothing: it can be restarted at any time, and run twice. docs/control.md says by which law it goes.`,
+as they reach nodes, by TLS if that is how. Engines without KEDA read the same number at --http, path /wanted, as {"wanted": 7}; 503 says why it is not known. It keeps nothing: it can be restarted at any time, and run twice. docs/control.md says by which law it goes.`,
 		Example: `  feedwater scaler --nodes dns:preproc:7070 --listen :7072 --insecure`,
 		Args:    noArguments,
 		RunE:    func(c *cobra.Command, _ []string) error { return o.run(c.Context(), c.ErrOrStderr()) },
@@ -60,7 +60,7 @@ as they reach nodes, by TLS if that is how. It keeps nothing: it can be restarte
 	f.StringSliceVar(&o.nodes, "nodes", nil, "`nodes`: host:port, dns:name:port, dns+srv:name, file:path or k8s:namespace/service:port; more than once for more")
 	f.StringVar(&o.cert, "listen-cert", "", "`file` of the scaler's own certificate, PEM: KEDA and trainers reach it by TLS 1.3")
 	f.StringVar(&o.key, "listen-key", "", "`file` of its private key")
-	f.StringVar(&o.http, "http", "", "`address` for /metrics, /livez and /readyz, encrypted if --listen is; none by default")
+	f.StringVar(&o.http, "http", "", "`address` for /wanted, the number as JSON, /metrics, /livez and /readyz, encrypted if --listen is; none by default")
 	f.StringVar(&o.health, "health", "", "`address` for /livez and /readyz alone, never encrypted: for probes; none by default")
 	o.addTo(f)
 	o.reach.addTo(f)
@@ -163,6 +163,7 @@ func (o *scalerOptions) serveWeb(ctx context.Context, s *scaler.Scaler, shown se
 	}
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", metrics)
+	mux.HandleFunc("GET /wanted", s.ServeWanted)
 	ready.addProbes(mux)
 	stopHTTP, err := serveWeb(ctx, webPort{flag: "http", addr: o.http, tls: shown.tls, handler: mux}, log)
 	if err != nil {

@@ -118,10 +118,11 @@ func TestScalerLooksAgainAtAHangup(t *testing.T) {
 func TestScalerHTTP(t *testing.T) {
 	ca := servertest.NewAuthority(t, "ca")
 	own := ca.Issue("scaler", time.Hour)
-	_, log := startScaler(t, "--nodes", "file:"+t.TempDir(), "--listen-cert", own.Cert, "--listen-key", own.Key,
+	addr, log := startScaler(t, "--nodes", "file:"+t.TempDir(), "--listen-cert", own.Cert, "--listen-key", own.Key,
 		"--http", "127.0.0.1:0", "--health", "127.0.0.1:0")
 	at := "https://" + log.await(`msg=http addr=(\S+) tls=true`)
-	for path, says := range map[string]string{"/metrics": "\nfeedwater_scaler_nodes_listed 0\n", "/livez": "ok\n", "/readyz": "ok\n"} {
+	metric(t, addr, node.DialOptions{Files: &node.TLSFiles{CA: ca.File}}, "") // known from now on
+	for path, says := range map[string]string{"/wanted": `{"wanted":0}`, "/metrics": "\nfeedwater_scaler_nodes_listed 0\n", "/livez": "ok\n", "/readyz": "ok\n"} {
 		if code, body, _ := ask(t, browser(t, ca, nil), at+path, nil); code != 200 || !strings.Contains(body, says) {
 			t.Errorf("%s: %d %s", path, code, body)
 		}
