@@ -74,7 +74,7 @@ func (s *Server) Job(ctx context.Context, start *pb.Start) (*Job, error) {
 
 // beginJob binds a plan to make batches of it.
 func (s *Server) beginJob(ctx context.Context, start *pb.Start) (*Job, error) {
-	j, err := s.bindPlan(ctx, start, false)
+	j, err := s.plans.bindPlan(ctx, start, false)
 	if err != nil {
 		return nil, err
 	}
@@ -97,27 +97,35 @@ type binding interface {
 	GetRevisions() *pb.Revisions
 }
 
+// planBinder binds plans to the data that they name.
+type planBinder struct {
+	guard  *admission.Guard
+	finder *snapshots.Finder
+	engine Engine
+	build  string // of this node
+}
+
 // bindPlan binds a plan; with again set it looks at the data again even if a snapshot that the plan pins is open.
-func (s *Server) bindPlan(ctx context.Context, b binding, again bool) (*Job, error) {
-	if _, err := s.guard.RequireCaller(ctx); err != nil {
+func (b *planBinder) bindPlan(ctx context.Context, r binding, again bool) (*Job, error) {
+	if _, err := b.guard.RequireCaller(ctx); err != nil {
 		return nil, err
 	}
-	if have, numerics := s.engine.Numerics(), b.GetNumerics(); numerics != "" && numerics != have {
+	if have, numerics := b.engine.Numerics(), r.GetNumerics(); numerics != "" && numerics != have {
 		return nil, &DiffersError{Numerics: true, Pinned: filename.Brief(numerics), Found: have}
 	}
-	plan, err := pipeline.ParsePlan([]byte(b.GetPlan()))
+	plan, err := pipeline.ParsePlan([]byte(r.GetPlan()))
 	if err != nil {
 		return nil, err
 	}
-	pinned := b.GetRevisions()
-	if err := s.checkRevisions(plan, pinned); err != nil {
+	pinned := r.GetRevisions()
+	if err := b.checkRevisions(plan, pinned); err != nil {
 		return nil, err
 	}
-	j, err := s.bindData(ctx, plan, again)
+	j, err := b.bindData(ctx, plan, again)
 	if err != nil {
 		return nil, err
 	}
-	if j.build = s.options.Build; pinned != nil {
+	if j.build = b.build; pinned != nil {
 		j.revisions = pinned
 		j.maker.Pin(pinned.GetCodecs())
 	}
@@ -125,8 +133,8 @@ func (s *Server) bindPlan(ctx context.Context, b binding, again bool) (*Job, err
 }
 
 // bindData binds a plan to the data that it names.
-func (s *Server) bindData(ctx context.Context, plan *pipeline.Plan, again bool) (*Job, error) {
-	data, err := s.finder.OpenSource(ctx, admission.CallerOf(ctx), plan.Source, again)
+func (b *planBinder) bindData(ctx context.Context, plan *pipeline.Plan, again bool) (*Job, error) {
+	data, err := b.finder.OpenSource(ctx, admission.CallerOf(ctx), plan.Source, again)
 	if err != nil {
 		return nil, err
 	}
@@ -135,9 +143,9 @@ func (s *Server) bindData(ctx context.Context, plan *pipeline.Plan, again bool) 
 		return nil, &DiffersError{Pinned: pinned, Found: data.Fingerprint()}
 	}
 	if plan.Masks != nil {
-		return s.bindMasked(ctx, plan, data, again)
+		return b.bindMasked(ctx, plan, data, again)
 	}
-	maker, err := s.engine.Prepare(plan, data.Data)
+	maker, err := b.engine.Prepare(plan, data.Data)
 	if err != nil {
 		if errors.Is(err, dataset.ErrLayout) { // look again next time
 			data.Invalidate()
@@ -149,15 +157,15 @@ func (s *Server) bindData(ctx context.Context, plan *pipeline.Plan, again bool) 
 }
 
 // bindMasked is bind for a plan with masks. data is released with the job, or here.
-func (s *Server) bindMasked(ctx context.Context, plan *pipeline.Plan, data *snapshots.Snapshot, again bool) (*Job, error) {
+func (b *planBinder) bindMasked(ctx context.Context, plan *pipeline.Plan, data *snapshots.Snapshot, again bool) (*Job, error) {
 	j := &Job{data: data}
-	masker, ok := s.engine.(Masker)
+	masker, ok := b.engine.(Masker)
 	if !ok {
 		data.Release()
 		return nil, &batch.PlanError{Field: "masks", Message: "are not offered by this node"}
 	}
 	var err error
-	if j.masks, err = s.finder.OpenSource(ctx, admission.CallerOf(ctx), *plan.Masks, again); err == nil {
+	if j.masks, err = b.finder.OpenSource(ctx, admission.CallerOf(ctx), *plan.Masks, again); err == nil {
 		if pinned := plan.Masks.Fingerprint; pinned != "" && pinned != j.masks.Fingerprint() {
 			err = &DiffersError{Pinned: pinned, Found: j.masks.Fingerprint()}
 		} else {

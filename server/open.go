@@ -35,7 +35,7 @@ func (s *Server) Open(ctx context.Context, request *pb.OpenRequest) (*pb.OpenRes
 	if err := s.checkProtocol(request); err != nil {
 		return nil, toStatus(err)
 	}
-	j, err := s.bindPlan(ctx, request, true)
+	j, err := s.plans.bindPlan(ctx, request, true)
 	if err != nil {
 		return nil, toStatus(err)
 	}
@@ -62,7 +62,7 @@ func (s *Server) describeJob(j *Job) *pb.OpenResponse {
 		Numerics: s.engine.Numerics(), Fingerprint: j.data.Fingerprint(), Samples: uint64(j.data.Len()),
 		Classes: fromClasses(j.data.Classes()),
 		Version: s.options.Version, Kernels: s.engine.Kernels(), Workers: uint32(s.engine.Workers()),
-		Protocol: s.options.Protocol, Revisions: s.revisions(plan),
+		Protocol: s.options.Protocol, Revisions: s.plans.revisionsOf(plan),
 	}
 	for _, f := range j.maker.Fields() {
 		r.Fields = append(r.Fields, fromField(f))
@@ -86,7 +86,7 @@ func (s *Server) Replay(ctx context.Context, request *pb.ReplayRequest) (*pb.Rep
 	case <-ctx.Done():
 		return nil, toStatus(ctx.Err())
 	}
-	j, err := s.bindPlan(ctx, request, false)
+	j, err := s.plans.bindPlan(ctx, request, false)
 	if err != nil {
 		return nil, toStatus(err)
 	}

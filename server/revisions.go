@@ -57,18 +57,18 @@ func (e *RevisionError) metadata() map[string]string {
 	}
 }
 
-// revisions are this node's, of a plan and of all formats.
-func (s *Server) revisions(plan *pipeline.Plan) *pb.Revisions {
-	own := s.engine.Revisions()
-	return &pb.Revisions{Plan: own.Of(plan.Uses()), Codecs: pipeline.CodecUnits(own), Build: s.options.Build}
+// revisionsOf are this node's, of a plan and of all formats.
+func (b *planBinder) revisionsOf(plan *pipeline.Plan) *pb.Revisions {
+	own := b.engine.Revisions()
+	return &pb.Revisions{Plan: own.Of(plan.Uses()), Codecs: pipeline.CodecUnits(own), Build: b.build}
 }
 
 // checkRevisions returns a *RevisionError if this node has other revisions of what a plan uses than those that a request pins, if it does.
-func (s *Server) checkRevisions(plan *pipeline.Plan, pinned *pb.Revisions) error {
+func (b *planBinder) checkRevisions(plan *pipeline.Plan, pinned *pb.Revisions) error {
 	if pinned == nil {
 		return nil
 	}
-	own, others := s.engine.Revisions().Of(plan.Uses()), revision.Set(pinned.GetPlan())
+	own, others := b.engine.Revisions().Of(plan.Uses()), revision.Set(pinned.GetPlan())
 	units := slices.Concat(own.Differing(others), others.Differing(own))
 	if len(units) == 0 {
 		return nil
@@ -76,7 +76,7 @@ func (s *Server) checkRevisions(plan *pipeline.Plan, pinned *pb.Revisions) error
 	unit := slices.Min(units)
 	return &RevisionError{
 		Unit: filename.Brief(unit), Pinned: others[unit], Found: own[unit],
-		PinnedBuild: filename.Brief(pinned.GetBuild()), Build: s.options.Build,
+		PinnedBuild: filename.Brief(pinned.GetBuild()), Build: b.build,
 	}
 }
 

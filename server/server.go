@@ -147,6 +147,7 @@ type Server struct {
 	options Options
 	engine  Engine
 	finder  *snapshots.Finder
+	plans   *planBinder
 	memory  *batchmem.Memory
 	metrics *metrics
 	streams *lifecycle.Streams
@@ -193,6 +194,7 @@ func New(o Options) *Server {
 		HelloTimeout: o.HelloTimeout, Memory: s.memory, OnRefusal: s.audit.writeRefusal,
 		FailedHandshakes: s.metrics.handshakes, RefusedConnections: s.metrics.unplaced, Log: o.Log,
 	})
+	s.plans = &planBinder{s.guard, s.finder, s.engine, o.Build}
 	return s
 }
 
