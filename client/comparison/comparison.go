@@ -71,6 +71,9 @@ type Node struct {
 	Numerics string `json:"numerics"`
 }
 
+// jobName is what nodes are told that the batches are for.
+const jobName = "verify"
+
 // atOnce is how many batches are out at each node.
 const atOnce = 4
 
@@ -113,7 +116,7 @@ func (r *run) open(ctx context.Context) error {
 	o := &r.options
 	for _, addr := range o.Nodes {
 		f, err := client.New(client.Options{
-			Plan: o.Plan, Job: "verify", Nodes: []string{addr}, StartTimeout: o.Timeout, Timeout: o.Timeout, Dialing: o.Dialing, Log: o.Log,
+			Plan: o.Plan, Job: jobName, Nodes: []string{addr}, StartTimeout: o.Timeout, Timeout: o.Timeout, Dialing: o.Dialing, Log: o.Log,
 		})
 		if err != nil {
 			return err

@@ -11,18 +11,11 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
-	"google.golang.org/genproto/googleapis/rpc/errdetails"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 
 	"github.com/feedwater-io/feedwater/client/comparison"
-	"github.com/feedwater-io/feedwater/client/node"
-	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
-	"github.com/feedwater-io/feedwater/watch"
 )
 
 // verifyOptions are the flags of `feedwater verify`.
@@ -105,7 +98,7 @@ func (o *verifyOptions) run(ctx context.Context, in io.Reader, out, errs io.Writ
 	if err != nil {
 		return err
 	}
-	roots, err := o.ask(ctx, nodes)
+	roots, err := comparison.AskRoots(ctx, nodes, o.timeout, o.reach.dial())
 	if err != nil {
 		return notCompared(err)
 	}
@@ -154,20 +147,14 @@ func (o *verifyOptions) place(node string) int {
 	return len(o.nodes)
 }
 
-// verified is what to compare.
-type verified struct {
-	plan    string
-	batches int
-}
-
 // plans are the user's, or one for each root, which share the batches: each has one at least, or nothing would be known of it.
-func (o *verifyOptions) plans(in io.Reader, node string, roots []string) ([]verified, error) {
+func (o *verifyOptions) plans(in io.Reader, node string, roots []string) ([]comparison.Part, error) {
 	if o.plan != "" {
 		text, err := readPlan(o.plan, in)
 		if err != nil {
 			return nil, usageError{err}
 		}
-		return []verified{{string(text), o.batches}}, nil
+		return []comparison.Part{{Plan: string(text), Batches: o.batches}}, nil
 	}
 	data := o.data
 	if len(data) == 0 {
@@ -176,91 +163,10 @@ func (o *verifyOptions) plans(in io.Reader, node string, roots []string) ([]veri
 	if len(data) == 0 {
 		return nil, notCompared(fmt.Errorf("%s does not say what it serves: name it by --data", node))
 	}
-	plans := make([]verified, len(data))
-	for i, d := range data {
-		root, path, _ := strings.Cut(d, "/")
-		plans[i] = verified{usualPlan(root, path), max(1, (o.batches+len(data)-1-i)/len(data))}
-	}
-	return plans, nil
+	return comparison.PlanParts(data, o.batches), nil
 }
 
-// usualPlan goes through decoding, resizing, warps and colours.
-func usualPlan(root, path string) string {
-	text, _ := json.Marshal(map[string]any{ // nothing in it can fail
-		"source":     map[string]string{"root": root, "path": path},
-		"seed":       17,
-		"shuffle":    true,
-		"on_error":   "skip",
-		"transforms": []any{map[string]any{"op": "RandomResizedCrop", "size": []int{224, 224}}, map[string]any{"op": "RandomHorizontalFlip"}, map[string]any{"op": "RandAugment"}},
-	})
-	return string(text)
-}
-
-const (
-	askWithin = 10 * time.Second // that a node may take to say what it serves: it looks at no data for that
-	askTimes  = 6                // of one that hangs up
-)
-
-// ask asks all nodes what they serve, so that nothing is waited for where one cannot be reached, and returns what the first said.
-func (o *verifyOptions) ask(ctx context.Context, nodes []string) ([]string, error) {
-	ctx, cancel := context.WithTimeout(ctx, min(o.timeout, askWithin))
-	defer cancel()
-	roots, errs := make([][]string, len(nodes)), make([]error, len(nodes))
-	var asking sync.WaitGroup
-	for i, addr := range nodes {
-		asking.Go(func() { roots[i], errs[i] = o.roots(ctx, addr) })
-	}
-	asking.Wait()
-	return roots[0], errors.Join(errs...)
-}
-
-// roots asks a node what it serves: its answer to a plan that names no data. A node need not say so, but has to answer. Where it hangs up, what it
-// says of why may get lost on the way: it is asked again.
-func (o *verifyOptions) roots(ctx context.Context, addr string) ([]string, error) {
-	var err error
-	for range askTimes {
-		err = o.open(ctx, addr)
-		if !strings.Contains(fmt.Sprint(err), syscall.ECONNRESET.Error()) { // gRPC keeps no more of it than its words
-			break
-		}
-	}
-	if unasked := (notAskedError{}); errors.As(err, &unasked) {
-		return nil, unasked.error
-	}
-	switch answer := status.Convert(err); answer.Code() {
-	case codes.OK, codes.NotFound, codes.InvalidArgument, codes.FailedPrecondition, codes.PermissionDenied:
-		return rootsIn(answer), nil
-	case codes.DeadlineExceeded:
-		return nil, fmt.Errorf("%s does not answer within %s", addr, min(o.timeout, askWithin))
-	}
-	return nil, fmt.Errorf("%s does not answer: %s", addr, watch.Plain(err.Error()))
-}
-
-// open asks a node for a plan that names no data, over a connection of its own.
-func (o *verifyOptions) open(ctx context.Context, addr string) error {
-	node, err := node.Dial(addr, o.reach.dial())
-	if err != nil {
-		return notAskedError{err}
-	}
-	defer func() { _ = node.Close() }()
-	_, err = node.Open(ctx, &pb.OpenRequest{Protocol: pb.Protocol, Plan: "{}", Job: "verify"})
-	return err
-}
-
-// notAskedError says why a node cannot even be dialled.
-type notAskedError struct{ error }
-
-// rootsIn are the roots that a node's answer names.
-func rootsIn(answer *status.Status) []string {
-	for _, d := range answer.Details() {
-		if info, ok := d.(*errdetails.ErrorInfo); ok && info.Metadata["roots"] != "" {
-			return strings.Split(info.Metadata["roots"], ",")
-		}
-	}
-	return nil
-}
-
-func (o *verifyOptions) compare(ctx context.Context, plans []verified, nodes []string, errs io.Writer) ([]*comparison.Result, error) {
+func (o *verifyOptions) compare(ctx context.Context, plans []comparison.Part, nodes []string, errs io.Writer) ([]*comparison.Result, error) {
 	bar := newProgress(errs)
 	bar.of = "batches"
 	defer bar.end()
@@ -269,11 +175,11 @@ func (o *verifyOptions) compare(ctx context.Context, plans []verified, nodes []s
 	var results []*comparison.Result
 	done, all := 0, 0
 	for _, p := range plans {
-		all += p.batches
+		all += p.Batches
 	}
 	for _, p := range plans {
 		r, err := comparison.Run(ctx, comparison.Options{
-			Plan: p.plan, Nodes: nodes, Batches: p.batches, Samples: o.batch, Timeout: o.timeout, Dialing: o.reach.dial(), Log: log,
+			Plan: p.Plan, Nodes: nodes, Batches: p.Batches, Samples: o.batch, Timeout: o.timeout, Dialing: o.reach.dial(), Log: log,
 			Compared: func(n int) {
 				mu.Lock()
 				defer mu.Unlock()
@@ -283,7 +189,7 @@ func (o *verifyOptions) compare(ctx context.Context, plans []verified, nodes []s
 		if err != nil {
 			return nil, err
 		}
-		done += p.batches
+		done += p.Batches
 		results = append(results, r)
 	}
 	return results, nil
