@@ -1,4 +1,4 @@
-// Package batch says what a batch is and what whoever wants one asks for: its name, where it goes, when it is due, and how its arrays lie in
+// Package batch defines what whoever wants a batch asks for: its name, where it goes, when it is due, and how its arrays lie in
 // memory. Nodes, trainers and the pipeline share these definitions. It holds values and arithmetic, and imports nothing of ours.
 package batch
 

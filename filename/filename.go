@@ -1,4 +1,4 @@
-// Package filename writes file names as text and reads them back. A name on disk is a row of bytes, nearly always UTF-8; JSON, protobuf's
+// Package filename writes file names as text that can be read back. A name on disk is a row of bytes, nearly always UTF-8; JSON, protobuf's
 // strings and people take text alone. There is one escape for the bytes that belong to no character: b, which is 0x80 or more, is `\udc80` for
 // 0x80 to `\udcff` for 0xFF. In JSON that is the lone surrogate that Python's os.fsdecode makes of the byte, so that a name read by Python is
 // os.fsdecode's; and it is reversible. Names that are UTF-8 are written as ever. The functions hold no state and may be called by many

@@ -1,4 +1,4 @@
-// Package pipeline turns a plan and a batch's name into pixels. A Pipeline owns a fixed set of worker goroutines that serve all
+// Package pipeline turns the name of a plan's batch into pixels. A Pipeline owns a fixed set of worker goroutines that serve all
 // jobs of a process sample by sample; a Job is a plan bound to a snapshot; a Want asks for one batch, straight into memory that the
 // caller lends. It knows nothing of trainers, positions, networks or protocols, and the bytes it makes depend on plan, name, revisions and numerics
 // alone.

@@ -1,4 +1,4 @@
-// Package comparison asks several nodes for the same batches and says where they differ, bit for bit: the gate before a rollout. It
+// Package comparison compares the same batches of several nodes, bit for bit: the gate before a rollout. It says where they differ. It
 // judges no pixels by itself; the first node is what the others are held against.
 //
 // Goroutines: Run has some that each want a batch from all nodes and compare, and the fleet of each node; it waits for all.

@@ -1,4 +1,4 @@
-// Package pixel holds the image value that codecs write and transforms read, and the contract between a stage that
+// Package pixel holds the image value that transforms get from codecs, and the contract between a stage that
 // makes rows and the stage that takes them. It starts no goroutine and imports nothing of ours.
 package pixel
 

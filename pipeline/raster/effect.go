@@ -1,4 +1,4 @@
-// Package raster changes the pixels of decoded pictures as Pillow and torchvision's functions on tensors do, to the
+// Package raster changes the pixels of decoded pictures, as Pillow or torchvision's functions on tensors do to the
 // last bit: colours, warps, blur, noise, JPEG. Effects carry all that they depend on; the package reads no plan, draws no
 // parameters, and starts no goroutine.
 package raster

@@ -1,4 +1,4 @@
-// Package machine reads what this machine and this process have done so far, from /proc. What cannot be read is unknown, which is never
+// Package machine reads what this machine has done so far, and what this process has, from /proc. What cannot be read is unknown, which is never
 // 0. It starts nothing and keeps nothing: two readings make a rate.
 package machine
 

@@ -1,4 +1,4 @@
-// Package jpeg decodes regions of sequential and progressive JPEG files to RGB rows. It gives the bytes of Pillow's convert("RGB") (libjpeg-turbo
+// Package jpeg decodes regions of JPEG files, sequential or progressive, to RGB rows. It gives the bytes of Pillow's convert("RGB") (libjpeg-turbo
 // with its defaults) and refuses what Pillow refuses; orientation tags and colour profiles are ignored, as they are there.
 //
 // A file passes three stages. Parse walks the markers and decides whether the file is accepted. A source turns

@@ -1,4 +1,4 @@
-// Package manifest writes and reads lists of samples: one file, written while it is found out and read in place. Of a
+// Package manifest keeps lists of samples: one file, written while it is found out and read in place. Of a
 // list, however long, little is read when it is opened, and each page is checked when it is used; none, however
 // damaged, is read beyond its end. The package knows no directories, and starts no goroutines.
 package manifest

@@ -1,4 +1,4 @@
-// Package feedwaterv1 is the contract between trainers and nodes, made of feedwater.proto, and its revisions.
+// Package feedwaterv1 is the contract of trainers with nodes, made of feedwater.proto, and its revisions.
 package feedwaterv1
 
 // Revisions of the contract. Whatever speaks Protocol also serves what speaks OldestProtocol, so that nodes and trainers may be updated

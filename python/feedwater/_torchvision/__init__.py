@@ -1,1 +1,1 @@
-"""The objects of torchvision and Pillow that users pass: whether they are unchanged, and which ops they mean."""
+"""Objects of torchvision that users pass, or of Pillow: whether they are unchanged, and which ops they mean."""
