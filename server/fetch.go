@@ -26,6 +26,8 @@ type stream struct {
 	quota      *batchmem.Quota
 	goroutines sync.WaitGroup // receive and send
 	wants      *wantSet
+	hearing    hearing
+	replaced   chan struct{} // closed when another trainer has taken over the job
 	heard      atomic.Uint64 // id of the latest want
 	began      time.Time
 	failures   atomic.Int64 // wants that came to nothing, and were not paid for
@@ -56,7 +58,7 @@ func (s *Server) Fetch(rpc grpc.BidiStreamingServer[pb.FetchRequest, pb.FetchRes
 	t := &stream{
 		conn:   conn,
 		server: s, rpc: rpc, account: account, quota: batchmem.NewQuota(s.memory, s.options.StreamBytes).JoinBudget(caller.Budget()),
-		wants: newWantSet(account, &s.load.wants), began: time.Now(),
+		wants: newWantSet(account, &s.load.wants), began: time.Now(), replaced: make(chan struct{}),
 	}
 	received, sent := make(chan error, 1), make(chan error, 1)
 	t.goroutines.Go(func() { received <- t.receiveRequests() })
@@ -79,6 +81,8 @@ func (t *stream) watchBoth(received, sent <-chan error) error {
 	limit := t.server.options.StallTimeout
 	tick := time.NewTicker(limit / stallTicks)
 	defer tick.Stop()
+	listen := time.NewTicker(listenEvery)
+	defer listen.Stop()
 	var b blockedSend
 	for {
 		select {
@@ -90,6 +94,10 @@ func (t *stream) watchBoth(received, sent <-chan error) error {
 			t.wants.setComplete()
 		case err := <-sent:
 			return err
+		case <-listen.C:
+			t.hearing.listen(t.conn.CountReads())
+		case <-t.replaced:
+			return &SilentError{After: silentTicks * listenEvery}
 		case <-tick.C:
 			if b.isStalled(t.sending.Load()) {
 				t.server.metrics.stalled.Inc()
@@ -170,7 +178,7 @@ func (t *stream) startJob(start *pb.Start) error {
 	if err := checkJob(start.GetJob()); err != nil {
 		return err
 	}
-	j, err := t.server.beginJob(t.rpc.Context(), start)
+	j, err := t.server.beginJob(t.rpc.Context(), start, t.trainer())
 	if err != nil {
 		return err
 	}

@@ -25,6 +25,8 @@ type Job struct {
 	data  *snapshots.Snapshot
 	masks *snapshots.Snapshot // nil: none
 	run   *runs.Run           // nil while it makes no batches
+	// trainer is who it works for; nil in a Replay.
+	trainer *runs.Trainer
 	// shared are batches that jobs of the same hash have in common; nil: none are.
 	shared *dedup.Group
 	hash   string
@@ -68,12 +70,12 @@ type Made struct {
 
 // Job binds a plan to the data that it names. The caller closes it after the last Done.
 func (s *Server) Job(ctx context.Context, start *pb.Start) (*Job, error) {
-	j, err := s.beginJob(ctx, start)
+	j, err := s.beginJob(ctx, start, &runs.Trainer{})
 	return j, toStatus(err)
 }
 
-// beginJob binds a plan to make batches of it.
-func (s *Server) beginJob(ctx context.Context, start *pb.Start) (*Job, error) {
+// beginJob binds a plan to make batches of it for a trainer.
+func (s *Server) beginJob(ctx context.Context, start *pb.Start, trainer *runs.Trainer) (*Job, error) {
 	j, err := s.plans.bindPlan(ctx, start, false)
 	if err != nil {
 		return nil, err
@@ -82,7 +84,9 @@ func (s *Server) beginJob(ctx context.Context, start *pb.Start) (*Job, error) {
 	if j.maker.Refuses() { // others' batches may have what it must not get
 		j.shared = nil
 	}
-	j.run, err = s.shares.EnterTrainer(runs.Key{Identity: admission.CallerOf(ctx).Name(), Job: start.GetJob(), Plan: j.hash}, start.GetTrainer())
+	trainer.About = start.GetTrainer()
+	j.run, err = s.shares.EnterTrainer(runs.Key{Identity: admission.CallerOf(ctx).Name(), Job: start.GetJob(), Plan: j.hash}, trainer)
+	j.trainer = trainer
 	if err != nil {
 		j.Close()
 		return nil, explainMismatch(err)
@@ -190,7 +194,7 @@ func (j *Job) Close() {
 		j.masks.Release()
 	}
 	if j.run != nil {
-		j.run.Leave()
+		j.run.LeaveTrainer(j.trainer)
 	}
 }
 

@@ -235,7 +235,7 @@ func (s *Server) GRPCOptions() []grpc.ServerOption {
 		// Trainers ping every 10 s, also between epochs. Half of that keeps a ping that was held up from being a strike.
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
 		// A trainer written in Python may not answer while it holds the interpreter's lock.
-		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 30 * time.Second, Timeout: admission.PingTimeout, MaxConnectionIdle: maxIdle}),
+		grpc.KeepaliveParams(keepalive.ServerParameters{Time: pingEvery, Timeout: admission.PingTimeout, MaxConnectionIdle: maxIdle}),
 	}
 }
 

@@ -132,6 +132,8 @@ func judge(err error) verdict {
 		return verdict{code: codes.InvalidArgument, reason: pb.Reason_REASON_PROTOCOL}
 	case errors.As(err, new(*StalledError)):
 		return verdict{code: codes.DeadlineExceeded, reason: pb.Reason_REASON_STALLED}
+	case errors.As(err, new(*SilentError)):
+		return verdict{code: codes.Unavailable, reason: pb.Reason_REASON_STALLED}
 	}
 	return sentinelVerdict(err)
 }

@@ -52,6 +52,7 @@ func TestErrors(t *testing.T) {
 		{&admission.BusyError{Message: "too large"}, codes.ResourceExhausted, pb.Reason_REASON_TOO_LARGE, "", nil, 0},
 		{&ProtocolError{"twice"}, codes.InvalidArgument, pb.Reason_REASON_PROTOCOL, "", nil, 0},
 		{&StalledError{time.Minute}, codes.DeadlineExceeded, pb.Reason_REASON_STALLED, "", nil, 0},
+		{&SilentError{time.Minute}, codes.Unavailable, pb.Reason_REASON_STALLED, "", nil, 0},
 		{errDraining, codes.Unavailable, pb.Reason_REASON_DRAINING, "", nil, 0},
 		{context.Canceled, codes.Canceled, pb.Reason_REASON_CANCELLED, "", nil, 0},
 		{context.DeadlineExceeded, codes.DeadlineExceeded, pb.Reason_REASON_CANCELLED, "", nil, 0},

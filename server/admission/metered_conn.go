@@ -19,6 +19,7 @@ type MeteredConn struct {
 	open    context.Context // until it is closed
 	release func()
 	sends   atomic.Uint64 // how often one of its streams has sent something
+	reads   atomic.Uint64 // how often something came
 	hungUp  atomic.Bool   // up, by HangUp
 }
 
@@ -26,6 +27,7 @@ type MeteredConn struct {
 func (c *MeteredConn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
 	if n > 0 {
+		c.reads.Add(1)
 		c.host.throttle(c.open, c.frames.costOf(b[:n]))
 	}
 	return n, err
@@ -60,6 +62,14 @@ func (c *MeteredConn) CountSends() uint64 {
 		return 0
 	}
 	return c.sends.Load()
+}
+
+// CountReads is how often something came from the other end, whatever it was.
+func (c *MeteredConn) CountReads() uint64 {
+	if c == nil {
+		return 0
+	}
+	return c.reads.Load()
 }
 
 // IsClosed reports whether the connection is closed.

@@ -12,7 +12,6 @@ import (
 
 	"github.com/feedwater-io/feedwater/control"
 	"github.com/feedwater-io/feedwater/control/share"
-	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 	"github.com/feedwater-io/feedwater/watch/pulse"
 )
 
@@ -29,10 +28,10 @@ type Run struct {
 	isOverflow bool
 
 	// Guarded by Registry.mu.
-	users   int
-	trainer *pb.Trainer // what the first of its trainers said of itself; nil: nothing
-	cost    control.SampleCost
-	lately  control.SampleCost // of fewer batches
+	users    int
+	trainers []*Trainer // but for those that were replaced
+	cost     control.SampleCost
+	lately   control.SampleCost // of fewer batches
 }
 
 // Registry are the runs that have streams here.
