@@ -315,7 +315,7 @@ func scaled(r *trainer, p *pool, nodes int, rate float64) (o outcome) {
 	time.Sleep(time.Millisecond)
 	options := c.options(p.addrs()...)
 	options.Tell = p.tell
-	p.line = p.book.Enter("job", "plan", time.Now())
+	p.line = p.book.OpenSession("job", "plan", time.Now())
 	r.begin(t, loader.Options{Options: options, Batch: fleetBatch})
 	if _, err := r.loader.Open(t.Context()); err != nil {
 		t.Fatal(err)

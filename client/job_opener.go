@@ -196,7 +196,7 @@ func (o *jobOpener) failOpen(err error) {
 }
 
 // checkOpen ends the wait of Open when every node has been tried and one or more of them refused for good, or when one refuses the
-// plan. Before, it is seen whether the others have settled without the node that failed. Where a node has answered and been found fit, its
+// plan. Before, it is seen whether the others agree without the node that failed. Where a node has answered and been found fit, its
 // stream is waited for, unless all refuse that for good.
 func (o *jobOpener) checkOpen() {
 	o.pinWhenReady(time.Now())

@@ -164,7 +164,7 @@ func (n lawfulNode) Fetch(_ context.Context, start *pb.Start, notice func(*pb.No
 		n.accounts[start.Job] = share.NewAccount(1)
 	}
 	s := &lawfulStream{
-		node: n.lawful, notice: notice, account: n.accounts[start.Job], line: n.book.Enter(start.Job, "hash", time.Now()),
+		node: n.lawful, notice: notice, account: n.accounts[start.Job], line: n.book.OpenSession(start.Job, "hash", time.Now()),
 		heard: time.Now(), wants: map[*node.Attempt]*ordered{}, ended: make(chan struct{}),
 	}
 	n.streams[s] = struct{}{}
@@ -354,7 +354,7 @@ func (s *lawfulStream) Close() {
 		return
 	}
 	s.closed = true
-	s.line.Leave(time.Now())
+	s.line.End(time.Now())
 	delete(s.node.streams, s)
 	for a := range s.wants {
 		s.cancel(a, client.ErrClosed)

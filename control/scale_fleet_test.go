@@ -139,7 +139,7 @@ func (r *rank) close(s *stream) {
 	s.member.stream = nil
 	r.live = slices.DeleteFunc(r.live, func(o *stream) bool { return o == s })
 	s.node.streams = slices.DeleteFunc(s.node.streams, func(o *stream) bool { return o == s })
-	s.line.Leave(r.crowd.time())
+	s.line.End(r.crowd.time())
 	for _, a := range slices.Clone(s.wants) {
 		r.answered(a, false)
 	}
@@ -222,7 +222,7 @@ func (r *rank) choose(n int) {
 func (r *rank) join(m *member) {
 	s := &stream{rank: r, node: m.node, member: m, answered: r.crowd.now, spoke: r.crowd.now, stake: m.node.stake(r.job.name)}
 	m.stream = s
-	s.line = m.node.book.Enter(r.job.name, "plan", r.crowd.time())
+	s.line = m.node.book.OpenSession(r.job.name, "plan", r.crowd.time())
 	m.node.streams = append(m.node.streams, s)
 	r.live = append(r.live, s)
 }

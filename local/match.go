@@ -21,11 +21,11 @@ func (p *Pipelines) MatchByFingerprint(ctx context.Context, text []byte, folder 
 	flat := plan.Masks != nil
 	empty := plan.Source.AllowEmpty
 	plan.Source = pipeline.Source{Path: filename.Name(folder), AllowEmpty: empty, Table: plan.Source.Table}
-	if plan.Source.Fingerprint, err = p.fingerprint(ctx, folder, table, flat, empty); err != nil {
+	if plan.Source.Fingerprint, err = p.fingerprintOf(ctx, folder, table, flat, empty); err != nil {
 		return "", "", err
 	}
 	if flat && plan.Masks.Root == "" {
-		if plan.Masks.Fingerprint, err = p.fingerprint(ctx, string(plan.Masks.Path), nil, flat, empty); err != nil {
+		if plan.Masks.Fingerprint, err = p.fingerprintOf(ctx, string(plan.Masks.Path), nil, flat, empty); err != nil {
 			return "", "", err
 		}
 	}
@@ -37,8 +37,8 @@ func (p *Pipelines) MatchByFingerprint(ctx context.Context, text []byte, folder 
 	return here, string(plan.Canonical()), nil
 }
 
-// fingerprint is that of a folder of this machine, or of what a table lists below it.
-func (p *Pipelines) fingerprint(ctx context.Context, folder string, table *client.Table, flat, empty bool) (string, error) {
+// fingerprintOf is that of a folder of this machine, or of what a table lists below it.
+func (p *Pipelines) fingerprintOf(ctx context.Context, folder string, table *client.Table, flat, empty bool) (string, error) {
 	o := p.options.Lists
 	o.Flat, o.Empty = flat, empty
 	var err error

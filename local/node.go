@@ -15,8 +15,8 @@ type Node struct {
 	plan   string // that of the fleet, as it names the data here; empty: as the fleet's does
 }
 
-// own is the plan as this machine has to read it.
-func (n *Node) own(plan string) string {
+// planFor is the plan as this machine has to read it.
+func (n *Node) planFor(plan string) string {
 	if n.plan != "" {
 		return n.plan
 	}
@@ -29,7 +29,7 @@ func (n *Node) Addr() string { return node.Local }
 // Open implements node.Node.
 func (n *Node) Open(ctx context.Context, r *pb.OpenRequest) (*pb.OpenResponse, error) {
 	opened, err := n.server.Open(ctx, &pb.OpenRequest{
-		Plan: n.own(r.Plan), Job: r.Job, Numerics: r.Numerics, Protocol: r.Protocol, Revisions: r.Revisions, Trainer: r.Trainer,
+		Plan: n.planFor(r.Plan), Job: r.Job, Numerics: r.Numerics, Protocol: r.Protocol, Revisions: r.Revisions, Trainer: r.Trainer,
 	})
 	if err == nil && n.plan != "" {
 		opened.Plan = r.Plan // other nodes are asked for it too
@@ -44,7 +44,7 @@ func (n *Node) Put(ctx context.Context, table string, bytes int64, text io.Reade
 
 // Replay implements node.Node.
 func (n *Node) Replay(ctx context.Context, r *pb.ReplayRequest) (*pb.ReplayResponse, error) {
-	return n.server.Replay(ctx, &pb.ReplayRequest{Plan: n.own(r.Plan), Numerics: r.Numerics, Revisions: r.Revisions, Name: r.Name, Pixels: r.Pixels})
+	return n.server.Replay(ctx, &pb.ReplayRequest{Plan: n.planFor(r.Plan), Numerics: r.Numerics, Revisions: r.Revisions, Name: r.Name, Pixels: r.Pixels})
 }
 
 // Close implements node.Node.
@@ -53,10 +53,10 @@ func (n *Node) Close() error { return nil }
 // Fetch implements node.Node.
 func (n *Node) Fetch(ctx context.Context, start *pb.Start, _ func(*pb.Notice)) (node.Stream, error) {
 	job, err := n.server.Job(ctx, &pb.Start{
-		Plan: n.own(start.Plan), Job: start.Job, Numerics: start.Numerics, Revisions: start.Revisions, Trainer: start.Trainer,
+		Plan: n.planFor(start.Plan), Job: start.Job, Numerics: start.Numerics, Revisions: start.Revisions, Trainer: start.Trainer,
 	})
 	if err != nil {
 		return nil, err
 	}
-	return &stream{job: job, ended: make(chan struct{}), wants: map[*node.Attempt]*want{}}, nil
+	return &stream{job: job, ended: make(chan struct{}), wants: map[*node.Attempt]*localWant{}}, nil
 }

@@ -20,18 +20,18 @@ type stream struct {
 	mu     sync.Mutex
 	closed bool
 	over   bool // ended is closed
-	wants  map[*node.Attempt]*want
+	wants  map[*node.Attempt]*localWant
 }
 
-// want keeps a Cancel that comes while the want is being submitted from getting lost.
-type want struct {
+// localWant keeps a Cancel that comes while the want is being submitted from getting lost.
+type localWant struct {
 	server.Want
 
 	mu                   sync.Mutex
 	submitted, cancelled bool
 }
 
-func (w *want) submit(j *server.Job) {
+func (w *localWant) submitTo(j *server.Job) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.cancelled {
@@ -42,7 +42,7 @@ func (w *want) submit(j *server.Job) {
 	w.submitted = true
 }
 
-func (w *want) cancel(j *server.Job) {
+func (w *localWant) cancelAt(j *server.Job) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.cancelled = true
@@ -53,8 +53,8 @@ func (w *want) cancel(j *server.Job) {
 
 // Send implements node.Stream.
 func (s *stream) Send(a *node.Attempt) {
-	w := &want{Want: server.Want{Name: a.Name, Request: a.Request}}
-	w.Done = func(m server.Made) { s.done(a, m) }
+	w := &localWant{Want: server.Want{Name: a.Name, Request: a.Request}}
+	w.Done = func(m server.Made) { s.finishAttempt(a, m) }
 	s.mu.Lock()
 	closed := s.closed
 	if !closed {
@@ -65,10 +65,10 @@ func (s *stream) Send(a *node.Attempt) {
 		a.Done(node.Answer{Err: client.ErrClosed})
 		return
 	}
-	w.submit(s.job)
+	w.submitTo(s.job)
 }
 
-func (s *stream) done(a *node.Attempt, m server.Made) {
+func (s *stream) finishAttempt(a *node.Attempt, m server.Made) {
 	a.Done(answerOf(a, m))
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -95,7 +95,7 @@ func (s *stream) Cancel(a *node.Attempt) {
 	w := s.wants[a]
 	s.mu.Unlock()
 	if w != nil {
-		w.cancel(s.job)
+		w.cancelAt(s.job)
 	}
 }
 
@@ -115,14 +115,14 @@ func (s *stream) Err() error { return nil }
 func (s *stream) Close() {
 	s.mu.Lock()
 	s.closed = true
-	var rest []*want
+	var rest []*localWant
 	for _, w := range s.wants {
 		rest = append(rest, w)
 	}
 	s.endIfIdle()
 	s.mu.Unlock()
 	for _, w := range rest {
-		w.cancel(s.job)
+		w.cancelAt(s.job)
 	}
 	<-s.ended
 }

@@ -184,7 +184,7 @@ func (t *stream) startJob(start *pb.Start) error {
 	}
 	t.job, t.pieceBytes = j, pieceBytes
 	t.record = t.server.audit.beginStream(t.rpc.Context(), start.GetJob(), j)
-	t.line = t.server.book.Enter(start.GetJob(), j.maker.Plan().Hash(), time.Now())
+	t.line = t.server.book.OpenSession(start.GetJob(), j.maker.Plan().Hash(), time.Now())
 	if n := start.GetPieceBytes(); n > 0 {
 		t.pieceBytes = int(min(max(n, minPieceBytes), maxPieceBytes)) &^ (frameBytes - 1)
 	}
@@ -195,7 +195,7 @@ func (t *stream) startJob(start *pb.Start) error {
 // lent to it.
 func (t *stream) releaseAll() {
 	t.goroutines.Wait()
-	t.line.Leave(time.Now())
+	t.line.End(time.Now())
 	for _, w := range t.wants.listWants() {
 		t.job.Cancel(&w.inner)
 	}

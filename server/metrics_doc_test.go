@@ -159,7 +159,7 @@ func TestDashboardAndRulesNameRealMetrics(t *testing.T) {
 func TestScrapeAndPageAgree(t *testing.T) {
 	n := busyNode(t)
 	w := httptest.NewRecorder()
-	page.Handler(page.NewLive(n.Source()).Picture).ServeHTTP(w, httptest.NewRequest("GET", "/watch.json", nil))
+	page.Handler(page.NewLive(n.Source()).Overview).ServeHTTP(w, httptest.NewRequest("GET", "/watch.json", nil))
 	var shown struct {
 		Jobs []struct {
 			Job, Plan, Verdict string

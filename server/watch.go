@@ -68,7 +68,7 @@ func (s *Server) Source() *watch.Source { return s.source }
 
 func newSource(s *Server) *watch.Source {
 	return watch.New(watch.Options{
-		Kind: "node", Version: s.options.Build, Cores: float64(s.engine.Workers()), Book: &s.book, Wanted: s.demand.JobNodes,
+		Kind: "node", Version: s.options.Build, Cores: float64(s.engine.Workers()), Registry: &s.book, Wanted: s.demand.JobNodes,
 		Nodes: func(now time.Time) func(time.Time) []*pb.NodeStatus {
 			before := s.load.read(s.engine, now)
 			return func(now time.Time) []*pb.NodeStatus {

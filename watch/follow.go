@@ -20,15 +20,15 @@ func (e *SilentError) Error() string {
 	return fmt.Sprintf("no answer within %s: the machine, the network or the process stands still", e.After)
 }
 
-// patience is how long a process that is asked each interval may tell nothing.
-func patience(interval time.Duration) time.Duration { return max(3*interval, 15*time.Second) }
+// silenceLimit is how long a process that is asked each interval may tell nothing.
+func silenceLimit(interval time.Duration) time.Duration { return max(3*interval, 15*time.Second) }
 
 // Follow asks the process at conn for its state each interval and gives hear what it tells, until ctx ends, the process ends the call
 // (io.EOF), the call fails, or the process is silent (*SilentError). After that conn is not to be used again: it may be dead.
 func Follow(ctx context.Context, conn grpc.ClientConnInterface, interval time.Duration, hear func(*pb.WatchResponse)) error {
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
-	limit := patience(interval)
+	limit := silenceLimit(interval)
 	silent := timeout.AfterFunc(limit, func() { end(&SilentError{limit}) })
 	defer silent.Stop()
 	stream, err := pb.NewFeedClient(conn).Watch(ctx, &pb.WatchRequest{Interval: durationpb.New(interval)})

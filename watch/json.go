@@ -8,22 +8,22 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// MarshalJSON writes the picture with the names of feedwater.proto. Members that are unknown are not there; durations are as protobuf's
+// MarshalJSON writes the overview with the names of feedwater.proto. Members that are unknown are not there; durations are as protobuf's
 // JSON has them, "1.5s".
-func (p *Picture) MarshalJSON() ([]byte, error) {
-	processes, err := list(p.Processes)
+func (p *Overview) MarshalJSON() ([]byte, error) {
+	processes, err := toRawJSON(p.Processes)
 	if err != nil {
 		return nil, err
 	}
-	jobs, err := list(p.Jobs)
+	jobs, err := toRawJSON(p.Jobs)
 	if err != nil {
 		return nil, err
 	}
-	nodes, err := list(p.Nodes)
+	nodes, err := toRawJSON(p.Nodes)
 	if err != nil {
 		return nil, err
 	}
-	gpus, err := list(p.Gpus)
+	gpus, err := toRawJSON(p.Gpus)
 	if err != nil {
 		return nil, err
 	}
@@ -43,7 +43,7 @@ type TargetError struct {
 	Error string `json:"error"`
 }
 
-func list[M proto.Message](all []M) ([]json.RawMessage, error) {
+func toRawJSON[M proto.Message](all []M) ([]json.RawMessage, error) {
 	o := protojson.MarshalOptions{UseProtoNames: true, EmitDefaultValues: true}
 	out := make([]json.RawMessage, len(all))
 	for i, m := range all {

@@ -7,9 +7,9 @@ import (
 	"github.com/feedwater-io/feedwater/watch/verdict"
 )
 
-// judge writes what verdict says of a job into it.
-func judge(job *pb.JobStatus, steps int, nodes verdict.Nodes, f verdict.Facts) {
-	f.Steps, f.Wait, f.Idle, f.Nodes, f.Wanted = steps, value(job.Wait), value(job.Idle), nodes, int(job.GetNodesWanted())
+// judgeJob writes what verdict says of a job into it.
+func judgeJob(job *pb.JobStatus, steps int, nodes verdict.Nodes, f verdict.Facts) {
+	f.Steps, f.Wait, f.Idle, f.Nodes, f.Wanted = steps, valueOrNaN(job.Wait), valueOrNaN(job.Idle), nodes, int(job.GetNodesWanted())
 	for _, r := range job.Ranks {
 		f.Blocked = max(f.Blocked, r.GetBlocked().AsDuration().Seconds())
 	}
@@ -17,11 +17,11 @@ func judge(job *pb.JobStatus, steps int, nodes verdict.Nodes, f verdict.Facts) {
 	job.Verdict, job.Cause, job.Action = v.Verdict, v.Cause, v.Action
 }
 
-// facts of a machine: of a trainer's, if trainer is set.
-func facts(r *pb.WatchResponse, trainer bool) verdict.Facts {
+// machineFacts of a machine: of a trainer's, if trainer is set.
+func machineFacts(r *pb.WatchResponse, trainer bool) verdict.Facts {
 	f := verdict.Facts{GPUBusy: meanBusy(r.Gpus), HostBusy: math.NaN()}
 	if trainer {
-		f.HostBusy = value(r.Process.HostBusy)
+		f.HostBusy = valueOrNaN(r.Process.HostBusy)
 	}
 	return f
 }
@@ -29,13 +29,13 @@ func facts(r *pb.WatchResponse, trainer bool) verdict.Facts {
 // Local is the address of the node that is the agent's own process.
 const Local = "this process"
 
-// pool sums the nodes up that a process knows.
-func (s *Source) pool(r *pb.WatchResponse) verdict.Nodes {
-	n := count(r.Nodes)
+// sumPool sums the nodes up that a process knows.
+func (s *Source) sumPool(r *pb.WatchResponse) verdict.Nodes {
+	n := sumNodes(r.Nodes)
 	n.Partial = s.options.Kind == "node"
 	n.Local = !n.Partial && len(r.Nodes) == 1 && r.Nodes[0].Addr == Local
 	if n.Partial || n.Local { // its own cores are the ones that make batches
-		n.IOWait = value(r.Process.HostIoWait)
+		n.IOWait = valueOrNaN(r.Process.HostIoWait)
 	}
 	if n.Local && math.IsNaN(n.Busy) {
 		n.Busy = min(r.Process.BusyCores/max(n.Cores, 1), 1)
@@ -43,9 +43,9 @@ func (s *Source) pool(r *pb.WatchResponse) verdict.Nodes {
 	return n
 }
 
-// count sums nodes up. Busy is of those that tell for how long their cores had work in hand, which on a shared machine is more than
+// sumNodes sums nodes up. Busy is of those that tell for how long their cores had work in hand, which on a shared machine is more than
 // the CPU time they got.
-func count(nodes []*pb.NodeStatus) verdict.Nodes {
+func sumNodes(nodes []*pb.NodeStatus) verdict.Nodes {
 	n := verdict.Nodes{All: len(nodes), Busy: math.NaN(), Full: math.NaN(), Read: math.NaN(), IOWait: math.NaN()}
 	full, read, reading, busy, cores := 0, 0.0, 0, 0.0, 0.0
 	for _, node := range nodes {
@@ -80,7 +80,7 @@ func count(nodes []*pb.NodeStatus) verdict.Nodes {
 	return n
 }
 
-func value(v *float64) float64 {
+func valueOrNaN(v *float64) float64 {
 	if v == nil {
 		return math.NaN()
 	}
@@ -91,7 +91,7 @@ func value(v *float64) float64 {
 func meanBusy(gpus []*pb.GpuStatus) float64 {
 	sum := 0.0
 	for _, g := range gpus {
-		sum += value(g.Busy)
+		sum += valueOrNaN(g.Busy)
 	}
 	return sum / float64(len(gpus)) // 0/0 is not a number
 }

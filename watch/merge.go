@@ -12,9 +12,9 @@ import (
 	"github.com/feedwater-io/feedwater/watch/verdict"
 )
 
-// Picture is what several processes tell, put together: of each job all ranks, of each node what it says of itself and what trainers
+// Overview is what several processes tell, put together: of each job all ranks, of each node what it says of itself and what trainers
 // see of it.
-type Picture struct {
+type Overview struct {
 	Time      time.Time
 	Processes []*pb.Process
 	Jobs      []*pb.JobStatus
@@ -24,8 +24,8 @@ type Picture struct {
 	Errors []TargetError
 }
 
-// Told is the latest state of one process. Addr is where it was reached.
-type Told struct {
+// ProcessState is the latest state of one process. Addr is where it was reached.
+type ProcessState struct {
 	Addr  string
 	State *pb.WatchResponse
 	// Error is why there is no state, in words; Heard that there was one.
@@ -34,8 +34,8 @@ type Told struct {
 }
 
 // Merge puts states together. It takes them over.
-func Merge(all []Told, now time.Time) *Picture {
-	p := &Picture{Time: now}
+func Merge(all []ProcessState, now time.Time) *Overview {
+	p := &Overview{Time: now}
 	for _, t := range all {
 		if t.State.GetProcess() == nil {
 			continue
@@ -63,15 +63,15 @@ func Merge(all []Told, now time.Time) *Picture {
 		}
 	}
 	if len(p.Processes) > 1 {
-		p.judge(all)
+		p.judgeJobs(all)
 	}
-	pulse.Sort(p.Jobs)
+	pulse.SortByWaste(p.Jobs)
 	slices.SortFunc(p.Nodes, func(a, b *pb.NodeStatus) int { return cmp.Compare(a.Addr, b.Addr) })
 	return p
 }
 
 // addNode adds a node, or what else is told of it: it knows its own load, trainers know whether it answers.
-func (p *Picture) addNode(n *pb.NodeStatus) {
+func (p *Overview) addNode(n *pb.NodeStatus) {
 	i := slices.IndexFunc(p.Nodes, func(o *pb.NodeStatus) bool { return o.Addr == n.Addr })
 	if i < 0 {
 		p.Nodes = append(p.Nodes, n)
@@ -89,7 +89,7 @@ func (p *Picture) addNode(n *pb.NodeStatus) {
 
 // addSilent adds a process that tells nothing: a node that did before stays a node, what is not known to be one is an error. Where a
 // trainer has told what is wrong with it, once is enough; where trainers are served by it, it is not down.
-func (p *Picture) addSilent(t Told) {
+func (p *Overview) addSilent(t ProcessState) {
 	i := slices.IndexFunc(p.Nodes, func(n *pb.NodeStatus) bool { return n.Addr == t.Addr })
 	switch {
 	case i < 0 && t.Heard:
@@ -99,11 +99,11 @@ func (p *Picture) addSilent(t Told) {
 	}
 }
 
-// same reports whether two processes tell of one job: names are chosen by people, and a training and its evaluation may have one.
-func same(a, b *pb.JobStatus) bool { return a.Job == b.Job && a.Plan == b.Plan }
+// isSameJob reports whether two processes tell of one job: names are chosen by people, and a training and its evaluation may have one.
+func isSameJob(a, b *pb.JobStatus) bool { return a.Job == b.Job && a.Plan == b.Plan }
 
 // Title names a job to people: with a part of its plan where another one has the same name.
-func (p *Picture) Title(j *pb.JobStatus) string {
+func (p *Overview) Title(j *pb.JobStatus) string {
 	if slices.ContainsFunc(p.Jobs, func(o *pb.JobStatus) bool { return o.Job == j.Job && o.Plan != j.Plan }) {
 		return fmt.Sprintf("%s #%.4s", j.Job, j.Plan)
 	}
@@ -111,8 +111,8 @@ func (p *Picture) Title(j *pb.JobStatus) string {
 }
 
 // addJob adds a job, or its further ranks. Who hears most ranks knows best.
-func (p *Picture) addJob(j *pb.JobStatus) {
-	i := slices.IndexFunc(p.Jobs, func(o *pb.JobStatus) bool { return same(o, j) })
+func (p *Overview) addJob(j *pb.JobStatus) {
+	i := slices.IndexFunc(p.Jobs, func(o *pb.JobStatus) bool { return isSameJob(o, j) })
 	if i < 0 {
 		p.Jobs = append(p.Jobs, j)
 		return
@@ -138,54 +138,54 @@ func (p *Picture) addJob(j *pb.JobStatus) {
 	slices.SortFunc(best.Ranks, func(a, b *pb.RankStatus) int { return cmp.Compare(a.Rank, b.Rank) })
 }
 
-// judge says anew what is the matter, now that more is known than any process alone does.
-func (p *Picture) judge(all []Told) {
+// judgeJobs says anew what is the matter, now that more is known than any process alone does.
+func (p *Overview) judgeJobs(all []ProcessState) {
 	for _, j := range p.Jobs {
 		if j.Verdict == verdict.Unknown {
 			continue
 		}
 		if nodes, f, ok := p.factsOf(j, all); ok {
-			judge(j, enough, nodes, f)
+			judgeJob(j, enough, nodes, f)
 		}
 	}
 }
 
 // factsOf are those of one job: of the hosts and GPUs of agents that tell of it, and of the nodes that tell of it or that those agents
 // have. ok is false where no such node says how it is itself; the job's own agent has said all then.
-func (p *Picture) factsOf(job *pb.JobStatus, all []Told) (nodes verdict.Nodes, f verdict.Facts, ok bool) {
+func (p *Overview) factsOf(job *pb.JobStatus, all []ProcessState) (nodes verdict.Nodes, f verdict.Facts, ok bool) {
 	its := map[string]bool{}
 	var gpus []*pb.GpuStatus
 	partial, hostBusy, ioWait := true, math.NaN(), math.NaN()
 	for _, t := range all {
-		if !t.tells(job) {
+		if !t.tellsOf(job) {
 			continue
 		}
 		for _, n := range t.State.Nodes {
 			its[n.Addr] = true
 		}
 		if t.State.Process.Kind != "node" {
-			partial, hostBusy, gpus = false, larger(hostBusy, t.State.Process.HostBusy), append(gpus, t.State.Gpus...)
+			partial, hostBusy, gpus = false, largerOf(hostBusy, t.State.Process.HostBusy), append(gpus, t.State.Gpus...)
 		}
 	}
 	for _, t := range all {
 		if its[t.Addr] && t.State.GetProcess().GetKind() == "node" {
-			ok, ioWait = true, larger(ioWait, t.State.Process.HostIoWait)
+			ok, ioWait = true, largerOf(ioWait, t.State.Process.HostIoWait)
 		}
 	}
-	nodes = count(slices.DeleteFunc(slices.Clone(p.Nodes), func(n *pb.NodeStatus) bool { return !its[n.Addr] }))
+	nodes = sumNodes(slices.DeleteFunc(slices.Clone(p.Nodes), func(n *pb.NodeStatus) bool { return !its[n.Addr] }))
 	nodes.Partial, nodes.IOWait = partial, ioWait
 	return nodes, verdict.Facts{GPUBusy: meanBusy(gpus), HostBusy: hostBusy}, ok
 }
 
-// tells reports whether a process has told of a job.
-func (t Told) tells(job *pb.JobStatus) bool {
-	return t.State.GetProcess() != nil && slices.ContainsFunc(t.State.Jobs, func(j *pb.JobStatus) bool { return same(j, job) })
+// tellsOf reports whether a process has told of a job.
+func (t ProcessState) tellsOf(job *pb.JobStatus) bool {
+	return t.State.GetProcess() != nil && slices.ContainsFunc(t.State.Jobs, func(j *pb.JobStatus) bool { return isSameJob(j, job) })
 }
 
 // enough is a number of steps that tells something, for jobs whose teller had that many.
 const enough = 100
 
-func larger(a float64, b *float64) float64 {
+func largerOf(a float64, b *float64) float64 {
 	if b != nil && !(a >= *b) {
 		return *b
 	}

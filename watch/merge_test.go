@@ -25,7 +25,7 @@ func of(job string, host, gpu float64, s *pb.WatchResponse) *pb.WatchResponse {
 
 // Each job is judged by its own nodes and hosts: another's nodes that are busy or down, and another's host, are none of its causes.
 func TestMergeJudgesEachJobByItsOwn(t *testing.T) {
-	p := watch.Merge([]watch.Told{
+	p := watch.Merge([]watch.ProcessState{
 		{Addr: "a:1", State: of("rests", 0.1, -1, state("node", 1, 1, node("", "ready", 0.5)))},
 		{Addr: "unix:/rests", State: of("rests", 0.2, 0.5, state("agent", 1, 1, node("a:1", "ready", -1)))},
 		{Addr: "b:1", State: of("busy", 0.9, -1, state("node", 1, 1, node("", "ready", 3.9)))},
@@ -50,12 +50,12 @@ func TestMergeJudgesEachJobByItsOwn(t *testing.T) {
 func pair(kind string, plans ...string) *pb.WatchResponse {
 	var b pulse.Registry
 	for _, plan := range plans {
-		b.Enter("rn50", plan, start).Report(&pb.Pulse{World: 1, Samples: 8, Steps: []*pb.Step{{Step: 0.2, Wait: 0.1}}}, start)
+		b.OpenSession("rn50", plan, start).Report(&pb.Pulse{World: 1, Samples: 8, Steps: []*pb.Step{{Step: 0.2, Wait: 0.1}}}, start)
 	}
-	s := watch.New(watch.Options{Kind: kind, Book: &b, Nodes: func(time.Time) func(time.Time) []*pb.NodeStatus {
+	s := watch.New(watch.Options{Kind: kind, Registry: &b, Nodes: func(time.Time) func(time.Time) []*pb.NodeStatus {
 		return func(time.Time) []*pb.NodeStatus { return nil }
 	}})
-	return s.Begin(start).Next(start)
+	return s.NewWatcher(start).Next(start)
 }
 
 // A job keeps its name whatever else has that name, and processes that hear different plans of one name do not mix them up.
@@ -66,7 +66,7 @@ func TestNamesDoNotDependOnNeighbours(t *testing.T) {
 			t.Errorf("beside another plan it is named %q, plan %q", j.Job, j.Plan)
 		}
 	}
-	p := watch.Merge([]watch.Told{{Addr: "a:1", State: pair("node", training)}, {Addr: "b:1", State: pair("node", evaluation, training)}, {Addr: "c:1", State: pair("node", evaluation)}}, start)
+	p := watch.Merge([]watch.ProcessState{{Addr: "a:1", State: pair("node", training)}, {Addr: "b:1", State: pair("node", evaluation, training)}, {Addr: "c:1", State: pair("node", evaluation)}}, start)
 	var titles []string
 	for _, j := range p.Jobs {
 		titles = append(titles, p.Title(j))
@@ -74,7 +74,7 @@ func TestNamesDoNotDependOnNeighbours(t *testing.T) {
 	if !slices.Equal(titles, []string{"rn50 #aaaa", "rn50 #ffff"}) {
 		t.Errorf("jobs %q", titles)
 	}
-	if p = watch.Merge([]watch.Told{{Addr: "a:1", State: pair("node", training)}}, start); p.Title(p.Jobs[0]) != "rn50" {
+	if p = watch.Merge([]watch.ProcessState{{Addr: "a:1", State: pair("node", training)}}, start); p.Title(p.Jobs[0]) != "rn50" {
 		t.Errorf("alone it is %q", p.Title(p.Jobs[0]))
 	}
 }

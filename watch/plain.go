@@ -12,11 +12,11 @@ func Plain(text string) string {
 			text = text[i+len(before):]
 		}
 	}
-	return advised(unquoted(text))
+	return addAdvice(unquote(text))
 }
 
-// unquoted leaves out quotes around a text, or the closing one where the opening one was left out before.
-func unquoted(text string) string {
+// unquote leaves out quotes around a text, or the closing one where the opening one was left out before.
+func unquote(text string) string {
 	if inner, err := strconv.Unquote(text); err == nil && text[0] == '"' {
 		return inner
 	}
@@ -26,8 +26,8 @@ func unquoted(text string) string {
 	return text
 }
 
-// advised says what to do about a connection that ends at once.
-func advised(text string) string {
+// addAdvice says what to do about a connection that ends at once.
+func addAdvice(text string) string {
 	switch {
 	case strings.Contains(text, "error reading server preface: EOF"), strings.Contains(text, "error reading server preface: read tcp"):
 		return text + "; does the node want TLS? give --tls-ca"

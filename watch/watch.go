@@ -25,8 +25,8 @@ type Options struct {
 	Version string
 	// Cores that the process may use.
 	Cores float64
-	// Book of what trainers tell.
-	Book *pulse.Registry
+	// Registry of what trainers tell.
+	Registry *pulse.Registry
 	// Nodes begins to watch the nodes that this process knows: what it returns tells how they are, with rates since it was called last.
 	Nodes func(time.Time) func(time.Time) []*pb.NodeStatus
 	// Attempts, if set, are a rank's latest wants, by job's name and rank.
@@ -55,7 +55,7 @@ type Source struct {
 // New returns a source.
 func New(o Options) *Source {
 	host, _ := os.Hostname() // for people; they live without
-	return &Source{options: o, host: pulse.Clean(host), began: time.Now()}
+	return &Source{options: o, host: pulse.CleanName(host), began: time.Now()}
 }
 
 // Watcher makes one watcher's answers. It is used by one goroutine at a time.
@@ -65,8 +65,8 @@ type Watcher struct {
 	nodes  func(time.Time) []*pb.NodeStatus
 }
 
-// Begin begins to watch: rates are over the time between two calls of Next, and since Begin at first.
-func (s *Source) Begin(now time.Time) *Watcher {
+// NewWatcher begins to watch: rates are over the time between two calls of Next, and since Begin at first.
+func (s *Source) NewWatcher(now time.Time) *Watcher {
 	return &Watcher{source: s, before: machine.Read(now), nodes: s.options.Nodes(now)}
 }
 
@@ -74,32 +74,32 @@ func (s *Source) Begin(now time.Time) *Watcher {
 func (w *Watcher) Next(now time.Time) *pb.WatchResponse {
 	s := w.source
 	reading := machine.Read(now)
-	r := &pb.WatchResponse{Process: s.process(reading, w.before), Nodes: w.nodes(now)}
+	r := &pb.WatchResponse{Process: s.processState(reading, w.before), Nodes: w.nodes(now)}
 	w.before = reading
 	if s.options.GPUs != nil {
 		r.Gpus = s.options.GPUs()
 	}
 	s.addJobs(r, now)
-	pulse.Sort(r.Jobs)
+	pulse.SortByWaste(r.Jobs)
 	return r
 }
 
-func (s *Source) process(now, before machine.Reading) *pb.Process {
-	busy := now.Rate(before, func(r machine.Reading) float64 { return r.Process })
+func (s *Source) processState(now, before machine.Reading) *pb.Process {
+	busy := now.RateSince(before, func(r machine.Reading) float64 { return r.Process })
 	if math.IsNaN(busy) {
 		busy = 0
 	}
 	return &pb.Process{
 		Host: s.host, Kind: s.options.Kind, Version: s.options.Version, Pid: uint32(os.Getpid()),
 		Uptime: durationpb.New(now.At.Sub(s.began)), Cores: s.options.Cores, BusyCores: busy, ResidentBytes: now.Resident,
-		HostBusy:                     known(now.Share(before, func(r machine.Reading) float64 { return r.Busy })),
-		HostIoWait:                   known(now.Share(before, func(r machine.Reading) float64 { return r.IOWait })),
-		DiskReadBytesPerSecond:       known(now.Rate(before, func(r machine.Reading) float64 { return r.DiskRead })),
-		NetworkReceiveBytesPerSecond: known(now.Rate(before, func(r machine.Reading) float64 { return r.Received })),
+		HostBusy:                     valueOrNil(now.ShareSince(before, func(r machine.Reading) float64 { return r.Busy })),
+		HostIoWait:                   valueOrNil(now.ShareSince(before, func(r machine.Reading) float64 { return r.IOWait })),
+		DiskReadBytesPerSecond:       valueOrNil(now.RateSince(before, func(r machine.Reading) float64 { return r.DiskRead })),
+		NetworkReceiveBytesPerSecond: valueOrNil(now.RateSince(before, func(r machine.Reading) float64 { return r.Received })),
 	}
 }
 
-func known(v float64) *float64 {
+func valueOrNil(v float64) *float64 {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return nil
 	}
@@ -116,7 +116,7 @@ func (s *Source) addJobs(r *pb.WatchResponse, now time.Time) {
 		efforts = s.options.Efforts()
 	}
 	ready := countReady(r.Nodes)
-	for _, j := range s.options.Book.Jobs(now) {
+	for _, j := range s.options.Registry.Jobs(now) {
 		job := j.Status(now)
 		job.Nodes = uint32(ready)
 		if s.options.Wanted != nil {
@@ -133,7 +133,7 @@ func (s *Source) addJobs(r *pb.WatchResponse, now time.Time) {
 			key := Rank{j.Name, j.Plan, rank.Rank}
 			rank.Attempts, rank.Effort = attempts[key], efforts[key]
 		}
-		judge(job, j.Steps(), s.pool(r), facts(r, s.options.Kind == "agent"))
+		judgeJob(job, j.Steps(), s.sumPool(r), machineFacts(r, s.options.Kind == "agent"))
 		r.Jobs = append(r.Jobs, job)
 	}
 }
@@ -151,7 +151,7 @@ func countReady(nodes []*pb.NodeStatus) int {
 const (
 	standard, shortest, longest = time.Second, 100 * time.Millisecond, time.Minute
 	// first is how long the first answer takes at most: rates need some time.
-	first = 200 * time.Millisecond
+	firstWithin = 200 * time.Millisecond
 )
 
 // Interval is the time between two answers that a request asks for.
@@ -172,8 +172,8 @@ func (s *Source) Serve(ctx context.Context, over <-chan struct{}, r *pb.WatchReq
 	if err != nil {
 		return err
 	}
-	w := s.Begin(time.Now())
-	wait := time.NewTimer(min(first, interval))
+	w := s.NewWatcher(time.Now())
+	wait := time.NewTimer(min(firstWithin, interval))
 	defer wait.Stop()
 	for {
 		select {

@@ -24,12 +24,12 @@ func state(kind string, ranks, world uint32, nodes ...*pb.NodeStatus) *pb.WatchR
 		for i := range steps {
 			steps[i] = &pb.Step{Number: uint64(i), Step: 0.2, Wait: 0.1, Idle: proto.Float64(0.08)}
 		}
-		b.Enter("job", "plan", start).Report(&pb.Pulse{Rank: rank, World: world, Samples: 8, Steps: steps}, start)
+		b.OpenSession("job", "plan", start).Report(&pb.Pulse{Rank: rank, World: world, Samples: 8, Steps: steps}, start)
 	}
-	s := watch.New(watch.Options{Kind: kind, Cores: 4, Book: &b, Nodes: func(time.Time) func(time.Time) []*pb.NodeStatus {
+	s := watch.New(watch.Options{Kind: kind, Cores: 4, Registry: &b, Nodes: func(time.Time) func(time.Time) []*pb.NodeStatus {
 		return func(time.Time) []*pb.NodeStatus { return nodes }
 	}})
-	return s.Begin(start).Next(start)
+	return s.NewWatcher(start).Next(start)
 }
 
 func node(addr, condition string, busy float64) *pb.NodeStatus {
@@ -62,7 +62,7 @@ func TestNextJudges(t *testing.T) {
 func TestMerge(t *testing.T) {
 	agent := state("agent", 1, 2, node("a:1", "ready", -1), node("b:1", "silent", -1))
 	agent.Jobs[0].Ranks[0].Attempts = []*pb.Attempt{{Batch: 7, State: "done"}}
-	p := watch.Merge([]watch.Told{{Addr: "a:1", State: state("node", 2, 2, node("", "ready", 3.9))}, {Addr: "unix:/1.sock", State: agent}}, start)
+	p := watch.Merge([]watch.ProcessState{{Addr: "a:1", State: state("node", 2, 2, node("", "ready", 3.9))}, {Addr: "unix:/1.sock", State: agent}}, start)
 	if len(p.Jobs) != 1 || len(p.Jobs[0].Ranks) != 2 || len(p.Jobs[0].Ranks[0].Attempts) != 1 || p.Jobs[0].Nodes != 1 {
 		t.Errorf("jobs %v", p.Jobs)
 	}
@@ -92,7 +92,7 @@ func TestMerge(t *testing.T) {
 }
 
 func TestMergeOfNothing(t *testing.T) {
-	p := watch.Merge([]watch.Told{{Addr: "a"}, {Addr: "b", State: &pb.WatchResponse{}}}, start)
+	p := watch.Merge([]watch.ProcessState{{Addr: "a"}, {Addr: "b", State: &pb.WatchResponse{}}}, start)
 	if text, err := json.Marshal(p); err != nil || !strings.Contains(string(text), `"jobs":[]`) {
 		t.Errorf("%s, %v", text, err)
 	}
@@ -105,15 +105,15 @@ func TestIdleWithoutWait(t *testing.T) {
 	for i := range steps {
 		steps[i] = &pb.Step{Number: uint64(i), Step: 0.2, Idle: proto.Float64(0.15)}
 	}
-	b.Enter("job", "plan", start).Report(&pb.Pulse{World: 1, Samples: 8, Steps: steps}, start)
+	b.OpenSession("job", "plan", start).Report(&pb.Pulse{World: 1, Samples: 8, Steps: steps}, start)
 	s := watch.New(watch.Options{
-		Kind: "agent", Book: &b,
+		Kind: "agent", Registry: &b,
 		Nodes: func(time.Time) func(time.Time) []*pb.NodeStatus {
 			return func(time.Time) []*pb.NodeStatus { return []*pb.NodeStatus{node("a", "ready", 1)} }
 		},
 		GPUs: func() []*pb.GpuStatus { return []*pb.GpuStatus{{Busy: proto.Float64(0.25)}} },
 	})
-	j := s.Begin(start).Next(start).Jobs[0]
+	j := s.NewWatcher(start).Next(start).Jobs[0]
 	if j.Verdict != verdict.NotData || !strings.Contains(j.Cause, "busy 25 % of the time, but not for want of data") || j.GetIdle() != 0 {
 		t.Errorf("%v", j)
 	}

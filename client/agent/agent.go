@@ -91,7 +91,7 @@ type Listing struct {
 type Agent struct {
 	options  Options
 	orphaned atomic.Bool // the trainer's pidfd said that it is gone
-	book     pulse.Registry
+	registry pulse.Registry
 	host     string
 	source   *watch.Source
 
@@ -109,11 +109,11 @@ func New(o Options) *Agent {
 	return a
 }
 
-// warn tells the first Loader's program of Options.Warnings.
-func (a *Agent) warn(l *loader) {
+// sendWarnings tells the first Loader's program of Options.Warnings.
+func (a *Agent) sendWarnings(l *loader) {
 	a.warned.Do(func() {
 		for _, w := range a.options.Warnings {
-			l.notice("warning", w)
+			l.sendNotice("warning", w)
 		}
 	})
 }
@@ -131,7 +131,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	defer stop()
 	var watch sync.WaitGroup
 	if a.options.Trainer != nil {
-		wake, done, err := waker()
+		wake, done, err := newWaker()
 		if err != nil {
 			return err
 		}
@@ -139,20 +139,20 @@ func (a *Agent) Run(ctx context.Context) error {
 		defer done()
 		watch.Go(func() {
 			if awaitExit(a.options.Trainer, wake) {
-				a.discard()
+				a.discardSlots()
 				end()
 			}
 		})
 	}
-	err = a.accept(ctx, control)
+	err = a.acceptLoaders(ctx, control)
 	end()
 	_ = control.Close()
 	a.running.Wait()
 	return err
 }
 
-// accept takes Loaders' sockets from the control socket until it closes.
-func (a *Agent) accept(ctx context.Context, control *net.UnixConn) error {
+// acceptLoaders takes Loaders' sockets from the control socket until it closes.
+func (a *Agent) acceptLoaders(ctx context.Context, control *net.UnixConn) error {
 	packet := make([]byte, 256)
 	for {
 		kind, files, err := readPacket(control, packet)
@@ -170,11 +170,11 @@ func (a *Agent) accept(ctx context.Context, control *net.UnixConn) error {
 		if err != nil {
 			return fmt.Errorf("loader socket: %w", err)
 		}
-		a.serve(ctx, conn)
+		a.serveLoader(ctx, conn)
 	}
 }
 
-func (a *Agent) serve(ctx context.Context, conn *net.UnixConn) {
+func (a *Agent) serveLoader(ctx context.Context, conn *net.UnixConn) {
 	l := newLoader(a, conn)
 	a.mu.Lock()
 	a.loaders[l] = struct{}{}
@@ -185,23 +185,23 @@ func (a *Agent) serve(ctx context.Context, conn *net.UnixConn) {
 			delete(a.loaders, l)
 			a.mu.Unlock()
 		}()
-		l.run(ctx)
+		l.serveSocket(ctx)
 	})
 }
 
 // trainerGone reports whether the trainer has ended or is on its way out. A process that dies closes its handles one after the other,
 // so a Loader's socket may end before the pidfd says anything.
 func (a *Agent) trainerGone() bool {
-	return a.orphaned.Load() || exiting(a.options.TrainerPID)
+	return a.orphaned.Load() || isExiting(a.options.TrainerPID)
 }
 
-// discard gives all slots' memory back: the trainer is gone, and forked children of it would keep the memory.
-func (a *Agent) discard() {
+// discardSlots gives all slots' memory back: the trainer is gone, and forked children of it would keep the memory.
+func (a *Agent) discardSlots() {
 	a.orphaned.Store(true)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for l := range a.loaders {
-		l.discard()
+		l.discardSlots()
 	}
 }
 
@@ -227,7 +227,7 @@ func readPacket(c *net.UnixConn, buf []byte) ([]byte, []*os.File, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	files, err := handles(control[:k])
+	files, err := filesIn(control[:k])
 	switch {
 	case err != nil:
 		return nil, nil, err
@@ -240,7 +240,7 @@ func readPacket(c *net.UnixConn, buf []byte) ([]byte, []*os.File, error) {
 	return buf[:n], files, nil
 }
 
-func handles(control []byte) ([]*os.File, error) {
+func filesIn(control []byte) ([]*os.File, error) {
 	if len(control) == 0 {
 		return nil, nil
 	}

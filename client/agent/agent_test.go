@@ -283,7 +283,7 @@ func startWith(t *testing.T, n node.Node, o Options) *trainer {
 	c.loader = near
 	c.send(control, []byte{kindLoader}, far)
 	t.Cleanup(func() { near.Close() })
-	c.send(near, a.options.greeting().packet())
+	c.send(near, a.options.newGreeting().toPacket())
 	if b := c.receive(); b[0] != kindVersion {
 		t.Fatalf("a greeting is answered by %q", b)
 	}
@@ -541,7 +541,7 @@ func TestBrokenSample(t *testing.T) {
 
 // However many samples of a batch are broken, its answer is one packet: first the words about most of them go, then the batch.
 func TestManyBrokenSamples(t *testing.T) {
-	for _, c := range []struct{ broken, named int }{{1, 1}, {100, 100}, {1000, named}, {1500, named}, {3000, 0}} {
+	for _, c := range []struct{ broken, named int }{{1, 1}, {100, 100}, {1000, maxNamedErrors}, {1500, maxNamedErrors}, {3000, 0}} {
 		t.Run(fmt.Sprint(c.broken), func(t *testing.T) {
 			trainer := start(t, &fakeNode{broken: c.broken})
 			trainer.open(4, nil)
@@ -761,13 +761,13 @@ func TestExiting(t *testing.T) {
 		t.Fatal(err)
 	}
 	awaitDead(t, process)
-	if !exiting(process.Process.Pid) {
+	if !isExiting(process.Process.Pid) {
 		t.Error("a process that was not reaped yet is said to live")
 	}
 	if err := process.Wait(); err != nil {
 		t.Fatal(err)
 	}
-	if !exiting(process.Process.Pid) || exiting(os.Getpid()) || exiting(0) {
+	if !isExiting(process.Process.Pid) || isExiting(os.Getpid()) || isExiting(0) {
 		t.Error("the living and the dead are confused")
 	}
 }

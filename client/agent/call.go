@@ -6,25 +6,25 @@ import (
 	"os"
 )
 
-// answer runs a call, unless the trainer is of another release, and writes its result to the trainer's file.
-func (l *loader) answer(ctx context.Context, c call, mismatch error, result *os.File, more []*os.File) {
+// answerCall runs a call, unless the trainer is of another release, and writes its result to the trainer's file.
+func (l *loader) answerCall(ctx context.Context, c call, mismatch error, result *os.File, more []*os.File) {
 	defer result.Close()
-	v, blob, err := l.call(ctx, c, mismatch, more)
+	v, blob, err := l.runCall(ctx, c, mismatch, more)
 	body := []byte(nil)
 	if err != nil {
-		body = describe(err).json()
+		body = describeError(err).toJSON()
 	} else {
 		body = mustJSON(v)
 	}
-	if werr := write(result, body, blob); werr != nil {
+	if werr := writeParts(result, body, blob); werr != nil {
 		err = fmt.Errorf("write the result of %s: %w", c.method, werr)
 		l.agent.options.Log.Error("a call", "method", c.method, "error", err)
 		body, blob = nil, nil
 	}
-	l.out.send(answerPacket(c.seq, err == nil, len(body), len(blob)))
+	l.outbox.queuePacket(answerPacket(c.seq, err == nil, len(body), len(blob)))
 }
 
-func write(f *os.File, parts ...[]byte) error {
+func writeParts(f *os.File, parts ...[]byte) error {
 	offset := int64(0)
 	for _, p := range parts {
 		if _, err := f.WriteAt(p, offset); err != nil {
@@ -35,7 +35,7 @@ func write(f *os.File, parts ...[]byte) error {
 	return nil
 }
 
-func (l *loader) call(ctx context.Context, c call, mismatch error, files []*os.File) (v any, blob []byte, err error) {
+func (l *loader) runCall(ctx context.Context, c call, mismatch error, files []*os.File) (v any, blob []byte, err error) {
 	if mismatch != nil {
 		closeAll(files)
 		return nil, nil, mismatch
@@ -55,11 +55,11 @@ func (l *loader) call(ctx context.Context, c call, mismatch error, files []*os.F
 	closeAll(files)
 	switch c.method {
 	case "replay":
-		return l.replay(ctx, c.params)
+		return l.replaySamples(ctx, c.params)
 	case "listing":
-		return l.listing(ctx, c.params)
+		return l.listFolder(ctx, c.params)
 	case "status":
-		v = l.status()
+		v = l.fleetStatus()
 	default:
 		err = fmt.Errorf("unknown method %q", c.method)
 	}

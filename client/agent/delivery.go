@@ -31,18 +31,18 @@ type delivery struct {
 // newDelivery lends the want's slot; deliver gives it back.
 func newDelivery(w want, s *slots) (*delivery, error) {
 	if w.count < 1 || int(w.count) > s.samples {
-		return nil, &roomError{place(s.fields, int(w.count)).bytes}
+		return nil, &roomError{newLayout(s.fields, int(w.count)).bytes}
 	}
-	slot, err := s.lend(w.slot)
+	slot, err := s.lendSlot(w.slot)
 	if err != nil {
 		return nil, err
 	}
 	b := &delivery{want: w, slots: s, slot: slot, wire: slot}
 	b.name = &pb.Name{Epoch: w.epoch, Samples: &pb.Name_Range{Range: &pb.Range{Position: w.position, Count: w.count}}}
 	if w.flags&flagListed != 0 {
-		b.name.Samples = &pb.Name_List{List: b.list()}
+		b.name.Samples = &pb.Name_List{List: b.readIndices()}
 	}
-	if !s.converts() {
+	if !s.hasConversions() {
 		return b, nil
 	}
 	arriving, wire := batch.Place(s.arriving, int(w.count))
@@ -50,25 +50,27 @@ func newDelivery(w want, s *slots) (*delivery, error) {
 		return b, nil
 	}
 	if wire > len(slot) {
-		s.drop()
+		s.endUse()
 		return nil, &roomError{wire}
 	}
 	b.wire = slot[len(slot)-wire:]
 	b.image = func(view, offset int, pix []byte) {
 		p := &s.pictures[view]
-		p.write(b.place(p, offset), pix)
+		p.writeImage(b.imageBytes(p, offset), pix)
 	}
 	return b, nil
 }
 
-// place is where image i of a picture ends up.
-func (b *delivery) place(p *picture, i int) []byte { return b.slot[p.at+i*p.result():][:p.result()] }
+// imageBytes is where image i of a picture ends up.
+func (b *delivery) imageBytes(p *picture, i int) []byte {
+	return b.slot[p.at+i*p.resultBytes():][:p.resultBytes()]
+}
 
-// list reads the indices that the trainer put into the slot.
-func (b *delivery) list() *pb.List {
+// readIndices reads the indices that the trainer put into the slot.
+func (b *delivery) readIndices() *pb.List {
 	n := int(b.want.count)
 	l := &pb.List{Indices: make([]uint64, n), Repeats: make([]uint32, n)}
-	raw := b.slot[b.slots.offset("index"):]
+	raw := b.slot[b.slots.offsetOf("index"):]
 	for i := range n {
 		l.Indices[i] = binary.LittleEndian.Uint64(raw[8*i:])
 		l.Repeats[i] = uint32(b.want.position) + uint32(i)
@@ -76,28 +78,28 @@ func (b *delivery) list() *pb.List {
 	return l
 }
 
-// another lends memory for a second node.
-func (b *delivery) another(bytes int) []byte {
-	b.spare = b.slots.landings.take(bytes)
+// lendSpare lends memory for a second node.
+func (b *delivery) lendSpare(bytes int) []byte {
+	b.spare = b.slots.spares.lendBuffer(bytes)
 	return b.spare
 }
 
-// landed reports whether the batch arrived from a second node, beside its slot.
-func (b *delivery) landed(r client.Result) bool {
+// arrivedInSpare reports whether the batch arrived from a second node, beside its slot.
+func (b *delivery) arrivedInSpare(r client.Result) bool {
 	return len(b.spare) > 0 && len(r.Data) > 0 && &b.spare[0] == &r.Data[0]
 }
 
-// takesLong tells whether settle has pixels to convert or to move.
-func (b *delivery) takesLong(r client.Result) bool {
-	return b.slots.converts() && !r.Imaged || b.landed(r)
+// hasPixelWork tells whether placeBatch has pixels to convert or to move.
+func (b *delivery) hasPixelWork(r client.Result) bool {
+	return b.slots.hasConversions() && !r.Imaged || b.arrivedInSpare(r)
 }
 
-// settle brings an arrived batch into its final form and returns the JSON that goes with it, or nil.
-func (b *delivery) settle(r client.Result) ([]byte, error) {
+// placeBatch brings an arrived batch into its final form and returns the JSON that goes with it, or nil.
+func (b *delivery) placeBatch(r client.Result) ([]byte, error) {
 	if r.Err != nil {
 		return nil, r.Err
 	}
-	arrived, err := b.arrays(r)
+	arrived, err := b.checkArrays(r)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", node.NameOf(r.Node), err)
 	}
@@ -109,25 +111,25 @@ func (b *delivery) settle(r client.Result) ([]byte, error) {
 	}
 	var ragged raggedJSONs
 	if !r.Imaged {
-		if ragged, err = b.settlePictures(arrived, b.landed(r)); err != nil {
+		if ragged, err = b.placePictures(arrived, b.arrivedInSpare(r)); err != nil {
 			return nil, err
 		}
 	}
 	for name, data := range small {
-		if o := b.slots.offset(name); o >= 0 {
+		if o := b.slots.offsetOf(name); o >= 0 {
 			copy(b.slot[o:], data)
 		}
 	}
-	return extraJSON(r, ragged), b.erase(ragged)
+	return extraJSON(r, ragged), b.eraseBoxes(ragged)
 }
 
-// settlePictures settles all images: from the first on where they are converted, from the slot's end towards its start, and else from
+// placePictures places all images: from the first on where they are converted, from the slot's end towards its start, and else from
 // the last on, since they move towards the end.
-func (b *delivery) settlePictures(arrived map[string]*arrival, beside bool) (raggedJSONs, error) {
+func (b *delivery) placePictures(arrived map[string]*arrival, beside bool) (raggedJSONs, error) {
 	all := raggedJSONs{}
 	n := len(b.slots.pictures)
 	for k := range n {
-		if !b.slots.converts() {
+		if !b.slots.hasConversions() {
 			k = n - 1 - k
 		}
 		p := &b.slots.pictures[k]
@@ -135,7 +137,7 @@ func (b *delivery) settlePictures(arrived map[string]*arrival, beside bool) (rag
 		if f == nil {
 			continue
 		}
-		ragged, err := b.settleImages(p, f, beside)
+		ragged, err := b.placeImages(p, f, beside)
 		if err != nil {
 			return nil, err
 		}
@@ -152,8 +154,8 @@ type arrival struct {
 	data []byte
 }
 
-// arrays checks that the batch is what was wanted: the fields of the slot, for that many samples, within its bytes.
-func (b *delivery) arrays(r client.Result) (map[string]*arrival, error) {
+// checkArrays checks that the batch is what was wanted: the fields of the slot, for that many samples, within its bytes.
+func (b *delivery) checkArrays(r client.Result) (map[string]*arrival, error) {
 	all := map[string]*arrival{}
 	for _, f := range r.Header.Fields {
 		n, ok := node.FieldBytes(f)
@@ -171,16 +173,16 @@ func (b *delivery) arrays(r client.Result) (map[string]*arrival, error) {
 	return all, nil
 }
 
-// settleImages converts images that arrived, in the slot or beside it, or moves them to their place.
-func (b *delivery) settleImages(p *picture, f *arrival, beside bool) (*raggedJSON, error) {
+// placeImages converts images that arrived, in the slot or beside it, or moves them to their place.
+func (b *delivery) placeImages(p *picture, f *arrival, beside bool) (*raggedJSON, error) {
 	if len(f.RaggedOffsets) > 0 {
-		return b.settleRagged(p, f, b.slot[p.at:])
+		return b.placeRagged(p, f, b.slot[p.at:])
 	}
-	n := p.sample()
+	n := p.sourceBytes()
 	if len(f.data) != int(b.want.count)*n {
 		return nil, fmt.Errorf("%d bytes of images for %d samples of %d", len(f.data), b.want.count, n)
 	}
-	if !b.slots.converts() {
+	if !b.slots.hasConversions() {
 		if beside || int(f.Offset) != p.at {
 			copy(b.slot[p.at:], f.data)
 		}
@@ -193,11 +195,11 @@ func (b *delivery) settleImages(p *picture, f *arrival, beside bool) (*raggedJSO
 	arrived := len(b.slot) - len(b.wire) + int(f.Offset)
 	for i := range int(b.want.count) {
 		src := f.data[i*n : (i+1)*n]
-		if !beside && p.at+(i+1)*p.result() > arrived+i*n { // the result covers its own source
+		if !beside && p.at+(i+1)*p.resultBytes() > arrived+i*n { // the result covers its own source
 			aside = append(aside[:0], src...)
 			src = aside
 		}
-		p.write(b.place(p, i), src)
+		p.writeImage(b.imageBytes(p, i), src)
 	}
 	return nil, nil
 }
@@ -211,8 +213,8 @@ type raggedJSON struct {
 // raggedJSONs are those of fields by name; empty if samples do not differ in size.
 type raggedJSONs map[string]*raggedJSON
 
-// settleRagged puts images of differing sizes behind each other at dst.
-func (b *delivery) settleRagged(p *picture, f *arrival, dst []byte) (*raggedJSON, error) {
+// placeRagged puts images of differing sizes behind each other at dst.
+func (b *delivery) placeRagged(p *picture, f *arrival, dst []byte) (*raggedJSON, error) {
 	n := int(b.want.count)
 	if len(f.RaggedOffsets) != n+1 || len(f.RaggedShapes) != 3*n {
 		return nil, fmt.Errorf("%d offsets and %d shapes for %d images", len(f.RaggedOffsets), len(f.RaggedShapes), n)
@@ -231,7 +233,7 @@ func (b *delivery) settleRagged(p *picture, f *arrival, dst []byte) (*raggedJSON
 		}
 		out := dst[from*scale : to*scale]
 		j.Shapes[i], j.Offsets[i+1] = [3]int{h, w, 3}, to*scale
-		p.write(out, src[from:to])
+		p.writeImage(out, src[from:to])
 		if p.planar {
 			j.Shapes[i] = [3]int{3, h, w}
 		}
@@ -240,7 +242,7 @@ func (b *delivery) settleRagged(p *picture, f *arrival, dst []byte) (*raggedJSON
 }
 
 // named is how many broken samples of a batch are told with all that is known of them, if they are too many for a packet.
-const named = 16
+const maxNamedErrors = 16
 
 // extraJSON is what goes with a done packet, nil if there is nothing to say.
 func extraJSON(r client.Result, ragged raggedJSONs) []byte {
@@ -259,7 +261,7 @@ func extraJSON(r client.Result, ragged raggedJSONs) []byte {
 		return b
 	}
 	for i := range extra.Errors {
-		extra.Errors[i] = extra.Errors[i].brief(i < named)
+		extra.Errors[i] = extra.Errors[i].toBrief(i < maxNamedErrors)
 	}
 	return mustJSON(extra)
 }

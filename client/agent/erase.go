@@ -14,8 +14,8 @@ const eraseField = "erase"
 
 const boxBytes = 6 * 8
 
-// erasures are what rectangles are filled with: three elements each, one per channel.
-func (l *LastHop) erasures() ([][]byte, error) {
+// decodeErasures are what rectangles are filled with: three elements each, one per channel.
+func (l *LastHop) decodeErasures() ([][]byte, error) {
 	raw, err := base64.StdEncoding.DecodeString(l.Erase)
 	size := 3 * l.elementBytes()
 	if err != nil || size > 0 && len(raw)%size != 0 {
@@ -28,33 +28,33 @@ func (l *LastHop) erasures() ([][]byte, error) {
 	return all, nil
 }
 
-// erase fills the rectangles of a batch whose images, and their sizes, are in their final form.
-func (b *delivery) erase(ragged raggedJSONs) error {
+// eraseBoxes fills the rectangles of a batch whose images, and their sizes, are in their final form.
+func (b *delivery) eraseBoxes(ragged raggedJSONs) error {
 	for k := range b.slots.pictures {
 		p := &b.slots.pictures[k]
-		if err := b.eraseIn(p, ragged[p.name]); err != nil {
+		if err := b.erasePicture(p, ragged[p.name]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// eraseIn is erase for one field of images.
-func (b *delivery) eraseIn(p *picture, ragged *raggedJSON) error {
-	boxes := b.slots.offset(p.boxes)
+// erasePicture is erase for one field of images.
+func (b *delivery) erasePicture(p *picture, ragged *raggedJSON) error {
+	boxes := b.slots.offsetOf(p.boxes)
 	if len(p.erasures) == 0 || boxes < 0 {
 		return nil
 	}
-	h, w, n := p.height, p.width, p.result()
+	h, w, n := p.height, p.width, p.resultBytes()
 	for i := range int(b.want.count) {
 		at := p.at + i*n
 		if ragged != nil {
 			at, n = p.at+ragged.Offsets[i], ragged.Offsets[i+1]-ragged.Offsets[i]
-			h, w = p.sides(ragged.Shapes[i])
+			h, w = p.sidesOf(ragged.Shapes[i])
 		}
 		img := canvas{b.slot[at : at+n], h, w, p.element, p.planar, p.put}
 		for k, value := range p.erasures {
-			if !img.erase(b.slot[boxes+(i*len(p.erasures)+k)*boxBytes:], value) {
+			if !img.eraseBox(b.slot[boxes+(i*len(p.erasures)+k)*boxBytes:], value) {
 				return fmt.Errorf("sample %d: a rectangle to erase leaves its image of %d×%d pixels", i, w, h)
 			}
 		}
@@ -62,8 +62,8 @@ func (b *delivery) eraseIn(p *picture, ragged *raggedJSON) error {
 	return nil
 }
 
-// sides are height and width of an image of that shape.
-func (p *picture) sides(shape [3]int) (h, w int) {
+// sidesOf are height and width of an image of that shape.
+func (p *picture) sidesOf(shape [3]int) (h, w int) {
 	if p.planar {
 		return shape[1], shape[2]
 	}
@@ -79,8 +79,8 @@ type canvas struct {
 	put     func(dst []byte, x float32) // writes one element; nil for bytes
 }
 
-// erase fills one box with three elements; false where it leaves the image.
-func (c canvas) erase(box, value []byte) bool {
+// eraseBox fills one box with three elements; false where it leaves the image.
+func (c canvas) eraseBox(box, value []byte) bool {
 	var n [6]uint64 // top, left, height, width, noise
 	for i := range n {
 		n[i] = binary.LittleEndian.Uint64(box[8*i:])
@@ -94,7 +94,7 @@ func (c canvas) erase(box, value []byte) bool {
 	}
 	top, left, rows, columns := int(n[0]), int(n[1]), int(n[2]), int(n[3])
 	if n[4] != 0 && c.put != nil {
-		c.noise(order.Key{uint32(n[4]), uint32(n[5])}, top, left, rows, columns)
+		c.fillNoise(order.Key{uint32(n[4]), uint32(n[5])}, top, left, rows, columns)
 		return true
 	}
 	if !c.planar {

@@ -43,7 +43,7 @@ func TestEraseFillsTheRectangle(t *testing.T) {
 			}
 		}
 		img := canvas{pix, h, w, element, planar, nil}
-		if !img.erase(box(uint64(top), uint64(left), uint64(height), uint64(width)), value) || !bytes.Equal(pix, want) {
+		if !img.eraseBox(box(uint64(top), uint64(left), uint64(height), uint64(width)), value) || !bytes.Equal(pix, want) {
 			t.Fatalf("%d×%d+%d+%d of %d×%d, %d bytes, planar %v: differs", width, height, left, top, w, h, element, planar)
 		}
 	}
@@ -53,13 +53,13 @@ func TestEraseStaysInside(t *testing.T) {
 	huge := ^uint64(0)
 	for _, b := range [][]byte{box(0, 0, 4, 1), box(3, 0, 1, 1), box(0, 2, 1, 2), box(huge, 0, 2, 1), box(0, 1, 1, huge), box(0, 0, huge, huge)} {
 		img := canvas{make([]byte, 27), 3, 3, 1, false, nil}
-		if img.erase(b, []byte{1, 1, 1}) {
+		if img.eraseBox(b, []byte{1, 1, 1}) {
 			t.Errorf("%v is taken", b)
 		}
 	}
 	for _, b := range [][]byte{box(2, 2, 1, 1), box(0, 0, 3, 3), box(9, 9, 0, 0)} {
 		img := canvas{make([]byte, 27), 3, 3, 1, true, nil}
-		if !img.erase(b, []byte{1, 1, 1}) {
+		if !img.eraseBox(b, []byte{1, 1, 1}) {
 			t.Errorf("%v is refused", b)
 		}
 	}
@@ -67,12 +67,12 @@ func TestEraseStaysInside(t *testing.T) {
 
 func TestErasuresAreChecked(t *testing.T) {
 	l := LastHop{DType: "float16", Erase: base64.StdEncoding.EncodeToString(make([]byte, 12))}
-	if all, err := l.erasures(); err != nil || len(all) != 2 || len(all[1]) != 6 {
+	if all, err := l.decodeErasures(); err != nil || len(all) != 2 || len(all[1]) != 6 {
 		t.Errorf("%v, %v", all, err)
 	}
 	for _, text := range []string{"AAAA", "!"} {
 		l.Erase = text
-		if _, err := l.erasures(); err == nil {
+		if _, err := l.decodeErasures(); err == nil {
 			t.Errorf("%q is taken", text)
 		}
 	}

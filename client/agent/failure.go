@@ -46,7 +46,7 @@ type sampleError struct {
 }
 
 func newSampleError(e *pb.SampleError, addr string) sampleError {
-	s := sampleError{Offset: e.Offset, Index: e.Index, Key: filename.Name(e.Key), Op: e.Op, Cause: clip(e.Cause), Node: addr}
+	s := sampleError{Offset: e.Offset, Index: e.Index, Key: filename.Name(e.Key), Op: e.Op, Cause: clipMessage(e.Cause), Node: addr}
 	if addr == node.Local {
 		s.Node = ""
 	}
@@ -56,8 +56,8 @@ func newSampleError(e *pb.SampleError, addr string) sampleError {
 	return s
 }
 
-// brief is e without its texts, or with short ones.
-func (e sampleError) brief(named bool) sampleError {
+// toBrief is e without its texts, or with short ones.
+func (e sampleError) toBrief(named bool) sampleError {
 	const some = 256
 	if !named {
 		return sampleError{Offset: e.Offset, Index: e.Index, Substitute: e.Substitute}
@@ -77,9 +77,9 @@ type nodeState struct {
 // Error implements error.
 func (f *failure) Error() string { return f.Message }
 
-func (f *failure) json() []byte {
+func (f *failure) toJSON() []byte {
 	c := *f
-	c.Message = clip(c.Message)
+	c.Message = clipMessage(c.Message)
 	b, err := json.Marshal(&c)
 	if err != nil || len(b) > maxPacket-64 {
 		b, _ = json.Marshal(&failure{Kind: f.Kind, Message: c.Message})
@@ -94,8 +94,8 @@ func (e *roomError) Error() string {
 	return fmt.Sprintf("a batch takes %d bytes, more than a slot", e.bytes)
 }
 
-// describe makes the error object of any error. The order of the cases matters: an error of nodes wraps theirs.
-func describe(err error) *failure {
+// describeError makes the error object of any error. The order of the cases matters: an error of nodes wraps theirs.
+func describeError(err error) *failure {
 	var (
 		f        *failure
 		sample   *node.SampleError
@@ -164,7 +164,7 @@ func nodeErrors(err error) []nodeState {
 	for _, n := range list {
 		s := nodeState{Addr: n.Addr, State: string(n.State)}
 		if n.Err != nil {
-			s.Error = clip(n.Err.Error())
+			s.Error = clipMessage(n.Err.Error())
 		}
 		all = append(all, s)
 	}

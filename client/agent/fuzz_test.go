@@ -63,13 +63,13 @@ func FuzzAnswers(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer s.drop()
+		defer s.endUse()
 		b, err := newDelivery(want{id: 1, count: count, slot: 0}, s)
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer s.drop()
-		_, _ = b.settle(client.Result{Header: h, Data: b.wire[:min(int(data), len(b.wire))], Node: "fuzz"})
+		defer s.endUse()
+		_, _ = b.placeBatch(client.Result{Header: h, Data: b.wire[:min(int(data), len(b.wire))], Node: "fuzz"})
 		for i, x := range s.memory[stride:] {
 			if x != 0 {
 				t.Fatalf("byte %d of the slot behind was written", i)
@@ -97,7 +97,7 @@ func FuzzFields(f *testing.F) {
 			return
 		}
 		for _, hop := range []*LastHop{{}, {DType: "float32", Layout: "chw"}} {
-			if l := place(finalFields(r.Fields, LastHops{"image": hop}), 1<<12); l.bytes < 0 {
+			if l := newLayout(finalFields(r.Fields, LastHops{"image": hop}), 1<<12); l.bytes < 0 {
 				t.Errorf("%d bytes", l.bytes)
 			}
 		}

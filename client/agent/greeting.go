@@ -24,7 +24,7 @@ type greeting struct {
 // unreleased is the version of a program that was linked without one, which goes with every version.
 const unreleased = "dev"
 
-func (o *Options) greeting() greeting {
+func (o *Options) newGreeting() greeting {
 	own := revision.Build()
 	return greeting{
 		Version: o.Version, Socket: socketRevision, Build: o.Build,
@@ -32,8 +32,8 @@ func (o *Options) greeting() greeting {
 	}
 }
 
-// packet is the greeting as it is sent.
-func (g greeting) packet() []byte { return append([]byte{kindVersion}, mustJSON(g)...) }
+// toPacket is the greeting as it is sent.
+func (g greeting) toPacket() []byte { return append([]byte{kindVersion}, mustJSON(g)...) }
 
 // parseGreeting reads a greeting, without its kind.
 func parseGreeting(b []byte) (g greeting, err error) {
@@ -43,8 +43,8 @@ func parseGreeting(b []byte) (g greeting, err error) {
 	return g, err
 }
 
-// mismatch says why the agent cannot serve a package; nil: it can. A package of before greetings sends none.
-func (g greeting) mismatch(theirs *greeting) error {
+// mismatchWith says why the agent cannot serve a package; nil: it can. A package of before greetings sends none.
+func (g greeting) mismatchWith(theirs *greeting) error {
 	switch {
 	case theirs == nil:
 		return &failure{Kind: "version", Message: fmt.Sprintf("this feedwater program (build %s) and the Python package that started it, which is too old to tell its "+
@@ -64,17 +64,17 @@ func CheckPackage(theirs, version, build string) error {
 		return err
 	}
 	o := Options{Version: version, Build: build}
-	return o.greeting().mismatch(&g)
+	return o.newGreeting().mismatchWith(&g)
 }
 
-// greet answers the greeting of the other side, whose calls are refused from then on if it is of another release.
-func (l *loader) greet(b []byte) error {
+// handleGreeting answers the greeting of the other side, whose calls are refused from then on if it is of another release.
+func (l *loader) handleGreeting(b []byte) error {
 	theirs, err := parseGreeting(b)
 	if err != nil {
 		return err
 	}
-	own := l.agent.options.greeting()
-	l.mismatch = own.mismatch(&theirs)
-	l.out.send(own.packet())
+	own := l.agent.options.newGreeting()
+	l.mismatch = own.mismatchWith(&theirs)
+	l.outbox.queuePacket(own.toPacket())
 	return nil
 }

@@ -19,9 +19,9 @@ func TestGreeting(t *testing.T) {
 		"another order":   {"1.2", func(g *greeting) { g.Units["order"]++ }, "are of different releases"},
 	} {
 		tr := startWith(t, &fakeNode{}, Options{Version: c.agent, Build: "1.2 (aaaa)"})
-		theirs := tr.agent.options.greeting()
+		theirs := tr.agent.options.newGreeting()
 		c.change(&theirs)
-		tr.send(tr.loader, theirs.packet())
+		tr.send(tr.loader, theirs.toPacket())
 		if own, err := parseGreeting(tr.receive()[1:]); err != nil || own.Build != "1.2 (aaaa)" || own.Version != c.agent {
 			t.Errorf("%s: %+v, %v", name, own, err)
 		}
@@ -34,8 +34,8 @@ func TestGreeting(t *testing.T) {
 
 // A package of before greetings hears it in words that it knows.
 func TestNoGreeting(t *testing.T) {
-	own := (&Options{Version: "1.2", Build: "1.2 (aaaa)"}).greeting()
-	f := describe(own.mismatch(nil))
+	own := (&Options{Version: "1.2", Build: "1.2 (aaaa)"}).newGreeting()
+	f := describeError(own.mismatchWith(nil))
 	if f.Kind != "version" || !strings.Contains(f.Message, "too old to tell its version") || !strings.Contains(f.Message, "1.2 (aaaa)") {
 		t.Errorf("%+v", f)
 	}

@@ -39,9 +39,9 @@ func (l *LastHop) elementBytes() int {
 	return 0
 }
 
-// converter makes the conversion; nil means that images stay as they come.
-func (l *LastHop) converter() (convert, error) {
-	one, err := l.single()
+// newConverter makes the conversion; nil means that images stay as they come.
+func (l *LastHop) newConverter() (convert, error) {
+	one, err := l.newPictureConverter()
 	if err != nil || one == nil || l.Crops < 2 {
 		return one, err
 	}
@@ -53,8 +53,8 @@ func (l *LastHop) converter() (convert, error) {
 	}, nil
 }
 
-// single is converter for one picture.
-func (l *LastHop) single() (convert, error) {
+// newPictureConverter is converter for one picture.
+func (l *LastHop) newPictureConverter() (convert, error) {
 	size, planar := l.elementBytes(), l.Layout == "chw"
 	switch {
 	case size == 0:
@@ -70,13 +70,13 @@ func (l *LastHop) single() (convert, error) {
 	}
 	switch {
 	case size == 4:
-		return mapped(decodeTable(raw, binary.LittleEndian.Uint32), planar), nil
+		return newTableConverter(decodeTable(raw, binary.LittleEndian.Uint32), planar), nil
 	case size == 2:
-		return mapped(decodeTable(raw, binary.LittleEndian.Uint16), planar), nil
+		return newTableConverter(decodeTable(raw, binary.LittleEndian.Uint16), planar), nil
 	case l.Table != "":
-		return mapped(decodeTable(raw, func(b []byte) uint8 { return b[0] }), planar), nil
+		return newTableConverter(decodeTable(raw, func(b []byte) uint8 { return b[0] }), planar), nil
 	case planar:
-		return split, nil
+		return splitChannels, nil
 	}
 	return nil, nil
 }
@@ -97,10 +97,10 @@ func decodeTable[T element](raw []byte, get func([]byte) T) *table[T] {
 	return &t
 }
 
-// mapped looks every value up.
-func mapped[T element](t *table[T], planar bool) convert {
+// newTableConverter looks every value up.
+func newTableConverter[T element](t *table[T], planar bool) convert {
 	return func(dst, src []byte) {
-		out := elements[T](dst, len(src))
+		out := viewElements[T](dst, len(src))
 		if planar {
 			n := len(src) / 3
 			mapPlanes(out[:n], out[n:2*n], out[2*n:3*n], src, t)
@@ -110,8 +110,8 @@ func mapped[T element](t *table[T], planar bool) convert {
 	}
 }
 
-// elements views dst, which begins at a multiple of 64, as n elements in this machine's byte order.
-func elements[T element](dst []byte, n int) []T {
+// viewElements views dst, which begins at a multiple of 64, as n elements in this machine's byte order.
+func viewElements[T element](dst []byte, n int) []T {
 	var e T
 	_ = dst[n*int(unsafe.Sizeof(e))-1]
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(dst))), n)
@@ -134,8 +134,8 @@ func mapPlanes[T element](r, g, b []T, src []byte, t *table[T]) {
 	}
 }
 
-// split separates the channels.
-func split(dst, src []byte) {
+// splitChannels separates the channels.
+func splitChannels(dst, src []byte) {
 	n := len(src) / 3
 	r, g, b := dst[:n], dst[n:2*n], dst[2*n:3*n]
 	for i := range r {

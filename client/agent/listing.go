@@ -18,7 +18,7 @@ type listingResult struct {
 	Counts      []int  `json:"counts"`
 }
 
-func (l *loader) listing(ctx context.Context, params json.RawMessage) (any, []byte, error) {
+func (l *loader) listFolder(ctx context.Context, params json.RawMessage) (any, []byte, error) {
 	var p listingParams
 	if err := json.Unmarshal(params, &p); err != nil {
 		return nil, nil, fmt.Errorf("listing: %w", err)

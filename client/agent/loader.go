@@ -19,10 +19,10 @@ import (
 
 // loader serves one Loader's socket.
 type loader struct {
-	agent *Agent
-	conn  *net.UnixConn
-	out   *outbox
-	calls sync.WaitGroup
+	agent  *Agent
+	conn   *net.UnixConn
+	outbox *outbox
+	calls  sync.WaitGroup
 	// conversions of batches that came; begun by the fleet's goroutine.
 	conversions sync.WaitGroup
 	policies    policies
@@ -30,46 +30,46 @@ type loader struct {
 	due         time.Time // of the latest want; of read alone
 	mismatch    error     // why calls are refused, nil: they are not; of read alone
 
-	mu    sync.Mutex
-	fleet *client.Fleet // nil until an open call
-	table *os.File      // that the fleet gives to nodes; nil: none
-	info  *pb.OpenResponse
-	slots *slots
-	wants map[uint64]*client.Want
-	line  *pulse.Session // nil until the plan is open
+	mu      sync.Mutex
+	fleet   *client.Fleet // nil until an open call
+	table   *os.File      // that the fleet gives to nodes; nil: none
+	info    *pb.OpenResponse
+	slots   *slots
+	wants   map[uint64]*client.Want
+	session *pulse.Session // nil until the plan is open
 }
 
 func newLoader(a *Agent, c *net.UnixConn) *loader {
-	return &loader{agent: a, mismatch: a.options.greeting().mismatch(nil), conn: c, out: newOutbox(c), wants: map[uint64]*client.Want{}, policies: policies{}}
+	return &loader{agent: a, mismatch: a.options.newGreeting().mismatchWith(nil), conn: c, outbox: newOutbox(c), wants: map[uint64]*client.Want{}, policies: policies{}}
 }
 
-// run serves until the socket closes or ctx ends, and returns when nothing of the loader runs any more.
-func (l *loader) run(ctx context.Context) {
+// serveSocket serves until the socket closes or ctx ends, and returns when nothing of the loader runs any more.
+func (l *loader) serveSocket(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
 	stop := context.AfterFunc(ctx, func() { _ = l.conn.Close() })
 	defer stop()
 	var writer sync.WaitGroup
-	writer.Go(l.out.run)
-	l.agent.warn(l)
-	err := l.read(ctx)
+	writer.Go(l.outbox.writePackets)
+	l.agent.sendWarnings(l)
+	err := l.readPackets(ctx)
 	if err != nil && ctx.Err() == nil {
 		l.agent.options.Log.Error("a Loader's socket", "error", err)
-		l.out.send(noticePacket("warning", "the agent gives this Loader up: "+err.Error()))
+		l.outbox.queuePacket(noticePacket("warning", "the agent gives this Loader up: "+err.Error()))
 	}
 	cancel()
 	l.calls.Wait()
-	l.end()
-	l.out.close()
+	l.releaseAll()
+	l.outbox.close()
 	writer.Wait()
 	_ = l.conn.Close()
 }
 
-// end lets go of the fleet, which answers all wants, and of the slots.
-func (l *loader) end() {
+// releaseAll lets go of the fleet, which answers all wants, and of the slots.
+func (l *loader) releaseAll() {
 	l.mu.Lock()
 	fleet, s, table := l.fleet, l.slots, l.table
 	l.slots = nil
-	l.line.Leave(time.Now())
+	l.session.End(time.Now())
 	l.mu.Unlock()
 	if fleet != nil {
 		fleet.Close()
@@ -83,22 +83,22 @@ func (l *loader) end() {
 		return
 	}
 	if l.agent.trainerGone() { // if it lives it may look at batches in there for as long as it likes
-		s.discard() // perhaps again: batches in the making have written to it since
+		s.discardMemory() // perhaps again: batches in the making have written to it since
 	}
-	s.drop()
+	s.endUse()
 }
 
-// discard gives the slots' memory back at once.
-func (l *loader) discard() {
+// discardSlots gives the slots' memory back at once.
+func (l *loader) discardSlots() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.slots != nil {
-		l.slots.discard()
+		l.slots.discardMemory()
 	}
 }
 
-// read handles packets until the socket closes.
-func (l *loader) read(ctx context.Context) error {
+// readPackets handles packets until the socket closes.
+func (l *loader) readPackets(ctx context.Context) error {
 	packet := make([]byte, maxPacket)
 	for {
 		b, files, err := readPacket(l.conn, packet)
@@ -109,17 +109,17 @@ func (l *loader) read(ctx context.Context) error {
 			closeAll(files)
 			return fmt.Errorf("an empty packet")
 		}
-		if err := l.handle(ctx, b[0], b[1:], files); err != nil {
+		if err := l.handlePacket(ctx, b[0], b[1:], files); err != nil {
 			return err
 		}
 	}
 }
 
-func (l *loader) handle(ctx context.Context, kind byte, body []byte, files []*os.File) error {
+func (l *loader) handlePacket(ctx context.Context, kind byte, body []byte, files []*os.File) error {
 	switch kind {
 	case kindVersion:
 		closeAll(files)
-		return l.greet(body)
+		return l.handleGreeting(body)
 	case kindCall:
 		c, err := parseCall(body, files)
 		if err != nil {
@@ -127,36 +127,36 @@ func (l *loader) handle(ctx context.Context, kind byte, body []byte, files []*os
 			return err
 		}
 		mismatch := l.mismatch
-		l.calls.Go(func() { l.answer(ctx, c, mismatch, files[0], files[1:]) })
+		l.calls.Go(func() { l.answerCall(ctx, c, mismatch, files[0], files[1:]) })
 		return nil
 	case kindWants:
 		closeAll(files)
 		wants, err := parseWants(body)
 		for _, w := range wants {
-			l.want(w)
+			l.sendWant(w)
 		}
 		return err
 	case kindPolicy:
 		closeAll(files)
-		return l.policies.note(body)
+		return l.policies.storePolicy(body)
 	case kindSpan:
 		closeAll(files)
-		return l.spans.place(body)
+		return l.spans.setParent(body)
 	case kindReturned:
 		closeAll(files)
-		return l.spans.taken(body)
+		return l.spans.handleReturned(body)
 	case kindPulse:
 		closeAll(files)
 		p, err := parsePulse(body)
 		if err == nil {
-			l.pulse(p)
+			l.handlePulse(p)
 		}
 		return err
 	case kindCancel:
 		closeAll(files)
 		ids, err := parseCancel(body)
 		for _, id := range ids {
-			l.cancel(id)
+			l.cancelWant(id)
 		}
 		return err
 	}
@@ -164,31 +164,31 @@ func (l *loader) handle(ctx context.Context, kind byte, body []byte, files []*os
 	return fmt.Errorf("a packet of unknown kind %q", kind)
 }
 
-// want sends a want to the fleet. Its answer goes to the trainer from there.
-func (l *loader) want(w want) {
+// sendWant sends a want to the fleet. Its answer goes to the trainer from there.
+func (l *loader) sendWant(w want) {
 	l.mu.Lock()
 	fleet, info, s := l.fleet, l.info, l.slots
 	l.mu.Unlock()
 	if fleet == nil || info == nil || s == nil {
-		l.out.send(failedPacket(w.id, &failure{Kind: "bug", Message: "a want before open and slots"}))
+		l.outbox.queuePacket(failedPacket(w.id, &failure{Kind: "bug", Message: "a want before open and slots"}))
 		return
 	}
 	b, err := newDelivery(w, s)
 	if err != nil {
-		l.out.send(failedPacket(w.id, describe(err)))
+		l.outbox.queuePacket(failedPacket(w.id, describeError(err)))
 		return
 	}
 	b.name.Policy = l.policies[w.policy]
 	l.due = fleet.DueAfter(l.due, int(min(w.ahead, maxAhead)))
 	request := &client.Want{
-		Name: b.name, Spare: b.another,
+		Name: b.name, Spare: b.lendSpare,
 		Request: batch.Request{Dst: b.wire, Grow: b.grow, Image: b.image, Step: w.step, Due: l.due},
 	}
 	request.Done = func(r client.Result) {
 		l.mu.Lock()
 		delete(l.wants, w.id)
 		l.mu.Unlock()
-		l.finish(b, r)
+		l.finishWant(b, r)
 	}
 	l.mu.Lock()
 	_, twice := l.wants[w.id]
@@ -197,19 +197,19 @@ func (l *loader) want(w want) {
 	}
 	l.mu.Unlock()
 	if twice {
-		s.drop()
-		l.out.send(failedPacket(w.id, &failure{Kind: "bug", Message: fmt.Sprintf("want %d is out already", w.id)}))
+		s.endUse()
+		l.outbox.queuePacket(failedPacket(w.id, &failure{Kind: "bug", Message: fmt.Sprintf("want %d is out already", w.id)}))
 		return
 	}
 	request.Span = fleet.Span(b.name, l.spans.rank, l.spans.parent)
-	l.spans.add(w.id, request.Span)
+	l.spans.addSpan(w.id, request.Span)
 	fleet.Want(request)
 }
 
 // maxAhead bounds how far ahead of the loop a want is said to be.
 const maxAhead = 1 << 20
 
-func (l *loader) cancel(id uint64) {
+func (l *loader) cancelWant(id uint64) {
 	l.mu.Lock()
 	w, fleet := l.wants[id], l.fleet
 	l.mu.Unlock()
@@ -218,33 +218,33 @@ func (l *loader) cancel(id uint64) {
 	}
 }
 
-// finish answers a want. Where images have to be converted or moved that is left to a goroutine: the fleet's must not block.
-func (l *loader) finish(b *delivery, r client.Result) {
-	if r.Err == nil && b.takesLong(r) {
-		l.conversions.Go(func() { l.deliver(b, r) })
+// finishWant answers a want. Where images have to be converted or moved that is left to a goroutine: the fleet's must not block.
+func (l *loader) finishWant(b *delivery, r client.Result) {
+	if r.Err == nil && b.hasPixelWork(r) {
+		l.conversions.Go(func() { l.deliverBatch(b, r) })
 		return
 	}
-	l.deliver(b, r)
+	l.deliverBatch(b, r)
 }
 
-func (l *loader) deliver(b *delivery, r client.Result) {
-	packet := l.packet(b, r)
-	b.slots.landings.give(b.spare)
-	b.slots.drop()
-	l.out.send(packet)
+func (l *loader) deliverBatch(b *delivery, r client.Result) {
+	packet := l.resultPacket(b, r)
+	b.slots.spares.returnBuffer(b.spare)
+	b.slots.endUse()
+	l.outbox.queuePacket(packet)
 }
 
-// packet puts the batch into its final places and says so.
-func (l *loader) packet(b *delivery, r client.Result) []byte {
+// resultPacket puts the batch into its final places and says so.
+func (l *loader) resultPacket(b *delivery, r client.Result) []byte {
 	if errors.Is(r.Err, node.ErrCancelled) || errors.Is(r.Err, client.ErrClosed) {
 		return cancelledPacket(b.want.id)
 	}
-	extra, err := b.settle(r)
+	extra, err := b.placeBatch(r)
 	if err == nil && len(extra) > maxExtra {
 		err = tooMuchToTell(b.want.count, r)
 	}
 	if err != nil {
-		return failedPacket(b.want.id, describe(err))
+		return failedPacket(b.want.id, describeError(err))
 	}
 	l.mu.Lock()
 	fleet := l.fleet
@@ -252,8 +252,10 @@ func (l *loader) packet(b *delivery, r client.Result) []byte {
 	return donePacket(b.want, fleet.Window(int(b.want.count)), extra)
 }
 
-// notice tells the trainer's log.
-func (l *loader) notice(level, message string) { l.out.send(noticePacket(level, message)) }
+// sendNotice tells the trainer's log.
+func (l *loader) sendNotice(level, message string) {
+	l.outbox.queuePacket(noticePacket(level, message))
+}
 
 // outbox is the packets on their way to the trainer. It never blocks its callers: there are no more answers than wants and calls.
 type outbox struct {
@@ -271,7 +273,7 @@ func newOutbox(c *net.UnixConn) *outbox {
 	return o
 }
 
-func (o *outbox) send(packet []byte) {
+func (o *outbox) queuePacket(packet []byte) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.packets = append(o.packets, packet)
@@ -286,8 +288,8 @@ func (o *outbox) close() {
 	o.change.Signal()
 }
 
-// run writes packets until close.
-func (o *outbox) run() {
+// writePackets writes packets until close.
+func (o *outbox) writePackets() {
 	for {
 		o.mu.Lock()
 		for len(o.packets) == 0 && !o.closed {
@@ -310,7 +312,7 @@ func (o *outbox) run() {
 func mustJSON(v any) []byte {
 	b, err := json.Marshal(v)
 	if err != nil {
-		return describe(err).json()
+		return describeError(err).toJSON()
 	}
 	return b
 }

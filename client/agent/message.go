@@ -79,8 +79,8 @@ type policies map[uint64][]byte
 // maxPolicies bounds how many numbers lie between the oldest policy kept and the newest: far more than wants are ahead of each other.
 const maxPolicies = 1024
 
-// note keeps the policy of a policy packet, without its kind, and forgets old ones.
-func (p policies) note(b []byte) error {
+// storePolicy keeps the policy of a policy packet, without its kind, and forgets old ones.
+func (p policies) storePolicy(b []byte) error {
 	if len(b) < 8 {
 		return fmt.Errorf("a policy packet of %d bytes", len(b))
 	}
@@ -155,7 +155,7 @@ func donePacket(w want, window int, extra []byte) []byte {
 }
 
 func failedPacket(id uint64, e *failure) []byte {
-	return append(binary.LittleEndian.AppendUint64([]byte{kindFailed}, id), e.json()...)
+	return append(binary.LittleEndian.AppendUint64([]byte{kindFailed}, id), e.toJSON()...)
 }
 
 func cancelledPacket(id uint64) []byte {
@@ -163,14 +163,14 @@ func cancelledPacket(id uint64) []byte {
 }
 
 func noticePacket(level, message string) []byte {
-	b, _ := json.Marshal(map[string]string{"level": level, "message": clip(message)})
+	b, _ := json.Marshal(map[string]string{"level": level, "message": clipMessage(message)})
 	return append([]byte{kindNotice}, b...)
 }
 
 // maxMessage bounds the texts that go into one packet.
 const maxMessage = 16 << 10
 
-func clip(s string) string {
+func clipMessage(s string) string {
 	if len(s) > maxMessage {
 		s = filename.Clip(s, maxMessage) + " …"
 	}

@@ -39,7 +39,7 @@ type rankMetric struct {
 func (a *Agent) Metrics() prometheus.Collector {
 	name := func(s string) string { return prometheus.BuildFQName("feedwater", "agent", s) }
 	return &metrics{
-		agent: a, watcher: a.source.Begin(time.Now()),
+		agent: a, watcher: a.source.NewWatcher(time.Now()),
 		info:    prometheus.NewDesc(name("info"), "1; the label says what runs here.", []string{"version"}, nil),
 		loaders: prometheus.NewDesc(name("loaders"), "Loaders that are open.", nil, nil),
 		nodes:   prometheus.NewDesc(name("nodes"), "Nodes that the Loaders talk to, by state.", []string{"state"}, nil),
@@ -59,17 +59,17 @@ func rankMetrics(name func(string) string) []rankMetric {
 			if r.Effort == nil {
 				return nil
 			}
-			return number(float64(value(r.Effort)))
+			return pointerTo(float64(value(r.Effort)))
 		})
 	}
 	return []rankMetric{
 		gauge("idle_ratio", "Share of the step that the GPU stands still for data.", func(r *pb.RankStatus) *float64 { return r.Idle }),
-		gauge("wait_ratio", "Share of the step that the loop is blocked in next.", func(r *pb.RankStatus) *float64 { return number(r.Wait) }),
-		gauge("step_seconds", "Median of the latest steps.", func(r *pb.RankStatus) *float64 { return number(r.StepP50) }),
+		gauge("wait_ratio", "Share of the step that the loop is blocked in next.", func(r *pb.RankStatus) *float64 { return pointerTo(r.Wait) }),
+		gauge("step_seconds", "Median of the latest steps.", func(r *pb.RankStatus) *float64 { return pointerTo(r.StepP50) }),
 		gauge("blocked_seconds", "For how long the loop has been blocked in next, now.", func(r *pb.RankStatus) *float64 {
-			return number(r.GetBlocked().AsDuration().Seconds())
+			return pointerTo(r.GetBlocked().AsDuration().Seconds())
 		}),
-		gauge("ready_batches", "Batches that are ready for the loop.", func(r *pb.RankStatus) *float64 { return number(float64(r.Ready)) }),
+		gauge("ready_batches", "Batches that are ready for the loop.", func(r *pb.RankStatus) *float64 { return pointerTo(float64(r.Ready)) }),
 		counter("batches_total", "Batches delivered.", (*pb.Effort).GetBatches),
 		counter("samples_total", "Samples delivered.", (*pb.Effort).GetSamples),
 		counter("extra_samples_total", "Samples that nodes made and that were not used.", (*pb.Effort).GetExtra),
@@ -80,7 +80,7 @@ func rankMetrics(name func(string) string) []rankMetric {
 	}
 }
 
-func number(v float64) *float64 { return &v }
+func pointerTo(v float64) *float64 { return &v }
 
 // Describe implements prometheus.Collector.
 func (m *metrics) Describe(ch chan<- *prometheus.Desc) {
@@ -101,7 +101,7 @@ func (m *metrics) Collect(ch chan<- prometheus.Metric) {
 		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
 	}
 	gauge(m.info, 1, m.agent.options.Version)
-	gauge(m.loaders, float64(len(m.agent.open())))
+	gauge(m.loaders, float64(len(m.agent.openLoaders())))
 	counts := map[string]int{}
 	for _, n := range state.Nodes {
 		counts[n.State]++

@@ -7,8 +7,8 @@ import (
 	"github.com/feedwater-io/feedwater/pipeline/order"
 )
 
-// noise fills a rectangle with normal numbers: channel by channel, row by row, four for each block of the key's words.
-func (c canvas) noise(k order.Key, top, left, rows, columns int) {
+// fillNoise fills a rectangle with normal numbers: channel by channel, row by row, four for each block of the key's words.
+func (c canvas) fillNoise(k order.Key, top, left, rows, columns int) {
 	var four [4]float32
 	n := 0
 	for channel := range 3 {
@@ -19,7 +19,7 @@ func (c canvas) noise(k order.Key, top, left, rows, columns int) {
 			}
 			for range columns {
 				if n&3 == 0 {
-					four = normals(k.Block(order.Sample{}, uint32(n/4)))
+					four = drawNormals(k.Block(order.Sample{}, uint32(n/4)))
 				}
 				c.put(c.pix[at*c.element:], four[n&3])
 				at += step
@@ -29,19 +29,19 @@ func (c canvas) noise(k order.Key, top, left, rows, columns int) {
 	}
 }
 
-// normals makes four independent numbers of the standard normal distribution of four random words, by Box and Muller's formula.
-func normals(x [4]uint32) (z [4]float32) {
+// drawNormals makes four independent numbers of the standard normal distribution of four random words, by Box and Muller's formula.
+func drawNormals(x [4]uint32) (z [4]float32) {
 	for i := 0; i < 4; i += 2 {
 		u := float64(x[i]>>8+1) * (1.0 / (1 << 24))
 		r := math.Sqrt(-2 * order.Log(u))
-		sine, cosine := turn(x[i+1])
+		sine, cosine := sinCosOf(x[i+1])
 		z[i], z[i+1] = float32(r*cosine), float32(r*sine)
 	}
 	return z
 }
 
-// turn is sine and cosine of the angle x ÷ 2³² of a full turn.
-func turn(x uint32) (sine, cosine float64) {
+// sinCosOf is sine and cosine of the angle x ÷ 2³² of a full turn.
+func sinCosOf(x uint32) (sine, cosine float64) {
 	a := float64(float64(x&(1<<30-1)) * (math.Pi / 2 / (1 << 30)))
 	sine, cosine = sineOf(a), sineOf(math.Pi/2-a)
 	switch x >> 30 {
@@ -64,13 +64,13 @@ func sineOf(a float64) float64 {
 	return float64(s * a)
 }
 
-// put writes one element of the type; nil for bytes.
-func (l *LastHop) put() func(dst []byte, x float32) {
+// newElementWriter writes one element of the type; nil for bytes.
+func (l *LastHop) newElementWriter() func(dst []byte, x float32) {
 	switch l.DType {
 	case "float32":
 		return func(dst []byte, x float32) { binary.NativeEndian.PutUint32(dst, math.Float32bits(x)) }
 	case "float16":
-		return func(dst []byte, x float32) { binary.NativeEndian.PutUint16(dst, half(x)) }
+		return func(dst []byte, x float32) { binary.NativeEndian.PutUint16(dst, toFloat16(x)) }
 	case "bfloat16":
 		return func(dst []byte, x float32) {
 			b := math.Float32bits(x)
@@ -80,8 +80,8 @@ func (l *LastHop) put() func(dst []byte, x float32) {
 	return nil
 }
 
-// half is the nearest float16 of |x| < 65504, ties to even.
-func half(x float32) uint16 {
+// toFloat16 is the nearest float16 of |x| < 65504, ties to even.
+func toFloat16(x float32) uint16 {
 	b := math.Float32bits(x)
 	sign, b := uint16(b>>16)&0x8000, b&^(1<<31)
 	if b < 113<<23 { // below 2⁻¹⁴

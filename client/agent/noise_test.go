@@ -16,7 +16,7 @@ func TestNormalsAreNormal(t *testing.T) {
 	for i := range 4 {
 		numbers := make([]float64, n)
 		for b := range numbers {
-			numbers[b] = float64(normals(k.Block(order.Sample{}, uint32(b)))[i])
+			numbers[b] = float64(drawNormals(k.Block(order.Sample{}, uint32(b)))[i])
 		}
 		slices.Sort(numbers)
 		distance := 0.0
@@ -32,7 +32,7 @@ func TestNormalsAreNormal(t *testing.T) {
 
 func TestTurnIsPrecise(t *testing.T) {
 	for x := uint64(0); x < 1<<32; x += 999_983 {
-		s, c := turn(uint32(x))
+		s, c := sinCosOf(uint32(x))
 		a := float64(x) * (math.Pi / (1 << 31))
 		if math.Abs(s-math.Sin(a)) > 1e-13 || math.Abs(c-math.Cos(a)) > 1e-13 {
 			t.Fatalf("turn(%d) = %v, %v", x, s, c)
@@ -45,7 +45,7 @@ func TestHalfRoundsToNearest(t *testing.T) {
 		0: 0, 1: 0x3c00, -1: 0xbc00, 0.5: 0x3800, 5.75: 0x45c0, 0x1p-14: 0x400, 0x1p-24: 1, 0x1p-25: 0, 0x1.8p-24: 2,
 		1 + 0x1p-11: 0x3c00, 1 + 0x1.8p-10: 0x3c02, 0x1.ff8p-15: 0x3ff, 0x1.ffcp-15: 0x400, 0x1.ffep-15: 0x400, 1.9998: 0x4000, -0x1p-14: 0x8400,
 	} {
-		if got := half(x); got != want {
+		if got := toFloat16(x); got != want {
 			t.Errorf("half(%v) = %#x, want %#x", x, got, want)
 		}
 	}
@@ -57,8 +57,8 @@ func TestNoiseFillsTheRectangle(t *testing.T) {
 	hop := LastHop{DType: "float32"}
 	pixels := [2][]byte{make([]byte, 12*h*w), make([]byte, 12*h*w)}
 	for i, planar := range []bool{false, true} {
-		img := canvas{pixels[i], h, w, 4, planar, hop.put()}
-		if !img.erase(box(2, 3, 4, 5, 77, 78), make([]byte, 12)) {
+		img := canvas{pixels[i], h, w, 4, planar, hop.newElementWriter()}
+		if !img.eraseBox(box(2, 3, 4, 5, 77, 78), make([]byte, 12)) {
 			t.Fatal("refused")
 		}
 	}

@@ -38,7 +38,7 @@ type openParams struct {
 // addresses are those of nodes, some of which name files.
 type addresses []filename.Name
 
-func (a addresses) strings() []string {
+func (a addresses) toStrings() []string {
 	all := make([]string, len(a))
 	for i, n := range a {
 		all[i] = string(n)
@@ -54,7 +54,7 @@ type tlsParams struct {
 	ServerName string        `json:"server_name"`
 }
 
-func (p *tlsParams) files() *node.TLSFiles {
+func (p *tlsParams) toFiles() *node.TLSFiles {
 	if p == nil {
 		return nil
 	}
@@ -110,7 +110,7 @@ func (l *loader) openWith(ctx context.Context, params json.RawMessage, files []*
 	if len(files) == 1 {
 		file = files[0]
 	}
-	r, err := l.open(ctx, params, file)
+	r, err := l.openPlan(ctx, params, file)
 	if err != nil && file != nil {
 		l.mu.Lock()
 		kept := l.table == file // of a fleet that goes on
@@ -142,12 +142,12 @@ func tableOf(text []byte, file *os.File) (*client.Table, error) {
 	return &client.Table{SHA256: plan.Source.Table, Bytes: fi.Size(), Text: file}, nil
 }
 
-func (l *loader) open(ctx context.Context, params json.RawMessage, file *os.File) (*openResult, error) {
+func (l *loader) openPlan(ctx context.Context, params json.RawMessage, file *os.File) (*openResult, error) {
 	var p openParams
 	if err := json.Unmarshal(params, &p); err != nil {
 		return nil, fmt.Errorf("open: %w", err)
 	}
-	text, err := p.text()
+	text, err := p.planText()
 	if err != nil {
 		return nil, err
 	}
@@ -156,8 +156,8 @@ func (l *loader) open(ctx context.Context, params json.RawMessage, file *os.File
 		return nil, err
 	}
 	fleet, err := l.agent.options.Connect(ctx, Plan{
-		Text: text, Table: table, Nodes: p.Nodes.strings(), Insecure: p.Insecure, TLS: p.TLS.files(), TokenFile: string(p.TokenFile), Local: string(p.Local), Job: p.Job, Numerics: p.Numerics, Fingerprint: p.Fingerprint, Revisions: p.pinned(), Workers: p.Workers,
-		StartTimeout: seconds(p.StartTimeout), Timeout: seconds(p.Timeout), Log: slog.New(&noticeHandler{l.notice}),
+		Text: text, Table: table, Nodes: p.Nodes.toStrings(), Insecure: p.Insecure, TLS: p.TLS.toFiles(), TokenFile: string(p.TokenFile), Local: string(p.Local), Job: p.Job, Numerics: p.Numerics, Fingerprint: p.Fingerprint, Revisions: p.pinnedRevisions(), Workers: p.Workers,
+		StartTimeout: toDuration(p.StartTimeout), Timeout: toDuration(p.Timeout), Log: slog.New(&noticeHandler{l.sendNotice}),
 	})
 	if err != nil {
 		return nil, err
@@ -178,13 +178,13 @@ func (l *loader) open(ctx context.Context, params json.RawMessage, file *os.File
 	}
 	l.mu.Lock()
 	l.info = info
-	l.line = l.agent.book.Enter(p.Job, info.PlanHash, time.Now())
+	l.session = l.agent.registry.OpenSession(p.Job, info.PlanHash, time.Now())
 	l.mu.Unlock()
 	return newOpenResult(info, fleet), nil
 }
 
-// pinned are the revisions of a job that goes on, those of a state of version 1 by its numerics.
-func (p *openParams) pinned() *pb.Revisions {
+// pinnedRevisions are the revisions of a job that goes on, those of a state of version 1 by its numerics.
+func (p *openParams) pinnedRevisions() *pb.Revisions {
 	if p.Revisions != nil {
 		return p.Revisions.Message()
 	}
@@ -194,16 +194,16 @@ func (p *openParams) pinned() *pb.Revisions {
 	return nil
 }
 
-// seconds is a time-out of the trainer's: 0 means for ever, to a fleet that is what is negative.
-func seconds(s float64) time.Duration {
+// toDuration is a time-out of the trainer's: 0 means for ever, to a fleet that is what is negative.
+func toDuration(s float64) time.Duration {
 	if s <= 0 {
 		return -1
 	}
 	return time.Duration(min(s, 1e9) * float64(time.Second))
 }
 
-// text is the plan as JSON text. With nodes its source is written as people do, "root/path below it".
-func (p *openParams) text() ([]byte, error) {
+// planText is the plan as JSON text. With nodes its source is written as people do, "root/path below it".
+func (p *openParams) planText() ([]byte, error) {
 	text := []byte(p.Plan)
 	var quoted string
 	if json.Unmarshal(p.Plan, &quoted) == nil {
@@ -238,7 +238,7 @@ func newOpenResult(info *pb.OpenResponse, fleet *client.Fleet) *openResult {
 		Numerics: info.Numerics, Fingerprint: info.Fingerprint, Samples: info.Samples,
 		Version: info.Version, Kernels: info.Kernels, Workers: info.Workers,
 		Revisions: fleet.Revisions(),
-		Window:    fleet.Window(1), Nodes: states(fleet), Traced: fleet.Traced(), Ops: []opJSON{},
+		Window:    fleet.Window(1), Nodes: statesOf(fleet), Traced: fleet.Traced(), Ops: []opJSON{},
 	}
 	for _, c := range info.Classes {
 		r.Classes = append(r.Classes, classJSON{filename.Name(c.Name), c.Samples})

@@ -24,7 +24,7 @@ type picture struct {
 // LastHops are those of fields by name. A field that has none leaves as it comes.
 type LastHops map[string]*LastHop
 
-func (l LastHops) of(field string) *LastHop {
+func (l LastHops) hopOf(field string) *LastHop {
 	if hop := l[field]; hop != nil {
 		return hop
 	}
@@ -41,11 +41,11 @@ func newPictures(fields []*pb.Field, l *layout, hops LastHops) ([]picture, error
 		if !isPicture(f) {
 			continue
 		}
-		p, err := newPicture(f, hops.of(f.Name))
+		p, err := newPicture(f, hops.hopOf(f.Name))
 		if err != nil {
 			return nil, fmt.Errorf("field %q: %w", f.Name, err)
 		}
-		p.at = l.offset(f.Name)
+		p.at = l.offsetOf(f.Name)
 		all = append(all, p)
 	}
 	return all, nil
@@ -54,16 +54,16 @@ func newPictures(fields []*pb.Field, l *layout, hops LastHops) ([]picture, error
 func newPicture(f *pb.Field, hop *LastHop) (p picture, err error) {
 	p = picture{
 		name: f.Name, boxes: eraseField + strings.TrimPrefix(f.Name, "image"), height: int(f.Shape[0]), width: int(f.Shape[1]),
-		element: hop.elementBytes(), planar: hop.Layout == "chw", put: hop.put(),
+		element: hop.elementBytes(), planar: hop.Layout == "chw", put: hop.newElementWriter(),
 	}
-	if p.convert, err = hop.converter(); err == nil {
-		p.erasures, err = hop.erasures()
+	if p.convert, err = hop.newConverter(); err == nil {
+		p.erasures, err = hop.decodeErasures()
 	}
 	return p, err
 }
 
-// write brings one image into its final form.
-func (p *picture) write(dst, src []byte) {
+// writeImage brings one image into its final form.
+func (p *picture) writeImage(dst, src []byte) {
 	if p.convert == nil {
 		copy(dst, src)
 	} else if len(src) > 0 {
@@ -71,14 +71,14 @@ func (p *picture) write(dst, src []byte) {
 	}
 }
 
-// sample is the bytes of one image as it comes.
-func (p *picture) sample() int { return p.height * p.width * 3 }
+// sourceBytes is the bytes of one image as it comes.
+func (p *picture) sourceBytes() int { return p.height * p.width * 3 }
 
-// result is the bytes of one image in its final form.
-func (p *picture) result() int { return p.sample() * p.element }
+// resultBytes is the bytes of one image in its final form.
+func (p *picture) resultBytes() int { return p.sourceBytes() * p.element }
 
-// converts reports whether any image is converted.
-func (s *slots) converts() bool {
+// hasConversions reports whether any image is converted.
+func (s *slots) hasConversions() bool {
 	return slices.ContainsFunc(s.pictures, func(p picture) bool { return p.convert != nil })
 }
 

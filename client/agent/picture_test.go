@@ -36,17 +36,17 @@ func TestViewsSettle(t *testing.T) {
 
 func settleViews(t *testing.T, r *rand.Rand, info *pb.OpenResponse, hops LastHops, most, count int) {
 	t.Helper()
-	stride := batch.AlignUp(place(finalFields(info.Fields, hops), most).bytes)
+	stride := batch.AlignUp(newLayout(finalFields(info.Fields, hops), most).bytes)
 	s, err := mapSlots(memory(t, stride), 1, stride, most, info.Fields, hops)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer s.drop()
+	defer s.endUse()
 	b, err := newDelivery(want{id: 1, count: uint32(count)}, s)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer s.drop()
+	defer s.endUse()
 	header, sources, at := &pb.Header{}, map[string][]byte{}, 0
 	for _, f := range info.Fields {
 		n := count * batch.ElementSize(f.Dtype)
@@ -62,20 +62,20 @@ func settleViews(t *testing.T, r *rand.Rand, info *pb.OpenResponse, hops LastHop
 		sources[f.Name] = source
 		at = batch.AlignUp(at + n)
 	}
-	if _, err := b.settle(client.Result{Header: header, Data: b.wire[:at]}); err != nil {
+	if _, err := b.placeBatch(client.Result{Header: header, Data: b.wire[:at]}); err != nil {
 		t.Fatal(err)
 	}
 	for name, source := range sources {
 		expected := source
 		if hop := hops[name]; hop != nil {
-			one, _ := hop.converter()
+			one, _ := hop.newConverter()
 			n := len(source) / count
 			expected = make([]byte, len(source)*hop.elementBytes())
 			for i := range count {
 				one(expected[i*n*hop.elementBytes():][:n*hop.elementBytes()], source[i*n:(i+1)*n])
 			}
 		}
-		if got := b.slot[s.offset(name):][:len(expected)]; !bytes.Equal(got, expected) {
+		if got := b.slot[s.offsetOf(name):][:len(expected)]; !bytes.Equal(got, expected) {
 			t.Fatalf("%v, %d of %d samples: %s differs", info.Fields, count, most, name)
 		}
 	}

@@ -33,7 +33,7 @@ type sampleJSON struct {
 	Error        *sampleError      `json:"error"`
 }
 
-func (l *loader) replay(ctx context.Context, params json.RawMessage) (any, []byte, error) {
+func (l *loader) replaySamples(ctx context.Context, params json.RawMessage) (any, []byte, error) {
 	var p replayParams
 	if err := json.Unmarshal(params, &p); err != nil {
 		return nil, nil, fmt.Errorf("replay: %w", err)

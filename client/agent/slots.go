@@ -21,15 +21,15 @@ type layout struct {
 	bytes   int
 }
 
-// place lays fields out for that many samples. Those of differing sizes come last, and have all that is left of the slot.
-func place(fields []batch.Field, samples int) layout {
+// newLayout lays fields out for that many samples. Those of differing sizes come last, and have all that is left of the slot.
+func newLayout(fields []batch.Field, samples int) layout {
 	placed, bytes := batch.Place(fields, samples)
 	slices.SortStableFunc(placed, func(a, b batch.Field) int { return cmp.Compare(a.Offset, b.Offset) })
 	return layout{samples, placed, bytes}
 }
 
-// offset of the named field, -1 if there is none.
-func (l *layout) offset(name string) int { return batch.OffsetOf(l.fields, name) }
+// offsetOf of the named field, -1 if there is none.
+func (l *layout) offsetOf(name string) int { return batch.OffsetOf(l.fields, name) }
 
 // slots is the trainer's memory, cut into equal slots. It is unmapped when the Loader has let go of it and no want holds a slot of it.
 type slots struct {
@@ -39,7 +39,7 @@ type slots struct {
 	// arriving are the fields as they come.
 	arriving []batch.Field
 
-	landings landings
+	spares spareBuffers
 
 	mu     sync.Mutex
 	memory []byte
@@ -52,7 +52,7 @@ const maxSlotBytes = 1 << 46
 // mapSlots maps the trainer's file. It takes the file over. fields are those of nodes.
 func mapSlots(file *os.File, count, stride, samples int, fields []*pb.Field, hops LastHops) (*slots, error) {
 	defer file.Close()
-	l := place(finalFields(fields, hops), samples)
+	l := newLayout(finalFields(fields, hops), samples)
 	pictures, err := newPictures(fields, &l, hops)
 	if err != nil {
 		return nil, err
@@ -78,8 +78,8 @@ func mapSlots(file *os.File, count, stride, samples int, fields []*pb.Field, hop
 	return &slots{layout: l, count: count, stride: stride, memory: memory, users: 1, pictures: pictures, arriving: finalFields(fields, nil)}, nil
 }
 
-// lend gives slot i to a want; every lend needs a drop.
-func (s *slots) lend(i uint32) ([]byte, error) {
+// lendSlot gives slot i to a want; every lend needs a drop.
+func (s *slots) lendSlot(i uint32) ([]byte, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if int64(i) >= int64(s.count) {
@@ -90,8 +90,8 @@ func (s *slots) lend(i uint32) ([]byte, error) {
 	return s.memory[o : o+s.stride : o+s.stride], nil
 }
 
-// drop ends one use; the last one unmaps.
-func (s *slots) drop() {
+// endUse ends one use; the last one unmaps.
+func (s *slots) endUse() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.users--; s.users == 0 {
@@ -100,9 +100,9 @@ func (s *slots) drop() {
 	}
 }
 
-// discard gives the memory back to the system at once, whoever else maps it: forked children of a dead trainer would keep it else.
+// discardMemory gives the memory back to the system at once, whoever else maps it: forked children of a dead trainer would keep it else.
 // What is read there afterwards is zeros.
-func (s *slots) discard() {
+func (s *slots) discardMemory() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.memory != nil {
@@ -139,7 +139,7 @@ func (l *loader) setSlots(params json.RawMessage, memory *os.File) (*slotsResult
 		return nil, err
 	}
 	if l.slots != nil {
-		l.slots.drop()
+		l.slots.endUse()
 	}
 	l.slots = s
 	return &slotsResult{s.fields, s.bytes}, nil
@@ -154,7 +154,7 @@ func finalFields(fields []*pb.Field, hops LastHops) []batch.Field {
 			g.Shape = append(g.Shape, int(d))
 		}
 		if isPicture(f) {
-			hop := hops.of(f.Name)
+			hop := hops.hopOf(f.Name)
 			if hop.DType != "" {
 				g.DType = hop.DType
 			}

@@ -17,13 +17,13 @@ func (a *Agent) Source() *watch.Source { return a.source }
 
 func newSource(a *Agent) *watch.Source {
 	return watch.New(watch.Options{
-		Kind: "agent", Version: a.options.Build, Cores: a.options.Cores, Book: &a.book,
-		Nodes: a.watchNodes, Attempts: a.attempts, Efforts: a.efforts, GPUs: a.options.GPUs,
+		Kind: "agent", Version: a.options.Build, Cores: a.options.Cores, Registry: &a.registry,
+		Nodes: a.watchNodes, Attempts: a.recentAttempts, Efforts: a.effortByRank, GPUs: a.options.GPUs,
 	})
 }
 
-// open are the Loaders that have a plan.
-func (a *Agent) open() []*loader {
+// openLoaders are the Loaders that have a plan.
+func (a *Agent) openLoaders() []*loader {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	var all []*loader
@@ -47,12 +47,12 @@ type tally struct{ samples, bytes float64 }
 // watchNodes tells of the nodes that any Loader talks to, each once, with rates since it was asked last.
 func (a *Agent) watchNodes(began time.Time) func(time.Time) []*pb.NodeStatus {
 	before, at := map[string]tally{}, began
-	for addr, t := range a.tallies() {
+	for addr, t := range a.tallyNodes() {
 		before[addr] = t
 	}
 	return func(now time.Time) []*pb.NodeStatus {
-		after, seconds := a.tallies(), now.Sub(at).Seconds()
-		nodes := a.nodes()
+		after, seconds := a.tallyNodes(), now.Sub(at).Seconds()
+		nodes := a.nodeStatuses()
 		for _, n := range nodes {
 			if t, b := after[n.Addr], before[n.Addr]; seconds > 0 && t.samples >= b.samples {
 				n.SamplesPerSecond, n.BytesPerSecond = (t.samples-b.samples)/seconds, (t.bytes-b.bytes)/seconds
@@ -63,9 +63,9 @@ func (a *Agent) watchNodes(began time.Time) func(time.Time) []*pb.NodeStatus {
 	}
 }
 
-func (a *Agent) tallies() map[string]tally {
+func (a *Agent) tallyNodes() map[string]tally {
 	all := map[string]tally{}
-	for _, l := range a.open() {
+	for _, l := range a.openLoaders() {
 		for _, s := range l.fleet.Status() {
 			t := all[s.Addr]
 			all[s.Addr] = tally{t.samples + float64(s.Samples), t.bytes + float64(s.Bytes)}
@@ -74,11 +74,11 @@ func (a *Agent) tallies() map[string]tally {
 	return all
 }
 
-// nodes are those of all Loaders, without rates.
-func (a *Agent) nodes() []*pb.NodeStatus {
+// nodeStatuses are those of all Loaders, without rates.
+func (a *Agent) nodeStatuses() []*pb.NodeStatus {
 	var all []*pb.NodeStatus
 	known := map[string]*pb.NodeStatus{}
-	for _, l := range a.open() {
+	for _, l := range a.openLoaders() {
 		for _, s := range l.fleet.Status() {
 			n := known[s.Addr]
 			if n == nil {
@@ -98,11 +98,11 @@ func nodeStatus(s client.NodeStatus) *pb.NodeStatus {
 	n := &pb.NodeStatus{Addr: s.Addr, State: stateOf(s.State), Cores: float64(s.Workers), Queued: s.Queued, Wants: uint32(s.Wants)}
 	for _, scan := range s.Scans {
 		n.Scans = append(n.Scans, &pb.Scan{
-			Folder: pulse.Clean(scan.GetFolder()), Files: scan.GetFiles(), FilesPerSecond: scan.GetFilesPerSecond(), Running: scan.GetRunning(),
+			Folder: pulse.CleanName(scan.GetFolder()), Files: scan.GetFiles(), FilesPerSecond: scan.GetFilesPerSecond(), Running: scan.GetRunning(),
 		})
 	}
 	if s.Err != nil {
-		n.Error = pulse.Clean(watch.Plain(s.Err.Error()))
+		n.Error = pulse.CleanName(watch.Plain(s.Err.Error()))
 	}
 	return n
 }
@@ -118,11 +118,11 @@ func stateOf(s client.NodeState) string {
 	return string(s)
 }
 
-// attempts are the latest wants of each Loader's rank.
-func (a *Agent) attempts(now time.Time) map[watch.Rank][]*pb.Attempt {
+// recentAttempts are the latest wants of each Loader's rank.
+func (a *Agent) recentAttempts(now time.Time) map[watch.Rank][]*pb.Attempt {
 	all := map[watch.Rank][]*pb.Attempt{}
-	for _, l := range a.open() {
-		key, ok := l.rank()
+	for _, l := range a.openLoaders() {
+		key, ok := l.rankKey()
 		if !ok {
 			continue
 		}
@@ -137,11 +137,11 @@ func (a *Agent) attempts(now time.Time) map[watch.Rank][]*pb.Attempt {
 	return all
 }
 
-// efforts are those of each Loader's rank.
-func (a *Agent) efforts() map[watch.Rank]*pb.Effort {
+// effortByRank are those of each Loader's rank.
+func (a *Agent) effortByRank() map[watch.Rank]*pb.Effort {
 	all := map[watch.Rank]*pb.Effort{}
-	for _, l := range a.open() {
-		if key, ok := l.rank(); ok {
+	for _, l := range a.openLoaders() {
+		if key, ok := l.rankKey(); ok {
 			e := l.fleet.Effort()
 			all[key] = &pb.Effort{
 				Batches: e.Batches, Samples: e.Samples, Extra: e.Extra, Hedges: e.Hedges, HedgesWon: e.HedgesWon, Moves: e.Moves, Missed: e.Missed,
@@ -151,10 +151,10 @@ func (a *Agent) efforts() map[watch.Rank]*pb.Effort {
 	return all
 }
 
-// rank names the rank that a Loader's pulses are of.
-func (l *loader) rank() (watch.Rank, bool) {
+// rankKey names the rank that a Loader's pulses are of.
+func (l *loader) rankKey() (watch.Rank, bool) {
 	l.mu.Lock()
-	line, info := l.line, l.info
+	line, info := l.session, l.info
 	l.mu.Unlock()
 	if line == nil || info == nil {
 		return watch.Rank{}, false

@@ -22,8 +22,8 @@ type spans struct {
 // mostSpans is more than a Loader has slots: of what is older the loop has nothing.
 const mostSpans = 128
 
-// place takes what a span packet tells, without its kind: whose batches those wanted from now on are, and what their spans are below.
-func (s *spans) place(b []byte) error {
+// setParent takes what a span packet tells, without its kind: whose batches those wanted from now on are, and what their spans are below.
+func (s *spans) setParent(b []byte) error {
 	if len(b) < 4 {
 		return fmt.Errorf("a span packet of %d bytes", len(b))
 	}
@@ -31,8 +31,8 @@ func (s *spans) place(b []byte) error {
 	return nil
 }
 
-// add takes the span of a want; nil is none.
-func (s *spans) add(id uint64, of *client.Span) {
+// addSpan takes the span of a want; nil is none.
+func (s *spans) addSpan(id uint64, of *client.Span) {
 	if of == nil {
 		return
 	}
@@ -41,17 +41,17 @@ func (s *spans) add(id uint64, of *client.Span) {
 	}
 	s.open[id] = of
 	if s.order = append(s.order, id); len(s.order) > mostSpans {
-		s.drop(s.order[0])
+		s.dropSpan(s.order[0])
 		s.order = s.order[1:]
 	}
 }
 
-// taken takes a returned packet, without its kind: the loop has a batch.
-func (s *spans) taken(b []byte) error {
+// handleReturned takes a returned packet, without its kind: the loop has a batch.
+func (s *spans) handleReturned(b []byte) error {
 	if len(b) != 16 {
 		return fmt.Errorf("a returned packet of %d bytes", len(b))
 	}
-	id, wait := binary.LittleEndian.Uint64(b), float(b[8:])
+	id, wait := binary.LittleEndian.Uint64(b), readFloat(b[8:])
 	if !(wait > 0) { // also not a number
 		wait = 0
 	}
@@ -60,7 +60,7 @@ func (s *spans) taken(b []byte) error {
 	return nil
 }
 
-func (s *spans) drop(id uint64) {
+func (s *spans) dropSpan(id uint64) {
 	s.open[id].Drop()
 	delete(s.open, id)
 }
@@ -68,6 +68,6 @@ func (s *spans) drop(id uint64) {
 // close ends what is left. All wants have been answered.
 func (s *spans) close() {
 	for id := range s.open {
-		s.drop(id)
+		s.dropSpan(id)
 	}
 }

@@ -88,17 +88,17 @@ func TestSpansOfBatches(t *testing.T) {
 func TestSpansAreBounded(t *testing.T) {
 	var s spans
 	for _, bad := range [][]byte{nil, {1, 2, 3}} {
-		if s.place(bad) == nil || s.taken(bad) == nil {
+		if s.setParent(bad) == nil || s.handleReturned(bad) == nil {
 			t.Errorf("%v is taken for a packet", bad)
 		}
 	}
 	for _, wait := range []float64{math.NaN(), math.Inf(1), -1} {
-		if err := s.taken(returnedPacket(1, wait)[1:]); err != nil {
+		if err := s.handleReturned(returnedPacket(1, wait)[1:]); err != nil {
 			t.Error(err)
 		}
 	}
 	for id := range uint64(10 * mostSpans) {
-		s.add(id, &client.Span{})
+		s.addSpan(id, &client.Span{})
 		delete(s.open, id-1) // not ended: these are no real ones
 	}
 	if len(s.order) > mostSpans {

@@ -4,19 +4,19 @@ import (
 	"github.com/feedwater-io/feedwater/client"
 )
 
-func states(fleet *client.Fleet) []nodeState {
+func statesOf(fleet *client.Fleet) []nodeState {
 	all := []nodeState{}
 	for _, s := range fleet.Status() {
 		n := nodeState{Addr: s.Addr, State: string(s.State), Wants: s.Wants}
 		if s.Err != nil {
-			n.Error = clip(s.Err.Error())
+			n.Error = clipMessage(s.Err.Error())
 		}
 		all = append(all, n)
 	}
 	return all
 }
 
-func (l *loader) status() any {
+func (l *loader) fleetStatus() any {
 	l.mu.Lock()
 	fleet := l.fleet
 	l.mu.Unlock()
@@ -28,7 +28,7 @@ func (l *loader) status() any {
 	if fleet == nil {
 		return r
 	}
-	r.Nodes, r.Effort = states(fleet), fleet.Effort()
+	r.Nodes, r.Effort = statesOf(fleet), fleet.Effort()
 	for _, s := range fleet.Status() {
 		r.Queued += s.Queued
 	}

@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// waker makes a pipe whose writing end, closed by done, ends awaitExit.
-func waker() (wake *os.File, done func(), err error) {
+// newWaker makes a pipe whose writing end, closed by done, ends awaitExit.
+func newWaker() (wake *os.File, done func(), err error) {
 	r, w, err := os.Pipe()
 	if err != nil {
 		return nil, nil, fmt.Errorf("wake pipe: %w", err)
@@ -40,9 +40,9 @@ func awaitExit(pidfd, wake *os.File) bool {
 	}
 }
 
-// exiting reports whether a process has ended or begun to end: it will not run a line of its program again. False for process 0, and
+// isExiting reports whether a process has ended or begun to end: it will not run a line of its program again. False for process 0, and
 // where /proc does not tell.
-func exiting(pid int) bool {
+func isExiting(pid int) bool {
 	if pid <= 0 {
 		return false
 	}

@@ -74,8 +74,8 @@ type Node struct {
 // jobName is what nodes are told that the batches are for.
 const jobName = "verify"
 
-// atOnce is how many batches are out at each node.
-const atOnce = 4
+// parallelBatches is how many batches are out at each node.
+const parallelBatches = 4
 
 // run is one comparison.
 type run struct {
@@ -91,28 +91,28 @@ type run struct {
 // Run compares. An error says that it could not: then nothing is known.
 func Run(ctx context.Context, o Options) (*Result, error) {
 	r := &run{options: o}
-	defer r.close()
-	if err := r.open(ctx); err != nil {
+	defer r.closeFleets()
+	if err := r.openFleets(ctx); err != nil {
 		return nil, err
 	}
 	if !r.compareAnswers(ctx) {
 		return &r.result, nil
 	}
 	workers, ctx := errgroup.WithContext(ctx)
-	for range atOnce {
-		workers.Go(func() error { return r.work(ctx) })
+	for range parallelBatches {
+		workers.Go(func() error { return r.compareBatches(ctx) })
 	}
 	if err := workers.Wait(); err != nil {
 		return nil, err
 	}
 	if d := r.result.First; d != nil {
-		r.find(context.WithoutCancel(ctx), d)
+		r.findSample(context.WithoutCancel(ctx), d)
 	}
 	return &r.result, nil
 }
 
-// open opens the plan at all nodes at once.
-func (r *run) open(ctx context.Context) error {
+// openFleets opens the plan at all nodes at once.
+func (r *run) openFleets(ctx context.Context) error {
 	o := &r.options
 	for _, addr := range o.Nodes {
 		f, err := client.New(client.Options{
@@ -141,7 +141,7 @@ func (r *run) open(ctx context.Context) error {
 	return nil
 }
 
-func (r *run) close() {
+func (r *run) closeFleets() {
 	for _, f := range r.fleets {
 		f.Close()
 	}
@@ -162,7 +162,7 @@ func (r *run) compareAnswers(ctx context.Context) bool {
 		if b.Numerics != a.Numerics {
 			differs("has other numerics (%.12s, not %.12s): jobs that began on the one leave the other out", b.Numerics, a.Numerics)
 		}
-		for _, unit := range differing(a.GetRevisions().GetPlan(), b.GetRevisions().GetPlan()) {
+		for _, unit := range differingUnits(a.GetRevisions().GetPlan(), b.GetRevisions().GetPlan()) {
 			differs("has %s: jobs that began on the one leave the other out", revisionsOf(unit, b.GetRevisions().GetPlan(), a.GetRevisions().GetPlan()))
 		}
 		r.compareCodecs(r.options.Nodes[i+1], b.GetRevisions().GetCodecs(), a.GetRevisions().GetCodecs())
@@ -175,14 +175,14 @@ func (r *run) compareAnswers(ctx context.Context) bool {
 
 // compareCodecs notes in which codecs a node differs from the first one.
 func (r *run) compareCodecs(node string, theirs, first map[string]uint32) {
-	for _, unit := range differing(first, theirs) {
+	for _, unit := range differingUnits(first, theirs) {
 		said := fmt.Sprintf("%s has %s: jobs that began on the one have files of that format made by nodes like it alone", node, revisionsOf(unit, theirs, first))
 		r.result.Codecs = append(r.result.Codecs, said)
 	}
 }
 
-// differing are the units of two builds that are not of the same revision in both.
-func differing(a, b revision.Set) []string {
+// differingUnits are the units of two builds that are not of the same revision in both.
+func differingUnits(a, b revision.Set) []string {
 	units := slices.Concat(a.Differing(b), b.Differing(a))
 	slices.Sort(units)
 	return slices.Compact(units)
@@ -193,8 +193,8 @@ func revisionsOf(unit string, of, against map[string]uint32) string {
 	return fmt.Sprintf("%s of revision %d, not %d", unit, of[unit], against[unit])
 }
 
-// work compares batches until there are no more.
-func (r *run) work(ctx context.Context) error {
+// compareBatches compares batches until there are no more.
+func (r *run) compareBatches(ctx context.Context) error {
 	rooms := make([][]byte, len(r.fleets))
 	for {
 		r.mu.Lock()
@@ -204,16 +204,16 @@ func (r *run) work(ctx context.Context) error {
 		if n >= r.options.Batches {
 			return nil
 		}
-		if err := r.compare(ctx, n, rooms); err != nil {
+		if err := r.compareBatch(ctx, n, rooms); err != nil {
 			return fmt.Errorf("batch %d: %w", n, err)
 		}
 	}
 }
 
-// compare wants the n-th batch from all nodes. It may use rooms' memory.
-func (r *run) compare(ctx context.Context, n int, rooms [][]byte) error {
-	name := r.name(n)
-	made, err := r.want(ctx, name, rooms)
+// compareBatch wants the n-th batch from all nodes. It may use rooms' memory.
+func (r *run) compareBatch(ctx context.Context, n int, rooms [][]byte) error {
+	name := r.nameOf(n)
+	made, err := r.fetchBatch(ctx, name, rooms)
 	if err != nil {
 		return err
 	}
@@ -225,12 +225,12 @@ func (r *run) compare(ctx context.Context, n int, rooms [][]byte) error {
 			first.Epoch, first.Position = name.Epoch, name.GetRange().Position
 		}
 	}
-	r.note(first, int(name.GetRange().Count))
+	r.addResult(first, int(name.GetRange().Count))
 	return nil
 }
 
-// name of the n-th batch.
-func (r *run) name(n int) *pb.Name {
+// nameOf of the n-th batch.
+func (r *run) nameOf(n int) *pb.Name {
 	all := max(r.infos[0].Samples, 1)
 	count := min(uint64(r.options.Samples), all)
 	perEpoch := all / count
@@ -238,8 +238,8 @@ func (r *run) name(n int) *pb.Name {
 	return &pb.Name{Epoch: uint32(uint64(n) / perEpoch), Samples: &pb.Name_Range{Range: &pb.Range{Position: position, Count: uint32(count)}}}
 }
 
-// want returns what each node made, or found not to decode. Any other trouble is an error.
-func (r *run) want(ctx context.Context, name *pb.Name, rooms [][]byte) ([]client.Result, error) {
+// fetchBatch returns what each node made, or found not to decode. Any other trouble is an error.
+func (r *run) fetchBatch(ctx context.Context, name *pb.Name, rooms [][]byte) ([]client.Result, error) {
 	made := make([]client.Result, len(r.fleets))
 	var waiting sync.WaitGroup
 	for i, f := range r.fleets {
@@ -264,8 +264,8 @@ func (r *run) want(ctx context.Context, name *pb.Name, rooms [][]byte) ([]client
 	return made, ctx.Err()
 }
 
-// note counts a batch; d is nil if it is equal everywhere.
-func (r *run) note(d *Difference, samples int) {
+// addResult counts a batch; d is nil if it is equal everywhere.
+func (r *run) addResult(d *Difference, samples int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.result.Batches++
@@ -281,8 +281,8 @@ func (r *run) note(d *Difference, samples int) {
 	}
 }
 
-// find looks up which sample a difference is about.
-func (r *run) find(ctx context.Context, d *Difference) {
+// findSample looks up which sample a difference is about.
+func (r *run) findSample(ctx context.Context, d *Difference) {
 	if d.Key != "" {
 		return
 	}

@@ -47,7 +47,7 @@ func (d *Difference) String() string {
 // differenceOf returns nil for results that are equal.
 func differenceOf(a, b *client.Result) *Difference {
 	if a.Err != nil || b.Err != nil {
-		return verdicts(a.Err, b.Err)
+		return compareErrors(a.Err, b.Err)
 	}
 	if bytes.Equal(a.Data, b.Data) && slices.EqualFunc(a.Header.Fields, b.Header.Fields, sameShape) {
 		return nil
@@ -67,8 +67,8 @@ func differenceOf(a, b *client.Result) *Difference {
 	return &Difference{What: "the fields are equal, but lie elsewhere, or what lies between them differs"}
 }
 
-// verdicts compares errors about samples that do not decode. Their wording may differ between versions.
-func verdicts(a, b error) *Difference {
+// compareErrors compares errors about samples that do not decode. Their wording may differ between versions.
+func compareErrors(a, b error) *Difference {
 	var ours, theirs *node.SampleError
 	hasOurs, hasTheirs := errors.As(a, &ours), errors.As(b, &theirs)
 	switch {

@@ -23,51 +23,51 @@ type resolver interface {
 
 // dns asks for a name again and again. Resolvers that ask only when a connection breaks never see nodes that are added.
 type dns struct {
-	spelled, name string
-	port          string // empty: SRV records have it
-	resolver      resolver
+	target, name string
+	port         string // empty: SRV records have it
+	resolver     resolver
 }
 
-func newDNS(spelled, rest string) (*dns, error) {
+func newDNS(target, rest string) (*dns, error) {
 	name, port, err := net.SplitHostPort(rest)
 	if err != nil || name == "" || !isPort(port) || strings.Contains(name, "/") {
-		return nil, &TargetError{spelled, "names no machines; write dns:name:port, like dns:preproc.example.org:7070"}
+		return nil, &TargetError{target, "names no machines; write dns:name:port, like dns:preproc.example.org:7070"}
 	}
-	return &dns{spelled, name, port, net.DefaultResolver}, nil
+	return &dns{target, name, port, net.DefaultResolver}, nil
 }
 
-func newSRV(spelled, name string) (*dns, error) {
+func newSRV(target, name string) (*dns, error) {
 	if name == "" || strings.ContainsAny(name, ":/ ") {
-		return nil, &TargetError{spelled, "names no SRV record; write dns+srv:name, like dns+srv:_feedwater._tcp.example.org: ports stand in the records"}
+		return nil, &TargetError{target, "names no SRV record; write dns+srv:name, like dns+srv:_feedwater._tcp.example.org: ports stand in the records"}
 	}
-	return &dns{spelled: spelled, name: name, resolver: net.DefaultResolver}, nil
+	return &dns{target: target, name: name, resolver: net.DefaultResolver}, nil
 }
 
 // String implements Source.
-func (d *dns) String() string { return d.spelled }
+func (d *dns) String() string { return d.target }
 
 // Watch implements Source.
 func (d *dns) Watch(ctx context.Context, tell func(Answer)) {
-	t := &teller{tell: tell}
+	t := &changeNotifier{tell: tell}
 	for {
-		a := d.look(ctx)
+		a := d.lookUp(ctx)
 		if ctx.Err() != nil {
 			return
 		}
-		t.say(a)
-		pause(ctx, lookEvery)
+		t.notifyChange(a)
+		pauseAround(ctx, lookEvery)
 	}
 }
 
-func (d *dns) look(ctx context.Context) Answer {
+func (d *dns) lookUp(ctx context.Context) Answer {
 	ctx, cancel := context.WithTimeout(ctx, lookWithin)
 	defer cancel()
 	a := Answer{Nodes: []string{}}
 	if d.port == "" {
-		a.Nodes, a.Err = d.records(ctx)
+		a.Nodes, a.Err = d.srvTargets(ctx)
 	} else {
 		ips, err := d.resolver.LookupNetIP(ctx, "ip", d.name)
-		a.Nodes, a.Err, a.ServerName = join(oneFamily(ips), d.port), err, d.name
+		a.Nodes, a.Err, a.ServerName = joinPort(oneFamily(ips), d.port), err, d.name
 	}
 	var missing *net.DNSError
 	nobody := errors.As(a.Err, &missing) && missing.IsNotFound
@@ -77,8 +77,8 @@ func (d *dns) look(ctx context.Context) Answer {
 	return a
 }
 
-// records are the targets of SRV records, of all priorities. They stay names: those of pods outlive their addresses, and stand in certificates.
-func (d *dns) records(ctx context.Context) ([]string, error) {
+// srvTargets are the targets of SRV records, of all priorities. They stay names: those of pods outlive their addresses, and stand in certificates.
+func (d *dns) srvTargets(ctx context.Context) ([]string, error) {
 	_, found, err := d.resolver.LookupSRV(ctx, "", "", d.name)
 	nodes := make([]string, len(found))
 	for i, r := range found {

@@ -108,7 +108,7 @@ func TestDNSOfThisMachine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if a := d.look(t.Context()); text(a) != "127.0.0.1:7070" && text(a) != "[::1]:7070" {
+	if a := d.lookUp(t.Context()); text(a) != "127.0.0.1:7070" && text(a) != "[::1]:7070" {
 		t.Errorf("localhost is %s", text(a))
 	}
 }

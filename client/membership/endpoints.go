@@ -52,8 +52,8 @@ func readSlices(from io.Reader) (s endpointSlices, version string, err error) {
 	return s, l.Metadata.ResourceVersion, nil
 }
 
-// follow applies events until they end, and returns the version to go on from. changed is called after each change.
-func (s endpointSlices) follow(from io.Reader, version string, changed func()) (string, error) {
+// followEvents applies events until they end, and returns the version to go on from. changed is called after each change.
+func (s endpointSlices) followEvents(from io.Reader, version string, changed func()) (string, error) {
 	for events := json.NewDecoder(from); ; {
 		var e watchEvent
 		if err := events.Decode(&e); errors.Is(err, io.EOF) {
@@ -61,7 +61,7 @@ func (s endpointSlices) follow(from io.Reader, version string, changed func()) (
 		} else if err != nil {
 			return "", err
 		}
-		if err := s.apply(&e); err != nil {
+		if err := s.applyEvent(&e); err != nil {
 			return "", err
 		}
 		version = e.Object.Metadata.ResourceVersion
@@ -71,8 +71,8 @@ func (s endpointSlices) follow(from io.Reader, version string, changed func()) (
 	}
 }
 
-// apply takes a change in.
-func (s endpointSlices) apply(e *watchEvent) error {
+// applyEvent takes a change in.
+func (s endpointSlices) applyEvent(e *watchEvent) error {
 	switch e.Type {
 	case "ADDED", "MODIFIED":
 		s[e.Object.Metadata.Name] = &e.Object
@@ -87,25 +87,25 @@ func (s endpointSlices) apply(e *watchEvent) error {
 	return nil
 }
 
-// takes reports whether an endpoint takes new streams. Not known counts as ready. One that terminates, serving or not, says to those who
+// acceptsStreams reports whether an endpoint takes new streams. Not known counts as ready. One that terminates, serving or not, says to those who
 // have a stream that it drains, and takes no more; some Services call it ready all the while.
-func (e *endpoint) takes() bool {
+func (e *endpoint) acceptsStreams() bool {
 	ready, terminating := e.Conditions.Ready, e.Conditions.Terminating
 	return (ready == nil || *ready) && (terminating == nil || !*terminating)
 }
 
-// answer is the addresses of all endpoints. Their certificates are made out to the Service.
-func (s endpointSlices) answer(k *kubernetes, namespace string) Answer {
+// toAnswer is the addresses of all endpoints. Their certificates are made out to the Service.
+func (s endpointSlices) toAnswer(k *kubernetes, namespace string) Answer {
 	a := Answer{Nodes: []string{}, ServerName: k.service + "." + namespace + ".svc"}
 	byPort := map[string][]netip.Addr{}
 	for _, one := range s {
-		port, err := one.port(k.port)
+		port, err := one.portOf(k.port)
 		if err != nil {
 			a.Err = err
 			continue
 		}
 		for _, e := range one.Endpoints {
-			if !e.takes() || len(e.Addresses) == 0 {
+			if !e.acceptsStreams() || len(e.Addresses) == 0 {
 				continue
 			}
 			host := e.Addresses[0] // all stand for the same pod
@@ -117,7 +117,7 @@ func (s endpointSlices) answer(k *kubernetes, namespace string) Answer {
 		}
 	}
 	for port, ips := range byPort {
-		a.Nodes = append(a.Nodes, join(oneFamily(ips), port)...)
+		a.Nodes = append(a.Nodes, joinPort(oneFamily(ips), port)...)
 	}
 	if len(a.Nodes) == 0 && a.Err == nil {
 		a.Err = fmt.Errorf("Service %s in namespace %s has no pod that is ready", k.service, namespace) //nolint:staticcheck // a name
@@ -125,8 +125,8 @@ func (s endpointSlices) answer(k *kubernetes, namespace string) Answer {
 	return a
 }
 
-// port is the one that was named, as the pods have it.
-func (s *endpointSlice) port(named string) (string, error) {
+// portOf is the one that was named, as the pods have it.
+func (s *endpointSlice) portOf(named string) (string, error) {
 	if isPort(named) {
 		return named, nil
 	}

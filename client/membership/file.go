@@ -17,36 +17,36 @@ import (
 
 const (
 	readEvery  = 2 * time.Second       // where nobody tells of changes, as on NFS
-	settle     = 50 * time.Millisecond // from a change to reading: writers are seldom done at once
+	settleTime = 50 * time.Millisecond // from a change to reading: writers are seldom done at once
 	mostInFile = 1 << 20               // bytes
 )
 
 // file reads addresses, one or more in a line, from a file or from all files of a folder.
-type file struct{ spelled, path string }
+type file struct{ target, path string }
 
-func newFile(spelled, path string) (*file, error) {
+func newFile(target, path string) (*file, error) {
 	if path == "" {
-		return nil, &TargetError{spelled, "names no file; write file:path, of a file with an address in each line, or of a folder of such files"}
+		return nil, &TargetError{target, "names no file; write file:path, of a file with an address in each line, or of a folder of such files"}
 	}
-	return &file{spelled, path}, nil
+	return &file{target, path}, nil
 }
 
 // String implements Source.
-func (f *file) String() string { return f.spelled }
+func (f *file) String() string { return f.target }
 
 // Watch implements Source.
 func (f *file) Watch(ctx context.Context, tell func(Answer)) {
-	t := &teller{tell: tell}
-	n := newNotices(f.path)
+	t := &changeNotifier{tell: tell}
+	n := newChangeWatcher(f.path)
 	defer n.close()
 	for ctx.Err() == nil {
-		t.say(f.read())
+		t.notifyChange(f.readAddresses())
 		n.wait(ctx)
 	}
 }
 
-func (f *file) read() Answer {
-	paths, err := f.files()
+func (f *file) readAddresses() Answer {
+	paths, err := f.listFiles()
 	if err != nil {
 		return Answer{Err: err}
 	}
@@ -59,8 +59,8 @@ func (f *file) read() Answer {
 	return a
 }
 
-// files are the file itself, or those of the folder. Names that begin with a dot or end with ~ or .tmp are being written, or none of ours.
-func (f *file) files() ([]string, error) {
+// listFiles are the file itself, or those of the folder. Names that begin with a dot or end with ~ or .tmp are being written, or none of ours.
+func (f *file) listFiles() ([]string, error) {
 	info, err := os.Stat(f.path)
 	if err != nil {
 		return nil, err
@@ -107,38 +107,38 @@ func addressesIn(path string) ([]string, error) {
 
 func isSeparator(r rune) bool { return r == ' ' || r == '\t' || r == '\r' || r == ',' }
 
-// notices tell of changes, sooner than reading again now and then finds them. The zero value tells of none.
-type notices struct{ watcher *fsnotify.Watcher }
+// changeWatcher tell of changes, sooner than reading again now and then finds them. The zero value tells of none.
+type changeWatcher struct{ watcher *fsnotify.Watcher }
 
-// newNotices watches the folder of a file: replacing a file, or a link to it, changes the folder alone.
-func newNotices(path string) *notices {
+// newChangeWatcher watches the folder of a file: replacing a file, or a link to it, changes the folder alone.
+func newChangeWatcher(path string) *changeWatcher {
 	w, err := fsnotify.NewWatcher()
 	if err != nil {
-		return &notices{}
+		return &changeWatcher{}
 	}
 	_ = w.Add(filepath.Dir(path)) // without, reading now and then does
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		_ = w.Add(path)
 	}
-	return &notices{w}
+	return &changeWatcher{w}
 }
 
-func (n *notices) close() {
+func (n *changeWatcher) close() {
 	if n.watcher != nil {
 		_ = n.watcher.Close()
 	}
 }
 
 // wait returns when it is time to read again, or ctx ends.
-func (n *notices) wait(ctx context.Context) {
+func (n *changeWatcher) wait(ctx context.Context) {
 	var events chan fsnotify.Event
 	var errs chan error
 	if n.watcher != nil {
 		events, errs = n.watcher.Events, n.watcher.Errors
 	}
-	timer := time.NewTimer(around(readEvery))
+	timer := time.NewTimer(addJitter(readEvery))
 	defer timer.Stop()
-	soon := sync.OnceFunc(func() { timer.Reset(settle) })
+	soon := sync.OnceFunc(func() { timer.Reset(settleTime) })
 	for {
 		select {
 		case <-events:

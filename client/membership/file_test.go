@@ -92,7 +92,7 @@ func TestConfigMap(t *testing.T) {
 // Where nobody tells of changes, as on NFS, they are found all the same, and not by reading all the time.
 func TestFileWithoutNotices(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n := &notices{}
+		n := &changeWatcher{}
 		began := time.Now()
 		for range 100 {
 			n.wait(t.Context())

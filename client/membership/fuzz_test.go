@@ -10,7 +10,7 @@ import (
 // told is what users of a source get of an answer: addresses of nodes alone, each once, or an error.
 func told(t *testing.T, a Answer) {
 	t.Helper()
-	(&teller{tell: func(a Answer) {
+	(&changeNotifier{tell: func(a Answer) {
 		if a.Nodes == nil && a.Err == nil {
 			t.Error("neither nodes nor an error")
 		}
@@ -19,7 +19,7 @@ func told(t *testing.T, a Answer) {
 				t.Errorf("%q of %q: %v", addr, a.Nodes, err)
 			}
 		}
-	}}).say(a)
+	}}).notifyChange(a)
 }
 
 // FuzzEndpointSlices: whatever an API server lists, and whatever events it sends then, gives addresses of nodes or an error.
@@ -36,9 +36,9 @@ func FuzzEndpointSlices(f *testing.F) {
 			return
 		}
 		k := &kubernetes{service: "preproc", port: port}
-		answer := func() { told(t, s.answer(k, "prod")) }
+		answer := func() { told(t, s.toAnswer(k, "prod")) }
 		answer()
-		_, _ = s.follow(strings.NewReader(events), version, answer)
+		_, _ = s.followEvents(strings.NewReader(events), version, answer)
 		answer()
 	})
 }
@@ -52,7 +52,7 @@ func FuzzFileList(f *testing.F) {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		a := (&file{"file:" + path, path}).read()
+		a := (&file{"file:" + path, path}).readAddresses()
 		told(t, a)
 		if a.Err != nil && !strings.Contains(a.Err.Error(), path) && !strings.Contains(a.Err.Error(), "too long") {
 			t.Error(a.Err)

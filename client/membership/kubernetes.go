@@ -27,69 +27,69 @@ const (
 
 // kubernetes follows the EndpointSlices of one Service.
 type kubernetes struct {
-	spelled, namespace, service string
-	port                        string // number or name; empty: the only one
-	server                      string // of the API, https://host:port
-	account                     string // folder of the service account's files
-	pause                       func(context.Context, time.Duration)
+	target, namespace, service string
+	port                       string // number or name; empty: the only one
+	server                     string // of the API, https://host:port
+	account                    string // folder of the service account's files
+	pause                      func(context.Context, time.Duration)
 }
 
 const kubernetesForm = "write k8s:namespace/service:port; the namespace may be left out for the pod's own, and the port, a number or its name in the Service, where there is one alone"
 
-func newKubernetes(spelled, rest string) (*kubernetes, error) {
+func newKubernetes(target, rest string) (*kubernetes, error) {
 	place, port, _ := strings.Cut(rest, ":")
 	namespace, service, found := strings.Cut(place, "/")
 	if !found {
 		namespace, service = "", place
 	}
 	if service == "" || found && namespace == "" || strings.ContainsAny(service+port, "/: ") {
-		return nil, &TargetError{spelled, "names no Service; " + kubernetesForm}
+		return nil, &TargetError{target, "names no Service; " + kubernetesForm}
 	}
 	host := os.Getenv("KUBERNETES_SERVICE_HOST")
 	if host == "" {
-		return nil, &TargetError{spelled, "works within pods of a cluster alone (KUBERNETES_SERVICE_HOST is not set); elsewhere name nodes by dns:name:port or host:port"}
+		return nil, &TargetError{target, "works within pods of a cluster alone (KUBERNETES_SERVICE_HOST is not set); elsewhere name nodes by dns:name:port or host:port"}
 	}
 	server := "https://" + net.JoinHostPort(host, os.Getenv("KUBERNETES_SERVICE_PORT"))
-	return &kubernetes{spelled, namespace, service, port, server, accountFolder, pause}, nil
+	return &kubernetes{target, namespace, service, port, server, accountFolder, pauseAround}, nil
 }
 
 // String implements Source.
-func (k *kubernetes) String() string { return k.spelled }
+func (k *kubernetes) String() string { return k.target }
 
 // Watch implements Source. It goes in rounds: list, then watch for as long as the server lets it. Whatever ends a round, the next one reads
 // the service account's files again.
 func (k *kubernetes) Watch(ctx context.Context, tell func(Answer)) {
-	t := &teller{tell: tell}
+	t := &changeNotifier{tell: tell}
 	delay := retryMin
 	for ctx.Err() == nil {
-		listed, err := k.round(ctx, t)
+		listed, err := k.listAndWatch(ctx, t)
 		if ctx.Err() != nil {
 			return
 		}
 		if listed {
 			delay = retryMin
 		} else {
-			t.say(Answer{Err: err})
+			t.notifyChange(Answer{Err: err})
 		}
 		k.pause(ctx, delay)
 		delay = min(2*delay, retryMax)
 	}
 }
 
-// round reports whether it got a list, and why it ended.
-func (k *kubernetes) round(ctx context.Context, t *teller) (listed bool, err error) {
-	r, err := k.connect()
+// listAndWatch reports whether it got a list, and why it ended.
+func (k *kubernetes) listAndWatch(ctx context.Context, t *changeNotifier) (listed bool, err error) {
+	r, err := k.newRequest()
 	if err != nil {
 		return false, err
 	}
 	defer r.client.CloseIdleConnections()
-	s, version, err := r.list(ctx)
+	s, version, err := r.listSlices(ctx)
 	if err != nil {
 		return false, err
 	}
 	for {
-		t.say(s.answer(k, r.namespace))
-		if version, err = r.watch(ctx, s, version, func() { t.say(s.answer(k, r.namespace)) }); err != nil {
+		t.notifyChange(s.toAnswer(k, r.namespace))
+		if version, err = r.watchSlices(ctx, s, version, func() { t.notifyChange(s.toAnswer(k, r.namespace)) }); err != nil {
 			return true, err
 		}
 		k.pause(ctx, retryMin) // a proxy may end watches at once
@@ -103,7 +103,7 @@ type request struct {
 	namespace string
 }
 
-func (k *kubernetes) connect() (*request, error) {
+func (k *kubernetes) newRequest() (*request, error) {
 	namespace := k.namespace
 	if namespace == "" {
 		text, err := os.ReadFile(filepath.Join(k.account, "namespace"))
@@ -128,8 +128,8 @@ func (k *kubernetes) connect() (*request, error) {
 	return &request{k, &http.Client{Transport: transport, CheckRedirect: refuse}, namespace}, nil
 }
 
-// get asks for the Service's slices. The token is read each time: it is replaced every hour or so. The caller closes the body.
-func (r *request) get(ctx context.Context, more url.Values) (io.ReadCloser, error) {
+// getSlices asks for the Service's slices. The token is read each time: it is replaced every hour or so. The caller closes the body.
+func (r *request) getSlices(ctx context.Context, more url.Values) (io.ReadCloser, error) {
 	token, err := os.ReadFile(filepath.Join(r.account, "token"))
 	if err != nil {
 		return nil, fmt.Errorf("the pod's token: %w; is automountServiceAccountToken off?", err)
@@ -162,11 +162,11 @@ func (r *request) get(ctx context.Context, more url.Values) (io.ReadCloser, erro
 // errTooOld ends a round whose version the server has forgotten.
 var errTooOld = errors.New("the API server does not remember that version")
 
-// list returns all slices, and the version to watch from.
-func (r *request) list(ctx context.Context) (endpointSlices, string, error) {
+// listSlices returns all slices, and the version to watch from.
+func (r *request) listSlices(ctx context.Context) (endpointSlices, string, error) {
 	ctx, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()
-	body, err := r.get(ctx, url.Values{})
+	body, err := r.getSlices(ctx, url.Values{})
 	if err != nil {
 		return nil, "", err
 	}
@@ -174,16 +174,16 @@ func (r *request) list(ctx context.Context) (endpointSlices, string, error) {
 	return readSlices(io.LimitReader(body, mostBytes))
 }
 
-// watch applies changes to s until the server ends the watch, and returns the version to go on from. Any error ends the round.
-func (r *request) watch(ctx context.Context, s endpointSlices, version string, changed func()) (string, error) {
+// watchSlices applies changes to s until the server ends the watch, and returns the version to go on from. Any error ends the round.
+func (r *request) watchSlices(ctx context.Context, s endpointSlices, version string, changed func()) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, watchFor+answerWithin) // a server that hangs
 	defer cancel()
-	body, err := r.get(ctx, url.Values{
+	body, err := r.getSlices(ctx, url.Values{
 		"watch": {"1"}, "allowWatchBookmarks": {"true"}, "resourceVersion": {version}, "timeoutSeconds": {fmt.Sprint(int(watchFor.Seconds()))},
 	})
 	if err != nil {
 		return "", err
 	}
 	defer func() { _ = body.Close() }()
-	return s.follow(io.LimitReader(body, mostBytes), version, changed)
+	return s.followEvents(io.LimitReader(body, mostBytes), version, changed)
 }

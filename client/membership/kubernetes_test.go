@@ -225,7 +225,7 @@ func TestPorts(t *testing.T) {
 		if err := json.Unmarshal([]byte(c.slice), &s); err != nil {
 			t.Fatal(err)
 		}
-		got, err := s.port(c.named)
+		got, err := s.portOf(c.named)
 		if err != nil {
 			got = err.Error()
 		}
@@ -248,11 +248,11 @@ func TestDualStack(t *testing.T) {
 		all[s.Metadata.Name] = &s
 	}
 	k := &kubernetes{service: "preproc", port: "grpc"}
-	if got := strings.Join(all.answer(k, "prod").Nodes, " "); got != "cpu-1.example.org:7070 10.0.0.1:7070" {
+	if got := strings.Join(all.toAnswer(k, "prod").Nodes, " "); got != "cpu-1.example.org:7070 10.0.0.1:7070" {
 		t.Errorf("nodes %q", got)
 	}
 	delete(all, "four")
-	if got := strings.Join(all.answer(k, "prod").Nodes, " "); got != "cpu-1.example.org:7070 [fd00::1]:7070" {
+	if got := strings.Join(all.toAnswer(k, "prod").Nodes, " "); got != "cpu-1.example.org:7070 [fd00::1]:7070" {
 		t.Errorf("nodes of IPv6 alone %q", got)
 	}
 }

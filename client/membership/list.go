@@ -38,13 +38,13 @@ func NewList(targets []string) (*List, error) {
 func (l *List) Run(ctx context.Context) {
 	var running sync.WaitGroup
 	for _, s := range l.sources {
-		running.Go(func() { s.Watch(ctx, func(a Answer) { l.note(s, a) }) })
+		running.Go(func() { s.Watch(ctx, func(a Answer) { l.storeAnswer(s, a) }) })
 	}
 	running.Wait()
 }
 
-// note keeps an answer; one that cannot tell leaves what is known as it is.
-func (l *List) note(s Source, a Answer) {
+// storeAnswer keeps an answer; one that cannot tell leaves what is known as it is.
+func (l *List) storeAnswer(s Source, a Answer) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	before, known := l.answers[s]

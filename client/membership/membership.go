@@ -37,8 +37,8 @@ type Answer struct {
 	Err error
 }
 
-// check leaves out what is no address of a node, and says so.
-func (a *Answer) check() {
+// checkNodes leaves out what is no address of a node, and says so.
+func (a *Answer) checkNodes() {
 	a.Nodes = slices.DeleteFunc(a.Nodes, func(addr string) bool {
 		err := CheckAddress(addr)
 		if err != nil {
@@ -59,7 +59,7 @@ const Spellings = "host:port (like cpu-1:7070) or unix:path for one node; dns:na
 // Parse tells what users name apart: single nodes by address, which are not checked, and sources. Errors are *TargetError.
 func Parse(targets []string) (addrs []string, sources []Source, err error) {
 	for _, t := range targets {
-		s, err := parse(t)
+		s, err := parseTarget(t)
 		switch {
 		case err != nil:
 			return nil, nil, err
@@ -72,8 +72,8 @@ func Parse(targets []string) (addrs []string, sources []Source, err error) {
 	return addrs, sources, nil
 }
 
-// parse returns no source for what can only be the address of one node.
-func parse(target string) (Source, error) {
+// parseTarget returns no source for what can only be the address of one node.
+func parseTarget(target string) (Source, error) {
 	scheme, rest, _ := strings.Cut(target, ":")
 	switch scheme {
 	case "dns":
@@ -105,15 +105,15 @@ func isPort(text string) bool {
 	return err == nil && n >= 1 && n <= 65535
 }
 
-// teller hands on what is new.
-type teller struct {
+// changeNotifier hands on what is new.
+type changeNotifier struct {
 	tell func(Answer)
 	told bool
 	last Answer
 }
 
-func (t *teller) say(a Answer) {
-	a.check()
+func (t *changeNotifier) notifyChange(a Answer) {
+	a.checkNodes()
 	slices.Sort(a.Nodes)
 	a.Nodes = slices.Compact(a.Nodes)
 	if t.told && slices.Equal(a.Nodes, t.last.Nodes) && (a.Nodes == nil) == (t.last.Nodes == nil) && fmt.Sprint(a.Err) == fmt.Sprint(t.last.Err) {
@@ -132,8 +132,8 @@ func oneFamily(ips []netip.Addr) []netip.Addr {
 	return ips
 }
 
-// join makes addresses of one port.
-func join(ips []netip.Addr, port string) []string {
+// joinPort makes addresses of one port.
+func joinPort(ips []netip.Addr, port string) []string {
 	all := make([]string, len(ips))
 	for i, ip := range ips {
 		all[i] = net.JoinHostPort(ip.Unmap().String(), port)
@@ -141,15 +141,15 @@ func join(ips []netip.Addr, port string) []string {
 	return all
 }
 
-// pause waits for about d, so that many who began together do not ask together, or until ctx ends.
-func pause(ctx context.Context, d time.Duration) {
+// pauseAround waits for about d, so that many who began together do not ask together, or until ctx ends.
+func pauseAround(ctx context.Context, d time.Duration) {
 	select {
-	case <-time.After(around(d)):
+	case <-time.After(addJitter(d)):
 	case <-ctx.Done():
 	}
 }
 
-// around is d ± 20 %.
-func around(d time.Duration) time.Duration {
+// addJitter is d ± 20 %.
+func addJitter(d time.Duration) time.Duration {
 	return time.Duration(float64(d) * (0.8 + 0.4*rand.Float64()))
 }

@@ -12,7 +12,7 @@ import (
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 )
 
-// codec is gRPC's standard codec, but a FetchResponse that is received into an *inbound has its data copied once only: from the
+// codec is gRPC's standard codec, but a FetchResponse that is received into a *responseReader has its data copied once only: from the
 // transport's frames to its place in the batch. The bytes on the wire are an ordinary protobuf message.
 type codec struct{ encoding.CodecV2 }
 
@@ -21,11 +21,11 @@ func newCodec() codec { return codec{encoding.GetCodecV2(grpcproto.Name)} }
 // Name is that of the standard codec: the content type stays the normal one.
 func (codec) Name() string { return grpcproto.Name }
 
-// inbound takes the responses of one stream, one at a time.
-type inbound struct {
-	// take gets each response without its data, and the data. Both are valid until it returns; sub-messages may be kept. An error
+// responseReader takes the responses of one stream, one at a time.
+type responseReader struct {
+	// handle gets each response without its data, and the data. Both are valid until it returns; sub-messages may be kept. An error
 	// ends the stream.
-	take func(*pb.FetchResponse, payload) error
+	handle func(*pb.FetchResponse, payload) error
 
 	message pb.FetchResponse
 	scratch [headBytes]byte
@@ -40,29 +40,29 @@ const dataField protowire.Number = 15
 
 // Unmarshal implements encoding.CodecV2.
 func (c codec) Unmarshal(data mem.BufferSlice, v any) error {
-	in, ok := v.(*inbound)
+	in, ok := v.(*responseReader)
 	if !ok {
 		return c.CodecV2.Unmarshal(data, v)
 	}
-	if head, p, ok := in.split(data); ok {
+	if head, p, ok := in.splitData(data); ok {
 		if err := proto.Unmarshal(head, &in.message); err != nil {
 			return err
 		}
-		return in.take(&in.message, p)
+		return in.handle(&in.message, p)
 	}
 	if err := proto.Unmarshal(data.Materialize(), &in.message); err != nil {
 		return err
 	}
 	p := payload{bytes: len(in.message.Data), frames: mem.BufferSlice{mem.SliceBuffer(in.message.Data)}}
 	in.message.Data = nil
-	return in.take(&in.message, p)
+	return in.handle(&in.message, p)
 }
 
-// split cuts a message into what comes before its data, and the data. It fails on everything unusual: data that is not the last
+// splitData cuts a message into what comes before its data, and the data. It fails on everything unusual: data that is not the last
 // field, a long header, damage.
-func (in *inbound) split(data mem.BufferSlice) (head []byte, p payload, ok bool) {
+func (in *responseReader) splitData(data mem.BufferSlice) (head []byte, p payload, ok bool) {
 	total := data.Len()
-	front := in.front(data, total)
+	front := in.frontOf(data, total)
 	for at := 0; at < len(front); {
 		number, kind, n := protowire.ConsumeTag(front[at:])
 		if n < 0 {
@@ -84,8 +84,8 @@ func (in *inbound) split(data mem.BufferSlice) (head []byte, p payload, ok bool)
 	return front, payload{}, len(front) == total
 }
 
-// front is the first headBytes of a message, or all of it, in one slice.
-func (in *inbound) front(data mem.BufferSlice, total int) []byte {
+// frontOf is the first headBytes of a message, or all of it, in one slice.
+func (in *responseReader) frontOf(data mem.BufferSlice, total int) []byte {
 	if len(data) > 0 {
 		if first := data[0].ReadOnlyData(); len(first) >= min(total, headBytes) {
 			return first

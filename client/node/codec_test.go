@@ -59,7 +59,7 @@ func randomBytes(r *rand.Rand, n int) []byte {
 	return b
 }
 
-// received is what an inbound made of one message.
+// received is what a responseReader made of one message.
 type received struct {
 	message *pb.FetchResponse
 	data    []byte
@@ -69,8 +69,8 @@ type received struct {
 
 func receive(t testing.TB, wire mem.BufferSlice, offset int) (got received, err error) {
 	t.Helper()
-	in := &inbound{}
-	in.take = func(m *pb.FetchResponse, p payload) error {
+	in := &responseReader{}
+	in.handle = func(m *pb.FetchResponse, p payload) error {
 		got.message = proto.Clone(m).(*pb.FetchResponse)
 		room := make([]byte, offset+p.bytes+1)
 		got.crc = p.copyTo(room[offset:offset+p.bytes], 0)

@@ -48,7 +48,7 @@ const (
 // Dial returns the node at addr, "host:port" or "unix:path". It does not connect yet. Errors are *AddressError.
 func Dial(addr string, o DialOptions) (Node, error) {
 	if o.Connect == nil {
-		if err := o.check(addr); err != nil {
+		if err := o.checkAddress(addr); err != nil {
 			return nil, err
 		}
 	}
@@ -62,30 +62,30 @@ func Dial(addr string, o DialOptions) (Node, error) {
 // GRPC are options of gRPC for a connection of one's own to addr: encrypted, with the token, and known to be dead as soon as those of a
 // Fleet are. Errors are *AddressError.
 func (o DialOptions) GRPC(addr string) ([]grpc.DialOption, error) {
-	if err := o.check(addr); err != nil {
+	if err := o.checkAddress(addr); err != nil {
 		return nil, err
 	}
 	r := remote{addr: addr, options: o}
-	security := r.security()
+	security := r.newCredentials()
 	if security == nil {
 		security = insecure.NewCredentials()
 	}
-	return append(o.token(), grpc.WithTransportCredentials(security), grpc.WithKeepaliveParams(alive), grpc.WithNoProxy()), nil
+	return append(o.tokenOptions(), grpc.WithTransportCredentials(security), grpc.WithKeepaliveParams(alive), grpc.WithNoProxy()), nil
 }
 
 // alive shows a dead link after 10 s without data, 2 s with unacknowledged data: gRPC makes Timeout the socket's TCP_USER_TIMEOUT too.
 var alive = keepalive.ClientParameters{Time: 10 * time.Second, Timeout: 2 * time.Second, PermitWithoutStream: true}
 
-// token shows what TokenFile holds, if it is set.
-func (o *DialOptions) token() []grpc.DialOption {
+// tokenOptions shows what TokenFile holds, if it is set.
+func (o *DialOptions) tokenOptions() []grpc.DialOption {
 	if o.TokenFile == "" {
 		return nil
 	}
-	return []grpc.DialOption{grpc.WithPerRPCCredentials(bearer{o.TokenFile})}
+	return []grpc.DialOption{grpc.WithPerRPCCredentials(bearerToken{o.TokenFile})}
 }
 
-// check refuses what is no address. It keeps plaintext on this machine, unless the network is said to be one's own, and tokens always.
-func (o *DialOptions) check(addr string) error {
+// checkAddress refuses what is no address. It keeps plaintext on this machine, unless the network is said to be one's own, and tokens always.
+func (o *DialOptions) checkAddress(addr string) error {
 	if err := membership.CheckAddress(addr); err != nil {
 		return ToAddressError(err)
 	}
@@ -100,13 +100,13 @@ func (o *DialOptions) check(addr string) error {
 	return nil
 }
 
-// security is the TLS of a connection; nil: plaintext.
-func (r *remote) security() credentials.TransportCredentials {
+// newCredentials is the TLS of a connection; nil: plaintext.
+func (r *remote) newCredentials() credentials.TransportCredentials {
 	switch {
 	case r.options.TLS != nil:
-		return newTrusting(func() (*tls.Config, error) { return r.options.TLS, nil }, &r.failed)
+		return newFileCredentials(func() (*tls.Config, error) { return r.options.TLS, nil }, &r.failed)
 	case r.options.Files != nil:
-		return newTrusting(r.options.Files.config, &r.failed)
+		return newFileCredentials(r.options.Files.newConfig, &r.failed)
 	}
 	return nil
 }
@@ -146,7 +146,7 @@ func (r *remote) Open(ctx context.Context, request *pb.OpenRequest) (*pb.OpenRes
 	if err != nil {
 		return nil, err
 	}
-	if err := r.swap(conn); err != nil {
+	if err := r.replaceConn(conn); err != nil {
 		return nil, err
 	}
 	r.failed.Store(nil)
@@ -154,7 +154,7 @@ func (r *remote) Open(ctx context.Context, request *pb.OpenRequest) (*pb.OpenRes
 	if err == nil {
 		return opened, nil
 	}
-	_ = r.swap(nil) // gRPC would go on dialing, to a timetable of its own
+	_ = r.replaceConn(nil) // gRPC would go on dialing, to a timetable of its own
 	if denied := r.failed.Load(); denied != nil {
 		return nil, denied
 	}
@@ -163,7 +163,7 @@ func (r *remote) Open(ctx context.Context, request *pb.OpenRequest) (*pb.OpenRes
 
 // Replay implements Node.
 func (r *remote) Replay(ctx context.Context, request *pb.ReplayRequest) (*pb.ReplayResponse, error) {
-	feed, err := r.feed()
+	feed, err := r.feedClient()
 	if err != nil {
 		return nil, err
 	}
@@ -172,7 +172,7 @@ func (r *remote) Replay(ctx context.Context, request *pb.ReplayRequest) (*pb.Rep
 
 // Progress implements Progressor.
 func (r *remote) Progress(ctx context.Context, request *pb.ProgressRequest) (*pb.ProgressResponse, error) {
-	feed, err := r.feed()
+	feed, err := r.feedClient()
 	if err != nil {
 		return nil, err
 	}
@@ -181,14 +181,14 @@ func (r *remote) Progress(ctx context.Context, request *pb.ProgressRequest) (*pb
 
 // Fetch implements Node.
 func (r *remote) Fetch(ctx context.Context, start *pb.Start, notice func(*pb.Notice)) (Stream, error) {
-	feed, err := r.feed()
+	feed, err := r.feedClient()
 	if err != nil {
 		return nil, err
 	}
 	if start.PieceBytes == 0 {
 		start.PieceBytes = r.options.PieceBytes
 	}
-	s, err := fetch(ctx, feed, start, notice)
+	s, err := newStream(ctx, feed, start, notice)
 	if err != nil {
 		return nil, err
 	}
@@ -196,9 +196,9 @@ func (r *remote) Fetch(ctx context.Context, start *pb.Start, notice func(*pb.Not
 }
 
 // Close implements Node.
-func (r *remote) Close() error { return r.swap(nil) }
+func (r *remote) Close() error { return r.replaceConn(nil) }
 
-func (r *remote) feed() (pb.FeedClient, error) {
+func (r *remote) feedClient() (pb.FeedClient, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.conn == nil {
@@ -207,7 +207,7 @@ func (r *remote) feed() (pb.FeedClient, error) {
 	return pb.NewFeedClient(r.conn), nil
 }
 
-func (r *remote) swap(conn *grpc.ClientConn) error {
+func (r *remote) replaceConn(conn *grpc.ClientConn) error {
 	r.mu.Lock()
 	old := r.conn
 	r.conn = conn
@@ -220,8 +220,8 @@ func (r *remote) swap(conn *grpc.ClientConn) error {
 
 func (r *remote) dialOptions() []grpc.DialOption {
 	f := &frames{}
-	security, buffer := scatter(insecure.NewCredentials(), f)
-	if secure := r.security(); secure != nil {
+	security, buffer := newScatterCredentials(insecure.NewCredentials(), f)
+	if secure := r.newCredentials(); secure != nil {
 		security, buffer = secure, readBuffer
 	}
 	options := []grpc.DialOption{
@@ -239,7 +239,7 @@ func (r *remote) dialOptions() []grpc.DialOption {
 		grpc.WithDisableServiceConfig(),
 		grpc.WithNoProxy(),
 	}
-	options = append(options, r.options.token()...)
+	options = append(options, r.options.tokenOptions()...)
 	if r.options.Connect != nil {
 		options = append(options, grpc.WithContextDialer(r.options.Connect))
 	}

@@ -146,7 +146,7 @@ func (e *lostError) Error() string {
 
 func (e *lostError) Unwrap() error { return e.cause }
 
-func lost(cause error) error { return &lostError{cause} }
+func newLostError(cause error) error { return &lostError{cause} }
 
 // ToAddressError is an error of package membership as an *AddressError.
 func ToAddressError(err error) error {

@@ -11,12 +11,12 @@ import (
 // FieldBytes is the size of a field of a batch; false if its description makes no sense.
 func FieldBytes(f *pb.Field) (uint64, bool) {
 	if n := len(f.RaggedOffsets); n > 0 {
-		return f.RaggedOffsets[n-1], raggedOK(f)
+		return f.RaggedOffsets[n-1], isRaggedValid(f)
 	}
-	return product(elementBytes(f.Dtype), f.Shape)
+	return shapeProduct(elementBytes(f.Dtype), f.Shape)
 }
 
-func raggedOK(f *pb.Field) bool {
+func isRaggedValid(f *pb.Field) bool {
 	samples := len(f.RaggedOffsets) - 1
 	if len(f.Shape) == 0 || len(f.RaggedShapes) != samples*(len(f.Shape)-1) || f.RaggedOffsets[0] != 0 {
 		return false
@@ -29,7 +29,7 @@ func raggedOK(f *pb.Field) bool {
 	return true
 }
 
-func product(n uint64, shape []uint64) (uint64, bool) {
+func shapeProduct(n uint64, shape []uint64) (uint64, bool) {
 	for _, d := range shape {
 		high, low := bits.Mul64(n, d)
 		if high != 0 || low > math.MaxInt64 {
@@ -47,7 +47,7 @@ func elementBytes(dtype string) uint64 { return uint64(batch.ElementSize(dtype))
 func BatchBytes(fields []*pb.Field, count int) int {
 	total := uint64(0)
 	for _, f := range fields {
-		n, _ := product(elementBytes(f.Dtype)*uint64(count), f.Shape)
+		n, _ := shapeProduct(elementBytes(f.Dtype)*uint64(count), f.Shape)
 		total += batch.AlignUp(n)
 	}
 	return int(min(total, maxBatchBytes))

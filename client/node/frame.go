@@ -15,29 +15,29 @@ const (
 	keptFrames = 640      // as much as a window, and two pieces
 )
 
-// Get implements mem.BufferPool. A buffer that was laid goes to a full frame only: it may hold the start of what follows a smaller one.
+// Get implements mem.BufferPool. A buffer that was offered goes to a full frame only: it may hold the start of what follows a smaller one.
 func (f *frames) Get(n int) *[]byte {
 	if n > frameBytes {
 		b := make([]byte, n)
 		return &b
 	}
-	b := f.get(n == frameBytes)
+	b := f.takeFrame(n == frameBytes)
 	*b = (*b)[:n]
 	return b
 }
 
-// spare returns a buffer of the size of a frame, whatever was laid.
-func (f *frames) spare() *[]byte { return f.get(false) }
+// takeSpare returns a buffer of the size of a frame, whatever was offered.
+func (f *frames) takeSpare() *[]byte { return f.takeFrame(false) }
 
-// lay makes a buffer the one for the next full frame. It returns the one that was laid before, nil if it was handed out.
-func (f *frames) lay(b *[]byte) (before *[]byte) {
+// offerNext makes a buffer the one for the next full frame. It returns the one that was offered before, nil if it was handed out.
+func (f *frames) offerNext(b *[]byte) (before *[]byte) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	before, f.next = f.next, b
 	return before
 }
 
-func (f *frames) get(full bool) *[]byte {
+func (f *frames) takeFrame(full bool) *[]byte {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if b := f.next; full && b != nil {

@@ -21,7 +21,9 @@ type DamageError struct {
 
 func (e *DamageError) Error() string { return "the batch arrived damaged: " + e.What }
 
-func damage(format string, args ...any) error { return &DamageError{fmt.Sprintf(format, args...)} }
+func newDamageError(format string, args ...any) error {
+	return &DamageError{fmt.Sprintf(format, args...)}
+}
 
 const (
 	mostFields     = 64
@@ -35,7 +37,7 @@ func CheckOpened(r *pb.OpenResponse) error {
 		return fmt.Errorf("it says that batches have %d fields", len(r.Fields))
 	}
 	for i, f := range r.Fields {
-		size, ok := product(elementBytes(f.Dtype), f.Shape)
+		size, ok := shapeProduct(elementBytes(f.Dtype), f.Shape)
 		switch {
 		case slices.ContainsFunc(r.Fields[:i], func(other *pb.Field) bool { return other.Name == f.Name }):
 			return fmt.Errorf("it says twice what field %q is", f.Name)
@@ -54,13 +56,13 @@ func CheckOpened(r *pb.OpenResponse) error {
 	return nil
 }
 
-// check tells whether a header describes a batch of count samples that takes size bytes.
-func (l layout) check(h *pb.Header, count int, size uint64) error {
+// checkHeader tells whether a header describes a batch of count samples that takes size bytes.
+func (l layout) checkHeader(h *pb.Header, count int, size uint64) error {
 	if len(l) == 0 {
 		return nil
 	}
 	if len(h.Fields) != len(l) {
-		return damage("it has %d fields, the job's batches have %d", len(h.Fields), len(l))
+		return newDamageError("it has %d fields, the job's batches have %d", len(h.Fields), len(l))
 	}
 	most := uint64(0)
 	for _, want := range l {
@@ -71,11 +73,11 @@ func (l layout) check(h *pb.Header, count int, size uint64) error {
 		most += batch.AlignUp(n)
 	}
 	if size > most {
-		return damage("it takes %d bytes, its fields %d", size, most)
+		return newDamageError("it takes %d bytes, its fields %d", size, most)
 	}
 	for _, e := range h.Errors {
 		if int64(e.Offset) >= int64(count) {
-			return damage("sample %d of %d does not decode", e.Offset, count)
+			return newDamageError("sample %d of %d does not decode", e.Offset, count)
 		}
 	}
 	return nil
@@ -85,18 +87,18 @@ func (l layout) check(h *pb.Header, count int, size uint64) error {
 func checkField(fields []*pb.Field, want *pb.Field, count int, size uint64) (uint64, error) {
 	i := slices.IndexFunc(fields, func(f *pb.Field) bool { return f.Name == want.Name })
 	if i < 0 {
-		return 0, damage("field %q is missing", want.Name)
+		return 0, newDamageError("field %q is missing", want.Name)
 	}
 	f := fields[i]
 	if f.Dtype != want.Dtype || len(f.Shape) != len(want.Shape)+1 || f.Shape[0] != uint64(count) || !slices.Equal(f.Shape[1:], want.Shape) {
-		return 0, damage("field %q is %s %v for %d samples of %s %v", f.Name, f.Dtype, f.Shape, count, want.Dtype, want.Shape)
+		return 0, newDamageError("field %q is %s %v for %d samples of %s %v", f.Name, f.Dtype, f.Shape, count, want.Dtype, want.Shape)
 	}
 	if slices.Contains(want.Shape, 0) != (len(f.RaggedOffsets) > 0) || !raggedFits(f, count) {
-		return 0, damage("field %q: the sizes of its samples make no sense", f.Name)
+		return 0, newDamageError("field %q: the sizes of its samples make no sense", f.Name)
 	}
 	n, ok := FieldBytes(f)
 	if !ok || f.Offset > size || n > size-f.Offset {
-		return 0, damage("field %q does not lie within its %d bytes", f.Name, size)
+		return 0, newDamageError("field %q does not lie within its %d bytes", f.Name, size)
 	}
 	return n, nil
 }
@@ -106,7 +108,7 @@ func raggedFits(f *pb.Field, count int) bool {
 	if len(f.RaggedOffsets) == 0 {
 		return true
 	}
-	if len(f.RaggedOffsets) != count+1 || !raggedOK(f) {
+	if len(f.RaggedOffsets) != count+1 || !isRaggedValid(f) {
 		return false
 	}
 	dimensions := len(f.Shape) - 1
@@ -117,7 +119,7 @@ func raggedFits(f *pb.Field, count int) bool {
 				return false
 			}
 			var ok bool
-			if n, ok = product(n, []uint64{uint64(d)}); !ok {
+			if n, ok = shapeProduct(n, []uint64{uint64(d)}); !ok {
 				return false
 			}
 		}

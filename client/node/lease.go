@@ -27,19 +27,19 @@ func (l *lease) revoke() {
 	l.mu.Unlock()
 }
 
-// land copies a piece to its place. It returns the answer when the attempt has come to its end, and an error when the node breaks
+// copyPiece copies a piece to its place. It returns the answer when the attempt has come to its end, and an error when the node breaks
 // the protocol.
-func (l *lease) land(m *pb.FetchResponse, p payload) (*Answer, error) {
+func (l *lease) copyPiece(m *pb.FetchResponse, p payload) (*Answer, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.revoked {
 		return nil, nil
 	}
-	if err := l.check(m, p); err != nil {
+	if err := l.checkPiece(m, p); err != nil {
 		return nil, err
 	}
 	if m.Offset == 0 {
-		if err := layout(l.attempt.Fields).check(m.Header, CountSamples(l.attempt.Name), m.Size); err != nil {
+		if err := layout(l.attempt.Fields).checkHeader(m.Header, CountSamples(l.attempt.Name), m.Size); err != nil {
 			return &Answer{Err: err}, nil
 		}
 		l.header = m.Header
@@ -53,12 +53,12 @@ func (l *lease) land(m *pb.FetchResponse, p payload) (*Answer, error) {
 	case l.next < m.Size:
 		return nil, nil
 	case l.crc != l.header.Crc32C:
-		return &Answer{Err: damage("its checksum differs")}, nil
+		return &Answer{Err: newDamageError("its checksum differs")}, nil
 	}
 	return &Answer{Header: l.header, Data: l.room}, nil
 }
 
-func (l *lease) check(m *pb.FetchResponse, p payload) error {
+func (l *lease) checkPiece(m *pb.FetchResponse, p payload) error {
 	bytes := uint64(p.bytes)
 	switch {
 	case m.Offset != l.next:

@@ -37,7 +37,7 @@ func TestRevokeWaitsForTheCopy(t *testing.T) {
 		begun := make(chan struct{})
 		copying.Go(func() {
 			close(begun)
-			if _, err := l.land(m, p); err != nil {
+			if _, err := l.copyPiece(m, p); err != nil {
 				t.Error(err)
 			}
 		})
@@ -75,7 +75,7 @@ func TestPiecesThatBreakTheRules(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			l := &lease{attempt: &Attempt{Request: batch.Request{Dst: make([]byte, 1000)}}}
 			for i, m := range pieces {
-				answer, err := l.land(m, data)
+				answer, err := l.copyPiece(m, data)
 				if last := i == len(pieces)-1; (err != nil) != last || answer != nil {
 					t.Errorf("piece %d: %v, %v", i, answer, err)
 				}
@@ -83,12 +83,12 @@ func TestPiecesThatBreakTheRules(t *testing.T) {
 		})
 	}
 	l := &lease{attempt: &Attempt{Request: batch.Request{Dst: make([]byte, 1000)}}}
-	if _, err := l.land(&pb.FetchResponse{Size: 100, Header: header}, framed(nil)); err == nil {
+	if _, err := l.copyPiece(&pb.FetchResponse{Size: 100, Header: header}, framed(nil)); err == nil {
 		t.Error("an empty piece is taken")
 	}
 	grown := 0
 	l = &lease{attempt: &Attempt{Request: batch.Request{Dst: make([]byte, 10), Grow: func(n int) []byte { grown = n; return nil }}}}
-	answer, err := l.land(&pb.FetchResponse{Size: maxBatchBytes + 1, Header: header}, data)
+	answer, err := l.copyPiece(&pb.FetchResponse{Size: maxBatchBytes + 1, Header: header}, data)
 	if err != nil || answer == nil || answer.Err == nil || grown != 0 {
 		t.Errorf("a batch of absurd size: %v, %v, grown to %d", answer, err, grown)
 	}

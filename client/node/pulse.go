@@ -9,7 +9,7 @@ func (s *stream) Pulse(p *pb.Pulse) {
 	if s.closed {
 		return
 	}
-	s.pulse = merge(s.pulse, p)
+	s.pulse = mergePulses(s.pulse, p)
 	select {
 	case s.wake <- struct{}{}:
 	default:
@@ -19,8 +19,8 @@ func (s *stream) Pulse(p *pb.Pulse) {
 // mostSteps is how many steps wait to be sent to a node at most; the oldest are left out.
 const mostSteps = 512
 
-// merge is p, with the steps of an earlier pulse that was not sent. p is other streams' too, and stays as it is.
-func merge(earlier, p *pb.Pulse) *pb.Pulse {
+// mergePulses is p, with the steps of an earlier pulse that was not sent. p is other streams' too, and stays as it is.
+func mergePulses(earlier, p *pb.Pulse) *pb.Pulse {
 	if earlier == nil {
 		return p
 	}

@@ -20,29 +20,29 @@ const (
 	framesAhead = 16 // that one read can bring
 )
 
-// scattering are plaintext credentials whose connections read as scattered does. They serve one grpc.ClientConn, the one that
+// scatterCredentials are plaintext credentials whose connections read as scatterConn does. They serve one grpc.ClientConn, the one that
 // receives into frames; should it connect again, that connection reads plainly, for two would contend for the next frame.
-type scattering struct {
+type scatterCredentials struct {
 	credentials.TransportCredentials
 	frames *frames
 	used   atomic.Bool
 }
 
-// scatter makes such credentials, and the size of the read buffer that gRPC is to have besides: none.
-func scatter(plain credentials.TransportCredentials, f *frames) (c credentials.TransportCredentials, readBuffer int) {
-	return &scattering{TransportCredentials: plain, frames: f}, 0
+// newScatterCredentials makes such credentials, and the size of the read buffer that gRPC is to have besides: none.
+func newScatterCredentials(plain credentials.TransportCredentials, f *frames) (c credentials.TransportCredentials, readBuffer int) {
+	return &scatterCredentials{TransportCredentials: plain, frames: f}, 0
 }
 
 // ClientHandshake implements credentials.TransportCredentials.
-func (s *scattering) ClientHandshake(ctx context.Context, authority string, c net.Conn) (net.Conn, credentials.AuthInfo, error) {
+func (s *scatterCredentials) ClientHandshake(ctx context.Context, authority string, c net.Conn) (net.Conn, credentials.AuthInfo, error) {
 	c, info, err := s.TransportCredentials.ClientHandshake(ctx, authority, c)
 	if err != nil {
 		return nil, nil, err
 	}
 	if raw := rawOf(c); raw != nil && !s.used.Swap(true) {
-		return newScattered(c, raw, s.frames), info, nil
+		return newScatterConn(c, raw, s.frames), info, nil
 	}
-	return &buffered{c, bufio.NewReaderSize(c, readBuffer)}, info, nil
+	return &bufferedConn{c, bufio.NewReaderSize(c, readBuffer)}, info, nil
 }
 
 // rawOf returns what lies below a socket. Other connections, which may wrap one, have nil.
@@ -61,26 +61,26 @@ func rawOf(c net.Conn) syscall.RawConn {
 	return raw
 }
 
-// buffered is a connection that reads ahead.
-type buffered struct {
+// bufferedConn is a connection that reads ahead.
+type bufferedConn struct {
 	net.Conn
 	reader *bufio.Reader
 }
 
 // Read implements net.Conn.
-func (b *buffered) Read(p []byte) (int, error) { return b.reader.Read(p) }
+func (b *bufferedConn) Read(p []byte) (int, error) { return b.reader.Read(p) }
 
-// scattered is a connection that lays out what it reads as full data frames: heads here, payloads in the very buffers that gRPC gets
+// scatterConn is a connection that lays out what it reads as full data frames: heads here, payloads in the very buffers that gRPC gets
 // for them from frames, so that they need not be copied. It looks into nothing: where a frame was smaller, what follows lies elsewhere
 // than gRPC wants it, and is copied as from any buffer, until the next read begins with a head again. One goroutine reads.
-type scattered struct {
+type scatterConn struct {
 	net.Conn
 	raw    syscall.RawConn
 	frames *frames
 
 	heads    [framesAhead][headOfFrame]byte
 	payloads [framesAhead]*[]byte
-	laid     int // the payload that frames hands out next; -1: none
+	offered  int // the payload that frames hands out next; -1: none
 
 	layout [2 * framesAhead]part
 	ahead  []part // of the layout: what was read and not served yet
@@ -98,8 +98,8 @@ type part struct {
 	payload int
 }
 
-func newScattered(c net.Conn, raw syscall.RawConn, f *frames) *scattered {
-	s := &scattered{Conn: c, raw: raw, frames: f, laid: -1}
+func newScatterConn(c net.Conn, raw syscall.RawConn, f *frames) *scatterConn {
+	s := &scatterConn{Conn: c, raw: raw, frames: f, offered: -1}
 	s.readv = func(fd uintptr) bool {
 		for {
 			if s.count, s.err = unix.Readv(int(fd), s.into); !errors.Is(s.err, unix.EINTR) {
@@ -111,22 +111,22 @@ func newScattered(c net.Conn, raw syscall.RawConn, f *frames) *scattered {
 }
 
 // Read implements net.Conn.
-func (s *scattered) Read(p []byte) (n int, err error) {
+func (s *scatterConn) Read(p []byte) (n int, err error) {
 	if len(p) == 0 {
 		return 0, nil
 	}
-	s.takeBack()
+	s.withdrawPayload()
 	if len(s.ahead) > 0 {
-		n = s.serve(p)
+		n = s.readAhead(p)
 	} else {
-		n, err = s.fill(p)
+		n, err = s.fillAhead(p)
 	}
-	s.lay()
+	s.offerPayload()
 	return n, err
 }
 
-// serve gives what was read before. Where p is the memory that it lies in, nothing moves.
-func (s *scattered) serve(p []byte) int {
+// readAhead gives what was read before. Where p is the memory that it lies in, nothing moves.
+func (s *scatterConn) readAhead(p []byte) int {
 	from := s.ahead[0].bytes[s.off:]
 	n := min(len(p), len(from))
 	if &p[0] != &from[0] {
@@ -138,10 +138,10 @@ func (s *scattered) serve(p []byte) int {
 	return n
 }
 
-// fill reads into p, and ahead of it. First it lets those run who take what was read before, while that is in the cache.
-func (s *scattered) fill(p []byte) (int, error) {
+// fillAhead reads into p, and ahead of it. First it lets those run who take what was read before, while that is in the cache.
+func (s *scatterConn) fillAhead(p []byte) (int, error) {
 	runtime.Gosched()
-	parts := s.layOut(p)
+	parts := s.layOutParts(p)
 	s.into = append(s.into[:0], p)
 	for _, a := range parts {
 		s.into = append(s.into, a.bytes)
@@ -156,16 +156,16 @@ func (s *scattered) fill(p []byte) (int, error) {
 		return 0, io.EOF
 	}
 	n := min(s.count, len(p))
-	s.ahead = first(parts, s.count-n)
+	s.ahead = cutParts(parts, s.count-n)
 	return n, nil
 }
 
-// layOut says where that goes which comes behind p, which is a head or ends a frame.
-func (s *scattered) layOut(p []byte) []part {
+// layOutParts says where that goes which comes behind p, which is a head or ends a frame.
+func (s *scatterConn) layOutParts(p []byte) []part {
 	parts := s.layout[:0]
 	for i := range framesAhead {
 		if s.payloads[i] == nil {
-			s.payloads[i] = s.frames.spare()
+			s.payloads[i] = s.frames.takeSpare()
 		}
 		if i > 0 || len(p) != headOfFrame {
 			parts = append(parts, part{s.heads[i][:], -1})
@@ -175,8 +175,8 @@ func (s *scattered) layOut(p []byte) []part {
 	return parts
 }
 
-// first cuts parts to n bytes.
-func first(parts []part, n int) []part {
+// cutParts cuts parts to n bytes.
+func cutParts(parts []part, n int) []part {
 	for i := range parts {
 		if n == 0 {
 			return parts[:i]
@@ -188,18 +188,18 @@ func first(parts []part, n int) []part {
 	return parts
 }
 
-// lay offers the memory of the payload that is next to gRPC.
-func (s *scattered) lay() {
+// offerPayload offers the memory of the payload that is next to gRPC.
+func (s *scatterConn) offerPayload() {
 	if len(s.ahead) > 0 && s.off == 0 && s.ahead[0].payload >= 0 {
-		s.laid = s.ahead[0].payload
-		s.frames.lay(s.payloads[s.laid])
+		s.offered = s.ahead[0].payload
+		s.frames.offerNext(s.payloads[s.offered])
 	}
 }
 
-// takeBack ends the offer. If it was taken, the memory is gRPC's.
-func (s *scattered) takeBack() {
-	if s.laid >= 0 && s.frames.lay(nil) == nil {
-		s.payloads[s.laid] = nil
+// withdrawPayload ends the offer. If it was taken, the memory is gRPC's.
+func (s *scatterConn) withdrawPayload() {
+	if s.offered >= 0 && s.frames.offerNext(nil) == nil {
+		s.payloads[s.offered] = nil
 	}
-	s.laid = -1
+	s.offered = -1
 }

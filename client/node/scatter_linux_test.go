@@ -92,11 +92,11 @@ func checkFrames(t *testing.T, c net.Conn, f *frames, sent [][]byte) {
 // connected returns the ends of a connection; the second one went through the handshake.
 func connected(t *testing.T, f *frames) (server, c net.Conn) {
 	t.Helper()
-	s, _ := scatter(insecure.NewCredentials(), f)
-	return handshaken(t, s.(*scattering))
+	s, _ := newScatterCredentials(insecure.NewCredentials(), f)
+	return handshaken(t, s.(*scatterCredentials))
 }
 
-func handshaken(t *testing.T, s *scattering) (server, c net.Conn) {
+func handshaken(t *testing.T, s *scatterCredentials) (server, c net.Conn) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -144,13 +144,13 @@ func TestScatteredInPlace(t *testing.T) {
 
 // TestScatteredOnce: of two connections that share frames, one has the next frame laid out.
 func TestScatteredOnce(t *testing.T) {
-	s, _ := scatter(insecure.NewCredentials(), &frames{})
-	_, a := handshaken(t, s.(*scattering))
-	_, b := handshaken(t, s.(*scattering))
-	if _, ok := a.(*scattered); !ok {
+	s, _ := newScatterCredentials(insecure.NewCredentials(), &frames{})
+	_, a := handshaken(t, s.(*scatterCredentials))
+	_, b := handshaken(t, s.(*scatterCredentials))
+	if _, ok := a.(*scatterConn); !ok {
 		t.Errorf("the first is a %T", a)
 	}
-	if _, ok := b.(*buffered); !ok {
+	if _, ok := b.(*bufferedConn); !ok {
 		t.Errorf("the second is a %T", b)
 	}
 }

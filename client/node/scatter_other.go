@@ -4,6 +4,6 @@ package node
 
 import "google.golang.org/grpc/credentials"
 
-func scatter(plain credentials.TransportCredentials, _ *frames) (credentials.TransportCredentials, int) {
+func newScatterCredentials(plain credentials.TransportCredentials, _ *frames) (credentials.TransportCredentials, int) {
 	return plain, readBuffer
 }

@@ -32,18 +32,18 @@ type stream struct {
 	lastID uint64
 	leases map[uint64]*lease
 	ids    map[*Attempt]uint64
-	outbox []outgoing
+	outbox []queuedRequest
 	pulse  *pb.Pulse // not sent yet
 }
 
-// outgoing is a request to be sent; if attempt is set, its want.
-type outgoing struct {
+// queuedRequest is a request to be sent; if attempt is set, its want.
+type queuedRequest struct {
 	request *pb.FetchRequest
 	due     time.Time
 }
 
-// fetch starts a stream over a connection.
-func fetch(ctx context.Context, feed pb.FeedClient, start *pb.Start, notice func(*pb.Notice)) (*stream, error) {
+// newStream starts a stream over a connection.
+func newStream(ctx context.Context, feed pb.FeedClient, start *pb.Start, notice func(*pb.Notice)) (*stream, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	rpc, err := feed.Fetch(ctx)
 	if err != nil {
@@ -58,14 +58,14 @@ func fetch(ctx context.Context, feed pb.FeedClient, start *pb.Start, notice func
 		wake: make(chan struct{}, 1), ended: make(chan struct{}),
 		leases: map[uint64]*lease{}, ids: map[*Attempt]uint64{}, began: time.Now(),
 	}
-	s.outbox = []outgoing{{request: &pb.FetchRequest{Request: &pb.FetchRequest_Start{Start: start}}}}
+	s.outbox = []queuedRequest{{request: &pb.FetchRequest{Request: &pb.FetchRequest_Start{Start: start}}}}
 	var sender sync.WaitGroup
-	sender.Go(func() { s.send(ctx) })
+	sender.Go(func() { s.sendRequests(ctx) })
 	go func() { // ends when the call does; Close waits for ended
-		err := s.receive()
+		err := s.receiveResponses()
 		cancel()
 		sender.Wait()
-		s.end(err)
+		s.failRemaining(err)
 	}()
 	return s, nil
 }
@@ -76,7 +76,7 @@ func (s *stream) Send(a *Attempt) {
 	if s.closed {
 		err := s.err
 		s.mu.Unlock()
-		a.Done(Answer{Err: lost(err)})
+		a.Done(Answer{Err: newLostError(err)})
 		return
 	}
 	s.lastID++
@@ -87,16 +87,16 @@ func (s *stream) Send(a *Attempt) {
 	if a.Deadline > 0 {
 		want.Deadline = durationpb.New(a.Deadline)
 	}
-	s.post(outgoing{&pb.FetchRequest{Request: &pb.FetchRequest_Want{Want: want}}, a.Due})
+	s.queueRequest(queuedRequest{&pb.FetchRequest{Request: &pb.FetchRequest_Want{Want: want}}, a.Due})
 	s.mu.Unlock()
 }
 
 // Cancel implements Stream.
 func (s *stream) Cancel(a *Attempt) {
 	s.mu.Lock()
-	l := s.remove(s.ids[a])
+	l := s.removeLease(s.ids[a])
 	if l != nil {
-		s.post(outgoing{request: cancelRequest(l.id, a.Reason)})
+		s.queueRequest(queuedRequest{request: cancelRequest(l.id, a.Reason)})
 	}
 	s.mu.Unlock()
 	if l != nil {
@@ -128,8 +128,8 @@ func (s *stream) Close() {
 	<-s.ended
 }
 
-// post queues a request. mu is held.
-func (s *stream) post(o outgoing) {
+// queueRequest queues a request. mu is held.
+func (s *stream) queueRequest(o queuedRequest) {
 	s.outbox = append(s.outbox, o)
 	select {
 	case s.wake <- struct{}{}:
@@ -137,8 +137,8 @@ func (s *stream) post(o outgoing) {
 	}
 }
 
-// remove takes an attempt out of the books; whoever gets it calls Done. mu is held.
-func (s *stream) remove(id uint64) *lease {
+// removeLease takes an attempt out of those that wait for an answer; whoever gets it calls Done. mu is held.
+func (s *stream) removeLease(id uint64) *lease {
 	l := s.leases[id]
 	if l != nil {
 		delete(s.leases, id)
@@ -147,14 +147,14 @@ func (s *stream) remove(id uint64) *lease {
 	return l
 }
 
-// send writes requests until the call ends. It may block while the node does not read.
-func (s *stream) send(ctx context.Context) {
+// sendRequests writes requests until the call ends. It may block while the node does not read.
+func (s *stream) sendRequests(ctx context.Context) {
 	for {
 		s.mu.Lock()
 		batch := s.outbox
 		s.outbox = nil
 		if s.pulse != nil {
-			batch = append(batch, outgoing{request: &pb.FetchRequest{Request: &pb.FetchRequest_Pulse{Pulse: s.pulse}}})
+			batch = append(batch, queuedRequest{request: &pb.FetchRequest{Request: &pb.FetchRequest_Pulse{Pulse: s.pulse}}})
 			s.pulse = nil
 		}
 		s.mu.Unlock()
@@ -174,8 +174,8 @@ func (s *stream) send(ctx context.Context) {
 	}
 }
 
-func (s *stream) receive() error {
-	in := &inbound{take: s.take}
+func (s *stream) receiveResponses() error {
+	in := &responseReader{handle: s.handleResponse}
 	for {
 		if err := s.rpc.RecvMsg(in); errors.Is(err, io.EOF) {
 			return nil
@@ -185,8 +185,8 @@ func (s *stream) receive() error {
 	}
 }
 
-// take handles one response. It runs within the codec, while the transport's frames are there.
-func (s *stream) take(m *pb.FetchResponse, p payload) error {
+// handleResponse handles one response. It runs within the codec, while the transport's frames are there.
+func (s *stream) handleResponse(m *pb.FetchResponse, p payload) error {
 	s.heard.Store(int64(time.Since(s.began)))
 	if m.Notice != nil {
 		s.notice(m.Notice)
@@ -198,22 +198,22 @@ func (s *stream) take(m *pb.FetchResponse, p payload) error {
 	case m.Id == 0 || l == nil: // cancelled while it was on its way
 		return nil
 	case m.Failure != nil:
-		s.finish(l, Answer{Failure: m.Failure})
+		s.finishAttempt(l, Answer{Failure: m.Failure})
 		return nil
 	}
-	answer, err := l.land(m, p)
+	answer, err := l.copyPiece(m, p)
 	if answer != nil {
-		s.finish(l, *answer)
+		s.finishAttempt(l, *answer)
 	}
 	return err
 }
 
-// finish ends an attempt, if Cancel was not faster.
-func (s *stream) finish(l *lease, answer Answer) {
+// finishAttempt ends an attempt, if Cancel was not faster.
+func (s *stream) finishAttempt(l *lease, answer Answer) {
 	s.mu.Lock()
-	mine := s.remove(l.id) != nil
+	mine := s.removeLease(l.id) != nil
 	if mine && answer.Err != nil {
-		s.post(outgoing{request: cancelRequest(l.id, 0)}) // the rest of it is of no use
+		s.queueRequest(queuedRequest{request: cancelRequest(l.id, 0)}) // the rest of it is of no use
 	}
 	s.mu.Unlock()
 	if mine {
@@ -221,15 +221,15 @@ func (s *stream) finish(l *lease, answer Answer) {
 	}
 }
 
-// end answers all attempts that are left. Nobody receives any more.
-func (s *stream) end(err error) {
+// failRemaining answers all attempts that are left. Nobody receives any more.
+func (s *stream) failRemaining(err error) {
 	s.mu.Lock()
 	s.closed, s.err = true, err
 	left := s.leases
 	s.leases, s.ids, s.outbox = nil, nil, nil
 	s.mu.Unlock()
 	for _, id := range slices.Sorted(maps.Keys(left)) {
-		left[id].attempt.Done(Answer{Err: lost(err)})
+		left[id].attempt.Done(Answer{Err: newLostError(err)})
 	}
 	close(s.ended)
 }

@@ -27,8 +27,8 @@ type TLSFiles struct {
 	ServerName string
 }
 
-// config reads the files.
-func (f *TLSFiles) config() (*tls.Config, error) {
+// newConfig reads the files.
+func (f *TLSFiles) newConfig() (*tls.Config, error) {
 	c := &tls.Config{MinVersion: tls.VersionTLS13, ServerName: f.ServerName}
 	if f.CA != "" {
 		text, err := os.ReadFile(f.CA)
@@ -51,62 +51,62 @@ func (f *TLSFiles) config() (*tls.Config, error) {
 	return c, nil
 }
 
-// trusting are TLS credentials made of files anew for each connection. What a handshake failed of is kept, for gRPC hands on its text
+// fileCredentials are TLS credentials made of files anew for each connection. What a handshake failed of is kept, for gRPC hands on its text
 // alone.
-type trusting struct {
+type fileCredentials struct {
 	credentials.TransportCredentials // of the zero configuration, for all but handshakes
 	config                           func() (*tls.Config, error)
 	failed                           *atomic.Pointer[AccessError]
 }
 
-func newTrusting(config func() (*tls.Config, error), failed *atomic.Pointer[AccessError]) *trusting {
-	return &trusting{credentials.NewTLS(&tls.Config{MinVersion: tls.VersionTLS13}), config, failed}
+func newFileCredentials(config func() (*tls.Config, error), failed *atomic.Pointer[AccessError]) *fileCredentials {
+	return &fileCredentials{credentials.NewTLS(&tls.Config{MinVersion: tls.VersionTLS13}), config, failed}
 }
 
 // Clone implements credentials.TransportCredentials.
-func (t *trusting) Clone() credentials.TransportCredentials { c := *t; return &c }
+func (t *fileCredentials) Clone() credentials.TransportCredentials { c := *t; return &c }
 
 // ClientHandshake implements credentials.TransportCredentials.
-func (t *trusting) ClientHandshake(ctx context.Context, authority string, raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
+func (t *fileCredentials) ClientHandshake(ctx context.Context, authority string, raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
 	c, err := t.config()
 	if err != nil {
-		return nil, nil, t.keep(err.Error())
+		return nil, nil, t.keepError(err.Error())
 	}
 	if c.ServerName != "" {
 		authority = c.ServerName
 	}
 	conn, info, err := credentials.NewTLS(c).ClientHandshake(ctx, authority, raw)
 	if err != nil {
-		return nil, nil, t.refuse(err)
+		return nil, nil, t.keepRefusal(err)
 	}
-	return &trusted{conn, t}, info, nil
+	return &verifiedConn{conn, t}, info, nil
 }
 
-// refuse keeps an error that trying again would not mend.
-func (t *trusting) refuse(err error) error {
+// keepRefusal keeps an error that trying again would not mend.
+func (t *fileCredentials) keepRefusal(err error) error {
 	if advice := adviceOn(err); advice != "" {
-		return t.keep(err.Error() + ": " + advice)
+		return t.keepError(err.Error() + ": " + advice)
 	}
 	return err
 }
 
-func (t *trusting) keep(message string) error {
+func (t *fileCredentials) keepError(message string) error {
 	e := &AccessError{Message: message}
 	t.failed.Store(e)
 	return e
 }
 
-// trusted is a connection after its handshake. What a node says to a client certificate comes later, to the first reader.
-type trusted struct {
+// verifiedConn is a connection after its handshake. What a node says to a client certificate comes later, to the first reader.
+type verifiedConn struct {
 	net.Conn
-	trusting *trusting
+	credentials *fileCredentials
 }
 
 // Read implements net.Conn.
-func (c *trusted) Read(b []byte) (int, error) {
+func (c *verifiedConn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
 	if err != nil && isAlert(err) {
-		err = c.trusting.refuse(err)
+		err = c.credentials.keepRefusal(err)
 	}
 	return n, err
 }
@@ -175,11 +175,11 @@ func adviceOn(err error) string {
 	return advice
 }
 
-// bearer shows a token at each call. Its file is read again each time.
-type bearer struct{ path string }
+// bearerToken shows a token at each call. Its file is read again each time.
+type bearerToken struct{ path string }
 
 // GetRequestMetadata implements credentials.PerRPCCredentials.
-func (b bearer) GetRequestMetadata(context.Context, ...string) (map[string]string, error) {
+func (b bearerToken) GetRequestMetadata(context.Context, ...string) (map[string]string, error) {
 	text, err := os.ReadFile(b.path)
 	if err != nil {
 		return nil, status.Errorf(codes.Unauthenticated, "the token: %v", err)
@@ -192,7 +192,7 @@ func (b bearer) GetRequestMetadata(context.Context, ...string) (map[string]strin
 }
 
 // RequireTransportSecurity implements credentials.PerRPCCredentials. Dial has seen to it: on this machine plaintext is fine.
-func (bearer) RequireTransportSecurity() bool { return false }
+func (bearerToken) RequireTransportSecurity() bool { return false }
 
 // tokenIn is the token of a file: the last word of its first line that says anything, so that a node's file of one identity is good too.
 func tokenIn(text string) string {

@@ -38,7 +38,7 @@ const (
 
 func newGPUs(log *slog.Logger) *gpus {
 	host, _ := os.Hostname()
-	return &gpus{log: log, host: pulse.Clean(host), wake: make(chan struct{}, 1)}
+	return &gpus{log: log, host: pulse.CleanName(host), wake: make(chan struct{}, 1)}
 }
 
 // read is what is known now. It never waits.
@@ -185,23 +185,23 @@ func (g *gpus) take(text []byte) {
 	for _, r := range line.GPUs {
 		s := &pb.GpuStatus{Host: g.host, Index: r.Index, Busy: r.Utilisation, MemoryUsedBytes: r.MemoryUsed, MemoryTotalBytes: r.MemoryTotal}
 		if r.Name != nil {
-			s.Name = pulse.Clean(*r.Name)
+			s.Name = pulse.CleanName(*r.Name)
 		}
 		if r.UUID != nil {
-			s.Uuid = pulse.Clean(*r.UUID)
+			s.Uuid = pulse.CleanName(*r.UUID)
 		}
 		if r.SMActivity != nil { // says more: a kernel may be small
 			s.Busy = r.SMActivity
 		}
 		if s.Busy == nil {
-			s.Unknown = pulse.Clean(r.Unknown["utilisation"])
+			s.Unknown = pulse.CleanName(r.Unknown["utilisation"])
 		}
 		if r.Lost {
 			s.Unknown = "the GPU is lost"
 		}
 		for _, t := range r.Throttles {
 			if t != "gpu_idle" && t != "applications_clocks_setting" { // no fault
-				s.Throttles = append(s.Throttles, pulse.Clean(t))
+				s.Throttles = append(s.Throttles, pulse.CleanName(t))
 			}
 		}
 		for _, p := range r.Processes {

@@ -86,7 +86,7 @@ func nodePage(s *server.Server, ready *readiness) (http.Handler, error) {
 	}
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", s.Watchers(metrics))
-	mux.Handle("GET /", s.Watchers(page.Handler(page.NewLive(s.Source()).Picture)))
+	mux.Handle("GET /", s.Watchers(page.Handler(page.NewLive(s.Source()).Overview)))
 	ready.addProbes(mux)
 	mux.HandleFunc("GET /healthz", ready.readyz)
 	return mux, nil

@@ -131,7 +131,7 @@ func (o *topOptions) serve(ctx context.Context, p *top.Poller, out io.Writer) er
 		return fmt.Errorf("--page %s: %w", o.page, err)
 	}
 	h := &http.Server{
-		Handler:     page.Handler(func(*http.Request) *watch.Picture { return p.Picture(time.Now()) }),
+		Handler:     page.Handler(func(*http.Request) *watch.Overview { return p.Overview(time.Now()) }),
 		ReadTimeout: 10 * time.Second, WriteTimeout: time.Minute, IdleTimeout: 2 * time.Minute,
 	}
 	stop := context.AfterFunc(ctx, func() { _ = h.Close() })
@@ -148,9 +148,9 @@ const patience = 5 * time.Second
 
 // printOnce prints what is known soon. It is an error if hosts are named and none of them tells anything.
 func (o *topOptions) printOnce(ctx context.Context, p *top.Poller, hosts []string, out io.Writer) error {
-	p.Await(ctx, patience+2*o.interval)
-	picture := p.Picture(time.Now())
-	if err := o.print(picture, out); err != nil {
+	p.AwaitRates(ctx, patience+2*o.interval)
+	overview := p.Overview(time.Now())
+	if err := o.print(overview, out); err != nil {
 		return err
 	}
 	if len(hosts) > 0 && !p.HostsTell() {
@@ -159,11 +159,11 @@ func (o *topOptions) printOnce(ctx context.Context, p *top.Poller, hosts []strin
 	return nil
 }
 
-func (o *topOptions) print(picture *watch.Picture, out io.Writer) error {
+func (o *topOptions) print(overview *watch.Overview, out io.Writer) error {
 	if o.json {
-		return json.NewEncoder(out).Encode(picture)
+		return json.NewEncoder(out).Encode(overview)
 	}
-	text := top.Render(top.Screen{Picture: picture, Width: terminalWidth(out), Interval: o.interval, Open: true, Version: version})
+	text := top.Render(top.Screen{Overview: overview, Width: terminalWidth(out), Interval: o.interval, Open: true, Version: version})
 	_, err := fmt.Fprintln(colorprofile.NewWriter(out, os.Environ()), text)
 	return err
 }
@@ -176,7 +176,7 @@ func (o *topOptions) printLines(ctx context.Context, p *top.Poller, out io.Write
 	for {
 		select {
 		case now := <-tick.C:
-			if err := encoder.Encode(p.Picture(now)); err != nil {
+			if err := encoder.Encode(p.Overview(now)); err != nil {
 				return err
 			}
 		case <-ctx.Done():

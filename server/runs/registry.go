@@ -179,12 +179,12 @@ func (a *Run) RecentCost() float64 {
 	return float64(a.lately)
 }
 
-// CostOf is the core-seconds that a sample of a job took of late; 0: unknown. The name is as pulse.Clean leaves it.
+// CostOf is the core-seconds that a sample of a job took of late; 0: unknown. The name is as pulse.CleanName leaves it.
 func (b *Registry) CostOf(job, plan string) float64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for k, a := range b.byKey {
-		if k.Plan == plan && pulse.Clean(k.Job) == job {
+		if k.Plan == plan && pulse.CleanName(k.Job) == job {
 			return float64(a.cost)
 		}
 	}

@@ -342,7 +342,7 @@ func (l *snapshotCache) listScans(now time.Time, may func(Folder) bool) []*pb.Sc
 			continue
 		}
 		files, took := f.scan.files.Load(), now.Sub(f.scan.began)
-		one := &pb.Scan{Folder: pulse.Clean(f.name), Files: uint64(files), Running: durationpb.New(took)}
+		one := &pb.Scan{Folder: pulse.CleanName(f.name), Files: uint64(files), Running: durationpb.New(took)}
 		if seconds := took.Seconds(); seconds > 0 {
 			one.FilesPerSecond = float64(files) / seconds
 		}

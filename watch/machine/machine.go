@@ -28,15 +28,15 @@ type Reading struct {
 
 // Read takes a reading.
 func Read(now time.Time) Reading {
-	r := Reading{At: now, Process: processSeconds(), Resident: resident()}
-	r.Busy, r.IOWait, r.All = cpuSeconds(file("/proc/stat"))
-	r.DiskRead = diskBytes(file("/proc/diskstats"))
-	r.Received = receivedBytes(file("/proc/net/dev"))
+	r := Reading{At: now, Process: processSeconds(), Resident: residentBytes()}
+	r.Busy, r.IOWait, r.All = cpuSeconds(readFile("/proc/stat"))
+	r.DiskRead = diskBytes(readFile("/proc/diskstats"))
+	r.Received = receivedBytes(readFile("/proc/net/dev"))
 	return r
 }
 
-// Rate is the growth per second of a counter between two readings; NaN where that is unknown.
-func (r Reading) Rate(since Reading, counter func(Reading) float64) float64 {
+// RateSince is the growth per second of a counter between two readings; NaN where that is unknown.
+func (r Reading) RateSince(since Reading, counter func(Reading) float64) float64 {
 	seconds := r.At.Sub(since.At).Seconds()
 	if rate := (counter(r) - counter(since)) / seconds; seconds > 0 && rate >= 0 {
 		return rate
@@ -44,8 +44,8 @@ func (r Reading) Rate(since Reading, counter func(Reading) float64) float64 {
 	return math.NaN()
 }
 
-// Share is the part of the machine's CPU time since another reading that a counter had.
-func (r Reading) Share(since Reading, counter func(Reading) float64) float64 {
+// ShareSince is the part of the machine's CPU time since another reading that a counter had.
+func (r Reading) ShareSince(since Reading, counter func(Reading) float64) float64 {
 	all := r.All - since.All
 	if share := (counter(r) - counter(since)) / all; all > 0 && share >= 0 {
 		return min(share, 1)
@@ -53,7 +53,7 @@ func (r Reading) Share(since Reading, counter func(Reading) float64) float64 {
 	return math.NaN()
 }
 
-func file(name string) []byte {
+func readFile(name string) []byte {
 	b, _ := os.ReadFile(name) // without: unknown
 	return b
 }
@@ -66,8 +66,8 @@ func processSeconds() float64 {
 	return float64(u.Utime.Nano()+u.Stime.Nano()) / 1e9
 }
 
-func resident() uint64 {
-	fields := bytes.Fields(file("/proc/self/statm"))
+func residentBytes() uint64 {
+	fields := bytes.Fields(readFile("/proc/self/statm"))
 	if len(fields) < 2 {
 		return 0
 	}
@@ -84,7 +84,7 @@ func cpuSeconds(text []byte) (busy, ioWait, all float64) {
 	}
 	var times [8]float64
 	for i := range times {
-		times[i] = number(fields[i+1])
+		times[i] = parseNumber(fields[i+1])
 		all += times[i]
 	}
 	ioWait = times[4]
@@ -99,7 +99,7 @@ func diskBytes(text []byte) float64 {
 		if len(fields) < 6 || !wholeDisk(fields[2]) {
 			continue
 		}
-		sum, any = sum+512*number(fields[5]), true
+		sum, any = sum+512*parseNumber(fields[5]), true
 	}
 	if !any {
 		return math.NaN()
@@ -129,7 +129,7 @@ func receivedBytes(text []byte) float64 {
 		if !ok || len(fields) == 0 || strings.TrimSpace(name) == "lo" {
 			continue
 		}
-		sum, any = sum+number(fields[0]), true
+		sum, any = sum+parseNumber(fields[0]), true
 	}
 	if !any {
 		return math.NaN()
@@ -137,7 +137,7 @@ func receivedBytes(text []byte) float64 {
 	return sum
 }
 
-func number(s string) float64 {
+func parseNumber(s string) float64 {
 	f, err := strconv.ParseFloat(s, 64)
 	if err != nil {
 		return math.NaN()

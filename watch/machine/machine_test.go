@@ -29,10 +29,10 @@ func TestUnknown(t *testing.T) {
 		}
 	}
 	a, b := Reading{Busy: math.NaN()}, Reading{At: time.Now(), Busy: 1, All: 1}
-	if r := b.Share(a, func(r Reading) float64 { return r.Busy }); !math.IsNaN(r) {
+	if r := b.ShareSince(a, func(r Reading) float64 { return r.Busy }); !math.IsNaN(r) {
 		t.Errorf("share %g", r)
 	}
-	if r := a.Rate(b, func(r Reading) float64 { return r.All }); !math.IsNaN(r) {
+	if r := a.RateSince(b, func(r Reading) float64 { return r.All }); !math.IsNaN(r) {
 		t.Errorf("rate %g", r)
 	}
 }

@@ -38,35 +38,35 @@ func NewJobs(s *watch.Source) prometheus.Collector {
 		return jobMetric{prometheus.NewDesc("feedwater_job_"+name, help, []string{"run", "plan"}, nil), value}
 	}
 	return &jobMetrics{
-		watcher: s.Begin(time.Now()),
+		watcher: s.NewWatcher(time.Now()),
 		count:   prometheus.NewDesc("feedwater_jobs", "Jobs that this node hears.", nil, nil),
 		all: []jobMetric{
-			one("gpus", "Ranks that the job has.", func(j *pb.JobStatus) *float64 { return number(float64(j.World)) }),
-			one("ranks_heard", "Ranks of the job that talk to this node.", func(j *pb.JobStatus) *float64 { return number(float64(len(j.Ranks))) }),
+			one("gpus", "Ranks that the job has.", func(j *pb.JobStatus) *float64 { return pointerTo(float64(j.World)) }),
+			one("ranks_heard", "Ranks of the job that talk to this node.", func(j *pb.JobStatus) *float64 { return pointerTo(float64(len(j.Ranks))) }),
 			one("idle_ratio", "Share of the step that the GPUs stand still for data, mean over ranks.", func(j *pb.JobStatus) *float64 { return j.Idle }),
 			one("wait_ratio", "Share of the step that the loops are blocked in next, mean over ranks.", func(j *pb.JobStatus) *float64 { return j.Wait }),
 			one("wait_worst_ratio", "Share of the step that the loop of the worst rank is blocked in next.", worstWait),
-			one("wasted_gpus", "GPUs that stand still for data.", wasted),
+			one("wasted_gpus", "GPUs that stand still for data.", wastedGPUs),
 			one("supply_samples_per_second", "Samples that the job gets.", func(j *pb.JobStatus) *float64 { return j.Supply }),
 			one("demand_samples_per_second", "Samples that the job would take if data were always ready.", func(j *pb.JobStatus) *float64 { return j.Demand }),
 			one("nodes_wanted", "Nodes that would feed the job.", func(j *pb.JobStatus) *float64 {
 				if j.NodesWanted == nil {
 					return nil
 				}
-				return number(float64(*j.NodesWanted))
+				return pointerTo(float64(*j.NodesWanted))
 			}),
 			one("data_bound", "1 if data holds the job up, 0 if not.", dataBound),
 		},
 	}
 }
 
-func number(v float64) *float64 { return &v }
+func pointerTo(v float64) *float64 { return &v }
 
-func wasted(j *pb.JobStatus) *float64 {
+func wastedGPUs(j *pb.JobStatus) *float64 {
 	if j.Idle == nil {
 		return nil
 	}
-	return number(pulse.Wasted(j))
+	return pointerTo(pulse.WastedGPUs(j))
 }
 
 func worstWait(j *pb.JobStatus) *float64 {
@@ -85,9 +85,9 @@ func dataBound(j *pb.JobStatus) *float64 {
 		return nil
 	}
 	if j.Verdict == rules.DataBound {
-		return number(1)
+		return pointerTo(1)
 	}
-	return number(0)
+	return pointerTo(0)
 }
 
 // Describe implements prometheus.Collector.

@@ -13,7 +13,7 @@ import (
 // files of the page, by path.
 func files(t *testing.T) map[string]string {
 	t.Helper()
-	h := page.Handler(page.NewLive(source("rn50")).Picture)
+	h := page.Handler(page.NewLive(source("rn50")).Overview)
 	all := map[string]string{}
 	for _, path := range []string{"/", "/page.css", "/page.js"} {
 		_, _, all[path] = get(t, h, path)

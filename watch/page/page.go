@@ -16,25 +16,25 @@ import (
 //go:embed web
 var web embed.FS
 
-// Handler serves the page at / and what picture returns at /watch.json.
-func Handler(picture func(*http.Request) *watch.Picture) http.Handler {
+// Handler serves the page at / and what overview returns at /watch.json.
+func Handler(overview func(*http.Request) *watch.Overview) http.Handler {
 	files, err := fs.Sub(web, "web")
 	if err != nil {
 		panic(err) // the folder is embedded above
 	}
 	mux := http.NewServeMux()
-	mux.Handle("GET /{$}", guarded(http.FileServerFS(files)))
-	mux.Handle("GET /page.css", guarded(http.FileServerFS(files)))
-	mux.Handle("GET /page.js", guarded(http.FileServerFS(files)))
-	mux.Handle("GET /watch.json", guarded(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	mux.Handle("GET /{$}", withSafeHeaders(http.FileServerFS(files)))
+	mux.Handle("GET /page.css", withSafeHeaders(http.FileServerFS(files)))
+	mux.Handle("GET /page.js", withSafeHeaders(http.FileServerFS(files)))
+	mux.Handle("GET /watch.json", withSafeHeaders(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(picture(r)) // a reader that has left is no error
+		_ = json.NewEncoder(w).Encode(overview(r)) // a reader that has left is no error
 	})))
 	return mux
 }
 
-// guarded keeps browsers from running or fetching anything that is not ours, and from keeping an old version.
-func guarded(h http.Handler) http.Handler {
+// withSafeHeaders keeps browsers from running or fetching anything that is not ours, and from keeping an old version.
+func withSafeHeaders(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; frame-ancestors 'none'")
 		w.Header().Set("X-Content-Type-Options", "nosniff")
@@ -44,26 +44,26 @@ func guarded(h http.Handler) http.Handler {
 	})
 }
 
-// Live is one source for any number of readers: its rates are over the time between two pictures.
+// Live is one source for any number of readers: its rates are over the time between two overviews.
 type Live struct {
 	source *watch.Source
 
 	mu      sync.Mutex
 	watcher *watch.Watcher
-	latest  *watch.Picture
+	latest  *watch.Overview
 }
 
-// NewLive returns what makes pictures of a source.
+// NewLive returns what makes overviews of a source.
 func NewLive(s *watch.Source) *Live { return &Live{source: s} }
 
 const (
-	fresh = 500 * time.Millisecond // a picture is shown to all who ask so soon
+	fresh = 500 * time.Millisecond // an overview is shown to all who ask so soon
 	stale = 10 * time.Second       // rates over more than that say nothing of now
 	brief = 200 * time.Millisecond // rates need some time
 )
 
-// Picture is the state now. After a while without readers it takes a moment.
-func (l *Live) Picture(*http.Request) *watch.Picture {
+// Overview is the state now. After a while without readers it takes a moment.
+func (l *Live) Overview(*http.Request) *watch.Overview {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := time.Now()
@@ -71,10 +71,10 @@ func (l *Live) Picture(*http.Request) *watch.Picture {
 		return l.latest
 	}
 	if l.latest == nil || now.Sub(l.latest.Time) > stale {
-		l.watcher = l.source.Begin(now)
+		l.watcher = l.source.NewWatcher(now)
 		time.Sleep(brief)
 		now = time.Now()
 	}
-	l.latest = watch.Merge([]watch.Told{{Addr: "this node", State: l.watcher.Next(now)}}, now)
+	l.latest = watch.Merge([]watch.ProcessState{{Addr: "this node", State: l.watcher.Next(now)}}, now)
 	return l.latest
 }

@@ -18,8 +18,8 @@ import (
 
 func source(name string) *watch.Source {
 	var b pulse.Registry
-	b.Enter(name, "plan", time.Now())
-	return watch.New(watch.Options{Kind: "node", Book: &b, Nodes: func(time.Time) func(time.Time) []*pb.NodeStatus {
+	b.OpenSession(name, "plan", time.Now())
+	return watch.New(watch.Options{Kind: "node", Registry: &b, Nodes: func(time.Time) func(time.Time) []*pb.NodeStatus {
 		return func(time.Time) []*pb.NodeStatus { return []*pb.NodeStatus{{State: "ready", Cores: 4}} }
 	}})
 }
@@ -36,7 +36,7 @@ func get(t *testing.T, h http.Handler, path string) (int, http.Header, string) {
 }
 
 func TestJSON(t *testing.T) {
-	h := page.Handler(page.NewLive(source("rn50")).Picture)
+	h := page.Handler(page.NewLive(source("rn50")).Overview)
 	code, header, text := get(t, h, "/watch.json")
 	var p struct {
 		Jobs  []struct{ Job, Verdict string }
@@ -52,7 +52,7 @@ func TestJSON(t *testing.T) {
 
 // The page works without any other host, and its policy would stop it if it did not.
 func TestNothingComesFromElsewhere(t *testing.T) {
-	h := page.Handler(page.NewLive(source("rn50")).Picture)
+	h := page.Handler(page.NewLive(source("rn50")).Overview)
 	elsewhere := regexp.MustCompile(`(?i)(https?:)?//[a-z0-9.-]+\.[a-z]+|@import|innerHTML|eval\(`)
 	for _, path := range []string{"/", "/page.css", "/page.js"} {
 		code, header, text := get(t, h, path)
@@ -79,7 +79,7 @@ func TestNothingComesFromElsewhere(t *testing.T) {
 // Readers share pictures: many of them cost no more than one.
 func TestPicturesAreShared(t *testing.T) {
 	l := page.NewLive(source("rn50"))
-	if a, b := l.Picture(nil), l.Picture(nil); a != b {
+	if a, b := l.Overview(nil), l.Overview(nil); a != b {
 		t.Error("two pictures at once")
 	}
 }

@@ -26,7 +26,7 @@ func (j *Job) Reading() control.Reading {
 		}
 		report := control.Report{Rank: r.Rank, World: max(r.World, 1), Samples: r.Samples, Blocked: r.Blocked >= starvedFor}
 		c.AddReport(report)
-		steps := latest(r.Steps)
+		steps := latestSteps(r.Steps)
 		for k := range steps {
 			report.Steps = steps[k : k+1]
 			told = append(told, report)
@@ -40,8 +40,8 @@ func (j *Job) Reading() control.Reading {
 	return c.ReadPeriod(readSeconds)
 }
 
-// latest are the steps of the last 30 s, and no fewer than 32.
-func latest(steps []Step) []control.Step {
+// latestSteps are the steps of the last 30 s, and no fewer than 32.
+func latestSteps(steps []Step) []control.Step {
 	first, seconds := len(steps), 0.0
 	for first > 0 && (seconds < readSeconds || len(steps)-first < readSteps) {
 		first--

@@ -18,7 +18,7 @@ import (
 func starvation(world uint32, seconds float64, heard ...uint32) control.Reading {
 	var b pulse.Registry
 	for _, rank := range heard {
-		l := b.Enter("job", "plan", start)
+		l := b.OpenSession("job", "plan", start)
 		var steps []*pb.Step
 		for k := range uint64(pulse.KeptSteps) {
 			s := &pb.Step{Number: k, Step: seconds, Idle: proto.Float64(0)}
@@ -61,7 +61,7 @@ func TestReadingOfSomeRanks(t *testing.T) {
 func TestStarvedBeforeTheFirstStep(t *testing.T) {
 	for blocked, want := range map[time.Duration]bool{0: false, 2 * time.Second: false, time.Minute: true} {
 		var b pulse.Registry
-		b.Enter("job", "plan", start).Report(&pb.Pulse{World: 2, Samples: 100, Blocked: durationpb.New(blocked)}, start)
+		b.OpenSession("job", "plan", start).Report(&pb.Pulse{World: 2, Samples: 100, Blocked: durationpb.New(blocked)}, start)
 		if r := b.Jobs(start)[0].Reading(); r.Starved != want || r.Demand != 0 {
 			t.Errorf("blocked for %s: %+v", blocked, r)
 		}

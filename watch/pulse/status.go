@@ -17,9 +17,9 @@ const (
 	// pauseTimes and pauseIdle tell a pause, such as an evaluation, from a step: so many times the usual step, with less than that share idle.
 	pauseTimes, pauseIdle = 10, 0.1
 	// quiet is after how long a rank that told nothing is said to be silent. Loops that evaluate tell nothing either.
-	quiet = 5 * time.Second
+	silentAfter = 5 * time.Second
 	// gone is after how long without a pulse a rank's rate counts no more.
-	gone = 30 * time.Second
+	goneAfter = 30 * time.Second
 )
 
 // Status is a job for people. Verdict, cause and action are left to the caller.
@@ -28,22 +28,22 @@ func (j *Job) Status(now time.Time) *pb.JobStatus {
 	var waits, idles, fed, got mean
 	for i := range j.Ranks {
 		r := &j.Ranks[i]
-		steps := r.steps()
-		s.Ranks = append(s.Ranks, r.status(steps, now))
+		steps := r.withoutPauses()
+		s.Ranks = append(s.Ranks, r.toStatus(steps, now))
 		if len(steps) == 0 {
 			continue
 		}
-		f := figures(steps)
-		waits.add(f.wait)
-		idles.add(f.idle)
-		if now.Sub(r.Told) < gone {
+		f := meansOf(steps)
+		waits.addValue(f.wait)
+		idles.addValue(f.idle)
+		if now.Sub(r.Told) < goneAfter {
 			samples := float64(r.Samples)
-			got.add(samples / f.seconds)
-			fed.add(samples / (f.seconds * (1 - min(f.idle, 0.95))))
+			got.addValue(samples / f.seconds)
+			fed.addValue(samples / (f.seconds * (1 - min(f.idle, 0.95))))
 		}
 	}
 	s.Wait, s.Idle = waits.value(), idles.value()
-	s.Supply, s.Demand = got.times(s.World), fed.times(s.World)
+	s.Supply, s.Demand = got.scaledBy(s.World), fed.scaledBy(s.World)
 	return s
 }
 
@@ -51,7 +51,7 @@ func (j *Job) Status(now time.Time) *pb.JobStatus {
 func (j *Job) Steps() int {
 	n := 0
 	for i := range j.Ranks {
-		n = max(n, len(j.Ranks[i].steps()))
+		n = max(n, len(j.Ranks[i].withoutPauses()))
 	}
 	return n
 }
@@ -60,88 +60,88 @@ func (j *Job) Steps() int {
 func (j *Job) Blocked(now time.Time) time.Duration {
 	longest := time.Duration(0)
 	for i := range j.Ranks {
-		longest = max(longest, j.Ranks[i].blocked(now))
+		longest = max(longest, j.Ranks[i].blockedFor(now))
 	}
 	return longest
 }
 
-// blocked is for how long the loop has been blocked in next. A trainer that is tells it about once a second; before its first step too,
+// blockedFor is for how long the loop has been blocked in next. A trainer that is tells it about once a second; before its first step too,
 // when opening the data takes longest.
-func (r *Rank) blocked(now time.Time) time.Duration {
-	if r.Blocked == 0 || now.Sub(r.Told) > quiet {
+func (r *Rank) blockedFor(now time.Time) time.Duration {
+	if r.Blocked == 0 || now.Sub(r.Told) > silentAfter {
 		return 0
 	}
 	return r.Blocked + now.Sub(r.Told)
 }
 
-func (r *Rank) status(steps []Step, now time.Time) *pb.RankStatus {
+func (r *Rank) toStatus(steps []Step, now time.Time) *pb.RankStatus {
 	s := &pb.RankStatus{Rank: r.Rank, Host: r.Host, Ready: r.Ready, Window: r.Window}
 	if n := len(r.Steps); n > 0 {
 		s.Step = r.Steps[n-1].Number
 	}
-	if b := r.blocked(now); b > 0 {
+	if b := r.blockedFor(now); b > 0 {
 		s.Blocked = durationpb.New(b)
 	}
-	if !r.Told.IsZero() && now.Sub(r.Told) > quiet {
+	if !r.Told.IsZero() && now.Sub(r.Told) > silentAfter {
 		s.Silent = durationpb.New(now.Sub(r.Told))
 	}
 	if len(steps) == 0 {
 		return s
 	}
-	f := figures(steps)
+	f := meansOf(steps)
 	s.StepP50, s.StepP99 = percentiles(steps, func(s Step) float64 { return s.Seconds })
 	s.WaitP50, s.WaitP99 = percentiles(steps, func(s Step) float64 { return s.Wait })
-	s.Wait, s.Idle, s.Transfer = f.wait, known(f.idle), known(f.transfer)
+	s.Wait, s.Idle, s.Transfer = f.wait, valueOrNil(f.idle), valueOrNil(f.transfer)
 	return s
 }
 
-// steps are the latest steps without pauses.
-func (r *Rank) steps() []Step {
+// withoutPauses are the latest steps without pauses.
+func (r *Rank) withoutPauses() []Step {
 	latest := r.Steps[max(0, len(r.Steps)-recent):]
 	if len(latest) == 0 {
 		return nil
 	}
-	usual, _ := percentiles(latest, Step.busy)
+	usual, _ := percentiles(latest, Step.busySeconds)
 	return slices.DeleteFunc(slices.Clone(latest), func(s Step) bool {
-		return s.busy() > pauseTimes*usual && s.Seconds-s.busy() < pauseIdle*s.Seconds
+		return s.busySeconds() > pauseTimes*usual && s.Seconds-s.busySeconds() < pauseIdle*s.Seconds
 	})
 }
 
-// busy is what the step takes without waiting for data.
-func (s Step) busy() float64 {
+// busySeconds is what the step takes without waiting for data.
+func (s Step) busySeconds() float64 {
 	if math.IsNaN(s.Idle) {
 		return s.Seconds - s.Wait
 	}
 	return s.Seconds - s.Idle
 }
 
-// sums are means of steps: seconds of one, and shares of it.
-type sums struct{ seconds, wait, idle, transfer float64 }
+// stepMeans are means of steps: seconds of one, and shares of it.
+type stepMeans struct{ seconds, wait, idle, transfer float64 }
 
-// figures of steps, of which there is at least one. Idle and transfer are of the steps that know them.
-func figures(steps []Step) sums {
+// meansOf of steps, of which there is at least one. Idle and transfer are of the steps that know them.
+func meansOf(steps []Step) stepMeans {
 	var seconds, wait float64
-	var idle, transfer partial
+	var idle, transfer knownShare
 	for _, s := range steps {
 		seconds += s.Seconds
 		wait += s.Wait
-		idle.add(s.Idle, s.Seconds)
-		transfer.add(s.Transfer, s.Seconds)
+		idle.addPart(s.Idle, s.Seconds)
+		transfer.addPart(s.Transfer, s.Seconds)
 	}
-	return sums{seconds / float64(len(steps)), wait / seconds, idle.share(), transfer.share()}
+	return stepMeans{seconds / float64(len(steps)), wait / seconds, idle.share(), transfer.share()}
 }
 
-// partial is a share of the steps in which it is known.
-type partial struct{ sum, of float64 }
+// knownShare is a share of the steps in which it is known.
+type knownShare struct{ sum, of float64 }
 
-func (p *partial) add(seconds, whole float64) {
+func (p *knownShare) addPart(seconds, whole float64) {
 	if !math.IsNaN(seconds) {
 		p.sum, p.of = p.sum+seconds, p.of+whole
 	}
 }
 
 // share is NaN where nothing is known.
-func (p partial) share() float64 { return p.sum / p.of }
+func (p knownShare) share() float64 { return p.sum / p.of }
 
 // mean of what is known.
 type mean struct {
@@ -149,15 +149,15 @@ type mean struct {
 	n   int
 }
 
-func (m *mean) add(v float64) {
+func (m *mean) addValue(v float64) {
 	if !math.IsNaN(v) && !math.IsInf(v, 0) {
 		m.sum, m.n = m.sum+v, m.n+1
 	}
 }
 
-func (m mean) value() *float64 { return m.times(1) }
+func (m mean) value() *float64 { return m.scaledBy(1) }
 
-func (m mean) times(n uint32) *float64 {
+func (m mean) scaledBy(n uint32) *float64 {
 	if m.n == 0 {
 		return nil
 	}
@@ -165,7 +165,7 @@ func (m mean) times(n uint32) *float64 {
 	return &v
 }
 
-func known(v float64) *float64 {
+func valueOrNil(v float64) *float64 {
 	if math.IsNaN(v) {
 		return nil
 	}
@@ -183,15 +183,15 @@ func percentiles(steps []Step, of func(Step) float64) (p50, p99 float64) {
 	return at(0.5), at(0.99)
 }
 
-// Sort puts the jobs first that waste most GPUs, as far as that is known, then those that wait most.
-func Sort(jobs []*pb.JobStatus) {
+// SortByWaste puts the jobs first that waste most GPUs, as far as that is known, then those that wait most.
+func SortByWaste(jobs []*pb.JobStatus) {
 	slices.SortStableFunc(jobs, func(a, b *pb.JobStatus) int {
-		return cmp.Or(cmp.Compare(Wasted(b), Wasted(a)), cmp.Compare(b.GetWait()*float64(b.World), a.GetWait()*float64(a.World)), cmp.Compare(a.Job, b.Job), cmp.Compare(a.Plan, b.Plan))
+		return cmp.Or(cmp.Compare(WastedGPUs(b), WastedGPUs(a)), cmp.Compare(b.GetWait()*float64(b.World), a.GetWait()*float64(a.World)), cmp.Compare(a.Job, b.Job), cmp.Compare(a.Plan, b.Plan))
 	})
 }
 
-// Wasted is how many GPUs a job wastes for data; -1: unknown.
-func Wasted(j *pb.JobStatus) float64 {
+// WastedGPUs is how many GPUs a job wastes for data; -1: unknown.
+func WastedGPUs(j *pb.JobStatus) float64 {
 	if j.Idle == nil {
 		return -1
 	}

@@ -17,7 +17,7 @@ func near(a, b float64) bool { return math.Abs(a-b) < 1e-9 }
 func TestStatus(t *testing.T) {
 	var b pulse.Registry
 	for rank := range uint32(2) {
-		l := b.Enter("job", "plan", start)
+		l := b.OpenSession("job", "plan", start)
 		var steps []*pb.Step
 		for i := range uint64(100) {
 			s := &pb.Step{Number: i, Step: 0.2, Wait: 0.1, Idle: proto.Float64(0.05)}
@@ -36,8 +36,8 @@ func TestStatus(t *testing.T) {
 	if !near(s.GetIdle(), 0.25) || !near(s.GetWait(), 0.5) || !near(s.GetSupply(), 2000) {
 		t.Errorf("idle %g, wait %g, supply %g", s.GetIdle(), s.GetWait(), s.GetSupply())
 	}
-	if !near(pulse.Wasted(s), 1) || s.World != 4 || job.Steps() != 99 {
-		t.Errorf("wasted %g of %d, %d steps", pulse.Wasted(s), s.World, job.Steps())
+	if !near(pulse.WastedGPUs(s), 1) || s.World != 4 || job.Steps() != 99 {
+		t.Errorf("wasted %g of %d, %d steps", pulse.WastedGPUs(s), s.World, job.Steps())
 	}
 	r := s.Ranks[0]
 	if r.Step != 99 || !near(r.StepP50, 0.2) || !near(r.WaitP99, 0.1) || r.Idle == nil || s.Ranks[1].Idle != nil || r.Ready != 2 || r.Window != 16 {
@@ -53,7 +53,7 @@ func TestStatus(t *testing.T) {
 
 func TestStatusUnknown(t *testing.T) {
 	var b pulse.Registry
-	l := b.Enter("job", "plan", start)
+	l := b.OpenSession("job", "plan", start)
 	job := b.Jobs(start)[0]
 	if s := job.Status(start); s.Idle != nil || s.Wait != nil || s.Supply != nil || s.Demand != nil || len(s.Ranks) != 1 {
 		t.Errorf("known of nothing: %v", s)
@@ -73,7 +73,7 @@ func TestSort(t *testing.T) {
 		{Job: "unknown", World: 8, Wait: proto.Float64(0.1)}, {Job: "little", World: 64, Idle: proto.Float64(0.01)},
 		{Job: "most", World: 8, Idle: proto.Float64(0.5)}, {Job: "unknown, worse", World: 8, Wait: proto.Float64(0.9)},
 	}
-	pulse.Sort(jobs)
+	pulse.SortByWaste(jobs)
 	for i, want := range []string{"most", "little", "unknown, worse", "unknown"} {
 		if jobs[i].Job != want {
 			t.Errorf("place %d: %s, want %s", i, jobs[i].Job, want)

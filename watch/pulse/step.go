@@ -30,15 +30,15 @@ func newStep(p *pb.Step) (s Step, ok bool) {
 	}
 	s.Wait = min(s.Wait, s.Seconds)
 	if p.Idle != nil {
-		s.Idle = part(*p.Idle, s.Wait) // a GPU does not stand still for data while its loop does not wait
+		s.Idle = clampPart(*p.Idle, s.Wait) // a GPU does not stand still for data while its loop does not wait
 	}
 	if p.Transfer != nil {
-		s.Transfer = part(*p.Transfer, s.Seconds)
+		s.Transfer = clampPart(*p.Transfer, s.Seconds)
 	}
 	return s, true
 }
 
-func part(seconds, whole float64) float64 {
+func clampPart(seconds, whole float64) float64 {
 	if !(seconds >= 0) || math.IsInf(seconds, 0) {
 		return math.NaN()
 	}
@@ -54,8 +54,8 @@ type ring struct {
 // KeptSteps is how many steps of a rank are kept.
 const KeptSteps = 512
 
-// add takes a step. A number that is not behind the latest one says that the run began again elsewhere.
-func (r *ring) add(s Step) {
+// addStep takes a step. A number that is not behind the latest one says that the run began again elsewhere.
+func (r *ring) addStep(s Step) {
 	if last := r.last(); last != nil && s.Number <= last.Number {
 		r.steps, r.next = r.steps[:0], 0
 	}

@@ -12,7 +12,7 @@ import (
 
 // Show runs the terminal view until the user or ctx ends it.
 func Show(ctx context.Context, p *Poller, version string) error {
-	m := &model{poller: p, screen: Screen{Picture: p.Picture(time.Now()), Interval: p.options.Interval, Width: 80, Height: 24, Version: version}}
+	m := &model{poller: p, screen: Screen{Overview: p.Overview(time.Now()), Interval: p.options.Interval, Width: 80, Height: 24, Version: version}}
 	_, err := tea.NewProgram(m, tea.WithContext(ctx)).Run()
 	if errors.Is(err, tea.ErrInterrupted) || ctx.Err() != nil {
 		return nil //nolint:nilerr // the user or a signal ended it, which is how it ends
@@ -32,15 +32,15 @@ type job struct{ name, plan string }
 
 func nameOf(j *pb.JobStatus) job { return job{j.Job, j.Plan} }
 
-// tick asks for the next picture.
+// tick asks for the next overview.
 type tick time.Time
 
-func (m *model) next() tea.Cmd {
+func (m *model) nextTick() tea.Cmd {
 	return tea.Tick(m.screen.Interval, func(t time.Time) tea.Msg { return tick(t) })
 }
 
 // Init implements tea.Model.
-func (m *model) Init() tea.Cmd { return m.next() }
+func (m *model) Init() tea.Cmd { return m.nextTick() }
 
 // Update implements tea.Model.
 func (m *model) Update(message tea.Msg) (tea.Model, tea.Cmd) {
@@ -48,15 +48,15 @@ func (m *model) Update(message tea.Msg) (tea.Model, tea.Cmd) {
 	case tea.WindowSizeMsg:
 		m.screen.Width, m.screen.Height = msg.Width, msg.Height
 	case tick:
-		m.refresh(time.Time(msg))
-		return m, m.next()
+		m.refreshOverview(time.Time(msg))
+		return m, m.nextTick()
 	case tea.KeyPressMsg:
-		return m, m.key(msg.String())
+		return m, m.handleKey(msg.String())
 	}
 	return m, nil
 }
 
-func (m *model) key(name string) tea.Cmd {
+func (m *model) handleKey(name string) tea.Cmd {
 	switch name {
 	case "q", "ctrl+c":
 		return tea.Quit
@@ -65,15 +65,15 @@ func (m *model) key(name string) tea.Cmd {
 	case "enter", "space":
 		m.screen.Open = !m.screen.Open
 	case "up", "k":
-		m.choose(-1)
+		m.moveSelection(-1)
 	case "down", "j":
-		m.choose(1)
+		m.moveSelection(1)
 	}
 	return nil
 }
 
-func (m *model) choose(step int) {
-	jobs := m.screen.Picture.Jobs
+func (m *model) moveSelection(step int) {
+	jobs := m.screen.Overview.Jobs
 	if len(jobs) == 0 {
 		return
 	}
@@ -81,11 +81,11 @@ func (m *model) choose(step int) {
 	m.job = nameOf(jobs[m.screen.Selected])
 }
 
-// refresh takes the latest picture; the selected job stays selected wherever it goes, and the worst one is until one was chosen.
-func (m *model) refresh(now time.Time) {
-	m.screen.Picture = m.poller.Picture(now)
+// refreshOverview takes the latest overview; the selected job stays selected wherever it goes, and the worst one is until one was chosen.
+func (m *model) refreshOverview(now time.Time) {
+	m.screen.Overview = m.poller.Overview(now)
 	m.screen.Selected = 0
-	for i, j := range m.screen.Picture.Jobs {
+	for i, j := range m.screen.Overview.Jobs {
 		if nameOf(j) == m.job {
 			m.screen.Selected = i
 		}

@@ -67,14 +67,14 @@ const lookEvery = 2 * time.Second
 
 // Start begins to watch. Hosts, and agents that are there already, are known when it returns.
 func (p *Poller) Start() {
-	p.look()
+	p.listHosts()
 	p.running.Go(func() {
 		tick := time.NewTicker(lookEvery)
 		defer tick.Stop()
 		for {
 			select {
 			case <-tick.C:
-				p.look()
+				p.listHosts()
 			case <-p.ctx.Done():
 				return
 			}
@@ -88,19 +88,19 @@ func (p *Poller) Close() {
 	p.running.Wait()
 }
 
-func (p *Poller) look() {
+func (p *Poller) listHosts() {
 	if p.options.Hosts != nil {
-		p.follow(p.options.Hosts())
+		p.setHosts(p.options.Hosts())
 	}
 	if p.options.Agents == nil {
 		return
 	}
 	for _, path := range p.options.Agents() {
-		p.add("unix:"+path, false)
+		p.addTarget("unix:"+path, false)
 	}
 }
 
-func (p *Poller) add(addr string, host bool) {
+func (p *Poller) addTarget(addr string, host bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.targets[addr] != nil || p.ctx.Err() != nil {
@@ -111,12 +111,12 @@ func (p *Poller) add(addr string, host bool) {
 	p.targets[addr] = t
 	p.running.Go(func() {
 		defer stop()
-		p.attend(ctx, addr, t)
+		p.watchTarget(ctx, addr, t)
 	})
 }
 
-// follow replaces the hosts that are watched.
-func (p *Poller) follow(hosts []string) {
+// setHosts replaces the hosts that are watched.
+func (p *Poller) setHosts(hosts []string) {
 	p.mu.Lock()
 	for addr, t := range p.targets {
 		if t.host && !slices.Contains(hosts, addr) {
@@ -126,14 +126,14 @@ func (p *Poller) follow(hosts []string) {
 	}
 	p.mu.Unlock()
 	for _, h := range hosts {
-		p.add(h, true)
+		p.addTarget(h, true)
 	}
 }
 
-// attend watches one process: a host until ctx ends, an agent until it is gone.
-func (p *Poller) attend(ctx context.Context, addr string, t *target) {
+// watchTarget watches one process: a host until ctx ends, an agent until it is gone.
+func (p *Poller) watchTarget(ctx context.Context, addr string, t *target) {
 	for ctx.Err() == nil {
-		err := p.receive(ctx, addr, t)
+		err := p.receiveStates(ctx, addr, t)
 		p.mu.Lock()
 		t.err, t.state = err, nil
 		if !t.host {
@@ -150,7 +150,7 @@ func (p *Poller) attend(ctx context.Context, addr string, t *target) {
 	}
 }
 
-func (p *Poller) receive(ctx context.Context, addr string, t *target) error {
+func (p *Poller) receiveStates(ctx context.Context, addr string, t *target) error {
 	options := []grpc.DialOption{grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithNoProxy()}
 	if p.options.Dial != nil && t.host {
 		var err error
@@ -175,25 +175,25 @@ func (p *Poller) receive(ctx context.Context, addr string, t *target) error {
 	})
 }
 
-// Picture is what is known now.
-func (p *Poller) Picture(now time.Time) *watch.Picture {
+// Overview is what is known now.
+func (p *Poller) Overview(now time.Time) *watch.Overview {
 	p.mu.Lock()
-	var all []watch.Told
+	var all []watch.ProcessState
 	for addr, t := range p.targets {
 		if t.state != nil {
 			state, _ := proto.Clone(t.state).(*pb.WatchResponse) // Merge takes it over
-			all = append(all, watch.Told{Addr: addr, State: state})
+			all = append(all, watch.ProcessState{Addr: addr, State: state})
 		} else if t.err != nil {
-			all = append(all, watch.Told{Addr: addr, Error: t.why(now), Heard: !t.heard.IsZero()})
+			all = append(all, watch.ProcessState{Addr: addr, Error: t.silenceReason(now), Heard: !t.heard.IsZero()})
 		}
 	}
 	p.mu.Unlock()
-	slices.SortFunc(all, func(a, b watch.Told) int { return cmp.Compare(a.Addr, b.Addr) })
+	slices.SortFunc(all, func(a, b watch.ProcessState) int { return cmp.Compare(a.Addr, b.Addr) })
 	return watch.Merge(all, now)
 }
 
-// why tells people why a target that failed tells nothing, and for how long it has not.
-func (t *target) why(now time.Time) string {
+// silenceReason tells people why a target that failed tells nothing, and for how long it has not.
+func (t *target) silenceReason(now time.Time) string {
 	why := watch.Plain(status.Convert(t.err).Message())
 	if t.heard.IsZero() {
 		return why
@@ -213,12 +213,12 @@ func (p *Poller) HostsTell() bool {
 	return false
 }
 
-// Await waits until each process has told so much that rates are known, or cannot be reached; for no longer than limit.
-func (p *Poller) Await(ctx context.Context, limit time.Duration) {
+// AwaitRates waits until each process has told so much that rates are known, or cannot be reached; for no longer than limit.
+func (p *Poller) AwaitRates(ctx context.Context, limit time.Duration) {
 	deadline := time.After(limit)
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
-	for !p.settled() {
+	for !p.hasRates() {
 		select {
 		case <-tick.C:
 		case <-deadline:
@@ -229,7 +229,7 @@ func (p *Poller) Await(ctx context.Context, limit time.Duration) {
 	}
 }
 
-func (p *Poller) settled() bool {
+func (p *Poller) hasRates() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, t := range p.targets {

@@ -17,7 +17,7 @@ import (
 
 // Screen is what is to be seen.
 type Screen struct {
-	Picture  *watch.Picture
+	Overview *watch.Overview
 	Width    int
 	Height   int // 0: as much as there is
 	Selected int // job
@@ -42,30 +42,30 @@ const minWidth = 60
 // Render lays a screen out. No line is wider than the screen.
 func Render(s Screen) string {
 	s.Width = max(s.Width, minWidth)
-	lines := []string{s.title(), ""}
-	p := s.Picture
+	lines := []string{s.titleLine(), ""}
+	p := s.Overview
 	for _, e := range p.Errors {
 		lines = append(lines, bad.Render(" "+e.Addr)+" "+e.Error)
 	}
 	if len(p.Jobs) == 0 {
-		lines = append(lines, s.nothing()...)
+		lines = append(lines, s.emptyLines()...)
 	} else {
 		s.Selected = min(max(s.Selected, 0), len(p.Jobs)-1)
-		lines = append(lines, s.glance(p.Jobs[s.Selected])...)
+		lines = append(lines, s.summaryLines(p.Jobs[s.Selected])...)
 		lines = append(lines, "")
-		lines = append(lines, s.jobs()...)
+		lines = append(lines, s.jobLines()...)
 		if s.Open {
 			lines = append(lines, "")
-			lines = append(lines, s.ranks(p.Jobs[s.Selected])...)
+			lines = append(lines, s.rankLines(p.Jobs[s.Selected])...)
 		}
 	}
-	for _, part := range [][]string{s.nodes(), s.gpus(), s.hosts()} {
+	for _, part := range [][]string{s.nodeLines(), s.gpuLines(), s.hostLines()} {
 		if len(part) > 0 {
 			lines = append(append(lines, ""), part...)
 		}
 	}
 	if s.Height > 0 {
-		lines = s.fit(lines)
+		lines = s.cutLines(lines)
 	}
 	for i, l := range lines {
 		lines[i] = lipgloss.NewStyle().MaxWidth(s.Width).Render(l)
@@ -73,8 +73,8 @@ func Render(s Screen) string {
 	return strings.Join(lines, "\n")
 }
 
-// fit cuts what has no room, and says so.
-func (s Screen) fit(lines []string) []string {
+// cutLines cuts what has no room, and says so.
+func (s Screen) cutLines(lines []string) []string {
 	keys := dim.Render(" ↑↓ job   enter ranks   q quit")
 	room := s.Height - 1
 	if room == 0 {
@@ -90,23 +90,23 @@ func (s Screen) fit(lines []string) []string {
 	return append(lines, keys)
 }
 
-func (s Screen) title() string {
-	p := s.Picture
-	left := fmt.Sprintf(" feedwater top   %s  %s", count(len(p.Jobs), "job"), count(len(p.Nodes), "node"))
+func (s Screen) titleLine() string {
+	p := s.Overview
+	left := fmt.Sprintf(" feedwater top   %s  %s", countText(len(p.Jobs), "job"), countText(len(p.Nodes), "node"))
 	right := fmt.Sprintf("%s  every %s ", p.Time.Format("15:04:05"), s.Interval)
 	gap := s.Width - lipgloss.Width(left) - lipgloss.Width(right)
 	return head.Render(left + strings.Repeat(" ", max(gap, 1)) + right)
 }
 
-func count(n int, what string) string {
+func countText(n int, what string) string {
 	if n == 1 {
 		return "1 " + what
 	}
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-func (s Screen) nothing() []string {
-	if len(s.Picture.Processes) > 0 {
+func (s Screen) emptyLines() []string {
+	if len(s.Overview.Processes) > 0 {
 		return []string{" No job is running: nodes wait for trainers."}
 	}
 	return []string{
@@ -119,22 +119,22 @@ func (s Screen) nothing() []string {
 	}
 }
 
-// glance is the first thing to read: what it costs, why, what to do, who is worst.
-func (s Screen) glance(j *pb.JobStatus) []string {
-	lines := []string{fmt.Sprintf(" %s  %s  %s  %s", bold.Render(s.Picture.Title(j)), count(int(j.World), members(j)), verdictStyle(j.Verdict).Render(strings.ToUpper(j.Verdict)), cost(j))}
+// summaryLines is the first thing to read: what it costs, why, what to do, who is worst.
+func (s Screen) summaryLines(j *pb.JobStatus) []string {
+	lines := []string{fmt.Sprintf(" %s  %s  %s  %s", bold.Render(s.Overview.Title(j)), countText(int(j.World), membersText(j)), verdictStyle(j.Verdict).Render(strings.ToUpper(j.Verdict)), costText(j))}
 	if j.Cause != "" {
-		lines = append(lines, s.wrapped("cause", j.Cause)...)
+		lines = append(lines, s.wrapText("cause", j.Cause)...)
 	}
 	if j.Action != "" {
-		lines = append(lines, s.wrapped("do", j.Action)...)
+		lines = append(lines, s.wrapText("do", j.Action)...)
 	}
-	if w := Worst(j); w != nil && j.Verdict != verdict.Healthy {
-		lines = append(lines, s.wrapped("worst", worst(w, j))...)
+	if w := WorstRank(j); w != nil && j.Verdict != verdict.Healthy {
+		lines = append(lines, s.wrapText("worst", worstText(w, j))...)
 	}
 	return lines
 }
 
-func (s Screen) wrapped(name, text string) []string {
+func (s Screen) wrapText(name, text string) []string {
 	var lines []string
 	for i, part := range strings.Split(lipgloss.NewStyle().Width(s.Width-9).Render(text), "\n") {
 		if i > 0 {
@@ -145,47 +145,47 @@ func (s Screen) wrapped(name, text string) []string {
 	return lines
 }
 
-// members are what a job consists of, as far as is known: who tells its GPU's idle has one.
-func members(j *pb.JobStatus) string {
+// membersText are what a job consists of, as far as is known: who tells its GPU's idle has one.
+func membersText(j *pb.JobStatus) string {
 	if j.Idle != nil {
 		return "GPU"
 	}
 	return "rank"
 }
 
-// cost is what a job wastes, in words.
-func cost(j *pb.JobStatus) string {
+// costText is what a job wastes, in words.
+func costText(j *pb.JobStatus) string {
 	switch {
 	case j.Idle != nil:
-		return fmt.Sprintf("idle %s = %.1f GPUs", percent(j.Idle), pulse.Wasted(j))
+		return fmt.Sprintf("idle %s = %.1f GPUs", percentText(j.Idle), pulse.WastedGPUs(j))
 	case j.Wait != nil && *j.Wait >= 0.005:
-		return fmt.Sprintf("idle unknown, at most the wait: %s = %.1f ranks", percent(j.Wait), *j.Wait*float64(j.World))
+		return fmt.Sprintf("idle unknown, at most the wait: %s = %.1f ranks", percentText(j.Wait), *j.Wait*float64(j.World))
 	case j.Wait != nil:
 		return "waits for nothing"
 	}
 	return "idle unknown"
 }
 
-// Worst is the rank that loses most; nil if none is known. Where some ranks know their idle, a wait that may be hidden is nothing to
+// WorstRank is the rank that loses most; nil if none is known. Where some ranks know their idle, a wait that may be hidden is nothing to
 // compare with it.
-func Worst(j *pb.JobStatus) *pb.RankStatus {
+func WorstRank(j *pb.JobStatus) *pb.RankStatus {
 	var w *pb.RankStatus
 	for _, r := range j.Ranks {
-		if r.StepP50 > 0 && (r.Idle != nil || j.Idle == nil) && (w == nil || loss(r) > loss(w)) {
+		if r.StepP50 > 0 && (r.Idle != nil || j.Idle == nil) && (w == nil || lossOf(r) > lossOf(w)) {
 			w = r
 		}
 	}
 	return w
 }
 
-func loss(r *pb.RankStatus) float64 {
+func lossOf(r *pb.RankStatus) float64 {
 	if r.Idle != nil {
 		return *r.Idle
 	}
 	return r.Wait
 }
 
-func worst(r *pb.RankStatus, j *pb.JobStatus) string {
+func worstText(r *pb.RankStatus, j *pb.JobStatus) string {
 	wanted := ""
 	if j.NodesWanted != nil {
 		wanted = fmt.Sprintf("/%d", *j.NodesWanted)
@@ -195,7 +195,7 @@ func worst(r *pb.RankStatus, j *pb.JobStatus) string {
 		where = " on " + r.Host
 	}
 	return fmt.Sprintf("rank %d%s: idle %s, wait p50/p99 %.0f/%.0f ms, ready %d/%d, nodes %d%s",
-		r.Rank, where, percent(r.Idle), 1e3*r.WaitP50, 1e3*r.WaitP99, r.Ready, r.Window, j.Nodes, wanted)
+		r.Rank, where, percentText(r.Idle), 1e3*r.WaitP50, 1e3*r.WaitP99, r.Ready, r.Window, j.Nodes, wanted)
 }
 
 func verdictStyle(v string) lipgloss.Style {
@@ -210,16 +210,16 @@ func verdictStyle(v string) lipgloss.Style {
 	return dim
 }
 
-// percent is a share for people; "?" is unknown, never 0.
-func percent(share *float64) string {
+// percentText is a share for people; "?" is unknown, never 0.
+func percentText(share *float64) string {
 	if share == nil || math.IsNaN(*share) {
 		return "?"
 	}
 	return fmt.Sprintf("%.0f %%", 100**share)
 }
 
-// short is a number in at most five characters.
-func short(v float64) string {
+// shortNumber is a number in at most five characters.
+func shortNumber(v float64) string {
 	switch {
 	case v >= 9.95e8:
 		return fmt.Sprintf("%.1fG", v/1e9)
@@ -237,5 +237,5 @@ func shortOr(v *float64) string {
 	if v == nil {
 		return "?"
 	}
-	return short(*v)
+	return shortNumber(*v)
 }

@@ -36,8 +36,8 @@ func starving() *pb.JobStatus {
 	}
 }
 
-func picture() *watch.Picture {
-	return &watch.Picture{
+func picture() *watch.Overview {
+	return &watch.Overview{
 		Time: time.Date(2026, 1, 1, 14, 3, 22, 0, time.UTC),
 		Jobs: []*pb.JobStatus{starving(), {Job: strings.Repeat("long", 40), World: 8, Verdict: "unknown"}},
 		Nodes: []*pb.NodeStatus{
@@ -51,7 +51,7 @@ func picture() *watch.Picture {
 }
 
 func TestRenderTellsTheFirstThingsFirst(t *testing.T) {
-	text := ansi.Strip(Render(Screen{Picture: picture(), Width: 120, Open: true, Interval: time.Second}))
+	text := ansi.Strip(Render(Screen{Overview: picture(), Width: 120, Open: true, Interval: time.Second}))
 	at := 0
 	for _, want := range []string{
 		"cpu-3:7070 connection refused", "rn50-a  64 GPUs  DATA-BOUND  idle 31 % = 19.8 GPUs", "cause  node CPU: 139.7 of 144", "do     9 → 14 nodes",
@@ -71,11 +71,11 @@ func TestRenderTellsTheFirstThingsFirst(t *testing.T) {
 
 // A node that lists files says how far it is, on screens of any width.
 func TestScansAreTold(t *testing.T) {
-	p := &watch.Picture{Nodes: []*pb.NodeStatus{{Addr: "cpu-1:7070", State: "ready", Scans: []*pb.Scan{
+	p := &watch.Overview{Nodes: []*pb.NodeStatus{{Addr: "cpu-1:7070", State: "ready", Scans: []*pb.Scan{
 		{Folder: "imagenet/train", Files: 120000, FilesPerSecond: 4000, Running: durationpb.New(30 * time.Second)},
 	}}}}
 	for _, width := range []int{90, 200} {
-		text := ansi.Strip(Render(Screen{Picture: p, Width: width, Interval: time.Second}))
+		text := ansi.Strip(Render(Screen{Overview: p, Width: width, Interval: time.Second}))
 		if want := "listing imagenet/train: 120000 files in 30s, 4000 a second"; !strings.Contains(text, want) {
 			t.Errorf("%q is not in\n%s", want, text)
 		}
@@ -85,7 +85,7 @@ func TestScansAreTold(t *testing.T) {
 // Ranks that do not tell a GPU's idle may compute on CPUs: they are counted as ranks.
 func TestRanksWithoutGPUsAreNotCalledSo(t *testing.T) {
 	job := &pb.JobStatus{Job: "small", World: 2, Wait: proto.Float64(0.7), Verdict: "data-bound"}
-	text := ansi.Strip(Render(Screen{Picture: &watch.Picture{Jobs: []*pb.JobStatus{job}}, Width: 120, Interval: time.Second}))
+	text := ansi.Strip(Render(Screen{Overview: &watch.Overview{Jobs: []*pb.JobStatus{job}}, Width: 120, Interval: time.Second}))
 	if want := "small  2 ranks  DATA-BOUND  idle unknown, at most the wait: 70 % = 1.4 ranks"; !strings.Contains(text, want) {
 		t.Errorf("%q is not in\n%s", want, text)
 	}
@@ -94,7 +94,7 @@ func TestRanksWithoutGPUsAreNotCalledSo(t *testing.T) {
 func TestRenderKeepsToTheScreen(t *testing.T) {
 	for _, width := range []int{60, 80, 100, 160, 300} {
 		for _, height := range []int{0, 1, 10, 24, 100} {
-			text := Render(Screen{Picture: picture(), Width: width, Height: height, Open: true, Interval: time.Second})
+			text := Render(Screen{Overview: picture(), Width: width, Height: height, Open: true, Interval: time.Second})
 			lines := strings.Split(text, "\n")
 			if height > 0 && len(lines) != height {
 				t.Errorf("%d×%d: %d lines", width, height, len(lines))
@@ -109,11 +109,11 @@ func TestRenderKeepsToTheScreen(t *testing.T) {
 }
 
 func TestRenderWhenNothingRuns(t *testing.T) {
-	text := ansi.Strip(Render(Screen{Picture: &watch.Picture{}, Width: 80, Interval: time.Second}))
+	text := ansi.Strip(Render(Screen{Overview: &watch.Overview{}, Width: 80, Interval: time.Second}))
 	if !strings.Contains(text, "Nothing is running here") || !strings.Contains(text, "feedwater top HOST:7070") {
 		t.Error(text)
 	}
-	text = ansi.Strip(Render(Screen{Picture: &watch.Picture{Processes: []*pb.Process{{Kind: "node"}}}, Width: 80}))
+	text = ansi.Strip(Render(Screen{Overview: &watch.Overview{Processes: []*pb.Process{{Kind: "node"}}}, Width: 80}))
 	if !strings.Contains(text, "No job is running") {
 		t.Error(text)
 	}
@@ -122,7 +122,7 @@ func TestRenderWhenNothingRuns(t *testing.T) {
 func TestKeys(t *testing.T) {
 	p := NewPoller(Options{Interval: time.Second})
 	defer p.Close()
-	m := &model{poller: p, screen: Screen{Picture: picture(), Width: 80, Height: 24}}
+	m := &model{poller: p, screen: Screen{Overview: picture(), Width: 80, Height: 24}}
 	press := func(k tea.KeyPressMsg) tea.Cmd {
 		_, cmd := m.Update(k)
 		return cmd
@@ -159,7 +159,7 @@ func TestErrorsAreToldOnce(t *testing.T) {
 			{Addr: "down:7070", State: "failed", Error: "connection refused"}, {Addr: "tls:7070", State: "ready"},
 		}}},
 	}
-	errs := p.Picture(time.Now()).Errors
+	errs := p.Overview(time.Now()).Errors
 	if len(errs) != 1 || errs[0].Addr != "tls:7070" {
 		t.Errorf("%+v", errs)
 	}

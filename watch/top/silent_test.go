@@ -59,7 +59,7 @@ func TestNodeThatStandsStillIsSilent(t *testing.T) {
 		defer p.Close()
 		look := func(state, says string) {
 			t.Helper()
-			got := p.Picture(time.Now())
+			got := p.Overview(time.Now())
 			if len(got.Nodes) != 1 || got.Nodes[0].State != state || !strings.Contains(got.Nodes[0].Error, says) || (len(got.Processes) == 1) != (state == "ready") || len(got.Errors) > 0 {
 				t.Errorf("want %s %q: nodes %v, processes %v, errors %v", state, says, got.Nodes, got.Processes, got.Errors)
 			}

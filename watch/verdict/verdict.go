@@ -80,49 +80,49 @@ func Judge(f Facts) Finding {
 	case f.Nodes.All > 0 && f.Nodes.Ready == 0 && (f.Blocked >= stuck || f.Steps < few):
 		return Finding{DataBound, noNode(f.Nodes), "start a node: feedwater serve --data …"}
 	case f.Blocked >= stuck:
-		return starved(f, fmt.Sprintf("blocked in next for %.0f s; ", f.Blocked))
+		return findCause(f, fmt.Sprintf("blocked in next for %.0f s; ", f.Blocked))
 	case f.Steps < few:
 		return Finding{Verdict: Unknown, Cause: fmt.Sprintf("only %d steps so far", f.Steps)}
-	case f.Loss() >= bound:
-		return starved(f, "")
-	case math.IsNaN(f.Loss()):
+	case f.LossShare() >= bound:
+		return findCause(f, "")
+	case math.IsNaN(f.LossShare()):
 		return Finding{Verdict: Unknown}
 	}
-	return fed(f)
+	return findFed(f)
 }
 
-// Loss is the share of the step that faster data would save: idle, or at most the wait where the GPU tells nothing. A GPU does not
+// LossShare is the share of the step that faster data would save: idle, or at most the wait where the GPU tells nothing. A GPU does not
 // stand still for data while its loop does not wait.
-func (f Facts) Loss() float64 {
+func (f Facts) LossShare() float64 {
 	if !math.IsNaN(f.Idle) {
 		return f.Idle
 	}
 	return f.Wait
 }
 
-// fed is a job whose data is there in time.
-func fed(f Facts) Finding {
+// findFed is a job whose data is there in time.
+func findFed(f Facts) Finding {
 	switch {
 	case f.GPUBusy < lazy: // false if unknown
-		return Finding{NotData, fmt.Sprintf("GPUs are busy %s of the time, but not for want of data", percent(f.GPUBusy)),
+		return Finding{NotData, fmt.Sprintf("GPUs are busy %s of the time, but not for want of data", percentText(f.GPUBusy)),
 			"look at the training step: feedwater.stages(model, optimizer)"}
 	case f.Idle >= slight:
-		return Finding{Healthy, "GPUs stand still for data " + below(f.Idle), ""}
+		return Finding{Healthy, "GPUs stand still for data " + lossText(f.Idle), ""}
 	case math.IsNaN(f.Idle) && f.Wait >= slight:
-		return Finding{Healthy, "next blocks " + below(f.Wait), ""}
+		return Finding{Healthy, "next blocks " + lossText(f.Wait), ""}
 	case f.Wait >= slight:
-		return Finding{Healthy, fmt.Sprintf("next blocks %s of the step while the GPU still works: leave it", percent(f.Wait)), ""}
+		return Finding{Healthy, fmt.Sprintf("next blocks %s of the step while the GPU still works: leave it", percentText(f.Wait)), ""}
 	}
 	return Finding{Verdict: Healthy}
 }
 
-// below says how much a loss is that is none to act on.
-func below(share float64) string {
-	return fmt.Sprintf("%.1f %% of the time, less than the %s from which on data is the problem", 100*share, percent(bound))
+// lossText says how much a loss is that is none to act on.
+func lossText(share float64) string {
+	return fmt.Sprintf("%.1f %% of the time, less than the %s from which on data is the problem", 100*share, percentText(bound))
 }
 
-// starved is a job that data holds up: the first cause whose evidence is there.
-func starved(f Facts, also string) Finding {
+// findCause is a job that data holds up: the first cause whose evidence is there.
+func findCause(f Facts, also string) Finding {
 	n := f.Nodes
 	reading := n.Read >= mostly || n.IOWait >= mostly/2
 	queued := n.Full >= full && n.Busy >= mostly && !reading // over a short time cores in use come and go
@@ -134,37 +134,37 @@ func starved(f Facts, also string) Finding {
 	}
 	switch {
 	case atLimit:
-		return Finding{DataBound, also + who + " CPU: " + busy(n) + missing(n) + others(f, "cpu"), f.more()}
+		return Finding{DataBound, also + who + " CPU: " + busyText(n) + missingNodes(n) + ruledOut(f, "cpu"), f.capacityAdvice()}
 	case reading:
-		return Finding{DataBound, also + "storage: workers spend " + evidence(n.Read) + " of their time reading files" + others(f, "read"),
+		return Finding{DataBound, also + "storage: workers spend " + evidenceText(n.Read) + " of their time reading files" + ruledOut(f, "read"),
 			"faster or nearer storage, or more nodes that share the reading"}
 	case n.Ready < n.All:
-		return Finding{DataBound, also + fmt.Sprintf("only %d of %d nodes take work%s", n.Ready, n.All, trouble(n)), "bring the others back, or add nodes"}
+		return Finding{DataBound, also + fmt.Sprintf("only %d of %d nodes take work%s", n.Ready, n.All, troubleText(n)), "bring the others back, or add nodes"}
 	case host && n.Local && n.Busy < full: // false if unknown
-		return Finding{DataBound, also + fmt.Sprintf("this host's CPU: %s of it in use, %s by the making of batches", percent(f.HostBusy), percent(n.Busy)),
+		return Finding{DataBound, also + fmt.Sprintf("this host's CPU: %s of it in use, %s by the making of batches", percentText(f.HostBusy), percentText(n.Busy)),
 			"free this host of other work, or nodes="}
 	case host && !n.Local:
-		return Finding{DataBound, also + fmt.Sprintf("this host's CPU: %s of it in use, nodes have cores to spare", percent(f.HostBusy)),
+		return Finding{DataBound, also + fmt.Sprintf("this host's CPU: %s of it in use, nodes have cores to spare", percentText(f.HostBusy)),
 			"move work off this host: fewer local workers, no other jobs"}
 	case math.IsNaN(n.Busy) && math.IsNaN(n.Full):
 		return Finding{DataBound, also + "not known yet", ""}
 	}
 	if n.Local { // no link
-		return Finding{DataBound, also + "not known: this host has cores to spare" + others(f, "link"), ""}
+		return Finding{DataBound, also + "not known: this host has cores to spare" + ruledOut(f, "link"), ""}
 	}
-	return Finding{DataBound, also + "the way between: nodes have cores to spare" + others(f, "link"), "check the network to the nodes, with iperf3 for example"}
+	return Finding{DataBound, also + "the way between: nodes have cores to spare" + ruledOut(f, "link"), "check the network to the nodes, with iperf3 for example"}
 }
 
-// more says how much more decoding would feed the job: as many nodes as are wanted, else what a step takes without its idle, and 15 %
+// capacityAdvice says how much more decoding would feed the job: as many nodes as are wanted, else what a step takes without its idle, and 15 %
 // for bad luck.
-func (f Facts) more() string {
+func (f Facts) capacityAdvice() string {
 	switch {
 	case f.Wanted > 0 && f.Nodes.Partial:
-		return fmt.Sprintf("%d nodes like this one feed it: %s → under 2 %%", f.Wanted, percent(f.Loss()))
+		return fmt.Sprintf("%d nodes like this one feed it: %s → under 2 %%", f.Wanted, percentText(f.LossShare()))
 	case f.Wanted > f.Nodes.Ready && !f.Nodes.Local:
-		return fmt.Sprintf("%d → %d nodes: %s → under 2 %%", f.Nodes.Ready, f.Wanted, percent(f.Loss()))
+		return fmt.Sprintf("%d → %d nodes: %s → under 2 %%", f.Nodes.Ready, f.Wanted, percentText(f.LossShare()))
 	}
-	loss := min(f.Loss(), 0.95)
+	loss := min(f.LossShare(), 0.95)
 	if !(loss >= slight) {
 		return "more nodes or cores"
 	}
@@ -177,47 +177,49 @@ func (f Facts) more() string {
 		return fmt.Sprintf("×%.1f cores: %.0f → %.0f%s; or nodes=", factor, f.Nodes.Cores, math.Ceil(factor*f.Nodes.Cores), bound)
 	}
 	if f.Nodes.Partial {
-		return fmt.Sprintf("×%.1f the nodes that it has%s: %s → under 2 %%", factor, bound, percent(loss))
+		return fmt.Sprintf("×%.1f the nodes that it has%s: %s → under 2 %%", factor, bound, percentText(loss))
 	}
 	wanted := math.Ceil(factor * float64(f.Nodes.Ready))
-	return fmt.Sprintf("%d → %.0f nodes%s: %s → under 2 %%", f.Nodes.Ready, wanted, bound, percent(loss))
+	return fmt.Sprintf("%d → %.0f nodes%s: %s → under 2 %%", f.Nodes.Ready, wanted, bound, percentText(loss))
 }
 
-func noNode(n Nodes) string { return fmt.Sprintf("none of %d nodes takes work%s", n.All, trouble(n)) }
+func noNode(n Nodes) string {
+	return fmt.Sprintf("none of %d nodes takes work%s", n.All, troubleText(n))
+}
 
-// missing says that nodes are not there that might be.
-func missing(n Nodes) string {
+// missingNodes says that nodes are not there that might be.
+func missingNodes(n Nodes) string {
 	if n.Ready == n.All {
 		return ""
 	}
 	return fmt.Sprintf("; only %d of %d nodes take work", n.Ready, n.All)
 }
 
-func trouble(n Nodes) string {
+func troubleText(n Nodes) string {
 	if n.Trouble == "" {
 		return ""
 	}
 	return ": " + n.Trouble
 }
 
-func busy(n Nodes) string {
+func busyText(n Nodes) string {
 	if math.IsNaN(n.Busy) {
 		return "all that are up have work queued"
 	}
 	return fmt.Sprintf("%.1f of %.0f cores busy", n.Busy*n.Cores, n.Cores)
 }
 
-// others says what it is not, as far as that is known.
-func others(f Facts, cause string) string {
+// ruledOut says what it is not, as far as that is known.
+func ruledOut(f Facts, cause string) string {
 	var not []string
 	if cause != "cpu" && f.Nodes.Busy < full {
-		not = append(not, "node CPU "+percent(f.Nodes.Busy))
+		not = append(not, "node CPU "+percentText(f.Nodes.Busy))
 	}
 	if cause != "read" && f.Nodes.Read < mostly {
-		not = append(not, "storage "+percent(f.Nodes.Read))
+		not = append(not, "storage "+percentText(f.Nodes.Read))
 	}
 	if !f.Nodes.Local && f.HostBusy < full {
-		not = append(not, "this host "+percent(f.HostBusy))
+		not = append(not, "this host "+percentText(f.HostBusy))
 	}
 	if len(not) == 0 {
 		return ""
@@ -225,11 +227,11 @@ func others(f Facts, cause string) string {
 	return "; not " + strings.Join(not, ", ")
 }
 
-func evidence(share float64) string {
+func evidenceText(share float64) string {
 	if math.IsNaN(share) {
 		return "much"
 	}
-	return percent(share)
+	return percentText(share)
 }
 
-func percent(share float64) string { return fmt.Sprintf("%.0f %%", 100*share) }
+func percentText(share float64) string { return fmt.Sprintf("%.0f %%", 100*share) }

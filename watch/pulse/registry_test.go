@@ -30,7 +30,7 @@ func only(t *testing.T, b *pulse.Registry, now time.Time) pulse.Rank {
 
 func TestBookKeepsTheLatestSteps(t *testing.T) {
 	var b pulse.Registry
-	l := b.Enter("job", "plan", start)
+	l := b.OpenSession("job", "plan", start)
 	for i := range 2 * pulse.KeptSteps {
 		now := start.Add(time.Duration(i) * time.Second)
 		l.Report(&pb.Pulse{World: 1, Steps: []*pb.Step{step(uint64(i), 0.5, 0.1)}}, now)
@@ -49,7 +49,7 @@ func TestBookKeepsTheLatestSteps(t *testing.T) {
 func TestBookTakesNoNonsense(t *testing.T) {
 	nan, inf := math.NaN(), math.Inf(1)
 	var b pulse.Registry
-	l := b.Enter("job", "plan", start)
+	l := b.OpenSession("job", "plan", start)
 	bad := []*pb.Step{step(1, nan, 0), step(2, inf, 0), step(3, -1, 0), step(4, 0, 0), step(5, 1e300, 0), step(6, 1, -1), step(7, 1, nan), nil}
 	good := []*pb.Step{
 		{Number: 10, Step: 1, Wait: 5, Idle: proto.Float64(inf), Transfer: proto.Float64(nan)},
@@ -75,7 +75,7 @@ func TestBookTakesNoNonsense(t *testing.T) {
 // A stream has one rank's room, whatever it tells and however often.
 func TestBookIsBounded(t *testing.T) {
 	var b pulse.Registry
-	l := b.Enter(strings.Repeat("long\x1b[2J ", 100), "plan", start)
+	l := b.OpenSession(strings.Repeat("long\x1b[2J ", 100), "plan", start)
 	many := make([]*pb.Step, 5000)
 	for i := range many {
 		many[i] = step(uint64(i), 1, 0)
@@ -96,10 +96,10 @@ func TestBookIsBounded(t *testing.T) {
 		t.Errorf("rank %d", r.Rank)
 	}
 	for range 3000 {
-		b.Enter("other", "plan", start).Leave(start)
+		b.OpenSession("other", "plan", start).End(start)
 	}
 	left := 0
-	b.Enter("other", "plan", start)
+	b.OpenSession("other", "plan", start)
 	for _, j := range b.Jobs(start) {
 		left += len(j.Ranks)
 	}
@@ -110,7 +110,7 @@ func TestBookIsBounded(t *testing.T) {
 
 func TestBookTellsJobsAndRanks(t *testing.T) {
 	var b pulse.Registry
-	lines := []*pulse.Session{b.Enter("a", "1", start), b.Enter("a", "1", start), b.Enter("a", "2", start), b.Enter("b", "1", start)}
+	lines := []*pulse.Session{b.OpenSession("a", "1", start), b.OpenSession("a", "1", start), b.OpenSession("a", "2", start), b.OpenSession("b", "1", start)}
 	for i, l := range lines[:2] {
 		l.Report(&pb.Pulse{Rank: uint32(i), World: 2, Steps: []*pb.Step{step(1, 1, 0)}}, start)
 	}
@@ -119,14 +119,14 @@ func TestBookTellsJobsAndRanks(t *testing.T) {
 		t.Fatalf("jobs %+v", jobs)
 	}
 	// A stream that broke is followed by another one: one rank still.
-	lines[1].Leave(start)
-	again := b.Enter("a", "1", start)
+	lines[1].End(start)
+	again := b.OpenSession("a", "1", start)
 	again.Report(&pb.Pulse{Rank: 1, World: 2}, start.Add(time.Second))
 	if ranks := b.Jobs(start)[0].Ranks; len(ranks) != 2 || ranks[1].Left {
 		t.Errorf("ranks %+v", ranks)
 	}
 	for _, l := range append(lines, again) {
-		l.Leave(start)
+		l.End(start)
 	}
 	if jobs := b.Jobs(start); len(jobs) != 0 {
 		t.Errorf("jobs %+v", jobs)
@@ -136,14 +136,14 @@ func TestBookTellsJobsAndRanks(t *testing.T) {
 func TestNilLine(*testing.T) {
 	var l *pulse.Session
 	l.Report(&pb.Pulse{}, start)
-	l.Leave(start)
+	l.End(start)
 }
 
 // What a trainer costs that comes and goes all the time does not grow with those that did before.
 func BenchmarkEnterAndLeave(b *testing.B) {
 	var book pulse.Registry
 	for b.Loop() {
-		book.Enter("job", "plan", start).Leave(start)
+		book.OpenSession("job", "plan", start).End(start)
 	}
 }
 
@@ -153,7 +153,7 @@ func TestImpossiblePulses(t *testing.T) {
 		{World: math.MaxUint32, Samples: 8}, {World: 1<<16 + 1}, {World: 1, Samples: math.MaxUint32}, {World: 1 << 16, Samples: 1<<14 + 1},
 	} {
 		var b pulse.Registry
-		l := b.Enter("job", "plan", start)
+		l := b.OpenSession("job", "plan", start)
 		p.Steps = []*pb.Step{step(1, 0.5, 0.1)}
 		l.Report(p, start)
 		if s := b.Jobs(start)[0].Status(start); s.World != 1 || s.Supply != nil || s.Wait != nil {
@@ -161,7 +161,7 @@ func TestImpossiblePulses(t *testing.T) {
 		}
 	}
 	var b pulse.Registry
-	b.Enter("job", "plan", start).Report(&pb.Pulse{World: 1 << 16, Samples: 1 << 14, Steps: []*pb.Step{step(1, 0.5, 0.1)}}, start)
+	b.OpenSession("job", "plan", start).Report(&pb.Pulse{World: 1 << 16, Samples: 1 << 14, Steps: []*pb.Step{step(1, 0.5, 0.1)}}, start)
 	if s := b.Jobs(start)[0].Status(start); s.World != 1<<16 || s.Supply == nil {
 		t.Errorf("the largest job that can be: %v", s)
 	}
@@ -172,7 +172,7 @@ func BenchmarkTell(b *testing.B) {
 	var book pulse.Registry
 	var lines []*pulse.Session
 	for range 256 {
-		lines = append(lines, book.Enter("job", "plan", start))
+		lines = append(lines, book.OpenSession("job", "plan", start))
 	}
 	now := start
 	for i := 0; b.Loop(); i++ {

@@ -37,31 +37,31 @@ func TestBatchThatLandedBesideItsSlot(t *testing.T) {
 				wire[i] = byte(r.Uint32())
 			}
 			hops := LastHops{"image": hop}
-			l := place(finalFields(info.Fields, hops), count)
-			settled := func(beside bool) []byte {
+			l := newLayout(finalFields(info.Fields, hops), count)
+			placed := func(beside bool) []byte {
 				stride := batch.AlignUp(l.bytes + len(wire))
 				s, err := mapSlots(memory(t, stride), 1, stride, count, info.Fields, hops)
 				if err != nil {
 					t.Fatal(err)
 				}
-				defer s.drop()
+				defer s.endUse()
 				b, err := newDelivery(want{id: 1, count: count}, s)
 				if err != nil {
 					t.Fatal(err)
 				}
-				defer s.drop()
+				defer s.endUse()
 				dst := b.wire
 				if beside {
 					for i := range b.slot {
 						b.slot[i] = 0xdb // of the first node
 					}
-					dst = b.another(len(b.wire))
+					dst = b.lendSpare(len(b.wire))
 				}
 				result := client.Result{Header: h, Data: dst[:copy(dst, wire)]}
-				if beside != b.landed(result) {
+				if beside != b.arrivedInSpare(result) {
 					t.Error("it is not known where the batch is")
 				}
-				if _, err := b.settle(result); err != nil {
+				if _, err := b.placeBatch(result); err != nil {
 					t.Fatal(err)
 				}
 				var all []byte
@@ -70,7 +70,7 @@ func TestBatchThatLandedBesideItsSlot(t *testing.T) {
 				}
 				return all
 			}
-			if !bytes.Equal(settled(false), settled(true)) {
+			if !bytes.Equal(placed(false), placed(true)) {
 				t.Error("other bytes")
 			}
 		})
@@ -78,18 +78,18 @@ func TestBatchThatLandedBesideItsSlot(t *testing.T) {
 }
 
 func TestLandings(t *testing.T) {
-	var l landings
-	a, b := l.take(10), l.take(20)
-	if len(a) != 10 || len(b) != 20 || l.take(1) != nil {
+	var l spareBuffers
+	a, b := l.lendBuffer(10), l.lendBuffer(20)
+	if len(a) != 10 || len(b) != 20 || l.lendBuffer(1) != nil {
 		t.Error("there is not enough for two, or there is for three")
 	}
-	l.give(nil)
-	l.give(b)
-	if c := l.take(15); len(c) != 15 || &c[0] != &b[0] {
+	l.returnBuffer(nil)
+	l.returnBuffer(b)
+	if c := l.lendBuffer(15); len(c) != 15 || &c[0] != &b[0] {
 		t.Error("memory is not used again")
 	}
-	l.give(a)
-	if c := l.take(30); len(c) != 30 {
+	l.returnBuffer(a)
+	if c := l.lendBuffer(30); len(c) != 30 {
 		t.Errorf("%d bytes of 30", len(c))
 	}
 }

@@ -12,41 +12,41 @@ import (
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 )
 
-// Registry is the lines of all trainers that this process hears. The zero value is ready. Its methods may be called from many goroutines
+// Registry is the sessions of all trainers that this process hears. The zero value is ready. Its methods may be called from many goroutines
 // at once.
 type Registry struct {
-	mu    sync.Mutex
-	lines map[*Session]struct{}
-	left  []leaving // oldest first
+	mu       sync.Mutex
+	sessions map[*Session]struct{}
+	ended    []endedSession // oldest first
 }
 
-// leaving is a line that ended, and when.
-type leaving struct {
-	line *Session
-	at   time.Time
+// endedSession is a session that ended, and when.
+type endedSession struct {
+	session *Session
+	at      time.Time
 }
 
 const (
 	// kept is how long a trainer that left is told of.
-	kept = time.Minute
+	keptFor = time.Minute
 	// maxLeft bounds those.
 	maxLeft = 1024
 	// maxName bounds the names that trainers choose, in bytes.
 	maxName = 128
 	// often is the least time between two pulses that are listened to: trainers send one each 0.25 s.
-	often = 20 * time.Millisecond
+	leastInterval = 20 * time.Millisecond
 )
 
-// Session is what one trainer's stream tells. A nil Line takes and tells nothing.
+// Session is what one trainer's stream tells. A nil Session takes and tells nothing.
 type Session struct {
-	book      *Registry
+	registry  *Registry
 	job, plan string
 
 	mu      sync.Mutex
 	rank    Rank
 	steps   ring
 	entered time.Time
-	left    bool
+	ended   bool
 }
 
 // Rank is one rank's state. Steps are the latest ones, oldest first.
@@ -77,110 +77,110 @@ type Job struct {
 	Ranks []Rank
 }
 
-// Enter begins the line of a trainer's stream. job is any name, plan the plan's hash.
-func (b *Registry) Enter(job, plan string, now time.Time) *Session {
-	l := &Session{book: b, job: Clean(job), plan: plan, entered: now}
+// OpenSession begins the session of a trainer's stream. job is any name, plan the plan's hash.
+func (b *Registry) OpenSession(job, plan string, now time.Time) *Session {
+	l := &Session{registry: b, job: CleanName(job), plan: plan, entered: now}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.lines == nil {
-		b.lines = map[*Session]struct{}{}
+	if b.sessions == nil {
+		b.sessions = map[*Session]struct{}{}
 	}
-	b.lines[l] = struct{}{}
+	b.sessions[l] = struct{}{}
 	return l
 }
 
 // Report takes a pulse, unless it is of a job that cannot be. It does not keep p.
-func (l *Session) Report(p *pb.Pulse, now time.Time) {
-	if l == nil || p.GetRank() >= max(p.GetWorld(), 1) || !possible(p) {
+func (s *Session) Report(p *pb.Pulse, now time.Time) {
+	if s == nil || p.GetRank() >= max(p.GetWorld(), 1) || !isPossible(p) {
 		return
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if !l.rank.Told.IsZero() && now.Sub(l.rank.Told) < often {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.rank.Told.IsZero() && now.Sub(s.rank.Told) < leastInterval {
 		return
 	}
-	if p.Rank != l.rank.Rank || p.World != l.rank.World {
-		l.steps = ring{}
+	if p.Rank != s.rank.Rank || p.World != s.rank.World {
+		s.steps = ring{}
 	}
-	l.rank = Rank{
-		Rank: p.Rank, World: p.World, Host: Clean(p.Host), Samples: p.Samples, Ready: p.Ready, Window: p.Window,
+	s.rank = Rank{
+		Rank: p.Rank, World: p.World, Host: CleanName(p.Host), Samples: p.Samples, Ready: p.Ready, Window: p.Window,
 		Blocked: max(p.GetBlocked().AsDuration(), 0), Told: now,
 	}
-	for _, s := range p.Steps[max(0, len(p.Steps)-KeptSteps):] {
-		if s, ok := newStep(s); ok {
-			l.steps.add(s)
+	for _, step := range p.Steps[max(0, len(p.Steps)-KeptSteps):] {
+		if step, ok := newStep(step); ok {
+			s.steps.addStep(step)
 		}
 	}
 }
 
-// possible reports whether a job can have so many ranks, that take so many samples together.
-func possible(p *pb.Pulse) bool {
+// isPossible reports whether a job can have so many ranks, that take so many samples together.
+func isPossible(p *pb.Pulse) bool {
 	world := uint64(max(p.GetWorld(), 1))
 	return world <= control.MaxRanks && world*uint64(p.GetSamples()) <= control.MaxSamples
 }
 
-// Leave ends a line. What it told is kept for a while.
-func (l *Session) Leave(now time.Time) {
-	if l == nil {
+// End ends a session. What it told is kept for a while.
+func (s *Session) End(now time.Time) {
+	if s == nil {
 		return
 	}
-	l.mu.Lock()
-	l.left = true
-	l.mu.Unlock()
-	l.book.mu.Lock()
-	defer l.book.mu.Unlock()
-	l.book.left = append(l.book.left, leaving{l, now})
-	l.book.forget(now)
+	s.mu.Lock()
+	s.ended = true
+	s.mu.Unlock()
+	s.registry.mu.Lock()
+	defer s.registry.mu.Unlock()
+	s.registry.ended = append(s.registry.ended, endedSession{s, now})
+	s.registry.dropEnded(now)
 }
 
 // Job is the job's name as it is told to people.
-func (l *Session) Job() string { return l.job }
+func (s *Session) Job() string { return s.job }
 
 // Rank is the number of the rank that told last; 0 before.
-func (l *Session) Rank() uint32 {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.rank.Rank
+func (s *Session) Rank() uint32 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.rank.Rank
 }
 
-// forget drops lines that ended long ago, and the oldest of too many. mu is held.
-func (b *Registry) forget(now time.Time) {
-	for len(b.left) > 0 && (len(b.left) > maxLeft || now.Sub(b.left[0].at) > kept) {
-		delete(b.lines, b.left[0].line)
-		b.left = b.left[1:]
+// dropEnded drops sessions that ended long ago, and the oldest of too many. mu is held.
+func (b *Registry) dropEnded(now time.Time) {
+	for len(b.ended) > 0 && (len(b.ended) > maxLeft || now.Sub(b.ended[0].at) > keptFor) {
+		delete(b.sessions, b.ended[0].session)
+		b.ended = b.ended[1:]
 	}
 }
 
-func (l *Session) read() Rank {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	r := l.rank
-	r.Steps, r.Entered, r.Left = l.steps.all(), l.entered, l.left
+func (s *Session) readRank() Rank {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := s.rank
+	r.Steps, r.Entered, r.Left = s.steps.all(), s.entered, s.ended
 	return r
 }
 
-// Jobs are all that is known, by name. A job whose trainers have all left is one no more; of several lines of one rank the one that
+// Jobs are all that is known, by name. A job whose trainers have all left is one no more; of several sessions of one rank the one that
 // told last counts.
 func (b *Registry) Jobs(now time.Time) []Job {
 	type key struct{ job, plan string }
 	b.mu.Lock()
-	b.forget(now)
-	lines := make([]*Session, 0, len(b.lines))
-	for l := range b.lines {
-		lines = append(lines, l)
+	b.dropEnded(now)
+	sessions := make([]*Session, 0, len(b.sessions))
+	for l := range b.sessions {
+		sessions = append(sessions, l)
 	}
 	b.mu.Unlock()
 	jobs := map[key]*Job{}
-	for _, l := range lines {
+	for _, l := range sessions {
 		k := key{l.job, l.plan}
 		if jobs[k] == nil {
 			jobs[k] = &Job{Name: l.job, Plan: l.plan}
 		}
-		jobs[k].Ranks = append(jobs[k].Ranks, l.read())
+		jobs[k].Ranks = append(jobs[k].Ranks, l.readRank())
 	}
 	all := make([]Job, 0, len(jobs))
 	for _, j := range jobs {
-		if j.settle() {
+		if j.mergeRanks() {
 			all = append(all, *j)
 		}
 	}
@@ -188,8 +188,8 @@ func (b *Registry) Jobs(now time.Time) []Job {
 	return all
 }
 
-// settle leaves one line of each rank, and none of another world; false if all have left.
-func (j *Job) settle() bool {
+// mergeRanks leaves one session of each rank, and none of another world; false if all have left.
+func (j *Job) mergeRanks() bool {
 	slices.SortFunc(j.Ranks, func(a, b Rank) int { // the one that counts first
 		return cmp.Or(cmp.Compare(a.Rank, b.Rank), b.Told.Compare(a.Told), b.Entered.Compare(a.Entered))
 	})
@@ -204,8 +204,8 @@ func (j *Job) settle() bool {
 	return slices.ContainsFunc(j.Ranks, func(r Rank) bool { return !r.Left })
 }
 
-// Clean makes a name that a peer chose fit for people's screens: short, one line, nothing that a terminal would obey.
-func Clean(s string) string {
+// CleanName makes a name that a peer chose fit for people's screens: short, one line, nothing that a terminal would obey.
+func CleanName(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {
 			return '�'
