@@ -15,7 +15,7 @@ import (
 func OpenFolder(ctx context.Context, roots *storage.Roots, folder string, o dataset.Options) (*dataset.Snapshot, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel() // a scan that is left to itself keeps nobody from the next one
-	o.Questions = &dataset.Questions{}
+	o.Questions, o.Within = &dataset.Questions{}, roots.Deadline()
 	cache, noCache := o.CacheFolder()
 	scan := func(alive func()) (*dataset.Snapshot, error) {
 		o := o

@@ -12,6 +12,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/feedwater-io/feedwater/pipeline/dataset"
 	"github.com/feedwater-io/feedwater/pipeline/storage"
 )
 
@@ -78,6 +79,12 @@ func (f folders) check() error {
 	roots := storage.New(storage.Options{Deadline: folderWithin})
 	defer roots.Close()
 	for _, name := range f.names() {
+		if dataset.IsURL(f[name]) {
+			if err := dataset.CheckURL(dataset.FolderOf(f[name])); err != nil {
+				return fmt.Errorf("--data %s: %w", name, err)
+			}
+			continue
+		}
 		look := func(func()) (fs.FileInfo, error) { return os.Stat(f[name]) }
 		info, err := storage.Do(context.Background(), roots.Of(f[name]), "look at the folder", look, nil)
 		if errors.As(err, new(*storage.HungError)) {

@@ -18,6 +18,7 @@ import (
 	"google.golang.org/grpc/reflection"
 
 	"github.com/feedwater-io/feedwater/pipeline"
+	"github.com/feedwater-io/feedwater/pipeline/dataset"
 	"github.com/feedwater-io/feedwater/pipeline/storage"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 	"github.com/feedwater-io/feedwater/server"
@@ -61,6 +62,7 @@ SIGTERM and Ctrl-C finish what is in flight, then exit 0; a second one ends the 
 		Example: `  feedwater serve --data imagenet=/data/imagenet
   feedwater serve --data imagenet=/data/imagenet --listen :7070 --tls-cert node.pem --tls-key node-key.pem --client-ca ca.pem
   feedwater serve --data imagenet=/data/imagenet --listen 10.0.0.5:7070 --insecure --http :7071
+  feedwater serve --data imagenet='s3://bucket/imagenet?region=eu-central-1' --data small=https://host/small
   FEEDWATER_DATA=photos=/data/photos feedwater serve`,
 		Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -68,7 +70,7 @@ SIGTERM and Ctrl-C finish what is in flight, then exit 0; a second one ends the 
 		},
 	}
 	f := c.Flags()
-	f.Var(o.data, "data", "folder to serve and the name that trainers know it by; more than once for more")
+	f.Var(o.data, "data", "folder to serve, or s3://bucket/prefix or https://host/path, and the name that trainers know it by; more than once for more")
 	f.StringVar(&o.listen, "listen", "127.0.0.1:7070", "`address` to listen on: host:port, :port for all networks, or unix:/path")
 	f.StringVar(&o.http, "http", "", "`address` for the page that shows what top shows, /metrics, /livez and /readyz, encrypted if --listen is; none by default")
 	f.StringVar(&o.health, "health", "", "`address` for /livez and /readyz alone, never encrypted: for probes; none by default")
@@ -289,7 +291,7 @@ func (o *serveOptions) stop(g *grpc.Server, s *server.Server, log *slog.Logger) 
 func (o *serveOptions) absolute() map[string]string {
 	roots := map[string]string{}
 	for name, folder := range o.data {
-		if abs, err := filepath.Abs(folder); err == nil {
+		if abs, err := filepath.Abs(folder); err == nil && !dataset.IsURL(folder) {
 			folder = abs
 		}
 		roots[name] = folder

@@ -1,4 +1,4 @@
-// Package dataset turns a folder, a list or tar files of pictures into a snapshot, and a snapshot into samples and their encoded bytes. Which
+// Package dataset turns folders, lists or tar files of pictures, on disks or servers, into a snapshot, and a snapshot into samples and their encoded bytes. Which
 // files of a folder are samples, their order and their labels are exactly those of torchvision's ImageFolder. A snapshot lives in a
 // manifest, one mapped file kept in a cache directory, so that opening it again costs one stat per directory, list or tar file. The package
 // decodes nothing, orders nothing and knows no plan. Open runs at most Options.Readers goroutines that read directories, Options.Stats
@@ -11,7 +11,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"path/filepath"
 	"runtime/debug"
 	"slices"
 	"sync"
@@ -50,6 +49,9 @@ type Options struct {
 	CallFolder CallFolder
 	// Questions, if set, are those that the file system has not answered: of one Open at a time.
 	Questions *Questions
+
+	// Within is how long a server may take to answer a question, all tries together. Default 30 s.
+	Within time.Duration
 
 	// Beneath, if set, is a folder that no link may lead out of; the data set lies in it, or is it. An absolute path without links. Links that lead
 	// out of it are errors that wrap ErrLeadsOut, of Open and of Read, also where they name no picture.
@@ -148,24 +150,24 @@ func Open(ctx context.Context, path string, options Options) (*Snapshot, error) 
 }
 
 func (s *Snapshot) open(ctx context.Context, path string, o Options) error {
-	absolute, err := filepath.Abs(path)
+	absolute, err := absolutePlace(path)
 	if err != nil {
 		return err
 	}
 	s.questions = o.Questions
-	s.questions.About(func() (store.Store, error) { return reopen(FolderOf(absolute), o.Beneath) })
+	s.questions.About(func() (store.Store, error) { return reopen(FolderOf(absolute), &o) })
 	if s.path, s.part, err = split(absolute); err != nil {
 		return err
 	}
 	if o.Table != "" && s.part != "" {
 		return fmt.Errorf("%w: a table lists files below a folder, not below %s", layout.ErrLayout, s.part)
 	}
-	files, err := store.OpenFiles(s.path, o.Beneath, o.Alive)
+	files, err := openStore(s.path, &o)
 	if err != nil {
 		return err
 	}
 	s.source = &source{Store: files}
-	s.cache = newCache(o, filepath.Join(s.path, s.part))
+	s.cache = newCache(o, Join(s.path, s.part))
 	var seen []int64
 	if !o.Refresh && s.load(ctx, o, func(scanned int64) bool {
 		seen = append(seen, scanned)
@@ -220,7 +222,11 @@ func (s *Snapshot) list(ctx context.Context, o Options) (memory, error) {
 		return memory{}, err
 	}
 	found := layoutOf(s.path, s.part, o)
-	to := manifest.NewBuilder(list, found.Form(), s.path, o.now().UnixNano())
+	form := found.Form()
+	if store.IsURL(s.path) {
+		form |= manifest.Versioned
+	}
+	to := manifest.NewBuilder(list, form, s.path, o.now().UnixNano())
 	err = found.Scan(ctx, s.source.Store, layout.Options{
 		Progress: o.Progress, Readers: o.Readers, Stats: o.Stats, Questions: o.Questions, Slow: o.slow,
 	}, to)
@@ -300,7 +306,17 @@ func (s *Snapshot) CheckClasses() error {
 	return fmt.Errorf("open data set %s: %w", s.path, layout.FlatFolder(s.samples, first.Key))
 }
 
-// Path is the absolute path without symbolic links of the folder that all lies in.
+// Ahead is how many reads at once are begun with profit before somebody needs what they bring; 0: none.
+func (s *Snapshot) Ahead() int {
+	from := s.held()
+	if from == nil {
+		return 0
+	}
+	defer func() { _ = from.release() }()
+	return from.Reads()
+}
+
+// Path is the absolute path without symbolic links of the folder that all lies in, or its URL.
 func (s *Snapshot) Path() string { return s.path }
 
 // Cached reports whether the snapshot came from the cache, not from a scan.

@@ -18,6 +18,9 @@ var (
 	ErrLayout = layout.ErrLayout
 	// ErrLeadsOut is wrapped by errors about links that lead out of Options.Beneath.
 	ErrLeadsOut = store.ErrLeadsOut
+	// ErrUnreadable is wrapped by errors that say that a place on a server cannot be read as it is: trying again would
+	// not help.
+	ErrUnreadable = store.ErrUnreadable
 	// ErrDamaged is wrapped by errors about a list that is not whole. The next Open makes it anew.
 	ErrDamaged = manifest.ErrDamaged
 )

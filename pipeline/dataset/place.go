@@ -17,18 +17,52 @@ func Resolve(place string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return filepath.Join(folder, part), nil
+	return Join(folder, part), nil
+}
+
+// IsURL reports whether a place lies on a server.
+func IsURL(place string) bool { return store.IsURL(place) }
+
+// CheckURL returns what is wrong with a place on a server, before anything is asked.
+func CheckURL(place string) error { return store.CheckURL(place) }
+
+// HasOptions reports whether a path, put behind an URL, would change its options.
+func HasOptions(path string) bool {
+	_, options := store.CutURL(path)
+	return options != "" || strings.ContainsAny(path, "#\x00")
+}
+
+// Join is what lies below a place.
+func Join(place, below string) string {
+	if store.IsURL(place) {
+		return store.JoinURL(place, filepath.ToSlash(below))
+	}
+	return filepath.Join(place, below)
+}
+
+// Holds reports whether a place is another one, or lies in it.
+func Holds(place, other string) bool {
+	if store.IsURL(place) || store.IsURL(other) {
+		_, below := store.Below(place, other)
+		return below
+	}
+	below, err := filepath.Rel(place, other)
+	return err == nil && filepath.IsLocal(below)
 }
 
 // FolderOf is the folder that a place is in, or is, by its name alone.
 func FolderOf(place string) string {
-	folder, _ := cut(place)
+	folder, _ := cutPlace(place)
 	return folder
 }
 
 // split cuts a place into its folder, absolute and without links, and a list or a pattern below that; "" for the
 // folder itself.
 func split(place string) (folder, part string, err error) {
+	if store.IsURL(place) {
+		folder, part = cutPlace(place)
+		return folder, part, store.CheckURL(folder)
+	}
 	if folder, err = filepath.Abs(place); err != nil {
 		return "", "", err
 	}
@@ -41,13 +75,46 @@ func split(place string) (folder, part string, err error) {
 	return folder, part, err
 }
 
+// cutPlace is cut of what may lie on a server: there a name alone says what it is.
+func cutPlace(place string) (folder, part string) {
+	if !store.IsURL(place) {
+		return cut(place)
+	}
+	name, options := store.CutURL(place)
+	scheme, rest, _ := strings.Cut(name, "://")
+	folder, part = cut(filepath.FromSlash(rest))
+	if folder == "." || folder == "" { // the whole is the name of a host or a bucket
+		return place, ""
+	}
+	return scheme + "://" + filepath.ToSlash(folder) + options, filepath.ToSlash(part)
+}
+
+// absolutePlace is a place, whatever the working directory.
+func absolutePlace(place string) (string, error) {
+	if store.IsURL(place) {
+		return place, nil
+	}
+	return filepath.Abs(place)
+}
+
+// openStore opens the store of a folder.
+func openStore(folder string, o *Options) (store.Store, error) {
+	if store.IsURL(folder) {
+		return store.OpenURL(folder, store.RemoteOptions{Within: o.Within, Alive: o.Alive})
+	}
+	return store.OpenFiles(folder, o.Beneath, o.Alive)
+}
+
 // reopen opens a folder that may lead elsewhere now.
-func reopen(folder, beneath string) (store.Store, error) {
+func reopen(folder string, o *Options) (store.Store, error) {
+	if store.IsURL(folder) {
+		return store.OpenURL(folder, store.RemoteOptions{Within: o.Within})
+	}
 	real, err := filepath.EvalSymlinks(folder)
 	if err != nil {
 		return nil, err
 	}
-	return store.OpenFiles(real, beneath, nil)
+	return store.OpenFiles(real, o.Beneath, nil)
 }
 
 // cut cuts a place by its name: before the first part that is a pattern, or before the last one if that is called

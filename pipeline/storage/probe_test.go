@@ -135,3 +135,18 @@ func TestProbeOfWhatIsDoneOnce(t *testing.T) {
 		}
 	})
 }
+
+// TestRootsOnServers: what lies below an URL is its root's, with the same options.
+func TestRootsOnServers(t *testing.T) {
+	rs := storage.New(storage.Options{})
+	defer rs.Close()
+	root := rs.Add("b", "s3://b/p?endpoint=http://h:1&region=r")
+	for folder, in := range map[string]bool{
+		"s3://b/p?endpoint=http://h:1&region=r": true, "s3://b/p/x/y?endpoint=http://h:1&region=r": true, "s3://b/p/x?region=r": false,
+		"s3://b/pp?endpoint=http://h:1&region=r": false, "s3://c/p?endpoint=http://h:1&region=r": false, "/p": false,
+	} {
+		if got := rs.Of(folder) == root; got != in {
+			t.Errorf("%s: in the root %v, want %v", folder, got, in)
+		}
+	}
+}

@@ -13,6 +13,7 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -75,6 +76,9 @@ type Roots struct {
 func New(o Options) *Roots {
 	return &Roots{options: o.withDefaults(), began: time.Now(), quit: make(chan struct{}), unnamed: map[string]*Root{}, calls: map[*Call]struct{}{}}
 }
+
+// Deadline is how long a call may take.
+func (rs *Roots) Deadline() time.Duration { return rs.options.Deadline }
 
 // Root is a folder that fails as a whole.
 type Root struct {
@@ -170,8 +174,26 @@ func (rs *Roots) unnamedOf(folder string) *Root {
 }
 
 func holds(root, folder string) bool {
+	if base, options, found := cutURL(root); found {
+		name, others, _ := cutURL(folder)
+		return options == others && strings.HasPrefix(name+"/", strings.TrimRight(base, "/")+"/")
+	}
 	below, err := filepath.Rel(root, folder)
 	return err == nil && filepath.IsLocal(below)
+}
+
+// cutURL cuts an URL before its options; false of what is none.
+func cutURL(folder string) (name, options string, found bool) {
+	if !strings.Contains(folder, "://") {
+		return folder, "", false
+	}
+	at := strings.LastIndex(folder, "?")
+	for ; at > 0 && !strings.Contains(folder[at:], "="); at = strings.LastIndex(folder[:at], "?") {
+	}
+	if at < 0 {
+		return folder, "", true
+	}
+	return folder[:at], folder[at:], true
 }
 
 // rests reports whether nothing is known of a root that must be kept. roots.mu is held.

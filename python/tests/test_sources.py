@@ -88,3 +88,13 @@ def test_samples_without_labels_are_refused(data: Path) -> None:
         tar.add(data / "cat" / "000.png", "000.png")
     with pytest.raises(PlanError, match="the data has no labels"):
         digest(data / "bare.tar")
+
+
+def test_places_on_servers_are_named_by_who_reads_them() -> None:
+    """Without nodes an URL is this machine's to read; with them it would be theirs, with their credentials."""
+    from feedwater._dataset.sources import resolve_source
+
+    url = "s3://bucket/imagenet?region=eu-1"
+    assert resolve_source(url, ()).to_plan() == {"root": "", "path": url}
+    with pytest.raises(DataError, match=r"--data\s+NAME=URL"):
+        resolve_source(url, ("node:1",))

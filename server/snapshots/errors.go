@@ -59,7 +59,7 @@ func (e *MissingError) Unwrap() error { return e.Cause }
 // MarkMissing marks errors that say that there is no data set, or none for this process: trying again would not help.
 func MarkMissing(source pipeline.Source, err error) error {
 	for _, cause := range []error{
-		fs.ErrNotExist, fs.ErrPermission, syscall.ENOTDIR, syscall.ELOOP, syscall.ENAMETOOLONG, syscall.EINVAL, dataset.ErrLayout,
+		fs.ErrNotExist, fs.ErrPermission, syscall.ENOTDIR, syscall.ELOOP, syscall.ENAMETOOLONG, syscall.EINVAL, dataset.ErrLayout, dataset.ErrUnreadable,
 	} {
 		if errors.Is(err, cause) {
 			return &MissingError{source.Root, string(source.Path), err}

@@ -45,7 +45,7 @@ type Options struct {
 	Storage *storage.Roots
 	// Tables are the lists that callers have given; nil: none are taken.
 	Tables Tables
-	// Roots are the folders that plans may name, by name.
+	// Roots are the folders, or URLs, that plans may name, by name.
 	Roots map[string]string
 	// LinksBeneath refuses links that lead out of their root.
 	LinksBeneath bool
@@ -137,6 +137,12 @@ func (f *Finder) findTable(ctx context.Context, who Permission, table string) (s
 func (f *Finder) locateFolder(ctx context.Context, source pipeline.Source) (Folder, error) {
 	wanted := string(source.Path)
 	if source.Root == "" {
+		if dataset.IsURL(wanted) {
+			if err := dataset.CheckURL(dataset.FolderOf(wanted)); err != nil {
+				return Folder{}, &MissingError{Cause: err}
+			}
+			return Folder{Path: wanted}, nil
+		}
 		if !filepath.IsAbs(wanted) {
 			return Folder{}, &PathError{Path: wanted, Message: "is not absolute"}
 		}
@@ -155,6 +161,12 @@ func (f *Finder) locateFolder(ctx context.Context, source pipeline.Source) (Fold
 	base, err := f.resolveRoot(ctx, source.Root)
 	if err != nil {
 		return Folder{}, MarkMissing(source, err)
+	}
+	if dataset.IsURL(base) {
+		if dataset.HasOptions(wanted) { // it would ask another server, with this node's credentials
+			return Folder{}, &PathError{source.Root, filename.Brief(wanted), "has options of an URL in it"}
+		}
+		return Folder{Path: dataset.Join(base, wanted)}, nil
 	}
 	folder, err := f.resolvePath(ctx, f.options.Storage.Of(base), filepath.Join(base, path))
 	if err != nil {
@@ -216,8 +228,7 @@ func (f *Finder) selectBelow(ctx context.Context, names []string) func(Folder) b
 			return slices.Contains(bases, folder.Beneath)
 		}
 		return slices.ContainsFunc(bases, func(base string) bool {
-			below, err := filepath.Rel(base, folder.Path)
-			return err == nil && filepath.IsLocal(below)
+			return dataset.Holds(base, folder.Path)
 		})
 	}
 }

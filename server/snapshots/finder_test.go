@@ -69,3 +69,41 @@ func TestPathsStayBelowTheirRoot(t *testing.T) {
 		t.Errorf("a relative path without a root: %v", err)
 	}
 }
+
+// TestPathsBelowServers: a trainer names what lies below a root, and never a server, an option or a place beside the root.
+func TestPathsBelowServers(t *testing.T) {
+	const place = "s3://bucket/p?endpoint=http://h:1"
+	o := Options{Scanner: &scanner{}, Storage: storage.New(storage.Options{}), Roots: map[string]string{"r": place}}
+	f := New(o)
+	for path, want := range map[string]string{
+		"": place, "a/b": "s3://bucket/p/a/b?endpoint=http://h:1", "x-?.tar": "s3://bucket/p/x-?.tar?endpoint=http://h:1",
+	} {
+		if folder, err := f.locateFolder(t.Context(), pipeline.Source{Root: "r", Path: filename.Name(path)}); err != nil || folder.Path != want {
+			t.Errorf("%q: %+v, %v, want %s", path, folder, err, want)
+		}
+	}
+	var refused *PathError
+	for _, path := range []string{"../q", "a?endpoint=http://evil", "a?anonymous=true", "a#b", "/s3://other", "a/../../q"} {
+		if folder, err := f.locateFolder(t.Context(), pipeline.Source{Root: "r", Path: filename.Name(path)}); !errors.As(err, &refused) {
+			t.Errorf("%q: %+v, %v, want a PathError", path, folder, err)
+		}
+	}
+	if folder, err := f.OpenSource(t.Context(), everything{}, pipeline.Source{Path: place}, false); err == nil {
+		t.Errorf("an URL of a trainer's: %+v", folder)
+	}
+	o.AnyPath = true
+	if folder, err := New(o).locateFolder(t.Context(), pipeline.Source{Path: place}); err != nil || folder.Path != place {
+		t.Errorf("this process's own URL: %+v, %v", folder, err)
+	}
+	var missing *MissingError
+	if _, err := New(o).locateFolder(t.Context(), pipeline.Source{Path: "gs://bucket/x"}); !errors.As(err, &missing) {
+		t.Errorf("an URL that is not read: %v", err)
+	}
+}
+
+// everything may be read.
+type everything struct{}
+
+func (everything) CheckRoot(string, []string) error          { return nil }
+func (everything) AllowedRoots(have []string) (all []string) { return have }
+func (everything) Name() string                              { return "" }

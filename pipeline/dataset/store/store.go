@@ -1,6 +1,8 @@
-// Package store reads objects: files below a folder. It knows no pictures, and no data sets. A Store reads one
-// version of an object and no other: what was listed is what is read, or the error says that it changed. It starts no
-// goroutines.
+// Package store reads objects: files below a folder, what a bucket has below a prefix, what a web server has below an
+// URL. It knows no pictures, and no data sets. A Store reads one version of an object and no other: what was listed is
+// what is read, or the error says that it changed. What a server does not answer, or answers with trouble that may
+// pass, is asked again within RemoteOptions.Within. A read that takes long has a second one beside it, in a goroutine
+// that the read waits for; no others are started.
 package store
 
 import (

@@ -26,6 +26,9 @@ PARTS = (".csv", ".tsv", ".jsonl", ".tar", ".tar.gz", ".tgz", ".tar.zst")
 WILDCARD = re.compile(r"[{*?\[]")
 """What makes a path a pattern."""
 
+URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+"""How the name of something on a server begins."""
+
 
 @dataclass(frozen=True)
 class Source:
@@ -87,6 +90,8 @@ def _other_classes(mine: tuple[str, ...], found: list[str]) -> str:
 
 def resolve_source(source: Any, nodes: tuple[str, ...]) -> Source:
     """The Source that a source= argument means. Nothing is opened."""
+    if isinstance(source, str) and URL.match(source):
+        return _of_url(source, nodes)
     if isinstance(source, str) and nodes and not source.startswith(PATH_STARTS):
         root, _, below = source.strip("/").partition("/")
         return Source(below, root)
@@ -116,6 +121,16 @@ def resolve_folder(name: str, value: Any, nodes: tuple[str, ...]) -> Source:
     if not isinstance(value, (str, os.PathLike)):
         raise TypeError(f"{name}={value!r:.80}: pass the path of a folder")
     return resolve_source(value, nodes)
+
+
+def _of_url(url: str, nodes: tuple[str, ...]) -> Source:
+    """What lies on a server: read by this machine alone, with its own credentials."""
+    if nodes:
+        raise DataError(
+            f"{url}: nodes read no place that a trainer names by its URL. Give it to them: feedwater serve "
+            "--data NAME=URL, and name it here as NAME, or NAME/path below it"
+        )
+    return Source(url)
 
 
 def _of_path(path: str, nodes: tuple[str, ...]) -> Source:

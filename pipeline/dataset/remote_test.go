@@ -1,0 +1,222 @@
+package dataset
+
+import (
+	"archive/tar"
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/feedwater-io/feedwater/pipeline/dataset/buckettest"
+)
+
+// bucketOf starts a server that has the files below a folder, below the prefix p.
+func bucketOf(t *testing.T, root string) *buckettest.Server {
+	t.Helper()
+	t.Setenv("AWS_ACCESS_KEY_ID", buckettest.Access)
+	t.Setenv("AWS_SECRET_ACCESS_KEY", buckettest.Secret)
+	t.Setenv("AWS_ENDPOINT_URL", "")
+	t.Setenv("AWS_ENDPOINT_URL_S3", "")
+	s := buckettest.New()
+	t.Cleanup(s.Close)
+	must(t, filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		below, _ := filepath.Rel(root, path)
+		s.Put("p/"+filepath.ToSlash(below), data)
+		return err
+	}))
+	return s
+}
+
+// remoteTree is class folders whose keys have another order than their folders, folders in folders, and other files.
+func remoteTree(t *testing.T) string {
+	t.Helper()
+	root := t.TempDir()
+	for _, name := range []string{
+		"a/1.jpg", "a/2.jpg", "a/deep/3.jpg", "a/deep-er/4.jpg", "a-b/1.jpg", "a-b/notes.txt", "é/x.png", "z z/+&=%20.jpg", "README.md",
+	} {
+		must(t, os.MkdirAll(filepath.Dir(filepath.Join(root, name)), 0o700))
+		must(t, os.WriteFile(filepath.Join(root, name), []byte("picture "+name), 0o600))
+	}
+	return root
+}
+
+// tellAll is all that a snapshot says and reads.
+func tellAll(t *testing.T, s *Snapshot) string {
+	t.Helper()
+	var b strings.Builder
+	fmt.Fprintln(&b, s.Classes(), s.Fingerprint())
+	for i := range s.Len() {
+		sample, err := s.At(i, nil)
+		must(t, err)
+		data, err := s.Read(t.Context(), i, nil)
+		must(t, err)
+		fmt.Fprintln(&b, string(sample.Key), sample.Label, sample.Size, string(data))
+	}
+	return b.String()
+}
+
+func opened(t *testing.T, place string, o Options) *Snapshot {
+	t.Helper()
+	s, err := Open(t.Context(), place, o)
+	must(t, err)
+	t.Cleanup(func() { must(t, s.Close()) })
+	return s
+}
+
+// TestBucketIsTheFolder: class folders in a bucket have the samples, the order, the labels and the fingerprint of the
+// same folders on a disk, with pages of any length.
+func TestBucketIsTheFolder(t *testing.T) {
+	root := remoteTree(t)
+	s := bucketOf(t, root)
+	s.Put("p/a/", nil) // as consoles mark folders
+	want := tellAll(t, opened(t, root, options(t)))
+	for _, keys := range []int{1, 2, 1000} {
+		s.PageKeys = keys
+		if got := tellAll(t, opened(t, s.Place("p"), options(t))); got != want {
+			t.Errorf("pages of %d: %s\nwant %s", keys, got, want)
+		}
+	}
+}
+
+// TestPartsOnServers: lists and tar files, in buckets and on web servers.
+func TestPartsOnServers(t *testing.T) {
+	root := remoteTree(t)
+	must(t, os.WriteFile(root+"/train.csv", []byte("path,label\na/2.jpg,cat\nz z/+&=%20.jpg,dog\n"), 0o600))
+	for n := range 3 {
+		var file bytes.Buffer
+		w := tar.NewWriter(&file)
+		for i := range 5 {
+			for name, data := range map[string]string{"jpg": fmt.Sprintf("picture %d of %d", i, n), "cls": fmt.Sprint(i)} {
+				must(t, w.WriteHeader(&tar.Header{Name: fmt.Sprintf("%d.%s", i, name), Size: int64(len(data)), Mode: 0o600}))
+				_, err := w.Write([]byte(data))
+				must(t, err)
+			}
+		}
+		must(t, w.Close())
+		must(t, os.WriteFile(fmt.Sprintf("%s/s-%03d.tar", root, n), file.Bytes(), 0o600))
+	}
+	s := bucketOf(t, root)
+	for _, part := range []string{"train.csv", "s-{000..002}.tar", "s-*.tar", "s-00?.tar", "s-001.tar"} {
+		want := tellAll(t, opened(t, filepath.Join(root, part), options(t)))
+		for kind, base := range map[string]string{"s3": s.Place("p"), "http": s.Plain("p")} {
+			if strings.ContainsAny(part, "*?") && kind == "http" {
+				_, err := Open(t.Context(), Join(base, part), options(t))
+				if err == nil || !strings.Contains(err.Error(), "{000..146}") {
+					t.Errorf("%s: %v", part, err)
+				}
+				continue
+			}
+			o := options(t)
+			if got := tellAll(t, opened(t, Join(base, part), o)); got != want {
+				t.Errorf("%s %s: %s\nwant %s", kind, part, got, want)
+			}
+			if again := opened(t, Join(base, part), o); part == "s-001.tar" && !again.Cached() {
+				t.Errorf("%s %s was scanned again, although no shard changed", kind, part)
+			}
+		}
+	}
+	o := options(t)
+	opened(t, s.Place("p/s-001.tar"), o)
+	s.Put("p/s-001.tar", bytes.Repeat([]byte{0}, 1024))
+	if _, err := Open(t.Context(), s.Place("p/s-001.tar"), o); !errors.Is(err, ErrLayout) {
+		t.Errorf("a shard that was emptied: %v, want a scan that finds nothing", err)
+	}
+}
+
+// TestReplacedInBucket: an object that was replaced by one of the same size is an error of the sample, and the next
+// Open lists it anew.
+func TestReplacedInBucket(t *testing.T) {
+	root := remoteTree(t)
+	s := bucketOf(t, root)
+	o := options(t)
+	data := opened(t, s.Place("p"), o)
+	was, err := os.ReadFile(root + "/a/1.jpg")
+	must(t, err)
+	s.Put("p/a/1.jpg", bytes.Repeat([]byte{'x'}, len(was)))
+	var changed *ChangedError
+	if _, err := data.Read(t.Context(), 0, nil); !errors.As(err, &changed) || changed.Path != "a/1.jpg" {
+		t.Errorf("%v, want a ChangedError of a/1.jpg", err)
+	}
+	later := opened(t, s.Place("p"), o)
+	if data.Same(later) || later.Fingerprint() != data.Fingerprint() {
+		t.Errorf("the same: %v; fingerprints %s and %s", data.Same(later), data.Fingerprint(), later.Fingerprint())
+	}
+	if got, err := later.Read(t.Context(), 0, nil); err != nil || got[0] != 'x' {
+		t.Errorf("%q, %v", got, err)
+	}
+	if third := opened(t, s.Place("p"), o); !later.Same(third) {
+		t.Error("nothing changed, and the lists differ")
+	}
+}
+
+// TestEmptyPlaces say what was looked for, and where.
+func TestEmptyPlaces(t *testing.T) {
+	s := bucketOf(t, remoteTree(t))
+	for place, want := range map[string]string{
+		s.Place("none"): "no picture", s.Place("p/none.csv"): "not exist", s.Place("p/none-{0..1}.tar"): "not exist", s.Place("p/*.tar"): "nothing is called",
+		strings.Replace(s.Place("p"), "data", "other", 1): "no bucket other", s.Plain("p"): "{000..146}",
+	} {
+		if _, err := Open(t.Context(), place, options(t)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q in it", place, err, want)
+		}
+	}
+}
+
+// TestListsThroughTrouble: a tenth of the answers is 503, and the list is the same.
+func TestListsThroughTrouble(t *testing.T) {
+	root := remoteTree(t)
+	s := bucketOf(t, root)
+	s.PageKeys = 1
+	want := tellAll(t, opened(t, root, options(t)))
+	var asked atomic.Int64
+	s.Fail(func(w http.ResponseWriter, _ *http.Request) bool {
+		if asked.Add(1)%10 != 0 {
+			return false
+		}
+		buckettest.Refuse(w, http.StatusServiceUnavailable, "SlowDown")
+		return true
+	})
+	if got := tellAll(t, opened(t, s.Place("p"), options(t))); got != want {
+		t.Errorf("%s\nwant %s", got, want)
+	}
+}
+
+// TestPlacesOfServers: how places are joined and cut.
+func TestPlacesOfServers(t *testing.T) {
+	for _, test := range [][3]string{
+		{"s3://b", "x/y", "s3://b/x/y"}, {"s3://b/p/?region=r", "", "s3://b/p?region=r"},
+		{"s3://b/p?endpoint=http://h:1&region=r", "x-?.tar", "s3://b/p/x-?.tar?endpoint=http://h:1&region=r"}, {"https://h/p", "a", "https://h/p/a"},
+	} {
+		if got := Join(test[0], test[1]); got != test[2] {
+			t.Errorf("%s joined with %s: %s, want %s", test[0], test[1], got, test[2])
+		}
+		if !Holds(test[0], test[2]) {
+			t.Errorf("%s does not hold %s", test[0], test[2])
+		}
+	}
+	for _, test := range [][2]string{
+		{"s3://b/p", "s3://b/pp"}, {"s3://b/p", "s3://c/p"}, {"s3://b/p?region=r", "s3://b/p"}, {"/b", "s3://b"}, {"s3://b", "/b"},
+	} {
+		if Holds(test[0], test[1]) {
+			t.Errorf("%s holds %s", test[0], test[1])
+		}
+	}
+	for place, want := range map[string]string{
+		"s3://b/p/x-?.tar?region=r": "s3://b/p?region=r", "s3://b/x.tar": "s3://b", "s3://b/p/{a,b}/x.tar": "s3://b/p", "s3://b": "s3://b",
+		"https://h/p/train.csv": "https://h/p", "s3://b/p?region=r": "s3://b/p?region=r",
+	} {
+		if got := FolderOf(place); got != want {
+			t.Errorf("%s lies in %s, want %s", place, got, want)
+		}
+	}
+}

@@ -1,0 +1,133 @@
+package store
+
+import (
+	"net/netip"
+	"net/url"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// optionsBegin is where the options of an URL begin: a pattern of tar files may have question marks too.
+var optionsBegin = regexp.MustCompile(`\?[a-z]+=`)
+
+// isURL matches what begins like an URL.
+var isURL = regexp.MustCompile(`^[a-zA-Z][a-zA-Z0-9+.-]*://`)
+
+// IsURL reports whether a place lies on a server, and not in a folder.
+func IsURL(place string) bool { return isURL.MatchString(place) }
+
+// CutURL cuts an URL into what it names and its options, which begin with "?" where there are some.
+func CutURL(place string) (name, options string) {
+	if at := optionsBegin.FindStringIndex(place); at != nil {
+		return place[:at[0]], place[at[0]:]
+	}
+	return place, ""
+}
+
+// JoinURL is a place below an URL.
+func JoinURL(place, below string) string {
+	name, options := CutURL(place)
+	if below = path.Clean("/" + below); below == "/" {
+		return strings.TrimRight(name, "/") + options
+	}
+	return strings.TrimRight(name, "/") + below + options
+}
+
+// Below is the path from an URL to another one below it; false where that is not below it.
+func Below(place, other string) (string, bool) {
+	if !IsURL(place) || !IsURL(other) {
+		return "", false
+	}
+	base, options := CutURL(place)
+	name, others := CutURL(other)
+	base, name = strings.TrimRight(base, "/")+"/", strings.TrimRight(name, "/")+"/"
+	if options != others || !strings.HasPrefix(name, base) {
+		return "", false
+	}
+	return strings.TrimSuffix(name[len(base):], "/"), true
+}
+
+// location is an URL that was understood.
+type location struct {
+	scheme, host, path string // host of s3: the bucket
+	options            url.Values
+	text               string // for messages: it has no secrets
+}
+
+// ways are what to write in place of what is not read.
+var ways = map[string]string{
+	"gs":  "write s3://bucket/prefix?endpoint=https://storage.googleapis.com, with HMAC keys in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
+	"az":  "copy it to a bucket that speaks S3, or mount it",
+	"hf":  "download it first, or mount it",
+	"ftp": "serve it by HTTP", "file": "write the folder's path",
+}
+
+// known are the options of each scheme.
+var known = map[string][]string{"s3": {"endpoint", "region", "style", "anonymous"}, "http": nil, "https": nil}
+
+// CheckURL returns what is wrong with an URL, before anything is asked.
+func CheckURL(place string) error {
+	_, err := parse(place)
+	return err
+}
+
+// parse takes an URL apart.
+func parse(place string) (location, error) {
+	name, options := CutURL(place)
+	scheme, rest, _ := strings.Cut(name, "://")
+	l := location{scheme: strings.ToLower(scheme), text: place}
+	allowed, reads := known[l.scheme]
+	if !reads {
+		return l, unreadable("%s:// is not read: %s", l.scheme, orElse(ways[l.scheme], "write s3://bucket/prefix or https://host/path"))
+	}
+	if strings.Contains(rest, "@") && strings.Index(rest, "@") < strings.Index(rest+"/", "/") {
+		return location{}, unreadable("an URL must not hold a name or a password: give credentials by the environment")
+	}
+	l.host, l.path, _ = strings.Cut(rest, "/")
+	l.path = strings.Trim(l.path, "/")
+	if l.host == "" {
+		return l, unreadable("%s names no host or bucket", place)
+	}
+	if strings.ContainsAny(name, "#\x00") {
+		return l, unreadable("%s: a # or a zero byte cannot be part of it", place)
+	}
+	var err error
+	if l.options, err = url.ParseQuery(strings.TrimPrefix(options, "?")); err != nil {
+		return l, unreadable("%s: its options are not KEY=VALUE&KEY=VALUE", place)
+	}
+	for key := range l.options {
+		if !slices.Contains(allowed, key) {
+			return l, unreadable("%s: there is no option %q; there are: %s", place, key, orElse(strings.Join(allowed, ", "), "none"))
+		}
+	}
+	return l, l.checkPath()
+}
+
+// checkPath refuses a path that names no key.
+func (l *location) checkPath() error {
+	for part := range strings.SplitSeq(l.path, "/") {
+		if l.path != "" && (part == "" || part == "." || part == "..") {
+			return unreadable("%s: its path has an empty part, a dot or two", l.text)
+		}
+	}
+	return nil
+}
+
+func orElse(s, other string) string {
+	if s == "" {
+		return other
+	}
+	return s
+}
+
+// isMetadata reports whether an address is one that clouds tell their machines' credentials at.
+func isMetadata(address string) bool {
+	ap, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return false
+	}
+	ip := ap.Addr().Unmap()
+	return ip.IsLinkLocalUnicast() || ip == netip.MustParseAddr("fd00:ec2::254") || ip == netip.MustParseAddr("100.100.100.200")
+}

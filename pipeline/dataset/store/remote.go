@@ -1,0 +1,375 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"io/fs"
+	"math"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// RemoteOptions of a Store whose objects lie on a server. The zero value works.
+type RemoteOptions struct {
+	// Within is how long a question may take, all its tries together. Default 30 s.
+	Within time.Duration
+	// Alive, if set, is called by any goroutine whenever the server has answered.
+	Alive func()
+}
+
+// remoteReads is how many reads at once a server answers with profit: at 30 ms each 2,000 a second.
+const remoteReads = 64
+
+// maxVersionBytes is how long the name of a version may be.
+const maxVersionBytes = 1024
+
+// OpenURL opens what a server has below an URL: "s3://bucket/prefix" or "https://host/path". Nothing is asked yet.
+func OpenURL(place string, o RemoteOptions) (Store, error) {
+	l, err := parse(place)
+	if err != nil {
+		return nil, err
+	}
+	r := remote{server: useServer(&l), within: o.Within, alive: o.Alive, prefix: l.path}
+	if r.within <= 0 {
+		r.within = 30 * time.Second
+	}
+	if r.alive == nil {
+		r.alive = func() {}
+	}
+	if l.scheme != "s3" {
+		return newSite(r, &l), nil
+	}
+	b, err := newBucket(r, &l)
+	if err != nil {
+		r.server.release()
+		return nil, err
+	}
+	return b, nil
+}
+
+// remote is what buckets and sites have in common.
+type remote struct {
+	server *server
+	within time.Duration
+	alive  func()
+	prefix string // of all names; without a slash at its end
+	// asker makes requests, and understands refusals.
+	asker
+}
+
+// asker is how one kind of server is spoken to.
+type asker interface {
+	// request asks for a name, or with a query for what that asks for.
+	request(ctx context.Context, method, name string, query url.Values) (*http.Request, error)
+	// sign makes it a request that the server knows the sender of.
+	sign(q *http.Request) (*http.Request, error)
+	// refusal is the error of an answer that is none, a *passingError where the request is worth another try. first
+	// says that it was not repeated yet.
+	refusal(a *http.Response, first bool) error
+}
+
+// passingError is trouble that may pass.
+type passingError struct {
+	cause error
+	after time.Duration // that the server asks for
+}
+
+func (e *passingError) Error() string { return e.cause.Error() }
+func (e *passingError) Unwrap() error { return e.cause }
+
+// Close implements Store.
+func (r *remote) Close() error {
+	r.server.release()
+	return nil
+}
+
+// Reads implements Store.
+func (r *remote) Reads() int { return remoteReads }
+
+// key of a name below the place.
+func (r *remote) key(name string) string {
+	switch {
+	case r.prefix == "":
+		return name
+	case name == "":
+		return r.prefix
+	}
+	return r.prefix + "/" + name
+}
+
+// question is one that is asked until it is answered.
+type question struct {
+	method, name string
+	query        url.Values
+	header       map[string]string
+	bytes        int // that are expected
+	take         func(*http.Response) error
+}
+
+// The time between two tries, at first and at most.
+const (
+	firstPause   = 50 * time.Millisecond
+	longestPause = 5 * time.Second
+)
+
+// ask asks until there is an answer, for as long as a question may take. Of trouble that did not pass it is the last.
+func (r *remote) ask(parent context.Context, x *question) error {
+	ctx, cancel := context.WithTimeout(parent, r.within)
+	defer cancel()
+	pause := firstPause
+	for tries := 1; ; tries++ {
+		err := r.try(ctx, x, tries)
+		var passing *passingError
+		if !errors.As(err, &passing) {
+			return err
+		}
+		if parent.Err() != nil {
+			return parent.Err()
+		}
+		d := max(min(passing.after, longestPause), pause/2+rand.N(pause/2))
+		if deadline, _ := ctx.Deadline(); time.Until(deadline) < d || wait(ctx, d) != nil {
+			r.server.failed.Add(1)
+			return fmt.Errorf("%w (tried %d times)", passing.cause, tries)
+		}
+		r.server.retries.Add(1)
+		pause = min(2*pause, longestPause)
+	}
+}
+
+// try sends a request once. It gets a third of the time of all tries, and as much as the bytes take at 64 KiB a second.
+func (r *remote) try(parent context.Context, x *question, tries int) error {
+	most := r.within/3 + time.Duration(x.bytes)*time.Second>>16
+	ctx, cancel := context.WithTimeout(parent, most)
+	defer cancel()
+	q, err := r.request(ctx, x.method, x.name, x.query)
+	if err != nil {
+		return err
+	}
+	for name, value := range x.header {
+		q.Header.Set(name, value)
+	}
+	if q, err = r.sign(q); err != nil {
+		return r.named(x, err)
+	}
+	begun := time.Now()
+	a, err := r.server.send(q)
+	defer func() { r.server.nanoseconds.Add(int64(time.Since(begun))) }()
+	if err != nil {
+		return r.lost(x, err)
+	}
+	r.alive()
+	defer func() { _ = a.Body.Close() }() // what was needed of it was read
+	if a.StatusCode != http.StatusOK && a.StatusCode != http.StatusPartialContent {
+		return r.named(x, r.refusal(a, tries == 1))
+	}
+	return x.take(a)
+}
+
+// named says which object an error is about.
+func (r *remote) named(x *question, err error) error {
+	if err == nil {
+		return nil
+	}
+	var passing *passingError
+	if errors.As(err, &passing) {
+		return &passingError{r.named(x, passing.cause), passing.after}
+	}
+	return fmt.Errorf("%s: %w", r.server.place+"/"+strings.TrimPrefix(r.key(x.name), "/"), err)
+}
+
+// lost is the error of a request that got no answer, without what net/http says of the URL.
+func (r *remote) lost(x *question, err error) error {
+	if e, ok := errors.AsType[*url.Error](err); ok {
+		err = e.Err
+	}
+	switch {
+	case errors.Is(err, errMetadata) || isCertificate(err):
+		return r.named(x, unreadable("%v", err))
+	case errors.Is(err, context.DeadlineExceeded):
+		err = errors.New("no answer in time")
+	}
+	return r.named(x, &passingError{cause: err})
+}
+
+// describe is what an answer says of an object.
+func (r *remote) describe(a *http.Response, name string) (Attributes, error) {
+	v := versionOf(a.Header)
+	switch {
+	case v == "" || len(v) > maxVersionBytes:
+		return Attributes{}, unreadable("%s/%s: the server says neither its ETag nor when it was changed, so that a change would not be found", r.server.place, name)
+	case a.ContentLength < 0:
+		return Attributes{}, unreadable("%s/%s: the server does not say how long it is", r.server.place, name)
+	}
+	return objectAttributes(a.ContentLength, v), nil
+}
+
+// objectAttributes are those of an object. Its inode stands for its version.
+func objectAttributes(size int64, version string) Attributes {
+	return Attributes{Kind: KindFile, Size: size, Inode: digest(version), Version: version}
+}
+
+// folderAttributes are those of a folder on a server, of which nobody knows whether it is as it was.
+func folderAttributes(key string) Attributes {
+	return Attributes{Kind: KindFolder, Changed: math.MaxInt64, Inode: digest(key)}
+}
+
+func digest(s string) uint64 {
+	h := fnv.New64a()
+	h.Write([]byte(s))
+	return h.Sum64()
+}
+
+// versionOf is the version that an answer's body is of: its ETag, or where it has none the time of its last change.
+func versionOf(h http.Header) string {
+	if tag := h.Get("ETag"); tag != "" {
+		return strings.Trim(tag, `"`)
+	}
+	return h.Get("Last-Modified")
+}
+
+// look asks for an object's attributes.
+func (r *remote) look(ctx context.Context, name string) (a Attributes, err error) {
+	err = r.ask(ctx, &question{method: http.MethodHead, name: name, take: func(answer *http.Response) (err error) {
+		a, err = r.describe(answer, r.key(name))
+		return err
+	}})
+	return a, err
+}
+
+// ReadAt implements Store. Where a read takes long another one is sent, and the first to end is taken.
+func (r *remote) ReadAt(ctx context.Context, o *Object, p []byte, off int64) error {
+	if len(p) == 0 {
+		return nil
+	}
+	after := r.server.slowAfter(len(p))
+	if after == 0 || r.server.hedging.Load() >= remoteReads/8 {
+		return r.read(ctx, o, p, off)
+	}
+	first, stopFirst := context.WithCancel(ctx)
+	defer stopFirst()
+	second, stopSecond := context.WithCancel(ctx)
+	defer stopSecond()
+	var other []byte
+	otherErr, ended := error(nil), make(chan struct{})
+	timer := time.AfterFunc(after, func() {
+		defer close(ended)
+		r.server.hedging.Add(1)
+		defer r.server.hedging.Add(-1)
+		r.server.hedges.Add(1)
+		other = make([]byte, len(p))
+		if otherErr = r.read(second, o, other, off); otherErr == nil {
+			stopFirst()
+		}
+	})
+	err := r.read(first, o, p, off)
+	if timer.Stop() {
+		return err
+	}
+	if err == nil || errors.As(err, new(*ChangedError)) {
+		stopSecond()
+	}
+	<-ended
+	if err != nil && otherErr == nil {
+		copy(p, other)
+		return nil
+	}
+	return err
+}
+
+// read reads a range.
+func (r *remote) read(ctx context.Context, o *Object, p []byte, off int64) error {
+	begun := time.Now()
+	x := &question{method: http.MethodGet, name: string(o.Name), header: map[string]string{}, bytes: len(p)}
+	whole := off == 0 && int64(len(p)) == o.Size
+	if !whole {
+		x.header["Range"] = fmt.Sprintf("bytes=%d-%d", off, off+int64(len(p))-1)
+	}
+	switch version := string(o.Version); {
+	case strings.HasPrefix(version, "W/"): // a weak tag never matches
+	case isTime(version):
+		x.header["If-Unmodified-Since"] = version
+	default:
+		x.header["If-Match"] = `"` + version + `"`
+	}
+	x.take = func(a *http.Response) error { return r.named(x, r.fill(a, o, p, off, whole)) }
+	err := r.ask(ctx, x)
+	switch {
+	case err == nil:
+		r.server.received.Add(int64(len(p)))
+		r.server.tell(len(p), time.Since(begun))
+	case errors.Is(err, fs.ErrNotExist):
+		return o.changed("is gone")
+	case errors.Is(err, errPrecondition):
+		return r.replaced(ctx, o)
+	}
+	if e, ok := errors.AsType[*ChangedError](err); ok {
+		return e
+	}
+	return err
+}
+
+func isTime(version string) bool {
+	_, err := http.ParseTime(version)
+	return err == nil
+}
+
+// errPrecondition says that there is another version.
+var errPrecondition = errors.New("it is another version")
+
+// replaced tells what an object is now.
+func (r *remote) replaced(ctx context.Context, o *Object) error {
+	if a, err := r.look(ctx, string(o.Name)); err == nil {
+		return o.changed(fmt.Sprintf("has version %s and %d bytes, had %s and %d", a.Version, a.Size, o.Version, o.Size))
+	}
+	return o.changed(fmt.Sprintf("has another version than %s", o.Version))
+}
+
+// fill takes a range out of an answer, and compares what the answer says of the object with what is listed: a server
+// that heeds no conditions gives no other version for it.
+func (r *remote) fill(a *http.Response, o *Object, p []byte, off int64, whole bool) error {
+	size := a.ContentLength
+	if a.StatusCode == http.StatusPartialContent {
+		var begin int64
+		if begin, size = rangeOf(a.Header.Get("Content-Range")); begin != off {
+			return &passingError{cause: fmt.Errorf("it answers bytes from %d on with %.60q", off, a.Header.Get("Content-Range"))}
+		}
+	} else if !whole && (size < 0 || size == o.Size) {
+		return &passingError{cause: errors.New("it answers a question for some bytes with all of them: it has to take ranges")}
+	}
+	if v := versionOf(a.Header); v != string(o.Version) {
+		return o.changed(fmt.Sprintf("has version %.99s and %d bytes, had %s and %d", v, size, o.Version, o.Size))
+	}
+	if size >= 0 && size != o.Size {
+		return o.changed(fmt.Sprintf("has %d bytes, had %d", size, o.Size))
+	}
+	if a.ContentLength >= 0 && a.ContentLength != int64(len(p)) {
+		return &passingError{cause: fmt.Errorf("it sends %d bytes in place of %d", a.ContentLength, len(p))}
+	}
+	n, err := io.ReadFull(a.Body, p)
+	if err == nil {
+		_, _ = a.Body.Read(make([]byte, 1)) // the end of the body, so that the connection is used again
+		return nil
+	}
+	return &passingError{cause: fmt.Errorf("it ended after %d bytes of %d: %w", n, len(p), err)}
+}
+
+// rangeOf reads "bytes 0-99/1234": where a range begins, and how long the whole is; -1 where it does not say.
+func rangeOf(s string) (begin, size int64) {
+	span, all, _ := strings.Cut(strings.TrimPrefix(s, "bytes "), "/")
+	first, _, _ := strings.Cut(span, "-")
+	begin, err := strconv.ParseInt(first, 10, 64)
+	if err != nil {
+		begin = -1
+	}
+	if size, err = strconv.ParseInt(all, 10, 64); err != nil {
+		size = -1
+	}
+	return begin, size
+}
