@@ -50,11 +50,14 @@ func (f *file) readAddresses() Answer {
 	if err != nil {
 		return Answer{Err: err}
 	}
+	all := make([]listing, len(paths))
+	for i, p := range paths {
+		all[i] = readListing(p)
+	}
 	a := Answer{Nodes: []string{}}
-	for _, p := range paths {
-		nodes, err := addressesIn(p)
-		a.Nodes = append(a.Nodes, nodes...)
-		a.Err = errors.Join(a.Err, err)
+	for _, l := range dropStale(all) {
+		a.Nodes = append(a.Nodes, l.nodes...)
+		a.Err = errors.Join(a.Err, l.err)
 	}
 	return a
 }
@@ -82,27 +85,32 @@ func (f *file) listFiles() ([]string, error) {
 	return paths, nil
 }
 
-// addressesIn reads a file. What is no address is left out, and is the error.
-func addressesIn(path string) ([]string, error) {
+// readListing reads a file. What is no address is left out, and is the error.
+func readListing(path string) listing {
+	l := listing{path: path}
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, err
+		l.err = err
+		return l
 	}
 	defer f.Close()
-	var nodes []string
-	var wrong error
+	if info, err := f.Stat(); err == nil {
+		l.renewed = info.ModTime()
+	}
 	lines := bufio.NewScanner(io.LimitReader(f, mostInFile))
 	for n := 1; lines.Scan(); n++ {
+		l.announced = l.announced || n == 1 && isAnnouncement(lines.Text())
 		text, _, _ := strings.Cut(lines.Text(), "#")
 		for _, addr := range strings.FieldsFunc(text, isSeparator) {
 			if err := CheckAddress(addr); err != nil {
-				wrong = errors.Join(wrong, fmt.Errorf("%s line %d: %w", path, n, err))
+				l.err = errors.Join(l.err, fmt.Errorf("%s line %d: %w", path, n, err))
 				continue
 			}
-			nodes = append(nodes, addr)
+			l.nodes = append(l.nodes, addr)
 		}
 	}
-	return nodes, errors.Join(wrong, lines.Err())
+	l.err = errors.Join(l.err, lines.Err())
+	return l
 }
 
 func isSeparator(r rune) bool { return r == ' ' || r == '\t' || r == '\r' || r == ',' }

@@ -107,8 +107,8 @@ func TestFileWithoutNotices(t *testing.T) {
 func TestFileOfAnyLength(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "nodes")
 	write(t, path, strings.Repeat("x", 10*mostInFile))
-	nodes, err := addressesIn(path)
-	if len(nodes) > 0 || err == nil {
-		t.Errorf("%d nodes, %v", len(nodes), err)
+	l := readListing(path)
+	if len(l.nodes) > 0 || l.err == nil {
+		t.Errorf("%d nodes, %v", len(l.nodes), l.err)
 	}
 }

@@ -1,6 +1,6 @@
 // Package membership finds out which nodes there are: those that a name in DNS stands for, that a file lists, that a Service of
 // Kubernetes has. What it tells is a hint, which may be late, empty or wrong; what nodes answer is the truth, and package client goes
-// by that. It connects to no node.
+// and package client goes by that. It connects to no node.
 //
 // Goroutines: none but List's, one per source, which List.Run waits for. A Source works on the goroutine that called Watch; one that
 // watches a file lets fsnotify have one more until Watch returns.

@@ -30,6 +30,7 @@ type serveOptions struct {
 	data          folders
 	preloads      sources
 	links         string
+	announced     string // folder
 	listen, http  string
 	health, pprof string
 	secureOptions
@@ -74,6 +75,7 @@ SIGTERM and Ctrl-C finish what is in flight, then exit 0; a second one ends the 
 	f.StringVar(&o.listen, "listen", "127.0.0.1:7070", "`address` to listen on: host:port, :port for all networks, or unix:/path")
 	f.StringVar(&o.http, "http", "", "`address` for the page that shows what top shows, /metrics, /livez and /readyz, encrypted if --listen is; none by default")
 	f.StringVar(&o.health, "health", "", "`address` for /livez and /readyz alone, never encrypted: for probes; none by default")
+	f.StringVar(&o.announced, "announce", "", "`folder` to write this node's address to while it serves, for trainers that have file:FOLDER; none by default")
 	f.StringVar(&o.pprof, "pprof", "", "`address` of this machine, as unix:/path, for Go's profiles at /debug/pprof/; none by default")
 	o.secureOptions.addTo(f)
 	f.IntVar(&o.hostConns, "max-connections", 0, "connections from one address at once (default 256)")
@@ -219,6 +221,12 @@ func (o *serveOptions) serve(ctx context.Context, s *server.Server, secure secur
 		return err
 	}
 	defer stopHTTP()
+	endAnnouncement, err := o.announce(ctx, listener, log)
+	if err != nil {
+		_ = listener.Close()
+		return err
+	}
+	defer endAnnouncement()
 	end := endingOf(ctx)
 	end.waits(o.drain)
 	end.lastly(func() {

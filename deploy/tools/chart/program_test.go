@@ -173,9 +173,9 @@ func TestProgramTakesIt(t *testing.T) {
 	})
 }
 
-// notOffered are options of `feedwater serve` that the chart leaves alone: an index has its place, and profiles and an unencrypted page beside TLS
-// are for whoever is at the machine.
-var notOffered = []string{"config", "help", "http-insecure", "index", "pprof"}
+// notOffered are options of `feedwater serve` that the chart leaves alone: an index has its place, nodes need not announce themselves, and profiles
+// and an unencrypted page beside TLS are for whoever is at the machine.
+var notOffered = []string{"announce", "config", "help", "http-insecure", "index", "pprof"}
 
 // Each option of `feedwater serve` is set by the chart, can be set in config, or is left alone on purpose.
 func TestEveryOption(t *testing.T) {

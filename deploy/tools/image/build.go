@@ -78,7 +78,7 @@ func (s *spec) image(p program) (v1.Image, error) {
 		return nil, err
 	}
 	image := mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON)
-	history := v1.History{Created: v1.Time{Time: s.created}, CreatedBy: "feedwater deploy/tools/image"}
+	history := v1.History{Created: v1.Time{Time: s.created}, CreatedBy: "make image"}
 	if image, err = mutate.Append(image, mutate.Addendum{Layer: below, History: history}, mutate.Addendum{Layer: above, History: history}); err != nil {
 		return nil, err
 	}

@@ -1,0 +1,157 @@
+package membership
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// announceAs announces a node as another host's, renewed some time ago.
+func announceAs(t *testing.T, folder, host, addr string, age time.Duration) string {
+	t.Helper()
+	a, err := Announce(folder, addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(folder, host+".1")
+	rename(t, a.Path(), path)
+	at := time.Now().Add(-age)
+	if err := os.Chtimes(path, at, at); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// A node that announces itself is listed, is still when its file was removed by somebody, and no more when it goes.
+func TestAnnounce(t *testing.T) {
+	dir := t.TempDir()
+	answers := watch(t, &file{"file:" + dir, dir})
+	next(t, answers, "")
+	a, err := Announce(dir, "cpu-1:7070")
+	if err != nil {
+		t.Fatal(err)
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := filepath.Join(dir, fmt.Sprintf("%s.%d", host, os.Getpid())); a.Path() != want {
+		t.Errorf("announced in %s, want %s", a.Path(), want)
+	}
+	until(t, answers, "cpu-1:7070")
+	if err := os.Remove(a.Path()); err != nil {
+		t.Fatal(err)
+	}
+	until(t, answers, "")
+	if err := a.Renew(); err != nil {
+		t.Fatal(err)
+	}
+	until(t, answers, "cpu-1:7070")
+	for range 2 {
+		if err := a.Remove(); err != nil {
+			t.Error(err)
+		}
+	}
+	until(t, answers, "")
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) > 0 {
+		t.Errorf("left behind: %v, %v", entries, err)
+	}
+}
+
+// Renewing makes a file young.
+func TestRenew(t *testing.T) {
+	dir := t.TempDir()
+	a, err := Announce(dir, "cpu-1:7070")
+	if err != nil {
+		t.Fatal(err)
+	}
+	old := time.Now().Add(-time.Hour)
+	if err := os.Chtimes(a.Path(), old, old); err != nil {
+		t.Fatal(err)
+	}
+	if err := a.Renew(); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(a.Path()); err != nil || !info.ModTime().After(old.Add(time.Minute)) {
+		t.Errorf("%v, %v", info.ModTime(), err)
+	}
+}
+
+// A folder that is not there or takes no files, and what is no address, are told before anybody relies on the file; nothing is left behind.
+func TestAnnounceRefuses(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "file"), "")
+	for folder, want := range map[string]string{filepath.Join(dir, "none"): "no such file", filepath.Join(dir, "file"): "not a directory"} {
+		if _, err := Announce(folder, "cpu-1:7070"); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", folder, err)
+		}
+	}
+	if _, err := Announce(dir, "cpu-1"); err == nil {
+		t.Error("no address is announced")
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(dir, fmt.Sprintf("%s.%d", host, os.Getpid())), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Announce(dir, "cpu-1:7070"); err == nil {
+		t.Error("a folder in the file's place is taken for the file")
+	}
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 2 {
+		t.Errorf("left behind: %v, %v", entries, err)
+	}
+}
+
+// What a host that died has announced is left out where others are younger. Files that people write stay, however old, and so does all that is
+// announced where nothing is young.
+func TestStaleAnnouncements(t *testing.T) {
+	dir := t.TempDir()
+	f := &file{"file:" + dir, dir}
+	old := announceAs(t, dir, "dead", "cpu-1:7070", 3*time.Hour)
+	announceAs(t, dir, "dead-too", "cpu-2:7070", 3*time.Hour)
+	if a := f.readAddresses(); a.Err != nil || len(a.Nodes) != 2 {
+		t.Errorf("all are old: %s", text(a))
+	}
+	announceAs(t, dir, "late", "cpu-3:7070", 9*time.Minute)
+	announceAs(t, dir, "alive", "cpu-4:7070", 0)
+	byHand := filepath.Join(dir, "by-hand")
+	write(t, byHand, "cpu-5:7070\n")
+	year := time.Now().AddDate(-1, 0, 0)
+	if err := os.Chtimes(byHand, year, year); err != nil {
+		t.Fatal(err)
+	}
+	a := f.readAddresses()
+	if got := strings.Join(a.Nodes, " "); got != "cpu-4:7070 cpu-5:7070 cpu-3:7070" {
+		t.Errorf("listed are %s", got)
+	}
+	if a.Err == nil || !strings.Contains(a.Err.Error(), old+" was not renewed") || strings.Count(a.Err.Error(), "\n") != 1 {
+		t.Errorf("%v", a.Err)
+	}
+	if one := (&file{"file:" + old, old}).readAddresses(); text(one) != "cpu-1:7070" {
+		t.Errorf("a file that is named itself: %s", text(one))
+	}
+}
+
+// Whoever has the file open reads it whole: it is never written in place.
+func TestAnnouncementIsWhole(t *testing.T) {
+	dir := t.TempDir()
+	a, err := Announce(dir, "cpu-1:7070")
+	if err != nil {
+		t.Fatal(err)
+	}
+	reader := filepath.Join(t.TempDir(), "reader") // the same file, as one who has opened it has
+	if err := os.Link(a.Path(), reader); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Announce(dir, "cpu-2:7070"); err != nil {
+		t.Fatal(err)
+	}
+	if was, is := readListing(reader), readListing(a.Path()); text(Answer{Nodes: was.nodes}) != "cpu-1:7070" || text(Answer{Nodes: is.nodes}) != "cpu-2:7070" {
+		t.Errorf("%q and %q", was.nodes, is.nodes)
+	}
+}
