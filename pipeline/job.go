@@ -46,7 +46,7 @@ func (p *Pipeline) Prepare(plan *Plan, s *dataset.Snapshot) (*Job, error) {
 		return nil, &batch.PlanError{Field: "source.fingerprint", Message: "the data here is " + s.Fingerprint() + ", the plan pins " + pinned.Source.Fingerprint}
 	}
 	if s.Unlabelled() && slices.Contains(pinned.Fields, "label") {
-		return nil, &batch.PlanError{Field: "fields", Message: "the data has no labels, and batches of this plan have them"}
+		return nil, &batch.PlanError{Field: "fields", Message: "the data has no labels, and batches of this plan have them: ask for others, as fields=(\"image\",)"}
 	}
 	j := &Job{p: p, plan: &pinned, hash: pinned.Hash(), snapshot: s, root: p.rootOf(s), orders: map[uint32]*order.Permutation{}}
 	j.substitute = order.NewKey(pinned.Seed, "substitute")

@@ -514,6 +514,7 @@ def _make_request(config: Config) -> Request:
         plan=config.to_plan(),
         nodes=config.nodes,
         local=config.source.local,
+        labels_unused="label" not in config.names and config.python is None,
         table=config.source.table,
         job=lambda: name_of(config.job, _find_ranks(config).world),
         workers=config.local_workers,

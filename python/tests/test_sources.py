@@ -70,6 +70,7 @@ def test_classes_are_those_of_names(data: Path) -> None:
         ("x.csv", "path,label\n../x.png,1\n", "line 2: .* leads out"),
         ("x.tar", "no tar file", "no tar file"),
         ("x.tar.gz", "", "is compressed"),
+        ("x.parquet", "PAR1", "x.parquet is a Parquet file, which is not read: .* class folders"),
     ],
 )
 def test_what_is_wrong_is_named(data: Path, name: str, text: str, says: str) -> None:
@@ -83,11 +84,35 @@ def test_a_list_that_is_not_there(data: Path) -> None:
         digest(data / "missing.csv")
 
 
-def test_samples_without_labels_are_refused(data: Path) -> None:
+def test_samples_without_labels(data: Path, nodes: Any) -> None:
+    """They are refused where labels are asked for, in words, and else give the pictures that labelled ones do."""
     with tarfile.open(data / "bare.tar", "w") as tar:
-        tar.add(data / "cat" / "000.png", "000.png")
-    with pytest.raises(PlanError, match="the data has no labels"):
-        digest(data / "bare.tar")
+        for at in range(30):
+            tar.add(data / ("cat" if at < 12 else "dog") / f"{at:03}.png", f"{at:03}.png")
+    (data / "bare.csv").write_text("".join(f"{'cat' if at < 12 else 'dog'}/{at:03}.png\n" for at in range(30)))
+    want = pictures(data, fields=("image",))
+    table = feedwater.Table(data / "bare.csv", root=data)
+    for source in (data / "bare.tar", data / "bare.csv", table):
+        with pytest.raises(PlanError, match=r"the data has no labels, .*fields=\(\"image\",\)"):
+            digest(source)
+        assert pictures(source, fields=("image", "index")) == want
+    assert pictures("photos/bare.tar", fields=("image",), nodes=[nodes.start(data)]) == want
+    with Loader(table, batch_size=7, fields=("key",)) as loader:
+        assert len(next(iter(loader))[0]) == 7
+
+
+def pictures(source: Any, **options: Any) -> str:
+    """Those of two epochs, the second one of a Loader that goes on where the first was."""
+    total, state = hashlib.sha256(), {}
+    for _ in range(2):
+        with Loader(
+            source, feedwater.transforms.RandomCrop(8), batch_size=7, seed=3, shuffle=True, **options
+        ) as loader:
+            loader.load_state_dict(state)
+            for batch in loader:
+                total.update(np.asarray(batch[0]).tobytes())
+            state = loader.state_dict()
+    return total.hexdigest()
 
 
 def test_places_on_servers_are_named_by_who_reads_them() -> None:

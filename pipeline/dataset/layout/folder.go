@@ -72,7 +72,7 @@ func (l Folder) Scan(ctx context.Context, from store.Store, o Options, to *manif
 		return s.flat(ctx, to)
 	}
 	if len(top.below) == 0 {
-		return noClasses(top)
+		return s.noClasses(ctx, top)
 	}
 	var empty []string
 	err = s.classes(ctx, top, o.Readers, func(c *classScan) error {
@@ -214,8 +214,11 @@ func (s *scanner) walk(ctx context.Context, c *classScan, path string, up *folde
 	return nil
 }
 
-func noClasses(top *folder) error {
+func (s *scanner) noClasses(ctx context.Context, top *folder) error {
 	if len(top.pictures) == 0 {
+		if says := findForeign(ctx, s.root); says != "" {
+			return fmt.Errorf("%w: it holds no picture and no folder, and %s", ErrLayout, says)
+		}
 		return fmt.Errorf("%w: it holds no picture and no folder; pictures of classes lie in a folder for each: <root>/<class>/<picture>", ErrLayout)
 	}
 	return FlatFolder(len(top.pictures), top.name(top.pictures[0]))

@@ -174,8 +174,8 @@ type shardReader struct {
 }
 
 func readShard(ctx context.Context, from store.Store, name string) (*shard, error) {
-	if strings.HasSuffix(name, ".gz") || strings.HasSuffix(name, ".tgz") || strings.HasSuffix(name, ".zst") {
-		return nil, wrong("%s is compressed, so that no picture in it can be read alone: unpack it to a .tar", name)
+	if says := describeForeign(name); says != "" {
+		return nil, wrong("%s", says)
 	}
 	o, a, err := openObject(ctx, from, name)
 	if err != nil {
@@ -316,12 +316,7 @@ func (r *shardReader) endSample() error {
 	return nil
 }
 
-// IsShard reports whether a name is that of a tar file, compressed ones included: these are refused in words.
+// IsShard reports whether a name is that of a tar file, or of another file of pictures, which is refused in words.
 func IsShard(name string) bool {
-	for _, ending := range []string{".tar", ".tar.gz", ".tgz", ".tar.zst"} {
-		if strings.HasSuffix(strings.ToLower(name), ending) {
-			return true
-		}
-	}
-	return false
+	return strings.HasSuffix(strings.ToLower(name), ".tar") || describeForeign(name) != ""
 }

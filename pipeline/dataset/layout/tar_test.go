@@ -169,11 +169,38 @@ func TestTarsThatAreNoData(t *testing.T) {
 			}
 		})
 	}
-	for _, name := range []string{"x.tar.gz", "x.tgz", "x.tar.zst"} {
+	for _, name := range []string{"x.tar.gz", "x.tgz", "x.tar.zst", "x.TAR.XZ"} {
 		root := t.TempDir()
 		must(t, os.WriteFile(root+"/"+name, good, 0o600))
 		if _, err := scanned(t.Context(), Tar{Pattern: name}, folderOf(t, root)); !errors.Is(err, ErrLayout) || !strings.Contains(err.Error(), "is compressed") {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestForeignFiles: what holds pictures and is not read is named, with the way out, alone, by a pattern and in its folder.
+func TestForeignFiles(t *testing.T) {
+	for name, says := range map[string]string{
+		"train-00.parquet": "train-00.parquet is a Parquet file, which is not read: its pictures have to be written to files",
+		"a.arrow":          "a.arrow is an Arrow file", "shard.00000.mds": "MosaicML's MDS", "x.tfrecord": "TFRecord", "x.beton": "FFCV",
+		"data.mdb": "LMDB", "x.zip": "x.zip is a ZIP archive, which is not read: no picture in it can be read alone",
+	} {
+		root := t.TempDir()
+		must(t, os.WriteFile(root+"/"+name, []byte("x"), 0o600))
+		for _, l := range []Layout{Tar{Pattern: name}, Tar{Pattern: "*"}, Folder{}} {
+			if _, err := scanned(t.Context(), l, folderOf(t, root)); !errors.Is(err, ErrLayout) || !strings.Contains(err.Error(), says) {
+				t.Errorf("%s as %T: %v, want %q", name, l, err, says)
+			}
+		}
+		if !IsShard(name) {
+			t.Errorf("the path of %s is taken for a folder's", name)
+		}
+	}
+	for name, says := range map[string]string{"x.tar": "x.tar is a tar file: name it", "x.csv": "x.csv is a list"} {
+		root := t.TempDir()
+		must(t, os.WriteFile(root+"/"+name, []byte("x"), 0o600))
+		if _, err := scanned(t.Context(), Folder{}, folderOf(t, root)); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("a folder of %s: %v, want %q", name, err, says)
 		}
 	}
 }

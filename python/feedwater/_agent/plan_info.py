@@ -28,6 +28,8 @@ class Request:
     start_timeout: float
     memory: int | None
     """Most bytes for slots; None: as the machine has room."""
+    labels_unused: bool
+    """Whether the program asks for no labels: where the data has none, a plan without them does."""
     table: TableText | None
     """The list of files that the plan names."""
     last_hop: dict[str, dict[str, Any]]

@@ -5,10 +5,11 @@ from __future__ import annotations
 import errno
 import logging
 import os
+from dataclasses import replace
 from typing import Any
 
 from .._common.filenames import to_json
-from ..errors import AgentError, DataError, Error, ForkedError, StallError, VersionError
+from ..errors import AgentError, DataError, Error, ForkedError, PlanError, StallError, VersionError
 from . import memory, revisions
 from .failure import error_of
 from .link import Link
@@ -22,6 +23,8 @@ log = logging.getLogger("feedwater")
 
 IN_USE = 3
 """Slots beyond the window: the batch just returned, the one still bound to the loop's variable, one the user keeps."""
+NO_LABELS = "fields: the data has no labels"
+"""How the refusal of a plan begins that has labels where the data has none."""
 MOST_SLOTS = 64
 FEWEST_SLOTS = IN_USE + 1
 SLACK_S = 30
@@ -117,6 +120,14 @@ class Session:
         return answer, blob
 
     def _connect_link(self) -> None:
+        try:
+            self._connect_once()
+        except PlanError as error:
+            if not self._leave_out_labels(error):
+                raise
+            self._connect_once()
+
+    def _connect_once(self) -> None:
         sock, self._serial = agent.connect_user(self)
         link = Link(sock)
         try:
@@ -130,6 +141,18 @@ class Session:
         self._owner = os.getpid()
         self.link = link
         self.respawns += 1
+
+    def _leave_out_labels(self, refused: PlanError) -> bool:
+        """Whether the plan was refused for labels that the data has not, and that the program does not ask for.
+
+        Plans have labels although nobody asks for them: so a job goes on from the states of before others had none.
+        """
+        plan = self.request.plan
+        if not str(refused).startswith(NO_LABELS) or not self.request.labels_unused or "label" not in plan["fields"]:
+            return False
+        fields = [name for name in plan["fields"] if name != "label"]
+        self.request = replace(self.request, plan={**plan, "fields": fields})
+        return True
 
     def _check_greeting(self, link: Link) -> None:
         """Raises VersionError if the agent's program is of another release than this package."""

@@ -143,7 +143,8 @@ class Builder:
             for look in self._looks:
                 look.set_offset(slots.fields[look.field.name].offset)
             self._slots = slots
-        labels = slots.columns["label"][slot, :count].copy()
+        column = slots.columns.get("label")  # none where the data has none, and nobody asked
+        labels = np.zeros(count, np.int64) if column is None else column[slot, :count].copy()
         indices = slots.columns["index"][slot, :count].copy()
         pictures = (
             [slots.lease_array(slot, self._looks[0].field, count)] if self._plain else self._view_pictures(done, count)

@@ -20,8 +20,36 @@ from .table import PATH_STARTS, Table
 
 __all__ = ["Source", "resolve_folder", "resolve_source"]
 
-PARTS = (".csv", ".tsv", ".jsonl", ".tar", ".tar.gz", ".tgz", ".tar.zst")
-"""How the names of lists and of tar files end; compressed ones are refused in words."""
+PARTS = (".csv", ".tsv", ".jsonl", ".tar")
+"""How the names of lists and of tar files end."""
+UNREAD = (
+    ".gz",
+    ".tgz",
+    ".zst",
+    ".bz2",
+    ".xz",
+    ".lz4",
+    ".zip",
+    ".7z",
+    ".rar",
+    ".parquet",
+    ".arrow",
+    ".feather",
+    ".mds",
+    ".zstd",
+    ".tfrecord",
+    ".tfrecords",
+    ".beton",
+    ".lmdb",
+    ".mdb",
+    ".rec",
+    ".h5",
+    ".hdf5",
+    ".npy",
+    ".npz",
+    ".mat",
+)
+"""How those of other files of pictures end, of which the agent says what they are."""
 
 WILDCARD = re.compile(r"[{*?\[]")
 """What makes a path a pattern."""
@@ -147,7 +175,7 @@ def _is_part(path: str) -> bool:
     """Whether a path that is no folder's names a list of files, or tar files: what is in them the agent finds out."""
     if wildcard := WILDCARD.search(path):
         return os.path.isdir(os.path.dirname(path[: wildcard.start()]) or ".")
-    return path.lower().endswith(PARTS) and os.path.isfile(path)
+    return path.lower().endswith((*PARTS, *UNREAD)) and os.path.isfile(path)
 
 
 def _of_table(table: Table, nodes: tuple[str, ...]) -> Source:
