@@ -8,20 +8,20 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// accepting is a listener that logs why it cannot accept, as when the process has all the files that it may have open. gRPC tries again
+// loggedListener is a listener that logs why it cannot accept, as when the process has all the files that it may have open. gRPC tries again
 // without a word.
-type accepting struct {
+type loggedListener struct {
 	net.Listener
 	log  *slog.Logger
 	some *rate.Limiter
 }
 
-func newAccepting(l net.Listener, log *slog.Logger) *accepting {
-	return &accepting{l, log, rate.NewLimiter(0.1, 1)}
+func newLoggedListener(l net.Listener, log *slog.Logger) *loggedListener {
+	return &loggedListener{l, log, rate.NewLimiter(0.1, 1)}
 }
 
 // Accept implements net.Listener.
-func (a *accepting) Accept() (net.Conn, error) {
+func (a *loggedListener) Accept() (net.Conn, error) {
 	c, err := a.Listener.Accept()
 	if err != nil && !errors.Is(err, net.ErrClosed) && a.some.Allow() {
 		a.log.Error("connections cannot be accepted", "addr", addressOf(a.Listener), "err", err)

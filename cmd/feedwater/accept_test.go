@@ -23,8 +23,8 @@ func TestAcceptErrorsAreLogged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log := newBook()
 		logger := slog.New(slog.NewTextHandler(log, nil))
-		_, _ = newAccepting(full{net.ErrClosed}, logger).Accept()
-		l := newAccepting(full{syscall.EMFILE}, logger)
+		_, _ = newLoggedListener(full{net.ErrClosed}, logger).Accept()
+		l := newLoggedListener(full{syscall.EMFILE}, logger)
 		for range 60 {
 			if _, err := l.Accept(); err == nil {
 				t.Error("accepted")

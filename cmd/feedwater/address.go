@@ -48,8 +48,8 @@ func isLocalAddress(addr string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// listen opens the port, or the socket of a path.
-func listen(ctx context.Context, addr string) (net.Listener, error) {
+// openListener opens the port, or the socket of a path.
+func openListener(ctx context.Context, addr string) (net.Listener, error) {
 	l, err := listenAt(ctx, addr)
 	if err != nil {
 		return nil, fmt.Errorf("--listen %s: %w", addr, err)

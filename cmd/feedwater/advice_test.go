@@ -125,7 +125,7 @@ func treeWithDoctor(t *testing.T) *cobra.Command {
 		}
 	}
 	agent, _, _ := root.Find([]string{agentCommand})
-	agent.Flags().AddFlagSet((&agentOptions{}).flags())
+	agent.Flags().AddFlagSet((&agentOptions{}).flagSet())
 	return root
 }
 
@@ -164,12 +164,12 @@ func TestAdviceNamesWhatThereIs(t *testing.T) {
 func TestFlagsInMessagesExist(t *testing.T) {
 	known := map[string]bool{"help": true, "version": true}
 	for _, flags := range commandFlags() {
-		for _, name := range append(settable(flags), "config") {
+		for _, name := range append(settableFlags(flags), "config") {
 			known[name] = true
 		}
 	}
 	for _, c := range treeWithDoctor(t).Commands() {
-		for _, f := range settable(c.Flags()) {
+		for _, f := range settableFlags(c.Flags()) {
 			known[f] = true
 		}
 	}

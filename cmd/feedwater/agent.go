@@ -51,16 +51,16 @@ type agentOptions struct {
 // agentOptionsFromEnvironment reads FEEDWATER_LOG_FORMAT, FEEDWATER_INDEX and the like, and FEEDWATER_AGENT_HTTP.
 func agentOptionsFromEnvironment() (*agentOptions, error) {
 	o := &agentOptions{}
-	f := o.flags()
+	f := o.flagSet()
 	if err := fillFlags(agentCommand, f, nil); err != nil {
 		return nil, err
 	}
-	return o, o.check()
+	return o, o.checkFlags()
 }
 
 const agentCommand = "agent"
 
-func (o *agentOptions) flags() *pflag.FlagSet {
+func (o *agentOptions) flagSet() *pflag.FlagSet {
 	f := pflag.NewFlagSet(agentCommand, pflag.ContinueOnError)
 	o.addTo(f)
 	o.addFlags(f, "")
@@ -74,8 +74,8 @@ func (o *agentOptions) flags() *pflag.FlagSet {
 	return f
 }
 
-func (o *agentOptions) check() error {
-	if err := o.logOptions.check(); err != nil || o.http == "" {
+func (o *agentOptions) checkFlags() error {
+	if err := o.logOptions.checkFlags(); err != nil || o.http == "" {
 		return err
 	}
 	const name = envPrefix + "AGENT_HTTP"
@@ -100,8 +100,8 @@ func (o *agentOptions) openLog() (to io.Writer, end func(), err error) {
 	return io.MultiWriter(os.Stderr, f), func() { _ = f.Close() }, nil
 }
 
-// address is that of this rank's agent: ranks of one machine have ports in a row.
-func (o *agentOptions) address() string {
+// metricsAddress is that of this rank's agent: ranks of one machine have ports in a row.
+func (o *agentOptions) metricsAddress() string {
 	host, text, err := net.SplitHostPort(o.http)
 	port, notNumber := strconv.Atoi(text)
 	if err != nil || notNumber != nil || port == 0 {
@@ -115,20 +115,34 @@ func (o *agentOptions) address() string {
 	return o.http
 }
 
-// serve serves what there is to scrape of an agent. One that cannot be scraped works as well.
-func (o *agentOptions) serve(ctx context.Context, a *agent.Agent, log *slog.Logger) (stop func()) {
+// serveMetrics serves what there is to scrape of an agent. One that cannot be scraped works as well.
+func (o *agentOptions) serveMetrics(ctx context.Context, a *agent.Agent, log *slog.Logger) (stop func()) {
 	mux := http.NewServeMux()
 	newReadiness().addProbes(mux)
 	metrics, err := metricsHandler(a.Metrics())
 	if err == nil {
 		mux.Handle("GET /metrics", metrics)
-		stop, err = serveWeb(ctx, webPort{flag: "http", addr: o.address(), handler: mux}, log)
+		stop, err = serveWeb(ctx, webPort{flag: "http", addr: o.metricsAddress(), handler: mux}, log)
 	}
 	if err != nil {
 		log.Warn("this agent has no metrics", "err", err)
 		return func() {}
 	}
 	return stop
+}
+
+// serveStatus serves what watchers and scrapers ask of an agent. stop, which may be called again, ends both.
+func (o *agentOptions) serveStatus(ctx context.Context, a *agent.Agent, log *slog.Logger) (stop func()) {
+	stopWatchers, err := serveWatchers(ctx, a.Source())
+	if err != nil {
+		log.Warn("feedwater top will not find this agent", "error", err)
+	}
+	stopWatchers = sync.OnceFunc(stopWatchers)
+	stopMetrics := o.serveMetrics(ctx, a, log)
+	return func() {
+		stopWatchers()
+		stopMetrics()
+	}
 }
 
 func runAgent(ctx context.Context) error {
@@ -144,7 +158,7 @@ func runAgent(ctx context.Context) error {
 		return err
 	}
 	defer closeLog()
-	log := o.open(to)
+	log := o.newLog(to)
 	preferToBeKilled()
 	trainer, err := trainerHandle()
 	if err != nil {
@@ -154,18 +168,18 @@ func runAgent(ctx context.Context) error {
 	c := newCores()
 	ctx, done := context.WithCancel(ctx)
 	var watcher sync.WaitGroup
-	watcher.Go(func() { c.watch(ctx) })
+	watcher.Go(func() { c.adjustUntilDone(ctx) })
 	gpus := newGPUs(log)
-	watcher.Go(func() { gpus.watch(ctx) })
+	watcher.Go(func() { gpus.runWhileWanted(ctx) })
 	defer watcher.Wait()
 	defer done()
 	spans := span.Open(span.Options{Service: "feedwater-agent", Version: version, Log: log})
 	defer spans.Close()
-	given := o.lists.given()
+	given := o.lists.openTables()
 	defer given.Close() //nolint:errcheck // what is left is in the folder for temporary files
-	local := newLocalPipelines(log, c, o.lists.options(log), given, o.index(o.lists.dir, log, nil), spans.Tracer())
-	end := endingOf(ctx)
-	end.lastly(func() { logHanging(local.Storage().States(), log) })
+	local := newLocalPipelines(log, c, o.lists.datasetOptions(log), given, o.openIndex(o.lists.dir, log, nil), spans.Tracer())
+	end := exitGuardOf(ctx)
+	end.beforeForce(func() { logHanging(local.Storage().States(), log) })
 	defer func() {
 		local.Close()
 		logHanging(local.Storage().States(), log)
@@ -174,25 +188,19 @@ func runAgent(ctx context.Context) error {
 		Control:    os.NewFile(agentControlFD, "control"),
 		Trainer:    trainer,
 		TrainerPID: os.Getppid(), // it starts its agent itself
-		Connect:    connector(local),
-		List:       local.listing,
+		Connect:    newConnector(local),
+		List:       local.listFolder,
 		Log:        log,
 		Version:    version,
 		Build:      buildOf(),
 		Cores:      float64(c.all),
-		GPUs:       gpus.read,
+		GPUs:       gpus.latestStatus,
 		Warnings:   environmentWarnings(agentCommand, os.Environ()),
 	})
-	stop, err := serveWatchers(ctx, a.Source())
-	if err != nil {
-		log.Warn("feedwater top will not find this agent", "error", err)
-	}
-	stop = sync.OnceFunc(stop)
+	stop := o.serveStatus(ctx, a, log)
 	defer stop()
-	stopHTTP := o.serve(ctx, a, log)
-	defer stopHTTP()
-	end.lastly(func() { stop(); stopHTTP() })
-	defer end.begin() // the trainer has gone: what hangs keeps nobody
+	end.beforeForce(stop)
+	defer end.startTimer() // the trainer has gone: what hangs keeps nobody
 	return a.Run(ctx)
 }
 

@@ -88,7 +88,7 @@ func TestRenew(t *testing.T) {
 		f, log := &failing{}, newBook()
 		ctx, stop := context.WithCancel(t.Context())
 		var running sync.WaitGroup
-		running.Go(func() { renew(ctx, f, (&logOptions{format: "text", level: "info"}).open(log)) })
+		running.Go(func() { renew(ctx, f, (&logOptions{format: "text", level: "info"}).newLog(log)) })
 		pause := func() { time.Sleep(10 * time.Minute); synctest.Wait() }
 		pause()
 		if f.renewed != 20 || log.String() != "" {

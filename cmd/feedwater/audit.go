@@ -25,20 +25,20 @@ func newAudit(path string, stdout io.Writer, log *slog.Logger) (func(server.Audi
 		return nil, nil
 	}
 	a := &auditLog{path: path, log: log, stdout: stdout}
-	return a.write, a.append(nil)
+	return a.writeLine, a.appendBytes(nil)
 }
 
-func (a *auditLog) write(line server.AuditLine) {
+func (a *auditLog) writeLine(line server.AuditLine) {
 	b, err := json.Marshal(line)
 	if err == nil {
-		err = a.append(append(b, '\n'))
+		err = a.appendBytes(append(b, '\n'))
 	}
 	if err != nil {
 		a.log.Error("the audit log misses a line", "err", err, "line", string(b))
 	}
 }
 
-func (a *auditLog) append(b []byte) error {
+func (a *auditLog) appendBytes(b []byte) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.path == "-" {

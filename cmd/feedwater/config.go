@@ -27,7 +27,7 @@ func addConfig(c *cobra.Command, own ...string) {
 		f.Annotations = map[string][]string{ownFlag: nil}
 	}
 	c.PreRunE = func(c *cobra.Command, _ []string) error {
-		if env, _, ok := lookup(c.Name(), c.Flags().Lookup("config")); ok && !c.Flags().Changed("config") {
+		if env, _, ok := lookUpFlag(c.Name(), c.Flags().Lookup("config")); ok && !c.Flags().Changed("config") {
 			*file = env
 		}
 		settings, err := readSettings(*file)
@@ -82,41 +82,41 @@ type setting struct {
 // structured is a flag with more than a value, a list or a mapping of values.
 type structured interface{ SetNode(n *yaml.Node) error }
 
-// values are what to call Set with.
-func (s *setting) values(key string) ([]string, error) {
+// toValues are what to call Set with.
+func (s *setting) toValues(key string) ([]string, error) {
 	if s.text != nil {
 		return []string{*s.text}, nil
 	}
-	values, err := scalars(&s.node)
+	values, err := scalarsOf(&s.node)
 	if err != nil {
 		return nil, fmt.Errorf("line %d: %s: %w", s.node.Line, key, err)
 	}
 	return values, nil
 }
 
-// fill sets a flag.
-func (s *setting) fill(f *pflag.Flag) error {
+// fillFlag sets a flag.
+func (s *setting) fillFlag(f *pflag.Flag) error {
 	if v, ok := f.Value.(structured); ok && s.text == nil {
 		return v.SetNode(&s.node)
 	}
-	values, err := s.values(f.Name)
+	values, err := s.toValues(f.Name)
 	if err != nil {
 		return err
 	}
-	if _, ok := f.Value.(many); !ok && len(values) > 1 {
+	if _, ok := f.Value.(isRepeatable); !ok && len(values) > 1 {
 		return fmt.Errorf("--%s takes one value, not %d", f.Name, len(values))
 	}
 	var errs []error
 	for _, v := range values {
 		if err := f.Value.Set(v); err != nil {
-			errs = append(errs, refusal(f, v, err))
+			errs = append(errs, refusalError(f, v, err))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// refusal says what is wrong with a value. Of the types that pflag has, it says so itself only in the words of package strconv.
-func refusal(f *pflag.Flag, value string, err error) error {
+// refusalError says what is wrong with a value. Of the types that pflag has, it says so itself only in the words of package strconv.
+func refusalError(f *pflag.Flag, value string, err error) error {
 	switch f.Value.Type() {
 	case "int", "uint64":
 		return fmt.Errorf("--%s %q is no whole number", f.Name, value)
@@ -130,15 +130,15 @@ func refusal(f *pflag.Flag, value string, err error) error {
 	return fmt.Errorf("--%s %q: %w", f.Name, value, err)
 }
 
-// scalars are the values of a flag: one, a list, or a mapping as key=value.
-func scalars(n *yaml.Node) ([]string, error) {
-	n = meant(n)
+// scalarsOf are the values of a flag: one, a list, or a mapping as key=value.
+func scalarsOf(n *yaml.Node) ([]string, error) {
+	n = resolveAlias(n)
 	if n.Kind == yaml.ScalarNode {
 		return []string{n.Value}, nil
 	}
 	var values []string
 	for i, k := range n.Content {
-		k = meant(k)
+		k = resolveAlias(k)
 		if k.Kind != yaml.ScalarNode {
 			return nil, errors.New("neither a value nor a list of values")
 		}
@@ -146,14 +146,14 @@ func scalars(n *yaml.Node) ([]string, error) {
 		case n.Kind == yaml.SequenceNode:
 			values = append(values, k.Value)
 		case i%2 == 1:
-			values = append(values, meant(n.Content[i-1]).Value+"="+k.Value)
+			values = append(values, resolveAlias(n.Content[i-1]).Value+"="+k.Value)
 		}
 	}
 	return values, nil
 }
 
-// meant is what an alias stands for, and anything else itself.
-func meant(n *yaml.Node) *yaml.Node {
+// resolveAlias is what an alias stands for, and anything else itself.
+func resolveAlias(n *yaml.Node) *yaml.Node {
 	if n.Kind == yaml.AliasNode {
 		return n.Alias
 	}
@@ -166,14 +166,14 @@ func isSetting(f *pflag.Flag) bool { return f != nil && f.Name != "config" && f.
 func checkKeys(flags *pflag.FlagSet, settings map[string]setting) error {
 	for _, key := range slices.Sorted(maps.Keys(settings)) {
 		if !isSetting(flags.Lookup(key)) {
-			return fmt.Errorf("%q is no option of this command%s", key, meaning(key, settable(flags)))
+			return fmt.Errorf("%q is no option of this command%s", key, suggestName(key, settableFlags(flags)))
 		}
 	}
 	return nil
 }
 
-// settable are the names of all flags that a file may set.
-func settable(flags *pflag.FlagSet) []string {
+// settableFlags are the names of all flags that a file may set.
+func settableFlags(flags *pflag.FlagSet) []string {
 	var names []string
 	flags.VisitAll(func(f *pflag.Flag) {
 		if isSetting(f) && !f.Hidden {
@@ -183,26 +183,26 @@ func settable(flags *pflag.FlagSet) []string {
 	return names
 }
 
-// many is a flag that may be given more than once.
-type many interface{ many() }
+// isRepeatable is a flag that may be given more than once.
+type isRepeatable interface{ isRepeatable() }
 
 // ownFlag annotates flags that mean something else to another command.
 const ownFlag = "own"
 
 // commandVariable is the variable that sets a flag of one command alone.
 func commandVariable(command string, f *pflag.Flag) string {
-	return variable(command + "-" + f.Name)
+	return variableOf(command + "-" + f.Name)
 }
 
-func variable(name string) string {
+func variableOf(name string) string {
 	return envPrefix + strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
 }
 
-// lookup is what the environment sets a flag of a command to, and by which variable: the command's own one first.
-func lookup(command string, f *pflag.Flag) (text, from string, ok bool) {
+// lookUpFlag is what the environment sets a flag of a command to, and by which variable: the command's own one first.
+func lookUpFlag(command string, f *pflag.Flag) (text, from string, ok bool) {
 	names := []string{commandVariable(command, f)}
 	if _, own := f.Annotations[ownFlag]; !own {
-		names = append(names, variable(f.Name))
+		names = append(names, variableOf(f.Name))
 	}
 	for _, from = range names {
 		if text, ok = os.LookupEnv(from); ok {
@@ -221,13 +221,13 @@ func fillFlags(command string, flags *pflag.FlagSet, settings map[string]setting
 		}
 		s, ok := settings[f.Name]
 		from := "the config file"
-		if env, name, set := lookup(command, f); set {
+		if env, name, set := lookUpFlag(command, f); set {
 			s, ok, from = setting{text: &env}, true, name
 		}
 		if !ok {
 			return
 		}
-		if err := s.fill(f); err != nil {
+		if err := s.fillFlag(f); err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", from, err))
 		}
 	})

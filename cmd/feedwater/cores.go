@@ -40,8 +40,8 @@ func (c *cores) takeAll() {
 	}
 }
 
-// watch adds cores as they are needed, until ctx ends.
-func (c *cores) watch(ctx context.Context) {
+// adjustUntilDone adds cores as they are needed, until ctx ends.
+func (c *cores) adjustUntilDone(ctx context.Context) {
 	const often = time.Second
 	tick := time.NewTicker(often)
 	defer tick.Stop()
@@ -53,13 +53,13 @@ func (c *cores) watch(ctx context.Context) {
 		case <-tick.C:
 		}
 		t, u := time.Now(), cpuTime()
-		c.spend(float64(u-used) / float64(t.Sub(at)))
+		c.addIfBusy(float64(u-used) / float64(t.Sub(at)))
 		at, used = t, u
 	}
 }
 
-// spend takes notice of how many cores were busy.
-func (c *cores) spend(busy float64) {
+// addIfBusy adds a core if all that there are were busy.
+func (c *cores) addIfBusy(busy float64) {
 	const nearly = 0.95
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -15,7 +15,7 @@ func TestCores(t *testing.T) {
 		busy float64
 		want int
 	}{{0, 1}, {0.9, 1}, {0.99, 2}, {1.5, 2}, {1.95, 3}, {3, 4}, {4, 4}, {0, 4}} {
-		c.spend(step.busy)
+		c.addIfBusy(step.busy)
 		if n := runtime.GOMAXPROCS(0); n != step.want {
 			t.Fatalf("%d cores after %.2f were busy, not %d", n, step.busy, step.want)
 		}
@@ -24,7 +24,7 @@ func TestCores(t *testing.T) {
 	if n := runtime.GOMAXPROCS(0); n != 8 {
 		t.Errorf("%d cores for a pipeline", n)
 	}
-	c.spend(8)
+	c.addIfBusy(8)
 	if n := runtime.GOMAXPROCS(0); n != 8 {
 		t.Errorf("%d cores afterwards", n)
 	}
@@ -35,7 +35,7 @@ func TestCoresAsTold(t *testing.T) {
 	before := runtime.GOMAXPROCS(3)
 	t.Cleanup(func() { runtime.GOMAXPROCS(before) })
 	t.Setenv("GOMAXPROCS", "3")
-	newCores().spend(3)
+	newCores().addIfBusy(3)
 	if n := runtime.GOMAXPROCS(0); n != 3 {
 		t.Errorf("%d cores", n)
 	}

@@ -52,7 +52,7 @@ Exit code: the command's own if it is not 0; else 0 healthy or not the data, 3 d
 // findPython is a Python that has the package; args are those of `feedwater doctor`.
 func findPython(ctx context.Context, args []string) (string, error) {
 	var tried []string
-	for _, name := range pythons(args) {
+	for _, name := range pythonCandidates(args) {
 		path, err := exec.LookPath(name)
 		if err != nil {
 			continue
@@ -69,8 +69,8 @@ func findPython(ctx context.Context, args []string) (string, error) {
 		strings.Join(tried, ", "))
 }
 
-// pythons are the candidates, best first. FEEDWATER_PYTHON is alone if it is set.
-func pythons(args []string) []string {
+// pythonCandidates are the candidates, best first. FEEDWATER_PYTHON is alone if it is set.
+func pythonCandidates(args []string) []string {
 	if named := os.Getenv("FEEDWATER_PYTHON"); named != "" {
 		return []string{named}
 	}

@@ -26,7 +26,7 @@ var serviceVariable = regexp.MustCompile(`_SERVICE_(HOST|PORT(_[A-Z0-9_]+)?)$|_P
 
 // commandFlags are the flags that variables may set, by command.
 func commandFlags() map[string]*pflag.FlagSet {
-	all := map[string]*pflag.FlagSet{agentCommand: (&agentOptions{}).flags()}
+	all := map[string]*pflag.FlagSet{agentCommand: (&agentOptions{}).flagSet()}
 	for _, c := range newRoot().Commands() {
 		if c.Flags().Lookup("config") != nil {
 			all[c.Name()] = c.Flags()
@@ -50,10 +50,10 @@ func variablesOf(commands map[string]*pflag.FlagSet) (known map[string]bool, mea
 			own := commandVariable(command, f)
 			known[own] = true
 			if _, alone := f.Annotations[ownFlag]; alone {
-				meant[variable(f.Name)] = append(meant[variable(f.Name)], own)
+				meant[variableOf(f.Name)] = append(meant[variableOf(f.Name)], own)
 				return
 			}
-			known[variable(f.Name)] = true
+			known[variableOf(f.Name)] = true
 		})
 	}
 	return known, meant

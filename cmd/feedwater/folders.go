@@ -31,14 +31,14 @@ func (f folders) Set(s string) error {
 		pairs = append(pairs, strings.TrimSpace(part))
 	}
 	for _, pair := range pairs {
-		if err := f.add(pair); err != nil {
+		if err := f.addPair(pair); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (f folders) add(pair string) error {
+func (f folders) addPair(pair string) error {
 	name, folder, ok := strings.Cut(pair, "=")
 	_, twice := f[name]
 	switch {
@@ -58,7 +58,7 @@ func (f folders) add(pair string) error {
 // String implements pflag.Value.
 func (f folders) String() string {
 	pairs := make([]string, 0, len(f))
-	for _, name := range f.names() {
+	for _, name := range f.sortedNames() {
 		pairs = append(pairs, name+"="+f[name])
 	}
 	return strings.Join(pairs, ",")
@@ -67,18 +67,18 @@ func (f folders) String() string {
 // Type implements pflag.Value.
 func (f folders) Type() string { return "NAME=FOLDER" }
 
-func (f folders) many() {}
+func (f folders) isRepeatable() {}
 
-func (f folders) names() []string { return slices.Sorted(maps.Keys(f)) }
+func (f folders) sortedNames() []string { return slices.Sorted(maps.Keys(f)) }
 
 // folderWithin is how long a folder is waited for at the start.
 const folderWithin = 5 * time.Second
 
-// check looks whether the folders are there. One whose storage does not answer may come back: the others are served meanwhile.
-func (f folders) check() error {
+// checkExist looks whether the folders are there. One whose storage does not answer may come back: the others are served meanwhile.
+func (f folders) checkExist() error {
 	roots := storage.New(storage.Options{Deadline: folderWithin})
 	defer roots.Close()
-	for _, name := range f.names() {
+	for _, name := range f.sortedNames() {
 		if dataset.IsURL(f[name]) {
 			if err := dataset.CheckURL(dataset.FolderOf(f[name])); err != nil {
 				return fmt.Errorf("--data %s: %w", name, err)

@@ -41,8 +41,8 @@ func newGPUs(log *slog.Logger) *gpus {
 	return &gpus{log: log, host: pulse.CleanName(host), wake: make(chan struct{}, 1)}
 }
 
-// read is what is known now. It never waits.
-func (g *gpus) read() []*pb.GpuStatus {
+// latestStatus is what is known now. It never waits.
+func (g *gpus) latestStatus() []*pb.GpuStatus {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.asked = time.Now()
@@ -56,14 +56,14 @@ func (g *gpus) read() []*pb.GpuStatus {
 	return g.latest
 }
 
-func (g *gpus) wanted() bool {
+func (g *gpus) isWanted() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return time.Since(g.asked) < askedFor
 }
 
-// watch runs the program while somebody asks, until ctx ends.
-func (g *gpus) watch(ctx context.Context) {
+// runWhileWanted runs the program while somebody asks, until ctx ends.
+func (g *gpus) runWhileWanted(ctx context.Context) {
 	program := findNVML()
 	for program != "" {
 		select {
@@ -71,8 +71,8 @@ func (g *gpus) watch(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		if g.wanted() {
-			g.run(ctx, program)
+		if g.isWanted() {
+			g.readProgram(ctx, program)
 		}
 		select {
 		case <-time.After(retryNVML):
@@ -101,8 +101,8 @@ func findNVML() string {
 	return beside
 }
 
-// run reads the program's lines until it ends, nobody asks any more, or ctx ends.
-func (g *gpus) run(ctx context.Context, program string) {
+// readProgram reads the program's lines until it ends, nobody asks any more, or ctx ends.
+func (g *gpus) readProgram(ctx context.Context, program string) {
 	unlock, ok := lockGPUs()
 	if !ok {
 		return // another agent of this user's tells them
@@ -122,8 +122,8 @@ func (g *gpus) run(ctx context.Context, program string) {
 	defer context.AfterFunc(ctx, func() { _ = out.Close() })() // children of the program may hold the other end
 	lines := bufio.NewScanner(out)
 	lines.Buffer(nil, 1<<20)
-	for lines.Scan() && g.wanted() {
-		g.take(lines.Bytes())
+	for lines.Scan() && g.isWanted() {
+		g.parseLine(lines.Bytes())
 	}
 	cancel()
 	ended := make(chan struct{})
@@ -176,7 +176,7 @@ type nvmlLine struct {
 	} `json:"gpus"`
 }
 
-func (g *gpus) take(text []byte) {
+func (g *gpus) parseLine(text []byte) {
 	var line nvmlLine
 	if json.Unmarshal(text, &line) != nil {
 		return

@@ -24,7 +24,7 @@ func reader(t *testing.T, script string) *gpus {
 	g := newGPUs(slog.New(slog.DiscardHandler))
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
-	running.Go(func() { g.watch(ctx) })
+	running.Go(func() { g.runWhileWanted(ctx) })
 	t.Cleanup(running.Wait)
 	t.Cleanup(cancel)
 	return g
@@ -36,12 +36,12 @@ const nvmlText = `{"gpus": [{"index": 3, "uuid": "GPU-1", "name": "H200", "lost"
 
 func TestGPUsAreRead(t *testing.T) {
 	g := reader(t, fmt.Sprintf("echo '%s' | tr -d '\\n'; echo; sleep 60", nvmlText))
-	for deadline := time.Now().Add(time.Minute); len(g.read()) == 0; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); len(g.latestStatus()) == 0; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("no GPUs")
 		}
 	}
-	all := g.read()
+	all := g.latestStatus()
 	if a := all[0]; len(all) != 2 || a.Index != 3 || a.Name != "H200" || a.GetBusy() != 0.4 || a.GetMemoryTotalBytes() != 9 || len(a.Throttles) != 1 || len(a.Processes) != 1 || a.Processes[0].MemoryBytes != nil {
 		t.Errorf("%v", all)
 	}
@@ -58,15 +58,15 @@ func TestGPUsAreRead(t *testing.T) {
 func TestGPUsUnknown(t *testing.T) {
 	for _, script := range []string{"exit 1", "echo nonsense; echo '{\"gpus\": [], \"reason\": \"no driver\"}'", "kill -9 $$"} {
 		g := reader(t, script)
-		g.read()
-		g.run(t.Context(), os.Getenv("FEEDWATER_NVML"))
-		if all := g.read(); len(all) != 0 {
+		g.latestStatus()
+		g.readProgram(t.Context(), os.Getenv("FEEDWATER_NVML"))
+		if all := g.latestStatus(); len(all) != 0 {
 			t.Errorf("%s: %v", script, all)
 		}
 	}
 	g := newGPUs(slog.New(slog.DiscardHandler))
-	g.run(t.Context(), "/nowhere")
-	if all := g.read(); all != nil {
+	g.readProgram(t.Context(), "/nowhere")
+	if all := g.latestStatus(); all != nil {
 		t.Errorf("%v", all)
 	}
 }

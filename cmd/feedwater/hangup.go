@@ -8,15 +8,15 @@ import (
 	"syscall"
 )
 
-// onHangup calls look at each SIGHUP, which other servers take as a word to read their files again; stop ends that, and waits.
-func onHangup(log *slog.Logger, look func()) (stop func()) {
+// onHangup calls reload at each SIGHUP, which other servers take as a word to read their files again; stop ends that, and waits.
+func onHangup(log *slog.Logger, reload func()) (stop func()) {
 	signals, ended := make(chan os.Signal, 1), make(chan struct{})
 	signal.Notify(signals, syscall.SIGHUP)
 	go func() {
 		defer close(ended)
 		for range signals {
 			log.Info("SIGHUP: certificates, keys, CAs and tokens are looked at again, as they are for each call; options and identities need a restart")
-			look()
+			reload()
 		}
 	}()
 	return func() {
@@ -26,8 +26,8 @@ func onHangup(log *slog.Logger, look func()) (stop func()) {
 	}
 }
 
-// look reads files again that have changed.
-func (s *security) look() {
+// reloadChanged reads files again that have changed.
+func (s *security) reloadChanged() {
 	if s.tls != nil {
 		_, _ = s.tls.GetConfigForClient(&tls.ClientHelloInfo{}) // has no errors of its own
 	}

@@ -88,6 +88,6 @@ func nodePage(s *server.Server, ready *readiness) (http.Handler, error) {
 	mux.Handle("GET /metrics", s.Watchers(metrics))
 	mux.Handle("GET /", s.Watchers(page.Handler(page.NewLive(s.Source()).Overview)))
 	ready.addProbes(mux)
-	mux.HandleFunc("GET /healthz", ready.readyz)
+	mux.HandleFunc("GET /healthz", ready.handleReady)
 	return mux, nil
 }

@@ -181,7 +181,7 @@ func TestReadiness(t *testing.T) {
 	r := newReadiness(feed)
 	check := func(want string) {
 		t.Helper()
-		if got := r.why(); got != want {
+		if got := r.pendingReason(); got != want {
 			t.Errorf("not ready for %q, want %q", got, want)
 		}
 		for _, service := range []string{"", feed} {
@@ -192,8 +192,8 @@ func TestReadiness(t *testing.T) {
 		}
 	}
 	check("")
-	started := r.wait("the start")
-	one, two := r.wait("photos"), r.wait("photos")
+	started := r.waitFor("the start")
+	one, two := r.waitFor("photos"), r.waitFor("photos")
 	check("waiting for photos, the start")
 	started()
 	one()
@@ -201,9 +201,9 @@ func TestReadiness(t *testing.T) {
 	check("waiting for photos")
 	two()
 	check("")
-	r.drain()
+	r.setDraining()
 	check("draining")
-	r.wait("more")()
+	r.waitFor("more")()
 	check("draining")
 }
 

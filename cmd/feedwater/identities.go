@@ -58,7 +58,7 @@ func (i *identities) Set(s string) error {
 func checkMembers(members map[string]yaml.Node) error {
 	for _, key := range slices.Sorted(maps.Keys(members)) {
 		if !slices.Contains(identityKeys, key) {
-			return fmt.Errorf("%q is no member of an identity%s", key, meaning(key, identityKeys))
+			return fmt.Errorf("%q is no member of an identity%s", key, suggestName(key, identityKeys))
 		}
 		value := members[key]
 		alone := yaml.Node{Kind: yaml.MappingNode, Content: []*yaml.Node{{Kind: yaml.ScalarNode, Value: key}, &value}}
@@ -95,8 +95,8 @@ func (i *identities) String() string { return strings.Join(slices.Sorted(maps.Ke
 // Type implements pflag.Value.
 func (i *identities) Type() string { return "YAML" }
 
-// check finds roots that the node does not serve, and what is no limit.
-func (i identities) check(roots []string) error {
+// checkRules finds roots that the node does not serve, and what is no limit.
+func (i identities) checkRules(roots []string) error {
 	for _, name := range slices.Sorted(maps.Keys(i)) {
 		one := i[name]
 		for _, root := range one.Roots {
@@ -119,8 +119,8 @@ func (i identities) check(roots []string) error {
 	return nil
 }
 
-// rules are what the server makes of them.
-func (i identities) rules() map[string]admission.Rule {
+// toRules are what the server makes of them.
+func (i identities) toRules() map[string]admission.Rule {
 	rules := map[string]admission.Rule{}
 	for name, one := range i {
 		rules[name] = admission.Rule{
@@ -131,8 +131,8 @@ func (i identities) rules() map[string]admission.Rule {
 	return rules
 }
 
-// meaning suggests the name that a wrong one is nearest to.
-func meaning(wrong string, names []string) string {
+// suggestName suggests the name that a wrong one is nearest to.
+func suggestName(wrong string, names []string) string {
 	best, least := "", 1+max(2, len(wrong)/3)
 	for _, name := range names {
 		if d := spelling.Edits(wrong, name); d < least {

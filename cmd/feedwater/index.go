@@ -45,7 +45,7 @@ Progressive files, files with restart markers, damaged ones and other formats ha
 		},
 		RunE: func(c *cobra.Command, args []string) error {
 			o.folder = args[0]
-			return o.run(c.Context(), c.OutOrStdout(), c.ErrOrStderr())
+			return o.runIndex(c.Context(), c.OutOrStdout(), c.ErrOrStderr())
 		},
 	}
 	f := c.Flags()
@@ -57,7 +57,7 @@ Progressive files, files with restart markers, damaged ones and other formats ha
 	return c
 }
 
-func (o *indexOptions) check() error {
+func (o *indexOptions) checkFlags() error {
 	switch {
 	case o.interval < 1 || o.interval > pipeline.MaxIndexInterval:
 		return fmt.Errorf("--interval %d is not within 1 to %d", o.interval, pipeline.MaxIndexInterval)
@@ -69,22 +69,22 @@ func (o *indexOptions) check() error {
 	return nil
 }
 
-func (o *indexOptions) run(ctx context.Context, out, status io.Writer) error {
-	if err := o.check(); err != nil {
+func (o *indexOptions) runIndex(ctx context.Context, out, status io.Writer) error {
+	if err := o.checkFlags(); err != nil {
 		return usageError{err}
 	}
-	dir, err := o.resolve(o.lists.dir)
+	dir, err := o.resolveFolder(o.lists.dir)
 	if err != nil {
 		return err
 	}
 	show := newProgress(status)
 	roots := storage.New(storage.Options{})
 	defer roots.Close()
-	endingOf(ctx).lastly(func() { sayHanging(roots.States(), status) })
-	lists := dataset.Options{CacheDir: o.lists.dir, CacheBytes: int64(o.lists.limit), Progress: show.scanned, Flat: true, Empty: true}
+	exitGuardOf(ctx).beforeForce(func() { sayHanging(roots.States(), status) })
+	lists := dataset.Options{CacheDir: o.lists.dir, CacheBytes: int64(o.lists.limit), Progress: show.showScanned, Flat: true, Empty: true}
 	data, err := pipeline.OpenFolder(ctx, roots, o.folder, lists)
 	if err != nil {
-		show.end()
+		show.clearBar()
 		sayHanging(roots.States(), status)
 		if errors.Is(err, context.Canceled) {
 			return errors.New("interrupted while the folder was listed")
@@ -94,31 +94,31 @@ func (o *indexOptions) run(ctx context.Context, out, status io.Writer) error {
 	defer data.Close()
 	began := time.Now()
 	index := pipeline.Index{Dir: dir, MaxBytes: int64(o.limit), Interval: o.interval}
-	done, err := pipeline.IndexSnapshot(ctx, roots, data, index, o.workers, func(n pipeline.Indexed) { show.step(n.Seen, data.Len()) })
-	show.end()
+	done, err := pipeline.IndexSnapshot(ctx, roots, data, index, o.workers, func(n pipeline.Indexed) { show.showStep(n.Seen, data.Len()) })
+	show.clearBar()
 	if err != nil && !errors.Is(err, context.Canceled) {
 		return err
 	}
-	o.report(out, dir, done, time.Since(began))
+	o.printReport(out, dir, done, time.Since(began))
 	switch {
 	case err != nil:
 		sayHanging(roots.States(), status)
-		return fmt.Errorf("interrupted after %d of %d pictures%s; what was written stays, and running it again goes on from there", done.Seen, data.Len(), lost(done))
+		return fmt.Errorf("interrupted after %d of %d pictures%s; what was written stays, and running it again goes on from there", done.Seen, data.Len(), lostText(done))
 	case done.Failed > 0:
 		return fmt.Errorf("%d of %d pictures could not be read, the first: %w", done.Failed, data.Len(), done.Failure)
 	}
 	return nil
 }
 
-// lost says how much of the work was in vain; empty: none.
-func lost(n pipeline.Indexed) string {
+// lostText says how much of the work was in vain; empty: none.
+func lostText(n pipeline.Indexed) string {
 	if n.Lost == 0 {
 		return ""
 	}
 	return fmt.Sprintf(", of which %d indexes could not be written", n.Lost)
 }
 
-func (o *indexOptions) report(out io.Writer, dir string, n pipeline.Indexed, took time.Duration) {
+func (o *indexOptions) printReport(out io.Writer, dir string, n pipeline.Indexed, took time.Duration) {
 	fmt.Fprintf(out, "%d pictures in %.1f s, %.0f a second: %d indexed, %d had an index, %d have none\n",
 		n.Seen, took.Seconds(), float64(n.Seen)/took.Seconds(), n.Made, n.Kept, n.None)
 	files, bytes, disk := byteSize(n.FileBytes), byteSize(n.IndexBytes), byteSize(n.DiskBytes)

@@ -28,13 +28,13 @@ func (p *indexPlace) addFlags(f *pflag.FlagSet, more string) {
 	f.Var(positive{&p.limit}, "index-limit", "what the indexes of all data sets may take")
 }
 
-// index is nil where none is wanted. What goes wrong is logged, once; hold, if there is one, is told of the memory that indexes take.
-func (p *indexPlace) index(cacheDir string, log *slog.Logger, hold func(int64)) *pipeline.Index {
+// openIndex is nil where none is wanted. What goes wrong is logged, once; hold, if there is one, is told of the memory that indexes take.
+func (p *indexPlace) openIndex(cacheDir string, log *slog.Logger, hold func(int64)) *pipeline.Index {
 	if p.dir == indexOff {
 		return nil
 	}
 	var once sync.Once
-	return &pipeline.Index{Dir: p.named(cacheDir), MaxBytes: int64(p.limit), Hold: hold, Trouble: func(err error) {
+	return &pipeline.Index{Dir: p.folderOr(cacheDir), MaxBytes: int64(p.limit), Hold: hold, Trouble: func(err error) {
 		once.Do(func() {
 			what := "the index of pictures is not kept: crops are slower than they could be"
 			if errors.Is(err, imageindex.ErrFull) {
@@ -48,17 +48,17 @@ func (p *indexPlace) index(cacheDir string, log *slog.Logger, hold func(int64)) 
 	}}
 }
 
-// named is the folder that the flags come to; empty: imageindex.DefaultDir.
-func (p *indexPlace) named(cacheDir string) string {
+// folderOr is the folder that the flags come to; empty: imageindex.DefaultDir.
+func (p *indexPlace) folderOr(cacheDir string) string {
 	if p.dir == "" && cacheDir != "" {
 		return filepath.Join(cacheDir, "index")
 	}
 	return p.dir
 }
 
-// resolve names the folder that is used, for people.
-func (p *indexPlace) resolve(cacheDir string) (string, error) {
-	if dir := p.named(cacheDir); dir != "" {
+// resolveFolder names the folder that is used, for people.
+func (p *indexPlace) resolveFolder(cacheDir string) (string, error) {
+	if dir := p.folderOr(cacheDir); dir != "" {
 		return dir, nil
 	}
 	dir, err := imageindex.DefaultDir()

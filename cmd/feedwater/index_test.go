@@ -96,14 +96,14 @@ func TestNodesIndexOnTheirWay(t *testing.T) {
 
 func TestIndexPlace(t *testing.T) {
 	t.Setenv("FEEDWATER_INDEX", "off")
-	if p, err := agentOptionsFromEnvironment(); err != nil || p.index("", slog.Default(), nil) != nil {
+	if p, err := agentOptionsFromEnvironment(); err != nil || p.openIndex("", slog.Default(), nil) != nil {
 		t.Error("off is not off", err)
 	}
 	t.Setenv("FEEDWATER_INDEX", "/there")
 	t.Setenv("FEEDWATER_INDEX_LIMIT", "5MB")
 	p, err := agentOptionsFromEnvironment()
 	var log bytes.Buffer
-	x := p.index("/cache", slog.New(slog.NewTextHandler(&log, nil)), nil)
+	x := p.openIndex("/cache", slog.New(slog.NewTextHandler(&log, nil)), nil)
 	if err != nil || x.Dir != "/there" || x.MaxBytes != 5e6 {
 		t.Errorf("%+v, %v", x, err)
 	}
@@ -116,7 +116,7 @@ func TestIndexPlace(t *testing.T) {
 	if _, err := agentOptionsFromEnvironment(); err == nil || !strings.Contains(err.Error(), "FEEDWATER_INDEX_LIMIT") {
 		t.Errorf("%v", err)
 	}
-	if x := (&indexPlace{}).index("/cache", slog.Default(), nil); x.Dir != "/cache/index" {
+	if x := (&indexPlace{}).openIndex("/cache", slog.Default(), nil); x.Dir != "/cache/index" {
 		t.Errorf("%+v", x)
 	}
 }
@@ -127,9 +127,9 @@ func TestProgress(t *testing.T) {
 	p.terminal = true
 	for i := range 5 {
 		p.shown = p.shown.Add(-1e9)
-		p.step(i, 10)
+		p.showStep(i, 10)
 	}
-	p.end()
+	p.clearBar()
 	if out := w.String(); !strings.Contains(out, "[############..................]  40 %  4 of 10 pictures") || !strings.HasSuffix(out, "\r\x1b[K") {
 		t.Errorf("%q", out)
 	}

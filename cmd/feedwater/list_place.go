@@ -32,13 +32,13 @@ func listsFromEnvironment() (p listPlace, err error) {
 	return p, err
 }
 
-// given keeps the tables that trainers give. The caller closes it.
-func (p *listPlace) given() *tables.Store {
+// openTables keeps the tables that trainers give. The caller closes it.
+func (p *listPlace) openTables() *tables.Store {
 	return tables.New((&dataset.Options{CacheDir: p.dir}).CacheFolder, int64(p.tables))
 }
 
-// options keep lists in the place, and log once where else they are kept.
-func (p *listPlace) options(log *slog.Logger) dataset.Options {
+// datasetOptions keep lists in the place, and log once where else they are kept.
+func (p *listPlace) datasetOptions(log *slog.Logger) dataset.Options {
 	var once sync.Once
 	return dataset.Options{CacheDir: p.dir, CacheBytes: int64(p.limit), Trouble: func(err error) {
 		once.Do(func() {

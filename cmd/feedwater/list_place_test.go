@@ -16,7 +16,7 @@ func TestListsFromEnvironment(t *testing.T) {
 	t.Setenv("FEEDWATER_CACHE_DIR", "/fast")
 	t.Setenv("FEEDWATER_CACHE_LIMIT", "2MiB")
 	p, err = listsFromEnvironment()
-	if o := p.options(slog.New(slog.DiscardHandler)); err != nil || o.CacheDir != "/fast" || o.CacheBytes != 2<<20 {
+	if o := p.datasetOptions(slog.New(slog.DiscardHandler)); err != nil || o.CacheDir != "/fast" || o.CacheBytes != 2<<20 {
 		t.Errorf("%+v, %v", o, err)
 	}
 	t.Setenv("FEEDWATER_CACHE_LIMIT", "much")
@@ -29,7 +29,7 @@ func TestListsFromEnvironment(t *testing.T) {
 func TestListsElsewhereAreToldOnce(t *testing.T) {
 	var log bytes.Buffer
 	p := listPlace{limit: 1}
-	o := p.options(slog.New(slog.NewTextHandler(&log, nil)))
+	o := p.datasetOptions(slog.New(slog.NewTextHandler(&log, nil)))
 	for range 3 {
 		o.Trouble(errors.New("no folder"))
 	}

@@ -34,8 +34,8 @@ func newLocalPipelines(
 	})}
 }
 
-// node is the pipeline with that many workers; 0: this rank's share of the cores. plan is as local.Pipelines.Node has it.
-func (l *localPipelines) node(workers int, plan string) (node.Node, error) {
+// newNode is the pipeline with that many workers; 0: this rank's share of the cores. plan is as local.Pipelines.Node has it.
+func (l *localPipelines) newNode(workers int, plan string) (node.Node, error) {
 	if workers <= 0 {
 		workers = shareOfCores(l.cores.all)
 	}
@@ -47,8 +47,8 @@ func (l *localPipelines) node(workers int, plan string) (node.Node, error) {
 	return own, nil
 }
 
-// listing is what a folder of this machine holds.
-func (l *localPipelines) listing(ctx context.Context, folder string) (agent.Listing, error) {
+// listFolder is what a folder of this machine holds.
+func (l *localPipelines) listFolder(ctx context.Context, folder string) (agent.Listing, error) {
 	found, err := l.List(ctx, folder)
 	return agent.Listing{Fingerprint: found.Fingerprint, Counts: found.Counts, Keys: found.Keys}, err
 }
@@ -70,10 +70,10 @@ func rankOrProcess() int {
 	return os.Getppid()
 }
 
-// connector makes the fleet of a Loader.
-func connector(local *localPipelines) func(context.Context, agent.Plan) (*client.Fleet, error) {
+// newConnector makes the fleet of a Loader.
+func newConnector(local *localPipelines) func(context.Context, agent.Plan) (*client.Fleet, error) {
 	return func(ctx context.Context, p agent.Plan) (*client.Fleet, error) {
-		o, err := local.options(ctx, p)
+		o, err := local.fleetOptions(ctx, p)
 		if err != nil {
 			return nil, err
 		}
@@ -81,9 +81,9 @@ func connector(local *localPipelines) func(context.Context, agent.Plan) (*client
 	}
 }
 
-// options are those of a Loader's fleet: its nodes, this process's own pipeline where there are none, or both where the plan says how many
+// fleetOptions are those of a Loader's fleet: its nodes, this process's own pipeline where there are none, or both where the plan says how many
 // workers that has beside them.
-func (l *localPipelines) options(ctx context.Context, p agent.Plan) (client.Options, error) {
+func (l *localPipelines) fleetOptions(ctx context.Context, p agent.Plan) (client.Options, error) {
 	o := client.Options{
 		Plan: string(p.Text), Table: p.Table, Job: p.Job, Rank: rankOrProcess(), Nodes: p.Nodes, Numerics: p.Numerics, Fingerprint: p.Fingerprint,
 		Revisions: p.Revisions, Build: buildOf(),
@@ -103,6 +103,6 @@ func (l *localPipelines) options(ctx context.Context, p agent.Plan) (client.Opti
 	if len(p.Nodes) > 0 && (p.Workers == 0 || p.Local == "") {
 		return o, nil
 	}
-	o.Local, err = l.node(p.Workers, own)
+	o.Local, err = l.newNode(p.Workers, own)
 	return o, err
 }

@@ -41,7 +41,7 @@ func at(plan, folder string) string {
 // ownNode is a node of this process.
 func ownNode(t *testing.T, l *localPipelines, workers int) node.Node {
 	t.Helper()
-	n, err := l.node(workers, "")
+	n, err := l.newNode(workers, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -192,7 +192,7 @@ func copied(t *testing.T, dir string) string {
 func connect(t *testing.T, l *localPipelines, p agent.Plan) (*pb.OpenResponse, error) {
 	t.Helper()
 	p.StartTimeout, p.Timeout, p.Log = 20*time.Second, 20*time.Second, slog.New(slog.DiscardHandler)
-	f, err := connector(l)(t.Context(), p)
+	f, err := newConnector(l)(t.Context(), p)
 	if err != nil {
 		return nil, err
 	}
@@ -238,7 +238,7 @@ func TestLocalBesideNodes(t *testing.T) {
 	for _, plan := range []string{crops, whole} {
 		n := start(t, "--data", "photos="+dir)
 		want := digest(t, client.Options{Plan: plan, Nodes: []string{n.addr}}, 1)
-		o, err := pipelines(t).options(t.Context(), agent.Plan{
+		o, err := pipelines(t).fleetOptions(t.Context(), agent.Plan{
 			Text: []byte(at(plan, here)), Nodes: []string{n.addr}, Local: here, Workers: 1,
 			StartTimeout: 20 * time.Second, Timeout: 20 * time.Second,
 		})

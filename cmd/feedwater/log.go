@@ -19,7 +19,7 @@ func (o *logOptions) addTo(f *pflag.FlagSet) {
 	f.StringVar(&o.level, "log-level", "info", "debug, info, warn or error")
 }
 
-func (o *logOptions) check() error {
+func (o *logOptions) checkFlags() error {
 	if o.format != "text" && o.format != "json" {
 		return fmt.Errorf("--log-format %q is neither text nor json", o.format)
 	}
@@ -29,8 +29,8 @@ func (o *logOptions) check() error {
 	return nil
 }
 
-// open is the log that the flags describe, which check has found good.
-func (o *logOptions) open(w io.Writer) *slog.Logger {
+// newLog is the log that the flags describe, which check has found good.
+func (o *logOptions) newLog(w io.Writer) *slog.Logger {
 	var level slog.Level
 	_ = level.UnmarshalText([]byte(o.level)) // check has seen it
 	if o.format == "json" {

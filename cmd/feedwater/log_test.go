@@ -12,10 +12,10 @@ func TestDurationsInLogs(t *testing.T) {
 	for format, want := range map[string]string{"json": `"timeout":30.5,"of":{"wait":0.25}`, "text": "timeout=30.5s of.wait=250ms"} {
 		var b strings.Builder
 		o := logOptions{format: format, level: "info"}
-		if err := o.check(); err != nil {
+		if err := o.checkFlags(); err != nil {
 			t.Fatal(err)
 		}
-		log := o.open(&b)
+		log := o.newLog(&b)
 		log.Debug("unseen")
 		log.With("timeout", 30500*time.Millisecond).WithGroup("of").Info("draining", "wait", 250*time.Millisecond)
 		if !strings.Contains(b.String(), want) || strings.Contains(b.String(), "unseen") {
@@ -26,7 +26,7 @@ func TestDurationsInLogs(t *testing.T) {
 		}
 	}
 	for _, o := range []logOptions{{"xml", "info"}, {"text", "loud"}} {
-		if o.check() == nil {
+		if o.checkFlags() == nil {
 			t.Errorf("%+v is taken", o)
 		}
 	}

@@ -28,14 +28,14 @@ const (
 // usageError marks what the caller should have typed differently.
 type usageError struct{ error }
 
-func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
+func main() { os.Exit(runCommand(os.Args[1:], os.Stdout, os.Stderr)) }
 
-func run(args []string, stdout, stderr io.Writer) int {
-	end := newEnding()
-	ctx, stop := untilSignal(end.begin)
+func runCommand(args []string, stdout, stderr io.Writer) int {
+	end := newExitGuard()
+	ctx, stop := untilSignal(end.startTimer)
 	defer stop()
-	defer end.done()
-	ctx = context.WithValue(ctx, endingKey{}, end)
+	defer end.stopTimer()
+	ctx = context.WithValue(ctx, exitGuardKey{}, end)
 	root := newRoot()
 	root.SetArgs(args)
 	root.SetOut(stdout)
@@ -46,7 +46,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	case err == nil:
 		return exitOK
 	case errors.As(err, &usage):
-		fmt.Fprintf(stderr, "feedwater: %v\nRun '%s --help' for the options.\n", err, command(root, args))
+		fmt.Fprintf(stderr, "feedwater: %v\nRun '%s --help' for the options.\n", err, commandPath(root, args))
 		return exitUsage
 	case errors.As(err, new(notComparedError)):
 		fmt.Fprintf(stderr, "feedwater: %v\n", err)
@@ -80,8 +80,8 @@ func untilSignal(told func()) (ctx context.Context, stop func()) {
 	}
 }
 
-// command is the command that args name, as far as they do.
-func command(root *cobra.Command, args []string) string {
+// commandPath is the command that args name, as far as they do.
+func commandPath(root *cobra.Command, args []string) string {
 	if c, _, err := root.Find(args); err == nil {
 		return c.CommandPath()
 	}

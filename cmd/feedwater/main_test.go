@@ -41,7 +41,7 @@ func program(t *testing.T, args ...string) *exec.Cmd {
 // call runs the program in this process.
 func call(args ...string) (code int, out, errs string) {
 	var stdout, stderr bytes.Buffer
-	code = run(args, &stdout, &stderr)
+	code = runCommand(args, &stdout, &stderr)
 	return code, stdout.String(), stderr.String()
 }
 

@@ -95,18 +95,18 @@ type memoryLimit struct {
 	held int64
 }
 
-// limitMemory begins with so many bytes that are held; undo ends it.
+// limitMemory begins with so many bytes that are held; restoreLimit ends it.
 func limitMemory(held int64) *memoryLimit {
 	l := &memoryLimit{off: os.Getenv("GOMEMLIMIT") != ""}
 	if !l.off {
 		l.before = debug.SetMemoryLimit(-1)
 	}
-	l.hold(held)
+	l.addHeld(held)
 	return l
 }
 
-// hold adds to what is held, or takes from it.
-func (l *memoryLimit) hold(bytes int64) {
+// addHeld adds to what is held, or takes from it.
+func (l *memoryLimit) addHeld(bytes int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.held += bytes
@@ -115,7 +115,7 @@ func (l *memoryLimit) hold(bytes int64) {
 	}
 }
 
-func (l *memoryLimit) undo() {
+func (l *memoryLimit) restoreLimit() {
 	if !l.off {
 		debug.SetMemoryLimit(l.before)
 	}

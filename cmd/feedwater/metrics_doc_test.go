@@ -70,11 +70,11 @@ func TestAgentAddress(t *testing.T) {
 	}
 	for addr, want := range map[string]string{"127.0.0.1:9400": "127.0.0.1:9403", "[::1]:9400": "[::1]:9403", "127.0.0.1:0": "127.0.0.1:0"} {
 		o := &agentOptions{http: addr}
-		if got := o.address(); got != addr {
+		if got := o.metricsAddress(); got != addr {
 			t.Errorf("%s alone: %s", addr, got)
 		}
 		t.Setenv("LOCAL_RANK", "3")
-		if got := o.address(); got != want {
+		if got := o.metricsAddress(); got != want {
 			t.Errorf("%s of rank 3: %s, want %s", addr, got, want)
 		}
 		t.Setenv("LOCAL_RANK", "")

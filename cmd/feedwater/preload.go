@@ -32,20 +32,20 @@ func (s sources) Set(text string) error {
 }
 
 // String implements pflag.Value.
-func (s sources) String() string { return strings.Join(s.names(), ",") }
+func (s sources) String() string { return strings.Join(s.sortedNames(), ",") }
 
 // Type implements pflag.Value.
 func (s sources) Type() string { return "NAME/PATH" }
 
-func (s sources) many() {}
+func (s sources) isRepeatable() {}
 
-func (s sources) names() []string { return slices.Sorted(maps.Keys(s)) }
+func (s sources) sortedNames() []string { return slices.Sorted(maps.Keys(s)) }
 
-// check refuses what is not among the folders that are served.
-func (s sources) check(data folders) error {
-	for _, name := range s.names() {
+// checkRoots refuses what is not among the folders that are served.
+func (s sources) checkRoots(data folders) error {
+	for _, name := range s.sortedNames() {
 		if _, ok := data[s[name].Root]; !ok {
-			return fmt.Errorf("--preload %s: --data has no folder of that name; it has %s", name, strings.Join(data.names(), ", "))
+			return fmt.Errorf("--preload %s: --data has no folder of that name; it has %s", name, strings.Join(data.sortedNames(), ", "))
 		}
 	}
 	return nil
@@ -54,12 +54,12 @@ func (s sources) check(data folders) error {
 // preloadAgain is how long after a failure a data set is tried again.
 const preloadAgain = 5 * time.Second
 
-// preload has data sets listed, all at once, with load; until each is, the process is not ready. What fails is logged and tried again. The
+// preloadAll has data sets listed, all at once, with load; until each is, the process is not ready. What fails is logged and tried again. The
 // returned function waits for the end, which comes soon once ctx is over.
-func (s sources) preload(ctx context.Context, ready *readiness, load func(context.Context, pipeline.Source) error, log *slog.Logger) (wait func()) {
+func (s sources) preloadAll(ctx context.Context, ready *readiness, load func(context.Context, pipeline.Source) error, log *slog.Logger) (wait func()) {
 	var running sync.WaitGroup
-	for _, name := range s.names() {
-		done := ready.wait("the files of " + name)
+	for _, name := range s.sortedNames() {
+		done := ready.waitFor("the files of " + name)
 		running.Go(func() {
 			began := time.Now()
 			for {

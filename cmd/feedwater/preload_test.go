@@ -18,10 +18,10 @@ func TestSources(t *testing.T) {
 	if err := s.Set("photos/val, photos"); err != nil || s.String() != "photos,photos/val" || s["photos/val"].Path != "val" {
 		t.Errorf("%v, %v", s, err)
 	}
-	if err := s.check(folders{"photos": "/data"}); err != nil {
+	if err := s.checkRoots(folders{"photos": "/data"}); err != nil {
 		t.Error(err)
 	}
-	if err := s.check(folders{"pictures": "/data"}); err == nil || !strings.Contains(err.Error(), "pictures") {
+	if err := s.checkRoots(folders{"pictures": "/data"}); err == nil || !strings.Contains(err.Error(), "pictures") {
 		t.Errorf("%v", err)
 	}
 	for _, text := range []string{"", "/photos", "photos/../etc", "photos,"} {
@@ -46,15 +46,15 @@ func TestPreload(t *testing.T) {
 			}
 			return nil
 		}
-		wait := sources{"a": {Root: "a"}, "a/val": {Root: "a", Path: "val"}}.preload(t.Context(), ready, load, slog.New(slog.DiscardHandler))
+		wait := sources{"a": {Root: "a"}, "a/val": {Root: "a", Path: "val"}}.preloadAll(t.Context(), ready, load, slog.New(slog.DiscardHandler))
 		time.Sleep(2 * time.Minute)
 		answer := httptest.NewRecorder()
-		ready.readyz(answer, httptest.NewRequest("GET", "/readyz", nil))
+		ready.handleReady(answer, httptest.NewRequest("GET", "/readyz", nil))
 		if answer.Code != 503 || strings.TrimSpace(answer.Body.String()) != "waiting for the files of a" {
 			t.Errorf("%d %s", answer.Code, answer.Body)
 		}
 		wait()
-		if why := ready.why(); why != "" || tries != 3 {
+		if why := ready.pendingReason(); why != "" || tries != 3 {
 			t.Errorf("%q after %d tries", why, tries)
 		}
 	})
@@ -69,10 +69,10 @@ func TestPreloadEnds(t *testing.T) {
 			<-ctx.Done()
 			return ctx.Err()
 		}
-		wait := sources{"a": {Root: "a"}}.preload(ctx, ready, load, slog.New(slog.DiscardHandler))
+		wait := sources{"a": {Root: "a"}}.preloadAll(ctx, ready, load, slog.New(slog.DiscardHandler))
 		cancel()
 		wait()
-		if ready.why() == "" {
+		if ready.pendingReason() == "" {
 			t.Error("ready, although nothing was listed")
 		}
 	})

@@ -57,7 +57,7 @@ In Python loader.preview() does this with a Loader's own transforms, and noteboo
 		},
 		RunE: func(c *cobra.Command, args []string) error {
 			o.folder = args[0]
-			return o.run(c.Context(), c.InOrStdin(), c.OutOrStdout(), c.ErrOrStderr())
+			return o.runPreview(c.Context(), c.InOrStdin(), c.OutOrStdout(), c.ErrOrStderr())
 		},
 	}
 	f := c.Flags()
@@ -74,7 +74,7 @@ In Python loader.preview() does this with a Loader's own transforms, and noteboo
 	return c
 }
 
-func (o *previewOptions) check() error {
+func (o *previewOptions) checkFlags() error {
 	for _, n := range []struct {
 		name             string
 		value, low, high int
@@ -95,8 +95,8 @@ func (o *previewOptions) checkSheet(views int) error {
 	return nil
 }
 
-func (o *previewOptions) run(ctx context.Context, in io.Reader, out, status io.Writer) error {
-	if err := o.check(); err != nil {
+func (o *previewOptions) runPreview(ctx context.Context, in io.Reader, out, status io.Writer) error {
+	if err := o.checkFlags(); err != nil {
 		return err
 	}
 	if o.greeting != "" {
@@ -112,11 +112,11 @@ func (o *previewOptions) run(ctx context.Context, in io.Reader, out, status io.W
 	if err != nil {
 		return err
 	}
-	sheet, err := o.sheet(ctx, plan)
+	sheet, err := o.drawSheet(ctx, plan)
 	if err == nil {
-		err = to.write(sheet.png)
+		err = to.writeSheet(sheet.png)
 	} else {
-		to.forget()
+		to.removeUnwritten()
 	}
 	switch {
 	case errors.Is(err, context.Canceled):
@@ -138,9 +138,9 @@ type drawnSheet struct {
 	failure error
 }
 
-// sheet draws. When ctx ends it returns at once: what decodes or draws at that moment ends with the process, and holds nothing but
+// drawSheet draws. When ctx ends it returns at once: what decodes or draws at that moment ends with the process, and holds nothing but
 // memory and files that are read.
-func (o *previewOptions) sheet(ctx context.Context, plan *pipeline.Plan) (drawnSheet, error) {
+func (o *previewOptions) drawSheet(ctx context.Context, plan *pipeline.Plan) (drawnSheet, error) {
 	type drawn struct {
 		sheet drawnSheet
 		rows  int
@@ -150,10 +150,10 @@ func (o *previewOptions) sheet(ctx context.Context, plan *pipeline.Plan) (drawnS
 	go func() {
 		d := drawn{}
 		var rows []sheetRow
-		if rows, d.err = o.rows(ctx, plan); d.err == nil {
+		if rows, d.err = o.makeRows(ctx, plan); d.err == nil {
 			d.rows, d.sheet.failure = len(rows), failureOf(rows)
 			o.beforeDrawing()
-			d.sheet.png, d.err = encodePNG(ctx, drawSheet(rows, o.width))
+			d.sheet.png, d.err = encodePNG(ctx, drawRows(rows, o.width))
 		}
 		done <- d
 	}()
@@ -194,8 +194,8 @@ func (o *previewOptions) openOut(out io.Writer) (*outFile, error) {
 	return &outFile{f, f, errors.Is(err, fs.ErrNotExist)}, nil
 }
 
-// write puts the sheet in the place of what was there.
-func (f *outFile) write(sheet []byte) error {
+// writeSheet puts the sheet in the place of what was there.
+func (f *outFile) writeSheet(sheet []byte) error {
 	if f.file == nil {
 		_, err := f.Write(sheet)
 		return err
@@ -209,8 +209,8 @@ func (f *outFile) write(sheet []byte) error {
 	return errors.Join(err, f.file.Close())
 }
 
-// forget leaves what was there, or nothing.
-func (f *outFile) forget() {
+// removeUnwritten leaves what was there, or nothing.
+func (f *outFile) removeUnwritten() {
 	if f.file == nil {
 		return
 	}
@@ -252,8 +252,8 @@ func (o *previewOptions) parsePlan(in io.Reader) (*pipeline.Plan, error) {
 	return plan, o.checkSheet(max(1, len(plan.Views)))
 }
 
-// rows makes what the sheet shows.
-func (o *previewOptions) rows(ctx context.Context, plan *pipeline.Plan) ([]sheetRow, error) {
+// makeRows makes what the sheet shows.
+func (o *previewOptions) makeRows(ctx context.Context, plan *pipeline.Plan) ([]sheetRow, error) {
 	lists, err := listsFromEnvironment()
 	if err != nil {
 		return nil, usageError{err}
@@ -265,7 +265,7 @@ func (o *previewOptions) rows(ctx context.Context, plan *pipeline.Plan) ([]sheet
 	defer p.Close()
 	options := dataset.Options{CacheDir: lists.dir, CacheBytes: int64(lists.limit), Flat: true, Empty: true}
 	if o.table != "" {
-		given := lists.given()
+		given := lists.openTables()
 		defer given.Close() //nolint:errcheck // what is left is in the folder for temporary files
 		if options.Table, err = o.keepTable(given); err != nil {
 			return nil, err
@@ -289,12 +289,12 @@ func (o *previewOptions) rows(ctx context.Context, plan *pipeline.Plan) ([]sheet
 	if err != nil {
 		return nil, err
 	}
-	names := o.choose(uint64(data.Len()))
+	names := o.chooseSamples(uint64(data.Len()))
 	rows := make([]sheetRow, len(names))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(p.Workers())
 	for i, name := range names {
-		group.Go(func() error { return o.row(ctx, &rows[i], name, original, job) })
+		group.Go(func() error { return o.makeRow(ctx, &rows[i], name, original, job) })
 	}
 	return rows, group.Wait()
 }
@@ -316,8 +316,8 @@ func (o *previewOptions) keepTable(given *tables.Store) (string, error) {
 	return given.Find("", o.named)
 }
 
-// row makes what the sheet shows of one sample. Pictures of full size are there one at a time.
-func (o *previewOptions) row(ctx context.Context, r *sheetRow, name batch.Ref, original, job *pipeline.Job) error {
+// makeRow makes what the sheet shows of one sample. Pictures of full size are there one at a time.
+func (o *previewOptions) makeRow(ctx context.Context, r *sheetRow, name batch.Ref, original, job *pipeline.Job) error {
 	for column := range o.epochs + 1 {
 		of, epoch := job, column-1
 		if column == 0 {
@@ -327,13 +327,13 @@ func (o *previewOptions) row(ctx context.Context, r *sheetRow, name batch.Ref, o
 		if err != nil {
 			return err
 		}
-		r.add(&made[0], column == 0, o.width)
+		r.addSample(&made[0], column == 0, o.width)
 	}
 	return nil
 }
 
-// choose takes samples from all over the data set, other ones for other seeds.
-func (o *previewOptions) choose(samples uint64) []batch.Ref {
+// chooseSamples takes samples from all over the data set, other ones for other seeds.
+func (o *previewOptions) chooseSamples(samples uint64) []batch.Ref {
 	n := min(uint64(o.samples), samples)
 	names := make([]batch.Ref, n)
 	for i := range names {
@@ -345,17 +345,17 @@ func (o *previewOptions) choose(samples uint64) []batch.Ref {
 // encodePNG ends with the context, too.
 func encodePNG(ctx context.Context, m image.Image) ([]byte, error) {
 	var b bytes.Buffer
-	err := png.Encode(untilDone{ctx, &b}, m)
+	err := png.Encode(contextWriter{ctx, &b}, m)
 	return b.Bytes(), err
 }
 
-// untilDone takes bytes until its context ends.
-type untilDone struct {
+// contextWriter takes bytes until its context ends.
+type contextWriter struct {
 	context.Context
 	to io.Writer
 }
 
-func (w untilDone) Write(b []byte) (int, error) {
+func (w contextWriter) Write(b []byte) (int, error) {
 	if err := w.Err(); err != nil {
 		return 0, err
 	}

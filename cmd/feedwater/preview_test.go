@@ -72,7 +72,7 @@ func TestPreviewInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	o := previewOptions{folder: pictures(t, 2), out: out, samples: 2, epochs: 1, width: 64, beforeDrawing: func() {}}
-	if err := o.run(ctx, nil, nil, nil); err == nil || err.Error() != "interrupted; nothing was written" {
+	if err := o.runPreview(ctx, nil, nil, nil); err == nil || err.Error() != "interrupted; nothing was written" {
 		t.Errorf("error %v", err)
 	}
 	if b, err := os.ReadFile(out); err != nil || string(b) != "before" {
@@ -81,7 +81,7 @@ func TestPreviewInterrupted(t *testing.T) {
 	if err := os.Remove(out); err != nil {
 		t.Fatal(err)
 	}
-	if err := o.run(ctx, nil, nil, nil); err == nil {
+	if err := o.runPreview(ctx, nil, nil, nil); err == nil {
 		t.Error("a sheet after the signal")
 	}
 	if _, err := os.Lstat(out); !errors.Is(err, os.ErrNotExist) {
@@ -101,7 +101,7 @@ func TestPreviewEndsWhileItDraws(t *testing.T) {
 		cancel()
 		<-ended
 	}}
-	if err := o.run(ctx, nil, nil, nil); err == nil || err.Error() != "interrupted; nothing was written" {
+	if err := o.runPreview(ctx, nil, nil, nil); err == nil || err.Error() != "interrupted; nothing was written" {
 		t.Errorf("error %v", err)
 	}
 }
@@ -186,7 +186,7 @@ func TestBrokenLines(t *testing.T) {
 		"ten letter":               "ten letter",
 		"abcdefghijklmnopqrstuvwx": "abcdefghij|  klmnopqr|  stuvwx",
 	} {
-		if got := strings.Join(broken(text, 10), "|"); got != want {
+		if got := strings.Join(breakText(text, 10), "|"); got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)
 		}
 	}

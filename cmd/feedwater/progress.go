@@ -27,15 +27,15 @@ func newProgress(w io.Writer) *progress {
 	return p
 }
 
-// scanned shows a number whose end is not known.
-func (p *progress) scanned(files int) { p.show(fmt.Sprintf("scanning: %d pictures", files)) }
+// showScanned shows a number whose end is not known.
+func (p *progress) showScanned(files int) { p.showText(fmt.Sprintf("scanning: %d pictures", files)) }
 
-// step shows n of all.
-func (p *progress) step(n, all int) {
+// showStep shows n of all.
+func (p *progress) showStep(n, all int) {
 	if p.began.IsZero() {
 		p.began = time.Now()
 	}
-	if !p.due() {
+	if !p.isDue() {
 		return
 	}
 	const width = 30
@@ -43,17 +43,17 @@ func (p *progress) step(n, all int) {
 	left := time.Duration(float64(time.Since(p.began)) * (1/max(share, 1e-9) - 1)).Round(time.Second)
 	full := int(share * width)
 	bar := strings.Repeat("#", full) + strings.Repeat(".", width-full)
-	p.print(fmt.Sprintf("[%s] %3.0f %%  %d of %d %s, %s left", bar, 100*share, n, all, p.of, left))
+	p.printText(fmt.Sprintf("[%s] %3.0f %%  %d of %d %s, %s left", bar, 100*share, n, all, p.of, left))
 }
 
-func (p *progress) show(text string) {
-	if p.due() {
-		p.print(text)
+func (p *progress) showText(text string) {
+	if p.isDue() {
+		p.printText(text)
 	}
 }
 
-// due reports whether it is time to show something.
-func (p *progress) due() bool {
+// isDue reports whether it is time to show something.
+func (p *progress) isDue() bool {
 	every := 5 * time.Second
 	if p.terminal {
 		every = 100 * time.Millisecond
@@ -65,7 +65,7 @@ func (p *progress) due() bool {
 	return true
 }
 
-func (p *progress) print(text string) {
+func (p *progress) printText(text string) {
 	if p.terminal {
 		fmt.Fprintf(p.w, "\r\x1b[K%s", text)
 		p.open = true
@@ -74,8 +74,8 @@ func (p *progress) print(text string) {
 	fmt.Fprintln(p.w, text)
 }
 
-// end takes a bar away.
-func (p *progress) end() {
+// clearBar takes a bar away.
+func (p *progress) clearBar() {
 	if p.open {
 		fmt.Fprintf(p.w, "\r\x1b[K")
 		p.open = false

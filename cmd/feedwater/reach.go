@@ -7,8 +7,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// named are nodes as users give them, several with commas or as arguments of their own; docs/nodes.md.
-func named(args []string) []string {
+// splitNodes are nodes as users give them, several with commas or as arguments of their own; docs/nodes.md.
+func splitNodes(args []string) []string {
 	var nodes []string
 	for _, arg := range args {
 		for name := range strings.SplitSeq(arg, ",") {
@@ -55,7 +55,7 @@ var flags = strings.NewReplacer(
 // inFlags is an error of package client in the words of a command that has these flags.
 func inFlags(message string) string { return flags.Replace(message) }
 
-func (o *reachOptions) dial() node.DialOptions {
+func (o *reachOptions) dialOptions() node.DialOptions {
 	d := node.DialOptions{TokenFile: o.tokenFile, Insecure: o.insecure}
 	if o.tls || o.files != (node.TLSFiles{}) {
 		d.Files = &o.files

@@ -28,36 +28,36 @@ type readiness struct {
 // newReadiness is that of a process that waits for its start; see wait.
 func newReadiness(services ...string) *readiness {
 	r := &readiness{node: health.NewServer(), services: append([]string{""}, services...), waits: map[string]int{}}
-	r.tell()
+	r.updateHealth()
 	return r
 }
 
-// wait keeps the process from being ready until done is called, which may be called again. What names it, for people.
-func (r *readiness) wait(what string) (done func()) {
+// waitFor keeps the process from being ready until done is called, which may be called again. What names it, for people.
+func (r *readiness) waitFor(what string) (done func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.waits[what]++
-	r.tell()
+	r.updateHealth()
 	return sync.OnceFunc(func() {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		if r.waits[what]--; r.waits[what] == 0 {
 			delete(r.waits, what)
 		}
-		r.tell()
+		r.updateHealth()
 	})
 }
 
-// drain says that the process goes. It is never ready again.
-func (r *readiness) drain() {
+// setDraining says that the process goes. It is never ready again.
+func (r *readiness) setDraining() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.draining = true
-	r.tell()
+	r.updateHealth()
 }
 
-// why is what stands against being ready; empty: nothing.
-func (r *readiness) why() string {
+// pendingReason is what stands against being ready; empty: nothing.
+func (r *readiness) pendingReason() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
@@ -69,8 +69,8 @@ func (r *readiness) why() string {
 	return ""
 }
 
-// tell has gRPC's health service say the same. mu is held, but by newReadiness.
-func (r *readiness) tell() {
+// updateHealth has gRPC's health service say the same. mu is held, but by newReadiness.
+func (r *readiness) updateHealth() {
 	status := healthpb.HealthCheckResponse_SERVING
 	if r.draining || len(r.waits) > 0 {
 		status = healthpb.HealthCheckResponse_NOT_SERVING
@@ -84,11 +84,11 @@ func (r *readiness) tell() {
 // reason. Probes are for everybody.
 func (r *readiness) addProbes(mux *http.ServeMux) {
 	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
-	mux.HandleFunc("GET /readyz", r.readyz)
+	mux.HandleFunc("GET /readyz", r.handleReady)
 }
 
-func (r *readiness) readyz(w http.ResponseWriter, _ *http.Request) {
-	if why := r.why(); why != "" {
+func (r *readiness) handleReady(w http.ResponseWriter, _ *http.Request) {
+	if why := r.pendingReason(); why != "" {
 		http.Error(w, why, http.StatusServiceUnavailable)
 		return
 	}

@@ -53,7 +53,7 @@ It watches the nodes that there are, which read it off what trainers tell them. 
 as they reach nodes, by TLS if that is how. Engines without KEDA read the same number at --http, path /wanted, as {"wanted": 7}; 503 says why it is not known. It keeps nothing: it can be restarted at any time, and run twice. docs/control.md says by which law it goes.`,
 		Example: `  feedwater scaler --nodes dns:preproc:7070 --listen :7072 --insecure`,
 		Args:    noArguments,
-		RunE:    func(c *cobra.Command, _ []string) error { return o.run(c.Context(), c.ErrOrStderr()) },
+		RunE:    func(c *cobra.Command, _ []string) error { return o.runScaler(c.Context(), c.ErrOrStderr()) },
 	}
 	f := c.Flags()
 	f.StringVar(&o.listen, "listen", "127.0.0.1:7072", "`address` to listen on: host:port, or :port for all networks")
@@ -69,8 +69,8 @@ as they reach nodes, by TLS if that is how. Engines without KEDA read the same n
 	return c
 }
 
-func (o *scalerOptions) check() error {
-	o.nodes = named(o.nodes)
+func (o *scalerOptions) checkFlags() error {
+	o.nodes = splitNodes(o.nodes)
 	if len(o.nodes) == 0 {
 		return errors.New("nothing to watch: give --nodes HOST:PORT")
 	}
@@ -104,36 +104,36 @@ func (o *scalerOptions) check() error {
 
 // checkPlain refuses other machines, unless the network is said to be one's own.
 func (o *scalerOptions) checkPlain(addr string) error {
-	if o.reach.dial().Files != nil || o.reach.insecure || isLocalAddress(addr) {
+	if o.reach.dialOptions().Files != nil || o.reach.insecure || isLocalAddress(addr) {
 		return nil
 	}
 	return fmt.Errorf("--nodes %s is another machine and nothing is encrypted: give --tls-ca, or allow it with --insecure", addr)
 }
 
-// run answers until ctx ends.
-func (o *scalerOptions) run(ctx context.Context, stderr io.Writer) error {
-	if err := errors.Join(o.check(), o.logOptions.check()); err != nil {
+// runScaler answers until ctx ends.
+func (o *scalerOptions) runScaler(ctx context.Context, stderr io.Writer) error {
+	if err := errors.Join(o.checkFlags(), o.logOptions.checkFlags()); err != nil {
 		return usageError{err}
 	}
-	log := o.open(stderr)
+	log := o.newLog(stderr)
 	warnOfEnvironment("scaler", log)
-	s := scaler.New(scaler.Options{Nodes: o.look, Dial: o.dial, Version: version, Log: log})
-	shown, err := o.security(log)
+	s := scaler.New(scaler.Options{Nodes: o.listNodes, Dial: o.dialNode, Version: version, Log: log})
+	shown, err := o.openSecurity(log)
 	if err != nil {
 		return err
 	}
-	defer onHangup(log, shown.look)()
+	defer onHangup(log, shown.reloadChanged)()
 	ready := newReadiness()
 	stopWeb, err := o.serveWeb(ctx, s, shown, ready, log)
 	if err != nil {
 		return err
 	}
 	defer stopWeb()
-	g := grpc.NewServer(grpc.Creds(shown.credentials()))
+	g := grpc.NewServer(grpc.Creds(shown.serverCredentials()))
 	s.Register(g)
 	healthpb.RegisterHealthServer(g, ready.node)
 	reflection.Register(g)
-	listener, err := listen(ctx, o.listen)
+	listener, err := openListener(ctx, o.listen)
 	if err != nil {
 		return err
 	}
@@ -146,7 +146,7 @@ func (o *scalerOptions) run(ctx context.Context, stderr io.Writer) error {
 	running.Go(func() { s.Run(ctx) })
 	running.Go(func() {
 		<-ctx.Done()
-		ready.drain()
+		ready.setDraining()
 		g.Stop() // KEDA's streams have no end
 	})
 	if err := g.Serve(listener); !errors.Is(err, grpc.ErrServerStopped) {
@@ -177,34 +177,34 @@ func (o *scalerOptions) serveWeb(ctx context.Context, s *scaler.Scaler, shown se
 	return func() { stopHealth(); stopHTTP() }, nil
 }
 
-// security is what KEDA and trainers reach the scaler by.
-func (o *scalerOptions) security(log *slog.Logger) (s security, err error) {
+// openSecurity is what KEDA and trainers reach the scaler by.
+func (o *scalerOptions) openSecurity(log *slog.Logger) (s security, err error) {
 	if o.cert != "" {
 		s.tls, err = admission.TLSFiles{Cert: o.cert, Key: o.key}.Config(log)
 	}
 	return s, err
 }
 
-func (s *security) credentials() credentials.TransportCredentials {
+func (s *security) serverCredentials() credentials.TransportCredentials {
 	if s.tls == nil {
 		return insecure.NewCredentials()
 	}
 	return credentials.NewTLS(s.tls)
 }
 
-func (o *scalerOptions) dial(addr string) (*grpc.ClientConn, error) {
+func (o *scalerOptions) dialNode(addr string) (*grpc.ClientConn, error) {
 	if err := o.checkPlain(addr); err != nil {
 		return nil, err
 	}
-	options, err := o.reach.dial().GRPC(addr)
+	options, err := o.reach.dialOptions().GRPC(addr)
 	if err != nil {
 		return nil, err
 	}
 	return grpc.NewClient("passthrough:///"+addr, options...)
 }
 
-// look lists the nodes that there are now. Names that stand for none are no error: there are no nodes yet.
-func (o *scalerOptions) look(ctx context.Context) ([]string, error) {
+// listNodes lists the nodes that there are now. Names that stand for none are no error: there are no nodes yet.
+func (o *scalerOptions) listNodes(ctx context.Context) ([]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, lookWithin)
 	defer cancel()
 	return o.list.Nodes(ctx)

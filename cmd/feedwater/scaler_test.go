@@ -23,7 +23,7 @@ func TestScalerOptions(t *testing.T) {
 		{scalerOptions{listen: ":7072", cert: "x", key: "y", nodes: []string{"cpu-1:7070"}}, "--tls-ca"},
 		{scalerOptions{listen: ":7072", cert: "x", key: "y", nodes: []string{"cpu-1:7070"}, reach: reachOptions{tls: true}}, ""},
 	} {
-		if err := c.o.check(); c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+		if err := c.o.checkFlags(); c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%+v: %v, want %q", c.o, err, c.want)
 		}
 	}
@@ -33,7 +33,7 @@ func TestScalerOptions(t *testing.T) {
 func TestScalerFollowsSources(t *testing.T) {
 	empty := t.TempDir()
 	o := scalerOptions{listen: "127.0.0.1:7072", nodes: []string{"dns:localhost:7070", "file:" + empty}}
-	if err := o.check(); err != nil {
+	if err := o.checkFlags(); err != nil {
 		t.Fatal(err)
 	}
 	var running sync.WaitGroup
@@ -41,11 +41,11 @@ func TestScalerFollowsSources(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	running.Go(func() { o.list.Run(ctx) })
-	all, err := o.look(ctx)
+	all, err := o.listNodes(ctx)
 	if err != nil || len(all) != 1 || all[0] != "127.0.0.1:7070" && all[0] != "[::1]:7070" {
 		t.Errorf("%q, %v", all, err)
 	}
-	if _, err := o.dial("10.0.0.1:7070"); err == nil || !strings.Contains(err.Error(), "--insecure") {
+	if _, err := o.dialNode("10.0.0.1:7070"); err == nil || !strings.Contains(err.Error(), "--insecure") {
 		t.Errorf("another machine: %v", err)
 	}
 }

@@ -34,10 +34,10 @@ func (o *secureOptions) addTo(f *pflag.FlagSet) {
 	f.StringVar(&o.audit, "audit", "", "`file` for a line of JSON per job, - for standard output")
 }
 
-// restricted reports whether trainers have to say who they are.
-func (o *secureOptions) restricted() bool { return o.clientCA != "" || o.tokenFile != "" }
+// isRestricted reports whether trainers have to say who they are.
+func (o *secureOptions) isRestricted() bool { return o.clientCA != "" || o.tokenFile != "" }
 
-func (o *secureOptions) check(listen, http string, roots []string) error {
+func (o *secureOptions) checkFlags(listen, http string, roots []string) error {
 	local := isLocalAddress(listen)
 	switch {
 	case (o.cert == "") != (o.key == ""):
@@ -56,10 +56,10 @@ func (o *secureOptions) check(listen, http string, roots []string) error {
 		return fmt.Errorf("--token-file with --http %s: tokens go over TLS only; give --tls-cert and --tls-key, or use 127.0.0.1", http)
 	case http != "" && o.cert == "" && !isLocalAddress(http) && !o.insecure && !o.httpInsecure:
 		return fmt.Errorf("--http %s is reachable from other machines and is not encrypted: give --tls-cert and --tls-key, use 127.0.0.1, or allow it with --http-insecure", http)
-	case len(o.identities) > 0 && !o.restricted():
+	case len(o.identities) > 0 && !o.isRestricted():
 		return errors.New("identities say what each may do, but nobody has to say who he is: give --token-file, or --client-ca")
 	}
-	return o.identities.check(roots)
+	return o.identities.checkRules(roots)
 }
 
 // security is what the flags come to.
@@ -69,12 +69,12 @@ type security struct {
 	audit  func(server.AuditLine)
 }
 
-// open reads the files.
-func (o *secureOptions) open(stdout io.Writer, log *slog.Logger) (s security, err error) {
-	if s.tls, err = o.config(log); err != nil {
+// openSecurity reads the files.
+func (o *secureOptions) openSecurity(stdout io.Writer, log *slog.Logger) (s security, err error) {
+	if s.tls, err = o.newTLSConfig(log); err != nil {
 		return s, err
 	}
-	if s.access, err = o.access(log); err != nil {
+	if s.access, err = o.newAccess(log); err != nil {
 		return s, err
 	}
 	if s.audit, err = newAudit(o.audit, stdout, log); err != nil {
@@ -83,8 +83,8 @@ func (o *secureOptions) open(stdout io.Writer, log *slog.Logger) (s security, er
 	return s, nil
 }
 
-func (o *secureOptions) access(log *slog.Logger) (admission.Access, error) {
-	a := admission.Access{Certificates: o.clientCA != "", Rules: o.identities.rules()}
+func (o *secureOptions) newAccess(log *slog.Logger) (admission.Access, error) {
+	a := admission.Access{Certificates: o.clientCA != "", Rules: o.identities.toRules()}
 	if o.tokenFile == "" {
 		return a, nil
 	}
@@ -95,8 +95,8 @@ func (o *secureOptions) access(log *slog.Logger) (admission.Access, error) {
 	return a, nil
 }
 
-// config is the node's TLS; nil: plaintext.
-func (o *secureOptions) config(log *slog.Logger) (*tls.Config, error) {
+// newTLSConfig is the node's TLS; nil: plaintext.
+func (o *secureOptions) newTLSConfig(log *slog.Logger) (*tls.Config, error) {
 	if o.cert == "" {
 		return nil, nil
 	}

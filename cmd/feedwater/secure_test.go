@@ -130,7 +130,7 @@ func TestMeaning(t *testing.T) {
 	for wrong, says := range map[string]string{
 		"lisen": "; did you mean listen?", "max_memory": "; did you mean max-memory?", "dta": "; did you mean data?", "something-else": "; there are listen, data",
 	} {
-		if got := meaning(wrong, names); !strings.HasPrefix(got, says) {
+		if got := suggestName(wrong, names); !strings.HasPrefix(got, says) {
 			t.Errorf("%s: %q", wrong, got)
 		}
 	}

@@ -67,7 +67,7 @@ SIGTERM and Ctrl-C finish what is in flight, then exit 0; a second one ends the 
   FEEDWATER_DATA=photos=/data/photos feedwater serve`,
 		Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return o.run(c.Context(), c.OutOrStdout(), c.ErrOrStderr())
+			return o.runNode(c.Context(), c.OutOrStdout(), c.ErrOrStderr())
 		},
 	}
 	f := c.Flags()
@@ -107,7 +107,7 @@ const leastReadTimeout = time.Second
 // maxWorkers is more than any machine has cores.
 const maxWorkers = 4096
 
-func (o *serveOptions) check() error {
+func (o *serveOptions) checkFlags() error {
 	if err := checkAddress(o.listen); err != nil {
 		return fmt.Errorf("--listen %s: %w", o.listen, err)
 	}
@@ -135,29 +135,29 @@ func (o *serveOptions) check() error {
 		}
 	}
 	for _, err := range []error{
-		o.logOptions.check(), o.preloads.check(o.data), checkProfile(o.pprof), o.secureOptions.check(o.listen, o.http, o.data.names()),
+		o.logOptions.checkFlags(), o.preloads.checkRoots(o.data), checkProfile(o.pprof), o.secureOptions.checkFlags(o.listen, o.http, o.data.sortedNames()),
 	} {
 		if err != nil {
 			return err
 		}
 	}
-	return o.data.check()
+	return o.data.checkExist()
 }
 
-// run serves until ctx ends, then drains.
-func (o *serveOptions) run(ctx context.Context, stdout, stderr io.Writer) (failure error) {
-	if err := o.check(); err != nil {
+// runNode serves until ctx ends, then drains.
+func (o *serveOptions) runNode(ctx context.Context, stdout, stderr io.Writer) (failure error) {
+	if err := o.checkFlags(); err != nil {
 		return usageError{err}
 	}
-	log := o.logOptions.open(stderr)
+	log := o.newLog(stderr)
 	warnOfEnvironment("serve", log)
-	secure, err := o.secureOptions.open(stdout, log)
+	secure, err := o.openSecurity(stdout, log)
 	if err != nil {
 		return err
 	}
-	defer onHangup(log, secure.look)()
+	defer onHangup(log, secure.reloadChanged)()
 	ready := newReadiness(pb.Feed_ServiceDesc.ServiceName)
-	started := ready.wait("the start")
+	started := ready.waitFor("the start")
 	stopProbes, err := o.serveProbes(ctx, ready, log)
 	if err != nil {
 		return err
@@ -165,9 +165,9 @@ func (o *serveOptions) run(ctx context.Context, stdout, stderr io.Writer) (failu
 	defer stopProbes()
 	warnOfMemory(log, o.memory, o.share, "/")
 	limit := limitMemory(int64(o.memory + o.share))
-	defer limit.undo()
+	defer limit.restoreLimit()
 	p, err := pipeline.Open(pipeline.Options{
-		Workers: o.workers, Numerics: o.numerics, SampleTime: o.pace, OnPanic: panicLog(log), Index: o.indexes.index(o.lists.dir, log, limit.hold),
+		Workers: o.workers, Numerics: o.numerics, SampleTime: o.pace, OnPanic: panicLog(log), Index: o.indexes.openIndex(o.lists.dir, log, limit.addHeld),
 		ReadTimeout: o.read,
 	})
 	if err != nil {
@@ -179,39 +179,39 @@ func (o *serveOptions) run(ctx context.Context, stdout, stderr io.Writer) (failu
 	}()
 	spans := span.Open(span.Options{Service: "feedwater-node", Version: version, Log: log})
 	defer spans.Close()
-	lists := o.lists.options(log)
+	lists := o.lists.datasetOptions(log)
 	lists.Progress = scanProgress(log)
-	given := o.lists.given()
+	given := o.lists.openTables()
 	defer given.Close() //nolint:errcheck // what is left is in the folder for temporary files
 	s := server.New(server.Options{
 		Engine: server.NewEngine(p, lists), Tables: given,
-		Roots: o.absolute(), LinksBeneath: o.linksBeneath(),
+		Roots: o.absoluteRoots(), LinksBeneath: o.linksBeneath(),
 		NodeBytes: int64(o.memory), ShareBytes: int64(o.share),
 		Version: version, Build: buildOf(),
 		Tracer:  spans.Tracer(),
-		OnDrain: ready.drain,
-		OnRoot:  announceRoots(ready.node, o.data.names()),
+		OnDrain: ready.setDraining,
+		OnRoot:  announceRoots(ready.node, o.data.sortedNames()),
 		Log:     log,
 		TLS:     secure.tls, Access: secure.access, Audit: secure.audit, HostConnections: o.hostConns, HostShare: o.hostShare,
 	})
 	defer s.Close()
 	ctx, stop := context.WithCancel(ctx)
-	defer o.preloads.preload(ctx, ready, s.Preload, log)()
+	defer o.preloads.preloadAll(ctx, ready, s.Preload, log)()
 	defer stop()
-	return o.serve(ctx, s, secure, ready, func(addr string) {
+	return o.serveFeed(ctx, s, secure, ready, func(addr string) {
 		started()
-		log.Info("listening", "addr", addr, "data", strings.Join(o.data.names(), ","), "workers", p.Workers(), "kernels", p.Kernels(), "numerics", p.Numerics(), "version", version, "build", buildOf())
+		log.Info("listening", "addr", addr, "data", strings.Join(o.data.sortedNames(), ","), "workers", p.Workers(), "kernels", p.Kernels(), "numerics", p.Numerics(), "version", version, "build", buildOf())
 	}, log)
 }
 
-// serve listens, calls started with its address, and serves until ctx ends; then it drains.
-func (o *serveOptions) serve(ctx context.Context, s *server.Server, secure security, ready *readiness, started func(addr string), log *slog.Logger) error {
+// serveFeed listens, calls started with its address, and serves until ctx ends; then it drains.
+func (o *serveOptions) serveFeed(ctx context.Context, s *server.Server, secure security, ready *readiness, started func(addr string), log *slog.Logger) error {
 	g := grpc.NewServer(s.GRPCOptions()...)
 	defer g.Stop() // does nothing after stop
 	s.Register(g)
 	healthpb.RegisterHealthServer(g, ready.node)
 	reflection.Register(g)
-	listener, err := listen(ctx, o.listen)
+	listener, err := openListener(ctx, o.listen)
 	if err != nil {
 		return err
 	}
@@ -227,23 +227,23 @@ func (o *serveOptions) serve(ctx context.Context, s *server.Server, secure secur
 		return err
 	}
 	defer endAnnouncement()
-	end := endingOf(ctx)
-	end.waits(o.drain)
-	end.lastly(func() {
+	end := exitGuardOf(ctx)
+	end.allowWait(o.drain)
+	end.beforeForce(func() {
 		logHanging(s.Storage(), log)
 		_ = listener.Close()
 		stopHTTP()
 		g.Stop()
 	})
 	served := make(chan error, 1)
-	go func() { served <- g.Serve(s.Listener(newAccepting(listener, log))) }()
+	go func() { served <- g.Serve(s.Listener(newLoggedListener(listener, log))) }()
 	started(addressOf(listener))
 	select {
 	case err := <-served:
 		return err
 	case <-ctx.Done():
 	}
-	o.stop(g, s, log)
+	o.drainServer(g, s, log)
 	if err := <-served; !errors.Is(err, grpc.ErrServerStopped) { // told to stop before it had begun to serve
 		return err
 	}
@@ -262,7 +262,7 @@ func (o *serveOptions) serveProbes(ctx context.Context, ready *readiness, log *s
 		return nil, err
 	}
 	stop = func() { stopProfile(); stopHealth() }
-	endingOf(ctx).lastly(stop)
+	exitGuardOf(ctx).beforeForce(stop)
 	return stop, nil
 }
 
@@ -285,8 +285,8 @@ func panicLog(log *slog.Logger) func(*pipeline.PanicError) {
 	return func(e *pipeline.PanicError) { log.Error("panic", "err", e, "stack", string(e.Stack)) }
 }
 
-// stop finishes what is in flight, for as long as --drain-timeout allows.
-func (o *serveOptions) stop(g *grpc.Server, s *server.Server, log *slog.Logger) {
+// drainServer finishes what is in flight, for as long as --drain-timeout allows.
+func (o *serveOptions) drainServer(g *grpc.Server, s *server.Server, log *slog.Logger) {
 	log.Info("draining", "timeout", o.drain)
 	ctx, cancel := context.WithTimeout(context.Background(), o.drain)
 	defer cancel()
@@ -296,7 +296,7 @@ func (o *serveOptions) stop(g *grpc.Server, s *server.Server, log *slog.Logger) 
 	log.Info("stopped")
 }
 
-func (o *serveOptions) absolute() map[string]string {
+func (o *serveOptions) absoluteRoots() map[string]string {
 	roots := map[string]string{}
 	for name, folder := range o.data {
 		if abs, err := filepath.Abs(folder); err == nil && !dataset.IsURL(folder) {

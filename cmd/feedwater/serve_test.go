@@ -354,7 +354,7 @@ func TestStopAtOnce(t *testing.T) {
 	cancel()
 	for range 50 {
 		o := &serveOptions{data: folders{"a": t.TempDir()}, listen: "127.0.0.1:0", http: "127.0.0.1:0", logOptions: logOptions{"json", "info"}, memory: 1 << 20}
-		if err := o.run(ctx, io.Discard, io.Discard); err != nil {
+		if err := o.runNode(ctx, io.Discard, io.Discard); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -475,7 +475,7 @@ func TestServeRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	good := serveOptions{data: folders{"a": dir}, listen: "127.0.0.1:0", logOptions: logOptions{"text", "info"}, memory: leastMemory}
-	if err := good.check(); err != nil {
+	if err := good.checkFlags(); err != nil {
 		t.Fatal(err)
 	}
 	for name, c := range map[string]struct {
@@ -500,17 +500,17 @@ func TestServeRefuses(t *testing.T) {
 	} {
 		o := good
 		c.change(&o)
-		if err := o.check(); err == nil || !strings.Contains(err.Error(), c.says) {
+		if err := o.checkFlags(); err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v, want %q", name, err, c.says)
 		}
 		var usage usageError
-		if err := o.run(t.Context(), io.Discard, io.Discard); !errors.As(err, &usage) {
+		if err := o.runNode(t.Context(), io.Discard, io.Discard); !errors.As(err, &usage) {
 			t.Errorf("%s: %v is no usage error", name, err)
 		}
 	}
 	open := good
 	open.listen, open.insecure = ":7070", true
-	if err := open.check(); err != nil {
+	if err := open.checkFlags(); err != nil {
 		t.Errorf("with --insecure: %v", err)
 	}
 }
@@ -522,12 +522,12 @@ func TestMemoryLimit(t *testing.T) {
 	if got := debug.SetMemoryLimit(-1); got != 1<<30+besideSlots {
 		t.Errorf("the limit is %d", got)
 	}
-	limit.undo()
+	limit.restoreLimit()
 	if got := debug.SetMemoryLimit(-1); got != before {
 		t.Errorf("the limit is %d afterwards, was %d", got, before)
 	}
 	t.Setenv("GOMEMLIMIT", "2GiB")
-	limitMemory(1 << 30).undo()
+	limitMemory(1 << 30).restoreLimit()
 	if got := debug.SetMemoryLimit(-1); got != before {
 		t.Errorf("the limit is %d though the environment says another", got)
 	}
@@ -537,10 +537,10 @@ func TestMemoryLimit(t *testing.T) {
 func TestMemoryLimitCountsIndexes(t *testing.T) {
 	t.Setenv("GOMEMLIMIT", "")
 	limit := limitMemory(1 << 30)
-	defer limit.undo()
+	defer limit.restoreLimit()
 	const gathered, samples = 8 << 20, 1_200_000
 	place := indexPlace{dir: t.TempDir()}
-	index := place.index("", slog.New(slog.DiscardHandler), limit.hold)
+	index := place.openIndex("", slog.New(slog.DiscardHandler), limit.addHeld)
 	for _, name := range []string{"a", "b"} {
 		store, err := imageindex.Open(name, samples, imageindex.Options{Dir: index.Dir, Hold: index.Hold})
 		if err != nil {

@@ -52,9 +52,9 @@ const (
 	lineSpace = 15
 )
 
-// add puts a sample behind what is there, each of its views in a cell, with pictures of at most width × width. The first one is the original, which
+// addSample puts a sample behind what is there, each of its views in a cell, with pictures of at most width × width. The first one is the original, which
 // has a title instead of draws.
-func (r *sheetRow) add(s *pipeline.Sample, original bool, width int) {
+func (r *sheetRow) addSample(s *pipeline.Sample, original bool, width int) {
 	views := s.Views
 	if len(views) == 0 {
 		views = []pipeline.View{{Height: s.Height, Width: s.Width, Image: s.Image, Draws: s.Draws}}
@@ -109,8 +109,8 @@ func toImage(s *pipeline.View) image.Image {
 	return m
 }
 
-// drawSheet draws rows of cells that are so wide.
-func drawSheet(rows []sheetRow, width int) image.Image {
+// drawRows draws rows of cells that are so wide.
+func drawRows(rows []sheetRow, width int) image.Image {
 	columns := 0
 	for i := range rows {
 		rows[i].breakLines(width)
@@ -118,13 +118,13 @@ func drawSheet(rows []sheetRow, width int) image.Image {
 	}
 	height := sheetGap
 	for i := range rows {
-		height += rows[i].height() + sheetGap
+		height += rows[i].totalHeight() + sheetGap
 	}
 	sheet := imaging.New(sheetGap+columns*(width+sheetGap), height, sheetPaper)
 	y := sheetGap
 	for i := range rows {
-		rows[i].draw(sheet, y, width)
-		y += rows[i].height() + sheetGap
+		rows[i].drawOn(sheet, y, width)
+		y += rows[i].totalHeight() + sheetGap
 	}
 	return sheet
 }
@@ -136,7 +136,7 @@ func (r *sheetRow) breakLines(width int) {
 		c := &r.cells[i]
 		var lines []sheetLine
 		for _, l := range c.lines {
-			for _, text := range broken(l.text, letters) {
+			for _, text := range breakText(l.text, letters) {
 				lines = append(lines, sheetLine{text, l.ink})
 			}
 		}
@@ -144,8 +144,8 @@ func (r *sheetRow) breakLines(width int) {
 	}
 }
 
-// broken breaks text into lines of so many letters, at spaces where it can; those after the first are indented.
-func broken(text string, letters int) (lines []string) {
+// breakText breaks text into lines of so many letters, at spaces where it can; those after the first are indented.
+func breakText(text string, letters int) (lines []string) {
 	rest := []rune(text)
 	for len(rest) > letters {
 		cut := letters
@@ -170,8 +170,8 @@ func lastSpace(text []rune) int {
 	return -1
 }
 
-// pictures is the height of the tallest one.
-func (r *sheetRow) pictures() int {
+// pictureHeight is the height of the tallest one.
+func (r *sheetRow) pictureHeight() int {
 	h := 0
 	for _, c := range r.cells {
 		if c.picture != nil {
@@ -181,13 +181,13 @@ func (r *sheetRow) pictures() int {
 	return h
 }
 
-func (r *sheetRow) height() int {
+func (r *sheetRow) totalHeight() int {
 	lines := slices.MaxFunc(r.cells, func(a, b sheetCell) int { return len(a.lines) - len(b.lines) })
-	return r.pictures() + 4 + lineSpace*len(lines.lines)
+	return r.pictureHeight() + 4 + lineSpace*len(lines.lines)
 }
 
-func (r *sheetRow) draw(sheet *image.NRGBA, top, width int) {
-	below := top + r.pictures()
+func (r *sheetRow) drawOn(sheet *image.NRGBA, top, width int) {
+	below := top + r.pictureHeight()
 	for i, c := range r.cells {
 		left := sheetGap + i*(width+sheetGap)
 		if c.picture != nil {

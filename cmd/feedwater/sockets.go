@@ -104,7 +104,7 @@ func serveWatchers(ctx context.Context, s *watch.Source) (stop func(), err error
 	}
 	over := make(chan struct{})
 	g := grpc.NewServer(grpc.MaxRecvMsgSize(4<<10), grpc.MaxConcurrentStreams(8))
-	pb.RegisterFeedServer(g, &watched{source: s, over: over})
+	pb.RegisterFeedServer(g, &watchServer{source: s, over: over})
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -117,14 +117,14 @@ func serveWatchers(ctx context.Context, s *watch.Source) (stop func(), err error
 	}, nil
 }
 
-// watched is an agent as its watchers see it.
-type watched struct {
+// watchServer is an agent as its watchers see it.
+type watchServer struct {
 	pb.UnimplementedFeedServer
 	source *watch.Source
 	over   chan struct{}
 }
 
 // Watch implements the service Feed.
-func (w *watched) Watch(r *pb.WatchRequest, rpc grpc.ServerStreamingServer[pb.WatchResponse]) error {
+func (w *watchServer) Watch(r *pb.WatchRequest, rpc grpc.ServerStreamingServer[pb.WatchResponse]) error {
 	return w.source.Serve(rpc.Context(), w.over, r, rpc.Send)
 }

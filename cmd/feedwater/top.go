@@ -47,7 +47,9 @@ counts what the rank's agent has done about slow nodes: wants moved, batches tha
 		Example: `  feedwater top
   feedwater top cpu-1:7070 cpu-2:7070 --interval 0.5s
   feedwater top --once --json | jq '.jobs[0].verdict'`,
-		RunE: func(c *cobra.Command, hosts []string) error { return o.run(c.Context(), named(hosts), c.OutOrStdout()) },
+		RunE: func(c *cobra.Command, hosts []string) error {
+			return o.runTop(c.Context(), splitNodes(hosts), c.OutOrStdout())
+		},
 	}
 	f := c.Flags()
 	f.DurationVar(&o.interval, "interval", time.Second, "time between two looks, 0.1s to 60s")
@@ -59,7 +61,7 @@ counts what the rank's agent has done about slow nodes: wants moved, batches tha
 	return c
 }
 
-func (o *topOptions) check(hosts []string) error {
+func (o *topOptions) checkFlags(hosts []string) error {
 	if o.interval < 100*time.Millisecond || o.interval > time.Minute {
 		return fmt.Errorf("--interval %s is not within 0.1s to 60s", o.interval)
 	}
@@ -69,15 +71,15 @@ func (o *topOptions) check(hosts []string) error {
 		}
 	}
 	for _, h := range hosts {
-		if _, err := o.reach.dial().GRPC(h); err != nil && membership.CheckAddress(h) == nil {
+		if _, err := o.reach.dialOptions().GRPC(h); err != nil && membership.CheckAddress(h) == nil {
 			return errors.New(inFlags(err.Error()))
 		}
 	}
 	return nil
 }
 
-func (o *topOptions) run(ctx context.Context, hosts []string, out io.Writer) error {
-	if err := o.check(hosts); err != nil {
+func (o *topOptions) runTop(ctx context.Context, hosts []string, out io.Writer) error {
+	if err := o.checkFlags(hosts); err != nil {
 		return usageError{err}
 	}
 	list, end, err := listNodes(ctx, hosts)
@@ -89,12 +91,12 @@ func (o *topOptions) run(ctx context.Context, hosts []string, out io.Writer) err
 		nodes, _ := list.Nodes(ctx) // the error is ctx's: sources that have told once keep what they told
 		return nodes
 	}
-	p := top.NewPoller(top.Options{Hosts: listed, Agents: agentSockets, Interval: o.interval, Dial: o.reach.dial().GRPC})
+	p := top.NewPoller(top.Options{Hosts: listed, Agents: agentSockets, Interval: o.interval, Dial: o.reach.dialOptions().GRPC})
 	p.Start()
 	defer p.Close()
 	switch {
 	case o.page != "":
-		return o.serve(ctx, p, out)
+		return o.servePage(ctx, p, out)
 	case o.once:
 		return o.printOnce(ctx, p, hosts, out)
 	case o.json:
@@ -124,8 +126,8 @@ func listNodes(ctx context.Context, nodes []string) (list *membership.List, end 
 	return list, end, nil
 }
 
-// serve shows the page until ctx ends.
-func (o *topOptions) serve(ctx context.Context, p *top.Poller, out io.Writer) error {
+// servePage shows the page until ctx ends.
+func (o *topOptions) servePage(ctx context.Context, p *top.Poller, out io.Writer) error {
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", o.page)
 	if err != nil {
 		return fmt.Errorf("--page %s: %w", o.page, err)
@@ -150,7 +152,7 @@ const patience = 5 * time.Second
 func (o *topOptions) printOnce(ctx context.Context, p *top.Poller, hosts []string, out io.Writer) error {
 	p.AwaitRates(ctx, patience+2*o.interval)
 	overview := p.Overview(time.Now())
-	if err := o.print(overview, out); err != nil {
+	if err := o.printOverview(overview, out); err != nil {
 		return err
 	}
 	if len(hosts) > 0 && !p.HostsTell() {
@@ -159,7 +161,7 @@ func (o *topOptions) printOnce(ctx context.Context, p *top.Poller, hosts []strin
 	return nil
 }
 
-func (o *topOptions) print(overview *watch.Overview, out io.Writer) error {
+func (o *topOptions) printOverview(overview *watch.Overview, out io.Writer) error {
 	if o.json {
 		return json.NewEncoder(out).Encode(overview)
 	}

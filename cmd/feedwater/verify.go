@@ -55,7 +55,7 @@ Exit codes: 0 equal, 1 different, 2 it could not be compared.`,
   feedwater verify --nodes cpu-1:7070,cpu-2:7070 --plan plan.json --batches 100 --json`,
 		Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
-			err := o.run(c.Context(), c.InOrStdin(), c.OutOrStdout(), c.ErrOrStderr())
+			err := o.runVerify(c.Context(), c.InOrStdin(), c.OutOrStdout(), c.ErrOrStderr())
 			if errors.As(err, new(notComparedError)) && c.Context().Err() != nil {
 				return notCompared(errInterrupted)
 			}
@@ -75,7 +75,7 @@ Exit codes: 0 equal, 1 different, 2 it could not be compared.`,
 	return c
 }
 
-func (o *verifyOptions) check() error {
+func (o *verifyOptions) checkFlags() error {
 	switch {
 	case o.batches < 1:
 		return fmt.Errorf("--batches %d: give 1 or more", o.batches)
@@ -89,29 +89,29 @@ func (o *verifyOptions) check() error {
 	return nil
 }
 
-func (o *verifyOptions) run(ctx context.Context, in io.Reader, out, errs io.Writer) error {
-	if err := o.check(); err != nil {
+func (o *verifyOptions) runVerify(ctx context.Context, in io.Reader, out, errs io.Writer) error {
+	if err := o.checkFlags(); err != nil {
 		return usageError{err}
 	}
-	o.nodes = named(o.nodes)
-	nodes, err := o.list(ctx)
+	o.nodes = splitNodes(o.nodes)
+	nodes, err := o.listNodes(ctx)
 	if err != nil {
 		return err
 	}
-	roots, err := comparison.AskRoots(ctx, nodes, o.timeout, o.reach.dial())
+	roots, err := comparison.AskRoots(ctx, nodes, o.timeout, o.reach.dialOptions())
 	if err != nil {
 		return notCompared(err)
 	}
-	plans, err := o.plans(in, nodes[0], roots)
+	plans, err := o.loadPlans(in, nodes[0], roots)
 	if err != nil {
 		return err
 	}
-	results, err := o.compare(ctx, plans, nodes, errs)
+	results, err := o.compareNodes(ctx, plans, nodes, errs)
 	if err != nil {
 		return notCompared(err)
 	}
 	equal := !slices.ContainsFunc(results, func(r *comparison.Result) bool { return !r.Equal() })
-	if err := o.print(out, results, equal); err != nil {
+	if err := o.printResults(out, results, equal); err != nil {
 		return notComparedError{err}
 	}
 	if !equal {
@@ -120,8 +120,8 @@ func (o *verifyOptions) run(ctx context.Context, in io.Reader, out, errs io.Writ
 	return nil
 }
 
-// list are the nodes, in the order in which they are named where each is named by itself.
-func (o *verifyOptions) list(ctx context.Context) ([]string, error) {
+// listNodes are the nodes, in the order in which they are named where each is named by itself.
+func (o *verifyOptions) listNodes(ctx context.Context) ([]string, error) {
 	list, end, err := listNodes(ctx, o.nodes)
 	if usage := (usageError{}); errors.As(err, &usage) {
 		return nil, err
@@ -133,22 +133,22 @@ func (o *verifyOptions) list(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, notComparedError{err}
 	}
-	slices.SortStableFunc(nodes, func(a, b string) int { return cmp.Compare(o.place(a), o.place(b)) })
+	slices.SortStableFunc(nodes, func(a, b string) int { return cmp.Compare(o.positionOf(a), o.positionOf(b)) })
 	if len(nodes) < 2 {
 		return nil, usageError{fmt.Errorf("--nodes %s stands for %d nodes: name two or more, the first is what the others are held against", strings.Join(o.nodes, ","), len(nodes))}
 	}
 	return nodes, nil
 }
 
-func (o *verifyOptions) place(node string) int {
+func (o *verifyOptions) positionOf(node string) int {
 	if i := slices.Index(o.nodes, node); i >= 0 {
 		return i
 	}
 	return len(o.nodes)
 }
 
-// plans are the user's, or one for each root, which share the batches: each has one at least, or nothing would be known of it.
-func (o *verifyOptions) plans(in io.Reader, node string, roots []string) ([]comparison.Part, error) {
+// loadPlans are the user's, or one for each root, which share the batches: each has one at least, or nothing would be known of it.
+func (o *verifyOptions) loadPlans(in io.Reader, node string, roots []string) ([]comparison.Part, error) {
 	if o.plan != "" {
 		text, err := readPlan(o.plan, in)
 		if err != nil {
@@ -166,10 +166,10 @@ func (o *verifyOptions) plans(in io.Reader, node string, roots []string) ([]comp
 	return comparison.PlanParts(data, o.batches), nil
 }
 
-func (o *verifyOptions) compare(ctx context.Context, plans []comparison.Part, nodes []string, errs io.Writer) ([]*comparison.Result, error) {
+func (o *verifyOptions) compareNodes(ctx context.Context, plans []comparison.Part, nodes []string, errs io.Writer) ([]*comparison.Result, error) {
 	bar := newProgress(errs)
 	bar.of = "batches"
-	defer bar.end()
+	defer bar.clearBar()
 	var mu sync.Mutex // of bar
 	log := newTerseLog(errs)
 	var results []*comparison.Result
@@ -179,11 +179,11 @@ func (o *verifyOptions) compare(ctx context.Context, plans []comparison.Part, no
 	}
 	for _, p := range plans {
 		r, err := comparison.Run(ctx, comparison.Options{
-			Plan: p.Plan, Nodes: nodes, Batches: p.Batches, Samples: o.batch, Timeout: o.timeout, Dialing: o.reach.dial(), Log: log,
+			Plan: p.Plan, Nodes: nodes, Batches: p.Batches, Samples: o.batch, Timeout: o.timeout, Dialing: o.reach.dialOptions(), Log: log,
 			Compared: func(n int) {
 				mu.Lock()
 				defer mu.Unlock()
-				bar.step(done+n, all)
+				bar.showStep(done+n, all)
 			},
 		})
 		if err != nil {
@@ -197,16 +197,16 @@ func (o *verifyOptions) compare(ctx context.Context, plans []comparison.Part, no
 
 // newTerseLog is a log for somebody who watches: warnings, in the words of flags, each of which is said once.
 func newTerseLog(w io.Writer) *slog.Logger {
-	return slog.New(slog.NewTextHandler(&once{w, map[string]bool{}}, &slog.HandlerOptions{Level: slog.LevelWarn, ReplaceAttr: untimed}))
+	return slog.New(slog.NewTextHandler(&onceWriter{w, map[string]bool{}}, &slog.HandlerOptions{Level: slog.LevelWarn, ReplaceAttr: stripTimes}))
 }
 
-// once writes each line a single time.
-type once struct {
+// onceWriter writes each line a single time.
+type onceWriter struct {
 	w    io.Writer
 	said map[string]bool
 }
 
-func (o *once) Write(line []byte) (int, error) {
+func (o *onceWriter) Write(line []byte) (int, error) {
 	if o.said[string(line)] {
 		return len(line), nil
 	}
@@ -214,8 +214,8 @@ func (o *once) Write(line []byte) (int, error) {
 	return o.w.Write(line)
 }
 
-// untimed leaves out of a log's line what makes it another one each time, and speaks of flags.
-func untimed(_ []string, a slog.Attr) slog.Attr {
+// stripTimes leaves out of a log's line what makes it another one each time, and speaks of flags.
+func stripTimes(_ []string, a slog.Attr) slog.Attr {
 	switch a.Key {
 	case slog.TimeKey, "waited", "timeout":
 		return slog.Attr{}
@@ -225,7 +225,7 @@ func untimed(_ []string, a slog.Attr) slog.Attr {
 	return a
 }
 
-func (o *verifyOptions) print(out io.Writer, results []*comparison.Result, equal bool) error {
+func (o *verifyOptions) printResults(out io.Writer, results []*comparison.Result, equal bool) error {
 	if o.json {
 		e := json.NewEncoder(out)
 		e.SetIndent("", "  ")

@@ -19,13 +19,13 @@ import (
 // A command that does not come back is ended, when what is said last hangs as well.
 func TestEndingByForce(t *testing.T) {
 	codes := make(chan int, 1)
-	e := &ending{exit: func(code int) { codes <- code }, grace: time.Millisecond}
+	e := &exitGuard{exit: func(code int) { codes <- code }, grace: time.Millisecond}
 	said, never := make(chan struct{}), make(chan struct{})
 	defer close(never)
-	e.lastly(func() { close(said) })
-	e.lastly(func() { <-never })
-	e.begin()
-	e.begin()
+	e.beforeForce(func() { close(said) })
+	e.beforeForce(func() { <-never })
+	e.startTimer()
+	e.startTimer()
 	if code := <-codes; code != exitError {
 		t.Errorf("exit code %d", code)
 	}
@@ -34,10 +34,10 @@ func TestEndingByForce(t *testing.T) {
 
 // Where the kernel keeps a process that has ended, it keeps its ports too, unless they were closed before.
 func TestEndingByForceClosesProbes(t *testing.T) {
-	e := &ending{exit: func(int) {}}
+	e := &exitGuard{exit: func(int) {}}
 	dir := t.TempDir()
 	o := &serveOptions{health: "unix:" + filepath.Join(dir, "health"), pprof: "unix:" + filepath.Join(dir, "pprof")}
-	stop, err := o.serveProbes(context.WithValue(t.Context(), endingKey{}, e), newReadiness(), slog.New(slog.DiscardHandler))
+	stop, err := o.serveProbes(context.WithValue(t.Context(), exitGuardKey{}, e), newReadiness(), slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +45,7 @@ func TestEndingByForceClosesProbes(t *testing.T) {
 	if sockets, _ := os.ReadDir(dir); len(sockets) != 2 {
 		t.Fatalf("%v", sockets)
 	}
-	e.force()
+	e.forceExit()
 	if sockets, _ := os.ReadDir(dir); len(sockets) != 0 {
 		t.Errorf("open: %v", sockets)
 	}
@@ -53,11 +53,11 @@ func TestEndingByForceClosesProbes(t *testing.T) {
 
 // One that comes back is not.
 func TestEndingInOrder(t *testing.T) {
-	e := &ending{exit: func(int) { t.Error("ended by force") }}
-	e.lastly(func() { t.Error("what is said last is said") })
-	e.done()
-	e.begin()
-	e.force()
+	e := &exitGuard{exit: func(int) { t.Error("ended by force") }}
+	e.beforeForce(func() { t.Error("what is said last is said") })
+	e.stopTimer()
+	e.startTimer()
+	e.forceExit()
 }
 
 // What hangs is named, with its root and folder.

@@ -14,9 +14,9 @@ import (
 	"github.com/feedwater-io/feedwater/pipeline/storage"
 )
 
-// ending ends the process where a command that was told to end does not: a call on storage that the kernel does not give back keeps its
+// exitGuard ends the process where a command that was told to end does not: a call on storage that the kernel does not give back keeps its
 // goroutine, and whoever waits for that.
-type ending struct {
+type exitGuard struct {
 	exit func(code int)
 
 	mu    sync.Mutex
@@ -29,43 +29,43 @@ type ending struct {
 // endWithin is how long a command takes to end at most, from the signal on, or from the end of what else it waits for.
 const endWithin = 5 * time.Second
 
-func newEnding() *ending { return &ending{exit: os.Exit, grace: endWithin} }
+func newExitGuard() *exitGuard { return &exitGuard{exit: os.Exit, grace: endWithin} }
 
-type endingKey struct{}
+type exitGuardKey struct{}
 
-// endingOf is the ending of the command that runs with a context; tests may have none, for which one that does nothing is returned.
-func endingOf(ctx context.Context) *ending {
-	if e, ok := ctx.Value(endingKey{}).(*ending); ok {
+// exitGuardOf is the guard of the command that runs with a context; tests may have none, for which one that does nothing is returned.
+func exitGuardOf(ctx context.Context) *exitGuard {
+	if e, ok := ctx.Value(exitGuardKey{}).(*exitGuard); ok {
 		return e
 	}
-	return &ending{over: true}
+	return &exitGuard{over: true}
 }
 
-// waits says for how long the command may wait for something before it ends.
-func (e *ending) waits(d time.Duration) {
+// allowWait says for how long the command may wait for something before it ends.
+func (e *exitGuard) allowWait(d time.Duration) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.grace = d + endWithin
 }
 
-// lastly has f called before the process is ended by force: to close what others see, and to say what hangs. It must not wait.
-func (e *ending) lastly(f func()) {
+// beforeForce has f called before the process is ended by force: to close what others see, and to say what hangs. It must not wait.
+func (e *exitGuard) beforeForce(f func()) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.last = append(e.last, f)
 }
 
-// begin says that the command was told to end, or ends. Saying it again does nothing.
-func (e *ending) begin() {
+// startTimer says that the command was told to end, or ends. Saying it again does nothing.
+func (e *exitGuard) startTimer() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.timer == nil && !e.over {
-		e.timer = time.AfterFunc(e.grace, e.force)
+		e.timer = time.AfterFunc(e.grace, e.forceExit)
 	}
 }
 
-// done says that the command has returned.
-func (e *ending) done() {
+// stopTimer says that the command has returned.
+func (e *exitGuard) stopTimer() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.over = true
@@ -74,8 +74,8 @@ func (e *ending) done() {
 	}
 }
 
-// force ends the process.
-func (e *ending) force() {
+// forceExit ends the process.
+func (e *exitGuard) forceExit() {
 	e.mu.Lock()
 	over, last := e.over, e.last
 	e.over = true
@@ -92,13 +92,13 @@ func (e *ending) force() {
 	}()
 	select {
 	case <-said:
-	case <-time.After(lastWordsWithin):
+	case <-time.After(beforeForceWithin):
 	}
 	e.exit(exitError)
 }
 
-// lastWordsWithin is how long what was given to lastly may take, all together.
-const lastWordsWithin = time.Second
+// beforeForceWithin is how long what was given to beforeForce may take, all together.
+const beforeForceWithin = time.Second
 
 // errHangs ends a command that has done all it can, while calls on storage did not come back.
 type errHangs struct{ calls []string }
@@ -107,8 +107,8 @@ func (e *errHangs) Error() string {
 	return "ended while calls on storage hang: " + strings.Join(e.calls, "; ")
 }
 
-// hanging is an *errHangs of the calls that are in flight; nil: there are none.
-func hanging(roots []storage.State) error {
+// hangError is an *errHangs of the calls that are in flight; nil: there are none.
+func hangError(roots []storage.State) error {
 	var calls []string
 	for _, r := range roots {
 		if r.Calls > 0 {
@@ -123,14 +123,14 @@ func hanging(roots []storage.State) error {
 
 // logHanging logs the calls that did not come back.
 func logHanging(roots []storage.State, log *slog.Logger) {
-	if err := hanging(roots); err != nil {
+	if err := hangError(roots); err != nil {
 		log.Error("ends without waiting any longer", "err", err)
 	}
 }
 
 // sayHanging tells a person of the calls that did not come back.
 func sayHanging(roots []storage.State, w io.Writer) {
-	if err := hanging(roots); err != nil {
+	if err := hangError(roots); err != nil {
 		fmt.Fprintf(w, "feedwater: %v\n", err)
 	}
 }
@@ -138,7 +138,7 @@ func sayHanging(roots []storage.State, w io.Writer) {
 // withHanging is err, or what hangs where there is none.
 func withHanging(err error, roots []storage.State) error {
 	if err == nil || errors.Is(err, context.Canceled) {
-		if hangs := hanging(roots); hangs != nil {
+		if hangs := hangError(roots); hangs != nil {
 			return hangs
 		}
 	}
