@@ -140,7 +140,7 @@ func TestNodePods(t *testing.T) {
 func checkPods(t *testing.T, d *appsv1.Deployment) {
 	t.Helper()
 	c := d.Spec.Template.Spec.Containers[0]
-	if len(c.Env)+len(c.EnvFrom) > 0 || !*c.SecurityContext.ReadOnlyRootFilesystem || c.Resources.Requests.Cpu().IsZero() {
+	if len(c.EnvFrom) > 0 || slices.ContainsFunc(c.Env, func(e corev1.EnvVar) bool { return e.ValueFrom != nil }) || !*c.SecurityContext.ReadOnlyRootFilesystem || c.Resources.Requests.Cpu().IsZero() {
 		t.Errorf("%s: %+v", d.Name, c)
 	}
 	mounted := map[string]string{}
@@ -233,4 +233,24 @@ func TestValuesAndSchema(t *testing.T) {
 		}
 	}
 	compare("", values, schema)
+}
+
+// Buckets and web servers are named to the program, and mounted nowhere; credentials for them are mounted, and never in the environment.
+func TestRemoteData(t *testing.T) {
+	all := objects(t, filepath.Join(dir, "ci", "full.yaml"))
+	data := config(t, all)["data"].(map[string]any)
+	if data["bucket"] != "s3://pictures/2026?region=eu-central-1" || data["web"] != "https://example.org/pictures" || data["imagenet"] != "/data/imagenet" {
+		t.Errorf("%v", data)
+	}
+	c := of[appsv1.Deployment](all)[0].Spec.Template.Spec.Containers[0]
+	var mounts []string
+	for _, m := range c.VolumeMounts {
+		mounts = append(mounts, m.Name)
+	}
+	if !slices.Equal(mounts, []string{"config", "cache", "buckets", "data-imagenet"}) {
+		t.Errorf("mounts %q", mounts)
+	}
+	if len(c.Env) != 1 || c.Env[0].Name != "AWS_SHARED_CREDENTIALS_FILE" || c.Env[0].Value != "/etc/feedwater/buckets/credentials" {
+		t.Errorf("environment %v", c.Env)
+	}
 }

@@ -1,8 +1,8 @@
 {{- /* What the node is told: docs/configuration.md. */ -}}
 {{- define "feedwater.config" -}}
 data:
-  {{- range $name, $_ := .Values.data }}
-  {{ $name }}: /data/{{ $name }}
+  {{- range $name, $place := .Values.data }}
+  {{ $name }}: {{ with $place.url }}{{ quote . }}{{ else }}/data/{{ $name }}{{ end }}
   {{- end }}
 listen: :7070
 http: :7071
