@@ -88,6 +88,8 @@ func (p *Pipelines) List(ctx context.Context, folder string) (found Listing, err
 		found.Counts = append(found.Counts, c.Samples)
 	}
 	found.Fingerprint = s.Fingerprint()
-	found.Keys, err = s.AppendKeys(nil)
+	if found.Keys, err = s.AppendKeys(nil); err != nil {
+		err = &node.DataError{Path: folder, Message: err.Error()}
+	}
 	return found, err
 }

@@ -81,6 +81,9 @@ func (p *Pipeline) PrepareMasked(plan *Plan, s, of *dataset.Snapshot) (*Job, err
 
 // match finds the mask of each picture.
 func match(s, of *dataset.Snapshot) (*masks, error) {
+	if err := dataset.CheckKeys(max(s.Len(), of.Len())); err != nil {
+		return nil, err
+	}
 	stems, err := masksByStem(of)
 	if err != nil {
 		return nil, err

@@ -24,3 +24,15 @@ func TestAppendKeysTellsWhatAtTells(t *testing.T) {
 		t.Errorf("of a closed snapshot: %v", err)
 	}
 }
+
+// TestTooManyKeys: a list of more samples than fit is refused before memory is taken.
+func TestTooManyKeys(t *testing.T) {
+	s := opened(t, remoteTree(t), options(t))
+	if _, err := s.AppendKeys(nil); err != nil {
+		t.Error(err)
+	}
+	s.samples = maxKeys + 1
+	if _, err := s.AppendKeys(nil); !errors.Is(err, ErrLayout) || !strings.Contains(err.Error(), "10000001 samples") {
+		t.Errorf("%v, want %v", err, ErrLayout)
+	}
+}

@@ -220,3 +220,24 @@ func TestPlacesOfServers(t *testing.T) {
 		}
 	}
 }
+
+// TestTableOfABucket: a table lists what lies in a bucket as it does what lies in a folder, and what changes there is never taken for what it listed.
+func TestTableOfABucket(t *testing.T) {
+	root, table := remoteTree(t), filepath.Join(t.TempDir(), "1.jsonl")
+	must(t, os.WriteFile(table, []byte(`{"class_name": "x"}`+"\n"+`{"path": "z z/+&=%20.jpg", "label": 0}`+"\n"+`{"path": "a/1.jpg", "label": 0}`+"\n"), 0o600))
+	s := bucketOf(t, root)
+	o := options(t)
+	o.Table = table
+	want := tellAll(t, opened(t, root, o))
+	there := opened(t, s.Place("p"), o)
+	if got := tellAll(t, there); got != want {
+		t.Errorf("%s\nwant %s", got, want)
+	}
+	s.Put("p/a/1.jpg", []byte("another a/1.jpg"))
+	if _, err := there.Read(t.Context(), 1, nil); !errors.As(err, new(*ChangedError)) {
+		t.Errorf("%v, want a ChangedError", err)
+	}
+	if _, err := Open(t.Context(), filepath.Join(root, "x.tar"), o); !errors.Is(err, ErrLayout) {
+		t.Errorf("below a tar file: %v", err)
+	}
+}

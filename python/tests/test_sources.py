@@ -121,5 +121,9 @@ def test_places_on_servers_are_named_by_who_reads_them() -> None:
 
     url = "s3://bucket/imagenet?region=eu-1"
     assert resolve_source(url, ()).to_plan() == {"root": "", "path": url}
+    table = feedwater.Table(["a.jpg"], [1], root=url)
+    assert resolve_source(table, ()).to_plan() == {"root": "", "path": url, "table": table.text.sha256}
+    with pytest.raises(DataError, match=r"--data\s+NAME=URL"):
+        resolve_source(table, ("node:1",))
     with pytest.raises(DataError, match=r"--data\s+NAME=URL"):
         resolve_source(url, ("node:1",))

@@ -180,7 +180,9 @@ def _is_part(path: str) -> bool:
 
 def _of_table(table: Table, nodes: tuple[str, ...]) -> Source:
     root = table.root
-    if nodes and not root.startswith(PATH_STARTS):
+    if URL.match(root):
+        named = _of_url(root, nodes)
+    elif nodes and not root.startswith(PATH_STARTS):
         name, _, below = root.strip("/").partition("/")
         named = Source(below, name)
     else:
