@@ -47,7 +47,7 @@ func (a *assembly) prepareFor(w *Want) {
 	a.want, a.failed = w, n
 	a.fields, a.bytes = j.Layout(n)
 	if w.Name.List == nil {
-		a.order = j.permutation(w.Name.Epoch)
+		a.order = j.permutationOf(w.Name.Epoch)
 	}
 	if w.Slowest > 0 {
 		a.stamps = make([]stamp, n)
@@ -177,7 +177,7 @@ func (a *assembly) sumBytes(bytes int) uint32 {
 		}
 		sum = crc32.Update(sum, castagnoli, w.Dst[done:r.at])
 		for _, s := range r.sums {
-			sum = p.tail.apply(sum) ^ s
+			sum = p.tail.appendTo(sum) ^ s
 		}
 		done = r.at + len(r.sums)*p.bytes
 	}

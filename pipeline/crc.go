@@ -14,15 +14,15 @@ func newShift(n int) shift {
 	s, square := shift(1<<31), shift(1<<23) // x^0, x^8
 	for ; n > 0; n >>= 1 {
 		if n&1 != 0 {
-			s = shift(square.apply(uint32(s)))
+			s = shift(square.appendTo(uint32(s)))
 		}
-		square = shift(square.apply(uint32(square)))
+		square = shift(square.appendTo(uint32(square)))
 	}
 	return s
 }
 
-// apply multiplies c by the shift's polynomial.
-func (s shift) apply(c uint32) uint32 {
+// appendTo multiplies c by the shift's polynomial.
+func (s shift) appendTo(c uint32) uint32 {
 	var p uint32
 	for b := uint32(s); b != 0; b <<= 1 {
 		if b&(1<<31) != 0 {

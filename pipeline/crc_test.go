@@ -17,7 +17,7 @@ func TestShiftJoinsChecksums(t *testing.T) {
 		k := r.IntN(n + 1)
 		want := crc32.Checksum(b[:n], castagnoli)
 		first, second := crc32.Checksum(b[:k], castagnoli), crc32.Checksum(b[k:n], castagnoli)
-		if got := newShift(n-k).apply(first) ^ second; got != want {
+		if got := newShift(n-k).appendTo(first) ^ second; got != want {
 			t.Fatalf("%d bytes joined at %d: %08x, want %08x", n, k, got, want)
 		}
 	}

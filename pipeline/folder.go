@@ -36,13 +36,13 @@ func OpenFolder(ctx context.Context, roots *storage.Roots, folder string, o data
 // callFolder makes calls on a folder of lists. While one is waited for, the storage of the data set is told to be alive: it is not to blame.
 func callFolder(root *storage.Root, alive func()) dataset.CallFolder {
 	return func(ctx context.Context, op string, call func() (any, error), drop func(any)) (any, error) {
-		defer repeatedly(alive)()
+		defer callRepeatedly(alive)()
 		return storage.Do(ctx, root, op, func(func()) (any, error) { return call() }, drop)
 	}
 }
 
-// repeatedly calls f every few milliseconds until the function that it returns is called.
-func repeatedly(f func()) (end func()) {
+// callRepeatedly calls f every few milliseconds until the function that it returns is called.
+func callRepeatedly(f func()) (end func()) {
 	const every = 5 * time.Millisecond
 	tick, ended := time.NewTicker(every), make(chan struct{})
 	var calling sync.WaitGroup

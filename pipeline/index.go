@@ -43,8 +43,8 @@ func (x Index) withDefaults() Index {
 	return x
 }
 
-// open finds the indexes of a data set that decoders of these revisions made: those of another decoder are none.
-func (x *Index) open(fingerprint string, samples int, revisions revision.Set) (*imageindex.Cache, error) {
+// openCache finds the indexes of a data set that decoders of these revisions made: those of another decoder are none.
+func (x *Index) openCache(fingerprint string, samples int, revisions revision.Set) (*imageindex.Cache, error) {
 	decoder := revisions.OfFormat("jpeg") // no other format has an index
 	name := fmt.Sprintf("%s by %v", fingerprint, decoder)
 	return imageindex.Open(name, samples, imageindex.Options{Dir: x.Dir, MaxBytes: x.MaxBytes, Trouble: x.Trouble, Hold: x.Hold})
@@ -79,14 +79,14 @@ const maxStoreBytes = 256 << 20
 var ErrManyIndexes = fmt.Errorf("the indexes of %d million pictures are open, and no more are at once: jobs of the data set used longest ago go on without its index",
 	maxStoreBytes/imageindex.HeldBytes(1_000_000))
 
-// keep has indexes kept.
-func (x *indexes) keep(index Index, revisions revision.Set, roots *storage.Roots) {
+// keepIn has indexes kept.
+func (x *indexes) keepIn(index Index, revisions revision.Set, roots *storage.Roots) {
 	x.index, x.revisions, x.most = &index, revisions, maxStoreBytes
-	x.root = roots.Of(index.folder())
+	x.root = roots.Of(index.folderName())
 }
 
-// folder is Dir, or what stands for it.
-func (x *Index) folder() string {
+// folderName is Dir, or what stands for it.
+func (x *Index) folderName() string {
 	if x.Dir != "" {
 		return x.Dir
 	}
@@ -97,12 +97,12 @@ func (x *Index) folder() string {
 // openWithin is how long a job waits for its index. It goes on without one that takes longer, and the next job of that data finds it.
 const openWithin = time.Second
 
-// of returns the store of a data set, nil if there is none.
-func (x *indexes) of(fingerprint string, samples int) *imageindex.Cache {
+// storeOf returns the store of a data set, nil if there is none.
+func (x *indexes) storeOf(fingerprint string, samples int) *imageindex.Cache {
 	if x.index == nil {
 		return nil
 	}
-	s := x.find(fingerprint, samples)
+	s := x.findStore(fingerprint, samples)
 	timeout := time.NewTimer(openWithin)
 	defer timeout.Stop()
 	select {
@@ -113,8 +113,8 @@ func (x *indexes) of(fingerprint string, samples int) *imageindex.Cache {
 	}
 }
 
-// find returns the store of a data set, which may be about to be opened. Nobody waits for a disk here.
-func (x *indexes) find(fingerprint string, samples int) *namedStore {
+// findStore returns the store of a data set, which may be about to be opened. Nobody waits for a disk here.
+func (x *indexes) findStore(fingerprint string, samples int) *namedStore {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if i := slices.IndexFunc(x.stores, func(s *namedStore) bool { return s.fingerprint == fingerprint }); i >= 0 {
@@ -125,7 +125,7 @@ func (x *indexes) find(fingerprint string, samples int) *namedStore {
 	x.makeRoom(imageindex.HeldBytes(samples))
 	s := &namedStore{fingerprint: fingerprint, samples: samples, ready: make(chan struct{})}
 	x.stores = append(x.stores, s)
-	x.running.Go(func() { x.open(s) })
+	x.running.Go(func() { x.openStore(s) })
 	return s
 }
 
@@ -140,15 +140,17 @@ func (x *indexes) makeRoom(bytes int64) {
 		bytes -= imageindex.HeldBytes(oldest.samples)
 		x.running.Go(func() {
 			x.index.Trouble(ErrManyIndexes)
-			x.shut(oldest)
+			x.shutStore(oldest)
 		})
 	}
 }
 
-// open opens a store.
-func (x *indexes) open(s *namedStore) {
+// openStore opens a store.
+func (x *indexes) openStore(s *namedStore) {
 	defer close(s.ready)
-	open := func(func()) (*imageindex.Cache, error) { return x.index.open(s.fingerprint, s.samples, x.revisions) }
+	open := func(func()) (*imageindex.Cache, error) {
+		return x.index.openCache(s.fingerprint, s.samples, x.revisions)
+	}
 	var err error
 	if s.Cache, err = storage.Do(context.Background(), x.root, "open the index", open, (*imageindex.Cache).Close); err == nil {
 		return
@@ -160,13 +162,13 @@ func (x *indexes) open(s *namedStore) {
 	x.index.Trouble(err)
 }
 
-// shut closes a store. Where its storage does not answer its memory is given back all the same, and what was gathered is lost.
-func (x *indexes) shut(s *namedStore) {
+// shutStore closes a store. Where its storage does not answer its memory is given back all the same, and what was gathered is lost.
+func (x *indexes) shutStore(s *namedStore) {
 	<-s.ready
 	if s.Cache == nil {
 		return
 	}
-	if err := closeStore(context.Background(), x.root, s.Cache, x.index.folder()); err != nil {
+	if err := closeStore(context.Background(), x.root, s.Cache, x.index.folderName()); err != nil {
 		s.Abandon()
 		x.index.Trouble(err)
 	}
@@ -181,14 +183,14 @@ func closeStore(ctx context.Context, root *storage.Root, s *imageindex.Cache, fo
 	return err
 }
 
-// close closes all stores. No job is prepared any more.
-func (x *indexes) close() {
+// closeStores closes all stores. No job is prepared any more.
+func (x *indexes) closeStores() {
 	x.mu.Lock()
 	all := x.stores
 	x.stores = nil
 	x.mu.Unlock()
 	for _, s := range all {
-		x.shut(s)
+		x.shutStore(s)
 	}
 	x.running.Wait()
 }

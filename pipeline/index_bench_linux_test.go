@@ -99,7 +99,7 @@ func (n *indexBench) job(b *testing.B, index *Index) *Job {
 	if index != nil {
 		x := index.withDefaults()
 		p.indexes.index = &x
-		b.Cleanup(p.indexes.close)
+		b.Cleanup(p.indexes.closeStores)
 	}
 	plan, err := ParsePlan([]byte(`{"seed": 17, "transforms": [{"op": "RandomResizedCrop", "size": 224}, {"op": "RandomHorizontalFlip"}]}`))
 	if err != nil {

@@ -43,37 +43,37 @@ func IndexSnapshot(ctx context.Context, roots *storage.Roots, s *dataset.Snapsho
 		return Indexed{}, err
 	}
 	m := &indexMaker{index: index.withDefaults(), snapshot: s, progress: progress, root: roots.Of(s.Path())}
-	m.kept = roots.Of(m.index.folder())
+	m.kept = roots.Of(m.index.folderName())
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	m.index.Trouble = func(err error) { stop(err) }
-	if m.store, err = m.open(ctx); err != nil {
+	if m.store, err = m.openStore(ctx); err != nil {
 		return Indexed{}, err
 	}
 	var group errgroup.Group
 	for range workers {
 		group.Go(func() error {
-			m.work(ctx, codec.NewDecoder(level))
+			m.indexPictures(ctx, codec.NewDecoder(level))
 			return nil
 		})
 	}
 	_ = group.Wait() // they return nil
-	err = m.close(ctx)
+	err = m.closeStore(ctx)
 	cause := context.Cause(ctx) // closing may tell
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.seen.DiskBytes = m.store.DiskBytes()
-	m.seen.lose(m.store.Lost())
+	m.seen.takeLost(m.store.Lost())
 	if cause == nil {
 		cause = err
 	}
 	return m.seen, cause
 }
 
-// open opens the store.
-func (m *indexMaker) open(ctx context.Context) (*imageindex.Cache, error) {
+// openStore opens the store.
+func (m *indexMaker) openStore(ctx context.Context) (*imageindex.Cache, error) {
 	open := func(func()) (*imageindex.Cache, error) {
-		return m.index.open(m.snapshot.Fingerprint(), m.snapshot.Len(), revision.Build())
+		return m.index.openCache(m.snapshot.Fingerprint(), m.snapshot.Len(), revision.Build())
 	}
 	return storage.Do(ctx, m.kept, "open the index", open, (*imageindex.Cache).Close)
 }
@@ -81,18 +81,18 @@ func (m *indexMaker) open(ctx context.Context) (*imageindex.Cache, error) {
 // keepWithin is how long what was made may take to be written when ctx has ended.
 const keepWithin = 2 * time.Second
 
-// close closes the store.
-func (m *indexMaker) close(ctx context.Context) error {
+// closeStore closes the store.
+func (m *indexMaker) closeStore(ctx context.Context) error {
 	if ctx.Err() != nil {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), keepWithin)
 		defer cancel()
 	}
-	return closeStore(ctx, m.kept, m.store, m.index.folder())
+	return closeStore(ctx, m.kept, m.store, m.index.folderName())
 }
 
-// read reads a picture over buf, which is the worker's no more where the error is a *storage.HungError or the context's.
-func (m *indexMaker) read(ctx context.Context, i int, buf []byte) ([]byte, error) {
+// readPicture reads a picture over buf, which is the worker's no more where the error is a *storage.HungError or the context's.
+func (m *indexMaker) readPicture(ctx context.Context, i int, buf []byte) ([]byte, error) {
 	read := func(func()) ([]byte, error) { return m.snapshot.Read(ctx, i, buf) }
 	return storage.DoOnce(ctx, m.root, "read", read, nil, func() func() error {
 		return func() error {
@@ -116,8 +116,8 @@ type indexMaker struct {
 	seen Indexed
 }
 
-// work takes one picture after the other.
-func (m *indexMaker) work(ctx context.Context, d *codec.Decoder) {
+// indexPictures takes one picture after the other.
+func (m *indexMaker) indexPictures(ctx context.Context, d *codec.Decoder) {
 	var file, index []byte
 	for ctx.Err() == nil {
 		i := int(m.next.Add(1)) - 1
@@ -125,19 +125,19 @@ func (m *indexMaker) work(ctx context.Context, d *codec.Decoder) {
 			return
 		}
 		var err error
-		if file, err = m.read(ctx, i, file); ctx.Err() != nil {
+		if file, err = m.readPicture(ctx, i, file); ctx.Err() != nil {
 			return
 		}
 		if err != nil {
-			m.count(func(n *Indexed) { n.fail(err) })
+			m.countPicture(func(n *Indexed) { n.addFailure(err) })
 			continue
 		}
-		index = m.picture(ctx, d, i, file, index)
+		index = m.indexPicture(ctx, d, i, file, index)
 	}
 }
 
-// picture sees to the index of one picture. index is the worker's buffer, returned as it has grown.
-func (m *indexMaker) picture(ctx context.Context, d *codec.Decoder, i int, file, index []byte) []byte {
+// indexPicture sees to the index of one picture. index is the worker's buffer, returned as it has grown.
+func (m *indexMaker) indexPicture(ctx context.Context, d *codec.Decoder, i int, file, index []byte) []byte {
 	index, _ = m.store.Find(i, file, index)
 	had, made := len(index) > 0 && codec.IndexInterval(index) == m.index.Interval, false
 	if !had {
@@ -148,7 +148,7 @@ func (m *indexMaker) picture(ctx context.Context, d *codec.Decoder, i int, file,
 		}
 		made = m.store.PutAll(ctx, i, file, index) && len(index) > 0
 	}
-	m.count(func(n *Indexed) {
+	m.countPicture(func(n *Indexed) {
 		n.FileBytes += int64(len(file))
 		if had || made {
 			n.IndexBytes += int64(len(index))
@@ -165,8 +165,8 @@ func (m *indexMaker) picture(ctx context.Context, d *codec.Decoder, i int, file,
 	return index
 }
 
-// count adds a picture to what was seen.
-func (m *indexMaker) count(add func(*Indexed)) {
+// countPicture adds a picture to what was seen.
+func (m *indexMaker) countPicture(add func(*Indexed)) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.seen.Seen++
@@ -176,14 +176,14 @@ func (m *indexMaker) count(add func(*Indexed)) {
 	}
 }
 
-// lose takes what no file has out of what was made.
-func (n *Indexed) lose(records int, bytes int64) {
+// takeLost takes what no file has out of what was made.
+func (n *Indexed) takeLost(records int, bytes int64) {
 	n.Made -= records
 	n.Lost += records
 	n.IndexBytes -= bytes
 }
 
-func (n *Indexed) fail(err error) {
+func (n *Indexed) addFailure(err error) {
 	n.Failed++
 	if n.Failure == nil {
 		n.Failure = err

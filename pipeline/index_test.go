@@ -124,13 +124,13 @@ func TestIndexChangesNothing(t *testing.T) {
 // Where there are more pictures than stores may hold, the data set that no job was prepared for since longest loses its own.
 func TestStoresOfManyDataSets(t *testing.T) {
 	var x indexes
-	x.keep(Index{Dir: t.TempDir()}, revision.Build(), storage.New(storage.Options{}))
-	defer x.close()
+	x.keepIn(Index{Dir: t.TempDir()}, revision.Build(), storage.New(storage.Options{}))
+	defer x.closeStores()
 	const most = 30
 	x.most = imageindex.HeldBytes(most)
-	first, second := x.of("0", 1), x.of("1", 1)
+	first, second := x.storeOf("0", 1), x.storeOf("1", 1)
 	for i := 2; i < most; i++ {
-		x.of(fmt.Sprint(i), 1)
+		x.storeOf(fmt.Sprint(i), 1)
 	}
 	var told atomic.Int32
 	x.index.Trouble = func(err error) {
@@ -138,20 +138,20 @@ func TestStoresOfManyDataSets(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if x.of("0", 1) != first {
+	if x.storeOf("0", 1) != first {
 		t.Fatal("a store was opened twice")
 	}
-	x.of("another", 1)
-	if x.of("0", 1) != first {
+	x.storeOf("another", 1)
+	if x.storeOf("0", 1) != first {
 		t.Error("the store that was asked for last is gone")
 	}
-	if x.of("1", 1) == second {
+	if x.storeOf("1", 1) == second {
 		t.Error("the store that was not asked for is kept")
 	}
-	if x.of("huge", 2*most) == nil || len(x.stores) != 1 {
+	if x.storeOf("huge", 2*most) == nil || len(x.stores) != 1 {
 		t.Errorf("%d stores are open beside one that is larger than all may be", len(x.stores))
 	}
-	x.close()
+	x.closeStores()
 	if told.Load() != 2+most {
 		t.Errorf("%d data sets lost their indexes, told %d times", 2+most, told.Load())
 	}
@@ -176,22 +176,22 @@ func TestStoresOfASickFolderAreLeft(t *testing.T) {
 		defer roots.Close()
 		var held atomic.Int64
 		var x indexes
-		x.keep(Index{Dir: t.TempDir(), Hold: func(n int64) { held.Add(n) }, Trouble: func(error) {}}, revision.Build(), roots)
+		x.keepIn(Index{Dir: t.TempDir(), Hold: func(n int64) { held.Add(n) }, Trouble: func(error) {}}, revision.Build(), roots)
 		x.most = imageindex.HeldBytes(3)
 		for i := range 3 {
-			if x.of(fmt.Sprint(i), 1) == nil {
+			if x.storeOf(fmt.Sprint(i), 1) == nil {
 				t.Fatal("no store")
 			}
 		}
 		sicken(t, x.root)
-		if x.of("another", 2) != nil {
+		if x.storeOf("another", 2) != nil {
 			t.Error("a store of a folder that does not answer")
 		}
 		x.running.Wait()
 		if got := held.Load(); got != imageindex.HeldBytes(1) {
 			t.Errorf("%d bytes are held by one store", got)
 		}
-		if x.close(); held.Load() != 0 {
+		if x.closeStores(); held.Load() != 0 {
 			t.Errorf("%d bytes are held by none", held.Load())
 		}
 	})

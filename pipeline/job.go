@@ -51,9 +51,9 @@ func (p *Pipeline) Prepare(plan *Plan, s *dataset.Snapshot) (*Job, error) {
 	j := &Job{p: p, plan: &pinned, hash: pinned.Hash(), snapshot: s, root: p.rootOf(s), orders: map[uint32]*order.Permutation{}}
 	j.substitute = order.NewKey(pinned.Seed, "substitute")
 	if slices.Contains(pinned.Fields, imageField) {
-		j.pictures = pinned.pictures()
+		j.pictures = pinned.listPictures()
 		j.roots = []*storage.Root{j.root}
-		j.index = p.indexes.of(s.Fingerprint(), s.Len())
+		j.index = p.indexes.storeOf(s.Fingerprint(), s.Len())
 	}
 	j.setFields()
 	return j, nil
@@ -68,7 +68,7 @@ func (j *Job) setFields() {
 		}
 		for i := range j.pictures {
 			if j.pictures[i].mask == (name == maskField) {
-				j.fields = append(j.fields, j.pictures[i].shape())
+				j.fields = append(j.fields, j.pictures[i].fieldOf())
 			}
 		}
 	}
@@ -150,8 +150,8 @@ func (j *Job) checkPolicy(policy []byte) (err error) {
 	return err
 }
 
-// permutation returns the order of an epoch.
-func (j *Job) permutation(epoch uint32) *order.Permutation {
+// permutationOf returns the order of an epoch.
+func (j *Job) permutationOf(epoch uint32) *order.Permutation {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if o := j.orders[epoch]; o != nil {

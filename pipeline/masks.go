@@ -63,7 +63,7 @@ func (p *Pipeline) PrepareMasked(plan *Plan, s, of *dataset.Snapshot) (*Job, err
 	}
 	source.Fingerprint = of.Fingerprint()
 	pinned.Masks = &source
-	m, err := match(s, of)
+	m, err := matchMasks(s, of)
 	if err != nil {
 		return nil, err
 	}
@@ -79,8 +79,8 @@ func (p *Pipeline) PrepareMasked(plan *Plan, s, of *dataset.Snapshot) (*Job, err
 	return j, nil
 }
 
-// match finds the mask of each picture.
-func match(s, of *dataset.Snapshot) (*masks, error) {
+// matchMasks finds the mask of each picture.
+func matchMasks(s, of *dataset.Snapshot) (*masks, error) {
 	if err := dataset.CheckKeys(max(s.Len(), of.Len())); err != nil {
 		return nil, err
 	}
@@ -95,14 +95,14 @@ func match(s, of *dataset.Snapshot) (*masks, error) {
 		if err != nil {
 			return nil, err
 		}
-		at, there := stems[stem(line.Key)]
+		at, there := stems[stemOf(line.Key)]
 		switch {
 		case at.twin != "":
 			return nil, fmt.Errorf("%w with masks: %s has two, %s and %s: remove one of them", dataset.ErrLayout,
 				path.Join(s.Path(), string(line.Key)), path.Join(of.Path(), at.key), path.Join(of.Path(), at.twin))
 		case !there:
 			return nil, fmt.Errorf("%w with masks: %s has no mask: there is no %s.png, nor another picture of that name",
-				dataset.ErrLayout, path.Join(s.Path(), string(line.Key)), path.Join(of.Path(), stem(line.Key)))
+				dataset.ErrLayout, path.Join(s.Path(), string(line.Key)), path.Join(of.Path(), stemOf(line.Key)))
 		}
 		m.of[i] = at.index
 	}
@@ -124,7 +124,7 @@ func masksByStem(of *dataset.Snapshot) (map[string]named, error) {
 		if err != nil {
 			return nil, err
 		}
-		key, name := string(line.Key), stem(line.Key)
+		key, name := string(line.Key), stemOf(line.Key)
 		switch before, there := stems[name]; {
 		case !there || isPNG(key) && !isPNG(before.key):
 			stems[name] = named{index: int32(i), key: key}
@@ -138,8 +138,8 @@ func masksByStem(of *dataset.Snapshot) (map[string]named, error) {
 
 func isPNG(key string) bool { return strings.EqualFold(path.Ext(key), ".png") }
 
-// stem is a key without its ending.
-func stem(key []byte) string { return string(key[:len(key)-len(path.Ext(string(key)))]) }
+// stemOf is a key without its ending.
+func stemOf(key []byte) string { return string(key[:len(key)-len(path.Ext(string(key)))]) }
 
 // maskFile is an encoded mask. The zero value stands for none.
 type maskFile struct {
@@ -165,7 +165,7 @@ func (k *worker) readMask(j *Job, ref batch.Ref, s *dataset.Sample) (f maskFile,
 	}
 	f.key = string(line.Key)
 	if err := j.plan.Limits.CheckFile(line.Size); err != nil {
-		return f, release, j.verdictOn(ref, s, f.wrong(err))
+		return f, release, j.verdictOn(ref, s, f.refuseMask(err))
 	}
 	*room, err = k.readFile(j.masks.root, j.masks.snapshot, at, line.Key, *room)
 	if errors.Is(err, errGone) {
@@ -177,8 +177,8 @@ func (k *worker) readMask(j *Job, ref batch.Ref, s *dataset.Sample) (f maskFile,
 	return f, release, nil
 }
 
-// wrong is an error about the mask.
-func (f *maskFile) wrong(err error) error {
+// refuseMask is an error about the mask.
+func (f *maskFile) refuseMask(err error) error {
 	return &transform.OpError{Op: maskField, Cause: fmt.Errorf("%s: %w", f.key, err)}
 }
 
@@ -192,14 +192,14 @@ func (d *decoder) makeMask(want *Want, f *maskFile, from size, r *renderer, dst 
 	}
 	w, h, err := d.maskCodec.ParseMask(f.data, want.job.plan.Limits)
 	if err != nil {
-		return f.wrong(err)
+		return f.refuseMask(err)
 	}
 	if (size{w, h}) != from {
-		return f.wrong(fmt.Errorf("has %d×%d pixels, its picture %d×%d", w, h, from.w, from.h))
+		return f.refuseMask(fmt.Errorf("has %d×%d pixels, its picture %d×%d", w, h, from.w, from.h))
 	}
 	if r.Region().Empty() {
 		if err := d.maskCodec.Check(); err != nil {
-			return f.wrong(err)
+			return f.refuseMask(err)
 		}
 	}
 	n := r.countBytes()
@@ -209,7 +209,7 @@ func (d *decoder) makeMask(want *Want, f *maskFile, from size, r *renderer, dst 
 	if err := d.render(want, r, d.maskCodec, d.wide[:n]); errors.Is(err, ErrCancelled) {
 		return err
 	} else if err != nil {
-		return f.wrong(err)
+		return f.refuseMask(err)
 	}
 	for i := range dst {
 		dst[i] = d.wide[3*i]

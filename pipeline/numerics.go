@@ -112,7 +112,7 @@ func measureNumerics(level, salt string) (string, error) {
 	made := make([]bytes.Buffer, len(numericsRuns))
 	var runs errgroup.Group // side by side: a process cannot begin before
 	for i := range numericsRuns {
-		runs.Go(func() error { return numericsRuns[i].measure(&made[i], files, level) })
+		runs.Go(func() error { return numericsRuns[i].measureFiles(&made[i], files, level) })
 	}
 	if err := runs.Wait(); err != nil {
 		return "", err
@@ -123,8 +123,8 @@ func measureNumerics(level, salt string) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)[:16]), nil
 }
 
-// measure writes what a run makes of the files.
-func (r *numericsRun) measure(w io.Writer, files []string, level string) error {
+// measureFiles writes what a run makes of the files.
+func (r *numericsRun) measureFiles(w io.Writer, files []string, level string) error {
 	var raw []json.RawMessage
 	if err := json.Unmarshal([]byte(r.transforms), &raw); err != nil {
 		return err

@@ -44,8 +44,8 @@ func newMask(c transform.Chain) picture {
 	return p
 }
 
-// pictures are those that the plan makes of a sample.
-func (p *Plan) pictures() []picture {
+// listPictures are those that the plan makes of a sample.
+func (p *Plan) listPictures() []picture {
 	if p.Masks != nil {
 		return []picture{newPicture("", "", p.Transforms), newMask(p.Transforms)}
 	}
@@ -59,8 +59,8 @@ func (p *Plan) pictures() []picture {
 	return all
 }
 
-// shape is the field of a batch that holds it.
-func (p *picture) shape() batch.Field {
+// fieldOf is the field of a batch that holds it.
+func (p *picture) fieldOf() batch.Field {
 	if p.mask {
 		return batch.Field{Name: p.field, DType: "uint8", Shape: []int{p.height, p.width}}
 	}

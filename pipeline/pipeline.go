@@ -101,7 +101,7 @@ func Open(o Options) (*Pipeline, error) {
 	}
 	p.roots.OnFree(p.queue.wakeWorkers)
 	if o.Index != nil {
-		p.indexes.keep(o.Index.withDefaults(), o.Revisions, p.roots)
+		p.indexes.keepIn(o.Index.withDefaults(), o.Revisions, p.roots)
 	}
 	p.queue.init(o.Workers)
 	for range o.Workers {
@@ -121,7 +121,7 @@ func Open(o Options) (*Pipeline, error) {
 // Close ends the workers after the samples they are at, then ends every want that is left with ErrClosed, and returns when all of
 // that is done. Calls that storage does not give back within two seconds are given up.
 func (p *Pipeline) Close() {
-	rest := p.queue.close()
+	rest := p.queue.closeQueue()
 	p.roots.Hurry()
 	p.waitForWorkers()
 	p.stop()
@@ -129,7 +129,7 @@ func (p *Pipeline) Close() {
 		w.assembly.setFailure(0, ErrClosed)
 		w.finishSamples(w.Name.Len() - w.entry.Begun())
 	}
-	p.indexes.close()
+	p.indexes.closeStores()
 	if p.options.Storage == nil {
 		p.roots.Close()
 	}
@@ -153,11 +153,11 @@ func (p *Pipeline) Workers() int { return p.options.Workers }
 
 // Queued estimates the core-seconds of work that is queued.
 func (p *Pipeline) Queued() float64 {
-	return float64(p.queue.length()) * math.Float64frombits(p.cost.Load())
+	return float64(p.queue.countWaiting()) * math.Float64frombits(p.cost.Load())
 }
 
 // Ahead estimates the core-seconds of work before a further want of an account.
-func (p *Pipeline) Ahead(a *share.Account) float64 { return p.queue.ahead(a) }
+func (p *Pipeline) Ahead(a *share.Account) float64 { return p.queue.workAhead(a) }
 
 // countSpent counts what a sample cost into the moving average. Lost updates do no harm.
 func (p *Pipeline) countSpent(d time.Duration) {

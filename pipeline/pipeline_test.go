@@ -181,7 +181,7 @@ func TestListIsTheSameAsPositions(t *testing.T) {
 	byPosition, r := fetch(t, j, batch.Name{Epoch: 2, Position: 19, Count: 6}) // runs over the end: repeats
 	var list []batch.Ref
 	for i := range 6 {
-		index, repeat := j.permutation(2).At(19 + uint64(i))
+		index, repeat := j.permutationOf(2).At(19 + uint64(i))
 		list = append(list, batch.Ref{Index: uint64(index), Repeat: repeat})
 	}
 	byList, _ := fetch(t, j, batch.Name{Epoch: 2, List: list})

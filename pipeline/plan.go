@@ -81,16 +81,16 @@ func ParsePlan(text []byte) (*Plan, error) {
 		OnError:   Raise,
 		Limits:    codec.DefaultLimits(),
 	}
-	if err := p.decode(text); err != nil {
+	if err := p.decodeText(text); err != nil {
 		return nil, err
 	}
 	// The index is always there; asking for it is no difference.
 	p.Fields = slices.DeleteFunc(p.Fields, func(f string) bool { return f == "index" })
-	return p, p.check()
+	return p, p.checkFields()
 }
 
-// decode reads the members that text has.
-func (p *Plan) decode(text []byte) error {
+// decodeText reads the members that text has.
+func (p *Plan) decodeText(text []byte) error {
 	type plan Plan // without methods, and with the transforms still to be parsed
 	raw := struct {
 		*plan
@@ -138,7 +138,7 @@ func jsonError(err error) error {
 	return &batch.PlanError{Field: "plan", Message: err.Error()}
 }
 
-func (p *Plan) check() error {
+func (p *Plan) checkFields() error {
 	oneOf := func(field, got string, want ...string) error {
 		if slices.Contains(want, got) {
 			return nil
@@ -162,11 +162,11 @@ func (p *Plan) check() error {
 			return &batch.PlanError{Field: fmt.Sprintf("fields[%d]", i), Message: f + " is there twice"}
 		}
 	}
-	if err := p.Source.check("source"); err != nil {
+	if err := p.Source.checkSource("source"); err != nil {
 		return err
 	}
 	if p.Masks != nil {
-		if err := p.Masks.check("masks"); err != nil {
+		if err := p.Masks.checkSource("masks"); err != nil {
 			return err
 		}
 		if p.Masks.Table != "" || p.Source.Table != "" {
@@ -190,7 +190,7 @@ func (p *Plan) check() error {
 	return nil
 }
 
-func (s *Source) check(field string) error {
+func (s *Source) checkSource(field string) error {
 	if f := s.Fingerprint; f != "" {
 		if b, err := hex.DecodeString(f); err != nil || len(b) != sha256.Size {
 			return &batch.PlanError{Field: field + ".fingerprint", Message: "not a SHA-256 in hex"}
@@ -205,20 +205,20 @@ func (s *Source) check(field string) error {
 }
 
 // Canonical returns the plan as JSON with every member present and in order, but for views, masks and apply_exif where there are none.
-func (p *Plan) Canonical() []byte { return canonical(p) }
+func (p *Plan) Canonical() []byte { return marshalCanonical(p) }
 
 // Hash is the SHA-256, in hex, of what decides a batch's bytes besides its name: the canonical plan without the place where this
 // machine finds the data. The fingerprint must be pinned.
 func (p *Plan) Hash() string {
 	q := *p
 	q.Source.Root, q.Source.Path, q.Source.Table = "", "", ""
-	q.Masks = q.Masks.placeless()
-	return digest("plan", q)
+	q.Masks = q.Masks.withoutPlace()
+	return digestOf("plan", q)
 }
 
 // OrderHash is the SHA-256, in hex, of what decides which sample stands at which position.
 func (p *Plan) OrderHash() string {
-	return digest("order", struct {
+	return digestOf("order", struct {
 		Fingerprint string `json:"fingerprint"`
 		Seed        uint64 `json:"seed"`
 		Shuffle     bool   `json:"shuffle"`
@@ -228,26 +228,26 @@ func (p *Plan) OrderHash() string {
 // PixelHash is the SHA-256, in hex, of what decides what is made of a sample.
 func (p *Plan) PixelHash() string {
 	q := *p
-	q.Source, q.Shuffle, q.Masks = Source{}, false, q.Masks.placeless()
-	return digest("pixels", q)
+	q.Source, q.Shuffle, q.Masks = Source{}, false, q.Masks.withoutPlace()
+	return digestOf("pixels", q)
 }
 
-// placeless is a source without the place where this machine finds it.
-func (s *Source) placeless() *Source {
+// withoutPlace is a source without the place where this machine finds it.
+func (s *Source) withoutPlace() *Source {
 	if s == nil {
 		return nil
 	}
 	return &Source{Fingerprint: s.Fingerprint}
 }
 
-func digest(what string, v any) string {
+func digestOf(what string, v any) string {
 	h := sha256.New()
 	fmt.Fprintf(h, "feedwater %s 1\x00", what)
-	h.Write(canonical(v))
+	h.Write(marshalCanonical(v))
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-func canonical(v any) []byte {
+func marshalCanonical(v any) []byte {
 	b, err := json.Marshal(v)
 	if err != nil {
 		panic("a plan cannot be written as JSON: " + err.Error()) // no member can fail

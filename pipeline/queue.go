@@ -27,8 +27,8 @@ func (q *queue) init(workers int) {
 	q.hand.Workers = workers
 }
 
-// seconds is a time as control/share takes it; the zero time comes before all others.
-func (q *queue) seconds(t time.Time) float64 {
+// toSeconds is a time as control/share takes it; the zero time comes before all others.
+func (q *queue) toSeconds(t time.Time) float64 {
 	if t.IsZero() {
 		return -1
 	}
@@ -46,8 +46,8 @@ func (q *queue) pushWant(w *Want) bool {
 	if a == nil {
 		a = q.own
 	}
-	q.hand.Add(w.Name.Len(), q.seconds(time.Now()))
-	w.entry = q.wants.Push(w, a, w.Step, q.seconds(w.Due), w.Name.Len())
+	q.hand.Add(w.Name.Len(), q.toSeconds(time.Now()))
+	w.entry = q.wants.Push(w, a, w.Step, q.toSeconds(w.Due), w.Name.Len())
 	if w.cancelled.Load() {
 		q.wants.Drop(w.entry)
 	}
@@ -65,12 +65,12 @@ func (q *queue) dropWant(w *Want) {
 	}
 }
 
-// hasten makes what is left of a queued want due earlier, for a step of another account.
-func (q *queue) hasten(w *Want, a *share.Account, step uint64, due time.Time) {
+// hastenWant makes what is left of a queued want due earlier, for a step of another account.
+func (q *queue) hastenWant(w *Want, a *share.Account, step uint64, due time.Time) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if w.entry != nil && !q.closed {
-		q.wants.MoveUp(w.entry, a, step, q.seconds(due))
+		q.wants.MoveUp(w.entry, a, step, q.toSeconds(due))
 	}
 }
 
@@ -80,7 +80,7 @@ func (q *queue) takeSamples() (w *Want, first, n int, places []*storage.Root) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for !q.closed {
-		if t, ok := q.wants.TakeUnless(q.seconds(time.Now()), (*Want).isBlocked); ok {
+		if t, ok := q.wants.TakeUnless(q.toSeconds(time.Now()), (*Want).isBlocked); ok {
 			w = t.Entry.Value
 			if !w.cancelled.Load() {
 				places = w.job.roots
@@ -106,7 +106,7 @@ func (q *queue) wakeWorkers() {
 func (q *queue) countFinished(n int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.hand.Add(-n, q.seconds(time.Now()))
+	q.hand.Add(-n, q.toSeconds(time.Now()))
 }
 
 // countMade takes what a want's batch took.
@@ -118,8 +118,8 @@ func (q *queue) countMade(w *Want, begun time.Time, coreSeconds float64) {
 	}
 }
 
-// close makes takeSamples return nil and returns the wants that are not all handed out.
-func (q *queue) close() []*Want {
+// closeQueue makes takeSamples return nil and returns the wants that are not all handed out.
+func (q *queue) closeQueue() []*Want {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.closed = true
@@ -131,15 +131,15 @@ func (q *queue) close() []*Want {
 	return rest
 }
 
-// length is the number of samples not handed out.
-func (q *queue) length() int {
+// countWaiting is the number of samples not handed out.
+func (q *queue) countWaiting() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.wants.Samples()
 }
 
-// ahead is the core-seconds of work before a further want of an account.
-func (q *queue) ahead(a *share.Account) float64 {
+// workAhead is the core-seconds of work before a further want of an account.
+func (q *queue) workAhead(a *share.Account) float64 {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.wants.Ahead(a)

@@ -48,7 +48,7 @@ func (k *worker) GaveUp(e *storage.HungError) {
 	if e == nil {
 		w.assembly.setFailure(k.at, ErrCancelled)
 	} else {
-		w.refuse(k.at, &ReadError{Index: w.assembly.sampleAt(k.at).Index, Key: e.Key, Cause: e})
+		w.failWith(k.at, &ReadError{Index: w.assembly.sampleAt(k.at).Index, Key: e.Key, Cause: e})
 	}
 	w.finishSamples(1)
 	k.p.removeWorker()

@@ -14,7 +14,7 @@ func (p *Plan) Ops() []string {
 	names := map[string]bool{}
 	for _, c := range append(p.Views[:len(p.Views):len(p.Views)], p.Transforms) {
 		var tree any
-		if json.Unmarshal(canonical(c), &tree) == nil {
+		if json.Unmarshal(marshalCanonical(c), &tree) == nil {
 			addOps(tree, names)
 		}
 	}
@@ -56,18 +56,18 @@ func CodecUnits(build revision.Set) revision.Set {
 func (j *Job) Pin(codecs revision.Set) {
 	refused := map[string]*RevisionError{}
 	for _, format := range codec.Formats() {
-		if e := differing(j.p.options.Revisions.OfFormat(format), codecs); e != nil {
+		if e := findDiffering(j.p.options.Revisions.OfFormat(format), codecs); e != nil {
 			refused[format] = e
 		}
 	}
 	if len(refused) > 0 {
 		j.refused = refused
 	}
-	j.oversize = differing(j.p.options.Revisions.OfOversize(), codecs)
+	j.oversize = findDiffering(j.p.options.Revisions.OfOversize(), codecs)
 }
 
-// differing is the error about the first unit of which others are pinned; nil: about none.
-func differing(own, pinned revision.Set) *RevisionError {
+// findDiffering is the error about the first unit of which others are pinned; nil: about none.
+func findDiffering(own, pinned revision.Set) *RevisionError {
 	units := own.Differing(pinned)
 	if len(units) == 0 {
 		return nil

@@ -30,7 +30,7 @@ func (k *worker) makeSample() {
 	case isVerdict(err):
 		w.assembly.setFailure(i, err)
 	default:
-		w.refuse(i, err)
+		w.failWith(i, err)
 	}
 }
 

@@ -29,6 +29,6 @@ func (p *Pipeline) Work() Work {
 		CoreSeconds: time.Duration(p.spending.making.Load()).Seconds(),
 		ReadSeconds: time.Duration(p.spending.reading.Load()).Seconds(),
 		Samples:     p.spending.samples.Load(),
-		BusySeconds: p.queue.hand.Seconds(p.queue.seconds(time.Now())),
+		BusySeconds: p.queue.hand.Seconds(p.queue.toSeconds(time.Now())),
 	}
 }

@@ -45,7 +45,7 @@ func (a *assembly) listSlowest() []Timing {
 			order = append(order, i)
 		}
 	}
-	slices.SortFunc(order, func(x, y int) int { return int(a.stamps[y].took() - a.stamps[x].took()) })
+	slices.SortFunc(order, func(x, y int) int { return int(a.stamps[y].totalTime() - a.stamps[x].totalTime()) })
 	var all []Timing
 	for _, i := range order[:min(len(order), a.want.Slowest)] {
 		all = append(all, a.timingOf(i))
@@ -62,7 +62,7 @@ func (s *stamp) fillGaps() {
 	}
 }
 
-func (s *stamp) took() time.Duration { return s[sampleDone] - s[takenUp] }
+func (s *stamp) totalTime() time.Duration { return s[sampleDone] - s[takenUp] }
 
 func (a *assembly) timingOf(i int) Timing {
 	s, ref := &a.stamps[i], a.sampleAt(i)

@@ -61,7 +61,7 @@ type Result struct {
 // for it. A due that is not earlier changes nothing.
 func (w *Want) Hasten(a *share.Account, step uint64, due time.Time) {
 	if w.job != nil {
-		w.job.p.queue.hasten(w, a, step, due)
+		w.job.p.queue.hastenWant(w, a, step, due)
 	}
 }
 
@@ -91,8 +91,8 @@ func (w *Want) prepareFor(j *Job) {
 	w.assembly.prepareFor(w)
 }
 
-// refuse has the want end with what sample i met, and leaves off what is left of it.
-func (w *Want) refuse(i int, err error) {
+// failWith has the want end with what sample i met, and leaves off what is left of it.
+func (w *Want) failWith(i int, err error) {
 	w.assembly.setFailure(i, err)
 	w.Cancel() // the rest of it is of no use
 }

@@ -33,8 +33,8 @@ type worker struct {
 	gone    bool // its sample was failed by GaveUp
 }
 
-// run is a worker's goroutine.
-func (k *worker) run() {
+// makeSamples is a worker's goroutine.
+func (k *worker) makeSamples() {
 	k.call.Owner = k
 	for {
 		w, first, n, places := k.p.queue.takeSamples()
@@ -100,7 +100,7 @@ func (p *Pipeline) addWorker() {
 		return
 	}
 	p.workers.count++
-	go (&worker{p: p}).run() // Close waits for it, unless storage never gives it back
+	go (&worker{p: p}).makeSamples() // Close waits for it, unless storage never gives it back
 }
 
 // removeWorker counts a worker out that ends, or that nobody waits for any more.

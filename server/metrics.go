@@ -35,7 +35,7 @@ func newMetrics(s *Server) *metrics {
 		handshakes:   newCounter("failed_handshakes_total", "Connections that ended before they were secure."),
 		unplaced:     newCounter("refused_connections_total", "Connections closed at once, since as many were open as may be."),
 		hedges:       newCounter("hedges_total", "Wants that another node had too, and was slow with."),
-		cancelled:    newCounters("cancelled_wants_total", "Wants that trainers took back, by why.", "reason", reasons()),
+		cancelled:    newCounters("cancelled_wants_total", "Wants that trainers took back, by why.", "reason", listReasons()),
 		failures:     newCounters("failures_total", "Wants answered with a failure, by code.", "code", failureCodes()),
 		refused:      newCounters("refused_calls_total", "Calls turned away before anything of them was read, by code.", "code", failureCodes()),
 		sampleErrors: newCounters("sample_errors_total", "Samples that did not decode, by what became of them.", "outcome", []string{raised, skipped, substituted}),
@@ -87,11 +87,11 @@ func failureCodes() []string {
 	return names
 }
 
-// reasons are the metrics' words for all reasons of this version of the contract.
-func reasons() []string {
+// listReasons are the metrics' words for all reasons of this version of the contract.
+func listReasons() []string {
 	var words []string
 	for number := range pb.CancelReason_name {
-		if word := reason(pb.CancelReason(number)); !slices.Contains(words, word) {
+		if word := reasonWord(pb.CancelReason(number)); !slices.Contains(words, word) {
 			words = append(words, word)
 		}
 	}
@@ -153,7 +153,7 @@ func oneIf(b bool) float64 {
 	return 0
 }
 
-func (m *metrics) all() []prometheus.Collector {
+func (m *metrics) listCollectors() []prometheus.Collector {
 	return append([]prometheus.Collector{
 		m.jobs, m.reading, m.making, m.decoded,
 		m.batches, m.samples, m.bytes, m.coreSeconds, m.late, m.stalled, m.shared, m.handshakes, m.unplaced, m.hedges, m.cancelled, m.failures, m.refused, m.sampleErrors, m.makeSeconds, m.waitSeconds, m.scanSeconds,
@@ -162,14 +162,14 @@ func (m *metrics) all() []prometheus.Collector {
 
 // Describe implements prometheus.Collector.
 func (s *Server) Describe(ch chan<- *prometheus.Desc) {
-	for _, c := range s.metrics.all() {
+	for _, c := range s.metrics.listCollectors() {
 		c.Describe(ch)
 	}
 }
 
 // Collect implements prometheus.Collector.
 func (s *Server) Collect(ch chan<- prometheus.Metric) {
-	for _, c := range s.metrics.all() {
+	for _, c := range s.metrics.listCollectors() {
 		c.Collect(ch)
 	}
 }
@@ -205,10 +205,12 @@ func (m *metrics) countFailure(f *pb.Failure) {
 }
 
 // countWithdrawn counts a want that its trainer took back.
-func (m *metrics) countWithdrawn(why pb.CancelReason) { m.cancelled.WithLabelValues(reason(why)).Inc() }
+func (m *metrics) countWithdrawn(why pb.CancelReason) {
+	m.cancelled.WithLabelValues(reasonWord(why)).Inc()
+}
 
-// reason is why, in the metrics' words; those of later versions are not told apart.
-func reason(why pb.CancelReason) string {
+// reasonWord is why, in the metrics' words; those of later versions are not told apart.
+func reasonWord(why pb.CancelReason) string {
 	switch why {
 	case pb.CancelReason_CANCEL_REASON_MOVED:
 		return "moved"

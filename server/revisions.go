@@ -50,7 +50,7 @@ func revisionOf(n uint32, build string) string {
 	return fmt.Sprintf("revision %d (build %s)", n, build)
 }
 
-func (e *RevisionError) metadata() map[string]string {
+func (e *RevisionError) errorMetadata() map[string]string {
 	return map[string]string{
 		"unit": e.Unit, "pinned": strconv.Itoa(int(e.Pinned)), "found": strconv.Itoa(int(e.Found)),
 		"pinned_build": e.PinnedBuild, "build": e.Build,

@@ -103,7 +103,7 @@ func judge(err error) verdict {
 	case errors.As(err, new(*pipeline.SampleError)):
 		return verdict{code: codes.DataLoss, reason: pb.Reason_REASON_SAMPLE}
 	case errors.As(err, &revision):
-		return verdict{code: codes.FailedPrecondition, reason: pb.Reason_REASON_REVISION, metadata: revision.metadata()}
+		return verdict{code: codes.FailedPrecondition, reason: pb.Reason_REASON_REVISION, metadata: revision.errorMetadata()}
 	case errors.As(err, new(*dataset.ChangedError)):
 		return verdict{code: codes.FailedPrecondition, reason: pb.Reason_REASON_DATA_CHANGED}
 	case errors.As(err, new(*storage.HungError)):

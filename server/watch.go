@@ -70,9 +70,9 @@ func newSource(s *Server) *watch.Source {
 	return watch.New(watch.Options{
 		Kind: "node", Version: s.options.Build, Cores: float64(s.engine.Workers()), Registry: &s.book, Wanted: s.demand.JobNodes,
 		Nodes: func(now time.Time) func(time.Time) []*pb.NodeStatus {
-			before := s.load.read(s.engine, now)
+			before := s.load.readLoad(s.engine, now)
 			return func(now time.Time) []*pb.NodeStatus {
-				after := s.load.read(s.engine, now)
+				after := s.load.readLoad(s.engine, now)
 				n := s.nodeStatus(before, after)
 				before = after
 				return []*pb.NodeStatus{n}
@@ -101,7 +101,7 @@ type reading struct {
 	samples, bytes, making, files float64
 }
 
-func (l *load) read(e Engine, now time.Time) reading {
+func (l *load) readLoad(e Engine, now time.Time) reading {
 	w := e.Work()
 	return reading{now, float64(l.samples.Load()), float64(l.bytes.Load()), w.CoreSeconds, w.ReadSeconds}
 }

@@ -35,9 +35,6 @@ type responseReader struct {
 // longer header; it takes the slow way.
 const headBytes = 4 << 10
 
-// dataField is the number of FetchResponse.data.
-const dataField protowire.Number = 15
-
 // Unmarshal implements encoding.CodecV2.
 func (c codec) Unmarshal(data mem.BufferSlice, v any) error {
 	in, ok := v.(*responseReader)
@@ -68,7 +65,7 @@ func (in *responseReader) splitData(data mem.BufferSlice) (head []byte, p payloa
 		if n < 0 {
 			return nil, payload{}, false
 		}
-		if number == dataField && kind == protowire.BytesType {
+		if number == pb.DataField && kind == protowire.BytesType {
 			size, k := protowire.ConsumeVarint(front[at+n:])
 			if start := at + n + k; k > 0 && start <= total && size == uint64(total-start) {
 				return front[:at], payload{frames: data, skip: start, bytes: total - start}, true

@@ -133,8 +133,8 @@ func TestCodecReceivesUnusualMessages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	field := protowire.AppendBytes(protowire.AppendTag(nil, dataField, protowire.BytesType), data)
-	old := protowire.AppendBytes(protowire.AppendTag(nil, dataField, protowire.BytesType), []byte("superseded"))
+	field := protowire.AppendBytes(protowire.AppendTag(nil, pb.DataField, protowire.BytesType), data)
+	old := protowire.AppendBytes(protowire.AppendTag(nil, pb.DataField, protowire.BytesType), []byte("superseded"))
 	unknown := protowire.AppendVarint(protowire.AppendTag(nil, 99, protowire.VarintType), 1)
 	for name, parts := range map[string][][]byte{
 		"data first":          {field, head},
@@ -144,7 +144,7 @@ func TestCodecReceivesUnusualMessages(t *testing.T) {
 		"unknown field last":  {head, field, unknown},
 		"only data":           {field},
 		"nothing":             {},
-		"empty data":          {head, protowire.AppendBytes(protowire.AppendTag(nil, dataField, protowire.BytesType), nil)},
+		"empty data":          {head, protowire.AppendBytes(protowire.AppendTag(nil, pb.DataField, protowire.BytesType), nil)},
 		"long way of a short": {{0x08, 0x87, 0x80, 0x00}, field},
 	} {
 		t.Run(name, func(t *testing.T) {

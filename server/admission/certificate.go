@@ -35,20 +35,20 @@ func attachCertificate(info credentials.AuthInfo) credentials.AuthInfo {
 func certificateOf(ctx context.Context) *clientCertificate {
 	_, info := connOf(ctx)
 	c, _ := info.(*clientCertificate)
-	if c == nil || c.identity() == "" {
+	if c == nil || c.identityOf() == "" {
 		return nil
 	}
 	return c
 }
 
-func (c *clientCertificate) identity() string { return identityOf(c.State.PeerCertificates[0]) }
+func (c *clientCertificate) identityOf() string { return identityOf(c.State.PeerCertificates[0]) }
 
 // identifyCaller says who calls, if the certificate is good now.
 func (c *clientCertificate) identifyCaller(who *Caller, cas *x509.CertPool, now time.Time) error {
 	if err := c.checkAt(cas, now); err != nil {
-		return &AccessError{Message: fmt.Sprintf("the client certificate of %q is good no longer: %v; connect again with another", c.identity(), err)}
+		return &AccessError{Message: fmt.Sprintf("the client certificate of %q is good no longer: %v; connect again with another", c.identityOf(), err)}
 	}
-	who.Identity = c.identity()
+	who.Identity = c.identityOf()
 	return nil
 }
 

@@ -102,7 +102,7 @@ func (g *Guard) Authorize(ctx context.Context, info *tap.Info) (context.Context,
 	if p, ok := peer.FromContext(ctx); ok {
 		c.Host = hostOf(p.Addr)
 	}
-	if err := g.admit(ctx, c, info); err != nil {
+	if err := g.admitCall(ctx, c, info); err != nil {
 		g.options.OnRefusal(c, info.FullMethodName, err)
 		return ctx, err
 	}
@@ -112,8 +112,8 @@ func (g *Guard) Authorize(ctx context.Context, info *tap.Info) (context.Context,
 	return context.WithValue(ctx, callerKey{}, c), nil
 }
 
-// admit identifies a caller and counts the call in.
-func (g *Guard) admit(ctx context.Context, c *Caller, info *tap.Info) error {
+// admitCall identifies a caller and counts the call in.
+func (g *Guard) admitCall(ctx context.Context, c *Caller, info *tap.Info) error {
 	if !slices.Contains(openMethods, info.FullMethodName) {
 		if err := g.identifyCaller(c, info.Header, certificateOf(ctx)); err != nil {
 			return err

@@ -88,7 +88,7 @@ func certificateOfRequest(r *http.Request) *clientCertificate {
 		return nil
 	}
 	shown, _ := attachCertificate(credentials.TLSInfo{State: *r.TLS}).(*clientCertificate)
-	if shown == nil || shown.identity() == "" {
+	if shown == nil || shown.identityOf() == "" {
 		return nil
 	}
 	return shown

@@ -21,7 +21,7 @@ type TLSFiles struct {
 // node runs: connections go on with what they began with, new ones get the new files. Files that do not belong together change
 // nothing, and log says so.
 func (f TLSFiles) Config(log *slog.Logger) (*tls.Config, error) {
-	current, err := openReloaded(log, f.load, f.Cert, f.Key, f.ClientCA)
+	current, err := openReloaded(log, f.loadFiles, f.Cert, f.Key, f.ClientCA)
 	if err != nil {
 		return nil, err
 	}
@@ -31,7 +31,7 @@ func (f TLSFiles) Config(log *slog.Logger) (*tls.Config, error) {
 	}, nil
 }
 
-func (f TLSFiles) load() (*tls.Config, error) {
+func (f TLSFiles) loadFiles() (*tls.Config, error) {
 	pair, err := tls.LoadX509KeyPair(f.Cert, f.Key)
 	if err != nil {
 		return nil, fmt.Errorf("certificate %s and key %s: %w", f.Cert, f.Key, err)

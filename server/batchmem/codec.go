@@ -27,14 +27,11 @@ type Piece struct {
 	Data mem.Buffer
 }
 
-// dataField is the number of FetchResponse.data, the last of the message.
-const dataField protowire.Number = 15
-
 // FrontBytes is what a message with data has on the wire before its data, when all of it has total bytes: gRPC's prefix, the other
 // fields, tag and length.
 func FrontBytes(head *pb.FetchResponse, total int) int {
 	const prefix = 5
-	n := prefix + proto.Size(head) + protowire.SizeTag(dataField)
+	n := prefix + proto.Size(head) + protowire.SizeTag(pb.DataField)
 	return n + protowire.SizeVarint(uint64(total-n))
 }
 
@@ -44,13 +41,13 @@ func (c codec) Marshal(v any) (mem.BufferSlice, error) {
 	if !ok {
 		return c.CodecV2.Marshal(v)
 	}
-	size := proto.Size(p.Head) + protowire.SizeTag(dataField) + protowire.SizeVarint(uint64(p.Data.Len()))
+	size := proto.Size(p.Head) + protowire.SizeTag(pb.DataField) + protowire.SizeVarint(uint64(p.Data.Len()))
 	b, err := proto.MarshalOptions{UseCachedSize: true}.MarshalAppend(make([]byte, 0, size), p.Head)
 	if err != nil {
 		p.Data.Free()
 		return nil, err
 	}
-	b = protowire.AppendTag(b, dataField, protowire.BytesType)
+	b = protowire.AppendTag(b, pb.DataField, protowire.BytesType)
 	b = protowire.AppendVarint(b, uint64(p.Data.Len()))
 	return mem.BufferSlice{mem.SliceBuffer(b), p.Data}, nil
 }

@@ -53,12 +53,12 @@ type Budget struct {
 // 6, 1998.)
 const freeShare = 4
 
-// fits reports whether a want that has own bytes may have more, of a memory that has free bytes besides them. Whatever is free one want may have.
-func (b *Budget) fits(bytes, own, free int64) bool {
+// hasRoom reports whether a want that has own bytes may have more, of a memory that has free bytes besides them. Whatever is free one want may have.
+func (b *Budget) hasRoom(bytes, own, free int64) bool {
 	return b == nil || (b.Limit <= 0 || b.lent+bytes <= b.Limit) && (b.lent <= own || float64(b.lent-own) <= freeShare*b.Weight*float64(free))
 }
 
-func (b *Budget) add(bytes int64) {
+func (b *Budget) addLent(bytes int64) {
 	if b != nil {
 		b.lent += bytes
 	}
@@ -101,7 +101,7 @@ func (q *Quota) TakeSlot(bytes int, own int64) *Slot {
 	size := roundUp(max(bytes, 1))
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if q.lent+size > q.Limit || !q.budget.fits(size, own, m.Limit-m.lent-size) {
+	if q.lent+size > q.Limit || !q.budget.hasRoom(size, own, m.Limit-m.lent-size) {
 		return nil
 	}
 	buf := m.takeFree(size)
@@ -113,7 +113,7 @@ func (q *Quota) TakeSlot(bytes int, own int64) *Slot {
 		buf = make([]byte, size)
 	}
 	q.lent += int64(len(buf))
-	q.budget.add(int64(len(buf)))
+	q.budget.addLent(int64(len(buf)))
 	m.lent += int64(len(buf))
 	return &Slot{quota: q, Bytes: buf}
 }
@@ -146,7 +146,7 @@ func (s *Slot) Release(keep bool) {
 	size := int64(len(s.Bytes))
 	m.mu.Lock()
 	q.lent -= size
-	q.budget.add(-size)
+	q.budget.addLent(-size)
 	m.lent -= size
 	if keep {
 		m.free = append(m.free, s.Bytes)
@@ -171,11 +171,11 @@ func (q *Quota) ChargeBytes(bytes, own int64) bool {
 	m := q.memory
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if q.lent+bytes > q.Limit || !q.budget.fits(bytes, own, m.Limit-m.lent-bytes) || !m.makeRoom(bytes) {
+	if q.lent+bytes > q.Limit || !q.budget.hasRoom(bytes, own, m.Limit-m.lent-bytes) || !m.makeRoom(bytes) {
 		return false
 	}
 	q.lent += bytes
-	q.budget.add(bytes)
+	q.budget.addLent(bytes)
 	m.lent += bytes
 	m.used += bytes
 	return true
@@ -186,7 +186,7 @@ func (q *Quota) DischargeBytes(bytes int64) {
 	m := q.memory
 	m.mu.Lock()
 	q.lent -= bytes
-	q.budget.add(-bytes)
+	q.budget.addLent(-bytes)
 	m.lent -= bytes
 	m.used -= bytes
 	m.mu.Unlock()

@@ -316,8 +316,8 @@ func (l *snapshotCache) countWaiting() int {
 	return n
 }
 
-// close ends all scans, closes what nobody uses, and waits for the scans. What is in use is closed by its last release.
-func (l *snapshotCache) close() {
+// closeCache ends all scans, closes what nobody uses, and waits for the scans. What is in use is closed by its last release.
+func (l *snapshotCache) closeCache() {
 	l.mu.Lock()
 	l.closed = true
 	for _, f := range l.folders {

@@ -88,7 +88,7 @@ func TestOneScanForAllWhoAsk(t *testing.T) {
 		if e.open.Load() != 0 || len(l.folders) != 0 {
 			t.Error("an unused snapshot is kept for ever")
 		}
-		l.close()
+		l.closeCache()
 	})
 }
 
@@ -112,7 +112,7 @@ func TestScanEndsWhenNobodyWaits(t *testing.T) {
 			t.Fatal(err)
 		}
 		s.Release()
-		l.close()
+		l.closeCache()
 		if e.open.Load() != 0 {
 			t.Error("a snapshot is open after close")
 		}
@@ -151,7 +151,7 @@ func TestScansRest(t *testing.T) {
 					t.Errorf("round %d took %s and %d scans", round, time.Since(begun), e.scans.Load())
 				}
 			}
-			l.close()
+			l.closeCache()
 		})
 	}
 }
@@ -206,7 +206,7 @@ func TestSnapshotIsTakenAgain(t *testing.T) {
 		if e.open.Load() != 0 {
 			t.Error("kept too long")
 		}
-		l.close()
+		l.closeCache()
 	})
 }
 
@@ -235,7 +235,7 @@ func TestUnchangedSnapshotStays(t *testing.T) {
 		if e.open.Load() != 0 || len(l.folders) != 0 {
 			t.Error("kept too long")
 		}
-		l.close()
+		l.closeCache()
 	})
 }
 
@@ -260,7 +260,7 @@ func TestSpoiledSnapshot(t *testing.T) {
 			t.Error("the new one is gone")
 		}
 		second.Release()
-		l.close()
+		l.closeCache()
 		if e.open.Load() != 0 {
 			t.Error("one is open at the end")
 		}
@@ -277,7 +277,7 @@ func TestFailedScan(t *testing.T) {
 		if len(l.folders) != 0 {
 			t.Error("a folder that does not exist is remembered")
 		}
-		l.close()
+		l.closeCache()
 		if _, err := l.openFolder(t.Context(), Folder{Path: "a"}, "a", ""); !errors.Is(err, ErrClosed) {
 			t.Errorf("error %v after close", err)
 		}
@@ -300,7 +300,7 @@ func TestLibraryCloses(t *testing.T) {
 			}
 		}()
 		synctest.Wait()
-		l.close()
+		l.closeCache()
 		used.Release()
 		synctest.Wait()
 		if e.open.Load() != 0 {

@@ -85,7 +85,7 @@ func (f *Finder) CountFolders() int { return f.cache.countFolders() }
 func (f *Finder) CountWaiting() int { return f.cache.countWaiting() }
 
 // Close ends all scans, closes what nobody uses, and waits for the scans. What is in use is closed by its last Release.
-func (f *Finder) Close() { f.cache.close() }
+func (f *Finder) Close() { f.cache.closeCache() }
 
 func (f *Finder) rootNames() []string { return slices.Sorted(maps.Keys(f.options.Roots)) }
 

@@ -108,11 +108,11 @@ func (s *Store) Keep(identity, table string, bytes int64, text io.Reader) error 
 	if sum, err := hex.DecodeString(table); err != nil || len(sum) != sha256.Size || table != strings.ToLower(table) {
 		return fmt.Errorf("%w: %.80q is no SHA-256 in hex", ErrOtherText, table)
 	}
-	if err := s.reserve(identity, bytes); err != nil {
+	if err := s.reserveBytes(identity, bytes); err != nil {
 		return err
 	}
-	defer s.unreserve(identity, bytes)
-	file, dir, err := s.create(identity)
+	defer s.returnBytes(identity, bytes)
+	file, dir, err := s.createFile(identity)
 	if err != nil {
 		return err
 	}
@@ -127,8 +127,8 @@ func (s *Store) Keep(identity, table string, bytes int64, text io.Reader) error 
 	return os.Rename(file.Name(), filepath.Join(dir, table+ending))
 }
 
-// reserve counts a list that comes.
-func (s *Store) reserve(identity string, bytes int64) error {
+// reserveBytes counts a list that comes.
+func (s *Store) reserveBytes(identity string, bytes int64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if bytes < 0 || bytes > s.limit-s.coming[identity] {
@@ -138,7 +138,7 @@ func (s *Store) reserve(identity string, bytes int64) error {
 	return nil
 }
 
-func (s *Store) unreserve(identity string, bytes int64) {
+func (s *Store) returnBytes(identity string, bytes int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.coming[identity] -= bytes; s.coming[identity] == 0 {
@@ -146,8 +146,8 @@ func (s *Store) unreserve(identity string, bytes int64) {
 	}
 }
 
-// create begins a file in the identity's folder.
-func (s *Store) create(identity string) (*os.File, string, error) {
+// createFile begins a file in the identity's folder.
+func (s *Store) createFile(identity string) (*os.File, string, error) {
 	var errs []error
 	if dir := s.Folder(); dir != "" {
 		file, below, err := createBelow(dir, identity)

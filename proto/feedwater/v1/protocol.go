@@ -9,3 +9,7 @@ const (
 	Protocol       = 2
 	OldestProtocol = 2
 )
+
+// DataField is the number of FetchResponse.data, the last field of the message: who sends and who receives a batch without a copy
+// find it in the bytes.
+const DataField = 15

@@ -35,7 +35,7 @@ var rounds = []round{
 		{"pipeline/transform/random_colour.go", "raster.AdjustSharpness(", "raster.SharpenBy("},
 		{"pipeline/raster/blend.go", "AdjustSharpness(", "SharpenBy("},
 		{"pipeline/numerics.go", "uint64(64)", "uint64(65)"},
-		{"control/share/hand.go", "package share", "package share\n\nfunc nobodys() int { return 3 }"},
+		{"control/share/busy_meter.go", "package share", "package share\n\nfunc nobodys() int { return 3 }"},
 		{"python/feedwater/_order/steps.py", `"""Steps of a whole epoch."""`, `"""How many steps a whole epoch has."""`},
 		{"python/feedwater/_order/steps.py", "whole = batch * ranks.world\n", "whole = batch * ranks.world  # of all ranks\n\n"},
 	}},
@@ -46,7 +46,7 @@ var rounds = []round{
 		{"pipeline/codec/png/inflate.go", `%w: checksum of the pixels", ErrBroken`, `%w: checksum of the pixels", ErrTruncated`},
 		{"pipeline/transform/auto_augment.go", "Posterize 0.4 8  Rotate", "Posterize 0.4 7  Rotate"},
 		{"pipeline/raster/hue.go", "func turnHue(e *Effect, _ *Workspace, m *pixel.Image) {", "func turnHue(e *Effect, _ *Workspace, m *pixel.Image) {\n\t_ = 7"},
-		{"python/feedwater/_order/steps.py", "each = -(-take // ranks.world)", "each = -(-take // ranks.world) + 0"},
+		{"python/feedwater/_common/ranks.py", "return -(-count // self.world)", "return -(-count // self.world) + 0"},
 		{"client/agent/noise.go", "113<<23", "114<<23"},
 	}},
 	{name: "assembly, what runs by itself, what is called by interfaces alone", moved: []string{
