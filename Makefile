@@ -11,7 +11,7 @@
 #   make test-purego          all Go tests of the pixels without assembly, which make test runs in a short form
 #   make test-prometheus      the rules, the dashboard and the metrics in a real Prometheus; part of make test
 #   make test-image           the image is what it should be, and the same when it is built elsewhere; part of make test-deploy
-#   make test-deploy          image, chart and manifests, without a cluster; part of make test
+#   make test-deploy          image, chart, manifests and unit, without a cluster; part of make test
 #   make manifests            deploy/kubernetes of deploy/helm
 #   make test-arm64           the pixels on arm64, where qemu-aarch64-static (Debian: qemu-user-static) runs it; half an hour
 #   make lint                 linters, that generated files are up to date, and that the table of units is
@@ -262,6 +262,8 @@ manifests:
 test-deploy: build test-image $(TOOLS)/.shellcheck-ready
 	$(call say,chart and manifests)
 	cd deploy/tools && $(GO) vet ./... && $(GO) test -count=1 ./chart
+	$(call say,the unit of systemd)
+	@if command -v systemd-analyze >/dev/null; then deploy/test-systemd.sh; else echo 'not verified, it needs systemd-analyze'; fi
 	$(call say,shell scripts)
 	$(CURDIR)/.tools/shellcheck/bin/shellcheck $$(git ls-files '*.sh') .ci/run
 

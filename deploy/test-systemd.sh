@@ -1,0 +1,17 @@
+#!/usr/bin/env bash
+# Has systemd-analyze look at the unit, with the program of this tree in place of the installed one. Run by make test-deploy.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+unit=$dir/feedwater.service
+sed "s#^ExecStart=/usr/bin/feedwater #ExecStart=$PWD/bin/feedwater #" deploy/systemd/feedwater.service >"$unit"
+said=$(systemd-analyze verify "$unit" 2>&1 | grep feedwater.service || true)
+[ -z "$said" ] || { echo "$said"; exit 1; }
+systemd-analyze security --no-pager --offline=true --threshold=20 "$unit" | tail -1
+# The program knows the options of the unit, refuses one that it does not with the status that ends restarts, and waits less than it is waited for.
+status=0
+bin/feedwater serve --config /dev/null >/dev/null 2>&1 || status=$?
+[ "$status" = "$(sed -n 's/^RestartPreventExitStatus=//p' "$unit")" ] || { echo "options are refused with status $status"; exit 1; }
+drain=$(bin/feedwater serve --help | sed -n 's/.*--drain-timeout .*(default \([0-9]*\)s).*/\1/p')
+[ "$(sed -n 's/^TimeoutStopSec=\([0-9]*\)s$/\1/p' "$unit")" -ge $((drain + 10)) ] || { echo "a node drains for ${drain}s"; exit 1; }
