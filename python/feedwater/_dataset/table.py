@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import os
 import posixpath
 from collections.abc import Iterable
+from json.encoder import encode_basestring_ascii
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,8 @@ PATH_STARTS = ("/", "./", "../", "~")
 
 UNCLEAN = ("//", "/./", "/../")
 """Parts of paths that are written otherwise."""
-INT64 = np.iinfo(np.int64)
+MOST = (1 << 63) - 1
+"""The largest label, an int64."""
 
 
 class Table:
@@ -159,7 +160,8 @@ def _number_labels(labels: list[Any] | None, classes: list[str] | None) -> tuple
         return None, []
     if all(isinstance(label, str) for label in labels):
         return _number_names(labels, classes)
-    numbers = [_to_number(at, label) for at, label in enumerate(labels)]
+    plain = set(map(type, labels)) == {int} and -MOST <= min(labels) <= max(labels) <= MOST
+    numbers = labels if plain else [_to_number(at, label) for at, label in enumerate(labels)]
     wrong = next(
         (at for at, label in enumerate(numbers) if classes is not None and not 0 <= label < len(classes)), None
     )
@@ -189,14 +191,14 @@ def _to_number(at: int, label: Any) -> int:
         raise TypeError(
             f"row {at} of the table: the label {label!r:.80} is no whole number, or no string as others are not"
         )
-    if not INT64.min <= label <= INT64.max:
+    if not -MOST - 1 <= label <= MOST:
         raise ValueError(f"row {at} of the table: the label {label} is no int64")
     return int(label)
 
 
 def _encode_table(keys: list[str], labels: list[int] | None, classes: list[str]) -> bytes:
     """The text of a table, as feedwater.proto says it of Put."""
-    quote = json.dumps
+    quote = encode_basestring_ascii  # what json.dumps makes of a string, without what it does around
     head = [f'{{"class_name": {quote(name)}}}\n' for name in classes]
     if labels is None:
         head += [f'{{"path": {quote(key)}}}\n' for key in keys]
