@@ -36,7 +36,7 @@ var (
 		"resize": {"Taps", "Horizontal", "NewHorizontal", "Vertical", "NewVertical"},
 	}
 	batchRoots   = []string{"ParsePlan", "Job.Submit", "Pipeline.Prepare", "Pipeline.PrepareMasked", "worker.makeSample", "assembly.buildResult"}
-	lastHopRoots = []string{"LastHop", "LastHops", "picture", "newPictures", "canvas", "delivery.erase"}
+	lastHopRoots = []string{"LastHop", "LastHops", "picture", "newPictures", "canvas", "delivery.eraseBoxes"}
 )
 
 // within are parts of other units' code that are units of their own, since few plans or pictures use them: those of others end there. By unit.
