@@ -21,6 +21,7 @@ type Job struct {
 	hash       string
 	snapshot   *dataset.Snapshot
 	root       *storage.Root   // of its files
+	ahead      int             // files that are read at once before workers need them
 	roots      []*storage.Root // that a sample is read from; none where no file is
 	fields     []batch.Field
 	pictures   []picture         // none where the plan asks for no images
@@ -53,6 +54,7 @@ func (p *Pipeline) Prepare(plan *Plan, s *dataset.Snapshot) (*Job, error) {
 	if slices.Contains(pinned.Fields, imageField) {
 		j.pictures = pinned.listPictures()
 		j.roots = []*storage.Root{j.root}
+		j.ahead = s.Ahead()
 		j.index = p.indexes.storeOf(s.Fingerprint(), s.Len())
 	}
 	j.setFields()
@@ -123,9 +125,12 @@ func (j *Job) Submit(w *Want) error {
 	if len(w.Dst) < w.assembly.bytes {
 		return &RoomError{w.assembly.bytes}
 	}
+	w.ahead = j.p.ahead.plan(w)
 	if !j.p.queue.pushWant(w) {
+		j.p.ahead.drop(w.ahead)
 		return ErrClosed
 	}
+	j.p.ahead.begin(w.ahead)
 	return nil
 }
 

@@ -45,6 +45,10 @@ type Options struct {
 	// Revisions, if set, are said to be this build's, so that tests can stage another build.
 	Revisions revision.Set
 
+	// ReadAhead is how many bytes of files are read at most before workers need them, of storage that takes many reads at once, as buckets.
+	// Default 256 MiB; negative: none are.
+	ReadAhead int64
+
 	read func(ctx context.Context, s *dataset.Snapshot, i int, buf []byte) ([]byte, error) // tests let storage hang here
 }
 
@@ -54,6 +58,9 @@ func (o *Options) setDefaults() error {
 	}
 	if o.Readers <= 0 {
 		o.Readers = 2 * o.Workers
+	}
+	if o.ReadAhead == 0 {
+		o.ReadAhead = 256 << 20
 	}
 	if o.read == nil {
 		o.read = func(ctx context.Context, s *dataset.Snapshot, i int, buf []byte) ([]byte, error) {
@@ -78,6 +85,7 @@ type Pipeline struct {
 	numerics string
 	indexes  indexes
 	queue    queue
+	ahead    readAhead
 	decoders chan *decoder // of idle decoders; having one is the right to use a core
 	workers  workerCount
 	roots    *storage.Roots
@@ -95,6 +103,7 @@ func Open(o Options) (*Pipeline, error) {
 	p := &Pipeline{options: o, decoders: make(chan *decoder, o.Workers)}
 	p.context, p.stop = context.WithCancel(context.Background())
 	p.workers.change.L = &p.workers.mu
+	p.ahead.p, p.ahead.budget, p.ahead.lines = p, o.ReadAhead, map[*storage.Root]*aLine{}
 	p.roots = o.Storage
 	if p.roots == nil {
 		p.roots = storage.New(storage.Options{Places: o.Workers + o.Readers, Deadline: o.ReadTimeout})
@@ -129,6 +138,7 @@ func (p *Pipeline) Close() {
 		w.assembly.setFailure(0, ErrClosed)
 		w.finishSamples(w.Name.Len() - w.entry.Begun())
 	}
+	p.ahead.running.Wait()
 	p.indexes.closeStores()
 	if p.options.Storage == nil {
 		p.roots.Close()

@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"context"
 	"errors"
 	"time"
 
@@ -89,10 +90,13 @@ func (k *worker) readSample(j *Job, ref batch.Ref, s *dataset.Sample) (err error
 	begun := time.Now()
 	k.file, err = k.readFile(j.root, j.snapshot, int(ref.Index), s.Key, k.file)
 	j.p.spending.reading.Add(int64(time.Since(begun)))
-	if err != nil && !errors.Is(err, errGone) {
-		return &ReadError{Index: ref.Index, Key: string(s.Key), Cause: err}
+	switch {
+	case err == nil || errors.Is(err, errGone):
+		return err
+	case errors.Is(err, context.Canceled) && k.want.cancelled.Load(): // and so was what was read ahead for it
+		return ErrCancelled
 	}
-	return err
+	return &ReadError{Index: ref.Index, Key: string(s.Key), Cause: err}
 }
 
 // findIndex looks for the index of the sample's file. Where its storage does not answer the sample is made without.
@@ -125,6 +129,10 @@ func (k *worker) readFile(root *storage.Root, s *dataset.Snapshot, i int, key, b
 	k.snapshot, k.store, k.index = s, nil, i
 	data := buf
 	err := k.callStorage(root, "read", key, func() (err error) {
+		if ahead := k.p.ahead.claim(k.want, k.at, s, i); ahead != nil {
+			data, err = k.p.ahead.take(k.want, ahead, buf)
+			return err
+		}
 		data, err = k.p.options.read(k.p.context, s, i, buf)
 		return err
 	})

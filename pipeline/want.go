@@ -33,7 +33,8 @@ type Want struct {
 	cancelled atomic.Bool
 	busy      atomic.Int64 // nanoseconds of decoders
 	assembly  assembly
-	replay    *replay // nil: it makes a batch, in Dst
+	ahead     *wantAhead // nil: workers read its files
+	replay    *replay    // nil: it makes a batch, in Dst
 }
 
 // Result is what became of a want.
@@ -71,6 +72,7 @@ func (w *Want) Hasten(a *share.Account, step uint64, due time.Time) {
 func (w *Want) Cancel() {
 	if w.cancelled.CompareAndSwap(false, true) && w.job != nil {
 		w.job.p.queue.dropWant(w)
+		w.job.p.ahead.drop(w.ahead)
 	}
 }
 
@@ -103,6 +105,7 @@ func (w *Want) finishSamples(n int) {
 	if w.left.Add(-int64(n)) > 0 {
 		return
 	}
+	w.job.p.ahead.drop(w.ahead)
 	r := w.assembly.buildResult()
 	if r.Err == nil {
 		w.job.p.queue.countMade(w, r.Begun, r.CoreSeconds)

@@ -57,7 +57,7 @@ func newMetrics(s *Server) *metrics {
 			newOptionalGauge("nodes_wanted", "Nodes like this one that would feed the jobs that have streams here.", s.demand.AllNodes),
 			newGauge("draining", "1 while the node shuts down.", func() float64 { return oneIf(s.streams.IsDraining()) }),
 			newInfo(s),
-			newRootMetrics(s),
+			newRootMetrics(s), newTrafficMetrics(),
 		},
 	}
 }

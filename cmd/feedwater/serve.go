@@ -40,6 +40,7 @@ type serveOptions struct {
 	workers   int
 	memory    byteSize
 	share     byteSize
+	ahead     byteSize
 	lists     listPlace
 	indexes   indexPlace
 	drain     time.Duration
@@ -49,7 +50,7 @@ type serveOptions struct {
 }
 
 func newServe() *cobra.Command {
-	o := &serveOptions{data: folders{}, preloads: sources{}, memory: standardMemory("/")}
+	o := &serveOptions{data: folders{}, preloads: sources{}, memory: standardMemory("/"), ahead: 256 << 20}
 	c := &cobra.Command{
 		Use:   "serve --data NAME=FOLDER",
 		Short: "Make batches for trainers: run this on each CPU node",
@@ -88,6 +89,7 @@ SIGTERM and Ctrl-C finish what is in flight, then exit 0; a second one ends the 
 	f.Var(o.preloads, "preload", "data set of --data, or of a folder below it, to list before the node is ready; more than once for more")
 	o.indexes.addFlags(f, "; off: none")
 	f.DurationVar(&o.drain, "drain-timeout", 30*time.Second, "how long to finish what is in flight when told to stop")
+	f.Var(&o.ahead, "read-ahead", "memory for files of buckets and web servers that are read before workers need them; 0: none are")
 	f.DurationVar(&o.read, "read-timeout", storage.DefaultDeadline, "how long a file may take to be read; then its batch is made by another node, and its root counts as sick until it answers")
 	o.logOptions.addTo(f)
 	f.StringVar(&o.numerics, "test-numerics", "", "pretend to compute differently, for tests of trainers")
@@ -164,11 +166,11 @@ func (o *serveOptions) runNode(ctx context.Context, stdout, stderr io.Writer) (f
 	}
 	defer stopProbes()
 	warnOfMemory(log, o.memory, o.share, "/")
-	limit := limitMemory(int64(o.memory + o.share))
+	limit := limitMemory(int64(o.memory + o.share + o.aheadMemory()))
 	defer limit.restoreLimit()
 	p, err := pipeline.Open(pipeline.Options{
 		Workers: o.workers, Numerics: o.numerics, SampleTime: o.pace, OnPanic: panicLog(log), Index: o.indexes.openIndex(o.lists.dir, log, limit.addHeld),
-		ReadTimeout: o.read,
+		ReadTimeout: o.read, ReadAhead: readAhead(o.ahead),
 	})
 	if err != nil {
 		return err
@@ -294,6 +296,24 @@ func (o *serveOptions) drainServer(g *grpc.Server, s *server.Server, log *slog.L
 		log.Warn("drain timed out; trainers take what was in flight elsewhere")
 	}
 	log.Info("stopped")
+}
+
+// aheadMemory is what files take that are read ahead: none where all data lie on file systems.
+func (o *serveOptions) aheadMemory() byteSize {
+	for _, place := range o.data {
+		if dataset.IsURL(place) {
+			return o.ahead
+		}
+	}
+	return 0
+}
+
+// readAhead is a number of bytes as a pipeline takes it.
+func readAhead(bytes byteSize) int64 {
+	if bytes == 0 {
+		return -1
+	}
+	return int64(bytes)
 }
 
 func (o *serveOptions) absoluteRoots() map[string]string {

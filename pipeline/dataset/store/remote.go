@@ -135,6 +135,9 @@ func (r *remote) ask(parent context.Context, x *question) error {
 		}
 		d := max(min(passing.after, longestPause), pause/2+rand.N(pause/2))
 		if deadline, _ := ctx.Deadline(); time.Until(deadline) < d || wait(ctx, d) != nil {
+			if parent.Err() != nil {
+				return parent.Err()
+			}
 			r.server.failed.Add(1)
 			return fmt.Errorf("%w (tried %d times)", passing.cause, tries)
 		}
