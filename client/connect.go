@@ -1,9 +1,7 @@
 package client
 
 import (
-	"context"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/feedwater-io/feedwater/control/pick"
@@ -13,45 +11,6 @@ const (
 	connectEvery = time.Second
 	leaveAfter   = 30 * time.Second // a node that has become one too many is kept for so long
 )
-
-// gate lets a member's keeper connect, or keeps it from doing so. The zero value is shut.
-type gate struct {
-	mu     sync.Mutex
-	opened bool
-	open   chan struct{} // closed while the gate is open
-}
-
-func (g *gate) setOpen(open bool) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	switch {
-	case open == g.opened:
-	case open:
-		close(g.openChannel())
-	default:
-		g.open = nil
-	}
-	g.opened = open
-}
-
-// openChannel is closed while the gate is open. mu is held.
-func (g *gate) openChannel() chan struct{} {
-	if g.open == nil {
-		g.open = make(chan struct{})
-	}
-	return g.open
-}
-
-// wait returns when the gate is open or ctx ends.
-func (g *gate) wait(ctx context.Context) {
-	g.mu.Lock()
-	open := g.openChannel()
-	g.mu.Unlock()
-	select {
-	case <-open:
-	case <-ctx.Done():
-	}
-}
 
 // connectMembers chooses the nodes that the fleet holds streams to: of a large fleet only some, by rendezvous hash of trainer and node, more
 // when the loop needs more for some seconds, and others in place of those that are down.

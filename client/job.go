@@ -139,12 +139,6 @@ func (j *job) checkRevisions(r *pb.OpenResponse) error {
 	return e
 }
 
-// newTrainer tells of this side's build.
-func newTrainer(build string) *pb.Trainer {
-	own := revision.Build()
-	return &pb.Trainer{Units: map[string]uint32{revision.Order: own[revision.Order], revision.LastHop: own[revision.LastHop]}, Build: build}
-}
-
 // buildOf is a node's build, or its version where it does not tell.
 func buildOf(r *pb.OpenResponse) string {
 	if build := r.GetRevisions().GetBuild(); build != "" {

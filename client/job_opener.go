@@ -33,12 +33,6 @@ type jobOpener struct {
 	split      error     // the nodes' data differs, so that the job cannot begin
 }
 
-// proposal is an answer that waits for those of the other nodes.
-type proposal struct {
-	info     *pb.OpenResponse
-	decision chan<- joinDecision
-}
-
 // judgeJoin judges a node's answer, at once or when the others have answered too.
 func (o *jobOpener) judgeJoin(m *member, r *pb.OpenResponse, verdict chan<- joinDecision) {
 	switch v := o.judgeAnswer(m, r); {

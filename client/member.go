@@ -185,3 +185,15 @@ func (m *member) takeProbe(clock float64, now time.Time) bool {
 	q.probe = now.Add(q.delay)
 	return true
 }
+
+// proposal is an answer that waits for those of the other nodes.
+type proposal struct {
+	info     *pb.OpenResponse
+	decision chan<- joinDecision
+}
+
+// The times from one probe of a silent node to the next: the first, and the longest.
+const (
+	probeMin = time.Second
+	probeMax = 30 * time.Second
+)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/feedwater-io/feedwater/client/membership"
 	"github.com/feedwater-io/feedwater/client/node"
+	"github.com/feedwater-io/feedwater/pipeline/revision"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 )
 
@@ -96,4 +97,10 @@ func (o *Options) dial(addr, serverName string) (node.Node, error) {
 		return o.Dial(addr)
 	}
 	return node.Dial(addr, o.Dialing.WithServerName(serverName))
+}
+
+// newTrainer tells of this side's build.
+func newTrainer(build string) *pb.Trainer {
+	own := revision.Build()
+	return &pb.Trainer{Units: map[string]uint32{revision.Order: own[revision.Order], revision.LastHop: own[revision.LastHop]}, Build: build}
 }

@@ -1,7 +1,6 @@
 package client
 
 import (
-	"slices"
 	"time"
 
 	"github.com/feedwater-io/feedwater/control/pick"
@@ -86,20 +85,6 @@ func (fl *inFlight) expireAttempts(s *session, now time.Time) {
 	}
 }
 
-// sendProbes gives nodes that are silent or doubted one want now and then, the one that is needed last.
-func (fl *inFlight) sendProbes(now time.Time) {
-	for _, m := range fl.roster.live {
-		if len(m.session.attempts) > 0 || !m.session.silence.on && !m.trust.IsDoubted() {
-			continue
-		}
-		if at := fl.chooser.leastUrgent(m, now); at >= 0 && !fl.chooser.wouldBeLate(fl.queue.waiting[at], m, now) && m.takeProbe(fl.job.clock(now), now) {
-			w := fl.queue.waiting[at]
-			fl.queue.waiting = slices.Delete(fl.queue.waiting, at, at+1)
-			fl.sendWant(w, m.session, now)
-		}
-	}
-}
-
 // checkSilence takes the wants of a node that has fallen silent away, and gives a node that speaks again its place back.
 func (fl *inFlight) checkSilence(s *session, now time.Time) {
 	q, heard := &s.silence, s.stream.Heard()
@@ -129,8 +114,6 @@ func (fl *inFlight) checkSilence(s *session, now time.Time) {
 const (
 	tickEvery   = 100 * time.Millisecond
 	silentAfter = time.Second // a node that holds wants speaks every 0.25 s
-	probeMin    = time.Second
-	probeMax    = 30 * time.Second
 	remindFirst = 3 * time.Second
 	remindEvery = 30 * time.Second
 	remindScans = 10 * time.Second // while a node lists files

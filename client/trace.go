@@ -2,12 +2,9 @@ package client
 
 import (
 	"errors"
-	"strings"
 	"sync/atomic"
 	"time"
 
-	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/feedwater-io/feedwater/client/node"
@@ -108,71 +105,6 @@ func (s *Span) Drop() {
 	}
 	s.span.End()
 }
-
-// recordResult notes the want's result, which ends the span unless it is a batch.
-func (s *Span) recordResult(r *Result) {
-	switch {
-	case s == nil:
-	case r.Err == nil:
-		now := time.Now()
-		s.ready.Store(now.UnixNano())
-		s.span.SetAttributes(span.Node.String(r.Node))
-		s.span.AddEvent(span.Ready, trace.WithTimestamp(now))
-	case errors.Is(r.Err, node.ErrCancelled) || errors.Is(r.Err, ErrClosed):
-		s.Drop()
-	default:
-		s.span.SetAttributes(span.Outcome.String(span.Failed))
-		s.span.SetStatus(codes.Error, span.Text(r.Err.Error()))
-		s.span.End()
-	}
-}
-
-// beginSpan begins the span of an attempt, if its want is traced, and tells the node of it. Where the process's own pipeline is the only node
-// there is nothing to tell of attempts: what it says is the batch's.
-func (fl *inFlight) beginSpan(a *attempt) {
-	if a.want.Span == nil {
-		return
-	}
-	parent := a.want.Span.span.SpanContext()
-	if addr := a.session.member.node.Addr(); addr != node.Local || len(fl.roster.members) > 1 {
-		_, a.span = fl.job.options.Tracer.Start(span.Below(parent), span.Attempt, trace.WithSpanKind(trace.SpanKindClient), trace.WithTimestamp(a.sent),
-			trace.WithAttributes(span.Node.String(span.Text(addr)), span.Hedge.Bool(a.request.Hedge)))
-		parent = a.span.SpanContext()
-	}
-	a.request.Traceparent = span.Format(parent)
-}
-
-// endSpan tells how the attempt ended.
-func (a *attempt) endSpan(answer *node.Answer, used bool) {
-	if a.span == nil {
-		return
-	}
-	outcome := string(a.trace.State)
-	switch {
-	case a.trace.State == Delivered && !used:
-		outcome = span.Unused
-	case a.trace.State == Cancelled:
-		a.span.SetAttributes(span.Reason.String(enumWord(a.request.Reason.String(), "CANCEL_REASON_")))
-	case answer.Failure != nil:
-		a.span.SetStatus(codes.Error, span.Text(answer.Failure.Message))
-		a.span.SetAttributes(span.Reason.String(enumWord(answer.Failure.Reason.String(), "REASON_")))
-	case answer.Err != nil:
-		a.span.SetStatus(codes.Error, span.Text(answer.Err.Error()))
-	}
-	a.span.SetAttributes(append(costOf(answer.Header), span.Outcome.String(outcome))...)
-	a.span.End(trace.WithTimestamp(a.trace.Ended))
-}
-
-// costOf is what a node says that a batch took it; nothing of one that is not there.
-func costOf(h *pb.Header) []attribute.KeyValue {
-	if h == nil {
-		return nil
-	}
-	return []attribute.KeyValue{span.Queued.Float64(plausibleAmount(h.QueuedSeconds)), span.CoreSeconds.Float64(plausibleAmount(h.CoreSeconds))}
-}
-
-// enumWord is the name of a value of an enum without what all of them begin with.
-func enumWord(name, prefix string) string { return strings.ToLower(strings.TrimPrefix(name, prefix)) }
 
 // positionOf is that of a name's first sample; of a list the first sample's place in the global order.
 func positionOf(n *pb.Name) int64 {

@@ -2,16 +2,21 @@ package client
 
 import (
 	"cmp"
+	"errors"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/feedwater-io/feedwater/batch"
 	"github.com/feedwater-io/feedwater/client/node"
 	"github.com/feedwater-io/feedwater/control/pick"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
+	"github.com/feedwater-io/feedwater/span"
 )
 
 // Want asks a fleet for one batch. It is used once.
@@ -289,3 +294,53 @@ const (
 	rescueCandidates = 16 // wants, of which it is looked whether they come in time
 	maxRescues       = 2  // of them at a time
 )
+
+// endSpan tells how the attempt ended.
+func (a *attempt) endSpan(answer *node.Answer, used bool) {
+	if a.span == nil {
+		return
+	}
+	outcome := string(a.trace.State)
+	switch {
+	case a.trace.State == Delivered && !used:
+		outcome = span.Unused
+	case a.trace.State == Cancelled:
+		a.span.SetAttributes(span.Reason.String(enumWord(a.request.Reason.String(), "CANCEL_REASON_")))
+	case answer.Failure != nil:
+		a.span.SetStatus(codes.Error, span.Text(answer.Failure.Message))
+		a.span.SetAttributes(span.Reason.String(enumWord(answer.Failure.Reason.String(), "REASON_")))
+	case answer.Err != nil:
+		a.span.SetStatus(codes.Error, span.Text(answer.Err.Error()))
+	}
+	a.span.SetAttributes(append(costOf(answer.Header), span.Outcome.String(outcome))...)
+	a.span.End(trace.WithTimestamp(a.trace.Ended))
+}
+
+// costOf is what a node says that a batch took it; nothing of one that is not there.
+func costOf(h *pb.Header) []attribute.KeyValue {
+	if h == nil {
+		return nil
+	}
+	return []attribute.KeyValue{span.Queued.Float64(plausibleAmount(h.QueuedSeconds)), span.CoreSeconds.Float64(plausibleAmount(h.CoreSeconds))}
+}
+
+// enumWord is the name of a value of an enum without what all of them begin with.
+func enumWord(name, prefix string) string { return strings.ToLower(strings.TrimPrefix(name, prefix)) }
+
+// recordResult notes the want's result, which ends the span unless it is a batch.
+func (s *Span) recordResult(r *Result) {
+	switch {
+	case s == nil:
+	case r.Err == nil:
+		now := time.Now()
+		s.ready.Store(now.UnixNano())
+		s.span.SetAttributes(span.Node.String(r.Node))
+		s.span.AddEvent(span.Ready, trace.WithTimestamp(now))
+	case errors.Is(r.Err, node.ErrCancelled) || errors.Is(r.Err, ErrClosed):
+		s.Drop()
+	default:
+		s.span.SetAttributes(span.Outcome.String(span.Failed))
+		s.span.SetStatus(codes.Error, span.Text(r.Err.Error()))
+		s.span.End()
+	}
+}

@@ -2,8 +2,11 @@ package agent
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
+
+	"github.com/feedwater-io/feedwater/batch"
 )
 
 // answerCall runs a call, unless the trainer is of another release, and writes its result to the trainer's file.
@@ -64,4 +67,39 @@ func (l *loader) runCall(ctx context.Context, c call, mismatch error, files []*o
 		err = fmt.Errorf("unknown method %q", c.method)
 	}
 	return v, nil, err
+}
+
+type slotsParams struct {
+	Count   int      `json:"count"`
+	Stride  int      `json:"stride"`
+	Batch   int      `json:"batch"`
+	LastHop LastHops `json:"last_hop"`
+}
+
+type slotsResult struct {
+	Fields []batch.Field `json:"fields"`
+	Bytes  int           `json:"bytes"`
+}
+
+func (l *loader) setSlots(params json.RawMessage, memory *os.File) (*slotsResult, error) {
+	p := slotsParams{}
+	if err := json.Unmarshal(params, &p); err != nil {
+		_ = memory.Close()
+		return nil, fmt.Errorf("slots: %w", err)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.info == nil || p.Batch < 1 {
+		_ = memory.Close()
+		return nil, fmt.Errorf("slots for batches of %d, before a plan was opened or of no samples", p.Batch)
+	}
+	s, err := mapSlots(memory, p.Count, p.Stride, p.Batch, l.info.Fields, p.LastHop)
+	if err != nil {
+		return nil, err
+	}
+	if l.slots != nil {
+		l.slots.endUse()
+	}
+	l.slots = s
+	return &slotsResult{s.fields, s.bytes}, nil
 }

@@ -276,3 +276,37 @@ func tooMuchToTell(count uint32, r client.Result) error {
 	return &failure{Kind: "data", Message: fmt.Sprintf("%d of the %d samples of a batch do not decode, too many to go on; the first: %s: %s: %s",
 		len(errs), count, first.Key, first.Op, first.Cause)}
 }
+
+// eraseBoxes fills the rectangles of a batch whose images, and their sizes, are in their final form.
+func (b *delivery) eraseBoxes(ragged raggedJSONs) error {
+	for k := range b.slots.pictures {
+		p := &b.slots.pictures[k]
+		if err := b.erasePicture(p, ragged[p.name]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// erasePicture is erase for one field of images.
+func (b *delivery) erasePicture(p *picture, ragged *raggedJSON) error {
+	boxes := b.slots.offsetOf(p.boxes)
+	if len(p.erasures) == 0 || boxes < 0 {
+		return nil
+	}
+	h, w, n := p.height, p.width, p.resultBytes()
+	for i := range int(b.want.count) {
+		at := p.at + i*n
+		if ragged != nil {
+			at, n = p.at+ragged.Offsets[i], ragged.Offsets[i+1]-ragged.Offsets[i]
+			h, w = p.sidesOf(ragged.Shapes[i])
+		}
+		img := canvas{b.slot[at : at+n], h, w, p.element, p.planar, p.put}
+		for k, value := range p.erasures {
+			if !img.eraseBox(b.slot[boxes+(i*len(p.erasures)+k)*boxBytes:], value) {
+				return fmt.Errorf("sample %d: a rectangle to erase leaves its image of %d×%d pixels", i, w, h)
+			}
+		}
+	}
+	return nil
+}

@@ -28,48 +28,6 @@ func (l *LastHop) decodeErasures() ([][]byte, error) {
 	return all, nil
 }
 
-// eraseBoxes fills the rectangles of a batch whose images, and their sizes, are in their final form.
-func (b *delivery) eraseBoxes(ragged raggedJSONs) error {
-	for k := range b.slots.pictures {
-		p := &b.slots.pictures[k]
-		if err := b.erasePicture(p, ragged[p.name]); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// erasePicture is erase for one field of images.
-func (b *delivery) erasePicture(p *picture, ragged *raggedJSON) error {
-	boxes := b.slots.offsetOf(p.boxes)
-	if len(p.erasures) == 0 || boxes < 0 {
-		return nil
-	}
-	h, w, n := p.height, p.width, p.resultBytes()
-	for i := range int(b.want.count) {
-		at := p.at + i*n
-		if ragged != nil {
-			at, n = p.at+ragged.Offsets[i], ragged.Offsets[i+1]-ragged.Offsets[i]
-			h, w = p.sidesOf(ragged.Shapes[i])
-		}
-		img := canvas{b.slot[at : at+n], h, w, p.element, p.planar, p.put}
-		for k, value := range p.erasures {
-			if !img.eraseBox(b.slot[boxes+(i*len(p.erasures)+k)*boxBytes:], value) {
-				return fmt.Errorf("sample %d: a rectangle to erase leaves its image of %d×%d pixels", i, w, h)
-			}
-		}
-	}
-	return nil
-}
-
-// sidesOf are height and width of an image of that shape.
-func (p *picture) sidesOf(shape [3]int) (h, w int) {
-	if p.planar {
-		return shape[1], shape[2]
-	}
-	return shape[0], shape[1]
-}
-
 // canvas is an image in its final form.
 type canvas struct {
 	pix     []byte
@@ -117,5 +75,27 @@ func fillRows(pix, value []byte, first, rows, columns, width int) {
 	}
 	for y := 1; y < rows; y++ {
 		copy(pix[first+y*width*len(value):], row)
+	}
+}
+
+// fillNoise fills a rectangle with normal numbers: channel by channel, row by row, four for each block of the key's words.
+func (c canvas) fillNoise(k order.Key, top, left, rows, columns int) {
+	var four [4]float32
+	n := 0
+	for channel := range 3 {
+		for y := top; y < top+rows; y++ {
+			at, step := (y*c.w+left)*3+channel, 3
+			if c.planar {
+				at, step = (channel*c.h+y)*c.w+left, 1
+			}
+			for range columns {
+				if n&3 == 0 {
+					four = drawNormals(k.Block(order.Sample{}, uint32(n/4)))
+				}
+				c.put(c.pix[at*c.element:], four[n&3])
+				at += step
+				n++
+			}
+		}
 	}
 }

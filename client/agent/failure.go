@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -194,3 +195,7 @@ func (h *noticeHandler) Handle(_ context.Context, r slog.Record) error {
 func (h *noticeHandler) WithAttrs([]slog.Attr) slog.Handler { return h }
 
 func (h *noticeHandler) WithGroup(string) slog.Handler { return h }
+
+func failedPacket(id uint64, e *failure) []byte {
+	return append(binary.LittleEndian.AppendUint64([]byte{kindFailed}, id), e.toJSON()...)
+}

@@ -66,15 +66,3 @@ func CheckPackage(theirs, version, build string) error {
 	o := Options{Version: version, Build: build}
 	return o.newGreeting().mismatchWith(&g)
 }
-
-// handleGreeting answers the greeting of the other side, whose calls are refused from then on if it is of another release.
-func (l *loader) handleGreeting(b []byte) error {
-	theirs, err := parseGreeting(b)
-	if err != nil {
-		return err
-	}
-	own := l.agent.options.newGreeting()
-	l.mismatch = own.mismatchWith(&theirs)
-	l.outbox.queuePacket(own.toPacket())
-	return nil
-}

@@ -154,10 +154,6 @@ func donePacket(w want, window int, extra []byte) []byte {
 	return append(b, extra...)
 }
 
-func failedPacket(id uint64, e *failure) []byte {
-	return append(binary.LittleEndian.AppendUint64([]byte{kindFailed}, id), e.toJSON()...)
-}
-
 func cancelledPacket(id uint64) []byte {
 	return binary.LittleEndian.AppendUint64([]byte{kindCancelled}, id)
 }

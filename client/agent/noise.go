@@ -7,28 +7,6 @@ import (
 	"github.com/feedwater-io/feedwater/pipeline/order"
 )
 
-// fillNoise fills a rectangle with normal numbers: channel by channel, row by row, four for each block of the key's words.
-func (c canvas) fillNoise(k order.Key, top, left, rows, columns int) {
-	var four [4]float32
-	n := 0
-	for channel := range 3 {
-		for y := top; y < top+rows; y++ {
-			at, step := (y*c.w+left)*3+channel, 3
-			if c.planar {
-				at, step = (channel*c.h+y)*c.w+left, 1
-			}
-			for range columns {
-				if n&3 == 0 {
-					four = drawNormals(k.Block(order.Sample{}, uint32(n/4)))
-				}
-				c.put(c.pix[at*c.element:], four[n&3])
-				at += step
-				n++
-			}
-		}
-	}
-}
-
 // drawNormals makes four independent numbers of the standard normal distribution of four random words, by Box and Muller's formula.
 func drawNormals(x [4]uint32) (z [4]float32) {
 	for i := 0; i < 4; i += 2 {

@@ -2,7 +2,6 @@ package agent
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
@@ -77,12 +76,10 @@ func (p *picture) sourceBytes() int { return p.height * p.width * 3 }
 // resultBytes is the bytes of one image in its final form.
 func (p *picture) resultBytes() int { return p.sourceBytes() * p.element }
 
-// hasConversions reports whether any image is converted.
-func (s *slots) hasConversions() bool {
-	return slices.ContainsFunc(s.pictures, func(p picture) bool { return p.convert != nil })
-}
-
-// isPicture reports whether a field holds images.
-func (s *slots) isPicture(field string) bool {
-	return slices.ContainsFunc(s.pictures, func(p picture) bool { return p.name == field })
+// sidesOf are height and width of an image of that shape.
+func (p *picture) sidesOf(shape [3]int) (h, w int) {
+	if p.planar {
+		return shape[1], shape[2]
+	}
+	return shape[0], shape[1]
 }

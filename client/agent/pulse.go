@@ -46,15 +46,3 @@ func readOptional(b []byte) *float64 {
 	}
 	return &f
 }
-
-// handlePulse notes how the loop fares, and tells the nodes.
-func (l *loader) handlePulse(p *pb.Pulse) {
-	p.Host = l.agent.host
-	l.mu.Lock()
-	line, fleet := l.session, l.fleet
-	l.mu.Unlock()
-	line.Report(p, time.Now())
-	if fleet != nil {
-		fleet.Pulse(p)
-	}
-}

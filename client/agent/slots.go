@@ -2,7 +2,6 @@ package agent
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"os"
 	"slices"
@@ -110,41 +109,6 @@ func (s *slots) discardMemory() {
 	}
 }
 
-type slotsParams struct {
-	Count   int      `json:"count"`
-	Stride  int      `json:"stride"`
-	Batch   int      `json:"batch"`
-	LastHop LastHops `json:"last_hop"`
-}
-
-type slotsResult struct {
-	Fields []batch.Field `json:"fields"`
-	Bytes  int           `json:"bytes"`
-}
-
-func (l *loader) setSlots(params json.RawMessage, memory *os.File) (*slotsResult, error) {
-	p := slotsParams{}
-	if err := json.Unmarshal(params, &p); err != nil {
-		_ = memory.Close()
-		return nil, fmt.Errorf("slots: %w", err)
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.info == nil || p.Batch < 1 {
-		_ = memory.Close()
-		return nil, fmt.Errorf("slots for batches of %d, before a plan was opened or of no samples", p.Batch)
-	}
-	s, err := mapSlots(memory, p.Count, p.Stride, p.Batch, l.info.Fields, p.LastHop)
-	if err != nil {
-		return nil, err
-	}
-	if l.slots != nil {
-		l.slots.endUse()
-	}
-	l.slots = s
-	return &slotsResult{s.fields, s.bytes}, nil
-}
-
 // finalFields are the arrays as they leave the agent.
 func finalFields(fields []*pb.Field, hops LastHops) []batch.Field {
 	var all []batch.Field
@@ -165,4 +129,14 @@ func finalFields(fields []*pb.Field, hops LastHops) []batch.Field {
 		all = append(all, g)
 	}
 	return all
+}
+
+// hasConversions reports whether any image is converted.
+func (s *slots) hasConversions() bool {
+	return slices.ContainsFunc(s.pictures, func(p picture) bool { return p.convert != nil })
+}
+
+// isPicture reports whether a field holds images.
+func (s *slots) isPicture(field string) bool {
+	return slices.ContainsFunc(s.pictures, func(p picture) bool { return p.name == field })
 }

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
-	"net/netip"
 	"slices"
 	"strconv"
 )
@@ -92,37 +90,6 @@ func (s endpointSlices) applyEvent(e *watchEvent) error {
 func (e *endpoint) acceptsStreams() bool {
 	ready, terminating := e.Conditions.Ready, e.Conditions.Terminating
 	return (ready == nil || *ready) && (terminating == nil || !*terminating)
-}
-
-// toAnswer is the addresses of all endpoints. Their certificates are made out to the Service.
-func (s endpointSlices) toAnswer(k *kubernetes, namespace string) Answer {
-	a := Answer{Nodes: []string{}, ServerName: k.service + "." + namespace + ".svc"}
-	byPort := map[string][]netip.Addr{}
-	for _, one := range s {
-		port, err := one.portOf(k.port)
-		if err != nil {
-			a.Err = err
-			continue
-		}
-		for _, e := range one.Endpoints {
-			if !e.acceptsStreams() || len(e.Addresses) == 0 {
-				continue
-			}
-			host := e.Addresses[0] // all stand for the same pod
-			if ip, err := netip.ParseAddr(host); err == nil {
-				byPort[port] = append(byPort[port], ip)
-			} else {
-				a.Nodes = append(a.Nodes, net.JoinHostPort(host, port))
-			}
-		}
-	}
-	for port, ips := range byPort {
-		a.Nodes = append(a.Nodes, joinPort(oneFamily(ips), port)...)
-	}
-	if len(a.Nodes) == 0 && a.Err == nil {
-		a.Err = fmt.Errorf("Service %s in namespace %s has no pod that is ready", k.service, namespace) //nolint:staticcheck // a name
-	}
-	return a
 }
 
 // portOf is the one that was named, as the pods have it.

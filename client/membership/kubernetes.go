@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -186,4 +187,35 @@ func (r *request) watchSlices(ctx context.Context, s endpointSlices, version str
 	}
 	defer func() { _ = body.Close() }()
 	return s.followEvents(io.LimitReader(body, mostBytes), version, changed)
+}
+
+// toAnswer is the addresses of all endpoints. Their certificates are made out to the Service.
+func (s endpointSlices) toAnswer(k *kubernetes, namespace string) Answer {
+	a := Answer{Nodes: []string{}, ServerName: k.service + "." + namespace + ".svc"}
+	byPort := map[string][]netip.Addr{}
+	for _, one := range s {
+		port, err := one.portOf(k.port)
+		if err != nil {
+			a.Err = err
+			continue
+		}
+		for _, e := range one.Endpoints {
+			if !e.acceptsStreams() || len(e.Addresses) == 0 {
+				continue
+			}
+			host := e.Addresses[0] // all stand for the same pod
+			if ip, err := netip.ParseAddr(host); err == nil {
+				byPort[port] = append(byPort[port], ip)
+			} else {
+				a.Nodes = append(a.Nodes, net.JoinHostPort(host, port))
+			}
+		}
+	}
+	for port, ips := range byPort {
+		a.Nodes = append(a.Nodes, joinPort(oneFamily(ips), port)...)
+	}
+	if len(a.Nodes) == 0 && a.Err == nil {
+		a.Err = fmt.Errorf("Service %s in namespace %s has no pod that is ready", k.service, namespace) //nolint:staticcheck // a name
+	}
+	return a
 }

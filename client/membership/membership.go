@@ -53,41 +53,6 @@ type TargetError struct{ Target, Message string }
 
 func (e *TargetError) Error() string { return fmt.Sprintf("%q %s", e.Target, e.Message) }
 
-// Spellings of nodes, for errors.
-const Spellings = "host:port (like cpu-1:7070) or unix:path for one node; dns:name:port, dns+srv:name, file:path or k8s:namespace/service:port for all that it stands for"
-
-// Parse tells what users name apart: single nodes by address, which are not checked, and sources. Errors are *TargetError.
-func Parse(targets []string) (addrs []string, sources []Source, err error) {
-	for _, t := range targets {
-		s, err := parseTarget(t)
-		switch {
-		case err != nil:
-			return nil, nil, err
-		case s != nil:
-			sources = append(sources, s)
-		default:
-			addrs = append(addrs, t)
-		}
-	}
-	return addrs, sources, nil
-}
-
-// parseTarget returns no source for what can only be the address of one node.
-func parseTarget(target string) (Source, error) {
-	scheme, rest, _ := strings.Cut(target, ":")
-	switch scheme {
-	case "dns":
-		return newDNS(target, rest)
-	case "dns+srv":
-		return newSRV(target, rest)
-	case "file":
-		return newFile(target, rest)
-	case "k8s":
-		return newKubernetes(target, rest)
-	}
-	return nil, nil
-}
-
 // CheckAddress says what is wrong with the address of one node: host:port, or unix:path. Errors are *TargetError.
 func CheckAddress(addr string) error {
 	if strings.HasPrefix(addr, "unix:") {
@@ -153,3 +118,6 @@ func pauseAround(ctx context.Context, d time.Duration) {
 func addJitter(d time.Duration) time.Duration {
 	return time.Duration(float64(d) * (0.8 + 0.4*rand.Float64()))
 }
+
+// Spellings of nodes, for errors.
+const Spellings = "host:port (like cpu-1:7070) or unix:path for one node; dns:name:port, dns+srv:name, file:path or k8s:namespace/service:port for all that it stands for"

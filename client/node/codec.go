@@ -1,8 +1,6 @@
 package node
 
 import (
-	"hash/crc32"
-
 	"google.golang.org/grpc/encoding"
 	grpcproto "google.golang.org/grpc/encoding/proto"
 	"google.golang.org/grpc/mem"
@@ -96,9 +94,6 @@ type payload struct {
 	frames      mem.BufferSlice
 	skip, bytes int
 }
-
-// castagnoli is CRC-32C, the checksum of batches.
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // copyTo writes the data to dst, which has room for it, and carries the checksum of the batch on.
 func (p payload) copyTo(dst []byte, crc uint32) uint32 {

@@ -26,3 +26,6 @@ func copySum(dst, src []byte, crc uint32) uint32 {
 	copy(dst, src)
 	return crc32.Update(crc, castagnoli, src)
 }
+
+// castagnoli is CRC-32C, the checksum of batches.
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)

@@ -39,7 +39,6 @@ type DialOptions struct {
 }
 
 const (
-	readBuffer     = 256 << 10       // fewer, larger reads, which still lie in the cache when they are copied from
 	window         = 16 << 20        // bytes on their way, of a stream and of its connection
 	connectTimeout = 5 * time.Second // of one attempt
 	maxMessage     = 64 << 20        // of an answer to Open or Replay; pieces of batches are far smaller

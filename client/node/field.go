@@ -60,3 +60,6 @@ func CountSamples(n *pb.Name) int {
 	}
 	return int(n.GetRange().GetCount())
 }
+
+// maxBatchBytes bounds what a node can make a trainer allocate for one batch.
+const maxBatchBytes = 1 << 36

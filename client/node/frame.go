@@ -66,3 +66,6 @@ func (f *frames) Put(b *[]byte) {
 		f.free = append(f.free, b)
 	}
 }
+
+// readBuffer is what is read of a connection at once: fewer, larger reads, which still lie in the cache when they are copied from.
+const readBuffer = 256 << 10

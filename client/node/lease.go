@@ -87,6 +87,3 @@ func (l *lease) makeRoom(size uint64) bool {
 	l.room = l.room[:size]
 	return true
 }
-
-// maxBatchBytes bounds what a node can make a trainer allocate for one batch.
-const maxBatchBytes = 1 << 36
