@@ -39,7 +39,8 @@ var (
 	lastHopRoots = []string{"LastHop", "LastHops", "picture", "newPictures", "canvas", "delivery.eraseBoxes"}
 )
 
-// within are parts of other units' code that are units of their own, since few plans or pictures use them: those of others end there. By unit.
+// within are parts of other units' code that are units of their own, since few plans or pictures use them: those of
+// others end there. By unit.
 var within = map[string]struct {
 	pkg   string
 	roots []string
@@ -64,7 +65,8 @@ var apart = map[string]string{
 	"watch/pulse":        "tells how it goes",
 }
 
-// bookkeeping are types, with their methods, that decide no byte but stand in the way to many: what is queued, lent, and in use.
+// bookkeeping are types, with their methods, that decide no byte but stand in the way to many: what is queued, lent,
+// and in use.
 var bookkeeping = []string{"client/agent.delivery", "client/agent.slots", "client/agent.loader", "pipeline.Pipeline", "pipeline.queue"}
 
 // unit is a unit before it has a digest.
