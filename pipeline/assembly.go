@@ -12,8 +12,8 @@ import (
 	"github.com/feedwater-io/feedwater/pipeline/order"
 )
 
-// assembly is what there is of a want's batch so far. Workers write the places of different samples at once, without a lock; what
-// concerns all samples is guarded by mu.
+// assembly is what there is of a want's batch so far. Workers write the places of different samples at once, without a
+// lock; what concerns all samples is guarded by mu.
 type assembly struct {
 	want   *Want
 	order  *order.Permutation // nil: the want lists its samples
@@ -74,8 +74,9 @@ func (a *assembly) sampleAt(i int) batch.Ref {
 	return batch.Ref{Index: uint64(index), Repeat: repeat}
 }
 
-// setFailure ends the want with what sample i met. Of several samples the first in the batch's order decides, so that the answer does
-// not depend on who came first; a machine's own trouble decides over a verdict, since then the verdicts are not all in.
+// setFailure ends the want with what sample i met. Of several samples the first in the batch's order decides, so that
+// the answer does not depend on who came first; a machine's own trouble decides over a verdict, since then the verdicts
+// are not all in.
 func (a *assembly) setFailure(i int, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -167,7 +168,8 @@ func (a *assembly) clearGaps() {
 	}
 }
 
-// sumBytes is the checksum of the batch: those of the images, taken while they were in the cache, joined with those of the rest.
+// sumBytes is the checksum of the batch: those of the images, taken while they were in the cache, joined with those of
+// the rest.
 func (a *assembly) sumBytes(bytes int) uint32 {
 	w, sum, done := a.want, uint32(0), 0
 	for k := range a.pictures {

@@ -5,8 +5,8 @@ import "hash/crc32"
 // castagnoli is CRC-32C, the checksum of batches.
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// A shift appends n bytes to a CRC-32C without seeing what came before: crc(a‖b) = shift(crc(a), len b) ⊕ crc(b). It is the
-// multiplication by x^(8n) modulo the polynomial, in the reflected bit order that CRCs are kept in.
+// A shift appends n bytes to a CRC-32C without seeing what came before: crc(a‖b) = shift(crc(a), len b) ⊕ crc(b). It is
+// the multiplication by x^(8n) modulo the polynomial, in the reflected bit order that CRCs are kept in.
 type shift uint32
 
 // newShift makes the shift for n bytes by squaring.

@@ -89,7 +89,8 @@ func (d *decoder) releaseFiles() {
 	}
 }
 
-// beginSample looks at a file and draws the parameters of all pictures. It returns the size of the file's own picture too.
+// beginSample looks at a file and draws the parameters of all pictures. It returns the size of the file's own picture
+// too.
 func (d *decoder) beginSample(j *Job, s order.Sample, policy []byte, k *worker) (all []renderer, from size, err error) {
 	if all, err = d.runnersFor(j); err != nil {
 		return nil, size{}, err

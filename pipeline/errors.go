@@ -13,8 +13,8 @@ var ErrCancelled = errors.New("the want was cancelled")
 // ErrClosed ends the wants that a pipeline still holds when it is closed.
 var ErrClosed = errors.New("the pipeline is closed")
 
-// SampleError says that a completely read file does not decode, or breaks a limit of the plan. It depends on the sample's
-// name and bytes alone, so every node comes to the same verdict.
+// SampleError says that a completely read file does not decode, or breaks a limit of the plan. It depends on the
+// sample's name and bytes alone, so every node comes to the same verdict.
 type SampleError struct {
 	// Offset is the sample's place in the batch.
 	Offset int
@@ -34,8 +34,8 @@ func (e *SampleError) Error() string {
 
 func (e *SampleError) Unwrap() error { return e.Cause }
 
-// ReadError says that this machine could not read a file as the snapshot has it: a trouble of this machine's storage and no
-// verdict on the sample.
+// ReadError says that this machine could not read a file as the snapshot has it: a trouble of this machine's storage
+// and no verdict on the sample.
 type ReadError struct {
 	Index uint64
 	Key   string
@@ -48,8 +48,8 @@ func (e *ReadError) Error() string {
 
 func (e *ReadError) Unwrap() error { return e.Cause }
 
-// RevisionError says that this build has another revision of a unit than the job pins, and that a file of the job needs it. It is no verdict on the
-// sample: a node of the pinned revision makes it.
+// RevisionError says that this build has another revision of a unit than the job pins, and that a file of the job needs
+// it. It is no verdict on the sample: a node of the pinned revision makes it.
 type RevisionError struct {
 	Index uint64
 	Key   string
@@ -62,8 +62,9 @@ func (e *RevisionError) Error() string {
 	return fmt.Sprintf("%s (index %d) takes %s, of revision %d here and %d in the job", e.Key, e.Index, e.Unit, e.Found, e.Pinned)
 }
 
-// PanicError says that code of ours panicked on a sample. It is this machine's trouble and no verdict: a mistake in the assembly of one
-// machine must not decide what a batch is. Another node is asked; if all panic, the run ends with this error, which names the sample.
+// PanicError says that code of ours panicked on a sample. It is this machine's trouble and no verdict: a mistake in the
+// assembly of one machine must not decide what a batch is. Another node is asked; if all panic, the run ends with this
+// error, which names the sample.
 type PanicError struct {
 	Index uint64
 	Key   string
@@ -76,8 +77,8 @@ func (e *PanicError) Error() string {
 	return fmt.Sprintf("a panic while %s (index %d) was made: %v; please report it, with that file", filename.Text(e.Key), e.Index, e.Value)
 }
 
-// RoomError says that a batch of samples of different sizes does not fit the room it was given. It takes Bytes at least: all of them,
-// or what it had taken when Want.Charge said no.
+// RoomError says that a batch of samples of different sizes does not fit the room it was given. It takes Bytes at
+// least: all of them, or what it had taken when Want.Charge said no.
 type RoomError struct{ Bytes int }
 
 func (e *RoomError) Error() string { return fmt.Sprintf("the batch takes %d bytes", e.Bytes) }

@@ -10,8 +10,9 @@ import (
 	"github.com/feedwater-io/feedwater/pipeline/storage"
 )
 
-// OpenFolder is dataset.Open that comes back where the storage of the folder does not answer, with an error that wraps a *storage.HungError,
-// and within a second of the end of ctx. The scan is then left to itself, and what it brings is closed.
+// OpenFolder is dataset.Open that comes back where the storage of the folder does not answer, with an error that wraps
+// a *storage.HungError, and within a second of the end of ctx. The scan is then left to itself, and what it brings is
+// closed.
 func OpenFolder(ctx context.Context, roots *storage.Roots, folder string, o dataset.Options) (*dataset.Snapshot, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel() // a scan that is left to itself keeps nobody from the next one
@@ -33,7 +34,8 @@ func OpenFolder(ctx context.Context, roots *storage.Roots, folder string, o data
 	return s, err
 }
 
-// callFolder makes calls on a folder of lists. While one is waited for, the storage of the data set is told to be alive: it is not to blame.
+// callFolder makes calls on a folder of lists. While one is waited for, the storage of the data set is told to be
+// alive: it is not to blame.
 func callFolder(root *storage.Root, alive func()) dataset.CallFolder {
 	return func(ctx context.Context, op string, call func() (any, error), drop func(any)) (any, error) {
 		defer callRepeatedly(alive)()

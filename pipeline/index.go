@@ -13,20 +13,22 @@ import (
 	"github.com/feedwater-io/feedwater/pipeline/storage"
 )
 
-// Index says where indexes of pictures are kept, and which. An index is made of a picture's bytes the first time it is decoded; from then on
-// what lies outside its crops is skipped. It changes no byte and no verdict, so it is no part of a plan. The zero value works.
+// Index says where indexes of pictures are kept, and which. An index is made of a picture's bytes the first time it is
+// decoded; from then on what lies outside its crops is skipped. It changes no byte and no verdict, so it is no part of
+// a plan. The zero value works.
 type Index struct {
 	// Dir keeps the index files. Default: feedwater/index in the user's cache directory.
 	Dir string
 	// MaxBytes is what all files in Dir may take. Default 4 GiB.
 	MaxBytes int64
-	// Interval is how many blocks of 8 columns lie between two places that decoding can start at: fewer skip more and take more bytes. Default 8.
+	// Interval is how many blocks of 8 columns lie between two places that decoding can start at: fewer skip more and
+	// take more bytes. Default 8.
 	Interval int
-	// Trouble is told why no more is kept of a data set: the limit, a full disk, a folder that cannot be written. It must not block. Default:
-	// nobody is told.
+	// Trouble is told why no more is kept of a data set: the limit, a full disk, a folder that cannot be written. It
+	// must not block. Default: nobody is told.
 	Trouble func(error)
-	// Hold is told by how many bytes the memory grows that open indexes hold, negative where it is given back. It must not block. Default:
-	// nobody is told.
+	// Hold is told by how many bytes the memory grows that open indexes hold, negative where it is given back. It must
+	// not block. Default: nobody is told.
 	Hold func(bytes int64)
 }
 
@@ -50,7 +52,8 @@ func (x *Index) openCache(fingerprint string, samples int, revisions revision.Se
 	return imageindex.Open(name, samples, imageindex.Options{Dir: x.Dir, MaxBytes: x.MaxBytes, Trouble: x.Trouble, Hold: x.Hold})
 }
 
-// indexes are the stores of the data sets that jobs were prepared for. Jobs go on without an index when theirs is closed.
+// indexes are the stores of the data sets that jobs were prepared for. Jobs go on without an index when theirs is
+// closed.
 type indexes struct {
 	index     *Index // nil: none are kept; never changed
 	revisions revision.Set
@@ -75,7 +78,8 @@ type namedStore struct {
 // maxStoreBytes is what the stores that are open at once hold in memory together: 8 bytes for a picture.
 const maxStoreBytes = 256 << 20
 
-// ErrManyIndexes is told to Index.Trouble when jobs were prepared for data sets of more pictures than have their indexes open at once.
+// ErrManyIndexes is told to Index.Trouble when jobs were prepared for data sets of more pictures than have their
+// indexes open at once.
 var ErrManyIndexes = fmt.Errorf("the indexes of %d million pictures are open, and no more are at once: jobs of the data set used longest ago go on without its index",
 	maxStoreBytes/imageindex.HeldBytes(1_000_000))
 
@@ -94,7 +98,8 @@ func (x *Index) folderName() string {
 	return dir
 }
 
-// openWithin is how long a job waits for its index. It goes on without one that takes longer, and the next job of that data finds it.
+// openWithin is how long a job waits for its index. It goes on without one that takes longer, and the next job of that
+// data finds it.
 const openWithin = time.Second
 
 // storeOf returns the store of a data set, nil if there is none.
@@ -129,7 +134,8 @@ func (x *indexes) findStore(fingerprint string, samples int) *namedStore {
 	return s
 }
 
-// makeRoom has the stores that were used longest ago make room for another one of so many bytes. One alone may be larger. mu is held.
+// makeRoom has the stores that were used longest ago make room for another one of so many bytes. One alone may be
+// larger. mu is held.
 func (x *indexes) makeRoom(bytes int64) {
 	for _, s := range x.stores {
 		bytes += imageindex.HeldBytes(s.samples)
@@ -162,7 +168,8 @@ func (x *indexes) openStore(s *namedStore) {
 	x.index.Trouble(err)
 }
 
-// shutStore closes a store. Where its storage does not answer its memory is given back all the same, and what was gathered is lost.
+// shutStore closes a store. Where its storage does not answer its memory is given back all the same, and what was
+// gathered is lost.
 func (x *indexes) shutStore(s *namedStore) {
 	<-s.ready
 	if s.Cache == nil {

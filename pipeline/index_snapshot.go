@@ -19,21 +19,24 @@ import (
 
 // Indexed says what IndexSnapshot found.
 type Indexed struct {
-	// Seen is how many pictures were looked at; of these Made have an index now, Kept had one, None can have none, and Failed could not be read.
-	// Those that are missing could not be kept any more. Lost were made and could not be written: they are not among Made.
+	// Seen is how many pictures were looked at; of these Made have an index now, Kept had one, None can have none, and
+	// Failed could not be read. Those that are missing could not be kept any more. Lost were made and could not be
+	// written: they are not among Made.
 	Seen, Made, Kept, None, Failed, Lost int
 	// FileBytes is the size of all pictures seen, IndexBytes that of their indexes.
 	FileBytes, IndexBytes int64
-	// DiskBytes is what the files of this data set take in the end: more where several make indexes at once, or with several intervals.
+	// DiskBytes is what the files of this data set take in the end: more where several make indexes at once, or with
+	// several intervals.
 	DiskBytes int64
 	// Failure is why the first of those that failed did.
 	Failure error
 }
 
-// IndexSnapshot makes the indexes of all pictures ahead of time, workers at once, 0: one per core this process may use. An index that is there
-// and has the interval is kept. progress, if set, is told what there is so far after each picture; never by two goroutines at once. What was made
-// until ctx ends, or until an index can be kept no more, stays. The error is the context's, or says why it could not be kept. Storage that does not
-// answer, of pictures or of the index, fails pictures, and keeps nobody for long when ctx has ended.
+// IndexSnapshot makes the indexes of all pictures ahead of time, workers at once, 0: one per core this process may use.
+// An index that is there and has the interval is kept. progress, if set, is told what there is so far after each
+// picture; never by two goroutines at once. What was made until ctx ends, or until an index can be kept no more, stays.
+// The error is the context's, or says why it could not be kept. Storage that does not answer, of pictures or of the
+// index, fails pictures, and keeps nobody for long when ctx has ended.
 func IndexSnapshot(ctx context.Context, roots *storage.Roots, s *dataset.Snapshot, index Index, workers int, progress func(Indexed)) (Indexed, error) {
 	if workers <= 0 {
 		workers = runtime.GOMAXPROCS(0)
@@ -91,7 +94,8 @@ func (m *indexMaker) closeStore(ctx context.Context) error {
 	return closeStore(ctx, m.kept, m.store, m.index.folderName())
 }
 
-// readPicture reads a picture over buf, which is the worker's no more where the error is a *storage.HungError or the context's.
+// readPicture reads a picture over buf, which is the worker's no more where the error is a *storage.HungError or the
+// context's.
 func (m *indexMaker) readPicture(ctx context.Context, i int, buf []byte) ([]byte, error) {
 	read := func(func()) ([]byte, error) { return m.snapshot.Read(ctx, i, buf) }
 	return storage.DoOnce(ctx, m.root, "read", read, nil, func() func() error {

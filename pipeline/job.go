@@ -35,8 +35,8 @@ type Job struct {
 	orders map[uint32]*order.Permutation // of the epochs in use; guarded by mu
 }
 
-// Prepare binds a plan to a snapshot. A plan that pins no fingerprint gets the snapshot's; a plan that pins another one is a
-// *PlanError. The plan is not changed.
+// Prepare binds a plan to a snapshot. A plan that pins no fingerprint gets the snapshot's; a plan that pins another one
+// is a *PlanError. The plan is not changed.
 func (p *Pipeline) Prepare(plan *Plan, s *dataset.Snapshot) (*Job, error) {
 	pinned := *plan
 	switch pinned.Source.Fingerprint {
@@ -61,7 +61,8 @@ func (p *Pipeline) Prepare(plan *Plan, s *dataset.Snapshot) (*Job, error) {
 	return j, nil
 }
 
-// setFields lists the arrays of a batch: those of the plan, pictures as so many as there are, the rectangles of theirs, the index.
+// setFields lists the arrays of a batch: those of the plan, pictures as so many as there are, the rectangles of theirs,
+// the index.
 func (j *Job) setFields() {
 	for _, name := range j.plan.Fields {
 		if name != imageField && name != maskField {
@@ -100,8 +101,8 @@ func (j *Job) Fields() []batch.Field { return j.fields }
 // FixedSize tells whether all samples have images of one size, so that a batch's size follows from its count.
 func (j *Job) FixedSize() bool { return len(j.pictures) == 0 || !j.pictures[0].isRagged() }
 
-// Layout places the fields of a batch of count samples. Where samples differ in size the image comes last, and bytes is what lies
-// before it.
+// Layout places the fields of a batch of count samples. Where samples differ in size the image comes last, and bytes is
+// what lies before it.
 func (j *Job) Layout(count int) (fields []batch.Field, bytes int) {
 	return batch.Place(j.fields, count)
 }
@@ -115,8 +116,8 @@ func (j *Job) Ops() []transform.Info {
 	return all
 }
 
-// Submit queues a want. On an error Done is not called: a *PlanError if the name is not one of this job, a *RoomError if Dst is too
-// small for what is known beforehand, or ErrClosed.
+// Submit queues a want. On an error Done is not called: a *PlanError if the name is not one of this job, a *RoomError
+// if Dst is too small for what is known beforehand, or ErrClosed.
 func (j *Job) Submit(w *Want) error {
 	if err := j.checkName(&w.Name); err != nil {
 		return err

@@ -21,7 +21,8 @@ import (
 	"github.com/feedwater-io/feedwater/pipeline/transform"
 )
 
-// numericsFiles are small pictures of every format, and of every kind that has code of its own; two of them are damaged.
+// numericsFiles are small pictures of every format, and of every kind that has code of its own; two of them are
+// damaged.
 //
 //go:embed numerics/*
 var numericsFiles embed.FS
@@ -34,8 +35,8 @@ type numericsRun struct {
 	masks      bool // what the chain does to masks
 }
 
-// numericsRuns between them run all pixel code: both resize passes in both orders, up and down, all filters, both dialects, padding, flips,
-// colours, warps, CTAugment's effects, masks.
+// numericsRuns between them run all pixel code: both resize passes in both orders, up and down, all filters, both
+// dialects, padding, flips, colours, warps, CTAugment's effects, masks.
 var numericsRuns = []numericsRun{
 	{`[]`, resize.Pillow13, 1, false},
 	{`[{"op": "RandomResizedCrop", "size": [30, 40], "interpolation": "bicubic"}, {"op": "RandomCrop", "size": [33, 38], "padding": 3, "pad_if_needed": true,
@@ -63,9 +64,10 @@ var numericsRuns = []numericsRun{
 		{"op": "RandomShortestSize", "min_size": [20, 40], "interpolation": "nearest-exact"}]`, resize.Pillow13, 1, true},
 }
 
-// Exact is the numerics of every machine whose self-test finds what the build was committed with. It is the digest that the self-test had before
-// builds told their revisions, which states of that time pin. The digest of a later build's self-test differs: of a picture more, or of a codec
-// that was mended. Of that its revisions tell, and jobs that do not use it must not be split by it.
+// Exact is the numerics of every machine whose self-test finds what the build was committed with. It is the digest that
+// the self-test had before builds told their revisions, which states of that time pin. The digest of a later build's
+// self-test differs: of a picture more, or of a codec that was mended. Of that its revisions tell, and jobs that do not
+// use it must not be split by it.
 const Exact = "577cd4131bcd91a076df916525228a76"
 
 // committedNumerics is the digest of this build's self-test; a test holds it.
@@ -79,8 +81,8 @@ func nameNumerics(digest string) string {
 	return digest
 }
 
-// selfTests are the self-tests of this process: what a machine computes does not change while a process runs on it, and a process may open many
-// pipelines.
+// selfTests are the self-tests of this process: what a machine computes does not change while a process runs on it, and
+// a process may open many pipelines.
 var selfTests = struct {
 	mu  sync.Mutex
 	all map[[2]string]func() (string, error) // by level and salt
@@ -99,8 +101,8 @@ func recallNumerics(level, salt string) (string, error) {
 	return measure()
 }
 
-// measureNumerics is the self-test: it runs the kernels of the level, the draws and the orders on known input and digests what comes out.
-// Machines of one build with the same digest make the same bytes. salt stages another machine.
+// measureNumerics is the self-test: it runs the kernels of the level, the draws and the orders on known input and
+// digests what comes out. Machines of one build with the same digest make the same bytes. salt stages another machine.
 func measureNumerics(level, salt string) (string, error) {
 	h := sha256.New()
 	h.Write([]byte(salt))

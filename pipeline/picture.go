@@ -8,8 +8,8 @@ import (
 	"github.com/feedwater-io/feedwater/pipeline/transform"
 )
 
-// imageField is the array of the pictures, and boxField that of the rectangles that the last hop erases in them, for plans with
-// RandomErasing. Of a plan with views each view has its own: "image.0", "erase.0".
+// imageField is the array of the pictures, and boxField that of the rectangles that the last hop erases in them, for
+// plans with RandomErasing. Of a plan with views each view has its own: "image.0", "erase.0".
 const (
 	imageField = "image"
 	boxField   = "erase"

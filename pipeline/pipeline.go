@@ -1,7 +1,7 @@
-// Package pipeline turns the name of a plan's batch into pixels. A Pipeline owns a fixed set of worker goroutines that serve all
-// jobs of a process sample by sample; a Job is a plan bound to a snapshot; a Want asks for one batch, straight into memory that the
-// caller lends. It knows nothing of trainers, positions, networks or protocols, and the bytes it makes depend on plan, name, revisions and numerics
-// alone.
+// Package pipeline turns the name of a plan's batch into pixels. A Pipeline owns a fixed set of worker goroutines that
+// serve all jobs of a process sample by sample; a Job is a plan bound to a snapshot; a Want asks for one batch,
+// straight into memory that the caller lends. It knows nothing of trainers, positions, networks or protocols, and the
+// bytes it makes depend on plan, name, revisions and numerics alone.
 package pipeline
 
 import (
@@ -23,24 +23,28 @@ import (
 type Options struct {
 	// Workers is how many samples are decoded at once. 0: one per core this process may use.
 	Workers int
-	// Readers is how many files are read ahead of the workers, so that cores do not idle while storage is slow. 0: twice Workers.
+	// Readers is how many files are read ahead of the workers, so that cores do not idle while storage is slow. 0:
+	// twice Workers.
 	Readers int
-	// Kernels forces a level of package kernel, "avx2" or "scalar". Empty: FEEDWATER_KERNELS, else the best of this processor.
+	// Kernels forces a level of package kernel, "avx2" or "scalar". Empty: FEEDWATER_KERNELS, else the best of this
+	// processor.
 	Kernels string
-	// OnPanic, if set, is told of panics in the code that makes samples, from any worker; the sample's want then ends with the error. Nil:
-	// a panic ends the process, as tests want it.
+	// OnPanic, if set, is told of panics in the code that makes samples, from any worker; the sample's want then ends
+	// with the error. Nil: a panic ends the process, as tests want it.
 	OnPanic func(*PanicError)
 	// Index, if set, keeps indexes of pictures, so that what lies outside their crops is skipped.
 	Index *Index
-	// SampleTime, if set, is the least that a worker takes for a sample, so that tests can stage many nodes of fixed speed on one machine.
+	// SampleTime, if set, is the least that a worker takes for a sample, so that tests can stage many nodes of fixed
+	// speed on one machine.
 	SampleTime time.Duration
-	// ReadTimeout is how long reading a file may take, or opening a folder since it last went on, until it fails and the storage that it lies on
-	// is held to be sick: see package storage. 0: storage.DefaultDeadline.
+	// ReadTimeout is how long reading a file may take, or opening a folder since it last went on, until it fails and
+	// the storage that it lies on is held to be sick: see package storage. 0: storage.DefaultDeadline.
 	ReadTimeout time.Duration
-	// Storage are the roots that files lie in; nil: some of the pipeline's own. Where several share them, the first pipeline to be closed hurries
-	// the calls of all.
+	// Storage are the roots that files lie in; nil: some of the pipeline's own. Where several share them, the first
+	// pipeline to be closed hurries the calls of all.
 	Storage *storage.Roots
-	// Numerics, if set, is added to what the self-test measures, so that tests can stage a node that computes differently.
+	// Numerics, if set, is added to what the self-test measures, so that tests can stage a node that computes
+	// differently.
 	Numerics string
 	// Revisions, if set, are said to be this build's, so that tests can stage another build.
 	Revisions revision.Set
@@ -127,8 +131,8 @@ func Open(o Options) (*Pipeline, error) {
 	return p, nil
 }
 
-// Close ends the workers after the samples they are at, then ends every want that is left with ErrClosed, and returns when all of
-// that is done. Calls that storage does not give back within two seconds are given up.
+// Close ends the workers after the samples they are at, then ends every want that is left with ErrClosed, and returns
+// when all of that is done. Calls that storage does not give back within two seconds are given up.
 func (p *Pipeline) Close() {
 	rest := p.queue.closeQueue()
 	p.roots.Hurry()
@@ -148,8 +152,9 @@ func (p *Pipeline) Close() {
 // Storage are the roots that files are read from.
 func (p *Pipeline) Storage() *storage.Roots { return p.roots }
 
-// Numerics is what the start-up self-test of all pixel code found on this machine: same numerics and revisions, same bytes. It is Exact where the
-// machine computes what this build was committed with, and else a digest of what it computes.
+// Numerics is what the start-up self-test of all pixel code found on this machine: same numerics and revisions, same
+// bytes. It is Exact where the machine computes what this build was committed with, and else a digest of what it
+// computes.
 func (p *Pipeline) Numerics() string { return p.numerics }
 
 // Revisions are the units of this build. Not to be changed.

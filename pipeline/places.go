@@ -18,8 +18,8 @@ func (a *assembly) placeOf(d *decoder, k, i int, result size) ([]byte, error) {
 	return a.fixedPlace(d, k, i), nil
 }
 
-// fixedPlace is the place of picture k of sample i where all samples are of one size: in the batch, or the decoder's own memory where
-// the want takes each image.
+// fixedPlace is the place of picture k of sample i where all samples are of one size: in the batch, or the decoder's
+// own memory where the want takes each image.
 func (a *assembly) fixedPlace(d *decoder, k, i int) []byte {
 	w := a.want
 	n := w.job.pictures[k].bytes
@@ -54,7 +54,8 @@ func (a *assembly) finishPicture(k, i int, dst []byte) {
 	}
 }
 
-// clearSample fills the place of a sample that is left out: with zeros where all samples are of one size, else with nothing.
+// clearSample fills the place of a sample that is left out: with zeros where all samples are of one size, else with
+// nothing.
 func (a *assembly) clearSample(i int) {
 	pictures := a.want.job.pictures
 	for k := range pictures {

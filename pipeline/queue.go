@@ -8,8 +8,8 @@ import (
 	"github.com/feedwater-io/feedwater/pipeline/storage"
 )
 
-// queue hands out samples of wants, one at a time, by urgency and shares over all accounts: see control/share. So a want that becomes
-// urgent waits for one sample, never for a batch.
+// queue hands out samples of wants, one at a time, by urgency and shares over all accounts: see control/share. So a
+// want that becomes urgent waits for one sample, never for a batch.
 type queue struct {
 	mu     sync.Mutex
 	change sync.Cond
@@ -74,8 +74,8 @@ func (q *queue) hastenWant(w *Want, a *share.Account, step uint64, due time.Time
 	}
 }
 
-// takeSamples waits for work. It returns samples first to first+n-1 of w: one to make, or all that are left of a cancelled want to
-// leave out. places are the roots that one to make was given a place of. After close w is nil.
+// takeSamples waits for work. It returns samples first to first+n-1 of w: one to make, or all that are left of a
+// cancelled want to leave out. places are the roots that one to make was given a place of. After close w is nil.
 func (q *queue) takeSamples() (w *Want, first, n int, places []*storage.Root) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -65,8 +65,8 @@ func (k *worker) comeBack() {
 // rootOf is the root of a snapshot's files.
 func (p *Pipeline) rootOf(s *dataset.Snapshot) *storage.Root { return p.roots.Of(s.Path()) }
 
-// readAll reads a sample's file, its mask and its index, and gives the places back. The file is in k.file; release gives the mask's memory back.
-// An error is a *ReadError, a verdict or errGone.
+// readAll reads a sample's file, its mask and its index, and gives the places back. The file is in k.file; release
+// gives the mask's memory back. An error is a *ReadError, a verdict or errGone.
 func (k *worker) readAll(j *Job, ref batch.Ref, s *dataset.Sample) (mask maskFile, release func(), err error) {
 	release = func() {}
 	if len(k.places) == 0 { // another sample stands in, or a second try

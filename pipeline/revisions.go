@@ -41,7 +41,8 @@ func addOps(tree any, names map[string]bool) {
 // Uses is what decides which units the plan uses, whatever its files are.
 func (p *Plan) Uses() revision.Plan { return revision.Plan{Ops: p.Ops(), ApplyEXIF: p.ApplyEXIF} }
 
-// CodecUnits returns the units of a build that files decide about: what decodes those of each format, and what becomes of pictures beyond the limits.
+// CodecUnits returns the units of a build that files decide about: what decodes those of each format, and what becomes
+// of pictures beyond the limits.
 func CodecUnits(build revision.Set) revision.Set {
 	all := build.OfOversize()
 	for _, format := range codec.Formats() {
@@ -50,9 +51,9 @@ func CodecUnits(build revision.Set) revision.Set {
 	return all
 }
 
-// Pin has the job make samples only with codecs of these revisions: a want that meets a file of a format of which this build has another one ends
-// with *RevisionError, and so does one that meets a picture beyond the limits if pictures like that are of another one. It is called before the first want. A unit
-// that codecs does not have is of revision 0.
+// Pin has the job make samples only with codecs of these revisions: a want that meets a file of a format of which this
+// build has another one ends with *RevisionError, and so does one that meets a picture beyond the limits if pictures
+// like that are of another one. It is called before the first want. A unit that codecs does not have is of revision 0.
 func (j *Job) Pin(codecs revision.Set) {
 	refused := map[string]*RevisionError{}
 	for _, format := range codec.Formats() {
@@ -78,7 +79,8 @@ func findDiffering(own, pinned revision.Set) *RevisionError {
 // Refuses reports whether there are files that the job does not make.
 func (j *Job) Refuses() bool { return j.refused != nil || j.oversize != nil }
 
-// checkFormat is a *RevisionError if the job must not decode a file. What the decoder would make of it is a byte too, a verdict as much as a pixel.
+// checkFormat is a *RevisionError if the job must not decode a file. What the decoder would make of it is a byte too, a
+// verdict as much as a pixel.
 func (j *Job) checkFormat(d *codec.Decoder, file []byte) error {
 	if j.refused == nil {
 		return nil

@@ -82,8 +82,8 @@ func (j *Job) substituteFor(epoch uint32, broken batch.Ref, try uint32) batch.Re
 	return batch.Ref{Index: index, Repeat: broken.Repeat}
 }
 
-// trySample reads, decodes and transforms one sample into the place at hand. An error is a *SampleError, a *ReadError, a *RoomError,
-// ErrCancelled or errGone.
+// trySample reads, decodes and transforms one sample into the place at hand. An error is a *SampleError, a *ReadError,
+// a *RoomError, ErrCancelled or errGone.
 func (k *worker) trySample(ref batch.Ref) error {
 	w, i := k.want, k.at
 	j := w.job
@@ -138,7 +138,8 @@ func (j *Job) verdictOn(ref batch.Ref, s *dataset.Sample, cause error) *SampleEr
 	return &SampleError{Index: ref.Index, Key: string(s.Key), Op: op, Cause: cause}
 }
 
-// makePictures decodes and transforms the file that a worker has read, and its mask if there are some, into the worker's place.
+// makePictures decodes and transforms the file that a worker has read, and its mask if there are some, into the
+// worker's place.
 func (d *decoder) makePictures(k *worker, ref batch.Ref, mask *maskFile) error {
 	w := k.want
 	name := order.Sample{Epoch: w.Name.Epoch, Index: uint32(ref.Index), Repeat: ref.Repeat}

@@ -9,8 +9,9 @@ import (
 	"github.com/feedwater-io/feedwater/pipeline/transform"
 )
 
-// stoppable is a source that leaves off between two bands of rows once its want is cancelled: a codec knows nothing of wants, and decodes a picture of
-// a hundred million pixels for seconds. Whoever decodes is then as it was in the middle of it, and not to be used again.
+// stoppable is a source that leaves off between two bands of rows once its want is cancelled: a codec knows nothing of
+// wants, and decodes a picture of a hundred million pixels for seconds. Whoever decodes is then as it was in the middle
+// of it, and not to be used again.
 type stoppable struct {
 	src       transform.Source
 	cancelled *atomic.Bool

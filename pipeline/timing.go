@@ -9,8 +9,8 @@ import (
 type Timing struct {
 	Index uint64
 	Key   string
-	// Begun is when a worker took it up. Then its files were read, it waited for a core, and it was decoded and transformed; what it did
-	// not come to is 0.
+	// Begun is when a worker took it up. Then its files were read, it waited for a core, and it was decoded and
+	// transformed; what it did not come to is 0.
 	Begun              time.Time
 	Read, Queued, Made time.Duration
 }
@@ -29,7 +29,8 @@ const (
 	stages
 )
 
-// markStage notes that a stage of sample i ends, where the want asks for timings. Only the worker that has the sample does.
+// markStage notes that a stage of sample i ends, where the want asks for timings. Only the worker that has the sample
+// does.
 func (a *assembly) markStage(i, stage int) {
 	if a.stamps != nil {
 		a.stamps[i][stage] = max(time.Since(a.begun), 1)

@@ -35,7 +35,8 @@ func (p *Plan) parseViews(views [][]json.RawMessage) error {
 	return nil
 }
 
-// sharedPicture is the part of a decoded picture that several views are made of: decoded once, and then a source of each.
+// sharedPicture is the part of a decoded picture that several views are made of: decoded once, and then a source of
+// each.
 type sharedPicture struct {
 	image pixel.Image
 	at    image.Point // of its upper left corner in the picture
@@ -71,8 +72,8 @@ func (s *sharedPicture) Decode(r image.Rectangle, sink pixel.Sink) error {
 	return nil
 }
 
-// openSource is what pictures are made of: the codec itself for one, and for several what they need of it, decoded once. A picture that does not
-// decode is an error also where none of it is needed.
+// openSource is what pictures are made of: the codec itself for one, and for several what they need of it, decoded
+// once. A picture that does not decode is an error also where none of it is needed.
 func (d *decoder) openSource(w *Want, all []renderer) (transform.Source, error) {
 	j := w.job
 	var region image.Rectangle

@@ -11,18 +11,19 @@ import (
 // A Want asks for one batch. It is used once.
 type Want struct {
 	Name batch.Name
-	// Request says where the batch goes, fields placed as Job.Layout(Name.Len()) says, and when it is due. The pipeline owns Dst from
-	// Submit to Done; without room for the batch the want ends with *RoomError. Step is the one of the Account's that needs the batch.
+	// Request says where the batch goes, fields placed as Job.Layout(Name.Len()) says, and when it is due. The pipeline
+	// owns Dst from Submit to Done; without room for the batch the want ends with *RoomError. Step is the one of the
+	// Account's that needs the batch.
 	batch.Request
-	// Charge, if set, is asked, from any worker, before memory is taken besides Dst: for pictures that differ in size, until Done.
-	// Where it returns false the want ends with *RoomError.
+	// Charge, if set, is asked, from any worker, before memory is taken besides Dst: for pictures that differ in size,
+	// until Done. Where it returns false the want ends with *RoomError.
 	Charge func(bytes int) bool
 	// Checksum asks for Result.CRC32C. Not together with Image.
 	Checksum bool
 	// Slowest is how many of the samples that take longest Result.Slowest tells of.
 	Slowest int
-	// Account is whose share of the pipeline it takes; see control/share. Its wants are made in order, so that one whose storage hangs
-	// holds up those behind it: give each plan one of its own. Nil: one of the pipeline's own.
+	// Account is whose share of the pipeline it takes; see control/share. Its wants are made in order, so that one
+	// whose storage hangs holds up those behind it: give each plan one of its own. Nil: one of the pipeline's own.
 	Account *share.Account
 	// Done is called exactly once, from a goroutine of the pipeline. It must not block. Afterwards nobody writes Dst.
 	Done func(Result)
@@ -39,9 +40,11 @@ type Want struct {
 
 // Result is what became of a want.
 type Result struct {
-	// Err is nil, *SampleError (the first in order; the plan says raise), *ReadError, *RoomError, ErrCancelled or ErrClosed.
+	// Err is nil, *SampleError (the first in order; the plan says raise), *ReadError, *RoomError, ErrCancelled or
+	// ErrClosed.
 	Err error
-	// Errors are the samples that did not decode, in order, where the plan says skip or substitute. A skipped sample is a hole: zeros.
+	// Errors are the samples that did not decode, in order, where the plan says skip or substitute. A skipped sample is
+	// a hole: zeros.
 	Errors []SampleError
 	// Bytes is the size of the batch in Dst, Fields its arrays.
 	Bytes  int
@@ -54,21 +57,22 @@ type Result struct {
 	CoreSeconds float64
 	// Begun is when the first worker took it up.
 	Begun time.Time
-	// Slowest are the samples that took longest, also where the want failed, as far as they were begun: as many as were asked for.
+	// Slowest are the samples that took longest, also where the want failed, as far as they were begun: as many as were
+	// asked for.
 	Slowest []Timing
 }
 
-// Hasten makes what is left of a submitted want due earlier, for an account that needs it by then for that step, and takes its share
-// for it. A due that is not earlier changes nothing.
+// Hasten makes what is left of a submitted want due earlier, for an account that needs it by then for that step, and
+// takes its share for it. A due that is not earlier changes nothing.
 func (w *Want) Hasten(a *share.Account, step uint64, due time.Time) {
 	if w.job != nil {
 		w.job.p.queue.hastenWant(w, a, step, due)
 	}
 }
 
-// Cancel gives a submitted want up. Samples that were begun are finished, or left off between two bands of rows of a picture that is
-// being decoded, between two passes and within ops that can take long; a read that storage does not give back is left to it. Then Done
-// gets ErrCancelled, unless the batch was complete.
+// Cancel gives a submitted want up. Samples that were begun are finished, or left off between two bands of rows of a
+// picture that is being decoded, between two passes and within ops that can take long; a read that storage does not
+// give back is left to it. Then Done gets ErrCancelled, unless the batch was complete.
 func (w *Want) Cancel() {
 	if w.cancelled.CompareAndSwap(false, true) && w.job != nil {
 		w.job.p.queue.dropWant(w)

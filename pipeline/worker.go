@@ -10,8 +10,9 @@ import (
 	"github.com/feedwater-io/feedwater/pipeline/storage"
 )
 
-// worker takes samples until the queue is closed. Reading files needs no core, so there are more workers than decoders; a worker that
-// has read its file waits for a decoder. One whose call storage does not give back is replaced by another: see storage.Owner, which it is.
+// worker takes samples until the queue is closed. Reading files needs no core, so there are more workers than decoders;
+// a worker that has read its file waits for a decoder. One whose call storage does not give back is replaced by
+// another: see storage.Owner, which it is.
 type worker struct {
 	p    *Pipeline
 	file []byte // that was read last
@@ -84,7 +85,8 @@ func (k *worker) acquireDecoder() (d *decoder, release func()) {
 	}
 }
 
-// workerCount counts the workers that Close waits for: not those that storage has not given back and that were given up.
+// workerCount counts the workers that Close waits for: not those that storage has not given back and that were given
+// up.
 type workerCount struct {
 	mu     sync.Mutex
 	change sync.Cond

@@ -16,9 +16,10 @@ func (s *Cache) DiskBytes() int64 {
 	return s.disk
 }
 
-// dropSegments removes files that nobody needs: for each of their records there is one in a file with a later name, which is what a Store that is opened now
-// would use. The file with the latest name stays, so whichever Stores drop at once, each sample that had a record keeps one. Those who have such
-// a file open go on with it. present are the data set's files that were there a moment ago, whose bytes are counted.
+// dropSegments removes files that nobody needs: for each of their records there is one in a file with a later name,
+// which is what a Store that is opened now would use. The file with the latest name stays, so whichever Stores drop at
+// once, each sample that had a record keeps one. Those who have such a file open go on with it. present are the data
+// set's files that were there a moment ago, whose bytes are counted.
 func (s *Cache) dropSegments(present map[string]fs.DirEntry) {
 	s.mu.RLock()
 	all := slices.DeleteFunc(slices.Clone(s.segments), func(g segment) bool { return present[g.name] == nil })
@@ -42,7 +43,8 @@ func (s *Cache) dropSegments(present map[string]fs.DirEntry) {
 	s.disk = bytes
 }
 
-// coverSamples marks the samples that a file has records of, and reports whether it is needed: it has one that was not marked, or cannot be read now.
+// coverSamples marks the samples that a file has records of, and reports whether it is needed: it has one that was not
+// marked, or cannot be read now.
 func (g *segment) coverSamples(covered []bool) (needed bool) {
 	data := g.memory.data
 	entries := data[headBytes : len(data)-len(g.records)-checksumBytes]
@@ -57,7 +59,8 @@ func (g *segment) coverSamples(covered []bool) (needed bool) {
 	return needed || err != nil
 }
 
-// forgetFile gives the memory of a removed file back, and with it the disk, unless a record of it is in use: the later one could not be had.
+// forgetFile gives the memory of a removed file back, and with it the disk, unless a record of it is in use: the later
+// one could not be had.
 func (s *Cache) forgetFile(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

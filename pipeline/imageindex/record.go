@@ -8,8 +8,8 @@ import (
 	"github.com/zeebo/xxh3"
 )
 
-// A record is: u32 bytes of data, the data, u32 sample, u64 XXH3 of the file it is about, u64 XXH3 of all that from the data on. Integers are
-// little-endian.
+// A record is: u32 bytes of data, the data, u32 sample, u64 XXH3 of the file it is about, u64 XXH3 of all that from the
+// data on. Integers are little-endian.
 const (
 	lengthBytes  = 4
 	trailerBytes = 20
@@ -48,8 +48,8 @@ func dataOf(record []byte, sample int, file []byte) ([]byte, bool) {
 	return record[:n], true
 }
 
-// Find copies the record of a sample over buf if there is one that was made of these bytes of its file, and returns it in buf, grown where
-// it must. Else it is empty, and make says whether Put is worth while.
+// Find copies the record of a sample over buf if there is one that was made of these bytes of its file, and returns it
+// in buf, grown where it must. Else it is empty, and make says whether Put is worth while.
 func (s *Cache) Find(sample int, file, buf []byte) (data []byte, make bool) {
 	record, at, found := s.fetchRecord(sample, buf)
 	if found {
@@ -91,8 +91,8 @@ func (s *Cache) keepMemory(sample int) (at place, records []byte, m *memory) {
 	return at, g.records, g.memory
 }
 
-// Put keeps a record about a file, in place of any other about that sample; empty data says that there is none, for as long as the Store lives.
-// Where the disk does not keep up it keeps nothing.
+// Put keeps a record about a file, in place of any other about that sample; empty data says that there is none, for as
+// long as the Store lives. Where the disk does not keep up it keeps nothing.
 func (s *Cache) Put(sample int, file, data []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -101,7 +101,8 @@ func (s *Cache) Put(sample int, file, data []byte) {
 	}
 }
 
-// PutAll is Put that waits where the disk does not keep up, until ctx ends. It reports whether the Store knows what it was told.
+// PutAll is Put that waits where the disk does not keep up, until ctx ends. It reports whether the Store knows what it
+// was told.
 func (s *Cache) PutAll(ctx context.Context, sample int, file, data []byte) bool {
 	defer context.AfterFunc(ctx, func() {
 		s.mu.Lock()

@@ -62,7 +62,8 @@ func (p *pending) headOf(key [sha256.Size]byte) []byte {
 
 var errDamaged = errors.New("the index file is damaged, or of other data")
 
-// parseSegment finds entries and records of a segment of the data set. The entries are a copy: nobody can change them any more.
+// parseSegment finds entries and records of a segment of the data set. The entries are a copy: nobody can change them
+// any more.
 func parseSegment(data []byte, key [sha256.Size]byte, samples int) (entries, records []byte, err error) {
 	if len(data) < headBytes || string(data[:len(magic)]) != magic || string(data[len(magic):len(magic)+len(key)]) != string(key[:]) {
 		return nil, nil, errDamaged
@@ -115,7 +116,8 @@ func (s *Cache) adoptSegment(g segment, entries []byte) {
 	}
 }
 
-// yieldsTo reports whether a file says it later than a segment; of one file the later entry counts, and what is not written yet is the latest.
+// yieldsTo reports whether a file says it later than a segment; of one file the later entry counts, and what is not
+// written yet is the latest.
 func (s *segment) yieldsTo(name string) bool { return s.name != "" && s.name <= name }
 
 // memory is the bytes of a file. Nil holds nothing, and does nothing.
@@ -160,8 +162,8 @@ func mapPath(path string) (*memory, error) {
 	return mapFile(f, int(info.Size()))
 }
 
-// guardFaults calls f, which reads mapped memory: a file that is cut short, or whose disk fails, meanwhile is an error and not the end of the process.
-// The error is not errDamaged: the fault may pass.
+// guardFaults calls f, which reads mapped memory: a file that is cut short, or whose disk fails, meanwhile is an error
+// and not the end of the process. The error is not errDamaged: the fault may pass.
 func guardFaults(f func()) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {

@@ -1,9 +1,10 @@
-// Package imageindex keeps a small record about each file of a data set: something made of the file's bytes that is worth having
-// again. Records are found by the sample's number and used only for the very bytes that they were made of: each holds the digest of these bytes
-// and a checksum of itself. So whatever happens to its files or to the data, a record is right or is not found. The files are a cache: they
-// may be deleted at any time, several processes share them, and where they cannot be written or there is no room nothing is kept.
-// The package knows neither pictures nor data sets. A Store runs at most one goroutine at a time, which writes and looks for files, so
-// that nobody who asks or tells waits for that; Close waits for it.
+// Package imageindex keeps a small record about each file of a data set: something made of the file's bytes that is
+// worth having again. Records are found by the sample's number and used only for the very bytes that they were made of:
+// each holds the digest of these bytes and a checksum of itself. So whatever happens to its files or to the data, a
+// record is right or is not found. The files are a cache: they may be deleted at any time, several processes share
+// them, and where they cannot be written or there is no room nothing is kept. The package knows neither pictures nor
+// data sets. A Store runs at most one goroutine at a time, which writes and looks for files, so that nobody who asks or
+// tells waits for that; Close waits for it.
 package imageindex
 
 import (
@@ -22,14 +23,15 @@ import (
 type Options struct {
 	// Dir keeps the files. Default: feedwater/index in the user's cache directory.
 	Dir string
-	// MaxBytes is what all files in Dir may take, those of other data sets too. The files of data sets that were not used for longest make
-	// room. Default 4 GiB.
+	// MaxBytes is what all files in Dir may take, those of other data sets too. The files of data sets that were not
+	// used for longest make room. Default 4 GiB.
 	MaxBytes int64
-	// Trouble is told, once, why nothing more is kept: an error that wraps ErrFull, or one of the system. It must not block. Default: nobody
-	// is told.
+	// Trouble is told, once, why nothing more is kept: an error that wraps ErrFull, or one of the system. It must not
+	// block. Default: nobody is told.
 	Trouble func(error)
-	// Hold is told by how many bytes the memory grows that the Store holds for as long as it is open, and, by a negative number, that it is given
-	// back: whoever limits the memory of the process adds that. It must not block. Default: nobody is told.
+	// Hold is told by how many bytes the memory grows that the Store holds for as long as it is open, and, by a
+	// negative number, that it is given back: whoever limits the memory of the process adds that. It must not block.
+	// Default: nobody is told.
 	Hold func(bytes int64)
 
 	pendingBytes int                          // records that are gathered for a file; tests write after fewer
@@ -126,8 +128,8 @@ func placeIn(segment int, offset uint32) place { return place(segment+1)<<32 | p
 func (p place) segment() int                   { return int(p>>32) - 1 }
 func (p place) offset() int                    { return int(uint32(p)) }
 
-// Open finds the records of a data set, which has so many samples and is named by what decides them, its fingerprint. The caller must Close
-// the store. It fails only where there is no place for files.
+// Open finds the records of a data set, which has so many samples and is named by what decides them, its fingerprint.
+// The caller must Close the store. It fails only where there is no place for files.
 func Open(fingerprint string, samples int, options Options) (*Cache, error) {
 	o, err := options.withDefaults()
 	if err != nil {
@@ -143,10 +145,12 @@ func Open(fingerprint string, samples int, options Options) (*Cache, error) {
 	return s, nil
 }
 
-// filePrefix begins the names of the data set's files. Those of other formats have another one, so that versions share a folder.
+// filePrefix begins the names of the data set's files. Those of other formats have another one, so that versions share
+// a folder.
 func (s *Cache) filePrefix() string { return hex.EncodeToString(s.key[:16]) + "." + format + "-" }
 
-// Close writes what was gathered and gives all memory back. Later calls find nothing and keep nothing. Closing twice does nothing.
+// Close writes what was gathered and gives all memory back. Later calls find nothing and keep nothing. Closing twice
+// does nothing.
 func (s *Cache) Close() {
 	s.mu.Lock()
 	again := s.closed
@@ -163,8 +167,9 @@ func (s *Cache) Close() {
 	s.freeSegments()
 }
 
-// Abandon is Close for a disk that does not answer: it writes nothing and waits for nobody. What was gathered is lost. Memory that a call on the
-// disk needs is given back with that call. Behind Close, or while it is under way, it does nothing.
+// Abandon is Close for a disk that does not answer: it writes nothing and waits for nobody. What was gathered is lost.
+// Memory that a call on the disk needs is given back with that call. Behind Close, or while it is under way, it does
+// nothing.
 func (s *Cache) Abandon() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -187,7 +192,8 @@ func (s *Cache) freeSegments() {
 	s.reportHeld(-s.held)
 }
 
-// Lost is how many records were kept that no file has, and the bytes of their data: those that are gathered, or could not be written.
+// Lost is how many records were kept that no file has, and the bytes of their data: those that are gathered, or could
+// not be written.
 func (s *Cache) Lost() (records int, bytes int64) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

@@ -18,7 +18,8 @@ const (
 	unfinished = ".tmp"
 )
 
-// tendFiles writes what was gathered, and looks for the files of others, in a goroutine unless one is at it. mu is held.
+// tendFiles writes what was gathered, and looks for the files of others, in a goroutine unless one is at it. mu is
+// held.
 func (s *Cache) tendFiles() {
 	if s.tending || s.closed {
 		return
@@ -39,7 +40,8 @@ func (s *Cache) tendFiles() {
 	})
 }
 
-// tendIfDue tends if the record at this place was gathered long ago, or there is none and the last look for those of others was long ago.
+// tendIfDue tends if the record at this place was gathered long ago, or there is none and the last look for those of
+// others was long ago.
 func (s *Cache) tendIfDue(at place) {
 	s.mu.RLock()
 	due := at == 0 && time.Since(s.looked) > lookAge ||
@@ -52,7 +54,8 @@ func (s *Cache) tendIfDue(at place) {
 	}
 }
 
-// lookForFiles loads the files of this data set that it does not know, and removes those that nobody needs. Later names are later files.
+// lookForFiles loads the files of this data set that it does not know, and removes those that nobody needs. Later names
+// are later files.
 func (s *Cache) lookForFiles() {
 	entries, err := os.ReadDir(s.options.Dir)
 	if err != nil {

@@ -12,11 +12,11 @@ const (
 	Drop  Tail = "drop"
 )
 
-// Epoch is the arithmetic of an epoch's steps. A cursor c counts the positions of the epoch that all ranks together have
-// consumed; it is the whole state, and it means the same to every Ranks and Batch, so a run may go on with others.
+// Epoch is the arithmetic of an epoch's steps. A cursor c counts the positions of the epoch that all ranks together
+// have consumed; it is the whole state, and it means the same to every Ranks and Batch, so a run may go on with others.
 //
-// Let N = Samples, W = Ranks, B = Batch, G = W·B, and divide with / rounding down. A step at cursor c takes n positions and moves
-// the cursor to c+n. Rank k takes m positions from c+k·m on, v of which are valid.
+// Let N = Samples, W = Ranks, B = Batch, G = W·B, and divide with / rounding down. A step at cursor c takes n positions
+// and moves the cursor to c+n. Rank k takes m positions from c+k·m on, v of which are valid.
 //
 //	Steps = 0:
 //	  short  n = min(G, N−c), m = ⌈n/W⌉; ⌈(N−c)/G⌉ steps are left. All ranks take equally many, so in the last step the last

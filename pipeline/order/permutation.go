@@ -24,9 +24,10 @@ type Permutation struct {
 
 // NewPermutation returns the shuffled order of n samples in an epoch. It panics unless 1 ≤ n ≤ MaxSamples.
 //
-// With K = NewKey(seed, "order"): up to 1024 samples the order is that of the Fisher–Yates shuffle of 0 … n−1 that runs i from
-// n−1 down to 1 and swaps i with Below(w, i+1), where w is the next word of Philox(K, (0, epoch, 0, 1)), Philox(K, (1, epoch, 0, 1)), ….
-// Beyond, it is the Feistel network below, keyed by the first two words of Philox(K, (i, epoch, 0, 0)) for round i.
+// With K = NewKey(seed, "order"): up to 1024 samples the order is that of the Fisher–Yates shuffle of 0 … n−1 that runs
+// i from n−1 down to 1 and swaps i with Below(w, i+1), where w is the next word of Philox(K, (0, epoch, 0, 1)),
+// Philox(K, (1, epoch, 0, 1)), …. Beyond, it is the Feistel network below, keyed by the first two words of Philox(K,
+// (i, epoch, 0, 0)) for round i.
 func NewPermutation(n, seed uint64, epoch uint32) *Permutation {
 	check(n)
 	p, k := &Permutation{n: n}, NewKey(seed, "order")
@@ -55,7 +56,8 @@ func check(n uint64) {
 	}
 }
 
-// At returns the sample at a position and its repeat: position mod n under the permutation, and position div n modulo 2³².
+// At returns the sample at a position and its repeat: position mod n under the permutation, and position div n modulo
+// 2³².
 func (p *Permutation) At(position uint64) (index, repeat uint32) {
 	at := position
 	if at >= p.n {
@@ -99,9 +101,10 @@ func (p *Permutation) shuffle(k Key, epoch uint32) {
 	}
 }
 
-// feistel permutes [0, n). A number x < a·b is written as (l, r) = (x mod a, x div a), a = ⌈√n⌉, b = ⌈n/a⌉, both at least 2. Round
-// i adds F(r, key i) to l modulo a when i is even, and F(l, key i) to r modulo b when it is odd. A result outside [0, n) goes
-// through all rounds again (cycle walking); at most a−1 numbers, or 3, lie outside, so that is rare.
+// feistel permutes [0, n). A number x < a·b is written as (l, r) = (x mod a, x div a), a = ⌈√n⌉, b = ⌈n/a⌉, both at
+// least 2. Round i adds F(r, key i) to l modulo a when i is even, and F(l, key i) to r modulo b when it is odd. A
+// result outside [0, n) goes through all rounds again (cycle walking); at most a−1 numbers, or 3, lie outside, so that
+// is rare.
 type feistel struct {
 	n, a, b uint64
 	keys    []uint64
@@ -148,8 +151,8 @@ func (f *feistel) inverse(x uint64) uint64 {
 	}
 }
 
-// roundValue is F: the splitmix64 finaliser (Steele, Lea, Flood 2014) of x XOR key, scaled to [0, n) by the upper half of the
-// 128-bit product.
+// roundValue is F: the splitmix64 finaliser (Steele, Lea, Flood 2014) of x XOR key, scaled to [0, n) by the upper half
+// of the 128-bit product.
 func roundValue(x, key, n uint64) uint64 {
 	x ^= key
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9

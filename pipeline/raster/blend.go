@@ -41,7 +41,8 @@ func blendInPlace(e *Effect, w *Workspace, m *pixel.Image) {
 	}
 }
 
-// softenInPlace is Pillow's BLUR: the mean of the sixteen pixels around a square of nine, rounded half up; two pixels at the border stay.
+// softenInPlace is Pillow's BLUR: the mean of the sixteen pixels around a square of nine, rounded half up; two pixels
+// at the border stay.
 func softenInPlace(_ *Effect, w *Workspace, m *pixel.Image) {
 	if m.W < 5 || m.H < 5 {
 		return

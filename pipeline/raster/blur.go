@@ -15,8 +15,9 @@ func GaussianBlur(w, h int, sigma float64) Effect {
 	return Effect{Across: blurAcross, Numbers: [16]float64{float64(w), float64(h), sigma}, Steps: blurSteps * w * h}
 }
 
-// A gaussianConvolution is a Gaussian convolution. torch sums products with the w×h kernel one after the other, with one rounding each; blurring sums rows
-// and columns apart, which is as good where the result is not within margin of a half, and sums as torch does where it is.
+// A gaussianConvolution is a Gaussian convolution. torch sums products with the w×h kernel one after the other, with
+// one rounding each; blurring sums rows and columns apart, which is as good where the result is not within margin of a
+// half, and sums as torch does where it is.
 type gaussianConvolution struct {
 	src          *pixel.Image
 	w, h         int // taps
@@ -127,7 +128,8 @@ func (b *gaussianConvolution) roundRow(dst []byte, y int) {
 	}
 }
 
-// exactValue is one value as torch computes it: products from left to right and from top to bottom, each added with one rounding.
+// exactValue is one value as torch computes it: products from left to right and from top to bottom, each added with one
+// rounding.
 func (b *gaussianConvolution) exactValue(x, y, channel int) int32 {
 	sum := float32(0)
 	for i := range b.h {

@@ -6,8 +6,8 @@ import (
 	"github.com/feedwater-io/feedwater/pipeline/pixel"
 )
 
-// The effects of this file and of hue.go and sharpness.go change colours as Pillow's ImageEnhance and ImageOps do. A factor is held in
-// float32, and every product and every sum is rounded to float32.
+// The effects of this file and of hue.go and sharpness.go change colours as Pillow's ImageEnhance and ImageOps do. A
+// factor is held in float32, and every product and every sum is rounded to float32.
 
 // AdjustBrightness mixes black with the picture: 0 gives black, 1 the picture, 2 twice as bright.
 func AdjustBrightness(factor float64) Effect {
@@ -126,8 +126,8 @@ func mixTable(t *[256]byte, a int, factor float32) {
 	}
 }
 
-// fillShares is factor·d at place 255+d, for every difference d of two bytes. A share that leads out of a byte's range from anywhere is cut to
-// one that int32 can hold. It lies in w until the next effect.
+// fillShares is factor·d at place 255+d, for every difference d of two bytes. A share that leads out of a byte's range
+// from anywhere is cut to one that int32 can hold. It lies in w until the next effect.
 func fillShares(w *Workspace, factor float32) *[512]float32 {
 	w.floats = pixel.Grow(w.floats, 512)
 	t := (*[512]float32)(w.floats)

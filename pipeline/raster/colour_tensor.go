@@ -7,9 +7,10 @@ import (
 	"github.com/feedwater-io/feedwater/pipeline/pixel"
 )
 
-// The effects of this file are those of colour.go as torchvision has them for 8-bit tensors on a processor with FMA: what mixes two values is
-// one float32 product and one fused sum. Sums of a value and a product of few bits are exact in float64, so that rounding them to
-// float32 fuses. Posterize, equalize and invert are alike. Hues are in hue_tensor.go.
+// The effects of this file are those of colour.go as torchvision has them for 8-bit tensors on a processor with FMA:
+// what mixes two values is one float32 product and one fused sum. Sums of a value and a product of few bits are exact
+// in float64, so that rounding them to float32 fuses. Posterize, equalize and invert are alike. Hues are in
+// hue_tensor.go.
 
 // AdjustBrightnessTensor is AdjustBrightness on tensors.
 func AdjustBrightnessTensor(factor float64) Effect {
@@ -164,8 +165,8 @@ func meanOfTensor(w *Workspace, m *pixel.Image) float32 {
 	return torchSum(grey) / float32(k)
 }
 
-// torchSum adds up values in float32, in torch's order: 32 lanes, each a cascade of four sums, of which each takes the one before in after so many
-// steps; then the lanes. There are many values.
+// torchSum adds up values in float32, in torch's order: 32 lanes, each a cascade of four sums, of which each takes the
+// one before in after so many steps; then the lanes. There are many values.
 func torchSum(values []byte) float32 {
 	const lanes, width = 8, 32
 	var sums [4][width]float32

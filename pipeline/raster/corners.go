@@ -6,9 +6,9 @@ import (
 	"github.com/feedwater-io/feedwater/pipeline/pixel"
 )
 
-// CutCorners makes crops below each other in one picture: upper left, upper right, lower left, lower right, and the one that
-// begins at middle, each of dst's width and of height. The sixth and those behind it are of the picture mirrored, or upside
-// down.
+// CutCorners makes crops below each other in one picture: upper left, upper right, lower left, lower right, and the one
+// that begins at middle, each of dst's width and of height. The sixth and those behind it are of the picture mirrored,
+// or upside down.
 func CutCorners(height int, middle image.Point, upsideDown bool) Effect {
 	e := Effect{Across: cutCorners, Numbers: [16]float64{float64(height), 0, float64(middle.X), float64(middle.Y)}}
 	if upsideDown {

@@ -6,7 +6,8 @@ import (
 	"github.com/feedwater-io/feedwater/pipeline/pixel"
 )
 
-// CutOut paints a square grey, around a spot that is a share of the sides; up to about half of the shorter side, and cut off at the border.
+// CutOut paints a square grey, around a spot that is a share of the sides; up to about half of the shorter side, and
+// cut off at the border.
 func CutOut(level float64, spot [2]float32, size image.Point) Effect {
 	half := (1 + int(level*float64(min(size.X, size.Y))*0.499)) / 2
 	x, y := int(float64(spot[0])*float64(size.X)), int(float64(spot[1])*float64(size.Y))

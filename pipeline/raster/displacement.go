@@ -6,9 +6,9 @@ import (
 	"github.com/feedwater-io/feedwater/pipeline/order"
 )
 
-// A displacementField is how far each pixel is moved along one axis: uniform noise from −1 to 1, smoothed. torch sums products with the n×n kernel one after
-// the other, with one rounding each, which takes n² steps a pixel; row sums rows and columns apart, which is as good to within reach, and exact does as
-// torch does.
+// A displacementField is how far each pixel is moved along one axis: uniform noise from −1 to 1, smoothed. torch sums
+// products with the n×n kernel one after the other, with one rounding each, which takes n² steps a pixel; row sums rows
+// and columns apart, which is as good to within reach, and exact does as torch does.
 type displacementField struct {
 	rng          RNG
 	first        uint32 // block of the noise: value i, in rows, is word i mod 4 of block i div 4 behind it
@@ -53,9 +53,9 @@ func (f *displacementField) prepareKernels(free []float32, sigmaX, sigmaY float6
 	return free
 }
 
-// setReach bounds the error. torch rounds n² sums below 1, from 25 taps on below ½: by Hoeffding's inequality the sum of n² independent errors, each within
-// half a unit, is beyond 5·n units in one of 10²⁰ cases. Sums of rows and columns, at most n steps, count in full. The rest are the roundings of places
-// between −1 and 1.
+// setReach bounds the error. torch rounds n² sums below 1, from 25 taps on below ½: by Hoeffding's inequality the sum
+// of n² independent errors, each within half a unit, is beyond 5·n units in one of 10²⁰ cases. Sums of rows and
+// columns, at most n steps, count in full. The rest are the roundings of places between −1 and 1.
 func (f *displacementField) setReach(dropped float64) {
 	unit := 0x1p-24
 	if f.n >= 25 {

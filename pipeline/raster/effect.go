@@ -1,5 +1,5 @@
-// Package raster changes the pixels of decoded pictures, as Pillow or torchvision's functions on tensors do to the
-// last bit: colours, warps, blur, noise, JPEG. Effects carry all that they depend on; the package reads no plan, draws no
+// Package raster changes the pixels of decoded pictures, as Pillow or torchvision's functions on tensors do to the last
+// bit: colours, warps, blur, noise, JPEG. Effects carry all that they depend on; the package reads no plan, draws no
 // parameters, and starts no goroutine.
 package raster
 
@@ -19,8 +19,8 @@ type RNG struct {
 // Block returns four words, the same ones for the same i.
 func (g RNG) Block(i uint32) [4]uint32 { return g.Key.Block(g.Sample, i) }
 
-// An Effect is work on a whole picture. One of its functions is set, a top-level one, so that no sample allocates; all it
-// depends on is in the effect.
+// An Effect is work on a whole picture. One of its functions is set, a top-level one, so that no sample allocates; all
+// it depends on is in the effect.
 type Effect struct {
 	// InPlace changes m.
 	InPlace func(e *Effect, w *Workspace, m *pixel.Image)
@@ -36,8 +36,8 @@ type Effect struct {
 	Steps int
 }
 
-// UsualSteps are what a pixel takes of effects that have little to sum up: some 50 ns at most. A step is a product that is
-// added to a sum.
+// UsualSteps are what a pixel takes of effects that have little to sum up: some 50 ns at most. A step is a product that
+// is added to a sum.
 const UsualSteps = 64
 
 // IsNone reports whether the effect does nothing.

@@ -6,8 +6,8 @@ import (
 	"github.com/feedwater-io/feedwater/pipeline/pixel"
 )
 
-// An elasticWarp moves every pixel by two displacements, as torchvision's elastic_image does. How far is known to within reach pixels; where that could
-// decide a value, the displacements are made as exactly as torch makes them.
+// An elasticWarp moves every pixel by two displacements, as torchvision's elastic_image does. How far is known to
+// within reach pixels; where that could decide a value, the displacements are made as exactly as torch makes them.
 type elasticWarp struct {
 	fields   [2]displacementField // along x, along y
 	src      *pixel.Image
@@ -16,8 +16,8 @@ type elasticWarp struct {
 	point    [1]sourcePoint32
 }
 
-// Displace moves every pixel by two smoothed fields of noise, along x and along y: by up to alpha, smoothed by sigma pixels.
-// The picture has to be larger than half of ElasticTaps.
+// Displace moves every pixel by two smoothed fields of noise, along x and along y: by up to alpha, smoothed by sigma
+// pixels. The picture has to be larger than half of ElasticTaps.
 func Displace(alpha, sigma [2]float64, s Sampling, g RNG) Effect {
 	e := Effect{Across: stretchElastic, RNG: g, Numbers: [16]float64{alpha[0], alpha[1], sigma[0], sigma[1]}}
 	if s.Interpolation == "bilinear" {
@@ -82,7 +82,8 @@ func (s *elasticWarp) samplePixel(out []byte, p sourcePoint32) {
 	}
 }
 
-// samplePixelIfSure makes a pixel of what lies at about p, and returns false where another place within reach could be another value.
+// samplePixelIfSure makes a pixel of what lies at about p, and returns false where another place within reach could be
+// another value.
 func (s *elasticWarp) samplePixelIfSure(out []byte, p sourcePoint32) bool {
 	rx, ry := s.fields[0].reach, s.fields[1].reach
 	if !s.bilinear {
@@ -117,7 +118,8 @@ func (s *elasticWarp) samplePixelIfSure(out []byte, p sourcePoint32) bool {
 	return true
 }
 
-// sampleEdgeIfSure is sure where some neighbours are missing. What they would add goes from all to nothing within a pixel.
+// sampleEdgeIfSure is sure where some neighbours are missing. What they would add goes from all to nothing within a
+// pixel.
 func (s *elasticWarp) sampleEdgeIfSure(out []byte, shares *bilinearWeights, west, north int) bool {
 	margin := float32(510*(s.fields[0].reach+s.fields[1].reach)) + 0x1p-12
 	var taps [4][3]byte

@@ -6,8 +6,9 @@ import (
 	"github.com/feedwater-io/feedwater/pipeline/order"
 )
 
-// gaussianKernel writes torchvision's kernel of len(dst) taps, to the last bit: a softmax over −(x ÷ sigma)², in torch's float32 arithmetic on
-// processors with AVX-512. (With AVX2 alone torch adds nine taps or more in another order, and the last bit may differ.)
+// gaussianKernel writes torchvision's kernel of len(dst) taps, to the last bit: a softmax over −(x ÷ sigma)², in
+// torch's float32 arithmetic on processors with AVX-512. (With AVX2 alone torch adds nine taps or more in another
+// order, and the last bit may differ.)
 func gaussianKernel(dst []float32, sigma float32) {
 	limit := float64(len(dst)-1) / (2 * math.Sqrt2)
 	fillLinspace(dst, float32(-limit), float32(limit))
@@ -26,7 +27,8 @@ func gaussianKernel(dst []float32, sigma float32) {
 	}
 }
 
-// fillLinspace writes evenly spaced numbers from a to b, as torch.linspace does: the first half counted from a, the second from b.
+// fillLinspace writes evenly spaced numbers from a to b, as torch.linspace does: the first half counted from a, the
+// second from b.
 func fillLinspace(dst []float32, a, b float32) {
 	n := len(dst)
 	if n == 1 {
@@ -43,8 +45,8 @@ func fillLinspace(dst []float32, a, b float32) {
 	}
 }
 
-// exp32 is e to the x for x ≤ 0, as torch's softmax computes it (Shibata, Petrogalli: SLEEF, a portable vectorized library of C standard
-// mathematical functions, 2020; expf with one unit of error): x = q·ln 2 + s, a polynomial for s.
+// exp32 is e to the x for x ≤ 0, as torch's softmax computes it (Shibata, Petrogalli: SLEEF, a portable vectorized
+// library of C standard mathematical functions, 2020; expf with one unit of error): x = q·ln 2 + s, a polynomial for s.
 func exp32(x float32) float32 {
 	const log2e = float32(1.4426950408889634)
 	if x < -104 {

@@ -25,7 +25,8 @@ func (e *Effect) makeGrid(src *pixel.Image) (g grid) {
 	return g
 }
 
-// mapRow returns where row j of dst comes from. Rows and columns are counted from the middle; for a perspective from the upper left corner.
+// mapRow returns where row j of dst comes from. Rows and columns are counted from the middle; for a perspective from
+// the upper left corner.
 func (g *grid) mapRow(w *Workspace, dst *pixel.Image, j int) []sourcePoint32 {
 	w.points = slices.Grow(w.points[:0], dst.W)[:dst.W]
 	u, v := firstCoordinate(dst.W), firstCoordinate(dst.H)+float32(j)
@@ -155,7 +156,8 @@ func (s *bilinearWeights) mixValues(a, b, c, d byte) float32 {
 	return float32(float64(z) + float64(float64(s[3])*float64(d)))
 }
 
-// mixAtEdge makes a pixel that some neighbours may miss. With a fill, the part that the others have goes over it: it may be below 1 by rounding alone.
+// mixAtEdge makes a pixel that some neighbours may miss. With a fill, the part that the others have goes over it: it
+// may be below 1 by rounding alone.
 func (s *bilinearWeights) mixAtEdge(out []byte, src *pixel.Image, west, north int, filled bool, fill *[3]float32) {
 	var taps [4][3]byte
 	mask := float32(0)

@@ -2,8 +2,8 @@ package raster
 
 import "github.com/feedwater-io/feedwater/pipeline/pixel"
 
-// AdjustHue turns colours by factor, −½ to ½ of the circle. Pictures go through Pillow's 8-bit HSV, which costs some values even where
-// factor is 0.
+// AdjustHue turns colours by factor, −½ to ½ of the circle. Pictures go through Pillow's 8-bit HSV, which costs some
+// values even where factor is 0.
 func AdjustHue(factor float64) Effect {
 	return Effect{InPlace: turnHue, Numbers: [16]float64{factor}}
 }
@@ -14,8 +14,8 @@ type turnedHue struct {
 	top, mid, bottom uint8  // the channels in the order of their values
 }
 
-// A hueTable has what turnHue looks up. Pillow computes in float32 and truncates; whole numbers give the same, but for hues that are
-// whole, which may come out one less: those are the ties.
+// A hueTable has what turnHue looks up. Pillow computes in float32 and truncates; whole numbers give the same, but for
+// hues that are whole, which may come out one less: those are the ties.
 type hueTable struct {
 	hues    [256]turnedHue
 	inverse [256]uint64 // ⌊2³² ÷ i⌋ + 1: products with it, shifted by 32, are quotients of any number below 2¹⁸
@@ -89,8 +89,9 @@ func (c *hueTable) fillTables(by byte) {
 	}
 }
 
-// hueByFloats is Pillow's hue of a colour of span 85 that is at around the circle: quotients and the hue in float32, what is between in
-// float64. The quotients are of what the channels lack: 1 for the least; rest or part for the middle.
+// hueByFloats is Pillow's hue of a colour of span 85 that is at around the circle: quotients and the hue in float32,
+// what is between in float64. The quotients are of what the channels lack: 1 for the least; rest or part for the
+// middle.
 func hueByFloats(at int32) byte {
 	const span = 85
 	sector, part := at/span, float32(at%span)/span

@@ -6,7 +6,8 @@ import (
 	"github.com/feedwater-io/feedwater/pipeline/pixel"
 )
 
-// turnHueTensor turns colours by a factor, −½ to ½ of the circle, as torchvision does for 8-bit tensors: HSV in float32, every step rounded.
+// turnHueTensor turns colours by a factor, −½ to ½ of the circle, as torchvision does for 8-bit tensors: HSV in
+// float32, every step rounded.
 func turnHueTensor(e *Effect, w *Workspace, m *pixel.Image) {
 	w.floats = pixel.Grow(w.floats, 256)
 	unit, by := (*[256]float32)(w.floats), float32(e.Numbers[0])

@@ -18,8 +18,8 @@ const (
 	dct3072 = 25172
 )
 
-// forwardDCT is the accurate integer transform of libjpeg (Loeffler, Ligtenberg, Moschytz: Practical fast 1-D DCT algorithms with 11
-// multiplications, ICASSP 1989): 8 rows of samples to coefficients times 8.
+// forwardDCT is the accurate integer transform of libjpeg (Loeffler, Ligtenberg, Moschytz: Practical fast 1-D DCT
+// algorithms with 11 multiplications, ICASSP 1989): 8 rows of samples to coefficients times 8.
 func forwardDCT(b *kernel.Block, pix []byte, stride int) {
 	var w [64]int32
 	for y := range 8 {

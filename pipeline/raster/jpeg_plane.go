@@ -15,7 +15,8 @@ type jpegPlanes struct {
 	rows    [2][]byte      // of chroma, in full size
 }
 
-// samplePlane is a plane whose sides are whole blocks, an even number across. A row begins with one more sample, and ends with one or more.
+// samplePlane is a plane whose sides are whole blocks, an even number across. A row begins with one more sample, and
+// ends with one or more.
 type samplePlane struct {
 	pix          []byte
 	w, h         int // those of the picture

@@ -69,6 +69,6 @@ func (a Affinity) InverseMatrix(center *[2]float64) Matrix {
 	return r
 }
 
-// A Matrix maps points of a result to points of the picture it is made of: x' = m₀x + m₁y + m₂ and y' = m₃x + m₄y + m₅, both
-// divided by m₆x + m₇y + 1.
+// A Matrix maps points of a result to points of the picture it is made of: x' = m₀x + m₁y + m₂ and y' = m₃x + m₄y + m₅,
+// both divided by m₆x + m₇y + 1.
 type Matrix [8]float64

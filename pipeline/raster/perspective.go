@@ -5,8 +5,8 @@ import (
 	"math"
 )
 
-// PerspectiveMatrix is the matrix that maps four points to four others, rounded to float32 as torchvision does. Its equations are those of a
-// quotient, times the denominator.
+// PerspectiveMatrix is the matrix that maps four points to four others, rounded to float32 as torchvision does. Its
+// equations are those of a quotient, times the denominator.
 func PerspectiveMatrix(from, to *[4][2]float64) (Matrix, error) {
 	var rows [8][9]float64 // each: eight factors of the coefficients, and their sum
 	for i := range from {

@@ -2,8 +2,9 @@ package raster
 
 import "github.com/feedwater-io/feedwater/pipeline/pixel"
 
-// CompressJPEG is to a JPEG file and back as libjpeg-turbo does both when nothing but the quality, 1 to 100, is set: chroma of half the size,
-// accurate integer transforms, smooth upsampling. Entropy coding loses nothing and is left out.
+// CompressJPEG is to a JPEG file and back as libjpeg-turbo does both when nothing but the quality, 1 to 100, is set:
+// chroma of half the size, accurate integer transforms, smooth upsampling. Entropy coding loses nothing and is left
+// out.
 func CompressJPEG(quality int) Effect {
 	return Effect{Across: compressPlanes, Numbers: [16]float64{float64(quality)}}
 }

@@ -24,8 +24,8 @@ func sharpenInPlace(e *Effect, w *Workspace, m *pixel.Image) {
 	}
 }
 
-// sharpenRow writes a row but for its first and last pixel. Pillow's blur is the truncated float32 sum of ½ and nine products; n ÷ 13 + ½ is
-// never closer than 1/26 to a whole number, so integers give the same.
+// sharpenRow writes a row but for its first and last pixel. Pillow's blur is the truncated float32 sum of ½ and nine
+// products; n ÷ 13 + ½ is never closer than 1/26 to a whole number, so integers give the same.
 func sharpenRow(dst, above, here, below []byte, t *[512]float32) {
 	right, n := above[3:], len(above)-3
 	here, hereRight, belowRight, below := here[:n], here[3:][:n], below[3:][:n], below[:n]

@@ -15,8 +15,9 @@ type Sampling struct {
 	Tensor        bool        // in the dialect of tensors, which ops know
 }
 
-// Warp is Pillow's Image.transform, which makes a picture of size to. Positions of pixels are float64 there, except that nearest under
-// an affine matrix adds them up from pixel to pixel: in 16.16 fixed point, or in float64 where that would not do.
+// Warp is Pillow's Image.transform, which makes a picture of size to. Positions of pixels are float64 there, except
+// that nearest under an affine matrix adds them up from pixel to pixel: in 16.16 fixed point, or in float64 where that
+// would not do.
 func Warp(m Matrix, b Sampling, to image.Point) Effect {
 	e := Effect{Across: warpNearest}
 	copy(e.Numbers[:], m[:])
@@ -123,8 +124,8 @@ func floorOf(a, b int) int {
 	return q
 }
 
-// gatherPixels fills row with the pixels at x, y, x+dx, y+dy, …, in 16.16 fixed point, all inside src. It copies four bytes for each but the last: the
-// fourth is overwritten by the next.
+// gatherPixels fills row with the pixels at x, y, x+dx, y+dy, …, in 16.16 fixed point, all inside src. It copies four
+// bytes for each but the last: the fourth is overwritten by the next.
 func gatherPixels(row []byte, src *pixel.Image, x, y, dx, dy int) {
 	if len(row) == 0 {
 		return

@@ -30,7 +30,8 @@ func (e *Effect) mapRow(w *Workspace, j, n int) []sourcePoint64 {
 // isInside reports whether a point lies in a w×h picture.
 func (s sourcePoint64) isInside(w, h float64) bool { return s.x >= 0 && s.x < w && s.y >= 0 && s.y < h }
 
-// splitCoordinate is the first of the two pixels that a place on an axis lies between, and how far behind it that is, from 0 to 1.
+// splitCoordinate is the first of the two pixels that a place on an axis lies between, and how far behind it that is,
+// from 0 to 1.
 func splitCoordinate(x float64) (first int, share float64) {
 	x -= 0.5
 	first = int(x)
@@ -43,7 +44,8 @@ func splitCoordinate(x float64) (first int, share float64) {
 // clampIndex is the nearest index of n.
 func clampIndex(i, n int) int { return min(max(i, 0), n-1) }
 
-// warpNearest takes the pixel that each point lies in. It makes them as it goes: a list of them first takes 1.7 times as long.
+// warpNearest takes the pixel that each point lies in. It makes them as it goes: a list of them first takes 1.7 times
+// as long.
 func warpNearest(e *Effect, _ *Workspace, dst, src *pixel.Image) {
 	c, w, h, m := e.paintColour(), float64(src.W), float64(src.H), &e.Numbers
 	m0, m2, m3, m5, m6 := m[0], m[2], m[3], m[5], m[6]

@@ -5,9 +5,9 @@ import (
 	"math"
 )
 
-// The warps of this file and of grid.go are torchvision's for 8-bit tensors: a grid of positions from −1 to 1 in float32, and grid_sample. Both fuse what
-// they multiply and add. Of the grid, which is a matrix product of MKL's, that holds for Intel's processors with AVX-512; elsewhere MKL
-// rounds in between, and torchvision's last bits are others.
+// The warps of this file and of grid.go are torchvision's for 8-bit tensors: a grid of positions from −1 to 1 in
+// float32, and grid_sample. Both fuse what they multiply and add. Of the grid, which is a matrix product of MKL's, that
+// holds for Intel's processors with AVX-512; elsewhere MKL rounds in between, and torchvision's last bits are others.
 
 // WarpTensor is torchvision's affine_image, of a matrix around the middle. fill is null or a colour, which differ.
 func WarpTensor(m Matrix, b Sampling, size image.Point) Effect {
@@ -39,8 +39,8 @@ func FromMiddle(center *[2]float64, size image.Point) *[2]float64 {
 	return &[2]float64{center[0] - float64(float64(size.X)*0.5), center[1] - float64(float64(size.Y)*0.5)}
 }
 
-// BoundsOfTensor is what the corners of a picture span, as torchvision counts it: in float32, cut to ten thousandths of a pixel. MKL
-// takes so small a product in another way than a grid: it adds y last, and rounds every step.
+// BoundsOfTensor is what the corners of a picture span, as torchvision counts it: in float32, cut to ten thousandths of
+// a pixel. MKL takes so small a product in another way than a grid: it adds y last, and rounds every step.
 func (m *Matrix) BoundsOfTensor(size image.Point) image.Point {
 	var sides [2]int
 	for k, half := range [2]float32{float32(size.X) * 0.5, float32(size.Y) * 0.5} {

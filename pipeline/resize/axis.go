@@ -8,8 +8,8 @@ import (
 	"github.com/feedwater-io/feedwater/pipeline/pixel"
 )
 
-// axis says how one side of a picture becomes one side of the result, in the order in which the source comes: output j is made
-// of source coordinates from lo on and stands at place j of the result, or at n−1−j when reverse is set.
+// axis says how one side of a picture becomes one side of the result, in the order in which the source comes: output j
+// is made of source coordinates from lo on and stands at place j of the result, or at n−1−j when reverse is set.
 type axis struct {
 	lo, hi  int // the source coordinates that are needed
 	n       int // outputs
@@ -24,8 +24,8 @@ type axis struct {
 
 type span struct{ begin, end int }
 
-// planOutputs plans outputs from … to−1 of a side of in pixels that is resized to out. The side is mirrored before it is resized, and
-// the outputs are flipped afterwards.
+// planOutputs plans outputs from … to−1 of a side of in pixels that is resized to out. The side is mirrored before it
+// is resized, and the outputs are flipped afterwards.
 func (a *axis) planOutputs(m Method, in, out, from, to int, mirror, flip bool) {
 	a.n, a.resized, a.reverse = to-from, in != out, mirror != flip
 	switch {
@@ -40,8 +40,8 @@ func (a *axis) planOutputs(m Method, in, out, from, to int, mirror, flip bool) {
 	}
 }
 
-// setFiltered makes the taps. Mirroring a side before it is resized is resizing with mirrored taps, bit for bit, since sums of integers
-// have no order.
+// setFiltered makes the taps. Mirroring a side before it is resized is resizing with mirrored taps, bit for bit, since
+// sums of integers have no order.
 func (a *axis) setFiltered(m Method, in, out, from, to int, mirror bool) {
 	t, by := &a.taps, m.scalingOf(in, out)
 	t.Stride = (by.mostWeights() + 3) &^ 3
@@ -98,8 +98,8 @@ func (a *axis) shiftTaps() {
 	a.taps.Span = a.hi - a.lo
 }
 
-// weighOutputs makes weights and spans of outputs from … to−1, and returns the weights' precision, which for tensors follows from all
-// outputs.
+// weighOutputs makes weights and spans of outputs from … to−1, and returns the weights' precision, which for tensors
+// follows from all outputs.
 func (a *axis) weighOutputs(m Method, by scaling, from, to, out int) (bits int) {
 	stride := a.taps.Stride
 	a.weights, a.spans = pixel.Grow(a.weights, (to-from+1)*stride), pixel.Grow(a.spans, to-from+1)
@@ -122,9 +122,9 @@ func (a *axis) weighOutputs(m Method, by scaling, from, to, out int) (bits int) 
 	return kernel.WeightBits
 }
 
-// quantizeWeights rounds weights to fixed point of so many bits, half away from zero, and leaves out zeros at the end. With trim it does
-// so at the beginning too, which must not be done to filters with lobes: they have zeros inside, and beginnings would not ascend. Not
-// all of w are small, since their sum is 1.
+// quantizeWeights rounds weights to fixed point of so many bits, half away from zero, and leaves out zeros at the end.
+// With trim it does so at the beginning too, which must not be done to filters with lobes: they have zeros inside, and
+// beginnings would not ascend. Not all of w are small, since their sum is 1.
 func quantizeWeights(dst []int32, w []float64, bits int, trim bool) (skipped, count int) {
 	unit := float64(int(1) << bits)
 	for _, x := range w {

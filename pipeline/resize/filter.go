@@ -2,11 +2,11 @@ package resize
 
 import "math"
 
-// The explicit conversions in this file forbid fusing a product into the sum that follows, so that weights have the same bits
-// on every machine.
+// The explicit conversions in this file forbid fusing a product into the sum that follows, so that weights have the
+// same bits on every machine.
 
-// filter is a resampling kernel: a function that is 0 for |x| ≥ support. When a side shrinks, the function is stretched by the
-// scale, which is what antialiasing means here.
+// filter is a resampling kernel: a function that is 0 for |x| ≥ support. When a side shrinks, the function is stretched
+// by the scale, which is what antialiasing means here.
 type filter struct {
 	support float64
 	// fill writes the function at x = (first+k−center+½)·inverse for every k of w and returns the sum.
@@ -43,8 +43,8 @@ func (f filter) scaleTo(in, out int) scaling {
 // mostWeights is how many weights an output has at most.
 func (s scaling) mostWeights() int { return 2*int(math.Ceil(s.reach)) + 1 }
 
-// weighPillow returns the weights of output i, in buf, and the source coordinate of the first, as Pillow's precompute_coeffs computes
-// them: every weight is divided by their sum.
+// weighPillow returns the weights of output i, in buf, and the source coordinate of the first, as Pillow's
+// precompute_coeffs computes them: every weight is divided by their sum.
 func (s scaling) weighPillow(buf []float64, i int) (first int, w []float64) {
 	center := float64((float64(i) + 0.5) * s.scale)
 	first = max(int(center-s.reach+0.5), 0)

@@ -106,8 +106,8 @@ func (s scaling) weighTorch(buf []float64, i int) (first int, w []float64, large
 	return first, w, slices.Max(w)
 }
 
-// aliasedWeights is weights for filters that are not stretched: 2·support taps wherever they lie, and those outside of the side
-// count for the pixel at its end. largest is that of the weights while they gather.
+// aliasedWeights is weights for filters that are not stretched: 2·support taps wherever they lie, and those outside of
+// the side count for the pixel at its end. largest is that of the weights while they gather.
 func (s scaling) aliasedWeights(buf []float64, i int) (first int, w []float64, largest float64) {
 	center, count := float64(s.scale*(float64(i)+0.5)), 2*int(s.support)
 	begin := int(math.Floor(center - s.support + 0.5))

@@ -8,7 +8,8 @@ import (
 type Method struct {
 	// Filter is torchvision's name of it; empty: bilinear.
 	Filter string
-	// Tensor tells torch's arithmetic on 8-bit tensors from Pillow's: weights of 16 bits, and always across before down.
+	// Tensor tells torch's arithmetic on 8-bit tensors from Pillow's: weights of 16 bits, and always across before
+	// down.
 	Tensor bool
 	// Aliased takes the filter as it is where a side shrinks; bilinear and bicubic of tensors alone.
 	Aliased bool
@@ -23,7 +24,8 @@ const (
 	Lanczos      = "lanczos"
 )
 
-// FilterNames are the names of all filters, torchvision's. Tensors know those before lanczos, and lanczos when antialiased.
+// FilterNames are the names of all filters, torchvision's. Tensors know those before lanczos, and lanczos when
+// antialiased.
 var FilterNames = []string{Bilinear, Bicubic, Nearest, NearestExact, Lanczos, "box", "hamming"}
 
 // IsNearest reports whether each output is one pixel, so that nothing is weighed.

@@ -1,5 +1,5 @@
-// Package resize resizes pictures while their rows stream in, by all of torchvision's filters, in Pillow's arithmetic or
-// torch's, to the last bit. It knows no plan and no draws, and starts no goroutine.
+// Package resize resizes pictures while their rows stream in, by all of torchvision's filters, in Pillow's arithmetic
+// or torch's, to the last bit. It knows no plan and no draws, and starts no goroutine.
 package resize
 
 import (
@@ -13,8 +13,8 @@ import (
 // Reference names the Pillow whose pixels are made.
 type Reference string
 
-// The references. Pillow 13 runs the vertical pass first where a picture shrinks much more in height than in width; before, the
-// horizontal pass always came first. The passes meet in 8 bits, so the order shows.
+// The references. Pillow 13 runs the vertical pass first where a picture shrinks much more in height than in width;
+// before, the horizontal pass always came first. The passes meet in 8 bits, so the order shows.
 const (
 	Pillow13 Reference = "pillow-13"
 	Pillow12 Reference = "pillow-12"
@@ -36,9 +36,9 @@ type Window struct {
 	Method       Method
 }
 
-// Resampler resizes a picture while its rows stream in, and keeps no more of them than the filter spans. The bytes are those of
-// Pillow's Image.resize of the whole picture, or torch's interpolate. It is a pixel.Sink, starts no goroutine and is not safe for concurrent use;
-// once its buffers have grown it allocates nothing.
+// Resampler resizes a picture while its rows stream in, and keeps no more of them than the filter spans. The bytes are
+// those of Pillow's Image.resize of the whole picture, or torch's interpolate. It is a pixel.Sink, starts no goroutine
+// and is not safe for concurrent use; once its buffers have grown it allocates nothing.
 type Resampler struct {
 	reference Reference
 	across    *kernel.Horizontal
@@ -71,8 +71,8 @@ func NewResampler(level string, reference Reference) *Resampler {
 	}
 }
 
-// Begin starts a picture. Its result goes to dst, row y at dst[y*stride:]; nothing between the rows is written. w.Rect must lie
-// inside w.To and not be empty, and dst must have room for it.
+// Begin starts a picture. Its result goes to dst, row y at dst[y*stride:]; nothing between the rows is written. w.Rect
+// must lie inside w.To and not be empty, and dst must have room for it.
 func (r *Resampler) Begin(w Window, dst []byte, stride int) {
 	r.x.planOutputs(w.Method, w.From.X, w.To.X, w.Rect.Min.X, w.Rect.Max.X, w.Mirror.X, w.Flip.X)
 	r.y.planOutputs(w.Method, w.From.Y, w.To.Y, w.Rect.Min.Y, w.Rect.Max.Y, w.Mirror.Y, w.Flip.Y)
@@ -95,8 +95,8 @@ func (r *Resampler) Begin(w Window, dst []byte, stride int) {
 	}
 }
 
-// downFirst tells whether the vertical pass comes first. With nearest ones the order does not show, but the rows that nobody takes
-// need no horizontal pass.
+// downFirst tells whether the vertical pass comes first. With nearest ones the order does not show, but the rows that
+// nobody takes need no horizontal pass.
 func (r *Resampler) downFirst(w Window) bool {
 	return w.Method.IsNearest() || !w.Method.Tensor && r.reference.verticalFirst(w.From, w.To)
 }
@@ -115,7 +115,8 @@ func (r *Resampler) makeRoom() {
 	r.made.resetTo(size, spareRows, kernel.HorizontalRead)
 }
 
-// Shrink gives rows back if they take more than so many bytes, as those of a huge picture do, and lets go of the result.
+// Shrink gives rows back if they take more than so many bytes, as those of a huge picture do, and lets go of the
+// result.
 func (r *Resampler) Shrink(most int) {
 	if cap(r.wait.pix) > most { // made is always small
 		r.wait.pix = nil
@@ -147,7 +148,8 @@ func (r *Resampler) Rows(pix []byte, stride, n int) {
 	r.fed += n
 }
 
-// horizontalFirst runs the horizontal pass on the rows as they come, and makes each result as soon as its rows are there.
+// horizontalFirst runs the horizontal pass on the rows as they come, and makes each result as soon as its rows are
+// there.
 func (r *Resampler) horizontalFirst(pix []byte, stride, n int) {
 	for done := 0; done < n; {
 		if r.wait.freeRows() < n-done {
@@ -165,8 +167,8 @@ func (r *Resampler) horizontalFirst(pix []byte, stride, n int) {
 	}
 }
 
-// verticalFirst makes rows straight from pix where that holds all they need. Rows of pix that a later one needs too wait: on
-// entry and on return, wait has all rows of the next result that have come.
+// verticalFirst makes rows straight from pix where that holds all they need. Rows of pix that a later one needs too
+// wait: on entry and on return, wait has all rows of the next result that have come.
 func (r *Resampler) verticalFirst(pix []byte, stride, n int) {
 	have := r.fed + n
 	begin, end := r.nextSpan()
@@ -239,7 +241,8 @@ func (r *Resampler) finishRows(src []byte, stride, n int) {
 	}
 }
 
-// targetRows is the memory of the next n rows of the result; when rows are reversed, the last of them is the first there.
+// targetRows is the memory of the next n rows of the result; when rows are reversed, the last of them is the first
+// there.
 func (r *Resampler) targetRows(n int) []byte {
 	y := r.next
 	if r.y.reverse {

@@ -2,8 +2,8 @@ package resize
 
 import "github.com/feedwater-io/feedwater/pipeline/pixel"
 
-// rowWindow is a window that slides down a picture: count rows of size bytes each, the first being row base of the picture. Rows
-// enter at the bottom and leave at the top.
+// rowWindow is a window that slides down a picture: count rows of size bytes each, the first being row base of the
+// picture. Rows enter at the bottom and leave at the top.
 type rowWindow struct {
 	pix         []byte
 	size        int

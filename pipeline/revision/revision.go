@@ -1,7 +1,8 @@
-// Package revision knows the units that decide what a batch's bytes are, and of which revision this build has each. A unit is a part of the code that
-// a plan uses or does not: the order, the draws, an op, a family of kernels, a codec. Two builds make the same bytes of a plan if they have
-// the same revisions of all units that it uses. The table is committed; a digest of each unit's source stands beside its
-// revision, so that neither changes without the other. Errors of the package are those of a broken table, which its tests exclude. It imports nothing of ours.
+// Package revision knows the units that decide what a batch's bytes are, and of which revision this build has each. A
+// unit is a part of the code that a plan uses or does not: the order, the draws, an op, a family of kernels, a codec.
+// Two builds make the same bytes of a plan if they have the same revisions of all units that it uses. The table is
+// committed; a digest of each unit's source stands beside its revision, so that neither changes without the other.
+// Errors of the package are those of a broken table, which its tests exclude. It imports nothing of ours.
 package revision
 
 import (
@@ -25,7 +26,8 @@ const (
 	Files = "files"
 	// EXIF is how EXIF data turns a picture, in plans that ask for it.
 	EXIF = "exif"
-	// Oversize is what becomes of a picture that is larger, by the plan's ops, than any that is made: it may be cut to one that is.
+	// Oversize is what becomes of a picture that is larger, by the plan's ops, than any that is made: it may be cut to
+	// one that is.
 	Oversize = "oversize"
 	// LastHop is what is done to pixels beside the trainer.
 	LastHop = "lasthop"
@@ -65,8 +67,9 @@ type Plan struct {
 	ApplyEXIF bool
 }
 
-// Of returns the part of s that a plan uses whatever its files are: Order, Draws, Batch, Files, EXIF if it applies that, its ops,
-// and the kernels of all these. A unit that s does not have is of revision 0. Which kernels those are is known of this build.
+// Of returns the part of s that a plan uses whatever its files are: Order, Draws, Batch, Files, EXIF if it applies
+// that, its ops, and the kernels of all these. A unit that s does not have is of revision 0. Which kernels those are is
+// known of this build.
 func (s Set) Of(p Plan) Set {
 	names := []string{Order, Draws, Batch, Files}
 	if p.ApplyEXIF {

@@ -224,7 +224,8 @@ func readBits(a *arguments) int {
 	return int(x)
 }
 
-// readFactorRange reads the range of a factor: null, how far it may be from center, or its ends. A range of nothing but center is none.
+// readFactorRange reads the range of a factor: null, how far it may be from center, or its ends. A range of nothing but
+// center is none.
 func (a *arguments) readFactorRange(name string, center, low, high float64) *[2]float64 {
 	raw, ok := a.raw[name]
 	if !ok || isNull(raw) {

@@ -10,7 +10,8 @@ import (
 	"github.com/feedwater-io/feedwater/pipeline/raster"
 )
 
-// augMix mixes a picture with what some chains of ops make of it. torchvision does that on tensors, also where the picture is none.
+// augMix mixes a picture with what some chains of ops make of it. torchvision does that on tensors, also where the
+// picture is none.
 type augMix struct {
 	Severity      int         `json:"severity"`
 	MixtureWidth  int         `json:"mixture_width"`
@@ -108,7 +109,8 @@ func (o *augMix) tellChains(d raster.RNG, size image.Point, rec *Draw) {
 	}{float64(own), chains})
 }
 
-// drawWeights are those of the picture and of the chains; they add up to 1. Each comes from a gamma variate, i from the blocks from 256+64·i on.
+// drawWeights are those of the picture and of the chains; they add up to 1. Each comes from a gamma variate, i from the
+// blocks from 256+64·i on.
 func (o *augMix) drawWeights(d raster.RNG) (own float32, chains [mostChains]float32) {
 	a, b := drawGamma(d, 256, o.Alpha), drawGamma(d, 256+64, o.Alpha)
 	own, rest := float32(a/(a+b)), float32(b/(a+b))
@@ -124,8 +126,8 @@ func (o *augMix) drawWeights(d raster.RNG) (own float32, chains [mostChains]floa
 	return own, chains
 }
 
-// drawGamma is a variate of the gamma distribution with shape alpha, by Marsaglia and Tsang (2000): each attempt takes one block, for
-// a normal variate by Box and Muller and for what decides about it. A small shape goes by alpha+1.
+// drawGamma is a variate of the gamma distribution with shape alpha, by Marsaglia and Tsang (2000): each attempt takes
+// one block, for a normal variate by Box and Muller and for what decides about it. A small shape goes by alpha+1.
 func drawGamma(d raster.RNG, block uint32, alpha float64) float64 {
 	shape := alpha
 	if alpha < 1 {

@@ -1,7 +1,8 @@
-// Package transform turns decoded pixels into what a plan asks for. A Chain is a plan's list of transforms, named and behaving as
-// those of torchvision.transforms.v2 do on PIL images, to the last bit. A Runner draws a sample's parameters, folds them
-// into as few passes over the pixels as there can be, asks a Source for the region that is needed, and resizes its rows while they
-// stream in. The package knows no codec and no batch, and starts no goroutine: every worker owns a Runner.
+// Package transform turns decoded pixels into what a plan asks for. A Chain is a plan's list of transforms, named and
+// behaving as those of torchvision.transforms.v2 do on PIL images, to the last bit. A Runner draws a sample's
+// parameters, folds them into as few passes over the pixels as there can be, asks a Source for the region that is
+// needed, and resizes its rows while they stream in. The package knows no codec and no batch, and starts no goroutine:
+// every worker owns a Runner.
 package transform
 
 import (
@@ -14,9 +15,11 @@ import (
 	"github.com/feedwater-io/feedwater/pipeline/raster"
 )
 
-// An op is one transform with its arguments. Its JSON is its arguments in canonical form: all of them, in torchvision's order.
+// An op is one transform with its arguments. Its JSON is its arguments in canonical form: all of them, in torchvision's
+// order.
 type op interface {
-	// drawParameters makes the op's parameters from d and adds what they do to p. It tells them to rec, unless that is nil.
+	// drawParameters makes the op's parameters from d and adds what they do to p. It tells them to rec, unless that is
+	// nil.
 	drawParameters(d rng, p *program, rec *Draw) error
 	// outputSize returns the size of what the op makes of every picture of a size; false when it depends on the sample.
 	// fixed tells whether the size that comes in is known.
@@ -144,7 +147,8 @@ func (c Chain) Boxes() (n int) {
 	return n
 }
 
-// makeKeys are those of all ops. An op inside another has its path behind the other's, as "RandomApply/0/ColorJitter/0".
+// makeKeys are those of all ops. An op inside another has its path behind the other's, as
+// "RandomApply/0/ColorJitter/0".
 func (c Chain) makeKeys(seed uint64, path string) []keyring {
 	rings := make([]keyring, len(c.steps))
 	for i, s := range c.steps {

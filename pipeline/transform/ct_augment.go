@@ -12,8 +12,9 @@ import (
 	"github.com/feedwater-io/feedwater/pipeline/resize"
 )
 
-// ctAugment is CTAugment of ReMixMatch (Berthelot et al., 2020, section 3.2) with the ops of FixMatch's appendix: some ops, chosen evenly, each at a level
-// chosen by weights that the training loop learns. A probe has all levels alike; what the model makes of it teaches the weights.
+// ctAugment is CTAugment of ReMixMatch (Berthelot et al., 2020, section 3.2) with the ops of FixMatch's appendix: some
+// ops, chosen evenly, each at a level chosen by weights that the training loop learns. A probe has all levels alike;
+// what the model makes of it teaches the weights.
 type ctAugment struct {
 	Depth int     `json:"depth"`
 	Probe float64 `json:"probe"` // share of the samples that are probes
@@ -63,9 +64,9 @@ var policyBins = func() (n int) {
 	return n
 }()
 
-// CheckPolicy returns what is wrong with the policy that comes with a batch's name: a little-endian uint16 for every bin of CTAugment, op
-// after op and level after level, how likely it is among those of its level. None of a level may have only zeros. Empty, all are alike;
-// a chain without CTAugment takes only that.
+// CheckPolicy returns what is wrong with the policy that comes with a batch's name: a little-endian uint16 for every
+// bin of CTAugment, op after op and level after level, how likely it is among those of its level. None of a level may
+// have only zeros. Empty, all are alike; a chain without CTAugment takes only that.
 func (c Chain) CheckPolicy(policy []byte) error {
 	if len(policy) == 0 {
 		return nil
@@ -113,8 +114,9 @@ type learntReport struct {
 	Levels []float64 `json:"levels"`
 }
 
-// drawParameters takes for op k from block 2k its op, and of its first level the bin and the place within it; from block 2k+1 the same of its second
-// level, and where Cutout cuts. Word 0 of the block behind them says whether the sample is a probe.
+// drawParameters takes for op k from block 2k its op, and of its first level the bin and the place within it; from
+// block 2k+1 the same of its second level, and where Cutout cuts. Word 0 of the block behind them says whether the
+// sample is a probe.
 func (o *ctAugment) drawParameters(d rng, p *program, rec *Draw) error {
 	last := d.Block(2 * uint32(o.Depth)) //nolint:gosec // at most 16
 	probe := float64(order.Unit(last[0])) < o.Probe
@@ -177,8 +179,8 @@ func (t *learntDraw) report() learntReport {
 	return learntReport{t.name, slices.Clone(t.bin[:n]), slices.Clone(t.level[:n])}
 }
 
-// addTo adds the op to the program. Levels mean what they do in FixMatch's code, but for translations, which it hands over as shares of the sides
-// where Pillow takes pixels: here they go as far as its paper says, 0.3 of a side.
+// addTo adds the op to the program. Levels mean what they do in FixMatch's code, but for translations, which it hands
+// over as shares of the sides where Pillow takes pixels: here they go as far as its paper says, 0.3 of a side.
 func (t *learntDraw) addTo(p *program) error {
 	l, size := t.level[0], p.currentSize()
 	around := func(most float64) float64 { return float64((float64(2*l) - 1) * most) } // from −most to most

@@ -6,14 +6,15 @@ import (
 	"strings"
 )
 
-// The dialects: whose arithmetic an op repeats, that of torchvision's functions on PIL images or that of those on 8-bit tensors.
+// The dialects: whose arithmetic an op repeats, that of torchvision's functions on PIL images or that of those on 8-bit
+// tensors.
 const (
 	pilDialect    = "pil"
 	tensorDialect = "tensor"
 )
 
-// alike are the ops that do the same in both dialects: they move pixels, or set them, or torchvision makes tensors of PIL images for them. They
-// carry none.
+// alike are the ops that do the same in both dialects: they move pixels, or set them, or torchvision makes tensors of
+// PIL images for them. They carry none.
 var alike = strings.Fields(`AugMix CenterCrop Compose ElasticTransform FiveCrop GaussianBlur GaussianNoise Identity JPEG Pad RandomApply RandomChannelPermutation RandomChoice RandomCrop
 	RandomEqualize RandomErasing RandomHorizontalFlip RandomInvert RandomOrder RandomPosterize RandomVerticalFlip RandomZoomOut TenCrop`)
 

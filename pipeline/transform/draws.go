@@ -39,7 +39,8 @@ type keyring struct {
 	inside []keyring
 }
 
-// shuffleIndices makes s a permutation of 0…len(s)−1: Fisher and Yates, forwards, step i from word i mod 4 of block i div 4.
+// shuffleIndices makes s a permutation of 0…len(s)−1: Fisher and Yates, forwards, step i from word i mod 4 of block i
+// div 4.
 func (d rng) shuffleIndices(s []uint8) {
 	for i := range s {
 		s[i] = uint8(i)

@@ -11,7 +11,8 @@ import (
 // maxElasticSigma is where kernels have 255 taps.
 const maxElasticSigma = 31
 
-// elasticTransform moves pixels by smoothed noise. torchvision makes tensors of PIL images for it, so it knows one dialect.
+// elasticTransform moves pixels by smoothed noise. torchvision makes tensors of PIL images for it, so it knows one
+// dialect.
 type elasticTransform struct {
 	sameSize
 	Alpha         [2]float64  `json:"alpha"` // of x, of y

@@ -54,8 +54,8 @@ func nearestName(name string, names []string) string {
 	return best
 }
 
-// OpError says that an op cannot work on a picture of this size; torchvision would raise there too, or run out of memory. It is
-// the sample's fault: every node would say the same.
+// OpError says that an op cannot work on a picture of this size; torchvision would raise there too, or run out of
+// memory. It is the sample's fault: every node would say the same.
 type OpError struct {
 	// Op is the op's class.
 	Op    string

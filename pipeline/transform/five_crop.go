@@ -7,8 +7,8 @@ import (
 	"github.com/feedwater-io/feedwater/pipeline/raster"
 )
 
-// corners cuts the four corners and the middle out, FiveCrop, and out of the flipped picture too, TenCrop. The crops stand below each other in one
-// picture: upper left, upper right, lower left, lower right, middle.
+// corners cuts the four corners and the middle out, FiveCrop, and out of the flipped picture too, TenCrop. The crops
+// stand below each other in one picture: upper left, upper right, lower left, lower right, middle.
 type corners struct {
 	Size size `json:"size"`
 	// VerticalFlip is TenCrop's.

@@ -2,8 +2,8 @@ package transform
 
 import "github.com/feedwater-io/feedwater/pipeline/raster"
 
-// gaussianNoiseOp adds noise as torchvision does to 8-bit tensors: normal, times 255, truncated towards zero, the sum clamped. torch's random
-// numbers are its own, so the distribution is the same and the numbers are not.
+// gaussianNoiseOp adds noise as torchvision does to 8-bit tensors: normal, times 255, truncated towards zero, the sum
+// clamped. torch's random numbers are its own, so the distribution is the same and the numbers are not.
 type gaussianNoiseOp struct {
 	sameSize
 	Mean  float64 `json:"mean"`

@@ -12,7 +12,8 @@ type grayscaleOp struct {
 	bilingual
 }
 
-// newGrayscale takes three channels alone. They are not the default of torchvision, whose one channel no batch can hold.
+// newGrayscale takes three channels alone. They are not the default of torchvision, whose one channel no batch can
+// hold.
 func newGrayscale(a *arguments) op {
 	raw, ok := a.takeArgument("num_output_channels")
 	if !ok {

@@ -7,8 +7,8 @@ import (
 	"github.com/feedwater-io/feedwater/pipeline/resize"
 )
 
-// readMaskFill reads the argument mask_fill, which every op with a fill may have: what it puts around masks, where that is another value than it
-// puts around pictures. Nil: the same.
+// readMaskFill reads the argument mask_fill, which every op with a fill may have: what it puts around masks, where that
+// is another value than it puts around pictures. Nil: the same.
 func (a *arguments) readMaskFill() *byte {
 	raw, ok := a.raw["mask_fill"]
 	if !ok || !slices.Contains(a.known, "fill") {
@@ -19,8 +19,9 @@ func (a *arguments) readMaskFill() *byte {
 	return &v
 }
 
-// ForMasks is the chain that does to masks what this one does to their pictures, with the same draws: what moves pixels takes the nearest one, in
-// torch's arithmetic, and what changes colours does nothing, as in torchvision.transforms.v2 with tv_tensors.Mask. An error is a *PlanError.
+// ForMasks is the chain that does to masks what this one does to their pictures, with the same draws: what moves pixels
+// takes the nearest one, in torch's arithmetic, and what changes colours does nothing, as in torchvision.transforms.v2
+// with tv_tensors.Mask. An error is a *PlanError.
 func (c Chain) ForMasks() (Chain, error) {
 	m := Chain{steps: slices.Clone(c.steps)}
 	for i := range m.steps {

@@ -5,11 +5,11 @@ import (
 	"image"
 )
 
-// What becomes of pictures beyond the limits, which program.fits tells. This is a unit of its own, docs/revisions.md: jobs that meet no such picture go on with
-// builds that treat them otherwise.
+// What becomes of pictures beyond the limits, which program.fits tells. This is a unit of its own, docs/revisions.md:
+// jobs that meet no such picture go on with builds that treat them otherwise.
 
-// maxWhole is the longest side of a picture that is never made as a whole, but cut to one that is: that of 1×65,500 pixels, say, of which a crop
-// of the 256 times as large one is asked for.
+// maxWhole is the longest side of a picture that is never made as a whole, but cut to one that is: that of 1×65,500
+// pixels, say, of which a crop of the 256 times as large one is asked for.
 const maxWhole = 1 << 24
 
 // allowOversize refuses sizes beyond the limits that not even a part can be made of.

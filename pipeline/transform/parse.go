@@ -60,8 +60,8 @@ var ops = map[string]func(a *arguments) op{
 var notYet = strings.Fields(`CutMix MixUp Normalize PILToTensor RandomIoUCrop RGB
 	ToDtype ToImage ToPILImage ToPureTensor ToTensor`)
 
-// Parse reads a plan's transforms, as {"op": "RandomResizedCrop", "size": 224}. Arguments that are left out take torchvision's
-// defaults. An error is a *PlanError.
+// Parse reads a plan's transforms, as {"op": "RandomResizedCrop", "size": 224}. Arguments that are left out take
+// torchvision's defaults. An error is a *PlanError.
 func Parse(transforms []json.RawMessage) (Chain, error) {
 	if len(transforms) > maxSteps {
 		return Chain{}, &PlanError{Step: maxSteps, Problem: fmt.Sprintf("a plan has at most %d transforms", maxSteps)}

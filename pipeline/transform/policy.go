@@ -78,7 +78,8 @@ func (s *magnitudes) maxTranslation(side int) float64 {
 	return s.pixels + float64(s.share*float64(side))
 }
 
-// spacedValue is element i of torch.spaced(a, b, n), n > 1: counted from the nearer end, rounded once. The sums are exact in float64.
+// spacedValue is element i of torch.spaced(a, b, n), n > 1: counted from the nearer end, rounded once. The sums are
+// exact in float64.
 func spacedValue(a, b float32, i, n int) float64 {
 	step := float64((b - a) / float32(n-1))
 	if i < n/2 {
@@ -247,7 +248,8 @@ func (t policyOp) tensorEffect() raster.Effect {
 	return t.colourEffect()
 }
 
-// tensorWarp is what a warp of a policy does to a tensor of that size. The effect has none for a picture that stays as it is.
+// tensorWarp is what a warp of a policy does to a tensor of that size. The effect has none for a picture that stays as
+// it is.
 func (t policyOp) tensorWarp(b raster.Sampling, size image.Point) raster.Effect {
 	m, a := t.Magnitude, raster.Affinity{Scale: 1}
 	center := &[2]float64{}

@@ -8,7 +8,8 @@ import (
 	"github.com/feedwater-io/feedwater/pipeline/resize"
 )
 
-// program is what a chain does to one sample: passes, each over the picture that the one before made. The first is a view.
+// program is what a chain does to one sample: passes, each over the picture that the one before made. The first is a
+// view.
 type program struct {
 	passes    []pass
 	maxPixels int
@@ -62,7 +63,8 @@ func (p *program) nextView() (*view, error) {
 	return &p.passes[len(p.passes)-1].view, nil
 }
 
-// maxHeld is the largest picture that is held in memory between two passes, in pixels: 200 MB for each worker, far beyond any real plan.
+// maxHeld is the largest picture that is held in memory between two passes, in pixels: 200 MB for each worker, far
+// beyond any real plan.
 const maxHeld = 1 << 26
 
 // addCrop cuts r out of the picture, with zeros outside of it.
@@ -136,8 +138,8 @@ func (p *program) addEffect(e raster.Effect, size image.Point) error {
 	return nil
 }
 
-// maxWork is the most steps that the effects of a sample may take: minutes of a core. The worst picture decides, not the one at hand.
-// ElasticTransform with sigma 5 passes at maxHeld pixels, GaussianBlur with 23 taps too.
+// maxWork is the most steps that the effects of a sample may take: minutes of a core. The worst picture decides, not
+// the one at hand. ElasticTransform with sigma 5 passes at maxHeld pixels, GaussianBlur with 23 taps too.
 const maxWork int64 = 1 << 39
 
 // spendWork adds an effect's steps for each pixel.
@@ -182,6 +184,7 @@ func becomeError(from, size image.Point, limit string) error {
 	return fmt.Errorf("a picture of %d×%d pixels would become one of %d×%d, %s", from.X, from.Y, size.X, size.Y, limit)
 }
 
-// A Box is a rectangle of the result: i, its top, j, its left side, its height and its width, as torchvision's RandomErasing names them,
-// and two words for the noise that fills it, the first of which is 0 where a value does. Without height there is none.
+// A Box is a rectangle of the result: i, its top, j, its left side, its height and its width, as torchvision's
+// RandomErasing names them, and two words for the noise that fills it, the first of which is 0 where a value does.
+// Without height there is none.
 type Box [6]int

@@ -6,7 +6,8 @@ import (
 	"github.com/feedwater-io/feedwater/pipeline/raster"
 )
 
-// randomEffect is part of ops that apply one effect, always the same, with a probability. Its members are arguments of the op.
+// randomEffect is part of ops that apply one effect, always the same, with a probability. Its members are arguments of
+// the op.
 type randomEffect struct {
 	sameSize
 	P float64 `json:"p"`

@@ -27,7 +27,8 @@ func newRandomCrop(a *arguments) op {
 
 func (o *randomCrop) outputSize(image.Point, bool) (image.Point, bool) { return o.Size.asPoint(), true }
 
-// drawParameters places the crop in the padded picture: its top by the first word of block 0, its left side by the second.
+// drawParameters places the crop in the padded picture: its top by the first word of block 0, its left side by the
+// second.
 func (o *randomCrop) drawParameters(d rng, p *program, rec *Draw) error {
 	size, to := p.currentSize(), o.Size.asPoint()
 	b := o.paddingOf(size)

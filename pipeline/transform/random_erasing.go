@@ -9,8 +9,8 @@ import (
 	"github.com/feedwater-io/feedwater/pipeline/order"
 )
 
-// randomErasing chooses a rectangle. The pixels stay as they are: the value that erases is one of those that the last hop makes, most
-// of which no byte can stand for, so that the rectangle travels with the batch and is erased there.
+// randomErasing chooses a rectangle. The pixels stay as they are: the value that erases is one of those that the last
+// hop makes, most of which no byte can stand for, so that the rectangle travels with the batch and is erased there.
 type randomErasing struct {
 	P     float64    `json:"p"`
 	Scale [2]float64 `json:"scale"`

@@ -49,7 +49,8 @@ func (o *randomPerspective) drawParameters(d rng, p *program, rec *Draw) error {
 	return p.addEffect(raster.Warp(m, b, size), size)
 }
 
-// drawMatrix is torchvision's make_params: where the four corners go, clockwise from the upper left one. Blocks 1 and 2 draw x and y of two each.
+// drawMatrix is torchvision's make_params: where the four corners go, clockwise from the upper left one. Blocks 1 and 2
+// draw x and y of two each.
 func (o *randomPerspective) drawMatrix(d rng, size image.Point) (raster.Matrix, error) {
 	w, h := size.X, size.Y
 	boundX, boundY := int(o.DistortionScale*float64(w/2))+1, int(o.DistortionScale*float64(h/2))+1

@@ -29,7 +29,8 @@ func newRandomResizedCrop(a *arguments) op {
 	return o
 }
 
-// logFloat32 is the logarithm of a float32, rounded to float32. torch.log is that too, or a unit off: it differs between processors.
+// logFloat32 is the logarithm of a float32, rounded to float32. torch.log is that too, or a unit off: it differs
+// between processors.
 func logFloat32(x float64) float32 { return float32(order.Log(float64(float32(x)))) }
 
 func (o *randomResizedCrop) outputSize(image.Point, bool) (image.Point, bool) {

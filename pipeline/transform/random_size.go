@@ -91,7 +91,8 @@ func newScaleJitter(a *arguments) op {
 
 func (o *scaleJitter) outputSize(image.Point, bool) (image.Point, bool) { return image.Point{}, false }
 
-// drawParameters is torchvision's make_params, in float32; it measures the height by the second number of target_size, as that does.
+// drawParameters is torchvision's make_params, in float32; it measures the height by the second number of target_size,
+// as that does.
 func (o *scaleJitter) drawParameters(d rng, p *program, rec *Draw) error {
 	from := p.currentSize()
 	scale := float32(o.Scale[0]) + float32(order.Unit(d.Block(0)[0])*float32(o.Scale[1]-o.Scale[0]))

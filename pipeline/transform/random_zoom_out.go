@@ -35,7 +35,8 @@ func (o *randomZoomOut) drawParameters(d rng, p *program, rec *Draw) error {
 	return fill.cutPadded(p, b.paddedRectangle(p.currentSize()))
 }
 
-// drawBorder is torchvision's make_params, in float32. Block 1 has the factor, and what share of the room is at the left and the top.
+// drawBorder is torchvision's make_params, in float32. Block 1 has the factor, and what share of the room is at the
+// left and the top.
 func (o *randomZoomOut) drawBorder(d rng, size image.Point) border {
 	x := d.Block(1)
 	low := float32(o.Sides[0])

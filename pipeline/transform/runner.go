@@ -57,8 +57,8 @@ func (o Options) withDefaults() (Options, error) {
 // ErrStopped ends a RunUnless.
 var ErrStopped = errors.New("transform: the sample was given up")
 
-// Runner runs a chain on one sample after the other, in memory of its own. It is not safe for concurrent use. After the first samples it
-// allocates nothing, Draws apart.
+// Runner runs a chain on one sample after the other, in memory of its own. It is not safe for concurrent use. After the
+// first samples it allocates nothing, Draws apart.
 type Runner struct {
 	chain     Chain
 	keys      []keyring // of the ops
@@ -83,7 +83,8 @@ func NewRunner(c Chain, o Options) (*Runner, error) {
 // Follow has CTAugment draw by a policy from now on; see Chain.CheckPolicy. It is held until the next one.
 func (r *Runner) Follow(policy []byte) { r.program.policy = policy }
 
-// Begin draws the parameters of sample s, a picture of w×h ≥ 1×1 pixels, and returns the size of the result. An error is an *OpError.
+// Begin draws the parameters of sample s, a picture of w×h ≥ 1×1 pixels, and returns the size of the result. An error
+// is an *OpError.
 func (r *Runner) Begin(w, h int, s order.Sample) (outW, outH int, err error) {
 	if err := r.drawSample(w, h, s, nil); err != nil {
 		return 0, 0, err
@@ -92,7 +93,8 @@ func (r *Runner) Begin(w, h int, s order.Sample) (outW, outH int, err error) {
 	return size.X, size.Y, nil
 }
 
-// Oversize tells whether a picture beyond the limits was asked for when Begin drew, whatever came of it: as a step on the way to a smaller one, too.
+// Oversize tells whether a picture beyond the limits was asked for when Begin drew, whatever came of it: as a step on
+// the way to a smaller one, too.
 func (r *Runner) Oversize() bool { return r.program.oversize }
 
 // Region is the part of the picture that Run will need after Begin, or somewhat more than that.
@@ -104,7 +106,8 @@ func (r *Runner) Region() image.Rectangle {
 	return v.window.Add(v.source.Min)
 }
 
-// Draws returns what every op draws for sample s, a picture of w×h pixels. It decodes nothing. What was begun is forgotten.
+// Draws returns what every op draws for sample s, a picture of w×h pixels. It decodes nothing. What was begun is
+// forgotten.
 func (r *Runner) Draws(w, h int, s order.Sample) ([]Draw, error) {
 	draws := make([]Draw, len(r.chain.steps))
 	err := r.drawSample(w, h, s, draws)
@@ -124,14 +127,14 @@ func (r *Runner) drawSample(w, h int, s order.Sample, draws []Draw) error {
 	return err
 }
 
-// Run makes the result of what Begin drew: rows of 8-bit RGB at dst[y*stride:], nothing between them. src must be the picture whose size
-// Begin was told. An error is src's own, or says that dst or src breaks this contract.
+// Run makes the result of what Begin drew: rows of 8-bit RGB at dst[y*stride:], nothing between them. src must be the
+// picture whose size Begin was told. An error is src's own, or says that dst or src breaks this contract.
 func (r *Runner) Run(src Source, dst []byte, stride int) error {
 	return r.RunUnless(nil, src, dst, stride)
 }
 
-// RunUnless is Run that leaves off once cancelled is set: between passes, and within those of ops that can take long; src is not interrupted. The
-// error is ErrStopped then.
+// RunUnless is Run that leaves off once cancelled is set: between passes, and within those of ops that can take long;
+// src is not interrupted. The error is ErrStopped then.
 func (r *Runner) RunUnless(cancelled *atomic.Bool, src Source, dst []byte, stride int) error {
 	if len(r.program.passes) == 0 {
 		return errors.New("transform: nothing was begun")

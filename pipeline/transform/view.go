@@ -6,8 +6,8 @@ import (
 	"github.com/feedwater-io/feedwater/pipeline/resize"
 )
 
-// A view is as much geometry as one pass over the pixels can do: the region source of a picture is mirrored and resized to
-// size to, window is cut out of that and flipped, and stands at place at of a canvas.
+// A view is as much geometry as one pass over the pixels can do: the region source of a picture is mirrored and resized
+// to size to, window is cut out of that and flipped, and stands at place at of a canvas.
 type view struct {
 	source image.Rectangle
 	mirror resize.Flips
@@ -26,8 +26,8 @@ func wholeView(size image.Point) view {
 	return view{source: all, to: size, window: all, canvas: size}
 }
 
-// cropTo cuts r out of the canvas, with fill outside of it. It returns false when it needs a pass of its own: where there is padding of
-// another colour.
+// cropTo cuts r out of the canvas, with fill outside of it. It returns false when it needs a pass of its own: where
+// there is padding of another colour.
 func (v *view) cropTo(r image.Rectangle, fill [3]byte) bool {
 	if !r.In(image.Rectangle{Max: v.canvas}) {
 		if v.fill != fill && v.canvas != v.window.Size() {

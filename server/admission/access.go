@@ -8,15 +8,16 @@ import (
 	"github.com/feedwater-io/feedwater/filename"
 )
 
-// Access says who may ask a node for what. The zero value lets everybody do everything: for the machine itself and for networks that
-// are one's own.
+// Access says who may ask a node for what. The zero value lets everybody do everything: for the machine itself and for
+// networks that are one's own.
 type Access struct {
-	// Tokens, if set, are what trainers may show. A token that is not among them is refused, whatever else a trainer shows.
+	// Tokens, if set, are what trainers may show. A token that is not among them is refused, whatever else a trainer
+	// shows.
 	Tokens *Tokens
 	// Certificates lets in who shows a certificate that the connection's TLS has verified.
 	Certificates bool
-	// Rules by identity; that of "*" is for all identities without one of their own. With none at all, whoever is let in may have all
-	// data; else what no rule allows is refused.
+	// Rules by identity; that of "*" is for all identities without one of their own. With none at all, whoever is let
+	// in may have all data; else what no rule allows is refused.
 	Rules map[string]Rule
 }
 
@@ -28,10 +29,11 @@ type Rule struct {
 	Streams, Wants int
 	// Bytes of memory for its batches.
 	Bytes int64
-	// CallsPerSecond bounds Open, Fetch and Replay, WantsPerSecond what comes in over its streams, BytesPerSecond the batches that go
-	// out. Calls beyond are refused as busy; wants and bytes wait.
+	// CallsPerSecond bounds Open, Fetch and Replay, WantsPerSecond what comes in over its streams, BytesPerSecond the
+	// batches that go out. Calls beyond are refused as busy; wants and bytes wait.
 	CallsPerSecond, WantsPerSecond, BytesPerSecond float64
-	// Weight is its share of the cores where all want more than there is, see control/share, and of the memory for batches, see budget; 0: 1.
+	// Weight is its share of the cores where all want more than there is, see control/share, and of the memory for
+	// batches, see budget; 0: 1.
 	Weight float64
 	// Watch lets it see all jobs of the node by Watch.
 	Watch bool

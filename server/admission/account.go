@@ -12,7 +12,8 @@ import (
 	"github.com/feedwater-io/feedwater/server/batchmem"
 )
 
-// Account is what one identity does at a node, against what it may. Where nobody has to say who he is, each machine has one.
+// Account is what one identity does at a node, against what it may. Where nobody has to say who he is, each machine has
+// one.
 type Account struct {
 	rule   Rule
 	calls  *rate.Limiter
@@ -28,8 +29,8 @@ type Account struct {
 	usedAt      time.Time
 }
 
-// Rates that nobody has a reason to pass, for accounts whose rule sets none, per second. Bursts are fine, for all ranks of a large job come
-// at once: of calls two seconds' worth, of wants, which cost far less, ten.
+// Rates that nobody has a reason to pass, for accounts whose rule sets none, per second. Bursts are fine, for all ranks
+// of a large job come at once: of calls two seconds' worth, of wants, which cost far less, ten.
 const (
 	maxCalls = 1000
 	maxWants = 10_000
@@ -80,7 +81,8 @@ func (a *Account) RemoveStream() {
 	a.streams--
 }
 
-// maxSilent is how many calls of an account may wait for their first message, which comes with the call where nobody means harm.
+// maxSilent is how many calls of an account may wait for their first message, which comes with the call where nobody
+// means harm.
 const maxSilent = 1000
 
 // addSilentCall counts a call in whose first message has not come; heard counts it out.

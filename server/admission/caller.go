@@ -15,8 +15,8 @@ import (
 	"github.com/feedwater-io/feedwater/timeout"
 )
 
-// Caller is who makes a call over the wire. It is made when the call's headers have come, before anything else of it is read. Calls from
-// within the process have none.
+// Caller is who makes a call over the wire. It is made when the call's headers have come, before anything else of it is
+// read. Calls from within the process have none.
 type Caller struct {
 	Identity          string // empty where nobody has to say who he is
 	Host              string // address without port
@@ -56,21 +56,23 @@ func (c *Caller) Budget() *batchmem.Budget {
 	return &c.account.budget
 }
 
-// openMethods may be called by anybody: they tell whether the node takes wants, or whether the storage of a root answers that the caller can
-// name, and nothing else.
+// openMethods may be called by anybody: they tell whether the node takes wants, or whether the storage of a root
+// answers that the caller can name, and nothing else.
 var openMethods = []string{healthpb.Health_Check_FullMethodName, healthpb.Health_Watch_FullMethodName}
 
 // errFirstMessageLate ends calls that say nothing.
 var errFirstMessageLate = status.Error(codes.DeadlineExceeded, "the call's first message did not come in time")
 
-// noteFirstMessage says that a call's first message is there, or will not come. It does nothing when it is told so again.
+// noteFirstMessage says that a call's first message is there, or will not come. It does nothing when it is told so
+// again.
 func (c *Caller) noteFirstMessage() {
 	if c != nil && c.firstMessageTimer.Stop() {
 		c.account.removeSilentCall()
 	}
 }
 
-// identifyCaller finds out who calls, by the headers of the call and the certificate of its connection, if it has one with a name.
+// identifyCaller finds out who calls, by the headers of the call and the certificate of its connection, if it has one
+// with a name.
 func (g *Guard) identifyCaller(c *Caller, header metadata.MD, shown *clientCertificate) error {
 	a := &g.options.Access
 	if !a.isRestricted() {

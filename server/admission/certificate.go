@@ -11,8 +11,8 @@ import (
 	"google.golang.org/grpc/credentials"
 )
 
-// clientCertificate is what a client showed when its connection began. That may be days ago, so it is looked at again for each call: it has an end, and
-// the CA that signed it may be trusted no longer.
+// clientCertificate is what a client showed when its connection began. That may be days ago, so it is looked at again
+// for each call: it has an end, and the CA that signed it may be trusted no longer.
 type clientCertificate struct {
 	credentials.TLSInfo
 
@@ -22,7 +22,8 @@ type clientCertificate struct {
 	err  error
 }
 
-// attachCertificate has a connection remember what was found out about the certificate that it began with, if there is one.
+// attachCertificate has a connection remember what was found out about the certificate that it began with, if there is
+// one.
 func attachCertificate(info credentials.AuthInfo) credentials.AuthInfo {
 	t, ok := info.(credentials.TLSInfo)
 	if !ok || len(t.State.VerifiedChains) == 0 || len(t.State.PeerCertificates) == 0 {
@@ -63,7 +64,8 @@ func (c *clientCertificate) checkAt(cas *x509.CertPool, now time.Time) error {
 	return c.err
 }
 
-// verifyCertificate checks a client's certificate, with those between it and its CA behind it; ends is how long it stays as good.
+// verifyCertificate checks a client's certificate, with those between it and its CA behind it; ends is how long it
+// stays as good.
 func verifyCertificate(shown []*x509.Certificate, cas *x509.CertPool, now time.Time) (ends time.Time, err error) {
 	between := x509.NewCertPool()
 	for _, c := range shown[1:] {

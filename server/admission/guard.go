@@ -1,7 +1,7 @@
-// Package admission decides who may connect to a node, who may call it, and how much each may have. Connections are counted and paid for by
-// address, as soon as they are accepted; callers are identified by certificate or token when the headers of a call have come; accounts hold what an
-// identity uses. Refusals are an *AccessError or a *BusyError: what they mean on the wire, and who is told, is the caller's affair. What is called
-// is unknown here.
+// Package admission decides who may connect to a node, who may call it, and how much each may have. Connections are
+// counted and paid for by address, as soon as they are accepted; callers are identified by certificate or token when
+// the headers of a call have come; accounts hold what an identity uses. Refusals are an *AccessError or a *BusyError:
+// what they mean on the wire, and who is told, is the caller's affair. What is called is unknown here.
 //
 // Goroutines: none but those of timers.
 package admission
@@ -95,8 +95,8 @@ func (g *Guard) Credentials() credentials.TransportCredentials {
 // LimitListener is l for a gRPC server of nodes: a flood of connections to it costs less than one to l itself.
 func (g *Guard) LimitListener(l net.Listener) net.Listener { return newLimitedListener(l, g.limiter) }
 
-// Authorize looks at each call when its headers have come: it finds out who calls, and turns away those who may not. The caller is in the
-// context that it returns. Errors are an *AccessError or a *BusyError. It does not wait.
+// Authorize looks at each call when its headers have come: it finds out who calls, and turns away those who may not.
+// The caller is in the context that it returns. Errors are an *AccessError or a *BusyError. It does not wait.
 func (g *Guard) Authorize(ctx context.Context, info *tap.Info) (context.Context, error) {
 	c := &Caller{}
 	if p, ok := peer.FromContext(ctx); ok {
@@ -129,7 +129,8 @@ func (g *Guard) admitCall(ctx context.Context, c *Caller, info *tap.Info) error 
 	return c.account.addSilentCall()
 }
 
-// RequireCaller is CallerOf for what needs an identity: a node that asks for one takes no call that Authorize did not let in.
+// RequireCaller is CallerOf for what needs an identity: a node that asks for one takes no call that Authorize did not
+// let in.
 func (g *Guard) RequireCaller(ctx context.Context) (*Caller, error) {
 	c := CallerOf(ctx)
 	if (c == nil || c.Identity == "") && g.options.Access.isRestricted() {

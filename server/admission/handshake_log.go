@@ -8,7 +8,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// handshakeLog keeps the books on connections that ended before their first call: who connects is told too little to find out why.
+// handshakeLog keeps the books on connections that ended before their first call: who connects is told too little to
+// find out why.
 type handshakeLog struct {
 	handshakes, refusals prometheus.Counter
 	failures, full       *SampledLog
@@ -18,7 +19,8 @@ func newHandshakeLog(handshakes, refusals prometheus.Counter, log *slog.Logger) 
 	return &handshakeLog{handshakes, refusals, NewSampledLog(log), NewSampledLog(log)}
 }
 
-// logFailure counts a handshake, and logs it unless there are many. Who says nothing at all, as a probe of the port does, is only counted.
+// logFailure counts a handshake, and logs it unless there are many. Who says nothing at all, as a probe of the port
+// does, is only counted.
 func (s *handshakeLog) logFailure(host string, err error) {
 	s.handshakes.Inc()
 	if !errors.Is(err, io.EOF) {

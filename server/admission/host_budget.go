@@ -7,8 +7,9 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// hostBudget is one address, as a port knows it. A node works for whoever connects, shakes hands or sends frames before it can know whether that is
-// meant well, so each address has so much of a core for all of this together, whether its calls are let in or not. Making batches is not part of it.
+// hostBudget is one address, as a port knows it. A node works for whoever connects, shakes hands or sends frames before
+// it can know whether that is meant well, so each address has so much of a core for all of this together, whether its
+// calls are let in or not. Making batches is not part of it.
 type hostBudget struct {
 	open   int           // connections; guarded by places.mu
 	budget *rate.Limiter // of nanoseconds of a core
@@ -41,8 +42,8 @@ func (h *hostBudget) isIdle() bool {
 func (h *hostBudget) canConnect() bool { return h.budget.Tokens() >= float64(costConnection) }
 func (h *hostBudget) payConnection()   { h.budget.AllowN(time.Now(), int(costConnection)) }
 
-// throttle waits until the address has paid for what a connection of its has said, or ctx ends. It pays little by little, so that its other connections have
-// their turn.
+// throttle waits until the address has paid for what a connection of its has said, or ctx ends. It pays little by
+// little, so that its other connections have their turn.
 func (h *hostBudget) throttle(ctx context.Context, cost time.Duration) {
 	for most := time.Millisecond; cost > 0; cost -= most {
 		if h.budget.WaitN(ctx, int(min(cost, most))) != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/feedwater-io/feedwater/filename"
 )
 
-// HTTPConfig is c, made by TLSFiles, for HTTP/1.1: the same files, read again when they change. A client may come without a certificate, for
-// some paths are for everybody; one that it shows has to be good.
+// HTTPConfig is c, made by TLSFiles, for HTTP/1.1: the same files, read again when they change. A client may come
+// without a certificate, for some paths are for everybody; one that it shows has to be good.
 func HTTPConfig(c *tls.Config) *tls.Config {
 	of := func(c *tls.Config) *tls.Config {
 		c = c.Clone()
@@ -41,9 +41,9 @@ func HTTPConfig(c *tls.Config) *tls.Config {
 	}
 }
 
-// ServeWatchers is h for those alone who may call Watch. They say who they are by a client certificate, by the header "Authorization: Bearer
-// TOKEN", as Prometheus sends it, or by the token as the password of HTTP's Basic scheme, which browsers ask for. Others are answered 401,
-// 403, or 429 when they call too often.
+// ServeWatchers is h for those alone who may call Watch. They say who they are by a client certificate, by the header
+// "Authorization: Bearer TOKEN", as Prometheus sends it, or by the token as the password of HTTP's Basic scheme, which
+// browsers ask for. Others are answered 401, 403, or 429 when they call too often.
 func (g *Guard) ServeWatchers(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c, err := g.identifyVisitor(r)

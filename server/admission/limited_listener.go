@@ -7,8 +7,9 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// limitedListener is a port that hangs up on connections which would be refused, before anything else is done for them. For that alone it takes no more than
-// refusalShare of a core: it sleeps where it would, and the kernel turns away those for whom its queue has no room.
+// limitedListener is a port that hangs up on connections which would be refused, before anything else is done for them.
+// For that alone it takes no more than refusalShare of a core: it sleeps where it would, and the kernel turns away
+// those for whom its queue has no room.
 type limitedListener struct {
 	net.Listener
 	limiter *connLimiter
@@ -24,7 +25,8 @@ func newLimitedListener(l net.Listener, p *connLimiter) *limitedListener {
 	return &limitedListener{l, p, rate.NewLimiter(rate.Limit(refusalShare*float64(time.Second)), int(10*time.Millisecond))}
 }
 
-// admittedConn is a connection that has its place from when it was accepted. Who shakes hands on it takes the place over.
+// admittedConn is a connection that has its place from when it was accepted. Who shakes hands on it takes the place
+// over.
 type admittedConn struct {
 	net.Conn
 	place *connPlace
@@ -36,8 +38,8 @@ func (p *admittedConn) Close() error {
 	return p.Conn.Close()
 }
 
-// Accept implements net.Listener. Places are taken and paid for here: handshakes may begin much later on a busy node, and none of a flood would
-// have been refused by then.
+// Accept implements net.Listener. Places are taken and paid for here: handshakes may begin much later on a busy node,
+// and none of a flood would have been refused by then.
 func (g *limitedListener) Accept() (net.Conn, error) {
 	for {
 		c, err := g.Listener.Accept()

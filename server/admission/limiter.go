@@ -16,8 +16,9 @@ import (
 // PingTimeout is until a peer that answers no ping, or acknowledges nothing, is gone.
 const PingTimeout = time.Minute
 
-// meteredCredentials are a port's credentials, TLS or plaintext, that take so many connections at once, of one machine and together, and of one machine no
-// more in a while than it pays for. Those beyond are closed at once: whoever was kept waiting for a place would keep others waiting too.
+// meteredCredentials are a port's credentials, TLS or plaintext, that take so many connections at once, of one machine
+// and together, and of one machine no more in a while than it pays for. Those beyond are closed at once: whoever was
+// kept waiting for a place would keep others waiting too.
 type meteredCredentials struct {
 	credentials.TransportCredentials
 	places *connLimiter

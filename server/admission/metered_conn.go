@@ -10,8 +10,8 @@ import (
 	"google.golang.org/grpc/peer"
 )
 
-// MeteredConn is a connection that has a place until it is closed, and that its address pays for. Its methods but net.Conn's may be called without
-// one, as by calls from within the process.
+// MeteredConn is a connection that has a place until it is closed, and that its address pays for. Its methods but
+// net.Conn's may be called without one, as by calls from within the process.
 type MeteredConn struct {
 	net.Conn
 	host    *hostBudget
@@ -33,7 +33,8 @@ func (c *MeteredConn) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// ChargeFailures waits until the connection's address has paid for so many wants of its calls that came to nothing, or ctx ends.
+// ChargeFailures waits until the connection's address has paid for so many wants of its calls that came to nothing, or
+// ctx ends.
 func (c *MeteredConn) ChargeFailures(ctx context.Context, failures int64) {
 	if c != nil && failures > 0 {
 		c.host.throttle(ctx, time.Duration(failures)*costFailure)
@@ -75,8 +76,8 @@ func (c *MeteredConn) CountReads() uint64 {
 // IsClosed reports whether the connection is closed.
 func (c *MeteredConn) IsClosed() bool { return c == nil || c.open.Err() != nil }
 
-// HangUp closes the connection unless one of its streams has sent something since CountSends was this, and reports whether it did, to one caller
-// only.
+// HangUp closes the connection unless one of its streams has sent something since CountSends was this, and reports
+// whether it did, to one caller only.
 func (c *MeteredConn) HangUp(sends uint64) bool {
 	if c.IsClosed() || c.CountSends() != sends || !c.hungUp.CompareAndSwap(false, true) {
 		return false

@@ -9,8 +9,9 @@ import (
 	"time"
 )
 
-// reloadedFiles is a value made of files. It is made again when one of them has changed. Where that fails, the last good one stays, and it is tried again
-// every second, for what is in the way (rights, handles, a disk) may go without a trace on the files; the log says so once per error.
+// reloadedFiles is a value made of files. It is made again when one of them has changed. Where that fails, the last
+// good one stays, and it is tried again every second, for what is in the way (rights, handles, a disk) may go without a
+// trace on the files; the log says so once per error.
 type reloadedFiles[T any] struct {
 	files []string
 	parse func() (T, error)

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// SampledLog is a line of the log that is written for some of many like events: twenty at once, then one a second. It tells how many were not
-// written of.
+// SampledLog is a line of the log that is written for some of many like events: twenty at once, then one a second. It
+// tells how many were not written of.
 type SampledLog struct {
 	log  *slog.Logger
 	rate *rate.Limiter
@@ -36,8 +36,9 @@ func (s *SampledLog) Warn(message string, args ...any) {
 	s.unsaid = 0
 }
 
-// StandardLog is a log for a package that writes lines of its own, as net/http does of each connection that goes wrong: it warns of twenty at once,
-// then of one a second, and tells how many it left out. Lines that end with EOF are left out.
+// StandardLog is a log for a package that writes lines of its own, as net/http does of each connection that goes wrong:
+// it warns of twenty at once, then of one a second, and tells how many it left out. Lines that end with EOF are left
+// out.
 func StandardLog(log *slog.Logger) *stdlog.Logger {
 	return stdlog.New(sampledWriter{NewSampledLog(log)}, "", 0)
 }

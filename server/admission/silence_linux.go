@@ -7,7 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// endWhenSilent has the kernel end a connection whose peer acknowledges nothing for so long. gRPC would, but not for those that a gate has wrapped.
+// endWhenSilent has the kernel end a connection whose peer acknowledges nothing for so long. gRPC would, but not for
+// those that a gate has wrapped.
 func endWhenSilent(c net.Conn, after time.Duration) {
 	tcp, ok := c.(*net.TCPConn)
 	if !ok {

@@ -17,9 +17,9 @@ type TLSFiles struct {
 	Optional bool
 }
 
-// Config is TLS 1.3 with these files. They are looked at again for each connection, so that certificates can be replaced while the
-// node runs: connections go on with what they began with, new ones get the new files. Files that do not belong together change
-// nothing, and log says so.
+// Config is TLS 1.3 with these files. They are looked at again for each connection, so that certificates can be
+// replaced while the node runs: connections go on with what they began with, new ones get the new files. Files that do
+// not belong together change nothing, and log says so.
 func (f TLSFiles) Config(log *slog.Logger) (*tls.Config, error) {
 	current, err := openReloaded(log, f.loadFiles, f.Cert, f.Key, f.ClientCA)
 	if err != nil {
@@ -69,7 +69,8 @@ func readPool(path string) (*x509.CertPool, error) {
 	return pool, nil
 }
 
-// identityOf is the identity of a client certificate: its first URI (as SPIFFE writes one), else its common name, else its first DNS name.
+// identityOf is the identity of a client certificate: its first URI (as SPIFFE writes one), else its common name, else
+// its first DNS name.
 func identityOf(c *x509.Certificate) string {
 	switch {
 	case len(c.URIs) > 0:

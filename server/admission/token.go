@@ -10,7 +10,8 @@ import (
 	"strings"
 )
 
-// Tokens are the bearer tokens that a node takes, by what they stand for. They come from a file that is looked at again for each call.
+// Tokens are the bearer tokens that a node takes, by what they stand for. They come from a file that is looked at again
+// for each call.
 type Tokens struct{ current *reloadedFiles[[]tokenDigest] }
 
 // tokenDigest keeps a digest, so that all comparisons are of one length, and no copy of the secret.
@@ -22,8 +23,8 @@ type tokenDigest struct {
 // minTokenBytes keeps out what can be guessed.
 const minTokenBytes = 16
 
-// ReadTokens reads a file of lines "IDENTITY TOKEN"; empty lines and those that begin with # count nothing. An identity may have
-// several tokens, so that one can be replaced without a gap.
+// ReadTokens reads a file of lines "IDENTITY TOKEN"; empty lines and those that begin with # count nothing. An identity
+// may have several tokens, so that one can be replaced without a gap.
 func ReadTokens(path string, log *slog.Logger) (*Tokens, error) {
 	current, err := openReloaded(log, func() ([]tokenDigest, error) {
 		text, err := readSecret(path)
@@ -73,7 +74,8 @@ func parseTokens(path string, text []byte) ([]tokenDigest, error) {
 	return all, nil
 }
 
-// Identity is who a token stands for. How long it takes does not depend on how much of a token is right, nor on which one it is.
+// Identity is who a token stands for. How long it takes does not depend on how much of a token is right, nor on which
+// one it is.
 func (t *Tokens) Identity(secret string) (identity string, ok bool) {
 	sum := sha256.Sum256([]byte(secret))
 	for _, known := range t.current.currentValue() {

@@ -10,7 +10,8 @@ import (
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 )
 
-// codec is gRPC's standard codec, but the data of a *Piece is sent by reference. The bytes on the wire are those of proto.Marshal.
+// codec is gRPC's standard codec, but the data of a *Piece is sent by reference. The bytes on the wire are those of
+// proto.Marshal.
 type codec struct{ encoding.CodecV2 }
 
 // NewCodec returns the codec that a gRPC server of nodes is made with.
@@ -27,8 +28,8 @@ type Piece struct {
 	Data mem.Buffer
 }
 
-// FrontBytes is what a message with data has on the wire before its data, when all of it has total bytes: gRPC's prefix, the other
-// fields, tag and length.
+// FrontBytes is what a message with data has on the wire before its data, when all of it has total bytes: gRPC's
+// prefix, the other fields, tag and length.
 func FrontBytes(head *pb.FetchResponse, total int) int {
 	const prefix = 5
 	n := prefix + proto.Size(head) + protowire.SizeTag(pb.DataField)

@@ -1,8 +1,10 @@
-// Package batchmem lends the memory that a node makes batches in: slots within one budget, which are sent by reference. A slot is lent to a
-// stream by its Quota, handed to gRPC as a lease, written by a connection that refers to it, and free again when the last of them has let go
-// of it, or the garbage collector finds that nobody can reach it. Streams are unknown here, and so is what batches hold.
+// Package batchmem lends the memory that a node makes batches in: slots within one budget, which are sent by reference.
+// A slot is lent to a stream by its Quota, handed to gRPC as a lease, written by a connection that refers to it, and
+// free again when the last of them has let go of it, or the garbage collector finds that nobody can reach it. Streams
+// are unknown here, and so is what batches hold.
 //
-// Goroutines: a connection of GatherWrites starts one for each write that another goroutine has to do; Close waits for none, and ends them.
+// Goroutines: a connection of GatherWrites starts one for each write that another goroutine has to do; Close waits for
+// none, and ends them.
 package batchmem
 
 import (
@@ -16,8 +18,9 @@ import (
 	"google.golang.org/grpc/mem"
 )
 
-// Memory lends slots within a node's budget. A slot counts against the budget from the moment it is allocated until the garbage
-// collector may have it; returned slots are kept for the next want, since fresh memory costs more than sending a batch.
+// Memory lends slots within a node's budget. A slot counts against the budget from the moment it is allocated until the
+// garbage collector may have it; returned slots are kept for the next want, since fresh memory costs more than sending
+// a batch.
 type Memory struct {
 	// Limit is the bytes of all slots together. It is set before the first use.
 	Limit int64
@@ -48,12 +51,13 @@ type Budget struct {
 	lent   int64
 }
 
-// freeShare is how much of the free memory those of weight 1 may hold: some is left for whoever comes next, however many want however much.
-// Somebody alone has 4/5 of all, two have 4/9 each. (Choudhury and Hahne, dynamic queue length thresholds, IEEE/ACM Transactions on Networking
-// 6, 1998.)
+// freeShare is how much of the free memory those of weight 1 may hold: some is left for whoever comes next, however
+// many want however much. Somebody alone has 4/5 of all, two have 4/9 each. (Choudhury and Hahne, dynamic queue length
+// thresholds, IEEE/ACM Transactions on Networking 6, 1998.)
 const freeShare = 4
 
-// hasRoom reports whether a want that has own bytes may have more, of a memory that has free bytes besides them. Whatever is free one want may have.
+// hasRoom reports whether a want that has own bytes may have more, of a memory that has free bytes besides them.
+// Whatever is free one want may have.
 func (b *Budget) hasRoom(bytes, own, free int64) bool {
 	return b == nil || (b.Limit <= 0 || b.lent+bytes <= b.Limit) && (b.lent <= own || float64(b.lent-own) <= freeShare*b.Weight*float64(free))
 }
@@ -84,8 +88,8 @@ type Slot struct {
 	Bytes []byte
 }
 
-// slotStep is what sizes of slots are rounded up to. It also keeps slots above the size below which gRPC does not tell when
-// it is done with a buffer.
+// slotStep is what sizes of slots are rounded up to. It also keeps slots above the size below which gRPC does not tell
+// when it is done with a buffer.
 const slotStep = 4 << 10
 
 func roundUp(bytes int) int64 { return (int64(bytes) + slotStep - 1) / slotStep * slotStep }
@@ -138,8 +142,8 @@ func (m *Memory) makeRoom(size int64) bool {
 	return m.used+size <= m.Limit
 }
 
-// Release ends a loan. With keep the memory may be lent again at once; without, somebody may still look at it, and it is left to
-// the garbage collector.
+// Release ends a loan. With keep the memory may be lent again at once; without, somebody may still look at it, and it
+// is left to the garbage collector.
 func (s *Slot) Release(keep bool) {
 	q := s.quota
 	m := q.memory
@@ -166,7 +170,8 @@ func (q *Quota) signalChange() {
 	}
 }
 
-// ChargeBytes counts memory that is no slot as lent to a want that holds own bytes, until DischargeBytes; false when the budget is used up.
+// ChargeBytes counts memory that is no slot as lent to a want that holds own bytes, until DischargeBytes; false when
+// the budget is used up.
 func (q *Quota) ChargeBytes(bytes, own int64) bool {
 	m := q.memory
 	m.mu.Lock()
@@ -217,9 +222,9 @@ func (m *Memory) CountBytes() (used, lent int64) {
 	return m.used, m.lent
 }
 
-// LeaseBytes hands the first bytes of a slot to gRPC. The slot is released once the last reference to the buffer has been freed, and all that
-// hold the lease besides have let go. When a connection dies, gRPC forgets some of what it had queued without freeing it: then the slot is released when
-// the garbage collector finds the buffer unreachable.
+// LeaseBytes hands the first bytes of a slot to gRPC. The slot is released once the last reference to the buffer has
+// been freed, and all that hold the lease besides have let go. When a connection dies, gRPC forgets some of what it had
+// queued without freeing it: then the slot is released when the garbage collector finds the buffer unreachable.
 func (s *Slot) LeaseBytes(bytes int) mem.Buffer {
 	handle := new([]byte)
 	*handle = s.Bytes[:bytes]
@@ -287,7 +292,8 @@ func (m *Memory) addLease(l *lease) {
 	m.leases = slices.Insert(m.leases, at, l)
 }
 
-// holdLease finds the lease that p is of, which the caller then holds; nil: there is none. p is in use, so the lease is not over.
+// holdLease finds the lease that p is of, which the caller then holds; nil: there is none. p is in use, so the lease is
+// not over.
 func (m *Memory) holdLease(p []byte) *lease {
 	if m == nil || len(p) == 0 {
 		return nil

@@ -13,11 +13,13 @@ const (
 	copiedBytes   = 16 << 10              // of what does not lie in a slot; it is little
 )
 
-// writevConn is a plaintext connection that writes at once what gRPC, which has no buffer of its own then, writes in small parts: heads of
-// frames, which are copied, and the leased slots, by reference. A slot is held until what was referred to is written.
+// writevConn is a plaintext connection that writes at once what gRPC, which has no buffer of its own then, writes in
+// small parts: heads of frames, which are copied, and the leased slots, by reference. A slot is held until what was
+// referred to is written.
 //
-// gRPC does not say when it has nothing more to write. What ends a batch is written at once; behind the rest of a batch more is to come, and only if
-// it does not is the rest written by the clock; all else is written by a goroutine that runs when the one that writes rests.
+// gRPC does not say when it has nothing more to write. What ends a batch is written at once; behind the rest of a batch
+// more is to come, and only if it does not is the rest written by the clock; all else is written by a goroutine that
+// runs when the one that writes rests.
 //
 // One goroutine writes at a time. An error is that of all later writes.
 type writevConn struct {
@@ -41,8 +43,8 @@ type writevConn struct {
 	writesAtTick int  // writes when it was set
 }
 
-// GatherWrites returns a connection that writes to c at once what gRPC writes in small parts, and refers to leased slots of m. Only sockets
-// take several parts at once; for others all is copied.
+// GatherWrites returns a connection that writes to c at once what gRPC writes in small parts, and refers to leased
+// slots of m. Only sockets take several parts at once; for others all is copied.
 func GatherWrites(c net.Conn, m *Memory) net.Conn { return newWritevConn(c, m) }
 
 func newWritevConn(c net.Conn, m *Memory) *writevConn {
@@ -83,8 +85,8 @@ func (g *writevConn) Write(p []byte) (int, error) {
 	return len(p), g.err
 }
 
-// Close implements net.Conn. Last words, as why a connection ends, are written unless that takes longer than lastWordsTime; what is left of batches
-// is not. Nothing is held any more: gRPC keeps a connection for a while.
+// Close implements net.Conn. Last words, as why a connection ends, are written unless that takes longer than
+// lastWordsTime; what is left of batches is not. Nothing is held any more: gRPC keeps a connection for a while.
 func (g *writevConn) Close() error {
 	if g.writing.TryLock() {
 		if len(g.held) == 0 && len(g.parts) > 0 {
@@ -169,7 +171,8 @@ func (g *writevConn) startClock() {
 	g.clock.Reset(gatherFor)
 }
 
-// writeWaiting writes what has waited since the clock was set. If something was written since, what is there now came later, and waits anew.
+// writeWaiting writes what has waited since the clock was set. If something was written since, what is there now came
+// later, and waits anew.
 func (g *writevConn) writeWaiting() {
 	g.writing.Lock()
 	defer g.writing.Unlock()
@@ -198,7 +201,8 @@ func (g *writevConn) writeParts() {
 	g.held, g.parts, g.copied, g.run, g.bytes = g.held[:0], g.parts[:0], g.copied[:0], -1, 0
 }
 
-// chanMutex is a mutex that may be held for as long as a peer takes to read, and waiting for which is idle to synctest, as for a sync.Mutex is not.
+// chanMutex is a mutex that may be held for as long as a peer takes to read, and waiting for which is idle to synctest,
+// as for a sync.Mutex is not.
 type chanMutex chan struct{}
 
 func (t chanMutex) Lock()   { t <- struct{}{} }
@@ -213,7 +217,8 @@ func (t chanMutex) TryLock() bool {
 	}
 }
 
-// dataFrame follows the data frames of what gRPC writes, whose heads it writes on their own. A wrong guess costs a wait of gatherFor.
+// dataFrame follows the data frames of what gRPC writes, whose heads it writes on their own. A wrong guess costs a wait
+// of gatherFor.
 type dataFrame struct{ left int }
 
 // advance reports whether a frame is whole with p.

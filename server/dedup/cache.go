@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// batchCache keeps batches that were made, within a limit of bytes; those that nobody took for longest go first. The caller guards it, but for the
-// limit.
+// batchCache keeps batches that were made, within a limit of bytes; those that nobody took for longest go first. The
+// caller guards it, but for the limit.
 type batchCache struct {
 	limit, used int64
 	byKey       map[Key]*list.Element

@@ -1,5 +1,6 @@
-// Package dedup has equal batches made once, for whatever streams want them: calls of wants that are equal are one call, as singleflight has it, and
-// a cache keeps what was made. It knows neither streams nor pipelines: a Want submits itself.
+// Package dedup has equal batches made once, for whatever streams want them: calls of wants that are equal are one
+// call, as singleflight has it, and a cache keeps what was made. It knows neither streams nor pipelines: a Want submits
+// itself.
 //
 // It starts no goroutine.
 package dedup
@@ -14,9 +15,10 @@ import (
 	"github.com/feedwater-io/feedwater/server/snapshots"
 )
 
-// Group has equal batches made once. Who asks first has it made, in his memory; who asks meanwhile gets a copy, and so does who asks later, for
-// as long as it is kept. It is made for whichever of them needs it first, on his account, so nobody waits for somebody who says that he needs
-// it later. Failures are shared with nobody: who waited for one is made his own batch. A nil Group shares nothing.
+// Group has equal batches made once. Who asks first has it made, in his memory; who asks meanwhile gets a copy, and so
+// does who asks later, for as long as it is kept. It is made for whichever of them needs it first, on his account, so
+// nobody waits for somebody who says that he needs it later. Failures are shared with nobody: who waited for one is
+// made his own batch. A nil Group shares nothing.
 type Group struct {
 	mu    sync.Mutex
 	calls map[Key]*call
@@ -47,7 +49,8 @@ type Priority struct {
 // Want asks for one batch. Its methods may be called from any goroutine, and must not block.
 type Want interface {
 	Priority() Priority
-	// Submit has the batch made for this want. publish, if not nil, is called with it, or with nil if it failed, before the want ends.
+	// Submit has the batch made for this want. publish, if not nil, is called with it, or with nil if it failed, before
+	// the want ends.
 	Submit(publish func(*Batch))
 	// MoveUp has what Submit began made for somebody who needs it earlier.
 	MoveUp(Priority)
@@ -65,7 +68,8 @@ type Want interface {
 type Waiter struct {
 	Want Want
 
-	// Guarded by Group.mu: the call that it waits for, else whether it is about to be served or submitted, and cancelled meanwhile.
+	// Guarded by Group.mu: the call that it waits for, else whether it is about to be served or submitted, and
+	// cancelled meanwhile.
 	call                  *call
 	submitting, cancelled bool
 }
@@ -150,8 +154,8 @@ func (g *Group) submitWant(w *Waiter, c *call) {
 	}
 }
 
-// publishBatch gives a batch to all who wait for it, while it is still there. If there is none, the first of them has it made. Whoever asks
-// finds it in the making or in the cache.
+// publishBatch gives a batch to all who wait for it, while it is still there. If there is none, the first of them has
+// it made. Whoever asks finds it in the making or in the cache.
 func (g *Group) publishBatch(c *call, b *Batch) {
 	kept := g.cache.copyBatch(b)
 	g.mu.Lock()

@@ -1,5 +1,5 @@
-// Package demand says how many nodes like this one would feed the jobs that have streams here. It reads that off what trainers tell
-// of their steps, and off this node's own speed, which is measured when somebody asks.
+// Package demand says how many nodes like this one would feed the jobs that have streams here. It reads that off what
+// trainers tell of their steps, and off this node's own speed, which is measured when somebody asks.
 package demand
 
 import (
@@ -25,7 +25,8 @@ type Engine interface {
 	Work() pipeline.Work
 }
 
-// Meter measures the demand. Its methods may be called from many goroutines at once. It is not to be copied after its first use.
+// Meter measures the demand. Its methods may be called from many goroutines at once. It is not to be copied after its
+// first use.
 type Meter struct {
 	engine Engine
 	jobs   *pulse.Registry
@@ -76,9 +77,9 @@ func (m *Meter) readJob(j *pulse.Job) control.Reading {
 	return r
 }
 
-// JobNodes is how many nodes like this one would feed a job, and for how many seconds this one works on a sample of it; 0: unknown.
-// upperBound tells that it may be fewer, or more than there are if nothing else is known: no step of the job ends for want of data,
-// while this node has work in its queue.
+// JobNodes is how many nodes like this one would feed a job, and for how many seconds this one works on a sample of it;
+// 0: unknown. upperBound tells that it may be fewer, or more than there are if nothing else is known: no step of the
+// job ends for want of data, while this node has work in its queue.
 func (m *Meter) JobNodes(j pulse.Job) (nodes int, seconds float64, upperBound bool) {
 	r, effective := m.readJob(&j), m.Wanted().Effective
 	if effective > 0 {
@@ -93,7 +94,8 @@ func (m *Meter) AllNodes() (nodes float64, ok bool) {
 	return float64(w.Nodes), w.Effective != 0
 }
 
-// EffectiveCores is the core-seconds that the node does in a second with work at hand, as it was measured last; its cores until then.
+// EffectiveCores is the core-seconds that the node does in a second with work at hand, as it was measured last; its
+// cores until then.
 func (m *Meter) EffectiveCores() float64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -1,5 +1,5 @@
-// Package lifecycle counts the streams of a node until it has drained. A node that drains takes no further streams and lets those
-// that are open finish what they hold. It has no goroutines of its own but those that wait.
+// Package lifecycle counts the streams of a node until it has drained. A node that drains takes no further streams and
+// lets those that are open finish what they hold. It has no goroutines of its own but those that wait.
 package lifecycle
 
 import (
@@ -22,7 +22,8 @@ func NewStreams() *Streams {
 	return &Streams{draining: make(chan struct{}), drained: make(chan struct{})}
 }
 
-// OpenStream counts a stream in. It reports false where the node drains; else the caller owes one CloseStream and one ReturnMemory.
+// OpenStream counts a stream in. It reports false where the node drains; else the caller owes one CloseStream and one
+// ReturnMemory.
 func (s *Streams) OpenStream() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

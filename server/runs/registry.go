@@ -1,6 +1,6 @@
-// Package runs keeps the training runs that have streams at a node: whose they are, what their samples cost, and which account of the node's cores
-// serves each. Runs of one identity share the weight of that. A run of which the last stream has ended is forgotten; what its identity was served is
-// remembered for a while.
+// Package runs keeps the training runs that have streams at a node: whose they are, what their samples cost, and which
+// account of the node's cores serves each. Runs of one identity share the weight of that. A run of which the last
+// stream has ended is forgotten; what its identity was served is remembered for a while.
 //
 // It starts no goroutine.
 package runs
@@ -56,8 +56,8 @@ type tenant struct {
 const (
 	// manyTenants is how many are remembered whether they have runs or not.
 	manyTenants = 256
-	// debtAge is for how long what a tenant without runs was served is remembered. Who leaves and comes again at once has the share that he
-	// would have had.
+	// debtAge is for how long what a tenant without runs was served is remembered. Who leaves and comes again at once
+	// has the share that he would have had.
 	debtAge = 10 * time.Minute
 	// mostIdle is how many tenants without runs are remembered at most.
 	mostIdle = 4096
@@ -88,7 +88,8 @@ func (b *Registry) takeRun(k Key) *Run {
 	return a
 }
 
-// newAccount is a new run's, and whether it is others', too. Where nobody has to say who he is each run counts by itself. mu is held.
+// newAccount is a new run's, and whether it is others', too. Where nobody has to say who he is each run counts by
+// itself. mu is held.
 func (b *Registry) newAccount(identity string) (a *share.Account, crowded bool) {
 	if identity == "" {
 		return share.NewAccount(b.Weight(identity)), false
@@ -111,7 +112,8 @@ func (b *Registry) newAccount(identity string) (a *share.Account, crowded bool) 
 	return p.overflow, true
 }
 
-// forgetIdle forgets tenants that have had no run for a while, if there are many, and those that left first if they are very many. mu is held.
+// forgetIdle forgets tenants that have had no run for a while, if there are many, and those that left first if they are
+// very many. mu is held.
 func (b *Registry) forgetIdle(now time.Time) {
 	if b.sweepAt = max(b.sweepAt, manyTenants); len(b.tenants) < b.sweepAt {
 		return
@@ -157,8 +159,8 @@ func (a *Run) Leave() {
 	}
 }
 
-// Weights of the newest batch in what a job's samples cost: for how many nodes a job needs, and for what a node tells trainers, who have
-// to know soon that it has become slow.
+// Weights of the newest batch in what a job's samples cost: for how many nodes a job needs, and for what a node tells
+// trainers, who have to know soon that it has become slow.
 const (
 	costWeight   = 0.05
 	latelyWeight = 0.3

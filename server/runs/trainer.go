@@ -11,7 +11,8 @@ import (
 
 // MismatchError says that two trainers of a run have other revisions of a unit.
 type MismatchError struct {
-	// Unit as package revision has it, and its revisions: those of the trainers that are there, and of the one that asks.
+	// Unit as package revision has it, and its revisions: those of the trainers that are there, and of the one that
+	// asks.
 	Unit      string
 	Has, Asks uint32
 	// HasBuild and AsksBuild are their builds, as they say.
@@ -32,9 +33,10 @@ type Trainer struct {
 	End func()
 }
 
-// EnterTrainer is EnterRun for a trainer; LeaveTrainer takes the place of Leave. An error is a *MismatchError: the run has trainers that order or finish
-// batches in another way. Those of them that are silent are ended and forgotten instead: their machine may be gone, and the connection does not
-// know it yet. Whoever is there after all comes again, and is compared then.
+// EnterTrainer is EnterRun for a trainer; LeaveTrainer takes the place of Leave. An error is a *MismatchError: the run
+// has trainers that order or finish batches in another way. Those of them that are silent are ended and forgotten
+// instead: their machine may be gone, and the connection does not know it yet. Whoever is there after all comes again,
+// and is compared then.
 func (b *Registry) EnterTrainer(k Key, t *Trainer) (*Run, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -64,7 +66,8 @@ func (a *Run) forget(t *Trainer) {
 	a.trainers = slices.DeleteFunc(a.trainers, func(other *Trainer) bool { return other == t })
 }
 
-// CheckTrainer returns a *MismatchError if the run has trainers here that order or finish batches in another way, and are not silent.
+// CheckTrainer returns a *MismatchError if the run has trainers here that order or finish batches in another way, and
+// are not silent.
 func (b *Registry) CheckTrainer(k Key, t *pb.Trainer) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -72,7 +75,8 @@ func (b *Registry) CheckTrainer(k Key, t *pb.Trainer) error {
 	return err
 }
 
-// compareTrainers compares a trainer with those of a run. Of those that differ it returns the silent ones, or an error if one is not. mu is held.
+// compareTrainers compares a trainer with those of a run. Of those that differ it returns the silent ones, or an error
+// if one is not. mu is held.
 func (b *Registry) compareTrainers(k Key, t *pb.Trainer) (silent []*Trainer, err error) {
 	a := b.byKey[k]
 	if k.Job == "" || a == nil {

@@ -1,6 +1,7 @@
-// Package corpus writes what two builds are compared by: files of every format, good and damaged, and cases, each a plan on a folder of files.
-// Between them the cases use every unit of package revision that decides pixels, each op with many arguments in both dialects. The same seed
-// writes the same corpus. Command vectors runs it; its form changes only in ways that older ones of that command understand.
+// Package corpus writes what two builds are compared by: files of every format, good and damaged, and cases, each a
+// plan on a folder of files. Between them the cases use every unit of package revision that decides pixels, each op
+// with many arguments in both dialects. The same seed writes the same corpus. Command vectors runs it; its form changes
+// only in ways that older ones of that command understand.
 package corpus
 
 import (
@@ -42,7 +43,8 @@ const LoopsFolder = smallFolder
 //go:embed loops.py
 var Loops string
 
-// Write makes a corpus in dir, which exists, of the files in the module at root. Its cases are those that use one of these units; of no unit: all.
+// Write makes a corpus in dir, which exists, of the files in the module at root. Its cases are those that use one of
+// these units; of no unit: all.
 func Write(dir, root string, seed uint64, units []string) ([]Case, error) {
 	f := files{dir: dir, root: root, random: rand.New(rand.NewPCG(seed, 0))} //nolint:gosec // the same each time
 	if err := f.write(); err != nil {

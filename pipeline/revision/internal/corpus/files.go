@@ -92,7 +92,8 @@ func (f *files) put(folder, name string, text []byte, damaged int) error {
 	return nil
 }
 
-// damage returns a file that is a little different: a bit, a byte, a number, the end, a piece that is gone or there twice.
+// damage returns a file that is a little different: a bit, a byte, a number, the end, a piece that is gone or there
+// twice.
 func (f *files) damage(text []byte) []byte {
 	text = slices.Clone(text)
 	if len(text) < 4 {

@@ -14,7 +14,8 @@ import (
 	"github.com/feedwater-io/feedwater/pipeline/revision"
 )
 
-// values are what arguments are drawn from, by name. An op takes those that it knows; a plan that it refuses is drawn again.
+// values are what arguments are drawn from, by name. An op takes those that it knows; a plan that it refuses is drawn
+// again.
 var values = map[string][]string{
 	"all_ops":             {"true", "false"},
 	"alpha":               {"0.5", "1", "30", "[20, 60]", "80"},
@@ -237,7 +238,8 @@ func usesOf(text json.RawMessage) revision.Plan {
 	return plan.Uses()
 }
 
-// codecCases decode all files of each format: whole, in part with and without an index, with other limits, turned, as views.
+// codecCases decode all files of each format: whole, in part with and without an index, with other limits, turned, as
+// views.
 func codecCases() []Case {
 	var cases []Case
 	for _, format := range append(slices.Clone(Formats), turnedFolder) {

@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// assembly is the text of a package's assembler files: for each symbol the blocks that define it, without comments and spaces.
+// assembly is the text of a package's assembler files: for each symbol the blocks that define it, without comments and
+// spaces.
 type assembly struct {
 	blocks map[string]string
 	calls  map[string][]string // the symbols that a symbol's blocks name
@@ -32,7 +33,8 @@ func readAssembly(dir string, files []string) (*assembly, error) {
 	return a, nil
 }
 
-// read splits a file into blocks. What stands before the first one, and all that the preprocessor is told, belongs to each of them.
+// read splits a file into blocks. What stands before the first one, and all that the preprocessor is told, belongs to
+// each of them.
 func (a *assembly) read(text string) {
 	lines := strings.Split(text, "\n")
 	head := "" // for all

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// closure is all of the module that some declarations need: what these name, what that names, and so on, and what may be called without
-// being named. Its text has no comment and no formatting. Declarations stand in it by number, in the order in which they are first
-// named, so that another name or place of one does not change it.
+// closure is all of the module that some declarations need: what these name, what that names, and so on, and what may
+// be called without being named. Its text has no comment and no formatting. Declarations stand in it by number, in the
+// order in which they are first named, so that another name or place of one does not change it.
 type closure struct {
 	program *program
 	edge    func(from, to *node) fate
@@ -66,7 +66,8 @@ func (c *closure) add(n *node) int {
 	return number
 }
 
-// place is the number of a package that the closure ends in. It tells packages apart without their names, which may change.
+// place is the number of a package that the closure ends in. It tells packages apart without their names, which may
+// change.
 func (c *closure) place(q *pkg) int {
 	number, there := c.places[q]
 	if !there {
@@ -76,7 +77,8 @@ func (c *closure) place(q *pkg) int {
 	return number
 }
 
-// addObject adds the declaration of an object that another one needs; false where the closure ends at it, and where it has none.
+// addObject adds the declaration of an object that another one needs; false where the closure ends at it, and where it
+// has none.
 func (c *closure) addObject(from *node, o types.Object) (number int, followed bool) {
 	n := c.program.nodes[o]
 	if n == nil {

@@ -1,7 +1,8 @@
-// Package source digests what each unit of package revision is made of: of the source of this module all that the unit's code can
-// reach, without comments, formatting and the names that packages and functions have, as it is built for each kind of processor; the
-// versions of other modules that this reaches; the version of Go; and of Python what decides orders and last hops. More than
-// what decides bytes may be in it, and less never is. It reads the source and starts the go command and Python; it changes nothing.
+// Package source digests what each unit of package revision is made of: of the source of this module all that the
+// unit's code can reach, without comments, formatting and the names that packages and functions have, as it is built
+// for each kind of processor; the versions of other modules that this reaches; the version of Go; and of Python what
+// decides orders and last hops. More than what decides bytes may be in it, and less never is. It reads the source and
+// starts the go command and Python; it changes nothing.
 package source
 
 import (
@@ -118,8 +119,8 @@ func (v variant) digest(dir string) (map[string]part, error) {
 	return all, nil
 }
 
-// edges says where a unit's closure ends: at families of kernels, at the units it stands beside, at ops and formats, which are units of their own,
-// and at what decides no byte.
+// edges says where a unit's closure ends: at families of kernels, at the units it stands beside, at ops and formats,
+// which are units of their own, and at what decides no byte.
 func (p *program) edges(u *unit, done map[string]*closure) func(from, to *node) fate {
 	return func(from, to *node) fate {
 		below := strings.TrimPrefix(to.pkg.path, p.module+"/")

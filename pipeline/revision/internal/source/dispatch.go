@@ -10,8 +10,8 @@ import (
 // asked are methods that the standard library looks for by interfaces that it does not export.
 var asked = []string{"Error", "Is", "As", "Unwrap", "IsZero", "Timeout", "Temporary"}
 
-// findInterfaces collects the interfaces that the module has anywhere, and those of the packages that it imports. A method that one
-// of them has can be called wherever its type is.
+// findInterfaces collects the interfaces that the module has anywhere, and those of the packages that it imports. A
+// method that one of them has can be called wherever its type is.
 func (p *program) findInterfaces() {
 	seen := map[*types.Package]bool{}
 	for _, q := range p.packages {
@@ -45,7 +45,8 @@ func (p *program) addInterface(t types.Type) {
 	}
 }
 
-// dynamic are the methods of a type that can be called without being named, by name. Where types have parameters all methods are.
+// dynamic are the methods of a type that can be called without being named, by name. Where types have parameters all
+// methods are.
 func (p *program) dynamic(t types.Type) []*types.Func {
 	found := map[*types.Func]bool{}
 	set := types.NewMethodSet(types.NewPointer(t))
@@ -95,7 +96,8 @@ func sortedMethods(found map[*types.Func]bool) []*types.Func {
 	return all
 }
 
-// local are the types that a declaration makes values of and that have no declaration of their own: those within functions, and those without a name.
+// local are the types that a declaration makes values of and that have no declaration of their own: those within
+// functions, and those without a name.
 func local(q *pkg, syntax ast.Node) []types.Type {
 	var all []types.Type
 	ast.Inspect(syntax, func(x ast.Node) bool {

@@ -6,8 +6,8 @@ import (
 	"go/types"
 )
 
-// node is a declaration at the top level of a package: a function, a method, a type, or a variable with those of its line.
-// Constants are none: who names one depends on its value alone.
+// node is a declaration at the top level of a package: a function, a method, a type, or a variable with those of its
+// line. Constants are none: who names one depends on its value alone.
 type node struct {
 	name   string // as "Runner.Begin", for people
 	pkg    *pkg
@@ -115,7 +115,8 @@ func calls(s *ast.ValueSpec) (found bool) {
 	return found
 }
 
-// noteWrites finds the variables of packages that a function may change: those that stand on the left, or whose address it takes.
+// noteWrites finds the variables of packages that a function may change: those that stand on the left, or whose address
+// it takes.
 func (p *program) noteWrites(n *node) {
 	f, is := n.syntax.(*ast.FuncDecl)
 	if !is || f.Body == nil {

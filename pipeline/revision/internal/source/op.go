@@ -9,8 +9,8 @@ import (
 // opInterface is what the values of the registry's ops implement, in transformPackage.
 const opInterface = "op"
 
-// isOp tells whether a declaration is the type of an op, or a method of one. Its values are made by what the registry names, which is the
-// root of its unit: code that only asks of which type an op is needs nothing of that.
+// isOp tells whether a declaration is the type of an op, or a method of one. Its values are made by what the registry
+// names, which is the root of its unit: code that only asks of which type an op is needs nothing of that.
 func (p *program) isOp(n *node) bool {
 	q := p.packages[path.Join(p.module, transformPackage)]
 	t := n.typ

@@ -14,7 +14,8 @@ import (
 	"strings"
 )
 
-// write appends the tokens of a declaration, what the compiler is told beside them, and the assembly that a function without a body has.
+// write appends the tokens of a declaration, what the compiler is told beside them, and the assembly that a function
+// without a body has.
 func (c *closure) write(n *node) error {
 	fmt.Fprintf(&c.text, "\n%T ", n.syntax)
 	if err := c.writeDirectives(n); err != nil {

@@ -1,5 +1,5 @@
-// Package treetest gives tests copies of this module's source to edit, build and compare. It is for tests alone and imports nothing of ours.
-// What goes wrong ends the test.
+// Package treetest gives tests copies of this module's source to edit, build and compare. It is for tests alone and
+// imports nothing of ours. What goes wrong ends the test.
 package treetest
 
 import (
@@ -18,7 +18,8 @@ const module = "github.com/feedwater-io/feedwater/"
 // made are folders at the top of a module that are no source of it.
 var made = []string{"bin", "dist", "demo", "build", "pictures"}
 
-// Copy copies the source of the module that is in root, without tests, into a folder that is removed when the test ends, and returns that folder.
+// Copy copies the source of the module that is in root, without tests, into a folder that is removed when the test
+// ends, and returns that folder.
 func Copy(t testing.TB, root string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -75,8 +76,8 @@ func Replace(t testing.TB, path, old, now string) {
 	Write(t, path, strings.Replace(string(text), old, now, 1))
 }
 
-// MovePackage moves the package at from, with all below it, to another path below the module, and names it by that path's last part. Files that import it go on
-// calling it what they called it.
+// MovePackage moves the package at from, with all below it, to another path below the module, and names it by that
+// path's last part. Files that import it go on calling it what they called it.
 func MovePackage(t testing.TB, dir, from, to string) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Join(dir, filepath.Dir(to)), 0o750); err != nil {

@@ -15,8 +15,9 @@ import (
 	"github.com/feedwater-io/feedwater/pipeline/revision/internal/corpus"
 )
 
-// same compares what this tree makes of a corpus with what the commit makes whose table this is, and notes the source of units of which
-// nothing differs: of these, or of all that have changed. base is that commit; empty: the one that changed the table last.
+// same compares what this tree makes of a corpus with what the commit makes whose table this is, and notes the source
+// of units of which nothing differs: of these, or of all that have changed. base is that commit; empty: the one that
+// changed the table last.
 func (t *tree) same(only []string, base string, seed uint64, out io.Writer) error {
 	names := t.changed()
 	if len(only) > 0 {
@@ -76,7 +77,8 @@ func (t *tree) note(names []string, c *comparison) error {
 	return nil
 }
 
-// checkOut puts the commit into a folder and makes sure that its table is of its own source. raised are the units that have had another revision.
+// checkOut puts the commit into a folder and makes sure that its table is of its own source. raised are the units that
+// have had another revision.
 func (t *tree) checkOut(base, dir string, names []string) (path string, raised []string, done func(), err error) {
 	done = func() {}
 	if base == "" {

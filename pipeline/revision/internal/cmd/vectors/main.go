@@ -1,4 +1,5 @@
-// Command vectors prints what this build makes of a corpus: a line for each case, its name and a digest, and for order and draws.
+// Command vectors prints what this build makes of a corpus: a line for each case, its name and a digest, and for order
+// and draws.
 //
 //	vectors CORPUS LEVEL
 //

@@ -1,7 +1,7 @@
-// Command parity lets the tests in python/tests/parity compare package transform with Pillow and torchvision. It reads requests from
-// standard input until its end, each one line of JSON and then the pixels of a picture (8-bit RGB) where the mode takes
-// one, and writes the answers to standard output in the same form. Every picture is made at every kernel level; it ends with
-// an error when they differ. It starts no goroutine.
+// Command parity lets the tests in python/tests/parity compare package transform with Pillow and torchvision. It reads
+// requests from standard input until its end, each one line of JSON and then the pixels of a picture (8-bit RGB) where
+// the mode takes one, and writes the answers to standard output in the same form. Every picture is made at every kernel
+// level; it ends with an error when they differ. It starts no goroutine.
 package main
 
 import (
