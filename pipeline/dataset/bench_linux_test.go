@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/feedwater-io/feedwater/pipeline/dataset/treetest"
 )
 
 // BenchmarkSnapshot measures a folder of FEEDWATER_SAMPLES pictures (default 20,000) in FEEDWATER_CLASSES classes (default
@@ -26,8 +28,8 @@ func BenchmarkSnapshot(b *testing.B) {
 	fresh.Refresh = true
 	once := func(b *testing.B, o Options) *Snapshot {
 		s, err := Open(b.Context(), root, o)
-		must(b, err)
-		must(b, s.Close())
+		treetest.Must(b, err)
+		treetest.Must(b, s.Close())
 		return s
 	}
 	b.Run("op=scan", func(b *testing.B) {
@@ -92,16 +94,16 @@ func linkedFolder(b *testing.B, samples, classes int) string {
 	root, files := b.TempDir(), b.TempDir()
 	const different = 1000
 	for i := range different {
-		must(b, os.WriteFile(filepath.Join(files, strconv.Itoa(i)), make([]byte, 100_000+17*i), 0o600))
+		treetest.Must(b, os.WriteFile(filepath.Join(files, strconv.Itoa(i)), make([]byte, 100_000+17*i), 0o600))
 	}
 	start := time.Now()
 	r := rand.New(rand.NewPCG(1, 2))
 	for c := range classes {
 		class := fmt.Sprintf("n%08d", 1440764+c*13)
-		must(b, os.Mkdir(filepath.Join(root, class), 0o700))
+		treetest.Must(b, os.Mkdir(filepath.Join(root, class), 0o700))
 		for i := c * samples / classes; i < (c+1)*samples/classes; i++ {
 			name := fmt.Sprintf("%s_%d.JPEG", class, 1000*i+r.IntN(1000))
-			must(b, os.Link(filepath.Join(files, strconv.Itoa(i%different)), filepath.Join(root, class, name)))
+			treetest.Must(b, os.Link(filepath.Join(files, strconv.Itoa(i%different)), filepath.Join(root, class, name)))
 		}
 	}
 	b.Logf("made %d links in %v", samples, time.Since(start).Round(time.Millisecond))
@@ -110,26 +112,26 @@ func linkedFolder(b *testing.B, samples, classes int) string {
 
 func cpuSeconds(b *testing.B) float64 {
 	var u syscall.Rusage
-	must(b, syscall.Getrusage(syscall.RUSAGE_SELF, &u))
+	treetest.Must(b, syscall.Getrusage(syscall.RUSAGE_SELF, &u))
 	return float64(u.Utime.Nano()+u.Stime.Nano()) / 1e9
 }
 
 // resetPeak makes Linux count the highest resident memory anew.
-func resetPeak(b *testing.B) { must(b, os.WriteFile("/proc/self/clear_refs", []byte("5"), 0)) }
+func resetPeak(b *testing.B) { treetest.Must(b, os.WriteFile("/proc/self/clear_refs", []byte("5"), 0)) }
 
 func peakMiB(b *testing.B) float64 {
 	status, err := os.ReadFile("/proc/self/status")
-	must(b, err)
+	treetest.Must(b, err)
 	_, after, _ := strings.Cut(string(status), "VmHWM:")
 	kib, err := strconv.Atoi(strings.Fields(after)[0])
-	must(b, err)
+	treetest.Must(b, err)
 	return float64(kib) / 1024
 }
 
 func manifestBytes(b *testing.B, dir string) float64 {
 	files, err := filepath.Glob(filepath.Join(dir, "*.manifest"))
-	must(b, err)
+	treetest.Must(b, err)
 	fi, err := os.Stat(files[0])
-	must(b, err)
+	treetest.Must(b, err)
 	return float64(fi.Size())
 }

@@ -10,10 +10,12 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/feedwater-io/feedwater/pipeline/dataset/treetest"
 )
 
 func TestManifestIsUsedAgain(t *testing.T) {
-	root, o := grow(t, t.TempDir(), "a/x.jpg", "a/b/y.jpg", "c/z.jpg"), options(t)
+	root, o := treetest.Grow(t, t.TempDir(), "a/x.jpg", "a/b/y.jpg", "c/z.jpg"), options(t)
 	first := open(t, root, o)
 	if first.Cached() {
 		t.Error("the first snapshot came from the cache")
@@ -29,7 +31,7 @@ func TestManifestIsUsedAgain(t *testing.T) {
 }
 
 func TestRootsAreToldApartByRealPath(t *testing.T) {
-	root, o := grow(t, t.TempDir(), "train/a/x.jpg", "val/a/y.jpg", "link -> train"), options(t)
+	root, o := treetest.Grow(t, t.TempDir(), "train/a/x.jpg", "val/a/y.jpg", "link -> train"), options(t)
 	train := open(t, root+"/train", o)
 	if open(t, root+"/val", o).Cached() {
 		t.Error("val came from train's manifest")
@@ -46,27 +48,27 @@ func TestDirectoriesTellChanges(t *testing.T) {
 		change func(t *testing.T, root string)
 		keys   string
 	}{
-		{"added", func(t *testing.T, root string) { grow(t, root, "a/b/new.jpg") }, "a/x.jpg a/b/new.jpg a/b/y.jpg c/z.jpg"},
-		{"removed", func(t *testing.T, root string) { must(t, os.Remove(root+"/a/b/y.jpg")) }, "a/x.jpg c/z.jpg"},
-		{"renamed", func(t *testing.T, root string) { must(t, os.Rename(root+"/a/x.jpg", root+"/a/w.jpg")) }, "a/w.jpg a/b/y.jpg c/z.jpg"},
-		{"class added", func(t *testing.T, root string) { grow(t, root, "b/x.jpg") }, "a/x.jpg a/b/y.jpg b/x.jpg c/z.jpg"},
-		{"class renamed", func(t *testing.T, root string) { must(t, os.Rename(root+"/a", root+"/d")) }, "c/z.jpg d/x.jpg d/b/y.jpg"},
-		{"folder renamed", func(t *testing.T, root string) { must(t, os.Rename(root+"/a/b", root+"/a/0")) }, "a/x.jpg a/0/y.jpg c/z.jpg"},
-		{"folder removed", func(t *testing.T, root string) { must(t, os.RemoveAll(root+"/a/b")) }, "a/x.jpg c/z.jpg"},
-		{"behind a link", func(t *testing.T, root string) { grow(t, filepath.Dir(root), "elsewhere/new.jpg") }, "a/x.jpg a/b/y.jpg c/z.jpg c/far/new.jpg"},
+		{"added", func(t *testing.T, root string) { treetest.Grow(t, root, "a/b/new.jpg") }, "a/x.jpg a/b/new.jpg a/b/y.jpg c/z.jpg"},
+		{"removed", func(t *testing.T, root string) { treetest.Must(t, os.Remove(root+"/a/b/y.jpg")) }, "a/x.jpg c/z.jpg"},
+		{"renamed", func(t *testing.T, root string) { treetest.Must(t, os.Rename(root+"/a/x.jpg", root+"/a/w.jpg")) }, "a/w.jpg a/b/y.jpg c/z.jpg"},
+		{"class added", func(t *testing.T, root string) { treetest.Grow(t, root, "b/x.jpg") }, "a/x.jpg a/b/y.jpg b/x.jpg c/z.jpg"},
+		{"class renamed", func(t *testing.T, root string) { treetest.Must(t, os.Rename(root+"/a", root+"/d")) }, "c/z.jpg d/x.jpg d/b/y.jpg"},
+		{"folder renamed", func(t *testing.T, root string) { treetest.Must(t, os.Rename(root+"/a/b", root+"/a/0")) }, "a/x.jpg a/0/y.jpg c/z.jpg"},
+		{"folder removed", func(t *testing.T, root string) { treetest.Must(t, os.RemoveAll(root+"/a/b")) }, "a/x.jpg c/z.jpg"},
+		{"behind a link", func(t *testing.T, root string) { treetest.Grow(t, filepath.Dir(root), "elsewhere/new.jpg") }, "a/x.jpg a/b/y.jpg c/z.jpg c/far/new.jpg"},
 		{"link turned", func(t *testing.T, root string) {
-			must(t, os.Remove(root+"/c/far"))
-			must(t, os.Symlink("../a/b", root+"/c/far"))
+			treetest.Must(t, os.Remove(root+"/c/far"))
+			treetest.Must(t, os.Symlink("../a/b", root+"/c/far"))
 		}, "a/x.jpg a/b/y.jpg c/z.jpg c/far/y.jpg"},
 		{"exchanged", func(t *testing.T, root string) {
-			must(t, os.Rename(root, root+".old"))
-			grow(t, root, "a/1.jpg")
+			treetest.Must(t, os.Rename(root, root+".old"))
+			treetest.Grow(t, root, "a/1.jpg")
 		}, "a/1.jpg"},
 		{"exchanged with old times", func(t *testing.T, root string) {
 			fi, err := os.Stat(root + "/a/b")
-			must(t, err)
-			must(t, os.Remove(root+"/a/b/y.jpg"))
-			must(t, os.Chtimes(root+"/a/b", fi.ModTime(), fi.ModTime()))
+			treetest.Must(t, err)
+			treetest.Must(t, os.Remove(root+"/a/b/y.jpg"))
+			treetest.Must(t, os.Chtimes(root+"/a/b", fi.ModTime(), fi.ModTime()))
 		}, "a/x.jpg c/z.jpg"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -74,7 +76,7 @@ func TestDirectoriesTellChanges(t *testing.T) {
 				return // needs the time of change
 			}
 			root, o := t.TempDir()+"/root", options(t)
-			grow(t, root, "a/x.jpg", "a/b/y.jpg", "c/z.jpg", "c/far -> ../../elsewhere", "../elsewhere/")
+			treetest.Grow(t, root, "a/x.jpg", "a/b/y.jpg", "c/z.jpg", "c/far -> ../../elsewhere", "../elsewhere/")
 			before := open(t, root, o)
 			if !open(t, root, o).Cached() {
 				t.Fatal("the manifest was no good before the change")
@@ -96,13 +98,13 @@ func TestDirectoriesTellChanges(t *testing.T) {
 
 // TestYoungDirectoriesAreNotTrusted: what changed just before a scan could have changed again with the same time.
 func TestYoungDirectoriesAreNotTrusted(t *testing.T) {
-	root, o := grow(t, t.TempDir(), "a/x.jpg"), options(t)
+	root, o := treetest.Grow(t, t.TempDir(), "a/x.jpg"), options(t)
 	for _, test := range []struct {
 		sinceChange time.Duration
 		cached      bool
 	}{{0, false}, {1900 * time.Millisecond, false}, {10 * time.Second, true}} {
 		fi, err := os.Stat(root + "/a")
-		must(t, err)
+		treetest.Must(t, err)
 		o.now = func() time.Time { return fi.ModTime().Add(test.sinceChange) }
 		o.Refresh = true
 		open(t, root, o)
@@ -116,11 +118,11 @@ func TestYoungDirectoriesAreNotTrusted(t *testing.T) {
 // TestChangedSinceTheListing: a file that is written in place does not tell its directory, so the manifest is taken as it was kept; the error
 // says when the data set was listed, not when it was opened, and the next Open lists it anew.
 func TestChangedSinceTheListing(t *testing.T) {
-	root, o := grow(t, t.TempDir(), "a/x.jpg"), options(t)
+	root, o := treetest.Grow(t, t.TempDir(), "a/x.jpg"), options(t)
 	listed := time.Now().Add(time.Hour).Truncate(time.Second)
 	o.now = func() time.Time { return listed }
 	open(t, root, o)
-	must(t, os.WriteFile(root+"/a/x.jpg", []byte("more than there was"), 0o644))
+	treetest.Must(t, os.WriteFile(root+"/a/x.jpg", []byte("more than there was"), 0o644))
 	o.now = func() time.Time { return listed.Add(time.Minute) }
 	s := open(t, root, o)
 	_, err := s.Read(t.Context(), 0, nil)
@@ -133,12 +135,12 @@ func TestChangedSinceTheListing(t *testing.T) {
 		t.Error("the next snapshot is the old one")
 	}
 	_, err = s.Read(t.Context(), 0, nil)
-	must(t, err)
+	treetest.Must(t, err)
 }
 
 func TestManifestOfAnotherRoot(t *testing.T) {
 	s := &Snapshot{path: "/elsewhere"}
-	if err := s.use(memory{data: encoded(t, grow(t, t.TempDir(), "a/x.jpg"))}); !errors.Is(err, ErrDamaged) {
+	if err := s.use(memory{data: encoded(t, treetest.Grow(t, t.TempDir(), "a/x.jpg"))}); !errors.Is(err, ErrDamaged) {
 		t.Errorf("%v, want %v", err, ErrDamaged)
 	}
 }
@@ -149,7 +151,7 @@ func encoded(t testing.TB, root string) []byte {
 	o := options(t)
 	open(t, root, o)
 	data, err := os.ReadFile(manifestFile(t, o.CacheDir))
-	must(t, err)
+	treetest.Must(t, err)
 	return data
 }
 
@@ -157,7 +159,7 @@ func encoded(t testing.TB, root string) []byte {
 func manifestFile(t testing.TB, dir string) string {
 	t.Helper()
 	files, err := os.ReadDir(dir)
-	must(t, err)
+	treetest.Must(t, err)
 	if len(files) != 1 || !strings.HasSuffix(files[0].Name(), ".manifest") {
 		t.Fatalf("the cache has %v, want one manifest", files)
 	}
@@ -165,18 +167,18 @@ func manifestFile(t testing.TB, dir string) string {
 }
 
 func TestDamagedManifestIsMadeAnew(t *testing.T) {
-	root, o := grow(t, t.TempDir(), "a/x.jpg", "b/y.jpg"), options(t)
+	root, o := treetest.Grow(t, t.TempDir(), "a/x.jpg", "b/y.jpg"), options(t)
 	want := open(t, root, o).Fingerprint()
 	path := manifestFile(t, o.CacheDir)
 	good, err := os.ReadFile(path)
-	must(t, err)
-	foreign := encoded(t, grow(t, t.TempDir(), "a/x.jpg"))
+	treetest.Must(t, err)
+	foreign := encoded(t, treetest.Grow(t, t.TempDir(), "a/x.jpg"))
 	for name, data := range map[string][]byte{
 		"empty": {}, "short": good[:40], "cut": good[:len(good)-1], "foreign": foreign, "longer": append(good[:len(good):len(good)], 0),
 		"flipped": append([]byte("FWSNAP2\n"), good[8:]...), "of version 1": append([]byte("fwsnap1\n"), good[8:]...), "zeros": make([]byte, len(good)),
 	} {
-		must(t, os.WriteFile(path+".new", data, 0o600))
-		must(t, os.Rename(path+".new", path))
+		treetest.Must(t, os.WriteFile(path+".new", data, 0o600))
+		treetest.Must(t, os.Rename(path+".new", path))
 		s := open(t, root, o)
 		if s.Cached() || s.Fingerprint() != want {
 			t.Errorf("%s manifest: cached %v, fingerprint %s, want %s", name, s.Cached(), s.Fingerprint(), want)
@@ -185,8 +187,8 @@ func TestDamagedManifestIsMadeAnew(t *testing.T) {
 			t.Errorf("%s manifest was not replaced", name)
 		}
 	}
-	must(t, os.Remove(path))
-	must(t, os.Mkdir(path, 0o700))
+	treetest.Must(t, os.Remove(path))
+	treetest.Must(t, os.Mkdir(path, 0o700))
 	if s := open(t, root, o); s.Cached() || s.Fingerprint() != want {
 		t.Error("a folder in the manifest's place: not scanned")
 	}
@@ -194,8 +196,8 @@ func TestDamagedManifestIsMadeAnew(t *testing.T) {
 }
 
 func TestCacheThatCannotBeWritten(t *testing.T) {
-	root := grow(t, t.TempDir(), "a/x.jpg")
-	file := grow(t, t.TempDir(), "file") + "/file"
+	root := treetest.Grow(t, t.TempDir(), "a/x.jpg")
+	file := treetest.Grow(t, t.TempDir(), "file") + "/file"
 	s := open(t, root, Options{CacheDir: file + "/below", now: later})
 	if got := keys(t, s); len(got) != 1 {
 		t.Errorf("samples %q", got)
@@ -212,23 +214,23 @@ func TestCacheThatCannotBeWritten(t *testing.T) {
 func TestDefaultCacheDir(t *testing.T) {
 	home := t.TempDir()
 	t.Setenv("XDG_CACHE_HOME", home)
-	open(t, grow(t, t.TempDir(), "a/x.jpg"), Options{now: later})
+	open(t, treetest.Grow(t, t.TempDir(), "a/x.jpg"), Options{now: later})
 	manifestFile(t, home+"/feedwater/snapshots")
 }
 
 func TestLeftoversAreSweptUp(t *testing.T) {
-	root, o := grow(t, t.TempDir(), "a/x.jpg"), options(t)
+	root, o := treetest.Grow(t, t.TempDir(), "a/x.jpg"), options(t)
 	open(t, root, o)
 	c := cache{name: filepath.Base(manifestFile(t, o.CacheDir))}
 	var left [2]string
 	for i := range left {
 		f, err := c.create(o.CacheDir)
-		must(t, err)
+		treetest.Must(t, err)
 		left[i] = f.Name()
-		must(t, f.Close())
+		treetest.Must(t, f.Close())
 	}
 	old, young := left[0], left[1]
-	must(t, os.Chtimes(old, time.Time{}, time.Now().Add(-2*time.Hour)))
+	treetest.Must(t, os.Chtimes(old, time.Time{}, time.Now().Add(-2*time.Hour)))
 	o.Refresh = true
 	open(t, root, o)
 	if _, err := os.Stat(old); !errors.Is(err, os.ErrNotExist) {
@@ -262,7 +264,7 @@ func TestManyOpenAtOnce(t *testing.T) {
 	want := open(t, root, Options{CacheDir: t.TempDir()}).Fingerprint()
 	for range 8 {
 		r := <-results
-		must(t, r.err)
+		treetest.Must(t, r.err)
 		if r.fingerprint != want {
 			t.Errorf("fingerprint %s, want %s", r.fingerprint, want)
 		}
@@ -298,7 +300,7 @@ func TestTwoProcesses(t *testing.T) {
 		}()
 	}
 	for range 3 {
-		must(t, <-ended)
+		treetest.Must(t, <-ended)
 	}
 	manifestFile(t, cache)
 }

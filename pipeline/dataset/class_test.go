@@ -8,11 +8,13 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/feedwater-io/feedwater/pipeline/dataset/treetest"
 )
 
 func TestFingerprint(t *testing.T) {
 	tree := []string{"a/x.jpg", "a/sub/y.png", "b/sub/z.jpg", "b/z.jpg"}
-	s := open(t, grow(t, t.TempDir(), tree...), options(t))
+	s := open(t, treetest.Grow(t, t.TempDir(), tree...), options(t))
 
 	// The rule of class.go once more, in its plainest form.
 	text := func(s string) string { return string(binary.LittleEndian.AppendUint32(nil, uint32(len(s)))) + s }
@@ -35,10 +37,10 @@ func TestFingerprint(t *testing.T) {
 
 func TestFingerprintIsOfTheDataAlone(t *testing.T) {
 	tree := []string{"a/x.jpg", "a/y.jpg", "b/sub/z.jpg"}
-	first := open(t, grow(t, t.TempDir(), tree...), options(t))
-	elsewhere := grow(t, t.TempDir(), tree...)
-	grow(t, elsewhere, "a/notes.txt", "b/empty/")
-	must(t, os.Chtimes(filepath.Join(elsewhere, "a/x.jpg"), time.Time{}, time.Unix(1, 0)))
+	first := open(t, treetest.Grow(t, t.TempDir(), tree...), options(t))
+	elsewhere := treetest.Grow(t, t.TempDir(), tree...)
+	treetest.Grow(t, elsewhere, "a/notes.txt", "b/empty/")
+	treetest.Must(t, os.Chtimes(filepath.Join(elsewhere, "a/x.jpg"), time.Time{}, time.Unix(1, 0)))
 	if got := open(t, elsewhere, options(t)).Fingerprint(); got != first.Fingerprint() {
 		t.Errorf("the same pictures elsewhere: %s and %s", first.Fingerprint(), got)
 	}
@@ -51,14 +53,14 @@ func TestFingerprintIsOfTheDataAlone(t *testing.T) {
 		"one less":       {"a/x.jpg", "b/sub/z.jpg"},
 		"shifted label":  {"0/w.jpg", "a/x.jpg", "a/y.jpg", "b/sub/z.jpg"},
 	} {
-		got := open(t, grow(t, t.TempDir(), other...), options(t)).Fingerprint()
+		got := open(t, treetest.Grow(t, t.TempDir(), other...), options(t)).Fingerprint()
 		if twin, ok := seen[got]; ok {
 			t.Errorf("%s has the fingerprint of %s", name, twin)
 		}
 		seen[got] = name
 	}
-	resized := grow(t, t.TempDir(), tree...)
-	must(t, os.Truncate(filepath.Join(resized, "a/x.jpg"), 3))
+	resized := treetest.Grow(t, t.TempDir(), tree...)
+	treetest.Must(t, os.Truncate(filepath.Join(resized, "a/x.jpg"), 3))
 	if _, ok := seen[open(t, resized, options(t)).Fingerprint()]; ok {
 		t.Error("another size has the same fingerprint")
 	}

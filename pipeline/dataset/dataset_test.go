@@ -1,16 +1,16 @@
 package dataset
 
 import (
-	"bytes"
 	"errors"
 	"math"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/feedwater-io/feedwater/pipeline/dataset/treetest"
 )
 
 // TestMain sees to it that tests keep no lists where those of real programs are.
@@ -34,33 +34,6 @@ func TestMain(m *testing.M) {
 	}))
 }
 
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-// grow makes what the lines say below root: "a/b/" a folder, "a/l -> target" a link, anything else a file whose size is the
-// length of its line. Folders above are made as needed.
-func grow(t testing.TB, root string, lines ...string) string {
-	t.Helper()
-	for _, line := range lines {
-		path, target, isLink := strings.Cut(line, " -> ")
-		at := root + "/" + path
-		must(t, os.MkdirAll(filepath.Dir(at), 0o700))
-		switch {
-		case isLink:
-			must(t, os.Symlink(target, at))
-		case strings.HasSuffix(line, "/"):
-			must(t, os.MkdirAll(at, 0o700))
-		default:
-			must(t, os.WriteFile(at, bytes.Repeat([]byte{'x'}, len(line)), 0o600))
-		}
-	}
-	return root
-}
-
 // later is a clock on which nothing in the tests changed shortly before a scan.
 func later() time.Time { return time.Now().Add(time.Hour) }
 
@@ -70,8 +43,8 @@ func options(t testing.TB) Options { return Options{CacheDir: t.TempDir(), now: 
 func open(t testing.TB, root string, o Options) *Snapshot {
 	t.Helper()
 	s, err := Open(t.Context(), root, o)
-	must(t, err)
-	t.Cleanup(func() { must(t, s.Close()) })
+	treetest.Must(t, err)
+	t.Cleanup(func() { treetest.Must(t, s.Close()) })
 	return s
 }
 
@@ -88,7 +61,7 @@ func lines(t testing.TB, s *Snapshot) []line {
 	var buf []byte
 	for i := range s.Len() {
 		a, err := s.At(i, buf)
-		must(t, err)
+		treetest.Must(t, err)
 		all = append(all, line{string(a.Key), int(a.Label), a.Size, a.ModifiedNanos})
 		buf = a.Key
 	}
@@ -111,7 +84,7 @@ func photos(t testing.TB) string {
 		return dir
 	}
 	dir, err := filepath.Abs("../../../shared/data/photos")
-	must(t, err)
+	treetest.Must(t, err)
 	if _, err := os.Stat(dir); err != nil {
 		return ""
 	}
@@ -119,9 +92,9 @@ func photos(t testing.TB) string {
 }
 
 func TestClosedSnapshotGivesErrors(t *testing.T) {
-	s := open(t, grow(t, t.TempDir(), "a/x.jpg"), options(t))
-	must(t, s.Close())
-	must(t, s.Close())
+	s := open(t, treetest.Grow(t, t.TempDir(), "a/x.jpg"), options(t))
+	treetest.Must(t, s.Close())
+	treetest.Must(t, s.Close())
 	if _, err := s.At(0, nil); !errors.Is(err, ErrClosed) {
 		t.Errorf("At: %v, want %v", err, ErrClosed)
 	}
@@ -134,7 +107,7 @@ func TestClosedSnapshotGivesErrors(t *testing.T) {
 }
 
 func TestIndexOutOfRange(t *testing.T) {
-	s := open(t, grow(t, t.TempDir(), "a/x.jpg"), options(t))
+	s := open(t, treetest.Grow(t, t.TempDir(), "a/x.jpg"), options(t))
 	for _, i := range []int{-1, 1, 32, math.MaxInt} {
 		if _, err := s.At(i, nil); err == nil || errors.Is(err, ErrDamaged) {
 			t.Errorf("At(%d) of 1 sample: %v", i, err)
@@ -143,7 +116,7 @@ func TestIndexOutOfRange(t *testing.T) {
 }
 
 func TestCloseWhileOthersRead(t *testing.T) {
-	s := open(t, grow(t, t.TempDir(), "a/x.jpg", "b/y.jpg"), options(t))
+	s := open(t, treetest.Grow(t, t.TempDir(), "a/x.jpg", "b/y.jpg"), options(t))
 	ended := make(chan error)
 	for range 4 {
 		go func() {
@@ -155,7 +128,7 @@ func TestCloseWhileOthersRead(t *testing.T) {
 			ended <- err
 		}()
 	}
-	must(t, s.Close())
+	treetest.Must(t, s.Close())
 	for range 4 {
 		if err := <-ended; !errors.Is(err, ErrClosed) {
 			t.Errorf("%v, want %v", err, ErrClosed)

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/feedwater-io/feedwater/pipeline/dataset/treetest"
 )
 
 // Class folders without pictures are classes without samples where they may be, also from the cache, and an error elsewhere.
@@ -13,7 +15,7 @@ func TestEmptyClasses(t *testing.T) {
 	for name, files := range map[string][]string{
 		"amid": {"a/1.png", "a/2.png", "b/", "b/deep/notes.txt", "c/", "d/3.png"}, "first and last": {"a/", "b/1.png", "c/"},
 	} {
-		root := grow(t, t.TempDir(), files...)
+		root := treetest.Grow(t, t.TempDir(), files...)
 		o := options(t)
 		for _, cached := range []bool{false, true} {
 			o.Empty = true
@@ -40,11 +42,11 @@ func TestEmptyClasses(t *testing.T) {
 	}
 	o := options(t)
 	o.Empty = true
-	if _, err := Open(context.Background(), grow(t, t.TempDir(), "a/", "b/x.txt"), o); !errors.Is(err, ErrLayout) {
+	if _, err := Open(context.Background(), treetest.Grow(t, t.TempDir(), "a/", "b/x.txt"), o); !errors.Is(err, ErrLayout) {
 		t.Errorf("nothing but empty classes: %v", err)
 	}
-	whole := open(t, grow(t, t.TempDir(), "a/1.png"), o)
-	more := open(t, grow(t, t.TempDir(), "a/1.png", "b/"), o)
+	whole := open(t, treetest.Grow(t, t.TempDir(), "a/1.png"), o)
+	more := open(t, treetest.Grow(t, t.TempDir(), "a/1.png", "b/"), o)
 	if err := whole.CheckEmpty(); err != nil || whole.Fingerprint() == more.Fingerprint() {
 		t.Errorf("%v; with an empty class the fingerprint is the same: %v", err, whole.Fingerprint() == more.Fingerprint())
 	}

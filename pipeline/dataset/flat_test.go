@@ -5,11 +5,13 @@ import (
 	"errors"
 	"slices"
 	"testing"
+
+	"github.com/feedwater-io/feedwater/pipeline/dataset/treetest"
 )
 
 // A flat folder is taken where it may be, also from the cache, and nowhere else; classes are as they were.
 func TestFlatFolders(t *testing.T) {
-	root := grow(t, t.TempDir(), "b.png", "a.jpg", "notes.txt", "c.JPG")
+	root := treetest.Grow(t, t.TempDir(), "b.png", "a.jpg", "notes.txt", "c.JPG")
 	o := options(t)
 	for _, cached := range []bool{false, true} {
 		o.Flat = true
@@ -26,7 +28,7 @@ func TestFlatFolders(t *testing.T) {
 		}
 	}
 	o.Flat = true
-	classes := grow(t, t.TempDir(), "x/1.png", "y/2.png", "3.png")
+	classes := treetest.Grow(t, t.TempDir(), "x/1.png", "y/2.png", "3.png")
 	if s := open(t, classes, o); s.Flat() || s.Len() != 2 || len(s.Classes()) != 2 {
 		t.Errorf("%d samples, %v", s.Len(), s.Classes())
 	}

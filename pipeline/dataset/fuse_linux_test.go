@@ -14,6 +14,8 @@ import (
 
 	"github.com/hanwen/go-fuse/v2/fs"
 	"github.com/hanwen/go-fuse/v2/fuse"
+
+	"github.com/feedwater-io/feedwater/pipeline/dataset/treetest"
 )
 
 // BenchmarkSlowFolder scans FEEDWATER_SAMPLES pictures (default 20,000) in one folder of a storage that takes 1 ms for each operation, one
@@ -39,21 +41,21 @@ const slowEnv = "FEEDWATER_TEST_SLOW"
 func mountSlow(b *testing.B, folder string, files int) (unmount func()) {
 	b.Helper()
 	program, err := os.Executable()
-	must(b, err)
+	treetest.Must(b, err)
 	server := exec.Command(program)
 	server.Env = append(os.Environ(), fmt.Sprintf("%s=%d %s", slowEnv, files, folder), "GOMAXPROCS=16")
 	server.Stderr = os.Stderr
 	stdin, err := server.StdinPipe()
-	must(b, err)
+	treetest.Must(b, err)
 	stdout, err := server.StdoutPipe()
-	must(b, err)
-	must(b, server.Start())
+	treetest.Must(b, err)
+	treetest.Must(b, server.Start())
 	if said, err := bufio.NewReader(stdout).ReadString('\n'); said != "mounted\n" {
 		b.Fatalf("no file system can be mounted here: %q, %v", said, err)
 	}
 	return func() {
-		must(b, stdin.Close())
-		must(b, server.Wait())
+		treetest.Must(b, stdin.Close())
+		treetest.Must(b, server.Wait())
 	}
 }
 
@@ -91,10 +93,10 @@ func compare(b *testing.B, root string, o Options, begin func() (end func())) {
 			end := begin()
 			began := time.Now()
 			s, err := Open(b.Context(), root, o)
-			must(b, err)
+			treetest.Must(b, err)
 			took[i] += time.Since(began)
 			fingerprints[s.Fingerprint()] = true
-			must(b, s.Close())
+			treetest.Must(b, s.Close())
 			end()
 		}
 	}

@@ -8,6 +8,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/feedwater-io/feedwater/pipeline/dataset/treetest"
 )
 
 var writeGolden = flag.Bool("write-golden", false, "write testdata/fingerprints.txt anew: saved states pin what is there")
@@ -42,7 +44,7 @@ func TestGoldenFingerprints(t *testing.T) {
 	for _, tree := range goldenTrees {
 		o := options(t)
 		o.Flat, o.Empty = true, true
-		s := open(t, grow(t, t.TempDir(), tree.lines...), o)
+		s := open(t, treetest.Grow(t, t.TempDir(), tree.lines...), o)
 		list := sha256.New()
 		for _, l := range lines(t, s) {
 			fmt.Fprintf(list, "%q %d %d\n", l.key, l.label, l.size)
@@ -54,10 +56,10 @@ func TestGoldenFingerprints(t *testing.T) {
 	}
 	const path = "testdata/fingerprints.txt"
 	if *writeGolden {
-		must(t, os.WriteFile(path, []byte(got.String()), 0o600))
+		treetest.Must(t, os.WriteFile(path, []byte(got.String()), 0o600))
 	}
 	want, err := os.ReadFile(path)
-	must(t, err)
+	treetest.Must(t, err)
 	if got.String() != string(want) {
 		t.Errorf("fingerprints or orders have changed:\n%s", firstDifference(got.String(), string(want)))
 	}

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/feedwater-io/feedwater/pipeline/dataset/nametest"
+	"github.com/feedwater-io/feedwater/pipeline/dataset/treetest"
 )
 
 // nasty is a tree in which every rule of torchvision's ImageFolder shows.
@@ -45,7 +46,7 @@ var nastyKeys = []string{
 }
 
 func TestNastyTree(t *testing.T) {
-	s := open(t, grow(t, t.TempDir(), nasty...), options(t))
+	s := open(t, treetest.Grow(t, t.TempDir(), nasty...), options(t))
 	if got := keys(t, s); !slices.Equal(got, nastyKeys) {
 		t.Error(differing(got, nastyKeys))
 	}
@@ -70,7 +71,7 @@ func TestTorchvision(t *testing.T) {
 	if interpreter == "" {
 		return
 	}
-	roots := []string{grow(t, t.TempDir(), nasty...)}
+	roots := []string{treetest.Grow(t, t.TempDir(), nasty...)}
 	r := rand.New(rand.NewPCG(3, 1))
 	for range 40 {
 		roots = append(roots, randomTree(t, r))
@@ -95,7 +96,7 @@ func torchvision(t *testing.T, interpreter string, roots []string) [][]string {
 	command := exec.CommandContext(t.Context(), interpreter, append([]string{"testdata/imagefolder.py"}, roots...)...)
 	command.Stderr = os.Stderr
 	out, err := command.Output()
-	must(t, err)
+	treetest.Must(t, err)
 	var all [][]string
 	for folder := range strings.SplitSeq(strings.TrimSuffix(string(out), "end\n"), "end\n") {
 		all = append(all, strings.Split(strings.TrimSpace(folder), "\n"))
@@ -119,7 +120,7 @@ func randomTree(t testing.TB, r *rand.Rand) string {
 	}
 	folders = append(folders, "class")
 	for _, f := range folders {
-		grow(t, root, f+"/"+strconv.Itoa(r.IntN(100))+".jpg")
+		treetest.Grow(t, root, f+"/"+strconv.Itoa(r.IntN(100))+".jpg")
 	}
 	for range r.IntN(150) {
 		name := nametest.Random(r)
@@ -131,22 +132,22 @@ func randomTree(t testing.TB, r *rand.Rand) string {
 		switch choice := r.IntN(10); {
 		case err == nil:
 		case choice == 0:
-			grow(t, root, at+"/")
+			treetest.Grow(t, root, at+"/")
 			folders = append(folders, at)
 		case choice == 1:
-			grow(t, root, at+".png/")
+			treetest.Grow(t, root, at+".png/")
 		case choice == 2:
-			grow(t, root, at)
+			treetest.Grow(t, root, at)
 		case choice == 3:
 			link := filepath.Join(root, "class")
 			files, err := filepath.Glob(link + "/*.jpg")
-			must(t, err)
-			must(t, os.Symlink(files[0], root+"/"+at+".tif"))
+			treetest.Must(t, err)
+			treetest.Must(t, os.Symlink(files[0], root+"/"+at+".tif"))
 		case choice == 4:
-			grow(t, root, at+".bmp")
-			must(t, os.Truncate(root+"/"+at+".bmp", 0))
+			treetest.Grow(t, root, at+".bmp")
+			treetest.Must(t, os.Truncate(root+"/"+at+".bmp", 0))
 		default:
-			grow(t, root, at+".jpg")
+			treetest.Grow(t, root, at+".jpg")
 		}
 	}
 	return root
@@ -161,7 +162,7 @@ func imageFolder(t testing.TB, root string) []line {
 	isFolder := func(path string) bool { fi, err := os.Stat(path); return err == nil && fi.IsDir() }
 	list := func(path string) (folders, files []string) {
 		entries, err := os.ReadDir(path)
-		must(t, err)
+		treetest.Must(t, err)
 		for _, e := range entries {
 			if isFolder(path + "/" + e.Name()) {
 				folders = append(folders, e.Name())
@@ -188,7 +189,7 @@ func imageFolder(t testing.TB, root string) []line {
 			for _, f := range files {
 				if ending := strings.ToLower(filepath.Ext(f)); slices.Contains([]string{".jpg", ".jpeg", ".png", ".ppm", ".bmp", ".pgm", ".tif", ".tiff", ".webp"}, ending) {
 					fi, err := os.Stat(root + "/" + folder + "/" + f)
-					must(t, err)
+					treetest.Must(t, err)
 					samples = append(samples, line{folder + "/" + f, label, fi.Size(), fi.ModTime().UnixNano()})
 				}
 			}

@@ -15,12 +15,14 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/feedwater-io/feedwater/pipeline/dataset/treetest"
 )
 
 // nowhere are options of a process that can keep its lists in no folder. Each KeepError is added to told.
 func nowhere(t testing.TB, told *[]*KeepError) Options {
 	t.Helper()
-	file := grow(t, t.TempDir(), "file") + "/file"
+	file := treetest.Grow(t, t.TempDir(), "file") + "/file"
 	t.Setenv("XDG_RUNTIME_DIR", file)
 	return Options{CacheDir: file + "/below", sharedMemory: file, now: later, Trouble: func(err error) {
 		k, ok := errors.AsType[*KeepError](err)
@@ -34,7 +36,7 @@ func nowhere(t testing.TB, told *[]*KeepError) Options {
 // TestListsOfTheProcess: where no folder takes the list, the process keeps it, finds it as long as the folders are the same, and says so.
 func TestListsOfTheProcess(t *testing.T) {
 	var told []*KeepError
-	root, o := grow(t, t.TempDir(), "a/x.jpg", "b/y.jpg"), nowhere(t, &told)
+	root, o := treetest.Grow(t, t.TempDir(), "a/x.jpg", "b/y.jpg"), nowhere(t, &told)
 	first := open(t, root, o)
 	if second := open(t, root, o); first.Cached() || !second.Cached() || !sameLists(first.manifest, second.manifest) {
 		t.Errorf("cached %v, then %v", first.Cached(), second.Cached())
@@ -42,11 +44,11 @@ func TestListsOfTheProcess(t *testing.T) {
 	if len(told) != 1 || told[0].Folder != "" || !errors.Is(told[0], fs.ErrNotExist) && !strings.Contains(told[0].Error(), "not a directory") {
 		t.Errorf("told %v", told)
 	}
-	grow(t, root, "a/new.jpg")
+	treetest.Grow(t, root, "a/new.jpg")
 	if third := open(t, root, o); third.Cached() || third.Len() != 3 {
 		t.Errorf("after a change: cached %v, %d samples", third.Cached(), third.Len())
 	}
-	must(t, os.WriteFile(root+"/a/new.jpg", []byte("in place"), 0o600))
+	treetest.Must(t, os.WriteFile(root+"/a/new.jpg", []byte("in place"), 0o600))
 	if _, err := open(t, root, o).Read(t.Context(), 0, nil); err == nil {
 		t.Error("a file that was written in place was read")
 	}
@@ -81,34 +83,34 @@ func TestPrivateFolder(t *testing.T) {
 		in    string                                     // where the list is kept; "" for nowhere
 	}{
 		{"runtime folder", func(*testing.T, string, string) {}, "runtime/feedwater/snapshots"},
-		{"runtime folder of all", func(t *testing.T, runtime, _ string) { must(t, os.Chmod(runtime, 0o755)) }, "memory/" + mine + "/snapshots"},
-		{"no runtime folder", func(t *testing.T, runtime, _ string) { must(t, os.Remove(runtime)) }, "memory/" + mine + "/snapshots"},
+		{"runtime folder of all", func(t *testing.T, runtime, _ string) { treetest.Must(t, os.Chmod(runtime, 0o755)) }, "memory/" + mine + "/snapshots"},
+		{"no runtime folder", func(t *testing.T, runtime, _ string) { treetest.Must(t, os.Remove(runtime)) }, "memory/" + mine + "/snapshots"},
 		{"runtime folder is a link", func(t *testing.T, runtime, _ string) {
-			must(t, os.Rename(runtime, runtime+".real"))
-			must(t, os.Symlink(runtime+".real", runtime))
+			treetest.Must(t, os.Rename(runtime, runtime+".real"))
+			treetest.Must(t, os.Symlink(runtime+".real", runtime))
 		}, "memory/" + mine + "/snapshots"},
 		{"planted link", func(t *testing.T, runtime, memory string) {
-			must(t, os.Remove(runtime))
-			must(t, os.Mkdir(memory+".of-others", 0o700))
-			must(t, os.Symlink(memory+".of-others", memory+"/"+mine))
+			treetest.Must(t, os.Remove(runtime))
+			treetest.Must(t, os.Mkdir(memory+".of-others", 0o700))
+			treetest.Must(t, os.Symlink(memory+".of-others", memory+"/"+mine))
 		}, ""},
 		{"planted link below", func(t *testing.T, runtime, memory string) {
-			must(t, os.Mkdir(runtime+"/feedwater", 0o700))
-			must(t, os.Mkdir(memory+".of-others", 0o700))
-			must(t, os.Symlink(memory+".of-others", runtime+"/feedwater/snapshots"))
+			treetest.Must(t, os.Mkdir(runtime+"/feedwater", 0o700))
+			treetest.Must(t, os.Mkdir(memory+".of-others", 0o700))
+			treetest.Must(t, os.Symlink(memory+".of-others", runtime+"/feedwater/snapshots"))
 		}, ""},
 		{"folder that others may read", func(t *testing.T, runtime, memory string) {
-			must(t, os.Remove(runtime))
-			must(t, os.Mkdir(memory+"/"+mine, 0o700))
-			must(t, os.Chmod(memory+"/"+mine, 0o750))
+			treetest.Must(t, os.Remove(runtime))
+			treetest.Must(t, os.Mkdir(memory+"/"+mine, 0o700))
+			treetest.Must(t, os.Chmod(memory+"/"+mine, 0o750))
 		}, ""},
 		{"others may exchange it", func(t *testing.T, runtime, memory string) {
-			must(t, os.Remove(runtime))
-			must(t, os.Chmod(memory, 0o777))
+			treetest.Must(t, os.Remove(runtime))
+			treetest.Must(t, os.Chmod(memory, 0o777))
 		}, ""},
 		{"file", func(t *testing.T, runtime, memory string) {
-			must(t, os.Remove(runtime))
-			grow(t, memory, mine)
+			treetest.Must(t, os.Remove(runtime))
+			treetest.Grow(t, memory, mine)
 		}, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -116,12 +118,12 @@ func TestPrivateFolder(t *testing.T) {
 			var told []*KeepError
 			o := nowhere(t, &told)
 			o.sharedMemory = base + "/memory"
-			must(t, os.Mkdir(base+"/runtime", 0o700))
-			must(t, os.Mkdir(o.sharedMemory, 0o700))
-			must(t, os.Chmod(o.sharedMemory, 0o777|fs.ModeSticky))
+			treetest.Must(t, os.Mkdir(base+"/runtime", 0o700))
+			treetest.Must(t, os.Mkdir(o.sharedMemory, 0o700))
+			treetest.Must(t, os.Chmod(o.sharedMemory, 0o777|fs.ModeSticky))
 			t.Setenv("XDG_RUNTIME_DIR", base+"/runtime")
 			test.plant(t, base+"/runtime", o.sharedMemory)
-			root := grow(t, t.TempDir(), "a/x.jpg")
+			root := treetest.Grow(t, t.TempDir(), "a/x.jpg")
 			open(t, root, o)
 			want := ""
 			if test.in != "" {
@@ -144,7 +146,7 @@ func TestPrivateFolder(t *testing.T) {
 // TestFolderOfSomebodyElse needs the right to give folders away; others see by the mode alone that a planted folder is none of theirs.
 func TestFolderOfSomebodyElse(t *testing.T) {
 	dir := t.TempDir() + "/feedwater"
-	must(t, os.Mkdir(dir, 0o700))
+	treetest.Must(t, os.Mkdir(dir, 0o700))
 	if err := os.Chown(dir, os.Geteuid()+1, -1); errors.Is(err, fs.ErrPermission) {
 		return
 	} else if err != nil {
@@ -167,9 +169,9 @@ func TestOneScanOfMany(t *testing.T) {
 		for range 8 {
 			go func() {
 				s, err := Open(t.Context(), root, o)
-				must(t, err)
+				treetest.Must(t, err)
 				results <- s.Cached()
-				must(t, s.Close())
+				treetest.Must(t, s.Close())
 			}()
 		}
 		scans := 0
@@ -194,7 +196,7 @@ func TestOneScanOfManyProcesses(t *testing.T) {
 		return
 	}
 	root, runtime := many(t, 5000, 500), t.TempDir()
-	must(t, os.Chmod(runtime, 0o700))
+	treetest.Must(t, os.Chmod(runtime, 0o700))
 	ended := make(chan string, 8)
 	for range 8 {
 		go func() {
@@ -235,7 +237,7 @@ func held(t *testing.T, o Options, root string) *os.File {
 // TestScanElsewhere: whoever waits for another process's scan tells how far it is, ends when his context does, and goes on by himself when it stands
 // still.
 func TestScanElsewhere(t *testing.T) {
-	root, o := grow(t, t.TempDir(), "a/x.jpg"), options(t)
+	root, o := treetest.Grow(t, t.TempDir(), "a/x.jpg"), options(t)
 	f := held(t, o, root)
 	synctest.Test(t, func(t *testing.T) {
 		o := o
@@ -249,10 +251,10 @@ func TestScanElsewhere(t *testing.T) {
 			}
 		}
 		_, err := f.WriteAt([]byte("4096"), 0)
-		must(t, err)
+		treetest.Must(t, err)
 		s, err := Open(t.Context(), root, o)
-		must(t, err)
-		must(t, s.Close())
+		treetest.Must(t, err)
+		treetest.Must(t, s.Close())
 		if took := time.Since(began); took < time.Minute || took > 2*time.Minute {
 			t.Errorf("it waited %v for a scan that stood still", took)
 		}
@@ -269,10 +271,10 @@ func TestScanElsewhere(t *testing.T) {
 
 // TestScanOfOneWhoWasKilled: a lock file that nobody holds is no scan.
 func TestScanOfOneWhoWasKilled(t *testing.T) {
-	root, o := grow(t, t.TempDir(), "a/x.jpg"), options(t)
+	root, o := treetest.Grow(t, t.TempDir(), "a/x.jpg"), options(t)
 	path := held(t, o, root).Name()
-	must(t, os.WriteFile(path+".copy", []byte("4096"), 0o600))
-	must(t, os.Rename(path+".copy", path)) // the one that is locked is gone
+	treetest.Must(t, os.WriteFile(path+".copy", []byte("4096"), 0o600))
+	treetest.Must(t, os.Rename(path+".copy", path)) // the one that is locked is gone
 	o.Progress = func(n int) {
 		if n != 1 {
 			t.Errorf("told %d", n)
@@ -285,17 +287,17 @@ func TestScanOfOneWhoWasKilled(t *testing.T) {
 // TestLimitOfLists: lists that were not opened for longest make room; files of others stay.
 func TestLimitOfLists(t *testing.T) {
 	o := options(t)
-	others := grow(t, o.CacheDir, "notes.manifest")
-	must(t, os.Chmod(others, 0o700))
+	others := treetest.Grow(t, o.CacheDir, "notes.manifest")
+	treetest.Must(t, os.Chmod(others, 0o700))
 	var roots []string
 	for i := range 4 {
-		roots = append(roots, grow(t, t.TempDir(), fmt.Sprintf("a/%d.jpg", i)))
+		roots = append(roots, treetest.Grow(t, t.TempDir(), fmt.Sprintf("a/%d.jpg", i)))
 	}
 	open(t, roots[0], o)
 	files, err := filepath.Glob(o.CacheDir + "/[0-9a-f]*.manifest")
-	must(t, err)
+	treetest.Must(t, err)
 	fi, err := os.Stat(files[0])
-	must(t, err)
+	treetest.Must(t, err)
 	o.CacheBytes = 3*fi.Size() + 60 // paths differ in length
 	for i, root := range roots[1:] {
 		open(t, root, o)
@@ -328,10 +330,10 @@ func TestLimitOfLists(t *testing.T) {
 // age makes all lists of a folder older, in the order in which they were opened.
 func age(t *testing.T, dir string) {
 	files, err := filepath.Glob(dir + "/*.manifest")
-	must(t, err)
+	treetest.Must(t, err)
 	for _, file := range files {
 		fi, err := os.Stat(file)
-		must(t, err)
-		must(t, os.Chtimes(file, time.Time{}, fi.ModTime().Add(-time.Hour)))
+		treetest.Must(t, err)
+		treetest.Must(t, os.Chtimes(file, time.Time{}, fi.ModTime().Add(-time.Hour)))
 	}
 }

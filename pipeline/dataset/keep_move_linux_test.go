@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"github.com/feedwater-io/feedwater/pipeline/dataset/treetest"
 )
 
 // TestListMovesOn: a list of which half is written when its folder fails is kept in the private folder, whether that half can be read back or the
@@ -24,7 +26,7 @@ func TestListMovesOn(t *testing.T) {
 			var told []*KeepError
 			o := nowhere(t, &told)
 			o.sharedMemory, o.CacheDir = t.TempDir(), t.TempDir()
-			must(t, os.Chmod(o.sharedMemory, 0o700))
+			treetest.Must(t, os.Chmod(o.sharedMemory, 0o700))
 			fails, writes := errors.New("it fails"), 0
 			o.CallFolder = func(_ context.Context, op string, call func() (any, error), _ func(any)) (any, error) {
 				if op == "write the list" {

@@ -5,21 +5,23 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/feedwater-io/feedwater/pipeline/dataset/treetest"
 )
 
 // Over several blocks, the last one not full, keys come as At tells them.
 func TestAppendKeysTellsWhatAtTells(t *testing.T) {
 	root := t.TempDir()
 	for i := range 3*16 + 5 {
-		grow(t, root, fmt.Sprintf("class%d/deep%d/%d.jpg", i%3, i%2, i))
+		treetest.Grow(t, root, fmt.Sprintf("class%d/deep%d/%d.jpg", i%3, i%2, i))
 	}
 	s := open(t, root, options(t))
 	got, err := s.AppendKeys([]byte("before"))
-	must(t, err)
+	treetest.Must(t, err)
 	if want := "before" + strings.Join(keys(t, s), "\x00") + "\x00"; string(got) != want {
 		t.Errorf("%q, want %q", got, want)
 	}
-	must(t, s.Close())
+	treetest.Must(t, s.Close())
 	if _, err := s.AppendKeys(nil); !errors.Is(err, ErrClosed) {
 		t.Errorf("of a closed snapshot: %v", err)
 	}

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/feedwater-io/feedwater/pipeline/dataset/treetest"
 )
 
 // TestSlowStorage: a storage that takes 1 ms for each question is asked many at once, in one folder too, and the list is the same.
@@ -41,10 +43,10 @@ func timed(t *testing.T, root string, stats int) (s *Snapshot, took time.Duratio
 		began := time.Now()
 		var err error
 		s, err = Open(t.Context(), root, o)
-		must(t, err)
+		treetest.Must(t, err)
 		took = time.Since(began)
 	})
-	t.Cleanup(func() { must(t, s.Close()) })
+	t.Cleanup(func() { treetest.Must(t, s.Close()) })
 	return s, took
 }
 
@@ -62,8 +64,8 @@ func TestStorageWithoutProfit(t *testing.T) {
 			now.Add(-1)
 		}
 		s, err := Open(t.Context(), root, o)
-		must(t, err)
-		must(t, s.Close())
+		treetest.Must(t, err)
+		treetest.Must(t, s.Close())
 	})
 	if most.Load() > 8*8 {
 		t.Errorf("%d questions at once to a storage that answers 8", most.Load())
@@ -87,7 +89,7 @@ func TestFirstError(t *testing.T) {
 				lines = append(lines, fmt.Sprintf("a/device%d.png -> /dev/null", i))
 			}
 		}
-		grow(t, root, lines...)
+		treetest.Grow(t, root, lines...)
 		want := firstBad(t, root+"/a")
 		for _, stats := range []int{1, 256} {
 			o := options(t)
@@ -95,7 +97,7 @@ func TestFirstError(t *testing.T) {
 			s, err := Open(t.Context(), root, o)
 			switch {
 			case err == nil && want == "":
-				must(t, s.Close())
+				treetest.Must(t, s.Close())
 			case err == nil || want == "" || !strings.Contains(err.Error(), "a/"+want+":"):
 				t.Errorf("%d at once: %v, want an error of %q", stats, err, want)
 			}
@@ -106,10 +108,10 @@ func TestFirstError(t *testing.T) {
 // firstBad is the first name in the order of a directory that cannot be listed.
 func firstBad(t *testing.T, path string) string {
 	d, err := os.Open(path)
-	must(t, err)
+	treetest.Must(t, err)
 	defer d.Close()
 	names, err := d.Readdirnames(-1)
-	must(t, err)
+	treetest.Must(t, err)
 	for _, name := range names {
 		if a, err := os.Stat(path + "/" + name); err != nil || !a.Mode().IsRegular() && !a.IsDir() {
 			return name

@@ -10,6 +10,8 @@ import (
 	"runtime"
 	"slices"
 	"testing"
+
+	"github.com/feedwater-io/feedwater/pipeline/dataset/treetest"
 )
 
 // TestCacheThatDoesNotAnswer: a folder for lists that hangs is asked for nothing but by CallFolder, and the list is kept where lists are kept that
@@ -17,13 +19,13 @@ import (
 func TestCacheThatDoesNotAnswer(t *testing.T) {
 	hangs := errors.New("it does not answer")
 	var told []*KeepError
-	root, o := grow(t, t.TempDir(), "a/x.jpg", "b/y.jpg"), nowhere(t, &told)
+	root, o := treetest.Grow(t, t.TempDir(), "a/x.jpg", "b/y.jpg"), nowhere(t, &told)
 	o.sharedMemory, o.CacheDir = t.TempDir(), t.TempDir()
-	must(t, os.Chmod(o.sharedMemory, 0o700))
+	treetest.Must(t, os.Chmod(o.sharedMemory, 0o700))
 	open(t, root, o) // the list of before lies there
 	list := manifestFile(t, o.CacheDir)
 	before, err := os.Stat(list)
-	must(t, err)
+	treetest.Must(t, err)
 	o.CallFolder = func(context.Context, string, func() (any, error), func(any)) (any, error) { return nil, hangs }
 	if s := open(t, root, o); s.Cached() || len(told) != 1 || told[0].Folder == "" || !errors.Is(told[0], hangs) {
 		t.Errorf("cached %v, told %v", s.Cached(), told)
@@ -32,7 +34,7 @@ func TestCacheThatDoesNotAnswer(t *testing.T) {
 	if !s.Cached() {
 		t.Error("the list was not kept in shared memory")
 	}
-	must(t, os.WriteFile(filepath.Join(root, "a", "x.jpg"), []byte("in place"), 0o600))
+	treetest.Must(t, os.WriteFile(filepath.Join(root, "a", "x.jpg"), []byte("in place"), 0o600))
 	if _, err := s.Read(t.Context(), 0, nil); err == nil {
 		t.Error("a file that was written in place was read")
 	}
@@ -46,7 +48,7 @@ func TestCacheThatDoesNotAnswer(t *testing.T) {
 
 // TestCallsOnTheCache: what CallFolder gives up is put in order when it comes back after all: no lock is left, no memory.
 func TestCallsOnTheCache(t *testing.T) {
-	root, o := grow(t, t.TempDir(), "a/x.jpg"), options(t)
+	root, o := treetest.Grow(t, t.TempDir(), "a/x.jpg"), options(t)
 	var ops []string
 	o.CallFolder = func(_ context.Context, op string, call func() (any, error), drop func(any)) (any, error) {
 		ops = append(ops, op)
@@ -76,7 +78,7 @@ func TestCallsOnTheCache(t *testing.T) {
 
 // TestUnlockOnAFolderThatIsSick: where the folder is known to hang as the scan ends, and is not even asked, the lock ends all the same.
 func TestUnlockOnAFolderThatIsSick(t *testing.T) {
-	root, o := grow(t, t.TempDir(), "a/x.jpg"), options(t)
+	root, o := treetest.Grow(t, t.TempDir(), "a/x.jpg"), options(t)
 	o.CallFolder = func(_ context.Context, op string, call func() (any, error), _ func(any)) (any, error) {
 		if op == "unlock the list" {
 			return nil, errors.New("the folder is sick")
@@ -87,13 +89,13 @@ func TestUnlockOnAFolderThatIsSick(t *testing.T) {
 	for left := []string{""}; len(left) > 0; runtime.Gosched() {
 		var err error
 		left, err = filepath.Glob(filepath.Join(o.CacheDir, "*.lock"))
-		must(t, err)
+		treetest.Must(t, err)
 	}
 }
 
 // TestUnlockIsRepeated: what is called again, to see whether the folder answers, does not take the lock of whoever came next.
 func TestUnlockIsRepeated(t *testing.T) {
-	root, o := grow(t, t.TempDir(), "a/x.jpg"), options(t)
+	root, o := treetest.Grow(t, t.TempDir(), "a/x.jpg"), options(t)
 	var path string
 	o.CallFolder = func(_ context.Context, op string, call func() (any, error), _ func(any)) (any, error) {
 		if op != "unlock the list" {
@@ -105,7 +107,7 @@ func TestUnlockIsRepeated(t *testing.T) {
 		}
 		path = locks[0]
 		v, err := call()
-		must(t, os.WriteFile(path, nil, 0o600)) // the next one's
+		treetest.Must(t, os.WriteFile(path, nil, 0o600)) // the next one's
 		_, _ = call()
 		return v, err
 	}
@@ -120,13 +122,13 @@ func TestListOnAnotherMachine(t *testing.T) {
 	root, o := many(t, 3000, 100), options(t)
 	s := open(t, root, o)
 	f, err := os.Open(manifestFile(t, o.CacheDir))
-	must(t, err)
+	treetest.Must(t, err)
 	defer f.Close()
 	if mayHang(f) {
 		t.Error("a file of this machine may hang")
 	}
 	m, err := copyFile(f, len(s.memory.data))
-	must(t, err)
+	treetest.Must(t, err)
 	defer m.free()
 	if !slices.Equal(m.data, s.memory.data) {
 		t.Error("the copy differs")
@@ -135,7 +137,7 @@ func TestListOnAnotherMachine(t *testing.T) {
 		t.Error("a copy of more than there is")
 	}
 	other, err := os.Open("/proc/self/status")
-	must(t, err)
+	treetest.Must(t, err)
 	defer other.Close()
 	if !mayHang(other) {
 		t.Error("a file system that is not known does not hang")
@@ -154,8 +156,8 @@ func TestListsInSharedMemoryAreBounded(t *testing.T) {
 	var told []*KeepError
 	o := nowhere(t, &told)
 	o.sharedMemory, o.CacheBytes = dir, 100
-	must(t, os.Chmod(dir, 0o700))
-	open(t, grow(t, t.TempDir(), "a/x.jpg"), o)
+	treetest.Must(t, os.Chmod(dir, 0o700))
+	open(t, treetest.Grow(t, t.TempDir(), "a/x.jpg"), o)
 	if len(told) != 1 || told[0].Folder != "" || !errors.Is(told[0], errNoRoom) {
 		t.Errorf("told %v", told)
 	}

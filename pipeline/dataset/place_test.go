@@ -6,12 +6,14 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/feedwater-io/feedwater/pipeline/dataset/treetest"
 )
 
 // TestListFile: a list is kept, read again, found to have changed, and told apart from a folder of such a name.
 func TestListFile(t *testing.T) {
-	root, o := grow(t, t.TempDir(), "a/1.jpg", "a/22.jpg"), options(t)
-	must(t, os.WriteFile(root+"/l.csv", []byte("a/22.jpg,5\na/1.jpg,-6\n"), 0o600))
+	root, o := treetest.Grow(t, t.TempDir(), "a/1.jpg", "a/22.jpg"), options(t)
+	treetest.Must(t, os.WriteFile(root+"/l.csv", []byte("a/22.jpg,5\na/1.jpg,-6\n"), 0o600))
 	s := open(t, root+"/l.csv", o)
 	got := lines(t, s)
 	if len(got) != 2 || got[0].key != "a/22.jpg" || got[0].label != 5 || got[1].label != -6 || len(s.Classes()) != 0 {
@@ -25,12 +27,12 @@ func TestListFile(t *testing.T) {
 	if again := open(t, root+"/l.csv", o); !again.Cached() || again.Fingerprint() != s.Fingerprint() {
 		t.Error("the list is not found again")
 	}
-	must(t, os.WriteFile(root+"/l.csv", []byte("a/1.jpg,5\n"), 0o600))
+	treetest.Must(t, os.WriteFile(root+"/l.csv", []byte("a/1.jpg,5\n"), 0o600))
 	if again := open(t, root+"/l.csv", o); again.Cached() || again.Len() != 1 {
 		t.Error("the list of before is used")
 	}
-	must(t, os.Remove(root+"/l.csv"))
-	grow(t, root, "l.csv/class/x.jpg")
+	treetest.Must(t, os.Remove(root+"/l.csv"))
+	treetest.Grow(t, root, "l.csv/class/x.jpg")
 	if folder := open(t, root+"/l.csv", o); folder.Len() != 1 || folder.Classes()[0].Name != "class" {
 		t.Error("a folder that is called like a list is not read as a folder")
 	}
@@ -51,7 +53,7 @@ func TestShardChanges(t *testing.T) {
 	copy(shard[148:], []byte{'0' + byte(sum>>15&7), '0' + byte(sum>>12&7), '0' + byte(sum>>9&7), '0' + byte(sum>>6&7), '0' + byte(sum>>3&7), '0' + byte(sum&7), 0, ' '})
 	copy(shard[512:], "abc")
 	shard = shard[:2048]
-	must(t, os.WriteFile(root+"/x.tar", shard, 0o600))
+	treetest.Must(t, os.WriteFile(root+"/x.tar", shard, 0o600))
 	s := open(t, root+"/*.tar", o)
 	if b, err := s.Read(t.Context(), 0, nil); err != nil || string(b) != "abc" || !s.Unlabelled() {
 		t.Errorf("%q, %v, unlabelled %v", b, err, s.Unlabelled())
@@ -59,7 +61,7 @@ func TestShardChanges(t *testing.T) {
 	if !open(t, root+"/*.tar", o).Cached() {
 		t.Error("the list is not found again")
 	}
-	must(t, os.Chtimes(root+"/x.tar", time.Time{}, time.Unix(1, 0)))
+	treetest.Must(t, os.Chtimes(root+"/x.tar", time.Time{}, time.Unix(1, 0)))
 	_, err := s.Read(t.Context(), 0, nil)
 	var changed *ChangedError
 	if !errors.As(err, &changed) || changed.Path != "x.tar/a.jpg" || !strings.HasPrefix(changed.What, "lies in x.tar, which was written at") {

@@ -8,17 +8,19 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/feedwater-io/feedwater/pipeline/dataset/treetest"
 )
 
 func TestReadLeavesRoomBehindTheData(t *testing.T) {
-	root := grow(t, t.TempDir(), "a/1.jpg", "a/22222222.jpg", "a/empty.jpg")
-	must(t, os.Truncate(root+"/a/empty.jpg", 0))
+	root := treetest.Grow(t, t.TempDir(), "a/1.jpg", "a/22222222.jpg", "a/empty.jpg")
+	treetest.Must(t, os.Truncate(root+"/a/empty.jpg", 0))
 	s := open(t, root, options(t))
 	for _, room := range []int{0, 1, 6, 7, 7 + Spare, 1000} {
 		for i, want := range []int{len("a/1.jpg"), len("a/22222222.jpg"), 0} {
 			buf := bytes.Repeat([]byte{'?'}, room)
 			got, err := s.Read(t.Context(), i, buf)
-			must(t, err)
+			treetest.Must(t, err)
 			if !bytes.Equal(got, bytes.Repeat([]byte{'x'}, want)) || cap(got)-len(got) < Spare {
 				t.Errorf("sample %d with room %d: %q, spare %d", i, room, got, cap(got)-len(got))
 			}
@@ -32,7 +34,7 @@ func TestReadLeavesRoomBehindTheData(t *testing.T) {
 func TestTooLarge(t *testing.T) {
 	o := options(t)
 	o.MaxEncodedBytes = 8
-	s := open(t, grow(t, t.TempDir(), "a/1.jpg", "a/22.jpg", "a/333.jpg"), o)
+	s := open(t, treetest.Grow(t, t.TempDir(), "a/1.jpg", "a/22.jpg", "a/333.jpg"), o)
 	for i := range 2 {
 		if _, err := s.Read(t.Context(), i, nil); err != nil {
 			t.Errorf("sample %d: %v", i, err)
@@ -47,7 +49,7 @@ func TestTooLarge(t *testing.T) {
 // TestFilesTellChanges: a file that is not the one of the snapshot is never read, and the next Open scans.
 func TestFilesTellChanges(t *testing.T) {
 	write := func(path, data string) func(*testing.T, string) {
-		return func(t *testing.T, root string) { must(t, os.WriteFile(root+path, []byte(data), 0o600)) }
+		return func(t *testing.T, root string) { treetest.Must(t, os.WriteFile(root+path, []byte(data), 0o600)) }
 	}
 	for _, test := range []struct {
 		name   string
@@ -55,40 +57,40 @@ func TestFilesTellChanges(t *testing.T) {
 		what   string
 	}{
 		{"longer", write("/a/x.jpg", "12345678"), "has 8 bytes, had 7"},
-		{"shorter", func(t *testing.T, root string) { must(t, os.Truncate(root+"/a/x.jpg", 3)) }, "has 3 bytes, had 7"},
+		{"shorter", func(t *testing.T, root string) { treetest.Must(t, os.Truncate(root+"/a/x.jpg", 3)) }, "has 3 bytes, had 7"},
 		{"written over", write("/a/x.jpg", "1234567"), "was written at"},
 		{"touched", func(t *testing.T, root string) {
-			must(t, os.Chtimes(root+"/a/x.jpg", time.Time{}, time.Unix(1, 500)))
+			treetest.Must(t, os.Chtimes(root+"/a/x.jpg", time.Time{}, time.Unix(1, 500)))
 		}, "was written at 1970-01-01T00:00:01.0000005Z, had 2001-09-09T01:46:40.123456789Z"},
 		{"replaced", func(t *testing.T, root string) {
-			grow(t, root, "a/y.jpg")
-			must(t, os.Rename(root+"/a/y.jpg", root+"/a/x.jpg"))
+			treetest.Grow(t, root, "a/y.jpg")
+			treetest.Must(t, os.Rename(root+"/a/y.jpg", root+"/a/x.jpg"))
 		}, "was written at"},
-		{"removed", func(t *testing.T, root string) { must(t, os.Remove(root+"/a/x.jpg")) }, "is gone"},
-		{"class renamed", func(t *testing.T, root string) { must(t, os.Rename(root+"/a", root+"/b")) }, "is gone"},
+		{"removed", func(t *testing.T, root string) { treetest.Must(t, os.Remove(root+"/a/x.jpg")) }, "is gone"},
+		{"class renamed", func(t *testing.T, root string) { treetest.Must(t, os.Rename(root+"/a", root+"/b")) }, "is gone"},
 		{"class is a file", func(t *testing.T, root string) {
-			must(t, os.RemoveAll(root+"/a"))
-			grow(t, root, "a")
+			treetest.Must(t, os.RemoveAll(root+"/a"))
+			treetest.Grow(t, root, "a")
 		}, "is gone"},
 		{"folder in its place", func(t *testing.T, root string) {
-			must(t, os.Remove(root+"/a/x.jpg"))
-			grow(t, root, "a/x.jpg/")
+			treetest.Must(t, os.Remove(root+"/a/x.jpg"))
+			treetest.Grow(t, root, "a/x.jpg/")
 		}, "is not a regular file"},
 		{"device in its place", func(t *testing.T, root string) {
-			must(t, os.Remove(root+"/a/x.jpg"))
-			grow(t, root, "a/x.jpg -> /dev/zero")
+			treetest.Must(t, os.Remove(root+"/a/x.jpg"))
+			treetest.Grow(t, root, "a/x.jpg -> /dev/zero")
 		}, "is not a regular file"},
 		{"link that leads nowhere", func(t *testing.T, root string) {
-			must(t, os.Remove(root+"/a/x.jpg"))
-			grow(t, root, "a/x.jpg -> nowhere")
+			treetest.Must(t, os.Remove(root+"/a/x.jpg"))
+			treetest.Grow(t, root, "a/x.jpg -> nowhere")
 		}, "is gone"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			root, o := grow(t, t.TempDir(), "a/x.jpg"), options(t)
-			must(t, os.Chtimes(root+"/a/x.jpg", time.Time{}, time.Unix(1e9, 123456789)))
+			root, o := treetest.Grow(t, t.TempDir(), "a/x.jpg"), options(t)
+			treetest.Must(t, os.Chtimes(root+"/a/x.jpg", time.Time{}, time.Unix(1e9, 123456789)))
 			s := open(t, root, o)
 			buf, err := s.Read(t.Context(), 0, nil)
-			must(t, err)
+			treetest.Must(t, err)
 			test.change(t, root)
 			buf, err = s.Read(t.Context(), 0, buf)
 			var changed *ChangedError
@@ -102,7 +104,7 @@ func TestFilesTellChanges(t *testing.T) {
 				if next.Cached() {
 					t.Error("the next snapshot is the old one")
 				}
-				must(t, next.Close())
+				treetest.Must(t, next.Close())
 			}
 		})
 	}
@@ -114,9 +116,9 @@ func TestRootMoves(t *testing.T) {
 		return // goes by the path
 	}
 	root := t.TempDir() + "/root"
-	s := open(t, grow(t, root, "a/x.jpg"), options(t))
-	must(t, os.Rename(root, root+".moved"))
-	grow(t, root, "a/x.jpg/")
+	s := open(t, treetest.Grow(t, root, "a/x.jpg"), options(t))
+	treetest.Must(t, os.Rename(root, root+".moved"))
+	treetest.Grow(t, root, "a/x.jpg/")
 	if _, err := s.Read(t.Context(), 0, nil); err != nil {
 		t.Error(err)
 	}
@@ -124,11 +126,11 @@ func TestRootMoves(t *testing.T) {
 
 // TestForbidden: root may read everything, so it sees nothing here.
 func TestForbidden(t *testing.T) {
-	root, o := grow(t, t.TempDir(), "a/x.jpg", "b/y.jpg"), options(t)
+	root, o := treetest.Grow(t, t.TempDir(), "a/x.jpg", "b/y.jpg"), options(t)
 	s := open(t, root, o)
-	must(t, os.Chmod(root+"/a/x.jpg", 0))
-	must(t, os.Chmod(root+"/b", 0))
-	defer func() { must(t, os.Chmod(root+"/b", 0o700)) }()
+	treetest.Must(t, os.Chmod(root+"/a/x.jpg", 0))
+	treetest.Must(t, os.Chmod(root+"/b", 0))
+	defer func() { treetest.Must(t, os.Chmod(root+"/b", 0o700)) }()
 	if _, err := os.ReadDir(root + "/b"); err == nil {
 		return
 	}

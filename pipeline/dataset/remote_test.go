@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/feedwater-io/feedwater/pipeline/dataset/buckettest"
+	"github.com/feedwater-io/feedwater/pipeline/dataset/treetest"
 )
 
 // bucketOf starts a server that has the files below a folder, below the prefix p.
@@ -25,7 +26,7 @@ func bucketOf(t *testing.T, root string) *buckettest.Server {
 	t.Setenv("AWS_ENDPOINT_URL_S3", "")
 	s := buckettest.New()
 	t.Cleanup(s.Close)
-	must(t, filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
+	treetest.Must(t, filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() {
 			return err
 		}
@@ -44,8 +45,8 @@ func remoteTree(t *testing.T) string {
 	for _, name := range []string{
 		"a/1.jpg", "a/2.jpg", "a/deep/3.jpg", "a/deep-er/4.jpg", "a-b/1.jpg", "a-b/notes.txt", "é/x.png", "z z/+&=%20.jpg", "README.md",
 	} {
-		must(t, os.MkdirAll(filepath.Dir(filepath.Join(root, name)), 0o700))
-		must(t, os.WriteFile(filepath.Join(root, name), []byte("picture "+name), 0o600))
+		treetest.Must(t, os.MkdirAll(filepath.Dir(filepath.Join(root, name)), 0o700))
+		treetest.Must(t, os.WriteFile(filepath.Join(root, name), []byte("picture "+name), 0o600))
 	}
 	return root
 }
@@ -57,9 +58,9 @@ func tellAll(t *testing.T, s *Snapshot) string {
 	fmt.Fprintln(&b, s.Classes(), s.Fingerprint())
 	for i := range s.Len() {
 		sample, err := s.At(i, nil)
-		must(t, err)
+		treetest.Must(t, err)
 		data, err := s.Read(t.Context(), i, nil)
-		must(t, err)
+		treetest.Must(t, err)
 		fmt.Fprintln(&b, string(sample.Key), sample.Label, sample.Size, string(data))
 	}
 	return b.String()
@@ -68,8 +69,8 @@ func tellAll(t *testing.T, s *Snapshot) string {
 func opened(t *testing.T, place string, o Options) *Snapshot {
 	t.Helper()
 	s, err := Open(t.Context(), place, o)
-	must(t, err)
-	t.Cleanup(func() { must(t, s.Close()) })
+	treetest.Must(t, err)
+	t.Cleanup(func() { treetest.Must(t, s.Close()) })
 	return s
 }
 
@@ -91,19 +92,19 @@ func TestBucketIsTheFolder(t *testing.T) {
 // TestPartsOnServers: lists and tar files, in buckets and on web servers.
 func TestPartsOnServers(t *testing.T) {
 	root := remoteTree(t)
-	must(t, os.WriteFile(root+"/train.csv", []byte("path,label\na/2.jpg,cat\nz z/+&=%20.jpg,dog\n"), 0o600))
+	treetest.Must(t, os.WriteFile(root+"/train.csv", []byte("path,label\na/2.jpg,cat\nz z/+&=%20.jpg,dog\n"), 0o600))
 	for n := range 3 {
 		var file bytes.Buffer
 		w := tar.NewWriter(&file)
 		for i := range 5 {
 			for name, data := range map[string]string{"jpg": fmt.Sprintf("picture %d of %d", i, n), "cls": fmt.Sprint(i)} {
-				must(t, w.WriteHeader(&tar.Header{Name: fmt.Sprintf("%d.%s", i, name), Size: int64(len(data)), Mode: 0o600}))
+				treetest.Must(t, w.WriteHeader(&tar.Header{Name: fmt.Sprintf("%d.%s", i, name), Size: int64(len(data)), Mode: 0o600}))
 				_, err := w.Write([]byte(data))
-				must(t, err)
+				treetest.Must(t, err)
 			}
 		}
-		must(t, w.Close())
-		must(t, os.WriteFile(fmt.Sprintf("%s/s-%03d.tar", root, n), file.Bytes(), 0o600))
+		treetest.Must(t, w.Close())
+		treetest.Must(t, os.WriteFile(fmt.Sprintf("%s/s-%03d.tar", root, n), file.Bytes(), 0o600))
 	}
 	s := bucketOf(t, root)
 	for _, part := range []string{"train.csv", "s-{000..002}.tar", "s-*.tar", "s-00?.tar", "s-001.tar"} {
@@ -141,7 +142,7 @@ func TestReplacedInBucket(t *testing.T) {
 	o := options(t)
 	data := opened(t, s.Place("p"), o)
 	was, err := os.ReadFile(root + "/a/1.jpg")
-	must(t, err)
+	treetest.Must(t, err)
 	s.Put("p/a/1.jpg", bytes.Repeat([]byte{'x'}, len(was)))
 	var changed *ChangedError
 	if _, err := data.Read(t.Context(), 0, nil); !errors.As(err, &changed) || changed.Path != "a/1.jpg" {
@@ -224,7 +225,7 @@ func TestPlacesOfServers(t *testing.T) {
 // TestTableOfABucket: a table lists what lies in a bucket as it does what lies in a folder, and what changes there is never taken for what it listed.
 func TestTableOfABucket(t *testing.T) {
 	root, table := remoteTree(t), filepath.Join(t.TempDir(), "1.jsonl")
-	must(t, os.WriteFile(table, []byte(`{"class_name": "x"}`+"\n"+`{"path": "z z/+&=%20.jpg", "label": 0}`+"\n"+`{"path": "a/1.jpg", "label": 0}`+"\n"), 0o600))
+	treetest.Must(t, os.WriteFile(table, []byte(`{"class_name": "x"}`+"\n"+`{"path": "z z/+&=%20.jpg", "label": 0}`+"\n"+`{"path": "a/1.jpg", "label": 0}`+"\n"), 0o600))
 	s := bucketOf(t, root)
 	o := options(t)
 	o.Table = table

@@ -4,6 +4,8 @@ import (
 	"os"
 	"testing"
 	"time"
+
+	"github.com/feedwater-io/feedwater/pipeline/dataset/treetest"
 )
 
 // A snapshot is the same as a later one as long as nothing was touched, whether that one was scanned or came from the cache.
@@ -29,10 +31,10 @@ func TestSame(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			root, o := t.TempDir()+"/root", options(t)
-			grow(t, root, "a/x.jpg", "a/b/y.jpg", "c/z.jpg")
+			treetest.Grow(t, root, "a/x.jpg", "a/b/y.jpg", "c/z.jpg")
 			first := open(t, root, o)
 			if c.change != nil {
-				must(t, c.change(root))
+				treetest.Must(t, c.change(root))
 			}
 			later := o
 			later.Refresh = c.refresh
@@ -40,7 +42,7 @@ func TestSame(t *testing.T) {
 			if got := first.Same(second); got != c.want {
 				t.Errorf("same: %v", got)
 			}
-			must(t, second.Close())
+			treetest.Must(t, second.Close())
 			if first.Same(second) || second.Same(first) {
 				t.Error("the same as one that is closed")
 			}

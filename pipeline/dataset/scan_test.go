@@ -12,12 +12,14 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/feedwater-io/feedwater/pipeline/dataset/treetest"
 )
 
 func TestPhotographs(t *testing.T) {
 	root := photos(t)
 	if root == "" {
-		root = grow(t, t.TempDir(), "a/1.jpg", "b/2.jpg")
+		root = treetest.Grow(t, t.TempDir(), "a/1.jpg", "b/2.jpg")
 	}
 	s := open(t, root, options(t))
 	if got, want := lines(t, s), imageFolder(t, root); !slices.Equal(got, want) {
@@ -26,11 +28,11 @@ func TestPhotographs(t *testing.T) {
 	var buf []byte
 	for i := range s.Len() {
 		sample, err := s.At(i, nil)
-		must(t, err)
+		treetest.Must(t, err)
 		buf, err = s.Read(t.Context(), i, buf)
-		must(t, err)
+		treetest.Must(t, err)
 		want, err := os.ReadFile(filepath.Join(root, string(sample.Key)))
-		must(t, err)
+		treetest.Must(t, err)
 		if !bytes.Equal(buf, want) {
 			t.Errorf("%s: other bytes", sample.Key)
 		}
@@ -50,7 +52,7 @@ func TestFoldersThatAreNoImageFolder(t *testing.T) {
 		{"hidden class", []string{"a/x.jpg", ".ipynb_checkpoints/"}, []string{".ipynb_checkpoints"}},
 		{"many empty classes", []string{"1/", "2/", "3/", "4/", "5/", "6/", "7/", "8/x.jpg"}, []string{"1, 2, 3, 4, 5 and 2 more"}},
 	} {
-		_, err := Open(t.Context(), grow(t, t.TempDir(), test.tree...), options(t))
+		_, err := Open(t.Context(), treetest.Grow(t, t.TempDir(), test.tree...), options(t))
 		if !errors.Is(err, ErrLayout) {
 			t.Errorf("%s: %v, want %v", test.name, err, ErrLayout)
 			continue
@@ -79,7 +81,7 @@ func TestTreesThatCannotBeRead(t *testing.T) {
 		{"picture in a circle", []string{"a/x.jpg", "a/y.jpg -> y.jpg"}, "a/y.jpg", syscall.ELOOP},
 		{"picture that is a device", []string{"a/x.jpg", "a/y.jpg -> /dev/null"}, "a/y.jpg: not a regular file", ErrLayout},
 	} {
-		_, err := Open(t.Context(), grow(t, t.TempDir(), test.tree...), options(t))
+		_, err := Open(t.Context(), treetest.Grow(t, t.TempDir(), test.tree...), options(t))
 		if err == nil || !strings.Contains(err.Error(), test.want) || !errors.Is(err, test.is) {
 			t.Errorf("%s: %v, want %q, which is %q", test.name, err, test.want, test.is)
 		}
@@ -87,7 +89,7 @@ func TestTreesThatCannotBeRead(t *testing.T) {
 }
 
 func TestRootThatIsNone(t *testing.T) {
-	dir := grow(t, t.TempDir(), "file")
+	dir := treetest.Grow(t, t.TempDir(), "file")
 	for _, name := range []string{"missing", "file", "file/below"} {
 		path := filepath.Join(dir, name)
 		if _, err := Open(t.Context(), path, options(t)); err == nil || !strings.Contains(err.Error(), path) {
@@ -103,13 +105,13 @@ func TestRootThatIsNone(t *testing.T) {
 func many(t testing.TB, n, perClass int) string {
 	root := t.TempDir()
 	source := filepath.Join(t.TempDir(), "x")
-	must(t, os.WriteFile(source, []byte("x"), 0o600))
+	treetest.Must(t, os.WriteFile(source, []byte("x"), 0o600))
 	for i := range n {
 		class := filepath.Join(root, fmt.Sprint(i/perClass))
 		if i%perClass == 0 {
-			must(t, os.Mkdir(class, 0o700))
+			treetest.Must(t, os.Mkdir(class, 0o700))
 		}
-		must(t, os.Link(source, filepath.Join(class, fmt.Sprintf("%d.jpg", i))))
+		treetest.Must(t, os.Link(source, filepath.Join(class, fmt.Sprintf("%d.jpg", i))))
 	}
 	return root
 }
@@ -187,6 +189,6 @@ func handles(t testing.TB) int {
 	if errors.Is(err, os.ErrNotExist) {
 		return 0
 	}
-	must(t, err)
+	treetest.Must(t, err)
 	return len(open)
 }

@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/feedwater-io/feedwater/pipeline/dataset/treetest"
 )
 
 const portable = false
@@ -20,7 +22,7 @@ const portable = false
 func TestManifestCutWhileMapped(t *testing.T) {
 	root, o := many(t, 3000, 100), options(t)
 	s := open(t, root, o)
-	must(t, os.Truncate(manifestFile(t, o.CacheDir), 0))
+	treetest.Must(t, os.Truncate(manifestFile(t, o.CacheDir), 0))
 	for _, i := range []int{0, s.Len() - 1} {
 		if _, err := s.At(i, nil); !errors.Is(err, ErrDamaged) {
 			t.Errorf("At(%d): %v, want %v", i, err, ErrDamaged)
@@ -33,10 +35,10 @@ func TestManifestCutWhileMapped(t *testing.T) {
 
 // TestPipeInAPicturesPlace: nobody will ever write to it.
 func TestPipeInAPicturesPlace(t *testing.T) {
-	root := grow(t, t.TempDir(), "a/x.jpg", "a/other.jpg")
+	root := treetest.Grow(t, t.TempDir(), "a/x.jpg", "a/other.jpg")
 	s := open(t, root, options(t))
-	must(t, os.Remove(root+"/a/x.jpg"))
-	must(t, unix.Mkfifo(root+"/a/x.jpg", 0o600))
+	treetest.Must(t, os.Remove(root+"/a/x.jpg"))
+	treetest.Must(t, unix.Mkfifo(root+"/a/x.jpg", 0o600))
 	var changed *ChangedError
 	if _, err := s.Read(t.Context(), 1, nil); !errors.As(err, &changed) || !strings.HasPrefix(changed.What, "is not a regular file") {
 		t.Errorf("%v, want a ChangedError", err)
@@ -45,17 +47,17 @@ func TestPipeInAPicturesPlace(t *testing.T) {
 	if _, err := Open(t.Context(), root, options(t)); !errors.As(err, &refused) || refused.Path != "a/x.jpg" {
 		t.Errorf("scan: %v, want a PathError about a/x.jpg", err)
 	}
-	must(t, os.Rename(root+"/a/x.jpg", root+"/a/pipe"))
+	treetest.Must(t, os.Rename(root+"/a/x.jpg", root+"/a/pipe"))
 	if got := keys(t, open(t, root, options(t))); len(got) != 1 {
 		t.Errorf("samples %q, want a/other.jpg", got)
 	}
 }
 
 func TestSocketInAPicturesPlace(t *testing.T) {
-	root := grow(t, t.TempDir(), "a/x.jpg")
+	root := treetest.Grow(t, t.TempDir(), "a/x.jpg")
 	s := open(t, root, options(t))
-	must(t, os.Remove(root+"/a/x.jpg"))
-	must(t, unix.Mknod(root+"/a/x.jpg", unix.S_IFSOCK|0o600, 0))
+	treetest.Must(t, os.Remove(root+"/a/x.jpg"))
+	treetest.Must(t, unix.Mknod(root+"/a/x.jpg", unix.S_IFSOCK|0o600, 0))
 	var changed *ChangedError
 	if _, err := s.Read(t.Context(), 0, nil); !errors.As(err, &changed) || !strings.HasPrefix(changed.What, "is not a regular file") {
 		t.Errorf("%v, want a ChangedError", err)
@@ -67,24 +69,24 @@ func TestPathsThatAreTooLong(t *testing.T) {
 	for _, test := range []struct{ last, want int }{{249, 0}, {250, 4096}} {
 		root := t.TempDir()
 		at, err := unix.Open(root, unix.O_DIRECTORY, 0)
-		must(t, err)
+		treetest.Must(t, err)
 		folders := append(slices.Repeat([]string{strings.Repeat("f", 255)}, 15), "g")
 		for _, folder := range folders {
-			must(t, unix.Mkdirat(at, folder, 0o700))
+			treetest.Must(t, unix.Mkdirat(at, folder, 0o700))
 			below, err := unix.Openat(at, folder, unix.O_DIRECTORY, 0)
-			must(t, err)
-			must(t, unix.Close(at))
+			treetest.Must(t, err)
+			treetest.Must(t, unix.Close(at))
 			at = below
 		}
 		fd, err := unix.Openat(at, strings.Repeat("n", test.last)+".jpg", unix.O_CREAT, 0o600) // key: 15×256 + 2 + last + 4 bytes
-		must(t, err)
-		must(t, errors.Join(unix.Close(fd), unix.Close(at)))
+		treetest.Must(t, err)
+		treetest.Must(t, errors.Join(unix.Close(fd), unix.Close(at)))
 		s, err := Open(t.Context(), root, options(t))
 		if test.want == 0 {
-			must(t, err)
+			treetest.Must(t, err)
 			_, err = s.Read(t.Context(), 0, nil)
-			must(t, err)
-			must(t, s.Close())
+			treetest.Must(t, err)
+			treetest.Must(t, s.Close())
 			continue
 		}
 		var refused *fs.PathError
@@ -96,11 +98,11 @@ func TestPathsThatAreTooLong(t *testing.T) {
 
 // TestOutOfHandles: no handle is left is this process's trouble, not the data's.
 func TestOutOfHandles(t *testing.T) {
-	s := open(t, grow(t, t.TempDir(), "a/x.jpg"), options(t))
+	s := open(t, treetest.Grow(t, t.TempDir(), "a/x.jpg"), options(t))
 	var limit unix.Rlimit
-	must(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &limit))
-	defer func() { must(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &limit)) }()
-	must(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 0, Max: limit.Max}))
+	treetest.Must(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &limit))
+	defer func() { treetest.Must(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &limit)) }()
+	treetest.Must(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 0, Max: limit.Max}))
 	_, err := s.Read(t.Context(), 0, nil)
 	var refused *fs.PathError
 	if !errors.Is(err, syscall.EMFILE) || !errors.As(err, &refused) || refused.Path != "a/x.jpg" {
@@ -111,20 +113,20 @@ func TestOutOfHandles(t *testing.T) {
 // TestHandlesAreGivenBack: after whatever happened, nothing is open but what was.
 func TestHandlesAreGivenBack(t *testing.T) {
 	before := handles(t)
-	root, o := grow(t, t.TempDir(), "a/x.jpg", "a/y.jpg", "b/c/d/z.jpg"), options(t)
+	root, o := treetest.Grow(t, t.TempDir(), "a/x.jpg", "a/y.jpg", "b/c/d/z.jpg"), options(t)
 	for range 3 {
 		s, err := Open(t.Context(), root, o)
-		must(t, err)
+		treetest.Must(t, err)
 		_, err = s.Read(t.Context(), 0, nil)
-		must(t, err)
-		must(t, os.Chtimes(root+"/a/y.jpg", later(), later()))
+		treetest.Must(t, err)
+		treetest.Must(t, os.Chtimes(root+"/a/y.jpg", later(), later()))
 		if _, err := s.Read(t.Context(), 1, nil); err == nil {
 			t.Error("no error")
 		}
-		must(t, s.Close())
+		treetest.Must(t, s.Close())
 	}
 	for _, broken := range []string{"a/loop -> .", "e/", "a/nowhere.jpg -> nowhere"} {
-		grow(t, root, broken)
+		treetest.Grow(t, root, broken)
 		if _, err := Open(t.Context(), root, o); err == nil {
 			t.Errorf("%s: no error", broken)
 		}

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/feedwater-io/feedwater/pipeline/dataset/treetest"
 )
 
 // TestLinksThatLeadOut: a link out of the root is an error that names it, whatever it is called and leads to; never a sample, and never one that
@@ -20,7 +22,7 @@ func TestLinksThatLeadOut(t *testing.T) {
 		"a/class/absolute.jpg -> /etc/hostname":                "class/absolute.jpg",
 		"a/class/through.jpg -> ../other/../../b/secret/s.jpg": "class/through.jpg",
 	} {
-		base := grow(t, t.TempDir(), "a/class/x.jpg", "a/other/y.jpg", "b/secret/s.jpg", link)
+		base := treetest.Grow(t, t.TempDir(), "a/class/x.jpg", "a/other/y.jpg", "b/secret/s.jpg", link)
 		o := options(t)
 		o.Beneath = base + "/a"
 		_, err := Open(t.Context(), base+"/a", o)
@@ -36,9 +38,9 @@ func TestLinksThatLeadOut(t *testing.T) {
 // TestLinksWithinTheRoot: links that stay in the root, also absolute ones and those to another data set of it, make the same list as where
 // links may lead anywhere, and their files are read.
 func TestLinksWithinTheRoot(t *testing.T) {
-	base := grow(t, t.TempDir(), "a/class/x.jpg", "a/class/sub/z.jpg", "b/more/s.jpg", "a/class/one.jpg -> x.jpg", "a/class/two.jpg -> ../../b/more/s.jpg",
+	base := treetest.Grow(t, t.TempDir(), "a/class/x.jpg", "a/class/sub/z.jpg", "b/more/s.jpg", "a/class/one.jpg -> x.jpg", "a/class/two.jpg -> ../../b/more/s.jpg",
 		"a/linked -> ../b/more", "a/class/note -> nowhere")
-	grow(t, base, "a/class/three.jpg -> "+base+"/b/more/s.jpg", "a/absolute -> "+base+"/b/more")
+	treetest.Grow(t, base, "a/class/three.jpg -> "+base+"/b/more/s.jpg", "a/absolute -> "+base+"/b/more")
 	o := options(t)
 	want := open(t, base+"/a", o)
 	o.Beneath = base
@@ -61,19 +63,19 @@ func TestLinksWithinTheRoot(t *testing.T) {
 
 // TestLinkPlantedAfterTheScan: a file or a folder that becomes a link out of the root is not read.
 func TestLinkPlantedAfterTheScan(t *testing.T) {
-	base := grow(t, t.TempDir(), "a/class/x.jpg", "a/other/y.jpg", "b/class/x.jpg", "b/other/y.jpg")
+	base := treetest.Grow(t, t.TempDir(), "a/class/x.jpg", "a/other/y.jpg", "b/class/x.jpg", "b/other/y.jpg")
 	o := options(t)
 	o.Beneath = base + "/a"
 	s := open(t, base+"/a", o)
 	for _, path := range []string{"/class/x.jpg", "/other/y.jpg"} {
 		fi, err := os.Stat(base + "/a" + path)
-		must(t, err)
-		must(t, os.Chtimes(base+"/b"+path, time.Time{}, fi.ModTime()))
+		treetest.Must(t, err)
+		treetest.Must(t, os.Chtimes(base+"/b"+path, time.Time{}, fi.ModTime()))
 	}
-	must(t, os.Remove(base+"/a/class/x.jpg"))
-	must(t, os.Symlink("../../b/class/x.jpg", base+"/a/class/x.jpg"))
-	must(t, os.Rename(base+"/a/other", base+"/a/moved"))
-	must(t, os.Symlink("../b/other", base+"/a/other"))
+	treetest.Must(t, os.Remove(base+"/a/class/x.jpg"))
+	treetest.Must(t, os.Symlink("../../b/class/x.jpg", base+"/a/class/x.jpg"))
+	treetest.Must(t, os.Rename(base+"/a/other", base+"/a/moved"))
+	treetest.Must(t, os.Symlink("../b/other", base+"/a/other"))
 	for i := range s.Len() {
 		if b, err := s.Read(t.Context(), i, nil); !errors.Is(err, ErrLeadsOut) {
 			t.Errorf("sample %d: %q, %v", i, b, err)

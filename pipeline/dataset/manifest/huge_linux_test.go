@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/feedwater-io/feedwater/pipeline/dataset/store"
+	"github.com/feedwater-io/feedwater/pipeline/dataset/treetest"
 )
 
 // hugeSample is sample i of a made-up data set of files: names like ImageNet's, times of files that were unpacked one
@@ -35,13 +36,13 @@ func hugeSample(s *Sample, i int) {
 // mapped is a file in memory.
 func mapped(t testing.TB, path string) []byte {
 	f, err := os.Open(path)
-	must(t, err)
+	treetest.Must(t, err)
 	defer f.Close()
 	fi, err := f.Stat()
-	must(t, err)
+	treetest.Must(t, err)
 	data, err := unix.Mmap(int(f.Fd()), 0, int(fi.Size()), unix.PROT_READ, unix.MAP_SHARED)
-	must(t, err)
-	t.Cleanup(func() { must(t, unix.Munmap(data)) })
+	treetest.Must(t, err)
+	t.Cleanup(func() { treetest.Must(t, unix.Munmap(data)) })
 	return data
 }
 
@@ -53,7 +54,7 @@ func TestHugeManifest(t *testing.T) {
 	begin := func(page int) uint64 { return uint64(len(magic)) + slot*uint64(page) }
 	table := func(chunk int) uint64 { return begin(pages) + 8*pagesPerChunk*uint64(chunk) }
 	f, err := os.Create(t.TempDir() + "/manifest")
-	must(t, err)
+	treetest.Must(t, err)
 	defer f.Close()
 	r := rand.New(rand.NewPCG(1, 1))
 	places := []int{0, samples - 1}
@@ -69,34 +70,34 @@ func TestHugeManifest(t *testing.T) {
 			p.add(0, &s)
 		}
 		_, err = f.WriteAt(p.seal(uint64(page)), int64(begin(page)))
-		must(t, err)
+		treetest.Must(t, err)
 		_, err = f.WriteAt(appendNumbers(nil, begin(page)), int64(table(page/pagesPerChunk))+8*int64(page%pagesPerChunk))
-		must(t, err)
+		treetest.Must(t, err)
 	}
 	var tail bytes.Buffer
 	b := NewBuilder(&tail, 0, "/root", 0)
-	must(t, b.out.Flush())
+	treetest.Must(t, b.out.Flush())
 	tail.Reset()
 	for chunk := range (pages + pagesPerChunk - 1) / pagesPerChunk {
 		b.chunks = append(b.chunks, table(chunk))
 	}
 	b.Class("all", samples, [32]byte{})
 	b.samples, b.written = samples, table(len(b.chunks))
-	must(t, b.Finish())
+	treetest.Must(t, b.Finish())
 	_, err = f.WriteAt(append([]byte(magic), tail.Bytes()[:0]...), 0)
-	must(t, err)
+	treetest.Must(t, err)
 	_, err = f.WriteAt(tail.Bytes(), int64(table(len(b.chunks))))
-	must(t, err)
+	treetest.Must(t, err)
 
 	data := mapped(t, f.Name())
 	began := time.Now()
 	m, err := Parse(data)
-	must(t, err)
+	treetest.Must(t, err)
 	t.Logf("a file of %d GB is opened in %v", len(data)>>30, time.Since(began))
 	buf := make([]byte, 0, MaxKeyBytes)
 	for _, i := range places {
 		got, err := m.At(i, buf)
-		must(t, err)
+		treetest.Must(t, err)
 		hugeSample(&s, i)
 		if !bytes.Equal(got.Key, s.Key) || got.Size != s.Size || got.ModifiedNanos != s.ModifiedNanos || got.Label != 0 {
 			t.Fatalf("sample %d is %+v", i, got)
@@ -121,7 +122,7 @@ func TestBytesPerSample(t *testing.T) {
 				b.Watch(fmt.Sprint("n", 10_000_000+i/1300*13), store.Attributes{Modified: 1 << 60})
 			}
 			hugeSample(&s, i)
-			must(t, b.Sample(&s))
+			treetest.Must(t, b.Sample(&s))
 		}
 	}
 	add(0, samples/2)
@@ -130,7 +131,7 @@ func TestBytesPerSample(t *testing.T) {
 	add(samples/2, samples)
 	runtime.GC()
 	runtime.ReadMemStats(&after)
-	must(t, b.Finish())
+	treetest.Must(t, b.Finish())
 	if perSample := float64(counted.bytes) / samples; perSample >= 25 {
 		t.Errorf("%.1f bytes a sample", perSample)
 	}
@@ -161,7 +162,7 @@ func BenchmarkManifest(b *testing.B) {
 			makeHuge(b, path, samples)
 		}
 		fi, err := os.Stat(path)
-		must(b, err)
+		treetest.Must(b, err)
 		b.ReportMetric(float64(fi.Size())/float64(samples), "B/sample")
 	})
 	for _, cold := range []bool{false, true} {
@@ -170,33 +171,33 @@ func BenchmarkManifest(b *testing.B) {
 				b.StopTimer()
 				if cold {
 					f, err := os.Open(path)
-					must(b, err)
-					must(b, unix.Fsync(int(f.Fd())))
-					must(b, unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED))
+					treetest.Must(b, err)
+					treetest.Must(b, unix.Fsync(int(f.Fd())))
+					treetest.Must(b, unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED))
 					f.Close()
 				}
 				b.StartTimer()
 				m, err := Parse(mapped(b, path))
-				must(b, err)
+				treetest.Must(b, err)
 				_ = m.Classes()
 			}
 		})
 	}
 	m, err := Parse(mapped(b, path))
-	must(b, err)
+	treetest.Must(b, err)
 	r := rand.New(rand.NewPCG(1, 1))
 	b.Run("op=at", func(b *testing.B) {
 		buf := make([]byte, 0, MaxKeyBytes)
 		for b.Loop() {
 			_, err := m.At(r.IntN(samples), buf)
-			must(b, err)
+			treetest.Must(b, err)
 		}
 	})
 }
 
 func makeHuge(b *testing.B, path string, samples int) {
 	f, err := os.Create(path)
-	must(b, err)
+	treetest.Must(b, err)
 	defer f.Close()
 	to := NewBuilder(f, 0, "/data/train", 0)
 	to.Watch("", store.Attributes{Modified: 1 << 60})
@@ -210,7 +211,7 @@ func makeHuge(b *testing.B, path string, samples int) {
 			to.Watch(class, store.Attributes{Modified: 1 << 60})
 		}
 		hugeSample(&s, i)
-		must(b, to.Sample(&s))
+		treetest.Must(b, to.Sample(&s))
 	}
-	must(b, to.Finish())
+	treetest.Must(b, to.Finish())
 }

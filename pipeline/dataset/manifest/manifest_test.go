@@ -14,14 +14,8 @@ import (
 	"testing"
 
 	"github.com/feedwater-io/feedwater/pipeline/dataset/store"
+	"github.com/feedwater-io/feedwater/pipeline/dataset/treetest"
 )
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
 
 // list is what a manifest is made of.
 type list struct {
@@ -47,15 +41,15 @@ func (l *list) encode(t testing.TB) []byte {
 		b.Class(fmt.Sprint("class", i), n, [32]byte{byte(i)})
 		if l.form&Labelled == 0 {
 			for _, s := range l.samples[next : next+n] {
-				must(t, b.Sample(&s))
+				treetest.Must(t, b.Sample(&s))
 			}
 			next += n
 		}
 	}
 	for _, s := range l.samples[next:] {
-		must(t, b.Sample(&s))
+		treetest.Must(t, b.Sample(&s))
 	}
-	must(t, b.Finish())
+	treetest.Must(t, b.Finish())
 	return out.Bytes()
 }
 
@@ -63,7 +57,7 @@ func (l *list) encode(t testing.TB) []byte {
 func read(t testing.TB, data []byte) *list {
 	t.Helper()
 	m, err := Parse(data)
-	must(t, err)
+	treetest.Must(t, err)
 	l := &list{form: m.Form()}
 	for _, c := range m.Classes() {
 		l.classes = append(l.classes, c.Samples)
@@ -73,7 +67,7 @@ func read(t testing.TB, data []byte) *list {
 	}
 	for i := range m.Samples() {
 		s, err := m.At(i, nil)
-		must(t, err)
+		treetest.Must(t, err)
 		l.samples = append(l.samples, s)
 	}
 	return l
@@ -137,7 +131,7 @@ func TestIdentity(t *testing.T) {
 		l := random(rand.New(rand.NewPCG(1, 1)), Labelled|Members, 300)
 		change(l)
 		m, err := Parse(l.encode(t))
-		must(t, err)
+		treetest.Must(t, err)
 		return string(m.Fingerprint())
 	}
 	plain := print(func(*list) {})
@@ -330,10 +324,10 @@ func small(t *testing.T, spoil func(*Builder)) []byte {
 	b.Watch("", store.Attributes{})
 	b.Class("a", 3, [32]byte{})
 	for i := range 3 {
-		must(t, b.Sample(&Sample{Key: fmt.Appendf(nil, "a/%d", i)}))
+		treetest.Must(t, b.Sample(&Sample{Key: fmt.Appendf(nil, "a/%d", i)}))
 	}
 	spoil(b)
-	must(t, b.Finish())
+	treetest.Must(t, b.Finish())
 	return out.Bytes()
 }
 
@@ -362,7 +356,7 @@ func TestHostilePages(t *testing.T) {
 		"so long that it wraps": {Members, member(0, 1, math.MaxInt64)}, "no offset": {Members, []byte{0, 1, 'x', 0, 0}},
 	} {
 		m, err := Parse(framed(c.form, c.block))
-		must(t, err)
+		treetest.Must(t, err)
 		buf := []byte("what lies in the buffer")
 		if got, err := m.At(0, append(buf, make([]byte, 2*MaxKeyBytes)...)); !errors.Is(err, ErrDamaged) {
 			t.Errorf("%s: %v, sample %.20q, want %v", name, err, got.Key, ErrDamaged)
@@ -384,7 +378,7 @@ func TestExtremes(t *testing.T) {
 		t.Errorf("%+v, want %+v", got, l)
 	}
 	m, err := Parse(l.encode(t))
-	must(t, err)
+	treetest.Must(t, err)
 	if path, a := m.Watched(0); path != "" || a != (store.Attributes{Modified: math.MinInt64, Changed: math.MaxInt64, Inode: math.MaxUint64}) {
 		t.Errorf("%q is %+v", path, a)
 	}
@@ -415,7 +409,7 @@ func TestSame(t *testing.T) {
 	l := random(rand.New(rand.NewPCG(1, 1)), 0, 300)
 	parsed := func() *Manifest {
 		m, err := Parse(l.encode(t))
-		must(t, err)
+		treetest.Must(t, err)
 		return m
 	}
 	first := parsed()

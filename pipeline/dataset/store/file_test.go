@@ -4,55 +4,32 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/feedwater-io/feedwater/pipeline/dataset/treetest"
 )
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-// grow makes what the lines say below root: "a/l -> target" a link, anything else a file whose size is the length of
-// its line.
-func grow(t testing.TB, root string, lines ...string) string {
-	t.Helper()
-	for _, line := range lines {
-		path, target, isLink := strings.Cut(line, " -> ")
-		at := root + "/" + path
-		must(t, os.MkdirAll(filepath.Dir(at), 0o700))
-		if isLink {
-			must(t, os.Symlink(target, at))
-		} else {
-			must(t, os.WriteFile(at, []byte(strings.Repeat("x", len(line))), 0o600))
-		}
-	}
-	return root
-}
 
 // opened is the store of a folder, and the file a/x.jpg in it.
 func opened(t *testing.T, root string) (*Files, *Object, file) {
 	t.Helper()
 	r, err := OpenFiles(root, "", nil)
-	must(t, err)
-	t.Cleanup(func() { must(t, r.Close()) })
+	treetest.Must(t, err)
+	t.Cleanup(func() { treetest.Must(t, r.Close()) })
 	a, err := r.Stat(t.Context(), "a/x.jpg")
-	must(t, err)
+	treetest.Must(t, err)
 	o := &Object{Name: []byte("a/x.jpg"), Size: a.Size, Modified: a.Modified}
 	f, err := r.openObject(o)
-	must(t, err)
+	treetest.Must(t, err)
 	return r, o, f
 }
 
 // TestReadAt reads parts of a file, and nothing beyond its end.
 func TestReadAt(t *testing.T) {
 	root := t.TempDir()
-	grow(t, root, "a/x.jpg")
-	must(t, os.WriteFile(root+"/a/x.jpg", []byte("0123456789"), 0o600))
+	treetest.Grow(t, root, "a/x.jpg")
+	treetest.Must(t, os.WriteFile(root+"/a/x.jpg", []byte("0123456789"), 0o600))
 	r, o, f := opened(t, root)
 	defer f.close()
 	for _, c := range []struct {
@@ -60,7 +37,7 @@ func TestReadAt(t *testing.T) {
 		want   string
 	}{{0, 10, "0123456789"}, {3, 4, "3456"}, {9, 1, "9"}, {10, 0, ""}} {
 		p := make([]byte, c.n)
-		must(t, r.ReadAt(t.Context(), o, p, int64(c.off)))
+		treetest.Must(t, r.ReadAt(t.Context(), o, p, int64(c.off)))
 		if string(p) != c.want {
 			t.Errorf("%d bytes from %d are %q, want %q", c.n, c.off, p, c.want)
 		}
@@ -73,7 +50,7 @@ func TestReadAt(t *testing.T) {
 
 // TestFileEndsEarly: the file is cut between the look at its size and the read.
 func TestFileEndsEarly(t *testing.T) {
-	_, o, f := opened(t, grow(t, t.TempDir(), "a/x.jpg"))
+	_, o, f := opened(t, treetest.Grow(t, t.TempDir(), "a/x.jpg"))
 	defer f.close()
 	err := f.fill(o, make([]byte, 9), 0)
 	var changed *ChangedError
@@ -84,7 +61,7 @@ func TestFileEndsEarly(t *testing.T) {
 
 // TestReadError: what the system refuses is no verdict on the data.
 func TestReadError(t *testing.T) {
-	root := grow(t, t.TempDir(), "a/x.jpg")
+	root := treetest.Grow(t, t.TempDir(), "a/x.jpg")
 	_, o, f := opened(t, root)
 	f.close()
 	var refused *fs.PathError
@@ -97,15 +74,15 @@ func TestReadError(t *testing.T) {
 
 // TestWrittenWhileRead: the file is written between the look at its time and the read, or between two reads.
 func TestWrittenWhileRead(t *testing.T) {
-	root := grow(t, t.TempDir(), "a/x.jpg")
-	must(t, os.Chtimes(root+"/a/x.jpg", time.Time{}, time.Unix(1e9, 0)))
+	root := treetest.Grow(t, t.TempDir(), "a/x.jpg")
+	treetest.Must(t, os.Chtimes(root+"/a/x.jpg", time.Time{}, time.Unix(1e9, 0)))
 	_, o, f := opened(t, root)
 	defer f.close()
-	must(t, f.check(o))
+	treetest.Must(t, f.check(o))
 	w, err := os.OpenFile(root+"/a/x.jpg", os.O_WRONLY, 0)
-	must(t, err)
+	treetest.Must(t, err)
 	_, err = w.WriteString("1234567")
-	must(t, errors.Join(err, w.Close()))
+	treetest.Must(t, errors.Join(err, w.Close()))
 	var changed *ChangedError
 	if err := f.fill(o, make([]byte, 7), 0); !errors.As(err, &changed) || !strings.HasPrefix(changed.What, "was written at") {
 		t.Errorf("%v, want a ChangedError", err)

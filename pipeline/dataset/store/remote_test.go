@@ -17,14 +17,8 @@ import (
 
 	"github.com/feedwater-io/feedwater/pipeline/dataset/buckettest"
 	"github.com/feedwater-io/feedwater/pipeline/dataset/store"
+	"github.com/feedwater-io/feedwater/pipeline/dataset/treetest"
 )
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
 
 // serve starts a server, and gives this process its keys.
 func serve(t *testing.T) *buckettest.Server {
@@ -43,8 +37,8 @@ func serve(t *testing.T) *buckettest.Server {
 func open(t *testing.T, place string, within time.Duration) store.Store {
 	t.Helper()
 	s, err := store.OpenURL(place, store.RemoteOptions{Within: within})
-	must(t, err)
-	t.Cleanup(func() { must(t, s.Close()) })
+	treetest.Must(t, err)
+	t.Cleanup(func() { treetest.Must(t, s.Close()) })
 	return s
 }
 
@@ -52,7 +46,7 @@ func open(t *testing.T, place string, within time.Duration) store.Store {
 func object(t *testing.T, s store.Store, name string) *store.Object {
 	t.Helper()
 	a, err := s.Stat(t.Context(), name)
-	must(t, err)
+	treetest.Must(t, err)
 	return &store.Object{Name: []byte(name), Size: a.Size, Version: []byte(a.Version)}
 }
 
@@ -104,7 +98,7 @@ func TestListsOfBuckets(t *testing.T) {
 	for place, dir := range map[string]string{s.Place("p"): "", s.Place(""): "p"} {
 		from := open(t, place, time.Minute)
 		d, err := from.OpenDirectory(t.Context(), dir, nil)
-		must(t, err)
+		treetest.Must(t, err)
 		got := entries(t, d)
 		slices.Sort(got)
 		if !slices.Equal(got, want) {
@@ -131,7 +125,7 @@ func entries(t *testing.T, d store.Directory) (all []string) {
 		if errors.Is(err, io.EOF) {
 			return all
 		}
-		must(t, err)
+		treetest.Must(t, err)
 		a, known := d.Known()
 		if !known || a.Kind != kind || kind == store.KindFile && a.Version == "" {
 			t.Errorf("%s is known as %+v", name, a)
@@ -277,7 +271,7 @@ func TestSlowRead(t *testing.T) {
 	o := object(t, from, "x")
 	for range 20 {
 		_, err := read(t, from, o, 0, 5000)
-		must(t, err)
+		treetest.Must(t, err)
 	}
 	var asked atomic.Int32
 	s.Fail(func(_ http.ResponseWriter, r *http.Request) bool {
@@ -412,7 +406,7 @@ func TestKeysThatAreNoPaths(t *testing.T) {
 		s := serve(t)
 		s.Put(key, []byte("x"))
 		d, err := open(t, s.Place("p"), time.Minute).OpenDirectory(t.Context(), "", nil)
-		must(t, err)
+		treetest.Must(t, err)
 		if name, _, err := d.Next(); err == nil || errors.Is(err, io.EOF) || !strings.Contains(err.Error(), "no path") {
 			t.Errorf("%s: %q, %v", key, name, err)
 		}
@@ -426,7 +420,7 @@ func TestTraffic(t *testing.T) {
 	place := s.Plain("p")
 	from := open(t, place, time.Minute)
 	_, err := read(t, from, object(t, from, "x"), 0, 3)
-	must(t, err)
+	treetest.Must(t, err)
 	for _, got := range store.Traffics() {
 		if got.Place == strings.TrimSuffix(s.URL, "/") {
 			if got.Requests != 2 || got.Bytes != 3 || got.Seconds <= 0 || got.Retries != 0 {

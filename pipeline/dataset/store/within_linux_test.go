@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/feedwater-io/feedwater/pipeline/dataset/treetest"
 )
 
 // eachSystem runs a test on a system with openat2, on an old one, and behind a filter that forbids it.
@@ -30,23 +32,23 @@ func eachSystem(t *testing.T, test func(t *testing.T)) {
 // they lead to elsewhere is not, also where a name becomes such a link later.
 func TestLinksBeneath(t *testing.T) {
 	eachSystem(t, func(t *testing.T) {
-		base := grow(t, t.TempDir(), "a/c/x.jpg", "b/s.jpg", "a/c/one.jpg -> x.jpg", "a/deep -> c", "a/c/out.jpg -> ../../b/s.jpg", "a/out -> ../b",
+		base := treetest.Grow(t, t.TempDir(), "a/c/x.jpg", "b/s.jpg", "a/c/one.jpg -> x.jpg", "a/deep -> c", "a/c/out.jpg -> ../../b/s.jpg", "a/out -> ../b",
 			"a/c/up.jpg -> ../../../../../../etc/hostname", "a/c/absolute.jpg -> /etc/hostname")
-		grow(t, base, "a/c/own.jpg -> "+base+"/a/c/x.jpg")
+		treetest.Grow(t, base, "a/c/own.jpg -> "+base+"/a/c/x.jpg")
 		r, err := OpenFiles(base+"/a", base+"/a", nil)
-		must(t, err)
-		defer func() { must(t, r.Close()) }()
+		treetest.Must(t, err)
+		defer func() { treetest.Must(t, r.Close()) }()
 		x, err := r.Stat(t.Context(), "c/x.jpg")
-		must(t, err)
+		treetest.Must(t, err)
 		for _, name := range []string{"c/x.jpg", "c/one.jpg", "c/own.jpg", "deep/x.jpg"} {
 			p := make([]byte, x.Size)
-			must(t, r.ReadAt(t.Context(), &Object{Name: []byte(name), Size: x.Size, Modified: x.Modified}, p, 0))
+			treetest.Must(t, r.ReadAt(t.Context(), &Object{Name: []byte(name), Size: x.Size, Modified: x.Modified}, p, 0))
 			if a, err := r.Stat(t.Context(), name); err != nil || a != x || !bytes.Equal(p, bytes.Repeat([]byte{'x'}, len(p))) {
 				t.Errorf("%s: %+v, %v", name, a, err)
 			}
 		}
-		must(t, os.Remove(base+"/a/c/x.jpg"))
-		must(t, os.Symlink("../../b/s.jpg", base+"/a/c/x.jpg"))
+		treetest.Must(t, os.Remove(base+"/a/c/x.jpg"))
+		treetest.Must(t, os.Symlink("../../b/s.jpg", base+"/a/c/x.jpg"))
 		for _, name := range []string{"c/out.jpg", "out/s.jpg", "c/up.jpg", "c/absolute.jpg", "c/x.jpg", "c/one.jpg", "c/own.jpg"} {
 			_, err := r.Stat(t.Context(), name)
 			if !errors.Is(err, ErrLeadsOut) {
