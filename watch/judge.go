@@ -10,6 +10,7 @@ import (
 // judgeJob writes what verdict says of a job into it.
 func judgeJob(job *pb.JobStatus, steps int, nodes verdict.Nodes, f verdict.Facts) {
 	f.Steps, f.Wait, f.Idle, f.Nodes, f.Wanted = steps, valueOrNaN(job.Wait), valueOrNaN(job.Idle), nodes, int(job.GetNodesWanted())
+	f.IdleUnmeasured = job.GetIdleUnmeasured()
 	for _, r := range job.Ranks {
 		f.Blocked = max(f.Blocked, r.GetBlocked().AsDuration().Seconds())
 	}

@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	pulseBytes = 28 // of a pulse packet, without its kind and its steps
+	pulseBytes = 29 // of a pulse packet, without its kind and its steps
 	stepBytes  = 40
 )
 
@@ -24,6 +24,7 @@ func parsePulse(b []byte) (*pb.Pulse, error) {
 	p := &pb.Pulse{
 		Rank: binary.LittleEndian.Uint32(b), World: binary.LittleEndian.Uint32(b[4:]), Samples: binary.LittleEndian.Uint32(b[8:]),
 		Ready: binary.LittleEndian.Uint32(b[12:]), Window: binary.LittleEndian.Uint32(b[16:]),
+		IdleUnmeasured: b[28] != 0,
 	}
 	if blocked := readFloat(b[20:]); blocked > 0 { // negative: it is not; also not a number
 		p.Blocked = durationpb.New(time.Duration(min(blocked, 1e6) * float64(time.Second)))

@@ -15,7 +15,7 @@ func pulsePacket(blocked float64, steps ...[5]float64) []byte {
 	for _, v := range []uint32{3, 4, 256, 5, 16} {
 		b = binary.LittleEndian.AppendUint32(b, v)
 	}
-	b = binary.LittleEndian.AppendUint64(b, math.Float64bits(blocked))
+	b = append(binary.LittleEndian.AppendUint64(b, math.Float64bits(blocked)), 1) // a GPU whose idle cannot be measured
 	for _, s := range steps {
 		b = binary.LittleEndian.AppendUint64(b, uint64(s[0]))
 		for _, v := range s[1:] {
@@ -35,7 +35,7 @@ func TestPulseGoesToNodes(t *testing.T) {
 	nan := math.NaN()
 	c.send(c.loader, pulsePacket(1.5, [5]float64{7, 0.2, 0.1, nan, nan}, [5]float64{8, 0.3, 0, 0, 0.01}))
 	p := <-n.pulses
-	if p.Rank != 3 || p.World != 4 || p.Samples != 256 || p.Ready != 5 || p.Window != 16 || p.Blocked.AsDuration() != 1500*time.Millisecond {
+	if p.Rank != 3 || p.World != 4 || p.Samples != 256 || p.Ready != 5 || p.Window != 16 || p.Blocked.AsDuration() != 1500*time.Millisecond || !p.IdleUnmeasured {
 		t.Errorf("pulse %v", p)
 	}
 	if len(p.Steps) != 2 || p.Steps[0].Idle != nil || p.Steps[1].Number != 8 || p.Steps[1].GetStep() != 0.3 || p.Steps[1].Idle == nil || p.Steps[1].GetTransfer() != 0.01 {

@@ -127,8 +127,8 @@ class Loader:
                 self.faults.at("want")
                 self.queue.append((self.memory, *want[:8], self.place))
         elif kind == b"P":
-            rank, world, samples, ready, window, blocked = struct.unpack_from("<IIIIId", packet, 1)
-            steps = [list(step) for step in struct.iter_unpack("<Qdddd", packet[29:])]
+            rank, world, samples, ready, window, blocked, _ = struct.unpack_from("<IIIIIdB", packet, 1)
+            steps = [list(step) for step in struct.iter_unpack("<Qdddd", packet[30:])]
             head = {"rank": rank, "world": world, "samples": samples, "ready": ready, "window": window}
             self.note({"pulse": steps, "blocked": blocked, **head})
             self.silent = self.silent and blocked < 0

@@ -58,6 +58,8 @@ type Rank struct {
 	Samples uint32
 	// Ready and Window count batches in the trainer's memory.
 	Ready, Window uint32
+	// IdleUnmeasured: the loop uses a GPU of which it cannot be measured how long it stands still for data.
+	IdleUnmeasured bool
 	// Blocked is for how long the loop had been blocked in next when that was told; 0: it was not.
 	Blocked time.Duration
 	// Told is when the latest pulse came; zero: none did.
@@ -103,7 +105,7 @@ func (s *Session) Report(p *pb.Pulse, now time.Time) {
 		s.steps = ring{}
 	}
 	s.rank = Rank{
-		Rank: p.Rank, World: p.World, Host: CleanName(p.Host), Samples: p.Samples, Ready: p.Ready, Window: p.Window,
+		Rank: p.Rank, World: p.World, Host: CleanName(p.Host), Samples: p.Samples, Ready: p.Ready, Window: p.Window, IdleUnmeasured: p.IdleUnmeasured,
 		Blocked: max(p.GetBlocked().AsDuration(), 0), Told: now,
 	}
 	for _, step := range p.Steps[max(0, len(p.Steps)-KeptSteps):] {

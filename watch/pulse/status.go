@@ -33,6 +33,7 @@ func (j *Job) Status(now time.Time) *pb.JobStatus {
 		if len(steps) == 0 {
 			continue
 		}
+		s.IdleUnmeasured = s.IdleUnmeasured || r.IdleUnmeasured
 		f := meansOf(steps)
 		waits.addValue(f.wait)
 		idles.addValue(f.idle)

@@ -29,7 +29,7 @@ func TestStatus(t *testing.T) {
 			}
 			steps = append(steps, s)
 		}
-		l.Report(&pb.Pulse{Rank: rank, World: 4, Samples: 100, Ready: 2, Window: 16, Steps: steps}, start)
+		l.Report(&pb.Pulse{Rank: rank, World: 4, Samples: 100, Ready: 2, Window: 16, Steps: steps, IdleUnmeasured: rank == 1}, start)
 	}
 	job := b.Jobs(start)[0]
 	s := job.Status(start.Add(time.Second))
@@ -42,6 +42,9 @@ func TestStatus(t *testing.T) {
 	r := s.Ranks[0]
 	if r.Step != 99 || !near(r.StepP50, 0.2) || !near(r.WaitP99, 0.1) || r.Idle == nil || s.Ranks[1].Idle != nil || r.Ready != 2 || r.Window != 16 {
 		t.Errorf("rank %v", r)
+	}
+	if !s.IdleUnmeasured {
+		t.Error("a rank's GPU cannot be measured, and that is not told")
 	}
 	if r.Silent != nil || job.Status(start.Add(time.Minute)).Ranks[0].Silent.AsDuration() != time.Minute {
 		t.Error("silence is not told, or told too early")

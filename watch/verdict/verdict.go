@@ -23,6 +23,8 @@ type Facts struct {
 	Steps int
 	// Wait is the share of the step that the loop is blocked in next, Idle the share that the GPU stands still for data.
 	Wait, Idle float64
+	// IdleUnmeasured: a loop uses a GPU that does not tell its idle.
+	IdleUnmeasured bool
 	// Blocked is for how many seconds a loop has been blocked in next, now.
 	Blocked float64
 	// GPUBusy is the share of time in which the GPUs run kernels.
@@ -83,6 +85,8 @@ func Judge(f Facts) Finding {
 		return findCause(f, fmt.Sprintf("blocked in next for %.0f s; ", f.Blocked))
 	case f.Steps < few:
 		return Finding{Verdict: Unknown, Cause: fmt.Sprintf("only %d steps so far", f.Steps)}
+	case math.IsNaN(f.Idle) && f.IdleUnmeasured && f.Wait >= bound:
+		return Finding{Verdict: Unknown, Cause: fmt.Sprintf("next blocks %s of the step, and whether the GPU feels it cannot be measured", percentText(f.Wait))}
 	case f.LossShare() >= bound:
 		return findCause(f, "")
 	case math.IsNaN(f.LossShare()):

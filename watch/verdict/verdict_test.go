@@ -52,8 +52,8 @@ func TestVectors(t *testing.T) {
 		if f.Steps = c.Steps; c.Idle != nil {
 			f.Idle = *c.Idle
 		}
-		if c.GPU == math.IsNaN(f.Idle) {
-			t.Errorf("%+v: a GPU that tells its idle, or none", c)
+		if f.IdleUnmeasured = c.GPU && c.Idle == nil; c.Idle != nil && !c.GPU {
+			t.Errorf("%+v: the idle of no GPU", c)
 		}
 		if got := verdict.Judge(f); got.Verdict != c.Verdict {
 			t.Errorf("%+v: idle %g: %+v", c, f.Idle, got)

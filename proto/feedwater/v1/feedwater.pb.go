@@ -1674,9 +1674,11 @@ type Pulse struct {
 	// For how long the loop has been blocked in next, now. Absent: it is not.
 	Blocked *durationpb.Duration `protobuf:"bytes,7,opt,name=blocked,proto3" json:"blocked,omitempty"`
 	// Host of the trainer, for people.
-	Host          string `protobuf:"bytes,8,opt,name=host,proto3" json:"host,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Host string `protobuf:"bytes,8,opt,name=host,proto3" json:"host,omitempty"`
+	// The loop uses a GPU of which it cannot be measured how long it stands still for data. False: there is none, it is measured, or that is not known.
+	IdleUnmeasured bool `protobuf:"varint,9,opt,name=idle_unmeasured,json=idleUnmeasured,proto3" json:"idle_unmeasured,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *Pulse) Reset() {
@@ -1763,6 +1765,13 @@ func (x *Pulse) GetHost() string {
 		return x.Host
 	}
 	return ""
+}
+
+func (x *Pulse) GetIdleUnmeasured() bool {
+	if x != nil {
+		return x.IdleUnmeasured
+	}
+	return false
 }
 
 // Step is one turn of the training loop, from one return of next to the following one. Seconds.
@@ -2903,8 +2912,10 @@ type JobStatus struct {
 	Plan string `protobuf:"bytes,14,opt,name=plan,proto3" json:"plan,omitempty"`
 	// Seconds that a sample of it takes the node that tells, with all its cores. Absent: unknown. nodes_wanted is in nodes that take as long.
 	SecondsPerSample *float64 `protobuf:"fixed64,15,opt,name=seconds_per_sample,json=secondsPerSample,proto3,oneof" json:"seconds_per_sample,omitempty"`
-	unknownFields    protoimpl.UnknownFields
-	sizeCache        protoimpl.SizeCache
+	// One of its ranks has a GPU whose idle cannot be measured.
+	IdleUnmeasured bool `protobuf:"varint,16,opt,name=idle_unmeasured,json=idleUnmeasured,proto3" json:"idle_unmeasured,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *JobStatus) Reset() {
@@ -3040,6 +3051,13 @@ func (x *JobStatus) GetSecondsPerSample() float64 {
 		return *x.SecondsPerSample
 	}
 	return 0
+}
+
+func (x *JobStatus) GetIdleUnmeasured() bool {
+	if x != nil {
+		return x.IdleUnmeasured
+	}
+	return false
 }
 
 type RankStatus struct {
@@ -3861,7 +3879,7 @@ const file_feedwater_v1_feedwater_proto_rawDesc = "" +
 	"\arepeats\x18\x02 \x03(\rR\arepeats\"L\n" +
 	"\x06Cancel\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x122\n" +
-	"\x06reason\x18\x02 \x01(\x0e2\x1a.feedwater.v1.CancelReasonR\x06reason\"\xec\x01\n" +
+	"\x06reason\x18\x02 \x01(\x0e2\x1a.feedwater.v1.CancelReasonR\x06reason\"\x95\x02\n" +
 	"\x05Pulse\x12\x12\n" +
 	"\x04rank\x18\x01 \x01(\rR\x04rank\x12\x14\n" +
 	"\x05world\x18\x02 \x01(\rR\x05world\x12(\n" +
@@ -3870,7 +3888,8 @@ const file_feedwater_v1_feedwater_proto_rawDesc = "" +
 	"\x05ready\x18\x05 \x01(\rR\x05ready\x12\x16\n" +
 	"\x06window\x18\x06 \x01(\rR\x06window\x123\n" +
 	"\ablocked\x18\a \x01(\v2\x19.google.protobuf.DurationR\ablocked\x12\x12\n" +
-	"\x04host\x18\b \x01(\tR\x04host\"\x96\x01\n" +
+	"\x04host\x18\b \x01(\tR\x04host\x12'\n" +
+	"\x0fidle_unmeasured\x18\t \x01(\bR\x0eidleUnmeasured\"\x96\x01\n" +
 	"\x04Step\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12\x12\n" +
 	"\x04step\x18\x02 \x01(\x01R\x04step\x12\x12\n" +
@@ -3975,7 +3994,7 @@ const file_feedwater_v1_feedwater_proto_rawDesc = "" +
 	"_host_busyB\x0f\n" +
 	"\r_host_io_waitB\x1d\n" +
 	"\x1b_disk_read_bytes_per_secondB#\n" +
-	"!_network_receive_bytes_per_second\"\x8d\x04\n" +
+	"!_network_receive_bytes_per_second\"\xb6\x04\n" +
 	"\tJobStatus\x12\x10\n" +
 	"\x03job\x18\x01 \x01(\tR\x03job\x12\x14\n" +
 	"\x05world\x18\x02 \x01(\rR\x05world\x12\x1b\n" +
@@ -3993,7 +4012,8 @@ const file_feedwater_v1_feedwater_proto_rawDesc = "" +
 	"upperBound\x12.\n" +
 	"\x05ranks\x18\r \x03(\v2\x18.feedwater.v1.RankStatusR\x05ranks\x12\x12\n" +
 	"\x04plan\x18\x0e \x01(\tR\x04plan\x121\n" +
-	"\x12seconds_per_sample\x18\x0f \x01(\x01H\x05R\x10secondsPerSample\x88\x01\x01B\t\n" +
+	"\x12seconds_per_sample\x18\x0f \x01(\x01H\x05R\x10secondsPerSample\x88\x01\x01\x12'\n" +
+	"\x0fidle_unmeasured\x18\x10 \x01(\bR\x0eidleUnmeasuredB\t\n" +
 	"\a_demandB\t\n" +
 	"\a_supplyB\a\n" +
 	"\x05_idleB\a\n" +

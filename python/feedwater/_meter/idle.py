@@ -14,6 +14,8 @@ __all__ = ["Meter"]
 
 MOST_PENDING = 256
 """Turns whose marks the GPU has not reached; further ones are not measured."""
+NO_GPU = "the program uses no GPU with CUDA events"
+"""What is said of the idle where it means nothing."""
 UNKNOWN = float("nan")
 LOOK_EVERY = 1024
 """Readings between two looks for work elsewhere; the first looks come after 1, 2, 4, 8 ... readings."""
@@ -71,7 +73,7 @@ class Meter:
         if self._gpu is None:
             self._gpu = self._find()
         if self._gpu is None:
-            self.unknown = "the program uses no GPU with CUDA events"
+            self.unknown = NO_GPU
             return
         if threading.current_thread() is not threading.main_thread():
             self._give_up("next is called outside the main thread, so the GPU may be used by another one")
@@ -97,6 +99,11 @@ class Meter:
             reader.idle_s = UNKNOWN
         if self._pending:
             self.read_marks()
+
+    @property
+    def unmeasured(self) -> bool:
+        """Whether the loop uses a GPU whose idle is not known."""
+        return self.unknown not in ("", NO_GPU)
 
     def end_pass(self) -> None:
         """next returned nothing: its marks mean nothing."""

@@ -20,7 +20,7 @@ MOST_STEPS = 512
 OVERDUE = 64
 """Steps after which one whose idle the GPU's events have not told is told without."""
 
-_HEAD = struct.Struct("<cIIIIId")
+_HEAD = struct.Struct("<cIIIIIdB")
 _STEP = struct.Struct("<Qdddd")
 UNKNOWN = float("nan")
 
@@ -93,5 +93,5 @@ class Pulse:
         link.send_lossy(b"".join(parts))
 
     def _encode_head(self, blocked_s: float) -> bytes:
-        feed = self._feed
-        return _HEAD.pack(b"P", *self._place, self._samples, feed.count_ready(), feed.window, blocked_s)
+        feed, unmeasured = self._feed, self._pace.meter.unmeasured
+        return _HEAD.pack(b"P", *self._place, self._samples, feed.count_ready(), feed.window, blocked_s, unmeasured)

@@ -13,6 +13,7 @@ from time import perf_counter, perf_counter_ns
 from typing import Any
 
 from .._meter.gpu_events import synchronize_gpu
+from .._meter.idle import NO_GPU
 from .._meter.pace import Stats
 from ..errors import Error
 from . import curve, report
@@ -64,7 +65,7 @@ def of_stats(stats: Stats, *, elsewhere: bool) -> Verdict:
     """Of a feedwater.Loader, by its own counters. elsewhere: nodes make its batches."""
     if stats.batches < LEAST_ROWS or not stats.step_s:
         return Verdict("unknown", "too-short", f"{stats.batches} batches; it takes {LEAST_ROWS}")
-    gpu = stats.idle_unknown != "the program uses no GPU with CUDA events"
+    gpu = stats.idle_unknown != NO_GPU
     s = Signals(
         loader="feedwater.Loader",
         data="nodes" if elsewhere else "folder",
