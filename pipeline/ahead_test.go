@@ -69,8 +69,9 @@ func TestReadAheadMakesTheSameBatches(t *testing.T) {
 	}
 }
 
-// left is how many bytes are counted.
+// left is how many bytes are counted once no read is in flight: a want ends before its reads that are of no use do.
 func (a *readAhead) left() int64 {
+	a.running.Wait()
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.used
@@ -122,7 +123,7 @@ func TestReadAheadEndsWithItsWant(t *testing.T) {
 	<-begun
 	w.Cancel()
 	j.p.ahead.running.Wait()
-	s.Fail(nil)
+	s.Fail(nil) // whoever reads on gets an answer
 	if r := <-done; !errors.Is(r.Err, ErrCancelled) {
 		t.Errorf("%v, want %v", r.Err, ErrCancelled)
 	}
