@@ -15,6 +15,7 @@ import (
 	"github.com/feedwater-io/feedwater/batch"
 	"github.com/feedwater-io/feedwater/pipeline/dataset"
 	"github.com/feedwater-io/feedwater/pipeline/dataset/buckettest"
+	"github.com/feedwater-io/feedwater/pipeline/storage"
 )
 
 // bucket has the pictures of a folder, and a job on them.
@@ -148,6 +149,23 @@ func TestChangedInBucketIsNoVerdict(t *testing.T) {
 		}
 		if left := j.p.ahead.left(); left != 0 {
 			t.Errorf("%d bytes are still counted", left)
+		}
+	}
+}
+
+// A server that does not answer is given up by its root, which is sick then: what is asked next fails at once.
+func TestServerThatDoesNotAnswerMakesItsRootSick(t *testing.T) {
+	s, _, _ := bucket(t, Options{Workers: 1})
+	roots := storage.New(storage.Options{Deadline: time.Second, ProbeEvery: time.Hour})
+	defer roots.Close()
+	answer := make(chan struct{})
+	s.Fail(func(http.ResponseWriter, *http.Request) bool { <-answer; return false })
+	defer close(answer)
+	for _, wasSick := range []bool{false, true} {
+		_, err := OpenFolder(t.Context(), roots, s.Place("p"), dataset.Options{CacheDir: t.TempDir()})
+		var hung *storage.HungError
+		if !errors.As(err, &hung) || hung.Since.IsZero() == wasSick {
+			t.Fatalf("a sick root: %v; %v", wasSick, err)
 		}
 	}
 }

@@ -16,7 +16,8 @@ import (
 func OpenFolder(ctx context.Context, roots *storage.Roots, folder string, o dataset.Options) (*dataset.Snapshot, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel() // a scan that is left to itself keeps nobody from the next one
-	o.Questions, o.Within = &dataset.Questions{}, roots.Deadline()
+	o.Questions = &dataset.Questions{}
+	o.Within = roots.Deadline() * 5 / 4 // who waits for a server is given up first, so that the root is sick
 	cache, noCache := o.CacheFolder()
 	scan := func(alive func()) (*dataset.Snapshot, error) {
 		o := o
