@@ -153,19 +153,27 @@ func TestChangedInBucketIsNoVerdict(t *testing.T) {
 	}
 }
 
-// A server that does not answer is given up by its root, which is sick then: what is asked next fails at once.
+// A read that a server does not answer is given up by its root, which is sick then, as a folder's is.
 func TestServerThatDoesNotAnswerMakesItsRootSick(t *testing.T) {
-	s, _, _ := bucket(t, Options{Workers: 1})
-	roots := storage.New(storage.Options{Deadline: time.Second, ProbeEvery: time.Hour})
-	defer roots.Close()
-	answer := make(chan struct{})
-	s.Fail(func(http.ResponseWriter, *http.Request) bool { <-answer; return false })
-	defer close(answer)
-	for _, wasSick := range []bool{false, true} {
-		_, err := OpenFolder(t.Context(), roots, s.Place("p"), dataset.Options{CacheDir: t.TempDir()})
+	for _, ahead := range []int64{0, 1 << 20} {
+		roots := storage.New(storage.Options{Deadline: time.Second, ProbeEvery: time.Hour})
+		defer roots.Close()
+		s, first, _ := bucket(t, Options{Workers: 1, Storage: roots, ReadAhead: ahead})
+		data, err := OpenFolder(t.Context(), roots, s.Place("p"), dataset.Options{CacheDir: t.TempDir()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = data.Close() })
+		j, err := first.p.Prepare(first.plan, data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer := make(chan struct{})
+		t.Cleanup(sync.OnceFunc(func() { close(answer) }))
+		s.Fail(func(http.ResponseWriter, *http.Request) bool { <-answer; return false })
 		var hung *storage.HungError
-		if !errors.As(err, &hung) || hung.Since.IsZero() == wasSick {
-			t.Fatalf("a sick root: %v; %v", wasSick, err)
+		if r := <-begin(t, j, batch.Name{Count: 4}); !errors.As(r.Err, &hung) || !roots.Of(data.Path()).Sick() {
+			t.Errorf("%d bytes are read ahead: %v", ahead, r.Err)
 		}
 	}
 }
