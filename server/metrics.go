@@ -1,6 +1,7 @@
 package server
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -57,7 +58,7 @@ func newMetrics(s *Server) *metrics {
 			newOptionalGauge("nodes_wanted", "Nodes like this one that would feed the jobs that have streams here.", s.demand.AllNodes),
 			newGauge("draining", "1 while the node shuts down.", func() float64 { return oneIf(s.streams.IsDraining()) }),
 			newInfo(s),
-			newRootMetrics(s), newTrafficMetrics(),
+			newRootMetrics(s), newTrafficMetrics(slices.Collect(maps.Values(s.options.Roots))),
 		},
 	}
 }

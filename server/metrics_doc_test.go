@@ -111,14 +111,15 @@ func TestMetricsAreDocumented(t *testing.T) {
 
 // A rate has no first event where a counter has no sample before it.
 func TestCountersBeginAtZero(t *testing.T) {
-	scrape := newNode(t, &servertest.Engine{}, server.Options{}).scrape()
+	roots := map[string]string{"photos": "s3://photographs/2026"}
+	scrape := newNode(t, &servertest.Engine{}, server.Options{Roots: roots}).scrape()
 	documented := regexp.MustCompile("(?m)^\\| `(feedwater_node_[a-z_]+)(?:\\{([a-z]+)\\})?` \\| counter \\|").FindAllStringSubmatch(read(t, "../docs/metrics.md"), -1)
 	if len(documented) < 15 {
 		t.Fatalf("%d counters in docs/metrics.md", len(documented))
 	}
 	for _, m := range documented {
-		series := regexp.MustCompile(`(?m)^`+m[1]+`(\{`+m[2]+`="[A-Za-z]+"\})? 0$`).FindAllString(scrape, -1)
-		if one := m[2] == "" || m[2] == "root"; one && len(series) != 1 || !one && len(series) < 3 { // the node has one root
+		series := regexp.MustCompile(`(?m)^`+m[1]+`(\{`+m[2]+`="[A-Za-z3:/]+"\})? 0$`).FindAllString(scrape, -1)
+		if one := m[2] == "" || m[2] == "root" || m[2] == "place"; one && len(series) != 1 || !one && len(series) < 3 { // the node has one root, in one bucket
 			t.Errorf("%s of a new node has the samples %q", m[0], series)
 		}
 	}

@@ -6,16 +6,18 @@ import (
 	"github.com/feedwater-io/feedwater/pipeline/dataset"
 )
 
-// trafficMetrics tell what this process asked of buckets and web servers.
+// trafficMetrics tell what this process asked of buckets and web servers. They begin at 0 for those that roots lie in.
 type trafficMetrics struct {
+	roots                                             []string
 	requests, retries, hedges, failed, bytes, seconds *prometheus.Desc
 }
 
-func newTrafficMetrics() *trafficMetrics {
+func newTrafficMetrics(roots []string) *trafficMetrics {
 	desc := func(name, help string) *prometheus.Desc {
 		return prometheus.NewDesc(prometheus.BuildFQName(namespace, subsystem, name), help, []string{"place"}, nil)
 	}
 	return &trafficMetrics{
+		roots:    roots,
 		requests: desc("place_requests_total", "Requests to a bucket or a web server."),
 		retries:  desc("place_retries_total", "Requests that repeated another one after trouble."),
 		hedges:   desc("place_hedges_total", "Requests that were sent beside another one, which took long."),
@@ -34,7 +36,7 @@ func (m *trafficMetrics) Describe(ch chan<- *prometheus.Desc) {
 
 // Collect implements prometheus.Collector.
 func (m *trafficMetrics) Collect(ch chan<- prometheus.Metric) {
-	for _, t := range dataset.Traffics() {
+	for _, t := range dataset.Traffics(m.roots...) {
 		for d, v := range map[*prometheus.Desc]float64{
 			m.requests: float64(t.Requests), m.retries: float64(t.Retries), m.hedges: float64(t.Hedges), m.failed: float64(t.Failed),
 			m.bytes: float64(t.Bytes), m.seconds: t.Seconds,

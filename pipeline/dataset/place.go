@@ -26,8 +26,8 @@ func IsURL(place string) bool { return store.IsURL(place) }
 // Traffic is what was asked of one bucket or web server so far.
 type Traffic = store.Traffic
 
-// Traffics tells of all buckets and web servers that this process has read, by their names.
-func Traffics() []Traffic { return store.Traffics() }
+// Traffics tells of all buckets and web servers that this process has read, by their names, and of those in which places lie that are URLs.
+func Traffics(places ...string) []Traffic { return store.Traffics(places...) }
 
 // CheckURL returns what is wrong with a place on a server, before anything is asked.
 func CheckURL(place string) error { return store.CheckURL(place) }

@@ -56,6 +56,9 @@ type location struct {
 	text               string // for messages: it has no secrets
 }
 
+// place is the bucket or the host, without a path.
+func (l *location) place() string { return l.scheme + "://" + l.host }
+
 // ways are what to write in place of what is not read.
 var ways = map[string]string{
 	"gs":  "write s3://bucket/prefix?endpoint=https://storage.googleapis.com, with HMAC keys in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",

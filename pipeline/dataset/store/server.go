@@ -49,11 +49,17 @@ var servers = struct {
 	all map[string]*server
 }{all: map[string]*server{}}
 
-// Traffics tells of all places on servers that this process has read, by their names.
-func Traffics() []Traffic {
+// Traffics tells of all places on servers that this process has read, by their names, and of those that urls lie in, read or not: what is
+// no URL of a server is left out.
+func Traffics(urls ...string) []Traffic {
+	by := map[string]*Traffic{}
+	for _, u := range urls {
+		if l, err := parse(u); err == nil && IsURL(u) {
+			by[l.place()] = &Traffic{Place: l.place()}
+		}
+	}
 	servers.mu.Lock()
 	defer servers.mu.Unlock()
-	by := map[string]*Traffic{}
 	for _, s := range servers.all {
 		t := by[s.place]
 		if t == nil {
@@ -79,10 +85,10 @@ func Traffics() []Traffic {
 func useServer(l *location) *server {
 	servers.mu.Lock()
 	defer servers.mu.Unlock()
-	key := l.scheme + "://" + l.host + "?" + l.options.Encode()
+	key := l.place() + "?" + l.options.Encode()
 	s := servers.all[key]
 	if s == nil {
-		s = &server{place: l.scheme + "://" + l.host, client: newClient()}
+		s = &server{place: l.place(), client: newClient()}
 		servers.all[key] = s
 	}
 	s.users++
