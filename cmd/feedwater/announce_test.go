@@ -76,11 +76,23 @@ func TestAnnouncedAddress(t *testing.T) {
 
 // failing renews as it is told to.
 type failing struct {
+	mu      sync.Mutex
 	err     error
 	renewed int
 }
 
-func (f *failing) Renew() error { f.renewed++; return f.err }
+func (f *failing) Renew() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.renewed++
+	return f.err
+}
+
+func (f *failing) fail(err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.err = err
+}
 
 // An announcement is renewed each 30 s, and trouble with it is told once, however long it lasts.
 func TestRenew(t *testing.T) {
@@ -94,9 +106,9 @@ func TestRenew(t *testing.T) {
 		if f.renewed != 20 || log.String() != "" {
 			t.Errorf("renewed %d times in ten minutes; %s", f.renewed, log)
 		}
-		f.err = errors.New("stale file handle")
+		f.fail(errors.New("stale file handle"))
 		pause()
-		f.err = nil
+		f.fail(nil)
 		pause()
 		stop()
 		running.Wait()
