@@ -20,6 +20,7 @@
 #   make structure            how the code is built: sizes, directions of imports, names; bench/structure --help defines each measure
 #   make bench [DATA=folder]  the measurements of docs/speed.md: the whole path, the wire, the trainer
 #   make bench-pixels [DATA=folder]  speed against torchvision, tf.data and libjpeg-turbo, a table; a quarter of an hour
+#   make bench-sources        samples a second from a folder and from a slow bucket, with read-ahead and without: DATA=folder of photographs
 #   make bench-scan           how fast a slow storage is listed, one question at a time and many at once
 #   make faults [DATA=folder] a training job on real nodes through every fault, a table; twenty minutes
 #   make attacks [DATA=folder] what a job keeps of its rate beside one attack on its node after the other, a table; half an hour
@@ -183,7 +184,12 @@ bench-pixels: build $(VENV)/.ready
 	$(call say,pixels)
 	@$(VENV)/bin/python bench/pixels/table.py $(PIXELS) $(or $(FEEDWATER_PHOTOS),$(error give DATA=folder of photographs))
 
-.PHONY: bench-scan
+.PHONY: bench-scan bench-sources
+bench-sources:
+	$(call say,sources)
+	@: $(or $(FEEDWATER_PHOTOS),$(error give DATA=folder of photographs))
+	$(GO) test -run '^$$' -bench Sources -benchtime 5x ./pipeline
+
 bench-scan:
 	$(GO) test -run '^$$' -bench SlowFolder -benchtime 1x -cpu $$(nproc),16 ./pipeline/dataset
 

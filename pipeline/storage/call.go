@@ -43,8 +43,9 @@ type Owner interface {
 	// GaveUp tells that the deadline of the call is over; nil: it was unwanted. From now on its goroutine owns nothing but what the call itself
 	// uses: when the call comes back, End says so.
 	GaveUp(*HungError)
-	// Again is asked, behind GaveUp, for the same call once more, with memory of its own, to see whether the root answers what hung. It is called
-	// while the first call may still be stuck. Nil: the root's folder is looked into instead.
+	// Again is asked, before GaveUp and while the goroutine is still in the call, for the same call once more, with memory of its own, to see
+	// whether the root answers what hung. What it returns is called while the first call may still be stuck. Nil: the root's folder is looked
+	// into instead. It must not block, nor call what is here.
 	Again() func() error
 }
 
@@ -68,7 +69,6 @@ type Call struct {
 	state atomic.Int32
 	// Guarded by roots.mu.
 	stuck, replaced, counted bool
-	answered                 bool // it came back well after it was given up
 }
 
 // Begin notes that a call begins. On a sick root the error is a *HungError, and there is nothing to End. key is copied.
@@ -111,8 +111,7 @@ func (c *Call) End(err error) (kept, replaced bool) {
 		<-r.others
 	}
 	c.stuck, c.replaced, c.counted = false, false, false
-	c.answered = !kept && err == nil
-	back := c.answered && r.answer(c)
+	back := !kept && err == nil && r.answer(c) // well, after it was given up
 	rs.mu.Unlock()
 	if back {
 		rs.tell(r)

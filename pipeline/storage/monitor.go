@@ -72,14 +72,17 @@ func (rs *Roots) pass() bool {
 	for _, c := range found.unwanted {
 		c.Owner.GaveUp(nil)
 	}
-	for _, c := range found.over {
-		rs.giveUp(c, time.Duration(now-c.began.Load()))
+	for _, h := range found.over {
+		rs.tellGivenUp(h)
 	}
 	return goes || rs.resume(len(found.over) > 0)
 }
 
 // findings are the calls of which a pass tells their owners.
-type findings struct{ replaced, unwanted, over []*Call }
+type findings struct {
+	replaced, unwanted []*Call
+	over               []*hungCall
+}
 
 // examine looks at one call. mu is held.
 func (rs *Roots) examine(c *Call, now int64, found *findings) {
@@ -97,7 +100,7 @@ func (rs *Roots) examine(c *Call, now int64, found *findings) {
 	switch {
 	case c.state.Load() != running:
 	case (age > deadline || c.stuck && c.counted && c.root.sick.Load()) && c.state.CompareAndSwap(running, givenUp):
-		found.over = append(found.over, c)
+		found.over = append(found.over, rs.giveUp(c, age))
 	case c.stuck && c.Owner != nil && c.Owner.Unwanted() && c.state.CompareAndSwap(running, givenUp):
 		found.unwanted = append(found.unwanted, c)
 	}
@@ -117,17 +120,23 @@ func (rs *Roots) resume(found bool) bool {
 	return true
 }
 
-// giveUp makes a call's root sick, then tells its owner: who learns of it makes no more calls there.
-func (rs *Roots) giveUp(c *Call, after time.Duration) {
-	e := &HungError{Root: c.root.name, Op: c.op, Key: string(c.key), After: after}
-	h := &hungCall{call: c, err: e}
-	turned := c.root.suffer(h)
+// giveUp makes the root sick of a call. mu is held: the call's goroutine cannot come back, and begin another call with it, while it is looked at.
+func (rs *Roots) giveUp(c *Call, after time.Duration) *hungCall {
+	h := &hungCall{call: c, root: c.root, err: &HungError{Root: c.root.name, Op: c.op, Key: string(c.key), After: after}}
 	if c.Owner != nil {
-		c.Owner.GaveUp(e)
-		h.again = c.Owner.Again() // read by probes, which only this goroutine begins
+		h.again = c.Owner.Again()
 	}
-	if turned {
-		rs.tell(c.root)
+	h.first = c.root.suffer(h)
+	return h
+}
+
+// tellGivenUp tells the owner of a call, and then those who want to know of roots.
+func (rs *Roots) tellGivenUp(h *hungCall) {
+	if h.call.Owner != nil {
+		h.call.Owner.GaveUp(h.err)
+	}
+	if h.first {
+		rs.tell(h.root)
 		rs.free()
 	}
 }

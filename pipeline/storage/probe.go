@@ -15,24 +15,20 @@ const maxProbes = 4
 // repeated.
 type hungCall struct {
 	call  *Call
+	root  *Root
 	err   *HungError
 	again func() error // it, once more; nil: it cannot be repeated
+	first bool         // the root was well before
 }
 
-// suffer makes a root sick of a call, unless that has come back. It reports whether the root was well.
+// suffer makes a root sick of a call. It reports whether the root was well. roots.mu is held.
 func (r *Root) suffer(h *hungCall) bool {
-	rs := r.roots
-	rs.mu.Lock()
-	defer rs.mu.Unlock()
 	r.timeouts++
-	if h.call.answered {
-		return false
-	}
 	r.hung = append(r.hung, h)
 	if !r.sick.CompareAndSwap(false, true) {
 		return false
 	}
-	r.since, r.probed = time.Now(), rs.now()
+	r.since, r.probed = time.Now(), r.roots.now()
 	return true
 }
 
