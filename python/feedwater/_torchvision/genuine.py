@@ -224,7 +224,9 @@ def check_functions(leaves: Collection[Any]) -> None:
 def _of_functions() -> Iterator[str]:
     home = os.path.dirname(sys.modules["torchvision"].__file__ or "")
     for name, module in list(sys.modules.items()):
+        if not name.startswith(FUNCTIONS):
+            continue
         # Programs put modules beside torchvision's, under names that it had once; it does not call these.
         there = os.path.join(home, *name.split(".")[1:])
-        if name.startswith(FUNCTIONS) and (os.path.isdir(there) or os.path.exists(f"{there}.py")):
+        if os.path.isdir(there) or os.path.exists(f"{there}.py"):
             yield from _of_module(module)
