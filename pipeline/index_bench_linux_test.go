@@ -56,7 +56,7 @@ func newIndexBench(b *testing.B, dir, level string) *indexBench {
 func (n *indexBench) run(b *testing.B) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	plain, indexed, fine := n.job(b, nil), n.job(b, &Index{Dir: b.TempDir()}), n.job(b, &Index{Dir: b.TempDir(), Interval: 4})
+	plain, indexed, fine := n.job(b, cropPlan224, nil), n.job(b, cropPlan224, &Index{Dir: b.TempDir()}), n.job(b, cropPlan224, &Index{Dir: b.TempDir(), Interval: 4})
 	for range 2 { // the second time all memory is there
 		n.epoch(b, plain, 0)
 		n.epoch(b, indexed, 0)
@@ -64,7 +64,7 @@ func (n *indexBench) run(b *testing.B) {
 	}
 	rounds := map[string][]float64{}
 	for e := uint32(1); b.Loop(); e++ {
-		first := n.job(b, &Index{Dir: filepath.Join(b.TempDir(), strconv.Itoa(int(e)))})
+		first := n.job(b, cropPlan224, &Index{Dir: filepath.Join(b.TempDir(), strconv.Itoa(int(e)))})
 		times := map[string]time.Duration{}
 		for _, turn := range []struct {
 			name string
@@ -93,19 +93,21 @@ func (n *indexBench) run(b *testing.B) {
 	}
 }
 
-// job is the plan, with an index or without.
-func (n *indexBench) job(b *testing.B, index *Index) *Job {
-	p := &Pipeline{}
-	if index != nil {
-		x := index.withDefaults()
-		p.indexes.index = &x
-		b.Cleanup(p.indexes.closeStores)
-	}
-	plan, err := ParsePlan([]byte(`{"seed": 17, "transforms": [{"op": "RandomResizedCrop", "size": 224}, {"op": "RandomHorizontalFlip"}]}`))
+// cropPlan224 is what epochs of BenchmarkIndex make.
+const cropPlan224 = `{"seed": 17, "transforms": [{"op": "RandomResizedCrop", "size": 224}, {"op": "RandomHorizontalFlip"}]}`
+
+// job is a plan, with an index or without, in a pipeline of its own.
+func (n *indexBench) job(b *testing.B, plan string, index *Index) *Job {
+	p, err := Open(Options{Workers: 1, Index: index})
 	if err != nil {
 		b.Fatal(err)
 	}
-	j, err := p.Prepare(plan, n.snapshot)
+	b.Cleanup(p.Close)
+	parsed, err := ParsePlan([]byte(plan))
+	if err != nil {
+		b.Fatal(err)
+	}
+	j, err := p.Prepare(parsed, n.snapshot)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -27,7 +27,7 @@ func benchUnit(b *testing.B, dir string, index *Index) {
 		b.Fatal(err)
 	}
 	n := newIndexBench(b, dir, level)
-	j := n.job(b, index)
+	j := n.job(b, cropPlan224, index)
 	for range 2 { // the second time all memory is there
 		n.epoch(b, j, 0)
 	}

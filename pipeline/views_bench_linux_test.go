@@ -36,10 +36,10 @@ func (n *indexBench) views(b *testing.B, views []string) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	n.files = n.files[:min(len(n.files), 100)]
-	together := []*Job{n.planned(b, `{"seed": 17, "views": [`+strings.Join(views, ", ")+`]}`)}
+	together := []*Job{n.job(b, `{"seed": 17, "views": [`+strings.Join(views, ", ")+`]}`, nil)}
 	var apart []*Job
 	for _, v := range views {
-		apart = append(apart, n.planned(b, `{"seed": 17, "transforms": `+v+`}`))
+		apart = append(apart, n.job(b, `{"seed": 17, "transforms": `+v+`}`, nil))
 	}
 	var shares, times []float64
 	for e := uint32(0); b.Loop(); e++ {
@@ -51,18 +51,6 @@ func (n *indexBench) views(b *testing.B, views []string) {
 	slices.Sort(shares)
 	b.ReportMetric(times[len(times)/2], "µs/sample")
 	b.ReportMetric(shares[len(shares)/2], "apart/together")
-}
-
-func (n *indexBench) planned(b *testing.B, text string) *Job {
-	plan, err := ParsePlan([]byte(text))
-	if err != nil {
-		b.Fatal(err)
-	}
-	j, err := (&Pipeline{}).Prepare(plan, n.snapshot)
-	if err != nil {
-		b.Fatal(err)
-	}
-	return j
 }
 
 // time is what an epoch of jobs takes.
