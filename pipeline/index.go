@@ -47,8 +47,10 @@ func (x Index) withDefaults() Index {
 
 // openCache finds the indexes of a data set that decoders of these revisions made: those of another decoder are none.
 func (x *Index) openCache(fingerprint string, samples int, revisions revision.Set) (*imageindex.Cache, error) {
-	decoder := revisions.OfFormat("jpeg") // no other format has an index
-	name := fmt.Sprintf("%s by %v", fingerprint, decoder)
+	name := fingerprint
+	for _, format := range codec.IndexedFormats() {
+		name += fmt.Sprintf(" by %v", revisions.OfFormat(format))
+	}
 	return imageindex.Open(name, samples, imageindex.Options{Dir: x.Dir, MaxBytes: x.MaxBytes, Trouble: x.Trouble, Hold: x.Hold})
 }
 

@@ -143,7 +143,7 @@ func (m *indexMaker) indexPictures(ctx context.Context, d *codec.Decoder) {
 // indexPicture sees to the index of one picture. index is the worker's buffer, returned as it has grown.
 func (m *indexMaker) indexPicture(ctx context.Context, d *codec.Decoder, i int, file, index []byte) []byte {
 	index, _ = m.store.Find(i, file, index)
-	had, made := len(index) > 0 && codec.IndexInterval(index) == m.index.Interval, false
+	had, made := len(index) > 0 && codec.IsIndexOf(index, m.index.Interval), false
 	if !had {
 		d.UseIndex(nil, m.index.Interval)
 		index = index[:0]

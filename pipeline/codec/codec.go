@@ -99,6 +99,7 @@ type format interface {
 // A Decoder decodes one picture after another. It reuses its memory and is not for concurrent use.
 type Decoder struct {
 	jpeg    *scans
+	png     *chunks
 	formats []named
 	current format
 	turn    upright
@@ -113,9 +114,10 @@ type named struct {
 // NewDecoder returns a decoder that runs the kernels of the level.
 func NewDecoder(level string) *Decoder {
 	j := &scans{Decoder: jpeg.NewDecoder(level)}
-	return &Decoder{jpeg: j, formats: []named{
+	p := &chunks{Decoder: png.NewDecoder(level)}
+	return &Decoder{jpeg: j, png: p, formats: []named{
 		{"jpeg", "\xff\xd8", j},
-		{"png", png.Signature, png.NewDecoder()},
+		{"png", png.Signature, p},
 		{"webp", "RIFF", webp.NewDecoder()},
 		{"gif", "GIF8", gif.NewDecoder()},
 		{"bmp", "BM", bmp.NewDecoder()},
@@ -149,11 +151,10 @@ func (d *Decoder) ParseMask(src []byte, l Limits) (w, h int, err error) {
 	if w, h, err = d.Parse(src, l); err != nil {
 		return 0, 0, err
 	}
-	p, is := d.current.(*png.Decoder)
-	if !is {
+	if d.current != format(d.png) {
 		return 0, 0, errors.New("a mask is a PNG with a palette or grey")
 	}
-	return w, h, p.Mask()
+	return w, h, d.png.Mask()
 }
 
 func (d *Decoder) find(src []byte) format {

@@ -24,6 +24,7 @@ import (
 	"golang.org/x/image/bmp"
 
 	"github.com/feedwater-io/feedwater/pipeline/codec/webp"
+	"github.com/feedwater-io/feedwater/pipeline/internal/kernel"
 )
 
 // collector keeps the rows it is given.
@@ -204,16 +205,30 @@ func encoded(t *testing.T) map[string][]byte {
 	return files
 }
 
-// compare checks every file. Whole files must be equal. Of the damaged ones at most one in a hundred may differ, and only for
-// a reason that known has.
+// compare checks every file, at each level of kernels. Whole files must be equal. Of the damaged ones at most one in a hundred may
+// differ, and only for a reason that known has. What has an index is equal with it too.
 func compare(t *testing.T, c corpus, whole, damaged int) {
-	d := NewDecoder("scalar")
-	n, differ := map[bool]int{}, 0
+	for _, level := range kernel.Levels() {
+		compareAt(t, level, c, whole, damaged)
+	}
+}
+
+func compareAt(t *testing.T, level string, c corpus, whole, damaged int) {
+	d := NewDecoder(level)
+	n, differ, indexed := map[bool]int{}, 0, 0
 	for name, want := range c.table {
 		isDamaged := strings.HasPrefix(name, "damaged-")
 		n[isDamaged]++
+		d.UseIndex(nil, 8)
 		got, err := outcome(d, name, c.files[name])
 		if got == want {
+			if index := d.AppendIndex(nil); len(index) > 0 {
+				indexed++
+				d.UseIndex(index, 8)
+				if again, err := outcome(d, name, c.files[name]); again != want {
+					t.Errorf("%s, with its index: %s (%v), want %s", name, again, err, want)
+				}
+			}
 			continue
 		}
 		if known(err) && isDamaged {
@@ -222,10 +237,10 @@ func compare(t *testing.T, c corpus, whole, damaged int) {
 		}
 		t.Errorf("%s: %s (%v), want %s %s", name, got, err, want, c.said[name])
 	}
-	if n[false] < whole || n[true] < damaged || differ*100 > n[true] {
-		t.Errorf("%d whole files and %d damaged ones, of which %d differ for known reasons", n[false], n[true], differ)
+	if n[false] < whole || n[true] < damaged || differ*100 > n[true] || indexed == 0 {
+		t.Errorf("%d whole files and %d damaged ones, of which %d differ for known reasons; %d have an index", n[false], n[true], differ, indexed)
 	}
-	t.Logf("%d whole files and %d damaged ones, of which %d differ for known reasons", n[false], n[true], differ)
+	t.Logf("%s: %d whole files and %d damaged ones, of which %d differ for known reasons; %d have an index", level, n[false], n[true], differ, indexed)
 }
 
 // known says whether a damaged file may be refused although Pillow takes it.

@@ -40,7 +40,7 @@ func TestUseIndex(t *testing.T) {
 	}
 	want := decode(d.Parse, file, nil, 8)
 	index := d.AppendIndex([]byte("before"))[len("before"):]
-	if IndexInterval(index) != 8 {
+	if !IsIndexOf(index, 8) || IsIndexOf(index, 5) {
 		t.Fatalf("an index of %d bytes", len(index))
 	}
 	for _, parse := range []func([]byte, Limits) (int, int, error){d.Parse, d.ParseUpright} {
@@ -51,7 +51,7 @@ func TestUseIndex(t *testing.T) {
 			t.Error("an index was made though there was one")
 		}
 		decode(parse, file, []byte{0}, 5)
-		if again := d.AppendIndex(nil); IndexInterval(again) != 5 {
+		if again := d.AppendIndex(nil); !IsIndexOf(again, 5) {
 			t.Error("none was made in place of one without sense")
 		}
 		if _, _, err := parse(file, DefaultLimits()); err != nil || len(d.AppendIndex(nil)) != 0 {
@@ -66,9 +66,50 @@ func TestUseIndex(t *testing.T) {
 	if got := decode(d.Parse, other, nil, 0); bytes.Equal(got, want) {
 		t.Error("the index of a file that was not decoded stayed in use")
 	}
-	png := archived(t).files["png-c6b8i1-33x18"]
+}
+
+// A PNG has an index where its bytes are in order. With it what lies behind the region is not looked at; that is told of one Parse alone, of a file
+// that says so itself.
+func TestIndexOfPNG(t *testing.T) {
+	d := NewDecoder(kernel.Levels()[0])
+	file := archived(t).files["png-c6b8i0-33x18"]
+	cut := file[:len(file)-30] // within its data
+	decode := func(file, index []byte) error {
+		d.UseIndex(index, 8)
+		if _, _, err := d.Parse(file, DefaultLimits()); err != nil {
+			t.Fatal(err)
+		}
+		return d.Decode(image.Rect(3, 1, 20, 3), nowhere{})
+	}
+	if err := decode(file, nil); err != nil {
+		t.Fatal(err)
+	}
+	index := d.AppendIndex(nil)
+	if !IsIndexOf(index, 8) || !IsIndexOf(index, 5) || len(d.AppendIndex(nil)) != 0 {
+		t.Fatalf("an index of %d bytes, %d more", len(index), len(d.AppendIndex(nil)))
+	}
+	d.UseIndex(nil, 8)
+	if _, _, err := d.Parse(file, DefaultLimits()); err != nil || !bytes.Equal(d.AppendIndex(nil), index) {
+		t.Error("another index where nothing was decoded", err)
+	}
+	if err := decode(cut, index); err != nil {
+		t.Error("the region of a file that is said to be in order:", err)
+	}
+	if more := d.AppendIndex(nil); len(more) != 0 {
+		t.Error("an index was made though there was one")
+	}
+	if err := decode(cut, nil); err == nil || len(d.AppendIndex(nil)) != 0 {
+		t.Error("a file that is cut is taken, or has an index:", err)
+	}
+	if err := decode(cut, []byte{8, 1, 2}); err == nil || len(d.AppendIndex(nil)) != 0 {
+		t.Error("a file that is cut is taken, or has an index:", err)
+	}
+	if err := decode(archived(t).files["png-c6b8i1-33x18"], nil); err != nil || len(d.AppendIndex(nil)) != 0 {
+		t.Error("an interlaced PNG has an index", err)
+	}
+	gif := archived(t).files["gif-big"]
 	d.UseIndex(index, 8)
-	if _, _, err := d.Parse(png, DefaultLimits()); err != nil || len(d.AppendIndex(nil)) != 0 {
-		t.Error("a PNG has an index", err)
+	if _, _, err := d.Parse(gif, DefaultLimits()); err != nil || len(d.AppendIndex(nil)) != 0 {
+		t.Error("a GIF has an index", err)
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/feedwater-io/feedwater/pipeline/internal/kernel"
 )
 
 // TestMissingBytes compares with what Pillow says of files whose data lacks its last bytes, or is damaged there: testdata/cut.py says how the table was made. With
@@ -21,7 +23,7 @@ func TestMissingBytes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, files, taken := NewDecoder(), 0, 0
+	d, files, taken := NewDecoder(kernel.Levels()[0]), 0, 0
 	for line := range strings.Lines(string(table)) {
 		columns := strings.Fields(line)
 		if columns[0] == "#" {

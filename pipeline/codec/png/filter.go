@@ -1,5 +1,26 @@
 package png
 
+const (
+	// filterPad is how many bytes behind a row unfilterInto may read and write.
+	filterPad = 32
+	// lastFilter is the filter of the highest number.
+	lastFilter = 4
+)
+
+// unfilterInto undoes the filter of row raw to dst, below the row prev, all of pixels of bpp bytes, 1 to 8. Behind each of the three there are
+// filterPad bytes, whose contents do not matter; those of dst may change. filter is at most lastFilter.
+func unfilterInto(filter byte, dst, raw, prev []byte, bpp int, vector bool) {
+	if len(raw) == 0 {
+		return
+	}
+	if vector {
+		unfilterVector(filter, dst, raw, prev, bpp)
+		return
+	}
+	copy(dst, raw)
+	unfilter(filter, dst[:len(raw)], prev, bpp)
+}
+
 // unfilter undoes a row's filter. n is the bytes of a pixel, at least 1. It returns false if there is no such filter.
 func unfilter(filter byte, cur, prev []byte, n int) bool {
 	prev = prev[:len(cur)]

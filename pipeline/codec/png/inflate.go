@@ -138,7 +138,7 @@ func (d *inflater) start() error {
 	if _, err := io.ReadFull(&d.src, b[:]); err != nil {
 		return fmt.Errorf("%w: no data", ErrTruncated)
 	}
-	if b[0]&15 != 8 || b[0]>>4 > 7 || binary.BigEndian.Uint16(b[:])%31 != 0 || b[1]&0x20 != 0 {
+	if !isZlib(b) {
 		return fmt.Errorf("%w: the data begins with %x", ErrBroken, b)
 	}
 	if d.flate == nil {
@@ -146,6 +146,11 @@ func (d *inflater) start() error {
 		return nil
 	}
 	return d.flate.(flate.Resetter).Reset(&d.src, nil)
+}
+
+// isZlib reports whether bytes are zlib's header of deflated data without a dictionary.
+func isZlib(b [zlibHeader]byte) bool {
+	return b[0]&15 == 8 && b[0]>>4 <= 7 && binary.BigEndian.Uint16(b[:])%31 == 0 && b[1]&0x20 == 0
 }
 
 // row decompresses one row. It returns true when the data ends right behind the row before.

@@ -7,6 +7,8 @@ import (
 	"hash/crc32"
 	"image"
 	"testing"
+
+	"github.com/feedwater-io/feedwater/pipeline/internal/kernel"
 )
 
 // nowhere is a sink.
@@ -35,7 +37,7 @@ func spread(n int, further []byte) []byte {
 func TestManyChunks(t *testing.T) {
 	const n = keptParts + 1
 	for _, further := range [][]byte{nil, {0}} {
-		d := NewDecoder()
+		d := NewDecoder(kernel.Levels()[0])
 		if _, _, err := d.Parse(spread(n, further)); err != nil {
 			t.Fatal(err)
 		}
@@ -94,7 +96,7 @@ func TestBehindTheLastRow(t *testing.T) {
 		"contradictory lengths":                  {black(1, iend, lengths), ErrBroken},
 		"senseless in the next piece":            {black(1, iend, senseless[:5], senseless[5:]), nil},
 	} {
-		d := NewDecoder()
+		d := NewDecoder(kernel.Levels()[0])
 		if _, _, err := d.Parse(c.file); err != nil {
 			t.Fatal(err)
 		}
@@ -110,7 +112,7 @@ func TestTooManyPieces(t *testing.T) {
 	for range againBytes / countBytes {
 		parts = append(parts, "\x00\x00\x00\xff\xff") // an empty block
 	}
-	d := NewDecoder()
+	d := NewDecoder(kernel.Levels()[0])
 	if _, _, err := d.Parse(black(1, chunkOf("IEND", nil), append(parts, "\x63\x60\x00", "\x00\x00\x02\x00\x02")...)); err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,9 @@
 // and no further than the last row. The output stage undoes the filters and makes RGB. The whole file is decompressed whatever
 // the region, since damage anywhere decides the verdict; but for interlaced files no more than two rows are held. Text and
 // profiles are never decompressed. The package starts no goroutine.
+//
+// Files whose rows come in order take a faster way, which says yes or nothing: where all of a file is in order beyond doubt,
+// the verdict is clear. Else the stages begin again, and leave out the rows that the sink has already.
 package png
 
 import (
@@ -14,6 +17,7 @@ import (
 	"image"
 
 	"github.com/feedwater-io/feedwater/pipeline/codec/internal/strip"
+	"github.com/feedwater-io/feedwater/pipeline/internal/kernel"
 	"github.com/feedwater-io/feedwater/pipeline/pixel"
 )
 
@@ -25,23 +29,26 @@ var (
 	ErrBroken = errors.New("broken PNG")
 )
 
-// Decoder decodes one file after the other. It keeps its memory for the next file: two rows, some 50 KB for decompression, as much
-// again once a file has ended in doubt, a copy of the compressed data where that comes in several chunks, and for interlaced files the
-// region. It is not safe for concurrent use.
+// Decoder decodes one file after the other. It keeps its memory for the next file: two rows, some 200 KB for decompression and as much as
+// a row has, some 50 KB once a file was in doubt, as much again once one has ended in doubt, a copy of the compressed data where that comes
+// in several chunks, and for interlaced files the region. It is not safe for concurrent use.
 type Decoder struct {
 	reader reader
 	parsed bool
 	data   inflater
+	fast   fastPath
 	out    output
 }
 
-// NewDecoder returns a decoder.
-func NewDecoder() *Decoder { return new(Decoder) }
+// NewDecoder returns a decoder that runs the kernels of the level.
+func NewDecoder(level string) *Decoder {
+	return &Decoder{fast: fastPath{vector: level == kernel.AVX2}}
+}
 
 // Parse reads what stands in front of the pixels' data and returns the picture's size. It allocates nothing that depends on
 // the size, so the caller can refuse a size before Decode. The decoder keeps src until the next Parse or Release; it must not change.
 func (d *Decoder) Parse(src []byte) (w, h int, err error) {
-	d.parsed = false
+	d.parsed, d.fast.verified, d.fast.known = false, false, false
 	if err := d.reader.header(src); err != nil {
 		return 0, 0, fmt.Errorf("png: %w", err)
 	}
@@ -54,7 +61,14 @@ func (d *Decoder) Release() {
 	d.parsed, d.reader = false, reader{}
 	d.data.src.Reset(nil)
 	d.data.all = nil
+	d.fast.release()
 }
+
+// UseVerified tells that the bytes of the parsed file were verified before: Decode then looks at nothing behind its region.
+func (d *Decoder) UseVerified() { d.fast.known = d.parsed }
+
+// Verified reports whether the parsed file is known to be in order from its first byte to its last: whether Decode found it so, or UseVerified told.
+func (d *Decoder) Verified() bool { return d.fast.known || d.fast.verified }
 
 // Mask makes Decode give the numbers that the pixels of the parsed file are, three times each: indices of its palette, or grey values, as
 // Pillow has them in modes P, L and 1. Other kinds are refused.
@@ -86,6 +100,9 @@ func (d *Decoder) Decode(r image.Rectangle, sink pixel.Sink) error {
 func (d *Decoder) decode(r image.Rectangle, sink pixel.Sink) error {
 	d.data.open(&d.reader)
 	d.out.begin(&d.reader, r, sink)
+	if after, ok := d.fast.run(&d.data, &d.out); ok {
+		return d.finishFast(after)
+	}
 	after, err := d.out.run(&d.data)
 	if err != nil {
 		return err
@@ -93,28 +110,39 @@ func (d *Decoder) decode(r image.Rectangle, sink pixel.Sink) error {
 	return d.reader.rest(after)
 }
 
+// finishFast looks at the chunks behind the data, where they were not looked at before.
+func (d *Decoder) finishFast(after int) error {
+	if d.fast.known {
+		return nil
+	}
+	err := d.reader.rest(after)
+	d.fast.verified = err == nil
+	return err
+}
+
 // output turns filtered rows into RGB rows of the region.
 type output struct {
 	file   *reader
 	region image.Rectangle
 	rows   strip.Writer
+	given  int         // rows of the region that the sink has, or rows waits to give it
 	canvas pixel.Image // the region, where rows do not come in order
 	lines  [2][]byte   // the row being made and the one above it
 	line   []byte      // a pass's row as RGB
 }
 
 func (o *output) begin(f *reader, r image.Rectangle, sink pixel.Sink) {
-	o.file, o.region = f, r
+	o.file, o.region, o.given = f, r, 0
 	o.rows.Begin(r.Dx(), sink)
 	for i := range o.lines {
-		o.lines[i] = room(o.lines[i], 1+f.rowBytes(f.box.Dx()))
+		o.lines[i] = room(o.lines[i], 1+f.rowBytes(f.box.Dx())+filterPad)
 	}
 }
 
 // run makes all rows, and returns where the chunks go on after the data.
 func (o *output) run(data *inflater) (after int, err error) {
 	f := o.file
-	if !f.interlaced && f.box == image.Rect(0, 0, f.w, f.h) {
+	if f.inOrder() {
 		if _, err := o.pass(data, whole, o.give); err != nil {
 			return 0, err
 		}
@@ -182,10 +210,14 @@ func (o *output) read(data *inflater, cur, prev []byte, y int) (ended bool, err 
 	return ended, err
 }
 
-// give hands row y on.
+// inOrder reports whether the rows of the data are those of the picture.
+func (r *reader) inOrder() bool { return !r.interlaced && r.box == image.Rect(0, 0, r.w, r.h) }
+
+// give hands row y on, unless it was given before.
 func (o *output) give(_ pass, y int, raw []byte) {
-	if y >= o.region.Min.Y && y < o.region.Max.Y {
+	if y >= o.region.Min.Y+o.given && y < o.region.Max.Y {
 		o.file.expand(o.rows.Row(), raw, o.region.Min.X)
+		o.given++
 	}
 }
 

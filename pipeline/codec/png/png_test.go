@@ -8,6 +8,8 @@ import (
 	"image"
 	"runtime"
 	"testing"
+
+	"github.com/feedwater-io/feedwater/pipeline/internal/kernel"
 )
 
 // packed is data as the chunks have it.
@@ -45,7 +47,7 @@ func TestClaim(t *testing.T) {
 		"cut":     {packed(t, make([]byte, 1+side/8))[:10], ErrTruncated, 1 << 20},
 		"one row": {packed(t, make([]byte, 1+side/8)), nil, 1 << 30},
 	} {
-		d := NewDecoder()
+		d := NewDecoder(kernel.Levels()[0])
 		if _, _, err := d.Parse(greyOf(side, side, 1, c.data)); err != nil {
 			t.Fatal(err)
 		}
@@ -89,7 +91,7 @@ func TestFrame(t *testing.T) {
 		{[]byte{0, 1, 0, 5, 0, 2, 0, 6, 0, 3, 4}, image.Point{}}, // by passes: (0, 0); (0, 2); column 1 of both rows; row 1
 	} {
 		file := greyOf(side, side, byte(interlaced), packed(t, c.rows), chunkOf("acTL", []byte{0, 0, 0, 1, 0, 0, 0, 0}), chunkOf("fcTL", fctl))
-		d := NewDecoder()
+		d := NewDecoder(kernel.Levels()[0])
 		for _, r := range []image.Rectangle{image.Rect(0, 0, side, side), image.Rect(1, 1, 5, 3), image.Rect(5, 2, 6, 6), image.Rect(0, 2, 1, 3)} {
 			var want []byte
 			for y := r.Min.Y; y < r.Max.Y; y++ {

@@ -1,0 +1,225 @@
+package png
+
+import "math/bits"
+
+// An entry says what the next bits of deflated data mean. Its lowest 6 bits are how many it takes.
+//
+//	literal: isLiteral, bits 24-25 how many there are, 1 or 2, bits 8-15 the first, 16-23 the second
+//	length: bits 16-24 the base, bits 8-12 the code's bits alone, without those that are added to the base
+//	distance: bits 14-28 the base, bits 8-12 as of a length
+//	else isOther: isTable, with bits 8-11 the bits of a further table and 14-27 its place; isEnd of a block; neither: no code
+type entry uint32
+
+const (
+	isLiteral entry = 1 << 31
+	isOther   entry = 1 << 30
+	isTable   entry = 1 << 29
+	isEnd     entry = 1 << 28
+
+	entryBits = 63
+)
+
+// The bits of the first tables. Those of lengths' lengths lie where distances lie later.
+const (
+	literalRoot  = 12
+	distanceRoot = 9
+	lengthBits   = 7
+	maxCodeBits  = 15
+)
+
+func (e entry) place() uint32     { return uint32(e >> 14 & 0x3fff) }
+func (e entry) mask() uint32      { return 1<<(e>>8&15) - 1 }
+func (e entry) codeBits() uint    { return uint(e >> 8 & 31) }
+func (e entry) lengthBase() int   { return int(e >> 16 & 0x1ff) }
+func (e entry) distanceBase() int { return int(e >> 14 & 0x7fff) }
+
+// codeTables are the tables of a block.
+type codeTables struct {
+	literals  [1<<literalRoot + 2048]entry
+	distances [1<<distanceRoot + 1024]entry
+	lengths   [320]byte
+}
+
+// What symbols mean, without the bits of their codes; of a length and a distance the lowest bits are how many are added to its base.
+var (
+	literalSymbols  [288]entry
+	distanceSymbols [32]entry
+	lengthSymbols   [19]entry
+)
+
+func init() {
+	for i := range 256 {
+		literalSymbols[i] = isLiteral | 1<<24 | entry(i)<<8
+	}
+	literalSymbols[256] = isOther | isEnd
+	for i, base := 0, 3; i < 28; i++ {
+		added := max(0, i/4-1)
+		literalSymbols[257+i] = entry(base)<<16 | entry(added)
+		base += 1 << added
+	}
+	literalSymbols[285] = 258 << 16
+	literalSymbols[286], literalSymbols[287] = isOther, isOther
+	for i, base := 0, 1; i < 30; i++ {
+		added := max(0, i/2-1)
+		distanceSymbols[i] = entry(base)<<14 | entry(added)
+		base += 1 << added
+	}
+	distanceSymbols[30], distanceSymbols[31] = isOther, isOther
+	for i := range lengthSymbols {
+		lengthSymbols[i] = isLiteral | entry(i)<<8
+	}
+}
+
+// setFixed sets the codes that the format fixes.
+func (c *codeTables) setFixed() {
+	for i := range 288 {
+		switch {
+		case i < 144:
+			c.lengths[i] = 8
+		case i < 256:
+			c.lengths[i] = 9
+		case i < 280:
+			c.lengths[i] = 7
+		default:
+			c.lengths[i] = 8
+		}
+	}
+	for i := range 32 {
+		c.lengths[288+i] = 5
+	}
+	c.set(c.lengths[:288], c.lengths[288:])
+}
+
+// set sets the codes by the lengths of their symbols, and reports whether they are complete.
+func (c *codeTables) set(literals, distances []byte) bool {
+	if !buildTable(c.literals[:], literalRoot, literals, literalSymbols[:], true) ||
+		!buildTable(c.distances[:], distanceRoot, distances, distanceSymbols[:], true) {
+		return false
+	}
+	c.pairLiterals()
+	return true
+}
+
+// pairLiterals has an entry that is a literal and leaves bits for a second one stand for both. The higher entries come first, since what follows an
+// entry's bits lies below it.
+func (c *codeTables) pairLiterals() {
+	for i := 1<<literalRoot - 1; i >= 0; i-- {
+		e := c.literals[i]
+		if e&isLiteral == 0 {
+			continue
+		}
+		f := c.literals[i>>(e&entryBits)]
+		if n := e&entryBits + f&entryBits; f&isLiteral != 0 && f>>24&3 == 1 && n <= literalRoot {
+			c.literals[i] = isLiteral | 2<<24 | e&0xff00 | f&0xff00<<8 | n
+		}
+	}
+}
+
+// canonical is a canonical code: how many symbols there are of each length, and the symbols in order.
+type canonical struct {
+	count  [maxCodeBits + 1]int
+	symbol [288]uint16
+}
+
+// set orders the symbols by the lengths of their codes, and reports whether the code is one that zlib takes: complete, or where single, of one code
+// of one bit at most.
+func (c *canonical) set(lengths []byte, single bool) bool {
+	c.count = [maxCodeBits + 1]int{}
+	for _, n := range lengths {
+		c.count[n]++
+	}
+	left, used := 1, 0
+	var next [maxCodeBits + 2]int
+	for n := 1; n <= maxCodeBits; n++ {
+		if left = left<<1 - c.count[n]; left < 0 {
+			return false
+		}
+		used += c.count[n]
+		next[n+1] = next[n] + c.count[n]
+	}
+	if alone := used == 0 || used == 1 && c.count[1] == 1; left > 0 && (!single || !alone) {
+		return false
+	}
+	for s, n := range lengths {
+		if n > 0 {
+			c.symbol[next[n]] = uint16(s)
+			next[n]++
+		}
+	}
+	return true
+}
+
+// buildTable makes a table for a code, whose first part has root bits. It reports whether there is such a code, and room.
+func buildTable(table []entry, root int, lengths []byte, symbols []entry, single bool) bool {
+	var c canonical
+	if !c.set(lengths, single) {
+		return false
+	}
+	for i := range table[:1<<root] {
+		table[i] = isOther // where the code is not complete
+	}
+	code, i := uint32(0), 0 // the code's bits are in reverse
+	for n := 1; n <= root; n++ {
+		for range c.count[n] {
+			e := symbols[c.symbol[i]].withCode(n)
+			for j := int(code); j < 1<<root; j += 1 << n {
+				table[j] = e
+			}
+			i++
+			code = nextCode(code, n)
+		}
+	}
+	return c.buildFurther(table, root, code, i, symbols)
+}
+
+// buildFurther makes the tables behind the first one, of codes from symbol i on.
+func (c *canonical) buildFurther(table []entry, root int, code uint32, i int, symbols []entry) bool {
+	const none = 1 << 31
+	prefix, place, end, size := uint32(none), 0, 1<<root, 0
+	for n := root + 1; n <= maxCodeBits; n++ {
+		for left := c.count[n]; left > 0; left-- {
+			if p := code & (1<<root - 1); p != prefix {
+				prefix, place, size = p, end, c.furtherBits(root, n, left)
+				if end += 1 << size; end > len(table) {
+					return false
+				}
+				table[p] = isOther | isTable | entry(place)<<14 | entry(size)<<8 | entry(root)
+			}
+			e := symbols[c.symbol[i]].withCode(n - root)
+			for j := int(code >> root); j < 1<<size; j += 1 << (n - root) {
+				table[place+j] = e
+			}
+			i++
+			code = nextCode(code, n)
+		}
+	}
+	return true
+}
+
+// furtherBits is how many bits a table needs whose first code has n bits, of which as many are left.
+func (c *canonical) furtherBits(root, n, left int) int {
+	size := n - root
+	for room := left; room < 1<<size && size+root < maxCodeBits; {
+		size++
+		room = room<<1 + c.count[size+root]
+	}
+	return size
+}
+
+// withCode adds a code of n bits to a symbol.
+func (e entry) withCode(n int) entry {
+	if e&(isLiteral|isOther) != 0 {
+		return e + entry(n)
+	}
+	return e + entry(n)<<8 + entry(n)
+}
+
+// nextCode adds 1 to a code of n bits in reverse.
+func nextCode(code uint32, n int) uint32 {
+	zeros := ^code & (1<<n - 1)
+	if zeros == 0 {
+		return 0
+	}
+	top := uint32(1) << (bits.Len32(zeros) - 1)
+	return code&(top-1) | top
+}
