@@ -9,6 +9,7 @@
 #   make build                bin/feedwater, and bin/feedwater-nvml where there is a C compiler
 #   make test-race-all        all Go tests under the race detector, of which make test runs those of packages with several goroutines, in a short form; half an hour
 #   make test-purego          all Go tests of the pixels without assembly, which make test runs in a short form
+#   make test-frameworks      scripts of Accelerate, transformers and others with their real packages; minutes, and a gigabyte the first time
 #   make test-prometheus      the rules, the dashboard and the metrics in a real Prometheus; part of make test
 #   make test-image           the image is what it should be, and the same when it is built elsewhere; part of make test-deploy
 #   make test-deploy          image, chart, manifests and unit, without a cluster; part of make test
@@ -44,6 +45,7 @@ GO     ?= go
 PYTHON ?= python3
 TOOLS  := $(CURDIR)/.tools/bin
 VENV   := $(CURDIR)/.venv
+FRAMEWORKS := $(CURDIR)/.tools/frameworks
 TIME   ?= 30s
 SEEDS  ?= 20000
 RANKS  ?= 64
@@ -133,6 +135,22 @@ test-race-all:
 test-python: build $(VENV)/.ready
 	$(call say,Python tests)
 	cd python && $(VENV)/bin/python -m pytest -q
+
+.PHONY: test-frameworks
+# Needs the packages of an environment of its own, on top of .venv: torch is that one's.
+test-frameworks: build $(FRAMEWORKS)/.ready
+	$(call say,tests with the real frameworks)
+	cd python && $(FRAMEWORKS)/bin/python -m pytest -q -p no:cacheprovider frameworks
+
+$(FRAMEWORKS)/.ready: $(VENV)/.ready python/frameworks/requirements.txt
+	$(call say,frameworks in .tools/frameworks: a minute or two the first time)
+	rm -rf $(FRAMEWORKS)
+	$(VENV)/bin/python -m venv $(FRAMEWORKS)
+	site() { "$$1/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))'; }; \
+	  printf '%s\n' "$$(site $(VENV))" '$(CURDIR)/python' >"$$(site $(FRAMEWORKS))/feedwater.pth"
+	$(FRAMEWORKS)/bin/python -m pip install -q '$(PIP)'
+	$(FRAMEWORKS)/bin/python -m pip install -q -r python/frameworks/requirements.txt
+	@touch $@
 
 test-prometheus: build $(TOOLS)/.prometheus-ready
 	$(call say,rules, dashboard and metrics in a real Prometheus)

@@ -26,7 +26,7 @@ from .errors import (
 )
 
 if TYPE_CHECKING:
-    from . import callbacks, testing, transforms
+    from . import callbacks, hf, testing, transforms
     from ._dataset.table import Table
     from ._remote import RemoteDataset
     from ._stages.stages import stages
@@ -56,6 +56,7 @@ __all__ = [
     "__version__",
     "callbacks",
     "diagnose",
+    "hf",
     "stages",
     "testing",
     "transforms",
@@ -72,7 +73,7 @@ def __getattr__(name: str) -> Any:
         from ._stages.stages import stages
 
         return stages
-    if name in ("callbacks", "testing", "transforms"):
+    if name in ("callbacks", "hf", "testing", "transforms"):
         return import_module(f".{name}", __name__)
     if name == "Views":
         return import_module(".transforms", __name__).Views

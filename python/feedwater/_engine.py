@@ -32,7 +32,7 @@ from ._meter.pulse import Pulse
 from ._order.cursor import Cursor, Position
 from ._order.sampler_epoch import SamplerEpoch
 from ._order.samplers import BatchSamplerOrder, SamplerOrder, SubsetOrder, check_split
-from ._order.steps import Order, RangeOrder, Step, count_steps, share_step
+from ._order.steps import Order, RangeOrder, Step, count_steps, find_start, share_step
 from ._state import State, describe_order
 from .errors import DataError, Error, StateMismatchError
 
@@ -175,6 +175,17 @@ class Engine:
         if not steps:
             self._check_drop(ranks)
         return steps
+
+    def find_start(self, epoch: int, number: int) -> int:
+        """The cursor at which a step of an epoch begins. Raises ValueError if it is known not to have so many."""
+        ranks, order = self.find_ranks(), self._ensure_order()
+        try:
+            steps = self.count_steps()
+        except TypeError:  # a sampler without a length
+            steps = number
+        if number > steps:
+            raise ValueError(f"skip({number}): an epoch has {steps} steps")
+        return find_start(order, epoch, number, ranks)
 
     def _check_drop(self, ranks: Ranks) -> None:
         """An epoch without any step: raises ValueError if the tail is to blame. It would train nothing, in silence."""
@@ -363,7 +374,7 @@ class Engine:
                 'wait for this one: repair the files, or pass on_error="substitute"'
             )
         at = self.cursor.at
-        self.cursor.at = Position(step.after, at.returned, at.last, totals)
+        self.cursor.at = Position(step.after, at.returned, at.last, totals, at.step)
 
     def _apply_transform(self, transform: Callable[..., Any], batch: Any, step: Step, valid: Any) -> Any:
         self.pace.note_arrival()

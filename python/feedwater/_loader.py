@@ -17,6 +17,7 @@ from ._config import Config
 from ._dataset.change_guard import ChangeGuard
 from ._engine import Engine, Ready
 from ._explain import explain_plan
+from ._frameworks.accelerate import refuse_attribute
 from ._meter.pace import Stats
 from ._order.cursor import Cursor, Position
 from ._order.steps import Tail
@@ -240,6 +241,21 @@ class Loader(Generic[B]):
         self._cursor.set_epoch(whole)
         self._engine.sampler_epoch.note_epoch()
 
+    def skip(self, steps: SupportsIndex) -> None:
+        """The next pass begins at that step of its epoch: the first ones are left out, and nothing is made for them.
+
+        It is about one pass, and about whichever epoch that has: skip(n) and set_epoch(e), in either order, make it
+        step n of epoch e. With as many steps as an epoch has the pass has none. What a script counts in steps goes on
+        by it; state_dict() and load_state_dict() need none of it.
+        """
+        try:
+            count = -1 if isinstance(steps, bool) else operator.index(steps)
+        except TypeError:
+            count = -1
+        if count < 0:
+            raise ValueError(f"skip({steps!r}): needs a whole number of steps")
+        self._cursor.skip_steps(count)
+
     def _read_sampler_epoch(self) -> None:
         """What the program told its sampler is told to us."""
         wish = self._engine.sampler_epoch.take_wish()
@@ -262,11 +278,13 @@ class Loader(Generic[B]):
         self._begun = False
         self._read_sampler_epoch()
         self._cursor.begin_pass()
-        if self._peeked is not None and self._peeked.step.key != self._cursor.at.place:
-            self._peeked = None
         self._passes += 1
         self._engine.pace.end_pass()
         self._engine.start_pass()
+        if self._cursor.skipped is not None:
+            self._cursor.begin_at(self._engine.find_start(self._cursor.at.place[0], self._cursor.skipped))
+        if self._peeked is not None and self._peeked.step.key != self._cursor.at.place:
+            self._peeked = None
         if self._made_of is not None:
             self._made_of.check_unchanged()
         self._begun = True
@@ -294,7 +312,7 @@ class Loader(Generic[B]):
         engine.pulse.note_step(step)
         if engine.feed.traced:
             engine.feed.note_returned(step.key, engine.pace.last_wait_s)
-        at = Position(step.after, True, ready.last, ready.totals)
+        at = Position(step.after, True, ready.last, ready.totals, step)
         self._peeked, self._cursor.at = None, at
         return batch
 
@@ -316,6 +334,9 @@ class Loader(Generic[B]):
         are taken after it: between a batch and its feedback take lag=1.
         """
         epoch, consumed = self._cursor.place_before(lag)
+        if lag == 0 and self._cursor.pending and self._cursor.skipped is not None:
+            self._engine.start_pass()  # a state of a place amid an epoch has what its sampler gave before
+            consumed = self._engine.find_start(epoch, self._cursor.skipped)
         if lag == 0 and self._engine.at_end():
             epoch, consumed = self._cursor.following
         return self._engine.describe_state(epoch, consumed)
@@ -546,6 +567,12 @@ class Loader(Generic[B]):
             "DataLoader pass DataLoader(feedwater.RemoteDataset(loader), batch_size=None); loader.replay(index) gives "
             "one sample"
         )
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> NoReturn:
+            refuse_attribute(name)
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __repr__(self) -> str:
         return f"Loader({self._config})"

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from ._common.torch_modes import imported_torch
+from ._frameworks.accelerate import LoopEnd, join_loops
 from .errors import Error
 
 if TYPE_CHECKING:
@@ -24,12 +25,18 @@ B = TypeVar("B")
 class Pass(Iterator[B]):
     """One pass over an epoch. Begins with its first next."""
 
-    __slots__ = ("_ended", "_loader", "_number")
+    __slots__ = ("_ended", "_loader", "_loop", "_number", "_tells", "_untold")
 
-    def __init__(self, loader: Loader[B]) -> None:
+    def __init__(self, loader: Loader[B], tells: bool = True) -> None:
         self._loader = loader
         self._number = NOT_BEGUN
         self._ended = False
+        self._tells = self._untold = tells
+        """Whether frameworks are told of it, and do not know of it yet.
+
+        Not of one that a DataLoader reads, of which they are told already.
+        """
+        self._loop: LoopEnd | None = None
 
     def __next__(self) -> B:
         loader = self._loader
@@ -39,6 +46,8 @@ class Pass(Iterator[B]):
                 raise StopIteration
             if loader._passes != self._number or loader._cursor.moved:
                 self._begin_pass()
+            if self._untold:
+                self._loop, self._untold = join_loops(loader), False
             profiler = find_profiler()
             if profiler is None:
                 batch: B = loader._next_batch()
@@ -47,10 +56,23 @@ class Pass(Iterator[B]):
                     batch = loader._next_batch()
         except BaseException as error:
             self._ended = self._ended or isinstance(error, StopIteration)
+            self._leave_loops()
             loader._user.clear()
             raise
         del loader._user["thread"]  # no call: a Ctrl-C between here and the loop would lose the batch
         return batch
+
+    def _leave_loops(self) -> None:
+        loop, self._loop, self._untold = self._loop, None, self._tells
+        if loop is not None:
+            loop.leave_loops()
+
+    def __del__(self) -> None:
+        self._leave_loops()  # a loop that was broken off
+
+    def __getstate__(self) -> tuple[None, dict[str, Any]]:
+        known = {name: getattr(self, name) for name in self.__slots__}
+        return None, {**known, "_loop": None, "_untold": self._tells}
 
     def _begin_pass(self) -> None:
         loader = self._loader

@@ -10,6 +10,7 @@ from typing import Any
 from torch.utils.data import IterableDataset, default_collate, get_worker_info
 
 from ._loader import Loader
+from ._pass import Pass
 from .errors import Error
 
 __all__ = ["RemoteDataset"]
@@ -57,7 +58,7 @@ class RemoteDataset(IterableDataset[Any]):
             )
         _check_not_stacked(sys._getframe(1).f_locals.get("self"))
         _check_not_split(sys._getframe(1), self.loader)
-        return iter(self.loader)
+        return Pass(self.loader, tells=False)
 
     def __len__(self) -> int:
         return len(self.loader)

@@ -35,11 +35,13 @@ ROOMS = (
     "_explain",
     "_preview",
     "_engine",
+    "_frameworks",
     "_pass",
     "_loader",
     "_stages",
     "_remote",
     "callbacks",
+    "hf",
     "testing",
     "",
 )

@@ -17,9 +17,9 @@ KEPT = 256
 class Position:
     """A place in the run. Never changed, but replaced."""
 
-    __slots__ = ("last", "place", "returned", "totals")
+    __slots__ = ("last", "place", "returned", "step", "totals")
 
-    def __init__(self, place: tuple[int, int], returned: bool, last: Any, totals: Any) -> None:
+    def __init__(self, place: tuple[int, int], returned: bool, last: Any, totals: Any, step: Any = None) -> None:
         self.place = place
         """The names of what comes next: the epoch, and how many samples of it all ranks have consumed."""
         self.returned = returned
@@ -28,6 +28,8 @@ class Position:
         """What is known of the last batch that was returned."""
         self.totals = totals
         """Counts of what was consumed since the run began."""
+        self.step = step
+        """The step of the last batch of this pass."""
 
 
 class Cursor:
@@ -48,6 +50,8 @@ class Cursor:
         self._decided = self.at
         """Where we were when it was. A pass that has gone on since was not broken off."""
         self._history: deque[tuple[int, int]] = deque(maxlen=KEPT)
+        self.skipped: int | None = None
+        """Steps of its epoch that the next pass leaves out, where a place does not say so yet."""
 
     @property
     def place(self) -> tuple[int, int]:
@@ -103,9 +107,23 @@ class Cursor:
         self.loaded = self.moved = False
         self._decide_place((epoch, 0))
 
+    def skip_steps(self, count: int) -> None:
+        """The next pass leaves out the first steps of its epoch, whichever that will be."""
+        self.skipped = count
+        if self._next is None:
+            epoch = self.at.place[0]
+            self._decide_place((epoch + (self.at.returned and not self.failed), 0))
+
+    def begin_at(self, start: int) -> None:
+        """The pass that has just begun is from a cursor of its epoch on, which the steps to be left out end at."""
+        at = self.at
+        self.at = Position((at.place[0], start), at.returned, at.last, at.totals)
+        self.skipped = None
+
     def load_place(self, epoch: int, consumed: int) -> None:
         """Continues there, with the first batch from now on."""
         self._history.clear()
+        self.skipped = None
         self.habit = None
         self._decide_place((epoch, consumed))
         self.loaded = self.moved = True

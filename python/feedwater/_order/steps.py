@@ -16,7 +16,7 @@ import numpy.typing as npt
 from .._common.ranks import Ranks
 from .._ctaugment.policy import Weights
 
-__all__ = ["Indices", "Order", "RangeOrder", "Step", "Tail", "from_end", "share_step"]
+__all__ = ["Indices", "Order", "RangeOrder", "Step", "Tail", "find_start", "from_end", "share_step"]
 
 Tail = Literal["short", "valid", "drop"]
 Indices = npt.NDArray[np.int64]
@@ -104,6 +104,19 @@ def count_steps(samples: int, batch: int, ranks: Ranks, tail: Tail) -> int:
     """Steps of an epoch of that many samples."""
     whole = batch * ranks.world
     return samples // whole if tail == "drop" else -(-samples // whole)
+
+
+def find_start(order: Order, epoch: int, number: int, ranks: Ranks) -> int:
+    """The cursor at which a step of an epoch begins; its end, or beyond that, if it has so many steps or fewer."""
+    if order.largest is not None:
+        return number * order.largest * ranks.world
+    start = 0
+    for _ in range(number):
+        step = order.step_at(epoch, start, ranks)
+        if step is None:
+            break
+        start = step.end
+    return start
 
 
 class RangeOrder:
