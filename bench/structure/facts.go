@@ -21,6 +21,8 @@ type folder struct {
 	types     []typeFact
 	// arrows lead from one file of the folder to another that it uses.
 	arrows []arrow
+	// names are what an arrow's file uses of the other; of Go files only.
+	names  map[arrow][]string
 	places []place
 	public []string // what other programs may use
 }

@@ -139,7 +139,7 @@ func upOf(p part) func(*tree) (string, []string) {
 		for _, f := range p.folders(t) {
 			all += len(f.arrows)
 			for _, a := range arrowsUp(f.arrows) {
-				lines = append(lines, fmt.Sprintf("%s\t%s → %s", f.path, a.from, a.to))
+				lines = append(lines, fmt.Sprintf("%s\t%s → %s\t%s", f.path, a.from, a.to, strings.Join(f.names[a], " ")))
 			}
 		}
 		return fmt.Sprintf("%d of %d", len(lines), all), lines

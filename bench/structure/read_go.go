@@ -5,6 +5,7 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -108,7 +109,7 @@ func (r *goReader) readArrows(files []*ast.File) {
 	for _, f := range r.folder.files {
 		own[f] = true
 	}
-	seen := map[arrow]bool{}
+	names := map[arrow]map[string]bool{}
 	for _, file := range files {
 		from := r.fileOf(file.Package)
 		if !own[from] {
@@ -124,21 +125,24 @@ func (r *goReader) readArrows(files []*ast.File) {
 				return true
 			}
 			if to := r.fileOf(o.Pos()); to != from && own[to] {
-				seen[arrow{from, to}] = true
+				if a := (arrow{from, to}); names[a] == nil {
+					names[a] = map[string]bool{id.Name: true}
+				} else {
+					names[a][id.Name] = true
+				}
 			}
 			return true
 		})
 	}
-	r.folder.arrows = sortArrows(seen)
+	r.folder.setArrows(names)
 }
 
-func sortArrows(set map[arrow]bool) []arrow {
-	arrows := make([]arrow, 0, len(set))
-	for a := range set {
-		arrows = append(arrows, a)
-	}
-	slices.SortFunc(arrows, func(a, b arrow) int {
+func (f *folder) setArrows(names map[arrow]map[string]bool) {
+	f.arrows = slices.SortedFunc(maps.Keys(names), func(a, b arrow) int {
 		return strings.Compare(a.from+"\x00"+a.to, b.from+"\x00"+b.to)
 	})
-	return arrows
+	f.names = map[arrow][]string{}
+	for a, set := range names {
+		f.names[a] = slices.Sorted(maps.Keys(set))
+	}
 }
