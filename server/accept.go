@@ -40,7 +40,7 @@ func (t *stream) acceptWant(r *pb.Want) error {
 	}
 	t.heard.Store(id)
 	if r.GetHedge() {
-		t.server.metrics.hedges.Inc()
+		t.server.metrics.CountHedge()
 	}
 	w := newWant(r, time.Now())
 	name, err := toName(r.GetName())
@@ -107,8 +107,10 @@ func (t *stream) chargeWant(w *want, bytes int64) bool {
 func (t *stream) finishWant(w *want, m Made) {
 	t.quota.DischargeBytes(w.charged.Load())
 	t.checkSendable(&m)
-	t.server.metrics.countMade(w, &m)
-	t.record.countMade(&m)
+	if m.Failure == nil {
+		t.server.metrics.CountMade(m.Header, w.arrived, w.inner.Due, m.Shared)
+	}
+	t.record.CountMade(m.Header, m.Failure)
 	t.server.logUnread(m.Err)
 	if m.Failure != nil {
 		t.failures.Add(1)
@@ -145,7 +147,7 @@ func tooLarge(bytes int, limit int64) error {
 // withdrawWant is cancel for a trainer that says so, and why.
 func (t *stream) withdrawWant(r *pb.Cancel) {
 	if t.wants.hasWant(r.GetId()) {
-		t.server.metrics.countWithdrawn(r.GetReason())
+		t.server.metrics.CountWithdrawn(r.GetReason())
 	}
 	t.cancelWant(r.GetId())
 }

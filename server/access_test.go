@@ -26,6 +26,7 @@ import (
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 	"github.com/feedwater-io/feedwater/server"
 	"github.com/feedwater-io/feedwater/server/admission"
+	"github.com/feedwater-io/feedwater/server/audit"
 	"github.com/feedwater-io/feedwater/server/servertest"
 )
 
@@ -40,7 +41,7 @@ type guarded struct {
 	tokens string
 
 	mu    sync.Mutex
-	lines []server.AuditLine
+	lines []audit.Line
 }
 
 const (
@@ -80,7 +81,7 @@ func (g *guarded) serve(o server.Options) *guarded {
 	if o.Roots == nil {
 		o.Roots = map[string]string{"photos": g.t.TempDir(), "other": g.t.TempDir()}
 	}
-	o.Audit = func(l server.AuditLine) {
+	o.Audit = func(l audit.Line) {
 		g.mu.Lock()
 		defer g.mu.Unlock()
 		g.lines = append(g.lines, l)
@@ -113,10 +114,10 @@ func (g *guarded) write(tokens string) {
 }
 
 // audited are the lines so far.
-func (g *guarded) audited(event string) []server.AuditLine {
+func (g *guarded) audited(event string) []audit.Line {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	var some []server.AuditLine
+	var some []audit.Line
 	for _, l := range g.lines {
 		if l.Event == event {
 			some = append(some, l)

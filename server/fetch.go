@@ -4,7 +4,6 @@ import (
 	"errors"
 	"io"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
@@ -12,33 +11,9 @@ import (
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 	"github.com/feedwater-io/feedwater/server/admission"
 	"github.com/feedwater-io/feedwater/server/batchmem"
+	"github.com/feedwater-io/feedwater/server/runs"
 	"github.com/feedwater-io/feedwater/timeout"
-	"github.com/feedwater-io/feedwater/watch/pulse"
 )
-
-// stream is one Fetch call. Its handler only watches: the call can be ended from this side alone by the handler's return, while
-// receiving and sending may both be blocked.
-type stream struct {
-	server     *Server
-	rpc        grpc.BidiStreamingServer[pb.FetchRequest, pb.FetchResponse]
-	conn       *admission.MeteredConn // nil within the process
-	account    *admission.Account
-	quota      *batchmem.Quota
-	goroutines sync.WaitGroup // receive and send
-	wants      *wantSet
-	hearing    hearing
-	replaced   chan struct{} // closed when another trainer has taken over the job
-	heard      atomic.Uint64 // id of the latest want
-	began      time.Time
-	failures   atomic.Int64 // wants that came to nothing, and were not paid for
-	sending    atomic.Int64 // when the send in progress began, nanoseconds since began, which a clock that is set does not change; 0: none is
-
-	// Of receive, and of others when it has ended.
-	job        *Job
-	record     *record
-	pieceBytes int
-	line       *pulse.Session
-}
 
 // Fetch implements the service Feed.
 func (s *Server) Fetch(rpc grpc.BidiStreamingServer[pb.FetchRequest, pb.FetchResponse]) error {
@@ -58,7 +33,7 @@ func (s *Server) Fetch(rpc grpc.BidiStreamingServer[pb.FetchRequest, pb.FetchRes
 	t := &stream{
 		conn:   conn,
 		server: s, rpc: rpc, account: account, quota: batchmem.NewQuota(s.memory, s.options.StreamBytes).JoinBudget(caller.Budget()),
-		wants: newWantSet(account, &s.load.wants), began: time.Now(), replaced: make(chan struct{}),
+		wants: newWantSet(account, &s.load.Wants), began: time.Now(), replaced: make(chan struct{}),
 	}
 	received, sent := make(chan error, 1), make(chan error, 1)
 	t.goroutines.Go(func() { received <- t.receiveRequests() })
@@ -100,7 +75,7 @@ func (t *stream) watchBoth(received, sent <-chan error) error {
 			return &SilentError{After: silentTicks * listenEvery}
 		case <-tick.C:
 			if b.isStalled(t.sending.Load()) {
-				t.server.metrics.stalled.Inc()
+				t.server.metrics.CountStalled()
 				t.server.options.Log.Warn("stream ended: the trainer takes no data", "limit", limit)
 				return &StalledError{After: limit}
 			}
@@ -178,12 +153,12 @@ func (t *stream) startJob(start *pb.Start) error {
 	if err := checkJob(start.GetJob()); err != nil {
 		return err
 	}
-	j, err := t.server.beginJob(t.rpc.Context(), start, t.trainer())
+	j, err := t.server.jobs.beginJob(t.rpc.Context(), start, t.trainer())
 	if err != nil {
 		return err
 	}
 	t.job, t.pieceBytes = j, pieceBytes
-	t.record = t.server.audit.beginStream(t.rpc.Context(), start.GetJob(), j)
+	t.record = t.server.audit.BeginStream(admission.CallerOf(t.rpc.Context()), start.GetJob(), j.maker.Plan())
 	t.line = t.server.book.OpenSession(start.GetJob(), j.maker.Plan().Hash(), time.Now())
 	if n := start.GetPieceBytes(); n > 0 {
 		t.pieceBytes = int(min(max(n, minPieceBytes), maxPieceBytes)) &^ (frameBytes - 1)
@@ -202,7 +177,7 @@ func (t *stream) releaseAll() {
 	t.wants.making.Wait()
 	if t.job != nil {
 		t.job.Close()
-		t.record.closeStream()
+		t.record.CloseStream()
 	}
 	t.rpc = nil // it leads to what gRPC has queued, which would be kept from the garbage collector
 	t.reclaimSlots()
@@ -265,4 +240,12 @@ func (t *stream) waitReturned(d time.Duration, over <-chan struct{}) bool {
 		}
 	}
 	return true
+}
+
+// trainer is what the run of a stream's job knows of its trainer. A stream within the process is never silent.
+func (t *stream) trainer() *runs.Trainer {
+	if t.conn == nil {
+		return &runs.Trainer{}
+	}
+	return &runs.Trainer{IsSilent: t.hearing.silent.Load, End: sync.OnceFunc(func() { close(t.replaced) })}
 }

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"context"
 	"errors"
 	"time"
 
@@ -12,10 +11,10 @@ import (
 	"github.com/feedwater-io/feedwater/pipeline"
 	"github.com/feedwater-io/feedwater/pipeline/dataset"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
-	"github.com/feedwater-io/feedwater/server/admission"
 	"github.com/feedwater-io/feedwater/server/dedup"
 	"github.com/feedwater-io/feedwater/server/runs"
 	"github.com/feedwater-io/feedwater/server/snapshots"
+	"github.com/feedwater-io/feedwater/server/tracing"
 )
 
 // Job is a plan bound to this machine's data: what a Fetch stream works for, and what makes the server of this process a node
@@ -66,125 +65,6 @@ type Made struct {
 	// What it took; only the pipeline's own batches have it.
 	begun   time.Time
 	slowest []pipeline.Timing
-}
-
-// Job binds a plan to the data that it names. The caller closes it after the last Done.
-func (s *Server) Job(ctx context.Context, start *pb.Start) (*Job, error) {
-	j, err := s.beginJob(ctx, start, &runs.Trainer{})
-	return j, toStatus(err)
-}
-
-// beginJob binds a plan to make batches of it for a trainer.
-func (s *Server) beginJob(ctx context.Context, start *pb.Start, trainer *runs.Trainer) (*Job, error) {
-	j, err := s.plans.bindPlan(ctx, start, false)
-	if err != nil {
-		return nil, err
-	}
-	j.hash, j.shared, j.tracer = j.maker.Plan().Hash(), s.shared, s.options.Tracer
-	if j.maker.Refuses() { // others' batches may have what it must not get
-		j.shared = nil
-	}
-	trainer.About = start.GetTrainer()
-	j.run, err = s.shares.EnterTrainer(runs.Key{Identity: admission.CallerOf(ctx).Name(), Job: start.GetJob(), Plan: j.hash}, trainer)
-	j.trainer = trainer
-	if err != nil {
-		j.Close()
-		return nil, explainMismatch(err)
-	}
-	return j, nil
-}
-
-// binding is what OpenRequest, Start and ReplayRequest say of a job.
-type binding interface {
-	GetPlan() string
-	GetNumerics() string
-	GetRevisions() *pb.Revisions
-}
-
-// planBinder binds plans to the data that they name.
-type planBinder struct {
-	guard  *admission.Guard
-	finder *snapshots.Finder
-	engine Engine
-	build  string // of this node
-}
-
-// bindPlan binds a plan; with again set it looks at the data again even if a snapshot that the plan pins is open.
-func (b *planBinder) bindPlan(ctx context.Context, r binding, again bool) (*Job, error) {
-	if _, err := b.guard.RequireCaller(ctx); err != nil {
-		return nil, err
-	}
-	if have, numerics := b.engine.Numerics(), r.GetNumerics(); numerics != "" && numerics != have {
-		return nil, &DiffersError{Numerics: true, Pinned: filename.Brief(numerics), Found: have}
-	}
-	plan, err := pipeline.ParsePlan([]byte(r.GetPlan()))
-	if err != nil {
-		return nil, err
-	}
-	pinned := r.GetRevisions()
-	if err := b.checkRevisions(plan, pinned); err != nil {
-		return nil, err
-	}
-	j, err := b.bindData(ctx, plan, again)
-	if err != nil {
-		return nil, err
-	}
-	if j.build = b.build; pinned != nil {
-		j.revisions = pinned
-		j.maker.Pin(pinned.GetCodecs())
-	}
-	return j, nil
-}
-
-// bindData binds a plan to the data that it names.
-func (b *planBinder) bindData(ctx context.Context, plan *pipeline.Plan, again bool) (*Job, error) {
-	data, err := b.finder.OpenSource(ctx, admission.CallerOf(ctx), plan.Source, again)
-	if err != nil {
-		return nil, err
-	}
-	if pinned := plan.Source.Fingerprint; pinned != "" && pinned != data.Fingerprint() {
-		data.Release()
-		return nil, &DiffersError{Pinned: pinned, Found: data.Fingerprint()}
-	}
-	if plan.Masks != nil {
-		return b.bindMasked(ctx, plan, data, again)
-	}
-	maker, err := b.engine.Prepare(plan, data.Data)
-	if err != nil {
-		if errors.Is(err, dataset.ErrLayout) { // look again next time
-			data.Invalidate()
-		}
-		data.Release()
-		return nil, snapshots.MarkMissing(plan.Source, err)
-	}
-	return &Job{maker: maker, data: data}, nil
-}
-
-// bindMasked is bind for a plan with masks. data is released with the job, or here.
-func (b *planBinder) bindMasked(ctx context.Context, plan *pipeline.Plan, data *snapshots.Snapshot, again bool) (*Job, error) {
-	j := &Job{data: data}
-	masker, ok := b.engine.(Masker)
-	if !ok {
-		data.Release()
-		return nil, &batch.PlanError{Field: "masks", Message: "are not offered by this node"}
-	}
-	var err error
-	if j.masks, err = b.finder.OpenSource(ctx, admission.CallerOf(ctx), *plan.Masks, again); err == nil {
-		if pinned := plan.Masks.Fingerprint; pinned != "" && pinned != j.masks.Fingerprint() {
-			err = &DiffersError{Pinned: pinned, Found: j.masks.Fingerprint()}
-		} else {
-			j.maker, err = masker.PrepareMasked(plan, data.Data, j.masks.Data)
-		}
-	}
-	if err != nil {
-		if errors.Is(err, dataset.ErrLayout) && j.masks != nil { // look again next time
-			j.data.Invalidate()
-			j.masks.Invalidate()
-		}
-		j.Close()
-		return nil, snapshots.MarkMissing(plan.Source, err)
-	}
-	return j, nil
 }
 
 // Close lets go of the data.
@@ -267,4 +147,38 @@ func (j *Job) Cancel(w *Want) {
 func (j *Job) batchBytes(name batch.Name) int {
 	_, n := j.maker.Layout(name.Len())
 	return n
+}
+
+// explainError adds to a pipeline's error which builds it is about.
+func (j *Job) explainError(err error) error {
+	var other *pipeline.RevisionError
+	if !errors.As(err, &other) {
+		return err
+	}
+	return &RevisionError{
+		Key: other.Key, Index: other.Index, Unit: other.Unit, Pinned: other.Pinned, Found: other.Found,
+		PinnedBuild: filename.Brief(j.revisions.GetBuild()), Build: j.build,
+	}
+}
+
+// traceWant traces a want that is about to be submitted, if its trainer does, until Done.
+func (j *Job) traceWant(w *Want, name batch.Name) {
+	s := tracing.Begin(j.tracer, w.Traceparent, time.Now())
+	if s == nil {
+		return
+	}
+	s.SetName(name)
+	w.slowest = tracing.SlowestSamples
+	done := w.Done
+	w.Done = func(m Made) {
+		s.End(tracing.Outcome{
+			Failure: m.Failure, Header: m.Header, Bytes: len(m.Data), Shared: m.Shared, Begun: m.begun, Slowest: m.slowest,
+		})
+		done(m)
+	}
+}
+
+// traceRefusal traces a want that was not taken on.
+func (j *Job) traceRefusal(traceparent string, at time.Time, err error) {
+	tracing.Begin(j.tracer, traceparent, at).End(tracing.Outcome{Failure: toFailure(err)})
 }

@@ -35,16 +35,22 @@ func (s *Server) Open(ctx context.Context, request *pb.OpenRequest) (*pb.OpenRes
 	if err := s.checkProtocol(request); err != nil {
 		return nil, toStatus(err)
 	}
-	j, err := s.plans.bindPlan(ctx, request, true)
+	j, err := s.jobs.bindPlan(ctx, request, true)
 	if err != nil {
 		return nil, toStatus(err)
 	}
 	defer j.Close()
 	run := runs.Key{Identity: admission.CallerOf(ctx).Name(), Job: request.GetJob(), Plan: j.maker.Plan().Hash()}
-	if err := s.shares.CheckTrainer(run, request.GetTrainer()); err != nil {
+	if err := s.runs.CheckTrainer(run, request.GetTrainer()); err != nil {
 		return nil, toStatus(explainMismatch(err))
 	}
 	return s.describeJob(j), nil
+}
+
+// Job binds a plan to the data that it names. The caller closes it after the last Done.
+func (s *Server) Job(ctx context.Context, start *pb.Start) (*Job, error) {
+	j, err := s.jobs.beginJob(ctx, start, &runs.Trainer{})
+	return j, toStatus(err)
 }
 
 // checkProtocol refuses trainers of a revision that is served no more.
@@ -62,7 +68,7 @@ func (s *Server) describeJob(j *Job) *pb.OpenResponse {
 		Numerics: s.engine.Numerics(), Fingerprint: j.data.Fingerprint(), Samples: uint64(j.data.Len()),
 		Classes: fromClasses(j.data.Classes()),
 		Version: s.options.Version, Kernels: s.engine.Kernels(), Workers: uint32(s.engine.Workers()),
-		Protocol: s.options.Protocol, Revisions: s.plans.revisionsOf(plan),
+		Protocol: s.options.Protocol, Revisions: s.jobs.revisionsOf(plan),
 	}
 	for _, f := range j.maker.Fields() {
 		r.Fields = append(r.Fields, fromField(f))
@@ -86,12 +92,12 @@ func (s *Server) Replay(ctx context.Context, request *pb.ReplayRequest) (*pb.Rep
 	case <-ctx.Done():
 		return nil, toStatus(ctx.Err())
 	}
-	j, err := s.plans.bindPlan(ctx, request, false)
+	j, err := s.jobs.bindPlan(ctx, request, false)
 	if err != nil {
 		return nil, toStatus(err)
 	}
 	defer j.Close()
-	j.run = s.shares.EnterRun(runs.Key{Identity: admission.CallerOf(ctx).Name(), Plan: j.maker.Plan().Hash()})
+	j.run = s.runs.EnterRun(runs.Key{Identity: admission.CallerOf(ctx).Name(), Plan: j.maker.Plan().Hash()})
 	r, err := s.replaySamples(ctx, j, request)
 	return r, toStatus(err)
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/feedwater-io/feedwater/pipeline"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 	"github.com/feedwater-io/feedwater/server/batchmem"
+	"github.com/feedwater-io/feedwater/server/metrics"
 )
 
 // noticeEvery is how often a node that holds wants speaks at least. Trainers take one that is silent for a second for dead.
@@ -67,8 +68,8 @@ func (t *stream) describeNode() *pb.Notice {
 		return n
 	}
 	slices.Sort(n.Begun)
-	stake, speed := t.job.run, t.server.demand.EffectiveCores() // there were wants, so there is a job
-	n.AheadSeconds, n.SampleSeconds = t.server.engine.Ahead(stake.Account)/speed, stake.RecentCost()/speed
+	run, speed := t.job.run, t.server.demand.EffectiveCores() // there were wants, so there is a job
+	n.AheadSeconds, n.SampleSeconds = t.server.engine.Ahead(run.Account)/speed, run.RecentCost()/speed
 	return n
 }
 
@@ -85,7 +86,7 @@ func (t *stream) sendAnswer(w *want, tick <-chan time.Time) error {
 }
 
 func (t *stream) sendFailure(w *want, f *pb.Failure) error {
-	t.server.metrics.countFailure(f)
+	t.server.metrics.CountFailure(f)
 	t.wants.endWant(w)
 	return t.sendMessage(&pb.FetchResponse{Id: w.id, Failure: f})
 }
@@ -127,9 +128,9 @@ func (t *stream) sendBatch(w *want, tick <-chan time.Time) error {
 		default:
 		}
 	}
-	t.server.metrics.countSent(w, size)
-	t.record.countSent(w.made.Header, size)
-	t.server.load.countSent(&w.made, size)
+	t.server.metrics.CountSent(w.made.Header, size, w.arrived)
+	t.record.CountSent(metrics.SamplesOf(w.made.Header), size)
+	t.server.load.CountSent(w.made.Header, size)
 	return nil
 }
 

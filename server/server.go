@@ -9,15 +9,13 @@ package server
 
 import (
 	"context"
-	"crypto/tls"
-	"log/slog"
 	"net"
 	"net/http"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"go.opentelemetry.io/otel/trace"
+	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/tap"
@@ -25,120 +23,17 @@ import (
 	"github.com/feedwater-io/feedwater/pipeline/storage"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 	"github.com/feedwater-io/feedwater/server/admission"
+	"github.com/feedwater-io/feedwater/server/audit"
 	"github.com/feedwater-io/feedwater/server/batchmem"
 	"github.com/feedwater-io/feedwater/server/dedup"
 	"github.com/feedwater-io/feedwater/server/demand"
 	"github.com/feedwater-io/feedwater/server/lifecycle"
+	"github.com/feedwater-io/feedwater/server/metrics"
 	"github.com/feedwater-io/feedwater/server/runs"
 	"github.com/feedwater-io/feedwater/server/snapshots"
-	"github.com/feedwater-io/feedwater/server/tables"
 	"github.com/feedwater-io/feedwater/watch"
 	"github.com/feedwater-io/feedwater/watch/pulse"
 )
-
-// Options of a Server. Engine is required; the zero value of all others works.
-type Options struct {
-	Engine Engine
-	// Roots are the folders that plans may name, by name.
-	Roots map[string]string
-	// Tables keeps the lists that trainers give; nil: none are taken. It is not closed by the server.
-	Tables *tables.Store
-	// LinksBeneath refuses links that lead out of their root, when a folder is listed and when a file is read.
-	LinksBeneath bool
-	// AnyPath lets plans without a root name any absolute path: for a node within the process that asks.
-	AnyPath bool
-	// NodeBytes is the memory for batches, all streams together. Default 4 GiB.
-	NodeBytes int64
-	// StreamBytes is what one stream may take of it, and so the largest batch. Default a quarter of NodeBytes.
-	StreamBytes int64
-	// ShareBytes, if set, has equal batches that jobs want made once: it is the memory for those that are kept for jobs that come later,
-	// besides NodeBytes.
-	ShareBytes int64
-	// StreamWants is how many wants one stream may hold. Default 1024.
-	StreamWants int
-	// SnapshotIdle is how long a snapshot is kept that nobody uses. Default 10 min.
-	SnapshotIdle time.Duration
-	// StallTimeout ends a stream that takes no data for so long while there is some. Default 60 s.
-	StallTimeout time.Duration
-	// ReplaySamples and ReplayBytes bound one answer of Replay. Default 4096 samples and 32 MiB of pixels.
-	ReplaySamples int
-	ReplayBytes   int
-	// Replays is how many are answered at once; further ones wait their turn. Default 4.
-	Replays int
-	// TLS of connections; nil: plaintext. TLSFiles makes one.
-	TLS *tls.Config
-	// HostConnections and Connections are how many are open at once, from one address and together. Default 256 and 4096.
-	HostConnections, Connections int
-	// HostShare is how much of one core each address may take for its connections, handshakes and requests, whether they are let in or not; all
-	// that it may have open can begin at once. Connections beyond are closed, requests wait. Default 0.05: 25 connections, 600 calls or 2.5 MB
-	// of requests a second.
-	HostShare float64
-	// Access says who may ask for what.
-	Access admission.Access
-	// HelloTimeout ends a call whose first message does not come for so long. Default 20 s.
-	HelloTimeout time.Duration
-	// Audit, if set, is told of each job when its last stream here ends, and of calls that were turned away. It must not block for long.
-	Audit func(AuditLine)
-	// Version is told to trainers, and so is Build, which tells one build from another for people. Default of Build: Version.
-	Version, Build string
-	// Protocol is the latest revision of the contract that the node speaks, OldestProtocol the earliest that it serves. 0: those of this
-	// version.
-	Protocol, OldestProtocol uint32
-	// Tracer makes spans of wants whose trainers trace them; nil: there are none. docs/tracing.md.
-	Tracer trace.Tracer
-	// OnDrain, if set, is called once when Drain begins: the place to stop being announced as healthy.
-	OnDrain func()
-	// OnRoot, if set, is told when the storage of a root answers no more, and when it does again. It must not block.
-	OnRoot func(root string, answers bool)
-	// Log is told of streams that end badly. Default: nobody is.
-	Log *slog.Logger
-}
-
-func (o Options) withDefaults() Options {
-	if o.Build == "" {
-		o.Build = o.Version
-	}
-	if o.Protocol == 0 {
-		o.Protocol = pb.Protocol
-	}
-	if o.OldestProtocol == 0 {
-		o.OldestProtocol = pb.OldestProtocol
-	}
-	if o.NodeBytes <= 0 {
-		o.NodeBytes = 4 << 30
-	}
-	if o.StreamBytes <= 0 {
-		o.StreamBytes = o.NodeBytes / 4
-	}
-	if o.StreamWants <= 0 {
-		o.StreamWants = 1024
-	}
-	if o.SnapshotIdle <= 0 {
-		o.SnapshotIdle = 10 * time.Minute
-	}
-	if o.StallTimeout <= 0 {
-		o.StallTimeout = time.Minute
-	}
-	if o.ReplaySamples <= 0 {
-		o.ReplaySamples = 4096
-	}
-	if o.ReplayBytes <= 0 {
-		o.ReplayBytes = 32 << 20
-	}
-	if o.Replays <= 0 {
-		o.Replays = 4
-	}
-	if o.OnDrain == nil {
-		o.OnDrain = func() {}
-	}
-	if o.OnRoot == nil {
-		o.OnRoot = func(string, bool) {}
-	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
-	return o
-}
 
 // Server is a node. Its methods may be called from many goroutines at once; those that take and give messages of
 // feedwater.proto work without a wire too.
@@ -147,21 +42,21 @@ type Server struct {
 	options Options
 	engine  Engine
 	finder  *snapshots.Finder
-	plans   *planBinder
+	jobs    *jobBinder
 	memory  *batchmem.Memory
-	metrics *metrics
+	metrics *metrics.Collector
 	streams *lifecycle.Streams
 	close   sync.Once
 	closing chan struct{} // closed by Close
 	replays chan struct{} // holds one element per Replay that is being answered
 	garbage batchmem.Collector
 	guard   *admission.Guard
-	audit   *audit
+	audit   *audit.Log
 	book    pulse.Registry
-	shares  runs.Registry
+	runs    runs.Registry
 	shared  *dedup.Group
 	demand  *demand.Meter
-	load    load
+	load    *metrics.Load
 	misread *admission.SampledLog // what it could not read
 	roots   *storage.Roots
 	source  *watch.Source
@@ -179,31 +74,46 @@ func New(o Options) *Server {
 	}
 	s.roots = rootsOf(&s.options)
 	s.shared = dedup.New(o.ShareBytes)
-	s.shares.Weight = s.options.Access.WeightOf
-	s.demand = demand.NewMeter(s.engine, &s.book, &s.shares)
-	s.source = newSource(s)
-	s.metrics = newMetrics(s)
-	s.misread = admission.NewSampledLog(o.Log)
+	s.runs.Weight = s.options.Access.WeightOf
+	s.demand = demand.NewMeter(s.engine, &s.book, &s.runs)
 	s.finder = snapshots.New(snapshots.Options{
 		Tables: tablesOf(&o), Scanner: o.Engine, Storage: s.roots, Roots: o.Roots, LinksBeneath: o.LinksBeneath, AnyPath: o.AnyPath, Idle: o.SnapshotIdle,
-		OnScan: s.metrics.countScan,
+		OnScan: func(took time.Duration) { s.metrics.CountScan(took) },
 	})
-	s.audit = newAudit(o.Audit, s.metrics)
+	s.count()
+	s.misread = admission.NewSampledLog(o.Log)
+	s.audit = audit.New(o.Audit)
 	s.guard = admission.New(admission.Options{
 		Access: o.Access, TLS: o.TLS, HostConnections: o.HostConnections, Connections: o.Connections, HostShare: o.HostShare,
-		HelloTimeout: o.HelloTimeout, Memory: s.memory, OnRefusal: s.audit.writeRefusal,
-		FailedHandshakes: s.metrics.handshakes, RefusedConnections: s.metrics.unplaced, Log: o.Log,
+		HelloTimeout: o.HelloTimeout, Memory: s.memory, OnRefusal: s.noteRefusal,
+		FailedHandshakes: s.metrics.FailedHandshakes, RefusedConnections: s.metrics.RefusedConnections, Log: o.Log,
 	})
-	s.plans = &planBinder{s.guard, s.finder, s.engine, o.Build}
+	s.jobs = &jobBinder{
+		guard: s.guard, finder: s.finder, engine: s.engine, runs: &s.runs, shared: s.shared, tracer: o.Tracer, build: o.Build,
+	}
 	return s
 }
 
-// tablesOf are the tables of options; nil: there are none.
-func tablesOf(o *Options) snapshots.Tables {
-	if o.Tables == nil {
-		return nil
+// count has the node's doings counted, and told to who watches it.
+func (s *Server) count() {
+	o := &s.options
+	sources := metrics.Sources{
+		Engine: s.engine, Memory: s.memory, Streams: s.streams, Finder: s.finder, Demand: s.demand, Storage: s.roots, Roots: o.Roots,
+		Version: o.Version, Build: o.Build,
 	}
-	return o.Tables
+	s.load = metrics.NewLoad(sources)
+	s.source = watch.New(watch.Options{
+		Kind: "node", Version: o.Build, Cores: float64(s.engine.Workers()), Registry: &s.book, Wanted: s.demand.JobNodes, Nodes: s.load.Follow,
+	})
+	sources.Jobs = s.source
+	s.metrics = metrics.New(sources)
+}
+
+// noteRefusal notes a call that was turned away.
+func (s *Server) noteRefusal(c *admission.Caller, method string, err error) {
+	code := judge(err).code
+	s.metrics.CountRefusal(code)
+	s.audit.WriteRefusal(c, method, code, err)
 }
 
 // Register offers the node at a gRPC server, which has to be made with GRPCOptions.
@@ -310,5 +220,14 @@ func (s *Server) Close() {
 	}
 }
 
-// errDraining says that a node takes no more work.
-var errDraining = snapshots.ErrClosed
+// Storage tells how the roots' storage is, by their names; folders that have no name are named by their path.
+func (s *Server) Storage() []storage.State { return s.roots.States() }
+
+// Describe implements prometheus.Collector.
+func (s *Server) Describe(ch chan<- *prometheus.Desc) { s.metrics.Describe(ch) }
+
+// Collect implements prometheus.Collector.
+func (s *Server) Collect(ch chan<- prometheus.Metric) { s.metrics.Collect(ch) }
+
+// Source is what there is to watch of this node.
+func (s *Server) Source() *watch.Source { return s.source }

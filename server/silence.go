@@ -1,12 +1,8 @@
 package server
 
 import (
-	"fmt"
-	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/feedwater-io/feedwater/server/runs"
 )
 
 const (
@@ -16,13 +12,6 @@ const (
 	listenEvery = 5 * time.Second
 	silentTicks = 3
 )
-
-// SilentError says that a stream's trainer was not heard for so long that a trainer of another build could take over its job.
-type SilentError struct{ After time.Duration }
-
-func (e *SilentError) Error() string {
-	return fmt.Sprintf("nothing came from the trainer for %s, and a trainer of another build has taken over its job", e.After)
-}
 
 // hearing follows whether anything comes from a stream's trainer. The zero value has heard him.
 type hearing struct {
@@ -40,12 +29,4 @@ func (h *hearing) listen(reads uint64) {
 		h.ticks++
 	}
 	h.silent.Store(h.ticks >= silentTicks)
-}
-
-// trainer is what the run of a stream's job knows of its trainer. A stream within the process is never silent.
-func (t *stream) trainer() *runs.Trainer {
-	if t.conn == nil {
-		return &runs.Trainer{}
-	}
-	return &runs.Trainer{IsSilent: t.hearing.silent.Load, End: sync.OnceFunc(func() { close(t.replaced) })}
 }

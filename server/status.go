@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"time"
 
@@ -23,50 +22,6 @@ import (
 	"github.com/feedwater-io/feedwater/server/snapshots"
 	"github.com/feedwater-io/feedwater/server/tables"
 )
-
-// DiffersError says that a node has other data, or other numerics, than a request pins.
-type DiffersError struct {
-	// Numerics: it is those that differ, not the data.
-	Numerics      bool
-	Pinned, Found string
-}
-
-func (e *DiffersError) Error() string {
-	what := "data"
-	if e.Numerics {
-		what = "numerics"
-	}
-	return fmt.Sprintf("this node's %s: %.12s; the request pins %.12s", what, e.Found, e.Pinned)
-}
-
-// VersionError says that a trainer is too old for a node.
-type VersionError struct {
-	// Spoken is the trainer's revision of the contract, Oldest the first that the node serves.
-	Spoken, Oldest uint32
-	// Trainer is the trainer's build, empty where it is too old to tell, Build the node's.
-	Trainer, Build string
-}
-
-func (e *VersionError) Error() string {
-	trainer := "a build that does not tell its name"
-	if e.Trainer != "" {
-		trainer = "build " + e.Trainer
-	}
-	return fmt.Sprintf("the trainer (%s) speaks protocol %d, and this node (build %s) serves none before %d: update feedwater on the trainer, or use older nodes",
-		trainer, e.Spoken, e.Build, e.Oldest)
-}
-
-// ProtocolError says how a trainer broke the rules of feedwater.proto.
-type ProtocolError struct{ Message string }
-
-func (e *ProtocolError) Error() string { return e.Message }
-
-// StalledError says that a trainer took no data for too long.
-type StalledError struct{ After time.Duration }
-
-func (e *StalledError) Error() string {
-	return fmt.Sprintf("the trainer took no data for %s", e.After.Round(time.Second))
-}
 
 // verdict is what an error means to a trainer.
 type verdict struct {

@@ -7,7 +7,7 @@ import (
 	"os"
 	"sync"
 
-	"github.com/feedwater-io/feedwater/server"
+	"github.com/feedwater-io/feedwater/server/audit"
 )
 
 // auditLog appends lines of JSON to a file, which is opened for each: they are rare, and the file may be moved away at any time.
@@ -20,7 +20,7 @@ type auditLog struct {
 }
 
 // newAudit returns what writes the lines; nil where nobody wants them. The file must be writable now.
-func newAudit(path string, stdout io.Writer, log *slog.Logger) (func(server.AuditLine), error) {
+func newAudit(path string, stdout io.Writer, log *slog.Logger) (func(audit.Line), error) {
 	if path == "" {
 		return nil, nil
 	}
@@ -28,7 +28,7 @@ func newAudit(path string, stdout io.Writer, log *slog.Logger) (func(server.Audi
 	return a.writeLine, a.appendBytes(nil)
 }
 
-func (a *auditLog) writeLine(line server.AuditLine) {
+func (a *auditLog) writeLine(line audit.Line) {
 	b, err := json.Marshal(line)
 	if err == nil {
 		err = a.appendBytes(append(b, '\n'))

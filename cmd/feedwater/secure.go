@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/feedwater-io/feedwater/server"
 	"github.com/feedwater-io/feedwater/server/admission"
+	"github.com/feedwater-io/feedwater/server/audit"
 )
 
 // secureOptions are the flags of serve that say who may ask for what, and how that is kept from others.
@@ -66,7 +66,7 @@ func (o *secureOptions) checkFlags(listen, http string, roots []string) error {
 type security struct {
 	tls    *tls.Config // nil: plaintext
 	access admission.Access
-	audit  func(server.AuditLine)
+	audit  func(audit.Line)
 }
 
 // openSecurity reads the files.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/feedwater-io/feedwater/client"
 	"github.com/feedwater-io/feedwater/client/node"
-	"github.com/feedwater-io/feedwater/server"
+	"github.com/feedwater-io/feedwater/server/audit"
 	"github.com/feedwater-io/feedwater/server/servertest"
 )
 
@@ -71,9 +71,9 @@ identities:
 	if err != nil {
 		t.Fatal(err)
 	}
-	jobs := map[string]server.AuditLine{}
+	jobs := map[string]audit.Line{}
 	for line := range strings.Lines(string(text)) {
-		var l server.AuditLine
+		var l audit.Line
 		if err := json.Unmarshal([]byte(line), &l); err != nil {
 			t.Fatalf("%q: %v", line, err)
 		}
@@ -143,11 +143,11 @@ func TestAuditLogMayBeMoved(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	write(server.AuditLine{Event: "one"})
+	write(audit.Line{Event: "one"})
 	if err := os.Rename(path, path+".1"); err != nil {
 		t.Fatal(err)
 	}
-	write(server.AuditLine{Event: "two"})
+	write(audit.Line{Event: "two"})
 	for file, event := range map[string]string{path + ".1": "one", path: "two"} {
 		text, err := os.ReadFile(file)
 		if err != nil || strings.Count(string(text), "\n") != 1 || !strings.Contains(string(text), event) {
@@ -158,7 +158,7 @@ func TestAuditLogMayBeMoved(t *testing.T) {
 	if write, err = newAudit("-", &out, nil); err != nil {
 		t.Fatal(err)
 	}
-	write(server.AuditLine{Event: "three"})
+	write(audit.Line{Event: "three"})
 	if !strings.Contains(out.String(), "three") {
 		t.Error(out.String())
 	}

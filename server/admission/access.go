@@ -1,12 +1,6 @@
 package admission
 
-import (
-	"fmt"
-	"slices"
-	"strings"
-
-	"github.com/feedwater-io/feedwater/filename"
-)
+import "slices"
 
 // Access says who may ask a node for what. The zero value lets everybody do everything: for the machine itself and for
 // networks that are one's own.
@@ -75,24 +69,4 @@ const anyRoot = "*"
 // mayRead reports whether a root may be read.
 func (r *Rule) mayRead(root string) bool {
 	return slices.Contains(r.Roots, root) || slices.Contains(r.Roots, anyRoot)
-}
-
-// CheckRoot refuses roots that an identity may not read. Of those the answer does not tell whether the node has them.
-func (c *Caller) CheckRoot(root string, have []string) error {
-	if c == nil || c.account.rule.mayRead(root) {
-		return nil
-	}
-	allowed := "it may read none"
-	if names := c.AllowedRoots(have); len(names) > 0 {
-		allowed = "it may read " + strings.Join(names, ", ")
-	}
-	return &AccessError{c.Identity, fmt.Sprintf("may not read root %q here; %s", filename.Brief(root), allowed)}
-}
-
-// AllowedRoots are those of have that a caller may read.
-func (c *Caller) AllowedRoots(have []string) []string {
-	if c == nil {
-		return have
-	}
-	return slices.DeleteFunc(slices.Clone(have), func(name string) bool { return !c.account.rule.mayRead(name) })
 }

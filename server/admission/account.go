@@ -184,14 +184,14 @@ const (
 	accountRest  = 30 * time.Second // after which an unused one would be as new
 )
 
-// accountOf is a caller's account.
-func (l *accounts) accountOf(c *Caller, access *Access) (*Account, error) {
-	key, rule := "identity "+c.Identity, Rule{Roots: []string{anyRoot}}
-	if c.Identity == "" {
-		key = "host " + c.Host
+// accountOf is the account of an identity, or of a host where nobody has to say who he is.
+func (l *accounts) accountOf(identity, host string, access *Access) (*Account, error) {
+	key, rule := "identity "+identity, Rule{Roots: []string{anyRoot}}
+	if identity == "" {
+		key = "host " + host
 	} else {
 		var err error
-		if rule, err = access.ruleOf(c.Identity); err != nil {
+		if rule, err = access.ruleOf(identity); err != nil {
 			return nil, err
 		}
 	}

@@ -2,15 +2,15 @@ package admission
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"strings"
-	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
-	healthpb "google.golang.org/grpc/health/grpc_health_v1"
-	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
+	"github.com/feedwater-io/feedwater/filename"
 	"github.com/feedwater-io/feedwater/server/batchmem"
 	"github.com/feedwater-io/feedwater/timeout"
 )
@@ -56,9 +56,25 @@ func (c *Caller) Budget() *batchmem.Budget {
 	return &c.account.budget
 }
 
-// openMethods may be called by anybody: they tell whether the node takes wants, or whether the storage of a root
-// answers that the caller can name, and nothing else.
-var openMethods = []string{healthpb.Health_Check_FullMethodName, healthpb.Health_Watch_FullMethodName}
+// CheckRoot refuses roots that an identity may not read. Of those the answer does not tell whether the node has them.
+func (c *Caller) CheckRoot(root string, have []string) error {
+	if c == nil || c.account.rule.mayRead(root) {
+		return nil
+	}
+	allowed := "it may read none"
+	if names := c.AllowedRoots(have); len(names) > 0 {
+		allowed = "it may read " + strings.Join(names, ", ")
+	}
+	return &AccessError{c.Identity, fmt.Sprintf("may not read root %q here; %s", filename.Brief(root), allowed)}
+}
+
+// AllowedRoots are those of have that a caller may read.
+func (c *Caller) AllowedRoots(have []string) []string {
+	if c == nil {
+		return have
+	}
+	return slices.DeleteFunc(slices.Clone(have), func(name string) bool { return !c.account.rule.mayRead(name) })
+}
 
 // errFirstMessageLate ends calls that say nothing.
 var errFirstMessageLate = status.Error(codes.DeadlineExceeded, "the call's first message did not come in time")
@@ -69,39 +85,6 @@ func (c *Caller) noteFirstMessage() {
 	if c != nil && c.firstMessageTimer.Stop() {
 		c.account.removeSilentCall()
 	}
-}
-
-// identifyCaller finds out who calls, by the headers of the call and the certificate of its connection, if it has one
-// with a name.
-func (g *Guard) identifyCaller(c *Caller, header metadata.MD, shown *clientCertificate) error {
-	a := &g.options.Access
-	if !a.isRestricted() {
-		return nil
-	}
-	if len(header["authorization"]) > 0 && a.Tokens != nil {
-		return a.identifyByToken(c, header)
-	}
-	if shown != nil && a.Certificates {
-		return shown.identifyCaller(c, g.clientCAs(), time.Now())
-	}
-	switch {
-	case a.Tokens == nil:
-		return &AccessError{Message: "this node wants a client certificate with a name: its CA is that of --client-ca"}
-	case a.Certificates:
-		return &AccessError{Message: "this node wants a client certificate or a token, and there is neither"}
-	}
-	return &AccessError{Message: "this node wants a token, and there is none"}
-}
-
-func (a *Access) identifyByToken(c *Caller, header metadata.MD) error {
-	secret, ok := strings.CutPrefix(header["authorization"][0], "Bearer ")
-	if !ok || len(header["authorization"]) != 1 {
-		return &AccessError{Message: `the authorization is not one "Bearer TOKEN"`}
-	}
-	if c.Identity, ok = a.Tokens.Identity(secret); !ok {
-		return &AccessError{Message: "this node does not know that token"}
-	}
-	return nil
 }
 
 // InterceptUnary notes that a call's only request has come.

@@ -51,7 +51,7 @@ type Hosts struct{ places *connLimiter }
 
 // NewHosts knows none.
 func NewHosts(o Options) Hosts {
-	return Hosts{newConnLimiter(&o, newHandshakeLog(prometheus.NewCounter(prometheus.CounterOpts{Name: "failed"}), prometheus.NewCounter(prometheus.CounterOpts{Name: "refused"}), slog.New(slog.DiscardHandler)))}
+	return Hosts{newConnLimiter(o.HostConnections, o.Connections, o.HostShare, newHandshakeLog(prometheus.NewCounter(prometheus.CounterOpts{Name: "failed"}), prometheus.NewCounter(prometheus.CounterOpts{Name: "refused"}), slog.New(slog.DiscardHandler)))}
 }
 
 // Connect is a connection that ends at once; false: it is not taken.

@@ -12,11 +12,14 @@ import (
 	"log/slog"
 	"net"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/tap"
 
@@ -80,7 +83,7 @@ func New(o Options) *Guard {
 	o = o.withDefaults()
 	return &Guard{
 		options: o, accounts: accounts{byKey: map[string]*Account{}},
-		limiter: newConnLimiter(&o, newHandshakeLog(o.FailedHandshakes, o.RefusedConnections, o.Log)),
+		limiter: newConnLimiter(o.HostConnections, o.Connections, o.HostShare, newHandshakeLog(o.FailedHandshakes, o.RefusedConnections, o.Log)),
 	}
 }
 
@@ -94,6 +97,10 @@ func (g *Guard) Credentials() credentials.TransportCredentials {
 
 // LimitListener is l for a gRPC server of nodes: a flood of connections to it costs less than one to l itself.
 func (g *Guard) LimitListener(l net.Listener) net.Listener { return newLimitedListener(l, g.limiter) }
+
+// openMethods may be called by anybody: they tell whether the node takes wants, or whether the storage of a root
+// answers that the caller can name, and nothing else.
+var openMethods = []string{healthpb.Health_Check_FullMethodName, healthpb.Health_Watch_FullMethodName}
 
 // Authorize looks at each call when its headers have come: it finds out who calls, and turns away those who may not.
 // The caller is in the context that it returns. Errors are an *AccessError or a *BusyError. It does not wait.
@@ -120,7 +127,7 @@ func (g *Guard) admitCall(ctx context.Context, c *Caller, info *tap.Info) error 
 		}
 	}
 	var err error
-	if c.account, err = g.accounts.accountOf(c, &g.options.Access); err != nil {
+	if c.account, err = g.accounts.accountOf(c.Identity, c.Host, &g.options.Access); err != nil {
 		return err
 	}
 	if !c.account.calls.Allow() {
@@ -149,4 +156,37 @@ func (g *Guard) CheckWatch(c *Caller) error {
 		err = &AccessError{c.Identity, "may not watch this node, whose answer tells of all jobs: its rule needs watch"}
 	}
 	return err
+}
+
+// identifyCaller finds out who calls, by the headers of the call and the certificate of its connection, if it has one
+// with a name.
+func (g *Guard) identifyCaller(c *Caller, header metadata.MD, shown *clientCertificate) error {
+	a := &g.options.Access
+	if !a.isRestricted() {
+		return nil
+	}
+	if len(header["authorization"]) > 0 && a.Tokens != nil {
+		return a.identifyByToken(c, header)
+	}
+	if shown != nil && a.Certificates {
+		return shown.identifyCaller(c, clientCAs(g.options.TLS), time.Now())
+	}
+	switch {
+	case a.Tokens == nil:
+		return &AccessError{Message: "this node wants a client certificate with a name: its CA is that of --client-ca"}
+	case a.Certificates:
+		return &AccessError{Message: "this node wants a client certificate or a token, and there is neither"}
+	}
+	return &AccessError{Message: "this node wants a token, and there is none"}
+}
+
+func (a *Access) identifyByToken(c *Caller, header metadata.MD) error {
+	secret, ok := strings.CutPrefix(header["authorization"][0], "Bearer ")
+	if !ok || len(header["authorization"]) != 1 {
+		return &AccessError{Message: `the authorization is not one "Bearer TOKEN"`}
+	}
+	if c.Identity, ok = a.Tokens.Identity(secret); !ok {
+		return &AccessError{Message: "this node does not know that token"}
+	}
+	return nil
 }

@@ -2,6 +2,7 @@ package admission
 
 import (
 	"context"
+	"net"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -87,4 +88,21 @@ func costOfFrame(kind byte) time.Duration {
 		return costCall
 	}
 	return costFrame
+}
+
+// hostOf is an address without its port; of what has none, the kind of network.
+func hostOf(a net.Addr) string {
+	if a == nil {
+		return ""
+	}
+	if host := hostOfPort(a.String()); host != "" {
+		return host
+	}
+	return a.Network()
+}
+
+// hostOfPort is the host of HOST:PORT; empty where there is none.
+func hostOfPort(addr string) string {
+	host, _, _ := net.SplitHostPort(addr)
+	return host
 }

@@ -73,7 +73,7 @@ func (g *Guard) identifyVisitor(r *http.Request) (*Caller, error) {
 		return c, err
 	}
 	var err error
-	if c.account, err = g.accounts.accountOf(c, &g.options.Access); err != nil {
+	if c.account, err = g.accounts.accountOf(c.Identity, c.Host, &g.options.Access); err != nil {
 		return c, err
 	}
 	if !c.account.calls.Allow() {

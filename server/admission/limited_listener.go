@@ -25,19 +25,6 @@ func newLimitedListener(l net.Listener, p *connLimiter) *limitedListener {
 	return &limitedListener{l, p, rate.NewLimiter(rate.Limit(refusalShare*float64(time.Second)), int(10*time.Millisecond))}
 }
 
-// admittedConn is a connection that has its place from when it was accepted. Who shakes hands on it takes the place
-// over.
-type admittedConn struct {
-	net.Conn
-	place *connPlace
-}
-
-// Close implements net.Conn.
-func (p *admittedConn) Close() error {
-	p.place.release()
-	return p.Conn.Close()
-}
-
 // Accept implements net.Listener. Places are taken and paid for here: handshakes may begin much later on a busy node,
 // and none of a flood would have been refused by then.
 func (g *limitedListener) Accept() (net.Conn, error) {

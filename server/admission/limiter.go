@@ -37,8 +37,8 @@ type connLimiter struct {
 	sweepAt int // of hosts, from which on those that are idle are forgotten
 }
 
-func newConnLimiter(o *Options, book *handshakeLog) *connLimiter {
-	return &connLimiter{perHost: o.HostConnections, limit: o.Connections, share: o.HostShare, log: book, hosts: map[string]*hostBudget{}, sweepAt: manyHosts}
+func newConnLimiter(perHost, limit int, share float64, log *handshakeLog) *connLimiter {
+	return &connLimiter{perHost: perHost, limit: limit, share: share, log: log, hosts: map[string]*hostBudget{}, sweepAt: manyHosts}
 }
 
 // manyHosts is how many are remembered whether they are idle or not.
@@ -79,6 +79,19 @@ func (c *meteredCredentials) ServerHandshake(raw net.Conn) (net.Conn, credential
 type connPlace struct {
 	host    *hostBudget
 	release func() // at its end; may be called again
+}
+
+// admittedConn is a connection that has its place from when it was accepted. Who shakes hands on it takes the place
+// over.
+type admittedConn struct {
+	net.Conn
+	place *connPlace
+}
+
+// Close implements net.Conn.
+func (p *admittedConn) Close() error {
+	p.place.release()
+	return p.Conn.Close()
 }
 
 // placeOf is the place of a connection from a host, which it has if it came through a gate, and the connection itself.
@@ -141,21 +154,4 @@ func (p *connLimiter) releasePlace(h *hostBudget) {
 	defer p.mu.Unlock()
 	p.taken--
 	h.open--
-}
-
-// hostOf is an address without its port; of what has none, the kind of network.
-func hostOf(a net.Addr) string {
-	if a == nil {
-		return ""
-	}
-	if host := hostOfPort(a.String()); host != "" {
-		return host
-	}
-	return a.Network()
-}
-
-// hostOfPort is the host of HOST:PORT; empty where there is none.
-func hostOfPort(addr string) string {
-	host, _, _ := net.SplitHostPort(addr)
-	return host
 }

@@ -3,7 +3,24 @@ package dedup
 import (
 	"container/list"
 	"slices"
+
+	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
+	"github.com/feedwater-io/feedwater/server/snapshots"
 )
+
+// Key is a batch's name, and the data and plan that it is a name of.
+type Key struct {
+	Data  *snapshots.Snapshot
+	Masks *snapshots.Snapshot // nil: none
+	Plan  string
+	Name  string // the message, as bytes
+}
+
+// Batch is what was made. Nobody writes it.
+type Batch struct {
+	Header *pb.Header
+	Data   []byte
+}
 
 // batchCache keeps batches that were made, within a limit of bytes; those that nobody took for longest go first. The
 // caller guards it, but for the limit.

@@ -11,8 +11,6 @@ import (
 	"time"
 
 	"github.com/feedwater-io/feedwater/control/share"
-	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
-	"github.com/feedwater-io/feedwater/server/snapshots"
 )
 
 // Group has equal batches made once. Who asks first has it made, in his memory; who asks meanwhile gets a copy, and so
@@ -23,20 +21,6 @@ type Group struct {
 	mu    sync.Mutex
 	calls map[Key]*call
 	cache batchCache
-}
-
-// Key is a batch's name, and the data and plan that it is a name of.
-type Key struct {
-	Data  *snapshots.Snapshot
-	Masks *snapshots.Snapshot // nil: none
-	Plan  string
-	Name  string // the message, as bytes
-}
-
-// Batch is what was made. Nobody writes it.
-type Batch struct {
-	Header *pb.Header
-	Data   []byte
 }
 
 // Priority is whom a batch is made for, and when that one needs it.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/feedwater-io/feedwater/control"
 	"github.com/feedwater-io/feedwater/control/share"
+	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 	"github.com/feedwater-io/feedwater/watch/pulse"
 )
 
@@ -32,6 +33,16 @@ type Run struct {
 	trainers []*Trainer // but for those that were replaced
 	cost     control.SampleCost
 	lately   control.SampleCost // of fewer batches
+}
+
+// Trainer is one of a run's, for as long as it has a stream here.
+type Trainer struct {
+	// About is what it said of itself; nil: nothing.
+	About *pb.Trainer
+	// IsSilent, if set, reports whether nothing has come from it for so long that it may be gone. It must not block.
+	IsSilent func() bool
+	// End ends its stream; it is set where IsSilent is. It must not block.
+	End func()
 }
 
 // Registry are the runs that have streams here.

@@ -23,16 +23,6 @@ func (e *MismatchError) Error() string {
 	return fmt.Sprintf("trainers of one run have revisions %d and %d of %s", e.Has, e.Asks, e.Unit)
 }
 
-// Trainer is one of a run's, for as long as it has a stream here.
-type Trainer struct {
-	// About is what it said of itself; nil: nothing.
-	About *pb.Trainer
-	// IsSilent, if set, reports whether nothing has come from it for so long that it may be gone. It must not block.
-	IsSilent func() bool
-	// End ends its stream; it is set where IsSilent is. It must not block.
-	End func()
-}
-
 // EnterTrainer is EnterRun for a trainer; LeaveTrainer takes the place of Leave. An error is a *MismatchError: the run
 // has trainers that order or finish batches in another way. Those of them that are silent are ended and forgotten
 // instead: their machine may be gone, and the connection does not know it yet. Whoever is there after all comes again,

@@ -3,15 +3,67 @@ package server
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
+	"time"
 
 	"github.com/feedwater-io/feedwater/filename"
-	"github.com/feedwater-io/feedwater/pipeline"
-	"github.com/feedwater-io/feedwater/pipeline/revision"
-	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 	"github.com/feedwater-io/feedwater/server/runs"
+	"github.com/feedwater-io/feedwater/server/snapshots"
 )
+
+// errDraining says that a node takes no more work.
+var errDraining = snapshots.ErrClosed
+
+// DiffersError says that a node has other data, or other numerics, than a request pins.
+type DiffersError struct {
+	// Numerics: it is those that differ, not the data.
+	Numerics      bool
+	Pinned, Found string
+}
+
+func (e *DiffersError) Error() string {
+	what := "data"
+	if e.Numerics {
+		what = "numerics"
+	}
+	return fmt.Sprintf("this node's %s: %.12s; the request pins %.12s", what, e.Found, e.Pinned)
+}
+
+// VersionError says that a trainer is too old for a node.
+type VersionError struct {
+	// Spoken is the trainer's revision of the contract, Oldest the first that the node serves.
+	Spoken, Oldest uint32
+	// Trainer is the trainer's build, empty where it is too old to tell, Build the node's.
+	Trainer, Build string
+}
+
+func (e *VersionError) Error() string {
+	trainer := "a build that does not tell its name"
+	if e.Trainer != "" {
+		trainer = "build " + e.Trainer
+	}
+	return fmt.Sprintf("the trainer (%s) speaks protocol %d, and this node (build %s) serves none before %d: update feedwater on the trainer, or use older nodes",
+		trainer, e.Spoken, e.Build, e.Oldest)
+}
+
+// ProtocolError says how a trainer broke the rules of feedwater.proto.
+type ProtocolError struct{ Message string }
+
+func (e *ProtocolError) Error() string { return e.Message }
+
+// StalledError says that a trainer took no data for too long.
+type StalledError struct{ After time.Duration }
+
+func (e *StalledError) Error() string {
+	return fmt.Sprintf("the trainer took no data for %s", e.After.Round(time.Second))
+}
+
+// SilentError says that a stream's trainer was not heard for so long that a trainer of another build could take over its job.
+type SilentError struct{ After time.Duration }
+
+func (e *SilentError) Error() string {
+	return fmt.Sprintf("nothing came from the trainer for %s, and a trainer of another build has taken over its job", e.After)
+}
 
 // RevisionError says that this node has another revision of a unit than a job, or that two trainers of a job have.
 type RevisionError struct {
@@ -54,41 +106,6 @@ func (e *RevisionError) errorMetadata() map[string]string {
 	return map[string]string{
 		"unit": e.Unit, "pinned": strconv.Itoa(int(e.Pinned)), "found": strconv.Itoa(int(e.Found)),
 		"pinned_build": e.PinnedBuild, "build": e.Build,
-	}
-}
-
-// revisionsOf are this node's, of a plan and of all formats.
-func (b *planBinder) revisionsOf(plan *pipeline.Plan) *pb.Revisions {
-	own := b.engine.Revisions()
-	return &pb.Revisions{Plan: own.Of(plan.Uses()), Codecs: pipeline.CodecUnits(own), Build: b.build}
-}
-
-// checkRevisions returns a *RevisionError if this node has other revisions of what a plan uses than those that a request pins, if it does.
-func (b *planBinder) checkRevisions(plan *pipeline.Plan, pinned *pb.Revisions) error {
-	if pinned == nil {
-		return nil
-	}
-	own, others := b.engine.Revisions().Of(plan.Uses()), revision.Set(pinned.GetPlan())
-	units := slices.Concat(own.Differing(others), others.Differing(own))
-	if len(units) == 0 {
-		return nil
-	}
-	unit := slices.Min(units)
-	return &RevisionError{
-		Unit: filename.Brief(unit), Pinned: others[unit], Found: own[unit],
-		PinnedBuild: filename.Brief(pinned.GetBuild()), Build: b.build,
-	}
-}
-
-// explainError adds to a pipeline's error which builds it is about.
-func (j *Job) explainError(err error) error {
-	var other *pipeline.RevisionError
-	if !errors.As(err, &other) {
-		return err
-	}
-	return &RevisionError{
-		Key: other.Key, Index: other.Index, Unit: other.Unit, Pinned: other.Pinned, Found: other.Found,
-		PinnedBuild: filename.Brief(j.revisions.GetBuild()), Build: j.build,
 	}
 }
 
