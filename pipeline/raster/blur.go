@@ -30,8 +30,12 @@ type gaussianConvolution struct {
 }
 
 func blurAcross(e *Effect, w *Workspace, dst, src *pixel.Image) {
+	if canVectorize(w, int(e.Numbers[0]), int(e.Numbers[1]), src.W) {
+		blurVector(e, w, dst, src)
+		return
+	}
 	b := gaussianConvolution{src: src, w: int(e.Numbers[0]), h: int(e.Numbers[1])}
-	b.prepareKernels(w, float32(e.Numbers[2]))
+	b.prepare(w, float32(e.Numbers[2]))
 	done := 0 // rows whose sums are in the ring, or were
 	for y := 0; y < src.H && !w.IsStopped(); y++ {
 		for ; done < min(y+len(b.down), src.H); done++ {
@@ -42,18 +46,24 @@ func blurAcross(e *Effect, w *Workspace, dst, src *pixel.Image) {
 	}
 }
 
-// prepareKernels makes the kernels and divides the workspace.
-func (b *gaussianConvolution) prepareKernels(w *Workspace, sigma float32) {
+// prepare makes the kernels and divides the workspace.
+func (b *gaussianConvolution) prepare(w *Workspace, sigma float32) {
 	size, reach := 3*b.src.W, 3*(b.w-1)
-	w.floats = pixel.Grow(w.floats, b.w*b.h+b.w+b.h+(size+reach)+(b.h/2*2+1)*size+size)
-	free := w.floats
+	padded, rows := size+reach, (b.h/2*2+1)*size
+	free := b.makeKernels(w, sigma, padded+rows+size)
+	b.padded, b.rows, b.sum = free[:padded], free[padded:padded+rows], free[padded+rows:]
+}
+
+// makeKernels makes the kernels in the workspace, and returns n further values of it.
+func (b *gaussianConvolution) makeKernels(w *Workspace, sigma float32, n int) (free []float32) {
+	w.floats = pixel.Grow(w.floats, b.w*b.h+b.w+b.h+n)
+	free = w.floats
 	take := func(n int) []float32 {
 		s := free[:n:n]
 		free = free[n:]
 		return s
 	}
 	b.kernel, b.across, b.down = take(b.w*b.h), take(b.w), take(b.h)
-	b.padded, b.rows, b.sum = take(size+reach), take((b.h/2*2+1)*size), take(size)
 	gaussianKernel(b.across, sigma)
 	gaussianKernel(b.down, sigma)
 	// What torch's roundings come to at most: half a unit of a sum below 256 each, or the product where that is less.
@@ -70,6 +80,7 @@ func (b *gaussianConvolution) prepareKernels(w *Workspace, sigma float32) {
 	b.down, droppedDown = upperHalf(b.down)
 	margin += float64(256*(droppedAcross+droppedDown)) + float64(float64(len(b.across)+len(b.down)+2)*0x1p-15)
 	b.margin = float32(margin)
+	return free
 }
 
 // upperHalf is the taps from the middle on, but for the smallest, and what those left out on both sides come to.

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/feedwater-io/feedwater/pipeline/internal/kernel"
 	"github.com/feedwater-io/feedwater/pipeline/internal/plain"
 	"github.com/feedwater-io/feedwater/pipeline/order"
 	"github.com/feedwater-io/feedwater/pipeline/pixel"
@@ -36,21 +37,25 @@ func plainBlur(p plain.Picture, w, h int, sigma float64) plain.Picture {
 
 func TestBlurEqualsThePlainForm(t *testing.T) {
 	r := rand.New(rand.NewPCG(6, 6))
-	w := &Workspace{}
 	for _, c := range []struct {
 		width, height, kw, kh int
 		sigma                 float64
 	}{
 		{1, 1, 1, 1, 1}, {2, 2, 3, 3, 0.8}, {9, 30, 3, 3, 0.1}, {40, 31, 5, 5, 1}, {31, 40, 9, 9, 2}, {30, 30, 23, 23, 0.1}, {50, 41, 23, 23, 2},
-		{50, 41, 23, 23, 1.1}, {33, 20, 7, 3, 0.6}, {20, 33, 1, 15, 5}, {24, 24, 47, 47, 40}, {60, 60, 15, 17, 1e-6}, {64, 64, 63, 63, 12.5},
+		{50, 41, 23, 23, 1.1}, {128, 130, 23, 23, 0.7}, {33, 20, 7, 3, 0.6}, {20, 33, 1, 15, 5}, {24, 24, 47, 47, 40}, {60, 60, 15, 17, 1e-6}, {64, 64, 63, 63, 12.5},
 	} {
 		for _, p := range []plain.Picture{plain.RandomPicture(r, c.width, c.height), dull(r, c.width, c.height), ties(c.width, c.height)} {
-			want, got := plainBlur(p, c.kw, c.kh, c.sigma), plain.NewPicture(c.width, c.height)
-			src := &pixel.Image{Pix: bytes.Clone(p.Pix), W: p.W, H: p.H, Stride: 3 * p.W}
-			e := GaussianBlur(c.kw, c.kh, c.sigma)
-			e.Across(&e, w, &pixel.Image{Pix: got.Pix, W: p.W, H: p.H, Stride: 3 * p.W}, src)
-			if !got.Equal(want) {
-				t.Errorf("%+v: differs", c)
+			want := plainBlur(p, c.kw, c.kh, c.sigma)
+			for _, level := range kernel.Levels() {
+				got, w := plain.NewPicture(c.width, c.height), &Workspace{Level: level}
+				for range 2 { // over what the workspace holds then
+					src := &pixel.Image{Pix: bytes.Clone(p.Pix), W: p.W, H: p.H, Stride: 3 * p.W}
+					e := GaussianBlur(c.kw, c.kh, c.sigma)
+					e.Across(&e, w, &pixel.Image{Pix: got.Pix, W: p.W, H: p.H, Stride: 3 * p.W}, src)
+					if !got.Equal(want) {
+						t.Errorf("%s: %+v: differs", level, c)
+					}
+				}
 			}
 		}
 	}
@@ -91,13 +96,18 @@ func TestKernelIsTorchs(t *testing.T) {
 }
 
 func BenchmarkBlur(b *testing.B) {
-	w, from, to := &Workspace{}, smooth(224, 224), &pixel.Image{}
+	from, to := smooth(224, 224), &pixel.Image{}
 	to.Reset(224, 224)
-	for name, e := range map[string]Effect{"23 taps, sigma 2": GaussianBlur(23, 23, 2), "23 taps, sigma 1": GaussianBlur(23, 23, 1), "5 taps, sigma 1": GaussianBlur(5, 5, 1)} {
-		b.Run(name, func(b *testing.B) {
-			for b.Loop() {
-				e.Across(&e, w, to, from)
-			}
-		})
+	for _, level := range kernel.Levels() {
+		w := &Workspace{Level: level}
+		for name, e := range map[string]Effect{
+			"23 taps, sigma 2": GaussianBlur(23, 23, 2), "23 taps, sigma 1": GaussianBlur(23, 23, 1), "5 taps, sigma 1": GaussianBlur(5, 5, 1),
+		} {
+			b.Run(level+"/"+name, func(b *testing.B) {
+				for b.Loop() {
+					e.Across(&e, w, to, from)
+				}
+			})
+		}
 	}
 }

@@ -60,6 +60,7 @@ type Workspace struct {
 	spots  []sourcePoint64
 	points []sourcePoint32
 	jpeg   jpegPlanes
+	blur   vectorConvolution
 }
 
 // IsStopped is asked now and then by what can take long: what it leaves undone is thrown away.
