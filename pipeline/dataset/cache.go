@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/feedwater-io/feedwater/pipeline/dataset/layout"
 	"github.com/feedwater-io/feedwater/pipeline/dataset/manifest"
 )
 
@@ -213,8 +214,8 @@ func (s *Snapshot) unchanged(ctx context.Context, i int, justMade bool) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	question := s.questions.Ask(path, false)
-	now, err := s.source.Stat(ctx, path)
+	question := s.questions.Ask(layout.FolderOfWatched(path), false)
+	now, err := layout.Stat(ctx, s.source, path)
 	question.End()
 	if err != nil {
 		return err

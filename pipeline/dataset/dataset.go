@@ -1,4 +1,4 @@
-// Package dataset turns folders, lists or tar files of pictures, on disks or servers, into a snapshot, and a snapshot into samples and their encoded bytes. Which
+// Package dataset turns folders, lists, tar or Parquet files of pictures, on disks or servers, into a snapshot, and a snapshot into samples and their encoded bytes. Which
 // files of a folder are samples, their order and their labels are exactly those of torchvision's ImageFolder. A snapshot lives in a
 // manifest, one mapped file kept in a cache directory, so that opening it again costs one stat per directory, list or tar file. The package
 // decodes nothing, orders nothing and knows no plan. Open runs at most Options.Readers goroutines that read directories, Options.Stats
@@ -136,7 +136,7 @@ type Snapshot struct {
 	manifest *manifest.Manifest // nil after Close
 }
 
-// Open takes the snapshot of the pictures of a place, see Resolve: those below a folder, in a list or in tar files. It comes from the cache when no
+// Open takes the snapshot of the pictures of a place, see Resolve: those below a folder, in a list, in tar or in Parquet files. It comes from the cache when no
 // directory and no file that it depends on has changed since, else every directory, the list or the headers in the tar files are read. A cancelled
 // context ends it between two reads. A place that is not laid out as it should be is an error that wraps ErrLayout. The caller must Close the
 // snapshot.
@@ -221,7 +221,7 @@ func (s *Snapshot) list(ctx context.Context, o Options) (memory, error) {
 	if err != nil {
 		return memory{}, err
 	}
-	found := layoutOf(s.path, s.part, o)
+	found := layoutOf(ctx, s.source, s.path, s.part, o)
 	form := found.Form()
 	if store.IsURL(s.path) {
 		form |= manifest.Versioned

@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,7 +11,8 @@ import (
 )
 
 // Resolve returns the place of a data set without links in the way to its folder. A place is a folder, a list of
-// files in it (see layout.List), or a pattern of tar files (see layout.Tar): what a folder's own path names is that
+// files in it (see layout.List), or a pattern of tar or Parquet files (see layout.Tar
+// and layout.Parquet): what a folder's own path names is that
 // folder, however it is called.
 func Resolve(place string) (string, error) {
 	folder, part, err := split(place)
@@ -145,15 +147,20 @@ func cut(place string) (folder, part string) {
 	return place[:at], place[at+1:]
 }
 
-// layoutOf is the layout of a part of the folder root.
-func layoutOf(root, part string, o Options) layout.Layout {
+// layoutOf is the layout of a part of the folder root, which from has.
+func layoutOf(ctx context.Context, from store.Store, root, part string, o Options) layout.Layout {
 	switch {
 	case o.Table != "":
 		return layout.List{Name: "the table", Root: root, Table: o.Table}
+	case part == "" && layout.HoldsParquet(ctx, from):
+		return layout.Parquet{}
 	case part == "":
 		return layout.Folder{Flat: o.Flat, Empty: o.Empty}
 	case layout.IsList(part) && !layout.IsPattern(part):
 		return layout.List{Name: filepath.ToSlash(part), Root: root}
+	}
+	if layout.IsParquet(part) {
+		return layout.Parquet{Pattern: filepath.ToSlash(part)}
 	}
 	return layout.Tar{Pattern: filepath.ToSlash(part)}
 }

@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import re
+import shutil
 import tarfile
 from pathlib import Path
 from typing import Any
@@ -58,6 +60,30 @@ def test_the_same_pictures_give_the_same_batches(data: Path) -> None:
         assert digest(data / source) == want, source
 
 
+PARQUET = Path(__file__).parent / "data" / "pictures.parquet"
+"""What datasets 5.2.0 wrote of 20 pictures: make_pictures_parquet.py beside it."""
+
+
+def test_parquet_gives_the_batches_of_its_pictures(tmp_path: Path, nodes: Any) -> None:
+    """Here and on a node, as a file, a pattern and a folder, and on from a state."""
+    pictures = re.findall(rb"\x89PNG.*?IEND.{4}", PARQUET.read_bytes(), re.DOTALL)[:20]  # then statistics
+    names = ["cat", "dog", "owl"]
+    rows = []
+    for at, picture in enumerate(pictures):
+        rows.append((f"{at:02}.png", at % 3))
+        (tmp_path / rows[-1][0]).write_bytes(picture)
+    table = feedwater.Table([path for path, _ in rows], [label for _, label in rows], root=tmp_path, classes=names)
+    (tmp_path / "shards").mkdir()
+    shutil.copy(PARQUET, tmp_path / "shards" / "train-00000-of-00001.parquet")
+    node = nodes.start(tmp_path)
+    want = digest(table)
+    for source in ("shards", "shards/train-*.parquet", "shards/train-{00000..00000}-of-00001.parquet"):
+        assert digest(tmp_path / source) == want, source
+        assert digest(f"photos/{source}", nodes=[node]) == want, source
+    with Loader(tmp_path / "shards", feedwater.transforms.CenterCrop(8), batch_size=7) as loader:
+        assert loader.classes == names
+
+
 def test_classes_are_those_of_names(data: Path) -> None:
     with Loader(data / "names.jsonl", feedwater.transforms.CenterCrop(8), batch_size=7) as loader:
         assert loader.classes == ["cat", "dog"]
@@ -70,7 +96,7 @@ def test_classes_are_those_of_names(data: Path) -> None:
         ("x.csv", "path,label\n../x.png,1\n", "line 2: .* leads out"),
         ("x.tar", "no tar file", "no tar file"),
         ("x.tar.gz", "", "is compressed"),
-        ("x.parquet", "PAR1", "x.parquet is a Parquet file, which is not read: .* class folders"),
+        ("x.parquet", "PAR1", "x.parquet: no Parquet file"),
     ],
 )
 def test_what_is_wrong_is_named(data: Path, name: str, text: str, says: str) -> None:

@@ -18,7 +18,7 @@ var foreign = []struct{ ending, what, way string }{
 	{".tar.gz", "compressed", unpack}, {".tar.zst", "compressed", unpack}, {".tar.bz2", "compressed", unpack},
 	{".tar.xz", "compressed", unpack}, {".tar.lz4", "compressed", unpack}, {".tgz", "compressed", unpack},
 	{".zip", "a ZIP archive", unpack}, {".7z", "an archive of 7-Zip", unpack}, {".rar", "a RAR archive", unpack},
-	{".parquet", "a Parquet file", rewrite}, {".arrow", "an Arrow file", rewrite}, {".feather", "an Arrow file", rewrite},
+	{".arrow", "an Arrow file", rewrite}, {".feather", "an Arrow file", rewrite},
 	{".mds", "a shard of MosaicML's MDS", rewrite}, {".mds.zstd", "a shard of MosaicML's MDS", rewrite},
 	{".tfrecord", "a TFRecord file", rewrite}, {".tfrecords", "a TFRecord file", rewrite}, {".beton", "an FFCV file", rewrite},
 	{".lmdb", "an LMDB database", rewrite}, {".mdb", "an LMDB database", rewrite}, {".rec", "a RecordIO file", rewrite},
@@ -45,6 +45,9 @@ func findForeign(ctx context.Context, from store.Store) string {
 	for _, name := range names {
 		if says := describeForeign(name); says != "" {
 			return says
+		}
+		if IsParquet(name) {
+			return name + " is a Parquet file: name it, or all by a pattern, as *.parquet"
 		}
 		if IsShard(name) {
 			return name + " is a tar file: name it, or all by a pattern, as {000..146}.tar or *.tar"

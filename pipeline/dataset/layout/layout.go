@@ -7,6 +7,7 @@ import (
 	"errors"
 
 	"github.com/feedwater-io/feedwater/pipeline/dataset/manifest"
+	"github.com/feedwater-io/feedwater/pipeline/dataset/parquet"
 	"github.com/feedwater-io/feedwater/pipeline/dataset/store"
 )
 
@@ -31,6 +32,8 @@ type Options struct {
 	Readers, Stats int
 	// Questions are those that the file system has not answered; nil notes none.
 	Questions *Questions
+	// Unpacked, if set, takes what pages of Parquet files unpack to. nil: those that have to be unpacked are refused.
+	Unpacked func(ctx context.Context, o *store.Object, p *parquet.Part, v *parquet.Packed) error
 	// Slow is called before each question to the storage; tests make it last there.
 	Slow func()
 }

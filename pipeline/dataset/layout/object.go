@@ -2,6 +2,7 @@ package layout
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -52,6 +53,14 @@ func openObject(ctx context.Context, from store.Store, name string) (*object, st
 func (o *object) Read(p []byte) (int, error) {
 	if o.at >= o.object.Size {
 		return 0, io.EOF
+	}
+	if n := min(int64(len(p)), o.object.Size-o.at); n >= o.ahead { // there is nothing to keep for the next read
+		err := o.from.ReadAt(o.ctx, &o.object, p[:n], o.at)
+		if err != nil {
+			return 0, errors.Join(o.ctx.Err(), err)
+		}
+		o.at += n
+		return int(n), nil
 	}
 	if o.at < o.begin || o.at >= o.begin+int64(len(o.buf)) {
 		if err := o.ctx.Err(); err != nil {

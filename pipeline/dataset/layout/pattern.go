@@ -3,6 +3,7 @@ package layout
 import (
 	"context"
 	"errors"
+	"hash/fnv"
 	"io"
 	"io/fs"
 	"path"
@@ -10,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/feedwater-io/feedwater/pipeline/dataset/manifest"
 	"github.com/feedwater-io/feedwater/pipeline/dataset/store"
 )
 
@@ -21,8 +23,47 @@ func IsPattern(name string) bool { return strings.ContainsAny(name, "{*?[") }
 
 // match lists the objects that a pattern names, a path below the folder with slashes: braces in the order in which
 // they are written, "{000..146}" and "{a,b}"; what wildcards stand for, "*", "?" and "[a-z]", in byte order. Each
-// name comes once.
-func match(ctx context.Context, from store.Store, pattern string) ([]string, error) {
+// name comes once. Where there are wildcards the manifest watches what they stand for.
+func match(ctx context.Context, from store.Store, pattern string, to *manifest.Builder) ([]string, error) {
+	names, err := matching(ctx, from, pattern)
+	if err == nil && strings.ContainsAny(pattern, "*?[") {
+		to.Watch(listingSign+pattern, listingOf(names))
+	}
+	return names, err
+}
+
+// listingSign begins what is watched where that is not a file or a directory, but which names a pattern stands for.
+const listingSign = "\x00"
+
+// listingOf stands for names.
+func listingOf(names []string) store.Attributes {
+	h := fnv.New64a()
+	for _, name := range names {
+		h.Write(append([]byte(name), 0))
+	}
+	return store.Attributes{Inode: h.Sum64()}
+}
+
+// FolderOfWatched is a folder whose storage is asked about what a manifest watches.
+func FolderOfWatched(watched string) string {
+	if strings.HasPrefix(watched, listingSign) {
+		return ""
+	}
+	return watched
+}
+
+// Stat tells what a thing is now that a manifest watches.
+func Stat(ctx context.Context, from store.Store, watched string) (store.Attributes, error) {
+	pattern, isListing := strings.CutPrefix(watched, listingSign)
+	if !isListing {
+		return from.Stat(ctx, watched)
+	}
+	names, err := matching(ctx, from, pattern)
+	return listingOf(names), err
+}
+
+// matching is match without a manifest.
+func matching(ctx context.Context, from store.Store, pattern string) ([]string, error) {
 	expanded, err := expand(pattern)
 	if err != nil {
 		return nil, err

@@ -25,7 +25,7 @@ func TestPatterns(t *testing.T) {
 		"*.tar": "a-10.tar a-11.tar a-9.tar", "[bc]/*.tar": "b/x.tar b/y.tar c/x.tar", "c/?.tar": "c/x.tar", "{c,b}/*.tar": "c/x.tar b/x.tar b/y.tar",
 		"b/x.tar": "b/x.tar", "{a,b}{0..1}": "a0 a1 b0 b1", "*/x.tar": "b/x.tar c/x.tar",
 	} {
-		got, err := match(t.Context(), from, pattern)
+		got, err := matching(t.Context(), from, pattern)
 		if err != nil || strings.Join(got, " ") != want {
 			t.Errorf("%s: %q, %v, want %s", pattern, got, err, want)
 		}
@@ -34,7 +34,7 @@ func TestPatterns(t *testing.T) {
 		"a-{9..}.tar", "a-{3..2}.tar", "a-{x}.tar", "a-{0..9999999999}.tar", "a-{1..3", "{a/b,c}.tar", "{{a,b},c}", "nothing-*.tar", "[", "{a,a}.tar", "{..,b}/x.tar", "*/../x.tar", "../*.tar", "b/{,/}x.tar",
 		strings.Repeat("{0..99}", 9), "a-{1..99999999999999999999}",
 	} {
-		if got, err := match(t.Context(), from, pattern); !errors.Is(err, ErrLayout) {
+		if got, err := matching(t.Context(), from, pattern); !errors.Is(err, ErrLayout) {
 			t.Errorf("%s: %q, %v, want an error of the layout", pattern, got, err)
 		}
 	}

@@ -39,7 +39,7 @@ func (Tar) Form() manifest.Form { return manifest.Members | manifest.Labelled }
 
 // Scan implements Layout. It reads the headers of members and the labels.
 func (l Tar) Scan(ctx context.Context, from store.Store, o Options, to *manifest.Builder) error {
-	names, err := match(ctx, from, l.Pattern)
+	names, err := match(ctx, from, l.Pattern, to)
 	if err != nil {
 		return err
 	}
@@ -316,7 +316,7 @@ func (r *shardReader) endSample() error {
 	return nil
 }
 
-// IsShard reports whether a name is that of a tar file, or of another file of pictures, which is refused in words.
+// IsShard reports whether a name is that of a tar or Parquet file, or of another file of pictures, which is refused in words.
 func IsShard(name string) bool {
-	return strings.HasSuffix(strings.ToLower(name), ".tar") || describeForeign(name) != ""
+	return strings.HasSuffix(strings.ToLower(name), ".tar") || IsParquet(name) || describeForeign(name) != ""
 }

@@ -181,8 +181,7 @@ func TestTarsThatAreNoData(t *testing.T) {
 // TestForeignFiles: what holds pictures and is not read is named, with the way out, alone, by a pattern and in its folder.
 func TestForeignFiles(t *testing.T) {
 	for name, says := range map[string]string{
-		"train-00.parquet": "train-00.parquet is a Parquet file, which is not read: its pictures have to be written to files",
-		"a.arrow":          "a.arrow is an Arrow file", "shard.00000.mds": "MosaicML's MDS", "x.tfrecord": "TFRecord", "x.beton": "FFCV",
+		"a.arrow": "a.arrow is an Arrow file", "shard.00000.mds": "MosaicML's MDS", "x.tfrecord": "TFRecord", "x.beton": "FFCV",
 		"data.mdb": "LMDB", "x.zip": "x.zip is a ZIP archive, which is not read: no picture in it can be read alone",
 	} {
 		root := t.TempDir()

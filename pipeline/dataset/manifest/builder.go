@@ -8,6 +8,7 @@ import (
 	"hash"
 	"io"
 	"math"
+	"strconv"
 
 	"github.com/feedwater-io/feedwater/pipeline/dataset/store"
 )
@@ -84,6 +85,14 @@ func (b *Builder) Object(name string, a store.Attributes) int {
 	}
 	b.objects.add(begin, end, uint64(a.Size), version)
 	return int(b.objects.rows(objectNumbers)) - 1
+}
+
+// Part adds a part of an object that has to be unpacked, to so many bytes, and returns its number.
+func (b *Builder) Part(name string, a store.Attributes, part string, size int64) int {
+	b.form |= Packed
+	name = name + partSign + strconv.FormatInt(a.Size, 16) + "," + part
+	a.Size = size
+	return b.Object(name, a)
 }
 
 // Unlabel says that the labels of the samples, which are listed by Labelled, mean nothing.

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"sort"
+	"strconv"
 
 	"github.com/feedwater-io/feedwater/pipeline/dataset/store"
 )
@@ -22,7 +23,8 @@ import (
 //	watched  directories and files that the list depends on: name, time of change by people i64, by the kernel i64,
 //	         inode u64
 //	objects  what samples are members of: name, size u64, modification time i64; if Versioned in place of the time the
-//	         end of the version in names, where it stands behind the name
+//	         end of the version in names, where it stands behind the name; if Packed, parts of objects are in it too, see
+//	         cutPart
 //	classes  in label order: name, first sample u64, samples u64, digest u64
 //	names    of all these, each told by where it begins u64 and ends u64; the root's absolute path comes first
 //	foot     fingerprint [32], digest of pages and tables [32], begin of the tables u64, samples u64, form u64,
@@ -63,6 +65,8 @@ const (
 	Unlabelled
 	// Versioned samples, or the objects that they are members of, have versions in place of times.
 	Versioned
+	// Packed members are, some of them, in parts of objects that have to be unpacked.
+	Packed
 )
 
 // Sample is one line of a manifest.
@@ -91,6 +95,10 @@ type Object struct {
 	Size, ModifiedNanos int64
 	// Version as a store tells it, if Versioned: then there is no time.
 	Version []byte
+	// Part of it that has to be unpacked, as a layout calls it; empty: samples lie in it as it is. Of a part Size is what it unpacks to, and Whole
+	// the size of the object.
+	Part  string
+	Whole int64
 }
 
 // Manifest reads the bytes of a manifest; it is valid as long as they are. Its methods may be called by many
@@ -152,7 +160,7 @@ func (m *Manifest) cut(rest []byte) error {
 		}
 		*section.to, rest = rest[:section.bytes:section.bytes], rest[section.bytes:]
 	}
-	if len(rest) > 0 || m.root > len(m.names) || m.form >= Versioned<<1 {
+	if len(rest) > 0 || m.root > len(m.names) || m.form >= Packed<<1 {
 		return fmt.Errorf("%w: its tables have another length", ErrDamaged)
 	}
 	return nil
@@ -235,8 +243,28 @@ func (m *Manifest) Object(i int) Object {
 	if m.form&Versioned != 0 {
 		o.Version, o.ModifiedNanos = m.names[u64(row, 8):u64(row, 24):u64(row, 24)], 0
 	}
+	if m.form&Packed != 0 {
+		o.cutPart()
+	}
 	return o
 }
+
+// cutPart cuts the part off an object's name: behind the last slash a sign that no other name has there, the object's size and what the part is called.
+func (o *Object) cutPart() {
+	at := bytes.LastIndex(o.Name, []byte(partSign))
+	if at < 0 {
+		return
+	}
+	size, part, ok := bytes.Cut(o.Name[at+len(partSign):], []byte{','})
+	whole, err := strconv.ParseInt(string(size), 16, 64)
+	if !ok || err != nil {
+		whole = -1 // no object has this size
+	}
+	o.Name, o.Part, o.Whole = o.Name[:at:at], string(part), whole
+}
+
+// partSign begins the name of a part behind that of its object, which is a file: nothing lies below it.
+const partSign = "/\x01part,"
 
 // versionLies reports whether the version of an object, if it has one, lies within the names.
 func (m *Manifest) versionLies(i int) bool {

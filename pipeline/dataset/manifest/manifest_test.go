@@ -298,7 +298,7 @@ func TestHostileTables(t *testing.T) {
 		"a root without a name":  func(b *Builder) { b.root = len(b.names) + 1 },
 		"an object elsewhere":    func(b *Builder) { b.Object("../x", store.Attributes{Size: 1}) },
 		"an object of no size":   func(b *Builder) { b.Object("x", store.Attributes{Size: -1}) },
-		"a form of another year": func(b *Builder) { b.form = Versioned << 1 },
+		"a form of another year": func(b *Builder) { b.form = Packed << 1 },
 		"a version that is not there": func(b *Builder) {
 			b.form = Versioned
 			b.objects.add(0, 5, 1, uint64(len(b.names))+1)

@@ -20,8 +20,8 @@ from .table import PATH_STARTS, Table
 
 __all__ = ["Source", "resolve_folder", "resolve_source"]
 
-PARTS = (".csv", ".tsv", ".jsonl", ".tar")
-"""How the names of lists and of tar files end."""
+PARTS = (".csv", ".tsv", ".jsonl", ".tar", ".parquet")
+"""How the names of lists, and of tar and Parquet files end."""
 UNREAD = (
     ".gz",
     ".tgz",
@@ -32,7 +32,6 @@ UNREAD = (
     ".zip",
     ".7z",
     ".rar",
-    ".parquet",
     ".arrow",
     ".feather",
     ".mds",

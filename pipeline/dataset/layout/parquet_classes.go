@@ -1,0 +1,134 @@
+package layout
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/feedwater-io/feedwater/pipeline/dataset/manifest"
+	"github.com/feedwater-io/feedwater/pipeline/dataset/parquet"
+	"github.com/feedwater-io/feedwater/pipeline/dataset/store"
+)
+
+// tableClasses are the names of classes of Parquet files: those that the files say, or the texts of their labels.
+type tableClasses struct {
+	names   []string
+	labels  map[string]int64 // of texts; nil: labels are numbers
+	samples []int
+	first   string // the file that says so
+}
+
+// check returns an error where another file says other classes.
+func (c *tableClasses) check(name string, other *tableColumns) error {
+	switch {
+	case other.label == nil || c.labels != nil && other.label.Kind == parquet.String:
+		return nil
+	case c.labels != nil || other.label.Kind == parquet.String:
+		return wrong("%s and %s: the labels of one are texts, and those of the other numbers", c.first, name)
+	case !slices.Equal(c.names, other.names):
+		return wrong("%s and %s: the one has %d classes, and the other %d, or they are called otherwise", c.first, name, len(c.names), len(other.names))
+	}
+	return nil
+}
+
+// noLabel is what datasets writes where a sample has none.
+const noLabel = -1
+
+// classes finds the names. Where labels are texts all of them are read for it.
+func (l Parquet) classes(ctx context.Context, from store.Store, names []string, o Options) (*tableClasses, error) {
+	f, _, err := openParquet(ctx, from, names[0])
+	if err != nil {
+		return nil, err
+	}
+	columns, err := l.choose(f.file)
+	if err != nil {
+		return nil, about(names[0], err)
+	}
+	c := &tableClasses{names: columns.names}
+	if columns.label != nil && columns.label.Kind == parquet.String {
+		if c, err = l.texts(ctx, from, names, o); err != nil {
+			return nil, err
+		}
+	}
+	if len(c.names) > maxClasses {
+		return nil, wrong("%s: more than %d classes", names[0], maxClasses)
+	}
+	c.samples, c.first = make([]int, len(c.names)), names[0]
+	return c, nil
+}
+
+// texts reads the labels of all files.
+func (l Parquet) texts(ctx context.Context, from store.Store, names []string, o Options) (*tableClasses, error) {
+	c := &tableClasses{labels: map[string]int64{}}
+	err := inOrder(ctx, names, o.Readers, func(ctx context.Context, name string) (map[string]bool, error) {
+		found := map[string]bool{}
+		f, _, err := openParquet(ctx, from, name)
+		if err != nil {
+			return nil, err
+		}
+		columns, err := l.choose(f.file)
+		if err == nil && (columns.label == nil || columns.label.Kind != parquet.String) {
+			err = wrong("the labels of %s are texts, and here they are none", names[0])
+		}
+		if err == nil {
+			err = f.file.Scalars(columns.label, func(v parquet.Scalar) error {
+				if !v.Null {
+					found[v.Text] = true
+				}
+				if len(found) > maxClasses {
+					return wrong("more than %d classes", maxClasses)
+				}
+				return ctx.Err()
+			})
+		}
+		if err != nil {
+			return nil, about(name, err)
+		}
+		return found, nil
+	}, func(found map[string]bool) error {
+		for text := range found {
+			c.labels[text] = 0
+		}
+		return nil
+	})
+	for text := range c.labels {
+		c.names = append(c.names, text)
+	}
+	slices.SortFunc(c.names, compareNames[string])
+	for i, name := range c.names {
+		c.labels[name] = int64(i)
+	}
+	return c, err
+}
+
+// of is the label of a value; false: it is none.
+func (c *tableClasses) of(v parquet.Scalar) (int64, bool, error) {
+	if c.labels != nil {
+		label, known := c.labels[v.Text]
+		if !known && !v.Null {
+			return 0, false, errors.New("the file was written while it was read")
+		}
+		return label, !v.Null, nil
+	}
+	if v.Null || v.Int == noLabel && len(c.names) > 0 {
+		return 0, false, nil
+	}
+	if len(c.names) > 0 && (v.Int < 0 || v.Int >= int64(len(c.names))) {
+		return 0, false, wrong("its label is %d, and there are %d classes", v.Int, len(c.names))
+	}
+	return v.Int, true, nil
+}
+
+// count notes a sample of a class.
+func (c *tableClasses) count(label int64) {
+	if len(c.names) > 0 {
+		c.samples[label]++
+	}
+}
+
+// tell adds the classes to a manifest.
+func (c *tableClasses) tell(to *manifest.Builder) {
+	for i, name := range c.names {
+		to.Class(name, c.samples[i], [32]byte{})
+	}
+}

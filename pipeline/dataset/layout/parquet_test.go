@@ -1,0 +1,173 @@
+package layout
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/feedwater-io/feedwater/pipeline/dataset/manifest"
+)
+
+// parquetFolder has copies of files of parquet/testdata: pairs "name in the folder" and "name there".
+func parquetFolder(t testing.TB, files map[string]string) string {
+	t.Helper()
+	root := t.TempDir()
+	for to, from := range files {
+		data, err := os.ReadFile("../parquet/testdata/" + from + ".parquet")
+		must(t, err)
+		must(t, os.WriteFile(root+"/"+to, data, 0o600))
+	}
+	return root
+}
+
+// rowsOf are the samples that the rows of a file of testdata are.
+func rowsOf(name string, labels ...string) (all []string) {
+	for row, n := range []int{0, 1, 7, 3, 4, 7, 6, 2, 7, 9} {
+		label := labels[row%len(labels)]
+		all = append(all, fmt.Sprintf("%s/%d %s picture %d %s", name, row, label, n, strings.Repeat(string(rune('a'+n)), 30)))
+	}
+	return all
+}
+
+func sameLines(t *testing.T, what string, got, want []string) {
+	t.Helper()
+	if strings.Join(got, "\n") != strings.Join(want, "\n") {
+		t.Errorf("%s:\n%s\nwant\n%s", what, strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// TestParquet: files of all ways to write them without compression give the same samples, with the names of classes.
+func TestParquet(t *testing.T) {
+	for name, classes := range map[string]string{
+		"plain": "cat dog owl", "v2": "cat dog owl", "small_pages": "cat dog owl", "dictionary": "cat dog owl", "texts": "cat dog owl",
+		"datasets": "cat dog owl", "required": "",
+	} {
+		root := parquetFolder(t, map[string]string{"x.parquet": name})
+		m, err := scanned(t.Context(), Parquet{Pattern: "x.parquet"}, folderOf(t, root))
+		must(t, err)
+		sameLines(t, name, shown(t, root, m), rowsOf("x.parquet", "0", "1", "2"))
+		var names []string
+		for _, c := range m.Classes() {
+			names = append(names, c.Name)
+		}
+		if got := strings.Join(names, " "); got != classes {
+			t.Errorf("%s: classes %q", name, got)
+		}
+		if len(names) > 0 && m.Classes()[0].Samples != 4 {
+			t.Errorf("%s: %d cats", name, m.Classes()[0].Samples)
+		}
+	}
+}
+
+func TestParquetWithoutLabels(t *testing.T) {
+	for _, name := range []string{"unlabelled", "no_labels"} {
+		root := parquetFolder(t, map[string]string{"x.parquet": name})
+		m, err := scanned(t.Context(), Parquet{Pattern: "x.parquet"}, folderOf(t, root))
+		must(t, err)
+		sameLines(t, name, shown(t, root, m), rowsOf("x.parquet", "none"))
+	}
+}
+
+// TestParquetColumns: columns can be named.
+func TestParquetColumns(t *testing.T) {
+	root := parquetFolder(t, map[string]string{"x.parquet": "two", "y.parquet": "texts"})
+	m, err := scanned(t.Context(), Parquet{Pattern: "x.parquet", Image: "right"}, folderOf(t, root))
+	must(t, err)
+	sameLines(t, "right", shown(t, root, m), rowsOf("x.parquet", "none"))
+	m, err = scanned(t.Context(), Parquet{Pattern: "y.parquet", Image: "jpg", Label: "id"}, folderOf(t, root))
+	must(t, err)
+	sameLines(t, "id", shown(t, root, m), rowsOf("y.parquet", "0", "1", "2", "3", "4", "5", "6", "7", "8", "9"))
+}
+
+// TestParquetFolder: a folder of shards is all of them in the order of their names, but not those of several splits.
+func TestParquetFolder(t *testing.T) {
+	files := map[string]string{"train-00001-of-00002.parquet": "v2", "train-00000-of-00002.parquet": "plain", "README.md": "empty"}
+	root := parquetFolder(t, files)
+	must(t, os.Mkdir(root+"/.cache", 0o700))
+	from := folderOf(t, root)
+	if !HoldsParquet(t.Context(), from) {
+		t.Fatal("it is not taken for one")
+	}
+	m, err := scanned(t.Context(), Parquet{}, from)
+	must(t, err)
+	want := append(rowsOf("train-00000-of-00002.parquet", "0", "1", "2"), rowsOf("train-00001-of-00002.parquet", "0", "1", "2")...)
+	sameLines(t, "folder", shown(t, root, m), want)
+	path, then := m.Watched(0)
+	now, err := Stat(t.Context(), from, path)
+	must(t, err)
+	if !now.IsStill(then) {
+		t.Error("it is not as it was, and is")
+	}
+	must(t, os.Rename(root+"/train-00001-of-00002.parquet", root+"/test-00000-of-00001.parquet"))
+	now, err = Stat(t.Context(), from, path)
+	must(t, err)
+	if now.IsStill(then) {
+		t.Error("it is another list of files, and is not told")
+	}
+	if _, err := scanned(t.Context(), Parquet{}, from); !errors.Is(err, ErrLayout) || !strings.Contains(err.Error(), "two splits") {
+		t.Error(err)
+	}
+	must(t, os.Mkdir(root+"/cats", 0o700))
+	if HoldsParquet(t.Context(), from) {
+		t.Error("class folders are taken for Parquet files")
+	}
+}
+
+// TestParquetThatIsNoData: what cannot be placed is an error that names file and row, or column.
+func TestParquetThatIsNoData(t *testing.T) {
+	for says, l := range map[string]Parquet{
+		"snappy.parquet: .* SNAPPY has compressed: .* write_table":         {Pattern: "snappy.parquet"},
+		"null_image.parquet: row 3 has no picture .* by a list":            {Pattern: "null_image.parquet"},
+		"null_label.parquet: row 5 has no label in kind":                   {Pattern: "null_label.parquet"},
+		"label_of_no_class.parquet: row 9: its label is 3, and there are":  {Pattern: "label_of_no_class.parquet"},
+		"several.parquet: no column has pictures: .*image.list":            {Pattern: "several.parquet"},
+		"two.parquet: several columns may have .* image=, .*left, right":   {Pattern: "two.parquet"},
+		"paths.parquet: no column has pictures":                            {Pattern: "paths.parquet"},
+		"paths.parquet: the column image has texts, .* by a list":          {Pattern: "paths.parquet", Image: "image"},
+		"plain.parquet: there is no column photo; there are picture.bytes": {Pattern: "plain.parquet", Image: "photo"},
+		"plain.parquet: there is no column kinds":                          {Pattern: "plain.parquet", Label: "kinds"},
+		"int96.parquet: the column label has neither whole numbers nor":    {Pattern: "int96.parquet", Label: "label"},
+		"int96.parquet: the column label has no bytes":                     {Pattern: "int96.parquet", Image: "label"},
+		"empty.parquet: 1 Parquet files and no row":                        {Pattern: "empty.parquet"},
+		"cut.parquet: no Parquet file, or a cut one":                       {Pattern: "cut.parquet"},
+		"plain.parquet and unlabelled.parquet: rows of one have labels":    {Pattern: "{plain,unlabelled}.parquet"},
+		"plain.parquet and required.parquet: .* classes":                   {Pattern: "{plain,required}.parquet"},
+	} {
+		files := map[string]string{"cut.parquet": "plain"}
+		for _, name := range []string{
+			"snappy", "null_image", "null_label", "label_of_no_class", "several", "two", "paths", "plain", "int96", "empty", "unlabelled", "required",
+		} {
+			files[name+".parquet"] = name
+		}
+		root := parquetFolder(t, files)
+		must(t, os.Truncate(root+"/cut.parquet", 1000))
+		_, err := scanned(t.Context(), l, folderOf(t, root))
+		if !errors.Is(err, ErrLayout) || !matches(says, fmt.Sprint(err)) {
+			t.Errorf("%v\nwant %s", err, says)
+		}
+	}
+}
+
+// matches reports whether a text has parts in this order.
+func matches(parts, text string) bool {
+	for part := range strings.SplitSeq(parts, ".*") {
+		_, rest, found := strings.Cut(text, strings.TrimSpace(part))
+		if !found {
+			return false
+		}
+		text = rest
+	}
+	return true
+}
+
+// TestParquetForm: what is written without compression is a range of its file.
+func TestParquetForm(t *testing.T) {
+	root := parquetFolder(t, map[string]string{"x.parquet": "dictionary"})
+	m, err := scanned(t.Context(), Parquet{Pattern: "*.parquet"}, folderOf(t, root))
+	must(t, err)
+	if m.Form()&manifest.Packed != 0 || m.Objects() != 1 || m.Object(0).Part != "" {
+		t.Errorf("form %v, %d objects", m.Form(), m.Objects())
+	}
+}
