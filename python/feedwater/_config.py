@@ -167,8 +167,6 @@ class Config:
             )
 
     def _check_batch(self) -> None:
-        if self.source.indices is not None and (self.sampler is not None or self.batch_sampler is not None):
-            raise ValueError("a Subset and a sampler both choose samples: pass the whole data set and the sampler")
         if self.batch_sampler is not None:
             others = {
                 "batch_size": self.batch_size,

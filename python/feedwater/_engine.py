@@ -31,8 +31,8 @@ from ._meter.pace import Pace
 from ._meter.pulse import Pulse
 from ._order.cursor import Cursor, Position
 from ._order.sampler_epoch import SamplerEpoch
-from ._order.samplers import BatchSamplerOrder, SamplerOrder, SubsetOrder, check_split
-from ._order.steps import Order, RangeOrder, Step, count_steps, find_start, share_step
+from ._order.samplers import BatchSamplerOrder, SamplerOrder, SubsetOrder, check_split, warn_other_length
+from ._order.steps import Order, RangeOrder, Step, count_steps, digest_indices, find_start, share_step
 from ._state import State, describe_order
 from .errors import DataError, Error, StateMismatchError
 
@@ -291,12 +291,10 @@ class Engine:
 
     def _sampler_state(self, epoch: int, consumed: int) -> dict[str, Any] | None:
         indices = self.config.source.indices
-        if indices is not None:
-            import hashlib
-
-            return {"class": "Subset", "indices": hashlib.sha256(indices.tobytes()).hexdigest()[:16]}
         if isinstance(self.order, (SamplerOrder, BatchSamplerOrder)) and self.ranks is not None:
             return self.order.save_state(epoch, consumed, self.ranks)
+        if indices is not None and self._sampler is None:
+            return {"class": "Subset", "indices": digest_indices(indices)}
         return None
 
     def load_state(self, state: State, strict: bool) -> None:
@@ -538,11 +536,15 @@ def _make_request(config: Config) -> Request:
 
 
 def _make_order(config: Config, samples: int, sampler_epoch: SamplerEpoch) -> Order:
+    chosen, sampler = config.source.indices, config.sampler if config.batch_sampler is None else config.batch_sampler
+    if sampler is not None:
+        choice = (samples, "the data set") if chosen is None else (len(chosen), "the Subset")
+        warn_other_length(sampler, *choice)
     if config.batch_sampler is not None:
-        return BatchSamplerOrder(config.batch_sampler, config.seed, samples, sampler_epoch, config.tail)
+        return BatchSamplerOrder(sampler, config.seed, samples, sampler_epoch, config.tail, chosen)
     assert config.batch_size is not None
-    if config.sampler is not None:
-        return SamplerOrder(config.sampler, config.batch_size, config.tail, config.seed, samples, sampler_epoch)
-    if config.source.indices is not None:
-        return SubsetOrder(config.source.indices, config.batch_size, config.tail, config.shuffle, config.seed)
+    if sampler is not None:
+        return SamplerOrder(sampler, config.batch_size, config.tail, config.seed, samples, sampler_epoch, chosen)
+    if chosen is not None:
+        return SubsetOrder(chosen, config.batch_size, config.tail, config.shuffle, config.seed)
     return RangeOrder(samples, config.batch_size, config.tail, config.steps_per_epoch)

@@ -56,7 +56,8 @@ class Loader(Generic[B]):
     batch_size       samples per batch and rank
     shuffle          another order each epoch, by seed
     sampler          indices in the order to use, as PyTorch has it: the order of all ranks, split among them, unless
-                     it splits by itself (DistributedSampler), by the Loader's rank and num_replicas
+                     it splits by itself (DistributedSampler), by the Loader's rank and num_replicas. Of a Subset they
+                     are places in it
     batch_sampler    lists of indices, in place of batch_size: each the batch of one step over all ranks, or of this
                      rank if it, or the sampler inside, splits by itself
     tail             the last step when samples are left over: "short", a smaller one, equal on all ranks, for which up

@@ -399,10 +399,6 @@ def test_image_folders_with_code_are_refused(folder: Path) -> None:
             Loader(data, batch_size=1)
     with pytest.raises(feedwater.DataError, match="from 0 to 3"):
         Loader(torch.utils.data.Subset(datasets.ImageFolder(folder), [0, 3]), batch_size=1)
-    subset = torch.utils.data.Subset(datasets.ImageFolder(folder), [0])
-    for options in ({"batch_size": 1, "sampler": [0]}, {"batch_sampler": [[0]]}):
-        with pytest.raises(ValueError, match="both choose"):
-            Loader(subset, **options)
 
 
 @pytest.mark.parametrize(

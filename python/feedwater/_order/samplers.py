@@ -14,9 +14,9 @@ from ..errors import DataError, StateMismatchError
 from .generators import Generators, pack_states
 from .pull import KEPT_STATES, Pull, seed_of
 from .sampler_epoch import SamplerEpoch, parts_of
-from .steps import Indices, Step, Tail, count_steps, from_end, share_step
+from .steps import Indices, Step, Tail, count_steps, digest_indices, from_end, share_step
 
-__all__ = ["BatchSamplerOrder", "SamplerOrder", "SubsetOrder", "check_split"]
+__all__ = ["BatchSamplerOrder", "SamplerOrder", "SubsetOrder", "check_split", "warn_other_length"]
 
 log = logging.getLogger("feedwater")
 
@@ -39,6 +39,24 @@ def check_split(sampler: Any, ranks: Ranks) -> None:
             f"rank={ranks.rank}, num_replicas={ranks.world}: samples would come twice or never. Pass both the same "
             "ones (or the Loader mesh=), or a sampler of the whole order, which the Loader splits"
         )
+
+
+def warn_other_length(sampler: Any, samples: int, name: str) -> None:
+    """Warns if a sampler was made for another number of samples than the data set, or its Subset, has."""
+    for part in parts_of(sampler):
+        for attribute in ("data_source", "dataset", "weights"):
+            made_for = operator.length_hint(getattr(part, attribute, None), samples)
+            if made_for != samples:
+                log.warning(
+                    "%s was made for %d samples (its %s), and %s has %d. Its indices are places in what the Loader is "
+                    "given, as with a DataLoader: give both the same data set, or the same Subset",
+                    type(part).__name__,
+                    made_for,
+                    attribute,
+                    name,
+                    samples,
+                )
+                return
 
 
 class SubsetOrder:
@@ -100,8 +118,13 @@ class _Pulled:
     lists: bool
     """Whether the sampler gives lists."""
 
-    def __init__(self, sampler: Any, seed: int, samples: int, sampler_epoch: SamplerEpoch | None) -> None:
-        self.sampler, self.seed, self.samples = sampler, seed, samples
+    def __init__(
+        self, sampler: Any, seed: int, samples: int, sampler_epoch: SamplerEpoch | None, chosen: Indices | None
+    ) -> None:
+        self.sampler, self.seed = sampler, seed
+        self.chosen = chosen
+        """The samples of the Subset that the sampler's indices are places in; None: they are samples."""
+        self.samples = samples if chosen is None else len(chosen)
         self.sampler_epoch = sampler_epoch or SamplerEpoch(sampler)
         self.sharded = split_of(sampler) is not None
         self._pull: Pull | None = None
@@ -137,17 +160,24 @@ class _Pulled:
         pull = self._pull
         if pull is None or pull.epoch != epoch or (self.sharded and ranks.world > 1):
             return None
-        places = np.flatnonzero(from_end(np.array(pull.flat, np.int64), self.samples) == index)
+        drawn = from_end(np.array(pull.flat, np.int64), self.samples)
+        wanted = index if self.chosen is None else np.flatnonzero(self.chosen == index)
+        places = np.flatnonzero(np.isin(drawn, wanted))
         return pull.base + int(places[0]) if len(places) else None
 
     def _check_indices(self, indices: Indices) -> Indices:
-        """As places of the data set: negative ones count from its end."""
+        """The samples that they mean: negative ones count from the end, and those of a Subset are places in it."""
         indices = from_end(indices, self.samples)
         bad = indices[(indices < 0) | (indices >= self.samples)]
         if len(bad):
-            name = type(self.sampler).__name__
-            raise DataError(f"{name} gave index {bad[0]}, but the data set has samples 0 to {self.samples - 1}")
-        return indices
+            name, last = type(self.sampler).__name__, self.samples - 1
+            if self.chosen is None:
+                raise DataError(f"{name} gave index {bad[0]}, but the data set has samples 0 to {last}")
+            raise DataError(
+                f"{name} gave index {bad[0]}, but the Subset has places 0 to {last}, and a sampler's indices are "
+                "places in it, as with a DataLoader: make the sampler for the Subset, or pass the whole data set"
+            )
+        return indices if self.chosen is None else self.chosen[indices]
 
     def save_state(self, epoch: int, consumed: int, ranks: Ranks) -> dict[str, Any]:
         """What a resumed run must know of the sampler besides the cursor.
@@ -159,6 +189,8 @@ class _Pulled:
             return self._resume  # loaded, and nothing drawn since
         kind = type(self.sampler)
         state: dict[str, Any] = {"class": f"{kind.__module__}.{kind.__qualname__}", "epoch": epoch, "drawn": drawn}
+        if self.chosen is not None:
+            state["subset"] = digest_indices(self.chosen)
         if self.sharded:
             state |= {"world": ranks.world, "rank": ranks.rank}
         if stood := self._states_before(epoch):
@@ -193,6 +225,8 @@ class _Pulled:
         kind = type(self.sampler)
         if state["class"] != f"{kind.__module__}.{kind.__qualname__}":
             raise StateMismatchError(f"the state is of sampler {state['class']}, this Loader has {kind.__qualname__}")
+        if state.get("subset") != (None if self.chosen is None else digest_indices(self.chosen)):
+            raise StateMismatchError("the state is of another choice of samples: another Subset under the sampler")
         if self.sharded and state.get("world") != ranks.world:
             raise StateMismatchError(
                 f"{kind.__qualname__} splits the data by itself, over {state.get('world')} ranks in the state and "
@@ -224,9 +258,16 @@ class SamplerOrder(_Pulled):
     lists = False
 
     def __init__(
-        self, sampler: Any, batch: int, tail: Tail, seed: int, samples: int, sampler_epoch: SamplerEpoch | None = None
+        self,
+        sampler: Any,
+        batch: int,
+        tail: Tail,
+        seed: int,
+        samples: int,
+        sampler_epoch: SamplerEpoch | None = None,
+        chosen: Indices | None = None,
     ) -> None:
-        super().__init__(sampler, seed, samples, sampler_epoch)
+        super().__init__(sampler, seed, samples, sampler_epoch, chosen)
         self.batch, self.tail = batch, tail
         self.largest = batch
 
@@ -263,9 +304,15 @@ class BatchSamplerOrder(_Pulled):
     lists = True
 
     def __init__(
-        self, sampler: Any, seed: int, samples: int, sampler_epoch: SamplerEpoch | None = None, tail: Tail = "short"
+        self,
+        sampler: Any,
+        seed: int,
+        samples: int,
+        sampler_epoch: SamplerEpoch | None = None,
+        tail: Tail = "short",
+        chosen: Indices | None = None,
     ) -> None:
-        super().__init__(sampler, seed, samples, sampler_epoch)
+        super().__init__(sampler, seed, samples, sampler_epoch, chosen)
         self.tail = tail
         self.largest = None
         self._warned = False

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from .._common.ranks import Ranks
 from .._ctaugment.policy import Weights
 
-__all__ = ["Indices", "Order", "RangeOrder", "Step", "Tail", "find_start", "from_end", "share_step"]
+__all__ = ["Indices", "Order", "RangeOrder", "Step", "Tail", "digest_indices", "find_start", "from_end", "share_step"]
 
 Tail = Literal["short", "valid", "drop"]
 Indices = npt.NDArray[np.int64]
@@ -25,6 +25,13 @@ Indices = npt.NDArray[np.int64]
 def from_end(indices: Indices, count: int) -> Indices:
     """The same with negative ones counted from the end of count things, as Python does; out of range they stay."""
     return np.where((indices < 0) & (indices >= -count), indices + count, indices)
+
+
+def digest_indices(indices: Indices) -> str:
+    """What tells one choice of samples from another, in states."""
+    import hashlib
+
+    return hashlib.sha256(indices.tobytes()).hexdigest()[:16]
 
 
 class Step:
