@@ -6,6 +6,7 @@ import base64
 import dataclasses
 import operator
 import os
+import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, Literal, NoReturn, SupportsIndex, TypeVar, overload
@@ -605,7 +606,11 @@ class Loader(Generic[B]):
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def __del__(self) -> None:
-        engine = getattr(self, "_engine", None)
-        if engine is not None:
-            engine.drop_handles()
+    def __del__(self, is_finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
+        engine = self.__dict__.get("_engine")
+        try:
+            if engine is not None:
+                engine.drop_handles()
+        except Exception:
+            if not is_finalizing():  # else modules have lost their names, and the system closes what is open
+                raise

@@ -307,12 +307,18 @@ def here(sample, rng):
 """
 
 
-def run(tmp_path: Path, data: Path, then: str, guard: str = 'if __name__ == "__main__":') -> subprocess.Popen[str]:
+def run(
+    tmp_path: Path,
+    data: Path,
+    then: str,
+    guard: str = 'if __name__ == "__main__":',
+    flags: tuple[str, ...] = ("-W", "error"),
+) -> subprocess.Popen[str]:
     """Starts a script of its own."""
     script = tmp_path / "script.py"
     script.write_text(SCRIPT.format(data=str(data), then=then, guard=guard))
     return subprocess.Popen(
-        [sys.executable, "-W", "error", str(script)],
+        [sys.executable, *flags, str(script)],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
     )  # fmt: skip
 
@@ -344,6 +350,24 @@ def test_functions_of_main_and_the_end_of_the_program(data: Path, tmp_path: Path
     _, said = program.communicate(timeout=120)
     assert ended(pids)
     assert said.count("Traceback") == (how == "Ctrl-C"), said
+
+
+KEPT = "import codecs; codecs.register(lambda name, kept=dict(sys.modules): None)"
+"""Modules are not freed when the interpreter goes, but lose their names, the latest imported ones first."""
+
+
+def test_a_loader_that_outlives_the_modules_goes_in_silence(data: Path, tmp_path: Path) -> None:
+    program = run(tmp_path, data, KEPT, flags=())
+    out, said = program.communicate(timeout=120)
+    assert (program.returncode, said) == (0, "")
+    assert ended(out.split())
+
+
+def test_a_slow_start_is_told_and_told_again(loader: Any, monkeypatch: pytest.MonkeyPatch, caplog: Any) -> None:
+    monkeypatch.setattr(python_module, "TELL_AFTER_S", 0.0)
+    list(loader())
+    told = [record.getMessage() for record in caplog.records if "first batch" in record.getMessage()]
+    assert told and "of 2 processes have started" in told[0] and "python_functions" not in told[0]
 
 
 def test_a_script_without_a_guard_is_told(data: Path, tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ again, and what nobody wants any more is forgotten.
 
 from __future__ import annotations
 
+import logging
 import math
 import os
 import pickle
@@ -39,12 +40,16 @@ if TYPE_CHECKING:
 
 __all__ = ["PythonBuilder", "Stage", "count_cores"]
 
+log = logging.getLogger("feedwater")
+
 _Array = npt.NDArray[Any]
 
 OURS = ("index", "key", "valid")
 """Fields that the function has no part in."""
 TURN_S = 0.05
 """How often a wait for processes looks whether the agent has finished more."""
+TELL_AFTER_S = 5.0
+"""A first batch that takes longer is told of."""
 BACKLOG_BYTES = 128 << 10
 """Jobs that lie in one process's socket at most, so that sending never waits."""
 SMALL_BYTES = 64 << 10
@@ -118,6 +123,7 @@ class Stage:
         self._memory, self._limits_s = config.memory, (config.timeout, config.start_timeout)
         self._begun = False
         """Whether a batch was made: until then processes may still be starting."""
+        self._tell_after_s = TELL_AFTER_S
         self._rows = 0
         """Samples that a slot has room for."""
         self._tasks: dict[int, _Task] = {}
@@ -279,6 +285,8 @@ class Stage:
 
     def _await_report(self, waited: Waited) -> None:
         self.pool.wait_reports(TURN_S, self._note_report)
+        if not self._begun:
+            self._tell_start(waited)
         limit_s = self._limits_s[not self._begun]
         if waited.end_turn() > limit_s > 0:
             at = ", ".join(map(str, self.pool.at_work_on())) or "none"
@@ -286,6 +294,22 @@ class Stage:
                 f"python= has not finished the batch after {limit_s:g} s; at work on samples of index {at}. "
                 "Calling next again goes on waiting"
             )
+
+    def _tell_start(self, waited: Waited) -> None:
+        """Says how far processes are, where the first batch takes long, now and then and less and less often."""
+        if waited.seconds < self._tell_after_s:
+            return
+        self._tell_after_s = max(self._tell_after_s, waited.seconds, TURN_S) * 2
+        started = self.pool.count_started()
+        log.warning(
+            "python= works on the first batch since %.0f s: %d of %d processes have started. Each imports the module "
+            "of %s, and what that imports. %s",
+            waited.seconds,
+            started,
+            self.pool.count,
+            self.name,
+            "All wait for samples to be done" if started == self.pool.count else "python_workers= starts fewer of them",
+        )
 
     def _note_report(self, report: Report) -> None:
         """Notes an answer; harmless when repeated."""

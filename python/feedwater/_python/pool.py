@@ -69,9 +69,8 @@ class _Shared:
     def __init__(self, serial: int, slots: Slots) -> None:
         self.serial, self.size = serial, slots.count * slots.stride
         self.file = os.dup(slots.file)
-
-    def __del__(self) -> None:
-        os.close(self.file)
+        # No __del__: when the interpreter goes, module os has gone before.
+        weakref.finalize(self, os.close, self.file)
 
 
 class Pool:
@@ -256,6 +255,10 @@ class Pool:
             member.process.join()
         member.link.close()
         return code
+
+    def count_started(self) -> int:
+        """Processes that have the function."""
+        return sum(member is not None and member.ready for member in self._members)
 
     def at_work_on(self) -> list[int]:
         """The indices of the samples that processes have in hand."""
