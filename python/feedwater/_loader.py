@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
     from ._typing import Options
     from .doctor.verdict import Verdict
+    from .transforms import Views
 
 __all__ = ["Loader"]
 
@@ -116,7 +117,16 @@ class Loader(Generic[B]):
     """
 
     if TYPE_CHECKING:
-
+        # Of a transform whose type nobody knows, as torchvision's without types, the batch's is Any.
+        @overload
+        def __init__(
+            self: Loader[tuple[list[torch.Tensor], torch.Tensor]],
+            source: Any,
+            transform: Views,
+            *,
+            fields: None = None,
+            **options: Unpack[Options],
+        ) -> None: ...
         @overload
         def __init__(
             self: Loader[tuple[torch.Tensor, torch.Tensor]],

@@ -89,23 +89,42 @@ def get_worker_info() -> Any: ...
 }
 
 
+OVERLOADS = """
+from collections.abc import Callable
+from typing import Any
+import torch
+import feedwater
+from feedwater import Loader, Views
+from feedwater.transforms import CenterCrop
+
+untyped: Any = None
+def count(batch: Any, rng: Any) -> int: return 1
+
+reveal_type(Loader("x", CenterCrop(2), batch_size=1))
+reveal_type(Loader("x", [CenterCrop(2)], batch_size=1, masks="y"))
+reveal_type(Loader(untyped, None, batch_size=1))
+reveal_type(Loader("x", Views([]), batch_size=1))
+reveal_type(Loader("x", Views([]), batch_size=1, fields=("image", "label")))
+reveal_type(Loader("x", Views([]), batch_size=1, fields={"image": "x"}))
+reveal_type(Loader("x", untyped, batch_size=1))
+reveal_type(Loader("x", untyped, batch_size=1, fields=("image",)))
+reveal_type(Loader("x", Views([]), batch_size=1, batch_transform=count))
+reveal_type(Loader("x", untyped, batch_size=1, batch_transform=count, fields={"image": "x"}))
+"""
+BATCHES = [
+    *["tuple[torch.Tensor, torch.Tensor]"] * 3,
+    "tuple[list[torch.Tensor], torch.Tensor]",
+    "tuple[Any, ...]",
+    "dict[str, Any]",
+    "Any",
+    "tuple[Any, ...]",
+    *["int"] * 2,
+]
+
+
 def test_type_checkers_see_what_comes_out(tmp_path: Path) -> None:
-    pytest.importorskip("mypy")
-    for name, text in TORCH.items():
-        stub = tmp_path / "torch" / f"{name}.pyi"
-        stub.parent.mkdir(parents=True, exist_ok=True)
-        stub.write_text(text)
-    file = tmp_path / "use.py"
-    file.write_text(REVEALED)
-    command = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(tmp_path / "cache"), str(file)]
-    done = subprocess.run(
-        command,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        env={**os.environ, "MYPYPATH": f"{tmp_path}:{HERE.parent}"},
-    )
-    revealed = [line.split('"')[1] for line in done.stdout.splitlines() if "Revealed type" in line]
+    done = check_types(REVEALED, tmp_path)
+    revealed = revealed_types(done)
     assert revealed[:4] == ["torch.Tensor", "dict[str, Any]", "tuple[Any, ...]", "list[int]"], done.stdout
     assert revealed[4] == "dict[str, Any]"
     assert "Last" in revealed[5]
@@ -113,6 +132,31 @@ def test_type_checkers_see_what_comes_out(tmp_path: Path) -> None:
     errors = [line for line in done.stdout.splitlines() if ": error:" in line]
     assert {error.split(":")[1] for error in errors} == {"26"}, done.stdout
     assert 'did you mean "batch_size"' in errors[0]
+
+
+def test_type_checkers_know_each_kind_of_loader(tmp_path: Path) -> None:
+    done = check_types(OVERLOADS, tmp_path)
+    assert done.returncode == 0, done.stdout
+    assert revealed_types(done) == [f"feedwater._loader.Loader[{batch}]" for batch in BATCHES]
+
+
+def revealed_types(done: subprocess.CompletedProcess[str]) -> list[str]:
+    """What reveal_type told, in order."""
+    return [line.split('"')[1] for line in done.stdout.splitlines() if "Revealed type" in line]
+
+
+def check_types(text: str, tmp_path: Path) -> subprocess.CompletedProcess[str]:
+    """mypy about a program."""
+    pytest.importorskip("mypy")
+    for name, text in TORCH.items():
+        stub = tmp_path / "torch" / f"{name}.pyi"
+        stub.parent.mkdir(parents=True, exist_ok=True)
+        stub.write_text(text)
+    file = tmp_path / "use.py"
+    file.write_text(text)
+    command = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(tmp_path / "cache"), str(file)]
+    environment = {**os.environ, "MYPYPATH": f"{tmp_path}:{HERE.parent}"}
+    return subprocess.run(command, capture_output=True, text=True, timeout=300, env=environment)
 
 
 # -- the program -------------------------------------------------------------------------------------------------------
