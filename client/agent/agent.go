@@ -21,6 +21,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/feedwater-io/feedwater/client"
+	"github.com/feedwater-io/feedwater/client/agent/process"
 	"github.com/feedwater-io/feedwater/client/node"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 	"github.com/feedwater-io/feedwater/watch"
@@ -131,14 +132,14 @@ func (a *Agent) Run(ctx context.Context) error {
 	defer stop()
 	var watch sync.WaitGroup
 	if a.options.Trainer != nil {
-		wake, done, err := newWaker()
+		wake, done, err := process.NewWaker()
 		if err != nil {
 			return err
 		}
 		defer watch.Wait()
 		defer done()
 		watch.Go(func() {
-			if awaitExit(a.options.Trainer, wake) {
+			if process.AwaitExit(a.options.Trainer, wake) {
 				a.discardSlots()
 				end()
 			}
@@ -192,7 +193,7 @@ func (a *Agent) serveLoader(ctx context.Context, conn *net.UnixConn) {
 // trainerGone reports whether the trainer has ended or is on its way out. A process that dies closes its handles one after the other,
 // so a Loader's socket may end before the pidfd says anything.
 func (a *Agent) trainerGone() bool {
-	return a.orphaned.Load() || isExiting(a.options.TrainerPID)
+	return a.orphaned.Load() || process.IsExiting(a.options.TrainerPID)
 }
 
 // discardSlots gives all slots' memory back: the trainer is gone, and forked children of it would keep the memory.

@@ -23,6 +23,7 @@ import (
 
 	"github.com/feedwater-io/feedwater/batch"
 	"github.com/feedwater-io/feedwater/client"
+	"github.com/feedwater-io/feedwater/client/agent/lasthop"
 	"github.com/feedwater-io/feedwater/client/node"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 )
@@ -362,13 +363,13 @@ func (c *trainer) call(method string, params any, fails bool, files ...*os.File)
 const testStride = 1 << 16
 
 // open opens a plan and hands slots over.
-func (c *trainer) open(batch int, hop *LastHop) {
+func (c *trainer) open(batch int, hop *lasthop.Hop) {
 	c.t.Helper()
 	c.call("open", map[string]any{"plan": map[string]any{}, "timeout": 60, "start_timeout": 60}, false)
 	c.addSlots(batch, hop)
 }
 
-func (c *trainer) addSlots(batch int, hop *LastHop) {
+func (c *trainer) addSlots(batch int, hop *lasthop.Hop) {
 	c.t.Helper()
 	f := memory(c.t, 4*testStride)
 	m, err := unix.Mmap(int(f.Fd()), 0, 4*testStride, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
@@ -377,7 +378,7 @@ func (c *trainer) addSlots(batch int, hop *LastHop) {
 	}
 	c.t.Cleanup(func() { unix.Munmap(m) })
 	c.slots = m
-	v, _ := c.call("slots", map[string]any{"count": 4, "stride": testStride, "batch": batch, "last_hop": LastHops{"image": hop}}, false, f)
+	v, _ := c.call("slots", map[string]any{"count": 4, "stride": testStride, "batch": batch, "last_hop": lasthop.Hops{"image": hop}}, false, f)
 	for _, f := range v["fields"].([]any) {
 		field := f.(map[string]any)
 		c.fields[field["name"].(string)] = int(field["offset"].(float64))
@@ -450,7 +451,7 @@ func TestLastHop(t *testing.T) {
 	float := table(4, func(b []byte, c, v int) { binary.LittleEndian.PutUint32(b, math.Float32bits(float32(value(c, v)))) })
 	half := table(2, func(b []byte, c, v int) { binary.LittleEndian.PutUint16(b, uint16(value(c, v))) })
 	small := table(1, func(b []byte, c, v int) { b[0] = byte(value(c, v)) })
-	for _, hop := range []LastHop{
+	for _, hop := range []lasthop.Hop{
 		{DType: "float32", Table: float, Layout: "hwc"}, {DType: "float32", Table: float, Layout: "chw"},
 		{DType: "bfloat16", Table: half, Layout: "chw"}, {DType: "float16", Table: half}, {DType: "uint8", Table: small, Layout: "chw"},
 		{DType: "uint8", Layout: "chw"},
@@ -459,7 +460,7 @@ func TestLastHop(t *testing.T) {
 			t.Run(fmt.Sprintf("%s %s images=%v table=%v", hop.DType, hop.Layout, images, hop.Table != ""), func(t *testing.T) {
 				c := start(t, &fakeNode{images: images})
 				c.open(6, &hop)
-				size := hop.elementBytes()
+				size := batch.ElementSize(hop.DType)
 				for _, w := range []want{{id: 1, position: 90, count: 6, slot: 3}, {id: 2, position: 30, count: 1, slot: 3}} {
 					c.send(c.loader, wantPacket(w))
 					slot, _ := c.done(w)
@@ -516,7 +517,7 @@ func TestListedSamples(t *testing.T) {
 
 func TestPicturesOfDifferentSizes(t *testing.T) {
 	c := start(t, &fakeNode{ragged: true})
-	c.open(4, &LastHop{Layout: "chw"})
+	c.open(4, &lasthop.Hop{Layout: "chw"})
 	w := want{id: 3, position: 1, count: 3, slot: 0}
 	c.send(c.loader, wantPacket(w))
 	slot, extra := c.done(w)
@@ -623,7 +624,7 @@ func TestRefusals(t *testing.T) {
 	if v, _ := c.call("slots", map[string]any{"count": 4, "stride": testStride, "batch": 4}, true, memory(t, 64)); v["kind"] != "bug" {
 		t.Errorf("a file that is too small: %v", v)
 	}
-	if v, _ := c.call("slots", map[string]any{"count": 1, "stride": testStride, "batch": 4, "last_hop": LastHops{"image": {DType: "float64"}}}, true, memory(t, testStride)); v["kind"] != "bug" {
+	if v, _ := c.call("slots", map[string]any{"count": 1, "stride": testStride, "batch": 4, "last_hop": lasthop.Hops{"image": {DType: "float64"}}}, true, memory(t, testStride)); v["kind"] != "bug" {
 		t.Errorf("an unknown type: %v", v)
 	}
 	c.call("open", map[string]any{"plan": "{}"}, true)
@@ -752,23 +753,6 @@ func awaitDead(t *testing.T, c *exec.Cmd) {
 	t.Helper()
 	if err := unix.Waitid(unix.P_PID, c.Process.Pid, nil, unix.WEXITED|unix.WNOWAIT, nil); err != nil {
 		t.Fatal(err)
-	}
-}
-
-func TestExiting(t *testing.T) {
-	process := exec.Command("true")
-	if err := process.Start(); err != nil {
-		t.Fatal(err)
-	}
-	awaitDead(t, process)
-	if !isExiting(process.Process.Pid) {
-		t.Error("a process that was not reaped yet is said to live")
-	}
-	if err := process.Wait(); err != nil {
-		t.Fatal(err)
-	}
-	if !isExiting(process.Process.Pid) || isExiting(os.Getpid()) || isExiting(0) {
-		t.Error("the living and the dead are confused")
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"github.com/feedwater-io/feedwater/batch"
+	"github.com/feedwater-io/feedwater/client/agent/lasthop"
 )
 
 // answerCall runs a call, unless the trainer is of another release, and writes its result to the trainer's file.
@@ -70,10 +71,10 @@ func (l *loader) runCall(ctx context.Context, c call, mismatch error, files []*o
 }
 
 type slotsParams struct {
-	Count   int      `json:"count"`
-	Stride  int      `json:"stride"`
-	Batch   int      `json:"batch"`
-	LastHop LastHops `json:"last_hop"`
+	Count   int          `json:"count"`
+	Stride  int          `json:"stride"`
+	Batch   int          `json:"batch"`
+	LastHop lasthop.Hops `json:"last_hop"`
 }
 
 type slotsResult struct {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/feedwater-io/feedwater/batch"
 	"github.com/feedwater-io/feedwater/client"
+	"github.com/feedwater-io/feedwater/client/agent/lasthop"
 	"github.com/feedwater-io/feedwater/client/node"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 )
@@ -56,14 +57,14 @@ func newDelivery(w want, s *slots) (*delivery, error) {
 	b.wire = slot[len(slot)-wire:]
 	b.image = func(view, offset int, pix []byte) {
 		p := &s.pictures[view]
-		p.writeImage(b.imageBytes(p, offset), pix)
+		p.WriteImage(b.imageBytes(p, offset), pix)
 	}
 	return b, nil
 }
 
 // imageBytes is where image i of a picture ends up.
-func (b *delivery) imageBytes(p *picture, i int) []byte {
-	return b.slot[p.at+i*p.resultBytes():][:p.resultBytes()]
+func (b *delivery) imageBytes(p *lasthop.Picture, i int) []byte {
+	return b.slot[p.At+i*p.ResultBytes():][:p.ResultBytes()]
 }
 
 // readIndices reads the indices that the trainer put into the slot.
@@ -133,7 +134,7 @@ func (b *delivery) placePictures(arrived map[string]*arrival, beside bool) (ragg
 			k = n - 1 - k
 		}
 		p := &b.slots.pictures[k]
-		f := arrived[p.name]
+		f := arrived[p.Name]
 		if f == nil {
 			continue
 		}
@@ -142,7 +143,7 @@ func (b *delivery) placePictures(arrived map[string]*arrival, beside bool) (ragg
 			return nil, err
 		}
 		if ragged != nil {
-			all[p.name] = ragged
+			all[p.Name] = ragged
 		}
 	}
 	return all, nil
@@ -174,17 +175,17 @@ func (b *delivery) checkArrays(r client.Result) (map[string]*arrival, error) {
 }
 
 // placeImages converts images that arrived, in the slot or beside it, or moves them to their place.
-func (b *delivery) placeImages(p *picture, f *arrival, beside bool) (*raggedJSON, error) {
+func (b *delivery) placeImages(p *lasthop.Picture, f *arrival, beside bool) (*raggedJSON, error) {
 	if len(f.RaggedOffsets) > 0 {
-		return b.placeRagged(p, f, b.slot[p.at:])
+		return b.placeRagged(p, f, b.slot[p.At:])
 	}
-	n := p.sourceBytes()
+	n := p.SourceBytes()
 	if len(f.data) != int(b.want.count)*n {
 		return nil, fmt.Errorf("%d bytes of images for %d samples of %d", len(f.data), b.want.count, n)
 	}
 	if !b.slots.hasConversions() {
-		if beside || int(f.Offset) != p.at {
-			copy(b.slot[p.at:], f.data)
+		if beside || int(f.Offset) != p.At {
+			copy(b.slot[p.At:], f.data)
 		}
 		return nil, nil
 	}
@@ -195,11 +196,11 @@ func (b *delivery) placeImages(p *picture, f *arrival, beside bool) (*raggedJSON
 	arrived := len(b.slot) - len(b.wire) + int(f.Offset)
 	for i := range int(b.want.count) {
 		src := f.data[i*n : (i+1)*n]
-		if !beside && p.at+(i+1)*p.resultBytes() > arrived+i*n { // the result covers its own source
+		if !beside && p.At+(i+1)*p.ResultBytes() > arrived+i*n { // the result covers its own source
 			aside = append(aside[:0], src...)
 			src = aside
 		}
-		p.writeImage(b.imageBytes(p, i), src)
+		p.WriteImage(b.imageBytes(p, i), src)
 	}
 	return nil, nil
 }
@@ -214,12 +215,12 @@ type raggedJSON struct {
 type raggedJSONs map[string]*raggedJSON
 
 // placeRagged puts images of differing sizes behind each other at dst.
-func (b *delivery) placeRagged(p *picture, f *arrival, dst []byte) (*raggedJSON, error) {
+func (b *delivery) placeRagged(p *lasthop.Picture, f *arrival, dst []byte) (*raggedJSON, error) {
 	n := int(b.want.count)
 	if len(f.RaggedOffsets) != n+1 || len(f.RaggedShapes) != 3*n {
 		return nil, fmt.Errorf("%d offsets and %d shapes for %d images", len(f.RaggedOffsets), len(f.RaggedShapes), n)
 	}
-	scale := p.element
+	scale := p.Element
 	src := append([]byte(nil), f.data...)
 	if len(src)*scale > len(dst) {
 		return nil, &roomError{len(b.slot) - len(dst) + len(src)*scale}
@@ -233,8 +234,8 @@ func (b *delivery) placeRagged(p *picture, f *arrival, dst []byte) (*raggedJSON,
 		}
 		out := dst[from*scale : to*scale]
 		j.Shapes[i], j.Offsets[i+1] = [3]int{h, w, 3}, to*scale
-		p.writeImage(out, src[from:to])
-		if p.planar {
+		p.WriteImage(out, src[from:to])
+		if p.Planar {
 			j.Shapes[i] = [3]int{3, h, w}
 		}
 	}
@@ -281,7 +282,7 @@ func tooMuchToTell(count uint32, r client.Result) error {
 func (b *delivery) eraseBoxes(ragged raggedJSONs) error {
 	for k := range b.slots.pictures {
 		p := &b.slots.pictures[k]
-		if err := b.erasePicture(p, ragged[p.name]); err != nil {
+		if err := b.erasePicture(p, ragged[p.Name]); err != nil {
 			return err
 		}
 	}
@@ -289,23 +290,20 @@ func (b *delivery) eraseBoxes(ragged raggedJSONs) error {
 }
 
 // erasePicture is erase for one field of images.
-func (b *delivery) erasePicture(p *picture, ragged *raggedJSON) error {
-	boxes := b.slots.offsetOf(p.boxes)
-	if len(p.erasures) == 0 || boxes < 0 {
+func (b *delivery) erasePicture(p *lasthop.Picture, ragged *raggedJSON) error {
+	boxes := b.slots.offsetOf(p.Boxes)
+	if !p.HasErasures() || boxes < 0 {
 		return nil
 	}
-	h, w, n := p.height, p.width, p.resultBytes()
+	h, w, n := p.Height, p.Width, p.ResultBytes()
 	for i := range int(b.want.count) {
-		at := p.at + i*n
+		at := p.At + i*n
 		if ragged != nil {
-			at, n = p.at+ragged.Offsets[i], ragged.Offsets[i+1]-ragged.Offsets[i]
-			h, w = p.sidesOf(ragged.Shapes[i])
+			at, n = p.At+ragged.Offsets[i], ragged.Offsets[i+1]-ragged.Offsets[i]
+			h, w = p.SidesOf(ragged.Shapes[i])
 		}
-		img := canvas{b.slot[at : at+n], h, w, p.element, p.planar, p.put}
-		for k, value := range p.erasures {
-			if !img.eraseBox(b.slot[boxes+(i*len(p.erasures)+k)*boxBytes:], value) {
-				return fmt.Errorf("sample %d: a rectangle to erase leaves its image of %d×%d pixels", i, w, h)
-			}
+		if err := p.EraseBoxes(b.slot[at:at+n], h, w, b.slot[boxes:], i); err != nil {
+			return err
 		}
 	}
 	return nil

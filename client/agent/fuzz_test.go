@@ -7,6 +7,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/feedwater-io/feedwater/client"
+	"github.com/feedwater-io/feedwater/client/agent/lasthop"
 	"github.com/feedwater-io/feedwater/client/node"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 )
@@ -54,12 +55,12 @@ func FuzzAnswers(f *testing.F) {
 			return
 		}
 		info := &pb.OpenResponse{Fields: batchesOf[kind/2%3]}
-		hop := &LastHop{}
+		hop := &lasthop.Hop{}
 		if kind%2 == 1 {
-			hop = &LastHop{DType: "uint8", Layout: "chw", Erase: "AAAA"}
+			hop = &lasthop.Hop{DType: "uint8", Layout: "chw", Erase: "AAAA"}
 		}
 		const stride = 1 << 10
-		s, err := mapSlots(memory(t, 2*stride), 2, stride, count, info.Fields, LastHops{"image": hop, "image.1": hop})
+		s, err := mapSlots(memory(t, 2*stride), 2, stride, count, info.Fields, lasthop.Hops{"image": hop, "image.1": hop})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -96,8 +97,8 @@ func FuzzFields(f *testing.F) {
 		if proto.Unmarshal(wire, r) != nil || node.CheckOpened(r) != nil {
 			return
 		}
-		for _, hop := range []*LastHop{{}, {DType: "float32", Layout: "chw"}} {
-			if l := newLayout(finalFields(r.Fields, LastHops{"image": hop}), 1<<12); l.bytes < 0 {
+		for _, hop := range []*lasthop.Hop{{}, {DType: "float32", Layout: "chw"}} {
+			if l := newLayout(lasthop.FinalFields(r.Fields, lasthop.Hops{"image": hop}), 1<<12); l.bytes < 0 {
 				t.Errorf("%d bytes", l.bytes)
 			}
 		}

@@ -6,10 +6,12 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/feedwater-io/feedwater/batch"
 	"github.com/feedwater-io/feedwater/client"
+	"github.com/feedwater-io/feedwater/client/agent/lasthop"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 )
 
@@ -19,10 +21,10 @@ func TestViewsSettle(t *testing.T) {
 	for i := range 3 * 256 {
 		binary.LittleEndian.PutUint32(table[4*i:], uint32(i%256)*3+uint32(i/256))
 	}
-	all := []*LastHop{nil, {DType: "float32", Table: base64.StdEncoding.EncodeToString(table), Layout: "hwc"}, {DType: "uint8", Layout: "chw"}}
+	all := []*lasthop.Hop{nil, {DType: "float32", Table: base64.StdEncoding.EncodeToString(table), Layout: "hwc"}, {DType: "uint8", Layout: "chw"}}
 	r := rand.New(rand.NewPCG(3, 3))
 	for range 2000 {
-		info, hops := &pb.OpenResponse{}, LastHops{}
+		info, hops := &pb.OpenResponse{}, lasthop.Hops{}
 		for view := range 1 + r.IntN(3) {
 			name := fmt.Sprintf("image.%d", view)
 			info.Fields = append(info.Fields, &pb.Field{Name: name, Dtype: "uint8", Shape: []uint64{1 + r.Uint64N(6), 1 + r.Uint64N(6), 3}})
@@ -34,9 +36,9 @@ func TestViewsSettle(t *testing.T) {
 	}
 }
 
-func settleViews(t *testing.T, r *rand.Rand, info *pb.OpenResponse, hops LastHops, most, count int) {
+func settleViews(t *testing.T, r *rand.Rand, info *pb.OpenResponse, hops lasthop.Hops, most, count int) {
 	t.Helper()
-	stride := batch.AlignUp(newLayout(finalFields(info.Fields, hops), most).bytes)
+	stride := batch.AlignUp(newLayout(lasthop.FinalFields(info.Fields, hops), most).bytes)
 	s, err := mapSlots(memory(t, stride), 1, stride, most, info.Fields, hops)
 	if err != nil {
 		t.Fatal(err)
@@ -68,15 +70,26 @@ func settleViews(t *testing.T, r *rand.Rand, info *pb.OpenResponse, hops LastHop
 	for name, source := range sources {
 		expected := source
 		if hop := hops[name]; hop != nil {
-			one, _ := hop.newConverter()
+			p := pictureOf(t, info, name, hop)
 			n := len(source) / count
-			expected = make([]byte, len(source)*hop.elementBytes())
+			expected = make([]byte, count*p.ResultBytes())
 			for i := range count {
-				one(expected[i*n*hop.elementBytes():][:n*hop.elementBytes()], source[i*n:(i+1)*n])
+				p.WriteImage(expected[i*p.ResultBytes():][:p.ResultBytes()], source[i*n:(i+1)*n])
 			}
 		}
 		if got := b.slot[s.offsetOf(name):][:len(expected)]; !bytes.Equal(got, expected) {
 			t.Fatalf("%v, %d of %d samples: %s differs", info.Fields, count, most, name)
 		}
 	}
+}
+
+// pictureOf is the only picture with a last hop among the fields.
+func pictureOf(t *testing.T, info *pb.OpenResponse, name string, hop *lasthop.Hop) lasthop.Picture {
+	t.Helper()
+	all, err := lasthop.NewPictures(info.Fields, func(string) int { return 0 }, lasthop.Hops{name: hop})
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := slices.IndexFunc(all, func(p lasthop.Picture) bool { return p.Name == name })
+	return all[i]
 }

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/feedwater-io/feedwater/batch"
+	"github.com/feedwater-io/feedwater/client/agent/lasthop"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 )
 
@@ -34,7 +35,7 @@ func (l *layout) offsetOf(name string) int { return batch.OffsetOf(l.fields, nam
 type slots struct {
 	layout
 	count, stride int
-	pictures      []picture
+	pictures      []lasthop.Picture
 	// arriving are the fields as they come.
 	arriving []batch.Field
 
@@ -49,10 +50,10 @@ type slots struct {
 const maxSlotBytes = 1 << 46
 
 // mapSlots maps the trainer's file. It takes the file over. fields are those of nodes.
-func mapSlots(file *os.File, count, stride, samples int, fields []*pb.Field, hops LastHops) (*slots, error) {
+func mapSlots(file *os.File, count, stride, samples int, fields []*pb.Field, hops lasthop.Hops) (*slots, error) {
 	defer file.Close()
-	l := newLayout(finalFields(fields, hops), samples)
-	pictures, err := newPictures(fields, &l, hops)
+	l := newLayout(lasthop.FinalFields(fields, hops), samples)
+	pictures, err := lasthop.NewPictures(fields, l.offsetOf, hops)
 	if err != nil {
 		return nil, err
 	}
@@ -74,7 +75,7 @@ func mapSlots(file *os.File, count, stride, samples int, fields []*pb.Field, hop
 	}
 	// Where the host allows huge pages for shared memory on request, they make the first batches cheaper; elsewhere this does nothing.
 	_ = unix.Madvise(memory, unix.MADV_HUGEPAGE)
-	return &slots{layout: l, count: count, stride: stride, memory: memory, users: 1, pictures: pictures, arriving: finalFields(fields, nil)}, nil
+	return &slots{layout: l, count: count, stride: stride, memory: memory, users: 1, pictures: pictures, arriving: lasthop.FinalFields(fields, nil)}, nil
 }
 
 // lendSlot gives slot i to a want; every lend needs a drop.
@@ -109,34 +110,12 @@ func (s *slots) discardMemory() {
 	}
 }
 
-// finalFields are the arrays as they leave the agent.
-func finalFields(fields []*pb.Field, hops LastHops) []batch.Field {
-	var all []batch.Field
-	for _, f := range fields {
-		g := batch.Field{Name: f.Name, DType: f.Dtype, Shape: []int{}}
-		for _, d := range f.Shape {
-			g.Shape = append(g.Shape, int(d))
-		}
-		if isPicture(f) {
-			hop := hops.hopOf(f.Name)
-			if hop.DType != "" {
-				g.DType = hop.DType
-			}
-			if hop.Layout == "chw" {
-				g.Shape = []int{g.Shape[2], g.Shape[0], g.Shape[1]}
-			}
-		}
-		all = append(all, g)
-	}
-	return all
-}
-
 // hasConversions reports whether any image is converted.
 func (s *slots) hasConversions() bool {
-	return slices.ContainsFunc(s.pictures, func(p picture) bool { return p.convert != nil })
+	return slices.ContainsFunc(s.pictures, func(p lasthop.Picture) bool { return p.IsConverted() })
 }
 
 // isPicture reports whether a field holds images.
 func (s *slots) isPicture(field string) bool {
-	return slices.ContainsFunc(s.pictures, func(p picture) bool { return p.name == field })
+	return slices.ContainsFunc(s.pictures, func(p lasthop.Picture) bool { return p.Name == field })
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/feedwater-io/feedwater/batch"
 	"github.com/feedwater-io/feedwater/client"
+	"github.com/feedwater-io/feedwater/client/agent/lasthop"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 )
 
@@ -19,7 +20,7 @@ func TestBatchThatLandedBesideItsSlot(t *testing.T) {
 		values[i] = byte(i * i)
 	}
 	table := base64.StdEncoding.EncodeToString(values)
-	for name, hop := range map[string]*LastHop{
+	for name, hop := range map[string]*lasthop.Hop{
 		"as it comes": {}, "planes": {DType: "uint8", Layout: "chw"}, "floats": {DType: "float32", Layout: "chw", Table: table},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -36,8 +37,8 @@ func TestBatchThatLandedBesideItsSlot(t *testing.T) {
 			for i := range wire {
 				wire[i] = byte(r.Uint32())
 			}
-			hops := LastHops{"image": hop}
-			l := newLayout(finalFields(info.Fields, hops), count)
+			hops := lasthop.Hops{"image": hop}
+			l := newLayout(lasthop.FinalFields(info.Fields, hops), count)
 			placed := func(beside bool) []byte {
 				stride := batch.AlignUp(l.bytes + len(wire))
 				s, err := mapSlots(memory(t, stride), 1, stride, count, info.Fields, hops)

@@ -47,7 +47,7 @@ var rounds = []round{
 		{"pipeline/transform/auto_augment.go", "Posterize 0.4 8  Rotate", "Posterize 0.4 7  Rotate"},
 		{"pipeline/raster/hue.go", "func turnHue(e *Effect, _ *Workspace, m *pixel.Image) {", "func turnHue(e *Effect, _ *Workspace, m *pixel.Image) {\n\t_ = 7"},
 		{"python/feedwater/_common/ranks.py", "return -(-count // self.world)", "return -(-count // self.world) + 0"},
-		{"client/agent/noise.go", "113<<23", "114<<23"},
+		{"client/agent/lasthop/noise.go", "113<<23", "114<<23"},
 	}},
 	{name: "assembly, what runs by itself, what is called by interfaces alone", moved: []string{
 		"kernel/resize", "codec/gif", "exif", "op/RandomErasing", "draws", "lasthop",
@@ -60,7 +60,7 @@ var rounds = []round{
 		{"python/feedwater/_value_table.py", "CHANNELS, VALUES = 3, 256", "CHANNELS, VALUES = 3, 255"},
 	}},
 	{name: "what few plans and pictures use", moved: []string{"exif", "oversize"}, edits: []edit{
-		{"pipeline/transform/oversize.go", "maxWhole = 1 << 24", "maxWhole = 1 << 23"},
+		{"pipeline/transform/program.go", "maxWhole = 1 << 24", "maxWhole = 1 << 23"},
 		{"pipeline/codec/exif/tiff.go", "orientationTag = 0x0112", "orientationTag = 0x0113"},
 		{"pipeline/codec/upright.go", "d.turn.orientation = orientation", "d.turn.orientation = orientation + 0"},
 	}},

@@ -18,6 +18,7 @@ const (
 	kernelPackage    = "pipeline/internal/kernel"
 	batchPackage     = "pipeline"
 	agentPackage     = "client/agent"
+	lastHopPackage   = "client/agent/lasthop"
 	// registry is the map in transformPackage from the names of ops to what makes them.
 	registry = "ops"
 	// levels is the part of kernelPackage that is of no family: it is in whatever unit calls it.
@@ -36,7 +37,9 @@ var (
 		"resize": {"Taps", "Horizontal", "NewHorizontal", "Vertical", "NewVertical"},
 	}
 	batchRoots   = []string{"ParsePlan", "Job.Submit", "Pipeline.Prepare", "Pipeline.PrepareMasked", "worker.makeSample", "assembly.buildResult"}
-	lastHopRoots = []string{"LastHop", "LastHops", "picture", "newPictures", "canvas", "delivery.eraseBoxes"}
+	lastHopRoots = []string{"Hop", "Hops", "Picture", "NewPictures", "canvas"}
+	// agentRoots belong to the last hop too.
+	agentRoots = []string{"delivery.eraseBoxes"}
 )
 
 // within are parts of other units' code that are units of their own, since few plans or pictures use them: those of
@@ -50,7 +53,7 @@ var within = map[string]struct {
 }
 
 // patterns are the packages that are read.
-var patterns = []string{"./pipeline/...", "./client/agent"}
+var patterns = []string{"./pipeline/...", "./client/agent/..."}
 
 // apart are packages that decide no byte, each for the reason that it gives.
 var apart = map[string]string{
@@ -94,7 +97,12 @@ func (p *program) units() ([]unit, error) {
 	}
 	add("order", orderPackage, orderRoots)
 	add("draws", orderPackage, p.exportedBut(orderPackage, orderRoots), "order")
-	add("lasthop", agentPackage, lastHopRoots, "order", "draws")
+	add("lasthop", lastHopPackage, lastHopRoots, "order", "draws")
+	erasing, e := p.find(agentPackage, agentRoots)
+	if e != nil {
+		err = fmt.Errorf("lasthop: %w", e)
+	}
+	all[len(all)-1].roots = append(all[len(all)-1].roots, erasing...)
 	add("batch", batchPackage, batchRoots, "order", "draws")
 	add("files", codecPackage, p.usedOutside(codecPackage), "batch")
 	add("exif", within["exif"].pkg, within["exif"].roots, "batch", "files")

@@ -1,4 +1,4 @@
-package agent
+package lasthop
 
 import (
 	"encoding/binary"
@@ -43,7 +43,7 @@ func sineOf(a float64) float64 {
 }
 
 // newElementWriter writes one element of the type; nil for bytes.
-func (l *LastHop) newElementWriter() func(dst []byte, x float32) {
+func (l *Hop) newElementWriter() func(dst []byte, x float32) {
 	switch l.DType {
 	case "float32":
 		return func(dst []byte, x float32) { binary.NativeEndian.PutUint32(dst, math.Float32bits(x)) }

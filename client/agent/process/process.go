@@ -1,4 +1,5 @@
-package agent
+// Package process finds out when another process ends: one that may be stopped, or a zombie, or holds its sockets in forked children.
+package process
 
 import (
 	"bytes"
@@ -11,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// newWaker makes a pipe whose writing end, closed by done, ends awaitExit.
-func newWaker() (wake *os.File, done func(), err error) {
+// NewWaker makes a pipe whose writing end, closed by done, ends AwaitExit.
+func NewWaker() (wake *os.File, done func(), err error) {
 	r, w, err := os.Pipe()
 	if err != nil {
 		return nil, nil, fmt.Errorf("wake pipe: %w", err)
@@ -20,9 +21,9 @@ func newWaker() (wake *os.File, done func(), err error) {
 	return r, func() { _ = w.Close() }, nil
 }
 
-// awaitExit waits until the process behind the pidfd has ended, and returns true; or until wake does, and returns false. It takes
+// AwaitExit waits until the process behind the pidfd has ended, and returns true; or until wake does, and returns false. It takes
 // wake over. Where pidfds cannot be polled it returns false at once: then the control socket alone tells.
-func awaitExit(pidfd, wake *os.File) bool {
+func AwaitExit(pidfd, wake *os.File) bool {
 	defer wake.Close()
 	fds := []unix.PollFd{{Fd: int32(pidfd.Fd()), Events: unix.POLLIN}, {Fd: int32(wake.Fd()), Events: unix.POLLIN}}
 	for {
@@ -40,9 +41,9 @@ func awaitExit(pidfd, wake *os.File) bool {
 	}
 }
 
-// isExiting reports whether a process has ended or begun to end: it will not run a line of its program again. False for process 0, and
+// IsExiting reports whether a process has ended or begun to end: it will not run a line of its program again. False for process 0, and
 // where /proc does not tell.
-func isExiting(pid int) bool {
+func IsExiting(pid int) bool {
 	if pid <= 0 {
 		return false
 	}

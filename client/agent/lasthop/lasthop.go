@@ -1,4 +1,6 @@
-package agent
+// Package lasthop brings images that nodes made into the form in which a training loop has them: types, values, layouts, erased rectangles.
+// It writes memory of its callers', keeps none, and starts no goroutine.
+package lasthop
 
 import (
 	"encoding/base64"
@@ -9,9 +11,9 @@ import (
 	"github.com/feedwater-io/feedwater/batch"
 )
 
-// LastHop says how images leave the agent: the pointwise end of the transforms (ToDtype, Normalize) as a table, and the layout.
+// Hop says what becomes of the images of a field: the pointwise end of the transforms (ToDtype, Normalize) as a table, and the layout.
 // The zero value leaves them as they come: uint8, height × width × channel.
-type LastHop struct {
+type Hop struct {
 	// DType is "uint8", "float32", "float16" or "bfloat16".
 	DType string `json:"dtype"`
 	// Table maps each value of each channel: base64 of [3][256] elements, little-endian. Empty: values stay as they are, and DType is
@@ -29,7 +31,7 @@ type LastHop struct {
 type convert func(dst, src []byte)
 
 // elementBytes is the size of one element, 0 for an unknown type.
-func (l *LastHop) elementBytes() int {
+func (l *Hop) elementBytes() int {
 	switch l.DType {
 	case "":
 		return 1
@@ -40,7 +42,7 @@ func (l *LastHop) elementBytes() int {
 }
 
 // newConverter makes the conversion; nil means that images stay as they come.
-func (l *LastHop) newConverter() (convert, error) {
+func (l *Hop) newConverter() (convert, error) {
 	one, err := l.newPictureConverter()
 	if err != nil || one == nil || l.Crops < 2 {
 		return one, err
@@ -54,7 +56,7 @@ func (l *LastHop) newConverter() (convert, error) {
 }
 
 // newPictureConverter is converter for one picture.
-func (l *LastHop) newPictureConverter() (convert, error) {
+func (l *Hop) newPictureConverter() (convert, error) {
 	size, planar := l.elementBytes(), l.Layout == "chw"
 	switch {
 	case size == 0:

@@ -1,4 +1,4 @@
-package agent
+package lasthop
 
 import (
 	"bytes"
@@ -66,7 +66,7 @@ func TestEraseStaysInside(t *testing.T) {
 }
 
 func TestErasuresAreChecked(t *testing.T) {
-	l := LastHop{DType: "float16", Erase: base64.StdEncoding.EncodeToString(make([]byte, 12))}
+	l := Hop{DType: "float16", Erase: base64.StdEncoding.EncodeToString(make([]byte, 12))}
 	if all, err := l.decodeErasures(); err != nil || len(all) != 2 || len(all[1]) != 6 {
 		t.Errorf("%v, %v", all, err)
 	}

@@ -1,4 +1,4 @@
-package agent
+package lasthop
 
 import (
 	"encoding/base64"
@@ -15,7 +15,7 @@ const eraseField = "erase"
 const boxBytes = 6 * 8
 
 // decodeErasures are what rectangles are filled with: three elements each, one per channel.
-func (l *LastHop) decodeErasures() ([][]byte, error) {
+func (l *Hop) decodeErasures() ([][]byte, error) {
 	raw, err := base64.StdEncoding.DecodeString(l.Erase)
 	size := 3 * l.elementBytes()
 	if err != nil || size > 0 && len(raw)%size != 0 {

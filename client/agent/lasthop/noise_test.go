@@ -1,4 +1,4 @@
-package agent
+package lasthop
 
 import (
 	"encoding/binary"
@@ -54,7 +54,7 @@ func TestHalfRoundsToNearest(t *testing.T) {
 // Both layouts hold the same numbers, inside the rectangle alone.
 func TestNoiseFillsTheRectangle(t *testing.T) {
 	const h, w = 7, 9
-	hop := LastHop{DType: "float32"}
+	hop := Hop{DType: "float32"}
 	pixels := [2][]byte{make([]byte, 12*h*w), make([]byte, 12*h*w)}
 	for i, planar := range []bool{false, true} {
 		img := canvas{pixels[i], h, w, 4, planar, hop.newElementWriter()}
