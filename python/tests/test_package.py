@@ -148,10 +148,10 @@ def revealed_types(done: subprocess.CompletedProcess[str]) -> list[str]:
 def check_types(text: str, tmp_path: Path) -> subprocess.CompletedProcess[str]:
     """mypy about a program."""
     pytest.importorskip("mypy")
-    for name, text in TORCH.items():
+    for name, stub_text in TORCH.items():
         stub = tmp_path / "torch" / f"{name}.pyi"
         stub.parent.mkdir(parents=True, exist_ok=True)
-        stub.write_text(text)
+        stub.write_text(stub_text)
     file = tmp_path / "use.py"
     file.write_text(text)
     command = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(tmp_path / "cache"), str(file)]
