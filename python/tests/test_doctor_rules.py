@@ -177,8 +177,9 @@ def test_nothing_beyond_the_stall_is_promised_by_a_few_steps() -> None:
 def test_more_than_the_stall_is_promised_where_it_was_seen() -> None:
     """And says why: the loop has the cores that make batches. The same of batches that were replayed."""
     beside = "steps took 80.0 ms with data ready, without it 114.3 ms beside their wait"
+    quiet = replace(EPOCHS, others=0.1, loop_queued=0.0)
     for s, how in (
-        (replace(EPOCHS, ready_s=0.08, ready_steps=9), "at least"),
+        (replace(quiet, ready_s=0.08, ready_steps=9), "at least"),
         (replace(EPOCHS, replayed_s=0.08), "at most"),
     ):
         verdict = judge_loop(s)
@@ -187,7 +188,7 @@ def test_more_than_the_stall_is_promised_where_it_was_seen() -> None:
         assert any(beside in note for note in verdict.notes), verdict.notes
         assert verdict.actions[-1].do == f"feedwater nodes (data made elsewhere), {how}"
         assert verdict.actions[-1].gain == verdict.ceiling
-    half = judge_loop(replace(EPOCHS, ready_s=0.03, ready_steps=9))
+    half = judge_loop(replace(quiet, ready_s=0.03, ready_steps=9))
     assert half.signals is not None and half.signals.fed_s == pytest.approx(half.signals.rest_s / 2)
     assert "with data ready (estimated)" in str(half) and "9 steps took 30.0 ms" in " ".join(str(half).split())
     assert not any("beside their wait" in note for note in judge_loop(LATE).notes), "within the stall"
@@ -672,3 +673,59 @@ def test_unknown_is_not_zero() -> None:
     assert screen.format_percent(None) == "unknown"
     empty = judge(Report([], 0))
     assert "HEALTHY" not in str(empty) and empty.exit_code == 1
+
+
+# -- other programs ----------------------------------------------------------------------------------------------------
+
+BUSY = replace(
+    LATE, step_s=0.112, ready_s=0.0536, ready_steps=9, wait=0.06, workers=2, others=1.3, loop_queued=0.4, queued=0.3,
+    cpu=0.7, duty=0.6, batch_cpu_s=0.05, decode=0.8, loop_cores=0.6,
+)  # fmt: skip
+"""Recorded beside a program that took two thirds of the cores, but less while the loop was held."""
+
+
+def test_a_loop_that_hardly_waits_beside_other_programs_has_one_story() -> None:
+    verdict = judge_loop(BUSY)
+    assert (verdict.verdict, verdict.cause) == ("not-data", "host-contended")
+    said = " ".join(str(verdict).split())
+    assert "53.6 ms with data ready" not in said and "105.3 ms with data ready (estimated)" in said
+    assert "9 steps after pauses took 53.6 ms, and are not used: other programs take 1.3 of 2 cores" in said
+    assert verdict.ceiling == pytest.approx(1 / 0.94)
+    known = {tip: result for tip, result, _ in verdict.advice}
+    assert known["a faster decoder"] != "yes" and known["num_workers"] != "yes"
+    alone = judge_loop(replace(BUSY, others=0.0))
+    assert "53.6 ms" in str(alone) and not any("not used" in note for note in alone.notes)
+
+
+def test_tips_about_data_are_unknown_beside_other_programs() -> None:
+    s = replace(BUSY, wait=0.095, decode=1.0, batch_cpu_s=0.12, cpu=1.0, queued=0.0, workers=1)
+    results = {
+        others: {tip: result for tip, result, _ in judge_loop(replace(s, others=others)).advice}
+        for others in (0.1, 1.3)
+    }
+    assert results[0.1]["a faster decoder"] == "yes"
+    assert results[1.3]["a faster decoder"] == "unknown"
+
+
+def test_what_load_may_falsify_is_promised_as_a_range() -> None:
+    s = replace(LATE, step_s=0.1, wait=0.3, ready_s=0.04, ready_steps=9, others=0.9, loop_cores=0.4)
+    verdict = judge_loop(s)
+    assert verdict.verdict == "data-bound"
+    assert "1.43x to 2.50x with data always ready" in screen.first_line(verdict)
+    nodes = verdict.actions[-1]
+    assert nodes.gain is None and "1.43x to 2.50x" in nodes.do
+    assert verdict.to_dict()["least_gain"] == pytest.approx(1 / 0.7)
+    alone = judge_loop(replace(s, others=0.0))
+    assert "2.50x faster with data always ready" in screen.first_line(alone) and alone.to_dict()["least_gain"] is None
+
+
+def test_twelve_workers_on_two_cores_are_told_beside_other_programs() -> None:
+    """Recorded: batches of two, twelve workers that queue for nearly all of a fetch, and another program."""
+    many = replace(BUSY, workers=12, batch_size=2, samples=2.0, queued=0.85, cpu=0.15, duty=0.9, others=0.9)
+    verdict = judge_loop(many)
+    assert verdict.cause == "too-many-workers" and verdict.actions[0].arguments.startswith("num_workers=")
+    assert verdict.actions[0].gain is None and "12 workers and the loop queue for 2 cores" in verdict.actions[0].do
+    few = judge_loop(replace(many, workers=5, duty=0.2, others=1.5))
+    assert few.cause == "host-contended" and few.actions[1].arguments.startswith("num_workers=")
+    late = judge_loop(replace(many, wait=0.5))
+    assert late.verdict == "data-bound" and any("num_workers=" in action.arguments for action in late.actions)

@@ -93,6 +93,10 @@ def is_tiny(s: Signals) -> bool:
 
 def suggest_nodes(s: Signals) -> Action:
     """Data made elsewhere: what is seen of it beside workers is a lower bound, replayed batches are the upper one."""
+    least = s.least_gain
+    if least is not None:
+        do = f"feedwater nodes (data made elsewhere), {least:.2f}x to {Step(s).gain(s.ceiling_s):.2f}x beside this load"
+        return Action(do)
     bound = "estimated" if s.estimated else "at least" if s.replayed_s is None else "at most"
     return Action(f"feedwater nodes (data made elsewhere), {bound}", Step(s).gain(s.ceiling_s))
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 from statistics import median
 from typing import Any
 
-from . import advice
+from . import advice, foreign_load
 from .causes import Action, Cause, cause_of, find_causes, is_tiny, suggest_nodes
 from .measured import measure_run
 from .report import Report, Run
@@ -117,6 +117,9 @@ def judge_loop(s: Signals, *, shared: bool | None = None) -> Verdict:
     notes += unused
     if _data_bound(s):
         return _judge_late(s, tips, notes)
+    s, unused = foreign_load.without_lucky_steps(s)
+    notes += unused
+    tips = foreign_load.doubt_tips(s, advice.judge_tips(s))
     if s.stall is None and s.wait >= STALL:
         return Verdict("unknown", "idle-unknown", s.idle_unknown, s, [], advice=tips, notes=notes)
     verdict, cause, actions = _judge_own(s, shared)
@@ -150,6 +153,8 @@ def _judge_late(s: Signals, tips: list[tuple[str, str, str]], notes: list[str]) 
     actions = [one.action for one in sorted(found, key=lambda one: one.name != cause)]
     if cause == "too-many-workers":
         actions += _suggest_fewer(s)
+    elif not any(action.arguments.startswith("num_workers") for action in actions):
+        actions += foreign_load.suggest_fewer(s)
     if cause == "few-nodes":
         actions.append(Action(f"more nodes: {s.period_s / s.fed_s:.1f} times as many, if all are busy"))
     elif cause == "tiny-model":  # what is left of such a step is as short as what measuring it adds
@@ -199,8 +204,11 @@ def _judge_own(s: Signals, shared: bool | None) -> tuple[str, str, list[Action]]
         return "not-data", "gpu-shared", [Action("give this job a GPU of its own, or wait for the other's end")]
     dry = s.gpu and (s.dry or 0.0) > DRY
     if (dry or not s.gpu) and s.loop_queued > CONTENDED and s.others > TAKEN * s.cores:
-        do = f"stop or move the other programs: they take {s.others:.1f} of {s.cores} cores"
-        return "not-data", "host-contended", [Action(do)]
+        stop = Action(f"stop or move the other programs: they take {s.others:.1f} of {s.cores} cores")
+        fewer = list(foreign_load.suggest_fewer(s))
+        if foreign_load.ours_queue(s):
+            return "not-data", "too-many-workers", [*fewer, stop]
+        return "not-data", "host-contended", [stop, *fewer]
     if dry:
         return _host_bound(s)
     if s.workers > 2 * s.cores:

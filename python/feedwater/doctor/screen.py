@@ -62,6 +62,9 @@ def _format_ceiling(v: Verdict) -> str:
     most = v.ceiling or 1.0
     if most > MOST_GAIN:
         return "the step itself takes next to nothing"
+    least = v.signals.least_gain if v.signals is not None else None
+    if least is not None and f"{least:.2f}" != f"{most:.2f}":
+        return f"{least:.2f}x to {most:.2f}x with data always ready"
     if v.signals is not None and v.signals.estimated:
         return f"{most:.2f}x with data ready (estimated)"
     return f"{most:.2f}x faster with data always ready"

@@ -170,6 +170,15 @@ class Signals:
         return self.replayed_s or self.fed_s
 
     @property
+    def least_gain(self) -> float | None:
+        """What data always ready gives at least, where steps that promise more were seen beside other programs, who may
+        have taken less of the cores just then; else None.
+        """
+        if not self.crowded or self.replayed_s is not None or self.fed_s >= self.rest_s:
+            return None
+        return self.period_s / self.rest_s
+
+    @property
     def estimated(self) -> bool:
         """Whether no step was seen that took ceiling_s."""
         return self.replayed_s is None and self.fed_s != self.ready_s

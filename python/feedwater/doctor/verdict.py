@@ -64,6 +64,7 @@ class Verdict:
             "idle": s.idle if s else None,
             "wait": s.wait if s else None,
             "ceiling": self.ceiling,
+            "least_gain": s.least_gain if s else None,
             "estimated": None if s is None or self.ceiling is None else s.estimated,
             "stall": s.stall if s else None,
             "period_s": s.period_s if s else None,
