@@ -30,6 +30,7 @@ type Builder struct {
 	identity hash.Hash // of samples that are not in runs of classes, see fingerprint; else nil
 
 	watched, objects, classes table
+	values                    []Value
 	digests                   [][sha256.Size]byte
 	names                     []byte
 	root                      int // bytes of its name, which comes first
@@ -42,7 +43,7 @@ func NewBuilder(to io.Writer, form Form, root string, scanned int64) *Builder {
 	b.names, b.root = append(b.names, root...), len(root)
 	if form&(Labelled|Members) != 0 {
 		b.identity = sha256.New()
-		b.identity.Write([]byte("samples of feedwater 1\n"))
+		b.identity.Write([]byte(identityOf(form)))
 	}
 	b.write([]byte(magic))
 	return b
@@ -95,6 +96,9 @@ func (b *Builder) Part(name string, a store.Attributes, part string, size int64)
 	return b.Object(name, a)
 }
 
+// Value names the next of the values that each sample has; the form says how many there are.
+func (b *Builder) Value(name string) { b.values = append(b.values, Value{Name: name}) }
+
 // Unlabel says that the labels of the samples, which are listed by Labelled, mean nothing.
 func (b *Builder) Unlabel() { b.form |= Unlabelled }
 
@@ -104,11 +108,17 @@ func (b *Builder) Sample(s *Sample) error {
 	if b.err == nil && (b.samples == math.MaxUint32 || len(s.Key) > MaxKeyBytes) {
 		b.err = fmt.Errorf("sample %d: %.99s: a data set has no more samples, or no key so long", b.samples, s.Key)
 	}
+	if n := b.form.Values(); b.err == nil && (len(s.Values) != n || len(b.values) != n) {
+		b.err = fmt.Errorf("sample %d: %.99s: %d values of %d, %d of which are named", b.samples, s.Key, len(s.Values), n, len(b.values))
+	}
 	if b.err != nil {
 		return b.err
 	}
 	b.page.add(b.form, s)
 	b.samples++
+	for i := range b.values {
+		b.values[i].Most = max(b.values[i].Most, s.Values[i].Size)
+	}
 	if b.identity != nil {
 		b.identify(s)
 	}
@@ -125,6 +135,10 @@ func (b *Builder) identify(s *Sample) {
 	line = append(line, s.Key...)
 	line = binary.LittleEndian.AppendUint64(line, uint64(s.Size))
 	b.identity.Write(binary.LittleEndian.AppendUint64(line, uint64(s.Label)))
+	for _, v := range s.Values {
+		b.identity.Write(binary.LittleEndian.AppendUint64(line[:0], uint64(v.Size)))
+		b.identity.Write(v.Data)
+	}
 }
 
 // flush writes the page at hand.
@@ -159,6 +173,10 @@ func (b *Builder) Finish() error {
 	}
 	tables := appendNumbers(nil, b.chunks...)
 	tables = append(append(append(tables, b.watched...), b.objects...), b.classes...)
+	for _, v := range b.values {
+		begin, end := b.name(v.Name)
+		tables = appendNumbers(tables, begin, end, uint64(v.Most))
+	}
 	tables = append(tables, b.names...)
 	b.content.Write(tables)
 	foot := make([]byte, 0, footBytes)
@@ -185,6 +203,10 @@ func (b *Builder) fingerprint() [sha256.Size]byte {
 	for _, c := range list {
 		line = binary.LittleEndian.AppendUint32(line, uint32(len(c.Name)))
 		line = append(line, c.Name...)
+	}
+	for _, v := range b.values {
+		line = binary.LittleEndian.AppendUint32(line, uint32(len(v.Name)))
+		line = append(line, v.Name...)
 	}
 	b.identity.Write(line)
 	return [sha256.Size]byte(b.identity.Sum(nil))

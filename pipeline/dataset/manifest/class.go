@@ -24,6 +24,9 @@ type Class struct {
 //	"samples of feedwater 1\n", for each sample its key, its size as u64 and its label as i64,
 //	then the number of classes as u32 and their names
 //
+// Where samples have values it begins with "samples with values of feedwater 1\n"; behind each label stand the sizes of the values as u64, each with
+// its bytes where the manifest holds these; and behind the classes the names of the values.
+//
 // It is a contract between nodes: other bytes here make every node of another version refuse the data.
 func fingerprint(digests [][sha256.Size]byte) [sha256.Size]byte {
 	h := sha256.New()
@@ -34,4 +37,12 @@ func fingerprint(digests [][sha256.Size]byte) [sha256.Size]byte {
 		h.Write(digest[:])
 	}
 	return [sha256.Size]byte(h.Sum(nil))
+}
+
+// identityOf is what the fingerprint of samples with labels or in objects begins with.
+func identityOf(form Form) string {
+	if form.Values() > 0 {
+		return "samples with values of feedwater 1\n"
+	}
+	return "samples of feedwater 1\n"
 }

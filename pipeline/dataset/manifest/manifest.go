@@ -26,6 +26,7 @@ import (
 //	         end of the version in names, where it stands behind the name; if Packed, parts of objects are in it too, see
 //	         cutPart
 //	classes  in label order: name, first sample u64, samples u64, digest u64
+//	values   that each sample has: name, bytes of the largest u64; the form says how many there are
 //	names    of all these, each told by where it begins u64 and ends u64; the root's absolute path comes first
 //	foot     fingerprint [32], digest of pages and tables [32], begin of the tables u64, samples u64, form u64,
 //	         watched u64, objects u64, classes u64, bytes of names u64, bytes of the root's path u64,
@@ -39,6 +40,7 @@ const (
 	watchedNumbers = 5
 	objectNumbers  = 4
 	classNumbers   = 5
+	valueNumbers   = 3
 	footNumbers    = 9
 	scannedAt      = 2*sha256.Size + 8*(footNumbers-1) // in the foot
 	footBytes      = 2*sha256.Size + 8*footNumbers + 4
@@ -46,6 +48,12 @@ const (
 
 // MaxKeyBytes is Linux's PATH_MAX without the closing zero: a longer path cannot be opened.
 const MaxKeyBytes = 4095
+
+// MaxValueBytes is how large a value of a sample may be, and MostValues how many a sample may have.
+const (
+	MaxValueBytes = 1 << 20
+	MostValues    = 32
+)
 
 // MinBytes is less than any manifest has.
 const MinBytes = len(magic) + footBytes
@@ -67,7 +75,34 @@ const (
 	Versioned
 	// Packed members are, some of them, in parts of objects that have to be unpacked.
 	Packed
+
+	allForms  = Packed<<1 - 1
+	valuesBit = 8 // and up: how many values a sample has
 )
+
+// WithValues is the form of samples that have n values each, besides their file: of Members ranges of the same object, else bytes that the
+// manifest holds.
+func (f Form) WithValues(n int) Form { return f | Form(n)<<valuesBit }
+
+// Values is how many values a sample has.
+func (f Form) Values() int { return int(f >> valuesBit) }
+
+// Value is one that all samples of a manifest have.
+type Value struct {
+	Name string
+	// Most is the size of the largest one, in bytes.
+	Most int64
+}
+
+// SampleValue is a value of one sample.
+type SampleValue struct {
+	// Offset of a member in the sample's object.
+	Offset int64
+	// Size in bytes.
+	Size int64
+	// Data of samples that are no Members.
+	Data []byte
+}
 
 // Sample is one line of a manifest.
 type Sample struct {
@@ -85,6 +120,8 @@ type Sample struct {
 	// Object that it is a member of, and where it begins there.
 	Object int
 	Offset int64
+	// Values, as many as the form says.
+	Values []SampleValue
 }
 
 // Object is a file that samples are members of.
@@ -106,6 +143,7 @@ type Object struct {
 type Manifest struct {
 	pages                             []byte // magic and chunks
 	chunks, watched, objects, classes []byte
+	values                            []byte
 	names, foot                       []byte
 	root                              int
 	samples                           int
@@ -145,6 +183,9 @@ func (m *Manifest) cut(rest []byte) error {
 		}
 	}
 	m.samples, m.form, m.root = int(m.number(1)), Form(m.number(2)), int(m.number(7))
+	if m.form>>valuesBit > MostValues || m.form&(1<<valuesBit-1) > allForms {
+		return fmt.Errorf("%w: it has the form %#x", ErrDamaged, uint64(m.form))
+	}
 	for _, section := range []struct {
 		to    *[]byte
 		bytes uint64
@@ -153,6 +194,7 @@ func (m *Manifest) cut(rest []byte) error {
 		{&m.watched, 8 * watchedNumbers * m.number(3)},
 		{&m.objects, 8 * objectNumbers * m.number(4)},
 		{&m.classes, 8 * classNumbers * m.number(5)},
+		{&m.values, 8 * valueNumbers * uint64(m.form.Values())},
 		{&m.names, m.number(6)},
 	} {
 		if section.bytes > uint64(len(rest)) {
@@ -160,7 +202,7 @@ func (m *Manifest) cut(rest []byte) error {
 		}
 		*section.to, rest = rest[:section.bytes:section.bytes], rest[section.bytes:]
 	}
-	if len(rest) > 0 || m.root > len(m.names) || m.form >= Packed<<1 {
+	if len(rest) > 0 || m.root > len(m.names) {
 		return fmt.Errorf("%w: its tables have another length", ErrDamaged)
 	}
 	return nil
@@ -173,6 +215,7 @@ func (m *Manifest) check() error {
 		numbers int
 	}{
 		"watched": {m.watched, watchedNumbers}, "object": {m.objects, objectNumbers}, "class": {m.classes, classNumbers},
+		"value": {m.values, valueNumbers},
 	} {
 		for i := 0; i < len(t.rows); i += 8 * t.numbers {
 			if begin, end := u64(t.rows, i), u64(t.rows, i+8); begin > end || end > uint64(len(m.names)) {
@@ -186,6 +229,11 @@ func (m *Manifest) check() error {
 		}
 		if o := m.Object(i); o.Size < 0 || !isLocal(o.Name) {
 			return fmt.Errorf("%w: object %d", ErrDamaged, i)
+		}
+	}
+	for i := range m.form.Values() {
+		if u64(m.values, 8*(valueNumbers*i+2)) > MaxValueBytes {
+			return fmt.Errorf("%w: value %d", ErrDamaged, i)
 		}
 	}
 	if m.form&Labelled != 0 {
@@ -275,6 +323,16 @@ func (m *Manifest) versionLies(i int) bool {
 // name is that of a row.
 func (m *Manifest) name(row []byte) []byte { return m.names[u64(row, 0):u64(row, 8):u64(row, 8)] }
 
+// Values are those that each sample has.
+func (m *Manifest) Values() []Value {
+	all := make([]Value, m.form.Values())
+	for i := range all {
+		row := m.values[8*valueNumbers*i:]
+		all[i] = Value{Name: string(m.name(row)), Most: int64(u64(row, 16))}
+	}
+	return all
+}
+
 // Classes in label order.
 func (m *Manifest) Classes() []Class { return classList(m.classes, m.names) }
 
@@ -324,7 +382,32 @@ func (m *Manifest) At(i int, key []byte) (Sample, error) {
 	if m.form&Labelled == 0 {
 		s.Label = m.label(i)
 	}
+	if m.form.Values() > 0 {
+		s.Values, ok = m.valuesOf(&c)
+	}
+	if !ok {
+		return Sample{}, fmt.Errorf("%w: values of sample %d", ErrDamaged, i)
+	}
 	return s, nil
+}
+
+// valuesOf reads the values of a sample, and copies what the manifest holds of them.
+func (m *Manifest) valuesOf(c *cursor) ([]SampleValue, bool) {
+	all, rest := make([]SampleValue, m.form.Values()), c.values
+	for i := range all {
+		v, left, ok := cutValue(m.form, rest)
+		if !ok || v.Size > int64(u64(m.values, 8*(valueNumbers*i+2))) {
+			return nil, false
+		}
+		rest = left
+		if m.form&Members == 0 {
+			v.Data = bytes.Clone(v.Data)
+		} else if v.Offset += c.offset; v.Offset < 0 || v.Offset > m.Object(int(c.object)).Size-v.Size {
+			return nil, false
+		}
+		all[i] = v
+	}
+	return all, true
 }
 
 // holds reports whether a sample may lie where a page says.

@@ -31,6 +31,9 @@ func (l *list) encode(t testing.TB) []byte {
 	var out bytes.Buffer
 	b := NewBuilder(&out, l.form, "/root", 1)
 	b.Watch("", store.Attributes{Modified: math.MinInt64, Changed: math.MaxInt64, Inode: math.MaxUint64})
+	for i := range l.form.Values() {
+		b.Value(fmt.Sprint("value", i))
+	}
 	for i, o := range l.objects {
 		if got := b.Object(string(o.Name), store.Attributes{Size: o.Size, Modified: o.ModifiedNanos, Version: string(o.Version)}); got != i {
 			t.Fatalf("object %d is number %d", i, got)
@@ -78,7 +81,7 @@ func lists() []*list {
 	var all []*list
 	r := rand.New(rand.NewPCG(1, 1))
 	for _, n := range []int{1, 2, 16, 17, 127, 128, 129, 1000, perChunk + 129} {
-		for _, form := range []Form{0, Labelled, Members, Members | Labelled, Versioned, Versioned | Labelled, Versioned | Members} {
+		for _, form := range []Form{0, Labelled, Members, Members | Labelled, Versioned, Versioned | Labelled, Versioned | Members, Labelled.WithValues(2), (Members | Labelled).WithValues(3)} {
 			if n <= 1000 || form == Members|Labelled {
 				all = append(all, random(r, form, n))
 			}
@@ -110,6 +113,13 @@ func random(r *rand.Rand, form Form, n int) *list {
 			s.Version = fmt.Appendf(nil, "%x", r.Uint64())
 		default:
 			s.ModifiedNanos = r.Int64() - r.Int64()
+		}
+		for range form.Values() {
+			v := SampleValue{Size: r.Int64N(50), Offset: r.Int64N(1 << 39)}
+			if form&Members == 0 {
+				v.Offset, v.Data = 0, []byte(strings.Repeat("v", int(v.Size)))
+			}
+			s.Values = append(s.Values, v)
 		}
 		l.samples = append(l.samples, s)
 	}
@@ -150,6 +160,28 @@ func TestIdentity(t *testing.T) {
 		if print(change) != plain {
 			t.Errorf("with another %s the fingerprint differs: copies of the same data must not", name)
 		}
+	}
+}
+
+// TestIdentityOfValues: names, sizes and what a manifest holds of values are part of the fingerprint; where they lie is not.
+func TestIdentityOfValues(t *testing.T) {
+	print := func(form Form, change func(*list)) string {
+		l := random(rand.New(rand.NewPCG(1, 1)), form, 300)
+		change(l)
+		m, err := Parse(l.encode(t))
+		treetest.Must(t, err)
+		return string(m.Fingerprint())
+	}
+	none := func(*list) {}
+	inline, members := Labelled.WithValues(1), (Members | Labelled).WithValues(1)
+	if print(inline, none) == print(inline, func(l *list) { l.samples[7].Values[0].Data[0] = 'x' }) {
+		t.Error("with other bytes of a value the fingerprint is the same")
+	}
+	if print(members, none) == print(members, func(l *list) { l.samples[7].Values[0].Size++ }) {
+		t.Error("with another size of a value the fingerprint is the same")
+	}
+	if print(members, none) != print(members, func(l *list) { l.samples[7].Values[0].Offset++ }) {
+		t.Error("with another offset of a value the fingerprint differs")
 	}
 }
 
@@ -215,7 +247,7 @@ func readAll(t testing.TB, data []byte) (all []*Sample) {
 
 func seeds(t testing.TB) (all [][]byte) {
 	r := rand.New(rand.NewPCG(2, 2))
-	for _, form := range []Form{0, Labelled, Members, Members | Labelled, Versioned, Versioned | Labelled, Versioned | Members} {
+	for _, form := range []Form{0, Labelled, Members, Members | Labelled, Versioned, Versioned | Labelled, Versioned | Members, Labelled.WithValues(2), (Members | Labelled).WithValues(3)} {
 		all = append(all, random(r, form, 3).encode(t), random(r, form, 20).encode(t), random(r, form, 300).encode(t))
 	}
 	return all
@@ -257,6 +289,7 @@ func FuzzManifest(f *testing.F) {
 		readAll(t, sealed(data))
 		for form := range Versioned << 1 {
 			readAll(t, framed(form, data))
+			readAll(t, framed(form.WithValues(2), data))
 		}
 	})
 }
@@ -266,6 +299,10 @@ func framed(form Form, blocks []byte) []byte {
 	var out bytes.Buffer
 	b := NewBuilder(&out, form, "/", 0)
 	b.Object("x", store.Attributes{Size: 1 << 20})
+	for i := range form.Values() {
+		b.Value(fmt.Sprint("value", i))
+		b.values[i].Most = 1
+	}
 	b.samples = 100
 	b.Class("a", 0, [32]byte{})
 	b.classes = nil
@@ -353,7 +390,12 @@ func TestHostilePages(t *testing.T) {
 		"no end": {0, []byte{0, 1, 'x', 0x80}}, "nothing": {0, nil}, "label of no class": {Labelled, sample(Labelled, Sample{Key: []byte("x"), Label: 2})},
 		"label below": {Labelled, sample(Labelled, Sample{Key: []byte("x"), Label: -1})}, "no object": {Members, member(1, 0, 0)},
 		"object below": {Members, member(-1, 0, 0)}, "behind the object": {Members, member(0, 1<<20, 1)}, "before the object": {Members, member(0, -1, 1)},
-		"so long that it wraps": {Members, member(0, 1, math.MaxInt64)}, "no offset": {Members, []byte{0, 1, 'x', 0, 0}},
+		"value behind the object": {Members.WithValues(1), append(member(0, 0, 1), binary.AppendUvarint(binary.AppendVarint(nil, 1<<20), 1)...)},
+		"value before the object": {Members.WithValues(1), append(member(0, 0, 1), binary.AppendUvarint(binary.AppendVarint(nil, -1), 1)...)},
+		"value of no bytes":       {Labelled.WithValues(1), append(sample(Labelled, Sample{Key: []byte("x")}), 9, 'x')},
+		"no value":                {Labelled.WithValues(1), sample(Labelled, Sample{Key: []byte("x")})},
+		"value larger than any":   {Labelled.WithValues(1), append(sample(Labelled, Sample{Key: []byte("x")}), 2, 'x', 'y')},
+		"so long that it wraps":   {Members, member(0, 1, math.MaxInt64)}, "no offset": {Members, []byte{0, 1, 'x', 0, 0}},
 	} {
 		m, err := Parse(framed(c.form, c.block))
 		treetest.Must(t, err)

@@ -14,7 +14,9 @@ import (
 // A sample is: uvarint bytes of its key that it shares with the sample before, uvarint bytes that follow, these
 // bytes; if Labelled varint label less that of the sample before; uvarint size; of Members varint object less that of
 // the sample before, and varint offset less the end of the sample before; else varint time less that of the sample
-// before, or if Versioned uvarint bytes of its version, and these. Samples 0, 16, 32, … follow an empty key and zeros.
+// before, or if Versioned uvarint bytes of its version, and these; then for each of its values, of Members varint offset
+// less that of the sample and uvarint size, else uvarint bytes, and these. Samples 0, 16, 32, … follow an empty key and
+// zeros.
 const (
 	perPage  = 128
 	perBlock = 16
@@ -39,6 +41,7 @@ type cursor struct {
 	end      int64 // of the sample before, in its object
 	offset   int64
 	size     int64
+	values   []byte // as the page has them
 }
 
 // pageBuilder makes a page.
@@ -77,6 +80,12 @@ func (p *pageBuilder) add(form Form, s *Sample) {
 		out = append(binary.AppendUvarint(out, uint64(len(s.Version))), s.Version...)
 	default:
 		out = binary.AppendVarint(out, s.ModifiedNanos-b.modified)
+	}
+	for _, v := range s.Values {
+		if form&Members != 0 {
+			out = binary.AppendVarint(out, v.Offset-s.Offset)
+		}
+		out = append(binary.AppendUvarint(out, uint64(v.Size)), v.Data...)
 	}
 	*b = cursor{
 		key: append(b.key[:shared], s.Key[shared:]...), label: s.Label, modified: s.ModifiedNanos,
@@ -131,6 +140,46 @@ func block(page []byte, i, samples int, key []byte) (cursor, bool) {
 // next reads a sample; false when the page is damaged. It takes and returns a value, so that the caller's key stays
 // on its stack.
 func (c cursor) next(form Form) (cursor, bool) {
+	c, ok := c.nextFile(form)
+	if !ok || form.Values() == 0 {
+		return c, ok
+	}
+	before := c.rest
+	for range form.Values() {
+		if _, c.rest, ok = cutValue(form, c.rest); !ok {
+			return c, false
+		}
+	}
+	c.values = before[:len(before)-len(c.rest)]
+	return c, true
+}
+
+// cutValue takes a value off the rest; its offset is that less the sample's.
+func cutValue(form Form, rest []byte) (v SampleValue, _ []byte, ok bool) {
+	if form&Members != 0 {
+		if v.Offset, rest, ok = varint(rest, 0); !ok {
+			return v, nil, false
+		}
+	}
+	if len(rest) == 0 {
+		return v, nil, false
+	}
+	size, rest := uvarint(rest)
+	if v.Size = int64(size); v.Size < 0 || v.Size > MaxValueBytes {
+		return v, nil, false
+	}
+	if form&Members != 0 {
+		return v, rest, true
+	}
+	if size > uint64(len(rest)) {
+		return v, nil, false
+	}
+	v.Data = rest[:size:size]
+	return v, rest[size:], true
+}
+
+// nextFile reads what there is of a sample before its values.
+func (c cursor) nextFile(form Form) (cursor, bool) {
 	shared, rest := uvarint(c.rest)
 	more, rest := uvarint(rest)
 	if shared > uint64(len(c.key)) || more > uint64(len(rest)) || shared+more > MaxKeyBytes {
